@@ -1,0 +1,3 @@
+module github.com/openwop/agentmemory
+
+go 1.26.0

@@ -1,0 +1,71 @@
+package memory
+
+import (
+	"context"
+	"time"
+)
+
+// Adapter is the least that a store offers: four operations on the entries of a
+// scope. It is the protocol's MemoryAdapter as a store implements it (RFC 0004
+// §A). Hosts use it through a [Bank] only, which validates, redacts, stamps and
+// shapes errors; an adapter may rely on that.
+//
+// Every implementation keeps these rules, and adaptertest proves them:
+//
+//   - A scope is compared byte for byte. An id that another scope holds is an
+//     absent id.
+//   - A store has no clock. Liveness is judged at the instant that the call
+//     carries: an entry is live iff at < ExpiresAt, to the millisecond.
+//   - Lists are ordered newest first by CreatedAt, ties by the bytes of the ID,
+//     descending.
+//   - A call sees every write that was acknowledged before it began.
+//   - Instants are whole milliseconds and come back equal and in UTC.
+//   - Errors hold nothing of an entry: no content, no tag, no id.
+//
+// Returned entries may share slices with the store; who calls an adapter does not
+// modify them. All methods are safe for concurrent use, and return ctx.Err() if
+// the context was done before anything happened.
+type Adapter interface {
+	// List returns the live entries of s that q asks for. An unknown scope has
+	// none.
+	List(ctx context.Context, s Scope, q Query) ([]Entry, error)
+
+	// Get returns the entry, or [ErrNotFound] if the scope holds none of that id
+	// that is live at the instant at.
+	Get(ctx context.Context, s Scope, id string, at time.Time) (Entry, error)
+
+	// Put inserts e if the scope has no entry of that id. The same entry again is
+	// a success that changes nothing; another one under the id, or an id whose
+	// entry was erased, is [ErrConflict].
+	Put(ctx context.Context, s Scope, e Entry) error
+
+	// Delete ends the life of an entry and reports whether it was live at the
+	// instant at. Its id stays used.
+	Delete(ctx context.Context, s Scope, id string, at time.Time) (bool, error)
+}
+
+// Query narrows a [Adapter.List]. The zero value asks for all entries that were
+// never given an expiry or expire after the year 1: set At.
+type Query struct {
+	// Limit bounds the number of entries; 0 means all.
+	Limit int
+	// Tag keeps entries that carry exactly this tag; empty keeps all.
+	Tag string
+	// After continues behind a position of an earlier list.
+	After Cursor
+	// At is the instant at which liveness is judged.
+	At time.Time
+}
+
+// Cursor is a position in a list: the CreatedAt and the ID of the last entry
+// seen. The zero value stands before the first.
+type Cursor struct {
+	CreatedAt time.Time
+	ID        string
+}
+
+// IsZero reports whether c is the position before the first entry.
+func (c Cursor) IsZero() bool { return c.ID == "" }
+
+// CursorOf is the position of e.
+func CursorOf(e *Entry) Cursor { return Cursor{CreatedAt: e.CreatedAt, ID: e.ID} }

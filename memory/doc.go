@@ -1,0 +1,2 @@
+// Package memory is the OpenWOP agent-memory layer over a store.
+package memory

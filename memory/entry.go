@@ -1,0 +1,62 @@
+package memory
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Scope names one agent's memory: a tenant and an opaque ref within it. Two
+// scopes are the same only if both strings are equal byte for byte (CTI-1).
+type Scope struct {
+	Tenant string
+	Ref    string
+}
+
+// Entry is one thing remembered. An entry never changes once it is written, and
+// its ID is never used for another.
+//
+// The JSON form is the protocol's MemoryEntry; what the protocol does not show
+// stays out of it.
+type Entry struct {
+	// ID is issued by the [Bank] and unique within the scope.
+	ID string `json:"id"`
+	// Content is UTF-8 and already redacted.
+	Content string `json:"content"`
+	// Tags are redacted too, in the order given, without empty ones.
+	Tags []string `json:"tags"`
+	// CreatedAt is in whole milliseconds, UTC.
+	CreatedAt time.Time `json:"createdAt"`
+	// ExpiresAt ends the entry's life: it is live iff now < ExpiresAt. Zero
+	// means that it does not expire.
+	ExpiresAt time.Time `json:"expiresAt,omitzero"`
+
+	// RunID is the run or the background pass that wrote the entry.
+	RunID string `json:"-"`
+	// Subjects are the labels under which [Bank.Forget] finds the entry.
+	Subjects []string `json:"-"`
+	// Sources are the entries of the same scope that this one was derived from.
+	Sources []string `json:"-"`
+}
+
+// LiveAt reports whether the entry has not expired at the instant now.
+func (e *Entry) LiveAt(now time.Time) bool {
+	return e.ExpiresAt.IsZero() || now.Before(e.ExpiresAt)
+}
+
+// Before reports whether e stands before o in a list: newest first by CreatedAt,
+// ties by the bytes of the ID, descending (M5).
+func (e *Entry) Before(o *Entry) bool {
+	if !e.CreatedAt.Equal(o.CreatedAt) {
+		return e.CreatedAt.After(o.CreatedAt)
+	}
+	return e.ID > o.ID
+}
+
+// MarshalJSON writes the protocol's MemoryEntry, whose tags are never null.
+func (e Entry) MarshalJSON() ([]byte, error) {
+	type wire Entry
+	if e.Tags == nil {
+		e.Tags = []string{}
+	}
+	return json.Marshal(wire(e))
+}

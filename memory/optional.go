@@ -1,0 +1,66 @@
+package memory
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// Searcher is a store with a search of its own over the live entries of a scope:
+// a full-text index, an embedding. Without it a bank filters lists itself.
+type Searcher interface {
+	// Search returns live entries that match q: newest first, or best first if
+	// the store is semantic and q.Text is not empty.
+	Search(ctx context.Context, s Scope, q Search) ([]Entry, error)
+}
+
+// Search is a filter over the entries of a scope. Empty fields do not filter.
+type Search struct {
+	// Text must occur in the content, compared without regard to case; a semantic
+	// store ranks by it instead.
+	Text string
+	// Tags must all be carried.
+	Tags []string
+	// Since and Until bound CreatedAt: Since <= CreatedAt < Until.
+	Since, Until time.Time
+	// Limit bounds the number of entries; 0 means the host's default.
+	Limit int
+	// At is the instant at which liveness is judged; a bank sets it.
+	At time.Time
+}
+
+// Scanner is a store that can yield the live entries of a scope one by one, in
+// the order of a list, without holding them all.
+type Scanner interface {
+	// Scan yields what List would return, and stops after an error.
+	Scan(ctx context.Context, s Scope, q Query) iter.Seq2[Entry, error]
+}
+
+// Describer is a store that says what it is. One that does not is taken as
+// volatile and writable.
+type Describer interface {
+	Traits() Traits
+}
+
+// Traits are facts about a store that no call could show.
+type Traits struct {
+	Durable  bool // outlives its process
+	ReadOnly bool // refuses every change
+	Semantic bool // its Search ranks by meaning
+}
+
+// As returns a as a T, if the store offers T. A wrapper that has a method
+//
+//	As(target any) bool
+//
+// decides alone what it offers: As never looks behind it otherwise, so that a
+// wrapper which encrypts, say, cannot be bypassed.
+func As[T any](a Adapter) (T, bool) {
+	var t T
+	if w, ok := a.(interface{ As(target any) bool }); ok {
+		ok = w.As(&t)
+		return t, ok
+	}
+	t, ok := a.(T)
+	return t, ok
+}

@@ -1,0 +1,44 @@
+package memory
+
+import (
+	"context"
+	"time"
+)
+
+// Version names a state of one tenant's memory in one incarnation of a store.
+// It is opaque: only equality means anything outside the store.
+type Version string
+
+// Versioned is a store that can still be read as it was. Run views and their
+// tokens are built on it.
+//
+// Versions are exact: reading at a version gives the same entries for ever,
+// whatever is committed later, but for expiry, erasure and purging. A version of
+// another incarnation of the store (one restored from a backup, say), of another
+// tenant or behind the purge horizon is [ErrSnapshotUnavailable].
+type Versioned interface {
+	Transactor
+
+	// Version returns the version that the tenant's memory has now. It copies
+	// nothing.
+	Version(ctx context.Context, tenant string) (Version, error)
+
+	// ListAt is List over the entries that were not retired at v.
+	ListAt(ctx context.Context, s Scope, v Version, q Query) ([]Entry, error)
+
+	// GetAt is Get over the entries that were not retired at v.
+	GetAt(ctx context.Context, s Scope, v Version, id string, at time.Time) (Entry, error)
+
+	// Intact reports whether everything that was not retired at v can still be
+	// read: false if any of it has been erased since.
+	Intact(ctx context.Context, tenant string, v Version) (bool, error)
+
+	// Purge makes versions before v unavailable and removes what no later one can
+	// show: entries that were retired before v or have expired at the instant at,
+	// and stubs of erased ones. Lineage that may still be needed stays: what was
+	// merged or superseded is kept until the entry at the end of its chain of
+	// successors is itself removable (deleted before v, erased or expired), and no
+	// record goes while one that stays names it as its successor. Purge returns
+	// the number of records removed.
+	Purge(ctx context.Context, tenant string, v Version, at time.Time) (int, error)
+}

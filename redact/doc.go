@@ -1,0 +1,2 @@
+// Package redact takes secrets out of text before anything is stored.
+package redact
