@@ -1,2 +1,48 @@
-// Package memory is the OpenWOP agent-memory layer over a store.
+// Package memory is the agent-memory layer of OpenWOP over any store: what a host
+// keeps for its agents from run to run, and the rules under which it does.
+//
+// A host gives a [Bank] its store (an [Adapter]) and works through two handles
+// that carry a tenant, a run id and a redactor, so that no call can forget them:
+//
+//   - [Run], for a workflow run. It reads a view fixed at its start, sees its own
+//     writes, has tokens and children, and ends before the run's terminal event.
+//   - [Job], for a background pass such as consolidation. It reads live memory
+//     and rewrites it by whole, conditional mutations.
+//
+// What a node sees as ctx.memory is a [Reader]. A store author implements
+// [Adapter], then, as far as the store can, [Transactor] and [Versioned].
+//
+// # Guarantees
+//
+//   - M1 (CTI-1): a scope is the exact pair of tenant and ref. A read through a
+//     ref that is foreign, malformed or unresolvable looks like a read of an
+//     absent entry and never reaches the store.
+//   - M2: no error text holds content, tags, ids or secrets.
+//   - M3 (SR-1): nothing reaches the store but through the redactor. Free text is
+//     rewritten; an identifier that holds a secret is refused. Ids are issued.
+//   - M4: an entry is live iff now < ExpiresAt, in every read.
+//   - M5: lists are newest first, ties by id bytes descending.
+//   - M6: a run sees memory as it was when it started, its own writes, and those
+//     of completed children. Others' writes, deletes and passes are invisible;
+//     expiry and Forget are not.
+//   - M7: reading as of a [Token] gives exactly what the run saw there, or
+//     [ErrSnapshotUnavailable]; never live memory.
+//   - M8: entries never change, ids are never reused, and what a derived entry
+//     was made from is live when it commits.
+//   - M9: limits hold for the redacted form, and nothing is cut.
+//   - M10: forgetting a subject erases its entries and all that was derived from
+//     them, and brings back what others had lost to a merge with them.
+//   - E3: a write and its events commit together; [Bank.Relay] delivers them at
+//     least once, each under one id.
+//
+// # Errors
+//
+// Every method returns an [*Error]. Match its class with [errors.Is], for example
+// [ErrNotFound]; [CodeOf] gives the protocol's code. What the store, the redactor
+// or a cancelled context said is reachable by [errors.Unwrap] only.
+//
+// # Concurrency
+//
+// A Bank, a Run and a Job are safe for concurrent use. A tenant's mutations commit
+// one at a time.
 package memory

@@ -3,6 +3,8 @@ package memory
 import (
 	"context"
 	"iter"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -27,6 +29,21 @@ type Search struct {
 	Limit int
 	// At is the instant at which liveness is judged; a bank sets it.
 	At time.Time
+}
+
+// Matches reports whether e passes the filter, apart from its Limit. It is what a
+// [Searcher] without an index of its own uses.
+func (q *Search) Matches(e *Entry) bool {
+	if !e.LiveAt(q.At) || (!q.Since.IsZero() && e.CreatedAt.Before(q.Since)) ||
+		(!q.Until.IsZero() && !e.CreatedAt.Before(q.Until)) {
+		return false
+	}
+	for _, t := range q.Tags {
+		if !slices.Contains(e.Tags, t) {
+			return false
+		}
+	}
+	return q.Text == "" || strings.Contains(strings.ToLower(e.Content), strings.ToLower(q.Text))
 }
 
 // Scanner is a store that can yield the live entries of a scope one by one, in

@@ -17,9 +17,10 @@ import (
 type Transactor interface {
 	Adapter
 
-	// Apply commits m for the tenant and returns the version that it made. If a
-	// condition of m does not hold it returns [ErrConflict] and nothing
-	// happened. After any other error the outcome may be unknown.
+	// Apply commits m for the tenant and returns the version that it made, at which
+	// [Versioned] stores can be read. If a condition of m does not hold it returns
+	// [ErrConflict] and nothing happened. After any other error the outcome may be
+	// unknown.
 	Apply(ctx context.Context, tenant string, m Mutation) (Version, error)
 
 	// Lookup returns the record of an id whatever its state, or [ErrNotFound]
@@ -37,7 +38,7 @@ type Transactor interface {
 
 	// Undelivered returns events of committed mutations that were not yet marked
 	// as delivered, in commit order. A store may hide for a short while what it
-	// has just handed to another process.
+	// has just handed to another process, but never from a query for one run.
 	Undelivered(ctx context.Context, q OutboxQuery) ([]events.Record, error)
 
 	// Delivered takes events out of the outbox, by tenant, run and id. Unknown ones
@@ -155,8 +156,13 @@ type HistoryQuery struct {
 
 // OutboxQuery narrows a [Transactor.Undelivered].
 type OutboxQuery struct {
-	Tenant string   // only of this tenant; empty: of all
-	RunID  string   // only of this run; needs Tenant
-	Except []string // ids of runs to pass over
-	Limit  int      // at most so many; 0 means all
+	Tenant string    // only of this tenant; empty: of all
+	RunID  string    // only of this run; needs Tenant
+	Except []RunName // runs to pass over
+	Limit  int       // at most so many; 0 means all
+}
+
+// RunName is a run or a background pass of a tenant.
+type RunName struct {
+	Tenant, RunID string
 }

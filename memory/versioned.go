@@ -6,7 +6,7 @@ import (
 )
 
 // Version names a state of one tenant's memory in one incarnation of a store.
-// It is opaque: only equality means anything outside the store.
+// It is opaque, valid UTF-8, and only equality means anything outside the store.
 type Version string
 
 // Versioned is a store that can still be read as it was. Run views and their

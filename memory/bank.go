@@ -1,0 +1,170 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/openwop/agentmemory/events"
+)
+
+// Resolver tells which tenant a memoryRef belongs to. It never guesses: for a ref
+// that it does not know it returns an error. It must be safe for concurrent use.
+type Resolver func(ctx context.Context, ref string) (tenant string, err error)
+
+// Config sets up a [Bank]. The zero value is a bank without events, in which every
+// tenant has a name space of its own for refs.
+type Config struct {
+	// Resolver maps a ref to its tenant. Nil gives each tenant its own name space:
+	// the same ref under two tenants is two scopes.
+	Resolver Resolver
+	// Now is the bank's only clock; nil means time.Now. The bank drops what is
+	// finer than a millisecond and never lets it run backwards.
+	Now func() time.Time
+	// MaxEntryBytes bounds the redacted content of an entry, as the host
+	// advertises it; 0 means [DefaultMaxEntryBytes].
+	MaxEntryBytes int
+	// Horizon is how long a suspended run may wait before [Bank.Purge] can make
+	// its view unavailable; 0 means [DefaultHorizon].
+	Horizon time.Duration
+
+	// Sink receives the events. Without one there are none.
+	Sink events.Sink
+	// WriteEvents announces every write by a memory.written event (RFC 0057). It
+	// needs a Sink and a [Transactor].
+	WriteEvents bool
+	// EventTags puts an entry's redacted tags on its memory.written event.
+	EventTags bool
+	// MaxUndelivered bounds the events that wait for the sink: when a relay leaves
+	// more, writes fail with [ErrBacklog] until one has caught up. 0 means
+	// [DefaultMaxUndelivered].
+	MaxUndelivered int
+}
+
+// Bank is the one way to a store: it resolves refs, redacts, validates, stamps
+// time and ids, attributes, and shapes errors, so that neither a store nor an
+// engine can get them wrong. It is safe for concurrent use, and any number of
+// banks, in any number of processes, may share a store.
+type Bank struct {
+	cfg   Config
+	clock clock
+	ids   issuer
+
+	store    Adapter
+	tx       Transactor // nil if the store does not offer it
+	versions Versioned  // nil if the store does not offer it
+	searcher Searcher   // nil if the store does not offer it
+	traits   Traits
+
+	waiting atomic.Int64 // events that this bank knows to be undelivered
+}
+
+// NewBank returns a bank over the store a. It fails with [ErrValidation] for a
+// Config that contradicts itself and with [ErrNotProvided] for one that the store
+// cannot bear.
+func NewBank(a Adapter, cfg Config) (*Bank, error) {
+	if a == nil {
+		return nil, fail(ErrValidation, "no store")
+	}
+	if cfg.MaxEntryBytes < 0 || cfg.Horizon < 0 || cfg.MaxUndelivered < 0 {
+		return nil, fail(ErrValidation, "a limit is below zero")
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.MaxEntryBytes == 0 {
+		cfg.MaxEntryBytes = DefaultMaxEntryBytes
+	}
+	if cfg.Horizon == 0 {
+		cfg.Horizon = DefaultHorizon
+	}
+	if cfg.MaxUndelivered == 0 {
+		cfg.MaxUndelivered = DefaultMaxUndelivered
+	}
+	b := &Bank{cfg: cfg, store: a}
+	b.clock.now = cfg.Now
+	b.clock.last.Store(math.MinInt64)
+	b.tx, _ = As[Transactor](a)
+	b.versions, _ = As[Versioned](a)
+	b.searcher, _ = As[Searcher](a)
+	if d, ok := As[Describer](a); ok {
+		b.traits = d.Traits()
+	}
+	if cfg.WriteEvents && cfg.Sink == nil {
+		return nil, fail(ErrValidation, "write events need a sink")
+	}
+	if cfg.WriteEvents && b.tx == nil {
+		return nil, fail(ErrNotProvided, "write events need a Transactor")
+	}
+	return b, nil
+}
+
+// Offers tells what a bank can do, as its store and its Config really are. The
+// capability model is derived from it.
+type Offers struct {
+	Writes        bool // the store takes changes
+	Durable       bool // entries outlive the process
+	Transactions  bool // passes, Forget, leases and events
+	Views         bool // runs, tokens and AsOf
+	WriteEvents   bool // memory.written is emitted
+	Semantic      bool // Search ranks by meaning
+	MaxEntryBytes int
+	Horizon       time.Duration
+}
+
+// Offers tells what the bank can do.
+func (b *Bank) Offers() Offers {
+	return Offers{
+		Writes:        !b.traits.ReadOnly,
+		Durable:       b.traits.Durable,
+		Transactions:  b.tx != nil && !b.traits.ReadOnly,
+		Views:         b.versions != nil,
+		WriteEvents:   b.cfg.WriteEvents && !b.traits.ReadOnly,
+		Semantic:      b.searcher != nil && b.traits.Semantic,
+		MaxEntryBytes: b.cfg.MaxEntryBytes,
+		Horizon:       b.cfg.Horizon,
+	}
+}
+
+// Now returns the bank's time: whole milliseconds, UTC, never before an earlier
+// answer.
+func (b *Bank) Now() time.Time { return b.clock.Now() }
+
+// resolve returns the scope of a ref that the tenant may use. Its errors are for
+// writes; a read turns any of them into the answer for an absent entry.
+func (b *Bank) resolve(ctx context.Context, tenant, ref string) (Scope, error) {
+	if !validRef(ref) {
+		return Scope{}, fail(ErrValidation, "malformed memoryRef")
+	}
+	if b.cfg.Resolver != nil {
+		owner, err := b.cfg.Resolver(ctx, ref)
+		if err != nil {
+			return Scope{}, failWith(ErrForbidden, "the memoryRef does not resolve", err)
+		}
+		if owner != tenant {
+			return Scope{}, fail(ErrForbidden, "the memoryRef belongs to another tenant")
+		}
+	}
+	return Scope{Tenant: tenant, Ref: ref}, nil
+}
+
+// shape turns what a store said into an error of this package.
+func shape(err error) error {
+	if err == nil {
+		return nil
+	}
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return err
+	}
+	for _, kind := range []*Kind{ErrNotFound, ErrConflict, ErrSnapshotUnavailable, ErrNotProvided} {
+		if errors.Is(err, kind) {
+			return failWith(kind, "", err)
+		}
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return failWith(ErrInternal, "the context was done", err)
+	}
+	return failWith(ErrInternal, "", err)
+}

@@ -1,0 +1,74 @@
+package memory
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Limits of the protocol and of this package.
+const (
+	// DefaultMaxEntryBytes bounds the redacted content of an entry, unless a
+	// [Config] says otherwise.
+	DefaultMaxEntryBytes = 65536
+	// DefaultListLimit is the length of a list whose caller named none.
+	DefaultListLimit = 100
+	// MaxListLimit bounds every list, whatever its caller asks for.
+	MaxListLimit = 1000
+	// DefaultHorizon is how long a suspended run may wait, unless a [Config]
+	// says otherwise.
+	DefaultHorizon = 7 * 24 * time.Hour
+	// DefaultMaxUndelivered bounds the events that wait for the sink, unless a
+	// [Config] says otherwise.
+	DefaultMaxUndelivered = 10_000
+
+	maxRefChars    = 256
+	maxTenantBytes = 256
+	maxTagChars    = 256
+	maxIDBytes     = 1500
+	maxRunIDBytes  = 128
+)
+
+// plain reports whether s is not empty, valid UTF-8 and free of control bytes.
+func plain(s string) bool {
+	if s == "" || !utf8.ValidString(s) {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+func validTenant(t string) bool { return len(t) <= maxTenantBytes && plain(t) }
+func validRunID(id string) bool { return len(id) <= maxRunIDBytes && plain(id) }
+func validID(id string) bool    { return len(id) <= maxIDBytes && plain(id) }
+
+// validRef accepts the shape of a memoryRef: 1 to 256 characters, nothing that
+// looks like path traversal.
+func validRef(ref string) bool {
+	return len(ref) <= 4*maxRefChars && plain(ref) &&
+		utf8.RuneCountInString(ref) <= maxRefChars && !strings.Contains(ref, "..")
+}
+
+// validLabel accepts the shape of a subject label.
+func validLabel(s string) bool {
+	return len(s) <= 4*maxRefChars && plain(s) && utf8.RuneCountInString(s) <= maxRefChars
+}
+
+// validText accepts text that every store can hold.
+func validText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
+
+// validInstant accepts what RFC 3339 can write; the zero time is not an instant.
+func validInstant(t time.Time) bool {
+	if t.IsZero() {
+		return false
+	}
+	y := t.UTC().Year()
+	return y >= 1 && y <= 9999
+}
+
+// millis drops what is finer than the wire: whole milliseconds, UTC.
+func millis(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

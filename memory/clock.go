@@ -1,0 +1,66 @@
+package memory
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// clock gives whole milliseconds that never run backwards, whatever the host's
+// clock does.
+type clock struct {
+	now  func() time.Time
+	last atomic.Int64
+}
+
+func (c *clock) Now() time.Time {
+	ms := c.now().UnixMilli()
+	for {
+		last := c.last.Load()
+		if ms <= last {
+			return time.UnixMilli(last).UTC()
+		}
+		if c.last.CompareAndSwap(last, ms) {
+			return time.UnixMilli(ms).UTC()
+		}
+	}
+}
+
+// issuer makes ids that ascend within one bank and are unique across banks: 48
+// bits of milliseconds, then 80 bits that start at random and count up within the
+// millisecond, in 26 characters whose byte order is the number's.
+type issuer struct {
+	mu   sync.Mutex
+	ms   uint64
+	high uint16
+	low  uint64
+}
+
+const idAlphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+// next returns an id above all that the issuer gave before.
+func (i *issuer) next(prefix string, now time.Time) string {
+	i.mu.Lock()
+	if ms := uint64(now.UnixMilli()) & (1<<48 - 1); ms > i.ms {
+		var b [10]byte
+		rand.Read(b[:]) // never fails
+		// The top bit starts clear, so that counting up cannot overflow.
+		i.ms, i.high, i.low = ms, binary.BigEndian.Uint16(b[:])>>1, binary.BigEndian.Uint64(b[2:])
+	} else if i.low++; i.low == 0 {
+		i.high++
+	}
+	ms, high, low := i.ms, i.high, i.low
+	i.mu.Unlock()
+
+	buf := make([]byte, len(prefix)+26)
+	copy(buf, prefix)
+	hi := ms<<16 | uint64(high)
+	for k := len(buf) - 1; k >= len(prefix); k-- {
+		buf[k] = idAlphabet[low&31]
+		low = low>>5 | hi<<59
+		hi >>= 5
+	}
+	return string(buf)
+}

@@ -1,0 +1,174 @@
+package memory
+
+import (
+	"time"
+	"unicode/utf8"
+)
+
+// Redactor takes the secrets of one run, or of one background pass, out of text.
+// *redact.SecretRegistry is one. Its methods must be safe for concurrent use; an
+// error refuses the write.
+//
+// A Redactor that is also an [io.Closer] belongs to its run: it is closed when the
+// run ends.
+type Redactor interface {
+	// Redact is for text that a host or a node wrote.
+	Redact(text string) (string, error)
+	// RedactDerived is for text made from other entries: it also takes out what a
+	// model may have copied or made up (RFC 0012 §D).
+	RedactDerived(text string) (string, error)
+}
+
+// Draft is an entry to be written. The bank redacts it, and issues its id.
+type Draft struct {
+	// Content is UTF-8 without U+0000. The bank's limit is for its redacted form.
+	Content string
+	// Tags have at most 256 characters each, redacted. Empty ones are dropped.
+	Tags []string
+	// ExpiresAt ends the entry's life; zero never does. What is finer than a
+	// millisecond is dropped. It must lie in the future.
+	ExpiresAt time.Time
+	// Subjects are labels of whom or what the entry is about, under which
+	// [Bank.Forget] finds it: 1 to 256 characters without control characters. They
+	// are identifiers: one that holds a secret is refused.
+	Subjects []string
+
+	// NodeID and AgentID attribute the write on its event: the workflow node that
+	// called, and the agent on whose behalf. Both may be empty.
+	NodeID, AgentID string
+
+	// CreatedAt backdates an entry that a [Job] imports from elsewhere; zero is
+	// now. A run cannot backdate.
+	CreatedAt time.Time
+}
+
+// writer is what a run and a job have in common: whose they are, and their
+// redactor.
+type writer struct {
+	bank     *Bank
+	tenant   string
+	runID    string
+	redactor Redactor
+}
+
+func newWriter(b *Bank, tenant, runID string, r Redactor) (writer, error) {
+	switch {
+	case !validTenant(tenant):
+		return writer{}, fail(ErrValidation, "malformed tenant")
+	case !validRunID(runID):
+		return writer{}, fail(ErrValidation, "malformed run id")
+	case r == nil:
+		return writer{}, fail(ErrValidation, "no redactor: give an empty registry to declare that there are no secrets")
+	}
+	return writer{b, tenant, runID, r}, nil
+}
+
+// entry turns a draft into the entry to store (M3, M4, M9). derived asks for the
+// redaction of derived text.
+func (w writer) entry(d Draft, derived bool) (Entry, error) {
+	now := w.bank.Now()
+	e := Entry{CreatedAt: now, RunID: w.runID}
+	if !d.CreatedAt.IsZero() {
+		if e.CreatedAt = millis(d.CreatedAt); e.CreatedAt.After(now) {
+			return Entry{}, fail(ErrValidation, "createdAt lies in the future")
+		}
+	}
+	if !validInstant(e.CreatedAt) {
+		return Entry{}, fail(ErrValidation, "createdAt is outside the years 1 to 9999")
+	}
+	if !d.ExpiresAt.IsZero() {
+		e.ExpiresAt = millis(d.ExpiresAt)
+		if !validInstant(e.ExpiresAt) {
+			return Entry{}, fail(ErrValidation, "expiresAt is outside the years 1 to 9999")
+		}
+		if !e.LiveAt(now) {
+			return Entry{}, fail(ErrValidation, "expiresAt is not in the future")
+		}
+	}
+	var err error
+	if e.Content, err = w.clean(d.Content, derived); err != nil {
+		return Entry{}, err
+	}
+	if len(e.Content) > w.bank.cfg.MaxEntryBytes {
+		return Entry{}, fail(ErrValidation, "the content is too large")
+	}
+	if e.Tags, err = w.tags(d.Tags, derived); err != nil {
+		return Entry{}, err
+	}
+	for _, s := range d.Subjects {
+		if !validLabel(s) {
+			return Entry{}, fail(ErrValidation, "malformed subject")
+		}
+		if err := w.identifier(s); err != nil {
+			return Entry{}, err
+		}
+		e.Subjects = append(e.Subjects, s)
+	}
+	for _, id := range []string{d.NodeID, d.AgentID} {
+		if id == "" {
+			continue
+		}
+		if !validRunID(id) {
+			return Entry{}, fail(ErrValidation, "malformed node or agent id")
+		}
+		if err := w.identifier(id); err != nil {
+			return Entry{}, err
+		}
+	}
+	e.ID = w.bank.ids.next("mem_", now)
+	return e, nil
+}
+
+func (w writer) tags(tags []string, derived bool) ([]string, error) {
+	out := make([]string, 0, len(tags))
+	for _, t := range tags {
+		if t == "" {
+			continue
+		}
+		t, err := w.clean(t, derived)
+		if err != nil {
+			return nil, err
+		}
+		if !validTag(t) {
+			return nil, fail(ErrValidation, "a tag is too long")
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// clean redacts free text.
+func (w writer) clean(text string, derived bool) (string, error) {
+	if !validText(text) {
+		return "", fail(ErrValidation, "text is not UTF-8 or holds U+0000")
+	}
+	redact := w.redactor.Redact
+	if derived {
+		redact = w.redactor.RedactDerived
+	}
+	out, err := redact(text)
+	if err != nil {
+		return "", failWith(ErrSecretLeakage, "the redactor refused", err)
+	}
+	if !validText(out) {
+		return "", fail(ErrSecretLeakage, "the redactor gave text that is not UTF-8")
+	}
+	return out, nil
+}
+
+// identifier refuses a name that holds a secret: rewriting it would make it
+// another name.
+func (w writer) identifier(id string) error {
+	out, err := w.redactor.Redact(id)
+	if err != nil {
+		return failWith(ErrSecretLeakage, "the redactor refused", err)
+	}
+	if out != id {
+		return fail(ErrSecretLeakage, "an identifier holds a secret")
+	}
+	return nil
+}
+
+func validTag(t string) bool {
+	return validText(t) && len(t) <= 4*maxTagChars && utf8.RuneCountInString(t) <= maxTagChars
+}

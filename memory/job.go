@@ -1,0 +1,231 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+	"time"
+)
+
+// JobConfig says whose pass it is.
+type JobConfig struct {
+	// RunID names the pass, 1 to 128 bytes. It has an id of its own, never that of
+	// a workflow run (E5); events carry it.
+	RunID string
+	// Tenant owns the memory that the pass works on.
+	Tenant string
+	// Redactor holds the tenant's secrets, opened for this pass. It is required: a
+	// host that has none declares so by an empty registry. If it is an [io.Closer],
+	// ending the job closes it.
+	Redactor Redactor
+}
+
+// Job is the handle of a background pass on a tenant's memory: an import, a
+// consolidation, a distillation. It reads live memory, has no view, and is never
+// part of a replay. It is safe for concurrent use.
+type Job struct {
+	writer
+	life  sync.RWMutex // held shared by every operation, alone to end the job
+	ended bool
+}
+
+// Background opens a job.
+func (b *Bank) Background(c JobConfig) (*Job, error) {
+	w, err := newWriter(b, c.Tenant, c.RunID, c.Redactor)
+	if err != nil {
+		return nil, err
+	}
+	return &Job{writer: w}, nil
+}
+
+// ID returns the id of the pass.
+func (j *Job) ID() string { return j.runID }
+
+// Tenant returns the tenant whose memory the pass works on.
+func (j *Job) Tenant() string { return j.tenant }
+
+// Now returns the bank's time.
+func (j *Job) Now() time.Time { return j.bank.Now() }
+
+// enter begins an operation on the scope that resolve gives. Unless it fails, the
+// caller gives j.life back.
+func (j *Job) enter(ctx context.Context, ref string, resolve resolveFunc) (Scope, error) {
+	j.life.RLock()
+	if j.ended {
+		j.life.RUnlock()
+		return Scope{}, fail(ErrEnded, "")
+	}
+	s, err := resolve(ctx, ref)
+	if err != nil {
+		j.life.RUnlock()
+		return Scope{}, err
+	}
+	return s, nil
+}
+
+type resolveFunc func(ctx context.Context, ref string) (Scope, error)
+
+// Put redacts a draft and writes it, as [Run.Put] does. Only a job may backdate.
+func (j *Job) Put(ctx context.Context, ref string, d Draft) (Entry, error) {
+	s, err := j.enter(ctx, ref, j.target)
+	if err != nil {
+		return Entry{}, err
+	}
+	defer j.life.RUnlock()
+	e, err := j.entry(d, false)
+	if err != nil {
+		return Entry{}, err
+	}
+	if _, err := j.put(ctx, s, e, d); err != nil {
+		return Entry{}, err
+	}
+	return ownCopy(e), nil
+}
+
+// Delete ends the life of an entry and reports whether it was live.
+func (j *Job) Delete(ctx context.Context, ref, id string) (bool, error) {
+	s, err := j.enter(ctx, ref, j.target)
+	if err != nil {
+		return false, err
+	}
+	defer j.life.RUnlock()
+	if !validID(id) {
+		return false, nil
+	}
+	deleted, err := j.bank.store.Delete(ctx, s, id, j.bank.Now())
+	return deleted, shape(err)
+}
+
+// Get returns a live entry, or [ErrNotFound].
+func (j *Job) Get(ctx context.Context, ref, id string) (Entry, error) {
+	s, err := j.enter(ctx, ref, j.source)
+	if err != nil {
+		return Entry{}, err
+	}
+	defer j.life.RUnlock()
+	e, err := j.bank.store.Get(ctx, s, id, j.bank.Now())
+	if errors.Is(err, ErrNotFound) {
+		return Entry{}, fail(ErrNotFound, "")
+	}
+	return ownCopy(e), shape(err)
+}
+
+// Scan yields all live entries of a ref, newest first, and stops after an error.
+// On a [Versioned] store it reads one version: what is written or retired
+// meanwhile does not show.
+func (j *Job) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		s, err := j.enter(ctx, ref, j.source)
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		defer j.life.RUnlock()
+		list := j.bank.store.List
+		if vs := j.bank.versions; vs != nil {
+			v, err := vs.Version(ctx, j.tenant)
+			if err != nil {
+				yield(Entry{}, shape(err))
+				return
+			}
+			list = newView(vs, v).list
+		}
+		for e, err := range pages(ctx, s, Query{At: j.bank.Now()}, list) {
+			if err != nil {
+				yield(Entry{}, shape(err))
+				return
+			}
+			if !yield(ownCopy(e), nil) {
+				return
+			}
+		}
+	}
+}
+
+// pageSize is how many entries a walk over a whole scope reads at a time.
+const pageSize = 512
+
+// pages walks over a scope page by page.
+func pages(ctx context.Context, s Scope, q Query, list listFunc) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		q.Limit = pageSize
+		for {
+			page, err := list(ctx, s, q)
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			for _, e := range page {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if len(page) < pageSize {
+				return
+			}
+			q.After = CursorOf(&page[len(page)-1])
+		}
+	}
+}
+
+// History yields the records of a ref, whatever their state, in no particular
+// order: what was merged into what, superseded, deleted or erased. It needs a
+// [Transactor], and stops after an error.
+func (j *Job) History(ctx context.Context, ref string) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		s, err := j.enter(ctx, ref, j.source)
+		if err == nil && j.bank.tx == nil {
+			j.life.RUnlock()
+			err = fail(ErrNotProvided, "history needs a Transactor")
+		}
+		if err != nil {
+			yield(Record{}, err)
+			return
+		}
+		defer j.life.RUnlock()
+		for rec, err := range j.bank.tx.History(ctx, s.Tenant, HistoryQuery{Ref: s.Ref}) {
+			rec.Entry = ownCopy(rec.Entry)
+			if !yield(rec, shape(err)) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Cell returns the value of a small named cell of the ref, nil if it has none. It
+// needs a [Transactor].
+func (j *Job) Cell(ctx context.Context, ref, name string) ([]byte, error) {
+	s, err := j.enter(ctx, ref, j.source)
+	if err != nil {
+		return nil, err
+	}
+	defer j.life.RUnlock()
+	if j.bank.tx == nil {
+		return nil, fail(ErrNotProvided, "cells need a Transactor")
+	}
+	value, err := j.bank.tx.Cell(ctx, s, name)
+	return value, shape(err)
+}
+
+// Redact takes the tenant's secrets out of text that was made from entries, as the
+// bank will when it is written. Engines that must know the final form, to count
+// its bytes or to address it by digest, call it first.
+func (j *Job) Redact(text string) (string, error) { return j.clean(text, true) }
+
+// End closes the job: no call after it, its registry closed, its events
+// acknowledged by the sink. If it fails, it can be called again.
+func (j *Job) End(ctx context.Context) error {
+	j.life.Lock()
+	first := !j.ended
+	j.ended = true
+	j.life.Unlock()
+	var closing error
+	if first {
+		closing = j.close()
+	}
+	if err := j.bank.flush(ctx, j.tenant, j.runID); err != nil {
+		return err
+	}
+	return closing
+}

@@ -1,0 +1,105 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// purgeCell remembers when which version was current, so that a purge can name a
+// version that is older than the horizon.
+const purgeCell = "purge"
+
+type purgeMark struct {
+	Millis  int64   `json:"i"`
+	Version Version `json:"v"`
+}
+
+const (
+	// maxPurgeMarks bounds the cell; more calls than that within a horizon make it
+	// coarser, never shorter.
+	maxPurgeMarks = 64
+	// clockSkew is how far the clocks of processes that share a store may differ
+	// before a token could miss an entry that expired and was purged.
+	clockSkew = time.Hour
+)
+
+// Purge lets go of what no view within the bank's horizon can show: versions older
+// than it, entries deleted or expired before it. Runs and tokens from before it
+// become [ErrSnapshotUnavailable]. It returns the number of records removed. The
+// store must be [Versioned].
+//
+// A host calls it for each tenant from time to time, at least once in a horizon:
+// the first call only notes the tenant's version, and a later one purges up to the
+// newest note that is older than the horizon. The clocks of processes that share a
+// store must agree within an hour.
+func (b *Bank) Purge(ctx context.Context, tenant string) (int, error) {
+	if !validTenant(tenant) {
+		return 0, fail(ErrValidation, "malformed tenant")
+	}
+	if b.versions == nil || b.traits.ReadOnly {
+		return 0, fail(ErrNotProvided, "purging needs a Versioned store")
+	}
+	for {
+		behind, err := b.notePurge(ctx, tenant)
+		if errors.Is(err, ErrConflict) {
+			continue // another process noted first
+		}
+		if err != nil || behind == nil {
+			return 0, err
+		}
+		n, err := b.versions.Purge(ctx, tenant, behind.Version, time.UnixMilli(behind.Millis).Add(-clockSkew).UTC())
+		return n, shape(err)
+	}
+}
+
+// notePurge adds a mark for now and returns the newest one behind the horizon, if
+// there is one.
+func (b *Bank) notePurge(ctx context.Context, tenant string) (*purgeMark, error) {
+	cell := CellSwap{Scope: Scope{Tenant: tenant}, Name: purgeCell}
+	old, err := b.tx.Cell(ctx, cell.Scope, cell.Name)
+	if err != nil {
+		return nil, shape(err)
+	}
+	var marks []purgeMark
+	if old != nil {
+		if err := json.Unmarshal(old, &marks); err != nil {
+			return nil, failWith(ErrInternal, "the purge cell is damaged", err)
+		}
+	}
+	version, err := b.versions.Version(ctx, tenant)
+	if err != nil {
+		return nil, shape(err)
+	}
+	now := b.Now()
+	marks = append(marks, purgeMark{now.UnixMilli(), version})
+	var behind *purgeMark
+	for len(marks) > 0 && marks[0].Millis <= now.Add(-b.cfg.Horizon).UnixMilli() {
+		behind, marks = &marks[0], marks[1:]
+	}
+	kept := marks
+	if behind != nil {
+		kept = append([]purgeMark{*behind}, marks...)
+	}
+	if len(kept) > maxPurgeMarks {
+		kept = thin(kept)
+	}
+	if cell.New, err = json.Marshal(kept); err != nil {
+		return nil, failWith(ErrInternal, "", err)
+	}
+	cell.Old = old
+	_, err = b.apply(ctx, tenant, Mutation{At: now, Cells: []CellSwap{cell}})
+	return behind, err
+}
+
+// thin drops every other mark, keeping the first and the last.
+func thin(marks []purgeMark) []purgeMark {
+	var out []purgeMark
+	for i, m := range marks {
+		if i%2 == 0 || i == len(marks)-1 {
+			out = append(out, m)
+		}
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// RecordedRead is one read of a run with its answer. It holds what the entries
+// say: the host keeps it as it keeps memory, and erases it itself (RFC 0080 §A:
+// forgetting does not reach a run's log).
+type RecordedRead struct {
+	Ref string `json:"ref"`
+	// ID is the entry that was asked for; empty for a list.
+	ID      string      `json:"id,omitempty"`
+	Options ListOptions `json:"options,omitzero"`
+	// Entries are the answer; empty for an absent entry.
+	Entries []Entry `json:"entries"`
+}
+
+// RecordReads returns a reader that gives every successful read of r to keep,
+// absent entries included, before the caller has it. If keep fails, so does the
+// read. A host that must replay a run even after an erasure replays from such a
+// record, by [ReplayReads]. It is as safe for concurrent use as r and keep are.
+func RecordReads(r Reader, keep func(RecordedRead) error) Reader { return recordingReader{r, keep} }
+
+type recordingReader struct {
+	reader Reader
+	keep   func(RecordedRead) error
+}
+
+func (r recordingReader) List(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {
+	entries, err := r.reader.List(ctx, ref, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.keep(RecordedRead{Ref: ref, Options: o, Entries: handOut(entries)}); err != nil {
+		return nil, failWith(ErrInternal, "the read was not recorded", err)
+	}
+	return entries, nil
+}
+
+func (r recordingReader) Get(ctx context.Context, ref, id string) (Entry, error) {
+	e, err := r.reader.Get(ctx, ref, id)
+	rec := RecordedRead{Ref: ref, ID: id, Entries: []Entry{}}
+	switch {
+	case err == nil:
+		rec.Entries = append(rec.Entries, ownCopy(e))
+	case !errors.Is(err, ErrNotFound):
+		return Entry{}, err
+	}
+	if err := r.keep(rec); err != nil {
+		return Entry{}, failWith(ErrInternal, "the read was not recorded", err)
+	}
+	return e, err
+}
+
+// ReplayReads returns a reader that answers from a record, without any store. Equal
+// reads are answered in the order in which they were recorded, whatever other reads
+// come between. A read that the record does not have is [ErrDiverged]. It is safe
+// for concurrent use.
+func ReplayReads(reads []RecordedRead) Reader {
+	r := &replayingReader{left: map[readKey][]RecordedRead{}}
+	for _, rec := range reads {
+		key := readKey{rec.Ref, rec.ID, rec.Options}
+		r.left[key] = append(r.left[key], rec)
+	}
+	return r
+}
+
+type readKey struct {
+	ref, id string
+	options ListOptions
+}
+
+type replayingReader struct {
+	mu   sync.Mutex
+	left map[readKey][]RecordedRead
+}
+
+func (r *replayingReader) next(ctx context.Context, key readKey) (RecordedRead, error) {
+	if err := ctx.Err(); err != nil {
+		return RecordedRead{}, shape(err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	left := r.left[key]
+	if len(left) == 0 {
+		return RecordedRead{}, fail(ErrDiverged, "no such read was recorded")
+	}
+	r.left[key] = left[1:]
+	return left[0], nil
+}
+
+func (r *replayingReader) List(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {
+	rec, err := r.next(ctx, readKey{ref: ref, options: o})
+	if err != nil {
+		return nil, err
+	}
+	return handOut(rec.Entries), nil
+}
+
+func (r *replayingReader) Get(ctx context.Context, ref, id string) (Entry, error) {
+	rec, err := r.next(ctx, readKey{ref: ref, id: id})
+	if err != nil {
+		return Entry{}, err
+	}
+	if len(rec.Entries) == 0 {
+		return Entry{}, fail(ErrNotFound, "")
+	}
+	return ownCopy(rec.Entries[0]), nil
+}
