@@ -14,8 +14,12 @@ const (
 	TypeProposalActivated  Type = "proposal.activated"        // RFC 0096
 )
 
-// Payload is what an event says. The set is closed: the types of this package
-// are its only implementers, so that no event can carry content (E1).
+// Payload is what an event says. The set is closed, so that no event can carry
+// content (E1): a record with anything but a value of one of this package's types
+// is invalid, also with a type that embeds one of them.
+//
+// All strings are valid UTF-8 and all integers at most [MaxInteger]. The JSON form
+// is that of [encoding/json]; to read one, use [Decode].
 type Payload interface {
 	// EventType is the wire name of the event that carries this payload.
 	EventType() Type
@@ -54,7 +58,7 @@ type MemoryCompacted struct {
 	MemoryRef string `json:"memoryRef"`
 	OutputID  string `json:"outputId"`
 	// SourceIDs is either complete or absent. It may be left out only when
-	// SourceCount is above [MaxListedSources].
+	// SourceCount is above [MaxListedSources]. See [Record.Validate].
 	SourceIDs   []string          `json:"sourceIds,omitempty"`
 	SourceCount int64             `json:"sourceCount"`
 	Trigger     CompactionTrigger `json:"trigger"`
@@ -63,6 +67,10 @@ type MemoryCompacted struct {
 	// Distillation is set when the compaction ran under a token budget (RFC 0062).
 	Distillation *Distillation `json:"distillation,omitempty"`
 }
+
+// MaxInteger is the largest integer an event may carry, 2^53-1: beyond it JSON
+// numbers round silently (RFC 8785).
+const MaxInteger = 1<<53 - 1
 
 // MaxListedSources is the source count up to which a [MemoryCompacted] event
 // lists its sources (RFC 0012 §B).

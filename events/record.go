@@ -2,29 +2,81 @@ package events
 
 import (
 	"context"
-	"errors"
 	"time"
+	"unicode/utf8"
 )
 
-// ErrInvalid matches every error about a payload or an envelope that breaks its
-// schema.
-var ErrInvalid = errors.New("events: invalid event")
-
 // Record is an event on its way to a run's log: everything but its place there.
+// All its strings are valid UTF-8.
 type Record struct {
 	// ID names the event, 1 to 128 bytes. It stays the same however often the
 	// record is delivered.
 	ID string
-	// Tenant owns the run. It routes the record and is never on the wire.
-	Tenant string
+	// Tenant owns the run, at most 256 bytes. It routes the record and is never
+	// on the wire.
+	Tenant string `json:"-"`
 	// RunID is the run whose log the event belongs to, 1 to 128 bytes. A
 	// background pass has one of its own (E5).
 	RunID string
-	// NodeID is the workflow node that caused the event, if one did.
+	// NodeID is the workflow node that caused the event, if one did; at most 128
+	// bytes.
 	NodeID string
-	// Time is the event's timestamp, in milliseconds, UTC.
-	Time    time.Time
+	// Time is the event's timestamp: whole milliseconds, years 1 to 9999 in UTC,
+	// not the zero time.
+	Time time.Time
+	// Payload is a value, not a pointer, of one of this package's payload types.
 	Payload Payload
+}
+
+// Limits of a record.
+const (
+	maxIDBytes     = 128
+	maxTenantBytes = 256
+
+	// MaxPayloadText is how many bytes the strings of a payload may have
+	// together, each counted with three bytes more. It keeps every event that
+	// can be emitted below [MaxDocBytes]. A host that would list more ids than
+	// that leaves the list out where the protocol lets it.
+	MaxPayloadText = 512 << 10
+
+	// MaxDocBytes is how long a JSON document may be that this package or its
+	// schemas read.
+	MaxDocBytes = 4 << 20
+)
+
+// Validate reports the first rule that the record breaks, as an error that
+// matches [ErrInvalid]: the limits of its own fields, the payload's schema, and
+// what the protocol asks of whoever emits the payload but its schema cannot say:
+//
+//   - sourceIds of memory.compacted has sourceCount items, and is absent only
+//     where sourceCount is above [MaxListedSources] (RFC 0012 §B);
+//   - tokensUsed of a distillation is at most tokenBudget (RFC 0062);
+//   - outputCount of agent.memory.consolidated is at most inputCount (RFC 0068 §B).
+//
+// These rules bind what is emitted here. They are no part of the payload's own
+// Validate, nor of [Decode], so that another host's log can be read whatever it
+// made of them.
+func (r Record) Validate() error {
+	c := check{}
+	if known(r.Payload) {
+		c.typ = r.Payload.EventType()
+	} else {
+		c.fail("/payload", -1, "is not a value of one of this package's payload types")
+	}
+	c.id("/eventId", r.ID, 1)
+	c.id("/runId", r.RunID, 1)
+	c.id("/nodeId", r.NodeID, 0)
+	if len(r.Tenant) > maxTenantBytes || !utf8.ValidString(r.Tenant) {
+		c.fail("tenant", -1, "is longer than 256 bytes or not UTF-8")
+	}
+	c.timestamp("/timestamp", r.Time)
+	if err := c.err(); err != nil {
+		return err
+	}
+	if err := r.Payload.Validate(); err != nil {
+		return err
+	}
+	return emitterRules(r.Payload)
 }
 
 // RunEvent is a record in a run's log. The log numbers it, from 0 for each run.
