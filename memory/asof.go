@@ -5,8 +5,8 @@ import "context"
 // AsOf returns a reader of exactly what a run saw at a token's position, expiry
 // judged at the token's instant (M7; RFC 0039 §B). It fails with
 // [ErrSnapshotUnavailable], then or at any later read, for a token of another
-// tenant or store, and for one that could have seen what was forgotten or purged
-// since: never with live memory. The store must be [Versioned].
+// tenant or store, and for one whose run could have seen what has been forgotten or
+// purged: never with live memory. The store must be [Versioned].
 func (b *Bank) AsOf(ctx context.Context, tenant string, t Token) (Reader, error) {
 	if b.versions == nil {
 		return nil, fail(ErrNotProvided, "AsOf needs a Versioned store")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -93,13 +94,13 @@ func (b *Bank) notePurge(ctx context.Context, tenant string) (*purgeMark, error)
 	return behind, err
 }
 
-// thin drops every other mark, keeping the first and the last.
+// thin drops the mark that leaves the smallest gap, neither the first nor the last.
 func thin(marks []purgeMark) []purgeMark {
-	var out []purgeMark
-	for i, m := range marks {
-		if i%2 == 0 || i == len(marks)-1 {
-			out = append(out, m)
+	least := 1
+	for i := 1; i < len(marks)-1; i++ {
+		if marks[i+1].Millis-marks[i-1].Millis < marks[least+1].Millis-marks[least-1].Millis {
+			least = i
 		}
 	}
-	return out
+	return slices.Delete(marks, least, least+1)
 }

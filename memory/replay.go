@@ -51,13 +51,13 @@ func (p *replayer) put(ctx context.Context, ref string, e Entry) (Entry, error) 
 		return Entry{}, fail(ErrDiverged, "no such write was recorded")
 	}
 	if sink := p.bank.cfg.Sink; sink != nil {
-		again := events.Replay(left[:1], p.tenant, p.runID)
+		again := events.Replay(left[:1], p.runID)
 		if err := events.Emit(ctx, sink, again...); err != nil {
 			return Entry{}, failWith(ErrInternal, "the sink failed", err)
 		}
 	}
 	p.left[ref] = left[1:]
-	e.ID = left[0].Payload.(events.MemoryWritten).MemoryID
+	e.ID, e.RunID = left[0].Payload.(events.MemoryWritten).MemoryID, left[0].RunID
 	e.CreatedAt = left[0].Time
 	return e, nil
 }

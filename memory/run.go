@@ -85,18 +85,23 @@ func (b *Bank) openView(ctx context.Context, c RunConfig) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Only whether the version can be read at all matters here, not whether
-	// something was erased since.
-	if _, err := b.versions.Intact(ctx, c.Tenant, snap.Base); err != nil {
-		return nil, shape(err)
-	}
-	v := newView(b.versions, snap.Base)
 	fork := snap.RunID != c.ID
-	_, err = v.load(ctx, snap, func(m *ownMark) bool {
+	return b.reopen(ctx, snap, func(m *ownMark) bool {
 		m.Inherited = m.Inherited || fork
 		return true
 	})
-	if err != nil {
+}
+
+// reopen opens the view of a snapshot, with the own writes that keep lets through
+// and without what was erased since.
+func (b *Bank) reopen(ctx context.Context, snap *snapshot, keep func(*ownMark) bool) (*view, error) {
+	// Only whether the version can be read at all matters here, not whether it is
+	// still whole.
+	if _, err := b.versions.Intact(ctx, snap.Tenant, snap.Base); err != nil {
+		return nil, shape(err)
+	}
+	v := newView(b.versions, snap.Base)
+	if _, err := v.load(ctx, snap, keep); err != nil {
 		return nil, err
 	}
 	return v, nil
@@ -302,8 +307,8 @@ func (r *Run) Join(ctx context.Context, child Token) error {
 	if err != nil {
 		return err
 	}
-	loaded := newView(r.bank.versions, snap.Base)
-	if _, err := loaded.load(ctx, snap, func(m *ownMark) bool { return !m.Inherited }); err != nil {
+	loaded, err := r.bank.reopen(ctx, snap, func(m *ownMark) bool { return !m.Inherited })
+	if err != nil {
 		return err
 	}
 	r.viewLock.Lock()

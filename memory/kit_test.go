@@ -1,0 +1,239 @@
+package memory_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/inmem"
+)
+
+var ctx = context.Background()
+
+// epoch is where every test's clock starts.
+var epoch = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+
+// testClock is a clock that a test moves.
+type testClock struct{ ms atomic.Int64 }
+
+func newClock() *testClock {
+	c := new(testClock)
+	c.ms.Store(epoch.UnixMilli())
+	return c
+}
+
+func (c *testClock) Now() time.Time          { return time.UnixMilli(c.ms.Load()).UTC() }
+func (c *testClock) Advance(d time.Duration) { c.ms.Add(d.Milliseconds()) }
+
+// vault is the smallest redactor: it replaces each value by its marker.
+type vault struct {
+	mu     sync.Mutex
+	values map[string]string // id to value
+	closed bool
+}
+
+func newVault(pairs ...string) *vault {
+	v := &vault{values: map[string]string{}}
+	for i := 0; i < len(pairs); i += 2 {
+		v.values[pairs[i]] = pairs[i+1]
+	}
+	return v
+}
+
+func (v *vault) Redact(text string) (string, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		return "", fmt.Errorf("vault closed while holding %d values", len(v.values))
+	}
+	for id, value := range v.values {
+		text = strings.ReplaceAll(text, value, "[REDACTED:"+id+"]")
+	}
+	return text, nil
+}
+
+func (v *vault) RedactDerived(text string) (string, error) {
+	text, err := v.Redact(text)
+	return strings.ReplaceAll(text, "[BYOK:", "[REDACTED:"), err
+}
+
+func (v *vault) Close() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.closed = true
+	return nil
+}
+
+// host is a bank over an in-memory store with a clock and a log.
+type host struct {
+	*memory.Bank
+	t     testing.TB
+	store memory.Adapter
+	clock *testClock
+	log   *events.Log
+}
+
+func newHost(t testing.TB, options ...func(*memory.Config)) *host {
+	return newHostOn(t, inmem.New(), options...)
+}
+
+func newHostOn(t testing.TB, store memory.Adapter, options ...func(*memory.Config)) *host {
+	h := &host{t: t, store: store, clock: newClock(), log: new(events.Log)}
+	cfg := memory.Config{Now: h.clock.Now, Sink: h.log, WriteEvents: true}
+	for _, o := range options {
+		o(&cfg)
+	}
+	bank, err := memory.NewBank(store, cfg)
+	require.NoError(t, err)
+	h.Bank = bank
+	return h
+}
+
+func (h *host) run(id, tenant string) *memory.Run {
+	h.t.Helper()
+	r, err := h.Start(ctx, memory.RunConfig{ID: id, Tenant: tenant, Redactor: newVault()})
+	require.NoError(h.t, err)
+	return r
+}
+
+func (h *host) job(tenant string) *memory.Job {
+	h.t.Helper()
+	j, err := h.Background(memory.JobConfig{RunID: "pass", Tenant: tenant, Redactor: newVault()})
+	require.NoError(h.t, err)
+	return j
+}
+
+type putter interface {
+	Put(context.Context, string, memory.Draft) (memory.Entry, error)
+}
+
+func put(t testing.TB, p putter, ref, content string, subjects ...string) memory.Entry {
+	t.Helper()
+	e, err := p.Put(ctx, ref, memory.Draft{Content: content, Subjects: subjects})
+	require.NoError(t, err)
+	return e
+}
+
+// contents lists what a reader shows, newest first.
+func contents(t testing.TB, r memory.Reader, ref string) []string {
+	t.Helper()
+	entries, err := r.List(ctx, ref, memory.ListOptions{Limit: memory.MaxListLimit})
+	require.NoError(t, err)
+	out := []string{}
+	for _, e := range entries {
+		out = append(out, e.Content)
+	}
+	return out
+}
+
+// spy passes every call on and counts it, keeps what was written, and can be told
+// to fail.
+type spy struct {
+	memory.Versioned
+	mu    sync.Mutex
+	calls []string
+	wrote []memory.Mutation
+	fail  func(call string) error
+}
+
+func newSpy() *spy { return &spy{Versioned: inmem.New()} }
+
+func (s *spy) called(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, name)
+	if s.fail != nil {
+		return s.fail(name)
+	}
+	return nil
+}
+
+func (s *spy) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.calls)
+}
+
+func (s *spy) List(ctx context.Context, sc memory.Scope, q memory.Query) ([]memory.Entry, error) {
+	if err := s.called("List"); err != nil {
+		return nil, err
+	}
+	return s.Versioned.List(ctx, sc, q)
+}
+
+func (s *spy) Get(ctx context.Context, sc memory.Scope, id string, at time.Time) (memory.Entry, error) {
+	if err := s.called("Get"); err != nil {
+		return memory.Entry{}, err
+	}
+	return s.Versioned.Get(ctx, sc, id, at)
+}
+
+func (s *spy) Delete(ctx context.Context, sc memory.Scope, id string, at time.Time) (bool, error) {
+	if err := s.called("Delete"); err != nil {
+		return false, err
+	}
+	return s.Versioned.Delete(ctx, sc, id, at)
+}
+
+func (s *spy) ListAt(ctx context.Context, sc memory.Scope, v memory.Version, q memory.Query) ([]memory.Entry, error) {
+	if err := s.called("ListAt"); err != nil {
+		return nil, err
+	}
+	return s.Versioned.ListAt(ctx, sc, v, q)
+}
+
+func (s *spy) GetAt(ctx context.Context, sc memory.Scope, v memory.Version, id string, at time.Time) (memory.Entry, error) {
+	if err := s.called("GetAt"); err != nil {
+		return memory.Entry{}, err
+	}
+	return s.Versioned.GetAt(ctx, sc, v, id, at)
+}
+
+func (s *spy) Lookup(ctx context.Context, sc memory.Scope, id string) (memory.Record, error) {
+	if err := s.called("Lookup"); err != nil {
+		return memory.Record{}, err
+	}
+	return s.Versioned.Lookup(ctx, sc, id)
+}
+
+func (s *spy) Apply(ctx context.Context, tenant string, m memory.Mutation) (memory.Version, error) {
+	if err := s.called("Apply"); err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	s.wrote = append(s.wrote, m)
+	s.mu.Unlock()
+	return s.Versioned.Apply(ctx, tenant, m)
+}
+
+func (s *spy) Version(ctx context.Context, tenant string) (memory.Version, error) {
+	if err := s.called("Version"); err != nil {
+		return "", err
+	}
+	return s.Versioned.Version(ctx, tenant)
+}
+
+func (s *spy) Undelivered(ctx context.Context, q memory.OutboxQuery) ([]events.Record, error) {
+	if err := s.called("Undelivered"); err != nil {
+		return nil, err
+	}
+	return s.Versioned.Undelivered(ctx, q)
+}
+
+func (s *spy) Delivered(ctx context.Context, recs []events.Record) error {
+	if err := s.called("Delivered"); err != nil {
+		return err
+	}
+	return s.Versioned.Delivered(ctx, recs)
+}
+
+// plainStore hides everything but the four operations.
+type plainStore struct{ memory.Adapter }

@@ -1,0 +1,189 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+)
+
+// sinkFunc is a sink made of a function.
+type sinkFunc func(context.Context, ...events.Record) error
+
+func (f sinkFunc) Emit(ctx context.Context, recs ...events.Record) error { return f(ctx, recs...) }
+
+func TestE3_AWriteAndItsEventCommitTogether(t *testing.T) {
+	store := newSpy()
+	h := newHostOn(t, store, func(c *memory.Config) { c.EventTags = true })
+	run := h.run("r1", "acme")
+	e, err := run.Put(ctx, "m", memory.Draft{Content: "x", Tags: []string{"t"}, NodeID: "node-1", AgentID: "agent-1"})
+	require.NoError(t, err)
+	require.Len(t, store.wrote, 1)
+	require.Len(t, store.wrote[0].Put, 1)
+	require.Len(t, store.wrote[0].Events, 1)
+	require.Empty(t, h.log.Events("acme", "r1"), "the sink comes later")
+
+	relayed, err := h.Relay(ctx)
+	require.NoError(t, err)
+	require.Equal(t, memory.Relayed{Delivered: 1}, relayed)
+	logged := h.log.Events("acme", "r1")
+	require.Len(t, logged, 1)
+	require.Equal(t, events.MemoryWritten{MemoryRef: "m", MemoryID: e.ID, NodeID: "node-1", AgentID: "agent-1", Tags: []string{"t"}}, logged[0].Payload)
+	require.Equal(t, "node-1", logged[0].NodeID)
+	require.Equal(t, e.CreatedAt, logged[0].Time)
+
+	store.fail = func(string) error { return errors.New("down") }
+	_, err = run.Put(ctx, "m", memory.Draft{Content: "y"})
+	require.Error(t, err)
+	store.fail = nil
+	relayed, err = h.Relay(ctx)
+	require.NoError(t, err)
+	require.Zero(t, relayed, "no event without its write")
+}
+
+func TestE3_EveryWriteOfARunIsAnnouncedBeforeItEnds(t *testing.T) {
+	h := newHost(t)
+	run := h.run("r1", "acme")
+	want := map[string]bool{}
+	for range 700 { // more than two batches
+		want[put(t, run, "m", "x").ID] = true
+	}
+	child, err := run.Child("c1")
+	require.NoError(t, err)
+	inChild := put(t, child, "m", "y")
+	require.NoError(t, child.End(ctx))
+	require.NoError(t, run.End(ctx))
+	for _, ev := range h.log.Events("acme", "r1") {
+		written := ev.Payload.(events.MemoryWritten)
+		require.True(t, want[written.MemoryID])
+		delete(want, written.MemoryID)
+		require.Empty(t, written.Tags, "tags are off unless asked for")
+	}
+	require.Empty(t, want)
+	require.Equal(t, inChild.ID, h.log.Events("acme", "c1")[0].Payload.(events.MemoryWritten).MemoryID)
+}
+
+func TestE3_DeliveryIsAtLeastOnceUnderOneID(t *testing.T) {
+	store := newSpy()
+	h := newHostOn(t, store)
+	run := h.run("r1", "acme")
+	put(t, run, "m", "x")
+	store.fail = func(call string) error {
+		if call == "Delivered" {
+			return errors.New("the acknowledgement is lost")
+		}
+		return nil
+	}
+	require.Error(t, run.End(ctx))
+	require.Len(t, h.log.Events("acme", "r1"), 1)
+	store.fail = nil
+	require.NoError(t, run.End(ctx))
+	require.Len(t, h.log.Events("acme", "r1"), 1, "the log drops what it has")
+	left, err := store.Undelivered(ctx, memory.OutboxQuery{})
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestE3_ARefusedRunHoldsUpNoOtherAndIsVisible(t *testing.T) {
+	log := new(events.Log)
+	broken := true
+	sink := sinkFunc(func(ctx context.Context, recs ...events.Record) error {
+		for _, r := range recs {
+			if broken && r.RunID == "bad" && r.Tenant == "acme" {
+				return errors.New("no such run in the log")
+			}
+		}
+		return log.Emit(ctx, recs...)
+	})
+	h := newHost(t, func(c *memory.Config) { c.Sink, c.MaxUndelivered = sink, 10 })
+	bad, good, namesake := h.run("bad", "acme"), h.run("good", "acme"), h.run("bad", "globex")
+	for range 5 {
+		put(t, bad, "m", "x")
+		put(t, good, "m", "x")
+		put(t, namesake, "m", "x")
+		if _, err := h.Relay(ctx); err != nil {
+			require.ErrorIs(t, err, memory.ErrInternal)
+		}
+	}
+	require.Error(t, bad.End(ctx))
+	require.Empty(t, log.Events("acme", "bad"))
+	require.Len(t, log.Events("acme", "good"), 5)
+	require.Len(t, log.Events("globex", "bad"), 5)
+	relayed, err := h.Relay(ctx)
+	require.ErrorIs(t, err, memory.ErrInternal)
+	require.Equal(t, memory.Relayed{Stuck: []memory.RunName{{Tenant: "acme", RunID: "bad"}}, Waiting: 5}, relayed)
+
+	for i := range 5 {
+		put(t, good, "m", fmt.Sprint(i))
+	}
+	_, err = good.Put(ctx, "m", memory.Draft{Content: "one too many"})
+	require.ErrorIs(t, err, memory.ErrBacklog)
+	broken = false
+	relayed, err = h.Relay(ctx)
+	require.NoError(t, err)
+	require.Equal(t, memory.Relayed{Delivered: 10}, relayed)
+	put(t, good, "m", "again")
+	require.NoError(t, bad.End(ctx))
+	require.Len(t, log.Events("acme", "bad"), 5)
+}
+
+func TestE5_APassHasALogOfItsOwn(t *testing.T) {
+	h := newHost(t)
+	job := h.job("acme")
+	a := put(t, job, "m", "a")
+	stored, err := job.Rewrite(ctx, "m", memory.Rewrite{
+		Derive: []memory.Derived{{Draft: memory.Draft{Content: "b", NodeID: "invented"}, Sources: []string{a.ID}}},
+		Announce: func(stored []memory.Entry) []memory.Announcement {
+			return []memory.Announcement{
+				{ID: "pass/done", Payload: events.MemoryConsolidated{MemoryRef: "m", InputCount: 1, OutputCount: int64(len(stored))}},
+				{Payload: events.WorkspaceUpdated{Path: "x", Version: 1}},
+			}
+		},
+	})
+	require.NoError(t, err)
+	require.NoError(t, job.End(ctx))
+	logged := h.log.Events("acme", "pass")
+	require.Len(t, logged, 4)
+	require.Equal(t, events.MemoryWritten{MemoryRef: "m", MemoryID: stored[0].ID}, logged[1].Payload, "no node made it")
+	require.Equal(t, "pass/done", logged[2].ID)
+
+	_, err = job.Rewrite(ctx, "m", memory.Rewrite{})
+	require.ErrorIs(t, err, memory.ErrEnded)
+	_, err = h.job("acme").Rewrite(ctx, "m", memory.Rewrite{Announce: func([]memory.Entry) []memory.Announcement {
+		return []memory.Announcement{{Payload: events.MemoryConsolidated{}}}
+	}})
+	require.ErrorIs(t, err, memory.ErrValidation, "an event that breaks its schema stops the mutation")
+}
+
+func TestE3_RelaysInSeveralProcessesAgree(t *testing.T) {
+	h := newHost(t)
+	other := newHostOn(t, h.store, func(c *memory.Config) { c.Sink = h.log })
+	run := h.run("r1", "acme")
+	var wg sync.WaitGroup
+	for _, b := range []*host{h, other, h, other} {
+		wg.Go(func() {
+			for range 50 {
+				_, err := b.Relay(ctx)
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 500 {
+		put(t, run, "m", "x")
+	}
+	wg.Wait()
+	require.NoError(t, run.End(ctx))
+	logged := h.log.Events("acme", "r1")
+	require.Len(t, logged, 500)
+	for i, ev := range logged {
+		require.EqualValues(t, i, ev.Sequence)
+	}
+}

@@ -1,0 +1,187 @@
+package memory_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+func TestM7_TokensOfOthersAreUnavailable(t *testing.T) {
+	h, other := newHost(t), newHost(t)
+	put(t, h.job("acme"), "m", "x")
+	token, err := h.run("r", "acme").Token()
+	require.NoError(t, err)
+	raw, err := base64.RawURLEncoding.DecodeString(string(token))
+	require.NoError(t, err)
+	raw[len(raw)/2] ^= 1
+	damaged := memory.Token(base64.RawURLEncoding.EncodeToString(raw))
+
+	for name, c := range map[string]struct {
+		bank   *host
+		tenant string
+		token  memory.Token
+	}{
+		"another tenant": {h, "globex", token},
+		"another store":  {other, "acme", token},
+		"damaged":        {h, "acme", damaged},
+		"cut":            {h, "acme", token[:len(token)-3]},
+		"no token":       {h, "acme", "no token"},
+		"short":          {h, "acme", "AA"},
+		"foreign text":   {h, "acme", "\x00\xff"},
+	} {
+		_, err := c.bank.AsOf(ctx, c.tenant, c.token)
+		require.ErrorIs(t, err, memory.ErrSnapshotUnavailable, name)
+		require.Equal(t, memory.CodeSnapshotUnavailable, memory.CodeOf(err))
+		_, err = c.bank.Start(ctx, memory.RunConfig{ID: "r", Tenant: c.tenant, Redactor: newVault(), Resume: c.token})
+		require.ErrorIs(t, err, memory.ErrSnapshotUnavailable, name)
+		require.ErrorIs(t, c.bank.run("p", c.tenant).Join(ctx, c.token), memory.ErrSnapshotUnavailable, name)
+	}
+	_, err = h.AsOf(ctx, "acme", "")
+	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
+}
+
+func TestM7_ASuspendedRunWaitsAsLongAsTheHorizon(t *testing.T) {
+	h := newHost(t, func(c *memory.Config) { c.Horizon = 24 * time.Hour })
+	job := h.job("acme")
+	old := put(t, job, "m", "old")
+	purge := func() int {
+		n, err := h.Purge(ctx, "acme")
+		require.NoError(t, err)
+		return n
+	}
+	require.Zero(t, purge())
+	suspended := h.run("r", "acme")
+	put(t, suspended, "m", "own")
+	token, err := suspended.Token()
+	require.NoError(t, err)
+	_, err = job.Delete(ctx, "m", old.ID)
+	require.NoError(t, err)
+
+	for range 8 {
+		h.clock.Advance(3*time.Hour - time.Millisecond)
+		require.Zero(t, purge())
+		asOf, err := h.AsOf(ctx, "acme", token)
+		require.NoError(t, err)
+		require.Equal(t, []string{"own", "old"}, contents(t, asOf, "m"))
+		resumed, err := h.Start(ctx, memory.RunConfig{ID: "r", Tenant: "acme", Redactor: newVault(), Resume: token})
+		require.NoError(t, err)
+		require.Equal(t, []string{"own", "old"}, contents(t, resumed.Memory(), "m"))
+	}
+	h.clock.Advance(4 * time.Hour)
+	require.Equal(t, 1, purge())
+	_, err = h.AsOf(ctx, "acme", token)
+	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
+	_, err = h.Start(ctx, memory.RunConfig{ID: "r", Tenant: "acme", Redactor: newVault(), Resume: token})
+	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
+	_, err = suspended.Memory().List(ctx, "m", memory.ListOptions{})
+	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable, "a view behind the horizon never shows live memory")
+	require.Equal(t, []string{"own"}, contents(t, h.Reader("acme"), "m"))
+}
+
+func TestM7_ManyPurgesWithinAHorizonNeverShortenIt(t *testing.T) {
+	h := newHost(t)
+	put(t, h.job("acme"), "m", "x")
+	_, err := h.Purge(ctx, "acme")
+	require.NoError(t, err)
+	token, err := h.run("r", "acme").Token()
+	require.NoError(t, err)
+	step := memory.DefaultHorizon / 500
+	for at := step; at < memory.DefaultHorizon; at += step {
+		h.clock.Advance(step)
+		put(t, h.job("acme"), "m", "y")
+		_, err := h.Purge(ctx, "acme")
+		require.NoError(t, err)
+		_, err = h.AsOf(ctx, "acme", token)
+		require.NoError(t, err, "after %v", at)
+	}
+	h.clock.Advance(memory.DefaultHorizon / 2)
+	_, err = h.Purge(ctx, "acme")
+	require.NoError(t, err)
+	_, err = h.AsOf(ctx, "acme", token)
+	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
+}
+
+// TestM6_ConcurrentWritersViewsForgetsAndPurges is for the race detector; it also
+// counts: nothing acknowledged is lost, and no view moves.
+func TestM6_ConcurrentWritersViewsForgetsAndPurges(t *testing.T) {
+	h := newHost(t)
+	const writers, each = 4, 150
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			run := h.run(fmt.Sprint("w", w), "acme")
+			for i := range each {
+				subject := "keep"
+				if i%3 == 0 {
+					subject = "drop"
+				}
+				put(t, run, "m", fmt.Sprint(w, "/", i), subject)
+			}
+			if err := run.End(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for v := range 3 {
+		wg.Go(func() {
+			for i := range 40 {
+				run := h.run(fmt.Sprint("v", v, "/", i), "acme")
+				first, err := run.Memory().List(ctx, "m", memory.ListOptions{Limit: 1000})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				second, err := run.Memory().List(ctx, "m", memory.ListOptions{Limit: 1000})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				have := map[string]bool{}
+				for _, e := range first {
+					have[e.ID] = true
+				}
+				for _, e := range second {
+					if !have[e.ID] {
+						t.Error("a view has grown")
+						return
+					}
+					delete(have, e.ID)
+				}
+				for _, e := range first {
+					if have[e.ID] && e.Subjects[0] != "drop" {
+						t.Error("a view has lost what nobody forgot")
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Go(func() {
+		for range 20 {
+			if _, err := h.Forget(ctx, "acme", "drop"); err != nil {
+				t.Error(err)
+			}
+			if _, err := h.Purge(ctx, "acme"); err != nil {
+				t.Error(err)
+			}
+			if _, err := h.Relay(ctx); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	wg.Wait()
+	_, err := h.Forget(ctx, "acme", "drop")
+	require.NoError(t, err)
+	require.Len(t, contents(t, h.Reader("acme"), "m"), writers*each*2/3)
+	_, err = h.Relay(ctx)
+	require.NoError(t, err)
+	for w := range writers {
+		require.Len(t, h.log.Events("acme", fmt.Sprint("w", w)), each)
+	}
+}

@@ -1,0 +1,457 @@
+package memory_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// The view model keeps, for every open view and every token, a full copy of what
+// must be seen, made in the most obvious way. Random steps run against it and a bank
+// on an in-memory store; a failing sequence is shrunk to its shortest form.
+
+type step struct {
+	op   string
+	run  int // picks among the open runs, tokens or entries
+	pick int
+	ref  int
+}
+
+func (s step) String() string { return fmt.Sprintf("%s(%d,%d,%d)", s.op, s.run, s.pick, s.ref) }
+
+var viewOps = []string{"start", "put", "put", "put", "putShort", "putSubject", "delete", "otherPut", "otherPut", "otherDelete",
+	"merge", "forget", "token", "resume", "fork", "child", "end", "abort", "join", "advance"}
+
+// seen is what a view shows of one ref: id to content.
+type seen map[string]modelEntry
+
+type modelEntry struct {
+	id, content, subject string
+	expires              time.Time
+}
+
+type modelView struct {
+	base map[string]seen // by ref: what was not retired at the start
+	own  map[string]seen // by ref: own writes not deleted since, and inherited ones
+	mine map[string]bool // ids that the run itself wrote
+	// scarred tells that the view has lost something to a Forget. A token taken
+	// after that may be refused, although it could not have seen what was lost.
+	scarred bool
+}
+
+func (v modelView) clone() modelView {
+	c := modelView{map[string]seen{}, map[string]seen{}, maps.Clone(v.mine), v.scarred}
+	for ref, s := range v.base {
+		c.base[ref] = maps.Clone(s)
+	}
+	for ref, s := range v.own {
+		c.own[ref] = maps.Clone(s)
+	}
+	return c
+}
+
+func (v modelView) visible(ref string, now time.Time) []string {
+	var ids []string
+	for _, s := range []seen{v.base[ref], v.own[ref]} {
+		for id, e := range s {
+			if e.expires.IsZero() || now.Before(e.expires) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	sort.Sort(sort.Reverse(sort.StringSlice(ids))) // the bank's ids ascend with time
+	return ids
+}
+
+func (v modelView) lose(id string) (had bool) {
+	for _, m := range []map[string]seen{v.base, v.own} {
+		for _, s := range m {
+			if _, ok := s[id]; ok {
+				delete(s, id)
+				had = true
+			}
+		}
+	}
+	return had
+}
+
+type modelRun struct {
+	run    *memory.Run
+	view   modelView
+	parent *modelRun
+	name   string
+}
+
+type modelToken struct {
+	token memory.Token
+	view  modelView
+	now   time.Time
+	name  string // of the run
+	gone  bool   // could have seen what was forgotten since
+}
+
+type viewModel struct {
+	t      *testing.T
+	h      *host
+	live   map[string]seen
+	runs   []*modelRun
+	tokens []*modelToken
+	serial int
+}
+
+var viewRefs = []string{"m", "n"}
+
+func (m *viewModel) name(kind string) string {
+	m.serial++
+	return fmt.Sprintf("%s-%d", kind, m.serial)
+}
+
+// play runs the steps and returns the first difference.
+func playViews(t *testing.T, steps []step) (failure string) {
+	m := &viewModel{t: t, h: newHost(t), live: map[string]seen{"m": {}, "n": {}}}
+	for i, s := range steps {
+		m.h.clock.Advance(time.Millisecond)
+		if err := m.step(s); err != nil {
+			return fmt.Sprintf("step %d %v: %v", i, s, err)
+		}
+		if err := m.check(); err != nil {
+			return fmt.Sprintf("after step %d %v: %v", i, s, err)
+		}
+	}
+	return ""
+}
+
+// open is a redactor that no run closes, so that children may outlive parents here.
+type open struct{ memory.Redactor }
+
+func pickOf[T any](list []T, i int) (T, bool) {
+	if len(list) == 0 {
+		var zero T
+		return zero, false
+	}
+	return list[i%len(list)], true
+}
+
+func (m *viewModel) open(parent *modelRun, run *memory.Run, view modelView, name string) {
+	m.runs = append(m.runs, &modelRun{run: run, view: view, parent: parent, name: name})
+}
+
+func (m *viewModel) step(s step) error {
+	ref := viewRefs[s.ref%len(viewRefs)]
+	run, haveRun := pickOf(m.runs, s.run)
+	token, haveToken := pickOf(m.tokens, s.run)
+	switch s.op {
+	case "start":
+		name := m.name("run")
+		r, err := m.h.Start(ctx, memory.RunConfig{ID: name, Tenant: "acme", Redactor: open{newVault()}})
+		if err != nil {
+			return err
+		}
+		view := modelView{base: map[string]seen{}, own: map[string]seen{"m": {}, "n": {}}, mine: map[string]bool{}}
+		for ref, s := range m.live {
+			view.base[ref] = maps.Clone(s)
+		}
+		m.open(nil, r, view, name)
+	case "put", "putShort", "putSubject":
+		if !haveRun {
+			return nil
+		}
+		d := memory.Draft{Content: m.name("own")}
+		if s.op == "putShort" {
+			d.ExpiresAt = m.h.Now().Add(time.Duration(1+s.pick%12) * time.Millisecond)
+		}
+		if s.op == "putSubject" {
+			d.Subjects = []string{fmt.Sprint("s", s.pick%2)}
+		}
+		e, err := run.run.Put(ctx, ref, d)
+		if err != nil {
+			return err
+		}
+		me := toModel(e)
+		run.view.own[ref][e.ID] = me
+		run.view.mine[e.ID] = true
+		m.live[ref][e.ID] = me
+	case "delete":
+		if !haveRun {
+			return nil
+		}
+		id, ok := pickOf(run.view.visible(ref, m.h.Now()), s.pick)
+		if !ok {
+			return nil
+		}
+		deleted, err := run.run.Delete(ctx, ref, id)
+		if err != nil && memory.CodeOf(err) == memory.CodeInternal && strings.Contains(err.Error(), "merged") {
+			return nil // the one documented conflict
+		}
+		if err != nil || !deleted {
+			return fmt.Errorf("deleting a visible entry: %v %v", deleted, err)
+		}
+		delete(m.live[ref], id)
+		if run.view.mine[id] {
+			delete(run.view.own[ref], id)
+		}
+	case "otherPut":
+		e, err := m.h.job("acme").Put(ctx, ref, memory.Draft{Content: m.name("other"), Subjects: []string{fmt.Sprint("s", s.pick%4)}})
+		if err != nil {
+			return err
+		}
+		m.live[ref][e.ID] = toModel(e)
+	case "otherDelete":
+		id, ok := pickOf(slices.Sorted(maps.Keys(m.live[ref])), s.pick)
+		if !ok {
+			return nil
+		}
+		if _, err := m.h.job("acme").Delete(ctx, ref, id); err != nil {
+			return err
+		}
+		delete(m.live[ref], id)
+	case "merge":
+		return m.merge(ref, s.pick)
+	case "forget":
+		return m.forget(fmt.Sprint("s", s.pick%4))
+	case "token":
+		if !haveRun {
+			return nil
+		}
+		tok, err := run.run.Token()
+		if err != nil {
+			return err
+		}
+		m.tokens = append(m.tokens, &modelToken{token: tok, view: run.view.clone(), now: m.h.Now(), name: run.name})
+	case "resume", "fork":
+		if !haveToken {
+			return nil
+		}
+		name := token.name
+		if s.op == "fork" {
+			name = m.name("fork")
+		}
+		r, err := m.h.Start(ctx, memory.RunConfig{ID: name, Tenant: "acme", Redactor: open{newVault()}, Resume: token.token})
+		if err != nil {
+			return err
+		}
+		view := token.view.clone()
+		view.scarred = view.scarred || token.gone
+		if s.op == "fork" {
+			view.mine = map[string]bool{}
+		}
+		m.open(nil, r, view, name)
+	case "child":
+		if !haveRun {
+			return nil
+		}
+		name := m.name("child")
+		r, err := run.run.Child(name)
+		if err != nil {
+			return err
+		}
+		view := run.view.clone()
+		view.mine = map[string]bool{}
+		m.open(run, r, view, name)
+	case "end", "abort":
+		if !haveRun {
+			return nil
+		}
+		end := run.run.End
+		if s.op == "abort" {
+			end = run.run.Abort
+		}
+		if err := end(ctx); err != nil {
+			return err
+		}
+		m.runs = slices.DeleteFunc(m.runs, func(r *modelRun) bool { return r == run })
+		if run.parent != nil && s.op == "end" {
+			m.adopt(run.parent, run.view)
+		}
+	case "join":
+		if !haveRun || !haveToken {
+			return nil
+		}
+		if err := run.run.Join(ctx, token.token); err != nil {
+			return err
+		}
+		view := token.view.clone()
+		view.scarred = view.scarred || token.gone
+		m.adopt(run, view)
+	case "advance":
+		m.h.clock.Advance(time.Duration(s.pick%5) * time.Millisecond)
+	}
+	return nil
+}
+
+// adopt makes a completed child's own writes the parent's.
+func (m *viewModel) adopt(parent *modelRun, child modelView) {
+	parent.view.scarred = parent.view.scarred || child.scarred
+	for ref, s := range child.own {
+		for id, e := range s {
+			if !child.mine[id] {
+				continue
+			}
+			if _, known := parent.view.own[ref][id]; !known {
+				parent.view.own[ref][id] = e
+				parent.view.mine[id] = true
+			}
+		}
+	}
+}
+
+// merge consolidates two live entries of a ref behind everybody's back.
+func (m *viewModel) merge(ref string, pick int) error {
+	var ids []string
+	for _, id := range slices.Sorted(maps.Keys(m.live[ref])) {
+		if e := m.live[ref][id]; e.expires.IsZero() && e.subject == "" {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) < 2 {
+		return nil
+	}
+	a, b := ids[pick%len(ids)], ids[(pick+1)%len(ids)]
+	stored, err := m.h.job("acme").Rewrite(ctx, ref, memory.Rewrite{Derive: []memory.Derived{{
+		Draft: memory.Draft{Content: m.name("merged")}, Sources: []string{a, b}, Merges: []string{a, b},
+	}}})
+	if err != nil {
+		return err
+	}
+	delete(m.live[ref], a)
+	delete(m.live[ref], b)
+	m.live[ref][stored[0].ID] = toModel(stored[0])
+	return nil
+}
+
+func (m *viewModel) forget(subject string) error {
+	done, err := m.h.Forget(ctx, "acme", subject)
+	if err != nil {
+		return err
+	}
+	for _, gone := range done.Erased {
+		delete(m.live[gone.Ref], gone.ID)
+		for _, r := range m.runs {
+			r.view.scarred = r.view.lose(gone.ID) || r.view.scarred
+		}
+		for _, t := range m.tokens {
+			if t.view.lose(gone.ID) {
+				t.gone = true
+			}
+		}
+	}
+	for _, s := range m.live {
+		for _, e := range s {
+			if e.subject == subject {
+				return fmt.Errorf("an entry of the subject is still there")
+			}
+		}
+	}
+	return nil
+}
+
+func toModel(e memory.Entry) modelEntry {
+	return modelEntry{id: e.ID, content: e.Content, subject: strings.Join(e.Subjects, ","), expires: e.ExpiresAt}
+}
+
+// check compares every open run, every token and live memory.
+func (m *viewModel) check() error {
+	now := m.h.Now()
+	for _, ref := range viewRefs {
+		live := modelView{base: map[string]seen{ref: m.live[ref]}}
+		if err := compare(m.h.Reader("acme"), ref, live, now); err != nil {
+			return fmt.Errorf("live memory: %w", err)
+		}
+		for i, r := range m.runs {
+			if err := compare(r.run.Memory(), ref, r.view, now); err != nil {
+				return fmt.Errorf("run %d: %w", i, err)
+			}
+		}
+		for i, t := range m.tokens {
+			reader, err := m.h.AsOf(ctx, "acme", t.token)
+			if t.gone {
+				if memory.CodeOf(err) != memory.CodeSnapshotUnavailable {
+					return fmt.Errorf("token %d saw what was forgotten, and AsOf gives %v", i, err)
+				}
+				continue
+			}
+			if t.view.scarred && memory.CodeOf(err) == memory.CodeSnapshotUnavailable {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("token %d: %w", i, err)
+			}
+			if err := compare(reader, ref, t.view, t.now); err != nil {
+				return fmt.Errorf("token %d: %w", i, err)
+			}
+		}
+	}
+	return nil
+}
+
+func compare(r memory.Reader, ref string, want modelView, now time.Time) error {
+	entries, err := r.List(ctx, ref, memory.ListOptions{Limit: memory.MaxListLimit})
+	if err != nil {
+		return err
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.ID)
+	}
+	ids := want.visible(ref, now)
+	if !slices.Equal(got, ids) {
+		return fmt.Errorf("ref %s shows %d entries, want %d: %v, want %v", ref, len(got), len(ids), got, ids)
+	}
+	for _, limit := range []int{1, 3} {
+		page, err := r.List(ctx, ref, memory.ListOptions{Limit: limit})
+		if err != nil || len(page) != min(limit, len(ids)) {
+			return fmt.Errorf("a list of %d: %d entries, %v", limit, len(page), err)
+		}
+		for i, e := range page {
+			if e.ID != ids[i] {
+				return fmt.Errorf("a list of %d differs at %d", limit, i)
+			}
+		}
+	}
+	for _, id := range ids {
+		if _, err := r.Get(ctx, ref, id); err != nil {
+			return fmt.Errorf("get of a visible entry: %w", err)
+		}
+	}
+	return nil
+}
+
+func TestM6_M7_ViewsAndTokensAgainstAModel(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 6))
+		steps := make([]step, 60)
+		for i := range steps {
+			steps[i] = step{viewOps[rng.IntN(len(viewOps))], rng.IntN(100), rng.IntN(100), rng.IntN(100)}
+		}
+		if failure := playViews(t, steps); failure != "" {
+			steps = shrink(steps, func(s []step) bool { return playViews(t, s) != "" })
+			t.Fatalf("seed %d, shortest sequence:\n%v\n%s", seed, steps, playViews(t, steps))
+		}
+	}
+}
+
+// shrink removes steps as long as the sequence still fails.
+func shrink[T any](steps []T, fails func([]T) bool) []T {
+	for size := len(steps) / 2; size > 0; {
+		removed := false
+		for i := 0; i+size <= len(steps); {
+			shorter := slices.Concat(steps[:i], steps[i+size:])
+			if fails(shorter) {
+				steps, removed = shorter, true
+				continue
+			}
+			i += size
+		}
+		if !removed {
+			size /= 2
+		}
+	}
+	return steps
+}
