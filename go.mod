@@ -1,3 +1,8 @@
 module github.com/openwop/agentmemory
 
 go 1.26.0
+
+require (
+	github.com/gowebpki/jcs v1.0.2
+	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1
+)
