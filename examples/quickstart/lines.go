@@ -86,18 +86,16 @@ func readLines(r io.Reader, each func(line) error) (bad []badLine, err error) {
 // is io.EOF only where nothing is left.
 func nextLine(in *bufio.Reader, buf []byte) (text []byte, tooLong bool, err error) {
 	const keep = maxLine + len("\r\n")
-	length := 0
 	for {
 		part, err := in.ReadSlice('\n')
-		length += len(part)
 		buf = append(buf, part[:min(len(part), keep-len(buf))]...)
 		switch {
 		case err == bufio.ErrBufferFull:
 			continue
-		case err == nil, err == io.EOF && length > 0:
+		case err == nil, err == io.EOF && len(buf) > 0:
 			buf = bytes.TrimSuffix(buf, []byte("\n"))
 			buf = bytes.TrimSuffix(buf, []byte("\r"))
-			return buf, length > keep || len(buf) > maxLine, nil
+			return buf, len(buf) > maxLine, nil
 		default:
 			return nil, false, err
 		}
