@@ -1,0 +1,27 @@
+// Package agentmemory is the root of a module that gives an existing Go host the
+// OpenWOP agent-memory layer. It holds no code; import the packages below it.
+//
+// The host brings its models, its schedules and its storage. The module brings
+// what has to be right whatever those are: isolation between tenants, redaction
+// before anything is stored, expiry, views that a run can be replayed against,
+// and events that never hold content.
+//
+// # Packages
+//
+//   - memory: entries, scopes, the contract that a store implements, and the bank
+//     through which a host uses it.
+//   - memory/inmem: a store in the process's own memory.
+//   - events: the content-free events and the sink that a host gives them to.
+//   - events/eventschema: the schemas of those events, for a host that wants to
+//     check them as JSON. It is a package of its own because it brings
+//     dependencies; events does not.
+//   - redact: takes registered secrets out of text.
+//   - examples/quickstart: a program to run and to copy from.
+//
+// # Dependencies
+//
+// A program that imports memory, events and redact links the standard library
+// only. A package imports from the floors below its own and never the other way;
+// a test at the root of the module holds the plan and fails on a package that has
+// no place in it.
+package agentmemory

@@ -1,0 +1,286 @@
+package agentmemory_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const modulePath = "github.com/openwop/agentmemory"
+
+// libraries are the only direct requirements that the root module may have.
+var libraries = []string{
+	"github.com/cespare/xxhash/v2",
+	"github.com/gowebpki/jcs",
+	"github.com/santhosh-tekuri/jsonschema/v5",
+	testify,
+}
+
+const testify = "github.com/stretchr/testify"
+
+// place is what the production code of a package may do. A dir that ends in
+// "/..." stands for that directory and all below it; an exact dir goes first,
+// then the longest pattern. Where code goes under internal/, the rules are
+// those of the directory that holds internal/.
+type place struct {
+	dir   string
+	floor int
+	// ours are the packages of this project that it may import; "..." is
+	// everything on a lower floor.
+	ours []string
+	// others are the packages outside the standard library that it may import.
+	// In a nested module the go.mod says that instead.
+	others []string
+	// testing is set for packages that are made to be used from tests.
+	testing bool
+}
+
+var memoryAndEvents = []string{"memory", "events"}
+
+var plan = []place{
+	{dir: ".", floor: 0},
+	{dir: "events", floor: 0},
+	{dir: "events/eventschema", floor: 0, ours: []string{"events"}, others: libraries[1:3]},
+	{dir: "redact", floor: 0},
+
+	{dir: "memory", floor: 1, ours: []string{"events"}},
+	{dir: "memory/...", floor: 1, ours: memoryAndEvents},
+
+	{dir: "consolidate", floor: 2, ours: memoryAndEvents, others: libraries},
+	{dir: "distill", floor: 2, ours: memoryAndEvents, others: libraries},
+	{dir: "commitment", floor: 2, ours: memoryAndEvents, others: libraries},
+	{dir: "capability", floor: 2, ours: memoryAndEvents, others: libraries},
+
+	{dir: "inventory", floor: 3, ours: []string{"capability"}, others: libraries},
+	{dir: "adaptertest", floor: 3, others: libraries, testing: true,
+		ours: []string{"memory", "redact", "events", "consolidate", "distill", "commitment"}},
+
+	{dir: "examples/...", floor: 4, ours: []string{"..."}, others: libraries},
+	{dir: "bench/...", floor: 4, ours: []string{"..."}, testing: true},
+}
+
+// placeOf finds the rules for the package in dir.
+func placeOf(dir string) (place, bool) {
+	dir = owner(dir)
+	best, found := place{}, false
+	for _, p := range plan {
+		if p.dir == dir {
+			return p, true
+		}
+		if top, ok := strings.CutSuffix(p.dir, "/..."); ok && within(dir, top) && len(p.dir) > len(best.dir) {
+			best, found = p, true
+		}
+	}
+	return best, found
+}
+
+// owner is the directory whose internal/ holds dir, or dir itself.
+func owner(dir string) string {
+	head, _, _ := strings.Cut(dir+"/", "/internal/")
+	return strings.TrimSuffix(head, "/")
+}
+
+func within(dir, top string) bool { return dir == top || strings.HasPrefix(dir, top+"/") }
+
+// checkFloors returns one line for every broken rule about imports and modules.
+func checkFloors(t *tree) []string {
+	var broken []string
+	for _, dir := range slices.Sorted(maps.Keys(t.packages)) {
+		own, ok := placeOf(dir)
+		if !ok {
+			broken = append(broken, dir+": the package has no place in the plan of floors_test.go")
+			continue
+		}
+		for _, f := range t.packages[dir] {
+			if f.test {
+				continue
+			}
+			for _, imported := range f.imports() {
+				if why := refusal(own, dir, imported, t.nested(dir)); why != "" {
+					broken = append(broken, fmt.Sprintf("%s imports %s: %s", f.name, imported, why))
+				}
+			}
+		}
+	}
+	for _, file := range t.workspaces {
+		broken = append(broken, file+": a workspace file must not be committed")
+	}
+	for _, required := range directRequirements(t.rootModule) {
+		if !slices.Contains(libraries, required) {
+			broken = append(broken, "go.mod: "+required+" must not be a direct requirement")
+		}
+	}
+	return broken
+}
+
+// refusal says why the package in dir, whose place is own, must not import
+// something; it is empty if it may.
+func refusal(own place, dir, imported string, nested bool) string {
+	first, _, _ := strings.Cut(imported, "/")
+	switch {
+	case within(imported, "testing"):
+		if !own.testing {
+			return "production code does not import testing"
+		}
+	case within(imported, testify):
+		return "only test files import testify"
+	case within(imported, modulePath):
+		return refusalOfOurs(own, dir, path.Clean(strings.TrimPrefix(strings.TrimPrefix(imported, modulePath), "/")))
+	case strings.Contains(first, "."): // outside the standard library
+		allowed := func(lib string) bool { return within(imported, lib) }
+		if !nested && !slices.ContainsFunc(own.others, allowed) {
+			return "not among the libraries this package may use"
+		}
+	}
+	return ""
+}
+
+func refusalOfOurs(own place, dir, imported string) string {
+	target, ok := placeOf(imported)
+	switch {
+	case !ok:
+		return "the package has no place in the plan of floors_test.go"
+	case owner(dir) == owner(imported), slices.Contains(own.ours, owner(imported)):
+		return ""
+	case slices.Contains(own.ours, "...") && target.floor < own.floor:
+		return ""
+	}
+	return fmt.Sprintf("floor %d, %s, must not import floor %d, %s", own.floor, own.dir, target.floor, target.dir)
+}
+
+// directRequirements reads the require directives of a go.mod.
+func directRequirements(mod string) []string {
+	var required []string
+	block := false
+	for line := range strings.Lines(mod) {
+		text, comment, _ := strings.Cut(line, "//")
+		words := strings.Fields(text)
+		switch {
+		case len(words) == 0:
+			continue
+		case block && words[0] == ")":
+			block = false
+			continue
+		case words[0] == "require" && len(words) > 1 && words[1] == "(":
+			block = true
+			continue
+		case words[0] == "require":
+			words = words[1:]
+		case !block:
+			continue
+		}
+		if strings.TrimSpace(comment) != "indirect" {
+			required = append(required, strings.Trim(words[0], "\"`"))
+		}
+	}
+	return required
+}
+
+func TestFloors(t *testing.T) {
+	for _, line := range checkFloors(load(t, os.DirFS("."))) {
+		t.Error(line)
+	}
+}
+
+// The plan itself may only point down: to a lower floor, or from a directory to
+// one that holds it.
+func TestFloors_PlanPointsDown(t *testing.T) {
+	for _, p := range plan {
+		for _, dir := range p.ours {
+			if dir == "..." {
+				continue
+			}
+			target, ok := placeOf(dir)
+			if !ok || (target.floor >= p.floor && !within(p.dir, dir)) {
+				t.Errorf("%s on floor %d may not be allowed %s", p.dir, p.floor, dir)
+			}
+		}
+	}
+}
+
+// Every rule is shown to fail on a tree that breaks just that rule.
+func TestFloors_BrokenTrees(t *testing.T) {
+	source := func(imports ...string) string {
+		var b strings.Builder
+		b.WriteString("package p\n")
+		for _, i := range imports {
+			fmt.Fprintf(&b, "import _ %q\n", strings.Replace(i, "~", modulePath, 1))
+		}
+		return b.String()
+	}
+	for _, c := range []struct {
+		file, content string
+		want          string // part of the only complaint; empty for none
+	}{
+		{"memory/a.go", source("~/events", "context", "encoding/json"), ""},
+		{"memory/a.go", source("~/redact"), "floor 1, memory, must not import floor 0, redact"},
+		{"memory/a.go", source("~/memory/inmem"), "must not import floor 1"},
+		{"memory/a.go", source("~/memory/internal/x"), ""},
+		{"memory/internal/x/a.go", source("~/redact"), "must not import floor 0, redact"},
+		{"memory/a.go", source("~/consolidate"), "must not import floor 2"},
+		{"memory/a.go", source("github.com/cespare/xxhash/v2"), "not among the libraries"},
+		{"memory/inmem/a.go", source("~/memory", "~/events"), ""},
+		{"memory/inmem/a.go", source("~/redact"), "must not import floor 0"},
+		{"memory/inmem/a.go", source("~/memory/other"), "must not import floor 1"},
+		{"memory/inmem/a.go", source("golang.org/x/sync/errgroup"), "not among the libraries"},
+		{"events/a.go", source("~/redact"), "must not import floor 0"},
+		{"events/a.go", source("~/events/eventschema"), "must not import floor 0"},
+		{"events/a.go", source("github.com/gowebpki/jcs"), "not among the libraries"},
+		{"events/a.go", source("~"), "must not import floor 0, ."},
+		{"events/eventschema/a.go", source("~/events", "github.com/gowebpki/jcs", "github.com/santhosh-tekuri/jsonschema/v5"), ""},
+		{"events/eventschema/a.go", source("github.com/cespare/xxhash/v2"), "not among the libraries"},
+		{"redact/a.go", source("~/events"), "must not import floor 0"},
+		{"consolidate/a.go", source("~/memory", "~/events", "github.com/cespare/xxhash/v2"), ""},
+		{"consolidate/a.go", source("~/redact"), "must not import floor 0"},
+		{"consolidate/a.go", source("~/distill"), "must not import floor 2"},
+		{"distill/a.go", source("~/capability"), "must not import floor 2"},
+		{"commitment/a.go", source("~/inventory"), "must not import floor 3"},
+		{"commitment/a.go", source("github.com/robfig/cron/v3"), "not among the libraries"},
+		{"inventory/a.go", source("~/capability"), ""},
+		{"inventory/a.go", source("~/memory"), "must not import floor 1"},
+		{"adaptertest/a.go", source("testing", "testing/synctest", "~/commitment", "~/redact"), ""},
+		{"adaptertest/a.go", source("~/capability"), "must not import floor 2"},
+		{"adaptertest/a.go", source(testify + "/require"), "only test files import testify"},
+		{"examples/host/a.go", source("~/inventory", "~/memory/inmem", "~/redact"), ""},
+		{"examples/host/a.go", source("~/examples/quickstart"), "must not import floor 4"},
+		{"examples/host/a.go", source("testing"), "does not import testing"},
+		{"memory/a.go", source("testing/fstest"), "does not import testing"},
+		{"memory/a_test.go", source("testing", testify+"/require", "~/redact"), ""},
+		{"redact/a.go", "//go:build windows\n\n" + source("testing"), "does not import testing"},
+		{"redact/a.go", source("~/unplaced"), "has no place"},
+		{"unplaced/a.go", source(), "has no place"},
+		{"internal/x/a.go", source(), "has no place"},
+		{"events/other/a.go", source(), "has no place"},
+		{"go.work", "go 1.26.0\n", "workspace file"},
+		{"memory/sqlite/go.work", "go 1.26.0\n", "workspace file"},
+		{"go.mod", "module x\nrequire github.com/gowebpki/jcs v1.0.2\n", ""},
+		{"go.mod", "module x\nrequire modernc.org/sqlite v1.60.1\n", "modernc.org/sqlite must not be"},
+		{"go.mod", "module x\nrequire (\n\tgithub.com/a/b v1.0.0 // indirect\n\tgithub.com/c/d v1.0.0\n)\n", "c/d must not be"},
+	} {
+		got := checkFloors(load(t, mapTree(map[string]string{"doc.go": "// Package p.\npackage p\n", c.file: c.content})))
+		expectComplaint(t, c.file+" "+c.want, got, c.want)
+	}
+
+	// A driver is a matter of the nested module that holds it.
+	nested := map[string]string{
+		"memory/sqlite/go.mod": "module x\nrequire modernc.org/sqlite v1.60.1\n",
+		"memory/sqlite/a.go":   source("modernc.org/sqlite", "~/memory"),
+	}
+	expectComplaint(t, "nested module", checkFloors(load(t, mapTree(nested))), "")
+	delete(nested, "memory/sqlite/go.mod")
+	expectComplaint(t, "driver in the root module", checkFloors(load(t, mapTree(nested))), "not among the libraries")
+}
+
+func expectComplaint(t *testing.T, name string, got []string, want string) {
+	t.Helper()
+	switch {
+	case want == "" && len(got) != 0:
+		t.Errorf("%s: unexpected: %s", name, strings.Join(got, "; "))
+	case want != "" && (len(got) != 1 || !strings.Contains(got[0], want)):
+		t.Errorf("%s: got %q, want one complaint with %q", name, got, want)
+	}
+}
