@@ -179,6 +179,11 @@ func TestFileBrokenLine(t *testing.T) {
 		}
 	}
 	lines := slices.Collect(bytes.Lines(d.data)) // a0 b0 a1 b1 a2 b2
+	// A batch over three runs, whose sequences do not tell that the middle is gone.
+	if err := f.Emit(t.Context(), record("x", "t", "x", full[0]), record("y", "t", "y", full[0]), record("z", "t", "z", full[0])); err != nil {
+		t.Fatal(err)
+	}
+	spread := slices.Collect(bytes.Lines(d.data))
 	with := func(at int, line []byte) [][]byte {
 		changed := slices.Clone(lines)
 		changed[at] = line
@@ -193,6 +198,7 @@ func TestFileBrokenLine(t *testing.T) {
 	}{
 		"a line left out":       {slices.Delete(slices.Clone(lines), 2, 3), 3},
 		"the end left out":      {slices.Delete(slices.Clone(lines), 3, 4), 4},
+		"a batch with a hole":   {slices.Delete(spread, 7, 8), 8},
 		"a batch left out":      {slices.Delete(slices.Clone(lines), 2, 4), 3},
 		"a batch twice":         {slices.Concat(lines[:2], lines), 3},
 		"batches swapped":       {slices.Concat(lines[2:4], lines[:2]), 1},
