@@ -2,20 +2,30 @@
 // layer: typed payloads, the run-event envelope around them, and the one-method
 // [Sink] that a host gives them to.
 //
+// A host emits with [Emit], to a sink of its own or to one of [Log] (in memory),
+// [File] (JSON Lines), [Slog] (for people to read) and [Tee] (several sinks). It
+// reads events with [RunEvent]'s JSON form or with [Decode]. The package uses the
+// standard library only; the JSON Schemas are in the subpackage eventschema.
+//
 // # Guarantees
 //
 //   - E1: no payload type has a field that could hold what an entry says. There
 //     are identifiers, counts, enums and references; tags only where a host asked
-//     for them.
+//     for them. Nothing else can be put into a record or read out of JSON.
 //   - E2: [Emit] checks every record before a sink sees any of them.
-//   - E3: a record's ID stays the same over redelivery. The sinks of this package
-//     assign sequences and drop a (runId, eventId) that they have already seen.
+//   - E3: a record's ID stays the same over redelivery. [Log] and [File] assign
+//     sequences, drop a (runId, eventId) that the tenant's log has, and take the
+//     records of one call all together or not at all.
 //   - E4: [Replay] gives recorded payloads a new envelope and regenerates nothing.
+//   - E5: every record has a run id; that of a background pass is its own.
 //
 // # Errors
 //
-// A record that breaks a rule is refused with an error that matches
+// What breaks a rule is refused with an [InvalidError], which matches
 // [ErrInvalid]. The text names the type, the field and the rule, never a value.
+// Such an error is a fault of the host and goes out as internal_error.
+// [ErrUnknownType] marks an event that a reader ignores, [ErrBroken] a [File] that
+// has to be opened again.
 //
 // # Concurrency
 //

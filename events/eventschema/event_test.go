@@ -142,6 +142,11 @@ func TestValidateEvent(t *testing.T) {
 			t.Errorf("%s = %s: got %v, want the path %q", c.name, c.value, err, c.path)
 		}
 	}
+	for _, first := range []string{"openwop", "core", "community", "vendor", "private", "local"} {
+		if err := eventschema.ValidateEvent(with("type", `"`+first+`.x"`)); !errors.Is(err, events.ErrInvalid) {
+			t.Errorf("the type %s.x: %v", first, err)
+		}
+	}
 	if err := eventschema.ValidateEvent([]byte("{")); !errors.Is(err, events.ErrInvalid) {
 		t.Error(err)
 	}

@@ -1,0 +1,214 @@
+package events
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTee(t *testing.T) {
+	var first, last Log
+	boom := errors.New("boom")
+	fails := true
+	flaky := sinkFunc(func(recs []Record) error {
+		clear(recs) // which no other sink may notice
+		if fails {
+			return boom
+		}
+		return nil
+	})
+	recs := []Record{record("1", "t", "r", full[0]), record("2", "t", "r", full[1])}
+	sink := Tee(&first, flaky, &last)
+	if err := Emit(t.Context(), sink, recs...); !errors.Is(err, boom) {
+		t.Fatal(err)
+	}
+	equal(t, "events behind the failure", len(last.All()), 2)
+	fails = false
+	if err := Emit(t.Context(), sink, recs...); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "events after redelivery", first.All(), last.All())
+	equal(t, "number of events", len(first.All()), 2)
+	if err := Emit(t.Context(), Tee(&first, nil), recs...); err == nil {
+		t.Fatal("a sink that is none is an error")
+	}
+	if err := Emit(t.Context(), Tee(), recs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSlog(t *testing.T) {
+	var out bytes.Buffer
+	h := slog.NewJSONHandler(&out, nil)
+	for _, p := range full {
+		out.Reset()
+		if err := Emit(t.Context(), Slog(h), record("e1", "t1", "r1", p)); err != nil {
+			t.Fatal(err)
+		}
+		var line struct {
+			Time, Level, Msg               string
+			EventID, Tenant, RunID, NodeID string
+			Payload                        json.RawMessage
+		}
+		if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Decode(p.EventType(), line.Payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "payload", got, p)
+		equal(t, "the rest",
+			fmt.Sprint(line.Time, line.Level, line.Msg, line.EventID, line.Tenant, line.RunID, line.NodeID),
+			fmt.Sprint("2026-05-01T12:00:00.123Z", "INFO", p.EventType(), "e1", "t1", "r1", "node"))
+	}
+	out.Reset()
+	quiet := slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn})
+	if err := Emit(t.Context(), Slog(quiet), record("e1", "t1", "r1", full[0])); err != nil || out.Len() > 0 {
+		t.Fatal(err, out.String())
+	}
+	wantInvalid(t, Slog(h).Emit(t.Context(), Record{}), "/payload")
+	if err := Emit(t.Context(), Slog(nil), record("e1", "t1", "r1", full[0])); err == nil {
+		t.Fatal("a handler that is none is an error")
+	}
+	broken := slog.NewJSONHandler(brokenWriter{}, nil)
+	if err := Emit(t.Context(), Slog(broken), record("e1", "t1", "r1", full[0])); !errors.Is(err, errDisk) {
+		t.Fatal(err)
+	}
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errDisk }
+
+// E4: replayed records differ from the recorded ones in run id and event id only,
+// and replaying again changes nothing.
+func TestE4_Replay(t *testing.T) {
+	var recorded Log
+	for i, p := range full {
+		if err := Emit(t.Context(), &recorded, record(fmt.Sprint("e", i), "t", "old", p)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var target Log
+	old := recorded.Events("t", "old")
+	for range 2 {
+		for n := range len(old) + 1 { // resumed at every place
+			if err := Emit(t.Context(), &target, Replay(old[:n], "new")...); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	got := target.Events("t", "new")
+	equal(t, "number of events", len(got), len(full))
+	for i, ev := range got {
+		if ev.ID == old[i].ID || len(ev.ID) > 128 {
+			t.Fatalf("event id %q", ev.ID)
+		}
+		ev.ID, ev.RunID = old[i].ID, old[i].RunID
+		equal(t, "replayed event", ev, old[i])
+	}
+}
+
+// Event ids of replays are distinct where anything that makes them is.
+func TestE4_ReplayIDs(t *testing.T) {
+	seen := map[string]string{}
+	long := strings.Repeat("x", 128)
+	for _, run := range []string{"a", "ab", long} {
+		for _, old := range []string{"", "b", "bc", "c", long} {
+			for _, id := range []string{"", "c", "bc", "b", long} {
+				from := fmt.Sprintf("%q %q %q", run, old, id)
+				rec := Replay([]RunEvent{{Record: record(id, "t", old, full[0])}}, run)[0]
+				if before, dup := seen[rec.ID]; dup {
+					t.Fatalf("%s and %s give the same id", before, from)
+				}
+				seen[rec.ID] = from
+			}
+		}
+	}
+}
+
+func TestRunEventJSON(t *testing.T) {
+	for i, p := range append(full, minimal...) {
+		ev := RunEvent{record("e", "tenant", "r", p), int64(i)}
+		ev.Time = noon.In(time.FixedZone("", 7200))
+		doc, err := json.Marshal(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(doc), "tenant") {
+			t.Fatalf("the tenant is on the wire: %s", doc)
+		}
+		var got RunEvent
+		if err := json.Unmarshal(doc, &got); err != nil {
+			t.Fatal(err)
+		}
+		ev.Tenant, ev.Time = "", noon
+		equal(t, "event", got, ev)
+	}
+}
+
+func TestRunEventJSONRefuses(t *testing.T) {
+	valid := RunEvent{record("e", "t", "r", full[0]), 0}
+	for path, change := range map[string]func(*RunEvent){
+		"/payload":  func(ev *RunEvent) { ev.Payload = nil },
+		"/eventId":  func(ev *RunEvent) { ev.ID = "" },
+		"/sequence": func(ev *RunEvent) { ev.Sequence = -1 },
+	} {
+		ev := valid
+		change(&ev)
+		_, err := json.Marshal(ev)
+		wantInvalid(t, err, path)
+	}
+	const rest = `"runId":"r","timestamp":"2026-05-01T12:00:00Z","sequence":0}`
+	for doc, path := range map[string]string{
+		`null`: "",
+		`[]`:   "",
+		`{"eventId":"e","eventId":"e","type":"workspace.updated","payload":{"path":"p","version":1},` + rest: "",
+		`{"eventId":"","type":"workspace.updated","payload":{"path":"p","version":1},` + rest:                "/eventId",
+		`{"eventId":"e","type":"workspace.updated","payload":{"path":"p","version":"secret"},` + rest:        "/version",
+		`{"eventId":"e","type":"workspace.updated","nodeId":null,"payload":{"path":"p","version":1},` + rest: "/nodeId",
+		`{"eventId":"e","type":7,"payload":{"path":"p","version":1},` + rest:                                 "/type",
+		`{"eventId":"e","type":"secret.type",` + rest:                                                        "/payload",
+	} {
+		ev := valid
+		err := json.Unmarshal([]byte(doc), &ev)
+		if doc == "null" {
+			err = ev.UnmarshalJSON([]byte(doc))
+		}
+		wantInvalid(t, err, path, "secret")
+		equal(t, "the event", ev, valid)
+	}
+	var ev RunEvent
+	err := json.Unmarshal([]byte(`{"eventId":"e","type":"secret.type","payload":null,`+rest), &ev)
+	if !errors.Is(err, ErrUnknownType) || strings.Contains(err.Error(), "secret") {
+		t.Fatal(err)
+	}
+	if _, err := Decode("secret.type", []byte("{}")); !errors.Is(err, ErrUnknownType) {
+		t.Fatal(err)
+	}
+}
+
+// E1: what an open payload holds beside the protocol's fields does not get in.
+func TestE1_DecodeDropsForeignFields(t *testing.T) {
+	p, err := Decode(TypeMemoryWritten, []byte(`{"memoryRef":"r","memoryId":"m","content":"text","MemoryID":"x","tags":[]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "payload", p, Payload(MemoryWritten{MemoryRef: "r", MemoryID: "m"}))
+	_, err = Decode(TypeWorkspaceUpdated, []byte(`{"path":"p","version":1,"content":"text"}`))
+	wantInvalid(t, err, "", "content", "text")
+}
+
+// The sinks of this package check for themselves too.
+func TestE2_SinksCheck(t *testing.T) {
+	for _, sink := range []Sink{&Log{}, mustOpen(t, newDisk(nil)), Tee(&Log{}), Slog(slog.DiscardHandler)} {
+		wantInvalid(t, sink.Emit(context.Background(), record("e", "t", "", full[0])), "/runId")
+	}
+}
