@@ -113,77 +113,53 @@ func (j *Job) Get(ctx context.Context, ref, id string) (Entry, error) {
 
 // Scan yields all live entries of a ref, newest first, and stops after an error.
 // On a [Versioned] store it reads one version: what is written or retired
-// meanwhile does not show.
+// meanwhile does not show. The loop may use the job.
 func (j *Job) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		s, err := j.enter(ctx, ref, j.source)
-		if err != nil {
-			yield(Entry{}, err)
-			return
-		}
-		defer j.life.RUnlock()
-		list := j.bank.store.List
-		if vs := j.bank.versions; vs != nil {
-			v, err := vs.Version(ctx, j.tenant)
+	return scan(ctx, j.bank, func() pageFunc {
+		var list listFunc
+		return func(ctx context.Context, q Query) ([]Entry, error) {
+			s, err := j.enter(ctx, ref, j.source)
 			if err != nil {
-				yield(Entry{}, shape(err))
-				return
+				return nil, err
 			}
-			list = newView(vs, v).list
-		}
-		for e, err := range pages(ctx, s, Query{At: j.bank.Now()}, list) {
-			if err != nil {
-				yield(Entry{}, shape(err))
-				return
-			}
-			if !yield(ownCopy(e), nil) {
-				return
-			}
-		}
-	}
-}
-
-// pageSize is how many entries a walk over a whole scope reads at a time.
-const pageSize = 512
-
-// pages walks over a scope page by page.
-func pages(ctx context.Context, s Scope, q Query, list listFunc) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		q.Limit = pageSize
-		for {
-			page, err := list(ctx, s, q)
-			if err != nil {
-				yield(Entry{}, err)
-				return
-			}
-			for _, e := range page {
-				if !yield(e, nil) {
-					return
+			defer j.life.RUnlock()
+			if list == nil {
+				if list, err = j.oneVersion(ctx); err != nil {
+					return nil, err
 				}
 			}
-			if len(page) < pageSize {
-				return
-			}
-			q.After = CursorOf(&page[len(page)-1])
+			return list(ctx, s, q)
 		}
+	})
+}
+
+// oneVersion lists the tenant's memory as it is now, as far as the store can.
+func (j *Job) oneVersion(ctx context.Context) (listFunc, error) {
+	if j.bank.versions == nil {
+		return j.bank.store.List, nil
 	}
+	v, err := j.bank.versions.Version(ctx, j.tenant)
+	if err != nil {
+		return nil, err
+	}
+	return newView(j.bank.versions, v).list, nil
 }
 
 // History yields the records of a ref, whatever their state, in no particular
 // order: what was merged into what, superseded, deleted or erased. It needs a
-// [Transactor], and stops after an error.
+// [Transactor], and stops after an error. The loop may use the job.
 func (j *Job) History(ctx context.Context, ref string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		s, err := j.enter(ctx, ref, j.source)
-		if err == nil && j.bank.tx == nil {
-			j.life.RUnlock()
-			err = fail(ErrNotProvided, "history needs a Transactor")
-		}
 		if err != nil {
 			yield(Record{}, err)
 			return
 		}
-		defer j.life.RUnlock()
+		j.life.RUnlock()
+		if j.bank.tx == nil {
+			yield(Record{}, fail(ErrNotProvided, "history needs a Transactor"))
+			return
+		}
 		for rec, err := range j.bank.tx.History(ctx, s.Tenant, HistoryQuery{Ref: s.Ref}) {
 			rec.Entry = ownCopy(rec.Entry)
 			if !yield(rec, shape(err)) || err != nil {

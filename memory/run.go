@@ -2,8 +2,7 @@ package memory
 
 import (
 	"context"
-	"errors"
-	"io"
+	"iter"
 	"sync"
 	"time"
 )
@@ -139,6 +138,33 @@ func (rr runReader) Get(ctx context.Context, ref, id string) (Entry, error) {
 	return readGet(ctx, r.bank, r.tenant, ref, id, r.bank.Now(), r.get)
 }
 
+// Scan yields everything that the run sees in a ref, newest first, as it saw it when
+// the scan began, and stops after an error. The loop may use the run.
+func (r *Run) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
+	return scan(ctx, r.bank, func() pageFunc {
+		var at *view
+		return func(ctx context.Context, q Query) ([]Entry, error) {
+			if err := r.enter(); err != nil {
+				return nil, err
+			}
+			defer r.life.RUnlock()
+			if r.replay != nil {
+				return nil, fail(ErrNotProvided, "scans are not recorded")
+			}
+			if at == nil {
+				r.viewLock.RLock()
+				at = r.view.clone()
+				r.viewLock.RUnlock()
+			}
+			s, err := r.bank.resolve(ctx, r.tenant, ref)
+			if err != nil {
+				return nil, ctx.Err()
+			}
+			return at.list(ctx, s, q)
+		}
+	})
+}
+
 func (r *Run) list(ctx context.Context, s Scope, q Query) ([]Entry, error) {
 	r.viewLock.RLock()
 	defer r.viewLock.RUnlock()
@@ -157,204 +183,6 @@ func (r *Run) enter() error {
 	if r.ended {
 		r.life.RUnlock()
 		return fail(ErrEnded, "")
-	}
-	return nil
-}
-
-// Put redacts a draft and writes it to the ref, and returns the entry as stored.
-// The run sees it from then on; other runs that are open do not. Where the bank
-// has WriteEvents, the write and its memory.written event commit together. In a
-// replay nothing is written: the recorded id and instant come back.
-//
-// Errors: [ErrValidation], [ErrForbidden] for another tenant's ref,
-// [ErrSecretLeakage], [ErrBacklog], [ErrEnded], [ErrDiverged] in a replay. After
-// [ErrInternal] the entry may have been written; a second try writes another one.
-func (r *Run) Put(ctx context.Context, ref string, d Draft) (Entry, error) {
-	if err := r.enter(); err != nil {
-		return Entry{}, err
-	}
-	defer r.life.RUnlock()
-	if !d.CreatedAt.IsZero() {
-		return Entry{}, fail(ErrValidation, "a run cannot backdate an entry")
-	}
-	s, err := r.target(ctx, ref)
-	if err != nil {
-		return Entry{}, err
-	}
-	e, err := r.entry(d, false)
-	if err != nil {
-		return Entry{}, err
-	}
-	if r.replay != nil {
-		return r.replay.put(ctx, ref, e)
-	}
-	version, err := r.put(ctx, s, e, d)
-	if err != nil {
-		return Entry{}, err
-	}
-	r.viewLock.Lock()
-	r.view.add(ref, ownEntry{id: e.ID, createdAt: e.CreatedAt, version: version})
-	r.viewLock.Unlock()
-	return ownCopy(e), nil
-}
-
-// Delete ends the life of an entry that the run can see, and reports whether it
-// could see it. Other runs that start later do not see the entry; this one goes on
-// seeing it unless it wrote it itself (RFC 0004 §A). An entry that was merged or
-// superseded since the run started is [ErrConflict]: [Bank.Trace] tells what it
-// became. In a replay nothing is deleted.
-func (r *Run) Delete(ctx context.Context, ref, id string) (bool, error) {
-	if err := r.enter(); err != nil {
-		return false, err
-	}
-	defer r.life.RUnlock()
-	s, err := r.target(ctx, ref)
-	if err != nil {
-		return false, err
-	}
-	if !validID(id) {
-		return false, nil
-	}
-	if r.replay != nil {
-		_, err := r.replay.reads.Get(ctx, ref, id)
-		if errors.Is(err, ErrNotFound) {
-			return false, nil
-		}
-		return err == nil, err
-	}
-	now := r.bank.Now()
-	if _, err := r.get(ctx, s, id, now); err != nil {
-		if errors.Is(err, ErrNotFound) {
-			return false, nil
-		}
-		return false, shape(err)
-	}
-	deleted, err := r.bank.store.Delete(ctx, s, id, now)
-	if err != nil {
-		return false, shape(err)
-	}
-	if !deleted {
-		rec, err := r.bank.tx.Lookup(ctx, s, id)
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return false, shape(err)
-		}
-		if rec.State == Merged || rec.State == Superseded {
-			return false, fail(ErrConflict, "the entry has been merged or superseded")
-		}
-	}
-	r.viewLock.Lock()
-	r.view.drop(ref, id)
-	r.viewLock.Unlock()
-	return true, nil
-}
-
-// Token returns the position that the run has reached, by which it can be resumed
-// or forked, and read again with [Bank.AsOf]. A host records one at the start and
-// wherever its log must be replayable from. It makes no store call.
-func (r *Run) Token() (Token, error) {
-	if err := r.enter(); err != nil {
-		return "", err
-	}
-	defer r.life.RUnlock()
-	if r.replay != nil {
-		return "", fail(ErrNotProvided, "a replay has no position of its own")
-	}
-	r.viewLock.RLock()
-	defer r.viewLock.RUnlock()
-	snap := snapshot{
-		Tenant: r.tenant,
-		RunID:  r.runID,
-		Base:   r.view.base,
-		Millis: r.bank.Now().UnixMilli(),
-		Own:    r.view.marks(),
-	}
-	return snap.token(), nil
-}
-
-// Child opens a child run. It sees what its parent sees now, writes through the
-// parent's redactor, and when it ends its writes become visible to the parent
-// (RFC 0039 §B). A child that runs in another process is started there with the
-// parent's token as Resume, and comes back by [Run.Join].
-func (r *Run) Child(id string) (*Run, error) {
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	defer r.life.RUnlock()
-	if r.replay != nil {
-		return nil, fail(ErrNotProvided, "a child's replay is started by itself")
-	}
-	w, err := newWriter(r.bank, r.tenant, id, r.redactor)
-	if err != nil {
-		return nil, err
-	}
-	r.viewLock.RLock()
-	defer r.viewLock.RUnlock()
-	return &Run{writer: w, parent: r, view: r.view.clone()}, nil
-}
-
-// Join makes visible what a child wrote that completed in another process, as the
-// last token of the child has it. It fails with [ErrSnapshotUnavailable] for a
-// token of another tenant or store.
-func (r *Run) Join(ctx context.Context, child Token) error {
-	if err := r.enter(); err != nil {
-		return err
-	}
-	defer r.life.RUnlock()
-	if r.replay != nil {
-		return nil
-	}
-	snap, err := child.snapshot(r.tenant)
-	if err != nil {
-		return err
-	}
-	loaded, err := r.bank.reopen(ctx, snap, func(m *ownMark) bool { return !m.Inherited })
-	if err != nil {
-		return err
-	}
-	r.viewLock.Lock()
-	defer r.viewLock.Unlock()
-	r.view.join(loaded)
-	return nil
-}
-
-// End closes a run that completed: no read or write after it, its registry closed,
-// its writes visible to its parent, and its events acknowledged by the sink. A host
-// calls it before it appends the run's terminal event, and calls it again if it
-// fails.
-func (r *Run) End(ctx context.Context) error { return r.finish(ctx, true) }
-
-// Abort closes a run that failed or was cancelled: as End does, but a parent never
-// sees what the run wrote.
-func (r *Run) Abort(ctx context.Context) error { return r.finish(ctx, false) }
-
-func (r *Run) finish(ctx context.Context, completed bool) error {
-	r.life.Lock()
-	first := !r.ended
-	r.ended = true
-	r.life.Unlock()
-	var closing error
-	if first && r.parent == nil {
-		closing = r.close()
-	}
-	if first && r.parent != nil && completed {
-		r.parent.viewLock.Lock()
-		r.parent.view.join(r.view)
-		r.parent.viewLock.Unlock()
-	}
-	if err := r.bank.flush(ctx, r.tenant, r.runID); err != nil {
-		return err
-	}
-	return closing
-}
-
-// close closes a redactor that can be closed.
-func (w writer) close() error {
-	c, ok := w.redactor.(io.Closer)
-	if !ok {
-		return nil
-	}
-	if err := c.Close(); err != nil {
-		return failWith(ErrInternal, "the redactor did not close", err)
 	}
 	return nil
 }

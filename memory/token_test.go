@@ -3,6 +3,7 @@ package memory_test
 import (
 	"encoding/base64"
 	"fmt"
+	"iter"
 	"sync"
 	"testing"
 	"time"
@@ -183,5 +184,40 @@ func TestM6_ConcurrentWritersViewsForgetsAndPurges(t *testing.T) {
 	require.NoError(t, err)
 	for w := range writers {
 		require.Len(t, h.log.Events("acme", fmt.Sprint("w", w)), each)
+	}
+}
+
+// TestM6_ALoopOverAScanMayUseItsHandle: no lock is held while the caller's code runs.
+func TestM6_ALoopOverAScanMayUseItsHandle(t *testing.T) {
+	h := newHost(t)
+	run, job := h.run("r", "acme"), h.job("acme")
+	const n = 1300 // more than two pages
+	for range n {
+		put(t, run, "m", "x")
+	}
+	for name, scan := range map[string]iter.Seq2[memory.Entry, error]{"run": run.Scan(ctx, "m"), "job": job.Scan(ctx, "m")} {
+		count := 0
+		for e, err := range scan {
+			require.NoError(t, err)
+			if count++; count%100 == 0 {
+				put(t, run, "m", "while reading")
+				_, err := job.Delete(ctx, "m", e.ID)
+				require.NoError(t, err)
+			}
+		}
+		require.GreaterOrEqual(t, count, n-n/100, name)
+	}
+	for rec, err := range job.History(ctx, "m") {
+		require.NoError(t, err)
+		_, err := job.Get(ctx, "m", rec.Entry.ID)
+		require.True(t, err == nil || rec.State != memory.Live)
+	}
+	for _, err := range run.Scan(ctx, "../m") {
+		require.NoError(t, err, "a malformed ref holds nothing")
+		t.Fatal("an entry")
+	}
+	require.NoError(t, run.End(ctx))
+	for _, err := range run.Scan(ctx, "m") {
+		require.ErrorIs(t, err, memory.ErrEnded)
 	}
 }

@@ -29,7 +29,8 @@ type Transactor interface {
 
 	// History yields the records that q asks for, whatever their state, in no
 	// particular order. Expiry does not matter. It yields every record that was
-	// there when it began and still is when it ends, and stops after an error.
+	// there when it began and still is when it ends, and stops after an error. The
+	// loop may call the store again, to change it too.
 	History(ctx context.Context, tenant string, q HistoryQuery) iter.Seq2[Record, error]
 
 	// Cell returns the value of a small named cell, nil if it has none. A cell

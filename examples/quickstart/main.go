@@ -1,27 +1,75 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	_ "embed"
+	"flag"
 	"fmt"
+	"io"
 	"os"
+	"os/signal"
+
+	"github.com/openwop/agentmemory/events"
 )
 
 //go:embed corpus.jsonl
 var corpus []byte
 
 func main() {
-	count := 0
-	bad, err := readLines(bytes.NewReader(corpus), func(line) error {
-		count++
-		return nil
-	})
-	for _, b := range bad {
-		fmt.Fprintln(os.Stderr, b)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "quickstart:", err)
 		os.Exit(1)
 	}
-	fmt.Printf("%d notes, %d bad lines\n", count, len(bad))
+}
+
+// run is the program but for its process: what it reads, says and returns.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
+	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
+	flags.SetOutput(stdout)
+	in := flags.String("in", "", "read notes from this JSON Lines `FILE` (- for standard input) instead of the bundled ones")
+	eventFile := flags.String("events", "", "write the events to this JSON Lines `FILE`")
+	if err := flags.Parse(args); err == flag.ErrHelp {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q: a file is named by -in", flags.Arg(0))
+	}
+
+	notes, name := io.Reader(bytes.NewReader(corpus)), "the bundled notes"
+	switch *in {
+	case "":
+	case "-":
+		notes, name = stdin, "standard input"
+	default:
+		f, err := os.Open(*in)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		notes, name = f, *in
+	}
+
+	log := new(events.Log)
+	var sink events.Sink = log
+	if *eventFile != "" {
+		file, err := events.OpenFile(*eventFile)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		sink = events.Tee(log, file)
+	}
+	out := bufio.NewWriter(stdout)
+	defer out.Flush()
+	h, err := newHost(sink, log, out)
+	if err != nil {
+		return err
+	}
+	return h.tell(ctx, notes, name)
 }

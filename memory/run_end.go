@@ -1,0 +1,117 @@
+package memory
+
+import (
+	"context"
+	"io"
+)
+
+// Token returns the position that the run has reached, by which it can be resumed
+// or forked, and read again with [Bank.AsOf]. A host records one at the start and
+// wherever its log must be replayable from. It makes no store call.
+func (r *Run) Token() (Token, error) {
+	if err := r.enter(); err != nil {
+		return "", err
+	}
+	defer r.life.RUnlock()
+	if r.replay != nil {
+		return "", fail(ErrNotProvided, "a replay has no position of its own")
+	}
+	r.viewLock.RLock()
+	defer r.viewLock.RUnlock()
+	snap := snapshot{
+		Tenant: r.tenant,
+		RunID:  r.runID,
+		Base:   r.view.base,
+		Millis: r.bank.Now().UnixMilli(),
+		Own:    r.view.marks(),
+	}
+	return snap.token(), nil
+}
+
+// Child opens a child run. It sees what its parent sees now, writes through the
+// parent's redactor, and when it ends its writes become visible to the parent
+// (RFC 0039 §B). A child that runs in another process is started there with the
+// parent's token as Resume, and comes back by [Run.Join].
+func (r *Run) Child(id string) (*Run, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.life.RUnlock()
+	if r.replay != nil {
+		return nil, fail(ErrNotProvided, "a child's replay is started by itself")
+	}
+	w, err := newWriter(r.bank, r.tenant, id, r.redactor)
+	if err != nil {
+		return nil, err
+	}
+	r.viewLock.RLock()
+	defer r.viewLock.RUnlock()
+	return &Run{writer: w, parent: r, view: r.view.clone()}, nil
+}
+
+// Join makes visible what a child wrote that completed in another process, as the
+// last token of the child has it. It fails with [ErrSnapshotUnavailable] for a
+// token of another tenant or store.
+func (r *Run) Join(ctx context.Context, child Token) error {
+	if err := r.enter(); err != nil {
+		return err
+	}
+	defer r.life.RUnlock()
+	if r.replay != nil {
+		return nil
+	}
+	snap, err := child.snapshot(r.tenant)
+	if err != nil {
+		return err
+	}
+	loaded, err := r.bank.reopen(ctx, snap, func(m *ownMark) bool { return !m.Inherited })
+	if err != nil {
+		return err
+	}
+	r.viewLock.Lock()
+	defer r.viewLock.Unlock()
+	r.view.join(loaded)
+	return nil
+}
+
+// End closes a run that completed: no read or write after it, its registry closed,
+// its writes visible to its parent, and its events acknowledged by the sink. A host
+// calls it before it appends the run's terminal event, and calls it again if it
+// fails.
+func (r *Run) End(ctx context.Context) error { return r.finish(ctx, true) }
+
+// Abort closes a run that failed or was cancelled: as End does, but a parent never
+// sees what the run wrote.
+func (r *Run) Abort(ctx context.Context) error { return r.finish(ctx, false) }
+
+func (r *Run) finish(ctx context.Context, completed bool) error {
+	r.life.Lock()
+	first := !r.ended
+	r.ended = true
+	r.life.Unlock()
+	var closing error
+	if first && r.parent == nil {
+		closing = r.close()
+	}
+	if first && r.parent != nil && completed {
+		r.parent.viewLock.Lock()
+		r.parent.view.join(r.view)
+		r.parent.viewLock.Unlock()
+	}
+	if err := r.bank.flush(ctx, r.tenant, r.runID); err != nil {
+		return err
+	}
+	return closing
+}
+
+// close closes a redactor that can be closed.
+func (w writer) close() error {
+	c, ok := w.redactor.(io.Closer)
+	if !ok {
+		return nil
+	}
+	if err := c.Close(); err != nil {
+		return failWith(ErrInternal, "the redactor did not close", err)
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package memory
+
+import (
+	"context"
+	"errors"
+)
+
+// Put redacts a draft and writes it to the ref, and returns the entry as stored.
+// The run sees it from then on; other runs that are open do not. Where the bank
+// has WriteEvents, the write and its memory.written event commit together. In a
+// replay nothing is written: the recorded id and instant come back.
+//
+// Errors: [ErrValidation], [ErrForbidden] for another tenant's ref,
+// [ErrSecretLeakage], [ErrBacklog], [ErrEnded], [ErrDiverged] in a replay. After
+// [ErrInternal] the entry may have been written; a second try writes another one.
+func (r *Run) Put(ctx context.Context, ref string, d Draft) (Entry, error) {
+	if err := r.enter(); err != nil {
+		return Entry{}, err
+	}
+	defer r.life.RUnlock()
+	if !d.CreatedAt.IsZero() {
+		return Entry{}, fail(ErrValidation, "a run cannot backdate an entry")
+	}
+	s, err := r.target(ctx, ref)
+	if err != nil {
+		return Entry{}, err
+	}
+	e, err := r.entry(d, false)
+	if err != nil {
+		return Entry{}, err
+	}
+	if r.replay != nil {
+		return r.replay.put(ctx, ref, e)
+	}
+	version, err := r.put(ctx, s, e, d)
+	if err != nil {
+		return Entry{}, err
+	}
+	r.viewLock.Lock()
+	r.view.add(ref, ownEntry{id: e.ID, createdAt: e.CreatedAt, version: version})
+	r.viewLock.Unlock()
+	return ownCopy(e), nil
+}
+
+// Delete ends the life of an entry that the run can see, and reports whether it
+// could see it. Other runs that start later do not see the entry; this one goes on
+// seeing it unless it wrote it itself (RFC 0004 §A). An entry that was merged or
+// superseded since the run started is [ErrConflict]: [Bank.Trace] tells what it
+// became. In a replay nothing is deleted.
+func (r *Run) Delete(ctx context.Context, ref, id string) (bool, error) {
+	if err := r.enter(); err != nil {
+		return false, err
+	}
+	defer r.life.RUnlock()
+	s, err := r.target(ctx, ref)
+	if err != nil {
+		return false, err
+	}
+	if !validID(id) {
+		return false, nil
+	}
+	if r.replay != nil {
+		_, err := r.replay.reads.Get(ctx, ref, id)
+		if errors.Is(err, ErrNotFound) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	now := r.bank.Now()
+	if _, err := r.get(ctx, s, id, now); err != nil {
+		if errors.Is(err, ErrNotFound) {
+			return false, nil
+		}
+		return false, shape(err)
+	}
+	deleted, err := r.bank.store.Delete(ctx, s, id, now)
+	if err != nil {
+		return false, shape(err)
+	}
+	if !deleted {
+		rec, err := r.bank.tx.Lookup(ctx, s, id)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return false, shape(err)
+		}
+		if rec.State == Merged || rec.State == Superseded {
+			return false, fail(ErrConflict, "the entry has been merged or superseded")
+		}
+	}
+	r.viewLock.Lock()
+	r.view.drop(ref, id)
+	r.viewLock.Unlock()
+	return true, nil
+}
