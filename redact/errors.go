@@ -1,0 +1,45 @@
+package redact
+
+// Error is an error of this package. Its text is fixed: it never holds a value,
+// an id or a part of the text.
+type Error struct{ code, text string }
+
+// Error returns the fixed text.
+func (e *Error) Error() string { return "redact: " + e.text }
+
+// Code is the protocol's code for the error: "secret_leakage" for a text that
+// may not be written, "validation_error" for a bad call of Register.
+func (e *Error) Code() string { return e.code }
+
+const (
+	codeLeakage    = "secret_leakage"
+	codeValidation = "validation_error"
+)
+
+// Errors about text. Nothing of the text was returned or written.
+var (
+	// ErrClosed: the registry is closed, or was never made by
+	// [NewSecretRegistry] (R6).
+	ErrClosed = &Error{codeLeakage, "the secret registry is closed"}
+	// ErrMarkerText: a value occurs in marker text, so R1 cannot be kept. Register
+	// returns it for the call that brought the conflict about; from then on the
+	// registry returns it for every text.
+	ErrMarkerText = &Error{codeLeakage, "a secret occurs in marker text"}
+	// ErrSecretFound: the text holds a secret and the policy is [Reject].
+	ErrSecretFound = &Error{codeLeakage, "the text holds a secret"}
+)
+
+// Errors about calls of Register. The value is not covered.
+var (
+	// ErrPlatform: platform secrets never register (SR-1 binds to secrets of
+	// users, tenants, workspaces and runs only).
+	ErrPlatform = &Error{codeValidation, "platform secrets are not redacted"}
+	// ErrLevel: the level is none of the declared ones.
+	ErrLevel = &Error{codeValidation, "unknown level"}
+	// ErrTooShort: the value has fewer than [MinValue] code points.
+	ErrTooShort = &Error{codeValidation, "the value is too short to be redacted"}
+	// ErrTooLong: the value has more than [MaxValue] bytes.
+	ErrTooLong = &Error{codeValidation, "the value is too long to be redacted"}
+	// ErrID: the id is empty, longer than [MaxID], or has an unsafe byte.
+	ErrID = &Error{codeValidation, "malformed secret id"}
+)

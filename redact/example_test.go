@@ -1,0 +1,41 @@
+package redact_test
+
+import (
+	"fmt"
+
+	"github.com/openwop/agentmemory/redact"
+)
+
+func Example() {
+	// One registry for each run, filled with the secrets that the run resolved.
+	secrets := redact.NewSecretRegistry(redact.Config{})
+	defer secrets.Close() // after the run's last write
+
+	if err := secrets.Register("openai-key", []byte("correct-horse-battery"), redact.LevelTenant); err != nil {
+		fmt.Println(err) // a value that is not covered: do not start the run
+		return
+	}
+
+	text, err := secrets.Redact(`The key is correct-horse-battery, in hex 636f72726563742d686f7273652d62617474657279.`)
+	fmt.Println(text, err)
+
+	// A text made by a model or by a merge also loses what merely looks like a secret.
+	text, err = secrets.RedactDerived("Notes say [BYOK:openai-key], db at postgres://app:hunter2@db/app")
+	fmt.Println(text, err)
+	// Output:
+	// The key is [REDACTED:openai-key], in hex [REDACTED:openai-key]. <nil>
+	// Notes say [REDACTED:openai-key], db at postgres://app:[REDACTED:urlpass]@db/app <nil>
+}
+
+func ExampleSecretRegistry_Find() {
+	secrets := redact.NewSecretRegistry(redact.Config{})
+	defer secrets.Close()
+	_ = secrets.Register("db", []byte("hunter2hunter2"), redact.LevelRun)
+
+	found, _ := secrets.Find("db password: hunter2hunter2")
+	for _, f := range found {
+		fmt.Println(f.ID, f.Start, f.End)
+	}
+	// Output:
+	// db 13 27
+}

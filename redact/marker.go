@@ -1,0 +1,114 @@
+package redact
+
+import (
+	"bytes"
+	"strings"
+)
+
+const (
+	markerHead = "[REDACTED:"
+	markerTail = "]"
+
+	// minStump is the length in bytes below which the rest of a value beside
+	// marker text is not searched for, since it would be found everywhere.
+	minStump = 6
+	// sureStump is the length from which on a rest is searched for without asking
+	// whether an id exists that could complete it.
+	sureStump = 8
+)
+
+func marker(id string) string { return markerHead + id + markerTail }
+
+func validID(id string) bool {
+	if id == "" || len(id) > MaxID {
+		return false
+	}
+	for i := range len(id) {
+		if !idByte(id[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func idByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
+		c == '.' || c == '_' || c == ':' || c == '/' || c == '-'
+}
+
+// Why the output of a redaction holds no form of a value (R1, R3)
+//
+// What was a form in the text is covered. So an occurrence in the output touches
+// a marker that the redaction wrote. No form contains the head of a marker
+// (refused), so it contains no whole marker; none lies within a marker or within
+// two adjacent ones (refused). What is left is
+//
+//	end of a marker + text + start of a marker
+//
+// where one of the markers may be missing. The middle part is the form's stump,
+// or contains it, and the stump is itself a form: it would have been covered.
+
+// stump returns f without what the end of a marker before it and the start of a
+// marker behind it could complete, f itself if there is nothing of that kind.
+// ends reports whether a marker of a registered id ends with the given text. It
+// returns nil if the stump is too short to be searched for.
+func stump(f []byte, ends func([]byte) bool) []byte {
+	for {
+		if n := headLap(f); n > 0 {
+			f = f[:len(f)-n]
+			if len(f) < minStump {
+				return nil
+			}
+			continue
+		}
+		n := tailLap(f)
+		rest := f[n:]
+		if n == 0 || len(rest) < sureStump && !ends(f[:n]) {
+			return f
+		}
+		if len(rest) < minStump {
+			return nil
+		}
+		f = rest
+	}
+}
+
+// headLap is the length of the longest suffix of f that is a start of the head
+// of a marker.
+func headLap(f []byte) int {
+	for n := min(len(f), len(markerHead)-1); n > 0; n-- {
+		if string(f[len(f)-n:]) == markerHead[:n] {
+			return n
+		}
+	}
+	return 0
+}
+
+// tailLap is the length of the prefix of f that has the shape of the end of a
+// marker, "]" included.
+func tailLap(f []byte) int {
+	i := bytes.IndexByte(f[:min(len(f), len(markerHead)+MaxID)], markerTail[0])
+	if i < 0 {
+		return 0
+	}
+	for _, c := range f[:i] {
+		if !idByte(c) {
+			return 0
+		}
+	}
+	return i + 1
+}
+
+// leadsWithMarker returns the length of the marker at the start of text, 0 if
+// there is none.
+func leadsWithMarker(text string) int {
+	if !strings.HasPrefix(text, markerHead) {
+		return 0
+	}
+	rest := text[len(markerHead):]
+	i := strings.IndexByte(rest[:min(len(rest), MaxID+1)], markerTail[0])
+	if i < 0 || !validID(rest[:i]) {
+		return 0
+	}
+	return len(markerHead) + i + 1
+}

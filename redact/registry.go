@@ -1,0 +1,203 @@
+package redact
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+)
+
+// Limits of what can be registered.
+const (
+	MinValue = 8       // code points of a value (RFC 0004's floor)
+	MaxValue = 1 << 16 // bytes of a value
+	MaxID    = 64      // bytes of an id
+)
+
+// Level says whose secret a value is. It decides only whether the value may be
+// registered.
+type Level uint8
+
+// The levels. The zero Level is none of them.
+const (
+	LevelUser Level = iota + 1
+	LevelTenant
+	LevelWorkspace
+	LevelRun
+	LevelPlatform // never registers: [ErrPlatform]
+)
+
+// Policy says what happens to a text that holds a secret.
+type Policy uint8
+
+const (
+	// Rewrite replaces each secret by its marker. It is the default, and the only
+	// policy under which an entry is stored with its marker.
+	Rewrite Policy = iota
+	// Reject refuses the text with [ErrSecretFound], code secret_leakage.
+	Reject
+)
+
+// Config is how a registry redacts. The zero value is the usual choice.
+type Config struct {
+	Policy Policy
+	// PlainOnly leaves encoded forms of values alone (R7).
+	PlainOnly bool
+	// Entropy makes [SecretRegistry.RedactDerived] also replace long tokens that
+	// merely look random. It hits harmless text too.
+	Entropy bool
+}
+
+// SecretRegistry holds the secrets of one run or pass and redacts text. Use
+// [NewSecretRegistry]; the zero value and nil behave as a closed registry.
+type SecretRegistry struct {
+	// Behind a pointer of its own, so that no print of a registry, or of a struct
+	// that holds one by value, reaches a secret.
+	s *state
+}
+
+// state is the registry proper.
+type state struct {
+	cfg Config
+
+	// compiled is nil if secrets changed since it was built, and once the
+	// registry has an error to return instead.
+	compiled atomic.Pointer[matcher]
+
+	mu     sync.Mutex
+	broken error // ErrClosed or ErrMarkerText
+	set    secretSet
+}
+
+// NewSecretRegistry returns an open registry without secrets.
+func NewSecretRegistry(cfg Config) *SecretRegistry {
+	s := &state{cfg: cfg}
+	s.set.init(!cfg.PlainOnly)
+	return &SecretRegistry{s}
+}
+
+// Register adds a value to be replaced by the marker of id, for every redaction
+// that begins after it returned. It copies value; the caller may wipe its own.
+//
+// One id may have several values, as during a rotation; the same id and value
+// again is no error and changes nothing. Where several ids have the same value
+// the marker names the first of them in byte order.
+//
+// A value must have at least [MinValue] code points and at most [MaxValue] bytes,
+// an id at most [MaxID] bytes from [A-Za-z0-9._:/-]. On [ErrTooShort],
+// [ErrTooLong], [ErrID], [ErrLevel] and [ErrPlatform] nothing happened: the value
+// is not covered, and a host decides whether it starts the run at all. On
+// [ErrMarkerText] (the value, or one registered before, occurs in marker text)
+// the registry refuses every text from now on (R1).
+func (r *SecretRegistry) Register(id string, value []byte, level Level) error {
+	switch {
+	case r == nil || r.s == nil:
+		return ErrClosed
+	case level == LevelPlatform:
+		return ErrPlatform
+	case level < LevelUser || level > LevelPlatform:
+		return ErrLevel
+	case !validID(id):
+		return ErrID
+	case len(value) > MaxValue:
+		return ErrTooLong
+	case utf8.RuneCount(value) < MinValue:
+		return ErrTooShort
+	}
+	s := r.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broken != nil {
+		return s.broken
+	}
+	changed, err := s.set.add(id, value)
+	if err != nil {
+		s.fail(err)
+		return err
+	}
+	if changed {
+		s.retire()
+	}
+	return nil
+}
+
+// Unregister forgets all values of id. Redactions that begin after it returned
+// let them pass. An unknown id is no error. It does not mend a registry that
+// refuses text.
+func (r *SecretRegistry) Unregister(id string) {
+	if r == nil || r.s == nil {
+		return
+	}
+	s := r.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broken == nil && s.set.remove(id) {
+		s.retire()
+	}
+}
+
+// Close wipes the registry's copies of all values; those that redactions still
+// under way use are wiped when the last of these ends. Every later call returns
+// [ErrClosed]. Closing again does nothing. The error is always nil.
+func (r *SecretRegistry) Close() error {
+	if r == nil || r.s == nil {
+		return nil
+	}
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.s.fail(ErrClosed)
+	return nil
+}
+
+// Len is the number of registered values.
+func (r *SecretRegistry) Len() int {
+	if r == nil || r.s == nil {
+		return 0
+	}
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	return r.s.set.len()
+}
+
+// Format prints the number of secrets, whatever the verb.
+func (r *SecretRegistry) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "SecretRegistry(%d)", r.Len())
+}
+
+// fail makes every later call return err. The caller holds mu.
+func (s *state) fail(err error) {
+	s.broken = err
+	s.set.wipe()
+	s.retire()
+}
+
+// retire drops the compiled matcher. The caller holds mu.
+func (s *state) retire() {
+	if m := s.compiled.Swap(nil); m != nil {
+		m.release()
+	}
+}
+
+// acquire returns a matcher for the secrets of this moment. The caller releases
+// it.
+func (r *SecretRegistry) acquire() (*matcher, error) {
+	if r == nil || r.s == nil {
+		return nil, ErrClosed
+	}
+	s := r.s
+	if m := s.compiled.Load(); m != nil && m.retain() {
+		return m, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broken != nil {
+		return nil, s.broken
+	}
+	m := s.compiled.Load()
+	if m == nil {
+		m = s.set.compile()
+		s.compiled.Store(m)
+	}
+	m.retain()
+	return m, nil
+}

@@ -1,0 +1,182 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+func TestRegister_Refusals(t *testing.T) {
+	r := NewSecretRegistry(Config{})
+	for _, c := range []struct {
+		id, value string
+		level     Level
+		want      error
+	}{
+		{"a", "abcdefgh", LevelPlatform, ErrPlatform},
+		{"a", "abcdefgh", 0, ErrLevel},
+		{"a", "abcdefgh", 99, ErrLevel},
+		{"a", "abcdefg", LevelUser, ErrTooShort},
+		{"a", "üüüüüüü", LevelUser, ErrTooShort},
+		{"a", strings.Repeat("x", MaxValue+1), LevelUser, ErrTooLong},
+		{"", "abcdefgh", LevelUser, ErrID},
+		{"a b", "abcdefgh", LevelUser, ErrID},
+		{"a]", "abcdefgh", LevelUser, ErrID},
+		{strings.Repeat("i", MaxID+1), "abcdefgh", LevelUser, ErrID},
+		{strings.Repeat("i", MaxID), "abcdefgh", LevelUser, nil},
+		{"a", "abcdefgh", LevelTenant, nil},
+		{"a", "abcdefgh", LevelWorkspace, nil},
+	} {
+		if err := r.Register(c.id, []byte(c.value), c.level); !errors.Is(err, c.want) {
+			t.Errorf("Register(%q, %d bytes, %d): %v, want %v", c.id, len(c.value), c.level, err, c.want)
+		}
+	}
+	if r.Len() != 1 {
+		t.Errorf("Len() = %d", r.Len())
+	}
+	if got := redacted(t, r, "abcdefgh"); got != "[REDACTED:a]" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestUnregister(t *testing.T) {
+	r, _ := registered(t, Config{}, []pair{{"a", "abcdefgh"}, {"a", "ijklmnop"}, {"b", "abcdefgh"}})
+	r.Unregister("a")
+	r.Unregister("unknown")
+	if got := redacted(t, r, "abcdefgh ijklmnop"); got != "[REDACTED:b] ijklmnop" {
+		t.Errorf("got %q", got)
+	}
+	r.Unregister("b")
+	if got := redacted(t, r, "abcdefgh"); got != "abcdefgh" || r.Len() != 0 {
+		t.Errorf("got %q, %d left", got, r.Len())
+	}
+}
+
+func TestR6_ClosedFailsClosed(t *testing.T) {
+	closed, _ := registered(t, Config{}, []pair{{"a", "abcdefgh"}})
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, r := range map[string]*SecretRegistry{"closed": closed, "zero": {}, "nil": nil} {
+		if _, err := r.Redact("x"); err != ErrClosed {
+			t.Errorf("%s: Redact: %v", name, err)
+		}
+		if _, err := r.RedactDerived("x"); err != ErrClosed {
+			t.Errorf("%s: RedactDerived: %v", name, err)
+		}
+		if out, err := r.Append([]byte("d"), []byte("x")); err != ErrClosed || string(out) != "d" {
+			t.Errorf("%s: Append: %q, %v", name, out, err)
+		}
+		if _, err := r.Find("x"); err != ErrClosed {
+			t.Errorf("%s: Find: %v", name, err)
+		}
+		if err := r.Register("a", []byte("abcdefgh"), LevelRun); err != ErrClosed {
+			t.Errorf("%s: Register: %v", name, err)
+		}
+		r.Unregister("a")
+		if err := r.Close(); err != nil || r.Len() != 0 {
+			t.Errorf("%s: Close: %v", name, err)
+		}
+	}
+}
+
+func TestClose_Wipes(t *testing.T) {
+	r, _ := registered(t, Config{}, []pair{{"a", "abcdefgh"}})
+	redacted(t, r, "x")
+	m := r.s.compiled.Load()
+	m.retain()
+	kept := r.s.set.byID["a"][0].value
+	r.Close()
+	if !bytes.Equal(kept, make([]byte, 8)) {
+		t.Error("the registry's copy is left")
+	}
+	if !bytes.Contains(m.arena, []byte("abcdefgh")) {
+		t.Error("wiped under a redaction")
+	}
+	m.release()
+	if len(bytes.Trim(m.arena, "\x00")) > 0 {
+		t.Error("the matcher's copy is left")
+	}
+	if m.retain() {
+		t.Error("a wiped matcher is used again")
+	}
+}
+
+func TestRegister_Copies(t *testing.T) {
+	r := NewSecretRegistry(Config{})
+	v := []byte("abcdefgh")
+	if err := r.Register("a", v, LevelRun); err != nil {
+		t.Fatal(err)
+	}
+	clear(v)
+	if got := redacted(t, r, "abcdefgh"); got != "[REDACTED:a]" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestPolicy_Reject(t *testing.T) {
+	r, _ := registered(t, Config{Policy: Reject}, []pair{{"a", "abcdefgh"}})
+	for _, f := range []func(string) (string, error){r.Redact, r.RedactDerived} {
+		if out, err := f("-abcdefgh-"); err != ErrSecretFound || out != "" {
+			t.Errorf("got %q, %v", out, err)
+		}
+		if out, err := f("clean"); err != nil || out != "clean" {
+			t.Errorf("got %q, %v", out, err)
+		}
+	}
+	if out, err := r.Append([]byte("d"), []byte("abcdefgh")); err != ErrSecretFound || string(out) != "d" {
+		t.Errorf("got %q, %v", out, err)
+	}
+	if out, err := r.RedactDerived("[BYOK:x]"); err != ErrSecretFound || out != "" {
+		t.Errorf("got %q, %v", out, err)
+	}
+	if found, err := r.Find("-abcdefgh-"); err != nil || len(found) != 1 || found[0] != (Finding{"a", 1, 9}) {
+		t.Errorf("Find: %v, %v", found, err)
+	}
+	if ErrSecretFound.Code() != "secret_leakage" || ErrClosed.Code() != "secret_leakage" {
+		t.Error("wrong code")
+	}
+}
+
+func TestPrinting_ShowsNoValue(t *testing.T) {
+	const value = "abcdefgh"
+	r, _ := registered(t, Config{}, []pair{{"a", value}})
+	redacted(t, r, value)
+	type host struct {
+		P *SecretRegistry
+		V SecretRegistry
+		p *SecretRegistry
+	}
+	for _, x := range []any{r, *r, host{r, *r, r}, &host{r, *r, r}, []*SecretRegistry{r}} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+			s := fmt.Sprintf(verb, x)
+			if leaks(s, value) {
+				t.Errorf("%s of %T: %s", verb, x, s)
+			}
+		}
+		if s, err := json.Marshal(x); err != nil || leaks(string(s), value) {
+			t.Errorf("JSON of %T: %s, %v", x, s, err)
+		}
+		var log bytes.Buffer
+		slog.New(slog.NewTextHandler(&log, nil)).Info("x", "r", x)
+		slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "r", x)
+		if leaks(log.String(), value) {
+			t.Errorf("log of %T: %s", x, log.String())
+		}
+	}
+	if got := fmt.Sprint(r); got != "SecretRegistry(1)" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func leaks(s, value string) bool {
+	return strings.Contains(s, value) || strings.Contains(s, fmt.Sprint([]byte(value))[1:20]) ||
+		strings.Contains(strings.ToLower(s), fmt.Sprintf("%x", value))
+}

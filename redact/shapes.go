@@ -1,0 +1,171 @@
+package redact
+
+import (
+	"slices"
+	"strings"
+)
+
+// Shape is a kind of secret that is recognised by its form alone (R5).
+type Shape struct {
+	ID        string // what the marker names
+	Name      string
+	Reference string // where its issuer describes it
+}
+
+// Shapes lists what [SecretRegistry.RedactDerived] looks for beside the
+// registered values.
+func Shapes() []Shape {
+	list := make([]Shape, len(shapes))
+	for i := range shapes {
+		list[i] = shapes[i].Shape
+	}
+	return list
+}
+
+// RedactDerived is [SecretRegistry.Redact] for a text that was made from others:
+// merged, compacted, distilled. It also replaces leak forms and whatever has the
+// shape of a well-known secret, see [Shapes]; the marker names the shape, or in a
+// leak form the id if it is a registered one. In a connection string only the
+// password is replaced.
+func (r *SecretRegistry) RedactDerived(text string) (string, error) {
+	text, err := r.Redact(text)
+	if err != nil {
+		return "", err
+	}
+	m, err := r.acquire()
+	if err != nil {
+		return "", err
+	}
+	defer m.release()
+	for {
+		out, changed := replaceShapes(text, m, r.s.cfg.Entropy)
+		if !changed {
+			return text, nil
+		}
+		if r.s.cfg.Policy == Reject {
+			return "", ErrSecretFound
+		}
+		// A marker can be a boundary where there was none: look again. Every
+		// round replaces some text that is not a marker, so there is a last one.
+		text = out
+	}
+}
+
+// shape is a row of the table.
+type shape struct {
+	Shape
+	// anchors are texts, at least one of which every occurrence has.
+	anchors []string
+	// bounded demands that no letter or digit stands before the anchor.
+	bounded bool
+	// match returns what to replace for the anchor at text[i:], from >= i, or
+	// to == 0. rest is where the anchor ends.
+	match func(text string, i, rest int) (from, to int)
+}
+
+// anchorsAt has the rows by the first byte of their anchors.
+var anchorsAt = func() (at [256][]anchor) {
+	for i := range shapes {
+		for _, a := range shapes[i].anchors {
+			at[a[0]] = append(at[a[0]], anchor{a, &shapes[i]})
+		}
+	}
+	return at
+}()
+
+type anchor struct {
+	text  string
+	shape *shape
+}
+
+// shapeIDs are the ids of markers that any registry can write.
+var shapeIDs = func() (ids []string) {
+	for i := range shapes {
+		ids = append(ids, shapes[i].ID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(append(ids, entropyID))
+}()
+
+// replaceShapes makes one pass over text. Markers are left as they are.
+func replaceShapes(text string, m *matcher, entropy bool) (string, bool) {
+	var out []byte
+	done := 0
+	for i := 0; i < len(text); {
+		id, from, to := shapeAt(text, i, done, m)
+		if to == 0 && entropy {
+			id, from, to = entropyAt(text, i, done)
+		}
+		switch {
+		case to > 0:
+			out = append(out, text[done:from]...)
+			out = append(out, markerHead+id+markerTail...)
+			done, i = to, to
+		case text[i] == '[':
+			i += max(1, leadsWithMarker(text[i:]))
+		default:
+			i++
+		}
+	}
+	if done == 0 {
+		return text, false
+	}
+	return string(append(out, text[done:]...)), true
+}
+
+// shapeAt returns the replacement whose anchor is at text[i:], or to == 0. What
+// stands before text[done:] was replaced.
+func shapeAt(text string, i, done int, m *matcher) (id string, from, to int) {
+	for _, a := range anchorsAt[text[i]] {
+		if !strings.HasPrefix(text[i:], a.text) || a.shape.bounded && !boundary(text, i, done) {
+			continue
+		}
+		from, to = a.shape.match(text, i, i+len(a.text))
+		if to == 0 {
+			continue
+		}
+		id = a.shape.ID
+		if label := strings.TrimRight(text[i+len(a.text):to], "]>"); id == leakID && m.hasID(label) {
+			id = label
+		}
+		return id, from, to
+	}
+	return "", 0, 0
+}
+
+// boundary reports whether a token may begin at text[i:]. The letter of an
+// escape, as in \n or %20, is not part of a word.
+func boundary(text string, i, done int) bool {
+	if i == done || !alnum.has(text[i-1]) {
+		return true
+	}
+	return i >= done+2 && text[i-2] == '\\' && strings.IndexByte("nrtbf", text[i-1]) >= 0 ||
+		i >= done+3 && text[i-3] == '%' && hexDigits.hasAll(bytesOf(text[i-2:i]))
+}
+
+var (
+	alnum     = classOf(letters + digits)
+	hexDigits = classOf(digits + "abcdefABCDEF")
+	word      = classOf(letters + digits + "_-")
+	upperNum  = classOf(digits + "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	base64Any = classOf(letters + digits + "+/_-")
+)
+
+// run returns where the longest run of class bytes from text[i:] ends.
+func run(text string, i int, class *byteClass) int {
+	for i < len(text) && class.has(text[i]) {
+		i++
+	}
+	return i
+}
+
+// token matches an anchor with at least least bytes of class behind it, and
+// takes all there are.
+func token(class *byteClass, least int) func(string, int, int) (int, int) {
+	return func(text string, i, rest int) (int, int) {
+		if end := run(text, rest, class); end-rest >= least {
+			return i, end
+		}
+		return 0, 0
+	}
+}

@@ -1,0 +1,160 @@
+package redact
+
+import (
+	"strings"
+	"testing"
+)
+
+// The examples are put together here, so that no scanner takes this file for a
+// leak.
+var (
+	x16 = "Q7Z2K5M3X6R4T9WB"
+	x20 = "aB3dE5gH7jK9mN1pQ3sT"
+	x40 = x20 + "uV5xY7zA9cD1fG3hJ5kL"
+	h32 = "0123456789abcdef0f1e2d3c4b5a6978"
+	pem = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nBKcwggSjAgEAAoIBAQC7\n"
+)
+
+func TestR5_Shapes(t *testing.T) {
+	for _, c := range []struct{ id, hit, miss string }{
+		{"leak", "[BYOK:" + "my key]", "[BYOC:my key]"},
+		{"leak", "<REDACTED:" + "password>", "<REDUCED:password>"},
+		{"pem-key", "-----BEGIN " + "PRIVATE KEY-----\n" + pem + "-----END PRIVATE KEY-----", "-----BEGIN PUBLIC KEY-----\n" + pem + "-----END PUBLIC KEY-----"},
+		{"pem-key", "-----BEGIN " + "RSA PRIVATE KEY-----\\n" + strings.ReplaceAll(pem, "\n", "\\n") + "-----END RSA PRIVATE KEY-----", "-----BEGIN CERTIFICATE-----\n" + pem},
+		{"pem-key", "-----BEGIN " + "PGP PRIVATE KEY BLOCK-----\n\n" + pem + "-----END PGP PRIVATE KEY BLOCK-----", "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n" + pem},
+		{"jwt", "eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P", "eyJhbGciOiJIUzI1NiJ9.abcdefghijklmn"},
+		{"openai", "sk-" + "proj-" + x40, "sk-proj-short"},
+		{"openai", "sk-" + x40 + "abcd1234", "task-" + x40 + "abcd1234"},
+		{"ant-key", "sk-" + "ant-api03-" + x40, "sk-ant-farm"},
+		{"openrtr", "sk-" + "or-v1-" + h32 + h32, "sk-or-v1-0123"},
+		{"groq", "gsk" + "_" + x40 + x16, "gsk_" + x20},
+		{"hf", "hf" + "_" + x40, "half_" + x40},
+		{"replic8", "r8" + "_" + x40, "r8_" + x20},
+		{"github", "ghp" + "_" + x40, "ghp_" + x20},
+		{"github", "github" + "_pat_" + x20 + "_" + x40, "github_pat_" + x20},
+		{"gitlab", "glpat" + "-" + x20, "glpat-short"},
+		{"npm", "npm" + "_" + x40, "npm_config_registry"},
+		{"pypi", "pypi" + "-AgE" + x40 + x20, "pypi-AgE" + x20},
+		{"aws", "AK" + "IA" + x16, "AKIA" + x16[1:]},
+		{"aws", "AS" + "IA" + x16, "EURASIA" + x16},
+		{"google", "AI" + "za" + x40[:35], "AIza" + x20},
+		{"google", "GOC" + "SPX-" + x40[:28], "GOCSPX-x"},
+		{"google", "ya" + "29." + x40, "ya29.x"},
+		{"do", "dop" + "_v1_" + h32 + h32, "dop_v1_" + h32},
+		{"vault", "hv" + "s." + x40, "hvs.length"},
+		{"dbricks", "da" + "pi" + h32, "dapi" + h32[1:]},
+		{"age", "AGE-" + "SECRET-KEY-1" + x16 + x16 + x16 + x16, "AGE-SECRET-KEY-1" + x16},
+		{"stripe", "sk" + "_live_" + x40, "pk_live_" + x40},
+		{"stripe", "wh" + "sec_" + x40, "whsec_x"},
+		{"shopify", "shp" + "at_" + h32, "shpat_" + x20},
+		{"slack", "xox" + "b-1234567890-" + x20, "xoxb-1234"},
+		{"sendgrd", "SG" + "." + x20 + "." + x40, "SG." + x20},
+		{"linear", "lin" + "_api_" + x40, "lin_api_" + x20},
+		{"grafana", "gl" + "sa_" + x40, "glsa_" + x20},
+		{"", "", "123e4567-e89b-12d3-a456-426614174000"},
+		{"", "", "da39a3ee5e6b4b0d3255bfef95601890afd80709"},
+		{"", "", "commit e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+		{"", "", "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="},
+		{"", "", "https://example.com/a:b@c and user@example.com at 12:30"},
+	} {
+		derivedCase(t, c.id, c.hit, c.hit, c.miss)
+	}
+}
+
+// TestR5_Parts has the shapes of which only a part is the secret.
+func TestR5_Parts(t *testing.T) {
+	for _, c := range []struct{ id, before, secret, after, miss string }{
+		{"urlpass", "postgres://app:", "s3cr@t", "@db:5432/x", "postgres://app@db:5432/x"},
+		{"urlpass", "https://:", "tok", "@h", "https://app:${PASSWORD}@db"},
+		{"urlpass", "redis://:", "pa[ss]", "@h", "redis://app:****@h"},
+		{"urlpass", "a://u:", "x[REDACTED:y]", "@h", "a://u:[REDACTED:y][REDACTED:z]@h"},
+		{"dsnpass", "host=db user=app password=", "s3cret", " dbname=x", "the password=s3cret is not in a connection string"},
+		{"dsnpass", "Server=db;User Id=sa;Password='", "s;cret", "';Encrypt=true", "Server=db;User Id=sa;Password='';Encrypt=true"},
+		{"dsnpass", "Data Source=db;Pwd=", "s3cret", ";x=1", "Data Source=db;Pwd=%s;x=1"},
+		{"bearer", "Authorization: Bearer ", x40, "\n", "Bearer authentication-is-required-here"},
+		{"basic", "Authorization: Basic ", "dXNlcjpwYXNz" + "d29yZA", "==", "Authorization: Basic auth"},
+		{"aws", "aws_secret_access_key = ", x20 + "/" + x20 + "+", "\n", "aws_secret_access_key is " + x40},
+		{"azure", "AccountKey=", x40 + x40, "==;x", "AccountKey=x"},
+		{"slack", "https://hooks.slack.com/services/", "T00000000/B00000000/" + x20, " ", "https://hooks.slack.com/services/new"},
+		{"telegrm", "https://api.telegram.org/bot", "123456789:" + x40, "/getMe", "https://api.telegram.org/bots/api"},
+	} {
+		derivedCase(t, c.id, c.before+c.secret+c.after, c.secret, c.miss)
+	}
+}
+
+func derivedCase(t *testing.T, id, hit, secret, miss string) {
+	t.Helper()
+	r := NewSecretRegistry(Config{})
+	for _, frame := range []string{"%", "said: \"%\"", "x=%\ny", "see\\n%\\n"} {
+		if strings.ContainsAny(secret+miss, "\n") && frame[0] == 's' || hit == "" {
+			continue
+		}
+		in := strings.Replace(frame, "%", hit, 1)
+		got, err := r.RedactDerived(in)
+		if want := strings.Replace(in, secret, marker(id), 1); err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", id, got, err, want)
+		}
+	}
+	if got, err := r.RedactDerived("- " + miss + "\n"); err != nil || got != "- "+miss+"\n" {
+		t.Errorf("%s: near miss %q became %q, %v", id, miss, got, err)
+	}
+}
+
+func TestR5_LeakFormsNameRegisteredIds(t *testing.T) {
+	r, _ := registered(t, Config{}, []pair{{"my.key", "abcdefgh"}})
+	for in, want := range map[string]string{
+		"[BYOK:my.key]":            "[REDACTED:my.key]",
+		"<REDACTED:my.key>":        "[REDACTED:my.key]",
+		"[BYOK:other]":             "[REDACTED:leak]",
+		"[BYOK:abcdefgh] abcdefgh": "[REDACTED:leak] [REDACTED:my.key]",
+		"[BYOK:open\nnext":         "[REDACTED:leak]\nnext",
+		"<REDACTED:open":           "[REDACTED:leak]",
+		"[REDACTED:my.key]":        "[REDACTED:my.key]",
+	} {
+		if got, err := r.RedactDerived(in); err != nil || got != want {
+			t.Errorf("%q: got %q, %v, want %q", in, got, err, want)
+		}
+	}
+}
+
+func TestR5_PrivateKeyCutOff(t *testing.T) {
+	in := "-----BEGIN " + "EC PRIVATE KEY-----\n" + pem
+	if got, err := NewSecretRegistry(Config{}).RedactDerived("key: " + in + "<end>"); err != nil || got != "key: [REDACTED:pem-key]<end>" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestR5_EntropyIsOptIn(t *testing.T) {
+	in := "token " + x40 + " id 123e4567-e89b-12d3-a456-426614174000"
+	if got, _ := NewSecretRegistry(Config{}).RedactDerived(in); got != in {
+		t.Errorf("off: %q", got)
+	}
+	if got, _ := NewSecretRegistry(Config{Entropy: true}).RedactDerived(in); got != strings.Replace(in, x40, "[REDACTED:random]", 1) {
+		t.Errorf("on: %q", got)
+	}
+}
+
+// TestR3_DerivedIsIdempotent glues pieces of shapes, markers and values together.
+func TestR3_DerivedIsIdempotent(t *testing.T) {
+	pieces := []string{"[BYOK:", "]", "<REDACTED:", ">", "a b", "://", "u:", "x", "@h", "/", "AK" + "IA", x16, "gh" + "p_", x40,
+		"eyJ", "hbGciOiJ", ".eyJ", ".", "-----BEGIN ", "PRIVATE KEY-----", "-----END PRIVATE KEY-----", "\n", "[REDACTED:a]",
+		"abcdefgh", "sk-", "password=", "host=", "Bearer ", "Authorization: Basic ", "\\n", "%20", "\"", "'"}
+	rnd := newRand(3)
+	for range 20_000 {
+		var in strings.Builder
+		for range 1 + rnd.IntN(10) {
+			in.WriteString(pieces[rnd.IntN(len(pieces))])
+		}
+		r, _ := registered(t, Config{Entropy: rnd.IntN(2) == 0}, []pair{{"a", "abcdefgh"}, {"b", "]xyzxyz]x"}})
+		once, err := r.RedactDerived(in.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if twice, err := r.RedactDerived(once); err != nil || twice != once {
+			t.Fatalf("%q\nonce  %q\ntwice %q, %v", in.String(), once, twice, err)
+		}
+		if strings.Contains(once, "[BYOK:") || strings.Contains(once, "<REDACTED:") || strings.Contains(once, "abcdefgh") {
+			t.Fatalf("%q leaves %q", in.String(), once)
+		}
+	}
+}
