@@ -51,7 +51,7 @@ func (st *Store) Undelivered(ctx context.Context, q memory.OutboxQuery) ([]event
 	var recs []events.Record
 	for _, r := range o.queue {
 		if r == nil || q.Tenant != "" && r.Tenant != q.Tenant || q.RunID != "" && r.RunID != q.RunID ||
-			slices.Contains(q.Except, r.RunID) {
+			slices.Contains(q.Except, memory.RunName{Tenant: r.Tenant, RunID: r.RunID}) {
 			continue
 		}
 		if recs = append(recs, *r); len(recs) == q.Limit {
