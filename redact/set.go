@@ -147,7 +147,7 @@ func (s *secretSet) compile() *matcher {
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	ends := endsOf(ids)
-	b := newBuilder(ids)
+	m := newMatcher(ids)
 	defer s.forms.wipe()
 	for _, list := range s.byValue {
 		for _, k := range list {
@@ -156,12 +156,12 @@ func (s *secretSet) compile() *matcher {
 			s.forms.of(k.value, s.encoded)
 			for i := range s.forms.len() {
 				f := s.forms.at(i)
-				b.add(f, id)
+				m.add(f, id)
 				if rest := stump(f, ends); len(rest) < len(f) {
-					b.add(rest, id)
+					m.add(rest, id)
 				}
 			}
 		}
 	}
-	return b.build()
+	return m.build()
 }
