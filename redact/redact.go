@@ -74,16 +74,10 @@ func (s *scan) rewrite(dst []byte, c cut) []byte {
 	done := 0
 	for ok := true; ok; c, ok = s.next() {
 		dst = append(dst, s.text[done:c.from]...)
-		dst = s.m.appendMarker(dst, c.form)
+		dst = append(dst, s.m.markerOf(c.form)...)
 		done = c.to
 	}
 	return append(dst, s.text[done:]...)
-}
-
-func (m *matcher) appendMarker(dst []byte, f int32) []byte {
-	dst = append(dst, markerHead...)
-	dst = append(dst, m.idOf(f)...)
-	return append(dst, markerTail...)
 }
 
 // bytesOf is text without a copy. It must not be written to.

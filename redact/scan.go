@@ -1,5 +1,7 @@
 package redact
 
+import "math/bits"
+
 // cut is a piece of text that a marker replaces.
 type cut struct {
 	from, to int
@@ -13,11 +15,28 @@ type scan struct {
 	pos     int // the next start to look at
 	limit   int // starts from here on are left alone
 	covered int // the end of the last cut
-	at      int // the probe that speaks for the start at pos
+
+	at      int    // the probe that speaks for the starts around pos
+	offsets uint64 // of those starts from at, as far as they are left to look at
+
+	work  int    // units of verification that are left before the fallback
+	dense *dense // the fallback, nil while sampling
 }
 
 func newScan(m *matcher, text []byte) scan {
-	return scan{m: m, text: text, limit: len(text), at: m.step - 1}
+	s := scan{m: m, text: text, limit: len(text)}
+	s.from(0)
+	return s
+}
+
+// from makes the scan go on at pos.
+func (s *scan) from(pos int) {
+	s.pos, s.at, s.offsets = pos, pos-1, 0
+	s.limit = min(s.limit, len(s.text)-s.m.prefix+1)
+	if len(s.m.forms) == 0 {
+		s.limit = 0
+	}
+	s.work = workSlack
 }
 
 // next returns the next piece that is not covered yet.
@@ -38,22 +57,41 @@ func (s *scan) next() (cut, bool) {
 // find returns the next start of a form, and the longest form there, or -1.
 func (s *scan) find() (int, int32) {
 	m := s.m
-	for s.pos < s.limit {
-		if s.pos > s.at {
-			s.at += m.step
-		}
-		s.at = m.probe(s.text, s.at)
-		s.pos = max(s.pos, s.at-m.step+1)
-		for last := min(s.at+1, s.limit, len(s.text)-m.prefix+1); s.pos < last; {
-			i := s.pos
-			s.pos++
-			if f := m.longestAt(s.text, i); f >= 0 {
+	if s.dense != nil {
+		return s.findDense()
+	}
+	if s.pos >= s.limit {
+		return 0, -1
+	}
+	for {
+		for s.offsets != 0 {
+			offset := 63 - bits.LeadingZeros64(s.offsets)
+			s.offsets &^= 1 << offset
+			i := s.at - offset
+			if i >= s.limit {
+				break
+			}
+			b := m.slotAt(s.text, i)
+			if b == nil {
+				continue
+			}
+			s.pos = i + 1
+			if s.work -= b.cost; s.work <= 0 && s.overdrawn() {
+				s.pos = i
+				return s.findDense()
+			}
+			if f := m.longestOf(b.lo, b.hi, s.text[i:]); f >= 0 {
 				return i, f
 			}
 		}
-		if s.pos+m.prefix > len(s.text) {
-			break
+		before := s.at
+		s.at = m.probe(s.text, before+m.step)
+		s.pos = s.at - m.step + 1
+		if s.pos >= s.limit {
+			return 0, -1
 		}
+		s.work += s.at - before
+		s.offsets = m.offsetsOf(s.text, s.at) & (1<<m.step - 1)
+		s.work -= bits.OnesCount64(s.offsets)
 	}
-	return 0, -1
 }

@@ -1,0 +1,173 @@
+package redact
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// fallback is what a matcher does about texts that were made to resemble the
+// secrets everywhere: it changes to an automaton, whose cost does not depend on
+// the text. That is Aho and Corasick's, over the reversed forms and reading the
+// text backwards, because there a state knows the longest form that starts at a
+// place, where the usual direction knows those that end there.
+type fallback struct {
+	once   sync.Once
+	built  atomic.Bool
+	nodes  []node
+	root   [256]int32 // children of the root
+	excess atomic.Int64
+}
+
+// node is a state: a suffix of some form. Its children follow each other.
+type node struct {
+	first int32 // child
+	fail  int32
+	best  int32 // the longest form that starts with the text read so far, or -1
+	n     uint16
+	label byte // on the edge to this node
+}
+
+func (a *fallback) wipe() {
+	clear(a.nodes)
+	clear(a.root[:])
+}
+
+// Sampling has a budget: one unit for each byte of text it has passed, and
+// workSlack. Once that is spent, the automaton takes over if it exists already.
+// It is built when scans have spent more beyond their budgets than it costs.
+const workSlack = 4096
+
+// overdrawn reports whether the automaton is to take over from a scan that has
+// spent its budget. If not it grants some more.
+func (s *scan) overdrawn() bool {
+	m := s.m
+	if !m.built.Load() && m.excess.Add(workSlack) < int64(4*len(m.arena)) {
+		s.work += workSlack
+		return false
+	}
+	s.dense = densePool.Get().(*dense)
+	return true
+}
+
+// dense is a stretch of text that the automaton has been through.
+type dense struct {
+	from int
+	best []int32 // for the starts from from on
+}
+
+var densePool = sync.Pool{New: func() any { return new(dense) }}
+
+// findDense is find by means of the automaton.
+func (s *scan) findDense() (int, int32) {
+	d := s.dense
+	for s.pos < s.limit {
+		if n := s.pos - d.from; n < 0 || n >= len(d.best) {
+			s.m.through(d, s.text, s.pos, s.limit)
+		}
+		best := d.best[s.pos-d.from:]
+		for i, f := range best {
+			if f >= 0 {
+				i += s.pos
+				s.pos = i + 1
+				return i, f
+			}
+		}
+		s.pos += len(best)
+	}
+	s.close()
+	return 0, -1
+}
+
+// close gives back what the scan has borrowed.
+func (s *scan) close() {
+	if s.dense != nil {
+		s.dense.best = s.dense.best[:0]
+		densePool.Put(s.dense)
+		s.dense = nil
+		s.limit = 0
+	}
+}
+
+// through reads a stretch of text from pos on.
+func (m *matcher) through(d *dense, text []byte, pos, limit int) {
+	m.once.Do(m.buildAutomaton)
+	n := min(limit-pos, max(1<<14, 2*m.longest))
+	d.from, d.best = pos, slices.Grow(d.best[:0], n)[:n]
+	state := int32(0)
+	for i := min(len(text), pos+n+m.longest) - 1; i >= pos; i-- {
+		state = m.advance(state, text[i])
+		if i < pos+n {
+			d.best[i-pos] = m.nodes[state].best
+		}
+	}
+}
+
+func (a *fallback) advance(state int32, c byte) int32 {
+	for state != 0 {
+		s := &a.nodes[state]
+		for child := s.first; child < s.first+int32(s.n); child++ {
+			if a.nodes[child].label == c {
+				return child
+			}
+		}
+		state = s.fail
+	}
+	return a.root[c]
+}
+
+// buildAutomaton makes the nodes breadth first. A node stands for a range of the
+// forms, sorted by their reverse, that have the same last bytes.
+func (m *matcher) buildAutomaton() {
+	order := make([]int32, len(m.forms))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(x, y int32) int { return compareReversed(m.bytes(x), m.bytes(y)) })
+
+	type span struct{ lo, hi int32 }
+	spans := []span{{0, int32(len(order))}}
+	m.nodes = append(m.nodes, node{best: -1})
+	for depth, level := 0, 0; level < len(m.nodes); depth++ {
+		for next := len(m.nodes); level < next; level++ {
+			lo, hi := spans[level].lo, spans[level].hi
+			if f := order[lo]; m.len(f) == depth {
+				m.nodes[level].best = f
+				lo++
+			}
+			m.nodes[level].first = int32(len(m.nodes))
+			for lo < hi {
+				c := fromEnd(m.bytes(order[lo]), depth)
+				end := lo
+				for end < hi && fromEnd(m.bytes(order[end]), depth) == c {
+					end++
+				}
+				child := int32(len(m.nodes))
+				n := node{label: c, best: -1}
+				if level == 0 {
+					m.root[c] = child
+				} else {
+					n.fail = m.advance(m.nodes[level].fail, c)
+				}
+				n.best = m.nodes[n.fail].best
+				m.nodes = append(m.nodes, n)
+				m.nodes[level].n++
+				spans = append(spans, span{lo, end})
+				lo = end
+			}
+		}
+	}
+	m.built.Store(true)
+}
+
+func fromEnd(b []byte, i int) byte { return b[len(b)-1-i] }
+
+func compareReversed(x, y []byte) int {
+	for i := range min(len(x), len(y)) {
+		if c := cmp.Compare(fromEnd(x, i), fromEnd(y, i)); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(x), len(y))
+}

@@ -1,0 +1,5 @@
+package redact
+
+import "io"
+
+func (r *SecretRegistry) NewWriter(w io.Writer) io.WriteCloser { panic("todo") }
