@@ -3,23 +3,22 @@ package redact
 import (
 	"bytes"
 	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 )
 
 // newMatcher returns an empty matcher to which forms can be added. ids are sorted.
-func newMatcher(ids []string) *matcher {
-	m := &matcher{markers: make([]string, len(ids))}
-	for i, id := range ids {
-		m.markers[i] = marker(id)
-	}
-	return m
-}
+func newMatcher(ids []string) *matcher { return &matcher{ids: ids} }
 
 // add adds a form of the secret ids[id].
 func (m *matcher) add(f []byte, id int32) {
-	m.forms = append(m.forms, form{from: len(m.arena), len: int32(len(f)), id: id})
+	p := place{from: len(m.arena), len: int32(len(f)), mark: uint16(len(markerHead) + len(m.ids[id]) + len(markerTail))}
+	m.forms = append(m.forms, form{place: p, id: id})
 	m.arena = append(m.arena, f...)
+	m.arena = append(m.arena, markerHead...)
+	m.arena = append(m.arena, m.ids[id]...)
+	m.arena = append(m.arena, markerTail...)
 }
 
 // build prepares the matcher for use, with one user.
@@ -42,7 +41,7 @@ func (m *matcher) build() *matcher {
 	m.grams = newGramSet(len(m.forms)*m.step, m.q)
 	m.offsets = make([]uint64, powerOfTwo(2*len(m.forms)*m.step, 6, 18))
 	for i := range m.forms {
-		f := m.bytes(int32(i))
+		f := m.bytes(m.forms[i].place)
 		for j := range m.step {
 			word := load(f, j)
 			m.grams.add(word & m.qMask)
@@ -66,7 +65,7 @@ func powerOfTwo(n, least, most int) int {
 func (m *matcher) chooseGram() {
 	hex := 0
 	for i := range m.forms {
-		if hexDigits.hasAll(m.bytes(int32(i))) {
+		if hexDigits.hasAll(m.bytes(m.forms[i].place)) {
 			hex++
 		}
 	}
@@ -100,17 +99,16 @@ func (m *matcher) bucket() {
 	}
 	list := make([]keyed, len(m.forms))
 	for i := range m.forms {
-		list[i] = keyed{m.key(m.bytes(int32(i)), 0), m.forms[i]}
+		list[i] = keyed{m.key(m.bytes(m.forms[i].place), 0), m.forms[i]}
 	}
-	of := func(f *form) []byte { return m.arena[f.from:][:f.len] }
 	slices.SortFunc(list, func(x, y keyed) int {
 		if c := cmp.Compare(x.key, y.key); c != 0 {
 			return c
 		}
-		return cmp.Or(bytes.Compare(of(&x.form), of(&y.form)), cmp.Compare(x.id, y.id))
+		return cmp.Or(bytes.Compare(m.bytes(x.place), m.bytes(y.place)), cmp.Compare(x.id, y.id))
 	})
 	list = slices.CompactFunc(list, func(x, y keyed) bool {
-		return x.key == y.key && bytes.Equal(of(&x.form), of(&y.form))
+		return x.key == y.key && bytes.Equal(m.bytes(x.place), m.bytes(y.place))
 	})
 
 	m.slots = make([]slot, powerOfTwo(2*len(list), 1, 40))
@@ -122,29 +120,30 @@ func (m *matcher) bucket() {
 			m.forms[hi] = list[hi].form
 			m.forms[hi].parent = m.parent(int32(lo), int32(hi))
 		}
+		list[lo].cost = m.searchCost(lo, hi)
 		n := list[lo].key >> m.shift
 		for m.slots[n&uint64(len(m.slots)-1)].hi != 0 {
 			n++
 		}
-		m.slots[n&uint64(len(m.slots)-1)] = slot{list[lo].key, int32(lo), int32(hi), m.searchCost(lo, hi)}
+		m.slots[n&uint64(len(m.slots)-1)] = slot{list[lo].key, int32(lo), int32(hi), list[lo].place}
 		lo = hi
 	}
 }
 
 // searchCost is what a look into forms[lo:hi] costs, in bytes of text that could
 // be passed over in the same time.
-func (m *matcher) searchCost(lo, hi int) int {
+func (m *matcher) searchCost(lo, hi int) uint16 {
 	cost := 2
 	for n := hi - lo; n > 0; n /= 2 {
-		cost += 1 + m.len(int32(lo))/32
+		cost += 1 + int(m.forms[lo].len)/32
 	}
-	return cost
+	return uint16(min(cost, math.MaxUint16))
 }
 
 // parent finds the longest of forms[lo:f] that f begins with.
 func (m *matcher) parent(lo, f int32) int32 {
 	p := f - 1
-	for p >= lo && !bytes.HasPrefix(m.bytes(f), m.bytes(p)) {
+	for p >= lo && !bytes.HasPrefix(m.bytes(m.forms[f].place), m.bytes(m.forms[p].place)) {
 		p = m.forms[p].parent
 	}
 	return max(p, -1)

@@ -60,7 +60,7 @@ type dense struct {
 var densePool = sync.Pool{New: func() any { return new(dense) }}
 
 // findDense is find by means of the automaton.
-func (s *scan) findDense() (int, int32) {
+func (s *scan) findDense() (int, place, bool) {
 	d := s.dense
 	for s.pos < s.limit {
 		if n := s.pos - d.from; n < 0 || n >= len(d.best) {
@@ -71,13 +71,13 @@ func (s *scan) findDense() (int, int32) {
 			if f >= 0 {
 				i += s.pos
 				s.pos = i + 1
-				return i, f
+				return i, s.m.forms[f].place, true
 			}
 		}
 		s.pos += len(best)
 	}
 	s.close()
-	return 0, -1
+	return 0, place{}, false
 }
 
 // close gives back what the scan has borrowed.
@@ -124,7 +124,7 @@ func (m *matcher) buildAutomaton() {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(x, y int32) int { return compareReversed(m.bytes(x), m.bytes(y)) })
+	slices.SortFunc(order, func(x, y int32) int { return compareReversed(m.bytes(m.forms[x].place), m.bytes(m.forms[y].place)) })
 
 	type span struct{ lo, hi int32 }
 	spans := []span{{0, int32(len(order))}}
@@ -132,15 +132,15 @@ func (m *matcher) buildAutomaton() {
 	for depth, level := 0, 0; level < len(m.nodes); depth++ {
 		for next := len(m.nodes); level < next; level++ {
 			lo, hi := spans[level].lo, spans[level].hi
-			if f := order[lo]; m.len(f) == depth {
+			if f := order[lo]; int(m.forms[f].len) == depth {
 				m.nodes[level].best = f
 				lo++
 			}
 			m.nodes[level].first = int32(len(m.nodes))
 			for lo < hi {
-				c := fromEnd(m.bytes(order[lo]), depth)
+				c := fromEnd(m.bytes(m.forms[order[lo]].place), depth)
 				end := lo
-				for end < hi && fromEnd(m.bytes(order[end]), depth) == c {
+				for end < hi && fromEnd(m.bytes(m.forms[order[end]].place), depth) == c {
 					end++
 				}
 				child := int32(len(m.nodes))

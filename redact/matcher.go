@@ -2,7 +2,6 @@ package redact
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"slices"
 	"sync/atomic"
@@ -21,9 +20,9 @@ import (
 type matcher struct {
 	users atomic.Int64
 
-	markers []string // sorted by id
-	arena   []byte   // all forms, one behind the other
-	forms   []form   // by bucket, sorted within
+	ids   []string // sorted
+	arena []byte   // all forms, each with its marker behind it
+	forms []form   // by bucket, sorted within
 
 	prefix  int      // p
 	longest int      // of the forms
@@ -39,39 +38,41 @@ type matcher struct {
 
 // form is one text to be found.
 type form struct {
-	from   int
-	len    int32
+	place
 	id     int32
 	parent int32 // the longest other form that this one begins with, or -1
 }
 
-// slot refers to the forms with one key: forms[lo:hi]. It is free if hi is 0.
+// place is where a form and its marker are in the arena.
+type place struct {
+	from int
+	len  int32
+	mark uint16 // length of the marker
+	cost uint16 // in a slot: of looking into it, in units of the budget
+}
+
+// slot refers to the forms with one key: forms[lo:hi]. It is free if hi is 0. It
+// has the place of the first one, which is usually the only one.
 type slot struct {
 	key    uint64
 	lo, hi int32
-	cost   int // of looking for one of them, in units of the budget
+	first  place
 }
 
 // maxStep is what the bits of an offset mask have room for.
 const maxStep = 64
 
-func (m *matcher) bytes(f int32) []byte {
-	return m.arena[m.forms[f].from:][:m.forms[f].len]
-}
+func (m *matcher) bytes(p place) []byte { return m.arena[p.from:][:p.len] }
 
-func (m *matcher) len(f int32) int { return int(m.forms[f].len) }
+func (m *matcher) markerOf(p place) []byte { return m.arena[p.from+int(p.len):][:p.mark] }
 
-func (m *matcher) markerOf(f int32) string { return m.markers[m.forms[f].id] }
-
-func (m *matcher) idOf(f int32) string {
-	text := m.markerOf(f)
-	return text[len(markerHead) : len(text)-len(markerTail)]
+func (m *matcher) idOf(p place) string {
+	text := m.markerOf(p)
+	return string(text[len(markerHead) : len(text)-len(markerTail)])
 }
 
 func (m *matcher) hasID(id string) bool {
-	_, ok := slices.BinarySearchFunc(m.markers, id, func(text, id string) int {
-		return cmp.Compare(text[len(markerHead):len(text)-len(markerTail)], id)
-	})
+	_, ok := slices.BinarySearch(m.ids, id)
 	return ok
 }
 
@@ -132,27 +133,32 @@ func (m *matcher) slotAt(text []byte, i int) *slot {
 	}
 }
 
-// longestOf returns the longest of forms[lo:hi] that text begins with, or -1. It
-// is the last form that does not sort behind text, or one which that begins with.
-func (m *matcher) longestOf(lo, hi int32, text []byte) int32 {
-	f := lo
-	for n := hi - lo; n > 1; n = hi - f {
+// longestOf returns the longest form of a bucket that text begins with. It is the
+// last form that does not sort behind text, or one which that begins with.
+func (m *matcher) longestOf(b *slot, text []byte) (place, bool) {
+	if b.hi-b.lo == 1 {
+		return b.first, startsWith(text, m.bytes(b.first))
+	}
+	f, hi := b.lo, b.hi
+	for n := hi - f; n > 1; n = hi - f {
 		mid := f + n/2
-		b := m.bytes(mid)
-		if bytes.Compare(b, text[:min(len(b), len(text))]) <= 0 {
+		form := m.bytes(m.forms[mid].place)
+		if bytes.Compare(form, text[:min(len(form), len(text))]) <= 0 {
 			f = mid
 		} else {
 			hi = mid
 		}
 	}
-	for f >= 0 {
-		b := m.bytes(f)
-		if len(b) <= len(text) && string(text[:len(b)]) == string(b) {
-			break
+	for ; f >= 0; f = m.forms[f].parent {
+		if p := m.forms[f].place; startsWith(text, m.bytes(p)) {
+			return p, true
 		}
-		f = m.forms[f].parent
 	}
-	return f
+	return place{}, false
+}
+
+func startsWith(text, form []byte) bool {
+	return len(form) <= len(text) && string(text[:len(form)]) == string(form)
 }
 
 // Odd numbers without a pattern, for multiplicative hashing.

@@ -64,7 +64,7 @@ func (r *SecretRegistry) Find(text string) ([]Finding, error) {
 	s := newScan(m, in)
 	var found []Finding
 	for c, ok := s.next(); ok; c, ok = s.next() {
-		found = append(found, Finding{m.idOf(c.form), c.from, c.to})
+		found = append(found, Finding{m.idOf(c.by), c.from, c.to})
 	}
 	return found, nil
 }
@@ -74,7 +74,7 @@ func (s *scan) rewrite(dst []byte, c cut) []byte {
 	done := 0
 	for ok := true; ok; c, ok = s.next() {
 		dst = append(dst, s.text[done:c.from]...)
-		dst = append(dst, s.m.markerOf(c.form)...)
+		dst = append(dst, s.m.markerOf(c.by)...)
 		done = c.to
 	}
 	return append(dst, s.text[done:]...)

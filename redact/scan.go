@@ -5,7 +5,7 @@ import "math/bits"
 // cut is a piece of text that a marker replaces.
 type cut struct {
 	from, to int
-	form     int32
+	by       place
 }
 
 // scan walks the cuts of a text from left to right (R2).
@@ -42,26 +42,26 @@ func (s *scan) from(pos int) {
 // next returns the next piece that is not covered yet.
 func (s *scan) next() (cut, bool) {
 	for {
-		i, f := s.find()
-		if f < 0 {
+		i, by, ok := s.find()
+		if !ok {
 			return cut{}, false
 		}
-		if end := i + s.m.len(f); end > s.covered {
-			c := cut{max(i, s.covered), end, f}
+		if end := i + int(by.len); end > s.covered {
+			c := cut{max(i, s.covered), end, by}
 			s.covered = end
 			return c, true
 		}
 	}
 }
 
-// find returns the next start of a form, and the longest form there, or -1.
-func (s *scan) find() (int, int32) {
+// find returns the next start of a form, and the longest form there.
+func (s *scan) find() (int, place, bool) {
 	m := s.m
 	if s.dense != nil {
 		return s.findDense()
 	}
 	if s.pos >= s.limit {
-		return 0, -1
+		return 0, place{}, false
 	}
 	for {
 		for s.offsets != 0 {
@@ -76,19 +76,19 @@ func (s *scan) find() (int, int32) {
 				continue
 			}
 			s.pos = i + 1
-			if s.work -= b.cost; s.work <= 0 && s.overdrawn() {
+			if s.work -= int(b.first.cost); s.work <= 0 && s.overdrawn() {
 				s.pos = i
 				return s.findDense()
 			}
-			if f := m.longestOf(b.lo, b.hi, s.text[i:]); f >= 0 {
-				return i, f
+			if p, ok := m.longestOf(b, s.text[i:]); ok {
+				return i, p, true
 			}
 		}
 		before := s.at
 		s.at = m.probe(s.text, before+m.step)
 		s.pos = s.at - m.step + 1
 		if s.pos >= s.limit {
-			return 0, -1
+			return 0, place{}, false
 		}
 		s.work += s.at - before
 		s.offsets = m.offsetsOf(s.text, s.at) & (1<<m.step - 1)
