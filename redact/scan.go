@@ -16,6 +16,7 @@ type scan struct {
 	limit   int // starts from here on are left alone
 	covered int // the end of the last cut
 
+	probed  []byte // the text as far as starts before limit reach
 	at      int    // the probe that speaks for the starts around pos
 	offsets uint64 // of those starts from at, as far as they are left to look at
 
@@ -37,6 +38,7 @@ func (s *scan) from(pos int) {
 		s.limit = 0
 	}
 	s.work = workSlack
+	s.probed = s.text[:max(0, s.limit+s.m.prefix-1)]
 }
 
 // next returns the next piece that is not covered yet.
@@ -85,13 +87,13 @@ func (s *scan) find() (int, place, bool) {
 			}
 		}
 		before := s.at
-		s.at = m.probe(s.text, before+m.step)
+		s.at = m.probe(s.probed, before+m.step)
 		s.pos = s.at - m.step + 1
 		if s.pos >= s.limit {
 			return 0, place{}, false
 		}
 		s.work += s.at - before
-		s.offsets = m.offsetsOf(s.text, s.at) & (1<<m.step - 1)
+		s.offsets = m.offsetsOf(s.probed, s.at) & (1<<m.step - 1)
 		s.work -= bits.OnesCount64(s.offsets)
 	}
 }
