@@ -132,6 +132,7 @@ func (m *matcher) buildAutomaton() {
 	for depth, level := 0, 0; level < len(m.nodes); depth++ {
 		for next := len(m.nodes); level < next; level++ {
 			lo, hi := spans[level].lo, spans[level].hi
+			m.nodes[level].best = m.nodes[m.nodes[level].fail].best
 			if f := order[lo]; int(m.forms[f].len) == depth {
 				m.nodes[level].best = f
 				lo++
@@ -144,13 +145,12 @@ func (m *matcher) buildAutomaton() {
 					end++
 				}
 				child := int32(len(m.nodes))
-				n := node{label: c, best: -1}
+				n := node{label: c}
 				if level == 0 {
 					m.root[c] = child
 				} else {
 					n.fail = m.advance(m.nodes[level].fail, c)
 				}
-				n.best = m.nodes[n.fail].best
 				m.nodes = append(m.nodes, n)
 				m.nodes[level].n++
 				spans = append(spans, span{lo, end})
