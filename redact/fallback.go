@@ -16,7 +16,7 @@ type fallback struct {
 	once   sync.Once
 	built  atomic.Bool
 	nodes  []node
-	root   [256]int32 // children of the root
+	rows   [][256]int32 // of nodes with many children: where each byte leads
 	excess atomic.Int64
 }
 
@@ -25,13 +25,17 @@ type node struct {
 	first int32 // child
 	fail  int32
 	best  int32 // the longest form that starts with the text read so far, or -1
-	n     uint16
-	label byte // on the edge to this node
+	row   int32 // in rows, or -1
+	n     uint8 // children, if there is no row
+	label byte  // on the edge to this node
 }
+
+// fewChildren is how many are searched one by one.
+const fewChildren = 2
 
 func (a *fallback) wipe() {
 	clear(a.nodes)
-	clear(a.root[:])
+	clear(a.rows)
 }
 
 // Sampling has a budget: one unit for each byte of text it has passed, and
@@ -105,8 +109,11 @@ func (m *matcher) through(d *dense, text []byte, pos, limit int) {
 }
 
 func (a *fallback) advance(state int32, c byte) int32 {
-	for state != 0 {
+	for {
 		s := &a.nodes[state]
+		if s.row >= 0 {
+			return a.rows[s.row][c]
+		}
 		for child := s.first; child < s.first+int32(s.n); child++ {
 			if a.nodes[child].label == c {
 				return child
@@ -114,7 +121,23 @@ func (a *fallback) advance(state int32, c byte) int32 {
 		}
 		state = s.fail
 	}
-	return a.root[c]
+}
+
+// addRow gives a node, whose children are the last nodes, a row. The root has
+// one in any case.
+func (a *fallback) addRow(state int32) {
+	var row [256]int32
+	s := &a.nodes[state]
+	if state != 0 {
+		for c := range row {
+			row[c] = a.advance(s.fail, byte(c))
+		}
+	}
+	for child := int(s.first); child < len(a.nodes); child++ {
+		row[a.nodes[child].label] = int32(child)
+	}
+	s.row = int32(len(a.rows))
+	a.rows = append(a.rows, row)
 }
 
 // buildAutomaton makes the nodes breadth first. A node stands for a range of the
@@ -124,50 +147,54 @@ func (m *matcher) buildAutomaton() {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(x, y int32) int { return compareReversed(m.bytes(m.forms[x].place), m.bytes(m.forms[y].place)) })
+	slices.SortFunc(order, func(x, y int32) int {
+		n, k := int(m.forms[x].len), int(m.forms[y].len)
+		for i := range min(n, k) {
+			if c := cmp.Compare(m.fromEnd(x, i), m.fromEnd(y, i)); c != 0 {
+				return c
+			}
+		}
+		return cmp.Compare(n, k)
+	})
 
 	type span struct{ lo, hi int32 }
 	spans := []span{{0, int32(len(order))}}
-	m.nodes = append(m.nodes, node{best: -1})
+	m.nodes = append(m.nodes, node{best: -1, row: -1})
 	for depth, level := 0, 0; level < len(m.nodes); depth++ {
 		for next := len(m.nodes); level < next; level++ {
 			lo, hi := spans[level].lo, spans[level].hi
-			m.nodes[level].best = m.nodes[m.nodes[level].fail].best
+			s := m.nodes[level]
+			s.first, s.best = int32(len(m.nodes)), m.nodes[s.fail].best
 			if f := order[lo]; int(m.forms[f].len) == depth {
-				m.nodes[level].best = f
+				s.best = f
 				lo++
 			}
-			m.nodes[level].first = int32(len(m.nodes))
 			for lo < hi {
-				c := fromEnd(m.bytes(m.forms[order[lo]].place), depth)
+				child := node{label: m.fromEnd(order[lo], depth), row: -1}
 				end := lo
-				for end < hi && fromEnd(m.bytes(m.forms[order[end]].place), depth) == c {
+				for end < hi && m.fromEnd(order[end], depth) == child.label {
 					end++
 				}
-				child := int32(len(m.nodes))
-				n := node{label: c}
-				if level == 0 {
-					m.root[c] = child
-				} else {
-					n.fail = m.advance(m.nodes[level].fail, c)
+				if level > 0 {
+					child.fail = m.advance(s.fail, child.label)
 				}
-				m.nodes = append(m.nodes, n)
-				m.nodes[level].n++
+				m.nodes = append(m.nodes, child)
 				spans = append(spans, span{lo, end})
 				lo = end
+			}
+			n := len(m.nodes) - int(s.first)
+			s.n = uint8(min(n, fewChildren))
+			m.nodes[level] = s
+			if level == 0 || n > fewChildren {
+				m.addRow(int32(level))
 			}
 		}
 	}
 	m.built.Store(true)
 }
 
-func fromEnd(b []byte, i int) byte { return b[len(b)-1-i] }
-
-func compareReversed(x, y []byte) int {
-	for i := range min(len(x), len(y)) {
-		if c := cmp.Compare(fromEnd(x, i), fromEnd(y, i)); c != 0 {
-			return c
-		}
-	}
-	return cmp.Compare(len(x), len(y))
+// fromEnd is byte i of a form, counted from its end.
+func (m *matcher) fromEnd(f int32, i int) byte {
+	p := &m.forms[f].place
+	return m.arena[p.from+int(p.len)-1-i]
 }
