@@ -17,6 +17,7 @@ import (
 // released before the next area runs.
 var areas = []func() []row{
 	storeRows,
+	redactRows,
 }
 
 // row is one line of the table.
