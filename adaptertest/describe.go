@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,7 +17,13 @@ func describeError(err error) string {
 	if err == nil {
 		return "no error"
 	}
-	return fmt.Sprintf("error %q", err.Error())
+	text := fmt.Sprintf("error %q", err.Error())
+	for cause := errors.Unwrap(err); cause != nil; cause = errors.Unwrap(cause) {
+		if !strings.Contains(text, cause.Error()) {
+			text += fmt.Sprintf(", caused by %q", cause.Error())
+		}
+	}
+	return text
 }
 
 func describeScope(s memory.Scope) string { return short(s.Tenant) + " / " + short(s.Ref) }

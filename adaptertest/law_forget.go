@@ -195,7 +195,8 @@ func forgetExpired(w *world) {
 	b := h.put(job, home.Ref, memory.Draft{Content: "b", ExpiresAt: w.now.Add(time.Second)})
 	h.merge(job, home.Ref, "both", a, b)
 	w.advance(time.Second)
-	h.forget()
+	done := h.forget()
+	w.check(len(done.Restored) == 0, "nothing restored", "%d", len(done.Restored))
 	w.sameTexts(h.contents(home.Tenant, home.Ref))
 }
 

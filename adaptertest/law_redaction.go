@@ -133,9 +133,14 @@ func silentString(w *world) {
 // such method is printed by nobody but its author.
 func sayings(store memory.Adapter) map[string]string {
 	said := map[string]string{}
-	switch store.(type) {
-	case fmt.Stringer, fmt.Formatter, fmt.GoStringer, error:
-		said["fmt"] = fmt.Sprintf("%v %+v %#v %s", store, store, store, store)
+	if s, ok := store.(fmt.Formatter); ok {
+		said["Format"] = fmt.Sprintf("%v %+v %#v %s", s, s, s, s)
+	}
+	if s, ok := store.(fmt.Stringer); ok {
+		said["String"] = s.String()
+	}
+	if s, ok := store.(fmt.GoStringer); ok {
+		said["GoString"] = s.GoString()
 	}
 	if s, ok := store.(slog.LogValuer); ok {
 		said["slog"] = s.LogValue().String()
