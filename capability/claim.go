@@ -17,28 +17,28 @@ type bound struct {
 
 // bounds are all fields that are derived, block by block.
 var bounds = []bound{
-	{"memory/supported", flag, ""},
-	{"memory/writable", flag, ""},
+	{"memory/supported", granted, ""},
+	{"memory/writable", granted, ""},
 	{"memory/maxEntrySizeBytes", atMost, "the bank accepts less"},
-	{"memory/ttlSupported", flag, ""},
-	{"memory/search/supported", flag, ""},
+	{"memory/ttlSupported", granted, ""},
+	{"memory/search/supported", granted, ""},
 	{"memory/search/modes", among, "the store does not search by meaning"},
-	{"memory/retention/ttl", flag, ""},
-	{"memory/retention/forget", flag, ""},
-	{"memory/attribution/supported", flag, ""},
-	{"memory/attribution/emitsWriteEvents", flag, ""},
-	{"memory/compaction/supported", flag, ""},
+	{"memory/retention/ttl", granted, ""},
+	{"memory/retention/forget", granted, ""},
+	{"memory/attribution/supported", granted, ""},
+	{"memory/attribution/emitsWriteEvents", granted, ""},
+	{"memory/compaction/supported", granted, ""},
 	{"memory/compaction/trigger", same, "clients cannot request it"},
-	{"memory/distillation/supported", flag, ""},
+	{"memory/distillation/supported", granted, ""},
 	{"memory/distillation/maxTokenBudget", atMost, "the distiller accepts less"},
 	{"memory/distillation/tokenizerName", same, "the distiller counts with another tokenizer"},
-	{"memory/distillation/scheduled", flag, ""},
-	{"memory/distillation/indexEmitted", flag, ""},
+	{"memory/distillation/scheduled", granted, ""},
+	{"memory/distillation/indexEmitted", granted, ""},
 	{"memory/distillation/archiveRetention", same, "the distiller keeps an archive for another time"},
 	{backends, among, ""},
-	{consolidation + "/supported", flag, ""},
+	{consolidation + "/supported", granted, ""},
 	{consolidation + "/schedule", same, "the consolidator has another trigger"},
-	{commitments + "/supported", flag, ""},
+	{commitments + "/supported", granted, ""},
 	{commitments + "/fireConditions", among, "the commitment engine does not know that condition"},
 }
 
@@ -48,8 +48,8 @@ var defaults = map[string]any{
 	commitments + "/fireConditions": list(events.ConditionTime),
 }
 
-func flag(said, given any) bool { return said == false || given == true }
-func same(said, given any) bool { return said == given }
+func granted(said, given any) bool { return said == false || given == true }
+func same(said, given any) bool    { return said == given }
 
 func atMost(said, given any) bool {
 	d := document{root: object{"said": said, "given": given}}

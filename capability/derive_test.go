@@ -381,3 +381,35 @@ func TestDeriveInvalidDeclare(t *testing.T) {
 		assert.False(t, errors.Is(err, capability.ErrClaim))
 	}
 }
+
+// A1: what one host may claim, another may claim iff it has as much.
+func TestA1_LessNeverMore(t *testing.T) {
+	host := func(bits int) (s *store, has [4]bool) {
+		s = &store{
+			traits:     memory.Traits{ReadOnly: bits&1 != 0, Durable: bits&2 != 0, Semantic: bits&8 != 0},
+			transacts:  bits&4 != 0,
+			searchable: true,
+		}
+		return s, [4]bool{!s.traits.ReadOnly, s.traits.Durable, s.transacts && !s.traits.ReadOnly, s.traits.Semantic}
+	}
+	for a := range 16 {
+		poor, claims := host(a)
+		document := marshal(t, derive(t, capability.Inputs{Bank: bank(t, poor)}))
+		for b := range 16 {
+			rich, has := host(b)
+			may := true
+			for i, claim := range claims {
+				may = may && (!claim || has[i])
+			}
+			m, err := capability.Derive(capability.Inputs{Bank: bank(t, rich), Declare: []byte(document)})
+			if !may {
+				require.ErrorIs(t, err, capability.ErrClaim, "%04b %04b", a, b)
+				continue
+			}
+			require.NoError(t, err, "%04b %04b", a, b)
+			for _, d := range []capability.Dimension{capability.Read, capability.Write, capability.Search} {
+				assert.Equal(t, parse(t, document).Satisfies(d), m.Satisfies(d), "%04b %04b %s", a, b, d)
+			}
+		}
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode"
+	"unicode/utf16"
 )
 
 // Explain returns a table for an operator: each dimension, whether it is satisfied,
@@ -100,8 +102,18 @@ func (m *Model) fields() []field {
 	return all
 }
 
-// text is a value as JSON, which has no control characters.
+// text is a value as JSON, in which nothing can play tricks on a terminal.
 func text(value any) string {
-	b, _ := json.Marshal(value) // only what JSON was decoded to is marshalled
-	return string(b)
+	raw, _ := json.Marshal(value) // only what was decoded from JSON is marshalled
+	var b strings.Builder
+	for _, r := range string(raw) {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
 }
