@@ -44,7 +44,7 @@ func TestE3_FileTornAnywhere(t *testing.T) {
 	f := mustOpen(t, whole)
 	var batches [][]Record
 	var ends []int
-	for range 4 {
+	for range 3 {
 		batch := someBatch(rng)
 		if err := f.Emit(t.Context(), batch...); err != nil {
 			t.Fatal(err)
@@ -77,7 +77,11 @@ func TestE3_FileTornAnywhere(t *testing.T) {
 // E3: over writes and syncs that fail, crashes and reopening, nothing that was
 // acknowledged is lost, and no call is in the log by half.
 func TestE3_FileFaults(t *testing.T) {
-	for seed := range uint64(300) {
+	seeds := uint64(60)
+	if os.Getenv("AGENTMEMORY_LONG") != "" {
+		seeds *= 100
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 33))
 		what := fmt.Sprint("seed ", seed)
 		d := newDisk(nil)
@@ -297,6 +301,13 @@ func TestFileTakesWhatEmitTakes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	f = mustOpen(t, d)
+	for _, tenant := range tenants {
+		evs, err := f.Events(tenant, "r")
+		if err != nil || len(evs) != 1 || evs[0].Tenant != tenant {
+			t.Fatalf("%q: %v %v", tenant, evs, err)
+		}
+	}
 	for i, p := range slices.Concat(full, minimal, []Payload{
 		WorkspaceUpdated{Path: strings.Repeat("\x01", MaxPayloadText-3), Version: 1},
 		MemoryWritten{MemoryRef: "r", MemoryID: "m", Tags: make([]string, MaxPayloadText/3-4)},
@@ -306,12 +317,6 @@ func TestFileTakesWhatEmitTakes(t *testing.T) {
 		}
 	}
 	f = mustOpen(t, d)
-	for _, tenant := range tenants {
-		evs, err := f.Events(tenant, "r")
-		if err != nil || len(evs) != 1 || evs[0].Tenant != tenant {
-			t.Fatalf("%q: %v %v", tenant, evs, err)
-		}
-	}
 	evs, err := f.Events("big", "r")
 	if err != nil {
 		t.Fatal(err)

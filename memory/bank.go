@@ -56,6 +56,7 @@ type Bank struct {
 	tx       Transactor // nil if the store does not offer it
 	versions Versioned  // nil if the store does not offer it
 	searcher Searcher   // nil if the store does not offer it
+	scanner  Scanner    // nil if the store does not offer it
 	traits   Traits
 
 	waiting atomic.Int64 // events that this bank knows to be undelivered
@@ -89,6 +90,7 @@ func NewBank(a Adapter, cfg Config) (*Bank, error) {
 	b.tx, _ = As[Transactor](a)
 	b.versions, _ = As[Versioned](a)
 	b.searcher, _ = As[Searcher](a)
+	b.scanner, _ = As[Scanner](a)
 	if d, ok := As[Describer](a); ok {
 		b.traits = d.Traits()
 	}

@@ -307,6 +307,30 @@ func TestM10_AMergeUnderWayCannotKeepACopy(t *testing.T) {
 	require.Equal(t, []string{"b"}, contents(t, h.Reader("acme"), "m"))
 }
 
+// TestM10_ADeletionUnderWayStillTakesAlong lands the deletion of a merged entry
+// between the plan of a forgetting and its commit: what was merged into it must not
+// come back.
+func TestM10_ADeletionUnderWayStillTakesAlong(t *testing.T) {
+	store := newSpy()
+	h := newHostOn(t, store)
+	job := h.job("acme")
+	a, b := put(t, job, "m", "a", "s"), put(t, job, "m", "b")
+	merged, err := job.Rewrite(ctx, "m", memory.Rewrite{Derive: []memory.Derived{{
+		Draft: memory.Draft{Content: "a and b"}, Sources: []string{a.ID, b.ID}, Merges: []string{a.ID, b.ID}}}})
+	require.NoError(t, err)
+	store.fail = func(call string) error {
+		if call == "Apply" {
+			store.fail = nil
+			_, err := store.Versioned.Delete(ctx, memory.Scope{Tenant: "acme", Ref: "m"}, merged[0].ID, h.Now())
+			return err
+		}
+		return nil
+	}
+	_, err = h.Forget(ctx, "acme", "s")
+	require.NoError(t, err)
+	require.Empty(t, contents(t, h.Reader("acme"), "m"))
+}
+
 func TestTraceFollowsTheLineage(t *testing.T) {
 	h := newHost(t)
 	job := h.job("acme")

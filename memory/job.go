@@ -112,37 +112,48 @@ func (j *Job) Get(ctx context.Context, ref, id string) (Entry, error) {
 }
 
 // Scan yields all live entries of a ref, newest first, and stops after an error.
-// On a [Versioned] store it reads one version: what is written or retired
-// meanwhile does not show. The loop may use the job.
+// Where the store is a [Scanner] or [Versioned] it reads one version: what is
+// written or retired meanwhile does not show. The loop may use the job.
 func (j *Job) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
-	return scan(ctx, j.bank, func() pageFunc {
-		var list listFunc
-		return func(ctx context.Context, q Query) ([]Entry, error) {
-			s, err := j.enter(ctx, ref, j.source)
-			if err != nil {
-				return nil, err
-			}
-			defer j.life.RUnlock()
-			if list == nil {
-				if list, err = j.oneVersion(ctx); err != nil {
-					return nil, err
-				}
-			}
-			return list(ctx, s, q)
+	return func(yield func(Entry, error) bool) {
+		s, err := j.enter(ctx, ref, j.source)
+		if err != nil {
+			yield(Entry{}, err)
+			return
 		}
-	})
+		j.life.RUnlock() // the loop may end the job
+		entries, err := j.entries(ctx, s)
+		if err != nil {
+			yield(Entry{}, shape(err))
+			return
+		}
+		for e, err := range entries {
+			if err != nil {
+				yield(Entry{}, shape(err))
+				return
+			}
+			if !yield(ownCopy(e), nil) {
+				return
+			}
+		}
+	}
 }
 
-// oneVersion lists the tenant's memory as it is now, as far as the store can.
-func (j *Job) oneVersion(ctx context.Context) (listFunc, error) {
-	if j.bank.versions == nil {
-		return j.bank.store.List, nil
+// entries walks over a scope as it is now, as far as the store can.
+func (j *Job) entries(ctx context.Context, s Scope) (iter.Seq2[Entry, error], error) {
+	q := Query{At: j.bank.Now()}
+	if j.bank.scanner != nil {
+		return j.bank.scanner.Scan(ctx, s, q), nil
 	}
-	v, err := j.bank.versions.Version(ctx, j.tenant)
-	if err != nil {
-		return nil, err
+	list := j.bank.store.List
+	if j.bank.versions != nil {
+		v, err := j.bank.versions.Version(ctx, j.tenant)
+		if err != nil {
+			return nil, err
+		}
+		list = newView(j.bank.versions, v).list
 	}
-	return newView(j.bank.versions, v).list, nil
+	return pages(ctx, s, q, list), nil
 }
 
 // History yields the records of a ref, whatever their state, in no particular

@@ -47,9 +47,11 @@ func (q *Search) Matches(e *Entry) bool {
 }
 
 // Scanner is a store that can yield the live entries of a scope one by one, in
-// the order of a list, without holding them all.
+// the order of a list, without holding them all. [Job.Scan] uses it.
 type Scanner interface {
-	// Scan yields what List would return, and stops after an error.
+	// Scan yields what List would have returned when the loop began, whatever is
+	// committed meanwhile, but for what is erased. It stops after an error. The loop
+	// may call the store again, to change it too.
 	Scan(ctx context.Context, s Scope, q Query) iter.Seq2[Entry, error]
 }
 

@@ -52,7 +52,9 @@ func TestE3_EveryWriteOfARunIsAnnouncedBeforeItEnds(t *testing.T) {
 	run := h.run("r1", "acme")
 	want := map[string]bool{}
 	for range 700 { // more than two batches
-		want[put(t, run, "m", "x").ID] = true
+		e, err := run.Put(ctx, "m", memory.Draft{Content: "x", Tags: []string{"t"}})
+		require.NoError(t, err)
+		want[e.ID] = true
 	}
 	child, err := run.Child("c1")
 	require.NoError(t, err)

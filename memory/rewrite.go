@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -103,9 +104,9 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) ([]Entry, err
 	}
 	if rw.Announce != nil && j.bank.cfg.Sink != nil {
 		for _, a := range rw.Announce(handOut(stored)) {
-			rec := j.record(a.Payload)
-			if a.ID != "" {
-				rec.ID = a.ID
+			rec, err := j.announced(a)
+			if err != nil {
+				return nil, err
 			}
 			m.Events = append(m.Events, rec)
 		}
@@ -114,6 +115,22 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) ([]Entry, err
 		return nil, err
 	}
 	return handOut(stored), nil
+}
+
+// announced wraps an event of the pass, in which the redactor must find nothing.
+func (j *Job) announced(a Announcement) (events.Record, error) {
+	text, err := json.Marshal(a.Payload)
+	if err != nil {
+		return events.Record{}, failWith(ErrValidation, "an event breaks its schema", err)
+	}
+	if err := j.identifier(a.ID + string(text)); err != nil {
+		return events.Record{}, err
+	}
+	rec := j.record(a.Payload)
+	if a.ID != "" {
+		rec.ID = a.ID
+	}
+	return rec, nil
 }
 
 // derive adds a derived entry to the mutation.

@@ -139,30 +139,49 @@ func (rr runReader) Get(ctx context.Context, ref, id string) (Entry, error) {
 }
 
 // Scan yields everything that the run sees in a ref, newest first, as it saw it when
-// the scan began, and stops after an error. The loop may use the run.
+// the loop began, and stops after an error. The loop may use the run.
 func (r *Run) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
-	return scan(ctx, r.bank, func() pageFunc {
-		var at *view
-		return func(ctx context.Context, q Query) ([]Entry, error) {
-			if err := r.enter(); err != nil {
-				return nil, err
-			}
-			defer r.life.RUnlock()
-			if r.replay != nil {
-				return nil, fail(ErrNotProvided, "scans are not recorded")
-			}
-			if at == nil {
-				r.viewLock.RLock()
-				at = r.view.clone()
-				r.viewLock.RUnlock()
-			}
-			s, err := r.bank.resolve(ctx, r.tenant, ref)
-			if err != nil {
-				return nil, ctx.Err()
-			}
-			return at.list(ctx, s, q)
+	return func(yield func(Entry, error) bool) {
+		seen, s, err := r.fixed(ctx, ref)
+		if err != nil {
+			yield(Entry{}, err)
+			return
 		}
-	})
+		if seen == nil {
+			return
+		}
+		for e, err := range pages(ctx, s, Query{At: r.bank.Now()}, seen.list) {
+			if err != nil {
+				yield(Entry{}, shape(err))
+				return
+			}
+			if !yield(ownCopy(e), nil) {
+				return
+			}
+		}
+	}
+}
+
+// fixed is a copy of the view, which own writes do not move; nil for a ref that
+// holds nothing.
+func (r *Run) fixed(ctx context.Context, ref string) (*view, Scope, error) {
+	if err := r.enter(); err != nil {
+		return nil, Scope{}, err
+	}
+	defer r.life.RUnlock()
+	if r.replay != nil {
+		return nil, Scope{}, fail(ErrNotProvided, "scans are not recorded")
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, Scope{}, shape(err)
+	}
+	s, err := r.bank.resolve(ctx, r.tenant, ref)
+	if err != nil {
+		return nil, Scope{}, nil
+	}
+	r.viewLock.RLock()
+	defer r.viewLock.RUnlock()
+	return r.view.clone(), s, nil
 }
 
 func (r *Run) list(ctx context.Context, s Scope, q Query) ([]Entry, error) {

@@ -67,8 +67,7 @@ func (b *Bank) search(ctx context.Context, tenant, ref string, q Search, find fu
 // filter searches by reading everything.
 func filter(ctx context.Context, s Scope, q Search, list listFunc) ([]Entry, error) {
 	var found []Entry
-	page := func(ctx context.Context, q Query) ([]Entry, error) { return list(ctx, s, q) }
-	for e, err := range pages(ctx, Query{At: q.At}, page) {
+	for e, err := range pages(ctx, s, Query{At: q.At}, list) {
 		if err != nil {
 			return nil, err
 		}

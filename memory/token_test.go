@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"iter"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/inmem"
 )
 
 func TestM7_TokensOfOthersAreUnavailable(t *testing.T) {
@@ -20,8 +22,15 @@ func TestM7_TokensOfOthersAreUnavailable(t *testing.T) {
 	require.NoError(t, err)
 	raw, err := base64.RawURLEncoding.DecodeString(string(token))
 	require.NoError(t, err)
-	raw[len(raw)/2] ^= 1
-	damaged := memory.Token(base64.RawURLEncoding.EncodeToString(raw))
+	damage := func(i int) memory.Token {
+		raw := bytes.Clone(raw)
+		raw[i] ^= 1
+		return memory.Token(base64.RawURLEncoding.EncodeToString(raw))
+	}
+	for i := range raw {
+		_, err := h.AsOf(ctx, "acme", damage(i))
+		require.ErrorIs(t, err, memory.ErrSnapshotUnavailable, "byte %d", i)
+	}
 
 	for name, c := range map[string]struct {
 		bank   *host
@@ -30,7 +39,7 @@ func TestM7_TokensOfOthersAreUnavailable(t *testing.T) {
 	}{
 		"another tenant": {h, "globex", token},
 		"another store":  {other, "acme", token},
-		"damaged":        {h, "acme", damaged},
+		"damaged":        {h, "acme", damage(len(raw) / 2)},
 		"cut":            {h, "acme", token[:len(token)-3]},
 		"no token":       {h, "acme", "no token"},
 		"short":          {h, "acme", "AA"},
@@ -101,11 +110,78 @@ func TestM7_ManyPurgesWithinAHorizonNeverShortenIt(t *testing.T) {
 		_, err = h.AsOf(ctx, "acme", token)
 		require.NoError(t, err, "after %v", at)
 	}
+	noted, err := h.store.(*inmem.Store).Cell(ctx, memory.Scope{Tenant: "acme"}, "purge")
+	require.NoError(t, err)
+	require.Less(t, len(noted), 8<<10, "what purging notes is bounded")
 	h.clock.Advance(memory.DefaultHorizon / 2)
 	_, err = h.Purge(ctx, "acme")
 	require.NoError(t, err)
 	_, err = h.AsOf(ctx, "acme", token)
 	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
+}
+
+// TestM7_WhatIsErasedWhileItIsReadIsNotMissed forgets between the read of a token's
+// memory and its answer.
+func TestM7_WhatIsErasedWhileItIsReadIsNotMissed(t *testing.T) {
+	store := newSpy()
+	h := newHostOn(t, store)
+	e := put(t, h.job("acme"), "m", "x", "s")
+	token, err := h.run("r", "acme").Token()
+	require.NoError(t, err)
+	asOf, err := h.AsOf(ctx, "acme", token)
+	require.NoError(t, err)
+	store.fail = func(call string) error {
+		if call == "GetAt" {
+			store.mu.Unlock() // the spy holds its lock here
+			defer store.mu.Lock()
+			store.fail = nil
+			_, err := h.Forget(ctx, "acme", "s")
+			return err
+		}
+		return nil
+	}
+	_, err = asOf.Get(ctx, "m", e.ID)
+	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
+}
+
+// TestM6_DeletingHidesOnlyOwnWrites: what a fork or a child inherited is part of what
+// it started with.
+func TestM6_DeletingHidesOnlyOwnWrites(t *testing.T) {
+	h := newHost(t)
+	run := h.run("r", "acme")
+	e := put(t, run, "m", "x")
+	token, err := run.Token()
+	require.NoError(t, err)
+	fork, err := h.Start(ctx, memory.RunConfig{ID: "f", Tenant: "acme", Redactor: newVault(), Resume: token})
+	require.NoError(t, err)
+	child, err := run.Child("c")
+	require.NoError(t, err)
+	for name, r := range map[string]*memory.Run{"fork": fork, "child": child} {
+		deleted, err := r.Delete(ctx, "m", e.ID)
+		require.NoError(t, err)
+		require.True(t, deleted, name)
+		require.Equal(t, []string{"x"}, contents(t, r.Memory(), "m"), name)
+	}
+	require.NoError(t, child.End(ctx))
+	require.Equal(t, []string{"x"}, contents(t, run.Memory(), "m"))
+	deleted, err := run.Delete(ctx, "m", e.ID)
+	require.NoError(t, err)
+	require.True(t, deleted)
+	require.Empty(t, contents(t, run.Memory(), "m"))
+}
+
+func TestM6_OwnWritesPassTheTagFilter(t *testing.T) {
+	h := newHost(t)
+	run := h.run("r", "acme")
+	for i := range 6 {
+		_, err := run.Put(ctx, "m", memory.Draft{Content: fmt.Sprint(i), Tags: []string{fmt.Sprint("t", i%2)}})
+		require.NoError(t, err)
+	}
+	got, err := run.Memory().List(ctx, "m", memory.ListOptions{Tag: "t1", Limit: 2})
+	require.NoError(t, err)
+	require.Len(t, got, 2)
+	require.Equal(t, "5", got[0].Content)
+	require.Equal(t, "3", got[1].Content)
 }
 
 // TestM6_ConcurrentWritersViewsForgetsAndPurges is for the race detector; it also

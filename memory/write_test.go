@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -51,6 +52,11 @@ func TestM3_NothingReachesTheStoreUnredacted(t *testing.T) {
 	_, err = run.Put(ctx, "m/"+secret, memory.Draft{Content: "x"})
 	require.ErrorIs(t, err, memory.ErrSecretLeakage)
 	_, err = job.Rewrite(ctx, "m", memory.Rewrite{Cells: []memory.Cell{{Name: "c", New: []byte(secret)}}})
+	require.ErrorIs(t, err, memory.ErrSecretLeakage)
+
+	_, err = job.Rewrite(ctx, "m", memory.Rewrite{Announce: func([]memory.Entry) []memory.Announcement {
+		return []memory.Announcement{{Payload: events.WorkspaceUpdated{Path: "notes/" + secret, Version: 1}}}
+	}})
 	require.ErrorIs(t, err, memory.ErrSecretLeakage)
 
 	require.Len(t, store.wrote, 3)

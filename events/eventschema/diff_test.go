@@ -136,7 +136,7 @@ func agree(t *testing.T, typ events.Type, raw []byte) bool {
 
 // E2: the schema and the code that stands for it on the way to a sink agree.
 func TestE2_SchemaAgreesWithCode(t *testing.T) {
-	docs := 20_000
+	docs := 10_000
 	if os.Getenv("AGENTMEMORY_LONG") != "" {
 		docs *= 100
 	}

@@ -1,0 +1,216 @@
+// Command bench measures agentmemory against well-known libraries that do the
+// same work, side by side in one process. README.md says how to read its table.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// areas are the groups of rows, one per file. What the rows of an area share is
+// released before the next area runs.
+var areas = []func() []row{
+	storeRows,
+}
+
+// row is one line of the table.
+type row struct {
+	name string
+	peer string // what it is measured against; empty for an absolute figure
+	// setup prepares the row, which is not timed.
+	setup func() (sides, error)
+}
+
+// sides are the two ways to do a row's work.
+type sides struct {
+	// check runs before anything is timed and reports whether both sides come to
+	// the same result.
+	check func() error
+	// ours and theirs do the work n times; theirs is nil for a row without a peer.
+	ours, theirs func(n int)
+	// bytes is the size of the input of one operation. If it is set, the figures
+	// are in MB/s.
+	bytes int
+}
+
+// result is what -json prints.
+type result struct {
+	Name   string  `json:"name"`
+	Peer   string  `json:"peer"`
+	Ours   float64 `json:"ours"`
+	Theirs float64 `json:"theirs"`
+	Unit   string  `json:"unit"`
+	Ratio  float64 `json:"ratio"` // their time over our time
+	// Allocations and bytes allocated by one operation.
+	OurAllocs   float64 `json:"ourAllocs"`
+	TheirAllocs float64 `json:"theirAllocs"`
+	OurBytes    float64 `json:"ourBytes"`
+	TheirBytes  float64 `json:"theirBytes"`
+}
+
+func main() {
+	run := flag.String("run", "", "measure only rows whose name matches this regular expression")
+	quick := flag.Bool("quick", false, "three short rounds instead of six long ones")
+	asJSON := flag.Bool("json", false, "print one JSON object a line")
+	list := flag.Bool("list", false, "print the names of the rows and stop")
+	flag.Parse()
+	if err := bench(*run, *quick, *asJSON, *list); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func bench(pattern string, quick, asJSON, list bool) error {
+	match, err := regexp.Compile(pattern)
+	if err != nil {
+		return err
+	}
+	if !asJSON && !list {
+		fmt.Printf("%-28s %-26s %12s %12s  %-6s %7s  %s\n", "row", "peer", "ours", "theirs", "unit", "ratio", "allocs")
+	}
+	for _, area := range areas {
+		rows := slices.DeleteFunc(area(), func(r row) bool { return !match.MatchString(r.name) })
+		for _, r := range rows {
+			if list {
+				fmt.Println(r.name)
+				continue
+			}
+			res, err := r.measure(quick)
+			if err != nil {
+				return fmt.Errorf("%s: %w", r.name, err)
+			}
+			if err := res.print(asJSON); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// measure times both sides in turn, round by round, so that a slow moment of the
+// machine hits both, and takes the median of the rounds.
+func (r row) measure(quick bool) (result, error) {
+	rounds, span := 6, 300*time.Millisecond
+	if quick {
+		rounds, span = 3, 150*time.Millisecond
+	}
+	s, err := r.setup()
+	if err != nil {
+		return result{}, err
+	}
+	if s.check != nil {
+		if err := s.check(); err != nil {
+			return result{}, err
+		}
+	}
+	work := []func(int){s.ours}
+	if s.theirs != nil {
+		work = append(work, s.theirs)
+	}
+	var n [2]int
+	for i, f := range work {
+		n[i] = calibrate(f, span)
+	}
+	var rs [2][]sample
+	for range rounds {
+		for i, f := range work {
+			runtime.GC()
+			rs[i] = append(rs[i], timed(f, n[i]))
+		}
+	}
+	ours, theirs := median(rs[0]), median(rs[1])
+	res := result{
+		Name: r.name, Peer: r.peer, Unit: "ns/op", Ours: ours.ns, Theirs: theirs.ns,
+		OurAllocs: ours.allocs, TheirAllocs: theirs.allocs, OurBytes: ours.bytes, TheirBytes: theirs.bytes,
+	}
+	if s.theirs != nil {
+		res.Ratio = theirs.ns / ours.ns
+	}
+	if s.bytes > 0 {
+		res.Unit = "MB/s"
+		res.Ours = 1e3 * float64(s.bytes) / ours.ns
+		if s.theirs != nil {
+			res.Theirs = 1e3 * float64(s.bytes) / theirs.ns
+		}
+	}
+	return res, nil
+}
+
+// sample is the cost of one operation in one round.
+type sample struct{ ns, allocs, bytes float64 }
+
+func timed(f func(int), n int) sample {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	f(n)
+	took := time.Since(start)
+	runtime.ReadMemStats(&after)
+	per := func(x uint64) float64 { return float64(x) / float64(n) }
+	return sample{
+		ns:     float64(took.Nanoseconds()) / float64(n),
+		allocs: per(after.Mallocs - before.Mallocs),
+		bytes:  per(after.TotalAlloc - before.TotalAlloc),
+	}
+}
+
+// calibrate returns how often f is to do its work to take about as long as span.
+// It also warms f up.
+func calibrate(f func(int), span time.Duration) int {
+	for n := 1; ; {
+		start := time.Now()
+		f(n)
+		took := max(time.Since(start), 1)
+		if took >= span/4 || n >= 1e9 {
+			return max(1, int(float64(n)*float64(span)/float64(took)))
+		}
+		n = int(min(100*float64(n), 1+1.2*float64(n)*float64(span/4)/float64(took)))
+	}
+}
+
+// median takes the median of each figure by itself; of an even number the mean of
+// the middle two.
+func median(rs []sample) sample {
+	if len(rs) == 0 {
+		return sample{}
+	}
+	of := func(get func(sample) float64) float64 {
+		var xs []float64
+		for _, r := range rs {
+			xs = append(xs, get(r))
+		}
+		slices.Sort(xs)
+		return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
+	}
+	return sample{
+		ns:     of(func(s sample) float64 { return s.ns }),
+		allocs: of(func(s sample) float64 { return s.allocs }),
+		bytes:  of(func(s sample) float64 { return s.bytes }),
+	}
+}
+
+func (r result) print(asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(os.Stdout).Encode(r)
+	}
+	if r.Peer == "" {
+		fmt.Printf("%-28s %-26s %12s %12s  %-6s %7s  %.1f\n", r.Name, "", figure(r.Ours), "", r.Unit, "", r.OurAllocs)
+		return nil
+	}
+	fmt.Printf("%-28s %-26s %12s %12s  %-6s %6.2fx  %.1f / %.1f\n",
+		r.Name, r.Peer, figure(r.Ours), figure(r.Theirs), r.Unit, r.Ratio, r.OurAllocs, r.TheirAllocs)
+	return nil
+}
+
+func figure(x float64) string {
+	if x < 100 {
+		return fmt.Sprintf("%.2f", x)
+	}
+	return fmt.Sprintf("%.0f", x)
+}

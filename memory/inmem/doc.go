@@ -1,0 +1,38 @@
+// Package inmem keeps memory in the process: for tests, for scratch memory, and
+// for hosts that persist elsewhere. It is a [memory.Versioned],
+// [memory.Searcher], [memory.Scanner] and [memory.Describer]; its traits are
+// zero, which means volatile and writable.
+//
+// # Guarantees
+//
+//   - Tenants have nothing in common but the store: no lock is held over two of
+//     them, apart from the one that finds a tenant and the one of the outbox.
+//   - A mutation is checked as a whole before any of it is applied, and readers
+//     see all of it or nothing (M8).
+//   - Taking a version copies nothing. A read at an old version costs what the
+//     entries it returns cost, plus a glance at each few hundred entries that
+//     have come or gone since.
+//   - Erasing drops the last reference that the store has to a text (M10). A read
+//     that runs meanwhile passes over it from then on.
+//   - The order of entries is kept at insertion (M5), so entries of any age can
+//     come in any order.
+//   - Versions carry the incarnation of the store: no other store, and no later
+//     one in the same process, reads them.
+//
+// # Errors
+//
+// Errors are the classes of package memory and ctx.Err(). A Scan or ListAt that
+// goes on while [Store.Purge] passes the version it reads stops with
+// [memory.ErrSnapshotUnavailable]; List and Search start again by themselves.
+//
+// # Concurrency
+//
+// All methods are safe for concurrent use. Each tenant has one lock, which
+// readers share. Long reads take it for some entries at a time and never while
+// the caller's code runs, so the body of a Scan or History loop may write to the
+// store. Purge holds a tenant's lock while it works on one scope.
+//
+// Slices of an entry or an event that is given to the store belong to the store
+// from then on, and returned entries share them: nobody may change them. The
+// values of cells are copied.
+package inmem

@@ -1,0 +1,178 @@
+package memory_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+func TestM8_ADerivedEntryNeedsLiveSources(t *testing.T) {
+	store := newSpy()
+	h := newHostOn(t, store)
+	job := h.job("acme")
+	a, b := put(t, job, "m", "a", "s1"), put(t, job, "m", "b", "s2", "s1")
+	derive := func(ids ...string) ([]memory.Entry, error) {
+		return job.Rewrite(ctx, "m", memory.Rewrite{Derive: []memory.Derived{{Draft: memory.Draft{Content: "ab", Subjects: []string{"s3"}}, Sources: ids}}})
+	}
+	stored, err := derive(a.ID, b.ID)
+	require.NoError(t, err)
+	require.Equal(t, []string{"s3", "s1", "s2"}, stored[0].Subjects, "it takes over its sources' subjects")
+	require.Equal(t, []string{a.ID, b.ID}, stored[0].Sources)
+	require.Equal(t, "pass", stored[0].RunID)
+
+	_, err = derive(a.ID, "mem_absent")
+	require.ErrorIs(t, err, memory.ErrConflict)
+	// A source that goes between the plan and the commit.
+	store.fail = func(call string) error {
+		if call == "Apply" {
+			store.fail = nil
+			_, err := store.Versioned.Delete(ctx, memory.Scope{Tenant: "acme", Ref: "m"}, b.ID, h.Now())
+			return err
+		}
+		return nil
+	}
+	before := len(contents(t, h.Reader("acme"), "m"))
+	_, err = derive(a.ID, b.ID)
+	require.ErrorIs(t, err, memory.ErrConflict)
+	require.Len(t, contents(t, h.Reader("acme"), "m"), before-1)
+}
+
+func TestRewriteIsAllOrNothing(t *testing.T) {
+	h := newHost(t)
+	job := h.job("acme")
+	a, b := put(t, job, "m", "a"), put(t, job, "m", "b")
+	for name, c := range map[string]struct {
+		rw   memory.Rewrite
+		want error
+	}{
+		"expects a dead entry":    {memory.Rewrite{Expect: []string{"mem_absent"}}, memory.ErrConflict},
+		"restores a live one":     {memory.Rewrite{Restore: []string{a.ID}}, memory.ErrConflict},
+		"retires an absent one":   {memory.Rewrite{Retire: []memory.Retire{{ID: "mem_absent", State: memory.Deleted}}}, memory.ErrConflict},
+		"for an absent one":       {memory.Rewrite{Retire: []memory.Retire{{ID: a.ID, State: memory.Merged, For: "mem_absent"}}}, memory.ErrConflict},
+		"swaps a changed cell":    {memory.Rewrite{Cells: []memory.Cell{{Name: "c", Old: []byte("x"), New: []byte("y")}}}, memory.ErrConflict},
+		"for itself":              {memory.Rewrite{Retire: []memory.Retire{{ID: a.ID, State: memory.Merged, For: a.ID}}}, memory.ErrValidation},
+		"for one that goes":       {memory.Rewrite{Retire: []memory.Retire{{ID: a.ID, State: memory.Merged, For: b.ID}, {ID: b.ID, State: memory.Deleted}}}, memory.ErrValidation},
+		"twice":                   {memory.Rewrite{Retire: []memory.Retire{{ID: a.ID, State: memory.Deleted}, {ID: a.ID, State: memory.Deleted}}}, memory.ErrValidation},
+		"deleted for somebody":    {memory.Rewrite{Retire: []memory.Retire{{ID: a.ID, State: memory.Deleted, For: b.ID}}}, memory.ErrValidation},
+		"merged for nobody":       {memory.Rewrite{Retire: []memory.Retire{{ID: a.ID, State: memory.Merged}}}, memory.ErrValidation},
+		"back to life":            {memory.Rewrite{Retire: []memory.Retire{{ID: a.ID, State: memory.Live}}}, memory.ErrValidation},
+		"too large":               {memory.Rewrite{Derive: []memory.Derived{{Draft: memory.Draft{Content: string(make([]byte, 70000))}}}}, memory.ErrValidation},
+		"derives what is expired": {memory.Rewrite{Derive: []memory.Derived{{Draft: memory.Draft{ExpiresAt: epoch}}}}, memory.ErrValidation},
+	} {
+		rw := c.rw
+		rw.Derive = append([]memory.Derived{{Draft: memory.Draft{Content: "side effect"}}}, rw.Derive...)
+		rw.Cells = append([]memory.Cell{{Name: "other", New: []byte("side effect")}}, rw.Cells...)
+		_, err := job.Rewrite(ctx, "m", rw)
+		require.ErrorIs(t, err, c.want, name)
+		require.Equal(t, []string{"b", "a"}, contents(t, h.Reader("acme"), "m"), name)
+		value, err := job.Cell(ctx, "m", "other")
+		require.NoError(t, err)
+		require.Nil(t, value, name)
+	}
+}
+
+func TestCellsAreSwappedByValue(t *testing.T) {
+	h := newHost(t)
+	job := h.job("acme")
+	swap := func(ref, old, new string) error {
+		c := memory.Cell{Name: "lease"}
+		if old != "" {
+			c.Old = []byte(old)
+		}
+		if new != "" {
+			c.New = []byte(new)
+		}
+		_, err := job.Rewrite(ctx, ref, memory.Rewrite{Cells: []memory.Cell{c}})
+		return err
+	}
+	require.NoError(t, swap("m", "", "1"))
+	require.ErrorIs(t, swap("m", "", "2"), memory.ErrConflict)
+	require.NoError(t, swap("n", "", "2"), "a cell belongs to its ref")
+	require.NoError(t, swap("m", "1", "3"))
+	value, err := job.Cell(ctx, "m", "lease")
+	require.NoError(t, err)
+	require.Equal(t, "3", string(value))
+	require.NoError(t, swap("m", "3", ""))
+	value, err = job.Cell(ctx, "m", "lease")
+	require.NoError(t, err)
+	require.Nil(t, value)
+}
+
+func TestJobTellsWhoseItIsAndRedacts(t *testing.T) {
+	h := newHost(t)
+	job, err := h.Background(memory.JobConfig{RunID: "p1", Tenant: "acme", Redactor: newVault("k", secret)})
+	require.NoError(t, err)
+	require.Equal(t, "p1", job.ID())
+	require.Equal(t, "acme", job.Tenant())
+	require.Equal(t, h.Now(), job.Now())
+	require.Equal(t, "r1", h.run("r1", "acme").ID())
+	got, err := job.Redact(secret + " [BYOK:x]")
+	require.NoError(t, err)
+	require.Equal(t, "[REDACTED:k] [REDACTED:x]", got)
+	require.NoError(t, job.End(ctx))
+	_, err = job.Redact("x")
+	require.ErrorIs(t, err, memory.ErrSecretLeakage)
+}
+
+// stubborn is a redactor that will not close.
+type stubborn struct{ open }
+
+func (stubborn) Close() error { return errors.New("busy") }
+
+func TestEndReportsARegistryThatDoesNotClose(t *testing.T) {
+	h := newHost(t)
+	run, err := h.Start(ctx, memory.RunConfig{ID: "r", Tenant: "acme", Redactor: stubborn{open{newVault()}}})
+	require.NoError(t, err)
+	require.ErrorIs(t, run.End(ctx), memory.ErrInternal)
+	_, err = run.Token()
+	require.ErrorIs(t, err, memory.ErrEnded)
+}
+
+func TestSearchFiltersByTextTagsAndTime(t *testing.T) {
+	for name, store := range map[string]memory.Adapter{"store's own": newHost(t).store, "bank's": newSpy()} {
+		h := newHostOn(t, store)
+		job := h.job("acme")
+		for i := range 20 {
+			tags := []string{fmt.Sprint("mod", i%2), fmt.Sprint("mod", i%3+10)}
+			_, err := job.Put(ctx, "m", memory.Draft{Content: fmt.Sprintf("Note %d über Straße", i), Tags: tags, CreatedAt: epoch.Add(time.Duration(i-30) * time.Hour)})
+			require.NoError(t, err)
+		}
+		run := h.run("r", "acme")
+		put(t, job, "m", "a later note")
+		for _, c := range []struct {
+			q    memory.Search
+			want int
+		}{
+			{memory.Search{}, 20},
+			{memory.Search{Text: "note 1"}, 11},
+			{memory.Search{Text: "ÜBER"}, 20},
+			{memory.Search{Text: "absent"}, 0},
+			{memory.Search{Tags: []string{"mod0"}}, 10},
+			{memory.Search{Tags: []string{"mod0", "mod10"}}, 4},
+			{memory.Search{Tags: []string{"mod0", "mod1"}}, 0},
+			{memory.Search{Since: epoch.Add(-20 * time.Hour)}, 10},
+			{memory.Search{Until: epoch.Add(-20 * time.Hour)}, 10},
+			{memory.Search{Since: epoch.Add(-25 * time.Hour), Until: epoch.Add(-20 * time.Hour)}, 5},
+			{memory.Search{Limit: 3}, 3},
+		} {
+			found, err := run.Search(ctx, "m", c.q)
+			require.NoError(t, err)
+			require.Len(t, found, c.want, "%s %+v", name, c.q)
+			for i := range found[min(1, len(found)):] {
+				require.True(t, found[i].CreatedAt.After(found[i+1].CreatedAt))
+			}
+			live, err := h.Search(ctx, "acme", "m", c.q)
+			require.NoError(t, err)
+			later := 0
+			if len(c.q.Tags) == 0 && c.q.Until.IsZero() && c.q.Limit == 0 && c.q.Text == "" {
+				later = 1
+			}
+			require.Len(t, live, c.want+later, "%s %+v", name, c.q)
+		}
+	}
+}
