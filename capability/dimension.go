@@ -1,5 +1,7 @@
 package capability
 
+import "math/bits"
+
 // Dimension is one of the eight things that a host's memory can do or not
 // (RFC 0080 §A). Its value is the name on the wire.
 type Dimension string
@@ -46,7 +48,7 @@ func (s set) list() []Dimension {
 	if s == 0 {
 		return nil
 	}
-	ds := make([]Dimension, 0, len(dimensions))
+	ds := make([]Dimension, 0, bits.OnesCount8(uint8(s)))
 	for i, d := range dimensions {
 		if s>>i&1 != 0 {
 			ds = append(ds, d)
