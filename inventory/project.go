@@ -2,8 +2,6 @@ package inventory
 
 import (
 	"cmp"
-	"slices"
-	"strings"
 
 	"github.com/openwop/agentmemory/capability"
 )
@@ -13,8 +11,8 @@ var none = make([]string, 0)
 
 // Project returns the inventory of installed agents on a host. It reads nothing but
 // its arguments and does not change them; entries share slices and pointers with
-// the agents and with each other. An agent without a model of its own is judged by the host's; a nil
-// host has no memory. Agents of equal ID stay in their order.
+// the agents and with each other. An agent without a model of its own is judged by
+// the host's; a nil host has no memory. Agents of equal ID stay in their order.
 //
 // A ConfidenceThreshold that is no number between 0 and 1 is left out, since the
 // wire has no place for it.
@@ -77,56 +75,4 @@ func project(e *Entry, a *Agent, m *missing) {
 	e.MemoryShape = a.MemoryShape
 	e.DegradedMemoryDimensions = m.of(*a.MemoryShape)
 	e.MemoryDegraded = len(e.DegradedMemoryDimensions) > 0
-}
-
-// place is where an agent stands in the input. It has no pointer, so that sorting
-// places costs the garbage collector nothing.
-type place struct {
-	head uint64 // of its ID, behind what all IDs begin with
-	at   int
-}
-
-// order returns the agents in the order of the inventory.
-func order(agents []Agent) []place {
-	shared := sharedPrefix(agents)
-	places := make([]place, len(agents))
-	for i := range agents {
-		places[i] = place{head(agents[i].ID[shared:]), i}
-	}
-	slices.SortFunc(places, func(a, b place) int {
-		if a.head != b.head {
-			return cmp.Compare(a.head, b.head)
-		}
-		return cmp.Or(strings.Compare(agents[a.at].ID, agents[b.at].ID), a.at-b.at)
-	})
-	return places
-}
-
-// sharedPrefix is the length of what all IDs begin with. Most begin with the
-// vendor's name.
-func sharedPrefix(agents []Agent) int {
-	if len(agents) == 0 {
-		return 0
-	}
-	first := agents[0].ID
-	n := len(first)
-	for i := range agents {
-		id := agents[i].ID
-		for n > len(id) || id[:n] != first[:n] {
-			n--
-		}
-	}
-	return n
-}
-
-// head is the first eight bytes of s as a number, in the order of the bytes. A
-// shorter s is filled up with zeros.
-func head(s string) (h uint64) {
-	for i := range 8 {
-		h <<= 8
-		if i < len(s) {
-			h |= uint64(s[i])
-		}
-	}
-	return h
 }
