@@ -4,6 +4,14 @@ go 1.26.0
 
 require github.com/openwop/agentmemory v0.0.0
 
-require github.com/google/btree v1.1.3
+require (
+	github.com/BobuSumisu/aho-corasick v1.0.3
+	github.com/google/btree v1.1.3
+)
+
+require (
+	github.com/gowebpki/jcs v1.0.2 // indirect
+	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1 // indirect
+)
 
 replace github.com/openwop/agentmemory => ../

@@ -249,13 +249,18 @@ func TestProjectAllocations(t *testing.T) {
 // The order is that of a stable sort by the bytes of the ID, whatever the IDs are.
 func TestProjectOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 0))
-	for range 2000 {
+	for range 500 {
 		prefix := strings.Repeat("p", rng.IntN(3)*5)
-		agents := make([]inventory.Agent, rng.IntN(40))
+		agents := make([]inventory.Agent, rng.IntN(400))
+		letters := 1 + rng.IntN(5)
+		longest := 1 + rng.IntN(40)
 		for i := range agents {
 			id := []byte(prefix)
-			for range rng.IntN(12) {
-				id = append(id, "\x00\x01ab\xff"[rng.IntN(2+rng.IntN(4))])
+			for range rng.IntN(longest) {
+				id = append(id, "\x00\x01ab\xff"[rng.IntN(letters)])
+			}
+			if rng.IntN(2) == 0 {
+				id = append(id, strings.Repeat("same ", rng.IntN(5))...)
 			}
 			agents[i] = inventory.Agent{ID: string(id), Persona: fmt.Sprint(i)}
 		}
