@@ -35,7 +35,8 @@
 //
 // A document that cannot be read gives a [*DocumentError]: for each rule it breaks
 // the JSON pointer, the rule and the JSON type of what is there, never a value.
-// What is claimed without being there gives a [*ClaimError] each, joined.
+// What is claimed without being there gives a [*ClaimError] each, joined. A name
+// that is no dimension gives [ErrDimension].
 //
 // # Concurrency
 //
