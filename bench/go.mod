@@ -9,4 +9,9 @@ require (
 	github.com/google/btree v1.1.3
 )
 
+require (
+	github.com/gowebpki/jcs v1.0.2 // indirect
+	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1 // indirect
+)
+
 replace github.com/openwop/agentmemory => ../

@@ -17,6 +17,7 @@ import (
 var areas = []func() []row{
 	storeRows,
 	redactRows,
+	inventoryRows,
 }
 
 // row is one line of the table.
