@@ -17,17 +17,20 @@ import (
 //
 //	bank/put     a run writes an entry of 1 KB through a registry of 100 secrets,
 //	             against the bare in-memory store's Put of the same entry: what
-//	             redaction, validation, ids and the run's view add
+//	             redaction, validation, ids and the run's view add. After 1,000
+//	             writes the next run starts, which is timed too
 //	events/emit  one typed event through the checks to a sink that keeps nothing
 func bankRows() []row {
 	ctx := context.Background()
 	content := strings.Repeat("The customer asked for a delivery before noon. ", 22)[:1024]
 	return []row{
 		{"bank/put", "inmem.Store.Put", func() (sides, error) {
-			run, err := busyRun(ctx)
+			bank, secrets, err := busyBank()
 			if err != nil {
 				return sides{}, err
 			}
+			var run *memory.Run
+			writes := 0
 			bare, scope := inmem.New(), memory.Scope{Tenant: "acme", Ref: "support"}
 			at, next := time.UnixMilli(1_760_000_000_000).UTC(), 0
 			putBare := func() memory.Entry {
@@ -37,6 +40,11 @@ func bankRows() []row {
 				return e
 			}
 			putBank := func() memory.Entry {
+				if writes%1000 == 0 {
+					run, err = bank.Start(ctx, memory.RunConfig{ID: "run-1", Tenant: "acme", Redactor: secrets})
+					must(err)
+				}
+				writes++
 				e, err := run.Put(ctx, "support", memory.Draft{Content: content, Tags: []string{"delivery"}})
 				must(err)
 				return e
@@ -66,20 +74,20 @@ func bankRows() []row {
 	}
 }
 
-// busyRun is a run whose registry holds 100 secrets.
-func busyRun(ctx context.Context) (*memory.Run, error) {
+// busyBank is a bank, and a registry that holds 100 secrets.
+func busyBank() (*memory.Bank, *redact.SecretRegistry, error) {
 	bank, err := memory.NewBank(inmem.New(), memory.Config{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	secrets := redact.NewSecretRegistry(redact.Config{})
 	for i := range 100 {
 		value := fmt.Sprintf("live-%04d-%08x-%08x", i, i*2654435761, i*40503)
 		if err := secrets.Register(fmt.Sprintf("key-%d", i), []byte(value), redact.LevelTenant); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return bank.Start(ctx, memory.RunConfig{ID: "run-1", Tenant: "acme", Redactor: secrets})
+	return bank, secrets, nil
 }
 
 type discard struct{}
