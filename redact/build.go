@@ -54,7 +54,7 @@ func (m *matcher) build() *matcher {
 
 	m.bucket()
 	m.grams = newGramSet(len(m.forms)*m.step, m.q)
-	m.offsets = make([]uint64, powerOfTwo(2*len(m.forms)*m.step, 6, 18))
+	m.offsets = make([]uint64, powerOfTwo(2*len(m.forms)*m.step, 6, 20))
 	for i := range m.forms {
 		f := m.bytes(m.forms[i].place)
 		for j := range m.step {
