@@ -172,8 +172,10 @@ func (s *secretSet) wipe() {
 	s.forms.done()
 }
 
-// compile builds the matcher of what is registered now.
-func (s *secretSet) compile() *matcher {
+// compile builds the matcher of what is registered now. The error is
+// ErrMarkerText, which add has ruled out: it is looked for again because without
+// it the matcher would be built wrongly.
+func (s *secretSet) compile() (*matcher, error) {
 	ids := slices.Clone(shapeIDs)
 	for id := range s.byID {
 		ids = append(ids, id)
@@ -189,10 +191,14 @@ func (s *secretSet) compile() *matcher {
 		for i := range s.forms.len() {
 			f := s.forms.at(i)
 			m.add(f, id)
-			if rest := stump(f, s.ends); len(rest) < len(f) {
+			rest := stump(f, s.ends)
+			if rest == nil {
+				return nil, ErrMarkerText
+			}
+			if len(rest) < len(f) {
 				m.add(rest, id)
 			}
 		}
 	}
-	return m.build()
+	return m.build(), nil
 }
