@@ -1,0 +1,424 @@
+package consolidate
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// kind is what a token is, as far as that decides whether two notes say the same.
+type kind uint8
+
+const (
+	plain  kind = iota
+	number      // has a digit and no letter
+	ident       // letters and digits, an address, a path, a redaction marker
+	quoted      // what stood between quotation marks, as it was
+	unit        // of measure or currency
+	date        // a month, a weekday, a word such as "tomorrow"
+	negation
+	quantifier
+)
+
+// token is a word in canonical form.
+type token struct {
+	text string
+	kind kind
+	name bool // begins with a capital where no sentence does, or has several
+	head bool // "the" stood before it
+	stop bool // a comma or the like follows
+}
+
+// sentence is a row of tokens.
+type sentence struct {
+	tokens   []token
+	question bool
+}
+
+// note is a text as the planner compares it.
+type note []sentence
+
+// words counts the tokens of a note.
+func (n note) words() (count int) {
+	for _, s := range n {
+		count += len(s.tokens)
+	}
+	return count
+}
+
+// each yields every token of a note.
+func (n note) each(yield func(*token) bool) {
+	for i := range n {
+		for k := range n[i].tokens {
+			if !yield(&n[i].tokens[k]) {
+				return
+			}
+		}
+	}
+}
+
+// reader takes a text apart.
+type reader struct {
+	note    note
+	current sentence
+	start   bool // at the first word of a sentence
+}
+
+// parse reads a text: sentences of canonical tokens, without articles and filler.
+func parse(text string) note {
+	r := &reader{start: true}
+	for text = tidy.Replace(text); text != ""; {
+		c, size := utf8.DecodeRuneInString(text)
+		if unicode.IsSpace(c) {
+			if c == '\n' {
+				r.end(false)
+			}
+			text = text[size:]
+			continue
+		}
+		if closers := quotes[c]; closers != "" {
+			if end := strings.IndexAny(text[size:], closers); end > 0 {
+				r.add(token{text: text[size : size+end], kind: quoted})
+				_, closing := utf8.DecodeRuneInString(text[size+end:])
+				text = text[size+end+closing:]
+				continue
+			}
+			text = text[size:]
+			continue
+		}
+		if strings.HasPrefix(text, "[REDACTED:") {
+			if end := strings.IndexByte(text, ']'); end > 0 {
+				r.add(token{text: text[:end+1], kind: ident})
+				text = text[end+1:]
+				continue
+			}
+		}
+		end := strings.IndexFunc(text, func(c rune) bool { return unicode.IsSpace(c) || quotes[c] != "" })
+		if end <= 0 {
+			end = len(text)
+		}
+		r.chunk(text[:end])
+		text = text[end:]
+	}
+	r.end(false)
+	return r.note
+}
+
+// tidy unifies the forms of apostrophes, dashes and spaces.
+var tidy = strings.NewReplacer("\u2019", "'", "\u2018", "'", "\u02bc", "'", "\u2212", "-", "\u2010", "-", "\u2011", "-",
+	"\u2013", "-", "\u2014", " - ", "\u00a0", " ", "\u202f", " ", "\u2009", " ", "\u00ad", "", "\ufeff", "", "\u200b", "")
+
+// quotes are opening quotation marks, with what may close them.
+var quotes = map[rune]string{'"': "\"\u201d", '\u201c': "\u201d\u201c\"", '\u201e': "\u201c\u201d\"", '\u00ab': "\u00bb",
+	'\u00bb': "\u00ab", '`': "`", '\u300c': "\u300d"}
+
+const (
+	enders = ".!?\u2026\u3002\uff01\uff1f"
+	stops  = ",;:()[]{}/|*_~'\u3001\uff0c\u00bf\u00a1"
+)
+
+func (r *reader) add(t token) { r.current.tokens = append(r.current.tokens, t); r.start = false }
+
+// end closes a sentence, if there is one.
+func (r *reader) end(question bool) {
+	r.start = true
+	if len(r.current.tokens) == 0 {
+		if question && len(r.note) > 0 {
+			r.note[len(r.note)-1].question = true
+		}
+		return
+	}
+	r.current.question = question
+	r.current.tokens = canonical(r.current.tokens)
+	if len(r.current.tokens) > 0 {
+		r.note = append(r.note, r.current)
+	}
+	r.current = sentence{}
+}
+
+// pause marks that a comma or the like follows.
+func (r *reader) pause() {
+	if n := len(r.current.tokens); n > 0 {
+		r.current.tokens[n-1].stop = true
+	}
+}
+
+// chunk reads what stands between two spaces.
+func (r *reader) chunk(c string) {
+	front := strings.TrimLeft(c, enders+stops)
+	if len(front) < len(c) {
+		r.pause()
+	}
+	body := strings.TrimRight(front, enders+stops)
+	tail := front[len(body):]
+	switch {
+	case body == "" || body == "-":
+		r.pause()
+		tail = c
+	case strings.HasSuffix(body, "s") && strings.HasPrefix(tail, "'"):
+		r.word(body)
+		r.add(token{text: "'s"})
+	default:
+		r.word(body)
+	}
+	switch {
+	case strings.ContainsAny(tail, "?\uff1f"):
+		r.end(true)
+	case tail == "." && (abbreviations[strings.ToLower(body)] || utf8.RuneCountInString(body) == 1 && unicode.IsUpper([]rune(body)[0])):
+	case strings.ContainsAny(tail, enders):
+		r.end(false)
+	case strings.ContainsAny(tail, stops):
+		r.pause()
+	}
+}
+
+// word reads a chunk without the punctuation around it.
+func (r *reader) word(w string) {
+	lower := strings.ToLower(w)
+	switch {
+	case strings.ContainsFunc(w, unicode.IsDigit):
+		r.figure(w, lower)
+		return
+	case strings.ContainsAny(w, "@\\_=<>#+^") || strings.Contains(w, "://") || strings.Contains(strings.Trim(w, "."), "."):
+		r.add(token{text: lower, kind: ident})
+		return
+	}
+	if parts, ok := contractions[lower]; ok {
+		for _, p := range parts {
+			r.letters(p, p)
+		}
+		return
+	}
+	for _, ending := range endings {
+		if base, ok := strings.CutSuffix(lower, ending.suffix); ok && base != "" {
+			r.word(w[:len(w)-len(ending.suffix)])
+			r.letters(ending.word, ending.word)
+			return
+		}
+	}
+	if base, ok := strings.CutSuffix(lower, "%"); ok && base != "" {
+		r.word(w[:len(base)])
+		r.add(token{text: "%", kind: unit})
+		return
+	}
+	if compound, ok := compounds[lower]; ok {
+		r.letters(compound, compound)
+		return
+	}
+	parts := strings.Split(w, "-")
+	for _, part := range parts {
+		if part == "" || strings.HasPrefix(lower, "-") || strings.HasSuffix(lower, "-") {
+			r.add(token{text: lower, kind: ident})
+			return
+		}
+	}
+	for _, part := range parts {
+		r.letters(part, strings.ToLower(part))
+	}
+}
+
+// letters adds a word without digits.
+func (r *reader) letters(w, lower string) {
+	first, size := utf8.DecodeRuneInString(w)
+	shouted := len(w) > size && strings.ToUpper(w) == w && w != lower
+	t := token{text: lower, name: unicode.IsUpper(first) && !r.start || shouted}
+	if shouted && ambiguous[lower] {
+		t.text = w // "US" is not "us"
+	}
+	if unicode.IsUpper(first) && lower == "may" && !shouted {
+		t.text = "May"
+	}
+	r.add(t)
+}
+
+// figure reads a word with a digit in it.
+func (r *reader) figure(w, lower string) {
+	// A sign of its own belongs to the number; a currency is a unit.
+	sign := ""
+	if rest, ok := strings.CutPrefix(lower, "-"); ok {
+		sign, lower = "-", rest
+	}
+	for _, c := range currencies {
+		if rest, ok := strings.CutPrefix(lower, c); ok && rest != "" {
+			r.figures(sign + rest)
+			r.add(token{text: currency(c), kind: unit})
+			return
+		}
+	}
+	for _, c := range currencies {
+		if rest, ok := strings.CutSuffix(lower, c); ok && rest != "" {
+			r.figures(sign + rest)
+			r.add(token{text: currency(c), kind: unit})
+			return
+		}
+	}
+	if base, ok := strings.CutSuffix(lower, "'s"); ok {
+		r.figure(w[:len(w)-2], base)
+		r.add(token{text: "'s"})
+		return
+	}
+	at := strings.LastIndexFunc(lower, unicode.IsDigit)
+	digits, rest := lower[:at+1], lower[at+1:]
+	if u, ok := units[strings.TrimPrefix(rest, "-")]; ok && isFigure(digits) {
+		r.figures(sign + digits)
+		r.add(token{text: u, kind: unit})
+		return
+	}
+	if isFigure(lower) {
+		r.figures(sign + lower)
+		return
+	}
+	t := token{text: sign + lower, kind: ident}
+	if strings.ToUpper(w) != w && strings.ContainsFunc(w[1:], unicode.IsUpper) {
+		t.text = w // its case may matter
+	}
+	r.add(t)
+}
+
+// figures adds a number in canonical form.
+func (r *reader) figures(s string) {
+	if !isFigure(strings.TrimPrefix(s, "-")) {
+		r.add(token{text: s, kind: ident})
+		return
+	}
+	if len(s) == 4 && s[1] == ':' {
+		s = "0" + s
+	}
+	r.add(token{text: thousands(s), kind: number})
+}
+
+func isFigure(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(c rune) bool {
+		return !unicode.IsDigit(c) && !strings.ContainsRune(".,:-/'", c)
+	})
+}
+
+// thousands drops the commas of an English number such as 50,000.
+func thousands(s string) string {
+	groups := strings.Split(s, ",")
+	if len(groups) == 1 || len(strings.TrimPrefix(groups[0], "-")) > 3 || groups[0] == "0" {
+		return s
+	}
+	for _, g := range groups[1:] {
+		if len(g) != 3 || strings.ContainsFunc(g, func(c rune) bool { return !unicode.IsDigit(c) }) {
+			return s
+		}
+	}
+	return strings.Join(groups, "")
+}
+
+// canonical replaces words that mean the same by one of them, and drops those that
+// mean nothing by themselves.
+func canonical(in []token) []token {
+	out := make([]token, 0, len(in))
+	for i := 0; i < len(in); {
+		if n, to := phrase(in[i:]); n > 0 {
+			for k, w := range strings.Fields(to) {
+				t := in[i]
+				t.text, t.name, t.stop = w, false, false
+				if k == len(strings.Fields(to))-1 {
+					t.stop = in[i+n-1].stop
+				}
+				out = append(out, t)
+			}
+			i += n
+			continue
+		}
+		out = append(out, in[i])
+		i++
+	}
+	kept := out[:0]
+	head := false
+	for i, t := range out {
+		if t.kind == plain {
+			t = sort(t, kept, out[i+1:])
+		}
+		if dropped(t, kept, out[i+1:]) {
+			head = head || t.text == "the"
+			if t.stop && len(kept) > 0 {
+				kept[len(kept)-1].stop = true
+			}
+			continue
+		}
+		t.head, head = head, false
+		kept = append(kept, t)
+	}
+	return kept
+}
+
+// phrase finds the longest row of words at the start of in that has a shorter form.
+func phrase(in []token) (int, string) {
+	for _, p := range phrases[in[0].text] {
+		if len(p.words) > len(in) {
+			continue
+		}
+		match := true
+		for k, w := range p.words {
+			if in[k].text != w || in[k].kind != plain && in[k].kind != number || in[k].stop && k < len(p.words)-1 {
+				match = false
+				break
+			}
+		}
+		if match {
+			return len(p.words), p.to
+		}
+	}
+	return 0, ""
+}
+
+// sort gives a word its kind and its canonical form. before are the words that stay.
+func sort(t token, before, after []token) token {
+	last := token{}
+	if len(before) > 0 {
+		last = before[len(before)-1]
+	}
+	next := token{}
+	if len(after) > 0 {
+		next = after[0]
+	}
+	if last.kind == number {
+		if u, ok := units[t.text]; ok {
+			t.text, t.kind, t.name = u, unit, false
+			return t
+		}
+	}
+	if t.text == "may" && next.text != "not" && !negations[next.text] {
+		t.text = "can"
+	}
+	if (t.text == "gets" || t.text == "get") && strings.HasSuffix(next.text, "ed") {
+		t.text = map[string]string{"gets": "is", "get": "are"}[t.text]
+	}
+	if to, ok := synonyms[t.text]; ok && (!t.name || dates[t.text]) {
+		t.text = to
+	}
+	switch {
+	case numerals[t.text] != "":
+		t.text, t.kind = numerals[t.text], number
+	case negations[t.text]:
+		t.kind = negation
+	case quantifiers[t.text]:
+		t.kind = quantifier
+	case dates[t.text]:
+		t.kind = date
+	case measures[t.text]:
+		t.kind = unit
+	}
+	return t
+}
+
+// dropped tells whether a word says nothing: an article, or filler.
+func dropped(t token, before, after []token) bool {
+	if t.kind != plain || t.name {
+		return false
+	}
+	if t.text == "from" && len(after) > 1 && clock(after[0]) && after[1].text == "to" {
+		return true
+	}
+	if t.text != "a" && t.text != "an" {
+		return filler[t.text]
+	}
+	// "plan A" is a name.
+	return len(after) > 0 && (len(before) == 0 || !lettered[before[len(before)-1].text])
+}
+
+func clock(t token) bool { return t.kind == number && strings.Contains(t.text, ":") }
