@@ -111,7 +111,9 @@ func owners(in []token) []token {
 		}
 		owned := in[from:i]
 		if end == i+1 || !in[from].head || deed(in[i-1].text) ||
-			slices.ContainsFunc(owned, func(t token) bool { return t.kind != plain && t.kind != number && t.kind != date || t.stop || prepositions[t.text] }) ||
+			slices.ContainsFunc(owned, func(t token) bool {
+				return t.kind != plain && t.kind != number && t.kind != date || t.stop || prepositions[t.text]
+			}) ||
 			slices.ContainsFunc(in[i+1:end], func(t token) bool { return t.kind == date }) {
 			continue
 		}
