@@ -120,10 +120,10 @@ func similarity(a, b note) float64 {
 // bag is the words of a note in a fixed order, without those that a change on the
 // list of [sameFact] may add or take away: notes that say the same have the same bag.
 func bag(n note) []string {
-	var words []string
+	words := make([]string, 0, n.words())
 	for t := range n.each {
 		if !loose[t.text] || t.kind == quoted {
-			words = append(words, string('0'+rune(t.kind/4))+t.text)
+			words = append(words, t.text)
 		}
 	}
 	slices.Sort(words)

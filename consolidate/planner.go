@@ -96,8 +96,7 @@ func (r Rules) plan(ctx context.Context, entries []memory.Entry, apart undone) (
 			return Plan{}, ctx.Err()
 		}
 		if !slotted[items[i].ID] {
-			w.hash(&items[i])
-			w.place(&items[i])
+			w.place(&items[i], w.hash(&items[i]))
 		}
 	}
 	if err := w.slips(ctx); err != nil {
@@ -148,22 +147,15 @@ func newWeaver(p *Plan, apart undone) *weaver {
 func (w *weaver) hash(it *item) note {
 	n := parse(it.Content)
 	buf := w.scratch[:0]
-	for t := range n.each {
-		buf = append(append(buf, t.text...), 0)
-	}
-	for _, s := range n {
-		if s.question {
-			buf = append(buf, '?')
-		}
-	}
-	it.equal = xxhash.Sum64(buf)
-	buf = buf[:0]
 	for _, word := range bag(n) {
 		buf = append(append(buf, word...), 0)
 	}
 	if len(n) == 0 { // only punctuation: equal to itself alone
 		buf = append(buf, it.Content...)
-		it.equal = xxhash.Sum64(buf)
+	}
+	if len(it.Tags) == 0 {
+		it.bag, w.scratch = xxhash.Sum64(append(buf, 1)), buf
+		return n
 	}
 	tags := slices.Clone(it.Tags)
 	slices.Sort(tags)
@@ -179,27 +171,22 @@ func (w *weaver) hash(it *item) note {
 }
 
 // place puts an entry into the first group that says the same, or begins one.
-func (w *weaver) place(it *item) {
-	var n note
+func (w *weaver) place(it *item, n note) {
 	own := it.bag ^ subjectsHash(it.Subjects)
 	for _, g := range slices.Concat(w.byBag[own], w.byBag[it.bag]) {
 		if !w.fits(g, it) {
 			continue
 		}
-		if n == nil {
-			n = parse(it.Content)
-		}
 		if g.note == nil {
 			g.note = parse(g.keep.Content)
 		}
-		if g.keep.equal == it.equal {
-			if _, same := sameWords(g.note, n); same && (len(n) > 0 || g.keep.Content == it.Content) {
-				g.join(it, n, "")
-				return
-			}
+		how, same := sameFact(g.note, n)
+		if len(n) == 0 {
+			same = g.keep.Content == it.Content
 		}
-		if how, same := sameFact(g.note, n); same && len(n) > 0 && g.keep.ExpiresAt.Equal(it.ExpiresAt) {
-			g.join(it, n, how)
+		equal := same && equalText(g.keep.Content) == equalText(it.Content)
+		if same && (equal || g.keep.ExpiresAt.Equal(it.ExpiresAt)) {
+			g.join(it, n, how, equal)
 			return
 		}
 	}
@@ -258,14 +245,14 @@ func named(text string) bool {
 	return false
 }
 
-func (g *cluster) join(it *item, n note, how string) {
+func (g *cluster) join(it *item, n note, how string, equal bool) {
 	g.retired = append(g.retired, it)
 	if g.reasons == nil {
 		g.reasons, g.least, g.shared = map[string]int{}, 1, factsOf(g.note).shared()
 	}
 	g.reasons[how]++
 	g.least = min(g.least, similarity(g.note, n))
-	g.edited = g.edited || how != "" || g.keep.equal != it.equal
+	g.edited = g.edited || !equal
 }
 
 // slips looks among long texts for those that differ by a slip of spelling. They have
@@ -316,7 +303,7 @@ func (w *weaver) slips(ctx context.Context) error {
 		a.note = parse(a.keep.Content)
 		n := parse(b.keep.Content)
 		if how, same := sameFact(a.note, n); same {
-			a.join(b.keep, n, how)
+			a.join(b.keep, n, how, false)
 			b.keep.gone = true
 		}
 	}
@@ -422,7 +409,7 @@ func (w *weaver) slots(r Rules, items []item) map[string]bool {
 				w.groups = append(w.groups, merged[by.ID])
 			}
 			if w.fits(merged[by.ID], it) {
-				merged[by.ID].join(it, parse(it.Content), "")
+				merged[by.ID].join(it, parse(it.Content), "", true)
 			}
 			continue
 		}
@@ -459,10 +446,8 @@ func (w *weaver) head(values []*item, of map[string][]string) *item {
 // restates reports whether two values of the same slots have equal words, so that one
 // corroborates the other.
 func (w *weaver) restates(a, b *item, of map[string][]string) bool {
-	if a.equal != b.equal || a.bag != b.bag || !slices.Equal(of[a.ID], of[b.ID]) || !sameSubjects(a.Entry, b.Entry) {
+	if a.bag != b.bag || !slices.Equal(of[a.ID], of[b.ID]) || !sameSubjects(a.Entry, b.Entry) {
 		return false
 	}
-	x, y := parse(a.Content), parse(b.Content)
-	_, same := sameWords(x, y)
-	return same && (len(x) > 0 || a.Content == b.Content) && !w.apart.apart(merging, a.ID, b.ID)
+	return equalText(a.Content) == equalText(b.Content) && !w.apart.apart(merging, a.ID, b.ID)
 }

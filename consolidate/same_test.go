@@ -38,6 +38,11 @@ func TestC8_LabelledPairs(t *testing.T) {
 		if forth && how != "a slip of spelling" {
 			require.Equal(t, bag(a), bag(b), "they would not be compared: %q %q", p[1], p[2])
 		}
+		if forth {
+			// What the rules merge must pass the guards that a host's planner has to.
+			require.Empty(t, lost(a, []note{b}), "%q %q", p[1], p[2])
+			require.Empty(t, lost(b, []note{a}), "%q %q", p[1], p[2])
+		}
 		if strings.HasPrefix(p[0], "same") {
 			edits++
 			if forth {

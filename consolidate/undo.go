@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -66,18 +67,22 @@ func (p *pass) journal(l line) (int, memory.Cell) {
 	return page, memory.Cell{Name: journalPage(p.job.ID(), page), Old: old, New: l.append(bytes.Clone(old))}
 }
 
-// undone are the groups that a host has undone: each id with the numbers of its
-// groups. Two entries that share a group are kept apart.
-type undone map[string][]int
+// undone are the groups that a host has undone: each id with its groups, by the entry
+// that they had merged into. Two entries that share a group are kept apart.
+type undone map[string][]string
 
 func (u undone) add(l line, n int) {
 	kind := string(rune(merging))
 	if l.to == memory.Superseded {
 		kind = string(rune(superseding))
 	}
-	for _, id := range append([]string{l.keep}, l.ids...) {
-		if id != "" {
-			u[kind+id] = append(u[kind+id], n)
+	group := l.keep
+	if group == "" {
+		group = "#" + strconv.Itoa(n)
+	}
+	for _, id := range append(one(l.keep), l.ids...) {
+		if !slices.Contains(u[kind+id], group) {
+			u[kind+id] = append(u[kind+id], group)
 		}
 	}
 }
@@ -88,10 +93,8 @@ func (u undone) apart(kind rune, a, b string) bool {
 	}
 	other := u[string(kind)+b]
 	for _, n := range u[string(kind)+a] {
-		for _, m := range other {
-			if n == m {
-				return true
-			}
+		if slices.Contains(other, n) {
+			return true
 		}
 	}
 	return false

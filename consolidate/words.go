@@ -62,12 +62,42 @@ type reader struct {
 	note    note
 	current sentence
 	start   bool // at the first word of a sentence
+	as      bool // words as they stand: no synonyms, nothing dropped
 }
 
 // parse reads a text: sentences of canonical tokens, without articles and filler.
-func parse(text string) note {
-	r := &reader{start: true}
-	for text = tidy.Replace(text); text != ""; {
+func parse(text string) note { return read(text, false) }
+
+// equalText is a text but for case, punctuation, spacing and the forms of numbers and
+// contractions. Texts are equal after normalisation if theirs are.
+func equalText(text string) string {
+	var b strings.Builder
+	for _, s := range read(text, true) {
+		for _, t := range s.tokens {
+			b.WriteString(t.text)
+			b.WriteByte(0)
+		}
+		if s.question {
+			b.WriteByte('?')
+		}
+	}
+	if b.Len() == 0 {
+		return text
+	}
+	return b.String()
+}
+
+func read(text string, as bool) note {
+	r := &reader{start: true, as: as}
+	if strings.IndexFunc(text, func(c rune) bool { return c >= utf8.RuneSelf }) >= 0 {
+		text = tidy.Replace(text)
+	}
+	for text != "" {
+		if n := letterRun(text); n > 0 {
+			r.letters(text[:n], strings.ToLower(text[:n]))
+			text = text[n:]
+			continue
+		}
 		c, size := utf8.DecodeRuneInString(text)
 		if unicode.IsSpace(c) {
 			if c == '\n' {
@@ -117,6 +147,22 @@ const (
 	stops  = ",;:()[]{}/|*_~'\u3001\uff0c\u00bf\u00a1"
 )
 
+// letterRun is the length of a word of ASCII letters that ends at a space: most words
+// are, and need no closer look.
+func letterRun(text string) int {
+	n := 0
+	for n < len(text) && (text[n]|0x20) >= 'a' && (text[n]|0x20) <= 'z' {
+		n++
+	}
+	if n == 0 || n == len(text) || text[n] != ' ' || contracted[text[n-1]|0x20] && contractions[strings.ToLower(text[:n])] != nil {
+		return 0
+	}
+	return n
+}
+
+// contracted are the last letters of contractions without an apostrophe: "cannot".
+var contracted = [256]bool{'t': true}
+
 func (r *reader) add(t token) { r.current.tokens = append(r.current.tokens, t); r.start = false }
 
 // end closes a sentence, if there is one.
@@ -129,7 +175,9 @@ func (r *reader) end(question bool) {
 		return
 	}
 	r.current.question = question
-	r.current.tokens = canonical(r.current.tokens)
+	if !r.as {
+		r.current.tokens = canonical(r.current.tokens)
+	}
 	if len(r.current.tokens) > 0 {
 		r.note = append(r.note, r.current)
 	}
@@ -190,14 +238,14 @@ func (r *reader) word(w string) {
 		return
 	}
 	for _, ending := range endings {
-		if base, ok := strings.CutSuffix(lower, ending.suffix); ok && base != "" {
-			r.word(w[:len(w)-len(ending.suffix)])
+		if base, ok := cutSuffix(w, ending.suffix); ok && base != "" {
+			r.word(base)
 			r.letters(ending.word, ending.word)
 			return
 		}
 	}
-	if base, ok := strings.CutSuffix(lower, "%"); ok && base != "" {
-		r.word(w[:len(base)])
+	if base, ok := strings.CutSuffix(w, "%"); ok && base != "" {
+		r.word(base)
 		r.add(token{text: "%", kind: unit})
 		return
 	}
@@ -217,11 +265,23 @@ func (r *reader) word(w string) {
 	}
 }
 
+// cutSuffix cuts an ASCII suffix off, without regard to case.
+func cutSuffix(w, suffix string) (string, bool) {
+	at := len(w) - len(suffix)
+	if at < 0 || !strings.EqualFold(w[at:], suffix) {
+		return w, false
+	}
+	return w[:at], true
+}
+
 // letters adds a word without digits.
 func (r *reader) letters(w, lower string) {
 	first, size := utf8.DecodeRuneInString(w)
-	shouted := len(w) > size && strings.ToUpper(w) == w && w != lower
+	shouted := len(w) > size && unicode.IsUpper(first) && strings.ToUpper(w) == w
 	t := token{text: lower, name: unicode.IsUpper(first) && !r.start || shouted}
+	if r.current.tokens == nil {
+		r.current.tokens = make([]token, 0, 16)
+	}
 	if shouted && ambiguous[lower] {
 		t.text = w // "US" is not "us"
 	}
@@ -252,8 +312,8 @@ func (r *reader) figure(w, lower string) {
 			return
 		}
 	}
-	if base, ok := strings.CutSuffix(lower, "'s"); ok {
-		r.figure(w[:len(w)-2], base)
+	if base, ok := cutSuffix(w, "'s"); ok {
+		r.figure(base, strings.ToLower(base))
 		r.add(token{text: "'s"})
 		return
 	}
