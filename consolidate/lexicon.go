@@ -43,7 +43,7 @@ var (
 
 	measures = set(`metre metres meter meters kilometre kilometres mile miles foot feet inch inches litre litres gallon
 		gallons gram grams kilogram kilograms ton tons tonne tonnes pound pounds ounce ounces degree degrees celsius
-		fahrenheit second seconds minute minutes hour hours day days week weeks month months quarter quarters year years
+		fahrenheit seconds minute minutes hour hours day days week weeks month months quarter quarters year years
 		euro euros dollar dollars yen franc francs piece pieces pair pairs box boxes pallet pallets percent dozen seat
 		seats byte bytes kilobyte megabyte gigabyte % € $ £ ¥`)
 

@@ -347,7 +347,7 @@ func (d difference) moved() bool {
 }
 
 func begins(t token) bool {
-	return prepositions[t.text] && t.text != "of" || rhythms[t.text]
+	return prepositions[t.text] && t.text != "of" || rhythms[t.text] || clock(t)
 }
 
 var rhythms = set("daily nightly hourly weekly monthly quarterly yearly")
