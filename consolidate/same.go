@@ -238,7 +238,6 @@ func onlyMoved(a, b []token) bool {
 // difference is two rows with what differs between them.
 type difference struct {
 	before, a, b, after []token
-	stopped             bool // a comma stands before what differs, in one of them
 }
 
 func cut(a, b []token) difference {
