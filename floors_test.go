@@ -46,13 +46,14 @@ var plan = []place{
 	{dir: "events", floor: 0},
 	{dir: "events/eventschema", floor: 0, ours: []string{"events"}, others: libraries[1:3]},
 	{dir: "redact", floor: 0},
+	{dir: "internal/timer", floor: 0},
 
 	{dir: "memory", floor: 1, ours: []string{"events"}},
 	{dir: "memory/...", floor: 1, ours: memoryAndEvents},
 
 	{dir: "consolidate", floor: 2, ours: memoryAndEvents, others: libraries},
 	{dir: "distill", floor: 2, ours: memoryAndEvents, others: libraries},
-	{dir: "commitment", floor: 2, ours: memoryAndEvents, others: libraries},
+	{dir: "commitment", floor: 2, ours: []string{"memory", "events", "internal/timer"}, others: libraries},
 	{dir: "capability", floor: 2, ours: memoryAndEvents, others: libraries},
 
 	{dir: "inventory", floor: 3, ours: []string{"capability"}, others: libraries},
