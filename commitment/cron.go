@@ -63,11 +63,11 @@ func cronField(field string, low, high int, names string) (set uint64, ok bool) 
 		rest, every, stepped := strings.Cut(part, "/")
 		step := 1
 		if stepped {
-			n, err := strconv.Atoi(every)
-			if err != nil || n < 1 || n > high {
+			n, err := strconv.ParseUint(every, 10, 8)
+			if err != nil || n < 1 {
 				return 0, false
 			}
-			step = n
+			step = int(n)
 		}
 		from, to := low, high
 		if rest != "*" {
