@@ -2,9 +2,16 @@ module github.com/openwop/agentmemory/bench
 
 go 1.26.0
 
+require github.com/openwop/agentmemory v0.0.0
+
 require (
+	github.com/BobuSumisu/aho-corasick v1.0.3
 	github.com/google/btree v1.1.3
-	github.com/openwop/agentmemory v0.0.0
+)
+
+require (
+	github.com/gowebpki/jcs v1.0.2 // indirect
+	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1 // indirect
 )
 
 replace github.com/openwop/agentmemory => ../

@@ -27,7 +27,7 @@ import (
 // the week is the first one after that day, also with "next" or "this". What has no
 // year is the first such date not before it. "By" a date is on it and "before" it
 // the day before, but "not before" it is on it. A date after "of", "since", "until",
-// "from", "to" or "last" says what is spoken about, not when to act. Without a time
+// "from", "to", "last" or "a" says what is spoken about, not when to act. Without a time
 // of day it is 09:00; a time of day alone is the next one.
 //
 // It does not guess. Two dates, a date as 03/04/2026, "every other Friday", or no

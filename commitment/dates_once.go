@@ -33,7 +33,9 @@ func (t *reading) date() (time.Time, Why) {
 			i++
 			continue
 		}
-		if f, ok := t.adjust(f, from); ok && !slices.Contains(all, f) {
+		f, ok := t.adjust(f, from)
+		same := func(o found) bool { return o.day.Equal(f.day) && o.exact.Equal(f.exact) }
+		if ok && !slices.ContainsFunc(all, same) {
 			all = append(all, f)
 		}
 		i += n
@@ -76,7 +78,7 @@ func (t *reading) adjust(f found, before int) (found, bool) {
 	}
 	shift := 0
 	switch t.word(before) {
-	case "of", "since", "from", "last", "until", "till", "to", "every":
+	case "of", "since", "from", "last", "until", "till", "to", "every", "a":
 		return f, false
 	case "after":
 		shift = 1
