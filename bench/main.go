@@ -16,6 +16,7 @@ import (
 // released before the next area runs.
 var areas = []func() []row{
 	storeRows,
+	commitmentRows,
 	redactRows,
 	inventoryRows,
 }

@@ -14,6 +14,9 @@ type found struct {
 	relative bool
 }
 
+// attributive are words after which a date or a time says what is spoken about.
+var attributive = []string{"of", "since", "from", "last", "until", "till", "to", "every", "a"}
+
 // slashed is a date of which nobody knows which number is the month.
 var slashed = regexp.MustCompile(`^\d{1,2}[/.]\d{1,2}[/.]\d{2,4}$`)
 
@@ -76,10 +79,11 @@ func (t *reading) adjust(f found, before int) (found, bool) {
 	for slices.Contains([]string{"the", "this", "next", "coming"}, t.word(before)) {
 		before--
 	}
+	if slices.Contains(attributive, t.word(before)) {
+		return f, false
+	}
 	shift := 0
 	switch t.word(before) {
-	case "of", "since", "from", "last", "until", "till", "to", "every", "a":
-		return f, false
 	case "after":
 		shift = 1
 	case "before":

@@ -27,6 +27,9 @@ var dayTimes = map[string]clock{
 func (t *reading) timeOfDay() (c clock, set bool, why Why) {
 	var exact, vague []clock
 	for i, w := range t.words {
+		if slices.Contains(attributive, t.word(i-1)) {
+			continue
+		}
 		if c, ok := dayTimes[w]; ok {
 			vague = append(vague, c)
 			continue

@@ -185,6 +185,7 @@ func TestInferTheBundledNotes(t *testing.T) {
 		"On the 5th and the 20th of each month remind Priya of the dunning run.":                               "0 9 5,20 * *",
 		"Do not write to Hokuto before 2026-05-07; then ask how the labels look.":                              "2026-05-07T09:00",
 		"Every other Friday, starting 2026-06-05, send Daniel the summary of Brightwater's open tickets.":      string(commitment.WhyAmbiguous),
+		"Oke to move index rebuilds to 03:00 UTC; ask on 2026-05-26.":                                          "2026-05-26T09:00",
 	} {
 		require.Equal(t, want, got[text], text)
 	}

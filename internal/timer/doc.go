@@ -7,6 +7,5 @@
 // earliest slot is ever sorted, by the heap. What is due is exact to the unit of the
 // keys, and a clock that steps back costs speed at worst, never order.
 //
-// Each item takes 32 bytes, from one growing slice without pointers in it but those
-// to the items.
+// An item takes 32 bytes, and what the slices that hold them have grown ahead.
 package timer

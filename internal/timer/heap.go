@@ -1,72 +1,66 @@
 package timer
 
-// heap is a heap of nodes by key, four children to each, so that a way down reads
-// few cache lines. Nodes know their position in it.
+// heap is a heap by key, four children to each, so that a way down reads few cache
+// lines. Items know their position in it.
 type heap []spot
-
-type spot struct {
-	key  uint64
-	node int32
-}
 
 const children = 4
 
-func (h *heap) push(nodes []node, i int32) {
-	*h = append(*h, spot{})
-	h.up(nodes, len(*h)-1, spot{nodes[i].key, i})
-	nodes[i].slot = inHeap
+func push[T any](x *Index[T], s spot) {
+	x.near = append(x.near, spot{})
+	up(x, len(x.near)-1, s)
 }
 
-// remove takes out the node at position p.
-func (h *heap) remove(nodes []node, p int32) {
-	last := len(*h) - 1
-	moved := (*h)[last]
-	*h = (*h)[:last]
-	switch at := int(p); {
+// remove takes out what stands at a position.
+func remove[T any](x *Index[T], at int) {
+	last := len(x.near) - 1
+	moved := x.near[last]
+	x.near = x.near[:last]
+	switch {
 	case at == last:
-	case at > 0 && moved.key < (*h)[(at-1)/children].key:
-		h.up(nodes, at, moved)
+	case at > 0 && moved.key < x.near[(at-1)/children].key:
+		up(x, at, moved)
 	default:
-		h.down(nodes, at, moved)
+		down(x, at, moved)
 	}
 }
 
 // up puts s at the position at or above.
-func (h *heap) up(nodes []node, at int, s spot) {
+func up[T any](x *Index[T], at int, s spot) {
+	h := x.near
 	for at > 0 {
 		parent := (at - 1) / children
-		if (*h)[parent].key <= s.key {
+		if h[parent].key <= s.key {
 			break
 		}
-		h.set(nodes, at, (*h)[parent])
+		h[at] = h[parent]
+		x.at[h[at].item] = ^int32(at)
 		at = parent
 	}
-	h.set(nodes, at, s)
+	h[at] = s
+	x.at[s.item] = ^int32(at)
 }
 
 // down puts s at the position at or below.
-func (h *heap) down(nodes []node, at int, s spot) {
-	n := len(*h)
+func down[T any](x *Index[T], at int, s spot) {
+	h := x.near
 	for {
 		child := at*children + 1
-		if child >= n {
+		if child >= len(h) {
 			break
 		}
-		for c := child + 1; c < min(at*children+1+children, n); c++ {
-			if (*h)[c].key < (*h)[child].key {
+		for c := child + 1; c < min(at*children+1+children, len(h)); c++ {
+			if h[c].key < h[child].key {
 				child = c
 			}
 		}
-		if s.key <= (*h)[child].key {
+		if s.key <= h[child].key {
 			break
 		}
-		h.set(nodes, at, (*h)[child])
+		h[at] = h[child]
+		x.at[h[at].item] = ^int32(at)
 		at = child
 	}
-	h.set(nodes, at, s)
-}
-
-func (h *heap) set(nodes []node, at int, s spot) {
-	(*h)[at] = s
-	nodes[s.node].prev = int32(at)
+	h[at] = s
+	x.at[s.item] = ^int32(at)
 }

@@ -3,13 +3,11 @@ package timer
 import "math/bits"
 
 const (
-	digit  = 6               // bits that one level of the wheel tells apart
+	digit  = 8               // bits that one level of the wheel tells apart
 	slots  = 1 << digit      // slots of a level
-	levels = 64/digit + 1    // enough for every key
-	few    = 48              // a slot of at most so many goes to the heap as it is
-	none   = int32(-1)       // no node
-	inHeap = int32(-2)       // a node's slot, if it is in the heap
-	free   = int32(-3)       // a node's slot, if it is not in use
+	levels = 64 / digit      // enough for every key
+	few    = 64              // a slot of at most so many goes to the heap as it is
+	none   = int32(-1)       // no item
 	bias   = uint64(1) << 63 // makes signed keys ascend as unsigned ones
 )
 
@@ -17,65 +15,70 @@ const (
 // the instants is the caller's. The zero value is empty and ready for use. It is not
 // safe for concurrent use.
 type Index[T any] struct {
-	nodes []node
-	items []T
-	spare int32 // first of the nodes that are not in use, chained by next; 0 and used tell them apart
+	of    []T
+	at    []int32 // by item: its place in chunks, or its place in the heap below none
+	spare int32   // first of the items that are not in use, chained by at
 	used  int
 
 	near heap // everything before bound
 
 	// The wheel holds everything from bound on. All keys of a level agree with cur
-	// above the level's digit and lie in later slots than cur does.
+	// above the level's digit, and lie in later slots than cur does.
 	cur    uint64
 	bound  uint64
-	filled uint16         // levels with a slot that is not empty
-	taken  [levels]uint64 // slots that are not empty
+	filled uint8                      // levels with a slot that is not empty
+	taken  [levels][slots / 64]uint64 // slots that are not empty
 	slot   [levels * slots]list
+	chunks chunks
 }
 
 // Handle names an item in the index. It is valid until the item is removed.
 type Handle int32
 
-type node struct {
-	key        uint64
-	next, prev int32 // in the slot's list; in the heap, prev is the position
-	slot       int32
+// spot is an item's key, with the item.
+type spot struct {
+	key  uint64
+	item int32
 }
-
-type list struct{ head, count int32 }
 
 // Len returns the number of items.
 func (x *Index[T]) Len() int { return x.used }
 
 // Add puts an item in, due at the instant at.
-func (x *Index[T]) Add(at int64, item T) Handle {
-	i := x.take(item)
-	x.nodes[i].key = uint64(at) ^ bias
-	x.place(i)
+func (x *Index[T]) Add(at int64, of T) Handle {
+	i := x.take(of)
+	x.place(spot{uint64(at) ^ bias, i})
 	return Handle(i)
 }
 
 // Remove takes an item out.
 func (x *Index[T]) Remove(h Handle) {
 	i := int32(h)
-	if n := &x.nodes[i]; n.slot == inHeap {
-		x.near.remove(x.nodes, n.prev)
+	if at := x.at[i]; at < 0 {
+		remove(x, int(^at))
 	} else {
-		x.unlink(i)
+		own := x.chunks.owner[at/chunkSize]
+		l := &x.slot[own]
+		last := x.chunks.last(l)
+		x.chunks.spots[at] = last
+		x.at[last.item] = at
+		if x.chunks.drop(l); l.count == 0 {
+			x.clear(int(own)/slots, int(own)%slots)
+		}
 	}
 	x.release(i)
 }
 
-// Pop takes out the earliest item that is due at now, the one of least key.
-func (x *Index[T]) Pop(now int64) (item T, ok bool) {
-	i := x.first(uint64(now) ^ bias)
-	if i == none {
-		return item, false
+// Pop takes out the earliest item that is due at now, and tells when it was due.
+func (x *Index[T]) Pop(now int64) (of T, at int64, ok bool) {
+	if x.first(uint64(now)^bias) == none {
+		return of, 0, false
 	}
-	item = x.items[i]
-	x.near.remove(x.nodes, 0)
-	x.release(i)
-	return item, true
+	top := x.near[0]
+	of = x.of[top.item]
+	remove(x, 0)
+	x.release(top.item)
+	return of, int64(top.key ^ bias), true
 }
 
 // Peek appends to out the earliest items that are due at now, in order and at most
@@ -85,36 +88,33 @@ func (x *Index[T]) Peek(now int64, limit int, out []T) []T {
 	if x.first(key) == none {
 		return out
 	}
-	var popped []int32
-	for len(popped) < limit {
-		i := x.first(key)
-		if i == none {
-			break
-		}
-		x.near.remove(x.nodes, 0)
-		popped = append(popped, i)
-		out = append(out, x.items[i])
+	var popped []spot
+	for len(popped) < limit && x.first(key) != none {
+		top := x.near[0]
+		popped = append(popped, top)
+		out = append(out, x.of[top.item])
+		remove(x, 0)
 	}
-	for _, i := range popped {
-		x.place(i)
+	for _, s := range popped {
+		x.place(s)
 	}
 	return out
 }
 
-// first returns the earliest node that is due at now, at the top of the heap.
+// first returns the earliest item that is due at now, at the top of the heap.
 func (x *Index[T]) first(now uint64) int32 {
 	for {
 		if len(x.near) > 0 {
 			if top := x.near[0]; top.key <= now {
-				return top.node
+				return top.item
 			}
 			return none
 		}
 		if x.filled == 0 {
 			return none
 		}
-		level := bits.TrailingZeros16(x.filled)
-		s := bits.TrailingZeros64(x.taken[level])
+		level := bits.TrailingZeros8(x.filled)
+		s := x.earliest(level)
 		shift := uint(level * digit)
 		start := x.cur>>(shift+digit)<<(shift+digit) | uint64(s)<<shift
 		if start > now {
@@ -132,92 +132,79 @@ func (x *Index[T]) open(level, s int, start uint64) {
 	x.slot[at] = list{}
 	x.clear(level, s)
 	x.cur, x.bound = start, start
-	if level == 0 || l.count <= few {
+	sorted := level == 0 || l.count <= few
+	if sorted {
 		x.bound = start + 1<<uint(level*digit)
 		if x.bound < start { // the end of time
 			x.bound = ^uint64(0)
 		}
 	}
-	i := l.head
-	for range l.count {
-		next := x.nodes[i].next
-		if x.bound > start {
-			x.near.push(x.nodes, i)
+	for l.count > 0 {
+		s := x.chunks.last(&l)
+		x.chunks.drop(&l)
+		if sorted {
+			push(x, s)
 		} else {
-			x.place(i)
+			x.place(s)
 		}
-		i = next
 	}
 }
 
-// place puts a node where its key belongs.
-func (x *Index[T]) place(i int32) {
-	n := &x.nodes[i]
-	if n.key < x.bound {
-		x.near.push(x.nodes, i)
+// place puts an item where its key belongs.
+func (x *Index[T]) place(s spot) {
+	if s.key < x.bound {
+		push(x, s)
 		return
 	}
 	level := 0
-	if diff := n.key ^ x.cur; diff != 0 {
+	if diff := s.key ^ x.cur; diff != 0 {
 		level = (bits.Len64(diff) - 1) / digit
 	}
-	s := int(n.key>>uint(level*digit)) & (slots - 1)
-	at := int32(level*slots + s)
+	d := int(s.key>>uint(level*digit)) & (slots - 1)
+	at := level*slots + d
 	l := &x.slot[at]
-	n.slot, n.prev, n.next = at, none, none
-	if l.count > 0 {
-		n.next = l.head
-		x.nodes[l.head].prev = i
-	} else {
-		x.taken[level] |= 1 << uint(s)
+	if l.count == 0 {
+		x.taken[level][d/64] |= 1 << uint(d%64)
 		x.filled |= 1 << uint(level)
 	}
-	l.head = i
-	l.count++
-}
-
-func (x *Index[T]) unlink(i int32) {
-	n := &x.nodes[i]
-	l := &x.slot[n.slot]
-	if l.count--; l.count == 0 {
-		x.clear(int(n.slot)/slots, int(n.slot)%slots)
-		return
-	}
-	if n.prev == none {
-		l.head = n.next
-	} else {
-		x.nodes[n.prev].next = n.next
-	}
-	if n.next != none {
-		x.nodes[n.next].prev = n.prev
-	}
+	x.at[s.item] = x.chunks.add(l, s, int32(at))
 }
 
 func (x *Index[T]) clear(level, s int) {
-	if x.taken[level] &^= 1 << uint(s); x.taken[level] == 0 {
+	x.taken[level][s/64] &^= 1 << uint(s%64)
+	if x.taken[level] == [slots / 64]uint64{} {
 		x.filled &^= 1 << uint(level)
 	}
 }
 
+// earliest returns the first slot of a level that is not empty.
+func (x *Index[T]) earliest(level int) int {
+	for i, word := range x.taken[level] {
+		if word != 0 {
+			return i*64 + bits.TrailingZeros64(word)
+		}
+	}
+	return slots // does not happen
+}
+
 // take finds room for an item.
-func (x *Index[T]) take(item T) int32 {
+func (x *Index[T]) take(of T) int32 {
 	x.used++
-	if x.used <= len(x.nodes) {
+	if x.used <= len(x.of) {
 		i := x.spare
-		x.spare = x.nodes[i].next
-		x.items[i] = item
+		x.spare = x.at[i]
+		x.of[i] = of
 		return i
 	}
-	x.nodes = append(x.nodes, node{})
-	x.items = append(x.items, item)
-	return int32(len(x.nodes) - 1)
+	x.of = append(x.of, of)
+	x.at = append(x.at, 0)
+	return int32(len(x.of) - 1)
 }
 
 func (x *Index[T]) release(i int32) {
 	var zero T
-	x.items[i] = zero
-	x.nodes[i].slot = free
-	x.nodes[i].next = x.spare
+	x.of[i] = zero
+	x.at[i] = x.spare
 	x.spare = i
 	x.used--
 }

@@ -60,11 +60,12 @@ func play(t *testing.T, seed uint64, steps int, key func(r *rand.Rand, now int64
 			got := x.Peek(now, limit, nil)
 			require.True(t, slices.Equal(want, got), "seed %d step %d: peek %v, want %v", seed, step, got, want)
 		case 8:
-			k, ok := x.Pop(now)
+			k, at, ok := x.Pop(now)
 			due := m.due(now)
 			require.Equal(t, len(due) > 0, ok, "seed %d step %d", seed, step)
 			if ok {
 				require.Equal(t, due[0], k, "seed %d step %d", seed, step)
+				require.Equal(t, k, at)
 				m.remove(k)
 				delete(handles, k)
 			}
@@ -79,11 +80,11 @@ func play(t *testing.T, seed uint64, steps int, key func(r *rand.Rand, now int64
 		require.Equal(t, len(m.keys), x.Len())
 	}
 	for _, want := range m.keys {
-		got, ok := x.Pop(math.MaxInt64)
+		got, _, ok := x.Pop(math.MaxInt64)
 		require.True(t, ok)
 		require.Equal(t, want, got, "seed %d", seed)
 	}
-	_, ok := x.Pop(math.MaxInt64)
+	_, _, ok := x.Pop(math.MaxInt64)
 	require.False(t, ok)
 }
 
@@ -115,22 +116,23 @@ func TestIndexManyAtOnce(t *testing.T) {
 	require.Empty(t, x.Peek(999, 10, nil))
 	require.Len(t, x.Peek(1999, 10_000, nil), 5000)
 	for range 5000 {
-		i, ok := x.Pop(1000)
+		i, _, ok := x.Pop(1000)
 		require.True(t, ok)
 		require.GreaterOrEqual(t, i, 0)
 	}
-	_, ok := x.Pop(1999)
+	_, _, ok := x.Pop(1999)
 	require.False(t, ok)
 }
 
 func TestIndexCost(t *testing.T) {
 	var x Index[*int]
-	require.LessOrEqual(t, int(unsafe.Sizeof(node{})+unsafe.Sizeof(x.items[:1][:0])/3), 32, "bytes for an item")
 	for i := range 100_000 {
 		x.Add(int64(1_000_000+i*37%99_991), nil)
 	}
-	grown := cap(x.nodes)*int(unsafe.Sizeof(node{})) + cap(x.items)*int(unsafe.Sizeof((*int)(nil)))
-	require.LessOrEqual(t, grown/100_000, 64)
+	grown := cap(x.of)*int(unsafe.Sizeof(x.of[0])) + cap(x.at)*4 + cap(x.chunks.spots)*int(unsafe.Sizeof(spot{})) +
+		cap(x.chunks.under)*4 + cap(x.chunks.owner)*4 + cap(x.near)*int(unsafe.Sizeof(spot{})) + int(unsafe.Sizeof(x))
+	t.Logf("%d bytes for an item", grown/100_000)
+	require.LessOrEqual(t, grown/100_000, 64, "bytes for an item")
 	require.Zero(t, testing.AllocsPerRun(100, func() { x.Peek(999_999, 100, nil) }), "nothing due")
 	require.Zero(t, testing.AllocsPerRun(100, func() { x.Remove(x.Add(2_000_000, nil)) }), "set and cleared")
 }
