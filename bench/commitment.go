@@ -2,12 +2,17 @@ package main
 
 import (
 	"container/heap"
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"sync"
+	"time"
 
+	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/internal/timer"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/inmem"
 )
 
 // commitmentSpan is how far ahead commitments are armed, in milliseconds: thirty
@@ -22,7 +27,7 @@ const commitmentSpan = 30 * 86_400_000
 //	commitment/arm+fire    one is armed at a random instant, and the earliest fires
 //	commitment/arm+cancel  one of those that are armed, by chance, is canceled, and
 //	                       another is armed at a random instant
-//	commitment/idle        a look at what is due when nothing is
+//	commitment/idle-tick   a whole Engine.Tick when nothing is due
 func commitmentRows() []row {
 	var rows []row
 	for _, armed := range []int{1000, 1_000_000} {
@@ -36,26 +41,38 @@ func commitmentRows() []row {
 				ours, theirs := newOurTimers(armed), newTheirTimers(armed)
 				return sides{check: sameOrder, ours: ours.cancel, theirs: theirs.cancel}, nil
 			}},
-			row{name("idle"), "container/heap", func() (sides, error) {
-				ours, theirs := newOurTimers(armed), newTheirTimers(armed)
-				return sides{
-					ours: func(n int) {
-						for range n {
-							total += len(ours.index.Peek(-1, 256, nil))
-						}
-					},
-					theirs: func(n int) {
-						for range n {
-							if theirs.heap[0].at <= -1 {
-								total++
-							}
-						}
-					},
-				}, nil
-			}},
 		)
 	}
-	return rows
+	return append(rows, row{"commitment/idle-tick/armed=1000000", "", func() (sides, error) {
+		engine, err := idleEngine(1_000_000)
+		return sides{ours: func(n int) {
+			for range n {
+				done, err := engine.Tick(context.Background())
+				must(err)
+				total += done.Fired
+			}
+		}}, err
+	}})
+}
+
+// idleEngine is an engine over a store in which all that is armed is due later.
+func idleEngine(armed int) (*commitment.Engine, error) {
+	now := storeNow
+	bank, err := memory.NewBank(inmem.New(), memory.Config{Now: func() time.Time { return now }})
+	if err != nil {
+		return nil, err
+	}
+	store := commitment.NewInMemory()
+	for i := range armed {
+		c := commitment.Commitment{Tenant: "tenant", ID: fmt.Sprint("cmt_", i), State: commitment.Armed}
+		c.Due = now.Add(time.Duration(1+commitmentDelays()[i%(1<<20)]) * time.Millisecond)
+		if _, err := store.Swap(context.Background(), c); err != nil {
+			return nil, err
+		}
+	}
+	return commitment.New(bank, commitment.Config{Store: store, Redactor: func(context.Context, string) (memory.Redactor, error) {
+		return nil, nil // an idle tick asks for none
+	}})
 }
 
 // commitmentDelays are random spans, made before anything is timed.

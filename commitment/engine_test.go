@@ -218,3 +218,26 @@ func TestK2_ConcurrentEngines(t *testing.T) {
 	require.GreaterOrEqual(t, len(h.queue.runs), n+1)
 	require.Equal(t, len(h.queue.runs), len(fired(h.log)))
 }
+
+// What was canceled while a process held it that then died does not fire: the next one
+// lets it lapse.
+func TestK6_CanceledWhileItsProcessDied(t *testing.T) {
+	store, c := newAudit(commitment.NewInMemory()), &crasher{}
+	h := newHostOn(t, inmem.New(), crashing{store, c})
+	armed := h.arm(h.note("x"), in(time.Hour))
+	h.clock.Advance(time.Hour)
+	c.calls, c.at, c.after = 0, 2, true // after it has claimed
+	_, err := h.Tick(ctx)
+	require.ErrorIs(t, err, errCrash)
+	*c = crasher{}
+	h.restart()
+	got, err := h.Cancel(ctx, "acme", armed.ID)
+	require.NoError(t, err)
+	require.True(t, got.Canceled)
+	require.Equal(t, commitment.Claimed, got.State)
+	h.clock.Advance(time.Hour)
+	require.Equal(t, commitment.Ticked{Lapsed: 1}, h.tick())
+	require.Equal(t, commitment.ReasonCanceled, h.get(armed).Reason)
+	require.Empty(t, h.queue.calls)
+	require.Empty(t, fired(h.log))
+}
