@@ -22,6 +22,8 @@
 //     without.
 //   - consolidate: reconciles an agent's standing memory: merges what says the same,
 //     lets newer facts supersede older ones.
+//   - commitment: turns intentions in memory into standing commitments, and fires
+//     each once.
 //   - examples/quickstart: a program to run and to copy from.
 //
 // # Dependencies

@@ -17,6 +17,7 @@ import (
 var areas = []func() []row{
 	storeRows,
 	bankRows,
+	commitmentRows,
 	redactRows,
 	inventoryRows,
 	consolidateRows,

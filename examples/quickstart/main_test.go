@@ -38,6 +38,8 @@ func TestQuickstart_BundledNotes(t *testing.T) {
 		"This memory is not durable: the store does not outlive its process.",
 		"long-term-durability: the store does not outlive its process",
 		"write: the store is read-only",
+		"3 fired. Replayed, and after a restart: 0 fired, 0 runs started.",
+		"predicate due-3",
 		"memory.written",
 	} {
 		if !strings.Contains(out, want) {
