@@ -16,7 +16,7 @@ type fallback struct {
 	once   sync.Once
 	built  atomic.Bool
 	nodes  []node
-	rows   [][256]int32 // of nodes with many children: where each byte leads
+	rows   [][256]nodeState // of nodes with many children: where each byte leads
 	excess atomic.Int64
 }
 
@@ -29,6 +29,10 @@ type node struct {
 	n     uint8 // children, if there is no row
 	label byte  // on the edge to this node
 }
+
+// nodeState is a node and, in the upper half, one more than its row, or 0. With that
+// at hand, a byte costs one access to memory where it leads from row to row.
+type nodeState uint64
 
 // fewChildren is how many are searched one by one.
 const fewChildren = 2
@@ -94,47 +98,71 @@ func (s *scan) close() {
 	}
 }
 
-// through reads a stretch of text from pos on.
+// through reads a stretch of text from pos on: both halves at once, since each
+// access to memory has to wait for the one before it in the same half.
 func (m *matcher) through(d *dense, text []byte, pos, limit int) {
 	m.once.Do(m.buildAutomaton)
-	n := min(limit-pos, max(1<<14, 2*m.longest))
+	n := min(limit-pos, max(1<<14, 4*m.longest))
 	d.from, d.best = pos, slices.Grow(d.best[:0], n)[:n]
-	state := int32(0)
-	for i := min(len(text), pos+n+m.longest) - 1; i >= pos; i-- {
-		state = m.advance(state, text[i])
-		if i < pos+n {
-			d.best[i-pos] = m.nodes[state].best
+	half := (n + 1) / 2 // of an odd number both halves have the middle
+	x, y := m.before(text, pos+half), m.before(text, pos+n)
+	left, right := text[pos:][:half], text[pos+n-half:][:half]
+	leftBest, rightBest := d.best[:half], d.best[n-half:]
+	for i := half - 1; i >= 0; i-- {
+		if row := x >> 32; row != 0 {
+			x = m.rows[row-1][left[i]]
+		} else {
+			x = m.advance(x, left[i])
 		}
+		if row := y >> 32; row != 0 {
+			y = m.rows[row-1][right[i]]
+		} else {
+			y = m.advance(y, right[i])
+		}
+		leftBest[i], rightBest[i] = m.nodes[uint32(x)].best, m.nodes[uint32(y)].best
 	}
 }
 
-func (a *fallback) advance(state int32, c byte) int32 {
+// before is the state in which the automaton comes to text[:end].
+func (m *matcher) before(text []byte, end int) nodeState {
+	at := m.stateOf(0)
+	for i := min(len(text), end+m.longest) - 1; i >= end; i-- {
+		at = m.advance(at, text[i])
+	}
+	return at
+}
+
+func (a *fallback) advance(at nodeState, c byte) nodeState {
 	for {
-		s := &a.nodes[state]
+		s := &a.nodes[uint32(at)]
 		if s.row >= 0 {
 			return a.rows[s.row][c]
 		}
 		for child := s.first; child < s.first+int32(s.n); child++ {
 			if a.nodes[child].label == c {
-				return child
+				return a.stateOf(child)
 			}
 		}
-		state = s.fail
+		at = nodeState(s.fail)
 	}
+}
+
+func (a *fallback) stateOf(node int32) nodeState {
+	return nodeState(a.nodes[node].row+1)<<32 | nodeState(node)
 }
 
 // addRow gives a node, whose children are the last nodes, a row. The root has
 // one in any case.
-func (a *fallback) addRow(state int32) {
-	var row [256]int32
-	s := &a.nodes[state]
-	if state != 0 {
+func (a *fallback) addRow(node int32) {
+	var row [256]nodeState
+	s := &a.nodes[node]
+	if node != 0 {
 		for c := range row {
-			row[c] = a.advance(s.fail, byte(c))
+			row[c] = a.advance(nodeState(s.fail), byte(c))
 		}
 	}
 	for child := int(s.first); child < len(a.nodes); child++ {
-		row[a.nodes[child].label] = int32(child)
+		row[a.nodes[child].label] = nodeState(child)
 	}
 	s.row = int32(len(a.rows))
 	a.rows = append(a.rows, row)
@@ -176,7 +204,7 @@ func (m *matcher) buildAutomaton() {
 					end++
 				}
 				if level > 0 {
-					child.fail = m.advance(s.fail, child.label)
+					child.fail = int32(uint32(m.advance(nodeState(s.fail), child.label)))
 				}
 				m.nodes = append(m.nodes, child)
 				spans = append(spans, span{lo, end})
@@ -188,6 +216,11 @@ func (m *matcher) buildAutomaton() {
 			if level == 0 || n > fewChildren {
 				m.addRow(int32(level))
 			}
+		}
+	}
+	for r := range m.rows { // now that all rows are known
+		for c, s := range m.rows[r] {
+			m.rows[r][c] = m.stateOf(int32(uint32(s)))
 		}
 	}
 	m.built.Store(true)
