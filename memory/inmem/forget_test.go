@@ -104,12 +104,60 @@ func TestM10_Lineage(t *testing.T) {
 	list, err := st.List(bg, home, at(9))
 	require.NoError(t, err)
 	require.Equal(t, []string{"a"}, ids(list))
+	_, err = st.Apply(bg, "t", memory.Mutation{Restore: located(home, "c")})
+	require.Equal(t, error(memory.ErrConflict), err)
+	apply(t, st, memory.Mutation{Erase: located(home, "b")})
+	_, err = st.Apply(bg, "t", memory.Mutation{Restore: located(home, "b")})
+	require.Equal(t, error(memory.ErrConflict), err, "what was erased cannot come back")
 	rec, err := st.Lookup(bg, home, "b")
 	require.NoError(t, err)
 	require.Equal(t, "c", rec.For, "lineage can be walked through a stub")
 	found, err = collect(st.History(bg, "t", memory.HistoryQuery{Subject: "c"}))
 	require.NoError(t, err)
 	require.Len(t, found, 1, "the other ref's")
+}
+
+// A text is dropped also where records were moved about in memory.
+func TestM10_EraseAfterSplit(t *testing.T) {
+	st := New()
+	put := func(i int) weak.Pointer[byte] {
+		b := []byte(strings.Repeat("x", 100))
+		e := note(fmt.Sprintf("%04d", i), i)
+		e.Content = unsafe.String(&b[0], len(b))
+		require.NoError(t, st.Put(bg, home, e))
+		return weak.Make(&b[0])
+	}
+	var refs []weak.Pointer[byte]
+	var all []memory.Located
+	for _, i := range []int{1, 0} { // the even ones go between the odd ones
+		for ; i < 3*chunkSize; i += 2 {
+			refs = append(refs, put(i))
+			all = append(all, located(home, fmt.Sprintf("%04d", i))...)
+		}
+	}
+	apply(t, st, memory.Mutation{Erase: all[chunkSize/2:]})
+	runtime.GC()
+	for i, ref := range refs {
+		require.Equal(t, i < chunkSize/2, ref.Value() != nil)
+	}
+	runtime.KeepAlive(st)
+}
+
+// A page is shorter than its limit only at the end of the list, also if what it
+// would have held is erased meanwhile.
+func TestPagesAreFull(t *testing.T) {
+	st := New()
+	for i := range 10 {
+		require.NoError(t, st.Put(bg, home, note(fmt.Sprint(i), i)))
+	}
+	var seen []string
+	for e, err := range st.Scan(bg, home, memory.Query{At: ms(99), Limit: 5}) {
+		require.NoError(t, err)
+		if seen = append(seen, e.ID); len(seen) == 1 {
+			apply(t, st, memory.Mutation{Erase: located(home, "6", "7")})
+		}
+	}
+	require.Equal(t, []string{"9", "8", "5", "4", "3"}, seen)
 }
 
 // A scan passes over what is erased while it goes on, and shows everything else as

@@ -242,6 +242,8 @@ func TestM7_ForeignVersions(t *testing.T) {
 	unknown, _ := st.Version(bg, "nobody")
 	later := versionOf(st.tenant("t").mark, 2)
 	require.NoError(t, st.Put(bg, home, note("b", 0)))
+	require.NoError(t, twin.Put(bg, home, note("b", 0)))
+	twins2, _ := twin.Version(bg, "t")
 	now, _ := st.Version(bg, "t")
 	require.Equal(t, later, now)
 	n, err := st.Purge(bg, "t", now, ms(1))
@@ -250,7 +252,7 @@ func TestM7_ForeignVersions(t *testing.T) {
 
 	future := versionOf(st.tenant("t").mark, 3)
 	for _, v := range []memory.Version{
-		old, other, twins, unknown, future, "", "1", now + "0", now + " ", "+" + now, now[:len(now)-1],
+		old, other, twins, twins2, unknown, future, "", "1", now + "0", now + " ", "+" + now, now[:len(now)-1],
 		memory.Version(st.tenant("t").mark) + "02", memory.Version(st.tenant("t").mark) + "18446744073709551616",
 		memory.Version(strings.ToUpper(string(now))),
 	} {
@@ -357,4 +359,29 @@ func TestM8_IDsAreNotReused(t *testing.T) {
 	apply(t, st, memory.Mutation{Erase: located(home, "a")})
 	refused()
 	require.Equal(t, error(memory.ErrConflict), st.Put(bg, home, e))
+
+	bare := memory.Entry{ID: "bare"}
+	require.NoError(t, st.Put(bg, home, bare))
+	apply(t, st, memory.Mutation{Erase: located(home, "bare")})
+	require.Equal(t, error(memory.ErrConflict), st.Put(bg, home, bare))
+	_, err = st.Apply(bg, "t", memory.Mutation{Put: []memory.Placed{{Scope: home, Entry: bare}}})
+	require.Equal(t, error(memory.ErrConflict), err)
+}
+
+// What was restored is in the versions before it was retired and since it came
+// back, whatever happened to its neighbours.
+func TestM7_RestoredEntries(t *testing.T) {
+	st := New()
+	var vs []memory.Version
+	step := func(m memory.Mutation) { vs = append(vs, apply(t, st, m)) }
+	step(memory.Mutation{Put: []memory.Placed{{Scope: home, Entry: note("a", 0)}}})
+	step(memory.Mutation{Put: []memory.Placed{{Scope: home, Entry: note("b", 1)}}})
+	step(memory.Mutation{Retire: []memory.Retirement{{Located: located(home, "a")[0], State: memory.Merged, For: "b"}}})
+	step(memory.Mutation{Retire: []memory.Retirement{{Located: located(home, "b")[0], State: memory.Deleted}}})
+	step(memory.Mutation{Restore: located(home, "a")})
+	for i, want := range [][]string{{"a"}, {"b", "a"}, {"b"}, nil, {"a"}} {
+		list, err := st.ListAt(bg, home, vs[i], at(1))
+		require.NoError(t, err)
+		require.Equal(t, want, ids(list))
+	}
 }

@@ -69,7 +69,9 @@ func (st *Store) Scan(ctx context.Context, s memory.Scope, q memory.Query) iter.
 		var buf [pageSize]*record
 		for page := p.next(ctx, &buf); len(page) > 0; page = p.next(ctx, &buf) {
 			for i := len(page) - 1; i >= 0; i-- {
-				if r := page[i]; !r.wiped.Load() && !yield(r.entry, p.err) {
+				if r := page[i]; r.wiped.Load() {
+					p.missed()
+				} else if !yield(r.entry, p.err) {
 					return
 				}
 			}
@@ -132,7 +134,9 @@ func (p *pager) collect(ctx context.Context) ([]memory.Entry, error) {
 		n := len(entries)
 		entries = slices.Grow(entries, len(page))[:n+len(page)]
 		for i := len(page) - 1; i >= 0; i-- {
-			if r := page[i]; !r.wiped.Load() {
+			if r := page[i]; r.wiped.Load() {
+				p.missed()
+			} else {
 				entries[n] = r.entry // append would copy it twice
 				n++
 			}
