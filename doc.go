@@ -16,6 +16,10 @@
 //     check them as JSON. It is a package of its own because it brings
 //     dependencies; events does not.
 //   - redact: takes registered secrets out of text.
+//   - capability: what a host's memory can do, read from its discovery document or
+//     derived from what is really wired, and never more.
+//   - inventory: the answer to GET /v1/agents, with what each agent has to do
+//     without.
 //   - examples/quickstart: a program to run and to copy from.
 //
 // # Dependencies

@@ -2,34 +2,79 @@ package redact
 
 import (
 	"bytes"
-	"cmp"
+	"encoding/binary"
 	"slices"
 	"sync/atomic"
 )
 
 // matcher finds forms in text. It never changes once it is built, and is wiped
 // when the last of its users releases it.
+//
+// It samples. Let p be the number of bytes that all forms have at least. Of any p
+// bytes in a row, one place in every step = p-q+1 holds a whole gram of q bytes.
+// So it is enough to look at one gram in every step bytes of the text and to ask
+// a small table whether any form has it among its first p bytes. These probes do
+// not depend on each other, which is what makes them fast. Where the answer is
+// yes, a second table says at which offsets in forms, and the starts that follow
+// from that are looked up by a hash of the first p bytes.
 type matcher struct {
-	users             atomic.Int64
-	arena             []byte   // all forms, one behind the other
-	forms             []form   // sorted
-	ids               []string // sorted
-	heads             map[string][2]int32
-	shortest, longest int
+	users atomic.Int64
+
+	ids   []string // sorted
+	arena []byte   // all forms, each with its marker behind it
+	forms []form   // by bucket, sorted within
+
+	prefix  int      // p
+	longest int      // of the forms
+	q, step int      // gram and distance of the probes
+	qMask   uint64   // the low q bytes
+	grams   gramSet  // of the first p bytes of each form
+	offsets []uint64 // by hash of a gram: a bit for each offset
+	slots   []slot   // hash table of the buckets
+	shift   uint     // of a key, to its slot
+
+	fallback
 }
 
 // form is one text to be found.
 type form struct {
-	from, to int32 // in the arena
-	id       int32
-	parent   int32 // the longest other form that this one begins with, or -1
+	place
+	id     int32
+	parent int32 // the longest other form that this one begins with, or -1
 }
 
-const headLen = minStump
+// place is where a form and its marker are in the arena.
+type place struct {
+	from int
+	len  int32
+	mark uint16 // length of the marker
+	cost uint16 // in a slot: of looking into it, in units of the budget
+}
 
-func (m *matcher) bytes(f int32) []byte { return m.arena[m.forms[f].from:m.forms[f].to] }
+// slot refers to the forms with one key: forms[lo:hi]. It is free if hi is 0. It
+// has the place of the first one, which is usually the only one.
+type slot struct {
+	key    uint64
+	lo, hi int32
+	first  place
+}
 
-func (m *matcher) len(f int32) int { return int(m.forms[f].to - m.forms[f].from) }
+// maxStep is what the bits of an offset mask have room for.
+const maxStep = 64
+
+func (m *matcher) bytes(p place) []byte { return m.arena[p.from:][:p.len] }
+
+func (m *matcher) markerOf(p place) []byte { return m.arena[p.from+int(p.len):][:p.mark] }
+
+func (m *matcher) idOf(p place) string {
+	text := m.markerOf(p)
+	return string(text[len(markerHead) : len(text)-len(markerTail)])
+}
+
+func (m *matcher) hasID(id string) bool {
+	_, ok := slices.BinarySearch(m.ids, id)
+	return ok
+}
 
 // retain counts one more user, unless the matcher is wiped already.
 func (m *matcher) retain() bool {
@@ -47,79 +92,89 @@ func (m *matcher) retain() bool {
 func (m *matcher) release() {
 	if m.users.Add(-1) == 0 {
 		clear(m.arena)
-		clear(m.heads)
+		m.grams.wipe()
+		clear(m.offsets)
+		clear(m.slots)
+		m.fallback.wipe()
 	}
 }
 
-// longestAt returns the longest form that text has at i, or -1.
-func (m *matcher) longestAt(text []byte, i int) int32 {
-	text = text[i:]
-	if len(text) < headLen {
-		return -1
+// offsetsOf returns a bit for each offset that the gram at text[at:] may have in
+// a form.
+func (m *matcher) offsetsOf(text []byte, at int) uint64 {
+	return m.offsets[m.offsetSlot(load(text, at))]
+}
+
+func (m *matcher) offsetSlot(word uint64) uint64 {
+	return word & m.qMask * mixB >> 32 & uint64(len(m.offsets)-1)
+}
+
+// key is a hash of 16 of the first p bytes of text[i:], or of all if there are
+// fewer. At least p bytes are there.
+func (m *matcher) key(text []byte, i int) uint64 {
+	if m.prefix < 8 {
+		return load(text, i) << (64 - 8*uint(m.prefix)) * mixA
 	}
-	r, ok := m.heads[string(text[:headLen])]
-	if !ok {
-		return -1
+	return binary.LittleEndian.Uint64(text[i:])*mixA ^ binary.LittleEndian.Uint64(text[i+m.prefix-8:])*mixB
+}
+
+// slotAt returns the bucket of the forms that have the same key as text[i:], nil
+// if there is none. At least p bytes are there.
+func (m *matcher) slotAt(text []byte, i int) *slot {
+	key := m.key(text, i)
+	for n := key >> m.shift; ; n++ {
+		s := &m.slots[n&uint64(len(m.slots)-1)]
+		if s.key == key && s.hi != 0 {
+			return s
+		}
+		if s.hi == 0 {
+			return nil
+		}
 	}
-	lo, hi := r[0], r[1]
-	for lo < hi {
-		mid := (lo + hi) / 2
-		f := m.bytes(mid)
-		if bytes.Compare(f, text[:min(len(f), len(text))]) <= 0 {
-			lo = mid + 1
+}
+
+// longestOf returns the longest form of a bucket that text begins with. It is the
+// last form that does not sort behind text, or one which that begins with.
+func (m *matcher) longestOf(b *slot, text []byte) (place, bool) {
+	if b.hi-b.lo == 1 {
+		return b.first, startsWith(text, m.bytes(b.first))
+	}
+	f, hi := b.lo, b.hi
+	for n := hi - f; n > 1; n = hi - f {
+		mid := f + n/2
+		form := m.bytes(m.forms[mid].place)
+		if bytes.Compare(form, text[:min(len(form), len(text))]) <= 0 {
+			f = mid
 		} else {
 			hi = mid
 		}
 	}
-	f := lo - 1
-	if f < r[0] {
-		return -1
-	}
-	for f >= 0 && !bytes.HasPrefix(text, m.bytes(f)) {
-		f = m.forms[f].parent
-	}
-	return f
-}
-
-type builder struct{ m *matcher }
-
-func newBuilder(ids []string) *builder { return &builder{&matcher{ids: ids}} }
-
-func (b *builder) add(f []byte, id int32) {
-	from := len(b.m.arena)
-	b.m.arena = append(b.m.arena, f...)
-	b.m.forms = append(b.m.forms, form{from: int32(from), to: int32(len(b.m.arena)), id: id})
-}
-
-func (b *builder) build() *matcher {
-	m := b.m
-	b.m = nil
-	m.users.Store(1)
-	of := func(f form) []byte { return m.arena[f.from:f.to] }
-	slices.SortFunc(m.forms, func(x, y form) int {
-		return cmp.Or(bytes.Compare(of(x), of(y)), cmp.Compare(x.id, y.id))
-	})
-	m.forms = slices.CompactFunc(m.forms, func(x, y form) bool { return bytes.Equal(of(x), of(y)) })
-	m.heads = map[string][2]int32{}
-	for i := range m.forms {
-		f := of(m.forms[i])
-		p := int32(i) - 1
-		for p >= 0 && !bytes.HasPrefix(f, m.bytes(p)) {
-			p = m.forms[p].parent
+	for ; f >= 0; f = m.forms[f].parent {
+		if p := m.forms[f].place; startsWith(text, m.bytes(p)) {
+			return p, true
 		}
-		m.forms[i].parent = p
-		m.longest = max(m.longest, len(f))
-		r, ok := m.heads[string(f[:headLen])]
-		if !ok {
-			r[0] = int32(i)
-		}
-		r[1] = int32(i) + 1
-		m.heads[string(f[:headLen])] = r
 	}
-	return m
+	return place{}, false
 }
 
-func (m *matcher) hasID(id string) bool {
-	_, ok := slices.BinarySearch(m.ids, id)
-	return ok
+func startsWith(text, form []byte) bool {
+	return len(form) <= len(text) && string(text[:len(form)]) == string(form)
+}
+
+// Odd numbers without a pattern, for multiplicative hashing.
+const (
+	mixA = 0x9e3779b97f4a7c15
+	mixB = 0xc2b2ae3d27d4eb4f
+
+	mix32 = 0x9e3779b1
+)
+
+// load returns 8 bytes of text from i on, as zeros where it ends.
+func load(text []byte, i int) uint64 {
+	if i+8 <= len(text) {
+		return binary.LittleEndian.Uint64(text[i:])
+	}
+	var b [8]byte
+	copy(b[:], text[i:])
+	return binary.LittleEndian.Uint64(b[:])
 }

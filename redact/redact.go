@@ -12,7 +12,7 @@ func (r *SecretRegistry) Redact(text string) (string, error) {
 	}
 	defer m.release()
 	in := bytesOf(text)
-	s := scan{m: m, text: in, limit: len(in)}
+	s := newScan(m, in)
 	c, found := s.next()
 	if !found {
 		return text, nil
@@ -33,7 +33,7 @@ func (r *SecretRegistry) Append(dst, text []byte) ([]byte, error) {
 		return dst, err
 	}
 	defer m.release()
-	s := scan{m: m, text: text, limit: len(text)}
+	s := newScan(m, text)
 	c, found := s.next()
 	if !found {
 		return append(dst, text...), nil
@@ -61,10 +61,10 @@ func (r *SecretRegistry) Find(text string) ([]Finding, error) {
 	}
 	defer m.release()
 	in := bytesOf(text)
-	s := scan{m: m, text: in, limit: len(in)}
+	s := newScan(m, in)
 	var found []Finding
 	for c, ok := s.next(); ok; c, ok = s.next() {
-		found = append(found, Finding{m.idOf(c.form), c.from, c.to})
+		found = append(found, Finding{m.idOf(c.by), c.from, c.to})
 	}
 	return found, nil
 }
@@ -74,18 +74,10 @@ func (s *scan) rewrite(dst []byte, c cut) []byte {
 	done := 0
 	for ok := true; ok; c, ok = s.next() {
 		dst = append(dst, s.text[done:c.from]...)
-		dst = s.m.appendMarker(dst, c.form)
+		dst = append(dst, s.m.markerOf(c.by)...)
 		done = c.to
 	}
 	return append(dst, s.text[done:]...)
-}
-
-func (m *matcher) idOf(f int32) string { return m.ids[m.forms[f].id] }
-
-func (m *matcher) appendMarker(dst []byte, f int32) []byte {
-	dst = append(dst, markerHead...)
-	dst = append(dst, m.idOf(f)...)
-	return append(dst, markerTail...)
 }
 
 // bytesOf is text without a copy. It must not be written to.

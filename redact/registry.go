@@ -156,7 +156,7 @@ func (r *SecretRegistry) Len() int {
 	}
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	return r.s.set.len()
+	return r.s.set.count
 }
 
 // Format prints the number of secrets, whatever the verb.

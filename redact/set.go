@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"hash/maphash"
 	"slices"
+	"strings"
 )
 
 // secretSet is what is registered. Values are kept in byte slices only, since
@@ -11,8 +12,10 @@ import (
 type secretSet struct {
 	encoded bool
 	seed    maphash.Seed
+	count   int
 	byValue map[uint64][]*secret
 	byID    map[string][]*secret
+	clashes clashes
 	forms   forms
 }
 
@@ -26,14 +29,7 @@ func (s *secretSet) init(encoded bool) {
 	s.seed = maphash.MakeSeed()
 	s.byValue = map[uint64][]*secret{}
 	s.byID = map[string][]*secret{}
-}
-
-func (s *secretSet) len() int {
-	n := 0
-	for _, list := range s.byValue {
-		n += len(list)
-	}
-	return n
+	s.clashes.init(s.seed)
 }
 
 // add registers value under id and reports whether that changed anything. On
@@ -49,62 +45,76 @@ func (s *secretSet) add(id string, value []byte) (bool, error) {
 	if known != nil && slices.Contains(known.ids, id) {
 		return false, nil
 	}
-	if err := s.check(id, value); err != nil {
-		return false, err
+	newID, newValue := len(s.byID[id]) == 0, known == nil
+	if newID {
+		s.byID[id] = nil
+		s.clashes.addID(id)
 	}
-	if known == nil {
+	if newValue {
 		known = &secret{value: bytes.Clone(value)}
 		s.byValue[sum] = append(s.byValue[sum], known)
+		s.count++
 	}
 	known.ids = append(known.ids, id)
 	slices.Sort(known.ids)
 	s.byID[id] = append(s.byID[id], known)
+	if s.clash(id, newID, known, newValue) {
+		return false, ErrMarkerText
+	}
 	return true, nil
 }
 
-// check reports whether marker text and values would come into each other's way.
-func (s *secretSet) check(id string, value []byte) error {
-	ids := []string{id}
-	for other := range s.byID {
-		ids = append(ids, other)
-	}
-	ids = append(ids, shapeIDs...)
-	ends := endsOf(ids)
-	values := [][]byte{value}
-	if len(s.byID[id]) == 0 {
-		for _, list := range s.byValue {
-			for _, k := range list {
-				values = append(values, k.value)
-			}
-		}
-	}
+// clash reports whether a form of a value occurs in marker text, and notes the
+// forms of a new one.
+func (s *secretSet) clash(id string, newID bool, k *secret, newValue bool) bool {
 	defer s.forms.wipe()
-	for _, v := range values {
-		s.forms.of(v, s.encoded)
+	if newValue {
+		s.forms.of(k.value, s.encoded)
 		for i := range s.forms.len() {
-			f := stump(s.forms.at(i), ends)
-			if f == nil || bytes.Contains(s.forms.at(i), []byte(markerHead)) {
-				return ErrMarkerText
-			}
-			for _, id := range ids {
-				if bytes.Contains([]byte(marker(id)), f) {
-					return ErrMarkerText
-				}
-			}
-		}
-	}
-	return nil
-}
-
-func endsOf(ids []string) func([]byte) bool {
-	return func(end []byte) bool {
-		for _, id := range ids {
-			if bytes.HasSuffix([]byte(marker(id)), end) {
+			f := s.forms.at(i)
+			rest := stump(f, s.ends)
+			if rest == nil || strings.Contains(stringOf(f), markerHead) || s.clashes.inMarker(rest, s.byID) {
 				return true
 			}
+			s.clashes.addForm(rest)
+			if tailLap(rest) > 0 {
+				s.clashes.later = append(s.clashes.later, k)
+			}
 		}
+	}
+	if !newID {
 		return false
 	}
+	// The new marker may end with what begins some value: look at those again.
+	for _, k := range s.clashes.later {
+		s.forms.of(k.value, s.encoded)
+		for i := range s.forms.len() {
+			rest := stump(s.forms.at(i), s.ends)
+			if rest == nil || s.clashes.inMarker(rest, s.byID) {
+				return true
+			}
+			s.clashes.addForm(rest)
+		}
+	}
+	return s.clashes.holdsForm(id)
+}
+
+// ends reports whether the marker of a registered id ends with end.
+func (s *secretSet) ends(end []byte) bool {
+	if len(end) == len(markerTail) {
+		return true
+	}
+	for id := range s.byID {
+		if endsWith(id, end) {
+			return true
+		}
+	}
+	for _, id := range shapeIDs {
+		if endsWith(id, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // remove forgets the values of id and reports whether there were any.
@@ -121,6 +131,7 @@ func (s *secretSet) remove(id string) bool {
 			delete(s.byValue, sum)
 		}
 		clear(k.value)
+		s.count--
 	}
 	delete(s.byID, id)
 	return len(list) > 0
@@ -135,6 +146,8 @@ func (s *secretSet) wipe() {
 	}
 	clear(s.byValue)
 	clear(s.byID)
+	s.clashes.wipe()
+	s.count = 0
 	s.forms.wipe()
 }
 
@@ -146,8 +159,7 @@ func (s *secretSet) compile() *matcher {
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	ends := endsOf(ids)
-	b := newBuilder(ids)
+	m := newMatcher(ids)
 	defer s.forms.wipe()
 	for _, list := range s.byValue {
 		for _, k := range list {
@@ -156,12 +168,12 @@ func (s *secretSet) compile() *matcher {
 			s.forms.of(k.value, s.encoded)
 			for i := range s.forms.len() {
 				f := s.forms.at(i)
-				b.add(f, id)
-				if rest := stump(f, ends); len(rest) < len(f) {
-					b.add(rest, id)
+				m.add(f, id)
+				if rest := stump(f, s.ends); len(rest) < len(f) {
+					m.add(rest, id)
 				}
 			}
 		}
 	}
-	return b.build()
+	return m.build()
 }

@@ -35,6 +35,9 @@ func TestQuickstart_BundledNotes(t *testing.T) {
 		"globex still has its 3.",
 		"the newest note is its own: true",
 		"replay_memory_snapshot_unavailable",
+		"This memory is not durable: the store does not outlive its process.",
+		"long-term-durability: the store does not outlive its process",
+		"write: the store is read-only",
 		"memory.written",
 	} {
 		if !strings.Contains(out, want) {

@@ -18,14 +18,15 @@ func (st *Store) Put(ctx context.Context, s memory.Scope, e memory.Entry) error 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	sc := t.scope(s.Ref)
-	if r := sc.ids[e.ID]; r != nil {
+	hash := hashOf(e.ID)
+	if r := sc.ids.find(hash, e.ID); r != nil {
 		if r.stub || !same(&r.entry, &e) {
 			return memory.ErrConflict
 		}
 		return nil
 	}
 	t.version++
-	sc.insert(&e, t.version)
+	sc.insert(hash, &e, t.version)
 	return nil
 }
 
@@ -76,13 +77,14 @@ func (t *tenant) commit(m *memory.Mutation) {
 	v := t.version
 	for i := range m.Put {
 		p := &m.Put[i]
-		if sc := t.scope(p.Ref); sc.ids[p.Entry.ID] == nil {
-			sc.insert(&p.Entry, v)
+		sc, hash := t.scope(p.Ref), hashOf(p.Entry.ID)
+		if sc.ids.find(hash, p.Entry.ID) == nil {
+			sc.insert(hash, &p.Entry, v)
 		}
 	}
 	for _, x := range m.Retire {
 		r := t.find(x.Ref, x.ID)
-		r.scope.retire(r, x.State, r.scope.ids[x.For], v)
+		r.scope.retire(r, x.State, r.scope.find(x.For), v)
 	}
 	for _, l := range m.Restore {
 		r := t.find(l.Ref, l.ID)

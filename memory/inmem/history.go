@@ -77,7 +77,7 @@ func (t *tenant) candidates(ref string, q memory.HistoryQuery) []*record {
 		return slices.Collect(maps.Keys(t.subjects[q.Subject]))
 	default:
 		if sc := t.scopes[ref]; sc != nil {
-			return slices.Collect(maps.Values(sc.ids))
+			return sc.ids.all()
 		}
 	}
 	return nil

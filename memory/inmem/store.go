@@ -50,7 +50,7 @@ type cell struct{ ref, name string }
 type scope struct {
 	tenant *tenant
 	ref    string
-	ids    map[string]*record
+	ids    index
 	live   log       // neither retired nor erased
 	past   log       // retired, not erased
 	stubs  []*record // erased
@@ -139,7 +139,7 @@ func (t *tenant) scope(ref string) *scope {
 	sc := t.scopes[ref]
 	if sc == nil {
 		ref = strings.Clone(ref)
-		sc = &scope{tenant: t, ref: ref, ids: map[string]*record{}}
+		sc = &scope{tenant: t, ref: ref}
 		t.scopes[ref] = sc
 	}
 	return sc
@@ -148,7 +148,9 @@ func (t *tenant) scope(ref string) *scope {
 // find returns nil if the scope has no record of that id.
 func (t *tenant) find(ref, id string) *record {
 	if sc := t.scopes[ref]; sc != nil {
-		return sc.ids[id]
+		return sc.find(id)
 	}
 	return nil
 }
+
+func (sc *scope) find(id string) *record { return sc.ids.find(hashOf(id), id) }

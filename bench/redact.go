@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/openwop/agentmemory/redact"
+)
+
+const redactSize = 64 << 10
+
+// redactRows measures the redaction of 64 KB of text. Unless a row says
+// otherwise, encoded forms are off on our side, since the peers do not look for
+// them, and the figures are MB/s of text.
+//
+// The peer strings.NewReplacer is given the values longest first. It does not
+// cover overlapping values as one; in these texts there are none, and the results
+// are compared before anything is timed.
+func redactRows() []row {
+	var rows []row
+	sizes := []int{1, 10, 100, 1000, 10000}
+	for _, n := range sizes {
+		rows = append(rows, redactRow("nohit", n, redactSecrets, func([]string) string { return redactText(redactSize, nil) }))
+	}
+	for _, n := range sizes[1:] {
+		rows = append(rows, redactRow("hit4k", n, redactSecrets, hitEvery4K))
+	}
+	for _, n := range sizes[1:] {
+		rows = append(rows, redactRow("dense", n, redactSecrets, halfSecret))
+	}
+	for _, n := range sizes[1:4] {
+		rows = append(rows, redactRow("short8", n, func(n int) []string {
+			return append(redactSecrets(n)[1:], "Zq8rT2xV")
+		}, func([]string) string { return redactText(redactSize, nil) }))
+	}
+	rows = append(rows, hostileRows()...)
+	for _, n := range sizes[1:] {
+		rows = append(rows, streamRow("stream", n, 32<<10))
+	}
+	for _, n := range sizes[1:] {
+		rows = append(rows, streamRow("stream1k", n, 1<<10))
+	}
+	for _, n := range sizes[1:] {
+		rows = append(rows, redactRow("text1k", n, redactSecrets, func([]string) string { return redactText(1<<10, nil) }))
+	}
+	for _, n := range sizes {
+		rows = append(rows, encodedRow(n))
+	}
+	for _, n := range sizes[1:] {
+		rows = append(rows, buildRow(n, true), buildRow(n, false))
+	}
+	return rows
+}
+
+func hitEvery4K(secrets []string) string {
+	rnd := rand.New(rand.NewPCG(13, 0))
+	next := 2 << 10
+	return redactText(redactSize, func(sofar int) string {
+		if sofar < next {
+			return ""
+		}
+		next += 4 << 10
+		return "key=" + secrets[rnd.IntN(len(secrets))] + "\n"
+	})
+}
+
+// halfSecret has as many bytes of secrets as of other text, in pieces of a line.
+func halfSecret(secrets []string) string {
+	rnd := rand.New(rand.NewPCG(14, 0))
+	plain := redactText(redactSize/2, nil)
+	var b strings.Builder
+	for b.Len() < redactSize && plain != "" {
+		s := secrets[rnd.IntN(len(secrets))]
+		b.WriteString(s + " ")
+		n := min(len(plain), len(s))
+		b.WriteString(plain[:n] + " ")
+		plain = plain[n:]
+	}
+	return b.String()
+}
+
+func registryOf(secrets []string, cfg redact.Config) (*redact.SecretRegistry, error) {
+	r := redact.NewSecretRegistry(cfg)
+	for i, s := range secrets {
+		if err := r.Register(fmt.Sprintf("secret-%05d", i), []byte(s), redact.LevelTenant); err != nil {
+			return nil, err
+		}
+	}
+	_, err := r.Redact("")
+	return r, err
+}
+
+func replacerOf(secrets []string) *strings.Replacer {
+	order := make([]int, len(secrets))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(secrets[b]), len(secrets[a])) })
+	var pairs []string
+	for _, i := range order {
+		pairs = append(pairs, secrets[i], fmt.Sprintf("[REDACTED:secret-%05d]", i))
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+var errDiffer = errors.New("the results differ")
+
+// redactRow redacts one text: with hits by Append into a buffer that is large
+// enough, without hits by Redact.
+func redactRow(name string, n int, secretsOf func(int) []string, textOf func([]string) string) row {
+	return row{name: fmt.Sprintf("redact/%s/n=%d", name, n), peer: "strings.NewReplacer", setup: func() (sides, error) {
+		secrets := secretsOf(n)
+		text := textOf(secrets)
+		r, err := registryOf(secrets, redact.Config{PlainOnly: true})
+		if err != nil {
+			return sides{}, err
+		}
+		peer := replacerOf(secrets)
+		want := peer.Replace(text)
+		in, buf := []byte(text), make([]byte, 0, 4*len(text))
+		s := sides{
+			check: func() error {
+				got, err := r.Redact(text)
+				app, err2 := r.Append(nil, in)
+				if err := errors.Join(err, err2); err != nil {
+					return err
+				}
+				if got != want || string(app) != want || (name == "hit4k" || name == "dense") == (want == text) {
+					return errDiffer
+				}
+				return nil
+			},
+			ours: func(n int) {
+				for range n {
+					_, _ = r.Append(buf, in)
+				}
+			},
+			theirs: func(n int) {
+				for range n {
+					_ = peer.Replace(text)
+				}
+			},
+			bytes: len(text),
+		}
+		if want == text {
+			s.ours = func(n int) {
+				for range n {
+					_, _ = r.Redact(text)
+				}
+			}
+		}
+		return s, nil
+	}}
+}
+
+// streamRow writes the text of hit4k through a writer in chunks, against
+// strings.NewReplacer on the whole text, which it writes at once.
+func streamRow(name string, n, chunk int) row {
+	return row{name: fmt.Sprintf("redact/%s/n=%d", name, n), peer: "strings.NewReplacer", setup: func() (sides, error) {
+		secrets := redactSecrets(n)
+		text := hitEvery4K(secrets)
+		r, err := registryOf(secrets, redact.Config{PlainOnly: true})
+		if err != nil {
+			return sides{}, err
+		}
+		peer := replacerOf(secrets)
+		in := []byte(text)
+		stream := func(w io.Writer) error {
+			out := r.NewWriter(w)
+			for i := 0; i < len(in); i += chunk {
+				if _, err := out.Write(in[i:min(len(in), i+chunk)]); err != nil {
+					return err
+				}
+			}
+			return out.Close()
+		}
+		return sides{
+			check: func() error {
+				var got bytes.Buffer
+				if err := stream(&got); err != nil {
+					return err
+				}
+				if got.String() != peer.Replace(text) {
+					return errDiffer
+				}
+				return nil
+			},
+			ours: func(n int) {
+				for range n {
+					_ = stream(io.Discard)
+				}
+			},
+			theirs: func(n int) {
+				for range n {
+					_, _ = peer.WriteString(io.Discard, text)
+				}
+			},
+			bytes: len(text),
+		}, nil
+	}}
+}
+
+// encodedRow is the price of looking for encoded forms too: ours with them,
+// theirs is our own registry without.
+func encodedRow(n int) row {
+	return row{name: fmt.Sprintf("redact/encoded/n=%d", n), peer: "without encoded forms", setup: func() (sides, error) {
+		secrets := redactSecrets(n)
+		text := redactText(redactSize, nil)
+		with, err := registryOf(secrets, redact.Config{})
+		if err != nil {
+			return sides{}, err
+		}
+		without, err := registryOf(secrets, redact.Config{PlainOnly: true})
+		if err != nil {
+			return sides{}, err
+		}
+		side := func(r *redact.SecretRegistry) func(int) {
+			return func(n int) {
+				for range n {
+					_, _ = r.Redact(text)
+				}
+			}
+		}
+		return sides{ours: side(with), theirs: side(without), bytes: len(text)}, nil
+	}}
+}
+
+// buildRow registers n secrets in an empty registry and makes it ready to redact.
+func buildRow(n int, plain bool) row {
+	name := "redact/build/encoded"
+	if plain {
+		name = "redact/build/plain"
+	}
+	return row{name: fmt.Sprintf("%s/n=%d", name, n), setup: func() (sides, error) {
+		secrets := redactSecrets(n)
+		return sides{ours: func(times int) {
+			for range times {
+				r, _ := registryOf(secrets, redact.Config{PlainOnly: plain})
+				r.Close()
+			}
+		}}, nil
+	}}
+}

@@ -1,0 +1,150 @@
+package redact
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// newMatcher returns an empty matcher to which forms can be added. ids are sorted.
+func newMatcher(ids []string) *matcher { return &matcher{ids: ids} }
+
+// add adds a form of the secret ids[id].
+func (m *matcher) add(f []byte, id int32) {
+	p := place{from: len(m.arena), len: int32(len(f)), mark: uint16(len(markerHead) + len(m.ids[id]) + len(markerTail))}
+	m.forms = append(m.forms, form{place: p, id: id})
+	m.arena = append(m.arena, f...)
+	m.arena = append(m.arena, markerHead...)
+	m.arena = append(m.arena, m.ids[id]...)
+	m.arena = append(m.arena, markerTail...)
+}
+
+// build prepares the matcher for use, with one user.
+func (m *matcher) build() *matcher {
+	m.users.Store(1)
+	if len(m.forms) == 0 {
+		return m
+	}
+	m.prefix = int(m.forms[0].len)
+	for i := range m.forms {
+		m.prefix = min(m.prefix, int(m.forms[i].len))
+		m.longest = max(m.longest, int(m.forms[i].len))
+	}
+	m.chooseGram()
+	m.prefix = min(m.prefix, maxStep+m.q-1)
+	m.step = m.prefix - m.q + 1
+	m.qMask = 1<<(8*m.q-1)<<1 - 1
+
+	m.bucket()
+	m.grams = newGramSet(len(m.forms)*m.step, m.q)
+	m.offsets = make([]uint64, powerOfTwo(2*len(m.forms)*m.step, 6, 18))
+	for i := range m.forms {
+		f := m.bytes(m.forms[i].place)
+		for j := range m.step {
+			word := load(f, j)
+			m.grams.add(word & m.qMask)
+			m.offsets[m.offsetSlot(word)] |= 1 << j
+		}
+	}
+	return m
+}
+
+// powerOfTwo returns the first power of two that is not less than n, between
+// 1<<least and 1<<most.
+func powerOfTwo(n, least, most int) int {
+	for least < most && 1<<least < n {
+		least++
+	}
+	return 1 << least
+}
+
+// chooseGram sets q to what makes probing cheapest: longer grams are rarer in
+// text, shorter ones allow for longer steps.
+func (m *matcher) chooseGram() {
+	hex := 0
+	for i := range m.forms {
+		if hexDigits.hasAll(m.bytes(m.forms[i].place)) {
+			hex++
+		}
+	}
+	if m.q = 4; len(m.forms)*min(m.prefix-m.q+1, maxStep) <= fewGrams {
+		return
+	}
+	best := 0.0
+	for q := m.q; q <= min(m.prefix, 8); q += 2 {
+		step := float64(min(m.prefix-q+1, maxStep))
+		chance := 0.01 + step*(float64(hex)/pow(16, q)+float64(len(m.forms)-hex)/pow(40, q))
+		cost := (1 + min(chance, 1)*20) / step
+		if best == 0 || cost < best {
+			best, m.q = cost, q
+		}
+	}
+}
+
+func pow(x float64, n int) float64 {
+	y := 1.0
+	for range n {
+		y *= x
+	}
+	return y
+}
+
+// bucket sorts the forms into buckets and links those that begin with another.
+func (m *matcher) bucket() {
+	type keyed struct {
+		key uint64
+		form
+	}
+	list := make([]keyed, len(m.forms))
+	for i := range m.forms {
+		list[i] = keyed{m.key(m.bytes(m.forms[i].place), 0), m.forms[i]}
+	}
+	slices.SortFunc(list, func(x, y keyed) int {
+		if c := cmp.Compare(x.key, y.key); c != 0 {
+			return c
+		}
+		return cmp.Or(bytes.Compare(m.bytes(x.place), m.bytes(y.place)), cmp.Compare(x.id, y.id))
+	})
+	list = slices.CompactFunc(list, func(x, y keyed) bool {
+		return x.key == y.key && bytes.Equal(m.bytes(x.place), m.bytes(y.place))
+	})
+
+	m.slots = make([]slot, powerOfTwo(2*len(list), 1, 40))
+	m.shift = 64 - uint(bits.TrailingZeros(uint(len(m.slots))))
+	m.forms = m.forms[:len(list)]
+	for lo := 0; lo < len(list); {
+		hi := lo
+		for ; hi < len(list) && list[hi].key == list[lo].key; hi++ {
+			m.forms[hi] = list[hi].form
+			m.forms[hi].parent = m.parent(int32(lo), int32(hi))
+		}
+		list[lo].cost = m.searchCost(lo, hi)
+		n := list[lo].key >> m.shift
+		for m.slots[n&uint64(len(m.slots)-1)].hi != 0 {
+			n++
+		}
+		m.slots[n&uint64(len(m.slots)-1)] = slot{list[lo].key, int32(lo), int32(hi), list[lo].place}
+		lo = hi
+	}
+}
+
+// searchCost is what a look into forms[lo:hi] costs, in bytes of text that could
+// be passed over in the same time.
+func (m *matcher) searchCost(lo, hi int) uint16 {
+	cost := 2
+	for n := hi - lo; n > 0; n /= 2 {
+		cost += 1 + int(m.forms[lo].len)/32
+	}
+	return uint16(min(cost, math.MaxUint16))
+}
+
+// parent finds the longest of forms[lo:f] that f begins with.
+func (m *matcher) parent(lo, f int32) int32 {
+	p := f - 1
+	for p >= lo && !bytes.HasPrefix(m.bytes(m.forms[f].place), m.bytes(m.forms[p].place)) {
+		p = m.forms[p].parent
+	}
+	return max(p, -1)
+}

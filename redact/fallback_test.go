@@ -1,0 +1,78 @@
+package redact
+
+import (
+	"strings"
+	"testing"
+)
+
+// viaFallback redacts text by the automaton from its first suspicion on.
+func viaFallback(t testing.TB, r *SecretRegistry, text string) string {
+	t.Helper()
+	m, err := r.acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.release()
+	if len(m.forms) == 0 {
+		return text
+	}
+	m.once.Do(m.buildAutomaton)
+	s := newScan(m, []byte(text))
+	s.work = -1 << 40
+	c, found := s.next()
+	if !found {
+		return text
+	}
+	return string(s.rewrite(nil, c))
+}
+
+func TestFallback_SmallAlphabets(t *testing.T) {
+	cases := 10_000
+	if long {
+		cases = 1_000_000
+	}
+	rnd := newRand(6)
+	for range cases {
+		pairs, text := smallCase(rnd)
+		cfg := Config{PlainOnly: rnd.IntN(2) == 0}
+		r, pairs := registered(t, cfg, pairs)
+		if got, want := viaFallback(t, r, text), oracle(pairs, text, !cfg.PlainOnly); got != want {
+			t.Fatalf("secrets %q\ntext %q\ngot  %q\nwant %q", pairs, text, got, want)
+		}
+		r.Close()
+	}
+}
+
+// TestFallback_HostileText has texts in which nearly every place looks like a
+// secret. They must be handed to the automaton, with the same result.
+func TestFallback_HostileText(t *testing.T) {
+	shared := "sk-live-0123456789abcdef"
+	for _, c := range []struct {
+		name    string
+		secrets []pair
+		text    string
+	}{
+		{"one letter", []pair{{"a", strings.Repeat("a", 20)}, {"b", strings.Repeat("a", 64) + "b"}}, strings.Repeat("a", 40_000) + "b"},
+		{"nested", []pair{{"a", "aaaaaaaa"}, {"b", "aaaaaaaaa"}, {"c", "aaaaaaaaab"}}, strings.Repeat("aaaaaaaaab", 3000)},
+		{"near misses", []pair{{"a", shared + "XXXXXXXX"}, {"b", shared + "YYYYYYYY"}}, strings.Repeat(shared, 3000) + "XXXXXXXX"},
+		{"hex in hex", []pair{{"a", strings.Repeat("61", 12)}, {"b", strings.Repeat("16", 30)}}, strings.Repeat("61", 20_000) + "x"},
+		{"long", []pair{{"a", strings.Repeat("ab", 500) + "c"}, {"b", strings.Repeat("ab", 8)}}, strings.Repeat("ab", 20_000) + "c"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, ok := registered(t, Config{PlainOnly: true}, c.secrets)
+			if len(ok) != len(c.secrets) {
+				t.Fatal("a secret was refused")
+			}
+			want := oracle(c.secrets, c.text, false)
+			for range 3 { // the excess builds up over several texts
+				if got := redacted(t, r, c.text); got != want {
+					t.Fatal("differs from the oracle")
+				}
+			}
+			if !r.s.compiled.Load().built.Load() && c.name != "near misses" {
+				t.Error("the automaton was not built")
+			}
+			checkStream(t, newRand(7), Config{PlainOnly: true}, c.secrets, c.text[len(c.text)-3000:])
+		})
+	}
+}

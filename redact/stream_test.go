@@ -1,0 +1,257 @@
+package redact
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// checkStream fails unless writing and reading text in the pieces that rnd cuts
+// gives what Redact does, and nothing is held back longer than R4 allows.
+func checkStream(t testing.TB, rnd *rand.Rand, cfg Config, pairs []pair, text string) {
+	t.Helper()
+	r, pairs := registered(t, cfg, pairs)
+	defer r.Close()
+	want, err := r.Redact(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	longest := 0
+	var fs forms
+	for _, p := range pairs {
+		fs.of([]byte(p.value), !cfg.PlainOnly)
+		for i := range fs.len() {
+			longest = max(longest, len(fs.at(i)))
+		}
+	}
+	var got bytes.Buffer
+	w := r.NewWriter(&got)
+	for done := 0; done < len(text); {
+		n := min(rnd.IntN(1+rnd.IntN(20)), len(text)-done)
+		if k, err := io.WriteString(w, text[done:done+n]); err != nil || k != n {
+			t.Fatalf("Write: %d, %v", k, err)
+		}
+		done += n
+		if decided, err := r.Redact(text[:max(0, done-max(0, longest-1))]); err != nil || got.Len() < commonLen(decided, want)-longest {
+			t.Fatalf("R4: after %d bytes of %q only %q is written", done, text, got.String())
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != want {
+		t.Fatalf("R4: writer: secrets %q\ntext %q\ngot  %q\nwant %q", pairs, text, got.String(), want)
+	}
+	read, err := io.ReadAll(r.NewReader(&pieces{rnd, []byte(text)}))
+	if err != nil || string(read) != want {
+		t.Fatalf("R4: reader: secrets %q\ntext %q\ngot  %q, %v\nwant %q", pairs, text, read, err, want)
+	}
+}
+
+func commonLen(a, b string) int {
+	i := 0
+	for i < len(a) && i < len(b) && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// pieces is a reader that returns short reads, also empty ones, and sometimes
+// data and EOF together.
+type pieces struct {
+	rnd  *rand.Rand
+	text []byte
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	n := copy(b, p.text[:min(len(p.text), p.rnd.IntN(12))])
+	p.text = p.text[n:]
+	if len(p.text) == 0 && (n == 0 || p.rnd.IntN(2) == 0) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func TestR4_SmallAlphabets(t *testing.T) {
+	cases := 20_000
+	if long {
+		cases = 1_000_000
+	}
+	rnd := newRand(4)
+	for range cases {
+		pairs, text := smallCase(rnd)
+		checkStream(t, rnd, Config{PlainOnly: rnd.IntN(2) == 0}, pairs, text)
+	}
+}
+
+func TestR4_LargePieces(t *testing.T) {
+	rnd := newRand(5)
+	long := strings.Repeat("0123456789abcdefXYZ", 3000) // nearly MaxValue
+	pairs := []pair{{"long", long}, {"short", "hunter2hunter2"}}
+	var text strings.Builder
+	for text.Len() < 600_000 {
+		text.WriteString([]string{long, long[:20_000], "hunter2hunter2", "hunter2", strings.Repeat("lorem ipsum ", 3000)}[rnd.IntN(5)])
+	}
+	r, _ := registered(t, Config{PlainOnly: true}, pairs)
+	want := redacted(t, r, text.String())
+	for _, size := range []int{1 << 10, chunk - 1, chunk, chunk + 1, 5 * chunk, text.Len()} {
+		var got bytes.Buffer
+		w := r.NewWriter(&got)
+		for rest := text.String(); rest != ""; {
+			n := min(size, len(rest))
+			if _, err := io.WriteString(w, rest[:n]); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if err := w.Close(); err != nil || got.String() != want {
+			t.Fatalf("pieces of %d: %v, equal: %v", size, err, got.String() == want)
+		}
+		read, err := io.ReadAll(r.NewReader(iotest.HalfReader(strings.NewReader(text.String()))))
+		if err != nil || string(read) != want {
+			t.Fatalf("reader: %v, equal: %v", err, string(read) == want)
+		}
+	}
+}
+
+// failing accepts left bytes, then fails with err, or writes short if it is nil.
+type failing struct {
+	bytes.Buffer
+	left int
+	err  error
+}
+
+func (f *failing) Write(p []byte) (int, error) {
+	n := min(f.left, len(p))
+	f.left -= n
+	f.Buffer.Write(p[:n])
+	if n < len(p) {
+		return n, f.err
+	}
+	return n, nil
+}
+
+func TestR4_NoTailAfterAFailure(t *testing.T) {
+	broken := errors.New("disk full")
+	for _, c := range []struct{ err, want error }{{broken, broken}, {nil, io.ErrShortWrite}, {io.ErrClosedPipe, io.ErrClosedPipe}} {
+		r, _ := registered(t, Config{}, []pair{{"a", "hunter2hunter2"}})
+		w := &failing{left: 10, err: c.err}
+		out := r.NewWriter(w)
+		n, err := io.WriteString(out, strings.Repeat("x", 100)+"hunter2hun")
+		if n != 0 || err != c.want {
+			t.Errorf("Write: %d, %v", n, err)
+		}
+		w.left = 1000
+		if _, err := io.WriteString(out, "ter2"); err != c.want {
+			t.Errorf("Write again: %v", err)
+		}
+		if err := out.Close(); err != c.want {
+			t.Errorf("Close: %v", err)
+		}
+		if w.String() != strings.Repeat("x", 10) {
+			t.Errorf("written: %q", w.String())
+		}
+	}
+}
+
+func TestR6_ClosedWhileStreaming(t *testing.T) {
+	r, _ := registered(t, Config{}, []pair{{"a", "hunter2hunter2"}})
+	var got bytes.Buffer
+	w := r.NewWriter(&got)
+	rd := r.NewReader(io.MultiReader(strings.NewReader("hunter2"), strings.NewReader("hunter2"), iotest.ErrReader(errors.New("never"))))
+	if _, err := io.WriteString(w, "hunter2"); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	if err := w.Close(); err != ErrClosed || got.Len() > 0 {
+		t.Errorf("Close: %v, written %q", err, got.String())
+	}
+	if read, err := io.ReadAll(rd); err != ErrClosed || len(read) > 0 {
+		t.Errorf("Read: %q, %v", read, err)
+	}
+}
+
+func TestStream_RegisteredMeanwhile(t *testing.T) {
+	r, _ := registered(t, Config{}, []pair{{"a", "hunter2hunter2"}})
+	var got bytes.Buffer
+	w := r.NewWriter(&got)
+	io.WriteString(w, "abcdefgh")
+	if err := r.Register("b", []byte("abcdefgh-and-much-longer"), LevelRun); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(w, "-and-much-longer.")
+	if err := w.Close(); err != nil || got.String() != "[REDACTED:b]." {
+		t.Errorf("got %q, %v", got.String(), err)
+	}
+}
+
+func TestStream_Reject(t *testing.T) {
+	r, _ := registered(t, Config{Policy: Reject}, []pair{{"a", "hunter2hunter2"}})
+	var got bytes.Buffer
+	w := r.NewWriter(&got)
+	_, err := io.WriteString(w, "clean "+strings.Repeat("-", chunk)+" hunter2hunter2 and "+strings.Repeat("-", chunk))
+	if err != ErrSecretFound || strings.Contains(got.String(), "hunter2") {
+		t.Errorf("%v, written %q", err, got.String())
+	}
+	if err := w.Close(); err != ErrSecretFound {
+		t.Errorf("Close: %v", err)
+	}
+	if _, err := io.ReadAll(r.NewReader(strings.NewReader("x hunter2hunter2"))); err != ErrSecretFound {
+		t.Errorf("Read: %v", err)
+	}
+}
+
+func TestStream_Errors(t *testing.T) {
+	r, _ := registered(t, Config{}, []pair{{"a", "hunter2hunter2"}})
+	broken := errors.New("broken")
+	read, err := io.ReadAll(r.NewReader(io.MultiReader(strings.NewReader("hunter2hunter2 and more than that hunter2"), iotest.ErrReader(broken))))
+	if err != broken || strings.HasSuffix(string(read), "hunter2") || !strings.HasPrefix(string(read), "[REDACTED:a]") {
+		t.Errorf("read %q, %v", read, err)
+	}
+	if _, err := r.NewReader(strings.NewReader("x")).Read(nil); err != nil {
+		t.Errorf("empty Read: %v", err)
+	}
+	if _, err := r.NewReader(emptyReader{}).Read(make([]byte, 1)); err != io.ErrNoProgress {
+		t.Errorf("empty source: %v", err)
+	}
+	if _, err := r.NewReader(lyingReader{}).Read(make([]byte, 1)); err != io.ErrNoProgress {
+		t.Errorf("lying source: %v", err)
+	}
+	var got bytes.Buffer
+	w := r.NewWriter(&got)
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := io.WriteString(w, "x"); err != io.ErrClosedPipe || got.Len() > 0 {
+		t.Errorf("Write after Close: %v", err)
+	}
+}
+
+type emptyReader struct{}
+
+func (emptyReader) Read([]byte) (int, error) { return 0, nil }
+
+type lyingReader struct{}
+
+func (lyingReader) Read(p []byte) (int, error) { return len(p) + 1, nil }
+
+func TestPrinting_StreamsShowNoText(t *testing.T) {
+	r, _ := registered(t, Config{}, []pair{{"a", "hunter2hunter2"}})
+	w := r.NewWriter(io.Discard)
+	io.WriteString(w, "hunter2hun")
+	rd := r.NewReader(strings.NewReader("hunter2hun"))
+	rd.Read(make([]byte, 1))
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+		if s := fmt.Sprintf(verb+verb, w, rd); leaks(s, "hunter2h") {
+			t.Errorf("%s: %s", verb, s)
+		}
+	}
+}
