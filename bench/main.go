@@ -18,6 +18,7 @@ var areas = []func() []row{
 	storeRows,
 	redactRows,
 	inventoryRows,
+	distillRows,
 }
 
 // row is one line of the table.
