@@ -109,11 +109,18 @@ func TestCompact_NeverCutsARuneOrAMarker(t *testing.T) {
 }
 
 func TestRunner_Facts(t *testing.T) {
-	r, err := distill.NewRunner(distill.Config{ArchiveRetention: "P90D", MaxInputEntries: 1000})
+	none, err := distill.NewRunner(distill.Config{ArchiveRetention: "P90D", Workspace: distill.NewMemoryWorkspace(nil)})
 	require.NoError(t, err)
-	require.False(t, r.Distills())
-	require.False(t, r.EmitsIndex())
-	require.Equal(t, "P90D", r.ArchiveRetention())
+	require.False(t, none.Distills())
+	require.False(t, none.EmitsIndex())
+	require.Zero(t, none.ArchiveRetention())
+	require.Zero(t, none.MaxTokenBudget())
+	require.Empty(t, none.TokenizerName())
+	_, err = distill.NewRunner(distill.Config{ArchiveRetention: "P1M1W"})
+	require.Error(t, err, "weeks stand alone")
+	r, err := distill.NewRunner(distill.Config{ArchiveRetention: "P1Y1M1DT1H", MaxInputEntries: 1000, Archives: distill.NewMemoryStore()})
+	require.NoError(t, err)
+	require.Equal(t, 394*24*time.Hour+time.Hour, r.ArchiveRetention())
 	require.Equal(t, 1000, r.MaxInputEntries())
 	require.Equal(t, memory.DefaultMaxEntryBytes, r.MaxOutputBytes())
 	require.Equal(t, distill.DefaultMaxTokenBudget, r.MaxTokenBudget())

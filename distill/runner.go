@@ -88,22 +88,41 @@ func NewRunner(cfg Config) (*Runner, error) {
 	return &Runner{cfg: cfg, retention: retention}, nil
 }
 
-// The facts that a host advertises (RFC 0012 §A, RFC 0062 §A).
+// The facts that a host advertises (RFC 0012 §A, RFC 0062 §A). A runner without
+// Archives only compacts: it has no budget and names no tokenizer.
 
 // Distills reports whether the runner has what Distill needs.
 func (r *Runner) Distills() bool { return r.cfg.Archives != nil }
 
-// MaxTokenBudget is the largest budget that is honoured.
-func (r *Runner) MaxTokenBudget() int { return r.cfg.MaxTokenBudget }
+// MaxTokenBudget is the largest budget that is honoured; 0 if the runner does not
+// distill.
+func (r *Runner) MaxTokenBudget() int {
+	if !r.Distills() {
+		return 0
+	}
+	return r.cfg.MaxTokenBudget
+}
 
-// TokenizerName is the name of what budgets are counted by.
-func (r *Runner) TokenizerName() string { return r.cfg.Tokenizer.Name() }
+// TokenizerName is the name of what budgets are counted by; empty if the runner does
+// not distill.
+func (r *Runner) TokenizerName() string {
+	if !r.Distills() {
+		return ""
+	}
+	return r.cfg.Tokenizer.Name()
+}
 
 // EmitsIndex reports whether a memory index is kept.
-func (r *Runner) EmitsIndex() bool { return r.cfg.Workspace != nil }
+func (r *Runner) EmitsIndex() bool { return r.Distills() && r.cfg.Workspace != nil }
 
-// ArchiveRetention is the ISO 8601 duration that archives are kept, empty for ever.
-func (r *Runner) ArchiveRetention() string { return r.retention.String() }
+// ArchiveRetention is the least time that an archive is kept, with 28 days for a month
+// and 365 for a year; 0 if it is kept for ever, or none is.
+func (r *Runner) ArchiveRetention() time.Duration {
+	if !r.Distills() {
+		return 0
+	}
+	return r.retention.Least()
+}
 
 // MaxInputEntries bounds the sources of one compaction; 0 does not.
 func (r *Runner) MaxInputEntries() int { return r.cfg.MaxInputEntries }

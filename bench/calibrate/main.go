@@ -1,12 +1,3 @@
-// Command calibrate counts, with the exact tokenizer o200k_base, the blocks of text
-// that package distill's estimator is calibrated on:
-//
-//	go run ./calibrate ../distill/testdata/calibration
-//
-// It writes counts.tsv into that directory: class, number of the block, tokens. Blocks
-// are parted by empty lines. The weights are then fitted by
-//
-//	AGENTMEMORY_CALIBRATE=1 go test -run Calibrate ./distill
 package main
 
 import (
@@ -19,6 +10,10 @@ import (
 )
 
 func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: calibrate DIRECTORY")
+		os.Exit(2)
+	}
 	if err := run(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "calibrate:", err)
 		os.Exit(1)

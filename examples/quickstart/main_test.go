@@ -39,6 +39,11 @@ func TestQuickstart_BundledNotes(t *testing.T) {
 		"long-term-durability: the store does not outlive its process",
 		"write: the store is read-only",
 		"memory.written",
+		"A budget of 1 is refused: token_budget_exceeded",
+		"the same address: true, known already: true",
+		"finds 1 archive in MEMORY-INDEX.json",
+		"memory.compacted",
+		"workspace.updated",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q", want)
