@@ -50,11 +50,12 @@ func (a *automaton) estimate(s string) int {
 		var at [lanes + 1]int
 		for k := 1; k <= lanes; k++ {
 			// A line end leaves the automaton as it began, whatever came before.
-			n := strings.IndexByte(s[at[k-1]+part/2:min(len(s), at[k-1]+2*part)], '\n')
+			from := min(len(s), at[k-1]+part/2)
+			n := strings.IndexByte(s[from:min(len(s), from+2*part)], '\n')
 			if n < 0 {
 				return total + a.one(s)
 			}
-			at[k] = at[k-1] + part/2 + n
+			at[k] = from + n + 1
 		}
 		total += a.side(s[:at[1]], s[at[1]:at[2]], s[at[2]:at[3]], s[at[3]:at[4]])
 		s = s[at[4]:]

@@ -86,10 +86,18 @@ func TestEstimator_IsTotal(t *testing.T) {
 
 func FuzzEstimator(f *testing.F) {
 	f.Add("Grüße, 漢字 and 0x9f3a.")
+	f.Add("a\n")
+	f.Add("\n\nabc def 123456\n\n\t\tif é {\r\n")
 	f.Fuzz(func(t *testing.T, s string) {
 		n := Estimator{}.Count(s)
 		if n != (Estimator{}).Count(s) || (n == 0) != (s == "") || n > 4*len(s)+1 {
 			t.Errorf("%d tokens in %d bytes, %d characters", n, len(s), utf8.RuneCountInString(s))
+		}
+		if len(s) > 0 && len(s) < 1000 {
+			long := strings.Repeat(s, 1+2000/len(s))
+			if a := counter(); a.one(long) != a.estimate(long) {
+				t.Error("parts and whole differ")
+			}
 		}
 	})
 }

@@ -59,6 +59,9 @@ func ends(line string, i int) bool {
 	if line[i] != '.' {
 		return true
 	}
+	if c := line[max(0, i-1)]; c < utf8.RuneSelf && class[c] == cMark {
+		return true // behind a closing bracket, say
+	}
 	word := line[strings.LastIndexAny(line[:i], " \t(")+1 : i]
 	if strings.Contains(word, ".") {
 		return false // e.g. U.S. or z.B.
