@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -90,7 +91,7 @@ func (r *Runner) distill(ctx context.Context, job *memory.Job, ref string, o Opt
 	if err != nil {
 		return Result{}, err
 	}
-	a, data, err := r.answer(ctx, job, ref, in, budget)
+	a, err := r.answer(ctx, job, ref, in, budget)
 	if err != nil || a == nil {
 		return Result{}, err
 	}
@@ -113,9 +114,6 @@ func (r *Runner) distill(ctx context.Context, job *memory.Job, ref string, o Opt
 		updated := p.existing == nil
 		p.account.IndexUpdated = &updated
 	}
-	if err := checkSize(data); err != nil {
-		return Result{}, err
-	}
 	res := Result{
 		Archive: a.address, Existing: a.existing, Fallback: a.archive.Fallback, Sources: len(in.sources),
 		Budget: budget, TokensUsed: int(p.account.TokensUsed),
@@ -132,9 +130,9 @@ type answered struct {
 }
 
 // answer finds the archive of the sources or makes it; nil if they say nothing.
-func (r *Runner) answer(ctx context.Context, job *memory.Job, ref string, in *input, budget int) (*answered, []byte, error) {
+func (r *Runner) answer(ctx context.Context, job *memory.Job, ref string, in *input, budget int) (*answered, error) {
 	if len(in.sources) == 0 {
-		return nil, nil, nil
+		return nil, nil
 	}
 	a := &Archive{
 		Budget: budget, Format: Format, MaxBytes: r.cfg.MaxOutputBytes, MemoryRef: ref, Parents: in.parents,
@@ -142,85 +140,81 @@ func (r *Runner) answer(ctx context.Context, job *memory.Job, ref string, in *in
 		Tokenizer: r.cfg.Tokenizer.Name(), Tokens: Tokens{Input: in.tokens},
 	}
 	a.Key = a.Question()
+	if clean, err := isClean(job, a); err != nil || !clean {
+		return nil, cmp.Or(err, leaks("a ref, a name or a version holds a secret"))
+	}
 	s := memory.Scope{Tenant: job.Tenant(), Ref: ref}
-	found, data, err := r.recall(ctx, job, s, a.Key, in)
+	found, err := r.recall(ctx, job, s, a.Key, in)
 	if found != nil || err != nil {
-		return found, data, err
+		return found, err
 	}
 	if in.tokens < budget {
 		if a.Items, a.Fallback, err = r.summarize(ctx, job, in, budget-in.tokens); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	if len(a.Items) == 0 {
 		output, err := minimum(ctx, r.request(job, in, 0))
 		if err != nil || output == 0 {
-			return nil, nil, err
+			return nil, err
 		}
-		return nil, nil, &BudgetError{Budget: budget, MinimumRequired: in.tokens + output}
+		return nil, &BudgetError{Budget: budget, MinimumRequired: in.tokens + output}
 	}
 	a.Tokens.Output = r.cfg.Tokenizer.Count(a.Text())
-	data = a.Encode()
-	if err := checkSize(data); err != nil {
-		return nil, nil, err
+	data := a.Encode()
+	if len(data) > MaxArchiveBytes {
+		return nil, invalid("the archive would be too large")
 	}
 	address, err := r.cfg.Archives.Keep(ctx, s, a.Key, data, job.Now())
 	if err != nil {
-		return nil, nil, &failed{"the archive store failed", err}
+		return nil, &failed{"the archive store failed", err}
 	}
 	if address == DigestOf(data) {
-		return &answered{a, address, false}, data, nil
+		return &answered{a, address, false}, nil
 	}
 	// Another pass was faster: its answer is the answer.
-	found, data, err = r.recall(ctx, job, s, a.Key, in)
+	found, err = r.recall(ctx, job, s, a.Key, in)
 	if err == nil && found == nil {
 		err = memory.ErrConflict // gone again: begin anew
 	}
-	return found, data, err
-}
-
-func checkSize(data []byte) error {
-	if len(data) > MaxArchiveBytes {
-		return invalid("the archive would be too large")
-	}
-	return nil
+	return found, err
 }
 
 // recall returns the archive that a key has, if it is intact and clean by today's
 // redactor. One that is not is erased, with the entries that it was published by.
-func (r *Runner) recall(ctx context.Context, job *memory.Job, s memory.Scope, key Digest, in *input) (*answered, []byte, error) {
+func (r *Runner) recall(ctx context.Context, job *memory.Job, s memory.Scope, key Digest, in *input) (*answered, error) {
 	address, err := r.cfg.Archives.Find(ctx, s, key)
 	if errors.Is(err, memory.ErrNotFound) {
-		return nil, nil, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, nil, &failed{"the archive store failed", err}
+		return nil, &failed{"the archive store failed", err}
 	}
 	a, data, err := r.load(ctx, s, address)
 	if errors.Is(err, memory.ErrNotFound) {
-		return nil, nil, nil
+		return nil, nil
 	}
 	if err != nil && !errors.Is(err, ErrArchive) {
-		return nil, nil, err
+		return nil, err
 	}
 	if err == nil && a.Key == key {
 		clean, err := isClean(job, a)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if clean {
 			// From now on it is as fresh as a new one to a collection.
 			address, err := r.cfg.Archives.Keep(ctx, s, key, data, job.Now())
 			if err != nil {
-				return nil, nil, &failed{"the archive store failed", err}
+				return nil, &failed{"the archive store failed", err}
 			}
 			if address != DigestOf(data) {
-				return nil, nil, memory.ErrConflict
+				return nil, memory.ErrConflict
 			}
-			return &answered{a, address, true}, data, nil
+			return &answered{a, address, true}, nil
 		}
 	}
-	return nil, nil, r.discard(ctx, job, s, address, in)
+	return nil, r.discard(ctx, job, s, address, in)
 }
 
 // discard erases an archive and the entries that name it, and these first.

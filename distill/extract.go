@@ -5,8 +5,6 @@ import (
 	"context"
 	"math"
 	"slices"
-
-	"github.com/openwop/agentmemory/memory"
 )
 
 // Extractive is the default [Summarizer]. It needs no model, invents nothing, and
@@ -187,10 +185,4 @@ func minimum(ctx context.Context, req Request) (int, error) {
 		return 0, err
 	}
 	return slices.MinFunc(all, func(a, b fact) int { return a.cost - b.cost }).cost, nil
-}
-
-// least is the budget with which the default summarizer would succeed.
-func (r *Runner) least(ctx context.Context, job *memory.Job, in *input) (int, error) {
-	n, err := minimum(ctx, r.request(job, in, 0))
-	return in.tokens + n, err
 }

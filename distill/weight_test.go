@@ -86,3 +86,16 @@ func TestGC_TakesTheOrphansOfWhatWasForgotten(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, n, "without waiting for the grace")
 }
+
+func TestR5_NamesAreRefusedWhenTheyHoldASecret(t *testing.T) {
+	h := newHost(t)
+	h.put(notes(2)...)
+	h.secrets["k"] = "model-of-secrets"
+	m := parrot()
+	m.name = "model-of-secrets/1"
+	_, err := h.runner(func(c *distill.Config) { c.Summarizer = m }).Distill(ctx, h.job(), ref, distill.Options{})
+	require.ErrorIs(t, err, memory.ErrSecretLeakage)
+	require.NotContains(t, err.Error(), "model-of")
+	require.Zero(t, h.kept())
+	require.Zero(t, m.calls.Load())
+}
