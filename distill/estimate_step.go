@@ -10,7 +10,8 @@ const (
 	foreign     = spaced + maxWord + 1  // the same, on a line that has letters like é
 	bare        = foreign + maxWord + 1 // behind anything else
 	caps        = bare + maxWord + 1    // capitals only
-	mixed       = caps + maxRun + 1     // several capitals, then lower case
+	capitals    = caps + maxRun + 1     // the same, behind a space
+	mixed       = capitals + maxRun + 1 // several capitals, then lower case
 	random      = mixed + maxRun + 1    // within what looks like a code, and no word
 	accented    = random + maxWord + 1  // Latin with letters beyond ASCII
 	cyrillic    = accented + maxWord + 1
@@ -204,6 +205,8 @@ func (st state) letter(upper bool, add func(int, int32)) state {
 	switch {
 	case next.row == 4 || next.code:
 		next.base, next.row, next.code = random, 4, true
+	case upper && next.space:
+		next.base = capitals
 	case upper:
 		next.base = caps
 	default:
@@ -227,7 +230,7 @@ func (st state) plainBase() uint8 {
 
 func longest(base uint8) uint8 {
 	switch base {
-	case caps, mixed, arabic, hangul:
+	case caps, capitals, mixed, arabic, hangul:
 		return maxRun
 	}
 	return maxWord

@@ -167,6 +167,7 @@ func priors() []float64 {
 	long(foreign, maxWord, 1, 5, 0.2)
 	long(bare, maxWord, 1, 5, 0.2)
 	long(caps, maxRun, 1, 2, 0.35)
+	long(capitals, maxRun, 1, 4, 0.15)
 	long(mixed, maxRun, 1, 2, 0.45)
 	long(random, maxWord, 1, 2, 0.45)
 	long(accented, maxWord, 1.5, 5, 0.25)
