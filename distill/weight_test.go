@@ -99,3 +99,43 @@ func TestR5_NamesAreRefusedWhenTheyHoldASecret(t *testing.T) {
 	require.Zero(t, h.kept())
 	require.Zero(t, m.calls.Load())
 }
+
+// What a digest is made of, and what a model is shown, is redacted too.
+func TestR5_SourcesAreRedactedBeforeAnythingElse(t *testing.T) {
+	h := newHost(t)
+	in := h.put("The code is zebra-crossing-41.")
+	h.secrets["door"] = "zebra-crossing-41"
+	m := parrot()
+	say := m.say
+	m.say = func(call int64, req distill.Request) ([]distill.Item, error) {
+		require.Equal(t, "The code is [REDACTED:door].", req.Sources[0].Text)
+		return say(call, req)
+	}
+	r := h.runner(func(c *distill.Config) { c.Summarizer = m })
+	res := h.distill(r, distill.Options{})
+	a, err := r.Open(ctx, h.job(), ref, res.Output.ID)
+	require.NoError(t, err)
+	in[0].Content = "The code is [REDACTED:door]."
+	require.Equal(t, distill.SourceDigest(in[0]), a.Sources[0].Digest)
+}
+
+func TestD3_LoadIndexSkipsWhatNoEntryBacks(t *testing.T) {
+	h := newHost(t)
+	in := h.put(notes(2)...)
+	r := h.runner()
+	res := h.distill(r, distill.Options{})
+	good := distill.IndexLine{ArchiveChecksum: res.Archive, MemoryID: res.Output.ID}
+	x := distill.Index{Version: distill.IndexVersion, Refs: map[string][]distill.IndexLine{ref: {
+		{ArchiveChecksum: res.Archive, MemoryID: in[0].ID},            // no output
+		{ArchiveChecksum: distill.Digest{1}, MemoryID: res.Output.ID}, // another archive
+		{ArchiveChecksum: res.Archive, MemoryID: "mem_none"},
+		good,
+	}}}
+	f, err := h.workspace.ReadFile(ctx, tenant, distill.IndexPath)
+	require.NoError(t, err)
+	_, err = h.workspace.WriteFile(ctx, distill.Write{Tenant: tenant, RunID: "x", Path: distill.IndexPath, Content: x.Encode(), IfMatch: f.ETag, At: h.now()})
+	require.NoError(t, err)
+	lines, err := r.LoadIndex(ctx, h.bank.Reader(tenant), tenant, ref)
+	require.NoError(t, err)
+	require.Equal(t, []distill.IndexLine{good}, lines)
+}
