@@ -22,6 +22,8 @@
 //     derived from what is really wired, and never more.
 //   - inventory: the answer to GET /v1/agents, with what each agent has to do
 //     without.
+//   - consolidate: reconciles an agent's standing memory: merges what says the same,
+//     lets newer facts supersede older ones.
 //   - examples/quickstart: a program to run and to copy from.
 //
 // # Dependencies

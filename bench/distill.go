@@ -47,8 +47,8 @@ func distillRows() []row {
 				}
 				return nil
 			},
-			ours:   repeat(func() { total += ours.Count(text) }),
-			theirs: repeat(func() { total += theirs() }),
+			ours:   repeat(func() { estimated += ours.Count(text) }),
+			theirs: repeat(func() { estimated += theirs() }),
 			bytes:  len(text),
 		}, nil
 	}}}
@@ -115,3 +115,6 @@ func distillation(n int) (func(), error) {
 		must(job.End(ctx))
 	}, nil
 }
+
+// estimated is where counts go, so that the compiler cannot leave out the work.
+var estimated int
