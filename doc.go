@@ -16,6 +16,8 @@
 //     check them as JSON. It is a package of its own because it brings
 //     dependencies; events does not.
 //   - redact: takes registered secrets out of text.
+//   - distill: compaction, and distillation under a token budget into archives that
+//     can be audited.
 //   - capability: what a host's memory can do, read from its discovery document or
 //     derived from what is really wired, and never more.
 //   - inventory: the answer to GET /v1/agents, with what each agent has to do

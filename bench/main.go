@@ -21,6 +21,7 @@ var areas = []func() []row{
 	redactRows,
 	inventoryRows,
 	consolidateRows,
+	distillRows,
 }
 
 // row is one line of the table.

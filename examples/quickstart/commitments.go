@@ -39,6 +39,7 @@ func (h *host) commitments(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	h.wired.Commitments = engine
 	job, err := h.background(acme, "infer")
 	if err != nil {
 		return err

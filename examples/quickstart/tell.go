@@ -22,7 +22,8 @@ func (h *host) tell(ctx context.Context, notes io.Reader, name string) error {
 		return err
 	}
 	for _, chapter := range []func(context.Context) error{
-		h.redaction, h.expiry, h.views, h.isolation, h.forgetting, h.consolidation, h.commitments, h.advertise, h.events,
+		h.redaction, h.expiry, h.views, h.isolation, h.forgetting, h.consolidation, h.commitments, h.distilling,
+		h.advertise, h.events,
 	} {
 		if err := chapter(ctx); err != nil {
 			return err
