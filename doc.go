@@ -20,6 +20,8 @@
 //     derived from what is really wired, and never more.
 //   - inventory: the answer to GET /v1/agents, with what each agent has to do
 //     without.
+//   - consolidate: reconciles an agent's standing memory: merges what says the same,
+//     lets newer facts supersede older ones.
 //   - commitment: turns intentions in memory into standing commitments, and fires
 //     each once.
 //   - examples/quickstart: a program to run and to copy from.

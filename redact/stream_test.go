@@ -78,7 +78,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 }
 
 func TestR4_SmallAlphabets(t *testing.T) {
-	cases := 20_000
+	cases := 10_000
 	if long {
 		cases = 1_000_000
 	}

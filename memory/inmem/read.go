@@ -39,8 +39,8 @@ func (st *Store) ListAt(ctx context.Context, s memory.Scope, v memory.Version, q
 	return p.collect(ctx)
 }
 
-// Search returns the live entries that match q, newest first. A limit of 0 means
-// all. Letters that differ in case only are equal; accents count.
+// Search returns the live entries that match q by [memory.Search.Matches], newest
+// first. A limit of 0 means all.
 func (st *Store) Search(ctx context.Context, s memory.Scope, q memory.Search) ([]memory.Entry, error) {
 	var behind position
 	if !q.Until.IsZero() {
@@ -49,7 +49,7 @@ func (st *Store) Search(ctx context.Context, s memory.Scope, q memory.Search) ([
 	for {
 		var p pager
 		p.start(st, s, q.At.UnixMilli(), behind, q.Limit)
-		p.filter = filter{text: fold(q.Text), tags: q.Tags, since: q.Since}
+		p.filter.search = &q
 		if entries, err := p.collect(ctx); !overtaken(err) {
 			return entries, err
 		}

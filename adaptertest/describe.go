@@ -1,0 +1,196 @@
+package adaptertest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// The words in which steps and failures speak of things.
+
+func describeError(err error) string {
+	if err == nil {
+		return "no error"
+	}
+	text := fmt.Sprintf("error %q", err.Error())
+	for cause := errors.Unwrap(err); cause != nil; cause = errors.Unwrap(cause) {
+		if !strings.Contains(text, cause.Error()) {
+			text += fmt.Sprintf(", caused by %q", cause.Error())
+		}
+	}
+	return text
+}
+
+func describeScope(s memory.Scope) string { return short(s.Tenant) + " / " + short(s.Ref) }
+
+func describeTime(t time.Time) string {
+	if t.IsZero() {
+		return "the zero instant"
+	}
+	return t.Format("2006-01-02T15:04:05.999Z07:00")
+}
+
+// short quotes text, of a long one its ends.
+func short(s string) string {
+	if len(s) <= 60 {
+		return strconv.Quote(s)
+	}
+	return fmt.Sprintf("%q… (%d bytes) …%q", s[:20], len(s), s[len(s)-20:])
+}
+
+func describeEntry(e *memory.Entry) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (content %s, created %s", short(e.ID), short(e.Content), describeTime(e.CreatedAt))
+	if !e.ExpiresAt.IsZero() {
+		fmt.Fprintf(&b, ", expires %s", describeTime(e.ExpiresAt))
+	}
+	for _, list := range []struct {
+		name   string
+		values []string
+	}{{"tags", e.Tags}, {"subjects", e.Subjects}, {"sources", e.Sources}} {
+		if len(list.values) > 0 {
+			fmt.Fprintf(&b, ", %s %s", list.name, describeTexts(list.values))
+		}
+	}
+	return b.String() + ")"
+}
+
+func describeTexts(texts []string) string {
+	if len(texts) == 0 {
+		return "none"
+	}
+	var quoted []string
+	for i, t := range texts {
+		if i == 12 {
+			quoted = append(quoted, fmt.Sprintf("… (%d in all)", len(texts)))
+			break
+		}
+		quoted = append(quoted, short(t))
+	}
+	return strings.Join(quoted, ", ")
+}
+
+func describeQuery(q memory.Query) string {
+	var b strings.Builder
+	if q.Limit != 0 {
+		fmt.Fprintf(&b, " limit %d", q.Limit)
+	}
+	if q.Tag != "" {
+		fmt.Fprintf(&b, " tag %s", short(q.Tag))
+	}
+	if !q.After.IsZero() {
+		fmt.Fprintf(&b, " after %s of %s", short(q.After.ID), describeTime(q.After.CreatedAt))
+	}
+	return b.String() + " at " + describeTime(q.At)
+}
+
+func describeMutation(m *memory.Mutation) string {
+	var parts []string
+	places := func(verb string, list []memory.Located) {
+		for _, l := range list {
+			parts = append(parts, fmt.Sprintf("%s %s in %s", verb, short(l.ID), describeScope(l.Scope)))
+		}
+	}
+	places("expect live", m.Live)
+	for _, p := range m.Put {
+		parts = append(parts, fmt.Sprintf("put %s in %s", describeEntry(&p.Entry), describeScope(p.Scope)))
+	}
+	for _, r := range m.Retire {
+		text := fmt.Sprintf("retire %s in %s as %v", short(r.ID), describeScope(r.Scope), r.State)
+		if r.For != "" {
+			text += " for " + short(r.For)
+		}
+		parts = append(parts, text)
+	}
+	places("restore", m.Restore)
+	places("erase", m.Erase)
+	for _, c := range m.Cells {
+		parts = append(parts, fmt.Sprintf("cell %s of %s from %s to %s", short(c.Name), describeScope(c.Scope), describeBytes(c.Old), describeBytes(c.New)))
+	}
+	for _, e := range m.Events {
+		parts = append(parts, fmt.Sprintf("event %s of run %s", short(e.ID), short(e.RunID)))
+	}
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, "; ")
+}
+
+func describeBytes(b []byte) string {
+	if b == nil {
+		return "nothing"
+	}
+	return short(string(b))
+}
+
+func describeRecord(r *memory.Record) string {
+	text := describeEntry(&r.Entry) + ", " + r.State.String()
+	if r.For != "" {
+		text += " for " + short(r.For)
+	}
+	if r.Erased {
+		text += ", erased"
+	}
+	return text + ", in " + describeScope(r.Scope)
+}
+
+func describeRecords(recs []memory.Record) string {
+	var lines []string
+	for _, r := range recs {
+		lines = append(lines, describeRecord(&r))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func ids(entries []memory.Entry) []string {
+	out := []string{}
+	for _, e := range entries {
+		out = append(out, e.ID)
+	}
+	return out
+}
+
+func sameEntries(a, b *memory.Entry) bool {
+	return a.ID == b.ID && a.Content == b.Content && a.RunID == b.RunID && a.CreatedAt == b.CreatedAt && a.ExpiresAt == b.ExpiresAt &&
+		slices.Equal(a.Tags, b.Tags) && slices.Equal(a.Subjects, b.Subjects) && slices.Equal(a.Sources, b.Sources)
+}
+
+// differences tells in what got is not the entry that it should be; it is empty if
+// the entries are the same. Nil and empty lists are.
+func differences(got, want *memory.Entry) string {
+	var diff []string
+	text := func(name, got, want string) {
+		if got != want {
+			diff = append(diff, fmt.Sprintf("%s %s instead of %s", name, short(got), short(want)))
+		}
+	}
+	if sameEntries(got, want) {
+		return ""
+	}
+	list := func(name string, got, want []string) {
+		if !slices.Equal(got, want) {
+			diff = append(diff, fmt.Sprintf("%s %s instead of %s", name, describeTexts(got), describeTexts(want)))
+		}
+	}
+	instant := func(name string, got, want time.Time) {
+		if !got.Equal(want) || got.IsZero() != want.IsZero() {
+			diff = append(diff, fmt.Sprintf("%s %s instead of %s", name, describeTime(got), describeTime(want.UTC())))
+		} else if _, offset := got.Zone(); offset != 0 {
+			diff = append(diff, fmt.Sprintf("%s %s, which is not in UTC", name, describeTime(got)))
+		}
+	}
+	text("id", got.ID, want.ID)
+	text("content", got.Content, want.Content)
+	list("tags", got.Tags, want.Tags)
+	instant("createdAt", got.CreatedAt, want.CreatedAt)
+	instant("expiresAt", got.ExpiresAt, want.ExpiresAt)
+	text("run", got.RunID, want.RunID)
+	list("subjects", got.Subjects, want.Subjects)
+	list("sources", got.Sources, want.Sources)
+	return strings.Join(diff, "; ")
+}

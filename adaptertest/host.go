@@ -1,0 +1,123 @@
+package adaptertest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/redact"
+)
+
+// host is a bank over the case's store, on the kit's clock, with a log for its
+// events. Cases use it where a law is about what a bank needs of a store.
+type host struct {
+	w    *world
+	bank *memory.Bank
+	log  *events.Log
+}
+
+func (w *world) host() *host { return w.hostOn(w.store) }
+
+func (w *world) hostOn(store memory.Adapter) *host {
+	h := &host{w: w, log: new(events.Log)}
+	_, transactor := memory.As[memory.Transactor](store)
+	bank, err := memory.NewBank(store, memory.Config{
+		Now:         func() time.Time { return w.now },
+		Sink:        &patience{Log: h.log},
+		WriteEvents: transactor,
+		Horizon:     time.Millisecond,
+	})
+	w.must(err)
+	h.bank = bank
+	return h
+}
+
+// patience is a sink that gives up when events come over and over, as they do from
+// an outbox that never lets go of any.
+type patience struct {
+	*events.Log
+	came atomic.Int64
+}
+
+func (p *patience) Emit(ctx context.Context, recs ...events.Record) error {
+	if p.came.Add(int64(len(recs))) > 10_000 {
+		return errors.New("the same events came from the outbox over and over")
+	}
+	return p.Log.Emit(ctx, recs...)
+}
+
+// job opens a background pass. It never needs ending: its registry belongs to the
+// case.
+func (h *host) job(tenant string, secrets *redact.SecretRegistry) *memory.Job {
+	if secrets == nil {
+		secrets = redact.NewSecretRegistry(redact.Config{})
+	}
+	j, err := h.bank.Background(memory.JobConfig{RunID: "pass", Tenant: tenant, Redactor: secrets})
+	h.w.must(err)
+	return j
+}
+
+func (h *host) run(tenant, id string, resume memory.Token) *memory.Run {
+	r, err := h.bank.Start(h.w.ctx, memory.RunConfig{ID: id, Tenant: tenant, Resume: resume, Redactor: redact.NewSecretRegistry(redact.Config{})})
+	h.w.must(err)
+	return r
+}
+
+// putter is a run or a job.
+type putter interface {
+	Put(ctx context.Context, ref string, d memory.Draft) (memory.Entry, error)
+}
+
+// put writes one entry, a millisecond after the last.
+func (h *host) put(p putter, ref string, d memory.Draft) memory.Entry {
+	h.w.now = h.w.now.Add(time.Millisecond)
+	e, err := p.Put(h.w.ctx, ref, d)
+	h.w.must(err)
+	return e
+}
+
+func (h *host) note(p putter, ref, content string, subjects ...string) memory.Entry {
+	return h.put(p, ref, memory.Draft{Content: content, Subjects: subjects})
+}
+
+// merge puts an entry in the place of others.
+func (h *host) merge(j *memory.Job, ref, content string, sources ...memory.Entry) memory.Entry {
+	h.w.now = h.w.now.Add(time.Millisecond)
+	stored, err := j.Rewrite(h.w.ctx, ref, mergeOf(content, sources...))
+	h.w.must(err)
+	return stored[0]
+}
+
+func mergeOf(content string, sources ...memory.Entry) memory.Rewrite {
+	return memory.Rewrite{Derive: []memory.Derived{{
+		Draft: memory.Draft{Content: content}, Sources: ids(sources), Merges: ids(sources),
+	}}}
+}
+
+// contents are what live memory says in a ref, newest first.
+func (h *host) contents(tenant, ref string) []string {
+	return h.w.contents(h.bank.Reader(tenant), ref)
+}
+
+func (w *world) contents(r memory.Reader, ref string) []string {
+	entries, err := r.List(w.ctx, ref, memory.ListOptions{Limit: memory.MaxListLimit})
+	w.must(err)
+	texts := []string{}
+	for _, e := range entries {
+		texts = append(texts, e.Content)
+	}
+	return texts
+}
+
+// sameTexts compares in any order.
+func (w *world) sameTexts(got []string, want ...string) {
+	got = slices.Sorted(slices.Values(got))
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		w.fail(describeTexts(want), describeTexts(got))
+	}
+}

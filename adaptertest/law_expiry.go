@@ -1,0 +1,189 @@
+package adaptertest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+func expiryLaw() law {
+	const everyRead = "an entry is live until the millisecond before its expiresAt, and without a sweep it is gone from then on"
+	l := law{name: "TTL", number: "M4", says: "an entry is live iff now < expiresAt, to the millisecond, at the instant that the call carries"}
+	l.cases = slices.Concat(
+		throughReaders("expired", everyRead, readExpired),
+		throughReaders("no-clock", "a store does not look at a clock of its own", readWithoutClock),
+		throughReaders("earlier-instant", "a read at an earlier instant shows what a read at a later one did not", readEarlier),
+		throughReaders("never", "an entry without expiresAt never expires", readNever),
+		[]testCase{
+			{"expired-delete", "an expired entry cannot be deleted, and stays as it is", nil, deleteExpired},
+			{"zero-instant", "at the zero instant nothing has expired", nil, zeroInstant},
+			{"far-instants", "instants from the year 1 to 9999 are kept and judged like any other", nil, farInstants},
+			{"offset-instants", "an instant written with an offset is the same instant, and comes back in UTC", nil, offsetInstants},
+			{"milliseconds", "instants come back to the millisecond", nil, keptMilliseconds},
+			{"expired-condition", "a mutation's condition that an entry is live does not hold from its expiresAt on", []Offer{Transactor}, expiredCondition},
+			{"expired-retire", "an expired entry cannot be retired", []Offer{Transactor}, expiredRetire},
+			{"expired-successor", "nothing is retired in favour of an expired entry", []Offer{Transactor}, expiredSuccessor},
+			{"expired-history", "lookup and history do not look at expiry", []Offer{Transactor}, expiredHistory},
+		})
+	return l
+}
+
+// mortal is an entry that expires after d.
+func (w *world) mortal(id string, d time.Duration) memory.Entry {
+	e := w.entry(id)
+	e.ExpiresAt = w.now.Add(d)
+	return e
+}
+
+func (w *world) advance(d time.Duration) { w.now = w.now.Add(d) }
+
+func readExpired(w *world, r reader) {
+	all := []string{"b", "a"}
+	w.put(home, w.mortal("a", 5*time.Millisecond))
+	w.put(home, w.mortal("b", 6*time.Millisecond))
+	w.advance(4 * time.Millisecond)
+	w.sameIDs(r.read(w, home, all), []string{"b", "a"})
+	w.advance(time.Millisecond)
+	w.sameIDs(r.read(w, home, all), []string{"b"})
+	w.advance(time.Millisecond)
+	w.sameIDs(r.read(w, home, all), nil)
+}
+
+// readWithoutClock does everything once long before and once long after the time of
+// any real clock.
+func readWithoutClock(w *world, r reader) {
+	for _, year := range []int{1987, 2387} {
+		s := at("acme", time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC).Format("2006"))
+		w.now = time.Date(year, 5, 17, 12, 30, 45, 0, time.UTC)
+		w.put(s, w.mortal("short", time.Minute))
+		w.sameIDs(r.read(w, s, []string{"short"}), []string{"short"})
+		w.advance(time.Minute)
+		w.sameIDs(r.read(w, s, []string{"short"}), nil)
+	}
+}
+
+func readEarlier(w *world, r reader) {
+	w.put(home, w.mortal("short", time.Minute))
+	start := w.now
+	w.advance(time.Hour)
+	w.sameIDs(r.read(w, home, []string{"short"}), nil)
+	w.now = start
+	w.sameIDs(r.read(w, home, []string{"short"}), []string{"short"})
+}
+
+func readNever(w *world, r reader) {
+	w.puts(home, "eternal")
+	w.now = time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)
+	w.sameIDs(r.read(w, home, []string{"eternal"}), []string{"eternal"})
+}
+
+func deleteExpired(w *world) {
+	e := w.mortal("short", 5*time.Millisecond)
+	w.put(home, e)
+	start := w.now
+	w.advance(5 * time.Millisecond)
+	w.delete(home, "short", false)
+	w.now = start
+	w.get(home, e)
+	w.advance(4 * time.Millisecond)
+	w.delete(home, "short", true)
+}
+
+// zeroInstant is how a bank reads an old view in order to learn what was in it.
+func zeroInstant(w *world) {
+	e := w.mortal("short", time.Millisecond)
+	w.put(home, e)
+	w.now = time.Time{}
+	w.get(home, e)
+	w.lists(home, "short")
+}
+
+func farInstants(w *world) {
+	first := w.entry("first")
+	first.CreatedAt = time.Date(1, 1, 1, 0, 0, 0, 1e6, time.UTC)
+	first.ExpiresAt = time.Date(1, 1, 1, 0, 0, 0, 5e6, time.UTC)
+	last := w.entry("last")
+	last.CreatedAt = time.Date(9999, 12, 31, 23, 59, 59, 997e6, time.UTC)
+	last.ExpiresAt = time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)
+	early := w.entry("early")
+	early.CreatedAt = time.Date(1969, 12, 31, 23, 59, 59, 999e6, time.UTC)
+	for _, e := range []memory.Entry{first, last, early} {
+		w.put(home, e)
+	}
+	w.now = first.CreatedAt
+	w.get(home, first)
+	w.lists(home, "last", "early", "first")
+	w.now = last.CreatedAt
+	w.get(home, last)
+	w.get(home, early)
+	w.lists(home, "last", "early")
+	w.now = last.ExpiresAt
+	w.lists(home, "early")
+}
+
+func offsetInstants(w *world) {
+	india, honolulu := time.FixedZone("", 5*3600+1800), time.FixedZone("", -10*3600)
+	e := w.mortal("short", 5*time.Millisecond)
+	given := e
+	given.CreatedAt, given.ExpiresAt = e.CreatedAt.In(india), e.ExpiresAt.In(honolulu)
+	w.put(home, given)
+	w.did("put the same entry with its instants in UTC")
+	w.must(w.store.Put(w.ctx, home, e))
+	w.get(home, e)
+	for _, zone := range []*time.Location{india, honolulu} {
+		w.now = e.ExpiresAt.Add(-time.Millisecond).In(zone)
+		w.get(home, e)
+		w.lists(home, "short")
+		w.now = e.ExpiresAt.In(zone)
+		w.absent(home, "short")
+		w.lists(home)
+	}
+}
+
+func keptMilliseconds(w *world) {
+	for i, ms := range []int{0, 1, 7, 123, 500, 998, 999} {
+		e := w.entry(string(rune('a' + i)))
+		e.CreatedAt = w.now.Add(time.Duration(ms) * time.Millisecond)
+		e.ExpiresAt = e.CreatedAt.Add(time.Hour + time.Millisecond)
+		w.put(home, e)
+		w.get(home, e)
+	}
+}
+
+func expiredCondition(w *world) {
+	w.put(home, w.mortal("short", 5*time.Millisecond))
+	w.advance(4 * time.Millisecond)
+	w.apply(memory.Mutation{Live: located(home, "short")})
+	w.advance(time.Millisecond)
+	w.conflicts(memory.Mutation{Live: located(home, "short")})
+}
+
+func expiredRetire(w *world) {
+	w.put(home, w.mortal("a", 5*time.Millisecond))
+	w.put(home, w.mortal("b", 5*time.Millisecond))
+	w.advance(4 * time.Millisecond)
+	w.apply(retired(retire(home, "a", memory.Deleted, "")))
+	w.advance(time.Millisecond)
+	w.conflicts(retired(retire(home, "b", memory.Deleted, "")))
+}
+
+func expiredSuccessor(w *world) {
+	w.puts(home, "a", "b")
+	w.put(home, w.mortal("short", 5*time.Millisecond))
+	w.advance(4 * time.Millisecond)
+	w.apply(retired(retire(home, "a", memory.Merged, "short")))
+	w.advance(time.Millisecond)
+	w.conflicts(retired(retire(home, "b", memory.Merged, "short")))
+}
+
+func expiredHistory(w *world) {
+	e := w.mortal("short", 5*time.Millisecond)
+	e.Subjects = []string{"customer:1"}
+	w.put(home, e)
+	w.advance(time.Hour)
+	w.lists(home)
+	w.looksUp(home, e, memory.Live, "")
+	w.remembers(home.Tenant, memory.HistoryQuery{Ref: home.Ref}, "short")
+	w.remembers(home.Tenant, memory.HistoryQuery{Subject: "customer:1"}, "short")
+}

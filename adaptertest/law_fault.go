@@ -1,0 +1,236 @@
+package adaptertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+func faultLaw() law {
+	tx := []Offer{Transactor}
+	l := law{name: "FAULT", number: "M8, E3", says: "a failed call, a lost acknowledgement or a cancelled context leaves memory whole, and the same again completes it"}
+	for _, c := range cancellable {
+		l.cases = append(l.cases, testCase{"cancelled-" + c.name, "under a context that is done the call returns the context's error, and nothing happens", c.needs,
+			func(w *world) { callCancelled(w, c.call) }})
+	}
+	l.cases = append(l.cases,
+		testCase{"cancelled-midway-put", "a put whose context ends under way has happened or has not", nil, putCancelledMidway},
+		testCase{"cancelled-midway-delete", "a delete whose context ends under way has happened or has not", nil, deleteCancelledMidway},
+		testCase{"cancelled-midway-apply", "a mutation whose context ends under way has happened whole or not at all", tx, applyCancelledMidway},
+	)
+	for _, p := range passes {
+		l.cases = append(l.cases, testCase{p.name, p.says, p.needs, func(w *world) { failEachCall(w, p) }})
+	}
+	return l
+}
+
+// cancelled is a context that is done.
+func cancelled(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	return ctx, cancel
+}
+
+// cancellable are all calls that take a context, in the world of callCancelled.
+var cancellable = []struct {
+	name  string
+	needs []Offer
+	call  func(ctx context.Context, w *world) error
+}{
+	{"get", nil, func(ctx context.Context, w *world) error { _, err := w.store.Get(ctx, home, "a", w.now); return err }},
+	{"list", nil, func(ctx context.Context, w *world) error {
+		_, err := w.store.List(ctx, home, memory.Query{At: w.now})
+		return err
+	}},
+	{"put", nil, func(ctx context.Context, w *world) error { return w.store.Put(ctx, home, w.entry("new")) }},
+	{"delete", nil, func(ctx context.Context, w *world) error { _, err := w.store.Delete(ctx, home, "a", w.now); return err }},
+	{"apply", []Offer{Transactor}, func(ctx context.Context, w *world) error {
+		m := memory.Mutation{At: w.now, Put: w.placed(home, "new"), Erase: located(home, "a")}
+		_, err := w.tx.Apply(ctx, home.Tenant, m)
+		return err
+	}},
+	{"lookup", []Offer{Transactor}, func(ctx context.Context, w *world) error { _, err := w.tx.Lookup(ctx, home, "a"); return err }},
+	{"history", []Offer{Transactor}, func(ctx context.Context, w *world) error {
+		for _, err := range w.tx.History(ctx, home.Tenant, memory.HistoryQuery{}) {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}},
+	{"cell", []Offer{Transactor}, func(ctx context.Context, w *world) error { _, err := w.tx.Cell(ctx, home, "c"); return err }},
+	{"undelivered", []Offer{Transactor}, func(ctx context.Context, w *world) error {
+		_, err := w.tx.Undelivered(ctx, memory.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"})
+		return err
+	}},
+	{"delivered", []Offer{Transactor}, func(ctx context.Context, w *world) error {
+		return w.tx.Delivered(ctx, queue(w.event("run-1", "ev1")).Events)
+	}},
+	{"version", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
+		_, err := w.versions.Version(ctx, home.Tenant)
+		return err
+	}},
+	{"list-at", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
+		_, err := w.versions.ListAt(ctx, home, w.held, memory.Query{At: w.now})
+		return err
+	}},
+	{"get-at", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
+		_, err := w.versions.GetAt(ctx, home, w.held, "a", w.now)
+		return err
+	}},
+	{"intact", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
+		_, err := w.versions.Intact(ctx, home.Tenant, w.held)
+		return err
+	}},
+	{"purge", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
+		_, err := w.versions.Purge(ctx, home.Tenant, w.held, w.now)
+		return err
+	}},
+	{"search", []Offer{Searcher}, func(ctx context.Context, w *world) error {
+		_, err := w.searcher.Search(ctx, home, memory.Search{Limit: 10, At: w.now})
+		return err
+	}},
+	{"scan", []Offer{Scanner}, func(ctx context.Context, w *world) error {
+		for _, err := range w.scanner.Scan(ctx, home, memory.Query{At: w.now}) {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}},
+}
+
+func callCancelled(w *world, call func(ctx context.Context, w *world) error) {
+	w.puts(home, "b", "a", "gone")
+	w.delete(home, "gone", true)
+	if w.tx != nil {
+		w.apply(queue(w.event("run-1", "ev1")))
+	}
+	if w.versions != nil {
+		w.held = w.version(home.Tenant)
+	}
+	done, cancel := cancelled(w.ctx)
+	defer cancel()
+	late, cancel := context.WithDeadline(w.ctx, time.Now().Add(-time.Hour))
+	defer cancel()
+	for _, ctx := range []context.Context{done, late} {
+		w.did("make the call with a context that is done: %v", ctx.Err())
+		err := call(ctx, w)
+		w.check(errors.Is(err, ctx.Err()), describeError(ctx.Err()), "%s", describeError(err))
+	}
+	w.lists(home, "b", "a")
+	if w.tx != nil {
+		w.waiting(home.Tenant, "run-1", "ev1")
+		w.looksUp(home, w.entry("gone"), memory.Deleted, "")
+	}
+}
+
+// fading is a context that is done from the n-th time on that somebody looks at it.
+type fading struct {
+	context.Context
+	mu   sync.Mutex
+	left int
+	done chan struct{}
+}
+
+func fadingAfter(ctx context.Context, looks int) *fading {
+	return &fading{Context: ctx, left: looks, done: make(chan struct{})}
+}
+
+// ended counts a look.
+func (f *fading) ended(look int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	over := f.left < 0
+	if f.left -= look; f.left < 0 && !over {
+		close(f.done)
+	}
+	return f.left < 0
+}
+
+func (f *fading) Done() <-chan struct{} { f.ended(1); return f.done }
+
+func (f *fading) Err() error {
+	if f.ended(1) {
+		return context.Canceled
+	}
+	return f.Context.Err()
+}
+
+// midway makes a call under contexts that end ever later, until one outlasts it.
+func (w *world) midway(call func(ctx context.Context, i int) error, check func(i int, err error)) {
+	for i := range 200 {
+		ctx := fadingAfter(w.ctx, i)
+		w.did("make call %d under a context that ends when it is looked at for the %d. time", i+1, i+1)
+		err := call(ctx, i)
+		check(i, err)
+		if err == nil && !ctx.ended(0) {
+			return
+		}
+	}
+}
+
+func putCancelledMidway(w *world) {
+	w.midway(func(ctx context.Context, i int) error {
+		return w.store.Put(ctx, home, w.entry(fmt.Sprint("e", i)))
+	}, func(i int, err error) {
+		e := w.entry(fmt.Sprint("e", i))
+		if err == nil {
+			w.get(home, e)
+		}
+		w.put(home, e) // the same again completes it
+		w.get(home, e)
+	})
+}
+
+func deleteCancelledMidway(w *world) {
+	w.midway(func(ctx context.Context, i int) error {
+		w.puts(home, fmt.Sprint("e", i))
+		_, err := w.store.Delete(ctx, home, fmt.Sprint("e", i), w.now)
+		return err
+	}, func(i int, err error) {
+		id := fmt.Sprint("e", i)
+		if _, absent := w.tryGet(home, id); absent == nil {
+			w.check(err != nil, "the entry deleted, as the call said", "the entry")
+			w.delete(home, id, true)
+		}
+		w.absent(home, id)
+	})
+}
+
+func applyCancelledMidway(w *world) {
+	sales := at(home.Tenant, "sales")
+	w.midway(func(ctx context.Context, i int) error {
+		old, fresh := fmt.Sprint("old", i), fmt.Sprint("new", i)
+		w.puts(home, old)
+		m := retired(retire(home, old, memory.Superseded, fresh))
+		m.At, m.Put = w.now, append(w.placed(home, fresh), w.placed(sales, fresh)...)
+		m.Cells = []memory.CellSwap{swap(home, fresh, "", "x")}
+		m.Events = queue(w.event("run-1", fresh)).Events
+		_, err := w.tx.Apply(ctx, home.Tenant, m)
+		return err
+	}, func(i int, err error) {
+		old, fresh := fmt.Sprint("old", i), fmt.Sprint("new", i)
+		var happened []bool
+		_, missing := w.tryGet(home, fresh)
+		happened = append(happened, missing == nil)
+		_, missing = w.tryGet(sales, fresh)
+		happened = append(happened, missing == nil)
+		_, missing = w.tryGet(home, old)
+		happened = append(happened, missing != nil)
+		cell, cellErr := w.tx.Cell(w.ctx, home, fresh)
+		w.must(cellErr)
+		happened = append(happened, cell != nil)
+		recs := w.undelivered(memory.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"})
+		happened = append(happened, len(recs) > 0)
+		w.delivered(recs...)
+		whole := !slices.Contains(happened, !happened[0])
+		w.check(whole, "all parts or none", "put %v, put elsewhere %v, retired %v, cell %v, event %v", happened[0], happened[1], happened[2], happened[3], happened[4])
+		w.check(err != nil || happened[0], "everything done, as the call said", "nothing")
+	})
+}

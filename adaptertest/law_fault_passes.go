@@ -1,0 +1,253 @@
+package adaptertest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/redact"
+)
+
+// pass is something a bank does in several calls to the store. Each of the calls is
+// made to fail in turn, and then to lose its acknowledgement; whatever happens, what
+// whole expects holds, and the same pass again brings about what done expects.
+type pass struct {
+	name, says string
+	needs      []Offer
+	prepare    func(w *world, h *host)
+	run        func(w *world, h *host) error
+	whole      func(w *world, h *host)
+	done       func(w *world, h *host)
+}
+
+var passes = []pass{
+	{"merge-pass", "a merge that fails at any call loses no fact, and the same again completes it", []Offer{Transactor},
+		prepareMerge, runMerge, factsAreThere, mergeIsDone},
+	{"forget-pass", "a forgetting that fails at any call loses nothing of others, and the same again completes it", []Offer{Transactor},
+		prepareForget, runForget, othersAreThere, forgetIsDone},
+	{"scrub-pass", "a scrub that fails at any call loses nothing but the secret, and the same again completes it", []Offer{Transactor},
+		prepareScrub, runScrub, scrubbedAreThere, scrubIsDone},
+	{"relay-pass", "a relay that fails at any call loses no event, and the same again completes it", []Offer{Transactor},
+		prepareRelay, runRelay, nothingToCheck, relayIsDone},
+	{"purge-pass", "a purge that fails at any call takes nothing that lives, and the same again completes it", []Offer{Transactor, Versioned},
+		preparePurge, runPurge, keptAreThere, purgeIsDone},
+}
+
+func nothingToCheck(*world, *host) {}
+
+// failEachCall goes on until the pass makes no further call.
+func failEachCall(w *world, p pass) {
+	for n := 1; ; n++ {
+		for _, after := range []bool{false, true} {
+			w.restart()
+			t := &tap{world: w}
+			h := w.hostOn(t)
+			p.prepare(w, h)
+			t.calls, t.at, t.after = nil, n, after
+			err := p.run(w, h)
+			t.at = 0
+			if len(t.calls) < n { // the pass is complete without that call
+				w.must(err)
+				p.done(w, h)
+				return
+			}
+			how := "fails before the store hears of it"
+			if after {
+				how = "succeeds, and its acknowledgement is lost"
+			}
+			w.did("the pass runs, and its call %d (%s) %s", n, t.calls[n-1], how)
+			p.whole(w, h)
+			w.did("the pass runs again")
+			w.must(p.run(w, h))
+			p.whole(w, h)
+			p.done(w, h)
+		}
+	}
+}
+
+// restart begins the case anew on a fresh store.
+func (w *world) restart() {
+	w.mu.Lock()
+	w.steps, w.quiet = nil, 0
+	w.mu.Unlock()
+	w.now = epoch
+	w.fresh()
+}
+
+// The merge puts one entry in the place of all, notes that in a cell, and announces
+// it: what a consolidation of one group does.
+
+func prepareMerge(w *world, h *host) {
+	w.did("a job puts three facts")
+	job := h.job(home.Tenant, nil)
+	for _, fact := range []string{"(a)", "(b)", "(c)"} {
+		h.note(job, home.Ref, fact)
+	}
+	_, err := h.bank.Relay(w.ctx)
+	w.must(err)
+}
+
+func runMerge(w *world, h *host) error {
+	w.now = w.now.Add(time.Millisecond)
+	job := h.job(home.Tenant, nil)
+	var live []memory.Entry
+	for e, err := range job.Scan(w.ctx, home.Ref) {
+		if err != nil {
+			return err
+		}
+		live = append(live, e)
+	}
+	if len(live) < 2 {
+		return job.End(w.ctx)
+	}
+	old, err := job.Cell(w.ctx, home.Ref, "merged")
+	if err != nil {
+		return err
+	}
+	text := ""
+	for _, e := range live {
+		text += e.Content
+	}
+	rw := mergeOf(text, live...)
+	rw.Cells = []memory.Cell{{Name: "merged", Old: old, New: append(slices.Clone(old), 'i')}}
+	rw.Announce = func([]memory.Entry) []memory.Announcement {
+		return []memory.Announcement{{ID: "merge", Payload: events.MemoryConsolidated{MemoryRef: home.Ref, InputCount: 3, OutputCount: 1}}}
+	}
+	if _, err := job.Rewrite(w.ctx, home.Ref, rw); err != nil {
+		return err
+	}
+	return job.End(w.ctx)
+}
+
+func factsAreThere(w *world, h *host) {
+	all := strings.Join(h.contents(home.Tenant, home.Ref), "")
+	for _, fact := range []string{"(a)", "(b)", "(c)"} {
+		w.check(strings.Count(all, fact) == 1, "the fact "+fact+" once in live memory", "%d times, in %s", strings.Count(all, fact), short(all))
+	}
+}
+
+func mergeIsDone(w *world, h *host) {
+	w.sameTexts(h.contents(home.Tenant, home.Ref), "(c)(b)(a)")
+	w.holds(home, "merged", []byte("i"))
+	w.waiting(home.Tenant, "pass")
+	n := 0
+	for _, e := range h.log.Events(home.Tenant, "pass") {
+		if e.Payload.EventType() == events.TypeMemoryConsolidated {
+			n++
+		}
+	}
+	w.check(n == 1, "one event of the merge in the log", "%d", n)
+}
+
+func prepareForget(w *world, h *host) {
+	w.did("a job puts a of customer 1, b, c, and merges a with b, and that with c")
+	job := h.job(home.Tenant, nil)
+	ab := h.merge(job, home.Ref, "(a)(b)", h.note(job, home.Ref, "(a)", "customer:1"), h.note(job, home.Ref, "(b)"))
+	h.merge(job, home.Ref, "(a)(b)(c)", ab, h.note(job, home.Ref, "(c)"))
+	h.note(job, "sales", "(d)", "customer:1")
+}
+
+func runForget(w *world, h *host) error {
+	_, err := h.bank.Forget(w.ctx, home.Tenant, "customer:1")
+	return err
+}
+
+func othersAreThere(w *world, h *host) {
+	all := strings.Join(h.contents(home.Tenant, home.Ref), "")
+	for _, fact := range []string{"(b)", "(c)"} {
+		w.check(strings.Count(all, fact) == 1, "the fact "+fact+" once in live memory", "%d times, in %s", strings.Count(all, fact), short(all))
+	}
+}
+
+func forgetIsDone(w *world, h *host) {
+	w.sameTexts(h.contents(home.Tenant, home.Ref), "(b)", "(c)")
+	w.sameTexts(h.contents(home.Tenant, "sales"))
+	w.remembers(home.Tenant, memory.HistoryQuery{Subject: "customer:1"})
+}
+
+func prepareScrub(w *world, h *host) {
+	w.did("a job puts an entry with a secret and one without, and merges copies of them")
+	job := h.job(home.Tenant, nil)
+	h.note(job, home.Ref, "key "+canary)
+	h.note(job, home.Ref, "plain")
+	h.merge(job, "sales", "both "+canary, h.note(job, "sales", "key "+canary), h.note(job, "sales", "plain"))
+}
+
+func runScrub(w *world, h *host) error {
+	secrets := redact.NewSecretRegistry(redact.Config{})
+	w.must(secrets.Register("k", []byte(canary), redact.LevelTenant))
+	_, err := h.bank.Scrub(w.ctx, home.Tenant, secrets)
+	return err
+}
+
+func scrubbedAreThere(w *world, h *host) {
+	for _, ref := range []string{home.Ref, "sales"} {
+		texts := h.contents(home.Tenant, ref)
+		w.check(len(texts) > 0, "the entries, with the secret or its marker", "none")
+	}
+}
+
+func scrubIsDone(w *world, h *host) {
+	w.sameTexts(h.contents(home.Tenant, home.Ref), "key [REDACTED:k]", "plain")
+	w.sameTexts(h.contents(home.Tenant, "sales"), "key [REDACTED:k]", "plain", "both [REDACTED:k]")
+	for _, rec := range w.history(home.Tenant, memory.HistoryQuery{}) {
+		w.silent("a record", describeRecord(&rec))
+	}
+}
+
+func prepareRelay(w *world, h *host) {
+	w.did("jobs of two tenants put three entries each, with their events")
+	for _, tenant := range []string{home.Tenant, "globex"} {
+		job := h.job(tenant, nil)
+		for i := range 3 {
+			h.note(job, home.Ref, fmt.Sprint(i))
+		}
+	}
+}
+
+func runRelay(w *world, h *host) error {
+	_, err := h.bank.Relay(w.ctx)
+	return err
+}
+
+func relayIsDone(w *world, h *host) {
+	for _, tenant := range []string{home.Tenant, "globex"} {
+		n := len(h.log.Events(tenant, "pass"))
+		w.check(n == 3, "3 events in the log of "+tenant, "%d", n)
+		w.waiting(tenant, "pass")
+	}
+}
+
+// preparePurge leaves a note of a version that has everything to be purged behind it.
+func preparePurge(w *world, h *host) {
+	w.did("a job puts three entries, deletes one, supersedes one; the bank notes the version; an hour passes")
+	job := h.job(home.Tenant, nil)
+	gone, old, kept := h.note(job, home.Ref, "gone"), h.note(job, home.Ref, "old"), h.note(job, home.Ref, "kept")
+	_, err := job.Delete(w.ctx, home.Ref, gone.ID)
+	w.must(err)
+	_, err = job.Rewrite(w.ctx, home.Ref, memory.Rewrite{Retire: []memory.Retire{{ID: old.ID, State: memory.Superseded, For: kept.ID}}})
+	w.must(err)
+	_, err = h.bank.Purge(w.ctx, home.Tenant)
+	w.must(err)
+	w.now = w.now.Add(time.Hour)
+}
+
+func runPurge(w *world, h *host) error {
+	_, err := h.bank.Purge(w.ctx, home.Tenant)
+	return err
+}
+
+func keptAreThere(w *world, h *host) {
+	w.sameTexts(h.contents(home.Tenant, home.Ref), "kept")
+}
+
+func purgeIsDone(w *world, h *host) {
+	var texts []string
+	for _, rec := range w.history(home.Tenant, memory.HistoryQuery{Ref: home.Ref}) {
+		texts = append(texts, rec.Entry.Content)
+	}
+	w.sameTexts(texts, "old", "kept")
+}

@@ -1,0 +1,271 @@
+package adaptertest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+func forgetLaw() law {
+	tx := []Offer{Transactor}
+	l := law{name: "FORGET", number: "M10", says: "what is erased is gone everywhere, and nothing else is"}
+	for _, c := range throughReaders("erased", "no read shows what was erased", readErased) {
+		c.needs = append([]Offer{Transactor}, c.needs...)
+		l.cases = append(l.cases, c)
+	}
+	l.cases = append(l.cases, []testCase{
+		{"stub", "of an erased entry its id, state and successor stay, and nothing else", tx, erasedStubs},
+		{"lineage", "lineage goes on through an erased entry", tx, erasedLineage},
+		{"not-live", "an erased entry is not live to any condition", tx, erasedNotLive},
+		{"labels", "an erased entry is found under no subject", tx, erasedLabels},
+		{"subject-exactly", "a subject label matches exactly, byte for byte", tx, subjectExactly},
+		{"subject", "forgetting a subject reaches every ref, whatever was derived, and nothing of others", tx, forgetSubject},
+		{"many", "forgetting reaches more than a page", tx, forgetMany},
+		{"gives-back", "what others had lost to a merge with the forgotten is back", tx, forgetGivesBack},
+		{"superseded-stays", "what was superseded by the forgotten does not come back", tx, forgetSuperseded},
+		{"deleted-takes-along", "what had been merged into a deleted entry does not come back", tx, forgetDeleted},
+		{"expired-stays", "what has expired does not come back", tx, forgetExpired},
+		{"view", "an open view loses what is forgotten, and nothing else", []Offer{Transactor, Versioned}, forgetView},
+		{"scan-under-way", "a scan under way does not yield what is erased meanwhile", []Offer{Transactor, Scanner}, scanErased},
+		{"scan-fixed", "a scan yields what was there when it began, whatever is written and deleted meanwhile", []Offer{Scanner}, scanFixed},
+		{"scan-stops", "a scan may stop early", []Offer{Scanner}, scanStops},
+	}...)
+	return l
+}
+
+func readErased(w *world, r reader) {
+	w.puts(home, "a", "b", "c")
+	w.apply(memory.Mutation{Erase: located(home, "b")})
+	w.sameIDs(r.read(w, home, []string{"c", "b", "a"}), []string{"c", "a"})
+}
+
+func erasedStubs(w *world) {
+	w.puts(home, "new")
+	for _, id := range []string{"live", "deleted", "merged", "superseded"} {
+		e := w.whole(id)
+		e.ExpiresAt = time.Time{}
+		w.put(home, e)
+	}
+	w.delete(home, "deleted", true)
+	w.apply(retired(retire(home, "merged", memory.Merged, "new"), retire(home, "superseded", memory.Superseded, "new")))
+	w.apply(memory.Mutation{Erase: located(home, "live", "deleted", "merged", "superseded")})
+	w.stub(home, "live", memory.Live, "")
+	w.stub(home, "deleted", memory.Deleted, "")
+	w.stub(home, "merged", memory.Merged, "new")
+	w.stub(home, "superseded", memory.Superseded, "new")
+	for _, rec := range w.history(home.Tenant, memory.HistoryQuery{Ref: home.Ref}) {
+		if rec.Entry.ID != "new" {
+			w.sameEntry(&rec.Entry, &memory.Entry{ID: rec.Entry.ID})
+		}
+	}
+}
+
+func erasedLineage(w *world) {
+	w.puts(home, "a", "b", "c")
+	w.apply(retired(retire(home, "a", memory.Merged, "b")))
+	w.apply(retired(retire(home, "b", memory.Merged, "c")))
+	w.apply(memory.Mutation{Erase: located(home, "b")})
+	w.remembers(home.Tenant, memory.HistoryQuery{Ref: home.Ref, For: "c"}, "b")
+	w.remembers(home.Tenant, memory.HistoryQuery{Ref: home.Ref, For: "b"}, "a")
+	w.looksUp(home, w.entry("a"), memory.Merged, "b")
+	w.apply(memory.Mutation{Restore: located(home, "a")})
+	w.lists(home, "c", "a")
+}
+
+func erasedNotLive(w *world) {
+	w.puts(home, "a", "b")
+	w.apply(memory.Mutation{Erase: located(home, "a")})
+	w.conflicts(memory.Mutation{Live: located(home, "a")})
+	w.conflicts(retired(retire(home, "a", memory.Deleted, "")))
+	w.conflicts(retired(retire(home, "b", memory.Merged, "a")))
+	w.delete(home, "a", false)
+}
+
+func erasedLabels(w *world) {
+	e := w.whole("a")
+	w.put(home, e)
+	w.apply(memory.Mutation{Erase: located(home, "a")})
+	w.remembers(home.Tenant, memory.HistoryQuery{Subject: "customer:1"})
+	w.remembers(home.Tenant, memory.HistoryQuery{Ref: home.Ref}, "a")
+}
+
+func subjectExactly(w *world) {
+	labels := append([]string{"customer:1", "customer:11", "Customer:1", "customer_1", "customer%", "customer:1 ", "customer:1,customer:2"}, lookalikes...)
+	for i, label := range labels {
+		e := w.entry(strings.Repeat("i", i+1))
+		e.Subjects = []string{"everyone", label}
+		w.put(home, e)
+	}
+	for i, label := range labels {
+		w.remembers(home.Tenant, memory.HistoryQuery{Subject: label}, strings.Repeat("i", i+1))
+	}
+	w.remembers(home.Tenant, memory.HistoryQuery{Subject: "customer:2"})
+}
+
+// forget forgets customer:1 of home's tenant.
+func (h *host) forget() memory.Forgotten {
+	h.w.did("forget customer:1")
+	done, err := h.bank.Forget(h.w.ctx, home.Tenant, "customer:1")
+	h.w.must(err)
+	return done
+}
+
+func forgetSubject(w *world) {
+	h := w.host()
+	job, other := h.job(home.Tenant, nil), h.job("globex", nil)
+	w.did("entries of customers 1, 11 and 2 in two refs, one merged with another, and the same label of another tenant")
+	a := h.note(job, home.Ref, "a of 1", "customer:1")
+	b := h.note(job, home.Ref, "b of 2", "customer:2")
+	h.note(job, home.Ref, "c of 11", "customer:11")
+	h.note(job, "sales", "d of 1 and 2", "customer:2", "customer:1")
+	h.note(job, "sales", "e of 2", "customer:2")
+	h.note(other, home.Ref, "f of 1", "customer:1")
+	h.merge(job, home.Ref, "a and b", a, b)
+	h.forget()
+	w.sameTexts(h.contents(home.Tenant, home.Ref), "c of 11", "b of 2")
+	w.sameTexts(h.contents(home.Tenant, "sales"), "e of 2")
+	w.sameTexts(h.contents("globex", home.Ref), "f of 1")
+	w.remembers(home.Tenant, memory.HistoryQuery{Subject: "customer:1"})
+}
+
+func forgetMany(w *world) {
+	all := w.putMany(home, 1100, func(i int, e *memory.Entry) {
+		e.Subjects = []string{"customer:1"}
+		if i%100 == 0 {
+			e.Subjects = []string{"customer:2"}
+		}
+	})
+	w.now = w.now.Add(time.Minute)
+	w.host().forget()
+	var want []string
+	for i, id := range all {
+		if (1099-i)%100 == 0 {
+			want = append(want, id)
+		}
+	}
+	w.lists(home, want...)
+}
+
+func forgetGivesBack(w *world) {
+	h := w.host()
+	job := h.job(home.Tenant, nil)
+	w.did("an entry of customer 1, two others, merged in two steps")
+	a := h.note(job, home.Ref, "a", "customer:1")
+	b := h.note(job, home.Ref, "b")
+	c := h.note(job, home.Ref, "c")
+	ab := h.merge(job, home.Ref, "a and b", a, b)
+	h.merge(job, home.Ref, "a, b and c", ab, c)
+	done := h.forget()
+	w.sameTexts(h.contents(home.Tenant, home.Ref), "b", "c")
+	w.check(len(done.Erased) == 3 && len(done.Restored) == 2, "3 erased, 2 restored", "%d and %d", len(done.Erased), len(done.Restored))
+	w.get(home, b)
+	w.get(home, c)
+}
+
+func forgetSuperseded(w *world) {
+	h := w.host()
+	job := h.job(home.Tenant, nil)
+	w.did("an entry superseded by one of customer 1")
+	old := h.note(job, home.Ref, "old")
+	fresh := h.note(job, home.Ref, "new", "customer:1")
+	_, err := job.Rewrite(w.ctx, home.Ref, memory.Rewrite{Retire: []memory.Retire{{ID: old.ID, State: memory.Superseded, For: fresh.ID}}})
+	w.must(err)
+	h.forget()
+	w.sameTexts(h.contents(home.Tenant, home.Ref))
+}
+
+func forgetDeleted(w *world) {
+	h := w.host()
+	job := h.job(home.Tenant, nil)
+	w.did("an entry of customer 1 and another, merged; the merged one is deleted")
+	merged := h.merge(job, home.Ref, "both", h.note(job, home.Ref, "a", "customer:1"), h.note(job, home.Ref, "b"))
+	_, err := job.Delete(w.ctx, home.Ref, merged.ID)
+	w.must(err)
+	h.forget()
+	w.sameTexts(h.contents(home.Tenant, home.Ref))
+}
+
+func forgetExpired(w *world) {
+	h := w.host()
+	job := h.job(home.Tenant, nil)
+	w.did("an entry of customer 1 and one that expires in a second, merged; a second passes")
+	a := h.note(job, home.Ref, "a", "customer:1")
+	b := h.put(job, home.Ref, memory.Draft{Content: "b", ExpiresAt: w.now.Add(time.Second)})
+	h.merge(job, home.Ref, "both", a, b)
+	w.advance(time.Second)
+	done := h.forget()
+	w.check(len(done.Restored) == 0, "nothing restored", "%d", len(done.Restored))
+	w.sameTexts(h.contents(home.Tenant, home.Ref))
+}
+
+func forgetView(w *world) {
+	h := w.host()
+	job := h.job(home.Tenant, nil)
+	h.note(job, home.Ref, "a", "customer:1")
+	h.note(job, home.Ref, "b", "customer:2")
+	run := h.run(home.Tenant, "run-1", "")
+	h.note(run, home.Ref, "c", "customer:1")
+	w.did("a run that sees entries of customers 1 and 2 and writes one of customer 1")
+	h.forget()
+	w.sameTexts(w.contents(run.Memory(), home.Ref), "b")
+}
+
+// readAhead is how many entries a scan may have read before the loop asks for them.
+const readAhead = 512
+
+func scanErased(w *world) {
+	all := w.putMany(home, 1100, nil)
+	erased := map[string]bool{}
+	n := 0
+	w.quietly("scan, and at the second entry erase all later ones of odd place", func() {
+		for e, err := range w.scanner.Scan(w.ctx, home, memory.Query{At: w.now}) {
+			w.must(err)
+			if n++; n == 2 {
+				var places []memory.Located
+				for i := 3; i < len(all); i += 2 {
+					erased[all[i]] = true
+					places = append(places, located(home, all[i])...)
+				}
+				w.apply(memory.Mutation{Erase: places})
+			}
+			w.check(!erased[e.ID] || n <= 2+readAhead, fmt.Sprintf("nothing erased, beyond the %d entries that may be read ahead", readAhead),
+				"%q as entry %d", e.ID, n)
+		}
+	})
+	w.check(n >= len(all)-len(erased), fmt.Sprintf("at least %d entries", len(all)-len(erased)), "%d", n)
+}
+
+func scanFixed(w *world) {
+	want := w.putMany(home, 600, nil)
+	var got []memory.Entry
+	w.quietly("scan, and in the loop delete an older entry and put two others each time", func() {
+		for e, err := range w.scanner.Scan(w.ctx, home, memory.Query{At: w.now}) {
+			w.must(err)
+			if i := len(got); i < 200 {
+				w.delete(home, want[len(want)-1-i], true)
+				w.puts(home, "new"+want[i])
+				late := w.entry("late" + want[i])
+				late.CreatedAt = w.now.Add(time.Hour)
+				w.put(home, late)
+			}
+			got = append(got, e)
+		}
+	})
+	w.sameIDs(got, want)
+}
+
+func scanStops(w *world) {
+	w.putMany(home, 10, nil)
+	w.quietly("stop a scan at the third entry", func() {
+		n := 0
+		for _, err := range w.scanner.Scan(w.ctx, home, memory.Query{At: w.now}) {
+			w.must(err)
+			if n++; n == 3 {
+				break
+			}
+		}
+	})
+	w.puts(home, "after") // nothing is locked
+}

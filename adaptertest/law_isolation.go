@@ -1,0 +1,286 @@
+package adaptertest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+)
+
+func isolationLaw() law {
+	const tenants = "two tenants share nothing, whatever their names look like"
+	const refs = "two refs of a tenant share nothing, whatever their names look like"
+	l := law{name: "CTI-1", number: "M1", says: "a scope is the exact pair of tenant and ref, byte for byte"}
+	l.cases = slices.Concat(
+		throughReaders("foreign-tenant", "no read shows an entry of another tenant", readForeignTenant),
+		throughReaders("foreign-ref", "no read shows an entry of another ref", readForeignRef),
+		throughReaders("lookalike-tenants", tenants, readLookalikeTenants),
+		throughReaders("lookalike-refs", refs, readLookalikeRefs),
+		[]testCase{
+			{"foreign-tenant-error", "an id that another tenant holds cannot be told from an absent one, in the error text neither", nil, foreignTenantError},
+			{"foreign-ref-error", "an id that another ref holds cannot be told from an absent one, in the error text neither", nil, foreignRefError},
+			{"foreign-tenant-delete", "an id that another tenant holds cannot be deleted", nil, foreignTenantDelete},
+			{"foreign-ref-delete", "an id that another ref holds cannot be deleted", nil, foreignRefDelete},
+			{"foreign-put", "an id that another scope holds is free", nil, foreignPut},
+			{"joined-names", "the names of tenant and ref are never run together", nil, joinedNames},
+			{"long-names", "names that differ in their last byte only are different, at any length", nil, longNames},
+			{"unknown-scope", "a scope that was never written reads as empty", nil, unknownScope},
+			{"foreign-mutation", "a mutation finds no entry of another scope", []Offer{Transactor}, foreignMutation},
+			{"foreign-erase", "erasing an id in one scope leaves it alone in every other", []Offer{Transactor}, foreignErase},
+			{"foreign-successor", "an entry is retired in favour of one of its own ref only", []Offer{Transactor}, foreignSuccessor},
+			{"foreign-lookup", "a lookup finds no record of another scope", []Offer{Transactor}, foreignLookup},
+			{"foreign-history", "a history has no record of another tenant, nor of another ref than the one it is asked for", []Offer{Transactor}, foreignHistory},
+			{"foreign-cell", "a cell belongs to its scope, and a tenant's cell to the tenant", []Offer{Transactor}, foreignCell},
+			{"foreign-events", "the outbox of one tenant has no event of another", []Offer{Transactor}, foreignEvents},
+			{"foreign-delivered", "delivering an event leaves another tenant's of the same run and id", []Offer{Transactor}, foreignDelivered},
+			{"foreign-version", "a version of one tenant does not read another's memory", []Offer{Transactor, Versioned}, foreignVersion},
+			{"foreign-intact", "erasing in one tenant leaves the versions of others intact", []Offer{Transactor, Versioned}, foreignIntact},
+			{"foreign-purge", "purging one tenant leaves every other as it is", []Offer{Transactor, Versioned}, foreignPurge},
+		})
+	return l
+}
+
+// lookalikes are names that a careless store takes for each other: prefixes,
+// patterns, separators, case, spaces, and Unicode forms of the same letters.
+var lookalikes = []string{
+	"a", "ab", "A", "a_b", "a%b", "a%", "a*", "a?b", "[a]", "a.b", ".", "a/b", "a/", "/a", "a:b", "a|b", `a\b`, "a'b", `a"b`, "a;b",
+	"a b", "a  b", " a", "a ", "é", "e\u0301", "\ufb01", "fi", "ß", "SS", "ss", "ı", "i", "İ", "I", "日本", "null", "0", "00", "%61", "a\u200b",
+}
+
+func readForeignTenant(w *world, r reader) {
+	w.puts(at("acme", "support"), "mine")
+	w.puts(at("globex", "support"), "theirs")
+	w.sameIDs(r.read(w, at("acme", "support"), []string{"mine", "theirs"}), []string{"mine"})
+}
+
+func readForeignRef(w *world, r reader) {
+	w.puts(at("acme", "support"), "here")
+	w.puts(at("acme", "sales"), "there")
+	w.sameIDs(r.read(w, at("acme", "support"), []string{"here", "there"}), []string{"here"})
+}
+
+func readLookalikeTenants(w *world, r reader) {
+	readLookalikes(w, r, func(name string) memory.Scope { return at(name, "support") })
+}
+
+func readLookalikeRefs(w *world, r reader) {
+	readLookalikes(w, r, func(name string) memory.Scope { return at("acme", name) })
+}
+
+// readLookalikes puts an entry of its own into each scope: one id that all have, and
+// one that no other has.
+func readLookalikes(w *world, r reader, scope func(name string) memory.Scope) {
+	own := func(i int) string { return fmt.Sprintf("own-%02d", i) }
+	for i, name := range lookalikes {
+		e := w.entry("same")
+		e.Content = "belongs to " + name
+		w.put(scope(name), e)
+		w.puts(scope(name), own(i))
+	}
+	all := []string{"same"}
+	for i := range lookalikes {
+		all = append(all, own(i))
+	}
+	for i, name := range lookalikes {
+		got := r.read(w, scope(name), all)
+		slices.SortFunc(got, func(a, b memory.Entry) int { return strings.Compare(b.ID, a.ID) })
+		w.sameIDs(got, []string{"same", own(i)})
+		w.check(got[0].Content == "belongs to "+name, "belongs to "+name, "%s", got[0].Content)
+	}
+}
+
+func foreignTenantError(w *world) { foreignError(w, at("globex", "support")) }
+func foreignRefError(w *world)    { foreignError(w, at("acme", "sales")) }
+
+func foreignError(w *world, foreign memory.Scope) {
+	w.puts(home, "mine")
+	w.puts(foreign, "theirs")
+	_, absent := w.tryGet(home, "never")
+	_, err := w.tryGet(home, "theirs")
+	w.mustBe(err, memory.ErrNotFound)
+	w.check(absent != nil && err.Error() == absent.Error(), describeError(absent), "%s", describeError(err))
+}
+
+func foreignTenantDelete(w *world) { foreignDelete(w, at("globex", "support")) }
+func foreignRefDelete(w *world)    { foreignDelete(w, at("acme", "sales")) }
+
+func foreignDelete(w *world, foreign memory.Scope) {
+	w.puts(home, "mine")
+	w.puts(foreign, "theirs")
+	w.delete(home, "theirs", false)
+	w.lists(foreign, "theirs")
+}
+
+func foreignPut(w *world) {
+	for _, s := range []memory.Scope{home, at("globex", "support"), at("acme", "sales")} {
+		e := w.entry("same")
+		e.Content = "of " + s.Tenant + s.Ref
+		w.put(s, e)
+		w.get(s, e)
+	}
+}
+
+// joinedNames writes to scopes whose names are the same once they are joined by a
+// separator, or by none.
+func joinedNames(w *world) {
+	for _, sep := range []string{"", "/", ":", "::", "|", "#", ".", "-", "_", ",", " ", "%", "\\", "\u241f"} {
+		x, y := at("a"+sep+"b", "c"), at("a", "b"+sep+"c")
+		one, other := w.entry("one"+sep), w.entry("other"+sep)
+		w.put(x, one)
+		w.put(y, other)
+		w.lists(x, one.ID)
+		w.lists(y, other.ID)
+		w.delete(x, other.ID, false)
+	}
+}
+
+func longNames(w *world) {
+	long := strings.Repeat("x", 255)
+	wide := strings.Repeat("\U0001F9E0", 255) // a ref has 256 characters, of any width
+	pairs := [][2]memory.Scope{
+		{at(long+"1", "support"), at(long+"2", "support")},
+		{at("acme", long+"1"), at("acme", long+"2")},
+		{at("acme", wide+"\U0001F9E0"), at("acme", wide+"\U0001F9E1")},
+	}
+	for _, pair := range pairs {
+		one, other := w.entry("one"), w.entry("other")
+		w.put(pair[0], one)
+		w.put(pair[1], other)
+		w.lists(pair[0], "one")
+		w.lists(pair[1], "other")
+	}
+}
+
+func unknownScope(w *world) {
+	w.lists(at("nobody", "support"))
+	w.absent(at("nobody", "support"), "any")
+	w.delete(at("nobody", "support"), "any", false)
+	w.puts(home, "mine")
+	w.lists(at("acme", "nothing"))
+	w.absent(at("acme", "nothing"), "mine")
+	w.delete(at("acme", "nothing"), "mine", false)
+}
+
+func foreignMutation(w *world) {
+	for _, foreign := range []memory.Scope{at("globex", "support"), at("acme", "sales")} {
+		w.puts(foreign, "theirs", "gone")
+		w.apply(retired(retire(foreign, "gone", memory.Merged, "theirs")))
+	}
+	w.conflicts(memory.Mutation{Live: located(home, "theirs")})
+	w.conflicts(retired(retire(home, "theirs", memory.Deleted, "")))
+	w.conflicts(memory.Mutation{Restore: located(home, "gone")})
+}
+
+func foreignErase(w *world) {
+	scopes := []memory.Scope{home, at("globex", "support"), at("acme", "sales")}
+	for _, s := range scopes {
+		w.puts(s, "same")
+	}
+	w.apply(memory.Mutation{Erase: located(home, "same")})
+	w.lists(home)
+	w.lists(scopes[1], "same")
+	w.lists(scopes[2], "same")
+}
+
+func foreignSuccessor(w *world) {
+	w.puts(home, "old")
+	w.puts(at("acme", "sales"), "new")
+	w.puts(at("globex", "support"), "new")
+	w.conflicts(retired(retire(home, "old", memory.Superseded, "new")))
+}
+
+func foreignLookup(w *world) {
+	w.puts(at("globex", "support"), "theirs")
+	w.puts(at("acme", "sales"), "theirs")
+	w.puts(home, "mine")
+	w.purged(home, "theirs")
+}
+
+func foreignHistory(w *world) {
+	for _, s := range []memory.Scope{home, at("acme", "sales"), at("globex", "support")} {
+		e := w.entry("of " + s.Tenant + s.Ref)
+		e.Subjects = []string{"customer:1"}
+		w.put(s, e)
+		w.puts(s, "new", "old of "+s.Tenant+s.Ref)
+		w.apply(retired(retire(s, "old of "+s.Tenant+s.Ref, memory.Merged, "new")))
+	}
+	w.remembers("acme", memory.HistoryQuery{Ref: "support"}, "of acmesupport", "old of acmesupport", "new")
+	w.remembers("acme", memory.HistoryQuery{Subject: "customer:1"}, "of acmesupport", "of acmesales")
+	w.remembers("acme", memory.HistoryQuery{Ref: "sales", Subject: "customer:1"}, "of acmesales")
+	w.remembers("acme", memory.HistoryQuery{Ref: "support", For: "new"}, "old of acmesupport")
+	w.remembers("nobody", memory.HistoryQuery{})
+}
+
+func foreignCell(w *world) {
+	scopes := []memory.Scope{home, at("acme", ""), at("acme", "sales"), at("globex", "support"), at("globex", "")}
+	for _, s := range scopes {
+		w.apply(memory.Mutation{Cells: []memory.CellSwap{swap(s, "lease", "", "of "+describeScope(s))}})
+	}
+	for _, s := range scopes {
+		w.holds(s, "lease", []byte("of "+describeScope(s)))
+	}
+	w.holds(at("globex", "sales"), "lease", nil)
+}
+
+func foreignEvents(w *world) {
+	for _, tenant := range []string{"acme", "acme2", "Acme"} {
+		e := w.event("run-1", "event of "+tenant)
+		e.Tenant = tenant
+		_, err := w.tryApply(tenant, memory.Mutation{Events: []events.Record{e}})
+		w.must(err)
+	}
+	w.waiting("acme", "run-1", "event of acme")
+	w.waiting("Acme", "run-1", "event of Acme")
+}
+
+func foreignDelivered(w *world) {
+	mine, theirs := w.event("run-1", "same"), w.event("run-1", "same")
+	theirs.Tenant = "globex"
+	w.apply(memory.Mutation{Events: []events.Record{mine}})
+	_, err := w.tryApply("globex", memory.Mutation{Events: []events.Record{theirs}})
+	w.must(err)
+	w.delivered(mine)
+	w.waiting("acme", "run-1")
+	w.waiting("globex", "run-1", "same")
+}
+
+func foreignVersion(w *world) {
+	w.puts(home, "mine")
+	w.puts(at("globex", "support"), "theirs")
+	v := w.version("acme")
+	for _, tenant := range []string{"globex", "nobody"} {
+		_, err := w.tryListAt(at(tenant, "support"), v, memory.Query{At: w.now})
+		w.mustBe(err, memory.ErrSnapshotUnavailable)
+		_, err = w.tryGetAt(at(tenant, "support"), v, "theirs")
+		w.mustBe(err, memory.ErrSnapshotUnavailable)
+		w.did("ask whether it is intact for %s", tenant)
+		_, err = w.versions.Intact(w.ctx, tenant, v)
+		w.mustBe(err, memory.ErrSnapshotUnavailable)
+	}
+}
+
+func foreignIntact(w *world) {
+	w.puts(home, "mine")
+	w.puts(at("globex", "support"), "theirs")
+	v := w.version("acme")
+	w.apply(memory.Mutation{Erase: located(at("globex", "support"), "theirs")})
+	w.intact("acme", v, true)
+}
+
+func foreignPurge(w *world) {
+	other := at("globex", "support")
+	for _, s := range []memory.Scope{home, other} {
+		w.puts(s, "kept", "deleted")
+	}
+	early := w.version("globex")
+	for _, s := range []memory.Scope{home, other} {
+		w.delete(s, "deleted", true)
+	}
+	w.purge("acme", w.version("acme"))
+	w.listsAt(other, early, "kept", "deleted")
+	_, err := w.tryLookup(other, "deleted")
+	w.check(!errors.Is(err, memory.ErrNotFound), "the record", "%s", describeError(err))
+}

@@ -1,0 +1,108 @@
+package adaptertest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+func modelLaw() law {
+	l := law{name: "MODEL", number: "M1-M10", says: "random operations of several tenants agree with a model"}
+	for _, m := range []struct {
+		name, says string
+		needs      []Offer
+		ops        []string
+	}{
+		{"adapter", "random puts, deletes and lists of several tenants agree with a model", nil, adapterOps},
+		{"transactor", "random mutations agree with a model", []Offer{Transactor}, slices.Concat(adapterOps, transactorOps)},
+		{"versioned", "random mutations, held versions and purges agree with a model", []Offer{Transactor, Versioned},
+			slices.Concat(adapterOps, transactorOps, versionedOps)},
+	} {
+		l.cases = append(l.cases, testCase{m.name, m.says, m.needs, func(w *world) {
+			w.explore(m.ops, 12, 60, func() player { return newStoreModel(w) })
+		}})
+	}
+	l.cases = append(l.cases, testCase{"runs", "runs, their children, tokens and forgetting agree with a model that keeps a full copy for each view",
+		[]Offer{Transactor, Versioned}, func(w *world) {
+			w.explore(runOps, 8, 40, func() player { return newRunModel(w) })
+		}})
+	return l
+}
+
+// step is one random operation. Its numbers mean whatever the operation makes of
+// them when it is played, so that a sequence still makes sense without some of its
+// steps.
+type step struct {
+	op string
+	n  [6]int
+}
+
+// player plays steps on a store and a model, and ends the case at the first
+// difference.
+type player interface{ play(s step) }
+
+// explore plays random sequences, each on a fresh store. The first that fails is
+// shrunk to the shortest one that does, and that one's failure is the case's.
+func (w *world) explore(ops []string, sequences, length int, start func() player) {
+	for i := range sequences {
+		rng := rand.New(rand.NewPCG(w.cfg.Seed, w.seed+uint64(i)))
+		steps := make([]step, length)
+		for k := range steps {
+			steps[k].op = ops[rng.IntN(len(ops))]
+			for j := range steps[k].n {
+				steps[k].n[j] = rng.IntN(1 << 20)
+			}
+		}
+		if w.playAll(steps, start) == nil {
+			continue
+		}
+		steps = shrink(steps, func(s []step) bool { return w.playAll(s, start) != nil })
+		failed := w.playAll(steps, start)
+		if failed == nil {
+			failed = &failure{"the same answer every time", "a failure that does not show again"}
+		}
+		failed.came += fmt.Sprintf("\n(seed %d, sequence %d, shrunk from %d steps)", w.cfg.Seed, i, length)
+		panic(failed)
+	}
+}
+
+// playAll plays the steps on a fresh store and returns the failure, if there is one.
+func (w *world) playAll(steps []step, start func() player) (failed *failure) {
+	w.restart()
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case *failure:
+			failed = r
+		default:
+			failed = &failure{"an answer", fmt.Sprintf("a panic: %v", r)}
+		}
+		if err := w.closeAll(); err != nil && failed == nil {
+			failed = &failure{"the store closes", describeError(err)}
+		}
+	}()
+	p := start()
+	for _, s := range steps {
+		p.play(s)
+	}
+	return nil
+}
+
+// shrink removes steps, long stretches first, as long as the rest still fails.
+func shrink(steps []step, fails func([]step) bool) []step {
+	for size := len(steps) / 2; size > 0; {
+		removed := false
+		for i := 0; i+size <= len(steps); {
+			shorter := slices.Concat(steps[:i], steps[i+size:])
+			if fails(shorter) {
+				steps, removed = shorter, true
+			} else {
+				i += size
+			}
+		}
+		if !removed || size > 1 {
+			size /= 2
+		}
+	}
+	return steps
+}

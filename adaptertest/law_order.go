@@ -1,0 +1,235 @@
+package adaptertest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+func orderLaw() law {
+	l := law{name: "ORDER", number: "M5", says: "newest first by createdAt, ties by the bytes of the id, descending"}
+	l.cases = slices.Concat(
+		throughLists("newest-first", "newest first, in whatever order they were written", listNewestFirst),
+		throughLists("ties", "entries of one instant go by the bytes of their ids, descending", listTies),
+		throughLists("milliseconds", "a millisecond decides", listMilliseconds),
+		[]testCase{
+			{"limit-zero", "limit 0 means all, and more than any page", nil, limitZero},
+			{"limit-one", "limit 1 is the newest", nil, limitOne},
+			{"limit-huge", "the largest limit means all", nil, limitHuge},
+			{"pages", "pages go through everything once and in order, at every size, within ties too", nil, walkPages},
+			{"pages-of-expiring", "the limit counts what is live, and a page is full if there is enough", nil, pagesOfExpiring},
+			{"cursor-deleted", "a cursor is a position: the entry there may be gone", nil, cursorOfDeleted},
+			{"cursor-between", "a cursor need not be the position of any entry", nil, cursorBetween},
+			{"tag", "a tag matches exactly, byte for byte", nil, tagExactly},
+			{"tag-pages", "limit and cursor count what carries the tag", nil, tagPages},
+			{"pages-at", "pages of a version go through everything once and in order, and do not move", []Offer{Transactor, Versioned}, walkPagesAt},
+			{"tag-at", "a tag narrows a version as it narrows a list", []Offer{Transactor, Versioned}, tagAt},
+			{"scan-query", "a scan keeps to limit, tag and cursor as a list does", []Offer{Scanner}, scanQuery},
+			{"search-limit", "a search's limit keeps the newest", []Offer{Searcher}, searchLimit},
+		})
+	return l
+}
+
+func listNewestFirst(w *world, r reader) {
+	order := []string{"e5", "e4", "e3", "e2", "e1", "e0"}
+	for _, i := range w.rng.Perm(len(order)) {
+		e := w.entry(fmt.Sprint("e", i))
+		e.CreatedAt = w.now.Add(time.Duration(i) * time.Hour)
+		w.put(home, e)
+	}
+	w.sameIDs(r.read(w, home, nil), order)
+}
+
+// tied are ids in the order of their bytes, which a collation would not give.
+var tied = []string{"A", "B", "Z", "_", "a", "a0", "a1", "a10", "a2", "aa", "b", "z", "z\u00e9", "\u00e9", "\uffee", "\U00010000"}
+
+func listTies(w *world, r reader) {
+	for _, i := range w.rng.Perm(len(tied)) {
+		w.puts(home, tied[i])
+	}
+	want := slices.Clone(tied)
+	slices.SortFunc(want, func(a, b string) int { return strings.Compare(b, a) })
+	w.sameIDs(r.read(w, home, nil), want)
+}
+
+func listMilliseconds(w *world, r reader) {
+	for i, id := range []string{"c", "a", "b"} { // not the order of the ids
+		e := w.entry(id)
+		e.CreatedAt = w.now.Add(time.Duration(i) * time.Millisecond)
+		w.put(home, e)
+	}
+	w.sameIDs(r.read(w, home, nil), []string{"b", "a", "c"})
+}
+
+func limitZero(w *world) {
+	want := w.putMany(home, 1100, nil)
+	w.sameIDs(w.list(home, memory.Query{At: w.now}), want)
+}
+
+func limitOne(w *world) {
+	want := w.putMany(home, 3, nil)
+	w.sameIDs(w.list(home, memory.Query{At: w.now, Limit: 1}), want[:1])
+}
+
+func limitHuge(w *world) {
+	want := w.putMany(home, 3, nil)
+	for _, limit := range []int{math.MaxInt32, math.MaxInt} {
+		w.sameIDs(w.list(home, memory.Query{At: w.now, Limit: limit}), want)
+	}
+}
+
+// walk goes through everything page by page.
+func (w *world) walk(size int, want []string, page func(q memory.Query) []memory.Entry) {
+	q := memory.Query{At: w.now, Limit: size}
+	var got []memory.Entry
+	for range len(want)/size + 2 {
+		p := page(q)
+		w.check(len(p) <= size, fmt.Sprintf("at most %d entries", size), "%d", len(p))
+		got = append(got, p...)
+		if len(p) < size {
+			break
+		}
+		q.After = memory.CursorOf(&p[len(p)-1])
+	}
+	w.sameIDs(got, want)
+}
+
+func walkPages(w *world) {
+	want := w.putMany(home, 40, func(i int, e *memory.Entry) { // ten to an instant
+		e.CreatedAt = w.now.Add(time.Duration(i/10) * time.Millisecond)
+	})
+	for _, size := range []int{1, 3, 10, 40} {
+		w.walk(size, want, func(q memory.Query) []memory.Entry { return w.list(home, q) })
+	}
+}
+
+func pagesOfExpiring(w *world) {
+	all := w.putMany(home, 20, func(i int, e *memory.Entry) {
+		if i%2 == 0 {
+			e.ExpiresAt = w.now.Add(time.Hour)
+		}
+	})
+	var want []string
+	for i, id := range all {
+		if i%2 == 0 { // newest first, the one with index 19 does not expire
+			want = append(want, id)
+		}
+	}
+	w.advance(time.Hour)
+	for _, size := range []int{1, 3, 10} {
+		w.walk(size, want, func(q memory.Query) []memory.Entry { return w.list(home, q) })
+	}
+}
+
+func cursorOfDeleted(w *world) {
+	want := w.putMany(home, 5, nil)
+	page := w.list(home, memory.Query{At: w.now, Limit: 2})
+	w.sameIDs(page, want[:2])
+	w.delete(home, want[1], true)
+	w.sameIDs(w.list(home, memory.Query{At: w.now, After: memory.CursorOf(&page[1])}), want[2:])
+}
+
+func cursorBetween(w *world) {
+	w.puts(home, "b", "d", "f")
+	for id, want := range map[string][]string{"e": {"d", "b"}, "d": {"b"}, "a": nil, "g": {"f", "d", "b"}} {
+		w.sameIDs(w.list(home, memory.Query{At: w.now, After: memory.Cursor{CreatedAt: w.now, ID: id}}), want)
+	}
+	later := memory.Cursor{CreatedAt: w.now.Add(time.Millisecond), ID: "a"}
+	w.sameIDs(w.list(home, memory.Query{At: w.now, After: later}), []string{"f", "d", "b"})
+	earlier := memory.Cursor{CreatedAt: w.now.Add(-time.Millisecond), ID: "z"}
+	w.sameIDs(w.list(home, memory.Query{At: w.now, After: earlier}), nil)
+}
+
+func (w *world) tagged(id string, tags ...string) memory.Entry {
+	e := w.entry(id)
+	e.Tags = tags
+	return e
+}
+
+func tagExactly(w *world) {
+	tags := []string{"a", "A", "ab", "a,b", "a b", "a%", "a_", "é", "e\u0301", `"a"`, "a\nb", " a", strings.Repeat("t", 256)}
+	for i, tag := range tags {
+		w.put(home, w.tagged(fmt.Sprintf("e%02d", i), "other", tag, "more"))
+	}
+	for i, tag := range tags {
+		w.sameIDs(w.list(home, memory.Query{At: w.now, Tag: tag}), []string{fmt.Sprintf("e%02d", i)})
+	}
+	w.sameIDs(w.list(home, memory.Query{At: w.now, Tag: "b"}), nil)
+}
+
+// taggedMix puts 30 entries of which every third carries the tag, and returns those,
+// newest first.
+func (w *world) taggedMix() []string {
+	var want []string
+	all := w.putMany(home, 30, func(i int, e *memory.Entry) {
+		if i%3 == 0 {
+			e.Tags = []string{"x"}
+		}
+	})
+	for i, id := range all {
+		if (29-i)%3 == 0 {
+			want = append(want, id)
+		}
+	}
+	return want
+}
+
+func tagPages(w *world) {
+	want := w.taggedMix()
+	for _, size := range []int{1, 4, 10} {
+		w.walk(size, want, func(q memory.Query) []memory.Entry {
+			q.Tag = "x"
+			return w.list(home, q)
+		})
+	}
+}
+
+func walkPagesAt(w *world) {
+	want := w.putMany(home, 20, func(i int, e *memory.Entry) {
+		e.CreatedAt = w.now.Add(time.Duration(i/5) * time.Millisecond)
+	})
+	v := w.version(home.Tenant)
+	next := 0
+	for _, size := range []int{1, 3, 7} {
+		w.walk(size, want, func(q memory.Query) []memory.Entry {
+			page := w.listAt(home, v, q)
+			if next < len(want) { // memory moves under the reader
+				w.delete(home, want[next], true)
+				w.puts(home, fmt.Sprint("new", next))
+				next++
+			}
+			return page
+		})
+	}
+}
+
+func tagAt(w *world) {
+	want := w.taggedMix()
+	v := w.version(home.Tenant)
+	w.delete(home, want[3], true)
+	w.put(home, w.tagged("new", "x"))
+	for _, size := range []int{1, 4} {
+		w.walk(size, want, func(q memory.Query) []memory.Entry {
+			q.Tag = "x"
+			return w.listAt(home, v, q)
+		})
+	}
+}
+
+func scanQuery(w *world) {
+	want := w.taggedMix()
+	w.sameIDs(w.scan(home, memory.Query{At: w.now, Tag: "x"}), want)
+	w.sameIDs(w.scan(home, memory.Query{At: w.now, Tag: "x", Limit: 3}), want[:3])
+	page := w.list(home, memory.Query{At: w.now, Tag: "x", Limit: 4})
+	w.sameIDs(w.scan(home, memory.Query{At: w.now, Tag: "x", After: memory.CursorOf(&page[3])}), want[4:])
+}
+
+func searchLimit(w *world) {
+	want := w.putMany(home, 10, nil)
+	w.sameIDs(w.search(home, memory.Search{Limit: 3}), want[:3])
+	w.sameIDs(w.search(home, memory.Search{Limit: memory.MaxListLimit}), want)
+}

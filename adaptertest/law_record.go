@@ -1,0 +1,218 @@
+package adaptertest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+func recordLaw() law {
+	l := law{name: "RECORD", number: "M8", says: "an entry comes back as it was put, and a call sees every write that was acknowledged before it began"}
+	l.cases = slices.Concat(
+		throughReaders("round-trip", "an entry comes back whole, what the protocol does not show included", readRoundTrip),
+		throughReaders("deleted", "what was deleted is gone from the next read on", readDeleted),
+		throughReaders("written", "what was written is there from the next read on", readWritten),
+		[]testCase{
+			{"texts", "content comes back byte for byte", nil, keptTexts},
+			{"tags", "tags come back as the list that they were: order, repetition and separators", nil, keptTags},
+			{"subjects-and-sources", "subjects and sources come back as the lists that they were", nil, keptLists},
+			{"large", "content of 64 KiB, a hundred tags and the longest id come back", nil, keptLarge},
+			{"lookalike-ids", "ids are compared byte for byte", nil, lookalikeIDs},
+			{"delete-once", "deleting reports true once, then false", nil, deleteOnce},
+			{"delete-many", "a thousand entries can be deleted, and each is gone", nil, deleteMany},
+			{"racing-puts", "of different entries that race for one id exactly one is stored", nil, racingPuts},
+			{"racing-deletes", "of deletes that race exactly one reports true", nil, racingDeletes},
+			{"racing-writers", "no write is lost when many write at once", nil, racingWriters},
+			{"deleted-record", "what was deleted is a deleted record, whole but for its life", []Offer{Transactor}, deletedRecord},
+		})
+	return l
+}
+
+// whole is an entry with something in every field.
+func (w *world) whole(id string) memory.Entry {
+	return memory.Entry{
+		ID: id, Content: "text of\n" + id, Tags: []string{"t2", "t1"}, CreatedAt: w.now.Add(7 * time.Millisecond), ExpiresAt: w.now.Add(time.Hour),
+		RunID: "run 7", Subjects: []string{"customer:2", "customer:1"}, Sources: []string{"s2", "s1"},
+	}
+}
+
+func readRoundTrip(w *world, r reader) {
+	e := w.whole("e1")
+	w.put(home, e)
+	got := r.read(w, home, []string{"e1"})
+	w.sameIDs(got, []string{"e1"})
+	w.sameEntry(&got[0], &e)
+}
+
+func readDeleted(w *world, r reader) {
+	all := []string{"c", "b", "a"}
+	w.puts(home, "a", "b", "c")
+	w.sameIDs(r.read(w, home, all), all)
+	w.delete(home, "b", true)
+	w.sameIDs(r.read(w, home, all), []string{"c", "a"})
+}
+
+func readWritten(w *world, r reader) {
+	var all []string
+	for i := range 5 {
+		id := fmt.Sprint("e", i)
+		w.puts(home, id)
+		all = append([]string{id}, all...)
+		w.sameIDs(r.read(w, home, all), all)
+	}
+}
+
+func keptTexts(w *world) {
+	for i, text := range []string{
+		"", " ", "  two  spaces ", "line\nline\r\nline\r", "tab\t", "null", "NULL", "0", "1e3", "true", `{"a":1}`, `\`, `\n`, `''`, `"`, "%s %d", "\x01\x1f\x7f",
+		"é", "e\u0301", "\u212b", "\u2028\u2029", "\ufeffbom", "\U0001F9E0", "日本語", "a\u200bb", "<b>&amp;</b>", "--; DROP TABLE entries", "\ufffd",
+	} {
+		e := w.entry(fmt.Sprintf("e%02d", i))
+		e.Content = text
+		w.put(home, e)
+		w.get(home, e)
+	}
+}
+
+func keptTags(w *world) {
+	for i, tags := range [][]string{
+		nil, {"b", "a"}, {"a", "a"}, {"a,b"}, {"a", "b"}, {"a b", "c"}, {`a","b`}, {"[]"}, {"a\nb"}, {"é", "e\u0301"}, {" a "}, {"null"}, {"{a}"}, {strings.Repeat("é", 256)},
+	} {
+		e := w.entry(fmt.Sprintf("e%02d", i))
+		e.Tags = tags
+		w.put(home, e)
+		w.get(home, e)
+	}
+}
+
+func keptLists(w *world) {
+	for i, list := range [][]string{nil, {"b", "a"}, {"a,b"}, {"a", "b"}, {"a\u241fb"}, {`"a"`, "b"}, {"a:b", "a"}} {
+		e := w.entry(fmt.Sprintf("e%02d", i))
+		e.Subjects, e.Sources = list, slices.Clone(list)
+		w.put(home, e)
+		w.get(home, e)
+	}
+}
+
+func keptLarge(w *world) {
+	e := w.entry(strings.Repeat("i", 1500))
+	e.Content = strings.Repeat("0123456789abcdef", memory.DefaultMaxEntryBytes/16)
+	for i := range 100 {
+		e.Tags = append(e.Tags, fmt.Sprint(strings.Repeat("t", 200), i))
+	}
+	w.put(home, e)
+	w.get(home, e)
+	w.sameIDs(w.list(home, memory.Query{At: w.now, Tag: e.Tags[99]}), []string{e.ID})
+}
+
+func lookalikeIDs(w *world) {
+	for _, id := range lookalikes {
+		w.puts(home, id)
+	}
+	for _, id := range lookalikes {
+		w.get(home, w.entry(id))
+	}
+	w.delete(home, "a", true)
+	for _, id := range lookalikes[1:] {
+		w.get(home, w.entry(id))
+	}
+}
+
+func deleteOnce(w *world) {
+	w.puts(home, "a", "b")
+	w.delete(home, "a", true)
+	w.delete(home, "a", false)
+	w.delete(home, "never", false)
+	w.lists(home, "b")
+}
+
+func deleteMany(w *world) {
+	all := w.putMany(home, 1100, nil)
+	w.quietly("delete all of them but the oldest", func() {
+		for _, id := range all[:1099] {
+			w.delete(home, id, true)
+		}
+	})
+	w.lists(home, all[1099])
+	w.quietly("get each of them", func() {
+		for _, id := range all[:1099] {
+			w.absent(home, id)
+		}
+	})
+}
+
+func racingPuts(w *world) {
+	for round := range 5 {
+		id := fmt.Sprint("e", round)
+		var won atomic.Int64
+		var winner atomic.Int64
+		w.quietly(fmt.Sprintf("eight writers put different entries under %q at once", id), func() {
+			w.parallel(8, func(i int) {
+				e := w.entry(id)
+				e.Content = fmt.Sprint("of writer ", i)
+				switch err := w.tryPut(home, e); {
+				case err == nil:
+					won.Add(1)
+					winner.Store(int64(i))
+				case !errors.Is(err, memory.ErrConflict):
+					w.must(err)
+				}
+			})
+		})
+		w.check(won.Load() == 1, "one success, and a conflict for the others", "%d successes", won.Load())
+		e := w.entry(id)
+		e.Content = fmt.Sprint("of writer ", winner.Load())
+		w.get(home, e)
+	}
+}
+
+func racingDeletes(w *world) {
+	for round := range 5 {
+		id := fmt.Sprint("e", round)
+		w.puts(home, id)
+		var won atomic.Int64
+		w.quietly(fmt.Sprintf("eight callers delete %q at once", id), func() {
+			w.parallel(8, func(int) {
+				deleted, err := w.store.Delete(w.ctx, home, id, w.now)
+				w.must(err)
+				if deleted {
+					won.Add(1)
+				}
+			})
+		})
+		w.check(won.Load() == 1, "one true", "%d", won.Load())
+	}
+}
+
+func racingWriters(w *world) {
+	const writers, each = 8, 20
+	w.quietly("eight writers put 20 entries each, read them back, and delete every second", func() {
+		w.parallel(writers, func(i int) {
+			for k := range each {
+				e := w.entry(fmt.Sprintf("e-%d-%02d", i, k))
+				w.put(home, e)
+				w.get(home, e)
+				w.list(home, memory.Query{At: w.now, Limit: 5})
+				if k%2 == 1 {
+					w.delete(home, e.ID, true)
+				}
+			}
+		})
+	})
+	got := w.list(home, memory.Query{At: w.now})
+	w.check(len(got) == writers*each/2, fmt.Sprint(writers*each/2, " entries"), "%d", len(got))
+}
+
+func deletedRecord(w *world) {
+	e := w.whole("e1")
+	w.put(home, e)
+	w.delete(home, "e1", true)
+	w.looksUp(home, e, memory.Deleted, "")
+	w.remembers(home.Tenant, memory.HistoryQuery{Subject: "customer:1"}, "e1")
+	w.conflicts(memory.Mutation{Restore: located(home, "e1")})
+}

@@ -1,0 +1,309 @@
+package adaptertest
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+func viewLaw() law {
+	v := []Offer{Transactor, Versioned}
+	l := law{name: "VIEW", number: "M6, M7", says: "reading at a version gives the same entries for ever, or is refused; it is never live memory"}
+	for _, c := range viewChanges {
+		l.cases = append(l.cases, testCase{"held-across-" + c.name, "a view does not show " + c.says, v, func(w *world) { holdAcross(w, c.change) }})
+	}
+	l.cases = append(l.cases, []testCase{
+		{"expiry", "expiry is judged at the instant of the read, not of the version", v, viewExpiry},
+		{"erased", "what is erased is gone from every version", v, viewErased},
+		{"of-mutation", "the version that a mutation returns shows exactly what it made", v, versionOfMutation},
+		{"of-empty", "a tenant that was never written has a version, and it stays empty", v, versionOfEmpty},
+		{"restored", "each version shows a restored entry as it was then", v, viewRestored},
+		{"unknown-version", "a version that the store never gave is refused", v, unknownVersion},
+		{"other-incarnation", "a version of another store is refused", v, otherIncarnation},
+		{"intact", "a version is intact until something is erased that was not retired there", v, viewIntact},
+		{"intact-restored", "erasing what was retired at a version leaves it intact, even if it was restored since", v, intactRestored},
+		{"purge-horizon", "versions before a purge are refused, that one and later ones are not", v, purgeHorizon},
+		{"purge-view", "a view at the purged-to version shows what it did", v, purgeKeepsView},
+		{"purge-removes", "a purge removes what was deleted, has expired or was erased, and says how much", v, purgeRemoves},
+		{"purge-later", "a purge keeps what was deleted after the version", v, purgeKeepsLater},
+		{"purge-merged", "a purge keeps what was merged or superseded as long as its successor lives", v, purgeKeepsMerged},
+		{"purge-chain", "a purge keeps a whole chain of successors while one that stays names them", v, purgeKeepsChain},
+		{"purge-dead-chain", "a purge removes a chain whose end is removable", v, purgeRemovesChain},
+		{"purge-intact", "a version that was not intact is not intact after a purge either", v, purgeKeepsScar},
+		{"purge-twice", "a second purge removes nothing", v, purgeTwice},
+		{"run", "a run sees what was there when it started, and its own writes, whatever others do", v, runView},
+		{"run-token", "reading as of a token shows what the run saw, and a token that could have seen what was forgotten is refused", v, runToken},
+		{"reading-while-writing", "a view that is read while others write does not move", v, readWhileWriting},
+	}...)
+	return l
+}
+
+// viewChanges are what others do while a view is open, in the world of holdAcross.
+var viewChanges = []struct {
+	name, says string
+	change     func(w *world)
+}{
+	{"put", "later writes", func(w *world) { w.puts(home, "new", "a0") }},
+	{"backdated-put", "later writes, backdated ones neither", func(w *world) {
+		e := w.entry("old")
+		e.CreatedAt = w.now.Add(-time.Hour)
+		w.put(home, e)
+	}},
+	{"delete", "later deletions", func(w *world) { w.delete(home, "b", true) }},
+	{"delete-and-put", "later deletions and writes of the same again", func(w *world) {
+		w.delete(home, "b", true)
+		w.puts(home, "b")
+	}},
+	{"merge", "later merges", func(w *world) {
+		m := retired(retire(home, "a", memory.Merged, "new"), retire(home, "b", memory.Merged, "new"))
+		m.Put = w.placed(home, "new")
+		w.apply(m)
+	}},
+	{"supersede", "later supersedings", func(w *world) { w.apply(retired(retire(home, "a", memory.Superseded, "b"))) }},
+	{"restore", "later restorings", func(w *world) { w.apply(memory.Mutation{Restore: located(home, "m")}) }},
+	{"erase-of-retired", "anything of an erasure of what it never showed", func(w *world) {
+		w.apply(memory.Mutation{Erase: located(home, "m")})
+	}},
+	{"purge", "anything of a purge up to it", func(w *world) {
+		w.delete(home, "a", true)
+		w.purge(home.Tenant, w.held)
+	}},
+	{"everything", "anything of all that together", func(w *world) {
+		w.puts(home, "new", "new2")
+		w.apply(retired(retire(home, "a", memory.Superseded, "b")))
+		w.apply(memory.Mutation{Restore: located(home, "a", "m")})
+		w.apply(retired(retire(home, "a", memory.Merged, "new"), retire(home, "c", memory.Merged, "new2")))
+		w.delete(home, "b", true)
+		w.purge(home.Tenant, w.held)
+	}},
+}
+
+// holdAcross takes a version, lets others change memory, and reads at it.
+func holdAcross(w *world, change func(w *world)) {
+	w.puts(home, "a", "b", "c", "m", "gone")
+	w.delete(home, "gone", true)
+	w.apply(retired(retire(home, "m", memory.Merged, "c")))
+	w.held = w.version(home.Tenant)
+	change(w)
+	w.listsAt(home, w.held, "c", "b", "a")
+	for _, id := range []string{"a", "b", "c"} {
+		w.getsAt(home, w.held, w.entry(id))
+	}
+	for _, id := range []string{"m", "gone", "new", "new2", "a0", "old"} {
+		w.absentAt(home, w.held, id)
+	}
+	w.intact(home.Tenant, w.held, true)
+}
+
+func viewExpiry(w *world) {
+	e := w.mortal("short", 5*time.Millisecond)
+	w.put(home, e)
+	v := w.version(home.Tenant)
+	w.advance(4 * time.Millisecond)
+	w.listsAt(home, v, "short")
+	w.getsAt(home, v, e)
+	w.advance(time.Millisecond)
+	w.listsAt(home, v)
+	w.absentAt(home, v, "short")
+	w.intact(home.Tenant, v, true)
+	w.now = time.Time{}
+	w.getsAt(home, v, e)
+}
+
+func viewErased(w *world) {
+	w.puts(home, "a", "b", "c")
+	v := w.version(home.Tenant)
+	w.delete(home, "c", true)
+	w.apply(memory.Mutation{Erase: located(home, "b", "c")})
+	w.listsAt(home, v, "a")
+	w.absentAt(home, v, "b")
+	w.absentAt(home, v, "c")
+}
+
+func versionOfMutation(w *world) {
+	var versions []memory.Version
+	for i := range 4 {
+		m := memory.Mutation{Put: w.placed(home, fmt.Sprint("e", i))}
+		if i > 0 {
+			m.Retire = []memory.Retirement{retire(home, fmt.Sprint("e", i-1), memory.Superseded, fmt.Sprint("e", i))}
+		}
+		v := w.apply(m)
+		w.did("the mutation made %s", w.name(v))
+		versions = append(versions, v)
+	}
+	for i, v := range versions {
+		w.listsAt(home, v, fmt.Sprint("e", i))
+		w.getsAt(home, v, w.entry(fmt.Sprint("e", i)))
+	}
+}
+
+func versionOfEmpty(w *world) {
+	v := w.version(home.Tenant)
+	w.listsAt(home, v)
+	w.intact(home.Tenant, v, true)
+	w.puts(home, "a")
+	w.listsAt(home, v)
+	w.absentAt(home, v, "a")
+}
+
+func viewRestored(w *world) {
+	w.puts(home, "a", "b")
+	var versions []memory.Version
+	for range 3 {
+		versions = append(versions, w.version(home.Tenant))
+		w.apply(retired(retire(home, "a", memory.Merged, "b")))
+		versions = append(versions, w.version(home.Tenant))
+		w.apply(memory.Mutation{Restore: located(home, "a")})
+	}
+	for i, v := range versions {
+		if i%2 == 0 {
+			w.listsAt(home, v, "b", "a")
+			w.getsAt(home, v, w.entry("a"))
+		} else {
+			w.listsAt(home, v, "b")
+			w.absentAt(home, v, "a")
+		}
+	}
+}
+
+// refused expects that a version cannot be read in any way.
+func (w *world) refused(v memory.Version) {
+	_, err := w.tryListAt(home, v, memory.Query{At: w.now})
+	w.mustBe(err, memory.ErrSnapshotUnavailable)
+	_, err = w.tryGetAt(home, v, "a")
+	w.mustBe(err, memory.ErrSnapshotUnavailable)
+	w.did("ask whether it is intact")
+	_, err = w.versions.Intact(w.ctx, home.Tenant, v)
+	w.mustBe(err, memory.ErrSnapshotUnavailable)
+	w.did("purge up to it")
+	_, err = w.versions.Purge(w.ctx, home.Tenant, v, w.now)
+	w.mustBe(err, memory.ErrSnapshotUnavailable)
+}
+
+func unknownVersion(w *world) {
+	w.puts(home, "a")
+	v := w.version(home.Tenant)
+	for _, forged := range []memory.Version{"", "0", "1", "-1", "x", v + "0", v + " ", "é", "18446744073709551616", "';"} {
+		w.did("make up a version: %q", forged)
+		w.refused(forged)
+	}
+	w.listsAt(home, v, "a")
+}
+
+func otherIncarnation(w *world) {
+	w.puts(home, "a")
+	v := w.version(home.Tenant)
+	w.did("take another fresh store, and write the same to it")
+	w.fresh()
+	w.puts(home, "a")
+	w.refused(v)
+}
+
+func viewIntact(w *world) {
+	w.puts(home, "a", "b", "c", "d")
+	before := w.version(home.Tenant)
+	w.delete(home, "a", true)
+	between := w.version(home.Tenant)
+	w.apply(retired(retire(home, "b", memory.Merged, "c")))
+	w.puts(home, "late")
+	w.intact(home.Tenant, before, true)
+	w.apply(memory.Mutation{Erase: located(home, "a", "late")})
+	after := w.version(home.Tenant)
+	w.intact(home.Tenant, before, false)
+	w.intact(home.Tenant, between, true)
+	w.intact(home.Tenant, after, true)
+	w.apply(memory.Mutation{Erase: located(home, "b")})
+	w.intact(home.Tenant, between, false)
+	w.intact(home.Tenant, after, true)
+}
+
+func intactRestored(w *world) {
+	w.puts(home, "a", "b")
+	live := w.version(home.Tenant)
+	w.apply(retired(retire(home, "a", memory.Merged, "b")))
+	merged := w.version(home.Tenant)
+	w.apply(memory.Mutation{Restore: located(home, "a")})
+	back := w.version(home.Tenant)
+	w.apply(memory.Mutation{Erase: located(home, "a")})
+	w.intact(home.Tenant, live, false)
+	w.intact(home.Tenant, merged, true)
+	w.intact(home.Tenant, back, false)
+}
+
+func readWhileWriting(w *world) {
+	want := w.putMany(home, 50, nil)
+	v := w.version(home.Tenant)
+	w.quietly("read the view over and over while others write and delete", func() {
+		var done atomic.Bool
+		w.parallel(4, func(i int) {
+			if i > 0 {
+				for !done.Load() {
+					w.sameIDs(w.listAt(home, v, memory.Query{At: w.now}), want)
+					w.getsAt(home, v, memory.Entry{ID: want[0], Content: "content of " + want[0], CreatedAt: w.now.Add(49 * time.Millisecond), RunID: "run-1"})
+				}
+				return
+			}
+			defer done.Store(true)
+			for k, id := range want {
+				w.delete(home, id, true)
+				w.puts(home, fmt.Sprint("new", k))
+			}
+		})
+	})
+}
+
+func runView(w *world) {
+	h := w.host()
+	job := h.job(home.Tenant, nil)
+	one := h.note(job, home.Ref, "one")
+	two := h.note(job, home.Ref, "two")
+	three := h.note(job, home.Ref, "three", "customer:1")
+	run := h.run(home.Tenant, "run-1", "")
+	w.did("three entries are there, a run starts and writes one and deletes another")
+	own := h.note(run, home.Ref, "own")
+	_, err := run.Delete(w.ctx, home.Ref, one.ID)
+	w.must(err)
+	w.did("others write, merge, delete and purge")
+	h.note(job, home.Ref, "later")
+	h.merge(job, home.Ref, "merged", own, two)
+	_, err = job.Delete(w.ctx, home.Ref, three.ID)
+	w.must(err)
+	_, err = h.bank.Purge(w.ctx, home.Tenant)
+	w.must(err)
+	w.sameTexts(w.contents(run.Memory(), home.Ref), "one", "two", "three", "own")
+	w.sameTexts(h.contents(home.Tenant, home.Ref), "merged", "later")
+	w.did("the customer of the third is forgotten")
+	_, err = h.bank.Forget(w.ctx, home.Tenant, "customer:1")
+	w.must(err)
+	w.sameTexts(w.contents(run.Memory(), home.Ref), "one", "two", "own")
+}
+
+func runToken(w *world) {
+	h := w.host()
+	job := h.job(home.Tenant, nil)
+	one := h.note(job, home.Ref, "one")
+	h.note(job, home.Ref, "two", "customer:1")
+	run := h.run(home.Tenant, "run-1", "")
+	h.note(run, home.Ref, "own")
+	token, err := run.Token()
+	w.must(err)
+	w.did("two entries are there, a run writes a third and takes a token; then the first is deleted")
+	h.note(run, home.Ref, "more")
+	_, err = job.Delete(w.ctx, home.Ref, one.ID)
+	w.must(err)
+	as, err := h.bank.AsOf(w.ctx, home.Tenant, token)
+	w.must(err)
+	w.sameTexts(w.contents(as, home.Ref), "one", "two", "own")
+	w.did("the run is resumed from the token")
+	w.sameTexts(w.contents(h.run(home.Tenant, "run-1", token).Memory(), home.Ref), "one", "two", "own")
+	w.did("the customer of the second is forgotten")
+	_, err = h.bank.Forget(w.ctx, home.Tenant, "customer:1")
+	w.must(err)
+	_, err = h.bank.AsOf(w.ctx, home.Tenant, token)
+	w.check(errors.Is(err, memory.ErrSnapshotUnavailable), describeError(memory.ErrSnapshotUnavailable), "%s", describeError(err))
+	w.did("the run is resumed from the token")
+	w.sameTexts(w.contents(h.run(home.Tenant, "run-1", token).Memory(), home.Ref), "one", "own")
+}

@@ -1,0 +1,177 @@
+package adaptertest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// Steps of the four operations. Those called try… give the error to the case; the
+// others expect success.
+
+func at(tenant, ref string) memory.Scope { return memory.Scope{Tenant: tenant, Ref: ref} }
+
+// home is the scope of cases for which any will do.
+var home = at("acme", "support")
+
+// entry is an entry as a bank would make it now.
+func (w *world) entry(id string) memory.Entry {
+	return memory.Entry{ID: id, Content: "content of " + id, Tags: []string{}, CreatedAt: w.now, RunID: "run-1"}
+}
+
+func (w *world) tryPut(s memory.Scope, e memory.Entry) error {
+	w.did("put %s in %s", describeEntry(&e), describeScope(s))
+	return w.store.Put(w.ctx, s, e)
+}
+
+func (w *world) put(s memory.Scope, e memory.Entry) memory.Entry {
+	w.must(w.tryPut(s, e))
+	return e
+}
+
+// puts writes entries that differ in their ids only.
+func (w *world) puts(s memory.Scope, ids ...string) {
+	for _, id := range ids {
+		w.put(s, w.entry(id))
+	}
+}
+
+// putMany writes n entries, a millisecond apart, and returns their ids, newest
+// first.
+func (w *world) putMany(s memory.Scope, n int, change func(i int, e *memory.Entry)) []string {
+	ids := make([]string, n)
+	w.quietly(fmt.Sprintf("put %d entries in %s", n, describeScope(s)), func() {
+		for i := range n {
+			e := w.entry(fmt.Sprintf("e%05d", i))
+			e.CreatedAt = w.now.Add(time.Duration(i) * time.Millisecond)
+			if change != nil {
+				change(i, &e)
+			}
+			w.put(s, e)
+			ids[n-1-i] = e.ID
+		}
+	})
+	return ids
+}
+
+func (w *world) tryGet(s memory.Scope, id string) (memory.Entry, error) {
+	w.did("get %s from %s at %s", short(id), describeScope(s), describeTime(w.now))
+	return w.store.Get(w.ctx, s, id, w.now)
+}
+
+// get expects the entry to be there as it was put.
+func (w *world) get(s memory.Scope, want memory.Entry) {
+	e, err := w.tryGet(s, want.ID)
+	w.must(err)
+	w.sameEntry(&e, &want)
+}
+
+func (w *world) sameEntry(got, want *memory.Entry) {
+	if diff := differences(got, want); diff != "" {
+		w.fail("the entry as it was put", diff)
+	}
+}
+
+// absent expects that a get does not find the id.
+func (w *world) absent(s memory.Scope, id string) {
+	_, err := w.tryGet(s, id)
+	w.mustBe(err, memory.ErrNotFound)
+}
+
+func (w *world) list(s memory.Scope, q memory.Query) []memory.Entry {
+	w.did("list %s%s", describeScope(s), describeQuery(q))
+	entries, err := w.store.List(w.ctx, s, q)
+	w.must(err)
+	return entries
+}
+
+// lists expects a list of everything to be these ids, in this order.
+func (w *world) lists(s memory.Scope, want ...string) {
+	w.sameIDs(w.list(s, memory.Query{At: w.now}), want)
+}
+
+func (w *world) sameIDs(got []memory.Entry, want []string) {
+	if !slices.Equal(ids(got), want) {
+		w.fail(describeTexts(want), describeTexts(ids(got)))
+	}
+}
+
+// delete expects the answer want.
+func (w *world) delete(s memory.Scope, id string, want bool) {
+	w.did("delete %s from %s at %s", short(id), describeScope(s), describeTime(w.now))
+	deleted, err := w.store.Delete(w.ctx, s, id, w.now)
+	w.must(err)
+	w.check(deleted == want, fmt.Sprint(want), "%v", deleted)
+}
+
+// reader is one of the ways by which a store shows entries. Laws about reads hold
+// for all of them.
+type reader struct {
+	name  string
+	needs []Offer
+	// read returns what is visible at w.now, in the store's order. One that gets
+	// entries by id looks for the given ids, the others for everything.
+	read func(w *world, s memory.Scope, ids []string) []memory.Entry
+	// lists tells that read shows the order.
+	lists bool
+}
+
+var readers = []reader{
+	{"get", nil, func(w *world, s memory.Scope, ids []string) []memory.Entry {
+		return w.getEach(ids, func(id string) (memory.Entry, error) { return w.tryGet(s, id) })
+	}, false},
+	{"list", nil, func(w *world, s memory.Scope, _ []string) []memory.Entry {
+		return w.list(s, memory.Query{At: w.now})
+	}, true},
+	{"search", []Offer{Searcher}, func(w *world, s memory.Scope, _ []string) []memory.Entry {
+		return w.search(s, memory.Search{Limit: memory.MaxListLimit})
+	}, true},
+	{"scan", []Offer{Scanner}, func(w *world, s memory.Scope, _ []string) []memory.Entry {
+		return w.scan(s, memory.Query{At: w.now})
+	}, true},
+	{"get-at", []Offer{Transactor, Versioned}, func(w *world, s memory.Scope, ids []string) []memory.Entry {
+		v := w.version(s.Tenant)
+		return w.getEach(ids, func(id string) (memory.Entry, error) { return w.tryGetAt(s, v, id) })
+	}, false},
+	{"list-at", []Offer{Transactor, Versioned}, func(w *world, s memory.Scope, _ []string) []memory.Entry {
+		return w.listAt(s, w.version(s.Tenant), memory.Query{At: w.now})
+	}, true},
+}
+
+// getEach gets what there is of the ids.
+func (w *world) getEach(ids []string, get func(id string) (memory.Entry, error)) []memory.Entry {
+	var entries []memory.Entry
+	for _, id := range ids {
+		e, err := get(id)
+		if err == nil {
+			entries = append(entries, e)
+		} else if !errors.Is(err, memory.ErrNotFound) {
+			w.must(err)
+		}
+	}
+	return entries
+}
+
+// throughReaders makes a case for each of the ways to read.
+func throughReaders(name, proves string, run func(w *world, r reader)) []testCase {
+	var cases []testCase
+	for _, r := range readers {
+		cases = append(cases, testCase{name + "-" + r.name, proves, r.needs, func(w *world) { run(w, r) }})
+	}
+	return cases
+}
+
+// throughLists makes a case for each of the ways to read in order.
+func throughLists(name, proves string, run func(w *world, r reader)) []testCase {
+	cases := throughReaders(name, proves, run)
+	kept := cases[:0]
+	for i, r := range readers {
+		if r.lists {
+			kept = append(kept, cases[i])
+		}
+	}
+	return kept
+}
