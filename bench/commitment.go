@@ -49,11 +49,14 @@ func commitmentRows() []row {
 			for range n {
 				done, err := engine.Tick(context.Background())
 				must(err)
-				Total += done.Fired
+				commitmentsFired += done.Fired
 			}
 		}}, err
 	}})
 }
+
+// commitmentsFired is where results go, so that the compiler leaves no work out.
+var commitmentsFired int
 
 // idleEngine is an engine over a store in which all that is armed is due later.
 func idleEngine(armed int) (*commitment.Engine, error) {
