@@ -16,7 +16,12 @@ import (
 // released before the next area runs.
 var areas = []func() []row{
 	storeRows,
+	bankRows,
+	commitmentRows,
 	redactRows,
+	inventoryRows,
+	consolidateRows,
+	distillRows,
 }
 
 // row is one line of the table.
@@ -37,6 +42,9 @@ type sides struct {
 	// bytes is the size of the input of one operation. If it is set, the figures
 	// are in MB/s.
 	bytes int
+	// items is how many things one operation handles. If it is set, the figures are
+	// in items per second.
+	items int
 }
 
 // result is what -json prints.
@@ -135,6 +143,13 @@ func (r row) measure(quick bool) (result, error) {
 	}
 	if s.theirs != nil {
 		res.Ratio = theirs.ns / ours.ns
+	}
+	if s.items > 0 {
+		res.Unit = "items/s"
+		res.Ours = 1e9 * float64(s.items) / ours.ns
+		if s.theirs != nil {
+			res.Theirs = 1e9 * float64(s.items) / theirs.ns
+		}
 	}
 	if s.bytes > 0 {
 		res.Unit = "MB/s"

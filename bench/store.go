@@ -107,8 +107,8 @@ func storeRows() []row {
 			s := full()
 			return sides{
 				check:  func() error { return equal(list(s.ours), s.theirs.list(pageLimit, storeNow)) },
-				ours:   repeat(func() { keptList = list(s.ours) }),
-				theirs: repeat(func() { keptList = s.theirs.list(pageLimit, storeNow) }),
+				ours:   repeat(func() { KeptList = list(s.ours) }),
+				theirs: repeat(func() { KeptList = s.theirs.list(pageLimit, storeNow) }),
 			}, nil
 		}},
 		{"store/iter100", "google/btree", func() (sides, error) {
@@ -129,8 +129,8 @@ func storeRows() []row {
 			}
 			return sides{
 				check:  func() error { return equal(ours(), theirs()) },
-				ours:   repeat(func() { total += ours() }),
-				theirs: repeat(func() { total += theirs() }),
+				ours:   repeat(func() { Total += ours() }),
+				theirs: repeat(func() { Total += theirs() }),
 			}, nil
 		}},
 		{"store/get", "google/btree", func() (sides, error) {
@@ -149,7 +149,7 @@ func storeRows() []row {
 				return func(n int) {
 					for i := range n {
 						e := get(ids[i%len(ids)])
-						total += len(e.Content)
+						Total += len(e.Content)
 					}
 				}
 			}
@@ -169,9 +169,9 @@ func storeRows() []row {
 				ours: repeat(func() {
 					v, err := s.ours.Version(ctx, storeScope.Tenant)
 					must(err)
-					keptVersion = v
+					KeptVersion = v
 				}),
-				theirs: repeat(func() { keptTree = s.theirs.view() }),
+				theirs: repeat(func() { KeptTree = s.theirs.view() }),
 			}, nil
 		}},
 		{"store/list100/retired", "ours, none retired", func() (sides, error) {
@@ -183,8 +183,8 @@ func storeRows() []row {
 					}
 					return equal(len(list(st)), len(list(all)))
 				},
-				ours:   repeat(func() { keptList = list(st) }),
-				theirs: repeat(func() { keptList = list(all) }),
+				ours:   repeat(func() { KeptList = list(st) }),
+				theirs: repeat(func() { KeptList = list(all) }),
 			}, nil
 		}},
 		// These rows make the stores larger, so they come last.
@@ -201,12 +201,12 @@ func storeRows() []row {
 				ours: repeat(func() {
 					v, err := s.ours.Version(ctx, storeScope.Tenant)
 					must(err)
-					keptVersion = v
+					KeptVersion = v
 					must(s.ours.Put(ctx, storeScope, storeEntry(oursNext)))
 					oursNext++
 				}),
 				theirs: repeat(func() {
-					keptTree = s.theirs.view()
+					KeptTree = s.theirs.view()
 					s.theirs.put(storeEntry(theirsNext))
 					theirsNext++
 				}),
@@ -215,12 +215,13 @@ func storeRows() []row {
 	}
 }
 
-// Where results go, so that the compiler cannot leave out the work.
+// Where results go, so that the compiler cannot leave out the work; exported because
+// nobody reads them.
 var (
-	keptList    []memory.Entry
-	keptVersion memory.Version
-	keptTree    *treeStore
-	total       int
+	KeptList    []memory.Entry
+	KeptVersion memory.Version
+	KeptTree    *treeStore
+	Total       int
 )
 
 func repeat(f func()) func(int) {

@@ -30,6 +30,14 @@ func TestAsNeverLooksBehindAWrapper(t *testing.T) {
 	_, ok = memory.As[memory.Describer](closed)
 	require.False(t, ok)
 
+	wavering := sealing{store, func(target any) bool {
+		*target.(*memory.Describer) = store
+		return false
+	}}
+	d, ok := memory.As[memory.Describer](wavering)
+	require.False(t, ok)
+	require.Nil(t, d)
+
 	opened := sealing{store, func(target any) bool {
 		if t, ok := target.(*memory.Transactor); ok {
 			*t = store

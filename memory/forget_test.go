@@ -167,7 +167,7 @@ func (l *lineage) checkForget(subject string) error {
 }
 
 func TestM10_ForgettingLosesNothingOfOthersAndRestoresNothingOfTheSubject(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range seeds(300) {
 		rng := rand.New(rand.NewPCG(seed, 10))
 		l := newLineage(t)
 		for range 10 + rng.IntN(60) {

@@ -159,7 +159,7 @@ func FuzzRef(f *testing.F) {
 	for _, ref := range append(lookalikes, malformedRefs...) {
 		f.Add(ref)
 	}
-	h := newHost(f)
+	h := newHost(f, func(c *memory.Config) { c.WriteEvents = false })
 	f.Fuzz(func(t *testing.T, ref string) {
 		control := strings.ContainsFunc(ref, func(r rune) bool { return r < 0x80 && unicode.IsControl(r) })
 		wellFormed := utf8.ValidString(ref) && ref != "" && len([]rune(ref)) <= 256 &&

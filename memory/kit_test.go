@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,14 @@ var ctx = context.Background()
 
 // epoch is where every test's clock starts.
 var epoch = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+
+// seeds is how many random sequences a property tries.
+func seeds(short uint64) uint64 {
+	if os.Getenv("AGENTMEMORY_LONG") != "" {
+		return 50 * short
+	}
+	return short
+}
 
 // testClock is a clock that a test moves.
 type testClock struct{ ms atomic.Int64 }

@@ -77,10 +77,13 @@ type Traits struct {
 // decides alone what it offers: As never looks behind it otherwise, so that a
 // wrapper which encrypts, say, cannot be bypassed.
 func As[T any](a Adapter) (T, bool) {
-	var t T
+	var none T
 	if w, ok := a.(interface{ As(target any) bool }); ok {
-		ok = w.As(&t)
-		return t, ok
+		var t T
+		if !w.As(&t) {
+			return none, false
+		}
+		return t, true
 	}
 	t, ok := a.(T)
 	return t, ok

@@ -424,7 +424,7 @@ func compare(r memory.Reader, ref string, want modelView, now time.Time) error {
 }
 
 func TestM6_M7_ViewsAndTokensAgainstAModel(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range seeds(60) {
 		rng := rand.New(rand.NewPCG(seed, 6))
 		steps := make([]step, 60)
 		for i := range steps {

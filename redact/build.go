@@ -8,17 +8,32 @@ import (
 	"slices"
 )
 
-// newMatcher returns an empty matcher to which forms can be added. ids are sorted.
-func newMatcher(ids []string) *matcher { return &matcher{ids: ids} }
+// newMatcher returns an empty matcher to which forms of n secrets can be added.
+// ids are sorted.
+func newMatcher(ids []string, n int) *matcher {
+	return &matcher{ids: ids, forms: make([]form, 0, n)}
+}
 
 // add adds a form of the secret ids[id].
 func (m *matcher) add(f []byte, id int32) {
 	p := place{from: len(m.arena), len: int32(len(f)), mark: uint16(len(markerHead) + len(m.ids[id]) + len(markerTail))}
 	m.forms = append(m.forms, form{place: p, id: id})
+	m.arena = grow(m.arena, len(f)+int(p.mark))
 	m.arena = append(m.arena, f...)
 	m.arena = append(m.arena, markerHead...)
 	m.arena = append(m.arena, m.ids[id]...)
 	m.arena = append(m.arena, markerTail...)
+}
+
+// grow returns b with room for n more bytes. If it has to move b it wipes the old
+// place, since what append leaves behind would stay until the memory is reused.
+func grow(b []byte, n int) []byte {
+	if cap(b)-len(b) >= n {
+		return b
+	}
+	moved := append(make([]byte, 0, 2*(len(b)+n)), b...)
+	clear(b)
+	return moved
 }
 
 // build prepares the matcher for use, with one user.
@@ -39,7 +54,7 @@ func (m *matcher) build() *matcher {
 
 	m.bucket()
 	m.grams = newGramSet(len(m.forms)*m.step, m.q)
-	m.offsets = make([]uint64, powerOfTwo(2*len(m.forms)*m.step, 6, 18))
+	m.offsets = make([]uint64, powerOfTwo(2*len(m.forms)*m.step, 6, 20))
 	for i := range m.forms {
 		f := m.bytes(m.forms[i].place)
 		for j := range m.step {

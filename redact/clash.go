@@ -16,6 +16,13 @@ type clashes struct {
 	whole   map[uint64]struct{} // hashes of forms that have room in a marker
 	// later are secrets whose stump a later id could shorten.
 	later []*secret
+	text  []byte
+}
+
+// marker returns the marker of id, until the next call.
+func (c *clashes) marker(id string) []byte {
+	c.text = append(append(append(c.text[:0], markerHead...), id...), markerTail...)
+	return c.text
 }
 
 func (c *clashes) init(seed maphash.Seed) {
@@ -38,17 +45,17 @@ func (c *clashes) addForm(f []byte) {
 	}
 }
 
-func (c *clashes) addID(id string) { c.markers.addAll(marker(id)) }
+func (c *clashes) addID(id string) { c.markers.addAll(c.marker(id)) }
 
 // holdsForm reports whether the marker of id holds a noted form.
 func (c *clashes) holdsForm(id string) bool {
-	text := marker(id)
+	text := c.marker(id)
 	for i := range len(text) - minStump + 1 {
-		if !c.heads.has(load(bytesOf(text), i)) {
+		if !c.heads.has(load(text, i)) {
 			continue
 		}
 		for end := i + minStump; end <= len(text); end++ {
-			if _, ok := c.whole[maphash.String(c.seed, text[i:end])]; ok {
+			if _, ok := c.whole[maphash.Bytes(c.seed, text[i:end])]; ok {
 				return true
 			}
 		}
@@ -90,16 +97,16 @@ func (g grams) has(word uint64) bool {
 	return ok
 }
 
-func (g grams) addAll(text string) {
+func (g grams) addAll(text []byte) {
 	for i := range len(text) - minStump + 1 {
-		g.add(load(bytesOf(text), i))
+		g.add(load(text, i))
 	}
 }
 
 var shapeGrams = func() grams {
 	g := grams{}
 	for _, id := range shapeIDs {
-		g.addAll(marker(id))
+		g.addAll([]byte(marker(id)))
 	}
 	return g
 }()

@@ -51,6 +51,25 @@
 // Such a value is covered without that character as well, wherever the rest
 // occurs. If fewer than six bytes were left, it is refused as marker text.
 //
+// # Policies
+//
+// Under [Rewrite], the default, a secret is replaced by its marker. Under [Reject]
+// a text that holds one is refused with [ErrSecretFound], code secret_leakage, and
+// nothing of it is returned; a stream ends there with that error.
+//
+// # Cost
+//
+// A text without secrets passes at some gigabytes a second, in any number of
+// secrets up to ten thousand, and is returned as it is. Encoded forms multiply
+// the number of texts looked for by five to fifteen; that costs little up to some
+// thousand secrets and about half the speed at ten thousand. Shorter values cost
+// more than longer ones. The time for a text grows with its length whatever is in
+// it: on text that was made to resemble the secrets everywhere, a registry
+// changes to an automaton with about 20 bytes for each byte of all forms.
+//
+// Registering is cheap; the first redaction after a change prepares all secrets
+// anew, some milliseconds for a thousand. So register first and redact then.
+//
 // # Errors
 //
 // All errors of this package are [*Error] values to be matched with [errors.Is],

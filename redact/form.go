@@ -25,7 +25,8 @@ func (f *forms) at(i int) []byte {
 
 // of replaces the collection by the forms of v, which comes first.
 func (f *forms) of(v []byte, encoded bool) {
-	f.arena = append(f.arena[:0], v...)
+	f.wipe()
+	f.arena = append(grow(f.arena, maxGrowth*(len(v)+8)), v...)
 	f.ends = append(f.ends[:0], len(v))
 	if encoded {
 		f.json(v)
@@ -35,9 +36,20 @@ func (f *forms) of(v []byte, encoded bool) {
 	}
 }
 
+// maxGrowth bounds the bytes of all forms for each byte of the value: four JSON
+// forms of up to 6, six percent-encoded ones of 3, six of base64, two of hex.
+const maxGrowth = 64
+
 func (f *forms) wipe() {
-	clear(f.arena[:cap(f.arena)])
+	clear(f.arena)
 	f.arena, f.ends = f.arena[:0], f.ends[:0]
+}
+
+// done wipes the collection and lets go of much memory.
+func (f *forms) done() {
+	if f.wipe(); cap(f.arena) > 1<<16 {
+		f.arena = nil
+	}
 }
 
 // end closes the form that was written behind the last one, and drops it again
@@ -47,6 +59,7 @@ func (f *forms) end() {
 	form := f.arena[from:]
 	for i := range f.ends {
 		if bytes.Equal(f.at(i), form) {
+			clear(form)
 			f.arena = f.arena[:from]
 			return
 		}
@@ -181,7 +194,9 @@ func (f *forms) base64(v []byte) {
 			f.arena = enc.AppendEncode(f.arena, plain)
 			code := f.arena[from+len(plain):]
 			first, last := (before*8+5)/6, len(plain)*8/6
-			f.arena = append(f.arena[:from], code[first:last]...)
+			n := copy(f.arena[from:], code[first:last])
+			clear(f.arena[from+n:])
+			f.arena = f.arena[:from+n]
 			f.end()
 		}
 	}
@@ -189,9 +204,14 @@ func (f *forms) base64(v []byte) {
 
 // hex adds the forms in lower and in upper case.
 func (f *forms) hex(v []byte) {
-	from := len(f.arena)
 	f.arena = hex.AppendEncode(f.arena, v)
 	f.end()
-	f.arena = append(f.arena, bytes.ToUpper(f.arena[from:])...)
+	from := len(f.arena)
+	f.arena = hex.AppendEncode(f.arena, v)
+	for i, c := range f.arena[from:] {
+		if 'a' <= c {
+			f.arena[from+i] = c - 'a' + 'A'
+		}
+	}
 	f.end()
 }

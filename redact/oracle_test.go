@@ -165,7 +165,7 @@ func checkLaws(t testing.TB, cfg Config, pairs []pair, text string) {
 }
 
 func TestR1R2R3_SmallAlphabets(t *testing.T) {
-	cases := 20_000
+	cases := 10_000
 	if long {
 		cases = 10_000_000
 	}

@@ -24,7 +24,7 @@ func newGramSet(n, q int) gramSet {
 	if n <= fewGrams && q == 4 {
 		return gramSet{few: new([1 << fewBits]byte)}
 	}
-	size := powerOfTwo(n*64, 12, 22)
+	size := powerOfTwo(n*64, 12, 24)
 	return gramSet{bits: make([]uint64, size/64), mask: uint64(size - 1)}
 }
 
@@ -72,32 +72,32 @@ func (m *matcher) probe(text []byte, at int) int {
 	return at
 }
 
-// The loops below take four probes at a time and leave the last ones to their
+// The loops below take some probes at a time and leave the last ones to their
 // caller. They run without bounds checks, which would take as long as all the
-// rest: at+3*step+8 <= len(text) bounds every access to text, and mask, which is
-// less than 64*len(table), every index into the table.
+// rest: the condition of the outer loop bounds every access to text, and mask,
+// which is less than 64*len(table), every index into the table.
 
 func probeFew(text []byte, at, step int, table *[1 << fewBits]byte) (int, bool) {
 	t := unsafe.Pointer(unsafe.SliceData(text))
-	for ; at+3*step+8 <= len(text); at += 4 * step {
-		a := word32(t, at) * mix32 >> fewShift
-		b := word32(t, at+step) * mix32 >> fewShift
-		c := word32(t, at+2*step) * mix32 >> fewShift
-		d := word32(t, at+3*step) * mix32 >> fewShift
-		if table[a]|table[b]|table[c]|table[d] == 0 {
+	for end := len(text) - 7*step - 8; at <= end; at += 8 * step {
+		p := unsafe.Add(t, at)
+		q := unsafe.Add(p, step)
+		hit := table[fewIndex(p, 0)] | table[fewIndex(q, 0)] | table[fewIndex(p, 2*step)] | table[fewIndex(q, 2*step)]
+		p, q = unsafe.Add(p, 4*step), unsafe.Add(q, 4*step)
+		hit |= table[fewIndex(p, 0)] | table[fewIndex(q, 0)] | table[fewIndex(p, 2*step)] | table[fewIndex(q, 2*step)]
+		if hit == 0 {
 			continue
 		}
-		switch {
-		case table[a] != 0:
-			return at, true
-		case table[b] != 0:
-			return at + step, true
-		case table[c] != 0:
-			return at + 2*step, true
+		for table[fewIndex(t, at)] == 0 {
+			at += step
 		}
-		return at + 3*step, true
+		return at, true
 	}
 	return at, false
+}
+
+func fewIndex(text unsafe.Pointer, at int) uint32 {
+	return binary.LittleEndian.Uint32((*[4]byte)(unsafe.Add(text, at))[:]) * mix32 >> fewShift
 }
 
 func probeBits(text []byte, at, step int, gram uint64, table []uint64, mask uint64) (int, bool) {
@@ -119,10 +119,6 @@ func probeBits(text []byte, at, step int, gram uint64, table []uint64, mask uint
 		}
 	}
 	return at, false
-}
-
-func word32(text unsafe.Pointer, at int) uint32 {
-	return binary.LittleEndian.Uint32((*[4]byte)(unsafe.Add(text, at))[:])
 }
 
 func word64(text unsafe.Pointer, at int) uint64 {

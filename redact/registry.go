@@ -195,7 +195,11 @@ func (r *SecretRegistry) acquire() (*matcher, error) {
 	}
 	m := s.compiled.Load()
 	if m == nil {
-		m = s.set.compile()
+		var err error
+		if m, err = s.set.compile(); err != nil {
+			s.fail(err)
+			return nil, err
+		}
 		s.compiled.Store(m)
 	}
 	m.retain()

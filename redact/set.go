@@ -13,7 +13,7 @@ type secretSet struct {
 	encoded bool
 	seed    maphash.Seed
 	count   int
-	byValue map[uint64][]*secret
+	byValue map[uint64]*secret // by seeded hash
 	byID    map[string][]*secret
 	clashes clashes
 	forms   forms
@@ -21,13 +21,15 @@ type secretSet struct {
 
 type secret struct {
 	value []byte
-	ids   []string
+	ids   []string // sorted
+	first [1]string
+	next  *secret // with the same hash
 }
 
 func (s *secretSet) init(encoded bool) {
 	s.encoded = encoded
 	s.seed = maphash.MakeSeed()
-	s.byValue = map[uint64][]*secret{}
+	s.byValue = map[uint64]*secret{}
 	s.byID = map[string][]*secret{}
 	s.clashes.init(s.seed)
 }
@@ -36,11 +38,9 @@ func (s *secretSet) init(encoded bool) {
 // ErrMarkerText nothing was added.
 func (s *secretSet) add(id string, value []byte) (bool, error) {
 	sum := maphash.Bytes(s.seed, value)
-	var known *secret
-	for _, k := range s.byValue[sum] {
-		if bytes.Equal(k.value, value) {
-			known = k
-		}
+	known := s.byValue[sum]
+	for known != nil && !bytes.Equal(known.value, value) {
+		known = known.next
 	}
 	if known != nil && slices.Contains(known.ids, id) {
 		return false, nil
@@ -51,8 +51,9 @@ func (s *secretSet) add(id string, value []byte) (bool, error) {
 		s.clashes.addID(id)
 	}
 	if newValue {
-		known = &secret{value: bytes.Clone(value)}
-		s.byValue[sum] = append(s.byValue[sum], known)
+		known = &secret{value: bytes.Clone(value), next: s.byValue[sum]}
+		known.ids = known.first[:0]
+		s.byValue[sum] = known
 		s.count++
 	}
 	known.ids = append(known.ids, id)
@@ -67,7 +68,7 @@ func (s *secretSet) add(id string, value []byte) (bool, error) {
 // clash reports whether a form of a value occurs in marker text, and notes the
 // forms of a new one.
 func (s *secretSet) clash(id string, newID bool, k *secret, newValue bool) bool {
-	defer s.forms.wipe()
+	defer s.forms.done()
 	if newValue {
 		s.forms.of(k.value, s.encoded)
 		for i := range s.forms.len() {
@@ -125,11 +126,7 @@ func (s *secretSet) remove(id string) bool {
 		if len(k.ids) > 0 {
 			continue
 		}
-		sum := maphash.Bytes(s.seed, k.value)
-		s.byValue[sum] = slices.DeleteFunc(s.byValue[sum], func(other *secret) bool { return other == k })
-		if len(s.byValue[sum]) == 0 {
-			delete(s.byValue, sum)
-		}
+		s.unlink(k)
 		clear(k.value)
 		s.count--
 	}
@@ -137,43 +134,71 @@ func (s *secretSet) remove(id string) bool {
 	return len(list) > 0
 }
 
+func (s *secretSet) unlink(k *secret) {
+	sum := maphash.Bytes(s.seed, k.value)
+	if s.byValue[sum] == k {
+		if s.byValue[sum] = k.next; k.next == nil {
+			delete(s.byValue, sum)
+		}
+		return
+	}
+	for o := s.byValue[sum]; o != nil; o = o.next {
+		if o.next == k {
+			o.next = k.next
+		}
+	}
+}
+
+// all yields the secrets in no particular order.
+func (s *secretSet) all(yield func(*secret) bool) {
+	for _, k := range s.byValue {
+		for ; k != nil; k = k.next {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
 // wipe forgets everything.
 func (s *secretSet) wipe() {
-	for _, list := range s.byValue {
-		for _, k := range list {
-			clear(k.value)
-		}
+	for k := range s.all {
+		clear(k.value)
 	}
 	clear(s.byValue)
 	clear(s.byID)
 	s.clashes.wipe()
 	s.count = 0
-	s.forms.wipe()
+	s.forms.done()
 }
 
-// compile builds the matcher of what is registered now.
-func (s *secretSet) compile() *matcher {
+// compile builds the matcher of what is registered now. The error is
+// ErrMarkerText, which add has ruled out: it is looked for again because without
+// it the matcher would be built wrongly.
+func (s *secretSet) compile() (*matcher, error) {
 	ids := slices.Clone(shapeIDs)
 	for id := range s.byID {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	m := newMatcher(ids)
-	defer s.forms.wipe()
-	for _, list := range s.byValue {
-		for _, k := range list {
-			n, _ := slices.BinarySearch(ids, k.ids[0])
-			id := int32(n)
-			s.forms.of(k.value, s.encoded)
-			for i := range s.forms.len() {
-				f := s.forms.at(i)
-				m.add(f, id)
-				if rest := stump(f, s.ends); len(rest) < len(f) {
-					m.add(rest, id)
-				}
+	m := newMatcher(ids, s.count)
+	defer s.forms.done()
+	for k := range s.all {
+		n, _ := slices.BinarySearch(ids, k.ids[0])
+		id := int32(n)
+		s.forms.of(k.value, s.encoded)
+		for i := range s.forms.len() {
+			f := s.forms.at(i)
+			m.add(f, id)
+			rest := stump(f, s.ends)
+			if rest == nil {
+				return nil, ErrMarkerText
+			}
+			if len(rest) < len(f) {
+				m.add(rest, id)
 			}
 		}
 	}
-	return m.build()
+	return m.build(), nil
 }

@@ -78,6 +78,22 @@ type anchor struct {
 	shape *shape
 }
 
+// pairs has the first two bytes of every anchor and of markers. It lets most of a
+// text pass quickly.
+var pairs = func() (set [1 << 10]uint64) {
+	add := func(text string) {
+		n := uint(text[0])<<8 | uint(text[1])
+		set[n>>6] |= 1 << (n & 63)
+	}
+	add(markerHead)
+	for i := range shapes {
+		for _, a := range shapes[i].anchors {
+			add(a)
+		}
+	}
+	return set
+}()
+
 // shapeIDs are the ids of markers that any registry can write.
 var shapeIDs = func() (ids []string) {
 	for i := range shapes {
@@ -91,7 +107,12 @@ var shapeIDs = func() (ids []string) {
 func replaceShapes(text string, m *matcher, entropy bool) (string, bool) {
 	var out []byte
 	done := 0
-	for i := 0; i < len(text); {
+	for i := 0; i+1 < len(text); {
+		n := uint(text[i])<<8 | uint(text[i+1])
+		if pairs[n>>6]>>(n&63)&1 == 0 && !entropy {
+			i++
+			continue
+		}
 		id, from, to := shapeAt(text, i, done, m)
 		if to == 0 && entropy {
 			id, from, to = entropyAt(text, i, done)

@@ -99,6 +99,9 @@ func urlPassword(text string, _, rest int) (int, int) {
 
 // dsnPassword takes the value of password= where the line is a connection string.
 func dsnPassword(text string, i, rest int) (int, int) {
+	if i > 0 && strings.IndexByte(" \t\n;&?\"'`({[,=", text[i-1]) < 0 {
+		return 0, 0
+	}
 	line := strings.LastIndexByte(text[max(0, i-512):i], '\n') + 1 + max(0, i-512)
 	around := strings.ToLower(text[line:min(len(text), rest+512)])
 	if n := strings.IndexByte(around[i-line:], '\n'); n >= 0 {

@@ -40,7 +40,7 @@ func Validate(t events.Type, raw []byte) error {
 	if Schema(t) == nil {
 		return events.ErrUnknownType
 	}
-	doc, err := canonical(raw)
+	doc, err := decode(raw)
 	if err != nil {
 		return &events.InvalidError{Type: t, Rule: err.Error()}
 	}
@@ -56,7 +56,7 @@ func Validate(t events.Type, raw []byte) error {
 // in a few times: lower-case t and z, leap seconds, and the year 0, which are valid
 // here and which a [time.Time] does not read.
 func ValidateEvent(raw []byte) error {
-	doc, err := canonical(raw)
+	doc, err := decode(raw)
 	if err != nil {
 		return &events.InvalidError{Rule: err.Error()}
 	}

@@ -35,7 +35,17 @@ func TestQuickstart_BundledNotes(t *testing.T) {
 		"globex still has its 3.",
 		"the newest note is its own: true",
 		"replay_memory_snapshot_unavailable",
+		"This memory is not durable: the store does not outlive its process.",
+		"long-term-durability: the store does not outlive its process",
+		"write: the store is read-only",
+		"3 fired. Replayed, and after a restart: 0 fired, 0 runs started.",
+		"predicate due-3",
 		"memory.written",
+		"A budget of 1 is refused: token_budget_exceeded",
+		"the same address: true, known already: true",
+		"finds 1 archive in MEMORY-INDEX.json",
+		"memory.compacted",
+		"workspace.updated",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q", want)

@@ -57,6 +57,12 @@ type prospect struct {
 
 // holds reports whether every condition of m does.
 func holds(t *tenant, m *memory.Mutation) bool {
+	if len(m.Put) == 1 && len(m.Live)+len(m.Retire)+len(m.Restore) == 0 {
+		// A write by a run: nothing else in m can bear on it.
+		e := &m.Put[0].Entry
+		r := t.find(m.Put[0].Ref, e.ID)
+		return (r == nil || !r.stub && same(&r.entry, e)) && swapsHold(t, m.Cells)
+	}
 	o := outlook{t, m.At.UnixMilli(), map[key]*prospect{}}
 	for _, l := range m.Live {
 		if !o.of(l.Ref, l.ID).live(o.at) {

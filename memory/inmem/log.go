@@ -1,6 +1,7 @@
 package inmem
 
 import (
+	"math"
 	"slices"
 	"sort"
 )
@@ -27,7 +28,7 @@ type chunk struct {
 }
 
 func newChunk(recs ...*record) chunk {
-	c := chunk{recs: recs, firstBorn: recs[0].firstBorn(), minExpires: never}
+	c := chunk{recs: recs, firstBorn: math.MaxUint64, minExpires: never}
 	for _, r := range recs {
 		c.widen(r)
 	}

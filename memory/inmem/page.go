@@ -103,6 +103,14 @@ func (p *pager) next(ctx context.Context, buf *[pageSize]*record) []*record {
 
 var blank = new(record)
 
+// missed takes note that a record of the page was erased meanwhile, so that a page
+// is shorter than its limit only at the end of the list.
+func (p *pager) missed() {
+	if p.left >= 0 {
+		p.left++
+	}
+}
+
 // narrow keeps the records that match the filter, as many as are wanted.
 func (p *pager) narrow(page []*record) []*record {
 	if p.filter.none() {
@@ -115,7 +123,7 @@ func (p *pager) narrow(page []*record) []*record {
 			p.done = true
 			break
 		}
-		if !r.wiped.Load() && p.filter.match(&r.entry) {
+		if p.filter.match(&r.entry) {
 			free--
 			page[free] = r
 		}

@@ -39,8 +39,8 @@ func (st *Store) ListAt(ctx context.Context, s memory.Scope, v memory.Version, q
 	return p.collect(ctx)
 }
 
-// Search returns the live entries that match q, newest first. A limit of 0 means
-// all. Letters that differ in case only are equal; accents count.
+// Search returns the live entries that match q by [memory.Search.Matches], newest
+// first. A limit of 0 means all.
 func (st *Store) Search(ctx context.Context, s memory.Scope, q memory.Search) ([]memory.Entry, error) {
 	var behind position
 	if !q.Until.IsZero() {
@@ -49,7 +49,7 @@ func (st *Store) Search(ctx context.Context, s memory.Scope, q memory.Search) ([
 	for {
 		var p pager
 		p.start(st, s, q.At.UnixMilli(), behind, q.Limit)
-		p.filter = filter{text: fold(q.Text), tags: q.Tags, since: q.Since}
+		p.filter.search = &q
 		if entries, err := p.collect(ctx); !overtaken(err) {
 			return entries, err
 		}
@@ -69,7 +69,9 @@ func (st *Store) Scan(ctx context.Context, s memory.Scope, q memory.Query) iter.
 		var buf [pageSize]*record
 		for page := p.next(ctx, &buf); len(page) > 0; page = p.next(ctx, &buf) {
 			for i := len(page) - 1; i >= 0; i-- {
-				if r := page[i]; !r.wiped.Load() && !yield(r.entry, p.err) {
+				if r := page[i]; r.wiped.Load() {
+					p.missed()
+				} else if !yield(r.entry, p.err) {
 					return
 				}
 			}
@@ -132,7 +134,9 @@ func (p *pager) collect(ctx context.Context) ([]memory.Entry, error) {
 		n := len(entries)
 		entries = slices.Grow(entries, len(page))[:n+len(page)]
 		for i := len(page) - 1; i >= 0; i-- {
-			if r := page[i]; !r.wiped.Load() {
+			if r := page[i]; r.wiped.Load() {
+				p.missed()
+			} else {
 				entries[n] = r.entry // append would copy it twice
 				n++
 			}

@@ -144,13 +144,10 @@ func (sc *scope) restore(r *record, v uint64) {
 		i := slices.Index(*estate, r)
 		*estate = slices.Delete(*estate, i, i+1)
 	}
-	if r.died < v { // else this mutation retired it, and there is no gap
-		if r.born < r.died {
-			r.more().earlier = append(r.more().earlier, span{r.born, r.died})
-		}
-		r.born = v
+	if r.born < r.died {
+		r.more().earlier = append(r.more().earlier, span{r.born, r.died})
 	}
-	r.died, r.state, r.heir = 0, memory.Live, nil
+	r.born, r.died, r.state, r.heir = v, 0, memory.Live, nil
 	sc.live.insert(r)
 }
 

@@ -52,6 +52,7 @@ func redactRows() []row {
 	for _, n := range sizes {
 		rows = append(rows, encodedRow(n))
 	}
+	rows = append(rows, derivedRow(100))
 	for _, n := range sizes[1:] {
 		rows = append(rows, buildRow(n, true), buildRow(n, false))
 	}
@@ -228,6 +229,22 @@ func encodedRow(n int) row {
 			}
 		}
 		return sides{ours: side(with), theirs: side(without), bytes: len(text)}, nil
+	}}
+}
+
+// derivedRow is RedactDerived on a text that has nothing to replace.
+func derivedRow(n int) row {
+	return row{name: fmt.Sprintf("redact/derived/n=%d", n), setup: func() (sides, error) {
+		text := redactText(redactSize, nil)
+		r, err := registryOf(redactSecrets(n), redact.Config{})
+		if err != nil {
+			return sides{}, err
+		}
+		return sides{ours: func(n int) {
+			for range n {
+				_, _ = r.RedactDerived(text)
+			}
+		}, bytes: len(text)}, nil
 	}}
 }
 

@@ -1,29 +1,32 @@
-package eventschema
+package jsonguard
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/gowebpki/jcs"
-
-	"github.com/openwop/agentmemory/events"
 )
 
-// maxDepth is events.Decode's limit for nesting.
-const maxDepth = 100
+const (
+	maxDepth = 100
+	// maxInteger is the largest integer that the canonical form does not round.
+	maxInteger = 1<<53 - 1
+)
 
-// canonical decodes the canonical form (RFC 8785) of a document that is small,
-// shallow and has no integer that the canonical form would round. The canonicaliser
-// refuses repeated fields, lone surrogates and numbers that are no double. Errors
-// are fixed phrases.
-func canonical(raw []byte) (any, error) {
-	if len(raw) > events.MaxDocBytes {
-		return nil, errors.New("is longer than 4 MiB")
+// Decode returns the value of a document of at most maxBytes, read from its
+// canonical form (RFC 8785): nil, bool, [json.Number], string, []any or
+// map[string]any. The canonicaliser refuses repeated fields, lone surrogates and
+// numbers that are no double. Errors are fixed phrases that follow on the name of
+// the document.
+func Decode(raw []byte, maxBytes int) (any, error) {
+	if len(raw) > maxBytes {
+		return nil, fmt.Errorf("is longer than %d bytes", maxBytes)
 	}
 	if !utf8.Valid(raw) || !json.Valid(raw) {
 		return nil, errors.New("is not JSON in UTF-8")
@@ -35,7 +38,14 @@ func canonical(raw []byte) (any, error) {
 	if err != nil {
 		return nil, errors.New("has no canonical form (RFC 8785)")
 	}
-	return decode(plain)
+	// Numbers stay as they are written, for the validator to compare exactly.
+	dec := json.NewDecoder(bytes.NewReader(plain))
+	dec.UseNumber()
+	var doc any
+	if err := dec.Decode(&doc); err != nil {
+		return nil, errors.New("is not JSON")
+	}
+	return doc, nil
 }
 
 func checkTokens(raw []byte) error {
@@ -64,20 +74,9 @@ func checkTokens(raw []byte) error {
 				continue
 			}
 			n, err := strconv.ParseInt(token.String(), 10, 64)
-			if err != nil || n > events.MaxInteger || n < -events.MaxInteger {
+			if err != nil || n > maxInteger || n < -maxInteger {
 				return errors.New("has an integer beyond 2^53-1")
 			}
 		}
 	}
-}
-
-// decode keeps numbers as they are written, for the validator to compare exactly.
-func decode(plain []byte) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(plain))
-	dec.UseNumber()
-	var doc any
-	if err := dec.Decode(&doc); err != nil {
-		return nil, errors.New("is not JSON")
-	}
-	return doc, nil
 }

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/inmem"
+	"github.com/openwop/agentmemory/redact"
+)
+
+// bankRows measures what the layers above a store cost.
+//
+//	bank/put     a run writes an entry of 1 KB through a registry of 100 secrets,
+//	             against the bare in-memory store's Put of the same entry: what
+//	             redaction, validation, ids and the run's view add. After 1,000
+//	             writes the next run starts, which is timed too
+//	events/emit  one typed event through the checks to a sink that keeps nothing
+func bankRows() []row {
+	ctx := context.Background()
+	content := strings.Repeat("The customer asked for a delivery before noon. ", 22)[:1024]
+	return []row{
+		{"bank/put", "inmem.Store.Put", func() (sides, error) {
+			bank, secrets, err := busyBank()
+			if err != nil {
+				return sides{}, err
+			}
+			var run *memory.Run
+			writes := 0
+			bare, scope := inmem.New(), memory.Scope{Tenant: "acme", Ref: "support"}
+			at, next := time.UnixMilli(1_760_000_000_000).UTC(), 0
+			putBare := func() memory.Entry {
+				next++
+				e := memory.Entry{ID: fmt.Sprintf("mem_%026d", next), Content: content, Tags: []string{"delivery"}, CreatedAt: at, RunID: "run-1"}
+				must(bare.Put(ctx, scope, e))
+				return e
+			}
+			putBank := func() memory.Entry {
+				if writes%1000 == 0 {
+					run, err = bank.Start(ctx, memory.RunConfig{ID: "run-1", Tenant: "acme", Redactor: secrets})
+					must(err)
+				}
+				writes++
+				e, err := run.Put(ctx, "support", memory.Draft{Content: content, Tags: []string{"delivery"}})
+				must(err)
+				return e
+			}
+			return sides{
+				check: func() error {
+					a, b := putBank(), putBare()
+					if a.Content != b.Content || a.Tags[0] != b.Tags[0] || a.RunID != b.RunID {
+						return errors.New("the entries differ")
+					}
+					return nil
+				},
+				ours:   repeat(func() { putBank() }),
+				theirs: repeat(func() { putBare() }),
+			}, nil
+		}},
+		{"events/emit", "", func() (sides, error) {
+			at := time.UnixMilli(1_760_000_000_000).UTC()
+			emit := func() {
+				must(events.Emit(ctx, discard{}, events.Record{
+					ID: "evt_1", Tenant: "acme", RunID: "run-1", NodeID: "summarise", Time: at,
+					Payload: events.MemoryWritten{MemoryRef: "support", MemoryID: "mem_1", NodeID: "summarise"},
+				}))
+			}
+			return sides{ours: repeat(emit)}, nil
+		}},
+	}
+}
+
+// busyBank is a bank, and a registry that holds 100 secrets.
+func busyBank() (*memory.Bank, *redact.SecretRegistry, error) {
+	bank, err := memory.NewBank(inmem.New(), memory.Config{})
+	if err != nil {
+		return nil, nil, err
+	}
+	secrets := redact.NewSecretRegistry(redact.Config{})
+	for i := range 100 {
+		value := fmt.Sprintf("live-%04d-%08x-%08x", i, i*2654435761, i*40503)
+		if err := secrets.Register(fmt.Sprintf("key-%d", i), []byte(value), redact.LevelTenant); err != nil {
+			return nil, nil, err
+		}
+	}
+	return bank, secrets, nil
+}
+
+type discard struct{}
+
+func (discard) Emit(context.Context, ...events.Record) error { return nil }

@@ -1,0 +1,128 @@
+package capability
+
+import (
+	"strings"
+
+	"github.com/openwop/agentmemory/events"
+)
+
+// Behaviour is something that a host does with memory beside the dimensions
+// (RFC 0068). The protocol keeps it under agents, and the model refers to it.
+type Behaviour struct {
+	// Name is the block's.
+	Name      string
+	Supported bool
+	// Source is the JSON pointer to the block.
+	Source string
+	// Why says in one line why it is not supported, or else how it comes about.
+	Why string
+}
+
+const (
+	consolidation = "agents/memoryConsolidation"
+	commitments   = "agents/commitments"
+)
+
+// Consolidation is the reconciling of long-term memory in the background. It is
+// supported only by a host that is long-term, and on a schedule only by one that
+// has scheduling: a document that says otherwise contradicts itself.
+func (m *Model) Consolidation() Behaviour {
+	d := &m.doc
+	b := d.behaviour(consolidation)
+	if !b.Supported {
+		return b
+	}
+	trigger := events.ConsolidationTrigger(d.text(consolidation + "/schedule"))
+	if trigger == "" {
+		trigger = events.ConsolidationHostManaged
+	}
+	switch {
+	case !m.Satisfies(LongTerm):
+		b.Supported, b.Why = false, longTermStatus(d).Why
+	case trigger == events.ConsolidationScheduled && !d.isTrue(scheduling):
+		b.Supported, b.Why = false, "it is scheduled, and "+d.lacks(scheduling)
+	default:
+		b.Why = string(trigger)
+	}
+	return b
+}
+
+// Commitments are intentions that the host finds in memory and acts upon later.
+func (m *Model) Commitments() Behaviour {
+	b := m.doc.behaviour(commitments)
+	if b.Supported {
+		b.Why = strings.Join(m.doc.conditions(), ", ")
+	}
+	return b
+}
+
+// conditions are what makes a commitment fire: time, if the block does not say.
+func (d *document) conditions() []string {
+	if _, said := d.at(commitments + "/fireConditions"); !said {
+		return []string{string(events.ConditionTime)}
+	}
+	return d.texts(commitments + "/fireConditions")
+}
+
+func (d *document) behaviour(block string) Behaviour {
+	s := d.flag(block+"/supported", "")
+	return Behaviour{
+		Name: block[strings.IndexByte(block, '/')+1:], Supported: s.Satisfied,
+		Source: d.pointer(block), Why: s.Why,
+	}
+}
+
+// text returns a field that is a string.
+func (d *document) text(path string) string {
+	value, _ := d.at(path)
+	s, _ := value.(string)
+	return s
+}
+
+// Inventory reports whether the host serves the inventory of its agents, and
+// whether each agent is installed for one tenant (RFC 0072, RFC 0074).
+func (m *Model) Inventory() (served, perTenant bool) {
+	const runtime = "agents/manifestRuntime"
+	return m.doc.isTrue(runtime + "/supported"), m.doc.text(runtime+"/installScope") == "tenant"
+}
+
+// Profile evaluates the profile openwop-memory: a version 1 document with the core
+// fields, memory that can be read and written, and long-term durability. It says in
+// one line why the profile does not hold. The claim of a host is more than this
+// predicate: the protocol's scenarios must pass too.
+func (m *Model) Profile() (holds bool, why string) {
+	d := &m.doc
+	if why := d.core(); why != "" {
+		return false, why
+	}
+	for _, dimension := range []Dimension{Read, Write, LongTerm} {
+		if s := m.Status(dimension); !s.Satisfied {
+			return false, s.Why
+		}
+	}
+	return true, ""
+}
+
+// core evaluates the profile openwop-core, which every other one contains.
+func (d *document) core() (why string) {
+	if !strings.HasPrefix(d.text("protocolVersion"), "1.") {
+		return "protocolVersion is not 1.x"
+	}
+	if value, _ := d.at("supportedEnvelopes"); !is[[]any](value) {
+		return "supportedEnvelopes is not a list"
+	}
+	if value, _ := d.at("schemaVersions"); !is[object](value) {
+		return "schemaVersions is not an object"
+	}
+	for _, name := range []string{"clarificationRounds", "schemaRounds", "envelopesPerTurn"} {
+		if n, ok := d.number("limits/" + name); !ok || n < 0 || n != float64(int64(n)) {
+			return "limits." + name + " is not a count"
+		}
+	}
+	return ""
+}
+
+func is[T any](value any) bool {
+	_, ok := value.(T)
+	return ok
+}

@@ -1,0 +1,220 @@
+package capability
+
+import (
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/openwop/agentmemory/internal/jsonguard"
+)
+
+//go:embed schemas
+var files embed.FS
+
+var schemas = jsonguard.New(files)
+
+// MaxDocumentBytes is the length of the longest document that is read.
+const MaxDocumentBytes = 256 << 10
+
+// wrapper is the object around the families that older hosts have.
+const wrapper = "capabilities"
+
+// families are those that the model reads. The first two have schemas.
+var families = []string{"memory", "agents", "multiAgent", "scheduling", "workspace"}
+
+type object = map[string]any
+
+// document is a discovery document with its families at the root. Fields are named
+// by paths such as "memory/search/supported", without escapes: no field that is
+// looked for needs any.
+type document struct {
+	root object
+	// wrapped are the families that were read from the wrapper.
+	wrapped []string
+	// notes say of fields that are absent in a derived document what is missing.
+	notes map[string]string
+}
+
+// read checks a document and moves its families to the root.
+func read(raw []byte) (*document, error) {
+	value, err := jsonguard.Decode(raw, MaxDocumentBytes)
+	if err != nil {
+		return nil, &DocumentError{Problem: err.Error()}
+	}
+	root, ok := value.(object)
+	if !ok {
+		return nil, &DocumentError{Problem: "is not an object"}
+	}
+	d := &document{root: root}
+	d.unwrap()
+	return d, d.check()
+}
+
+// unwrap lifts each family that only the wrapper has.
+func (d *document) unwrap() {
+	inner, ok := d.root[wrapper].(object)
+	if !ok {
+		return
+	}
+	for _, name := range families {
+		_, atRoot := d.root[name]
+		if family, ok := inner[name]; ok && !atRoot {
+			d.root[name] = family
+			d.wrapped = append(d.wrapped, name)
+			delete(inner, name)
+		}
+	}
+	if len(inner) == 0 && len(d.wrapped) > 0 {
+		delete(d.root, wrapper)
+	}
+}
+
+// check validates the families that have schemas.
+func (d *document) check() error {
+	var found []Violation
+	for _, name := range families[:2] {
+		family, ok := d.root[name]
+		if !ok {
+			continue
+		}
+		broken, err := schemas.Validate(name, family)
+		if errors.Is(err, jsonguard.ErrUnfit) {
+			return &DocumentError{Problem: "cannot be validated"}
+		}
+		if err != nil {
+			return fmt.Errorf("capability: %w", err)
+		}
+		for _, v := range broken {
+			found = append(found, Violation{d.pointer(name) + v.Path, v.Rule, v.Kind})
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(found, func(a, b Violation) int { return strings.Compare(a.Path, b.Path) })
+	return &DocumentError{Violations: found}
+}
+
+// pointer is the JSON pointer to a field in the document as it was read.
+func (d *document) pointer(path string) string {
+	family, _, _ := strings.Cut(path, "/")
+	if slices.Contains(d.wrapped, family) {
+		return "/" + wrapper + "/" + path
+	}
+	return "/" + path
+}
+
+func (d *document) at(path string) (any, bool) {
+	var value any = d.root
+	for name := range strings.SplitSeq(path, "/") {
+		o, ok := value.(object)
+		if !ok {
+			return nil, false
+		}
+		if value, ok = o[name]; !ok {
+			return nil, false
+		}
+	}
+	return value, true
+}
+
+// put sets a field and makes the objects around it.
+func (d *document) put(path string, value any) {
+	o := d.root
+	names := strings.Split(path, "/")
+	last := len(names) - 1
+	for _, name := range names[:last] {
+		next, ok := o[name].(object)
+		if !ok {
+			next = object{}
+			o[name] = next
+		}
+		o = next
+	}
+	o[names[last]] = value
+}
+
+func (d *document) isTrue(path string) bool {
+	value, _ := d.at(path)
+	return value == true
+}
+
+// number returns a field that is a number.
+func (d *document) number(path string) (float64, bool) {
+	value, _ := d.at(path)
+	n, ok := value.(json.Number)
+	if !ok {
+		return 0, false
+	}
+	f, err := n.Float64()
+	return f, err == nil
+}
+
+// texts returns the strings of a field that is a list.
+func (d *document) texts(path string) []string {
+	value, _ := d.at(path)
+	items, _ := value.([]any)
+	var list []string
+	for _, item := range items {
+		if s, ok := item.(string); ok {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// lacks says in one line why a flag is not true.
+func (d *document) lacks(path string) string {
+	name := strings.ReplaceAll(path, "/", ".")
+	if note := d.note(path); note != "" {
+		return note
+	}
+	switch value, ok := d.at(path); {
+	case !ok:
+		return name + " is absent"
+	case value == false:
+		return name + " is false"
+	}
+	return name + " is not a boolean"
+}
+
+// note returns what is missing for a field, or for the block that would hold it.
+func (d *document) note(path string) string {
+	for ; path != ""; path = parent(path) {
+		if note := d.notes[path]; note != "" {
+			return note
+		}
+	}
+	return ""
+}
+
+// parent is the path of the object that holds a field.
+func parent(path string) string { return path[:max(0, strings.LastIndexByte(path, '/'))] }
+
+// leaves calls f for each field of value that is no object, in no order.
+func leaves(pointer string, value any, f func(pointer string, value any)) {
+	o, ok := value.(object)
+	if !ok || len(o) == 0 {
+		f(pointer, value)
+		return
+	}
+	for name, field := range o {
+		leaves(pointer+"/"+escape.Replace(name), field, f)
+	}
+}
+
+var escape = strings.NewReplacer("~", "~0", "/", "~1")
+
+func integer(n int) json.Number { return json.Number(strconv.Itoa(n)) }
+
+func list[S ~string](items ...S) []any {
+	var out []any
+	for _, s := range items {
+		out = append(out, string(s))
+	}
+	return out
+}

@@ -1,0 +1,271 @@
+package consolidate
+
+import (
+	"context"
+	"time"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+)
+
+// Planner decides what a pass does. [Rules] is the default; a host may bring its own,
+// a model among them. It gets the entries of one scope that may be changed, newest
+// first, and must not keep or change them. It is called outside any lock, with a
+// deadline, and not at all for a corpus that the last pass left as it is (C2). What it
+// returns is checked: a group that breaks a rule is refused, and the rest goes on. An
+// error stops the pass before anything is written.
+//
+// A Planner must be safe for concurrent use if its [Consolidator] is used so.
+type Planner interface {
+	Plan(ctx context.Context, entries []memory.Entry) (Plan, error)
+	// Version names the planner as it is now, with its model and its settings. While
+	// it stays the same, an unchanged corpus is not planned again.
+	Version() string
+}
+
+// Merger writes the text of a group whose texts differ. It is called outside any lock,
+// with a deadline; an error stops the pass after the groups that are already done. Its
+// text is redacted as derived text, and refused if a guarded fact of the group is
+// missing or a new one is in it (C8). It must be safe for concurrent use if its
+// [Consolidator] is used so.
+type Merger interface {
+	Merge(ctx context.Context, group []memory.Entry) (string, error)
+	// Version is like that of a [Planner].
+	Version() string
+}
+
+// Config sets up a [Consolidator]. The zero value is one that needs no model.
+type Config struct {
+	// Planner decides; nil means [Rules] with the Slot below.
+	Planner Planner
+	// Merger writes merged texts. Without one, one of the texts of a group stays.
+	Merger Merger
+	// Slot names the slots that an entry is a value of; nil reads its tags that begin
+	// with "slot:". Give SlotVersion another value whenever Slot changes.
+	Slot        func(memory.Entry) []string
+	SlotVersion string
+	// Trigger is how passes are started unless [Options] say otherwise, as the host
+	// advertises it (RFC 0068 §A); empty means host-managed.
+	Trigger events.ConsolidationTrigger
+	// Timeout bounds each call of the Planner and the Merger; 0 means a minute.
+	Timeout time.Duration
+	// Lease is how long a pass that died keeps others from its scope; 0 means a
+	// minute. A pass renews its lease with every group, so it must outlast a call of
+	// the Planner or the Merger: it is prolonged to twice Timeout if it is shorter.
+	Lease time.Duration
+}
+
+// Consolidator reconciles the long-term entries of a scope: merges those that say the
+// same, supersedes stale ones, strengthens corroborated ones (RFC 0068). It is safe
+// for concurrent use.
+type Consolidator struct{ cfg Config }
+
+// New returns a consolidator. It fails with [memory.ErrValidation] for an unknown
+// trigger or a negative duration.
+func New(cfg Config) (*Consolidator, error) {
+	if cfg.Trigger == "" {
+		cfg.Trigger = events.ConsolidationHostManaged
+	}
+	if !validTrigger(cfg.Trigger) || cfg.Timeout < 0 || cfg.Lease < 0 {
+		return nil, &failure{memory.ErrValidation, "an unknown trigger or a negative duration", nil}
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = time.Minute
+	}
+	if cfg.Lease == 0 {
+		cfg.Lease = time.Minute
+	}
+	cfg.Lease = max(cfg.Lease, 2*cfg.Timeout)
+	if cfg.Slot == nil {
+		cfg.Slot = tagSlots
+	}
+	return &Consolidator{cfg}, nil
+}
+
+// Trigger is how passes are started, as the host advertises it.
+func (c *Consolidator) Trigger() events.ConsolidationTrigger { return c.cfg.Trigger }
+
+func validTrigger(t events.ConsolidationTrigger) bool {
+	return t == events.ConsolidationHostManaged || t == events.ConsolidationScheduled || t == events.ConsolidationOnDemand
+}
+
+// MaxMergedIDs is up to how many merged and superseded entries the event of a pass
+// lists them; above, it leaves the list out (RFC 0068 §B).
+const MaxMergedIDs = 256
+
+// Options are for one pass. The zero value considers all live entries.
+type Options struct {
+	// Trigger is how this pass was started; empty means the consolidator's.
+	Trigger events.ConsolidationTrigger
+	// Selection narrows the corpus.
+	Selection Selection
+	// RedactorVersion names what the job's redactor knows, for example a digest of
+	// the ids of its secrets. When it changes, an unchanged corpus is looked at again.
+	RedactorVersion string
+	// Progress, if set, is called between the steps of the pass, by the goroutine
+	// that runs it.
+	Progress func(Progress)
+}
+
+// Selection tells which entries are the long-term corpus. Both conditions must hold;
+// the zero value selects all.
+type Selection struct {
+	// Tag must be carried by the entry.
+	Tag string
+	// Func must accept the entry. Version names it, and must change when it does.
+	Func    func(memory.Entry) bool
+	Version string
+}
+
+func (s Selection) holds(e memory.Entry) bool {
+	if s.Tag != "" {
+		found := false
+		for _, t := range e.Tags {
+			found = found || t == s.Tag
+		}
+		if !found {
+			return false
+		}
+	}
+	return s.Func == nil || s.Func(e)
+}
+
+// Phase is a part of a pass.
+type Phase string
+
+// The phases of a pass, in their order.
+const (
+	Reading  Phase = "reading"  // Done counts entries; Total is not known
+	Planning Phase = "planning" // Total are the entries to plan
+	Applying Phase = "applying" // Done and Total count groups
+)
+
+// Progress tells how far a pass is.
+type Progress struct {
+	Phase       Phase
+	Done, Total int
+	// Rate is Done per second in this phase, by the wall clock.
+	Rate float64
+}
+
+// Result tells what a pass did. After an error it tells what was done before.
+type Result struct {
+	// Pass is the job's id. [Consolidator.Undo] takes it.
+	Pass string
+	// InputCount and OutputCount are the entries before and after, as on the event.
+	InputCount, OutputCount int
+	// Merged and Superseded entries were retired; Derived ones were written.
+	Merged, Superseded, Derived int
+	// Unchanged tells that the corpus is as the last pass left it, so that nothing
+	// was planned.
+	Unchanged bool
+	// Skipped groups had changed when they were to be committed. The next pass looks
+	// at them again.
+	Skipped int
+	// Refused groups broke a rule. They stay as they are, and are not tried again
+	// until something changes.
+	Refused []Refusal
+}
+
+// Refusal is a group that a planner or merger proposed and that broke a rule.
+type Refusal struct {
+	// IDs are the entries of the group, all of which stay.
+	IDs []string
+	// Reason names the rule.
+	Reason string
+}
+
+// Plan says what [Consolidator.Run] would do, and writes nothing: the dry run. It
+// calls the Planner whether or not the corpus has changed, and no Merger.
+func (c *Consolidator) Plan(ctx context.Context, job *memory.Job, ref string, o Options) (Plan, error) {
+	p, err := c.pass(job, ref, o)
+	if err != nil {
+		return Plan{}, err
+	}
+	if err := p.read(ctx); err != nil {
+		return Plan{}, err
+	}
+	if p.apart, _, err = readUndone(ctx, job, ref); err != nil {
+		return Plan{}, err
+	}
+	plan, err := p.makePlan(ctx)
+	if err != nil {
+		return Plan{}, err
+	}
+	plan, _ = p.check(plan)
+	return plan, nil
+}
+
+// Run makes one pass over the long-term entries of a ref: it reads, plans, applies and
+// announces (RFC 0068 §D). The job is the pass: its id names it, its redactor cleans
+// what is written, and its tenant bounds what is read. To run again after an error,
+// open a job of the same id and the pass goes on; a new pass takes a new id, since the
+// event's id is made from the job's and the sink drops what it knows.
+//
+// While another pass holds the scope's lease it fails with [memory.ErrConflict]. It
+// returns the error of the context, of the store, or [memory.ErrInternal] for an error
+// of the Planner or Merger; what was done before stays done and is complete, no event
+// is emitted, and the scope's lease is given up as far as the store can be reached.
+// Cancelling finishes the current group.
+func (c *Consolidator) Run(ctx context.Context, job *memory.Job, ref string, o Options) (Result, error) {
+	p, err := c.pass(job, ref, o)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := p.acquire(ctx); err != nil {
+		return p.result, err
+	}
+	if err := p.run(ctx); err != nil {
+		p.release(ctx)
+		return p.result, err
+	}
+	return p.result, nil
+}
+
+// pass is one pass under way.
+type pass struct {
+	*Consolidator
+	job  *memory.Job
+	ref  string
+	o    Options
+	held lease
+
+	entries  map[string]*memory.Entry // those considered
+	eligible []memory.Entry           // those that may be changed
+	sum      digest                   // of the live ids that the pass leaves
+	apart    undone
+	result   Result
+}
+
+func (c *Consolidator) pass(job *memory.Job, ref string, o Options) (*pass, error) {
+	if job == nil {
+		return nil, &failure{memory.ErrValidation, "no job", nil}
+	}
+	if o.Trigger == "" {
+		o.Trigger = c.cfg.Trigger
+	}
+	if !validTrigger(o.Trigger) {
+		return nil, &failure{memory.ErrValidation, "an unknown trigger", nil}
+	}
+	return &pass{Consolidator: c, job: job, ref: ref, o: o, result: Result{Pass: job.ID()}}, nil
+}
+
+// planner is the one to ask, with the version that goes into the digest.
+func (c *Consolidator) planner() Planner {
+	if c.cfg.Planner != nil {
+		return c.cfg.Planner
+	}
+	return Rules{c.cfg.Slot, c.cfg.SlotVersion}
+}
+
+// failure is an error of this package. Its text is fixed, and it matches its kind.
+type failure struct {
+	kind  *memory.Kind
+	text  string
+	cause error
+}
+
+func (f *failure) Error() string        { return "consolidate: " + f.text }
+func (f *failure) Is(target error) bool { return target == error(f.kind) }
+func (f *failure) Code() memory.Code    { return f.kind.Code() }
+func (f *failure) Unwrap() error        { return f.cause }

@@ -1,0 +1,80 @@
+package consolidate_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/openwop/agentmemory/consolidate"
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/inmem"
+	"github.com/openwop/agentmemory/redact"
+)
+
+func Example() {
+	ctx := context.Background()
+	log := new(events.Log)
+	now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+	bank, err := memory.NewBank(inmem.New(), memory.Config{
+		Sink: log,
+		Now:  func() time.Time { now = now.Add(time.Second); return now },
+	})
+	if err != nil {
+		panic(err)
+	}
+	open := func(id string) *memory.Job {
+		job, err := bank.Background(memory.JobConfig{RunID: id, Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{})})
+		if err != nil {
+			panic(err)
+		}
+		return job
+	}
+	for _, d := range []memory.Draft{
+		{Content: "Lena prefers e-mail over phone calls."},
+		{Content: "The night shift of Kestrel starts at 22:00."},
+		{Content: "lena prefers email over phone calls"},
+		{Content: "Kestrel's night shift starts at 22:00."},
+		{Content: "Kestrel's night shift starts at 23:00."},
+		{Content: "Kestrel is on the Starter plan.", Tags: []string{"slot:kestrel/plan"}},
+		{Content: "Kestrel is on the Team plan.", Tags: []string{"slot:kestrel/plan"}},
+	} {
+		if _, err := open("import").Put(ctx, "support", d); err != nil {
+			panic(err)
+		}
+	}
+
+	c, err := consolidate.New(consolidate.Config{})
+	if err != nil {
+		panic(err)
+	}
+	plan, err := c.Plan(ctx, open("dry-run"), "support", consolidate.Options{})
+	if err != nil {
+		panic(err)
+	}
+	for _, m := range plan.Merge {
+		fmt.Println("merge:", m.Reason)
+	}
+	for _, s := range plan.Supersede {
+		fmt.Println("supersede:", s.Reason)
+	}
+	for _, id := range []string{"pass-1", "pass-2"} {
+		job := open(id)
+		done, err := c.Run(ctx, job, "support", consolidate.Options{Trigger: events.ConsolidationOnDemand})
+		if err != nil {
+			panic(err)
+		}
+		if err := job.End(ctx); err != nil {
+			panic(err)
+		}
+		fmt.Println(id, done.InputCount, "to", done.OutputCount)
+	}
+	fmt.Println(len(log.All()), "events")
+	// Output:
+	// merge: equal after normalisation
+	// merge: 0.75 similar, same numbers, same dates, same names, same negation
+	// supersede: a newer value of the same slot
+	// pass-1 7 to 4
+	// pass-2 4 to 4
+	// 2 events
+}

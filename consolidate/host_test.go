@@ -1,0 +1,272 @@
+package consolidate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+)
+
+// proposing is a consolidator whose planner proposes one plan.
+func proposing(t testing.TB, p Plan, m Merger) *Consolidator {
+	return newConsolidator(t, Config{Merger: m, Planner: planner{func(context.Context, []memory.Entry) (Plan, error) { return p, nil }, fmt.Sprintf("%#v", p)}})
+}
+
+func TestC8_AHostsResultThatDropsAFactIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		a, b, merged, want string // want is the refused kind; "" if it is accepted
+	}{
+		{"The Team plan costs €49.", "It was €39 in the Team plan before.", "The Team plan costs €49, before it was €39.", ""},
+		{"The Team plan costs €49.", "It was €39 in the Team plan before.", "The Team plan costs €49.", "numbers"},
+		{"The Team plan costs €49.", "The Team plan is dear.", "The Team plan costs €49 and is dear since 2024.", "numbers"},
+		{"The Team plan costs €49.", "The Team plan is dear.", "The Team plan costs $49 and is dear.", "units"},
+		{"It opens on Monday.", "It opens early.", "It opens early.", "dates"},
+		{"It opens on Monday.", "It opens early.", "It opens early on Monday.", ""},
+		{"We met Lena there.", "We met there.", "We met there.", "names"},
+		{"We met Lena there.", "We met there.", "We met Ruth and Lena there.", "names"},
+		{"We met Lena there.", "We met there.", "Lena we met there.", ""},
+		{"The belt does not stop.", "The belt runs.", "The belt runs and does stop.", "negation"},
+		{"The belt does not stop.", "The belt runs.", "The belt runs and does not stop.", ""},
+		{"The belt does not stop.", "The belt runs.", "The belt does not run and does not stop.", "negation"},
+		{"All belts stop.", "Belts stop.", "Some belts stop.", "quantifiers"},
+		{`The button says "Run".`, "There is a button.", "There is a button.", "quotations"},
+		{"Write to ops@acme.example today.", "Write today.", "Write today.", "identifiers"},
+		{"Write to ops@acme.example today.", "Write today.", "Write to dev@acme.example today.", "identifiers"},
+	} {
+		h := newHost(t)
+		a, b := h.note(c.a), h.note(c.b)
+		for name, engine := range map[string]*Consolidator{
+			"planner": proposing(t, Plan{Merge: []Merge{{Retire: []string{a.ID, b.ID}, Text: c.merged, Reason: "x"}}}, nil),
+			"merger": proposing(t, Plan{Merge: []Merge{{Retire: []string{a.ID, b.ID}, Reason: "x"}}},
+				merger{func(context.Context, []memory.Entry) (string, error) { return c.merged, nil }, ""}),
+		} {
+			if c.want == "" && name == "merger" {
+				continue // it would merge again what is merged
+			}
+			r := h.run(engine, "p-"+name)
+			if c.want == "" {
+				require.Empty(t, r.Refused, c.merged)
+				require.Equal(t, []string{c.merged}, h.texts())
+				continue
+			}
+			require.Len(t, r.Refused, 1, c.merged)
+			require.Equal(t, "the merged text changes the "+c.want, r.Refused[0].Reason, c.merged)
+			require.Len(t, h.live(), 2)
+			require.True(t, h.run(engine, "again-"+name).Unchanged, "what was refused is not tried again")
+		}
+	}
+}
+
+func TestAHostsPlanIsChecked(t *testing.T) {
+	h := newHost(t)
+	a, b, c := h.note("The gate is green.").ID, h.note("The gate is green!").ID, h.note("The gate is closed to Lena.").ID
+	d := h.put(memory.Draft{Content: "The gate is green.", ExpiresAt: epoch.Add(time.Hour)}).ID
+	e := h.put(memory.Draft{Content: "A gate is green.", ExpiresAt: epoch.Add(time.Hour)}).ID
+	old, newer := h.note("One.", "slot:x").ID, h.note("Two.", "slot:x").ID
+	alien, err := h.job("import").Put(ctx, ref+"/2", memory.Draft{Content: "The gate is green."})
+	require.NoError(t, err)
+	for i, x := range []struct {
+		plan Plan
+		want string
+	}{
+		{Plan{Merge: []Merge{{Keep: a}}}, "nothing to retire"},
+		{Plan{Merge: []Merge{{Keep: a, Retire: []string{alien.ID}}}}, "an entry is not part of the corpus, or must not be changed"},
+		{Plan{Merge: []Merge{{Keep: alien.ID, Retire: []string{a}}}}, "the entry that is to stay is not there to stay"},
+		{Plan{Merge: []Merge{{Keep: a, Retire: []string{a}}}}, "an entry is named twice"},
+		{Plan{Merge: []Merge{{Keep: a, Retire: []string{b, b}}}}, "an entry is named twice"},
+		{Plan{Merge: []Merge{{Keep: a, Retire: []string{c}}}}, "the names differ"},
+		{Plan{Merge: []Merge{{Keep: d, Retire: []string{a}}}}, "the expiries differ"},
+		{Plan{Merge: []Merge{{Keep: a, Retire: []string{e}}}}, "the expiries differ"},
+		{Plan{Merge: []Merge{{Retire: []string{a, d}, Text: "The gate is green."}}}, "the expiries differ"},
+		{Plan{Merge: []Merge{{Retire: []string{a, b}}}}, "there is nobody to write the merged text"},
+		{Plan{Merge: []Merge{{Retire: []string{a, b}, Text: " "}}}, "the merged text is empty"},
+		{Plan{Merge: []Merge{{Retire: []string{a, b}, Text: "\xff"}}}, "the merged text is not text"},
+		{Plan{Merge: []Merge{{Retire: []string{a, b}, Text: strings.Repeat("green ", 20000)}}}, "the merged text breaks a limit"},
+		{Plan{Supersede: []Supersede{{By: old, Retire: []string{newer}}}}, "the newest value of a slot stays"},
+		{Plan{Supersede: []Supersede{{By: b, Retire: []string{a}}}}, "the slots differ"},
+		{Plan{Merge: []Merge{{Keep: a, Retire: []string{old}}}}, "the slots differ"},
+	} {
+		before := h.live()
+		r := h.run(proposing(t, x.plan, nil), fmt.Sprint("p", i))
+		require.Len(t, r.Refused, 1, x.want)
+		if x.want != "the slots differ" {
+			require.Equal(t, x.want, r.Refused[0].Reason)
+		}
+		require.Equal(t, before, h.live())
+	}
+	r := h.run(proposing(t, Plan{Merge: []Merge{{Keep: a, Retire: []string{b}}, {Keep: b, Retire: []string{a}}}}, nil), "p")
+	require.Equal(t, 1, r.Merged)
+	require.Len(t, r.Refused, 1, "a group whose entries are gone")
+	r = h.run(proposing(t, Plan{Supersede: []Supersede{{By: newer, Retire: []string{old}}}}, nil), "q")
+	require.Equal(t, 1, r.Superseded)
+}
+
+func TestAFailingHostStopsThePassCleanly(t *testing.T) {
+	h := newHost(t)
+	for i := range 4 {
+		h.note(fmt.Sprintf("Lena must sign form %d.", i/2))
+		h.note(fmt.Sprintf("Lena has to sign form %d.", i/2))
+	}
+	boom := errors.New("the model said: secret words")
+	c := newConsolidator(t, Config{Planner: planner{func(context.Context, []memory.Entry) (Plan, error) { return Plan{}, boom }, ""}})
+	_, err := c.Run(ctx, h.job("p1"), ref, Options{})
+	require.ErrorIs(t, err, memory.ErrInternal)
+	require.ErrorIs(t, err, boom)
+	require.Equal(t, memory.CodeInternal, memory.CodeOf(err))
+	require.Equal(t, "consolidate: the planner failed", err.Error())
+	_, err = c.Plan(ctx, h.job("p1"), ref, Options{})
+	require.ErrorIs(t, err, boom)
+
+	calls := 0
+	c = newConsolidator(t, Config{Merger: merger{func(ctx context.Context, group []memory.Entry) (string, error) {
+		if calls++; calls == 2 {
+			deadline, ok := ctx.Deadline()
+			require.True(t, ok)
+			require.Less(t, time.Until(deadline), time.Minute+time.Second)
+			return "", boom
+		}
+		return group[0].Content + " It is so.", nil
+	}, ""}})
+	r, err := c.Run(ctx, h.job("p1"), ref, Options{})
+	require.ErrorIs(t, err, boom)
+	require.Equal(t, 1, r.Derived)
+	require.Equal(t, r.InputCount-r.Merged+r.Derived, r.OutputCount)
+	require.Empty(t, h.passes())
+	require.Len(t, h.live(), r.OutputCount)
+	r = h.run(c, "p2")
+	require.Equal(t, 1, r.Derived)
+	require.Len(t, h.passes(), 1)
+
+	// A planner that outlives its deadline is an error, even if it returns a plan.
+	h.note("One more.")
+	c = newConsolidator(t, Config{Timeout: time.Nanosecond, Planner: planner{func(ctx context.Context, _ []memory.Entry) (Plan, error) {
+		<-ctx.Done()
+		return Plan{}, nil
+	}, ""}})
+	_, err = c.Run(ctx, h.job("p3"), ref, Options{})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func TestSelectionNarrowsTheCorpus(t *testing.T) {
+	h := newHost(t)
+	for range 2 {
+		h.note("Same.", "long-term")
+		h.note("Same.", "scratch")
+	}
+	h.note("Else.", "long-term")
+	c := newConsolidator(t, Config{})
+	r := h.run(c, "p1", Options{Selection: Selection{Tag: "long-term"}})
+	require.Equal(t, [2]int{3, 2}, [2]int{r.InputCount, r.OutputCount})
+	r = h.run(c, "p2", Options{Selection: Selection{Func: func(e memory.Entry) bool { return e.Content == "Same." }, Version: "1"}})
+	require.Equal(t, [2]int{3, 2}, [2]int{r.InputCount, r.OutputCount})
+	require.True(t, h.run(c, "p3", Options{Selection: Selection{Tag: "long-term"}}).Unchanged)
+}
+
+func TestThePlanIsAValue(t *testing.T) {
+	h := newHost(t)
+	a, b := h.note("Orders must be signed by Tomas."), h.note("Orders have to be signed by Tomas.")
+	o, n := h.note("Starter.", "slot:plan"), h.note("Team.", "slot:plan")
+	c := newConsolidator(t, Config{})
+	p, err := c.Plan(ctx, h.job("p"), ref, Options{})
+	require.NoError(t, err)
+	require.Equal(t, []Strengthened{{a.ID, 1, p.Merge[0].Reason}}, p.Strengthened())
+	require.Contains(t, p.Merge[0].Reason, "similar, same numbers, same names, same negation")
+	require.Equal(t, "4 entries: 1 groups to merge, 1 slots with a newer value, 2 entries retired\n"+
+		"merge "+b.ID+" into "+a.ID+": "+p.Merge[0].Reason+"\n"+
+		"supersede "+o.ID+" by "+n.ID+": a newer value of the same slot\n", p.String())
+	require.Len(t, h.live(), 4, "a plan writes nothing")
+	require.Contains(t, Plan{Merge: []Merge{{Retire: []string{"x"}, Text: "t"}}}.String(), "into a new text")
+}
+
+func TestSlotsOfAHostsOwn(t *testing.T) {
+	h := newHost(t)
+	h.note("price: 3")
+	n := h.note("price: 4")
+	c := newConsolidator(t, Config{SlotVersion: "1", Slot: func(e memory.Entry) []string {
+		if name, _, ok := strings.Cut(e.Content, ":"); ok {
+			return []string{name}
+		}
+		return nil
+	}})
+	require.Equal(t, 1, h.run(c, "p1").Superseded)
+	require.Equal(t, []string{n.ID}, h.live())
+}
+
+func TestNewAndRunRefuseWhatMakesNoSense(t *testing.T) {
+	for _, cfg := range []Config{{Trigger: "nightly"}, {Timeout: -1}, {Lease: -1}} {
+		_, err := New(cfg)
+		require.ErrorIs(t, err, memory.ErrValidation)
+	}
+	c := newConsolidator(t, Config{})
+	require.Equal(t, events.ConsolidationHostManaged, c.Trigger())
+	h := newHost(t)
+	_, err := c.Run(ctx, nil, ref, Options{})
+	require.ErrorIs(t, err, memory.ErrValidation)
+	_, err = c.Plan(ctx, nil, ref, Options{})
+	require.ErrorIs(t, err, memory.ErrValidation)
+	_, err = c.Undo(ctx, nil, ref, "p")
+	require.ErrorIs(t, err, memory.ErrValidation)
+	_, err = c.Run(ctx, h.job("p"), ref, Options{Trigger: "both"})
+	require.ErrorIs(t, err, memory.ErrValidation)
+	_, err = c.Run(ctx, h.job("p"), "../x", Options{})
+	require.ErrorIs(t, err, memory.ErrValidation)
+	_, err = Weights(ctx, h.job("p"), "../x")
+	require.Error(t, err)
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = c.Run(done, h.job("p"), ref, Options{})
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = c.Plan(done, h.job("p"), ref, Options{})
+	require.ErrorIs(t, err, context.Canceled)
+	// Without transactions there is no consolidation.
+	bank, err := memory.NewBank(justAdapter{h.store}, memory.Config{})
+	require.NoError(t, err)
+	job, err := bank.Background(memory.JobConfig{RunID: "p", Tenant: "acme", Redactor: open{}})
+	require.NoError(t, err)
+	_, err = c.Run(ctx, job, ref, Options{})
+	require.ErrorIs(t, err, memory.ErrNotProvided)
+}
+
+type justAdapter struct{ memory.Adapter }
+
+// A stray value in the pass's cell is not taken for a lease.
+func TestAStrayCellIsReplaced(t *testing.T) {
+	h := newHost(t)
+	_, err := h.job("x").Rewrite(ctx, ref, memory.Rewrite{Cells: []memory.Cell{{Name: passCell, New: []byte("not JSON")}}})
+	require.NoError(t, err)
+	h.run(newConsolidator(t, Config{}), "p1")
+}
+
+// Whatever a text holds, reading it comes to an end and reading its form again
+// changes nothing.
+func FuzzSameFact(f *testing.F) {
+	for _, p := range labelled(f) {
+		f.Add(p[1], p[2])
+	}
+	f.Add("\"“„«`'[REDACTED:", "-5€ 5 €-5% 'tis a … ?\n\n?")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if !utf8.ValidString(a + b) {
+			t.Skip("the bank refuses it")
+		}
+		x, y := parse(a), parse(b)
+		if how, same := sameFact(x, x); !same || how != "" {
+			t.Fatalf("%q differs from itself", a)
+		}
+		_, forth := sameFact(x, y)
+		_, back := sameFact(y, x)
+		if forth != back {
+			t.Fatalf("%q and %q: the order of the two decides", a, b)
+		}
+		if lost(x, []note{x}) != "" {
+			t.Fatalf("%q loses a fact to itself", a)
+		}
+	})
+}

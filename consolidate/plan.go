@@ -1,0 +1,90 @@
+package consolidate
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Plan is what a pass means to do, as a value: it can be printed, tested and thrown
+// away. It names entries by id and holds no text but that of [Merge].Text.
+type Plan struct {
+	// Considered are the entries that the plan was made from.
+	Considered int
+	// Merge are groups of entries that say the same.
+	Merge []Merge
+	// Supersede are facts that a newer one replaced.
+	Supersede []Supersede
+}
+
+// Merge is a group of entries that become one.
+type Merge struct {
+	// Keep is the entry that stays. It is empty where a new text is to take the place
+	// of all of them: Text, or what the [Merger] writes.
+	Keep string
+	// Retire are the entries that give way, as merged.
+	Retire []string
+	// Text is the merged text of a planner that writes it itself.
+	Text string
+	// Reason explains the merge; it must not hold what an entry says.
+	Reason string
+
+	rewrite bool // the texts differ: a merger may write one of its own
+}
+
+// Supersede is entries that give way to a newer value of their slot.
+type Supersede struct {
+	// By is the newest entry of the slot, which stays.
+	By string
+	// Retire are the older ones; they stay in the lineage as history.
+	Retire []string
+	// Reason explains it; it must not hold what an entry says.
+	Reason string
+}
+
+// Strengthened is an entry that others corroborate.
+type Strengthened struct {
+	// ID is the entry; empty for a text that is yet to be written.
+	ID string
+	// By is how many entries are retired in its favour.
+	By     int
+	Reason string
+}
+
+// Strengthened lists the entries that the plan makes stronger, in the order of its
+// merges.
+func (p Plan) Strengthened() []Strengthened {
+	out := make([]Strengthened, len(p.Merge))
+	for i, m := range p.Merge {
+		out[i] = Strengthened{m.Keep, len(m.Retire), m.Reason}
+	}
+	return out
+}
+
+// Retired is how many entries the plan retires.
+func (p Plan) Retired() (n int) {
+	for _, m := range p.Merge {
+		n += len(m.Retire)
+	}
+	for _, s := range p.Supersede {
+		n += len(s.Retire)
+	}
+	return n
+}
+
+// String writes the plan line by line, with ids and reasons.
+func (p Plan) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d entries: %d groups to merge, %d slots with a newer value, %d entries retired\n",
+		p.Considered, len(p.Merge), len(p.Supersede), p.Retired())
+	for _, m := range p.Merge {
+		into := m.Keep
+		if into == "" {
+			into = "a new text"
+		}
+		fmt.Fprintf(&b, "merge %s into %s: %s\n", strings.Join(m.Retire, ", "), into, m.Reason)
+	}
+	for _, s := range p.Supersede {
+		fmt.Fprintf(&b, "supersede %s by %s: %s\n", strings.Join(s.Retire, ", "), s.By, s.Reason)
+	}
+	return b.String()
+}

@@ -1,0 +1,259 @@
+package consolidate
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+)
+
+// digest adds up the hashes of ids, in any order.
+type digest struct {
+	n    int
+	a, b uint64
+}
+
+func (d *digest) add(id string, sign int) {
+	h := xxhash.Sum64String(id)
+	d.n += sign
+	d.a += uint64(sign) * mix(h, 1)
+	d.b += uint64(sign) * mix(xxhash.Sum64String(id+"\x00"), h)
+}
+
+// key is the digest with the versions of all that decided (C2).
+func (p *pass) key() string {
+	buf := []byte(nil)
+	for _, x := range []uint64{uint64(p.sum.n), p.sum.a, p.sum.b} {
+		for range 8 {
+			buf = append(buf, byte(x))
+			x >>= 8
+		}
+	}
+	merger := ""
+	if p.cfg.Merger != nil {
+		merger = p.cfg.Merger.Version()
+	}
+	return "1 " + hex.EncodeToString(buf) + " " + hash(p.planner().Version(), merger, p.cfg.SlotVersion, p.selection(), p.o.RedactorVersion)
+}
+
+func (p *pass) selection() string { return p.o.Selection.Tag + "\x00" + p.o.Selection.Version }
+
+// run is a pass that holds its lease.
+func (p *pass) run(ctx context.Context) error {
+	if err := p.read(ctx); err != nil {
+		return err
+	}
+	// A pass that goes on after an error counts what it did before.
+	done := p.held.state
+	p.result.Merged, p.result.Superseded, p.result.Derived = done.Merged, done.Superseded, done.Derived
+	p.result.InputCount = p.sum.n + done.retired() - done.Derived
+	p.result.OutputCount = p.sum.n
+
+	name := digestCell + hash(p.selection())
+	before, err := p.job.Cell(ctx, p.ref, name)
+	if err != nil {
+		return err
+	}
+	if string(before) == p.key() {
+		p.result.Unchanged = true
+	} else if err := p.planAndApply(ctx); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	rw := memory.Rewrite{Announce: p.announce}
+	if after := []byte(p.key()); string(after) != string(before) {
+		rw.Cells = []memory.Cell{{Name: name, Old: before, New: after}}
+	}
+	_, err = p.commit(ctx, rw, func(s *state) {
+		*s = state{Pass: s.Pass, Fence: s.Fence}
+	})
+	if errors.Is(err, errStale) {
+		return &failure{memory.ErrConflict, "the digest of the scope was changed", err}
+	}
+	return err
+}
+
+// announce is the event of the pass (C6).
+func (p *pass) announce([]memory.Entry) []memory.Announcement {
+	ev := events.MemoryConsolidated{
+		MemoryRef:   p.ref,
+		InputCount:  int64(p.result.InputCount),
+		OutputCount: int64(p.result.OutputCount),
+		Trigger:     p.o.Trigger,
+	}
+	if len(p.held.IDs) == p.held.retired() {
+		ev.MergedIDs = p.held.IDs
+	}
+	return []memory.Announcement{{ID: "consolidated_" + hash(p.job.ID(), p.ref), Payload: ev}}
+}
+
+// compactedPrefix begins the tag of what a compaction wrote (RFC 0012 §C).
+const compactedPrefix = "compacted-from:"
+
+func compacted(e *memory.Entry) bool {
+	return slices.ContainsFunc(e.Tags, func(t string) bool { return strings.HasPrefix(t, compactedPrefix) })
+}
+
+// read takes in the corpus.
+func (p *pass) read(ctx context.Context) error {
+	start := time.Now()
+	p.eligible, p.sum = nil, digest{}
+	read := 0
+	for e, err := range p.job.Scan(ctx, p.ref) {
+		if err != nil {
+			return err
+		}
+		if read++; read&0xfff == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			p.progress(Reading, read, 0, start)
+		}
+		if !p.o.Selection.holds(e) {
+			continue
+		}
+		p.sum.add(e.ID, 1)
+		if !compacted(&e) {
+			p.eligible = append(p.eligible, e)
+		}
+	}
+	p.progress(Reading, read, 0, start)
+	return ctx.Err()
+}
+
+func (p *pass) progress(phase Phase, done, total int, start time.Time) {
+	if p.o.Progress != nil {
+		p.o.Progress(Progress{phase, done, total, since(start, done)})
+	}
+}
+
+// makePlan asks the planner.
+func (p *pass) makePlan(ctx context.Context) (Plan, error) {
+	p.entries = make(map[string]*memory.Entry, len(p.eligible))
+	for i := range p.eligible {
+		p.entries[p.eligible[i].ID] = &p.eligible[i]
+	}
+	start := time.Now()
+	p.progress(Planning, 0, len(p.eligible), start)
+	var plan Plan
+	var err error
+	if rules, ok := p.planner().(Rules); ok {
+		// It needs no deadline, and can keep apart what was undone while it plans.
+		plan, err = rules.plan(ctx, p.eligible, p.apart)
+	} else {
+		within, cancel := p.within(ctx)
+		defer cancel()
+		// The planner gets a slice of its own: what is checked afterwards is ours.
+		plan, err = p.planner().Plan(within, slices.Clone(p.eligible))
+		if err == nil {
+			err = within.Err()
+		}
+		if err != nil && ctx.Err() == nil {
+			return Plan{}, &failure{memory.ErrInternal, "the planner failed", err}
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return Plan{}, err
+	}
+	if err != nil {
+		return Plan{}, &failure{memory.ErrInternal, "the planner failed", err}
+	}
+	p.progress(Planning, len(p.eligible), len(p.eligible), start)
+	return plan, nil
+}
+
+// planAndApply does the work of a pass, group by group.
+func (p *pass) planAndApply(ctx context.Context) error {
+	var err error
+	if p.apart, _, err = readUndone(ctx, p.job, p.ref); err != nil {
+		return err
+	}
+	plan, err := p.makePlan(ctx)
+	if err != nil {
+		return err
+	}
+	plan, p.result.Refused = p.check(plan)
+	start, total := time.Now(), len(plan.Merge)+len(plan.Supersede)
+	for i, m := range plan.Merge {
+		if err := p.merge(ctx, m); err != nil {
+			return err
+		}
+		p.progress(Applying, i+1, total, start)
+	}
+	for i, s := range plan.Supersede {
+		if err := p.retireAll(ctx, memory.Superseded, s.By, s.Retire); err != nil {
+			return err
+		}
+		p.progress(Applying, len(plan.Merge)+i+1, total, start)
+	}
+	return nil
+}
+
+// step bounds the entries that one mutation retires in favour of one that stays.
+const step = 64
+
+// retireAll retires entries in favour of one that stays, a step at a time.
+func (p *pass) retireAll(ctx context.Context, to memory.State, keep string, ids []string) error {
+	for part := range slices.Chunk(ids, step) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		rw := memory.Rewrite{Expect: []string{keep}}
+		for _, id := range part {
+			rw.Retire = append(rw.Retire, memory.Retire{ID: id, State: to, For: keep})
+		}
+		if _, err := p.apply(ctx, rw, to, keep, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply commits one group with its line in the journal.
+func (p *pass) apply(ctx context.Context, rw memory.Rewrite, to memory.State, keep string, ids []string) ([]memory.Entry, error) {
+	page, cell := p.journal(line{to, keep, ids})
+	rw.Cells = append(rw.Cells, cell)
+	stored, err := p.commit(ctx, rw, func(s *state) {
+		s.Page = page
+		s.Derived += len(rw.Derive)
+		if to == memory.Superseded {
+			s.Superseded += len(ids)
+		} else {
+			s.Merged += len(ids)
+		}
+		if s.retired() <= MaxMergedIDs {
+			s.IDs = slices.Concat(s.IDs, ids)
+		} else {
+			s.IDs = nil
+		}
+	})
+	if errors.Is(err, errStale) {
+		p.result.Skipped++
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.held.page = cell.New
+	for _, id := range ids {
+		p.sum.add(id, -1)
+	}
+	for _, e := range stored {
+		if p.o.Selection.holds(e) {
+			p.sum.add(e.ID, 1)
+		}
+	}
+	done := p.held.state
+	p.result.Merged, p.result.Superseded, p.result.Derived = done.Merged, done.Superseded, done.Derived
+	p.result.OutputCount = p.result.InputCount - done.retired() + done.Derived
+	return stored, nil
+}
