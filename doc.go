@@ -26,6 +26,9 @@
 //     lets newer facts supersede older ones.
 //   - commitment: turns intentions in memory into standing commitments, and fires
 //     each once.
+//   - adaptertest: the kit by which a store proves, law by law, that it may hold
+//     agents' memory.
+//   - examples/customstore: a small store and its proof, to copy from.
 //   - examples/quickstart: a program to run and to copy from.
 //
 // # Dependencies
