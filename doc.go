@@ -16,12 +16,19 @@
 //     check them as JSON. It is a package of its own because it brings
 //     dependencies; events does not.
 //   - redact: takes registered secrets out of text.
+//   - distill: compaction, and distillation under a token budget into archives that
+//     can be audited.
 //   - capability: what a host's memory can do, read from its discovery document or
 //     derived from what is really wired, and never more.
 //   - inventory: the answer to GET /v1/agents, with what each agent has to do
 //     without.
 //   - consolidate: reconciles an agent's standing memory: merges what says the same,
 //     lets newer facts supersede older ones.
+//   - commitment: turns intentions in memory into standing commitments, and fires
+//     each once.
+//   - adaptertest: the kit by which a store proves, law by law, that it may hold
+//     agents' memory.
+//   - examples/customstore: a small store and its proof, to copy from.
 //   - examples/quickstart: a program to run and to copy from.
 //
 // # Dependencies

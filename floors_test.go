@@ -46,6 +46,7 @@ var plan = []place{
 	{dir: "events", floor: 0},
 	{dir: "redact", floor: 0},
 	{dir: "internal/jsonguard", floor: 0, others: libraries[1:3]},
+	{dir: "internal/timer", floor: 0},
 
 	{dir: "events/eventschema", floor: 1, ours: []string{"events", "internal/jsonguard"}},
 	{dir: "memory", floor: 1, ours: []string{"events"}},
@@ -53,7 +54,7 @@ var plan = []place{
 
 	{dir: "consolidate", floor: 2, ours: memoryAndEvents, others: libraries},
 	{dir: "distill", floor: 2, ours: memoryAndEvents, others: libraries},
-	{dir: "commitment", floor: 2, ours: memoryAndEvents, others: libraries},
+	{dir: "commitment", floor: 2, ours: []string{"memory", "events", "internal/timer"}, others: libraries},
 	{dir: "capability", floor: 2, ours: []string{"memory", "events", "internal/jsonguard"}},
 
 	{dir: "inventory", floor: 3, ours: []string{"capability"}},

@@ -66,7 +66,11 @@ func runCase(ctx context.Context, cfg *Config, found *findings, l *law, c *testC
 	w.rng = rand.New(rand.NewPCG(cfg.Seed, w.seed))
 
 	ended := make(chan *failure, 1)
-	go func() { ended <- w.play(c) }()
+	go func() {
+		var failed *failure
+		defer func() { ended <- failed }()
+		w.play(c, &failed)
+	}()
 	var failed *failure
 	select {
 	case failed = <-ended:
@@ -84,27 +88,26 @@ func runCase(ctx context.Context, cfg *Config, found *findings, l *law, c *testC
 type failure struct{ expected, came string }
 
 // play runs the case to its end or to the first failure, and closes its stores.
-func (w *world) play(c *testCase) (failed *failure) {
+func (w *world) play(c *testCase, failed **failure) {
 	returned := false
 	defer func() {
-		switch r := recover(); r := r.(type) {
+		switch r := recover().(type) {
 		case nil:
-			if !returned && failed == nil {
-				failed = &failure{"an answer", "the store ended the goroutine that called it"}
+			if !returned {
+				*failed = &failure{"an answer", "the store ended the goroutine that called it"}
 			}
 		case *failure:
-			failed = r
+			*failed = r
 		default:
-			failed = &failure{"an answer", fmt.Sprintf("a panic: %v", r)}
+			*failed = &failure{"an answer", fmt.Sprintf("a panic: %v", r)}
 		}
-		if err := w.closeAll(); err != nil && failed == nil {
-			failed = &failure{"the store closes", "error: " + err.Error()}
+		if err := w.closeAll(); err != nil && *failed == nil {
+			*failed = &failure{"the store closes", describeError(err)}
 		}
 	}()
 	w.use(w.open())
 	c.run(w)
 	returned = true
-	return nil
 }
 
 // use makes a store the one that the case works on.

@@ -20,7 +20,7 @@ type host struct {
 	log  *events.Log
 }
 
-func (w *world) host() *host { return w.hostOn(w.store) }
+func (w *world) host() *host { return w.hostOn(&tap{world: w}) }
 
 func (w *world) hostOn(store memory.Adapter) *host {
 	h := &host{w: w, log: new(events.Log)}

@@ -76,7 +76,7 @@ func readLookalikes(w *world, r reader, scope func(name string) memory.Scope) {
 	own := func(i int) string { return fmt.Sprintf("own-%02d", i) }
 	for i, name := range lookalikes {
 		e := w.entry("same")
-		e.Content = "belongs to " + name
+		e.Content = fmt.Sprint("belongs to name ", i)
 		w.put(scope(name), e)
 		w.puts(scope(name), own(i))
 	}
@@ -88,7 +88,8 @@ func readLookalikes(w *world, r reader, scope func(name string) memory.Scope) {
 		got := r.read(w, scope(name), all)
 		slices.SortFunc(got, func(a, b memory.Entry) int { return strings.Compare(b.ID, a.ID) })
 		w.sameIDs(got, []string{"same", own(i)})
-		w.check(got[0].Content == "belongs to "+name, "belongs to "+name, "%s", got[0].Content)
+		want := fmt.Sprint("belongs to name ", i)
+		w.check(got[0].Content == want, want, "%s", got[0].Content)
 	}
 }
 

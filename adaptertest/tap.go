@@ -11,6 +11,12 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
+// errEndless is what calls fail with after far more of them than any case needs: a
+// bank repeats what conflicts, and erases until it finds nothing left.
+var errEndless = errors.New("the bank called the store 100,000 times and came to no end")
+
+const endless = 100_000
+
 // errInjected is what a call fails with that the kit makes fail.
 var errInjected = errors.New("injected by adaptertest")
 
@@ -46,8 +52,11 @@ func (t *tap) As(target any) bool {
 func (t *tap) call(name string, f func() error) error {
 	t.mu.Lock()
 	t.calls = append(t.calls, name)
-	now := t.at == len(t.calls)
+	now, over := t.at == len(t.calls), len(t.calls) > endless
 	t.mu.Unlock()
+	if over {
+		return errEndless
+	}
 	if now && !t.after {
 		return errInjected
 	}

@@ -18,9 +18,11 @@ import (
 var areas = []func() []row{
 	storeRows,
 	bankRows,
+	commitmentRows,
 	redactRows,
 	inventoryRows,
 	consolidateRows,
+	distillRows,
 }
 
 // row is one line of the table.

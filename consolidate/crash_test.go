@@ -177,6 +177,23 @@ func TestTwoProcessesDoNotWorkOnOneScope(t *testing.T) {
 	require.Equal(t, 1, h.run(c, "p4").Merged)
 }
 
+// Two processes that run a pass of one id at one instant: the second takes the lease
+// over, and the first cannot commit any more.
+func TestALeaseIsFenced(t *testing.T) {
+	h := newHost(t)
+	h.note("Lena prefers e-mail.")
+	h.note("lena prefers email")
+	dies := newConsolidator(t, Config{Planner: planner{func(context.Context, []memory.Entry) (Plan, error) { panic("the process dies") }, ""}})
+	c := newConsolidator(t, Config{Planner: planner{func(ctx context.Context, es []memory.Entry) (Plan, error) {
+		require.Panics(t, func() { _, _ = dies.Run(ctx, h.job("p1"), ref, Options{}) })
+		return Rules{}.Plan(ctx, es)
+	}, "1"}})
+	_, err := c.Run(ctx, h.job("p1"), ref, Options{})
+	require.ErrorIs(t, err, memory.ErrConflict)
+	require.Len(t, h.live(), 2)
+	require.Equal(t, 1, h.run(newConsolidator(t, Config{}), "p1").Merged)
+}
+
 func TestM10_UndoBringsTheSourcesBack(t *testing.T) {
 	h := newHost(t)
 	ids := scene(h)

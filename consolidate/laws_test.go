@@ -381,6 +381,7 @@ func TestC9_DifferentExpiriesMergeOnlyIfEqual(t *testing.T) {
 	}
 	r := h.run(newConsolidator(t, Config{}), "p1")
 	require.Equal(t, 2, r.Merged)
+	require.Empty(t, r.Refused, "the rules do not even propose it")
 	require.Contains(t, h.live(), keep.ID)
 	require.Len(t, h.live(), 3)
 }

@@ -19,12 +19,16 @@ import (
 //   - Lists are ordered newest first by CreatedAt, ties by the bytes of the ID,
 //     descending.
 //   - A call sees every write that was acknowledged before it began.
-//   - Instants are whole milliseconds and come back equal and in UTC.
+//   - Instants are whole milliseconds of the years 1 to 9999 and come back equal
+//     and in UTC, whatever zone they came in. At the zero instant, which a query may
+//     carry, nothing has expired.
+//   - A nil list of an entry and an empty one are the same.
 //   - Errors hold nothing of an entry: no content, no tag, no id.
 //
-// Returned entries may share slices with the store; who calls an adapter does not
-// modify them. All methods are safe for concurrent use, and return ctx.Err() if
-// the context was done before anything happened.
+// Entries share slices with the store, those that are given to it and those that it
+// returns: who calls an adapter does not modify them. All methods are safe for
+// concurrent use. If the context was done before anything happened they return an
+// error that is ctx.Err(), by [errors.Is]; a loop yields it.
 type Adapter interface {
 	// List returns the live entries of s that q asks for. An unknown scope has
 	// none.
@@ -35,8 +39,9 @@ type Adapter interface {
 	Get(ctx context.Context, s Scope, id string, at time.Time) (Entry, error)
 
 	// Put inserts e if the scope has no entry of that id. The same entry again is
-	// a success that changes nothing; another one under the id, or an id whose
-	// entry was erased, is [ErrConflict].
+	// a success that changes nothing, and brings nothing back that has ended or
+	// expired; another one under the id, or an id whose entry was erased, is
+	// [ErrConflict].
 	Put(ctx context.Context, s Scope, e Entry) error
 
 	// Delete ends the life of an entry and reports whether it was live at the
@@ -51,7 +56,7 @@ type Query struct {
 	Limit int
 	// Tag keeps entries that carry exactly this tag; empty keeps all.
 	Tag string
-	// After continues behind a position of an earlier list.
+	// After continues behind a position, at which there need be no entry any more.
 	After Cursor
 	// At is the instant at which liveness is judged.
 	At time.Time

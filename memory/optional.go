@@ -25,7 +25,8 @@ type Search struct {
 	Tags []string
 	// Since and Until bound CreatedAt: Since <= CreatedAt < Until.
 	Since, Until time.Time
-	// Limit bounds the number of entries; 0 means the host's default.
+	// Limit bounds the number of entries; 0 means the host's default, which the
+	// bank sets, so that a store always has a limit.
 	Limit int
 	// At is the instant at which liveness is judged; a bank sets it.
 	At time.Time
@@ -50,8 +51,9 @@ func (q *Search) Matches(e *Entry) bool {
 // the order of a list, without holding them all. [Job.Scan] uses it.
 type Scanner interface {
 	// Scan yields what List would have returned when the loop began, whatever is
-	// committed meanwhile, but for what is erased. It stops after an error. The loop
-	// may call the store again, to change it too.
+	// committed meanwhile, but for what is erased: it may have read up to 512 entries
+	// ahead, and passes over erased ones beyond those. It stops after an error. The
+	// loop may call the store again, to change it too.
 	Scan(ctx context.Context, s Scope, q Query) iter.Seq2[Entry, error]
 }
 

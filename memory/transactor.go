@@ -28,9 +28,10 @@ type Transactor interface {
 	Lookup(ctx context.Context, s Scope, id string) (Record, error)
 
 	// History yields the records that q asks for, whatever their state, in no
-	// particular order. Expiry does not matter. It yields every record that was
+	// particular order. Expiry does not matter. It yields every record once that was
 	// there when it began and still is when it ends, and stops after an error. The
-	// loop may call the store again, to change it too.
+	// loop may call the store again, to change it too. An erased record carries no
+	// subject, and names its successor still.
 	History(ctx context.Context, tenant string, q HistoryQuery) iter.Seq2[Record, error]
 
 	// Cell returns the value of a small named cell, nil if it has none. A cell
@@ -61,7 +62,8 @@ type Mutation struct {
 	// this mutation.
 	Retire []Retirement
 	// Restore brings retired entries back: same id, same CreatedAt, and live
-	// again from this version on. They must be [Merged] or [Superseded].
+	// again from this version on, without a successor. They must be [Merged] or
+	// [Superseded], and not erased.
 	Restore []Located
 	// Erase removes the text, tags, subjects and sources of entries from every
 	// version, whatever their state. A stub stays, so that the id is never used
@@ -96,7 +98,8 @@ type Retirement struct {
 	For   string
 }
 
-// CellSwap sets a cell to New if it holds Old now; nil stands for no value.
+// CellSwap sets a cell to New if it holds Old now. Nil stands for no value; a value
+// may be empty.
 type CellSwap struct {
 	Scope
 	Name     string

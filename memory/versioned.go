@@ -30,15 +30,17 @@ type Versioned interface {
 	GetAt(ctx context.Context, s Scope, v Version, id string, at time.Time) (Entry, error)
 
 	// Intact reports whether everything that was not retired at v can still be
-	// read: false if any of it has been erased since.
+	// read: false if any of it has been erased since, also once a purge has removed
+	// the stubs. Expiry does not matter.
 	Intact(ctx context.Context, tenant string, v Version) (bool, error)
 
-	// Purge makes versions before v unavailable and removes what no later one can
-	// show: entries that were retired before v or have expired at the instant at,
-	// and stubs of erased ones. Lineage that may still be needed stays: what was
-	// merged or superseded is kept until the entry at the end of its chain of
-	// successors is itself removable (deleted before v, erased or expired), and no
-	// record goes while one that stays names it as its successor. Purge returns
-	// the number of records removed.
+	// Purge makes versions before v unavailable and removes what neither v nor a
+	// later one can show: entries that were retired by v or earlier, those that
+	// have expired at the instant at, and stubs of erased ones. Lineage that may
+	// still be needed stays: what was merged or superseded is kept until the entry
+	// at the end of its chain of successors is itself removable (deleted by v or
+	// earlier, erased or expired), and no record goes while one that stays names it
+	// as its successor. Purge returns the number of records removed. A version that
+	// cannot be read cannot be purged to.
 	Purge(ctx context.Context, tenant string, v Version, at time.Time) (int, error)
 }

@@ -28,7 +28,9 @@ func (readOnly) Traits() memory.Traits { return memory.Traits{ReadOnly: true} }
 // advertise says what the host may claim, and what three agents get of it.
 func (h *host) advertise(context.Context) error {
 	h.title("What the host may claim")
-	model, err := capability.Derive(capability.Inputs{Bank: h.bank, Declare: []byte(document)})
+	in := h.wired
+	in.Bank, in.Declare = h.bank, []byte(document)
+	model, err := capability.Derive(in)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ func (h *host) consolidation(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	h.wired.Consolidator = c
 	dry, err := h.background(acme, "dry-run")
 	if err != nil {
 		return err

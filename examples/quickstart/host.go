@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openwop/agentmemory/capability"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/inmem"
@@ -30,6 +31,8 @@ type host struct {
 	sink  events.Sink // the log, and a file if there is one
 	out   io.Writer
 	now   time.Time // the notes' own time
+
+	wired capability.Inputs // the engines, as the host starts them
 }
 
 func newHost(sink events.Sink, log *events.Log, out io.Writer) (*host, error) {

@@ -38,7 +38,14 @@ func TestQuickstart_BundledNotes(t *testing.T) {
 		"This memory is not durable: the store does not outlive its process.",
 		"long-term-durability: the store does not outlive its process",
 		"write: the store is read-only",
+		"3 fired. Replayed, and after a restart: 0 fired, 0 runs started.",
+		"predicate due-3",
 		"memory.written",
+		"A budget of 1 is refused: token_budget_exceeded",
+		"the same address: true, known already: true",
+		"finds 1 archive in MEMORY-INDEX.json",
+		"memory.compacted",
+		"workspace.updated",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q", want)
@@ -67,13 +74,13 @@ func TestQuickstart_BundledNotes(t *testing.T) {
 }
 
 func TestQuickstart_NotesOfOnesOwn(t *testing.T) {
-	many := strings.Repeat(`{"content":"x","createdAt":"2026-01-02T03:04:05Z"}`+"\n", 2500)
+	many := strings.Repeat(`{"content":"x","createdAt":"2026-01-02T03:04:05Z"}`+"\n", 12000)
 	for name, c := range map[string]struct{ in, want string }{
 		"empty":   {"", "0 written"},
 		"hostile": {"\x00\xff\n{\n[]\n\"\\ud800\"\n{\"content\":\"ok\"}", "1 written to mem://acme/support, 0 of them with an expiry. Not read: 4."},
 		"expired": {`{"content":"x","createdAt":"2026-01-02T00:00:00Z","expiresAt":"2026-01-01T00:00:00Z"}`, "refused: line 1: memory: invalid input"},
 		"large":   {`{"content":"` + strings.Repeat("x", 70000) + `"}`, "refused: line 1: memory: invalid input: the content is too large"},
-		"many":    {many, "run-1 sees 2500, then 2501"},
+		"many":    {many, "run-1 sees 12000, then 12001"},
 		"unsorted": {`{"content":"b","createdAt":"2026-01-02T00:00:00Z"}
 {"content":"a","createdAt":"2026-01-01T00:00:00Z"}
 {"content":"no time"}`, "3 written"},

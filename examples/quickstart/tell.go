@@ -22,7 +22,8 @@ func (h *host) tell(ctx context.Context, notes io.Reader, name string) error {
 		return err
 	}
 	for _, chapter := range []func(context.Context) error{
-		h.redaction, h.expiry, h.views, h.isolation, h.forgetting, h.consolidation, h.advertise, h.events,
+		h.redaction, h.expiry, h.views, h.isolation, h.forgetting, h.consolidation, h.commitments, h.distilling,
+		h.advertise, h.events,
 	} {
 		if err := chapter(ctx); err != nil {
 			return err
@@ -307,7 +308,7 @@ func (h *host) events(ctx context.Context) error {
 		if l.last > l.first {
 			sequence = fmt.Sprintf("%d–%d", l.first, l.last)
 		}
-		h.say("  %-7s %-9s %4d × %-16s sequence %s", l.tenant, l.id, l.last-l.first+1, l.kind, sequence)
+		h.say("  %-7s %-36s %4d × %-26s sequence %s", l.tenant, l.id, l.last-l.first+1, l.kind, sequence)
 	}
 	h.say("%d events, identifiers and counts only: no field could hold what a note says.", len(all))
 	return nil

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/openwop/agentmemory/commitment"
+	"github.com/openwop/agentmemory/internal/timer"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/inmem"
+)
+
+// commitmentSpan is how far ahead commitments are armed, in milliseconds: thirty
+// days, evenly.
+const commitmentSpan = 30 * 86_400_000
+
+// commitmentRows measure the index by which the in-memory commitment store finds what
+// is due, with a number of commitments armed throughout, against container/heap over
+// items that know their place, which is what such a store would otherwise be built on.
+// Both hold a pointer to each commitment, find the earliest, and can take any out.
+//
+//	commitment/arm+fire    one is armed at a random instant, and the earliest fires
+//	commitment/arm+cancel  one of those that are armed, by chance, is canceled, and
+//	                       another is armed at a random instant
+//	commitment/idle-tick   a whole Engine.Tick when nothing is due
+func commitmentRows() []row {
+	var rows []row
+	for _, armed := range []int{1000, 1_000_000} {
+		name := func(op string) string { return fmt.Sprintf("commitment/%s/armed=%d", op, armed) }
+		rows = append(rows,
+			row{name("arm+fire"), "container/heap", func() (sides, error) {
+				ours, theirs := newOurTimers(armed), newTheirTimers(armed)
+				return sides{check: sameOrder, ours: ours.fire, theirs: theirs.fire}, nil
+			}},
+			row{name("arm+cancel"), "container/heap", func() (sides, error) {
+				ours, theirs := newOurTimers(armed), newTheirTimers(armed)
+				return sides{check: sameOrder, ours: ours.cancel, theirs: theirs.cancel}, nil
+			}},
+		)
+	}
+	return append(rows, row{"commitment/idle-tick/armed=1000000", "", func() (sides, error) {
+		engine, err := idleEngine(1_000_000)
+		return sides{ours: func(n int) {
+			for range n {
+				done, err := engine.Tick(context.Background())
+				must(err)
+				commitmentsFired += done.Fired
+			}
+		}}, err
+	}})
+}
+
+// commitmentsFired is where results go, so that the compiler leaves no work out.
+var commitmentsFired int
+
+// idleEngine is an engine over a store in which all that is armed is due later.
+func idleEngine(armed int) (*commitment.Engine, error) {
+	now := storeNow
+	bank, err := memory.NewBank(inmem.New(), memory.Config{Now: func() time.Time { return now }})
+	if err != nil {
+		return nil, err
+	}
+	store := commitment.NewInMemory()
+	for i := range armed {
+		c := commitment.Commitment{Tenant: "tenant", ID: fmt.Sprint("cmt_", i), State: commitment.Armed}
+		c.Due = now.Add(time.Duration(1+commitmentDelays()[i%(1<<20)]) * time.Millisecond)
+		if _, err := store.Swap(context.Background(), c); err != nil {
+			return nil, err
+		}
+	}
+	return commitment.New(bank, commitment.Config{Store: store, Redactor: func(context.Context, string) (memory.Redactor, error) {
+		return nil, nil // an idle tick asks for none
+	}})
+}
+
+// commitmentDelays are random spans, made before anything is timed.
+var commitmentDelays = sync.OnceValue(func() []int64 {
+	r := rand.New(rand.NewPCG(1, 2))
+	out := make([]int64, 1<<20)
+	for i := range out {
+		out[i] = r.Int64N(commitmentSpan)
+	}
+	return out
+})
+
+// armedItem stands for a commitment.
+type armedItem struct {
+	at    int64
+	place int // theirs
+}
+
+// turn goes round the delays, the armed items and the clock.
+type turn struct {
+	next int
+	now  int64
+}
+
+func (t *turn) at() int64 {
+	t.next++
+	return t.now + commitmentDelays()[t.next&(1<<20-1)]
+}
+
+// any is one of n, by chance.
+func (t *turn) any(n int) int {
+	return int(uint64(t.next) * 0x9e3779b97f4a7c15 >> 32 * uint64(n) >> 32)
+}
+
+type ourTimers struct {
+	turn
+	index   timer.Index[*armedItem]
+	handles []timer.Handle
+}
+
+func newOurTimers(armed int) *ourTimers {
+	t := new(ourTimers)
+	for range armed {
+		item := &armedItem{at: t.at()}
+		t.handles = append(t.handles, t.index.Add(item.at, item))
+	}
+	return t
+}
+
+func (t *ourTimers) fire(n int) {
+	for range n {
+		item, at, _ := t.index.Pop(math.MaxInt64)
+		t.now = at
+		t.index.Add(t.at(), item)
+	}
+}
+
+func (t *ourTimers) cancel(n int) {
+	for range n {
+		at := t.at()
+		h := &t.handles[t.any(len(t.handles))]
+		t.index.Remove(*h)
+		*h = t.index.Add(at, nil)
+	}
+}
+
+type itemHeap []*armedItem
+
+func (h itemHeap) Len() int           { return len(h) }
+func (h itemHeap) Less(i, j int) bool { return h[i].at < h[j].at }
+func (h itemHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i, j
+}
+func (h *itemHeap) Push(x any) {
+	item := x.(*armedItem)
+	item.place = len(*h)
+	*h = append(*h, item)
+}
+func (h *itemHeap) Pop() any {
+	last := len(*h) - 1
+	item := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return item
+}
+
+type theirTimers struct {
+	turn
+	heap  itemHeap
+	items []*armedItem
+}
+
+func newTheirTimers(armed int) *theirTimers {
+	t := new(theirTimers)
+	for range armed {
+		item := &armedItem{at: t.at()}
+		heap.Push(&t.heap, item)
+		t.items = append(t.items, item)
+	}
+	return t
+}
+
+func (t *theirTimers) fire(n int) {
+	for range n {
+		item := heap.Pop(&t.heap).(*armedItem)
+		t.now = item.at
+		item.at = t.at()
+		heap.Push(&t.heap, item)
+	}
+}
+
+func (t *theirTimers) cancel(n int) {
+	for range n {
+		at := t.at()
+		item := t.items[t.any(len(t.items))]
+		heap.Remove(&t.heap, item.place)
+		item.at = at
+		heap.Push(&t.heap, item)
+	}
+}
+
+// sameOrder arms and fires on both sides for a while and compares.
+func sameOrder() error {
+	ours, theirs := newOurTimers(5000), newTheirTimers(5000)
+	for range 50_000 {
+		ours.fire(1)
+		theirs.fire(1)
+		if err := equal(ours.now, theirs.now); err != nil {
+			return err
+		}
+	}
+	ours, theirs = newOurTimers(5000), newTheirTimers(5000)
+	for range 50_000 {
+		ours.cancel(1)
+		theirs.cancel(1)
+	}
+	for range 5000 {
+		_, at, ok := ours.index.Pop(math.MaxInt64)
+		if item := heap.Pop(&theirs.heap).(*armedItem); !ok || item.at != at {
+			return fmt.Errorf("the two sides differ")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package commitment
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/openwop/agentmemory/events"
+)
+
+// Arm is what a commitment waits for: an instant, an interval, a schedule or a
+// predicate. It is data, so that it outlives the process, and holds no text: Spec is
+// one that the engine's reader of schedules understands, and Predicate a name that
+// the host has registered (K8). Set exactly one of At, Every, Spec and Predicate; At
+// may stand beside Every.
+type Arm struct {
+	// At is an instant, in whole milliseconds. It lies in the future when it is
+	// armed. Beside Every it is an instant from which the intervals are counted, in
+	// the past or in the future; without it that is the time of arming.
+	At time.Time
+	// Every is an interval of at least a second. It is elapsed time: across a
+	// change of the clocks the time of day moves.
+	Every time.Duration
+	// Spec is a schedule in the notation that [Config.Schedule] reads, at most 256
+	// bytes.
+	Spec string
+	// Predicate is the name of a predicate whose state the host observes: 1 to 128
+	// letters, digits and any of "._:/-".
+	Predicate string
+	// Zone is the IANA name of the time zone of Spec; empty is UTC.
+	Zone string
+	// Once ends the commitment after its first firing. An arm with At alone always
+	// ends there.
+	Once bool
+}
+
+// Condition is the kind of arm, as commitment.fired reports it (RFC 0068 §C).
+func (a Arm) Condition() events.Condition {
+	if a.Predicate != "" {
+		return events.ConditionPredicate
+	}
+	return events.ConditionTime
+}
+
+// once reports whether the first firing is the last.
+func (a Arm) once() bool { return a.Once || a.single() }
+
+// single reports whether the arm is one instant.
+func (a Arm) single() bool { return a.Every == 0 && a.Spec == "" && a.Predicate == "" }
+
+const (
+	maxSpecBytes = 256
+	maxNameBytes = 128
+	minInterval  = time.Second
+)
+
+// check refuses an arm that is not well formed by itself. It does not look at the
+// clock.
+func (a Arm) check() error {
+	kinds := 0
+	for _, set := range []bool{!a.At.IsZero() && a.Every == 0, a.Every != 0, a.Spec != "", a.Predicate != ""} {
+		if set {
+			kinds++
+		}
+	}
+	switch {
+	case kinds != 1:
+		return invalid("an arm is one of an instant, an interval, a schedule and a predicate")
+	case !a.At.IsZero() && !validInstant(a.At):
+		return invalid("the instant is not in whole milliseconds of the years 1 to 9999")
+	case a.Every != 0 && (a.Every < minInterval || a.Every%time.Millisecond != 0):
+		return invalid("the interval is below a second or not in whole milliseconds")
+	case len(a.Spec) > maxSpecBytes || !utf8.ValidString(a.Spec):
+		return invalid("the schedule is longer than 256 bytes or not UTF-8")
+	case a.Predicate != "" && !validName(a.Predicate):
+		return invalid("malformed predicate name")
+	case a.Zone != "" && a.Spec == "":
+		return invalid("a time zone belongs to a schedule")
+	}
+	return nil
+}
+
+// normal is the one form of equal arms.
+func (a Arm) normal() Arm {
+	if !a.At.IsZero() {
+		a.At = a.At.UTC()
+	}
+	if a.Zone == "UTC" {
+		a.Zone = ""
+	}
+	a.Once = a.once()
+	return a
+}
+
+func validInstant(t time.Time) bool {
+	y := t.UTC().Year()
+	return y >= 1 && y <= 9999 && t.Nanosecond()%int(time.Millisecond) == 0
+}
+
+func validName(s string) bool {
+	if s == "" || len(s) > maxNameBytes {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i] | 0x20
+		if (c < 'a' || c > 'z') && (s[i] < '0' || s[i] > '9') && !strings.ContainsRune("._:/-", rune(s[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+var idText = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+
+// ID returns the id of the commitment that binds an entry to an arm (K1). It depends
+// on nothing else, so that whoever infers the same thing twice arms it once.
+// memoryID is empty for a commitment that no single entry is the source of.
+func ID(tenant, ref, memoryID string, a Arm) string {
+	a = a.normal()
+	at := int64(0)
+	if !a.At.IsZero() {
+		at = a.At.UnixMilli()
+	}
+	flags := byte(0)
+	if !a.At.IsZero() {
+		flags |= 1
+	}
+	if a.Once {
+		flags |= 2
+	}
+	h := sha256.New()
+	var n [8]byte
+	for _, s := range []string{tenant, ref, memoryID, a.Spec, a.Predicate, a.Zone} {
+		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
+		h.Write(n[:])
+		h.Write([]byte(s))
+	}
+	for _, v := range []uint64{uint64(at), uint64(a.Every), uint64(flags)} {
+		binary.BigEndian.PutUint64(n[:], v)
+		h.Write(n[:])
+	}
+	return "cmt_" + idText.EncodeToString(h.Sum(nil)[:20])
+}
+
+// digest stands for an observed state of a tenant's predicate. It is the same for all
+// that wait for it, so that an heir goes on where its commitment was.
+func digest(tenant, predicate string, state []byte) string {
+	h := sha256.New()
+	for _, s := range []string{tenant, predicate} {
+		h.Write([]byte(s))
+		h.Write([]byte{0})
+	}
+	h.Write(state)
+	return idText.EncodeToString(h.Sum(nil)[:20])
+}

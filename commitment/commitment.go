@@ -1,0 +1,135 @@
+package commitment
+
+import (
+	"slices"
+	"strconv"
+	"time"
+)
+
+// State is where a commitment stands (K3).
+type State string
+
+// The states of a commitment. Acknowledged, Lapsed and Dead are final.
+const (
+	// Armed waits for its arm.
+	Armed State = "armed"
+	// Claimed has an instant or a transition that belongs to it alone, and is being
+	// delivered or tried again.
+	Claimed State = "claimed"
+	// Delivered has its run. Its event is not committed yet.
+	Delivered State = "delivered"
+	// Acknowledged has fired for the last time.
+	Acknowledged State = "acknowledged"
+	// Lapsed will not fire any more; its Reason says why.
+	Lapsed State = "lapsed"
+	// Dead could not be delivered in the declared number of tries.
+	Dead State = "dead"
+)
+
+// Final reports whether nothing happens to the commitment any more.
+func (s State) Final() bool { return s == Acknowledged || s == Lapsed || s == Dead }
+
+// Reason says why a commitment lapsed.
+type Reason string
+
+// The reasons.
+const (
+	ReasonNone       Reason = ""
+	ReasonGone       Reason = "source-gone"       // its entry was deleted, has expired, or was forgotten
+	ReasonSuperseded Reason = "source-superseded" // its entry gave way to a newer fact
+	ReasonMerged     Reason = "source-merged"     // Heir fires in its place
+	ReasonCanceled   Reason = "canceled"          // by [Engine.Cancel]
+	ReasonMissed     Reason = "missed"            // its only instant passed, and the policy is [Skip]
+	ReasonSchedule   Reason = "schedule-ended"    // its schedule has no next instant, or none that can be used
+	ReasonHorizon    Reason = "beyond-horizon"    // its next instant lies beyond the horizon
+)
+
+// Commitment is a standing commitment as a [Store] keeps it: whose it is, what it
+// waits for, and how far it has come. It holds nothing of what its entry says (K8).
+// All instants are whole milliseconds, UTC.
+type Commitment struct {
+	// Tenant and ID name the commitment; the ID alone is unique too.
+	Tenant, ID string
+	// Ref and MemoryID are where it comes from. MemoryID may be empty.
+	Ref, MemoryID string
+	Arm           Arm
+	// ArmedAt is when it was armed.
+	ArmedAt time.Time
+
+	State  State
+	Reason Reason
+	// Heir is the commitment that fires in place of one whose entry was merged.
+	Heir string
+	// Canceled asks that it ends when the delivery under way is over.
+	Canceled bool
+	// Complete tells that every commitment that was inferred from its entry is
+	// armed.
+	Complete bool
+
+	// Due is when a tick has to look at it: the instant it is armed for, the end of
+	// a lease, or the next try. Zero is never.
+	Due time.Time
+	// Mark is the high-water mark: every instant up to it was claimed or passed
+	// over, and none will be again (K2).
+	Mark time.Time
+	// Position and Digest are those of the last observation of its predicate (K5).
+	// The Digest is empty before the first.
+	Position int64
+	Digest   string
+
+	// Claim is what is being delivered; zero for nothing.
+	Claim Claim
+	// Waiting are positions of transitions that were claimed while another was
+	// under way, at most [MaxWaiting].
+	Waiting []int64
+	// Fence counts the leases, so that whoever takes deliveries can tell a late one
+	// from a newer. Lease is when the last one ends; zero if nobody has it.
+	Fence int64
+	Lease time.Time
+
+	// Fired counts the firings that are over. RunID is the run of the last
+	// delivery, empty if that started none.
+	Fired int
+	RunID string
+
+	// Rev is the revision, from 1; 0 is a commitment that is not in the store.
+	Rev int64
+}
+
+// MaxWaiting bounds the transitions that wait for the delivery of an earlier one.
+const MaxWaiting = 64
+
+// Claim is one firing of a commitment: of its Instant, or of the transition at
+// Position.
+type Claim struct {
+	Instant  time.Time
+	Position int64
+	// Tries counts the deliveries that were begun.
+	Tries int
+}
+
+// Key names the firing under way. It is the id of the event and the idempotency key
+// of the run. Its first part is the commitment's id, so that no key of a caller's
+// own can be taken for one.
+func (c *Commitment) Key() string {
+	if c.Arm.Predicate != "" {
+		return c.ID + "#" + strconv.FormatInt(c.Claim.Position, 10)
+	}
+	return c.ID + "@" + strconv.FormatInt(c.Claim.Instant.UnixMilli(), 10)
+}
+
+// clone gives the commitment slices of its own.
+func (c Commitment) clone() Commitment {
+	c.Waiting = slices.Clone(c.Waiting)
+	return c
+}
+
+// end makes a final state of it.
+func (c *Commitment) end(s State, why Reason) {
+	c.State, c.Reason = s, why
+	c.Due, c.Lease = time.Time{}, time.Time{}
+	c.Waiting = nil
+}
+
+// busy reports whether somebody is delivering it at the instant now.
+func (c *Commitment) busy(now time.Time) bool { return c.Lease.After(now) }

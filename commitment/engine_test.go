@@ -1,0 +1,243 @@
+package commitment_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/commitment"
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/inmem"
+)
+
+// plain hides everything but the four operations of a store.
+type plain struct{ memory.Adapter }
+
+func TestNewRefuses(t *testing.T) {
+	bank, err := memory.NewBank(inmem.New(), memory.Config{})
+	require.NoError(t, err)
+	poor, err := memory.NewBank(plain{inmem.New()}, memory.Config{})
+	require.NoError(t, err)
+	good := commitment.Config{Store: commitment.NewInMemory(), Redactor: func(context.Context, string) (memory.Redactor, error) { return vault{}, nil }}
+	with := func(change func(*commitment.Config)) commitment.Config {
+		c := good
+		change(&c)
+		return c
+	}
+	for name, c := range map[string]struct {
+		bank *memory.Bank
+		cfg  commitment.Config
+		want error
+	}{
+		"no bank":       {nil, good, memory.ErrValidation},
+		"no store":      {bank, with(func(c *commitment.Config) { c.Store = nil }), memory.ErrValidation},
+		"no redactor":   {bank, with(func(c *commitment.Config) { c.Redactor = nil }), memory.ErrValidation},
+		"below zero":    {bank, with(func(c *commitment.Config) { c.Lease = -1 }), memory.ErrValidation},
+		"odd policy":    {bank, with(func(c *commitment.Config) { c.Missed = "later" }), memory.ErrValidation},
+		"no transactor": {poor, good, memory.ErrNotProvided},
+	} {
+		_, err := commitment.New(c.bank, c.cfg)
+		require.ErrorIs(t, err, c.want, name)
+	}
+	e, err := commitment.New(bank, good)
+	require.NoError(t, err)
+	require.Equal(t, []events.Condition{"time"}, e.Conditions())
+	require.Equal(t, commitment.FireOnce, e.Missed())
+	require.Equal(t, commitment.DefaultHorizon, e.Horizon())
+	require.Equal(t, []events.Condition{"time", "predicate"}, newHost(t).Conditions())
+}
+
+// R6: a pass opens the tenant's secrets, closes them, and without them does nothing.
+func TestASecretSourceThatFails(t *testing.T) {
+	h := newHost(t)
+	c := h.arm(h.note("x"), in(time.Hour))
+	h.clock.Advance(time.Hour)
+	for _, open := range []func(context.Context, string) (memory.Redactor, error){
+		func(context.Context, string) (memory.Redactor, error) { return nil, errors.New("vault: hunter2") },
+		func(context.Context, string) (memory.Redactor, error) { return nil, nil },
+	} {
+		h.restart(func(c *commitment.Config) { c.Redactor = open })
+		done, err := h.Tick(ctx)
+		require.ErrorIs(t, err, memory.ErrSecretLeakage)
+		require.NotContains(t, err.Error(), "hunter2")
+		require.Equal(t, commitment.Ticked{Failed: 1}, done)
+		require.Equal(t, commitment.Claimed, h.get(c).State)
+		require.Zero(t, h.get(c).Claim.Tries, "that is no try of a delivery")
+		h.clock.Advance(time.Hour)
+	}
+	h.arm(h.note("y"), in(4*time.Hour))
+	h.clock.Advance(2 * time.Hour)
+	opened, closed := 0, new(atomic.Int32)
+	h.restart(func(c *commitment.Config) {
+		c.Redactor = func(context.Context, string) (memory.Redactor, error) {
+			opened++
+			return vault{closed: closed}, nil
+		}
+	})
+	require.Equal(t, 2, h.tick().Fired)
+	require.Equal(t, 1, opened, "once for a pass")
+	require.Equal(t, int32(1), closed.Load())
+	h.tick()
+	require.Equal(t, 1, opened, "an idle tick opens nothing")
+}
+
+// An outage of memory kills nothing, and holds up nothing for longer than it lasts.
+func TestAnOutageOfMemoryIsNoTry(t *testing.T) {
+	mem := inmem.New()
+	c := &crasher{}
+	h := newHostOn(t, crashingMemory{mem, c}, commitment.NewInMemory(), func(c *commitment.Config) { c.Tries = 2 })
+	armed := h.arm(h.note("x"), in(time.Hour))
+	h.clock.Advance(time.Hour)
+	c.dead = true
+	for range 10 {
+		_, err := h.Tick(ctx)
+		require.ErrorIs(t, err, memory.ErrInternal)
+		h.clock.Advance(time.Hour)
+	}
+	c.dead = false
+	require.Equal(t, 1, h.tick().Fired)
+	require.Equal(t, commitment.Acknowledged, h.get(armed).State)
+}
+
+// One tenant's trouble is not another's.
+func TestTroubleWithOneHoldsUpNoOther(t *testing.T) {
+	h := newHost(t)
+	s := h.note("x")
+	for i := range 600 { // more than a tick reads at a time
+		h.arm(s, in(time.Hour+time.Duration(i)*time.Millisecond))
+	}
+	last := h.arm(s, in(time.Hour+time.Minute))
+	h.queue.fail = func(f commitment.Firing) error {
+		if f.CommitmentID != last.ID {
+			return errors.New("no")
+		}
+		return nil
+	}
+	h.clock.Advance(2 * time.Hour)
+	require.Equal(t, commitment.Ticked{Fired: 1, Failed: 600}, h.tick())
+}
+
+func TestTheEnqueuerHasADeadline(t *testing.T) {
+	h := newHost(t, func(c *commitment.Config) { c.Lease = 20 * time.Second; c.Enqueuer = deadline{t} })
+	h.arm(h.note("x"), in(time.Hour))
+	h.clock.Advance(time.Hour)
+	require.Equal(t, 1, h.tick().Fired)
+}
+
+type deadline struct{ t *testing.T }
+
+func (d deadline) Enqueue(ctx context.Context, _ commitment.Firing) (string, error) {
+	at, ok := ctx.Deadline()
+	require.True(d.t, ok)
+	require.LessOrEqual(d.t, time.Until(at), 10*time.Second)
+	return "run", nil
+}
+
+// Errors say which rule, and nothing else (M2).
+func TestErrorsHoldNoText(t *testing.T) {
+	h := newHost(t)
+	broken := brokenStore{commitment.NewInMemory()}
+	h.store = broken
+	h.restart()
+	s := h.note("x")
+	var all []error
+	_, err := h.Arm(ctx, h.job("acme"), s, in(time.Hour))
+	all = append(all, err)
+	_, err = h.Tick(ctx)
+	all = append(all, err)
+	_, err = h.Cancel(ctx, "acme", "cmt_x")
+	all = append(all, err)
+	_, err = h.Infer(ctx, h.job("acme"), "ref")
+	all = append(all, err)
+	_, err = h.Observe(ctx, "acme", "signed", 1, nil, true)
+	all = append(all, err)
+	for _, err := range h.Commitments(ctx, "acme") {
+		all = append(all, err)
+	}
+	require.Len(t, all, 6)
+	for _, err := range all {
+		require.ErrorIs(t, err, memory.ErrInternal)
+		require.ErrorIs(t, err, errCrash, "reachable by Unwrap")
+		require.Equal(t, memory.CodeInternal, memory.CodeOf(err))
+		require.NotContains(t, err.Error(), "gone")
+	}
+}
+
+// brokenStore always fails.
+type brokenStore struct{ commitment.Store }
+
+func (s brokenStore) Get(context.Context, string, string) (commitment.Commitment, error) {
+	return commitment.Commitment{}, errCrash
+}
+
+func (s brokenStore) Due(context.Context, time.Time, int) ([]commitment.Commitment, error) {
+	return nil, errCrash
+}
+
+func (s brokenStore) OfTenant(context.Context, string, string) iter.Seq2[commitment.Commitment, error] {
+	return func(yield func(commitment.Commitment, error) bool) { yield(commitment.Commitment{}, errCrash) }
+}
+
+// Many engines at once on one store: every claim once, every key one run. Run it with
+// the race detector.
+func TestK2_ConcurrentEngines(t *testing.T) {
+	store := newAudit(commitment.NewInMemory())
+	h := newHostOn(t, inmem.New(), store)
+	s := h.note("x")
+	const n = 200
+	for i := range n {
+		h.arm(s, in(time.Hour+time.Duration(i)*time.Millisecond))
+	}
+	h.arm(s, signed)
+	h.clock.Advance(2 * time.Hour)
+	var wg sync.WaitGroup
+	for range 8 {
+		other := *h
+		other.restart()
+		wg.Go(func() {
+			for i := range int64(10) {
+				_, err := other.Tick(ctx)
+				require.NoError(t, err)
+				_, err = other.Observe(ctx, "acme", "signed", i, []byte{byte(i)}, true)
+				require.NoError(t, err)
+			}
+		})
+	}
+	wg.Wait()
+	h.clock.Advance(time.Hour)
+	h.tick()
+	require.Empty(t, store.twice)
+	require.Equal(t, len(store.claimed), len(h.queue.runs))
+	require.GreaterOrEqual(t, len(h.queue.runs), n+1)
+	require.Equal(t, len(h.queue.runs), len(fired(h.log)))
+}
+
+// What was canceled while a process held it that then died does not fire: the next one
+// lets it lapse.
+func TestK6_CanceledWhileItsProcessDied(t *testing.T) {
+	store, c := newAudit(commitment.NewInMemory()), &crasher{}
+	h := newHostOn(t, inmem.New(), crashing{store, c})
+	armed := h.arm(h.note("x"), in(time.Hour))
+	h.clock.Advance(time.Hour)
+	c.calls, c.at, c.after = 0, 2, true // after it has claimed
+	_, err := h.Tick(ctx)
+	require.ErrorIs(t, err, errCrash)
+	*c = crasher{}
+	h.restart()
+	got, err := h.Cancel(ctx, "acme", armed.ID)
+	require.NoError(t, err)
+	require.True(t, got.Canceled)
+	require.Equal(t, commitment.Claimed, got.State)
+	h.clock.Advance(time.Hour)
+	require.Equal(t, commitment.Ticked{Lapsed: 1}, h.tick())
+	require.Equal(t, commitment.ReasonCanceled, h.get(armed).Reason)
+	require.Empty(t, h.queue.calls)
+	require.Empty(t, fired(h.log))
+}

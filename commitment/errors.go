@@ -1,0 +1,79 @@
+package commitment
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// CodeHorizonExceeded is the protocol's code of a [*HorizonError].
+const CodeHorizonExceeded memory.Code = "schedule_horizon_exceeded"
+
+// HorizonError refuses an arm whose next instant lies further ahead than the engine
+// looks (RFC 0052 §B.3). It is also a [memory.ErrValidation].
+type HorizonError struct {
+	// Max is how far ahead an instant may lie.
+	Max time.Duration
+}
+
+// Error names the rule.
+func (e *HorizonError) Error() string {
+	return "commitment: the instant lies beyond the horizon of " + e.MaxFutureHorizon()
+}
+
+// Code returns [CodeHorizonExceeded].
+func (e *HorizonError) Code() memory.Code { return CodeHorizonExceeded }
+
+// Is reports whether target is [memory.ErrValidation].
+func (e *HorizonError) Is(target error) bool { return target == error(memory.ErrValidation) }
+
+// MaxFutureHorizon is the horizon as an ISO 8601 duration, as the capability
+// document and the error's details carry it, for example P90D.
+func (e *HorizonError) MaxFutureHorizon() string {
+	const day = 24 * time.Hour
+	if e.Max%day == 0 {
+		return "P" + strconv.FormatInt(int64(e.Max/day), 10) + "D"
+	}
+	return "PT" + strconv.FormatInt(int64(e.Max/time.Second), 10) + "S"
+}
+
+// refusal is an error of one of memory's classes. Its text consists of fixed phrases
+// (M2); what a store or a host said is reachable by errors.Unwrap only.
+type refusal struct {
+	kind   *memory.Kind
+	detail string
+	cause  error
+}
+
+func (e *refusal) Error() string        { return "commitment: " + e.detail }
+func (e *refusal) Code() memory.Code    { return e.kind.Code() }
+func (e *refusal) Is(target error) bool { return target == error(e.kind) }
+func (e *refusal) Unwrap() error        { return e.cause }
+
+func invalid(detail string) error { return &refusal{memory.ErrValidation, detail, nil} }
+
+// Refusals that Infer tells apart.
+var (
+	errPast      = invalid("the instant is not in the future")
+	errPredicate = invalid("no such predicate is registered")
+)
+
+func hostFailed(detail string, cause error) error {
+	return &refusal{memory.ErrInternal, detail, cause}
+}
+
+// storeFailed shapes what a [Store] said.
+func storeFailed(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, memory.ErrNotFound):
+		return &refusal{memory.ErrNotFound, "no such commitment", err}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return hostFailed("the context was done", err)
+	}
+	return hostFailed("the commitment store failed", err)
+}

@@ -1,0 +1,210 @@
+package commitment_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/commitment"
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/inmem"
+)
+
+// model is an Inferrer that never answers the same way twice.
+type model struct {
+	asked []int
+	found func(entries []memory.Entry, call int) (commitment.Inference, error)
+}
+
+func (m *model) Infer(_ context.Context, r commitment.Request) (commitment.Inference, error) {
+	m.asked = append(m.asked, len(r.Entries))
+	return m.found(r.Entries, len(m.asked))
+}
+
+func TestK1_InferringTwiceArmsOnce(t *testing.T) {
+	m := &model{found: func(entries []memory.Entry, call int) (commitment.Inference, error) {
+		var out commitment.Inference
+		for _, e := range entries {
+			if strings.HasPrefix(e.Content, "intent") {
+				out.Intents = append(out.Intents,
+					commitment.Intent{MemoryID: e.ID, Arm: in(time.Duration(call) * time.Hour)},
+					commitment.Intent{MemoryID: e.ID, Arm: commitment.Arm{Predicate: "signed"}})
+			}
+		}
+		return out, nil
+	}}
+	h := newHost(t, func(c *commitment.Config) { c.Inferrer = m })
+	for i := range 150 {
+		h.note([]string{"intent", "other"}[i%2])
+	}
+	first, err := h.Infer(ctx, h.job("acme"), "ref")
+	require.NoError(t, err)
+	require.Len(t, first.Armed, 150)
+	require.Equal(t, []int{100, 50}, m.asked)
+	again, err := h.Infer(ctx, h.job("acme"), "ref")
+	require.NoError(t, err)
+	require.Empty(t, again.Armed, "a second opinion is not asked for")
+	require.Equal(t, 75, again.Known)
+	require.Equal(t, []int{100, 50, 75}, m.asked)
+	h.note("intent")
+	third, err := h.Infer(ctx, h.job("acme"), "ref")
+	require.NoError(t, err)
+	require.Len(t, third.Armed, 2)
+
+	other, err := h.Infer(ctx, h.job("globex"), "ref")
+	require.NoError(t, err)
+	require.Empty(t, other)
+}
+
+// A process that dies while it arms leaves nothing out and nothing twice.
+func TestK1_CrashWhileInferring(t *testing.T) {
+	total := 0
+	for at := 0; at <= total; at++ {
+		for _, after := range []bool{false, true} {
+			store := newAudit(commitment.NewInMemory())
+			c := &crasher{}
+			inferrer := &model{found: func(entries []memory.Entry, call int) (commitment.Inference, error) {
+				var out commitment.Inference
+				for _, e := range entries {
+					for _, h := range []time.Duration{1, 2, 3} {
+						out.Intents = append(out.Intents, commitment.Intent{MemoryID: e.ID, Arm: in(h * time.Hour)})
+					}
+				}
+				return out, nil
+			}}
+			h := newHostOn(t, inmem.New(), crashing{store, c}, func(cfg *commitment.Config) { cfg.Inferrer = inferrer })
+			h.note("a")
+			h.note("b")
+			c.calls, c.at, c.after = 0, at, after
+			_, err := h.Infer(ctx, h.job("acme"), "ref")
+			total = max(total, c.calls)
+			if at > 0 {
+				require.ErrorIs(t, err, errCrash)
+			}
+			*c = crasher{}
+			_, err = h.Infer(ctx, h.job("acme"), "ref")
+			require.NoError(t, err)
+			n := 0
+			for range h.Commitments(ctx, "acme") {
+				n++
+			}
+			require.Equal(t, 6, n, "%d %t", at, after)
+		}
+	}
+	require.Greater(t, total, 10)
+}
+
+func TestInferSaysWhatItDidNotArm(t *testing.T) {
+	var whole []memory.Entry
+	m := &model{found: func(entries []memory.Entry, _ int) (commitment.Inference, error) {
+		whole = entries
+		var out commitment.Inference
+		arms := []commitment.Arm{in(-time.Hour), in(5000 * day), {Predicate: "unregistered"}, {Predicate: "a b"}, {Predicate: "hunter2-hunter2"}, {Spec: "x"}}
+		for i, a := range arms {
+			out.Intents = append(out.Intents, commitment.Intent{MemoryID: entries[i].ID, Arm: a})
+		}
+		out.Intents = append(out.Intents, commitment.Intent{MemoryID: "made-up", Arm: in(time.Hour)})
+		out.Unread = []commitment.Unread{{MemoryID: entries[6].ID, Why: "model gave up"}}
+		return out, nil
+	}}
+	h := newHost(t, func(c *commitment.Config) { c.Inferrer = m })
+	for range 7 {
+		h.note("x")
+	}
+	done, err := h.Infer(ctx, h.job("acme"), "ref")
+	require.NoError(t, err)
+	require.Empty(t, done.Armed)
+	var why []commitment.Why
+	for _, u := range done.Unread {
+		why = append(why, u.Why)
+	}
+	require.Equal(t, []commitment.Why{"model gave up", commitment.WhyPast, commitment.WhyHorizon, commitment.WhyPredicate,
+		commitment.WhyRefused, commitment.WhyRefused, commitment.WhyRefused, commitment.WhyUnknown}, why)
+	require.Len(t, whole, 7)
+
+	m.found = func([]memory.Entry, int) (commitment.Inference, error) {
+		return commitment.Inference{}, errors.New("model said: call the ambassador")
+	}
+	_, err = h.Infer(ctx, h.job("acme"), "ref")
+	require.ErrorIs(t, err, memory.ErrInternal)
+	require.NotContains(t, err.Error(), "ambassador")
+	_, err = h.Infer(ctx, h.job("acme"), "a/../b")
+	require.Error(t, err)
+}
+
+// An entry that ends between being read and being armed is passed over.
+func TestInferOfAnEntryThatEnds(t *testing.T) {
+	var h *host
+	m := &model{found: func(entries []memory.Entry, _ int) (commitment.Inference, error) {
+		_, err := h.job("acme").Delete(ctx, "ref", entries[0].ID)
+		require.NoError(t, err)
+		return commitment.Inference{Intents: []commitment.Intent{{MemoryID: entries[0].ID, Arm: in(time.Hour)}}}, nil
+	}}
+	h = newHost(t, func(c *commitment.Config) { c.Inferrer = m })
+	h.note("x")
+	done, err := h.Infer(ctx, h.job("acme"), "ref")
+	require.NoError(t, err)
+	require.Empty(t, done)
+}
+
+// The bundled notes, each on the day it was written: what is armed, and that what
+// cannot be read is said.
+func TestInferTheBundledNotes(t *testing.T) {
+	corpus, err := os.ReadFile("../examples/quickstart/corpus.jsonl")
+	require.NoError(t, err)
+	counts := map[string]int{}
+	got := map[string]string{}
+	for _, line := range bytes.Split(bytes.TrimSpace(corpus), []byte("\n")) {
+		var e memory.Entry
+		require.NoError(t, json.Unmarshal(line, &e))
+		e.ID = "mem_1"
+		s := read(t, commitment.Dates{}, e)
+		if s == "" {
+			continue
+		}
+		got[e.Content] = s
+		counts[map[bool]string{true: "unread", false: "read"}[strings.Contains(s, " that can be read") || s == string(commitment.WhyAmbiguous)]]++
+	}
+	for text, want := range map[string]string{
+		"Follow up with Lena next Monday about whether the barcode import worked.":                             "2026-03-09T09:00",
+		"Every weekday at 9 look at the export queue and note anything older than two hours.":                  "0 9 * * 1-5",
+		"When invoice 4471 clears, tell Tomás so that he can unlock the second warehouse for Delgado & Hijos.": "invoice-4471-paid once",
+		"Send Nadia Ferris the security questionnaire by Thursday.":                                            "2026-03-12T09:00",
+		"Make sure before 30 April that Mühlbach's exports go to the new server.":                              "2026-04-29T09:00",
+		"Until 31 May send everything about Nordkap to Solveig Moen.":                                          string(commitment.WhyNoDate),
+		"Tell Daniel Osei as soon as the offset setting is live for his warehouse.":                            string(commitment.WhyNoDate),
+		"Priya: before the holidays, check that the dunning run of 5 April is moved to the 7th.":               string(commitment.WhyNoDate),
+		"On the 5th and the 20th of each month remind Priya of the dunning run.":                               "0 9 5,20 * *",
+		"Do not write to Hokuto before 2026-05-07; then ask how the labels look.":                              "2026-05-07T09:00",
+		"Every other Friday, starting 2026-06-05, send Daniel the summary of Brightwater's open tickets.":      string(commitment.WhyAmbiguous),
+		"Oke to move index rebuilds to 03:00 UTC; ask on 2026-05-26.":                                          "2026-05-26T09:00",
+	} {
+		require.Equal(t, want, got[text], text)
+	}
+	require.Equal(t, 5, counts["unread"])
+	require.Greater(t, counts["read"], 40)
+}
+
+func TestE4_NothingIsInferredTwiceAfterARestart(t *testing.T) {
+	h := newHost(t)
+	h.note("tomorrow", "intent")
+	_, err := h.Infer(ctx, h.job("acme"), "ref")
+	require.NoError(t, err)
+	h.clock.Advance(2 * day)
+	require.Equal(t, 1, h.tick().Fired)
+	h.restart()
+	done, err := h.Infer(ctx, h.job("acme"), "ref")
+	require.NoError(t, err)
+	require.Equal(t, commitment.Inferred{Known: 1}, done)
+	require.Zero(t, h.tick())
+	require.Len(t, h.log.All(), 1)
+	require.Equal(t, events.TypeCommitmentFired, h.log.All()[0].Payload.EventType())
+}

@@ -1,0 +1,77 @@
+package commitment
+
+import (
+	"context"
+	"errors"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// Observe tells the engine what a predicate looks like: its state, which the engine
+// only compares, and whether it holds. It returns how many commitments it made fire;
+// the next tick delivers them.
+//
+// A commitment fires if its predicate holds and its state has changed since the
+// observation before; the first observation is a change from nothing (RFC 0060 §B).
+// Position orders the observations of a predicate: one that is not newer than the
+// last is dropped, so that repeating one and telling them out of order is safe.
+// Position, state and claim are one swap. A host that could not evaluate in time does
+// not observe, and nothing changes.
+//
+// While earlier transitions of a commitment are still being delivered, at most
+// [MaxWaiting] wait. What would be one more is refused with [memory.ErrBacklog] and
+// may be observed again.
+func (e *Engine) Observe(ctx context.Context, tenant, predicate string, position int64, state []byte, holds bool) (int, error) {
+	if !validName(predicate) {
+		return 0, invalid("malformed predicate name")
+	}
+	claimed := 0
+	var refused error
+	for seen, err := range e.cfg.Store.OfTenant(ctx, tenant, predicate) {
+		if err != nil {
+			return claimed, storeFailed(err)
+		}
+		fires := false
+		_, err := e.update(ctx, tenant, seen.ID, func(c *Commitment) (ok bool, err error) {
+			ok, fires, err = c.observe(position, state, holds)
+			if fires && c.State == Armed {
+				c.State = Claimed
+				c.Claim = Claim{Position: position}
+				c.Due = e.bank.Now()
+			} else if fires {
+				c.Waiting = append(c.Waiting, position)
+			}
+			return ok, err
+		})
+		if errors.Is(err, memory.ErrBacklog) {
+			refused = err // the others have observed it
+			continue
+		}
+		if err != nil {
+			return claimed, err
+		}
+		if fires {
+			claimed++
+		}
+	}
+	return claimed, refused
+}
+
+// observe takes in an observation. It reports whether that changed anything, and
+// whether the commitment fires for it.
+func (c *Commitment) observe(position int64, state []byte, holds bool) (ok, fires bool, err error) {
+	if c.State.Final() || c.Canceled || (c.Digest != "" && position <= c.Position) {
+		return false, false, nil
+	}
+	seen := digest(c.Tenant, c.Arm.Predicate, state)
+	fires = holds && seen != c.Digest
+	if fires && c.State != Armed {
+		if c.Arm.Once {
+			fires = false
+		} else if len(c.Waiting) >= MaxWaiting {
+			return false, false, &refusal{memory.ErrBacklog, "too many transitions wait for delivery", nil}
+		}
+	}
+	c.Position, c.Digest = position, seen
+	return true, fires, nil
+}

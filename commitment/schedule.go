@@ -1,0 +1,120 @@
+package commitment
+
+import (
+	"time"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// Schedule gives the instants at which something recurs. Next returns the first one
+// after t, or the zero time if there is none. It is a pure function, and t is in the
+// time zone that the schedule is to be read in. The Schedule of robfig/cron is one.
+type Schedule interface {
+	Next(t time.Time) time.Time
+}
+
+// Missed says what becomes of instants that passed while nobody looked (RFC 0052
+// §B.4). Whatever the policy, there is never a backlog.
+type Missed string
+
+// The policies.
+const (
+	// FireOnce fires for the earliest missed instant and passes the others over.
+	FireOnce Missed = "fire-once"
+	// Skip passes all of them over. An instant counts as missed when a tick sees it
+	// later than [Config.Grace].
+	Skip Missed = "skip"
+)
+
+// next returns the first instant of the arm after t, which lies after t and within
+// the horizon from now.
+func (e *Engine) next(a Arm, armedAt, t, now time.Time) (time.Time, Reason) {
+	at, err := e.nextOf(a, armedAt, t)
+	switch {
+	case err != nil:
+		return time.Time{}, ReasonSchedule
+	case at.Sub(now) > e.cfg.Horizon:
+		return time.Time{}, ReasonHorizon
+	}
+	return at, ReasonNone
+}
+
+func (e *Engine) nextOf(a Arm, armedAt, t time.Time) (time.Time, error) {
+	switch {
+	case a.single():
+		if a.At.After(t) {
+			return a.At, nil
+		}
+		return time.Time{}, errPast
+	case a.Every > 0:
+		anchor := a.At
+		if anchor.IsZero() {
+			anchor = armedAt
+		}
+		return nextInterval(anchor, a.Every, t)
+	}
+	zone, err := e.zone(a.Zone)
+	if err != nil {
+		return time.Time{}, err
+	}
+	s, err := e.cfg.Schedule(a.Spec, zone)
+	if err != nil {
+		return time.Time{}, &refusal{memory.ErrValidation, "the schedule cannot be read", err}
+	}
+	if s == nil {
+		return time.Time{}, invalid("the schedule cannot be read")
+	}
+	at := s.Next(t.In(zone))
+	if at.IsZero() {
+		return time.Time{}, invalid("the schedule has no next instant")
+	}
+	at = at.UTC().Truncate(time.Millisecond)
+	if !at.After(t) || !validInstant(at) {
+		return time.Time{}, invalid("the schedule does not move on")
+	}
+	return at, nil
+}
+
+// nextInterval returns the first anchor + k × every after t. It counts in
+// milliseconds, which reach further than a Duration.
+func nextInterval(anchor time.Time, every time.Duration, t time.Time) (time.Time, error) {
+	a, d, from := anchor.UnixMilli(), every.Milliseconds(), t.UnixMilli()
+	next := a
+	if from >= a {
+		next = a + ((from-a)/d+1)*d
+	}
+	at := time.UnixMilli(next).UTC()
+	if !validInstant(at) {
+		return time.Time{}, invalid("the interval leaves the calendar")
+	}
+	return at, nil
+}
+
+// zone returns the time zone of that name. What a machine calls its own is no name.
+func (e *Engine) zone(name string) (*time.Location, error) {
+	if name == "" {
+		return time.UTC, nil
+	}
+	if loc, ok := e.zones.Load(name); ok {
+		return loc.(*time.Location), nil
+	}
+	loc, err := loadZone(name)
+	if err == nil {
+		e.zones.Store(name, loc)
+	}
+	return loc, err
+}
+
+func loadZone(name string) (*time.Location, error) {
+	if name == "" || name == "UTC" {
+		return time.UTC, nil
+	}
+	if name == "Local" || len(name) > maxNameBytes {
+		return nil, invalid("unknown time zone")
+	}
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, &refusal{memory.ErrValidation, "unknown time zone", err}
+	}
+	return loc, nil
+}

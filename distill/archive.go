@@ -1,0 +1,242 @@
+package distill
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/openwop/agentmemory/events"
+)
+
+// Format names the shape of an [Archive] and its version. A reader refuses any
+// other.
+const Format = "openwop.agentmemory.archive/1"
+
+// MaxArchiveBytes bounds an archive.
+const MaxArchiveBytes = 64 << 20
+
+// Archive is what a distillation made (RFC 0062 §B step 4). Its bytes are canonical
+// JSON (RFC 8785) and its address is their SHA-256. They hold no run, no clock and
+// nothing else that would differ between two passes over the same sources: the
+// record of when it happened is the entry and its event.
+type Archive struct {
+	// Budget is the token budget in force, after clamping.
+	Budget int `json:"budget"`
+	// Fallback tells that the summarizer named here did not keep to its limits, so
+	// that the items are the default summarizer's.
+	Fallback bool `json:"fallback"`
+	// Format is [Format].
+	Format string `json:"format"`
+	// Items are the summary, most valuable first.
+	Items []Item `json:"items"`
+	// Key is the digest of the question: see [Archive.Question].
+	Key Digest `json:"key"`
+	// MaxBytes is the limit that the summary had to keep in bytes.
+	MaxBytes int `json:"maxBytes"`
+	// MemoryRef is the scope that it was made from, within its tenant.
+	MemoryRef string `json:"memoryRef"`
+	// Parents are the archives behind those sources that were themselves distilled,
+	// in the order of their digests.
+	Parents []Digest `json:"parents"`
+	// Redactor is the version of the host's redaction, as it declares it.
+	Redactor string `json:"redactor"`
+	// Sources are all entries that were read, in the order of their ids.
+	Sources []ArchivedSource `json:"sources"`
+	// Summarizer and Tokenizer are the names of those that were asked.
+	Summarizer string `json:"summarizer"`
+	Tokenizer  string `json:"tokenizer"`
+	// Tokens is the account: input and output together are at most the budget.
+	Tokens Tokens `json:"tokens"`
+}
+
+// ArchivedSource names an entry and what it said.
+type ArchivedSource struct {
+	Digest Digest `json:"digest"` // see [SourceDigest]
+	ID     string `json:"id"`
+	Weight int    `json:"weight"` // see [Source]
+}
+
+// Tokens is the account of a distillation.
+type Tokens struct {
+	Input  int `json:"input"`
+	Output int `json:"output"`
+}
+
+// Text is the summary as the entry's content has it: an item a line.
+func (a *Archive) Text() string { return join(a.Items) }
+
+// Encode returns the canonical bytes.
+func (a *Archive) Encode() []byte {
+	b := make([]byte, 0, 512+140*len(a.Sources)+160*len(a.Items))
+	b = append(b, '{')
+	b = appendInt(appendName(b, "budget"), a.Budget)
+	b = append(b, `,"fallback":`...)
+	b = fmt.Append(b, a.Fallback)
+	b = append(b, ',')
+	b = appendString(appendName(b, "format"), a.Format)
+	b = append(b, `,"items":[`...)
+	for i, it := range a.Items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '{')
+		b = appendStrings(appendName(b, "sources"), it.Sources)
+		b = append(b, ',')
+		b = appendString(appendName(b, "text"), it.Text)
+		b = append(b, '}')
+	}
+	b = append(b, `],"key":"`...)
+	b = append(b, a.Key.String()...)
+	b = append(b, `","maxBytes":`...)
+	b = appendInt(b, a.MaxBytes)
+	b = append(b, ',')
+	b = appendString(appendName(b, "memoryRef"), a.MemoryRef)
+	b = append(b, `,"parents":[`...)
+	for i, p := range a.Parents {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, p.String())
+	}
+	b = append(b, `],`...)
+	b = appendString(appendName(b, "redactor"), a.Redactor)
+	b = append(b, ',')
+	b = a.appendSources(b)
+	b = append(b, ',')
+	b = appendString(appendName(b, "summarizer"), a.Summarizer)
+	b = append(b, ',')
+	b = appendString(appendName(b, "tokenizer"), a.Tokenizer)
+	b = append(b, `,"tokens":{"input":`...)
+	b = appendInt(b, a.Tokens.Input)
+	b = append(b, `,"output":`...)
+	b = appendInt(b, a.Tokens.Output)
+	return append(b, '}', '}')
+}
+
+func (a *Archive) appendSources(b []byte) []byte {
+	b = append(b, `"sources":[`...)
+	for i := range a.Sources {
+		s := &a.Sources[i]
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"digest":"`...)
+		b = append(b, s.Digest.String()...)
+		b = append(b, `",`...)
+		b = appendString(appendName(b, "id"), s.ID)
+		b = append(b, `,"weight":`...)
+		b = appendInt(b, s.Weight)
+		b = append(b, '}')
+	}
+	return append(b, ']')
+}
+
+// Question is the digest of all that the bytes are a function of: the sources by id
+// and by what they said after redaction, the budget, the limit, and the names and
+// versions of tokenizer, summarizer and redactor (D2).
+func (a *Archive) Question() Digest {
+	b := make([]byte, 0, 512+140*len(a.Sources))
+	b = append(b, '{')
+	b = appendInt(appendName(b, "budget"), a.Budget)
+	b = append(b, ',')
+	b = appendString(appendName(b, "format"), a.Format)
+	b = append(b, ',')
+	b = appendInt(appendName(b, "maxBytes"), a.MaxBytes)
+	b = append(b, ',')
+	b = appendString(appendName(b, "memoryRef"), a.MemoryRef)
+	b = append(b, ',')
+	b = appendString(appendName(b, "redactor"), a.Redactor)
+	b = append(b, ',')
+	b = a.appendSources(b)
+	b = append(b, ',')
+	b = appendString(appendName(b, "summarizer"), a.Summarizer)
+	b = append(b, ',')
+	b = appendString(appendName(b, "tokenizer"), a.Tokenizer)
+	return sha256.Sum256(append(b, '}'))
+}
+
+// Decode reads canonical bytes, without asking for their address. Its errors match
+// [ErrArchive] and hold nothing of them.
+func Decode(data []byte) (*Archive, error) {
+	if len(data) > MaxArchiveBytes {
+		return nil, broken("is too large")
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	a := new(Archive)
+	if err := dec.Decode(a); err != nil {
+		return nil, broken("is not JSON of its shape")
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, broken("has something behind it")
+	}
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	// What decoding forgives (the case of a name, a field twice, white space, null)
+	// does not come out again.
+	if !bytes.Equal(a.Encode(), data) {
+		return nil, broken("is not in canonical form")
+	}
+	return a, nil
+}
+
+// Verify reports whether data are the intact archive of that address: its digest,
+// its canonical form, and that it agrees with itself. It needs nothing but the
+// bytes, so that an auditor can run it anywhere. Errors match [ErrArchive].
+func Verify(data []byte, address Digest) error {
+	if DigestOf(data) != address {
+		return broken("has another address")
+	}
+	_, err := Decode(data)
+	return err
+}
+
+func broken(rule string) error { return fmt.Errorf("%w: %s", ErrArchive, rule) }
+
+func (a *Archive) check() error {
+	switch {
+	case a.Format != Format:
+		return broken("is of another format")
+	case a.Budget < 1 || a.Budget > events.MaxInteger || a.MaxBytes < 1:
+		return broken("has no budget")
+	case a.Tokens.Input < 0 || a.Tokens.Output < 0 || a.Tokens.Input > a.Budget-a.Tokens.Output:
+		return broken("is over its budget")
+	case len(a.Items) == 0 || len(a.Sources) == 0:
+		return broken("is empty")
+	case len(a.Text()) > a.MaxBytes:
+		return broken("is over its limit")
+	case a.Question() != a.Key:
+		return broken("has the key of another question")
+	}
+	ids := make(map[string]bool, len(a.Sources))
+	for i, s := range a.Sources {
+		if s.ID == "" || s.Weight < 1 || i > 0 && a.Sources[i-1].ID >= s.ID {
+			return broken("has sources out of order")
+		}
+		ids[s.ID] = true
+	}
+	for i, p := range a.Parents {
+		if i > 0 && bytes.Compare(a.Parents[i-1][:], p[:]) >= 0 {
+			return broken("has parents out of order")
+		}
+	}
+	for _, it := range a.Items {
+		if it.Text == "" || !utf8.ValidString(it.Text) {
+			return broken("has an item without text")
+		}
+		if !slices.IsSorted(it.Sources) {
+			return broken("has an item's sources out of order")
+		}
+		for _, id := range it.Sources {
+			if !ids[id] {
+				return broken("has an item of no source")
+			}
+		}
+	}
+	return nil
+}

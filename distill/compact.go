@@ -1,0 +1,46 @@
+package distill
+
+import (
+	"context"
+	"errors"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// Compact condenses the sources into one entry of at most MaxOutputBytes and emits
+// memory.compacted with it (RFC 0012). It takes the oldest MaxInputEntries of the
+// sources; Result.Left tells how many are left for another pass. The entry carries
+// the tag compacted-from:<run>, lists its sources, and lives until it is deleted
+// unless Options.WithSources says otherwise. There is no archive and no budget.
+//
+// The summary consists of whole items. Where not even one fits, it is cut between
+// runes and outside redaction markers.
+//
+// Errors are those of [Runner.Distill], but for a [*BudgetError].
+func (r *Runner) Compact(ctx context.Context, job *memory.Job, ref string, o Options) (Result, error) {
+	if err := o.check(); err != nil {
+		return Result{}, err
+	}
+	var err error
+	for range attempts {
+		var res Result
+		if res, err = r.compact(ctx, job, ref, o); !errors.Is(err, memory.ErrConflict) {
+			return res, err
+		}
+	}
+	return Result{}, err
+}
+
+// compact is one attempt.
+func (r *Runner) compact(ctx context.Context, job *memory.Job, ref string, o Options) (Result, error) {
+	in, err := r.gather(ctx, job, ref, o, r.cfg.MaxInputEntries, false)
+	if err != nil || len(in.sources) == 0 {
+		return Result{}, err
+	}
+	items, fallback, err := r.summarize(ctx, job, in, 0)
+	if err != nil || len(items) == 0 {
+		return Result{}, err
+	}
+	out, err := r.commit(ctx, job, ref, product{text: join(items), in: in, o: o})
+	return Result{Output: out, Fallback: fallback, Sources: len(in.sources), Left: in.left}, err
+}

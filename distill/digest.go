@@ -1,0 +1,65 @@
+package distill
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// Digest is a SHA-256 sum: an archive's address, or the key of the distillation
+// that an archive answers. Its text form is "sha256:" and 64 lower-case hex digits.
+type Digest [sha256.Size]byte
+
+const digestHead = "sha256:"
+
+// DigestOf is the address of archive bytes.
+func DigestOf(data []byte) Digest { return sha256.Sum256(data) }
+
+// ParseDigest reads the text form, and no other.
+func ParseDigest(s string) (Digest, error) {
+	var d Digest
+	digits, ok := strings.CutPrefix(s, digestHead)
+	if !ok || len(digits) != hex.EncodedLen(len(d)) || strings.ToLower(digits) != digits {
+		return Digest{}, invalid("malformed digest")
+	}
+	if _, err := hex.Decode(d[:], []byte(digits)); err != nil {
+		return Digest{}, invalid("malformed digest")
+	}
+	return d, nil
+}
+
+// String returns the text form.
+func (d Digest) String() string { return digestHead + hex.EncodeToString(d[:]) }
+
+// IsZero reports whether d is no digest at all.
+func (d Digest) IsZero() bool { return d == Digest{} }
+
+// MarshalText returns the text form.
+func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads the text form.
+func (d *Digest) UnmarshalText(text []byte) (err error) {
+	*d, err = ParseDigest(string(text))
+	return err
+}
+
+// SourceDigest is the digest by which an archive names what a source said: SHA-256
+// of the canonical JSON of {content, createdAt, tags}, redacted as it was when the
+// archive was made. An auditor who holds the entry can compute it again.
+func SourceDigest(e memory.Entry) Digest { return sha256.Sum256(appendSource(nil, e)) }
+
+func appendSource(b []byte, e memory.Entry) []byte {
+	b = append(b, '{')
+	b = appendString(appendName(b, "content"), e.Content)
+	b = append(b, ',')
+	b = appendName(b, "createdAt")
+	b = append(b, '"')
+	b = e.CreatedAt.UTC().AppendFormat(b, wireTime)
+	b = append(b, '"', ',')
+	b = appendStrings(appendName(b, "tags"), e.Tags)
+	return append(b, '}')
+}
+
+const wireTime = "2006-01-02T15:04:05.000Z"

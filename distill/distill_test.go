@@ -1,0 +1,324 @@
+package distill_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/distill"
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+)
+
+func TestDistill_SixSteps(t *testing.T) {
+	h := newHost(t)
+	in := h.put(notes(120)...)
+	r := h.runner(func(c *distill.Config) { c.ArchiveRetention = "P90D"; c.IndexMarkdown = true })
+	res := h.distill(r, distill.Options{TokenBudget: 6000})
+
+	require.Equal(t, 120, res.Sources)
+	require.False(t, res.Existing)
+	require.LessOrEqual(t, res.TokensUsed, 6000)
+	require.Contains(t, res.Output.Tags, "compacted-from:pass-2")
+	require.Contains(t, res.Output.Tags, "archive:"+res.Archive.String())
+	require.Equal(t, h.now().AddDate(0, 0, 90), res.Output.ExpiresAt)
+	got, err := h.bank.Reader(tenant).Get(ctx, ref, res.Output.ID)
+	require.NoError(t, err)
+
+	data := h.bytesOf(res.Archive)
+	require.NoError(t, distill.Verify(data, res.Archive))
+	a, err := r.Open(ctx, h.job(), ref, res.Output.ID)
+	require.NoError(t, err)
+	require.Equal(t, data, a.Encode())
+	require.Equal(t, got.Content, a.Text())
+	require.Len(t, a.Sources, 120)
+	require.Equal(t, distill.SourceDigest(in[7]), a.Sources[slices.IndexFunc(a.Sources, func(s distill.ArchivedSource) bool { return s.ID == in[7].ID })].Digest)
+
+	evs := h.compacted()
+	require.Len(t, evs, 1)
+	ev := evs[0]
+	require.Equal(t, res.Output.ID, ev.OutputID)
+	require.EqualValues(t, 120, ev.SourceCount)
+	require.Nil(t, ev.SourceIDs, "none above 100")
+	require.Equal(t, events.CompactionHostManaged, ev.Trigger)
+	require.EqualValues(t, len(got.Content), ev.ByteSize)
+	require.EqualValues(t, 6000, ev.Distillation.TokenBudget)
+	require.EqualValues(t, res.TokensUsed, ev.Distillation.TokensUsed)
+	require.True(t, *ev.Distillation.IndexUpdated)
+
+	lines, err := r.LoadIndex(ctx, h.bank.Reader(tenant), tenant, ref)
+	require.NoError(t, err)
+	require.Equal(t, []distill.IndexLine{{
+		ArchiveChecksum: res.Archive, MemoryID: res.Output.ID, EntryCount: 120, ByteSize: len(got.Content),
+		CreatedAt: res.Output.CreatedAt, ExpiresAt: res.Output.ExpiresAt,
+	}}, lines)
+	require.Equal(t, 2, h.updates(), "the index and its sibling, once each")
+	md, err := h.workspace.ReadFile(ctx, tenant, distill.IndexMarkdownPath)
+	require.NoError(t, err)
+	require.Contains(t, md.Content, res.Archive.String())
+	require.NotContains(t, md.Content, "Customer")
+}
+
+func TestD1_BudgetIsKeptAndTheMinimumIsExact(t *testing.T) {
+	for seed := range uint64(12) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		h := newHost(t)
+		h.put(notes(1 + rng.IntN(30))...)
+		r := h.runner()
+		before := h.live()
+		j := h.job()
+		_, err := r.Distill(ctx, j, ref, distill.Options{TokenBudget: 1})
+		var over *distill.BudgetError
+		require.ErrorAs(t, err, &over, "seed %d", seed)
+		require.Equal(t, distill.CodeTokenBudgetExceeded, memory.CodeOf(err))
+		require.Equal(t, map[string]any{"budget": 1, "minimumRequired": over.MinimumRequired}, over.Details())
+		_, err = r.Distill(ctx, j, ref, distill.Options{TokenBudget: over.MinimumRequired - 1})
+		var again *distill.BudgetError
+		require.ErrorAs(t, err, &again)
+		require.Equal(t, over.MinimumRequired, again.MinimumRequired)
+		require.Equal(t, before, h.live(), "nothing is written")
+		require.Zero(t, h.kept())
+		require.Empty(t, h.compacted())
+		_, err = h.workspace.ReadFile(ctx, tenant, distill.IndexPath)
+		require.ErrorIs(t, err, memory.ErrNotFound)
+
+		for _, budget := range []int{over.MinimumRequired, over.MinimumRequired + 1 + rng.IntN(200)} {
+			res := h.distill(r, distill.Options{TokenBudget: budget})
+			require.LessOrEqual(t, res.TokensUsed, budget)
+			require.Equal(t, budget, res.Budget)
+		}
+	}
+}
+
+func TestD1_BudgetComesFromOptionsOrTheRunsKey(t *testing.T) {
+	h := newHost(t)
+	h.put(notes(3)...)
+	r := h.runner(func(c *distill.Config) { c.MaxTokenBudget = 5000 })
+	for _, c := range []struct {
+		o    distill.Options
+		want int
+	}{
+		{distill.Options{}, 5000},
+		{distill.Options{TokenBudget: 700}, 700},
+		{distill.Options{TokenBudget: 9000}, 5000},
+		{distill.Options{Configurable: map[string]any{distill.BudgetKey: 800.0}}, 800},
+		{distill.Options{Configurable: map[string]any{distill.BudgetKey: 1e300}}, 5000},
+		{distill.Options{Configurable: map[string]any{distill.BudgetKey: 900, "other": "x"}}, 900},
+		{distill.Options{Configurable: map[string]any{distill.BudgetKey: nil}}, 5000},
+		{distill.Options{TokenBudget: 600, Configurable: map[string]any{distill.BudgetKey: 800}}, 600},
+	} {
+		require.Equal(t, c.want, h.distill(r, c.o).Budget)
+	}
+	for _, bad := range []any{0, -1, 1.5, "8000", true, []int{1}} {
+		_, err := r.Distill(ctx, h.job(), ref, distill.Options{Configurable: map[string]any{distill.BudgetKey: bad}})
+		require.ErrorIs(t, err, memory.ErrValidation, "%v", bad)
+	}
+	_, err := r.Distill(ctx, h.job(), ref, distill.Options{TokenBudget: -1})
+	require.ErrorIs(t, err, memory.ErrValidation)
+}
+
+func TestD1_AModelThatOverrunsFallsBack(t *testing.T) {
+	long := strings.Repeat("word ", 500)
+	for name, say := range map[string]func(int64, distill.Request) ([]distill.Item, error){
+		"too many tokens": func(int64, distill.Request) ([]distill.Item, error) { return []distill.Item{{Text: long}}, nil },
+		"nothing":         func(int64, distill.Request) ([]distill.Item, error) { return nil, nil },
+		"blank":           func(int64, distill.Request) ([]distill.Item, error) { return []distill.Item{{Text: " \n"}}, nil },
+		"a source of none": func(int64, distill.Request) ([]distill.Item, error) {
+			return []distill.Item{{Text: "ok", Sources: []string{"mem_x"}}}, nil
+		},
+		"text that is none": func(int64, distill.Request) ([]distill.Item, error) { return []distill.Item{{Text: "a\x00b"}}, nil },
+	} {
+		h := newHost(t)
+		h.put(notes(4)...)
+		m := &model{name: "bad/1", say: say}
+		r := h.runner(func(c *distill.Config) { c.Summarizer = m })
+		res := h.distill(r, distill.Options{TokenBudget: 300})
+		require.True(t, res.Fallback, name)
+		require.LessOrEqual(t, res.TokensUsed, 300)
+		a, err := distill.Decode(h.bytesOf(res.Archive))
+		require.NoError(t, err)
+		require.True(t, a.Fallback)
+		require.Equal(t, "bad/1", a.Summarizer)
+	}
+	h := newHost(t)
+	h.put(notes(4)...)
+	cause := errors.New("the model is out of customer 3's credit")
+	r := h.runner(func(c *distill.Config) {
+		c.Summarizer = &model{name: "down/1", say: func(int64, distill.Request) ([]distill.Item, error) { return nil, cause }}
+	})
+	_, err := r.Distill(ctx, h.job(), ref, distill.Options{})
+	require.ErrorIs(t, err, cause)
+	require.NotContains(t, err.Error(), "credit", "M2")
+	require.Zero(t, h.kept())
+	require.Empty(t, h.outputs())
+}
+
+func TestD1_ASourceThatGoesMeanwhileIsNotInTheOutput(t *testing.T) {
+	h := newHost(t)
+	in := h.put("The first note stays.", "The second note goes.")
+	m := &model{name: "slow/1", say: func(call int64, req distill.Request) ([]distill.Item, error) {
+		if call == 1 { // while the model thinks, somebody deletes
+			ok, err := h.job().Delete(ctx, ref, in[1].ID)
+			require.True(t, ok)
+			require.NoError(t, err)
+		}
+		var text []string
+		for _, s := range req.Sources {
+			text = append(text, s.Text)
+		}
+		return []distill.Item{{Text: strings.Join(text, " ")}}, nil
+	}}
+	res := h.distill(h.runner(func(c *distill.Config) { c.Summarizer = m }), distill.Options{})
+	require.Equal(t, "The first note stays.", res.Output.Content)
+	require.Len(t, h.compacted(), 1)
+}
+
+// Any order in which the same entries were written gives the same bytes, and a model
+// that never says the same thing twice is asked once.
+func TestD2_SameBytesInAnyOrder(t *testing.T) {
+	var want []byte
+	for seed := range uint64(8) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		store := newHost(t)
+		entries := make([]memory.Entry, 40)
+		for i, text := range notes(40) {
+			entries[i] = memory.Entry{
+				ID: fmt.Sprintf("mem_%03d", i), Content: text, Tags: []string{"note"}, RunID: "import",
+				CreatedAt: epoch.Add(-time.Duration(i/3) * time.Minute),
+			}
+		}
+		rng.Shuffle(len(entries), func(a, b int) { entries[a], entries[b] = entries[b], entries[a] })
+		for _, e := range entries {
+			require.NoError(t, store.store.Put(ctx, scope, e))
+		}
+		store.advance(time.Duration(rng.IntN(1000)) * time.Hour)
+		res := store.distill(store.runner(), distill.Options{TokenBudget: 1700})
+		data := store.bytesOf(res.Archive)
+		if want == nil {
+			want = data
+		}
+		require.Equal(t, string(want), string(data), "seed %d", seed)
+	}
+}
+
+func TestD2_AKnownQuestionIsAnsweredByTheStoredBytes(t *testing.T) {
+	h := newHost(t)
+	h.put(notes(5)...)
+	m := parrot()
+	r := h.runner(func(c *distill.Config) { c.Summarizer = m })
+	first := h.distill(r, distill.Options{})
+	h.advance(time.Hour)
+	h.reopen()
+	second := h.distill(r, distill.Options{})
+	require.EqualValues(t, 1, m.calls.Load())
+	require.True(t, second.Existing)
+	require.Equal(t, first.Archive, second.Archive)
+	require.Equal(t, first.Output.ID, second.Output.ID)
+	require.Len(t, h.outputs(), 1)
+	require.Len(t, h.compacted(), 2, "an event for each completed pass")
+	require.Equal(t, 1, h.updates(), "an index that does not change is not written")
+
+	for _, other := range []distill.Options{{TokenBudget: 500}, {Select: func(e memory.Entry) bool { return !strings.Contains(e.Content, "Customer 3") }}} {
+		require.NotEqual(t, first.Archive, h.distill(r, other).Archive)
+	}
+	h.put("One more.")
+	require.NotEqual(t, first.Archive, h.distill(r, distill.Options{}).Archive)
+}
+
+func TestD2_ARaceHasOneWinner(t *testing.T) {
+	h := newHost(t)
+	h.put(notes(5)...)
+	const racers = 4
+	var ready sync.WaitGroup
+	ready.Add(racers)
+	m := parrot()
+	say := m.say
+	m.say = func(call int64, req distill.Request) ([]distill.Item, error) {
+		if call <= racers {
+			ready.Done()
+			ready.Wait() // all have asked before one answers
+		}
+		return say(call, req)
+	}
+	r := h.runner(func(c *distill.Config) { c.Summarizer = m })
+	results := make([]distill.Result, racers)
+	var done sync.WaitGroup
+	for i := range racers {
+		j := h.jobOf(fmt.Sprintf("racer-%d", i))
+		done.Go(func() {
+			var err error
+			results[i], err = r.Distill(ctx, j, ref, distill.Options{})
+			require.NoError(t, err)
+			require.NoError(t, results[i].IndexErr)
+		})
+	}
+	done.Wait()
+	require.Len(t, h.outputs(), 1)
+	require.Equal(t, 1, h.kept())
+	for _, res := range results {
+		require.Equal(t, results[0].Archive, res.Archive)
+		require.Equal(t, results[0].Output.ID, res.Output.ID)
+		require.Equal(t, results[0].TokensUsed, res.TokensUsed)
+	}
+	require.Len(t, h.compacted(), racers)
+}
+
+func TestD2_AHitPassesTodaysRedactor(t *testing.T) {
+	h := newHost(t)
+	h.put("The hall is booked.", "The band is paid.")
+	const late = "zebra-crossing-41"
+	m := &model{name: "m/1", say: func(call int64, req distill.Request) ([]distill.Item, error) {
+		return []distill.Item{{Text: "The code is " + late + "."}}, nil
+	}}
+	r := h.runner(func(c *distill.Config) { c.Summarizer = m })
+	first := h.distill(r, distill.Options{})
+	require.Contains(t, first.Output.Content, late, "nobody knew")
+
+	h.secrets["door"] = late
+	_, err := r.Open(ctx, h.job(), ref, first.Output.ID)
+	require.ErrorIs(t, err, memory.ErrSecretLeakage)
+	second := h.distill(r, distill.Options{})
+	require.EqualValues(t, 2, m.calls.Load())
+	require.NotEqual(t, first.Archive, second.Archive)
+	require.Equal(t, "The code is [REDACTED:door].", second.Output.Content)
+	require.Len(t, h.outputs(), 1, "the old entry is erased")
+	_, err = h.archives.Load(ctx, scope, first.Archive)
+	require.ErrorIs(t, err, memory.ErrNotFound)
+}
+
+func TestD2_ADamagedArchiveIsMadeAnew(t *testing.T) {
+	h := newHost(t)
+	h.put(notes(3)...)
+	r := h.runner()
+	first := h.distill(r, distill.Options{})
+	h.archives = lying{h.archives, first.Archive}
+	bad := h.runner()
+	_, err := bad.Open(ctx, h.job(), ref, first.Output.ID)
+	require.ErrorIs(t, err, distill.ErrArchive)
+	second := h.distill(bad, distill.Options{})
+	require.False(t, second.Existing)
+	require.NotEqual(t, first.Output.ID, second.Output.ID)
+	require.Len(t, h.outputs(), 1)
+}
+
+// lying returns other bytes than it was given.
+type lying struct {
+	distill.ArchiveStore
+	address distill.Digest
+}
+
+func (l lying) Load(ctx context.Context, s memory.Scope, a distill.Digest) ([]byte, error) {
+	data, err := l.ArchiveStore.Load(ctx, s, a)
+	if err == nil && a == l.address {
+		data[len(data)/2] ^= 1
+	}
+	return data, err
+}

@@ -1,0 +1,61 @@
+package distill
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// CodeTokenBudgetExceeded is the protocol's code for a budget that cannot be met
+// (RFC 0062 §B).
+const CodeTokenBudgetExceeded memory.Code = "token_budget_exceeded"
+
+// BudgetError says that the sources cannot be distilled within the budget. Nothing
+// was written.
+type BudgetError struct {
+	// Budget is the one that was in force, after clamping.
+	Budget int
+	// MinimumRequired is what would do. With the default summarizer it is exact:
+	// this budget succeeds on the same sources, and none below it does. It may be
+	// above what the host honours.
+	MinimumRequired int
+}
+
+// Error gives both numbers.
+func (e *BudgetError) Error() string {
+	return fmt.Sprintf("distill: token budget exceeded: the budget is %d, at least %d are required", e.Budget, e.MinimumRequired)
+}
+
+// Code is token_budget_exceeded.
+func (e *BudgetError) Code() memory.Code { return CodeTokenBudgetExceeded }
+
+// Details is what the error envelope carries.
+func (e *BudgetError) Details() map[string]any {
+	return map[string]any{"budget": e.Budget, "minimumRequired": e.MinimumRequired}
+}
+
+var (
+	// ErrArchive: the bytes are not an intact archive of this package, or not the
+	// one that was asked for.
+	ErrArchive = errors.New("distill: not an intact archive")
+	// ErrIndex: the index file is not one of this package. It is left as it is.
+	ErrIndex = errors.New("distill: not a memory index")
+	// ErrPath: a workspace path is malformed, or has a segment "..".
+	ErrPath = fmt.Errorf("distill: malformed workspace path: %w", memory.ErrValidation)
+)
+
+// invalid is bad input. The rule is a fixed phrase (M2).
+func invalid(rule string) error { return fmt.Errorf("distill: %s: %w", rule, memory.ErrValidation) }
+
+func leaks(what string) error { return fmt.Errorf("distill: %s: %w", what, memory.ErrSecretLeakage) }
+
+// failed wraps what a host's own part said: its text stays out of ours.
+type failed struct {
+	what  string
+	cause error
+}
+
+func (e *failed) Error() string     { return "distill: " + e.what }
+func (e *failed) Unwrap() error     { return e.cause }
+func (e *failed) Code() memory.Code { return memory.CodeOf(e.cause) }

@@ -1,0 +1,60 @@
+package distill_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/openwop/agentmemory/distill"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/inmem"
+	"github.com/openwop/agentmemory/redact"
+)
+
+func Example() {
+	ctx := context.Background()
+	bank, err := memory.NewBank(inmem.New(), memory.Config{})
+	if err != nil {
+		panic(err)
+	}
+	job, err := bank.Background(memory.JobConfig{
+		RunID: "dream-1", Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{}),
+	})
+	if err != nil {
+		panic(err)
+	}
+	for _, note := range []string{"Lena prefers e-mail.", "The invoice of 3 March is paid.", "Lena prefers e-mail."} {
+		if _, err := job.Put(ctx, "support", memory.Draft{Content: note}); err != nil {
+			panic(err)
+		}
+	}
+
+	runner, err := distill.NewRunner(distill.Config{
+		Archives:         distill.NewMemoryStore(),
+		Workspace:        distill.NewMemoryWorkspace(nil),
+		ArchiveRetention: "P90D",
+	})
+	if err != nil {
+		panic(err)
+	}
+	_, err = runner.Distill(ctx, job, "support", distill.Options{TokenBudget: 1})
+	var over *distill.BudgetError
+	if errors.As(err, &over) {
+		fmt.Println(over.Code())
+	}
+	first, err := runner.Distill(ctx, job, "support", distill.Options{TokenBudget: 100})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(first.Output.Content)
+	again, err := runner.Distill(ctx, job, "support", distill.Options{TokenBudget: 100})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(again.Existing, again.Archive == first.Archive)
+	// Output:
+	// token_budget_exceeded
+	// Lena prefers e-mail.
+	// The invoice of 3 March is paid.
+	// true true
+}

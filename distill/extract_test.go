@@ -1,0 +1,202 @@
+package distill
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+func plainRedact(s string) (string, error) { return s, nil }
+
+func ask(sources []Source, tokens, size int, count func(string) int) []Item {
+	items, err := Extractive{}.Summarize(context.Background(), Request{
+		Sources: sources, MaxTokens: tokens, MaxBytes: size, Count: count, Redact: plainRedact,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return items
+}
+
+func saying(texts ...string) []Source {
+	var out []Source
+	for i, text := range texts { // the first is the newest
+		out = append(out, Source{ID: fmt.Sprintf("mem_%02d", len(texts)-i), Text: text, Weight: 1, CreatedAt: time.UnixMilli(int64(-i))})
+	}
+	return out
+}
+
+func texts(items []Item) (out []string) {
+	for _, it := range items {
+		out = append(out, it.Text)
+	}
+	return out
+}
+
+func words(s string) int { return len(strings.Fields(s)) }
+
+func TestExtractive_SplitsWithoutLosingAnything(t *testing.T) {
+	for text, want := range map[string][]string{
+		"First. Two! Three? Four":                 {"First.", "Two!", "Three?", "Four"},
+		"It costs 3.50 euros. Pay by 2026-03-01.": {"It costs 3.50 euros.", "Pay by 2026-03-01."},
+		"Ask Dr. Who about the U.S. Army.":        {"Ask Dr. Who about the U.S. Army."},
+		"See no. 5 and e.g. the list. Then stop.": {"See no. 5 and e.g. the list.", "Then stop."},
+		"- first\n* second\n\n\tthird":            {"first", "second", "third"},
+		"Minus:\n-5 degrees":                      {"Minus:", "-5 degrees"},
+		"今日は雨。明日は晴れ！「はい。」終わり":                     {"今日は雨。", "明日は晴れ！", "「はい。」", "終わり"},
+		"Key is [REDACTED:a.b]. Next":             {"Key is [REDACTED:a.b].", "Next"},
+		" \n ":                                    nil,
+	} {
+		var got []string
+		facts(text, func(f string) { got = append(got, f) })
+		require.Equal(t, want, got, text)
+	}
+}
+
+func TestExtractive_DistinctFirstThenNewestAndMostCorroborated(t *testing.T) {
+	in := saying(
+		"The printer on floor two is out of toner.", // newest
+		"The printer on floor two is out of toner again.",
+		"Lena moved to Bern.",
+		"The old note.",
+		"Lena moved to Bern",
+		"Lena moved to Bern. ",
+	)
+	got := ask(in, 0, 1<<16, words)
+	require.Equal(t, []string{
+		"The printer on floor two is out of toner.", "Lena moved to Bern.", "The old note.",
+		"The printer on floor two is out of toner again.",
+	}, texts(got), "said three times counts for its place; what is hardly new goes last")
+	require.Equal(t, []string{"mem_01", "mem_02", "mem_04"}, got[1].Sources)
+
+	// A number makes a fact of its own.
+	require.Len(t, ask(saying("Order 7 is late.", "Order 8 is late.", "Order 7 is late."), 0, 1<<16, words), 2)
+	got = ask(saying("Order 7 for the north branch is late today.", "Order 8 for the north branch is late today.", "Who is Otto?"), 18, 1<<16, words)
+	require.Equal(t, []string{"Order 7 for the north branch is late today.", "Order 8 for the north branch is late today."}, texts(got))
+
+	// Weight is that of all entries that were merged into one.
+	in = saying("A fresh remark about tea.", "An old truth about coffee.")
+	in[1].Weight = 3
+	require.Equal(t, "An old truth about coffee.", ask(in, 0, 1<<16, words)[0].Text)
+}
+
+// Whatever the tokenizer, the budget is kept, what is taken is verbatim, and a smaller
+// budget than the least succeeds with nothing.
+func TestD1_ExtractiveKeepsAnyBudget(t *testing.T) {
+	counters := map[string]func(string) int{
+		"bytes":       func(s string) int { return len(s) },
+		"words":       words,
+		"runes":       utf8.RuneCountInString,
+		"estimate":    Estimator{}.Count,
+		"superlinear": func(s string) int { return len(s) + len(s)*len(s)/100 },
+		"steps":       func(s string) int { return (len(s) + 15) / 16 },
+	}
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		var in []string
+		for range 1 + rng.IntN(12) {
+			var b strings.Builder
+			for range 1 + rng.IntN(12) {
+				b.WriteString([]string{"tea", "Lena", "3.5", "late.", "New", "漢字。", "é", "[REDACTED:key]", "\n"}[rng.IntN(9)] + " ")
+			}
+			in = append(in, b.String())
+		}
+		sources := saying(in...)
+		all := strings.Join(in, "\n")
+		for name, count := range counters {
+			req := Request{Sources: sources, MaxBytes: 20 + rng.IntN(300), Count: count, Redact: plainRedact}
+			least, err := minimum(context.Background(), req)
+			require.NoError(t, err)
+			if least == 0 {
+				continue
+			}
+			for _, budget := range []int{least, least + rng.IntN(50), least * 10} {
+				items := ask(sources, budget, req.MaxBytes, count)
+				require.NotEmpty(t, items, "%s, seed %d", name, seed)
+				text := join(items)
+				require.LessOrEqual(t, count(text), budget, "%s, seed %d", name, seed)
+				require.LessOrEqual(t, len(text), req.MaxBytes)
+				for _, it := range items {
+					require.Contains(t, all, it.Text)
+					require.NotEmpty(t, it.Sources)
+					require.True(t, slices.IsSorted(it.Sources))
+				}
+			}
+			if least > 1 {
+				require.Empty(t, ask(sources, least-1, req.MaxBytes, count), "%s, seed %d", name, seed)
+			}
+		}
+	}
+}
+
+func TestExtractive_StopsWhenAsked(t *testing.T) {
+	c, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := Extractive{}.Summarize(c, Request{Sources: saying("x"), MaxBytes: 10, Count: words, Redact: plainRedact})
+	require.ErrorIs(t, err, context.Canceled)
+	failing := func(string) (string, error) { return "", os.ErrClosed }
+	_, err = Extractive{}.Summarize(context.Background(), Request{Sources: saying("x"), MaxBytes: 10, Count: words, Redact: failing})
+	require.ErrorIs(t, err, os.ErrClosed)
+}
+
+func FuzzCut(f *testing.F) {
+	f.Add("é[REDACTED:abc]漢", 7)
+	f.Fuzz(func(t *testing.T, s string, limit int) {
+		got := cut(s, limit)
+		if !strings.HasPrefix(s, got) || len(got) > max(limit, 0) && len(got) < len(s) {
+			t.Fatal("not a start within the limit")
+		}
+		if utf8.ValidString(s) && !utf8.ValidString(got) {
+			t.Error("a rune is cut")
+		}
+		if i := strings.LastIndex(got, markerHead); i >= 0 {
+			if end := strings.IndexByte(s[i:], ']'); end >= 0 && end < maxMarker && len(got) < i+end+1 {
+				t.Error("a marker is cut")
+			}
+		}
+	})
+}
+
+// Going through a text in parts side by side gives the count of the whole.
+func TestEstimator_LanesAgree(t *testing.T) {
+	var all strings.Builder
+	files, err := os.ReadDir(calibration)
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(calibration + "/" + file.Name())
+		require.NoError(t, err)
+		all.Write(text)
+	}
+	whole := all.String()
+	a := counter()
+	rng := rand.New(rand.NewPCG(1, 4))
+	for range 300 {
+		from := rng.IntN(len(whole))
+		to := from + rng.IntN(len(whole)-from+1)
+		require.Equal(t, a.one(whole[from:to]), a.estimate(whole[from:to]), "%d to %d", from, to)
+	}
+}
+
+// In an archive a text stands inside a JSON string: there it may hold what it does
+// not hold by itself.
+func TestR5_SettleCoversTheEscapedForm(t *testing.T) {
+	const secret = `a\nb-secret`
+	redact := func(s string) (string, error) { return strings.ReplaceAll(s, secret, "[REDACTED:s]"), nil }
+	for _, text := range []string{"x a\nb-secret y", `x a\nb-secret y`, "clean \"quoted\"\n"} {
+		got, err := settle(redact, text)
+		require.NoError(t, err)
+		require.NotContains(t, string(appendEscaped(nil, got)), secret)
+		require.NotContains(t, got, secret)
+	}
+	odd := func(s string) (string, error) { return s + `"`, nil } // never settles
+	_, err := settle(odd, "x")
+	require.Error(t, err)
+}

@@ -1,0 +1,69 @@
+package distill
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Retention is an ISO 8601 duration, such as P90D, P1Y6M or PT36H: how long an
+// archive is kept. Years, months and days are the calendar's, in UTC. The zero
+// value keeps for ever.
+type Retention struct {
+	text                string
+	years, months, days int
+	clock               time.Duration
+}
+
+var iso = regexp.MustCompile(`^P(?:(\d{1,4})W|(?:(\d{1,4})Y)?(?:(\d{1,5})M)?(?:(\d{1,6})D)?(T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})(?:[.,](\d{1,3}))?S)?)?)$`)
+
+// ParseRetention reads an ISO 8601 duration that is longer than nothing; the empty
+// text keeps for ever. A fraction is allowed for seconds only.
+func ParseRetention(s string) (Retention, error) {
+	if s == "" {
+		return Retention{}, nil
+	}
+	m := iso.FindStringSubmatch(s)
+	if m == nil || strings.HasSuffix(s, "T") {
+		return Retention{}, invalid("not an ISO 8601 duration")
+	}
+	n := func(i int) int {
+		v, _ := strconv.Atoi(m[i]) // digits by the pattern, or nothing
+		return v
+	}
+	frac, _ := strconv.Atoi((m[9] + "000")[:3])
+	r := Retention{
+		text: s, years: n(2), months: n(3), days: 7*n(1) + n(4),
+		clock: time.Duration(n(6))*time.Hour + time.Duration(n(7))*time.Minute +
+			time.Duration(n(8))*time.Second + time.Duration(frac)*time.Millisecond,
+	}
+	if r.years+r.months+r.days == 0 && r.clock == 0 {
+		return Retention{}, invalid("an archive retention of nothing")
+	}
+	return r, nil
+}
+
+// String is the duration as it was given, for the host's advertisement.
+func (r Retention) String() string { return r.text }
+
+// Least is the shortest time that it can be, with 28 days for a month and 365 for a
+// year, at most 290 years; 0 for ever.
+func (r Retention) Least() time.Duration {
+	const day = 24 * time.Hour
+	days := 365*r.years + 28*r.months + r.days
+	return min(time.Duration(min(days, 290*365))*day+r.clock, 290*365*day)
+}
+
+// From is the instant at which what was made at t ends; zero if it never does, or
+// not before the year 10000.
+func (r Retention) From(t time.Time) time.Time {
+	if r.text == "" {
+		return time.Time{}
+	}
+	end := t.UTC().AddDate(r.years, r.months, r.days).Add(r.clock)
+	if end.Year() > 9999 {
+		return time.Time{}
+	}
+	return end
+}

@@ -1,0 +1,131 @@
+package distill
+
+import (
+	"time"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+)
+
+// Defaults of a [Config].
+const (
+	DefaultMaxTokenBudget    = 128_000
+	DefaultSummarizerTimeout = 2 * time.Minute
+	// DefaultGrace is how long an archive that nothing names is left alone.
+	DefaultGrace = 24 * time.Hour
+)
+
+// Config sets up a [Runner]. The zero value compacts and cannot distill.
+type Config struct {
+	// Archives is required to distill.
+	Archives ArchiveStore
+	// Workspace holds MEMORY-INDEX.json; nil keeps no index.
+	Workspace Workspace
+	// IndexMarkdown keeps MEMORY-INDEX.md beside it, for people.
+	IndexMarkdown bool
+	// Summarizer is the host's model; nil is [Extractive].
+	Summarizer Summarizer
+	// SummarizerTimeout is the deadline of one call to it; 0 means
+	// [DefaultSummarizerTimeout].
+	SummarizerTimeout time.Duration
+	// Tokenizer counts budgets; nil is [Estimator].
+	Tokenizer Tokenizer
+	// MaxTokenBudget is the largest budget that the host honours, and the one where
+	// none is given; 0 means [DefaultMaxTokenBudget].
+	MaxTokenBudget int
+	// MaxInputEntries bounds the sources of one compaction; 0 does not.
+	MaxInputEntries int
+	// MaxOutputBytes bounds the content of a new entry; 0 means
+	// [memory.DefaultMaxEntryBytes]. It should not be above the bank's own limit.
+	MaxOutputBytes int
+	// ArchiveRetention is an ISO 8601 duration, such as P90D: how long an archive and
+	// the entry that names it live. Empty keeps them for ever.
+	ArchiveRetention string
+	// RedactorVersion changes when the host changes how its redactor works, other
+	// than by the secrets it holds. Archives made under another one are not reused.
+	RedactorVersion string
+	// Grace is how long GC leaves an archive alone that nothing names: longer than
+	// any pass takes to commit; 0 means [DefaultGrace].
+	Grace time.Duration
+}
+
+// Runner compacts and distills. It holds no state of a pass and is safe for
+// concurrent use, in any number of processes over the same stores.
+type Runner struct {
+	cfg       Config
+	retention Retention
+}
+
+// NewRunner returns a runner. It fails with [memory.ErrValidation] for a Config that
+// contradicts itself.
+func NewRunner(cfg Config) (*Runner, error) {
+	retention, err := ParseRetention(cfg.ArchiveRetention)
+	if err != nil {
+		return nil, err
+	}
+	if min(cfg.MaxTokenBudget, cfg.MaxInputEntries, cfg.MaxOutputBytes) < 0 || cfg.SummarizerTimeout < 0 || cfg.Grace < 0 ||
+		cfg.MaxTokenBudget > events.MaxInteger {
+		return nil, invalid("a limit is out of range")
+	}
+	if cfg.Tokenizer == nil {
+		cfg.Tokenizer = Estimator{}
+	}
+	if cfg.Summarizer == nil {
+		cfg.Summarizer = Extractive{}
+	}
+	if cfg.MaxTokenBudget == 0 {
+		cfg.MaxTokenBudget = DefaultMaxTokenBudget
+	}
+	if cfg.MaxOutputBytes == 0 {
+		cfg.MaxOutputBytes = memory.DefaultMaxEntryBytes
+	}
+	if cfg.SummarizerTimeout == 0 {
+		cfg.SummarizerTimeout = DefaultSummarizerTimeout
+	}
+	if cfg.Grace == 0 {
+		cfg.Grace = DefaultGrace
+	}
+	return &Runner{cfg: cfg, retention: retention}, nil
+}
+
+// The facts that a host advertises (RFC 0012 §A, RFC 0062 §A). A runner without
+// Archives only compacts: it has no budget and names no tokenizer.
+
+// Distills reports whether the runner has what Distill needs.
+func (r *Runner) Distills() bool { return r.cfg.Archives != nil }
+
+// MaxTokenBudget is the largest budget that is honoured; 0 if the runner does not
+// distill.
+func (r *Runner) MaxTokenBudget() int {
+	if !r.Distills() {
+		return 0
+	}
+	return r.cfg.MaxTokenBudget
+}
+
+// TokenizerName is the name of what budgets are counted by; empty if the runner does
+// not distill.
+func (r *Runner) TokenizerName() string {
+	if !r.Distills() {
+		return ""
+	}
+	return r.cfg.Tokenizer.Name()
+}
+
+// EmitsIndex reports whether a memory index is kept.
+func (r *Runner) EmitsIndex() bool { return r.Distills() && r.cfg.Workspace != nil }
+
+// ArchiveRetention is the least time that an archive is kept, with 28 days for a month
+// and 365 for a year; 0 if it is kept for ever, or none is.
+func (r *Runner) ArchiveRetention() time.Duration {
+	if !r.Distills() {
+		return 0
+	}
+	return r.retention.Least()
+}
+
+// MaxInputEntries bounds the sources of one compaction; 0 does not.
+func (r *Runner) MaxInputEntries() int { return r.cfg.MaxInputEntries }
+
+// MaxOutputBytes bounds the content of what a pass writes.
+func (r *Runner) MaxOutputBytes() int { return r.cfg.MaxOutputBytes }

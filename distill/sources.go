@@ -1,0 +1,251 @@
+package distill
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// Source is an entry as a summarizer sees it: redacted again, whatever its store
+// holds (RFC 0012 §D).
+type Source struct {
+	ID        string
+	Text      string
+	Tags      []string
+	CreatedAt time.Time
+	// Weight is how many entries say it: 1, and one more for each that was merged
+	// into this one.
+	Weight int
+	// Archive is set for the output of an earlier distillation.
+	Archive Digest
+}
+
+// input is what a pass reads.
+type input struct {
+	sources  []Source         // newest first
+	archived []ArchivedSource // by id
+	parents  []Digest         // sorted
+	tokens   int
+	left     int           // sources beyond the limit of one pass
+	retire   []string      // the sources that a policy may retire
+	expires  time.Time     // the first expiry among the sources, if there is one
+	outputs  []outputEntry // of earlier passes, whether sources or not
+}
+
+// outputEntry is the live output of an earlier pass.
+type outputEntry struct {
+	memory.Entry
+	archive Digest // zero for one that was only compacted
+}
+
+const (
+	compactedTag = "compacted-from:"
+	archiveTag   = "archive:"
+)
+
+// tagOf is the provenance tag of a pass's output (RFC 0012 §C), without white space.
+func tagOf(runID string) string {
+	return compactedTag + strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return '_'
+		}
+		return r
+	}, runID)
+}
+
+// asOutput reports whether an entry is the output of a pass: it carries the tag of
+// the very run that wrote it.
+func asOutput(e memory.Entry) (outputEntry, bool) {
+	out := outputEntry{Entry: e}
+	ok := false
+	own := tagOf(e.RunID)
+	for _, t := range e.Tags {
+		ok = ok || t == own
+		if address, is := strings.CutPrefix(t, archiveTag); is && out.archive.IsZero() {
+			out.archive, _ = ParseDigest(address)
+		}
+	}
+	return out, ok
+}
+
+// gather reads the sources of a pass at one version (D1). count tells whether their
+// tokens matter.
+func (r *Runner) gather(ctx context.Context, job *memory.Job, ref string, o Options, limit int, count bool) (*input, error) {
+	in := new(input)
+	var picked []memory.Entry
+	for e, err := range job.Scan(ctx, ref) {
+		if err != nil {
+			return nil, err
+		}
+		if out, ok := asOutput(e); ok {
+			in.outputs = append(in.outputs, out)
+			continue
+		}
+		if o.takes(e) {
+			picked = append(picked, e)
+		}
+	}
+	if limit > 0 && len(picked) > limit {
+		in.left = len(picked) - limit
+		picked = picked[in.left:] // the oldest: the newer ones have a next time
+	}
+	weights, err := weigh(ctx, job, ref)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range picked {
+		in.retire = append(in.retire, e.ID)
+	}
+	archives := map[string]Digest{}
+	if o.Recursive {
+		for _, out := range in.recursion(picked, o) {
+			archives[out.ID] = out.archive
+			weights[out.ID] = 0 // it says again what others said
+			picked = append(picked, out.Entry)
+		}
+		slices.SortFunc(picked, func(a, b memory.Entry) int {
+			if a.Before(&b) {
+				return -1
+			}
+			return 1
+		})
+	}
+	if err := in.read(job, picked, weights, archives); err != nil {
+		return nil, err
+	}
+	if count {
+		for i := range in.sources {
+			in.tokens += r.cfg.Tokenizer.Count(in.sources[i].Text)
+		}
+	}
+	return in, nil
+}
+
+func (o *Options) takes(e memory.Entry) bool {
+	return (o.Tag == "" || slices.Contains(e.Tags, o.Tag)) && (o.Select == nil || o.Select(e))
+}
+
+// recursion gives the earlier outputs that are sources. One that was made from
+// outputs says nothing that is not there, as long as all of its sources are: taking
+// it in would make another archive each time.
+func (in *input) recursion(picked []memory.Entry, o Options) []outputEntry {
+	there, outputs := map[string]bool{}, map[string]bool{}
+	for _, e := range picked {
+		there[e.ID] = true
+	}
+	for _, out := range in.outputs {
+		outputs[out.ID] = true
+	}
+	var taken []outputEntry
+	for _, out := range slices.Backward(in.outputs) { // oldest first
+		if !o.takes(out.Entry) {
+			continue
+		}
+		again, whole := false, true
+		for _, id := range out.Sources {
+			again = again || outputs[id]
+			whole = whole && there[id]
+		}
+		if again && whole {
+			continue
+		}
+		there[out.ID] = true
+		taken = append(taken, out)
+	}
+	return taken
+}
+
+// read redacts the entries and describes them for the archive.
+func (in *input) read(job *memory.Job, picked []memory.Entry, weights map[string]int, archives map[string]Digest) error {
+	in.sources = make([]Source, 0, len(picked))
+	in.archived = make([]ArchivedSource, 0, len(picked))
+	known := map[string]string{} // redacted tags
+	for _, e := range picked {
+		var err error
+		if e.Content, err = job.Redact(e.Content); err != nil {
+			return err
+		}
+		for i, t := range e.Tags { // the entry is our own copy
+			clean, ok := known[t]
+			if !ok {
+				if clean, err = job.Redact(t); err != nil {
+					return err
+				}
+				known[t] = clean
+			}
+			e.Tags[i] = clean
+		}
+		s := Source{e.ID, e.Content, e.Tags, e.CreatedAt, 1 + weights[e.ID], archives[e.ID]}
+		in.sources = append(in.sources, s)
+		in.archived = append(in.archived, ArchivedSource{SourceDigest(e), e.ID, s.Weight})
+		if !s.Archive.IsZero() {
+			in.parents = append(in.parents, s.Archive)
+		}
+		if !e.ExpiresAt.IsZero() && (in.expires.IsZero() || e.ExpiresAt.Before(in.expires)) {
+			in.expires = e.ExpiresAt
+		}
+	}
+	slices.SortFunc(in.archived, func(a, b ArchivedSource) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(in.parents, func(a, b Digest) int { return bytes.Compare(a[:], b[:]) })
+	in.parents = slices.Compact(in.parents)
+	return nil
+}
+
+// ids are the sources in the order of the archive.
+func (in *input) ids() []string {
+	ids := make([]string, len(in.archived))
+	for i := range in.archived {
+		ids[i] = in.archived[i].ID
+	}
+	return ids
+}
+
+// weigh counts, for each entry, those that were merged into it, directly or not.
+func weigh(ctx context.Context, job *memory.Job, ref string) (map[string]int, error) {
+	into := map[string]string{}
+	gone := map[string]bool{}
+	for rec, err := range job.History(ctx, ref) {
+		if err != nil {
+			return nil, err
+		}
+		if rec.State == memory.Merged {
+			into[rec.Entry.ID] = rec.For
+			gone[rec.Entry.ID] = rec.Erased
+		}
+	}
+	weights := map[string]int{}
+	heads := map[string]string{}
+	for id := range into {
+		if !gone[id] {
+			weights[head(id, into, heads)]++
+		}
+	}
+	return weights, nil
+}
+
+// head follows merges to their end, and remembers the way.
+func head(id string, into, heads map[string]string) string {
+	var way []string
+	at := id
+	for {
+		if h, known := heads[at]; known {
+			at = h
+			break
+		}
+		next, merged := into[at]
+		if !merged {
+			break
+		}
+		way = append(way, at)
+		at = next
+	}
+	for _, w := range way {
+		heads[w] = at
+	}
+	return at
+}

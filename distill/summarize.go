@@ -1,0 +1,186 @@
+package distill
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// Summarizer makes a summary: a host's model, or [Extractive]. It need not give the
+// same answer twice: the answer to a question is kept, and of two that race one
+// wins (D2). It is safe for concurrent use.
+type Summarizer interface {
+	// Name identifies the summarizer and its version, prompts included. An archive
+	// made under another name is another archive.
+	Name() string
+	// Summarize returns the summary, most valuable items first. The context carries
+	// the deadline. An error stops the pass, and nothing is written. An answer that
+	// does not keep to the request's limits, names a source that is none, or is empty
+	// is replaced by the default summarizer's.
+	Summarize(ctx context.Context, req Request) ([]Item, error)
+}
+
+// Item is a part of a summary.
+type Item struct {
+	// Sources are the ids of the sources that it was made from; none stands for
+	// all of them.
+	Sources []string `json:"sources"`
+	Text    string   `json:"text"`
+}
+
+// Request is what a summarizer is asked.
+type Request struct {
+	// Sources are redacted, newest first.
+	Sources []Source
+	// MaxTokens bounds the items' texts, joined by line ends, as Count counts them;
+	// 0 does not. What the sources themselves take is already off.
+	MaxTokens int
+	// MaxBytes bounds the same text in bytes.
+	MaxBytes int
+	// Count is the tokenizer of the budget.
+	Count func(text string) int
+	// Redact gives the form in which a text will be stored. The runner applies it to
+	// every item and counts after that.
+	Redact func(text string) (string, error)
+}
+
+// join is the summary as one text.
+func join(items []Item) string {
+	n := 0
+	for i := range items {
+		n += len(items[i].Text) + 1
+	}
+	var b strings.Builder
+	b.Grow(n)
+	for i := range items {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(items[i].Text)
+	}
+	return b.String()
+}
+
+// within reports whether a text keeps to the limits.
+func (q *Request) within(text string) bool {
+	return len(text) <= q.MaxBytes && (q.MaxTokens == 0 || q.Count(text) <= q.MaxTokens)
+}
+
+// summarize asks the summarizer, and the default one where that does not keep to
+// its limits. No items means that not even the smallest would fit.
+func (r *Runner) summarize(ctx context.Context, job *memory.Job, in *input, maxTokens int) (items []Item, fallback bool, err error) {
+	req := r.request(job, in, maxTokens)
+	if _, ok := r.cfg.Summarizer.(Extractive); !ok {
+		items, err := r.ask(ctx, req)
+		if err != nil || len(items) > 0 {
+			return items, false, err
+		}
+		fallback = true
+	}
+	items, err = Extractive{}.Summarize(ctx, req)
+	return items, fallback, err
+}
+
+func (r *Runner) request(job *memory.Job, in *input, maxTokens int) Request {
+	return Request{
+		Sources: in.sources, MaxTokens: maxTokens, MaxBytes: r.cfg.MaxOutputBytes, Count: r.cfg.Tokenizer.Count,
+		Redact: func(text string) (string, error) { return settle(job.Redact, text) },
+	}
+}
+
+// ask calls the host's summarizer and returns what can be used of its answer: all of
+// it or nothing.
+func (r *Runner) ask(ctx context.Context, req Request) ([]Item, error) {
+	own := req
+	own.Sources = slices.Clone(req.Sources)
+	deadline, cancel := context.WithTimeout(ctx, r.cfg.SummarizerTimeout)
+	defer cancel()
+	answer, err := r.cfg.Summarizer.Summarize(deadline, own)
+	if err = errors.Join(err, deadline.Err()); err != nil {
+		return nil, &failed{"the summarizer failed", err}
+	}
+	ids := make(map[string]bool, len(req.Sources))
+	for i := range req.Sources {
+		ids[req.Sources[i].ID] = true
+	}
+	items := make([]Item, 0, len(answer))
+	for _, it := range answer {
+		for _, id := range it.Sources {
+			if !ids[id] {
+				return nil, nil
+			}
+		}
+		text, err := req.Redact(it.Text)
+		if errors.Is(err, memory.ErrValidation) {
+			return nil, nil // not text that can be stored
+		}
+		if err != nil {
+			return nil, err
+		}
+		if text = strings.TrimSpace(text); text != "" {
+			items = append(items, Item{sortedIDs(it.Sources), text})
+		}
+	}
+	text, err := whole(req, &items)
+	if err != nil || len(items) == 0 || !req.within(text) {
+		return nil, err
+	}
+	return items, nil
+}
+
+func sortedIDs(ids []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(ids)))
+}
+
+// whole returns the joined text. If redaction finds something only across items,
+// they become one.
+func whole(req Request, items *[]Item) (string, error) {
+	text := join(*items)
+	clean, err := req.Redact(text)
+	if err != nil {
+		return "", err
+	}
+	if clean == text {
+		return text, nil
+	}
+	var ids []string
+	for _, it := range *items {
+		if len(it.Sources) == 0 {
+			ids = nil
+			break
+		}
+		ids = append(ids, it.Sources...)
+	}
+	*items = []Item{{sortedIDs(ids), clean}}
+	return clean, nil
+}
+
+// settle redacts text until neither it nor its form inside a JSON string, in which
+// an archive holds it, has anything more to redact.
+func settle(redact func(string) (string, error), text string) (string, error) {
+	for range 4 {
+		clean, err := redact(text)
+		if err != nil {
+			return "", err
+		}
+		if !needsEscape(clean) {
+			return clean, nil
+		}
+		inner := string(appendEscaped(nil, clean))
+		again, err := redact(inner)
+		if err != nil {
+			return "", err
+		}
+		if again == inner {
+			return clean, nil
+		}
+		if json.Unmarshal([]byte(`"`+again+`"`), &text) != nil {
+			break
+		}
+	}
+	return "", leaks("a text that cannot be redacted")
+}

@@ -1,0 +1,32 @@
+// Package customstore is a store author's first hour: the four operations of
+// [memory.Adapter] over a map, and the test by which they prove themselves.
+//
+// Copy it, put your database where the map is, and run the test after every change.
+// The kit says what is still wrong, law by law, with the steps that show it.
+//
+// What is easily got wrong, and where it is done here:
+//
+//   - The key is the whole scope and the whole id, compared byte for byte: [Store]
+//     has a map for each scope.
+//   - An id stays used. Delete leaves the entry in place and marks it, so that the
+//     same entry put again is a success that changes nothing, and another one under
+//     the id is a conflict.
+//   - There is no clock. Whether an entry is live is judged at the instant that the
+//     call carries; nothing is swept.
+//   - An error says nothing of an entry: it is [memory.ErrNotFound],
+//     [memory.ErrConflict] or what the context says.
+//
+// # Guarantees
+//
+// Those of [memory.Adapter], M1 to M5 and M8 in so far as they concern single
+// entries. It offers neither mutations nor versions, so a host gets jobs and live
+// reads from it, and no runs.
+//
+// # Errors
+//
+// [memory.ErrNotFound], [memory.ErrConflict] and the context's error.
+//
+// # Concurrency
+//
+// All methods are safe for concurrent use.
+package customstore

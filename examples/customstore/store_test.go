@@ -1,0 +1,56 @@
+package customstore_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/openwop/agentmemory/adaptertest"
+	"github.com/openwop/agentmemory/examples/customstore"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/redact"
+)
+
+func TestStore(t *testing.T) {
+	adaptertest.Run(t, adaptertest.Config{
+		New: func(context.Context) (memory.Adapter, error) { return customstore.New(), nil },
+	})
+}
+
+// A program can prove the store that it is about to use, and keep the report.
+func Example_certify() {
+	report, err := adaptertest.Check(context.Background(), adaptertest.Config{
+		New: func(context.Context) (memory.Adapter, error) { return customstore.New(), nil },
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("holds:", report.OK(), "level:", report.Level)
+	fmt.Println("views:", report.NotOffered[adaptertest.Versioned])
+	// Output:
+	// holds: true level: adapter
+	// views: it has no memory.Versioned
+}
+
+// What a host gets from a store of four operations: writes through the redactor, and
+// live reads.
+func Example_host() {
+	ctx := context.Background()
+	bank, err := memory.NewBank(customstore.New(), memory.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	secrets := redact.NewSecretRegistry(redact.Config{})
+	secrets.Register("billing-key", []byte("acme-live-7Qm2vT9x"), redact.LevelTenant)
+	job, err := bank.Background(memory.JobConfig{RunID: "import-1", Tenant: "acme", Redactor: secrets})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	job.Put(ctx, "support", memory.Draft{Content: "The key is acme-live-7Qm2vT9x."})
+	entries, err := bank.Reader("acme").List(ctx, "support", memory.ListOptions{})
+	fmt.Println(entries[0].Content, err)
+	// Output: The key is [REDACTED:billing-key]. <nil>
+}
