@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"regexp"
 	"runtime"
@@ -105,8 +106,7 @@ func bench(pattern string, quick, asJSON, list bool) error {
 	return nil
 }
 
-// measure times both sides in turn, round by round, so that a slow moment of the
-// machine hits both, and takes the median of the rounds.
+// measure times both sides round by round and takes the median of the rounds.
 func (r row) measure(quick bool) (result, error) {
 	rounds, span := 6, 300*time.Millisecond
 	if quick {
@@ -125,15 +125,14 @@ func (r row) measure(quick bool) (result, error) {
 	if s.theirs != nil {
 		work = append(work, s.theirs)
 	}
-	var n [2]int
-	for i, f := range work {
-		n[i] = calibrate(f, span)
+	var n []int
+	for _, f := range work {
+		n = append(n, calibrate(f, span))
 	}
 	var rs [2][]sample
 	for range rounds {
-		for i, f := range work {
-			collect()
-			rs[i] = append(rs[i], timed(f, n[i]))
+		for i, r := range round(work, n) {
+			rs[i] = append(rs[i], r)
 		}
 	}
 	ours, theirs := median(rs[0]), median(rs[1])
@@ -161,7 +160,29 @@ func (r row) measure(quick bool) (result, error) {
 	return res, nil
 }
 
-// sample is the cost of one operation in one round.
+// parts is the number of turns that each side takes within a round.
+const parts = 16
+
+// round lets both sides take turns, so that a slow moment of the machine hits both,
+// and takes the lower quartile of each side's turns: what another process takes
+// away comes in bursts.
+func round(work []func(int), n []int) []sample {
+	collect()
+	turns := min(parts, slices.Min(n))
+	rs := make([][]sample, len(work))
+	for range turns {
+		for i, f := range work {
+			rs[i] = append(rs[i], timed(f, n[i]/turns))
+		}
+	}
+	var figures []sample
+	for _, r := range rs {
+		figures = append(figures, quantile(r, 0.25))
+	}
+	return figures
+}
+
+// sample is the cost of one operation.
 type sample struct{ ns, allocs, bytes float64 }
 
 // collect runs the garbage collector if there may be much for it to do.
@@ -204,9 +225,11 @@ func calibrate(f func(int), span time.Duration) int {
 	}
 }
 
-// median takes the median of each figure by itself; of an even number the mean of
-// the middle two.
-func median(rs []sample) sample {
+func median(rs []sample) sample { return quantile(rs, 0.5) }
+
+// quantile takes the quantile of each figure by itself, between two samples the mean
+// of both.
+func quantile(rs []sample, q float64) sample {
 	if len(rs) == 0 {
 		return sample{}
 	}
@@ -216,7 +239,8 @@ func median(rs []sample) sample {
 			xs = append(xs, get(r))
 		}
 		slices.Sort(xs)
-		return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
+		at := q * float64(len(xs)-1)
+		return (xs[int(math.Floor(at))] + xs[int(math.Ceil(at))]) / 2
 	}
 	return sample{
 		ns:     of(func(s sample) float64 { return s.ns }),

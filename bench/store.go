@@ -146,12 +146,12 @@ func storeRows() []row {
 				return e
 			}
 			each := func(get func(string) memory.Entry) func(int) {
-				return func(n int) {
-					for i := range n {
-						e := get(ids[i%len(ids)])
-						Total += len(e.Content)
-					}
-				}
+				next := 0
+				return repeat(func() {
+					e := get(ids[next%len(ids)])
+					Total += len(e.Content)
+					next++
+				})
 			}
 			check := func() error {
 				for _, id := range ids {

@@ -45,7 +45,7 @@ type Adapter interface {
 	Put(ctx context.Context, s Scope, e Entry) error
 
 	// Delete ends the life of an entry and reports whether it was live at the
-	// instant at. Its id stays used.
+	// instant at; if it was not, nothing changes. Its id stays used.
 	Delete(ctx context.Context, s Scope, id string, at time.Time) (bool, error)
 }
 

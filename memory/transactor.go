@@ -50,7 +50,7 @@ type Transactor interface {
 
 // Mutation is a conditional change of one tenant's memory. All scopes in it are
 // of that tenant. Its parts take effect together, as if in the order of the
-// fields.
+// fields and, within a field, of its elements.
 type Mutation struct {
 	// At is the instant at which liveness is judged.
 	At time.Time

@@ -18,15 +18,14 @@ func (st *Store) Put(ctx context.Context, s memory.Scope, e memory.Entry) error 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	sc := t.scope(s.Ref)
-	hash := hashOf(e.ID)
-	if r := sc.ids.find(hash, e.ID); r != nil {
+	if r := sc.ids.find(e.ID); r != nil {
 		if r.stub || !same(&r.entry, &e) {
 			return memory.ErrConflict
 		}
 		return nil
 	}
 	t.version++
-	sc.insert(hash, &e, t.version)
+	sc.insert(&e, t.version)
 	return nil
 }
 
@@ -77,9 +76,8 @@ func (t *tenant) commit(m *memory.Mutation) {
 	v := t.version
 	for i := range m.Put {
 		p := &m.Put[i]
-		sc, hash := t.scope(p.Ref), hashOf(p.Entry.ID)
-		if sc.ids.find(hash, p.Entry.ID) == nil {
-			sc.insert(hash, &p.Entry, v)
+		if sc := t.scope(p.Ref); sc.ids.find(p.Entry.ID) == nil {
+			sc.insert(&p.Entry, v)
 		}
 	}
 	for _, x := range m.Retire {

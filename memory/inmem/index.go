@@ -1,154 +1,93 @@
 package inmem
 
-import "hash/maphash"
+import "strings"
 
-// tableSize bounds a table, so that no insertion has to move more than this.
-const tableSize = 1024
-
-var hashSeed = maphash.MakeSeed()
-
-func hashOf(id string) uint64 { return maphash.String(hashSeed, id) }
-
-// index finds the records of a scope by id. It is an extendible hash table: the
-// high bits of a hash select a table, and a full table splits in two. A map would
-// look an id up twice, once to find that it is new and once to insert it, and each
-// costs several cache misses in a large scope.
+// index finds the records of a scope by id. In a large one nearly all the time goes
+// into memory that is in no cache, and insertions would pay for it most, if ids did
+// not ascend, as those of a bank do: an id above all others is known to be new
+// without a look, and the newest records are in a table of their own, which is small,
+// until they are filed together.
 type index struct {
-	size   int
-	depth  uint8    // of the hash's bits select a table
-	tables []*table // 1<<depth, a shallower table several times in a row
+	newest string // no record has a greater id
+	since  string // no recent record has a smaller id
+	recent hashTable
+	filed  hashTable
 }
 
-// table is open-addressed with linear probing by the low bits of the hash.
-type table struct {
-	depth uint8
-	size  int
-	slots []slot // a power of two of them, never all taken
-}
+// maxRecent bounds the recent records, and so how long filing them takes.
+const maxRecent = 1 << 16
 
-type slot struct {
-	hash uint64
-	rec  *record
-}
-
-func (x *index) table(hash uint64) *table { return x.tables[hash>>(64-x.depth)] }
+func (x *index) size() int { return x.recent.size + x.filed.size }
 
 // find returns nil if there is no record of that id.
-func (x *index) find(hash uint64, id string) *record {
-	if x.size == 0 {
+func (x *index) find(id string) *record {
+	if id > x.newest {
 		return nil
 	}
-	t := x.table(hash)
-	return t.slots[t.probe(hash, id)].rec
+	hash := hashOf(id)
+	if id >= x.since {
+		if r := x.recent.find(hash, id); r != nil {
+			return r
+		}
+	}
+	return x.filed.find(hash, id)
 }
 
-// probe returns the slot of the id, or the empty one where it would go.
-func (t *table) probe(hash uint64, id string) int {
-	mask := len(t.slots) - 1
-	i := int(hash) & mask
-	for {
-		s := &t.slots[i]
-		if s.rec == nil || s.hash == hash && s.rec.entry.ID == id {
-			return i
+// add adds a record of a new id.
+func (x *index) add(r *record) {
+	x.newest = max(x.newest, r.entry.ID)
+	if x.recent.size == 0 || r.entry.ID < x.since {
+		x.since = r.entry.ID
+	}
+	x.recent.put(hashOf(r.entry.ID), r)
+	if x.recent.size > min(maxRecent, tableSize/2+x.filed.size/8) {
+		for s := range x.recent.all() { // in the order of filed's tables
+			x.filed.put(s.hash, s.rec)
 		}
-		i = (i + 1) & mask
-	}
-}
-
-// put adds a record, or replaces the one of the same id.
-func (x *index) put(hash uint64, r *record) {
-	if x.tables == nil {
-		x.tables = []*table{{slots: make([]slot, 8)}}
-	}
-	t := x.table(hash)
-	for t.size >= len(t.slots)*3/4 { // longer runs would cost more than the space
-		x.grow(t, hash)
-		t = x.table(hash)
-	}
-	i := t.probe(hash, r.entry.ID)
-	if t.slots[i].rec == nil {
-		t.size++
-		x.size++
-	}
-	t.slots[i] = slot{hash, r}
-}
-
-// grow doubles a small table and splits a large one.
-func (x *index) grow(t *table, hash uint64) {
-	if len(t.slots) < tableSize {
-		slots := t.slots
-		t.slots = make([]slot, 2*len(slots))
-		for _, s := range slots {
-			t.take(s)
-		}
-		return
-	}
-	if t.depth == x.depth {
-		tables := make([]*table, 0, 2*len(x.tables))
-		for _, t := range x.tables {
-			tables = append(tables, t, t)
-		}
-		x.tables, x.depth = tables, x.depth+1
-	}
-	var halves [2]*table
-	for i := range halves {
-		halves[i] = &table{depth: t.depth + 1, slots: make([]slot, tableSize)}
-	}
-	for _, s := range t.slots {
-		half := halves[s.hash>>(63-t.depth)&1]
-		half.take(s)
-		if s.rec != nil {
-			half.size++
-		}
-	}
-	span := 1 << (x.depth - t.depth) // of its places in x.tables
-	first := int(hash>>(64-t.depth)) * span
-	for i := range span {
-		x.tables[first+i] = halves[i*2/span]
+		x.recent.clear()
 	}
 }
 
-// take puts the content of a slot, if there is any, where no record of that id is.
-func (t *table) take(s slot) {
-	if s.rec == nil {
-		return
+// own makes sure that x holds no other string equal to id, which might be part of a
+// text that is to be forgotten.
+func (x *index) own(id string) {
+	if id == x.newest {
+		x.newest = id
 	}
-	mask := len(t.slots) - 1
-	i := int(s.hash) & mask
-	for t.slots[i].rec != nil {
-		i = (i + 1) & mask
+	if id == x.since {
+		x.since = id
 	}
-	t.slots[i] = s
 }
 
-// remove takes out the record of an id that is there, and closes the gap that a
-// probe would stop at.
-func (x *index) remove(hash uint64, id string) {
-	t := x.table(hash)
-	mask := len(t.slots) - 1
-	gap := t.probe(hash, id)
-	for i := (gap + 1) & mask; t.slots[i].rec != nil; i = (i + 1) & mask {
-		if home := int(t.slots[i].hash) & mask; (i-home)&mask >= (i-gap)&mask {
-			t.slots[gap] = t.slots[i]
-			gap = i
-		}
+// replace puts a record in the place of the one of the same id.
+func (x *index) replace(r *record) {
+	id := r.entry.ID
+	x.own(id)
+	hash := hashOf(id)
+	if x.recent.find(hash, id) != nil {
+		x.recent.put(hash, r)
+	} else {
+		x.filed.put(hash, r)
 	}
-	t.slots[gap] = slot{}
-	t.size--
-	x.size--
+}
+
+// remove takes out the record of an id that is there.
+func (x *index) remove(id string) {
+	x.own(strings.Clone(id))
+	hash := hashOf(id)
+	if x.recent.find(hash, id) != nil {
+		x.recent.remove(hash, id)
+	} else {
+		x.filed.remove(hash, id)
+	}
 }
 
 // all returns every record.
 func (x *index) all() []*record {
-	recs := make([]*record, 0, x.size)
-	for i, t := range x.tables {
-		if i > 0 && t == x.tables[i-1] {
-			continue
-		}
-		for _, s := range t.slots {
-			if s.rec != nil {
-				recs = append(recs, s.rec)
-			}
+	recs := make([]*record, 0, x.size())
+	for _, t := range []*hashTable{&x.recent, &x.filed} {
+		for s := range t.all() {
+			recs = append(recs, s.rec)
 		}
 	}
 	return recs

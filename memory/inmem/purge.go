@@ -77,7 +77,7 @@ func (t *tenant) purge(ref string, v uint64, at int64) int {
 		}
 		removed++
 		sc.unlabel(r)
-		sc.ids.remove(hashOf(r.entry.ID), r.entry.ID)
+		sc.ids.remove(r.entry.ID)
 		if r.heir != nil && !r.heir.gone {
 			bereft[r.heir] = true
 		}
@@ -92,7 +92,7 @@ func (t *tenant) purge(ref string, v uint64, at int64) int {
 	for r := range bereft {
 		r.extra.estate = slices.DeleteFunc(r.extra.estate, isGone)
 	}
-	if sc.ids.size == 0 {
+	if sc.ids.size() == 0 {
 		delete(t.scopes, ref)
 	}
 	return removed

@@ -111,10 +111,10 @@ func (r *record) record() memory.Record {
 	return rec
 }
 
-// insert makes e an entry of the scope, given the hash of its id.
-func (sc *scope) insert(hash uint64, e *memory.Entry, v uint64) {
+// insert makes e an entry of the scope.
+func (sc *scope) insert(e *memory.Entry, v uint64) {
 	r := newRecord(sc, e, v)
-	sc.ids.put(hash, r)
+	sc.ids.add(r)
 	sc.live.insert(r)
 	for _, label := range e.Subjects {
 		set := sc.tenant.subjects[label]
@@ -184,7 +184,7 @@ func (sc *scope) erase(r *record, v uint64) {
 		estate := r.heir.extra.estate
 		estate[slices.Index(estate, r)] = stub
 	}
-	sc.ids.put(hashOf(id), stub)
+	sc.ids.replace(stub)
 	sc.stubs = append(sc.stubs, stub)
 }
 

@@ -153,4 +153,4 @@ func (t *tenant) find(ref, id string) *record {
 	return nil
 }
 
-func (sc *scope) find(id string) *record { return sc.ids.find(hashOf(id), id) }
+func (sc *scope) find(id string) *record { return sc.ids.find(id) }
