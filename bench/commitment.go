@@ -49,14 +49,14 @@ func commitmentRows() []row {
 			for range n {
 				done, err := engine.Tick(context.Background())
 				must(err)
-				commitmentsFired += done.Fired
+				CommitmentsFired += done.Fired
 			}
 		}}, err
 	}})
 }
 
-// commitmentsFired is where results go, so that the compiler leaves no work out.
-var commitmentsFired int
+// CommitmentsFired is where results go, so that the compiler leaves no work out.
+var CommitmentsFired int
 
 // idleEngine is an engine over a store in which all that is armed is due later.
 func idleEngine(armed int) (*commitment.Engine, error) {

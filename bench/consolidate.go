@@ -63,8 +63,8 @@ func standingNotes(n int) []string {
 	return notes
 }
 
-// lastPairs is where results go, so that the compiler cannot leave out the work.
-var lastPairs any
+// LastPairs is where results go, so that the compiler cannot leave out the work.
+var LastPairs any
 
 func again(f func()) func(int) {
 	return func(n int) {
@@ -193,8 +193,8 @@ func consolidateRows() []row {
 			notes := standingNotes(n)
 			return sides{
 				check:  func() error { return checkPairs(notes) },
-				ours:   again(func() { lastPairs = ourPairs(notes, 1) }),
-				theirs: again(func() { lastPairs = theirPairs(notes) }),
+				ours:   again(func() { LastPairs = ourPairs(notes, 1) }),
+				theirs: again(func() { LastPairs = theirPairs(notes) }),
 				items:  n,
 			}, nil
 		}}
@@ -205,13 +205,13 @@ func consolidateRows() []row {
 		row1(100_000),
 		{"consolidate/neardup/n=1000000", "", func() (sides, error) {
 			notes := million()
-			return sides{ours: again(func() { lastPairs = ourPairs(notes, 1) }), items: len(notes)}, nil
+			return sides{ours: again(func() { LastPairs = ourPairs(notes, 1) }), items: len(notes)}, nil
 		}},
 		{"consolidate/neardup/n=1000000/cores=2", "ours, one core", func() (sides, error) {
 			notes := million()
 			return sides{
-				ours:   again(func() { lastPairs = ourPairs(notes, 2) }),
-				theirs: again(func() { lastPairs = ourPairs(notes, 1) }),
+				ours:   again(func() { LastPairs = ourPairs(notes, 2) }),
+				theirs: again(func() { LastPairs = ourPairs(notes, 1) }),
 				items:  len(notes),
 			}, nil
 		}},

@@ -47,8 +47,8 @@ func distillRows() []row {
 				}
 				return nil
 			},
-			ours:   repeat(func() { estimated += ours.Count(text) }),
-			theirs: repeat(func() { estimated += theirs() }),
+			ours:   repeat(func() { Estimated += ours.Count(text) }),
+			theirs: repeat(func() { Estimated += theirs() }),
 			bytes:  len(text),
 		}, nil
 	}}}
@@ -116,5 +116,5 @@ func distillation(n int) (func(), error) {
 	}, nil
 }
 
-// estimated is where counts go, so that the compiler cannot leave out the work.
-var estimated int
+// Estimated is where counts go, so that the compiler cannot leave out the work.
+var Estimated int
