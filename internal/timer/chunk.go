@@ -1,32 +1,27 @@
 package timer
 
 // list is what a slot holds, without order: whole chunks, and last one that is full up
-// to count. An item leaves it by the last one taking its place, so that nothing but
-// the two is read.
-type list struct{ chunk, count int32 }
+// to count. Some of its items, dead, were removed and only take room.
+type list struct{ chunk, count, dead int32 }
 
 const chunkSize = 8
 
 // chunks hold the lists of all slots in one slice. The zero value is empty.
 type chunks struct {
 	spots []spot
-	owner []int32 // by chunk: the slot that it belongs to
 	under []int32 // by chunk: the chunk below it in its list, or in the spare ones
 	spare int32   // the top of the spare ones, counted from 1; 0 for none
 }
 
-// add puts s at the end of l, the list of a slot, and returns its place.
-func (c *chunks) add(l *list, s spot, slot int32) int32 {
+// add puts s at the end of l.
+func (c *chunks) add(l *list, s spot) {
 	if l.count%chunkSize == 0 {
 		top := c.take()
-		c.owner[top] = slot
 		c.under[top] = l.chunk
 		l.chunk = top
 	}
-	at := l.chunk*chunkSize + l.count%chunkSize
+	c.spots[l.chunk*chunkSize+l.count%chunkSize] = s
 	l.count++
-	c.spots[at] = s
-	return at
 }
 
 func (c *chunks) take() int32 {
@@ -37,7 +32,6 @@ func (c *chunks) take() int32 {
 	}
 	c.spots = append(c.spots, make([]spot, chunkSize)...)
 	c.under = append(c.under, 0)
-	c.owner = append(c.owner, 0)
 	return int32(len(c.under) - 1)
 }
 

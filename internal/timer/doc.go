@@ -7,5 +7,7 @@
 // earliest slot is ever sorted, by the heap. What is due is exact to the unit of the
 // keys, and a clock that steps back costs speed at worst, never order.
 //
-// An item takes 32 bytes, and what the slices that hold them have grown ahead.
+// An item takes 32 bytes, and what the slices that hold them have grown ahead. What is
+// removed lets go of its value at once, and takes room until it is more than half of
+// its slot: memory is bounded by twice what was set, and a removal is two writes.
 package timer

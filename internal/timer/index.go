@@ -7,7 +7,7 @@ const (
 	slots  = 1 << digit      // slots of a level
 	levels = 64 / digit      // enough for every key
 	few    = 64              // a slot of at most so many goes to the heap as it is
-	none   = int32(-1)       // no item
+	none   = int32(-1)       // no item, or no slot
 	bias   = uint64(1) << 63 // makes signed keys ascend as unsigned ones
 )
 
@@ -15,12 +15,13 @@ const (
 // the instants is the caller's. The zero value is empty and ready for use. It is not
 // safe for concurrent use.
 type Index[T any] struct {
-	of    []T
-	at    []int32 // by item: its place in chunks, or its place in the heap below none
-	spare int32   // first of the items that are not in use, chained by at
+	items []item[T]
+	dead  []uint64 // a bit for each item that was removed and still takes room
+	free  []int32  // items that are not in use
 	used  int
 
-	near heap // everything before bound
+	near     heap // everything before bound
+	nearDead int  // of those in near, the ones that were removed
 
 	// The wheel holds everything from bound on. All keys of a level agree with cur
 	// above the level's digit, and lie in later slots than cur does.
@@ -34,6 +35,13 @@ type Index[T any] struct {
 
 // Handle names an item in the index. It is valid until the item is removed.
 type Handle int32
+
+// item is what was put in, with where it is: a slot, or none for the heap. A removal
+// touches this, the bit in dead and no more: one cache line that is likely cold.
+type item[T any] struct {
+	of   T
+	slot int32
+}
 
 // spot is an item's key, with the item.
 type spot struct {
@@ -51,22 +59,62 @@ func (x *Index[T]) Add(at int64, of T) Handle {
 	return Handle(i)
 }
 
-// Remove takes an item out.
+// Remove takes an item out. Its room is won back with that of others, at a cost that
+// is constant for each, as soon as they are more than half of what stands beside it.
 func (x *Index[T]) Remove(h Handle) {
 	i := int32(h)
-	if at := x.at[i]; at < 0 {
-		remove(x, int(^at))
-	} else {
-		own := x.chunks.owner[at/chunkSize]
-		l := &x.slot[own]
-		last := x.chunks.last(l)
-		x.chunks.spots[at] = last
-		x.at[last.item] = at
-		if x.chunks.drop(l); l.count == 0 {
-			x.clear(int(own)/slots, int(own)%slots)
+	at := x.items[i].slot
+	var zero T
+	x.items[i].of = zero
+	x.dead[i/64] |= 1 << uint(i%64)
+	x.used--
+	if at == none {
+		if x.nearDead++; 2*x.nearDead > len(x.near) {
+			x.sweepNear()
+		}
+		return
+	}
+	l := &x.slot[at]
+	if l.dead++; 2*l.dead > l.count {
+		x.sweep(at)
+	}
+}
+
+// sweep wins back the room of what was removed from a slot.
+func (x *Index[T]) sweep(at int32) {
+	l := x.slot[at]
+	var left list
+	for l.count > 0 {
+		s := x.chunks.last(&l)
+		x.chunks.drop(&l)
+		if !x.buried(s.item) {
+			x.chunks.add(&left, s)
 		}
 	}
-	x.release(i)
+	if x.slot[at] = left; left.count == 0 {
+		x.clear(int(at)/slots, int(at)%slots)
+	}
+}
+
+func (x *Index[T]) sweepNear() {
+	all := x.near
+	x.near, x.nearDead = x.near[:0], 0
+	for _, s := range all {
+		if !x.buried(s.item) {
+			x.near.push(s)
+		}
+	}
+}
+
+// buried reports whether an item was removed, and if so makes it free for another.
+func (x *Index[T]) buried(i int32) bool {
+	bit := uint64(1) << uint(i%64)
+	if x.dead[i/64]&bit == 0 {
+		return false
+	}
+	x.dead[i/64] &^= bit
+	x.free = append(x.free, i)
+	return true
 }
 
 // Pop takes out the earliest item that is due at now, and tells when it was due.
@@ -74,10 +122,12 @@ func (x *Index[T]) Pop(now int64) (of T, at int64, ok bool) {
 	if x.first(uint64(now)^bias) == none {
 		return of, 0, false
 	}
-	top := x.near[0]
-	of = x.of[top.item]
-	remove(x, 0)
-	x.release(top.item)
+	top := x.near.pop()
+	of = x.items[top.item].of
+	var zero T
+	x.items[top.item].of = zero
+	x.free = append(x.free, top.item)
+	x.used--
 	return of, int64(top.key ^ bias), true
 }
 
@@ -90,10 +140,9 @@ func (x *Index[T]) Peek(now int64, limit int, out []T) []T {
 	}
 	var popped []spot
 	for len(popped) < limit && x.first(key) != none {
-		top := x.near[0]
+		top := x.near.pop()
 		popped = append(popped, top)
-		out = append(out, x.of[top.item])
-		remove(x, 0)
+		out = append(out, x.items[top.item].of)
 	}
 	for _, s := range popped {
 		x.place(s)
@@ -105,10 +154,16 @@ func (x *Index[T]) Peek(now int64, limit int, out []T) []T {
 func (x *Index[T]) first(now uint64) int32 {
 	for {
 		if len(x.near) > 0 {
-			if top := x.near[0]; top.key <= now {
+			top := x.near[0]
+			if top.key > now {
+				return none
+			}
+			if !x.buried(top.item) {
 				return top.item
 			}
-			return none
+			x.near.pop()
+			x.nearDead--
+			continue
 		}
 		if x.filled == 0 {
 			return none
@@ -132,7 +187,7 @@ func (x *Index[T]) open(level, s int, start uint64) {
 	x.slot[at] = list{}
 	x.clear(level, s)
 	x.cur, x.bound = start, start
-	sorted := level == 0 || l.count <= few
+	sorted := level == 0 || l.count-l.dead <= few
 	if sorted {
 		x.bound = start + 1<<uint(level*digit)
 		if x.bound < start { // the end of time
@@ -142,9 +197,11 @@ func (x *Index[T]) open(level, s int, start uint64) {
 	for l.count > 0 {
 		s := x.chunks.last(&l)
 		x.chunks.drop(&l)
-		if sorted {
-			push(x, s)
-		} else {
+		switch {
+		case x.buried(s.item):
+		case sorted:
+			x.toNear(s)
+		default:
 			x.place(s)
 		}
 	}
@@ -153,7 +210,7 @@ func (x *Index[T]) open(level, s int, start uint64) {
 // place puts an item where its key belongs.
 func (x *Index[T]) place(s spot) {
 	if s.key < x.bound {
-		push(x, s)
+		x.toNear(s)
 		return
 	}
 	level := 0
@@ -167,7 +224,13 @@ func (x *Index[T]) place(s spot) {
 		x.taken[level][d/64] |= 1 << uint(d%64)
 		x.filled |= 1 << uint(level)
 	}
-	x.at[s.item] = x.chunks.add(l, s, int32(at))
+	x.items[s.item].slot = int32(at)
+	x.chunks.add(l, s)
+}
+
+func (x *Index[T]) toNear(s spot) {
+	x.items[s.item].slot = none
+	x.near.push(s)
 }
 
 func (x *Index[T]) clear(level, s int) {
@@ -190,21 +253,15 @@ func (x *Index[T]) earliest(level int) int {
 // take finds room for an item.
 func (x *Index[T]) take(of T) int32 {
 	x.used++
-	if x.used <= len(x.of) {
-		i := x.spare
-		x.spare = x.at[i]
-		x.of[i] = of
+	if last := len(x.free) - 1; last >= 0 {
+		i := x.free[last]
+		x.free = x.free[:last]
+		x.items[i].of = of
 		return i
 	}
-	x.of = append(x.of, of)
-	x.at = append(x.at, 0)
-	return int32(len(x.of) - 1)
-}
-
-func (x *Index[T]) release(i int32) {
-	var zero T
-	x.of[i] = zero
-	x.at[i] = x.spare
-	x.spare = i
-	x.used--
+	x.items = append(x.items, item[T]{of: of})
+	if len(x.items) > 64*len(x.dead) {
+		x.dead = append(x.dead, 0)
+	}
+	return int32(len(x.items) - 1)
 }

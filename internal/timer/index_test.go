@@ -129,8 +129,8 @@ func TestIndexCost(t *testing.T) {
 	for i := range 100_000 {
 		x.Add(int64(1_000_000+i*37%99_991), nil)
 	}
-	grown := cap(x.of)*int(unsafe.Sizeof(x.of[0])) + cap(x.at)*4 + cap(x.chunks.spots)*int(unsafe.Sizeof(spot{})) +
-		cap(x.chunks.under)*4 + cap(x.chunks.owner)*4 + cap(x.near)*int(unsafe.Sizeof(spot{})) + int(unsafe.Sizeof(x))
+	grown := cap(x.items)*int(unsafe.Sizeof(x.items[0])) + cap(x.dead)*8 + cap(x.free)*4 + cap(x.chunks.spots)*int(unsafe.Sizeof(spot{})) +
+		cap(x.chunks.under)*4 + cap(x.near)*int(unsafe.Sizeof(spot{})) + int(unsafe.Sizeof(x))
 	t.Logf("%d bytes for an item", grown/100_000)
 	require.LessOrEqual(t, grown/100_000, 64, "bytes for an item")
 	require.Zero(t, testing.AllocsPerRun(100, func() { x.Peek(999_999, 100, nil) }), "nothing due")
@@ -156,11 +156,62 @@ func BenchmarkIndex(b *testing.B) {
 				now += 30 * 86_400_000 / int64(n)
 			}
 		})
+		b.Run("cancel-any", func(b *testing.B) {
+			var x Index[*int]
+			r := rand.New(rand.NewPCG(1, 2))
+			handles := make([]Handle, n)
+			for i := range handles {
+				handles[i] = x.Add(r.Int64N(30*86_400_000), nil)
+			}
+			for b.Loop() {
+				h := &handles[r.IntN(n)]
+				x.Remove(*h)
+				*h = x.Add(r.Int64N(30*86_400_000), nil)
+			}
+		})
 		b.Run("cancel", func(b *testing.B) {
 			x, r := fill()
 			for b.Loop() {
 				x.Remove(x.Add(r.Int64N(30*86_400_000), nil))
 			}
+		})
+	}
+}
+
+// What is removed gives its room back, wherever it stood, and does not hold its value.
+func TestIndexRemovedTakesNoRoom(t *testing.T) {
+	for name, at := range map[string]int64{"heap": 5, "one slot": 10_000_000, "spread": 0} {
+		t.Run(name, func(t *testing.T) {
+			var x Index[*int]
+			x.Add(10, new(int))
+			_, _, ok := x.Pop(20) // from here on, 5 is in the heap's range
+			require.True(t, ok)
+			r := rand.New(rand.NewPCG(3, 3))
+			when := func() int64 {
+				if at == 0 {
+					return 1000 + r.Int64N(1<<40)
+				}
+				return at
+			}
+			var handles []Handle
+			for range 1000 {
+				handles = append(handles, x.Add(when(), new(int)))
+			}
+			for range 100_000 {
+				h := &handles[r.IntN(len(handles))]
+				x.Remove(*h)
+				require.Nil(t, x.items[*h].of)
+				*h = x.Add(when(), new(int))
+			}
+			require.Equal(t, 1000, x.Len())
+			require.LessOrEqual(t, len(x.items), 2100)
+			require.LessOrEqual(t, len(x.chunks.spots)+len(x.near), 20_000)
+			for _, h := range handles {
+				x.Remove(h)
+			}
+			require.Zero(t, x.Len())
+			require.Empty(t, x.near)
+			require.Zero(t, x.filled)
 		})
 	}
 }
