@@ -90,7 +90,10 @@ func (st *Store) Get(ctx context.Context, s memory.Scope, id string, at time.Tim
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return t.get(s.Ref, id, t.version, at.UnixMilli())
+	if r := t.find(s.Ref, id); r != nil && r.liveAt(at.UnixMilli()) {
+		return r.entry, nil
+	}
+	return memory.Entry{}, memory.ErrNotFound
 }
 
 // GetAt is Get over the entries that were not retired at v.
@@ -110,11 +113,7 @@ func (st *Store) GetAt(ctx context.Context, s memory.Scope, v memory.Version, id
 	if err := p.tenant.available(p.version); err != nil {
 		return memory.Entry{}, err
 	}
-	return p.tenant.get(s.Ref, id, p.version, at.UnixMilli())
-}
-
-func (t *tenant) get(ref, id string, v uint64, at int64) (memory.Entry, error) {
-	if r := t.find(ref, id); r != nil && !r.stub && r.visible(v, at) {
+	if r := p.tenant.find(s.Ref, id); r != nil && !r.stub && r.visible(p.version, at.UnixMilli()) {
 		return r.entry, nil
 	}
 	return memory.Entry{}, memory.ErrNotFound
