@@ -1,7 +1,6 @@
 package adaptertest
 
 import (
-	"slices"
 	"time"
 
 	"github.com/openwop/agentmemory/distill"
@@ -88,21 +87,25 @@ func compactKeeps(w *world) {
 	h := w.host()
 	sources := h.putSources()
 	out := h.compact("c1", distill.KeepSources).Output
-	w.lists(home, append([]string{out.ID}, newestIDs(sources)...)...)
+	h.leaves(append(sources, out)...)
 	w.states(sources, memory.Live, "")
 }
 
-func newestIDs(oldestFirst []memory.Entry) []string {
-	all := ids(oldestFirst)
-	slices.Reverse(all)
-	return all
+// leaves expects that just these entries live.
+func (h *host) leaves(want ...memory.Entry) {
+	var texts []string
+	for _, e := range want {
+		texts = append(texts, e.Content)
+	}
+	h.w.did("list what lives")
+	h.w.sameTexts(h.contents(home.Tenant, home.Ref), texts...)
 }
 
 func compactExpires(w *world) {
 	h := w.host()
 	sources := h.putSources()
 	out := h.compact("c1", distill.ExpireSources).Output
-	w.lists(home, out.ID)
+	h.leaves(out)
 	w.states(sources, memory.Merged, out.ID)
 }
 
@@ -110,7 +113,7 @@ func compactRemoves(w *world) {
 	h := w.host()
 	sources := h.putSources()
 	out := h.compact("c1", distill.RemoveSources).Output
-	w.lists(home, out.ID)
+	h.leaves(out)
 	w.states(sources, memory.Deleted, "")
 }
 
@@ -126,7 +129,7 @@ func distillsTwice(w *world) {
 	other := w.host()
 	anew := other.distill("d3")
 	w.check(anew.Archive == first.Archive, "the same bytes under "+first.Archive.String(), "%s", anew.Archive)
-	w.lists(home, append([]string{first.Output.ID}, newestIDs(sources)...)...)
+	h.leaves(append(sources, first.Output)...)
 	h.note(h.job(home.Tenant, nil), home.Ref, "The gate closes at 22.")
 	changed := h.distill("d4")
 	w.check(changed.Archive != first.Archive && changed.Sources == 4, "another address, of 4 sources", "%s of %d", changed.Archive, changed.Sources)

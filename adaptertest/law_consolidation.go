@@ -106,9 +106,12 @@ func (h *host) fate(id string) memory.Fate {
 // nothingLost expects each entry to live, or to have a successor that does.
 func (h *host) nothingLost(all []memory.Entry) {
 	for _, e := range all {
-		f := h.fate(e.ID)
-		h.w.check(f.State != memory.Deleted && f.Head.ID != "",
-			describeEntry(&e)+", live or in a lineage that leads to a live entry", "it is %s", f.State)
+		f, err := h.bank.Trace(h.w.ctx, home.Tenant, home.Ref, e.ID)
+		want := "the entry that says " + short(e.Content) + " live, or in a lineage that leads to a live entry"
+		if err != nil {
+			h.w.fail(want, describeError(err))
+		}
+		h.w.check(f.State != memory.Deleted && f.Head.ID != "", want, "it is %s", f.State)
 	}
 }
 
