@@ -34,7 +34,8 @@ type testCase struct {
 func laws() []law {
 	return []law{
 		isolationLaw(), redactionLaw(), expiryLaw(), orderLaw(), recordLaw(), idempotenceLaw(),
-		batchLaw(), outboxLaw(), viewLaw(), forgetLaw(), searchLaw(), durableLaw(), faultLaw(), modelLaw(),
+		batchLaw(), outboxLaw(), viewLaw(), forgetLaw(), searchLaw(), durableLaw(),
+		consolidationLaw(), compactionLaw(), faultLaw(), modelLaw(),
 	}
 }
 

@@ -11,6 +11,8 @@
 // TTL/expired-in-list. [Check] does the same without a test, so that a program can
 // certify a store where it runs.
 //
+// [RunArchiveStore] proves a [distill.ArchiveStore] in the same way.
+//
 // # Guarantees
 //
 //   - T1: every law that a store can break has a case, and every case is known to
@@ -38,6 +40,8 @@
 //   - FORGET (M10): what is erased is gone everywhere; nothing else is.
 //   - SEARCH: a search by the store finds what a filter would.
 //   - DURABLE: a store that is opened again has everything that it had.
+//   - CONSOLIDATE (C2, C5, C7): a consolidation on the store does what it says, once.
+//   - DISTILL (D1, D2, D5): so do a compaction and a distillation.
 //   - FAULT: a failed call, a lost acknowledgement or a cancelled context leaves
 //     memory whole.
 //   - MODEL: random operations agree with a model.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/redact"
@@ -18,12 +19,14 @@ type host struct {
 	w    *world
 	bank *memory.Bank
 	log  *events.Log
+	// archives are the host's, and sound: the case is about the other store.
+	archives distill.ArchiveStore
 }
 
 func (w *world) host() *host { return w.hostOn(&tap{world: w}) }
 
 func (w *world) hostOn(store memory.Adapter) *host {
-	h := &host{w: w, log: new(events.Log)}
+	h := &host{w: w, log: new(events.Log), archives: distill.NewMemoryStore()}
 	_, transactor := memory.As[memory.Transactor](store)
 	bank, err := memory.NewBank(store, memory.Config{
 		Now:         func() time.Time { return w.now },
@@ -57,6 +60,13 @@ func (h *host) job(tenant string, secrets *redact.SecretRegistry) *memory.Job {
 		secrets = redact.NewSecretRegistry(redact.Config{})
 	}
 	j, err := h.bank.Background(memory.JobConfig{RunID: "pass", Tenant: tenant, Redactor: secrets})
+	h.w.must(err)
+	return j
+}
+
+// named opens a background pass of its own.
+func (h *host) named(id string) *memory.Job {
+	j, err := h.bank.Background(memory.JobConfig{RunID: id, Tenant: home.Tenant, Redactor: redact.NewSecretRegistry(redact.Config{})})
 	h.w.must(err)
 	return j
 }
