@@ -13,9 +13,7 @@ import (
 
 // hostileRows are 64 KB of text made to cost as much as possible. The peer is an
 // Aho–Corasick automaton that reports every occurrence; a few lines of ours make
-// the same output of them, and it is compared before anything is timed. (A peer
-// that promises leftmost-longest matches was tried and is not here, since it
-// loses nested values.)
+// the same output of them, and it is compared before anything is timed.
 func hostileRows() []row {
 	prefix := "sk-live-0123456789abcdef"
 	cases := []struct {

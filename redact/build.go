@@ -54,7 +54,9 @@ func (m *matcher) build() *matcher {
 
 	m.bucket()
 	m.grams = newGramSet(len(m.forms)*m.step, m.q)
-	m.offsets = make([]uint64, powerOfTwo(2*len(m.forms)*m.step, 6, 20))
+	// Few forms get more room than they need: a false hit costs more than memory.
+	n := len(m.forms) * m.step
+	m.offsets = make([]uint64, max(powerOfTwo(16*n, 6, 14), powerOfTwo(2*n, 6, 20)))
 	for i := range m.forms {
 		f := m.bytes(m.forms[i].place)
 		for j := range m.step {
@@ -126,7 +128,7 @@ func (m *matcher) bucket() {
 		return x.key == y.key && bytes.Equal(m.bytes(x.place), m.bytes(y.place))
 	})
 
-	m.slots = make([]slot, powerOfTwo(2*len(list), 1, 40))
+	m.slots = make([]slot, max(powerOfTwo(4*len(list), 1, 12), powerOfTwo(2*len(list), 1, 40)))
 	m.shift = 64 - uint(bits.TrailingZeros(uint(len(m.slots))))
 	m.forms = m.forms[:len(list)]
 	for lo := 0; lo < len(list); {

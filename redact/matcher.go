@@ -158,7 +158,23 @@ func (m *matcher) longestOf(b *slot, text []byte) (place, bool) {
 }
 
 func startsWith(text, form []byte) bool {
-	return len(form) <= len(text) && string(text[:len(form)]) == string(form)
+	if len(form) > len(text) {
+		return false
+	}
+	text = text[:len(form)]
+	if len(form) < 32 || len(form) > 64 {
+		return string(text) == string(form)
+	}
+	return differ32(text, form)|differ32(text[len(text)-32:], form[len(form)-32:]) == 0
+}
+
+// differ32 is not 0 if the first 32 bytes of x and y differ.
+func differ32(x, y []byte) uint64 {
+	x, y = x[:32], y[:32]
+	return binary.LittleEndian.Uint64(x) ^ binary.LittleEndian.Uint64(y) |
+		binary.LittleEndian.Uint64(x[8:]) ^ binary.LittleEndian.Uint64(y[8:]) |
+		binary.LittleEndian.Uint64(x[16:]) ^ binary.LittleEndian.Uint64(y[16:]) |
+		binary.LittleEndian.Uint64(x[24:]) ^ binary.LittleEndian.Uint64(y[24:])
 }
 
 // Odd numbers without a pattern, for multiplicative hashing.

@@ -96,6 +96,29 @@ func probeFew(text []byte, at, step int, table *[1 << fewBits]byte) (int, bool) 
 	return at, false
 }
 
+// ahead is how many probes probeAhead makes.
+const ahead = 32
+
+// probeAhead returns a bit for each of the probes from at on that hits. The last
+// one has to have 8 bytes of text.
+func (m *matcher) probeAhead(text []byte, at int) (hits uint64) {
+	t, step := unsafe.Add(unsafe.Pointer(unsafe.SliceData(text)), at), m.step
+	if table := m.grams.few; table != nil {
+		for range ahead {
+			hits = hits>>1 | uint64(table[fewIndex(t, 0)])<<(ahead-1)
+			t = unsafe.Add(t, step)
+		}
+		return hits
+	}
+	table, gram, mask := unsafe.Pointer(unsafe.SliceData(m.grams.bits)), m.qMask, m.grams.mask
+	for range ahead {
+		n := word64(t, 0) & gram * mixA >> 40 & mask
+		hits = hits>>1 | *(*uint64)(unsafe.Add(table, n>>6<<3))>>(n&63)&1<<(ahead-1)
+		t = unsafe.Add(t, step)
+	}
+	return hits
+}
+
 func fewIndex(text unsafe.Pointer, at int) uint32 {
 	return binary.LittleEndian.Uint32((*[4]byte)(unsafe.Add(text, at))[:]) * mix32 >> fewShift
 }

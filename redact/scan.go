@@ -19,6 +19,9 @@ type scan struct {
 	probed  []byte // the text as far as starts before limit reach
 	at      int    // the probe that speaks for the starts around pos
 	offsets uint64 // of those starts from at, as far as they are left to look at
+	busy    bool   // a form was found lately
+	near    int    // the first of some probes that were made ahead
+	hits    uint64 // a bit for each of these that hit and is left to look at
 
 	work  int    // units of verification that are left before the fallback
 	dense *dense // the fallback, nil while sampling
@@ -32,7 +35,7 @@ func newScan(m *matcher, text []byte) scan {
 
 // from makes the scan go on at pos.
 func (s *scan) from(pos int) {
-	s.pos, s.at, s.offsets = pos, pos-1, 0
+	s.pos, s.at, s.offsets, s.hits = pos, pos-1, 0, 0
 	s.limit = min(s.limit, len(s.text)-s.m.prefix+1)
 	if len(s.m.forms) == 0 {
 		s.limit = 0
@@ -83,11 +86,12 @@ func (s *scan) find() (int, place, bool) {
 				return s.findDense()
 			}
 			if p, ok := m.longestOf(b, s.text[i:]); ok {
+				s.busy = true
 				return i, p, true
 			}
 		}
 		before := s.at
-		s.at = m.probe(s.probed, before+m.step)
+		s.at = s.probe(before + m.step)
 		s.pos = s.at - m.step + 1
 		if s.pos >= s.limit {
 			return 0, place{}, false
@@ -96,4 +100,23 @@ func (s *scan) find() (int, place, bool) {
 		s.offsets = m.offsetsOf(s.probed, s.at) & (1<<m.step - 1)
 		s.work -= bits.OnesCount64(s.offsets)
 	}
+}
+
+// probe returns the next probe from at on that hits. Where a form was found,
+// others are often near, so there it makes some probes ahead, without a branch on
+// what each one finds.
+func (s *scan) probe(at int) int {
+	if s.hits == 0 {
+		if !s.busy || at+(ahead-1)*s.m.step+8 > len(s.probed) {
+			return s.m.probe(s.probed, at)
+		}
+		s.near, s.hits = at, s.m.probeAhead(s.probed, at)
+		if s.hits == 0 {
+			s.busy = false
+			return s.m.probe(s.probed, at+ahead*s.m.step)
+		}
+	}
+	n := bits.TrailingZeros64(s.hits)
+	s.hits &= s.hits - 1
+	return s.near + n*s.m.step
 }
