@@ -41,6 +41,10 @@ type place struct {
 
 var memoryAndEvents = []string{"memory", "events"}
 
+// storePackages are what a database module builds on: it keeps entries, commitments,
+// archives and workspace files.
+var storePackages = []string{"memory", "events", "commitment", "distill"}
+
 var plan = []place{
 	{dir: ".", floor: 0},
 	{dir: "events", floor: 0},
@@ -51,6 +55,8 @@ var plan = []place{
 	{dir: "events/eventschema", floor: 1, ours: []string{"events", "internal/jsonguard"}},
 	{dir: "memory", floor: 1, ours: []string{"events"}},
 	{dir: "memory/...", floor: 1, ours: memoryAndEvents},
+	{dir: "memory/sqlite/...", floor: 3, ours: storePackages},
+	{dir: "memory/postgres/...", floor: 3, ours: storePackages},
 
 	{dir: "consolidate", floor: 2, ours: memoryAndEvents, others: libraries},
 	{dir: "distill", floor: 2, ours: memoryAndEvents, others: libraries},

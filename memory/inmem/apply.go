@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/internal/storerules"
 )
 
 // Put inserts e if the scope has no entry of that id. The slices of e are the
@@ -19,7 +20,7 @@ func (st *Store) Put(ctx context.Context, s memory.Scope, e memory.Entry) error 
 	defer t.mu.Unlock()
 	sc := t.scope(s.Ref)
 	if r := sc.ids.find(e.ID); r != nil {
-		if r.stub || !same(&r.entry, &e) {
+		if r.stub || !storerules.Same(&r.entry, &e) {
 			return memory.ErrConflict
 		}
 		return nil
@@ -56,19 +57,39 @@ func (st *Store) Apply(ctx context.Context, tenant string, m memory.Mutation) (m
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	if !wellFormed(tenant, &m) {
+	if !storerules.WellFormed(tenant, &m) {
 		return "", memory.ErrValidation
 	}
 	t := st.makeTenant(tenant)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !holds(t, &m) {
+	if !t.holds(&m) {
 		return "", memory.ErrConflict
 	}
 	t.version++
 	t.commit(&m)
 	st.outbox.add(m.Events)
-	return versionOf(t.mark, t.version), nil
+	return t.mark.Version(t.version), nil
+}
+
+// holds reports whether every condition of a well-formed m does.
+func (t *tenant) holds(m *memory.Mutation) bool {
+	base := storerules.Base{
+		Held: func(ref, id string) storerules.Held {
+			if r := t.find(ref, id); r != nil {
+				return storerules.Held{Entry: &r.entry, State: r.state, Erased: r.stub}
+			}
+			return storerules.Held{}
+		},
+		Cell: func(ref, name string) []byte { return t.cells[cell{ref, name}] },
+	}
+	if len(m.Put) == 1 && len(m.Live)+len(m.Retire)+len(m.Restore) == 0 {
+		// A write by a run: nothing else in m can bear on it.
+		e := &m.Put[0].Entry
+		r := t.find(m.Put[0].Ref, e.ID)
+		return (r == nil || !r.stub && storerules.Same(&r.entry, e)) && base.SwapsHold(m.Cells)
+	}
+	return base.Hold(m)
 }
 
 // commit applies a mutation that holds, as the next version.

@@ -240,7 +240,7 @@ func TestM7_ForeignVersions(t *testing.T) {
 	other, _ := st.Version(bg, "u")
 	twins, _ := twin.Version(bg, "t")
 	unknown, _ := st.Version(bg, "nobody")
-	later := versionOf(st.tenant("t").mark, 2)
+	later := st.tenant("t").mark.Version(2)
 	require.NoError(t, st.Put(bg, home, note("b", 0)))
 	require.NoError(t, twin.Put(bg, home, note("b", 0)))
 	twins2, _ := twin.Version(bg, "t")
@@ -250,7 +250,7 @@ func TestM7_ForeignVersions(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, n)
 
-	future := versionOf(st.tenant("t").mark, 3)
+	future := st.tenant("t").mark.Version(3)
 	for _, v := range []memory.Version{
 		old, other, twins, twins2, unknown, future, "", "1", now + "0", now + " ", "+" + now, now[:len(now)-1],
 		memory.Version(st.tenant("t").mark) + "02", memory.Version(st.tenant("t").mark) + "18446744073709551616",
@@ -288,7 +288,7 @@ func TestM7_UnknownTenant(t *testing.T) {
 		require.True(t, intact)
 		_, err = st.ListAt(bg, home, foreign, at(1))
 		require.Equal(t, error(memory.ErrSnapshotUnavailable), err)
-		_, err = st.Intact(bg, "t", versionOf(st.mark("t"), 9))
+		_, err = st.Intact(bg, "t", st.mark("t").Version(9))
 		require.Equal(t, error(memory.ErrSnapshotUnavailable), err)
 		n, err := st.Purge(bg, "t", v, ms(1))
 		require.NoError(t, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/internal/storerules"
 )
 
 // position is a place in a list; the zero value is before the first entry.
@@ -52,13 +53,13 @@ func (p *pager) start(st *Store, s memory.Scope, at int64, behind position, limi
 
 // pin makes p read at version v of the tenant.
 func (p *pager) pin(st *Store, tenant string, v memory.Version) error {
-	var mark string
+	var mark storerules.Mark
 	if p.tenant != nil {
 		mark = p.tenant.mark
 	} else {
 		mark = st.mark(tenant)
 	}
-	n, err := number(mark, v)
+	n, err := mark.Number(v)
 	if err == nil && p.tenant == nil && n != 0 {
 		err = memory.ErrSnapshotUnavailable
 	}

@@ -49,14 +49,6 @@ func newRecord(sc *scope, e *memory.Entry, born uint64) *record {
 	return r
 }
 
-// same reports whether two entries are the same one. No tags and an empty
-// list of tags are the same.
-func same(a, b *memory.Entry) bool {
-	return a.ID == b.ID && a.Content == b.Content && a.RunID == b.RunID &&
-		a.CreatedAt.Equal(b.CreatedAt) && a.ExpiresAt.Equal(b.ExpiresAt) &&
-		slices.Equal(a.Tags, b.Tags) && slices.Equal(a.Subjects, b.Subjects) && slices.Equal(a.Sources, b.Sources)
-}
-
 // liveAt reports whether r can be read now, at the instant at.
 func (r *record) liveAt(at int64) bool {
 	return r.died == 0 && at < r.expires && !r.stub

@@ -3,13 +3,11 @@ package inmem
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
-	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/internal/storerules"
 )
 
 var (
@@ -33,7 +31,7 @@ type Store struct {
 // including the scopes and their records.
 type tenant struct {
 	name string
-	mark string // what all its versions begin with
+	mark storerules.Mark // what all its versions begin with
 
 	mu       sync.RWMutex
 	version  uint64 // the number of mutations that were committed
@@ -72,12 +70,12 @@ func (s *Store) Version(ctx context.Context, tenant string) (memory.Version, err
 	}
 	t := s.tenant(tenant)
 	if t == nil {
-		return versionOf(s.mark(tenant), 0), nil
+		return s.mark(tenant).Version(0), nil
 	}
 	t.mu.RLock()
 	v := t.version
 	t.mu.RUnlock()
-	return versionOf(t.mark, v), nil
+	return t.mark.Version(v), nil
 }
 
 // tenant returns nil for one that was never written.
@@ -106,26 +104,7 @@ func (s *Store) makeTenant(name string) *tenant {
 	return t
 }
 
-// mark binds versions to the incarnation and the tenant without naming either.
-func (s *Store) mark(tenant string) string {
-	sum := sha256.Sum256([]byte(s.incarnation + tenant))
-	return base64.RawURLEncoding.EncodeToString(sum[:12]) + "."
-}
-
-func versionOf(mark string, n uint64) memory.Version {
-	var buf [48]byte
-	return memory.Version(strconv.AppendUint(append(buf[:0], mark...), n, 10))
-}
-
-// number reads a version of the tenant with that mark.
-func number(mark string, v memory.Version) (uint64, error) {
-	digits, ok := strings.CutPrefix(string(v), mark)
-	n, err := strconv.ParseUint(digits, 10, 64)
-	if !ok || err != nil || versionOf(mark, n) != v {
-		return 0, memory.ErrSnapshotUnavailable
-	}
-	return n, nil
-}
+func (s *Store) mark(tenant string) storerules.Mark { return storerules.MarkOf(s.incarnation, tenant) }
 
 // available reports whether the state that n names exists and can be read still.
 func (t *tenant) available(n uint64) error {
