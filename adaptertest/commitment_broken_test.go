@@ -407,7 +407,7 @@ func TestBrokenCommitments(t *testing.T) {
 	for _, d := range commitmentDefects() {
 		needed[d.needs] = true
 		t.Run(d.needs+"/"+d.name, func(t *testing.T) {
-			report, err := checkCommitments(context.Background(), commitmentsWith(d.do), func(c string) bool { return c == d.needs })
+			report, err := commitmentsWith(d.do).proof().check(context.Background(), func(c string) bool { return c == d.needs })
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,7 +15,7 @@ import (
 )
 
 func commitmentEngineLaw() commitmentLaw {
-	return commitmentLaw{law{name: "ENGINE", number: "K2, K3", says: "each firing is claimed once and delivered until it is acknowledged"}, []commitmentCase{
+	return commitmentLaw{name: "ENGINE", number: "K2, K3", says: "each firing is claimed once and delivered until it is acknowledged", cases: []commitmentCase{
 		{"at-once", "of engines that tick and observe at the same time, one claims each firing", nil, enginesAtOnce},
 		{"crash", "whatever call of the store a process dies at, before it took effect or after, the next one completes each firing", nil, crashEverywhere},
 	}}
@@ -314,7 +314,7 @@ func (w *commitmentWorld) crashStory(at int, after bool) int {
 		for f.crash.dead {
 			w.check(errors.Is(err, errCrash), "the error of the store, wrapped", "%s", describeError(err))
 			f.crash.dead = false
-			if w.cfg.Reopen != nil {
+			if w.again != nil {
 				w.reopen()
 			}
 			w.now = w.now.Add(2 * time.Minute) // the lease of the dead one ends
