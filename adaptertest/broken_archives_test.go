@@ -167,10 +167,16 @@ var shelfDefects = map[string]func(b *brokenShelf){
 	"own-bytes": func(b *brokenShelf) {
 		given := map[distill.Digest][]byte{}
 		b.keep = func(ctx context.Context, s memory.Scope, key distill.Digest, data []byte, at time.Time) (distill.Digest, error) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
 			given[distill.DigestOf(data)] = data
 			return b.MemoryStore.Keep(ctx, s, key, data, at)
 		}
-		b.load = func(_ context.Context, _ memory.Scope, a distill.Digest) ([]byte, error) { return given[a], nil }
+		b.load = func(_ context.Context, _ memory.Scope, a distill.Digest) ([]byte, error) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return given[a], nil
+		}
 	},
 	"racing-keeps": everyoneWins,
 	"cancelled": func(b *brokenShelf) {

@@ -25,7 +25,7 @@ type Config struct {
 	// failure, not a remark.
 	Require []Offer
 
-	// Seed chooses the random steps. The same seed gives the same steps.
+	// Seed chooses the random steps. The same seed gives the same steps and texts.
 	Seed uint64
 }
 
