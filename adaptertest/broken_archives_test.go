@@ -165,17 +165,13 @@ var shelfDefects = map[string]func(b *brokenShelf){
 		}
 	},
 	"own-bytes": func(b *brokenShelf) {
-		given := map[distill.Digest][]byte{}
+		var given memo[distill.Digest, []byte]
 		b.keep = func(ctx context.Context, s memory.Scope, key distill.Digest, data []byte, at time.Time) (distill.Digest, error) {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			given[distill.DigestOf(data)] = data
+			given.set(distill.DigestOf(data), data)
 			return b.MemoryStore.Keep(ctx, s, key, data, at)
 		}
 		b.load = func(_ context.Context, _ memory.Scope, a distill.Digest) ([]byte, error) {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			return given[a], nil
+			return given.get(a), nil
 		}
 	},
 	"racing-keeps": everyoneWins,
@@ -194,15 +190,8 @@ var shelfDefects = map[string]func(b *brokenShelf){
 		}
 	},
 	"two-at-once": func(b *brokenShelf) {
-		if b.again { // it looks at what was there when it was opened
-			was := map[distill.Digest]distill.Digest{}
-			b.find = func(ctx context.Context, s memory.Scope, key distill.Digest) (distill.Digest, error) {
-				if address, ok := was[key]; ok {
-					return address, nil
-				}
-				return b.MemoryStore.Find(ctx, s, key)
-			}
-			b.drop = func(_ context.Context, _ memory.Scope, a distill.Digest, _ time.Time) error { was[a] = a; return nil }
+		if b.again { // it drops from what it alone holds
+			b.drop = func(context.Context, memory.Scope, distill.Digest, time.Time) error { return nil }
 		}
 	},
 	"racing-stores": func(b *brokenShelf) {

@@ -234,15 +234,15 @@ func historyDefects() []defect {
 			}
 		})},
 		{"drops the expiresAt of what was merged", "FORGET/expired-stays", func(b *broken) {
-			gone := map[string]bool{}
+			var gone memo[string, bool]
 			b.apply = func(ctx context.Context, tenant string, m memory.Mutation) (memory.Version, error) {
 				for _, r := range m.Retire {
-					gone[r.ID] = true
+					gone.set(r.ID, true)
 				}
 				return b.in.Apply(ctx, tenant, m)
 			}
 			recorded(func(_ *broken, r *memory.Record) {
-				if gone[r.Entry.ID] {
+				if gone.get(r.Entry.ID) {
 					r.Entry.ExpiresAt = r.Entry.ExpiresAt.AddDate(1, 0, 0)
 				}
 			})(b)

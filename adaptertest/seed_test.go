@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -18,7 +17,6 @@ import (
 // with AGENTMEMORY_LONG=1 every store meets every case.
 func TestT4_TheSameSeedGivesTheSameTexts(t *testing.T) {
 	long := os.Getenv("AGENTMEMORY_LONG") != ""
-	start := time.Now()
 	compared := 0
 	twice := func(name string, check func() (*Report, error)) {
 		var texts [2]map[string]string
@@ -31,6 +29,7 @@ func TestT4_TheSameSeedGivesTheSameTexts(t *testing.T) {
 		maps.Copy(all, texts[1])
 		for _, c := range slices.Sorted(maps.Keys(all)) {
 			first, second := texts[0][c], texts[1][c]
+			require.False(t, issued.MatchString(first), first)
 			if first != second && !strings.Contains(first+second, racedNote) {
 				t.Errorf("%s, %s:\n%s\nand then\n%s", name, c, first, second)
 			}
@@ -44,26 +43,28 @@ func TestT4_TheSameSeedGivesTheSameTexts(t *testing.T) {
 			return cfg.proof().check(ctx, func(c string) bool { return long || c == d.needs || i%25 == 0 && withIDs(c) })
 		})
 	}
-	t.Log(time.Since(start))
-	for _, d := range commitmentDefects() {
+	for i, d := range commitmentDefects() {
 		cfg := commitmentsWith(d.do)
 		cfg.Seed = 7
 		twice(d.name, func() (*Report, error) {
-			return cfg.proof().check(ctx, func(c string) bool { return long || c == d.needs || c == "ENGINE/crash" })
+			return cfg.proof().check(ctx, func(c string) bool { return long || c == d.needs || i%8 == 0 && c == "ENGINE/crash" })
 		})
 	}
-	t.Log(time.Since(start))
 	for c, d := range shelfDefects {
-		twice(c, func() (*Report, error) { return CheckArchiveStore(ctx, *shelfConfig(d)) })
+		twice(c, func() (*Report, error) {
+			return shelfConfig(d).proof().check(ctx, func(c string) bool { return !strings.Contains(c, "racing") })
+		})
 	}
-	t.Log(time.Since(start))
 	t.Log(compared, "texts compared")
 	require.Greater(t, compared, 600)
 }
 
 // withIDs tells the cases in which a bank or an engine issues ids.
 func withIDs(c string) bool {
-	for _, part := range []string{"CONSOLIDATE/", "DISTILL/", "-pass", "MODEL/runs", "run-token", "FORGET/"} {
+	if strings.Contains(c, "racing") {
+		return false
+	}
+	for _, part := range []string{"CONSOLIDATE/", "DISTILL/", "-pass", "MODEL/runs", "run-token"} {
 		if strings.Contains(c, part) {
 			return true
 		}
