@@ -223,15 +223,15 @@ func outboxDefects() []defect {
 			})
 		})},
 		{"remembers delivered ids for ever", "OUTBOX/returns", func(b *broken) {
-			gone := map[string]bool{}
+			var gone memo[string, bool]
 			b.delivered = func(ctx context.Context, recs []events.Record) error {
 				for _, r := range recs {
-					gone[r.ID] = true
+					gone.set(r.ID, true)
 				}
 				return b.in.Delivered(ctx, recs)
 			}
 			mutated(func(_ *broken, m *memory.Mutation) {
-				m.Events = unless(m.Events, func(e events.Record) bool { return gone[e.ID] })
+				m.Events = unless(m.Events, func(e events.Record) bool { return gone.get(e.ID) })
 			})(b)
 		}},
 		changes("drops the node of an event", "OUTBOX/payloads", func(r *events.Record) { r.NodeID = "" }),

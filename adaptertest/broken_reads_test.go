@@ -151,12 +151,12 @@ func showDefects(way string) []defect {
 			}
 		}},
 		{way + " answers from a cache that no write renews", "RECORD/written-" + way, func(b *broken) {
-			cache := map[memory.Scope][]memory.Entry{}
+			var cache memo[memory.Scope, []memory.Entry]
 			b.show[way] = func(s memory.Scope, _ time.Time, found []memory.Entry) []memory.Entry {
-				if old, known := cache[s]; known && len(old) > 0 {
+				if old, known := cache.find(s); known && len(old) > 0 {
 					return old
 				}
-				cache[s] = found
+				cache.set(s, found)
 				return found
 			}
 		}},

@@ -50,6 +50,24 @@ type broken struct {
 	scopes map[memory.Scope][]memory.Entry // all that was ever put
 }
 
+// memo is what a broken store notes for itself. Stores are used from goroutines, and a
+// defect is to be wrong in its one way only.
+type memo[K comparable, V any] struct{ notes sync.Map }
+
+func (m *memo[K, V]) set(key K, value V) { m.notes.Store(key, value) }
+
+func (m *memo[K, V]) find(key K) (value V, known bool) {
+	if found, ok := m.notes.Load(key); ok {
+		return found.(V), true
+	}
+	return value, false
+}
+
+func (m *memo[K, V]) get(key K) V {
+	value, _ := m.find(key)
+	return value
+}
+
 // newBroken opens a store with a defect, or the data of another once more.
 func newBroken(defect func(b *broken), data *broken) *broken {
 	b := &broken{in: inmem.New(), mu: new(sync.Mutex), scopes: map[memory.Scope][]memory.Entry{}}

@@ -139,12 +139,12 @@ func commitmentDefects() []commitmentDefect {
 			}
 		}},
 		{"one id in all tenants", "CTI-1/same-id", func(b *brokenCommitments) {
-			owner := map[string]string{}
+			var owner memo[string, string]
 			b.swap = func(ctx context.Context, c commitment.Commitment) (int64, error) {
-				if o := owner[c.ID]; o != "" && o != c.Tenant {
+				if o := owner.get(c.ID); o != "" && o != c.Tenant {
 					return 0, memory.ErrConflict
 				}
-				owner[c.ID] = c.Tenant
+				owner.set(c.ID, c.Tenant)
 				return b.in.Swap(ctx, c)
 			}
 		}},
@@ -174,9 +174,9 @@ func commitmentDefects() []commitmentDefect {
 			}
 		}},
 		{"shares what it returns", "RECORD/own", func(b *brokenCommitments) {
-			lists := map[string][]int64{}
-			b.edit(func(c *commitment.Commitment) { lists[c.ID] = slices.Clone(c.Waiting) })
-			b.show(func(c *commitment.Commitment) { c.Waiting = lists[c.ID] })
+			var lists memo[string, []int64]
+			b.edit(func(c *commitment.Commitment) { lists.set(c.ID, slices.Clone(c.Waiting)) })
+			b.show(func(c *commitment.Commitment) { c.Waiting = lists.get(c.ID) })
 		}},
 		{"the last one wins", "CLAIM/revisions", func(b *brokenCommitments) { b.swap = b.always }},
 		{"arming again replaces", "CLAIM/revisions", func(b *brokenCommitments) {
@@ -198,15 +198,15 @@ func commitmentDefects() []commitmentDefect {
 		{"looks, then writes", "CLAIM/race", func(b *brokenCommitments) { b.swap = b.looksFirst }},
 		{"reads are late", "CLAIM/acknowledged", func(b *brokenCommitments) {
 			var mu sync.Mutex
-			kept := map[string]commitment.Commitment{}
+			var kept memo[string, commitment.Commitment]
 			b.get = func(ctx context.Context, tenant, id string) (commitment.Commitment, error) {
 				c, err := b.in.Get(ctx, tenant, id)
 				mu.Lock()
 				defer mu.Unlock()
-				if old, ok := kept[tenant+id]; ok && err == nil && c.Rev%7 == 0 {
+				if old, ok := kept.find(tenant + id); ok && err == nil && c.Rev%7 == 0 {
 					return old, nil
 				}
-				kept[tenant+id] = c
+				kept.set(tenant+id, c)
 				return c, err
 			}
 		}},
@@ -226,15 +226,15 @@ func commitmentDefects() []commitmentDefect {
 			})
 		}},
 		{"an old instant stays", "DUE/model", func(b *brokenCommitments) {
-			first := map[string]commitment.Commitment{}
+			var first memo[string, commitment.Commitment]
 			b.edit(func(c *commitment.Commitment) {
-				if _, ok := first[c.Tenant+c.ID]; !ok && !c.Due.IsZero() {
-					first[c.Tenant+c.ID] = *c
+				if _, ok := first.find(c.Tenant + c.ID); !ok && !c.Due.IsZero() {
+					first.set(c.Tenant+c.ID, *c)
 				}
 			})
 			b.found(func(list []commitment.Commitment) []commitment.Commitment {
 				for i, c := range list {
-					list[i].Due = first[c.Tenant+c.ID].Due
+					list[i].Due = first.get(c.Tenant + c.ID).Due
 				}
 				return list
 			})
@@ -333,16 +333,16 @@ func commitmentDefects() []commitmentDefect {
 			})
 		}},
 		{"a handle caches", "DURABLE/two-at-once", func(b *brokenCommitments) {
-			kept := map[string]commitment.Commitment{}
+			var kept memo[string, commitment.Commitment]
 			b.swap = func(ctx context.Context, c commitment.Commitment) (int64, error) {
 				rev, err := b.in.Swap(ctx, c)
 				if c.Rev = rev; err == nil {
-					kept[c.Tenant+c.ID] = c
+					kept.set(c.Tenant+c.ID, c)
 				}
 				return rev, err
 			}
 			b.get = func(ctx context.Context, tenant, id string) (commitment.Commitment, error) {
-				if c, ok := kept[tenant+id]; ok {
+				if c, ok := kept.find(tenant + id); ok {
 					return c, nil
 				}
 				return b.in.Get(ctx, tenant, id)
@@ -407,7 +407,7 @@ func TestBrokenCommitments(t *testing.T) {
 	for _, d := range commitmentDefects() {
 		needed[d.needs] = true
 		t.Run(d.needs+"/"+d.name, func(t *testing.T) {
-			report, err := checkCommitments(context.Background(), commitmentsWith(d.do), func(c string) bool { return c == d.needs })
+			report, err := commitmentsWith(d.do).proof().check(context.Background(), func(c string) bool { return c == d.needs })
 			if err != nil {
 				t.Fatal(err)
 			}

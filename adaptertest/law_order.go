@@ -135,7 +135,7 @@ func cursorOfDeleted(w *world) {
 
 func cursorBetween(w *world) {
 	w.puts(home, "b", "d", "f")
-	for id, want := range map[string][]string{"e": {"d", "b"}, "d": {"b"}, "a": nil, "g": {"f", "d", "b"}} {
+	for id, want := range sorted(map[string][]string{"e": {"d", "b"}, "d": {"b"}, "a": nil, "g": {"f", "d", "b"}}) {
 		w.sameIDs(w.list(home, memory.Query{At: w.now, After: memory.Cursor{CreatedAt: w.now, ID: id}}), want)
 	}
 	later := memory.Cursor{CreatedAt: w.now.Add(time.Millisecond), ID: "a"}

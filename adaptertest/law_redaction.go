@@ -123,7 +123,7 @@ func silentMutationErrors(w *world) {
 func silentString(w *world) {
 	e := w.telling()
 	w.put(home, e)
-	for what, text := range sayings(w.store) {
+	for what, text := range sorted(sayings(w.store)) {
 		w.did("print the store: %s", what)
 		w.silent("a printed form", text)
 	}
@@ -215,7 +215,7 @@ func erasedIsUnsaid(w *world) {
 
 func erasedRetiredIsUnsaid(w *world) {
 	w.puts(home, "successor")
-	for id, state := range map[string]memory.State{"merged": memory.Merged, "superseded": memory.Superseded} {
+	for id, state := range sorted(map[string]memory.State{"merged": memory.Merged, "superseded": memory.Superseded}) {
 		w.quietly("put one that is merged and one that is superseded", func() {
 			w.put(home, w.innocent(id))
 			w.apply(retired(retire(home, id, state, "successor")))

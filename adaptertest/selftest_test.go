@@ -32,7 +32,7 @@ func TestBroken(t *testing.T) {
 			// goroutines meet.
 			for try := 0; try < maxTries && !slices.Contains(found, d.needs); try++ {
 				var err error
-				report, err = check(ctx, configOf(d.do), func(c string) bool {
+				report, err = configOf(d.do).proof().check(ctx, func(c string) bool {
 					return c == d.needs || os.Getenv("AGENTMEMORY_LONG") != ""
 				})
 				require.NoError(t, err)
