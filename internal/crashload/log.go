@@ -23,6 +23,9 @@ type Log struct {
 
 	journal, sink, queue *lines
 
+	speed     int           // of its clock
+	untilNext time.Duration // look, if the first finds something wrong
+
 	next atomic.Int64 // the number of the operation before
 	mu   sync.Mutex
 	runs map[string]string // by idempotency key
@@ -103,7 +106,7 @@ type start struct {
 // Open opens the log in a directory, or makes one there. The seed decides what the loads
 // do; one that is there keeps its own.
 func Open(dir string, seed uint64) (*Log, error) {
-	l := &Log{runs: map[string]string{}}
+	l := &Log{speed: speed, untilNext: untilNext, runs: map[string]string{}}
 	for name, to := range map[string]**lines{journalFile: &l.journal, sinkFile: &l.sink, queueFile: &l.queue} {
 		f, err := openLines(filepath.Join(dir, name))
 		if err != nil {
@@ -156,7 +159,7 @@ func (l *Log) Close() error {
 const speed = 100
 
 // Now is the clock of the load. It goes on from one process to the next.
-func (l *Log) Now() time.Time { return l.epoch.Add(speed * time.Since(l.epoch)) }
+func (l *Log) Now() time.Time { return l.epoch.Add(time.Duration(l.speed) * time.Since(l.epoch)) }
 
 // intend writes down an operation, and numbers it.
 func (l *Log) intend(n note) (note, error) {

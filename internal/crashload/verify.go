@@ -65,7 +65,7 @@ func (l *Log) Verify(ctx context.Context, s Stores) (Report, error) {
 		if look == looks {
 			return v.report, &Broken{v.problems}
 		}
-		pause(ctx, untilNext)
+		pause(ctx, l.untilNext)
 	}
 }
 
@@ -83,6 +83,7 @@ type verifier struct {
 
 	records map[memory.Located]memory.Record
 	ofRun   map[int64][]memory.Record // those that are not erased
+	about   map[place]bool            // subjects that they carry
 
 	deliveries map[runKey][]*delivered
 	starts     map[place][]start // by commitment
@@ -185,7 +186,7 @@ func located(op *operation, i int, id string) memory.Located {
 }
 
 func (v *verifier) readRecords(ctx context.Context) error {
-	v.records, v.ofRun = map[memory.Located]memory.Record{}, map[int64][]memory.Record{}
+	v.records, v.ofRun, v.about = map[memory.Located]memory.Record{}, map[int64][]memory.Record{}, map[place]bool{}
 	for _, tenant := range tenants {
 		for rec, err := range v.memory.History(ctx, tenant, memory.HistoryQuery{}) {
 			if err != nil {
@@ -201,6 +202,9 @@ func (v *verifier) readRecords(ctx context.Context) error {
 				v.astray("an entry is there that no operation wrote")
 			}
 			v.ofRun[n] = append(v.ofRun[n], rec)
+			for _, subject := range rec.Entry.Subjects {
+				v.about[place{tenant, subject}] = true
+			}
 		}
 	}
 	v.report.Entries = len(v.records)

@@ -39,6 +39,10 @@ func (w *worker) putOne(ctx context.Context, ref, subject, text string) (string,
 	return out.IDs[0], err
 }
 
+// breath is what a worker with short operations waits between two, so that a fast store
+// does not leave the others behind.
+const breath = time.Millisecond
+
 // putWorker puts, deletes and forgets in one ref, and takes versions of it.
 type putWorker struct {
 	subject string
@@ -48,6 +52,7 @@ type putWorker struct {
 type owned struct{ id, subject string }
 
 func (p *putWorker) step(w *worker, ctx context.Context) error {
+	defer pause(ctx, breath)
 	const ref = "notes"
 	switch p.subject = cmp.Or(p.subject, w.ref("subject")); {
 	case w.rng.IntN(100) < 10 && len(p.mine) > 0:
@@ -146,6 +151,7 @@ type batchWorker struct {
 const countCell = "count"
 
 func (b *batchWorker) step(w *worker, ctx context.Context) error {
+	defer pause(ctx, breath)
 	if b.ref == "" {
 		b.ref = w.ref("batch")
 	}
