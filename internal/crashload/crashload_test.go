@@ -3,7 +3,6 @@ package crashload
 import (
 	"context"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,11 +11,6 @@ import (
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
-
-func TestMain(m *testing.M) {
-	Child(openForgetful)
-	os.Exit(m.Run())
-}
 
 // sound are stores in this process, which live on when a load is stopped.
 func sound(log *Log) Stores {
