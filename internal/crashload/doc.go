@@ -69,8 +69,8 @@
 //
 // # Errors
 //
-// What a store did wrong is a [*Broken], which names operations by their number in the
-// journal (journal.jsonl in the log's directory) and holds no content.
+// What a store did wrong is a [*Broken], which names operations by their number in
+// journal.jsonl and swaps.jsonl of the log's directory, and holds no content.
 //
 // # Concurrency
 //

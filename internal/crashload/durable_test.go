@@ -245,6 +245,14 @@ func (s durableMemory) Delivered(ctx context.Context, recs []events.Record) erro
 	return s.d.do(ctx, c, nil)
 }
 
+// Undelivered waits for the change that is under way, so that nobody delivers what is not
+// written down.
+func (s durableMemory) Undelivered(ctx context.Context, q memory.OutboxQuery) ([]events.Record, error) {
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	return s.Store.Undelivered(ctx, q)
+}
+
 func (s durableMemory) Version(_ context.Context, tenant string) (memory.Version, error) {
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
@@ -281,6 +289,18 @@ func (s durableSwaps) Swap(ctx context.Context, c commitment.Commitment) (rev in
 	c.Waiting = slices.Clone(c.Waiting)
 	err = s.d.do(ctx, change{Swap: &c}, func(r any) { rev, _ = r.(int64) })
 	return rev, err
+}
+
+func (s durableSwaps) Get(ctx context.Context, tenant, id string) (commitment.Commitment, error) {
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	return s.InMemory.Get(ctx, tenant, id)
+}
+
+func (s durableSwaps) Due(ctx context.Context, now time.Time, limit int) ([]commitment.Commitment, error) {
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	return s.InMemory.Due(ctx, now, limit)
 }
 
 type durableArchives struct {

@@ -110,6 +110,10 @@ func (w *worker) loop(ctx context.Context, step func(*worker, context.Context) e
 	return nil
 }
 
+// breath is the unit of what workers wait between two steps, so that each has its share
+// of a fast store.
+const breath = time.Millisecond
+
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

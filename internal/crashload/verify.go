@@ -76,6 +76,7 @@ type verifier struct {
 	problems []string
 
 	ops      []*operation
+	swapped  []*operation
 	byNumber map[int64]*operation
 	author   map[memory.Located]*operation // of acknowledged entries
 	deletes  map[memory.Located]bool
@@ -163,9 +164,16 @@ func (v *verifier) readLog() error {
 		switch {
 		case op.outcome == done:
 			v.report.Acknowledged++
-		case op.outcome != refused && op.What != open && op.What != version && op.What != swap:
+		case op.outcome != refused && op.What != open && op.What != version:
 			v.report.Unknown++
 		}
+	}
+	swaps, err := readLines[note](v.Log.swaps)
+	if err != nil {
+		return err
+	}
+	for _, n := range swaps {
+		v.swapped = append(v.swapped, &operation{note: n})
 	}
 	starts, err := readLines[start](v.queue)
 	v.starts = map[place][]start{}

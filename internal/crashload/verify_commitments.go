@@ -55,10 +55,7 @@ func (v *verifier) checkSwaps(kept map[place]commitment.Commitment) map[place]*o
 		from int64
 	}
 	last, winners := map[place]*operation{}, map[revision]*operation{}
-	for _, op := range v.ops {
-		if op.What != swap {
-			continue
-		}
+	for _, op := range v.swapped {
 		at := place{op.Tenant, op.IDs[0]}
 		if first := winners[revision{at, op.From}]; first != nil {
 			v.wrong(op, "it won the revision that operation %d had won: claimed twice", first.N)

@@ -39,10 +39,6 @@ func (w *worker) putOne(ctx context.Context, ref, subject, text string) (string,
 	return out.IDs[0], err
 }
 
-// breath is what a worker with short operations waits between two, so that a fast store
-// does not leave the others behind.
-const breath = time.Millisecond
-
 // putWorker puts, deletes and forgets in one ref, and takes versions of it.
 type putWorker struct {
 	subject string
