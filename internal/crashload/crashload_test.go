@@ -69,3 +69,16 @@ func TestVerify_SoundStores(t *testing.T) {
 		require.Positive(t, n)
 	}
 }
+
+// What a store has handed to a process that died it may hide for a while.
+func TestVerify_FetchesWhatIsHidden(t *testing.T) {
+	log := newLog(t, 9)
+	stores := sound(log)
+	store := &brokenMemory{Store: inmem.New()}
+	stores.Memory = store
+	store.hides.Store(true)
+	loadFor(t, log, stores, 400)
+	report, err := log.Verify(t.Context(), stores)
+	require.NoError(t, err)
+	require.Positive(t, report.Events)
+}

@@ -22,7 +22,6 @@ import (
 type durable struct {
 	mu       sync.Mutex
 	changes  *lines
-	last     *lines       // what the process before wrote is cut off there
 	memory   *inmem.Store //
 	versions map[place]memory.Version
 	counts   map[string]int // mutations of a tenant

@@ -94,8 +94,6 @@ type worker struct {
 // brokenLoad is an error of the load itself.
 type brokenLoad struct{ error }
 
-func (b brokenLoad) Unwrap() error { return b.error }
-
 // loop repeats a step, and waits a little where it fails.
 func (w *worker) loop(ctx context.Context, step func(*worker, context.Context) error) error {
 	for ctx.Err() == nil {
