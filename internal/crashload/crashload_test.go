@@ -51,7 +51,7 @@ func TestVerify_SoundStores(t *testing.T) {
 		stores := sound(log)
 		rng := rand.New(rand.NewPCG(seed, 0))
 		var last Report
-		for round := range 12 {
+		for round := range 7 {
 			loadFor(t, log, stores, 50+rng.IntN(800))
 			report, err := log.Verify(t.Context(), stores)
 			require.NoError(t, err, "seed %d, round %d", seed, round)
