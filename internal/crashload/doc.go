@@ -42,6 +42,10 @@
 //		return cluster.Restart(ctx)
 //	}
 //
+// The load's clock is a hundred times as fast as a wall clock, so that leases end and
+// commitments fall due within a round: the instants that a store is told lie ahead of its
+// own.
+//
 // The child is the test's own binary, started again with [EnvDir] in its environment.
 //
 // # Guarantees
