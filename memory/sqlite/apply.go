@@ -110,7 +110,7 @@ const getHeld = `SELECT ` + entryColumns + `, e.entry, e.born, e.died, e.state, 
 // find returns nothing held if the scope has no record of that id.
 func (c *change) find(ref, id string) (h held, err error) {
 	err = c.tx.query(func(rows *sql.Rows) (bool, error) {
-		e, err := scanEntry(rows, &h.key, &h.born, &h.died, &h.State, &h.Erased)
+		e, err := newScanner(&h.key, &h.born, &h.died, &h.State, &h.Erased).read(rows)
 		h.Entry = &e
 		return false, err
 	}, getHeld, c.tenant, ref, id)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 
 	"modernc.org/sqlite"
 )
@@ -185,106 +184,4 @@ func (w *writer) scrub() {
 	var blocked, frames, moved int
 	err := w.conn.QueryRowContext(background, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&blocked, &frames, &moved)
 	w.unclean = err != nil || blocked != 0
-}
-
-// exec runs a statement of the transaction.
-func (t *tx) exec(text string, args ...any) (sql.Result, error) {
-	r, err := t.w.exec(text, args...)
-	return r, wrap(writeFailed, err)
-}
-
-// changed runs a statement and reports whether it changed anything.
-func (t *tx) changed(text string, args ...any) (bool, error) {
-	r, err := t.exec(text, args...)
-	if err != nil {
-		return false, err
-	}
-	n, err := r.RowsAffected()
-	return n > 0, wrap(writeFailed, err)
-}
-
-// get reads one row, or returns sql.ErrNoRows.
-func (t *tx) get(dest []any, text string, args ...any) error {
-	s, err := t.w.prepare(text)
-	if err != nil {
-		return wrap(writeFailed, err)
-	}
-	return missing(s.QueryRowContext(background, args...).Scan(dest...))
-}
-
-// query yields the rows of a statement by f, which returns false to stop.
-func (t *tx) query(f func(*sql.Rows) (bool, error), text string, args ...any) error {
-	s, err := t.w.prepare(text)
-	if err != nil {
-		return wrap(writeFailed, err)
-	}
-	return each(background, s, f, args...)
-}
-
-// missing leaves sql.ErrNoRows as it is.
-func missing(err error) error {
-	if errors.Is(err, sql.ErrNoRows) {
-		return err
-	}
-	return wrap(readFailed, err)
-}
-
-// reader returns the statement of a text for any of the reading connections.
-func (db *DB) reader(text string) (*sql.Stmt, error) {
-	if s, ok := db.statements.Load(text); ok {
-		return s.(*sql.Stmt), nil
-	}
-	s, err := db.reads.PrepareContext(background, text)
-	if err != nil {
-		return nil, wrap(readFailed, err)
-	}
-	if kept, raced := db.statements.LoadOrStore(text, s); raced {
-		s.Close()
-		return kept.(*sql.Stmt), nil
-	}
-	return s, nil
-}
-
-// get reads one row, or returns sql.ErrNoRows.
-func (db *DB) get(ctx context.Context, dest []any, text string, args ...any) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s, err := db.reader(text)
-	if err != nil {
-		return err
-	}
-	return missing(s.QueryRowContext(background, args...).Scan(dest...))
-}
-
-// query calls f for each row of one state of the database until f returns false.
-func (db *DB) query(ctx context.Context, f func(*sql.Rows) (bool, error), text string, args ...any) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s, err := db.reader(text)
-	if err != nil {
-		return err
-	}
-	return each(ctx, s, f, args...)
-}
-
-// lookEvery is how many rows are read between two looks at the context.
-const lookEvery = 256
-
-func each(ctx context.Context, s *sql.Stmt, f func(*sql.Rows) (bool, error), args ...any) error {
-	rows, err := s.QueryContext(background, args...)
-	if err != nil {
-		return wrap(readFailed, err)
-	}
-	defer rows.Close()
-	for n := 1; rows.Next(); n++ {
-		if more, err := f(rows); err != nil || !more {
-			return err
-		}
-		if n%lookEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return wrap(readFailed, rows.Err())
 }

@@ -13,7 +13,7 @@ import (
 // live has died. Statements name it by its digits, so that it selects an index.
 const never = math.MaxInt64
 
-// entryColumns are the columns that make an entry, in the order of [scanEntry].
+// entryColumns are the columns that make an entry, in the order of a scanner.
 const entryColumns = `e.id, e.content, e.tags, e.created, e.expires, e.run, e.subjects, e.sources`
 
 // expiry returns what the database has for ExpiresAt.
@@ -26,24 +26,34 @@ func expiry(t time.Time) int64 {
 
 func instant(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-// scanEntry reads the entryColumns, and then the others.
-func scanEntry(rows interface{ Scan(...any) error }, others ...any) (memory.Entry, error) {
-	var e memory.Entry
-	var created, expires int64
-	var tags, subjects, sources []byte
-	dest := append([]any{&e.ID, &e.Content, (*sql.RawBytes)(&tags), &created, &expires, &e.RunID,
-		(*sql.RawBytes)(&subjects), (*sql.RawBytes)(&sources)}, others...)
-	if err := rows.Scan(dest...); err != nil {
-		return e, wrap(readFailed, err)
+// scanner reads the entryColumns of one row after another, and then others.
+type scanner struct {
+	entry                   memory.Entry
+	created, expires        int64
+	tags, subjects, sources sql.RawBytes
+	dest                    []any
+}
+
+func newScanner(others ...any) *scanner {
+	s := new(scanner)
+	e := &s.entry
+	s.dest = append([]any{&e.ID, &e.Content, &s.tags, &s.created, &s.expires, &e.RunID, &s.subjects, &s.sources}, others...)
+	return s
+}
+
+func (s *scanner) read(rows *sql.Rows) (memory.Entry, error) {
+	if err := rows.Scan(s.dest...); err != nil {
+		return memory.Entry{}, wrap(readFailed, err)
 	}
-	e.CreatedAt = instant(created)
-	if expires != never {
-		e.ExpiresAt = instant(expires)
+	e := s.entry
+	e.CreatedAt = instant(s.created)
+	if s.expires != never {
+		e.ExpiresAt = instant(s.expires)
 	}
 	var ok [3]bool
-	e.Tags, ok[0] = unpack(tags)
-	e.Subjects, ok[1] = unpack(subjects)
-	e.Sources, ok[2] = unpack(sources)
+	e.Tags, ok[0] = unpack(s.tags)
+	e.Subjects, ok[1] = unpack(s.subjects)
+	e.Sources, ok[2] = unpack(s.sources)
 	if ok != [3]bool{true, true, true} {
 		return memory.Entry{}, &failure{damaged, nil}
 	}

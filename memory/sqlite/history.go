@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"iter"
+	"slices"
 
 	"github.com/openwop/agentmemory/memory"
 )
@@ -16,7 +17,7 @@ func scanRecord(rows *sql.Rows, tenant string) (memory.Record, int64, error) {
 	r := memory.Record{Scope: memory.Scope{Tenant: tenant}}
 	var key int64
 	var err error
-	r.Entry, err = scanEntry(rows, &r.Ref, &r.State, &r.For, &r.Erased, &key)
+	r.Entry, err = newScanner(&r.Ref, &r.State, &r.For, &r.Erased, &key).read(rows)
 	if r.Erased {
 		r.Entry = memory.Entry{ID: r.Entry.ID}
 	}
@@ -100,16 +101,7 @@ func (st *Store) History(ctx context.Context, tenant string, q memory.HistoryQue
 // asked reports whether q asks for a record that was found by one of its fields.
 func asked(r *memory.Record, q memory.HistoryQuery) bool {
 	return (q.Ref == "" || r.Ref == q.Ref) && (q.For == "" || r.For == q.For) &&
-		(q.Subject == "" || contains(r.Entry.Subjects, q.Subject))
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
+		(q.Subject == "" || slices.Contains(r.Entry.Subjects, q.Subject))
 }
 
 // Cell returns the value of a cell, nil if it has none.

@@ -70,8 +70,9 @@ func (db *DB) list(ctx context.Context, sel selection, version ...int64) ([]memo
 		text, args = listAt, append(args, version[0])
 	}
 	var entries []memory.Entry
+	row := newScanner()
 	err := db.query(ctx, func(rows *sql.Rows) (bool, error) {
-		e, err := scanEntry(rows)
+		e, err := row.read(rows)
 		if err != nil {
 			return false, err
 		}
@@ -137,7 +138,7 @@ func (db *DB) one(ctx context.Context, text string, args ...any) (e memory.Entry
 	found := false
 	err = db.query(ctx, func(rows *sql.Rows) (bool, error) {
 		found = true
-		e, err = scanEntry(rows)
+		e, err = newScanner().read(rows)
 		return false, err
 	}, text, args...)
 	if err == nil && !found {
