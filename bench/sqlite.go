@@ -181,7 +181,7 @@ func openSQLiteByHand(ctx context.Context, path string) *sqliteByHand {
 			WHERE tenant = ? AND ref = ? AND id = ? AND died = 9223372036854775807 AND expires > ?`),
 		selectNewest: prepare(r, `SELECT `+columns+` FROM entries
 			WHERE tenant = ? AND ref = ? AND died = 9223372036854775807 AND expires > ?
-			ORDER BY created DESC, id DESC LIMIT ?`),
+			ORDER BY created DESC, id DESC LIMIT ? + 0`),
 	}
 }
 

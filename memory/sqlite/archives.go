@@ -113,7 +113,7 @@ func (a *Archives) Archives(ctx context.Context, s memory.Scope) iter.Seq2[disti
 				d, err := digest(address, nil)
 				page = append(page, distill.Kept{Address: d, At: instant(at)})
 				return true, err
-			}, `SELECT address, at FROM archives WHERE tenant = ? AND ref = ? AND address > ? ORDER BY address LIMIT ?`, s.Tenant, s.Ref, last, ahead)
+			}, `SELECT address, at FROM archives WHERE tenant = ? AND ref = ? AND address > ? ORDER BY address LIMIT ? + 0`, s.Tenant, s.Ref, last, ahead)
 			if err != nil {
 				yield(distill.Kept{}, err)
 				return

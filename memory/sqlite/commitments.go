@@ -37,11 +37,11 @@ const (
 
 	getCommitment  = `SELECT ` + commitmentColumns + ` FROM commitments WHERE tenant = ? AND id = ?`
 	dueCommitments = `SELECT ` + commitmentColumns + ` FROM commitments INDEXED BY commitments_due
-		WHERE due IS NOT NULL AND due <= ? ORDER BY due LIMIT ?`
+		WHERE due IS NOT NULL AND due <= ? ORDER BY due LIMIT ? + 0`
 	commitmentsOf = `SELECT ` + commitmentColumns + ` FROM commitments
-		WHERE tenant = ?1 AND id >= ?2 ORDER BY id LIMIT ?3`
+		WHERE tenant = ?1 AND id >= ?2 ORDER BY id LIMIT ?3 + 0`
 	commitmentsAwaiting = `SELECT ` + commitmentColumns + ` FROM commitments INDEXED BY commitments_awaits
-		WHERE tenant = ?1 AND awaits = ?4 AND id >= ?2 ORDER BY id LIMIT ?3`
+		WHERE tenant = ?1 AND awaits = ?4 AND id >= ?2 ORDER BY id LIMIT ?3 + 0`
 )
 
 // optional is an instant that may not be set, and then is NULL.

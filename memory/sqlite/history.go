@@ -41,14 +41,14 @@ func (st *Store) Lookup(ctx context.Context, s memory.Scope, id string) (r memor
 // The statements of History, each of which reads a page in the order of an index.
 const (
 	historyOfTenant = `SELECT ` + recordColumns + ` FROM entries e
-		WHERE e.tenant = ?1 AND (e.ref, e.id) >= (?2, ?3) ORDER BY e.ref, e.id LIMIT ?4`
+		WHERE e.tenant = ?1 AND (e.ref, e.id) >= (?2, ?3) ORDER BY e.ref, e.id LIMIT ?4 + 0`
 	historyOfRef = `SELECT ` + recordColumns + ` FROM entries e
-		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.id >= ?3 ORDER BY e.id LIMIT ?4`
+		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.id >= ?3 ORDER BY e.id LIMIT ?4 + 0`
 	historyOfSuccessor = `SELECT ` + recordColumns + ` FROM entries e INDEXED BY entries_successor
 		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.successor = ?3 AND e.successor <> '' AND e.entry > ?4
-		ORDER BY e.entry LIMIT ?5`
+		ORDER BY e.entry LIMIT ?5 + 0`
 	historyOfSubject = `SELECT ` + recordColumns + ` FROM subjects s CROSS JOIN entries e ON e.entry = s.entry
-		WHERE s.tenant = ?1 AND s.subject = ?2 AND s.entry > ?3 ORDER BY s.entry LIMIT ?4`
+		WHERE s.tenant = ?1 AND s.subject = ?2 AND s.entry > ?3 ORDER BY s.entry LIMIT ?4 + 0`
 )
 
 // History yields the records that q asks for. The body of the loop may use the

@@ -42,7 +42,7 @@ const (
 	outboxColumns = `SELECT tenant, run, event, type, node, at, payload FROM outbox`
 	outboxOfAll   = outboxColumns + ` ORDER BY seq`
 	outboxOf      = outboxColumns + ` WHERE tenant = ? ORDER BY seq`
-	outboxOfRun   = outboxColumns + ` WHERE tenant = ? AND run = ? ORDER BY seq LIMIT ?`
+	outboxOfRun   = outboxColumns + ` WHERE tenant = ? AND run = ? ORDER BY seq LIMIT ? + 0`
 )
 
 // Undelivered returns events of committed mutations that were not marked as

@@ -54,6 +54,9 @@ func (db *DB) get(ctx context.Context, dest []any, text string, args ...any) err
 	}, dest, text, args...)
 }
 
+// A statement whose LIMIT is a bare parameter is prepared again, by SQLite itself, each
+// time it is bound. The statements here say "LIMIT ? + 0", which it does not look into.
+
 // reader returns the statement of a text for any of the reading connections.
 func (db *DB) reader(ctx context.Context, text string) (*sql.Stmt, error) {
 	if s, ok := db.statements.Load(text); ok {

@@ -37,7 +37,7 @@ const (
 	listLive = `SELECT ` + entryColumns + ` FROM entries e INDEXED BY entries_live
 		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.died = 9223372036854775807 AND e.expires > ?3
 		AND (e.created, e.id) < (?4, ?5) AND e.created >= ?6
-		ORDER BY e.created DESC, e.id DESC LIMIT ?7`
+		ORDER BY e.created DESC, e.id DESC LIMIT ?7 + 0`
 
 	// What was live at a version is live still, or has died since: both are few steps
 	// from a list of what is live.
@@ -48,8 +48,8 @@ const (
 	listGone = `SELECT * FROM (SELECT ` + entryColumns + ` FROM entries e INDEXED BY entries_past
 		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.died > ?8 AND e.died < 9223372036854775807 AND e.expires > ?3
 		AND (e.created, e.id) < (?4, ?5) AND e.created >= ?6 AND ` + shown + `
-		ORDER BY e.created DESC, e.id DESC LIMIT ?7)`
-	listAt = listShown + ` UNION ALL ` + listGone + ` ORDER BY 4 DESC, 1 DESC LIMIT ?7`
+		ORDER BY e.created DESC, e.id DESC LIMIT ?7 + 0)`
+	listAt = listShown + ` UNION ALL ` + listGone + ` ORDER BY 4 DESC, 1 DESC LIMIT ?7 + 0`
 
 	getLive = `SELECT ` + entryColumns + ` FROM entries e
 		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.id = ?3 AND e.died = 9223372036854775807 AND e.expires > ?4`
