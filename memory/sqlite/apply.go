@@ -46,8 +46,8 @@ func (st *Store) Delete(ctx context.Context, s memory.Scope, id string, at time.
 }
 
 // Apply commits m or returns [memory.ErrConflict], or [memory.ErrValidation] for a
-// mutation that could never be committed; in both cases nothing happened. After any
-// other error that does not say so the outcome is unknown.
+// mutation that could never be committed; in both cases nothing happened, nor after
+// any other error that is not [ErrOutcomeUnknown].
 func (st *Store) Apply(ctx context.Context, tenant string, m memory.Mutation) (memory.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 
 	"modernc.org/sqlite"
 )
@@ -152,6 +153,9 @@ func (db *DB) write(ctx context.Context, f func(*tx) error) error {
 	return w.do(ctx, func(*sql.Conn) error {
 		begin := func() error { _, err := w.exec("BEGIN IMMEDIATE"); return err }
 		if err := retry(ctx, begin, writeFailed); err != nil {
+			if errors.Unwrap(err) != nil { // not just a lock or a context
+				w.drop()
+			}
 			return err
 		}
 		t := &tx{w: w}
@@ -161,7 +165,7 @@ func (db *DB) write(ctx context.Context, f func(*tx) error) error {
 		}
 		if _, err := w.exec("COMMIT"); err != nil {
 			w.drop()
-			return wrap(commitLost, err)
+			return wrap(commitLost, errors.Join(ErrOutcomeUnknown, err))
 		}
 		w.unclean = w.unclean || t.erased
 		w.scrub()

@@ -39,10 +39,9 @@
 //
 // Errors are the classes of package memory and ctx.Err(). What SQLite said is a
 // memory.ErrInternal whose text is a constant and whose cause is behind errors.Unwrap
-// (M2). Such an error of a write says that nothing was changed, but for one: if the
-// commit itself failed, nobody knows whether it took place. A write that has waited some
-// 30 seconds for another process gives up. [Open] has errors of its own:
-// [ErrNewerSchema] and [ErrForeignFile].
+// (M2). Such an error of a write says that nothing was changed, unless it matches
+// [ErrOutcomeUnknown] too. A write that has waited some 30 seconds for another process
+// gives up. [Open] has errors of its own: [ErrNewerSchema] and [ErrForeignFile].
 //
 // # Concurrency
 //

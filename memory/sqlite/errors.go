@@ -18,6 +18,10 @@ var (
 	ErrForeignFile = errors.New("sqlite: the file is no database of agentmemory")
 )
 
+// ErrOutcomeUnknown: the disk failed while a change was committed, and whether it was
+// made is not known.
+var ErrOutcomeUnknown = errors.New("sqlite: it is not known whether the change was made")
+
 // failure is what the database said, under a text that holds nothing of it.
 type failure struct {
 	text  string
@@ -35,7 +39,7 @@ func (f *failure) Unwrap() error { return f.cause }
 const (
 	readFailed  = "reading failed"
 	writeFailed = "writing failed, and nothing was changed"
-	commitLost  = "the commit failed; whether it took place is unknown"
+	commitLost  = "the commit failed, and it is not known whether the change was made"
 	openFailed  = "the database cannot be opened"
 	lockTimeout = "another process holds the database's write lock"
 	closed      = "the database is closed"

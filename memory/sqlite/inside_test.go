@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -235,7 +234,7 @@ func TestWrite_LostCommit(t *testing.T) {
 	require.ErrorIs(t, err, memory.ErrInternal)
 	require.NotErrorIs(t, err, memory.ErrConflict)
 	require.EqualError(t, err, "sqlite: "+commitLost)
-	require.Error(t, errors.Unwrap(err))
+	require.ErrorIs(t, err, ErrOutcomeUnknown)
 	require.NoError(t, db.Memory().Put(t.Context(), here, memory.Entry{ID: "a", CreatedAt: then}))
 	err = db.write(t.Context(), func(t *tx) error { // and so it is if nothing is left to roll back
 		if _, err := t.exec("ROLLBACK"); err != nil {
