@@ -14,55 +14,51 @@ import (
 
 type ownedCommitments struct {
 	*sqlite.Commitments
-	db   *sqlite.DB
-	path string
+	db database
 }
 
 func (o *ownedCommitments) Close() error { return o.db.Close() }
 
 func TestCommitments(t *testing.T) {
-	path := files(t)
-	open := func(ctx context.Context, path string) (commitment.Store, error) {
-		db, err := sqlite.Open(ctx, path, sqlite.Options{Relaxed: true})
+	fresh := databases(t)
+	of := func(db database, err error) (commitment.Store, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &ownedCommitments{db.Commitments(), db, path}, nil
+		return &ownedCommitments{db.Commitments(), db}, nil
 	}
 	adaptertest.RunCommitmentStore(t, adaptertest.CommitmentConfig{
-		New: func(ctx context.Context) (commitment.Store, error) { return open(ctx, path()) },
+		New: func(ctx context.Context) (commitment.Store, error) { return of(fresh(ctx)) },
 		Reopen: func(ctx context.Context, s commitment.Store) (commitment.Store, error) {
-			return open(ctx, s.(*ownedCommitments).path)
+			return of(s.(*ownedCommitments).db.open(ctx))
 		},
 	})
 }
 
-type shelf = sqlite.Archives
+type archives = sqlite.Archives // whose name is that of a method
 
 type ownedArchives struct {
-	*shelf
-	db   *sqlite.DB
-	path string
+	*archives
+	db database
 }
 
 func (o *ownedArchives) Close() error { return o.db.Close() }
 
 func TestArchives(t *testing.T) {
-	path := files(t)
-	open := func(ctx context.Context, path string) (distill.ArchiveStore, error) {
-		db, err := sqlite.Open(ctx, path, sqlite.Options{Relaxed: true})
+	fresh := databases(t)
+	of := func(db database, err error) (distill.ArchiveStore, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &ownedArchives{db.Archives(), db, path}, nil
+		return &ownedArchives{db.Archives(), db}, nil
 	}
 	adaptertest.RunArchiveStore(t, adaptertest.ArchiveConfig{
-		New: func(ctx context.Context) (distill.ArchiveStore, error) { return open(ctx, path()) },
+		New: func(ctx context.Context) (distill.ArchiveStore, error) { return of(fresh(ctx)) },
 		Reopen: func(ctx context.Context, s distill.ArchiveStore) (distill.ArchiveStore, error) {
-			return open(ctx, s.(*ownedArchives).path)
+			return of(s.(*ownedArchives).db.open(ctx))
 		},
 		Damage: func(ctx context.Context, s distill.ArchiveStore, scope memory.Scope, address distill.Digest, data []byte) error {
-			raw, err := sql.Open("sqlite", s.(*ownedArchives).path)
+			raw, err := sql.Open("sqlite", s.(*ownedArchives).db.path)
 			if err != nil {
 				return err
 			}
