@@ -29,8 +29,8 @@ type writer struct {
 
 func newWriter(dsn string) writer { return writer{dsn: dsn, lock: make(chan struct{}, 1)} }
 
-// patience is how often a write waits busy_timeout for other processes.
-const patience = 300
+// patience is how often a call waits busy_timeout for other processes: some 30 seconds.
+var patience = 300
 
 // do runs f on the connection, which nobody else uses meanwhile.
 func (w *writer) do(ctx context.Context, f func(*sql.Conn) error) error {

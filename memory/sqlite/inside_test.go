@@ -197,31 +197,46 @@ func TestScan_Overtaken(t *testing.T) {
 	require.Equal(t, ahead+1, n)
 }
 
-// A write that waits for another gives up with its context.
-func TestWrite_WaitsWithItsContext(t *testing.T) {
-	db := openFresh(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	err := db.write(t.Context(), func(*tx) error {
-		ended := make(chan error)
-		go func() { ended <- db.Memory().Put(ctx, here, memory.Entry{ID: "a", CreatedAt: then}) }()
-		cancel()
-		return <-ended
-	})
-	require.ErrorIs(t, err, context.Canceled)
+// ending is a context that is done from the second look on.
+type ending struct {
+	context.Context
+	looks int
+	done  chan struct{}
+}
 
-	// The same where another process holds the lock.
+func (e *ending) Done() <-chan struct{} { return e.done }
+
+func (e *ending) Err() error {
+	if e.looks++; e.looks > 1 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A write that waits for another gives up with its context, and at last by itself.
+func TestWrite_Waits(t *testing.T) {
+	db := openFresh(t)
 	second, err := Open(t.Context(), strings.TrimPrefix(strings.Split(db.writer.dsn, "?")[0], "file:"), Options{})
 	require.NoError(t, err)
 	defer second.Close()
-	ctx, cancel = context.WithCancel(t.Context())
-	err = db.write(t.Context(), func(*tx) error {
-		ended := make(chan error)
-		go func() { ended <- second.Memory().Put(ctx, here, memory.Entry{ID: "a", CreatedAt: then}) }()
-		cancel()
-		return <-ended
-	})
-	require.ErrorIs(t, err, context.Canceled)
-	require.NoError(t, second.Memory().Put(t.Context(), here, memory.Entry{ID: "a", CreatedAt: then}))
+	e := memory.Entry{ID: "a", CreatedAt: then}
+	over := make(chan struct{})
+	close(over)
+	require.NoError(t, db.write(t.Context(), func(*tx) error {
+		err := db.Memory().Put(&ending{t.Context(), 0, over}, here, e)
+		require.ErrorIs(t, err, context.Canceled, "behind another write of the process")
+		err = second.Memory().Put(&ending{t.Context(), 0, nil}, here, e)
+		require.ErrorIs(t, err, context.Canceled, "behind one of another process")
+		defer func(n int) { patience = n }(patience)
+		patience = 2
+		err = second.Memory().Put(t.Context(), here, e)
+		require.ErrorIs(t, err, memory.ErrInternal)
+		require.EqualError(t, err, "sqlite: "+lockTimeout)
+		_, err = second.Memory().Get(t.Context(), here, "a", then) // readers do not wait
+		require.ErrorIs(t, err, memory.ErrNotFound)
+		return nil
+	}))
+	require.NoError(t, second.Memory().Put(t.Context(), here, e))
 }
 
 // A commit that fails is reported as unknown, and the next write has a new connection.

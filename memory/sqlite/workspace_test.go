@@ -119,6 +119,41 @@ func TestE3_WorkspaceEventsWait(t *testing.T) {
 	require.Len(t, sink.got, 300)
 }
 
+// emitting is a sink that does something first.
+type emitting struct {
+	fickle
+	first func()
+}
+
+func (e *emitting) Emit(ctx context.Context, recs ...events.Record) error {
+	if f := e.first; f != nil {
+		e.first = nil
+		f()
+	}
+	return e.fickle.Emit(ctx, recs...)
+}
+
+// An event that comes while another process has delivered what this one is delivering is
+// not taken for one of those.
+func TestE3_WorkspaceFlushesOverlap(t *testing.T) {
+	db, path := fresh(t)
+	sink := new(emitting)
+	theirs := &fickle{}
+	second := open(t, path).Workspace(theirs)
+	sink.first = func() {
+		require.NoError(t, second.Flush(t.Context()))
+		theirs.refuses = true
+		_, err := second.WriteFile(t.Context(), write("b.txt", "x", ""))
+		require.NoError(t, err)
+		sink.first = func() { sink.refuses = true }
+	}
+	_, err := db.Workspace(sink).WriteFile(t.Context(), write("a.txt", "x", ""))
+	require.NoError(t, err)
+	sink.refuses = false
+	require.NoError(t, db.Workspace(sink).Flush(t.Context()))
+	require.Equal(t, "b.txt", sink.got[len(sink.got)-1].Payload.(events.WorkspaceUpdated).Path)
+}
+
 // The text of a version that was overwritten is not left in the file.
 func TestWorkspace_OverwrittenTextIsGone(t *testing.T) {
 	db, path := fresh(t)
