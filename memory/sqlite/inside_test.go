@@ -174,6 +174,21 @@ func retireAll(n int) memory.Mutation {
 	return m
 }
 
+// A long read ends with its context.
+func TestList_EndsWithItsContext(t *testing.T) {
+	st := openFresh(t).Memory()
+	var m memory.Mutation
+	for i := range lookEvery {
+		m.Put = append(m.Put, memory.Placed{Scope: here, Entry: memory.Entry{ID: fmt.Sprintf("e%05d", i), CreatedAt: then}})
+	}
+	_, err := st.Apply(t.Context(), here.Tenant, m)
+	require.NoError(t, err)
+	_, err = st.List(&ending{t.Context(), 0, nil}, here, memory.Query{At: then, Limit: lookEvery - 1})
+	require.NoError(t, err)
+	_, err = st.List(&ending{t.Context(), 0, nil}, here, memory.Query{At: then})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
 // A scan that a purge overtakes says so.
 func TestScan_Overtaken(t *testing.T) {
 	st := openFresh(t).Memory()

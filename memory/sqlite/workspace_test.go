@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/sqlite"
 )
 
 // fickle is a sink that refuses for a while.
@@ -152,6 +155,36 @@ func TestE3_WorkspaceFlushesOverlap(t *testing.T) {
 	sink.refuses = false
 	require.NoError(t, db.Workspace(sink).Flush(t.Context()))
 	require.Equal(t, "b.txt", sink.got[len(sink.got)-1].Payload.(events.WorkspaceUpdated).Path)
+}
+
+// Of writes and archives of several processes at once one wins, and no other fails but
+// by a conflict.
+func TestEngines_Race(t *testing.T) {
+	db, path := fresh(t)
+	dbs := []*sqlite.DB{db, open(t, path)}
+	for round := range 20 {
+		var all sync.WaitGroup
+		var wrote atomic.Int64
+		var addresses [8]distill.Digest
+		for i := range addresses {
+			all.Go(func() {
+				db := dbs[i%len(dbs)]
+				_, err := db.Workspace(nil).WriteFile(t.Context(), write(fmt.Sprint("f", round), fmt.Sprint(i), ""))
+				if err == nil {
+					wrote.Add(1)
+				} else {
+					assert.ErrorIs(t, err, memory.ErrConflict)
+				}
+				addresses[i], err = db.Archives().Keep(t.Context(), home, distill.Digest{byte(round)}, []byte{byte(round), byte(i)}, now)
+				assert.NoError(t, err)
+			})
+		}
+		all.Wait()
+		require.EqualValues(t, 1, wrote.Load())
+		for _, a := range addresses {
+			require.Equal(t, addresses[0], a)
+		}
+	}
 }
 
 // The text of a version that was overwritten is not left in the file.
