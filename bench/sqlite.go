@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	databaseSize  = 200_000 // entries, all in one scope
-	databaseBatch = 100
+	databaseSize    = 200_000 // entries, all in one scope
+	databaseBatch   = 100
+	databaseWriters = 8
 )
 
 // sqliteRows measures the SQLite store with 200,000 entries in one scope against its
@@ -32,6 +33,11 @@ const (
 //	sqlite/batch    a commit of 100 entries
 //	sqlite/get      an entry by a random id
 //	sqlite/list100  a slice of the newest 100 entries
+//
+// Two more rows have no peer: eight goroutines that put, all for one tenant and each for
+// its own. They share one write lock either way.
+//
+//	sqlite/writers/tenants=1, sqlite/writers/tenants=8
 func sqliteRows() []row {
 	ctx := context.Background()
 	query := memory.Query{Limit: pageLimit, At: storeNow}
@@ -100,6 +106,28 @@ func sqliteRows() []row {
 		}}
 	}
 
+	// writers put n entries, shared among eight goroutines.
+	writers := func(tenants int) row {
+		return row{fmt.Sprintf("sqlite/writers/tenants=%d", tenants), "", func() (sides, error) {
+			p := full()
+			work := func(n int) {
+				var all sync.WaitGroup
+				for i := range databaseWriters {
+					scope := memory.Scope{Tenant: fmt.Sprint("writer-", i%tenants), Ref: storeScope.Ref}
+					first, last := p.next+n*i/databaseWriters, p.next+n*(i+1)/databaseWriters
+					all.Go(func() {
+						for k := first; k < last; k++ {
+							must(p.ours.Put(ctx, scope, storeEntry(k)))
+						}
+					})
+				}
+				all.Wait()
+				p.next += n
+			}
+			return sides{items: 1, ours: work}, nil
+		}}
+	}
+
 	return []row{
 		{"sqlite/get", "modernc.org/sqlite by hand", func() (sides, error) {
 			p, ids := full(), ids()
@@ -138,6 +166,7 @@ func sqliteRows() []row {
 			_, err := p.ours.Apply(ctx, storeScope.Tenant, memory.Mutation{At: storeNow, Put: batch})
 			must(err)
 		}),
+		writers(1), writers(databaseWriters),
 	}
 }
 
