@@ -23,11 +23,14 @@ type writer struct {
 	conn       *sql.Conn // nil until it is needed, and after it broke
 	statements map[string]*sql.Stmt
 	closed     bool
-	// unclean is set while the log may hold text that was erased from the database.
+	// unclean is set while the log may hold text that was erased from the database: at
+	// first by a process that died before it could empty the log.
 	unclean bool
 }
 
-func newWriter(dsn string) writer { return writer{dsn: dsn, lock: make(chan struct{}, 1)} }
+func newWriter(dsn string) writer {
+	return writer{dsn: dsn, lock: make(chan struct{}, 1), unclean: true}
+}
 
 // patience is how often a call waits busy_timeout for other processes: some 30 seconds.
 var patience = 300

@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -27,6 +28,13 @@ func openUnderLoad(ctx context.Context, log *crashload.Log) (crashload.Stores, e
 
 func TestMain(m *testing.M) {
 	crashload.Child(openUnderLoad)
+	if file := os.Getenv(envWorker); file != "" {
+		if err := work(context.Background(), file); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 

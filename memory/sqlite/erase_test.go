@@ -115,6 +115,19 @@ func TestM10_ErasureWaitsForReaders(t *testing.T) {
 	require.Zero(t, onDisk(t, path, "the-erased-sentence"))
 }
 
+// A process that died before it could empty the log leaves that to the next one.
+func TestM10_ErasureOfTheDead(t *testing.T) {
+	db, path := fresh(t)
+	require.NoError(t, db.Memory().Put(t.Context(), home, entry("a", "the-erased-sentence")))
+	dead, err := raw(t, path).Conn(t.Context())
+	require.NoError(t, err)
+	_, err = dead.ExecContext(t.Context(), `PRAGMA secure_delete = ON; UPDATE entries SET content = ''`)
+	require.NoError(t, err)
+	require.Positive(t, onDisk(t, path, "the-erased-sentence"))
+	open(t, path)
+	require.Zero(t, onDisk(t, path, "the-erased-sentence"))
+}
+
 // A view does not move when a transaction commits that was under way while it was
 // taken, and a version is read while one is held open.
 func TestM7_OverlappingTransactions(t *testing.T) {

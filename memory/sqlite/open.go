@@ -52,7 +52,11 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 		return nil, wrap(openFailed, err)
 	}
 	db := &DB{writer: newWriter(dsn)}
-	if err := db.migrate(ctx); err != nil {
+	err = db.migrate(ctx)
+	if err == nil {
+		err = db.writer.do(ctx, func(*sql.Conn) error { db.writer.scrub(); return nil })
+	}
+	if err != nil {
 		db.writer.close()
 		return nil, err
 	}

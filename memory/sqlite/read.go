@@ -16,7 +16,7 @@ type selection struct {
 	at     int64
 	since  int64                    // no entry that was created earlier
 	behind int64                    // only entries behind the position (behind, id)
-	id     string                   //
+	id     string                   // the id of that position
 	limit  int                      // 0 means all
 	filter func(*memory.Entry) bool // nil keeps all
 }
