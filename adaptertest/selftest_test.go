@@ -10,7 +10,7 @@ import (
 )
 
 func defects() []defect {
-	return slices.Concat(readDefects(), adapterDefects(), transactorDefects(), outboxDefects(), versionedDefects(), otherDefects(), engineDefects())
+	return slices.Concat(readDefects(), adapterDefects(), transactorDefects(), outboxDefects(), versionedDefects(), otherDefects(), engineDefects(), narrowDefects())
 }
 
 // TestBroken shows for each broken store that the kit fails, on the right law and in
