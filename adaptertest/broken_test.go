@@ -239,7 +239,18 @@ func (b *broken) Scan(ctx context.Context, s memory.Scope, q memory.Query) iter.
 			yield(memory.Entry{}, err)
 			return
 		}
-		for _, e := range found {
+		erased := func(e memory.Entry) bool {
+			rec, err := b.in.Lookup(ctx, s, e.ID)
+			return err == nil && rec.Erased
+		}
+		before := make([]bool, len(found))
+		for i, e := range found {
+			before[i] = erased(e)
+		}
+		for i, e := range found {
+			if !before[i] && erased(e) {
+				continue // an erasure reaches what was read ahead
+			}
 			if !yield(e, nil) {
 				return
 			}
@@ -259,10 +270,11 @@ func collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 }
 
 func (b *broken) ListAt(ctx context.Context, s memory.Scope, v memory.Version, q memory.Query) ([]memory.Entry, error) {
+	asked := s
 	q = b.narrow("list-at", s, q)
 	return b.read("list-at", s, q.At, func(s memory.Scope, at time.Time) ([]memory.Entry, error) {
 		q.At = at
-		return b.listAt(ctx, s, b.at(ctx, s, v), q)
+		return b.listAt(ctx, s, b.at(ctx, asked, s, v), q)
 	})
 }
 
@@ -270,14 +282,15 @@ func (b *broken) GetAt(ctx context.Context, s memory.Scope, v memory.Version, id
 	if b.from["get-at"] == nil && b.instant["get-at"] == nil && b.show["get-at"] == nil {
 		return b.getAt(ctx, s, v, id, at)
 	}
+	asked := s
 	return first(b.read("get-at", s, at, func(s memory.Scope, at time.Time) ([]memory.Entry, error) {
-		return one(b.getAt(ctx, s, b.at(ctx, s, v), id, at))
+		return one(b.getAt(ctx, s, b.at(ctx, asked, s, v), id, at))
 	}))
 }
 
-// at is the version of a read that wanders into another tenant.
-func (b *broken) at(ctx context.Context, s memory.Scope, v memory.Version) memory.Version {
-	if _, err := b.in.Intact(ctx, s.Tenant, v); err != nil && (b.from["list-at"] != nil || b.from["get-at"] != nil) {
+// at is the version of a read that wanders from the tenant that was asked into another.
+func (b *broken) at(ctx context.Context, asked, s memory.Scope, v memory.Version) memory.Version {
+	if _, err := b.in.Intact(ctx, asked.Tenant, v); err == nil && s.Tenant != asked.Tenant {
 		v, _ = b.in.Version(ctx, s.Tenant)
 	}
 	return v

@@ -427,7 +427,7 @@ func recordDefects() []defect {
 				r.Entry.Sources = original(b, r).Sources
 			}
 		})},
-		{"erases live entries only", "SR-1/erased-retired", recorded(func(b *broken, r *memory.Record) {
+		{"erases live entries only", "SR-1/erased", recorded(func(b *broken, r *memory.Record) {
 			if r.Erased && r.State != memory.Live {
 				r.Entry = original(b, r)
 			}

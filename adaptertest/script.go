@@ -27,6 +27,7 @@ type script struct {
 	quiet int  // steps are not noted while it is above zero
 	raced bool // goroutines have used the store at once
 	names map[memory.Version]string
+	taken map[memory.Version]string // those that the store gave
 }
 
 // failure is what was wrong.
@@ -140,7 +141,7 @@ func (s *script) text(head string, f *failure) string {
 	if s.raced {
 		b.WriteString("  (" + racedNote + ")\n")
 	}
-	return rename(b.String(), s.names)
+	return rename(b.String(), s.taken)
 }
 
 // racedNote is in the texts that the same seed need not give again.
@@ -159,4 +160,17 @@ func (s *script) name(v memory.Version) string {
 		s.names[v] = fmt.Sprintf("v%d", len(s.names)+1)
 	}
 	return s.names[v]
+}
+
+// take gives a version that the store gave its name, by which texts call it from then
+// on wherever it comes up.
+func (s *script) take(v memory.Version) string {
+	name := s.name(v)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken == nil {
+		s.taken = map[memory.Version]string{}
+	}
+	s.taken[v] = name
+	return name
 }

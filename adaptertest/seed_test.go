@@ -2,7 +2,6 @@ package adaptertest
 
 import (
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -10,53 +9,40 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestT4_TheSameSeedGivesTheSameTexts runs the cases on each broken store twice with
-// the same seed and compares the texts of all failures. A text may differ only if it
-// says that goroutines used the store at once. By default a store meets the case that
-// is there for it, and each twenty-fifth all cases in which a bank or an engine issues ids;
-// with AGENTMEMORY_LONG=1 every store meets every case.
+// TestT4_TheSameSeedGivesTheSameTexts runs cases on each broken store twice with the
+// same seed and compares the texts of all failures. A text may differ only if it says
+// that goroutines used the store at once. A store meets the case that is there for it,
+// and each twenty-fifth all cases in which a bank or an engine issues ids. That all
+// cases on all stores do so is shown by TestT1_EveryCaseAloneFindsAStore.
 func TestT4_TheSameSeedGivesTheSameTexts(t *testing.T) {
-	long := os.Getenv("AGENTMEMORY_LONG") != ""
 	compared := 0
-	twice := func(name string, check func() (*Report, error)) {
-		var texts [2]map[string]string
-		for i := range texts {
-			report, err := check()
-			require.NoError(t, err, name)
-			texts[i] = failures(report)
-		}
-		all := maps.Clone(texts[0])
-		maps.Copy(all, texts[1])
-		for _, c := range slices.Sorted(maps.Keys(all)) {
-			first, second := texts[0][c], texts[1][c]
-			require.False(t, issued.MatchString(first), first)
-			if first != second && !strings.Contains(first+second, racedNote) {
-				t.Errorf("%s, %s:\n%s\nand then\n%s", name, c, first, second)
-			}
-			compared++
-		}
-	}
-	for i, d := range defects() {
-		cfg := configOf(d.do)
-		cfg.Seed = 7
-		twice(d.name, func() (*Report, error) {
-			return cfg.proof().check(ctx, func(c string) bool { return long || c == d.needs || i%25 == 0 && withIDs(c) })
-		})
-	}
-	for i, d := range commitmentDefects() {
-		cfg := commitmentsWith(d.do)
-		cfg.Seed = 7
-		twice(d.name, func() (*Report, error) {
-			return cfg.proof().check(ctx, func(c string) bool { return long || c == d.needs || i%8 == 0 && c == "ENGINE/crash" })
-		})
-	}
-	for c, d := range shelfDefects {
-		twice(c, func() (*Report, error) {
-			return shelfConfig(d).proof().check(ctx, func(c string) bool { return !strings.Contains(c, "racing") })
-		})
+	for i, s := range everyBrokenStore() {
+		wanted := func(c string) bool { return c == s.needs || i%25 == 0 && withIDs(c) }
+		first, err := s.check(ctx, wanted)
+		require.NoError(t, err, s.name)
+		second, err := s.check(ctx, wanted)
+		require.NoError(t, err, s.name)
+		compared += sameFailures(t, s.name, failures(first), failures(second))
 	}
 	t.Log(compared, "texts compared")
 	require.Greater(t, compared, 600)
+}
+
+// sameFailures compares the texts of two runs, and returns how many there were.
+func sameFailures(t *testing.T, store string, one, other map[string]string) int {
+	t.Helper()
+	all := maps.Clone(one)
+	maps.Copy(all, other)
+	for _, c := range slices.Sorted(maps.Keys(all)) {
+		first, second := one[c], other[c]
+		if issued.MatchString(first) {
+			t.Errorf("%s, %s: there is an issued id in\n%s", store, c, first)
+		}
+		if first != second && !strings.Contains(first+second, racedNote) {
+			t.Errorf("%s, %s:\n%s\nand then\n%s", store, c, first, second)
+		}
+	}
+	return len(all)
 }
 
 // withIDs tells the cases in which a bank or an engine issues ids.
@@ -64,7 +50,7 @@ func withIDs(c string) bool {
 	if strings.Contains(c, "racing") {
 		return false
 	}
-	for _, part := range []string{"CONSOLIDATE/", "DISTILL/", "-pass", "MODEL/runs", "run-token"} {
+	for _, part := range []string{"CONSOLIDATE/", "DISTILL/", "-pass", "MODEL/runs", "run-token", "ENGINE/crash"} {
 		if strings.Contains(c, part) {
 			return true
 		}

@@ -188,7 +188,7 @@ func (w *world) delivered(recs ...events.Record) {
 
 func (w *world) version(tenant string) memory.Version {
 	v, err := w.versions.Version(w.ctx, tenant)
-	w.did("take the version of %s: %s", short(tenant), w.name(v))
+	w.did("take the version of %s: %s", short(tenant), w.take(v))
 	w.must(err)
 	return v
 }
