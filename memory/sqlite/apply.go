@@ -128,8 +128,7 @@ func (c *change) check(m *memory.Mutation) error {
 			return h.Held
 		},
 		Cell: func(ref, name string) []byte {
-			value, err := cell(func(dest []any, text string, args ...any) error { return c.tx.get(dest, text, args...) },
-				memory.Scope{Tenant: c.tenant, Ref: ref}, name)
+			value, err := cell(c.tx.query, memory.Scope{Tenant: c.tenant, Ref: ref}, name)
 			failed = errors.Join(failed, err)
 			return value
 		},

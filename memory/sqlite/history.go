@@ -106,13 +106,13 @@ func asked(r *memory.Record, q memory.HistoryQuery) bool {
 
 // Cell returns the value of a cell, nil if it has none.
 func (st *Store) Cell(ctx context.Context, s memory.Scope, name string) ([]byte, error) {
-	return cell(func(dest []any, text string, args ...any) error { return st.db.get(ctx, dest, text, args...) }, s, name)
+	return cell(st.db.queries(ctx), s, name)
 }
 
-// cell reads a cell by get. One that has a value has one that is not nil.
-func cell(get func(dest []any, text string, args ...any) error, s memory.Scope, name string) ([]byte, error) {
+// cell reads a cell by query. One that has a value has one that is not nil.
+func cell(query queryFunc, s memory.Scope, name string) ([]byte, error) {
 	var value []byte
-	err := get([]any{&value}, `SELECT value FROM cells WHERE tenant = ? AND ref = ? AND name = ?`, s.Tenant, s.Ref, name)
+	err := first(query, []any{&value}, `SELECT value FROM cells WHERE tenant = ? AND ref = ? AND name = ?`, s.Tenant, s.Ref, name)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

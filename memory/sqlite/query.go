@@ -49,9 +49,7 @@ func (db *DB) query(ctx context.Context, f func(*sql.Rows) (bool, error), text s
 
 // get reads one row, or returns sql.ErrNoRows.
 func (db *DB) get(ctx context.Context, dest []any, text string, args ...any) error {
-	return first(func(f func(*sql.Rows) (bool, error), text string, args ...any) error {
-		return db.query(ctx, f, text, args...)
-	}, dest, text, args...)
+	return first(db.queries(ctx), dest, text, args...)
 }
 
 // A statement whose LIMIT is a bare parameter is prepared again, by SQLite itself, each
@@ -97,7 +95,14 @@ func each(ctx context.Context, s *sql.Stmt, f func(*sql.Rows) (bool, error), arg
 	return wrap(readFailed, rows.Err())
 }
 
+// queryFunc calls f for each row of a statement, in a transaction or outside.
 type queryFunc = func(f func(*sql.Rows) (bool, error), text string, args ...any) error
+
+func (db *DB) queries(ctx context.Context) queryFunc {
+	return func(f func(*sql.Rows) (bool, error), text string, args ...any) error {
+		return db.query(ctx, f, text, args...)
+	}
+}
 
 // first reads one row by query, or returns sql.ErrNoRows.
 func first(query queryFunc, dest []any, text string, args ...any) error {
