@@ -58,7 +58,7 @@ func (m *matcher) build() *matcher {
 	n := len(m.forms) * m.step
 	m.offsets = make([]uint64, max(powerOfTwo(16*n, 6, 14), powerOfTwo(2*n, 6, 20)))
 	for i := range m.forms {
-		f := m.bytes(m.forms[i].place)
+		f := m.bytes(&m.forms[i].place)
 		for j := range m.step {
 			word := load(f, j)
 			m.grams.add(word & m.qMask)
@@ -82,7 +82,7 @@ func powerOfTwo(n, least, most int) int {
 func (m *matcher) chooseGram() {
 	hex := 0
 	for i := range m.forms {
-		if hexDigits.hasAll(m.bytes(m.forms[i].place)) {
+		if hexDigits.hasAll(m.bytes(&m.forms[i].place)) {
 			hex++
 		}
 	}
@@ -116,16 +116,16 @@ func (m *matcher) bucket() {
 	}
 	list := make([]keyed, len(m.forms))
 	for i := range m.forms {
-		list[i] = keyed{m.key(m.bytes(m.forms[i].place), 0), m.forms[i]}
+		list[i] = keyed{m.key(m.bytes(&m.forms[i].place), 0), m.forms[i]}
 	}
 	slices.SortFunc(list, func(x, y keyed) int {
 		if c := cmp.Compare(x.key, y.key); c != 0 {
 			return c
 		}
-		return cmp.Or(bytes.Compare(m.bytes(x.place), m.bytes(y.place)), cmp.Compare(x.id, y.id))
+		return cmp.Or(bytes.Compare(m.bytes(&x.place), m.bytes(&y.place)), cmp.Compare(x.id, y.id))
 	})
 	list = slices.CompactFunc(list, func(x, y keyed) bool {
-		return x.key == y.key && bytes.Equal(m.bytes(x.place), m.bytes(y.place))
+		return x.key == y.key && bytes.Equal(m.bytes(&x.place), m.bytes(&y.place))
 	})
 
 	m.slots = make([]slot, max(powerOfTwo(4*len(list), 1, 12), powerOfTwo(2*len(list), 1, 40)))
@@ -160,7 +160,7 @@ func (m *matcher) searchCost(lo, hi int) uint16 {
 // parent finds the longest of forms[lo:f] that f begins with.
 func (m *matcher) parent(lo, f int32) int32 {
 	p := f - 1
-	for p >= lo && !bytes.HasPrefix(m.bytes(m.forms[f].place), m.bytes(m.forms[p].place)) {
+	for p >= lo && !bytes.HasPrefix(m.bytes(&m.forms[f].place), m.bytes(&m.forms[p].place)) {
 		p = m.forms[p].parent
 	}
 	return max(p, -1)

@@ -62,11 +62,11 @@ type slot struct {
 // maxStep is what the bits of an offset mask have room for.
 const maxStep = 64
 
-func (m *matcher) bytes(p place) []byte { return m.arena[p.from:][:p.len] }
+func (m *matcher) bytes(p *place) []byte { return m.arena[p.from:][:p.len] }
 
-func (m *matcher) markerOf(p place) []byte { return m.arena[p.from+int(p.len):][:p.mark] }
+func (m *matcher) markerOf(p *place) []byte { return m.arena[p.from+int(p.len):][:p.mark] }
 
-func (m *matcher) idOf(p place) string {
+func (m *matcher) idOf(p *place) string {
 	text := m.markerOf(p)
 	return string(text[len(markerHead) : len(text)-len(markerTail)])
 }
@@ -133,16 +133,19 @@ func (m *matcher) slotAt(text []byte, i int) *slot {
 	}
 }
 
-// longestOf returns the longest form of a bucket that text begins with. It is the
-// last form that does not sort behind text, or one which that begins with.
-func (m *matcher) longestOf(b *slot, text []byte) (place, bool) {
+// longestOf returns the longest form of a bucket that text begins with, or nil. It
+// is the last form that does not sort behind text, or one which that begins with.
+func (m *matcher) longestOf(b *slot, text []byte) *place {
 	if b.hi-b.lo == 1 {
-		return b.first, startsWith(text, m.bytes(b.first))
+		if startsWith(text, m.bytes(&b.first)) {
+			return &b.first
+		}
+		return nil
 	}
 	f, hi := b.lo, b.hi
 	for n := hi - f; n > 1; n = hi - f {
 		mid := f + n/2
-		form := m.bytes(m.forms[mid].place)
+		form := m.bytes(&m.forms[mid].place)
 		if bytes.Compare(form, text[:min(len(form), len(text))]) <= 0 {
 			f = mid
 		} else {
@@ -150,11 +153,11 @@ func (m *matcher) longestOf(b *slot, text []byte) (place, bool) {
 		}
 	}
 	for ; f >= 0; f = m.forms[f].parent {
-		if p := m.forms[f].place; startsWith(text, m.bytes(p)) {
-			return p, true
+		if p := &m.forms[f].place; startsWith(text, m.bytes(p)) {
+			return p
 		}
 	}
-	return place{}, false
+	return nil
 }
 
 func startsWith(text, form []byte) bool {

@@ -5,7 +5,7 @@ import "math/bits"
 // cut is a piece of text that a marker replaces.
 type cut struct {
 	from, to int
-	by       place
+	by       *place
 }
 
 // scan walks the cuts of a text from left to right (R2).
@@ -34,7 +34,7 @@ type scan struct {
 // found is the longest form at a start.
 type found struct {
 	start int
-	by    place
+	by    *place
 }
 
 func newScan(m *matcher, text []byte) *scan { return newScanTo(m, text, len(text), 0) }
@@ -125,7 +125,7 @@ func (s *scan) verify() {
 				s.pos, s.hits, s.offsets = i, 0, 0
 				return
 			}
-			if p, ok := m.longestOf(b, s.text[i:]); ok {
+			if p := m.longestOf(b, s.text[i:]); p != nil {
 				s.queue[s.tail] = found{i, p}
 				if s.tail++; s.tail == len(s.queue) {
 					return
