@@ -56,16 +56,32 @@ func (m *matcher) build() *matcher {
 	m.grams = newGramSet(len(m.forms)*m.step, m.q)
 	// Few forms get more room than they need: a false hit costs more than memory.
 	n := len(m.forms) * m.step
-	m.offsets = make([]uint64, max(powerOfTwo(16*n, 6, 14), powerOfTwo(2*n, 6, 20)))
-	for i := range m.forms {
-		f := m.bytes(&m.forms[i].place)
-		for j := range m.step {
-			word := load(f, j)
-			m.grams.add(word & m.qMask)
-			m.offsets[m.offsetSlot(word)] |= 1 << j
+	m.origins = make([]origin, max(powerOfTwo(16*n, 6, 14), powerOfTwo(2*n, 6, 20)))
+	for i := range m.slots {
+		for _, f := range m.forms[m.slots[i].lo:m.slots[i].hi] {
+			text := m.bytes(&f.place)
+			for j := range m.step {
+				word := load(text, j)
+				m.grams.add(word & m.qMask)
+				m.origins[m.originSlot(word)].add(i, j)
+			}
 		}
 	}
 	return m
+}
+
+// add notes one more place of a gram.
+func (o *origin) add(slot, offset int) {
+	one := single | origin(slot)<<6 | origin(offset)
+	switch {
+	case *o == 0:
+		*o = one
+	case *o == one:
+	case *o&single != 0:
+		*o = 1<<(*o&63) | 1<<offset
+	default:
+		*o |= 1 << offset
+	}
 }
 
 // powerOfTwo returns the first power of two that is not less than n, between

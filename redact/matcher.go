@@ -15,8 +15,9 @@ import (
 // So it is enough to look at one gram in every step bytes of the text and to ask
 // a small table whether any form has it among its first p bytes. These probes do
 // not depend on each other, which is what makes them fast. Where the answer is
-// yes, a second table says at which offsets in forms, and the starts that follow
-// from that are looked up by a hash of the first p bytes.
+// yes, a second table says which form that is and where in it; if there may be several,
+// at which offsets, and the starts that follow are looked up by a hash of the
+// first p bytes.
 type matcher struct {
 	users atomic.Int64
 
@@ -29,7 +30,7 @@ type matcher struct {
 	q, step int      // gram and distance of the probes
 	qMask   uint64   // the low q bytes
 	grams   gramSet  // of the first p bytes of each form
-	offsets []uint64 // by hash of a gram: a bit for each offset
+	origins []origin // by hash of a gram
 	slots   []slot   // hash table of the buckets
 	shift   uint     // of a key, to its slot
 
@@ -59,8 +60,15 @@ type slot struct {
 	first  place
 }
 
-// maxStep is what the bits of an offset mask have room for.
-const maxStep = 64
+// origin says where forms have a gram. If they have it in one place only, that is
+// single, the index of the slot, and in the low six bits the offset; otherwise it
+// has a bit for each offset.
+type origin uint64
+
+const (
+	single  origin = 1 << 63
+	maxStep        = 63 // what the bits of an origin have room for
+)
 
 func (m *matcher) bytes(p *place) []byte { return m.arena[p.from:][:p.len] }
 
@@ -93,20 +101,19 @@ func (m *matcher) release() {
 	if m.users.Add(-1) == 0 {
 		clear(m.arena)
 		m.grams.wipe()
-		clear(m.offsets)
+		clear(m.origins)
 		clear(m.slots)
 		m.fallback.wipe()
 	}
 }
 
-// offsetsOf returns a bit for each offset that the gram at text[at:] may have in
-// a form.
-func (m *matcher) offsetsOf(text []byte, at int) uint64 {
-	return m.offsets[m.offsetSlot(load(text, at))]
+// originOf returns where forms have the gram at text[at:], and maybe more places.
+func (m *matcher) originOf(text []byte, at int) origin {
+	return m.origins[m.originSlot(load(text, at))]
 }
 
-func (m *matcher) offsetSlot(word uint64) uint64 {
-	return word & m.qMask * mixB >> 32 & uint64(len(m.offsets)-1)
+func (m *matcher) originSlot(word uint64) uint64 {
+	return word & m.qMask * mixB >> 32 & uint64(len(m.origins)-1)
 }
 
 // key is a hash of 16 of the first p bytes of text[i:], or of all if there are

@@ -21,7 +21,7 @@ type scan struct {
 	near    int    // the first of the probes made last
 	hits    uint64 // a bit for each of these that hit and is left to look at
 	suspect int    // the probe looked at: it speaks for the starts up to there
-	offsets uint64 // of those starts from suspect, as far as they are left to look at
+	offsets origin // of those starts from suspect, as far as they are left to look at
 
 	queue      [16]found // of forms, from head to tail
 	head, tail int
@@ -73,7 +73,7 @@ func (s *scan) find() bool {
 		if s.dense != nil {
 			return s.findDense()
 		}
-		if s.hits|s.offsets == 0 && !s.probe() {
+		if s.hits == 0 && s.offsets == 0 && !s.probe() {
 			return false
 		}
 		s.verify()
@@ -108,36 +108,43 @@ func (s *scan) probe() bool {
 // verify looks for forms around the probes that hit, and fills the queue.
 func (s *scan) verify() {
 	m := s.m
-	for {
-		for s.offsets != 0 {
-			offset := 63 - bits.LeadingZeros64(s.offsets)
+	for s.tail < len(s.queue) {
+		var i int
+		var b *slot
+		if s.offsets != 0 {
+			offset := bits.Len64(uint64(s.offsets)) - 1
 			s.offsets &^= 1 << offset
-			i := s.suspect - offset
-			if i >= s.limit {
-				s.hits, s.offsets = 0, 0
+			if i = s.suspect - offset; i < s.limit {
+				b = m.slotAt(s.text, i)
+			}
+			s.work--
+		} else {
+			if s.hits == 0 {
 				return
 			}
-			b := m.slotAt(s.text, i)
-			if b == nil {
+			s.suspect = s.near + bits.TrailingZeros64(s.hits)*m.step
+			s.hits &= s.hits - 1
+			o := m.originOf(s.probed, s.suspect)
+			if o&single == 0 {
+				s.offsets = o
 				continue
 			}
-			if s.work -= int(b.first.cost); s.work <= 0 && s.overdrawn() {
-				s.pos, s.hits, s.offsets = i, 0, 0
-				return
-			}
-			if p := m.longestOf(b, s.text[i:]); p != nil {
-				s.queue[s.tail] = found{i, p}
-				if s.tail++; s.tail == len(s.queue) {
-					return
-				}
-			}
+			i, b = s.suspect-int(o&63), &m.slots[o&^single>>6]
 		}
-		if s.hits == 0 {
+		if i >= s.limit {
+			s.hits, s.offsets = 0, 0
 			return
 		}
-		s.suspect = s.near + bits.TrailingZeros64(s.hits)*m.step
-		s.hits &= s.hits - 1
-		s.offsets = m.offsetsOf(s.probed, s.suspect) & (1<<m.step - 1)
-		s.work -= bits.OnesCount64(s.offsets)
+		if b == nil {
+			continue
+		}
+		if s.work -= int(b.first.cost); s.work <= 0 && s.overdrawn() {
+			s.pos, s.hits, s.offsets = i, 0, 0
+			return
+		}
+		if p := m.longestOf(b, s.text[i:]); p != nil {
+			s.queue[s.tail] = found{i, p}
+			s.tail++
+		}
 	}
 }
