@@ -56,7 +56,7 @@ func (m *matcher) build() *matcher {
 	m.grams = newGramSet(len(m.forms)*m.step, m.q)
 	// Few forms get more room than they need: a false hit costs more than memory.
 	n := len(m.forms) * m.step
-	m.origins = make([]origin, max(powerOfTwo(16*n, 6, 14), powerOfTwo(2*n, 6, 20)))
+	m.origins = make([]origin, max(powerOfTwo(16*n, 6, 14), powerOfTwo(4*n, 6, 20)))
 	for i := range m.slots {
 		for _, f := range m.forms[m.slots[i].lo:m.slots[i].hi] {
 			text := m.bytes(&f.place)
