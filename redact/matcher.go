@@ -179,12 +179,12 @@ func startsWith(text, form []byte) bool {
 }
 
 // differ32 is not 0 if the first 32 bytes of x and y differ.
-func differ32(x, y []byte) uint64 {
+func differ32(x, y []byte) (bits uint64) {
 	x, y = x[:32], y[:32]
-	return binary.LittleEndian.Uint64(x) ^ binary.LittleEndian.Uint64(y) |
-		binary.LittleEndian.Uint64(x[8:]) ^ binary.LittleEndian.Uint64(y[8:]) |
-		binary.LittleEndian.Uint64(x[16:]) ^ binary.LittleEndian.Uint64(y[16:]) |
-		binary.LittleEndian.Uint64(x[24:]) ^ binary.LittleEndian.Uint64(y[24:])
+	for i := 0; i < 32; i += 8 {
+		bits |= binary.LittleEndian.Uint64(x[i:]) ^ binary.LittleEndian.Uint64(y[i:])
+	}
+	return bits
 }
 
 // Odd numbers without a pattern, for multiplicative hashing.
