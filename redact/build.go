@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 )
 
 // newMatcher returns an empty matcher to which forms of n secrets can be added.
@@ -53,7 +54,24 @@ func (m *matcher) build() *matcher {
 	m.qMask = 1<<(8*m.q-1)<<1 - 1
 
 	m.bucket()
+	var wg sync.WaitGroup
+	wg.Go(m.fillGrams)
+	m.fillOrigins()
+	wg.Wait()
+	return m
+}
+
+func (m *matcher) fillGrams() {
 	m.grams = newGramSet(len(m.forms)*m.step, m.q)
+	for i := range m.forms {
+		f := m.bytes(&m.forms[i].place)
+		for j := range m.step {
+			m.grams.add(load(f, j) & m.qMask)
+		}
+	}
+}
+
+func (m *matcher) fillOrigins() {
 	// Few forms get more room than they need: a false hit costs more than memory.
 	n := len(m.forms) * m.step
 	m.origins = make([]origin, max(powerOfTwo(16*n, 6, 14), powerOfTwo(4*n, 6, 20)))
@@ -61,13 +79,10 @@ func (m *matcher) build() *matcher {
 		for _, f := range m.forms[m.slots[i].lo:m.slots[i].hi] {
 			text := m.bytes(&f.place)
 			for j := range m.step {
-				word := load(text, j)
-				m.grams.add(word & m.qMask)
-				m.origins[m.originSlot(word)].add(i, j)
+				m.origins[m.originSlot(load(text, j))].add(i, j)
 			}
 		}
 	}
-	return m
 }
 
 // add notes one more place of a gram.
