@@ -179,12 +179,12 @@ func startsWith(text, form []byte) bool {
 }
 
 // differ32 is not 0 if the first 32 bytes of x and y differ.
-func differ32(x, y []byte) (bits uint64) {
-	x, y = x[:32], y[:32]
-	for i := 0; i < 32; i += 8 {
-		bits |= binary.LittleEndian.Uint64(x[i:]) ^ binary.LittleEndian.Uint64(y[i:])
-	}
-	return bits
+func differ32(x, y []byte) uint64 {
+	return differ8(x, y, 0) | differ8(x, y, 8) | differ8(x, y, 16) | differ8(x, y, 24)
+}
+
+func differ8(x, y []byte, i int) uint64 {
+	return binary.LittleEndian.Uint64(x[i:]) ^ binary.LittleEndian.Uint64(y[i:])
 }
 
 // Odd numbers without a pattern, for multiplicative hashing.
