@@ -129,7 +129,11 @@ func (s *scan) verify() {
 				s.offsets = o
 				continue
 			}
-			i, b = s.suspect-int(o&63), &m.slots[o&^single>>6]
+			i = s.suspect - int(o&63)
+			if at := &m.slots[o&^single>>6]; i < s.limit && at.key == m.key(s.text, i) {
+				b = at
+			}
+			s.work--
 		}
 		if i >= s.limit {
 			s.hits, s.offsets = 0, 0
