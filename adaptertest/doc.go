@@ -26,7 +26,8 @@
 //     shows it. The same seed gives the same steps and the same text: ids that a bank or
 //     an engine issues are called by a number (mem#1), as they are random. The exception
 //     are cases in which goroutines use the store at once; their texts say so. What a
-//     store says of itself, in an error or a panic, is shown as it says it.
+//     store says of itself, in an error or a panic, is shown as it says it, and one that
+//     picks the order of a history at random may be found out in another step.
 //   - T5: what a store does not offer is reported with the reason.
 //
 // # Laws
