@@ -1,9 +1,11 @@
 package adaptertest
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -79,7 +81,7 @@ func newBroken(defect func(b *broken), data *broken) *broken {
 	b.show = map[string]func(memory.Scope, time.Time, []memory.Entry) []memory.Entry{}
 	b.query = map[string]func(memory.Scope, memory.Query) memory.Query{}
 	b.list, b.get, b.put, b.del = b.in.List, b.in.Get, b.in.Put, b.in.Delete
-	b.apply, b.lookup, b.history, b.cell = b.in.Apply, b.in.Lookup, b.in.History, b.in.Cell
+	b.apply, b.lookup, b.history, b.cell = b.in.Apply, b.in.Lookup, b.inOrder, b.in.Cell
 	b.undelivered, b.delivered, b.version = b.in.Undelivered, b.in.Delivered, b.in.Version
 	b.listAt, b.getAt, b.intact, b.purge = b.in.ListAt, b.in.GetAt, b.in.Intact, b.in.Purge
 	b.search, b.scan = b.in.Search, b.in.Scan
@@ -141,7 +143,30 @@ func (b *broken) known(match func(s memory.Scope) bool) []memory.Scope {
 			out = append(out, s)
 		}
 	}
+	slices.SortFunc(out, func(a, b memory.Scope) int {
+		return cmp.Or(strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.Ref, b.Ref))
+	})
 	return out
+}
+
+// inOrder is the history of the store in one order, so that what a defect makes of it
+// does not depend on chance.
+func (b *broken) inOrder(ctx context.Context, tenant string, q memory.HistoryQuery) iter.Seq2[memory.Record, error] {
+	return func(yield func(memory.Record, error) bool) {
+		all, err := collect(b.in.History(ctx, tenant, q))
+		if err != nil {
+			yield(memory.Record{}, err)
+			return
+		}
+		slices.SortFunc(all, func(a, b memory.Record) int {
+			return cmp.Or(strings.Compare(a.Ref, b.Ref), strings.Compare(a.Entry.ID, b.Entry.ID))
+		})
+		for _, rec := range all {
+			if !yield(rec, nil) {
+				return
+			}
+		}
+	}
 }
 
 // read is a read by one of the six ways, with the defect that it has.

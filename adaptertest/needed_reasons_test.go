@@ -44,7 +44,7 @@ var neverAlone = []struct {
 	}},
 	{"a part of a mutation that is wrong is wrong in every mutation that has it; the case has it with least beside it", []string{
 		"entries:CTI-1/foreign-history", "entries:CTI-1/foreign-events", "entries:RECORD/deleted-record",
-		"entries:IDEMPOTENCE/apply-conflict", "entries:IDEMPOTENCE/event-again", "entries:IDEMPOTENCE/delivered-again",
+		"entries:IDEMPOTENCE/apply-conflict", "entries:IDEMPOTENCE/delivered-again",
 		"entries:BATCH/whole", "entries:BATCH/retired", "entries:BATCH/retired-is-final", "entries:BATCH/retire-for-new",
 		"entries:BATCH/restored", "entries:BATCH/history", "entries:OUTBOX/all-tenants", "entries:OUTBOX/relay",
 	}},
