@@ -1,8 +1,11 @@
 package adaptertest
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/openwop/agentmemory/memory"
@@ -17,9 +20,12 @@ var issued = regexp.MustCompile(`\b(mem|evt|cmt)_[0-9A-Za-z]{26,}|\b(sha256):[0-
 // which the steps call them. Short versions stay as they are, being words that the
 // text may have for other reasons.
 func rename(text string, versions map[memory.Version]string) string {
-	for v, name := range versions {
+	longestFirst := func(a, b memory.Version) int { // one may begin with another
+		return cmp.Or(len(b)-len(a), strings.Compare(string(a), string(b)))
+	}
+	for _, v := range slices.SortedFunc(maps.Keys(versions), longestFirst) {
 		if len(v) >= 8 {
-			text = strings.ReplaceAll(text, string(v), name)
+			text = strings.ReplaceAll(text, string(v), versions[v])
 		}
 	}
 	names, counts := map[string]string{}, map[string]int{}

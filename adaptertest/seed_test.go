@@ -1,12 +1,15 @@
 package adaptertest
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/memory"
 )
 
 // TestT4_TheSameSeedGivesTheSameTexts runs cases on each broken store twice with the
@@ -69,4 +72,17 @@ func failures(r *Report) map[string]string {
 		}
 	}
 	return texts
+}
+
+// A version may begin with another one, and both have their names.
+func TestT4_VersionsAreNamed(t *testing.T) {
+	versions := map[memory.Version]string{}
+	var text, want strings.Builder
+	for i := range 120 {
+		v := memory.Version(fmt.Sprintf("incarnation.%d", i))
+		versions[v] = fmt.Sprintf("v%d", i)
+		fmt.Fprintln(&text, v)
+		fmt.Fprintln(&want, versions[v])
+	}
+	require.Equal(t, want.String(), rename(text.String(), versions))
 }
