@@ -162,15 +162,19 @@ func (db *DB) write(ctx context.Context, f func(*tx) error) error {
 			return err
 		}
 		t := &tx{w: w}
-		if err := f(t); err != nil {
+		err := f(t)
+		if err == nil && t.erased {
+			err = t.sweep()
+		}
+		if err != nil {
 			w.rollback()
 			return err
 		}
+		w.unclean = w.unclean || t.erased // whatever comes of the commit
 		if _, err := w.exec("COMMIT"); err != nil {
 			w.drop()
 			return wrap(commitLost, errors.Join(ErrOutcomeUnknown, err))
 		}
-		w.unclean = w.unclean || t.erased
 		w.scrub()
 		return nil
 	})

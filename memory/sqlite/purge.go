@@ -43,16 +43,26 @@ func (st *Store) Purge(ctx context.Context, tenant string, v memory.Version, at 
 	if err := st.db.advance(ctx, tenant, n); err != nil {
 		return 0, err
 	}
-	removed := 0
+	removed, err := st.db.purgeAll(ctx, tenant, n, at.UnixMilli())
+	if removed > 0 { // it reads the whole file, so once for all refs
+		swept := st.db.write(background, func(t *tx) error { t.erased = true; return nil })
+		if err == nil {
+			err = swept
+		}
+	}
+	return removed, err
+}
+
+func (db *DB) purgeAll(ctx context.Context, tenant string, v, at int64) (removed int, err error) {
 	for from := ""; ; {
 		var ref string
-		err := st.db.get(ctx, []any{&ref}, `SELECT ref FROM entries WHERE tenant = ? AND ref >= ? ORDER BY ref LIMIT 1`, tenant, from)
+		err := db.get(ctx, []any{&ref}, `SELECT ref FROM entries WHERE tenant = ? AND ref >= ? ORDER BY ref LIMIT 1`, tenant, from)
 		if errors.Is(err, sql.ErrNoRows) {
 			return removed, nil
 		}
 		if err == nil {
 			var count int
-			count, err = st.db.purge(ctx, memory.Scope{Tenant: tenant, Ref: ref}, n, at.UnixMilli())
+			count, err = db.purge(ctx, memory.Scope{Tenant: tenant, Ref: ref}, v, at)
 			removed += count
 		}
 		if err != nil {
@@ -126,7 +136,7 @@ func (db *DB) purge(ctx context.Context, s memory.Scope, v, at int64) (removed i
 				}
 			}
 		}
-		removed, t.erased = len(ids), true
+		removed = len(ids)
 		return nil
 	})
 	if err == errUnchanged {
