@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"sync"
 
 	"modernc.org/sqlite"
 )
@@ -26,6 +27,10 @@ type writer struct {
 	// unclean is set while the log may hold text that was erased from the database: at
 	// first by a process that died before it could empty the log.
 	unclean bool
+
+	// readers is held shared by each read of this process, and alone while the log is
+	// emptied, which a constant flow of reads would keep from happening for ever.
+	readers sync.RWMutex
 }
 
 func newWriter(dsn string) writer {
@@ -110,6 +115,7 @@ func (w *writer) close() error {
 	defer func() { <-w.lock }()
 	w.closed = true
 	if w.conn != nil {
+		w.scrub(true)
 		w.release()
 		w.conn.Close()
 		w.conn = nil
@@ -175,7 +181,7 @@ func (db *DB) write(ctx context.Context, f func(*tx) error) error {
 			w.drop()
 			return wrap(commitLost, errors.Join(ErrOutcomeUnknown, err))
 		}
-		w.scrub()
+		w.scrub(t.erased)
 		return nil
 	})
 }
@@ -187,10 +193,19 @@ func (w *writer) rollback() {
 }
 
 // scrub moves the log into the database and empties it, once something was erased. A
-// reader of an older state may be in the way; the next write tries again.
-func (w *writer) scrub() {
+// reader of another process may be in the way; the next write tries again, and does not
+// wait for it.
+func (w *writer) scrub(wait bool) {
 	if !w.unclean {
 		return
+	}
+	w.readers.Lock()
+	defer w.readers.Unlock()
+	if !wait {
+		if _, err := w.conn.ExecContext(background, "PRAGMA busy_timeout = 0"); err != nil {
+			return
+		}
+		defer w.conn.ExecContext(background, "PRAGMA busy_timeout = 100")
 	}
 	var blocked, frames, moved int
 	err := w.conn.QueryRowContext(background, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&blocked, &frames, &moved)

@@ -2,9 +2,12 @@ package sqlite_test
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -167,4 +170,57 @@ func TestM7_OverlappingTransactions(t *testing.T) {
 	live, err := st.List(t.Context(), home, memory.Query{At: now})
 	require.NoError(t, err)
 	require.Len(t, live, 2)
+}
+
+// Who closes leaves nothing of what was erased to those that go on.
+func TestM10_ErasureBeforeClose(t *testing.T) {
+	db, path := fresh(t)
+	require.NoError(t, db.Memory().Put(t.Context(), home, entry("a", "the-erased-sentence")))
+	second := open(t, path)
+	reader, err := raw(t, path).Begin()
+	require.NoError(t, err)
+	var n int
+	require.NoError(t, reader.QueryRow(`SELECT count(*) FROM entries`).Scan(&n))
+	_, err = second.Memory().Apply(t.Context(), home.Tenant, memory.Mutation{At: now, Erase: []memory.Located{{Scope: home, ID: "a"}}})
+	require.NoError(t, err)
+	require.NoError(t, reader.Rollback())
+	require.NoError(t, second.Close())
+	require.Zero(t, onDisk(t, path, "the-erased-sentence"))
+}
+
+// A constant flow of reads does not keep the log from being emptied.
+func TestM10_ErasureAmongReaders(t *testing.T) {
+	db, path := fresh(t)
+	st := db.Memory()
+	var m memory.Mutation
+	for i := range 5000 {
+		m.Put = append(m.Put, memory.Placed{Scope: home, Entry: entry(fmt.Sprint(i), "other")})
+	}
+	_, err := st.Apply(t.Context(), home.Tenant, m)
+	require.NoError(t, err)
+	require.NoError(t, st.Put(t.Context(), home, entry("a", "the-erased-sentence")))
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	reading := make(chan struct{}, 6)
+	for range cap(reading) {
+		all.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				if _, err := st.List(t.Context(), home, memory.Query{At: now}); err != nil {
+					t.Error(err)
+				}
+				if n == 0 {
+					reading <- struct{}{}
+				}
+			}
+		})
+	}
+	for range cap(reading) {
+		<-reading
+	}
+	_, err = st.Apply(t.Context(), home.Tenant, memory.Mutation{At: now, Erase: []memory.Located{{Scope: home, ID: "a"}}})
+	left := onDisk(t, path, "the-erased-sentence")
+	stop()
+	all.Wait()
+	require.NoError(t, err)
+	require.Zero(t, left)
 }

@@ -54,7 +54,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	db := &DB{writer: newWriter(dsn)}
 	err = db.migrate(ctx)
 	if err == nil {
-		err = db.writer.do(ctx, func(*sql.Conn) error { db.writer.scrub(); return nil })
+		err = db.writer.do(ctx, func(*sql.Conn) error { db.writer.scrub(true); return nil })
 	}
 	if err != nil {
 		db.writer.close()

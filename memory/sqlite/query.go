@@ -44,6 +44,8 @@ func (db *DB) query(ctx context.Context, f func(*sql.Rows) (bool, error), text s
 	if err != nil {
 		return err
 	}
+	db.writer.readers.RLock()
+	defer db.writer.readers.RUnlock()
 	return each(ctx, s, f, args...)
 }
 
