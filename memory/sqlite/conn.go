@@ -71,14 +71,34 @@ func (w *writer) connect(ctx context.Context) error {
 		}
 		w.db = sql.OpenDB(connector)
 	}
-	// The first connection turns the log on, for which nobody may be reading.
-	return retry(ctx, func() error {
+	// The first connection turns the log on, for which nobody may be reading. That
+	// changes the file, which must be ours.
+	var refused error
+	err := retry(ctx, func() error {
 		conn, err := w.db.Conn(background)
-		if err == nil {
-			w.conn, w.statements = conn, map[string]*sql.Stmt{}
+		if err != nil {
+			return err
 		}
-		return err
+		if _, refused = schemaVersion(conn); refused == nil {
+			var mode string
+			err = conn.QueryRowContext(background, "PRAGMA journal_mode = WAL").Scan(&mode)
+			if err == nil && mode != "wal" {
+				err = errors.New("no write-ahead log")
+			}
+		} else if busy(refused) {
+			err = refused
+		}
+		if err != nil || refused != nil {
+			conn.Close()
+			return err
+		}
+		w.conn, w.statements = conn, map[string]*sql.Stmt{}
+		return nil
 	}, openFailed)
+	if err == nil {
+		err = refused
+	}
+	return err
 }
 
 // retry calls f again while other processes are in the way.

@@ -83,7 +83,6 @@ func dataSource(path string, opts Options) (string, error) {
 	}
 	q := url.Values{"_pragma": {
 		"busy_timeout(100)", // begin counts how often
-		"journal_mode(WAL)",
 		synchronous,
 		"secure_delete(ON)",
 		"temp_store(MEMORY)", // no text in temporary files

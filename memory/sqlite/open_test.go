@@ -82,10 +82,14 @@ func TestOpen_Refuses(t *testing.T) {
 	refused(with(`PRAGMA user_version = 99`), sqlite.ErrNewerSchema)
 	refused(with(`PRAGMA application_id = 7`), sqlite.ErrForeignFile)
 
-	foreign := filepath.Join(t.TempDir(), "foreign.db")
-	_, err := raw(t, foreign).Exec(`PRAGMA journal_mode = WAL; CREATE TABLE theirs (x)`)
-	require.NoError(t, err)
-	refused(foreign, sqlite.ErrForeignFile)
+	for _, mode := range []string{"WAL", "DELETE"} {
+		foreign := filepath.Join(t.TempDir(), "foreign.db")
+		theirs := raw(t, foreign)
+		_, err := theirs.Exec(`PRAGMA journal_mode = ` + mode + `; CREATE TABLE theirs (x)`)
+		require.NoError(t, err)
+		require.NoError(t, theirs.Close())
+		refused(foreign, sqlite.ErrForeignFile)
+	}
 
 	text := filepath.Join(t.TempDir(), "text")
 	require.NoError(t, os.WriteFile(text, []byte("this is no database, however long it may be: it is text and stays text"), 0o600))
@@ -97,7 +101,7 @@ func TestOpen_Refuses(t *testing.T) {
 	}
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = sqlite.Open(done, with(""), sqlite.Options{})
+	_, err := sqlite.Open(done, with(""), sqlite.Options{})
 	require.ErrorIs(t, err, context.Canceled)
 }
 
