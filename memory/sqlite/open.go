@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"net/url"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -50,6 +51,11 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	dsn, err := dataSource(path, opts)
 	if err != nil {
 		return nil, wrap(openFailed, err)
+	}
+	// What is new is for its owner only; SQLite gives the log what the file has. A file
+	// that is there is not touched: closing it would let go of SQLite's locks.
+	if f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+		f.Close()
 	}
 	db := &DB{writer: newWriter(dsn)}
 	err = db.migrate(ctx)

@@ -81,6 +81,7 @@ func TestOpen_Refuses(t *testing.T) {
 	}
 	refused(with(`PRAGMA user_version = 99`), sqlite.ErrNewerSchema)
 	refused(with(`PRAGMA application_id = 7`), sqlite.ErrForeignFile)
+	refused(with(`PRAGMA user_version = -1`), sqlite.ErrForeignFile)
 
 	for _, mode := range []string{"WAL", "DELETE"} {
 		foreign := filepath.Join(t.TempDir(), "foreign.db")
@@ -143,4 +144,15 @@ func TestClosed(t *testing.T) {
 	require.ErrorIs(t, db.Memory().Put(t.Context(), home, entry("a", "x")), memory.ErrInternal)
 	_, err := db.Memory().List(t.Context(), home, memory.Query{At: now})
 	require.ErrorIs(t, err, memory.ErrInternal)
+}
+
+// What it makes is for its owner only.
+func TestOpen_Mode(t *testing.T) {
+	db, path := fresh(t)
+	require.NoError(t, db.Memory().Put(t.Context(), home, entry("a", "x")))
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		info, err := os.Stat(name)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), name)
+	}
 }

@@ -67,7 +67,7 @@ func schemaVersion(c *sql.Conn) (int, error) {
 	switch {
 	case err != nil:
 		return 0, wrap(openFailed, err)
-	case application != applicationID && (application != 0 || version != 0 || objects != 0):
+	case version < 0, application != applicationID && (application != 0 || version != 0 || objects != 0):
 		return 0, ErrForeignFile
 	case version > len(migrations):
 		return 0, ErrNewerSchema
