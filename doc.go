@@ -32,6 +32,8 @@
 //     agents' memory.
 //   - examples/customstore: a small store and its proof, to copy from.
 //   - examples/quickstart: a program to run and to copy from.
+//   - examples/sqlite: a host that keeps its memory in a file; examples/tokenizer: an
+//     exact tokenizer for distill. Both are modules of their own.
 //
 // # Dependencies
 //

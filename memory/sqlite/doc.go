@@ -23,8 +23,9 @@
 //     a transaction that has the database's only write lock, so that the order of
 //     versions is the order of commits. Taking a version reads one row and copies
 //     nothing; what commits later does not move it.
-//   - A scope is compared byte for byte (M1). Every statement names tenant and ref, and
-//     passes them as parameters; every index of entries begins with them.
+//   - A scope is compared byte for byte (M1). Statements name tenant and ref, or the
+//     key of a row that was found by them, and pass them as parameters; every index of
+//     entries begins with them.
 //   - What is erased (M10) is overwritten in the pages of the file when the mutation
 //     commits, and the log is emptied after it. Nothing else has a copy of a text:
 //     searching uses no index of words.
@@ -47,7 +48,8 @@
 //
 // All methods of all types are safe for concurrent use. SQLite has one writer at a time,
 // whatever the tenants: writes of this process queue, and wait for those of others.
-// Readers never wait for writers, nor writers for readers. The context is looked at while
+// Readers never wait for writers, nor writers for readers, but for the emptying of the
+// log after an erasure. The context is looked at while
 // a write queues and between the rows of a read, not within a statement, so that a
 // context never leaves half of anything.
 //
