@@ -2,7 +2,8 @@
 // commitments, and fires each once (RFC 0068 §C, §D).
 //
 // An [Engine] works over a [memory.Bank] and a [Store]. [Engine.Infer] asks an
-// [Inferrer], a model or [Dates], what the entries of a ref intend, and arms it;
+// [Inferrer], a model or [Dates], what the entries of a ref intend, and arms it
+// (Dates looks only at entries tagged "intent");
 // [Engine.Arm] arms by hand. An [Arm] is data: an instant, an interval, a schedule or
 // the name of a predicate. The host calls [Engine.Tick] in a loop, and tells by
 // [Engine.Observe] what its predicates look like. When a commitment fires, an
