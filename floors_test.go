@@ -51,6 +51,7 @@ var plan = []place{
 	{dir: "redact", floor: 0},
 	{dir: "internal/jsonguard", floor: 0, others: libraries[1:3]},
 	{dir: "internal/timer", floor: 0},
+	{dir: "internal/pgcluster", floor: 0},
 
 	{dir: "events/eventschema", floor: 1, ours: []string{"events", "internal/jsonguard"}},
 	{dir: "memory", floor: 1, ours: []string{"events"}},
@@ -66,6 +67,7 @@ var plan = []place{
 	{dir: "inventory", floor: 3, ours: []string{"capability"}},
 	{dir: "adaptertest", floor: 3, others: libraries, testing: true,
 		ours: []string{"memory", "redact", "events", "consolidate", "distill", "commitment"}},
+	{dir: "internal/crashload", floor: 3, ours: []string{"memory", "events", "redact", "consolidate", "distill", "commitment"}},
 
 	{dir: "examples/...", floor: 4, ours: []string{"..."}, others: libraries},
 	{dir: "bench/...", floor: 4, ours: []string{"..."}, testing: true},

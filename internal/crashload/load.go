@@ -1,0 +1,160 @@
+package crashload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// Load works on the stores until ctx is done, by some ten goroutines, and writes down
+// what it does. What the stores refuse or fail at is written down too and does not stop
+// it, so that it goes on when a server has come back. It returns an error if there is
+// something wrong with the load itself.
+func (l *Log) Load(ctx context.Context, s Stores) error {
+	h, err := l.host(s)
+	if err != nil {
+		return err
+	}
+	begun, err := l.intend(note{What: open})
+	if err != nil {
+		return err
+	}
+	left, err := l.unfinished()
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var wg sync.WaitGroup
+	var once sync.Once
+	var broken error
+	count := 0
+	work := func(tenant string, step func(*worker, context.Context) error) {
+		w := &worker{
+			host: h, tenant: tenant, name: fmt.Sprintf("%d-%d", begun.N, count),
+			rng: rand.New(rand.NewPCG(l.seed, uint64(begun.N)<<8+uint64(count))),
+		}
+		count++
+		wg.Go(func() {
+			if err := w.loop(ctx, step); err != nil {
+				once.Do(func() { broken = err })
+				stop()
+			}
+		})
+	}
+	for i, tenant := range tenants {
+		var mine []note
+		for _, n := range left {
+			if n.Tenant == tenant {
+				mine = append(mine, n)
+			}
+		}
+		passes := &passWorker{left: mine, distills: i == 0}
+		work(tenant, (&putWorker{}).step)
+		work(tenant, (&batchWorker{}).step)
+		work(tenant, passes.step)
+		work(tenant, (&armWorker{}).step)
+		work(tenant, tick)
+	}
+	work("", relay)
+	wg.Wait()
+	return broken
+}
+
+// unfinished are the passes that have to be taken up again.
+func (l *Log) unfinished() ([]note, error) {
+	ops, err := l.operations()
+	if err != nil {
+		return nil, err
+	}
+	var left []note
+	for _, op := range ops {
+		if (op.What == consolidate || op.What == distil) && op.outcome != done {
+			left = append(left, op.note)
+		}
+	}
+	return left, nil
+}
+
+// worker is one goroutine of a load.
+type worker struct {
+	*host
+	tenant string
+	name   string // not that of any other, in this load or another
+	rng    *rand.Rand
+	files  int
+	refs   int
+}
+
+// brokenLoad is an error of the load itself.
+type brokenLoad struct{ error }
+
+func (b brokenLoad) Unwrap() error { return b.error }
+
+// loop repeats a step, and waits a little where it fails.
+func (w *worker) loop(ctx context.Context, step func(*worker, context.Context) error) error {
+	for ctx.Err() == nil {
+		err := step(w, ctx)
+		if broken := (brokenLoad{}); errors.As(err, &broken) {
+			return broken
+		}
+		if err != nil {
+			pause(ctx, 5*time.Millisecond)
+		}
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// do is an operation with its lines in the journal. act returns what is to be known of
+// the outcome.
+func (w *worker) do(n note, act func(note) (note, error)) (note, error) {
+	n.Tenant = w.tenant
+	n, err := w.intend(n)
+	if err != nil {
+		return note{}, brokenLoad{err}
+	}
+	return w.redo(n, act)
+}
+
+// redo is an operation that was intended before.
+func (w *worker) redo(n note, act func(note) (note, error)) (note, error) {
+	out, err := act(n)
+	switch {
+	case err == nil:
+		out.What = done
+	case errors.Is(err, memory.ErrConflict), errors.Is(err, memory.ErrBacklog):
+		out = note{What: refused}
+	default:
+		out = note{What: failed}
+	}
+	out.N = n.N
+	if broken := w.journal.add(out); broken != nil {
+		return note{}, brokenLoad{broken}
+	}
+	return out, err
+}
+
+// text is what the i-th entry of an operation says.
+func (w *worker) text(n note, i int) string {
+	return fmt.Sprintf("Note %d.%d: %x", n.N, i, w.rng.Uint64())
+}
+
+// ref is a new one.
+func (w *worker) ref(kind string) string {
+	w.refs++
+	return fmt.Sprintf("%s-%s-%d", kind, w.name, w.refs)
+}

@@ -1,0 +1,166 @@
+package crashload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/openwop/agentmemory/commitment"
+	cons "github.com/openwop/agentmemory/consolidate"
+	"github.com/openwop/agentmemory/distill"
+)
+
+// passWorker consolidates and distills, each time a ref that it has filled. First it
+// takes up again what an earlier load has left.
+type passWorker struct {
+	left     []note
+	distills bool
+}
+
+func (p *passWorker) step(w *worker, ctx context.Context) error {
+	if len(p.left) > 0 {
+		n := p.left[0]
+		p.left = p.left[1:]
+		_, err := w.redo(n, p.passOf(w, ctx, n.What))
+		if err != nil && ctx.Err() == nil {
+			p.left = append(p.left, n) // the dead one has the lease still, perhaps
+		}
+		return err
+	}
+	n := note{What: consolidate, Ref: w.ref("facts")}
+	if p.distills {
+		n = note{What: distil, Ref: w.ref("log")}
+	}
+	p.distills = !p.distills
+	for i := range 5 {
+		// Some say the same, so that there is something to merge.
+		text := fmt.Sprintf("Customer %d prefers to be called on day %d.", i%3, w.refs)
+		if _, err := w.putOne(ctx, n.Ref, "", text); err != nil {
+			return err
+		}
+	}
+	out, err := w.do(n, p.passOf(w, ctx, n.What))
+	if err != nil && out.N != 0 {
+		n.N, n.Tenant = out.N, w.tenant
+		p.left = append(p.left, n)
+	}
+	return err
+}
+
+func (p *passWorker) passOf(w *worker, ctx context.Context, kind what) func(note) (note, error) {
+	return func(n note) (note, error) {
+		job, err := w.job(n)
+		if err != nil {
+			return note{}, err
+		}
+		if kind == consolidate {
+			_, err := w.consolidator.Run(ctx, job, n.Ref, cons.Options{})
+			return note{}, err
+		}
+		res, err := w.distiller.Distill(ctx, job, n.Ref, distill.Options{Sources: distill.ExpireSources})
+		if err == nil && res.IndexErr != nil {
+			err = errors.New("crashload: the index could not be written") // once more
+		}
+		return note{}, err
+	}
+}
+
+// armWorker arms commitments for instants soon to come, and once in a load one that
+// recurs and one that waits for what it observes.
+type armWorker struct {
+	armed    int
+	position int64
+}
+
+const predicate = "door"
+
+func (a *armWorker) step(w *worker, ctx context.Context) error {
+	defer pause(ctx, 3*time.Millisecond)
+	now := w.bank.Now()
+	condition := commitment.Arm{At: now.Add(time.Duration(1+w.rng.IntN(3000)) * time.Millisecond)}
+	switch a.armed {
+	case 0:
+		condition = commitment.Arm{Every: time.Duration(60+w.rng.IntN(60)) * time.Second}
+	case 1:
+		condition = commitment.Arm{Predicate: predicate}
+	}
+	a.armed++
+	_, err := w.do(note{What: arm, Ref: w.ref("standing")}, func(n note) (note, error) {
+		job, err := w.job(n)
+		if err != nil {
+			return note{}, err
+		}
+		c, err := w.commitments.Arm(ctx, job, commitment.Source{Ref: n.Ref}, condition)
+		return note{IDs: []string{c.ID}}, err
+	})
+	if err != nil || w.rng.IntN(4) != 0 {
+		return err
+	}
+	_, err = w.do(note{What: observe}, func(n note) (note, error) {
+		a.position++
+		state := fmt.Append(nil, n.N)
+		_, err := w.commitments.Observe(ctx, w.tenant, predicate, n.N, state, a.position%2 == 0)
+		return note{}, err
+	})
+	return err
+}
+
+// tick fires what is due. Its swaps are in the journal.
+func tick(w *worker, ctx context.Context) error {
+	defer pause(ctx, time.Millisecond)
+	_, err := w.commitments.Tick(ctx)
+	return err
+}
+
+// relay gives the events of all to the sink.
+func relay(w *worker, ctx context.Context) error {
+	defer pause(ctx, 2*time.Millisecond)
+	_, err := w.bank.Relay(ctx)
+	if f, ok := w.stores.Workspace.(flusher); ok && err == nil {
+		err = f.Flush(ctx)
+	}
+	return err
+}
+
+type flusher interface {
+	Flush(ctx context.Context) error
+}
+
+// operation is an intention with what came of it.
+type operation struct {
+	note
+	outcome what // empty if there is none
+	out     note // of the outcome
+}
+
+// operations are those of the journal that have outcomes, in their order.
+func (l *Log) operations() ([]*operation, error) {
+	notes, err := readLines[note](l.journal)
+	if err != nil {
+		return nil, err
+	}
+	byNumber := map[int64]*operation{}
+	for _, n := range notes {
+		switch n.What {
+		case done, refused, failed:
+			op := byNumber[n.N]
+			if op == nil {
+				return nil, fmt.Errorf("crashload: the journal has an outcome of operation %d, which it does not have", n.N)
+			}
+			if op.outcome != done {
+				op.outcome, op.out = n.What, n
+			}
+		case begin:
+		default:
+			byNumber[n.N] = &operation{note: n}
+		}
+	}
+	ops := make([]*operation, 0, len(byNumber))
+	for _, op := range byNumber {
+		ops = append(ops, op)
+	}
+	slices.SortFunc(ops, func(a, b *operation) int { return int(a.N - b.N) })
+	return ops, nil
+}

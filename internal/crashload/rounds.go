@@ -1,0 +1,200 @@
+package crashload
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// EnvDir tells a process that it is the child of a [Rounds], and where its log is.
+const EnvDir = "AGENTMEMORY_CRASHLOAD_DIR"
+
+// Rounds kill a load over and over, on the same data, and verify after each time.
+type Rounds struct {
+	// Dir is an empty directory for the log. The stores may keep their data there too,
+	// in files of their own.
+	Dir  string
+	Seed uint64
+	// N is how many rounds there are.
+	N int
+	// Open opens the stores: in the child, which calls [Child] with it, and in this
+	// process to verify.
+	Open Opener
+	// Env is added to the child's environment.
+	Env []string
+	// Strike, if set, happens in the midst of the load, which goes on for a while
+	// before it is killed: a death of the database server and its restart, say.
+	Strike func(ctx context.Context, round int) error
+	// Seen, if set, gets the report of each round.
+	Seen func(round int, r Report)
+}
+
+// Run makes the rounds. It returns the first error, with the number of its round: a
+// [*Broken] of the stores, one of the child, or one of this process. No process is left
+// behind.
+func (r Rounds) Run(ctx context.Context) error {
+	log, err := Open(r.Dir, r.Seed)
+	if err != nil {
+		return err
+	}
+	if err := log.Close(); err != nil {
+		return err
+	}
+	rng := rand.New(rand.NewPCG(r.Seed, 0))
+	for round := range r.N {
+		if err := r.round(ctx, round, rng); err != nil {
+			return fmt.Errorf("round %d: %w", round+1, err)
+		}
+		report, err := r.verify(ctx)
+		if err != nil {
+			return fmt.Errorf("round %d: %w", round+1, err)
+		}
+		if r.Seen != nil {
+			r.Seen(round, report)
+		}
+	}
+	return nil
+}
+
+// round is one life of a child.
+func (r Rounds) round(ctx context.Context, round int, rng *rand.Rand) error {
+	c, err := startChild(ctx, r.Dir, r.Env)
+	if err != nil {
+		return err
+	}
+	defer c.kill()
+	if err := c.grow(ctx, rng); err != nil || r.Strike == nil {
+		return err
+	}
+	if err := r.Strike(ctx, round); err != nil {
+		return err
+	}
+	return c.grow(ctx, rng)
+}
+
+func (r Rounds) verify(ctx context.Context) (Report, error) {
+	log, err := Open(r.Dir, r.Seed)
+	if err != nil {
+		return Report{}, err
+	}
+	stores, err := r.Open(ctx, log)
+	if err != nil {
+		return Report{}, errors.Join(err, log.Close())
+	}
+	report, err := log.Verify(ctx, stores)
+	if stores.Close != nil {
+		err = errors.Join(err, stores.Close())
+	}
+	return report, errors.Join(err, log.Close())
+}
+
+// child is a process under load.
+type child struct {
+	cmd    *exec.Cmd
+	stdin  io.Closer // its end ends the load
+	output bytes.Buffer
+	done   chan struct{}
+	file   string // of the journal
+}
+
+func startChild(ctx context.Context, dir string, env []string) (*child, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	c := &child{cmd: exec.CommandContext(ctx, self), done: make(chan struct{}), file: filepath.Join(dir, journalFile)}
+	c.cmd.Env = append(append(os.Environ(), env...), EnvDir+"="+dir)
+	c.cmd.Stdout, c.cmd.Stderr = &c.output, &c.output
+	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := c.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = c.cmd.Wait() // it never ends well
+		close(c.done)
+	}()
+	return c, nil
+}
+
+// Bounds of how far the journal grows in a part of a round, and of the moment after
+// that, which is not to be that of a line.
+const (
+	leastGrowth = 4 << 10
+	mostGrowth  = 48 << 10
+	mostWait    = 5 * time.Millisecond
+)
+
+// grow waits until the child has done some work.
+func (c *child) grow(ctx context.Context, rng *rand.Rand) error {
+	size := func() int64 {
+		info, err := os.Stat(c.file)
+		if err != nil {
+			return 0
+		}
+		return info.Size()
+	}
+	until := size() + leastGrowth + rng.Int64N(mostGrowth-leastGrowth)
+	for size() < until {
+		select {
+		case <-c.done:
+			return fmt.Errorf("crashload: the child ended by itself: %s", bytes.TrimSpace(c.output.Bytes()))
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+	pause(ctx, time.Duration(rng.Int64N(int64(mostWait))))
+	return nil
+}
+
+// kill is SIGKILL.
+func (c *child) kill() {
+	_ = c.cmd.Process.Kill()
+	<-c.done
+	_ = c.stdin.Close()
+}
+
+// Child is what a process runs that a [Rounds] has started: the load, until it is killed
+// or until its parent is gone. It returns at once in any other process, and never in
+// this one.
+func Child(open Opener) {
+	dir := os.Getenv(EnvDir)
+	if dir == "" {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		stop()
+	}()
+	if err := loadIn(ctx, dir, open); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func loadIn(ctx context.Context, dir string, open Opener) error {
+	log, err := Open(dir, 0)
+	if err != nil {
+		return err
+	}
+	stores, err := open(ctx, log)
+	if err != nil {
+		return errors.Join(err, log.Close())
+	}
+	err = log.Load(ctx, stores)
+	if stores.Close != nil {
+		err = errors.Join(err, stores.Close())
+	}
+	return errors.Join(err, log.Close())
+}

@@ -1,0 +1,196 @@
+package crashload
+
+import (
+	"context"
+	"errors"
+
+	"github.com/openwop/agentmemory/distill"
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+)
+
+// expected is an event that must be there once.
+type expected struct {
+	op  *operation
+	run runKey
+	is  func(*delivered) bool
+}
+
+// expectedOfEntries are the events that go with entries that are there, and with passes
+// that were acknowledged.
+func (v *verifier) expectedOfEntries() []expected {
+	var all []expected
+	expect := func(op *operation, is func(*delivered) bool) {
+		all = append(all, expected{op, runKey{op.Tenant, runOf(op.N)}, is})
+	}
+	for at, rec := range v.records {
+		op := v.author[at]
+		if op == nil {
+			op = v.byNumber[operationOf(rec.Entry.RunID)]
+		}
+		if op != nil {
+			expect(op, func(d *delivered) bool {
+				p, ok := d.payload.(events.MemoryWritten)
+				return ok && p.MemoryRef == at.Ref && p.MemoryID == at.ID
+			})
+		}
+	}
+	for _, op := range v.ops {
+		switch {
+		case op.What == batch && len(v.ofRun[op.N]) > 0:
+			expect(op, func(d *delivered) bool { return d.ID == batchEvent(op.N) })
+		case op.What == consolidate && op.outcome == done:
+			expect(op, func(d *delivered) bool { return d.Type == events.TypeMemoryConsolidated })
+		case op.What == distil && len(v.outputs(op)) > 0:
+			expect(op, func(d *delivered) bool { return d.Type == events.TypeMemoryCompacted })
+		}
+	}
+	return all
+}
+
+// checkEvents looks for every expected event in the sink, and for the cause of every
+// event there.
+func (v *verifier) checkEvents(ctx context.Context, all []expected) error {
+	if err := v.readDeliveries(); err != nil {
+		return err
+	}
+	// What was handed to a process that died may be hidden from a relay for a while,
+	// but never from one run.
+	fetched := map[runKey]bool{}
+	for _, x := range all {
+		if v.count(x) == 0 && !fetched[x.run] {
+			fetched[x.run] = true
+			if err := v.fetch(ctx, x.run); err != nil {
+				return err
+			}
+		}
+	}
+	if len(fetched) > 0 {
+		if err := v.readDeliveries(); err != nil {
+			return err
+		}
+	}
+	for _, x := range all {
+		switch n := v.count(x); {
+		case n == 0:
+			v.wrong(x.op, "an event of it is lost")
+		case n > 1:
+			v.wrong(x.op, "an event of it came under %d ids", n)
+		}
+	}
+	for run, list := range v.deliveries {
+		for _, d := range list {
+			v.checkCause(run, d)
+		}
+	}
+	return nil
+}
+
+func (v *verifier) count(x expected) int {
+	n := 0
+	for _, d := range v.deliveries[x.run] {
+		if x.is(d) {
+			n++
+		}
+	}
+	return n
+}
+
+// fetch delivers what one run has in the outbox.
+func (v *verifier) fetch(ctx context.Context, run runKey) error {
+	recs, err := v.memory.Undelivered(ctx, memory.OutboxQuery{Tenant: run.tenant, RunID: run.run})
+	if err != nil || len(recs) == 0 {
+		return err
+	}
+	if err := v.Emit(ctx, recs...); err != nil {
+		return err
+	}
+	return v.memory.Delivered(ctx, recs)
+}
+
+// checkCause looks for what an event tells of.
+func (v *verifier) checkCause(run runKey, d *delivered) {
+	op := v.byNumber[operationOf(run.run)]
+	entry := func(ref, id string) {
+		rec, there := v.records[memory.Located{Scope: memory.Scope{Tenant: run.tenant, Ref: ref}, ID: id}]
+		switch {
+		case op == nil:
+			v.astray("an event tells of an entry that no operation wrote")
+		case !there:
+			v.wrong(op, "an event tells of an entry that is not there")
+		case !rec.Erased && rec.Entry.RunID != run.run:
+			v.wrong(op, "an event tells of an entry of another operation")
+		}
+	}
+	switch p := d.payload.(type) {
+	case events.MemoryWritten:
+		entry(p.MemoryRef, p.MemoryID)
+	case events.MemoryCompacted:
+		entry(p.MemoryRef, p.OutputID)
+	case events.MemoryConsolidated:
+		if op == nil || (op.What != consolidate && len(v.ofRun[op.N]) == 0) {
+			v.astray("an event tells of a pass that no operation made")
+		}
+	case events.CommitmentFired:
+		found := false
+		for _, s := range v.starts[place{run.tenant, run.run}] {
+			found = found || s.Key == d.ID && s.Run == p.EnqueuedRunID
+		}
+		if !found {
+			v.astray("an event tells of a run that was not started")
+		}
+	}
+}
+
+// checkFiles compares files with the writes that were acknowledged, and looks for one
+// event for each version.
+func (v *verifier) checkFiles(ctx context.Context) error {
+	writes := map[place][]*operation{}
+	for _, op := range v.ops {
+		switch op.What {
+		case write:
+			writes[place{op.Tenant, op.Ref}] = append(writes[place{op.Tenant, op.Ref}], op)
+		case distil:
+			writes[place{op.Tenant, distill.IndexPath}] = []*operation{op}
+		}
+	}
+	told := map[place]map[int64]int{}
+	for run, list := range v.deliveries {
+		for _, d := range list {
+			if p, ok := d.payload.(events.WorkspaceUpdated); ok {
+				at := place{run.tenant, p.Path}
+				if told[at] == nil {
+					told[at] = map[int64]int{}
+				}
+				told[at][p.Version]++
+			}
+		}
+	}
+	for at, ops := range writes {
+		f, err := v.stores.Workspace.ReadFile(ctx, at.tenant, at.id)
+		if err != nil && !errors.Is(err, memory.ErrNotFound) {
+			return err
+		}
+		known := at.id == distill.IndexPath || f.Version == 0
+		for _, op := range ops {
+			if op.What == write && op.outcome == done && f.Version < int64(op.out.Size) {
+				v.wrong(op, "an acknowledged write of a file is not there")
+			}
+			known = known || int64(op.Size) == f.Version && sum(f.Content) == op.Sum
+		}
+		op := ops[len(ops)-1]
+		if !known {
+			v.wrong(op, "the file that it wrote says something that nobody wrote")
+		}
+		for n := int64(1); n <= f.Version; n++ {
+			if told[at][n] != 1 {
+				v.wrong(op, "version %d of the file has %d events instead of one", n, told[at][n])
+			}
+			delete(told[at], n)
+		}
+		if len(told[at]) > 0 {
+			v.wrong(op, "an event tells of a version of the file that is not there")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,296 @@
+//go:build unix
+
+package pgcluster
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The environment that makes this test binary a process that has a cluster and is
+// about to die.
+const envChild = "AGENTMEMORY_PGCLUSTER_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(envChild) == "" {
+		os.Exit(m.Run())
+	}
+	c, err := Start(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(c.home.dir)
+	fmt.Println(c.server.process.Pid)
+	_, _ = io.Copy(io.Discard, os.Stdin) // until killed
+}
+
+// private starts a cluster of the test's own, whatever the environment says.
+func private(t *testing.T) *Cluster {
+	t.Setenv(EnvDSN, "")
+	c, err := ForTests(t.Context())
+	if errors.Is(err, ErrNoServer) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	return c
+}
+
+// client is psql, which is beside the server or, where that is a link, beside its end.
+func client(t *testing.T, c *Cluster) string {
+	server, err := filepath.EvalSymlinks(filepath.Join(c.home.bin, "postgres"))
+	require.NoError(t, err)
+	return filepath.Join(filepath.Dir(server), "psql")
+}
+
+func psql(t *testing.T, c *Cluster, sql string) string {
+	cmd := exec.CommandContext(t.Context(), client(t, c), "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", sql, c.DSN())
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	return strings.TrimSpace(string(out))
+}
+
+// until waits for something that another process does.
+func until(t *testing.T, what string, done func() bool) {
+	for !done() {
+		require.NoError(t, t.Context().Err(), what)
+		time.Sleep(tick)
+	}
+}
+
+func TestCluster_SurvivesEveryKill(t *testing.T) {
+	c := private(t)
+	require.True(t, c.Owned())
+	assert.Equal(t, "on", psql(t, c, "show fsync"))
+	assert.Empty(t, psql(t, c, "show listen_addresses"))
+	assert.Equal(t, "UTF8 C", psql(t, c, "select pg_encoding_to_char(encoding) || ' ' || datcollate from pg_database where datname = 'postgres'"))
+	psql(t, c, "create table kept (n int)")
+	dsn := c.DSN()
+
+	for n, how := range []func() error{c.Kill, c.StopImmediate, func() error { return nil }} {
+		session := exec.Command(client(t, c), "-X", "-c", "select pg_sleep(1000)", dsn)
+		require.NoError(t, session.Start())
+		until(t, "a session that is at work", func() bool {
+			return psql(t, c, "select count(*) from pg_stat_activity where query = 'select pg_sleep(1000)'") == "1"
+		})
+		psql(t, c, fmt.Sprintf("insert into kept values (%d)", n))
+		old := c.server.process.Pid
+		children := childrenOf(old)
+		assert.NotEmpty(t, children)
+
+		require.NoError(t, how())
+		if n < 2 {
+			require.NoError(t, how(), "stopped already")
+			assert.Error(t, ping(t.Context(), c.home.socket()))
+			for _, pid := range append(children, old) {
+				assert.False(t, running(pid))
+			}
+		}
+		require.NoError(t, c.Restart(t.Context()))
+		assert.Error(t, session.Wait(), "its session did not end")
+		assert.NotEqual(t, old, c.server.process.Pid)
+		assert.Equal(t, dsn, c.DSN())
+		assert.Equal(t, strconv.Itoa(n+1), psql(t, c, "select count(*) from kept"))
+	}
+}
+
+func TestCluster_CloseLeavesNothing(t *testing.T) {
+	for _, stop := range []func(*Cluster) error{
+		func(*Cluster) error { return nil },
+		(*Cluster).Kill,
+		(*Cluster).StopImmediate,
+	} {
+		c := private(t)
+		server, sweeper := c.server.process.Pid, c.home.sweeper.Process.Pid
+		require.NoError(t, stop(c))
+		require.NoError(t, c.Close())
+		require.NoError(t, c.Close())
+		assert.NoDirExists(t, c.home.dir)
+		assert.False(t, running(server))
+		assert.False(t, running(sweeper))
+		assert.ErrorIs(t, c.Restart(t.Context()), errClosed)
+	}
+}
+
+func TestCluster_GoesWithItsProcess(t *testing.T) {
+	private(t) // or skip
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	child := exec.Command(exe)
+	child.Env = append(os.Environ(), envChild+"=1")
+	_, err = child.StdinPipe()
+	require.NoError(t, err)
+	out, err := child.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, child.Start())
+	lines := bufio.NewScanner(out)
+	require.True(t, lines.Scan())
+	dir := lines.Text()
+	require.DirExists(t, dir)
+	require.True(t, lines.Scan())
+	pid, err := strconv.Atoi(lines.Text())
+	require.NoError(t, err)
+	require.True(t, running(pid))
+
+	require.NoError(t, child.Process.Kill())
+	assert.Error(t, child.Wait())
+	until(t, "the end of the server", func() bool { return !running(pid) })
+	until(t, "the end of its directory", func() bool {
+		_, err := os.Stat(dir)
+		return errors.Is(err, os.ErrNotExist)
+	})
+}
+
+func TestForTests(t *testing.T) {
+	t.Setenv(EnvDSN, "host=elsewhere")
+	c, err := ForTests(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "host=elsewhere", c.DSN())
+	assert.False(t, c.Owned())
+	for _, err := range []error{c.Kill(), c.StopImmediate(), c.Restart(t.Context())} {
+		assert.ErrorIs(t, err, errNotOurs)
+	}
+	assert.NoError(t, c.Close())
+}
+
+// Without a server a test skips, unless one is required.
+func TestForTests_NoServer(t *testing.T) {
+	t.Setenv(EnvDSN, "")
+	t.Setenv("PATH", t.TempDir())
+	_, err := binaries(t.Context(), t.TempDir())
+	require.ErrorIs(t, err, ErrNoServer)
+
+	old := debianBinaries
+	t.Cleanup(func() { debianBinaries = old })
+	debianBinaries = t.TempDir()
+	t.Setenv(EnvRequire, "")
+	_, err = ForTests(t.Context())
+	require.ErrorIs(t, err, ErrNoServer)
+	t.Setenv(EnvRequire, "1")
+	_, err = ForTests(t.Context())
+	require.ErrorContains(t, err, EnvRequire)
+	require.NotErrorIs(t, err, ErrNoServer)
+}
+
+// script makes a directory of programs that do what they are told.
+func script(t *testing.T, initdb, postgres string) string {
+	dir, err := os.MkdirTemp("/tmp", "pgcluster-script-") // where the server's user can read it
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	for name, text := range map[string]string{"initdb": initdb, "postgres": postgres} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755))
+	}
+	return dir
+}
+
+func TestBinaries(t *testing.T) {
+	dir := script(t, "", "")
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	found, err := binaries(t.Context(), t.TempDir())
+	require.NoError(t, err)
+	assert.Equal(t, dir, found, "the one in PATH comes first")
+
+	t.Setenv("PATH", t.TempDir())
+	debian := t.TempDir()
+	for _, version := range []string{"9", "15", "17"} {
+		to := filepath.Join(debian, version, "bin")
+		require.NoError(t, os.MkdirAll(to, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(to, "initdb"), nil, 0o755))
+		if version != "17" { // whose server is not installed
+			require.NoError(t, os.WriteFile(filepath.Join(to, "postgres"), nil, 0o755))
+		}
+	}
+	found, err = binaries(t.Context(), debian)
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Join(debian, "15", "bin"), found)
+
+	config := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(config, "pg_config"), []byte("#!/bin/sh\necho "+dir), 0o755))
+	t.Setenv("PATH", config)
+	found, err = binaries(t.Context(), t.TempDir())
+	require.NoError(t, err)
+	assert.Equal(t, dir, found)
+}
+
+func TestStart_BrokenServers(t *testing.T) {
+	tmp := t.TempDir()
+	before, _ := filepath.Glob(filepath.Join(parent(tmp, os.Geteuid() == 0), "agentmemory-pg-*"))
+	t.Setenv("TMPDIR", tmp)
+	for _, c := range []struct{ initdb, postgres, want string }{
+		{"echo no space; exit 1", "", "no space"},
+		{"", "echo bad setting >&2; exit 1", "the server ended: bad setting"},
+	} {
+		_, err := start(t.Context(), script(t, c.initdb, c.postgres))
+		assert.ErrorContains(t, err, c.want)
+	}
+	_, err := start(t.Context(), filepath.Join(tmp, "nowhere"))
+	assert.Error(t, err)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	dir := script(t, "", "exec sleep 1000")
+	time.AfterFunc(20*tick, cancel)
+	_, err = start(ctx, dir)
+	assert.ErrorIs(t, err, context.Canceled)
+
+	after, _ := filepath.Glob(filepath.Join(parent(tmp, os.Geteuid() == 0), "agentmemory-pg-*"))
+	assert.Subset(t, before, after, "directories were left behind")
+}
+
+func TestParent(t *testing.T) {
+	assert.Equal(t, "/tmp", parent("/tmp", true))
+	assert.Equal(t, "/tmp", parent("/"+strings.Repeat("x", 80), false))
+	hidden := filepath.Join(t.TempDir(), "h")
+	require.NoError(t, os.Mkdir(hidden, 0o700))
+	assert.Equal(t, "/tmp", parent(hidden, true))
+	assert.Equal(t, "/tmp", parent(filepath.Join(hidden, "none"), true))
+	if len(hidden) < maxSocket-50 {
+		assert.Equal(t, hidden, parent(hidden, false))
+	}
+}
+
+func TestPing_NoServer(t *testing.T) {
+	dir, err := os.MkdirTemp("/tmp", "ping")
+	require.NoError(t, err)
+	defer os.RemoveAll(dir)
+	assert.Error(t, ping(t.Context(), filepath.Join(dir, "none")))
+	for i, answer := range []string{"", "HTTP/", "R\x00\x00\x00\x09abc", "E\x00\x00\x00\x05\x00"} {
+		socket := filepath.Join(dir, strconv.Itoa(i))
+		l, err := net.Listen("unix", socket)
+		require.NoError(t, err)
+		go func() {
+			conn, err := l.Accept()
+			if err == nil {
+				_, _ = conn.Read(make([]byte, 100))
+				_, _ = io.WriteString(conn, answer)
+				conn.Close()
+			}
+		}()
+		assert.Error(t, ping(t.Context(), socket))
+		l.Close()
+	}
+}
+
+func TestStatus(t *testing.T) {
+	_, err := unprivileged()
+	require.NoError(t, err)
+	assert.True(t, running(os.Getpid()))
+	assert.False(t, running(1<<30))
+	assert.Equal(t, "end", tail([]byte("end\n")))
+	assert.Len(t, tail([]byte(strings.Repeat("x", 5000))), 2000)
+}
