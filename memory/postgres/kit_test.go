@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"testing"
 
@@ -35,7 +37,7 @@ func kitConfig(t *testing.T, opts Options) adaptertest.Config {
 	open := func(ctx context.Context, u *users) (memory.Adapter, error) {
 		db, err := Open(ctx, u.pool, opts)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %v", err, errors.Unwrap(err))
 		}
 		u.mu.Lock()
 		u.n++

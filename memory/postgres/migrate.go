@@ -91,7 +91,7 @@ func migrate(ctx context.Context, tx pgx.Tx, secure bool) (secured bool, err err
 		const create = `
 			CREATE SCHEMA IF NOT EXISTS agentmemory;
 			CREATE TABLE agentmemory.meta (
-				only         boolean PRIMARY KEY DEFAULT true CHECK (only),
+				one_row      boolean PRIMARY KEY DEFAULT true CHECK (one_row),
 				schema       integer NOT NULL,
 				incarnation  text NOT NULL,
 				row_security boolean NOT NULL DEFAULT false
