@@ -23,6 +23,7 @@ var areas = []func() []row{
 	inventoryRows,
 	consolidateRows,
 	distillRows,
+	postgresRows,
 }
 
 // row is one line of the table.

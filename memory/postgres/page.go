@@ -85,8 +85,11 @@ func (p *page) sql() string {
 }
 
 func (p *page) queue(b *pgx.Batch, entries *[]memory.Entry) {
-	b.Queue(p.sql(), p.args...).Query(collect(entries, min(max(p.limit, 16), pageSize)))
+	b.Queue(p.sql(), p.args...).Query(collect(entries, p.expect()))
 }
+
+// expect is how many entries to make room for.
+func (p *page) expect() int { return min(max(p.limit, 16), pageSize) }
 
 // pageSize is how many entries a scan reads ahead.
 const pageSize = 512

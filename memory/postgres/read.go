@@ -11,21 +11,21 @@ import (
 )
 
 // entryColumns are the columns of an entry e in the order of scanEntry.
-const entryColumns = `e.id, e.created_at, e.expires_at, e.run_id, e.content, e.tags, e.subjects, e.sources`
+const entryColumns = `e.id, e.created_at, e.expires_at, e.run_id, e.content,
+	array_send(e.tags), array_send(e.subjects), array_send(e.sources)`
 
 // scanEntry reads a row of further columns and the entryColumns.
 func scanEntry(row pgx.Row, e *memory.Entry, further ...any) error {
 	var created, expires int64
-	var subjects, sources [][]byte
-	dst := append(further, (*name)(&e.ID), &created, &expires, (*name)(&e.RunID), &e.Content, &e.Tags, &subjects, &sources)
-	if err := row.Scan(dst...); err != nil {
+	err := row.Scan(append(further, (*name)(&e.ID), &created, &expires, (*name)(&e.RunID), &e.Content,
+		(*list)(&e.Tags), (*list)(&e.Subjects), (*list)(&e.Sources))...)
+	if err != nil {
 		return err
 	}
 	e.CreatedAt = instant(created)
 	if expires != never {
 		e.ExpiresAt = instant(expires)
 	}
-	e.Subjects, e.Sources = fromNames(subjects), fromNames(sources)
 	return nil
 }
 
@@ -53,9 +53,7 @@ func (st *Store) Get(ctx context.Context, s memory.Scope, id string, at time.Tim
 		WHERE e.tenant = $1 AND e.ref = $2 AND e.id = $3
 			AND e.died = 9223372036854775807 AND NOT e.erased AND e.expires_at > $4`
 	var found []memory.Entry
-	err := st.db.read(ctx, s.Tenant, func(b *pgx.Batch) {
-		b.Queue(get, []byte(s.Tenant), keyOf(s.Ref), []byte(id), at.UnixMilli()).Query(collect(&found, 1))
-	})
+	err := st.db.query(ctx, s.Tenant, collect(&found, 1), get, []byte(s.Tenant), keyOf(s.Ref), []byte(id), at.UnixMilli())
 	return only(found, err)
 }
 
@@ -91,7 +89,7 @@ func (st *Store) List(ctx context.Context, s memory.Scope, q memory.Query) ([]me
 	if p.nothing {
 		return nil, ctx.Err()
 	}
-	err := st.db.read(ctx, s.Tenant, func(b *pgx.Batch) { p.queue(b, &entries) })
+	err := st.db.query(ctx, s.Tenant, collect(&entries, p.expect()), p.sql(), p.args...)
 	return entries, err
 }
 

@@ -77,6 +77,24 @@ func (db *DB) read(ctx context.Context, tenant string, build func(*pgx.Batch)) e
 	})
 }
 
+// query is read for one statement, whose rows collect reads.
+func (db *DB) query(ctx context.Context, tenant string, collect func(pgx.Rows) error, sql string, args ...any) error {
+	if db.rowSecurity || db.timeout > 0 {
+		return db.read(ctx, tenant, func(b *pgx.Batch) { b.Queue(sql, args...).Query(collect) })
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return repeat(ctx, idempotent, func() error {
+		rows, err := db.pool.Query(ctx, sql, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		return collect(rows)
+	})
+}
+
 // write runs statements that change something, as one transaction. Its outcome is
 // known unless the connection is lost.
 func (db *DB) write(ctx context.Context, setting string, allows func(error) bool, build func(*pgx.Batch)) error {
