@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,7 +43,7 @@ func postgresRows() []row {
 		if keptCluster, err = pgcluster.Start(ctx); err != nil {
 			return nil, err
 		}
-		return pgxpool.New(ctx, keptCluster.DSN()+" pool_max_conns=10"+os.Getenv("XOPT"))
+		return pgxpool.New(ctx, keptCluster.DSN()+" pool_max_conns=10")
 	})
 	full := sync.OnceValues(func() (*pair, error) {
 		pool, err := open()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
 )
 
 // lender opens databases for a kit, which closes what it opens. A database whose DBs
@@ -15,8 +16,10 @@ import (
 type lender struct {
 	t    *testing.T
 	opts Options
+	make func() *pgxpool.Pool // nil: as freshPool does
 	mu   sync.Mutex
 	lent []*loan
+	idle []*pgxpool.Pool // of make
 }
 
 // loan is a database in use.
@@ -38,18 +41,47 @@ func (l *lender) fresh(ctx context.Context) (*lentDB, error) {
 	kept := l.lent[:0]
 	for _, x := range l.lent {
 		if x.users == 0 {
-			giveBack(x.pool)
+			l.back(x.pool)
 		} else {
 			kept = append(kept, x)
 		}
 	}
 	l.lent = kept
 	l.mu.Unlock()
-	x := &loan{lender: l, pool: freshPool(l.t, ctx)}
+	x := &loan{lender: l, pool: l.pool(ctx)}
 	l.mu.Lock()
 	l.lent = append(l.lent, x)
 	l.mu.Unlock()
 	return x.open(ctx)
+}
+
+func (l *lender) back(pool *pgxpool.Pool) {
+	if l.make == nil {
+		giveBack(pool)
+	} else {
+		l.idle = append(l.idle, pool)
+	}
+}
+
+func (l *lender) pool(ctx context.Context) *pgxpool.Pool {
+	if l.make == nil {
+		return freshPool(l.t, ctx)
+	}
+	n := len(l.idle)
+	if n == 0 {
+		pool := l.make()
+		l.t.Cleanup(pool.Close)
+		return pool
+	}
+	pool := l.idle[n-1]
+	l.idle = l.idle[:n-1]
+	admin := pool.Config()
+	delete(admin.ConnConfig.RuntimeParams, "role")
+	owner, err := pgxpool.NewWithConfig(ctx, admin)
+	require.NoError(l.t, err)
+	defer owner.Close()
+	clean(l.t, ctx, owner)
+	return pool
 }
 
 // open opens the database once more.

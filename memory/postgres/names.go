@@ -101,18 +101,18 @@ func nameArray(list []string) string {
 	return textArray(coded)
 }
 
-// list is a list of texts or names, read as array_send writes it, which takes a
+// textList is a list of texts or names, read as array_send writes it, which takes a
 // fraction of what a driver does for an array.
-type list []string
+type textList []string
 
 // ScanBytes implements pgtype.BytesScanner; NULL is nil.
-func (l *list) ScanBytes(v []byte) error {
+func (l *textList) ScanBytes(v []byte) error {
 	*l = nil
 	const head = 20 // dimensions, a flag, the type, the length and the first index
 	if len(v) < head {
 		return nil
 	}
-	out := make(list, 0, min(int(binary.BigEndian.Uint32(v[12:])), len(v)/4))
+	out := make(textList, 0, min(int(binary.BigEndian.Uint32(v[12:])), len(v)/4))
 	for v = v[head:]; len(v) >= 4; {
 		n := int(int32(binary.BigEndian.Uint32(v)))
 		if v = v[4:]; n < 0 || n > len(v) {

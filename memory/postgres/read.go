@@ -18,7 +18,7 @@ const entryColumns = `e.id, e.created_at, e.expires_at, e.run_id, e.content,
 func scanEntry(row pgx.Row, e *memory.Entry, further ...any) error {
 	var created, expires int64
 	err := row.Scan(append(further, (*name)(&e.ID), &created, &expires, (*name)(&e.RunID), &e.Content,
-		(*list)(&e.Tags), (*list)(&e.Subjects), (*list)(&e.Sources))...)
+		(*textList)(&e.Tags), (*textList)(&e.Subjects), (*textList)(&e.Sources))...)
 	if err != nil {
 		return err
 	}
