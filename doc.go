@@ -11,6 +11,8 @@
 //   - memory: entries, scopes, the contract that a store implements, and the bank
 //     through which a host uses it.
 //   - memory/inmem: a store in the process's own memory.
+//   - memory/sqlite: a store in an SQLite file, the durable default of one machine; a
+//     module of its own.
 //   - events: the content-free events and the sink that a host gives them to.
 //   - events/eventschema: the schemas of those events, for a host that wants to
 //     check them as JSON. It is a package of its own because it brings
@@ -30,6 +32,8 @@
 //     agents' memory.
 //   - examples/customstore: a small store and its proof, to copy from.
 //   - examples/quickstart: a program to run and to copy from.
+//   - examples/sqlite: a host that keeps its memory in a file; examples/tokenizer: an
+//     exact tokenizer for distill. Both are modules of their own.
 //
 // # Dependencies
 //

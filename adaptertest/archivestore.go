@@ -4,26 +4,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"testing"
 
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/memory"
 )
 
-// ArchiveConfig says how the kit gets at an archive store.
+// ArchiveConfig says how the kit gets at a [distill.ArchiveStore].
 type ArchiveConfig struct {
 	// New returns a fresh, empty store. It is called for every case, and required. A
 	// store that is an io.Closer is closed after its case.
 	New func(ctx context.Context) (distill.ArchiveStore, error)
 
-	// Reopen opens the data of s again, as another process would, after the kit closed
-	// it if it is an io.Closer. Nil means that nothing outlives the store.
+	// Reopen opens the data of s again, as another process would. The kit calls it
+	// while s is open, and after it closed s (if s is an io.Closer). A store whose
+	// data only one process can have open returns [memory.ErrNotProvided] in the
+	// first case. Nil means that nothing outlives the store.
 	Reopen func(ctx context.Context, s distill.ArchiveStore) (distill.ArchiveStore, error)
 
 	// Damage replaces what s holds on its medium for an archive by other bytes. Nil
 	// means that the medium cannot be damaged, as the process's own memory.
 	Damage func(ctx context.Context, s distill.ArchiveStore, scope memory.Scope, address distill.Digest, data []byte) error
+
+	// Require are the abilities that the store must have, of [Durable], [Shared] and
+	// [Damageable]: a missing one is a failure, not a remark.
+	Require []Offer
 }
 
 // RunArchiveStore proves in a test that a store may hold the archives of package
@@ -31,100 +36,35 @@ type ArchiveConfig struct {
 // ArchiveConfig does not have the means is skipped with the reason.
 func RunArchiveStore(t *testing.T, cfg ArchiveConfig) {
 	t.Helper()
-	if cfg.New == nil {
-		t.Fatal("adaptertest: ArchiveConfig.New is not set")
-	}
-	for _, c := range archiveCases() {
-		t.Run(c.name, func(t *testing.T) {
-			t.Helper()
-			t.Attr("law", archiveLaw.name)
-			t.Attr("number", archiveLaw.number)
-			switch result := runArchiveCase(t.Context(), &cfg, &c); result.Status {
-			case Broken:
-				t.Error("\n" + result.Failure)
-			case NotOffered:
-				t.Skip(result.Reason)
-			}
-		})
+	cfg.proof().run(t)
+}
+
+// CheckArchiveStore proves a store of archives without a test, as [Check] does for a
+// store of entries.
+func CheckArchiveStore(ctx context.Context, cfg ArchiveConfig) (*Report, error) {
+	return cfg.proof().check(ctx, everything)
+}
+
+func (cfg ArchiveConfig) proof() *proof[distill.ArchiveStore, *archives] {
+	return &proof[distill.ArchiveStore, *archives]{
+		config: "ArchiveConfig", create: cfg.New, again: cfg.Reopen, require: cfg.Require,
+		laws: []archiveLaw{archivesLaw()}, enter: func(st *stage[distill.ArchiveStore]) *archives { return &archives{st, cfg.Damage} },
+		inspect: func(_ distill.ArchiveStore, found *findings) error {
+			found.offer(Damageable, cfg.Damage != nil, "ArchiveConfig.Damage is not set")
+			return nil
+		},
 	}
 }
 
-var archiveLaw = law{name: "ARCHIVE", number: "D2, D3, M1"}
+type (
+	archiveLaw  = lawOf[*archives]
+	archiveCase = caseOf[*archives]
+)
 
-// archiveCase is one proof about an archive store.
-type archiveCase struct {
-	name, proves   string
-	reopen, damage bool // what it needs of the ArchiveConfig
-	run            func(a *archives)
-}
-
-// archives are what an archive case works in.
+// archives are what a case about a store of archives works in.
 type archives struct {
-	*world
-	cfg   *ArchiveConfig
-	shelf distill.ArchiveStore
-}
-
-// runArchiveCase runs one case on a store of its own.
-func runArchiveCase(ctx context.Context, cfg *ArchiveConfig, c *archiveCase) Case {
-	result := Case{Name: c.name, Proves: c.proves, Status: Proven}
-	switch {
-	case c.reopen && cfg.Reopen == nil:
-		result.Status, result.Reason = NotOffered, "ArchiveConfig.Reopen is not set"
-		return result
-	case c.damage && cfg.Damage == nil:
-		result.Status, result.Reason = NotOffered, "ArchiveConfig.Damage is not set"
-		return result
-	}
-	ctx, cancel := context.WithTimeout(ctx, caseTimeout)
-	defer cancel()
-	a := &archives{world: &world{ctx: ctx, now: epoch}, cfg: cfg}
-	ended := make(chan *failure, 1)
-	go func() {
-		var failed *failure
-		defer func() { ended <- failed }()
-		// A world without stores of entries plays the case and catches its failure.
-		a.world.cfg = &Config{New: func(context.Context) (memory.Adapter, error) { return noAdapter{}, nil }}
-		a.play(&testCase{run: func(*world) {
-			a.open(a.cfg.New(ctx))
-			c.run(a)
-			a.must(a.close())
-		}}, &failed)
-	}()
-	var failed *failure
-	select {
-	case failed = <-ended:
-	case <-ctx.Done():
-		failed = &failure{expected: "an answer", came: "none before the context was done: the store hangs"}
-	}
-	if failed != nil {
-		result.Status = Broken
-		result.Failure = a.text(&archiveLaw, &testCase{name: c.name, proves: c.proves}, failed)
-	}
-	return result
-}
-
-// noAdapter is the store of entries of cases that use none.
-type noAdapter struct{ memory.Adapter }
-
-func (a *archives) open(s distill.ArchiveStore, err error) {
-	if err != nil || s == nil {
-		a.fail("ArchiveConfig opens a store", describeError(err))
-	}
-	a.shelf = s
-}
-
-func (a *archives) close() error {
-	if c, ok := a.shelf.(io.Closer); ok {
-		return c.Close()
-	}
-	return nil
-}
-
-func (a *archives) reopenShelf() {
-	a.did("close the store and open it again")
-	a.must(a.close())
-	a.open(a.cfg.Reopen(a.ctx, a.shelf))
+	*stage[distill.ArchiveStore]
+	spoil func(ctx context.Context, s distill.ArchiveStore, scope memory.Scope, address distill.Digest, data []byte) error
 }
 
 // sample is a valid archive, one of several answers to one question of several.
@@ -144,7 +84,7 @@ func (a *archives) keep(s memory.Scope, question, answer, want int) distill.Dige
 	key, data := sample(question, answer)
 	_, winner := sample(question, want)
 	a.did("keep answer %d to question %d for %s at %s", answer, question, describeScope(s), describeTime(a.now))
-	got, err := a.shelf.Keep(a.ctx, s, key, data, a.now)
+	got, err := a.store.Keep(a.ctx, s, key, data, a.now)
 	a.must(err)
 	a.check(got == distill.DigestOf(winner), fmt.Sprint("the address of answer ", want), "%s", got)
 	return got
@@ -155,10 +95,10 @@ func (a *archives) has(s memory.Scope, question, answer int) {
 	key, data := sample(question, answer)
 	address := distill.DigestOf(data)
 	a.did("find question %d of %s, and load answer %d", question, describeScope(s), answer)
-	found, err := a.shelf.Find(a.ctx, s, key)
+	found, err := a.store.Find(a.ctx, s, key)
 	a.must(err)
 	a.check(found == address, address.String(), "%s", found)
-	loaded, err := a.shelf.Load(a.ctx, s, address)
+	loaded, err := a.store.Load(a.ctx, s, address)
 	a.must(err)
 	a.check(string(loaded) == string(data), "the bytes as they were kept", "%d other bytes", len(loaded))
 }
@@ -167,9 +107,9 @@ func (a *archives) has(s memory.Scope, question, answer int) {
 func (a *archives) lacks(s memory.Scope, question, answer int) {
 	key, data := sample(question, answer)
 	a.did("find question %d of %s, and load answer %d", question, describeScope(s), answer)
-	_, err := a.shelf.Find(a.ctx, s, key)
+	_, err := a.store.Find(a.ctx, s, key)
 	a.mustBe(err, memory.ErrNotFound)
-	_, err = a.shelf.Load(a.ctx, s, distill.DigestOf(data))
+	_, err = a.store.Load(a.ctx, s, distill.DigestOf(data))
 	a.mustBe(err, memory.ErrNotFound)
 }
 
@@ -177,7 +117,7 @@ func (a *archives) lacks(s memory.Scope, question, answer int) {
 func (a *archives) shelved(s memory.Scope, want ...distill.Kept) {
 	a.did("list what is kept for %s", describeScope(s))
 	left := want
-	for k, err := range a.shelf.Archives(a.ctx, s) {
+	for k, err := range a.store.Archives(a.ctx, s) {
 		a.must(err)
 		at := -1
 		for i := range left {

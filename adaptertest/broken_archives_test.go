@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/memory"
@@ -22,28 +25,33 @@ type brokenShelf struct {
 	drop func(context.Context, memory.Scope, distill.Digest, time.Time) error
 	list func(context.Context, memory.Scope) iter.Seq2[distill.Kept, error]
 
-	again bool // its data were opened before
+	again  bool         // its data were opened before
+	joined *atomic.Bool // somebody has opened its data once more
+	lock   *sync.Mutex  // of the data
 
 	mu    sync.Mutex
 	other map[distill.Digest][]byte // in the place of what was kept: the damage
 }
 
 func newBrokenShelf(defect func(b *brokenShelf), data *brokenShelf) *brokenShelf {
-	b := &brokenShelf{MemoryStore: distill.NewMemoryStore(), other: map[distill.Digest][]byte{}}
+	b := &brokenShelf{MemoryStore: distill.NewMemoryStore(), other: map[distill.Digest][]byte{}, joined: new(atomic.Bool), lock: new(sync.Mutex)}
 	if data != nil {
-		b.MemoryStore, b.again = data.MemoryStore, true
+		b.MemoryStore, b.again, b.joined, b.lock = data.MemoryStore, true, data.joined, data.lock
+		b.joined.Store(true)
 	}
 	m := b.MemoryStore
-	b.find, b.keep, b.drop, b.list = m.Find, m.Keep, m.Drop, m.Archives
-	b.load = func(ctx context.Context, s memory.Scope, address distill.Digest) ([]byte, error) {
-		data, err := b.raw(ctx, s, address)
-		if err == nil && distill.Verify(data, address) != nil {
-			return nil, distill.ErrArchive
-		}
-		return data, err
-	}
+	b.find, b.keep, b.drop, b.list, b.load = m.Find, m.Keep, m.Drop, m.Archives, b.sound
 	defect(b)
 	return b
+}
+
+// sound is a load that looks at what it found.
+func (b *brokenShelf) sound(ctx context.Context, s memory.Scope, address distill.Digest) ([]byte, error) {
+	data, err := b.raw(ctx, s, address)
+	if err == nil && distill.Verify(data, address) != nil {
+		return nil, distill.ErrArchive
+	}
+	return data, err
 }
 
 // raw is what lies on the medium.
@@ -163,19 +171,16 @@ var shelfDefects = map[string]func(b *brokenShelf){
 		}
 	},
 	"own-bytes": func(b *brokenShelf) {
-		given := map[distill.Digest][]byte{}
+		var given memo[distill.Digest, []byte]
 		b.keep = func(ctx context.Context, s memory.Scope, key distill.Digest, data []byte, at time.Time) (distill.Digest, error) {
-			given[distill.DigestOf(data)] = data
+			given.set(distill.DigestOf(data), data)
 			return b.MemoryStore.Keep(ctx, s, key, data, at)
 		}
-		b.load = func(_ context.Context, _ memory.Scope, a distill.Digest) ([]byte, error) { return given[a], nil }
-	},
-	"racing-keeps": func(b *brokenShelf) {
-		b.keep = func(ctx context.Context, s memory.Scope, key distill.Digest, data []byte, at time.Time) (distill.Digest, error) {
-			_, err := b.MemoryStore.Keep(ctx, s, key, data, at)
-			return distill.DigestOf(data), err
+		b.load = func(_ context.Context, _ memory.Scope, a distill.Digest) ([]byte, error) {
+			return given.get(a), nil
 		}
 	},
+	"racing-keeps": everyoneWins,
 	"cancelled": func(b *brokenShelf) {
 		b.keep = func(_ context.Context, s memory.Scope, key distill.Digest, data []byte, at time.Time) (distill.Digest, error) {
 			return b.MemoryStore.Keep(context.Background(), s, key, data, at)
@@ -190,6 +195,16 @@ var shelfDefects = map[string]func(b *brokenShelf){
 			return b.MemoryStore.Drop(ctx, s, a, before)
 		}
 	},
+	"two-at-once": func(b *brokenShelf) {
+		if b.again { // it drops from what it alone holds
+			b.drop = func(context.Context, memory.Scope, distill.Digest, time.Time) error { return nil }
+		}
+	},
+	"racing-stores": func(b *brokenShelf) {
+		if b.again {
+			everyoneWins(b)
+		}
+	},
 	"reopened": func(b *brokenShelf) {
 		if b.again {
 			b.find = distill.NewMemoryStore().Find // the keys were in memory only
@@ -197,24 +212,50 @@ var shelfDefects = map[string]func(b *brokenShelf){
 	},
 }
 
-func TestT1_EveryArchiveCaseFailsOnAStoreThatBreaksIt(t *testing.T) {
-	for _, c := range archiveCases() {
-		defect := shelfDefects[c.name]
-		if defect == nil {
-			t.Errorf("no broken store needs %s", c.name)
-			continue
-		}
-		result := runArchiveCase(t.Context(), shelfConfig(defect), &c)
-		if result.Status != Broken {
-			t.Errorf("%s does not fail: %s", c.name, result.Status)
-		}
-		t.Log("\n" + result.Failure)
-	}
-	if len(shelfDefects) != len(archiveCases()) {
-		t.Error("a broken store for a case that is not there")
+// everyoneWins tells each who keeps an archive that it is the one.
+func everyoneWins(b *brokenShelf) {
+	b.keep = func(ctx context.Context, s memory.Scope, key distill.Digest, data []byte, at time.Time) (distill.Digest, error) {
+		_, err := b.MemoryStore.Keep(ctx, s, key, data, at)
+		return distill.DigestOf(data), err
 	}
 }
 
-func TestRunArchiveStore_ASoundStorePasses(t *testing.T) {
-	RunArchiveStore(t, *shelfConfig(func(*brokenShelf) {}))
+type shelfDefect struct {
+	name  string
+	needs string // LAW/case
+	do    func(b *brokenShelf)
+}
+
+func archiveDefects() []shelfDefect {
+	all := narrowShelves()
+	for c, do := range sorted(shelfDefects) {
+		all = append(all, shelfDefect{"is wrong about " + c, "ARCHIVE/" + c, do})
+	}
+	return all
+}
+
+// TestBrokenArchives shows for each broken store of archives that the kit fails in the
+// case that is there for it.
+func TestBrokenArchives(t *testing.T) {
+	for _, d := range archiveDefects() {
+		t.Run(d.needs+"/"+d.name, func(t *testing.T) {
+			caught(t, d.needs, func() *proof[distill.ArchiveStore, *archives] { return shelfConfig(d.do).proof() })
+		})
+	}
+}
+
+func TestSoundArchives(t *testing.T) {
+	report, err := CheckArchiveStore(t.Context(), *shelfConfig(func(*brokenShelf) {}))
+	require.NoError(t, err)
+	require.True(t, report.OK(), report)
+	require.Empty(t, report.NotOffered)
+	require.NotContains(t, report.String(), "level:")
+
+	cfg := shelfConfig(func(*brokenShelf) {})
+	cfg.Reopen, cfg.Damage, cfg.Require = nil, nil, []Offer{Damageable}
+	report, err = CheckArchiveStore(t.Context(), *cfg)
+	require.NoError(t, err)
+	require.False(t, report.OK())
+	require.Contains(t, report.String(), "not offered (required): damageable: ArchiveConfig.Damage is not set")
+	require.Contains(t, report.String(), "not offered: durable: ArchiveConfig.Reopen is not set")
 }

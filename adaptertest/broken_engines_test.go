@@ -63,10 +63,10 @@ func engineDefects() []defect {
 // rewritesWhole keeps, when it retires anything, only what was there when it was last
 // read.
 func rewritesWhole(b *broken) {
-	read := map[memory.Scope][]memory.Entry{}
+	var read memo[memory.Scope, []memory.Entry]
 	b.listAt = func(ctx context.Context, s memory.Scope, v memory.Version, q memory.Query) ([]memory.Entry, error) {
 		b.mu.Lock()
-		read[s] = slices.Clone(b.scopes[s])
+		read.set(s, slices.Clone(b.scopes[s]))
 		b.mu.Unlock()
 		return b.in.ListAt(ctx, s, v, q)
 	}
@@ -76,7 +76,7 @@ func rewritesWhole(b *broken) {
 		}
 		s := m.Retire[0].Scope
 		for _, e := range b.kept(s) {
-			if !slices.ContainsFunc(read[s], func(o memory.Entry) bool { return o.ID == e.ID }) {
+			if !slices.ContainsFunc(read.get(s), func(o memory.Entry) bool { return o.ID == e.ID }) {
 				b.in.Delete(context.Background(), s, e.ID, m.At)
 			}
 		}
@@ -120,14 +120,14 @@ func turnsTags(b *broken) {
 
 // onceOnly takes an event of a known id for a mistake.
 func onceOnly(b *broken) {
-	known := map[string]bool{}
+	var known memo[string, bool]
 	apply := b.apply
 	b.apply = func(ctx context.Context, tenant string, m memory.Mutation) (memory.Version, error) {
 		for _, rec := range m.Events {
-			if known[rec.ID] {
+			if known.get(rec.ID) {
 				return "", memory.ErrConflict
 			}
-			known[rec.ID] = true
+			known.set(rec.ID, true)
 		}
 		return apply(ctx, tenant, m)
 	}

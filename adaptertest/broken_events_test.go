@@ -216,6 +216,21 @@ func outboxDefects() []defect {
 				return recs, err
 			}
 		}},
+		{"puts an event in the place of one that waits", "IDEMPOTENCE/event-again", func(b *broken) {
+			var last memo[string, events.Record]
+			mutated(func(_ *broken, m *memory.Mutation) {
+				for _, e := range m.Events {
+					last.set(e.Tenant+"/"+e.RunID+"/"+e.ID, e)
+				}
+			})(b)
+			b.undelivered = func(ctx context.Context, q memory.OutboxQuery) ([]events.Record, error) {
+				recs, err := b.in.Undelivered(ctx, q)
+				for i, e := range recs {
+					recs[i].Time = last.get(e.Tenant + "/" + e.RunID + "/" + e.ID).Time
+				}
+				return recs, err
+			}
+		}},
 		{"drops an event that has another run's id", "IDEMPOTENCE/event-again", mutated(func(b *broken, m *memory.Mutation) {
 			all, _ := b.in.Undelivered(context.Background(), memory.OutboxQuery{})
 			m.Events = unless(m.Events, func(e events.Record) bool {
@@ -223,15 +238,15 @@ func outboxDefects() []defect {
 			})
 		})},
 		{"remembers delivered ids for ever", "OUTBOX/returns", func(b *broken) {
-			gone := map[string]bool{}
+			var gone memo[string, bool]
 			b.delivered = func(ctx context.Context, recs []events.Record) error {
 				for _, r := range recs {
-					gone[r.ID] = true
+					gone.set(r.ID, true)
 				}
 				return b.in.Delivered(ctx, recs)
 			}
 			mutated(func(_ *broken, m *memory.Mutation) {
-				m.Events = unless(m.Events, func(e events.Record) bool { return gone[e.ID] })
+				m.Events = unless(m.Events, func(e events.Record) bool { return gone.get(e.ID) })
 			})(b)
 		}},
 		changes("drops the node of an event", "OUTBOX/payloads", func(r *events.Record) { r.NodeID = "" }),

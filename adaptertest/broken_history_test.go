@@ -59,9 +59,14 @@ func historyDefects() []defect {
 		return func(b *broken) {
 			b.history = func(ctx context.Context, tenant string, q memory.HistoryQuery) iter.Seq2[memory.Record, error] {
 				return func(yield func(memory.Record, error) bool) {
-					i := 0
-					for rec, err := range b.in.History(ctx, tenant, q) {
-						if i++; i > n || !yield(rec, err) {
+					all, err := collect(b.in.History(ctx, tenant, q))
+					if err != nil {
+						yield(memory.Record{}, err)
+						return
+					}
+					slices.SortFunc(all, func(a, b memory.Record) int { return strings.Compare(a.Entry.ID, b.Entry.ID) })
+					for _, rec := range all[:min(n, len(all))] {
+						if !yield(rec, nil) {
 							return
 						}
 					}
@@ -229,15 +234,15 @@ func historyDefects() []defect {
 			}
 		})},
 		{"drops the expiresAt of what was merged", "FORGET/expired-stays", func(b *broken) {
-			gone := map[string]bool{}
+			var gone memo[string, bool]
 			b.apply = func(ctx context.Context, tenant string, m memory.Mutation) (memory.Version, error) {
 				for _, r := range m.Retire {
-					gone[r.ID] = true
+					gone.set(r.ID, true)
 				}
 				return b.in.Apply(ctx, tenant, m)
 			}
 			recorded(func(_ *broken, r *memory.Record) {
-				if gone[r.Entry.ID] {
+				if gone.get(r.Entry.ID) {
 					r.Entry.ExpiresAt = r.Entry.ExpiresAt.AddDate(1, 0, 0)
 				}
 			})(b)

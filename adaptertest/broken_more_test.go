@@ -275,13 +275,13 @@ func durableDefects() []defect {
 			b.text = func() string { return "last query: " + canary }
 		}),
 		second("answers from a cache of its own", "DURABLE/shared-writes", func(b *broken) {
-			cache := map[memory.Scope][]memory.Entry{}
+			var cache memo[memory.Scope, []memory.Entry]
 			b.list = func(ctx context.Context, s memory.Scope, q memory.Query) ([]memory.Entry, error) {
-				if old, known := cache[s]; known {
+				if old, known := cache.find(s); known {
 					return old, nil
 				}
 				out, err := b.in.List(ctx, s, q)
-				cache[s] = out
+				cache.set(s, out)
 				return out, err
 			}
 		}),
@@ -454,14 +454,14 @@ func modelDefects() []defect {
 			}
 		})},
 		{"shows an entry of two lives in its gap", "MODEL/versioned", func(b *broken) {
-			lives := map[memory.Located]int{}
+			var lives memo[memory.Located, int]
 			mutated(func(_ *broken, m *memory.Mutation) {
 				for _, l := range m.Restore {
-					lives[l]++
+					lives.set(l, lives.get(l)+1)
 				}
 			})(b)
 			b.leakIntoViews(func(r memory.Record) bool {
-				return lives[memory.Located{Scope: r.Scope, ID: r.Entry.ID}] > 0 && r.State != memory.Live && !r.Erased
+				return lives.get(memory.Located{Scope: r.Scope, ID: r.Entry.ID}) > 0 && r.State != memory.Live && !r.Erased
 			}, false)
 		}},
 		{"lets a view slip once a child has joined", "MODEL/runs", func(b *broken) {

@@ -52,10 +52,10 @@ func readDefects() []defect {
 		leak("does not look at the tenant", "foreign-tenant", func(want, have memory.Scope) bool { return want.Ref == have.Ref })
 		leak("does not look at the ref", "foreign-ref", func(want, have memory.Scope) bool { return want.Tenant == have.Tenant })
 		for _, f := range folds {
-			leak("folds "+f.name+" of tenants", "lookalike-tenants", func(want, have memory.Scope) bool {
+			leak("folds "+f.name+" of tenants", "foreign-tenant", func(want, have memory.Scope) bool {
 				return want.Ref == have.Ref && f.of(want.Tenant) == f.of(have.Tenant)
 			})
-			leak("folds "+f.name+" of refs", "lookalike-refs", func(want, have memory.Scope) bool {
+			leak("folds "+f.name+" of refs", "foreign-ref", func(want, have memory.Scope) bool {
 				return want.Tenant == have.Tenant && f.of(want.Ref) == f.of(have.Ref)
 			})
 		}
@@ -151,12 +151,12 @@ func showDefects(way string) []defect {
 			}
 		}},
 		{way + " answers from a cache that no write renews", "RECORD/written-" + way, func(b *broken) {
-			cache := map[memory.Scope][]memory.Entry{}
+			var cache memo[memory.Scope, []memory.Entry]
 			b.show[way] = func(s memory.Scope, _ time.Time, found []memory.Entry) []memory.Entry {
-				if old, known := cache[s]; known && len(old) > 0 {
+				if old, known := cache.find(s); known && len(old) > 0 {
 					return old
 				}
-				cache[s] = found
+				cache.set(s, found)
 				return found
 			}
 		}},
@@ -180,8 +180,8 @@ func orderDefects(way string) []defect {
 	byTime := func(a, b memory.Entry) int { return b.CreatedAt.Compare(a.CreatedAt) }
 	return []defect{
 		sorted("gives the oldest first", "newest-first", func(a, b memory.Entry) int { return newestFirst(b, a) }),
-		sorted("goes by id alone", "milliseconds", func(a, b memory.Entry) int { return strings.Compare(b.ID, a.ID) }),
-		sorted("orders to the second", "milliseconds", func(a, b memory.Entry) int {
+		sorted("goes by id alone", "newest-first", func(a, b memory.Entry) int { return strings.Compare(b.ID, a.ID) }),
+		sorted("orders to the second", "newest-first", func(a, b memory.Entry) int {
 			if c := b.CreatedAt.Truncate(time.Second).Compare(a.CreatedAt.Truncate(time.Second)); c != 0 {
 				return c
 			}

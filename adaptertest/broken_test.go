@@ -1,9 +1,11 @@
 package adaptertest
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,6 +52,24 @@ type broken struct {
 	scopes map[memory.Scope][]memory.Entry // all that was ever put
 }
 
+// memo is what a broken store notes for itself. Stores are used from goroutines, and a
+// defect is to be wrong in its one way only.
+type memo[K comparable, V any] struct{ notes sync.Map }
+
+func (m *memo[K, V]) set(key K, value V) { m.notes.Store(key, value) }
+
+func (m *memo[K, V]) find(key K) (value V, known bool) {
+	if found, ok := m.notes.Load(key); ok {
+		return found.(V), true
+	}
+	return value, false
+}
+
+func (m *memo[K, V]) get(key K) V {
+	value, _ := m.find(key)
+	return value
+}
+
 // newBroken opens a store with a defect, or the data of another once more.
 func newBroken(defect func(b *broken), data *broken) *broken {
 	b := &broken{in: inmem.New(), mu: new(sync.Mutex), scopes: map[memory.Scope][]memory.Entry{}}
@@ -61,7 +81,7 @@ func newBroken(defect func(b *broken), data *broken) *broken {
 	b.show = map[string]func(memory.Scope, time.Time, []memory.Entry) []memory.Entry{}
 	b.query = map[string]func(memory.Scope, memory.Query) memory.Query{}
 	b.list, b.get, b.put, b.del = b.in.List, b.in.Get, b.in.Put, b.in.Delete
-	b.apply, b.lookup, b.history, b.cell = b.in.Apply, b.in.Lookup, b.in.History, b.in.Cell
+	b.apply, b.lookup, b.history, b.cell = b.in.Apply, b.in.Lookup, b.inOrder, b.in.Cell
 	b.undelivered, b.delivered, b.version = b.in.Undelivered, b.in.Delivered, b.in.Version
 	b.listAt, b.getAt, b.intact, b.purge = b.in.ListAt, b.in.GetAt, b.in.Intact, b.in.Purge
 	b.search, b.scan = b.in.Search, b.in.Scan
@@ -123,7 +143,30 @@ func (b *broken) known(match func(s memory.Scope) bool) []memory.Scope {
 			out = append(out, s)
 		}
 	}
+	slices.SortFunc(out, func(a, b memory.Scope) int {
+		return cmp.Or(strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.Ref, b.Ref))
+	})
 	return out
+}
+
+// inOrder is the history of the store in one order, so that what a defect makes of it
+// does not depend on chance.
+func (b *broken) inOrder(ctx context.Context, tenant string, q memory.HistoryQuery) iter.Seq2[memory.Record, error] {
+	return func(yield func(memory.Record, error) bool) {
+		all, err := collect(b.in.History(ctx, tenant, q))
+		if err != nil {
+			yield(memory.Record{}, err)
+			return
+		}
+		slices.SortFunc(all, func(a, b memory.Record) int {
+			return cmp.Or(strings.Compare(a.Ref, b.Ref), strings.Compare(a.Entry.ID, b.Entry.ID))
+		})
+		for _, rec := range all {
+			if !yield(rec, nil) {
+				return
+			}
+		}
+	}
 }
 
 // read is a read by one of the six ways, with the defect that it has.
@@ -221,7 +264,18 @@ func (b *broken) Scan(ctx context.Context, s memory.Scope, q memory.Query) iter.
 			yield(memory.Entry{}, err)
 			return
 		}
-		for _, e := range found {
+		erased := func(e memory.Entry) bool {
+			rec, err := b.in.Lookup(ctx, s, e.ID)
+			return err == nil && rec.Erased
+		}
+		before := make([]bool, len(found))
+		for i, e := range found {
+			before[i] = erased(e)
+		}
+		for i, e := range found {
+			if !before[i] && erased(e) {
+				continue // an erasure reaches what was read ahead
+			}
 			if !yield(e, nil) {
 				return
 			}
@@ -241,10 +295,11 @@ func collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 }
 
 func (b *broken) ListAt(ctx context.Context, s memory.Scope, v memory.Version, q memory.Query) ([]memory.Entry, error) {
+	asked := s
 	q = b.narrow("list-at", s, q)
 	return b.read("list-at", s, q.At, func(s memory.Scope, at time.Time) ([]memory.Entry, error) {
 		q.At = at
-		return b.listAt(ctx, s, b.at(ctx, s, v), q)
+		return b.listAt(ctx, s, b.at(ctx, asked, s, v), q)
 	})
 }
 
@@ -252,14 +307,15 @@ func (b *broken) GetAt(ctx context.Context, s memory.Scope, v memory.Version, id
 	if b.from["get-at"] == nil && b.instant["get-at"] == nil && b.show["get-at"] == nil {
 		return b.getAt(ctx, s, v, id, at)
 	}
+	asked := s
 	return first(b.read("get-at", s, at, func(s memory.Scope, at time.Time) ([]memory.Entry, error) {
-		return one(b.getAt(ctx, s, b.at(ctx, s, v), id, at))
+		return one(b.getAt(ctx, s, b.at(ctx, asked, s, v), id, at))
 	}))
 }
 
-// at is the version of a read that wanders into another tenant.
-func (b *broken) at(ctx context.Context, s memory.Scope, v memory.Version) memory.Version {
-	if _, err := b.in.Intact(ctx, s.Tenant, v); err != nil && (b.from["list-at"] != nil || b.from["get-at"] != nil) {
+// at is the version of a read that wanders from the tenant that was asked into another.
+func (b *broken) at(ctx context.Context, asked, s memory.Scope, v memory.Version) memory.Version {
+	if _, err := b.in.Intact(ctx, asked.Tenant, v); err == nil && s.Tenant != asked.Tenant {
 		v, _ = b.in.Version(ctx, s.Tenant)
 	}
 	return v

@@ -356,30 +356,30 @@ func recordDefects() []defect {
 			}
 		})},
 		{"keeps the successor of what was restored", "BATCH/restored", func(b *broken) {
-			successor := map[memory.Located]string{}
+			var successor memo[memory.Located, string]
 			b.apply = func(ctx context.Context, tenant string, m memory.Mutation) (memory.Version, error) {
 				for _, r := range m.Retire {
-					successor[r.Located] = r.For
+					successor.set(r.Located, r.For)
 				}
 				return b.in.Apply(ctx, tenant, m)
 			}
 			recorded(func(_ *broken, r *memory.Record) {
 				if r.State == memory.Live && !r.Erased {
-					r.For = successor[memory.Located{Scope: r.Scope, ID: r.Entry.ID}]
+					r.For = successor.get(memory.Located{Scope: r.Scope, ID: r.Entry.ID})
 				}
 			})(b)
 		}},
 		{"restores with a new createdAt", "BATCH/restored", func(b *broken) {
-			restored := map[string]bool{}
+			var restored memo[string, bool]
 			b.apply = func(ctx context.Context, tenant string, m memory.Mutation) (memory.Version, error) {
 				for _, l := range m.Restore {
-					restored[l.ID] = true
+					restored.set(l.ID, true)
 				}
 				return b.in.Apply(ctx, tenant, m)
 			}
 			b.show["list"] = func(_ memory.Scope, _ time.Time, found []memory.Entry) []memory.Entry {
 				for i := range found {
-					if restored[found[i].ID] {
+					if restored.get(found[i].ID) {
 						found[i].CreatedAt = found[i].CreatedAt.Add(time.Hour)
 					}
 				}
@@ -427,7 +427,7 @@ func recordDefects() []defect {
 				r.Entry.Sources = original(b, r).Sources
 			}
 		})},
-		{"erases live entries only", "SR-1/erased-retired", recorded(func(b *broken, r *memory.Record) {
+		{"erases live entries only", "SR-1/erased", recorded(func(b *broken, r *memory.Record) {
 			if r.Erased && r.State != memory.Live {
 				r.Entry = original(b, r)
 			}

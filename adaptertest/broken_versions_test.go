@@ -51,15 +51,15 @@ func viewDefects() []defect {
 	return []defect{
 		shows("has views that show later writes", "held-across-put", live),
 		{"has snapshots by createdAt", "VIEW/held-across-backdated-put", func(b *broken) {
-			taken := map[memory.Version]time.Time{}
+			var taken memo[memory.Version, time.Time]
 			b.version = func(ctx context.Context, tenant string) (memory.Version, error) {
 				v, err := b.in.Version(ctx, tenant)
 				b.mu.Lock()
 				defer b.mu.Unlock()
 				for s, entries := range b.scopes {
 					for _, e := range entries {
-						if s.Tenant == tenant && e.CreatedAt.After(taken[v]) {
-							taken[v] = e.CreatedAt
+						if s.Tenant == tenant && e.CreatedAt.After(taken.get(v)) {
+							taken.set(v, e.CreatedAt)
 						}
 					}
 				}
@@ -68,7 +68,7 @@ func viewDefects() []defect {
 			b.show["list-at"] = nil
 			b.listAt = func(ctx context.Context, s memory.Scope, v memory.Version, q memory.Query) ([]memory.Entry, error) {
 				out, err := b.in.ListAt(ctx, s, v, q)
-				limit, known := taken[v]
+				limit, known := taken.find(v)
 				for _, e := range b.others(s, out, live) {
 					if err == nil && known && e.CreatedAt.Before(limit) && e.LiveAt(q.At) && q.Limit == 0 {
 						out = append(out, e)
@@ -80,25 +80,25 @@ func viewDefects() []defect {
 		}},
 		hides("has views that lose what is deleted", "held-across-delete", state(memory.Deleted)),
 		{"has views that lose what is deleted and put again", "VIEW/held-across-delete-and-put", func(b *broken) {
-			again := map[string]bool{}
+			var again memo[string, bool]
 			b.put = func(ctx context.Context, s memory.Scope, e memory.Entry) error {
 				if b.record(s, e.ID).State == memory.Deleted {
-					again[e.ID] = true
+					again.set(e.ID, true)
 				}
 				return b.in.Put(ctx, s, e)
 			}
-			b.leakIntoViews(func(r memory.Record) bool { return again[r.Entry.ID] }, true)
+			b.leakIntoViews(func(r memory.Record) bool { return again.get(r.Entry.ID) }, true)
 		}},
 		hides("has views that lose what is merged", "held-across-merge", func(r memory.Record) bool { return r.State == memory.Merged }),
 		hides("has views that lose what is superseded", "held-across-supersede", state(memory.Superseded)),
 		{"has views that show what is restored", "VIEW/held-across-restore", func(b *broken) {
-			restored := map[string]bool{}
+			var restored memo[string, bool]
 			mutated(func(_ *broken, m *memory.Mutation) {
 				for _, l := range m.Restore {
-					restored[l.ID] = true
+					restored.set(l.ID, true)
 				}
 			})(b)
-			b.leakIntoViews(func(r memory.Record) bool { return restored[r.Entry.ID] && live(r) }, false)
+			b.leakIntoViews(func(r memory.Record) bool { return restored.get(r.Entry.ID) && live(r) }, false)
 		}},
 		{"counts any erasure against a version", "VIEW/held-across-erase-of-retired", func(b *broken) {
 			erased := false
@@ -118,13 +118,13 @@ func viewDefects() []defect {
 			}
 		}},
 		{"has views that lose what was retired twice", "VIEW/held-across-everything", func(b *broken) {
-			times := map[string]int{}
+			var times memo[string, int]
 			mutated(func(_ *broken, m *memory.Mutation) {
 				for _, r := range m.Retire {
-					times[r.ID]++
+					times.set(r.ID, times.get(r.ID)+1)
 				}
 			})(b)
-			b.leakIntoViews(func(r memory.Record) bool { return times[r.Entry.ID] > 1 }, true)
+			b.leakIntoViews(func(r memory.Record) bool { return times.get(r.Entry.ID) > 1 }, true)
 		}},
 		{"judges expiry when the version was taken", "VIEW/expiry", func(b *broken) {
 			b.getAt = func(ctx context.Context, s memory.Scope, v memory.Version, id string, _ time.Time) (memory.Entry, error) {
@@ -164,18 +164,18 @@ func viewDefects() []defect {
 			b.leakIntoViews(func(r memory.Record) bool { return r.Erased && r.State == memory.Deleted }, false)
 		}},
 		{"shows a restored entry only from then on", "VIEW/restored", func(b *broken) {
-			restored := map[string]memory.Version{}
+			var restored memo[string, memory.Version]
 			b.apply = func(ctx context.Context, tenant string, m memory.Mutation) (memory.Version, error) {
 				v, err := b.in.Apply(ctx, tenant, m)
 				for _, l := range m.Restore {
-					restored[l.ID] = v
+					restored.set(l.ID, v)
 				}
 				return v, err
 			}
 			b.listAt = func(ctx context.Context, s memory.Scope, v memory.Version, q memory.Query) ([]memory.Entry, error) {
 				out, err := b.in.ListAt(ctx, s, v, q)
 				return slices.DeleteFunc(out, func(e memory.Entry) bool {
-					since, known := restored[e.ID]
+					since, known := restored.find(e.ID)
 					return known && number(v) < number(since)
 				}), err
 			}
@@ -300,13 +300,14 @@ func intactDefects() []defect {
 			}
 		}},
 		{"forgets when an entry was not live", "VIEW/intact-restored", func(b *broken) {
-			restored, erased := map[string]bool{}, false
+			var restored memo[string, bool]
+			erased := false
 			mutated(func(_ *broken, m *memory.Mutation) {
 				for _, l := range m.Restore {
-					restored[l.ID] = true
+					restored.set(l.ID, true)
 				}
 				for _, l := range m.Erase {
-					erased = erased || restored[l.ID]
+					erased = erased || restored.get(l.ID)
 				}
 			})(b)
 			b.intact = func(ctx context.Context, tenant string, v memory.Version) (bool, error) {

@@ -145,15 +145,15 @@ func idempotenceDefects() []defect {
 	// revive shows a second life of an entry in lists.
 	revive := func(name, needs string, kind func(r memory.Record) bool) defect {
 		return defect{name, "IDEMPOTENCE/" + needs, func(b *broken) {
-			again := map[string]bool{}
+			var again memo[string, bool]
 			b.put = func(ctx context.Context, s memory.Scope, e memory.Entry) error {
 				if rec, err := b.in.Lookup(ctx, s, e.ID); err == nil && kind(rec) {
-					again[e.ID] = true
+					again.set(e.ID, true)
 				}
 				return b.in.Put(ctx, s, e)
 			}
 			b.show["list"] = func(s memory.Scope, _ time.Time, found []memory.Entry) []memory.Entry {
-				return append(found, b.others(s, found, func(r memory.Record) bool { return again[r.Entry.ID] && kind(r) })...)
+				return append(found, b.others(s, found, func(r memory.Record) bool { return again.get(r.Entry.ID) && kind(r) })...)
 			}
 		}}
 	}

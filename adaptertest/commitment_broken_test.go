@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,7 +21,8 @@ import (
 // one of the functions.
 type brokenCommitments struct {
 	in     *commitment.InMemory
-	handle int // how often the data was opened before
+	handle int          // how often the data was opened before
+	joined *atomic.Bool // somebody has opened the data once more
 
 	get      func(ctx context.Context, tenant, id string) (commitment.Commitment, error)
 	swap     func(ctx context.Context, c commitment.Commitment) (int64, error)
@@ -42,9 +44,10 @@ func (b *brokenCommitments) OfTenant(ctx context.Context, tenant, predicate stri
 }
 
 func newBrokenCommitments(defect func(b *brokenCommitments), data *brokenCommitments) *brokenCommitments {
-	b := &brokenCommitments{in: commitment.NewInMemory()}
+	b := &brokenCommitments{in: commitment.NewInMemory(), joined: new(atomic.Bool)}
 	if data != nil {
-		b.in, b.handle = data.in, data.handle+1
+		b.in, b.handle, b.joined = data.in, data.handle+1, data.joined
+		b.joined.Store(true)
 	}
 	b.get, b.swap, b.due, b.ofTenant = b.in.Get, b.in.Swap, b.in.Due, b.in.OfTenant
 	defect(b)
@@ -118,7 +121,7 @@ type commitmentDefect struct {
 }
 
 func commitmentDefects() []commitmentDefect {
-	return []commitmentDefect{
+	return append(narrowCommitments(), []commitmentDefect{
 		{"absent is empty", "CTI-1/absent", func(b *brokenCommitments) {
 			b.get = func(ctx context.Context, tenant, id string) (commitment.Commitment, error) {
 				c, err := b.in.Get(ctx, tenant, id)
@@ -139,12 +142,12 @@ func commitmentDefects() []commitmentDefect {
 			}
 		}},
 		{"one id in all tenants", "CTI-1/same-id", func(b *brokenCommitments) {
-			owner := map[string]string{}
+			var owner memo[string, string]
 			b.swap = func(ctx context.Context, c commitment.Commitment) (int64, error) {
-				if o := owner[c.ID]; o != "" && o != c.Tenant {
+				if o := owner.get(c.ID); o != "" && o != c.Tenant {
 					return 0, memory.ErrConflict
 				}
-				owner[c.ID] = c.Tenant
+				owner.set(c.ID, c.Tenant)
 				return b.in.Swap(ctx, c)
 			}
 		}},
@@ -174,9 +177,9 @@ func commitmentDefects() []commitmentDefect {
 			}
 		}},
 		{"shares what it returns", "RECORD/own", func(b *brokenCommitments) {
-			lists := map[string][]int64{}
-			b.edit(func(c *commitment.Commitment) { lists[c.ID] = slices.Clone(c.Waiting) })
-			b.show(func(c *commitment.Commitment) { c.Waiting = lists[c.ID] })
+			var lists memo[string, []int64]
+			b.edit(func(c *commitment.Commitment) { lists.set(c.ID, slices.Clone(c.Waiting)) })
+			b.show(func(c *commitment.Commitment) { c.Waiting = lists.get(c.ID) })
 		}},
 		{"the last one wins", "CLAIM/revisions", func(b *brokenCommitments) { b.swap = b.always }},
 		{"arming again replaces", "CLAIM/revisions", func(b *brokenCommitments) {
@@ -198,15 +201,15 @@ func commitmentDefects() []commitmentDefect {
 		{"looks, then writes", "CLAIM/race", func(b *brokenCommitments) { b.swap = b.looksFirst }},
 		{"reads are late", "CLAIM/acknowledged", func(b *brokenCommitments) {
 			var mu sync.Mutex
-			kept := map[string]commitment.Commitment{}
+			var kept memo[string, commitment.Commitment]
 			b.get = func(ctx context.Context, tenant, id string) (commitment.Commitment, error) {
 				c, err := b.in.Get(ctx, tenant, id)
 				mu.Lock()
 				defer mu.Unlock()
-				if old, ok := kept[tenant+id]; ok && err == nil && c.Rev%7 == 0 {
+				if old, ok := kept.find(tenant + id); ok && err == nil && c.Rev%7 == 0 {
 					return old, nil
 				}
-				kept[tenant+id] = c
+				kept.set(tenant+id, c)
 				return c, err
 			}
 		}},
@@ -226,15 +229,15 @@ func commitmentDefects() []commitmentDefect {
 			})
 		}},
 		{"an old instant stays", "DUE/model", func(b *brokenCommitments) {
-			first := map[string]commitment.Commitment{}
+			var first memo[string, commitment.Commitment]
 			b.edit(func(c *commitment.Commitment) {
-				if _, ok := first[c.Tenant+c.ID]; !ok && !c.Due.IsZero() {
-					first[c.Tenant+c.ID] = *c
+				if _, ok := first.find(c.Tenant + c.ID); !ok && !c.Due.IsZero() {
+					first.set(c.Tenant+c.ID, *c)
 				}
 			})
 			b.found(func(list []commitment.Commitment) []commitment.Commitment {
 				for i, c := range list {
-					list[i].Due = first[c.Tenant+c.ID].Due
+					list[i].Due = first.get(c.Tenant + c.ID).Due
 				}
 				return list
 			})
@@ -333,16 +336,16 @@ func commitmentDefects() []commitmentDefect {
 			})
 		}},
 		{"a handle caches", "DURABLE/two-at-once", func(b *brokenCommitments) {
-			kept := map[string]commitment.Commitment{}
+			var kept memo[string, commitment.Commitment]
 			b.swap = func(ctx context.Context, c commitment.Commitment) (int64, error) {
 				rev, err := b.in.Swap(ctx, c)
 				if c.Rev = rev; err == nil {
-					kept[c.Tenant+c.ID] = c
+					kept.set(c.Tenant+c.ID, c)
 				}
 				return rev, err
 			}
 			b.get = func(ctx context.Context, tenant, id string) (commitment.Commitment, error) {
-				if c, ok := kept[tenant+id]; ok {
+				if c, ok := kept.find(tenant + id); ok {
 					return c, nil
 				}
 				return b.in.Get(ctx, tenant, id)
@@ -367,7 +370,7 @@ func commitmentDefects() []commitmentDefect {
 				}
 			})
 		}},
-	}
+	}...)
 }
 
 // always swaps whatever the revision is.
@@ -398,32 +401,6 @@ func (b *brokenCommitments) looksFirst(ctx context.Context, c commitment.Commitm
 		runtime.Gosched()
 	}
 	return b.always(ctx, c)
-}
-
-// TestBrokenCommitments shows for each broken commitment store that the kit fails in
-// the case that is there for it, and that every case is needed.
-func TestBrokenCommitments(t *testing.T) {
-	needed := map[string]bool{}
-	for _, d := range commitmentDefects() {
-		needed[d.needs] = true
-		t.Run(d.needs+"/"+d.name, func(t *testing.T) {
-			report, err := checkCommitments(context.Background(), commitmentsWith(d.do), func(c string) bool { return c == d.needs })
-			if err != nil {
-				t.Fatal(err)
-			}
-			if report.OK() {
-				t.Errorf("%s does not fail", d.needs)
-			}
-			t.Log("\n" + report.String())
-		})
-	}
-	for _, l := range commitmentLaws() {
-		for _, c := range l.cases {
-			if name := l.name + "/" + c.name; !needed[name] {
-				t.Errorf("no broken store needs %s", name)
-			}
-		}
-	}
 }
 
 // A store with no defect passes everything.

@@ -12,7 +12,7 @@ import (
 )
 
 func commitmentTenantLaw() commitmentLaw {
-	return commitmentLaw{law{name: "CTI-1", number: "K1", says: "a commitment of another tenant is absent"}, []commitmentCase{
+	return commitmentLaw{name: "CTI-1", number: "K1", says: "a commitment of another tenant is absent", cases: []commitmentCase{
 		{"absent", "what was never armed is not found", nil, func(w *commitmentWorld) {
 			w.absent("acme", "cmt_1")
 			w.texts(w.listed("acme", ""))
@@ -40,7 +40,7 @@ func commitmentTenantLaw() commitmentLaw {
 }
 
 func commitmentRecordLaw() commitmentLaw {
-	return commitmentLaw{law{name: "RECORD", number: "K3", says: "a commitment comes back as it was swapped in"}, []commitmentCase{
+	return commitmentLaw{name: "RECORD", number: "K3", says: "a commitment comes back as it was swapped in", cases: []commitmentCase{
 		{"whole", "every field comes back, instants equal and in UTC, in every read", nil, func(w *commitmentWorld) {
 			c := w.swap(whole("acme", "cmt_1"))
 			w.holds(c)
@@ -89,7 +89,7 @@ func commitmentRecordLaw() commitmentLaw {
 }
 
 func commitmentClaimLaw() commitmentLaw {
-	return commitmentLaw{law{name: "CLAIM", number: "K2", says: "a swap succeeds for one of those who saw the same revision"}, []commitmentCase{
+	return commitmentLaw{name: "CLAIM", number: "K2", says: "a swap succeeds for one of those who saw the same revision", cases: []commitmentCase{
 		{"revisions", "only the revision that is there can be swapped", nil, func(w *commitmentWorld) {
 			c := whole("acme", "cmt_1")
 			c.Rev = 1
@@ -171,7 +171,7 @@ func (w *commitmentWorld) race(store func(i int) commitment.Store) {
 }
 
 func commitmentDueLaw() commitmentLaw {
-	return commitmentLaw{law{name: "DUE", number: "K3, K9", says: "what is due is found, in order, and nothing else"}, []commitmentCase{
+	return commitmentLaw{name: "DUE", number: "K3, K9", says: "what is due is found, in order, and nothing else", cases: []commitmentCase{
 		{"exact", "due is what is due at the very millisecond, of all tenants", nil, func(w *commitmentWorld) {
 			w.swap(armed("acme", "cmt_1", epoch.Add(time.Millisecond)))
 			w.swap(armed("globex", "cmt_2", epoch))
@@ -237,7 +237,7 @@ func dueModel(w *commitmentWorld) {
 }
 
 func commitmentListLaw() commitmentLaw {
-	return commitmentLaw{law{name: "LIST", number: "K5", says: "a list has what a tenant has, or what waits for a predicate"}, []commitmentCase{
+	return commitmentLaw{name: "LIST", number: "K5", says: "a list has what a tenant has, or what waits for a predicate", cases: []commitmentCase{
 		{"ids", "a tenant's commitments come by the bytes of their ids, whatever their state", nil, func(w *commitmentWorld) {
 			for i, id := range []string{"b", "a", "B", "ab", "a\u00e9", "_"} {
 				c := whole("acme", id)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/openwop/agentmemory/commitment"
@@ -15,7 +16,7 @@ import (
 )
 
 func commitmentEngineLaw() commitmentLaw {
-	return commitmentLaw{law{name: "ENGINE", number: "K2, K3", says: "each firing is claimed once and delivered until it is acknowledged"}, []commitmentCase{
+	return commitmentLaw{name: "ENGINE", number: "K2, K3", says: "each firing is claimed once and delivered until it is acknowledged", cases: []commitmentCase{
 		{"at-once", "of engines that tick and observe at the same time, one claims each firing", nil, enginesAtOnce},
 		{"crash", "whatever call of the store a process dies at, before it took effect or after, the next one completes each firing", nil, crashEverywhere},
 	}}
@@ -72,12 +73,16 @@ type watched struct {
 	commitment.Store
 	crash  *crasher // nil for none
 	claims *claims
+	calls  atomic.Int64
 
 	mu   sync.Mutex
 	seen map[string]commitment.Commitment // by id and revision
 }
 
 func (s *watched) call(do func() error) error {
+	if s.calls.Add(1) > endless {
+		return errEndless
+	}
 	if s.crash == nil {
 		return do()
 	}
@@ -172,10 +177,11 @@ type fleet struct {
 	runs   *runs
 	claims *claims
 	crash  *crasher
+	notes  int // that were written
 }
 
 func (w *commitmentWorld) fleet() *fleet {
-	return &fleet{w, newPlainMemory(), new(events.Log), &runs{byKey: map[string]string{}}, &claims{times: map[string]int{}}, nil}
+	return &fleet{w: w, mem: newPlainMemory(), log: new(events.Log), runs: &runs{byKey: map[string]string{}}, claims: &claims{times: map[string]int{}}}
 }
 
 // process is one of a fleet.
@@ -202,11 +208,13 @@ func (f *fleet) start() *process {
 	return &process{engine, bank, job}
 }
 
-// arm writes an entry and arms it.
+// arm writes an entry and arms it. The entry goes past the bank, which would give it a
+// random id: the ids of commitments, and so their order, follow from those of entries.
 func (f *fleet) arm(p *process, content string, a commitment.Arm) memory.Entry {
-	e, err := p.job.Put(f.w.ctx, home.Ref, memory.Draft{Content: content})
-	f.w.must(err)
-	_, err = p.Arm(f.w.ctx, p.job, commitment.Source{Ref: home.Ref, MemoryID: e.ID}, a)
+	f.notes++
+	e := memory.Entry{ID: fmt.Sprint("note-", f.notes), Content: content, Tags: []string{}, CreatedAt: f.w.now, RunID: "pass"}
+	f.w.must(f.mem.Put(f.w.ctx, home, e))
+	_, err := p.Arm(f.w.ctx, p.job, commitment.Source{Ref: home.Ref, MemoryID: e.ID}, a)
 	f.w.must(err)
 	return e
 }
@@ -214,7 +222,7 @@ func (f *fleet) arm(p *process, content string, a commitment.Arm) memory.Entry {
 // settled checks what K2 and K3 promise once nothing is under way any more.
 func (f *fleet) settled(firings int) {
 	w := f.w
-	for key, times := range f.claims.times {
+	for key, times := range sorted(f.claims.times) {
 		w.check(times == 1, "each firing claimed once", "%s was claimed %d times", key, times)
 	}
 	fired := map[string]string{}
@@ -226,7 +234,7 @@ func (f *fleet) settled(firings int) {
 	}
 	w.check(len(f.runs.byKey) == firings, fmt.Sprint(firings, " runs"), "%d", len(f.runs.byKey))
 	w.check(len(fired) == firings, fmt.Sprint(firings, " events"), "%d", len(fired))
-	for key, run := range f.runs.byKey {
+	for key, run := range sorted(f.runs.byKey) {
 		w.check(fired[key] == run, "an event with the run of each firing", "%q for %s, whose run is %q", fired[key], key, run)
 		w.check(f.claims.times[key] == 1, "a claim for each firing", "none for %s", key)
 	}
@@ -314,7 +322,7 @@ func (w *commitmentWorld) crashStory(at int, after bool) int {
 		for f.crash.dead {
 			w.check(errors.Is(err, errCrash), "the error of the store, wrapped", "%s", describeError(err))
 			f.crash.dead = false
-			if w.cfg.Reopen != nil {
+			if w.again != nil {
 				w.reopen()
 			}
 			w.now = w.now.Add(2 * time.Minute) // the lease of the dead one ends

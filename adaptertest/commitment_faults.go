@@ -12,7 +12,7 @@ import (
 )
 
 func commitmentFaultLaw() commitmentLaw {
-	return commitmentLaw{law{name: "FAULT", number: "K2, K3", says: "whatever fails, a swap took place whole or not at all"}, []commitmentCase{
+	return commitmentLaw{name: "FAULT", number: "K2, K3", says: "whatever fails, a swap took place whole or not at all", cases: []commitmentCase{
 		{"context", "nothing happens under a context that is done", nil, func(w *commitmentWorld) {
 			c := w.swap(whole("acme", "cmt_1"))
 			done, cancel := context.WithCancel(w.ctx)
@@ -83,7 +83,7 @@ func commitmentFaultLaw() commitmentLaw {
 }
 
 func commitmentDurableLaw() commitmentLaw {
-	return commitmentLaw{law{name: "DURABLE", number: "K2, K3", says: "a store that is opened again has everything that it had"}, []commitmentCase{
+	return commitmentLaw{name: "DURABLE", number: "K2, K3", says: "a store that is opened again has everything that it had", cases: []commitmentCase{
 		{"reopened", "commitments, instants, lists and revisions outlive the store", []Offer{Durable}, func(w *commitmentWorld) {
 			old := w.swap(whole("acme", "cmt_1"))
 			now := w.swap(old)

@@ -1,13 +1,17 @@
 package adaptertest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -35,12 +39,22 @@ func describeTime(t time.Time) string {
 	return t.Format("2006-01-02T15:04:05.999Z07:00")
 }
 
-// short quotes text, of a long one its ends.
+// short quotes text, of a long one its ends. Issued ids are in it whole or not at all,
+// as rename knows only whole ones.
 func short(s string) string {
 	if len(s) <= 60 {
 		return strconv.Quote(s)
 	}
-	return fmt.Sprintf("%q… (%d bytes) …%q", s[:20], len(s), s[len(s)-20:])
+	from, to := 20, len(s)-20
+	for _, id := range issued.FindAllStringIndex(s, -1) {
+		if id[0] < from && from < id[1] {
+			from = id[0]
+		}
+		if id[0] < to && to < id[1] {
+			to = id[1]
+		}
+	}
+	return fmt.Sprintf("%q… (%d bytes) …%q", s[:from], len(s), s[to:])
 }
 
 func describeEntry(e *memory.Entry) string {
@@ -121,6 +135,15 @@ func describeMutation(m *memory.Mutation) string {
 	return strings.Join(parts, "; ")
 }
 
+func describeEvent(r *events.Record) string {
+	payload, err := json.Marshal(r.Payload)
+	if err != nil {
+		payload = []byte(describeError(err))
+	}
+	return fmt.Sprintf("event %s of %s, run %s, node %s, at %s: %T %s", short(r.ID), short(r.Tenant), short(r.RunID), short(r.NodeID),
+		describeTime(r.Time), r.Payload, payload)
+}
+
 func describeBytes(b []byte) string {
 	if b == nil {
 		return "nothing"
@@ -145,6 +168,17 @@ func describeRecords(recs []memory.Record) string {
 		lines = append(lines, describeRecord(&r))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// sorted ranges over a map in the order of its keys.
+func sorted[V any](m map[string]V) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for _, key := range slices.Sorted(maps.Keys(m)) {
+			if !yield(key, m[key]) {
+				return
+			}
+		}
+	}
 }
 
 func ids(entries []memory.Entry) []string {

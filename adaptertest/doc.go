@@ -11,7 +11,8 @@
 // TTL/expired-in-list. [Check] does the same without a test, so that a program can
 // certify a store where it runs.
 //
-// [RunArchiveStore] proves a [distill.ArchiveStore] in the same way.
+// [RunCommitmentStore] and [CheckCommitmentStore] prove a [commitment.Store] in the same
+// way, [RunArchiveStore] and [CheckArchiveStore] a [distill.ArchiveStore].
 //
 // # Guarantees
 //
@@ -22,7 +23,11 @@
 //   - T3: nothing sleeps. The kit owns the clock: a store is told every instant.
 //   - T4: a failure names the law, the steps that were taken, what was expected and
 //     what came. One that random steps found is shrunk to the shortest sequence that
-//     shows it. The same seed gives the same steps and the same text.
+//     shows it. The same seed gives the same steps and the same text: ids that a bank or
+//     an engine issues are called by a number (mem#1), as they are random. The exception
+//     are cases in which goroutines use the store at once; their texts say so. What a
+//     store says of itself, in an error or a panic, is shown as it says it, and one that
+//     picks the order of a history at random may be found out in another step.
 //   - T5: what a store does not offer is reported with the reason.
 //
 // # Laws
@@ -46,14 +51,18 @@
 //     memory whole.
 //   - MODEL: random operations agree with a model.
 //
+// Those of a commitment store are about tenants (CTI-1, K1), RECORD, CLAIM (K2), DUE,
+// LIST, FAULT, DURABLE, and the ENGINE on it (K2, K3); those of an archive store are
+// ARCHIVE (D2, D3, M1).
+//
 // # Errors
 //
-// [Check] returns an error if it could not look at the store at all, or if its
-// context was done. Laws that are broken are in the [Report].
+// The Check functions return an error if they could not look at the store at all, or
+// if their context was done. Laws that are broken are in the [Report].
 //
 // # Concurrency
 //
 // Cases run one after the other, each on a store of its own; some of them use it
-// from several goroutines. [Run] and [Check] may themselves run in parallel if the
-// stores that Config.New gives have nothing in common.
+// from several goroutines. The functions of this package may themselves run in parallel
+// if the stores that New gives have nothing in common.
 package adaptertest

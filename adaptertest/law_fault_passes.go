@@ -70,10 +70,7 @@ func failEachCall(w *world, p pass) {
 
 // restart begins the case anew on a fresh store.
 func (w *world) restart() {
-	w.mu.Lock()
-	w.steps, w.quiet = nil, 0
-	w.mu.Unlock()
-	w.now = epoch
+	w.begin()
 	w.fresh()
 }
 

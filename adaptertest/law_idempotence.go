@@ -27,7 +27,7 @@ func idempotenceLaw() law {
 		{"put-again-merged", "the same entry after a merge does not bring it back", tx, putAgainMerged},
 		{"put-again-erased", "nothing can be put under an erased id, the same entry neither", tx, putAgainErased},
 		{"erase-again", "erasing what was erased or never there is no conflict", tx, eraseAgain},
-		{"event-again", "an event that waits already is not queued twice", tx, eventAgain},
+		{"event-again", "an event that waits already is not queued twice, and stays as it is", tx, eventAgain},
 		{"delivered-again", "delivering again, or what never was there, is no error", tx, deliveredAgain},
 	}...)
 	return l
@@ -157,8 +157,13 @@ func eraseAgain(w *world) {
 func eventAgain(w *world) {
 	e := w.event("run-1", "ev1")
 	w.apply(queue(e, w.event("run-1", "ev2")))
-	w.apply(queue(e))
+	later := e
+	later.Time = e.Time.Add(time.Hour)
+	w.apply(queue(later))
 	w.waiting(home.Tenant, "run-1", "ev1", "ev2")
+	for _, got := range w.undelivered(memory.OutboxQuery{Tenant: home.Tenant, RunID: "run-1", Limit: 1}) {
+		w.check(got.Time.Equal(e.Time), describeTime(e.Time), "%s", describeTime(got.Time))
+	}
 	w.apply(queue(w.event("run-2", "ev1"))) // another run's event of that id is another
 	w.waiting(home.Tenant, "run-2", "ev1")
 }

@@ -45,7 +45,7 @@ type player interface{ play(s step) }
 // shrunk to the shortest one that does, and that one's failure is the case's.
 func (w *world) explore(ops []string, sequences, length int, start func() player) {
 	for i := range sequences {
-		rng := rand.New(rand.NewPCG(w.cfg.Seed, w.seed+uint64(i)))
+		rng := rand.New(rand.NewPCG(w.seed, w.part+uint64(i)))
 		steps := make([]step, length)
 		for k := range steps {
 			steps[k].op = ops[rng.IntN(len(ops))]
@@ -61,31 +61,21 @@ func (w *world) explore(ops []string, sequences, length int, start func() player
 		if failed == nil {
 			failed = &failure{"the same answer every time", "a failure that does not show again"}
 		}
-		failed.came += fmt.Sprintf("\n(seed %d, sequence %d, shrunk from %d steps)", w.cfg.Seed, i, length)
+		failed.came += fmt.Sprintf("\n(seed %d, sequence %d, shrunk from %d steps)", w.seed, i, length)
 		panic(failed)
 	}
 }
 
 // playAll plays the steps on a fresh store and returns the failure, if there is one.
 func (w *world) playAll(steps []step, start func() player) (failed *failure) {
-	w.restart()
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case *failure:
-			failed = r
-		default:
-			failed = &failure{"an answer", fmt.Sprintf("a panic: %v", r)}
+	w.play(func() {
+		w.restart()
+		p := start()
+		for _, s := range steps {
+			p.play(s)
 		}
-		if err := w.closeAll(); err != nil && failed == nil {
-			failed = &failure{"the store closes", describeError(err)}
-		}
-	}()
-	p := start()
-	for _, s := range steps {
-		p.play(s)
-	}
-	return nil
+	}, &failed)
+	return failed
 }
 
 // shrink removes steps, long stretches first, as long as the rest still fails.

@@ -131,7 +131,7 @@ func eventPayloads(w *world) {
 		got := recs[0]
 		w.check(got.Time.Equal(want.Time), describeTime(want.Time), "%s", describeTime(got.Time))
 		got.Time = want.Time
-		w.check(reflect.DeepEqual(got, want), fmt.Sprintf("%+v", want), "%+v", got)
+		w.check(reflect.DeepEqual(got, want), describeEvent(&want), "%s", describeEvent(&got))
 		w.delivered(want)
 	}
 }

@@ -34,10 +34,10 @@ func searchText(w *world) {
 		e.Content = text
 		w.put(home, e)
 	}
-	for text, want := range map[string][]string{
+	for text, want := range sorted(map[string][]string{
 		"alpha": {"e01", "e00"}, "ALPHA B": {"e00"}, "100%": {"e02"}, "a_b": {"e04"}, "it's": {"e06"}, `\s`: {"e07"}, "éclair": {"e08"},
 		"w\nl": {"e09"}, "*": {"e10"}, "[x]": {"e11"}, "absent": nil, "?": nil, ".": nil, "beta alpha": nil,
-	} {
+	}) {
 		w.finds(memory.Search{Text: text}, want...)
 	}
 }

@@ -186,9 +186,13 @@ func (w *world) refused(v memory.Version) {
 func unknownVersion(w *world) {
 	w.puts(home, "a")
 	v := w.version(home.Tenant)
-	for _, forged := range []memory.Version{"", "0", "1", "-1", "x", v + "0", v + " ", "é", "18446744073709551616", "';"} {
+	for _, forged := range []memory.Version{"", "0", "1", "-1", "x", "é", "18446744073709551616", "';"} {
 		w.did("make up a version: %q", forged)
 		w.refused(forged)
+	}
+	for _, more := range []memory.Version{"0", " "} {
+		w.did("write %q behind a version", more)
+		w.refused(v + more)
 	}
 	w.listsAt(home, v, "a")
 }

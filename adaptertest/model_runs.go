@@ -246,7 +246,7 @@ func (m *runModel) forget(t *runTenant, subject string) {
 			k.gone = k.lose(content) || k.gone
 		}
 	}
-	for content := range t.live {
+	for content := range sorted(t.live) {
 		m.w.check(!slices.Contains(t.entries[content].Subjects, subject), "nothing of the subject", "%s", content)
 	}
 }

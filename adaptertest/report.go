@@ -29,11 +29,11 @@ const (
 	LevelVersioned  Level = "versioned"
 )
 
-// Report tells what is known about a store. Its JSON form is stable in so far as
-// fields are only added.
+// Report tells what is known about a store of whatever kind. Its JSON form is stable
+// in so far as fields are only added.
 type Report struct {
-	// Level is the step that the store has reached.
-	Level Level `json:"level"`
+	// Level is the step that a store of entries has reached; other stores have none.
+	Level Level `json:"level,omitempty"`
 	// Offers are the abilities that the store has.
 	Offers []Offer `json:"offers"`
 	// NotOffered are the others, with the reason.
@@ -94,7 +94,9 @@ func (r *Report) Failures() []string {
 // then the failures.
 func (r *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "level: %s\n", r.Level)
+	if r.Level != "" {
+		fmt.Fprintf(&b, "level: %s\n", r.Level)
+	}
 	for _, l := range r.Laws {
 		count := map[Status]int{}
 		for _, c := range l.Cases {
@@ -126,28 +128,20 @@ func (r *Report) String() string {
 	return b.String()
 }
 
-func newReport(cfg *Config, found *findings) *Report {
-	r := &Report{
-		Level:      LevelNone,
+func newReport(seed uint64, require []Offer, found *findings) *Report {
+	return &Report{
 		Offers:     append([]Offer{}, found.offers...),
 		NotOffered: found.reasons,
-		Missing:    append([]Offer{}, found.missing(cfg.Require)...),
-		Remarks:    []string{},
-		Seed:       cfg.Seed,
+		Missing:    append([]Offer{}, found.missing(require)...),
+		Remarks:    append([]string{}, found.remarks...),
+		Seed:       seed,
 		Laws:       []Law{},
 	}
-	if found.traits.Durable && cfg.Reopen == nil {
-		r.Remarks = append(r.Remarks, "the store says that it outlives its process; without Config.Reopen that is not proven")
-	}
-	if !found.traits.Durable && cfg.Reopen != nil {
-		r.Remarks = append(r.Remarks, "the store does not say that it outlives its process (memory.Describer), so hosts take it as volatile")
-	}
-	return r
 }
 
-func (r *Report) add(l *law, c Case) {
-	if n := len(r.Laws); n == 0 || r.Laws[n-1].Name != l.name {
-		r.Laws = append(r.Laws, Law{Name: l.name, Number: l.number, Says: l.says, Status: NotOffered})
+func (r *Report) add(law, number, says string, c Case) {
+	if n := len(r.Laws); n == 0 || r.Laws[n-1].Name != law {
+		r.Laws = append(r.Laws, Law{Name: law, Number: number, Says: says, Status: NotOffered})
 	}
 	last := &r.Laws[len(r.Laws)-1]
 	last.Cases = append(last.Cases, c)
@@ -156,8 +150,22 @@ func (r *Report) add(l *law, c Case) {
 	}
 }
 
-// finish works out the level.
-func (r *Report) finish() {
+// levelOf is the step that a case with these needs belongs to.
+func levelOf(needs []Offer) Level {
+	switch {
+	case slices.Contains(needs, Versioned):
+		return LevelVersioned
+	case slices.Contains(needs, Transactor):
+		return LevelTransactor
+	}
+	return LevelAdapter
+}
+
+// finish works out the level, if there is one to reach.
+func (r *Report) finish(climbs bool) {
+	if !climbs {
+		return
+	}
 	broken := map[Level]bool{}
 	for _, l := range r.Laws {
 		for _, c := range l.Cases {

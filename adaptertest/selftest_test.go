@@ -1,21 +1,41 @@
 package adaptertest
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/commitment"
 )
 
 func defects() []defect {
-	return slices.Concat(readDefects(), adapterDefects(), transactorDefects(), outboxDefects(), versionedDefects(), otherDefects(), engineDefects())
+	return slices.Concat(readDefects(), adapterDefects(), transactorDefects(), outboxDefects(), versionedDefects(), otherDefects(),
+		engineDefects(), narrowDefects())
+}
+
+// maxTries is how often a broken store is tried before it counts as not caught. A
+// defect of concurrency shows only when goroutines meet, so it is tried until they do;
+// any other is caught by the first try.
+const maxTries = 50
+
+// caught expects that the case fails which is there for a defect.
+func caught[S, W any](t *testing.T, needs string, prove func() *proof[S, W]) {
+	t.Helper()
+	for range maxTries {
+		report, err := prove().check(ctx, cases(needs))
+		require.NoError(t, err)
+		if !report.OK() {
+			t.Log("\n" + strings.Join(report.Failures(), "\n"))
+			return
+		}
+	}
+	t.Errorf("%s does not fail", needs)
 }
 
 // TestBroken shows for each broken store that the kit fails, on the right law and in
-// the case that is there for it. With AGENTMEMORY_LONG=1 all other cases are run on
-// it too, and the log tells which of them fail.
+// the case that is there for it. A defect of concurrency is tried up to maxTries times.
 func TestBroken(t *testing.T) {
 	names := map[string]bool{}
 	for _, d := range defects() {
@@ -25,28 +45,19 @@ func TestBroken(t *testing.T) {
 			t.Errorf("two defects are called %q", name)
 		}
 		names[name] = true
-		t.Run(name, func(t *testing.T) {
-			var report *Report
-			var found []string
-			// A case that races the store catches a defect of concurrency only when the
-			// goroutines meet.
-			for try := 0; try < maxTries && !slices.Contains(found, d.needs); try++ {
-				var err error
-				report, err = check(ctx, configOf(d.do), func(c string) bool {
-					return c == d.needs || os.Getenv("AGENTMEMORY_LONG") != ""
-				})
-				require.NoError(t, err)
-				found = failed(report)
-			}
-			require.Contains(t, found, d.needs)
-			t.Logf("fails %v\n%s", found, strings.Join(report.Failures(), "\n"))
-		})
+		t.Run(name, func(t *testing.T) { caught(t, d.needs, configOf(d.do).proof) })
 	}
 	require.Greater(t, len(names), 60)
 }
 
-// maxTries is how often a broken store is tried before it counts as not caught.
-const maxTries = 50
+// TestBrokenCommitments does so for commitment stores.
+func TestBrokenCommitments(t *testing.T) {
+	for _, d := range commitmentDefects() {
+		t.Run(d.needs+"/"+d.name, func(t *testing.T) {
+			caught(t, d.needs, func() *proof[commitment.Store, *commitmentWorld] { return commitmentsWith(d.do).proof() })
+		})
+	}
+}
 
 func failed(r *Report) []string {
 	var names []string
@@ -58,32 +69,6 @@ func failed(r *Report) []string {
 		}
 	}
 	return names
-}
-
-// TestT1_EveryCaseIsNeeded shows that at least one broken store needs each case.
-func TestT1_EveryCaseIsNeeded(t *testing.T) {
-	needed := map[string]bool{}
-	for _, d := range defects() {
-		needed[d.needs] = true
-	}
-	known := map[string]bool{}
-	for _, l := range laws() {
-		for _, c := range l.cases {
-			name := l.name + "/" + c.name
-			if known[name] {
-				t.Errorf("two cases are called %s", name)
-			}
-			known[name] = true
-			if !needed[name] {
-				t.Errorf("no broken store needs %s", name)
-			}
-		}
-	}
-	for name := range needed {
-		if !known[name] {
-			t.Errorf("there is no case %s", name)
-		}
-	}
 }
 
 // A store with no defect passes everything, durability included.

@@ -1,9 +1,11 @@
 package adaptertest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
@@ -121,6 +123,10 @@ func (w *world) history(tenant string, q memory.HistoryQuery) []memory.Record {
 		w.must(err)
 		recs = append(recs, rec)
 	}
+	// A history has no order; the text of a failure has one.
+	slices.SortStableFunc(recs, func(a, b memory.Record) int {
+		return cmp.Or(strings.Compare(a.Ref, b.Ref), strings.Compare(a.Entry.ID, b.Entry.ID))
+	})
 	return recs
 }
 
@@ -182,7 +188,7 @@ func (w *world) delivered(recs ...events.Record) {
 
 func (w *world) version(tenant string) memory.Version {
 	v, err := w.versions.Version(w.ctx, tenant)
-	w.did("take the version of %s: %s", short(tenant), w.name(v))
+	w.did("take the version of %s: %s", short(tenant), w.take(v))
 	w.must(err)
 	return v
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-// errEndless is what calls fail with after far more of them than any case needs: a
-// bank repeats what conflicts, and erases until it finds nothing left.
-var errEndless = errors.New("the bank called the store 100,000 times and came to no end")
+// errEndless is what calls fail with after far more of them than any case needs: banks
+// and engines repeat what conflicts, and erase until they find nothing left.
+var errEndless = errors.New("the store was called 100,000 times and there was no end")
 
 const endless = 100_000
 

@@ -88,16 +88,18 @@ var commitmentDelays = sync.OnceValue(func() []int64 {
 	return out
 })
 
-// armedItem stands for a commitment.
+// armedItem stands for a commitment, which knows where it is in the index.
 type armedItem struct {
 	at    int64
-	place int // theirs
+	place int
 }
 
 // turn goes round the delays, the armed items and the clock.
 type turn struct {
 	next int
 	now  int64
+	hand [64]*armedItem
+	read int64
 }
 
 func (t *turn) at() int64 {
@@ -105,40 +107,53 @@ func (t *turn) at() int64 {
 	return t.now + commitmentDelays()[t.next&(1<<20-1)]
 }
 
-// any is one of n, by chance.
-func (t *turn) any(n int) int {
-	return int(uint64(t.next) * 0x9e3779b97f4a7c15 >> 32 * uint64(n) >> 32)
+// chosen returns the next few of the items, by chance, and has read them: whoever
+// cancels a commitment has it at hand. Getting at it costs both sides the same, and
+// more than either index.
+func (t *turn) chosen(items []armedItem, few int) []*armedItem {
+	chosen := t.hand[:few]
+	for i := range chosen {
+		at := uint64(t.next+i) * 0x9e3779b97f4a7c15 >> 32 * uint64(len(items)) >> 32
+		chosen[i] = &items[at]
+	}
+	for _, item := range chosen {
+		t.read += item.at
+	}
+	return chosen
 }
 
 type ourTimers struct {
 	turn
-	index   timer.Index[*armedItem]
-	handles []timer.Handle
+	index timer.Index[*armedItem]
+	items []armedItem
 }
 
 func newOurTimers(armed int) *ourTimers {
-	t := new(ourTimers)
-	for range armed {
-		item := &armedItem{at: t.at()}
-		t.handles = append(t.handles, t.index.Add(item.at, item))
+	t := &ourTimers{items: make([]armedItem, armed)}
+	for i := range t.items {
+		t.arm(&t.items[i], t.at())
 	}
 	return t
+}
+
+func (t *ourTimers) arm(item *armedItem, at int64) {
+	item.at, item.place = at, int(t.index.Add(at, item))
 }
 
 func (t *ourTimers) fire(n int) {
 	for range n {
 		item, at, _ := t.index.Pop(math.MaxInt64)
 		t.now = at
-		t.index.Add(t.at(), item)
+		t.arm(item, t.at())
 	}
 }
 
 func (t *ourTimers) cancel(n int) {
-	for range n {
-		at := t.at()
-		h := &t.handles[t.any(len(t.handles))]
-		t.index.Remove(*h)
-		*h = t.index.Add(at, nil)
+	for ; n > 0; n -= len(t.hand) {
+		for _, item := range t.chosen(t.items, min(n, len(t.hand))) {
+			t.index.Remove(timer.Handle(item.place), item.at)
+			t.arm(item, t.at())
+		}
 	}
 }
 
@@ -166,15 +181,14 @@ func (h *itemHeap) Pop() any {
 type theirTimers struct {
 	turn
 	heap  itemHeap
-	items []*armedItem
+	items []armedItem
 }
 
 func newTheirTimers(armed int) *theirTimers {
-	t := new(theirTimers)
-	for range armed {
-		item := &armedItem{at: t.at()}
-		heap.Push(&t.heap, item)
-		t.items = append(t.items, item)
+	t := &theirTimers{items: make([]armedItem, armed)}
+	for i := range t.items {
+		t.items[i].at = t.at()
+		heap.Push(&t.heap, &t.items[i])
 	}
 	return t
 }
@@ -189,12 +203,12 @@ func (t *theirTimers) fire(n int) {
 }
 
 func (t *theirTimers) cancel(n int) {
-	for range n {
-		at := t.at()
-		item := t.items[t.any(len(t.items))]
-		heap.Remove(&t.heap, item.place)
-		item.at = at
-		heap.Push(&t.heap, item)
+	for ; n > 0; n -= len(t.hand) {
+		for _, item := range t.chosen(t.items, min(n, len(t.hand))) {
+			heap.Remove(&t.heap, item.place)
+			item.at = t.at()
+			heap.Push(&t.heap, item)
+		}
 	}
 }
 

@@ -2,7 +2,10 @@ module github.com/openwop/agentmemory/bench
 
 go 1.26.0
 
-require github.com/openwop/agentmemory v0.0.0
+require (
+	github.com/openwop/agentmemory v0.0.0
+	github.com/openwop/agentmemory/memory/sqlite v0.0.0
+)
 
 require (
 	github.com/BobuSumisu/aho-corasick v1.0.3
@@ -16,7 +19,7 @@ require (
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
-	golang.org/x/sync v0.22.0 // indirect
+	golang.org/x/sync v0.23.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 )
 
@@ -26,11 +29,23 @@ require (
 	github.com/dgryski/go-minhash v0.0.0-20170608043002-7fe510aff544 // indirect
 	github.com/dgryski/go-spooky v0.0.0-20170606183049-ed3d087f40e2 // indirect
 	github.com/dlclark/regexp2/v2 v2.5.1 // indirect
+	github.com/dustin/go-humanize v1.0.1 // indirect
+	github.com/google/uuid v1.6.0 // indirect
 	github.com/gowebpki/jcs v1.0.2 // indirect
+	github.com/mattn/go-isatty v0.0.24 // indirect
+	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/openwop/agentmemory/memory/postgres v0.0.0
+	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+	modernc.org/libc v1.77.1 // indirect
+	modernc.org/mathutil v1.7.1 // indirect
+	modernc.org/memory v1.12.1 // indirect
+	modernc.org/sqlite v1.60.1 // indirect
 )
 
 replace github.com/openwop/agentmemory => ../
 
 replace github.com/openwop/agentmemory/memory/postgres => ../memory/postgres
+
+replace github.com/openwop/agentmemory/memory/sqlite => ../memory/sqlite

@@ -23,8 +23,12 @@ var areas = []func() []row{
 	inventoryRows,
 	consolidateRows,
 	distillRows,
+	sqliteRows,
 	postgresRows,
 }
+
+// cleanups run at the end, the last one first.
+var cleanups []func()
 
 // row is one line of the table.
 type row struct {
@@ -74,7 +78,11 @@ func main() {
 	// would blur every ratio. It runs between what is timed instead.
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(8 << 30)
-	if err := bench(*run, *quick, *asJSON, *list); err != nil {
+	err := bench(*run, *quick, *asJSON, *list)
+	for _, cleanup := range slices.Backward(cleanups) {
+		cleanup()
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}

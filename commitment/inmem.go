@@ -75,7 +75,7 @@ func (s *InMemory) Swap(ctx context.Context, c Commitment) (int64, error) {
 		s.tenants[c.Tenant] = t
 	}
 	if !k.Due.IsZero() {
-		s.timers.Remove(k.timer)
+		s.timers.Remove(k.timer, k.Due.UnixMilli())
 	}
 	t.unwatch(k)
 	k.Commitment = c.clone()

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -128,83 +127,6 @@ func TestDigest_TextForm(t *testing.T) {
 	for _, s := range []string{"", "sha256:", d.String()[:70], strings.ToUpper(d.String()), "md5" + d.String(), strings.Replace(d.String(), "a", "g", -1) + "0"} {
 		_, err := distill.ParseDigest(s)
 		require.ErrorIs(t, err, memory.ErrValidation)
-	}
-}
-
-// Both stores of this package behave the same.
-func TestArchiveStores(t *testing.T) {
-	stores := map[string]func() distill.ArchiveStore{
-		"memory": func() distill.ArchiveStore { return distill.NewMemoryStore() },
-		"files": func() distill.ArchiveStore {
-			s, err := distill.OpenFileStore(filepath.Join(t.TempDir(), "archives"))
-			require.NoError(t, err)
-			return s
-		},
-	}
-	good := sampleArchive()
-	data, key := good.Encode(), good.Key
-	address := distill.DigestOf(data)
-	other := sampleArchive()
-	other.Fallback = true
-	for name, open := range stores {
-		s := open()
-		_, err := s.Find(ctx, scope, key)
-		require.ErrorIs(t, err, memory.ErrNotFound, name)
-		_, err = s.Load(ctx, scope, address)
-		require.ErrorIs(t, err, memory.ErrNotFound)
-		require.NoError(t, s.Drop(ctx, scope, address, time.Time{}))
-
-		got, err := s.Keep(ctx, scope, key, data, epoch)
-		require.NoError(t, err)
-		require.Equal(t, address, got)
-		got, err = s.Keep(ctx, scope, key, other.Encode(), epoch.Add(time.Hour))
-		require.NoError(t, err)
-		require.Equal(t, address, got, "the first wins")
-		found, err := s.Find(ctx, scope, key)
-		require.NoError(t, err)
-		require.Equal(t, address, found)
-		loaded, err := s.Load(ctx, scope, address)
-		require.NoError(t, err)
-		require.Equal(t, data, loaded)
-
-		// Another scope has nothing of it (CTI-1).
-		for _, foreign := range []memory.Scope{{Tenant: "globex", Ref: ref}, {Tenant: tenant, Ref: "../" + ref}, {Tenant: tenant + "/" + ref}} {
-			_, err = s.Find(ctx, foreign, key)
-			require.ErrorIs(t, err, memory.ErrNotFound)
-			_, err = s.Load(ctx, foreign, address)
-			require.ErrorIs(t, err, memory.ErrNotFound)
-		}
-
-		var all []distill.Kept
-		for k, err := range s.Archives(ctx, scope) {
-			require.NoError(t, err)
-			all = append(all, k)
-		}
-		require.Equal(t, []distill.Kept{{Address: address, At: epoch.Add(time.Hour)}}, all, "kept again counts")
-
-		require.NoError(t, s.Drop(ctx, scope, address, epoch.Add(time.Hour)))
-		_, err = s.Load(ctx, scope, address)
-		require.NoError(t, err, "kept at that instant or later")
-		require.NoError(t, s.Drop(ctx, scope, address, epoch.Add(time.Hour+1)))
-		_, err = s.Find(ctx, scope, key)
-		require.ErrorIs(t, err, memory.ErrNotFound)
-		got, err = s.Keep(ctx, scope, key, other.Encode(), epoch)
-		require.NoError(t, err)
-		require.Equal(t, distill.DigestOf(other.Encode()), got, "the key is free again")
-
-		var done sync.WaitGroup
-		winners := make([]distill.Digest, 8)
-		for i := range winners {
-			done.Go(func() {
-				a := sampleArchive()
-				a.Tokens.Output = i
-				winners[i], _ = s.Keep(ctx, scope, distill.Digest{77}, a.Encode(), epoch)
-			})
-		}
-		done.Wait()
-		for _, w := range winners {
-			require.Equal(t, winners[0], w)
-		}
 	}
 }
 

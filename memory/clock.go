@@ -54,13 +54,12 @@ func (i *issuer) next(prefix string, now time.Time) string {
 	ms, high, low := i.ms, i.high, i.low
 	i.mu.Unlock()
 
-	buf := make([]byte, len(prefix)+26)
-	copy(buf, prefix)
+	var number [26]byte
 	hi := ms<<16 | uint64(high)
-	for k := len(buf) - 1; k >= len(prefix); k-- {
-		buf[k] = idAlphabet[low&31]
+	for k := len(number) - 1; k >= 0; k-- {
+		number[k] = idAlphabet[low&31]
 		low = low>>5 | hi<<59
 		hi >>= 5
 	}
-	return string(buf)
+	return prefix + string(number[:])
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 )
 
 // newMatcher returns an empty matcher to which forms of n secrets can be added.
@@ -53,19 +54,49 @@ func (m *matcher) build() *matcher {
 	m.qMask = 1<<(8*m.q-1)<<1 - 1
 
 	m.bucket()
+	var wg sync.WaitGroup
+	wg.Go(m.fillGrams)
+	m.fillOrigins()
+	wg.Wait()
+	return m
+}
+
+func (m *matcher) fillGrams() {
 	m.grams = newGramSet(len(m.forms)*m.step, m.q)
-	// Few forms get more room than they need: a false hit costs more than memory.
-	n := len(m.forms) * m.step
-	m.offsets = make([]uint64, max(powerOfTwo(16*n, 6, 14), powerOfTwo(2*n, 6, 20)))
 	for i := range m.forms {
-		f := m.bytes(m.forms[i].place)
+		f := m.bytes(&m.forms[i].place)
 		for j := range m.step {
-			word := load(f, j)
-			m.grams.add(word & m.qMask)
-			m.offsets[m.offsetSlot(word)] |= 1 << j
+			m.grams.add(load(f, j) & m.qMask)
 		}
 	}
-	return m
+}
+
+func (m *matcher) fillOrigins() {
+	// Few forms get more room than they need: a false hit costs more than memory.
+	n := len(m.forms) * m.step
+	m.origins = make([]origin, max(powerOfTwo(16*n, 6, 14), powerOfTwo(4*n, 6, 20)))
+	for i := range m.slots {
+		for _, f := range m.forms[m.slots[i].lo:m.slots[i].hi] {
+			text := m.bytes(&f.place)
+			for j := range m.step {
+				m.origins[m.originSlot(load(text, j))].add(i, j)
+			}
+		}
+	}
+}
+
+// add notes one more place of a gram.
+func (o *origin) add(slot, offset int) {
+	one := single | origin(slot)<<6 | origin(offset)
+	switch {
+	case *o == 0:
+		*o = one
+	case *o == one:
+	case *o&single != 0:
+		*o = 1<<(*o&63) | 1<<offset
+	default:
+		*o |= 1 << offset
+	}
 }
 
 // powerOfTwo returns the first power of two that is not less than n, between
@@ -82,7 +113,7 @@ func powerOfTwo(n, least, most int) int {
 func (m *matcher) chooseGram() {
 	hex := 0
 	for i := range m.forms {
-		if hexDigits.hasAll(m.bytes(m.forms[i].place)) {
+		if hexDigits.hasAll(m.bytes(&m.forms[i].place)) {
 			hex++
 		}
 	}
@@ -116,16 +147,16 @@ func (m *matcher) bucket() {
 	}
 	list := make([]keyed, len(m.forms))
 	for i := range m.forms {
-		list[i] = keyed{m.key(m.bytes(m.forms[i].place), 0), m.forms[i]}
+		list[i] = keyed{m.key(m.bytes(&m.forms[i].place), 0), m.forms[i]}
 	}
 	slices.SortFunc(list, func(x, y keyed) int {
 		if c := cmp.Compare(x.key, y.key); c != 0 {
 			return c
 		}
-		return cmp.Or(bytes.Compare(m.bytes(x.place), m.bytes(y.place)), cmp.Compare(x.id, y.id))
+		return cmp.Or(bytes.Compare(m.bytes(&x.place), m.bytes(&y.place)), cmp.Compare(x.id, y.id))
 	})
 	list = slices.CompactFunc(list, func(x, y keyed) bool {
-		return x.key == y.key && bytes.Equal(m.bytes(x.place), m.bytes(y.place))
+		return x.key == y.key && bytes.Equal(m.bytes(&x.place), m.bytes(&y.place))
 	})
 
 	m.slots = make([]slot, max(powerOfTwo(4*len(list), 1, 12), powerOfTwo(2*len(list), 1, 40)))
@@ -160,7 +191,7 @@ func (m *matcher) searchCost(lo, hi int) uint16 {
 // parent finds the longest of forms[lo:f] that f begins with.
 func (m *matcher) parent(lo, f int32) int32 {
 	p := f - 1
-	for p >= lo && !bytes.HasPrefix(m.bytes(m.forms[f].place), m.bytes(m.forms[p].place)) {
+	for p >= lo && !bytes.HasPrefix(m.bytes(&m.forms[f].place), m.bytes(&m.forms[p].place)) {
 		p = m.forms[p].parent
 	}
 	return max(p, -1)

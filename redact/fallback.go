@@ -68,7 +68,7 @@ type dense struct {
 var densePool = sync.Pool{New: func() any { return new(dense) }}
 
 // findDense is find by means of the automaton.
-func (s *scan) findDense() (int, place, bool) {
+func (s *scan) findDense() bool {
 	d := s.dense
 	for s.pos < s.limit {
 		if n := s.pos - d.from; n < 0 || n >= len(d.best) {
@@ -79,13 +79,14 @@ func (s *scan) findDense() (int, place, bool) {
 			if f >= 0 {
 				i += s.pos
 				s.pos = i + 1
-				return i, s.m.forms[f].place, true
+				s.queue[0], s.tail = found{i, &s.m.forms[f].place}, 1
+				return true
 			}
 		}
 		s.pos += len(best)
 	}
 	s.close()
-	return 0, place{}, false
+	return false
 }
 
 // close gives back what the scan has borrowed.

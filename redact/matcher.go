@@ -15,8 +15,9 @@ import (
 // So it is enough to look at one gram in every step bytes of the text and to ask
 // a small table whether any form has it among its first p bytes. These probes do
 // not depend on each other, which is what makes them fast. Where the answer is
-// yes, a second table says at which offsets in forms, and the starts that follow
-// from that are looked up by a hash of the first p bytes.
+// yes, a second table says which form that is and where in it; if there may be several,
+// at which offsets, and the starts that follow are looked up by a hash of the
+// first p bytes.
 type matcher struct {
 	users atomic.Int64
 
@@ -29,7 +30,7 @@ type matcher struct {
 	q, step int      // gram and distance of the probes
 	qMask   uint64   // the low q bytes
 	grams   gramSet  // of the first p bytes of each form
-	offsets []uint64 // by hash of a gram: a bit for each offset
+	origins []origin // by hash of a gram
 	slots   []slot   // hash table of the buckets
 	shift   uint     // of a key, to its slot
 
@@ -59,14 +60,21 @@ type slot struct {
 	first  place
 }
 
-// maxStep is what the bits of an offset mask have room for.
-const maxStep = 64
+// origin says where forms have a gram. If they have it in one place only, that is
+// single, the index of the slot, and in the low six bits the offset; otherwise it
+// has a bit for each offset.
+type origin uint64
 
-func (m *matcher) bytes(p place) []byte { return m.arena[p.from:][:p.len] }
+const (
+	single  origin = 1 << 63
+	maxStep        = 63 // what the bits of an origin have room for
+)
 
-func (m *matcher) markerOf(p place) []byte { return m.arena[p.from+int(p.len):][:p.mark] }
+func (m *matcher) bytes(p *place) []byte { return m.arena[p.from:][:p.len] }
 
-func (m *matcher) idOf(p place) string {
+func (m *matcher) markerOf(p *place) []byte { return m.arena[p.from+int(p.len):][:p.mark] }
+
+func (m *matcher) idOf(p *place) string {
 	text := m.markerOf(p)
 	return string(text[len(markerHead) : len(text)-len(markerTail)])
 }
@@ -93,20 +101,19 @@ func (m *matcher) release() {
 	if m.users.Add(-1) == 0 {
 		clear(m.arena)
 		m.grams.wipe()
-		clear(m.offsets)
+		clear(m.origins)
 		clear(m.slots)
 		m.fallback.wipe()
 	}
 }
 
-// offsetsOf returns a bit for each offset that the gram at text[at:] may have in
-// a form.
-func (m *matcher) offsetsOf(text []byte, at int) uint64 {
-	return m.offsets[m.offsetSlot(load(text, at))]
+// originOf returns where forms have the gram at text[at:], and maybe more places.
+func (m *matcher) originOf(text []byte, at int) origin {
+	return m.origins[m.originSlot(load(text, at))]
 }
 
-func (m *matcher) offsetSlot(word uint64) uint64 {
-	return word & m.qMask * mixB >> 32 & uint64(len(m.offsets)-1)
+func (m *matcher) originSlot(word uint64) uint64 {
+	return word & m.qMask * mixB >> 32 & uint64(len(m.origins)-1)
 }
 
 // key is a hash of 16 of the first p bytes of text[i:], or of all if there are
@@ -133,16 +140,19 @@ func (m *matcher) slotAt(text []byte, i int) *slot {
 	}
 }
 
-// longestOf returns the longest form of a bucket that text begins with. It is the
-// last form that does not sort behind text, or one which that begins with.
-func (m *matcher) longestOf(b *slot, text []byte) (place, bool) {
+// longestOf returns the longest form of a bucket that text begins with, or nil. It
+// is the last form that does not sort behind text, or one which that begins with.
+func (m *matcher) longestOf(b *slot, text []byte) *place {
 	if b.hi-b.lo == 1 {
-		return b.first, startsWith(text, m.bytes(b.first))
+		if startsWith(text, m.bytes(&b.first)) {
+			return &b.first
+		}
+		return nil
 	}
 	f, hi := b.lo, b.hi
 	for n := hi - f; n > 1; n = hi - f {
 		mid := f + n/2
-		form := m.bytes(m.forms[mid].place)
+		form := m.bytes(&m.forms[mid].place)
 		if bytes.Compare(form, text[:min(len(form), len(text))]) <= 0 {
 			f = mid
 		} else {
@@ -150,11 +160,11 @@ func (m *matcher) longestOf(b *slot, text []byte) (place, bool) {
 		}
 	}
 	for ; f >= 0; f = m.forms[f].parent {
-		if p := m.forms[f].place; startsWith(text, m.bytes(p)) {
-			return p, true
+		if p := &m.forms[f].place; startsWith(text, m.bytes(p)) {
+			return p
 		}
 	}
-	return place{}, false
+	return nil
 }
 
 func startsWith(text, form []byte) bool {
@@ -170,11 +180,11 @@ func startsWith(text, form []byte) bool {
 
 // differ32 is not 0 if the first 32 bytes of x and y differ.
 func differ32(x, y []byte) uint64 {
-	x, y = x[:32], y[:32]
-	return binary.LittleEndian.Uint64(x) ^ binary.LittleEndian.Uint64(y) |
-		binary.LittleEndian.Uint64(x[8:]) ^ binary.LittleEndian.Uint64(y[8:]) |
-		binary.LittleEndian.Uint64(x[16:]) ^ binary.LittleEndian.Uint64(y[16:]) |
-		binary.LittleEndian.Uint64(x[24:]) ^ binary.LittleEndian.Uint64(y[24:])
+	return differ8(x, y, 0) | differ8(x, y, 8) | differ8(x, y, 16) | differ8(x, y, 24)
+}
+
+func differ8(x, y []byte, i int) uint64 {
+	return binary.LittleEndian.Uint64(x[i:]) ^ binary.LittleEndian.Uint64(y[i:])
 }
 
 // Odd numbers without a pattern, for multiplicative hashing.

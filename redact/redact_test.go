@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"bytes"
 	"os"
 	"strings"
 	"testing"
@@ -51,6 +52,30 @@ func TestR2_Overlaps(t *testing.T) {
 			}
 			checkLaws(t, Config{}, c.secrets, c.text)
 		})
+	}
+}
+
+// TestR2_NearMisses changes each byte of a value in turn: what differs is left.
+func TestR2_NearMisses(t *testing.T) {
+	rnd := newRand(9)
+	for n := MinValue; n <= 80; n++ {
+		value := make([]byte, n)
+		for i := range value {
+			value[i] = 'a' + byte(rnd.IntN(26))
+		}
+		// The short one makes the prefix short that the hash tables know.
+		r, _ := registered(t, Config{PlainOnly: true}, []pair{{"a", string(value)}, {"b", "ABCDEFGH"}})
+		for i := range value {
+			for bit := range 5 {
+				miss := bytes.Clone(value)
+				miss[i] ^= 1 << bit
+				text := "-" + string(miss) + "-ABCDEFGH-"
+				if got, want := redacted(t, r, text), "-"+string(miss)+"-[REDACTED:b]-"; got != want {
+					t.Fatalf("bit %d of byte %d of %q: got %q", bit, i, value, got)
+				}
+			}
+		}
+		r.Close()
 	}
 }
 

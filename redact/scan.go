@@ -5,118 +5,150 @@ import "math/bits"
 // cut is a piece of text that a marker replaces.
 type cut struct {
 	from, to int
-	by       place
+	by       *place
 }
 
 // scan walks the cuts of a text from left to right (R2).
 type scan struct {
 	m       *matcher
 	text    []byte
-	pos     int // the next start to look at
 	limit   int // starts from here on are left alone
 	covered int // the end of the last cut
 
 	probed  []byte // the text as far as starts before limit reach
-	at      int    // the probe that speaks for the starts around pos
-	offsets uint64 // of those starts from at, as far as they are left to look at
+	at      int    // the next probe to be made
 	busy    bool   // a form was found lately
-	near    int    // the first of some probes that were made ahead
+	near    int    // the first of the probes made last
 	hits    uint64 // a bit for each of these that hit and is left to look at
+	suspect int    // the probe looked at: it speaks for the starts up to there
+	offsets origin // of those starts from suspect, as far as they are left to look at
+
+	queue      [16]found // of forms, from head to tail
+	head, tail int
 
 	work  int    // units of verification that are left before the fallback
 	dense *dense // the fallback, nil while sampling
+	pos   int    // the next start the fallback looks at
 }
 
-func newScan(m *matcher, text []byte) scan {
-	s := scan{m: m, text: text, limit: len(text)}
-	s.from(0)
-	return s
+// found is the longest form at a start.
+type found struct {
+	start int
+	by    *place
 }
 
-// from makes the scan go on at pos.
-func (s *scan) from(pos int) {
-	s.pos, s.at, s.offsets, s.hits = pos, pos-1, 0, 0
-	s.limit = min(s.limit, len(s.text)-s.m.prefix+1)
-	if len(s.m.forms) == 0 {
-		s.limit = 0
+func newScan(m *matcher, text []byte) *scan { return newScanTo(m, text, len(text), 0) }
+
+// newScanTo leaves alone what starts from limit on or ends before covered.
+func newScanTo(m *matcher, text []byte, limit, covered int) *scan {
+	limit = min(limit, len(text)-m.prefix+1)
+	if len(m.forms) == 0 {
+		limit = 0
 	}
-	s.work = workSlack
-	s.probed = s.text[:max(0, s.limit+s.m.prefix-1)]
+	return &scan{
+		m: m, text: text, limit: limit, covered: covered,
+		probed: text[:max(0, limit+m.prefix-1)], at: m.step - 1, work: workSlack,
+	}
 }
 
 // next returns the next piece that is not covered yet.
 func (s *scan) next() (cut, bool) {
-	for {
-		i, by, ok := s.find()
-		if !ok {
-			return cut{}, false
-		}
-		if end := i + int(by.len); end > s.covered {
-			c := cut{max(i, s.covered), end, by}
+	for s.head < s.tail || s.find() {
+		f := &s.queue[s.head]
+		s.head++
+		if end := f.start + int(f.by.len); end > s.covered {
+			c := cut{max(f.start, s.covered), end, f.by}
 			s.covered = end
 			return c, true
 		}
 	}
+	return cut{}, false
 }
 
-// find returns the next start of a form, and the longest form there.
-func (s *scan) find() (int, place, bool) {
+// find fills the empty queue with the forms that come next, and reports whether
+// there are any.
+func (s *scan) find() bool {
+	s.head, s.tail = 0, 0
+	for s.tail == 0 {
+		if s.dense != nil {
+			return s.findDense()
+		}
+		if s.hits == 0 && s.offsets == 0 && !s.probe() {
+			return false
+		}
+		s.verify()
+	}
+	s.busy = true
+	return true
+}
+
+// probe makes the next probes, and reports whether there were any left to make.
+// Where a form was found, others are often near, so there it makes some at once,
+// without a branch on what each one finds.
+func (s *scan) probe() bool {
+	m, before := s.m, s.at
+	if before-m.step+1 >= s.limit {
+		return false
+	}
+	if s.busy && s.at+(ahead-1)*m.step+8 <= len(s.probed) {
+		s.near, s.hits = s.at, m.probeAhead(s.probed, s.at)
+		s.at += ahead * m.step
+		s.busy = s.hits != 0
+	} else {
+		s.busy = false
+	}
+	if !s.busy {
+		s.near, s.hits = m.probe(s.probed, s.at), 1
+		s.at = s.near + m.step
+	}
+	s.work += s.at - before
+	return s.near-m.step+1 < s.limit
+}
+
+// verify looks for forms around the probes that hit, and fills the queue.
+func (s *scan) verify() {
 	m := s.m
-	if s.dense != nil {
-		return s.findDense()
-	}
-	if s.pos >= s.limit {
-		return 0, place{}, false
-	}
-	for {
-		for s.offsets != 0 {
-			offset := 63 - bits.LeadingZeros64(s.offsets)
+	for s.tail < len(s.queue) {
+		var i int
+		var b *slot
+		if s.offsets != 0 {
+			offset := bits.Len64(uint64(s.offsets)) - 1
 			s.offsets &^= 1 << offset
-			i := s.at - offset
-			if i >= s.limit {
-				break
+			if i = s.suspect - offset; i < s.limit {
+				b = m.slotAt(s.text, i)
 			}
-			b := m.slotAt(s.text, i)
-			if b == nil {
+			s.work--
+		} else {
+			if s.hits == 0 {
+				return
+			}
+			s.suspect = s.near + bits.TrailingZeros64(s.hits)*m.step
+			s.hits &= s.hits - 1
+			o := m.originOf(s.probed, s.suspect)
+			if o&single == 0 {
+				s.offsets = o
 				continue
 			}
-			s.pos = i + 1
-			if s.work -= int(b.first.cost); s.work <= 0 && s.overdrawn() {
-				s.pos = i
-				return s.findDense()
+			i = s.suspect - int(o&63)
+			if at := &m.slots[o&^single>>6]; i < s.limit && at.key == m.key(s.text, i) {
+				b = at
 			}
-			if p, ok := m.longestOf(b, s.text[i:]); ok {
-				s.busy = true
-				return i, p, true
-			}
+			s.work--
 		}
-		before := s.at
-		s.at = s.probe(before + m.step)
-		s.pos = s.at - m.step + 1
-		if s.pos >= s.limit {
-			return 0, place{}, false
+		if i >= s.limit {
+			s.hits, s.offsets = 0, 0
+			return
 		}
-		s.work += s.at - before
-		s.offsets = m.offsetsOf(s.probed, s.at) & (1<<m.step - 1)
-		s.work -= bits.OnesCount64(s.offsets)
-	}
-}
-
-// probe returns the next probe from at on that hits. Where a form was found,
-// others are often near, so there it makes some probes ahead, without a branch on
-// what each one finds.
-func (s *scan) probe(at int) int {
-	if s.hits == 0 {
-		if !s.busy || at+(ahead-1)*s.m.step+8 > len(s.probed) {
-			return s.m.probe(s.probed, at)
+		if b == nil {
+			continue
 		}
-		s.near, s.hits = at, s.m.probeAhead(s.probed, at)
-		if s.hits == 0 {
-			s.busy = false
-			return s.m.probe(s.probed, at+ahead*s.m.step)
+		if s.work -= int(b.first.cost); s.work <= 0 && s.overdrawn() {
+			s.pos, s.hits, s.offsets = i, 0, 0
+			return
+		}
+		if p := m.longestOf(b, s.text[i:]); p != nil {
+			s.queue[s.tail] = found{i, p}
+			s.tail++
 		}
 	}
-	n := bits.TrailingZeros64(s.hits)
-	s.hits &= s.hits - 1
-	return s.near + n*s.m.step
 }

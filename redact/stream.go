@@ -58,8 +58,7 @@ func (s *stream) decide(end bool) ([]byte, error) {
 	if !end {
 		n = max(0, n-max(0, m.longest-1))
 	}
-	sc := scan{m: m, text: text, limit: n, covered: s.covered}
-	sc.from(0)
+	sc := newScanTo(m, text, n, s.covered)
 	done := s.covered
 	c, found := sc.next()
 	if found && s.r.s.cfg.Policy == Reject {

@@ -2,9 +2,7 @@ package crashload
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,11 +11,6 @@ import (
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
-
-func TestMain(m *testing.M) {
-	Child(openForgetful)
-	os.Exit(m.Run())
-}
 
 // sound are stores in this process, which live on when a load is stopped.
 func sound(log *Log) Stores {
@@ -34,6 +27,7 @@ func newLog(t *testing.T, seed uint64) *Log {
 	log, err := Open(t.TempDir(), seed)
 	require.NoError(t, err)
 	t.Cleanup(func() { log.Close() })
+	log.speed, log.untilNext = 2000, 0 // loads within one process are short
 	return log
 }
 
@@ -51,18 +45,40 @@ func loadFor(t *testing.T, log *Log, s Stores, lines int) {
 }
 
 func TestVerify_SoundStores(t *testing.T) {
+	var all Report
 	for seed := range uint64(3) {
 		log := newLog(t, seed)
 		stores := sound(log)
 		rng := rand.New(rand.NewPCG(seed, 0))
 		var last Report
-		for round := range 12 {
+		for round := range 7 {
 			loadFor(t, log, stores, 50+rng.IntN(800))
 			report, err := log.Verify(t.Context(), stores)
 			require.NoError(t, err, "seed %d, round %d", seed, round)
 			require.Equal(t, round+1, report.Loads)
 			last = report
 		}
-		fmt.Printf("%+v\n", last)
+		t.Logf("%+v", last)
+		all.Acknowledged += last.Acknowledged
+		all.Entries += last.Entries
+		all.Events += last.Events
+		all.Firings += last.Firings
+		all.Archives += last.Archives
 	}
+	for _, n := range []int{all.Acknowledged, all.Entries, all.Events, all.Firings, all.Archives} {
+		require.Positive(t, n)
+	}
+}
+
+// What a store has handed to a process that died it may hide for a while.
+func TestVerify_FetchesWhatIsHidden(t *testing.T) {
+	log := newLog(t, 9)
+	stores := sound(log)
+	store := &brokenMemory{Store: inmem.New()}
+	stores.Memory = store
+	store.hides.Store(true)
+	loadFor(t, log, stores, 400)
+	report, err := log.Verify(t.Context(), stores)
+	require.NoError(t, err)
+	require.Positive(t, report.Events)
 }

@@ -42,6 +42,10 @@
 //		return cluster.Restart(ctx)
 //	}
 //
+// The load's clock is a hundred times as fast as a wall clock, so that leases end and
+// commitments fall due within a round: the instants that a store is told lie ahead of its
+// own.
+//
 // The child is the test's own binary, started again with [EnvDir] in its environment.
 //
 // # Guarantees
@@ -69,8 +73,8 @@
 //
 // # Errors
 //
-// What a store did wrong is a [*Broken], which names operations by their number in the
-// journal (journal.jsonl in the log's directory) and holds no content.
+// What a store did wrong is a [*Broken], which names operations by their number in
+// journal.jsonl and swaps.jsonl of the log's directory, and holds no content.
 //
 // # Concurrency
 //

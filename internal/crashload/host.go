@@ -105,8 +105,8 @@ func (r recorder) Swap(ctx context.Context, c commitment.Commitment) (int64, err
 	if err != nil {
 		return rev, err
 	}
-	_, err = r.log.intend(note{What: swap, Tenant: c.Tenant, IDs: []string{c.ID}, From: c.Rev, Rev: rev, Sum: sumOfCommitment(c)})
-	return rev, err
+	n := note{N: r.log.next.Add(1), What: swap, Tenant: c.Tenant, IDs: []string{c.ID}, From: c.Rev, Rev: rev, Sum: sumOfCommitment(c)}
+	return rev, r.log.swaps.add(n)
 }
 
 func sum(parts ...string) string {

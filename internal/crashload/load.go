@@ -94,8 +94,6 @@ type worker struct {
 // brokenLoad is an error of the load itself.
 type brokenLoad struct{ error }
 
-func (b brokenLoad) Unwrap() error { return b.error }
-
 // loop repeats a step, and waits a little where it fails.
 func (w *worker) loop(ctx context.Context, step func(*worker, context.Context) error) error {
 	for ctx.Err() == nil {
@@ -109,6 +107,10 @@ func (w *worker) loop(ctx context.Context, step func(*worker, context.Context) e
 	}
 	return nil
 }
+
+// breath is the unit of what workers wait between two steps, so that each has its share
+// of a fast store.
+const breath = time.Millisecond
 
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)

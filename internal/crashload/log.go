@@ -21,7 +21,12 @@ type Log struct {
 	seed  uint64
 	epoch time.Time
 
-	journal, sink, queue *lines
+	// Swaps have a file of their own, so that the journal grows by operations alone,
+	// however much was due when a load began.
+	journal, swaps, sink, queue *lines
+
+	speed     int           // of its clock
+	untilNext time.Duration // look, if the first finds something wrong
 
 	next atomic.Int64 // the number of the operation before
 	mu   sync.Mutex
@@ -30,6 +35,7 @@ type Log struct {
 
 const (
 	journalFile = "journal.jsonl"
+	swapsFile   = "swaps.jsonl"
 	sinkFile    = "events.jsonl"
 	queueFile   = "runs.jsonl"
 )
@@ -103,8 +109,8 @@ type start struct {
 // Open opens the log in a directory, or makes one there. The seed decides what the loads
 // do; one that is there keeps its own.
 func Open(dir string, seed uint64) (*Log, error) {
-	l := &Log{runs: map[string]string{}}
-	for name, to := range map[string]**lines{journalFile: &l.journal, sinkFile: &l.sink, queueFile: &l.queue} {
+	l := &Log{speed: speed, untilNext: untilNext, runs: map[string]string{}}
+	for name, to := range map[string]**lines{journalFile: &l.journal, swapsFile: &l.swaps, sinkFile: &l.sink, queueFile: &l.queue} {
 		f, err := openLines(filepath.Join(dir, name))
 		if err != nil {
 			return nil, errors.Join(err, l.Close())
@@ -130,7 +136,11 @@ func (l *Log) load(seed uint64) error {
 		notes = []note{first}
 	}
 	l.seed, l.epoch = notes[0].Seed, time.UnixMilli(notes[0].Epoch).UTC()
-	for _, n := range notes {
+	swaps, err := readLines[note](l.swaps)
+	if err != nil {
+		return err
+	}
+	for _, n := range append(notes, swaps...) {
 		l.next.Store(max(l.next.Load(), n.N))
 	}
 	starts, err := readLines[start](l.queue)
@@ -143,7 +153,7 @@ func (l *Log) load(seed uint64) error {
 // Close closes the files.
 func (l *Log) Close() error {
 	var failed error
-	for _, f := range []*lines{l.journal, l.sink, l.queue} {
+	for _, f := range []*lines{l.journal, l.swaps, l.sink, l.queue} {
 		if f != nil {
 			failed = errors.Join(failed, f.f.Close())
 		}
@@ -156,7 +166,7 @@ func (l *Log) Close() error {
 const speed = 100
 
 // Now is the clock of the load. It goes on from one process to the next.
-func (l *Log) Now() time.Time { return l.epoch.Add(speed * time.Since(l.epoch)) }
+func (l *Log) Now() time.Time { return l.epoch.Add(time.Duration(l.speed) * time.Since(l.epoch)) }
 
 // intend writes down an operation, and numbers it.
 func (l *Log) intend(n note) (note, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/openwop/agentmemory/commitment"
@@ -20,6 +19,7 @@ type passWorker struct {
 }
 
 func (p *passWorker) step(w *worker, ctx context.Context) error {
+	defer pause(ctx, 5*breath)
 	if len(p.left) > 0 {
 		n := p.left[0]
 		p.left = p.left[1:]
@@ -67,26 +67,22 @@ func (p *passWorker) passOf(w *worker, ctx context.Context, kind what) func(note
 	}
 }
 
-// armWorker arms commitments for instants soon to come, and once in a load one that
-// recurs and one that waits for what it observes.
-type armWorker struct {
-	armed    int
-	position int64
-}
+// armWorker arms commitments for instants soon to come, and at times one that recurs and
+// one that waits for what it observes: few, since they fire for ever.
+type armWorker struct{ observed int }
 
 const predicate = "door"
 
 func (a *armWorker) step(w *worker, ctx context.Context) error {
-	defer pause(ctx, 3*time.Millisecond)
+	defer pause(ctx, 15*breath)
 	now := w.bank.Now()
 	condition := commitment.Arm{At: now.Add(time.Duration(1+w.rng.IntN(3000)) * time.Millisecond)}
-	switch a.armed {
+	switch w.rng.IntN(40) {
 	case 0:
 		condition = commitment.Arm{Every: time.Duration(60+w.rng.IntN(60)) * time.Second}
 	case 1:
 		condition = commitment.Arm{Predicate: predicate}
 	}
-	a.armed++
 	_, err := w.do(note{What: arm, Ref: w.ref("standing")}, func(n note) (note, error) {
 		job, err := w.job(n)
 		if err != nil {
@@ -99,9 +95,9 @@ func (a *armWorker) step(w *worker, ctx context.Context) error {
 		return err
 	}
 	_, err = w.do(note{What: observe}, func(n note) (note, error) {
-		a.position++
+		a.observed++
 		state := fmt.Append(nil, n.N)
-		_, err := w.commitments.Observe(ctx, w.tenant, predicate, n.N, state, a.position%2 == 0)
+		_, err := w.commitments.Observe(ctx, w.tenant, predicate, n.N, state, a.observed%2 == 0)
 		return note{}, err
 	})
 	return err
@@ -109,14 +105,14 @@ func (a *armWorker) step(w *worker, ctx context.Context) error {
 
 // tick fires what is due. Its swaps are in the journal.
 func tick(w *worker, ctx context.Context) error {
-	defer pause(ctx, time.Millisecond)
+	defer pause(ctx, breath)
 	_, err := w.commitments.Tick(ctx)
 	return err
 }
 
 // relay gives the events of all to the sink.
 func relay(w *worker, ctx context.Context) error {
-	defer pause(ctx, 2*time.Millisecond)
+	defer pause(ctx, 2*breath)
 	_, err := w.bank.Relay(ctx)
 	if f, ok := w.stores.Workspace.(flusher); ok && err == nil {
 		err = f.Flush(ctx)
@@ -126,41 +122,4 @@ func relay(w *worker, ctx context.Context) error {
 
 type flusher interface {
 	Flush(ctx context.Context) error
-}
-
-// operation is an intention with what came of it.
-type operation struct {
-	note
-	outcome what // empty if there is none
-	out     note // of the outcome
-}
-
-// operations are those of the journal that have outcomes, in their order.
-func (l *Log) operations() ([]*operation, error) {
-	notes, err := readLines[note](l.journal)
-	if err != nil {
-		return nil, err
-	}
-	byNumber := map[int64]*operation{}
-	for _, n := range notes {
-		switch n.What {
-		case done, refused, failed:
-			op := byNumber[n.N]
-			if op == nil {
-				return nil, fmt.Errorf("crashload: the journal has an outcome of operation %d, which it does not have", n.N)
-			}
-			if op.outcome != done {
-				op.outcome, op.out = n.What, n
-			}
-		case begin:
-		default:
-			byNumber[n.N] = &operation{note: n}
-		}
-	}
-	ops := make([]*operation, 0, len(byNumber))
-	for _, op := range byNumber {
-		ops = append(ops, op)
-	}
-	slices.SortFunc(ops, func(a, b *operation) int { return int(a.N - b.N) })
-	return ops, nil
 }

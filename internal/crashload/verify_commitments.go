@@ -3,6 +3,8 @@ package crashload
 import (
 	"context"
 	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/openwop/agentmemory/commitment"
@@ -53,10 +55,7 @@ func (v *verifier) checkSwaps(kept map[place]commitment.Commitment) map[place]*o
 		from int64
 	}
 	last, winners := map[place]*operation{}, map[revision]*operation{}
-	for _, op := range v.ops {
-		if op.What != swap {
-			continue
-		}
+	for _, op := range v.swapped {
 		at := place{op.Tenant, op.IDs[0]}
 		if first := winners[revision{at, op.From}]; first != nil {
 			v.wrong(op, "it won the revision that operation %d had won: claimed twice", first.N)
@@ -145,7 +144,25 @@ func (v *verifier) checkFirings(op *operation, c *commitment.Commitment, starts 
 	}
 	var all []expected
 	for key := range keys {
+		if !onGrid(c, key) {
+			v.wrong(op, "its commitment fired for an instant that is none of its own")
+		}
 		all = append(all, expected{op, runKey{c.Tenant, c.ID}, func(d *delivered) bool { return d.ID == key }})
 	}
 	return all
+}
+
+// onGrid reports whether a key is of an instant for which the commitment may fire.
+func onGrid(c *commitment.Commitment, key string) bool {
+	_, after, byTime := strings.Cut(key, "@")
+	ms, err := strconv.ParseInt(after, 10, 64)
+	switch {
+	case !byTime:
+		return c.Arm.Predicate != ""
+	case err != nil:
+		return false
+	case c.Arm.Every == 0:
+		return ms == c.Arm.At.UnixMilli()
+	}
+	return (ms-c.ArmedAt.UnixMilli())%c.Arm.Every.Milliseconds() == 0
 }

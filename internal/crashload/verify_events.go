@@ -78,6 +78,9 @@ func (v *verifier) checkEvents(ctx context.Context, all []expected) error {
 			v.wrong(x.op, "an event of it came under %d ids", n)
 		}
 	}
+	if v.impostors > 0 {
+		v.astray("%d events came under the id of another", v.impostors)
+	}
 	for run, list := range v.deliveries {
 		for _, d := range list {
 			v.checkCause(run, d)

@@ -48,6 +48,7 @@ type putWorker struct {
 type owned struct{ id, subject string }
 
 func (p *putWorker) step(w *worker, ctx context.Context) error {
+	defer pause(ctx, breath)
 	const ref = "notes"
 	switch p.subject = cmp.Or(p.subject, w.ref("subject")); {
 	case w.rng.IntN(100) < 10 && len(p.mine) > 0:
@@ -146,6 +147,7 @@ type batchWorker struct {
 const countCell = "count"
 
 func (b *batchWorker) step(w *worker, ctx context.Context) error {
+	defer pause(ctx, breath)
 	if b.ref == "" {
 		b.ref = w.ref("batch")
 	}

@@ -113,7 +113,6 @@ func TestCluster_CloseLeavesNothing(t *testing.T) {
 	for _, stop := range []func(*Cluster) error{
 		func(*Cluster) error { return nil },
 		(*Cluster).Kill,
-		(*Cluster).StopImmediate,
 	} {
 		c := private(t)
 		server, sweeper := c.server.process.Pid, c.home.sweeper.Process.Pid

@@ -7,7 +7,10 @@
 // earliest slot is ever sorted, by the heap. What is due is exact to the unit of the
 // keys, and a clock that steps back costs speed at worst, never order.
 //
-// An item takes 32 bytes, and what the slices that hold them have grown ahead. What is
-// removed lets go of its value at once, and takes room until it is more than half of
-// its slot: memory is bounded by twice what was set, and a removal is two writes.
+// Where an item is can be told from its instant, so a removal is told the instant and
+// writes two bits: with a million items, a look at the item itself would cost more than
+// all the rest. What is removed takes room, and keeps its value from being collected,
+// until it is more than half of its slot and its number is used again. Memory is bounded
+// by little more than twice what was set; an item takes 16 bytes and its value, and what
+// the slices that hold them have grown ahead.
 package timer

@@ -1,0 +1,176 @@
+package adaptertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// script is what a case of any kind goes by: the clock, the random numbers, and the
+// steps that were taken so far.
+type script struct {
+	ctx   context.Context
+	found *findings
+	seed  uint64 // of the configuration
+	part  uint64 // the case's own
+	rng   *rand.Rand
+	now   time.Time // the kit's clock; a case moves it
+
+	mu    sync.Mutex
+	steps []string
+	quiet int  // steps are not noted while it is above zero
+	raced bool // goroutines have used the store at once
+	names map[memory.Version]string
+	taken map[memory.Version]string // those that the store gave
+}
+
+// failure is what was wrong.
+type failure struct{ expected, came string }
+
+// did notes a step for the text of a failure.
+func (s *script) did(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.quiet == 0 {
+		s.steps = append(s.steps, fmt.Sprintf(format, args...))
+	}
+}
+
+// quietly takes many steps, or such in no certain order, under one description.
+func (s *script) quietly(description string, f func()) {
+	s.did("%s", description)
+	s.mu.Lock()
+	s.quiet++
+	s.mu.Unlock()
+	f()
+	s.mu.Lock()
+	s.quiet--
+	s.mu.Unlock()
+}
+
+func (s *script) stepCount() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.steps)
+}
+
+// unnote drops the steps after the n-th.
+func (s *script) unnote(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.steps = s.steps[:n]
+}
+
+// begin begins the script anew.
+func (s *script) begin() {
+	s.mu.Lock()
+	s.steps, s.quiet = nil, 0
+	s.mu.Unlock()
+	s.now = epoch
+}
+
+// fail ends the case.
+func (s *script) fail(expected, came string) { panic(&failure{expected, came}) }
+
+// must ends the case if a step that should have succeeded did not.
+func (s *script) must(err error) {
+	if err != nil {
+		s.fail("success", describeError(err))
+	}
+}
+
+// mustBe ends the case unless err is of the class.
+func (s *script) mustBe(err error, class error) {
+	if !errors.Is(err, class) {
+		s.fail(describeError(class), describeError(err))
+	}
+}
+
+// check ends the case unless ok. The description of what came is a format.
+func (s *script) check(ok bool, expected, came string, args ...any) {
+	if !ok {
+		s.fail(expected, fmt.Sprintf(came, args...))
+	}
+}
+
+// parallel runs f n times at once, and ends the case with the failure of the first
+// of them that has one.
+func (s *script) parallel(n int, f func(i int)) {
+	s.mu.Lock()
+	s.raced = true
+	s.mu.Unlock()
+	var wait sync.WaitGroup
+	failures := make([]any, n)
+	for i := range n {
+		wait.Go(func() {
+			defer func() { failures[i] = recover() }()
+			f(i)
+		})
+	}
+	wait.Wait()
+	for _, r := range failures {
+		if r != nil {
+			panic(r)
+		}
+	}
+}
+
+// text is a failure as it is shown.
+func (s *script) text(head string, f *failure) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b strings.Builder
+	b.WriteString(head + "\n")
+	const most = 30
+	for i, step := range s.steps {
+		switch {
+		case len(s.steps) > most && i == 5:
+			fmt.Fprintf(&b, "  %4s %d more steps\n", "…", len(s.steps)-most)
+		case len(s.steps) > most && i > 5 && i < len(s.steps)-most+5:
+		default:
+			fmt.Fprintf(&b, "  %3d. %s\n", i+1, step)
+		}
+	}
+	fmt.Fprintf(&b, "  expected: %s\n  came:     %s\n", indent(f.expected), indent(f.came))
+	if s.raced {
+		b.WriteString("  (" + racedNote + ")\n")
+	}
+	return rename(b.String(), s.taken)
+}
+
+// racedNote is in the texts that the same seed need not give again.
+const racedNote = "goroutines used the store at once: another run with the same seed may go another way"
+
+func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n            ") }
+
+// name gives a version a short name, v1 being the first that the case met.
+func (s *script) name(v memory.Version) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.names == nil {
+		s.names = map[memory.Version]string{}
+	}
+	if _, known := s.names[v]; !known {
+		s.names[v] = fmt.Sprintf("v%d", len(s.names)+1)
+	}
+	return s.names[v]
+}
+
+// take gives a version that the store gave its name, by which texts call it from then
+// on wherever it comes up.
+func (s *script) take(v memory.Version) string {
+	name := s.name(v)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken == nil {
+		s.taken = map[memory.Version]string{}
+	}
+	s.taken[v] = name
+	return name
+}

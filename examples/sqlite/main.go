@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/sqlite"
+	"github.com/openwop/agentmemory/redact"
+)
+
+// One tenant with one agent. A real host has them from its authentication.
+const tenant, ref = "acme", "support"
+
+// told is what the command line says.
+type told struct{ path, note, about, forget string }
+
+func main() {
+	var t told
+	flag.StringVar(&t.path, "db", "memory.db", "the file")
+	flag.StringVar(&t.about, "about", "", "whom the note is about, for -forget")
+	flag.StringVar(&t.forget, "forget", "", "erase what is about a subject")
+	flag.Parse()
+	t.note = flag.Arg(0)
+	if err := run(context.Background(), t, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "sqlite:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, t told, out io.Writer) (err error) {
+	db, err := sqlite.Open(ctx, t.path, sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	// A host that keeps its run log delivers events to that; what its process cannot
+	// deliver any more waits in the file for the next one.
+	bank, err := memory.NewBank(db.Memory(), memory.Config{Sink: new(events.Log), WriteEvents: true})
+	if err != nil {
+		return err
+	}
+	if _, err := bank.Relay(ctx); err != nil {
+		return err
+	}
+	if t.forget != "" {
+		done, err := bank.Forget(ctx, tenant, t.forget)
+		fmt.Fprintf(out, "erased %d entries\n", len(done.Erased))
+		return err
+	}
+
+	// The registry holds the secrets of the run, and closes with it.
+	secrets := redact.NewSecretRegistry(redact.Config{})
+	r, err := bank.Start(ctx, memory.RunConfig{ID: "run-" + rand.Text(), Tenant: tenant, Redactor: secrets})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.End(ctx)) }()
+	known, err := r.Memory().List(ctx, ref, memory.ListOptions{})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%d remembered\n", len(known))
+	for _, e := range known {
+		fmt.Fprintf(out, "  %s  %s\n", e.CreatedAt.Format("2006-01-02 15:04:05"), e.Content)
+	}
+	if t.note == "" {
+		return nil
+	}
+	draft := memory.Draft{Content: t.note}
+	if t.about != "" {
+		draft.Subjects = []string{t.about}
+	}
+	_, err = r.Put(ctx, ref, draft)
+	return err
+}

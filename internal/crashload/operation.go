@@ -1,0 +1,43 @@
+package crashload
+
+import (
+	"fmt"
+	"slices"
+)
+
+// operation is an intention with what came of it.
+type operation struct {
+	note
+	outcome what // empty if there is none
+	out     note // of the outcome
+}
+
+// operations are those of the journal, in their order.
+func (l *Log) operations() ([]*operation, error) {
+	notes, err := readLines[note](l.journal)
+	if err != nil {
+		return nil, err
+	}
+	byNumber := map[int64]*operation{}
+	for _, n := range notes {
+		switch n.What {
+		case done, refused, failed:
+			op := byNumber[n.N]
+			if op == nil {
+				return nil, fmt.Errorf("crashload: the journal has an outcome of operation %d, which it does not have", n.N)
+			}
+			if op.outcome != done {
+				op.outcome, op.out = n.What, n
+			}
+		case begin:
+		default:
+			byNumber[n.N] = &operation{note: n}
+		}
+	}
+	ops := make([]*operation, 0, len(byNumber))
+	for _, op := range byNumber {
+		ops = append(ops, op)
+	}
+	slices.SortFunc(ops, func(a, b *operation) int { return int(a.N - b.N) })
+	return ops, nil
+}

@@ -1,0 +1,147 @@
+package crashload
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/commitment"
+	"github.com/openwop/agentmemory/events"
+)
+
+// A process may die within a line. What it began is cut off; what others wrote stays.
+func TestLines_TornEnd(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lines")
+	for _, c := range []struct {
+		content string
+		want    []int
+	}{
+		{"", nil},
+		{"1\n2\n", []int{1, 2}},
+		{"1\n2", []int{1}},
+		{"1", nil},
+	} {
+		require.NoError(t, os.WriteFile(name, []byte(c.content), 0o600))
+		l, err := openLines(name)
+		require.NoError(t, err)
+		require.Equal(t, len(c.want), l.count)
+		require.NoError(t, l.add(3, 4))
+		got, err := readLines[int](l)
+		require.NoError(t, err)
+		require.Equal(t, append(c.want, 3, 4), got)
+		require.NoError(t, l.f.Close())
+	}
+	require.NoError(t, os.WriteFile(name, []byte("1\n{\n3\n"), 0o600))
+	l, err := openLines(name)
+	require.NoError(t, err)
+	defer l.f.Close()
+	_, err = readLines[int](l)
+	require.ErrorContains(t, err, "line 2")
+	require.Error(t, l.add(func() {}))
+}
+
+func TestOpen_BrokenFiles(t *testing.T) {
+	_, err := Open(filepath.Join(t.TempDir(), "nowhere"), 1)
+	require.Error(t, err)
+	for _, file := range []string{journalFile, swapsFile, queueFile} {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte("{\n"), 0o600))
+		_, err := Open(dir, 1)
+		require.ErrorContains(t, err, "line 1", file)
+	}
+
+	log := newLog(t, 1)
+	require.NoError(t, log.journal.add(note{N: 5, What: done}))
+	require.ErrorContains(t, log.Load(t.Context(), sound(log)), "operation 5")
+	_, err = log.Verify(t.Context(), sound(log))
+	require.ErrorContains(t, err, "operation 5")
+
+	log = newLog(t, 1)
+	require.NoError(t, log.sink.add(delivery{Type: "no.such.event", Payload: []byte("{}")}))
+	_, err = log.Verify(t.Context(), sound(log))
+	require.ErrorContains(t, err, "not readable")
+}
+
+// A log that is opened again goes on where it was.
+func TestOpen_Again(t *testing.T) {
+	dir := t.TempDir()
+	log, err := Open(dir, 4)
+	require.NoError(t, err)
+	n, err := log.intend(note{What: open})
+	require.NoError(t, err)
+	run, err := log.Enqueue(t.Context(), commitment.Firing{Key: "a"})
+	require.NoError(t, err)
+	now := log.Now()
+	require.NoError(t, log.Close())
+
+	log, err = Open(dir, 5)
+	require.NoError(t, err)
+	defer log.Close()
+	require.Equal(t, uint64(4), log.seed)
+	require.False(t, log.Now().Before(now.Truncate(time.Millisecond)))
+	next, err := log.intend(note{What: open})
+	require.NoError(t, err)
+	require.Equal(t, n.N+1, next.N)
+	again, err := log.Enqueue(t.Context(), commitment.Firing{Key: "a", Fence: 2})
+	require.NoError(t, err)
+	require.Equal(t, run, again)
+	other, err := log.Enqueue(t.Context(), commitment.Firing{Key: "b"})
+	require.NoError(t, err)
+	require.NotEqual(t, run, other)
+}
+
+// What a store could do wrong only together with the host's own tables is written into
+// them by hand.
+func TestVerify_FindsWhatNobodyDid(t *testing.T) {
+	log := newLog(t, 1)
+	stores := sound(log)
+	loadFor(t, log, stores, 600)
+	_, err := log.Verify(t.Context(), stores)
+	require.NoError(t, err)
+	starts, err := readLines[start](log.queue)
+	require.NoError(t, err)
+	require.NotEmpty(t, starts)
+	first := starts[0]
+
+	event := func(run, id string, p events.Payload) events.Record {
+		return events.Record{ID: id, Tenant: "acme", RunID: run, Time: time.Unix(0, 0), Payload: p}
+	}
+	require.NoError(t, log.Emit(t.Context(),
+		event("op-1", "evt_a", events.MemoryWritten{MemoryRef: "notes", MemoryID: "none"}),
+		event("op-1", "evt_a", events.MemoryWritten{MemoryRef: "notes", MemoryID: "another"}),
+		event("elsewhere", "evt_b", events.MemoryCompacted{MemoryRef: "notes", OutputID: "none", SourceCount: 101, Trigger: events.CompactionBoth}),
+		event("elsewhere", "evt_c", events.MemoryConsolidated{MemoryRef: "notes"}),
+		event("elsewhere", "evt_d", events.CommitmentFired{CommitmentID: "elsewhere", MemoryRef: "notes", Condition: events.ConditionTime}),
+	))
+	otherRun, otherKey, unknown, off := first, first, first, first
+	otherRun.Run, otherRun.Fence = "another-run", 1<<40
+	otherKey.Key, otherKey.Fence = first.Commitment+"@1", 1<<41
+	unknown.Commitment, unknown.Key, unknown.Run = "cmt_none", "cmt_none@1", "r1"
+	off.Key, off.Run = first.Commitment+"@x", "r2"
+	require.NoError(t, log.queue.add(otherRun, otherKey, unknown, off))
+
+	_, err = log.Verify(t.Context(), stores)
+	var broken *Broken
+	require.ErrorAs(t, err, &broken)
+	text := strings.Join(broken.Problems, "\n")
+	for _, want := range []string{
+		"operation 1 (open): an event tells of an entry that is not there",
+		"an event tells of an entry that no operation wrote",
+		"1 events came under the id of another",
+		"an event tells of a pass that no operation made",
+		"an event tells of a run that was not started",
+		"a firing has two runs",
+		"a run has two firings",
+		"a run was started for a commitment that is not there",
+		"forgotten a claim",
+		"claimed twice under one fence",
+		"none of its own",
+		"for one instant",
+	} {
+		require.Contains(t, text, want)
+	}
+}

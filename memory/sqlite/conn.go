@@ -1,0 +1,233 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"sync"
+
+	"modernc.org/sqlite"
+)
+
+// background is what the driver gets for a context. Its statements are short; the
+// caller's context is looked at between them, where stopping is safe, and a context
+// that can end would cost each of them a goroutine.
+var background = context.Background()
+
+// writer is the one connection of this process that writes.
+type writer struct {
+	dsn  string
+	lock chan struct{} // holds a token while somebody writes
+
+	db         *sql.DB
+	conn       *sql.Conn // nil until it is needed, and after it broke
+	statements map[string]*sql.Stmt
+	closed     bool
+	// unclean is set while the log may hold text that was erased from the database: at
+	// first by a process that died before it could empty the log.
+	unclean bool
+
+	// readers is held shared by each read of this process, and alone while the log is
+	// emptied, which a constant flow of reads would keep from happening for ever.
+	readers sync.RWMutex
+}
+
+func newWriter(dsn string) writer {
+	return writer{dsn: dsn, lock: make(chan struct{}, 1), unclean: true}
+}
+
+// patience is how often a call waits busy_timeout for other processes: some 30 seconds.
+var patience = 300
+
+// do runs f on the connection, which nobody else uses meanwhile.
+func (w *writer) do(ctx context.Context, f func(*sql.Conn) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case w.lock <- struct{}{}:
+		defer func() { <-w.lock }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if w.closed {
+		return &failure{closed, nil}
+	}
+	if err := w.connect(ctx); err != nil {
+		return err
+	}
+	return f(w.conn)
+}
+
+func (w *writer) connect(ctx context.Context) error {
+	if w.conn != nil {
+		return nil
+	}
+	if w.db == nil {
+		connector, err := sqlite.NewConnector(w.dsn)
+		if err != nil {
+			return wrap(openFailed, err)
+		}
+		w.db = sql.OpenDB(connector)
+	}
+	// The first connection turns the log on, for which nobody may be reading. That
+	// changes the file, which must be ours.
+	var refused error
+	err := retry(ctx, func() error {
+		conn, err := w.db.Conn(background)
+		if err != nil {
+			return err
+		}
+		if _, refused = schemaVersion(conn); refused == nil {
+			var mode string
+			err = conn.QueryRowContext(background, "PRAGMA journal_mode = WAL").Scan(&mode)
+			if err == nil && mode != "wal" {
+				err = errors.New("no write-ahead log")
+			}
+		} else if busy(refused) {
+			err = refused
+		}
+		if err != nil || refused != nil {
+			conn.Close()
+			return err
+		}
+		w.conn, w.statements = conn, map[string]*sql.Stmt{}
+		return nil
+	}, openFailed)
+	if err == nil {
+		err = refused
+	}
+	return err
+}
+
+// retry calls f again while other processes are in the way.
+func retry(ctx context.Context, f func() error, text string) error {
+	for range patience {
+		err := f()
+		if !busy(err) {
+			return wrap(text, err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return &failure{lockTimeout, nil}
+}
+
+// drop gives up a connection that is in a state nobody knows.
+func (w *writer) drop() {
+	w.release()
+	w.conn.Raw(func(any) error { return driver.ErrBadConn })
+	w.conn.Close()
+	w.conn = nil
+}
+
+func (w *writer) release() {
+	for _, s := range w.statements {
+		s.Close()
+	}
+	w.statements = nil
+}
+
+func (w *writer) close() error {
+	w.lock <- struct{}{}
+	defer func() { <-w.lock }()
+	w.closed = true
+	if w.conn != nil {
+		w.scrub(true)
+		w.release()
+		w.conn.Close()
+		w.conn = nil
+	}
+	if w.db == nil {
+		return nil
+	}
+	err := w.db.Close()
+	w.db = nil
+	return err
+}
+
+// prepare returns the statement of a text, which is kept.
+func (w *writer) prepare(text string) (*sql.Stmt, error) {
+	if s := w.statements[text]; s != nil {
+		return s, nil
+	}
+	s, err := w.conn.PrepareContext(background, text)
+	if err == nil {
+		w.statements[text] = s
+	}
+	return s, err
+}
+
+func (w *writer) exec(text string, args ...any) (sql.Result, error) {
+	s, err := w.prepare(text)
+	if err != nil {
+		return nil, err
+	}
+	return s.ExecContext(background, args...)
+}
+
+// tx is a write transaction. It holds the lock of the database from its beginning.
+type tx struct {
+	w *writer
+	// erased tells that text was removed, which is to leave the log too.
+	erased bool
+}
+
+// write runs f in a transaction and commits it unless f fails. The context may end it
+// before it begins, not midway.
+func (db *DB) write(ctx context.Context, f func(*tx) error) error {
+	w := &db.writer
+	return w.do(ctx, func(*sql.Conn) error {
+		begin := func() error { _, err := w.exec("BEGIN IMMEDIATE"); return err }
+		if err := retry(ctx, begin, writeFailed); err != nil {
+			if errors.Unwrap(err) != nil { // not just a lock or a context
+				w.drop()
+			}
+			return err
+		}
+		t := &tx{w: w}
+		err := f(t)
+		if err == nil && t.erased {
+			err = t.sweep()
+		}
+		if err != nil {
+			w.rollback()
+			return err
+		}
+		w.unclean = w.unclean || t.erased // whatever comes of the commit
+		if _, err := w.exec("COMMIT"); err != nil {
+			w.drop()
+			return wrap(commitLost, errors.Join(ErrOutcomeUnknown, err))
+		}
+		w.scrub(t.erased)
+		return nil
+	})
+}
+
+func (w *writer) rollback() {
+	if _, err := w.exec("ROLLBACK"); err != nil {
+		w.drop()
+	}
+}
+
+// scrub moves the log into the database and empties it, once something was erased. A
+// reader of another process may be in the way; the next write tries again, and does not
+// wait for it.
+func (w *writer) scrub(wait bool) {
+	if !w.unclean {
+		return
+	}
+	w.readers.Lock()
+	defer w.readers.Unlock()
+	if !wait {
+		if _, err := w.conn.ExecContext(background, "PRAGMA busy_timeout = 0"); err != nil {
+			return
+		}
+		defer w.conn.ExecContext(background, "PRAGMA busy_timeout = 100")
+	}
+	var blocked, frames, moved int
+	err := w.conn.QueryRowContext(background, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&blocked, &frames, &moved)
+	w.unclean = err != nil || blocked != 0
+}

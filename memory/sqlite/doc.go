@@ -1,0 +1,58 @@
+// Package sqlite keeps memory, commitments, archives and workspace files in one SQLite
+// file: the durable default of a single machine. It needs no C compiler and no server,
+// and any number of processes of the machine may have the file open.
+//
+//	db, err := sqlite.Open(ctx, "/var/lib/host/memory.db", sqlite.Options{})
+//	bank, err := memory.NewBank(db.Memory(), memory.Config{…})
+//	engine, err := commitment.New(bank, commitment.Config{Store: db.Commitments(), …})
+//	runner, err := distill.NewRunner(distill.Config{Archives: db.Archives(), Workspace: db.Workspace(sink)})
+//
+// The file must be on a local disk: SQLite's locks do not hold on network file systems.
+// README.md beside this file has the schema, sizing, backup, and how an erasure reaches
+// the disk.
+//
+// # Guarantees
+//
+//   - [Store] is everything that package memory knows: a [memory.Versioned],
+//     [memory.Searcher], [memory.Scanner] and durable [memory.Describer]. adaptertest
+//     proves it, [Commitments] and [Archives], with one process and with two.
+//   - An acknowledged write is on the disk: it survives kill -9 and, unless
+//     [Options.Relaxed] is set, the loss of power, as far as the disk keeps its word
+//     about a sync. A mutation is there as a whole or not at all (M8).
+//   - Versions are exact (M7): whoever changes a tenant takes the tenant's row first, in
+//     a transaction that has the database's only write lock, so that the order of
+//     versions is the order of commits. Taking a version reads one row and copies
+//     nothing; what commits later does not move it.
+//   - A scope is compared byte for byte (M1). Statements name tenant and ref, or the
+//     key of a row that was found by them, and pass them as parameters; every index of
+//     entries begins with them.
+//   - What is erased (M10) is overwritten in the pages of the file when the mutation
+//     commits, and the log is emptied after it. Nothing else has a copy of a text:
+//     searching uses no index of words.
+//   - The outbox commits with the mutation (E3). Events wait in commit order; nothing is
+//     hidden from a second relay.
+//   - A swap of a commitment is one conditional statement (K2); what is due is found by
+//     an index (K9). Of two archives for one key one wins (D2).
+//   - The file of a workspace and its event commit together, and the event stays in the
+//     database until a sink took it.
+//
+// # Errors
+//
+// Errors are the classes of package memory and ctx.Err(). What SQLite said is a
+// memory.ErrInternal whose text is a constant and whose cause is behind errors.Unwrap
+// (M2). Such an error of a write says that nothing was changed, unless it matches
+// [ErrOutcomeUnknown] too. A write that has waited some 30 seconds for another process
+// gives up. [Open] has errors of its own: [ErrNewerSchema] and [ErrForeignFile].
+//
+// # Concurrency
+//
+// All methods of all types are safe for concurrent use. SQLite has one writer at a time,
+// whatever the tenants: writes of this process queue, and wait for those of others.
+// Readers never wait for writers, nor writers for readers, but for the emptying of the
+// log after an erasure. The context is looked at while
+// a write queues and between the rows of a read, not within a statement, so that a
+// context never leaves half of anything.
+//
+// Iterators read some hundred rows at a time and hold no connection while the caller's
+// code runs, so the body of a loop may use the store.
+package sqlite

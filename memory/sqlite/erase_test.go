@@ -1,0 +1,226 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/sqlite"
+)
+
+var (
+	home = memory.Scope{Tenant: "acme", Ref: "support"}
+	now  = time.UnixMilli(1_760_000_000_000).UTC()
+)
+
+func entry(id, content string) memory.Entry {
+	return memory.Entry{ID: id, Content: content, CreatedAt: now, RunID: "run-1"}
+}
+
+func open(t *testing.T, path string) *sqlite.DB {
+	db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func fresh(t *testing.T) (*sqlite.DB, string) {
+	path := filepath.Join(t.TempDir(), "memory.db")
+	return open(t, path), path
+}
+
+// raw opens a file beside the store.
+func raw(t *testing.T, path string) *sql.DB {
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// onDisk counts how often a text is in the database and its log.
+func onDisk(t *testing.T, path, text string) (n int) {
+	for _, name := range []string{path, path + "-wal"} {
+		data, err := os.ReadFile(name)
+		if !os.IsNotExist(err) {
+			require.NoError(t, err)
+		}
+		n += bytes.Count(data, []byte(text))
+	}
+	return n
+}
+
+// What is erased is in no page of the file and in no frame of its log, and what a
+// purge removes neither.
+func TestM10_ErasureReachesTheDisk(t *testing.T) {
+	const secret, label, tag, source = "the-erased-sentence", "customer:4711", "the-erased-tag", "the-erased-source"
+	long := secret + string(bytes.Repeat([]byte("x"), 9000)) + secret // reaches overflow pages
+	erase := func(st *sqlite.Store) error {
+		_, err := st.Apply(t.Context(), home.Tenant, memory.Mutation{At: now, Erase: []memory.Located{{Scope: home, ID: "a"}, {Scope: home, ID: "b"}}})
+		return err
+	}
+	purge := func(st *sqlite.Store) error {
+		for _, id := range []string{"a", "b"} {
+			if _, err := st.Delete(t.Context(), home, id, now); err != nil {
+				return err
+			}
+		}
+		v, err := st.Version(t.Context(), home.Tenant)
+		if err != nil {
+			return err
+		}
+		_, err = st.Purge(t.Context(), home.Tenant, v, now)
+		return err
+	}
+	for name, remove := range map[string]func(*sqlite.Store) error{"erase": erase, "purge": purge} {
+		t.Run(name, func(t *testing.T) {
+			db, path := fresh(t)
+			st := db.Memory()
+			for id, text := range map[string]string{"a": secret, "b": long} {
+				e := entry(id, text)
+				e.Tags, e.Subjects, e.Sources = []string{tag}, []string{label}, []string{source}
+				require.NoError(t, st.Put(t.Context(), home, e))
+			}
+			require.NoError(t, st.Put(t.Context(), home, entry("c", "the-kept-sentence")))
+			require.Positive(t, onDisk(t, path, secret))
+			require.NoError(t, remove(st))
+			for _, text := range []string{secret, label, tag, source} {
+				require.Zero(t, onDisk(t, path, text), text)
+			}
+			require.Positive(t, onDisk(t, path, "the-kept-sentence"))
+		})
+	}
+}
+
+// A reader of an older state keeps the log from being emptied; the next write after it
+// does that.
+func TestM10_ErasureWaitsForReaders(t *testing.T) {
+	db, path := fresh(t)
+	st := db.Memory()
+	require.NoError(t, st.Put(t.Context(), home, entry("a", "the-erased-sentence")))
+	reader, err := raw(t, path).Begin()
+	require.NoError(t, err)
+	var n int
+	require.NoError(t, reader.QueryRow(`SELECT count(*) FROM entries`).Scan(&n))
+	_, err = st.Apply(t.Context(), home.Tenant, memory.Mutation{At: now, Erase: []memory.Located{{Scope: home, ID: "a"}}})
+	require.NoError(t, err)
+	require.Positive(t, onDisk(t, path, "the-erased-sentence"))
+	require.NoError(t, reader.Rollback())
+	require.NoError(t, st.Put(t.Context(), home, entry("b", "other")))
+	require.Zero(t, onDisk(t, path, "the-erased-sentence"))
+}
+
+// A process that died before it could empty the log leaves that to the next one.
+func TestM10_ErasureOfTheDead(t *testing.T) {
+	db, path := fresh(t)
+	require.NoError(t, db.Memory().Put(t.Context(), home, entry("a", "the-erased-sentence")))
+	dead, err := raw(t, path).Conn(t.Context())
+	require.NoError(t, err)
+	_, err = dead.ExecContext(t.Context(), `PRAGMA secure_delete = ON; UPDATE entries SET content = ''`)
+	require.NoError(t, err)
+	require.Positive(t, onDisk(t, path, "the-erased-sentence"))
+	open(t, path)
+	require.Zero(t, onDisk(t, path, "the-erased-sentence"))
+}
+
+// A view does not move when a transaction commits that was under way while it was
+// taken, and a version is read while one is held open.
+func TestM7_OverlappingTransactions(t *testing.T) {
+	db, path := fresh(t)
+	st := db.Memory()
+	require.NoError(t, st.Put(t.Context(), home, entry("a", "one")))
+	other := raw(t, path)
+	conn, err := other.Conn(t.Context())
+	require.NoError(t, err)
+	defer conn.Close()
+	do := func(text string, args ...any) {
+		_, err := conn.ExecContext(t.Context(), text, args...)
+		require.NoError(t, err)
+	}
+	do(`BEGIN IMMEDIATE`)
+	do(`UPDATE tenants SET version = version + 1 WHERE tenant = ?`, home.Tenant)
+	do(`INSERT INTO entries (tenant, ref, id, created, expires, born, run, content) SELECT tenant, ?, 'b', 0, 9223372036854775807, version, '', 'two' FROM tenants`, home.Ref)
+	do(`UPDATE entries SET died = (SELECT version FROM tenants), state = 3 WHERE id = 'a'`)
+
+	v, err := st.Version(t.Context(), home.Tenant)
+	require.NoError(t, err)
+	shown := func() (ids []string) {
+		entries, err := st.ListAt(t.Context(), home, v, memory.Query{At: now})
+		require.NoError(t, err)
+		for _, e := range entries {
+			ids = append(ids, e.ID)
+		}
+		return ids
+	}
+	require.Equal(t, []string{"a"}, shown())
+	do(`COMMIT`)
+	require.Equal(t, []string{"a"}, shown())
+	_, err = st.GetAt(t.Context(), home, v, "b", now)
+	require.ErrorIs(t, err, memory.ErrNotFound)
+	require.NoError(t, st.Put(t.Context(), home, entry("c", "three")))
+	require.Equal(t, []string{"a"}, shown())
+	live, err := st.List(t.Context(), home, memory.Query{At: now})
+	require.NoError(t, err)
+	require.Len(t, live, 2)
+}
+
+// Who closes leaves nothing of what was erased to those that go on.
+func TestM10_ErasureBeforeClose(t *testing.T) {
+	db, path := fresh(t)
+	require.NoError(t, db.Memory().Put(t.Context(), home, entry("a", "the-erased-sentence")))
+	second := open(t, path)
+	reader, err := raw(t, path).Begin()
+	require.NoError(t, err)
+	var n int
+	require.NoError(t, reader.QueryRow(`SELECT count(*) FROM entries`).Scan(&n))
+	_, err = second.Memory().Apply(t.Context(), home.Tenant, memory.Mutation{At: now, Erase: []memory.Located{{Scope: home, ID: "a"}}})
+	require.NoError(t, err)
+	require.NoError(t, reader.Rollback())
+	require.NoError(t, second.Close())
+	require.Zero(t, onDisk(t, path, "the-erased-sentence"))
+}
+
+// A constant flow of reads does not keep the log from being emptied.
+func TestM10_ErasureAmongReaders(t *testing.T) {
+	db, path := fresh(t)
+	st := db.Memory()
+	var m memory.Mutation
+	for i := range 5000 {
+		m.Put = append(m.Put, memory.Placed{Scope: home, Entry: entry(fmt.Sprint(i), "other")})
+	}
+	_, err := st.Apply(t.Context(), home.Tenant, m)
+	require.NoError(t, err)
+	require.NoError(t, st.Put(t.Context(), home, entry("a", "the-erased-sentence")))
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	reading := make(chan struct{}, 6)
+	for range cap(reading) {
+		all.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				if _, err := st.List(t.Context(), home, memory.Query{At: now}); err != nil {
+					t.Error(err)
+				}
+				if n == 0 {
+					reading <- struct{}{}
+				}
+			}
+		})
+	}
+	for range cap(reading) {
+		<-reading
+	}
+	_, err = st.Apply(t.Context(), home.Tenant, memory.Mutation{At: now, Erase: []memory.Located{{Scope: home, ID: "a"}}})
+	left := onDisk(t, path, "the-erased-sentence")
+	stop()
+	all.Wait()
+	require.NoError(t, err)
+	require.Zero(t, left)
+}

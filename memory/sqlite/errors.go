@@ -1,0 +1,61 @@
+package sqlite
+
+import (
+	"errors"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// What [Open] refuses.
+var (
+	// ErrNewerSchema: a newer version of this package has made or migrated the
+	// database. It was left as it is.
+	ErrNewerSchema = errors.New("sqlite: the database has a newer schema than this program knows")
+	// ErrForeignFile: the file is a database of something else. It was left as it is.
+	ErrForeignFile = errors.New("sqlite: the file is no database of agentmemory")
+)
+
+// ErrOutcomeUnknown: the disk failed while a change was committed, and whether it was
+// made is not known.
+var ErrOutcomeUnknown = errors.New("sqlite: it is not known whether the change was made")
+
+// failure is what the database said, under a text that holds nothing of it.
+type failure struct {
+	text  string
+	cause error
+}
+
+func (f *failure) Error() string { return "sqlite: " + f.text }
+
+// Is makes every failure one of the store.
+func (f *failure) Is(target error) bool { return target == error(memory.ErrInternal) }
+
+// Unwrap returns what the driver said.
+func (f *failure) Unwrap() error { return f.cause }
+
+const (
+	readFailed  = "reading failed"
+	writeFailed = "writing failed, and nothing was changed"
+	commitLost  = "the commit failed, and it is not known whether the change was made"
+	openFailed  = "the database cannot be opened"
+	lockTimeout = "another process holds the database's write lock"
+	closed      = "the database is closed"
+	damaged     = "the database holds something that this package did not write"
+)
+
+// wrap hides what the driver said, if it said anything.
+func wrap(text string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{text, err}
+}
+
+// busy reports whether another connection was in the way.
+func busy(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
+}

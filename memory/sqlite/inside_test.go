@@ -1,0 +1,321 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/commitment"
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+)
+
+var (
+	here = memory.Scope{Tenant: "acme", Ref: "support"}
+	then = time.UnixMilli(1_760_000_000_000).UTC()
+)
+
+func openFresh(t *testing.T) *DB {
+	db, err := Open(t.Context(), filepath.Join(t.TempDir(), "memory.db"), Options{Relaxed: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// Every read is a walk along an index that is already in the order wanted: its cost is
+// that of what it returns.
+func TestPlans(t *testing.T) {
+	db := openFresh(t)
+	for name, c := range map[string]struct {
+		text string
+		want string
+	}{
+		"list":        {listLive, "SEARCH e USING INDEX entries_live (tenant=? AND ref=? AND created>? AND (created,id)<(?,?))"},
+		"list at":     {listAt, "SEARCH e USING INDEX entries_past (tenant=? AND ref=? AND died>? AND died<?)"},
+		"get":         {getLive, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id=?)"},
+		"get at":      {getAt, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id=?)"},
+		"tenant":      {historyOfTenant, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND (ref,id)>(?,?))"},
+		"ref":         {historyOfRef, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id>?)"},
+		"successor":   {historyOfSuccessor, "SEARCH e USING INDEX entries_successor (tenant=? AND ref=? AND successor=? AND rowid>?)"},
+		"subject":     {historyOfSubject, "SEARCH s USING PRIMARY KEY (tenant=? AND subject=? AND entry>?)"},
+		"relics":      {findRelics, "SEARCH entries USING INDEX entries_past (tenant=? AND ref=? AND died<?)"},
+		"outbox":      {outboxOfAll, "SCAN outbox"},
+		"commitment":  {getCommitment, "SEARCH commitments USING INDEX sqlite_autoindex_commitments_1 (tenant=? AND id=?)"},
+		"due":         {dueCommitments, "SEARCH commitments USING INDEX commitments_due (due>? AND due<?)"},
+		"of tenant":   {commitmentsOf, "SEARCH commitments USING INDEX sqlite_autoindex_commitments_1 (tenant=? AND id>?)"},
+		"of awaiting": {commitmentsAwaiting, "SEARCH commitments USING INDEX commitments_awaits (tenant=? AND awaits=? AND id>?)"},
+	} {
+		rows, err := db.reads.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+c.text, make([]any, 30)...)
+		require.NoError(t, err, name)
+		var plan []string
+		for rows.Next() {
+			var id, parent, unused int
+			var detail string
+			require.NoError(t, rows.Scan(&id, &parent, &unused, &detail))
+			plan = append(plan, detail)
+		}
+		require.NoError(t, rows.Close())
+		require.Contains(t, plan, c.want, name)
+		if name != "list at" { // which sorts what has died since
+			require.NotContains(t, strings.Join(plan, "\n"), "TEMP B-TREE", name)
+		}
+	}
+}
+
+// Strings come back byte by byte, whatever they are.
+func TestRecord_AnyBytes(t *testing.T) {
+	st := openFresh(t).Memory()
+	odd := []string{"\x00", "a\x00b", "\xff\xfe", "é", "", strings.Repeat("x", 200), "'; --"}
+	for i, s := range odd {
+		scope := memory.Scope{Tenant: "t" + s, Ref: s}
+		e := memory.Entry{ID: "id" + s, Content: s, RunID: s, CreatedAt: then, Tags: odd, Subjects: odd, Sources: odd}
+		require.NoError(t, st.Put(t.Context(), scope, e))
+		got, err := st.Get(t.Context(), scope, e.ID, then)
+		require.NoError(t, err, i)
+		require.Equal(t, e, got)
+		_, err = st.Apply(t.Context(), scope.Tenant, memory.Mutation{At: then, Cells: []memory.CellSwap{{Scope: scope, Name: s, New: []byte(s)}}})
+		require.NoError(t, err)
+		value, err := st.Cell(t.Context(), scope, s)
+		require.NoError(t, err)
+		require.Equal(t, []byte(s), value)
+		n := 0
+		for r, err := range st.History(t.Context(), scope.Tenant, memory.HistoryQuery{Subject: "\xff\xfe"}) {
+			require.NoError(t, err)
+			require.Equal(t, e, r.Entry)
+			n++
+		}
+		require.Equal(t, 1, n)
+	}
+}
+
+func TestPack(t *testing.T) {
+	for _, list := range [][]string{nil, {""}, {"a", "", "b"}, {strings.Repeat("x", 1000)}} {
+		got, ok := unpack(pack(list))
+		require.True(t, ok)
+		require.Equal(t, list, got)
+	}
+	for _, bad := range []string{"\x02a", "\xff", "\x01a\x05b", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
+		_, ok := unpack([]byte(bad))
+		require.False(t, ok, "%q", bad)
+	}
+}
+
+// Long lists, histories and scans are read in pages that fit together.
+func TestPages(t *testing.T) {
+	db := openFresh(t)
+	st := db.Memory()
+	const n = 2*ahead + 7
+	var m memory.Mutation
+	for i := range n {
+		e := memory.Entry{ID: fmt.Sprintf("e%05d", i), Content: "x", CreatedAt: then.Add(time.Duration(i/3) * time.Millisecond), Subjects: []string{"s"}}
+		m.Put = append(m.Put, memory.Placed{Scope: here, Entry: e})
+	}
+	m.Put = append(m.Put, memory.Placed{Scope: here, Entry: memory.Entry{ID: "heir", CreatedAt: then}})
+	_, err := st.Apply(t.Context(), here.Tenant, m)
+	require.NoError(t, err)
+	want, err := st.List(t.Context(), here, memory.Query{At: then})
+	require.NoError(t, err)
+	require.Len(t, want, n+1)
+	for _, limit := range []int{0, 1, ahead, ahead + 1, n} {
+		var got []memory.Entry
+		for e, err := range st.Scan(t.Context(), here, memory.Query{At: then, Limit: limit}) {
+			require.NoError(t, err)
+			got = append(got, e)
+		}
+		if limit == 0 {
+			limit = len(want)
+		}
+		require.Equal(t, want[:limit], got)
+	}
+	_, err = st.Apply(t.Context(), here.Tenant, retireAll(n))
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		q    memory.HistoryQuery
+		want int
+	}{
+		"all": {memory.HistoryQuery{}, n + 1}, "ref": {memory.HistoryQuery{Ref: here.Ref}, n + 1},
+		"subject": {memory.HistoryQuery{Subject: "s"}, n}, "for": {memory.HistoryQuery{Ref: here.Ref, For: "heir"}, n},
+		"both": {memory.HistoryQuery{Ref: here.Ref, For: "heir", Subject: "t"}, 0},
+	} {
+		seen := map[string]bool{}
+		for r, err := range st.History(t.Context(), here.Tenant, c.q) {
+			require.NoError(t, err)
+			require.False(t, seen[r.Entry.ID])
+			seen[r.Entry.ID] = true
+		}
+		require.Len(t, seen, c.want, name)
+	}
+	const armed = ahead + 7
+	for i := range armed {
+		_, err := db.Commitments().Swap(t.Context(), commitment.Commitment{Tenant: "acme", ID: fmt.Sprintf("c%05d", i), Arm: commitment.Arm{Predicate: "p"}})
+		require.NoError(t, err)
+	}
+	for _, predicate := range []string{"", "p"} {
+		i := 0
+		for c, err := range db.Commitments().OfTenant(t.Context(), "acme", predicate) {
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprintf("c%05d", i), c.ID)
+			i++
+		}
+		require.Equal(t, armed, i)
+	}
+}
+
+func retireAll(n int) memory.Mutation {
+	m := memory.Mutation{At: then}
+	for i := range n {
+		m.Retire = append(m.Retire, memory.Retirement{
+			Located: memory.Located{Scope: here, ID: fmt.Sprintf("e%05d", i)}, State: memory.Merged, For: "heir"})
+	}
+	return m
+}
+
+// A long read ends with its context.
+func TestList_EndsWithItsContext(t *testing.T) {
+	st := openFresh(t).Memory()
+	var m memory.Mutation
+	for i := range lookEvery {
+		m.Put = append(m.Put, memory.Placed{Scope: here, Entry: memory.Entry{ID: fmt.Sprintf("e%05d", i), CreatedAt: then}})
+	}
+	_, err := st.Apply(t.Context(), here.Tenant, m)
+	require.NoError(t, err)
+	_, err = st.List(&ending{t.Context(), 0, nil}, here, memory.Query{At: then, Limit: lookEvery - 1})
+	require.NoError(t, err)
+	_, err = st.List(&ending{t.Context(), 0, nil}, here, memory.Query{At: then})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A scan that a purge overtakes says so.
+func TestScan_Overtaken(t *testing.T) {
+	st := openFresh(t).Memory()
+	var m memory.Mutation
+	for i := range ahead + 1 {
+		m.Put = append(m.Put, memory.Placed{Scope: here, Entry: memory.Entry{ID: fmt.Sprintf("e%05d", i), CreatedAt: then}})
+	}
+	_, err := st.Apply(t.Context(), here.Tenant, m)
+	require.NoError(t, err)
+	n, last := 0, error(nil)
+	for _, err := range st.Scan(t.Context(), here, memory.Query{At: then}) {
+		if n++; n == 1 {
+			v, err := st.Apply(t.Context(), here.Tenant, memory.Mutation{At: then})
+			require.NoError(t, err)
+			_, err = st.Purge(t.Context(), here.Tenant, v, then)
+			require.NoError(t, err)
+		}
+		last = err
+	}
+	require.ErrorIs(t, last, memory.ErrSnapshotUnavailable)
+	require.Equal(t, ahead+1, n)
+}
+
+// ending is a context that is done from the second look on.
+type ending struct {
+	context.Context
+	looks int
+	done  chan struct{}
+}
+
+func (e *ending) Done() <-chan struct{} { return e.done }
+
+func (e *ending) Err() error {
+	if e.looks++; e.looks > 1 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A write that waits for another gives up with its context, and at last by itself.
+func TestWrite_Waits(t *testing.T) {
+	db := openFresh(t)
+	second, err := Open(t.Context(), strings.TrimPrefix(strings.Split(db.writer.dsn, "?")[0], "file:"), Options{})
+	require.NoError(t, err)
+	defer second.Close()
+	e := memory.Entry{ID: "a", CreatedAt: then}
+	over := make(chan struct{})
+	close(over)
+	require.NoError(t, db.write(t.Context(), func(*tx) error {
+		err := db.Memory().Put(&ending{t.Context(), 0, over}, here, e)
+		require.ErrorIs(t, err, context.Canceled, "behind another write of the process")
+		err = second.Memory().Put(&ending{t.Context(), 0, nil}, here, e)
+		require.ErrorIs(t, err, context.Canceled, "behind one of another process")
+		defer func(n int) { patience = n }(patience)
+		patience = 2
+		err = second.Memory().Put(t.Context(), here, e)
+		require.ErrorIs(t, err, memory.ErrInternal)
+		require.EqualError(t, err, "sqlite: "+lockTimeout)
+		_, err = second.Memory().Get(t.Context(), here, "a", then) // readers do not wait
+		require.ErrorIs(t, err, memory.ErrNotFound)
+		return nil
+	}))
+	require.NoError(t, second.Memory().Put(t.Context(), here, e))
+}
+
+// A commit that fails is reported as unknown, and the next write has a new connection.
+func TestWrite_LostCommit(t *testing.T) {
+	db := openFresh(t)
+	err := db.write(t.Context(), func(t *tx) error {
+		_, err := t.exec("ROLLBACK")
+		return err
+	})
+	require.ErrorIs(t, err, memory.ErrInternal)
+	require.NotErrorIs(t, err, memory.ErrConflict)
+	require.EqualError(t, err, "sqlite: "+commitLost)
+	require.ErrorIs(t, err, ErrOutcomeUnknown)
+	require.NoError(t, db.Memory().Put(t.Context(), here, memory.Entry{ID: "a", CreatedAt: then}))
+	err = db.write(t.Context(), func(t *tx) error { // and so it is if nothing is left to roll back
+		if _, err := t.exec("ROLLBACK"); err != nil {
+			return err
+		}
+		return memory.ErrConflict
+	})
+	require.ErrorIs(t, err, memory.ErrConflict)
+	require.NoError(t, db.Memory().Put(t.Context(), here, memory.Entry{ID: "b", CreatedAt: then}))
+}
+
+// What is damaged is an error that tells nothing of it.
+func TestM2_Damage(t *testing.T) {
+	db := openFresh(t)
+	st := db.Memory()
+	payload := events.WorkspaceUpdated{Path: "p", Version: 1}
+	_, err := st.Apply(t.Context(), here.Tenant, memory.Mutation{
+		Put:    []memory.Placed{{Scope: here, Entry: memory.Entry{ID: "a", CreatedAt: then, Tags: []string{"secret"}}}},
+		Events: []events.Record{{ID: "e", Tenant: here.Tenant, RunID: "r", Time: then, Payload: payload}},
+	})
+	require.NoError(t, err)
+	_, err = db.Commitments().Swap(t.Context(), commitment.Commitment{Tenant: "acme", ID: "c", Due: then, Waiting: []int64{1}})
+	require.NoError(t, err)
+	require.NoError(t, db.write(t.Context(), func(t *tx) error {
+		for _, text := range []string{`UPDATE entries SET tags = x'ff7365637265'`, `UPDATE outbox SET payload = '{"secret":1}'`,
+			`UPDATE commitments SET waiting = 'secret'`} {
+			if _, err := t.exec(text); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	_, one := st.Get(t.Context(), here, "a", then)
+	_, all := st.List(t.Context(), here, memory.Query{At: then})
+	_, looked := st.Lookup(t.Context(), here, "a")
+	_, again := st.Apply(t.Context(), here.Tenant, memory.Mutation{Erase: []memory.Located{{Scope: here, ID: "a"}}})
+	_, live := st.Apply(t.Context(), here.Tenant, memory.Mutation{Live: []memory.Located{{Scope: here, ID: "a"}}})
+	_, waiting := st.Undelivered(t.Context(), memory.OutboxQuery{})
+	_, due := db.Commitments().Due(t.Context(), then, 1)
+	for i, err := range []error{one, all, looked, again, live, waiting, due} {
+		require.ErrorIs(t, err, memory.ErrInternal, i)
+		require.NotContains(t, err.Error(), "secret")
+	}
+	for _, err := range st.Scan(t.Context(), here, memory.Query{At: then}) {
+		require.ErrorIs(t, err, memory.ErrInternal)
+	}
+	for _, err := range st.History(t.Context(), here.Tenant, memory.HistoryQuery{}) {
+		require.ErrorIs(t, err, memory.ErrInternal)
+	}
+	for _, err := range db.Commitments().OfTenant(t.Context(), "acme", "") {
+		require.ErrorIs(t, err, memory.ErrInternal)
+	}
+}

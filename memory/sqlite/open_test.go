@@ -1,0 +1,158 @@
+package sqlite_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/sqlite"
+)
+
+// Of many who open an empty file at once, one makes the schema, and all get it.
+func TestMigrations_OpenedAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "memory.db")
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer db.Close()
+			if err := db.Memory().Put(t.Context(), home, entry(string(rune('a'+i)), "x")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	entries, err := open(t, path).Memory().List(t.Context(), home, memory.Query{At: now})
+	require.NoError(t, err)
+	require.Len(t, entries, 8)
+}
+
+// A database of the first version keeps what it has when it is brought up to date.
+func TestMigrations_FromTheFirst(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "memory.db")
+	first, err := os.ReadFile("migrations/0001_memory.sql")
+	require.NoError(t, err)
+	old := raw(t, path)
+	for _, script := range []string{string(first), `PRAGMA application_id = 1097289061; PRAGMA user_version = 1;
+		INSERT INTO meta VALUES ('incarnation', 'ABCDEFGHIJKLMNOPQRSTUVWXYZ');
+		INSERT INTO tenants (tenant, version) VALUES ('acme', 1);
+		INSERT INTO entries (tenant, ref, id, created, expires, born, run, content) VALUES ('acme', 'support', 'a', 0, 9223372036854775807, 1, '', 'old')`} {
+		_, err := old.Exec(script)
+		require.NoError(t, err)
+	}
+	require.NoError(t, old.Close())
+	db := open(t, path)
+	e, err := db.Memory().Get(t.Context(), home, "a", now)
+	require.NoError(t, err)
+	require.Equal(t, "old", e.Content)
+	_, err = db.Commitments().Due(t.Context(), now, 1)
+	require.NoError(t, err)
+}
+
+func TestOpen_Refuses(t *testing.T) {
+	with := func(script string) string {
+		path := filepath.Join(t.TempDir(), "memory.db")
+		if script != "" {
+			db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+			require.NoError(t, err)
+			require.NoError(t, db.Close())
+			_, err = raw(t, path).Exec(script)
+			require.NoError(t, err)
+		}
+		return path
+	}
+	refused := func(path string, want error) {
+		before, err := os.ReadFile(path)
+		require.NoError(t, err)
+		_, err = sqlite.Open(t.Context(), path, sqlite.Options{})
+		require.ErrorIs(t, err, want)
+		after, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, before, after)
+	}
+	refused(with(`PRAGMA user_version = 99`), sqlite.ErrNewerSchema)
+	refused(with(`PRAGMA application_id = 7`), sqlite.ErrForeignFile)
+	refused(with(`PRAGMA user_version = -1`), sqlite.ErrForeignFile)
+
+	for _, mode := range []string{"WAL", "DELETE"} {
+		foreign := filepath.Join(t.TempDir(), "foreign.db")
+		theirs := raw(t, foreign)
+		_, err := theirs.Exec(`PRAGMA journal_mode = ` + mode + `; CREATE TABLE theirs (x)`)
+		require.NoError(t, err)
+		require.NoError(t, theirs.Close())
+		refused(foreign, sqlite.ErrForeignFile)
+	}
+
+	text := filepath.Join(t.TempDir(), "text")
+	require.NoError(t, os.WriteFile(text, []byte("this is no database, however long it may be: it is text and stays text"), 0o600))
+	refused(text, memory.ErrInternal)
+
+	for _, path := range []string{"", filepath.Join(t.TempDir(), "no", "such", "directory.db")} {
+		_, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+		require.ErrorIs(t, err, memory.ErrInternal)
+	}
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := sqlite.Open(done, with(""), sqlite.Options{})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A path is a path, whatever a URI would make of it.
+func TestOpen_AnyPath(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a b.db", "what?mode=ro&x=%41.db", "#1.db", "%2e.db", "日本.db", ":memory:"} {
+		db, err := sqlite.Open(t.Context(), filepath.Join(dir, name), sqlite.Options{})
+		require.NoError(t, err, name)
+		require.NoError(t, db.Memory().Put(t.Context(), home, entry("a", "x")))
+		require.NoError(t, db.Close())
+		require.FileExists(t, filepath.Join(dir, name))
+	}
+}
+
+// A new incarnation refuses the versions of the old one, here and after a restart.
+func TestM7_NewIncarnation(t *testing.T) {
+	db, path := fresh(t)
+	require.NoError(t, db.Memory().Put(t.Context(), home, entry("a", "x")))
+	v, err := db.Memory().Version(t.Context(), home.Tenant)
+	require.NoError(t, err)
+	require.NoError(t, db.NewIncarnation(t.Context()))
+	second := open(t, path)
+	var versions []memory.Version
+	for _, st := range []*sqlite.Store{db.Memory(), second.Memory()} {
+		_, err := st.ListAt(t.Context(), home, v, memory.Query{At: now})
+		require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
+		fresh, err := st.Version(t.Context(), home.Tenant)
+		require.NoError(t, err)
+		versions = append(versions, fresh)
+	}
+	require.Equal(t, versions[0], versions[1])
+}
+
+func TestClosed(t *testing.T) {
+	db, _ := fresh(t)
+	require.NoError(t, db.Close())
+	require.NoError(t, db.Close())
+	require.ErrorIs(t, db.Memory().Put(t.Context(), home, entry("a", "x")), memory.ErrInternal)
+	_, err := db.Memory().List(t.Context(), home, memory.Query{At: now})
+	require.ErrorIs(t, err, memory.ErrInternal)
+}
+
+// What it makes is for its owner only.
+func TestOpen_Mode(t *testing.T) {
+	db, path := fresh(t)
+	require.NoError(t, db.Memory().Put(t.Context(), home, entry("a", "x")))
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		info, err := os.Stat(name)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), name)
+	}
+}

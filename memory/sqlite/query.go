@@ -1,0 +1,120 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+)
+
+// exec runs a statement of the transaction.
+func (t *tx) exec(text string, args ...any) (sql.Result, error) {
+	r, err := t.w.exec(text, args...)
+	return r, wrap(writeFailed, err)
+}
+
+// changed runs a statement and reports whether it changed anything.
+func (t *tx) changed(text string, args ...any) (bool, error) {
+	r, err := t.exec(text, args...)
+	if err != nil {
+		return false, err
+	}
+	n, err := r.RowsAffected()
+	return n > 0, wrap(writeFailed, err)
+}
+
+// query calls f for each row until f returns false.
+func (t *tx) query(f func(*sql.Rows) (bool, error), text string, args ...any) error {
+	s, err := t.w.prepare(text)
+	if err != nil {
+		return wrap(writeFailed, err)
+	}
+	return each(background, s, f, args...)
+}
+
+// get reads one row, or returns sql.ErrNoRows.
+func (t *tx) get(dest []any, text string, args ...any) error {
+	return first(t.query, dest, text, args...)
+}
+
+// query calls f for each row of one state of the database until f returns false.
+func (db *DB) query(ctx context.Context, f func(*sql.Rows) (bool, error), text string, args ...any) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s, err := db.reader(ctx, text)
+	if err != nil {
+		return err
+	}
+	db.writer.readers.RLock()
+	defer db.writer.readers.RUnlock()
+	return each(ctx, s, f, args...)
+}
+
+// get reads one row, or returns sql.ErrNoRows.
+func (db *DB) get(ctx context.Context, dest []any, text string, args ...any) error {
+	return first(db.queries(ctx), dest, text, args...)
+}
+
+// A statement whose LIMIT is a bare parameter is prepared again, by SQLite itself, each
+// time it is bound. The statements here say "LIMIT ? + 0", which it does not look into.
+
+// reader returns the statement of a text for any of the reading connections.
+func (db *DB) reader(ctx context.Context, text string) (*sql.Stmt, error) {
+	if s, ok := db.statements.Load(text); ok {
+		return s.(*sql.Stmt), nil
+	}
+	var s *sql.Stmt
+	err := retry(ctx, func() (err error) { s, err = db.reads.PrepareContext(background, text); return err }, readFailed)
+	if err != nil {
+		return nil, err
+	}
+	if kept, raced := db.statements.LoadOrStore(text, s); raced {
+		s.Close()
+		return kept.(*sql.Stmt), nil
+	}
+	return s, nil
+}
+
+// lookEvery is how many rows are read between two looks at the context.
+const lookEvery = 256
+
+// each calls f for each row. Only at the first can another process be in the way: one
+// that opens the file after a crash, or closes it.
+func each(ctx context.Context, s *sql.Stmt, f func(*sql.Rows) (bool, error), args ...any) error {
+	var rows *sql.Rows
+	err := retry(ctx, func() (err error) { rows, err = s.QueryContext(background, args...); return err }, readFailed)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for n := 1; rows.Next(); n++ {
+		if more, err := f(rows); err != nil || !more {
+			return err
+		}
+		if n%lookEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return wrap(readFailed, rows.Err())
+}
+
+// queryFunc calls f for each row of a statement, in a transaction or outside.
+type queryFunc = func(f func(*sql.Rows) (bool, error), text string, args ...any) error
+
+func (db *DB) queries(ctx context.Context) queryFunc {
+	return func(f func(*sql.Rows) (bool, error), text string, args ...any) error {
+		return db.query(ctx, f, text, args...)
+	}
+}
+
+// first reads one row by query, or returns sql.ErrNoRows.
+func first(query queryFunc, dest []any, text string, args ...any) error {
+	found := false
+	err := query(func(rows *sql.Rows) (bool, error) {
+		found = true
+		return false, wrap(readFailed, rows.Scan(dest...))
+	}, text, args...)
+	if err == nil && !found {
+		err = sql.ErrNoRows
+	}
+	return err
+}

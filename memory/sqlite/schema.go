@@ -1,0 +1,97 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// migrations are the scripts that make the schema, in their order. A database knows
+// how many of them it has had by its user_version.
+var migrations = readMigrations()
+
+func readMigrations() (scripts []string) {
+	names, err := fs.Glob(migrationFiles, "migrations/*.sql") // in the order of their names
+	for _, name := range names {
+		var script []byte
+		if script, err = migrationFiles.ReadFile(name); err != nil {
+			break
+		}
+		scripts = append(scripts, string(script))
+	}
+	if err != nil {
+		panic(err) // they are part of the program
+	}
+	return scripts
+}
+
+// applicationID tells our files from other databases.
+const applicationID = 0x41674d65
+
+func newIncarnation() string { return rand.Text() }
+
+// migrate brings the schema up to date and learns the incarnation.
+func (db *DB) migrate(ctx context.Context) error {
+	known := false
+	err := db.writer.do(ctx, func(c *sql.Conn) error {
+		version, err := schemaVersion(c)
+		known = version == len(migrations)
+		return err
+	})
+	if err == nil && !known {
+		err = db.write(ctx, func(tx *tx) error { return upgrade(tx.w.conn) })
+	}
+	if err != nil {
+		return err
+	}
+	return db.writer.do(ctx, func(c *sql.Conn) error {
+		var incarnation string
+		err := c.QueryRowContext(background, `SELECT value FROM meta WHERE key = 'incarnation'`).Scan(&incarnation)
+		db.incarnation.Store(&incarnation)
+		return wrap(openFailed, err)
+	})
+}
+
+// schemaVersion returns how many migrations a database of ours has had: none if it is
+// empty.
+func schemaVersion(c *sql.Conn) (int, error) {
+	var version, application, objects int
+	err := c.QueryRowContext(background, `SELECT v.user_version, a.application_id, (SELECT count(*) FROM sqlite_schema)
+		FROM pragma_user_version v, pragma_application_id a`).Scan(&version, &application, &objects)
+	switch {
+	case err != nil:
+		return 0, wrap(openFailed, err)
+	case version < 0, application != applicationID && (application != 0 || version != 0 || objects != 0):
+		return 0, ErrForeignFile
+	case version > len(migrations):
+		return 0, ErrNewerSchema
+	}
+	return version, nil
+}
+
+// upgrade runs in a transaction, so that of several processes one does the work.
+func upgrade(c *sql.Conn) error {
+	version, err := schemaVersion(c)
+	if err != nil {
+		return err
+	}
+	for n := version; n < len(migrations); n++ {
+		if _, err := c.ExecContext(background, migrations[n]); err != nil {
+			return wrap(openFailed, err)
+		}
+		if n > 0 {
+			continue
+		}
+		if _, err := c.ExecContext(background, `INSERT INTO meta (key, value) VALUES ('incarnation', ?)`, newIncarnation()); err != nil {
+			return wrap(openFailed, err)
+		}
+	}
+	_, err = c.ExecContext(background, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, len(migrations)))
+	return wrap(openFailed, err)
+}

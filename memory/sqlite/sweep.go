@@ -1,0 +1,66 @@
+package sqlite
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/binary"
+)
+
+// gaps are the pages of all trees. SQLite fills with zeros what it frees on a page, but
+// when it moves rows from page to page it leaves what they were in the gap between the
+// pointers and the rows of the page that they left (rebuildPage in its btree.c).
+const gaps = `SELECT p.pgno, p.data FROM dbstat d CROSS JOIN sqlite_dbpage p ON p.pgno = d.pageno
+	WHERE d.pagetype <> 'overflow'`
+
+// sweep fills the gaps with zeros. It reads the whole file.
+func (t *tx) sweep() error {
+	type page struct {
+		number int64
+		data   []byte
+	}
+	var dirty []page
+	err := t.query(func(rows *sql.Rows) (bool, error) {
+		var number int64
+		var data sql.RawBytes
+		if err := rows.Scan(&number, &data); err != nil {
+			return false, wrap(writeFailed, err)
+		}
+		from, to, ok := gap(number, data)
+		if ok && len(bytes.Trim(data[from:to], "\x00")) > 0 { // what is damaged is for others to find
+			clean := bytes.Clone(data)
+			clear(clean[from:to])
+			dirty = append(dirty, page{number, clean})
+		}
+		return true, nil
+	}, gaps)
+	if err != nil {
+		return err
+	}
+	for _, p := range dirty {
+		if _, err := t.exec(`UPDATE sqlite_dbpage SET data = ? WHERE pgno = ?`, p.data, p.number); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gap returns where the gap of a page of a tree is.
+// See https://sqlite.org/fileformat2.html#b_tree_pages.
+func gap(number int64, data []byte) (from, to int, ok bool) {
+	at := 0
+	if number == 1 {
+		at = 100
+	}
+	if len(data) < at+12 {
+		return 0, 0, false
+	}
+	from = at + 8
+	if data[at] == 2 || data[at] == 5 {
+		from = at + 12
+	}
+	from += 2 * int(binary.BigEndian.Uint16(data[at+3:]))
+	if to = int(binary.BigEndian.Uint16(data[at+5:])); to == 0 {
+		to = 65536
+	}
+	return from, to, from <= to && to <= len(data)
+}
