@@ -161,13 +161,13 @@ func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(e
 	w.queueAll(b)
 	b.Queue(`COMMIT`)
 	err := settle(ctx, conn, func(ctx context.Context) error { return conn.SendBatch(ctx, b).Close() })
-	switch {
-	case err == nil:
-		return nil
-	case codeOf(err) != "": // the server says that it did not
+	if open(err) {
+		_ = conn.Conn().Close(ctx)
+		if !allows(err) {
+			return unknown(err)
+		}
+	} else if err != nil {
 		undo(ctx, conn)
-	case !allows(err):
-		return unknown(err)
 	}
 	return err
 }

@@ -61,8 +61,9 @@ func codeOf(err error) string {
 }
 
 const (
-	uniqueViolation = "23505"
-	queryCanceled   = "57014"
+	uniqueViolation   = "23505"
+	queryCanceled     = "57014"
+	idleInTransaction = "25P03"
 )
 
 // aborted reports whether the server says that it has undone the transaction because

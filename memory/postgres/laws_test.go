@@ -109,19 +109,22 @@ func TestM7_NewIncarnation(t *testing.T) {
 // one.
 func TestOpen_Migrations(t *testing.T) {
 	ctx := t.Context()
-	connection := emptyDatabase(t, ctx)
-	var group sync.WaitGroup
-	errs := make([]error, 6)
-	for i := range errs {
-		group.Go(func() {
-			pool := connect(t, connection)
-			defer pool.Close()
-			_, errs[i] = Open(ctx, pool, Options{})
-		})
-	}
-	group.Wait()
-	for _, err := range errs {
-		require.NoError(t, err, "%v", errors.Unwrap(err))
+	var connection string
+	for range 5 {
+		connection = emptyDatabase(t, ctx)
+		var group sync.WaitGroup
+		errs := make([]error, 6)
+		for i := range errs {
+			group.Go(func() {
+				pool := connect(t, connection)
+				defer pool.Close()
+				_, errs[i] = Open(ctx, pool, Options{})
+			})
+		}
+		group.Wait()
+		for _, err := range errs {
+			require.NoError(t, err, "%v", errors.Unwrap(err))
+		}
 	}
 	pool := connect(t, connection)
 	defer pool.Close()

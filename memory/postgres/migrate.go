@@ -58,11 +58,16 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// schemaOf reads the number of the schema, 0 if there is none.
+// schemaOf reads the number of the schema, 0 if there is none. It asks the catalogue
+// itself: to_regclass may answer from before the lock was waited for, out of the cache
+// of a connection that has asked already.
 func schemaOf(ctx context.Context, q querier) (have int, secured bool, err error) {
 	var encoding string
 	var there bool
-	const look = `SELECT current_setting('server_encoding'), to_regclass('agentmemory.meta') IS NOT NULL`
+	const look = `
+		SELECT current_setting('server_encoding'), EXISTS (
+			SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+			WHERE n.nspname = 'agentmemory' AND c.relname = 'meta')`
 	if err := q.QueryRow(ctx, look).Scan(&encoding, &there); err != nil {
 		return 0, false, err
 	}

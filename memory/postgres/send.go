@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"strconv"
 	"time"
 
@@ -95,6 +96,21 @@ func (db *DB) query(ctx context.Context, tenant string, collect func(pgx.Rows) e
 	})
 }
 
+// open reports whether an error of the statements that were to commit leaves open
+// whether they did: the server did not say that it has undone them. One that ends the
+// connection says nothing about what it has committed just before.
+func open(err error) bool {
+	if err == nil || pgconn.SafeToRetry(err) {
+		return false
+	}
+	var said *pgconn.PgError
+	if !errors.As(err, &said) {
+		return true
+	}
+	ends := said.SeverityUnlocalized == "FATAL" || said.SeverityUnlocalized == "PANIC"
+	return ends && said.Code != idleInTransaction // which is before the commit
+}
+
 // write runs statements that change something, as one transaction. Its outcome is
 // known unless the connection is lost.
 func (db *DB) write(ctx context.Context, setting string, allows func(error) bool, build func(*pgx.Batch)) error {
@@ -108,7 +124,7 @@ func (db *DB) write(ctx context.Context, setting string, allows func(error) bool
 		}
 		defer conn.Release()
 		err = settle(ctx, conn, func(ctx context.Context) error { return db.send(ctx, conn, setting, build) })
-		if err != nil && codeOf(err) == "" && !allows(err) && !pgconn.SafeToRetry(err) {
+		if open(err) && !allows(err) {
 			return unknown(err)
 		}
 		return err

@@ -19,7 +19,8 @@ func (db *DB) Workspace(sink events.Sink) *Workspace { return &Workspace{db, sin
 
 // Workspace keeps files. It is what [DB.Workspace] returns. One workspace.updated for
 // each version is committed with it and waits in a table until the sink has taken it,
-// from whatever process: none is lost, and one may come twice under its id.
+// from whatever process: none is lost, and one may come twice under its id. A sink may
+// use the workspace.
 type Workspace struct {
 	db   *DB
 	sink events.Sink
@@ -61,8 +62,9 @@ func scanFile(row pgx.CollectableRow) (f distill.File, err error) {
 }
 
 // WriteFile makes the next version of a file. Its event is delivered before WriteFile
-// returns if the sink takes it, otherwise by the next write or [Workspace.Flush]. If
-// the connection is lost meanwhile the error is [ErrOutcomeUnknown].
+// returns if the sink takes it, otherwise by the next write of the same run or
+// [Workspace.Flush], of this process or another. If the connection is lost meanwhile
+// the error is [ErrOutcomeUnknown].
 func (w *Workspace) WriteFile(ctx context.Context, x distill.Write) (distill.File, error) {
 	if err := ctx.Err(); err != nil {
 		return distill.File{}, err
@@ -90,7 +92,7 @@ func (w *Workspace) WriteFile(ctx context.Context, x distill.Write) (distill.Fil
 	if err := w.put(ctx, &x, &f, rec); err != nil {
 		return distill.File{}, err
 	}
-	_ = w.Flush(ctx) // what the sink refuses stays, and comes again
+	_ = w.flushRun(ctx, memory.RunName{Tenant: x.Tenant, RunID: x.RunID}) // what the sink refuses stays
 	return f, nil
 }
 
@@ -147,58 +149,4 @@ func updated(tenant, runID, tag string, at time.Time, path string, version int64
 		ID: "evt_ws_" + tag, Tenant: tenant, RunID: runID, Time: at,
 		Payload: events.WorkspaceUpdated{Path: path, Version: version},
 	}
-}
-
-// flushPage is how many events one call of the sink carries.
-const flushPage = 256
-
-// Flush gives the sink what it did not take before, of all processes, in the order in
-// which the versions of a file were made.
-func (w *Workspace) Flush(ctx context.Context) error {
-	if w.sink == nil {
-		return nil
-	}
-	for {
-		recs, seqs, err := w.waiting(ctx)
-		if err != nil || len(recs) == 0 {
-			return err
-		}
-		if err := events.Emit(ctx, w.sink, recs...); err != nil {
-			return &failure{"postgres: the sink failed", err}
-		}
-		err = w.db.write(ctx, everyTenant, idempotent, func(b *pgx.Batch) {
-			b.Queue(`DELETE FROM agentmemory.file_events WHERE seq = ANY ($1)`, seqs)
-		})
-		if err != nil {
-			return err
-		}
-		if len(recs) < flushPage {
-			return nil
-		}
-	}
-}
-
-func (w *Workspace) waiting(ctx context.Context) (recs []events.Record, seqs []int64, err error) {
-	const look = `
-		SELECT seq, tenant, run_id, event_id, time, path, version FROM agentmemory.file_events ORDER BY seq LIMIT 256`
-	err = repeat(ctx, idempotent, func() error {
-		recs, seqs = nil, nil
-		return w.db.send(ctx, w.db.pool, everyTenant, func(b *pgx.Batch) {
-			b.Queue(look).Query(func(rows pgx.Rows) error {
-				for rows.Next() {
-					var r events.Record
-					var p events.WorkspaceUpdated
-					var seq, at int64
-					err := rows.Scan(&seq, (*name)(&r.Tenant), (*name)(&r.RunID), (*name)(&r.ID), &at, &p.Path, &p.Version)
-					if err != nil {
-						return err
-					}
-					r.Time, r.Payload = instant(at), p
-					recs, seqs = append(recs, r), append(seqs, seq)
-				}
-				return rows.Err()
-			})
-		})
-	})
-	return recs, seqs, err
 }
