@@ -11,7 +11,16 @@ require (
 	github.com/BobuSumisu/aho-corasick v1.0.3
 	github.com/ekzhu/minhash-lsh v0.0.0-20171225071031-5c06ee8586a1
 	github.com/google/btree v1.1.3
+	github.com/jackc/pgx/v5 v5.12.0
 	github.com/tiktoken-go/tokenizer v0.10.0
+)
+
+require (
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	golang.org/x/sync v0.23.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
 )
 
 require (
@@ -25,6 +34,7 @@ require (
 	github.com/gowebpki/jcs v1.0.2 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
+	github.com/openwop/agentmemory/memory/postgres v0.0.0
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1 // indirect
 	golang.org/x/sys v0.48.0 // indirect
@@ -35,5 +45,7 @@ require (
 )
 
 replace github.com/openwop/agentmemory => ../
+
+replace github.com/openwop/agentmemory/memory/postgres => ../memory/postgres
 
 replace github.com/openwop/agentmemory/memory/sqlite => ../memory/sqlite

@@ -24,6 +24,7 @@ var areas = []func() []row{
 	consolidateRows,
 	distillRows,
 	sqliteRows,
+	postgresRows,
 }
 
 // cleanups run at the end, the last one first.

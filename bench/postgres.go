@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/openwop/agentmemory/internal/pgcluster"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/postgres"
+)
+
+const (
+	postgresSize  = 200_000 // entries, all in one scope
+	postgresBatch = 100
+	writers       = 8
+)
+
+// postgresRows measures the store of PostgreSQL against bare pgx, which does the same
+// statements by hand on tables of its own, in the same database of a private server
+// with fsync on.
+//
+//	postgres/put              an insertion, committed
+//	postgres/batch            a hundred of them in one mutation
+//	postgres/get              an entry by a random id
+//	postgres/list100          a slice of the newest 100 entries
+//	postgres/writers/tenants  puts by eight goroutines at once, into one tenant and
+//	                          into eight
+func postgresRows() []row {
+	ctx := context.Background()
+	query := memory.Query{Limit: pageLimit, At: storeNow}
+	type pair struct {
+		ours   *postgres.Store
+		theirs *bareStore
+	}
+	open := sync.OnceValues(func() (*pgxpool.Pool, error) {
+		var err error
+		if keptCluster, err = pgcluster.Start(ctx); err != nil {
+			return nil, err
+		}
+		return pgxpool.New(ctx, keptCluster.DSN()+" pool_max_conns=10")
+	})
+	full := sync.OnceValues(func() (*pair, error) {
+		pool, err := open()
+		if err != nil {
+			return nil, err
+		}
+		db, err := postgres.Open(ctx, pool, postgres.Options{})
+		if err != nil {
+			return nil, err
+		}
+		p := &pair{db.Memory(), newBareStore(ctx, pool)}
+		const step = 1000
+		for i := 0; i < postgresSize; i += step {
+			oursBatch(ctx, p.ours, i, step)
+			p.theirs.putMany(ctx, i, step)
+		}
+		_, err = pool.Exec(ctx, "VACUUM ANALYZE")
+		return p, err
+	})
+	with := func(f func(p *pair) sides) func() (sides, error) {
+		return func() (sides, error) {
+			p, err := full()
+			if err != nil {
+				return sides{}, err
+			}
+			return f(p), nil
+		}
+	}
+	oursNext, theirsNext := postgresSize, postgresSize
+	rows := []row{
+		{"postgres/list100", "pgx by hand", with(func(p *pair) sides {
+			list := func() []memory.Entry {
+				entries, err := p.ours.List(ctx, storeScope, query)
+				must(err)
+				return entries
+			}
+			return sides{
+				check:  func() error { return equal(list(), p.theirs.list(ctx, pageLimit, storeNow)) },
+				ours:   repeat(func() { KeptList = list() }),
+				theirs: repeat(func() { KeptList = p.theirs.list(ctx, pageLimit, storeNow) }),
+			}
+		})},
+		{"postgres/get", "pgx by hand", with(func(p *pair) sides {
+			r := rand.New(rand.NewPCG(1, 2))
+			ids := make([]string, 1<<12)
+			for i := range ids {
+				ids[i] = storeEntry(r.IntN(postgresSize)).ID
+			}
+			ours := func(id string) memory.Entry {
+				e, err := p.ours.Get(ctx, storeScope, id, storeNow)
+				must(err)
+				return e
+			}
+			theirs := func(id string) memory.Entry { return p.theirs.get(ctx, id, storeNow) }
+			each := func(get func(string) memory.Entry) func(int) {
+				next := 0
+				return repeat(func() {
+					Total += len(get(ids[next%len(ids)]).Content)
+					next++
+				})
+			}
+			check := func() error {
+				for _, id := range ids {
+					if err := equal(ours(id), theirs(id)); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			return sides{check: check, ours: each(ours), theirs: each(theirs)}
+		})},
+		{"postgres/put", "pgx by hand", with(func(p *pair) sides {
+			return sides{
+				ours:   repeat(func() { must(p.ours.Put(ctx, storeScope, storeEntry(oursNext))); oursNext++ }),
+				theirs: repeat(func() { p.theirs.put(ctx, storeEntry(theirsNext)); theirsNext++ }),
+			}
+		})},
+		{"postgres/batch", "pgx by hand", with(func(p *pair) sides {
+			return sides{
+				ours:   repeat(func() { oursBatch(ctx, p.ours, oursNext, postgresBatch); oursNext += postgresBatch }),
+				theirs: repeat(func() { p.theirs.putMany(ctx, theirsNext, postgresBatch); theirsNext += postgresBatch }),
+			}
+		})},
+	}
+	var written atomic.Int64
+	for _, tenants := range []int{1, writers} {
+		rows = append(rows, row{fmt.Sprint("postgres/writers/tenants=", tenants), "", with(func(p *pair) sides {
+			return sides{items: 1, ours: func(n int) { writeAtOnce(ctx, p.ours, &written, n, tenants) }}
+		})})
+	}
+	return rows
+}
+
+// keptCluster lives until this process ends, which ends it.
+var keptCluster *pgcluster.Cluster
+
+func oursBatch(ctx context.Context, st *postgres.Store, from, n int) {
+	m := memory.Mutation{At: storeNow}
+	for i := range n {
+		m.Put = append(m.Put, memory.Placed{Scope: storeScope, Entry: storeEntry(from + i)})
+	}
+	_, err := st.Apply(ctx, storeScope.Tenant, m)
+	must(err)
+}
+
+// writeAtOnce puts n entries by eight goroutines, each of which has one of the
+// tenants.
+func writeAtOnce(ctx context.Context, st *postgres.Store, written *atomic.Int64, n, tenants int) {
+	var left atomic.Int64
+	left.Store(int64(n))
+	var group sync.WaitGroup
+	for w := range writers {
+		scope := memory.Scope{Tenant: fmt.Sprint("writer", w%tenants), Ref: "agent"}
+		group.Go(func() {
+			for left.Add(-1) >= 0 {
+				must(st.Put(ctx, scope, storeEntry(int(written.Add(1)))))
+			}
+		})
+	}
+	group.Wait()
+}
+
+// millisNever stands for no expiry in the tables of the peer.
+const millisNever = 1<<63 - 1
+
+func entryOf(id, content, run string, tags []string, created, expires int64) memory.Entry {
+	e := memory.Entry{ID: id, Content: content, RunID: run, Tags: tags, CreatedAt: time.UnixMilli(created).UTC()}
+	if expires != millisNever {
+		e.ExpiresAt = time.UnixMilli(expires).UTC()
+	}
+	return e
+}

@@ -1,0 +1,130 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/internal/crashload"
+	"github.com/openwop/agentmemory/internal/pgcluster"
+)
+
+// server is the one that all tests share.
+var server struct {
+	once    sync.Once
+	cluster *pgcluster.Cluster
+	err     error
+}
+
+func TestMain(m *testing.M) {
+	crashload.Child(openForLoad) // does not return in the process that is to be killed
+	worker()                     // nor does this, in a process of its own
+	code := m.Run()
+	for _, pool := range databases.free {
+		pool.Close()
+	}
+	if databases.admin != nil {
+		for _, name := range testDatabases {
+			_, _ = databases.admin.Exec(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)")
+		}
+		databases.admin.Close()
+	}
+	if server.cluster != nil {
+		if err := server.cluster.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// dsn names the database that a test may connect to. A machine without PostgreSQL
+// skips the test, unless AGENTMEMORY_REQUIRE_POSTGRES is 1.
+func dsn(t testing.TB) string {
+	server.once.Do(func() { server.cluster, server.err = pgcluster.ForTests(context.Background()) })
+	if errors.Is(server.err, pgcluster.ErrNoServer) {
+		t.Skip(server.err)
+	}
+	require.NoError(t, server.err)
+	return server.cluster.DSN()
+}
+
+// databases lends databases with the tables, and takes them back.
+var databases struct {
+	mu    sync.Mutex
+	admin *pgxpool.Pool
+	free  []*pgxpool.Pool
+	made  atomic.Int64
+}
+
+// emptyDatabase makes a database without tables. It stays until the server goes.
+func emptyDatabase(t testing.TB, ctx context.Context) (connection string) {
+	base := dsn(t)
+	databases.mu.Lock()
+	defer databases.mu.Unlock()
+	if databases.admin == nil {
+		pool, err := pgxpool.New(context.Background(), base)
+		require.NoError(t, err)
+		databases.admin = pool
+	}
+	name := fmt.Sprintf("agentmemory_test_%d_%d", os.Getpid(), databases.made.Add(1))
+	_, err := databases.admin.Exec(ctx, "CREATE DATABASE "+name+" TEMPLATE template0")
+	require.NoError(t, err)
+	if !server.cluster.Owned() {
+		testDatabases = append(testDatabases, name)
+	}
+	return base + " dbname=" + name
+}
+
+// testDatabases are to be dropped from a server that is not ours.
+var testDatabases []string
+
+// connect makes a pool, of connections that do not wait for the disk.
+func connect(t testing.TB, connection string, change ...func(*pgxpool.Config)) *pgxpool.Pool {
+	cfg, err := pgxpool.ParseConfig(connection)
+	require.NoError(t, err)
+	cfg.MaxConns = 8
+	cfg.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
+	for _, f := range change {
+		f(cfg)
+	}
+	pool, err := pgxpool.NewWithConfig(context.Background(), cfg)
+	require.NoError(t, err)
+	return pool
+}
+
+// freshPool returns a pool of an empty database with the tables.
+func freshPool(t testing.TB, ctx context.Context) *pgxpool.Pool {
+	databases.mu.Lock()
+	if n := len(databases.free); n > 0 {
+		pool := databases.free[n-1]
+		databases.free = databases.free[:n-1]
+		databases.mu.Unlock()
+		clean(t, ctx, pool)
+		return pool
+	}
+	databases.mu.Unlock()
+	return connect(t, emptyDatabase(t, ctx))
+}
+
+func giveBack(pool *pgxpool.Pool) {
+	databases.mu.Lock()
+	defer databases.mu.Unlock()
+	databases.free = append(databases.free, pool)
+}
+
+func clean(t testing.TB, ctx context.Context, pool *pgxpool.Pool) {
+	sql := "UPDATE agentmemory.meta SET incarnation = md5(random()::text);"
+	for _, table := range append(append([]string{}, tenantTables...), sharedTables...) {
+		sql += "DELETE FROM agentmemory." + table + ";"
+	}
+	_, err := pool.Exec(ctx, sql)
+	require.NoError(t, err)
+}

@@ -1,0 +1,72 @@
+package postgres
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/internal/crashload"
+	"github.com/openwop/agentmemory/internal/pgcluster"
+)
+
+const envLoad = "AGENTMEMORY_TEST_LOAD_DSN"
+
+// openForLoad opens the stores as a host does: with a pool that waits for the disk.
+func openForLoad(ctx context.Context, log *crashload.Log) (crashload.Stores, error) {
+	pool, err := pgxpool.New(ctx, os.Getenv(envLoad))
+	if err != nil {
+		return crashload.Stores{}, err
+	}
+	db, err := Open(ctx, pool, Options{})
+	if err != nil {
+		pool.Close()
+		return crashload.Stores{}, err
+	}
+	return crashload.Stores{
+		Memory: db.Memory(), Commitments: db.Commitments(), Archives: db.Archives(), Workspace: db.Workspace(log),
+		Close: func() error { defer pool.Close(); return db.Close() },
+	}, nil
+}
+
+func rounds(short int) int {
+	if os.Getenv("AGENTMEMORY_LONG") == "1" {
+		return 60
+	}
+	return short
+}
+
+// What was acknowledged outlives its process, and nothing is there by half.
+func TestM8_KilledWriters(t *testing.T) {
+	t.Setenv(envLoad, emptyDatabase(t, t.Context()))
+	load := crashload.Rounds{Dir: t.TempDir(), Seed: 1, N: rounds(3), Open: openForLoad}
+	load.Seen = func(round int, r crashload.Report) { t.Logf("round %d: %+v", round+1, r) }
+	require.NoError(t, load.Run(t.Context()))
+}
+
+// The same when the server dies, by a kill and by an immediate shutdown in turns.
+func TestM8_KilledServer(t *testing.T) {
+	dsn(t) // skips without a server
+	if !server.cluster.Owned() {
+		t.Skip("the server is not ours to kill")
+	}
+	own, err := pgcluster.Start(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, own.Close()) }()
+	t.Setenv(envLoad, own.DSN())
+	load := crashload.Rounds{Dir: t.TempDir(), Seed: 2, N: rounds(3), Open: openForLoad}
+	load.Strike = func(ctx context.Context, round int) error {
+		die := own.Kill
+		if round%2 == 1 {
+			die = own.StopImmediate
+		}
+		if err := die(); err != nil {
+			return err
+		}
+		return own.Restart(ctx)
+	}
+	load.Seen = func(round int, r crashload.Report) { t.Logf("round %d: %+v", round+1, r) }
+	require.NoError(t, load.Run(t.Context()))
+}

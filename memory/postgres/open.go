@@ -1,0 +1,83 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// Options of [Open]. The zero value is what most hosts want.
+type Options struct {
+	// StatementTimeout ends a statement that takes longer, and a transaction whose
+	// process has stopped for as long; zero leaves what the server is set to. It
+	// counts in milliseconds.
+	StatementTimeout time.Duration
+	// RowSecurity lets the database itself keep tenants apart, see the package
+	// comment. It stays on for every process that opens the database from then on.
+	RowSecurity bool
+}
+
+// DB is a database of this package's tables. Create one with [Open]. All methods are
+// safe for concurrent use, also by several processes.
+type DB struct {
+	pool        *pgxpool.Pool
+	timeout     time.Duration
+	rowSecurity bool
+	owner       []byte // names this DB in the claims of the outbox
+}
+
+// Open prepares the database that the pool is connected to, and brings its schema up
+// to date. Several processes may do that at once. The pool stays the caller's: Open
+// sets nothing on it, and [DB.Close] does not close it.
+//
+// It returns [ErrNewerSchema] for a database of a newer release.
+func Open(ctx context.Context, pool *pgxpool.Pool, opts Options) (*DB, error) {
+	db := &DB{pool: pool, timeout: opts.StatementTimeout, owner: []byte(rand.Text())}
+	var err error
+	if db.rowSecurity, err = prepare(ctx, pool, opts.RowSecurity); err != nil {
+		return nil, err
+	}
+	return db, nil
+}
+
+// Close gives up what this DB has claimed in the outbox. Another process would get it
+// some seconds later anyway.
+func (db *DB) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return db.release(ctx)
+}
+
+// NewIncarnation makes every version and token that was given out so far unavailable:
+// the database is another one from now on. Call it after a database was restored from
+// a backup, before a host uses it, since versions that were given out after the
+// backup was taken will be given out again and mean something else.
+func (db *DB) NewIncarnation(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return repeat(ctx, idempotent, func() error {
+		_, err := db.pool.Exec(ctx, `UPDATE agentmemory.meta SET incarnation = $1`, rand.Text())
+		return err
+	})
+}
+
+// Memory is the store of entries.
+func (db *DB) Memory() *Store { return &Store{db} }
+
+// Store keeps entries. It is what [DB.Memory] returns.
+type Store struct{ db *DB }
+
+var (
+	_ memory.Versioned = (*Store)(nil)
+	_ memory.Searcher  = (*Store)(nil)
+	_ memory.Scanner   = (*Store)(nil)
+	_ memory.Describer = (*Store)(nil)
+)
+
+// Traits says that the store is durable.
+func (*Store) Traits() memory.Traits { return memory.Traits{Durable: true} }

@@ -1,0 +1,160 @@
+package postgres
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// everyTenant is the setting for the few statements that are about all tenants.
+const everyTenant = "*"
+
+// tenantSetting is what row security knows a tenant by.
+func tenantSetting(tenant string) string { return "x" + hex.EncodeToString([]byte(tenant)) }
+
+// sender is a pool, or a connection of it.
+type sender interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
+// send gives the statements of build to the server in one round trip. They are one
+// transaction, or part of the one that the connection has begun.
+func (db *DB) send(ctx context.Context, to sender, setting string, build func(*pgx.Batch)) error {
+	b := new(pgx.Batch)
+	db.prelude(b, setting)
+	build(b)
+	return to.SendBatch(ctx, b).Close()
+}
+
+// prelude queues the settings of a transaction, if there are any.
+func (db *DB) prelude(b *pgx.Batch, setting string) {
+	if db.rowSecurity {
+		b.Queue(`SELECT set_config('agentmemory.tenant', $1, true)`, setting)
+	}
+	if db.timeout > 0 {
+		b.Queue(`SELECT set_config('statement_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $1, true)`,
+			strconv.FormatInt(max(1, db.timeout.Milliseconds()), 10))
+	}
+}
+
+// pauses are made before a call is repeated.
+var pauses = []time.Duration{0, 20 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond}
+
+// repeat calls f, and again if its error allows that.
+func repeat(ctx context.Context, allows func(error) bool, f func() error) error {
+	for _, pause := range pauses {
+		err := f()
+		if err == nil || !allows(err) || ctx.Err() != nil {
+			return failed(ctx, err)
+		}
+		select {
+		case <-ctx.Done():
+			return failed(ctx, err)
+		case <-time.After(pause):
+		}
+	}
+	return failed(ctx, f())
+}
+
+// idempotent allows a repetition after every failure that may pass.
+func idempotent(err error) bool { return aborted(err) || lost(err) }
+
+// unsent allows it only where nothing can have happened.
+func unsent(err error) bool { return aborted(err) || pgconn.SafeToRetry(err) }
+
+// read runs statements about one tenant that change nothing.
+func (db *DB) read(ctx context.Context, tenant string, build func(*pgx.Batch)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return repeat(ctx, idempotent, func() error {
+		return db.send(ctx, db.pool, tenantSetting(tenant), build)
+	})
+}
+
+// query is read for one statement, whose rows collect reads.
+func (db *DB) query(ctx context.Context, tenant string, collect func(pgx.Rows) error, sql string, args ...any) error {
+	if db.rowSecurity || db.timeout > 0 {
+		return db.read(ctx, tenant, func(b *pgx.Batch) { b.Queue(sql, args...).Query(collect) })
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return repeat(ctx, idempotent, func() error {
+		rows, err := db.pool.Query(ctx, sql, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		return collect(rows)
+	})
+}
+
+// open reports whether an error of the statements that were to commit leaves open
+// whether they did: the server did not say that it has undone them. One that ends the
+// connection says nothing about what it has committed just before.
+func open(err error) bool {
+	if err == nil || pgconn.SafeToRetry(err) {
+		return false
+	}
+	var said *pgconn.PgError
+	if !errors.As(err, &said) {
+		return true
+	}
+	ends := said.SeverityUnlocalized == "FATAL" || said.SeverityUnlocalized == "PANIC"
+	return ends && said.Code != idleInTransaction // which is before the commit
+}
+
+// write runs statements that change something, as one transaction. Its outcome is
+// known unless the connection is lost.
+func (db *DB) write(ctx context.Context, setting string, allows func(error) bool, build func(*pgx.Batch)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return repeat(ctx, allows, func() error {
+		conn, err := db.pool.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		err = settle(ctx, conn, func(ctx context.Context) error { return db.send(ctx, conn, setting, build) })
+		if open(err) && !allows(err) {
+			return unknown(err)
+		}
+		return err
+	})
+}
+
+// patience is how long a change whose context has ended is waited for.
+const patience = 5 * time.Second
+
+// settle runs f, which changes something, so that its outcome is known if the server
+// answers at all: when ctx ends the server is asked to give up, and then says whether
+// it did.
+func settle(ctx context.Context, conn *pgxpool.Conn, f func(ctx context.Context) error) error {
+	if ctx.Done() == nil {
+		return f(ctx)
+	}
+	steady, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	asked := make(chan struct{})
+	unhook := context.AfterFunc(ctx, func() {
+		defer close(asked)
+		time.AfterFunc(patience, end)
+		_ = conn.Conn().PgConn().CancelRequest(steady)
+	})
+	err := f(steady)
+	if !unhook() {
+		// The request may still be on its way. It must not meet a later statement.
+		end()
+		<-asked
+		_ = conn.Conn().Close(steady)
+	}
+	return err
+}
