@@ -33,7 +33,8 @@ const (
 //
 // A host calls it for each tenant from time to time, at least once in a horizon:
 // the first call only notes the tenant's version, and a later one purges up to the
-// newest note that is older than the horizon. The clocks of processes that share a
+// newest note that is older than the horizon. After a restore that made the old
+// versions unavailable it purges nothing until a note from after it is that old. The clocks of processes that share a
 // store must agree within an hour.
 func (b *Bank) Purge(ctx context.Context, tenant string) (int, error) {
 	if !validTenant(tenant) {
@@ -51,6 +52,9 @@ func (b *Bank) Purge(ctx context.Context, tenant string) (int, error) {
 			return 0, err
 		}
 		n, err := b.versions.Purge(ctx, tenant, behind.Version, time.UnixMilli(behind.Millis).Add(-clockSkew).UTC())
+		if errors.Is(err, ErrSnapshotUnavailable) {
+			return 0, nil // the note is from before a restore, or another process has purged further
+		}
 		return n, shape(err)
 	}
 }

@@ -120,6 +120,30 @@ func TestM7_ManyPurgesWithinAHorizonNeverShortenIt(t *testing.T) {
 	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
 }
 
+// TestM7_PurgeAfterARestore restores what a purge noted into a store that does not know
+// the versions.
+func TestM7_PurgeAfterARestore(t *testing.T) {
+	cell := memory.CellSwap{Scope: memory.Scope{Tenant: "acme"}, Name: "purge"}
+	lost := newHost(t)
+	_, err := lost.Purge(ctx, "acme")
+	require.NoError(t, err)
+	cell.New, err = lost.store.(*inmem.Store).Cell(ctx, cell.Scope, cell.Name)
+	require.NoError(t, err)
+
+	h := newHost(t)
+	_, err = h.store.(*inmem.Store).Apply(ctx, "acme", memory.Mutation{Cells: []memory.CellSwap{cell}})
+	require.NoError(t, err)
+	e := put(t, h.job("acme"), "m", "x")
+	_, err = h.job("acme").Delete(ctx, "m", e.ID)
+	require.NoError(t, err)
+	for want := range 2 { // the second time by what the first has noted
+		h.clock.Advance(memory.DefaultHorizon)
+		n, err := h.Purge(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, want, n)
+	}
+}
+
 // TestM7_WhatIsErasedWhileItIsReadIsNotMissed forgets between the read of a token's
 // memory and its answer.
 func TestM7_WhatIsErasedWhileItIsReadIsNotMissed(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"sync"
 
 	"modernc.org/sqlite"
 )
@@ -28,13 +27,14 @@ type writer struct {
 	// first by a process that died before it could empty the log.
 	unclean bool
 
-	// readers is held shared by each read of this process, and alone while the log is
-	// emptied, which a constant flow of reads would keep from happening for ever.
-	readers sync.RWMutex
+	// readers holds a token of each read of this process, one for each connection, and all
+	// of them while the log is emptied, which a constant flow of reads would keep from
+	// happening for ever.
+	readers chan struct{}
 }
 
 func newWriter(dsn string) writer {
-	return writer{dsn: dsn, lock: make(chan struct{}, 1), unclean: true}
+	return writer{dsn: dsn, lock: make(chan struct{}, 1), unclean: true, readers: make(chan struct{}, maxReaders)}
 }
 
 // patience is how often a call waits busy_timeout for other processes: some 30 seconds.
@@ -94,15 +94,16 @@ func (w *writer) connect(ctx context.Context) error {
 		}
 		w.conn, w.statements = conn, map[string]*sql.Stmt{}
 		return nil
-	}, openFailed)
+	}, openFailed, openTimeout)
 	if err == nil {
 		err = refused
 	}
 	return err
 }
 
-// retry calls f again while other processes are in the way.
-func retry(ctx context.Context, f func() error, text string) error {
+// retry calls f again while other processes are in the way, and fails with text, or with
+// late when they were for too long.
+func retry(ctx context.Context, f func() error, text, late string) error {
 	for range patience {
 		err := f()
 		if !busy(err) {
@@ -112,7 +113,7 @@ func retry(ctx context.Context, f func() error, text string) error {
 			return ctx.Err()
 		}
 	}
-	return &failure{lockTimeout, nil}
+	return &failure{late, nil}
 }
 
 // drop gives up a connection that is in a state nobody knows.
@@ -181,7 +182,7 @@ func (db *DB) write(ctx context.Context, f func(*tx) error) error {
 	w := &db.writer
 	return w.do(ctx, func(*sql.Conn) error {
 		begin := func() error { _, err := w.exec("BEGIN IMMEDIATE"); return err }
-		if err := retry(ctx, begin, writeFailed); err != nil {
+		if err := retry(ctx, begin, writeFailed, lockTimeout); err != nil {
 			if errors.Unwrap(err) != nil { // not just a lock or a context
 				w.drop()
 			}
@@ -219,8 +220,10 @@ func (w *writer) scrub(wait bool) {
 	if !w.unclean {
 		return
 	}
-	w.readers.Lock()
-	defer w.readers.Unlock()
+	for range cap(w.readers) {
+		w.readers <- struct{}{}
+		defer func() { <-w.readers }()
+	}
 	if !wait {
 		if _, err := w.conn.ExecContext(background, "PRAGMA busy_timeout = 0"); err != nil {
 			return

@@ -23,9 +23,11 @@
 //     a transaction that has the database's only write lock, so that the order of
 //     versions is the order of commits. Taking a version reads one row and copies
 //     nothing; what commits later does not move it.
-//   - A scope is compared byte for byte (M1). Statements name tenant and ref, or the
-//     key of a row that was found by them, and pass them as parameters; every index of
-//     entries begins with them.
+//   - Names are compared byte for byte (M1) and are parameters of statements. What is
+//     asked of a scope names its tenant and ref, what is asked of a tenant the tenant,
+//     and what belongs to an entry the key of its row, which was found by them; every
+//     index of entries begins with tenant and ref. Only what is asked of all tenants
+//     names none: the commitments that are due, the events that wait, and [Open].
 //   - What is erased (M10) is overwritten in the pages of the file when the mutation
 //     commits, and the log is emptied after it. Nothing else has a copy of a text:
 //     searching uses no index of words.
@@ -41,7 +43,7 @@
 // Errors are the classes of package memory and ctx.Err(). What SQLite said is a
 // memory.ErrInternal whose text is a constant and whose cause is behind errors.Unwrap
 // (M2). Such an error of a write says that nothing was changed, unless it matches
-// [ErrOutcomeUnknown] too. A write that has waited some 30 seconds for another process
+// [ErrOutcomeUnknown] too. A call that has waited some 30 seconds for another process
 // gives up. [Open] has errors of its own: [ErrNewerSchema] and [ErrForeignFile].
 //
 // # Concurrency
@@ -50,7 +52,7 @@
 // whatever the tenants: writes of this process queue, and wait for those of others.
 // Readers never wait for writers, nor writers for readers, but for the emptying of the
 // log after an erasure. The context is looked at while
-// a write queues and between the rows of a read, not within a statement, so that a
+// a call queues and between the rows of a read, not within a statement, so that a
 // context never leaves half of anything.
 //
 // Iterators read some hundred rows at a time and hold no connection while the caller's

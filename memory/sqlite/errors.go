@@ -42,6 +42,8 @@ const (
 	commitLost  = "the commit failed, and it is not known whether the change was made"
 	openFailed  = "the database cannot be opened"
 	lockTimeout = "another process holds the database's write lock"
+	readTimeout = "another process keeps the database from being read"
+	openTimeout = "another process keeps the database from being opened"
 	closed      = "the database is closed"
 	damaged     = "the database holds something that this package did not write"
 )

@@ -47,7 +47,7 @@ const (
 	historyOfSuccessor = `SELECT ` + recordColumns + ` FROM entries e INDEXED BY entries_successor
 		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.successor = ?3 AND e.successor <> '' AND e.entry > ?4
 		ORDER BY e.entry LIMIT ?5 + 0`
-	historyOfSubject = `SELECT ` + recordColumns + ` FROM subjects s CROSS JOIN entries e ON e.entry = s.entry
+	historyOfSubject = `SELECT ` + recordColumns + ` FROM subjects s CROSS JOIN entries e ON e.entry = s.entry AND e.tenant = s.tenant
 		WHERE s.tenant = ?1 AND s.subject = ?2 AND s.entry > ?3 ORDER BY s.entry LIMIT ?4 + 0`
 )
 

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -188,6 +189,77 @@ func TestList_EndsWithItsContext(t *testing.T) {
 	require.NoError(t, err)
 	_, err = st.List(&ending{t.Context(), 0, nil}, here, memory.Query{At: then})
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A read that waits for the others of the process gives up with its context.
+func TestRead_Waits(t *testing.T) {
+	db := openFresh(t)
+	over := make(chan struct{})
+	close(over)
+	var within func(n int) error
+	within = func(n int) error {
+		if n == maxReaders {
+			_, err := db.Memory().List(&ending{t.Context(), 0, over}, here, memory.Query{At: then})
+			return err
+		}
+		return db.query(t.Context(), func(*sql.Rows) (bool, error) { return false, within(n + 1) }, `SELECT 1`)
+	}
+	require.ErrorIs(t, within(0), context.Canceled)
+}
+
+// A read that another process is in the way of gives up at last, and says what it did.
+func TestRead_TimesOut(t *testing.T) {
+	db := openFresh(t)
+	second, err := db.reads.Conn(t.Context())
+	require.NoError(t, err)
+	defer second.Close()
+	require.NoError(t, db.write(t.Context(), func(*tx) error {
+		_, inTheWay := second.ExecContext(t.Context(), `PRAGMA query_only = 0; BEGIN IMMEDIATE`)
+		require.True(t, busy(inTheWay))
+		defer func(n int) { patience = n }(patience)
+		patience = 2
+		err := retry(t.Context(), func() error { return inTheWay }, readFailed, readTimeout)
+		require.ErrorIs(t, err, memory.ErrInternal)
+		require.EqualError(t, err, "sqlite: "+readTimeout)
+		return nil
+	}))
+}
+
+// A row of the index of subjects whose entry is gone finds no entry of another tenant
+// that has its key now.
+func TestM1_StaleSubject(t *testing.T) {
+	db := openFresh(t)
+	require.NoError(t, db.Memory().Put(t.Context(), here, memory.Entry{ID: "a", CreatedAt: then, Subjects: []string{"s"}}))
+	require.NoError(t, db.write(t.Context(), func(t *tx) error {
+		_, err := t.exec(`INSERT INTO subjects SELECT 'other', subject, entry FROM subjects`)
+		return err
+	}))
+	for r, err := range db.Memory().History(t.Context(), "other", memory.HistoryQuery{Subject: "s"}) {
+		require.NoError(t, err)
+		require.Fail(t, "found", r.Scope)
+	}
+}
+
+// A purge leaves an entry whose subjects it cannot read.
+func TestPurge_DamagedSubjects(t *testing.T) {
+	db := openFresh(t)
+	st := db.Memory()
+	require.NoError(t, st.Put(t.Context(), here, memory.Entry{ID: "a", CreatedAt: then, Subjects: []string{"s"}}))
+	require.NoError(t, db.write(t.Context(), func(t *tx) error {
+		_, err := t.exec(`UPDATE entries SET subjects = x'ff'`)
+		return err
+	}))
+	_, err := st.Delete(t.Context(), here, "a", then)
+	require.NoError(t, err)
+	v, err := st.Version(t.Context(), here.Tenant)
+	require.NoError(t, err)
+	n, err := st.Purge(t.Context(), here.Tenant, v, then)
+	require.ErrorIs(t, err, memory.ErrInternal)
+	require.EqualError(t, err, "sqlite: "+damaged)
+	require.Zero(t, n)
+	var left int
+	require.NoError(t, db.get(t.Context(), []any{&left}, `SELECT count(*) FROM entries e JOIN subjects s ON s.entry = e.entry`))
+	require.Equal(t, 1, left)
 }
 
 // A scan that a purge overtakes says so.

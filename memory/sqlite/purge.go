@@ -126,7 +126,10 @@ func (db *DB) purge(ctx context.Context, s memory.Scope, v, at int64) (removed i
 			return errUnchanged
 		}
 		for _, id := range ids {
-			labels, _ := unpack(rows[id].subjects)
+			labels, ok := unpack(rows[id].subjects)
+			if !ok { // their rows would stay, and the key is used again
+				return &failure{damaged, nil}
+			}
 			if err := t.unlabel(s.Tenant, rows[id].key, labels); err != nil {
 				return err
 			}

@@ -40,12 +40,16 @@ func (db *DB) query(ctx context.Context, f func(*sql.Rows) (bool, error), text s
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	select {
+	case db.writer.readers <- struct{}{}:
+		defer func() { <-db.writer.readers }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	s, err := db.reader(ctx, text)
 	if err != nil {
 		return err
 	}
-	db.writer.readers.RLock()
-	defer db.writer.readers.RUnlock()
 	return each(ctx, s, f, args...)
 }
 
@@ -63,7 +67,7 @@ func (db *DB) reader(ctx context.Context, text string) (*sql.Stmt, error) {
 		return s.(*sql.Stmt), nil
 	}
 	var s *sql.Stmt
-	err := retry(ctx, func() (err error) { s, err = db.reads.PrepareContext(background, text); return err }, readFailed)
+	err := retry(ctx, func() (err error) { s, err = db.reads.PrepareContext(background, text); return err }, readFailed, readTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +85,7 @@ const lookEvery = 256
 // that opens the file after a crash, or closes it.
 func each(ctx context.Context, s *sql.Stmt, f func(*sql.Rows) (bool, error), args ...any) error {
 	var rows *sql.Rows
-	err := retry(ctx, func() (err error) { rows, err = s.QueryContext(background, args...); return err }, readFailed)
+	err := retry(ctx, func() (err error) { rows, err = s.QueryContext(background, args...); return err }, readFailed, readTimeout)
 	if err != nil {
 		return err
 	}
