@@ -13,6 +13,8 @@
 //   - memory/inmem: a store in the process's own memory.
 //   - memory/sqlite: a store in an SQLite file, the durable default of one machine; a
 //     module of its own.
+//   - memory/postgres: a store in PostgreSQL, for any number of machines; a module of
+//     its own.
 //   - events: the content-free events and the sink that a host gives them to.
 //   - events/eventschema: the schemas of those events, for a host that wants to
 //     check them as JSON. It is a package of its own because it brings
@@ -32,8 +34,9 @@
 //     agents' memory.
 //   - examples/customstore: a small store and its proof, to copy from.
 //   - examples/quickstart: a program to run and to copy from.
-//   - examples/sqlite: a host that keeps its memory in a file; examples/tokenizer: an
-//     exact tokenizer for distill. Both are modules of their own.
+//   - examples/sqlite: a host that keeps its memory in a file; examples/postgres: in
+//     PostgreSQL; examples/tokenizer: an exact tokenizer for distill. Each is a module
+//     of its own.
 //
 // # Dependencies
 //

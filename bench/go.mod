@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/openwop/agentmemory v0.0.0
+	github.com/openwop/agentmemory/memory/postgres v0.0.0
 	github.com/openwop/agentmemory/memory/sqlite v0.0.0
 )
 
@@ -34,7 +35,6 @@ require (
 	github.com/gowebpki/jcs v1.0.2 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
-	github.com/openwop/agentmemory/memory/postgres v0.0.0
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1 // indirect
 	golang.org/x/sys v0.48.0 // indirect

@@ -39,11 +39,16 @@ func postgresRows() []row {
 		theirs *bareStore
 	}
 	open := sync.OnceValues(func() (*pgxpool.Pool, error) {
-		var err error
-		if keptCluster, err = pgcluster.Start(ctx); err != nil {
+		cluster, err := pgcluster.Start(ctx)
+		if err != nil {
 			return nil, err
 		}
-		return pgxpool.New(ctx, keptCluster.DSN()+" pool_max_conns=10")
+		cleanups = append(cleanups, func() { must(cluster.Close()) })
+		pool, err := pgxpool.New(ctx, cluster.DSN()+" pool_max_conns=10")
+		if err == nil {
+			cleanups = append(cleanups, pool.Close)
+		}
+		return pool, err
 	})
 	full := sync.OnceValues(func() (*pair, error) {
 		pool, err := open()
@@ -136,9 +141,6 @@ func postgresRows() []row {
 	}
 	return rows
 }
-
-// keptCluster lives until this process ends, which ends it.
-var keptCluster *pgcluster.Cluster
 
 func oursBatch(ctx context.Context, st *postgres.Store, from, n int) {
 	m := memory.Mutation{At: storeNow}

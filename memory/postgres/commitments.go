@@ -23,6 +23,9 @@ const commitmentColumns = `tenant, id, rev, ref, memory_id, arm_at, arm_every, a
 	armed_at, state, reason, heir, canceled, complete, due, mark, position, digest, claim_instant, claim_position, claim_tries,
 	waiting, fence, lease, fired, run_id, final`
 
+const commitmentParameters = `$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
+	$21, $22, $23, $24, $25, $26, $27, $28, $29, $30`
+
 // commitmentRow is c in the order of the columns.
 func commitmentRow(c *commitment.Commitment) []any {
 	var due any
@@ -85,10 +88,8 @@ func (st *Commitments) Get(ctx context.Context, tenant, id string) (commitment.C
 // statement. If the connection is lost meanwhile the error is [ErrOutcomeUnknown]. A
 // tenant above 256 bytes or an id above 1500 is [memory.ErrValidation].
 func (st *Commitments) Swap(ctx context.Context, c commitment.Commitment) (int64, error) {
-	const parameters = `$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24,
-		$25, $26, $27, $28, $29, $30`
-	const insert = `INSERT INTO agentmemory.commitments (` + commitmentColumns + `) VALUES (` + parameters + `) ON CONFLICT DO NOTHING`
-	const update = `UPDATE agentmemory.commitments SET (` + commitmentColumns + `) = (` + parameters + `)
+	const insert = `INSERT INTO agentmemory.commitments (` + commitmentColumns + `) VALUES (` + commitmentParameters + `) ON CONFLICT DO NOTHING`
+	const update = `UPDATE agentmemory.commitments SET (` + commitmentColumns + `) = (` + commitmentParameters + `)
 		WHERE tenant = $1 AND id = $2 AND rev = $3 - 1`
 	if err := ctx.Err(); err != nil {
 		return 0, err

@@ -189,10 +189,43 @@ func TestCTI1_RowSecurity(t *testing.T) {
 	}
 	require.Equal(t, "content of of globex", mustGet(t, db, "globex").Content)
 
+	// A role that may read the tables and owns none of them sees no more, and puts
+	// nothing with another tenant.
+	guest := guestPool(t, pool)
+	defer guest.Close()
+	for _, table := range []string{"entries", "subjects", "cells", "tenants"} {
+		tag, err := guest.Exec(ctx, "SELECT * FROM agentmemory."+table) // no tenant is named
+		require.True(t, err != nil || tag.RowsAffected() == 0, table)
+		var n int
+		err = db.send(ctx, guest, tenantSetting("acme"), func(b *pgx.Batch) {
+			b.Queue("SELECT count(*) FROM agentmemory." + table).QueryRow(func(row pgx.Row) error { return row.Scan(&n) })
+		})
+		require.NoError(t, err)
+		require.Equal(t, 1, n, table)
+	}
+	err = db.send(ctx, guest, tenantSetting("acme"), func(b *pgx.Batch) {
+		b.Queue("INSERT INTO agentmemory.tenants (tenant, version) VALUES ('initech', 1)")
+	})
+	require.Equal(t, "42501", codeOf(err))
+
 	// A process that does not ask for it gets it.
 	again, err := Open(ctx, pool, Options{})
 	require.NoError(t, err)
 	require.Equal(t, "content of of acme", mustGet(t, again, "acme").Content)
+}
+
+// guestPool connects as a role that owns no table and may use all.
+func guestPool(t *testing.T, owner *pgxpool.Pool) *pgxpool.Pool {
+	admin := connect(t, owner.Config().ConnString())
+	defer admin.Close()
+	_, err := admin.Exec(t.Context(), `
+		DO $$ BEGIN CREATE ROLE agentmemory_test_guest NOSUPERUSER; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$;
+		GRANT USAGE ON SCHEMA agentmemory TO agentmemory_test_guest;
+		GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA agentmemory TO agentmemory_test_guest`)
+	require.NoError(t, err)
+	return connect(t, owner.Config().ConnString(), func(cfg *pgxpool.Config) {
+		cfg.ConnConfig.RuntimeParams["role"] = "agentmemory_test_guest"
+	})
 }
 
 func mustGet(t *testing.T, db *DB, tenant string) memory.Entry {

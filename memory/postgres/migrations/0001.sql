@@ -162,3 +162,13 @@ CREATE TABLE agentmemory.file_events (
 	PRIMARY KEY (tenant, seq)
 );
 CREATE INDEX file_events_order ON agentmemory.file_events (seq);
+
+-- Statistics are copies of values that an erasure would not reach, and no plan here
+-- needs these.
+ALTER TABLE agentmemory.entries ALTER content SET STATISTICS 0, ALTER tags SET STATISTICS 0,
+	ALTER subjects SET STATISTICS 0, ALTER sources SET STATISTICS 0, ALTER run_id SET STATISTICS 0;
+ALTER TABLE agentmemory.subjects ALTER subject SET STATISTICS 0;
+ALTER TABLE agentmemory.cells ALTER value SET STATISTICS 0;
+ALTER TABLE agentmemory.outbox ALTER payload SET STATISTICS 0;
+ALTER TABLE agentmemory.archives ALTER data SET STATISTICS 0;
+ALTER TABLE agentmemory.files ALTER content SET STATISTICS 0;

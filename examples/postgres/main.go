@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/pgcluster"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/postgres"
+	"github.com/openwop/agentmemory/redact"
+)
+
+// One tenant with one agent. A real host has them from its authentication.
+const tenant, ref = "acme", "support"
+
+// told is what the command line says.
+type told struct{ dsn, note, about, forget string }
+
+var errNoDSN = errors.New("which database? Give -dsn or " + pgcluster.EnvDSN + ", for example postgres://agents@localhost/agents, or -try")
+
+func main() {
+	var t told
+	flag.StringVar(&t.dsn, "dsn", os.Getenv(pgcluster.EnvDSN), "the database")
+	flag.StringVar(&t.about, "about", "", "whom the note is about, for -forget")
+	flag.StringVar(&t.forget, "forget", "", "erase what is about a subject")
+	alone := flag.Bool("try", false, "play some starts on a server that is made for it")
+	flag.Parse()
+	t.note = flag.Arg(0)
+	ctx, do := context.Background(), run
+	if *alone {
+		do = func(ctx context.Context, _ told, out io.Writer) error { return try(ctx, out) }
+	}
+	if err := do(ctx, t, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "postgres:", err)
+		os.Exit(1)
+	}
+}
+
+// try plays starts on a private server.
+func try(ctx context.Context, out io.Writer) (err error) {
+	cluster, err := pgcluster.Start(ctx)
+	if errors.Is(err, pgcluster.ErrNoServer) {
+		return errors.Join(err, errNoDSN)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cluster.Close()) }()
+	for _, t := range []told{
+		{note: "Lena prefers e-mail.", about: "customer:1"},
+		{note: "The office is closed on Fridays."},
+		{forget: "customer:1"},
+		{},
+	} {
+		t.dsn = cluster.DSN()
+		if err := run(ctx, t, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func run(ctx context.Context, t told, out io.Writer) (err error) {
+	if t.dsn == "" {
+		return errNoDSN
+	}
+	pool, err := pgxpool.New(ctx, t.dsn)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	db, err := postgres.Open(ctx, pool, postgres.Options{StatementTimeout: 10 * time.Second})
+	if err != nil {
+		return errors.Join(err, errors.Unwrap(err)) // what the server said is for the operator
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	// A host that keeps its run log delivers events to that; what its process cannot
+	// deliver any more waits in the database for whichever relays next.
+	bank, err := memory.NewBank(db.Memory(), memory.Config{Sink: new(events.Log), WriteEvents: true})
+	if err != nil {
+		return err
+	}
+	if _, err := bank.Relay(ctx); err != nil {
+		return err
+	}
+	if t.forget != "" {
+		done, err := bank.Forget(ctx, tenant, t.forget)
+		fmt.Fprintf(out, "erased %d entries\n", len(done.Erased))
+		return err
+	}
+
+	// The registry holds the secrets of the run, and closes with it.
+	secrets := redact.NewSecretRegistry(redact.Config{})
+	r, err := bank.Start(ctx, memory.RunConfig{ID: "run-" + rand.Text(), Tenant: tenant, Redactor: secrets})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.End(ctx)) }()
+	known, err := r.Memory().List(ctx, ref, memory.ListOptions{})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%d remembered\n", len(known))
+	for _, e := range known {
+		fmt.Fprintf(out, "  %s  %s\n", e.CreatedAt.Format("2006-01-02 15:04:05"), e.Content)
+	}
+	if t.note == "" {
+		return nil
+	}
+	draft := memory.Draft{Content: t.note}
+	if t.about != "" {
+		draft.Subjects = []string{t.about}
+	}
+	_, err = r.Put(ctx, ref, draft)
+	return err
+}

@@ -1,0 +1,231 @@
+package postgres
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/commitment"
+	"github.com/openwop/agentmemory/distill"
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+)
+
+// cutter loses the answer to a message: the server has worked it off, and nobody hears.
+type cutter struct{ in atomic.Int64 }
+
+// cutConn is a connection under a cutter.
+type cutConn struct {
+	net.Conn
+	cut  *cutter
+	lose atomic.Bool
+}
+
+func (c *cutConn) Write(b []byte) (int, error) {
+	if c.cut.in.Add(-1) == 0 {
+		c.lose.Store(true)
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *cutConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.lose.Load() && n > 0 {
+		c.Conn.Close()
+		return 0, io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// openCut opens a fresh database through one connection, which cut ends.
+func openCut(t *testing.T) (*DB, *cutter) {
+	cut := new(cutter)
+	safe := openDB(t, Options{})
+	pool := connect(t, safe.pool.Config().ConnString(), func(cfg *pgxpool.Config) {
+		cfg.MaxConns = 1
+		cfg.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
+		dial := cfg.ConnConfig.DialFunc
+		cfg.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, network, addr)
+			return &cutConn{Conn: conn, cut: cut}, err
+		}
+	})
+	t.Cleanup(pool.Close)
+	db, err := Open(t.Context(), pool, Options{})
+	require.NoError(t, err)
+	return db, cut
+}
+
+// A change whose answer is lost was made or not: the store says that it does not know,
+// or does it once more where that is the same as once.
+func TestErrOutcomeUnknown_LostAnswers(t *testing.T) {
+	db, cut := openCut(t)
+	st, ctx := db.Memory(), t.Context()
+	apply := func(m memory.Mutation) error {
+		m.At = now
+		_, err := st.Apply(ctx, home.Tenant, m)
+		return err
+	}
+	put := func(id string) []memory.Placed { return []memory.Placed{{Scope: home, Entry: entry(id)}} }
+	located := func(id string) memory.Located { return memory.Located{Scope: home, ID: id} }
+	swap := func(id string) error {
+		_, err := db.Commitments().Swap(ctx, commitment.Commitment{Tenant: "acme", ID: id, Arm: commitment.Arm{At: now}, State: commitment.Armed, Due: now})
+		return err
+	}
+	writeFile := func(path string) error {
+		_, err := db.Workspace(nil).WriteFile(ctx, file("acme", path, "x", ""))
+		return err
+	}
+	keep := func(key string) error {
+		_, err := db.Archives().Keep(ctx, home, distill.DigestOf([]byte(key)), []byte("data"), now)
+		return err
+	}
+	queued := func(id string) events.Record {
+		return events.Record{ID: id, Tenant: "acme", RunID: "r", Time: now, Payload: events.WorkspaceUpdated{Path: "a", Version: 1}}
+	}
+	require.NoError(t, apply(memory.Mutation{Put: []memory.Placed{
+		{Scope: home, Entry: entry("old1")}, {Scope: home, Entry: entry("old2")}, {Scope: home, Entry: entry("e1")}, {Scope: home, Entry: entry("e2")}},
+		Events: []events.Record{queued("q1"), queued("q2")}}))
+
+	for _, c := range []struct {
+		name    string
+		writes  int64                  // the message whose answer is lost
+		do      func(n string) error   // once in peace, so that its statements are prepared
+		made    func(n string) (r any) // what is there then
+		want    any
+		unknown bool
+	}{
+		{"Apply that adds", 1, func(n string) error { return apply(memory.Mutation{Put: put("a" + n)}) },
+			func(n string) any { e, _ := st.Get(ctx, home, "a"+n, now); return e.ID }, "a2", true},
+		{"Apply with a condition", 2,
+			func(n string) error {
+				return apply(memory.Mutation{Live: []memory.Located{located("old1")}, Put: put("b" + n)})
+			},
+			func(n string) any { e, _ := st.Get(ctx, home, "b"+n, now); return e.ID }, "b2", true},
+		{"Delete", 1, func(n string) error { _, err := st.Delete(ctx, home, "old"+n, now); return err },
+			func(n string) any { _, err := st.Get(ctx, home, "old"+n, now); return err }, memory.ErrNotFound, true},
+		{"Swap", 1, swap, func(n string) any { c, _ := db.Commitments().Get(ctx, "acme", n); return c.Rev }, int64(1), true},
+		{"WriteFile", 1, func(n string) error { return writeFile("f" + n) },
+			func(n string) any { f, _ := db.Workspace(nil).ReadFile(ctx, "acme", "f"+n); return f.Version }, int64(1), true},
+		{"Put", 1, func(n string) error { return st.Put(ctx, home, entry("p"+n)) },
+			func(n string) any { e, _ := st.Get(ctx, home, "p"+n, now); return e.ID }, "p2", false},
+		{"Keep", 1, keep, func(n string) any { d, _ := db.Archives().Find(ctx, home, distill.DigestOf([]byte(n))); return d },
+			distill.DigestOf([]byte("data")), false},
+		{"Delivered", 1, func(n string) error { return st.Delivered(ctx, []events.Record{queued("q" + n)}) },
+			func(string) any { recs, _ := st.Undelivered(ctx, memory.OutboxQuery{}); return len(recs) }, 0, false},
+		{"Get", 1, func(n string) error { _, err := st.Get(ctx, home, "e"+n, now); return err },
+			func(string) any { return nil }, nil, false},
+	} {
+		require.NoError(t, c.do("1"), c.name)
+		cut.in.Store(c.writes)
+		err := c.do("2")
+		require.LessOrEqual(t, cut.in.Load(), int64(0), "%s: nothing was cut", c.name)
+		if c.unknown {
+			require.ErrorIs(t, err, ErrOutcomeUnknown, c.name)
+			require.NotErrorIs(t, err, memory.ErrConflict, c.name)
+		} else {
+			require.NoError(t, err, c.name)
+		}
+		require.Equal(t, c.want, c.made("2"), c.name)
+	}
+}
+
+// The administrator ends a connection while it commits.
+func TestErrOutcomeUnknown_TerminatedBackend(t *testing.T) {
+	pool := connect(t, emptyDatabase(t, t.Context()))
+	defer pool.Close()
+	db, err := Open(t.Context(), pool, Options{})
+	require.NoError(t, err)
+	st, ctx := db.Memory(), t.Context()
+	_, err = pool.Exec(ctx, `
+		CREATE SEQUENCE turns;
+		CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$
+			BEGIN IF nextval('turns') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF; RETURN NULL; END $$;
+		CREATE CONSTRAINT TRIGGER cut AFTER INSERT OR UPDATE ON agentmemory.tenants DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION cut()`)
+	require.NoError(t, err)
+	again := func() {
+		_, err := pool.Exec(ctx, `SELECT setval('turns', 1, false)`)
+		require.NoError(t, err)
+	}
+	for _, m := range []memory.Mutation{
+		{Put: []memory.Placed{{Scope: home, Entry: entry("a")}}},
+		{Put: []memory.Placed{{Scope: home, Entry: entry("a")}}, Cells: []memory.CellSwap{{Scope: home, Name: "c", New: []byte("x")}}},
+	} {
+		again()
+		m.At = now
+		_, err := st.Apply(ctx, home.Tenant, m)
+		require.ErrorIs(t, err, ErrOutcomeUnknown)
+		require.EqualError(t, err, ErrOutcomeUnknown.Error())
+		require.Empty(t, list(t, st, home))
+	}
+	again()
+	require.NoError(t, st.Put(ctx, home, entry("b")))
+	require.Equal(t, []string{"b"}, list(t, st, home))
+}
+
+// What the server undoes because of others is done again, a few times.
+func TestRetry_SerialisationFailures(t *testing.T) {
+	pool := connect(t, emptyDatabase(t, t.Context()))
+	defer pool.Close()
+	db, err := Open(t.Context(), pool, Options{})
+	require.NoError(t, err)
+	st, ctx := db.Memory(), t.Context()
+	_, err = pool.Exec(ctx, `
+		CREATE SEQUENCE turns;
+		CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
+			BEGIN IF nextval('turns') < 3 THEN RAISE EXCEPTION 'not now' USING ERRCODE = TG_ARGV[0]; END IF; RETURN NEW; END $$;
+		CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON agentmemory.tenants FOR EACH ROW EXECUTE FUNCTION fail('40001');
+		CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON agentmemory.commitments FOR EACH ROW EXECUTE FUNCTION fail('40P01')`)
+	require.NoError(t, err)
+	again := func() {
+		_, err := pool.Exec(ctx, `SELECT setval('turns', 1, false)`)
+		require.NoError(t, err)
+	}
+	require.NoError(t, st.Put(ctx, home, entry("a")))
+	again()
+	_, err = st.Apply(ctx, home.Tenant, memory.Mutation{At: now, Cells: []memory.CellSwap{{Scope: home, Name: "c", New: []byte("x")}}})
+	require.NoError(t, err)
+	again()
+	deleted, err := st.Delete(ctx, home, "a", now)
+	require.NoError(t, err)
+	require.True(t, deleted)
+	again()
+	v, err := st.Version(ctx, home.Tenant)
+	require.NoError(t, err)
+	removed, err := st.Purge(ctx, home.Tenant, v, now)
+	require.NoError(t, err)
+	require.Equal(t, 1, removed)
+	again()
+	_, err = db.Commitments().Swap(ctx, commitment.Commitment{Tenant: "acme", ID: "c", Arm: commitment.Arm{At: now}, State: commitment.Armed, Due: now})
+	require.NoError(t, err)
+}
+
+// A statement that takes too long ends, and it is known that nothing happened.
+func TestOptions_StatementTimeout(t *testing.T) {
+	db := openDB(t, Options{StatementTimeout: 50 * time.Millisecond})
+	st, ctx := db.Memory(), t.Context()
+	require.NoError(t, st.Put(ctx, home, entry("a")))
+	tx, err := db.pool.Begin(ctx)
+	require.NoError(t, err)
+	_, err = tx.Exec(ctx, `SELECT FROM agentmemory.tenants FOR UPDATE`)
+	require.NoError(t, err)
+	_, err = st.Apply(ctx, home.Tenant, memory.Mutation{At: now, Put: []memory.Placed{{Scope: home, Entry: entry("b")}}})
+	require.Equal(t, queryCanceled, codeOf(err))
+	require.NotErrorIs(t, err, ErrOutcomeUnknown)
+	_, err = st.Apply(ctx, home.Tenant, memory.Mutation{At: now, Live: []memory.Located{{Scope: home, ID: "a"}}})
+	require.Equal(t, queryCanceled, codeOf(err))
+	require.NoError(t, tx.Rollback(ctx))
+	require.NoError(t, st.Put(ctx, home, entry("c")))
+	require.Equal(t, []string{"c", "a"}, list(t, st, home))
+
+	// The pool's connections are as they were.
+	var timeout string
+	require.NoError(t, db.pool.QueryRow(ctx, `SHOW statement_timeout`).Scan(&timeout))
+	require.Equal(t, "0", timeout)
+}

@@ -1,3 +1,0 @@
-package postgres
-
-func worker() {}
