@@ -173,8 +173,8 @@ func (w *writer) exec(text string, args ...any) (sql.Result, error) {
 // tx is a write transaction. It holds the lock of the database from its beginning.
 type tx struct {
 	w *writer
-	// erased tells that text was removed, which is to leave the log too.
-	erased bool
+	// erased are the tables that text was removed from, which is to leave the log too.
+	erased tables
 }
 
 // write runs f in a transaction and commits it unless f fails. The context may end it
@@ -194,22 +194,22 @@ func (db *DB) write(ctx context.Context, f func(*tx) error) error {
 		if err == nil {
 			err = f(t)
 		}
-		if err == nil && t.erased {
+		if err == nil && t.erased != "" {
 			err = t.sweep()
 		}
-		if err == nil && t.erased {
+		if err == nil && t.erased != "" {
 			_, err = t.exec(`INSERT INTO meta (key, value) VALUES ('unclean', ?) ON CONFLICT DO UPDATE SET value = excluded.value`, rand.Text())
 		}
 		if err != nil {
 			w.rollback()
 			return err
 		}
-		w.unclean = w.unclean || t.erased // whatever comes of the commit
+		w.unclean = w.unclean || t.erased != "" // whatever comes of the commit
 		if _, err := w.exec("COMMIT"); err != nil {
 			w.drop()
 			return wrap(commitLost, errors.Join(ErrOutcomeUnknown, err))
 		}
-		w.scrub(t.erased)
+		w.scrub(t.erased != "")
 		return nil
 	})
 }
