@@ -93,7 +93,7 @@ func (a *Archives) Drop(ctx context.Context, s memory.Scope, address distill.Dig
 		if err != nil || !dropped {
 			return err
 		}
-		t.erased = true
+		t.erased = archiveTables
 		_, err = t.exec(`DELETE FROM archive_keys WHERE tenant = ? AND ref = ? AND address = ?`, s.Tenant, s.Ref, address[:])
 		return err
 	})

@@ -106,7 +106,7 @@ func (c *change) erase(ref, id string) error {
 	}
 	_, err = c.tx.exec(`UPDATE entries SET erased = 1, born = 0, died = 0, created = 0, expires = 0, run = '',
 		tags = NULL, subjects = NULL, sources = NULL, content = '' WHERE entry = ?`, h.key)
-	c.tx.erased = true
+	c.tx.erased = memoryTables
 	return err
 }
 

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -23,8 +24,8 @@ type writer struct {
 	conn       *sql.Conn // nil until it is needed, and after it broke
 	statements map[string]*sql.Stmt
 	closed     bool
-	// unclean is set while the log may hold text that was erased from the database: at
-	// first by a process that died before it could empty the log.
+	// unclean is set while the log may hold text that was erased from the database. The
+	// database says so too, for the time when this process is no more.
 	unclean bool
 
 	// readers holds a token of each read of this process, one for each connection, and all
@@ -172,8 +173,8 @@ func (w *writer) exec(text string, args ...any) (sql.Result, error) {
 // tx is a write transaction. It holds the lock of the database from its beginning.
 type tx struct {
 	w *writer
-	// erased tells that text was removed, which is to leave the log too.
-	erased bool
+	// erased are the tables that text was removed from, which is to leave the log too.
+	erased tables
 }
 
 // write runs f in a transaction and commits it unless f fails. The context may end it
@@ -189,20 +190,26 @@ func (db *DB) write(ctx context.Context, f func(*tx) error) error {
 			return err
 		}
 		t := &tx{w: w}
-		err := f(t)
-		if err == nil && t.erased {
+		err := t.unclean()
+		if err == nil {
+			err = f(t)
+		}
+		if err == nil && t.erased != "" {
 			err = t.sweep()
+		}
+		if err == nil && t.erased != "" {
+			_, err = t.exec(`INSERT INTO meta (key, value) VALUES ('unclean', ?) ON CONFLICT DO UPDATE SET value = excluded.value`, rand.Text())
 		}
 		if err != nil {
 			w.rollback()
 			return err
 		}
-		w.unclean = w.unclean || t.erased // whatever comes of the commit
+		w.unclean = w.unclean || t.erased != "" // whatever comes of the commit
 		if _, err := w.exec("COMMIT"); err != nil {
 			w.drop()
 			return wrap(commitLost, errors.Join(ErrOutcomeUnknown, err))
 		}
-		w.scrub(t.erased)
+		w.scrub(t.erased != "")
 		return nil
 	})
 }
@@ -214,8 +221,8 @@ func (w *writer) rollback() {
 }
 
 // scrub moves the log into the database and empties it, once something was erased. A
-// reader of another process may be in the way; the next write tries again, and does not
-// wait for it.
+// reader of another process may be in the way; the next write of any process tries again,
+// and does not wait for it.
 func (w *writer) scrub(wait bool) {
 	if !w.unclean {
 		return
@@ -230,7 +237,26 @@ func (w *writer) scrub(wait bool) {
 		}
 		defer w.conn.ExecContext(background, "PRAGMA busy_timeout = 100")
 	}
+	var which string // of the erasures was the last one that is sure to be in the log now
+	err := w.conn.QueryRowContext(background, getUnclean).Scan(&which)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return
+	}
 	var blocked, frames, moved int
-	err := w.conn.QueryRowContext(background, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&blocked, &frames, &moved)
+	err = w.conn.QueryRowContext(background, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&blocked, &frames, &moved)
 	w.unclean = err != nil || blocked != 0
+	if !w.unclean && which != "" { // if this fails, the next write sees it still
+		w.conn.ExecContext(background, `DELETE FROM meta WHERE key = 'unclean' AND value = ?`, which)
+	}
+}
+
+// getUnclean reads what the last erasure whose text may be in the log has left.
+const getUnclean = `SELECT value FROM meta WHERE key = 'unclean'`
+
+// unclean looks whether another process has erased something and did not empty the log.
+func (t *tx) unclean() error {
+	if t.w.unclean {
+		return nil
+	}
+	return t.query(func(*sql.Rows) (bool, error) { t.w.unclean = true; return false, nil }, getUnclean)
 }

@@ -29,7 +29,8 @@
 //     index of entries begins with tenant and ref. Only what is asked of all tenants
 //     names none: the commitments that are due, the events that wait, and [Open].
 //   - What is erased (M10) is overwritten in the pages of the file when the mutation
-//     commits, and the log is emptied after it. Nothing else has a copy of a text:
+//     commits, and the log is emptied after it: if a reader is in the way or the process
+//     is killed, by the next write of any process or the next [Open]. Nothing else has a copy of a text:
 //     searching uses no index of words.
 //   - The outbox commits with the mutation (E3). Events wait in commit order; nothing is
 //     hidden from a second relay.

@@ -131,6 +131,32 @@ func TestM10_ErasureOfTheDead(t *testing.T) {
 	require.Zero(t, onDisk(t, path, "the-erased-sentence"))
 }
 
+// A process that was killed before it could empty the log leaves that to the next write
+// of any that has the file open, which is told by the erasure itself.
+func TestM10_ErasureOfTheKilled(t *testing.T) {
+	db, path := fresh(t)
+	st := db.Memory()
+	require.NoError(t, st.Put(t.Context(), home, entry("a", "the-erased-sentence")))
+	killed := open(t, path)
+	reader, err := raw(t, path).Begin()
+	require.NoError(t, err)
+	var n int
+	require.NoError(t, reader.QueryRow(`SELECT count(*) FROM entries`).Scan(&n))
+	_, err = killed.Memory().Apply(t.Context(), home.Tenant, memory.Mutation{At: now, Erase: []memory.Located{{Scope: home, ID: "a"}}})
+	require.NoError(t, err)
+	require.NoError(t, st.Put(t.Context(), home, entry("b", "other")))
+	require.NoError(t, reader.Rollback())
+	require.Positive(t, onDisk(t, path, "the-erased-sentence"))
+	told := func() (n int) {
+		require.NoError(t, raw(t, path).QueryRow(`SELECT count(*) FROM meta WHERE key = 'unclean'`).Scan(&n))
+		return n
+	}
+	require.Equal(t, 1, told())
+	require.NoError(t, st.Put(t.Context(), home, entry("c", "other")))
+	require.Zero(t, onDisk(t, path, "the-erased-sentence"))
+	require.Zero(t, told(), "once it is done nobody does it again")
+}
+
 // A view does not move when a transaction commits that was under way while it was
 // taken, and a version is read while one is held open.
 func TestM7_OverlappingTransactions(t *testing.T) {

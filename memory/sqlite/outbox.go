@@ -47,7 +47,9 @@ const (
 
 // Undelivered returns events of committed mutations that were not marked as
 // delivered, in commit order. Nothing is hidden: two relays on one database get the
-// same events, and a sink drops the second.
+// same events, and a sink drops the second. A run with an event that cannot be read
+// holds up no other: it is an error once nothing else is left to deliver, and what is
+// behind it in its run waits.
 func (st *Store) Undelivered(ctx context.Context, q memory.OutboxQuery) ([]events.Record, error) {
 	text, args := outboxOfAll, []any(nil)
 	switch {
@@ -61,6 +63,8 @@ func (st *Store) Undelivered(ctx context.Context, q memory.OutboxQuery) ([]event
 		text, args = outboxOf, []any{q.Tenant}
 	}
 	var recs []events.Record
+	var broken error
+	except := slices.Clone(q.Except)
 	err := st.db.query(ctx, func(rows *sql.Rows) (bool, error) {
 		var r events.Record
 		var at int64
@@ -69,17 +73,22 @@ func (st *Store) Undelivered(ctx context.Context, q memory.OutboxQuery) ([]event
 		if err := rows.Scan(&r.Tenant, &r.RunID, &r.ID, &kind, &r.NodeID, &at, &payload); err != nil {
 			return false, wrap(readFailed, err)
 		}
-		if q.RunID != "" && r.RunID != q.RunID || slices.Contains(q.Except, memory.RunName{Tenant: r.Tenant, RunID: r.RunID}) {
+		if q.RunID != "" && r.RunID != q.RunID || slices.Contains(except, memory.RunName{Tenant: r.Tenant, RunID: r.RunID}) {
 			return true, nil
 		}
 		var err error
 		r.Time = instant(at)
 		if r.Payload, err = events.Decode(kind, payload); err != nil {
-			return false, &failure{damaged, err}
+			broken = &failure{damaged, err}
+			except = append(except, memory.RunName{Tenant: r.Tenant, RunID: r.RunID})
+			return true, nil
 		}
 		recs = append(recs, r)
 		return len(recs) != q.Limit, nil
 	}, text, args...)
+	if err == nil && len(recs) == 0 {
+		err = broken
+	}
 	if err != nil {
 		return nil, err
 	}

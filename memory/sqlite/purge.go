@@ -44,8 +44,8 @@ func (st *Store) Purge(ctx context.Context, tenant string, v memory.Version, at 
 		return 0, err
 	}
 	removed, err := st.db.purgeAll(ctx, tenant, n, at.UnixMilli())
-	if removed > 0 { // it reads the whole file, so once for all refs
-		swept := st.db.write(background, func(t *tx) error { t.erased = true; return nil })
+	if removed > 0 { // it reads the whole tables, so once for all refs
+		swept := st.db.write(background, func(t *tx) error { t.erased = memoryTables; return nil })
 		if err == nil {
 			err = swept
 		}

@@ -6,13 +6,28 @@ import (
 	"encoding/binary"
 )
 
-// gaps are the pages of all trees. SQLite fills with zeros what it frees on a page, but
-// when it moves rows from page to page it leaves what they were in the gap between the
-// pointers and the rows of the page that they left (rebuildPage in its btree.c).
-const gaps = `SELECT p.pgno, p.data FROM dbstat d CROSS JOIN sqlite_dbpage p ON p.pgno = d.pageno
-	WHERE d.pagetype <> 'overflow'`
+// tables are some whose rows are erased together, as a statement lists them.
+type tables string
 
-// sweep fills the gaps with zeros. It reads the whole file.
+const (
+	memoryTables  tables = `'entries', 'former', 'subjects', 'cells', 'outbox'`
+	archiveTables tables = `'archives', 'archive_keys'`
+	fileTables    tables = `'files'`
+)
+
+// pages are those of the trees of tables, which are the tables and their indexes. SQLite
+// fills with zeros what it frees on a page, but when it moves rows from page to page it
+// leaves what they were in the gap between the pointers and the rows of the page that they
+// left (rebuildPage in its btree.c). That page is one of the same tree: one that leaves a
+// tree is filled with zeros (freePage2).
+func (of tables) pages() string {
+	return `SELECT p.pgno, p.data FROM sqlite_schema s CROSS JOIN dbstat d ON d.name = s.name
+		CROSS JOIN sqlite_dbpage p ON p.pgno = d.pageno
+		WHERE s.tbl_name IN (` + string(of) + `) AND d.pagetype <> 'overflow'`
+}
+
+// sweep fills the gaps in the tables that something was erased from with zeros. It reads
+// all pages of these tables.
 func (t *tx) sweep() error {
 	type page struct {
 		number int64
@@ -32,7 +47,7 @@ func (t *tx) sweep() error {
 			dirty = append(dirty, page{number, clean})
 		}
 		return true, nil
-	}, gaps)
+	}, t.erased.pages())
 	if err != nil {
 		return err
 	}

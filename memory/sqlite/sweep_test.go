@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/sqlite"
 )
 
 // What SQLite moved from page to page before it was erased is not on the pages that it
@@ -51,5 +55,29 @@ func TestM10_ErasureReachesWhatMoved(t *testing.T) {
 			require.Zero(t, onDisk(t, path, mark(i)), "seed %d: %s", seed, id(i))
 		}
 		require.NoError(t, db.Close())
+	}
+}
+
+// So it is of archives that are dropped, whatever they are dropped for.
+func TestM10_DropReachesWhatMoved(t *testing.T) {
+	text := func(rng *rand.Rand, mark string) []byte {
+		return bytes.Repeat([]byte(mark), 1+rng.Intn([]int{20, 100, 300, 700, 1500, 3000}[rng.Intn(6)])/len(mark))
+	}
+	mark := func(i int) string { return fmt.Sprintf("MARK%05dKRAM", i) }
+	const n = 150
+	rng := rand.New(rand.NewSource(2))
+	path := filepath.Join(t.TempDir(), "memory.db")
+	db, err := sqlite.Open(t.Context(), path, sqlite.Options{Relaxed: true})
+	require.NoError(t, err)
+	defer db.Close()
+	a := db.Archives()
+	var addresses [n]distill.Digest
+	for i := range n {
+		addresses[i], err = a.Keep(t.Context(), home, distill.Digest{byte(i)}, text(rng, mark(i)), now)
+		require.NoError(t, err)
+	}
+	for _, i := range rng.Perm(n)[:n*3/4] {
+		require.NoError(t, a.Drop(t.Context(), home, addresses[i], now.Add(time.Millisecond)))
+		require.Zero(t, onDisk(t, path, mark(i)))
 	}
 }

@@ -77,7 +77,9 @@ func (w *Workspace) WriteFile(ctx context.Context, x distill.Write) (distill.Fil
 			ON CONFLICT DO UPDATE SET type = excluded.type, version = excluded.version, etag = excluded.etag,
 				at = excluded.at, content = excluded.content`,
 			x.Tenant, x.Path, f.ContentType, f.Version, f.ETag, f.UpdatedAt.UnixMilli(), f.Content)
-		t.erased = f.Version > 1 // the text of the version before
+		if f.Version > 1 {
+			t.erased = fileTables // the text of the version before
+		}
 		if err != nil || w.sink == nil {
 			return err
 		}
