@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -121,8 +122,14 @@ done`, "sh", h.dir)
 		return err
 	}
 	h.alive = alive
+	// A pipe that is garbage is closed: a cluster that nobody refers to any more would
+	// lose its directory under a server that is still used.
+	pipes.Store(alive, nil)
 	return h.sweeper.Start()
 }
+
+// pipes are those of all directories that were not removed.
+var pipes sync.Map
 
 // remove removes the directory of a server that is stopped.
 func (h *home) remove() error {
@@ -130,6 +137,7 @@ func (h *home) remove() error {
 	err := os.RemoveAll(h.dir)
 	if h.sweeper != nil && h.sweeper.Process != nil {
 		err = errors.Join(err, h.alive.Close(), h.sweeper.Wait())
+		pipes.Delete(h.alive)
 	}
 	return err
 }
