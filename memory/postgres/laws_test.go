@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -136,21 +137,26 @@ func TestOpen_Migrations(t *testing.T) {
 	require.ErrorIs(t, err, ErrNewerSchema)
 }
 
-// securePool connects as a role that is neither a superuser nor, but for the tables,
-// anybody special.
-func securePool(t *testing.T) *pgxpool.Pool {
+// hostRole is neither a superuser nor, but for the tables it makes, anybody special.
+const hostRole = "agentmemory_test_host"
+
+// secureDatabase makes an empty database in which hostRole may make the tables.
+func secureDatabase(t *testing.T) (connection string) {
 	ctx := t.Context()
-	connection := emptyDatabase(t, ctx)
+	connection = emptyDatabase(t, ctx)
 	admin := connect(t, connection)
 	defer admin.Close()
 	_, err := admin.Exec(ctx, `
-		DO $$ BEGIN CREATE ROLE agentmemory_test_host NOSUPERUSER; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$;
-		CREATE SCHEMA agentmemory AUTHORIZATION agentmemory_test_host;
-		DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO agentmemory_test_host', current_database()); END $$`)
+		DO $$ BEGIN CREATE ROLE `+hostRole+` NOSUPERUSER; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$;
+		CREATE SCHEMA agentmemory AUTHORIZATION `+hostRole+`;
+		DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO `+hostRole+`', current_database()); END $$`)
 	require.NoError(t, err)
-	return connect(t, connection, func(cfg *pgxpool.Config) {
-		cfg.ConnConfig.RuntimeParams["role"] = "agentmemory_test_host"
-	})
+	return connection
+}
+
+// securePool connects to such a database as that role.
+func securePool(t *testing.T) *pgxpool.Pool {
+	return connect(t, secureDatabase(t), func(cfg *pgxpool.Config) { cfg.ConnConfig.RuntimeParams["role"] = hostRole })
 }
 
 // The second wall holds when the first is gone: statements without a tenant find
@@ -239,7 +245,11 @@ func secureLoans(t *testing.T) *lender {
 	return &lender{t: t, opts: Options{RowSecurity: true, StatementTimeout: time.Minute}, make: func() *pgxpool.Pool { return securePool(t) }}
 }
 
+// The same statements as in TestStore, under policies.
 func TestStore_RowSecurity(t *testing.T) {
+	if os.Getenv("AGENTMEMORY_LONG") != "1" {
+		t.Skip("takes a minute: set AGENTMEMORY_LONG=1")
+	}
 	report, err := adaptertest.Check(t.Context(), kitConfig(secureLoans(t)))
 	require.NoError(t, err)
 	require.True(t, report.OK(), strings.Join(report.Failures(), "\n"))
