@@ -348,3 +348,33 @@ func TestM1_LongNames(t *testing.T) {
 	_, err := st.List(ctx, home, memory.Query{At: now, Tag: "\x00"})
 	require.NoError(t, err)
 }
+
+// Behind a proxy that pools transactions no prepared statement outlives its
+// transaction.
+func TestStore_WithoutPreparedStatements(t *testing.T) {
+	safe := openDB(t, Options{})
+	pool := connect(t, safe.pool.Config().ConnString(), func(cfg *pgxpool.Config) {
+		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	})
+	defer pool.Close()
+	db, err := Open(t.Context(), pool, Options{StatementTimeout: time.Minute})
+	require.NoError(t, err)
+	st, ctx := db.Memory(), t.Context()
+	e := entry("a")
+	e.Tags, e.Subjects = []string{"t"}, []string{"s"}
+	require.NoError(t, st.Put(ctx, home, e))
+	require.NoError(t, st.Put(ctx, home, e))
+	v, err := st.Apply(ctx, home.Tenant, memory.Mutation{At: now, Put: []memory.Placed{{Scope: home, Entry: entry("b")}, {Scope: home, Entry: entry("c")}},
+		Retire: []memory.Retirement{{Located: memory.Located{Scope: home, ID: "a"}, State: memory.Superseded, For: "b"}}})
+	require.NoError(t, err)
+	got, err := st.ListAt(ctx, home, v, memory.Query{At: now})
+	require.NoError(t, err)
+	require.Len(t, got, 2)
+	r, err := st.Lookup(ctx, home, "a")
+	require.NoError(t, err)
+	require.Equal(t, e.Tags, r.Entry.Tags)
+	mustWrite(t, db.Workspace(new(choosy)), file("acme", "f", "x", ""))
+	var prepared int
+	require.NoError(t, pool.QueryRow(ctx, `SELECT count(*) FROM pg_prepared_statements`).Scan(&prepared))
+	require.Zero(t, prepared)
+}
