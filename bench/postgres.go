@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -78,6 +79,22 @@ func postgresRows() []row {
 		}
 	}
 	oursNext, theirsNext := postgresSize, postgresSize
+	// same reports whether n entries that both sides put come back equal.
+	same := func(p *pair, n int) func() error {
+		return func() error {
+			next := max(oursNext, theirsNext)
+			oursNext, theirsNext = next+n, next+n
+			oursBatch(ctx, p.ours, next, n)
+			p.theirs.putMany(ctx, next, n)
+			for i := next; i < next+n; i++ {
+				e, err := p.ours.Get(ctx, storeScope, storeEntry(i).ID, storeNow)
+				if err := cmp.Or(err, equal(e, p.theirs.get(ctx, e.ID, storeNow))); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
 	rows := []row{
 		{"postgres/list100", "pgx by hand", with(func(p *pair) sides {
 			list := func() []memory.Entry {
@@ -122,12 +139,14 @@ func postgresRows() []row {
 		})},
 		{"postgres/put", "pgx by hand", with(func(p *pair) sides {
 			return sides{
+				check:  same(p, 1),
 				ours:   repeat(func() { must(p.ours.Put(ctx, storeScope, storeEntry(oursNext))); oursNext++ }),
 				theirs: repeat(func() { p.theirs.put(ctx, storeEntry(theirsNext)); theirsNext++ }),
 			}
 		})},
 		{"postgres/batch", "pgx by hand", with(func(p *pair) sides {
 			return sides{
+				check:  same(p, postgresBatch),
 				ours:   repeat(func() { oursBatch(ctx, p.ours, oursNext, postgresBatch); oursNext += postgresBatch }),
 				theirs: repeat(func() { p.theirs.putMany(ctx, theirsNext, postgresBatch); theirsNext += postgresBatch }),
 			}

@@ -15,6 +15,9 @@ type waiting struct {
 	seqs []int64
 }
 
+// waitingPage is how many events one call of the sink carries.
+const waitingPage = 256
+
 const (
 	selectWaiting = `
 		SELECT f.seq, f.tenant, f.run_id, f.event_id, f.time, f.path, f.version FROM agentmemory.file_events f WHERE `
@@ -70,7 +73,7 @@ func (w *Workspace) flushRun(ctx context.Context, r memory.RunName) error {
 		if err != nil || len(run.recs) == 0 {
 			return err
 		}
-		if err := w.deliver(ctx, run); err != nil {
+		if err := w.deliver(ctx, run); err != nil || len(run.recs) < waitingPage {
 			return err
 		}
 	}

@@ -10,17 +10,20 @@
 //
 // The pool, its size and its settings are the caller's. [Open] makes the tables in the
 // schema agentmemory, or brings them up to date; it needs the right to create only if
-// there is something to do. Nothing depends on the state of a session, so a proxy that
-// pools transactions may stand between. There is no LISTEN: hosts poll [memory.Bank.Relay].
+// there is something to do. Nothing but pgx's cache of prepared statements depends on the
+// state of a session; behind a proxy that pools transactions use
+// pgx.QueryExecModeCacheDescribe. There is no LISTEN: hosts poll [memory.Bank.Relay] and
+// [Workspace.Flush].
 //
 // # Guarantees
 //
-// Versions are exact (M7). Every transaction that changes entries first takes the one
-// row that counts the tenant's versions, and holds it until it ends. So mutations of a
+// Versions are exact (M7). Every transaction that changes entries takes the one row
+// that counts the tenant's versions before, and holds it until it ends. So mutations of a
 // tenant follow each other, and version n is visible to a statement if and only if all
 // up to n are. That is why READ COMMITTED is enough: what a mutation's conditions rest
 // on is read by statements that begin after it has the row, and each sees what was
-// committed before; nobody else can change it until the mutation has ended. Tenants do
+// committed before; nobody else can change it until the mutation has ended. Delete is a
+// single statement, for which the server checks its row again when it has it. Tenants do
 // not wait for each other. A mutation that only adds is one round trip, any other two.
 //
 // An entry has the versions from which and before which it lived, so taking a version
@@ -52,10 +55,12 @@
 // # Erasure
 //
 // Erasing empties the row of an entry, text, tags, subjects, sources and run, and
-// removes its labels; the old row stays in the file until the table is vacuumed, as
-// with all PostgreSQL does. Autovacuum comes some time later; VACUUM (FULL)
-// agentmemory.entries at once. What an erasure cannot reach are the write-ahead log and its
-// archive, replicas that lag, and backups: bound how long those are kept.
+// removes its labels. As always in PostgreSQL the old row stays in the file until the
+// table is vacuumed, and its bytes until a later row takes their place. VACUUM (FULL) of
+// agentmemory.entries and agentmemory.subjects writes new files without them. There are
+// no column statistics with samples of them. What an erasure cannot reach are the
+// write-ahead log and its archive, replicas that lag, and backups: bound how long those
+// are kept.
 //
 // # Tables
 //
@@ -64,9 +69,9 @@
 // of a list, on the retired ones by the version at which they were, on successors and
 // on expiries. former has the earlier lives of restored entries, scars the versions
 // that are not intact, subjects the labels, cells, outbox, commitments, archives, files
-// and file_events what they say. Every key but those of queues leads with the tenant, so that a cluster can
-// be sharded by it. A name of more than 400 bytes stands in keys by a SHA-256 digest,
-// because a row of an index holds no more than 2,704 bytes.
+// and file_events what they say. Every primary key but that of meta leads with the
+// tenant, so that a cluster can be sharded by it. A name of more than 400 bytes stands
+// in keys by a SHA-256 digest, because a row of an index holds no more than 2,704 bytes.
 //
 // An entry takes about 200 bytes beside its text, indexes included. A list costs what it
 // returns; at a version also what was retired since. A search reads the scope from its
@@ -82,13 +87,13 @@
 // UTF-8, a tenant above 256 bytes, a ref above 1024, an id above 1500.
 //
 // Serialisation failures and deadlocks are tried again, within about a second, and lost
-// connections too where doing a thing twice is doing it once: reads, Put, Delivered,
-// Purge, archives. Apply, Delete, Swap and WriteFile are tried again only if nothing was
-// sent; otherwise a lost connection is [ErrOutcomeUnknown].
+// connections too where doing a thing twice is doing it once: reads, Put, Undelivered,
+// Delivered, Purge, archives. Apply, Delete, Swap and WriteFile are tried again only if
+// nothing was sent; otherwise a lost connection is [ErrOutcomeUnknown].
 //
 // When the context of a change ends, the server is asked to give up and its answer is
-// waited for, at most five seconds. So a change is known to have happened or not, and
-// never goes on behind the caller's back.
+// waited for, at most five seconds; if none comes, the outcome is unknown. A Purge just
+// ends, between two refs or with the one it is at.
 //
 // # Concurrency
 //

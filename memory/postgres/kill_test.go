@@ -12,7 +12,10 @@ import (
 	"github.com/openwop/agentmemory/internal/pgcluster"
 )
 
-const envLoad = "AGENTMEMORY_TEST_LOAD_DSN"
+const (
+	envLoad   = "AGENTMEMORY_TEST_LOAD_DSN"
+	envSecure = "AGENTMEMORY_TEST_LOAD_SECURE" // 1: with row security
+)
 
 // openForLoad opens the stores as a host does: with a pool that waits for the disk.
 func openForLoad(ctx context.Context, log *crashload.Log) (crashload.Stores, error) {
@@ -20,7 +23,7 @@ func openForLoad(ctx context.Context, log *crashload.Log) (crashload.Stores, err
 	if err != nil {
 		return crashload.Stores{}, err
 	}
-	db, err := Open(ctx, pool, Options{})
+	db, err := Open(ctx, pool, Options{RowSecurity: os.Getenv(envSecure) == "1"})
 	if err != nil {
 		pool.Close()
 		return crashload.Stores{}, err
@@ -38,9 +41,11 @@ func rounds(short int) int {
 	return short
 }
 
-// What was acknowledged outlives its process, and nothing is there by half.
+// What was acknowledged outlives its process, and nothing is there by half. Row security
+// is on, so that the load is also a proof that everything works under it.
 func TestM8_KilledWriters(t *testing.T) {
-	t.Setenv(envLoad, emptyDatabase(t, t.Context()))
+	t.Setenv(envLoad, secureDatabase(t)+" options='-c role="+hostRole+"'")
+	t.Setenv(envSecure, "1")
 	load := crashload.Rounds{Dir: t.TempDir(), Seed: 1, N: rounds(3), Open: openForLoad}
 	load.Seen = func(round int, r crashload.Report) { t.Logf("round %d: %+v", round+1, r) }
 	require.NoError(t, load.Run(t.Context()))

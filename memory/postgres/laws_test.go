@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -136,21 +137,26 @@ func TestOpen_Migrations(t *testing.T) {
 	require.ErrorIs(t, err, ErrNewerSchema)
 }
 
-// securePool connects as a role that is neither a superuser nor, but for the tables,
-// anybody special.
-func securePool(t *testing.T) *pgxpool.Pool {
+// hostRole is neither a superuser nor, but for the tables it makes, anybody special.
+const hostRole = "agentmemory_test_host"
+
+// secureDatabase makes an empty database in which hostRole may make the tables.
+func secureDatabase(t *testing.T) (connection string) {
 	ctx := t.Context()
-	connection := emptyDatabase(t, ctx)
+	connection = emptyDatabase(t, ctx)
 	admin := connect(t, connection)
 	defer admin.Close()
 	_, err := admin.Exec(ctx, `
-		DO $$ BEGIN CREATE ROLE agentmemory_test_host NOSUPERUSER; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$;
-		CREATE SCHEMA agentmemory AUTHORIZATION agentmemory_test_host;
-		DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO agentmemory_test_host', current_database()); END $$`)
+		DO $$ BEGIN CREATE ROLE `+hostRole+` NOSUPERUSER; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$;
+		CREATE SCHEMA agentmemory AUTHORIZATION `+hostRole+`;
+		DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO `+hostRole+`', current_database()); END $$`)
 	require.NoError(t, err)
-	return connect(t, connection, func(cfg *pgxpool.Config) {
-		cfg.ConnConfig.RuntimeParams["role"] = "agentmemory_test_host"
-	})
+	return connection
+}
+
+// securePool connects to such a database as that role.
+func securePool(t *testing.T) *pgxpool.Pool {
+	return connect(t, secureDatabase(t), func(cfg *pgxpool.Config) { cfg.ConnConfig.RuntimeParams["role"] = hostRole })
 }
 
 // The second wall holds when the first is gone: statements without a tenant find
@@ -239,7 +245,11 @@ func secureLoans(t *testing.T) *lender {
 	return &lender{t: t, opts: Options{RowSecurity: true, StatementTimeout: time.Minute}, make: func() *pgxpool.Pool { return securePool(t) }}
 }
 
+// The same statements as in TestStore, under policies.
 func TestStore_RowSecurity(t *testing.T) {
+	if os.Getenv("AGENTMEMORY_LONG") != "1" {
+		t.Skip("takes a minute: set AGENTMEMORY_LONG=1")
+	}
 	report, err := adaptertest.Check(t.Context(), kitConfig(secureLoans(t)))
 	require.NoError(t, err)
 	require.True(t, report.OK(), strings.Join(report.Failures(), "\n"))
@@ -337,4 +347,34 @@ func TestM1_LongNames(t *testing.T) {
 	require.ErrorIs(t, st.Put(ctx, memory.Scope{Tenant: tenant + "t", Ref: "r"}, entry("x")), memory.ErrValidation)
 	_, err := st.List(ctx, home, memory.Query{At: now, Tag: "\x00"})
 	require.NoError(t, err)
+}
+
+// Behind a proxy that pools transactions no prepared statement outlives its
+// transaction.
+func TestStore_WithoutPreparedStatements(t *testing.T) {
+	safe := openDB(t, Options{})
+	pool := connect(t, safe.pool.Config().ConnString(), func(cfg *pgxpool.Config) {
+		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	})
+	defer pool.Close()
+	db, err := Open(t.Context(), pool, Options{StatementTimeout: time.Minute})
+	require.NoError(t, err)
+	st, ctx := db.Memory(), t.Context()
+	e := entry("a")
+	e.Tags, e.Subjects = []string{"t"}, []string{"s"}
+	require.NoError(t, st.Put(ctx, home, e))
+	require.NoError(t, st.Put(ctx, home, e))
+	v, err := st.Apply(ctx, home.Tenant, memory.Mutation{At: now, Put: []memory.Placed{{Scope: home, Entry: entry("b")}, {Scope: home, Entry: entry("c")}},
+		Retire: []memory.Retirement{{Located: memory.Located{Scope: home, ID: "a"}, State: memory.Superseded, For: "b"}}})
+	require.NoError(t, err)
+	got, err := st.ListAt(ctx, home, v, memory.Query{At: now})
+	require.NoError(t, err)
+	require.Len(t, got, 2)
+	r, err := st.Lookup(ctx, home, "a")
+	require.NoError(t, err)
+	require.Equal(t, e.Tags, r.Entry.Tags)
+	mustWrite(t, db.Workspace(new(choosy)), file("acme", "f", "x", ""))
+	var prepared int
+	require.NoError(t, pool.QueryRow(ctx, `SELECT count(*) FROM pg_prepared_statements`).Scan(&prepared))
+	require.Zero(t, prepared)
 }

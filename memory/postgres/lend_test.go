@@ -20,6 +20,7 @@ type lender struct {
 	mu   sync.Mutex
 	lent []*loan
 	idle []*pgxpool.Pool // of make
+	wipe sync.Map        // of make: a pool that may empty the database
 }
 
 // loan is a database in use.
@@ -75,12 +76,17 @@ func (l *lender) pool(ctx context.Context) *pgxpool.Pool {
 	}
 	pool := l.idle[n-1]
 	l.idle = l.idle[:n-1]
-	admin := pool.Config()
-	delete(admin.ConnConfig.RuntimeParams, "role")
-	owner, err := pgxpool.NewWithConfig(ctx, admin)
-	require.NoError(l.t, err)
-	defer owner.Close()
-	clean(l.t, ctx, owner)
+	owner, known := l.wipe.Load(pool)
+	if !known {
+		admin := pool.Config()
+		delete(admin.ConnConfig.RuntimeParams, "role")
+		made, err := pgxpool.NewWithConfig(context.Background(), admin)
+		require.NoError(l.t, err)
+		l.t.Cleanup(made.Close)
+		l.wipe.Store(pool, made)
+		owner = made
+	}
+	clean(l.t, ctx, owner.(*pgxpool.Pool))
 	return pool
 }
 
