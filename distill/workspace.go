@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -75,7 +76,6 @@ type MemoryWorkspace struct {
 	mu      sync.Mutex
 	files   map[place]File
 	waiting []events.Record // not yet in the sink, oldest first
-	sending sync.Mutex      // keeps the order of what is sent
 }
 
 type place struct{ tenant, path string }
@@ -104,7 +104,9 @@ func (m *MemoryWorkspace) ReadFile(ctx context.Context, tenant, path string) (Fi
 }
 
 // WriteFile makes the next version of a file. Its event is delivered before
-// WriteFile returns if the sink takes it, otherwise by the next write or [Flush].
+// WriteFile returns if the sink takes it, otherwise by the next write of the same run or
+// by [Flush]. That the sink refused is no error of WriteFile, whose file is there: Flush
+// tells it.
 //
 // [Flush]: MemoryWorkspace.Flush
 func (m *MemoryWorkspace) WriteFile(ctx context.Context, w Write) (File, error) {
@@ -118,7 +120,7 @@ func (m *MemoryWorkspace) WriteFile(ctx context.Context, w Write) (File, error) 
 	if err != nil {
 		return File{}, err
 	}
-	_ = m.Flush(ctx) // what the sink refuses stays, and comes again
+	_ = m.deliver(ctx, memory.RunName{Tenant: w.Tenant, RunID: w.RunID}) // the file is written; its event waits, and comes again
 	return f, nil
 }
 
@@ -149,18 +151,55 @@ func (m *MemoryWorkspace) put(w Write) (File, error) {
 	return f, nil
 }
 
-// Flush gives the sink what it did not take before.
+// Flush gives the sink what it did not take before, each run's oldest first. A run whose
+// events the sink refuses holds up no other; Flush then returns what the sink said at
+// last. A host calls it from time to time, as it calls [memory.Bank.Relay]. The sink may
+// use the workspace.
 func (m *MemoryWorkspace) Flush(ctx context.Context) error {
-	m.sending.Lock()
-	defer m.sending.Unlock()
-	m.mu.Lock()
-	recs := m.waiting[:len(m.waiting):len(m.waiting)]
-	m.mu.Unlock()
-	if err := events.Emit(ctx, m.sink, recs...); err != nil {
+	var refused error
+	seen := map[memory.RunName]bool{}
+	for _, rec := range m.left() {
+		run := memory.RunName{Tenant: rec.Tenant, RunID: rec.RunID}
+		if seen[run] {
+			continue
+		}
+		seen[run] = true
+		if err := m.deliver(ctx, run); err != nil {
+			refused = err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return refused
+}
+
+// deliver gives the sink what waits of a run. An event stops waiting when the sink has it,
+// and each call begins with the oldest that is left: so none overtakes another, however
+// many deliver at the same time.
+func (m *MemoryWorkspace) deliver(ctx context.Context, run memory.RunName) error {
+	recs := slices.DeleteFunc(m.left(), func(r events.Record) bool { return r.Tenant != run.Tenant || r.RunID != run.RunID })
+	if len(recs) == 0 {
+		return nil
+	}
+	if err := events.Emit(ctx, m.sink, slices.Clone(recs)...); err != nil {
 		return &failed{"the sink failed", err}
 	}
+	taken := map[string]bool{}
+	for _, r := range recs {
+		taken[r.ID] = true
+	}
 	m.mu.Lock()
-	m.waiting = m.waiting[len(recs):]
-	m.mu.Unlock()
+	defer m.mu.Unlock()
+	m.waiting = slices.DeleteFunc(m.waiting, func(r events.Record) bool {
+		return r.Tenant == run.Tenant && r.RunID == run.RunID && taken[r.ID]
+	})
 	return nil
+}
+
+// left returns the events that wait.
+func (m *MemoryWorkspace) left() []events.Record {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.waiting)
 }

@@ -49,6 +49,7 @@ func TestPlans(t *testing.T) {
 		"commitment":  {getCommitment, "SEARCH commitments USING INDEX sqlite_autoindex_commitments_1 (tenant=? AND id=?)"},
 		"due":         {dueCommitments, "SEARCH commitments USING INDEX commitments_due (due>? AND due<?)"},
 		"of tenant":   {commitmentsOf, "SEARCH commitments USING INDEX sqlite_autoindex_commitments_1 (tenant=? AND id>?)"},
+		"events":      {eventsOfRun, "SEARCH file_events USING INDEX file_events_run (tenant=? AND run=?)"},
 		"of awaiting": {commitmentsAwaiting, "SEARCH commitments USING INDEX commitments_awaits (tenant=? AND awaits=? AND id>?)"},
 	} {
 		rows, err := db.reads.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+c.text, make([]any, 30)...)

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"strconv"
-	"sync"
 
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
@@ -20,9 +19,8 @@ var _ distill.Workspace = (*Workspace)(nil)
 // of each. The event of a version commits with it, and waits in the database until
 // the sink took it.
 type Workspace struct {
-	db      *DB
-	sink    events.Sink
-	sending sync.Mutex // keeps the order of what this process sends
+	db   *DB
+	sink events.Sink
 }
 
 // Workspace returns the workspace in the database. It emits workspace.updated to
@@ -53,7 +51,8 @@ func (w *Workspace) ReadFile(ctx context.Context, tenant, path string) (distill.
 
 // WriteFile makes the next version of a file, or returns [memory.ErrConflict]. Its
 // event is delivered before WriteFile returns if the sink takes it, otherwise by the
-// next write or [Workspace.Flush], of this process or another.
+// next write of the same run or by [Workspace.Flush], of this process or another. That
+// the sink refused is no error of WriteFile, whose file is there: Flush tells it.
 func (w *Workspace) WriteFile(ctx context.Context, x distill.Write) (distill.File, error) {
 	if err := ctx.Err(); err != nil {
 		return distill.File{}, err
@@ -94,7 +93,7 @@ func (w *Workspace) WriteFile(ctx context.Context, x distill.Write) (distill.Fil
 	if err != nil {
 		return distill.File{}, err
 	}
-	_ = w.Flush(ctx) // what the sink refuses stays, and comes again
+	_ = w.deliver(ctx, memory.RunName{Tenant: x.Tenant, RunID: x.RunID}) // the file is written; its event waits, and comes again
 	return f, nil
 }
 
@@ -111,17 +110,43 @@ func updated(tenant, run, id string, at int64, path string, version int64) event
 	}
 }
 
-// Flush gives the sink what no sink has taken yet, oldest first, whichever process
-// wrote it. Another process may send the same at the same time; a sink drops what it
-// has.
+// Flush gives the sink what no sink has taken yet, each run's oldest first, whichever
+// process wrote it. A run whose events the sink refuses holds up no other; Flush then
+// returns what the sink said at last. A host calls it from time to time, as it calls
+// [memory.Bank.Relay]. Others, of this process or another, may send the same at the same
+// time: a sink drops what it has. The sink may use the workspace.
 func (w *Workspace) Flush(ctx context.Context) error {
 	if w.sink == nil {
 		return ctx.Err()
 	}
-	w.sending.Lock()
-	defer w.sending.Unlock()
-	for {
-		recs, last, err := w.waiting(ctx)
+	var runs []memory.RunName
+	err := w.db.query(ctx, func(rows *sql.Rows) (bool, error) {
+		var run memory.RunName
+		err := rows.Scan(&run.Tenant, &run.RunID)
+		runs = append(runs, run)
+		return true, wrap(readFailed, err)
+	}, `SELECT DISTINCT tenant, run FROM file_events`)
+	if err != nil {
+		return err
+	}
+	var refused error
+	for _, run := range runs {
+		if err := w.deliver(ctx, run); err != nil {
+			refused = err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return refused
+}
+
+// deliver gives the sink what waits of a run. An event leaves the database when the sink
+// has it, and each call begins with the oldest that is left: so none overtakes another,
+// however many deliver at the same time.
+func (w *Workspace) deliver(ctx context.Context, run memory.RunName) error {
+	for w.sink != nil {
+		recs, seqs, err := w.waiting(ctx, run)
 		if err != nil || len(recs) == 0 {
 			return err
 		}
@@ -129,23 +154,32 @@ func (w *Workspace) Flush(ctx context.Context) error {
 			return wrap("the sink failed", err)
 		}
 		err = w.db.write(ctx, func(t *tx) error {
-			_, err := t.exec(`DELETE FROM file_events WHERE seq <= ?`, last)
-			return err
+			for _, seq := range seqs {
+				if _, err := t.exec(`DELETE FROM file_events WHERE seq = ?`, seq); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
-// waiting reads the events that wait, at most 256, and the number of the last one.
-func (w *Workspace) waiting(ctx context.Context) (recs []events.Record, last int64, err error) {
+// eventsOfRun reads what waits of a run.
+const eventsOfRun = `SELECT seq, event, at, path, version FROM file_events INDEXED BY file_events_run
+	WHERE tenant = ? AND run = ? ORDER BY seq LIMIT 256`
+
+// waiting reads the events of a run that wait, at most 256, and their numbers.
+func (w *Workspace) waiting(ctx context.Context, run memory.RunName) (recs []events.Record, seqs []int64, err error) {
 	err = w.db.query(ctx, func(rows *sql.Rows) (bool, error) {
-		var tenant, run, id, path string
-		var at, version int64
-		err := rows.Scan(&last, &tenant, &run, &id, &at, &path, &version)
-		recs = append(recs, updated(tenant, run, id, at, path, version))
+		var id, path string
+		var seq, at, version int64
+		err := rows.Scan(&seq, &id, &at, &path, &version)
+		recs, seqs = append(recs, updated(run.Tenant, run.RunID, id, at, path, version)), append(seqs, seq)
 		return true, wrap(readFailed, err)
-	}, `SELECT seq, tenant, run, event, at, path, version FROM file_events ORDER BY seq LIMIT 256`)
-	return recs, last, err
+	}, eventsOfRun, run.Tenant, run.RunID)
+	return recs, seqs, err
 }
