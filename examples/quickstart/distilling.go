@@ -15,9 +15,10 @@ const summaryTokens = 1500
 // same archive.
 func (h *host) distilling(ctx context.Context) error {
 	h.title("Distillation under a token budget")
+	workspace := distill.NewMemoryWorkspace(h.sink)
 	runner, err := distill.NewRunner(distill.Config{
 		Archives:         distill.NewMemoryStore(),
-		Workspace:        distill.NewMemoryWorkspace(h.sink),
+		Workspace:        workspace,
 		MaxTokenBudget:   10_000_000,
 		ArchiveRetention: "P90D",
 	})
@@ -69,5 +70,8 @@ func (h *host) distilling(ctx context.Context) error {
 		return err
 	}
 	h.say("The next session finds %d archive in %s.", len(lines), distill.IndexPath)
+	if err := workspace.Flush(ctx); err != nil { // what the sink refused before
+		return err
+	}
 	return run.End(ctx)
 }
