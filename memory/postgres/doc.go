@@ -73,7 +73,7 @@
 // tenant, so that a cluster can be sharded by it. A name of more than 400 bytes stands
 // in keys by a SHA-256 digest, because a row of an index holds no more than 2,704 bytes.
 //
-// An entry takes about 200 bytes beside its text, indexes included. A list costs what it
+// An entry takes some 250 bytes beside its text, indexes included. A list costs what it
 // returns; at a version also what was retired since. A search reads the scope from its
 // new end and filters; there is no index of words.
 //

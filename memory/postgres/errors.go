@@ -80,6 +80,8 @@ func lost(err error) bool {
 	case "":
 	case "57P01", "57P02", "57P03": // the server goes down, or comes up
 		return true
+	case "40003": // a cluster does not know it itself
+		return true
 	default:
 		return code[:2] == "08"
 	}

@@ -2,12 +2,14 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -228,4 +230,30 @@ func TestOptions_StatementTimeout(t *testing.T) {
 	var timeout string
 	require.NoError(t, db.pool.QueryRow(ctx, `SHOW statement_timeout`).Scan(&timeout))
 	require.Equal(t, "0", timeout)
+}
+
+// What the server says about a commit, and whether that tells what became of it.
+func TestErrOutcomeUnknown_Codes(t *testing.T) {
+	for _, c := range []struct {
+		severity, code      string
+		open, again, aborts bool
+	}{
+		{"ERROR", "23505", false, false, false},
+		{"ERROR", queryCanceled, false, false, false},
+		{"ERROR", "40001", false, true, true},
+		{"ERROR", "40P01", false, true, true},
+		{"ERROR", "40003", true, true, false},
+		{"ERROR", "08006", true, true, false},
+		{"FATAL", "57P01", true, true, false},
+		{"FATAL", "57P04", true, false, false},
+		{"PANIC", "53100", true, false, false},
+		{"FATAL", idleInTransaction, false, false, false},
+	} {
+		err := fmt.Errorf("wrapped: %w", &pgconn.PgError{SeverityUnlocalized: c.severity, Code: c.code})
+		require.Equal(t, c.open, open(err), c.code)
+		require.Equal(t, c.again, idempotent(err), c.code)
+		require.Equal(t, c.aborts, unsent(err), c.code)
+	}
+	require.False(t, open(nil))
+	require.True(t, open(io.ErrUnexpectedEOF))
 }

@@ -108,7 +108,7 @@ func open(err error) bool {
 		return true
 	}
 	ends := said.SeverityUnlocalized == "FATAL" || said.SeverityUnlocalized == "PANIC"
-	return ends && said.Code != idleInTransaction // which is before the commit
+	return lost(err) || ends && said.Code != idleInTransaction // which is before the commit
 }
 
 // write runs statements that change something, as one transaction. Its outcome is
