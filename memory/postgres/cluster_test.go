@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,9 @@ func TestMain(m *testing.M) {
 	if databases.admin != nil {
 		for _, name := range testDatabases {
 			_, _ = databases.admin.Exec(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)")
+		}
+		for _, role := range []string{hostRole, guestRole} {
+			_, _ = databases.admin.Exec(context.Background(), "DROP ROLE IF EXISTS "+role) // unless other tests use it
 		}
 		databases.admin.Close()
 	}
@@ -80,7 +84,23 @@ func emptyDatabase(t testing.TB, ctx context.Context) (connection string) {
 	if !server.cluster.Owned() {
 		testDatabases = append(testDatabases, name)
 	}
-	return base + " dbname=" + name
+	return with(base, "dbname", name)
+}
+
+// with adds a setting to a connection string of either form.
+func with(connection, key, value string) string {
+	u, err := url.Parse(connection)
+	switch {
+	case err != nil || u.Scheme == "":
+		return connection + " " + key + "='" + value + "'"
+	case key == "dbname":
+		u.Path = "/" + value
+	default:
+		q := u.Query()
+		q.Set(key, value)
+		u.RawQuery = q.Encode()
+	}
+	return u.String()
 }
 
 // testDatabases are to be dropped from a server that is not ours.

@@ -44,7 +44,7 @@ func rounds(short int) int {
 // What was acknowledged outlives its process, and nothing is there by half. Row security
 // is on, so that the load is also a proof that everything works under it.
 func TestM8_KilledWriters(t *testing.T) {
-	t.Setenv(envLoad, secureDatabase(t)+" options='-c role="+hostRole+"'")
+	t.Setenv(envLoad, with(secureDatabase(t), "role", hostRole))
 	t.Setenv(envSecure, "1")
 	load := crashload.Rounds{Dir: t.TempDir(), Seed: 1, N: rounds(3), Open: openForLoad}
 	load.Seen = func(round int, r crashload.Report) { t.Logf("round %d: %+v", round+1, r) }

@@ -220,17 +220,20 @@ func TestCTI1_RowSecurity(t *testing.T) {
 	require.Equal(t, "content of of acme", mustGet(t, again, "acme").Content)
 }
 
-// guestPool connects as a role that owns no table and may use all.
+// guestRole owns no table and may use all.
+const guestRole = "agentmemory_test_guest"
+
+// guestPool connects as that role.
 func guestPool(t *testing.T, owner *pgxpool.Pool) *pgxpool.Pool {
 	admin := connect(t, owner.Config().ConnString())
 	defer admin.Close()
 	_, err := admin.Exec(t.Context(), `
-		DO $$ BEGIN CREATE ROLE agentmemory_test_guest NOSUPERUSER; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$;
-		GRANT USAGE ON SCHEMA agentmemory TO agentmemory_test_guest;
-		GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA agentmemory TO agentmemory_test_guest`)
+		DO $$ BEGIN CREATE ROLE `+guestRole+` NOSUPERUSER; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$;
+		GRANT USAGE ON SCHEMA agentmemory TO `+guestRole+`;
+		GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA agentmemory TO `+guestRole)
 	require.NoError(t, err)
 	return connect(t, owner.Config().ConnString(), func(cfg *pgxpool.Config) {
-		cfg.ConnConfig.RuntimeParams["role"] = "agentmemory_test_guest"
+		cfg.ConnConfig.RuntimeParams["role"] = guestRole
 	})
 }
 

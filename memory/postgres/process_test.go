@@ -41,7 +41,7 @@ func worker() {
 // work opens the database, claims all that is due, prints what it won, and puts entries
 // in between.
 func work(ctx context.Context, connection string) error {
-	pool, err := pgxpool.New(ctx, connection+" pool_max_conns=2")
+	pool, err := pgxpool.New(ctx, with(connection, "pool_max_conns", "2"))
 	if err != nil {
 		return err
 	}
