@@ -27,6 +27,10 @@ type failure struct {
 }
 
 func (f *failure) Error() string { return f.text }
+
+// Is makes every failure one of the store.
+func (f *failure) Is(target error) bool { return target == error(memory.ErrInternal) }
+
 func (f *failure) Unwrap() error { return f.cause }
 
 // failed shapes an error for the caller.

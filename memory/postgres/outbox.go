@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -20,28 +21,58 @@ const clock = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
 // Undelivered returns events of committed mutations that were not marked as delivered,
 // in commit order. What it returns to a query for no single run is hidden for five
 // seconds from other DBs, and everything else of those runs too, so that relays share
-// the work and no event of a run overtakes another.
+// the work and no event of a run overtakes another. A run with an event that cannot be
+// read holds up no other: it is an error once nothing else is left to deliver, and what
+// is behind it in its run waits.
 func (st *Store) Undelivered(ctx context.Context, q memory.OutboxQuery) ([]events.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	var limit any
-	if q.Limit > 0 {
-		limit = int64(q.Limit)
+	if q.RunID != "" && slices.Contains(q.Except, memory.RunName{Tenant: q.Tenant, RunID: q.RunID}) {
+		return nil, nil
 	}
-	var recs []events.Record
-	if q.RunID != "" {
-		const ofRun = `SELECT ` + eventColumns + ` FROM agentmemory.outbox o WHERE o.tenant = $1 AND o.run_id = $2 ORDER BY o.seq LIMIT $3`
-		for _, x := range q.Except {
-			if x == (memory.RunName{Tenant: q.Tenant, RunID: q.RunID}) {
-				return nil, nil
-			}
+	q.Except = slices.Clone(q.Except)
+	var broken error
+	for {
+		var p eventPage
+		var err error
+		if q.RunID != "" {
+			err = st.ofRun(ctx, q, &p)
+		} else {
+			err = st.claim(ctx, q, &p)
 		}
-		err := st.db.read(ctx, q.Tenant, func(b *pgx.Batch) {
-			b.Queue(ofRun, []byte(q.Tenant), []byte(q.RunID), limit).Query(collectEvents(&recs))
-		})
-		return recs, err
+		switch {
+		case err != nil:
+			return nil, err
+		case len(p.recs) > 0:
+			return p.recs, nil
+		case p.unread != nil:
+			broken = &failure{"postgres: an event cannot be read", p.unread}
+		}
+		if p.unread == nil || q.RunID != "" {
+			return nil, broken
+		}
+		q.Except = append(q.Except, p.stuck...) // others may wait behind these
 	}
+}
+
+func limitOf(q memory.OutboxQuery) any {
+	if q.Limit > 0 {
+		return int64(q.Limit)
+	}
+	return nil
+}
+
+// ofRun reads what waits of one run.
+func (st *Store) ofRun(ctx context.Context, q memory.OutboxQuery, p *eventPage) error {
+	const ofRun = `SELECT ` + eventColumns + ` FROM agentmemory.outbox o WHERE o.tenant = $1 AND o.run_id = $2 ORDER BY o.seq LIMIT $3`
+	return st.db.read(ctx, q.Tenant, func(b *pgx.Batch) {
+		b.Queue(ofRun, []byte(q.Tenant), []byte(q.RunID), limitOf(q)).Query(p.collect)
+	})
+}
+
+// claim takes runs that nobody else has, and reads what waits of them.
+func (st *Store) claim(ctx context.Context, q memory.OutboxQuery, p *eventPage) error {
 	// The oldest event of a run stands for it: who has its claim has the run.
 	const claim = `
 		WITH head AS MATERIALIZED (
@@ -68,35 +99,41 @@ func (st *Store) Undelivered(ctx context.Context, q memory.OutboxQuery) ([]event
 	if q.Tenant != "" {
 		tenant, setting = []byte(q.Tenant), tenantSetting(q.Tenant)
 	}
-	err := st.db.write(ctx, setting, idempotent, func(b *pgx.Batch) {
-		b.Queue(claim, tenant, tenants, runs, st.db.owner, limit, hold).Query(collectEvents(&recs))
+	return st.db.write(ctx, setting, idempotent, func(b *pgx.Batch) {
+		b.Queue(claim, tenant, tenants, runs, st.db.owner, limitOf(q), hold).Query(p.collect)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return recs, nil
 }
 
-func collectEvents(recs *[]events.Record) func(pgx.Rows) error {
-	return func(rows pgx.Rows) error {
-		*recs = nil
-		for rows.Next() {
-			var r events.Record
-			var time int64
-			var kind string
-			var payload []byte
-			err := rows.Scan((*name)(&r.Tenant), (*name)(&r.RunID), (*name)(&r.ID), (*name)(&r.NodeID), &time, &kind, &payload)
-			if err != nil {
-				return err
-			}
-			r.Time = instant(time)
-			if r.Payload, err = events.Decode(events.Type(kind), payload); err != nil {
-				return err
-			}
-			*recs = append(*recs, r)
+// eventPage is a page of the outbox.
+type eventPage struct {
+	recs   []events.Record
+	stuck  []memory.RunName // with an event that cannot be read
+	unread error            // why not
+}
+
+func (p *eventPage) collect(rows pgx.Rows) error {
+	*p = eventPage{}
+	for rows.Next() {
+		var r events.Record
+		var time int64
+		var kind string
+		var payload []byte
+		err := rows.Scan((*name)(&r.Tenant), (*name)(&r.RunID), (*name)(&r.ID), (*name)(&r.NodeID), &time, &kind, &payload)
+		if err != nil {
+			return err
 		}
-		return rows.Err()
+		run := memory.RunName{Tenant: r.Tenant, RunID: r.RunID}
+		if slices.Contains(p.stuck, run) {
+			continue
+		}
+		r.Time = instant(time)
+		if r.Payload, err = events.Decode(events.Type(kind), payload); err != nil {
+			p.stuck, p.unread = append(p.stuck, run), err
+			continue
+		}
+		p.recs = append(p.recs, r)
 	}
+	return rows.Err()
 }
 
 // Delivered takes events out of the outbox.
