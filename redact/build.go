@@ -74,7 +74,7 @@ func (m *matcher) fillGrams() {
 func (m *matcher) fillOrigins() {
 	// Few forms get more room than they need: a false hit costs more than memory.
 	n := len(m.forms) * m.step
-	m.origins = make([]origin, max(powerOfTwo(16*n, 6, 14), powerOfTwo(4*n, 6, 20)))
+	m.origins = make([]origin, max(powerOfTwo(32*n, 6, 16), powerOfTwo(4*n, 6, 20)))
 	for i := range m.slots {
 		for _, f := range m.forms[m.slots[i].lo:m.slots[i].hi] {
 			text := m.bytes(&f.place)
@@ -178,12 +178,19 @@ func (m *matcher) bucket() {
 	}
 }
 
+// quick is the cost of a lone form that is compared in one go, and of no other.
+const quick = 4
+
 // searchCost is what a look into forms[lo:hi] costs, in bytes of text that could
 // be passed over in the same time.
 func (m *matcher) searchCost(lo, hi int) uint16 {
-	cost := 2
-	for n := hi - lo; n > 0; n /= 2 {
-		cost += 1 + int(m.forms[lo].len)/32
+	n := int(m.forms[lo].len)
+	if hi-lo == 1 && isShort(n) {
+		return quick
+	}
+	cost := quick
+	for forms := hi - lo; forms > 0; forms /= 2 {
+		cost += 1 + n/32
 	}
 	return uint16(min(cost, math.MaxUint16))
 }

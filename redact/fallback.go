@@ -79,7 +79,7 @@ func (s *scan) findDense() bool {
 			if f >= 0 {
 				i += s.pos
 				s.pos = i + 1
-				s.queue[0], s.tail = found{i, &s.m.forms[f].place}, 1
+				s.queue[0], s.tail = found{i, s.m.forms[f].place}, 1
 				return true
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"sync/atomic"
+	"unsafe"
 )
 
 // matcher finds forms in text. It never changes once it is built, and is wiped
@@ -168,23 +169,7 @@ func (m *matcher) longestOf(b *slot, text []byte) *place {
 }
 
 func startsWith(text, form []byte) bool {
-	if len(form) > len(text) {
-		return false
-	}
-	text = text[:len(form)]
-	if len(form) < 32 || len(form) > 64 {
-		return string(text) == string(form)
-	}
-	return differ32(text, form)|differ32(text[len(text)-32:], form[len(form)-32:]) == 0
-}
-
-// differ32 is not 0 if the first 32 bytes of x and y differ.
-func differ32(x, y []byte) uint64 {
-	return differ8(x, y, 0) | differ8(x, y, 8) | differ8(x, y, 16) | differ8(x, y, 24)
-}
-
-func differ8(x, y []byte, i int) uint64 {
-	return binary.LittleEndian.Uint64(x[i:]) ^ binary.LittleEndian.Uint64(y[i:])
+	return len(form) <= len(text) && string(text[:len(form)]) == string(form)
 }
 
 // Odd numbers without a pattern, for multiplicative hashing.
@@ -198,9 +183,13 @@ const (
 // load returns 8 bytes of text from i on, as zeros where it ends.
 func load(text []byte, i int) uint64 {
 	if i+8 <= len(text) {
-		return binary.LittleEndian.Uint64(text[i:])
+		return word64(unsafe.Pointer(unsafe.SliceData(text)), i)
 	}
+	return loadEnd(text[i:])
+}
+
+func loadEnd(text []byte) uint64 {
 	var b [8]byte
-	copy(b[:], text[i:])
+	copy(b[:], text)
 	return binary.LittleEndian.Uint64(b[:])
 }

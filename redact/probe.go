@@ -8,10 +8,13 @@ import (
 // gramSet is a set of grams with false positives: a table of bytes if they are
 // few and of four bytes, of bits otherwise.
 type gramSet struct {
-	few  *[1 << fewBits]byte
+	few  *fewTable
 	bits []uint64
 	mask uint64 // of an index into bits
 }
+
+// fewTable has a byte for each hash.
+type fewTable [1 << fewBits]byte
 
 const (
 	fewBits  = 15
@@ -22,7 +25,7 @@ const (
 // newGramSet has room for n grams of q bytes.
 func newGramSet(n, q int) gramSet {
 	if n <= fewGrams && q == 4 {
-		return gramSet{few: new([1 << fewBits]byte)}
+		return gramSet{few: new(fewTable)}
 	}
 	size := powerOfTwo(n*64, 12, 24)
 	return gramSet{bits: make([]uint64, size/64), mask: uint64(size - 1)}
@@ -37,14 +40,6 @@ func (g *gramSet) add(gram uint64) {
 	g.bits[n>>6] |= 1 << (n & 63)
 }
 
-func (g *gramSet) has(gram uint64) bool {
-	if g.few != nil {
-		return g.few[uint32(gram)*mix32>>fewShift] != 0
-	}
-	n := gram * mixA >> 40 & g.mask
-	return g.bits[n>>6]&(1<<(n&63)) != 0
-}
-
 func (g *gramSet) wipe() {
 	if g.few != nil {
 		clear(g.few[:])
@@ -53,21 +48,26 @@ func (g *gramSet) wipe() {
 }
 
 // probe returns the first place from at on, in steps, where text has a gram of
-// some form. It returns a place where no gram fits any more if there is none.
+// some form, or maybe so. It returns a place where no gram fits any more if there
+// is none.
 func (m *matcher) probe(text []byte, at int) int {
-	hit := false
-	if m.grams.few != nil {
-		at, hit = probeFew(text, at, m.step, m.grams.few)
-	} else {
-		at, hit = probeBits(text, at, m.step, m.qMask, m.grams.bits, m.grams.mask)
-	}
-	if hit {
-		return at
-	}
-	for ; at+m.q <= len(text); at += m.step {
-		if m.grams.has(load(text, at) & m.qMask) {
+	for {
+		hit := false
+		if m.grams.few != nil {
+			at, hit = probeFew(text, at, m.step, m.grams.few)
+		} else {
+			at, hit = probeBits(text, at, m.step, m.qMask, m.grams.bits, m.grams.mask)
+		}
+		if !hit {
 			break
 		}
+		if m.originOf(text, at) != 0 {
+			return at
+		}
+		at += m.step
+	}
+	for at+m.q <= len(text) && m.originOf(text, at) == 0 {
+		at += m.step
 	}
 	return at
 }
@@ -77,36 +77,41 @@ func (m *matcher) probe(text []byte, at int) int {
 // rest: the condition of the outer loop bounds every access to text, and mask,
 // which is less than 64*len(table), every index into the table.
 
-func probeFew(text []byte, at, step int, table *[1 << fewBits]byte) (int, bool) {
+func probeFew(text []byte, at, step int, table *fewTable) (int, bool) {
 	t := unsafe.Pointer(unsafe.SliceData(text))
-	for end := len(text) - 7*step - 8; at <= end; at += 8 * step {
+	step2, step3, step5, step6, step7 := 2*step, 3*step, 5*step, 6*step, 7*step
+	_ = table[0] // so that the loop need not look whether table is nil
+	for end := len(text) - step7 - 8; at <= end; at += 8 * step {
 		p := unsafe.Add(t, at)
-		q := unsafe.Add(p, step)
-		hit := table[fewIndex(p, 0)] | table[fewIndex(q, 0)] | table[fewIndex(p, 2*step)] | table[fewIndex(q, 2*step)]
-		p, q = unsafe.Add(p, 4*step), unsafe.Add(q, 4*step)
-		hit |= table[fewIndex(p, 0)] | table[fewIndex(q, 0)] | table[fewIndex(p, 2*step)] | table[fewIndex(q, 2*step)]
-		if hit == 0 {
-			continue
+		hit := table[fewIndex(p, 0)] | table[fewIndex(p, step)] | table[fewIndex(p, step2)] | table[fewIndex(p, step3)] |
+			table[fewIndex(p, 4*step)] | table[fewIndex(p, step5)] | table[fewIndex(p, step6)] | table[fewIndex(p, step7)]
+		if hit != 0 {
+			for table[fewIndex(t, at)] == 0 {
+				at += step
+			}
+			return at, true
 		}
-		for table[fewIndex(t, at)] == 0 {
-			at += step
-		}
-		return at, true
 	}
 	return at, false
 }
 
+// one returns the entry for a gram.
+func (f *fewTable) one(text unsafe.Pointer, at int) uint32 { return uint32(f[fewIndex(text, at)]) }
+
 // ahead is how many probes probeAhead makes.
-const ahead = 32
+const ahead = 64
 
 // probeAhead returns a bit for each of the probes from at on that hits. The last
 // one has to have 8 bytes of text.
 func (m *matcher) probeAhead(text []byte, at int) (hits uint64) {
 	t, step := unsafe.Add(unsafe.Pointer(unsafe.SliceData(text)), at), m.step
 	if table := m.grams.few; table != nil {
-		for range ahead {
-			hits = hits>>1 | uint64(table[fewIndex(t, 0)])<<(ahead-1)
-			t = unsafe.Add(t, step)
+		step2, step3, step5, step6, step7 := 2*step, 3*step, 5*step, 6*step, 7*step
+		for range ahead / 8 {
+			eight := table.one(t, 0) | table.one(t, step)<<1 | table.one(t, step2)<<2 | table.one(t, step3)<<3 |
+				table.one(t, 4*step)<<4 | table.one(t, step5)<<5 | table.one(t, step6)<<6 | table.one(t, step7)<<7
+			hits = hits>>8 | uint64(eight)<<(ahead-8)
+			t = unsafe.Add(t, 8*step)
 		}
 		return hits
 	}

@@ -13,15 +13,14 @@ func (r *SecretRegistry) Redact(text string) (string, error) {
 	defer m.release()
 	in := bytesOf(text)
 	s := newScan(m, in)
-	c, found := s.next()
-	if !found {
+	if !s.more() {
 		return text, nil
 	}
 	if r.s.cfg.Policy == Reject {
 		return "", ErrSecretFound
 	}
 	out := make([]byte, 0, len(in)+len(in)/8+64)
-	return stringOf(s.rewrite(out, c)), nil
+	return stringOf(append(s.rewrite(out), in[s.covered:]...)), nil
 }
 
 // Append appends the redacted form of text to dst and returns the extended
@@ -34,14 +33,13 @@ func (r *SecretRegistry) Append(dst, text []byte) ([]byte, error) {
 	}
 	defer m.release()
 	s := newScan(m, text)
-	c, found := s.next()
-	if !found {
+	if !s.more() {
 		return append(dst, text...), nil
 	}
 	if r.s.cfg.Policy == Reject {
 		return dst, ErrSecretFound
 	}
-	return s.rewrite(dst, c), nil
+	return append(s.rewrite(dst), text[s.covered:]...), nil
 }
 
 // Finding is one marker that [SecretRegistry.Redact] would write. It does not
@@ -64,20 +62,51 @@ func (r *SecretRegistry) Find(text string) ([]Finding, error) {
 	s := newScan(m, in)
 	var found []Finding
 	for c, ok := s.next(); ok; c, ok = s.next() {
-		found = append(found, Finding{m.idOf(c.by), c.from, c.to})
+		found = append(found, Finding{m.idOf(&c.by), c.from, c.to})
 	}
 	return found, nil
 }
 
-// rewrite appends the text with c and all later cuts replaced.
-func (s *scan) rewrite(dst []byte, c cut) []byte {
-	done := 0
-	for ok := true; ok; c, ok = s.next() {
-		dst = append(dst, s.text[done:c.from]...)
-		dst = append(dst, s.m.markerOf(c.by)...)
-		done = c.to
+// rewrite appends the text from covered on with all cuts replaced, as far as the
+// last of them.
+func (s *scan) rewrite(dst []byte) []byte {
+	text, arena := unsafe.Pointer(unsafe.SliceData(s.text)), unsafe.Pointer(unsafe.SliceData(s.m.arena))
+	covered := s.covered
+	for s.head < s.tail || s.find() {
+		batch := s.queue[s.head:s.tail]
+		for i := range batch {
+			f := &batch[i]
+			gap, mark := f.start-covered, int(f.mark)
+			end := len(dst) + gap + mark
+			if !isShort(gap) || !isShort(mark) || mark > 32 || end > cap(dst) {
+				dst, covered = s.rewriteOne(dst, covered, f)
+				continue
+			}
+			to, from := unsafe.Add(unsafe.Pointer(unsafe.SliceData(dst)), len(dst)), unsafe.Add(text, covered)
+			second, third := innerSteps(gap)
+			copy16(to, from, 0)
+			copy16(to, from, second)
+			copy16(to, from, third)
+			copy16(to, from, gap-16)
+			// Few markers are longer than 32 bytes.
+			to, from = unsafe.Add(to, gap), unsafe.Add(arena, f.from+int(f.len))
+			copy16(to, from, 0)
+			copy16(to, from, mark-16)
+			dst, covered = dst[:end], f.end()
+		}
+		s.head = s.tail
 	}
-	return append(dst, s.text[done:]...)
+	s.covered = covered
+	return dst
+}
+
+func (s *scan) rewriteOne(dst []byte, covered int, f *found) ([]byte, int) {
+	end := f.end()
+	if end <= covered {
+		return dst, covered
+	}
+	dst = append(dst, s.text[covered:max(f.start, covered)]...)
+	return append(dst, s.m.markerOf(&f.place)...), end
 }
 
 // bytesOf is text without a copy. It must not be written to.

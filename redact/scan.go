@@ -1,11 +1,14 @@
 package redact
 
-import "math/bits"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 // cut is a piece of text that a marker replaces.
 type cut struct {
 	from, to int
-	by       *place
+	by       place
 }
 
 // scan walks the cuts of a text from left to right (R2).
@@ -17,7 +20,8 @@ type scan struct {
 
 	probed  []byte // the text as far as starts before limit reach
 	at      int    // the next probe to be made
-	busy    bool   // a form was found lately
+	busy    bool   // forms were found near each other
+	last    int    // the start of the last form found
 	near    int    // the first of the probes made last
 	hits    uint64 // a bit for each of these that hit and is left to look at
 	suspect int    // the probe looked at: it speaks for the starts up to there
@@ -34,8 +38,10 @@ type scan struct {
 // found is the longest form at a start.
 type found struct {
 	start int
-	by    *place
+	place
 }
+
+func (f *found) end() int { return f.start + int(f.len) }
 
 func newScan(m *matcher, text []byte) *scan { return newScanTo(m, text, len(text), 0) }
 
@@ -51,18 +57,27 @@ func newScanTo(m *matcher, text []byte, limit, covered int) *scan {
 	}
 }
 
+// more reports whether there is something that is not covered yet.
+func (s *scan) more() bool {
+	for s.head < s.tail || s.find() {
+		if f := &s.queue[s.head]; f.end() > s.covered {
+			return true
+		}
+		s.head++
+	}
+	return false
+}
+
 // next returns the next piece that is not covered yet.
 func (s *scan) next() (cut, bool) {
-	for s.head < s.tail || s.find() {
-		f := &s.queue[s.head]
-		s.head++
-		if end := f.start + int(f.by.len); end > s.covered {
-			c := cut{max(f.start, s.covered), end, f.by}
-			s.covered = end
-			return c, true
-		}
+	if !s.more() {
+		return cut{}, false
 	}
-	return cut{}, false
+	f := &s.queue[s.head]
+	s.head++
+	c := cut{max(f.start, s.covered), f.end(), f.place}
+	s.covered = c.to
+	return c, true
 }
 
 // find fills the empty queue with the forms that come next, and reports whether
@@ -78,77 +93,103 @@ func (s *scan) find() bool {
 		}
 		s.verify()
 	}
-	s.busy = true
+	s.busy = s.queue[0].start-s.last < ahead*s.m.step/2
+	s.last = s.queue[s.tail-1].start
 	return true
 }
 
-// probe makes the next probes, and reports whether there were any left to make.
-// Where a form was found, others are often near, so there it makes some at once,
-// without a branch on what each one finds.
+// probe makes the next probes, and reports whether one of them hit. Where forms
+// are near each other it makes some at once, without a branch on what each one
+// finds.
 func (s *scan) probe() bool {
 	m, before := s.m, s.at
-	if before-m.step+1 >= s.limit {
-		return false
+	for s.at-m.step+1 < s.limit {
+		if s.busy = s.busy && s.at+(ahead-1)*m.step+8 <= len(s.probed); s.busy {
+			s.near, s.hits = s.at, m.probeAhead(s.probed, s.at)
+			s.at += ahead * m.step
+			s.busy = s.hits != 0
+		} else {
+			s.near = m.probe(s.probed, s.at)
+			s.at = s.near + m.step
+			if s.near-m.step+1 < s.limit {
+				s.hits = 1
+			}
+		}
+		if s.hits != 0 {
+			s.work += s.at - before
+			return true
+		}
 	}
-	if s.busy && s.at+(ahead-1)*m.step+8 <= len(s.probed) {
-		s.near, s.hits = s.at, m.probeAhead(s.probed, s.at)
-		s.at += ahead * m.step
-		s.busy = s.hits != 0
-	} else {
-		s.busy = false
-	}
-	if !s.busy {
-		s.near, s.hits = m.probe(s.probed, s.at), 1
-		s.at = s.near + m.step
-	}
-	s.work += s.at - before
-	return s.near-m.step+1 < s.limit
+	return false
 }
 
-// verify looks for forms around the probes that hit, and fills the queue.
+// verify looks for forms around the probes that hit, and adds them to the queue.
+// Most have one form at one place to look at, which goes without a function call
+// and, since that is no more than one for each probe, without a budget.
 func (s *scan) verify() {
-	m := s.m
-	for s.tail < len(s.queue) {
-		var i int
-		var b *slot
-		if s.offsets != 0 {
-			offset := bits.Len64(uint64(s.offsets)) - 1
-			s.offsets &^= 1 << offset
-			if i = s.suspect - offset; i < s.limit {
-				b = m.slotAt(s.text, i)
-			}
-			s.work--
-		} else {
-			if s.hits == 0 {
-				return
-			}
-			s.suspect = s.near + bits.TrailingZeros64(s.hits)*m.step
-			s.hits &= s.hits - 1
-			o := m.originOf(s.probed, s.suspect)
-			if o&single == 0 {
-				s.offsets = o
-				continue
-			}
-			i = s.suspect - int(o&63)
-			if at := &m.slots[o&^single>>6]; i < s.limit && at.key == m.key(s.text, i) {
-				b = at
-			}
-			s.work--
-		}
-		if i >= s.limit {
-			s.hits, s.offsets = 0, 0
-			return
-		}
-		if b == nil {
+	s.lookAround()
+	m, hits, tail := s.m, s.hits, s.tail
+	arena, text := unsafe.Pointer(unsafe.SliceData(m.arena)), unsafe.Pointer(unsafe.SliceData(s.text))
+	for hits != 0 && tail < len(s.queue) {
+		at := s.near + bits.TrailingZeros64(hits)*m.step
+		hits &= hits - 1
+		o := m.originOf(s.probed, at)
+		if o == 0 {
 			continue
 		}
-		if s.work -= int(b.first.cost); s.work <= 0 && s.overdrawn() {
-			s.pos, s.hits, s.offsets = i, 0, 0
-			return
+		if o&single == 0 {
+			s.suspect, s.offsets = at, o
+			s.hits, s.tail = hits, tail
+			s.lookAround()
+			hits, tail = s.hits, s.tail
+			continue
 		}
-		if p := m.longestOf(b, s.text[i:]); p != nil {
-			s.queue[s.tail] = found{i, p}
-			s.tail++
+		i, b := at-int(o&63), &m.slots[o&^single>>6]
+		n := int(b.first.len)
+		if i >= s.limit || n > len(s.text)-i || b.first.cost != quick {
+			s.hits, s.tail = hits, tail
+			s.look(i, b)
+			hits, tail = s.hits, s.tail
+			continue
 		}
+		x, y := unsafe.Add(text, i), unsafe.Add(arena, b.first.from)
+		second, third := innerSteps(n)
+		if differ16(x, y, 0)|differ16(x, y, second)|differ16(x, y, third)|differ16(x, y, n-16) == 0 {
+			s.queue[tail] = found{i, b.first}
+			tail++
+		}
+	}
+	s.hits, s.tail = hits, tail
+}
+
+// lookAround looks at the starts that the suspect speaks for.
+func (s *scan) lookAround() {
+	for s.offsets != 0 && s.tail < len(s.queue) {
+		offset := bits.Len64(uint64(s.offsets)) - 1
+		s.offsets &^= 1 << offset
+		s.look(s.suspect-offset, nil)
+	}
+}
+
+// look looks for a form at i: in b unless that is nil.
+func (s *scan) look(i int, b *slot) {
+	if i >= s.limit {
+		s.hits, s.offsets = 0, 0
+		return
+	}
+	s.work--
+	if b == nil {
+		b = s.m.slotAt(s.text, i)
+	}
+	if b == nil {
+		return
+	}
+	if s.work -= int(b.first.cost); s.work <= 0 && s.overdrawn() {
+		s.pos, s.hits, s.offsets = i, 0, 0
+		return
+	}
+	if p := s.m.longestOf(b, s.text[i:]); p != nil {
+		s.queue[s.tail] = found{i, *p}
+		s.tail++
 	}
 }

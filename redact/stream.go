@@ -59,21 +59,14 @@ func (s *stream) decide(end bool) ([]byte, error) {
 		n = max(0, n-max(0, m.longest-1))
 	}
 	sc := newScanTo(m, text, n, s.covered)
-	done := s.covered
-	c, found := sc.next()
-	if found && s.r.s.cfg.Policy == Reject {
+	if s.r.s.cfg.Policy == Reject && sc.more() {
 		sc.close()
 		return nil, ErrSecretFound
 	}
-	b.out = b.out[:0]
-	for ; found; c, found = sc.next() {
-		b.out = append(b.out, text[done:c.from]...)
-		b.out = append(b.out, m.markerOf(c.by)...)
-		done = c.to
-	}
+	b.out = sc.rewrite(b.out[:0])
 	s.head += n
 	s.covered = max(0, sc.covered-n)
-	rest := text[min(done, n):n]
+	rest := text[min(sc.covered, n):n]
 	if len(b.out) == 0 {
 		return rest, nil
 	}
