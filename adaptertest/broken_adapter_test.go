@@ -282,8 +282,8 @@ func queryDefects() []defect {
 			}
 			return q
 		}),
-		ask("keeps limits in 32 bits", "limit-huge", func(_ *broken, _ memory.Scope, q memory.Query) memory.Query {
-			if q.Limit > math.MaxInt32 {
+		ask("looks for one more than the limit, in 32 bits", "limit-huge", func(_ *broken, _ memory.Scope, q memory.Query) memory.Query {
+			if q.Limit >= math.MaxInt32 {
 				q.Limit = 1
 			}
 			return q

@@ -202,7 +202,7 @@ func (a *Archive) check() error {
 	switch {
 	case a.Format != Format:
 		return broken("is of another format")
-	case a.Budget < 1 || a.Budget > events.MaxInteger || a.MaxBytes < 1:
+	case a.Budget < 1 || int64(a.Budget) > events.MaxInteger || a.MaxBytes < 1:
 		return broken("has no budget")
 	case a.Tokens.Input < 0 || a.Tokens.Output < 0 || a.Tokens.Input > a.Budget-a.Tokens.Output:
 		return broken("is over its budget")

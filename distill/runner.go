@@ -64,7 +64,7 @@ func NewRunner(cfg Config) (*Runner, error) {
 		return nil, err
 	}
 	if min(cfg.MaxTokenBudget, cfg.MaxInputEntries, cfg.MaxOutputBytes) < 0 || cfg.SummarizerTimeout < 0 || cfg.Grace < 0 ||
-		cfg.MaxTokenBudget > events.MaxInteger {
+		int64(cfg.MaxTokenBudget) > events.MaxInteger {
 		return nil, invalid("a limit is out of range")
 	}
 	if cfg.Tokenizer == nil {

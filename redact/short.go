@@ -1,6 +1,9 @@
 package redact
 
-import "unsafe"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 // Forms, and the text between forms that are near each other, mostly have 16 to
 // 64 bytes. Such pieces are compared and copied in four steps of 16 bytes, which
@@ -17,7 +20,7 @@ func isShort(n int) bool { return uint(n-minShort) <= maxShort-minShort }
 // min(16, n-16) and max(0, n-32), without a branch. The others begin at 0 and n-16.
 func innerSteps(n int) (int, int) {
 	n -= 32
-	negative := n >> 63
+	negative := n >> (bits.UintSize - 1)
 	return 16 + n&negative, n &^ negative
 }
 
