@@ -53,50 +53,50 @@ func (m *matcher) build() *matcher {
 	m.step = m.prefix - m.q + 1
 	m.qMask = 1<<(8*m.q-1)<<1 - 1
 
-	m.bucket()
+	forms, slotOf := m.forms, m.placeForms()
 	var wg sync.WaitGroup
-	wg.Go(m.fillGrams)
-	m.fillOrigins()
+	wg.Go(func() { m.fillGrams(forms) })
+	wg.Go(func() { m.fillOrigins(forms, slotOf) })
+	m.bucket(slotOf)
 	wg.Wait()
 	return m
 }
 
-func (m *matcher) fillGrams() {
-	m.grams = newGramSet(len(m.forms)*m.step, m.q)
-	for i := range m.forms {
-		f := m.bytes(&m.forms[i].place)
+func (m *matcher) fillGrams(forms []form) {
+	m.grams = newGramSet(len(forms)*m.step, m.q)
+	for i := range forms {
+		f := m.bytes(&forms[i].place)
 		for j := range m.step {
 			m.grams.add(load(f, j) & m.qMask)
 		}
 	}
 }
 
-func (m *matcher) fillOrigins() {
+func (m *matcher) fillOrigins(forms []form, slotOf []int32) {
 	// Few forms get more room than they need: a false hit costs more than memory.
-	n := len(m.forms) * m.step
+	n := len(forms) * m.step
 	m.origins = make([]origin, max(powerOfTwo(32*n, 6, 16), powerOfTwo(4*n, 6, 20)))
-	for i := range m.slots {
-		for _, f := range m.forms[m.slots[i].lo:m.slots[i].hi] {
-			text := m.bytes(&f.place)
-			for j := range m.step {
-				m.origins[m.originSlot(load(text, j))].add(i, j)
-			}
+	for i := range forms {
+		text := m.bytes(&forms[i].place)
+		for j := range m.step {
+			m.origins[m.originSlot(load(text, j))].add(int(slotOf[i]), j)
 		}
 	}
 }
 
-// add notes one more place of a gram.
+// add notes one more place of a gram. It is written so that it needs no branch:
+// the table is large, and a wrong guess would have to wait for it.
 func (o *origin) add(slot, offset int) {
-	one := single | origin(slot)<<6 | origin(offset)
-	switch {
-	case *o == 0:
-		*o = one
-	case *o == one:
-	case *o&single != 0:
-		*o = 1<<(*o&63) | 1<<offset
-	default:
-		*o |= 1 << offset
+	one, old := single|origin(slot)<<6|origin(offset), *o
+	several := old
+	if old&single != 0 {
+		several = 1 << (old & 63)
 	}
+	several |= 1 << (offset & 63)
+	if old == 0 || old == one {
+		several = one
+	}
+	*o = several
 }
 
 // powerOfTwo returns the first power of two that is not less than n, between
@@ -139,43 +139,67 @@ func pow(x float64, n int) float64 {
 	return y
 }
 
-// bucket sorts the forms into buckets and links those that begin with another.
-func (m *matcher) bucket() {
-	type keyed struct {
-		key uint64
-		form
-	}
-	list := make([]keyed, len(m.forms))
+// placeForms makes the slots and returns which one each form belongs to.
+func (m *matcher) placeForms() []int32 {
+	n := len(m.forms)
+	m.slots = make([]slot, max(powerOfTwo(4*n, 1, 12), powerOfTwo(2*n, 1, 40)))
+	m.shift = 64 - uint(bits.TrailingZeros(uint(len(m.slots))))
+	slotOf := make([]int32, n)
 	for i := range m.forms {
-		list[i] = keyed{m.key(m.bytes(&m.forms[i].place), 0), m.forms[i]}
-	}
-	slices.SortFunc(list, func(x, y keyed) int {
-		if c := cmp.Compare(x.key, y.key); c != 0 {
-			return c
+		key := m.key(m.bytes(&m.forms[i].place), 0)
+		at := int(key >> m.shift)
+		for m.slots[at].hi != 0 && m.slots[at].key != key {
+			at = (at + 1) & (len(m.slots) - 1)
 		}
+		m.slots[at].key = key
+		m.slots[at].hi++ // counts, for now
+		slotOf[i] = int32(at)
+	}
+	return slotOf
+}
+
+// bucket sorts the forms into their slots, each form once, and links those that
+// begin with another.
+func (m *matcher) bucket(slotOf []int32) {
+	forms := make([]form, len(m.forms))
+	room := int32(0)
+	for i := range m.slots {
+		if s := &m.slots[i]; s.hi != 0 {
+			s.lo, s.hi, room = room, room, room+s.hi
+		}
+	}
+	for i, at := range slotOf {
+		s := &m.slots[at]
+		forms[s.hi] = m.forms[i]
+		s.hi++
+	}
+	m.forms = forms[:0]
+	for i := range m.slots {
+		s := &m.slots[i]
+		if s.hi == 0 {
+			continue
+		}
+		list := m.sorted(forms[s.lo:s.hi])
+		s.lo = int32(len(m.forms))
+		m.forms = append(m.forms, list...)
+		s.hi = int32(len(m.forms))
+		for f := s.lo; f < s.hi; f++ {
+			m.forms[f].parent = m.parent(s.lo, f)
+		}
+		s.first = m.forms[s.lo].place
+		s.first.cost = m.searchCost(int(s.lo), int(s.hi))
+	}
+}
+
+// sorted sorts forms and leaves out those that are there twice.
+func (m *matcher) sorted(list []form) []form {
+	if len(list) == 1 {
+		return list
+	}
+	slices.SortFunc(list, func(x, y form) int {
 		return cmp.Or(bytes.Compare(m.bytes(&x.place), m.bytes(&y.place)), cmp.Compare(x.id, y.id))
 	})
-	list = slices.CompactFunc(list, func(x, y keyed) bool {
-		return x.key == y.key && bytes.Equal(m.bytes(&x.place), m.bytes(&y.place))
-	})
-
-	m.slots = make([]slot, max(powerOfTwo(4*len(list), 1, 12), powerOfTwo(2*len(list), 1, 40)))
-	m.shift = 64 - uint(bits.TrailingZeros(uint(len(m.slots))))
-	m.forms = m.forms[:len(list)]
-	for lo := 0; lo < len(list); {
-		hi := lo
-		for ; hi < len(list) && list[hi].key == list[lo].key; hi++ {
-			m.forms[hi] = list[hi].form
-			m.forms[hi].parent = m.parent(int32(lo), int32(hi))
-		}
-		list[lo].cost = m.searchCost(lo, hi)
-		n := list[lo].key >> m.shift
-		for m.slots[n&uint64(len(m.slots)-1)].hi != 0 {
-			n++
-		}
-		m.slots[n&uint64(len(m.slots)-1)] = slot{list[lo].key, int32(lo), int32(hi), list[lo].place}
-		lo = hi
-	}
+	return slices.CompactFunc(list, func(x, y form) bool { return bytes.Equal(m.bytes(&x.place), m.bytes(&y.place)) })
 }
 
 // quick is the cost of a lone form that is compared in one go, and of no other.
