@@ -54,7 +54,7 @@ func redactRows() []row {
 	}
 	rows = append(rows, derivedRow(100))
 	for _, n := range sizes[1:] {
-		rows = append(rows, buildRow(n, true), buildRow(n, false))
+		rows = append(rows, buildRow(n, true), buildRow(n, false), rebuildRow(n, true), rebuildRow(n, false))
 	}
 	return rows
 }
@@ -260,6 +260,27 @@ func buildRow(n int, plain bool) row {
 			for range times {
 				r, _ := registryOf(secrets, redact.Config{PlainOnly: plain})
 				r.Close()
+			}
+		}}, nil
+	}}
+}
+
+// rebuildRow changes one of n secrets and makes the registry ready to redact again.
+func rebuildRow(n int, plain bool) row {
+	name := "redact/rebuild/encoded"
+	if plain {
+		name = "redact/rebuild/plain"
+	}
+	return row{name: fmt.Sprintf("%s/n=%d", name, n), setup: func() (sides, error) {
+		r, err := registryOf(redactSecrets(n), redact.Config{PlainOnly: plain})
+		if err != nil {
+			return sides{}, err
+		}
+		return sides{ours: func(times int) {
+			for i := range times {
+				r.Unregister("changing")
+				_ = r.Register("changing", fmt.Appendf(nil, "a value that changes: %d", i), redact.LevelRun)
+				_, _ = r.Redact("")
 			}
 		}}, nil
 	}}

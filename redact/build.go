@@ -9,21 +9,19 @@ import (
 	"sync"
 )
 
-// newMatcher returns an empty matcher to which forms of n secrets can be added.
-// ids are sorted.
-func newMatcher(ids []string, n int) *matcher {
-	return &matcher{ids: ids, forms: make([]form, 0, n)}
+// newMatcher returns an empty matcher to which forms can be added. ids are sorted.
+func newMatcher(ids []string) *matcher { return &matcher{ids: ids} }
+
+// grow makes room for n forms of size bytes in all, with their markers.
+func (m *matcher) grow(n, size int) {
+	m.forms = make([]form, 0, n)
+	m.arena = make([]byte, 0, size)
 }
 
-// add adds a form of the secret ids[id].
-func (m *matcher) add(f []byte, id int32) {
-	p := place{from: len(m.arena), len: int32(len(f)), mark: uint16(len(markerHead) + len(m.ids[id]) + len(markerTail))}
-	m.forms = append(m.forms, form{place: p, id: id})
-	m.arena = grow(m.arena, len(f)+int(p.mark))
-	m.arena = append(m.arena, f...)
-	m.arena = append(m.arena, markerHead...)
-	m.arena = append(m.arena, m.ids[id]...)
-	m.arena = append(m.arena, markerTail...)
+// add adds a form of the secret ids[id], whose marker is mark.
+func (m *matcher) add(f []byte, id int32, mark []byte) {
+	m.forms = append(m.forms, form{place: place{from: len(m.arena), len: int32(len(f)), mark: uint16(len(mark))}, id: id})
+	m.arena = append(append(grow(m.arena, len(f)+len(mark)), f...), mark...)
 }
 
 // grow returns b with room for n more bytes. If it has to move b it wipes the old
@@ -76,13 +74,28 @@ func (m *matcher) fillOrigins(forms []form, slotOf []int32) {
 	// Few forms get more room than they need: a false hit costs more than memory.
 	n := len(forms) * m.step
 	m.origins = make([]origin, max(powerOfTwo(32*n, 6, 16), powerOfTwo(4*n, 6, 20)))
+	// A large table is filled piece by piece, since the processor has to wait for
+	// most of it and has what is near at hand.
+	pieces := make([][]uint64, (len(m.origins)-1)>>pieceBits+1)
+	for i := range pieces {
+		pieces[i] = make([]uint64, 0, n/len(pieces)*9/8)
+	}
 	for i := range forms {
-		text := m.bytes(&forms[i].place)
+		text, to := m.bytes(&forms[i].place), uint64(slotOf[i])<<6
 		for j := range m.step {
-			m.origins[m.originSlot(load(text, j))].add(int(slotOf[i]), j)
+			at := m.originSlot(load(text, j))
+			piece := &pieces[at>>pieceBits]
+			*piece = append(*piece, at<<40|to|uint64(j))
+		}
+	}
+	for _, piece := range pieces {
+		for _, x := range piece {
+			m.origins[x>>40].add(int(x>>6&(1<<34-1)), int(x&63))
 		}
 	}
 }
+
+const pieceBits = 14
 
 // add notes one more place of a gram. It is written so that it needs no branch:
 // the table is large, and a wrong guess would have to wait for it.
@@ -111,14 +124,14 @@ func powerOfTwo(n, least, most int) int {
 // chooseGram sets q to what makes probing cheapest: longer grams are rarer in
 // text, shorter ones allow for longer steps.
 func (m *matcher) chooseGram() {
-	hex := 0
-	for i := range m.forms {
-		if hexDigits.hasAll(m.bytes(&m.forms[i].place)) {
-			hex++
-		}
-	}
 	if m.q = 4; len(m.forms)*min(m.prefix-m.q+1, maxStep) <= fewGrams {
 		return
+	}
+	hex := 0
+	for i := range m.forms {
+		if hexDigits.hasAll(m.bytes(&m.forms[i].place)[:min(m.prefix, 16)]) {
+			hex++
+		}
 	}
 	best := 0.0
 	for q := m.q; q <= min(m.prefix, 8); q += 2 {

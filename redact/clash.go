@@ -11,9 +11,10 @@ import (
 // and markers of the same run still counts.
 type clashes struct {
 	seed    maphash.Seed
-	markers grams               // of the markers of all ids
-	heads   grams               // the first gram of each form
-	whole   map[uint64]struct{} // hashes of forms that have room in a marker
+	markers grams   // of the markers of all ids
+	heads   grams   // the first gram of each form
+	whole   wordSet // hashes of forms that have room in a marker
+	room    int     // the length of such a form
 	// later are secrets whose stump a later id could shorten.
 	later []*secret
 	text  []byte
@@ -25,27 +26,37 @@ func (c *clashes) marker(id string) []byte {
 	return c.text
 }
 
-func (c *clashes) init(seed maphash.Seed) {
-	*c = clashes{seed: seed, markers: grams{}, heads: grams{}, whole: map[uint64]struct{}{}}
-}
-
 func (c *clashes) wipe() {
-	clear(c.heads)
-	clear(c.whole)
-	c.later = nil
+	clear(c.heads.slots)
+	clear(c.whole.slots)
+	*c = clashes{seed: c.seed}
 }
 
 const longestMarker = len(markerHead) + MaxID + len(markerTail)
 
-// addForm notes a form without what markers could complete.
+// addForm notes a form without what markers could complete, if it has room.
 func (c *clashes) addForm(f []byte) {
-	if len(f) <= longestMarker {
-		c.heads.add(load(f, 0))
-		c.whole[maphash.Bytes(c.seed, f)] = struct{}{}
+	if len(f) <= c.room {
+		c.note(f)
 	}
 }
 
-func (c *clashes) addID(id string) { c.markers.addAll(c.marker(id)) }
+func (c *clashes) note(f []byte) {
+	if len(f) >= minStump {
+		c.heads.add(load(f, 0))
+		c.whole.add(maphash.Bytes(c.seed, f))
+	}
+}
+
+// addID notes a marker, and reports whether longer forms have room in it than
+// those that were noted so far.
+func (c *clashes) addID(id string) (longer bool) {
+	c.markers.addAll(c.marker(id))
+	if longer = len(c.text) > c.room; longer {
+		c.room = min(len(c.text)*3/2, longestMarker)
+	}
+	return longer
+}
 
 // holdsForm reports whether the marker of id holds a noted form.
 func (c *clashes) holdsForm(id string) bool {
@@ -55,7 +66,7 @@ func (c *clashes) holdsForm(id string) bool {
 			continue
 		}
 		for end := i + minStump; end <= len(text); end++ {
-			if _, ok := c.whole[maphash.Bytes(c.seed, text[i:end])]; ok {
+			if c.whole.has(maphash.Bytes(c.seed, text[i:end])) {
 				return true
 			}
 		}
@@ -86,25 +97,60 @@ func (c *clashes) inMarker(f []byte, ids map[string][]*secret) bool {
 func endsWith(id string, end []byte) bool { return strings.HasSuffix(marker(id), stringOf(end)) }
 
 // grams is a set of the first minStump bytes of words.
-type grams map[uint64]struct{}
+type grams struct{ wordSet }
 
 const gramMask = 1<<(8*minStump) - 1
 
-func (g grams) add(word uint64) { g[word&gramMask] = struct{}{} }
+func (g *grams) add(word uint64) { g.wordSet.add(word & gramMask) }
 
-func (g grams) has(word uint64) bool {
-	_, ok := g[word&gramMask]
-	return ok
-}
+func (g *grams) has(word uint64) bool { return g.wordSet.has(word & gramMask) }
 
-func (g grams) addAll(text []byte) {
+func (g *grams) addAll(text []byte) {
 	for i := range len(text) - minStump + 1 {
 		g.add(load(text, i))
 	}
 }
 
+// wordSet is a set of words, in which 0 and 1 are the same. Registering fills it
+// several times as fast as a map.
+type wordSet struct {
+	slots []uint64 // a power of two of them, 0 if free
+	n     int
+}
+
+func (s *wordSet) slot(word uint64) *uint64 {
+	i := word * mixA >> 32
+	for ; ; i++ {
+		at := &s.slots[i&uint64(len(s.slots)-1)]
+		if *at == word || *at == 0 {
+			return at
+		}
+	}
+}
+
+func (s *wordSet) has(word uint64) bool {
+	return len(s.slots) > 0 && *s.slot(max(word, 1)) != 0
+}
+
+func (s *wordSet) add(word uint64) {
+	if 2*s.n >= len(s.slots) {
+		old := s.slots
+		s.slots = make([]uint64, max(64, 4*len(old)))
+		for _, word := range old {
+			if word != 0 {
+				*s.slot(word) = word
+			}
+		}
+		clear(old)
+	}
+	if at := s.slot(max(word, 1)); *at == 0 {
+		*at = max(word, 1)
+		s.n++
+	}
+}
+
 var shapeGrams = func() grams {
-	g := grams{}
+	var g grams
 	for _, id := range shapeIDs {
 		g.addAll([]byte(marker(id)))
 	}

@@ -3,11 +3,11 @@ package redact
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/hex"
+	"slices"
 	"unicode/utf8"
 )
 
-// forms collects the forms of one value, each once. Its buffers are reused.
+// forms collects the forms of one value, each once.
 type forms struct {
 	arena []byte
 	ends  []int // of each form in arena
@@ -22,6 +22,16 @@ func (f *forms) at(i int) []byte {
 	}
 	return f.arena[from:f.ends[i]]
 }
+
+func (f *forms) all(yield func([]byte) bool) {
+	for i := range f.ends {
+		if !yield(f.at(i)) {
+			return
+		}
+	}
+}
+
+func (f *forms) clone() forms { return forms{bytes.Clone(f.arena), slices.Clone(f.ends)} }
 
 // of replaces the collection by the forms of v, which comes first.
 func (f *forms) of(v []byte, encoded bool) {
@@ -204,14 +214,10 @@ func (f *forms) base64(v []byte) {
 
 // hex adds the forms in lower and in upper case.
 func (f *forms) hex(v []byte) {
-	f.arena = hex.AppendEncode(f.arena, v)
-	f.end()
-	from := len(f.arena)
-	f.arena = hex.AppendEncode(f.arena, v)
-	for i, c := range f.arena[from:] {
-		if 'a' <= c {
-			f.arena[from+i] = c - 'a' + 'A'
+	for _, digits := range []string{"0123456789abcdef", "0123456789ABCDEF"} {
+		for _, b := range v {
+			f.arena = append(f.arena, digits[b>>4], digits[b&15])
 		}
+		f.end()
 	}
-	f.end()
 }

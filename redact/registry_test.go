@@ -92,9 +92,9 @@ func TestClose_Wipes(t *testing.T) {
 	redacted(t, r, "x")
 	m := r.s.compiled.Load()
 	m.retain()
-	kept := r.s.set.byID["a"][0].value
+	kept := r.s.set.byID["a"][0].forms.arena
 	r.Close()
-	if !bytes.Equal(kept, make([]byte, 8)) {
+	if len(bytes.Trim(kept, "\x00")) > 0 {
 		t.Error("the registry's copy is left")
 	}
 	if !bytes.Contains(m.arena, []byte("abcdefgh")) {

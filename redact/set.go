@@ -16,11 +16,12 @@ type secretSet struct {
 	byValue map[uint64]*secret // by seeded hash
 	byID    map[string][]*secret
 	clashes clashes
-	forms   forms
+	scratch forms
 }
 
 type secret struct {
-	value []byte
+	forms forms    // of the value, which comes first
+	laps  bool     // a form has a stump other than itself, or may come to have one
 	ids   []string // sorted
 	first [1]string
 	next  *secret // with the same hash
@@ -31,7 +32,7 @@ func (s *secretSet) init(encoded bool) {
 	s.seed = maphash.MakeSeed()
 	s.byValue = map[uint64]*secret{}
 	s.byID = map[string][]*secret{}
-	s.clashes.init(s.seed)
+	s.clashes.seed = s.seed
 }
 
 // add registers value under id and reports whether that changed anything. On
@@ -39,7 +40,7 @@ func (s *secretSet) init(encoded bool) {
 func (s *secretSet) add(id string, value []byte) (bool, error) {
 	sum := maphash.Bytes(s.seed, value)
 	known := s.byValue[sum]
-	for known != nil && !bytes.Equal(known.value, value) {
+	for known != nil && !bytes.Equal(known.forms.at(0), value) {
 		known = known.next
 	}
 	if known != nil && slices.Contains(known.ids, id) {
@@ -48,10 +49,14 @@ func (s *secretSet) add(id string, value []byte) (bool, error) {
 	newID, newValue := len(s.byID[id]) == 0, known == nil
 	if newID {
 		s.byID[id] = nil
-		s.clashes.addID(id)
+		if s.clashes.addID(id) {
+			s.noteForms()
+		}
 	}
 	if newValue {
-		known = &secret{value: bytes.Clone(value), next: s.byValue[sum]}
+		s.scratch.of(value, s.encoded)
+		known = &secret{forms: s.scratch.clone(), next: s.byValue[sum]}
+		s.scratch.done()
 		known.ids = known.first[:0]
 		s.byValue[sum] = known
 		s.count++
@@ -65,19 +70,26 @@ func (s *secretSet) add(id string, value []byte) (bool, error) {
 	return true, nil
 }
 
+// noteForms notes the forms of all values again.
+func (s *secretSet) noteForms() {
+	for k := range s.all {
+		for f := range k.forms.all {
+			s.clashes.addForm(stump(f, s.ends))
+		}
+	}
+}
+
 // clash reports whether a form of a value occurs in marker text, and notes the
 // forms of a new one.
 func (s *secretSet) clash(id string, newID bool, k *secret, newValue bool) bool {
-	defer s.forms.done()
 	if newValue {
-		s.forms.of(k.value, s.encoded)
-		for i := range s.forms.len() {
-			f := s.forms.at(i)
+		for f := range k.forms.all {
 			rest := stump(f, s.ends)
 			if rest == nil || strings.Contains(stringOf(f), markerHead) || s.clashes.inMarker(rest, s.byID) {
 				return true
 			}
 			s.clashes.addForm(rest)
+			k.laps = k.laps || len(rest) < len(f) || tailLap(rest) > 0
 			if tailLap(rest) > 0 {
 				s.clashes.later = append(s.clashes.later, k)
 			}
@@ -88,9 +100,8 @@ func (s *secretSet) clash(id string, newID bool, k *secret, newValue bool) bool 
 	}
 	// The new marker may end with what begins some value: look at those again.
 	for _, k := range s.clashes.later {
-		s.forms.of(k.value, s.encoded)
-		for i := range s.forms.len() {
-			rest := stump(s.forms.at(i), s.ends)
+		for f := range k.forms.all {
+			rest := stump(f, s.ends)
 			if rest == nil || s.clashes.inMarker(rest, s.byID) {
 				return true
 			}
@@ -127,7 +138,10 @@ func (s *secretSet) remove(id string) bool {
 			continue
 		}
 		s.unlink(k)
-		clear(k.value)
+		for f := range k.forms.all {
+			s.clashes.note(stump(f, s.ends))
+		}
+		k.forms.wipe()
 		s.count--
 	}
 	delete(s.byID, id)
@@ -135,7 +149,7 @@ func (s *secretSet) remove(id string) bool {
 }
 
 func (s *secretSet) unlink(k *secret) {
-	sum := maphash.Bytes(s.seed, k.value)
+	sum := maphash.Bytes(s.seed, k.forms.at(0))
 	if s.byValue[sum] == k {
 		if s.byValue[sum] = k.next; k.next == nil {
 			delete(s.byValue, sum)
@@ -163,13 +177,12 @@ func (s *secretSet) all(yield func(*secret) bool) {
 // wipe forgets everything.
 func (s *secretSet) wipe() {
 	for k := range s.all {
-		clear(k.value)
+		k.forms.wipe()
 	}
 	clear(s.byValue)
 	clear(s.byID)
 	s.clashes.wipe()
 	s.count = 0
-	s.forms.done()
 }
 
 // compile builds the matcher of what is registered now. The error is
@@ -182,21 +195,31 @@ func (s *secretSet) compile() (*matcher, error) {
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	m := newMatcher(ids, s.count)
-	defer s.forms.done()
+	m := newMatcher(ids)
+	size, n := 0, 0
 	for k := range s.all {
-		n, _ := slices.BinarySearch(ids, k.ids[0])
-		id := int32(n)
-		s.forms.of(k.value, s.encoded)
-		for i := range s.forms.len() {
-			f := s.forms.at(i)
-			m.add(f, id)
-			rest := stump(f, s.ends)
-			if rest == nil {
-				return nil, ErrMarkerText
+		size += len(k.forms.arena) + k.forms.len()*(len(markerHead)+len(k.ids[0])+len(markerTail))
+		n += k.forms.len()
+	}
+	m.grow(n, size)
+	for i, id := range ids {
+		for _, k := range s.byID[id] {
+			if k.ids[0] != id {
+				continue
 			}
-			if len(rest) < len(f) {
-				m.add(rest, id)
+			mark := s.clashes.marker(id)
+			for f := range k.forms.all {
+				m.add(f, int32(i), mark)
+				if !k.laps {
+					continue
+				}
+				rest := stump(f, s.ends)
+				if rest == nil {
+					return nil, ErrMarkerText
+				}
+				if len(rest) < len(f) {
+					m.add(rest, int32(i), mark)
+				}
 			}
 		}
 	}
