@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 	"sync"
+	"unsafe"
 )
 
 // newMatcher returns an empty matcher to which forms can be added. ids are sorted.
@@ -62,10 +63,11 @@ func (m *matcher) build() *matcher {
 
 func (m *matcher) fillGrams(forms []form) {
 	m.grams = newGramSet(len(forms)*m.step, m.q)
+	step, mask := m.step, m.qMask
 	for i := range forms {
-		f := m.bytes(&forms[i].place)
-		for j := range m.step {
-			m.grams.add(load(f, j) & m.qMask)
+		text := m.at(&forms[i])
+		for j := range step {
+			m.grams.add(word64(text, j) & mask)
 		}
 	}
 }
@@ -73,17 +75,19 @@ func (m *matcher) fillGrams(forms []form) {
 func (m *matcher) fillOrigins(forms []form, slotOf []int32) {
 	// Few forms get more room than they need: a false hit costs more than memory.
 	n := len(forms) * m.step
-	m.origins = make([]origin, max(powerOfTwo(32*n, 6, 16), powerOfTwo(4*n, 6, 20)))
+	m.origins = make([]origin, max(powerOfTwo(32*n, 6, 14), powerOfTwo(4*n, 6, 20)))
 	// A large table is filled piece by piece, since the processor has to wait for
-	// most of it and has what is near at hand.
+	// most of it and has what is near at hand. What is to be noted has the place in
+	// the table from bit 40 on, the slot from bit 6 on, and the offset.
 	pieces := make([][]uint64, (len(m.origins)-1)>>pieceBits+1)
 	for i := range pieces {
 		pieces[i] = make([]uint64, 0, n/len(pieces)*9/8)
 	}
+	step := m.step
 	for i := range forms {
-		text, to := m.bytes(&forms[i].place), uint64(slotOf[i])<<6
-		for j := range m.step {
-			at := m.originSlot(load(text, j))
+		text, to := m.at(&forms[i]), uint64(slotOf[i])<<6
+		for j := range step {
+			at := m.originSlot(word64(text, j))
 			piece := &pieces[at>>pieceBits]
 			*piece = append(*piece, at<<40|to|uint64(j))
 		}
@@ -94,6 +98,10 @@ func (m *matcher) fillOrigins(forms []form, slotOf []int32) {
 		}
 	}
 }
+
+// at is where a form begins. Eight bytes can be loaded from each of its grams,
+// since its marker is behind it.
+func (m *matcher) at(f *form) unsafe.Pointer { return unsafe.Pointer(&m.arena[f.from]) }
 
 const pieceBits = 14
 
@@ -238,5 +246,8 @@ func (m *matcher) parent(lo, f int32) int32 {
 	for p >= lo && !bytes.HasPrefix(m.bytes(&m.forms[f].place), m.bytes(&m.forms[p].place)) {
 		p = m.forms[p].parent
 	}
-	return max(p, -1)
+	if p < lo {
+		return -1
+	}
+	return p
 }

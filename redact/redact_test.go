@@ -147,3 +147,29 @@ func TestR7_EncodedForms(t *testing.T) {
 		})
 	}
 }
+
+// TestMatcher_Parents looks at what no result depends on, only the time it takes:
+// the forms to be tried instead of one are in the same bucket, and begin it.
+func TestMatcher_Parents(t *testing.T) {
+	rnd := newRand(10)
+	for range 200 {
+		pairs, _ := smallCase(rnd)
+		r, _ := registered(t, Config{}, pairs)
+		m, err := r.acquire()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range m.slots {
+			for f := s.lo; f < s.hi; f++ {
+				p := m.forms[f].parent
+				if p == -1 {
+					continue
+				}
+				if p < s.lo || p >= f || !bytes.HasPrefix(m.bytes(&m.forms[f].place), m.bytes(&m.forms[p].place)) {
+					t.Fatalf("form %d of %d to %d has parent %d", f, s.lo, s.hi, p)
+				}
+			}
+		}
+		m.release()
+	}
+}

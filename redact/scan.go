@@ -148,7 +148,7 @@ func (s *scan) verify() {
 		n := int(b.first.len)
 		if i >= s.limit || n > len(s.text)-i || b.first.cost != quick {
 			s.hits, s.tail = hits, tail
-			s.look(i, b)
+			s.look(i)
 			hits, tail = s.hits, s.tail
 			continue
 		}
@@ -167,20 +167,18 @@ func (s *scan) lookAround() {
 	for s.offsets != 0 && s.tail < len(s.queue) {
 		offset := bits.Len64(uint64(s.offsets)) - 1
 		s.offsets &^= 1 << offset
-		s.look(s.suspect-offset, nil)
+		s.look(s.suspect - offset)
 	}
 }
 
-// look looks for a form at i: in b unless that is nil.
-func (s *scan) look(i int, b *slot) {
+// look looks for a form at i.
+func (s *scan) look(i int) {
 	if i >= s.limit {
 		s.hits, s.offsets = 0, 0
 		return
 	}
 	s.work--
-	if b == nil {
-		b = s.m.slotAt(s.text, i)
-	}
+	b := s.m.slotAt(s.text, i)
 	if b == nil {
 		return
 	}

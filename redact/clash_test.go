@@ -1,0 +1,129 @@
+package redact
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// clashOracle says by brute force whether markers and values clash: a form, without
+// what markers could complete, is too short, has the head of a marker, or lies
+// within a marker. gone are pairs that were unregistered before the last pair came.
+func clashOracle(pairs, gone []pair, encoded bool) bool {
+	ids := slices.Clone(shapeIDs)
+	for _, p := range pairs {
+		ids = append(ids, p.id)
+	}
+	ends := func(end []byte) bool {
+		return slices.ContainsFunc(ids, func(id string) bool { return endsWith(id, end) })
+	}
+	inMarker := func(f []byte) bool {
+		return slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(marker(id), string(f)) })
+	}
+	var fs forms
+	for _, p := range pairs {
+		fs.of([]byte(p.value), encoded)
+		for f := range fs.all {
+			rest := stump(f, ends)
+			if rest == nil || strings.Contains(string(f), markerHead) || inMarker(rest) {
+				return true
+			}
+		}
+	}
+	last := pairs[len(pairs)-1].id // what is gone counts for new markers only
+	for _, p := range gone {
+		fs.of([]byte(p.value), encoded)
+		for f := range fs.all {
+			if rest := stump(f, ends); rest != nil && strings.Contains(marker(last), string(rest)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// TestR1_Clashes registers ids and values that often occur in each other, short
+// ones first or long ones first, and some that were unregistered meanwhile.
+func TestR1_Clashes(t *testing.T) {
+	cases := 3000
+	if long {
+		cases = 300_000
+	}
+	rnd := newRand(31)
+	refused := 0
+	for range cases {
+		alphabet := []string{"ab", "0123456789abcdef", "abcdefghijklmnopqrstuvwxyz:/._-"}[rnd.IntN(3)]
+		word := func(n int) string {
+			b := make([]byte, n)
+			for i := range b {
+				b[i] = alphabet[rnd.IntN(len(alphabet))]
+			}
+			return string(b)
+		}
+		cfg := Config{PlainOnly: rnd.IntN(2) == 0}
+		r := NewSecretRegistry(cfg)
+		var pairs, gone []pair
+		ids := map[string]bool{}
+		for range 1 + rnd.IntN(6) {
+			p := pair{word(1 + rnd.IntN(12)), word(8 + rnd.IntN(50))}
+			if len(pairs)+len(gone) > 0 && rnd.IntN(3) == 0 { // a relative of another
+				all := append(slices.Clone(pairs), gone...)
+				o := all[rnd.IntN(len(all))]
+				var fs forms
+				fs.of([]byte(o.value), !cfg.PlainOnly)
+				if f := string(fs.at(rnd.IntN(fs.len()))); rnd.IntN(2) == 0 && len(f) < 50 && validID(f) {
+					p.id = word(rnd.IntN(8)) + f + word(rnd.IntN(6))
+				} else if i := rnd.IntN(len(o.id)); len(o.id)-i >= 4 {
+					p.value = o.id[i:] + "]" + word(8)
+				}
+			}
+			if ids[p.id] {
+				continue
+			}
+			ids[p.id] = true
+			pairs = append(pairs, p)
+			want := clashOracle(pairs, gone, !cfg.PlainOnly)
+			if err := r.Register(p.id, []byte(p.value), LevelRun); (err == ErrMarkerText) != want {
+				t.Fatalf("Register: %v, want a clash: %v\npairs %q\ngone %q", err, want, pairs, gone)
+			}
+			if want {
+				refused++
+				break
+			}
+			if rnd.IntN(6) == 0 {
+				gone = append(gone, p)
+				pairs = pairs[:len(pairs)-1]
+				r.Unregister(p.id)
+			}
+		}
+		r.Close()
+	}
+	if refused < cases/20 || refused > cases*3/4 {
+		t.Errorf("%d of %d cases were refused, which tells little", refused, cases)
+	}
+}
+
+func TestWordSet_LikeAMap(t *testing.T) {
+	rnd := newRand(32)
+	for range 300 {
+		var set wordSet
+		model := map[uint64]bool{}
+		word := func() uint64 { return rnd.Uint64N(1 << (1 + rnd.IntN(64) - 1)) }
+		for range rnd.IntN(2000) {
+			w := word()
+			set.add(w)
+			model[max(w, 1)] = true
+			if probe := word(); set.has(probe) != model[max(probe, 1)] || !set.has(w) {
+				t.Fatalf("after %d words: %d", len(model), probe)
+			}
+		}
+		for w := range model {
+			if !set.has(w) {
+				t.Fatalf("%d of %d words is lost", w, len(model))
+			}
+		}
+		if set.n != len(model) {
+			t.Fatalf("%d words, want %d", set.n, len(model))
+		}
+	}
+}
