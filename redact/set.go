@@ -215,6 +215,7 @@ func (s *secretSet) compile() (*matcher, error) {
 				}
 				rest := stump(f, s.ends)
 				if rest == nil {
+					clear(m.arena)
 					return nil, ErrMarkerText
 				}
 				if len(rest) < len(f) {
