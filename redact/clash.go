@@ -14,7 +14,7 @@ type clashes struct {
 	markers grams   // of the markers of all ids
 	heads   grams   // the first gram of each form
 	whole   wordSet // hashes of forms that have room in a marker
-	room    int     // the length of such a form
+	room    int     // the length of such a form; no marker is longer
 	// later are secrets whose stump a later id could shorten.
 	later []*secret
 	text  []byte
@@ -32,7 +32,10 @@ func (c *clashes) wipe() {
 	*c = clashes{seed: c.seed}
 }
 
-const longestMarker = len(markerHead) + MaxID + len(markerTail)
+const (
+	longestMarker = len(markerHead) + MaxID + len(markerTail)
+	leastRoom     = 32 // enough for the markers of all shapes
+)
 
 // addForm notes a form without what markers could complete, if it has room.
 func (c *clashes) addForm(f []byte) {
@@ -53,7 +56,7 @@ func (c *clashes) note(f []byte) {
 func (c *clashes) addID(id string) (longer bool) {
 	c.markers.addAll(c.marker(id))
 	if longer = len(c.text) > c.room; longer {
-		c.room = min(len(c.text)*3/2, longestMarker)
+		c.room = min(max(len(c.text)*3/2, leastRoom), longestMarker)
 	}
 	return longer
 }
@@ -76,7 +79,7 @@ func (c *clashes) holdsForm(id string) bool {
 
 // inMarker reports whether the marker of one of the ids, or of a shape, holds f.
 func (c *clashes) inMarker(f []byte, ids map[string][]*secret) bool {
-	if len(f) > longestMarker {
+	if len(f) > c.room {
 		return false
 	}
 	for i := range len(f) - minStump + 1 {

@@ -103,6 +103,14 @@ func TestR1_Clashes(t *testing.T) {
 	}
 }
 
+func TestR1_ShapesHaveRoom(t *testing.T) {
+	for _, id := range shapeIDs {
+		if len(marker(id)) > leastRoom {
+			t.Errorf("a form in %s would be overlooked", marker(id))
+		}
+	}
+}
+
 func TestWordSet_LikeAMap(t *testing.T) {
 	rnd := newRand(32)
 	for range 300 {
