@@ -25,13 +25,13 @@ func (m *matcher) add(f []byte, id int32, mark []byte) {
 	m.arena = append(append(grow(m.arena, len(f)+len(mark)), f...), mark...)
 }
 
-// grow returns b with room for n more bytes. If it has to move b it wipes the old
-// place, since what append leaves behind would stay until the memory is reused.
-func grow(b []byte, n int) []byte {
+// grow returns b with room for n more elements. If it has to move b it wipes the
+// old place, since what append leaves behind would stay until the memory is reused.
+func grow[T any](b []T, n int) []T {
 	if cap(b)-len(b) >= n {
 		return b
 	}
-	moved := append(make([]byte, 0, 2*(len(b)+n)), b...)
+	moved := append(make([]T, 0, 2*(len(b)+n)), b...)
 	clear(b)
 	return moved
 }
@@ -89,13 +89,14 @@ func (m *matcher) fillOrigins(forms []form, slotOf []int32) {
 		for j := range step {
 			at := m.originSlot(word64(text, j))
 			piece := &pieces[at>>pieceBits]
-			*piece = append(*piece, at<<40|to|uint64(j))
+			*piece = append(grow(*piece, 1), at<<40|to|uint64(j))
 		}
 	}
 	for _, piece := range pieces {
 		for _, x := range piece {
 			m.origins[x>>40].add(int(x>>6&(1<<34-1)), int(x&63))
 		}
+		clear(piece)
 	}
 }
 
@@ -226,18 +227,23 @@ func (m *matcher) sorted(list []form) []form {
 // quick is the cost of a lone form that is compared in one go, and of no other.
 const quick = 4
 
-// searchCost is what a look into forms[lo:hi] costs, in bytes of text that could
+// searchCost is what a look into forms[lo:hi] may cost, in bytes of text that could
 // be passed over in the same time.
 func (m *matcher) searchCost(lo, hi int) uint16 {
-	n := int(m.forms[lo].len)
-	if hi-lo == 1 && isShort(n) {
+	longest, deepest := 0, 0
+	for f := lo; f < hi; f++ {
+		longest = max(longest, int(m.forms[f].len))
+		depth := 0
+		for p := m.forms[f].parent; p >= 0 && depth < math.MaxUint8; p = m.forms[p].parent {
+			depth++
+		}
+		deepest = max(deepest, depth)
+	}
+	if hi-lo == 1 && isShort(longest) {
 		return quick
 	}
-	cost := quick
-	for forms := hi - lo; forms > 0; forms /= 2 {
-		cost += 1 + n/32
-	}
-	return uint16(min(cost, math.MaxUint16))
+	looks := deepest + bits.Len(uint(hi-lo))
+	return uint16(min(quick+looks*(1+longest/32), math.MaxUint16))
 }
 
 // parent finds the longest of forms[lo:f] that f begins with.

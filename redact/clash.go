@@ -15,6 +15,7 @@ type clashes struct {
 	heads   grams   // the first gram of each form
 	whole   wordSet // hashes of forms that have room in a marker
 	room    int     // the length of such a form; no marker is longer
+	ends    wordSet // hashes of the ends of markers; empty until they are asked for
 	// later are secrets whose stump a later id could shorten.
 	later []*secret
 	text  []byte
@@ -55,10 +56,20 @@ func (c *clashes) note(f []byte) {
 // those that were noted so far.
 func (c *clashes) addID(id string) (longer bool) {
 	c.markers.addAll(c.marker(id))
+	if c.ends.n > 0 {
+		c.addEnds(id)
+	}
 	if longer = len(c.text) > c.room; longer {
 		c.room = min(max(len(c.text)*3/2, leastRoom), longestMarker)
 	}
 	return longer
+}
+
+func (c *clashes) addEnds(id string) {
+	text := []byte(marker(id))
+	for i := range text {
+		c.ends.add(maphash.Bytes(c.seed, text[i:]))
+	}
 }
 
 // holdsForm reports whether the marker of id holds a noted form.
@@ -95,9 +106,6 @@ func (c *clashes) inMarker(f []byte, ids map[string][]*secret) bool {
 	}
 	return slices.ContainsFunc(shapeIDs, func(id string) bool { return strings.Contains(marker(id), text) })
 }
-
-// endsWith reports whether the marker of id ends with end.
-func endsWith(id string, end []byte) bool { return strings.HasSuffix(marker(id), stringOf(end)) }
 
 // grams is a set of the first minStump bytes of words.
 type grams struct{ wordSet }

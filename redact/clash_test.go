@@ -15,7 +15,7 @@ func clashOracle(pairs, gone []pair, encoded bool) bool {
 		ids = append(ids, p.id)
 	}
 	ends := func(end []byte) bool {
-		return slices.ContainsFunc(ids, func(id string) bool { return endsWith(id, end) })
+		return slices.ContainsFunc(ids, func(id string) bool { return strings.HasSuffix(marker(id), string(end)) })
 	}
 	inMarker := func(f []byte) bool {
 		return slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(marker(id), string(f)) })
@@ -73,8 +73,8 @@ func TestR1_Clashes(t *testing.T) {
 				fs.of([]byte(o.value), !cfg.PlainOnly)
 				if f := string(fs.at(rnd.IntN(fs.len()))); rnd.IntN(2) == 0 && len(f) < 50 && validID(f) {
 					p.id = word(rnd.IntN(8)) + f + word(rnd.IntN(6))
-				} else if i := rnd.IntN(len(o.id)); len(o.id)-i >= 4 {
-					p.value = o.id[i:] + "]" + word(8)
+				} else if i := rnd.IntN(len(o.id)); len(o.id)-i >= 2 {
+					p.value = o.id[i:] + "]" + word(6+rnd.IntN(3))
 				}
 			}
 			if ids[p.id] {
@@ -88,12 +88,22 @@ func TestR1_Clashes(t *testing.T) {
 			}
 			if want {
 				refused++
+				pairs = nil
 				break
 			}
 			if rnd.IntN(6) == 0 {
 				gone = append(gone, p)
 				pairs = pairs[:len(pairs)-1]
 				r.Unregister(p.id)
+			}
+		}
+		if len(pairs) > 0 {
+			var text string
+			for _, p := range append(gone, pairs...) {
+				text += p.value + p.value[rnd.IntN(4):] + word(rnd.IntN(20))
+			}
+			if got, want := redacted(t, r, text), oracle(pairs, text, !cfg.PlainOnly); got != want {
+				t.Fatalf("pairs %q\ngone %q\ntext %q\ngot  %q\nwant %q", pairs, gone, text, got, want)
 			}
 		}
 		r.Close()

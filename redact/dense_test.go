@@ -103,3 +103,32 @@ func TestR2_Dense(t *testing.T) {
 		r.Close()
 	}
 }
+
+// TestScan_PointersStayInside is for the race detector, which looks at each pointer
+// that is made, whether or not it is used: texts fill their memory to the end.
+func TestScan_PointersStayInside(t *testing.T) {
+	rnd := newRand(22)
+	for _, some := range []int{1, 100} { // a table of bytes, and one of bits
+		var pairs []pair
+		for len(pairs) < some {
+			v := make([]byte, 64)
+			for i := range v {
+				v[i] = byte('A' + rnd.IntN(50))
+			}
+			pairs = append(pairs, pair{"k", string(v)})
+		}
+		r, pairs := registered(t, Config{PlainOnly: true}, pairs)
+		var texts [][]byte
+		for range 8 {
+			texts = append(texts, []byte(strings.Repeat(pairs[0].value, 8192/64)))
+		}
+		out := make([]byte, 0, 8192)
+		for _, text := range texts {
+			for cut := 0; cut < 4096; cut += 1 + rnd.IntN(8) {
+				if _, err := r.Append(out, text[cut:]); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}

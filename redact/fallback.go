@@ -51,8 +51,9 @@ const workSlack = 4096
 // spent its budget. If not it grants some more.
 func (s *scan) overdrawn() bool {
 	m := s.m
-	if !m.built.Load() && m.excess.Add(workSlack) < int64(4*len(m.arena)) {
-		s.work += workSlack
+	spent := workSlack - s.work
+	if !m.built.Load() && m.excess.Add(int64(spent)) < int64(4*len(m.arena)) {
+		s.work = workSlack
 		return false
 	}
 	s.dense = densePool.Get().(*dense)
@@ -166,7 +167,7 @@ func (a *fallback) addRow(node int32) {
 		row[a.nodes[child].label] = nodeState(child)
 	}
 	s.row = int32(len(a.rows))
-	a.rows = append(a.rows, row)
+	a.rows = append(grow(a.rows, 1), row)
 }
 
 // buildAutomaton makes the nodes breadth first. A node stands for a range of the
@@ -188,7 +189,7 @@ func (m *matcher) buildAutomaton() {
 
 	type span struct{ lo, hi int32 }
 	spans := []span{{0, int32(len(order))}}
-	m.nodes = append(m.nodes, node{best: -1, row: -1})
+	m.nodes = append(grow(m.nodes, len(m.forms)), node{best: -1, row: -1})
 	for depth, level := 0, 0; level < len(m.nodes); depth++ {
 		for next := len(m.nodes); level < next; level++ {
 			lo, hi := spans[level].lo, spans[level].hi
@@ -207,7 +208,7 @@ func (m *matcher) buildAutomaton() {
 				if level > 0 {
 					child.fail = int32(uint32(m.advance(nodeState(s.fail), child.label)))
 				}
-				m.nodes = append(m.nodes, child)
+				m.nodes = append(grow(m.nodes, 1), child)
 				spans = append(spans, span{lo, end})
 				lo = end
 			}

@@ -40,6 +40,39 @@ func TestFallback_SmallAlphabets(t *testing.T) {
 	}
 }
 
+// nested returns values of one letter and all lengths.
+func nested(from, to int) (pairs []pair) {
+	for n := from; n <= to; n++ {
+		pairs = append(pairs, pair{"n", strings.Repeat("a", n)})
+	}
+	return pairs
+}
+
+// TestSearchCost looks at what no result depends on, only the time it takes: the
+// cost of a look covers the longest form and the longest chain of parents.
+func TestSearchCost(t *testing.T) {
+	for _, c := range []struct {
+		secrets []pair
+		least   uint16
+	}{
+		{[]pair{{"a", strings.Repeat("a", 64)}}, quick},
+		{nested(8, 207), 200 * 6},
+		{[]pair{{"a", strings.Repeat("a", 16)}, {"b", strings.Repeat("a", 8000)}}, 2 * 250},
+	} {
+		r, _ := registered(t, Config{PlainOnly: true}, c.secrets)
+		m, err := r.acquire()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range m.slots {
+			if s.hi != 0 && (s.first.cost < c.least || s.first.cost > 4*c.least) {
+				t.Errorf("a look among %d forms costs %d, want about %d", s.hi-s.lo, s.first.cost, c.least)
+			}
+		}
+		m.release()
+	}
+}
+
 // TestFallback_HostileText has texts in which nearly every place looks like a
 // secret. They must be handed to the automaton, with the same result.
 func TestFallback_HostileText(t *testing.T) {
@@ -54,6 +87,8 @@ func TestFallback_HostileText(t *testing.T) {
 		{"near misses", []pair{{"a", shared + "XXXXXXXX"}, {"b", shared + "YYYYYYYY"}}, strings.Repeat(shared, 3000) + "XXXXXXXX"},
 		{"hex in hex", []pair{{"a", strings.Repeat("61", 12)}, {"b", strings.Repeat("16", 30)}}, strings.Repeat("61", 20_000) + "x"},
 		{"long", []pair{{"a", strings.Repeat("ab", 500) + "c"}, {"b", strings.Repeat("ab", 8)}}, strings.Repeat("ab", 20_000) + "c"},
+		{"many nested", nested(8, 400), strings.Repeat(strings.Repeat("a", 100)+"b", 400)},
+		{"a short and a long one", []pair{{"a", strings.Repeat("a", 16)}, {"b", strings.Repeat("a", 8000) + "b"}}, strings.Repeat("a", 9000)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, ok := registered(t, Config{PlainOnly: true}, c.secrets)

@@ -72,10 +72,11 @@ func (m *matcher) probe(text []byte, at int) int {
 	return at
 }
 
-// The loops below take some probes at a time and leave the last ones to their
-// caller. They run without bounds checks, which would take as long as all the
-// rest: the condition of the outer loop bounds every access to text, and mask,
-// which is less than 64*len(table), every index into the table.
+// The loops below run without bounds checks, which would take as long as all the
+// rest. In probeFew and probeBits, which leave the last probes to their caller, the
+// condition of the outer loop bounds every access to text, and mask, which is less
+// than 64*len(table), every index into the table. The caller of probeAhead sees to
+// it that there is enough text. No pointer leaves the text, even unused.
 
 func probeFew(text []byte, at, step int, table *fewTable) (int, bool) {
 	t := unsafe.Pointer(unsafe.SliceData(text))
@@ -95,7 +96,7 @@ func probeFew(text []byte, at, step int, table *fewTable) (int, bool) {
 	return at, false
 }
 
-// one returns the entry for a gram.
+// one returns the entry for a gram: 1 if it is in the set, otherwise 0.
 func (f *fewTable) one(text unsafe.Pointer, at int) uint32 { return uint32(f[fewIndex(text, at)]) }
 
 // ahead is how many probes probeAhead makes.
@@ -104,22 +105,23 @@ const ahead = 64
 // probeAhead returns a bit for each of the probes from at on that hits. The last
 // one has to have 8 bytes of text.
 func (m *matcher) probeAhead(text []byte, at int) (hits uint64) {
-	t, step := unsafe.Add(unsafe.Pointer(unsafe.SliceData(text)), at), m.step
+	base, step := unsafe.Pointer(unsafe.SliceData(text)), m.step
 	if table := m.grams.few; table != nil {
 		step2, step3, step5, step6, step7 := 2*step, 3*step, 5*step, 6*step, 7*step
 		for range ahead / 8 {
+			t := unsafe.Add(base, at)
 			eight := table.one(t, 0) | table.one(t, step)<<1 | table.one(t, step2)<<2 | table.one(t, step3)<<3 |
 				table.one(t, 4*step)<<4 | table.one(t, step5)<<5 | table.one(t, step6)<<6 | table.one(t, step7)<<7
 			hits = hits>>8 | uint64(eight)<<(ahead-8)
-			t = unsafe.Add(t, 8*step)
+			at += 8 * step
 		}
 		return hits
 	}
 	table, gram, mask := unsafe.Pointer(unsafe.SliceData(m.grams.bits)), m.qMask, m.grams.mask
 	for range ahead {
-		n := word64(t, 0) & gram * mixA >> 40 & mask
+		n := word64(base, at) & gram * mixA >> 40 & mask
 		hits = hits>>1 | *(*uint64)(unsafe.Add(table, n>>6<<3))>>(n&63)&1<<(ahead-1)
-		t = unsafe.Add(t, step)
+		at += step
 	}
 	return hits
 }

@@ -35,8 +35,8 @@ func (s *secretSet) init(encoded bool) {
 	s.clashes.seed = s.seed
 }
 
-// add registers value under id and reports whether that changed anything. On
-// ErrMarkerText nothing was added.
+// add registers value under id and reports whether that changed anything. After
+// ErrMarkerText the set is to be wiped.
 func (s *secretSet) add(id string, value []byte) (bool, error) {
 	sum := maphash.Bytes(s.seed, value)
 	known := s.byValue[sum]
@@ -83,6 +83,7 @@ func (s *secretSet) noteForms() {
 // forms of a new one.
 func (s *secretSet) clash(id string, newID bool, k *secret, newValue bool) bool {
 	if newValue {
+		later := false
 		for f := range k.forms.all {
 			rest := stump(f, s.ends)
 			if rest == nil || strings.Contains(stringOf(f), markerHead) || s.clashes.inMarker(rest, s.byID) {
@@ -90,9 +91,10 @@ func (s *secretSet) clash(id string, newID bool, k *secret, newValue bool) bool 
 			}
 			s.clashes.addForm(rest)
 			k.laps = k.laps || len(rest) < len(f) || tailLap(rest) > 0
-			if tailLap(rest) > 0 {
-				s.clashes.later = append(s.clashes.later, k)
-			}
+			later = later || tailLap(rest) > 0
+		}
+		if later {
+			s.clashes.later = append(s.clashes.later, k)
 		}
 	}
 	if !newID {
@@ -111,22 +113,22 @@ func (s *secretSet) clash(id string, newID bool, k *secret, newValue bool) bool 
 	return s.clashes.holdsForm(id)
 }
 
-// ends reports whether the marker of a registered id ends with end.
+// ends reports whether the marker of a registered id, or of a shape, ends with end.
 func (s *secretSet) ends(end []byte) bool {
-	if len(end) == len(markerTail) {
-		return true
-	}
-	for id := range s.byID {
-		if endsWith(id, end) {
-			return true
+	return len(end) == len(markerTail) || s.markerEnds().has(maphash.Bytes(s.seed, end))
+}
+
+// markerEnds has the hash of every end of every marker.
+func (s *secretSet) markerEnds() *wordSet {
+	if s.clashes.ends.n == 0 {
+		for id := range s.byID {
+			s.clashes.addEnds(id)
+		}
+		for _, id := range shapeIDs {
+			s.clashes.addEnds(id)
 		}
 	}
-	for _, id := range shapeIDs {
-		if endsWith(id, end) {
-			return true
-		}
-	}
-	return false
+	return &s.clashes.ends
 }
 
 // remove forgets the values of id and reports whether there were any.
@@ -138,13 +140,17 @@ func (s *secretSet) remove(id string) bool {
 			continue
 		}
 		s.unlink(k)
-		for f := range k.forms.all {
+		for f := range k.forms.all { // now, since later they cannot be noted any more
 			s.clashes.note(stump(f, s.ends))
+		}
+		if k.laps {
+			s.clashes.later = slices.DeleteFunc(s.clashes.later, func(o *secret) bool { return o == k })
 		}
 		k.forms.wipe()
 		s.count--
 	}
 	delete(s.byID, id)
+	s.clashes.ends = wordSet{}
 	return len(list) > 0
 }
 
@@ -207,7 +213,7 @@ func (s *secretSet) compile() (*matcher, error) {
 			if k.ids[0] != id {
 				continue
 			}
-			mark := s.clashes.marker(id)
+			mark := []byte(marker(id))
 			for f := range k.forms.all {
 				m.add(f, int32(i), mark)
 				if !k.laps {
