@@ -187,7 +187,7 @@ func (m *matcher) bucket(slotOf []int32) {
 	room := int32(0)
 	for i := range m.slots {
 		if s := &m.slots[i]; s.hi != 0 {
-			s.lo, s.hi, room = room, room, room+s.hi
+			s.lo, s.hi, room = room, room, room+s.hi // hi: where the next form goes
 		}
 	}
 	for i, at := range slotOf {

@@ -16,9 +16,9 @@ import (
 // So it is enough to look at one gram in every step bytes of the text and to ask
 // a small table whether any form has it among its first p bytes. These probes do
 // not depend on each other, which is what makes them fast. Where the answer is
-// yes, a second table says which form that is and where in it; if there may be several,
-// at which offsets, and the starts that follow are looked up by a hash of the
-// first p bytes.
+// yes, a second table says which form that is and where in it; if there may be
+// several, at which offsets, and these starts are looked up by a hash of the first
+// p bytes.
 type matcher struct {
 	users atomic.Int64
 

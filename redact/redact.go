@@ -17,6 +17,7 @@ func (r *SecretRegistry) Redact(text string) (string, error) {
 		return text, nil
 	}
 	if r.s.cfg.Policy == Reject {
+		s.close()
 		return "", ErrSecretFound
 	}
 	out := make([]byte, 0, len(in)+len(in)/8+64)
@@ -37,6 +38,7 @@ func (r *SecretRegistry) Append(dst, text []byte) ([]byte, error) {
 		return append(dst, text...), nil
 	}
 	if r.s.cfg.Policy == Reject {
+		s.close()
 		return dst, ErrSecretFound
 	}
 	return append(s.rewrite(dst), text[s.covered:]...), nil

@@ -125,7 +125,9 @@ func (s *scan) probe() bool {
 
 // verify looks for forms around the probes that hit, and adds them to the queue.
 // Most have one form at one place to look at, which goes without a function call
-// and, since that is no more than one for each probe, without a budget.
+// and, since that is no more than one for each probe, without a budget. If its cost
+// is quick it is the only form of its bucket and a short one, so that the steps of
+// the comparison stay within it, and within the text if that has as many bytes.
 func (s *scan) verify() {
 	s.lookAround()
 	m, hits, tail := s.m, s.hits, s.tail
