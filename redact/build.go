@@ -52,11 +52,17 @@ func (m *matcher) build() *matcher {
 	m.step = m.prefix - m.q + 1
 	m.qMask = 1<<(8*m.q-1)<<1 - 1
 
-	forms, slotOf := m.forms, m.placeForms()
+	forms := m.forms
 	var wg sync.WaitGroup
+	var places [][]uint64
 	wg.Go(func() { m.fillGrams(forms) })
-	wg.Go(func() { m.fillOrigins(forms, slotOf) })
+	wg.Go(func() { places = m.gramPlaces(forms) })
+	slotOf := m.placeForms()
 	m.bucket(slotOf)
+	wg.Wait()
+	half := len(places) / 2
+	wg.Go(func() { m.fillOrigins(places[:half], slotOf) })
+	m.fillOrigins(places[half:], slotOf)
 	wg.Wait()
 	return m
 }
@@ -72,29 +78,37 @@ func (m *matcher) fillGrams(forms []form) {
 	}
 }
 
-func (m *matcher) fillOrigins(forms []form, slotOf []int32) {
+// gramPlaces makes the origins and returns what is to be noted there: the place,
+// from bit 40 on, the form, from bit 6 on, and the offset. That is sorted into
+// pieces, one for each part of the table, because a large one is not near at hand as
+// a whole, and the processor would have to wait for most of it.
+func (m *matcher) gramPlaces(forms []form) [][]uint64 {
 	// Few forms get more room than they need: a false hit costs more than memory.
 	n := len(forms) * m.step
 	m.origins = make([]origin, max(powerOfTwo(32*n, 6, 14), powerOfTwo(4*n, 6, 20)))
-	// A large table is filled piece by piece, since the processor has to wait for
-	// most of it and has what is near at hand. What is to be noted has the place in
-	// the table from bit 40 on, the slot from bit 6 on, and the offset.
 	pieces := make([][]uint64, (len(m.origins)-1)>>pieceBits+1)
 	for i := range pieces {
 		pieces[i] = make([]uint64, 0, n/len(pieces)*9/8)
 	}
 	step := m.step
 	for i := range forms {
-		text, to := m.at(&forms[i]), uint64(slotOf[i])<<6
+		text := m.at(&forms[i])
 		for j := range step {
 			at := m.originSlot(word64(text, j))
 			piece := &pieces[at>>pieceBits]
-			*piece = append(grow(*piece, 1), at<<40|to|uint64(j))
+			*piece = append(grow(*piece, 1), at<<40|uint64(i)<<6|uint64(j))
 		}
 	}
+	return pieces
+}
+
+const pieceBits = 14
+
+// fillOrigins notes some of the pieces, and wipes them.
+func (m *matcher) fillOrigins(pieces [][]uint64, slotOf []int32) {
 	for _, piece := range pieces {
 		for _, x := range piece {
-			m.origins[x>>40].add(int(x>>6&(1<<34-1)), int(x&63))
+			m.origins[x>>40].add(int(slotOf[x>>6&(1<<34-1)]), int(x&63))
 		}
 		clear(piece)
 	}
@@ -103,8 +117,6 @@ func (m *matcher) fillOrigins(forms []form, slotOf []int32) {
 // at is where a form begins. Eight bytes can be loaded from each of its grams,
 // since its marker is behind it.
 func (m *matcher) at(f *form) unsafe.Pointer { return unsafe.Pointer(&m.arena[f.from]) }
-
-const pieceBits = 14
 
 // add notes one more place of a gram. It is written so that it needs no branch:
 // the table is large, and a wrong guess would have to wait for it.
