@@ -51,8 +51,7 @@ func (g *gramSet) wipe() {
 // some form, or maybe so. It returns a place where no gram fits any more if there
 // is none.
 func (m *matcher) probe(text []byte, at int) int {
-	for {
-		hit := false
+	for hit := true; hit; at += m.step {
 		if m.grams.few != nil {
 			at, hit = probeFew(text, at, m.step, m.grams.few)
 		} else {
@@ -61,10 +60,9 @@ func (m *matcher) probe(text []byte, at int) int {
 		if !hit {
 			break
 		}
-		if m.originOf(text, at) != 0 {
+		if m.origins[m.originSlot(word64(unsafe.Pointer(unsafe.SliceData(text)), at))] != 0 {
 			return at
 		}
-		at += m.step
 	}
 	for at+m.q <= len(text) && m.originOf(text, at) == 0 {
 		at += m.step

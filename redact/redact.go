@@ -80,17 +80,20 @@ func (s *scan) rewrite(dst []byte) []byte {
 			f := &batch[i]
 			gap, mark := f.start-covered, int(f.mark)
 			end := len(dst) + gap + mark
-			if !isShort(gap) || !isShort(mark) || mark > 32 || end > cap(dst) {
+			if gap < 0 || !isShort(mark) || mark > 32 || end > cap(dst) {
 				dst, covered = s.rewriteOne(dst, covered, f)
 				continue
 			}
 			to, from := unsafe.Add(unsafe.Pointer(unsafe.SliceData(dst)), len(dst)), unsafe.Add(text, covered)
-			second, third := innerSteps(gap)
-			copy16(to, from, 0)
-			copy16(to, from, second)
-			copy16(to, from, third)
-			copy16(to, from, gap-16)
-			// Few markers are longer than 32 bytes.
+			if isShort(gap) {
+				second, third := innerSteps(gap)
+				copy16(to, from, 0)
+				copy16(to, from, second)
+				copy16(to, from, third)
+				copy16(to, from, gap-16)
+			} else {
+				copy(unsafe.Slice((*byte)(to), gap), unsafe.Slice((*byte)(from), gap))
+			}
 			to, from = unsafe.Add(to, gap), unsafe.Add(arena, f.from+int(f.len))
 			copy16(to, from, 0)
 			copy16(to, from, mark-16)

@@ -129,7 +129,9 @@ func (s *scan) probe() bool {
 // is quick it is the only form of its bucket and a short one, so that the steps of
 // the comparison stay within it, and within the text if that has as many bytes.
 func (s *scan) verify() {
-	s.lookAround()
+	if s.offsets != 0 {
+		s.lookAround()
+	}
 	m, hits, tail := s.m, s.hits, s.tail
 	arena, text := unsafe.Pointer(unsafe.SliceData(m.arena)), unsafe.Pointer(unsafe.SliceData(s.text))
 	for hits != 0 && tail < len(s.queue) {
