@@ -10,13 +10,10 @@ import (
 	"unsafe"
 )
 
-// newMatcher returns an empty matcher to which forms can be added. ids are sorted.
-func newMatcher(ids []string) *matcher { return &matcher{ids: ids} }
-
-// grow makes room for n forms of size bytes in all, with their markers.
-func (m *matcher) grow(n, size int) {
-	m.forms = make([]form, 0, n)
-	m.arena = make([]byte, 0, size)
+// newMatcher returns an empty matcher with room for n forms of size bytes in all,
+// with their markers. ids are sorted.
+func newMatcher(ids []string, n, size int) *matcher {
+	return &matcher{ids: ids, forms: make([]form, 0, n), arena: make([]byte, 0, size)}
 }
 
 // add adds a form of the secret ids[id], whose marker is mark.

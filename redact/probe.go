@@ -51,7 +51,8 @@ func (g *gramSet) wipe() {
 // some form, or maybe so. It returns a place where no gram fits any more if there
 // is none.
 func (m *matcher) probe(text []byte, at int) int {
-	for hit := true; hit; at += m.step {
+	for ; ; at += m.step {
+		hit := false
 		if m.grams.few != nil {
 			at, hit = probeFew(text, at, m.step, m.grams.few)
 		} else {

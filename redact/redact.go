@@ -80,6 +80,7 @@ func (s *scan) rewrite(dst []byte) []byte {
 			f := &batch[i]
 			gap, mark := f.start-covered, int(f.mark)
 			end := len(dst) + gap + mark
+			// Few markers are longer than 32 bytes.
 			if gap < 0 || !isShort(mark) || mark > 32 || end > cap(dst) {
 				dst, covered = s.rewriteOne(dst, covered, f)
 				continue
@@ -92,7 +93,7 @@ func (s *scan) rewrite(dst []byte) []byte {
 				copy16(to, from, third)
 				copy16(to, from, gap-16)
 			} else {
-				copy(unsafe.Slice((*byte)(to), gap), unsafe.Slice((*byte)(from), gap))
+				copy(dst[len(dst):end], s.text[covered:f.start])
 			}
 			to, from = unsafe.Add(to, gap), unsafe.Add(arena, f.from+int(f.len))
 			copy16(to, from, 0)
@@ -105,6 +106,7 @@ func (s *scan) rewrite(dst []byte) []byte {
 	return dst
 }
 
+// rewriteOne is rewrite for one form, wherever it begins and whatever its length.
 func (s *scan) rewriteOne(dst []byte, covered int, f *found) ([]byte, int) {
 	end := f.end()
 	if end <= covered {

@@ -201,13 +201,12 @@ func (s *secretSet) compile() (*matcher, error) {
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	m := newMatcher(ids)
 	size, n := 0, 0
 	for k := range s.all {
 		size += len(k.forms.arena) + k.forms.len()*(len(markerHead)+len(k.ids[0])+len(markerTail))
 		n += k.forms.len()
 	}
-	m.grow(n, size)
+	m := newMatcher(ids, n, size)
 	for i, id := range ids {
 		for _, k := range s.byID[id] {
 			if k.ids[0] != id {
