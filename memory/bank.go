@@ -2,12 +2,12 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"math"
 	"sync/atomic"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Resolver tells which tenant a memoryRef belongs to. It never guesses: for a ref
@@ -33,9 +33,10 @@ type Config struct {
 	// Sink receives the events. Without one there are none.
 	Sink events.Sink
 	// WriteEvents announces every write by a memory.written event (RFC 0057). It
-	// needs a Sink and a [Transactor].
+	// needs a Sink and a Transactor.
 	WriteEvents bool
-	// EventTags puts an entry's redacted tags on its memory.written event.
+	// EventTags puts an entry's redacted tags on its memory.written event, as the entry
+	// has them when the event is delivered. One that was erased by then has none.
 	EventTags bool
 	// MaxUndelivered bounds the events that wait for the sink: when a relay leaves
 	// more, writes fail with [ErrBacklog] until one has caught up. 0 means
@@ -52,12 +53,14 @@ type Bank struct {
 	clock clock
 	ids   issuer
 
-	store    Adapter
-	tx       Transactor // nil if the store does not offer it
-	versions Versioned  // nil if the store does not offer it
-	searcher Searcher   // nil if the store does not offer it
-	scanner  Scanner    // nil if the store does not offer it
-	traits   Traits
+	// What the store does not offer is nil.
+	store     Adapter
+	tx        driver.Transactor
+	versions  driver.Versioned
+	searcher  driver.Searcher
+	scanner   driver.Scanner
+	scheduler driver.Scheduler
+	traits    driver.Traits
 
 	waiting atomic.Int64 // events that this bank knows to be undelivered
 }
@@ -87,11 +90,12 @@ func NewBank(a Adapter, cfg Config) (*Bank, error) {
 	b := &Bank{cfg: cfg, store: a}
 	b.clock.now = cfg.Now
 	b.clock.last.Store(math.MinInt64)
-	b.tx, _ = As[Transactor](a)
-	b.versions, _ = As[Versioned](a)
-	b.searcher, _ = As[Searcher](a)
-	b.scanner, _ = As[Scanner](a)
-	if d, ok := As[Describer](a); ok {
+	b.tx, _ = driver.As[driver.Transactor](a)
+	b.versions, _ = driver.As[driver.Versioned](a)
+	b.searcher, _ = driver.As[driver.Searcher](a)
+	b.scanner, _ = driver.As[driver.Scanner](a)
+	b.scheduler, _ = driver.As[driver.Scheduler](a)
+	if d, ok := driver.As[driver.Describer](a); ok {
 		b.traits = d.Traits()
 	}
 	if cfg.WriteEvents && cfg.Sink == nil {
@@ -134,39 +138,32 @@ func (b *Bank) Offers() Offers {
 // answer.
 func (b *Bank) Now() time.Time { return b.clock.Now() }
 
-// resolve returns the scope of a ref that the tenant may use. Its errors are for
-// writes; a read turns any of them into the answer for an absent entry.
+// resolve returns the scope of a ref that the tenant may use, or an error for a write.
+// It does not tell a ref of another tenant from one that nobody has (CTI-1).
 func (b *Bank) resolve(ctx context.Context, tenant, ref string) (Scope, error) {
+	if err := ctx.Err(); err != nil {
+		return Scope{}, err
+	}
 	if !validRef(ref) {
 		return Scope{}, fail(ErrValidation, "malformed memoryRef")
 	}
 	if b.cfg.Resolver != nil {
 		owner, err := b.cfg.Resolver(ctx, ref)
-		if err != nil {
-			return Scope{}, failWith(ErrForbidden, "the memoryRef does not resolve", err)
+		if ended := ctx.Err(); ended != nil {
+			return Scope{}, ended
 		}
-		if owner != tenant {
-			return Scope{}, fail(ErrForbidden, "the memoryRef belongs to another tenant")
+		if err != nil || owner != tenant {
+			return Scope{}, failWith(ErrForbidden, "the memoryRef is not the tenant's", err)
 		}
 	}
 	return Scope{Tenant: tenant, Ref: ref}, nil
 }
 
-// shape turns what a store said into an error of this package.
-func shape(err error) error {
-	if err == nil {
-		return nil
+// visible is resolve for a read: held is false for a ref under which the tenant has
+// nothing, whatever the reason. The only error is that of the context.
+func (b *Bank) visible(ctx context.Context, tenant, ref string) (s Scope, held bool, err error) {
+	if s, err = b.resolve(ctx, tenant, ref); err == nil {
+		return s, true, nil
 	}
-	if e := (*Error)(nil); errors.As(err, &e) {
-		return err
-	}
-	for _, kind := range []*Kind{ErrNotFound, ErrConflict, ErrSnapshotUnavailable, ErrNotProvided} {
-		if errors.Is(err, kind) {
-			return failWith(kind, "", err)
-		}
-	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return failWith(ErrInternal, "the context was done", err)
-	}
-	return failWith(ErrInternal, "", err)
+	return Scope{}, false, ctx.Err()
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Limits of the protocol and of this package.
@@ -22,40 +24,30 @@ const (
 	// [Config] says otherwise.
 	DefaultMaxUndelivered = 10_000
 
-	maxRefChars    = 256
-	maxTenantBytes = 256
-	maxTagChars    = 256
-	maxIDBytes     = 1500
-	maxRunIDBytes  = 128
+	maxRefChars   = 256
+	maxTagChars   = 256
+	maxRunIDBytes = 128
+
+	// What a draft may carry; what a derived entry takes over from its sources does not
+	// count.
+	maxLabels     = 256      // tags and subjects together
+	maxLabelBytes = 16 << 10 // of their text
 )
 
-// plain reports whether s is not empty, valid UTF-8 and free of control bytes.
-func plain(s string) bool {
-	if s == "" || !utf8.ValidString(s) {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] < 0x20 || s[i] == 0x7f {
-			return false
-		}
-	}
-	return true
-}
-
-func validTenant(t string) bool { return len(t) <= maxTenantBytes && plain(t) }
-func validRunID(id string) bool { return len(id) <= maxRunIDBytes && plain(id) }
-func validID(id string) bool    { return len(id) <= maxIDBytes && plain(id) }
+func validTenant(t string) bool { return driver.Plain(t, driver.MaxTenantBytes) }
+func validRunID(id string) bool { return driver.Plain(id, maxRunIDBytes) }
+func validID(id string) bool    { return driver.Plain(id, driver.MaxIDBytes) }
 
 // validRef accepts the shape of a memoryRef: 1 to 256 characters, nothing that
 // looks like path traversal.
 func validRef(ref string) bool {
-	return len(ref) <= 4*maxRefChars && plain(ref) &&
+	return driver.Plain(ref, driver.MaxRefBytes) &&
 		utf8.RuneCountInString(ref) <= maxRefChars && !strings.Contains(ref, "..")
 }
 
 // validLabel accepts the shape of a subject label.
 func validLabel(s string) bool {
-	return len(s) <= 4*maxRefChars && plain(s) && utf8.RuneCountInString(s) <= maxRefChars
+	return driver.Plain(s, driver.MaxLabelBytes) && utf8.RuneCountInString(s) <= maxRefChars
 }
 
 // validText accepts text that every store can hold.

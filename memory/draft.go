@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"slices"
 	"time"
 	"unicode/utf8"
 )
@@ -23,7 +24,11 @@ type Redactor interface {
 type Draft struct {
 	// Content is UTF-8 without U+0000. The bank's limit is for its redacted form.
 	Content string
-	// Tags have at most 256 characters each, redacted. Empty ones are dropped.
+	// Tags have at most 256 characters each, redacted. Empty ones are dropped. Tags that
+	// begin with "compacted-from:" or "archive:" are the bank's own (RFC 0012 §C) and
+	// are refused.
+	//
+	// Tags and Subjects together are at most 256 in number and 16 KiB long.
 	Tags []string
 	// ExpiresAt ends the entry's life; zero never does. What is finer than a
 	// millisecond is dropped. It must lie in the future.
@@ -99,23 +104,20 @@ func (w writer) entry(d Draft, derived bool) (Entry, error) {
 		if !validLabel(s) {
 			return Entry{}, fail(ErrValidation, "malformed subject")
 		}
-		if err := w.identifier(s); err != nil {
-			return Entry{}, err
-		}
-		e.Subjects = append(e.Subjects, s)
+	}
+	if err := checkLabels(e.Tags, d.Subjects); err != nil {
+		return Entry{}, err
 	}
 	for _, id := range []string{d.NodeID, d.AgentID} {
-		if id == "" {
-			continue
-		}
-		if !validRunID(id) {
+		if id != "" && !validRunID(id) {
 			return Entry{}, fail(ErrValidation, "malformed node or agent id")
 		}
-		if err := w.identifier(id); err != nil {
-			return Entry{}, err
-		}
 	}
-	e.ID = w.bank.ids.next("mem_", now)
+	if err := w.identifiers(append([]string{d.NodeID, d.AgentID}, d.Subjects...)...); err != nil {
+		return Entry{}, err
+	}
+	e.Subjects = slices.Clone(d.Subjects)
+	e.ID = w.bank.ids.next(entryPrefix, now)
 	return e, nil
 }
 
@@ -132,9 +134,26 @@ func (w writer) tags(tags []string, derived bool) ([]string, error) {
 		if !validTag(t) {
 			return nil, fail(ErrValidation, "a tag is too long")
 		}
+		if isProvenance(t) {
+			return nil, fail(ErrValidation, "a tag of the bank's own")
+		}
 		out = append(out, t)
 	}
 	return out, nil
+}
+
+// checkLabels bounds what a draft carries beside its content (M9).
+func checkLabels(tags, subjects []string) error {
+	size := 0
+	for _, labels := range [][]string{tags, subjects} {
+		for _, l := range labels {
+			size += len(l)
+		}
+	}
+	if len(tags)+len(subjects) > maxLabels || size > maxLabelBytes {
+		return fail(ErrValidation, "too many or too long tags and subjects")
+	}
+	return nil
 }
 
 // clean redacts free text.
@@ -156,15 +175,20 @@ func (w writer) clean(text string, derived bool) (string, error) {
 	return out, nil
 }
 
-// identifier refuses a name that holds a secret: rewriting it would make it
-// another name.
-func (w writer) identifier(id string) error {
-	out, err := w.redactor.Redact(id)
-	if err != nil {
-		return failWith(ErrSecretLeakage, "the redactor refused", err)
-	}
-	if out != id {
-		return fail(ErrSecretLeakage, "an identifier holds a secret")
+// identifiers refuses names that hold a secret: rewriting one would make it another
+// name. Every identifier on its way to the store or the sink comes through here.
+func (w writer) identifiers(ids ...string) error {
+	for _, id := range ids {
+		if id == "" {
+			continue
+		}
+		out, err := w.redactor.Redact(id)
+		if err != nil {
+			return failWith(ErrSecretLeakage, "the redactor refused", err)
+		}
+		if out != id {
+			return fail(ErrSecretLeakage, "an identifier holds a secret")
+		}
 	}
 	return nil
 }

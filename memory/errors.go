@@ -1,106 +1,98 @@
 package memory
 
-import "errors"
+import (
+	"context"
+	"errors"
 
-// Code is an error code of the protocol, as an error envelope carries it.
-type Code string
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+type (
+	// Code is an error code of the protocol, as an error envelope carries it.
+	Code = driver.Code
+
+	// Kind is a class of errors, for [errors.Is].
+	Kind = driver.Kind
+
+	// Error is what the methods of this package return when they fail. Its text
+	// consists of fixed phrases and never holds content, tags, ids or secrets (M2).
+	Error = driver.Error
+)
 
 // The codes that this package's errors carry.
 const (
-	CodeValidation          Code = "validation_error"
-	CodeForbidden           Code = "forbidden"
-	CodeNotFound            Code = "not_found"
-	CodeSecretLeakage       Code = "secret_leakage"
-	CodeSnapshotUnavailable Code = "replay_memory_snapshot_unavailable"
-	CodeNotProvided         Code = "capability_not_provided"
-	CodeStorageLimit        Code = "storage_limit_exceeded"
-	CodeInternal            Code = "internal_error"
+	CodeValidation          = driver.CodeValidation
+	CodeForbidden           = driver.CodeForbidden
+	CodeNotFound            = driver.CodeNotFound
+	CodeSecretLeakage       = driver.CodeSecretLeakage
+	CodeSnapshotUnavailable = driver.CodeSnapshotUnavailable
+	CodeNotProvided         = driver.CodeNotProvided
+	CodeStorageLimit        = driver.CodeStorageLimit
+	CodeInternal            = driver.CodeInternal
+
+	// CodeConflict and CodeCanceled are for the host; on the wire both are
+	// [CodeInternal], see Code.OnWire.
+	CodeConflict = driver.CodeConflict
+	CodeCanceled = driver.CodeCanceled
 )
-
-// Kind is a class of errors. Match it with [errors.Is]:
-//
-//	if errors.Is(err, memory.ErrNotFound) { … }
-type Kind struct {
-	code Code
-	text string
-}
-
-// Error returns a fixed text.
-func (k *Kind) Error() string { return "memory: " + k.text }
-
-// Code is the protocol's code for the class.
-func (k *Kind) Code() Code { return k.code }
 
 // The classes of errors.
 var (
 	// ErrNotFound: there is no such entry, or the caller may not know of it.
-	ErrNotFound = &Kind{CodeNotFound, "no such entry"}
+	ErrNotFound = driver.ErrNotFound
 	// ErrValidation: the input breaks a rule; nothing was written.
-	ErrValidation = &Kind{CodeValidation, "invalid input"}
-	// ErrForbidden: the ref belongs to another tenant; nothing was written.
-	ErrForbidden = &Kind{CodeForbidden, "not allowed"}
+	ErrValidation = driver.ErrValidation
+	// ErrForbidden: the ref is not the tenant's; nothing was written.
+	ErrForbidden = driver.ErrForbidden
 	// ErrSecretLeakage: an identifier holds a secret, the redactor refuses, or
 	// its registry is closed; nothing was written.
-	ErrSecretLeakage = &Kind{CodeSecretLeakage, "a secret would have been stored"}
+	ErrSecretLeakage = driver.ErrSecretLeakage
 	// ErrConflict: a condition did not hold any more; nothing was written.
-	ErrConflict = &Kind{CodeInternal, "conflict with another change"}
+	ErrConflict = driver.ErrConflict
 	// ErrSnapshotUnavailable: memory can no longer be read as it was then. Live
 	// memory is never given instead.
-	ErrSnapshotUnavailable = &Kind{CodeSnapshotUnavailable, "that state of memory is no longer available"}
+	ErrSnapshotUnavailable = driver.ErrSnapshotUnavailable
 	// ErrNotProvided: the store does not offer what the call needs.
-	ErrNotProvided = &Kind{CodeNotProvided, "the store does not offer this"}
+	ErrNotProvided = driver.ErrNotProvided
 	// ErrBacklog: too many events wait for the sink; nothing was written.
-	ErrBacklog = &Kind{CodeStorageLimit, "too many undelivered events"}
+	ErrBacklog = driver.ErrBacklog
 	// ErrEnded: the run or job has ended.
-	ErrEnded = &Kind{CodeInternal, "the run has ended"}
+	ErrEnded = driver.ErrEnded
 	// ErrDiverged: a replay did something that its recording does not have.
-	ErrDiverged = &Kind{CodeInternal, "the replay left its recording"}
+	ErrDiverged = driver.ErrDiverged
+	// ErrOutcomeUnknown: it cannot be told whether the change was made.
+	ErrOutcomeUnknown = driver.ErrOutcomeUnknown
 	// ErrInternal: the store or the sink failed.
-	ErrInternal = &Kind{CodeInternal, "storage failure"}
+	ErrInternal = driver.ErrInternal
 )
 
-// Error is what every method of this package returns when it fails. Its text
-// consists of fixed phrases and never holds content, tags, ids or secrets (M2);
-// what the store said is reachable by [errors.Unwrap] only.
-type Error struct {
-	kind   *Kind
-	detail string
-	cause  error
-}
+// CodeOf returns the code of an error of this module: [CodeCanceled] for an error of a
+// context, [CodeInternal] for one that carries none, and "" for nil.
+func CodeOf(err error) Code { return driver.CodeOf(err) }
 
-// Error returns the class and the rule that was broken.
-func (e *Error) Error() string {
-	if e.detail == "" {
-		return e.kind.Error()
-	}
-	return e.kind.Error() + ": " + e.detail
-}
+func fail(kind *Kind, detail string) error { return driver.Fail(kind, detail, nil) }
 
-// Code is the protocol's code for the error.
-func (e *Error) Code() Code { return e.kind.code }
+func failWith(kind *Kind, detail string, cause error) error { return driver.Fail(kind, detail, cause) }
 
-// Is reports whether target is the class of the error.
-func (e *Error) Is(target error) bool { return target == error(e.kind) }
-
-// Unwrap returns what the store, the redactor or the sink said, for a host's own
-// diagnosis. It may hold anything: never put its text on the wire.
-func (e *Error) Unwrap() error { return e.cause }
-
-// CodeOf returns the protocol's code for an error of this module:
-// [CodeInternal] for one that carries none, and "" for nil.
-func CodeOf(err error) Code {
+// shape turns what a store, a sink or a resolver said into what this package returns:
+// an [*Error], or the error of a context as it is.
+func shape(err error) error {
 	if err == nil {
-		return ""
+		return nil
 	}
-	var coded interface{ Code() Code }
-	if errors.As(err, &coded) {
-		return coded.Code()
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return e
 	}
-	return CodeInternal
-}
-
-func fail(kind *Kind, detail string) error { return &Error{kind: kind, detail: detail} }
-
-func failWith(kind *Kind, detail string, cause error) error {
-	return &Error{kind: kind, detail: detail, cause: cause}
+	kinds := []*Kind{ErrNotFound, ErrValidation, ErrConflict, ErrSnapshotUnavailable, ErrNotProvided, ErrOutcomeUnknown}
+	for _, kind := range kinds {
+		if errors.Is(err, kind) {
+			return failWith(kind, "", err)
+		}
+	}
+	for _, ended := range []error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, ended) {
+			return ended
+		}
+	}
+	return failWith(ErrInternal, "", err)
 }

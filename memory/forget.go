@@ -3,12 +3,14 @@ package memory
 import (
 	"context"
 	"errors"
+	"time"
+
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Forgotten tells what a [Bank.Forget] or a [Bank.Scrub] did. An engine that keeps
-// things outside memory, such as archives, erases them by it.
+// Forgotten tells what a [Bank.Forget] or a [Bank.Scrub] did.
 type Forgotten struct {
-	// Erased entries are gone from every version.
+	// Erased entries are gone from every version, with the documents made of them.
 	Erased []Located
 	// Restored entries belong to others: they had been merged into something that
 	// was erased, and are live again.
@@ -16,17 +18,24 @@ type Forgotten struct {
 	// Rewritten are the new entries that stand, redacted, in the place of ones that
 	// Scrub erased.
 	Rewritten []Located
+	// Lost entries were erased by Scrub without a redacted copy, since the redactor
+	// gives no text of theirs without the secret.
+	Lost []Located
+	// Documents is the number of host texts that were removed or redacted.
+	Documents int
 }
 
 // Forget erases what carries the subject label, in every ref of the tenant and in
-// every version, together with whatever was derived from it, and brings back the
-// nearest unexpired entries of others that had been merged into what was erased
-// (M10; RFC 0080 §A retention). Open views lose the entries at once; tokens that
-// could have seen them become unavailable. The store must be a [Transactor].
+// every version, together with whatever was derived from it, the documents made of it
+// and host text that carries the label; and it brings back the nearest unexpired entries
+// of others that had been merged into what was erased (M10; RFC 0080 §A retention). Open
+// views lose the entries at once; tokens of runs that could have seen them become
+// unavailable in their refs. The store must be a Transactor.
 //
 // It repeats until it finds nothing, so that a pass which was under way cannot keep
-// a copy. After an error it may be called again: each step leaves memory whole. It
-// does not reach what a host keeps itself, such as a record of a run's reads.
+// a copy. After an error, that of the context too, it may be called again: each step
+// leaves memory whole. It does not reach what a host keeps itself, such as a record of a
+// run's reads.
 func (b *Bank) Forget(ctx context.Context, tenant, subject string) (Forgotten, error) {
 	if !validTenant(tenant) {
 		return Forgotten{}, fail(ErrValidation, "malformed tenant")
@@ -34,125 +43,170 @@ func (b *Bank) Forget(ctx context.Context, tenant, subject string) (Forgotten, e
 	if !validLabel(subject) {
 		return Forgotten{}, fail(ErrValidation, "malformed subject")
 	}
-	return b.eraseAll(ctx, tenant, func(ctx context.Context) (*erasure, error) {
+	return b.eraseAll(ctx, tenant, func(ctx context.Context, x *erasure) error {
 		// What was derived from an entry carries its subjects, so that the label
 		// finds all of it.
-		x := newErasure(b, tenant)
-		for rec, err := range b.tx.History(ctx, tenant, HistoryQuery{Subject: subject}) {
+		for rec, err := range b.tx.History(ctx, tenant, driver.HistoryQuery{Subject: subject}) {
 			if err != nil {
-				return nil, shape(err)
+				return shape(err)
 			}
-			x.erase(rec)
+			x.doom(rec)
 		}
-		return x, nil
+		q := DocumentQuery{Tenant: tenant, EveryRef: true, Subject: subject, Bare: true}
+		for d, err := range b.tx.Documents(ctx, q) {
+			if err != nil {
+				return shape(err)
+			}
+			x.documents = append(x.documents, DocumentSwap{Document: d, Act: Remove})
+		}
+		return nil
 	})
 }
 
 // eraseAll plans and commits until a plan finds nothing left to erase.
-func (b *Bank) eraseAll(ctx context.Context, tenant string, plan func(context.Context) (*erasure, error)) (Forgotten, error) {
+func (b *Bank) eraseAll(ctx context.Context, tenant string, plan func(context.Context, *erasure) error) (Forgotten, error) {
 	var done Forgotten
 	if b.tx == nil || b.traits.ReadOnly {
 		return done, fail(ErrNotProvided, "forgetting needs a Transactor")
 	}
 	for {
-		if err := ctx.Err(); err != nil {
-			return done, shape(err)
-		}
-		x, err := plan(ctx)
-		if err != nil {
+		x := newErasure(b, tenant)
+		if err := plan(ctx, x); err != nil {
 			return done, err
 		}
-		if len(x.records) == 0 {
-			return done, nil
+		if len(x.order) == 0 && len(x.documents) == 0 {
+			return done, ctx.Err()
 		}
-		if err := x.restoreOthers(ctx); err != nil {
+		err := x.run(ctx, &done)
+		if err != nil && !errors.Is(err, ErrConflict) { // memory may move under a plan: make another
 			return done, err
-		}
-		if err := x.commit(ctx); errors.Is(err, ErrConflict) {
-			continue // memory moved under the plan: make another
-		} else if err != nil {
-			return done, err
-		}
-		done.Erased = append(done.Erased, x.mutation.Erase...)
-		done.Restored = append(done.Restored, x.mutation.Restore...)
-		for _, p := range x.mutation.Put {
-			done.Rewritten = append(done.Rewritten, Located{p.Scope, p.Entry.ID})
 		}
 	}
 }
 
-// erasure is the plan of one step of forgetting.
+// erasure is a plan of forgetting.
 type erasure struct {
-	bank     *Bank
-	tenant   string
-	records  map[Located]Record // what is to be erased
-	mutation Mutation
-	// rewrite gives the entry that stands for an erased one, if there is one.
-	rewrite func(Entry) (Entry, bool)
+	bank      *Bank
+	tenant    string
+	at        time.Time
+	doomed    map[Located]Record
+	order     []Located // of the doomed
+	documents []DocumentSwap
+	// rewrite gives the entry that stands for an erased one. It reports lost if there
+	// should be one and cannot.
+	rewrite func(Entry) (e Entry, ok, lost bool)
+
+	mutation driver.Mutation // the step at hand
+	lost     []Located       // by it
 }
 
 func newErasure(b *Bank, tenant string) *erasure {
 	return &erasure{
-		bank:     b,
-		tenant:   tenant,
-		records:  map[Located]Record{},
-		mutation: Mutation{At: b.Now()},
-		rewrite:  func(Entry) (Entry, bool) { return Entry{}, false },
+		bank: b, tenant: tenant, at: b.Now(), doomed: map[Located]Record{},
+		rewrite: func(Entry) (Entry, bool, bool) { return Entry{}, false, false },
 	}
 }
 
-func (x *erasure) erase(rec Record) {
-	at := Located{rec.Scope, rec.Entry.ID}
-	if _, known := x.records[at]; known || rec.Erased {
+// doom marks a record for erasure.
+func (x *erasure) doom(rec Record) {
+	at := Located{Scope: rec.Scope, ID: rec.Entry.ID}
+	if _, known := x.doomed[at]; known || rec.Erased {
 		return
 	}
-	x.records[at] = rec
-	x.mutation.Erase = append(x.mutation.Erase, at)
+	x.doomed[at] = rec
+	x.order = append(x.order, at)
 }
 
-// restoreOthers walks down from every live entry that is to be erased. What had
-// been deleted, superseded or had expired gives nothing back.
-func (x *erasure) restoreOthers(ctx context.Context) error {
-	for _, at := range x.mutation.Erase {
-		rec := x.records[at]
-		if rec.State != Live || !rec.Entry.LiveAt(x.mutation.At) {
-			continue
-		}
-		x.mutation.Live = append(x.mutation.Live, at)
-		if err := x.giveBack(ctx, rec); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// stepSize is from how many entries on a step of an erasure is committed, so that a
+// large one holds no store up for long and can be interrupted.
+const stepSize = 256
 
-// giveBack takes care of the facts that rec, which is to be erased, stood for: its
-// own, in a rewritten form, and those that were merged into it.
-func (x *erasure) giveBack(ctx context.Context, rec Record) error {
-	if e, ok := x.rewrite(rec.Entry); ok && !rec.Erased && rec.Entry.LiveAt(x.mutation.At) {
-		x.mutation.Put = append(x.mutation.Put, Placed{rec.Scope, e})
-	}
-	for merged, err := range x.bank.tx.History(ctx, x.tenant, HistoryQuery{Ref: rec.Ref, For: rec.Entry.ID}) {
-		if err != nil {
-			return shape(err)
-		}
-		if merged.State != Merged {
-			continue
-		}
-		at := Located{merged.Scope, merged.Entry.ID}
-		_, doomed := x.records[at]
-		if doomed || merged.Erased || !merged.Entry.LiveAt(x.mutation.At) {
-			if err := x.giveBack(ctx, merged); err != nil {
+// run commits the plan in steps, each of which leaves memory whole: what a live entry
+// stood for comes back in the mutation that erases it.
+func (x *erasure) run(ctx context.Context, done *Forgotten) error {
+	x.mutation = driver.Mutation{At: x.at, Documents: x.documents}
+	for _, at := range x.order {
+		rec := x.doomed[at]
+		x.mutation.Erase = append(x.mutation.Erase, at)
+		if rec.State == Live && rec.Entry.LiveAt(x.at) {
+			x.mutation.Live = append(x.mutation.Live, at)
+			if err := x.giveBack(ctx, rec); err != nil {
 				return err
 			}
-			continue
 		}
-		x.mutation.Restore = append(x.mutation.Restore, at)
+		if len(x.mutation.Erase) >= stepSize {
+			if err := x.commit(ctx, done); err != nil {
+				return err
+			}
+		}
+	}
+	return x.commit(ctx, done)
+}
+
+// giveBack takes care of the facts that a doomed head stood for: its own, in a rewritten
+// form, and those that were merged into it. What had been deleted or superseded, or had
+// expired, gives nothing back.
+func (x *erasure) giveBack(ctx context.Context, head Record) error {
+	for level := []Record{head}; len(level) > 0; {
+		var ids []string
+		for _, rec := range level {
+			x.replace(rec)
+			ids = append(ids, rec.Entry.ID)
+		}
+		level = level[:0]
+		for rec, err := range x.bank.tx.History(ctx, x.tenant, driver.HistoryQuery{Ref: head.Ref, For: ids}) {
+			if err != nil {
+				return shape(err)
+			}
+			if rec.State != Merged {
+				continue
+			}
+			at := Located{Scope: rec.Scope, ID: rec.Entry.ID}
+			_, doomed := x.doomed[at]
+			if doomed || rec.Erased || !rec.Entry.LiveAt(x.at) {
+				level = append(level, rec)
+			} else {
+				x.mutation.Restore = append(x.mutation.Restore, at)
+			}
+		}
 	}
 	return nil
 }
 
-func (x *erasure) commit(ctx context.Context) error {
-	_, err := x.bank.apply(ctx, x.tenant, x.mutation)
-	return err
+// replace puts the rewritten form of an entry in its place.
+func (x *erasure) replace(rec Record) {
+	at := Located{Scope: rec.Scope, ID: rec.Entry.ID}
+	if _, doomed := x.doomed[at]; !doomed || rec.Erased || !rec.Entry.LiveAt(x.at) {
+		return
+	}
+	e, ok, lost := x.rewrite(rec.Entry)
+	if ok {
+		x.mutation.Put = append(x.mutation.Put, driver.Placed{Scope: rec.Scope, Entry: e})
+	}
+	if lost {
+		x.lost = append(x.lost, at)
+	}
+}
+
+// commit commits the step at hand and begins the next.
+func (x *erasure) commit(ctx context.Context, done *Forgotten) error {
+	m := x.mutation
+	if len(m.Erase) == 0 && len(m.Documents) == 0 {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if _, err := x.bank.apply(ctx, x.tenant, m); err != nil {
+		return err
+	}
+	done.Erased = append(done.Erased, m.Erase...)
+	done.Restored = append(done.Restored, m.Restore...)
+	for _, p := range m.Put {
+		done.Rewritten = append(done.Rewritten, Located{Scope: p.Scope, ID: p.Entry.ID})
+	}
+	done.Lost = append(done.Lost, x.lost...)
+	done.Documents += len(m.Documents)
+	x.mutation, x.lost = driver.Mutation{At: x.at}, nil
+	return nil
 }

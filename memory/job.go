@@ -6,6 +6,8 @@ import (
 	"iter"
 	"sync"
 	"time"
+
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // JobConfig says whose pass it is.
@@ -48,27 +50,35 @@ func (j *Job) Tenant() string { return j.tenant }
 // Now returns the bank's time.
 func (j *Job) Now() time.Time { return j.bank.Now() }
 
-// enter begins an operation on the scope that resolve gives. Unless it fails, the
-// caller gives j.life back.
-func (j *Job) enter(ctx context.Context, ref string, resolve resolveFunc) (Scope, error) {
+// enter begins a write to a ref. Unless it fails, the caller gives j.life back.
+func (j *Job) enter(ctx context.Context, ref string) (Scope, error) {
 	j.life.RLock()
+	s, err := Scope{}, error(nil)
 	if j.ended {
-		j.life.RUnlock()
-		return Scope{}, fail(ErrEnded, "")
+		err = fail(ErrEnded, "")
+	} else {
+		s, err = j.target(ctx, ref)
 	}
-	s, err := resolve(ctx, ref)
 	if err != nil {
 		j.life.RUnlock()
-		return Scope{}, err
 	}
-	return s, nil
+	return s, err
 }
 
-type resolveFunc func(ctx context.Context, ref string) (Scope, error)
+// look begins a read of a ref: held is false for one under which the tenant has
+// nothing, whatever the reason. The job may end while the read goes on.
+func (j *Job) look(ctx context.Context, ref string) (s Scope, held bool, err error) {
+	j.life.RLock()
+	defer j.life.RUnlock()
+	if j.ended {
+		return Scope{}, false, fail(ErrEnded, "")
+	}
+	return j.bank.visible(ctx, j.tenant, ref)
+}
 
 // Put redacts a draft and writes it, as [Run.Put] does. Only a job may backdate.
 func (j *Job) Put(ctx context.Context, ref string, d Draft) (Entry, error) {
-	s, err := j.enter(ctx, ref, j.target)
+	s, err := j.enter(ctx, ref)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -77,7 +87,7 @@ func (j *Job) Put(ctx context.Context, ref string, d Draft) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	if _, err := j.put(ctx, s, e, d); err != nil {
+	if err := j.put(ctx, s, e, d); err != nil {
 		return Entry{}, err
 	}
 	return ownCopy(e), nil
@@ -85,7 +95,7 @@ func (j *Job) Put(ctx context.Context, ref string, d Draft) (Entry, error) {
 
 // Delete ends the life of an entry and reports whether it was live.
 func (j *Job) Delete(ctx context.Context, ref, id string) (bool, error) {
-	s, err := j.enter(ctx, ref, j.target)
+	s, err := j.enter(ctx, ref)
 	if err != nil {
 		return false, err
 	}
@@ -99,11 +109,13 @@ func (j *Job) Delete(ctx context.Context, ref, id string) (bool, error) {
 
 // Get returns a live entry, or [ErrNotFound].
 func (j *Job) Get(ctx context.Context, ref, id string) (Entry, error) {
-	s, err := j.enter(ctx, ref, j.source)
+	s, held, err := j.look(ctx, ref)
 	if err != nil {
 		return Entry{}, err
 	}
-	defer j.life.RUnlock()
+	if !held || !validID(id) {
+		return Entry{}, fail(ErrNotFound, "")
+	}
 	e, err := j.bank.store.Get(ctx, s, id, j.bank.Now())
 	if errors.Is(err, ErrNotFound) {
 		return Entry{}, fail(ErrNotFound, "")
@@ -112,16 +124,17 @@ func (j *Job) Get(ctx context.Context, ref, id string) (Entry, error) {
 }
 
 // Scan yields all live entries of a ref, newest first, and stops after an error.
-// Where the store is a [Scanner] or [Versioned] it reads one version: what is
-// written or retired meanwhile does not show. The loop may use the job.
+// Where the store is a Scanner or Versioned it reads one version: what is written or
+// retired meanwhile does not show. The loop may use the job.
 func (j *Job) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		s, err := j.enter(ctx, ref, j.source)
+		s, held, err := j.look(ctx, ref)
 		if err != nil {
 			yield(Entry{}, err)
+		}
+		if !held || err != nil {
 			return
 		}
-		j.life.RUnlock() // the loop may end the job
 		entries, err := j.entries(ctx, s)
 		if err != nil {
 			yield(Entry{}, shape(err))
@@ -141,7 +154,7 @@ func (j *Job) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
 
 // entries walks over a scope as it is now, as far as the store can.
 func (j *Job) entries(ctx context.Context, s Scope) (iter.Seq2[Entry, error], error) {
-	q := Query{At: j.bank.Now()}
+	q := driver.Query{At: j.bank.Now()}
 	if j.bank.scanner != nil {
 		return j.bank.scanner.Scan(ctx, s, q), nil
 	}
@@ -157,42 +170,27 @@ func (j *Job) entries(ctx context.Context, s Scope) (iter.Seq2[Entry, error], er
 }
 
 // History yields the records of a ref, whatever their state, in no particular
-// order: what was merged into what, superseded, deleted or erased. It needs a
-// [Transactor], and stops after an error. The loop may use the job.
+// order: what was merged into what, superseded, deleted or erased. It needs a store
+// that is a Transactor, and stops after an error. The loop may use the job.
 func (j *Job) History(ctx context.Context, ref string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		s, err := j.enter(ctx, ref, j.source)
+		s, held, err := j.look(ctx, ref)
+		if err == nil && j.bank.tx == nil {
+			err = fail(ErrNotProvided, "history needs a Transactor")
+		}
 		if err != nil {
 			yield(Record{}, err)
+		}
+		if !held || err != nil {
 			return
 		}
-		j.life.RUnlock()
-		if j.bank.tx == nil {
-			yield(Record{}, fail(ErrNotProvided, "history needs a Transactor"))
-			return
-		}
-		for rec, err := range j.bank.tx.History(ctx, s.Tenant, HistoryQuery{Ref: s.Ref}) {
+		for rec, err := range j.bank.tx.History(ctx, s.Tenant, driver.HistoryQuery{Ref: s.Ref}) {
 			rec.Entry = ownCopy(rec.Entry)
 			if !yield(rec, shape(err)) || err != nil {
 				return
 			}
 		}
 	}
-}
-
-// Cell returns the value of a small named cell of the ref, nil if it has none. It
-// needs a [Transactor].
-func (j *Job) Cell(ctx context.Context, ref, name string) ([]byte, error) {
-	s, err := j.enter(ctx, ref, j.source)
-	if err != nil {
-		return nil, err
-	}
-	defer j.life.RUnlock()
-	if j.bank.tx == nil {
-		return nil, fail(ErrNotProvided, "cells need a Transactor")
-	}
-	value, err := j.bank.tx.Cell(ctx, s, name)
-	return value, shape(err)
 }
 
 // Redact takes the tenant's secrets out of text that was made from entries, as the

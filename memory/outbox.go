@@ -2,9 +2,10 @@ package memory
 
 import (
 	"context"
-	"slices"
+	"errors"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Relayed tells what a [Bank.Relay] did.
@@ -33,39 +34,18 @@ func (b *Bank) Relay(ctx context.Context) (Relayed, error) {
 	if b.tx == nil || b.cfg.Sink == nil {
 		return done, nil
 	}
-	var refused error
-	for {
-		recs, err := b.tx.Undelivered(ctx, OutboxQuery{Except: done.Stuck, Limit: relayBatch})
-		if err != nil {
-			return done, shape(err)
-		}
-		if len(recs) == 0 {
-			break
-		}
-		err = b.deliver(ctx, recs)
-		if err == nil {
-			done.Delivered += len(recs)
-			continue
-		}
-		if ctx.Err() != nil {
-			return done, shape(err)
-		}
-		for _, run := range byRun(recs) {
-			if err := b.deliver(ctx, run); err != nil {
-				refused = err
-				done.Stuck = append(done.Stuck, RunName{run[0].Tenant, run[0].RunID})
-				continue
-			}
-			done.Delivered += len(run)
-		}
+	r := relay{bank: b, stuck: map[RunName]bool{}, done: &done}
+	err := r.all(ctx, driver.OutboxQuery{})
+	if err != nil && r.refused == nil {
+		return done, err
 	}
-	left, err := b.tx.Undelivered(ctx, OutboxQuery{Limit: b.cfg.MaxUndelivered + 1})
-	if err != nil {
-		return done, shape(err)
+	waiting, failed := b.tx.Waiting(ctx, "", b.cfg.MaxUndelivered+1)
+	if failed != nil {
+		return done, shape(failed)
 	}
-	done.Waiting = len(left)
-	b.waiting.Store(int64(len(left)))
-	return done, shape(refused)
+	done.Waiting = waiting
+	b.waiting.Store(int64(waiting))
+	return done, errors.Join(r.refused, err)
 }
 
 // flush delivers what one run has in the outbox.
@@ -73,43 +53,134 @@ func (b *Bank) flush(ctx context.Context, tenant, runID string) error {
 	if b.tx == nil || b.cfg.Sink == nil {
 		return nil
 	}
-	for {
-		recs, err := b.tx.Undelivered(ctx, OutboxQuery{Tenant: tenant, RunID: runID, Limit: relayBatch})
-		if err != nil {
-			return shape(err)
-		}
-		if len(recs) == 0 {
-			return nil
-		}
-		if err := b.deliver(ctx, recs); err != nil {
-			return shape(err)
-		}
+	r := relay{bank: b, stuck: map[RunName]bool{}, done: new(Relayed)}
+	err := r.all(ctx, driver.OutboxQuery{Tenant: tenant, RunID: runID})
+	if r.refused != nil {
+		return r.refused
 	}
+	return err
 }
 
-func (b *Bank) deliver(ctx context.Context, recs []events.Record) error {
-	if err := events.Emit(ctx, b.cfg.Sink, recs...); err != nil {
-		return failWith(ErrInternal, "the sink failed", err)
+// relay is one walk over the outbox.
+type relay struct {
+	bank    *Bank
+	stuck   map[RunName]bool
+	refused error // what the sink said last
+	done    *Relayed
+}
+
+// all delivers what a query yields, batch by batch.
+func (r *relay) all(ctx context.Context, q driver.OutboxQuery) error {
+	batch := make([]events.Record, 0, relayBatch)
+	for rec, err := range r.bank.tx.Undelivered(ctx, q) {
+		if err != nil {
+			return errors.Join(r.deliver(ctx, batch), shape(err))
+		}
+		if r.stuck[nameOf(&rec)] {
+			continue
+		}
+		if batch = append(batch, rec); len(batch) == relayBatch {
+			if err := r.deliver(ctx, batch); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
 	}
-	if err := b.tx.Delivered(ctx, recs); err != nil {
-		return shape(err)
+	return r.deliver(ctx, batch)
+}
+
+// deliver gives a batch to the sink, run by run if the sink does not take it whole. Its
+// error is one of the store or the context.
+func (r *relay) deliver(ctx context.Context, batch []events.Record) error {
+	if len(batch) == 0 {
+		return ctx.Err()
 	}
-	b.waiting.Add(int64(-len(recs)))
+	refused, err := r.emit(ctx, batch)
+	if refused == nil || err != nil {
+		return err
+	}
+	for _, run := range byRun(batch) {
+		refused, err := r.emit(ctx, run)
+		if err != nil {
+			return err
+		}
+		if refused != nil {
+			r.refused = refused
+			r.stuck[nameOf(&run[0])] = true
+			r.done.Stuck = append(r.done.Stuck, nameOf(&run[0]))
+		}
+	}
 	return nil
 }
+
+// emit gives records to the sink and takes them out of the outbox.
+func (r *relay) emit(ctx context.Context, recs []events.Record) (refused, err error) {
+	out, err := r.bank.dress(ctx, recs)
+	if err != nil {
+		return nil, err
+	}
+	if err := events.Emit(ctx, r.bank.cfg.Sink, out...); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return failWith(ErrInternal, "the sink failed", err), nil
+	}
+	if err := r.bank.tx.Delivered(ctx, recs); err != nil {
+		return nil, shape(err)
+	}
+	r.done.Delivered += len(recs)
+	r.bank.waiting.Add(int64(-len(recs)))
+	return nil, nil
+}
+
+// dress returns events as the sink gets them: with the tags that their entries have now,
+// where the host wants tags. The outbox has none, so that none outlives its entry.
+func (b *Bank) dress(ctx context.Context, recs []events.Record) ([]events.Record, error) {
+	if !b.cfg.EventTags {
+		return recs, nil
+	}
+	ids := map[Scope][]string{}
+	for i := range recs {
+		if p, ok := recs[i].Payload.(events.MemoryWritten); ok {
+			s := Scope{Tenant: recs[i].Tenant, Ref: p.MemoryRef}
+			ids[s] = append(ids[s], p.MemoryID)
+		}
+	}
+	tags := map[Located][]string{}
+	for s, list := range ids {
+		found, err := lookup(ctx, b.tx, s, list)
+		if err != nil {
+			return nil, err
+		}
+		for _, rec := range found {
+			tags[Located{Scope: s, ID: rec.Entry.ID}] = rec.Entry.Tags // none if it is erased
+		}
+	}
+	out := make([]events.Record, len(recs))
+	for i, rec := range recs {
+		if p, ok := rec.Payload.(events.MemoryWritten); ok {
+			p.Tags = tags[Located{Scope: Scope{Tenant: rec.Tenant, Ref: p.MemoryRef}, ID: p.MemoryID}]
+			rec.Payload = p
+		}
+		out[i] = rec
+	}
+	return out, nil
+}
+
+func nameOf(r *events.Record) RunName { return RunName{Tenant: r.Tenant, RunID: r.RunID} }
 
 // byRun splits records by run, each run's in their order.
 func byRun(recs []events.Record) [][]events.Record {
 	var runs [][]events.Record
 	at := map[RunName]int{}
-	for _, r := range recs {
-		name := RunName{r.Tenant, r.RunID}
-		i, known := at[name]
+	for i := range recs {
+		name := nameOf(&recs[i])
+		k, known := at[name]
 		if !known {
-			i, at[name] = len(runs), len(runs)
+			k, at[name] = len(runs), len(runs)
 			runs = append(runs, nil)
 		}
-		runs[i] = append(runs[i], r)
+		runs[k] = append(runs[k], recs[i])
 	}
-	return slices.Clip(runs)
+	return runs
 }

@@ -6,19 +6,24 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// purgeCell remembers when which version was current, so that a purge can name a
-// version that is older than the horizon.
-const purgeCell = "purge"
+// The document of a tenant that remembers when which version was current, so that a
+// purge can name a version that is older than the horizon.
+const (
+	purgeKind = "memory/purge"
+	purgeKey  = "marks"
+)
 
 type purgeMark struct {
-	Millis  int64   `json:"i"`
-	Version Version `json:"v"`
+	Millis  int64          `json:"i"`
+	Version driver.Version `json:"v"`
 }
 
 const (
-	// maxPurgeMarks bounds the cell; more calls than that within a horizon make it
+	// maxPurgeMarks bounds the document; more calls than that within a horizon make it
 	// coarser, never shorter.
 	maxPurgeMarks = 64
 	// clockSkew is how far the clocks of processes that share a store may differ
@@ -29,13 +34,13 @@ const (
 // Purge lets go of what no view within the bank's horizon can show: versions older
 // than it, entries deleted or expired before it. Runs and tokens from before it
 // become [ErrSnapshotUnavailable]. It returns the number of records removed. The
-// store must be [Versioned].
+// store must be Versioned.
 //
 // A host calls it for each tenant from time to time, at least once in a horizon:
 // the first call only notes the tenant's version, and a later one purges up to the
 // newest note that is older than the horizon. After a restore that made the old
-// versions unavailable it purges nothing until a note from after it is that old. The clocks of processes that share a
-// store must agree within an hour.
+// versions unavailable it purges nothing until a note from after it is that old. The
+// clocks of processes that share a store must agree within an hour.
 func (b *Bank) Purge(ctx context.Context, tenant string) (int, error) {
 	if !validTenant(tenant) {
 		return 0, fail(ErrValidation, "malformed tenant")
@@ -62,15 +67,17 @@ func (b *Bank) Purge(ctx context.Context, tenant string) (int, error) {
 // notePurge adds a mark for now and returns the newest one behind the horizon, if
 // there is one.
 func (b *Bank) notePurge(ctx context.Context, tenant string) (*purgeMark, error) {
-	cell := CellSwap{Scope: Scope{Tenant: tenant}, Name: purgeCell}
-	old, err := b.tx.Cell(ctx, cell.Scope, cell.Name)
-	if err != nil {
-		return nil, shape(err)
+	note := Document{Scope: Scope{Tenant: tenant}, Kind: purgeKind, Key: purgeKey}
+	for d, err := range b.Documents(ctx, tenant, DocumentQuery{Kind: purgeKind, Key: purgeKey}) {
+		if err != nil {
+			return nil, err
+		}
+		note = d
 	}
 	var marks []purgeMark
-	if old != nil {
-		if err := json.Unmarshal(old, &marks); err != nil {
-			return nil, failWith(ErrInternal, "the purge cell is damaged", err)
+	if note.Rev != 0 {
+		if err := json.Unmarshal(note.Value, &marks); err != nil {
+			return nil, failWith(ErrInternal, "the notes of purges are damaged", err)
 		}
 	}
 	version, err := b.versions.Version(ctx, tenant)
@@ -90,11 +97,10 @@ func (b *Bank) notePurge(ctx context.Context, tenant string) (*purgeMark, error)
 	if len(kept) > maxPurgeMarks {
 		kept = thin(kept)
 	}
-	if cell.New, err = json.Marshal(kept); err != nil {
+	if note.Value, err = json.Marshal(kept); err != nil {
 		return nil, failWith(ErrInternal, "", err)
 	}
-	cell.Old = old
-	_, err = b.apply(ctx, tenant, Mutation{At: now, Cells: []CellSwap{cell}})
+	_, err = b.Swap(ctx, tenant, DocumentSwap{Document: note})
 	return behind, err
 }
 

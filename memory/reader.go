@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Reader is what a node sees as ctx.memory: the protocol's read-only
@@ -43,7 +45,7 @@ func (r liveReader) Get(ctx context.Context, ref, id string) (Entry, error) {
 }
 
 type (
-	listFunc func(context.Context, Scope, Query) ([]Entry, error)
+	listFunc func(context.Context, Scope, driver.Query) ([]Entry, error)
 	getFunc  func(ctx context.Context, s Scope, id string, at time.Time) (Entry, error)
 )
 
@@ -57,14 +59,11 @@ func readList(ctx context.Context, b *Bank, tenant, ref string, o ListOptions, a
 	if o.Tag != "" && !validTag(o.Tag) {
 		return nil, fail(ErrValidation, "malformed tag")
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, shape(err)
+	s, held, err := b.visible(ctx, tenant, ref)
+	if !held || err != nil {
+		return []Entry{}, err
 	}
-	s, err := b.resolve(ctx, tenant, ref)
-	if err != nil {
-		return []Entry{}, nil
-	}
-	entries, err := list(ctx, s, Query{Limit: limit, Tag: o.Tag, At: at})
+	entries, err := list(ctx, s, driver.Query{Limit: limit, Tag: o.Tag, At: at})
 	if err != nil {
 		return nil, shape(err)
 	}
@@ -73,11 +72,11 @@ func readList(ctx context.Context, b *Bank, tenant, ref string, o ListOptions, a
 
 // readGet is the one way by which an entry reaches a host.
 func readGet(ctx context.Context, b *Bank, tenant, ref, id string, at time.Time, get getFunc) (Entry, error) {
-	if err := ctx.Err(); err != nil {
-		return Entry{}, shape(err)
+	s, held, err := b.visible(ctx, tenant, ref)
+	if err != nil {
+		return Entry{}, err
 	}
-	s, err := b.resolve(ctx, tenant, ref)
-	if err != nil || !validID(id) {
+	if !held || !validID(id) {
 		return Entry{}, fail(ErrNotFound, "")
 	}
 	e, err := get(ctx, s, id, at)

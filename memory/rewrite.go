@@ -3,10 +3,10 @@ package memory
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Rewrite is a conditional change of one ref's memory by a background pass. It
@@ -23,9 +23,12 @@ type Rewrite struct {
 	Restore []string
 	// Erase removes entries from every version.
 	Erase []string
-	// Cells replaces values of the ref's cells. They hold digests, leases and
-	// positions, never text; one in which the redactor finds a secret is refused.
-	Cells []Cell
+	// Documents, if set, is called with the entries of Derive as they will be stored, and
+	// returns documents to change or check: of the ref, or with an empty Ref the tenant's
+	// own. Their tenant is filled in. Machinery holds identifiers, digests and positions;
+	// one in which the redactor finds a secret is refused. Content must be as the redactor
+	// leaves it. Host text is redacted. It may be called more than once.
+	Documents func(stored []Entry) []DocumentSwap
 	// Announce is called with the entries of Derive as they will be stored, and
 	// returns the events that commit with them. It may be called more than once.
 	Announce func(stored []Entry) []Announcement
@@ -41,6 +44,19 @@ type Derived struct {
 	// Merges are entries that it replaces: they are retired as [Merged] in its
 	// favour.
 	Merges []string
+	// Compacted makes it the output of a compaction: it gets the tag
+	// "compacted-from:<run>" (RFC 0012 §C). Archive is the address of the archive that
+	// it names by a tag "archive:<address>"; empty for none.
+	Compacted bool
+	Archive   string
+}
+
+// Rewritten is what a [Job.Rewrite] made.
+type Rewritten struct {
+	// Entries are those of Derive as stored.
+	Entries []Entry
+	// Revs are the revisions of the documents, in their order; 0 for a removed one.
+	Revs []int64
 }
 
 // Retire ends the life of an entry: [Merged] or [Superseded] in favour of For, or
@@ -51,12 +67,6 @@ type Retire struct {
 	For   string
 }
 
-// Cell sets a named cell to New if it holds Old now; nil stands for no value.
-type Cell struct {
-	Name     string
-	Old, New []byte
-}
-
 // Announcement is an event of a pass.
 type Announcement struct {
 	// ID is the event's id, for one that must be the same however often the pass is
@@ -65,56 +75,52 @@ type Announcement struct {
 	Payload events.Payload
 }
 
-// Rewrite commits rw and returns the entries of its Derive as stored. Where the
-// bank has WriteEvents, each of them has a memory.written event too, without a node.
-// Derived text loses leak forms and well-known secret shapes as well (R5).
+// Rewrite commits rw. Where the bank has WriteEvents, each entry of Derive has a
+// memory.written event too, without a node. Derived text loses leak forms and well-known
+// secret shapes as well (R5).
 //
 // Errors: [ErrConflict] if something it expects does not hold any more, and nothing
-// happened; otherwise those of [Run.Put], and [ErrNotProvided] without a
-// [Transactor].
-func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) ([]Entry, error) {
-	s, err := j.enter(ctx, ref, j.target)
+// happened; otherwise those of [Run.Put], and [ErrNotProvided] if the store is not a
+// Transactor.
+func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (Rewritten, error) {
+	s, err := j.enter(ctx, ref)
 	if err != nil {
-		return nil, err
+		return Rewritten{}, err
 	}
 	defer j.life.RUnlock()
 	if j.bank.tx == nil {
-		return nil, fail(ErrNotProvided, "a rewrite needs a Transactor")
+		return Rewritten{}, fail(ErrNotProvided, "a rewrite needs a Transactor")
 	}
-	m := Mutation{At: j.bank.Now(), Live: located(s, rw.Expect), Restore: located(s, rw.Restore), Erase: located(s, rw.Erase)}
-	stored := make([]Entry, 0, len(rw.Derive))
-	for _, d := range rw.Derive {
-		e, err := j.derive(ctx, s, d, &m)
-		if err != nil {
-			return nil, err
-		}
-		stored = append(stored, e)
+	m := driver.Mutation{At: j.bank.Now(), Live: located(s, rw.Expect), Restore: located(s, rw.Restore), Erase: located(s, rw.Erase)}
+	stored, err := j.deriveAll(ctx, s, rw.Derive, &m)
+	if err != nil {
+		return Rewritten{}, err
 	}
 	for _, r := range rw.Retire {
-		m.Retire = append(m.Retire, Retirement{Located{s, r.ID}, r.State, r.For})
+		m.Retire = append(m.Retire, driver.Retirement{Located: Located{Scope: s, ID: r.ID}, State: r.State, For: r.For})
 	}
 	if err := checkRetirements(m.Retire); err != nil {
-		return nil, err
+		return Rewritten{}, err
 	}
-	for _, c := range rw.Cells {
-		if err := j.identifier(c.Name + string(c.New)); err != nil {
-			return nil, err
+	if rw.Documents != nil {
+		if m.Documents, err = j.documents(s, rw.Documents(handOut(stored))); err != nil {
+			return Rewritten{}, err
 		}
-		m.Cells = append(m.Cells, CellSwap{s, c.Name, c.Old, c.New})
 	}
 	if rw.Announce != nil && j.bank.cfg.Sink != nil {
 		for _, a := range rw.Announce(handOut(stored)) {
 			rec, err := j.announced(a)
 			if err != nil {
-				return nil, err
+				return Rewritten{}, err
 			}
 			m.Events = append(m.Events, rec)
 		}
 	}
-	if _, err := j.bank.apply(ctx, s.Tenant, m); err != nil {
-		return nil, err
+	made, err := j.bank.apply(ctx, s.Tenant, m)
+	if err != nil {
+		return Rewritten{}, err
 	}
-	return handOut(stored), nil
+	return Rewritten{handOut(stored), made.Revs}, nil
 }
 
 // announced wraps an event of the pass, in which the redactor must find nothing.
@@ -123,7 +129,7 @@ func (j *Job) announced(a Announcement) (events.Record, error) {
 	if err != nil {
 		return events.Record{}, failWith(ErrValidation, "an event breaks its schema", err)
 	}
-	if err := j.identifier(a.ID + string(text)); err != nil {
+	if err := j.identifiers(a.ID, string(text)); err != nil {
 		return events.Record{}, err
 	}
 	rec := j.record(a.Payload)
@@ -133,42 +139,79 @@ func (j *Job) announced(a Announcement) (events.Record, error) {
 	return rec, nil
 }
 
-// derive adds a derived entry to the mutation.
-func (j *Job) derive(ctx context.Context, s Scope, d Derived, m *Mutation) (Entry, error) {
-	d.NodeID = "" // no node made it (RFC 0068 §D)
-	d.Subjects = slices.Clone(d.Subjects)
-	for _, id := range d.Sources {
-		source, err := j.bank.store.Get(ctx, s, id, m.At)
-		if errors.Is(err, ErrNotFound) {
-			return Entry{}, fail(ErrConflict, "a source is gone")
-		}
-		if err != nil {
-			return Entry{}, shape(err)
-		}
-		for _, subject := range source.Subjects {
-			if !slices.Contains(d.Subjects, subject) {
-				d.Subjects = append(d.Subjects, subject)
-			}
+// deriveAll adds derived entries to the mutation. It reads their sources at once.
+func (j *Job) deriveAll(ctx context.Context, s Scope, all []Derived, m *driver.Mutation) ([]Entry, error) {
+	var ids []string
+	for i := range all {
+		ids = append(ids, all[i].Sources...)
+	}
+	recs, err := lookup(ctx, j.bank.tx, s, ids)
+	if err != nil {
+		return nil, err
+	}
+	sources := make(map[string]*Record, len(recs))
+	for i := range recs {
+		if r := &recs[i]; r.State == Live && !r.Erased && r.Entry.LiveAt(m.At) {
+			sources[r.Entry.ID] = r
 		}
 	}
-	e, err := j.entry(d.Draft, true)
+	stored := make([]Entry, 0, len(all))
+	for i := range all {
+		e, err := j.derive(&all[i], sources)
+		if err != nil {
+			return nil, err
+		}
+		m.Live = append(m.Live, located(s, e.Sources)...)
+		m.Put = append(m.Put, driver.Placed{Scope: s, Entry: e})
+		for _, id := range all[i].Merges {
+			m.Retire = append(m.Retire, driver.Retirement{Located: Located{Scope: s, ID: id}, State: Merged, For: e.ID})
+		}
+		if j.bank.cfg.WriteEvents {
+			d := all[i].Draft
+			d.NodeID = ""
+			m.Events = append(m.Events, j.written(s, &e, d))
+		}
+		stored = append(stored, e)
+	}
+	return stored, nil
+}
+
+// derive makes the entry of a derived draft, which takes over the subjects of its
+// sources.
+func (j *Job) derive(d *Derived, sources map[string]*Record) (Entry, error) {
+	draft := d.Draft
+	draft.NodeID = "" // no node made it (RFC 0068 §D)
+	e, err := j.entry(draft, true)
 	if err != nil {
 		return Entry{}, err
 	}
+	own, err := j.provenance(d)
+	if err != nil {
+		return Entry{}, err
+	}
+	e.Tags = append(own, e.Tags...)
+	carried := make(map[string]bool, len(e.Subjects))
+	for _, s := range e.Subjects {
+		carried[s] = true
+	}
+	for _, id := range d.Sources {
+		source := sources[id]
+		if source == nil {
+			return Entry{}, fail(ErrConflict, "a source is gone")
+		}
+		for _, s := range source.Entry.Subjects {
+			if !carried[s] {
+				carried[s] = true
+				e.Subjects = append(e.Subjects, s)
+			}
+		}
+	}
 	e.Sources = slices.Clone(d.Sources)
-	m.Live = append(m.Live, located(s, d.Sources)...)
-	m.Put = append(m.Put, Placed{s, e})
-	for _, id := range d.Merges {
-		m.Retire = append(m.Retire, Retirement{Located{s, id}, Merged, e.ID})
-	}
-	if j.bank.cfg.WriteEvents {
-		m.Events = append(m.Events, j.written(s, &e, d.Draft))
-	}
 	return e, nil
 }
 
 // checkRetirements refuses retirements that contradict themselves or each other.
-func checkRetirements(list []Retirement) error {
+func checkRetirements(list []driver.Retirement) error {
 	retired := make(map[string]bool, len(list))
 	for _, r := range list {
 		if retired[r.ID] {
@@ -190,7 +233,7 @@ func checkRetirements(list []Retirement) error {
 func located(s Scope, ids []string) []Located {
 	out := make([]Located, len(ids))
 	for i, id := range ids {
-		out[i] = Located{s, id}
+		out[i] = Located{Scope: s, ID: id}
 	}
 	return out
 }

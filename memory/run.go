@@ -5,6 +5,8 @@ import (
 	"iter"
 	"sync"
 	"time"
+
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // RunConfig says whose run it is.
@@ -41,7 +43,7 @@ type Run struct {
 	view     *view // nil in a replay
 }
 
-// Start opens a run. The store must be [Versioned], unless the run is a replay:
+// Start opens a run. The store must be Versioned, unless the run is a replay:
 // otherwise Start fails with [ErrNotProvided], and a host can work with
 // [Bank.Background] and [Bank.Reader], which promise no view. Resuming fails with
 // [ErrSnapshotUnavailable] for a token of another tenant or store, or one that is
@@ -84,9 +86,9 @@ func (b *Bank) openView(ctx context.Context, c RunConfig) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	fork := snap.RunID != c.ID
+	fork := snap.run != digestOf(c.ID)
 	return b.reopen(ctx, snap, func(m *ownMark) bool {
-		m.Inherited = m.Inherited || fork
+		m.inherited = m.inherited || fork
 		return true
 	})
 }
@@ -94,14 +96,30 @@ func (b *Bank) openView(ctx context.Context, c RunConfig) (*view, error) {
 // reopen opens the view of a snapshot, with the own writes that keep lets through
 // and without what was erased since.
 func (b *Bank) reopen(ctx context.Context, snap *snapshot, keep func(*ownMark) bool) (*view, error) {
-	// Only whether the version can be read at all matters here, not whether it is
-	// still whole.
-	if _, err := b.versions.Intact(ctx, snap.Tenant, snap.Base); err != nil {
-		return nil, shape(err)
+	v := newView(b.versions, snap.base)
+	for ref, marks := range snap.own {
+		var ids []string
+		inherited := map[string]bool{}
+		for _, m := range marks {
+			if keep(&m) {
+				ids = append(ids, m.id)
+				inherited[m.id] = m.inherited
+			}
+		}
+		recs, err := lookup(ctx, b.tx, Scope{Tenant: snap.tenant, Ref: ref}, ids)
+		if err != nil {
+			return nil, err
+		}
+		for _, rec := range recs {
+			if !rec.Erased {
+				v.add(ref, ownEntry{rec.Entry.ID, rec.Entry.CreatedAt, inherited[rec.Entry.ID]})
+			}
+		}
 	}
-	v := newView(b.versions, snap.Base)
-	if _, err := v.load(ctx, snap, keep); err != nil {
-		return nil, err
+	// Only whether the version can be read at all matters here, and that it could after
+	// the own writes were read: then no purge has taken one of them.
+	if _, err := b.versions.Intact(ctx, Scope{Tenant: snap.tenant}, snap.base); err != nil {
+		return nil, shape(err)
 	}
 	return v, nil
 }
@@ -150,7 +168,7 @@ func (r *Run) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
 		if seen == nil {
 			return
 		}
-		for e, err := range pages(ctx, s, Query{At: r.bank.Now()}, seen.list) {
+		for e, err := range pages(ctx, s, driver.Query{At: r.bank.Now()}, seen.list) {
 			if err != nil {
 				yield(Entry{}, shape(err))
 				return
@@ -172,19 +190,16 @@ func (r *Run) fixed(ctx context.Context, ref string) (*view, Scope, error) {
 	if r.replay != nil {
 		return nil, Scope{}, fail(ErrNotProvided, "scans are not recorded")
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, Scope{}, shape(err)
-	}
-	s, err := r.bank.resolve(ctx, r.tenant, ref)
-	if err != nil {
-		return nil, Scope{}, nil
+	s, held, err := r.bank.visible(ctx, r.tenant, ref)
+	if !held || err != nil {
+		return nil, Scope{}, err
 	}
 	r.viewLock.RLock()
 	defer r.viewLock.RUnlock()
 	return r.view.clone(), s, nil
 }
 
-func (r *Run) list(ctx context.Context, s Scope, q Query) ([]Entry, error) {
+func (r *Run) list(ctx context.Context, s Scope, q driver.Query) ([]Entry, error) {
 	r.viewLock.RLock()
 	defer r.viewLock.RUnlock()
 	return r.view.list(ctx, s, q)

@@ -19,11 +19,16 @@ func (r *Run) Token() (Token, error) {
 	r.viewLock.RLock()
 	defer r.viewLock.RUnlock()
 	snap := snapshot{
-		Tenant: r.tenant,
-		RunID:  r.runID,
-		Base:   r.view.base,
-		Millis: r.bank.Now().UnixMilli(),
-		Own:    r.view.marks(),
+		tenant: r.tenant,
+		run:    digestOf(r.runID),
+		base:   r.view.base,
+		at:     r.bank.Now(),
+		own:    map[string][]ownMark{},
+	}
+	for ref, own := range r.view.own {
+		for _, e := range own {
+			snap.own[ref] = append(snap.own[ref], ownMark{e.id, e.inherited})
+		}
 	}
 	return snap.token(), nil
 }
@@ -64,7 +69,7 @@ func (r *Run) Join(ctx context.Context, child Token) error {
 	if err != nil {
 		return err
 	}
-	loaded, err := r.bank.reopen(ctx, snap, func(m *ownMark) bool { return !m.Inherited })
+	loaded, err := r.bank.reopen(ctx, snap, func(m *ownMark) bool { return !m.inherited })
 	if err != nil {
 		return err
 	}

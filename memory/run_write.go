@@ -32,12 +32,11 @@ func (r *Run) Put(ctx context.Context, ref string, d Draft) (Entry, error) {
 	if r.replay != nil {
 		return r.replay.put(ctx, ref, e)
 	}
-	version, err := r.put(ctx, s, e, d)
-	if err != nil {
+	if err := r.put(ctx, s, e, d); err != nil {
 		return Entry{}, err
 	}
 	r.viewLock.Lock()
-	r.view.add(ref, ownEntry{id: e.ID, createdAt: e.CreatedAt, version: version})
+	r.view.add(ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
 	r.viewLock.Unlock()
 	return ownCopy(e), nil
 }
@@ -78,11 +77,11 @@ func (r *Run) Delete(ctx context.Context, ref, id string) (bool, error) {
 		return false, shape(err)
 	}
 	if !deleted {
-		rec, err := r.bank.tx.Lookup(ctx, s, id)
-		if err != nil && !errors.Is(err, ErrNotFound) {
+		recs, err := r.bank.tx.Lookup(ctx, s, []string{id})
+		if err != nil {
 			return false, shape(err)
 		}
-		if rec.State == Merged || rec.State == Superseded {
+		if len(recs) > 0 && (recs[0].State == Merged || recs[0].State == Superseded) {
 			return false, fail(ErrConflict, "the entry has been merged or superseded")
 		}
 	}

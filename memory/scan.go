@@ -3,13 +3,15 @@ package memory
 import (
 	"context"
 	"iter"
+
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // pageSize is how many entries a walk over a whole scope reads at a time.
 const pageSize = 512
 
 // pages walks over a scope page by page.
-func pages(ctx context.Context, s Scope, q Query, list listFunc) iter.Seq2[Entry, error] {
+func pages(ctx context.Context, s Scope, q driver.Query, list listFunc) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		q := q
 		q.Limit = pageSize
@@ -27,7 +29,7 @@ func pages(ctx context.Context, s Scope, q Query, list listFunc) iter.Seq2[Entry
 			if len(page) < pageSize {
 				return
 			}
-			q.After = CursorOf(&page[len(page)-1])
+			q.After = driver.CursorOf(&page[len(page)-1])
 		}
 	}
 }

@@ -2,94 +2,162 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"slices"
+
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Scrub does for a secret that was registered too late what [Bank.Forget] does for
 // a subject: it erases, in every ref of the tenant and in every version, each entry
 // that r would redact today, together with whatever was derived from one. Where such
 // an entry was live, or had been merged into something that is erased, a redacted
-// copy takes its place under a new id; nothing else is lost. It reads all of the
-// tenant's memory. The store must be a [Transactor].
+// copy takes its place under a new id; it is kept whole even if its markers make it
+// longer than the bank's limits. Documents made of entries are removed if r would redact
+// them, and host text is redacted. It reads all of the tenant's memory. The store must
+// be a Transactor.
 //
-// Subject labels are not rewritten: an entry that has a secret in one is erased.
+// Subject labels are not rewritten: an entry that has a secret in one is erased, and so
+// is one that r refuses to rewrite. Forgotten.Lost names those.
 func (b *Bank) Scrub(ctx context.Context, tenant string, r Redactor) (Forgotten, error) {
 	w, err := newWriter(b, tenant, "scrub", r)
 	if err != nil {
 		return Forgotten{}, err
 	}
-	return b.eraseAll(ctx, tenant, func(ctx context.Context) (*erasure, error) {
-		x := newErasure(b, tenant)
+	return b.eraseAll(ctx, tenant, func(ctx context.Context, x *erasure) error {
 		x.rewrite = w.rewritten
-		var all []Record
-		derived := map[Located][]int{} // by source
-		for rec, err := range b.tx.History(ctx, tenant, HistoryQuery{}) {
-			if err != nil {
-				return nil, shape(err)
-			}
-			if rec.Erased {
-				continue
-			}
-			for _, source := range rec.Entry.Sources {
-				at := Located{rec.Scope, source}
-				derived[at] = append(derived[at], len(all))
-			}
-			all = append(all, rec)
+		if err := w.scrubEntries(ctx, x); err != nil {
+			return err
 		}
-		var doom func(Record)
-		doom = func(rec Record) {
-			at := Located{rec.Scope, rec.Entry.ID}
-			if _, known := x.records[at]; known {
-				return
-			}
-			x.erase(rec)
-			for _, i := range derived[at] {
-				doom(all[i])
-			}
-		}
-		for _, rec := range all {
-			clean, err := w.isClean(rec.Entry)
-			if err != nil {
-				return nil, err
-			}
-			if !clean {
-				doom(rec)
-			}
-		}
-		return x, nil
+		return w.scrubDocuments(ctx, x)
 	})
 }
 
-// isClean reports whether the redactor would leave an entry as it is.
-func (w writer) isClean(e Entry) (bool, error) {
-	texts := slices.Concat([]string{e.Content, e.RunID}, e.Tags, e.Subjects)
+// scrubEntries dooms the entries that hold a secret, and what was derived from them.
+func (w writer) scrubEntries(ctx context.Context, x *erasure) error {
+	var all []Record
+	derived := map[Located][]int{} // by source
+	for rec, err := range w.bank.tx.History(ctx, w.tenant, driver.HistoryQuery{}) {
+		if err != nil {
+			return shape(err)
+		}
+		if rec.Erased {
+			continue
+		}
+		for _, source := range rec.Entry.Sources {
+			at := Located{Scope: rec.Scope, ID: source}
+			derived[at] = append(derived[at], len(all))
+		}
+		all = append(all, rec)
+	}
+	for _, rec := range all {
+		clean, err := w.isClean(rec.Entry)
+		if err != nil {
+			return err
+		}
+		if !clean {
+			x.doom(rec)
+		}
+	}
+	for i := 0; i < len(x.order); i++ { // doom appends to it
+		for _, k := range derived[x.order[i]] {
+			x.doom(all[k])
+		}
+	}
+	return nil
+}
+
+// scrubDocuments has documents removed or redacted.
+func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
+	for d, err := range w.bank.tx.Documents(ctx, DocumentQuery{Tenant: w.tenant, EveryRef: true}) {
+		if err != nil {
+			return shape(err)
+		}
+		if d.Class == Machinery {
+			continue // identifiers, which were checked as they came in
+		}
+		dirty, err := w.dirty(append(d.Subjects, d.Kind, d.Key, d.Group, string(d.Value))...)
+		if err != nil {
+			return err
+		}
+		if !dirty {
+			continue
+		}
+		act := Remove
+		if value, ok := w.remove(string(d.Value)); d.Class == HostText && ok {
+			if still, err := w.dirty(append(d.Subjects, d.Kind, d.Key, d.Group, value)...); err == nil && !still {
+				act, d.Value = Set, []byte(value)
+			}
+		}
+		x.documents = append(x.documents, DocumentSwap{Document: d, Act: act})
+	}
+	return nil
+}
+
+// dirty reports whether the redactor would change any of the texts, or refuses one for
+// the secret in it.
+func (w writer) dirty(texts ...string) (bool, error) {
 	for _, text := range texts {
 		out, err := w.redactor.Redact(text)
+		found := interface{ SecretFound() bool }(nil)
+		if errors.As(err, &found) && found.SecretFound() {
+			return true, nil
+		}
 		if err != nil {
 			return false, failWith(ErrSecretLeakage, "the redactor refused", err)
 		}
 		if out != text {
-			return false, nil
+			return true, nil
 		}
 	}
-	return true, nil
+	return false, nil
 }
 
-// rewritten is the redacted form of an entry under a new id, unless redaction does
-// not change it: then it is derived from something erased, and has no form of its
-// own, or cannot have one.
-func (w writer) rewritten(e Entry) (Entry, bool) {
+// isClean reports whether the redactor would leave an entry as it is.
+func (w writer) isClean(e Entry) (bool, error) {
+	dirty, err := w.dirty(slices.Concat([]string{e.Content, e.RunID}, e.Tags, e.Subjects)...)
+	return !dirty, err
+}
+
+// remove takes the secrets out of a text, also with a redactor that otherwise refuses
+// text with a secret and offers Remove.
+func (w writer) remove(text string) (string, bool) {
+	redact := w.redactor.RedactDerived
+	if r, ok := w.redactor.(interface {
+		Remove(text string) (string, error)
+	}); ok {
+		redact = r.Remove
+	}
+	out, err := redact(text)
+	return out, err == nil && validText(out)
+}
+
+// rewritten is the redacted form of an entry under a new id. There is none for a clean
+// entry, which is erased only because it was derived from something that is, and none
+// where no redaction makes it clean: that one is lost.
+func (w writer) rewritten(e Entry) (out Entry, ok, lost bool) {
 	if clean, err := w.isClean(e); clean || err != nil {
-		return Entry{}, false
+		return Entry{}, false, false
 	}
-	d := Draft{Content: e.Content, Tags: e.Tags, ExpiresAt: e.ExpiresAt, Subjects: e.Subjects, CreatedAt: e.CreatedAt}
-	out, err := w.entry(d, true)
-	if err != nil {
-		return Entry{}, false
+	out = Entry{
+		ID: w.bank.ids.next(entryPrefix, w.bank.Now()), RunID: e.RunID, Subjects: e.Subjects,
+		CreatedAt: e.CreatedAt, ExpiresAt: e.ExpiresAt,
 	}
-	out.RunID = e.RunID
+	if out.Content, ok = w.remove(e.Content); !ok {
+		return Entry{}, false, true
+	}
+	for _, t := range e.Tags {
+		if isProvenance(t) {
+			continue // it is no output of a pass any more
+		}
+		t, ok := w.remove(t)
+		if !ok {
+			return Entry{}, false, true
+		}
+		out.Tags = append(out.Tags, t)
+	}
 	if clean, err := w.isClean(out); !clean || err != nil {
-		return Entry{}, false
+		return Entry{}, false, true
 	}
-	return out, true
+	return out, true, false
 }

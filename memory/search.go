@@ -3,6 +3,8 @@ package memory
 import (
 	"context"
 	"slices"
+
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Search filters the tenant's live memory in a ref by text, tags and time. Where the
@@ -50,12 +52,9 @@ func (b *Bank) search(ctx context.Context, tenant, ref string, q Search, find fu
 			return nil, fail(ErrValidation, "malformed tag")
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, shape(err)
-	}
-	s, err := b.resolve(ctx, tenant, ref)
-	if err != nil {
-		return []Entry{}, nil
+	s, held, err := b.visible(ctx, tenant, ref)
+	if !held || err != nil {
+		return []Entry{}, err
 	}
 	found, err := find(ctx, s, q)
 	if err != nil {
@@ -67,7 +66,7 @@ func (b *Bank) search(ctx context.Context, tenant, ref string, q Search, find fu
 // filter searches by reading everything.
 func filter(ctx context.Context, s Scope, q Search, list listFunc) ([]Entry, error) {
 	var found []Entry
-	for e, err := range pages(ctx, s, Query{At: q.At}, list) {
+	for e, err := range pages(ctx, s, driver.Query{At: q.At}, list) {
 		if err != nil {
 			return nil, err
 		}

@@ -4,63 +4,172 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
+	"encoding/binary"
+	"maps"
+	"slices"
 	"time"
+
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Token names what a run saw at one position of its log: the store, the tenant,
-// the run, the version that its view stands on, its own writes up to there, and
-// the instant. It is opaque, printable and safe to keep in a run's log; it grows
-// by about a hundred bytes for each own write.
+// Token names what a run saw at one position of its log: the tenant and the run, each
+// by a digest, the version that its view stands on, its own writes up to there, and
+// the instant. It is opaque, printable and safe to keep in a run's log. It takes at
+// most 200 bytes, some 30 for each own write, and once the length of each ref that the
+// run wrote to.
+//
+// A token is not signed: a host keeps its tokens where nobody else writes. One that
+// somebody made up can show what its tenant's memory was at another version, but
+// nothing of another tenant.
 type Token string
 
 // snapshot is what a token says.
 type snapshot struct {
-	Tenant string               `json:"t"`
-	RunID  string               `json:"r"`
-	Base   Version              `json:"b"`
-	Millis int64                `json:"i"`
-	Own    map[string][]ownMark `json:"o,omitempty"` // by ref, oldest first
+	tenant string // known to the reader; the token has its digest
+	run    nameDigest
+	base   driver.Version
+	at     time.Time
+	own    map[string][]ownMark // by ref
 }
 
-// ownMark is an entry that a run wrote, at the version that its write made.
+// ownMark is an entry that a run wrote.
 type ownMark struct {
-	ID        string  `json:"i"`
-	Version   Version `json:"v"`
-	Inherited bool    `json:"h,omitempty"`
+	id        string
+	inherited bool
 }
 
-// tokenSumBytes is enough to tell a damaged token from a whole one. It is no
-// signature: a host keeps its tokens where nobody else writes.
-const tokenSumBytes = 8
+// nameDigest stands for a name in a token.
+type nameDigest [12]byte
+
+func digestOf(name string) (d nameDigest) {
+	sum := sha256.Sum256([]byte(name))
+	copy(d[:], sum[:])
+	return d
+}
+
+const (
+	tokenFormat   = 2
+	tokenSumBytes = 8 // enough to tell a damaged token from a whole one
+)
 
 func (s *snapshot) token() Token {
-	body, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // strings and numbers only
+	tenant := digestOf(s.tenant)
+	b := []byte{tokenFormat}
+	b = append(b, tenant[:]...)
+	b = append(b, s.run[:]...)
+	b = binary.AppendVarint(b, s.at.UnixMilli())
+	b = appendName(b, string(s.base))
+	for _, ref := range slices.Sorted(maps.Keys(s.own)) {
+		b = appendName(b, ref)
+		b = binary.AppendUvarint(b, uint64(len(s.own[ref])))
+		for _, m := range s.own[ref] {
+			b = appendMark(b, m)
+		}
 	}
-	sum := sha256.Sum256(body)
-	return Token(base64.RawURLEncoding.EncodeToString(append(sum[:tokenSumBytes], body...)))
+	sum := sha256.Sum256(b)
+	return Token(base64.RawURLEncoding.EncodeToString(append(sum[:tokenSumBytes], b...)))
 }
 
 // snapshot reads a token that must belong to the tenant.
 func (t Token) snapshot(tenant string) (*snapshot, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(string(t))
-	if err != nil || len(raw) < tokenSumBytes {
-		return nil, fail(ErrSnapshotUnavailable, "malformed token")
+	if err != nil || len(raw) <= tokenSumBytes {
+		return nil, errToken
 	}
 	body := raw[tokenSumBytes:]
-	if sum := sha256.Sum256(body); !bytes.Equal(sum[:tokenSumBytes], raw[:tokenSumBytes]) {
-		return nil, fail(ErrSnapshotUnavailable, "malformed token")
+	if sum := sha256.Sum256(body); !bytes.Equal(sum[:tokenSumBytes], raw[:tokenSumBytes]) || body[0] != tokenFormat {
+		return nil, errToken
 	}
-	s := new(snapshot)
-	if err := json.Unmarshal(body, s); err != nil {
-		return nil, fail(ErrSnapshotUnavailable, "malformed token")
+	r := tokenReader{rest: body[1:]}
+	owner := r.digest()
+	s := &snapshot{tenant: tenant, run: r.digest(), at: time.UnixMilli(r.varint()).UTC(), own: map[string][]ownMark{}}
+	s.base = driver.Version(r.name())
+	for len(r.rest) > 0 && !r.bad {
+		ref := r.name()
+		for n := r.uvarint(); n > 0 && !r.bad; n-- {
+			s.own[ref] = append(s.own[ref], r.mark())
+		}
 	}
-	if s.Tenant != tenant {
+	if r.bad {
+		return nil, errToken
+	}
+	if owner != digestOf(tenant) {
 		return nil, fail(ErrSnapshotUnavailable, "the token belongs to another tenant")
 	}
 	return s, nil
 }
 
-func (s *snapshot) instant() time.Time { return time.UnixMilli(s.Millis).UTC() }
+var errToken = fail(ErrSnapshotUnavailable, "malformed token")
+
+func appendName(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// An id that a bank issued takes 17 bytes in a token: its number is written in binary.
+const (
+	markInherited = 1 << iota
+	markIssued
+)
+
+func appendMark(b []byte, m ownMark) []byte {
+	var flags byte
+	if m.inherited {
+		flags |= markInherited
+	}
+	if high, low, ok := parseID(entryPrefix, m.id); ok {
+		b = append(b, flags|markIssued)
+		return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, high), low)
+	}
+	return appendName(append(b, flags), m.id)
+}
+
+// tokenReader takes a token apart. After a mistake it is bad, and gives zero values.
+type tokenReader struct {
+	rest []byte
+	bad  bool
+}
+
+func (r *tokenReader) take(n uint64) []byte {
+	if r.bad || n > uint64(len(r.rest)) {
+		r.bad = true
+		return nil
+	}
+	part := r.rest[:n]
+	r.rest = r.rest[n:]
+	return part
+}
+
+func (r *tokenReader) digest() (d nameDigest) {
+	copy(d[:], r.take(uint64(len(d))))
+	return d
+}
+
+func (r *tokenReader) uvarint() uint64 {
+	n, size := binary.Uvarint(r.rest)
+	r.take(uint64(max(size, 0)))
+	r.bad = r.bad || size <= 0
+	return n
+}
+
+func (r *tokenReader) varint() int64 {
+	n, size := binary.Varint(r.rest)
+	r.take(uint64(max(size, 0)))
+	r.bad = r.bad || size <= 0
+	return n
+}
+
+func (r *tokenReader) name() string { return string(r.take(r.uvarint())) }
+
+func (r *tokenReader) mark() ownMark {
+	flags := r.take(1)
+	if r.bad {
+		return ownMark{}
+	}
+	m := ownMark{inherited: flags[0]&markInherited != 0}
+	if flags[0]&markIssued == 0 {
+		m.id = r.name()
+	} else if number := r.take(16); !r.bad {
+		m.id = formatID(entryPrefix, binary.BigEndian.Uint64(number), binary.BigEndian.Uint64(number[8:]))
+	}
+	return m
+}

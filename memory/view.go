@@ -1,85 +1,66 @@
 package memory
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
+
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // view is the tenant's memory as it was at a base version, with entries that a run
 // wrote since laid over it (M6). It holds ids, never content: an entry that was
 // erased is gone from every view.
 type view struct {
-	store Versioned
-	base  Version
-	own   map[string]*ownEntries // by ref
+	store driver.Versioned
+	base  driver.Version
+	own   map[string][]ownEntry // by ref, oldest first
 }
 
-// ownEntries are a run's own writes in one ref that it has not deleted again.
-type ownEntries struct {
-	order []ownEntry // oldest first
-	at    map[string]Version
-}
-
+// ownEntry is an entry that a run wrote and has not deleted again.
 type ownEntry struct {
 	id        string
 	createdAt time.Time
-	version   Version // the version that the write made; the entry is live there
-	inherited bool    // written by a parent, or by the run that was forked
+	inherited bool // written by a parent, or by the run that was forked
 }
 
-func (e ownEntry) before(o ownEntry) bool {
-	if !e.createdAt.Equal(o.createdAt) {
-		return e.createdAt.Before(o.createdAt)
+func (e ownEntry) compare(o ownEntry) int {
+	if c := e.createdAt.Compare(o.createdAt); c != 0 {
+		return c
 	}
-	return e.id < o.id
+	return cmp.Compare(e.id, o.id)
 }
 
-func newView(store Versioned, base Version) *view {
-	return &view{store: store, base: base, own: map[string]*ownEntries{}}
+func newView(store driver.Versioned, base driver.Version) *view {
+	return &view{store: store, base: base, own: map[string][]ownEntry{}}
 }
 
 // add lays a write over the view. Writes mostly come in order.
 func (v *view) add(ref string, e ownEntry) {
-	o := v.own[ref]
-	if o == nil {
-		o = &ownEntries{at: map[string]Version{}}
-		v.own[ref] = o
+	own := v.own[ref]
+	i, known := len(own), false
+	if i > 0 && e.compare(own[i-1]) <= 0 {
+		i, known = slices.BinarySearchFunc(own, e, ownEntry.compare)
 	}
-	if _, known := o.at[e.id]; known {
-		return
+	if !known {
+		v.own[ref] = slices.Insert(own, i, e)
 	}
-	o.at[e.id] = e.version
-	i := len(o.order)
-	for i > 0 && e.before(o.order[i-1]) {
-		i--
-	}
-	o.order = slices.Insert(o.order, i, e)
 }
 
 // drop takes an own write out of the view. What was there when the run began, or
 // was inherited, stays visible.
 func (v *view) drop(ref, id string) {
-	o := v.own[ref]
-	if o == nil {
-		return
-	}
-	i := slices.IndexFunc(o.order, func(e ownEntry) bool { return e.id == id && !e.inherited })
-	if i < 0 {
-		return
-	}
-	o.order = slices.Delete(o.order, i, i+1)
-	delete(o.at, id)
+	v.own[ref] = slices.DeleteFunc(v.own[ref], func(e ownEntry) bool { return e.id == id && !e.inherited })
 }
 
 // clone copies the view for a child, to whom all of it is inherited.
 func (v *view) clone() *view {
 	c := newView(v.store, v.base)
-	for ref, o := range v.own {
-		for _, e := range o.order {
-			e.inherited = true
-			c.add(ref, e)
+	for ref, own := range v.own {
+		c.own[ref] = slices.Clone(own)
+		for i := range c.own[ref] {
+			c.own[ref][i].inherited = true
 		}
 	}
 	return c
@@ -87,8 +68,8 @@ func (v *view) clone() *view {
 
 // join lays a child's own writes over the view.
 func (v *view) join(child *view) {
-	for ref, o := range child.own {
-		for _, e := range o.order {
+	for ref, own := range child.own {
+		for _, e := range own {
 			if !e.inherited {
 				v.add(ref, e)
 			}
@@ -96,100 +77,96 @@ func (v *view) join(child *view) {
 	}
 }
 
-// marks is what a token keeps of the own writes.
-func (v *view) marks() map[string][]ownMark {
-	marks := make(map[string][]ownMark, len(v.own))
-	for ref, o := range v.own {
-		for _, e := range o.order {
-			marks[ref] = append(marks[ref], ownMark{e.id, e.version, e.inherited})
-		}
-	}
-	return marks
-}
+// lookupSize bounds the ids of one look-up.
+const lookupSize = 1000
 
-// load lays the own writes of a snapshot over the view, those that keep lets
-// through, and reports whether all of them can still be read.
-func (v *view) load(ctx context.Context, snap *snapshot, keep func(*ownMark) bool) (whole bool, err error) {
-	whole = true
-	for ref, marks := range snap.Own {
-		for _, m := range marks {
-			if !keep(&m) {
-				continue
-			}
-			e, err := v.store.GetAt(ctx, Scope{snap.Tenant, ref}, m.Version, m.ID, eternity)
-			if errors.Is(err, ErrNotFound) {
-				whole = false
-				continue
-			}
-			if err != nil {
-				return false, shape(err)
-			}
-			v.add(ref, ownEntry{e.ID, e.CreatedAt, m.Version, m.Inherited})
+// lookup reads records of a scope, whatever their state, in batches.
+func lookup(ctx context.Context, tx driver.Transactor, s Scope, ids []string) ([]Record, error) {
+	var found []Record
+	for part := range slices.Chunk(ids, lookupSize) {
+		recs, err := tx.Lookup(ctx, s, part)
+		if err != nil {
+			return nil, shape(err)
 		}
+		found = append(found, recs...)
 	}
-	return whole, nil
+	return found, nil
 }
-
-// eternity is an instant at which nothing has expired yet.
-var eternity time.Time
 
 // get is a [getFunc].
 func (v *view) get(ctx context.Context, s Scope, id string, at time.Time) (Entry, error) {
-	version := v.base
-	if o := v.own[s.Ref]; o != nil {
-		if own, ok := o.at[id]; ok {
-			version = own
+	if slices.ContainsFunc(v.own[s.Ref], func(e ownEntry) bool { return e.id == id }) {
+		recs, err := v.store.Lookup(ctx, s, []string{id})
+		if err != nil {
+			return Entry{}, err
 		}
+		// While the base can be read, no purge has taken an entry that the run could
+		// see: only then does its absence mean anything.
+		if _, err := v.store.Intact(ctx, s, v.base); err != nil {
+			return Entry{}, err
+		}
+		if len(recs) == 0 || recs[0].Erased || !recs[0].Entry.LiveAt(at) {
+			return Entry{}, ErrNotFound
+		}
+		return recs[0].Entry, nil
 	}
-	return v.store.GetAt(ctx, s, version, id, at)
+	found, err := v.store.GetAt(ctx, s, v.base, []string{id}, at)
+	if err != nil {
+		return Entry{}, err
+	}
+	if len(found) == 0 {
+		return Entry{}, ErrNotFound
+	}
+	return found[0], nil
 }
 
-// list is a [listFunc]: the base and the own writes, merged.
-func (v *view) list(ctx context.Context, s Scope, q Query) ([]Entry, error) {
-	base, err := v.store.ListAt(ctx, s, v.base, q)
+// list is a [listFunc]: the base and the own writes, merged. Own writes are read
+// first, so that the base, which fails once it was purged, vouches for them.
+func (v *view) list(ctx context.Context, s Scope, q driver.Query) ([]Entry, error) {
+	own, err := v.ownEntries(ctx, s, q)
 	if err != nil {
 		return nil, err
 	}
-	o := v.own[s.Ref]
-	if o == nil {
-		return base, nil
+	base, err := v.store.ListAt(ctx, s, v.base, q)
+	if err != nil || len(own) == 0 {
+		return base, err
 	}
-	var merged []Entry
-	full := func() bool { return q.Limit > 0 && len(merged) >= q.Limit }
-	for i := len(o.order) - 1; i >= 0 && !full(); i-- {
-		if q.passed(o.order[i]) {
-			continue
-		}
-		e, err := v.store.GetAt(ctx, s, o.order[i].version, o.order[i].id, q.At)
-		if errors.Is(err, ErrNotFound) { // expired or erased
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if q.Tag != "" && !slices.Contains(e.Tags, q.Tag) {
-			continue
-		}
-		for len(base) > 0 && base[0].Before(&e) && !full() {
+	merged := make([]Entry, 0, len(base)+len(own))
+	for len(base)+len(own) > 0 && (q.Limit == 0 || len(merged) < q.Limit) {
+		if len(own) == 0 || len(base) > 0 && base[0].Before(&own[0]) {
 			merged, base = append(merged, base[0]), base[1:]
+		} else {
+			merged, own = append(merged, own[0]), own[1:]
 		}
-		if !full() {
-			merged = append(merged, e)
-		}
-	}
-	for len(base) > 0 && !full() {
-		merged, base = append(merged, base[0]), base[1:]
 	}
 	return merged, nil
 }
 
-// passed reports whether an own entry lies before the query's cursor.
-func (q *Query) passed(o ownEntry) bool {
-	if q.After.IsZero() {
-		return false
+// ownEntries are the own writes that a query asks for, newest first.
+func (v *view) ownEntries(ctx context.Context, s Scope, q driver.Query) ([]Entry, error) {
+	own := v.own[s.Ref]
+	if !q.After.IsZero() {
+		end, _ := slices.BinarySearchFunc(own, ownEntry{id: q.After.ID, createdAt: q.After.CreatedAt}, ownEntry.compare)
+		own = own[:end]
 	}
-	if !o.createdAt.Equal(q.After.CreatedAt) {
-		return o.createdAt.After(q.After.CreatedAt)
+	var found []Entry
+	for len(own) > 0 && (q.Limit == 0 || len(found) < q.Limit) {
+		page := own[max(0, len(own)-lookupSize):]
+		own = own[:len(own)-len(page)]
+		ids := make([]string, 0, len(page))
+		for _, e := range slices.Backward(page) {
+			ids = append(ids, e.id)
+		}
+		recs, err := v.store.Lookup(ctx, s, ids)
+		if err != nil {
+			return nil, err
+		}
+		for _, rec := range recs {
+			e := rec.Entry
+			if !rec.Erased && e.LiveAt(q.At) && (q.Tag == "" || slices.Contains(e.Tags, q.Tag)) {
+				found = append(found, e)
+			}
+		}
 	}
-	return o.id >= q.After.ID
+	return found, nil
 }

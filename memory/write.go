@@ -4,40 +4,28 @@ import (
 	"context"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// source is the scope that a pass reads from.
-func (w writer) source(ctx context.Context, ref string) (Scope, error) {
-	if err := ctx.Err(); err != nil {
-		return Scope{}, shape(err)
-	}
-	return w.bank.resolve(ctx, w.tenant, ref)
-}
-
-// target is the scope that a write goes to.
+// target is the scope that a write goes to. Every identifier that goes into the store
+// with it is checked: see [writer.identifiers].
 func (w writer) target(ctx context.Context, ref string) (Scope, error) {
 	if w.bank.traits.ReadOnly {
 		return Scope{}, fail(ErrNotProvided, "the store is read-only")
 	}
-	s, err := w.source(ctx, ref)
+	s, err := w.bank.resolve(ctx, w.tenant, ref)
 	if err != nil {
 		return Scope{}, err
 	}
-	for _, id := range []string{ref, w.runID, w.tenant} {
-		if err := w.identifier(id); err != nil {
-			return Scope{}, err
-		}
-	}
-	return s, nil
+	return s, w.identifiers(ref, w.runID, w.tenant)
 }
 
-// put writes one entry, with its event where the bank announces writes. A store
-// without transactions has no version to return.
-func (w writer) put(ctx context.Context, s Scope, e Entry, d Draft) (Version, error) {
+// put writes one entry, with its event where the bank announces writes.
+func (w writer) put(ctx context.Context, s Scope, e Entry, d Draft) error {
 	if w.bank.tx == nil {
-		return "", shape(w.bank.store.Put(ctx, s, e))
+		return shape(w.bank.store.Put(ctx, s, e))
 	}
-	m := Mutation{At: e.CreatedAt, Put: []Placed{{s, e}}}
+	m := driver.Mutation{At: e.CreatedAt, Put: []driver.Placed{{Scope: s, Entry: e}}}
 	if w.bank.cfg.WriteEvents {
 		rec := w.written(s, &e, d)
 		if d.CreatedAt.IsZero() {
@@ -45,16 +33,13 @@ func (w writer) put(ctx context.Context, s Scope, e Entry, d Draft) (Version, er
 		}
 		m.Events = []events.Record{rec}
 	}
-	return w.bank.apply(ctx, s.Tenant, m)
+	_, err := w.bank.apply(ctx, s.Tenant, m)
+	return err
 }
 
 // written is the event that attributes a write (RFC 0057 §A).
 func (w writer) written(s Scope, e *Entry, d Draft) events.Record {
-	p := events.MemoryWritten{MemoryRef: s.Ref, MemoryID: e.ID, NodeID: d.NodeID, AgentID: d.AgentID}
-	if w.bank.cfg.EventTags && len(e.Tags) > 0 {
-		p.Tags = e.Tags
-	}
-	r := w.record(p)
+	r := w.record(events.MemoryWritten{MemoryRef: s.Ref, MemoryID: e.ID, NodeID: d.NodeID, AgentID: d.AgentID})
 	r.NodeID = d.NodeID
 	return r
 }
@@ -63,7 +48,7 @@ func (w writer) written(s Scope, e *Entry, d Draft) events.Record {
 func (w writer) record(p events.Payload) events.Record {
 	now := w.bank.Now()
 	return events.Record{
-		ID:      w.bank.ids.next("evt_", now),
+		ID:      w.bank.ids.next(eventPrefix, now),
 		Tenant:  w.tenant,
 		RunID:   w.runID,
 		Time:    now,
@@ -72,21 +57,21 @@ func (w writer) record(p events.Payload) events.Record {
 }
 
 // apply commits a mutation, unless its events would pile up.
-func (b *Bank) apply(ctx context.Context, tenant string, m Mutation) (Version, error) {
+func (b *Bank) apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 	if len(m.Events) > 0 {
 		if b.waiting.Load() >= int64(b.cfg.MaxUndelivered) {
-			return "", fail(ErrBacklog, "")
+			return driver.Applied{}, fail(ErrBacklog, "")
 		}
 		for i := range m.Events {
 			if err := m.Events[i].Validate(); err != nil {
-				return "", failWith(ErrValidation, "an event breaks its schema", err)
+				return driver.Applied{}, failWith(ErrValidation, "an event breaks its schema", err)
 			}
 		}
 	}
-	v, err := b.tx.Apply(ctx, tenant, m)
+	made, err := b.tx.Apply(ctx, tenant, m)
 	if err != nil {
-		return "", shape(err)
+		return driver.Applied{}, shape(err)
 	}
 	b.waiting.Add(int64(len(m.Events)))
-	return v, nil
+	return made, nil
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/internal/storerules"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Put inserts e if the scope has no entry of that id. The slices of e are the

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/internal/storerules"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // position is a place in a list; the zero value is before the first entry.

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/internal/storerules"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 var (

@@ -1,4 +1,4 @@
-package storerules
+package driver
 
 // Relic is a record of a scope that a purge looks at. Records that are neither over
 // nor retired can be left out.

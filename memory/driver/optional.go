@@ -1,4 +1,4 @@
-package memory
+package driver
 
 import (
 	"context"
@@ -55,6 +55,27 @@ type Scanner interface {
 	// ahead, and passes over erased ones beyond those. It stops after an error. The
 	// loop may call the store again, to change it too.
 	Scan(ctx context.Context, s Scope, q Query) iter.Seq2[Entry, error]
+}
+
+// Scheduler is a store that finds what is due over all tenants.
+type Scheduler interface {
+	// Due returns documents of the class [Machinery] and of that kind, of all tenants,
+	// whose Due is set and not after the instant at: by Due ascending and at most
+	// limit of them. Its cost grows with what it returns, not with what is kept.
+	Due(ctx context.Context, kind string, at time.Time, limit int) ([]Document, error)
+}
+
+// Changes is a store that tells what has changed, so that a cache can follow it.
+type Changes interface {
+	// Changes returns the ids of a scope that were touched by the mutations after the
+	// version from, up to and with the version to. Both must be available.
+	Changes(ctx context.Context, s Scope, from, to Version) (ChangeSet, error)
+}
+
+// ChangeSet is what was touched between two versions, each list without repetitions
+// and in no particular order. An id can be in several of them.
+type ChangeSet struct {
+	Put, Retired, Restored, Erased []string
 }
 
 // Describer is a store that says what it is. One that does not is taken as

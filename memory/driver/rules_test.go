@@ -1,4 +1,4 @@
-package storerules
+package driver
 
 import (
 	"math/rand/v2"
@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/openwop/agentmemory/memory"
 )
 
 // A purge keeps what the definition keeps, on random forests of successors.
@@ -64,11 +62,11 @@ func TestM7_VersionsAreOfOneTenantAndIncarnation(t *testing.T) {
 	n, err := mark.Number(mark.Version(7))
 	require.NoError(t, err)
 	require.Equal(t, uint64(7), n)
-	for _, v := range []memory.Version{
+	for _, v := range []Version{
 		"", "7", MarkOf("two", "t").Version(7), MarkOf("one", "u").Version(7),
-		memory.Version(mark) + "07", memory.Version(mark) + "+7", memory.Version(mark) + "-1", memory.Version(mark),
+		Version(mark) + "07", Version(mark) + "+7", Version(mark) + "-1", Version(mark),
 	} {
 		_, err := mark.Number(v)
-		require.ErrorIs(t, err, memory.ErrSnapshotUnavailable, v)
+		require.ErrorIs(t, err, ErrSnapshotUnavailable, v)
 	}
 }

@@ -1,0 +1,143 @@
+package memory
+
+import (
+	"context"
+	"iter"
+
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// Documents yields the documents of a ref that q asks for, in the byte order of kind and
+// key, and stops after an error; with an empty ref, the tenant's own. A ref that is not
+// the tenant's has none. The store must be a Transactor. The loop may use the job.
+func (j *Job) Documents(ctx context.Context, ref string, q DocumentQuery) iter.Seq2[Document, error] {
+	return func(yield func(Document, error) bool) {
+		if ref != "" {
+			s, held, err := j.look(ctx, ref)
+			if err != nil {
+				yield(Document{}, err)
+			}
+			if !held || err != nil {
+				return
+			}
+			ref = s.Ref
+		}
+		q.Tenant, q.Ref, q.EveryRef = j.tenant, ref, false
+		j.bank.eachDocument(ctx, q, yield)
+	}
+}
+
+// Document returns one document of a ref, or with an empty ref one of the tenant's own.
+// One that is not there has the revision 0, and otherwise only its names: it can be
+// filled in and set as it is.
+func (j *Job) Document(ctx context.Context, ref, kind, key string) (Document, error) {
+	for d, err := range j.Documents(ctx, ref, DocumentQuery{Kind: kind, Key: key}) {
+		return d, err
+	}
+	return Document{Scope: Scope{Tenant: j.tenant, Ref: ref}, Kind: kind, Key: key}, nil
+}
+
+// Documents yields the tenant's machinery that q asks for, in the byte order of ref, kind
+// and key, and stops after an error. Content and host text, which a [Job] reads, are
+// passed over. The store must be a Transactor. The loop may use the bank.
+func (b *Bank) Documents(ctx context.Context, tenant string, q DocumentQuery) iter.Seq2[Document, error] {
+	q.Tenant = tenant
+	return func(yield func(Document, error) bool) {
+		b.eachDocument(ctx, q, func(d Document, err error) bool {
+			return err == nil && d.Class != Machinery || yield(d, err)
+		})
+	}
+}
+
+func (b *Bank) eachDocument(ctx context.Context, q DocumentQuery, yield func(Document, error) bool) {
+	if b.tx == nil {
+		yield(Document{}, fail(ErrNotProvided, "documents need a Transactor"))
+		return
+	}
+	if !validTenant(q.Tenant) {
+		yield(Document{}, fail(ErrValidation, "malformed tenant"))
+		return
+	}
+	for d, err := range b.tx.Documents(ctx, q) {
+		if !yield(d, shape(err)) || err != nil {
+			return
+		}
+	}
+}
+
+// Due returns machinery of a kind, of all tenants, that is due now: by Due ascending and
+// at most limit of it. It fails with [ErrNotProvided] if the store is not a Scheduler.
+func (b *Bank) Due(ctx context.Context, kind string, limit int) ([]Document, error) {
+	if b.scheduler == nil {
+		return nil, fail(ErrNotProvided, "what is due needs a Scheduler")
+	}
+	due, err := b.scheduler.Due(ctx, kind, b.Now(), limit)
+	return due, shape(err)
+}
+
+// Swap changes machinery of one tenant, all of it or nothing, and returns the revisions
+// that it has then. It is for what an engine does between two passes, such as taking a
+// lease: it has no redactor, and therefore must not bring any identifier into the store
+// that a [Job.Rewrite] has not let through. Errors: [ErrConflict] if a revision is another
+// one, and nothing happened; [ErrValidation] for anything but machinery.
+func (b *Bank) Swap(ctx context.Context, tenant string, swaps ...DocumentSwap) ([]int64, error) {
+	if b.tx == nil || b.traits.ReadOnly {
+		return nil, fail(ErrNotProvided, "documents need a Transactor")
+	}
+	if !validTenant(tenant) {
+		return nil, fail(ErrValidation, "malformed tenant")
+	}
+	m := driver.Mutation{At: b.Now(), Documents: make([]DocumentSwap, len(swaps))}
+	for i, x := range swaps {
+		x.Tenant = tenant
+		m.Documents[i] = x
+	}
+	if !m.MachineryOnly() {
+		return nil, fail(ErrValidation, "only machinery can be swapped without a job")
+	}
+	made, err := b.apply(ctx, tenant, m)
+	return made.Revs, err
+}
+
+// documents prepares the documents of a rewrite of a scope: what they say is clean or
+// made so.
+func (j *Job) documents(s Scope, swaps []DocumentSwap) ([]DocumentSwap, error) {
+	out := make([]DocumentSwap, 0, len(swaps))
+	for _, x := range swaps {
+		if x.Ref != "" && x.Ref != s.Ref {
+			return nil, fail(ErrValidation, "a document of another ref")
+		}
+		x.Tenant = s.Tenant
+		if x.Act == Set || x.Act == Retain {
+			if err := j.screen(&x); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+// screen lets a document into the store as its class allows.
+func (j *Job) screen(x *DocumentSwap) error {
+	if err := j.identifiers(append([]string{x.Kind, x.Key, x.Group}, x.Subjects...)...); err != nil {
+		return err
+	}
+	if x.Act == Retain {
+		return nil
+	}
+	switch x.Class {
+	case Machinery:
+		return j.identifiers(string(x.Value))
+	case Content:
+		clean, err := j.clean(string(x.Value), true)
+		if err == nil && clean != string(x.Value) {
+			err = fail(ErrSecretLeakage, "a document holds a secret")
+		}
+		return err
+	default:
+		clean, err := j.clean(string(x.Value), false)
+		x.Value = []byte(clean)
+		return err
+	}
+}

@@ -1,0 +1,124 @@
+package driver
+
+import (
+	"slices"
+	"time"
+)
+
+// SameEntry reports whether two entries are the same one. No tags and an empty list of
+// tags are the same.
+func SameEntry(a, b *Entry) bool {
+	return a.ID == b.ID && a.Content == b.Content && a.RunID == b.RunID &&
+		a.CreatedAt.Equal(b.CreatedAt) && a.ExpiresAt.Equal(b.ExpiresAt) &&
+		slices.Equal(a.Tags, b.Tags) && slices.Equal(a.Subjects, b.Subjects) && slices.Equal(a.Sources, b.Sources)
+}
+
+// Held is what a store has under an id: nothing if Entry is nil.
+type Held struct {
+	Entry  *Entry // of an erased one nothing is looked at
+	State  State
+	Erased bool
+}
+
+// Base is the state that a mutation meets, as far as the mutation names it.
+type Base struct {
+	Held     func(ref, id string) Held
+	Document func(ref, kind, key string) (rev int64, class Class) // rev is 0 if there is none
+}
+
+// Holds reports whether every condition of a mutation does, which [Mutation.Validate]
+// has let through: it may be committed. Otherwise it is [ErrConflict].
+func (b Base) Holds(m *Mutation) bool {
+	o := outlook{b, time.UnixMilli(m.At.UnixMilli()), map[place]*prospect{}}
+	for _, l := range m.Live {
+		if !o.live(l.Ref, l.ID) {
+			return false
+		}
+	}
+	for i := range m.Put {
+		if !o.put(&m.Put[i]) {
+			return false
+		}
+	}
+	for _, x := range m.Retire {
+		if !o.live(x.Ref, x.ID) || x.For != "" && !o.live(x.Ref, x.For) {
+			return false
+		}
+		o.of(x.Ref, x.ID).State = x.State
+	}
+	for _, l := range m.Restore {
+		e := o.of(l.Ref, l.ID)
+		if e.Entry == nil || e.Erased || e.State != Merged && e.State != Superseded {
+			return false
+		}
+		e.State = Live
+	}
+	for _, l := range m.Erase {
+		o.of(l.Ref, l.ID).Erased = true
+	}
+	for i := range m.Documents {
+		if !o.swap(&m.Documents[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// outlook is what a mutation makes of the entries that it names, so far as it was
+// checked.
+type outlook struct {
+	Base
+	at   time.Time
+	seen map[place]*prospect
+}
+
+type place struct{ ref, id string }
+
+// prospect is what an entry will be.
+type prospect struct {
+	Held
+	placed bool // by this mutation, which makes its expiry irrelevant
+}
+
+func (o *outlook) of(ref, id string) *prospect {
+	k := place{ref, id}
+	p := o.seen[k]
+	if p == nil {
+		p = &prospect{Held: o.Held(ref, id)}
+		o.seen[k] = p
+	}
+	return p
+}
+
+func (o *outlook) live(ref, id string) bool {
+	p := o.of(ref, id)
+	return p.Entry != nil && !p.Erased && p.State == Live && (p.placed || p.Entry.LiveAt(o.at))
+}
+
+func (o *outlook) put(x *Placed) bool {
+	p := o.of(x.Ref, x.Entry.ID)
+	if p.Entry != nil {
+		p.placed = true
+		return !p.Erased && SameEntry(p.Entry, &x.Entry)
+	}
+	*p = prospect{Held{Entry: &x.Entry}, true}
+	return true
+}
+
+// swap reports whether a document is as its swap expects, and whether what it is to be
+// made of is held.
+func (o *outlook) swap(x *DocumentSwap) bool {
+	rev, class := o.Document(x.Ref, x.Kind, x.Key)
+	if rev != x.Rev || rev != 0 && class != x.Class {
+		return false
+	}
+	if x.Act != Set && x.Act != Retain {
+		return true
+	}
+	for _, id := range x.Of {
+		if p := o.of(x.Ref, id); p.Entry == nil || p.Erased {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,25 @@
+// Package driver is what the author of a store implements, and the rules that all
+// stores decide alike. A host does not need it: it works with package memory, whose
+// Bank stands on a store.
+//
+// A store climbs three steps, each an interface that holds the one before:
+//
+//   - [Adapter]: four operations on entries. Reading, writing, expiry and isolation
+//     need no more.
+//   - [Transactor]: one conditional [Mutation] that happens whole or not at all.
+//     Consolidation, distillation, forgetting, commitments and the outbox of events
+//     are built on it.
+//   - [Versioned]: memory can be read as it was. The views of runs are built on it.
+//
+// Beside them a store may offer [Searcher], [Scanner], [Scheduler], [Changes] and
+// [Describer]. None of these interfaces ever grows: a new ability is a new interface.
+//
+// A store has no clock, issues no ids, redacts nothing and knows no engine. It keeps
+// entries and documents, and it decides by the functions of this package:
+// [Mutation.Validate] and [Base.Holds] whether a mutation can be committed,
+// [SameEntry] whether a put says the same again, [Condemn] what a purge removes, and
+// [NewMark] and [ParseVersion] how a version is written down. They are pure: a store
+// looks up what it has, asks, and writes.
+//
+// Package adaptertest proves that a store keeps all of it.
+package driver

@@ -1,0 +1,87 @@
+package driver
+
+import "time"
+
+// Document is a small named value beside the entries: a lease, a digest, a page of a
+// journal, a commitment, an archive, a vector, a file. It is known by its scope, kind
+// and key. Documents are not versioned: no view shows them.
+type Document struct {
+	// Scope is the tenant and ref that the document belongs to. Ref may be empty: then
+	// it is the tenant's own.
+	Scope
+	// Class says what the document may hold and who may see it. It never changes.
+	Class Class
+	// Kind and Key are identifiers, never text of an entry.
+	Kind, Key string
+	// Value is at most [MaxDocumentBytes]. Nil and empty are the same.
+	Value []byte
+	// Group is a second name to find documents by; several may share it.
+	Group string
+	// Due is the instant at which somebody has to look at the document, in whole
+	// milliseconds; zero is never. Only machinery has one.
+	Due time.Time
+	// Of are the entries of the ref that the document was made from. It is removed
+	// in the mutation that erases any of them, and by the purge that removes one. Only
+	// content has them, and always.
+	Of []string
+	// Subjects are the labels under which forgetting finds the document. Only host
+	// text has them.
+	Subjects []string
+	// Rev is the revision, which the store chooses. It ascends, and a store never uses
+	// one again, not even after the document was removed.
+	Rev int64
+}
+
+// Class is what a document may hold.
+type Class uint8
+
+// The classes of documents.
+const (
+	// Machinery holds no word of an entry: leases, commitments, digests. A scheduler
+	// may see it across tenants.
+	Machinery Class = iota
+	// Content is as confidential as the entries that it was made from, and goes with
+	// them.
+	Content
+	// HostText is text of the host, such as files and proposals.
+	HostText
+)
+
+// DocumentSwap changes or checks a document. It holds iff the revision of the document
+// of that scope, kind and key is Document.Rev, where 0 stands for one that is not
+// there, and its class is Document.Class.
+type DocumentSwap struct {
+	Document
+	Act Act
+}
+
+// Act is what a [DocumentSwap] does.
+type Act uint8
+
+// The acts.
+const (
+	// Set stores the document, all of it.
+	Set Act = iota
+	// Retain stores Of, Group, Due and Subjects, and leaves the Value as it is. The
+	// document must be there.
+	Retain
+	// Check changes nothing.
+	Check
+	// Remove removes the document. One that is not there stays so.
+	Remove
+)
+
+// DocumentQuery narrows a [Transactor.Documents]. Tenant is required; other empty
+// fields do not narrow, but for Ref.
+type DocumentQuery struct {
+	Tenant string
+	// EveryRef asks for the documents of all refs and the tenant's own. Without it
+	// those of Ref are meant, where an empty one stands for the tenant's own.
+	EveryRef bool
+	Ref      string
+	Kind     string
+	Key      string
+	Group    string
+	Subject  string // host text that carries this label
+	Bare     bool   // leave the values out
+}

@@ -1,0 +1,133 @@
+package driver
+
+import (
+	"context"
+	"errors"
+)
+
+// Code is an error code of the protocol, as an error envelope carries it.
+type Code string
+
+// The codes that this package's errors carry.
+const (
+	CodeValidation          Code = "validation_error"
+	CodeForbidden           Code = "forbidden"
+	CodeNotFound            Code = "not_found"
+	CodeSecretLeakage       Code = "secret_leakage"
+	CodeSnapshotUnavailable Code = "replay_memory_snapshot_unavailable"
+	CodeNotProvided         Code = "capability_not_provided"
+	CodeStorageLimit        Code = "storage_limit_exceeded"
+	CodeInternal            Code = "internal_error"
+
+	// CodeConflict and CodeCanceled are for the host. The protocol has no such codes:
+	// [Code.OnWire] is what an error envelope carries.
+	CodeConflict Code = "conflict"
+	CodeCanceled Code = "canceled"
+)
+
+// OnWire returns the code that the protocol has for c.
+func (c Code) OnWire() Code {
+	if c == CodeConflict || c == CodeCanceled {
+		return CodeInternal
+	}
+	return c
+}
+
+// Kind is a class of errors. Match it with [errors.Is]:
+//
+//	if errors.Is(err, driver.ErrNotFound) { … }
+type Kind struct {
+	code Code
+	text string
+}
+
+// Error returns a fixed text.
+func (k *Kind) Error() string { return "memory: " + k.text }
+
+// Code is the protocol's code for the class.
+func (k *Kind) Code() Code { return k.code }
+
+// The classes of errors.
+var (
+	// ErrNotFound: there is no such entry, or the caller may not know of it.
+	ErrNotFound = &Kind{CodeNotFound, "no such entry"}
+	// ErrValidation: the input breaks a rule; nothing was written.
+	ErrValidation = &Kind{CodeValidation, "invalid input"}
+	// ErrForbidden: the ref belongs to another tenant; nothing was written.
+	ErrForbidden = &Kind{CodeForbidden, "not allowed"}
+	// ErrSecretLeakage: an identifier holds a secret, the redactor refuses, or
+	// its registry is closed; nothing was written.
+	ErrSecretLeakage = &Kind{CodeSecretLeakage, "a secret would have been stored"}
+	// ErrConflict: a condition did not hold any more; nothing was written.
+	ErrConflict = &Kind{CodeConflict, "conflict with another change"}
+	// ErrSnapshotUnavailable: memory can no longer be read as it was then. Live
+	// memory is never given instead.
+	ErrSnapshotUnavailable = &Kind{CodeSnapshotUnavailable, "that state of memory is no longer available"}
+	// ErrNotProvided: the store does not offer what the call needs.
+	ErrNotProvided = &Kind{CodeNotProvided, "the store does not offer this"}
+	// ErrBacklog: too many events wait for the sink; nothing was written.
+	ErrBacklog = &Kind{CodeStorageLimit, "too many undelivered events"}
+	// ErrEnded: the run or job has ended.
+	ErrEnded = &Kind{CodeInternal, "the run has ended"}
+	// ErrDiverged: a replay did something that its recording does not have.
+	ErrDiverged = &Kind{CodeInternal, "the replay left its recording"}
+	// ErrOutcomeUnknown: it cannot be told whether the change was made.
+	ErrOutcomeUnknown = &Kind{CodeInternal, "it is not known whether the change was made"}
+	// ErrInternal: the store or the sink failed.
+	ErrInternal = &Kind{CodeInternal, "storage failure"}
+)
+
+// Error is what every method of package memory returns when it fails, but for the error
+// of a context, which is returned as it is. Its text
+// consists of fixed phrases and never holds content, tags, ids or secrets (M2);
+// what the store said is reachable by [errors.Unwrap] only.
+type Error struct {
+	kind   *Kind
+	detail string
+	cause  error
+}
+
+// Error returns the class and the rule that was broken.
+func (e *Error) Error() string {
+	if e.detail == "" {
+		return e.kind.Error()
+	}
+	return e.kind.Error() + ": " + e.detail
+}
+
+// Code is the protocol's code for the error.
+func (e *Error) Code() Code { return e.kind.code }
+
+// Is reports whether target is the class of the error.
+func (e *Error) Is(target error) bool { return target == error(e.kind) }
+
+// Unwrap returns what the store, the redactor or the sink said, for a host's own
+// diagnosis. It may hold anything: never put its text on the wire.
+func (e *Error) Unwrap() error { return e.cause }
+
+// CodeOf returns the code of an error of this module: [CodeCanceled] for an error of a
+// context, [CodeInternal] for one that carries none, and "" for nil. A package that
+// does not import this one gives its errors a method ErrorCode() string.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	var coded interface{ Code() Code }
+	if errors.As(err, &coded) {
+		return coded.Code()
+	}
+	var named interface{ ErrorCode() string }
+	if errors.As(err, &named) {
+		return Code(named.ErrorCode())
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return CodeCanceled
+	}
+	return CodeInternal
+}
+
+// Fail returns an error of a kind. The detail is a fixed phrase, which may be empty, and
+// never holds anything of an entry or an identifier (M2); the cause may be nil.
+func Fail(kind *Kind, detail string, cause error) error {
+	return &Error{kind: kind, detail: detail, cause: cause}
+}

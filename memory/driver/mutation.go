@@ -1,0 +1,71 @@
+package driver
+
+import (
+	"time"
+
+	"github.com/openwop/agentmemory/events"
+)
+
+// Mutation is a conditional change of one tenant's memory. All scopes in it are
+// of that tenant. Its parts take effect together, as if in the order of the
+// fields and, within a field, of its elements.
+type Mutation struct {
+	// At is the instant at which liveness is judged.
+	At time.Time
+	// Live are entries that must be live at At.
+	Live []Located
+	// Put inserts entries as [Adapter.Put] does.
+	Put []Placed
+	// Retire ends the life of entries, which must be live at At or be put by
+	// this mutation.
+	Retire []Retirement
+	// Restore brings retired entries back: same id, same CreatedAt, and live
+	// again from this version on, without a successor. They must be [Merged] or
+	// [Superseded], and not erased.
+	Restore []Located
+	// Erase removes the text, tags, subjects and sources of entries from every
+	// version, whatever their state, and the documents made of them. A stub stays, so
+	// that the id is never used again and lineage can be walked. An id that the store
+	// does not hold, or has erased, is no conflict.
+	Erase []Located
+	// Documents are changed or checked by compare-and-swap. None is named twice.
+	Documents []DocumentSwap
+	// Events go to the outbox. One that waits there already (same tenant, run and
+	// id) is dropped.
+	Events []events.Record
+}
+
+// MachineryOnly reports whether m names nothing but documents of the class
+// [Machinery], and has no events. Such a mutation makes no version.
+func (m *Mutation) MachineryOnly() bool {
+	if len(m.Live)+len(m.Put)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Events) > 0 || len(m.Documents) == 0 {
+		return false
+	}
+	for i := range m.Documents {
+		if m.Documents[i].Class != Machinery {
+			return false
+		}
+	}
+	return true
+}
+
+// Located is an entry's place.
+type Located struct {
+	Scope
+	ID string
+}
+
+// Placed is an entry with its scope.
+type Placed struct {
+	Scope
+	Entry Entry
+}
+
+// Retirement ends the life of an entry. For names the entry of the same scope
+// in whose favour it happens, which must be live at the mutation's At or put by
+// the mutation; it is empty with [Deleted] and only then.
+type Retirement struct {
+	Located
+	State State // Merged, Superseded or Deleted
+	For   string
+}

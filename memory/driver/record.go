@@ -1,0 +1,53 @@
+package driver
+
+// State tells what became of an entry, apart from expiry.
+type State uint8
+
+// The states of an entry.
+const (
+	// Live entries are in lists until they expire.
+	Live State = iota
+	// Merged entries gave way to one that says the same. If that one is
+	// forgotten they come back.
+	Merged
+	// Superseded entries gave way to a newer fact. They never come back by
+	// themselves.
+	Superseded
+	// Deleted entries took along whatever was retired in their favour.
+	Deleted
+)
+
+// String returns the state's name in lower case.
+func (s State) String() string {
+	switch s {
+	case Live:
+		return "live"
+	case Merged:
+		return "merged"
+	case Superseded:
+		return "superseded"
+	case Deleted:
+		return "deleted"
+	}
+	return "unknown"
+}
+
+// Record is an entry with what became of it.
+type Record struct {
+	Scope
+	// Entry is whole unless Erased, and then has only its ID.
+	Entry Entry
+	// State is what became of the entry; erasing does not change it.
+	State State
+	// For is the entry in whose favour this one was retired.
+	For string
+	// Erased tells that only this stub is left.
+	Erased bool
+}
+
+// HistoryQuery narrows a [Transactor.History]. Empty fields do not narrow.
+type HistoryQuery struct {
+	Ref     string   // records of this ref
+	Subject string   // records that carry this subject label
+	For     []string // records retired in favour of one of these ids; needs Ref
+}

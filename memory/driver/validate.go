@@ -1,0 +1,99 @@
+package driver
+
+import "slices"
+
+// Validate reports why a mutation of the tenant can never be committed, as an error
+// that matches [ErrValidation]: a scope of another tenant, a malformed name or instant,
+// a retirement in favour of nothing or of itself, a document that breaks the rules of
+// its class, an event without a payload. Every store calls it first.
+func (m *Mutation) Validate(tenant string) error {
+	bad := func(rule string) error { return Fail(ErrValidation, rule, nil) }
+	in := func(s Scope) bool { return s.Tenant == tenant && len(s.Ref) <= MaxRefBytes }
+	if len(tenant) > MaxTenantBytes {
+		return bad("the tenant is too long")
+	}
+	for _, ls := range [][]Located{m.Live, m.Restore, m.Erase} {
+		for _, l := range ls {
+			if !in(l.Scope) {
+				return bad("a scope of another tenant")
+			}
+		}
+	}
+	for i := range m.Put {
+		if !in(m.Put[i].Scope) {
+			return bad("a scope of another tenant")
+		}
+		if n := len(m.Put[i].Entry.ID); n == 0 || n > MaxIDBytes {
+			return bad("the id of an entry is empty or too long")
+		}
+	}
+	for _, x := range m.Retire {
+		if !in(x.Scope) {
+			return bad("a scope of another tenant")
+		}
+		switch x.State {
+		case Merged, Superseded:
+			if x.For == "" || x.For == x.ID {
+				return bad("a retirement in favour of nothing or of itself")
+			}
+		case Deleted:
+			if x.For != "" {
+				return bad("a deletion in favour of an entry")
+			}
+		default:
+			return bad("a retirement to no state")
+		}
+	}
+	if rule := documentRule(m.Documents, in); rule != "" {
+		return bad(rule)
+	}
+	for i := range m.Events {
+		if m.Events[i].Payload == nil {
+			return bad("an event without a payload")
+		}
+	}
+	return nil
+}
+
+// documentRule returns the first rule that swaps break, or "".
+func documentRule(swaps []DocumentSwap, in func(Scope) bool) string {
+	type name struct{ ref, kind, key string }
+	seen := make(map[name]bool, len(swaps))
+	for i := range swaps {
+		d := &swaps[i].Document
+		at := name{d.Ref, d.Kind, d.Key}
+		switch {
+		case !in(d.Scope):
+			return "a scope of another tenant"
+		case seen[at]:
+			return "a document is named twice"
+		case !Plain(d.Kind, MaxKindBytes), !Plain(d.Key, MaxKeyBytes), d.Group != "" && !Plain(d.Group, MaxKeyBytes):
+			return "the kind, key or group of a document is malformed"
+		case len(d.Value) > MaxDocumentBytes:
+			return "the value of a document is too large"
+		case d.Rev < 0, d.Class > HostText, swaps[i].Act > Remove, swaps[i].Act == Retain && d.Rev == 0:
+			return "a swap of a document that cannot be"
+		}
+		if swaps[i].Act == Set || swaps[i].Act == Retain {
+			if rule := classRule(d); rule != "" {
+				return rule
+			}
+		}
+		seen[at] = true
+	}
+	return ""
+}
+
+func classRule(d *Document) string {
+	switch {
+	case d.Class != Machinery && !d.Due.IsZero(), !d.Due.IsZero() && !validInstant(d.Due):
+		return "only machinery is due, at a whole millisecond"
+	case d.Class == Content && (len(d.Of) == 0 || d.Ref == ""), d.Class != Content && len(d.Of) > 0:
+		return "content is made of entries, and nothing else is"
+	case d.Class != HostText && len(d.Subjects) > 0:
+		return "only host text has subjects"
+	case slices.ContainsFunc(d.Subjects, func(s string) bool { return !Plain(s, MaxLabelBytes) }):
+		return "a subject is malformed"
+	}
+	return ""
+}

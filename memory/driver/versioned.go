@@ -1,0 +1,50 @@
+package driver
+
+import (
+	"context"
+	"time"
+)
+
+// Version names a state of one tenant's memory. It is opaque, valid UTF-8, and only
+// equality means anything outside the store. Every mutation makes a new one, unless
+// it changes machinery only, and so does every put and delete that changes anything.
+type Version string
+
+// Versioned is a store that can still be read as it was. Run views and their
+// tokens are built on it.
+//
+// Versions are exact: reading at a version gives the same entries for ever,
+// whatever is committed later, but for expiry, erasure and purging. A version of
+// another tenant, of a history that was lost (by a restored backup, or a standby that
+// had not got it), or behind the purge horizon is [ErrSnapshotUnavailable], whoever
+// did or did not tell the store: see [NewMark].
+type Versioned interface {
+	Transactor
+
+	// Version returns the version that the tenant's memory has now. It copies
+	// nothing.
+	Version(ctx context.Context, tenant string) (Version, error)
+
+	// ListAt is List over the entries that were not retired at v.
+	ListAt(ctx context.Context, s Scope, v Version, q Query) ([]Entry, error)
+
+	// GetAt returns those of the entries that were not retired at v and are live at
+	// the instant at, in the order of the ids, all as they are at one moment. Others
+	// are left out.
+	GetAt(ctx context.Context, s Scope, v Version, ids []string, at time.Time) ([]Entry, error)
+
+	// Intact reports whether everything of the scope that was not retired at v can
+	// still be read: false if any of it has been erased since, also once a purge has
+	// removed the stubs. Expiry does not matter.
+	Intact(ctx context.Context, s Scope, v Version) (bool, error)
+
+	// Purge makes versions before v unavailable and removes what neither v nor a
+	// later one can show: entries that were retired by v or earlier, those that
+	// have expired at the instant at, and stubs of erased ones. The documents that
+	// were made of a removed entry go with it. Lineage that may still be needed stays:
+	// what was merged or superseded is kept until the entry at the end of its chain of
+	// successors is itself removable (deleted by v or earlier, erased or expired), and
+	// no record goes while one that stays names it as its successor. Purge returns the
+	// number of records removed. A version that cannot be read cannot be purged to.
+	Purge(ctx context.Context, tenant string, v Version, at time.Time) (int, error)
+}

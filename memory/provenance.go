@@ -1,0 +1,56 @@
+package memory
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// The tags by which the outputs of compaction and distillation are known (RFC 0012 §C)
+// begin with these. Only a bank writes them, see [Derived], so that nobody can pass off
+// an entry as such an output.
+const (
+	CompactedPrefix = "compacted-from:"
+	ArchivePrefix   = "archive:"
+)
+
+func isProvenance(tag string) bool {
+	return strings.HasPrefix(tag, CompactedPrefix) || strings.HasPrefix(tag, ArchivePrefix)
+}
+
+// CompactedFrom reports whether an entry is the output of a compaction or a
+// distillation.
+func CompactedFrom(e *Entry) bool {
+	return slices.ContainsFunc(e.Tags, func(t string) bool { return strings.HasPrefix(t, CompactedPrefix) })
+}
+
+// compactedTag is the provenance tag of the output of a pass, without white space.
+func compactedTag(runID string) string {
+	return CompactedPrefix + strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return '_'
+		}
+		return r
+	}, runID)
+}
+
+// provenance are the tags of a derived entry that the bank adds. A reader has to find
+// them as they are, so one that the redactor would change is refused.
+func (w writer) provenance(d *Derived) ([]string, error) {
+	if !d.Compacted {
+		if d.Archive != "" {
+			return nil, fail(ErrValidation, "an archive without a compaction")
+		}
+		return nil, nil
+	}
+	tags := []string{compactedTag(w.runID)}
+	if d.Archive != "" {
+		tags = append(tags, ArchivePrefix+d.Archive)
+	}
+	for _, t := range tags {
+		if !validTag(t) {
+			return nil, fail(ErrValidation, "a provenance tag is too long")
+		}
+	}
+	return tags, w.identifiers(tags...)
+}
