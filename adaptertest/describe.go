@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // The words in which steps and failures speak of things.
@@ -30,7 +30,7 @@ func describeError(err error) string {
 	return text
 }
 
-func describeScope(s memory.Scope) string { return short(s.Tenant) + " / " + short(s.Ref) }
+func describeScope(s driver.Scope) string { return short(s.Tenant) + " / " + short(s.Ref) }
 
 func describeTime(t time.Time) string {
 	if t.IsZero() {
@@ -57,7 +57,7 @@ func short(s string) string {
 	return fmt.Sprintf("%q… (%d bytes) …%q", s[:from], len(s), s[to:])
 }
 
-func describeEntry(e *memory.Entry) string {
+func describeEntry(e *driver.Entry) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (content %s, created %s", short(e.ID), short(e.Content), describeTime(e.CreatedAt))
 	if !e.ExpiresAt.IsZero() {
@@ -89,7 +89,7 @@ func describeTexts(texts []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-func describeQuery(q memory.Query) string {
+func describeQuery(q driver.Query) string {
 	var b strings.Builder
 	if q.Limit != 0 {
 		fmt.Fprintf(&b, " limit %d", q.Limit)
@@ -103,9 +103,9 @@ func describeQuery(q memory.Query) string {
 	return b.String() + " at " + describeTime(q.At)
 }
 
-func describeMutation(m *memory.Mutation) string {
+func describeMutation(m *driver.Mutation) string {
 	var parts []string
-	places := func(verb string, list []memory.Located) {
+	places := func(verb string, list []driver.Located) {
 		for _, l := range list {
 			parts = append(parts, fmt.Sprintf("%s %s in %s", verb, short(l.ID), describeScope(l.Scope)))
 		}
@@ -123,8 +123,8 @@ func describeMutation(m *memory.Mutation) string {
 	}
 	places("restore", m.Restore)
 	places("erase", m.Erase)
-	for _, c := range m.Cells {
-		parts = append(parts, fmt.Sprintf("cell %s of %s from %s to %s", short(c.Name), describeScope(c.Scope), describeBytes(c.Old), describeBytes(c.New)))
+	for i := range m.Documents {
+		parts = append(parts, describeSwap(&m.Documents[i]))
 	}
 	for _, e := range m.Events {
 		parts = append(parts, fmt.Sprintf("event %s of run %s", short(e.ID), short(e.RunID)))
@@ -144,14 +144,7 @@ func describeEvent(r *events.Record) string {
 		describeTime(r.Time), r.Payload, payload)
 }
 
-func describeBytes(b []byte) string {
-	if b == nil {
-		return "nothing"
-	}
-	return short(string(b))
-}
-
-func describeRecord(r *memory.Record) string {
+func describeRecord(r *driver.Record) string {
 	text := describeEntry(&r.Entry) + ", " + r.State.String()
 	if r.For != "" {
 		text += " for " + short(r.For)
@@ -162,7 +155,7 @@ func describeRecord(r *memory.Record) string {
 	return text + ", in " + describeScope(r.Scope)
 }
 
-func describeRecords(recs []memory.Record) string {
+func describeRecords(recs []driver.Record) string {
 	var lines []string
 	for _, r := range recs {
 		lines = append(lines, describeRecord(&r))
@@ -181,7 +174,7 @@ func sorted[V any](m map[string]V) iter.Seq2[string, V] {
 	}
 }
 
-func ids(entries []memory.Entry) []string {
+func ids(entries []driver.Entry) []string {
 	out := []string{}
 	for _, e := range entries {
 		out = append(out, e.ID)
@@ -189,14 +182,14 @@ func ids(entries []memory.Entry) []string {
 	return out
 }
 
-func sameEntries(a, b *memory.Entry) bool {
+func sameEntries(a, b *driver.Entry) bool {
 	return a.ID == b.ID && a.Content == b.Content && a.RunID == b.RunID && a.CreatedAt == b.CreatedAt && a.ExpiresAt == b.ExpiresAt &&
 		slices.Equal(a.Tags, b.Tags) && slices.Equal(a.Subjects, b.Subjects) && slices.Equal(a.Sources, b.Sources)
 }
 
 // differences tells in what got is not the entry that it should be; it is empty if
 // the entries are the same. Nil and empty lists are.
-func differences(got, want *memory.Entry) string {
+func differences(got, want *driver.Entry) string {
 	var diff []string
 	text := func(name, got, want string) {
 		if got != want {

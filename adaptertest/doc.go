@@ -3,7 +3,7 @@
 //
 //	func TestStore(t *testing.T) {
 //		adaptertest.Run(t, adaptertest.Config{
-//			New: func(ctx context.Context) (memory.Adapter, error) { return mystore.New(), nil },
+//			New: func(ctx context.Context) (driver.Adapter, error) { return mystore.New(), nil },
 //		})
 //	}
 //

@@ -1,3 +1,5 @@
+//go:build ignore
+
 package adaptertest
 
 import (
@@ -6,6 +8,7 @@ import (
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func compactionLaw() law {
@@ -26,10 +29,10 @@ func (h *host) runner() *distill.Runner {
 }
 
 // putSources writes what is to be condensed.
-func (h *host) putSources() []memory.Entry {
+func (h *host) putSources() []driver.Entry {
 	h.w.did("a job puts three notes with two tags each")
 	job := h.job(home.Tenant, nil)
-	var all []memory.Entry
+	var all []driver.Entry
 	for _, text := range []string{"Tomas signs orders.", "The gate opens at 7.", "Lena prefers e-mail."} {
 		all = append(all, h.put(job, home.Ref, memory.Draft{Content: text, Tags: []string{"note", "desk"}}))
 	}
@@ -77,7 +80,7 @@ func (h *host) distill(id string) distill.Result {
 
 // states expects of each source the same state, and of those that were retired the
 // successor.
-func (w *world) states(sources []memory.Entry, state memory.State, by string) {
+func (w *world) states(sources []driver.Entry, state driver.State, by string) {
 	for _, e := range sources {
 		w.looksUp(home, e, state, by)
 	}
@@ -88,11 +91,11 @@ func compactKeeps(w *world) {
 	sources := h.putSources()
 	out := h.compact("c1", distill.KeepSources).Output
 	h.leaves(append(sources, out)...)
-	w.states(sources, memory.Live, "")
+	w.states(sources, driver.Live, "")
 }
 
 // leaves expects that just these entries live.
-func (h *host) leaves(want ...memory.Entry) {
+func (h *host) leaves(want ...driver.Entry) {
 	var texts []string
 	for _, e := range want {
 		texts = append(texts, e.Content)
@@ -106,7 +109,7 @@ func compactExpires(w *world) {
 	sources := h.putSources()
 	out := h.compact("c1", distill.ExpireSources).Output
 	h.leaves(out)
-	w.states(sources, memory.Merged, out.ID)
+	w.states(sources, driver.Merged, out.ID)
 }
 
 func compactRemoves(w *world) {
@@ -114,7 +117,7 @@ func compactRemoves(w *world) {
 	sources := h.putSources()
 	out := h.compact("c1", distill.RemoveSources).Output
 	h.leaves(out)
-	w.states(sources, memory.Deleted, "")
+	w.states(sources, driver.Deleted, "")
 }
 
 func distillsTwice(w *world) {

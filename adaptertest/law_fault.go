@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func faultLaw() law {
@@ -23,10 +24,20 @@ func faultLaw() law {
 		testCase{"cancelled-midway-delete", "a delete whose context ends under way has happened or has not", nil, deleteCancelledMidway},
 		testCase{"cancelled-midway-apply", "a mutation whose context ends under way has happened whole or not at all", tx, applyCancelledMidway},
 	)
-	for _, p := range slices.Concat(passes, enginePasses) {
+	for _, p := range passes {
 		l.cases = append(l.cases, testCase{p.name, p.says, p.needs, func(w *world) { failEachCall(w, p) }})
 	}
 	return l
+}
+
+// walked goes through what a store yields.
+func walked[T any](all iter.Seq2[T, error]) error {
+	for _, err := range all {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // cancelled is a context that is done.
@@ -44,28 +55,33 @@ var cancellable = []struct {
 }{
 	{"get", nil, func(ctx context.Context, w *world) error { _, err := w.store.Get(ctx, home, "a", w.now); return err }},
 	{"list", nil, func(ctx context.Context, w *world) error {
-		_, err := w.store.List(ctx, home, memory.Query{At: w.now})
+		_, err := w.store.List(ctx, home, driver.Query{At: w.now})
 		return err
 	}},
 	{"put", nil, func(ctx context.Context, w *world) error { return w.store.Put(ctx, home, w.entry("new")) }},
 	{"delete", nil, func(ctx context.Context, w *world) error { _, err := w.store.Delete(ctx, home, "a", w.now); return err }},
 	{"apply", []Offer{Transactor}, func(ctx context.Context, w *world) error {
-		m := memory.Mutation{At: w.now, Put: w.placed(home, "new"), Erase: located(home, "a")}
+		m := driver.Mutation{At: w.now, Put: w.placed(home, "new"), Erase: located(home, "a")}
 		_, err := w.tx.Apply(ctx, home.Tenant, m)
 		return err
 	}},
-	{"lookup", []Offer{Transactor}, func(ctx context.Context, w *world) error { _, err := w.tx.Lookup(ctx, home, "a"); return err }},
+	{"lookup", []Offer{Transactor}, func(ctx context.Context, w *world) error { _, err := w.tx.Lookup(ctx, home, []string{"a"}); return err }},
 	{"history", []Offer{Transactor}, func(ctx context.Context, w *world) error {
-		for _, err := range w.tx.History(ctx, home.Tenant, memory.HistoryQuery{}) {
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		return walked(w.tx.History(ctx, home.Tenant, driver.HistoryQuery{}))
 	}},
-	{"cell", []Offer{Transactor}, func(ctx context.Context, w *world) error { _, err := w.tx.Cell(ctx, home, "c"); return err }},
+	{"documents", []Offer{Transactor}, func(ctx context.Context, w *world) error {
+		return walked(w.tx.Documents(ctx, driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}))
+	}},
 	{"undelivered", []Offer{Transactor}, func(ctx context.Context, w *world) error {
-		_, err := w.tx.Undelivered(ctx, memory.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"})
+		return walked(w.tx.Undelivered(ctx, driver.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"}))
+	}},
+	{"waiting", []Offer{Transactor}, func(ctx context.Context, w *world) error { _, err := w.tx.Waiting(ctx, home.Tenant, 10); return err }},
+	{"due", []Offer{Transactor, Scheduler}, func(ctx context.Context, w *world) error {
+		_, err := w.scheduler.Due(ctx, "timer", w.now, 10)
+		return err
+	}},
+	{"changes", []Offer{Transactor, Versioned, Changes}, func(ctx context.Context, w *world) error {
+		_, err := w.changes.Changes(ctx, home, w.held, w.held)
 		return err
 	}},
 	{"delivered", []Offer{Transactor}, func(ctx context.Context, w *world) error {
@@ -76,15 +92,15 @@ var cancellable = []struct {
 		return err
 	}},
 	{"list-at", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		_, err := w.versions.ListAt(ctx, home, w.held, memory.Query{At: w.now})
+		_, err := w.versions.ListAt(ctx, home, w.held, driver.Query{At: w.now})
 		return err
 	}},
 	{"get-at", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		_, err := w.versions.GetAt(ctx, home, w.held, "a", w.now)
+		_, err := w.versions.GetAt(ctx, home, w.held, []string{"a"}, w.now)
 		return err
 	}},
 	{"intact", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		_, err := w.versions.Intact(ctx, home.Tenant, w.held)
+		_, err := w.versions.Intact(ctx, home, w.held)
 		return err
 	}},
 	{"purge", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
@@ -92,11 +108,11 @@ var cancellable = []struct {
 		return err
 	}},
 	{"search", []Offer{Searcher}, func(ctx context.Context, w *world) error {
-		_, err := w.searcher.Search(ctx, home, memory.Search{Limit: 10, At: w.now})
+		_, err := w.searcher.Search(ctx, home, driver.Search{Limit: 10, At: w.now})
 		return err
 	}},
 	{"scan", []Offer{Scanner}, func(ctx context.Context, w *world) error {
-		for _, err := range w.scanner.Scan(ctx, home, memory.Query{At: w.now}) {
+		for _, err := range w.scanner.Scan(ctx, home, driver.Query{At: w.now}) {
 			if err != nil {
 				return err
 			}
@@ -126,7 +142,7 @@ func callCancelled(w *world, call func(ctx context.Context, w *world) error) {
 	w.lists(home, "b", "a")
 	if w.tx != nil {
 		w.waiting(home.Tenant, "run-1", "ev1")
-		w.looksUp(home, w.entry("gone"), memory.Deleted, "")
+		w.looksUp(home, w.entry("gone"), driver.Deleted, "")
 	}
 }
 
@@ -208,9 +224,9 @@ func applyCancelledMidway(w *world) {
 	w.midway(func(ctx context.Context, i int) error {
 		old, fresh := fmt.Sprint("old", i), fmt.Sprint("new", i)
 		w.puts(home, old)
-		m := retired(retire(home, old, memory.Superseded, fresh))
+		m := retired(retire(home, old, driver.Superseded, fresh))
 		m.At, m.Put = w.now, append(w.placed(home, fresh), w.placed(sales, fresh)...)
-		m.Cells = []memory.CellSwap{swap(home, fresh, "", "x")}
+		m.Documents = acts(driver.Set, note(home, fresh, "x"), digest(home, fresh, fresh)).Documents
 		m.Events = queue(w.event("run-1", fresh)).Events
 		_, err := w.tx.Apply(ctx, home.Tenant, m)
 		return err
@@ -223,14 +239,12 @@ func applyCancelledMidway(w *world) {
 		happened = append(happened, missing == nil)
 		_, missing = w.tryGet(home, old)
 		happened = append(happened, missing != nil)
-		cell, cellErr := w.tx.Cell(w.ctx, home, fresh)
-		w.must(cellErr)
-		happened = append(happened, cell != nil)
-		recs := w.undelivered(memory.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"})
+		happened = append(happened, len(w.documents(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref, Key: fresh})) == 2)
+		recs := w.undelivered(driver.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"})
 		happened = append(happened, len(recs) > 0)
 		w.delivered(recs...)
 		whole := !slices.Contains(happened, !happened[0])
-		w.check(whole, "all parts or none", "put %v, put elsewhere %v, retired %v, cell %v, event %v", happened[0], happened[1], happened[2], happened[3], happened[4])
+		w.check(whole, "all parts or none", "put %v, put elsewhere %v, retired %v, documents %v, event %v", happened[0], happened[1], happened[2], happened[3], happened[4])
 		w.check(err != nil || happened[0], "everything done, as the call said", "nothing")
 	})
 }

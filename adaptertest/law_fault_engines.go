@@ -1,3 +1,5 @@
+//go:build ignore
+
 package adaptertest
 
 import (
@@ -5,7 +7,7 @@ import (
 
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // enginePasses are those of the packages consolidate and distill.
@@ -21,8 +23,8 @@ var enginePasses = []pass{
 // lineagesAreWhole expects that all that was ever written lives, or leads to what
 // does.
 func lineagesAreWhole(w *world, h *host) {
-	var all []memory.Entry
-	for _, rec := range w.history(home.Tenant, memory.HistoryQuery{Ref: home.Ref}) {
+	var all []driver.Entry
+	for _, rec := range w.history(home.Tenant, driver.HistoryQuery{Ref: home.Ref}) {
 		all = append(all, rec.Entry)
 	}
 	w.check(len(all) >= 3, "the records of what was put", "%d records", len(all))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/redact"
 )
 
@@ -74,8 +75,8 @@ func (w *world) restart() {
 	w.fresh()
 }
 
-// The merge puts one entry in the place of all, notes that in a cell, and announces
-// it: what a consolidation of one group does.
+// The merge puts one entry in the place of all, with a document made of it, notes that
+// in another, and announces it: what a consolidation of one group does.
 
 func prepareMerge(w *world, h *host) {
 	w.did("a job puts three facts")
@@ -90,7 +91,7 @@ func prepareMerge(w *world, h *host) {
 func runMerge(w *world, h *host) error {
 	w.now = w.now.Add(time.Millisecond)
 	job := h.job(home.Tenant, nil)
-	var live []memory.Entry
+	var live []driver.Entry
 	for e, err := range job.Scan(w.ctx, home.Ref) {
 		if err != nil {
 			return err
@@ -100,7 +101,7 @@ func runMerge(w *world, h *host) error {
 	if len(live) < 2 {
 		return job.End(w.ctx)
 	}
-	old, err := job.Cell(w.ctx, home.Ref, "merged")
+	mark, err := job.Document(w.ctx, home.Ref, "pass", "merged")
 	if err != nil {
 		return err
 	}
@@ -109,8 +110,11 @@ func runMerge(w *world, h *host) error {
 		text += e.Content
 	}
 	rw := mergeOf(text, live...)
-	rw.Cells = []memory.Cell{{Name: "merged", Old: old, New: append(slices.Clone(old), 'i')}}
-	rw.Announce = func([]memory.Entry) []memory.Announcement {
+	mark.Value = append(slices.Clone(mark.Value), 'i')
+	rw.Documents = func(stored []driver.Entry) []driver.DocumentSwap {
+		return acts(driver.Set, mark, digest(home, "merged", stored[0].ID)).Documents
+	}
+	rw.Announce = func([]driver.Entry) []memory.Announcement {
 		return []memory.Announcement{{ID: "merge", Payload: events.MemoryConsolidated{MemoryRef: home.Ref, InputCount: 3, OutputCount: 1}}}
 	}
 	if _, err := job.Rewrite(w.ctx, home.Ref, rw); err != nil {
@@ -128,7 +132,10 @@ func factsAreThere(w *world, h *host) {
 
 func mergeIsDone(w *world, h *host) {
 	w.sameTexts(h.contents(home.Tenant, home.Ref), "(c)(b)(a)")
-	w.holds(home, "merged", []byte("i"))
+	for _, d := range w.documents(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref, Kind: "pass"}) {
+		w.check(string(d.Value) == "i", "one note of the merge", "%s", short(string(d.Value)))
+	}
+	w.yields(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref}, "support/digest/merged", "support/pass/merged")
 	w.waiting(home.Tenant, "pass")
 	n := 0
 	for _, e := range h.log.Events(home.Tenant, "pass") {
@@ -162,7 +169,7 @@ func othersAreThere(w *world, h *host) {
 func forgetIsDone(w *world, h *host) {
 	w.sameTexts(h.contents(home.Tenant, home.Ref), "(b)", "(c)")
 	w.sameTexts(h.contents(home.Tenant, "sales"))
-	w.remembers(home.Tenant, memory.HistoryQuery{Subject: "customer:1"})
+	w.remembers(home.Tenant, driver.HistoryQuery{Subject: "customer:1"})
 }
 
 func prepareScrub(w *world, h *host) {
@@ -190,7 +197,7 @@ func scrubbedAreThere(w *world, h *host) {
 func scrubIsDone(w *world, h *host) {
 	w.sameTexts(h.contents(home.Tenant, home.Ref), "key [REDACTED:k]", "plain")
 	w.sameTexts(h.contents(home.Tenant, "sales"), "key [REDACTED:k]", "plain", "both [REDACTED:k]")
-	for _, rec := range w.history(home.Tenant, memory.HistoryQuery{}) {
+	for _, rec := range w.history(home.Tenant, driver.HistoryQuery{}) {
 		w.silent("a record", describeRecord(&rec))
 	}
 }
@@ -225,7 +232,7 @@ func preparePurge(w *world, h *host) {
 	gone, old, kept := h.note(job, home.Ref, "gone"), h.note(job, home.Ref, "old"), h.note(job, home.Ref, "kept")
 	_, err := job.Delete(w.ctx, home.Ref, gone.ID)
 	w.must(err)
-	_, err = job.Rewrite(w.ctx, home.Ref, memory.Rewrite{Retire: []memory.Retire{{ID: old.ID, State: memory.Superseded, For: kept.ID}}})
+	_, err = job.Rewrite(w.ctx, home.Ref, memory.Rewrite{Retire: []memory.Retire{{ID: old.ID, State: driver.Superseded, For: kept.ID}}})
 	w.must(err)
 	_, err = h.bank.Purge(w.ctx, home.Tenant)
 	w.must(err)
@@ -243,7 +250,7 @@ func keptAreThere(w *world, h *host) {
 
 func purgeIsDone(w *world, h *host) {
 	var texts []string
-	for _, rec := range w.history(home.Tenant, memory.HistoryQuery{Ref: home.Ref}) {
+	for _, rec := range w.history(home.Tenant, driver.HistoryQuery{Ref: home.Ref}) {
 		texts = append(texts, rec.Entry.Content)
 	}
 	w.sameTexts(texts, "old", "kept")

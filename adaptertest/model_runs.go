@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 var runOps = []string{"start", "start", "put", "put", "put", "putShort", "delete", "otherPut", "otherPut", "otherDelete", "merge", "forget",
@@ -33,7 +34,7 @@ type runTenant struct {
 }
 
 type runEntry struct {
-	memory.Entry
+	driver.Entry
 	ref    string
 	serial int
 }
@@ -165,7 +166,7 @@ func (m *runModel) put(t *runTenant, who string, p putter, ref string, s step) (
 	return e.Content
 }
 
-func (m *runModel) add(t *runTenant, ref string, e memory.Entry) {
+func (m *runModel) add(t *runTenant, ref string, e driver.Entry) {
 	m.serial++
 	t.entries[e.Content] = &runEntry{e, ref, m.serial}
 	t.live[e.Content] = true
@@ -199,7 +200,7 @@ func (m *runModel) delete(t *runTenant, r *openRun, ref string, n int) {
 	content := pick(seen, n)
 	m.w.did("%s deletes %s", r.name, content)
 	deleted, err := r.run.Delete(m.w.ctx, ref, t.entries[content].ID)
-	if errors.Is(err, memory.ErrConflict) && !t.live[content] {
+	if errors.Is(err, driver.ErrConflict) && !t.live[content] {
 		return // it was merged meanwhile
 	}
 	m.w.must(err)
@@ -218,11 +219,11 @@ func (m *runModel) merge(t *runTenant, ref string, s step) {
 	a, b := pick(live, s.n[2]), pick(live, s.n[2]+1)
 	content := m.name("merged")
 	m.w.did("another merges %s and %s of %s into %s", a, b, t.name, content)
-	stored, err := t.job.Rewrite(m.w.ctx, ref, mergeOf(content, t.entries[a].Entry, t.entries[b].Entry))
+	made, err := t.job.Rewrite(m.w.ctx, ref, mergeOf(content, t.entries[a].Entry, t.entries[b].Entry))
 	m.w.must(err)
 	delete(t.live, a)
 	delete(t.live, b)
-	m.add(t, ref, stored[0])
+	m.add(t, ref, made.Entries[0])
 }
 
 func (m *runModel) forget(t *runTenant, subject string) {
@@ -308,10 +309,10 @@ func (m *runModel) audit() {
 
 func (m *runModel) auditToken(t *runTenant, k *takenToken) {
 	reader, err := m.h.bank.AsOf(m.w.ctx, t.name, k.token)
-	if k.gone || k.scarred && errors.Is(err, memory.ErrSnapshotUnavailable) {
-		if !errors.Is(err, memory.ErrSnapshotUnavailable) {
+	if k.gone || k.scarred && errors.Is(err, driver.ErrSnapshotUnavailable) {
+		if !errors.Is(err, driver.ErrSnapshotUnavailable) {
 			m.w.did("read as of %s, which could have seen what was forgotten", k.name)
-			m.w.fail(describeError(memory.ErrSnapshotUnavailable), describeError(err))
+			m.w.fail(describeError(driver.ErrSnapshotUnavailable), describeError(err))
 		}
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // script is what a case of any kind goes by: the clock, the random numbers, and the
@@ -26,8 +26,8 @@ type script struct {
 	steps []string
 	quiet int  // steps are not noted while it is above zero
 	raced bool // goroutines have used the store at once
-	names map[memory.Version]string
-	taken map[memory.Version]string // those that the store gave
+	names map[driver.Version]string
+	taken map[driver.Version]string // those that the store gave
 }
 
 // failure is what was wrong.
@@ -150,11 +150,11 @@ const racedNote = "goroutines used the store at once: another run with the same 
 func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n            ") }
 
 // name gives a version a short name, v1 being the first that the case met.
-func (s *script) name(v memory.Version) string {
+func (s *script) name(v driver.Version) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.names == nil {
-		s.names = map[memory.Version]string{}
+		s.names = map[driver.Version]string{}
 	}
 	if _, known := s.names[v]; !known {
 		s.names[v] = fmt.Sprintf("v%d", len(s.names)+1)
@@ -164,12 +164,12 @@ func (s *script) name(v memory.Version) string {
 
 // take gives a version that the store gave its name, by which texts call it from then
 // on wherever it comes up.
-func (s *script) take(v memory.Version) string {
+func (s *script) take(v driver.Version) string {
 	name := s.name(v)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.taken == nil {
-		s.taken = map[memory.Version]string{}
+		s.taken = map[driver.Version]string{}
 	}
 	s.taken[v] = name
 	return name

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // errEndless is what calls fail with after far more of them than any case needs: banks
@@ -35,14 +35,17 @@ type tap struct {
 // As offers what the store offers, and nothing else.
 func (t *tap) As(target any) bool {
 	switch p := target.(type) {
-	case *memory.Transactor:
+	case *driver.Transactor:
 		*p = t
 		return t.world.tx != nil
-	case *memory.Versioned:
+	case *driver.Versioned:
 		*p = t
 		return t.world.versions != nil
-	case *memory.Describer:
-		d, ok := memory.As[memory.Describer](t.world.store)
+	case *driver.Scheduler:
+		*p = t
+		return t.world.scheduler != nil
+	case *driver.Describer:
+		d, ok := driver.As[driver.Describer](t.world.store)
 		*p = d
 		return ok
 	}
@@ -66,44 +69,35 @@ func (t *tap) call(name string, f func() error) error {
 	return errInjected
 }
 
-func (t *tap) List(ctx context.Context, s memory.Scope, q memory.Query) (out []memory.Entry, err error) {
+func (t *tap) List(ctx context.Context, s driver.Scope, q driver.Query) (out []driver.Entry, err error) {
 	err = t.call("List", func() error { out, err = t.world.store.List(ctx, s, q); return err })
 	return out, err
 }
 
-func (t *tap) Get(ctx context.Context, s memory.Scope, id string, at time.Time) (e memory.Entry, err error) {
+func (t *tap) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (e driver.Entry, err error) {
 	err = t.call("Get", func() error { e, err = t.world.store.Get(ctx, s, id, at); return err })
 	return e, err
 }
 
-func (t *tap) Put(ctx context.Context, s memory.Scope, e memory.Entry) error {
+func (t *tap) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {
 	return t.call("Put", func() error { return t.world.store.Put(ctx, s, e) })
 }
 
-func (t *tap) Delete(ctx context.Context, s memory.Scope, id string, at time.Time) (ok bool, err error) {
+func (t *tap) Delete(ctx context.Context, s driver.Scope, id string, at time.Time) (ok bool, err error) {
 	err = t.call("Delete", func() error { ok, err = t.world.store.Delete(ctx, s, id, at); return err })
 	return ok, err
 }
 
-func (t *tap) Apply(ctx context.Context, tenant string, m memory.Mutation) (v memory.Version, err error) {
-	err = t.call("Apply", func() error { v, err = t.world.tx.Apply(ctx, tenant, m); return err })
-	return v, err
-}
-
-func (t *tap) Lookup(ctx context.Context, s memory.Scope, id string) (r memory.Record, err error) {
-	err = t.call("Lookup", func() error { r, err = t.world.tx.Lookup(ctx, s, id); return err })
-	return r, err
-}
-
-func (t *tap) History(ctx context.Context, tenant string, q memory.HistoryQuery) iter.Seq2[memory.Record, error] {
-	return func(yield func(memory.Record, error) bool) {
+// tapped is a walk over what a store yields, as one call.
+func tapped[T any](t *tap, name string, all iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
 		stopped := false
-		err := t.call("History", func() error {
-			for rec, err := range t.world.tx.History(ctx, tenant, q) {
+		err := t.call(name, func() error {
+			for x, err := range all {
 				if err != nil {
 					return err
 				}
-				if !yield(rec, nil) {
+				if !yield(x, nil) {
 					stopped = true
 					return nil
 				}
@@ -111,46 +105,69 @@ func (t *tap) History(ctx context.Context, tenant string, q memory.HistoryQuery)
 			return nil
 		})
 		if err != nil && !stopped {
-			yield(memory.Record{}, err)
+			var none T
+			yield(none, err)
 		}
 	}
 }
 
-func (t *tap) Cell(ctx context.Context, s memory.Scope, name string) (b []byte, err error) {
-	err = t.call("Cell", func() error { b, err = t.world.tx.Cell(ctx, s, name); return err })
-	return b, err
+func (t *tap) Apply(ctx context.Context, tenant string, m driver.Mutation) (made driver.Applied, err error) {
+	err = t.call("Apply", func() error { made, err = t.world.tx.Apply(ctx, tenant, m); return err })
+	return made, err
 }
 
-func (t *tap) Undelivered(ctx context.Context, q memory.OutboxQuery) (recs []events.Record, err error) {
-	err = t.call("Undelivered", func() error { recs, err = t.world.tx.Undelivered(ctx, q); return err })
+func (t *tap) Lookup(ctx context.Context, s driver.Scope, ids []string) (recs []driver.Record, err error) {
+	err = t.call("Lookup", func() error { recs, err = t.world.tx.Lookup(ctx, s, ids); return err })
 	return recs, err
+}
+
+func (t *tap) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
+	return tapped(t, "History", t.world.tx.History(ctx, tenant, q))
+}
+
+func (t *tap) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
+	return tapped(t, "Documents", t.world.tx.Documents(ctx, q))
+}
+
+func (t *tap) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
+	return tapped(t, "Undelivered", t.world.tx.Undelivered(ctx, q))
+}
+
+func (t *tap) Waiting(ctx context.Context, tenant string, limit int) (n int, err error) {
+	err = t.call("Waiting", func() error { n, err = t.world.tx.Waiting(ctx, tenant, limit); return err })
+	return n, err
 }
 
 func (t *tap) Delivered(ctx context.Context, recs []events.Record) error {
 	return t.call("Delivered", func() error { return t.world.tx.Delivered(ctx, recs) })
 }
 
-func (t *tap) Version(ctx context.Context, tenant string) (v memory.Version, err error) {
+func (t *tap) Version(ctx context.Context, tenant string) (v driver.Version, err error) {
 	err = t.call("Version", func() error { v, err = t.world.versions.Version(ctx, tenant); return err })
 	return v, err
 }
 
-func (t *tap) ListAt(ctx context.Context, s memory.Scope, v memory.Version, q memory.Query) (out []memory.Entry, err error) {
+func (t *tap) ListAt(ctx context.Context, s driver.Scope, v driver.Version, q driver.Query) (out []driver.Entry, err error) {
 	err = t.call("ListAt", func() error { out, err = t.world.versions.ListAt(ctx, s, v, q); return err })
 	return out, err
 }
 
-func (t *tap) GetAt(ctx context.Context, s memory.Scope, v memory.Version, id string, at time.Time) (e memory.Entry, err error) {
-	err = t.call("GetAt", func() error { e, err = t.world.versions.GetAt(ctx, s, v, id, at); return err })
-	return e, err
+func (t *tap) GetAt(ctx context.Context, s driver.Scope, v driver.Version, ids []string, at time.Time) (out []driver.Entry, err error) {
+	err = t.call("GetAt", func() error { out, err = t.world.versions.GetAt(ctx, s, v, ids, at); return err })
+	return out, err
 }
 
-func (t *tap) Intact(ctx context.Context, tenant string, v memory.Version) (ok bool, err error) {
-	err = t.call("Intact", func() error { ok, err = t.world.versions.Intact(ctx, tenant, v); return err })
+func (t *tap) Intact(ctx context.Context, s driver.Scope, v driver.Version) (ok bool, err error) {
+	err = t.call("Intact", func() error { ok, err = t.world.versions.Intact(ctx, s, v); return err })
 	return ok, err
 }
 
-func (t *tap) Purge(ctx context.Context, tenant string, v memory.Version, at time.Time) (n int, err error) {
+func (t *tap) Purge(ctx context.Context, tenant string, v driver.Version, at time.Time) (n int, err error) {
 	err = t.call("Purge", func() error { n, err = t.world.versions.Purge(ctx, tenant, v, at); return err })
 	return n, err
+}
+
+func (t *tap) Due(ctx context.Context, kind string, at time.Time, limit int) (due []driver.Document, err error) {
+	err = t.call("Due", func() error { due, err = t.world.scheduler.Due(ctx, kind, at, limit); return err })
+	return due, err
 }
