@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -311,6 +312,7 @@ func runToken(w *world) {
 	job := h.job(home.Tenant, nil)
 	one := h.note(job, home.Ref, "one")
 	h.note(job, home.Ref, "two", "customer:1")
+	h.note(job, "sales", "elsewhere")
 	run := h.run(home.Tenant, "run-1", "")
 	h.note(run, home.Ref, "own")
 	token, err := run.Token()
@@ -327,8 +329,9 @@ func runToken(w *world) {
 	w.did("the customer of the second is forgotten")
 	_, err = h.bank.Forget(w.ctx, home.Tenant, "customer:1")
 	w.must(err)
-	_, err = h.bank.AsOf(w.ctx, home.Tenant, token)
+	_, err = as.List(w.ctx, home.Ref, memory.ListOptions{})
 	w.check(errors.Is(err, driver.ErrSnapshotUnavailable), describeError(driver.ErrSnapshotUnavailable), "%s", describeError(err))
+	w.sameTexts(w.contents(as, "sales"), "elsewhere")
 	w.did("the run is resumed from the token")
 	w.sameTexts(w.contents(h.run(home.Tenant, "run-1", token).Memory(), home.Ref), "one", "own")
 }

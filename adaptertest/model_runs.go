@@ -43,12 +43,19 @@ type runEntry struct {
 type sight struct {
 	sees map[string]bool
 	own  map[string]bool // of those, the run's own writes
-	// scarred tells that it has lost something to a forgetting. A token taken after
-	// that may be refused, though it could not have seen what was lost.
-	scarred bool
+	// scarred has the refs in which it has lost something to a forgetting. Reading them
+	// as of a token taken after that may be refused, though it could not have seen what
+	// was lost.
+	scarred map[string]bool
 }
 
-func (s sight) clone() sight { return sight{maps.Clone(s.sees), maps.Clone(s.own), s.scarred} }
+func newSight(sees map[string]bool) sight {
+	return sight{maps.Clone(sees), map[string]bool{}, map[string]bool{}}
+}
+
+func (s sight) clone() sight {
+	return sight{maps.Clone(s.sees), maps.Clone(s.own), maps.Clone(s.scarred)}
+}
 
 type openRun struct {
 	sight
@@ -63,7 +70,7 @@ type takenToken struct {
 	run   string // whose it is
 	token memory.Token
 	now   time.Time
-	gone  bool // it could have seen what was forgotten since
+	gone  map[string]bool // the refs in which it could have seen what was forgotten since
 }
 
 func newRunModel(w *world) *runModel {
@@ -92,7 +99,7 @@ func (m *runModel) play(s step) {
 	case "start":
 		name := m.name("run")
 		w.did("%s of %s starts", name, t.name)
-		m.open(t, &openRun{name: name, run: m.h.run(t.name, name, ""), sight: sight{maps.Clone(t.live), map[string]bool{}, false}})
+		m.open(t, &openRun{name: name, run: m.h.run(t.name, name, ""), sight: newSight(t.live)})
 	case "put", "putShort":
 		if r == nil {
 			return
@@ -122,7 +129,7 @@ func (m *runModel) play(s step) {
 			w.must(err)
 			name := m.name("token")
 			w.did("%s takes %s", r.name, name)
-			t.tokens = append(t.tokens, &takenToken{r.sight.clone(), name, r.name, token, w.now, false})
+			t.tokens = append(t.tokens, &takenToken{r.sight.clone(), name, r.name, token, w.now, map[string]bool{}})
 		}
 	case "resume":
 		if len(t.tokens) > 0 {
@@ -241,10 +248,10 @@ func (m *runModel) forget(t *runTenant, subject string) {
 		content := byID[l.ID]
 		delete(t.live, content)
 		for _, r := range t.runs {
-			r.lose(content)
+			r.lose(content, l.Ref)
 		}
 		for _, k := range t.tokens {
-			k.gone = k.lose(content) || k.gone
+			k.gone[l.Ref] = k.lose(content, l.Ref) || k.gone[l.Ref]
 		}
 	}
 	for content := range sorted(t.live) {
@@ -252,10 +259,10 @@ func (m *runModel) forget(t *runTenant, subject string) {
 	}
 }
 
-func (s *sight) lose(content string) (had bool) {
+func (s *sight) lose(content, ref string) (had bool) {
 	had = s.sees[content]
 	delete(s.sees, content)
-	s.scarred = s.scarred || had
+	s.scarred[ref] = s.scarred[ref] || had
 	return had
 }
 
@@ -288,7 +295,9 @@ func (m *runModel) end(t *runTenant, r *openRun, completed bool) {
 			r.parent.sees[content], r.parent.own[content] = true, true
 		}
 	}
-	r.parent.scarred = r.parent.scarred || r.scarred
+	for ref, scarred := range r.scarred {
+		r.parent.scarred[ref] = r.parent.scarred[ref] || scarred
+	}
 }
 
 // audit compares live memory, every open run and every token.
@@ -309,19 +318,19 @@ func (m *runModel) audit() {
 
 func (m *runModel) auditToken(t *runTenant, k *takenToken) {
 	reader, err := m.h.bank.AsOf(m.w.ctx, t.name, k.token)
-	if k.gone || k.scarred && errors.Is(err, driver.ErrSnapshotUnavailable) {
-		if !errors.Is(err, driver.ErrSnapshotUnavailable) {
-			m.w.did("read as of %s, which could have seen what was forgotten", k.name)
-			m.w.fail(describeError(driver.ErrSnapshotUnavailable), describeError(err))
-		}
-		return
-	}
 	if err != nil {
 		m.w.did("read as of %s", k.name)
 		m.w.must(err)
 	}
 	for _, ref := range modelRefs {
-		m.compare(t, k.name, reader, ref, k.sees, k.now)
+		_, err := reader.List(m.w.ctx, ref, memory.ListOptions{})
+		if k.gone[ref] && !errors.Is(err, driver.ErrSnapshotUnavailable) {
+			m.w.did("read %s as of %s, which could have seen there what was forgotten", ref, k.name)
+			m.w.fail(describeError(driver.ErrSnapshotUnavailable), describeError(err))
+		}
+		if !k.gone[ref] && (!k.scarred[ref] || err == nil) {
+			m.compare(t, k.name, reader, ref, k.sees, k.now)
+		}
 	}
 }
 
