@@ -1,0 +1,129 @@
+package adaptertest
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// engineDefects are such as an engine stumbles over.
+func engineDefects() []defect {
+	merged := func(r driver.Record) bool { return r.State == driver.Merged }
+	forgets := func(state driver.State) func(b *broken) {
+		return mutated(func(_ *broken, m *driver.Mutation) {
+			m.Retire = unless(m.Retire, func(r driver.Retirement) bool { return r.State == state })
+		})
+	}
+	return []defect{
+		{"forgets what is superseded", "CONSOLIDATE/merges-and-supersedes", forgets(driver.Superseded)},
+		{"leaves no lineage behind", "CONSOLIDATE/merges-and-supersedes", recorded(func(_ *broken, r *driver.Record) {
+			if r.State == driver.Merged {
+				r.State, r.For = driver.Deleted, ""
+			}
+		})},
+		{"keeps no documents beside what else a mutation does", "CONSOLIDATE/second-pass", func(b *broken) {
+			b.documents = func(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
+				return sequence(collect(b.in.Documents(ctx, driver.DocumentQuery{Tenant: q.Tenant, Ref: q.Ref, Kind: "note"})))
+			}
+		}},
+		{"has views that lose what a pass merges", "CONSOLIDATE/held-view", func(b *broken) { b.leakIntoViews(merged, true) }},
+		{"rewrites a scope from what it read last", "CONSOLIDATE/write-in-a-pass", rewritesWhole},
+		{"loses writes that a mutation overtakes", "CONSOLIDATE/racing-writes", losesSome},
+		{"retires what an entry names as its source", "DISTILL/compact-keeps", mutated(func(b *broken, m *driver.Mutation) {
+			for _, p := range m.Put {
+				for _, id := range p.Entry.Sources {
+					m.Retire = append(m.Retire, driver.Retirement{Located: driver.Located{Scope: p.Scope, ID: id}, State: driver.Merged, For: p.Entry.ID})
+				}
+			}
+		})},
+		{"forgets what is merged", "DISTILL/compact-expires", forgets(driver.Merged)},
+		{"forgets what a mutation deletes", "DISTILL/compact-removes", forgets(driver.Deleted)},
+		{"has tags in any order", "DISTILL/same-address", turnsTags},
+		{"has views that lose what a compaction merges", "DISTILL/held-view", func(b *broken) { b.leakIntoViews(merged, true) }},
+		{"forgets what a pass supersedes", "FAULT/consolidation-pass", forgets(driver.Superseded)},
+		{"refuses an event that it has had", "FAULT/distillation-pass", onceOnly},
+		{"loses what a compaction merges", "FAULT/compaction-pass", recorded(func(_ *broken, r *driver.Record) {
+			if r.State == driver.Merged {
+				r.For = ""
+			}
+		})},
+	}
+}
+
+// rewritesWhole keeps, when it retires anything, only what was there when it was last
+// read.
+func rewritesWhole(b *broken) {
+	var read memo[driver.Scope, []driver.Entry]
+	b.listAt = func(ctx context.Context, s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
+		b.mu.Lock()
+		read.set(s, slices.Clone(b.scopes[s]))
+		b.mu.Unlock()
+		return b.in.ListAt(ctx, s, v, q)
+	}
+	mutated(func(b *broken, m *driver.Mutation) {
+		if len(m.Retire) == 0 {
+			return
+		}
+		s := m.Retire[0].Scope
+		for _, e := range b.kept(s) {
+			if !slices.ContainsFunc(read.get(s), func(o driver.Entry) bool { return o.ID == e.ID }) {
+				b.in.Delete(context.Background(), s, e.ID, m.At)
+			}
+		}
+	})(b)
+}
+
+// losesSome loses what writers put once a pass has merged anything.
+func losesSome(b *broken) {
+	var mu sync.Mutex
+	lost := 0
+	mutated(func(_ *broken, m *driver.Mutation) {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(m.Put) == 1 && strings.HasPrefix(m.Put[0].Entry.RunID, "writer") {
+			if lost++; lost%10 == 0 {
+				m.Put, m.Events = nil, nil
+			}
+		}
+	})(b)
+}
+
+// turnsTags gives the tags of every other read from their end.
+func turnsTags(b *broken) {
+	var mu sync.Mutex
+	reads := 0
+	turn := func(_ driver.Scope, _ time.Time, found []driver.Entry) []driver.Entry {
+		mu.Lock()
+		defer mu.Unlock()
+		if reads++; reads%2 == 0 {
+			for i := range found {
+				found[i].Tags = slices.Clone(found[i].Tags)
+				slices.Reverse(found[i].Tags)
+			}
+		}
+		return found
+	}
+	for _, way := range []string{"list", "list-at", "scan"} {
+		b.show[way] = turn
+	}
+}
+
+// onceOnly takes an event of a known id for a mistake.
+func onceOnly(b *broken) {
+	var known memo[string, bool]
+	apply := b.apply
+	b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+		for _, rec := range m.Events {
+			if known.get(rec.ID) {
+				return driver.Applied{}, driver.ErrConflict
+			}
+			known.set(rec.ID, true)
+		}
+		return apply(ctx, tenant, m)
+	}
+}

@@ -1,0 +1,307 @@
+package adaptertest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/inmem"
+)
+
+var ctx = context.Background()
+
+// plain is a store that offers the four operations only.
+type plain struct{ driver.Adapter }
+
+func plainConfig() Config {
+	return Config{New: func(context.Context) (driver.Adapter, error) { return plain{inmem.New()}, nil }}
+}
+
+// cases lets single cases through.
+func cases(names ...string) func(string) bool {
+	return func(name string) bool { return slices.Contains(names, name) }
+}
+
+func TestT2_IsolationAndRedactionHaveNoOptOut(t *testing.T) {
+	report, err := Check(ctx, plainConfig())
+	require.NoError(t, err)
+	require.True(t, report.OK(), report)
+	require.Equal(t, LevelAdapter, report.Level)
+	for _, l := range report.Laws[:2] {
+		proven := 0
+		for _, c := range l.Cases {
+			if c.Status == Proven {
+				proven++
+			}
+		}
+		require.Greater(t, proven, 3, l.Name)
+	}
+}
+
+func TestT3_NothingSleeps(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, name := range files {
+		source, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for _, call := range []string{"Sleep", "After", "Tick", "NewTimer"} {
+			require.NotContains(t, string(source), "time."+call+"(", name)
+		}
+	}
+}
+
+func TestT4_TheSameSeedGivesTheSameTextAndTheShortestSteps(t *testing.T) {
+	for name, d := range map[string]func(b *broken){
+		"delete does nothing to tagged entries": func(b *broken) {
+			b.del = func(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
+				if e, err := b.in.Get(ctx, s, id, at); err == nil && len(e.Tags) > 0 {
+					return true, nil
+				}
+				return b.in.Delete(ctx, s, id, at)
+			}
+		},
+		"tags are lost": changed(func(e driver.Entry) driver.Entry { e.Tags = nil; return e }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			only := func(seed uint64) string {
+				cfg := configOf(d)
+				cfg.Seed = seed
+				report, err := cfg.check(ctx, cases("MODEL/adapter", "MODEL/versioned", "MODEL/runs"))
+				require.NoError(t, err)
+				require.False(t, report.OK())
+				return strings.Join(report.Failures(), "\n")
+			}
+			text := only(7)
+			t.Log(text)
+			require.Equal(t, text, only(7))
+			require.NotEqual(t, text, only(8))
+			require.Contains(t, text, "seed 7")
+			require.NotContains(t, text, "    4. ", "two steps and a read show it")
+		})
+	}
+}
+
+func TestT4_AFailureReadsWellOnItsOwn(t *testing.T) {
+	leaky := func(b *broken) {
+		b.from["list"] = func(want driver.Scope) []driver.Scope {
+			return b.known(func(have driver.Scope) bool { return have.Tenant == want.Tenant })
+		}
+	}
+	report, err := configOf(leaky).check(ctx, cases("CTI-1/foreign-ref-list"))
+	require.NoError(t, err)
+	require.Equal(t, []string{`CTI-1/foreign-ref-list (M1): no read shows an entry of another ref, whatever its name looks like
+    1. put "here" (content "content of here", created 2001-03-04T05:06:07Z) in "acme" / "support"
+    2. put "there" (content "content of there", created 2001-03-04T05:06:07Z) in "acme" / "sales"
+    3. list "acme" / "support" at 2001-03-04T05:06:07Z
+  expected: "here"
+  came:     "there", "here"
+`}, report.Failures())
+	require.Contains(t, report.String(), report.Failures()[0])
+	require.Contains(t, report.String(), "CTI-1        M1      broken         0 proven, 1 broken")
+	require.Equal(t, LevelNone, report.Level)
+}
+
+func TestT5_WhatIsNotOfferedHasAReason(t *testing.T) {
+	cfg := plainConfig()
+	cfg.Require = []Offer{Transactor, "flying"}
+	report, err := Check(ctx, cfg)
+	require.NoError(t, err)
+	require.False(t, report.OK())
+	require.Equal(t, []Offer{Transactor, "flying"}, report.Missing)
+	require.Contains(t, report.String(), "not offered (required): transactor: it has no driver.Transactor")
+	for _, l := range report.Laws {
+		for _, c := range l.Cases {
+			require.Equal(t, c.Status == NotOffered, c.Reason != "", "%s/%s", l.Name, c.Name)
+		}
+	}
+	wire, err := json.Marshal(report)
+	require.NoError(t, err)
+	var back Report
+	require.NoError(t, json.Unmarshal(wire, &back))
+	require.Equal(t, report.Missing, back.Missing)
+	require.Equal(t, len(report.Laws), len(back.Laws))
+	require.Contains(t, string(wire), `"level":"adapter"`)
+}
+
+func TestAStoreThatMisbehavesIsBroken(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func(b *broken)
+		want string
+	}{
+		"panic": {func(b *broken) {
+			b.list = func(context.Context, driver.Scope, driver.Query) ([]driver.Entry, error) { panic("index out of range") }
+		}, "a panic: index out of range"},
+		"goexit": {func(b *broken) {
+			b.list = func(context.Context, driver.Scope, driver.Query) ([]driver.Entry, error) {
+				runtime.Goexit()
+				return nil, nil
+			}
+		}, "ended the goroutine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report, err := configOf(c.do).check(ctx, cases("ORDER/limit-one", "MODEL/adapter"))
+			require.NoError(t, err)
+			require.Len(t, report.Failures(), 2)
+			require.Contains(t, report.Failures()[0], c.want)
+		})
+	}
+}
+
+func TestAStoreThatHangsIsBroken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		deaf := func(b *broken) {
+			b.list = func(context.Context, driver.Scope, driver.Query) ([]driver.Entry, error) {
+				<-release
+				return nil, nil
+			}
+		}
+		report, err := configOf(deaf).check(ctx, cases("ORDER/limit-one"))
+		require.NoError(t, err)
+		require.Contains(t, report.Failures()[0], "the store hangs")
+		close(release)
+	})
+}
+
+func TestCheckEndsWithItsContext(t *testing.T) {
+	done, cancel := context.WithCancel(ctx)
+	cfg := configOf(func(b *broken) {
+		b.search = func(ctx context.Context, s driver.Scope, q driver.Search) ([]driver.Entry, error) {
+			cancel()
+			return nil, ctx.Err()
+		}
+	})
+	report, err := Check(done, cfg)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotEmpty(t, report.Laws[0].Cases)
+	require.Len(t, report.Laws, 1)
+}
+
+// closing counts how often it is opened and closed.
+type closing struct {
+	*broken
+	closed *int
+	err    error
+}
+
+func (c closing) Close() error { *c.closed++; return c.err }
+
+func TestStoresAreClosed(t *testing.T) {
+	opened, closed := 0, 0
+	refuse := error(nil)
+	cfg := Config{
+		New: func(context.Context) (driver.Adapter, error) {
+			opened++
+			return closing{newBroken(func(*broken) {}, nil), &closed, refuse}, nil
+		},
+		Reopen: func(_ context.Context, a driver.Adapter) (driver.Adapter, error) {
+			opened++
+			return closing{newBroken(func(*broken) {}, a.(closing).broken), &closed, refuse}, nil
+		},
+	}
+	report, err := Check(ctx, cfg)
+	require.NoError(t, err)
+	require.True(t, report.OK(), report)
+	require.Equal(t, opened, closed)
+
+	refuse = errors.New("file busy")
+	report, err = cfg.check(ctx, cases("ORDER/limit-one", "DURABLE/entries", "MODEL/adapter"))
+	require.NoError(t, err)
+	require.Len(t, report.Failures(), 3)
+	require.Contains(t, report.Failures()[0], "file busy")
+}
+
+func TestWhatCannotBeLookedAtIsAnError(t *testing.T) {
+	boom := errors.New("no such host")
+	sound := func(context.Context) (driver.Adapter, error) { return inmem.New(), nil }
+	for want, cfg := range map[string]Config{
+		"Config.New is not set": {},
+		"no such host":          {New: func(context.Context) (driver.Adapter, error) { return nil, boom }},
+		"gave no store":         {New: func(context.Context) (driver.Adapter, error) { return nil, nil }},
+		"panicked: driver":      {New: func(context.Context) (driver.Adapter, error) { panic("driver") }},
+		"read-only":             {New: func(context.Context) (driver.Adapter, error) { return readOnly{inmem.New()}, nil }},
+		"Config.Reopen failed":  {New: sound, Reopen: func(context.Context, driver.Adapter) (driver.Adapter, error) { return nil, boom }},
+	} {
+		_, err := Check(ctx, cfg)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+type readOnly struct{ driver.Adapter }
+
+func (readOnly) Traits() driver.Traits { return driver.Traits{ReadOnly: true} }
+
+func TestAnExclusiveStoreIsDurableAndNotShared(t *testing.T) {
+	cfg := configOf(func(*broken) {})
+	opened := map[driver.Adapter]bool{}
+	cfg.Reopen = func(_ context.Context, a driver.Adapter) (driver.Adapter, error) {
+		if !opened[a] { // the kit asks first whether it can be opened while it is open
+			opened[a] = true
+			return nil, driver.ErrNotProvided
+		}
+		return newBroken(func(*broken) {}, a.(*broken)), nil
+	}
+	report, err := cfg.check(ctx, cases())
+	require.NoError(t, err)
+	require.Contains(t, report.Offers, Durable)
+	require.NotContains(t, report.Offers, Shared)
+	require.Contains(t, report.String(), "not offered: shared: only one process at a time")
+}
+
+func TestRemarksOnDurability(t *testing.T) {
+	cfg := configOf(func(*broken) {})
+	cfg.Reopen = nil
+	report, err := cfg.check(ctx, cases())
+	require.NoError(t, err)
+	require.Contains(t, report.String(), "remark: the store says that it outlives its process")
+
+	cfg = plainConfig()
+	cfg.Reopen = func(_ context.Context, a driver.Adapter) (driver.Adapter, error) { return a, nil }
+	report, err = cfg.check(ctx, cases())
+	require.NoError(t, err)
+	require.Contains(t, report.String(), "remark: the store does not say that it outlives its process")
+}
+
+// TestRunFailsTheTestOfABrokenStore runs itself in another process.
+func TestRunFailsTheTestOfABrokenStore(t *testing.T) {
+	const key = "AGENTMEMORY_BROKEN"
+	if os.Getenv(key) != "" {
+		cfg := plainConfig()
+		cfg.New = func(context.Context) (driver.Adapter, error) {
+			return plain{newBroken(func(b *broken) {
+				b.query["list"] = func(_ driver.Scope, q driver.Query) driver.Query { q.Limit++; return q }
+			}, nil)}, nil
+		}
+		cfg.Require = []Offer{Versioned}
+		Run(t, cfg)
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), key+"=1")
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	for _, want := range []string{
+		"--- FAIL: " + t.Name() + "/ORDER/limit-one",
+		"--- PASS: " + t.Name() + "/SR-1/errors ",
+		"--- SKIP: " + t.Name() + "/VIEW/run-token",
+		"ORDER/limit-one (M5): limit 1 is the newest",
+		"the store does not offer versioned, which is required: it has no driver.Versioned",
+		"needs transactor: it has no driver.Transactor",
+		"=== ATTR  " + t.Name() + "/CTI-1/foreign-ref-get law CTI-1",
+		"=== ATTR  " + t.Name() + "/CTI-1/foreign-ref-get number M1",
+	} {
+		require.Contains(t, string(out), want)
+	}
+}

@@ -1,0 +1,88 @@
+package adaptertest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// TestT4_TheSameSeedGivesTheSameTexts runs cases on each broken store twice with the
+// same seed and compares the texts of all failures. A text may differ only if it says
+// that goroutines used the store at once. A store meets the case that is there for it,
+// and each fiftieth all cases in which a bank or an engine issues ids. That all
+// cases on all stores do so is shown by TestT1_EveryCaseAloneFindsAStore.
+func TestT4_TheSameSeedGivesTheSameTexts(t *testing.T) {
+	compared := 0
+	for i, s := range everyBrokenStore() {
+		wanted := func(c string) bool { return c == s.needs || i%50 == 0 && withIDs(c) }
+		first, err := s.check(ctx, wanted)
+		require.NoError(t, err, s.name)
+		second, err := s.check(ctx, wanted)
+		require.NoError(t, err, s.name)
+		compared += sameFailures(t, s.name, failures(first), failures(second))
+	}
+	t.Log(compared, "texts compared")
+	require.Greater(t, compared, 600)
+}
+
+// sameFailures compares the texts of two runs, and returns how many there were.
+func sameFailures(t *testing.T, store string, one, other map[string]string) int {
+	t.Helper()
+	all := maps.Clone(one)
+	maps.Copy(all, other)
+	for _, c := range slices.Sorted(maps.Keys(all)) {
+		first, second := one[c], other[c]
+		if issued.MatchString(first) {
+			t.Errorf("%s, %s: there is an issued id in\n%s", store, c, first)
+		}
+		if first != second && !strings.Contains(first+second, racedNote) {
+			t.Errorf("%s, %s:\n%s\nand then\n%s", store, c, first, second)
+		}
+	}
+	return len(all)
+}
+
+// withIDs tells the cases in which a bank or an engine issues ids.
+func withIDs(c string) bool {
+	if strings.Contains(c, "racing") {
+		return false
+	}
+	for _, part := range []string{"CONSOLIDATE/", "DISTILL/", "-pass", "MODEL/runs", "run-token", "ENGINE/crash"} {
+		if strings.Contains(c, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// failures are the texts of the cases that failed, by their names.
+func failures(r *Report) map[string]string {
+	texts := map[string]string{}
+	for _, l := range r.Laws {
+		for _, c := range l.Cases {
+			if c.Status == Broken {
+				texts[l.Name+"/"+c.Name] = c.Failure
+			}
+		}
+	}
+	return texts
+}
+
+// A version may begin with another one, and both have their names.
+func TestT4_VersionsAreNamed(t *testing.T) {
+	versions := map[driver.Version]string{}
+	var text, want strings.Builder
+	for i := range 120 {
+		v := driver.Version(fmt.Sprintf("incarnation.%d", i))
+		versions[v] = fmt.Sprintf("v%d", i)
+		fmt.Fprintln(&text, v)
+		fmt.Fprintln(&want, versions[v])
+	}
+	require.Equal(t, want.String(), rename(text.String(), versions))
+}
