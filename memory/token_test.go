@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/inmem"
 )
 
 func TestM7_TokensOfOthersAreUnavailable(t *testing.T) {

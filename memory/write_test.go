@@ -36,7 +36,7 @@ func TestM3_NothingReachesTheStoreUnredacted(t *testing.T) {
 		Sources: []string{e.ID},
 	}}})
 	require.NoError(t, err)
-	require.NotContains(t, derived[0].Content, "[BYOK:", "R5: a leak form in derived text")
+	require.NotContains(t, derived.Entries[0].Content, "[BYOK:", "R5: a leak form in derived text")
 
 	for name, d := range map[string]memory.Draft{
 		"subject": {Subjects: []string{"customer:" + secret}},
