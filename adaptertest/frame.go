@@ -31,7 +31,7 @@ func laws() []law {
 	return []law{
 		isolationLaw(), redactionLaw(), expiryLaw(), orderLaw(), recordLaw(), idempotenceLaw(),
 		batchLaw(), documentLaw(), dueLaw(), outboxLaw(), viewLaw(), changesLaw(), forgetLaw(), searchLaw(), durableLaw(),
-		consolidationLaw(), faultLaw(), modelLaw(),
+		consolidationLaw(), distillationLaw(), commitmentLaw(), faultLaw(), modelLaw(),
 	}
 }
 

@@ -19,12 +19,14 @@ type host struct {
 	w    *world
 	bank *memory.Bank
 	log  *events.Log
+	// queue has the runs that its commitments started.
+	queue *runs
 }
 
 func (w *world) host() *host { return w.hostOn(&tap{world: w}) }
 
 func (w *world) hostOn(store driver.Adapter) *host {
-	h := &host{w: w, log: new(events.Log)}
+	h := &host{w: w, log: new(events.Log), queue: &runs{byKey: map[string]string{}}}
 	_, transactor := driver.As[driver.Transactor](store)
 	bank, err := memory.NewBank(store, memory.Config{
 		Now:         func() time.Time { return w.now },

@@ -24,7 +24,7 @@ func faultLaw() law {
 		testCase{"cancelled-midway-delete", "a delete whose context ends under way has happened or has not", nil, deleteCancelledMidway},
 		testCase{"cancelled-midway-apply", "a mutation whose context ends under way has happened whole or not at all", tx, applyCancelledMidway},
 	)
-	for _, p := range passes {
+	for _, p := range slices.Concat(passes, enginePasses) {
 		l.cases = append(l.cases, testCase{p.name, p.says, p.needs, func(w *world) { failEachCall(w, p) }})
 	}
 	return l

@@ -1,5 +1,3 @@
-//go:build ignore
-
 package adaptertest
 
 import (
@@ -18,6 +16,8 @@ var enginePasses = []pass{
 		prepareDistillation, runDistillation, sourcesAreLive, distillationIsDone},
 	{"compaction-pass", "a compaction that fails at any call loses no source, and the same again completes it with one event", []Offer{Transactor},
 		prepareDistillation, runCompaction, lineagesAreWhole, compactionIsDone},
+	{"firing-pass", "commitments that meet a failure at any call fire once, and the next ticks complete them", []Offer{Transactor, Scheduler},
+		prepareFiring, runFiring, noneFiresTwice, allHaveFired},
 }
 
 // lineagesAreWhole expects that all that was ever written lives, or leads to what

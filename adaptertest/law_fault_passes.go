@@ -39,15 +39,26 @@ var passes = []pass{
 
 func nothingToCheck(*world, *host) {}
 
+// waysToFail are what becomes of the call that fails.
+var waysToFail = []struct {
+	says        string
+	after, dies bool
+}{
+	{"fails before the store hears of it", false, false},
+	{"succeeds, and its acknowledgement is lost", true, false},
+	{"does not reach the store, as the process dies", false, true},
+	{"is the last before the process dies", true, true},
+}
+
 // failEachCall goes on until the pass makes no further call.
 func failEachCall(w *world, p pass) {
 	for n := 1; ; n++ {
-		for _, after := range []bool{false, true} {
+		for _, how := range waysToFail {
 			w.restart()
 			t := &tap{world: w}
 			h := w.hostOn(t)
 			p.prepare(w, h)
-			t.calls, t.at, t.after = nil, n, after
+			t.calls, t.at, t.after, t.dies = nil, n, how.after, how.dies
 			err := p.run(w, h)
 			t.at = 0
 			if len(t.calls) < n { // the pass is complete without that call
@@ -55,11 +66,7 @@ func failEachCall(w *world, p pass) {
 				p.done(w, h)
 				return
 			}
-			how := "fails before the store hears of it"
-			if after {
-				how = "succeeds, and its acknowledgement is lost"
-			}
-			w.did("the pass runs, and its call %d (%s) %s", n, t.calls[n-1], how)
+			w.did("the pass runs, and its call %d (%s) %s", n, t.calls[n-1], how.says)
 			p.whole(w, h)
 			w.did("the pass runs again")
 			w.must(p.run(w, h))

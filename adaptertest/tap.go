@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync"
 	"time"
@@ -22,7 +23,7 @@ var errInjected = errors.New("injected by adaptertest")
 
 // tap stands between a bank and a store, counts the calls, and makes one of them
 // fail: before the store has heard of it, or after the store has answered, whose
-// acknowledgement is lost then.
+// acknowledgement is lost then. The process of the bank may die there, too.
 type tap struct {
 	world *world
 
@@ -30,6 +31,7 @@ type tap struct {
 	calls []string
 	at    int  // the call to fail, counted from 1; 0 for none
 	after bool // fail it after the store has answered
+	dies  bool // fail all calls that follow, too
 }
 
 // As offers what the store offers, and nothing else.
@@ -56,11 +58,12 @@ func (t *tap) call(name string, f func() error) error {
 	t.mu.Lock()
 	t.calls = append(t.calls, name)
 	now, over := t.at == len(t.calls), len(t.calls) > endless
+	dead := t.dies && t.at > 0 && len(t.calls) > t.at
 	t.mu.Unlock()
 	if over {
 		return errEndless
 	}
-	if now && !t.after {
+	if dead || now && !t.after {
 		return errInjected
 	}
 	if err := f(); err != nil || !now {
@@ -112,8 +115,35 @@ func tapped[T any](t *tap, name string, all iter.Seq2[T, error]) iter.Seq2[T, er
 }
 
 func (t *tap) Apply(ctx context.Context, tenant string, m driver.Mutation) (made driver.Applied, err error) {
-	err = t.call("Apply", func() error { made, err = t.world.tx.Apply(ctx, tenant, m); return err })
+	err = t.call("Apply", func() error {
+		if made, err = t.world.tx.Apply(ctx, tenant, m); err == nil {
+			t.world.noteSwaps(&m)
+		}
+		return err
+	})
 	return made, err
+}
+
+// noteSwaps counts how often a revision was swapped.
+func (w *world) noteSwaps(m *driver.Mutation) {
+	w.swaps.Lock()
+	defer w.swaps.Unlock()
+	if w.swapped == nil {
+		w.swapped = map[string]int{}
+	}
+	for _, x := range m.Documents {
+		if x.Rev > 0 && x.Act != driver.Check {
+			w.swapped[fmt.Sprintf("%s, revision %d", describeName(&x.Document), x.Rev)]++
+		}
+	}
+}
+
+// swappedOnce expects that no revision of a document was swapped twice: of those who saw
+// it, one has the claim.
+func (w *world) swappedOnce() {
+	for name, n := range sorted(w.swapped) {
+		w.check(n == 1, "one who swaps each revision", "%d swaps of %s", n, name)
+	}
 }
 
 func (t *tap) Lookup(ctx context.Context, s driver.Scope, ids []string) (recs []driver.Record, err error) {

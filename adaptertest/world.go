@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -21,6 +22,9 @@ type world struct {
 	config Config
 	opened []driver.Adapter
 	held   driver.Version // of cases that hold a view
+
+	swaps   sync.Mutex
+	swapped map[string]int // by name and revision, the swaps that succeeded through a tap
 
 	store     driver.Adapter
 	tx        driver.Transactor // this and the following are nil if the store does not offer them
@@ -67,6 +71,7 @@ func (w *world) play(part func(), failed **failure) {
 
 // fresh closes what is open and works on a store with nothing in it.
 func (w *world) fresh() {
+	w.swapped = nil
 	if err := w.closeAll(); err != nil {
 		w.fail("the store closes", describeError(err))
 	}
