@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"context"
 	"iter"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -47,6 +48,35 @@ func engineDefects() []defect {
 		{"has views that lose what a compaction merges", "DISTILL/held-view", func(b *broken) { b.leakIntoViews(merged, true) }},
 		{"forgets what a pass supersedes", "FAULT/consolidation-pass", forgets(driver.Superseded)},
 		{"refuses an event that it has had", "FAULT/distillation-pass", onceOnly},
+		{"leaves archives to a collector", "DISTILL/archive", lingering(func(*broken, driver.Document, driver.Mutation) bool { return true })},
+		{"finds what is due only until it is swapped", "FIRE/once", func(b *broken) {
+			var swapped memo[string, bool]
+			altered(func(_ *broken, x *driver.DocumentSwap) { swapped.set(documentName(&x.Document), x.Rev > 0) })(b)
+			b.due = func(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
+				docs, err := b.in.Due(ctx, kind, at, limit)
+				return slices.DeleteFunc(docs, func(d driver.Document) bool { return swapped.get(documentName(&d)) }), err
+			}
+		}},
+		{"lets two at once claim what is due", "FIRE/at-once", func(b *broken) {
+			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+				m.Documents = slices.Clone(m.Documents)
+				for i := range m.Documents {
+					x := &m.Documents[i]
+					if held := b.document(&x.Document); held.Rev == x.Rev && !held.Due.IsZero() {
+						for range 50 {
+							runtime.Gosched()
+						}
+						x.Rev = b.document(&x.Document).Rev
+					}
+				}
+				return b.in.Apply(ctx, tenant, m)
+			}
+		}},
+		{"claims before it loses the connection, and again after that", "FAULT/firing-pass", altered(func(b *broken, x *driver.DocumentSwap) {
+			if held := b.document(&x.Document); x.Rev > 0 && held.Rev > x.Rev {
+				x.Rev = held.Rev
+			}
+		})},
 		{"loses what a compaction merges", "FAULT/compaction-pass", recorded(func(_ *broken, r *driver.Record) {
 			if r.State == driver.Merged {
 				r.For = ""

@@ -39,7 +39,9 @@ func (r *runs) Enqueue(_ context.Context, f commitment.Firing) (string, error) {
 // engine is one that a new process has over the host's bank.
 func (h *host) engine() *commitment.Engine {
 	e, err := commitment.New(h.bank, commitment.Config{
-		Redactor:  func(context.Context, string) (memory.Redactor, error) { return redact.NewSecretRegistry(redact.Config{}), nil },
+		Redactor: func(context.Context, string) (memory.Redactor, error) {
+			return redact.NewSecretRegistry(redact.Config{}), nil
+		},
 		Enqueuer:  h.queue,
 		Predicate: func(string, string) bool { return true },
 	})
