@@ -32,8 +32,6 @@ func engineDefects() []defect {
 				return sequence(collect(b.in.Documents(ctx, driver.DocumentQuery{Tenant: q.Tenant, Ref: q.Ref, Kind: "note"})))
 			}
 		}},
-		{"has views that lose what a pass merges", "CONSOLIDATE/held-view", func(b *broken) { b.leakIntoViews(merged, true) }},
-		{"rewrites a scope from what it read last", "CONSOLIDATE/write-in-a-pass", rewritesWhole},
 		{"loses writes that a mutation overtakes", "CONSOLIDATE/racing-writes", losesSome},
 		{"retires what an entry names as its source", "DISTILL/compact-keeps", mutated(func(b *broken, m *driver.Mutation) {
 			for _, p := range m.Put {
@@ -83,29 +81,6 @@ func engineDefects() []defect {
 			}
 		})},
 	}
-}
-
-// rewritesWhole keeps, when it retires anything, only what was there when it was last
-// read.
-func rewritesWhole(b *broken) {
-	var read memo[driver.Scope, []driver.Entry]
-	b.listAt = func(ctx context.Context, s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
-		b.mu.Lock()
-		read.set(s, slices.Clone(b.scopes[s]))
-		b.mu.Unlock()
-		return b.in.ListAt(ctx, s, v, q)
-	}
-	mutated(func(b *broken, m *driver.Mutation) {
-		if len(m.Retire) == 0 {
-			return
-		}
-		s := m.Retire[0].Scope
-		for _, e := range b.kept(s) {
-			if !slices.ContainsFunc(read.get(s), func(o driver.Entry) bool { return o.ID == e.ID }) {
-				b.in.Delete(context.Background(), s, e.ID, m.At)
-			}
-		}
-	})(b)
 }
 
 // losesSome loses what writers put once a pass has merged anything.

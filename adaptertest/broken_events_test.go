@@ -316,10 +316,7 @@ func eraseDefects() []defect {
 			e.Content = replaceMarker(e.Content)
 			return e
 		})},
-		{"restores nothing", "FORGET/gives-back", mutated(func(_ *broken, m *driver.Mutation) { m.Restore = nil })},
-		{"restores the first only", "FORGET/gives-back", mutated(func(_ *broken, m *driver.Mutation) {
-			m.Restore = m.Restore[:min(1, len(m.Restore))]
-		})},
+		{"restores nothing", "FORGET/subject", mutated(func(_ *broken, m *driver.Mutation) { m.Restore = nil })},
 	}
 }
 
@@ -339,7 +336,7 @@ func forgetDefects() []defect {
 				m.Restore = nil
 			}
 		})},
-		{"puts nothing in the place of what is erased", "FAULT/scrub-pass", mutated(func(_ *broken, m *driver.Mutation) {
+		{"puts nothing in the place of what is erased", "SR-1/late-secret", mutated(func(_ *broken, m *driver.Mutation) {
 			if len(m.Erase) > 0 {
 				m.Put = nil
 			}

@@ -205,7 +205,7 @@ func historyDefects() []defect {
 		{"finds the first subject only", "FORGET/subject", filtered(func(_ *broken, q driver.HistoryQuery, r driver.Record) bool {
 			return q.Subject == "" || r.Entry.Subjects[0] == q.Subject
 		})},
-		{"finds at most 600 of a subject, then says that there are no more", "FORGET/many", func(b *broken) {
+		{"finds at most 600 of a subject, then says that there are no more", "BATCH/history-many", func(b *broken) {
 			b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
 				return func(yield func(driver.Record, error) bool) {
 					all, _ := collect(b.in.History(ctx, tenant, q))
@@ -219,35 +219,11 @@ func historyDefects() []defect {
 				}
 			}
 		}},
-		{"takes what was deleted for merged", "FORGET/deleted-takes-along", func(b *broken) {
-			// A forgetting then gives back what had gone with a deleted entry.
-			recorded(func(_ *broken, r *driver.Record) {
-				if r.State == driver.Deleted {
-					r.State = driver.Live
-				}
-			})(b)
-			mutated(func(_ *broken, m *driver.Mutation) { m.Live = nil })(b)
-		}},
-		{"takes what was superseded for merged", "FORGET/superseded-stays", recorded(func(_ *broken, r *driver.Record) {
+		{"takes what was superseded for merged", "BATCH/retired", recorded(func(_ *broken, r *driver.Record) {
 			if r.State == driver.Superseded {
 				r.State = driver.Merged
 			}
 		})},
-		{"drops the expiresAt of what was merged", "FORGET/expired-stays", func(b *broken) {
-			var gone memo[string, bool]
-			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
-				for _, r := range m.Retire {
-					gone.set(r.ID, true)
-				}
-				return b.in.Apply(ctx, tenant, m)
-			}
-			recorded(func(_ *broken, r *driver.Record) {
-				if gone.get(r.Entry.ID) {
-					r.Entry.ExpiresAt = r.Entry.ExpiresAt.AddDate(1, 0, 0)
-				}
-			})(b)
-			b.instant["list"] = nil
-		}},
 	}
 	return all
 }

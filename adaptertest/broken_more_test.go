@@ -302,9 +302,6 @@ func durableDefects() []defect {
 				r.Entry.Content = "content-" + canary
 			}
 		})),
-		reopened("writes a log of what it was asked", "SR-1/canary-reopened", func(b *broken) {
-			b.text = func() string { return "last query: " + canary }
-		}),
 		second("answers from a cache of its own", "DURABLE/shared-writes", func(b *broken) {
 			var cache memo[driver.Scope, []driver.Entry]
 			b.list = func(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
@@ -509,16 +506,6 @@ func modelDefects() []defect {
 			b.leakIntoViews(func(r driver.Record) bool {
 				return lives.get(driver.Located{Scope: r.Scope, ID: r.Entry.ID}) > 0 && r.State != driver.Live && !r.Erased
 			}, false)
-		}},
-		{"lets a view slip once a child has joined", "MODEL/runs", func(b *broken) {
-			reads := 0
-			b.listAt = func(ctx context.Context, s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
-				out, err := b.in.ListAt(ctx, s, v, q)
-				if reads++; reads > 40 && len(out) > 2 && q.Limit < math.MaxInt32 {
-					out = out[:len(out)-1]
-				}
-				return out, err
-			}
 		}},
 	}
 }

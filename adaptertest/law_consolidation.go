@@ -17,8 +17,6 @@ func consolidationLaw() law {
 	return law{name: "CONSOLIDATE", number: "C2, C5, C7", says: "a consolidation on this store does what it says, and only once", cases: []testCase{
 		{"merges-and-supersedes", "a pass merges what says the same, supersedes older values, and leaves the rest alone", tx, consolidates},
 		{"second-pass", "a pass over an unchanged corpus counts the same before and after, and writes no entry", tx, consolidatesOnce},
-		{"held-view", "a view that is held across a pass does not move", []Offer{Transactor, Versioned}, holdAcrossConsolidation},
-		{"write-in-a-pass", "what is written between the steps of a pass is still there, or in a lineage", tx, writeInConsolidation},
 		{"racing-writes", "what is written by others at the same time is still there, or in a lineage", tx, raceConsolidation},
 	}}
 }
@@ -175,28 +173,6 @@ func (h *host) viewHeldAcross(change func()) {
 	for i := range seen {
 		w.getsAt(home, v, seen[i])
 	}
-}
-
-func holdAcrossConsolidation(w *world) {
-	h := w.host()
-	h.putCorpus()
-	h.viewHeldAcross(func() { h.consolidate("p1", nil) })
-	h.consolidatedCorpus()
-}
-
-// writeInConsolidation writes at every step that the pass tells of.
-func writeInConsolidation(w *world) {
-	h := w.host()
-	all := h.putCorpus()
-	writer := h.named("writer")
-	h.consolidate("p1", func(p consolidate.Progress) {
-		all = append(all, h.note(writer, home.Ref, fmt.Sprintf("Written while %s, %d done.", p.Phase, p.Done)))
-	})
-	h.nothingLost(all)
-	before := len(all)
-	r := h.consolidate("p2", nil)
-	w.check(!r.Unchanged && before > len(corpus), "a corpus that has changed since the pass began", "an unchanged one")
-	h.nothingLost(all)
 }
 
 func raceConsolidation(w *world) {

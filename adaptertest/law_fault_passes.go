@@ -29,8 +29,6 @@ var passes = []pass{
 		prepareMerge, runMerge, factsAreThere, mergeIsDone},
 	{"forget-pass", "a forgetting that fails at any call loses nothing of others, and the same again completes it", []Offer{Transactor},
 		prepareForget, runForget, othersAreThere, forgetIsDone},
-	{"scrub-pass", "a scrub that fails at any call loses nothing but the secret, and the same again completes it", []Offer{Transactor},
-		prepareScrub, runScrub, scrubbedAreThere, scrubIsDone},
 	{"relay-pass", "a relay that fails at any call loses no event, and the same again completes it", []Offer{Transactor},
 		prepareRelay, runRelay, nothingToCheck, relayIsDone},
 	{"purge-pass", "a purge that fails at any call takes nothing that lives, and the same again completes it", []Offer{Transactor, Versioned},
@@ -177,36 +175,6 @@ func forgetIsDone(w *world, h *host) {
 	w.sameTexts(h.contents(home.Tenant, home.Ref), "(b)", "(c)")
 	w.sameTexts(h.contents(home.Tenant, "sales"))
 	w.remembers(home.Tenant, driver.HistoryQuery{Subject: "customer:1"})
-}
-
-func prepareScrub(w *world, h *host) {
-	w.did("a job puts an entry with a secret and one without, and merges copies of them")
-	job := h.job(home.Tenant, nil)
-	h.note(job, home.Ref, "key "+canary)
-	h.note(job, home.Ref, "plain")
-	h.merge(job, "sales", "both "+canary, h.note(job, "sales", "key "+canary), h.note(job, "sales", "plain"))
-}
-
-func runScrub(w *world, h *host) error {
-	secrets := redact.NewSecretRegistry(redact.Config{})
-	w.must(secrets.Register("k", []byte(canary), redact.LevelTenant))
-	_, err := h.bank.Scrub(w.ctx, home.Tenant, secrets)
-	return err
-}
-
-func scrubbedAreThere(w *world, h *host) {
-	for _, ref := range []string{home.Ref, "sales"} {
-		texts := h.contents(home.Tenant, ref)
-		w.check(len(texts) > 0, "the entries, with the secret or its marker", "none")
-	}
-}
-
-func scrubIsDone(w *world, h *host) {
-	w.sameTexts(h.contents(home.Tenant, home.Ref), "key [REDACTED:k]", "plain")
-	w.sameTexts(h.contents(home.Tenant, "sales"), "key [REDACTED:k]", "plain", "both [REDACTED:k]")
-	for _, rec := range w.history(home.Tenant, driver.HistoryQuery{}) {
-		w.silent("a record", describeRecord(&rec))
-	}
 }
 
 func prepareRelay(w *world, h *host) {

@@ -24,11 +24,6 @@ func forgetLaw() law {
 		{"subject-exactly", "a subject label matches exactly, byte for byte", tx, subjectExactly},
 		{"subject", "forgetting a subject reaches every ref, whatever was derived, and nothing of others", tx, forgetSubject},
 		{"documents", "forgetting reaches the documents that are made of what is forgotten, and host text of the subject", tx, forgetDocuments},
-		{"many", "forgetting reaches more than a page", tx, forgetMany},
-		{"gives-back", "what others had lost to a merge with the forgotten is back", tx, forgetGivesBack},
-		{"superseded-stays", "what was superseded by the forgotten does not come back", tx, forgetSuperseded},
-		{"deleted-takes-along", "what had been merged into a deleted entry does not come back", tx, forgetDeleted},
-		{"expired-stays", "what has expired does not come back", tx, forgetExpired},
 		{"view", "an open view loses what is forgotten, and nothing else", []Offer{Transactor, Versioned}, forgetView},
 		{"scan-under-way", "a scan under way does not yield what is erased meanwhile", []Offer{Transactor, Scanner}, scanErased},
 		{"scan-fixed", "a scan yields what was there when it began, whatever is written and deleted meanwhile", []Offer{Scanner}, scanFixed},
@@ -130,76 +125,6 @@ func forgetSubject(w *world) {
 	w.sameTexts(h.contents(home.Tenant, "sales"), "e of 2")
 	w.sameTexts(h.contents("globex", home.Ref), "f of 1")
 	w.remembers(home.Tenant, driver.HistoryQuery{Subject: "customer:1"})
-}
-
-func forgetMany(w *world) {
-	all := w.putMany(home, 1100, func(i int, e *driver.Entry) {
-		e.Subjects = []string{"customer:1"}
-		if i%100 == 0 {
-			e.Subjects = []string{"customer:2"}
-		}
-	})
-	w.now = w.now.Add(time.Minute)
-	w.host().forget()
-	var want []string
-	for i, id := range all {
-		if (1099-i)%100 == 0 {
-			want = append(want, id)
-		}
-	}
-	w.lists(home, want...)
-}
-
-func forgetGivesBack(w *world) {
-	h := w.host()
-	job := h.job(home.Tenant, nil)
-	w.did("an entry of customer 1, two others, merged in two steps")
-	a := h.note(job, home.Ref, "a", "customer:1")
-	b := h.note(job, home.Ref, "b")
-	c := h.note(job, home.Ref, "c")
-	ab := h.merge(job, home.Ref, "a and b", a, b)
-	h.merge(job, home.Ref, "a, b and c", ab, c)
-	done := h.forget()
-	w.sameTexts(h.contents(home.Tenant, home.Ref), "b", "c")
-	w.check(len(done.Erased) == 3 && len(done.Restored) == 2, "3 erased, 2 restored", "%d and %d", len(done.Erased), len(done.Restored))
-	w.get(home, b)
-	w.get(home, c)
-}
-
-func forgetSuperseded(w *world) {
-	h := w.host()
-	job := h.job(home.Tenant, nil)
-	w.did("an entry superseded by one of customer 1")
-	old := h.note(job, home.Ref, "old")
-	fresh := h.note(job, home.Ref, "new", "customer:1")
-	_, err := job.Rewrite(w.ctx, home.Ref, memory.Rewrite{Retire: []memory.Retire{{ID: old.ID, State: driver.Superseded, For: fresh.ID}}})
-	w.must(err)
-	h.forget()
-	w.sameTexts(h.contents(home.Tenant, home.Ref))
-}
-
-func forgetDeleted(w *world) {
-	h := w.host()
-	job := h.job(home.Tenant, nil)
-	w.did("an entry of customer 1 and another, merged; the merged one is deleted")
-	merged := h.merge(job, home.Ref, "both", h.note(job, home.Ref, "a", "customer:1"), h.note(job, home.Ref, "b"))
-	_, err := job.Delete(w.ctx, home.Ref, merged.ID)
-	w.must(err)
-	h.forget()
-	w.sameTexts(h.contents(home.Tenant, home.Ref))
-}
-
-func forgetExpired(w *world) {
-	h := w.host()
-	job := h.job(home.Tenant, nil)
-	w.did("an entry of customer 1 and one that expires in a second, merged; a second passes")
-	a := h.note(job, home.Ref, "a", "customer:1")
-	b := h.put(job, home.Ref, memory.Draft{Content: "b", ExpiresAt: w.now.Add(time.Second)})
-	h.merge(job, home.Ref, "both", a, b)
-	w.advance(time.Second)
-	done := h.forget()
-	w.check(len(done.Restored) == 0, "nothing restored", "%d", len(done.Restored))
-	w.sameTexts(h.contents(home.Tenant, home.Ref))
 }
 
 func forgetView(w *world) {

@@ -26,7 +26,6 @@ func redactionLaw() law {
 			{"erased-versions", "erasing reaches every version", []Offer{Transactor, Versioned}, erasedVersionsAreUnsaid},
 			{"late-secret", "a secret that was registered too late is gone after a scrub, and its marker stands there", []Offer{Transactor}, lateSecret},
 			{"erased-reopened", "what was erased does not come back when the store is opened again", []Offer{Transactor, Durable}, erasedStaysUnsaid},
-			{"canary-reopened", "a secret that went through a bank is nowhere in a store that is opened again", []Offer{Durable}, canaryReopened},
 		})
 	return l
 }
@@ -259,16 +258,4 @@ func lateSecret(w *world) {
 	w.unsaid(home.Tenant, []string{home.Ref, "sales"}, []string{one.ID, two.ID, three.ID})
 	w.sameTexts(h.contents(home.Tenant, home.Ref), "harmless", "the key is [REDACTED:k]")
 	w.sameTexts(h.contents(home.Tenant, "sales"), "x")
-}
-
-func canaryReopened(w *world) {
-	h := w.host()
-	secrets := redact.NewSecretRegistry(redact.Config{})
-	w.must(secrets.Register("k", []byte(canary), redact.LevelTenant))
-	job := h.job(home.Tenant, secrets)
-	w.did("a job that knows the secret puts an entry with it")
-	e := h.put(job, home.Ref, memory.Draft{Content: "the key is " + canary, Tags: []string{canary}})
-	w.reopen()
-	w.unsaid(home.Tenant, []string{home.Ref}, []string{e.ID})
-	w.get(home, e)
 }

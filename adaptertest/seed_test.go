@@ -53,7 +53,7 @@ func withIDs(c string) bool {
 	if strings.Contains(c, "racing") {
 		return false
 	}
-	for _, part := range []string{"CONSOLIDATE/", "DISTILL/", "-pass", "MODEL/runs", "run-token", "ENGINE/crash"} {
+	for _, part := range []string{"CONSOLIDATE/", "DISTILL/", "-pass", "run-token", "FIRE/"} {
 		if strings.Contains(c, part) {
 			return true
 		}

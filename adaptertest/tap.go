@@ -72,26 +72,13 @@ func (t *tap) call(name string, f func() error) error {
 	return errInjected
 }
 
-func (t *tap) List(ctx context.Context, s driver.Scope, q driver.Query) (out []driver.Entry, err error) {
-	err = t.call("List", func() error { out, err = t.world.store.List(ctx, s, q); return err })
-	return out, err
+// called makes one call.
+func called[T any](t *tap, name string, f func() (T, error)) (got T, err error) {
+	err = t.call(name, func() error { got, err = f(); return err })
+	return got, err
 }
 
-func (t *tap) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (e driver.Entry, err error) {
-	err = t.call("Get", func() error { e, err = t.world.store.Get(ctx, s, id, at); return err })
-	return e, err
-}
-
-func (t *tap) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {
-	return t.call("Put", func() error { return t.world.store.Put(ctx, s, e) })
-}
-
-func (t *tap) Delete(ctx context.Context, s driver.Scope, id string, at time.Time) (ok bool, err error) {
-	err = t.call("Delete", func() error { ok, err = t.world.store.Delete(ctx, s, id, at); return err })
-	return ok, err
-}
-
-// tapped is a walk over what a store yields, as one call.
+// tapped makes one call of a walk over what a store yields.
 func tapped[T any](t *tap, name string, all iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		stopped := false
@@ -112,6 +99,22 @@ func tapped[T any](t *tap, name string, all iter.Seq2[T, error]) iter.Seq2[T, er
 			yield(none, err)
 		}
 	}
+}
+
+func (t *tap) List(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
+	return called(t, "List", func() ([]driver.Entry, error) { return t.world.store.List(ctx, s, q) })
+}
+
+func (t *tap) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (driver.Entry, error) {
+	return called(t, "Get", func() (driver.Entry, error) { return t.world.store.Get(ctx, s, id, at) })
+}
+
+func (t *tap) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {
+	return t.call("Put", func() error { return t.world.store.Put(ctx, s, e) })
+}
+
+func (t *tap) Delete(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
+	return called(t, "Delete", func() (bool, error) { return t.world.store.Delete(ctx, s, id, at) })
 }
 
 func (t *tap) Apply(ctx context.Context, tenant string, m driver.Mutation) (made driver.Applied, err error) {
@@ -146,9 +149,8 @@ func (w *world) swappedOnce() {
 	}
 }
 
-func (t *tap) Lookup(ctx context.Context, s driver.Scope, ids []string) (recs []driver.Record, err error) {
-	err = t.call("Lookup", func() error { recs, err = t.world.tx.Lookup(ctx, s, ids); return err })
-	return recs, err
+func (t *tap) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
+	return called(t, "Lookup", func() ([]driver.Record, error) { return t.world.tx.Lookup(ctx, s, ids) })
 }
 
 func (t *tap) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
@@ -163,41 +165,34 @@ func (t *tap) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[e
 	return tapped(t, "Undelivered", t.world.tx.Undelivered(ctx, q))
 }
 
-func (t *tap) Waiting(ctx context.Context, tenant string, limit int) (n int, err error) {
-	err = t.call("Waiting", func() error { n, err = t.world.tx.Waiting(ctx, tenant, limit); return err })
-	return n, err
+func (t *tap) Waiting(ctx context.Context, tenant string, limit int) (int, error) {
+	return called(t, "Waiting", func() (int, error) { return t.world.tx.Waiting(ctx, tenant, limit) })
 }
 
 func (t *tap) Delivered(ctx context.Context, recs []events.Record) error {
 	return t.call("Delivered", func() error { return t.world.tx.Delivered(ctx, recs) })
 }
 
-func (t *tap) Version(ctx context.Context, tenant string) (v driver.Version, err error) {
-	err = t.call("Version", func() error { v, err = t.world.versions.Version(ctx, tenant); return err })
-	return v, err
+func (t *tap) Version(ctx context.Context, tenant string) (driver.Version, error) {
+	return called(t, "Version", func() (driver.Version, error) { return t.world.versions.Version(ctx, tenant) })
 }
 
-func (t *tap) ListAt(ctx context.Context, s driver.Scope, v driver.Version, q driver.Query) (out []driver.Entry, err error) {
-	err = t.call("ListAt", func() error { out, err = t.world.versions.ListAt(ctx, s, v, q); return err })
-	return out, err
+func (t *tap) ListAt(ctx context.Context, s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
+	return called(t, "ListAt", func() ([]driver.Entry, error) { return t.world.versions.ListAt(ctx, s, v, q) })
 }
 
-func (t *tap) GetAt(ctx context.Context, s driver.Scope, v driver.Version, ids []string, at time.Time) (out []driver.Entry, err error) {
-	err = t.call("GetAt", func() error { out, err = t.world.versions.GetAt(ctx, s, v, ids, at); return err })
-	return out, err
+func (t *tap) GetAt(ctx context.Context, s driver.Scope, v driver.Version, ids []string, at time.Time) ([]driver.Entry, error) {
+	return called(t, "GetAt", func() ([]driver.Entry, error) { return t.world.versions.GetAt(ctx, s, v, ids, at) })
 }
 
-func (t *tap) Intact(ctx context.Context, s driver.Scope, v driver.Version) (ok bool, err error) {
-	err = t.call("Intact", func() error { ok, err = t.world.versions.Intact(ctx, s, v); return err })
-	return ok, err
+func (t *tap) Intact(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {
+	return called(t, "Intact", func() (bool, error) { return t.world.versions.Intact(ctx, s, v) })
 }
 
-func (t *tap) Purge(ctx context.Context, tenant string, v driver.Version, at time.Time) (n int, err error) {
-	err = t.call("Purge", func() error { n, err = t.world.versions.Purge(ctx, tenant, v, at); return err })
-	return n, err
+func (t *tap) Purge(ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {
+	return called(t, "Purge", func() (int, error) { return t.world.versions.Purge(ctx, tenant, v, at) })
 }
 
-func (t *tap) Due(ctx context.Context, kind string, at time.Time, limit int) (due []driver.Document, err error) {
-	err = t.call("Due", func() error { due, err = t.world.scheduler.Due(ctx, kind, at, limit); return err })
-	return due, err
+func (t *tap) Due(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
+	return called(t, "Due", func() ([]driver.Document, error) { return t.world.scheduler.Due(ctx, kind, at, limit) })
 }
