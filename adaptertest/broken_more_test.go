@@ -3,7 +3,6 @@ package adaptertest
 import (
 	"context"
 	"iter"
-	"math"
 	"slices"
 	"strings"
 	"time"

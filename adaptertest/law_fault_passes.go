@@ -9,7 +9,6 @@ import (
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
-	"github.com/openwop/agentmemory/redact"
 )
 
 // pass is something a bank does in several calls to the store. Each of the calls is
