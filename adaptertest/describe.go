@@ -45,16 +45,20 @@ func short(s string) string {
 	if len(s) <= 60 {
 		return strconv.Quote(s)
 	}
-	from, to := 20, len(s)-20
-	for _, id := range issued.FindAllStringIndex(s, -1) {
+	const near = 300 // no id that reaches beyond is cut where it matters
+	head, tail := s[:min(len(s), near)], s[max(0, len(s)-near):]
+	from, to := 20, len(tail)-20
+	for _, id := range issued.FindAllStringIndex(head, -1) {
 		if id[0] < from && from < id[1] {
 			from = id[0]
 		}
+	}
+	for _, id := range issued.FindAllStringIndex(tail, -1) {
 		if id[0] < to && to < id[1] {
 			to = id[1]
 		}
 	}
-	return fmt.Sprintf("%q… (%d bytes) …%q", s[:from], len(s), s[to:])
+	return fmt.Sprintf("%q… (%d bytes) …%q", head[:from], len(s), tail[to:])
 }
 
 func describeEntry(e *driver.Entry) string {
