@@ -125,9 +125,5 @@ func (w *world) contents(r memory.Reader, ref string) []string {
 
 // sameTexts compares in any order.
 func (w *world) sameTexts(got []string, want ...string) {
-	got = slices.Sorted(slices.Values(got))
-	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		w.fail(describeTexts(want), describeTexts(got))
-	}
+	w.came(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))...)
 }

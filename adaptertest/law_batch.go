@@ -258,14 +258,6 @@ func historyWhileChanging(w *world) {
 
 func historyStops(w *world) {
 	w.putMany(home, 10, nil)
-	w.quietly("stop reading the history at the third record", func() {
-		n := 0
-		for _, err := range w.tx.History(w.ctx, home.Tenant, driver.HistoryQuery{}) {
-			w.must(err)
-			if n++; n == 3 {
-				break
-			}
-		}
-	})
+	stopAt(w.script, 3, "the history", w.tx.History(w.ctx, home.Tenant, driver.HistoryQuery{}))
 	w.puts(home, "after") // nothing is locked
 }

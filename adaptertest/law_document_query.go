@@ -303,14 +303,6 @@ func documentsWhileChanging(w *world) {
 
 func documentsStop(w *world) {
 	w.manyNotes(10)
-	w.quietly("stop reading the documents at the third", func() {
-		n := 0
-		for _, err := range w.tx.Documents(w.ctx, driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}) {
-			w.must(err)
-			if n++; n == 3 {
-				break
-			}
-		}
-	})
+	stopAt(w.script, 3, "the documents", w.tx.Documents(w.ctx, driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}))
 	w.set(note(home, "after", "")) // nothing is locked
 }

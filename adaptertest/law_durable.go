@@ -1,9 +1,7 @@
 package adaptertest
 
 import (
-	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
@@ -183,44 +181,19 @@ func sharedWrites(w *world) {
 	}
 }
 
-func sharedIDs(w *world) {
-	stores := []driver.Adapter{w.store, w.second()}
-	for round := range 5 {
-		id := fmt.Sprint("e", round)
-		var won atomic.Int64
-		w.quietly(fmt.Sprintf("eight writers, four by each store, put different entries under %q at once", id), func() {
-			w.parallel(8, func(i int) {
-				e := w.entry(id)
-				e.Content = fmt.Sprint("of writer ", i)
-				if err := stores[i%2].Put(w.ctx, home, e); err == nil {
-					won.Add(1)
-				} else if !errors.Is(err, driver.ErrConflict) {
-					w.must(err)
-				}
-			})
-		})
-		w.check(won.Load() == 1, "one success, and a conflict for the others", "%d successes", won.Load())
-	}
-}
+func sharedIDs(w *world) { w.racePuts(w.store, w.second()) }
 
 func sharedSwaps(w *world) {
-	second := w.second()
-	tx, _ := driver.As[driver.Transactor](second)
-	stores := []driver.Transactor{w.tx, tx}
+	second, _ := driver.As[driver.Transactor](w.second())
+	stores := []driver.Transactor{w.tx, second}
 	for round := range 5 {
-		name := fmt.Sprint("lease", round)
-		var won atomic.Int64
-		w.quietly(fmt.Sprintf("eight callers, four by each store, set the document %q at once", name), func() {
-			w.parallel(8, func(i int) {
-				_, err := stores[i%2].Apply(w.ctx, home.Tenant, acts(driver.Set, note(home, name, fmt.Sprint("owner ", i))))
-				if err == nil {
-					won.Add(1)
-				} else if !errors.Is(err, driver.ErrConflict) {
-					w.must(err)
-				}
-			})
+		d := note(home, fmt.Sprint("lease", round), "")
+		w.oneWins(8, fmt.Sprintf("eight callers, four by each store, set the document %q at once", d.Key), func(i int) error {
+			mine := d
+			mine.Value = []byte(fmt.Sprint("owner ", i))
+			_, err := stores[i%2].Apply(w.ctx, home.Tenant, acts(driver.Set, mine))
+			return err
 		})
-		w.check(won.Load() == 1, "one success, and a conflict for the others", "%d successes", won.Load())
 	}
 }
 

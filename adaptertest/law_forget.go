@@ -185,14 +185,6 @@ func scanFixed(w *world) {
 
 func scanStops(w *world) {
 	w.putMany(home, 10, nil)
-	w.quietly("stop a scan at the third entry", func() {
-		n := 0
-		for _, err := range w.scanner.Scan(w.ctx, home, driver.Query{At: w.now}) {
-			w.must(err)
-			if n++; n == 3 {
-				break
-			}
-		}
-	})
+	stopAt(w.script, 3, "a scan", w.scanner.Scan(w.ctx, home, driver.Query{At: w.now}))
 	w.puts(home, "after") // nothing is locked
 }

@@ -15,10 +15,10 @@ func isolationLaw() law {
 		throughReaders("foreign-tenant", "no read shows an entry of another tenant, whatever its name looks like", readForeignTenant),
 		throughReaders("foreign-ref", "no read shows an entry of another ref, whatever its name looks like", readForeignRef),
 		[]testCase{
-			{"foreign-tenant-error", "an id that another tenant holds cannot be told from an absent one, in the error text neither", nil, foreignTenantError},
-			{"foreign-ref-error", "an id that another ref holds cannot be told from an absent one, in the error text neither", nil, foreignRefError},
-			{"foreign-tenant-delete", "an id that another tenant holds cannot be deleted", nil, foreignTenantDelete},
-			{"foreign-ref-delete", "an id that another ref holds cannot be deleted", nil, foreignRefDelete},
+			{"foreign-tenant-error", "an id that another tenant holds cannot be told from an absent one, in the error text neither", nil, func(w *world) { foreignError(w, at("globex", "support")) }},
+			{"foreign-ref-error", "an id that another ref holds cannot be told from an absent one, in the error text neither", nil, func(w *world) { foreignError(w, at("acme", "sales")) }},
+			{"foreign-tenant-delete", "an id that another tenant holds cannot be deleted", nil, func(w *world) { foreignDelete(w, at("globex", "support")) }},
+			{"foreign-ref-delete", "an id that another ref holds cannot be deleted", nil, func(w *world) { foreignDelete(w, at("acme", "sales")) }},
 			{"foreign-put", "an id that another scope holds is free", nil, foreignPut},
 			{"joined-names", "the names of tenant and ref are never run together", nil, joinedNames},
 			{"long-names", "names that differ in their last byte only are different, at any length", nil, longNames},
@@ -85,9 +85,6 @@ func readLookalikes(w *world, r reader, scope func(name string) driver.Scope) {
 	}
 }
 
-func foreignTenantError(w *world) { foreignError(w, at("globex", "support")) }
-func foreignRefError(w *world)    { foreignError(w, at("acme", "sales")) }
-
 func foreignError(w *world, foreign driver.Scope) {
 	w.puts(home, "mine")
 	w.puts(foreign, "theirs")
@@ -96,9 +93,6 @@ func foreignError(w *world, foreign driver.Scope) {
 	w.mustBe(err, driver.ErrNotFound)
 	w.check(absent != nil && err.Error() == absent.Error(), describeError(absent), "%s", describeError(err))
 }
-
-func foreignTenantDelete(w *world) { foreignDelete(w, at("globex", "support")) }
-func foreignRefDelete(w *world)    { foreignDelete(w, at("acme", "sales")) }
 
 func foreignDelete(w *world, foreign driver.Scope) {
 	w.puts(home, "mine")

@@ -15,7 +15,7 @@ import (
 type batch struct {
 	name  string
 	needs []Offer
-	// read returns the ids that came, in their order.
+	// read returns the ids that came and are not erased, in their order.
 	read func(w *world, s driver.Scope, ids []string) []string
 }
 
@@ -24,7 +24,9 @@ var batches = []batch{
 		var got []string
 		for _, rec := range w.lookUp(s, ids...) {
 			w.check(rec.Scope == s, "records of "+describeScope(s), "one of %s", describeScope(rec.Scope))
-			got = append(got, rec.Entry.ID)
+			if !rec.Erased {
+				got = append(got, rec.Entry.ID)
+			}
 		}
 		return got
 	}},
@@ -48,12 +50,6 @@ func batchReadCases() []testCase {
 		throughBatches("many-ids", "thousands of ids can be read at once", readManyIDs),
 		throughBatches("one-state", "many ids are read as they are at one moment", readOneState),
 	)
-}
-
-func (w *world) came(got []string, want ...string) {
-	if !slices.Equal(got, want) {
-		w.fail(describeTexts(want), describeTexts(got))
-	}
 }
 
 func readInOrderOfIDs(w *world, b batch) {
@@ -97,7 +93,7 @@ func readOneState(w *world, b batch) {
 					p := pair(int(round.Load()))
 					wanted := slices.Concat(p[:1], asked, p[1:])
 					n := 0
-					for _, id := range w.readable(b, wanted) {
+					for _, id := range b.read(w, home, wanted) {
 						if slices.Contains(p, id) {
 							n++
 						}
@@ -114,18 +110,4 @@ func readOneState(w *world, b batch) {
 			}
 		})
 	})
-}
-
-// readable are the ids of those that come and are not erased.
-func (w *world) readable(b batch, wanted []string) []string {
-	if b.name != "lookup" {
-		return b.read(w, home, wanted)
-	}
-	var got []string
-	for _, rec := range w.lookUp(home, wanted...) {
-		if !rec.Erased {
-			got = append(got, rec.Entry.ID)
-		}
-	}
-	return got
 }

@@ -1,7 +1,6 @@
 package adaptertest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -148,28 +147,21 @@ func deleteMany(w *world) {
 	})
 }
 
-func racingPuts(w *world) {
+func racingPuts(w *world) { w.racePuts(w.store, w.store) }
+
+// racePuts lets two stores, or one, put different entries under one id at once.
+func (w *world) racePuts(stores ...driver.Adapter) {
 	for round := range 5 {
-		id := fmt.Sprint("e", round)
-		var won atomic.Int64
-		var winner atomic.Int64
-		w.quietly(fmt.Sprintf("eight writers put different entries under %q at once", id), func() {
-			w.parallel(8, func(i int) {
-				e := w.entry(id)
-				e.Content = fmt.Sprint("of writer ", i)
-				switch err := w.tryPut(home, e); {
-				case err == nil:
-					won.Add(1)
-					winner.Store(int64(i))
-				case !errors.Is(err, driver.ErrConflict):
-					w.must(err)
-				}
-			})
+		e := w.entry(fmt.Sprint("e", round))
+		of := func(i int) driver.Entry {
+			mine := e
+			mine.Content = fmt.Sprint("of writer ", i)
+			return mine
+		}
+		winner := w.oneWins(8, fmt.Sprintf("eight writers put different entries under %q at once", e.ID), func(i int) error {
+			return stores[i%2].Put(w.ctx, home, of(i))
 		})
-		w.check(won.Load() == 1, "one success, and a conflict for the others", "%d successes", won.Load())
-		e := w.entry(id)
-		e.Content = fmt.Sprint("of writer ", winner.Load())
-		w.get(home, e)
+		w.get(home, of(winner))
 	}
 }
 

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -119,6 +121,37 @@ func (s *script) parallel(n int, f func(i int)) {
 			panic(r)
 		}
 	}
+}
+
+// stopAt takes the first n of what a store yields, and stops.
+func stopAt[T any](s *script, n int, what string, all iter.Seq2[T, error]) {
+	s.quietly(fmt.Sprintf("stop reading %s at number %d", what, n), func() {
+		i := 0
+		for _, err := range all {
+			s.must(err)
+			if i++; i == n {
+				break
+			}
+		}
+	})
+}
+
+// oneWins lets n callers try something at once, of whom one is to succeed and the others
+// are to meet a conflict. It returns which succeeded.
+func (s *script) oneWins(n int, what string, try func(i int) error) int {
+	var won, winner atomic.Int64
+	s.quietly(what, func() {
+		s.parallel(n, func(i int) {
+			if err := try(i); err == nil {
+				won.Add(1)
+				winner.Store(int64(i))
+			} else if !errors.Is(err, driver.ErrConflict) {
+				s.must(err)
+			}
+		})
+	})
+	s.check(won.Load() == 1, "one success, and a conflict for the others", "%d successes", won.Load())
+	return int(winner.Load())
 }
 
 // text is a failure as it is shown.

@@ -94,9 +94,12 @@ func (w *world) lists(s driver.Scope, want ...string) {
 	w.sameIDs(w.list(s, driver.Query{At: w.now}), want)
 }
 
-func (w *world) sameIDs(got []driver.Entry, want []string) {
-	if !slices.Equal(ids(got), want) {
-		w.fail(describeTexts(want), describeTexts(ids(got)))
+func (w *world) sameIDs(got []driver.Entry, want []string) { w.came(ids(got), want...) }
+
+// came expects these texts, in this order.
+func (w *world) came(got []string, want ...string) {
+	if !slices.Equal(got, want) {
+		w.fail(describeTexts(want), describeTexts(got))
 	}
 }
 

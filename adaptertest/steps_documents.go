@@ -2,7 +2,6 @@ package adaptertest
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -111,13 +110,11 @@ func documentName(d *driver.Document) string { return d.Ref + "/" + d.Kind + "/"
 
 // yields expects a query to yield the documents of these names, in this order.
 func (w *world) yields(q driver.DocumentQuery, want ...string) {
-	got := []string{}
+	var got []string
 	for _, d := range w.documents(q) {
 		got = append(got, documentName(&d))
 	}
-	if !slices.Equal(got, want) {
-		w.fail(describeTexts(want), describeTexts(got))
-	}
+	w.came(got, want...)
 }
 
 func (w *world) due(kind string, at time.Time, limit int) []driver.Document {
@@ -129,13 +126,11 @@ func (w *world) due(kind string, at time.Time, limit int) []driver.Document {
 
 // isDue expects the documents of these names to be due now, in this order.
 func (w *world) isDue(kind string, limit int, want ...string) {
-	got := []string{}
+	var got []string
 	for _, d := range w.due(kind, w.now, limit) {
 		got = append(got, d.Tenant+" "+documentName(&d))
 	}
-	if !slices.Equal(got, want) {
-		w.fail(describeTexts(want), describeTexts(got))
-	}
+	w.came(got, want...)
 }
 
 // changed expects what has changed in a scope between two versions.

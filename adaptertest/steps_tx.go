@@ -130,11 +130,7 @@ func (w *world) remembers(tenant string, q driver.HistoryQuery, want ...string) 
 	for _, rec := range w.history(tenant, q) {
 		got = append(got, rec.Entry.ID)
 	}
-	slices.Sort(got)
-	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		w.fail(describeTexts(want), describeTexts(got))
-	}
+	w.sameTexts(got, want...)
 }
 
 // event is a record of a run of home's tenant.
@@ -159,13 +155,11 @@ func (w *world) waiting(tenant, run string, want ...string) {
 }
 
 func (w *world) sameEvents(recs []events.Record, want ...string) {
-	got := []string{}
+	var got []string
 	for _, r := range recs {
 		got = append(got, r.ID)
 	}
-	if !slices.Equal(got, want) {
-		w.fail("events "+describeTexts(want), "events "+describeTexts(got))
-	}
+	w.came(got, want...)
 }
 
 func (w *world) delivered(recs ...events.Record) {
