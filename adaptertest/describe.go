@@ -191,37 +191,45 @@ func sameEntries(a, b *driver.Entry) bool {
 		slices.Equal(a.Tags, b.Tags) && slices.Equal(a.Subjects, b.Subjects) && slices.Equal(a.Sources, b.Sources)
 }
 
+// diff collects in what something is not as it should be.
+type diff []string
+
+func (d *diff) text(name, got, want string) {
+	if got != want {
+		*d = append(*d, fmt.Sprintf("%s %s instead of %s", name, short(got), short(want)))
+	}
+}
+
+func (d *diff) list(name string, got, want []string) {
+	if !slices.Equal(got, want) {
+		*d = append(*d, fmt.Sprintf("%s %s instead of %s", name, describeTexts(got), describeTexts(want)))
+	}
+}
+
+func (d *diff) instant(name string, got, want time.Time) {
+	if !got.Equal(want) || got.IsZero() != want.IsZero() {
+		*d = append(*d, fmt.Sprintf("%s %s instead of %s", name, describeTime(got), describeTime(want.UTC())))
+	} else if _, offset := got.Zone(); offset != 0 {
+		*d = append(*d, fmt.Sprintf("%s %s, which is not in UTC", name, describeTime(got)))
+	}
+}
+
+func (d *diff) String() string { return strings.Join(*d, "; ") }
+
 // differences tells in what got is not the entry that it should be; it is empty if
 // the entries are the same. Nil and empty lists are.
 func differences(got, want *driver.Entry) string {
-	var diff []string
-	text := func(name, got, want string) {
-		if got != want {
-			diff = append(diff, fmt.Sprintf("%s %s instead of %s", name, short(got), short(want)))
-		}
-	}
 	if sameEntries(got, want) {
 		return ""
 	}
-	list := func(name string, got, want []string) {
-		if !slices.Equal(got, want) {
-			diff = append(diff, fmt.Sprintf("%s %s instead of %s", name, describeTexts(got), describeTexts(want)))
-		}
-	}
-	instant := func(name string, got, want time.Time) {
-		if !got.Equal(want) || got.IsZero() != want.IsZero() {
-			diff = append(diff, fmt.Sprintf("%s %s instead of %s", name, describeTime(got), describeTime(want.UTC())))
-		} else if _, offset := got.Zone(); offset != 0 {
-			diff = append(diff, fmt.Sprintf("%s %s, which is not in UTC", name, describeTime(got)))
-		}
-	}
-	text("id", got.ID, want.ID)
-	text("content", got.Content, want.Content)
-	list("tags", got.Tags, want.Tags)
-	instant("createdAt", got.CreatedAt, want.CreatedAt)
-	instant("expiresAt", got.ExpiresAt, want.ExpiresAt)
-	text("run", got.RunID, want.RunID)
-	list("subjects", got.Subjects, want.Subjects)
-	list("sources", got.Sources, want.Sources)
-	return strings.Join(diff, "; ")
+	var d diff
+	d.text("id", got.ID, want.ID)
+	d.text("content", got.Content, want.Content)
+	d.list("tags", got.Tags, want.Tags)
+	d.instant("createdAt", got.CreatedAt, want.CreatedAt)
+	d.instant("expiresAt", got.ExpiresAt, want.ExpiresAt)
+	d.text("run", got.RunID, want.RunID)
+	d.list("subjects", got.Subjects, want.Subjects)
+	d.list("sources", got.Sources, want.Sources)
+	return d.String()
 }

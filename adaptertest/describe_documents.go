@@ -1,7 +1,6 @@
 package adaptertest
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,33 +80,21 @@ func describeDocumentQuery(q *driver.DocumentQuery) string {
 // documentDifferences tells in what got is not the document that it should be; it is
 // empty if they are the same. Nil and empty are.
 func documentDifferences(got, want *driver.Document) string {
-	var diff []string
-	text := func(name, got, want string) {
-		if got != want {
-			diff = append(diff, fmt.Sprintf("%s %s instead of %s", name, short(got), short(want)))
-		}
-	}
-	list := func(name string, got, want []string) {
-		if !slices.Equal(got, want) {
-			diff = append(diff, fmt.Sprintf("%s %s instead of %s", name, describeTexts(got), describeTexts(want)))
-		}
-	}
-	text("tenant", got.Tenant, want.Tenant)
-	text("ref", got.Ref, want.Ref)
-	text("class", classNames[got.Class], classNames[want.Class])
-	text("kind", got.Kind, want.Kind)
-	text("key", got.Key, want.Key)
-	if !bytes.Equal(got.Value, want.Value) {
-		diff = append(diff, fmt.Sprintf("value %s instead of %s", short(string(got.Value)), short(string(want.Value))))
-	}
-	text("group", got.Group, want.Group)
-	text("due", describeTime(got.Due), describeTime(want.Due.UTC()))
-	list("of", got.Of, want.Of)
-	list("subjects", got.Subjects, want.Subjects)
+	var d diff
+	d.text("tenant", got.Tenant, want.Tenant)
+	d.text("ref", got.Ref, want.Ref)
+	d.text("class", classNames[got.Class], classNames[want.Class])
+	d.text("kind", got.Kind, want.Kind)
+	d.text("key", got.Key, want.Key)
+	d.text("value", string(got.Value), string(want.Value))
+	d.text("group", got.Group, want.Group)
+	d.instant("due", got.Due, want.Due)
+	d.list("of", got.Of, want.Of)
+	d.list("subjects", got.Subjects, want.Subjects)
 	if got.Rev != want.Rev {
-		diff = append(diff, "another revision than the one that the swap gave")
+		d = append(d, "another revision than the one that the swap gave")
 	}
-	return strings.Join(diff, "; ")
+	return d.String()
 }
 
 // describeChanges sorts each list, which has no order.

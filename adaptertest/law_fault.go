@@ -40,6 +40,9 @@ func walked[T any](all iter.Seq2[T, error]) error {
 	return nil
 }
 
+// errorOf is the error of a call.
+func errorOf[T any](_ T, err error) error { return err }
+
 // cancelled is a context that is done.
 func cancelled(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -53,19 +56,17 @@ var cancellable = []struct {
 	needs []Offer
 	call  func(ctx context.Context, w *world) error
 }{
-	{"get", nil, func(ctx context.Context, w *world) error { _, err := w.store.Get(ctx, home, "a", w.now); return err }},
+	{"get", nil, func(ctx context.Context, w *world) error { return errorOf(w.store.Get(ctx, home, "a", w.now)) }},
 	{"list", nil, func(ctx context.Context, w *world) error {
-		_, err := w.store.List(ctx, home, driver.Query{At: w.now})
-		return err
+		return errorOf(w.store.List(ctx, home, driver.Query{At: w.now}))
 	}},
 	{"put", nil, func(ctx context.Context, w *world) error { return w.store.Put(ctx, home, w.entry("new")) }},
-	{"delete", nil, func(ctx context.Context, w *world) error { _, err := w.store.Delete(ctx, home, "a", w.now); return err }},
+	{"delete", nil, func(ctx context.Context, w *world) error { return errorOf(w.store.Delete(ctx, home, "a", w.now)) }},
 	{"apply", []Offer{Transactor}, func(ctx context.Context, w *world) error {
 		m := driver.Mutation{At: w.now, Put: w.placed(home, "new"), Erase: located(home, "a")}
-		_, err := w.tx.Apply(ctx, home.Tenant, m)
-		return err
+		return errorOf(w.tx.Apply(ctx, home.Tenant, m))
 	}},
-	{"lookup", []Offer{Transactor}, func(ctx context.Context, w *world) error { _, err := w.tx.Lookup(ctx, home, []string{"a"}); return err }},
+	{"lookup", []Offer{Transactor}, func(ctx context.Context, w *world) error { return errorOf(w.tx.Lookup(ctx, home, []string{"a"})) }},
 	{"history", []Offer{Transactor}, func(ctx context.Context, w *world) error {
 		return walked(w.tx.History(ctx, home.Tenant, driver.HistoryQuery{}))
 	}},
@@ -75,49 +76,36 @@ var cancellable = []struct {
 	{"undelivered", []Offer{Transactor}, func(ctx context.Context, w *world) error {
 		return walked(w.tx.Undelivered(ctx, driver.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"}))
 	}},
-	{"waiting", []Offer{Transactor}, func(ctx context.Context, w *world) error { _, err := w.tx.Waiting(ctx, home.Tenant, 10); return err }},
+	{"waiting", []Offer{Transactor}, func(ctx context.Context, w *world) error { return errorOf(w.tx.Waiting(ctx, home.Tenant, 10)) }},
 	{"due", []Offer{Transactor, Scheduler}, func(ctx context.Context, w *world) error {
-		_, err := w.scheduler.Due(ctx, "timer", w.now, 10)
-		return err
+		return errorOf(w.scheduler.Due(ctx, "timer", w.now, 10))
 	}},
 	{"changes", []Offer{Transactor, Versioned, Changes}, func(ctx context.Context, w *world) error {
-		_, err := w.changes.Changes(ctx, home, w.held, w.held)
-		return err
+		return errorOf(w.changes.Changes(ctx, home, w.held, w.held))
 	}},
 	{"delivered", []Offer{Transactor}, func(ctx context.Context, w *world) error {
 		return w.tx.Delivered(ctx, queue(w.event("run-1", "ev1")).Events)
 	}},
 	{"version", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		_, err := w.versions.Version(ctx, home.Tenant)
-		return err
+		return errorOf(w.versions.Version(ctx, home.Tenant))
 	}},
 	{"list-at", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		_, err := w.versions.ListAt(ctx, home, w.held, driver.Query{At: w.now})
-		return err
+		return errorOf(w.versions.ListAt(ctx, home, w.held, driver.Query{At: w.now}))
 	}},
 	{"get-at", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		_, err := w.versions.GetAt(ctx, home, w.held, []string{"a"}, w.now)
-		return err
+		return errorOf(w.versions.GetAt(ctx, home, w.held, []string{"a"}, w.now))
 	}},
 	{"intact", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		_, err := w.versions.Intact(ctx, home, w.held)
-		return err
+		return errorOf(w.versions.Intact(ctx, home, w.held))
 	}},
 	{"purge", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		_, err := w.versions.Purge(ctx, home.Tenant, w.held, w.now)
-		return err
+		return errorOf(w.versions.Purge(ctx, home.Tenant, w.held, w.now))
 	}},
 	{"search", []Offer{Searcher}, func(ctx context.Context, w *world) error {
-		_, err := w.searcher.Search(ctx, home, driver.Search{Limit: 10, At: w.now})
-		return err
+		return errorOf(w.searcher.Search(ctx, home, driver.Search{Limit: 10, At: w.now}))
 	}},
 	{"scan", []Offer{Scanner}, func(ctx context.Context, w *world) error {
-		for _, err := range w.scanner.Scan(ctx, home, driver.Query{At: w.now}) {
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		return walked(w.scanner.Scan(ctx, home, driver.Query{At: w.now}))
 	}},
 }
 
