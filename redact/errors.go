@@ -13,6 +13,10 @@ func (e *Error) Error() string { return "redact: " + e.text }
 // an import of this one.
 func (e *Error) ErrorCode() string { return e.code }
 
+// SecretFound reports whether the error tells that a text holds a secret, rather than
+// that the registry could not look.
+func (e *Error) SecretFound() bool { return e == ErrSecretFound }
+
 const (
 	codeLeakage    = "secret_leakage"
 	codeValidation = "validation_error"
