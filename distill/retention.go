@@ -44,16 +44,6 @@ func ParseRetention(s string) (Retention, error) {
 	return r, nil
 }
 
-// Retention is how long an archive is kept, as ArchiveRetention of the [Config] gave
-// it, for the host's advertisement (RFC 0062 §A); empty if it is kept for ever, or none
-// is.
-func (r *Runner) Retention() string {
-	if !r.Distills() {
-		return ""
-	}
-	return r.retention.String()
-}
-
 // String is the duration as it was given.
 func (r Retention) String() string { return r.text }
 
