@@ -85,7 +85,7 @@ type Announcement struct {
 // Transactor.
 func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (Rewritten, error) {
 	s, err := j.begin(func() (Scope, error) {
-		if ref == "" && len(rw.Expect)+len(rw.Derive)+len(rw.Retire)+len(rw.Restore)+len(rw.Erase) == 0 {
+		if ref == "" && rw.Documents != nil && len(rw.Expect)+len(rw.Derive)+len(rw.Retire)+len(rw.Restore)+len(rw.Erase) == 0 {
 			return j.own()
 		}
 		return j.target(ctx, ref)
