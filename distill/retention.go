@@ -47,14 +47,6 @@ func ParseRetention(s string) (Retention, error) {
 // String is the duration as it was given.
 func (r Retention) String() string { return r.text }
 
-// Least is the shortest time that it can be, with 28 days for a month and 365 for a
-// year, at most 290 years; 0 for ever.
-func (r Retention) Least() time.Duration {
-	const day = 24 * time.Hour
-	days := 365*r.years + 28*r.months + r.days
-	return min(time.Duration(min(days, 290*365))*day+r.clock, 290*365*day)
-}
-
 // From is the instant at which what was made at t ends, by the calendar in UTC; zero if
 // it never does, or not before the year 10000. A day that the last month does not have
 // runs over into the next, so that no month is cut short: P1M from the 31st of January
