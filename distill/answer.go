@@ -52,7 +52,7 @@ func (r *Runner) answer(ctx context.Context, job *memory.Job, ref string, in *in
 		return nil, err
 	}
 	if doc.Rev != 0 {
-		return r.recall(ctx, job, ref, doc, in)
+		return recall(ctx, job, ref, doc)
 	}
 	if in.tokens < budget {
 		if a.Items, a.Fallback, err = r.summarize(ctx, job, in, budget-in.tokens); err != nil {
@@ -104,7 +104,7 @@ func (r *Runner) seal(job *memory.Job, a *Archive) ([]byte, error) {
 
 // recall returns a stored archive, if it is intact and clean by today's redactor. One
 // that is not is erased with the entries that name it, and the pass begins anew.
-func (r *Runner) recall(ctx context.Context, job *memory.Job, ref string, doc memory.Document, in *input) (*answer, error) {
+func recall(ctx context.Context, job *memory.Job, ref string, doc memory.Document) (*answer, error) {
 	a, err := read(job, doc)
 	if err == nil {
 		return &answer{a, DigestOf(doc.Value), doc}, nil
@@ -112,13 +112,7 @@ func (r *Runner) recall(ctx context.Context, job *memory.Job, ref string, doc me
 	if !errors.Is(err, ErrArchive) && !errors.Is(err, errUnclean) {
 		return nil, err
 	}
-	ids := slices.Clone(doc.Of)
-	for _, out := range in.outputs {
-		if out.archive.String() == doc.Group && !slices.Contains(ids, out.ID) {
-			ids = append(ids, out.ID)
-		}
-	}
-	if _, err := job.Rewrite(ctx, ref, memory.Rewrite{Erase: ids}); err != nil {
+	if _, err := job.Rewrite(ctx, ref, memory.Rewrite{Erase: doc.Of}); err != nil {
 		return nil, err
 	}
 	return nil, memory.ErrConflict

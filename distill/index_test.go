@@ -321,24 +321,64 @@ func TestM3_IdentifiersHoldNoSecret(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Two texts that look like a secret only beside each other on the archive's one line do
+// A text that looks like a secret only beside what else the archive's one line holds does
 // not keep a pass from ending.
-func TestR5_TwoTextsOnOneLine(t *testing.T) {
+func TestR5_WhatIsASecretOnOneLineOnly(t *testing.T) {
 	h := newHost(t)
-	h.put("Both are in the manual.")
+	const to = "mem://acme/host=eu"
+	_, err := h.job().Put(ctx, to, memory.Draft{Content: "It is in the manual."})
+	require.NoError(t, err)
+	const text = "It says password=Hunter-22-hunter there."
+	alone, err := h.job().Redact(text)
+	require.NoError(t, err)
+	require.Equal(t, text, alone)
 	r := h.runner(func(c *distill.Config) {
-		c.Summarizer = &model{name: "m/1", say: func(int64, distill.Request) ([]distill.Item, error) {
-			return []distill.Item{{Text: "It says password=Hunter-22-hunter there."}, {Text: "It says host=db.internal elsewhere."}}, nil
-		}}
+		c.Summarizer = &model{name: "m/1", say: func(int64, distill.Request) ([]distill.Item, error) { return []distill.Item{{Text: text}}, nil }}
 	})
-	res := h.distill(r, distill.Options{})
+	res, err := r.Distill(ctx, h.job(), to, distill.Options{})
+	require.NoError(t, err)
 	require.NotContains(t, string(h.bytesOf(res.Archive)), "Hunter-22")
-	require.NotContains(t, res.Output.Content, "Hunter-22")
-	a, err := r.Open(ctx, h.job(), ref, res.Output.ID)
+	require.Equal(t, "It says password=[REDACTED:dsnpass] there.", res.Output.Content)
+	a, err := r.Open(ctx, h.job(), to, res.Output.ID)
 	require.NoError(t, err)
 	require.Equal(t, res.Output.Content, a.Text())
-	require.LessOrEqual(t, res.TokensUsed, res.Budget)
-	require.True(t, h.distill(r, distill.Options{}).Existing)
+	require.Equal(t, res.TokensUsed, a.Tokens.Input+a.Tokens.Output)
+	again, err := r.Distill(ctx, h.job(), to, distill.Options{})
+	require.NoError(t, err)
+	require.True(t, again.Existing)
+}
+
+// If that takes more tokens than there are, nothing is written (D1).
+func TestD1_RedactionKeepsTheBudget(t *testing.T) {
+	h := newHost(t)
+	const to = "mem://acme/host=eu"
+	_, err := h.job().Put(ctx, to, memory.Draft{Content: "Manual."})
+	require.NoError(t, err)
+	const text = "password=qq"
+	r := h.runner(func(c *distill.Config) {
+		c.Summarizer = &model{name: "m/1", say: func(int64, distill.Request) ([]distill.Item, error) { return []distill.Item{{Text: text}}, nil }}
+	})
+	exact := distill.Estimator{}.Count("Manual.") + distill.Estimator{}.Count(text)
+	_, err = r.Distill(ctx, h.job(), to, distill.Options{TokenBudget: exact})
+	require.ErrorIs(t, err, memory.ErrSecretLeakage)
+	require.Empty(t, h.documents(""))
+	res, err := r.Distill(ctx, h.job(), to, distill.Options{TokenBudget: exact + 100})
+	require.NoError(t, err)
+	require.NotContains(t, res.Output.Content, "qq")
+}
+
+// A secret is found in what an archive says, also where its bytes have another form of it.
+func TestR5_AnArchiveIsReadForSecretsInItsTextToo(t *testing.T) {
+	const late = `zebra"crossing`
+	h := newHost(t)
+	h.put("The code is " + late + ".")
+	r := h.runner()
+	res := h.distill(r, distill.Options{})
+	require.NotContains(t, string(h.bytesOf(res.Archive)), late, "JSON escapes it")
+	j, err := h.bank.Background(memory.JobConfig{RunID: "p", Tenant: tenant, Redactor: vault{late}})
+	require.NoError(t, err)
+	_, err = r.Open(ctx, j, ref, res.Output.ID)
+	require.ErrorIs(t, err, memory.ErrSecretLeakage)
 }
 
 // A registry that looks for random-looking tokens finds none in what a pass adds itself.
