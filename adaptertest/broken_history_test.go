@@ -76,6 +76,9 @@ func historyDefects() []defect {
 	}
 	all := []defect{
 		{"does not narrow history by successor", "BATCH/history", widened(func(q *driver.HistoryQuery) { q.For = nil }, func(driver.HistoryQuery, driver.Record) bool { return true })},
+		{"looks for what was retired in favour of the first of several only", "BATCH/history", widened(func(q *driver.HistoryQuery) {
+			q.For = q.For[:min(1, len(q.For))]
+		}, func(driver.HistoryQuery, driver.Record) bool { return true })},
 		{"does not narrow the history of a subject by ref", "CTI-1/foreign-history", widened(func(q *driver.HistoryQuery) {
 			if q.Subject != "" {
 				q.Ref = ""

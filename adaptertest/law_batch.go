@@ -218,6 +218,7 @@ func historyQueries(w *world) {
 	w.remembers(tenant, driver.HistoryQuery{Subject: "customer:1"}, "live", "deleted", "superseded")
 	w.remembers(tenant, driver.HistoryQuery{Subject: "customer:2"}, "live")
 	w.remembers(tenant, driver.HistoryQuery{Ref: ref, For: []string{"live"}}, "merged", "superseded")
+	w.remembers(tenant, driver.HistoryQuery{Ref: ref, For: []string{"never", "deleted", "live"}}, "merged", "superseded")
 	w.remembers(tenant, driver.HistoryQuery{Ref: ref, For: []string{"live"}, Subject: "customer:1"}, "superseded")
 	w.remembers(tenant, driver.HistoryQuery{Ref: ref, For: []string{"merged"}})
 	for _, rec := range w.history(tenant, driver.HistoryQuery{Ref: ref, For: []string{"live"}, Subject: "customer:1"}) {

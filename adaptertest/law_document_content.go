@@ -14,7 +14,7 @@ func contentCases() []testCase {
 		{"content-of-any-state", "content can be made of retired and expired entries, and of such as its mutation puts", tx, contentOfAnyState},
 		{"content-erased", "content goes in the mutation that erases any entry that it is made of", tx, contentGoesWithEntries},
 		{"content-stays", "content stays when its entries are deleted, merged, restored or put again, and when others are erased", tx, contentStays},
-		{"content-elsewhere", "erasing an entry leaves content of an entry of the same id in another ref", tx, contentElsewhere},
+		{"content-elsewhere", "erasing an entry leaves content of an entry of the same id in another ref, and of an id that looks alike", tx, contentElsewhere},
 		{"content-remade", "content goes with what it is made of now, not with what it was made of", tx, contentRemade},
 		{"content-purged", "a purge removes content with the entry, and leaves that of entries which stay", []Offer{Transactor, Versioned}, contentPurged},
 		{"host-text", "host text is found by each of its subjects, those that it has now", tx, hostTextBySubject},
@@ -100,9 +100,13 @@ func contentElsewhere(w *world) {
 		w.puts(s, "same")
 		docs = append(docs, w.set(digest(s, "d", "same")))
 	}
+	w.puts(home, "Same", "same ")
+	alike := w.sets(digest(home, "e", "Same"), digest(home, "f", "same "))
 	w.apply(driver.Mutation{Erase: located(home, "same")})
 	w.lacks(docs[0])
 	w.holds(docs[1])
+	w.holds(alike[0])
+	w.holds(alike[1])
 	w.holds(docs[2])
 }
 

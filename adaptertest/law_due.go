@@ -3,7 +3,6 @@ package adaptertest
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -19,7 +18,6 @@ func dueLaw() law {
 		{"moved", "a document is due when it says now, and what was removed never", due, movedDue},
 		{"whole", "what is due comes whole, its revision included", due, dueIsWhole},
 		{"many", "more than a page can be due", due, manyDue},
-		{"random", "random swaps and questions agree with a model", due, dueModel},
 	}}
 }
 
@@ -119,45 +117,5 @@ func manyDue(w *world) {
 	w.check(len(got) == len(docs), "1100 documents", "%d", len(got))
 	for i := range got {
 		w.check(got[i].Key == docs[i].Key, docs[i].Key, "%s at place %d", got[i].Key, i+1)
-	}
-}
-
-func dueModel(w *world) {
-	model := map[string]driver.Document{}
-	for range 300 {
-		d := timer(at(fmt.Sprint("tenant-", w.rng.IntN(3)), ""), fmt.Sprint("t", w.rng.IntN(40)), time.Time{})
-		if held, known := model[d.Tenant+d.Key]; known {
-			d = held
-		}
-		act := pick([]driver.Act{driver.Set, driver.Set, driver.Retain, driver.Remove}, w.rng.IntN(4))
-		if d.Due = w.now.Add(time.Duration(w.rng.IntN(1000)) * time.Millisecond); w.rng.IntN(4) == 0 {
-			d.Due = time.Time{}
-		}
-		if act == driver.Retain && d.Rev == 0 {
-			act = driver.Set
-		}
-		d = w.commits(acts(act, d))[0]
-		if model[d.Tenant+d.Key] = d; act == driver.Remove {
-			delete(model, d.Tenant+d.Key)
-		}
-		now, limit := w.now.Add(time.Duration(w.rng.IntN(1200)-100)*time.Millisecond), 1+w.rng.IntN(60)
-		var want []driver.Document
-		for _, d := range sorted(model) {
-			if !d.Due.IsZero() && !d.Due.After(now) {
-				want = append(want, d)
-			}
-		}
-		slices.SortStableFunc(want, func(a, b driver.Document) int { return a.Due.Compare(b.Due) })
-		want = want[:min(limit, len(want))]
-		got := w.due("timer", now, limit)
-		w.check(len(got) == len(want), fmt.Sprint(len(want), " documents"), "%d", len(got))
-		seen := map[string]bool{}
-		for i, d := range got {
-			w.check(d.Due.Equal(want[i].Due), describeTime(want[i].Due), "%s at place %d", describeTime(d.Due), i+1)
-			held := model[d.Tenant+d.Key]
-			w.sameDocument(&d, &held)
-			w.check(!seen[d.Tenant+d.Key], "each once", "%s twice", strings.TrimSpace(d.Key))
-			seen[d.Tenant+d.Key] = true
-		}
 	}
 }

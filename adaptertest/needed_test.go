@@ -59,7 +59,7 @@ func TestT1_EveryCaseHasABrokenStore(t *testing.T) {
 // certain ones, and are there for what nobody thought of; so they do not count when a
 // case is asked whether it alone finds a store.
 func isModel(name string) bool {
-	return strings.HasPrefix(name, "MODEL/") || name == "DUE/random"
+	return strings.HasPrefix(name, "MODEL/")
 }
 
 // TestT1_EveryCaseAloneFindsAStore runs, with AGENTMEMORY_LONG=1, every case on every
