@@ -206,3 +206,38 @@ func halfDone() []defect {
 		}),
 	}
 }
+
+// modelDefects take several steps of several kinds to show.
+func modelDefects() []defect {
+	return []defect{
+		{"loses every ninth put after a delete", "MODEL/adapter", func(b *broken) {
+			n := 0
+			b.del = func(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
+				n++
+				return b.in.Delete(ctx, s, id, at)
+			}
+			b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
+				if n%9 == 8 {
+					return nil
+				}
+				return b.in.Put(ctx, s, e)
+			}
+		}},
+		{"forgets the successor of what was retired for one that expires", "MODEL/transactor", recorded(func(b *broken, r *driver.Record) {
+			if r.For != "" && !b.record(r.Scope, r.For).Entry.ExpiresAt.IsZero() {
+				r.For = ""
+			}
+		})},
+		{"shows an entry of two lives in its gap", "MODEL/versioned", func(b *broken) {
+			var lives memo[driver.Located, int]
+			mutated(func(_ *broken, m *driver.Mutation) {
+				for _, l := range m.Restore {
+					lives.set(l, lives.get(l)+1)
+				}
+			})(b)
+			b.leakIntoViews(func(r driver.Record) bool {
+				return lives.get(driver.Located{Scope: r.Scope, ID: r.Entry.ID}) > 0 && r.State != driver.Live && !r.Erased
+			}, false)
+		}},
+	}
+}

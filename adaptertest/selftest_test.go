@@ -9,9 +9,9 @@ import (
 )
 
 func defects() []defect {
-	return slices.Concat(readDefects(), adapterDefects(), transactorDefects(), outboxDefects(), versionedDefects(), otherDefects(),
-		documentDefects(), batchReadDefects(), changesDefects(),
-		engineDefects(), narrowDefects())
+	return slices.Concat(readDefects(), adapterDefects(), transactorDefects(), outboxDefects(), versionedDefects(),
+		documentDefects(), batchReadDefects(), changesDefects(), searchDefects(), scanDefects(), pagesAtDefects(),
+		durableDefects(), cancelDefects(), modelDefects(), engineDefects(), narrowDefects())
 }
 
 // maxTries is how often a broken store is tried before it counts as not caught. A
