@@ -1,0 +1,105 @@
+package inmem
+
+import (
+	"strings"
+
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// scope has every record of a ref by id, and the lists in which readers find them.
+type scope struct {
+	tenant   *tenant
+	ref      string
+	recs     map[string]*record
+	live     ordered[*record] // neither retired nor erased
+	past     ordered[*record] // retired, not erased
+	lastDied uint64           // no record was retired later
+	heirs    ordered[*record] // those that have a successor
+	erased   spans            // versions at which something was live that is erased now
+	journal  ordered[change]  // since the horizon
+}
+
+func newScope(t *tenant, ref string) *scope {
+	return &scope{
+		tenant: t, ref: strings.Clone(ref), recs: map[string]*record{},
+		live:    ordered[*record]{compare: byAge, widen: widen},
+		past:    ordered[*record]{compare: byAge, widen: widen},
+		heirs:   ordered[*record]{compare: byHeir},
+		journal: ordered[change]{compare: byVersion},
+	}
+}
+
+// insert makes e an entry of the scope.
+func (sc *scope) insert(e *driver.Entry, v uint64) {
+	r := newRecord(sc, *e, v)
+	sc.recs[r.entry.ID] = r
+	sc.live.insert(r)
+	for _, label := range distinct(r.entry.Subjects) {
+		sc.tenant.subjects.insert(labelled{label, r})
+	}
+	sc.note(v, put, r)
+}
+
+// retire ends the life of r in favour of heir, which may be nil.
+func (sc *scope) retire(r *record, state driver.State, heir *record, v uint64) {
+	sc.live.remove(r)
+	r.died, r.state, r.heir = v, state, heir
+	sc.past.insert(r)
+	sc.lastDied = v
+	if heir != nil {
+		sc.heirs.insert(r)
+	}
+	sc.note(v, retired, r)
+}
+
+// restore begins a new life of r.
+func (sc *scope) restore(r *record, v uint64) {
+	sc.past.remove(r)
+	sc.heirs.remove(r)
+	if r.born < r.died {
+		r.earlier = append(r.earlier, span{r.born, r.died})
+	}
+	r.born, r.died, r.state, r.heir = v, 0, driver.Live, nil
+	sc.live.insert(r)
+	sc.note(v, restored, r)
+}
+
+// erase leaves a stub of r.
+func (sc *scope) erase(r *record, v uint64) {
+	end := r.died
+	if end == 0 {
+		end = v
+	}
+	for _, s := range append(r.earlier, span{r.born, end}) {
+		sc.erased = sc.erased.with(s)
+	}
+	sc.forget(r)
+	r.erased = true
+	sc.note(v, erased, r)
+}
+
+// forget drops the text of r, which is not erased.
+func (sc *scope) forget(r *record) {
+	if r.died == 0 {
+		sc.live.remove(r)
+	} else {
+		sc.past.remove(r)
+	}
+	for _, label := range distinct(r.entry.Subjects) {
+		sc.tenant.subjects.remove(labelled{label, r})
+	}
+	sc.tenant.shelf.withdraw(sc.ref, r.entry.ID)
+	r.entry, r.earlier = &driver.Entry{ID: r.entry.ID}, nil
+}
+
+// purge removes r.
+func (sc *scope) purge(r *record) {
+	if !r.erased {
+		sc.forget(r)
+	}
+	if r.heir != nil {
+		sc.heirs.remove(r)
+	}
+	delete(sc.recs, r.entry.ID)
+	r.purged = true
+}
