@@ -30,7 +30,7 @@ type chunk[T any] struct {
 // They may be wider than need be.
 type bounds struct {
 	firstBorn  uint64 // no record was live at an earlier version
-	lastDied   uint64 // no record died at a later version; 0 if all are live
+	lastDied   uint64 // no record died at a later version
 	maxExpires int64
 }
 
@@ -63,31 +63,38 @@ func (o *ordered[T]) end() (c, i int) {
 	return c, i
 }
 
+// insert puts x in its place, which is nearly always the end.
 func (o *ordered[T]) insert(x T) {
 	c, i := o.end()
-	last := c
 	if c >= 0 && o.compare(o.chunks[c].items[i-1], x) > 0 {
 		c, i = o.locate(x)
-	}
-	switch {
-	case c < 0, c == last && i == chunkSize:
-		o.chunks = append(o.chunks, o.newChunk([]T{x}))
-		return
-	case len(o.chunks[c].items) == chunkSize:
-		const half = chunkSize / 2
-		items := o.chunks[c].items
-		o.chunks = slices.Insert(o.chunks, c+1, o.newChunk(slices.Clone(items[half:])))
-		clear(items[half:])
-		o.chunks[c] = o.newChunk(items[:half])
-		if i > half {
-			c, i = c+1, i-half
+		if len(o.chunks[c].items) == chunkSize {
+			o.split(c)
+			if half := len(o.chunks[c].items); i > half {
+				c, i = c+1, i-half
+			}
 		}
+		o.chunks[c].items = slices.Insert(o.chunks[c].items, i, x)
+	} else {
+		switch {
+		case c < 0:
+			o.chunks, c = append(o.chunks, o.newChunk(nil)), 0
+		case i == chunkSize:
+			o.chunks, c = append(o.chunks, o.newChunk(make([]T, 0, chunkSize))), c+1
+		}
+		o.chunks[c].items = append(o.chunks[c].items, x)
 	}
-	ch := &o.chunks[c]
-	ch.items = slices.Insert(ch.items, i, x)
 	if o.widen != nil {
-		o.widen(&ch.bounds, x)
+		o.widen(&o.chunks[c].bounds, x)
 	}
+}
+
+func (o *ordered[T]) split(c int) {
+	const half = chunkSize / 2
+	items := o.chunks[c].items
+	o.chunks = slices.Insert(o.chunks, c+1, o.newChunk(slices.Clone(items[half:])))
+	clear(items[half:])
+	o.chunks[c] = o.newChunk(items[:half])
 }
 
 // remove takes out the item that compares equal to x and is there. It joins chunks that

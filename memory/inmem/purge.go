@@ -49,8 +49,8 @@ func (t *tenant) purge(ref string, v uint64, at int64) int {
 	}
 	var relics []driver.Relic
 	for id, r := range sc.recs {
-		over := r.erased || at >= r.expires || 0 < r.died && r.died <= v
-		if over || r.died > 0 {
+		over := r.erased || at >= r.expires || r.died <= v
+		if over || r.died < forever {
 			relics = append(relics, driver.Relic{ID: id, For: r.record().For, Over: over})
 		}
 	}

@@ -71,7 +71,7 @@ func (st *Store) Search(ctx context.Context, s driver.Scope, q driver.Search) ([
 	r := st.reader(s, driver.Query{Limit: q.Limit, At: q.At})
 	r.match = q.Matches
 	if !q.Until.IsZero() {
-		r.behind = placeholder(q.Until.UnixMilli(), "")
+		r.behind = &driver.Entry{CreatedAt: q.Until}
 	}
 	if !q.Since.IsZero() {
 		r.since = q.Since.UnixMilli()
@@ -113,7 +113,7 @@ type reader struct {
 	tenant  *tenant // nil if there is none
 	ref     string
 	at      int64
-	behind  *record                  // the place where the next page begins; nil is before the newest
+	behind  *driver.Entry            // behind which the next page begins; nil for the newest
 	since   int64                    // no older entries are wanted
 	match   func(*driver.Entry) bool // nil lets everything through
 	left    int                      // how many entries are wanted still
@@ -128,7 +128,7 @@ func (st *Store) reader(s driver.Scope, q driver.Query) reader {
 		r.left = math.MaxInt
 	}
 	if !q.After.IsZero() {
-		r.behind = placeholder(q.After.CreatedAt.UnixMilli(), q.After.ID)
+		r.behind = &driver.Entry{CreatedAt: q.After.CreatedAt, ID: q.After.ID}
 	}
 	if q.Tag != "" {
 		r.match = func(e *driver.Entry) bool { return slices.Contains(e.Tags, q.Tag) }
@@ -155,9 +155,10 @@ func (r *reader) all(ctx context.Context) ([]driver.Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		entries = slices.Grow(entries, len(page))
-		for _, e := range page {
-			entries = append(entries, *e)
+		n := len(entries)
+		entries = slices.Grow(entries, len(page))[:n+len(page)]
+		for i, e := range page {
+			entries[n+i] = *e // append would copy it twice
 		}
 	}
 	return entries, nil
@@ -178,8 +179,7 @@ func (r *reader) next(ctx context.Context, page []*driver.Entry) ([]*driver.Entr
 		return nil, err
 	}
 	if r.done = len(page) < room; !r.done {
-		oldest := page[room-1]
-		r.behind = placeholder(oldest.CreatedAt.UnixMilli(), oldest.ID)
+		r.behind = page[room-1]
 	}
 	if r.match != nil {
 		page = r.narrow(page)
@@ -229,18 +229,19 @@ func (r *reader) read(page []*driver.Entry, room int) ([]*driver.Entry, error) {
 func (r *reader) walk(l *ordered[*record], page []*driver.Entry, length int) []*driver.Entry {
 	c, i := l.end()
 	if c >= 0 && r.behind != nil {
-		c, i = l.locate(r.behind)
+		c, i = l.locate(&record{entry: r.behind, created: r.behind.CreatedAt.UnixMilli()})
 	}
-	for ; c >= 0; c, i = c-1, chunkSize {
+	v, at := r.version, r.at
+	for ; c >= 0 && len(page) < length; c, i = c-1, chunkSize {
 		ch := &l.chunks[c]
-		if ch.bounds.hide(r.version, r.at) {
+		if ch.bounds.hide(v, at) {
 			continue
 		}
-		for j := min(i, len(ch.items)) - 1; j >= 0; j-- {
-			if len(page) == length {
-				return page
-			}
-			if rec := ch.items[j]; rec.visible(r.version, r.at) {
+		items := ch.items[:min(i, len(ch.items))]
+		for len(items) > 0 && len(page) < length {
+			rec := items[len(items)-1]
+			items = items[:len(items)-1]
+			if rec.visible(v, at) {
 				page = append(page, rec.entry)
 			}
 		}

@@ -17,8 +17,8 @@ type record struct {
 	created int64         // milliseconds
 	expires int64         // milliseconds; never for an entry that does not expire
 
-	// The entry is live at the versions from born to before died; died is 0 while it
-	// is live. Before it was restored it was live at the earlier versions.
+	// The entry is live at the versions from born to before died, which is forever as
+	// long as it lives. Before it was restored it was live at the earlier ones.
 	born, died uint64
 	earlier    spans
 
@@ -28,14 +28,14 @@ type record struct {
 	purged bool
 }
 
-const never = math.MaxInt64
+const (
+	never   = math.MaxInt64
+	forever = math.MaxUint64
+)
 
-// newRecord makes a record of a copy of e, which shares its slices. The id is the
-// store's own: it outlives the entry, and the one that came in may be part of a larger
-// string.
+// newRecord makes a record of a copy of e, which shares its slices.
 func newRecord(sc *scope, e driver.Entry, born uint64) *record {
-	r := &record{scope: sc, entry: &e, created: e.CreatedAt.UnixMilli(), expires: never, born: born}
-	e.ID = strings.Clone(e.ID)
+	r := &record{scope: sc, entry: &e, created: e.CreatedAt.UnixMilli(), expires: never, born: born, died: forever}
 	e.CreatedAt = time.UnixMilli(r.created).UTC()
 	if !e.ExpiresAt.IsZero() {
 		r.expires = e.ExpiresAt.UnixMilli()
@@ -44,24 +44,13 @@ func newRecord(sc *scope, e driver.Entry, born uint64) *record {
 	return r
 }
 
-// placeholder is a record that only stands for a place in the order of age.
-func placeholder(created int64, id string) *record {
-	return &record{created: created, entry: &driver.Entry{ID: id}}
-}
-
 // liveAt reports whether r can be read now, at the instant at.
-func (r *record) liveAt(at int64) bool { return r.died == 0 && at < r.expires && !r.erased }
+func (r *record) liveAt(at int64) bool { return r.died == forever && at < r.expires && !r.erased }
 
 // visible reports whether r, which is not erased, was not retired at version v and has
 // not expired at the instant at.
 func (r *record) visible(v uint64, at int64) bool {
-	if at >= r.expires {
-		return false
-	}
-	if r.born <= v {
-		return r.died == 0 || v < r.died
-	}
-	return r.earlier.contain(v)
+	return at < r.expires && (r.born <= v && v < r.died || r.earlier.contain(v))
 }
 
 // record returns r as its readers see it.
@@ -89,7 +78,7 @@ func widen(b *bounds, r *record) {
 
 // hide reports whether no record of a chunk can be seen at version v and instant at.
 func (b *bounds) hide(v uint64, at int64) bool {
-	return v < b.firstBorn || at >= b.maxExpires || 0 < b.lastDied && b.lastDied <= v
+	return v < b.firstBorn || at >= b.maxExpires || v >= b.lastDied
 }
 
 // byAge orders the records of a scope oldest first, the reverse of a list.

@@ -11,6 +11,7 @@ type scope struct {
 	tenant   *tenant
 	ref      string
 	recs     map[string]*record
+	newest   *record          // no id is above its id
 	live     ordered[*record] // neither retired nor erased
 	past     ordered[*record] // retired, not erased
 	lastDied uint64           // no record was retired later
@@ -29,10 +30,22 @@ func newScope(t *tenant, ref string) *scope {
 	}
 }
 
+// find returns nil if the scope has no record of that id. Ids that a bank issues ascend,
+// so that a new one is known without a look into a large map.
+func (sc *scope) find(id string) *record {
+	if sc.newest == nil || id > sc.newest.entry.ID {
+		return nil
+	}
+	return sc.recs[id]
+}
+
 // insert makes e an entry of the scope.
 func (sc *scope) insert(e *driver.Entry, v uint64) {
 	r := newRecord(sc, *e, v)
-	sc.recs[r.entry.ID] = r
+	sc.recs[e.ID] = r
+	if sc.newest == nil || e.ID > sc.newest.entry.ID {
+		sc.newest = r
+	}
 	sc.live.insert(r)
 	for _, label := range distinct(r.entry.Subjects) {
 		sc.tenant.subjects.insert(labelled{label, r})
@@ -59,18 +72,14 @@ func (sc *scope) restore(r *record, v uint64) {
 	if r.born < r.died {
 		r.earlier = append(r.earlier, span{r.born, r.died})
 	}
-	r.born, r.died, r.state, r.heir = v, 0, driver.Live, nil
+	r.born, r.died, r.state, r.heir = v, forever, driver.Live, nil
 	sc.live.insert(r)
 	sc.note(v, restored, r)
 }
 
 // erase leaves a stub of r.
 func (sc *scope) erase(r *record, v uint64) {
-	end := r.died
-	if end == 0 {
-		end = v
-	}
-	for _, s := range append(r.earlier, span{r.born, end}) {
+	for _, s := range append(r.earlier, span{r.born, min(r.died, v)}) {
 		sc.erased = sc.erased.with(s)
 	}
 	sc.forget(r)
@@ -80,7 +89,7 @@ func (sc *scope) erase(r *record, v uint64) {
 
 // forget drops the text of r, which is not erased.
 func (sc *scope) forget(r *record) {
-	if r.died == 0 {
+	if r.died == forever {
 		sc.live.remove(r)
 	} else {
 		sc.past.remove(r)
@@ -89,7 +98,11 @@ func (sc *scope) forget(r *record) {
 		sc.tenant.subjects.remove(labelled{label, r})
 	}
 	sc.tenant.shelf.withdraw(sc.ref, r.entry.ID)
-	r.entry, r.earlier = &driver.Entry{ID: r.entry.ID}, nil
+	// The id that came in may be part of a larger string, and is a key.
+	id := strings.Clone(r.entry.ID)
+	delete(sc.recs, id)
+	sc.recs[id] = r
+	r.entry, r.earlier = &driver.Entry{ID: id}, nil
 }
 
 // purge removes r.
