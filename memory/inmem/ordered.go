@@ -29,13 +29,13 @@ type chunk[T any] struct {
 // bounds hold for all records of a chunk, so that a reader can pass over it as a whole.
 // They may be wider than need be.
 type bounds struct {
-	firstBorn  uint64 // no record was live at an earlier version
-	lastDied   uint64 // no record died at a later version
-	maxExpires int64
+	firstBorn, lastBorn    uint64 // of their lives
+	lastDied               uint64
+	minExpires, maxExpires int64
 }
 
 func (o *ordered[T]) newChunk(items []T) chunk[T] {
-	ch := chunk[T]{items: items, bounds: bounds{firstBorn: math.MaxUint64, maxExpires: math.MinInt64}}
+	ch := chunk[T]{items: items, bounds: bounds{firstBorn: forever, minExpires: never, maxExpires: math.MinInt64}}
 	if o.widen != nil {
 		for _, x := range items {
 			o.widen(&ch.bounds, x)

@@ -238,10 +238,9 @@ func (r *reader) walk(l *ordered[*record], page []*driver.Entry, length int) []*
 			continue
 		}
 		items := ch.items[:min(i, len(ch.items))]
-		for len(items) > 0 && len(page) < length {
-			rec := items[len(items)-1]
-			items = items[:len(items)-1]
-			if rec.visible(v, at) {
+		all := ch.bounds.show(v, at)
+		for j := len(items) - 1; j >= 0 && len(page) < length; j-- {
+			if rec := items[j]; all || rec.visible(v, at) {
 				page = append(page, rec.entry)
 			}
 		}
