@@ -11,6 +11,10 @@ func (e *Error) Error() string { return "redact: " + e.text }
 // may not be written, "validation_error" for a bad call of Register.
 func (e *Error) Code() string { return e.code }
 
+// SecretFound reports whether the error tells that a text holds a secret, rather than
+// that the registry could not look.
+func (e *Error) SecretFound() bool { return e == ErrSecretFound }
+
 const (
 	codeLeakage    = "secret_leakage"
 	codeValidation = "validation_error"
