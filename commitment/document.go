@@ -1,7 +1,6 @@
 package commitment
 
 import (
-	"bytes"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -117,43 +116,39 @@ type claim struct {
 }
 
 // document returns the document of a commitment.
-func (c *Commitment) document() (memory.Document, error) {
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false) // a redactor sees identifiers as they are
+func (c *Commitment) document() memory.Document {
 	a := c.Arm
-	err := enc.Encode(value{
+	text, _ := json.Marshal(value{ // of strings and numbers, which never fails
 		documentFormat, c.Ref, c.MemoryID,
 		armValue{millis{a.At}, a.Every.Milliseconds(), a.Spec, a.Predicate, a.Zone, a.Once},
 		millis{c.ArmedAt}, c.State, c.Reason, c.Heir, millis{c.EndedAt}, c.Canceled, c.Complete,
 		millis{c.Mark}, c.Position, c.Digest, claim{millis{c.Claim.Instant}, c.Claim.Position, c.Claim.Tries},
 		c.Waiting, c.Fence, millis{c.Lease}, c.Fired, c.RunID,
 	})
-	if err != nil {
-		return memory.Document{}, hostFailed("a commitment cannot be written down", err)
-	}
 	d := memory.Document{
 		Scope: memory.Scope{Tenant: c.Tenant}, Class: memory.Machinery, Kind: documentKind, Key: c.ID,
-		Value: text.Bytes(), Due: c.Due, Rev: c.Rev,
+		Value: text, Due: c.Due, Rev: c.Rev,
 	}
 	if !c.State.Final() {
 		d.Group = a.Predicate
 	}
-	return d, nil
+	return d
 }
 
-// fromDocument reads a document that [Commitment.document] made.
+// fromDocument reads a document that [Commitment.document] made. With an error it returns
+// the names only.
 func fromDocument(d *memory.Document) (Commitment, error) {
+	named := Commitment{Tenant: d.Tenant, ID: d.Key}
 	var head struct{ Format int }
 	if err := json.Unmarshal(d.Value, &head); err != nil || head.Format < 1 {
-		return Commitment{}, hostFailed("a commitment cannot be read", err)
+		return named, hostFailed("a commitment cannot be read", err)
 	}
 	if head.Format > documentFormat {
-		return Commitment{}, ErrNewerFormat
+		return named, ErrNewerFormat
 	}
 	var v value
 	if err := json.Unmarshal(d.Value, &v); err != nil {
-		return Commitment{}, hostFailed("a commitment cannot be read", err)
+		return named, hostFailed("a commitment cannot be read", err)
 	}
 	a := v.Arm
 	return Commitment{
