@@ -107,8 +107,8 @@ func (e *Error) Unwrap() error { return e.cause }
 
 // CodeOf returns the code of an error of this module: [CodeCanceled] for an error of a
 // context, [CodeInternal] for one that carries none, and "" for nil. An error carries its
-// code by a method Code() that returns a [Code] or, in a package that does not import this
-// one, a string.
+// code by a method Code() Code or, in a package that does not import this one, by
+// ErrorCode() string, which counts if the protocol knows it.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -117,9 +117,13 @@ func CodeOf(err error) Code {
 	if errors.As(err, &coded) {
 		return coded.Code()
 	}
-	var named interface{ Code() string }
+	var named interface{ ErrorCode() string }
 	if errors.As(err, &named) {
-		return Code(named.Code())
+		switch c := Code(named.ErrorCode()); c {
+		case CodeValidation, CodeForbidden, CodeNotFound, CodeSecretLeakage, CodeSnapshotUnavailable,
+			CodeNotProvided, CodeStorageLimit:
+			return c
+		}
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return CodeCanceled
