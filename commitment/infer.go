@@ -147,7 +147,7 @@ func (in *inferring) ask(ctx context.Context, entries []memory.Entry) error {
 		arms[i.MemoryID] = append(arms[i.MemoryID], i.Arm)
 	}
 	for _, entry := range entries {
-		if err := in.arm(ctx, entry.ID, arms[entry.ID]); err != nil {
+		if err := in.armAll(ctx, entry.ID, arms[entry.ID]); err != nil {
 			return err
 		}
 		delete(arms, entry.ID)
@@ -162,14 +162,14 @@ func (in *inferring) unread(id string, why Why) {
 	in.done.Unread = append(in.done.Unread, Unread{id, why})
 }
 
-// arm arms what was found in one entry, in the order of the commitments' ids. The last of
+// armAll arms what was found in one entry, in the order of the commitments' ids. The last of
 // all tells that the entry is complete, so that after a crash the entry is asked about
 // again.
-func (in *inferring) arm(ctx context.Context, memoryID string, arms []Arm) error {
+func (in *inferring) armAll(ctx context.Context, memoryID string, arms []Arm) error {
 	arms = in.bounded(memoryID, arms)
 	complete := true
 	for i, a := range arms {
-		c, fresh, err := in.Engine.arm(ctx, in.job, Source{in.ref, memoryID}, a, complete && i == len(arms)-1)
+		c, fresh, err := in.arm(ctx, in.job, Source{in.ref, memoryID}, a, complete && i == len(arms)-1)
 		if why := whyNot(err); why != "" {
 			in.unread(memoryID, why)
 			complete = false

@@ -17,7 +17,6 @@ type pass struct {
 	done   Ticked
 	moved  int // swaps that succeeded
 
-
 	// The tenant's secrets, once they were asked for.
 	asked    bool
 	secrets  memory.Redactor
@@ -226,4 +225,3 @@ func backoff(first time.Duration, tries int) time.Duration {
 	}
 	return min(d, max(MaxBackoff, first)).Truncate(time.Millisecond)
 }
-
