@@ -1,6 +1,10 @@
 package commitment
 
+import "github.com/openwop/agentmemory/memory"
+
 // For the tests.
+const DocumentKind = documentKind
+
 var FromDocument = fromDocument
 
-const DocumentKind = documentKind
+func (c *Commitment) Document() memory.Document { return c.document() }

@@ -15,7 +15,7 @@ type pass struct {
 	until  time.Time // what is due by then belongs to the tick
 	tenant string
 	done   Ticked
-	moved  int // swaps that succeeded
+	moved  int // swaps that succeeded, and what was put aside
 
 	// The tenant's secrets, once they were asked for.
 	asked    bool
@@ -47,11 +47,13 @@ func (p *pass) close() {
 	}
 }
 
-// take works on a due commitment, and reports whether it could read it.
+// take works on a due commitment. It reports false for one that it cannot read, which is
+// put aside for the rest of the tick.
 func (p *pass) take(ctx context.Context, d *memory.Document) bool {
 	c, err := fromDocument(d)
 	if err != nil {
 		p.note(err)
+		p.moved++
 		return false
 	}
 	if err := p.step(ctx, &c); err != nil {

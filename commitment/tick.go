@@ -78,7 +78,7 @@ type tick struct {
 	hand    map[name]bool                 // what was handed out and not given back
 	queues  map[string][]*memory.Document // of the tenants that have a goroutine
 	active  int                           // goroutines
-	moved   int                           // swaps that succeeded
+	moved   int                           // swaps that succeeded, and what was put aside
 	done    Ticked
 	problem error // the first trouble that did not end the tick
 	err     error // what ended it
