@@ -255,3 +255,100 @@ func TestK6_CanceledWhileItsProcessDied(t *testing.T) {
 	require.Empty(t, h.queue.calls)
 	require.Empty(t, fired(h.log))
 }
+
+// A ref of another tenant cannot be told from one that nobody has, nor a malformed one by
+// reading.
+func TestCTI1_AForeignRefIsAnUnknownOne(t *testing.T) {
+	h := newHost(t)
+	h.restartWith(memory.Config{Sink: h.log, Resolver: func(_ context.Context, ref string) (string, error) {
+		switch ref {
+		case "ref":
+			return "acme", nil
+		case "theirs":
+			return "globex", nil
+		}
+		return "", errors.New("nobody has it")
+	}})
+	e, err := h.job("globex").Put(ctx, "theirs", memory.Draft{Content: "call in 3 days", Tags: []string{"intent"}})
+	require.NoError(t, err)
+	_, err = h.Infer(ctx, h.job("globex"), "theirs")
+	require.NoError(t, err)
+	before := h.store.(*audit).applied
+	of := func(ref string) (read, write string) {
+		done, err := h.Infer(ctx, h.job("acme"), ref)
+		require.NoError(t, err)
+		require.Empty(t, done)
+		_, err = h.Arm(ctx, h.job("acme"), commitment.Source{Ref: ref, MemoryID: e.ID}, in(time.Hour))
+		require.ErrorIs(t, err, memory.ErrNotFound)
+		read = err.Error()
+		_, err = h.Arm(ctx, h.job("acme"), commitment.Source{Ref: ref}, in(time.Hour))
+		require.Error(t, err)
+		return read, err.Error()
+	}
+	read, write := of("theirs")
+	for _, ref := range []string{"nobody's", "a/../b"} {
+		r, w := of(ref)
+		require.Equal(t, read, r)
+		if ref == "nobody's" {
+			require.Equal(t, write, w)
+		}
+	}
+	_, err = h.Arm(ctx, h.job("acme"), commitment.Source{Ref: "theirs"}, in(time.Hour))
+	require.ErrorIs(t, err, memory.ErrForbidden)
+	require.Equal(t, before, h.store.(*audit).applied)
+}
+
+// A ref that is not the tenant's any more has nothing to fire for, also without an entry.
+func TestK6_ARefThatWasGivenAway(t *testing.T) {
+	owner := "acme"
+	h := newHost(t)
+	h.restartWith(memory.Config{Sink: h.log, Resolver: func(context.Context, string) (string, error) { return owner, nil }})
+	bare, noted := h.arm(commitment.Source{Ref: "ref"}, in(time.Hour)), h.arm(h.note("x"), in(time.Hour))
+	h.clock.Advance(time.Hour)
+	owner = "globex"
+	require.Equal(t, commitment.Ticked{Lapsed: 2}, h.tick())
+	require.Equal(t, commitment.ReasonGone, h.get(bare).Reason)
+	require.Equal(t, commitment.ReasonGone, h.get(noted).Reason)
+	require.Empty(t, h.queue.calls)
+	require.Empty(t, h.log.All())
+}
+
+// SR-1: no identifier of a commitment holds a secret, however JSON writes it.
+func TestK8_SecretsInIdentifiers(t *testing.T) {
+	for _, secret := range []string{"hunter2-hunter2", `hun"ter2<\>`, "Europe/Berlin"} {
+		h := newHost(t)
+		s := h.note("x")
+		job, err := h.bank.Background(memory.JobConfig{RunID: "pass", Tenant: "acme", Redactor: vault{secret: secret}})
+		require.NoError(t, err)
+		h.restart(func(c *commitment.Config) {
+			c.Schedule = func(string, *time.Location) (commitment.Schedule, error) { return hourly{}, nil }
+		})
+		refused := 0
+		for _, try := range []struct {
+			s commitment.Source
+			a commitment.Arm
+		}{
+			{commitment.Source{Ref: "ref/" + secret}, in(time.Hour)},
+			{s, commitment.Arm{Spec: "at " + secret}},
+			{s, commitment.Arm{Predicate: secret}},
+			{s, commitment.Arm{Spec: "hourly", Zone: secret}},
+		} {
+			_, err := h.Arm(ctx, job, try.s, try.a)
+			require.Error(t, err)
+			require.NotContains(t, err.Error(), secret)
+			if errors.Is(err, memory.ErrSecretLeakage) {
+				refused++
+			}
+		}
+		require.GreaterOrEqual(t, refused, 2, "the ref and the schedule at least; other names cannot hold every secret")
+		for range h.Commitments(ctx, "acme") {
+			t.Fatal("something was armed")
+		}
+		_, err = h.Arm(ctx, job, s, commitment.Arm{Spec: "hourly"})
+		require.NoError(t, err)
+	}
+}
+
+type hourly struct{}
+
+func (hourly) Next(t time.Time) time.Time { return t.Add(time.Hour) }

@@ -148,6 +148,7 @@ func TestK3_CrashAtEveryCallOfTheStore(t *testing.T) {
 		}
 		require.Len(t, h.log.All(), len(events), "an event is there once")
 		calls = c.calls
+		c.set(0, false)
 		for c, err := range h.Commitments(ctx, "acme") {
 			require.NoError(t, err)
 			require.NotContains(t, []commitment.State{commitment.Claimed, commitment.Delivered, commitment.Dead}, c.State)
@@ -160,6 +161,49 @@ func TestK3_CrashAtEveryCallOfTheStore(t *testing.T) {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d/%t", at, after), func(t *testing.T) { scenario(t, at, after) })
 		}
+	}
+}
+
+// The same for a process that goes on although it was not told of a change that happened.
+func TestK3_LostAcknowledgements(t *testing.T) {
+	scenario := func(t *testing.T, at int) (calls int) {
+		audited := newAudit(inmem.New())
+		store := &forgetful{store: audited}
+		h := newHostOn(t, store)
+		merged, head := h.note("m"), h.note("m")
+		h.arm(merged, in(time.Hour))
+		h.arm(head, in(time.Hour))
+		h.arm(h.note("e"), commitment.Arm{Every: time.Hour})
+		h.arm(h.note("z"), signed)
+		_, err := h.job("acme").Rewrite(ctx, "ref", memory.Rewrite{Retire: []memory.Retire{{ID: merged.MemoryID, State: memory.Merged, For: head.MemoryID}}})
+		require.NoError(t, err)
+		for i := range int64(3) { // two of them wait
+			h.observe(i, fmt.Sprint(i), true)
+		}
+		store.calls, store.at = 0, at
+		h.clock.Advance(time.Hour)
+		for range 5 {
+			if _, err := h.Tick(ctx); err != nil {
+				require.ErrorIs(t, err, memory.ErrOutcomeUnknown)
+			}
+			h.clock.Advance(5 * time.Minute)
+		}
+		_, err = h.bank.Relay(ctx)
+		require.NoError(t, err)
+		require.Empty(t, audited.twice, "claimed twice")
+		require.Len(t, h.queue.runs, 5)
+		got := fired(h.log)
+		require.Len(t, got, 5)
+		require.Len(t, h.log.All(), 5, "an event is there once")
+		for key, run := range h.queue.runs {
+			require.Equal(t, run, got[key].EnqueuedRunID)
+		}
+		return store.calls
+	}
+	calls := scenario(t, 0)
+	require.Greater(t, calls, 8)
+	for at := 1; at <= calls; at++ {
+		t.Run(fmt.Sprint(at), func(t *testing.T) { scenario(t, at) })
 	}
 }
 

@@ -137,6 +137,63 @@ func TestInferSaysWhatItDidNotArm(t *testing.T) {
 	require.NotContains(t, err.Error(), "ambassador")
 }
 
+// One entry cannot start more than a few runs, whoever reads it and however often.
+func TestInferBoundsWhatAnEntryArms(t *testing.T) {
+	const intents = 10_000
+	m := &model{found: func(entries []memory.Entry, call int) (commitment.Inference, error) {
+		var out commitment.Inference
+		for _, e := range entries {
+			for i := range intents {
+				out.Intents = append(out.Intents, commitment.Intent{MemoryID: e.ID, Arm: in(time.Duration(call*intents+i) * time.Second)})
+			}
+		}
+		return out, nil
+	}}
+	h := newHost(t, func(c *commitment.Config) { c.Inferrer = m })
+	ids := []string{h.note("a").MemoryID, h.note("b").MemoryID}
+	for range 3 {
+		done, err := h.Infer(ctx, h.job("acme"), "ref")
+		require.NoError(t, err)
+		if len(m.asked) == 1 && done.Known == 0 {
+			require.Len(t, done.Armed, 2*commitment.MaxArms)
+			require.ElementsMatch(t, []commitment.Unread{{MemoryID: ids[0], Why: commitment.WhyTooMany}, {MemoryID: ids[1], Why: commitment.WhyTooMany}}, done.Unread)
+			continue
+		}
+		require.Equal(t, commitment.Inferred{Known: 2}, done)
+	}
+	require.Len(t, m.asked, 1, "what is full is not asked about")
+
+	// One that is never complete is asked about again, and fills up.
+	m.found = func(entries []memory.Entry, call int) (commitment.Inference, error) {
+		var out commitment.Inference
+		for _, e := range entries {
+			for i := range 20 {
+				out.Intents = append(out.Intents, commitment.Intent{MemoryID: e.ID, Arm: in(time.Duration(call*20+i) * time.Minute)})
+			}
+			out.Intents = append(out.Intents, commitment.Intent{MemoryID: e.ID, Arm: commitment.Arm{Predicate: "unregistered"}})
+			for range 20 { // the same again is no other
+				out.Intents = append(out.Intents, out.Intents[0])
+			}
+		}
+		return out, nil
+	}
+	before := 0
+	for range h.Commitments(ctx, "acme") {
+		before++
+	}
+	h.note("c")
+	for range 5 {
+		_, err := h.Infer(ctx, h.job("acme"), "ref")
+		require.NoError(t, err)
+	}
+	after := 0
+	for range h.Commitments(ctx, "acme") {
+		after++
+	}
+	require.LessOrEqual(t, after-before, commitment.MaxArms)
+	require.Greater(t, after-before, 20)
+}
+
 // An entry that ends between being read and being armed is passed over.
 func TestInferOfAnEntryThatEnds(t *testing.T) {
 	var h *host

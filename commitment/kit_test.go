@@ -363,3 +363,29 @@ func crashingSeq[T any](c *crasher, seq iter.Seq2[T, error]) iter.Seq2[T, error]
 		seq(yield)
 	}
 }
+
+// lookups counts what is looked up.
+type lookups struct {
+	store
+	calls int
+}
+
+func (s *lookups) Lookup(ctx context.Context, sc driver.Scope, ids []string) ([]driver.Record, error) {
+	s.calls++
+	return s.store.Lookup(ctx, sc, ids)
+}
+
+// forgetful loses what the store says of one change: it happened, and the process goes on
+// with an error.
+type forgetful struct {
+	store
+	calls, at int
+}
+
+func (s *forgetful) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+	made, err := s.store.Apply(ctx, tenant, m)
+	if s.calls++; s.calls == s.at && err == nil {
+		return driver.Applied{}, driver.Fail(driver.ErrOutcomeUnknown, "", nil)
+	}
+	return made, err
+}
