@@ -118,7 +118,11 @@ func TestK3_CrashAtEveryCallOfTheStore(t *testing.T) {
 		h.arm(gone, in(time.Hour))
 		_, err := h.job("acme").Delete(ctx, "ref", gone.MemoryID)
 		require.NoError(t, err)
-		_, err = h.job("acme").Rewrite(ctx, "ref", memory.Rewrite{Retire: []memory.Retire{{ID: merged.MemoryID, State: memory.Merged, For: head.MemoryID}}})
+		alone, bare := h.note("a"), h.note("a") // of which the head has no commitment
+		h.arm(alone, in(time.Hour))
+		_, err = h.job("acme").Rewrite(ctx, "ref", memory.Rewrite{Retire: []memory.Retire{
+			{ID: merged.MemoryID, State: memory.Merged, For: head.MemoryID}, {ID: alone.MemoryID, State: memory.Merged, For: bare.MemoryID},
+		}})
 		require.NoError(t, err)
 
 		c.set(at, after)
@@ -140,9 +144,9 @@ func TestK3_CrashAtEveryCallOfTheStore(t *testing.T) {
 
 		require.Empty(t, store.twice, "claimed twice")
 		events := fired(h.log)
-		// One for both that were merged, and the edge of z.
-		require.Len(t, h.queue.runs, 2)
-		require.Len(t, events, 2)
+		// One for both that were merged, one for the heir, and the edge of z.
+		require.Len(t, h.queue.runs, 3)
+		require.Len(t, events, 3)
 		for key, run := range h.queue.runs {
 			require.Equal(t, run, events[key].EnqueuedRunID)
 		}
@@ -306,6 +310,28 @@ func TestK3_ALateProcessChangesNothing(t *testing.T) {
 	require.Equal(t, int64(2), got.Fence)
 	require.Len(t, h.queue.runs, 1)
 	require.Len(t, h.log.All(), 1)
+}
+
+// A process whose delivery fails late does not take the lease of another.
+func TestK3_ALateProcessLeavesTheLease(t *testing.T) {
+	h := newHost(t)
+	armed := h.arm(h.note("x"), in(time.Hour))
+	h.clock.Advance(time.Hour)
+	other, c := *h, &crasher{}
+	other.store = crashing{h.store, c}
+	other.restart()
+	h.queue.fail = func(commitment.Firing) error {
+		h.clock.Advance(2 * time.Minute) // the first one hangs here
+		c.set(2, true)                   // the other has the lease
+		_, err := other.Tick(ctx)
+		require.ErrorIs(t, err, errCrash)
+		return errors.New("connection reset")
+	}
+	require.Zero(t, h.tick())
+	got := h.get(armed)
+	require.Equal(t, int64(2), got.Fence)
+	require.Equal(t, 2, got.Claim.Tries)
+	require.True(t, got.Lease.After(h.clock.Now()))
 }
 
 func TestK3_ANotificationHasNoRun(t *testing.T) {

@@ -194,7 +194,9 @@ func (in *inferring) armAll(ctx context.Context, memoryID string, arms []Arm) er
 // held, and as many others as [MaxArms] leaves room for.
 func (in *inferring) bounded(memoryID string, arms []Arm) []Arm {
 	id := func(a Arm) string { return ID(in.job.Tenant(), in.ref, memoryID, a) }
-	slices.SortFunc(arms, func(a, b Arm) int { return strings.Compare(id(a), id(b)) })
+	byID := func(a, b Arm) int { return strings.Compare(id(a), id(b)) }
+	slices.SortFunc(arms, byID)
+	arms = slices.CompactFunc(arms, func(a, b Arm) bool { return byID(a, b) == 0 })
 	held := in.held[memoryID]
 	room, kept := MaxArms-len(held), arms[:0]
 	for _, a := range arms {
