@@ -93,14 +93,14 @@ type Inferred struct {
 // leaves armed what it had armed.
 func (e *Engine) Infer(ctx context.Context, j *memory.Job, ref string) (Inferred, error) {
 	in := inferring{Engine: e, job: j, ref: ref, held: map[string][]string{}}
-	settled := map[string]bool{} // entries that need not be asked about
+	settled := map[string]bool{} // entries of which all is armed
 	for c, err := range e.Commitments(ctx, j.Tenant()) {
 		if err != nil {
 			return in.done, err
 		}
 		if c.Ref == ref {
 			in.held[c.MemoryID] = append(in.held[c.MemoryID], c.ID)
-			settled[c.MemoryID] = settled[c.MemoryID] || c.Complete || len(in.held[c.MemoryID]) >= MaxArms
+			settled[c.MemoryID] = settled[c.MemoryID] || c.Complete
 		}
 	}
 	var entries []memory.Entry
