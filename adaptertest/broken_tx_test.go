@@ -99,7 +99,7 @@ func mutationDefects() []defect {
 	})
 	half("commits erasures at once", "BATCH/fails-at-live", func(m *driver.Mutation) driver.Mutation { return driver.Mutation{Erase: m.Erase} })
 	half("queues events at once", "BATCH/fails-at-put", func(m *driver.Mutation) driver.Mutation { return driver.Mutation{Events: m.Events} })
-	half("commits what comes before a retirement", "BATCH/fails-at-retire", func(m *driver.Mutation) driver.Mutation { return driver.Mutation{Put: m.Put[:1]} })
+	half("commits what comes before a retirement", "BATCH/fails-at-retire", func(m *driver.Mutation) driver.Mutation { return driver.Mutation{Put: m.Put[:min(1, len(m.Put))]} })
 	half("commits restorations at once", "BATCH/fails-at-restore", func(m *driver.Mutation) driver.Mutation {
 		return driver.Mutation{Restore: m.Restore[:min(1, len(m.Restore))]}
 	})

@@ -72,9 +72,18 @@ func (t *tap) call(name string, f func() error) error {
 	return errInjected
 }
 
-// called makes one call.
+// called makes one call. A panic of the store is an error of the call: an engine makes
+// some of its calls in goroutines of its own, in which nobody else would catch it.
 func called[T any](t *tap, name string, f func() (T, error)) (got T, err error) {
-	err = t.call(name, func() error { got, err = f(); return err })
+	err = t.call(name, func() (err error) {
+		defer func() {
+			if r := recover(); r != nil {
+				err = fmt.Errorf("a panic: %v", r)
+			}
+		}()
+		got, err = f()
+		return err
+	})
 	return got, err
 }
 
@@ -117,14 +126,14 @@ func (t *tap) Delete(ctx context.Context, s driver.Scope, id string, at time.Tim
 	return called(t, "Delete", func() (bool, error) { return t.world.store.Delete(ctx, s, id, at) })
 }
 
-func (t *tap) Apply(ctx context.Context, tenant string, m driver.Mutation) (made driver.Applied, err error) {
-	err = t.call("Apply", func() error {
-		if made, err = t.world.tx.Apply(ctx, tenant, m); err == nil {
+func (t *tap) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+	return called(t, "Apply", func() (driver.Applied, error) {
+		made, err := t.world.tx.Apply(ctx, tenant, m)
+		if err == nil {
 			t.world.noteSwaps(&m)
 		}
-		return err
+		return made, err
 	})
-	return made, err
 }
 
 // noteSwaps counts how often a revision was swapped.
