@@ -17,43 +17,13 @@ import (
 //	Key     Commitment.ID
 //	Group   Arm.Predicate, while the state is not final; otherwise ""
 //	Due     Commitment.Due, or zero
-//	Value   the JSON object below
+//	Value   a JSON object with the members of type value
 //
-// The Value is an object with these members. This is a contract: the migrations of the
-// SQL stores write it too. Any member but "format" is left out if it is zero, false or
-// empty. An instant is an integer, its milliseconds since 1970; one that is left out is
-// the zero time, and 0 is an instant. Members that are not known are ignored, and their
-// order does not matter.
-//
-//	format     1
-//	ref        string, Ref
-//	memoryId   string, MemoryID
-//	arm        object:
-//	  at         instant
-//	  every      integer, milliseconds
-//	  spec       string
-//	  predicate  string
-//	  zone       string
-//	  once       boolean
-//	armedAt    instant
-//	state      string: armed, claimed, delivered, acknowledged, lapsed or dead
-//	reason     string
-//	heir       string
-//	endedAt    instant; a row of the time before documents has none
-//	canceled   boolean
-//	complete   boolean
-//	mark       instant
-//	position   integer
-//	digest     string
-//	claim      object:
-//	  instant    instant
-//	  position   integer
-//	  tries      integer
-//	waiting    array of integers
-//	fence      integer
-//	lease      instant
-//	fired      integer
-//	runId      string
+// This is a contract: the migrations of the SQL stores write it too. Any member but
+// "format" is left out if it is zero, false or empty, or may be an empty object. An
+// instant is an integer, its milliseconds since 1970; one that is left out is the zero
+// time, and 0 is an instant. Members that are not known are ignored, and their order does
+// not matter.
 //
 // A value of a newer format than [documentFormat] is refused with [ErrNewerFormat] and
 // never written over.
@@ -75,8 +45,9 @@ func (t *millis) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// value is the JSON form of a commitment. The tenant, the id and the instant at which it
-// is due are the document's.
+// value is the JSON form of a commitment: what each member holds is said at the field of
+// [Commitment] that has its name. The tenant, the id and the instant at which it is due
+// are the document's. EndedAt is left out of a commitment of the time before documents.
 type value struct {
 	Format   int      `json:"format"`
 	Ref      string   `json:"ref,omitzero"`
@@ -102,7 +73,7 @@ type value struct {
 
 type armValue struct {
 	At        millis `json:"at,omitzero"`
-	Every     int64  `json:"every,omitzero"`
+	Every     int64  `json:"every,omitzero"` // in milliseconds
 	Spec      string `json:"spec,omitzero"`
 	Predicate string `json:"predicate,omitzero"`
 	Zone      string `json:"zone,omitzero"`

@@ -20,7 +20,8 @@ import (
 //
 // While earlier transitions of a commitment are still being delivered, at most
 // [MaxWaiting] wait. What would be one more is refused with [memory.ErrBacklog] and
-// may be observed again.
+// may be observed again. Neither that nor one that cannot be read, see [ErrNewerFormat],
+// keeps the others from observing it.
 func (e *Engine) Observe(ctx context.Context, tenant, predicate string, position int64, state []byte, holds bool) (int, error) {
 	if !validName(predicate) {
 		return 0, invalid("malformed predicate name")
@@ -32,7 +33,7 @@ func (e *Engine) Observe(ctx context.Context, tenant, predicate string, position
 			return claimed, err
 		}
 		if err != nil {
-			refused = err
+			refused = err // the others observe it
 			continue
 		}
 		fires := false
@@ -47,15 +48,13 @@ func (e *Engine) Observe(ctx context.Context, tenant, predicate string, position
 			}
 			return ok, err
 		})
-		if errors.Is(err, memory.ErrBacklog) {
-			refused = err // the others have observed it
-			continue
-		}
-		if err != nil && !errors.Is(err, memory.ErrNotFound) { // that one was swept away
-			return claimed, err
-		}
-		if fires {
+		switch {
+		case err == nil && fires:
 			claimed++
+		case errors.Is(err, memory.ErrBacklog), errors.Is(err, ErrNewerFormat):
+			refused = err
+		case err != nil && !errors.Is(err, memory.ErrNotFound): // it was swept away meanwhile
+			return claimed, err
 		}
 	}
 	return claimed, refused
