@@ -159,6 +159,20 @@ func TestAStoreThatMisbehavesIsBroken(t *testing.T) {
 	}
 }
 
+// An engine calls the store from goroutines of its own, too.
+func TestAPanicUnderAnEngineIsBroken(t *testing.T) {
+	report, err := configOf(func(b *broken) {
+		b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+			if len(m.Documents) > 0 && m.Documents[0].Rev > 0 {
+				panic("index out of range")
+			}
+			return b.in.Apply(ctx, tenant, m)
+		}
+	}).check(ctx, cases("FIRE/once"))
+	require.NoError(t, err)
+	require.Len(t, report.Failures(), 1)
+}
+
 func TestAStoreThatHangsIsBroken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
