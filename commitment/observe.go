@@ -27,12 +27,16 @@ func (e *Engine) Observe(ctx context.Context, tenant, predicate string, position
 	}
 	claimed := 0
 	var refused error
-	for seen, err := range e.cfg.Store.OfTenant(ctx, tenant, predicate) {
+	for c, err := range e.each(ctx, tenant, memory.DocumentQuery{Group: predicate}) {
+		if err != nil && c.ID == "" {
+			return claimed, err
+		}
 		if err != nil {
-			return claimed, storeFailed(err)
+			refused = err
+			continue
 		}
 		fires := false
-		_, err := e.update(ctx, tenant, seen.ID, func(c *Commitment) (ok bool, err error) {
+		err := e.update(ctx, &c, func(c *Commitment) (ok bool, err error) {
 			ok, fires, err = c.observe(position, state, holds)
 			if fires && c.State == Armed {
 				c.State = Claimed
@@ -47,7 +51,7 @@ func (e *Engine) Observe(ctx context.Context, tenant, predicate string, position
 			refused = err // the others have observed it
 			continue
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, memory.ErrNotFound) { // that one was swept away
 			return claimed, err
 		}
 		if fires {

@@ -1,0 +1,6 @@
+package commitment
+
+// For the tests.
+var FromDocument = fromDocument
+
+const DocumentKind = documentKind
