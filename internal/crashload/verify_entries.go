@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // checkOutcome compares what the store said of an operation with what is there.
@@ -28,10 +28,16 @@ func (v *verifier) checkOutcome(op *operation) {
 			v.wrong(op, "an entry is there whose subject was forgotten")
 		}
 	case distil:
-		if outputs := v.outputs(op); op.outcome == done && len(outputs) != 1 {
-			v.wrong(op, "it has %d outputs instead of one", len(outputs))
+		if n := len(v.ofRun[op.N]); op.outcome == done && n != 1 && !v.mayBeForgotten(op) {
+			v.wrong(op, "it has %d outputs instead of one", n)
 		}
 	}
+}
+
+// mayBeForgotten reports whether an operation tried to forget the subject of op.
+func (v *verifier) mayBeForgotten(op *operation) bool {
+	_, tried := v.forgets[place{op.Tenant, op.Subject}]
+	return tried
 }
 
 // checkWritten looks for the entries of an operation: all of them if it was
@@ -48,7 +54,7 @@ func (v *verifier) checkWritten(op *operation) {
 		v.wrong(op, "%d of its %d entries are there: half a batch", found, op.Size)
 		return
 	}
-	if found == 0 {
+	if found == 0 || v.mayBeForgotten(op) { // what it merged is live again then
 		return
 	}
 	for _, id := range op.Retire {
@@ -99,7 +105,7 @@ func (v *verifier) checkFates() {
 		}
 		switch {
 		case rec.Erased:
-			if op.Subject == "" || !v.forgets[place{op.Tenant, op.Subject}] {
+			if !v.mayBeForgotten(op) {
 				v.wrong(op, "its entry is erased, and no operation forgot it")
 			}
 		case rec.State == memory.Deleted:
@@ -129,31 +135,6 @@ func (v *verifier) lineageEnds(at memory.Located) bool {
 	return false // a circle
 }
 
-// checkCells compares the counters of the batches with the batches.
-func (v *verifier) checkCells(ctx context.Context) error {
-	counts, last := map[memory.Scope]int{}, map[memory.Scope]*operation{}
-	for _, op := range v.ops {
-		if op.What != batch {
-			continue
-		}
-		s := memory.Scope{Tenant: op.Tenant, Ref: op.Ref}
-		last[s] = op
-		if len(v.ofRun[op.N]) > 0 {
-			counts[s]++
-		}
-	}
-	for s, op := range last {
-		value, err := v.memory.Cell(ctx, s, countCell)
-		if err != nil {
-			return err
-		}
-		if n, _ := strconv.Atoi(string(value)); n != counts[s] {
-			v.wrong(op, "the cell of its ref counts %d batches, and %d are there: half a batch", n, counts[s])
-		}
-	}
-	return nil
-}
-
 // Some things cost too much to look at all of them after each round: the newest are
 // looked at, and one in so many of the others in turn.
 const (
@@ -175,7 +156,7 @@ func (v *verifier) checkVersions(ctx context.Context) error {
 		if !v.itsTurn(i, len(readings)) {
 			continue
 		}
-		now, err := v.memory.ListAt(ctx, memory.Scope{Tenant: op.Tenant, Ref: op.Ref}, memory.Version(op.Version), memory.Query{At: v.bank.Now(), Limit: versionLimit})
+		now, err := v.store.ListAt(ctx, memory.Scope{Tenant: op.Tenant, Ref: op.Ref}, driver.Version(op.Version), driver.Query{At: v.bank.Now(), Limit: versionLimit})
 		if errors.Is(err, memory.ErrSnapshotUnavailable) {
 			v.wrong(op, "its version is not available any more")
 			continue
@@ -195,9 +176,6 @@ func (v *verifier) checkVersions(ctx context.Context) error {
 	return nil
 }
 
-// outputs are the entries that a distillation has written.
-func (v *verifier) outputs(op *operation) []memory.Record { return v.ofRun[op.N] }
-
 // checkArchives loads the archives that live entries name, and looks them up in the
 // index.
 func (v *verifier) checkArchives(ctx context.Context) error {
@@ -215,7 +193,7 @@ func (v *verifier) checkArchives(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, rec := range v.outputs(op) {
+		for _, rec := range v.ofRun[op.N] {
 			if rec.State != memory.Live {
 				continue
 			}
@@ -226,11 +204,11 @@ func (v *verifier) checkArchives(ctx context.Context) error {
 				return err
 			}
 		}
-		if op.outcome != done || i < len(distillations)-newest {
+		if op.outcome != done || v.mayBeForgotten(op) {
 			continue
 		}
-		lines, err := v.distiller.LoadIndex(ctx, v.bank.Reader(op.Tenant), op.Tenant, op.Ref)
-		if err != nil && !errors.Is(err, distill.ErrIndex) {
+		lines, err := v.distiller.LoadIndex(ctx, job, v.bank.Reader(op.Tenant), op.Ref)
+		if err != nil {
 			return err
 		}
 		if len(lines) != 1 {

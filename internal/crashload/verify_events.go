@@ -2,11 +2,12 @@ package crashload
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // expected is an event that must be there once.
@@ -41,8 +42,10 @@ func (v *verifier) expectedOfEntries() []expected {
 			expect(op, func(d *delivered) bool { return d.ID == batchEvent(op.N) })
 		case op.What == consolidate && op.outcome == done:
 			expect(op, func(d *delivered) bool { return d.Type == events.TypeMemoryConsolidated })
-		case op.What == distil && len(v.outputs(op)) > 0:
+		case op.What == distil && len(v.ofRun[op.N]) > 0:
 			expect(op, func(d *delivered) bool { return d.Type == events.TypeMemoryCompacted })
+		case op.What == write && op.outcome == done:
+			expect(op, func(d *delivered) bool { return d.Type == events.TypeWorkspaceUpdated })
 		}
 	}
 	return all
@@ -56,19 +59,24 @@ func (v *verifier) checkEvents(ctx context.Context, all []expected) error {
 	}
 	// What was handed to a process that died may be hidden from a relay for a while,
 	// but never from one run.
-	fetched := map[runKey]bool{}
+	missing := map[runKey]bool{}
 	for _, x := range all {
-		if v.count(x) == 0 && !fetched[x.run] {
-			fetched[x.run] = true
-			if err := v.fetch(ctx, x.run); err != nil {
-				return err
-			}
+		if v.count(x) == 0 {
+			missing[x.run] = true
 		}
 	}
-	if len(fetched) > 0 {
-		if err := v.readDeliveries(); err != nil {
+	for _, op := range v.ops {
+		if run := (runKey{op.Tenant, runOf(op.N)}); op.unknown() && len(v.deliveries[run]) == 0 {
+			missing[run] = true
+		}
+	}
+	for run := range missing {
+		if err := v.fetch(ctx, run); err != nil {
 			return err
 		}
+	}
+	if err := v.readDeliveries(); err != nil {
+		return err
 	}
 	for _, x := range all {
 		switch n := v.count(x); {
@@ -101,14 +109,17 @@ func (v *verifier) count(x expected) int {
 
 // fetch delivers what one run has in the outbox.
 func (v *verifier) fetch(ctx context.Context, run runKey) error {
-	recs, err := v.memory.Undelivered(ctx, memory.OutboxQuery{Tenant: run.tenant, RunID: run.run})
-	if err != nil || len(recs) == 0 {
-		return err
+	var recs []events.Record
+	for rec, err := range v.store.Undelivered(ctx, driver.OutboxQuery{Tenant: run.tenant, RunID: run.run}) {
+		if err != nil {
+			return err
+		}
+		recs = append(recs, rec)
 	}
 	if err := v.Emit(ctx, recs...); err != nil {
 		return err
 	}
-	return v.memory.Delivered(ctx, recs)
+	return v.store.Delivered(ctx, recs)
 }
 
 // checkCause looks for what an event tells of.
@@ -145,18 +156,9 @@ func (v *verifier) checkCause(run runKey, d *delivered) {
 	}
 }
 
-// checkFiles compares files with the writes that were acknowledged, and looks for one
-// event for each version.
-func (v *verifier) checkFiles(ctx context.Context) error {
-	writes := map[place][]*operation{}
-	for _, op := range v.ops {
-		switch op.What {
-		case write:
-			writes[place{op.Tenant, op.Ref}] = append(writes[place{op.Tenant, op.Ref}], op)
-		case distil:
-			writes[place{op.Tenant, distill.IndexPath}] = []*operation{op}
-		}
-	}
+// checkFiles looks for one event for each version of a file: of those of the load, and of
+// the index of archives.
+func (v *verifier) checkFiles() {
 	told := map[place]map[int64]int{}
 	for run, list := range v.deliveries {
 		for _, d := range list {
@@ -169,23 +171,32 @@ func (v *verifier) checkFiles(ctx context.Context) error {
 			}
 		}
 	}
-	for at, ops := range writes {
-		f, err := v.stores.Workspace.ReadFile(ctx, at.tenant, at.id)
-		if err != nil && !errors.Is(err, memory.ErrNotFound) {
-			return err
+	last := map[place]int64{}
+	writer := map[place]*operation{}
+	for _, op := range v.ops {
+		switch op.What {
+		case write:
+			at := place{op.Tenant, op.Ref}
+			writer[at], last[at] = op, max(last[at], int64(op.out.Size))
+		case distil:
+			writer[place{op.Tenant, distill.IndexPath}] = op
 		}
-		known := at.id == distill.IndexPath || f.Version == 0
-		for _, op := range ops {
-			if op.What == write && op.outcome == done && f.Version < int64(op.out.Size) {
-				v.wrong(op, "an acknowledged write of a file is not there")
+	}
+	kept := map[place]bool{}
+	for name, d := range v.documents {
+		if at := (place{name.Tenant, name.key}); writer[at] != nil {
+			var f file
+			_ = json.Unmarshal(d.Value, &f) // what is no file has no version
+			kept[at], last[at] = true, max(last[at], f.Version)
+		}
+	}
+	for at, op := range writer {
+		if !kept[at] { // forgotten, perhaps in a version that nobody knows of
+			for n := range told[at] {
+				last[at] = max(last[at], n)
 			}
-			known = known || int64(op.Size) == f.Version && sum(f.Content) == op.Sum
 		}
-		op := ops[len(ops)-1]
-		if !known {
-			v.wrong(op, "the file that it wrote says something that nobody wrote")
-		}
-		for n := int64(1); n <= f.Version; n++ {
+		for n := int64(1); n <= last[at]; n++ {
 			if told[at][n] != 1 {
 				v.wrong(op, "version %d of the file has %d events instead of one", n, told[at][n])
 			}
@@ -195,5 +206,4 @@ func (v *verifier) checkFiles(ctx context.Context) error {
 			v.wrong(op, "an event tells of a version of the file that is not there")
 		}
 	}
-	return nil
 }
