@@ -12,125 +12,107 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// batchWorker commits several entries at once: by rewrites, which also merge entries of
-// the rewrite before, swap documents and announce themselves, and by mutations over two
-// refs.
+// batchWorker commits several entries of two refs at once, by the store's own primitive,
+// with all that can go with them: they replace entries of the batch before, count in a
+// document, have a document made of the first of them, and announce themselves.
 type batchWorker struct {
 	ref     string
-	last    []string // entries of the last batch, all live
+	last    []string // entries of the last batch in the first ref, all live
 	subject string   // of the first of them
 }
 
-// The documents of a batch's ref: machinery that counts the batches, machinery that every
-// other batch removes, and for each batch content that is made of its first entry.
+// The documents of the first ref of a worker's batches: machinery that counts them, and for
+// each of them content.
 const (
 	countKind   = "load/count"
-	switchKind  = "load/switch"
+	countKey    = "batches"
 	contentKind = "load/content"
-	theKey      = "the" // of the machinery
 )
+
+// countTo is where the document that counts is removed, and begins again.
+const countTo = 4
 
 func (b *batchWorker) step(w *worker, ctx context.Context) error {
 	defer pause(ctx, breath)
 	if b.ref == "" {
 		b.ref = w.ref("batch")
 	}
-	if w.rng.IntN(3) == 0 {
-		return b.apply(w, ctx)
-	}
-	if b.subject != "" && w.rng.IntN(6) == 0 {
-		subject := b.subject
-		b.subject, b.last = "", nil
-		return w.forget(ctx, subject)
-	}
+	subject := b.subject
 	n := note{
 		What: batch, Ref: b.ref, Size: 2 + w.rng.IntN(4), Subject: w.ref("matter"),
 		Retire: b.last[:min(len(b.last), w.rng.IntN(3))],
 	}
 	b.subject, b.last = "", nil
-	out, err := w.do(n, func(n note) (note, error) { return w.rewrite(ctx, n) })
-	if err == nil {
-		b.subject, b.last = n.Subject, out.IDs
+	if subject != "" && w.rng.IntN(6) == 0 {
+		return w.forget(ctx, subject)
 	}
-	return err
+	out, err := w.do(n, func(n note) (note, error) { return w.commit(ctx, n) })
+	if err != nil {
+		return err
+	}
+	b.subject = n.Subject
+	for i := 0; i < n.Size; i += 2 {
+		b.last = append(b.last, out.IDs[i])
+	}
+	return nil
 }
 
-// rewrite commits a batch.
-func (w *worker) rewrite(ctx context.Context, n note) (note, error) {
-	job, err := w.job(n)
-	if err != nil {
-		return note{}, err
-	}
-	count, err := job.Document(ctx, n.Ref, countKind, theKey)
-	if err != nil {
-		return note{}, err
-	}
-	toggle, err := job.Document(ctx, n.Ref, switchKind, theKey)
-	if err != nil {
-		return note{}, err
+func (w *worker) commit(ctx context.Context, n note) (note, error) {
+	now := w.bank.Now()
+	first := memory.Scope{Tenant: n.Tenant, Ref: sideRef(n.Ref, 0)}
+	count := memory.DocumentSwap{Document: memory.Document{Scope: first, Kind: countKind, Key: countKey}}
+	for d, err := range w.store.Documents(ctx, driver.DocumentQuery{Tenant: n.Tenant, Ref: first.Ref, Kind: countKind}) {
+		if err != nil {
+			return note{}, err
+		}
+		count.Document = d
 	}
 	before, _ := strconv.Atoi(string(count.Value))
 	count.Value = strconv.AppendInt(nil, int64(before)+1, 10)
-	act := memory.Set
-	if toggle.Rev != 0 {
-		act = memory.Remove
+	if before+1 == countTo {
+		count.Act = memory.Remove
 	}
 	long := 1
 	if w.rng.IntN(32) == 0 {
 		long = 2000 // so that the store has to keep it in pieces
 	}
-	rw := memory.Rewrite{
-		Documents: func(stored []memory.Entry) []memory.DocumentSwap {
-			return []memory.DocumentSwap{{Document: count}, {Document: toggle, Act: act}, {Document: memory.Document{
-				Scope: count.Scope, Class: memory.Content, Kind: contentKind, Key: runOf(n.N),
-				Value: []byte(strings.Repeat(w.text(n, 0), long)), Of: []string{stored[0].ID},
-			}}}
-		},
-		Announce: func([]memory.Entry) []memory.Announcement {
-			return []memory.Announcement{{ID: batchEvent(n.N), Payload: events.MemoryConsolidated{
-				MemoryRef: n.Ref, InputCount: int64(n.Size), OutputCount: int64(n.Size), Trigger: events.ConsolidationOnDemand,
-			}}}
-		},
+	m := driver.Mutation{At: now, Documents: []memory.DocumentSwap{count, {Document: memory.Document{
+		Scope: first, Class: memory.Content, Kind: contentKind, Key: runOf(n.N),
+		Value: []byte(strings.Repeat(w.text(n, 0), long)), Of: []string{batchID(n, 0)},
+	}}}}
+	announce := func(id string, p events.Payload) {
+		m.Events = append(m.Events, events.Record{ID: id, Tenant: n.Tenant, RunID: runOf(n.N), Time: now, Payload: p})
 	}
+	var stored []memory.Entry
 	for i := range n.Size {
-		d := memory.Derived{Draft: memory.Draft{Content: w.text(n, i), Tags: []string{fmt.Sprintf("member %d of %d", i+1, n.Size)}}}
-		if i == 0 {
-			d.Merges, d.Subjects = n.Retire, list(n.Subject)
+		e := memory.Entry{
+			ID: batchID(n, i), Content: w.text(n, i), Tags: []string{fmt.Sprintf("member %d of %d", i+1, n.Size)},
+			CreatedAt: now.Add(time.Duration(i) * time.Millisecond), RunID: runOf(n.N),
 		}
-		rw.Derive = append(rw.Derive, d)
+		if i == 0 {
+			e.Subjects = []string{n.Subject}
+		}
+		s := memory.Scope{Tenant: n.Tenant, Ref: sideRef(n.Ref, i)}
+		stored = append(stored, e)
+		m.Put = append(m.Put, driver.Placed{Scope: s, Entry: e})
+		announce("evt_"+e.ID, events.MemoryWritten{MemoryRef: s.Ref, MemoryID: e.ID})
 	}
-	made, err := job.Rewrite(ctx, n.Ref, rw)
-	return note{IDs: idsOf(made.Entries), Sum: sumOfEntries(made.Entries)}, err
+	for _, id := range n.Retire {
+		l := memory.Located{Scope: first, ID: id}
+		m.Retire = append(m.Retire, driver.Retirement{Located: l, State: memory.Merged, For: stored[0].ID})
+	}
+	announce(batchEvent(n.N), events.MemoryConsolidated{
+		MemoryRef: n.Ref, InputCount: int64(n.Size), OutputCount: int64(n.Size), Trigger: events.ConsolidationOnDemand,
+	})
+	_, err := w.store.Apply(ctx, n.Tenant, m)
+	return note{IDs: idsOf(stored), Sum: sumOfEntries(stored)}, err
 }
+
+func batchID(n note, i int) string { return fmt.Sprintf("own_%d_%d", n.N, i) }
 
 func batchEvent(n int64) string { return "batch-" + strconv.FormatInt(n, 10) }
 
-// apply puts entries into two refs at once, by the store's own primitive.
-func (b *batchWorker) apply(w *worker, ctx context.Context) error {
-	_, err := w.do(note{What: apply, Ref: b.ref, Size: 2 + w.rng.IntN(3)}, func(n note) (note, error) {
-		now := w.bank.Now()
-		m := driver.Mutation{At: now}
-		var stored []memory.Entry
-		for i := range n.Size {
-			e := memory.Entry{
-				ID: fmt.Sprintf("own_%d_%d", n.N, i), Content: w.text(n, i), Tags: []string{},
-				CreatedAt: now.Add(time.Duration(i) * time.Millisecond), RunID: runOf(n.N),
-			}
-			s := memory.Scope{Tenant: n.Tenant, Ref: sideRef(n.Ref, i)}
-			stored = append(stored, e)
-			m.Put = append(m.Put, driver.Placed{Scope: s, Entry: e})
-			m.Events = append(m.Events, events.Record{
-				ID: fmt.Sprintf("evt_%d_%d", n.N, i), Tenant: n.Tenant, RunID: runOf(n.N), Time: now,
-				Payload: events.MemoryWritten{MemoryRef: s.Ref, MemoryID: e.ID},
-			})
-		}
-		_, err := w.store.Apply(ctx, n.Tenant, m)
-		return note{IDs: idsOf(stored), Sum: sumOfEntries(stored)}, err
-	})
-	return err
-}
-
-// sideRef is where the i-th entry of an apply goes.
+// sideRef is where the i-th entry of a batch goes.
 func sideRef(ref string, i int) string { return fmt.Sprintf("%s/%d", ref, i%2) }
 
 func idsOf(entries []memory.Entry) []string {

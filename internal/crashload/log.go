@@ -50,7 +50,6 @@ const (
 
 	put         what = "put"
 	batch       what = "batch"
-	apply       what = "apply"
 	remove      what = "delete"
 	forget      what = "forget"
 	consolidate what = "consolidate"

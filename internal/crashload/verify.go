@@ -162,7 +162,7 @@ func (v *verifier) readLog() error {
 			v.deletes[located(op, 0, op.IDs[0])] = true
 		case forget:
 			v.forgets[place{op.Tenant, op.Subject}] = op.outcome == done
-		case put, batch, apply:
+		case put, batch:
 			for i, id := range op.out.IDs {
 				v.author[located(op, i, id)] = op
 			}
@@ -189,7 +189,7 @@ func (v *verifier) readLog() error {
 // located is where the i-th entry of an operation is.
 func located(op *operation, i int, id string) memory.Located {
 	ref := op.Ref
-	if op.What == apply {
+	if op.What == batch {
 		ref = sideRef(ref, i)
 	}
 	return memory.Located{Scope: memory.Scope{Tenant: op.Tenant, Ref: ref}, ID: id}

@@ -161,7 +161,7 @@ func (v *verifier) checkBatches() {
 		if op.What != batch {
 			continue
 		}
-		s := memory.Scope{Tenant: op.Tenant, Ref: op.Ref}
+		s := memory.Scope{Tenant: op.Tenant, Ref: sideRef(op.Ref, 0)}
 		last[s] = op
 		_, there := v.documents[docName{s, contentKind, runOf(op.N)}]
 		if found := len(v.ofRun[op.N]) > 0; found {
@@ -174,12 +174,9 @@ func (v *verifier) checkBatches() {
 		}
 	}
 	for s, op := range last {
-		counter := v.documents[docName{s, countKind, theKey}]
-		if n, _ := strconv.Atoi(string(counter.Value)); n != counts[s] {
-			v.wrong(op, "the counter of its ref has %d batches, and %d are there: half a batch", n, counts[s])
-		}
-		if _, there := v.documents[docName{s, switchKind, theKey}]; there != (counts[s]%2 == 1) {
-			v.wrong(op, "the switch of its ref is not that of %d batches: half a batch", counts[s])
+		counter := v.documents[docName{s, countKind, countKey}]
+		if n, _ := strconv.Atoi(string(counter.Value)); n != counts[s]%countTo {
+			v.wrong(op, "the counter of its ref is at %d after %d batches: half a batch", n, counts[s])
 		}
 	}
 }

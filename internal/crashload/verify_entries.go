@@ -13,7 +13,7 @@ import (
 // checkOutcome compares what the store said of an operation with what is there.
 func (v *verifier) checkOutcome(op *operation) {
 	switch op.What {
-	case put, batch, apply:
+	case put, batch:
 		v.checkWritten(op)
 	case remove:
 		rec, there := v.records[located(op, 0, op.IDs[0])]

@@ -42,7 +42,7 @@ func (v *verifier) expectedOfEntries() []expected {
 			expect(op, func(d *delivered) bool { return d.ID == batchEvent(op.N) })
 		case op.What == consolidate && op.outcome == done:
 			expect(op, func(d *delivered) bool { return d.Type == events.TypeMemoryConsolidated })
-		case op.What == distil && len(v.ofRun[op.N]) > 0:
+		case op.What == distil && (op.outcome == done || len(v.ofRun[op.N]) > 0):
 			expect(op, func(d *delivered) bool { return d.Type == events.TypeMemoryCompacted })
 		case op.What == write && op.outcome == done:
 			expect(op, func(d *delivered) bool { return d.Type == events.TypeWorkspaceUpdated })
