@@ -188,7 +188,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				return rec, true
 			}
 		}},
-		{"puts half of a batch", "half a batch", func(b *brokenStore) {
+		{"puts half of a batch", "acknowledged entries are not there", func(b *brokenStore) {
 			halves := some(4)
 			apply(b, func(m *driver.Mutation) (_, _ error) {
 				if isBatch(*m) && halves.now() {
@@ -495,7 +495,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				return true
 			}
 		}},
-		{"loses an archive for the index", "the index has 0 lines", func(b *brokenStore) {
+		{"loses an archive", "does not load", func(b *brokenStore) {
 			b.document = func(d *memory.Document) bool { return d.Class != memory.Content || d.Kind == contentKind }
 		}},
 		{"keeps content of an entry that is erased", "the entry is not that it was made of", func(b *brokenStore) {

@@ -81,30 +81,28 @@ func (r Rounds) round(ctx context.Context, round int, rng *rand.Rand) error {
 	return c.grow(ctx, rng)
 }
 
-func (r Rounds) verify(ctx context.Context) (Report, error) {
-	log, err := Open(r.Dir, r.Seed)
-	if err != nil {
-		return Report{}, err
-	}
-	var report Report
-	err = use(ctx, r.Open, func(store driver.Adapter) (err error) {
+func (r Rounds) verify(ctx context.Context) (report Report, err error) {
+	err = with(ctx, r.Dir, r.Seed, r.Open, func(log *Log, store driver.Adapter) (err error) {
 		report, err = log.Verify(ctx, store)
 		return err
 	})
-	return report, errors.Join(err, log.Close())
+	return report, err
 }
 
-// use opens a store for as long as something is done with it.
-func use(ctx context.Context, open Opener, do func(driver.Adapter) error) error {
-	store, shut, err := open(ctx)
+// with opens the log of a directory and the store for as long as something is done.
+func with(ctx context.Context, dir string, seed uint64, open Opener, do func(*Log, driver.Adapter) error) error {
+	log, err := Open(dir, seed)
 	if err != nil {
 		return err
 	}
-	err = do(store)
-	if shut != nil {
-		err = errors.Join(err, shut())
+	store, shut, err := open(ctx)
+	if err == nil {
+		err = do(log, store)
+		if shut != nil {
+			err = errors.Join(err, shut())
+		}
 	}
-	return err
+	return errors.Join(err, log.Close())
 }
 
 // child is a process under load.
@@ -188,18 +186,10 @@ func Child(open Opener) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		stop()
 	}()
-	if err := loadIn(ctx, dir, open); err != nil {
+	err := with(ctx, dir, 0, open, func(log *Log, store driver.Adapter) error { return log.Load(ctx, store) })
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	os.Exit(0)
-}
-
-func loadIn(ctx context.Context, dir string, open Opener) error {
-	log, err := Open(dir, 0)
-	if err != nil {
-		return err
-	}
-	err = use(ctx, open, func(store driver.Adapter) error { return log.Load(ctx, store) })
-	return errors.Join(err, log.Close())
 }

@@ -43,52 +43,32 @@ func (v *verifier) mayBeForgotten(op *operation) bool {
 // checkWritten looks for the entries of an operation: all of them if it was
 // acknowledged, all or none otherwise.
 func (v *verifier) checkWritten(op *operation) {
-	found := len(v.ofRun[op.N])
-	switch {
-	case op.outcome == done:
-		v.checkAcknowledged(op)
-	case op.outcome == refused && found > 0:
-		v.wrong(op, "%d of its entries are there, although it was refused", found)
-		return
-	case found != 0 && found != op.Size:
-		v.wrong(op, "%d of its %d entries are there: half a batch", found, op.Size)
-		return
-	}
-	if found == 0 || v.mayBeForgotten(op) { // what it merged is live again then
-		return
-	}
-	for _, id := range op.Retire {
-		rec := v.records[located(op, 0, id)]
-		heir := v.records[located(op, 0, rec.For)]
-		if rec.State != memory.Merged || operationOf(heir.Entry.RunID) != op.N {
-			v.wrong(op, "its entries are there, and what they replace is %s: half a batch", rec.State)
-		}
-	}
-}
-
-func (v *verifier) checkAcknowledged(op *operation) {
 	var stored []memory.Entry
-	missing, erased := 0, 0
+	erased, found := 0, len(v.ofRun[op.N])
 	for i, id := range op.out.IDs {
-		rec, there := v.records[located(op, i, id)]
-		switch {
-		case !there:
-			missing++
-		case rec.Erased:
+		if rec, there := v.records[located(op, i, id)]; rec.Erased {
 			erased++
-		default:
+		} else if there {
 			stored = append(stored, rec.Entry)
 		}
 	}
-	switch {
-	case missing > 0 && missing < op.Size:
-		v.wrong(op, "%d of its %d acknowledged entries are not there: half a batch", missing, op.Size)
-	case missing > 0:
-		v.wrong(op, "its acknowledged entries are not there")
-	case erased == 0 && sumOfEntries(stored) != op.out.Sum:
+	missing := op.Size - len(stored) - erased
+	switch acknowledged := op.outcome == done; {
+	case acknowledged && missing > 0:
+		v.wrong(op, "%d of its %d acknowledged entries are not there", missing, op.Size)
+	case acknowledged && erased == 0 && sumOfEntries(stored) != op.out.Sum:
 		v.wrong(op, "its acknowledged entries say something else now")
-	case len(v.ofRun[op.N]) > op.Size:
-		v.wrong(op, "it has %d entries instead of %d", len(v.ofRun[op.N]), op.Size)
+	case op.outcome == refused && found > 0:
+		v.wrong(op, "%d of its entries are there, although it was refused", found)
+	case found > op.Size || op.unknown() && found > 0 && found < op.Size:
+		v.wrong(op, "%d of its %d entries are there: half a batch", found, op.Size)
+	case found > 0 && !v.mayBeForgotten(op): // or else what it merged is live again
+		for _, id := range op.Retire {
+			rec := v.records[located(op, 0, id)]
+			if heir := v.records[located(op, 0, rec.For)]; rec.State != memory.Merged || operationOf(heir.Entry.RunID) != op.N {
+				v.wrong(op, "its entries are there, and what they replace is %s: half a batch", rec.State)
+			}
+		}
 	}
 }
 
@@ -135,14 +115,12 @@ func (v *verifier) lineageEnds(at memory.Located) bool {
 	return false // a circle
 }
 
-// Some things cost too much to look at all of them after each round: the newest are
-// looked at, and one in so many of the others in turn.
+// Versions cost too much to read all of them after each round: the newest are read, and
+// one in so many of the others in turn.
 const (
 	newest = 16
 	turns  = 8
 )
-
-func (v *verifier) itsTurn(i, of int) bool { return i >= of-newest || i%turns == v.report.Loads%turns }
 
 // checkVersions reads what was read at a version, but for what was erased since.
 func (v *verifier) checkVersions(ctx context.Context) error {
@@ -153,7 +131,7 @@ func (v *verifier) checkVersions(ctx context.Context) error {
 		}
 	}
 	for i, op := range readings {
-		if !v.itsTurn(i, len(readings)) {
+		if i < len(readings)-newest && i%turns != v.report.Loads%turns {
 			continue
 		}
 		now, err := v.store.ListAt(ctx, memory.Scope{Tenant: op.Tenant, Ref: op.Ref}, driver.Version(op.Version), driver.Query{At: v.bank.Now(), Limit: versionLimit})
@@ -176,17 +154,10 @@ func (v *verifier) checkVersions(ctx context.Context) error {
 	return nil
 }
 
-// checkArchives loads the archives that live entries name, and looks them up in the
-// index.
+// checkArchives loads the archives of the distillations.
 func (v *verifier) checkArchives(ctx context.Context) error {
-	var distillations []*operation
 	for _, op := range v.ops {
-		if op.What == distil {
-			distillations = append(distillations, op)
-		}
-	}
-	for i, op := range distillations {
-		if !v.itsTurn(i, len(distillations)) {
+		if op.What != distil {
 			continue
 		}
 		job, err := v.job(op.note)
@@ -194,25 +165,13 @@ func (v *verifier) checkArchives(ctx context.Context) error {
 			return err
 		}
 		for _, rec := range v.ofRun[op.N] {
-			if rec.State != memory.Live {
-				continue
-			}
 			v.report.Archives++
-			if _, err := v.distiller.Open(ctx, job, op.Ref, rec.Entry.ID); errors.Is(err, memory.ErrNotFound) || errors.Is(err, distill.ErrArchive) {
+			_, err := v.distiller.Open(ctx, job, op.Ref, rec.Entry.ID)
+			if errors.Is(err, memory.ErrNotFound) || errors.Is(err, distill.ErrArchive) {
 				v.wrong(op, "the archive that its entry names does not load")
 			} else if err != nil {
 				return err
 			}
-		}
-		if op.outcome != done || v.mayBeForgotten(op) {
-			continue
-		}
-		lines, err := v.distiller.LoadIndex(ctx, job, v.bank.Reader(op.Tenant), op.Ref)
-		if err != nil {
-			return err
-		}
-		if len(lines) != 1 {
-			v.wrong(op, "the index has %d lines for it instead of one", len(lines))
 		}
 	}
 	return nil
