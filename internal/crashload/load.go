@@ -25,7 +25,7 @@ func (l *Log) Load(ctx context.Context, store driver.Adapter) error {
 	if err != nil {
 		return err
 	}
-	left, err := l.unfinished()
+	ops, err := l.journal.operations()
 	if err != nil {
 		return err
 	}
@@ -49,13 +49,12 @@ func (l *Log) Load(ctx context.Context, store driver.Adapter) error {
 		})
 	}
 	for i, tenant := range tenants {
-		var mine []note
-		for _, n := range left {
-			if n.Tenant == tenant {
-				mine = append(mine, n)
+		passes := &passWorker{distills: i == 0}
+		for _, op := range ops {
+			if (op.What == consolidate || op.What == distil) && op.outcome != done && op.Tenant == tenant {
+				passes.left = append(passes.left, op.note)
 			}
 		}
-		passes := &passWorker{left: mine, distills: i == 0}
 		work(tenant, (&putWorker{}).step)
 		work(tenant, (&batchWorker{}).step)
 		work(tenant, passes.step)
@@ -65,21 +64,6 @@ func (l *Log) Load(ctx context.Context, store driver.Adapter) error {
 	work("", relay)
 	wg.Wait()
 	return broken
-}
-
-// unfinished are the passes that have to be taken up again.
-func (l *Log) unfinished() ([]note, error) {
-	ops, err := l.journal.operations()
-	if err != nil {
-		return nil, err
-	}
-	var left []note
-	for _, op := range ops {
-		if (op.What == consolidate || op.What == distil) && op.outcome != done {
-			left = append(left, op.note)
-		}
-	}
-	return left, nil
 }
 
 // worker is one goroutine of a load.

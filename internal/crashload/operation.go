@@ -12,8 +12,10 @@ type operation struct {
 	out     note // of the outcome
 }
 
-// unknown reports whether nobody knows whether the operation took place.
-func (o *operation) unknown() bool { return o.outcome != done && o.outcome != refused }
+// unknown reports whether nobody knows whether the operation changed anything.
+func (o *operation) unknown() bool {
+	return o.outcome != done && o.outcome != refused && o.What != open && o.What != version
+}
 
 // operations are those of the file, in the order in which they were intended.
 func (l *lines) operations() ([]*operation, error) {

@@ -170,7 +170,7 @@ func (v *verifier) readLog() error {
 		switch {
 		case op.outcome == done:
 			v.report.Acknowledged++
-		case op.unknown() && op.What != open && op.What != version:
+		case op.unknown():
 			v.report.Unknown++
 		}
 	}
@@ -184,6 +184,14 @@ func (v *verifier) readLog() error {
 		v.starts[at] = append(v.starts[at], s)
 	}
 	return err
+}
+
+// authorOf returns the operation that wrote an entry, or nil.
+func (v *verifier) authorOf(at memory.Located, rec memory.Record) *operation {
+	if op := v.author[at]; op != nil {
+		return op
+	}
+	return v.byNumber[operationOf(rec.Entry.RunID)]
 }
 
 // located is where the i-th entry of an operation is.
@@ -239,7 +247,7 @@ func (v *verifier) readDeliveries() error {
 		key := [3]string{line.Tenant, line.Run, line.ID}
 		if first := known[key]; first != nil {
 			v.report.Doubles++
-			if !sameEvent(first, line) {
+			if !first.isAlso(line) {
 				v.impostors++
 			}
 			continue
@@ -257,12 +265,9 @@ func (v *verifier) readDeliveries() error {
 	return nil
 }
 
-// sameEvent reports whether a delivery may be one that has been there. A pass that is
-// repeated counts anew what it finds, under the id of the first time.
-func sameEvent(first *delivered, again delivery) bool {
-	switch first.payload.(type) {
-	case events.MemoryConsolidated, events.MemoryCompacted:
-		return first.Type == again.Type
-	}
-	return first.Type == again.Type && string(first.Payload) == string(again.Payload)
+// isAlso reports whether a delivery may be the same event. A pass that is repeated counts
+// anew what it finds, under the id of the first time.
+func (d *delivered) isAlso(again delivery) bool {
+	counts := d.Type == events.TypeMemoryConsolidated || d.Type == events.TypeMemoryCompacted
+	return d.Type == again.Type && (counts || string(d.Payload) == string(again.Payload))
 }

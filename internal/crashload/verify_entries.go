@@ -17,10 +17,8 @@ func (v *verifier) checkOutcome(op *operation) {
 		v.checkWritten(op)
 	case remove:
 		rec, there := v.records[located(op, 0, op.IDs[0])]
-		if op.outcome == done && there && !rec.Erased && rec.State == memory.Live {
-			v.wrong(op, "an entry is live whose deletion was acknowledged")
-		}
-		if op.outcome == done && op.out.Hit && there && !rec.Erased && rec.State != memory.Deleted {
+		kept := op.outcome == done && there && !rec.Erased
+		if kept && (rec.State == memory.Live || op.out.Hit && rec.State != memory.Deleted) {
 			v.wrong(op, "an entry is %s whose deletion was acknowledged", rec.State)
 		}
 	case forget:
@@ -76,10 +74,7 @@ func (v *verifier) checkWritten(op *operation) {
 // forgotten by an operation, or gave way to an entry that is there.
 func (v *verifier) checkFates() {
 	for at, rec := range v.records {
-		op := v.author[at]
-		if op == nil {
-			op = v.byNumber[operationOf(rec.Entry.RunID)]
-		}
+		op := v.authorOf(at, rec)
 		if op == nil {
 			continue // an unknown put, erased; or nobody's, which was said
 		}

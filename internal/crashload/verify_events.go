@@ -3,6 +3,7 @@ package crashload
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
@@ -25,11 +26,7 @@ func (v *verifier) expectedOfEntries() []expected {
 		all = append(all, expected{op, runKey{op.Tenant, runOf(op.N)}, is})
 	}
 	for at, rec := range v.records {
-		op := v.author[at]
-		if op == nil {
-			op = v.byNumber[operationOf(rec.Entry.RunID)]
-		}
-		if op != nil {
+		if op := v.authorOf(at, rec); op != nil {
 			expect(op, func(d *delivered) bool {
 				p, ok := d.payload.(events.MemoryWritten)
 				return ok && p.MemoryRef == at.Ref && p.MemoryID == at.ID
@@ -146,11 +143,8 @@ func (v *verifier) checkCause(run runKey, d *delivered) {
 			v.astray("an event tells of a pass that no operation made")
 		}
 	case events.CommitmentFired:
-		found := false
-		for _, s := range v.starts[place{run.tenant, run.run}] {
-			found = found || s.Key == d.ID && s.Run == p.EnqueuedRunID
-		}
-		if !found {
+		starts := v.starts[place{run.tenant, run.run}]
+		if !slices.ContainsFunc(starts, func(s start) bool { return s.Key == d.ID && s.Run == p.EnqueuedRunID }) {
 			v.astray("an event tells of a run that was not started")
 		}
 	}
@@ -159,50 +153,40 @@ func (v *verifier) checkCause(run runKey, d *delivered) {
 // checkFiles looks for one event for each version of a file: of those of the load, and of
 // the index of archives.
 func (v *verifier) checkFiles() {
-	told := map[place]map[int64]int{}
+	type edition struct {
+		place
+		version int64
+	}
+	told, due := map[edition]int{}, map[edition]*operation{}
+	for _, op := range v.ops {
+		if op.What == write && op.outcome == done {
+			due[edition{place{op.Tenant, op.Ref}, int64(op.out.Size)}] = op
+		}
+	}
+	kept := map[place]*operation{}
+	for name, d := range v.documents {
+		var f file
+		if list := v.changes[name]; len(list) > 0 && (d.Kind == fileKind || d.Key == distill.IndexPath) && json.Unmarshal(d.Value, &f) == nil {
+			at, op := place{name.Tenant, name.key}, list[len(list)-1].operation
+			for kept[at] = op; f.Version > 0; f.Version-- {
+				due[edition{at, f.Version}] = op
+			}
+		}
+	}
 	for run, list := range v.deliveries {
 		for _, d := range list {
 			if p, ok := d.payload.(events.WorkspaceUpdated); ok {
-				at := place{run.tenant, p.Path}
-				if told[at] == nil {
-					told[at] = map[int64]int{}
-				}
-				told[at][p.Version]++
+				told[edition{place{run.tenant, p.Path}, p.Version}]++
 			}
 		}
 	}
-	last := map[place]int64{}
-	writer := map[place]*operation{}
-	for _, op := range v.ops {
-		switch op.What {
-		case write:
-			at := place{op.Tenant, op.Ref}
-			writer[at], last[at] = op, max(last[at], int64(op.out.Size))
-		case distil:
-			writer[place{op.Tenant, distill.IndexPath}] = op
+	for e, op := range due {
+		if told[e] != 1 {
+			v.wrong(op, "version %d of the file has %d events instead of one", e.version, told[e])
 		}
 	}
-	kept := map[place]bool{}
-	for name, d := range v.documents {
-		if at := (place{name.Tenant, name.key}); writer[at] != nil {
-			var f file
-			_ = json.Unmarshal(d.Value, &f) // what is no file has no version
-			kept[at], last[at] = true, max(last[at], f.Version)
-		}
-	}
-	for at, op := range writer {
-		if !kept[at] { // forgotten, perhaps in a version that nobody knows of
-			for n := range told[at] {
-				last[at] = max(last[at], n)
-			}
-		}
-		for n := int64(1); n <= last[at]; n++ {
-			if told[at][n] != 1 {
-				v.wrong(op, "version %d of the file has %d events instead of one", n, told[at][n])
-			}
-			delete(told[at], n)
-		}
-		if len(told[at]) > 0 {
+	for e := range told {
+		if op := kept[e.place]; op != nil && due[e] == nil {
 			v.wrong(op, "an event tells of a version of the file that is not there")
 		}
 	}
