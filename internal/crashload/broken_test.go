@@ -368,7 +368,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				return b.Store.ListAt(ctx, s, v, q)
 			}
 		}},
-		{"forgets a swap", "swap of a document is lost", func(b *brokenStore) {
+		{"forgets a swap", "it won the revision that", func(b *brokenStore) {
 			forgets := some(30)
 			apply(b, func(m *driver.Mutation) (_, _ error) {
 				if x := swapOf(*m, commitmentKind); x != nil && x.Rev > 0 && x.Act == memory.Set && forgets.now() {
