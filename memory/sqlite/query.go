@@ -21,6 +21,16 @@ func (t *tx) changed(text string, args ...any) (bool, error) {
 	return n > 0, wrap(writeFailed, err)
 }
 
+// execAll runs statements that have the same argument.
+func (t *tx) execAll(arg any, texts ...string) error {
+	for _, text := range texts {
+		if _, err := t.exec(text, arg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // query calls f for each row until f returns false.
 func (t *tx) query(f func(*sql.Rows) (bool, error), text string, args ...any) error {
 	s, err := t.w.prepare(text)
