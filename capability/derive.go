@@ -3,7 +3,6 @@ package capability
 import (
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
@@ -61,8 +60,9 @@ type Distiller interface {
 	// EmitsIndex reports whether it keeps an index of its archives in the
 	// workspace.
 	EmitsIndex() bool
-	// ArchiveRetention is how long an archive is kept; 0 if it does not say.
-	ArchiveRetention() time.Duration
+	// Retention is how long an archive is kept, as an ISO 8601 duration; empty if it
+	// does not say. It is advertised as it is: a month has no length in days.
+	Retention() string
 }
 
 // Derive makes the model of a host from what it has (A1). It claims what the

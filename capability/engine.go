@@ -2,7 +2,6 @@ package capability
 
 import (
 	"slices"
-	"time"
 
 	"github.com/openwop/agentmemory/events"
 )
@@ -18,7 +17,7 @@ func (g *grants) grantDistiller(changes []need) {
 	}
 	g.allow(compaction, object{"supported": true, "trigger": string(events.CompactionHostManaged)}, condenses...)
 
-	name, budget, kept := d.TokenizerName(), d.MaxTokenBudget(), duration(d.ArchiveRetention())
+	name, budget, kept := d.TokenizerName(), d.MaxTokenBudget(), d.Retention()
 	distils := append(condenses,
 		need{name != "", "the distiller names no tokenizer"},
 		need{budget > 0, "the distiller has no maximum budget"})
@@ -59,25 +58,4 @@ func (g *grants) grantCommitments() {
 	}
 	g.allow(commitments, object{"supported": true, "fireConditions": list(conditions...)}, g.memory, g.commitments,
 		need{len(conditions) > 0, "the commitment engine knows no condition"})
-}
-
-// duration writes a span as ISO 8601, in days, hours, minutes and seconds. What is
-// finer is dropped; a span without a whole second is empty.
-func duration(d time.Duration) string {
-	const day = 24 * time.Hour
-	text := "P" + count(d/day, "D")
-	if clock := count(d%day/time.Hour, "H") + count(d%time.Hour/time.Minute, "M") + count(d%time.Minute/time.Second, "S"); clock != "" {
-		text += "T" + clock
-	}
-	if text == "P" {
-		return ""
-	}
-	return text
-}
-
-func count(n time.Duration, unit string) string {
-	if n <= 0 {
-		return ""
-	}
-	return string(integer(int(n))) + unit
 }

@@ -3,7 +3,6 @@ package capability_test
 import (
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -75,13 +74,13 @@ type distiller struct {
 	tokenizer string
 	budget    int
 	index     bool
-	kept      time.Duration
+	kept      string
 }
 
-func (d distiller) TokenizerName() string           { return d.tokenizer }
-func (d distiller) MaxTokenBudget() int             { return d.budget }
-func (d distiller) EmitsIndex() bool                { return d.index }
-func (d distiller) ArchiveRetention() time.Duration { return d.kept }
+func (d distiller) TokenizerName() string { return d.tokenizer }
+func (d distiller) MaxTokenBudget() int   { return d.budget }
+func (d distiller) EmitsIndex() bool      { return d.index }
+func (d distiller) Retention() string     { return d.kept }
 
 // rest is the document of a host that has all that memory builds upon.
 const rest = `{
@@ -100,7 +99,7 @@ func everything(t testing.TB) capability.Inputs {
 		Bank:                  bank(t, full()),
 		Consolidator:          consolidator(events.ConsolidationScheduled),
 		Commitments:           commitmentEngine{events.ConditionPredicate, events.ConditionTime},
-		Distiller:             distiller{"o200k_base", 8000, true, 90 * 24 * time.Hour},
+		Distiller:             distiller{"o200k_base", 8000, true, "P90D"},
 		ScheduledDistillation: true,
 		Declare:               []byte(rest),
 	}

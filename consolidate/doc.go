@@ -40,7 +40,7 @@
 //     of the scope, and one that lost it cannot commit.
 //
 // The lease, the digest, the journal that Undo reads and the list of what was undone
-// are cells of the ref named "consolidate/…". They hold ids and counts.
+// are documents of the ref, of kinds "consolidate/…". They hold ids and counts.
 //
 // # Errors
 //

@@ -218,8 +218,9 @@ func TestNewAndRunRefuseWhatMakesNoSense(t *testing.T) {
 	require.ErrorIs(t, err, memory.ErrValidation)
 	_, err = c.Run(ctx, h.job("p"), "../x", Options{})
 	require.ErrorIs(t, err, memory.ErrValidation)
-	_, err = Weights(ctx, h.job("p"), "../x")
-	require.Error(t, err)
+	weights, err := Weights(ctx, h.job("p"), "../x")
+	require.NoError(t, err)
+	require.Empty(t, weights, "a ref that cannot be reads like one that is empty (M1)")
 	done, cancel := context.WithCancel(ctx)
 	cancel()
 	_, err = c.Run(done, h.job("p"), ref, Options{})
@@ -237,12 +238,45 @@ func TestNewAndRunRefuseWhatMakesNoSense(t *testing.T) {
 
 type justAdapter struct{ memory.Adapter }
 
-// A stray value in the pass's cell is not taken for a lease.
-func TestAStrayCellIsReplaced(t *testing.T) {
+// A stray value in the lease is not taken for one.
+func TestAStrayLeaseIsReplaced(t *testing.T) {
 	h := newHost(t)
-	_, err := h.job("x").Rewrite(ctx, ref, memory.Rewrite{Cells: []memory.Cell{{Name: passCell, New: []byte("not JSON")}}})
+	_, err := h.Swap(ctx, "acme", memory.DocumentSwap{Document: memory.Document{
+		Scope: memory.Scope{Ref: ref}, Kind: leaseKind, Key: leaseKey, Value: []byte("not JSON"),
+	}})
 	require.NoError(t, err)
 	h.run(newConsolidator(t, Config{}), "p1")
+}
+
+// Journals and the leases of dead passes are kept for their time and not for ever; what
+// was undone stays.
+func TestSweepRemovesWhatIsOver(t *testing.T) {
+	h := newHost(t)
+	c := newConsolidator(t, Config{})
+	h.note("Lena prefers e-mail.")
+	h.note("Lena prefers e-mail.")
+	require.Equal(t, 1, h.run(c, "p1").Merged)
+	h.advance(Retention - time.Minute)
+	n, err := Sweep(ctx, h.Bank)
+	require.NoError(t, err)
+	require.Zero(t, n)
+	restored, err := c.Undo(ctx, h.job("u1"), ref, "p1")
+	require.NoError(t, err)
+	require.Equal(t, 1, restored)
+	h.advance(time.Minute)
+	n, err = Sweep(ctx, h.Bank)
+	require.NoError(t, err)
+	require.Equal(t, 1, n, "the journal; the lease was renewed")
+	require.Zero(t, h.run(c, "p2").Merged, "what was undone is not merged again")
+	h.advance(Retention)
+	_, err = Sweep(ctx, h.Bank)
+	require.NoError(t, err)
+	kinds := map[string]int{}
+	for d, err := range h.Documents(ctx, "acme", memory.DocumentQuery{EveryRef: true}) {
+		require.NoError(t, err)
+		kinds[d.Kind]++
+	}
+	require.Equal(t, map[string]int{digestKind: 1, undoneKind: 1}, kinds)
 }
 
 // Whatever a text holds, reading it comes to an end and reading its form again

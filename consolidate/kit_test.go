@@ -3,6 +3,7 @@ package consolidate
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/redact"
 )
@@ -25,14 +27,14 @@ const ref = "mem://support/agent-7"
 type host struct {
 	*memory.Bank
 	t     testing.TB
-	store memory.Versioned
+	store driver.Versioned
 	ms    atomic.Int64
 	log   *events.Log
 }
 
 func newHost(t testing.TB) *host { return newHostOn(t, inmem.New()) }
 
-func newHostOn(t testing.TB, store memory.Versioned) *host {
+func newHostOn(t testing.TB, store driver.Versioned) *host {
 	h := &host{t: t, store: store, log: new(events.Log)}
 	h.ms.Store(epoch.UnixMilli())
 	bank, err := memory.NewBank(store, memory.Config{
@@ -147,7 +149,7 @@ func (m merger) Version() string { return m.version }
 
 // faulty passes every call to a store on, and can fail before or after it.
 type faulty struct {
-	memory.Versioned
+	driver.Versioned
 	mu     sync.Mutex
 	calls  int
 	failAt int // the call that fails, from 1; 0 for none
@@ -177,27 +179,45 @@ func (f *faulty) call(name string, do func() error) error {
 	return nil
 }
 
-func (f *faulty) Apply(ctx context.Context, tenant string, m memory.Mutation) (v memory.Version, err error) {
+func (f *faulty) Apply(ctx context.Context, tenant string, m driver.Mutation) (v driver.Applied, err error) {
 	err = f.call("Apply", func() (err error) { v, err = f.Versioned.Apply(ctx, tenant, m); return err })
 	return v, err
 }
 
-func (f *faulty) Cell(ctx context.Context, s memory.Scope, name string) (c []byte, err error) {
-	err = f.call("Cell", func() (err error) { c, err = f.Versioned.Cell(ctx, s, name); return err })
-	return c, err
+func (f *faulty) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[memory.Document, error] {
+	return func(yield func(memory.Document, error) bool) {
+		var found []memory.Document
+		err := f.call("Documents", func() error {
+			for d, err := range f.Versioned.Documents(ctx, q) {
+				if err != nil {
+					return err
+				}
+				found = append(found, d)
+			}
+			return nil
+		})
+		for _, d := range found {
+			if !yield(d, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(memory.Document{}, err)
+		}
+	}
 }
 
-func (f *faulty) Get(ctx context.Context, s memory.Scope, id string, at time.Time) (e memory.Entry, err error) {
-	err = f.call("Get", func() (err error) { e, err = f.Versioned.Get(ctx, s, id, at); return err })
-	return e, err
+func (f *faulty) Lookup(ctx context.Context, s memory.Scope, ids []string) (recs []memory.Record, err error) {
+	err = f.call("Lookup", func() (err error) { recs, err = f.Versioned.Lookup(ctx, s, ids); return err })
+	return recs, err
 }
 
-func (f *faulty) ListAt(ctx context.Context, s memory.Scope, v memory.Version, q memory.Query) (es []memory.Entry, err error) {
+func (f *faulty) ListAt(ctx context.Context, s memory.Scope, v driver.Version, q driver.Query) (es []memory.Entry, err error) {
 	err = f.call("ListAt", func() (err error) { es, err = f.Versioned.ListAt(ctx, s, v, q); return err })
 	return es, err
 }
 
-func (f *faulty) Version(ctx context.Context, tenant string) (v memory.Version, err error) {
+func (f *faulty) Version(ctx context.Context, tenant string) (v driver.Version, err error) {
 	err = f.call("Version", func() (err error) { v, err = f.Versioned.Version(ctx, tenant); return err })
 	return v, err
 }

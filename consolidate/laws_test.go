@@ -390,8 +390,12 @@ func TestC10_OutputsOfCompactionStay(t *testing.T) {
 	h := newHost(t)
 	var ids []string
 	for range 3 {
-		ids = append(ids, h.note("The same.", "compacted-from:run-1").ID)
-		h.note("The same.")
+		source := h.note("The same.")
+		made, err := h.job("run-1").Rewrite(ctx, ref, memory.Rewrite{Derive: []memory.Derived{{
+			Draft: memory.Draft{Content: "The same."}, Sources: []string{source.ID}, Compacted: true,
+		}}})
+		require.NoError(t, err)
+		ids = append(ids, made.Entries[0].ID)
 	}
 	slices.Sort(ids)
 	c := newConsolidator(t, Config{Planner: planner{func(_ context.Context, es []memory.Entry) (Plan, error) {

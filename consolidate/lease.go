@@ -1,26 +1,62 @@
 package consolidate
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
 )
 
-// The cells of a ref that this package keeps. They hold ids, counts and digests.
+// The documents of a ref that this package keeps: machinery, which holds ids, counts and
+// digests.
 const (
-	passCell    = "consolidate/pass"
-	digestCell  = "consolidate/digest/"  // + the selection
-	journalCell = "consolidate/journal/" // + the pass and a page number
-	undoneCell  = "consolidate/undone/"  // + a page number
+	leaseKind   = "consolidate/pass"    // one a ref, under leaseKey
+	digestKind  = "consolidate/digest"  // one a selection
+	journalKind = "consolidate/journal" // pages of a pass
+	undoneKind  = "consolidate/undone"  // pages of what was undone
+	leaseKey    = "pass"
 )
 
-// state is what the pass cell holds: who works on the scope, and how far it is. Every
+// Retention is how long the journal of a pass is kept, by which [Consolidator.Undo] works,
+// and the lease of a pass that died. [Sweep] removes them after that.
+const Retention = 90 * 24 * time.Hour
+
+// Sweep removes journals and leases whose [Retention] is over, of all tenants, and
+// returns how many documents it removed. A host calls it from time to time. It fails with
+// [memory.ErrNotProvided] if the bank's store is not a Scheduler.
+func Sweep(ctx context.Context, bank *memory.Bank) (int, error) {
+	removed := 0
+	for _, kind := range []string{journalKind, leaseKind} {
+		for {
+			due, err := bank.Due(ctx, kind, 256)
+			if err != nil {
+				return removed, err
+			}
+			before := removed
+			for _, d := range due {
+				_, err := bank.Swap(ctx, d.Tenant, memory.DocumentSwap{Document: d, Act: memory.Remove})
+				if errors.Is(err, memory.ErrConflict) {
+					continue // it is in use again
+				}
+				if err != nil {
+					return removed, err
+				}
+				removed++
+			}
+			if removed == before {
+				break
+			}
+		}
+	}
+	return removed, nil
+}
+
+// state is what the lease holds: who works on the scope, and how far it is. Every
 // mutation of a pass replaces it, so that a pass which has lost its lease cannot
 // commit any more, and what is counted is what was committed.
 type state struct {
@@ -41,20 +77,20 @@ func (s *state) retired() int { return s.Merged + s.Superseded }
 // lease is a pass's hold on its scope.
 type lease struct {
 	state
-	raw  []byte // the cell as this pass wrote it
-	page []byte // the journal page it is at
+	doc  memory.Document // as this pass wrote it
+	page memory.Document // the journal page it is at
 }
 
 var errStale = errors.New("the group has changed")
 
 // acquire takes the lease. A pass of the same id that died goes on where it was.
 func (p *pass) acquire(ctx context.Context) error {
-	raw, err := p.job.Cell(ctx, p.ref, passCell)
+	doc, err := p.job.Document(ctx, p.ref, leaseKind, leaseKey)
 	if err != nil {
 		return err
 	}
 	var s state
-	if len(raw) > 0 && json.Unmarshal(raw, &s) != nil {
+	if doc.Rev != 0 && json.Unmarshal(doc.Value, &s) != nil {
 		s = state{} // not ours; the swap below replaces it
 	}
 	if s.Until > p.job.Now().UnixMilli() && s.Pass != p.job.ID() {
@@ -64,14 +100,14 @@ func (p *pass) acquire(ctx context.Context) error {
 		s = state{Pass: p.job.ID(), Fence: s.Fence, Open: true}
 	}
 	s.Fence++
-	p.held = lease{state: s, raw: raw}
+	p.held = lease{state: s, doc: doc}
 	// A journal may be there already, of a pass of this id that ended.
 	for {
-		p.held.page, err = p.job.Cell(ctx, p.ref, journalPage(s.Pass, p.held.Page))
+		p.held.page, err = p.job.Document(ctx, p.ref, journalKind, journalPage(s.Pass, p.held.Page))
 		if err != nil {
 			return err
 		}
-		if len(p.held.page) < fullPage {
+		if len(p.held.page.Value) < fullPage {
 			break
 		}
 		p.held.Page++
@@ -90,40 +126,46 @@ func (p *pass) release(ctx context.Context) {
 	_, _ = p.commit(ctx, memory.Rewrite{}, func(s *state) { s.Until = 0 })
 }
 
-// commit commits rw together with the pass's new state. It is not interrupted by the
-// end of ctx, so that a cancelled pass knows what became of its last group; the lease
-// bounds it. errStale means that rw's conditions do not hold; any other conflict, that
-// the lease is lost.
-func (p *pass) commit(ctx context.Context, rw memory.Rewrite, change func(*state)) ([]memory.Entry, error) {
+// commit commits rw together with the pass's new state and other documents, and returns
+// the revisions of those. It is not interrupted by the end of ctx, so that a cancelled
+// pass knows what became of its last group; the lease bounds it. errStale means that rw's
+// conditions do not hold; any other conflict, that the lease is lost.
+func (p *pass) commit(ctx context.Context, rw memory.Rewrite, change func(*state), others ...memory.DocumentSwap) (memory.Rewritten, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.cfg.Lease)
 	defer cancel()
+	now := p.job.Now()
 	next := p.held.state
-	next.Until = p.job.Now().Add(p.cfg.Lease).UnixMilli()
+	next.Until = now.Add(p.cfg.Lease).UnixMilli()
 	change(&next)
-	raw, err := json.Marshal(next)
-	if err != nil {
-		return nil, &failure{memory.ErrInternal, "the state of the pass cannot be written", err}
+	doc := p.held.doc
+	doc.Due = now.Add(Retention)
+	var err error
+	if doc.Value, err = json.Marshal(next); err != nil {
+		return memory.Rewritten{}, &failure{memory.ErrInternal, "the state of the pass cannot be written", err}
 	}
-	rw.Cells = append(rw.Cells, memory.Cell{Name: passCell, Old: p.held.raw, New: raw})
-	stored, err := p.job.Rewrite(ctx, p.ref, rw)
+	rw.Documents = func([]memory.Entry) []memory.DocumentSwap {
+		return append(slices.Clip(others), memory.DocumentSwap{Document: doc})
+	}
+	made, err := p.job.Rewrite(ctx, p.ref, rw)
 	if errors.Is(err, memory.ErrConflict) {
-		now, failed := p.job.Cell(ctx, p.ref, passCell)
+		now, failed := p.job.Document(ctx, p.ref, leaseKind, leaseKey)
 		if failed != nil {
-			return nil, failed
+			return memory.Rewritten{}, failed
 		}
-		if bytes.Equal(now, p.held.raw) {
-			return nil, errStale
+		if now.Rev == p.held.doc.Rev {
+			return memory.Rewritten{}, errStale
 		}
-		return nil, &failure{memory.ErrConflict, "the lease on the scope was lost", err}
+		return memory.Rewritten{}, &failure{memory.ErrConflict, "the lease on the scope was lost", err}
 	}
 	if err != nil {
-		return nil, err
+		return memory.Rewritten{}, err
 	}
-	p.held.state, p.held.raw = next, raw
-	return stored, nil
+	doc.Rev = made.Revs[len(others)]
+	p.held.state, p.held.doc = next, doc
+	return made, nil
 }
 
-// hash shortens a name for use in a cell's name or an event's id.
+// hash shortens a name for use in a document's key or an event's id.
 func hash(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -56,12 +55,11 @@ func (p *pass) run(ctx context.Context) error {
 	p.result.InputCount = p.sum.n + done.retired() - done.Derived
 	p.result.OutputCount = p.sum.n
 
-	name := digestCell + hash(p.selection())
-	before, err := p.job.Cell(ctx, p.ref, name)
+	last, err := p.job.Document(ctx, p.ref, digestKind, hash(p.selection()))
 	if err != nil {
 		return err
 	}
-	if string(before) == p.key() {
+	if string(last.Value) == p.key() {
 		p.result.Unchanged = true
 	} else if err := p.planAndApply(ctx); err != nil {
 		return err
@@ -70,12 +68,10 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	rw := memory.Rewrite{Announce: p.announce}
-	if after := []byte(p.key()); string(after) != string(before) {
-		rw.Cells = []memory.Cell{{Name: name, Old: before, New: after}}
-	}
+	last.Value = []byte(p.key())
 	_, err = p.commit(ctx, rw, func(s *state) {
 		*s = state{Pass: s.Pass, Fence: s.Fence}
-	})
+	}, memory.DocumentSwap{Document: last})
 	if errors.Is(err, errStale) {
 		return &failure{memory.ErrConflict, "the digest of the scope was changed", err}
 	}
@@ -94,13 +90,6 @@ func (p *pass) announce([]memory.Entry) []memory.Announcement {
 		ev.MergedIDs = p.held.IDs
 	}
 	return []memory.Announcement{{ID: "consolidated_" + hash(p.job.ID(), p.ref), Payload: ev}}
-}
-
-// compactedPrefix begins the tag of what a compaction wrote (RFC 0012 §C).
-const compactedPrefix = "compacted-from:"
-
-func compacted(e *memory.Entry) bool {
-	return slices.ContainsFunc(e.Tags, func(t string) bool { return strings.HasPrefix(t, compactedPrefix) })
 }
 
 // read takes in the corpus.
@@ -122,7 +111,7 @@ func (p *pass) read(ctx context.Context) error {
 			continue
 		}
 		p.sum.add(e.ID, 1)
-		if !compacted(&e) {
+		if !memory.CompactedFrom(&e) {
 			p.eligible = append(p.eligible, e)
 		}
 	}
@@ -220,10 +209,9 @@ func (p *pass) retireAll(ctx context.Context, to memory.State, keep string, ids 
 
 // apply commits one group with its line in the journal.
 func (p *pass) apply(ctx context.Context, rw memory.Rewrite, to memory.State, keep string, ids []string) ([]memory.Entry, error) {
-	page, cell := p.journal(line{to, keep, ids})
-	rw.Cells = append(rw.Cells, cell)
-	stored, err := p.commit(ctx, rw, func(s *state) {
-		s.Page = page
+	number, page := p.journal(line{to, keep, ids})
+	made, err := p.commit(ctx, rw, func(s *state) {
+		s.Page = number
 		s.Derived += len(rw.Derive)
 		if to == memory.Superseded {
 			s.Superseded += len(ids)
@@ -235,7 +223,7 @@ func (p *pass) apply(ctx context.Context, rw memory.Rewrite, to memory.State, ke
 		} else {
 			s.IDs = nil
 		}
-	})
+	}, memory.DocumentSwap{Document: page})
 	if errors.Is(err, errStale) {
 		p.result.Skipped++
 		return nil, nil
@@ -243,11 +231,12 @@ func (p *pass) apply(ctx context.Context, rw memory.Rewrite, to memory.State, ke
 	if err != nil {
 		return nil, err
 	}
-	p.held.page = cell.New
+	page.Rev = made.Revs[0]
+	p.held.page = page
 	for _, id := range ids {
 		p.sum.add(id, -1)
 	}
-	for _, e := range stored {
+	for _, e := range made.Entries {
 		if p.o.Selection.holds(e) {
 			p.sum.add(e.ID, 1)
 		}
@@ -255,5 +244,5 @@ func (p *pass) apply(ctx context.Context, rw memory.Rewrite, to memory.State, ke
 	done := p.held.state
 	p.result.Merged, p.result.Superseded, p.result.Derived = done.Merged, done.Superseded, done.Derived
 	p.result.OutputCount = p.result.InputCount - done.retired() + done.Derived
-	return stored, nil
+	return made.Entries, nil
 }

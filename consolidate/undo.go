@@ -11,7 +11,7 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-// fullPage is from how many bytes on a cell of the journal is full.
+// fullPage is from how many bytes on a page of the journal is full.
 const fullPage = 4096
 
 // line is one group in the journal of a pass.
@@ -54,17 +54,18 @@ func readLines(page []byte) (lines []line) {
 	return lines
 }
 
-func journalPage(pass string, n int) string {
-	return journalCell + hash(pass) + "/" + strconv.Itoa(n)
-}
+func journalPage(pass string, n int) string { return hash(pass) + "/" + strconv.Itoa(n) }
 
-// journal returns the cell that a line goes into, and its page number.
-func (p *pass) journal(l line) (int, memory.Cell) {
-	page, old := p.held.Page, p.held.page
-	if len(old) >= fullPage {
-		page, old = page+1, nil
+// journal returns the page that a line goes into, with the line, and its number.
+func (p *pass) journal(l line) (int, memory.Document) {
+	number, page := p.held.Page, p.held.page
+	if len(page.Value) >= fullPage {
+		number++
+		page = memory.Document{Scope: page.Scope, Kind: journalKind, Key: journalPage(p.job.ID(), number)}
 	}
-	return page, memory.Cell{Name: journalPage(p.job.ID(), page), Old: old, New: l.append(bytes.Clone(old))}
+	page.Value = l.append(bytes.Clone(page.Value))
+	page.Due = p.job.Now().Add(Retention)
+	return number, page
 }
 
 // undone are the groups that a host has undone: each id with its groups, by the entry
@@ -100,20 +101,20 @@ func (u undone) apart(kind rune, a, b string) bool {
 	return false
 }
 
-// readUndone reads all that was undone in a ref, and its last page.
+// readUndone reads all that was undone in a ref, and the page that the next of it goes
+// into.
 func readUndone(ctx context.Context, job *memory.Job, ref string) (undone, lastPage, error) {
 	u, n := undone{}, 0
 	for last := (lastPage{}); ; last.number++ {
-		page, err := job.Cell(ctx, ref, undoneCell+strconv.Itoa(last.number))
-		if err != nil {
+		var err error
+		if last.page, err = job.Document(ctx, ref, undoneKind, strconv.Itoa(last.number)); err != nil {
 			return nil, last, err
 		}
-		last.text = page
-		for _, l := range readLines(page) {
+		for _, l := range readLines(last.page.Value) {
 			u.add(l, n)
 			n++
 		}
-		if len(page) < fullPage {
+		if len(last.page.Value) < fullPage {
 			return u, last, nil
 		}
 	}
@@ -121,10 +122,11 @@ func readUndone(ctx context.Context, job *memory.Job, ref string) (undone, lastP
 
 type lastPage struct {
 	number int
-	text   []byte
+	page   memory.Document
 }
 
-// Undo brings back what a pass retired, while it is retained, by the rules of M10: what
+// Undo brings back what a pass retired, as long as its journal is kept, see [Retention],
+// by the rules of M10: what
 // has expired or was erased stays away, and so does what went to an entry that was
 // deleted since, because deleting takes along what was retired in its favour. A text
 // that the pass wrote ends, if it is still live. What is brought back is not merged, or
@@ -161,11 +163,11 @@ func (p *pass) undo(ctx context.Context, pass string) (int, error) {
 	}
 	restored := 0
 	for n := 0; ; n++ {
-		page, err := p.job.Cell(ctx, p.ref, journalPage(pass, n))
+		page, err := p.job.Document(ctx, p.ref, journalKind, journalPage(pass, n))
 		if err != nil {
 			return restored, err
 		}
-		for _, l := range readLines(page) {
+		for _, l := range readLines(page.Value) {
 			if err := ctx.Err(); err != nil {
 				return restored, err
 			}
@@ -175,7 +177,7 @@ func (p *pass) undo(ctx context.Context, pass string) (int, error) {
 			}
 			restored += k
 		}
-		if len(page) < fullPage {
+		if len(page.Value) < fullPage {
 			return restored, nil
 		}
 	}
@@ -199,19 +201,21 @@ func (p *pass) undoGroup(ctx context.Context, l line, records map[string]memory.
 	if len(rw.Restore) == 0 {
 		return 0, nil
 	}
-	if len(last.text) >= fullPage {
-		*last = lastPage{number: last.number + 1}
+	page := last.page
+	if len(page.Value) >= fullPage {
+		last.number++
+		page = memory.Document{Scope: page.Scope, Kind: undoneKind, Key: strconv.Itoa(last.number)}
 	}
-	text := l.append(bytes.Clone(last.text))
-	rw.Cells = []memory.Cell{{Name: undoneCell + strconv.Itoa(last.number), Old: last.text, New: text}}
-	_, err := p.commit(ctx, rw, func(*state) {})
+	page.Value = l.append(bytes.Clone(page.Value))
+	made, err := p.commit(ctx, rw, func(*state) {}, memory.DocumentSwap{Document: page})
 	if errors.Is(err, errStale) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	last.text = text
+	page.Rev = made.Revs[0]
+	last.page = page
 	return len(rw.Restore), nil
 }
 

@@ -69,94 +69,41 @@ type Tokens struct {
 // Text is the summary as the entry's content has it: an item a line.
 func (a *Archive) Text() string { return join(a.Items) }
 
-// Encode returns the canonical bytes.
+// Encode returns the canonical bytes; nil for an archive with a number beyond
+// 2^53-1, which they cannot hold.
 func (a *Archive) Encode() []byte {
-	b := make([]byte, 0, 512+140*len(a.Sources)+160*len(a.Items))
-	b = append(b, '{')
-	b = appendInt(appendName(b, "budget"), a.Budget)
-	b = append(b, `,"fallback":`...)
-	b = fmt.Append(b, a.Fallback)
-	b = append(b, ',')
-	b = appendString(appendName(b, "format"), a.Format)
-	b = append(b, `,"items":[`...)
+	if !a.exact() {
+		return nil
+	}
+	b := *a
+	b.Items = make([]Item, len(a.Items))
 	for i, it := range a.Items {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, '{')
-		b = appendStrings(appendName(b, "sources"), it.Sources)
-		b = append(b, ',')
-		b = appendString(appendName(b, "text"), it.Text)
-		b = append(b, '}')
+		b.Items[i] = Item{listed(it.Sources), it.Text}
 	}
-	b = append(b, `],"key":"`...)
-	b = append(b, a.Key.String()...)
-	b = append(b, `","maxBytes":`...)
-	b = appendInt(b, a.MaxBytes)
-	b = append(b, ',')
-	b = appendString(appendName(b, "memoryRef"), a.MemoryRef)
-	b = append(b, `,"parents":[`...)
-	for i, p := range a.Parents {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendString(b, p.String())
-	}
-	b = append(b, `],`...)
-	b = appendString(appendName(b, "redactor"), a.Redactor)
-	b = append(b, ',')
-	b = a.appendSources(b)
-	b = append(b, ',')
-	b = appendString(appendName(b, "summarizer"), a.Summarizer)
-	b = append(b, ',')
-	b = appendString(appendName(b, "tokenizer"), a.Tokenizer)
-	b = append(b, `,"tokens":{"input":`...)
-	b = appendInt(b, a.Tokens.Input)
-	b = append(b, `,"output":`...)
-	b = appendInt(b, a.Tokens.Output)
-	return append(b, '}', '}')
-}
-
-func (a *Archive) appendSources(b []byte) []byte {
-	b = append(b, `"sources":[`...)
-	for i := range a.Sources {
-		s := &a.Sources[i]
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, `{"digest":"`...)
-		b = append(b, s.Digest.String()...)
-		b = append(b, `",`...)
-		b = appendString(appendName(b, "id"), s.ID)
-		b = append(b, `,"weight":`...)
-		b = appendInt(b, s.Weight)
-		b = append(b, '}')
-	}
-	return append(b, ']')
+	b.Parents, b.Sources = listed(a.Parents), listed(a.Sources)
+	return canonical(&b)
 }
 
 // Question is the digest of all that the bytes are a function of: the sources by id
 // and by what they said after redaction, the budget, the limit, and the names and
-// versions of tokenizer, summarizer and redactor (D2).
+// versions of tokenizer, summarizer and redactor (D2). It is zero where
+// [Archive.Encode] gives nil.
 func (a *Archive) Question() Digest {
-	b := make([]byte, 0, 512+140*len(a.Sources))
-	b = append(b, '{')
-	b = appendInt(appendName(b, "budget"), a.Budget)
-	b = append(b, ',')
-	b = appendString(appendName(b, "format"), a.Format)
-	b = append(b, ',')
-	b = appendInt(appendName(b, "maxBytes"), a.MaxBytes)
-	b = append(b, ',')
-	b = appendString(appendName(b, "memoryRef"), a.MemoryRef)
-	b = append(b, ',')
-	b = appendString(appendName(b, "redactor"), a.Redactor)
-	b = append(b, ',')
-	b = a.appendSources(b)
-	b = append(b, ',')
-	b = appendString(appendName(b, "summarizer"), a.Summarizer)
-	b = append(b, ',')
-	b = appendString(appendName(b, "tokenizer"), a.Tokenizer)
-	return sha256.Sum256(append(b, '}'))
+	if !a.exact() {
+		return Digest{}
+	}
+	return sha256.Sum256(canonical(map[string]any{
+		"budget": a.Budget, "format": a.Format, "maxBytes": a.MaxBytes, "memoryRef": a.MemoryRef, "redactor": a.Redactor,
+		"sources": listed(a.Sources), "summarizer": a.Summarizer, "tokenizer": a.Tokenizer,
+	}))
+}
+
+// exact reports whether no number is beyond 2^53-1: the canonical form would round
+// it.
+func (a *Archive) exact() bool {
+	rounded := func(n int) bool { return int64(n) > events.MaxInteger || int64(n) < -events.MaxInteger }
+	return !rounded(a.Budget) && !rounded(a.MaxBytes) && !rounded(a.Tokens.Input) && !rounded(a.Tokens.Output) &&
+		!slices.ContainsFunc(a.Sources, func(s ArchivedSource) bool { return rounded(s.Weight) })
 }
 
 // Decode reads canonical bytes, without asking for their address. Its errors match
@@ -202,7 +149,9 @@ func (a *Archive) check() error {
 	switch {
 	case a.Format != Format:
 		return broken("is of another format")
-	case a.Budget < 1 || int64(a.Budget) > events.MaxInteger || a.MaxBytes < 1:
+	case !a.exact():
+		return broken("has a number beyond 2^53-1")
+	case a.Budget < 1 || a.MaxBytes < 1:
 		return broken("has no budget")
 	case a.Tokens.Input < 0 || a.Tokens.Output < 0 || a.Tokens.Input > a.Budget-a.Tokens.Output:
 		return broken("is over its budget")

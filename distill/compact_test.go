@@ -114,6 +114,7 @@ func TestRunner_Facts(t *testing.T) {
 	require.False(t, none.Distills())
 	require.False(t, none.EmitsIndex())
 	require.Zero(t, none.ArchiveRetention())
+	require.Empty(t, none.Retention())
 	require.Zero(t, none.MaxTokenBudget())
 	require.Empty(t, none.TokenizerName())
 	_, err = distill.NewRunner(distill.Config{ArchiveRetention: "P1M1W"})

@@ -48,18 +48,10 @@ func (d *Digest) UnmarshalText(text []byte) (err error) {
 // SourceDigest is the digest by which an archive names what a source said: SHA-256
 // of the canonical JSON of {content, createdAt, tags}, redacted as it was when the
 // archive was made. An auditor who holds the entry can compute it again.
-func SourceDigest(e memory.Entry) Digest { return sha256.Sum256(appendSource(nil, e)) }
-
-func appendSource(b []byte, e memory.Entry) []byte {
-	b = append(b, '{')
-	b = appendString(appendName(b, "content"), e.Content)
-	b = append(b, ',')
-	b = appendName(b, "createdAt")
-	b = append(b, '"')
-	b = e.CreatedAt.UTC().AppendFormat(b, wireTime)
-	b = append(b, '"', ',')
-	b = appendStrings(appendName(b, "tags"), e.Tags)
-	return append(b, '}')
+func SourceDigest(e memory.Entry) Digest {
+	return sha256.Sum256(canonical(map[string]any{
+		"content": e.Content, "createdAt": e.CreatedAt.UTC().Format(wireTime), "tags": listed(e.Tags),
+	}))
 }
 
 const wireTime = "2006-01-02T15:04:05.000Z"

@@ -25,8 +25,9 @@
 //     [Runner.LoadIndex]).
 //   - D4: what is stored was redacted as derived text, at every level. The outputs of
 //     earlier passes are sources only where [Options.Recursive] says so.
-//   - D5: an entry lives as long as the retention says, or shorter with its sources.
-//     [Runner.GC] drops its archive after that, once the index does not name it.
+//   - D5: an entry lives as long as the retention says, by the calendar in UTC, or
+//     shorter with its sources. [Runner.GC] drops its archive after that, once the
+//     index does not name it. The retention is advertised as it was given.
 //   - R5: registered secrets, leak forms and well-known shapes of secrets are in no
 //     archive, index, event, error or digest.
 //   - E3: memory.compacted commits with the entry. workspace.updated is the

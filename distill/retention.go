@@ -44,7 +44,17 @@ func ParseRetention(s string) (Retention, error) {
 	return r, nil
 }
 
-// String is the duration as it was given, for the host's advertisement.
+// Retention is how long an archive is kept, as ArchiveRetention of the [Config] gave
+// it, for the host's advertisement (RFC 0062 §A); empty if it is kept for ever, or none
+// is.
+func (r *Runner) Retention() string {
+	if !r.Distills() {
+		return ""
+	}
+	return r.retention.String()
+}
+
+// String is the duration as it was given.
 func (r Retention) String() string { return r.text }
 
 // Least is the shortest time that it can be, with 28 days for a month and 365 for a
@@ -55,8 +65,10 @@ func (r Retention) Least() time.Duration {
 	return min(time.Duration(min(days, 290*365))*day+r.clock, 290*365*day)
 }
 
-// From is the instant at which what was made at t ends; zero if it never does, or
-// not before the year 10000.
+// From is the instant at which what was made at t ends, by the calendar in UTC; zero if
+// it never does, or not before the year 10000. A day that the last month does not have
+// runs over into the next, so that no month is cut short: P1M from the 31st of January
+// is the 3rd of March, and the 2nd in a leap year.
 func (r Retention) From(t time.Time) time.Time {
 	if r.text == "" {
 		return time.Time{}

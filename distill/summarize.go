@@ -167,10 +167,10 @@ func settle(redact func(string) (string, error), text string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if !needsEscape(clean) {
+		inner := escaped(clean)
+		if inner == clean {
 			return clean, nil
 		}
-		inner := string(appendEscaped(nil, clean))
 		again, err := redact(inner)
 		if err != nil {
 			return "", err

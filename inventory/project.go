@@ -2,6 +2,8 @@ package inventory
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 
 	"github.com/openwop/agentmemory/capability"
 )
@@ -23,8 +25,8 @@ func Project(agents []Agent, host *capability.Model) Response {
 	entries := make([]Entry, len(agents))
 	known := map[*capability.Model]*missing{}
 	ofHost := &missing{model: host}
-	for i, p := range order(agents) {
-		a := &agents[p.at]
+	for i, at := range order(agents) {
+		a := &agents[at]
 		m := ofHost
 		if a.Memory != nil && a.Memory != host {
 			if m = known[a.Memory]; m == nil {
@@ -35,6 +37,17 @@ func Project(agents []Agent, host *capability.Model) Response {
 		project(&entries[i], a, m)
 	}
 	return Response{Agents: entries, Total: len(entries)}
+}
+
+// order returns the places of the agents in the order of the inventory: by ID, and
+// those of equal ID as they came.
+func order(agents []Agent) []int {
+	places := make([]int, len(agents))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortStableFunc(places, func(a, b int) int { return strings.Compare(agents[a].ID, agents[b].ID) })
+	return places
 }
 
 // missing remembers what agents miss on one model, shape by shape, so that a fleet

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
@@ -19,36 +20,36 @@ func (s sealing) As(target any) bool { return s.offers(target) }
 
 func TestAsNeverLooksBehindAWrapper(t *testing.T) {
 	store := inmem.New()
-	_, ok := memory.As[memory.Versioned](store)
+	_, ok := driver.As[driver.Versioned](store)
 	require.True(t, ok)
-	_, ok = memory.As[memory.Versioned](plainStore{store})
+	_, ok = driver.As[driver.Versioned](plainStore{store})
 	require.False(t, ok, "what a wrapper does not have it does not offer")
 
 	closed := sealing{store, func(any) bool { return false }}
-	_, ok = memory.As[memory.Versioned](closed)
+	_, ok = driver.As[driver.Versioned](closed)
 	require.False(t, ok, "the hook decides alone, although the wrapper has the methods")
-	_, ok = memory.As[memory.Describer](closed)
+	_, ok = driver.As[driver.Describer](closed)
 	require.False(t, ok)
 
 	wavering := sealing{store, func(target any) bool {
-		*target.(*memory.Describer) = store
+		*target.(*driver.Describer) = store
 		return false
 	}}
-	d, ok := memory.As[memory.Describer](wavering)
+	d, ok := driver.As[driver.Describer](wavering)
 	require.False(t, ok)
 	require.Nil(t, d)
 
 	opened := sealing{store, func(target any) bool {
-		if t, ok := target.(*memory.Transactor); ok {
+		if t, ok := target.(*driver.Transactor); ok {
 			*t = store
 			return true
 		}
 		return false
 	}}
-	tx, ok := memory.As[memory.Transactor](opened)
+	tx, ok := driver.As[driver.Transactor](opened)
 	require.True(t, ok)
-	require.Equal(t, memory.Transactor(store), tx)
-	_, ok = memory.As[memory.Versioned](opened)
+	require.Equal(t, driver.Transactor(store), tx)
+	_, ok = driver.As[driver.Versioned](opened)
 	require.False(t, ok)
 
 	h := newHostOn(t, opened)
@@ -59,16 +60,16 @@ func TestAsNeverLooksBehindAWrapper(t *testing.T) {
 // described is a store with traits of its own.
 type described struct {
 	*inmem.Store
-	traits memory.Traits
+	traits driver.Traits
 }
 
-func (d described) Traits() memory.Traits { return d.traits }
+func (d described) Traits() driver.Traits { return d.traits }
 
 func TestAReadOnlyStoreRefusesEveryChange(t *testing.T) {
 	store := inmem.New()
 	writable := newHostOn(t, store)
 	e := put(t, writable.job("acme"), "m", "x", "s")
-	h := newHostOn(t, described{store, memory.Traits{ReadOnly: true, Durable: true}})
+	h := newHostOn(t, described{store, driver.Traits{ReadOnly: true, Durable: true}})
 	run, job := h.run("r", "acme"), h.job("acme")
 	for name, call := range map[string]func() error{
 		"put":     func() error { _, err := run.Put(ctx, "m", memory.Draft{}); return err },

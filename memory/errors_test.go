@@ -77,7 +77,7 @@ func TestM2_CodesAreTheProtocols(t *testing.T) {
 		memory.ErrSnapshotUnavailable: "replay_memory_snapshot_unavailable",
 		memory.ErrNotProvided:         "capability_not_provided",
 		memory.ErrBacklog:             "storage_limit_exceeded",
-		memory.ErrConflict:            "internal_error",
+		memory.ErrConflict:            "conflict",
 		memory.ErrEnded:               "internal_error",
 		memory.ErrDiverged:            "internal_error",
 		memory.ErrInternal:            "internal_error",
@@ -129,17 +129,18 @@ func TestCancelledContexts(t *testing.T) {
 			}
 			return nil
 		},
-		"rewrite": func() error { _, err := job.Rewrite(done, "m", memory.Rewrite{Erase: []string{e.ID}}); return err },
-		"cell":    func() error { _, err := job.Cell(done, "m", "c"); return err },
-		"forget":  func() error { _, err := h.Forget(done, "acme", "s"); return err },
-		"scrub":   func() error { _, err := h.Scrub(done, "acme", newVault("k", "kept")); return err },
-		"purge":   func() error { _, err := h.Purge(done, "acme"); return err },
-		"trace":   func() error { _, err := h.Trace(done, "acme", "m", e.ID); return err },
-		"relay":   func() error { _, err := h.Relay(done); return err },
+		"rewrite":  func() error { _, err := job.Rewrite(done, "m", memory.Rewrite{Erase: []string{e.ID}}); return err },
+		"document": func() error { _, err := job.Document(done, "m", "k", "c"); return err },
+		"forget":   func() error { _, err := h.Forget(done, "acme", "s"); return err },
+		"scrub":    func() error { _, err := h.Scrub(done, "acme", newVault("k", "kept")); return err },
+		"purge":    func() error { _, err := h.Purge(done, "acme"); return err },
+		"trace":    func() error { _, err := h.Trace(done, "acme", "m", e.ID); return err },
+		"relay":    func() error { _, err := h.Relay(done); return err },
 	} {
 		err := call()
 		require.ErrorIs(t, err, context.Canceled, name)
-		require.Equal(t, memory.CodeInternal, memory.CodeOf(err), name)
+		require.Equal(t, memory.CodeCanceled, memory.CodeOf(err), name)
+		require.Equal(t, memory.CodeInternal, memory.CodeOf(err).OnWire(), name)
 	}
 	require.Equal(t, []string{"kept"}, contents(t, run.Memory(), "m"))
 }
@@ -184,13 +185,13 @@ func TestPlainAdapter(t *testing.T) {
 			_, err := h.Start(ctx, memory.RunConfig{ID: "r", Tenant: "acme", Redactor: newVault()})
 			return err
 		},
-		"as of":   func() error { _, err := h.AsOf(ctx, "acme", "x"); return err },
-		"forget":  func() error { _, err := h.Forget(ctx, "acme", "s"); return err },
-		"scrub":   func() error { _, err := h.Scrub(ctx, "acme", newVault()); return err },
-		"purge":   func() error { _, err := h.Purge(ctx, "acme"); return err },
-		"trace":   func() error { _, err := h.Trace(ctx, "acme", "m", e.ID); return err },
-		"cell":    func() error { _, err := job.Cell(ctx, "m", "c"); return err },
-		"rewrite": func() error { _, err := job.Rewrite(ctx, "m", memory.Rewrite{}); return err },
+		"as of":    func() error { _, err := h.AsOf(ctx, "acme", "x"); return err },
+		"forget":   func() error { _, err := h.Forget(ctx, "acme", "s"); return err },
+		"scrub":    func() error { _, err := h.Scrub(ctx, "acme", newVault()); return err },
+		"purge":    func() error { _, err := h.Purge(ctx, "acme"); return err },
+		"trace":    func() error { _, err := h.Trace(ctx, "acme", "m", e.ID); return err },
+		"document": func() error { _, err := job.Document(ctx, "m", "k", "c"); return err },
+		"rewrite":  func() error { _, err := job.Rewrite(ctx, "m", memory.Rewrite{}); return err },
 		"history": func() error {
 			for _, err := range job.History(ctx, "m") {
 				return err

@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -66,8 +67,8 @@ func (l *lineage) step(rng *rand.Rand) error {
 	case 4:
 		rw.Retire = []memory.Retire{{ID: a, State: memory.Deleted}}
 	}
-	stored, err := l.job.Rewrite(ctx, ref, rw)
-	if memory.CodeOf(err) == memory.CodeInternal { // one of them has expired
+	made, err := l.job.Rewrite(ctx, ref, rw)
+	if errors.Is(err, memory.ErrConflict) { // one of them has expired
 		l.live[ref] = slices.DeleteFunc(live, func(id string) bool {
 			_, err := l.job.Get(ctx, ref, id)
 			return err != nil
@@ -78,9 +79,9 @@ func (l *lineage) step(rng *rand.Rand) error {
 		return err
 	}
 	gone := []string{a}
-	if len(stored) > 0 {
+	if len(made.Entries) > 0 {
 		gone = append(gone, b)
-		live = append(live, stored[0].ID)
+		live = append(live, made.Entries[0].ID)
 	}
 	l.live[ref] = slices.DeleteFunc(live, func(id string) bool { return slices.Contains(gone, id) })
 	return nil
@@ -212,7 +213,7 @@ func TestM10_ADeletedEntryTakesAlongWhatWasRetiredIntoIt(t *testing.T) {
 	a, b := put(t, job, "m", "a", "s"), put(t, job, "m", "b")
 	stored, err := job.Rewrite(ctx, "m", memory.Rewrite{Derive: []memory.Derived{{Sources: []string{a.ID, b.ID}, Merges: []string{a.ID, b.ID}}}})
 	require.NoError(t, err)
-	_, err = job.Delete(ctx, "m", stored[0].ID)
+	_, err = job.Delete(ctx, "m", stored.Entries[0].ID)
 	require.NoError(t, err)
 	done, err := h.Forget(ctx, "acme", "s")
 	require.NoError(t, err)
@@ -251,9 +252,12 @@ func TestM10_ScrubReplacesWhatHoldsALateSecret(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"[REDACTED:late]"}, tagged[0].Tags)
 	require.Equal(t, []string{"clean"}, contents(t, run.Memory(), "m"), "an open view loses it too")
-	_, err = h.AsOf(ctx, "acme", token)
+	asOf, err := h.AsOf(ctx, "acme", token)
+	require.NoError(t, err)
+	_, err = asOf.List(ctx, "m", memory.ListOptions{})
 	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
-	fate, err := h.Trace(ctx, "acme", "m", merged[0].ID)
+	require.Empty(t, contents(t, asOf, "other"), "only where it could have seen what is gone")
+	fate, err := h.Trace(ctx, "acme", "m", merged.Entries[0].ID)
 	require.NoError(t, err)
 	require.Equal(t, memory.Deleted, fate.State)
 
@@ -321,7 +325,7 @@ func TestM10_ADeletionUnderWayStillTakesAlong(t *testing.T) {
 	store.fail = func(call string) error {
 		if call == "Apply" {
 			store.fail = nil
-			_, err := store.Versioned.Delete(ctx, memory.Scope{Tenant: "acme", Ref: "m"}, merged[0].ID, h.Now())
+			_, err := store.Versioned.Delete(ctx, memory.Scope{Tenant: "acme", Ref: "m"}, merged.Entries[0].ID, h.Now())
 			return err
 		}
 		return nil

@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"os"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
@@ -146,10 +148,10 @@ func contents(t testing.TB, r memory.Reader, ref string) []string {
 // spy passes every call on and counts it, keeps what was written, and can be told
 // to fail.
 type spy struct {
-	memory.Versioned
+	driver.Versioned
 	mu    sync.Mutex
 	calls []string
-	wrote []memory.Mutation
+	wrote []driver.Mutation
 	fail  func(call string) error
 }
 
@@ -171,7 +173,7 @@ func (s *spy) count() int {
 	return len(s.calls)
 }
 
-func (s *spy) List(ctx context.Context, sc memory.Scope, q memory.Query) ([]memory.Entry, error) {
+func (s *spy) List(ctx context.Context, sc memory.Scope, q driver.Query) ([]memory.Entry, error) {
 	if err := s.called("List"); err != nil {
 		return nil, err
 	}
@@ -192,30 +194,30 @@ func (s *spy) Delete(ctx context.Context, sc memory.Scope, id string, at time.Ti
 	return s.Versioned.Delete(ctx, sc, id, at)
 }
 
-func (s *spy) ListAt(ctx context.Context, sc memory.Scope, v memory.Version, q memory.Query) ([]memory.Entry, error) {
+func (s *spy) ListAt(ctx context.Context, sc memory.Scope, v driver.Version, q driver.Query) ([]memory.Entry, error) {
 	if err := s.called("ListAt"); err != nil {
 		return nil, err
 	}
 	return s.Versioned.ListAt(ctx, sc, v, q)
 }
 
-func (s *spy) GetAt(ctx context.Context, sc memory.Scope, v memory.Version, id string, at time.Time) (memory.Entry, error) {
+func (s *spy) GetAt(ctx context.Context, sc memory.Scope, v driver.Version, ids []string, at time.Time) ([]memory.Entry, error) {
 	if err := s.called("GetAt"); err != nil {
-		return memory.Entry{}, err
+		return nil, err
 	}
-	return s.Versioned.GetAt(ctx, sc, v, id, at)
+	return s.Versioned.GetAt(ctx, sc, v, ids, at)
 }
 
-func (s *spy) Lookup(ctx context.Context, sc memory.Scope, id string) (memory.Record, error) {
+func (s *spy) Lookup(ctx context.Context, sc memory.Scope, ids []string) ([]memory.Record, error) {
 	if err := s.called("Lookup"); err != nil {
-		return memory.Record{}, err
+		return nil, err
 	}
-	return s.Versioned.Lookup(ctx, sc, id)
+	return s.Versioned.Lookup(ctx, sc, ids)
 }
 
-func (s *spy) Apply(ctx context.Context, tenant string, m memory.Mutation) (memory.Version, error) {
+func (s *spy) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 	if err := s.called("Apply"); err != nil {
-		return "", err
+		return driver.Applied{}, err
 	}
 	s.mu.Lock()
 	s.wrote = append(s.wrote, m)
@@ -223,16 +225,16 @@ func (s *spy) Apply(ctx context.Context, tenant string, m memory.Mutation) (memo
 	return s.Versioned.Apply(ctx, tenant, m)
 }
 
-func (s *spy) Version(ctx context.Context, tenant string) (memory.Version, error) {
+func (s *spy) Version(ctx context.Context, tenant string) (driver.Version, error) {
 	if err := s.called("Version"); err != nil {
 		return "", err
 	}
 	return s.Versioned.Version(ctx, tenant)
 }
 
-func (s *spy) Undelivered(ctx context.Context, q memory.OutboxQuery) ([]events.Record, error) {
+func (s *spy) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
 	if err := s.called("Undelivered"); err != nil {
-		return nil, err
+		return func(yield func(events.Record, error) bool) { yield(events.Record{}, err) }
 	}
 	return s.Versioned.Undelivered(ctx, q)
 }

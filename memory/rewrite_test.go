@@ -17,7 +17,8 @@ func TestM8_ADerivedEntryNeedsLiveSources(t *testing.T) {
 	job := h.job("acme")
 	a, b := put(t, job, "m", "a", "s1"), put(t, job, "m", "b", "s2", "s1")
 	derive := func(ids ...string) ([]memory.Entry, error) {
-		return job.Rewrite(ctx, "m", memory.Rewrite{Derive: []memory.Derived{{Draft: memory.Draft{Content: "ab", Subjects: []string{"s3"}}, Sources: ids}}})
+		made, err := job.Rewrite(ctx, "m", memory.Rewrite{Derive: []memory.Derived{{Draft: memory.Draft{Content: "ab", Subjects: []string{"s3"}}, Sources: ids}}})
+		return made.Entries, err
 	}
 	stored, err := derive(a.ID, b.ID)
 	require.NoError(t, err)
@@ -54,7 +55,7 @@ func TestRewriteIsAllOrNothing(t *testing.T) {
 		"restores a live one":     {memory.Rewrite{Restore: []string{a.ID}}, memory.ErrConflict},
 		"retires an absent one":   {memory.Rewrite{Retire: []memory.Retire{{ID: "mem_absent", State: memory.Deleted}}}, memory.ErrConflict},
 		"for an absent one":       {memory.Rewrite{Retire: []memory.Retire{{ID: a.ID, State: memory.Merged, For: "mem_absent"}}}, memory.ErrConflict},
-		"swaps a changed cell":    {memory.Rewrite{Cells: []memory.Cell{{Name: "c", Old: []byte("x"), New: []byte("y")}}}, memory.ErrConflict},
+		"swaps a changed cell":    {memory.Rewrite{Documents: one(memory.Document{Kind: "k", Key: "c", Rev: 7})}, memory.ErrConflict},
 		"for itself":              {memory.Rewrite{Retire: []memory.Retire{{ID: a.ID, State: memory.Merged, For: a.ID}}}, memory.ErrValidation},
 		"for one that goes":       {memory.Rewrite{Retire: []memory.Retire{{ID: a.ID, State: memory.Merged, For: b.ID}, {ID: b.ID, State: memory.Deleted}}}, memory.ErrValidation},
 		"twice":                   {memory.Rewrite{Retire: []memory.Retire{{ID: a.ID, State: memory.Deleted}, {ID: a.ID, State: memory.Deleted}}}, memory.ErrValidation},
@@ -66,41 +67,26 @@ func TestRewriteIsAllOrNothing(t *testing.T) {
 	} {
 		rw := c.rw
 		rw.Derive = append([]memory.Derived{{Draft: memory.Draft{Content: "side effect"}}}, rw.Derive...)
-		rw.Cells = append([]memory.Cell{{Name: "other", New: []byte("side effect")}}, rw.Cells...)
+		documents := rw.Documents
+		rw.Documents = func(stored []memory.Entry) []memory.DocumentSwap {
+			all := one(memory.Document{Scope: memory.Scope{Ref: "m"}, Kind: "k", Key: "other", Value: []byte("side effect")})(stored)
+			if documents != nil {
+				all = append(all, documents(stored)...)
+			}
+			return all
+		}
 		_, err := job.Rewrite(ctx, "m", rw)
 		require.ErrorIs(t, err, c.want, name)
 		require.Equal(t, []string{"b", "a"}, contents(t, h.Reader("acme"), "m"), name)
-		value, err := job.Cell(ctx, "m", "other")
+		doc, err := job.Document(ctx, "m", "k", "other")
 		require.NoError(t, err)
-		require.Nil(t, value, name)
+		require.Zero(t, doc.Rev, name)
 	}
 }
 
-func TestCellsAreSwappedByValue(t *testing.T) {
-	h := newHost(t)
-	job := h.job("acme")
-	swap := func(ref, old, new string) error {
-		c := memory.Cell{Name: "lease"}
-		if old != "" {
-			c.Old = []byte(old)
-		}
-		if new != "" {
-			c.New = []byte(new)
-		}
-		_, err := job.Rewrite(ctx, ref, memory.Rewrite{Cells: []memory.Cell{c}})
-		return err
-	}
-	require.NoError(t, swap("m", "", "1"))
-	require.ErrorIs(t, swap("m", "", "2"), memory.ErrConflict)
-	require.NoError(t, swap("n", "", "2"), "a cell belongs to its ref")
-	require.NoError(t, swap("m", "1", "3"))
-	value, err := job.Cell(ctx, "m", "lease")
-	require.NoError(t, err)
-	require.Equal(t, "3", string(value))
-	require.NoError(t, swap("m", "3", ""))
-	value, err = job.Cell(ctx, "m", "lease")
-	require.NoError(t, err)
-	require.Nil(t, value)
+// one names a single document of a rewrite.
+func one(d memory.Document) func([]memory.Entry) []memory.DocumentSwap {
+	return func([]memory.Entry) []memory.DocumentSwap { return []memory.DocumentSwap{{Document: d}} }
 }
 
 func TestJobTellsWhoseItIsAndRedacts(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/inmem"
 )
 
 func TestM7_TokensOfOthersAreUnavailable(t *testing.T) {
@@ -110,9 +109,8 @@ func TestM7_ManyPurgesWithinAHorizonNeverShortenIt(t *testing.T) {
 		_, err = h.AsOf(ctx, "acme", token)
 		require.NoError(t, err, "after %v", at)
 	}
-	noted, err := h.store.(*inmem.Store).Cell(ctx, memory.Scope{Tenant: "acme"}, "purge")
-	require.NoError(t, err)
-	require.Less(t, len(noted), 8<<10, "what purging notes is bounded")
+	noted := purgeNotes(t, h)
+	require.Less(t, len(noted.Value), 8<<10, "what purging notes is bounded")
 	h.clock.Advance(memory.DefaultHorizon / 2)
 	_, err = h.Purge(ctx, "acme")
 	require.NoError(t, err)
@@ -120,18 +118,26 @@ func TestM7_ManyPurgesWithinAHorizonNeverShortenIt(t *testing.T) {
 	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
 }
 
+// purgeNotes is the document in which a bank notes versions for its purges.
+func purgeNotes(t *testing.T, h *host) memory.Document {
+	for d, err := range h.Documents(ctx, "acme", memory.DocumentQuery{Kind: "memory/purge"}) {
+		require.NoError(t, err)
+		return d
+	}
+	require.Fail(t, "no notes")
+	return memory.Document{}
+}
+
 // TestM7_PurgeAfterARestore restores what a purge noted into a store that does not know
 // the versions.
 func TestM7_PurgeAfterARestore(t *testing.T) {
-	cell := memory.CellSwap{Scope: memory.Scope{Tenant: "acme"}, Name: "purge"}
 	lost := newHost(t)
 	_, err := lost.Purge(ctx, "acme")
 	require.NoError(t, err)
-	cell.New, err = lost.store.(*inmem.Store).Cell(ctx, cell.Scope, cell.Name)
-	require.NoError(t, err)
-
+	noted := purgeNotes(t, lost)
+	noted.Rev = 0
 	h := newHost(t)
-	_, err = h.store.(*inmem.Store).Apply(ctx, "acme", memory.Mutation{Cells: []memory.CellSwap{cell}})
+	_, err = h.Swap(ctx, "acme", memory.DocumentSwap{Document: noted})
 	require.NoError(t, err)
 	e := put(t, h.job("acme"), "m", "x")
 	_, err = h.job("acme").Delete(ctx, "m", e.ID)

@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -41,13 +42,14 @@ type modelView struct {
 	base map[string]seen // by ref: what was not retired at the start
 	own  map[string]seen // by ref: own writes not deleted since, and inherited ones
 	mine map[string]bool // ids that the run itself wrote
-	// scarred tells that the view has lost something to a Forget. A token taken
-	// after that may be refused, although it could not have seen what was lost.
-	scarred bool
+	// scarred are the refs in which the view has lost something to a Forget. A token
+	// taken after that may be refused there, although it could not have seen what was
+	// lost.
+	scarred map[string]bool
 }
 
 func (v modelView) clone() modelView {
-	c := modelView{map[string]seen{}, map[string]seen{}, maps.Clone(v.mine), v.scarred}
+	c := modelView{map[string]seen{}, map[string]seen{}, maps.Clone(v.mine), maps.Clone(v.scarred)}
 	for ref, s := range v.base {
 		c.base[ref] = maps.Clone(s)
 	}
@@ -70,13 +72,12 @@ func (v modelView) visible(ref string, now time.Time) []string {
 	return ids
 }
 
-func (v modelView) lose(id string) (had bool) {
+// lose takes out what was erased, and reports whether the view had it.
+func (v modelView) lose(ref, id string) (had bool) {
 	for _, m := range []map[string]seen{v.base, v.own} {
-		for _, s := range m {
-			if _, ok := s[id]; ok {
-				delete(s, id)
-				had = true
-			}
+		if _, ok := m[ref][id]; ok {
+			delete(m[ref], id)
+			had = true
 		}
 	}
 	return had
@@ -93,8 +94,8 @@ type modelToken struct {
 	token memory.Token
 	view  modelView
 	now   time.Time
-	name  string // of the run
-	gone  bool   // could have seen what was forgotten since
+	name  string          // of the run
+	gone  map[string]bool // refs in which it could have seen what was forgotten since
 }
 
 type viewModel struct {
@@ -154,7 +155,7 @@ func (m *viewModel) step(s step) error {
 		if err != nil {
 			return err
 		}
-		view := modelView{base: map[string]seen{}, own: map[string]seen{"m": {}, "n": {}}, mine: map[string]bool{}}
+		view := modelView{base: map[string]seen{}, own: map[string]seen{"m": {}, "n": {}}, mine: map[string]bool{}, scarred: map[string]bool{}}
 		for ref, s := range m.live {
 			view.base[ref] = maps.Clone(s)
 		}
@@ -187,7 +188,7 @@ func (m *viewModel) step(s step) error {
 			return nil
 		}
 		deleted, err := run.run.Delete(ctx, ref, id)
-		if err != nil && memory.CodeOf(err) == memory.CodeInternal && strings.Contains(err.Error(), "merged") {
+		if err != nil && errors.Is(err, memory.ErrConflict) && strings.Contains(err.Error(), "merged") {
 			return nil // the one documented conflict
 		}
 		if err != nil || !deleted {
@@ -224,7 +225,7 @@ func (m *viewModel) step(s step) error {
 		if err != nil {
 			return err
 		}
-		m.tokens = append(m.tokens, &modelToken{token: tok, view: run.view.clone(), now: m.h.Now(), name: run.name})
+		m.tokens = append(m.tokens, &modelToken{token: tok, view: run.view.clone(), now: m.h.Now(), name: run.name, gone: map[string]bool{}})
 	case "resume", "fork":
 		if !haveToken {
 			return nil
@@ -238,7 +239,7 @@ func (m *viewModel) step(s step) error {
 			return err
 		}
 		view := token.view.clone()
-		view.scarred = view.scarred || token.gone
+		maps.Copy(view.scarred, token.gone)
 		if s.op == "fork" {
 			view.mine = map[string]bool{}
 		}
@@ -278,7 +279,7 @@ func (m *viewModel) step(s step) error {
 			return err
 		}
 		view := token.view.clone()
-		view.scarred = view.scarred || token.gone
+		maps.Copy(view.scarred, token.gone)
 		m.adopt(run, view)
 	case "advance":
 		m.h.clock.Advance(time.Duration(s.pick%5) * time.Millisecond)
@@ -288,7 +289,7 @@ func (m *viewModel) step(s step) error {
 
 // adopt makes a completed child's own writes the parent's.
 func (m *viewModel) adopt(parent *modelRun, child modelView) {
-	parent.view.scarred = parent.view.scarred || child.scarred
+	maps.Copy(parent.view.scarred, child.scarred)
 	for ref, s := range child.own {
 		for id, e := range s {
 			if !child.mine[id] {
@@ -322,7 +323,7 @@ func (m *viewModel) merge(ref string, pick int) error {
 	}
 	delete(m.live[ref], a)
 	delete(m.live[ref], b)
-	m.live[ref][stored[0].ID] = toModel(stored[0])
+	m.live[ref][stored.Entries[0].ID] = toModel(stored.Entries[0])
 	return nil
 }
 
@@ -334,11 +335,13 @@ func (m *viewModel) forget(subject string) error {
 	for _, gone := range done.Erased {
 		delete(m.live[gone.Ref], gone.ID)
 		for _, r := range m.runs {
-			r.view.scarred = r.view.lose(gone.ID) || r.view.scarred
+			if r.view.lose(gone.Ref, gone.ID) {
+				r.view.scarred[gone.Ref] = true
+			}
 		}
 		for _, t := range m.tokens {
-			if t.view.lose(gone.ID) {
-				t.gone = true
+			if t.view.lose(gone.Ref, gone.ID) {
+				t.gone[gone.Ref] = true
 			}
 		}
 	}
@@ -371,17 +374,18 @@ func (m *viewModel) check() error {
 		}
 		for i, t := range m.tokens {
 			reader, err := m.h.AsOf(ctx, "acme", t.token)
-			if t.gone {
-				if memory.CodeOf(err) != memory.CodeSnapshotUnavailable {
-					return fmt.Errorf("token %d saw what was forgotten, and AsOf gives %v", i, err)
+			if err != nil {
+				return fmt.Errorf("token %d: %w", i, err)
+			}
+			_, refused := reader.List(ctx, ref, memory.ListOptions{})
+			if t.gone[ref] {
+				if !errors.Is(refused, memory.ErrSnapshotUnavailable) {
+					return fmt.Errorf("token %d saw in %s what was forgotten, and a list gives %v", i, ref, refused)
 				}
 				continue
 			}
-			if t.view.scarred && memory.CodeOf(err) == memory.CodeSnapshotUnavailable {
+			if t.view.scarred[ref] && errors.Is(refused, memory.ErrSnapshotUnavailable) {
 				continue
-			}
-			if err != nil {
-				return fmt.Errorf("token %d: %w", i, err)
 			}
 			if err := compare(reader, ref, t.view, t.now); err != nil {
 				return fmt.Errorf("token %d: %w", i, err)

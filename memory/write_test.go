@@ -36,7 +36,7 @@ func TestM3_NothingReachesTheStoreUnredacted(t *testing.T) {
 		Sources: []string{e.ID},
 	}}})
 	require.NoError(t, err)
-	require.NotContains(t, derived[0].Content, "[BYOK:", "R5: a leak form in derived text")
+	require.NotContains(t, derived.Entries[0].Content, "[BYOK:", "R5: a leak form in derived text")
 
 	for name, d := range map[string]memory.Draft{
 		"subject": {Subjects: []string{"customer:" + secret}},
@@ -51,7 +51,7 @@ func TestM3_NothingReachesTheStoreUnredacted(t *testing.T) {
 	}
 	_, err = run.Put(ctx, "m/"+secret, memory.Draft{Content: "x"})
 	require.ErrorIs(t, err, memory.ErrSecretLeakage)
-	_, err = job.Rewrite(ctx, "m", memory.Rewrite{Cells: []memory.Cell{{Name: "c", New: []byte(secret)}}})
+	_, err = job.Rewrite(ctx, "m", memory.Rewrite{Documents: one(memory.Document{Kind: "k", Key: "c", Value: []byte(secret)})})
 	require.ErrorIs(t, err, memory.ErrSecretLeakage)
 
 	_, err = job.Rewrite(ctx, "m", memory.Rewrite{Announce: func([]memory.Entry) []memory.Announcement {
@@ -120,19 +120,19 @@ func TestEndedRunsRefuseEverything(t *testing.T) {
 	require.NoError(t, run.End(ctx), "ending twice is fine")
 	require.NoError(t, job.End(ctx))
 	for name, call := range map[string]func() error{
-		"put":     func() error { _, err := run.Put(ctx, "m", memory.Draft{}); return err },
-		"delete":  func() error { _, err := run.Delete(ctx, "m", e.ID); return err },
-		"list":    func() error { _, err := run.Memory().List(ctx, "m", memory.ListOptions{}); return err },
-		"get":     func() error { _, err := run.Memory().Get(ctx, "m", e.ID); return err },
-		"search":  func() error { _, err := run.Search(ctx, "m", memory.Search{}); return err },
-		"token":   func() error { _, err := run.Token(); return err },
-		"child":   func() error { _, err := run.Child("c"); return err },
-		"join":    func() error { return run.Join(ctx, "") },
-		"job put": func() error { _, err := job.Put(ctx, "m", memory.Draft{}); return err },
-		"job get": func() error { _, err := job.Get(ctx, "m", e.ID); return err },
-		"job del": func() error { _, err := job.Delete(ctx, "m", e.ID); return err },
-		"rewrite": func() error { _, err := job.Rewrite(ctx, "m", memory.Rewrite{}); return err },
-		"cell":    func() error { _, err := job.Cell(ctx, "m", "c"); return err },
+		"put":      func() error { _, err := run.Put(ctx, "m", memory.Draft{}); return err },
+		"delete":   func() error { _, err := run.Delete(ctx, "m", e.ID); return err },
+		"list":     func() error { _, err := run.Memory().List(ctx, "m", memory.ListOptions{}); return err },
+		"get":      func() error { _, err := run.Memory().Get(ctx, "m", e.ID); return err },
+		"search":   func() error { _, err := run.Search(ctx, "m", memory.Search{}); return err },
+		"token":    func() error { _, err := run.Token(); return err },
+		"child":    func() error { _, err := run.Child("c"); return err },
+		"join":     func() error { return run.Join(ctx, "") },
+		"job put":  func() error { _, err := job.Put(ctx, "m", memory.Draft{}); return err },
+		"job get":  func() error { _, err := job.Get(ctx, "m", e.ID); return err },
+		"job del":  func() error { _, err := job.Delete(ctx, "m", e.ID); return err },
+		"rewrite":  func() error { _, err := job.Rewrite(ctx, "m", memory.Rewrite{}); return err },
+		"document": func() error { _, err := job.Document(ctx, "m", "k", "c"); return err },
 		"scan": func() error {
 			for _, err := range job.Scan(ctx, "m") {
 				return err

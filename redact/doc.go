@@ -78,8 +78,8 @@
 //
 // All errors of this package are [*Error] values to be matched with [errors.Is],
 // or come from a wrapped reader or writer. Their texts are fixed and hold neither
-// values nor ids. No way of printing a registry shows more than the number of
-// its secrets.
+// values nor ids, and [Error.ErrorCode] is the protocol's code. No way of printing a
+// registry shows more than the number of its secrets.
 //
 // # Concurrency
 //

@@ -7,9 +7,15 @@ type Error struct{ code, text string }
 // Error returns the fixed text.
 func (e *Error) Error() string { return "redact: " + e.text }
 
-// Code is the protocol's code for the error: "secret_leakage" for a text that
-// may not be written, "validation_error" for a bad call of Register.
-func (e *Error) Code() string { return e.code }
+// ErrorCode is the protocol's code for the error: "secret_leakage" for a text that
+// may not be written, "validation_error" for a bad call of Register. Who answers for
+// several packages finds it by errors.As and interface{ ErrorCode() string }, without
+// an import of this one.
+func (e *Error) ErrorCode() string { return e.code }
+
+// SecretFound reports whether the error tells that a text holds a secret, rather than
+// that the registry could not look.
+func (e *Error) SecretFound() bool { return e == ErrSecretFound }
 
 const (
 	codeLeakage    = "secret_leakage"

@@ -5,7 +5,9 @@ import "unsafe"
 // Redact returns text with every form of every registered value replaced by its
 // marker; text itself if there is none. Under [Reject] it returns
 // [ErrSecretFound] instead. Any error means that nothing may be stored.
-func (r *SecretRegistry) Redact(text string) (string, error) {
+func (r *SecretRegistry) Redact(text string) (string, error) { return r.redact(text, r.s.cfg.Policy) }
+
+func (r *SecretRegistry) redact(text string, policy Policy) (string, error) {
 	m, err := r.acquire()
 	if err != nil {
 		return "", err
@@ -16,7 +18,7 @@ func (r *SecretRegistry) Redact(text string) (string, error) {
 	if !s.more() {
 		return text, nil
 	}
-	if r.s.cfg.Policy == Reject {
+	if policy == Reject {
 		s.close()
 		return "", ErrSecretFound
 	}

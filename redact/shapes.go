@@ -28,7 +28,16 @@ func Shapes() []Shape {
 // leak form the id if it is a registered one. In a connection string only the
 // password is replaced.
 func (r *SecretRegistry) RedactDerived(text string) (string, error) {
-	text, err := r.Redact(text)
+	return r.redactDerived(text, r.s.cfg.Policy)
+}
+
+// Remove is [SecretRegistry.RedactDerived] whatever the policy: under [Reject] too it
+// returns the text without what it found. It is for text that is stored already and has
+// to be cleaned.
+func (r *SecretRegistry) Remove(text string) (string, error) { return r.redactDerived(text, Rewrite) }
+
+func (r *SecretRegistry) redactDerived(text string, policy Policy) (string, error) {
+	text, err := r.redact(text, policy)
 	if err != nil {
 		return "", err
 	}
@@ -42,7 +51,7 @@ func (r *SecretRegistry) RedactDerived(text string) (string, error) {
 		if !changed {
 			return text, nil
 		}
-		if r.s.cfg.Policy == Reject {
+		if policy == Reject {
 			return "", ErrSecretFound
 		}
 		// A marker can be a boundary where there was none: look again. Every

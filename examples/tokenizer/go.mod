@@ -7,6 +7,9 @@ require (
 	github.com/tiktoken-go/tokenizer v0.10.0
 )
 
-require github.com/dlclark/regexp2/v2 v2.5.1 // indirect
+require (
+	github.com/dlclark/regexp2/v2 v2.5.1 // indirect
+	github.com/gowebpki/jcs v1.0.2 // indirect
+)
 
 replace github.com/openwop/agentmemory => ../..

@@ -106,8 +106,9 @@ func (e *Error) Is(target error) bool { return target == error(e.kind) }
 func (e *Error) Unwrap() error { return e.cause }
 
 // CodeOf returns the code of an error of this module: [CodeCanceled] for an error of a
-// context, [CodeInternal] for one that carries none, and "" for nil. A package that
-// does not import this one gives its errors a method ErrorCode() string.
+// context, [CodeInternal] for one that carries none, and "" for nil. An error carries its
+// code by a method Code() Code or, in a package that does not import this one, by
+// ErrorCode() string, which counts if the protocol knows it.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -118,7 +119,11 @@ func CodeOf(err error) Code {
 	}
 	var named interface{ ErrorCode() string }
 	if errors.As(err, &named) {
-		return Code(named.ErrorCode())
+		switch c := Code(named.ErrorCode()); c {
+		case CodeValidation, CodeForbidden, CodeNotFound, CodeSecretLeakage, CodeSnapshotUnavailable,
+			CodeNotProvided, CodeStorageLimit:
+			return c
+		}
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return CodeCanceled

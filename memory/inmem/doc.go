@@ -1,6 +1,6 @@
 // Package inmem keeps memory in the process: for tests, for scratch memory, and
-// for hosts that persist elsewhere. It is a [memory.Versioned],
-// [memory.Searcher], [memory.Scanner] and [memory.Describer]; its traits are
+// for hosts that persist elsewhere. It is a [driver.Versioned],
+// [driver.Searcher], [driver.Scanner] and [driver.Describer]; its traits are
 // zero, which means volatile and writable.
 //
 // # Guarantees
@@ -21,9 +21,9 @@
 //
 // # Errors
 //
-// Errors are the classes of package memory and ctx.Err(). A Scan or ListAt that
+// Errors are the classes of package driver and ctx.Err(). A Scan or ListAt that
 // goes on while [Store.Purge] passes the version it reads stops with
-// [memory.ErrSnapshotUnavailable]; List and Search start again by themselves.
+// [driver.ErrSnapshotUnavailable]; List and Search start again by themselves.
 //
 // # Concurrency
 //
@@ -34,5 +34,5 @@
 //
 // Slices of an entry or an event that is given to the store belong to the store
 // from then on, and returned entries share them: nobody may change them. The
-// values of cells are copied.
+// values of documents are copied.
 package inmem

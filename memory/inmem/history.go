@@ -6,33 +6,37 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Lookup returns the record of an id whatever its state, or [memory.ErrNotFound].
-func (st *Store) Lookup(ctx context.Context, s memory.Scope, id string) (memory.Record, error) {
+// Lookup returns the records of those ids that the scope holds, whatever their state, in
+// the order of the ids.
+func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
 	if err := ctx.Err(); err != nil {
-		return memory.Record{}, err
+		return nil, err
 	}
 	t := st.tenant(s.Tenant)
 	if t == nil {
-		return memory.Record{}, memory.ErrNotFound
+		return nil, nil
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if r := t.find(s.Ref, id); r != nil {
-		return r.record(), nil
+	var recs []driver.Record
+	for _, id := range ids {
+		if r := t.find(s.Ref, id); r != nil {
+			recs = append(recs, r.record())
+		}
 	}
-	return memory.Record{}, memory.ErrNotFound
+	return recs, nil
 }
 
 // History yields the records that q asks for, each as it is when it is yielded.
 // The body of the loop may use the store. A query by subject or successor costs
 // what it yields; any other holds a pointer to each record of the ref at hand.
-func (st *Store) History(ctx context.Context, tenant string, q memory.HistoryQuery) iter.Seq2[memory.Record, error] {
-	return func(yield func(memory.Record, error) bool) {
+func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
+	return func(yield func(driver.Record, error) bool) {
 		if err := ctx.Err(); err != nil {
-			yield(memory.Record{}, err)
+			yield(driver.Record{}, err)
 			return
 		}
 		t := st.tenant(tenant)
@@ -42,7 +46,7 @@ func (st *Store) History(ctx context.Context, tenant string, q memory.HistoryQue
 		for _, ref := range t.refs(q) {
 			for _, r := range t.candidates(ref, q) {
 				if err := ctx.Err(); err != nil {
-					yield(memory.Record{}, err)
+					yield(driver.Record{}, err)
 					return
 				}
 				if rec, ok := t.describe(r, q); ok && !yield(rec, nil) {
@@ -54,7 +58,7 @@ func (st *Store) History(ctx context.Context, tenant string, q memory.HistoryQue
 }
 
 // refs returns where to look for what q asks for.
-func (t *tenant) refs(q memory.HistoryQuery) []string {
+func (t *tenant) refs(q driver.HistoryQuery) []string {
 	if q.Ref != "" || q.Subject != "" {
 		return []string{q.Ref}
 	}
@@ -65,30 +69,33 @@ func (t *tenant) refs(q memory.HistoryQuery) []string {
 
 // candidates returns records among which are all that q asks for, of the ref
 // unless q names a subject.
-func (t *tenant) candidates(ref string, q memory.HistoryQuery) []*record {
+func (t *tenant) candidates(ref string, q driver.HistoryQuery) []*record {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	switch {
-	case q.For != "":
-		if heir := t.find(ref, q.For); heir != nil && heir.extra != nil {
-			return slices.Clone(heir.extra.estate)
+	if len(q.For) > 0 {
+		var recs []*record
+		for _, id := range slices.Compact(slices.Sorted(slices.Values(q.For))) {
+			if heir := t.find(ref, id); heir != nil && heir.extra != nil {
+				recs = append(recs, heir.extra.estate...)
+			}
 		}
-	case q.Subject != "":
+		return recs
+	}
+	if q.Subject != "" {
 		return slices.Collect(maps.Keys(t.subjects[q.Subject]))
-	default:
-		if sc := t.scopes[ref]; sc != nil {
-			return sc.ids.all()
-		}
+	}
+	if sc := t.scopes[ref]; sc != nil {
+		return slices.Collect(maps.Values(sc.recs))
 	}
 	return nil
 }
 
 // describe returns the record if it is still there and q asks for it.
-func (t *tenant) describe(r *record, q memory.HistoryQuery) (memory.Record, bool) {
+func (t *tenant) describe(r *record, q driver.HistoryQuery) (driver.Record, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	rec := r.record()
-	ok := !r.gone && (q.Ref == "" || q.Ref == rec.Ref) && (q.For == "" || q.For == rec.For) &&
+	ok := !r.gone && (q.Ref == "" || q.Ref == rec.Ref) && (len(q.For) == 0 || slices.Contains(q.For, rec.For)) &&
 		(q.Subject == "" || slices.Contains(rec.Entry.Subjects, q.Subject))
 	return rec, ok
 }

@@ -143,15 +143,9 @@ func (c *chunk) hidden(v uint64, at int64) bool {
 	return v < c.firstBorn || at >= c.maxExpires || 0 < c.lastDied && c.lastDied <= v
 }
 
-// shown reports whether all records of c can be seen at version v and instant at.
-func (c *chunk) shown(v uint64, at int64) bool {
-	return c.lastBorn <= v && at < c.minExpires && c.lastDied == 0
-}
-
 // cursor walks down a log, from newer to older.
 type cursor struct {
 	recs   []*record // the last of them is next
-	all    bool      // all of them are known to be visible
 	chunks []chunk   // what comes then, the last of them first
 }
 
@@ -162,29 +156,6 @@ func (l *log) below(p position) cursor {
 	}
 	c, i := l.locate(p.created, p.id)
 	return cursor{recs: l.chunks[c].recs[:i], chunks: l.chunks[:c]}
-}
-
-// fill puts the next records that version v shows at the instant at into dst,
-// oldest first and from the back, so that runs are copied as they are. It returns
-// what it filled.
-func (k *cursor) fill(dst []*record, v uint64, at int64) []*record {
-	free := len(dst)
-	for free > 0 && (len(k.recs) > 0 || k.turn(v, at)) {
-		run := k.recs[max(0, len(k.recs)-free):]
-		k.recs = k.recs[:len(k.recs)-len(run)]
-		if k.all {
-			free -= len(run)
-			copy(dst[free:], run)
-			continue
-		}
-		for i := len(run) - 1; i >= 0; i-- {
-			if r := run[i]; r.visible(v, at) {
-				free--
-				dst[free] = r
-			}
-		}
-	}
-	return dst[free:]
 }
 
 // next returns the next record that version v shows at the instant at, or nil.
@@ -207,7 +178,7 @@ func (k *cursor) turn(v uint64, at int64) bool {
 	k.recs = nil
 	for c := len(k.chunks) - 1; c >= 0; c-- {
 		if ch := &k.chunks[c]; !ch.hidden(v, at) {
-			k.recs, k.all, k.chunks = ch.recs, ch.shown(v, at), k.chunks[:c]
+			k.recs, k.chunks = ch.recs, k.chunks[:c]
 			return true
 		}
 	}

@@ -2,19 +2,28 @@ package inmem
 
 import (
 	"context"
+	"iter"
 	"slices"
+	"sort"
 	"sync"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // outbox holds the undelivered events of all tenants in commit order. It has its
 // own lock, taken after a tenant's.
 type outbox struct {
 	mu    sync.Mutex
-	queue []*events.Record // nil where one was delivered
-	place map[eventKey]int // in queue
+	last  uint64                // the number of the event that came last
+	queue []*waiting            // by number
+	known map[eventKey]*waiting // those that are not delivered
+}
+
+type waiting struct {
+	number    uint64
+	rec       events.Record
+	delivered bool
 }
 
 type eventKey struct{ tenant, run, id string }
@@ -27,38 +36,80 @@ func (o *outbox) add(recs []events.Record) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.place == nil {
-		o.place = map[eventKey]int{}
+	if o.known == nil {
+		o.known = map[eventKey]*waiting{}
 	}
 	for _, r := range recs {
-		if _, waits := o.place[keyOf(&r)]; !waits {
-			o.place[keyOf(&r)] = len(o.queue)
-			o.queue = append(o.queue, &r)
+		if o.known[keyOf(&r)] == nil {
+			o.last++
+			w := &waiting{number: o.last, rec: r}
+			o.known[keyOf(&r)] = w
+			o.queue = append(o.queue, w)
 		}
 	}
 }
 
-// Undelivered returns events of committed mutations that were not marked as
+// Undelivered yields the events of committed mutations that were not marked as
 // delivered, in commit order. Nothing is hidden: two relays on one store get the
-// same events.
-func (st *Store) Undelivered(ctx context.Context, q memory.OutboxQuery) ([]events.Record, error) {
+// same events. The body of the loop may use the store.
+func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
+	return func(yield func(events.Record, error) bool) {
+		after := uint64(0)
+		for {
+			if err := ctx.Err(); err != nil {
+				yield(events.Record{}, err)
+				return
+			}
+			recs, last := st.outbox.after(after, q)
+			for _, r := range recs {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			if last == after {
+				return
+			}
+			after = last
+		}
+	}
+}
+
+// after returns some of the events that q asks for and whose numbers are above a
+// number, and up to which number it looked.
+func (o *outbox) after(number uint64, q driver.OutboxQuery) (recs []events.Record, last uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	last = number
+	first := sort.Search(len(o.queue), func(i int) bool { return o.queue[i].number > number })
+	for _, w := range o.queue[first:] {
+		last = w.number
+		if !w.delivered && (q.Tenant == "" || q.Tenant == w.rec.Tenant) && (q.RunID == "" || q.RunID == w.rec.RunID) {
+			if recs = append(recs, w.rec); len(recs) == pageSize {
+				break
+			}
+		}
+	}
+	return recs, last
+}
+
+// Waiting counts the events that wait. It does not go beyond limit.
+func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (int, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return 0, err
 	}
 	o := &st.outbox
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var recs []events.Record
-	for _, r := range o.queue {
-		if r == nil || q.Tenant != "" && r.Tenant != q.Tenant || q.RunID != "" && r.RunID != q.RunID ||
-			slices.Contains(q.Except, memory.RunName{Tenant: r.Tenant, RunID: r.RunID}) {
-			continue
-		}
-		if recs = append(recs, *r); len(recs) == q.Limit {
-			break
+	n := len(o.known)
+	if tenant != "" {
+		n = 0
+		for k := range o.known {
+			if k.tenant == tenant {
+				n++
+			}
 		}
 	}
-	return recs, nil
+	return min(n, limit), nil
 }
 
 // Delivered takes events out of the outbox.
@@ -71,22 +122,13 @@ func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
 	defer o.mu.Unlock()
 	for i := range recs {
 		k := keyOf(&recs[i])
-		if place, waits := o.place[k]; waits {
-			o.queue[place] = nil
-			delete(o.place, k)
+		if w := o.known[k]; w != nil {
+			w.rec, w.delivered = events.Record{}, true
+			delete(o.known, k)
 		}
 	}
-	o.compact()
+	if len(o.queue) > 2*len(o.known)+64 || len(o.known) == 0 {
+		o.queue = slices.DeleteFunc(o.queue, func(w *waiting) bool { return w.delivered })
+	}
 	return nil
-}
-
-// compact closes the gaps once they are most of the queue.
-func (o *outbox) compact() {
-	if len(o.queue) < 2*len(o.place)+64 && len(o.place) > 0 {
-		return
-	}
-	o.queue = slices.DeleteFunc(o.queue, func(r *events.Record) bool { return r == nil })
-	for i, r := range o.queue {
-		o.place[keyOf(r)] = i
-	}
 }

@@ -5,47 +5,42 @@ import (
 	"slices"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Intact reports whether nothing that was live at v has been erased since. It
-// does not look at expiry: the store does not know when v was.
-func (st *Store) Intact(ctx context.Context, tenant string, v memory.Version) (bool, error) {
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
-	p := pager{tenant: st.tenant(tenant)}
-	if err := p.pin(st, tenant, v); err != nil || p.tenant == nil {
+// Intact reports whether nothing of the scope that was live at v has been erased since.
+// It does not look at expiry: the store does not know when v was.
+func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {
+	t, n, err := st.at(ctx, s.Tenant, v)
+	if err != nil || t == nil {
 		return err == nil, err
 	}
-	p.tenant.mu.RLock()
-	defer p.tenant.mu.RUnlock()
-	if err := p.tenant.available(p.version); err != nil {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if err := t.available(n); err != nil {
 		return false, err
 	}
-	return !p.tenant.erased.contain(p.version), nil
+	sc := t.scopes[s.Ref]
+	return sc == nil || !sc.erased.contain(n), nil
 }
 
 // Purge makes versions before v unavailable and removes what no later one can show
 // at the instant at or after it. It works scope by scope, and stops between two of
 // them when the context is done; the rest goes with the next call.
-func (st *Store) Purge(ctx context.Context, tenant string, v memory.Version, at time.Time) (int, error) {
-	if err := ctx.Err(); err != nil {
+func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {
+	t, n, err := st.at(ctx, tenant, v)
+	if err != nil || t == nil {
 		return 0, err
 	}
-	p := pager{tenant: st.tenant(tenant)}
-	if err := p.pin(st, tenant, v); err != nil || p.tenant == nil {
-		return 0, err
-	}
-	if err := p.tenant.advance(p.version); err != nil {
+	if err := t.advance(n); err != nil {
 		return 0, err
 	}
 	removed := 0
-	for _, ref := range p.tenant.refs(memory.HistoryQuery{}) {
+	for _, ref := range t.refs(driver.HistoryQuery{}) {
 		if err := ctx.Err(); err != nil {
 			return removed, err
 		}
-		removed += p.tenant.purge(ref, p.version, at.UnixMilli())
+		removed += t.purge(ref, n, at.UnixMilli())
 	}
 	return removed, nil
 }
@@ -58,7 +53,6 @@ func (t *tenant) advance(v uint64) error {
 		return err
 	}
 	t.horizon = v
-	t.erased = t.erased.since(v)
 	return nil
 }
 
@@ -69,91 +63,39 @@ func (t *tenant) purge(ref string, v uint64, at int64) int {
 	if sc == nil {
 		return 0
 	}
-	removed := 0
-	bereft := map[*record]bool{} // those that stay and lose a predecessor
-	for _, r := range sc.condemn(v, at) {
-		if !r.gone {
-			continue
+	sc.erased = sc.erased.since(v)
+	sc.journal = slices.Clone(sc.after(v))
+	condemned := sc.condemn(v, at)
+	for _, id := range condemned {
+		r := sc.recs[id]
+		r.gone = true
+		r.wipe()
+		delete(sc.recs, id)
+		t.shelf.drop(ref, id)
+		if r.heir != nil {
+			estate := &r.heir.extra.estate
+			*estate = slices.DeleteFunc(*estate, func(x *record) bool { return x == r })
 		}
-		removed++
-		sc.unlabel(r)
-		sc.ids.remove(r.entry.ID)
-		if r.heir != nil && !r.heir.gone {
-			bereft[r.heir] = true
-		}
 	}
-	if removed == 0 {
-		return 0
+	if len(condemned) > 0 {
+		isGone := func(r *record) bool { return r.gone }
+		sc.live.discard(isGone)
+		sc.past.discard(isGone)
 	}
-	isGone := func(r *record) bool { return r.gone }
-	sc.live.discard(isGone)
-	sc.past.discard(isGone)
-	sc.stubs = slices.DeleteFunc(sc.stubs, isGone)
-	for r := range bereft {
-		r.extra.estate = slices.DeleteFunc(r.extra.estate, isGone)
-	}
-	if sc.ids.size() == 0 {
+	if len(sc.recs)+len(sc.erased)+len(sc.journal) == 0 {
 		delete(t.scopes, ref)
 	}
-	return removed
+	return len(condemned)
 }
 
-// condemn marks the records that a purge removes as gone. It returns them among
-// others.
-func (sc *scope) condemn(v uint64, at int64) []*record {
-	over := func(r *record) bool {
-		return r.stub || at >= r.expires || 0 < r.died && r.died <= v
-	}
-	var found []*record
-	heads := lineage{}
-	consider := func(r *record) {
-		if over(r) && over(heads.of(r)) {
-			r.gone = true
-			found = append(found, r)
+// condemn returns the ids of what a purge removes.
+func (sc *scope) condemn(v uint64, at int64) []string {
+	var relics []driver.Relic
+	for id, r := range sc.recs {
+		over := r.erased || at >= r.expires || 0 < r.died && r.died <= v
+		if over || r.died > 0 {
+			relics = append(relics, driver.Relic{ID: id, For: r.record().For, Over: over})
 		}
 	}
-	for _, c := range sc.live.chunks {
-		if at >= c.minExpires {
-			each(c.recs, consider)
-		}
-	}
-	retired := func(f func(*record)) {
-		for _, c := range sc.past.chunks {
-			each(c.recs, f)
-		}
-		each(sc.stubs, f)
-	}
-	retired(consider)
-	// Whom one that stays names as its successor stays as well.
-	retired(func(r *record) {
-		for h := r.heir; !r.gone && h != nil && h.gone; h = h.heir {
-			h.gone = false
-		}
-	})
-	return found
-}
-
-func each(recs []*record, f func(*record)) {
-	for _, r := range recs {
-		f(r)
-	}
-}
-
-// lineage remembers where chains of successors end.
-type lineage map[*record]*record
-
-// of returns the last of the successors of r: r itself if it has none.
-func (l lineage) of(r *record) *record {
-	var chain []*record
-	for r.heir != nil && l[r] == nil {
-		chain = append(chain, r)
-		r = r.heir
-	}
-	if head := l[r]; head != nil {
-		r = head
-	}
-	for _, c := range chain {
-		l[c] = r
-	}
-	return r
+	return driver.Condemn(relics)
 }

@@ -4,26 +4,22 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// record is an entry and what became of it. The entry never changes, so readers
-// may look at it after they left the lock; erasing puts a stub in the record's
-// place.
+// record is an entry and what became of it.
 type record struct {
-	entry memory.Entry
-	wiped atomic.Bool // the entry was erased, and a stub is in this record's place
-	stub  bool        // of an entry that was erased
-	gone  bool        // purged
-	state memory.State
+	entry  driver.Entry // only the id, if it was erased
+	state  driver.State
+	erased bool
+	gone   bool // purged
 
 	created int64 // milliseconds
 	expires int64 // milliseconds; never for an entry that does not expire
-	// The entry is live at the versions from born to before died; died is 0
-	// while it is live.
+	// The entry is live at the versions from born to before died; died is 0 while it
+	// is live.
 	born, died uint64
 
 	scope *scope
@@ -39,7 +35,7 @@ type extra struct {
 
 const never = math.MaxInt64
 
-func newRecord(sc *scope, e *memory.Entry, born uint64) *record {
+func newRecord(sc *scope, e *driver.Entry, born uint64) *record {
 	r := &record{entry: *e, created: e.CreatedAt.UnixMilli(), expires: never, born: born, scope: sc}
 	r.entry.CreatedAt = time.UnixMilli(r.created).UTC()
 	if !e.ExpiresAt.IsZero() {
@@ -51,11 +47,11 @@ func newRecord(sc *scope, e *memory.Entry, born uint64) *record {
 
 // liveAt reports whether r can be read now, at the instant at.
 func (r *record) liveAt(at int64) bool {
-	return r.died == 0 && at < r.expires && !r.stub
+	return r.died == 0 && at < r.expires && !r.erased
 }
 
 // visible reports whether r was not retired at version v and has not expired at
-// the instant at.
+// the instant at. Of an erased one it means nothing.
 func (r *record) visible(v uint64, at int64) bool {
 	if at >= r.expires {
 		return false
@@ -91,22 +87,48 @@ func (r *record) more() *extra {
 }
 
 // record returns r as its readers see it.
-func (r *record) record() memory.Record {
-	rec := memory.Record{
-		Scope: memory.Scope{Tenant: r.scope.tenant.name, Ref: r.scope.ref},
-		State: r.state,
+func (r *record) record() driver.Record {
+	rec := driver.Record{
+		Scope: driver.Scope{Tenant: r.scope.tenant.name, Ref: r.scope.ref},
+		Entry: r.entry, State: r.state, Erased: r.erased,
 	}
 	if r.heir != nil {
 		rec.For = r.heir.entry.ID
 	}
-	rec.Entry, rec.Erased = r.entry, r.stub
 	return rec
 }
 
+// wipe drops the text of r and what came in with it.
+func (r *record) wipe() {
+	for _, label := range r.entry.Subjects {
+		set := r.scope.tenant.subjects[label]
+		delete(set, r)
+		if len(set) == 0 {
+			delete(r.scope.tenant.subjects, label)
+		}
+	}
+	// The id that came in may be part of a larger string, and is a key.
+	id := strings.Clone(r.entry.ID)
+	delete(r.scope.recs, id)
+	r.scope.recs[id] = r
+	r.entry = driver.Entry{ID: id}
+}
+
+// scope has every record of a ref by id, and those that can be read in order.
+type scope struct {
+	tenant  *tenant
+	ref     string
+	recs    map[string]*record
+	live    log      // neither retired nor erased
+	past    log      // retired, not erased
+	erased  spans    // versions at which something was live that is erased now
+	journal []change // since the horizon
+}
+
 // insert makes e an entry of the scope.
-func (sc *scope) insert(e *memory.Entry, v uint64) {
+func (sc *scope) insert(e *driver.Entry, v uint64) {
 	r := newRecord(sc, e, v)
-	sc.ids.add(r)
+	sc.recs[e.ID] = r
 	sc.live.insert(r)
 	for _, label := range e.Subjects {
 		set := sc.tenant.subjects[label]
@@ -116,16 +138,18 @@ func (sc *scope) insert(e *memory.Entry, v uint64) {
 		}
 		set[r] = struct{}{}
 	}
+	sc.note(v, put, r)
 }
 
 // retire ends the life of r in favour of heir, which may be nil.
-func (sc *scope) retire(r *record, state memory.State, heir *record, v uint64) {
+func (sc *scope) retire(r *record, state driver.State, heir *record, v uint64) {
 	sc.live.remove(r)
 	r.died, r.state, r.heir = v, state, heir
 	if heir != nil {
 		heir.more().estate = append(heir.more().estate, r)
 	}
 	sc.past.insert(r)
+	sc.note(v, retired, r)
 }
 
 // restore begins a new life of r.
@@ -139,54 +163,28 @@ func (sc *scope) restore(r *record, v uint64) {
 	if r.born < r.died {
 		r.more().earlier = append(r.more().earlier, span{r.born, r.died})
 	}
-	r.born, r.died, r.state, r.heir = v, 0, memory.Live, nil
+	r.born, r.died, r.state, r.heir = v, 0, driver.Live, nil
 	sc.live.insert(r)
+	sc.note(v, restored, r)
 }
 
-// erase puts a stub in the place of r.
+// erase leaves a stub of r.
 func (sc *scope) erase(r *record, v uint64) {
-	r.wiped.Store(true)
-	sc.unlabel(r)
-	end := v
-	if r.died == 0 {
+	end := r.died
+	if end == 0 {
 		sc.live.remove(r)
+		end = v
 	} else {
 		sc.past.remove(r)
-		end = r.died
 	}
-	t := sc.tenant
-	t.erased = t.erased.with(span{r.born, end})
-
-	// The id that came in may be part of a larger string.
-	id := strings.Clone(r.entry.ID)
-	stub := &record{
-		entry: memory.Entry{ID: id}, created: r.created, expires: r.expires,
-		born: r.born, died: r.died, scope: sc, heir: r.heir, state: r.state, stub: true,
-	}
+	sc.erased = sc.erased.with(span{r.born, end})
 	if r.extra != nil {
 		for _, s := range r.extra.earlier {
-			t.erased = t.erased.with(s)
+			sc.erased = sc.erased.with(s)
 		}
-		for _, x := range r.extra.estate {
-			x.heir = stub
-		}
-		stub.extra = &extra{estate: r.extra.estate}
+		r.extra.earlier = nil
 	}
-	if r.heir != nil {
-		estate := r.heir.extra.estate
-		estate[slices.Index(estate, r)] = stub
-	}
-	sc.ids.replace(stub)
-	sc.stubs = append(sc.stubs, stub)
-}
-
-// unlabel takes r out of the index of subjects.
-func (sc *scope) unlabel(r *record) {
-	for _, label := range r.entry.Subjects {
-		set := sc.tenant.subjects[label]
-		delete(set, r)
-		if len(set) == 0 {
-			delete(sc.tenant.subjects, label)
-		}
-	}
+	r.erased = true
+	r.wipe()
+	sc.note(v, erased, r)
 }

@@ -5,53 +5,44 @@ import (
 	"crypto/rand"
 	"strings"
 	"sync"
+	"sync/atomic"
 
-	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
 var (
-	_ memory.Versioned = (*Store)(nil)
-	_ memory.Searcher  = (*Store)(nil)
-	_ memory.Scanner   = (*Store)(nil)
-	_ memory.Describer = (*Store)(nil)
+	_ driver.Versioned = (*Store)(nil)
+	_ driver.Searcher  = (*Store)(nil)
+	_ driver.Scanner   = (*Store)(nil)
+	_ driver.Scheduler = (*Store)(nil)
+	_ driver.Changes   = (*Store)(nil)
+	_ driver.Describer = (*Store)(nil)
 )
 
-// Store is an in-memory [memory.Adapter] that offers everything a store can
-// offer but durability. Create one with [New].
+// Store is an in-memory [driver.Adapter] that offers everything a store can offer but
+// durability. Create one with [New].
 type Store struct {
 	incarnation string
+	revs        atomic.Int64 // the last revision of a document, of all tenants
 	outbox      outbox
+	schedule    schedule
 
 	mu      sync.RWMutex
 	tenants map[string]*tenant
 }
 
-// tenant is all that is kept for a tenant. Its lock guards everything below it,
-// including the scopes and their records.
+// tenant is all that is kept for a tenant. Its lock guards everything below it: the
+// scopes with their records, and the documents.
 type tenant struct {
 	name string
-	mark storerules.Mark // what all its versions begin with
+	mark driver.Mark // of all its versions
 
 	mu       sync.RWMutex
-	version  uint64 // the number of mutations that were committed
+	version  uint64 // the number of versions that were made
 	horizon  uint64 // older versions are unavailable
 	scopes   map[string]*scope
 	subjects map[string]map[*record]struct{}
-	cells    map[cell][]byte
-	erased   spans // versions at which something was live that is erased now
-}
-
-type cell struct{ ref, name string }
-
-// scope has every record of a ref by id, and those that can be read in order.
-type scope struct {
-	tenant *tenant
-	ref    string
-	ids    index
-	live   log       // neither retired nor erased
-	past   log       // retired, not erased
-	stubs  []*record // erased
+	shelf    shelf
 }
 
 // New returns an empty store.
@@ -61,55 +52,75 @@ func New() *Store {
 
 // Traits returns the zero value: the store is volatile, writable and searches by
 // text.
-func (s *Store) Traits() memory.Traits { return memory.Traits{} }
+func (st *Store) Traits() driver.Traits { return driver.Traits{} }
 
 // Version returns the version that the tenant's memory has now (M7).
-func (s *Store) Version(ctx context.Context, tenant string) (memory.Version, error) {
+func (st *Store) Version(ctx context.Context, tenant string) (driver.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	t := s.tenant(tenant)
+	t := st.tenant(tenant)
 	if t == nil {
-		return s.mark(tenant).Version(0), nil
+		return driver.VersionOf(0, driver.FirstMark(st.incarnation, tenant)), nil
 	}
 	t.mu.RLock()
-	v := t.version
+	n := t.version
 	t.mu.RUnlock()
-	return t.mark.Version(v), nil
+	return driver.VersionOf(n, t.mark), nil
 }
 
 // tenant returns nil for one that was never written.
-func (s *Store) tenant(name string) *tenant {
-	s.mu.RLock()
-	t := s.tenants[name]
-	s.mu.RUnlock()
-	return t
+func (st *Store) tenant(name string) *tenant {
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+	return st.tenants[name]
 }
 
-func (s *Store) makeTenant(name string) *tenant {
-	if t := s.tenant(name); t != nil {
+func (st *Store) makeTenant(name string) *tenant {
+	if t := st.tenant(name); t != nil {
 		return t
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t := s.tenants[name]
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	t := st.tenants[name]
 	if t == nil {
 		name = strings.Clone(name)
 		t = &tenant{
-			name: name, mark: s.mark(name), scopes: map[string]*scope{},
-			subjects: map[string]map[*record]struct{}{}, cells: map[cell][]byte{},
+			name: name, mark: driver.FirstMark(st.incarnation, name), scopes: map[string]*scope{},
+			subjects: map[string]map[*record]struct{}{}, shelf: newShelf(),
 		}
-		s.tenants[name] = t
+		st.tenants[name] = t
 	}
 	return t
 }
 
-func (s *Store) mark(tenant string) storerules.Mark { return storerules.MarkOf(s.incarnation, tenant) }
+// at returns the tenant and the number of one of its versions. The tenant is nil if it
+// was never written. Whether the version can be read still, [tenant.available] says
+// under the lock.
+func (st *Store) at(ctx context.Context, tenant string, v driver.Version) (*tenant, uint64, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, 0, err
+	}
+	n, mark, err := driver.ParseVersion(v)
+	t := st.tenant(tenant)
+	if err != nil || mark != driver.FirstMark(st.incarnation, tenant) || t == nil && n != 0 {
+		return nil, 0, driver.ErrSnapshotUnavailable
+	}
+	return t, n, nil
+}
 
 // available reports whether the state that n names exists and can be read still.
 func (t *tenant) available(n uint64) error {
 	if n > t.version || n < t.horizon {
-		return memory.ErrSnapshotUnavailable
+		return driver.ErrSnapshotUnavailable
+	}
+	return nil
+}
+
+// find returns nil if the scope has no record of that id.
+func (t *tenant) find(ref, id string) *record {
+	if sc := t.scopes[ref]; sc != nil {
+		return sc.recs[id]
 	}
 	return nil
 }
@@ -118,18 +129,8 @@ func (t *tenant) scope(ref string) *scope {
 	sc := t.scopes[ref]
 	if sc == nil {
 		ref = strings.Clone(ref)
-		sc = &scope{tenant: t, ref: ref}
+		sc = &scope{tenant: t, ref: ref, recs: map[string]*record{}}
 		t.scopes[ref] = sc
 	}
 	return sc
 }
-
-// find returns nil if the scope has no record of that id.
-func (t *tenant) find(ref, id string) *record {
-	if sc := t.scopes[ref]; sc != nil {
-		return sc.find(id)
-	}
-	return nil
-}
-
-func (sc *scope) find(id string) *record { return sc.ids.find(id) }

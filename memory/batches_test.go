@@ -1,0 +1,134 @@
+package memory_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// calls returns how often the store was called by f.
+func calls(s *spy, f func()) int {
+	before := s.count()
+	f()
+	return s.count() - before
+}
+
+// A page of a run with a thousand own writes costs a few calls, and its token some bytes
+// for each.
+func TestM6_OwnWritesAreReadInBatches(t *testing.T) {
+	store := newSpy()
+	h := newHostOn(t, store)
+	for i := range 600 {
+		put(t, h.job("acme"), "m", fmt.Sprint("before ", i))
+	}
+	run := h.run("r", "acme")
+	empty, err := run.Token()
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(empty), 200)
+	for i := range 1000 {
+		put(t, run, "m", fmt.Sprint("own ", i))
+	}
+	token, err := run.Token()
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(token), 200+1000*40)
+
+	require.LessOrEqual(t, calls(store, func() { require.Len(t, contents(t, run.Memory(), "m"), 1000) }), 3)
+	var asOf memory.Reader
+	require.LessOrEqual(t, calls(store, func() {
+		asOf, err = h.AsOf(ctx, "acme", token)
+		require.NoError(t, err)
+	}), 3)
+	require.LessOrEqual(t, calls(store, func() { require.Len(t, contents(t, asOf, "m"), 1000) }), 4)
+	all := 0
+	require.LessOrEqual(t, calls(store, func() {
+		for _, err := range run.Scan(ctx, "m") {
+			require.NoError(t, err)
+			all++
+		}
+	}), 16)
+	require.Equal(t, 1600, all)
+}
+
+func TestM7_TokensAreShortWhateverTheNames(t *testing.T) {
+	h := newHost(t)
+	long := func(n int) string { return string(slices.Repeat([]byte("x"), n)) }
+	r, err := h.Start(ctx, memory.RunConfig{ID: long(128), Tenant: long(256), Redactor: newVault()})
+	require.NoError(t, err)
+	put(t, h.job(long(256)), "m", "x")
+	token, err := r.Token()
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(token), 200)
+}
+
+// Sources of a rewrite, and the entries of a forgetting, are read in batches too.
+func TestRewritesAndForgettingReadInBatches(t *testing.T) {
+	store := newSpy()
+	h := newHostOn(t, store)
+	job := h.job("acme")
+	var ids []string
+	for i := range 500 {
+		ids = append(ids, put(t, job, "m", fmt.Sprint(i), "s").ID)
+	}
+	require.LessOrEqual(t, calls(store, func() {
+		_, err := job.Rewrite(ctx, "m", memory.Rewrite{Derive: []memory.Derived{{Draft: memory.Draft{Content: "all"}, Sources: ids, Merges: ids}}})
+		require.NoError(t, err)
+	}), 2)
+	require.LessOrEqual(t, calls(store, func() {
+		fates, err := h.TraceAll(ctx, "acme", "m", ids)
+		require.NoError(t, err)
+		require.Len(t, fates, 500)
+	}), 2)
+	require.LessOrEqual(t, calls(store, func() {
+		_, err := h.Forget(ctx, "acme", "s")
+		require.NoError(t, err)
+	}), 6)
+}
+
+// Tags go on events as the entries have them at delivery, so that no tag outlives its
+// entry in the outbox.
+func TestM10_UndeliveredTagsAreForgotten(t *testing.T) {
+	store := newSpy()
+	h := newHostOn(t, store, func(c *memory.Config) { c.EventTags = true })
+	run := h.run("r", "acme")
+	for _, subject := range []string{"s", "other"} {
+		_, err := run.Put(ctx, "m", memory.Draft{Content: "x", Tags: []string{"tag of " + subject}, Subjects: []string{subject}})
+		require.NoError(t, err)
+	}
+	for rec, err := range store.Undelivered(ctx, driver.OutboxQuery{}) {
+		require.NoError(t, err)
+		require.Empty(t, rec.Payload.(events.MemoryWritten).Tags, "no tag waits in the store")
+	}
+	_, err := h.Forget(ctx, "acme", "s")
+	require.NoError(t, err)
+	_, err = h.Relay(ctx)
+	require.NoError(t, err)
+	logged := h.log.Events("acme", "r")
+	require.Len(t, logged, 2)
+	require.Empty(t, logged[0].Payload.(events.MemoryWritten).Tags)
+	require.Equal(t, []string{"tag of other"}, logged[1].Payload.(events.MemoryWritten).Tags)
+}
+
+// A relay looks at every event once, however many runs are stuck.
+func TestE3_ARelayWithManyStuckRunsIsLinear(t *testing.T) {
+	given := 0
+	sink := sinkFunc(func(_ context.Context, recs ...events.Record) error {
+		given += len(recs)
+		return fmt.Errorf("refused")
+	})
+	h := newHost(t, func(c *memory.Config) { c.Sink = sink })
+	const runs = 1000
+	for i := range runs {
+		put(t, h.run(fmt.Sprint("r", i), "acme"), "m", "x")
+	}
+	relayed, err := h.Relay(ctx)
+	require.ErrorIs(t, err, memory.ErrInternal)
+	require.Len(t, relayed.Stuck, runs)
+	require.LessOrEqual(t, given, 2*runs, "once in a batch and once by itself")
+}
