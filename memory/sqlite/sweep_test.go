@@ -4,15 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/openwop/agentmemory/distill"
-	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/sqlite"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // What SQLite moved from page to page before it was erased is not on the pages that it
@@ -31,10 +27,10 @@ func TestM10_ErasureReachesWhatMoved(t *testing.T) {
 			require.NoError(t, err)
 		}
 		const n = 200
-		var m memory.Mutation
+		var m driver.Mutation
 		for i := range n {
 			text := bytes.Repeat([]byte(mark(i)), 1+rng.Intn([]int{20, 100, 300, 700, 1500, 3000, 6000}[rng.Intn(7)])/13)
-			m.Put = append(m.Put, memory.Placed{Scope: home, Entry: entry(id(i), string(text))})
+			m.Put = append(m.Put, driver.Placed{Scope: home, Entry: entry(id(i), string(text))})
 		}
 		_, err := st.Apply(t.Context(), home.Tenant, m)
 		require.NoError(t, err)
@@ -48,7 +44,7 @@ func TestM10_ErasureReachesWhatMoved(t *testing.T) {
 		}
 		purge()
 		for _, i := range order[n/2 : n*3/4] {
-			_, err := st.Apply(t.Context(), home.Tenant, memory.Mutation{At: now, Erase: []memory.Located{{Scope: home, ID: id(i)}}})
+			_, err := st.Apply(t.Context(), home.Tenant, driver.Mutation{At: now, Erase: []driver.Located{{Scope: home, ID: id(i)}}})
 			require.NoError(t, err)
 		}
 		for _, i := range order[:n*3/4] {
@@ -58,26 +54,3 @@ func TestM10_ErasureReachesWhatMoved(t *testing.T) {
 	}
 }
 
-// So it is of archives that are dropped, whatever they are dropped for.
-func TestM10_DropReachesWhatMoved(t *testing.T) {
-	text := func(rng *rand.Rand, mark string) []byte {
-		return bytes.Repeat([]byte(mark), 1+rng.Intn([]int{20, 100, 300, 700, 1500, 3000}[rng.Intn(6)])/len(mark))
-	}
-	mark := func(i int) string { return fmt.Sprintf("MARK%05dKRAM", i) }
-	const n = 150
-	rng := rand.New(rand.NewSource(2))
-	path := filepath.Join(t.TempDir(), "memory.db")
-	db, err := sqlite.Open(t.Context(), path, sqlite.Options{Relaxed: true})
-	require.NoError(t, err)
-	defer db.Close()
-	a := db.Archives()
-	var addresses [n]distill.Digest
-	for i := range n {
-		addresses[i], err = a.Keep(t.Context(), home, distill.Digest{byte(i)}, text(rng, mark(i)), now)
-		require.NoError(t, err)
-	}
-	for _, i := range rng.Perm(n)[:n*3/4] {
-		require.NoError(t, a.Drop(t.Context(), home, addresses[i], now.Add(time.Millisecond)))
-		require.Zero(t, onDisk(t, path, mark(i)))
-	}
-}
