@@ -110,8 +110,8 @@ func labelOf(tenant, subject string) []byte {
 }
 
 // Statements that take a list have one parameter for all of it, in JSON: of ids their
-// bytes in hex, of which listed makes a table j in the order of the list, and of keys the
-// numbers, which are among IN (SELECT value FROM json_each(?)).
+// bytes in hex, which listed joins with entries in the order of the list, since a CROSS JOIN
+// is done from left to right; of keys the numbers.
 const listed = `json_each(?3) j CROSS JOIN entries e ON e.tenant = ?1 AND e.ref = ?2 AND e.id = CAST(unhex(j.value) AS TEXT)`
 
 func idList(ids []string) string {

@@ -37,7 +37,7 @@ func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) (recs
 	return recs, nil
 }
 
-const lookedUp = `SELECT ` + recordColumns + ` FROM ` + listed + withText + ` ORDER BY j.id`
+const lookedUp = `SELECT ` + recordColumns + ` FROM ` + listed + withText
 
 // The statements of History, each of which reads a page in the order of an index.
 const (

@@ -54,7 +54,7 @@ const (
 	getLive = `SELECT ` + entryColumns + ` FROM entries e` + withText + `
 		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.id = ?3 AND e.died = 9223372036854775807 AND e.expires > ?4`
 	getAt = `SELECT ` + entryColumns + ` FROM ` + listed + withText + `
-		WHERE e.expires > ?4 AND e.died > ?8 AND ` + shown + ` ORDER BY j.id`
+		WHERE e.expires > ?4 AND e.died > ?8 AND ` + shown
 )
 
 // list reads what the selection asks for in one state of the database: at a version,

@@ -53,4 +53,3 @@ func TestM10_ErasureReachesWhatMoved(t *testing.T) {
 		require.NoError(t, db.Close())
 	}
 }
-

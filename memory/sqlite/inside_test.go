@@ -1,0 +1,416 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+var (
+	here = driver.Scope{Tenant: "acme", Ref: "support"}
+	then = time.UnixMilli(1_760_000_000_000).UTC()
+)
+
+func openFresh(t *testing.T) *DB {
+	db, err := Open(t.Context(), filepath.Join(t.TempDir(), "memory.db"), Options{Relaxed: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// Every read is a walk along an index that is already in the order wanted: its cost is
+// that of what it returns.
+func TestPlans(t *testing.T) {
+	db := openFresh(t)
+	documents := func(q driver.DocumentQuery) string {
+		text, _ := documentsAfter(&q, &driver.Document{Rev: 1})
+		return text
+	}
+	for name, c := range map[string]struct {
+		text string
+		want string
+	}{
+		"list":        {listLive, "SEARCH e USING COVERING INDEX entries_live (tenant=? AND ref=? AND created>? AND (created,id)<(?,?))"},
+		"list at":     {listAt, "SEARCH e USING INDEX entries_past (tenant=? AND ref=? AND died>? AND died<?)"},
+		"get":         {getLive, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id=?)"},
+		"get at":      {getAt, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id=?)"},
+		"tenant":      {historyOfTenant, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND (ref,id)>(?,?))"},
+		"ref":         {historyOfRef, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id>?)"},
+		"successor":   {historyOfSuccessor, "SEARCH e USING INDEX entries_successor (tenant=? AND ref=? AND successor=? AND rowid>?)"},
+		"subject":     {historyOfSubject, "SEARCH l USING PRIMARY KEY (label=? AND entry>?)"},
+		"relics":      {findRelics, "SEARCH entries USING INDEX entries_past (tenant=? AND ref=? AND died<?)"},
+		"outbox":      {outboxOfAll, "SEARCH outbox USING INTEGER PRIMARY KEY (rowid>?)"},
+		"of a tenant": {outboxOf, "SEARCH outbox USING INTEGER PRIMARY KEY (rowid>?)"},
+		"lookup":      {lookedUp, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id=?)"},
+		"held":        {getHeld, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id=?)"},
+		"due":         {dueDocuments, "SEARCH d USING INDEX documents_due (kind=? AND due>? AND due<?)"},
+		"set":         {setMachinery, "SEARCH documents USING INTEGER PRIMARY KEY (rowid=?)"},
+		"by key":      {documents(driver.DocumentQuery{Ref: "r", Kind: "k", Key: "y"}), "SEARCH d USING INDEX sqlite_autoindex_documents_1 (tenant=? AND ref=? AND kind=? AND key=?)"},
+		"by kind":     {documents(driver.DocumentQuery{Ref: "r", Kind: "k"}), "SEARCH d USING INDEX sqlite_autoindex_documents_1 (tenant=? AND ref=? AND kind=? AND key>?)"},
+		"by ref":      {documents(driver.DocumentQuery{Ref: "r"}), "SEARCH d USING INDEX sqlite_autoindex_documents_1 (tenant=? AND ref=? AND (kind,key)>(?,?))"},
+		"every ref":   {documents(driver.DocumentQuery{EveryRef: true}), "SEARCH d USING INDEX sqlite_autoindex_documents_1 (tenant=? AND (ref,kind,key)>(?,?,?))"},
+		"by group":    {documents(driver.DocumentQuery{Ref: "r", Kind: "k", Group: "g"}), "SEARCH d USING INDEX documents_group (tenant=? AND ref=? AND kind=? AND grp=? AND key>?)"},
+	} {
+		rows, err := db.reads.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+c.text, make([]any, 30)...)
+		require.NoError(t, err, name)
+		var plan []string
+		for rows.Next() {
+			var id, parent, unused int
+			var detail string
+			require.NoError(t, rows.Scan(&id, &parent, &unused, &detail))
+			plan = append(plan, detail)
+		}
+		require.NoError(t, rows.Close())
+		require.Contains(t, plan, c.want, name)
+		if name != "list at" && name != "set" { // they sort what has died since, and keep the row aside
+			require.NotContains(t, strings.Join(plan, "\n"), "TEMP B-TREE", name)
+		}
+	}
+}
+
+// Strings come back byte by byte, whatever they are.
+func TestRecord_AnyBytes(t *testing.T) {
+	st := openFresh(t).Memory()
+	odd := []string{"\x00", "a\x00b", "\xff\xfe", "é", "", strings.Repeat("x", 200), "'; --"}
+	for i, s := range odd {
+		scope := driver.Scope{Tenant: "t" + s, Ref: s}
+		e := driver.Entry{ID: "id" + s, Content: s, RunID: s, CreatedAt: then, Tags: odd, Subjects: odd, Sources: odd}
+		require.NoError(t, st.Put(t.Context(), scope, e))
+		got, err := st.Get(t.Context(), scope, e.ID, then)
+		require.NoError(t, err, i)
+		require.Equal(t, e, got)
+		found, err := st.Lookup(t.Context(), scope, []string{e.ID, "other", e.ID})
+		require.NoError(t, err)
+		require.Equal(t, []driver.Record{{Scope: scope, Entry: e}, {Scope: scope, Entry: e}}, found)
+		doc := driver.Document{Scope: scope, Kind: "k", Key: "é", Value: []byte(s)}
+		_, err = st.Apply(t.Context(), scope.Tenant, driver.Mutation{At: then, Documents: []driver.DocumentSwap{{Document: doc}}})
+		require.NoError(t, err)
+		for d, err := range st.Documents(t.Context(), driver.DocumentQuery{Tenant: scope.Tenant, Ref: scope.Ref}) {
+			require.NoError(t, err)
+			require.Equal(t, s, string(d.Value))
+		}
+		n := 0
+		for r, err := range st.History(t.Context(), scope.Tenant, driver.HistoryQuery{Subject: "\xff\xfe"}) {
+			require.NoError(t, err)
+			require.Equal(t, e, r.Entry)
+			n++
+		}
+		require.Equal(t, 1, n)
+	}
+}
+
+func TestPack(t *testing.T) {
+	for _, list := range [][]string{nil, {""}, {"a", "", "b"}, {strings.Repeat("x", 1000)}} {
+		got, ok := unpack(pack(list))
+		require.True(t, ok)
+		require.Equal(t, list, got)
+	}
+	for _, bad := range []string{"\x02a", "\xff", "\x01a\x05b", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
+		_, ok := unpack([]byte(bad))
+		require.False(t, ok, "%q", bad)
+	}
+}
+
+// Long lists, histories and scans are read in pages that fit together.
+func TestPages(t *testing.T) {
+	db := openFresh(t)
+	st := db.Memory()
+	const n = 2*ahead + 7
+	var m driver.Mutation
+	for i := range n {
+		e := driver.Entry{ID: fmt.Sprintf("e%05d", i), Content: "x", CreatedAt: then.Add(time.Duration(i/3) * time.Millisecond), Subjects: []string{"s"}}
+		m.Put = append(m.Put, driver.Placed{Scope: here, Entry: e})
+	}
+	m.Put = append(m.Put, driver.Placed{Scope: here, Entry: driver.Entry{ID: "heir", CreatedAt: then}})
+	_, err := st.Apply(t.Context(), here.Tenant, m)
+	require.NoError(t, err)
+	want, err := st.List(t.Context(), here, driver.Query{At: then})
+	require.NoError(t, err)
+	require.Len(t, want, n+1)
+	for _, limit := range []int{0, 1, ahead, ahead + 1, n} {
+		var got []driver.Entry
+		for e, err := range st.Scan(t.Context(), here, driver.Query{At: then, Limit: limit}) {
+			require.NoError(t, err)
+			got = append(got, e)
+		}
+		if limit == 0 {
+			limit = len(want)
+		}
+		require.Equal(t, want[:limit], got)
+	}
+	_, err = st.Apply(t.Context(), here.Tenant, retireAll(n))
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		q    driver.HistoryQuery
+		want int
+	}{
+		"all": {driver.HistoryQuery{}, n + 1}, "ref": {driver.HistoryQuery{Ref: here.Ref}, n + 1},
+		"subject": {driver.HistoryQuery{Subject: "s"}, n}, "for": {driver.HistoryQuery{Ref: here.Ref, For: []string{"heir", "none", "heir"}}, n},
+		"both": {driver.HistoryQuery{Ref: here.Ref, For: []string{"heir"}, Subject: "t"}, 0},
+	} {
+		seen := map[string]bool{}
+		for r, err := range st.History(t.Context(), here.Tenant, c.q) {
+			require.NoError(t, err)
+			require.False(t, seen[r.Entry.ID])
+			seen[r.Entry.ID] = true
+		}
+		require.Len(t, seen, c.want, name)
+	}
+	var swaps driver.Mutation
+	for i := range n {
+		d := driver.Document{Scope: here, Kind: "k", Key: fmt.Sprintf("d%05d", i), Group: "g"}
+		if i < 5 {
+			d.Value = make([]byte, enough/2) // a page has less of them
+		}
+		swaps.Documents = append(swaps.Documents, driver.DocumentSwap{Document: d})
+	}
+	_, err = st.Apply(t.Context(), here.Tenant, swaps)
+	require.NoError(t, err)
+	for _, q := range []driver.DocumentQuery{{EveryRef: true}, {Ref: here.Ref}, {Ref: here.Ref, Kind: "k"}, {Ref: here.Ref, Kind: "k", Group: "g"}, {EveryRef: true, Kind: "k", Group: "g"}} {
+		q.Tenant = here.Tenant
+		i := 0
+		for d, err := range st.Documents(t.Context(), q) {
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprintf("d%05d", i), d.Key)
+			i++
+		}
+		require.Equal(t, n, i)
+	}
+}
+
+func retireAll(n int) driver.Mutation {
+	m := driver.Mutation{At: then}
+	for i := range n {
+		m.Retire = append(m.Retire, driver.Retirement{
+			Located: driver.Located{Scope: here, ID: fmt.Sprintf("e%05d", i)}, State: driver.Merged, For: "heir"})
+	}
+	return m
+}
+
+// A long read ends with its context.
+func TestList_EndsWithItsContext(t *testing.T) {
+	st := openFresh(t).Memory()
+	var m driver.Mutation
+	for i := range lookEvery {
+		m.Put = append(m.Put, driver.Placed{Scope: here, Entry: driver.Entry{ID: fmt.Sprintf("e%05d", i), CreatedAt: then}})
+	}
+	_, err := st.Apply(t.Context(), here.Tenant, m)
+	require.NoError(t, err)
+	_, err = st.List(&ending{t.Context(), 0, nil}, here, driver.Query{At: then, Limit: lookEvery - 1})
+	require.NoError(t, err)
+	_, err = st.List(&ending{t.Context(), 0, nil}, here, driver.Query{At: then})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A read that waits for the others of the process gives up with its context.
+func TestRead_Waits(t *testing.T) {
+	db := openFresh(t)
+	over := make(chan struct{})
+	close(over)
+	var within func(n int) error
+	within = func(n int) error {
+		if n == maxReaders {
+			_, err := db.Memory().List(&ending{t.Context(), 0, over}, here, driver.Query{At: then})
+			return err
+		}
+		return db.query(t.Context(), func(*sql.Rows) (bool, error) { return false, within(n + 1) }, `SELECT 1`)
+	}
+	require.ErrorIs(t, within(0), context.Canceled)
+}
+
+// A read that another process is in the way of gives up at last, and says what it did.
+func TestRead_TimesOut(t *testing.T) {
+	db := openFresh(t)
+	second, err := db.reads.Conn(t.Context())
+	require.NoError(t, err)
+	defer second.Close()
+	require.NoError(t, db.write(t.Context(), func(*tx) error {
+		_, inTheWay := second.ExecContext(t.Context(), `PRAGMA query_only = 0; BEGIN IMMEDIATE`)
+		require.True(t, busy(inTheWay))
+		defer func(n int) { patience = n }(patience)
+		patience = 2
+		err := retry(t.Context(), func() error { return inTheWay }, readFailed, readTimeout)
+		require.ErrorIs(t, err, driver.ErrInternal)
+		require.EqualError(t, err, "sqlite: "+readTimeout)
+		return nil
+	}))
+}
+
+// A row of the index of subjects whose entry is gone finds no entry of another tenant
+// that has its key now.
+func TestM1_StaleSubject(t *testing.T) {
+	db := openFresh(t)
+	require.NoError(t, db.Memory().Put(t.Context(), here, driver.Entry{ID: "a", CreatedAt: then, Subjects: []string{"s"}}))
+	require.NoError(t, db.write(t.Context(), func(t *tx) error {
+		_, err := t.exec(`INSERT INTO labels SELECT ?, entry FROM labels`, labelOf("other", "s"))
+		return err
+	}))
+	for r, err := range db.Memory().History(t.Context(), "other", driver.HistoryQuery{Subject: "s"}) {
+		require.NoError(t, err)
+		require.Fail(t, "found", r.Scope)
+	}
+}
+
+// A purge leaves an entry whose subjects it cannot read.
+func TestPurge_DamagedSubjects(t *testing.T) {
+	db := openFresh(t)
+	st := db.Memory()
+	require.NoError(t, st.Put(t.Context(), here, driver.Entry{ID: "a", CreatedAt: then, Subjects: []string{"s"}}))
+	require.NoError(t, db.write(t.Context(), func(t *tx) error {
+		_, err := t.exec(`UPDATE texts SET subjects = x'ff'`)
+		return err
+	}))
+	_, err := st.Delete(t.Context(), here, "a", then)
+	require.NoError(t, err)
+	v, err := st.Version(t.Context(), here.Tenant)
+	require.NoError(t, err)
+	n, err := st.Purge(t.Context(), here.Tenant, v, then)
+	require.ErrorIs(t, err, driver.ErrInternal)
+	require.EqualError(t, err, "sqlite: "+damaged)
+	require.Zero(t, n)
+	var left int
+	require.NoError(t, db.get(t.Context(), []any{&left}, `SELECT count(*) FROM entries e JOIN labels s ON s.entry = e.entry`))
+	require.Equal(t, 1, left)
+}
+
+// A scan that a purge overtakes says so.
+func TestScan_Overtaken(t *testing.T) {
+	st := openFresh(t).Memory()
+	var m driver.Mutation
+	for i := range ahead + 1 {
+		m.Put = append(m.Put, driver.Placed{Scope: here, Entry: driver.Entry{ID: fmt.Sprintf("e%05d", i), CreatedAt: then}})
+	}
+	_, err := st.Apply(t.Context(), here.Tenant, m)
+	require.NoError(t, err)
+	n, last := 0, error(nil)
+	for _, err := range st.Scan(t.Context(), here, driver.Query{At: then}) {
+		if n++; n == 1 {
+			done, err := st.Apply(t.Context(), here.Tenant, driver.Mutation{At: then})
+			require.NoError(t, err)
+			_, err = st.Purge(t.Context(), here.Tenant, done.Version, then)
+			require.NoError(t, err)
+		}
+		last = err
+	}
+	require.ErrorIs(t, last, driver.ErrSnapshotUnavailable)
+	require.Equal(t, ahead+1, n)
+}
+
+// ending is a context that is done from the second look on.
+type ending struct {
+	context.Context
+	looks int
+	done  chan struct{}
+}
+
+func (e *ending) Done() <-chan struct{} { return e.done }
+
+func (e *ending) Err() error {
+	if e.looks++; e.looks > 1 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A write that waits for another gives up with its context, and at last by itself.
+func TestWrite_Waits(t *testing.T) {
+	db := openFresh(t)
+	second, err := Open(t.Context(), strings.TrimPrefix(strings.Split(db.writer.dsn, "?")[0], "file:"), Options{})
+	require.NoError(t, err)
+	defer second.Close()
+	e := driver.Entry{ID: "a", CreatedAt: then}
+	over := make(chan struct{})
+	close(over)
+	require.NoError(t, db.write(t.Context(), func(*tx) error {
+		err := db.Memory().Put(&ending{t.Context(), 0, over}, here, e)
+		require.ErrorIs(t, err, context.Canceled, "behind another write of the process")
+		err = second.Memory().Put(&ending{t.Context(), 0, nil}, here, e)
+		require.ErrorIs(t, err, context.Canceled, "behind one of another process")
+		defer func(n int) { patience = n }(patience)
+		patience = 2
+		err = second.Memory().Put(t.Context(), here, e)
+		require.ErrorIs(t, err, driver.ErrInternal)
+		require.EqualError(t, err, "sqlite: "+lockTimeout)
+		_, err = second.Memory().Get(t.Context(), here, "a", then) // readers do not wait
+		require.ErrorIs(t, err, driver.ErrNotFound)
+		return nil
+	}))
+	require.NoError(t, second.Memory().Put(t.Context(), here, e))
+}
+
+// A commit that fails is reported as unknown, and the next write has a new connection.
+func TestWrite_LostCommit(t *testing.T) {
+	db := openFresh(t)
+	err := db.write(t.Context(), func(t *tx) error {
+		_, err := t.exec("ROLLBACK")
+		return err
+	})
+	require.ErrorIs(t, err, driver.ErrInternal)
+	require.NotErrorIs(t, err, driver.ErrConflict)
+	require.EqualError(t, err, "sqlite: "+commitLost)
+	require.ErrorIs(t, err, ErrOutcomeUnknown)
+	require.NoError(t, db.Memory().Put(t.Context(), here, driver.Entry{ID: "a", CreatedAt: then}))
+	err = db.write(t.Context(), func(t *tx) error { // and so it is if nothing is left to roll back
+		if _, err := t.exec("ROLLBACK"); err != nil {
+			return err
+		}
+		return driver.ErrConflict
+	})
+	require.ErrorIs(t, err, driver.ErrConflict)
+	require.NoError(t, db.Memory().Put(t.Context(), here, driver.Entry{ID: "b", CreatedAt: then}))
+}
+
+// What is damaged is an error that tells nothing of it.
+func TestM2_Damage(t *testing.T) {
+	db := openFresh(t)
+	st := db.Memory()
+	payload := events.WorkspaceUpdated{Path: "p", Version: 1}
+	made, err := st.Apply(t.Context(), here.Tenant, driver.Mutation{
+		Put:       []driver.Placed{{Scope: here, Entry: driver.Entry{ID: "a", CreatedAt: then, Tags: []string{"secret"}}}},
+		Documents: []driver.DocumentSwap{{Document: driver.Document{Scope: here, Kind: "k", Key: "k", Due: then}}},
+		Events:    []events.Record{{ID: "e", Tenant: here.Tenant, RunID: "r", Time: then, Payload: payload}},
+	})
+	require.NoError(t, err)
+	require.NoError(t, db.write(t.Context(), func(t *tx) error {
+		for _, text := range []string{`UPDATE texts SET tags = x'ff7365637265'`, `UPDATE outbox SET payload = '{"secret":1}'`,
+			`UPDATE documents SET origin = x'ff7365637265'`, `UPDATE versions SET changes = x'ff7365637265'`} {
+			if _, err := t.exec(text); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	_, one := st.Get(t.Context(), here, "a", then)
+	_, all := st.List(t.Context(), here, driver.Query{At: then})
+	_, looked := st.Lookup(t.Context(), here, []string{"a"})
+	_, again := st.Apply(t.Context(), here.Tenant, driver.Mutation{Erase: []driver.Located{{Scope: here, ID: "a"}}})
+	_, live := st.Apply(t.Context(), here.Tenant, driver.Mutation{Live: []driver.Located{{Scope: here, ID: "a"}}})
+	_, due := st.Due(t.Context(), "k", then, 1)
+	first := driver.VersionOf(0, driver.FirstMark(db.incarnation, here.Tenant))
+	_, changes := st.Changes(t.Context(), here, first, made.Version)
+	for i, err := range []error{one, all, looked, again, live, due, changes} {
+		require.ErrorIs(t, err, driver.ErrInternal, i)
+		require.NotContains(t, err.Error(), "secret")
+	}
+	for _, err := range st.Scan(t.Context(), here, driver.Query{At: then}) {
+		require.ErrorIs(t, err, driver.ErrInternal)
+	}
+	for _, err := range st.History(t.Context(), here.Tenant, driver.HistoryQuery{}) {
+		require.ErrorIs(t, err, driver.ErrInternal)
+	}
+	for _, err := range st.Documents(t.Context(), driver.DocumentQuery{Tenant: here.Tenant, EveryRef: true}) {
+		require.ErrorIs(t, err, driver.ErrInternal)
+	}
+	for _, err := range st.Undelivered(t.Context(), driver.OutboxQuery{}) {
+		require.ErrorIs(t, err, driver.ErrInternal)
+	}
+}
