@@ -173,3 +173,41 @@ func TestM10_SweepIsOwed(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, onDisk(t, path, "the-copied-sentence"))
 }
+
+// A purge takes out the bodies of former versions of files once they are many, and what it
+// moves for that leaves no copy.
+func TestM10_SpentBodies(t *testing.T) {
+	db, path := fresh(t)
+	st := db.Memory()
+	rng := rand.New(rand.NewSource(3))
+	const files, versions = 40, 400
+	docs := map[string]driver.Document{}
+	apply := func(act driver.Act, d driver.Document) driver.Document {
+		done, err := st.Apply(t.Context(), home.Tenant, driver.Mutation{At: now, Documents: []driver.DocumentSwap{{Document: d, Act: act}}})
+		require.NoError(t, err)
+		d.Rev = done.Revs[0]
+		return d
+	}
+	for i := range versions {
+		key := fmt.Sprint("file", rng.Intn(files))
+		d := docs[key]
+		d.Scope, d.Class, d.Kind, d.Key = home, driver.HostText, "file", key
+		d.Value = []byte(strings.Repeat(fmt.Sprintf("MARK%05dKRAM", i), 1+rng.Intn(150)))
+		docs[key] = apply(driver.Set, d)
+	}
+	bodies := func() (n int) {
+		require.NoError(t, raw(t, path).QueryRow(`SELECT count(*) FROM bodies`).Scan(&n))
+		return n
+	}
+	require.Equal(t, versions, bodies())
+	v, err := st.Version(t.Context(), home.Tenant)
+	require.NoError(t, err)
+	n, err := st.Purge(t.Context(), home.Tenant, v, now)
+	require.NoError(t, err)
+	require.Zero(t, n)
+	require.Equal(t, len(docs), bodies())
+	for _, d := range docs {
+		apply(driver.Remove, d)
+		require.Zero(t, onDisk(t, path, string(d.Value[:13])))
+	}
+}
