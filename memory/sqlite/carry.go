@@ -16,16 +16,8 @@ import (
 const documentsScript = 3
 
 // carryOver moves what SQL cannot into the tables that 0004_documents.sql has made.
-func carryOver(c *sql.Conn) error {
-	var incarnation string
-	if err := c.QueryRowContext(background, `SELECT value FROM meta WHERE key = 'incarnation'`).Scan(&incarnation); err != nil {
-		return err
-	}
-	for _, step := range []func() error{
-		func() error { return carryLabels(c) },
-		func() error { return carryArchives(c) },
-		func() error { return carryPurgeMarks(c, incarnation) },
-	} {
+func (t *tx) carryOver() error {
+	for _, step := range []func() error{t.carryLabels, t.carryArchives, t.carryPurgeMarks} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -33,126 +25,93 @@ func carryOver(c *sql.Conn) error {
 	return nil
 }
 
-// rowsOf reads all rows of a statement.
-func rowsOf(c *sql.Conn, text string, f func(scan func(dest ...any) error) error) error {
-	rows, err := c.QueryContext(background, text)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := f(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-func carryLabels(c *sql.Conn) error {
-	insert, err := c.PrepareContext(background, `INSERT INTO labels (label, entry) VALUES (?, ?) ON CONFLICT DO NOTHING`)
-	if err != nil {
-		return err
-	}
-	defer insert.Close()
-	return rowsOf(c, `SELECT tenant, subject, entry FROM subjects`, func(scan func(...any) error) error {
+func (t *tx) carryLabels() error {
+	return t.query(func(rows *sql.Rows) (bool, error) {
 		var tenant, subject string
 		var entry int64
-		if err := scan(&tenant, &subject, &entry); err != nil {
-			return err
+		if err := rows.Scan(&tenant, &subject, &entry); err != nil {
+			return false, err
 		}
-		_, err := insert.ExecContext(background, labelOf(tenant, subject), entry)
-		return err
-	})
+		_, err := t.exec(addLabel, labelOf(tenant, subject), entry)
+		return true, err
+	}, `SELECT tenant, subject, entry FROM subjects`)
 }
 
-// carryArchives makes each archive a document of the entry that its tag names it in: of
+// carryArchives makes each archive a document of the entry that names it in a tag: of
 // several the one that was not retired, or else the newest. One that no entry names is
 // left behind.
-func carryArchives(c *sql.Conn) error {
+func (t *tx) carryArchives() error {
 	type place struct{ tenant, ref, address string }
 	type entry struct {
 		key int64
 		id  string
 	}
 	outputs := map[place]entry{}
-	const tag = "archive:"
-	err := rowsOf(c, `SELECT e.tenant, e.ref, e.id, e.entry, x.tags FROM entries e`+withText+`
-		WHERE e.erased = 0 AND instr(x.tags, CAST('`+tag+`' AS BLOB)) ORDER BY e.died = 9223372036854775807, e.created, e.id`,
-		func(scan func(...any) error) error {
-			var at place
-			var e entry
-			var packed []byte
-			if err := scan(&at.tenant, &at.ref, &e.id, &e.key, &packed); err != nil {
-				return err
+	err := t.query(func(rows *sql.Rows) (bool, error) {
+		var at place
+		var e entry
+		var packed []byte
+		err := rows.Scan(&at.tenant, &at.ref, &e.id, &e.key, &packed)
+		tags, _ := unpack(packed)
+		for _, tag := range tags {
+			if address, ok := strings.CutPrefix(tag, "archive:"); ok {
+				at.address = address
+				outputs[at] = e
 			}
-			tags, _ := unpack(packed)
-			for _, t := range tags {
-				if address, ok := strings.CutPrefix(t, tag); ok {
-					at.address = address
-					outputs[at] = e
-				}
-			}
-			return nil
-		})
+		}
+		return true, err
+	}, `SELECT e.tenant, e.ref, e.id, e.entry, x.tags FROM entries e`+withText+`
+		WHERE e.erased = 0 AND x.tags IS NOT NULL ORDER BY e.died = 9223372036854775807, e.created, e.id`)
 	if err != nil {
 		return err
 	}
-	return rowsOf(c, `SELECT tenant, ref, key, address FROM archive_keys ORDER BY tenant, ref, key`, func(scan func(...any) error) error {
+	return t.query(func(rows *sql.Rows) (bool, error) {
 		var at place
 		var key, address []byte
-		if err := scan(&at.tenant, &at.ref, &key, &address); err != nil {
-			return err
+		var archive int64
+		if err := rows.Scan(&at.tenant, &at.ref, &key, &address, &archive); err != nil {
+			return false, err
 		}
 		at.address = "sha256:" + hex.EncodeToString(address)
 		output, named := outputs[at]
 		if !named {
-			return nil
+			return true, nil
 		}
-		r, err := c.ExecContext(background, `INSERT INTO bodies (value) SELECT data FROM archives
-			WHERE tenant = ? AND ref = ? AND address = ?`, at.tenant, at.ref, address)
+		body, err := t.insert(`INSERT INTO bodies (value) SELECT data FROM archives WHERE rowid = ?`, archive)
 		if err != nil {
-			return err
+			return false, err
 		}
-		body, err := inserted(r)
-		if err == driver.ErrConflict { // a key without its archive
-			return nil
+		rev, err := t.insert(addText, at.tenant, at.ref, "distill/archive", "sha256:"+hex.EncodeToString(key), driver.Content,
+			at.address, body, pack([]string{output.id}))
+		if err == nil {
+			_, err = t.exec(`INSERT INTO document_of (rev, entry) VALUES (?, ?)`, rev, output.key)
 		}
-		if err != nil {
-			return err
-		}
-		r, err = c.ExecContext(background, `INSERT INTO documents (tenant, ref, kind, key, class, grp, body, origin)
-			VALUES (?, ?, 'distill/archive', ?, ?, ?, ?, ?)`,
-			at.tenant, at.ref, "sha256:"+hex.EncodeToString(key), driver.Content, at.address, body, pack([]string{output.id}))
-		if err != nil {
-			return err
-		}
-		rev, err := inserted(r)
-		if err != nil {
-			return err
-		}
-		_, err = c.ExecContext(background, `INSERT INTO document_of (rev, entry) VALUES (?, ?)`, rev, output.key)
-		return err
-	})
+		return true, err
+	}, `SELECT k.tenant, k.ref, k.key, k.address, a.rowid FROM archive_keys k
+		JOIN archives a ON a.tenant = k.tenant AND a.ref = k.ref AND a.address = k.address ORDER BY k.tenant, k.ref, k.key`)
 }
 
 // carryPurgeMarks gives marks to the versions that a purge may still go to, and writes the
 // notes of them in the new form.
-func carryPurgeMarks(c *sql.Conn, incarnation string) error {
+func (t *tx) carryPurgeMarks() error {
+	var incarnation string
+	if err := t.get([]any{&incarnation}, `SELECT value FROM meta WHERE key = 'incarnation'`); err != nil {
+		return err
+	}
 	type note struct {
 		Millis  int64  `json:"i"`
 		Version string `json:"v"`
 	}
-	return rowsOf(c, `SELECT c.tenant, c.value, t.horizon, t.version FROM cells c JOIN tenants t ON t.tenant = c.tenant
-		WHERE c.ref = '' AND c.name = 'purge'`, func(scan func(...any) error) error {
+	return t.query(func(rows *sql.Rows) (bool, error) {
 		var tenant string
 		var value []byte
 		var horizon, now int64
-		if err := scan(&tenant, &value, &horizon, &now); err != nil {
-			return err
+		if err := rows.Scan(&tenant, &value, &horizon, &now); err != nil {
+			return false, err
 		}
 		var notes []note
 		if json.Unmarshal(value, &notes) != nil {
-			return nil // the next purge begins anew
+			return true, nil // the next purge begins anew
 		}
 		sum := sha256.Sum256([]byte(incarnation + tenant)) // how every version of the tenant began
 		head := base64.RawURLEncoding.EncodeToString(sum[:12]) + "."
@@ -163,22 +122,21 @@ func carryPurgeMarks(c *sql.Conn, incarnation string) error {
 			if !ok || err != nil || n < max(1, horizon) || n > now {
 				continue // it cannot be read
 			}
-			if _, err := c.ExecContext(background, `INSERT INTO versions (tenant, version, mark) VALUES (?, ?, randomblob(10))
-				ON CONFLICT DO NOTHING`, tenant, n); err != nil {
-				return err
+			_, err = t.exec(`INSERT INTO versions (tenant, version, mark) VALUES (?, ?, randomblob(10)) ON CONFLICT DO NOTHING`, tenant, n)
+			if err != nil {
+				return false, err
 			}
 			var mark []byte
-			if err := c.QueryRowContext(background, `SELECT mark FROM versions WHERE tenant = ? AND version = ?`, tenant, n).Scan(&mark); err != nil {
-				return err
+			if err := t.get([]any{&mark}, `SELECT mark FROM versions WHERE tenant = ? AND version = ?`, tenant, n); err != nil {
+				return false, err
 			}
 			kept = append(kept, note{x.Millis, string(driver.VersionOf(uint64(n), driver.Mark(mark)))})
 		}
 		text, err := json.Marshal(kept)
-		if err != nil {
-			return err
+		if err == nil {
+			_, err = t.exec(addMachinery, tenant, "", "memory/purge", "marks", "", nil, text)
 		}
-		_, err = c.ExecContext(background, `INSERT INTO documents (tenant, ref, kind, key, class, value)
-			VALUES (?, '', 'memory/purge', 'marks', ?, ?)`, tenant, driver.Machinery, text)
-		return err
-	})
+		return true, err
+	}, `SELECT c.tenant, c.value, t.horizon, t.version FROM cells c JOIN tenants t ON t.tenant = c.tenant
+		WHERE c.ref = '' AND c.name = 'purge'`)
 }

@@ -41,37 +41,34 @@ func (c *change) commit(m *driver.Mutation) error {
 // put inserts an entry and reports whether it was not there. Another one under its
 // id, or an erased one, is [driver.ErrConflict].
 func (c *change) put(ref string, e *driver.Entry) (fresh bool, err error) {
-	r, err := c.tx.exec(`INSERT INTO entries (tenant, ref, id, created, expires, born) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+	key, err := c.tx.insert(`INSERT INTO entries (tenant, ref, id, created, expires, born) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		c.tenant, ref, e.ID, e.CreatedAt.UnixMilli(), expiry(e.ExpiresAt), c.version)
-	if err != nil {
-		return false, err
-	}
-	if n, err := r.RowsAffected(); err != nil {
-		return false, wrap(writeFailed, err)
-	} else if n == 0 {
+	if err == driver.ErrConflict {
 		found, err := c.find(ref, []string{e.ID})
 		if h := found[e.ID]; err == nil && (h.Erased || !driver.SameEntry(h.Entry, e)) {
 			err = driver.ErrConflict
 		}
 		return false, err
 	}
-	key, err := r.LastInsertId() // beyond that of every text
 	if err != nil {
-		return false, wrap(writeFailed, err)
+		return false, err
 	}
+	// The key is beyond that of every text.
 	_, err = c.tx.exec(`INSERT INTO texts (entry, run, tags, subjects, sources, content) VALUES (?, ?, ?, ?, ?, ?)`,
 		key, e.RunID, pack(e.Tags), pack(e.Subjects), pack(e.Sources), e.Content)
 	if err != nil {
 		return false, err
 	}
 	for _, subject := range e.Subjects {
-		if _, err := c.tx.exec(`INSERT INTO labels (label, entry) VALUES (?, ?) ON CONFLICT DO NOTHING`, labelOf(c.tenant, subject), key); err != nil {
+		if _, err := c.tx.exec(addLabel, labelOf(c.tenant, subject), key); err != nil {
 			return false, err
 		}
 	}
 	c.journal.add(actPut, ref, e.ID)
 	return true, nil
 }
+
+const addLabel = `INSERT INTO labels (label, entry) VALUES (?, ?) ON CONFLICT DO NOTHING`
 
 // restore begins a new life of an entry.
 func (c *change) restore(ref, id string) error {

@@ -160,16 +160,19 @@ func (p *pair) mutation(tenant string) driver.Mutation {
 	for range some(5) {
 		m.Erase = append(m.Erase, place())
 	}
-	if p.rng.IntN(2) == 0 { // what is asked of entries mostly does not hold
-		m = driver.Mutation{At: p.at, Put: m.Put, Erase: m.Erase}
-	}
-	for range some(4) {
-		m.Documents = append(m.Documents, p.swap(scope()))
-	}
 	for range some(3) {
 		p.events++
 		m.Events = append(m.Events, events.Record{ID: fmt.Sprint(p.rng.IntN(p.events + 1)), Tenant: tenant, RunID: pick(p, []string{"run", "other"}),
 			Time: p.at, Payload: events.WorkspaceUpdated{Path: "p", Version: int64(p.events)}})
+	}
+	if p.rng.IntN(2) == 0 { // what is asked of entries mostly does not hold
+		m = driver.Mutation{At: p.at, Put: m.Put, Erase: m.Erase, Events: m.Events}
+	}
+	if p.rng.IntN(3) == 0 {
+		m = driver.Mutation{At: p.at, Documents: []driver.DocumentSwap{p.swap(scope())}}
+	}
+	for range some(4) {
+		m.Documents = append(m.Documents, p.swap(scope()))
 	}
 	return m
 }
@@ -189,7 +192,7 @@ func same[T any](p *pair, what string, ask func(i int, st everything) (T, error)
 
 // apply makes a mutation, in which the revisions are mostly those that the stores have.
 func (p *pair) apply(tenant string, m driver.Mutation) {
-	stale := p.rng.IntN(10) == 0
+	stale := p.rng.IntN(5) == 0
 	var done [2]driver.Applied
 	_, err := same(p, "apply", func(i int, st everything) (int, error) {
 		m.Documents = slices.Clone(m.Documents)

@@ -43,7 +43,7 @@ func (db *DB) migrate(ctx context.Context) error {
 		return err
 	})
 	if err == nil && !known {
-		err = db.write(ctx, func(tx *tx) error { return upgrade(tx.w.conn) })
+		err = db.write(ctx, func(tx *tx) error { return tx.upgrade() })
 	}
 	if err != nil {
 		return err
@@ -72,7 +72,8 @@ func schemaVersion(c *sql.Conn) (int, error) {
 }
 
 // upgrade runs in a transaction, so that of several processes one does the work.
-func upgrade(c *sql.Conn) error {
+func (t *tx) upgrade() error {
+	c := t.w.conn
 	version, err := schemaVersion(c)
 	if err != nil {
 		return err
@@ -85,7 +86,7 @@ func upgrade(c *sql.Conn) error {
 		case 0:
 			_, err = c.ExecContext(background, `INSERT INTO meta (key, value) VALUES ('incarnation', ?)`, rand.Text())
 		case documentsScript:
-			err = carryOver(c)
+			err = t.carryOver()
 		}
 		if err != nil {
 			return wrap(openFailed, err)

@@ -14,6 +14,7 @@ const (
 	setMachinery = `INSERT OR REPLACE INTO documents (tenant, ref, kind, key, class, grp, due, value)
 		SELECT tenant, ref, kind, key, class, ?6, ?7, iif(?8, value, ?9) FROM documents
 		WHERE rev = ?1 AND tenant = ?2 AND ref = ?3 AND kind = ?4 AND key = ?5 AND class = 0`
+	addText         = `INSERT INTO documents (tenant, ref, kind, key, class, grp, body, origin) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
 	checkMachinery  = `SELECT 1 FROM documents WHERE rev = ? AND tenant = ? AND ref = ? AND kind = ? AND key = ? AND class = 0`
 	removeMachinery = `DELETE FROM documents WHERE rev = ? AND tenant = ? AND ref = ? AND kind = ? AND key = ? AND class = 0`
 )
@@ -32,20 +33,22 @@ func (t *tx) swapMachinery(swaps []driver.DocumentSwap) ([]int64, error) {
 	for i := range swaps {
 		x := &swaps[i]
 		name := []any{x.Rev, x.Tenant, x.Ref, x.Kind, x.Key}
-		var r sql.Result
 		var err error
 		switch {
 		case x.Act == driver.Set && x.Rev == 0:
-			r, err = t.exec(addMachinery, x.Tenant, x.Ref, x.Kind, x.Key, x.Group, due(&x.Document), value(x))
+			revs[i], err = t.insert(addMachinery, x.Tenant, x.Ref, x.Kind, x.Key, x.Group, due(&x.Document), value(x))
 		case x.Act == driver.Set, x.Act == driver.Retain:
-			r, err = t.exec(setMachinery, append(name, x.Group, due(&x.Document), x.Act == driver.Retain, value(x))...)
+			revs[i], err = t.insert(setMachinery, append(name, x.Group, due(&x.Document), x.Act == driver.Retain, value(x))...)
 		case x.Rev == 0:
 			var there shelved
 			if there, err = t.shelved(x.Tenant, x.Ref, x.Kind, x.Key); err == nil && there.rev != 0 {
 				err = driver.ErrConflict
 			}
 		case x.Act == driver.Remove:
-			r, err = t.exec(removeMachinery, name...)
+			var held bool
+			if held, err = t.changed(removeMachinery, name...); err == nil && !held {
+				err = driver.ErrConflict
+			}
 		default:
 			var one int
 			if err = t.get([]any{&one}, checkMachinery, name...); errors.Is(err, sql.ErrNoRows) {
@@ -53,31 +56,11 @@ func (t *tx) swapMachinery(swaps []driver.DocumentSwap) ([]int64, error) {
 			}
 			revs[i] = x.Rev
 		}
-		if err == nil && r != nil {
-			revs[i], err = inserted(r)
-		}
 		if err != nil {
 			return nil, err
 		}
-		if x.Act == driver.Remove {
-			revs[i] = 0
-		}
 	}
 	return revs, nil
-}
-
-// inserted returns the key of the row that a conditional statement has changed, or
-// [driver.ErrConflict] if it changed none.
-func inserted(r sql.Result) (int64, error) {
-	n, err := r.RowsAffected()
-	if err == nil && n == 0 {
-		return 0, driver.ErrConflict
-	}
-	if err != nil {
-		return 0, wrap(writeFailed, err)
-	}
-	key, err := r.LastInsertId()
-	return key, wrap(writeFailed, err)
 }
 
 // value is never NULL, which is what no document has.
@@ -135,16 +118,13 @@ func (c *change) shelve(x *driver.DocumentSwap, old shelved) (int64, error) {
 		kept = bytes.Equal(known, subjects)
 	}
 	if err == nil && !kept {
-		var r sql.Result
+		var added int64
 		if x.Act == driver.Retain && body != nil {
-			r, err = t.exec(`INSERT INTO bodies (subjects, value) SELECT ?, value FROM bodies WHERE body = ?`, subjects, *body)
+			added, err = t.insert(`INSERT INTO bodies (subjects, value) SELECT ?, value FROM bodies WHERE body = ?`, subjects, *body)
 		} else {
-			r, err = t.exec(`INSERT INTO bodies (subjects, value) VALUES (?, ?)`, subjects, value(x))
+			added, err = t.insert(`INSERT INTO bodies (subjects, value) VALUES (?, ?)`, subjects, value(x))
 		}
-		if err == nil {
-			body = new(int64)
-			*body, err = inserted(r)
-		}
+		body = &added
 	}
 	if err != nil {
 		return 0, err
@@ -155,12 +135,7 @@ func (c *change) shelve(x *driver.DocumentSwap, old shelved) (int64, error) {
 	if err := t.discard(old); err != nil {
 		return 0, err
 	}
-	r, err := t.exec(`INSERT INTO documents (tenant, ref, kind, key, class, grp, body, origin) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		c.tenant, x.Ref, x.Kind, x.Key, x.Class, x.Group, *body, pack(x.Of))
-	if err != nil {
-		return 0, err
-	}
-	rev, err := inserted(r)
+	rev, err := t.insert(addText, c.tenant, x.Ref, x.Kind, x.Key, x.Class, x.Group, *body, pack(x.Of))
 	if err == nil && len(x.Of) > 0 {
 		_, err = t.exec(`INSERT OR IGNORE INTO document_of (rev, entry) SELECT ?4, e.entry FROM `+listed, c.tenant, x.Ref, idList(x.Of), rev)
 	}

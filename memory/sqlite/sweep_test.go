@@ -180,7 +180,7 @@ func TestM10_SpentBodies(t *testing.T) {
 	db, path := fresh(t)
 	st := db.Memory()
 	rng := rand.New(rand.NewSource(3))
-	const files, versions = 40, 400
+	const files, versions = 200, 600
 	docs := map[string]driver.Document{}
 	apply := func(act driver.Act, d driver.Document) driver.Document {
 		done, err := st.Apply(t.Context(), home.Tenant, driver.Mutation{At: now, Documents: []driver.DocumentSwap{{Document: d, Act: act}}})
@@ -192,7 +192,7 @@ func TestM10_SpentBodies(t *testing.T) {
 		key := fmt.Sprint("file", rng.Intn(files))
 		d := docs[key]
 		d.Scope, d.Class, d.Kind, d.Key = home, driver.HostText, "file", key
-		d.Value = []byte(strings.Repeat(fmt.Sprintf("MARK%05dKRAM", i), 1+rng.Intn(150)))
+		d.Value = []byte(strings.Repeat(fmt.Sprintf("MARK%05dKRAM", i), 1+rng.Intn([]int{300, 700, 1500}[rng.Intn(3)])/13))
 		docs[key] = apply(driver.Set, d)
 	}
 	bodies := func() (n int) {
