@@ -142,7 +142,7 @@ func giveBack(pool *pgxpool.Pool) {
 
 func clean(t testing.TB, ctx context.Context, pool *pgxpool.Pool) {
 	sql := "UPDATE agentmemory.meta SET incarnation = md5(random()::text);"
-	for _, table := range append(append([]string{}, tenantTables...), sharedTables...) {
+	for _, table := range securedTables {
 		sql += "DELETE FROM agentmemory." + table + ";"
 	}
 	_, err := pool.Exec(ctx, sql)
