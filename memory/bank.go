@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
@@ -38,9 +37,9 @@ type Config struct {
 	// EventTags puts an entry's redacted tags on its memory.written event, as the entry
 	// has them when the event is delivered. One that was erased by then has none.
 	EventTags bool
-	// MaxUndelivered bounds the events that wait for the sink: when a relay leaves
-	// more, writes fail with [ErrBacklog] until one has caught up. 0 means
-	// [DefaultMaxUndelivered].
+	// MaxUndelivered bounds the events of each tenant that wait for the sink: beyond
+	// it, what would queue one more fails with [ErrBacklog] until a relay has caught up,
+	// in whatever process. 0 means [DefaultMaxUndelivered].
 	MaxUndelivered int
 }
 
@@ -62,7 +61,7 @@ type Bank struct {
 	scheduler driver.Scheduler
 	traits    driver.Traits
 
-	waiting atomic.Int64 // events that this bank knows to be undelivered
+	backlog backlog
 }
 
 // NewBank returns a bank over the store a. It fails with [ErrValidation] for a

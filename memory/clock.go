@@ -30,8 +30,9 @@ func (c *clock) Now() time.Time {
 }
 
 // issuer makes ids that ascend within one bank and are unique across banks: 48
-// bits of milliseconds, then 80 bits that start at random and count up within the
-// millisecond, in 26 characters whose byte order is the number's.
+// bits of milliseconds, then 80 bits that start at random and grow within the
+// millisecond by random steps, so that no tenant sees from its ids how much others
+// write. They take 26 characters whose byte order is the number's.
 type issuer struct {
 	mu   sync.Mutex
 	ms   uint64
@@ -55,8 +56,14 @@ func (i *issuer) next(prefix string, now time.Time) string {
 		rand.Read(b[:]) // never fails
 		// The top bit starts clear, so that counting up cannot overflow.
 		i.ms, i.high, i.low = ms, binary.BigEndian.Uint16(b[:])>>1, binary.BigEndian.Uint64(b[2:])
-	} else if i.low++; i.low == 0 {
-		i.high++
+	} else {
+		var b [4]byte
+		rand.Read(b[:])
+		low := i.low + 1 + uint64(binary.BigEndian.Uint32(b[:]))
+		if low < i.low {
+			i.high++
+		}
+		i.low = low
 	}
 	ms, high, low := i.ms, i.high, i.low
 	i.mu.Unlock()

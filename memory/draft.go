@@ -68,10 +68,9 @@ func newWriter(b *Bank, tenant, runID string, r Redactor) (writer, error) {
 	return writer{b, tenant, runID, r}, nil
 }
 
-// entry turns a draft into the entry to store (M3, M4, M9). derived asks for the
-// redaction of derived text.
-func (w writer) entry(d Draft, derived bool) (Entry, error) {
-	now := w.bank.Now()
+// entry turns a draft into the entry to store as of the instant now (M3, M4, M9).
+// derived asks for the redaction of derived text.
+func (w writer) entry(d Draft, derived bool, now time.Time) (Entry, error) {
 	e := Entry{CreatedAt: now, RunID: w.runID}
 	if !d.CreatedAt.IsZero() {
 		if e.CreatedAt = millis(d.CreatedAt); e.CreatedAt.After(now) {

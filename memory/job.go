@@ -83,7 +83,7 @@ func (j *Job) Put(ctx context.Context, ref string, d Draft) (Entry, error) {
 		return Entry{}, err
 	}
 	defer j.life.RUnlock()
-	e, err := j.entry(d, false)
+	e, err := j.entry(d, false, j.bank.Now())
 	if err != nil {
 		return Entry{}, err
 	}
@@ -209,8 +209,5 @@ func (j *Job) End(ctx context.Context) error {
 	if first {
 		closing = j.close()
 	}
-	if err := j.bank.flush(ctx, j.tenant, j.runID); err != nil {
-		return err
-	}
-	return closing
+	return errors.Join(closing, j.bank.flush(ctx, j.tenant, j.runID))
 }

@@ -44,7 +44,6 @@ func (b *Bank) Relay(ctx context.Context) (Relayed, error) {
 		return done, shape(failed)
 	}
 	done.Waiting = waiting
-	b.waiting.Store(int64(waiting))
 	return done, errors.Join(r.refused, err)
 }
 
@@ -129,7 +128,9 @@ func (r *relay) emit(ctx context.Context, recs []events.Record) (refused, err er
 		return nil, shape(err)
 	}
 	r.done.Delivered += len(recs)
-	r.bank.waiting.Add(int64(-len(recs)))
+	for i := range recs {
+		r.bank.backlog.add(recs[i].Tenant, -1)
+	}
 	return nil, nil
 }
 

@@ -189,3 +189,52 @@ func TestE3_RelaysInSeveralProcessesAgree(t *testing.T) {
 		require.EqualValues(t, i, ev.Sequence)
 	}
 }
+
+// A bank whose events another process delivers goes on, and a tenant whose events the
+// sink refuses stops no other tenant.
+func TestE3_TheBacklogIsCountedInTheStoreAndByTenant(t *testing.T) {
+	log := new(events.Log)
+	sink := sinkFunc(func(ctx context.Context, recs ...events.Record) error {
+		for _, r := range recs {
+			if r.Tenant == "stuck" {
+				return errors.New("refused")
+			}
+		}
+		return log.Emit(ctx, recs...)
+	})
+	small := func(c *memory.Config) { c.Sink, c.MaxUndelivered = sink, 10 }
+	h := newHost(t, small)
+	relay := newHostOn(t, h.store, small)
+	acme, stuck := h.run("r", "acme"), h.run("r", "stuck")
+	for range 100 {
+		put(t, acme, "m", "x")
+		_, err := relay.Relay(ctx)
+		require.NoError(t, err)
+	}
+	for range 10 {
+		put(t, stuck, "m", "x")
+	}
+	_, err := stuck.Put(ctx, "m", memory.Draft{Content: "x"})
+	require.ErrorIs(t, err, memory.ErrBacklog)
+	put(t, acme, "m", "x")
+}
+
+// When closing the registry and delivering the events both fail, both are told.
+func TestEndTellsOfEveryFailure(t *testing.T) {
+	refused := errors.New("refused")
+	h := newHost(t, func(c *memory.Config) {
+		c.Sink = sinkFunc(func(context.Context, ...events.Record) error { return refused })
+	})
+	run, err := h.Start(ctx, memory.RunConfig{ID: "r", Tenant: "acme", Redactor: stubborn{open{newVault()}}})
+	require.NoError(t, err)
+	put(t, run, "m", "x")
+	err = run.End(ctx)
+	require.ErrorIs(t, err, refused)
+	require.ErrorContains(t, err, "did not close")
+	job, err := h.Background(memory.JobConfig{RunID: "p", Tenant: "acme", Redactor: stubborn{open{newVault()}}})
+	require.NoError(t, err)
+	put(t, job, "m", "x")
+	err = job.End(ctx)
+	require.ErrorIs(t, err, refused)
+	require.ErrorContains(t, err, "did not close")
+}

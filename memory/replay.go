@@ -42,13 +42,18 @@ func newReplayer(w writer, r *Replay) (*replayer, error) {
 	return p, nil
 }
 
-// put gives e the identity that the recorded write had, and re-emits its event.
-func (p *replayer) put(ctx context.Context, ref string, e Entry) (Entry, error) {
+// put makes the entry of a draft as of the recorded write, with the identity that it had
+// then, and re-emits its event.
+func (p *replayer) put(ctx context.Context, ref string, d Draft) (Entry, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	left := p.left[ref]
 	if len(left) == 0 {
 		return Entry{}, fail(ErrDiverged, "no such write was recorded")
+	}
+	e, err := p.entry(d, false, left[0].Time)
+	if err != nil {
+		return Entry{}, err
 	}
 	if sink := p.bank.cfg.Sink; sink != nil {
 		again := events.Replay(left[:1], p.runID)

@@ -137,3 +137,37 @@ func TestRecordReadsFailsWithItsKeeper(t *testing.T) {
 	_, err = r.List(ctx, "m", memory.ListOptions{Limit: -1})
 	require.ErrorIs(t, err, memory.ErrValidation)
 }
+
+// What had a future when it was written is written again at a replay, however late that
+// is.
+func TestE4_AReplayedWriteMayHaveExpired(t *testing.T) {
+	h := newHost(t)
+	run := h.run("r", "acme")
+	d := memory.Draft{Content: "short-lived", ExpiresAt: epoch.Add(time.Minute)}
+	e, err := run.Put(ctx, "m", d)
+	require.NoError(t, err)
+	require.NoError(t, run.End(ctx))
+	h.clock.Advance(time.Hour)
+	again, err := h.Start(ctx, memory.RunConfig{ID: "again", Tenant: "acme", Redactor: newVault(),
+		Replay: &memory.Replay{Events: h.log.Events("acme", "r"), Reads: memory.ReplayReads(nil)}})
+	require.NoError(t, err)
+	replayed, err := again.Put(ctx, "m", d)
+	require.NoError(t, err)
+	require.Equal(t, e, replayed)
+}
+
+// A parent that was resumed after its child wrote sees the child's entry once.
+func TestM6_JoiningListsAnEntryOnce(t *testing.T) {
+	h := newHost(t)
+	child := h.run("c", "acme")
+	put(t, child, "m", "of the child")
+	token, err := child.Token()
+	require.NoError(t, err)
+	put(t, h.job("acme"), "m", "newer")
+	parent := h.run("p", "acme")
+	require.NoError(t, parent.Join(ctx, token))
+	require.Equal(t, []string{"newer", "of the child"}, contents(t, parent.Memory(), "m"))
+	entries, err := parent.Memory().List(ctx, "m", memory.ListOptions{Limit: 2})
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
+}

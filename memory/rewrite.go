@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -157,7 +158,7 @@ func (j *Job) deriveAll(ctx context.Context, s Scope, all []Derived, m *driver.M
 	}
 	stored := make([]Entry, 0, len(all))
 	for i := range all {
-		e, err := j.derive(&all[i], sources)
+		e, err := j.derive(&all[i], sources, j.bank.Now())
 		if err != nil {
 			return nil, err
 		}
@@ -178,10 +179,10 @@ func (j *Job) deriveAll(ctx context.Context, s Scope, all []Derived, m *driver.M
 
 // derive makes the entry of a derived draft, which takes over the subjects of its
 // sources.
-func (j *Job) derive(d *Derived, sources map[string]*Record) (Entry, error) {
+func (j *Job) derive(d *Derived, sources map[string]*Record, now time.Time) (Entry, error) {
 	draft := d.Draft
 	draft.NodeID = "" // no node made it (RFC 0068 §D)
-	e, err := j.entry(draft, true)
+	e, err := j.entry(draft, true, now)
 	if err != nil {
 		return Entry{}, err
 	}

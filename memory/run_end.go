@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"io"
 )
 
@@ -103,10 +104,7 @@ func (r *Run) finish(ctx context.Context, completed bool) error {
 		r.parent.view.join(r.view)
 		r.parent.viewLock.Unlock()
 	}
-	if err := r.bank.flush(ctx, r.tenant, r.runID); err != nil {
-		return err
-	}
-	return closing
+	return errors.Join(closing, r.bank.flush(ctx, r.tenant, r.runID))
 }
 
 // close closes a redactor that can be closed.

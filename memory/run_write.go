@@ -25,12 +25,12 @@ func (r *Run) Put(ctx context.Context, ref string, d Draft) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	e, err := r.entry(d, false)
+	if r.replay != nil {
+		return r.replay.put(ctx, ref, d)
+	}
+	e, err := r.entry(d, false, r.bank.Now())
 	if err != nil {
 		return Entry{}, err
-	}
-	if r.replay != nil {
-		return r.replay.put(ctx, ref, e)
 	}
 	if err := r.put(ctx, s, e, d); err != nil {
 		return Entry{}, err

@@ -69,7 +69,7 @@ func (v modelView) visible(ref string, now time.Time) []string {
 		}
 	}
 	sort.Sort(sort.Reverse(sort.StringSlice(ids))) // the bank's ids ascend with time
-	return ids
+	return slices.Compact(ids)
 }
 
 // lose takes out what was erased, and reports whether the view had it.

@@ -59,8 +59,8 @@ func (w writer) record(p events.Payload) events.Record {
 // apply commits a mutation, unless its events would pile up.
 func (b *Bank) apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 	if len(m.Events) > 0 {
-		if b.waiting.Load() >= int64(b.cfg.MaxUndelivered) {
-			return driver.Applied{}, fail(ErrBacklog, "")
+		if err := b.admit(ctx, tenant); err != nil {
+			return driver.Applied{}, err
 		}
 		for i := range m.Events {
 			if err := m.Events[i].Validate(); err != nil {
@@ -72,6 +72,6 @@ func (b *Bank) apply(ctx context.Context, tenant string, m driver.Mutation) (dri
 	if err != nil {
 		return driver.Applied{}, shape(err)
 	}
-	b.waiting.Add(int64(len(m.Events)))
+	b.backlog.add(tenant, len(m.Events))
 	return made, nil
 }
