@@ -86,10 +86,10 @@ func documentsSQL(q *driver.DocumentQuery) (string, []any) {
 		narrow(` AND d.grp = `, []byte(q.Group))
 	}
 	if q.Subject != "" {
-		narrow(` AND d.subjects @> ARRAY[`, []byte(q.Subject))
-		narrow(`] AND (d.ref, d.kind, d.key) IN (
+		narrow(` AND (d.ref, d.kind, d.key) IN (
 			SELECT s.ref, s.kind, s.key FROM agentmemory.document_subjects s WHERE s.tenant = $1 AND s.subject = `, keyOf(q.Subject))
-		where += `)`
+		narrow(`) AND array_position(d.subjects, `, []byte(q.Subject))
+		where += `) IS NOT NULL`
 	}
 	value := `d.value`
 	if q.Bare {
@@ -104,15 +104,16 @@ func documentsSQL(q *driver.DocumentQuery) (string, []any) {
 		WHERE d.bytes - COALESCE(octet_length(d.value), 0) < ` + strconv.Itoa(documentPageBytes) + order, args
 }
 
+const dueSQL = `
+	SELECT ` + documentColumns + `, d.value FROM agentmemory.documents d
+	WHERE d.kind = $1 AND d.due IS NOT NULL AND d.due <= $2 AND d.class = 0 ORDER BY d.due LIMIT $3`
+
 // Due returns machinery of a kind, of all tenants, whose Due is not after the instant at,
 // by Due.
 func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
-	const due = `
-		SELECT ` + documentColumns + `, d.value FROM agentmemory.documents d
-		WHERE d.kind = $1 AND d.due IS NOT NULL AND d.due <= $2 AND d.class = 0 ORDER BY d.due LIMIT $3`
 	var found []driver.Document
 	err := st.db.readAs(ctx, everyTenant, func(b *pgx.Batch) {
-		b.Queue(due, []byte(kind), at.UnixMilli(), max(limit, 0)).
+		b.Queue(dueSQL, []byte(kind), at.UnixMilli(), max(limit, 0)).
 			Query(rowsInto(&found, func(row pgx.Row, d *driver.Document) error { return scanDocument(row, d) }))
 	})
 	if err != nil {

@@ -1,0 +1,315 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+var (
+	now  = time.UnixMilli(1_760_000_000_000).UTC()
+	home = driver.Scope{Tenant: "acme", Ref: "support"}
+)
+
+func entry(id string) driver.Entry {
+	return driver.Entry{ID: id, Content: "content of " + id, CreatedAt: now, RunID: "run-1"}
+}
+
+// lease is a piece of machinery that is due.
+func lease(key string, rev int64) driver.DocumentSwap {
+	return driver.DocumentSwap{Document: driver.Document{
+		Scope: driver.Scope{Tenant: home.Tenant}, Kind: "lease", Key: key, Value: []byte("x"), Due: now, Rev: rev}}
+}
+
+func list(t *testing.T, st *Store, s driver.Scope) (ids []string) {
+	entries, err := st.List(t.Context(), s, driver.Query{At: now})
+	require.NoError(t, err)
+	for _, e := range entries {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+// A view does not move while another transaction is open, nor when it commits.
+func TestM7_TransactionHeldOpen(t *testing.T) {
+	db := openDB(t, Options{})
+	st, ctx := db.Memory(), t.Context()
+	require.NoError(t, st.Put(ctx, home, entry("a")))
+	require.NoError(t, st.Put(ctx, home, entry("b")))
+	v, err := st.Version(ctx, home.Tenant)
+	require.NoError(t, err)
+	see := func() {
+		got, err := st.ListAt(ctx, home, v, driver.Query{At: now})
+		require.NoError(t, err)
+		require.Len(t, got, 2)
+		require.Equal(t, "b", got[0].ID)
+	}
+
+	// A mutation that has written everything and has not committed.
+	conn, err := db.pool.Acquire(ctx)
+	require.NoError(t, err)
+	defer conn.Release()
+	w := &writes{db: db, tenant: home.Tenant, mark: driver.NewMark(), m: &driver.Mutation{
+		Put:    []driver.Placed{{Scope: home, Entry: entry("c")}},
+		Retire: []driver.Retirement{{Located: driver.Located{Scope: home, ID: "b"}, State: driver.Superseded, For: "c"}},
+	}}
+	b := new(pgx.Batch)
+	b.Queue("BEGIN")
+	w.bump(b)
+	w.queueAll(b)
+	require.NoError(t, conn.SendBatch(ctx, b).Close())
+	see()
+	same, err := st.Version(ctx, home.Tenant)
+	require.NoError(t, err)
+	require.Equal(t, v, same)
+
+	// Another tenant does not wait for it; a writer of the same one does, and its wait
+	// ends with its context, without a trace.
+	require.NoError(t, st.Put(ctx, driver.Scope{Tenant: "globex", Ref: "support"}, entry("x")))
+	brief, cancel := context.WithCancel(ctx)
+	waits := make(chan error)
+	go func() { waits <- st.Put(brief, home, entry("d")) }()
+	require.Eventually(t, func() bool {
+		var n int
+		const blocked = `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
+		require.NoError(t, db.pool.QueryRow(ctx, blocked).Scan(&n))
+		return n > 0
+	}, time.Minute, time.Millisecond)
+	cancel()
+	require.ErrorIs(t, <-waits, context.Canceled)
+
+	_, err = conn.Exec(ctx, "COMMIT")
+	require.NoError(t, err)
+	see()
+	require.Equal(t, []string{"c", "a"}, list(t, st, home))
+}
+
+// Versions of a history that was lost are refused, also by a process that was running and
+// was told nothing. What the backup had is still what it was.
+func TestM7_RestoredBackup(t *testing.T) {
+	db := openDB(t, Options{})
+	st, ctx := db.Memory(), t.Context()
+	require.NoError(t, st.Put(ctx, home, entry("a")))
+	kept, err := st.Version(ctx, home.Tenant)
+	require.NoError(t, err)
+	_, err = db.pool.Exec(ctx, `
+		CREATE TABLE kept_tenants AS TABLE agentmemory.tenants;
+		CREATE TABLE kept_versions AS TABLE agentmemory.versions;
+		CREATE TABLE kept_entries AS TABLE agentmemory.entries`)
+	require.NoError(t, err)
+	require.NoError(t, st.Put(ctx, home, entry("b")))
+	lost, err := st.Version(ctx, home.Tenant)
+	require.NoError(t, err)
+	_, err = db.pool.Exec(ctx, `
+		TRUNCATE agentmemory.tenants, agentmemory.versions, agentmemory.entries;
+		INSERT INTO agentmemory.tenants TABLE kept_tenants;
+		INSERT INTO agentmemory.versions TABLE kept_versions;
+		INSERT INTO agentmemory.entries TABLE kept_entries;
+		DROP TABLE kept_tenants, kept_versions, kept_entries`)
+	require.NoError(t, err)
+	_, err = st.ListAt(ctx, home, lost, driver.Query{At: now})
+	require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
+	require.NoError(t, st.Put(ctx, home, entry("c"))) // takes the same number
+	_, err = st.ListAt(ctx, home, lost, driver.Query{At: now})
+	require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
+	_, err = st.Purge(ctx, home.Tenant, lost, now)
+	require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
+	seen, err := st.ListAt(ctx, home, kept, driver.Query{At: now})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, idsOf(seen))
+}
+
+// Any number of processes may open an empty database at once, and none opens a newer
+// one.
+func TestOpen_Migrations(t *testing.T) {
+	ctx := t.Context()
+	var connection string
+	for range 5 {
+		connection = emptyDatabase(t, ctx)
+		var group sync.WaitGroup
+		errs := make([]error, 6)
+		for i := range errs {
+			group.Go(func() {
+				pool := connect(t, connection)
+				defer pool.Close()
+				_, errs[i] = Open(ctx, pool, Options{})
+			})
+		}
+		group.Wait()
+		for _, err := range errs {
+			require.NoError(t, err, "%v", errors.Unwrap(err))
+		}
+	}
+	pool := connect(t, connection)
+	defer pool.Close()
+	_, err := pool.Exec(ctx, `UPDATE agentmemory.meta SET schema = schema + 1`)
+	require.NoError(t, err)
+	_, err = Open(ctx, pool, Options{})
+	require.ErrorIs(t, err, ErrNewerSchema)
+	_, err = Open(ctx, pool, Options{RowSecurity: true})
+	require.ErrorIs(t, err, ErrNewerSchema)
+}
+
+// Connections that the server has ended are replaced without a word, where that is
+// safe.
+func TestRetry_LostConnections(t *testing.T) {
+	db := openDB(t, Options{})
+	ctx := t.Context()
+	admin := connect(t, db.pool.Config().ConnString())
+	defer admin.Close()
+	for i := range 5 {
+		require.NoError(t, db.Memory().Put(ctx, home, entry(fmt.Sprint(i))))
+		_, err := admin.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'`)
+		require.NoError(t, err)
+		require.NoError(t, db.Memory().Put(ctx, home, entry(fmt.Sprint("again", i))))
+	}
+	require.Len(t, list(t, db.Memory(), home), 10)
+}
+
+// Names that differ in their last byte are different, at any length, and text that the
+// tables cannot hold is refused.
+func TestM1_LongNames(t *testing.T) {
+	db := openDB(t, Options{})
+	st, ctx := db.Memory(), t.Context()
+	tenant, id := noise(driver.MaxTenantBytes), noise(driver.MaxIDBytes)
+	ref, label := noise(driver.MaxRefBytes-1), noise(driver.MaxLabelBytes-1)
+	key, run := noise(driver.MaxKeyBytes-1), noise(maxEventName)
+	for _, last := range []string{"1", "2"} {
+		s, e := driver.Scope{Tenant: tenant, Ref: ref + last}, entry(id)
+		e.Subjects = []string{label + last}
+		e.Content += last
+		d := driver.Document{Scope: s, Class: driver.Content, Kind: strings.Repeat("k", driver.MaxKindBytes), Of: []string{id},
+			Key: key + last, Group: key + last, Value: []byte(last)}
+		text := driver.Document{Scope: s, Class: driver.HostText, Kind: "text", Key: key + last, Subjects: []string{label + last}}
+		_, err := st.Apply(ctx, tenant, driver.Mutation{At: now, Put: []driver.Placed{{Scope: s, Entry: e}},
+			Documents: []driver.DocumentSwap{{Document: d}, {Document: text}},
+			Events:    []events.Record{{ID: run, Tenant: tenant, RunID: run, Time: now, Payload: events.WorkspaceUpdated{Path: "a", Version: 1}}}})
+		require.NoError(t, err)
+	}
+	for _, last := range []string{"1", "2"} {
+		s := driver.Scope{Tenant: tenant, Ref: ref + last}
+		e, err := st.Get(ctx, s, id, now)
+		require.NoError(t, err)
+		require.Equal(t, entry(id).Content+last, e.Content)
+		n := 0
+		for d, err := range st.Documents(ctx, driver.DocumentQuery{Tenant: tenant, EveryRef: true, Group: key + last}) {
+			require.NoError(t, err)
+			require.Equal(t, []any{s, last}, []any{d.Scope, string(d.Value)})
+			n++
+		}
+		for d, err := range st.Documents(ctx, driver.DocumentQuery{Tenant: tenant, EveryRef: true, Subject: label + last}) {
+			require.NoError(t, err)
+			require.Equal(t, s, d.Scope)
+			n++
+		}
+		require.Equal(t, 2, n)
+		n = 0
+		for r, err := range st.History(ctx, tenant, driver.HistoryQuery{Subject: label + last}) {
+			require.NoError(t, err)
+			require.Equal(t, s, r.Scope)
+			n++
+		}
+		require.Equal(t, 1, n)
+	}
+	for _, bad := range []driver.Entry{{ID: "x", Content: "a\x00b"}, {ID: "x", Content: "\xff"}, {ID: "x", Tags: []string{"\x00"}}, {ID: noise(driver.MaxIDBytes + 1)}} {
+		bad.CreatedAt = now
+		require.ErrorIs(t, st.Put(ctx, home, bad), driver.ErrValidation)
+	}
+	far := events.Record{ID: "e", Tenant: tenant, RunID: run + "r", Time: now, Payload: events.WorkspaceUpdated{Path: "a", Version: 1}}
+	_, err := st.Apply(ctx, tenant, driver.Mutation{At: now, Events: []events.Record{far}})
+	require.ErrorIs(t, err, driver.ErrValidation)
+	require.ErrorIs(t, st.Put(ctx, driver.Scope{Tenant: tenant + "t", Ref: "r"}, entry("x")), driver.ErrValidation)
+	_, err = st.List(ctx, home, driver.Query{At: now, Tag: "\x00"})
+	require.NoError(t, err)
+	v, err := st.Version(ctx, home.Tenant)
+	require.NoError(t, err)
+	_, err = st.ListAt(ctx, home, v, driver.Query{At: now, Tag: "\x00"})
+	require.NoError(t, err)
+}
+
+// noise are so many bytes that do not get shorter when they are compressed, as a row of an
+// index is.
+func noise(n int) string {
+	b := make([]byte, n)
+	for r := rand.New(rand.NewPCG(1, uint64(n))); n > 0; n-- {
+		b[n-1] = '!' + byte(r.IntN(90))
+	}
+	return string(b)
+}
+
+// Entries of the first release could have ids of 1,500 bytes. They are read, retired in
+// favour of each other, restored and erased as others, and a document is made of them.
+func TestM8_LongIDsOfOld(t *testing.T) {
+	db := openDB(t, Options{})
+	st, ctx := db.Memory(), t.Context()
+	s := driver.Scope{Tenant: noise(driver.MaxTenantBytes), Ref: noise(400)}
+	old, heir := "a"+noise(1499), "b"+noise(1499)
+	require.NoError(t, st.Put(ctx, s, entry("a")))
+	require.NoError(t, st.Put(ctx, s, entry("b")))
+	_, err := db.pool.Exec(ctx, `UPDATE agentmemory.entries SET id = CASE id WHEN 'a' THEN $1::bytea ELSE $2::bytea END`, []byte(old), []byte(heir))
+	require.NoError(t, err)
+	apply := func(m driver.Mutation) {
+		m.At = now
+		_, err := st.Apply(ctx, s.Tenant, m)
+		require.NoError(t, err)
+	}
+	doc := driver.Document{Scope: s, Class: driver.Content, Kind: "k", Key: noise(driver.MaxKeyBytes), Of: []string{old}}
+	apply(driver.Mutation{Retire: []driver.Retirement{{Located: driver.Located{Scope: s, ID: old}, State: driver.Merged, For: heir}},
+		Documents: []driver.DocumentSwap{{Document: doc}}})
+	n := 0
+	for r, err := range st.History(ctx, s.Tenant, driver.HistoryQuery{Ref: s.Ref, For: []string{heir}}) {
+		require.NoError(t, err)
+		require.Equal(t, old, r.Entry.ID)
+		n++
+	}
+	require.Equal(t, 1, n)
+	apply(driver.Mutation{Restore: []driver.Located{{Scope: s, ID: old}}})
+	require.Equal(t, []string{heir, old}, list(t, st, s))
+	apply(driver.Mutation{Erase: []driver.Located{{Scope: s, ID: old}}})
+	require.Equal(t, []string{heir}, list(t, st, s))
+	for range st.Documents(ctx, driver.DocumentQuery{Tenant: s.Tenant, EveryRef: true}) {
+		require.Fail(t, "a document of an erased entry")
+	}
+}
+
+// Behind a proxy that pools transactions no prepared statement outlives its
+// transaction.
+func TestStore_WithoutPreparedStatements(t *testing.T) {
+	safe := openDB(t, Options{})
+	pool := connect(t, safe.pool.Config().ConnString(), func(cfg *pgxpool.Config) {
+		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	})
+	defer pool.Close()
+	db, err := Open(t.Context(), pool, Options{StatementTimeout: time.Minute})
+	require.NoError(t, err)
+	st, ctx := db.Memory(), t.Context()
+	e := entry("a")
+	e.Tags, e.Subjects = []string{"t"}, []string{"s"}
+	require.NoError(t, st.Put(ctx, home, e))
+	require.NoError(t, st.Put(ctx, home, e))
+	done, err := st.Apply(ctx, home.Tenant, driver.Mutation{At: now, Put: []driver.Placed{{Scope: home, Entry: entry("b")}, {Scope: home, Entry: entry("c")}},
+		Retire:    []driver.Retirement{{Located: driver.Located{Scope: home, ID: "a"}, State: driver.Superseded, For: "b"}},
+		Documents: []driver.DocumentSwap{lease("l", 0), {Document: driver.Document{Scope: home, Class: driver.Content, Kind: "k", Key: "d", Of: []string{"a"}}}}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"c", "b"}, idsOf(must(st.ListAt(ctx, home, done.Version, driver.Query{At: now}))))
+	require.Equal(t, e.Tags, must(st.Lookup(ctx, home, []string{"a"}))[0].Entry.Tags)
+	_, err = st.Apply(ctx, home.Tenant, driver.Mutation{At: now, Documents: []driver.DocumentSwap{lease("l", done.Revs[0])}})
+	require.NoError(t, err)
+	require.Len(t, must(st.Due(ctx, "lease", now, 10)), 1)
+	var prepared int
+	require.NoError(t, pool.QueryRow(ctx, `SELECT count(*) FROM pg_prepared_statements`).Scan(&prepared))
+	require.Zero(t, prepared)
+}
