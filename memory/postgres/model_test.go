@@ -52,8 +52,27 @@ func (w *twins) scope(tenant string) driver.Scope {
 	return driver.Scope{Tenant: tenant, Ref: pick(w, twinRefs)}
 }
 
-func (w *twins) located(tenant string) driver.Located {
-	return driver.Located{Scope: w.scope(tenant), ID: pick(w, twinIDs)}
+// located is an entry, mostly one that is as fits says.
+func (w *twins) located(s driver.Scope, fits func(r *driver.Record) bool) driver.Located {
+	ids := twinIDs
+	if w.some(0.95) {
+		recs := must(w.stores[1].Lookup(context.Background(), s, twinIDs))
+		recs = slices.DeleteFunc(recs, func(r driver.Record) bool { return !fits(&r) })
+		if len(recs) > 0 {
+			ids = []string{pick(w, recs).Entry.ID}
+		}
+	}
+	return driver.Located{Scope: s, ID: pick(w, ids)}
+}
+
+func (w *twins) live(r *driver.Record) bool {
+	return r.State == driver.Live && !r.Erased && r.Entry.LiveAt(w.at)
+}
+
+func whole(r *driver.Record) bool { return !r.Erased }
+
+func retired(r *driver.Record) bool {
+	return !r.Erased && (r.State == driver.Merged || r.State == driver.Superseded)
 }
 
 func (w *twins) some(p float64) bool { return w.rand.Float64() < p }
@@ -99,7 +118,7 @@ func (w *twins) swap(tenant string) (x [2]driver.DocumentSwap) {
 			d.Due = now.Add(time.Duration(w.rand.IntN(100)) * time.Second)
 		}
 	case driver.Content:
-		d.Of = []string{pick(w, twinIDs), pick(w, twinIDs)}
+		d.Of = []string{w.located(d.Scope, whole).ID, w.located(d.Scope, whole).ID}
 	case driver.HostText:
 		d.Subjects = []string{pick(w, twinLabels)}
 	}
@@ -114,24 +133,25 @@ func (w *twins) swap(tenant string) (x [2]driver.DocumentSwap) {
 // holds.
 func (w *twins) mutation(tenant string) (m [2]driver.Mutation) {
 	c := driver.Mutation{At: w.at}
-	for range w.rand.IntN(3) {
+	for range w.rand.IntN(4) / 2 {
 		c.Put = append(c.Put, driver.Placed{Scope: w.scope(tenant), Entry: w.entry()})
 	}
 	if w.some(0.2) {
-		c.Live = append(c.Live, w.located(tenant))
+		c.Live = append(c.Live, w.located(w.scope(tenant), w.live))
 	}
 	for range w.rand.IntN(5) / 3 {
-		x := driver.Retirement{Located: w.located(tenant), State: driver.State(1 + w.rand.IntN(3)), For: pick(w, twinIDs)}
+		l := w.located(w.scope(tenant), w.live)
+		x := driver.Retirement{Located: l, State: driver.State(1 + w.rand.IntN(3)), For: w.located(l.Scope, w.live).ID}
 		if x.State == driver.Deleted {
 			x.For = ""
 		}
 		c.Retire = append(c.Retire, x)
 	}
 	if w.some(0.2) {
-		c.Restore = append(c.Restore, w.located(tenant))
+		c.Restore = append(c.Restore, w.located(w.scope(tenant), retired))
 	}
 	for range w.rand.IntN(6) / 4 {
-		c.Erase = append(c.Erase, w.located(tenant))
+		c.Erase = append(c.Erase, w.located(w.scope(tenant), whole))
 	}
 	for range w.rand.IntN(3) / 2 {
 		c.Events = append(c.Events, events.Record{ID: pick(w, twinIDs), Tenant: tenant, RunID: pick(w, twinRefs), NodeID: "n", Time: w.at,
@@ -141,7 +161,7 @@ func (w *twins) mutation(tenant string) (m [2]driver.Mutation) {
 		c = driver.Mutation{At: w.at}
 	}
 	m[0], m[1] = c, c
-	for range w.rand.IntN(4) {
+	for range w.rand.IntN(6) / 2 {
 		x := w.swap(tenant)
 		if len(c.Erase) > 0 && x[0].Act == driver.Retain {
 			continue // whether the value was made from what is erased, only the store knows
@@ -162,7 +182,7 @@ func (w *twins) step(ctx context.Context) {
 		s, e := w.scope(tenant), w.entry()
 		w.both(func(st everything, _ int) (any, error) { return nil, st.Put(ctx, s, e) })
 	case n < 4:
-		l := w.located(tenant)
+		l := w.located(w.scope(tenant), w.live)
 		w.both(func(st everything, _ int) (any, error) { return st.Delete(ctx, l.Scope, l.ID, w.at) })
 	case n < 5:
 		v := pick(w, w.versions[tenant])
@@ -238,7 +258,7 @@ func (w *twins) look(ctx context.Context) {
 	w.both(func(st everything, _ int) (any, error) {
 		return entries(st.Search(ctx, s, driver.Search{Text: "TEXT 1", Limit: 3, At: w.at}))
 	})
-	l := w.located(tenant)
+	l := w.located(s, w.live)
 	w.both(func(st everything, _ int) (any, error) { return st.Get(ctx, l.Scope, l.ID, w.at) })
 	ids := append([]string{"5", "none", "5"}, twinIDs...)
 	w.both(func(st everything, _ int) (any, error) {
