@@ -24,6 +24,7 @@ var server struct {
 }
 
 func TestMain(m *testing.M) {
+	worker() // does not return in a process that is to be one
 	code := m.Run()
 	for _, pool := range databases.free {
 		pool.Close()

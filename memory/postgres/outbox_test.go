@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -206,15 +205,4 @@ func TestPlans(t *testing.T) {
 		require.Contains(t, text, c.index)
 		require.NotContains(t, text, "Seq Scan on documents")
 	}
-}
-
-// A rollback that the server does not answer is given up, with its connection.
-func TestUndo_Bounded(t *testing.T) {
-	db := openDB(t, Options{})
-	ctx, cancel := context.WithCancel(t.Context())
-	conn, err := db.pool.Acquire(ctx)
-	require.NoError(t, err)
-	defer conn.Release()
-	_ = cancel
-	_ = conn
 }

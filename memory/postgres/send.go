@@ -137,7 +137,7 @@ func (db *DB) write(ctx context.Context, setting string, allows func(error) bool
 }
 
 // patience is how long a change whose context has ended is waited for.
-const patience = 5 * time.Second
+var patience = 5 * time.Second
 
 // settle runs f, which changes something, so that its outcome is known if the server
 // answers at all: when ctx ends the server is asked to give up, and then says whether
