@@ -146,21 +146,30 @@ type heldEntry struct {
 // add commits a mutation that only adds, in one round trip.
 func (w *writes) add(ctx context.Context, allows func(error) bool) error {
 	return w.db.write(ctx, tenantSetting(w.tenant), allows, func(b *pgx.Batch) {
-		w.bump(b)
-		w.note(b, w.m.Put)
+		w.bump(b, w.journal(w.m.Put))
 		w.insert(b, w.m.Put, "")
 		w.queueEvents(b)
 	})
 }
 
 // bump takes the row of the tenant, which the transaction holds until it ends, and
-// makes the next version. Every transaction that changes more than machinery begins with
-// it, so that versions are committed in their order.
-func (w *writes) bump(b *pgx.Batch) {
-	const bump = `
-		INSERT INTO agentmemory.tenants AS t (tenant, version) VALUES ($1, 1)
-		ON CONFLICT (tenant) DO UPDATE SET version = t.version + 1 RETURNING version`
-	b.Queue(bump, []byte(w.tenant)).QueryRow(func(row pgx.Row) error {
+// makes the next version, with its own row if the journal is known already. Every
+// transaction that changes more than machinery begins with it, so that versions are
+// committed in their order.
+func (w *writes) bump(b *pgx.Batch, journal []byte) {
+	const (
+		bump = `
+			INSERT INTO agentmemory.tenants AS t (tenant, version) VALUES ($1, 1)
+			ON CONFLICT (tenant) DO UPDATE SET version = t.version + 1 RETURNING version`
+		bumpAndNote = `
+			WITH t AS (` + bump + `)
+			INSERT INTO agentmemory.versions (tenant, version, mark, changes) SELECT $1, version, $2, $3 FROM t RETURNING version`
+	)
+	q := b.Queue(bump, []byte(w.tenant))
+	if journal != nil {
+		q.SQL, q.Arguments = bumpAndNote, []any{[]byte(w.tenant), w.mark[:], journal}
+	}
+	q.QueryRow(func(row pgx.Row) error {
 		var n int64
 		err := row.Scan(&n)
 		w.done.Version = driver.VersionOf(uint64(n), w.mark)
@@ -177,7 +186,7 @@ func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(e
 	b.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`)
 	w.db.prelude(b, tenantSetting(w.tenant))
 	if !w.machinery {
-		w.bump(b)
+		w.bump(b, nil)
 	}
 	w.loadEntries(b)
 	w.loadDocuments(b)

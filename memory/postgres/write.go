@@ -15,7 +15,10 @@ const current = `(SELECT version FROM agentmemory.tenants WHERE tenant = $1)`
 func (w *writes) queueAll(b *pgx.Batch) {
 	fresh := w.fresh()
 	if !w.machinery {
-		w.note(b, fresh)
+		const note = `
+			INSERT INTO agentmemory.versions (tenant, version, mark, changes)
+			SELECT tenant, version, $2, $3 FROM agentmemory.tenants WHERE tenant = $1`
+		b.Queue(note, []byte(w.tenant), w.mark[:], w.journal(fresh))
 	}
 	w.insert(b, fresh, ` ON CONFLICT DO NOTHING`)
 	w.retire(b)
@@ -26,9 +29,9 @@ func (w *writes) queueAll(b *pgx.Batch) {
 	w.queueEvents(b)
 }
 
-// note queues the row of the version that the mutation makes, with what it touches.
-func (w *writes) note(b *pgx.Batch, fresh []driver.Placed) {
-	var j journal
+// journal is what the mutation touches, of which fresh are the entries that it puts.
+func (w *writes) journal(fresh []driver.Placed) []byte {
+	j := journal{data: []byte{}}
 	there := map[place]bool{}
 	for i := range fresh {
 		j.add(wasPut, fresh[i].Ref, fresh[i].Entry.ID)
@@ -46,10 +49,7 @@ func (w *writes) note(b *pgx.Batch, fresh []driver.Placed) {
 			j.add(wasErased, l.Ref, l.ID)
 		}
 	}
-	const note = `
-		INSERT INTO agentmemory.versions (tenant, version, mark, changes)
-		SELECT tenant, version, $2, $3 FROM agentmemory.tenants WHERE tenant = $1`
-	b.Queue(note, []byte(w.tenant), w.mark[:], append([]byte{}, j.data...))
+	return j.data
 }
 
 // fresh are the entries to put that are not there.
