@@ -70,7 +70,7 @@ func (sh *shelf) swap(x *driver.DocumentSwap, rev func() int64) int64 {
 		if x.Act == driver.Retain {
 			d.Value = doc.Value
 		}
-		d.Rev = rev()
+		d.Due, d.Rev = d.Due.UTC(), rev()
 		sh.set(at, doc, &d)
 		return d.Rev
 	}

@@ -238,9 +238,14 @@ func (r *reader) walk(l *ordered[*record], page []*driver.Entry, length int) []*
 			continue
 		}
 		items := ch.items[:min(i, len(ch.items))]
-		all := ch.bounds.show(v, at)
+		if ch.bounds.show(v, at) {
+			for j := len(items) - 1; j >= 0 && len(page) < length; j-- {
+				page = append(page, items[j].entry)
+			}
+			continue
+		}
 		for j := len(items) - 1; j >= 0 && len(page) < length; j-- {
-			if rec := items[j]; all || rec.visible(v, at) {
+			if rec := items[j]; rec.visible(v, at) {
 				page = append(page, rec.entry)
 			}
 		}
