@@ -8,12 +8,17 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if file := os.Getenv(envWorker); file != "" {
-		if err := work(context.Background(), file); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+	var err error
+	switch worker, pass := os.Getenv(envWorker), os.Getenv(envPass); {
+	case worker != "":
+		err = work(context.Background(), worker)
+	case pass != "":
+		err = dieInPass(context.Background(), pass, os.Getenv(envKill))
+	default:
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
