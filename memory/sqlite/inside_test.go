@@ -254,21 +254,6 @@ func TestRead_TimesOut(t *testing.T) {
 	}))
 }
 
-// A row of the index of subjects whose entry is gone finds no entry of another tenant
-// that has its key now.
-func TestM1_StaleSubject(t *testing.T) {
-	db := openFresh(t)
-	require.NoError(t, db.Memory().Put(t.Context(), here, driver.Entry{ID: "a", CreatedAt: then, Subjects: []string{"s"}}))
-	require.NoError(t, db.write(t.Context(), func(t *tx) error {
-		_, err := t.exec(`INSERT INTO labels SELECT ?, entry FROM labels`, labelOf("other", "s"))
-		return err
-	}))
-	for r, err := range db.Memory().History(t.Context(), "other", driver.HistoryQuery{Subject: "s"}) {
-		require.NoError(t, err)
-		require.Fail(t, "found", r.Scope)
-	}
-}
-
 // A scan that a purge overtakes says so.
 func TestScan_Overtaken(t *testing.T) {
 	st := openFresh(t).Memory()
