@@ -3,6 +3,7 @@ package commitment
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/openwop/agentmemory/memory"
 )
@@ -47,13 +48,8 @@ func (e *Engine) arm(ctx context.Context, j *memory.Job, s Source, a Arm, comple
 	if !errors.Is(err, memory.ErrNotFound) {
 		return known, false, err
 	}
-	if a.Predicate == "" {
-		if c.Due, err = e.nextOf(a, now, now); err != nil {
-			return Commitment{}, false, err
-		}
-		if c.Due.Sub(now) > e.cfg.Horizon {
-			return Commitment{}, false, &HorizonError{e.cfg.Horizon}
-		}
+	if c.Due, err = e.firstDue(a, now); err != nil {
+		return Commitment{}, false, err
 	}
 	// A rewrite of the ref refuses one that is not the tenant's, and what holds a secret.
 	made, err := j.Rewrite(ctx, s.Ref, memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap {
@@ -68,6 +64,18 @@ func (e *Engine) arm(ctx context.Context, j *memory.Job, s Source, a Arm, comple
 	}
 	c.Rev = made.Revs[0]
 	return c, true, nil
+}
+
+// firstDue is the first instant of an arm; zero for a predicate.
+func (e *Engine) firstDue(a Arm, now time.Time) (time.Time, error) {
+	if a.Predicate != "" {
+		return time.Time{}, nil
+	}
+	due, err := e.nextOf(a, now, now)
+	if err == nil && due.Sub(now) > e.cfg.Horizon {
+		err = &HorizonError{e.cfg.Horizon}
+	}
+	return due, err
 }
 
 // admit refuses an arm that is malformed, unknown to the host, or holds a secret, and a

@@ -100,7 +100,7 @@ func (e *Engine) Infer(ctx context.Context, j *memory.Job, ref string) (Inferred
 		}
 		if c.Ref == ref {
 			in.held[c.MemoryID] = append(in.held[c.MemoryID], c.ID)
-			settled[c.MemoryID] = settled[c.MemoryID] || c.Complete
+			settled[c.MemoryID] = settled[c.MemoryID] || c.Complete || len(in.held[c.MemoryID]) >= MaxArms
 		}
 	}
 	var entries []memory.Entry
@@ -166,11 +166,10 @@ func (in *inferring) unread(id string, why Why) {
 // all tells that the entry is complete, so that after a crash the entry is asked about
 // again.
 func (in *inferring) armAll(ctx context.Context, memoryID string, arms []Arm) error {
-	arms = in.bounded(memoryID, arms)
-	complete := true
+	arms, complete := in.bounded(memoryID, arms)
 	for i, a := range arms {
 		c, fresh, err := in.arm(ctx, in.job, Source{in.ref, memoryID}, a, complete && i == len(arms)-1)
-		if why := whyNot(err); why != "" {
+		if why := whyNot(err); why != "" { // its instant passed meanwhile, say
 			in.unread(memoryID, why)
 			complete = false
 			continue
@@ -191,16 +190,23 @@ func (in *inferring) armAll(ctx context.Context, memoryID string, arms []Arm) er
 }
 
 // bounded returns the arms of an entry by the ids of their commitments: those that are
-// held, and as many others as [MaxArms] leaves room for.
-func (in *inferring) bounded(memoryID string, arms []Arm) []Arm {
-	id := func(a Arm) string { return ID(in.job.Tenant(), in.ref, memoryID, a) }
+// held, and as many others that can be armed as [MaxArms] leaves room for. It reports
+// false if some were refused.
+func (in *inferring) bounded(memoryID string, arms []Arm) (kept []Arm, complete bool) {
+	s := Source{in.ref, memoryID}
+	id := func(a Arm) string { return ID(in.job.Tenant(), s.Ref, s.MemoryID, a) }
 	byID := func(a, b Arm) int { return strings.Compare(id(a), id(b)) }
 	slices.SortFunc(arms, byID)
 	arms = slices.CompactFunc(arms, func(a, b Arm) bool { return byID(a, b) == 0 })
 	held := in.held[memoryID]
-	room, kept := MaxArms-len(held), arms[:0]
+	room, complete := MaxArms-len(held), true
 	for _, a := range arms {
 		if !slices.Contains(held, id(a)) {
+			if why := whyNot(in.refusal(s, a)); why != "" {
+				in.unread(memoryID, why)
+				complete = false
+				continue
+			}
 			if room--; room < 0 {
 				continue
 			}
@@ -210,7 +216,17 @@ func (in *inferring) bounded(memoryID string, arms []Arm) []Arm {
 	if room < 0 {
 		in.unread(memoryID, WhyTooMany)
 	}
-	return kept
+	return kept, complete
+}
+
+// refusal is why an arm cannot be armed now.
+func (in *inferring) refusal(s Source, a Arm) error {
+	a = a.normal()
+	err := in.admit(in.job, s, a)
+	if err == nil {
+		_, err = in.firstDue(a, in.bank.Now())
+	}
+	return err
 }
 
 // whyNot tells why an arm was refused, or "" for any other outcome.
