@@ -19,7 +19,7 @@ func (v *verifier) readDeliveries(ctx context.Context) error {
 	for _, m := range v.mutations {
 		for _, d := range m.Events {
 			run := eventName{tenant: d.Tenant, run: d.Run}
-			if v.deliveries[d.name()] != nil || fetched[run] {
+			if v.deliveries[d.name()] != nil || m.outcome == refused || fetched[run] {
 				continue
 			}
 			fetched[run] = true
