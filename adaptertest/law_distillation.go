@@ -6,32 +6,36 @@ import (
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
-func compactionLaw() law {
+func distillationLaw() law {
 	tx := []Offer{Transactor}
-	return law{name: "DISTILL", number: "D1, D2, D5", says: "a compaction or distillation on this store does what it says, and the same sources give the same archive", cases: []testCase{
+	return law{name: "DISTILL", number: "D1, D2, D3, D5", says: "a compaction or distillation on this store does what it says, and the same sources give the same archive", cases: []testCase{
 		{"compact-keeps", "a compaction that keeps its sources leaves them live", tx, compactKeeps},
 		{"compact-expires", "a compaction that expires its sources retires them in favour of its entry", tx, compactExpires},
 		{"compact-removes", "a compaction that removes its sources deletes them", tx, compactRemoves},
 		{"same-address", "a second distillation of the same sources has the same address, and one after a change another", tx, distillsTwice},
+		{"archive", "an archive is reached through its live entry and from its own ref only, and goes with the entry", tx, archiveGoesWithItsEntry},
 		{"held-view", "a view that is held across a compaction or a distillation does not move", []Offer{Transactor, Versioned}, holdAcrossDistillation},
 	}}
 }
 
 func (h *host) runner() *distill.Runner {
-	r, err := distill.NewRunner(distill.Config{Archives: h.archives})
+	r, err := distill.NewRunner(distill.Config{})
 	h.w.must(err)
 	return r
 }
 
 // putSources writes what is to be condensed.
-func (h *host) putSources() []memory.Entry {
-	h.w.did("a job puts three notes with two tags each")
+func (h *host) putSources() []driver.Entry {
+	h.w.did("a job puts three notes with two tags each, the first of customer 1")
 	job := h.job(home.Tenant, nil)
-	var all []memory.Entry
+	var all []driver.Entry
+	subjects := []string{"customer:1"}
 	for _, text := range []string{"Tomas signs orders.", "The gate opens at 7.", "Lena prefers e-mail."} {
-		all = append(all, h.put(job, home.Ref, memory.Draft{Content: text, Tags: []string{"note", "desk"}}))
+		all = append(all, h.put(job, home.Ref, memory.Draft{Content: text, Tags: []string{"note", "desk"}, Subjects: subjects}))
+		subjects = nil
 	}
 	return all
 }
@@ -77,7 +81,7 @@ func (h *host) distill(id string) distill.Result {
 
 // states expects of each source the same state, and of those that were retired the
 // successor.
-func (w *world) states(sources []memory.Entry, state memory.State, by string) {
+func (w *world) states(sources []driver.Entry, state driver.State, by string) {
 	for _, e := range sources {
 		w.looksUp(home, e, state, by)
 	}
@@ -88,11 +92,11 @@ func compactKeeps(w *world) {
 	sources := h.putSources()
 	out := h.compact("c1", distill.KeepSources).Output
 	h.leaves(append(sources, out)...)
-	w.states(sources, memory.Live, "")
+	w.states(sources, driver.Live, "")
 }
 
 // leaves expects that just these entries live.
-func (h *host) leaves(want ...memory.Entry) {
+func (h *host) leaves(want ...driver.Entry) {
 	var texts []string
 	for _, e := range want {
 		texts = append(texts, e.Content)
@@ -106,7 +110,7 @@ func compactExpires(w *world) {
 	sources := h.putSources()
 	out := h.compact("c1", distill.ExpireSources).Output
 	h.leaves(out)
-	w.states(sources, memory.Merged, out.ID)
+	w.states(sources, driver.Merged, out.ID)
 }
 
 func compactRemoves(w *world) {
@@ -114,7 +118,7 @@ func compactRemoves(w *world) {
 	sources := h.putSources()
 	out := h.compact("c1", distill.RemoveSources).Output
 	h.leaves(out)
-	w.states(sources, memory.Deleted, "")
+	w.states(sources, driver.Deleted, "")
 }
 
 func distillsTwice(w *world) {
@@ -125,14 +129,40 @@ func distillsTwice(w *world) {
 	again := h.distill("d2")
 	w.check(again.Archive == first.Archive, "the address "+first.Archive.String(), "%s", again.Archive)
 	w.check(again.Existing && again.Output.ID == first.Output.ID, "the archive and the entry of the first pass", "others")
-	w.did("another host of the same memory, with no archives, distills")
-	other := w.host()
-	anew := other.distill("d3")
-	w.check(anew.Archive == first.Archive, "the same bytes under "+first.Archive.String(), "%s", anew.Archive)
+	w.did("another host of the same memory distills")
+	other := w.host().distill("d3")
+	w.check(other.Archive == first.Archive && other.Output.ID == first.Output.ID, "the archive and the entry of the first pass", "others")
 	h.leaves(append(sources, first.Output)...)
 	h.note(h.job(home.Tenant, nil), home.Ref, "The gate closes at 22.")
 	changed := h.distill("d4")
 	w.check(changed.Archive != first.Archive && changed.Sources == 4, "another address, of 4 sources", "%s of %d", changed.Archive, changed.Sources)
+}
+
+func archiveGoesWithItsEntry(w *world) {
+	h := w.host()
+	h.putSources()
+	out := h.distill("d1")
+	ours, theirs := h.job(home.Tenant, nil), h.job("globex", nil)
+	open := func(job *memory.Job, ref string) (*distill.Archive, error) {
+		w.did("open the archive from %s", short(ref))
+		return h.runner().Open(w.ctx, job, ref, out.Output.ID)
+	}
+	archive, err := open(ours, home.Ref)
+	w.must(err)
+	w.check(distill.DigestOf(archive.Encode()) == out.Archive, "the archive of the address "+out.Archive.String(), "another one")
+	_, err = open(ours, "sales")
+	w.mustBe(err, driver.ErrNotFound)
+	_, err = open(theirs, home.Ref)
+	w.mustBe(err, driver.ErrNotFound)
+	h.forget()
+	_, err = open(ours, home.Ref)
+	w.mustBe(err, driver.ErrNotFound)
+	for _, d := range w.documents(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}) {
+		w.check(d.Class == driver.Machinery, "no document made of what was forgotten", "%s", describeDocument(&d))
+	}
+	index, err := h.runner().Index(w.ctx, ours)
+	w.must(err)
+	w.check(len(index.Refs) == 0, "an index of nothing", "%d refs", len(index.Refs))
 }
 
 func holdAcrossDistillation(w *world) {

@@ -55,18 +55,3 @@ func TestCondemn(t *testing.T) {
 		require.Equal(t, want, got, "%+v", relics)
 	}
 }
-
-// A version is read back by its own mark only, and in its own spelling only.
-func TestM7_VersionsAreOfOneTenantAndIncarnation(t *testing.T) {
-	mark := MarkOf("one", "t")
-	n, err := mark.Number(mark.Version(7))
-	require.NoError(t, err)
-	require.Equal(t, uint64(7), n)
-	for _, v := range []Version{
-		"", "7", MarkOf("two", "t").Version(7), MarkOf("one", "u").Version(7),
-		Version(mark) + "07", Version(mark) + "+7", Version(mark) + "-1", Version(mark),
-	} {
-		_, err := mark.Number(v)
-		require.ErrorIs(t, err, ErrSnapshotUnavailable, v)
-	}
-}
