@@ -12,6 +12,7 @@ import (
 
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Log is what outlives a load: the journal of its operations, the events that its sink
@@ -21,8 +22,8 @@ type Log struct {
 	seed  uint64
 	epoch time.Time
 
-	// Swaps have a file of their own, so that the journal grows by operations alone,
-	// however much was due when a load began.
+	// The mutations of documents have a file of their own, so that the journal grows by
+	// operations alone, however much was due when a load began.
 	journal, swaps, sink, queue *lines
 
 	speed     int           // of its clock
@@ -49,7 +50,6 @@ const (
 
 	put         what = "put"
 	batch       what = "batch"
-	apply       what = "apply"
 	remove      what = "delete"
 	forget      what = "forget"
 	consolidate what = "consolidate"
@@ -58,7 +58,7 @@ const (
 	observe     what = "observe"
 	write       what = "write"
 	version     what = "version" // a reading, which has no outcome
-	swap        what = "swap"    // of a commitment, acknowledged
+	swap        what = "swap"    // a mutation of documents
 
 	done    what = "done"    // the store acknowledged the operation
 	refused what = "refused" // the store said that nothing happened
@@ -73,16 +73,16 @@ type note struct {
 
 	Tenant  string   `json:"tenant,omitempty"`
 	Ref     string   `json:"ref,omitempty"` // or a file's path
-	IDs     []string `json:"ids,omitempty"` // entries; of an arm or a swap the commitment
+	IDs     []string `json:"ids,omitempty"` // entries
 	Retire  []string `json:"retire,omitempty"`
 	Subject string   `json:"subject,omitempty"`
-	Size    int      `json:"size,omitempty"`
-	Sum     string   `json:"sum,omitempty"` // of contents, or of a commitment
-	Hit     bool     `json:"hit,omitempty"` // the deleted entry was live
+	Size    int      `json:"size,omitempty"` // the number of entries, or the version of a file
+	Sum     string   `json:"sum,omitempty"`  // of contents
+	Hit     bool     `json:"hit,omitempty"`  // the deleted entry was live
+	Version string   `json:"version,omitempty"`
 
-	Version string `json:"version,omitempty"`
-	From    int64  `json:"from,omitempty"`
-	Rev     int64  `json:"rev,omitempty"`
+	Swaps []driver.DocumentSwap `json:"swaps,omitempty"` // with the sum of a value in its place
+	Revs  []int64               `json:"revs,omitempty"`
 
 	Seed  uint64 `json:"seed,omitempty"`
 	Epoch int64  `json:"epoch,omitempty"`
@@ -168,10 +168,24 @@ const speed = 100
 // Now is the clock of the load. It goes on from one process to the next.
 func (l *Log) Now() time.Time { return l.epoch.Add(time.Duration(l.speed) * time.Since(l.epoch)) }
 
-// intend writes down an operation, and numbers it.
-func (l *Log) intend(n note) (note, error) {
+// intend writes down an operation in one of the files, and numbers it.
+func (l *Log) intend(in *lines, n note) (note, error) {
 	n.N = l.next.Add(1)
-	return n, l.journal.add(n)
+	return n, in.add(n)
+}
+
+// conclude writes down what came of an operation, and with it what is to be known of it.
+func (l *lines) conclude(n, out note, err error) error {
+	switch {
+	case err == nil:
+		out.What = done
+	case errors.Is(err, driver.ErrConflict), errors.Is(err, driver.ErrBacklog):
+		out = note{What: refused}
+	default:
+		out = note{What: failed}
+	}
+	out.N = n.N
+	return l.add(out)
 }
 
 // Emit implements [events.Sink]: it writes down every record that comes.

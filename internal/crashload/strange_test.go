@@ -11,6 +11,7 @@ import (
 
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/inmem"
 )
 
 // A process may die within a line. What it began is cut off; what others wrote stays.
@@ -56,13 +57,13 @@ func TestOpen_BrokenFiles(t *testing.T) {
 
 	log := newLog(t, 1)
 	require.NoError(t, log.journal.add(note{N: 5, What: done}))
-	require.ErrorContains(t, log.Load(t.Context(), sound(log)), "operation 5")
-	_, err = log.Verify(t.Context(), sound(log))
+	require.ErrorContains(t, log.Load(t.Context(), inmem.New()), "operation 5")
+	_, err = log.Verify(t.Context(), inmem.New())
 	require.ErrorContains(t, err, "operation 5")
 
 	log = newLog(t, 1)
 	require.NoError(t, log.sink.add(delivery{Type: "no.such.event", Payload: []byte("{}")}))
-	_, err = log.Verify(t.Context(), sound(log))
+	_, err = log.Verify(t.Context(), inmem.New())
 	require.ErrorContains(t, err, "not readable")
 }
 
@@ -71,7 +72,7 @@ func TestOpen_Again(t *testing.T) {
 	dir := t.TempDir()
 	log, err := Open(dir, 4)
 	require.NoError(t, err)
-	n, err := log.intend(note{What: open})
+	n, err := log.intend(log.journal, note{What: open})
 	require.NoError(t, err)
 	run, err := log.Enqueue(t.Context(), commitment.Firing{Key: "a"})
 	require.NoError(t, err)
@@ -83,7 +84,7 @@ func TestOpen_Again(t *testing.T) {
 	defer log.Close()
 	require.Equal(t, uint64(4), log.seed)
 	require.False(t, log.Now().Before(now.Truncate(time.Millisecond)))
-	next, err := log.intend(note{What: open})
+	next, err := log.intend(log.journal, note{What: open})
 	require.NoError(t, err)
 	require.Equal(t, n.N+1, next.N)
 	again, err := log.Enqueue(t.Context(), commitment.Firing{Key: "a", Fence: 2})
@@ -98,9 +99,9 @@ func TestOpen_Again(t *testing.T) {
 // them by hand.
 func TestVerify_FindsWhatNobodyDid(t *testing.T) {
 	log := newLog(t, 1)
-	stores := sound(log)
-	loadFor(t, log, stores, 600)
-	_, err := log.Verify(t.Context(), stores)
+	store := inmem.New()
+	loadFor(t, log, store, 600)
+	_, err := log.Verify(t.Context(), store)
 	require.NoError(t, err)
 	starts, err := readLines[start](log.queue)
 	require.NoError(t, err)
@@ -124,7 +125,7 @@ func TestVerify_FindsWhatNobodyDid(t *testing.T) {
 	off.Key, off.Run = first.Commitment+"@x", "r2"
 	require.NoError(t, log.queue.add(otherRun, otherKey, unknown, off))
 
-	_, err = log.Verify(t.Context(), stores)
+	_, err = log.Verify(t.Context(), store)
 	var broken *Broken
 	require.ErrorAs(t, err, &broken)
 	text := strings.Join(broken.Problems, "\n")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Report tells what a [Log.Verify] has looked at, so that a test can see that there was
@@ -18,13 +19,14 @@ type Report struct {
 	Acknowledged int // operations
 	Unknown      int // operations of which nobody knows whether they took place
 	Entries      int // in whatever state
+	Documents    int
 	Events       int // delivered, each counted once
 	Doubles      int // deliveries of events that had been delivered
 	Firings      int // of commitments
 	Archives     int // that were loaded
 }
 
-// Broken is what [Log.Verify] returns for stores that did not keep what they had
+// Broken is what [Log.Verify] returns for a store that did not keep what it had
 // acknowledged.
 type Broken struct{ Problems []string }
 
@@ -36,7 +38,7 @@ func (b *Broken) Error() string {
 	if len(text) > mostProblems {
 		text = append(text[:mostProblems:mostProblems], fmt.Sprintf("and %d more", len(b.Problems)-mostProblems))
 	}
-	return "crashload: the stores broke their word:\n\t" + strings.Join(text, "\n\t")
+	return "crashload: the store broke its word:\n\t" + strings.Join(text, "\n\t")
 }
 
 // A transaction of a process that was killed may be under way in a server still, so that
@@ -46,11 +48,11 @@ const (
 	untilNext = 200 * time.Millisecond
 )
 
-// Verify delivers what waits in the outbox and compares the stores with the log. No load
+// Verify delivers what waits in the outbox and compares the store with the log. No load
 // may run meanwhile. It returns a [*Broken] that lists what is wrong, by operation of
-// the journal, and other errors if it could not look.
-func (l *Log) Verify(ctx context.Context, s Stores) (Report, error) {
-	h, err := l.host(s)
+// the log, and other errors if it could not look.
+func (l *Log) Verify(ctx context.Context, store driver.Adapter) (Report, error) {
+	h, err := l.host(store)
 	if err != nil {
 		return Report{}, err
 	}
@@ -76,15 +78,18 @@ type verifier struct {
 	problems []string
 
 	ops      []*operation
-	swapped  []*operation
+	swaps    []*operation
 	byNumber map[int64]*operation
 	author   map[memory.Located]*operation // of acknowledged entries
 	deletes  map[memory.Located]bool
-	forgets  map[place]bool
+	forgets  map[place]bool // whether it was acknowledged, by subject
 
 	records map[memory.Located]memory.Record
 	ofRun   map[int64][]memory.Record // those that are not erased
 	about   map[place]bool            // subjects that they carry
+
+	documents map[docName]driver.Document
+	changes   map[docName][]change // that were intended
 
 	deliveries map[runKey][]*delivered
 	impostors  int               // deliveries under the id of another event
@@ -112,32 +117,32 @@ func (v *verifier) run(ctx context.Context) error {
 	if _, err := v.bank.Relay(ctx); err != nil {
 		return err
 	}
-	if f, ok := v.stores.Workspace.(flusher); ok {
-		if err := f.Flush(ctx); err != nil {
-			return err
-		}
-	}
 	if err := v.readRecords(ctx); err != nil {
+		return err
+	}
+	if err := v.readDocuments(ctx); err != nil {
 		return err
 	}
 	for _, op := range v.ops {
 		v.checkOutcome(op)
 	}
 	v.checkFates()
-	for _, check := range []func(context.Context) error{v.checkCells, v.checkVersions, v.checkArchives} {
+	v.checkDocuments()
+	v.checkBatches()
+	for _, check := range []func(context.Context) error{v.checkDue, v.checkVersions, v.checkArchives} {
 		if err := check(ctx); err != nil {
 			return err
 		}
 	}
-	expected := v.expectedOfEntries()
-	more, err := v.checkCommitments(ctx)
+	fired, err := v.checkCommitments(ctx)
 	if err != nil {
 		return err
 	}
-	if err := v.checkEvents(ctx, append(expected, more...)); err != nil {
+	if err := v.checkEvents(ctx, append(v.expectedOfEntries(), fired...)); err != nil {
 		return err
 	}
-	return v.checkFiles(ctx)
+	v.checkFiles()
+	return nil
 }
 
 // readLog reads the journal and the queue.
@@ -145,7 +150,7 @@ func (v *verifier) readLog() error {
 	v.byNumber, v.author = map[int64]*operation{}, map[memory.Located]*operation{}
 	v.deletes, v.forgets = map[memory.Located]bool{}, map[place]bool{}
 	var err error
-	if v.ops, err = v.operations(); err != nil {
+	if v.ops, err = v.journal.operations(); err != nil {
 		return err
 	}
 	for _, op := range v.ops {
@@ -156,8 +161,8 @@ func (v *verifier) readLog() error {
 		case remove:
 			v.deletes[located(op, 0, op.IDs[0])] = true
 		case forget:
-			v.forgets[place{op.Tenant, op.Subject}] = true
-		case put, batch, apply:
+			v.forgets[place{op.Tenant, op.Subject}] = op.outcome == done
+		case put, batch:
 			for i, id := range op.out.IDs {
 				v.author[located(op, i, id)] = op
 			}
@@ -165,16 +170,12 @@ func (v *verifier) readLog() error {
 		switch {
 		case op.outcome == done:
 			v.report.Acknowledged++
-		case op.outcome != refused && op.What != open && op.What != version:
+		case op.unknown():
 			v.report.Unknown++
 		}
 	}
-	swaps, err := readLines[note](v.Log.swaps)
-	if err != nil {
+	if v.swaps, err = v.Log.swaps.operations(); err != nil {
 		return err
-	}
-	for _, n := range swaps {
-		v.swapped = append(v.swapped, &operation{note: n})
 	}
 	starts, err := readLines[start](v.queue)
 	v.starts = map[place][]start{}
@@ -185,10 +186,18 @@ func (v *verifier) readLog() error {
 	return err
 }
 
+// authorOf returns the operation that wrote an entry, or nil.
+func (v *verifier) authorOf(at memory.Located, rec memory.Record) *operation {
+	if op := v.author[at]; op != nil {
+		return op
+	}
+	return v.byNumber[operationOf(rec.Entry.RunID)]
+}
+
 // located is where the i-th entry of an operation is.
 func located(op *operation, i int, id string) memory.Located {
 	ref := op.Ref
-	if op.What == apply {
+	if op.What == batch {
 		ref = sideRef(ref, i)
 	}
 	return memory.Located{Scope: memory.Scope{Tenant: op.Tenant, Ref: ref}, ID: id}
@@ -197,7 +206,7 @@ func located(op *operation, i int, id string) memory.Located {
 func (v *verifier) readRecords(ctx context.Context) error {
 	v.records, v.ofRun, v.about = map[memory.Located]memory.Record{}, map[int64][]memory.Record{}, map[place]bool{}
 	for _, tenant := range tenants {
-		for rec, err := range v.memory.History(ctx, tenant, memory.HistoryQuery{}) {
+		for rec, err := range v.store.History(ctx, tenant, driver.HistoryQuery{}) {
 			if err != nil {
 				return err
 			}
@@ -238,7 +247,7 @@ func (v *verifier) readDeliveries() error {
 		key := [3]string{line.Tenant, line.Run, line.ID}
 		if first := known[key]; first != nil {
 			v.report.Doubles++
-			if !sameEvent(first, line) {
+			if !first.isAlso(line) {
 				v.impostors++
 			}
 			continue
@@ -256,12 +265,9 @@ func (v *verifier) readDeliveries() error {
 	return nil
 }
 
-// sameEvent reports whether a delivery may be one that has been there. A pass that is
-// repeated counts anew what it finds, under the id of the first time.
-func sameEvent(first *delivered, again delivery) bool {
-	switch first.payload.(type) {
-	case events.MemoryConsolidated, events.MemoryCompacted:
-		return first.Type == again.Type
-	}
-	return first.Type == again.Type && string(first.Payload) == string(again.Payload)
+// isAlso reports whether a delivery may be the same event. A pass that is repeated counts
+// anew what it finds, under the id of the first time.
+func (d *delivered) isAlso(again delivery) bool {
+	counts := d.Type == events.TypeMemoryConsolidated || d.Type == events.TypeMemoryCompacted
+	return d.Type == again.Type && (counts || string(d.Payload) == string(again.Payload))
 }

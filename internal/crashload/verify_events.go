@@ -2,11 +2,13 @@ package crashload
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
+	"slices"
 
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // expected is an event that must be there once.
@@ -24,11 +26,7 @@ func (v *verifier) expectedOfEntries() []expected {
 		all = append(all, expected{op, runKey{op.Tenant, runOf(op.N)}, is})
 	}
 	for at, rec := range v.records {
-		op := v.author[at]
-		if op == nil {
-			op = v.byNumber[operationOf(rec.Entry.RunID)]
-		}
-		if op != nil {
+		if op := v.authorOf(at, rec); op != nil {
 			expect(op, func(d *delivered) bool {
 				p, ok := d.payload.(events.MemoryWritten)
 				return ok && p.MemoryRef == at.Ref && p.MemoryID == at.ID
@@ -41,8 +39,10 @@ func (v *verifier) expectedOfEntries() []expected {
 			expect(op, func(d *delivered) bool { return d.ID == batchEvent(op.N) })
 		case op.What == consolidate && op.outcome == done:
 			expect(op, func(d *delivered) bool { return d.Type == events.TypeMemoryConsolidated })
-		case op.What == distil && len(v.outputs(op)) > 0:
+		case op.What == distil && (op.outcome == done || len(v.ofRun[op.N]) > 0):
 			expect(op, func(d *delivered) bool { return d.Type == events.TypeMemoryCompacted })
+		case op.What == write && op.outcome == done:
+			expect(op, func(d *delivered) bool { return d.Type == events.TypeWorkspaceUpdated })
 		}
 	}
 	return all
@@ -56,19 +56,24 @@ func (v *verifier) checkEvents(ctx context.Context, all []expected) error {
 	}
 	// What was handed to a process that died may be hidden from a relay for a while,
 	// but never from one run.
-	fetched := map[runKey]bool{}
+	missing := map[runKey]bool{}
 	for _, x := range all {
-		if v.count(x) == 0 && !fetched[x.run] {
-			fetched[x.run] = true
-			if err := v.fetch(ctx, x.run); err != nil {
-				return err
-			}
+		if v.count(x) == 0 {
+			missing[x.run] = true
 		}
 	}
-	if len(fetched) > 0 {
-		if err := v.readDeliveries(); err != nil {
+	for _, op := range v.ops {
+		if run := (runKey{op.Tenant, runOf(op.N)}); op.unknown() && len(v.deliveries[run]) == 0 {
+			missing[run] = true
+		}
+	}
+	for run := range missing {
+		if err := v.fetch(ctx, run); err != nil {
 			return err
 		}
+	}
+	if err := v.readDeliveries(); err != nil {
+		return err
 	}
 	for _, x := range all {
 		switch n := v.count(x); {
@@ -101,14 +106,17 @@ func (v *verifier) count(x expected) int {
 
 // fetch delivers what one run has in the outbox.
 func (v *verifier) fetch(ctx context.Context, run runKey) error {
-	recs, err := v.memory.Undelivered(ctx, memory.OutboxQuery{Tenant: run.tenant, RunID: run.run})
-	if err != nil || len(recs) == 0 {
-		return err
+	var recs []events.Record
+	for rec, err := range v.store.Undelivered(ctx, driver.OutboxQuery{Tenant: run.tenant, RunID: run.run}) {
+		if err != nil {
+			return err
+		}
+		recs = append(recs, rec)
 	}
 	if err := v.Emit(ctx, recs...); err != nil {
 		return err
 	}
-	return v.memory.Delivered(ctx, recs)
+	return v.store.Delivered(ctx, recs)
 }
 
 // checkCause looks for what an event tells of.
@@ -135,65 +143,51 @@ func (v *verifier) checkCause(run runKey, d *delivered) {
 			v.astray("an event tells of a pass that no operation made")
 		}
 	case events.CommitmentFired:
-		found := false
-		for _, s := range v.starts[place{run.tenant, run.run}] {
-			found = found || s.Key == d.ID && s.Run == p.EnqueuedRunID
-		}
-		if !found {
+		starts := v.starts[place{run.tenant, run.run}]
+		if !slices.ContainsFunc(starts, func(s start) bool { return s.Key == d.ID && s.Run == p.EnqueuedRunID }) {
 			v.astray("an event tells of a run that was not started")
 		}
 	}
 }
 
-// checkFiles compares files with the writes that were acknowledged, and looks for one
-// event for each version.
-func (v *verifier) checkFiles(ctx context.Context) error {
-	writes := map[place][]*operation{}
+// checkFiles looks for one event for each version of a file: of those of the load, and of
+// the index of archives.
+func (v *verifier) checkFiles() {
+	type edition struct {
+		place
+		version int64
+	}
+	told, due := map[edition]int{}, map[edition]*operation{}
 	for _, op := range v.ops {
-		switch op.What {
-		case write:
-			writes[place{op.Tenant, op.Ref}] = append(writes[place{op.Tenant, op.Ref}], op)
-		case distil:
-			writes[place{op.Tenant, distill.IndexPath}] = []*operation{op}
+		if op.What == write && op.outcome == done {
+			due[edition{place{op.Tenant, op.Ref}, int64(op.out.Size)}] = op
 		}
 	}
-	told := map[place]map[int64]int{}
+	kept := map[place]*operation{}
+	for name, d := range v.documents {
+		var f file
+		if list := v.changes[name]; len(list) > 0 && (d.Kind == fileKind || d.Key == distill.IndexPath) && json.Unmarshal(d.Value, &f) == nil {
+			at, op := place{name.Tenant, name.key}, list[len(list)-1].operation
+			for kept[at] = op; f.Version > 0; f.Version-- {
+				due[edition{at, f.Version}] = op
+			}
+		}
+	}
 	for run, list := range v.deliveries {
 		for _, d := range list {
 			if p, ok := d.payload.(events.WorkspaceUpdated); ok {
-				at := place{run.tenant, p.Path}
-				if told[at] == nil {
-					told[at] = map[int64]int{}
-				}
-				told[at][p.Version]++
+				told[edition{place{run.tenant, p.Path}, p.Version}]++
 			}
 		}
 	}
-	for at, ops := range writes {
-		f, err := v.stores.Workspace.ReadFile(ctx, at.tenant, at.id)
-		if err != nil && !errors.Is(err, memory.ErrNotFound) {
-			return err
+	for e, op := range due {
+		if told[e] != 1 {
+			v.wrong(op, "version %d of the file has %d events instead of one", e.version, told[e])
 		}
-		known := at.id == distill.IndexPath || f.Version == 0
-		for _, op := range ops {
-			if op.What == write && op.outcome == done && f.Version < int64(op.out.Size) {
-				v.wrong(op, "an acknowledged write of a file is not there")
-			}
-			known = known || int64(op.Size) == f.Version && sum(f.Content) == op.Sum
-		}
-		op := ops[len(ops)-1]
-		if !known {
-			v.wrong(op, "the file that it wrote says something that nobody wrote")
-		}
-		for n := int64(1); n <= f.Version; n++ {
-			if told[at][n] != 1 {
-				v.wrong(op, "version %d of the file has %d events instead of one", n, told[at][n])
-			}
-			delete(told[at], n)
-		}
-		if len(told[at]) > 0 {
+	}
+	for e := range told {
+		if op := kept[e.place]; op != nil && due[e] == nil {
 			v.wrong(op, "an event tells of a version of the file that is not there")
 		}
 	}
-	return nil
 }
