@@ -139,12 +139,14 @@ func forgetAlone(t *testing.T, kill int) (died, uncommitted bool) {
 	done, err := h.bank.Forget(t.Context(), home.Tenant, goes["label"])
 	require.NoError(t, err)
 	require.Equal(t, 1, done.Documents)
-	left := inStore(t, db.Memory())
-	log := h.delivered(t, sink)
-	require.Contains(t, log, stays["tag"], at)
 	gone := goes.forgotten()
 	for _, word := range gone {
 		require.Zero(t, onAnyDisk(t, path, word), at)
+	}
+	left := inStore(t, db.Memory())
+	log := h.delivered(t, sink)
+	require.Contains(t, log, stays["tag"], at)
+	for _, word := range gone {
 		require.NotContains(t, left, word, at)
 		require.NotContains(t, log, word, at)
 	}
