@@ -162,3 +162,35 @@ func forgetAlone(t *testing.T, kill int) (died, uncommitted bool) {
 	}
 	return died, uncommitted
 }
+
+// A process that was killed before it could empty the log has forgotten everything, so
+// that there is nothing left to forget for another one that is asked to. It empties the log
+// all the same.
+func TestM10_ForgetAgainEmptiesTheLog(t *testing.T) {
+	db, path := fresh(t)
+	h, err := newTeller("telling", db.Memory(), new(gate))
+	require.NoError(t, err)
+	w := newTold()
+	h.tell(t, w)
+	killed, err := newTeller("killed", open(t, path).Memory(), new(gate))
+	require.NoError(t, err)
+	reader, err := raw(t, path).Begin()
+	require.NoError(t, err)
+	var n int
+	require.NoError(t, reader.QueryRow(`SELECT count(*) FROM entries`).Scan(&n)) // is in the way of the one that is killed
+	_, err = killed.bank.Forget(t.Context(), home.Tenant, w["label"])
+	require.NoError(t, err)
+	require.NoError(t, reader.Rollback())
+	require.Positive(t, onAnyDisk(t, path, w["plain"]))
+	before, err := db.Memory().Version(t.Context(), home.Tenant)
+	require.NoError(t, err)
+	done, err := h.bank.Forget(t.Context(), home.Tenant, w["label"])
+	require.NoError(t, err)
+	require.Zero(t, done)
+	for _, word := range w.forgotten() {
+		require.Zero(t, onAnyDisk(t, path, word))
+	}
+	after, err := db.Memory().Version(t.Context(), home.Tenant)
+	require.NoError(t, err)
+	require.Equal(t, before, after, "nothing was changed")
+}
