@@ -143,3 +143,57 @@ func TestM3_AnAnnouncementIsCheckedWithoutItsEscapes(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, h.log.All())
 }
+
+func TestTraceOfManyInOneLineageIsQuick(t *testing.T) {
+	h := newHost(t, func(c *memory.Config) { c.WriteEvents = false })
+	j := h.job("acme")
+	last := put(t, j, "ref", "0")
+	ids := []string{last.ID}
+	for i := range 10000 { // it took a minute and a half
+		next := put(t, j, "ref", fmt.Sprint(i+1))
+		_, err := j.Rewrite(ctx, "ref", memory.Rewrite{Retire: []memory.Retire{{ID: last.ID, State: memory.Superseded, For: next.ID}}})
+		require.NoError(t, err)
+		last = next
+		ids = append(ids, last.ID)
+	}
+	start := time.Now()
+	fates, err := h.TraceAll(ctx, "acme", "ref", ids)
+	require.NoError(t, err)
+	require.Less(t, time.Since(start), 10*time.Second)
+	require.Len(t, fates, len(ids))
+	for _, id := range ids[:len(ids)-1] {
+		require.Equal(t, memory.Fate{State: memory.Superseded, Head: last}, fates[id])
+	}
+	require.Equal(t, memory.Fate{State: memory.Live, Head: last}, fates[last.ID])
+}
+
+// after calls hook once, when records were looked up.
+type after struct {
+	driver.Versioned
+	hook func()
+}
+
+func (s *after) Lookup(ctx context.Context, sc memory.Scope, ids []string) ([]memory.Record, error) {
+	recs, err := s.Versioned.Lookup(ctx, sc, ids)
+	if hook := s.hook; hook != nil {
+		s.hook = nil
+		hook()
+	}
+	return recs, err
+}
+
+func TestK6_WhatIsRestoredWhileItIsTracedIsLive(t *testing.T) {
+	store := &after{Versioned: inmem.New()}
+	h := newHostOn(t, store)
+	j := h.job("acme")
+	head, other := put(t, j, "ref", "Lena runs the gate.", "lena"), put(t, j, "ref", "Lena runs the gate!")
+	_, err := j.Rewrite(ctx, "ref", memory.Rewrite{Retire: []memory.Retire{{ID: other.ID, State: memory.Merged, For: head.ID}}})
+	require.NoError(t, err)
+	store.hook = func() {
+		_, err := h.Forget(ctx, "acme", "lena")
+		require.NoError(t, err)
+	}
+	fate, err := h.Trace(ctx, "acme", "ref", other.ID)
+	require.NoError(t, err)
+	require.Equal(t, memory.Live, fate.State)
+}
