@@ -84,7 +84,7 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 			continue
 		}
 		act := Remove
-		if value, ok := w.remove(string(d.Value)); d.Class == HostText && ok {
+		if value, ok := w.remove(string(d.Value)); d.Class == HostText && ok && len(value) <= driver.MaxDocumentBytes {
 			if still, err := w.dirty(append(d.Subjects, d.Kind, d.Key, d.Group, value)...); err == nil && !still {
 				act, d.Value = Set, []byte(value)
 			}
