@@ -243,9 +243,9 @@ func outboxDefects() []defect {
 		counted("stops counting before the limit", "OUTBOX/count", func(_ *broken, n int, _ string, limit int) int {
 			return min(n, limit-2)
 		}),
-		counted("counts the events of all tenants for each", "CTI-1/foreign-waiting", func(b *broken, n int, tenant string, limit int) int {
-			n, _ = b.in.Waiting(context.Background(), "", limit)
-			return n
+		counted("counts the events of all tenants for each", "CTI-1/foreign-waiting", func(b *broken, _ int, _ string, limit int) int {
+			all, _ := b.in.Waiting(context.Background(), "", limit)
+			return all
 		}),
 		{"counts only what it has not handed out", "OUTBOX/count-hidden", func(b *broken) {
 			var handed memo[string, bool]

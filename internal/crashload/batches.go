@@ -37,33 +37,35 @@ func (b *batchWorker) step(w *worker, ctx context.Context) error {
 	if b.ref == "" {
 		b.ref = w.ref("batch")
 	}
-	subject := b.subject
-	n := note{
-		What: batch, Ref: b.ref, Size: 2 + w.rng.IntN(4), Subject: w.ref("matter"),
-		Retire: b.last[:min(len(b.last), w.rng.IntN(3))],
-	}
+	merges, subject := b.last[:min(len(b.last), w.rng.IntN(3))], b.subject
 	b.subject, b.last = "", nil
 	if subject != "" && w.rng.IntN(6) == 0 {
 		return w.forget(ctx, subject)
 	}
-	out, err := w.do(n, func(n note) (note, error) { return w.commit(ctx, n) })
+	n := note{What: batch, Ref: b.ref, Subject: w.ref("matter")}
+	size := 2 + w.rng.IntN(4)
+	err := w.do(n, func(_ *memory.Job, numbered note) error {
+		n = numbered
+		return w.commit(ctx, n, size, merges)
+	})
 	if err != nil {
 		return err
 	}
 	b.subject = n.Subject
-	for i := 0; i < n.Size; i += 2 {
-		b.last = append(b.last, out.IDs[i])
+	for i := 0; i < size; i += 2 {
+		b.last = append(b.last, batchID(n, i))
 	}
 	return nil
 }
 
-func (w *worker) commit(ctx context.Context, n note) (note, error) {
+// commit commits a batch of so many entries.
+func (w *worker) commit(ctx context.Context, n note, size int, merges []string) error {
 	now := w.bank.Now()
 	first := memory.Scope{Tenant: n.Tenant, Ref: sideRef(n.Ref, 0)}
 	count := memory.DocumentSwap{Document: memory.Document{Scope: first, Kind: countKind, Key: countKey}}
 	for d, err := range w.store.Documents(ctx, driver.DocumentQuery{Tenant: n.Tenant, Ref: first.Ref, Kind: countKind}) {
 		if err != nil {
-			return note{}, err
+			return err
 		}
 		count.Document = d
 	}
@@ -83,34 +85,30 @@ func (w *worker) commit(ctx context.Context, n note) (note, error) {
 	announce := func(id string, p events.Payload) {
 		m.Events = append(m.Events, events.Record{ID: id, Tenant: n.Tenant, RunID: runOf(n.N), Time: now, Payload: p})
 	}
-	var stored []memory.Entry
-	for i := range n.Size {
+	for i := range size {
 		e := memory.Entry{
-			ID: batchID(n, i), Content: w.text(n, i), Tags: []string{fmt.Sprintf("member %d of %d", i+1, n.Size)},
+			ID: batchID(n, i), Content: w.text(n, i), Tags: []string{fmt.Sprintf("member %d of %d", i+1, size)},
 			CreatedAt: now.Add(time.Duration(i) * time.Millisecond), RunID: runOf(n.N),
 		}
 		if i == 0 {
 			e.Subjects = []string{n.Subject}
 		}
 		s := memory.Scope{Tenant: n.Tenant, Ref: sideRef(n.Ref, i)}
-		stored = append(stored, e)
 		m.Put = append(m.Put, driver.Placed{Scope: s, Entry: e})
 		announce("evt_"+e.ID, events.MemoryWritten{MemoryRef: s.Ref, MemoryID: e.ID})
 	}
-	for _, id := range n.Retire {
+	for _, id := range merges {
 		l := memory.Located{Scope: first, ID: id}
-		m.Retire = append(m.Retire, driver.Retirement{Located: l, State: memory.Merged, For: stored[0].ID})
+		m.Retire = append(m.Retire, driver.Retirement{Located: l, State: memory.Merged, For: batchID(n, 0)})
 	}
-	announce(batchEvent(n.N), events.MemoryConsolidated{
-		MemoryRef: n.Ref, InputCount: int64(n.Size), OutputCount: int64(n.Size), Trigger: events.ConsolidationOnDemand,
+	announce("batch-"+strconv.FormatInt(n.N, 10), events.MemoryConsolidated{
+		MemoryRef: n.Ref, InputCount: int64(size), OutputCount: int64(size), Trigger: events.ConsolidationOnDemand,
 	})
 	_, err := w.store.Apply(ctx, n.Tenant, m)
-	return note{IDs: idsOf(stored), Sum: sumOfEntries(stored)}, err
+	return err
 }
 
 func batchID(n note, i int) string { return fmt.Sprintf("own_%d_%d", n.N, i) }
-
-func batchEvent(n int64) string { return "batch-" + strconv.FormatInt(n, 10) }
 
 // sideRef is where the i-th entry of a batch goes.
 func sideRef(ref string, i int) string { return fmt.Sprintf("%s/%d", ref, i%2) }

@@ -168,7 +168,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 		wants string
 		broke func(b *brokenStore)
 	}{
-		{"loses an acknowledged put", "acknowledged entries are not there", func(b *brokenStore) {
+		{"loses an acknowledged put", "half of it is lost", func(b *brokenStore) {
 			loses := some(20)
 			apply(b, func(m *driver.Mutation) (_, _ error) {
 				if len(m.Put) == 1 && loses.now() {
@@ -177,18 +177,18 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				return
 			})
 		}},
-		{"loses what it had after a while", "acknowledged entries are not there", func(b *brokenStore) {
+		{"loses what it had after a while", "half of it is lost", func(b *brokenStore) {
 			b.record = func(rec memory.Record) (memory.Record, bool) {
 				return rec, !strings.HasSuffix(rec.Entry.ID, "7")
 			}
 		}},
-		{"changes what an entry says", "say something else now", func(b *brokenStore) {
+		{"changes what an entry says", "says something else now", func(b *brokenStore) {
 			b.record = func(rec memory.Record) (memory.Record, bool) {
 				rec.Entry.Content = strings.TrimSuffix(rec.Entry.Content, ".")
 				return rec, true
 			}
 		}},
-		{"puts half of a batch", "acknowledged entries are not there", func(b *brokenStore) {
+		{"puts half of a batch", "half of it is lost", func(b *brokenStore) {
 			halves := some(4)
 			apply(b, func(m *driver.Mutation) (_, _ error) {
 				if isBatch(*m) && halves.now() {
@@ -198,7 +198,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				return
 			})
 		}},
-		{"puts half of a batch whose outcome is unknown", "half a batch", func(b *brokenStore) {
+		{"puts half of a batch whose outcome is unknown", "half of it is lost", func(b *brokenStore) {
 			halves := some(4)
 			apply(b, func(m *driver.Mutation) (_, _ error) {
 				if isBatch(*m) && halves.now() {
@@ -208,7 +208,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				return
 			})
 		}},
-		{"puts a batch without its merges", "half a batch", func(b *brokenStore) {
+		{"puts a batch without its merges", "half of it is lost", func(b *brokenStore) {
 			halves := some(2)
 			apply(b, func(m *driver.Mutation) (_, _ error) {
 				if isBatch(*m) && len(m.Retire) > 0 && halves.now() {
@@ -217,7 +217,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				return
 			})
 		}},
-		{"puts a batch without its documents", "half a batch", func(b *brokenStore) {
+		{"puts a batch without its documents", "half of it is lost", func(b *brokenStore) {
 			halves := some(4)
 			apply(b, func(m *driver.Mutation) (_, after error) {
 				if isBatch(*m) && halves.now() {
@@ -226,7 +226,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				return
 			})
 		}},
-		{"puts a batch without its content", "half a batch", func(b *brokenStore) {
+		{"puts a batch without its content", "half of it is lost", func(b *brokenStore) {
 			halves := some(4)
 			apply(b, func(m *driver.Mutation) (_, after error) {
 				if isBatch(*m) && halves.now() {
@@ -235,7 +235,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				return
 			})
 		}},
-		{"puts the documents of a batch without the rest", "half a batch", func(b *brokenStore) {
+		{"puts the documents of a batch without the rest", "is not what was swapped in", func(b *brokenStore) {
 			halves := some(4)
 			apply(b, func(m *driver.Mutation) (_, after error) {
 				if isBatch(*m) && halves.now() {
@@ -254,7 +254,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				return
 			})
 		}},
-		{"delivers without having put", "tells of an entry that is not there", func(b *brokenStore) {
+		{"delivers without having put", "half of it is lost", func(b *brokenStore) {
 			fails := some(20)
 			apply(b, func(m *driver.Mutation) (_, after error) {
 				if len(m.Put) == 1 && fails.now() {
@@ -290,7 +290,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				return
 			})
 		}},
-		{"emits an event under two ids", "came under 2 ids", func(b *brokenStore) {
+		{"emits an event under another id", "tells of what no operation did", func(b *brokenStore) {
 			doubles := some(20)
 			apply(b, func(m *driver.Mutation) (_, _ error) {
 				if len(m.Put) == 1 && len(m.Events) == 1 && doubles.now() {
@@ -312,7 +312,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				return b.Store.Delivered(ctx, recs)
 			}
 		}},
-		{"loses a deletion", "whose deletion was acknowledged", func(b *brokenStore) {
+		{"loses a deletion", "an entry is live that it ended", func(b *brokenStore) {
 			loses := some(1)
 			b.remove = func(ctx context.Context, s memory.Scope, id string, at time.Time) (bool, error) {
 				if loses.now() {
@@ -329,7 +329,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				return rec, true
 			}
 		}},
-		{"erases what nobody forgot", "no operation forgot it", func(b *brokenStore) {
+		{"erases what nobody forgot", "its entry is erased, and by no operation", func(b *brokenStore) {
 			b.record = func(rec memory.Record) (memory.Record, bool) {
 				if strings.HasSuffix(rec.Entry.ID, "7") && len(rec.Entry.Subjects) == 0 {
 					rec.Entry, rec.Erased = memory.Entry{ID: rec.Entry.ID}, true
@@ -337,7 +337,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				return rec, true
 			}
 		}},
-		{"brings back what was forgotten", "whose subject was forgotten", func(b *brokenStore) {
+		{"brings back what was forgotten", "an entry is there that it erased", func(b *brokenStore) {
 			kept := map[string]memory.Record{}
 			b.record = func(rec memory.Record) (memory.Record, bool) {
 				if old, known := kept[rec.Entry.ID]; known && rec.Erased {
@@ -461,7 +461,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 		{"makes up a document", "a document is there that no operation wrote", func(b *brokenStore) {
 			b.document = func(d *memory.Document) bool { d.Key = strings.TrimSuffix(d.Key, "7"); return true }
 		}},
-		{"loses the events of files", "events instead of one", func(b *brokenStore) {
+		{"loses the events of files", "an event of it is lost", func(b *brokenStore) {
 			apply(b, func(m *driver.Mutation) (_, _ error) {
 				if swapOf(*m, fileKind) != nil {
 					m.Events = nil
@@ -469,7 +469,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				return
 			})
 		}},
-		{"tells of a file without having written it", "of the file that is not there", func(b *brokenStore) {
+		{"tells of a file without having written it", "a document of it is not there", func(b *brokenStore) {
 			fails := some(3)
 			apply(b, func(m *driver.Mutation) (_, after error) {
 				if x := swapOf(*m, fileKind); x != nil && x.Act == memory.Set && x.Rev > 0 && fails.now() {
@@ -478,7 +478,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				return
 			})
 		}},
-		{"loses the events of the index", "events instead of one", func(b *brokenStore) {
+		{"loses the events of the index", "an event of it is lost", func(b *brokenStore) {
 			apply(b, func(m *driver.Mutation) (_, _ error) {
 				m.Events = slices.DeleteFunc(m.Events, func(r events.Record) bool {
 					p, ok := r.Payload.(events.WorkspaceUpdated)

@@ -4,8 +4,8 @@
 // A load works on the store: puts, deletions, erasures, batches, consolidations,
 // distillations, commitments that are armed and fire, files, and the relay of events.
 // Whatever it does is in a journal: the intention before the operation begins, the outcome
-// after the store has acknowledged it. The same is written down of every mutation of
-// documents, whoever makes it. After the death [Log.Verify] compares that with what is
+// after the store has acknowledged it. The same is written down of every mutation of the
+// store, whoever makes it. After the death [Log.Verify] compares that with what is
 // there.
 //
 // The kill test of a store is its opener, a line in TestMain, and [Rounds]:
@@ -66,7 +66,7 @@
 // # Errors
 //
 // What a store did wrong is a [*Broken], which names operations by their number in
-// journal.jsonl and swaps.jsonl of the log's directory, and holds no content.
+// journal.jsonl and mutations.jsonl of the log's directory, and holds no content.
 //
 // # Concurrency
 //

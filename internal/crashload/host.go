@@ -92,12 +92,3 @@ func sum(parts ...string) string {
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
-
-// sumOfEntries is over what entries say, in their order.
-func sumOfEntries(entries []memory.Entry) string {
-	var parts []string
-	for _, e := range entries {
-		parts = append(parts, e.ID, e.Content, strings.Join(e.Tags, "\x00"), strings.Join(e.Subjects, "\x00"))
-	}
-	return sum(parts...)
-}

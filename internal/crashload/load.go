@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -75,9 +76,6 @@ type worker struct {
 	refs   int
 }
 
-// brokenLoad is an error of the load itself.
-type brokenLoad struct{ error }
-
 // loop repeats a step, and waits a little where it fails.
 func (w *worker) loop(ctx context.Context, step func(*worker, context.Context) error) error {
 	for ctx.Err() == nil {
@@ -105,25 +103,20 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// do is an operation with its lines in the journal. act returns what is to be known of
-// the outcome.
-func (w *worker) do(n note, act func(note) (note, error)) (note, error) {
+// do is an operation with its lines in the journal, by a job that has its number.
+func (w *worker) do(n note, act func(*memory.Job, note) error) error {
 	n.Tenant = w.tenant
-	n, err := w.intend(w.journal, n)
-	if err != nil {
-		return note{}, brokenLoad{err}
-	}
-	return w.redo(n, act)
+	return w.perform(w.journal, n, w.byJob(act))
 }
 
-// redo is an operation that was intended before.
-func (w *worker) redo(n note, act func(note) (note, error)) (note, error) {
-	out, err := act(n)
-	out.N = n.N
-	if broken := w.journal.conclude(n, out, err); broken != nil {
-		return note{}, brokenLoad{broken}
+func (w *worker) byJob(act func(*memory.Job, note) error) func(note) (note, error) {
+	return func(n note) (note, error) {
+		job, err := w.job(n)
+		if err != nil {
+			return note{}, err
+		}
+		return note{}, act(job, n)
 	}
-	return out, err
 }
 
 // text is what the i-th entry of an operation says. The first is about the subject.

@@ -8,6 +8,7 @@ import (
 	"github.com/openwop/agentmemory/commitment"
 	cons "github.com/openwop/agentmemory/consolidate"
 	"github.com/openwop/agentmemory/distill"
+	"github.com/openwop/agentmemory/memory"
 )
 
 // passWorker consolidates and distills, each time a ref that it has filled. First it
@@ -22,7 +23,7 @@ func (p *passWorker) step(w *worker, ctx context.Context) error {
 	if len(p.left) > 0 {
 		n := p.left[0]
 		p.left = p.left[1:]
-		_, err := w.redo(n, p.passOf(w, ctx, n.What))
+		err := w.journal.conclude(n, w.byJob(p.passOf(w, ctx)))
 		if err != nil && ctx.Err() == nil {
 			p.left = append(p.left, n) // the dead one has the lease still, perhaps
 		}
@@ -40,29 +41,27 @@ func (p *passWorker) step(w *worker, ctx context.Context) error {
 			return err
 		}
 	}
-	out, err := w.do(n, p.passOf(w, ctx, n.What))
-	if err == nil && n.Subject != "" && w.rng.IntN(3) == 0 {
-		return w.forget(ctx, n.Subject)
-	}
-	if err != nil && out.N != 0 {
-		n.N, n.Tenant = out.N, w.tenant
+	err := w.do(n, func(job *memory.Job, numbered note) error {
+		n = numbered
+		return p.passOf(w, ctx)(job, n)
+	})
+	switch {
+	case err != nil:
 		p.left = append(p.left, n)
+	case n.Subject != "" && w.rng.IntN(3) == 0:
+		err = w.forget(ctx, n.Subject)
 	}
 	return err
 }
 
-func (p *passWorker) passOf(w *worker, ctx context.Context, kind what) func(note) (note, error) {
-	return func(n note) (note, error) {
-		job, err := w.job(n)
-		if err != nil {
-			return note{}, err
+func (p *passWorker) passOf(w *worker, ctx context.Context) func(*memory.Job, note) error {
+	return func(job *memory.Job, n note) (err error) {
+		if n.What == consolidate {
+			_, err = w.consolidator.Run(ctx, job, n.Ref, cons.Options{})
+		} else {
+			_, err = w.distiller.Distill(ctx, job, n.Ref, distill.Options{Sources: distill.ExpireSources})
 		}
-		if kind == consolidate {
-			_, err := w.consolidator.Run(ctx, job, n.Ref, cons.Options{})
-			return note{}, err
-		}
-		_, err = w.distiller.Distill(ctx, job, n.Ref, distill.Options{Sources: distill.ExpireSources})
-		return note{}, err
+		return err
 	}
 }
 
@@ -82,24 +81,18 @@ func (a *armWorker) step(w *worker, ctx context.Context) error {
 	case 1:
 		condition = commitment.Arm{Predicate: predicate}
 	}
-	_, err := w.do(note{What: arm, Ref: w.ref("standing")}, func(n note) (note, error) {
-		job, err := w.job(n)
-		if err != nil {
-			return note{}, err
-		}
-		_, err = w.commitments.Arm(ctx, job, commitment.Source{Ref: n.Ref}, condition)
-		return note{}, err
+	err := w.do(note{What: arm}, func(job *memory.Job, _ note) error {
+		_, err := w.commitments.Arm(ctx, job, commitment.Source{Ref: w.ref("standing")}, condition)
+		return err
 	})
 	if err != nil || w.rng.IntN(4) != 0 {
 		return err
 	}
-	_, err = w.do(note{What: observe}, func(n note) (note, error) {
+	return w.do(note{What: observe}, func(_ *memory.Job, n note) error {
 		a.observed++
-		state := fmt.Append(nil, n.N)
-		_, err := w.commitments.Observe(ctx, w.tenant, predicate, n.N, state, a.observed%2 == 0)
-		return note{}, err
+		_, err := w.commitments.Observe(ctx, w.tenant, predicate, n.N, fmt.Append(nil, n.N), a.observed%2 == 0)
+		return err
 	})
-	return err
 }
 
 // tick fires what is due. What it swaps is written down.

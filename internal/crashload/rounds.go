@@ -138,8 +138,8 @@ func startChild(ctx context.Context, dir string, env []string) (*child, error) {
 // Bounds of how far the journal grows in a part of a round, and of the moment after
 // that, which is not to be that of a line.
 const (
-	leastGrowth = 4 << 10
-	mostGrowth  = 48 << 10
+	leastGrowth = 2 << 10
+	mostGrowth  = 24 << 10
 	mostWait    = 5 * time.Millisecond
 )
 

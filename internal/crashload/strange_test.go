@@ -48,7 +48,7 @@ func TestLines_TornEnd(t *testing.T) {
 func TestOpen_BrokenFiles(t *testing.T) {
 	_, err := Open(filepath.Join(t.TempDir(), "nowhere"), 1)
 	require.Error(t, err)
-	for _, file := range []string{journalFile, swapsFile, queueFile} {
+	for _, file := range []string{journalFile, mutationsFile, queueFile} {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte("{\n"), 0o600))
 		_, err := Open(dir, 1)
@@ -64,7 +64,7 @@ func TestOpen_BrokenFiles(t *testing.T) {
 	log = newLog(t, 1)
 	require.NoError(t, log.sink.add(delivery{Type: "no.such.event", Payload: []byte("{}")}))
 	_, err = log.Verify(t.Context(), inmem.New())
-	require.ErrorContains(t, err, "not readable")
+	require.ErrorContains(t, err, "tells of what no operation did")
 }
 
 // A log that is opened again goes on where it was.
@@ -108,16 +108,18 @@ func TestVerify_FindsWhatNobodyDid(t *testing.T) {
 	require.NotEmpty(t, starts)
 	first := starts[0]
 
-	event := func(run, id string, p events.Payload) events.Record {
-		return events.Record{ID: id, Tenant: "acme", RunID: run, Time: time.Unix(0, 0), Payload: p}
-	}
-	require.NoError(t, log.Emit(t.Context(),
-		event("op-1", "evt_a", events.MemoryWritten{MemoryRef: "notes", MemoryID: "none"}),
-		event("op-1", "evt_a", events.MemoryWritten{MemoryRef: "notes", MemoryID: "another"}),
-		event("elsewhere", "evt_b", events.MemoryCompacted{MemoryRef: "notes", OutputID: "none", SourceCount: 101, Trigger: events.CompactionBoth}),
-		event("elsewhere", "evt_c", events.MemoryConsolidated{MemoryRef: "notes"}),
-		event("elsewhere", "evt_d", events.CommitmentFired{CommitmentID: "elsewhere", MemoryRef: "notes", Condition: events.ConditionTime}),
-	))
+	told, err := readLines[delivery](log.sink)
+	require.NoError(t, err)
+	stranger, impostor := told[0], told[0]
+	stranger.ID += "x"
+	impostor.Payload = []byte("{}")
+	fired, err := deliveryOf(events.Record{ID: "evt", Tenant: "acme", RunID: "elsewhere", Payload: events.CommitmentFired{
+		CommitmentID: "elsewhere", MemoryRef: "notes", Condition: events.ConditionTime,
+	}})
+	require.NoError(t, err)
+	_, err = log.intend(log.mutations, note{What: mutate, Tenant: "acme", Events: []delivery{fired}})
+	require.NoError(t, err)
+	require.NoError(t, log.sink.add(stranger, impostor, fired))
 	otherRun, otherKey, unknown, off := first, first, first, first
 	otherRun.Run, otherRun.Fence = "another-run", 1<<40
 	otherKey.Key, otherKey.Fence = first.Commitment+"@1", 1<<41
@@ -130,10 +132,8 @@ func TestVerify_FindsWhatNobodyDid(t *testing.T) {
 	require.ErrorAs(t, err, &broken)
 	text := strings.Join(broken.Problems, "\n")
 	for _, want := range []string{
-		"operation 1 (open): an event tells of an entry that is not there",
-		"an event tells of an entry that no operation wrote",
-		"1 events came under the id of another",
-		"an event tells of a pass that no operation made",
+		"an event tells of what no operation did",
+		"an event came under the id of another",
 		"an event tells of a run that was not started",
 		"a firing has two runs",
 		"a run has two firings",

@@ -2,12 +2,10 @@ package crashload
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -77,29 +75,26 @@ type verifier struct {
 	report   Report
 	problems []string
 
-	ops      []*operation
-	swaps    []*operation
-	byNumber map[int64]*operation
-	author   map[memory.Located]*operation // of acknowledged entries
-	deletes  map[memory.Located]bool
-	forgets  map[place]bool // whether it was acknowledged, by subject
+	ops       []*operation
+	byNumber  map[int64]*operation
+	mutations []*operation
+	made      map[*operation]bool     // mutations that took place
+	restored  map[memory.Located]bool // by any mutation, or perhaps never ended
+	forgotten map[place]bool          // subjects whose forgetting was acknowledged
+	starts    map[place][]start       // by commitment
 
-	records map[memory.Located]memory.Record
-	ofRun   map[int64][]memory.Record // those that are not erased
-	about   map[place]bool            // subjects that they carry
-
-	documents map[docName]driver.Document
-	changes   map[docName][]change // that were intended
-
-	deliveries map[runKey][]*delivered
-	impostors  int               // deliveries under the id of another event
-	starts     map[place][]start // by commitment
+	records    map[memory.Located]memory.Record
+	documents  map[docName]driver.Document
+	changes    map[docName][]change // that were intended
+	deliveries map[eventName][]delivery
 }
 
 // place is an id of a tenant, or a subject, or a path.
 type place struct{ tenant, id string }
 
-type runKey struct{ tenant, run string }
+type eventName struct{ tenant, run, id string }
+
+func (d *delivery) name() eventName { return eventName{d.Tenant, d.Run, d.ID} }
 
 func (v *verifier) wrong(op *operation, format string, args ...any) {
 	v.problems = append(v.problems, fmt.Sprintf("operation %d (%s): ", op.N, op.What)+fmt.Sprintf(format, args...))
@@ -117,65 +112,42 @@ func (v *verifier) run(ctx context.Context) error {
 	if _, err := v.bank.Relay(ctx); err != nil {
 		return err
 	}
-	if err := v.readRecords(ctx); err != nil {
-		return err
-	}
-	if err := v.readDocuments(ctx); err != nil {
-		return err
-	}
-	for _, op := range v.ops {
-		v.checkOutcome(op)
-	}
-	v.checkFates()
-	v.checkDocuments()
-	v.checkBatches()
-	for _, check := range []func(context.Context) error{v.checkDue, v.checkVersions, v.checkArchives} {
-		if err := check(ctx); err != nil {
+	for _, step := range []func(context.Context) error{
+		v.readRecords, v.readDocuments, v.readDeliveries, v.checkDue, v.checkVersions, v.checkArchives, v.checkCommitments,
+	} {
+		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	fired, err := v.checkCommitments(ctx)
-	if err != nil {
-		return err
-	}
-	if err := v.checkEvents(ctx, append(v.expectedOfEntries(), fired...)); err != nil {
-		return err
-	}
-	v.checkFiles()
+	v.checkEntries()
+	v.checkMutations()
+	v.checkDocuments()
+	v.checkEvents()
 	return nil
 }
 
-// readLog reads the journal and the queue.
-func (v *verifier) readLog() error {
-	v.byNumber, v.author = map[int64]*operation{}, map[memory.Located]*operation{}
-	v.deletes, v.forgets = map[memory.Located]bool{}, map[place]bool{}
-	var err error
+// readLog reads the journal, the mutations and the queue.
+func (v *verifier) readLog() (err error) {
 	if v.ops, err = v.journal.operations(); err != nil {
 		return err
 	}
+	if v.mutations, err = v.Log.mutations.operations(); err != nil {
+		return err
+	}
+	v.byNumber, v.forgotten = map[int64]*operation{}, map[place]bool{}
 	for _, op := range v.ops {
 		v.byNumber[op.N] = op
-		switch op.What {
-		case open:
-			v.report.Loads++
-		case remove:
-			v.deletes[located(op, 0, op.IDs[0])] = true
-		case forget:
-			v.forgets[place{op.Tenant, op.Subject}] = op.outcome == done
-		case put, batch:
-			for i, id := range op.out.IDs {
-				v.author[located(op, i, id)] = op
-			}
-		}
 		switch {
+		case op.What == open:
+			v.report.Loads++
 		case op.outcome == done:
 			v.report.Acknowledged++
 		case op.unknown():
 			v.report.Unknown++
 		}
-	}
-	if v.swaps, err = v.Log.swaps.operations(); err != nil {
-		return err
+		if op.What == forget && op.outcome == done {
+			v.forgotten[place{op.Tenant, op.Subject}] = true
+		}
 	}
 	starts, err := readLines[start](v.queue)
 	v.starts = map[place][]start{}
@@ -184,90 +156,4 @@ func (v *verifier) readLog() error {
 		v.starts[at] = append(v.starts[at], s)
 	}
 	return err
-}
-
-// authorOf returns the operation that wrote an entry, or nil.
-func (v *verifier) authorOf(at memory.Located, rec memory.Record) *operation {
-	if op := v.author[at]; op != nil {
-		return op
-	}
-	return v.byNumber[operationOf(rec.Entry.RunID)]
-}
-
-// located is where the i-th entry of an operation is.
-func located(op *operation, i int, id string) memory.Located {
-	ref := op.Ref
-	if op.What == batch {
-		ref = sideRef(ref, i)
-	}
-	return memory.Located{Scope: memory.Scope{Tenant: op.Tenant, Ref: ref}, ID: id}
-}
-
-func (v *verifier) readRecords(ctx context.Context) error {
-	v.records, v.ofRun, v.about = map[memory.Located]memory.Record{}, map[int64][]memory.Record{}, map[place]bool{}
-	for _, tenant := range tenants {
-		for rec, err := range v.store.History(ctx, tenant, driver.HistoryQuery{}) {
-			if err != nil {
-				return err
-			}
-			at := memory.Located{Scope: rec.Scope, ID: rec.Entry.ID}
-			v.records[at] = rec
-			if rec.Erased {
-				continue
-			}
-			n := operationOf(rec.Entry.RunID)
-			if op := v.byNumber[n]; op == nil || op.Tenant != tenant {
-				v.astray("an entry is there that no operation wrote")
-			}
-			v.ofRun[n] = append(v.ofRun[n], rec)
-			for _, subject := range rec.Entry.Subjects {
-				v.about[place{tenant, subject}] = true
-			}
-		}
-	}
-	v.report.Entries = len(v.records)
-	return nil
-}
-
-// delivered is an event of the sink, however often it came.
-type delivered struct {
-	delivery
-	payload events.Payload
-}
-
-func (v *verifier) readDeliveries() error {
-	lines, err := readLines[delivery](v.sink)
-	if err != nil {
-		return err
-	}
-	v.deliveries = map[runKey][]*delivered{}
-	v.report.Events, v.report.Doubles, v.impostors = 0, 0, 0
-	known := map[[3]string]*delivered{}
-	for _, line := range lines {
-		key := [3]string{line.Tenant, line.Run, line.ID}
-		if first := known[key]; first != nil {
-			v.report.Doubles++
-			if !first.isAlso(line) {
-				v.impostors++
-			}
-			continue
-		}
-		payload, err := events.Decode(line.Type, line.Payload)
-		if err != nil {
-			return errors.New("crashload: an event in the sink is not readable")
-		}
-		d := &delivered{line, payload}
-		known[key] = d
-		run := runKey{line.Tenant, line.Run}
-		v.deliveries[run] = append(v.deliveries[run], d)
-		v.report.Events++
-	}
-	return nil
-}
-
-// isAlso reports whether a delivery may be the same event. A pass that is repeated counts
-// anew what it finds, under the id of the first time.
-func (d *delivered) isAlso(again delivery) bool {
-	counts := d.Type == events.TypeMemoryConsolidated || d.Type == events.TypeMemoryCompacted
-	return d.Type == again.Type && (counts || string(d.Payload) == string(again.Payload))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
@@ -30,9 +29,10 @@ type change struct {
 func (c *change) reach() int64 { return max(c.rev, c.swap.Rev) }
 
 // explains reports whether the document may be what the change made of it.
-func (c *change) explains(d *driver.Document) bool {
+func (v *verifier) explains(c *change, d *driver.Document) bool {
 	x := &c.swap
-	return (c.unknown() || c.outcome == done && c.rev == d.Rev) && x.Act != driver.Remove &&
+	possible := c.outcome == done && c.rev == d.Rev || c.unknown() && (v.made[c.operation] || len(c.Puts)+len(c.Events) == 0)
+	return possible && x.Act != driver.Remove &&
 		(x.Act == driver.Retain || string(x.Value) == sum(string(d.Value))) &&
 		x.Class == d.Class && x.Group == d.Group && x.Due.Equal(d.Due) && sameLabels(x.Of, d.Of) && sameLabels(x.Subjects, d.Subjects)
 }
@@ -53,7 +53,7 @@ func (v *verifier) readDocuments(ctx context.Context) error {
 		}
 	}
 	v.report.Documents = len(v.documents)
-	for _, op := range v.swaps {
+	for _, op := range v.mutations {
 		if op.outcome == done && len(op.out.Revs) != len(op.Swaps) {
 			v.wrong(op, "it has %d revisions for %d documents", len(op.out.Revs), len(op.Swaps))
 			continue
@@ -87,7 +87,7 @@ func (v *verifier) checkDocuments() {
 		case !there:
 		case last != nil && (d.Rev < last.reach() || d.Rev == last.reach() && last.swap.Act == driver.Remove):
 			v.wrong(op, "its acknowledged swap of a document is lost")
-		case !slices.ContainsFunc(list, func(c change) bool { return c.explains(&d) }):
+		case !slices.ContainsFunc(list, func(c change) bool { return v.explains(&c, &d) }):
 			v.wrong(op, "its document is not what was swapped in")
 		}
 		for _, id := range d.Of {
@@ -96,7 +96,7 @@ func (v *verifier) checkDocuments() {
 			}
 		}
 		for _, subject := range append(d.Subjects, subjectOf(string(d.Value))) {
-			if v.forgets[place{name.Tenant, subject}] {
+			if v.forgotten[place{name.Tenant, subject}] {
 				v.wrong(op, "its document is there, and its subject was forgotten")
 			}
 		}
@@ -135,50 +135,31 @@ func (v *verifier) checkRevisions(list []change) (last *change) {
 	return last
 }
 
-// mayBeRemoved reports whether a document may have gone after its last acknowledged
-// change: with an entry or a subject, or by an operation of which nobody knows.
+// mayBeRemoved reports whether a document may have gone after a change: with an entry, or by
+// another change.
 func (v *verifier) mayBeRemoved(last *change, list []change) bool {
 	for _, id := range last.swap.Of {
 		if rec := v.records[memory.Located{Scope: last.swap.Scope, ID: id}]; rec.Erased {
 			return true
 		}
 	}
-	for _, subject := range last.swap.Subjects {
-		if _, tried := v.forgets[place{last.Tenant, subject}]; tried {
-			return true
-		}
-	}
 	return slices.ContainsFunc(list, func(c change) bool {
-		return c.swap.Act == driver.Remove && c.unknown() && c.swap.Rev >= last.reach()
+		return c.swap.Act == driver.Remove && c.outcome != refused && c.swap.Rev >= last.reach()
 	})
 }
 
-// checkBatches compares the documents of the batches with the batches that are there, also
-// those of which nobody knows.
-func (v *verifier) checkBatches() {
-	counts, last := map[memory.Scope]int{}, map[memory.Scope]*operation{}
-	for _, op := range v.ops {
-		if op.What != batch {
-			continue
-		}
-		s := memory.Scope{Tenant: op.Tenant, Ref: sideRef(op.Ref, 0)}
-		last[s] = op
-		_, there := v.documents[docName{s, contentKind, runOf(op.N)}]
-		if found := len(v.ofRun[op.N]) > 0; found {
-			counts[s]++
-			if !there && !v.mayBeForgotten(op) {
-				v.wrong(op, "its entries are there, and their document is not: half a batch")
-			}
-		} else if there {
-			v.wrong(op, "its document is there, and its entries are not: half a batch")
-		}
+// unmade reports whether a swap of a mutation that took place, and of which nobody knows,
+// has left no trace.
+func (v *verifier) unmade(m *operation, x driver.DocumentSwap) bool {
+	name := nameOf(&x.Document)
+	d, there := v.documents[name]
+	switch {
+	case x.Act == driver.Check:
+		return false
+	case x.Act == driver.Remove || there:
+		return there && d.Rev <= x.Rev
 	}
-	for s, op := range last {
-		counter := v.documents[docName{s, countKind, countKey}]
-		if n, _ := strconv.Atoi(string(counter.Value)); n != counts[s]%countTo {
-			v.wrong(op, "the counter of its ref is at %d after %d batches: half a batch", n, counts[s])
-		}
-	}
+	return !v.mayBeRemoved(&change{m, x, 0}, v.changes[name])
 }
 
 // checkDue looks whether what is due at some time will be found when that comes.

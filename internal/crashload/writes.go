@@ -14,22 +14,17 @@ import (
 // putOne writes one entry by a job of its own. Half of the jobs end, which delivers
 // their events; those of the others are left to the relay.
 func (w *worker) putOne(ctx context.Context, ref, subject, text string) (string, error) {
-	var job *memory.Job
-	out, err := w.do(note{What: put, Ref: ref, Subject: subject, Size: 1}, func(n note) (note, error) {
-		var err error
-		if job, err = w.job(n); err != nil {
-			return note{}, err
-		}
-		e, err := job.Put(ctx, ref, memory.Draft{Content: cmp.Or(text, w.text(n, 0)), Subjects: list(subject)})
-		return note{IDs: []string{e.ID}, Sum: sumOfEntries([]memory.Entry{e})}, err
+	var e memory.Entry
+	var end func(context.Context) error
+	err := w.do(note{What: put}, func(job *memory.Job, n note) (err error) {
+		n.Subject, end = subject, job.End
+		e, err = job.Put(ctx, ref, memory.Draft{Content: cmp.Or(text, w.text(n, 0)), Subjects: list(subject)})
+		return err
 	})
-	if err != nil {
-		return "", err
+	if err == nil && w.rng.IntN(2) == 0 {
+		err = end(ctx)
 	}
-	if w.rng.IntN(2) == 0 {
-		err = job.End(ctx)
-	}
-	return out.IDs[0], err
+	return e.ID, err
 }
 
 // list is what is not empty of one label.
@@ -72,15 +67,10 @@ func (p *putWorker) deleteOne(w *worker, ctx context.Context, ref string) error 
 	i := w.rng.IntN(len(p.mine))
 	id := p.mine[i].id
 	p.mine = slices.Delete(p.mine, i, i+1)
-	_, err := w.do(note{What: remove, Ref: ref, IDs: []string{id}}, func(n note) (note, error) {
-		job, err := w.job(n)
-		if err != nil {
-			return note{}, err
-		}
-		hit, err := job.Delete(ctx, ref, id)
-		return note{Hit: hit}, err
+	return w.do(note{What: remove}, func(job *memory.Job, _ note) error {
+		_, err := job.Delete(ctx, ref, id)
+		return err
 	})
-	return err
 }
 
 // forgetAll erases all that its subject has.
@@ -93,11 +83,10 @@ func (p *putWorker) forgetAll(w *worker, ctx context.Context) error {
 
 // forget erases all that one subject has. Nothing gets that subject again.
 func (w *worker) forget(ctx context.Context, subject string) error {
-	_, err := w.do(note{What: forget, Subject: subject}, func(note) (note, error) {
+	return w.do(note{What: forget, Subject: subject}, func(*memory.Job, note) error {
 		_, err := w.bank.Forget(ctx, w.tenant, subject)
-		return note{}, err
+		return err
 	})
-	return err
 }
 
 // version writes down what a ref is at a version. It is read as of now, which is after
@@ -133,26 +122,22 @@ const fileKind = "load/file"
 
 // writeFile makes the next version of a file about a subject, which nobody else writes.
 func (w *worker) writeFile(ctx context.Context, subject string) error {
-	_, err := w.do(note{What: write, Ref: "notes/" + subject, Subject: subject}, func(n note) (note, error) {
-		job, err := w.job(n)
-		if err != nil {
-			return note{}, err
-		}
+	return w.do(note{What: write, Ref: "notes/" + subject, Subject: subject}, func(job *memory.Job, n note) error {
 		doc, err := job.Document(ctx, "", fileKind, n.Ref)
 		if err != nil {
-			return note{}, err
+			return err
 		}
 		var f file
 		if doc.Rev != 0 {
 			err = json.Unmarshal(doc.Value, &f)
 		}
 		if err != nil {
-			return note{}, err
+			return err
 		}
 		f.Version, f.Content = f.Version+1, w.text(n, 0)
 		doc.Class, doc.Subjects = memory.HostText, list(subject)
 		if doc.Value, err = json.Marshal(f); err != nil {
-			return note{}, err
+			return err
 		}
 		_, err = job.Rewrite(ctx, "", memory.Rewrite{
 			Documents: func([]memory.Entry) []memory.DocumentSwap { return []memory.DocumentSwap{{Document: doc}} },
@@ -160,7 +145,6 @@ func (w *worker) writeFile(ctx context.Context, subject string) error {
 				return []memory.Announcement{{Payload: events.WorkspaceUpdated{Path: n.Ref, Version: f.Version}}}
 			},
 		})
-		return note{Size: int(f.Version)}, err
+		return err
 	})
-	return err
 }

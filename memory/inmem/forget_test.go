@@ -124,18 +124,21 @@ func TestM10_Lineage(t *testing.T) {
 // A text is dropped also where records were moved about in memory.
 func TestM10_EraseAfterSplit(t *testing.T) {
 	st := New()
-	put := func(i int) weak.Pointer[byte] {
+	put := func(i int) (entry, document weak.Pointer[byte]) {
 		b := []byte(strings.Repeat("x", 100))
 		e := note(fmt.Sprintf("%04d", i), i)
 		e.Content = unsafe.String(&b[0], len(b))
 		require.NoError(t, st.Put(bg, home, e))
-		return weak.Make(&b[0])
+		at := name{"r", "k", e.ID}
+		apply(t, st, swap(driver.Document{Scope: home, Class: driver.Content, Kind: at.kind, Key: at.key, Value: b, Of: []string{e.ID}}))
+		return weak.Make(&b[0]), weak.Make(&st.tenant("t").shelf.docs[at].Value[0])
 	}
-	var refs []weak.Pointer[byte]
+	var refs, docs []weak.Pointer[byte]
 	var all []driver.Located
 	for _, i := range []int{1, 0} { // the even ones go between the odd ones
 		for ; i < 3*chunkSize; i += 2 {
-			refs = append(refs, put(i))
+			entry, document := put(i)
+			refs, docs = append(refs, entry), append(docs, document)
 			all = append(all, located(home, fmt.Sprintf("%04d", i))...)
 		}
 	}
@@ -143,6 +146,7 @@ func TestM10_EraseAfterSplit(t *testing.T) {
 	runtime.GC()
 	for i, ref := range refs {
 		require.Equal(t, i < chunkSize/2, ref.Value() != nil)
+		require.Equal(t, i < chunkSize/2, docs[i].Value() != nil)
 	}
 	runtime.KeepAlive(st)
 }

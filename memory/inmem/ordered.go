@@ -105,7 +105,13 @@ func (o *ordered[T]) remove(x T) {
 	if i == len(o.chunks[c].items) {
 		c, i = c+1, 0
 	}
-	items := slices.Delete(o.chunks[c].items, i, i+1)
+	items := o.chunks[c].items
+	if i == 0 { // as of what is due, or of what is delivered
+		clear(items[:1])
+		items = items[1:]
+	} else {
+		items = slices.Delete(items, i, i+1)
+	}
 	o.chunks[c].items = items
 	if c > 0 && len(o.chunks[c-1].items)+len(items) <= chunkSize/2 {
 		o.chunks[c-1] = o.newChunk(append(o.chunks[c-1].items, items...))
