@@ -25,7 +25,10 @@ var areas = []func() []row{
 	distillRows,
 	sqliteRows,
 	postgresRows,
+	hostRows,
 }
+
+var quick = flag.Bool("quick", false, "three short rounds instead of six long ones, and fewer entries where that takes long")
 
 // cleanups run at the end, the last one first.
 var cleanups []func()
@@ -70,7 +73,6 @@ type result struct {
 
 func main() {
 	run := flag.String("run", "", "measure only rows whose name matches this regular expression")
-	quick := flag.Bool("quick", false, "three short rounds instead of six long ones")
 	asJSON := flag.Bool("json", false, "print one JSON object a line")
 	list := flag.Bool("list", false, "print the names of the rows and stop")
 	flag.Parse()
@@ -78,7 +80,7 @@ func main() {
 	// would blur every ratio. It runs between what is timed instead.
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(8 << 30)
-	err := bench(*run, *quick, *asJSON, *list)
+	err := bench(*run, *asJSON, *list)
 	for _, cleanup := range slices.Backward(cleanups) {
 		cleanup()
 	}
@@ -88,7 +90,7 @@ func main() {
 	}
 }
 
-func bench(pattern string, quick, asJSON, list bool) error {
+func bench(pattern string, asJSON, list bool) error {
 	match, err := regexp.Compile(pattern)
 	if err != nil {
 		return err
@@ -103,7 +105,7 @@ func bench(pattern string, quick, asJSON, list bool) error {
 				fmt.Println(r.name)
 				continue
 			}
-			res, err := r.measure(quick)
+			res, err := r.measure()
 			if err != nil {
 				return fmt.Errorf("%s: %w", r.name, err)
 			}
@@ -116,9 +118,9 @@ func bench(pattern string, quick, asJSON, list bool) error {
 }
 
 // measure times both sides round by round and takes the median of the rounds.
-func (r row) measure(quick bool) (result, error) {
+func (r row) measure() (result, error) {
 	rounds, span := 6, 300*time.Millisecond
-	if quick {
+	if *quick {
 		rounds, span = 3, 150*time.Millisecond
 	}
 	s, err := r.setup()

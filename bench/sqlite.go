@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/sqlite"
 )
@@ -182,10 +184,20 @@ func storeBatch(i, n int) []driver.Placed {
 
 // sqliteByHand is what somebody would write who needs these statements only.
 type sqliteByHand struct {
-	db                          *sql.DB
-	begin, bump, commit         *sql.Stmt
-	insert, insertText, version *sql.Stmt
-	selectOne, selectNewest     *sql.Stmt
+	db                                 *sql.DB
+	writes, reads                      *sql.Conn
+	begin, bump, commit                *sql.Stmt
+	insert, insertText, version, queue *sql.Stmt
+	selectOne, selectNewest            *sql.Stmt
+}
+
+const entryByHand = `e.id, x.content, x.tags, e.created, e.expires, x.run, x.subjects, x.sources
+	FROM entries e CROSS JOIN texts x ON x.entry = e.entry`
+
+func prepare(c *sql.Conn, text string) *sql.Stmt {
+	s, err := c.PrepareContext(context.Background(), text)
+	must(err)
+	return s
 }
 
 // openSQLiteByHand opens a file that has the schema already.
@@ -198,28 +210,29 @@ func openSQLiteByHand(ctx context.Context, path string) *sqliteByHand {
 	db, err := sql.Open("sqlite", "file:"+path+"?"+pragmas.Encode())
 	must(err)
 	conn := func() *sql.Conn { c, err := db.Conn(ctx); must(err); return c }
-	prepare := func(c *sql.Conn, text string) *sql.Stmt { s, err := c.PrepareContext(ctx, text); must(err); return s }
 	w, r := conn(), conn()
-	const columns = `e.id, x.content, x.tags, e.created, e.expires, x.run, x.subjects, x.sources
-		FROM entries e CROSS JOIN texts x ON x.entry = e.entry`
 	return &sqliteByHand{
-		db:    db,
+		db: db, writes: w, reads: r,
 		begin: prepare(w, `BEGIN IMMEDIATE`),
 		bump:  prepare(w, `INSERT INTO tenants (tenant, version) VALUES (?, 1) ON CONFLICT DO UPDATE SET version = version + 1 RETURNING version`),
 		insert: prepare(w, `INSERT INTO entries (tenant, ref, id, created, expires, born)
 			VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`),
 		insertText: prepare(w, `INSERT INTO texts (entry, run, tags, subjects, sources, content) VALUES (?, ?, ?, ?, ?, ?)`),
 		version:    prepare(w, `INSERT INTO versions (tenant, version, mark) VALUES (?, ?, ?)`),
+		queue:      prepare(w, `INSERT INTO outbox (tenant, run, event, type, node, at, payload) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`),
 		commit:     prepare(w, `COMMIT`),
-		selectOne: prepare(r, `SELECT `+columns+`
+		selectOne: prepare(r, `SELECT `+entryByHand+`
 			WHERE e.tenant = ? AND e.ref = ? AND e.id = ? AND e.died = 9223372036854775807 AND e.expires > ?`),
-		selectNewest: prepare(r, `SELECT `+columns+`
+		selectNewest: prepare(r, `SELECT `+entryByHand+`
 			WHERE e.tenant = ? AND e.ref = ? AND e.died = 9223372036854775807 AND e.expires > ?
 			ORDER BY e.created DESC, e.id DESC LIMIT ? + 0`),
 	}
 }
 
-func (b *sqliteByHand) put(batch ...driver.Placed) {
+func (b *sqliteByHand) put(batch ...driver.Placed) { b.change(batch) }
+
+// change commits entries and events.
+func (b *sqliteByHand) change(batch []driver.Placed, recs ...events.Record) {
 	ctx := context.Background()
 	_, err := b.begin.ExecContext(ctx)
 	must(err)
@@ -236,6 +249,12 @@ func (b *sqliteByHand) put(batch ...driver.Placed) {
 		key, err := r.LastInsertId()
 		must(err)
 		_, err = b.insertText.ExecContext(ctx, key, e.RunID, packByHand(e.Tags), packByHand(e.Subjects), packByHand(e.Sources), e.Content)
+		must(err)
+	}
+	for _, r := range recs {
+		payload, err := json.Marshal(r.Payload)
+		must(err)
+		_, err = b.queue.ExecContext(ctx, r.Tenant, r.RunID, r.ID, string(r.Payload.EventType()), r.NodeID, r.Time.UnixMilli(), string(payload))
 		must(err)
 	}
 	mark := driver.NewMark()

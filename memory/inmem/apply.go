@@ -98,7 +98,7 @@ func (t *tenant) commit(m *driver.Mutation) {
 	}
 	for _, x := range m.Retire {
 		r := t.find(x.Ref, x.ID)
-		r.scope.retire(r, x.State, r.scope.recs[x.For], v)
+		r.scope.retire(r, x.State, r.scope.recs.find(x.For), v)
 	}
 	for _, l := range m.Restore {
 		r := t.find(l.Ref, l.ID)

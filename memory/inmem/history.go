@@ -94,7 +94,7 @@ func (t *tenant) candidates(ref string, q driver.HistoryQuery) (recs []*record) 
 			recs = append(recs, l.rec)
 		}
 	case sc != nil:
-		recs = slices.Collect(maps.Values(sc.recs))
+		recs = slices.Collect(sc.recs.all())
 	}
 	return recs
 }

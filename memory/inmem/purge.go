@@ -48,19 +48,19 @@ func (t *tenant) purge(ref string, v uint64, at int64) int {
 		return 0
 	}
 	var relics []driver.Relic
-	for id, r := range sc.recs {
+	for r := range sc.recs.all() {
 		over := r.erased || at >= r.expires || r.died <= v
 		if over || r.died < forever {
-			relics = append(relics, driver.Relic{ID: id, For: r.record().For, Over: over})
+			relics = append(relics, driver.Relic{ID: r.entry.ID, For: r.record().For, Over: over})
 		}
 	}
 	condemned := driver.Condemn(relics)
 	for _, id := range condemned {
-		sc.purge(sc.recs[id])
+		sc.purge(sc.recs.find(id))
 	}
 	sc.erased = sc.erased.since(v)
 	sc.journal.dropBefore(change{version: v + 1})
-	if len(sc.recs)+len(sc.erased)+len(sc.journal.chunks) == 0 {
+	if len(sc.recs.parts)+len(sc.erased)+len(sc.journal.chunks) == 0 {
 		delete(t.scopes, ref)
 	}
 	return len(condemned)

@@ -10,8 +10,7 @@ import (
 type scope struct {
 	tenant   *tenant
 	ref      string
-	recs     map[string]*record
-	newest   *record          // no id is above its id
+	recs     index
 	live     ordered[*record] // neither retired nor erased
 	past     ordered[*record] // retired, not erased
 	lastDied uint64           // no record was retired later
@@ -22,7 +21,7 @@ type scope struct {
 
 func newScope(t *tenant, ref string) *scope {
 	return &scope{
-		tenant: t, ref: strings.Clone(ref), recs: map[string]*record{},
+		tenant: t, ref: strings.Clone(ref),
 		live:    ordered[*record]{compare: byAge, widen: widen},
 		past:    ordered[*record]{compare: byAge, widen: widen},
 		heirs:   ordered[*record]{compare: byHeir},
@@ -30,22 +29,10 @@ func newScope(t *tenant, ref string) *scope {
 	}
 }
 
-// find returns nil if the scope has no record of that id. Ids that a bank issues ascend,
-// so that a new one is known without a look into a large map.
-func (sc *scope) find(id string) *record {
-	if sc.newest == nil || id > sc.newest.entry.ID {
-		return nil
-	}
-	return sc.recs[id]
-}
-
 // insert makes e an entry of the scope.
 func (sc *scope) insert(e *driver.Entry, v uint64) {
 	r := newRecord(sc, *e, v)
-	sc.recs[e.ID] = r
-	if sc.newest == nil || e.ID > sc.newest.entry.ID {
-		sc.newest = r
-	}
+	sc.recs.add(e.ID, r)
 	sc.live.insert(r)
 	for _, label := range distinct(r.entry.Subjects) {
 		sc.tenant.subjects.insert(labelled{label, r})
@@ -100,8 +87,8 @@ func (sc *scope) forget(r *record) {
 	sc.tenant.shelf.withdraw(sc.ref, r.entry.ID)
 	// The id that came in may be part of a larger string, and is a key.
 	id := strings.Clone(r.entry.ID)
-	delete(sc.recs, id)
-	sc.recs[id] = r
+	sc.recs.remove(id)
+	sc.recs.add(id, r)
 	r.entry, r.earlier = &driver.Entry{ID: id}, nil
 }
 
@@ -113,6 +100,6 @@ func (sc *scope) purge(r *record) {
 	if r.heir != nil {
 		sc.heirs.remove(r)
 	}
-	delete(sc.recs, r.entry.ID)
+	sc.recs.remove(r.entry.ID)
 	r.purged = true
 }

@@ -123,7 +123,7 @@ func (t *tenant) available(n uint64) error {
 // find returns nil if the scope has no record of that id.
 func (t *tenant) find(ref, id string) *record {
 	if sc := t.scopes[ref]; sc != nil {
-		return sc.find(id)
+		return sc.recs.find(id)
 	}
 	return nil
 }
