@@ -46,3 +46,38 @@ func TestK6_WhatElseAnHeirsEntryAsksForIsArmed(t *testing.T) {
 	require.Equal(t, 1, h.tick().Fired)
 	require.Len(t, fired(h.log), 2)
 }
+
+func TestK3_AnEnqueuerThatPanicsHasFailed(t *testing.T) {
+	h := newHost(t, func(c *commitment.Config) {
+		c.Tries = 2
+		c.Enqueuer = enqueuer(func(_ context.Context, f commitment.Firing) (string, error) {
+			if f.Arm.Every > 0 {
+				panic("hunter2-hunter2")
+			}
+			return "run", nil
+		})
+	})
+	bad := h.arm(h.note("x"), commitment.Arm{Every: time.Hour, Once: true})
+	h.arm(h.note("y"), commitment.Arm{At: epoch.Add(time.Hour)})
+	h.clock.Advance(time.Hour)
+	done, err := h.Tick(ctx)
+	require.ErrorIs(t, err, memory.ErrInternal)
+	require.NotContains(t, err.Error(), "hunter2-hunter2")
+	require.Equal(t, commitment.Ticked{Fired: 1, Failed: 1}, done)
+	h.clock.Advance(time.Hour)
+	_, err = h.Tick(ctx)
+	require.Error(t, err)
+	require.Equal(t, commitment.Dead, h.get(bad).State)
+}
+
+func TestK3_AnEnqueuerThatOverlooksItsDeadlineHasFailed(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	h := newHost(t, func(c *commitment.Config) {
+		c.Lease = 20 * time.Millisecond
+		c.Enqueuer = enqueuer(func(context.Context, commitment.Firing) (string, error) { <-release; return "run", nil })
+	})
+	h.arm(h.note("x"), commitment.Arm{At: epoch.Add(time.Hour)})
+	h.clock.Advance(time.Hour)
+	require.Equal(t, commitment.Ticked{Failed: 1}, h.tick())
+}

@@ -3,6 +3,7 @@ package commitment
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 	"unicode/utf8"
 
@@ -88,7 +89,7 @@ func (p *pass) enqueue(ctx context.Context, job *memory.Job, c *Commitment) (str
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Lease/2)
 	defer cancel()
-	runID, err := p.cfg.Enqueuer.Enqueue(ctx, Firing{
+	runID, err := p.ask(ctx, Firing{
 		Key: c.Key(), Tenant: c.Tenant, CommitmentID: c.ID, Ref: c.Ref, MemoryID: c.MemoryID, Arm: c.Arm,
 		Instant: c.Claim.Instant, Position: c.Claim.Position, Try: c.Claim.Tries, Fence: c.Fence,
 	})
@@ -103,6 +104,39 @@ func (p *pass) enqueue(ctx context.Context, job *memory.Job, c *Commitment) (str
 		return "", &refusal{memory.ErrSecretLeakage, "the run id holds a secret", err}
 	}
 	return runID, nil
+}
+
+// ask calls the Enqueuer in a goroutine of its own, so that neither one that overlooks its
+// deadline nor one that panics takes the tick, and all other tenants, along. A run that it
+// starts afterwards is found by its key.
+func (p *pass) ask(ctx context.Context, f Firing) (string, error) {
+	type answer struct {
+		runID string
+		err   error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		defer func() {
+			if r := recover(); r != nil {
+				err := hostFailed("the enqueuer panicked", fmt.Errorf("%v", r))
+				p.note(err)
+				answers <- answer{"", err}
+			}
+		}()
+		runID, err := p.cfg.Enqueuer.Enqueue(ctx, f)
+		answers <- answer{runID, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.runID, a.err
+	case <-ctx.Done():
+	}
+	select {
+	case a := <-answers:
+		return a.runID, a.err
+	default:
+		return "", ctx.Err()
+	}
 }
 
 // complete closes a firing: what becomes of the commitment and the event are one mutation

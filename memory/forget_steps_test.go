@@ -201,3 +201,26 @@ func TestK6_WhatIsRestoredWhileItIsTracedIsLive(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, memory.Live, fate.State)
 }
+
+func TestM7_APurgeOfAnIdleTenantNeverShortensAToken(t *testing.T) {
+	h := newHost(t)
+	_, err := h.job("acme").Put(ctx, "ref", memory.Draft{Content: "short", ExpiresAt: h.Now().Add(24 * time.Hour)})
+	require.NoError(t, err)
+	token, err := h.run("r", "acme").Token()
+	require.NoError(t, err)
+	removed := 0
+	for range 4 {
+		if mem, err := h.AsOf(ctx, "acme", token); err == nil {
+			require.Equal(t, []string{"short"}, contents(t, mem, "ref"))
+		} else {
+			require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
+		}
+		n, err := h.Purge(ctx, "acme")
+		require.NoError(t, err)
+		removed += n
+		h.clock.Advance(memory.DefaultHorizon + 24*time.Hour)
+	}
+	require.Equal(t, 1, removed)
+	_, err = h.AsOf(ctx, "acme", token)
+	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
+}

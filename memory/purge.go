@@ -37,7 +37,7 @@ const (
 // store must be Versioned.
 //
 // A host calls it for each tenant from time to time, at least once in a horizon:
-// the first call only notes the tenant's version, and a later one purges up to the
+// the first call only notes a new version of the tenant, and a later one purges up to the
 // newest note that is older than the horizon. After a restore that made the old
 // versions unavailable it purges nothing until a note from after it is that old. The
 // clocks of processes that share a store must agree within an hour.
@@ -80,12 +80,14 @@ func (b *Bank) notePurge(ctx context.Context, tenant string) (*purgeMark, error)
 			return nil, failWith(ErrInternal, "the notes of purges are damaged", err)
 		}
 	}
-	version, err := b.versions.Version(ctx, tenant)
+	// A version of its own: tokens stand on one for as long as it is the latest, and none that
+	// can still be read may be from before the instant by which entries have expired.
+	made, err := b.tx.Apply(ctx, tenant, driver.Mutation{At: b.Now()})
 	if err != nil {
 		return nil, shape(err)
 	}
 	now := b.Now()
-	marks = append(marks, purgeMark{now.UnixMilli(), version})
+	marks = append(marks, purgeMark{now.UnixMilli(), made.Version})
 	var behind *purgeMark
 	for len(marks) > 0 && marks[0].Millis <= now.Add(-b.cfg.Horizon).UnixMilli() {
 		behind, marks = &marks[0], marks[1:]
