@@ -15,7 +15,7 @@ import (
 // Put inserts e if the scope has no entry of that id. It is repeated if the
 // connection is lost, so that its outcome is known unless the database stays away.
 func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {
-	_, err := st.db.apply(ctx, s.Tenant, &driver.Mutation{Put: []driver.Placed{{Scope: s, Entry: e}}}, idempotent)
+	_, err := st.db.apply(ctx, &writes{tenant: s.Tenant, m: &driver.Mutation{Put: []driver.Placed{{Scope: s, Entry: e}}}, lone: true}, idempotent)
 	return err
 }
 
@@ -56,20 +56,20 @@ func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.
 // mutation that could never be committed; in both cases nothing happened. If the
 // connection is lost while it commits the error is [ErrOutcomeUnknown].
 func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
-	return st.db.apply(ctx, tenant, &m, unsent)
+	return st.db.apply(ctx, &writes{tenant: tenant, m: &m}, unsent)
 }
 
-func (db *DB) apply(ctx context.Context, tenant string, m *driver.Mutation, allows func(error) bool) (driver.Applied, error) {
+func (db *DB) apply(ctx context.Context, w *writes, allows func(error) bool) (driver.Applied, error) {
 	if err := ctx.Err(); err != nil {
 		return driver.Applied{}, err
 	}
-	if err := m.Validate(tenant); err != nil {
+	if err := w.m.Validate(w.tenant); err != nil {
 		return driver.Applied{}, err
 	}
-	if !storable(m) {
+	if !storable(w.m) {
 		return driver.Applied{}, driver.Fail(driver.ErrValidation, "PostgreSQL cannot hold it", nil)
 	}
-	w := &writes{db: db, tenant: tenant, m: m, machinery: m.MachineryOnly(), mark: driver.NewMark()}
+	w.db, w.machinery, w.mark = db, w.m.MachineryOnly(), driver.NewMark()
 	err := w.commit(ctx, allows)
 	if err != nil {
 		return driver.Applied{}, err
@@ -127,6 +127,7 @@ type writes struct {
 	db        *DB
 	tenant    string
 	m         *driver.Mutation
+	lone      bool        // it is a Put, which makes no version if the entry is there
 	machinery bool        // it changes nothing else
 	mark      driver.Mark // of the version that it makes, if it makes one
 	held      map[place]*heldEntry
@@ -197,6 +198,10 @@ func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(e
 	if !w.holds() {
 		undo(ctx, conn)
 		return driver.ErrConflict
+	}
+	if w.lone && len(w.fresh()) == 0 {
+		undo(ctx, conn)
+		return nil
 	}
 	b = new(pgx.Batch)
 	w.queueAll(b)

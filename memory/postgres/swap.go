@@ -3,6 +3,8 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -88,8 +90,9 @@ func (w *writes) loadDocuments(b *pgx.Batch) {
 	const load = `
 		SELECT d.ref, d.kind, d.key, d.rev, d.class FROM unnest($2::bytea[], $3::bytea[], $4::bytea[]) AS n (ref, kind, key)
 		JOIN agentmemory.documents d ON d.tenant = $1 AND d.ref = n.ref AND d.kind = n.kind AND d.key = n.key
-		ORDER BY d.ref, d.kind, d.key FOR UPDATE OF d`
-	b.Queue(load, []byte(w.tenant), refs, kinds, keys).Query(func(rows pgx.Rows) error {
+		ORDER BY d.ref, d.kind, d.key`
+	const lock = load + ` FOR UPDATE OF d`
+	read := func(rows pgx.Rows) error {
 		for rows.Next() {
 			var at title
 			var h heldDocument
@@ -101,7 +104,35 @@ func (w *writes) loadDocuments(b *pgx.Batch) {
 			w.documents[at] = h
 		}
 		return rows.Err()
-	})
+	}
+	absent := w.lockAbsent(b)
+	b.Queue(lock, []byte(w.tenant), refs, kinds, keys).Query(read)
+	if absent { // the statement may have waited, and does not see what has come since it began
+		b.Queue(load, []byte(w.tenant), refs, kinds, keys).Query(read)
+	}
+}
+
+// lockAbsent queues a lock that stands for the documents of the tenant that are not there,
+// which have no row to lock. Who makes some shares it, and who rests on the absence of some
+// has it alone, which it reports. A mutation of one document needs none of this.
+func (w *writes) lockAbsent(b *pgx.Batch) (alone bool) {
+	share := false
+	for i := range w.m.Documents {
+		x := &w.m.Documents[i]
+		if x.Rev == 0 {
+			share = share || x.Act == driver.Set
+			alone = alone || x.Act != driver.Set
+		}
+	}
+	sum := sha256.Sum256([]byte("agentmemory/absent\x00" + w.tenant))
+	key := int64(binary.BigEndian.Uint64(sum[:]))
+	switch {
+	case alone:
+		b.Queue(`SELECT pg_advisory_xact_lock($1)`, key)
+	case share:
+		b.Queue(`SELECT pg_advisory_xact_lock_shared($1)`, key)
+	}
+	return alone
 }
 
 // title names a document within a tenant.

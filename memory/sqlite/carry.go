@@ -17,7 +17,7 @@ const documentsScript = 3
 
 // carryOver moves what SQL cannot into the tables that 0004_documents.sql has made.
 func (t *tx) carryOver() error {
-	for _, step := range []func() error{t.carryLabels, t.carryArchives, t.carryPurgeMarks} {
+	for _, step := range []func() error{t.carryLabels, t.carryArchives, t.carryPurgeMarks, t.carryScars} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -139,4 +139,13 @@ func (t *tx) carryPurgeMarks() error {
 		return true, err
 	}, `SELECT c.tenant, c.value, t.horizon, t.version FROM cells c JOIN tenants t ON t.tenant = c.tenant
 		WHERE c.ref = '' AND c.name = 'purge'`)
+}
+
+// carryScars notes for each ref of a tenant what was erased in any of them, at the versions
+// that can be read still. Spans at others would be as many as there are refs and erasures.
+func (t *tx) carryScars() error {
+	_, err := t.exec(`INSERT INTO scars SELECT s.tenant, r.ref, s.since, s.until
+		FROM old_scars s JOIN (SELECT DISTINCT tenant, ref FROM entries) r ON r.tenant = s.tenant
+		WHERE EXISTS (SELECT 1 FROM versions v WHERE v.tenant = s.tenant AND v.version >= s.since AND v.version < s.until)`)
+	return err
 }

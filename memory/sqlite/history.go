@@ -59,7 +59,7 @@ func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQue
 	return func(yield func(driver.Record, error) bool) {
 		heirs := []string{""}
 		if len(q.For) > 0 {
-			heirs = slices.Compact(slices.Sorted(slices.Values(q.For)))
+			heirs = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(q.For))), func(id string) bool { return id == "" })
 		}
 		for _, heir := range heirs {
 			if !st.history(ctx, tenant, q, heir, yield) {

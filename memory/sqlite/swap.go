@@ -95,6 +95,7 @@ func (c *change) swapAll(swaps []driver.DocumentSwap) ([]int64, error) {
 			revs[i] = old.rev
 		case x.Act == driver.Remove:
 			err = c.tx.discard(old)
+		case x.Act == driver.Retain && old.rev == 0: // it went with an entry, and its value too
 		default:
 			revs[i], err = c.shelve(x, old)
 		}

@@ -75,8 +75,7 @@ CREATE TABLE scars (
 	PRIMARY KEY (tenant, ref, since)
 ) STRICT, WITHOUT ROWID;
 
-INSERT INTO scars SELECT s.tenant, r.ref, s.since, s.until
-	FROM old_scars s JOIN (SELECT DISTINCT tenant, ref FROM entries) r ON r.tenant = s.tenant;
+-- The code beside this fills it, once it knows which versions can be read still.
 
 -- The key of a row is the revision, so that it is never used again. Machinery has its
 -- value here, other documents have a body.
