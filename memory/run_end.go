@@ -64,7 +64,7 @@ func (r *Run) Join(ctx context.Context, child Token) error {
 	}
 	defer r.life.RUnlock()
 	if r.replay != nil {
-		return nil
+		return r.replay.join(ctx, child)
 	}
 	snap, err := child.snapshot(r.tenant)
 	if err != nil {
