@@ -42,6 +42,13 @@ type Draft struct {
 	// called, and the agent on whose behalf. Both may be empty.
 	NodeID, AgentID string
 
+	// Key makes a second try safe: it names this write for ever within the ref. Putting
+	// under a key that the ref has writes nothing and returns the entry that is there,
+	// which the run then sees as its own; if it was deleted meanwhile, with [ErrDeleted].
+	// Other content, tags or subjects under the key are [ErrConflict]. A forgotten entry
+	// frees its key. Keys have 1 to 512 bytes without control characters, and need a store
+	// that is a Transactor. Empty is no key.
+	Key string
 	// CreatedAt backdates an entry that a [Job] imports from elsewhere; zero is
 	// now. A run cannot backdate.
 	CreatedAt time.Time
@@ -113,6 +120,9 @@ func (w writer) entry(d Draft, derived bool, now time.Time) (Entry, error) {
 		}
 	}
 	if err := w.identifiers(append([]string{d.NodeID, d.AgentID}, d.Subjects...)...); err != nil {
+		return Entry{}, err
+	}
+	if err := w.checkKey(d.Key); err != nil {
 		return Entry{}, err
 	}
 	e.Subjects = slices.Clone(d.Subjects)

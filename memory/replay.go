@@ -158,6 +158,11 @@ func (p *replayer) put(ctx context.Context, s Scope, d Draft) (Entry, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	left := p.left[s.Ref]
+	if d.Key != "" && p.past != nil {
+		if e, found, err := p.keyed(ctx, s, d); found || err != nil {
+			return e, err
+		}
+	}
 	if len(left) == 0 {
 		return Entry{}, fail(ErrDiverged, "no such write was recorded")
 	}
@@ -184,6 +189,27 @@ func (p *replayer) put(ctx context.Context, s Scope, d Draft) (Entry, error) {
 		p.past.advance(e.CreatedAt)
 	}
 	return e, nil
+}
+
+// keyed answers a put under a key that the run found taken: its entry is of no recorded
+// write that is left.
+func (p *replayer) keyed(ctx context.Context, s Scope, d Draft) (e Entry, found bool, err error) {
+	rec, found, err := p.bank.keyed(ctx, s, d.Key)
+	if !found || err != nil {
+		return Entry{}, false, err
+	}
+	for _, ev := range p.left[s.Ref] {
+		if ev.Payload.(events.MemoryWritten).MemoryID == rec.Entry.ID {
+			return Entry{}, false, nil
+		}
+	}
+	if e, err = p.entry(d, false, rec.Entry.CreatedAt); err == nil {
+		e, err = again(rec, &e)
+	}
+	if err == nil {
+		p.past.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
+	}
+	return e, true, err
 }
 
 // stored fails unless the store holds the entry that is put again.

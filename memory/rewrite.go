@@ -182,6 +182,9 @@ func (j *Job) deriveAll(ctx context.Context, s Scope, all []Derived, m *driver.M
 func (j *Job) derive(d *Derived, sources map[string]*Record, now time.Time) (Entry, error) {
 	draft := d.Draft
 	draft.NodeID = "" // no node made it (RFC 0068 §D)
+	if draft.Key != "" {
+		return Entry{}, fail(ErrValidation, "a derived entry has no key")
+	}
 	e, err := j.entry(draft, true, now)
 	if err != nil {
 		return Entry{}, err

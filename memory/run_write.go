@@ -32,13 +32,13 @@ func (r *Run) Put(ctx context.Context, ref string, d Draft) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	if err := r.put(ctx, s, e, d); err != nil {
-		return Entry{}, err
+	if e, err = r.store(ctx, s, e, d); err != nil {
+		return e, err
 	}
 	r.viewLock.Lock()
 	r.view.add(ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
 	r.viewLock.Unlock()
-	return ownCopy(e), nil
+	return e, nil
 }
 
 // Delete ends the life of an entry that the run can see, and reports whether it
