@@ -29,6 +29,9 @@ type Config struct {
 	// its view unavailable; 0 means [DefaultHorizon].
 	Horizon time.Duration
 
+	// LedgerRetention is how long an erasure is remembered in the ledger, see
+	// [Bank.Erasures]: longer than any backup is kept. 0 means [DefaultLedgerRetention].
+	LedgerRetention time.Duration
 	// Sink receives the events. Without one there are none.
 	Sink events.Sink
 	// WriteEvents announces every write by a memory.written event (RFC 0057). It
@@ -71,7 +74,7 @@ func NewBank(a Adapter, cfg Config) (*Bank, error) {
 	if a == nil {
 		return nil, fail(ErrValidation, "no store")
 	}
-	if cfg.MaxEntryBytes < 0 || cfg.Horizon < 0 || cfg.MaxUndelivered < 0 {
+	if cfg.MaxEntryBytes < 0 || cfg.Horizon < 0 || cfg.MaxUndelivered < 0 || cfg.LedgerRetention < 0 {
 		return nil, fail(ErrValidation, "a limit is below zero")
 	}
 	if cfg.Now == nil {
@@ -82,6 +85,9 @@ func NewBank(a Adapter, cfg Config) (*Bank, error) {
 	}
 	if cfg.Horizon == 0 {
 		cfg.Horizon = DefaultHorizon
+	}
+	if cfg.LedgerRetention == 0 {
+		cfg.LedgerRetention = DefaultLedgerRetention
 	}
 	if cfg.MaxUndelivered == 0 {
 		cfg.MaxUndelivered = DefaultMaxUndelivered

@@ -117,11 +117,19 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (Rewritten, e
 			m.Events = append(m.Events, rec)
 		}
 	}
+	asked := len(m.Documents)
+	if len(m.Erase) > 0 {
+		note, err := j.bank.ledger(s.Tenant, &m)
+		if err != nil {
+			return Rewritten{}, err
+		}
+		m.Documents = append(m.Documents, note)
+	}
 	made, err := j.bank.apply(ctx, s.Tenant, m)
 	if err != nil {
 		return Rewritten{}, err
 	}
-	return Rewritten{handOut(stored), made.Revs}, nil
+	return Rewritten{handOut(stored), made.Revs[:asked]}, nil
 }
 
 // announced wraps an event of the pass, in which the redactor must find nothing.
