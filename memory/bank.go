@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"log/slog"
 	"math"
 	"time"
 
@@ -32,6 +33,9 @@ type Config struct {
 	// LedgerRetention is how long an erasure is remembered in the ledger, see
 	// [Bank.Erasures]: longer than any backup is kept. 0 means [DefaultLedgerRetention].
 	LedgerRetention time.Duration
+	// Logger, if set, is told what [Bank.Maintain] did and what went wrong with it: counts
+	// and classes of errors, never what a store or a sink said.
+	Logger *slog.Logger
 	// Sink receives the events. Without one there are none.
 	Sink events.Sink
 	// WriteEvents announces every write by a memory.written event (RFC 0057). It
@@ -62,9 +66,11 @@ type Bank struct {
 	searcher  driver.Searcher
 	scanner   driver.Scanner
 	scheduler driver.Scheduler
+	tenants   driver.Tenants
 	traits    driver.Traits
 
 	backlog backlog
+	keeper  keeper
 }
 
 // NewBank returns a bank over the store a. It fails with [ErrValidation] for a
@@ -100,6 +106,7 @@ func NewBank(a Adapter, cfg Config) (*Bank, error) {
 	b.searcher, _ = driver.As[driver.Searcher](a)
 	b.scanner, _ = driver.As[driver.Scanner](a)
 	b.scheduler, _ = driver.As[driver.Scheduler](a)
+	b.tenants, _ = driver.As[driver.Tenants](a)
 	if d, ok := driver.As[driver.Describer](a); ok {
 		b.traits = d.Traits()
 	}
