@@ -160,11 +160,16 @@ func (b *Bank) resolve(ctx context.Context, tenant, ref string) (Scope, error) {
 		return Scope{}, fail(ErrValidation, "malformed memoryRef")
 	}
 	if b.cfg.Resolver != nil {
-		owner, err := b.cfg.Resolver(ctx, ref)
+		answer := make(chan string, 1) // what comes too late is read by nobody
+		err := within(ctx, "the resolver", func(ctx context.Context) error {
+			owner, err := b.cfg.Resolver(ctx, ref)
+			answer <- owner
+			return err
+		})
 		if ended := ctx.Err(); ended != nil {
 			return Scope{}, ended
 		}
-		if err != nil || owner != tenant {
+		if err != nil || <-answer != tenant {
 			return Scope{}, failWith(ErrForbidden, "the memoryRef is not the tenant's", err)
 		}
 	}

@@ -174,7 +174,7 @@ func (w writer) clean(text string, derived bool) (string, error) {
 	if derived {
 		redact = w.redactor.RedactDerived
 	}
-	out, err := redact(text)
+	out, err := ask(redact, text)
 	if err != nil {
 		return "", failWith(ErrSecretLeakage, "the redactor refused", err)
 	}
@@ -184,6 +184,15 @@ func (w writer) clean(text string, derived bool) (string, error) {
 	return out, nil
 }
 
+// ask calls a method of the redactor.
+func ask(redact func(string) (string, error), text string) (out string, err error) {
+	err = guard("the redactor", func() (err error) {
+		out, err = redact(text)
+		return err
+	})
+	return out, err
+}
+
 // identifiers refuses names that hold a secret: rewriting one would make it another
 // name. Every identifier on its way to the store or the sink comes through here.
 func (w writer) identifiers(ids ...string) error {
@@ -191,7 +200,7 @@ func (w writer) identifiers(ids ...string) error {
 		if id == "" {
 			continue
 		}
-		out, err := w.redactor.Redact(id)
+		out, err := ask(w.redactor.Redact, id)
 		if err != nil {
 			return failWith(ErrSecretLeakage, "the redactor refused", err)
 		}

@@ -179,7 +179,8 @@ func (p *replayer) put(ctx context.Context, s Scope, d Draft) (Entry, error) {
 	}
 	if sink := p.bank.cfg.Sink; sink != nil {
 		again := events.Replay(left[:1], p.runID)
-		if err := events.Emit(ctx, sink, again...); err != nil {
+		err := within(ctx, "the sink", func(ctx context.Context) error { return events.Emit(ctx, sink, again...) })
+		if err != nil {
 			return Entry{}, failWith(ErrInternal, "the sink failed", err)
 		}
 	}

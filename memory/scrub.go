@@ -66,7 +66,7 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 // the secret in it.
 func (w writer) dirty(texts ...string) (bool, error) {
 	for _, text := range texts {
-		out, err := w.redactor.Redact(text)
+		out, err := ask(w.redactor.Redact, text)
 		found := interface{ SecretFound() bool }(nil)
 		if errors.As(err, &found) && found.SecretFound() {
 			return true, nil
@@ -96,7 +96,7 @@ func (w writer) remove(text string) (string, bool) {
 	}); ok {
 		redact = r.Remove
 	}
-	out, err := redact(text)
+	out, err := ask(redact, text)
 	return out, err == nil && validText(out)
 }
 
