@@ -139,9 +139,9 @@ func gather(in Inputs, said *document) *grants {
 	o := g.offer
 	g.memory = of(Read, in.Bank != nil, "there is no bank")
 	g.writes = of(Write, o.Writes, "the store is read-only")
-	g.transactions = need{o.Transactions, "the store is no memory.Transactor"}
+	g.transactions = need{o.Transactions, "the store is no driver.Transactor"}
 	g.durable = of(LongTerm, o.Durable, "the store does not outlive its process")
-	g.views = need{o.Views, "the store is not memory.Versioned, so that runs have no views"}
+	g.views = need{o.Views, "the store is not driver.Versioned, so that runs have no views"}
 	g.search = of(Search, true, "")
 	g.retention = of(Retention, true, "")
 	g.attribution = of(Attribution, true, "")

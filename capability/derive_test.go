@@ -11,7 +11,7 @@ import (
 
 	"github.com/openwop/agentmemory/capability"
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func TestDeriveEverything(t *testing.T) {
@@ -66,7 +66,7 @@ func TestA1_DerivedFromWhatIsThere(t *testing.T) {
 		readOnly, durable, transacts, versioned, semantic := bit(0), bit(1), bit(2), bit(3), bit(4)
 		engines, scheduled, workspace, modelTwo := bit(5), bit(6), bit(7), bit(8)
 		s := &store{
-			traits:    memory.Traits{ReadOnly: readOnly, Durable: durable, Semantic: semantic},
+			traits:    driver.Traits{ReadOnly: readOnly, Durable: durable, Semantic: semantic},
 			transacts: transacts, versioned: versioned, searchable: true,
 		}
 		in := capability.Inputs{Bank: bank(t, s)}
@@ -146,11 +146,11 @@ func TestA1_AskingForMore(t *testing.T) {
 		{readOnly, `{"memory":{"maxEntrySizeBytes":1}}`, "/memory/maxEntrySizeBytes", "the store is read-only"},
 		{same, `{"memory":{"maxEntrySizeBytes":65537}}`, "/memory/maxEntrySizeBytes", "the bank accepts less"},
 		{literal, `{"memory":{"search":{"supported":true,"modes":["semantic"]}}}`, "/memory/search/modes", "the store does not search by meaning"},
-		{plain, `{"memory":{"retention":{"forget":true}}}`, "/memory/retention/forget", "the store is no memory.Transactor"},
+		{plain, `{"memory":{"retention":{"forget":true}}}`, "/memory/retention/forget", "the store is no driver.Transactor"},
 		{readOnly, `{"memory":{"retention":{"forget":true}}}`, "/memory/retention/forget", "the store is read-only"},
 		{plain, `{"memory":{"attribution":{"supported":true}}}`, "/memory/attribution/supported", "the bank announces no writes"},
 		{same, `{"memory":{"compaction":{"supported":true,"trigger":"both"}}}`, "/memory/compaction/trigger", "clients cannot request it"},
-		{plain, `{"memory":{"compaction":{"supported":true,"trigger":"host-managed"}}}`, "/memory/compaction/supported", "the store is no memory.Transactor"},
+		{plain, `{"memory":{"compaction":{"supported":true,"trigger":"host-managed"}}}`, "/memory/compaction/supported", "the store is no driver.Transactor"},
 		{same, `{"memory":{"distillation":{"supported":true,"maxTokenBudget":8001}}}`, "/memory/distillation/maxTokenBudget", "the distiller accepts less"},
 		{same, `{"memory":{"distillation":{"supported":true,"tokenizerName":"cl100k_base"}}}`, "/memory/distillation/tokenizerName", "the distiller counts with another tokenizer"},
 		{same, `{"memory":{"distillation":{"supported":true,"archiveRetention":"P91D"}}}`, "/memory/distillation/archiveRetention", "the distiller keeps an archive for another time"},
@@ -165,7 +165,7 @@ func TestA1_AskingForMore(t *testing.T) {
 		{same, `{"memory":{"writable":false,"retention":{"forget":true}}}`, "/memory/retention/forget", "the host leaves out write"},
 		{same, `{"memory":{"supported":false,"search":{"supported":true}}}`, "/memory/search/supported", "the host leaves out read"},
 		{same, `{"agents":{"supported":false,"memoryBackends":[],"memoryConsolidation":{"supported":true,"schedule":"on-demand"}}}`, "/agents/memoryConsolidation/supported", "the host leaves out long-term-durability"},
-		{unversioned, `{"multiAgent":{"executionModel":{"supported":true,"version":2}}}`, "/multiAgent/executionModel/version", "the store is not memory.Versioned, so that runs have no views"},
+		{unversioned, `{"multiAgent":{"executionModel":{"supported":true,"version":2}}}`, "/multiAgent/executionModel/version", "the store is not driver.Versioned, so that runs have no views"},
 		{same, `{"capabilities":{"memory":{"compaction":{"supported":true,"trigger":"both"}}}}`, "/memory/compaction/trigger", "clients cannot request it"},
 	} {
 		s := full()
@@ -189,7 +189,7 @@ func TestA1_AskingForMore(t *testing.T) {
 func TestA1_AskingForMuchMore(t *testing.T) {
 	in := everything(t)
 	claim := marshal(t, derive(t, in))
-	s := &store{traits: memory.Traits{ReadOnly: true}}
+	s := &store{traits: driver.Traits{ReadOnly: true}}
 	_, err := capability.Derive(capability.Inputs{Bank: bank(t, s), Declare: []byte(claim), ScheduledDistillation: true})
 	var paths []string
 	for line := range strings.Lines(err.Error()) {
@@ -373,7 +373,7 @@ func TestDeriveInvalidDeclare(t *testing.T) {
 func TestA1_LessNeverMore(t *testing.T) {
 	host := func(bits int) (s *store, has [4]bool) {
 		s = &store{
-			traits:     memory.Traits{ReadOnly: bits&1 != 0, Durable: bits&2 != 0, Semantic: bits&8 != 0},
+			traits:     driver.Traits{ReadOnly: bits&1 != 0, Durable: bits&2 != 0, Semantic: bits&8 != 0},
 			transacts:  bits&4 != 0,
 			searchable: true,
 		}

@@ -8,13 +8,14 @@ import (
 	"github.com/openwop/agentmemory/capability"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // A host derives its model from the bank and the engines that it runs, and serves
 // the document that comes out.
 func ExampleDerive() {
-	// Durable, but no memory.Transactor: no engine can work on it.
-	store := &store{traits: memory.Traits{Durable: true}, versioned: true}
+	// Durable, but no driver.Transactor: no engine can work on it.
+	store := &store{traits: driver.Traits{Durable: true}, versioned: true}
 	bank, err := memory.NewBank(store, memory.Config{})
 	if err != nil {
 		log.Fatal(err)
@@ -39,11 +40,11 @@ func ExampleDerive() {
 	// write                 yes        put and delete                     /memory/writable
 	// search                yes        filter                             /memory/search/supported
 	// long-term-durability  yes        long-term                          /agents/memoryBackends
-	// compaction            no         the store is no memory.Transactor  /memory/compaction/supported
+	// compaction            no         the store is no driver.Transactor  /memory/compaction/supported
 	// attribution           no         the bank announces no writes       /memory/attribution/supported
 	// replay-snapshot       yes        execution model 4                  /agents/memoryBackends, /multiAgent/executionModel/version
 	// retention             yes        expiry                             /memory/retention/ttl
-	// memoryConsolidation   no         the store is no memory.Transactor  /agents/memoryConsolidation
+	// memoryConsolidation   no         the store is no driver.Transactor  /agents/memoryConsolidation
 	// commitments           no         there is no commitment engine      /agents/commitments
 	// openwop-memory        no         protocolVersion is not 1.x         (profile)
 	// {
@@ -78,7 +79,7 @@ func ExampleDerive() {
 
 // Claims that nothing bears are refused, with the missing piece.
 func ExampleDerive_claim() {
-	bank, err := memory.NewBank(&store{traits: memory.Traits{ReadOnly: true}}, memory.Config{})
+	bank, err := memory.NewBank(&store{traits: driver.Traits{ReadOnly: true}}, memory.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,47 +9,48 @@ import (
 	"github.com/openwop/agentmemory/capability"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // store is a store of which only what it offers matters: nothing here reads or
 // writes an entry.
 type store struct {
 	memory.Adapter
-	traits                           memory.Traits
+	traits                           driver.Traits
 	transacts, versioned, searchable bool
 }
 
 // As offers what the fields say.
 func (s *store) As(target any) bool {
 	switch t := target.(type) {
-	case *memory.Describer:
+	case *driver.Describer:
 		*t = s
 		return true
-	case *memory.Transactor:
+	case *driver.Transactor:
 		if s.transacts {
-			*t = struct{ memory.Transactor }{}
+			*t = struct{ driver.Transactor }{}
 		}
 		return s.transacts
-	case *memory.Versioned:
+	case *driver.Versioned:
 		if s.versioned {
-			*t = struct{ memory.Versioned }{}
+			*t = struct{ driver.Versioned }{}
 		}
 		return s.versioned
-	case *memory.Searcher:
+	case *driver.Searcher:
 		if s.searchable {
-			*t = struct{ memory.Searcher }{}
+			*t = struct{ driver.Searcher }{}
 		}
 		return s.searchable
 	}
 	return false
 }
 
-func (s *store) Traits() memory.Traits { return s.traits }
+func (s *store) Traits() driver.Traits { return s.traits }
 
 // full is a store that can do everything.
 func full() *store {
 	return &store{
-		traits:    memory.Traits{Durable: true, Semantic: true},
+		traits:    driver.Traits{Durable: true, Semantic: true},
 		transacts: true, versioned: true, searchable: true,
 	}
 }

@@ -66,6 +66,8 @@ type Tokens struct {
 	Output int `json:"output"`
 }
 
+func (t Tokens) used() int { return t.Input + t.Output }
+
 // Text is the summary as the entry's content has it: an item a line.
 func (a *Archive) Text() string { return join(a.Items) }
 

@@ -3,7 +3,6 @@ package distill
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 
 	"github.com/gowebpki/jcs"
 )
@@ -36,5 +35,3 @@ func listed[T any](list []T) []T {
 	}
 	return list
 }
-
-func appendInt(b []byte, n int) []byte { return strconv.AppendInt(b, int64(n), 10) }

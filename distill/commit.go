@@ -4,106 +4,112 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 )
 
-// noTime asks for no condition.
-var noTime time.Time
-
-// product is what a pass publishes.
+// product is what a pass commits.
 type product struct {
 	text     string
-	archive  Digest        // zero of a compaction
-	existing *memory.Entry // the entry that has it already
 	in       *input
 	o        Options
+	answer   *answer       // nil of a compaction
+	existing *memory.Entry // the live entry that has the answer already
 	expires  time.Time
-	account  *events.Distillation
-	passes   []byte // what passCell held when the pass began
 }
 
-// commit publishes the entry with its event and retires the sources, all at once.
-func (r *Runner) commit(ctx context.Context, job *memory.Job, ref string, p product) (memory.Entry, error) {
-	ids := p.in.ids()
-	rw := memory.Rewrite{Announce: func(stored []memory.Entry) []memory.Announcement {
-		out := p.existing
-		if out == nil {
-			out = &stored[0]
+// publish commits the entry of a distillation with its archive, the head of the index and
+// the events, and retires the sources, all at once.
+func (r *Runner) publish(ctx context.Context, job *memory.Job, ref string, p product) (memory.Entry, edition, error) {
+	rw := p.rewrite()
+	for {
+		c, err := r.catalogue(ctx, job)
+		if err != nil {
+			return memory.Entry{}, edition{}, err
 		}
-		return []memory.Announcement{p.announce(job, ref, out, ids)}
-	}}
-	if p.existing != nil {
-		rw.Expect = append(ids, p.existing.ID)
-		for _, id := range p.in.retire {
-			switch p.o.Sources {
-			case ExpireSources:
-				rw.Retire = append(rw.Retire, memory.Retire{ID: id, State: memory.Merged, For: p.existing.ID})
-			case RemoveSources:
-				rw.Retire = append(rw.Retire, memory.Retire{ID: id, State: memory.Deleted})
+		var next edition
+		rw.Documents = func(stored []memory.Entry) []memory.DocumentSwap {
+			if p.existing != nil {
+				next = c.next(c.index)
+				return next.swaps
 			}
+			next = c.next(c.index.with(ref, lineOf(p.answer.address, stored[0])))
+			return append(next.swaps, p.answer.swap(stored[0].ID))
 		}
-		_, err := job.Rewrite(ctx, ref, rw)
-		return *p.existing, err
+		rw.Announce = func(stored []memory.Entry) []memory.Announcement {
+			return append(next.announce(), p.compacted(job, ref, p.output(stored), &next.moved))
+		}
+		made, err := job.Rewrite(ctx, ref, rw)
+		if err == nil {
+			return p.output(made.Entries), next, nil
+		}
+		if !errors.Is(err, memory.ErrConflict) {
+			return memory.Entry{}, edition{}, err
+		}
+		// Another pass may have published meanwhile, on whatever ref. Then it is only the
+		// index that has to be rendered again; otherwise the pass begins anew.
+		if moved, failed := c.moved(ctx, job); failed != nil || !moved {
+			return memory.Entry{}, edition{}, errors.Join(failed, err)
+		}
 	}
+}
 
-	d := memory.Derived{Sources: ids, Draft: memory.Draft{Content: p.text, ExpiresAt: p.expires}}
-	if p.o.WithSources && !p.in.expires.IsZero() && (d.ExpiresAt.IsZero() || p.in.expires.Before(d.ExpiresAt)) {
-		d.ExpiresAt = p.in.expires
+func (p *product) output(stored []memory.Entry) memory.Entry {
+	if p.existing != nil {
+		return *p.existing
 	}
-	var err error
-	if d.Tags, err = p.tags(job); err != nil {
-		return memory.Entry{}, err
-	}
-	switch p.o.Sources {
-	case ExpireSources:
-		d.Merges = p.in.retire
-	case RemoveSources:
+	return stored[0]
+}
+
+// rewrite is what becomes of entries.
+func (p *product) rewrite() memory.Rewrite {
+	var rw memory.Rewrite
+	ids := p.in.ids()
+	if p.o.Sources == RemoveSources {
 		for _, id := range p.in.retire {
 			rw.Retire = append(rw.Retire, memory.Retire{ID: id, State: memory.Deleted})
 		}
 	}
-	rw.Derive = []memory.Derived{d}
-	if !p.archive.IsZero() {
-		rw.Cells = []memory.Cell{{Name: passCell, Old: p.passes, New: nextPass(p.passes)}}
-	}
-	stored, err := job.Rewrite(ctx, ref, rw)
-	if err != nil {
-		return memory.Entry{}, err
-	}
-	return stored[0], nil
-}
-
-// tags are the provenance of the entry. A reader has to find them as they are, so
-// one that the redactor would change is refused.
-func (p *product) tags(job *memory.Job) ([]string, error) {
-	tags := []string{tagOf(job.ID())}
-	if !p.archive.IsZero() {
-		tags = append(tags, archiveTag+p.archive.String())
-	}
-	for _, t := range tags {
-		clean, err := job.Redact(t)
-		if err != nil {
-			return nil, err
+	if p.existing != nil {
+		rw.Expect = append(ids, p.existing.ID)
+		if p.o.Sources == ExpireSources {
+			for _, id := range p.in.retire {
+				rw.Retire = append(rw.Retire, memory.Retire{ID: id, State: memory.Merged, For: p.existing.ID})
+			}
 		}
-		if clean != t {
-			return nil, leaks("a provenance tag holds a secret")
-		}
+		return rw
+	}
+	d := memory.Derived{Sources: ids, Compacted: true, Draft: memory.Draft{Content: p.text, ExpiresAt: p.expires}}
+	if p.o.WithSources && !p.in.expires.IsZero() && (d.ExpiresAt.IsZero() || p.in.expires.Before(d.ExpiresAt)) {
+		d.ExpiresAt = p.in.expires
 	}
 	if p.o.Tag != "" {
-		tags = append(tags, p.o.Tag)
+		d.Tags = []string{p.o.Tag}
 	}
-	return tags, nil
+	if p.answer != nil {
+		d.Archive = p.answer.address.String()
+	}
+	if p.o.Sources == ExpireSources {
+		d.Merges = p.in.retire
+	}
+	rw.Derive = []memory.Derived{d}
+	return rw
 }
 
-// announce is memory.compacted (RFC 0012 §B). Its id is the same however often a
+// compacted is memory.compacted (RFC 0012 §B). Its id is the same however often a
 // pass is tried.
-func (p *product) announce(job *memory.Job, ref string, out *memory.Entry, ids []string) memory.Announcement {
+func (p *product) compacted(job *memory.Job, ref string, out memory.Entry, indexed *bool) memory.Announcement {
+	ids := p.in.ids()
 	payload := events.MemoryCompacted{
-		MemoryRef: ref, OutputID: out.ID, SourceCount: int64(len(ids)), Trigger: p.o.Trigger,
-		ByteSize: int64(len(out.Content)), Distillation: p.account,
+		MemoryRef: ref, OutputID: out.ID, SourceCount: int64(len(ids)), Trigger: p.o.Trigger, ByteSize: int64(len(out.Content)),
+	}
+	if p.answer != nil {
+		payload.Distillation = &events.Distillation{
+			TokenBudget: int64(p.answer.archive.Budget), TokensUsed: int64(p.answer.archive.Tokens.used()), IndexUpdated: indexed,
+		}
 	}
 	if len(ids) <= events.MaxListedSources {
 		payload.SourceIDs = ids

@@ -41,6 +41,14 @@ func (r *Runner) compact(ctx context.Context, job *memory.Job, ref string, o Opt
 	if err != nil || len(items) == 0 {
 		return Result{}, err
 	}
-	out, err := r.commit(ctx, job, ref, product{text: join(items), in: in, o: o})
-	return Result{Output: out, Fallback: fallback, Sources: len(in.sources), Left: in.left}, err
+	p := product{text: join(items), in: in, o: o}
+	rw := p.rewrite()
+	rw.Announce = func(stored []memory.Entry) []memory.Announcement {
+		return []memory.Announcement{p.compacted(job, ref, stored[0], nil)}
+	}
+	made, err := job.Rewrite(ctx, ref, rw)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Output: made.Entries[0], Fallback: fallback, Sources: len(in.sources), Left: in.left}, nil
 }

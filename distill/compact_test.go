@@ -17,7 +17,7 @@ func TestCompact_EventAndProvenance(t *testing.T) {
 	for _, n := range []int{1, 100, 101} {
 		h := newHost(t)
 		in := h.put(notes(n)...)
-		r := h.runner(func(c *distill.Config) { c.Archives = nil; c.Workspace = nil })
+		r := h.runner()
 		j := h.jobOf("nightly run 7")
 		res, err := r.Compact(ctx, j, ref, distill.Options{Trigger: events.CompactionClientRequested})
 		require.NoError(t, err)
@@ -41,8 +41,8 @@ func TestCompact_EventAndProvenance(t *testing.T) {
 			}
 			require.ElementsMatch(t, ids, evs[0].SourceIDs, "exhaustive")
 		}
-		_, err = r.Distill(ctx, j, ref, distill.Options{})
-		require.ErrorIs(t, err, memory.ErrNotProvided)
+		require.Empty(t, h.archives())
+		require.Zero(t, h.version(), "a compaction has no index")
 	}
 }
 
@@ -109,24 +109,17 @@ func TestCompact_NeverCutsARuneOrAMarker(t *testing.T) {
 }
 
 func TestRunner_Facts(t *testing.T) {
-	none, err := distill.NewRunner(distill.Config{ArchiveRetention: "P90D", Workspace: distill.NewMemoryWorkspace(nil)})
-	require.NoError(t, err)
-	require.False(t, none.Distills())
-	require.False(t, none.EmitsIndex())
-	require.Zero(t, none.ArchiveRetention())
-	require.Empty(t, none.Retention())
-	require.Zero(t, none.MaxTokenBudget())
-	require.Empty(t, none.TokenizerName())
-	_, err = distill.NewRunner(distill.Config{ArchiveRetention: "P1M1W"})
+	_, err := distill.NewRunner(distill.Config{ArchiveRetention: "P1M1W"})
 	require.Error(t, err, "weeks stand alone")
-	r, err := distill.NewRunner(distill.Config{ArchiveRetention: "P1Y1M1DT1H", MaxInputEntries: 1000, Archives: distill.NewMemoryStore()})
+	r, err := distill.NewRunner(distill.Config{ArchiveRetention: "P1Y1M1DT1H", MaxInputEntries: 1000})
 	require.NoError(t, err)
-	require.Equal(t, 394*24*time.Hour+time.Hour, r.ArchiveRetention())
+	require.Equal(t, "P1Y1M1DT1H", r.Retention())
+	require.True(t, r.EmitsIndex())
 	require.Equal(t, 1000, r.MaxInputEntries())
 	require.Equal(t, memory.DefaultMaxEntryBytes, r.MaxOutputBytes())
 	require.Equal(t, distill.DefaultMaxTokenBudget, r.MaxTokenBudget())
 	require.Equal(t, "o200k_base~1", r.TokenizerName())
-	for _, bad := range []distill.Config{{MaxTokenBudget: -1}, {MaxOutputBytes: -1}, {ArchiveRetention: "90 days"}, {Grace: -1}} {
+	for _, bad := range []distill.Config{{MaxTokenBudget: -1}, {MaxOutputBytes: -1}, {ArchiveRetention: "90 days"}} {
 		_, err := distill.NewRunner(bad)
 		require.ErrorIs(t, err, memory.ErrValidation)
 	}

@@ -31,13 +31,19 @@ func ParseDigest(s string) (Digest, error) {
 }
 
 // String returns the text form.
-func (d Digest) String() string { return digestHead + hex.EncodeToString(d[:]) }
+func (d Digest) String() string {
+	text, _ := d.MarshalText() // it never fails
+	return string(text)
+}
 
 // IsZero reports whether d is no digest at all.
 func (d Digest) IsZero() bool { return d == Digest{} }
 
 // MarshalText returns the text form.
-func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+func (d Digest) MarshalText() ([]byte, error) {
+	text := append(make([]byte, 0, len(digestHead)+hex.EncodedLen(len(d))), digestHead...)
+	return hex.AppendEncode(text, d[:]), nil
+}
 
 // UnmarshalText reads the text form.
 func (d *Digest) UnmarshalText(text []byte) (err error) {
@@ -49,9 +55,11 @@ func (d *Digest) UnmarshalText(text []byte) (err error) {
 // of the canonical JSON of {content, createdAt, tags}, redacted as it was when the
 // archive was made. An auditor who holds the entry can compute it again.
 func SourceDigest(e memory.Entry) Digest {
-	return sha256.Sum256(canonical(map[string]any{
-		"content": e.Content, "createdAt": e.CreatedAt.UTC().Format(wireTime), "tags": listed(e.Tags),
-	}))
+	return sha256.Sum256(canonical(&struct {
+		Content   string   `json:"content"`
+		CreatedAt string   `json:"createdAt"`
+		Tags      []string `json:"tags"`
+	}{e.Content, e.CreatedAt.UTC().Format(wireTime), listed(e.Tags)}))
 }
 
 const wireTime = "2006-01-02T15:04:05.000Z"

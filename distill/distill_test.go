@@ -1,7 +1,7 @@
 package distill_test
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -16,12 +16,13 @@ import (
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func TestDistill_SixSteps(t *testing.T) {
 	h := newHost(t)
 	in := h.put(notes(120)...)
-	r := h.runner(func(c *distill.Config) { c.ArchiveRetention = "P90D"; c.IndexMarkdown = true })
+	r := h.runner(func(c *distill.Config) { c.ArchiveRetention = "P90D" })
 	res := h.distill(r, distill.Options{TokenBudget: 6000})
 
 	require.Equal(t, 120, res.Sources)
@@ -54,17 +55,17 @@ func TestDistill_SixSteps(t *testing.T) {
 	require.EqualValues(t, res.TokensUsed, ev.Distillation.TokensUsed)
 	require.True(t, *ev.Distillation.IndexUpdated)
 
-	lines, err := r.LoadIndex(ctx, h.bank.Reader(tenant), tenant, ref)
-	require.NoError(t, err)
-	require.Equal(t, []distill.IndexLine{{
+	lines := []distill.IndexLine{{
 		ArchiveChecksum: res.Archive, MemoryID: res.Output.ID, EntryCount: 120, ByteSize: len(got.Content),
 		CreatedAt: res.Output.CreatedAt, ExpiresAt: res.Output.ExpiresAt,
-	}}, lines)
-	require.Equal(t, 2, h.updates(), "the index and its sibling, once each")
-	md, err := h.workspace.ReadFile(ctx, tenant, distill.IndexMarkdownPath)
-	require.NoError(t, err)
-	require.Contains(t, md.Content, res.Archive.String())
-	require.NotContains(t, md.Content, "Customer")
+	}}
+	require.Equal(t, lines, h.load(h.bank.Reader(tenant)))
+	require.Equal(t, map[string][]distill.IndexLine{ref: lines}, h.index().Refs)
+	require.Equal(t, []int64{1}, h.updates())
+	f := h.workspace.held[tenant]
+	require.Equal(t, distill.File{Path: distill.IndexPath, Content: h.index().Encode(), ContentType: "application/json", Version: 1}, f)
+	require.NotContains(t, f.Content, "Customer")
+	require.Contains(t, h.index().Markdown(), res.Archive.String())
 }
 
 func TestD1_BudgetIsKeptAndTheMinimumIsExact(t *testing.T) {
@@ -85,10 +86,9 @@ func TestD1_BudgetIsKeptAndTheMinimumIsExact(t *testing.T) {
 		require.ErrorAs(t, err, &again)
 		require.Equal(t, over.MinimumRequired, again.MinimumRequired)
 		require.Equal(t, before, h.live(), "nothing is written")
-		require.Zero(t, h.kept())
+		require.Empty(t, h.archives())
 		require.Empty(t, h.compacted())
-		_, err = h.workspace.ReadFile(ctx, tenant, distill.IndexPath)
-		require.ErrorIs(t, err, memory.ErrNotFound)
+		require.Zero(t, h.version())
 
 		for _, budget := range []int{over.MinimumRequired, over.MinimumRequired + 1 + rng.IntN(200)} {
 			res := h.distill(r, distill.Options{TokenBudget: budget})
@@ -157,7 +157,7 @@ func TestD1_AModelThatOverrunsFallsBack(t *testing.T) {
 	_, err := r.Distill(ctx, h.job(), ref, distill.Options{})
 	require.ErrorIs(t, err, cause)
 	require.NotContains(t, err.Error(), "credit", "M2")
-	require.Zero(t, h.kept())
+	require.Empty(t, h.archives())
 	require.Empty(t, h.outputs())
 }
 
@@ -197,7 +197,7 @@ func TestD2_SameBytesInAnyOrder(t *testing.T) {
 		}
 		rng.Shuffle(len(entries), func(a, b int) { entries[a], entries[b] = entries[b], entries[a] })
 		for _, e := range entries {
-			require.NoError(t, store.store.Put(ctx, scope, e))
+			require.NoError(t, store.raw.Put(ctx, scope, e))
 		}
 		store.advance(time.Duration(rng.IntN(1000)) * time.Hour)
 		res := store.distill(store.runner(), distill.Options{TokenBudget: 1700})
@@ -216,7 +216,7 @@ func TestD2_AKnownQuestionIsAnsweredByTheStoredBytes(t *testing.T) {
 	r := h.runner(func(c *distill.Config) { c.Summarizer = m })
 	first := h.distill(r, distill.Options{})
 	h.advance(time.Hour)
-	h.reopen()
+	h.reopen(h.raw)
 	second := h.distill(r, distill.Options{})
 	require.EqualValues(t, 1, m.calls.Load())
 	require.True(t, second.Existing)
@@ -224,7 +224,7 @@ func TestD2_AKnownQuestionIsAnsweredByTheStoredBytes(t *testing.T) {
 	require.Equal(t, first.Output.ID, second.Output.ID)
 	require.Len(t, h.outputs(), 1)
 	require.Len(t, h.compacted(), 2, "an event for each completed pass")
-	require.Equal(t, 1, h.updates(), "an index that does not change is not written")
+	require.Equal(t, []int64{1}, h.updates(), "an index that does not change is not written")
 
 	for _, other := range []distill.Options{{TokenBudget: 500}, {Select: func(e memory.Entry) bool { return !strings.Contains(e.Content, "Customer 3") }}} {
 		require.NotEqual(t, first.Archive, h.distill(r, other).Archive)
@@ -262,7 +262,8 @@ func TestD2_ARaceHasOneWinner(t *testing.T) {
 	}
 	done.Wait()
 	require.Len(t, h.outputs(), 1)
-	require.Equal(t, 1, h.kept())
+	require.Len(t, h.archives(), 1)
+	require.Equal(t, []int64{1}, h.updates())
 	for _, res := range results {
 		require.Equal(t, results[0].Archive, res.Archive)
 		require.Equal(t, results[0].Output.ID, res.Output.ID)
@@ -290,35 +291,42 @@ func TestD2_AHitPassesTodaysRedactor(t *testing.T) {
 	require.NotEqual(t, first.Archive, second.Archive)
 	require.Equal(t, "The code is [REDACTED:door].", second.Output.Content)
 	require.Len(t, h.outputs(), 1, "the old entry is erased")
-	_, err = h.archives.Load(ctx, scope, first.Archive)
-	require.ErrorIs(t, err, memory.ErrNotFound)
+	require.Equal(t, []string{second.Archive.String()}, h.archives(), "and the old archive with it")
 }
 
 func TestD2_ADamagedArchiveIsMadeAnew(t *testing.T) {
-	h := newHost(t)
-	h.put(notes(3)...)
-	r := h.runner()
-	first := h.distill(r, distill.Options{})
-	h.archives = lying{h.archives, first.Archive}
-	bad := h.runner()
-	_, err := bad.Open(ctx, h.job(), ref, first.Output.ID)
-	require.ErrorIs(t, err, distill.ErrArchive)
-	second := h.distill(bad, distill.Options{})
-	require.False(t, second.Existing)
-	require.NotEqual(t, first.Output.ID, second.Output.ID)
-	require.Len(t, h.outputs(), 1)
-}
-
-// lying returns other bytes than it was given.
-type lying struct {
-	distill.ArchiveStore
-	address distill.Digest
-}
-
-func (l lying) Load(ctx context.Context, s memory.Scope, a distill.Digest) ([]byte, error) {
-	data, err := l.ArchiveStore.Load(ctx, s, a)
-	if err == nil && a == l.address {
-		data[len(data)/2] ^= 1
+	for name, damage := range map[string]func(d *memory.Document){
+		"a bit":           func(d *memory.Document) { d.Value[len(d.Value)/2] ^= 1 },
+		"nothing left":    func(d *memory.Document) { d.Value = nil },
+		"another address": func(d *memory.Document) { d.Group = distill.Digest{1}.String() },
+		"no archive":      func(d *memory.Document) { d.Value = []byte("{}"); d.Group = distill.DigestOf(d.Value).String() },
+		"another question": func(d *memory.Document) {
+			a, err := distill.Decode(d.Value)
+			require.NoError(t, err)
+			a.Budget++
+			a.Key = a.Question()
+			d.Value = a.Encode()
+			d.Group = distill.DigestOf(d.Value).String()
+		},
+	} {
+		h := newHost(t)
+		h.put(notes(3)...)
+		r := h.runner()
+		first := h.distill(r, distill.Options{})
+		d := h.documents("distill/archive")[0]
+		d.Value = bytes.Clone(d.Value)
+		damage(&d)
+		_, err := h.raw.Apply(ctx, tenant, driver.Mutation{At: h.now(), Documents: []memory.DocumentSwap{{Document: d}}})
+		require.NoError(t, err)
+		_, err = r.Open(ctx, h.job(), ref, first.Output.ID)
+		require.Error(t, err, name)
+		second := h.distill(r, distill.Options{})
+		require.False(t, second.Existing, name)
+		require.NotEqual(t, first.Output.ID, second.Output.ID)
+		require.Equal(t, first.Archive, second.Archive, "the same question has the same bytes")
+		require.Len(t, h.outputs(), 1)
+		require.Equal(t, []string{second.Archive.String()}, h.archives())
+		_, err = r.Open(ctx, h.job(), ref, second.Output.ID)
+		require.NoError(t, err)
 	}
-	return data, err
 }

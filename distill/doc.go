@@ -3,10 +3,9 @@
 // audited, with an index that the next session loads.
 //
 // A [Runner] works through a [memory.Job] on the live entries of one ref, narrowed by
-// [Options]. [Runner.Compact] needs a bank over a [memory.Transactor] and nothing
-// else; [Runner.Distill] also needs an [ArchiveStore]: [MemoryStore], [FileStore] or
-// one of the host's. The default [Summarizer] and the default [Tokenizer] need no
-// model and no vocabulary; a host plugs in its own.
+// [Options]. It needs a bank over a store that is a Transactor, and nothing else: the
+// store keeps archives and the head of the index as documents. The default [Summarizer]
+// and the default [Tokenizer] need no model and no vocabulary; a host plugs in its own.
 //
 // # Guarantees
 //
@@ -19,22 +18,30 @@
 //     order they were written and whatever the summarizer would say a second time. Of
 //     two passes at once one wins, and the other reports its archive. What is stored
 //     passes today's redactor before it is used again.
-//   - D3: the entry is the commit point. It commits with its event, and all sources
-//     must be live then. The archive is there before it and the index is written after
-//     it; a reader reaches an archive through a live entry only ([Runner.Open],
-//     [Runner.LoadIndex]).
+//   - D3: the entry, its archive, the head of the index and the events commit together,
+//     and all sources must be live then. A reader reaches an archive through the live
+//     entry that names it only ([Runner.Open]). The index is rendered from what is there
+//     ([Runner.Index], [Runner.LoadIndex]), so that no pass can lose another's line.
 //   - D4: what is stored was redacted as derived text, at every level. The outputs of
 //     earlier passes are sources only where [Options.Recursive] says so.
-//   - D5: an entry lives as long as the retention says, by the calendar in UTC, or
-//     shorter with its sources. [Runner.GC] drops its archive after that, once the
-//     index does not name it. The retention is advertised as it was given.
+//   - D5: an entry lives as long as the retention says, or shorter with its sources. Its
+//     archive goes when it is purged.
+//   - M10: [memory.Bank.Forget] and [memory.Bank.Scrub] erase an archive with its entry,
+//     and with that its line; nothing else needs to be called. Only what a host's own
+//     [Workspace] keeps is the host's to erase.
 //   - R5: registered secrets, leak forms and well-known shapes of secrets are in no
 //     archive, index, event, error or digest.
-//   - E3: memory.compacted commits with the entry. workspace.updated is the
-//     [Workspace]'s to emit.
+//   - E3: memory.compacted and workspace.updated are events of the mutation that they
+//     tell of. The version of the index ascends by one with each workspace.updated.
 //
 // A digest of redacted text is not a secret's digest, but it does confirm a guess of
 // what an entry says: archives are as confidential as the entries.
+//
+// # Cost
+//
+// A pass is near-linear in its sources, and beside that renders the index of its tenant:
+// it reads the live entries that name archives, in batches, whatever their ref. Passes of
+// one tenant that commit at the same time render it again, without asking a model again.
 //
 // # Errors
 //
@@ -43,9 +50,7 @@
 // tags, ids or secrets. What a store, a summarizer or a workspace of the host said is
 // reachable by [errors.Unwrap] only.
 //
-// # Concurrency
-//
 // A [Runner] is safe for concurrent use, and several processes may run passes over the
-// same stores. What a host implements is called outside any lock, with the caller's
+// same store. What a host implements is called outside any lock, with the caller's
 // context.
 package distill

@@ -39,10 +39,9 @@ var (
 	// ErrArchive: the bytes are not an intact archive of this package, or not the
 	// one that was asked for.
 	ErrArchive = errors.New("distill: not an intact archive")
-	// ErrIndex: the index file is not one of this package. It is left as it is.
-	ErrIndex = errors.New("distill: not a memory index")
-	// ErrPath: a workspace path is malformed, or has a segment "..".
-	ErrPath = fmt.Errorf("distill: malformed workspace path: %w", memory.ErrValidation)
+	// ErrIndex: the bytes are not a memory index, or the head of a tenant's index is of a
+	// newer version of this package. It is left as it is.
+	ErrIndex = errors.New("distill: not a memory index of this version")
 )
 
 // invalid is bad input. The rule is a fixed phrase (M2).

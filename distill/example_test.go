@@ -29,11 +29,7 @@ func Example() {
 		}
 	}
 
-	runner, err := distill.NewRunner(distill.Config{
-		Archives:         distill.NewMemoryStore(),
-		Workspace:        distill.NewMemoryWorkspace(nil),
-		ArchiveRetention: "P90D",
-	})
+	runner, err := distill.NewRunner(distill.Config{ArchiveRetention: "P90D"})
 	if err != nil {
 		panic(err)
 	}
@@ -52,9 +48,15 @@ func Example() {
 		panic(err)
 	}
 	fmt.Println(again.Existing, again.Archive == first.Archive)
+	index, err := runner.Index(ctx, job)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(len(index.Refs["support"]), "archive")
 	// Output:
 	// token_budget_exceeded
 	// Lena prefers e-mail.
 	// The invoice of 3 March is paid.
 	// true true
+	// 1 archive
 }

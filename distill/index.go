@@ -2,11 +2,14 @@ package distill
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,18 +17,16 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-// Where the index is (RFC 0062 §B step 5), and its sibling for people.
-const (
-	IndexPath         = "MEMORY-INDEX.json"
-	IndexMarkdownPath = "MEMORY-INDEX.md"
-)
+// IndexPath is the name of the index among a tenant's files (RFC 0062 §B step 5).
+const IndexPath = "MEMORY-INDEX.json"
 
 // IndexVersion is the version of the index's shape.
 const IndexVersion = 1
 
 // Index is MEMORY-INDEX.json: what a session loads at its start to know which
 // archives there are. It holds identifiers, counts and instants, and nothing of what
-// an archive says.
+// an archive says. It is not stored: it is rendered from the archives whose entries are
+// live, see [Runner.Index].
 //
 //	{
 //	  "version": 1,
@@ -84,10 +85,11 @@ func (x Index) Encode() string {
 	return b.String()
 }
 
-// Markdown returns the index for people to read.
+// Markdown returns the index for people to read, as a host may keep it in
+// MEMORY-INDEX.md beside the file.
 func (x Index) Markdown() string {
 	var b strings.Builder
-	b.WriteString("# Memory index\n\nWritten after each distillation; changes made here are lost.\n")
+	b.WriteString("# Memory index\n")
 	refs := make([]string, 0, len(x.Refs))
 	for ref := range x.Refs {
 		refs = append(refs, ref)
@@ -108,132 +110,97 @@ func (x Index) Markdown() string {
 	return b.String()
 }
 
-// Reindex rewrites a ref's lines of the index from the entries that are live now;
-// those of other refs stay. Where nothing would change it writes nothing. It is what
-// a pass does at its end, and makes up for one that could not. Without a Workspace it
-// does nothing.
-//
-// Errors: [ErrIndex] if the file is not an index, which is then left as it is;
-// [memory.ErrConflict] if others keep writing it.
-func (r *Runner) Reindex(ctx context.Context, job *memory.Job, ref string) error {
-	if r.cfg.Workspace == nil {
-		return nil
+// Index renders the index of the job's tenant from the archives whose entries are live
+// now. It reads no archive, but the entries, in batches: its cost is near-linear in the
+// number and the size of the summaries that the tenant has.
+func (r *Runner) Index(ctx context.Context, job *memory.Job) (Index, error) {
+	addresses := map[string]map[string]Digest{} // by ref and entry
+	for d, err := range archives(ctx, job, "") {
+		if err != nil {
+			return Index{}, err
+		}
+		if addresses[d.Ref] == nil {
+			addresses[d.Ref] = map[string]Digest{}
+		}
+		for _, id := range d.Of {
+			addresses[d.Ref][id] = d.address
+		}
 	}
-	_, err := r.reindex(ctx, job, ref)
-	return err
+	x := emptyIndex()
+	for ref, of := range addresses {
+		entries, err := job.Live(ctx, ref, slices.Sorted(maps.Keys(of)))
+		if err != nil {
+			return Index{}, err
+		}
+		for _, e := range entries {
+			x.Refs[ref] = append(x.Refs[ref], lineOf(of[e.ID], e))
+		}
+		slices.SortFunc(x.Refs[ref], IndexLine.compare)
+	}
+	return x, nil
 }
 
-// reindex returns the index as it is then.
-func (r *Runner) reindex(ctx context.Context, job *memory.Job, ref string) (Index, error) {
-	var x Index
-	err := r.update(ctx, job, IndexPath, "application/json", func(old string) (string, error) {
-		x = Index{Version: IndexVersion, Refs: map[string][]IndexLine{}}
-		if old != "" {
-			var err error
-			if x, err = ParseIndex(old); err != nil {
-				return "", err
+// LoadIndex returns a ref's lines for the start of a session, newest first. mem is what
+// the session reads memory by: the lines are those of the entries that it shows, so that
+// index and memory agree.
+func (r *Runner) LoadIndex(ctx context.Context, job *memory.Job, mem memory.Reader, ref string) ([]IndexLine, error) {
+	var lines []IndexLine
+	for d, err := range archives(ctx, job, ref) {
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range d.Of {
+			e, err := mem.Get(ctx, ref, id)
+			if errors.Is(err, memory.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			lines = append(lines, lineOf(d.address, e))
+		}
+	}
+	slices.SortFunc(lines, IndexLine.compare)
+	return lines, nil
+}
+
+// kept is an archive's document without its value.
+type kept struct {
+	memory.Document
+	address Digest
+}
+
+// archives yields the archives of a ref, or with an empty ref those of all refs.
+func archives(ctx context.Context, job *memory.Job, ref string) iter.Seq2[kept, error] {
+	return func(yield func(kept, error) bool) {
+		q := memory.DocumentQuery{EveryRef: ref == "", Kind: archiveKind, Bare: true}
+		for d, err := range job.Documents(ctx, ref, q) {
+			address, malformed := ParseDigest(d.Group)
+			if err == nil && malformed != nil {
+				continue // no archive of this package
+			}
+			if !yield(kept{d, address}, err) || err != nil {
+				return
 			}
 		}
-		// Read after the file was: whoever committed since then writes it after us, or
-		// has made our write fail.
-		lines, err := lines(ctx, job, ref)
-		if err != nil {
-			return "", err
-		}
-		delete(x.Refs, ref)
-		if len(lines) > 0 {
-			x.Refs[ref] = lines
-		}
-		return x.Encode(), nil
-	})
-	if err != nil || !r.cfg.IndexMarkdown {
-		return x, err
 	}
-	return x, r.update(ctx, job, IndexMarkdownPath, "text/markdown", func(string) (string, error) {
-		return x.Markdown(), nil
-	})
 }
 
-// update writes a file of the workspace until no other write comes between.
-func (r *Runner) update(ctx context.Context, job *memory.Job, path, contentType string, next func(old string) (string, error)) error {
-	for range attempts {
-		f, err := r.cfg.Workspace.ReadFile(ctx, job.Tenant(), path)
-		missing := errors.Is(err, memory.ErrNotFound)
-		if err != nil && !missing {
-			return &failed{"the workspace failed", err}
-		}
-		if missing {
-			f = File{}
-		}
-		text, err := next(f.Content)
-		if err != nil {
-			return err
-		}
-		if !missing && text == f.Content || missing && text == emptyIndex {
-			return nil
-		}
-		_, err = r.cfg.Workspace.WriteFile(ctx, Write{
-			Tenant: job.Tenant(), RunID: job.ID(), Path: path, Content: text, ContentType: contentType,
-			IfMatch: f.ETag, At: job.Now(),
-		})
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, memory.ErrConflict) {
-			return &failed{"the workspace failed", err}
-		}
-	}
-	return &failed{"others keep writing the index", memory.ErrConflict}
+func emptyIndex() Index { return Index{Version: IndexVersion, Refs: map[string][]IndexLine{}} }
+
+func lineOf(address Digest, e memory.Entry) IndexLine {
+	return IndexLine{address, e.ID, len(e.Sources), len(e.Content), e.CreatedAt, e.ExpiresAt}
 }
 
-// emptyIndex need not be written where there is no file.
-var emptyIndex = Index{Version: IndexVersion, Refs: map[string][]IndexLine{}}.Encode()
-
-// lines are those of the live outputs of distillations.
-func lines(ctx context.Context, job *memory.Job, ref string) ([]IndexLine, error) {
-	var all []IndexLine
-	for e, err := range job.Scan(ctx, ref) {
-		if err != nil {
-			return nil, err
-		}
-		if out, ok := asOutput(e); ok && !out.archive.IsZero() {
-			all = append(all, IndexLine{out.archive, e.ID, len(e.Sources), len(e.Content), e.CreatedAt, e.ExpiresAt})
-		}
-	}
-	return all, nil
+// compare puts the newest first (M5).
+func (l IndexLine) compare(o IndexLine) int {
+	return cmp.Or(o.CreatedAt.Compare(l.CreatedAt), strings.Compare(o.MemoryID, l.MemoryID))
 }
 
-// LoadIndex returns a ref's lines for the start of a session, newest first, without
-// those that no entry backs: one that mem does not show, that names another archive,
-// or that names none. mem is what the session reads memory by, so that index and
-// memory agree. No index is an empty one.
-func (r *Runner) LoadIndex(ctx context.Context, mem memory.Reader, tenant, ref string) ([]IndexLine, error) {
-	if r.cfg.Workspace == nil {
-		return nil, nil
-	}
-	f, err := r.cfg.Workspace.ReadFile(ctx, tenant, IndexPath)
-	if errors.Is(err, memory.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, &failed{"the workspace failed", err}
-	}
-	x, err := ParseIndex(f.Content)
-	if err != nil {
-		return nil, err
-	}
-	var backed []IndexLine
-	for _, l := range x.Refs[ref] {
-		e, err := mem.Get(ctx, ref, l.MemoryID)
-		if errors.Is(err, memory.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if out, ok := asOutput(e); ok && out.archive == l.ArchiveChecksum {
-			backed = append(backed, l)
-		}
-	}
-	return backed, nil
+// with is the index with one more line.
+func (x Index) with(ref string, l IndexLine) Index {
+	x.Refs = maps.Clone(x.Refs)
+	x.Refs[ref] = append(slices.Clip(x.Refs[ref]), l)
+	slices.SortFunc(x.Refs[ref], IndexLine.compare)
+	return x
 }

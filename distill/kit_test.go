@@ -2,6 +2,7 @@ package distill_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -16,6 +17,7 @@ import (
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/redact"
 )
@@ -34,30 +36,32 @@ var epoch = time.Date(2026, 3, 1, 23, 0, 0, 0, time.UTC)
 // host is all that a host owns, in memory.
 type host struct {
 	t         testing.TB
-	store     memory.Adapter
+	raw       *inmem.Store // the store, without what a test puts around it
 	bank      *memory.Bank
 	log       *events.Log
-	archives  distill.ArchiveStore
-	workspace distill.Workspace
+	workspace *files
 	ms        atomic.Int64
 	passes    int
 	secrets   map[string]string
 }
 
-func newHost(t testing.TB) *host { return newHostOn(t, inmem.New()) }
+func newHost(t testing.TB) *host {
+	store := inmem.New()
+	return newHostOn(t, store, store)
+}
 
-func newHostOn(t testing.TB, store memory.Adapter) *host {
-	h := &host{t: t, store: store, log: new(events.Log), archives: distill.NewMemoryStore(), secrets: map[string]string{}}
-	h.workspace = distill.NewMemoryWorkspace(h.log)
+// newHostOn is a host whose bank stands on what a test has put around the store.
+func newHostOn(t testing.TB, raw *inmem.Store, around memory.Adapter) *host {
+	h := &host{t: t, raw: raw, log: new(events.Log), workspace: new(files), secrets: map[string]string{}}
 	h.ms.Store(epoch.UnixMilli())
-	h.reopen()
+	h.reopen(around)
 	return h
 }
 
-// reopen is a new process over the same stores.
-func (h *host) reopen() {
+// reopen is a new process over the same store.
+func (h *host) reopen(store memory.Adapter) {
 	var err error
-	h.bank, err = memory.NewBank(h.store, memory.Config{Now: h.now, Sink: h.log, WriteEvents: true})
+	h.bank, err = memory.NewBank(store, memory.Config{Now: h.now, Sink: h.log, WriteEvents: true})
 	require.NoError(h.t, err)
 }
 
@@ -81,10 +85,10 @@ func (h *host) jobOf(id string) *memory.Job {
 	return j
 }
 
-// runner is one over the host's stores.
+// runner is one that gives the index to the host's workspace.
 func (h *host) runner(options ...func(*distill.Config)) *distill.Runner {
 	h.t.Helper()
-	cfg := distill.Config{Archives: h.archives, Workspace: h.workspace}
+	cfg := distill.Config{Workspace: h.workspace}
 	for _, o := range options {
 		o(&cfg)
 	}
@@ -135,28 +139,79 @@ func (h *host) compacted() (out []events.MemoryCompacted) {
 	return out
 }
 
-func (h *host) updates() (n int) {
+// updates are the versions that workspace.updated has announced, in the order of the log.
+func (h *host) updates() (versions []int64) {
+	h.t.Helper()
+	_, err := h.bank.Relay(ctx)
+	require.NoError(h.t, err)
 	for _, ev := range h.log.All() {
-		if ev.Payload.EventType() == events.TypeWorkspaceUpdated {
-			n++
+		if p, ok := ev.Payload.(events.WorkspaceUpdated); ok {
+			require.Equal(h.t, distill.IndexPath, p.Path)
+			versions = append(versions, p.Version)
 		}
 	}
-	return n
+	return versions
+}
+
+// documents are those of a kind, in every ref of the tenant.
+func (h *host) documents(kind string) (all []memory.Document) {
+	h.t.Helper()
+	for d, err := range h.raw.Documents(ctx, memory.DocumentQuery{Tenant: tenant, EveryRef: true, Kind: kind}) {
+		require.NoError(h.t, err)
+		all = append(all, d)
+	}
+	return all
+}
+
+// archives are the addresses of what is kept.
+func (h *host) archives() (all []string) {
+	for _, d := range h.documents("distill/archive") {
+		require.Equal(h.t, distill.DigestOf(d.Value).String(), d.Group)
+		require.Equal(h.t, memory.Content, d.Class)
+		all = append(all, d.Group)
+	}
+	return all
 }
 
 func (h *host) bytesOf(address distill.Digest) []byte {
 	h.t.Helper()
-	data, err := h.archives.Load(ctx, scope, address)
-	require.NoError(h.t, err)
-	return data
+	for _, d := range h.documents("distill/archive") {
+		if d.Group == address.String() {
+			return d.Value
+		}
+	}
+	require.Fail(h.t, "no such archive")
+	return nil
 }
 
-func (h *host) kept() (n int) {
-	for _, err := range h.archives.Archives(ctx, scope) {
-		require.NoError(h.t, err)
-		n++
+// index is what the runner renders now.
+func (h *host) index() distill.Index {
+	h.t.Helper()
+	x, err := h.runner().Index(ctx, h.job())
+	require.NoError(h.t, err)
+	return x
+}
+
+// version is the one that the head of the index is at.
+func (h *host) version() int64 {
+	h.t.Helper()
+	all := h.documents("distill/index")
+	if len(all) == 0 {
+		return 0
 	}
-	return n
+	require.Len(h.t, all, 1)
+	require.Equal(h.t, memory.Machinery, all[0].Class)
+	var head struct{ Format, Version int64 }
+	require.NoError(h.t, json.Unmarshal(all[0].Value, &head))
+	require.EqualValues(h.t, 1, head.Format)
+	return head.Version
+}
+
+func (h *host) load(mem memory.Reader) []distill.IndexLine {
+	h.t.Helper()
+	lines, err := h.runner().LoadIndex(ctx, h.job(), mem, ref)
+	require.NoError(h.t, err)
+	return lines
 }
 
 func (h *host) distill(r *distill.Runner, o distill.Options) distill.Result {
@@ -241,9 +296,9 @@ type crashStore struct {
 
 func (c crashStore) As(target any) bool {
 	switch t := target.(type) {
-	case *memory.Transactor:
+	case *driver.Transactor:
 		*t = c
-	case *memory.Versioned:
+	case *driver.Versioned:
 		*t = c
 	default:
 		return false
@@ -255,62 +310,54 @@ func (c crashStore) Get(ctx context.Context, s memory.Scope, id string, at time.
 	return guard(c.fuse, func() (memory.Entry, error) { return c.Store.Get(ctx, s, id, at) })
 }
 
-func (c crashStore) ListAt(ctx context.Context, s memory.Scope, v memory.Version, q memory.Query) ([]memory.Entry, error) {
+func (c crashStore) ListAt(ctx context.Context, s memory.Scope, v driver.Version, q driver.Query) ([]memory.Entry, error) {
 	return guard(c.fuse, func() ([]memory.Entry, error) { return c.Store.ListAt(ctx, s, v, q) })
 }
 
-func (c crashStore) Apply(ctx context.Context, tenant string, m memory.Mutation) (memory.Version, error) {
-	return guard(c.fuse, func() (memory.Version, error) { return c.Store.Apply(ctx, tenant, m) })
+func (c crashStore) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+	return guard(c.fuse, func() (driver.Applied, error) { return c.Store.Apply(ctx, tenant, m) })
 }
 
-func (c crashStore) Cell(ctx context.Context, s memory.Scope, name string) ([]byte, error) {
-	return guard(c.fuse, func() ([]byte, error) { return c.Store.Cell(ctx, s, name) })
+func (c crashStore) Lookup(ctx context.Context, s memory.Scope, ids []string) ([]memory.Record, error) {
+	return guard(c.fuse, func() ([]memory.Record, error) { return c.Store.Lookup(ctx, s, ids) })
 }
 
-func (c crashStore) Version(ctx context.Context, tenant string) (memory.Version, error) {
-	return guard(c.fuse, func() (memory.Version, error) { return c.Store.Version(ctx, tenant) })
+func (c crashStore) Version(ctx context.Context, tenant string) (driver.Version, error) {
+	return guard(c.fuse, func() (driver.Version, error) { return c.Store.Version(ctx, tenant) })
 }
 
-func (c crashStore) History(ctx context.Context, tenant string, q memory.HistoryQuery) iter.Seq2[memory.Record, error] {
+func (c crashStore) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[memory.Record, error] {
 	if acts, answers := c.pass(); !acts || !answers {
 		return func(yield func(memory.Record, error) bool) { yield(memory.Record{}, errCrash) }
 	}
 	return c.Store.History(ctx, tenant, q)
 }
 
-// crashArchives fails the calls of an archive store.
-type crashArchives struct {
-	distill.ArchiveStore
-	*fuse
+func (c crashStore) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[memory.Document, error] {
+	if acts, answers := c.pass(); !acts || !answers {
+		return func(yield func(memory.Document, error) bool) { yield(memory.Document{}, errCrash) }
+	}
+	return c.Store.Documents(ctx, q)
 }
 
-func (c crashArchives) Find(ctx context.Context, s memory.Scope, key distill.Digest) (distill.Digest, error) {
-	return guard(c.fuse, func() (distill.Digest, error) { return c.ArchiveStore.Find(ctx, s, key) })
+// files is a workspace that keeps the last version of a tenant's files.
+type files struct {
+	mu   sync.Mutex
+	held map[string]distill.File
+	fail error
 }
 
-func (c crashArchives) Keep(ctx context.Context, s memory.Scope, key distill.Digest, data []byte, at time.Time) (distill.Digest, error) {
-	return guard(c.fuse, func() (distill.Digest, error) { return c.ArchiveStore.Keep(ctx, s, key, data, at) })
-}
-
-func (c crashArchives) Load(ctx context.Context, s memory.Scope, a distill.Digest) ([]byte, error) {
-	return guard(c.fuse, func() ([]byte, error) { return c.ArchiveStore.Load(ctx, s, a) })
-}
-
-func (c crashArchives) Drop(ctx context.Context, s memory.Scope, a distill.Digest, before time.Time) error {
-	_, err := guard(c.fuse, func() (struct{}, error) { return struct{}{}, c.ArchiveStore.Drop(ctx, s, a, before) })
-	return err
-}
-
-// crashWorkspace fails the calls of a workspace.
-type crashWorkspace struct {
-	distill.Workspace
-	*fuse
-}
-
-func (c crashWorkspace) ReadFile(ctx context.Context, tenant, path string) (distill.File, error) {
-	return guard(c.fuse, func() (distill.File, error) { return c.Workspace.ReadFile(ctx, tenant, path) })
-}
-
-func (c crashWorkspace) WriteFile(ctx context.Context, w distill.Write) (distill.File, error) {
-	return guard(c.fuse, func() (distill.File, error) { return c.Workspace.WriteFile(ctx, w) })
+func (f *files) WriteFile(_ context.Context, tenant string, file distill.File) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		return f.fail
+	}
+	if f.held == nil {
+		f.held = map[string]distill.File{}
+	}
+	if file.Version > f.held[tenant].Version {
+		f.held[tenant] = file
+	}
+	return nil
 }

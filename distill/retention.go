@@ -44,26 +44,8 @@ func ParseRetention(s string) (Retention, error) {
 	return r, nil
 }
 
-// Retention is how long an archive is kept, as ArchiveRetention of the [Config] gave
-// it, for the host's advertisement (RFC 0062 §A); empty if it is kept for ever, or none
-// is.
-func (r *Runner) Retention() string {
-	if !r.Distills() {
-		return ""
-	}
-	return r.retention.String()
-}
-
 // String is the duration as it was given.
 func (r Retention) String() string { return r.text }
-
-// Least is the shortest time that it can be, with 28 days for a month and 365 for a
-// year, at most 290 years; 0 for ever.
-func (r Retention) Least() time.Duration {
-	const day = 24 * time.Hour
-	days := 365*r.years + 28*r.months + r.days
-	return min(time.Duration(min(days, 290*365))*day+r.clock, 290*365*day)
-}
 
 // From is the instant at which what was made at t ends, by the calendar in UTC; zero if
 // it never does, or not before the year 10000. A day that the last month does not have

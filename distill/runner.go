@@ -11,18 +11,12 @@ import (
 const (
 	DefaultMaxTokenBudget    = 128_000
 	DefaultSummarizerTimeout = 2 * time.Minute
-	// DefaultGrace is how long an archive that nothing names is left alone.
-	DefaultGrace = 24 * time.Hour
 )
 
-// Config sets up a [Runner]. The zero value compacts and cannot distill.
+// Config sets up a [Runner]. The zero value compacts and distills.
 type Config struct {
-	// Archives is required to distill.
-	Archives ArchiveStore
-	// Workspace holds MEMORY-INDEX.json; nil keeps no index.
+	// Workspace is given MEMORY-INDEX.json too; nil gives it to nobody.
 	Workspace Workspace
-	// IndexMarkdown keeps MEMORY-INDEX.md beside it, for people.
-	IndexMarkdown bool
 	// Summarizer is the host's model; nil is [Extractive].
 	Summarizer Summarizer
 	// SummarizerTimeout is the deadline of one call to it; 0 means
@@ -44,9 +38,6 @@ type Config struct {
 	// RedactorVersion changes when the host changes how its redactor works, other
 	// than by the secrets it holds. Archives made under another one are not reused.
 	RedactorVersion string
-	// Grace is how long GC leaves an archive alone that nothing names: longer than
-	// any pass takes to commit; 0 means [DefaultGrace].
-	Grace time.Duration
 }
 
 // Runner compacts and distills. It holds no state of a pass and is safe for
@@ -63,7 +54,7 @@ func NewRunner(cfg Config) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if min(cfg.MaxTokenBudget, cfg.MaxInputEntries, cfg.MaxOutputBytes) < 0 || cfg.SummarizerTimeout < 0 || cfg.Grace < 0 ||
+	if min(cfg.MaxTokenBudget, cfg.MaxInputEntries, cfg.MaxOutputBytes) < 0 || cfg.SummarizerTimeout < 0 ||
 		int64(cfg.MaxTokenBudget) > events.MaxInteger {
 		return nil, invalid("a limit is out of range")
 	}
@@ -82,47 +73,23 @@ func NewRunner(cfg Config) (*Runner, error) {
 	if cfg.SummarizerTimeout == 0 {
 		cfg.SummarizerTimeout = DefaultSummarizerTimeout
 	}
-	if cfg.Grace == 0 {
-		cfg.Grace = DefaultGrace
-	}
 	return &Runner{cfg: cfg, retention: retention}, nil
 }
 
-// The facts that a host advertises (RFC 0012 §A, RFC 0062 §A). A runner without
-// Archives only compacts: it has no budget and names no tokenizer.
+// The facts that a host advertises (RFC 0012 §A, RFC 0062 §A).
 
-// Distills reports whether the runner has what Distill needs.
-func (r *Runner) Distills() bool { return r.cfg.Archives != nil }
+// MaxTokenBudget is the largest budget that is honoured.
+func (r *Runner) MaxTokenBudget() int { return r.cfg.MaxTokenBudget }
 
-// MaxTokenBudget is the largest budget that is honoured; 0 if the runner does not
-// distill.
-func (r *Runner) MaxTokenBudget() int {
-	if !r.Distills() {
-		return 0
-	}
-	return r.cfg.MaxTokenBudget
-}
+// TokenizerName is the name of what budgets are counted by.
+func (r *Runner) TokenizerName() string { return r.cfg.Tokenizer.Name() }
 
-// TokenizerName is the name of what budgets are counted by; empty if the runner does
-// not distill.
-func (r *Runner) TokenizerName() string {
-	if !r.Distills() {
-		return ""
-	}
-	return r.cfg.Tokenizer.Name()
-}
+// EmitsIndex reports that a memory index is kept.
+func (r *Runner) EmitsIndex() bool { return true }
 
-// EmitsIndex reports whether a memory index is kept.
-func (r *Runner) EmitsIndex() bool { return r.Distills() && r.cfg.Workspace != nil }
-
-// ArchiveRetention is the least time that an archive is kept, with 28 days for a month
-// and 365 for a year; 0 if it is kept for ever, or none is.
-func (r *Runner) ArchiveRetention() time.Duration {
-	if !r.Distills() {
-		return 0
-	}
-	return r.retention.Least()
-}
+// Retention is how long an archive is kept, as ArchiveRetention of the [Config] gave it;
+// empty if it is kept for ever.
+func (r *Runner) Retention() string { return r.retention.String() }
 
 // MaxInputEntries bounds the sources of one compaction; 0 does not.
 func (r *Runner) MaxInputEntries() int { return r.cfg.MaxInputEntries }

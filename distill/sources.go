@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/openwop/agentmemory/memory"
 )
@@ -43,34 +42,16 @@ type outputEntry struct {
 	archive Digest // zero for one that was only compacted
 }
 
-const (
-	compactedTag = "compacted-from:"
-	archiveTag   = "archive:"
-)
-
-// tagOf is the provenance tag of a pass's output (RFC 0012 §C), without white space.
-func tagOf(runID string) string {
-	return compactedTag + strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return '_'
-		}
-		return r
-	}, runID)
-}
-
-// asOutput reports whether an entry is the output of a pass: it carries the tag of
-// the very run that wrote it.
+// asOutput reports whether an entry is the output of a pass.
 func asOutput(e memory.Entry) (outputEntry, bool) {
 	out := outputEntry{Entry: e}
-	ok := false
-	own := tagOf(e.RunID)
 	for _, t := range e.Tags {
-		ok = ok || t == own
-		if address, is := strings.CutPrefix(t, archiveTag); is && out.archive.IsZero() {
+		if address, is := strings.CutPrefix(t, memory.ArchivePrefix); is {
 			out.archive, _ = ParseDigest(address)
+			break
 		}
 	}
-	return out, ok
+	return out, memory.CompactedFrom(&e)
 }
 
 // gather reads the sources of a pass at one version (D1). count tells whether their

@@ -167,10 +167,10 @@ func settle(redact func(string) (string, error), text string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		inner := escaped(clean)
-		if inner == clean {
-			return clean, nil
+		if !strings.ContainsFunc(clean, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' }) {
+			return clean, nil // nothing to escape
 		}
+		inner := escaped(clean)
 		again, err := redact(inner)
 		if err != nil {
 			return "", err

@@ -8,7 +8,6 @@ import (
 
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/inmem"
 )
 
 // What a consolidation merged counts as corroboration, in the archive too.
@@ -56,35 +55,8 @@ func TestDistill_LeavesOpenViewsAlone(t *testing.T) {
 	seen, err := run.Memory().List(ctx, ref, memory.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, seen, 3)
-	lines, err := r.LoadIndex(ctx, run.Memory(), tenant, ref)
-	require.NoError(t, err)
-	require.Empty(t, lines, "no entry of its view backs the line")
-}
-
-func TestGC_TakesTheOrphansOfWhatWasForgotten(t *testing.T) {
-	f := &fuse{off: true}
-	h := newHostOn(t, crashStore{inmem.New(), f})
-	_, err := h.job().Put(ctx, ref, memory.Draft{Content: "About Lena.", Subjects: []string{"lena"}})
-	require.NoError(t, err)
-	m := parrot()
-	say := m.say
-	m.say = func(call int64, req distill.Request) ([]distill.Item, error) {
-		f.off, f.left = false, 0 // the store is gone before the pass can commit
-		return say(call, req)
-	}
-	r := h.runner(func(c *distill.Config) { c.Summarizer = m })
-	_, err = r.Distill(ctx, h.job(), ref, distill.Options{})
-	require.ErrorIs(t, err, errCrash)
-	f.off = true
-	require.Equal(t, 1, h.kept())
-	n, err := r.GC(ctx, h.job(), ref)
-	require.NoError(t, err)
-	require.Zero(t, n, "it could still be published")
-	_, err = h.bank.Forget(ctx, tenant, "lena")
-	require.NoError(t, err)
-	n, err = r.GC(ctx, h.job(), ref)
-	require.NoError(t, err)
-	require.Equal(t, 1, n, "without waiting for the grace")
+	require.Empty(t, h.load(run.Memory()), "its view shows no entry that names an archive")
+	require.Len(t, h.load(h.bank.Reader(tenant)), 1)
 }
 
 func TestR5_NamesAreRefusedWhenTheyHoldASecret(t *testing.T) {
@@ -96,7 +68,7 @@ func TestR5_NamesAreRefusedWhenTheyHoldASecret(t *testing.T) {
 	_, err := h.runner(func(c *distill.Config) { c.Summarizer = m }).Distill(ctx, h.job(), ref, distill.Options{})
 	require.ErrorIs(t, err, memory.ErrSecretLeakage)
 	require.NotContains(t, err.Error(), "model-of")
-	require.Zero(t, h.kept())
+	require.Empty(t, h.archives())
 	require.Zero(t, m.calls.Load())
 }
 
@@ -117,25 +89,4 @@ func TestR5_SourcesAreRedactedBeforeAnythingElse(t *testing.T) {
 	require.NoError(t, err)
 	in[0].Content = "The code is [REDACTED:door]."
 	require.Equal(t, distill.SourceDigest(in[0]), a.Sources[0].Digest)
-}
-
-func TestD3_LoadIndexSkipsWhatNoEntryBacks(t *testing.T) {
-	h := newHost(t)
-	in := h.put(notes(2)...)
-	r := h.runner()
-	res := h.distill(r, distill.Options{})
-	good := distill.IndexLine{ArchiveChecksum: res.Archive, MemoryID: res.Output.ID}
-	x := distill.Index{Version: distill.IndexVersion, Refs: map[string][]distill.IndexLine{ref: {
-		{ArchiveChecksum: res.Archive, MemoryID: in[0].ID},            // no output
-		{ArchiveChecksum: distill.Digest{1}, MemoryID: res.Output.ID}, // another archive
-		{ArchiveChecksum: res.Archive, MemoryID: "mem_none"},
-		good,
-	}}}
-	f, err := h.workspace.ReadFile(ctx, tenant, distill.IndexPath)
-	require.NoError(t, err)
-	_, err = h.workspace.WriteFile(ctx, distill.Write{Tenant: tenant, RunID: "x", Path: distill.IndexPath, Content: x.Encode(), IfMatch: f.ETag, At: h.now()})
-	require.NoError(t, err)
-	lines, err := r.LoadIndex(ctx, h.bank.Reader(tenant), tenant, ref)
-	require.NoError(t, err)
-	require.Equal(t, []distill.IndexLine{good}, lines)
 }

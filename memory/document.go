@@ -8,22 +8,36 @@ import (
 )
 
 // Documents yields the documents of a ref that q asks for, in the byte order of kind and
-// key, and stops after an error; with an empty ref, the tenant's own. A ref that is not
-// the tenant's has none. The store must be a Transactor. The loop may use the job.
+// key, and stops after an error; with an empty ref, the tenant's own, and with q.EveryRef
+// those of all its refs too, ref by ref. A ref that is not the tenant's has none. The store
+// must be a Transactor. The loop may use the job.
 func (j *Job) Documents(ctx context.Context, ref string, q DocumentQuery) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
-		if ref != "" {
-			s, held, err := j.look(ctx, ref)
+		at, held := "", true // the ref that was looked at last; the tenant's own are its
+		reach := func(ref string) (err error) {
+			if ref != at {
+				at = ref
+				_, held, err = j.look(ctx, ref)
+			}
+			return err
+		}
+		if err := reach(ref); err != nil || !held {
 			if err != nil {
 				yield(Document{}, err)
 			}
-			if !held || err != nil {
-				return
-			}
-			ref = s.Ref
+			return
 		}
-		q.Tenant, q.Ref, q.EveryRef = j.tenant, ref, false
-		j.bank.eachDocument(ctx, q, yield)
+		q.Tenant, q.Ref, q.EveryRef = j.tenant, ref, q.EveryRef && ref == ""
+		j.bank.eachDocument(ctx, q, func(d Document, err error) bool {
+			if err == nil {
+				err = reach(d.Ref)
+			}
+			if err != nil {
+				yield(Document{}, err)
+				return false
+			}
+			return !held || yield(d, nil)
+		})
 	}
 }
 

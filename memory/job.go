@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,12 +53,16 @@ func (j *Job) Now() time.Time { return j.bank.Now() }
 
 // enter begins a write to a ref. Unless it fails, the caller gives j.life back.
 func (j *Job) enter(ctx context.Context, ref string) (Scope, error) {
+	return j.begin(func() (Scope, error) { return j.target(ctx, ref) })
+}
+
+func (j *Job) begin(target func() (Scope, error)) (Scope, error) {
 	j.life.RLock()
 	s, err := Scope{}, error(nil)
 	if j.ended {
 		err = fail(ErrEnded, "")
 	} else {
-		s, err = j.target(ctx, ref)
+		s, err = target()
 	}
 	if err != nil {
 		j.life.RUnlock()
@@ -118,6 +123,30 @@ func (j *Job) Get(ctx context.Context, ref, id string) (Entry, error) {
 		return Entry{}, fail(ErrNotFound, "")
 	}
 	return ownCopy(e), shape(err)
+}
+
+// Live returns those of the entries that are live, in the order of the ids, in a few calls
+// of the store. A ref that is not the tenant's has none. The store must be a Transactor.
+func (j *Job) Live(ctx context.Context, ref string, ids []string) ([]Entry, error) {
+	s, held, err := j.look(ctx, ref)
+	if err == nil && j.bank.tx == nil {
+		err = fail(ErrNotProvided, "reading many entries needs a Transactor")
+	}
+	if !held || err != nil {
+		return nil, err
+	}
+	recs, err := lookup(ctx, j.bank.tx, s, slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !validID(id) }))
+	if err != nil {
+		return nil, err
+	}
+	var live []Entry
+	now := j.bank.Now()
+	for _, rec := range recs {
+		if rec.State == Live && !rec.Erased && rec.Entry.LiveAt(now) {
+			live = append(live, ownCopy(rec.Entry))
+		}
+	}
+	return live, nil
 }
 
 // Scan yields all live entries of a ref, newest first, and stops after an error.

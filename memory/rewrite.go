@@ -76,7 +76,8 @@ type Announcement struct {
 	Payload events.Payload
 }
 
-// Rewrite commits rw. Where the bank has WriteEvents, each entry of Derive has a
+// Rewrite commits rw. With an empty ref it changes documents of the tenant's own and
+// nothing else. Where the bank has WriteEvents, each entry of Derive has a
 // memory.written event too, without a node. Derived text loses leak forms and well-known
 // secret shapes as well (R5).
 //
@@ -84,7 +85,12 @@ type Announcement struct {
 // happened; otherwise those of [Run.Put], and [ErrNotProvided] if the store is not a
 // Transactor.
 func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (Rewritten, error) {
-	s, err := j.enter(ctx, ref)
+	s, err := j.begin(func() (Scope, error) {
+		if ref == "" && rw.Documents != nil && len(rw.Expect)+len(rw.Derive)+len(rw.Retire)+len(rw.Restore)+len(rw.Erase) == 0 {
+			return j.own()
+		}
+		return j.target(ctx, ref)
+	})
 	if err != nil {
 		return Rewritten{}, err
 	}

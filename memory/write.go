@@ -10,14 +10,22 @@ import (
 // target is the scope that a write goes to. Every identifier that goes into the store
 // with it is checked: see [writer.identifiers].
 func (w writer) target(ctx context.Context, ref string) (Scope, error) {
-	if w.bank.traits.ReadOnly {
-		return Scope{}, fail(ErrNotProvided, "the store is read-only")
+	s, err := w.own()
+	if err == nil {
+		s, err = w.bank.resolve(ctx, w.tenant, ref)
 	}
-	s, err := w.bank.resolve(ctx, w.tenant, ref)
 	if err != nil {
 		return Scope{}, err
 	}
-	return s, w.identifiers(ref, w.runID, w.tenant)
+	return s, w.identifiers(ref)
+}
+
+// own is the scope of the tenant's own documents, for a write to them.
+func (w writer) own() (Scope, error) {
+	if w.bank.traits.ReadOnly {
+		return Scope{}, fail(ErrNotProvided, "the store is read-only")
+	}
+	return Scope{Tenant: w.tenant}, w.identifiers(w.runID, w.tenant)
 }
 
 // store writes an entry, once under its key, and returns what is there.

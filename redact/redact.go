@@ -5,7 +5,15 @@ import "unsafe"
 // Redact returns text with every form of every registered value replaced by its
 // marker; text itself if there is none. Under [Reject] it returns
 // [ErrSecretFound] instead. Any error means that nothing may be stored.
-func (r *SecretRegistry) Redact(text string) (string, error) { return r.redact(text, r.s.cfg.Policy) }
+func (r *SecretRegistry) Redact(text string) (string, error) { return r.redact(text, r.policy()) }
+
+// policy is that of the registry; one that was never made refuses every text anyway.
+func (r *SecretRegistry) policy() Policy {
+	if r == nil || r.s == nil {
+		return Reject
+	}
+	return r.s.cfg.Policy
+}
 
 func (r *SecretRegistry) redact(text string, policy Policy) (string, error) {
 	m, err := r.acquire()

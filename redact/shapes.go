@@ -28,7 +28,7 @@ func Shapes() []Shape {
 // leak form the id if it is a registered one. In a connection string only the
 // password is replaced.
 func (r *SecretRegistry) RedactDerived(text string) (string, error) {
-	return r.redactDerived(text, r.s.cfg.Policy)
+	return r.redactDerived(text, r.policy())
 }
 
 // Remove is [SecretRegistry.RedactDerived] whatever the policy: under [Reject] too it

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"math"
+	"regexp"
 	"strings"
 )
 
@@ -210,8 +211,12 @@ func telegram(text string, _, rest int) (int, int) {
 	return 0, 0
 }
 
+// bankID is what the ids of entries and events look like, which a bank issues.
+var bankID = regexp.MustCompile(`^(mem|evt)_[0-7][0-9A-HJKMNP-TV-Z]{25}$`)
+
 // entropyAt takes a token that looks random: 24 to 128 bytes with upper-case,
-// lower-case and digits, and at least four bits of entropy for each byte.
+// lower-case and digits, and at least four bits of entropy for each byte. Ids of a
+// bank do, and are no secrets: archives name their sources by them.
 func entropyAt(text string, i, done int) (string, int, int) {
 	if !word.has(text[i]) || i > done && word.has(text[i-1]) {
 		return "", 0, 0
@@ -232,7 +237,7 @@ func entropyAt(text string, i, done int) (string, int, int) {
 			bits -= p * math.Log2(p)
 		}
 	}
-	if bits < 4 {
+	if bits < 4 || bankID.MatchString(t) {
 		return "", 0, 0
 	}
 	return entropyID, i, end

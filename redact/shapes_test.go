@@ -125,7 +125,7 @@ func TestR5_PrivateKeyCutOff(t *testing.T) {
 }
 
 func TestR5_EntropyIsOptIn(t *testing.T) {
-	in := "token " + x40 + " id 123e4567-e89b-12d3-a456-426614174000"
+	in := "token " + x40 + " id 123e4567-e89b-12d3-a456-426614174000 of mem_01KJ5X8Q2R7ZT4WVB9C3D6EFGH"
 	if got, _ := NewSecretRegistry(Config{}).RedactDerived(in); got != in {
 		t.Errorf("off: %q", got)
 	}

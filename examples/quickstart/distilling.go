@@ -15,13 +15,7 @@ const summaryTokens = 1500
 // same archive.
 func (h *host) distilling(ctx context.Context) error {
 	h.title("Distillation under a token budget")
-	workspace := distill.NewMemoryWorkspace(h.sink)
-	runner, err := distill.NewRunner(distill.Config{
-		Archives:         distill.NewMemoryStore(),
-		Workspace:        workspace,
-		MaxTokenBudget:   10_000_000,
-		ArchiveRetention: "P90D",
-	})
+	runner, err := distill.NewRunner(distill.Config{MaxTokenBudget: 10_000_000, ArchiveRetention: "P90D"})
 	if err != nil {
 		return err
 	}
@@ -32,7 +26,7 @@ func (h *host) distilling(ctx context.Context) error {
 			return distill.Result{}, err
 		}
 		res, err := runner.Distill(ctx, job, acmeRef, distill.Options{TokenBudget: budget})
-		return res, errors.Join(err, res.IndexErr, job.End(ctx))
+		return res, errors.Join(err, job.End(ctx))
 	}
 
 	_, err = pass("dream-1", 1)
@@ -65,13 +59,14 @@ func (h *host) distilling(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	lines, err := runner.LoadIndex(ctx, run.Memory(), acme, acmeRef)
+	job, err := h.background(acme, "session-6")
+	if err != nil {
+		return err
+	}
+	lines, err := runner.LoadIndex(ctx, job, run.Memory(), acmeRef)
 	if err != nil {
 		return err
 	}
 	h.say("The next session finds %d archive in %s.", len(lines), distill.IndexPath)
-	if err := workspace.Flush(ctx); err != nil { // what the sink refused before
-		return err
-	}
-	return run.End(ctx)
+	return errors.Join(job.End(ctx), run.End(ctx))
 }

@@ -68,7 +68,7 @@ func run(ctx context.Context, in io.Reader, out io.Writer, budget int) error {
 	if err := lines.Err(); err != nil {
 		return err
 	}
-	runner, err := distill.NewRunner(distill.Config{Archives: distill.NewMemoryStore(), Tokenizer: count})
+	runner, err := distill.NewRunner(distill.Config{Tokenizer: count})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,424 @@
+package distill_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/distill"
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/inmem"
+	"github.com/openwop/agentmemory/redact"
+)
+
+// watch is a sink that looks at the store whenever workspace.updated arrives.
+type watch struct {
+	*events.Log
+	arrived func(version int64)
+}
+
+func (w watch) Emit(ctx context.Context, recs ...events.Record) error {
+	for _, rec := range recs {
+		if p, ok := rec.Payload.(events.WorkspaceUpdated); ok {
+			w.arrived(p.Version)
+		}
+	}
+	return w.Log.Emit(ctx, recs...)
+}
+
+// Any number of passes at once lose no line of the index: each moves the head by one, and
+// its event never arrives before what it announces is there.
+func TestD3_E3_TwelvePassesAtOnceLoseNoLine(t *testing.T) {
+	const passes = 12
+	h := newHost(t)
+	sink := watch{h.log, func(version int64) {
+		if h.version() < version || int64(len(h.archives())) < version {
+			t.Error("workspace.updated has overtaken its pass")
+		}
+	}}
+	var err error
+	h.bank, err = memory.NewBank(h.raw, memory.Config{Now: h.now, Sink: sink})
+	require.NoError(t, err)
+	var ready sync.WaitGroup
+	ready.Add(passes)
+	m := parrot()
+	say := m.say
+	m.say = func(call int64, req distill.Request) ([]distill.Item, error) {
+		ready.Done()
+		ready.Wait() // all have read before one commits
+		return say(call, req)
+	}
+	r := h.runner(func(c *distill.Config) { c.Summarizer = m })
+	results := make([]distill.Result, passes)
+	var done sync.WaitGroup
+	for i := range passes {
+		j, to := h.jobOf(fmt.Sprint("pass-", i)), fmt.Sprint("mem://acme/", i)
+		_, err := j.Put(ctx, to, memory.Draft{Content: fmt.Sprint("Note ", i)})
+		require.NoError(t, err)
+		done.Go(func() {
+			res, err := r.Distill(ctx, j, to, distill.Options{})
+			if err = errors.Join(err, res.IndexErr, j.End(ctx)); err != nil {
+				t.Error(err)
+			}
+			results[i] = res
+		})
+	}
+	done.Wait()
+	x := h.index()
+	require.Len(t, x.Refs, passes)
+	for i, res := range results {
+		lines := x.Refs[fmt.Sprint("mem://acme/", i)]
+		require.Len(t, lines, 1)
+		require.Equal(t, res.Archive, lines[0].ArchiveChecksum)
+		require.Equal(t, res.Output.ID, lines[0].MemoryID)
+	}
+	require.EqualValues(t, passes, m.calls.Load(), "who loses the head asks no model again")
+	updates := h.updates()
+	slices.Sort(updates)
+	require.Equal(t, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, updates)
+	require.EqualValues(t, passes, h.version())
+	for _, p := range h.compacted() {
+		require.True(t, *p.Distillation.IndexUpdated)
+	}
+	require.Equal(t, distill.File{Path: distill.IndexPath, Content: x.Encode(), ContentType: "application/json", Version: passes}, h.workspace.held[tenant])
+}
+
+// What ends between two passes leaves the index at once, and its head with the next pass
+// or Reindex, which says so by an event.
+func TestD3_TheHeadFollowsWhatEnds(t *testing.T) {
+	h := newHost(t)
+	h.put(notes(3)...)
+	r := h.runner()
+	first := h.distill(r, distill.Options{TokenBudget: 300})
+	second := h.distill(r, distill.Options{TokenBudget: 400})
+	require.NotEqual(t, first.Archive, second.Archive)
+	remove := func(id string) {
+		ok, err := h.job().Delete(ctx, ref, id)
+		require.NoError(t, err)
+		require.True(t, ok)
+	}
+	remove(first.Output.ID)
+	require.Equal(t, second.Output.ID, h.index().Refs[ref][0].MemoryID)
+	require.Len(t, h.index().Refs[ref], 1)
+	require.Equal(t, []int64{1, 2}, h.updates())
+
+	again := h.distill(r, distill.Options{TokenBudget: 400})
+	require.Equal(t, second.Output.ID, again.Output.ID)
+	require.Equal(t, []int64{1, 2, 3}, h.updates(), "a pass that writes no entry moves the head too")
+	require.True(t, *h.compacted()[2].Distillation.IndexUpdated)
+	h.distill(r, distill.Options{TokenBudget: 400})
+	require.False(t, *h.compacted()[3].Distillation.IndexUpdated)
+
+	remove(second.Output.ID)
+	for range 2 {
+		j := h.job()
+		f, err := r.Reindex(ctx, j)
+		require.NoError(t, err)
+		require.NoError(t, j.End(ctx))
+		require.EqualValues(t, 4, f.Version)
+		require.Equal(t, f, h.workspace.held[tenant])
+		x, err := distill.ParseIndex(f.Content)
+		require.NoError(t, err)
+		require.Empty(t, x.Refs)
+		require.Equal(t, []int64{1, 2, 3, 4}, h.updates())
+	}
+}
+
+func TestD3_NoIndexIsNoFile(t *testing.T) {
+	h := newHost(t)
+	h.put(notes(2)...)
+	f, err := h.runner().Reindex(ctx, h.job())
+	require.NoError(t, err)
+	require.Zero(t, f.Version)
+	require.Zero(t, h.version())
+	require.Empty(t, h.updates())
+	require.Empty(t, h.workspace.held)
+}
+
+// The stored bytes of a question are used again, and belong to the entry that names them
+// now.
+func TestD2_AHitIsAttachedToItsNewEntry(t *testing.T) {
+	h := newHost(t)
+	h.put(notes(4)...)
+	m := parrot()
+	r := h.runner(func(c *distill.Config) { c.Summarizer = m })
+	first := h.distill(r, distill.Options{})
+	ok, err := h.job().Delete(ctx, ref, first.Output.ID)
+	require.NoError(t, err)
+	require.True(t, ok)
+	second := h.distill(r, distill.Options{})
+	require.True(t, second.Existing)
+	require.EqualValues(t, 1, m.calls.Load())
+	require.Equal(t, first.Archive, second.Archive)
+	require.NotEqual(t, first.Output.ID, second.Output.ID)
+	require.Equal(t, first.Output.Content, second.Output.Content)
+	kept := h.documents("distill/archive")
+	require.Len(t, kept, 1)
+	require.Equal(t, []string{second.Output.ID}, kept[0].Of)
+	_, err = r.Open(ctx, h.job(), ref, second.Output.ID)
+	require.NoError(t, err)
+
+	// The end of the first entry is not that of the archive any more; that of the
+	// second is.
+	for i, id := range []string{first.Output.ID, second.Output.ID} {
+		_, err = h.job().Rewrite(ctx, ref, memory.Rewrite{Erase: []string{id}})
+		require.NoError(t, err)
+		require.Len(t, h.archives(), 1-i)
+	}
+}
+
+// A workspace of the host's own is given the file after the commit. If it fails, the pass
+// is complete, and Reindex makes up for it.
+func TestD3_AWorkspaceThatFails(t *testing.T) {
+	h := newHost(t)
+	h.put(notes(2)...)
+	h.workspace.fail = errors.New("no room for customer 1")
+	r := h.runner()
+	res, err := r.Distill(ctx, h.job(), ref, distill.Options{})
+	require.NoError(t, err)
+	require.ErrorIs(t, res.IndexErr, h.workspace.fail)
+	require.NotContains(t, res.IndexErr.Error(), "customer", "M2")
+	require.Len(t, h.outputs(), 1)
+	require.EqualValues(t, 1, h.version())
+	_, err = r.Reindex(ctx, h.job())
+	require.ErrorIs(t, err, h.workspace.fail)
+	h.workspace.fail = nil
+	f, err := r.Reindex(ctx, h.job())
+	require.NoError(t, err)
+	require.Equal(t, f, h.workspace.held[tenant])
+	require.Equal(t, []int64{1}, h.updates())
+	without := h.runner(func(c *distill.Config) { c.Workspace = nil })
+	h.put("One more.")
+	h.distill(without, distill.Options{})
+	require.EqualValues(t, 2, h.version(), "the index is kept for whoever asks")
+	require.EqualValues(t, 1, h.workspace.held[tenant].Version)
+}
+
+// A head that a newer version of the package has written is left as it is.
+func TestD3_ANewerHeadIsLeftAlone(t *testing.T) {
+	h := newHost(t)
+	h.put(notes(2)...)
+	for _, value := range []string{`{"format":2,"version":7}`, "", "x"} {
+		d, err := h.job().Document(ctx, "", "distill/index", distill.IndexPath)
+		require.NoError(t, err)
+		d.Value = []byte(value)
+		_, err = h.bank.Swap(ctx, tenant, memory.DocumentSwap{Document: d})
+		require.NoError(t, err)
+		_, err = h.runner().Distill(ctx, h.job(), ref, distill.Options{})
+		require.ErrorIs(t, err, distill.ErrIndex)
+		_, err = h.runner().Reindex(ctx, h.job())
+		require.ErrorIs(t, err, distill.ErrIndex)
+		require.Empty(t, h.outputs())
+		require.Empty(t, h.archives())
+		require.Equal(t, value, string(h.documents("distill/index")[0].Value))
+	}
+}
+
+// No tag that anybody writes makes an entry one that an archive is reached by or kept for.
+func TestD3_NobodyPinsAnArchive(t *testing.T) {
+	h := newHost(t)
+	h.put(notes(3)...)
+	r := h.runner(func(c *distill.Config) { c.ArchiveRetention = "P1D" })
+	res := h.distill(r, distill.Options{})
+	run, err := h.bank.Start(ctx, memory.RunConfig{ID: "run-1", Tenant: tenant, Redactor: vault{"none-such"}})
+	require.NoError(t, err)
+	for _, tags := range [][]string{{"compacted-from:run-1"}, {"archive:" + res.Archive.String()}} {
+		_, err := run.Put(ctx, ref, memory.Draft{Content: "mine", Tags: tags})
+		require.ErrorIs(t, err, memory.ErrValidation)
+		_, err = h.job().Put(ctx, ref, memory.Draft{Content: "mine", Tags: tags})
+		require.ErrorIs(t, err, memory.ErrValidation)
+	}
+	require.NoError(t, run.End(ctx))
+
+	// One that is in the store from before has no effect either.
+	forged := memory.Entry{
+		ID: "mem_forged", Content: "mine", CreatedAt: h.now(), RunID: "run-1",
+		Tags: []string{"compacted-from:run-1", "archive:" + res.Archive.String()},
+	}
+	require.NoError(t, h.raw.Put(ctx, scope, forged))
+	_, err = r.Open(ctx, h.job(), ref, forged.ID)
+	require.ErrorIs(t, err, memory.ErrNotFound)
+	require.Len(t, h.index().Refs[ref], 1)
+	require.Len(t, h.load(h.bank.Reader(tenant)), 1)
+	for range 3 {
+		h.advance(memory.DefaultHorizon + 48*3600e9)
+		_, err = h.bank.Purge(ctx, tenant)
+		require.NoError(t, err)
+	}
+	require.Empty(t, h.archives())
+	require.Empty(t, h.index().Refs)
+}
+
+// An entry of a foreign, an unknown or a malformed ref is absent like any other.
+func TestM1_OpenTellsNothingOfOtherRefs(t *testing.T) {
+	h := newHost(t)
+	h.put(notes(2)...)
+	r := h.runner()
+	res := h.distill(r, distill.Options{})
+	var err error
+	h.bank, err = memory.NewBank(h.raw, memory.Config{Now: h.now, Resolver: func(_ context.Context, ref string) (string, error) {
+		if owner, _, known := strings.Cut(strings.TrimPrefix(ref, "mem://"), "/"); known {
+			return owner, nil
+		}
+		return "", errors.New("unknown")
+	}})
+	require.NoError(t, err)
+	_, err = r.Open(ctx, h.job(), ref, res.Output.ID)
+	require.NoError(t, err)
+	_, absent := r.Open(ctx, h.job(), ref, "mem_none")
+	require.ErrorIs(t, absent, memory.ErrNotFound)
+	foreign, err := h.bank.Background(memory.JobConfig{RunID: "p", Tenant: "globex", Redactor: redact.NewSecretRegistry(redact.Config{})})
+	require.NoError(t, err)
+	for _, to := range []string{ref, "nobody", "..", "", "a\x00b", strings.Repeat("a", 300)} {
+		_, err := r.Open(ctx, foreign, to, res.Output.ID)
+		require.Equal(t, absent.Error(), err.Error(), to)
+		require.ErrorIs(t, err, memory.ErrNotFound)
+		lines, err := r.LoadIndex(ctx, foreign, h.bank.Reader("globex"), to)
+		require.NoError(t, err)
+		require.Empty(t, lines)
+		_, err = r.Distill(ctx, foreign, to, distill.Options{})
+		require.NoError(t, err, "there is nothing to distill")
+	}
+	x, err := r.Index(ctx, foreign)
+	require.NoError(t, err)
+	require.Empty(t, x.Refs)
+}
+
+// A registered secret gets past the redactor by no identifier.
+func TestM3_IdentifiersHoldNoSecret(t *testing.T) {
+	const secret = "zebra-crossing-41"
+	h := newHost(t)
+	h.put(notes(2)...)
+	j := h.job()
+	_, err := j.Put(ctx, "mem://"+secret, memory.Draft{Content: "A note."})
+	require.NoError(t, err, "when nobody knew")
+	r := h.runner()
+	res := h.distill(r, distill.Options{})
+	_, err = j.Delete(ctx, ref, res.Output.ID)
+	require.NoError(t, err)
+	h.secrets["door"] = secret
+	before := h.documents("")
+	for job, to := range map[string]string{"pass-" + secret: ref, "pass": "mem://" + secret} {
+		_, err = r.Distill(ctx, h.jobOf(job), to, distill.Options{})
+		require.ErrorIs(t, err, memory.ErrSecretLeakage)
+		_, err = r.Compact(ctx, h.jobOf(job), to, distill.Options{})
+		require.ErrorIs(t, err, memory.ErrSecretLeakage)
+		require.NotContains(t, err.Error(), secret)
+	}
+	_, err = r.Reindex(ctx, h.jobOf("pass-"+secret))
+	require.ErrorIs(t, err, memory.ErrSecretLeakage)
+	require.Equal(t, before, h.documents(""))
+	require.Empty(t, h.outputs())
+	_, err = r.Reindex(ctx, h.jobOf("pass"))
+	require.NoError(t, err)
+}
+
+// A text that looks like a secret only beside what else the archive's one line holds does
+// not keep a pass from ending.
+func TestR5_WhatIsASecretOnOneLineOnly(t *testing.T) {
+	h := newHost(t)
+	const to = "mem://acme/host=eu"
+	_, err := h.job().Put(ctx, to, memory.Draft{Content: "It is in the manual."})
+	require.NoError(t, err)
+	const text = "It says password=Hunter-22-hunter there."
+	alone, err := h.job().Redact(text)
+	require.NoError(t, err)
+	require.Equal(t, text, alone)
+	r := h.runner(func(c *distill.Config) {
+		c.Summarizer = &model{name: "m/1", say: func(int64, distill.Request) ([]distill.Item, error) { return []distill.Item{{Text: text}}, nil }}
+	})
+	res, err := r.Distill(ctx, h.job(), to, distill.Options{})
+	require.NoError(t, err)
+	require.NotContains(t, string(h.bytesOf(res.Archive)), "Hunter-22")
+	require.Equal(t, "It says password=[REDACTED:dsnpass] there.", res.Output.Content)
+	a, err := r.Open(ctx, h.job(), to, res.Output.ID)
+	require.NoError(t, err)
+	require.Equal(t, res.Output.Content, a.Text())
+	require.Equal(t, res.TokensUsed, a.Tokens.Input+a.Tokens.Output)
+	again, err := r.Distill(ctx, h.job(), to, distill.Options{})
+	require.NoError(t, err)
+	require.True(t, again.Existing)
+}
+
+// If that takes more tokens than there are, nothing is written (D1).
+func TestD1_RedactionKeepsTheBudget(t *testing.T) {
+	h := newHost(t)
+	const to = "mem://acme/host=eu"
+	_, err := h.job().Put(ctx, to, memory.Draft{Content: "Manual."})
+	require.NoError(t, err)
+	const text = "password=qq"
+	r := h.runner(func(c *distill.Config) {
+		c.Summarizer = &model{name: "m/1", say: func(int64, distill.Request) ([]distill.Item, error) { return []distill.Item{{Text: text}}, nil }}
+	})
+	exact := distill.Estimator{}.Count("Manual.") + distill.Estimator{}.Count(text)
+	_, err = r.Distill(ctx, h.job(), to, distill.Options{TokenBudget: exact})
+	require.ErrorIs(t, err, memory.ErrSecretLeakage)
+	require.Empty(t, h.documents(""))
+	res, err := r.Distill(ctx, h.job(), to, distill.Options{TokenBudget: exact + 100})
+	require.NoError(t, err)
+	require.NotContains(t, res.Output.Content, "qq")
+}
+
+// A secret is found in what an archive says, also where its bytes have another form of it.
+func TestR5_AnArchiveIsReadForSecretsInItsTextToo(t *testing.T) {
+	const late = `zebra"crossing`
+	h := newHost(t)
+	h.put("The code is " + late + ".")
+	r := h.runner()
+	res := h.distill(r, distill.Options{})
+	require.NotContains(t, string(h.bytesOf(res.Archive)), late, "JSON escapes it")
+	j, err := h.bank.Background(memory.JobConfig{RunID: "p", Tenant: tenant, Redactor: vault{late}})
+	require.NoError(t, err)
+	_, err = r.Open(ctx, j, ref, res.Output.ID)
+	require.ErrorIs(t, err, memory.ErrSecretLeakage)
+}
+
+// A registry that looks for random-looking tokens finds none in what a pass adds itself.
+func TestR5_AnArchiveIsNoRandomToken(t *testing.T) {
+	h := newHost(t)
+	h.put(notes(50)...)
+	j, err := h.bank.Background(memory.JobConfig{RunID: "p", Tenant: tenant, Redactor: redact.NewSecretRegistry(redact.Config{Entropy: true})})
+	require.NoError(t, err)
+	_, err = h.runner().Distill(ctx, j, ref, distill.Options{})
+	require.NoError(t, err)
+}
+
+func TestIndex_IsReadStrictly(t *testing.T) {
+	h := newHost(t)
+	h.put(notes(2)...)
+	h.distill(h.runner(), distill.Options{})
+	x, err := distill.ParseIndex(h.index().Encode())
+	require.NoError(t, err)
+	require.Equal(t, h.index(), x)
+	for _, bad := range []string{"", "{}", `{"version":2,"refs":{}}`, `{"version":1,"refs":{},"x":1}`, `{"version":1,"refs":{}} {}`} {
+		_, err := distill.ParseIndex(bad)
+		require.ErrorIs(t, err, distill.ErrIndex, bad)
+	}
+}
+
+// A store without transactions cannot be distilled.
+func TestDistill_NeedsATransactor(t *testing.T) {
+	raw := inmem.New()
+	h := newHost(t)
+	var err error
+	h.bank, err = memory.NewBank(plain{raw}, memory.Config{Now: h.now})
+	require.NoError(t, err)
+	h.put("x")
+	_, err = h.runner().Distill(ctx, h.job(), ref, distill.Options{})
+	require.ErrorIs(t, err, memory.ErrNotProvided)
+	_, err = h.runner().Reindex(ctx, h.job())
+	require.ErrorIs(t, err, memory.ErrNotProvided)
+}
+
+// plain shows four operations of a store.
+type plain struct{ driver.Adapter }
+
+func (plain) As(any) bool { return false }
