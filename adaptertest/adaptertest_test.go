@@ -12,7 +12,8 @@ import (
 // The ten lines of a store author.
 func TestInMemory(t *testing.T) {
 	adaptertest.Run(t, adaptertest.Config{
-		New:     func(context.Context) (memory.Adapter, error) { return inmem.New(), nil },
-		Require: []adaptertest.Offer{adaptertest.Versioned, adaptertest.Searcher, adaptertest.Scanner},
+		New: func(context.Context) (memory.Adapter, error) { return inmem.New(), nil },
+		Require: []adaptertest.Offer{adaptertest.Versioned, adaptertest.Searcher, adaptertest.Scanner, adaptertest.Scheduler,
+			adaptertest.Changes},
 	})
 }

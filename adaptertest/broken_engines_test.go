@@ -2,92 +2,92 @@ package adaptertest
 
 import (
 	"context"
+	"iter"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // engineDefects are such as an engine stumbles over.
 func engineDefects() []defect {
-	merged := func(r memory.Record) bool { return r.State == memory.Merged }
-	forgets := func(state memory.State) func(b *broken) {
-		return mutated(func(_ *broken, m *memory.Mutation) {
-			m.Retire = unless(m.Retire, func(r memory.Retirement) bool { return r.State == state })
+	merged := func(r driver.Record) bool { return r.State == driver.Merged }
+	forgets := func(state driver.State) func(b *broken) {
+		return mutated(func(_ *broken, m *driver.Mutation) {
+			m.Retire = unless(m.Retire, func(r driver.Retirement) bool { return r.State == state })
 		})
 	}
 	return []defect{
-		{"forgets what is superseded", "CONSOLIDATE/merges-and-supersedes", forgets(memory.Superseded)},
-		{"leaves no lineage behind", "CONSOLIDATE/merges-and-supersedes", recorded(func(_ *broken, r *memory.Record) {
-			if r.State == memory.Merged {
-				r.State, r.For = memory.Deleted, ""
+		{"forgets what is superseded", "CONSOLIDATE/merges-and-supersedes", forgets(driver.Superseded)},
+		{"leaves no lineage behind", "CONSOLIDATE/merges-and-supersedes", recorded(func(_ *broken, r *driver.Record) {
+			if r.State == driver.Merged {
+				r.State, r.For = driver.Deleted, ""
 			}
 		})},
-		{"has no cells of long names", "CONSOLIDATE/second-pass", func(b *broken) {
-			mutated(func(_ *broken, m *memory.Mutation) {
-				m.Cells = unless(m.Cells, func(c memory.CellSwap) bool { return len(c.Name) > 48 })
-			})(b)
-			b.cell = func(ctx context.Context, s memory.Scope, name string) ([]byte, error) {
-				if len(name) > 48 {
-					return nil, ctx.Err()
-				}
-				return b.in.Cell(ctx, s, name)
+		{"keeps no documents beside what else a mutation does", "CONSOLIDATE/second-pass", func(b *broken) {
+			b.documents = func(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
+				return sequence(collect(b.in.Documents(ctx, driver.DocumentQuery{Tenant: q.Tenant, Ref: q.Ref, Kind: "note"})))
 			}
 		}},
-		{"has views that lose what a pass merges", "CONSOLIDATE/held-view", func(b *broken) { b.leakIntoViews(merged, true) }},
-		{"rewrites a scope from what it read last", "CONSOLIDATE/write-in-a-pass", rewritesWhole},
 		{"loses writes that a mutation overtakes", "CONSOLIDATE/racing-writes", losesSome},
-		{"retires what an entry names as its source", "DISTILL/compact-keeps", mutated(func(b *broken, m *memory.Mutation) {
+		{"retires what an entry names as its source", "DISTILL/compact-keeps", mutated(func(b *broken, m *driver.Mutation) {
 			for _, p := range m.Put {
 				for _, id := range p.Entry.Sources {
-					m.Retire = append(m.Retire, memory.Retirement{Located: memory.Located{Scope: p.Scope, ID: id}, State: memory.Merged, For: p.Entry.ID})
+					m.Retire = append(m.Retire, driver.Retirement{Located: driver.Located{Scope: p.Scope, ID: id}, State: driver.Merged, For: p.Entry.ID})
 				}
 			}
 		})},
-		{"forgets what is merged", "DISTILL/compact-expires", forgets(memory.Merged)},
-		{"forgets what a mutation deletes", "DISTILL/compact-removes", forgets(memory.Deleted)},
+		{"forgets what is merged", "DISTILL/compact-expires", forgets(driver.Merged)},
+		{"forgets what a mutation deletes", "DISTILL/compact-removes", forgets(driver.Deleted)},
 		{"has tags in any order", "DISTILL/same-address", turnsTags},
 		{"has views that lose what a compaction merges", "DISTILL/held-view", func(b *broken) { b.leakIntoViews(merged, true) }},
-		{"forgets what a pass supersedes", "FAULT/consolidation-pass", forgets(memory.Superseded)},
+		{"forgets what a pass supersedes", "FAULT/consolidation-pass", forgets(driver.Superseded)},
 		{"refuses an event that it has had", "FAULT/distillation-pass", onceOnly},
-		{"loses what a compaction merges", "FAULT/compaction-pass", recorded(func(_ *broken, r *memory.Record) {
-			if r.State == memory.Merged {
+		{"leaves archives to a collector", "DISTILL/archive", lingering(func(*broken, driver.Document, driver.Mutation) bool { return true })},
+		{"finds what is due only until it is swapped", "FIRE/once", func(b *broken) {
+			var swapped memo[string, bool]
+			altered(func(_ *broken, x *driver.DocumentSwap) { swapped.set(documentName(&x.Document), x.Rev > 0) })(b)
+			b.due = func(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
+				docs, err := b.in.Due(ctx, kind, at, limit)
+				return slices.DeleteFunc(docs, func(d driver.Document) bool { return swapped.get(documentName(&d)) }), err
+			}
+		}},
+		{"lets two at once claim what is due", "FIRE/at-once", func(b *broken) {
+			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+				m.Documents = slices.Clone(m.Documents)
+				for i := range m.Documents {
+					x := &m.Documents[i]
+					if held := b.document(&x.Document); held.Rev == x.Rev && !held.Due.IsZero() {
+						for range 50 {
+							runtime.Gosched()
+						}
+						x.Rev = b.document(&x.Document).Rev
+					}
+				}
+				return b.in.Apply(ctx, tenant, m)
+			}
+		}},
+		{"claims before it loses the connection, and again after that", "FAULT/firing-pass", altered(func(b *broken, x *driver.DocumentSwap) {
+			if held := b.document(&x.Document); x.Rev > 0 && held.Rev > x.Rev {
+				x.Rev = held.Rev
+			}
+		})},
+		{"loses what a compaction merges", "FAULT/compaction-pass", recorded(func(_ *broken, r *driver.Record) {
+			if r.State == driver.Merged {
 				r.For = ""
 			}
 		})},
 	}
 }
 
-// rewritesWhole keeps, when it retires anything, only what was there when it was last
-// read.
-func rewritesWhole(b *broken) {
-	var read memo[memory.Scope, []memory.Entry]
-	b.listAt = func(ctx context.Context, s memory.Scope, v memory.Version, q memory.Query) ([]memory.Entry, error) {
-		b.mu.Lock()
-		read.set(s, slices.Clone(b.scopes[s]))
-		b.mu.Unlock()
-		return b.in.ListAt(ctx, s, v, q)
-	}
-	mutated(func(b *broken, m *memory.Mutation) {
-		if len(m.Retire) == 0 {
-			return
-		}
-		s := m.Retire[0].Scope
-		for _, e := range b.kept(s) {
-			if !slices.ContainsFunc(read.get(s), func(o memory.Entry) bool { return o.ID == e.ID }) {
-				b.in.Delete(context.Background(), s, e.ID, m.At)
-			}
-		}
-	})(b)
-}
-
 // losesSome loses what writers put once a pass has merged anything.
 func losesSome(b *broken) {
 	var mu sync.Mutex
 	lost := 0
-	mutated(func(_ *broken, m *memory.Mutation) {
+	mutated(func(_ *broken, m *driver.Mutation) {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(m.Put) == 1 && strings.HasPrefix(m.Put[0].Entry.RunID, "writer") {
@@ -102,7 +102,7 @@ func losesSome(b *broken) {
 func turnsTags(b *broken) {
 	var mu sync.Mutex
 	reads := 0
-	turn := func(_ memory.Scope, _ time.Time, found []memory.Entry) []memory.Entry {
+	turn := func(_ driver.Scope, _ time.Time, found []driver.Entry) []driver.Entry {
 		mu.Lock()
 		defer mu.Unlock()
 		if reads++; reads%2 == 0 {
@@ -122,10 +122,10 @@ func turnsTags(b *broken) {
 func onceOnly(b *broken) {
 	var known memo[string, bool]
 	apply := b.apply
-	b.apply = func(ctx context.Context, tenant string, m memory.Mutation) (memory.Version, error) {
+	b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 		for _, rec := range m.Events {
 			if known.get(rec.ID) {
-				return "", memory.ErrConflict
+				return driver.Applied{}, driver.ErrConflict
 			}
 			known.set(rec.ID, true)
 		}

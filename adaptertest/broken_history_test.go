@@ -7,15 +7,15 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // filtered keeps records out of history.
-func filtered(keep func(b *broken, q memory.HistoryQuery, r memory.Record) bool) func(b *broken) {
+func filtered(keep func(b *broken, q driver.HistoryQuery, r driver.Record) bool) func(b *broken) {
 	return func(b *broken) {
 		history := b.history
-		b.history = func(ctx context.Context, tenant string, q memory.HistoryQuery) iter.Seq2[memory.Record, error] {
-			return func(yield func(memory.Record, error) bool) {
+		b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
+			return func(yield func(driver.Record, error) bool) {
 				for rec, err := range history(ctx, tenant, q) {
 					if err == nil && !keep(b, q, rec) {
 						continue
@@ -30,12 +30,12 @@ func filtered(keep func(b *broken, q memory.HistoryQuery, r memory.Record) bool)
 }
 
 // widened asks history for more than it is asked for.
-func widened(f func(q *memory.HistoryQuery), keep func(q memory.HistoryQuery, r memory.Record) bool) func(b *broken) {
+func widened(f func(q *driver.HistoryQuery), keep func(q driver.HistoryQuery, r driver.Record) bool) func(b *broken) {
 	return func(b *broken) {
-		b.history = func(ctx context.Context, tenant string, q memory.HistoryQuery) iter.Seq2[memory.Record, error] {
+		b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
 			wide := q
 			f(&wide)
-			return func(yield func(memory.Record, error) bool) {
+			return func(yield func(driver.Record, error) bool) {
 				for rec, err := range b.in.History(ctx, tenant, wide) {
 					if err == nil && !keep(q, rec) {
 						continue
@@ -51,20 +51,20 @@ func widened(f func(q *memory.HistoryQuery), keep func(q memory.HistoryQuery, r 
 
 func historyDefects() []defect {
 	bySubject := func(match func(have, want string) bool) func(b *broken) {
-		return widened(func(q *memory.HistoryQuery) { q.Subject = "" }, func(q memory.HistoryQuery, r memory.Record) bool {
+		return widened(func(q *driver.HistoryQuery) { q.Subject = "" }, func(q driver.HistoryQuery, r driver.Record) bool {
 			return q.Subject == "" || slices.ContainsFunc(r.Entry.Subjects, func(s string) bool { return match(s, q.Subject) })
 		})
 	}
 	limited := func(n int) func(b *broken) {
 		return func(b *broken) {
-			b.history = func(ctx context.Context, tenant string, q memory.HistoryQuery) iter.Seq2[memory.Record, error] {
-				return func(yield func(memory.Record, error) bool) {
+			b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
+				return func(yield func(driver.Record, error) bool) {
 					all, err := collect(b.in.History(ctx, tenant, q))
 					if err != nil {
-						yield(memory.Record{}, err)
+						yield(driver.Record{}, err)
 						return
 					}
-					slices.SortFunc(all, func(a, b memory.Record) int { return strings.Compare(a.Entry.ID, b.Entry.ID) })
+					slices.SortFunc(all, func(a, b driver.Record) int { return strings.Compare(a.Entry.ID, b.Entry.ID) })
 					for _, rec := range all[:min(n, len(all))] {
 						if !yield(rec, nil) {
 							return
@@ -75,26 +75,29 @@ func historyDefects() []defect {
 		}
 	}
 	all := []defect{
-		{"does not narrow history by successor", "BATCH/history", widened(func(q *memory.HistoryQuery) { q.For = "" }, func(memory.HistoryQuery, memory.Record) bool { return true })},
-		{"does not narrow the history of a subject by ref", "CTI-1/foreign-history", widened(func(q *memory.HistoryQuery) {
+		{"does not narrow history by successor", "BATCH/history", widened(func(q *driver.HistoryQuery) { q.For = nil }, func(driver.HistoryQuery, driver.Record) bool { return true })},
+		{"looks for what was retired in favour of the first of several only", "BATCH/history", widened(func(q *driver.HistoryQuery) {
+			q.For = q.For[:min(1, len(q.For))]
+		}, func(driver.HistoryQuery, driver.Record) bool { return true })},
+		{"does not narrow the history of a subject by ref", "CTI-1/foreign-history", widened(func(q *driver.HistoryQuery) {
 			if q.Subject != "" {
 				q.Ref = ""
 			}
-		}, func(memory.HistoryQuery, memory.Record) bool { return true })},
-		{"does not narrow history by ref", "CTI-1/foreign-history", widened(func(q *memory.HistoryQuery) {
-			if q.For == "" {
+		}, func(driver.HistoryQuery, driver.Record) bool { return true })},
+		{"does not narrow history by ref", "CTI-1/foreign-history", widened(func(q *driver.HistoryQuery) {
+			if len(q.For) == 0 {
 				q.Ref = ""
 			}
-		}, func(memory.HistoryQuery, memory.Record) bool { return true })},
-		{"finds successors in every ref", "CTI-1/foreign-history", widened(func(q *memory.HistoryQuery) { q.Ref, q.For = "", "" },
-			func(q memory.HistoryQuery, r memory.Record) bool {
-				return q.For == r.For && (q.For != "" || q.Ref == "" || q.Ref == r.Ref)
+		}, func(driver.HistoryQuery, driver.Record) bool { return true })},
+		{"finds successors in every ref", "CTI-1/foreign-history", widened(func(q *driver.HistoryQuery) { q.Ref, q.For = "", nil },
+			func(q driver.HistoryQuery, r driver.Record) bool {
+				return (len(q.For) == 0 || slices.Contains(q.For, r.For)) && (len(q.For) > 0 || q.Ref == "" || q.Ref == r.Ref)
 			})},
 		{"has the history of all tenants", "CTI-1/foreign-history", func(b *broken) {
-			b.history = func(ctx context.Context, tenant string, q memory.HistoryQuery) iter.Seq2[memory.Record, error] {
-				return func(yield func(memory.Record, error) bool) {
+			b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
+				return func(yield func(driver.Record, error) bool) {
 					seen := map[string]bool{tenant: true}
-					for _, s := range b.known(func(memory.Scope) bool { return true }) {
+					for _, s := range b.known(func(driver.Scope) bool { return true }) {
 						seen[s.Tenant] = true
 					}
 					for t := range seen {
@@ -107,24 +110,24 @@ func historyDefects() []defect {
 				}
 			}
 		}},
-		{"forgets the deleted in history", "BATCH/history", filtered(func(_ *broken, _ memory.HistoryQuery, r memory.Record) bool { return r.State != memory.Deleted })},
-		{"forgets stubs in history", "BATCH/history", filtered(func(_ *broken, _ memory.HistoryQuery, r memory.Record) bool { return !r.Erased })},
-		{"forgets live entries in the history of a subject", "BATCH/history", filtered(func(_ *broken, q memory.HistoryQuery, r memory.Record) bool {
-			return q.Subject == "" || r.State != memory.Live
+		{"forgets the deleted in history", "BATCH/history", filtered(func(_ *broken, _ driver.HistoryQuery, r driver.Record) bool { return r.State != driver.Deleted })},
+		{"forgets stubs in history", "BATCH/history", filtered(func(_ *broken, _ driver.HistoryQuery, r driver.Record) bool { return !r.Erased })},
+		{"forgets live entries in the history of a subject", "BATCH/history", filtered(func(_ *broken, q driver.HistoryQuery, r driver.Record) bool {
+			return q.Subject == "" || r.State != driver.Live
 		})},
 		{"has a page of a thousand in history", "BATCH/history-many", limited(1000)},
 		{"has a page of a hundred in history", "BATCH/history-while-changing", limited(100)},
 		{"walks through history by offset", "BATCH/history-while-changing", func(b *broken) {
 			// What is put meanwhile moves everything behind it.
-			b.history = func(ctx context.Context, tenant string, q memory.HistoryQuery) iter.Seq2[memory.Record, error] {
-				return func(yield func(memory.Record, error) bool) {
+			b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
+				return func(yield func(driver.Record, error) bool) {
 					for offset := 0; ; offset += 100 {
 						all, err := collect(b.in.History(ctx, tenant, q))
 						if err != nil {
-							yield(memory.Record{}, err)
+							yield(driver.Record{}, err)
 							return
 						}
-						slices.SortFunc(all, func(a, b memory.Record) int { return strings.Compare(b.Entry.ID, a.Entry.ID) })
+						slices.SortFunc(all, func(a, b driver.Record) int { return strings.Compare(b.Entry.ID, a.Entry.ID) })
 						for _, rec := range all[min(offset, len(all)):min(offset+100, len(all))] {
 							if !yield(rec, nil) {
 								return
@@ -140,8 +143,8 @@ func historyDefects() []defect {
 		{"holds a lock once history was left early", "BATCH/history-stops", func(b *broken) {
 			var mu sync.Mutex
 			stuck := false
-			b.history = func(ctx context.Context, tenant string, q memory.HistoryQuery) iter.Seq2[memory.Record, error] {
-				return func(yield func(memory.Record, error) bool) {
+			b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
+				return func(yield func(driver.Record, error) bool) {
 					for rec, err := range b.in.History(ctx, tenant, q) {
 						if !yield(rec, err) {
 							mu.Lock()
@@ -152,7 +155,7 @@ func historyDefects() []defect {
 					}
 				}
 			}
-			b.put = func(ctx context.Context, s memory.Scope, e memory.Entry) error {
+			b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
 				mu.Lock()
 				defer mu.Unlock()
 				if stuck {
@@ -162,8 +165,8 @@ func historyDefects() []defect {
 			}
 		}},
 		{"goes on after history was left", "BATCH/history-stops", func(b *broken) {
-			b.history = func(ctx context.Context, tenant string, q memory.HistoryQuery) iter.Seq2[memory.Record, error] {
-				return func(yield func(memory.Record, error) bool) {
+			b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
+				return func(yield func(driver.Record, error) bool) {
 					for rec, err := range b.in.History(ctx, tenant, q) {
 						yield(rec, err)
 					}
@@ -171,15 +174,15 @@ func historyDefects() []defect {
 			}
 		}},
 		{"finds an erased entry under its subjects", "FORGET/labels", func(b *broken) {
-			b.history = func(ctx context.Context, tenant string, q memory.HistoryQuery) iter.Seq2[memory.Record, error] {
-				return func(yield func(memory.Record, error) bool) {
+			b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
+				return func(yield func(driver.Record, error) bool) {
 					for rec, err := range b.in.History(ctx, tenant, q) {
 						if !yield(rec, err) {
 							return
 						}
 					}
-					for _, s := range b.known(func(s memory.Scope) bool { return s.Tenant == tenant && q.Subject != "" }) {
-						for _, e := range b.others(s, nil, func(r memory.Record) bool { return r.Erased }) {
+					for _, s := range b.known(func(s driver.Scope) bool { return s.Tenant == tenant && q.Subject != "" }) {
+						for _, e := range b.others(s, nil, func(r driver.Record) bool { return r.Erased }) {
 							if slices.Contains(e.Subjects, q.Subject) && !yield(b.record(s, e.ID), nil) {
 								return
 							}
@@ -188,11 +191,11 @@ func historyDefects() []defect {
 				}
 			}
 		}},
-		{"loses what was merged into an erased entry", "FORGET/lineage", filtered(func(b *broken, q memory.HistoryQuery, r memory.Record) bool {
-			return q.For == "" || !b.record(r.Scope, q.For).Erased
+		{"loses what was merged into an erased entry", "FORGET/lineage", filtered(func(b *broken, q driver.HistoryQuery, r driver.Record) bool {
+			return len(q.For) == 0 || !b.record(r.Scope, q.For[0]).Erased
 		})},
-		{"loses the stub of what was merged", "FORGET/lineage", filtered(func(_ *broken, q memory.HistoryQuery, r memory.Record) bool {
-			return q.For == "" || !r.Erased
+		{"loses the stub of what was merged", "FORGET/lineage", filtered(func(_ *broken, q driver.HistoryQuery, r driver.Record) bool {
+			return len(q.For) == 0 || !r.Erased
 		})},
 		{"finds subjects by prefix", "FORGET/subject-exactly", bySubject(strings.HasPrefix)},
 		{"finds subjects without regard to case", "FORGET/subject-exactly", bySubject(strings.EqualFold)},
@@ -202,14 +205,14 @@ func historyDefects() []defect {
 		{"finds subjects in a joined list", "FORGET/subject-exactly", bySubject(func(have, want string) bool {
 			return slices.Contains(strings.Split(have, ","), want)
 		})},
-		{"finds the first subject only", "FORGET/subject", filtered(func(_ *broken, q memory.HistoryQuery, r memory.Record) bool {
+		{"finds the first subject only", "FORGET/subject", filtered(func(_ *broken, q driver.HistoryQuery, r driver.Record) bool {
 			return q.Subject == "" || r.Entry.Subjects[0] == q.Subject
 		})},
-		{"finds at most 600 of a subject, then says that there are no more", "FORGET/many", func(b *broken) {
-			b.history = func(ctx context.Context, tenant string, q memory.HistoryQuery) iter.Seq2[memory.Record, error] {
-				return func(yield func(memory.Record, error) bool) {
+		{"finds at most 600 of a subject, then says that there are no more", "BATCH/history-many", func(b *broken) {
+			b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
+				return func(yield func(driver.Record, error) bool) {
 					all, _ := collect(b.in.History(ctx, tenant, q))
-					slices.SortFunc(all, func(a, b memory.Record) int { return strings.Compare(a.Entry.ID, b.Entry.ID) })
+					slices.SortFunc(all, func(a, b driver.Record) int { return strings.Compare(a.Entry.ID, b.Entry.ID) })
 					for i, rec := range all {
 						// ids beyond the page are never reached
 						if q.Subject != "" && rec.Entry.ID > "e00600" || i < 0 || !yield(rec, nil) {
@@ -219,35 +222,11 @@ func historyDefects() []defect {
 				}
 			}
 		}},
-		{"takes what was deleted for merged", "FORGET/deleted-takes-along", func(b *broken) {
-			// A forgetting then gives back what had gone with a deleted entry.
-			recorded(func(_ *broken, r *memory.Record) {
-				if r.State == memory.Deleted {
-					r.State = memory.Live
-				}
-			})(b)
-			mutated(func(_ *broken, m *memory.Mutation) { m.Live = nil })(b)
-		}},
-		{"takes what was superseded for merged", "FORGET/superseded-stays", recorded(func(_ *broken, r *memory.Record) {
-			if r.State == memory.Superseded {
-				r.State = memory.Merged
+		{"takes what was superseded for merged", "BATCH/retired", recorded(func(_ *broken, r *driver.Record) {
+			if r.State == driver.Superseded {
+				r.State = driver.Merged
 			}
 		})},
-		{"drops the expiresAt of what was merged", "FORGET/expired-stays", func(b *broken) {
-			var gone memo[string, bool]
-			b.apply = func(ctx context.Context, tenant string, m memory.Mutation) (memory.Version, error) {
-				for _, r := range m.Retire {
-					gone.set(r.ID, true)
-				}
-				return b.in.Apply(ctx, tenant, m)
-			}
-			recorded(func(_ *broken, r *memory.Record) {
-				if gone.get(r.Entry.ID) {
-					r.Entry.ExpiresAt = r.Entry.ExpiresAt.AddDate(1, 0, 0)
-				}
-			})(b)
-			b.instant["list"] = nil
-		}},
 	}
 	return all
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // defect is one way for a store to be wrong, and the case that needs it: the one
@@ -41,21 +41,21 @@ func readDefects() []defect {
 	add := func(name, needs string, do func(b *broken)) { all = append(all, defect{name, needs, do}) }
 	for _, r := range readers {
 		way := r.name
-		leak := func(name, needs string, same func(want, have memory.Scope) bool) {
+		leak := func(name, needs string, same func(want, have driver.Scope) bool) {
 			add(way+" "+name, "CTI-1/"+needs+"-"+way, func(b *broken) {
-				b.from[way] = func(want memory.Scope) []memory.Scope {
-					others := b.known(func(have memory.Scope) bool { return have != want && same(want, have) })
-					return append([]memory.Scope{want}, others...)
+				b.from[way] = func(want driver.Scope) []driver.Scope {
+					others := b.known(func(have driver.Scope) bool { return have != want && same(want, have) })
+					return append([]driver.Scope{want}, others...)
 				}
 			})
 		}
-		leak("does not look at the tenant", "foreign-tenant", func(want, have memory.Scope) bool { return want.Ref == have.Ref })
-		leak("does not look at the ref", "foreign-ref", func(want, have memory.Scope) bool { return want.Tenant == have.Tenant })
+		leak("does not look at the tenant", "foreign-tenant", func(want, have driver.Scope) bool { return want.Ref == have.Ref })
+		leak("does not look at the ref", "foreign-ref", func(want, have driver.Scope) bool { return want.Tenant == have.Tenant })
 		for _, f := range folds {
-			leak("folds "+f.name+" of tenants", "foreign-tenant", func(want, have memory.Scope) bool {
+			leak("folds "+f.name+" of tenants", "foreign-tenant", func(want, have driver.Scope) bool {
 				return want.Ref == have.Ref && f.of(want.Tenant) == f.of(have.Tenant)
 			})
-			leak("folds "+f.name+" of refs", "foreign-ref", func(want, have memory.Scope) bool {
+			leak("folds "+f.name+" of refs", "foreign-ref", func(want, have driver.Scope) bool {
 				return want.Tenant == have.Tenant && f.of(want.Ref) == f.of(have.Ref)
 			})
 		}
@@ -109,8 +109,8 @@ func expiryDefects(way string) []defect {
 			}
 		}),
 		{way + " takes no expiresAt for one in a hundred years", "TTL/never-" + way, func(b *broken) {
-			b.show[way] = func(_ memory.Scope, at time.Time, found []memory.Entry) []memory.Entry {
-				return slices.DeleteFunc(found, func(e memory.Entry) bool {
+			b.show[way] = func(_ driver.Scope, at time.Time, found []driver.Entry) []driver.Entry {
+				return slices.DeleteFunc(found, func(e driver.Entry) bool {
 					return e.ExpiresAt.IsZero() && at.After(e.CreatedAt.AddDate(100, 0, 0))
 				})
 			}
@@ -120,9 +120,9 @@ func expiryDefects(way string) []defect {
 
 // showDefects are about what a read makes of what it found.
 func showDefects(way string) []defect {
-	each := func(name, needs string, change func(e *memory.Entry)) defect {
+	each := func(name, needs string, change func(e *driver.Entry)) defect {
 		return defect{way + " " + name, needs + "-" + way, func(b *broken) {
-			b.show[way] = func(_ memory.Scope, _ time.Time, found []memory.Entry) []memory.Entry {
+			b.show[way] = func(_ driver.Scope, _ time.Time, found []driver.Entry) []driver.Entry {
 				for i := range found {
 					change(&found[i])
 				}
@@ -131,28 +131,28 @@ func showDefects(way string) []defect {
 		}}
 	}
 	return []defect{
-		each("escapes markup", "SR-1/marker", func(e *memory.Entry) { e.Content = html.EscapeString(e.Content) }),
-		each("drops markers from tags", "SR-1/marker", func(e *memory.Entry) {
+		each("escapes markup", "SR-1/marker", func(e *driver.Entry) { e.Content = html.EscapeString(e.Content) }),
+		each("drops markers from tags", "SR-1/marker", func(e *driver.Entry) {
 			e.Tags = slices.DeleteFunc(slices.Clone(e.Tags), func(t string) bool { return strings.HasPrefix(t, "[REDACTED:") })
 		}),
-		each("shortens markers", "SR-1/marker", func(e *memory.Entry) {
+		each("shortens markers", "SR-1/marker", func(e *driver.Entry) {
 			e.Content = strings.ReplaceAll(e.Content, "[REDACTED:billing-key]", "[REDACTED]")
 		}),
-		each("forgets the run", "RECORD/round-trip", func(e *memory.Entry) { e.RunID = "" }),
-		each("forgets the subjects", "RECORD/round-trip", func(e *memory.Entry) { e.Subjects = nil }),
-		each("forgets the sources", "RECORD/round-trip", func(e *memory.Entry) { e.Sources = nil }),
-		each("sorts the tags", "RECORD/round-trip", func(e *memory.Entry) { e.Tags = slices.Sorted(slices.Values(e.Tags)) }),
-		each("gives instants in local time", "RECORD/round-trip", func(e *memory.Entry) {
+		each("forgets the run", "RECORD/round-trip", func(e *driver.Entry) { e.RunID = "" }),
+		each("forgets the subjects", "RECORD/round-trip", func(e *driver.Entry) { e.Subjects = nil }),
+		each("forgets the sources", "RECORD/round-trip", func(e *driver.Entry) { e.Sources = nil }),
+		each("sorts the tags", "RECORD/round-trip", func(e *driver.Entry) { e.Tags = slices.Sorted(slices.Values(e.Tags)) }),
+		each("gives instants in local time", "RECORD/round-trip", func(e *driver.Entry) {
 			e.CreatedAt = e.CreatedAt.In(time.FixedZone("", 3600))
 		}),
 		{way + " shows what it showed before, deleted or not", "RECORD/deleted-" + way, func(b *broken) {
-			b.show[way] = func(s memory.Scope, at time.Time, found []memory.Entry) []memory.Entry {
-				return append(found, b.others(s, found, func(r memory.Record) bool { return r.State == memory.Deleted && !r.Erased })...)
+			b.show[way] = func(s driver.Scope, at time.Time, found []driver.Entry) []driver.Entry {
+				return append(found, b.others(s, found, func(r driver.Record) bool { return r.State == driver.Deleted && !r.Erased })...)
 			}
 		}},
 		{way + " answers from a cache that no write renews", "RECORD/written-" + way, func(b *broken) {
-			var cache memo[memory.Scope, []memory.Entry]
-			b.show[way] = func(s memory.Scope, _ time.Time, found []memory.Entry) []memory.Entry {
+			var cache memo[driver.Scope, []driver.Entry]
+			b.show[way] = func(s driver.Scope, _ time.Time, found []driver.Entry) []driver.Entry {
 				if old, known := cache.find(s); known && len(old) > 0 {
 					return old
 				}
@@ -161,39 +161,39 @@ func showDefects(way string) []defect {
 			}
 		}},
 		{way + " has an index that erasing does not reach", "FORGET/erased-" + way, func(b *broken) {
-			b.show[way] = func(s memory.Scope, _ time.Time, found []memory.Entry) []memory.Entry {
-				return append(found, b.others(s, found, func(r memory.Record) bool { return r.Erased })...)
+			b.show[way] = func(s driver.Scope, _ time.Time, found []driver.Entry) []driver.Entry {
+				return append(found, b.others(s, found, func(r driver.Record) bool { return r.Erased })...)
 			}
 		}},
 	}
 }
 
 func orderDefects(way string) []defect {
-	sorted := func(name, needs string, before func(a, b memory.Entry) int) defect {
+	sorted := func(name, needs string, before func(a, b driver.Entry) int) defect {
 		return defect{way + " " + name, "ORDER/" + needs + "-" + way, func(b *broken) {
-			b.show[way] = func(_ memory.Scope, _ time.Time, found []memory.Entry) []memory.Entry {
+			b.show[way] = func(_ driver.Scope, _ time.Time, found []driver.Entry) []driver.Entry {
 				slices.SortStableFunc(found, before)
 				return found
 			}
 		}}
 	}
-	byTime := func(a, b memory.Entry) int { return b.CreatedAt.Compare(a.CreatedAt) }
+	byTime := func(a, b driver.Entry) int { return b.CreatedAt.Compare(a.CreatedAt) }
 	return []defect{
-		sorted("gives the oldest first", "newest-first", func(a, b memory.Entry) int { return newestFirst(b, a) }),
-		sorted("goes by id alone", "newest-first", func(a, b memory.Entry) int { return strings.Compare(b.ID, a.ID) }),
-		sorted("orders to the second", "newest-first", func(a, b memory.Entry) int {
+		sorted("gives the oldest first", "newest-first", func(a, b driver.Entry) int { return newestFirst(b, a) }),
+		sorted("goes by id alone", "newest-first", func(a, b driver.Entry) int { return strings.Compare(b.ID, a.ID) }),
+		sorted("orders to the second", "newest-first", func(a, b driver.Entry) int {
 			if c := b.CreatedAt.Truncate(time.Second).Compare(a.CreatedAt.Truncate(time.Second)); c != 0 {
 				return c
 			}
 			return strings.Compare(b.ID, a.ID)
 		}),
-		sorted("breaks ties upwards", "ties", func(a, b memory.Entry) int {
+		sorted("breaks ties upwards", "ties", func(a, b driver.Entry) int {
 			if c := byTime(a, b); c != 0 {
 				return c
 			}
 			return strings.Compare(a.ID, b.ID)
 		}),
-		sorted("breaks ties without regard to case", "ties", func(a, b memory.Entry) int {
+		sorted("breaks ties without regard to case", "ties", func(a, b driver.Entry) int {
 			if c := byTime(a, b); c != 0 {
 				return c
 			}

@@ -10,46 +10,53 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
 // broken is an in-memory store with one defect. The defect replaces one of the
 // functions below, each of which does at first what the in-memory store does.
 type broken struct {
-	in *inmem.Store
+	in sound
 	// handle counts how often the data was opened before.
 	handle int
 
 	// What is said of the six ways to read: from which scopes, as of which instant,
 	// and what is shown of what was found.
-	from    map[string]func(s memory.Scope) []memory.Scope
+	from    map[string]func(s driver.Scope) []driver.Scope
 	instant map[string]func(at time.Time) time.Time
-	show    map[string]func(s memory.Scope, at time.Time, found []memory.Entry) []memory.Entry
+	show    map[string]func(s driver.Scope, at time.Time, found []driver.Entry) []driver.Entry
 	// What is said of the queries of list, scan and list-at.
-	query map[string]func(s memory.Scope, q memory.Query) memory.Query
+	query map[string]func(s driver.Scope, q driver.Query) driver.Query
 
-	list        func(context.Context, memory.Scope, memory.Query) ([]memory.Entry, error)
-	get         func(context.Context, memory.Scope, string, time.Time) (memory.Entry, error)
-	put         func(context.Context, memory.Scope, memory.Entry) error
-	del         func(context.Context, memory.Scope, string, time.Time) (bool, error)
-	apply       func(context.Context, string, memory.Mutation) (memory.Version, error)
-	lookup      func(context.Context, memory.Scope, string) (memory.Record, error)
-	history     func(context.Context, string, memory.HistoryQuery) iter.Seq2[memory.Record, error]
-	cell        func(context.Context, memory.Scope, string) ([]byte, error)
-	undelivered func(context.Context, memory.OutboxQuery) ([]events.Record, error)
+	list        func(context.Context, driver.Scope, driver.Query) ([]driver.Entry, error)
+	get         func(context.Context, driver.Scope, string, time.Time) (driver.Entry, error)
+	put         func(context.Context, driver.Scope, driver.Entry) error
+	del         func(context.Context, driver.Scope, string, time.Time) (bool, error)
+	apply       func(context.Context, string, driver.Mutation) (driver.Applied, error)
+	lookup      func(context.Context, driver.Scope, string) (driver.Record, error) // of one id; nil for lookups
+	lookups     func(context.Context, driver.Scope, []string) ([]driver.Record, error)
+	history     func(context.Context, string, driver.HistoryQuery) iter.Seq2[driver.Record, error]
+	documents   func(context.Context, driver.DocumentQuery) iter.Seq2[driver.Document, error]
+	undelivered func(context.Context, driver.OutboxQuery) ([]events.Record, error) // nil for outbox
+	outbox      func(context.Context, driver.OutboxQuery) iter.Seq2[events.Record, error]
+	waiting     func(context.Context, string, int) (int, error)
 	delivered   func(context.Context, []events.Record) error
-	version     func(context.Context, string) (memory.Version, error)
-	listAt      func(context.Context, memory.Scope, memory.Version, memory.Query) ([]memory.Entry, error)
-	getAt       func(context.Context, memory.Scope, memory.Version, string, time.Time) (memory.Entry, error)
-	intact      func(context.Context, string, memory.Version) (bool, error)
-	purge       func(context.Context, string, memory.Version, time.Time) (int, error)
-	search      func(context.Context, memory.Scope, memory.Search) ([]memory.Entry, error)
-	scan        func(context.Context, memory.Scope, memory.Query) iter.Seq2[memory.Entry, error]
+	version     func(context.Context, string) (driver.Version, error)
+	listAt      func(context.Context, driver.Scope, driver.Version, driver.Query) ([]driver.Entry, error)
+	getAt       func(context.Context, driver.Scope, driver.Version, string, time.Time) (driver.Entry, error) // of one id; nil for getsAt
+	getsAt      func(context.Context, driver.Scope, driver.Version, []string, time.Time) ([]driver.Entry, error)
+	intact      func(context.Context, driver.Scope, driver.Version) (bool, error)
+	purge       func(context.Context, string, driver.Version, time.Time) (int, error)
+	search      func(context.Context, driver.Scope, driver.Search) ([]driver.Entry, error)
+	scan        func(context.Context, driver.Scope, driver.Query) iter.Seq2[driver.Entry, error]
+	due         func(context.Context, string, time.Time, int) ([]driver.Document, error)
+	changes     func(ctx context.Context, s driver.Scope, from, to driver.Version) (driver.ChangeSet, error)
 	text        func() string
 
 	mu     *sync.Mutex
-	scopes map[memory.Scope][]memory.Entry // all that was ever put
+	scopes map[driver.Scope][]driver.Entry // all that was ever put
+	gone   int                             // events that were delivered
 }
 
 // memo is what a broken store notes for itself. Stores are used from goroutines, and a
@@ -72,19 +79,19 @@ func (m *memo[K, V]) get(key K) V {
 
 // newBroken opens a store with a defect, or the data of another once more.
 func newBroken(defect func(b *broken), data *broken) *broken {
-	b := &broken{in: inmem.New(), mu: new(sync.Mutex), scopes: map[memory.Scope][]memory.Entry{}}
+	b := &broken{in: sound{inmem.New()}, mu: new(sync.Mutex), scopes: map[driver.Scope][]driver.Entry{}}
 	if data != nil {
 		b.in, b.mu, b.scopes, b.handle = data.in, data.mu, data.scopes, data.handle+1
 	}
-	b.from = map[string]func(memory.Scope) []memory.Scope{}
+	b.from = map[string]func(driver.Scope) []driver.Scope{}
 	b.instant = map[string]func(time.Time) time.Time{}
-	b.show = map[string]func(memory.Scope, time.Time, []memory.Entry) []memory.Entry{}
-	b.query = map[string]func(memory.Scope, memory.Query) memory.Query{}
+	b.show = map[string]func(driver.Scope, time.Time, []driver.Entry) []driver.Entry{}
+	b.query = map[string]func(driver.Scope, driver.Query) driver.Query{}
 	b.list, b.get, b.put, b.del = b.in.List, b.in.Get, b.in.Put, b.in.Delete
-	b.apply, b.lookup, b.history, b.cell = b.in.Apply, b.in.Lookup, b.inOrder, b.in.Cell
-	b.undelivered, b.delivered, b.version = b.in.Undelivered, b.in.Delivered, b.in.Version
-	b.listAt, b.getAt, b.intact, b.purge = b.in.ListAt, b.in.GetAt, b.in.Intact, b.in.Purge
-	b.search, b.scan = b.in.Search, b.in.Scan
+	b.apply, b.lookups, b.history, b.documents = b.in.Apply, b.in.Lookup, b.inOrder, b.in.Documents
+	b.outbox, b.waiting, b.delivered, b.version = b.in.Undelivered, b.in.Waiting, b.in.Delivered, b.in.Version
+	b.listAt, b.getsAt, b.intact, b.purge = b.in.ListAt, b.in.GetAt, b.in.Intact, b.in.Purge
+	b.search, b.scan, b.due, b.changes = b.in.Search, b.in.Scan, b.in.Due, b.in.Changes
 	b.text = func() string { return "a store" }
 	defect(b)
 	return b
@@ -94,27 +101,27 @@ func newBroken(defect func(b *broken), data *broken) *broken {
 // long as somebody holds them.
 func configOf(defect func(b *broken)) Config {
 	return Config{
-		New: func(context.Context) (memory.Adapter, error) { return newBroken(defect, nil), nil },
-		Reopen: func(_ context.Context, a memory.Adapter) (memory.Adapter, error) {
+		New: func(context.Context) (driver.Adapter, error) { return newBroken(defect, nil), nil },
+		Reopen: func(_ context.Context, a driver.Adapter) (driver.Adapter, error) {
 			return newBroken(defect, a.(*broken)), nil
 		},
 	}
 }
 
-func (b *broken) Traits() memory.Traits { return memory.Traits{Durable: true} }
+func (b *broken) Traits() driver.Traits { return driver.Traits{Durable: true} }
 func (b *broken) String() string        { return b.text() }
 
 // keep remembers what was put.
-func (b *broken) keep(s memory.Scope, e memory.Entry) {
+func (b *broken) keep(s driver.Scope, e driver.Entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !slices.ContainsFunc(b.scopes[s], func(o memory.Entry) bool { return o.ID == e.ID }) {
+	if !slices.ContainsFunc(b.scopes[s], func(o driver.Entry) bool { return o.ID == e.ID }) {
 		b.scopes[s] = append(b.scopes[s], e)
 	}
 }
 
 // kept are the entries that were ever put in a scope.
-func (b *broken) kept(s memory.Scope) []memory.Entry {
+func (b *broken) kept(s driver.Scope) []driver.Entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.scopes[s])
@@ -122,11 +129,11 @@ func (b *broken) kept(s memory.Scope) []memory.Entry {
 
 // others are entries that were ever put in a scope, are not among those found, and
 // whose record is of a certain kind.
-func (b *broken) others(s memory.Scope, found []memory.Entry, kind func(r memory.Record) bool) []memory.Entry {
-	var out []memory.Entry
+func (b *broken) others(s driver.Scope, found []driver.Entry, kind func(r driver.Record) bool) []driver.Entry {
+	var out []driver.Entry
 	for _, e := range b.kept(s) {
-		rec, err := b.in.Lookup(context.Background(), s, e.ID)
-		if err == nil && kind(rec) && !slices.ContainsFunc(found, func(o memory.Entry) bool { return o.ID == e.ID }) {
+		rec, err := b.in.find(context.Background(), s, e.ID)
+		if err == nil && kind(rec) && !slices.ContainsFunc(found, func(o driver.Entry) bool { return o.ID == e.ID }) {
 			out = append(out, e)
 		}
 	}
@@ -134,16 +141,16 @@ func (b *broken) others(s memory.Scope, found []memory.Entry, kind func(r memory
 }
 
 // known are the scopes to which anything was ever put.
-func (b *broken) known(match func(s memory.Scope) bool) []memory.Scope {
+func (b *broken) known(match func(s driver.Scope) bool) []driver.Scope {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var out []memory.Scope
+	var out []driver.Scope
 	for s := range b.scopes {
 		if match(s) {
 			out = append(out, s)
 		}
 	}
-	slices.SortFunc(out, func(a, b memory.Scope) int {
+	slices.SortFunc(out, func(a, b driver.Scope) int {
 		return cmp.Or(strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.Ref, b.Ref))
 	})
 	return out
@@ -151,14 +158,14 @@ func (b *broken) known(match func(s memory.Scope) bool) []memory.Scope {
 
 // inOrder is the history of the store in one order, so that what a defect makes of it
 // does not depend on chance.
-func (b *broken) inOrder(ctx context.Context, tenant string, q memory.HistoryQuery) iter.Seq2[memory.Record, error] {
-	return func(yield func(memory.Record, error) bool) {
+func (b *broken) inOrder(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
+	return func(yield func(driver.Record, error) bool) {
 		all, err := collect(b.in.History(ctx, tenant, q))
 		if err != nil {
-			yield(memory.Record{}, err)
+			yield(driver.Record{}, err)
 			return
 		}
-		slices.SortFunc(all, func(a, b memory.Record) int {
+		slices.SortFunc(all, func(a, b driver.Record) int {
 			return cmp.Or(strings.Compare(a.Ref, b.Ref), strings.Compare(a.Entry.ID, b.Entry.ID))
 		})
 		for _, rec := range all {
@@ -170,16 +177,16 @@ func (b *broken) inOrder(ctx context.Context, tenant string, q memory.HistoryQue
 }
 
 // read is a read by one of the six ways, with the defect that it has.
-func (b *broken) read(way string, s memory.Scope, at time.Time, do func(s memory.Scope, at time.Time) ([]memory.Entry, error)) ([]memory.Entry, error) {
+func (b *broken) read(way string, s driver.Scope, at time.Time, do func(s driver.Scope, at time.Time) ([]driver.Entry, error)) ([]driver.Entry, error) {
 	judged := at
 	if f := b.instant[way]; f != nil {
 		judged = f(at)
 	}
-	from := []memory.Scope{s}
+	from := []driver.Scope{s}
 	if f := b.from[way]; f != nil {
 		from = f(s)
 	}
-	var found []memory.Entry
+	var found []driver.Entry
 	for _, s := range from {
 		part, err := do(s, judged)
 		if err != nil {
@@ -196,7 +203,63 @@ func (b *broken) read(way string, s memory.Scope, at time.Time, do func(s memory
 	return found, nil
 }
 
-func newestFirst(a, b memory.Entry) int {
+// sound is the in-memory store, by one id and by lists.
+type sound struct{ *inmem.Store }
+
+func (st sound) find(ctx context.Context, s driver.Scope, id string) (driver.Record, error) {
+	return first(st.Lookup(ctx, s, []string{id}))
+}
+
+func (st sound) getAt(ctx context.Context, s driver.Scope, v driver.Version, id string, at time.Time) (driver.Entry, error) {
+	return first(st.GetAt(ctx, s, v, []string{id}, at))
+}
+
+func (st sound) outbox(ctx context.Context, q driver.OutboxQuery) ([]events.Record, error) {
+	return collect(st.Undelivered(ctx, q))
+}
+
+// first is what came of one id.
+func first[T any](found []T, err error) (T, error) {
+	var none T
+	if err != nil {
+		return none, err
+	}
+	if len(found) == 0 {
+		return none, driver.ErrNotFound
+	}
+	return found[0], nil
+}
+
+// each reads ids one by one.
+func each[T any](ids []string, get func(id string) (T, error)) ([]T, error) {
+	var out []T
+	for _, id := range ids {
+		x, err := get(id)
+		if err == nil {
+			out = append(out, x)
+		} else if err != driver.ErrNotFound {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// sequence yields a list.
+func sequence[T any](list []T, err error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, x := range list {
+			if !yield(x, nil) {
+				return
+			}
+		}
+		if err != nil {
+			var none T
+			yield(none, err)
+		}
+	}
+}
+
+func newestFirst(a, b driver.Entry) int {
 	if a.Before(&b) {
 		return -1
 	}
@@ -204,68 +267,58 @@ func newestFirst(a, b memory.Entry) int {
 }
 
 // one turns a get into a read.
-func one(e memory.Entry, err error) ([]memory.Entry, error) {
-	if err == memory.ErrNotFound {
+func one(e driver.Entry, err error) ([]driver.Entry, error) {
+	if err == driver.ErrNotFound {
 		return nil, nil
 	}
-	return []memory.Entry{e}, err
+	return []driver.Entry{e}, err
 }
 
-func first(found []memory.Entry, err error) (memory.Entry, error) {
-	if err != nil {
-		return memory.Entry{}, err
-	}
-	if len(found) == 0 {
-		return memory.Entry{}, memory.ErrNotFound
-	}
-	return found[0], nil
-}
-
-func (b *broken) List(ctx context.Context, s memory.Scope, q memory.Query) ([]memory.Entry, error) {
+func (b *broken) List(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
 	q = b.narrow("list", s, q)
-	return b.read("list", s, q.At, func(s memory.Scope, at time.Time) ([]memory.Entry, error) {
+	return b.read("list", s, q.At, func(s driver.Scope, at time.Time) ([]driver.Entry, error) {
 		q.At = at
 		return b.list(ctx, s, q)
 	})
 }
 
-func (b *broken) narrow(way string, s memory.Scope, q memory.Query) memory.Query {
+func (b *broken) narrow(way string, s driver.Scope, q driver.Query) driver.Query {
 	if f := b.query[way]; f != nil {
 		return f(s, q)
 	}
 	return q
 }
 
-func (b *broken) Get(ctx context.Context, s memory.Scope, id string, at time.Time) (memory.Entry, error) {
+func (b *broken) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (driver.Entry, error) {
 	if b.from["get"] == nil && b.instant["get"] == nil && b.show["get"] == nil {
 		return b.get(ctx, s, id, at)
 	}
-	return first(b.read("get", s, at, func(s memory.Scope, at time.Time) ([]memory.Entry, error) { return one(b.get(ctx, s, id, at)) }))
+	return first(b.read("get", s, at, func(s driver.Scope, at time.Time) ([]driver.Entry, error) { return one(b.get(ctx, s, id, at)) }))
 }
 
-func (b *broken) Search(ctx context.Context, s memory.Scope, q memory.Search) ([]memory.Entry, error) {
-	return b.read("search", s, q.At, func(s memory.Scope, at time.Time) ([]memory.Entry, error) {
+func (b *broken) Search(ctx context.Context, s driver.Scope, q driver.Search) ([]driver.Entry, error) {
+	return b.read("search", s, q.At, func(s driver.Scope, at time.Time) ([]driver.Entry, error) {
 		q.At = at
 		return b.search(ctx, s, q)
 	})
 }
 
-func (b *broken) Scan(ctx context.Context, s memory.Scope, q memory.Query) iter.Seq2[memory.Entry, error] {
+func (b *broken) Scan(ctx context.Context, s driver.Scope, q driver.Query) iter.Seq2[driver.Entry, error] {
 	q = b.narrow("scan", s, q)
 	if b.from["scan"] == nil && b.instant["scan"] == nil && b.show["scan"] == nil {
 		return b.scan(ctx, s, q)
 	}
-	return func(yield func(memory.Entry, error) bool) {
-		found, err := b.read("scan", s, q.At, func(s memory.Scope, at time.Time) ([]memory.Entry, error) {
+	return func(yield func(driver.Entry, error) bool) {
+		found, err := b.read("scan", s, q.At, func(s driver.Scope, at time.Time) ([]driver.Entry, error) {
 			q.At = at
 			return collect(b.scan(ctx, s, q))
 		})
 		if err != nil {
-			yield(memory.Entry{}, err)
+			yield(driver.Entry{}, err)
 			return
 		}
-		erased := func(e memory.Entry) bool {
-			rec, err := b.in.Lookup(ctx, s, e.ID)
+		erased := func(e driver.Entry) bool {
+			rec, err := b.in.find(ctx, s, e.ID)
 			return err == nil && rec.Erased
 		}
 		before := make([]bool, len(found))
@@ -294,77 +347,99 @@ func collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	return out, nil
 }
 
-func (b *broken) ListAt(ctx context.Context, s memory.Scope, v memory.Version, q memory.Query) ([]memory.Entry, error) {
+func (b *broken) ListAt(ctx context.Context, s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
 	asked := s
 	q = b.narrow("list-at", s, q)
-	return b.read("list-at", s, q.At, func(s memory.Scope, at time.Time) ([]memory.Entry, error) {
+	return b.read("list-at", s, q.At, func(s driver.Scope, at time.Time) ([]driver.Entry, error) {
 		q.At = at
 		return b.listAt(ctx, s, b.at(ctx, asked, s, v), q)
 	})
 }
 
-func (b *broken) GetAt(ctx context.Context, s memory.Scope, v memory.Version, id string, at time.Time) (memory.Entry, error) {
-	if b.from["get-at"] == nil && b.instant["get-at"] == nil && b.show["get-at"] == nil {
-		return b.getAt(ctx, s, v, id, at)
-	}
+func (b *broken) GetAt(ctx context.Context, s driver.Scope, v driver.Version, ids []string, at time.Time) ([]driver.Entry, error) {
 	asked := s
-	return first(b.read("get-at", s, at, func(s memory.Scope, at time.Time) ([]memory.Entry, error) {
-		return one(b.getAt(ctx, s, b.at(ctx, asked, s, v), id, at))
-	}))
+	return b.read("get-at", s, at, func(s driver.Scope, at time.Time) ([]driver.Entry, error) {
+		v := v
+		if b.from["get-at"] != nil {
+			v = b.at(ctx, asked, s, v)
+		}
+		if b.getAt != nil {
+			return each(ids, func(id string) (driver.Entry, error) { return b.getAt(ctx, s, v, id, at) })
+		}
+		return b.getsAt(ctx, s, v, ids, at)
+	})
 }
 
 // at is the version of a read that wanders from the tenant that was asked into another.
-func (b *broken) at(ctx context.Context, asked, s memory.Scope, v memory.Version) memory.Version {
-	if _, err := b.in.Intact(ctx, asked.Tenant, v); err == nil && s.Tenant != asked.Tenant {
+func (b *broken) at(ctx context.Context, asked, s driver.Scope, v driver.Version) driver.Version {
+	if _, err := b.in.Intact(ctx, asked, v); err == nil && s.Tenant != asked.Tenant {
 		v, _ = b.in.Version(ctx, s.Tenant)
 	}
 	return v
 }
 
-func (b *broken) Put(ctx context.Context, s memory.Scope, e memory.Entry) error {
+func (b *broken) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {
 	b.keep(s, e)
 	return b.put(ctx, s, e)
 }
 
-func (b *broken) Delete(ctx context.Context, s memory.Scope, id string, at time.Time) (bool, error) {
+func (b *broken) Delete(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
 	return b.del(ctx, s, id, at)
 }
 
-func (b *broken) Apply(ctx context.Context, tenant string, m memory.Mutation) (memory.Version, error) {
+func (b *broken) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 	for _, p := range m.Put {
 		b.keep(p.Scope, p.Entry)
 	}
 	return b.apply(ctx, tenant, m)
 }
 
-func (b *broken) Lookup(ctx context.Context, s memory.Scope, id string) (memory.Record, error) {
-	return b.lookup(ctx, s, id)
+func (b *broken) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
+	if b.lookup != nil {
+		return each(ids, func(id string) (driver.Record, error) { return b.lookup(ctx, s, id) })
+	}
+	return b.lookups(ctx, s, ids)
 }
 
-func (b *broken) History(ctx context.Context, tenant string, q memory.HistoryQuery) iter.Seq2[memory.Record, error] {
+func (b *broken) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
 	return b.history(ctx, tenant, q)
 }
 
-func (b *broken) Cell(ctx context.Context, s memory.Scope, name string) ([]byte, error) {
-	return b.cell(ctx, s, name)
+func (b *broken) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
+	return b.documents(ctx, q)
 }
 
-func (b *broken) Undelivered(ctx context.Context, q memory.OutboxQuery) ([]events.Record, error) {
-	return b.undelivered(ctx, q)
+func (b *broken) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
+	if b.undelivered != nil {
+		return sequence(b.undelivered(ctx, q))
+	}
+	return b.outbox(ctx, q)
+}
+
+func (b *broken) Waiting(ctx context.Context, tenant string, limit int) (int, error) {
+	return b.waiting(ctx, tenant, limit)
+}
+
+func (b *broken) Due(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
+	return b.due(ctx, kind, at, limit)
+}
+
+func (b *broken) Changes(ctx context.Context, s driver.Scope, from, to driver.Version) (driver.ChangeSet, error) {
+	return b.changes(ctx, s, from, to)
 }
 
 func (b *broken) Delivered(ctx context.Context, recs []events.Record) error {
 	return b.delivered(ctx, recs)
 }
 
-func (b *broken) Version(ctx context.Context, tenant string) (memory.Version, error) {
+func (b *broken) Version(ctx context.Context, tenant string) (driver.Version, error) {
 	return b.version(ctx, tenant)
 }
 
-func (b *broken) Intact(ctx context.Context, tenant string, v memory.Version) (bool, error) {
-	return b.intact(ctx, tenant, v)
+func (b *broken) Intact(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {
+	return b.intact(ctx, s, v)
 }
 
-func (b *broken) Purge(ctx context.Context, tenant string, v memory.Version, at time.Time) (int, error) {
+func (b *broken) Purge(ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {
 	return b.purge(ctx, tenant, v, at)
 }

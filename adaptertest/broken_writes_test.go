@@ -10,15 +10,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func putDefects() []defect {
 	text := func(name, needs string, f func(s string) string) defect {
-		return defect{name, needs, changed(func(e memory.Entry) memory.Entry { e.Content = f(e.Content); return e })}
+		return defect{name, needs, changed(func(e driver.Entry) driver.Entry { e.Content = f(e.Content); return e })}
 	}
 	tags := func(name string, f func(tags []string) []string) defect {
-		return defect{name, "RECORD/tags", changed(func(e memory.Entry) memory.Entry { e.Tags = f(e.Tags); return e })}
+		return defect{name, "RECORD/tags", changed(func(e driver.Entry) driver.Entry { e.Tags = f(e.Tags); return e })}
 	}
 	all := []defect{
 		text("trims content", "RECORD/texts", strings.TrimSpace),
@@ -47,18 +47,18 @@ func putDefects() []defect {
 			}
 			return out
 		}),
-		{"joins subjects by a comma", "RECORD/subjects-and-sources", changed(func(e memory.Entry) memory.Entry {
+		{"joins subjects by a comma", "RECORD/subjects-and-sources", changed(func(e driver.Entry) driver.Entry {
 			if len(e.Subjects) > 0 {
 				e.Subjects = strings.Split(strings.Join(e.Subjects, ","), ",")
 			}
 			return e
 		})},
-		{"keeps sixteen tags", "RECORD/large", changed(func(e memory.Entry) memory.Entry {
+		{"keeps sixteen tags", "RECORD/large", changed(func(e driver.Entry) driver.Entry {
 			e.Tags = e.Tags[:min(16, len(e.Tags))]
 			return e
 		})},
 		{"has a column of 255 bytes for ids", "RECORD/large", func(b *broken) {
-			b.put = func(ctx context.Context, s memory.Scope, e memory.Entry) error {
+			b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
 				if len(e.ID) > 255 {
 					return errors.New("value too long")
 				}
@@ -66,19 +66,19 @@ func putDefects() []defect {
 			}
 		}},
 		{"compares ids without regard to case", "RECORD/lookalike-ids", func(b *broken) {
-			b.put = func(ctx context.Context, s memory.Scope, e memory.Entry) error {
+			b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
 				for _, o := range b.kept(s) {
 					if o.ID != e.ID && strings.EqualFold(o.ID, e.ID) {
-						return memory.ErrConflict
+						return driver.ErrConflict
 					}
 				}
 				return b.in.Put(ctx, s, e)
 			}
 		}},
 		{"looks and inserts in two steps", "RECORD/racing-puts", func(b *broken) {
-			b.put = func(ctx context.Context, s memory.Scope, e memory.Entry) error {
-				_, err := b.in.Lookup(ctx, s, e.ID)
-				if errors.Is(err, memory.ErrNotFound) {
+			b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
+				_, err := b.in.find(ctx, s, e.ID)
+				if errors.Is(err, driver.ErrNotFound) {
 					for range 100 { // let the others look too
 						runtime.Gosched()
 					}
@@ -91,7 +91,7 @@ func putDefects() []defect {
 		{"loses a write that meets another", "RECORD/racing-writers", func(b *broken) {
 			var mu sync.Mutex
 			inside := 0
-			b.put = func(ctx context.Context, s memory.Scope, e memory.Entry) error {
+			b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
 				mu.Lock()
 				inside++
 				alone := inside == 1
@@ -111,11 +111,11 @@ func putDefects() []defect {
 }
 
 // onConflict lets a put or a batch answer something else than a conflict.
-func onConflict(f func(b *broken, s memory.Scope, e memory.Entry, held memory.Record) error) func(b *broken) {
+func onConflict(f func(b *broken, s driver.Scope, e driver.Entry, held driver.Record) error) func(b *broken) {
 	return func(b *broken) {
-		b.put = func(ctx context.Context, s memory.Scope, e memory.Entry) error {
+		b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
 			err := b.in.Put(ctx, s, e)
-			if held, missing := b.in.Lookup(ctx, s, e.ID); errors.Is(err, memory.ErrConflict) && missing == nil {
+			if held, missing := b.in.find(ctx, s, e.ID); errors.Is(err, driver.ErrConflict) && missing == nil {
 				return f(b, s, e, held)
 			}
 			return err
@@ -124,81 +124,81 @@ func onConflict(f func(b *broken, s memory.Scope, e memory.Entry, held memory.Re
 }
 
 func idempotenceDefects() []defect {
-	state := func(name, needs string, swallow func(held memory.Record) bool) defect {
-		return defect{name, "IDEMPOTENCE/" + needs, onConflict(func(_ *broken, _ memory.Scope, _ memory.Entry, held memory.Record) error {
+	state := func(name, needs string, swallow func(held driver.Record) bool) defect {
+		return defect{name, "IDEMPOTENCE/" + needs, onConflict(func(_ *broken, _ driver.Scope, _ driver.Entry, held driver.Record) error {
 			if swallow(held) {
 				return nil
 			}
-			return memory.ErrConflict
+			return driver.ErrConflict
 		})}
 	}
-	refuse := func(name, needs string, when func(held memory.Record, e memory.Entry) bool) defect {
+	refuse := func(name, needs string, when func(held driver.Record, e driver.Entry) bool) defect {
 		return defect{name, "IDEMPOTENCE/" + needs, func(b *broken) {
-			b.put = func(ctx context.Context, s memory.Scope, e memory.Entry) error {
-				if held, err := b.in.Lookup(ctx, s, e.ID); err == nil && when(held, e) {
-					return memory.ErrConflict
+			b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
+				if held, err := b.in.find(ctx, s, e.ID); err == nil && when(held, e) {
+					return driver.ErrConflict
 				}
 				return b.in.Put(ctx, s, e)
 			}
 		}}
 	}
 	// revive shows a second life of an entry in lists.
-	revive := func(name, needs string, kind func(r memory.Record) bool) defect {
+	revive := func(name, needs string, kind func(r driver.Record) bool) defect {
 		return defect{name, "IDEMPOTENCE/" + needs, func(b *broken) {
 			var again memo[string, bool]
-			b.put = func(ctx context.Context, s memory.Scope, e memory.Entry) error {
-				if rec, err := b.in.Lookup(ctx, s, e.ID); err == nil && kind(rec) {
+			b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
+				if rec, err := b.in.find(ctx, s, e.ID); err == nil && kind(rec) {
 					again.set(e.ID, true)
 				}
 				return b.in.Put(ctx, s, e)
 			}
-			b.show["list"] = func(s memory.Scope, _ time.Time, found []memory.Entry) []memory.Entry {
-				return append(found, b.others(s, found, func(r memory.Record) bool { return again.get(r.Entry.ID) && kind(r) })...)
+			b.show["list"] = func(s driver.Scope, _ time.Time, found []driver.Entry) []driver.Entry {
+				return append(found, b.others(s, found, func(r driver.Record) bool { return again.get(r.Entry.ID) && kind(r) })...)
 			}
 		}}
 	}
-	deleted := func(r memory.Record) bool { return r.State == memory.Deleted }
+	deleted := func(r driver.Record) bool { return r.State == driver.Deleted }
 	all := []defect{
-		refuse("refuses the same entry again", "put-again", func(memory.Record, memory.Entry) bool { return true }),
+		refuse("refuses the same entry again", "put-again", func(driver.Record, driver.Entry) bool { return true }),
 		{"lists an entry that was put twice twice", "IDEMPOTENCE/put-again", func(b *broken) {
-			b.put = func(ctx context.Context, s memory.Scope, e memory.Entry) error {
-				if _, err := b.in.Lookup(ctx, s, e.ID); err == nil {
-					b.show["list"] = func(_ memory.Scope, _ time.Time, found []memory.Entry) []memory.Entry { return append(found, e) }
+			b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
+				if _, err := b.in.find(ctx, s, e.ID); err == nil {
+					b.show["list"] = func(_ driver.Scope, _ time.Time, found []driver.Entry) []driver.Entry { return append(found, e) }
 				}
 				return b.in.Put(ctx, s, e)
 			}
 		}},
-		refuse("tells nil lists from empty ones", "put-again-lists", func(held memory.Record, e memory.Entry) bool {
+		refuse("tells nil lists from empty ones", "put-again-lists", func(held driver.Record, e driver.Entry) bool {
 			a, _ := json.Marshal(held.Entry.Subjects)
 			b, _ := json.Marshal(e.Subjects)
 			return string(a) != string(b)
 		}),
-		refuse("refuses the same entry after a delete", "put-again-deleted", func(held memory.Record, _ memory.Entry) bool { return deleted(held) }),
+		refuse("refuses the same entry after a delete", "put-again-deleted", func(held driver.Record, _ driver.Entry) bool { return deleted(held) }),
 		revive("revives a deleted entry", "put-again-deleted", deleted),
-		revive("revives an expired entry", "put-again-expired", func(r memory.Record) bool { return !r.Entry.ExpiresAt.IsZero() }),
-		revive("revives a merged entry", "put-again-merged", func(r memory.Record) bool { return r.State == memory.Merged }),
+		revive("revives an expired entry", "put-again-expired", func(r driver.Record) bool { return !r.Entry.ExpiresAt.IsZero() }),
+		revive("revives a merged entry", "put-again-merged", func(r driver.Record) bool { return r.State == driver.Merged }),
 		state("lets a deleted id be used again", "conflict-deleted", deleted),
-		state("lets an expired id be used again", "conflict-expired", func(r memory.Record) bool { return !r.Entry.ExpiresAt.IsZero() }),
-		state("lets an erased id be used again", "put-again-erased", func(r memory.Record) bool { return r.Erased }),
+		state("lets an expired id be used again", "conflict-expired", func(r driver.Record) bool { return !r.Entry.ExpiresAt.IsZero() }),
+		state("lets an erased id be used again", "put-again-erased", func(r driver.Record) bool { return r.Erased }),
 	}
 	for _, f := range entryFields {
 		all = append(all, defect{"does not compare the " + f.name, "IDEMPOTENCE/conflict-" + f.name,
-			onConflict(func(_ *broken, _ memory.Scope, e memory.Entry, held memory.Record) error {
+			onConflict(func(_ *broken, _ driver.Scope, e driver.Entry, held driver.Record) error {
 				changed := held.Entry
 				f.change(&changed)
 				if differences(&changed, &e) == "" {
 					return nil
 				}
-				return memory.ErrConflict
+				return driver.ErrConflict
 			})})
 		all = append(all, defect{"overwrites the " + f.name, "IDEMPOTENCE/conflict-" + f.name,
-			onConflict(func(b *broken, _ memory.Scope, e memory.Entry, held memory.Record) error {
+			onConflict(func(b *broken, _ driver.Scope, e driver.Entry, held driver.Record) error {
 				changed := held.Entry
 				f.change(&changed)
 				if differences(&changed, &e) == "" {
-					b.show["get"] = func(memory.Scope, time.Time, []memory.Entry) []memory.Entry { return []memory.Entry{e} }
+					b.show["get"] = func(driver.Scope, time.Time, []driver.Entry) []driver.Entry { return []driver.Entry{e} }
 				}
-				return memory.ErrConflict
+				return driver.ErrConflict
 			})})
 	}
 	return all
@@ -207,23 +207,23 @@ func idempotenceDefects() []defect {
 func deleteDefects() []defect {
 	return []defect{
 		{"reports true for whatever is deleted", "RECORD/delete-once", func(b *broken) {
-			b.del = func(ctx context.Context, s memory.Scope, id string, at time.Time) (bool, error) {
+			b.del = func(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
 				_, err := b.in.Delete(ctx, s, id, at)
 				return true, err
 			}
 		}},
 		{"fails to delete what is not there", "RECORD/delete-once", func(b *broken) {
-			b.del = func(ctx context.Context, s memory.Scope, id string, at time.Time) (bool, error) {
+			b.del = func(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
 				ok, err := b.in.Delete(ctx, s, id, at)
 				if !ok && err == nil {
-					err = memory.ErrNotFound
+					err = driver.ErrNotFound
 				}
 				return ok, err
 			}
 		}},
 		{"has a thousand tombstones", "RECORD/delete-many", func(b *broken) {
 			n := 0
-			b.del = func(ctx context.Context, s memory.Scope, id string, at time.Time) (bool, error) {
+			b.del = func(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
 				if n++; n > 1000 {
 					return true, nil
 				}
@@ -231,7 +231,7 @@ func deleteDefects() []defect {
 			}
 		}},
 		{"looks and deletes in two steps", "RECORD/racing-deletes", func(b *broken) {
-			b.del = func(ctx context.Context, s memory.Scope, id string, at time.Time) (bool, error) {
+			b.del = func(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
 				_, err := b.in.Get(ctx, s, id, at)
 				for range 100 {
 					runtime.Gosched()
@@ -241,10 +241,10 @@ func deleteDefects() []defect {
 			}
 		}},
 		{"forgets what it deletes", "RECORD/deleted-record", func(b *broken) {
-			b.lookup = func(ctx context.Context, s memory.Scope, id string) (memory.Record, error) {
-				rec, err := b.in.Lookup(ctx, s, id)
-				if err == nil && rec.State == memory.Deleted {
-					return memory.Record{}, memory.ErrNotFound
+			b.lookup = func(ctx context.Context, s driver.Scope, id string) (driver.Record, error) {
+				rec, err := b.in.find(ctx, s, id)
+				if err == nil && rec.State == driver.Deleted {
+					return driver.Record{}, driver.ErrNotFound
 				}
 				return rec, err
 			}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // The words in which steps and failures speak of things.
@@ -30,7 +30,7 @@ func describeError(err error) string {
 	return text
 }
 
-func describeScope(s memory.Scope) string { return short(s.Tenant) + " / " + short(s.Ref) }
+func describeScope(s driver.Scope) string { return short(s.Tenant) + " / " + short(s.Ref) }
 
 func describeTime(t time.Time) string {
 	if t.IsZero() {
@@ -45,19 +45,23 @@ func short(s string) string {
 	if len(s) <= 60 {
 		return strconv.Quote(s)
 	}
-	from, to := 20, len(s)-20
-	for _, id := range issued.FindAllStringIndex(s, -1) {
+	const near = 300 // no id that reaches beyond is cut where it matters
+	head, tail := s[:min(len(s), near)], s[max(0, len(s)-near):]
+	from, to := 20, len(tail)-20
+	for _, id := range issued.FindAllStringIndex(head, -1) {
 		if id[0] < from && from < id[1] {
 			from = id[0]
 		}
+	}
+	for _, id := range issued.FindAllStringIndex(tail, -1) {
 		if id[0] < to && to < id[1] {
 			to = id[1]
 		}
 	}
-	return fmt.Sprintf("%q… (%d bytes) …%q", s[:from], len(s), s[to:])
+	return fmt.Sprintf("%q… (%d bytes) …%q", head[:from], len(s), tail[to:])
 }
 
-func describeEntry(e *memory.Entry) string {
+func describeEntry(e *driver.Entry) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (content %s, created %s", short(e.ID), short(e.Content), describeTime(e.CreatedAt))
 	if !e.ExpiresAt.IsZero() {
@@ -89,7 +93,7 @@ func describeTexts(texts []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-func describeQuery(q memory.Query) string {
+func describeQuery(q driver.Query) string {
 	var b strings.Builder
 	if q.Limit != 0 {
 		fmt.Fprintf(&b, " limit %d", q.Limit)
@@ -103,9 +107,9 @@ func describeQuery(q memory.Query) string {
 	return b.String() + " at " + describeTime(q.At)
 }
 
-func describeMutation(m *memory.Mutation) string {
+func describeMutation(m *driver.Mutation) string {
 	var parts []string
-	places := func(verb string, list []memory.Located) {
+	places := func(verb string, list []driver.Located) {
 		for _, l := range list {
 			parts = append(parts, fmt.Sprintf("%s %s in %s", verb, short(l.ID), describeScope(l.Scope)))
 		}
@@ -123,8 +127,8 @@ func describeMutation(m *memory.Mutation) string {
 	}
 	places("restore", m.Restore)
 	places("erase", m.Erase)
-	for _, c := range m.Cells {
-		parts = append(parts, fmt.Sprintf("cell %s of %s from %s to %s", short(c.Name), describeScope(c.Scope), describeBytes(c.Old), describeBytes(c.New)))
+	for i := range m.Documents {
+		parts = append(parts, describeSwap(&m.Documents[i]))
 	}
 	for _, e := range m.Events {
 		parts = append(parts, fmt.Sprintf("event %s of run %s", short(e.ID), short(e.RunID)))
@@ -144,14 +148,7 @@ func describeEvent(r *events.Record) string {
 		describeTime(r.Time), r.Payload, payload)
 }
 
-func describeBytes(b []byte) string {
-	if b == nil {
-		return "nothing"
-	}
-	return short(string(b))
-}
-
-func describeRecord(r *memory.Record) string {
+func describeRecord(r *driver.Record) string {
 	text := describeEntry(&r.Entry) + ", " + r.State.String()
 	if r.For != "" {
 		text += " for " + short(r.For)
@@ -162,7 +159,7 @@ func describeRecord(r *memory.Record) string {
 	return text + ", in " + describeScope(r.Scope)
 }
 
-func describeRecords(recs []memory.Record) string {
+func describeRecords(recs []driver.Record) string {
 	var lines []string
 	for _, r := range recs {
 		lines = append(lines, describeRecord(&r))
@@ -181,7 +178,7 @@ func sorted[V any](m map[string]V) iter.Seq2[string, V] {
 	}
 }
 
-func ids(entries []memory.Entry) []string {
+func ids(entries []driver.Entry) []string {
 	out := []string{}
 	for _, e := range entries {
 		out = append(out, e.ID)
@@ -189,42 +186,50 @@ func ids(entries []memory.Entry) []string {
 	return out
 }
 
-func sameEntries(a, b *memory.Entry) bool {
+func sameEntries(a, b *driver.Entry) bool {
 	return a.ID == b.ID && a.Content == b.Content && a.RunID == b.RunID && a.CreatedAt == b.CreatedAt && a.ExpiresAt == b.ExpiresAt &&
 		slices.Equal(a.Tags, b.Tags) && slices.Equal(a.Subjects, b.Subjects) && slices.Equal(a.Sources, b.Sources)
 }
 
+// diff collects in what something is not as it should be.
+type diff []string
+
+func (d *diff) text(name, got, want string) {
+	if got != want {
+		*d = append(*d, fmt.Sprintf("%s %s instead of %s", name, short(got), short(want)))
+	}
+}
+
+func (d *diff) list(name string, got, want []string) {
+	if !slices.Equal(got, want) {
+		*d = append(*d, fmt.Sprintf("%s %s instead of %s", name, describeTexts(got), describeTexts(want)))
+	}
+}
+
+func (d *diff) instant(name string, got, want time.Time) {
+	if !got.Equal(want) || got.IsZero() != want.IsZero() {
+		*d = append(*d, fmt.Sprintf("%s %s instead of %s", name, describeTime(got), describeTime(want.UTC())))
+	} else if _, offset := got.Zone(); offset != 0 {
+		*d = append(*d, fmt.Sprintf("%s %s, which is not in UTC", name, describeTime(got)))
+	}
+}
+
+func (d *diff) String() string { return strings.Join(*d, "; ") }
+
 // differences tells in what got is not the entry that it should be; it is empty if
 // the entries are the same. Nil and empty lists are.
-func differences(got, want *memory.Entry) string {
-	var diff []string
-	text := func(name, got, want string) {
-		if got != want {
-			diff = append(diff, fmt.Sprintf("%s %s instead of %s", name, short(got), short(want)))
-		}
-	}
+func differences(got, want *driver.Entry) string {
 	if sameEntries(got, want) {
 		return ""
 	}
-	list := func(name string, got, want []string) {
-		if !slices.Equal(got, want) {
-			diff = append(diff, fmt.Sprintf("%s %s instead of %s", name, describeTexts(got), describeTexts(want)))
-		}
-	}
-	instant := func(name string, got, want time.Time) {
-		if !got.Equal(want) || got.IsZero() != want.IsZero() {
-			diff = append(diff, fmt.Sprintf("%s %s instead of %s", name, describeTime(got), describeTime(want.UTC())))
-		} else if _, offset := got.Zone(); offset != 0 {
-			diff = append(diff, fmt.Sprintf("%s %s, which is not in UTC", name, describeTime(got)))
-		}
-	}
-	text("id", got.ID, want.ID)
-	text("content", got.Content, want.Content)
-	list("tags", got.Tags, want.Tags)
-	instant("createdAt", got.CreatedAt, want.CreatedAt)
-	instant("expiresAt", got.ExpiresAt, want.ExpiresAt)
-	text("run", got.RunID, want.RunID)
-	list("subjects", got.Subjects, want.Subjects)
-	list("sources", got.Sources, want.Sources)
-	return strings.Join(diff, "; ")
+	var d diff
+	d.text("id", got.ID, want.ID)
+	d.text("content", got.Content, want.Content)
+	d.list("tags", got.Tags, want.Tags)
+	d.instant("createdAt", got.CreatedAt, want.CreatedAt)
+	d.instant("expiresAt", got.ExpiresAt, want.ExpiresAt)
+	d.text("run", got.RunID, want.RunID)
+	d.list("subjects", got.Subjects, want.Subjects)
+	d.list("sources", got.Sources, want.Sources)
+	return d.String()
 }

@@ -3,7 +3,7 @@
 //
 //	func TestStore(t *testing.T) {
 //		adaptertest.Run(t, adaptertest.Config{
-//			New: func(ctx context.Context) (memory.Adapter, error) { return mystore.New(), nil },
+//			New: func(ctx context.Context) (driver.Adapter, error) { return mystore.New(), nil },
 //		})
 //	}
 //
@@ -11,8 +11,11 @@
 // TTL/expired-in-list. [Check] does the same without a test, so that a program can
 // certify a store where it runs.
 //
-// [RunCommitmentStore] and [CheckCommitmentStore] prove a [commitment.Store] in the same
-// way, [RunArchiveStore] and [CheckArchiveStore] a [distill.ArchiveStore].
+// Beside the store alone, it proves the engines of this module on the store: what they
+// keep is in documents of it.
+//
+// With AGENTMEMORY_LONG in the environment the largest documents are of 32 megabytes
+// instead of one.
 //
 // # Guarantees
 //
@@ -40,25 +43,26 @@
 //     is seen.
 //   - IDEMPOTENCE (M8): the same again changes nothing; an id is never reused.
 //   - BATCH (M8): a mutation happens whole or not at all.
+//   - DOCUMENT (M8, M10, K2): a document changes by compare-and-swap with its mutation,
+//     and goes with the entries that it is made of.
+//   - DUE (K3, K9): what is due is found over all tenants, in order.
 //   - OUTBOX (E3): an event commits with its mutation and waits until delivered.
 //   - VIEW (M6, M7): reading at a version is exact, or refused.
+//   - CHANGES (M7, S3): what has changed between two versions is told exactly.
 //   - FORGET (M10): what is erased is gone everywhere; nothing else is.
 //   - SEARCH: a search by the store finds what a filter would.
 //   - DURABLE: a store that is opened again has everything that it had.
 //   - CONSOLIDATE (C2, C5, C7): a consolidation on the store does what it says, once.
-//   - DISTILL (D1, D2, D5): so do a compaction and a distillation.
+//   - DISTILL (D1, D2, D3, D5): so do a compaction and a distillation.
+//   - FIRE (K1, K2, K6): commitments on the store fire once.
 //   - FAULT: a failed call, a lost acknowledgement or a cancelled context leaves
 //     memory whole.
 //   - MODEL: random operations agree with a model.
 //
-// Those of a commitment store are about tenants (CTI-1, K1), RECORD, CLAIM (K2), DUE,
-// LIST, FAULT, DURABLE, and the ENGINE on it (K2, K3); those of an archive store are
-// ARCHIVE (D2, D3, M1).
-//
 // # Errors
 //
-// The Check functions return an error if they could not look at the store at all, or
-// if their context was done. Laws that are broken are in the [Report].
+// [Check] returns an error if it could not look at the store at all, or if its context
+// was done. Laws that are broken are in the [Report].
 //
 // # Concurrency
 //

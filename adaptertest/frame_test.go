@@ -16,17 +16,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
 var ctx = context.Background()
 
 // plain is a store that offers the four operations only.
-type plain struct{ memory.Adapter }
+type plain struct{ driver.Adapter }
 
 func plainConfig() Config {
-	return Config{New: func(context.Context) (memory.Adapter, error) { return plain{inmem.New()}, nil }}
+	return Config{New: func(context.Context) (driver.Adapter, error) { return plain{inmem.New()}, nil }}
 }
 
 // cases lets single cases through.
@@ -65,20 +65,20 @@ func TestT3_NothingSleeps(t *testing.T) {
 func TestT4_TheSameSeedGivesTheSameTextAndTheShortestSteps(t *testing.T) {
 	for name, d := range map[string]func(b *broken){
 		"delete does nothing to tagged entries": func(b *broken) {
-			b.del = func(ctx context.Context, s memory.Scope, id string, at time.Time) (bool, error) {
+			b.del = func(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
 				if e, err := b.in.Get(ctx, s, id, at); err == nil && len(e.Tags) > 0 {
 					return true, nil
 				}
 				return b.in.Delete(ctx, s, id, at)
 			}
 		},
-		"tags are lost": changed(func(e memory.Entry) memory.Entry { e.Tags = nil; return e }),
+		"tags are lost": changed(func(e driver.Entry) driver.Entry { e.Tags = nil; return e }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			only := func(seed uint64) string {
 				cfg := configOf(d)
 				cfg.Seed = seed
-				report, err := cfg.proof().check(ctx, cases("MODEL/adapter", "MODEL/versioned", "MODEL/runs"))
+				report, err := cfg.check(ctx, cases("MODEL/adapter", "MODEL/versioned"))
 				require.NoError(t, err)
 				require.False(t, report.OK())
 				return strings.Join(report.Failures(), "\n")
@@ -95,11 +95,11 @@ func TestT4_TheSameSeedGivesTheSameTextAndTheShortestSteps(t *testing.T) {
 
 func TestT4_AFailureReadsWellOnItsOwn(t *testing.T) {
 	leaky := func(b *broken) {
-		b.from["list"] = func(want memory.Scope) []memory.Scope {
-			return b.known(func(have memory.Scope) bool { return have.Tenant == want.Tenant })
+		b.from["list"] = func(want driver.Scope) []driver.Scope {
+			return b.known(func(have driver.Scope) bool { return have.Tenant == want.Tenant })
 		}
 	}
-	report, err := configOf(leaky).proof().check(ctx, cases("CTI-1/foreign-ref-list"))
+	report, err := configOf(leaky).check(ctx, cases("CTI-1/foreign-ref-list"))
 	require.NoError(t, err)
 	require.Equal(t, []string{`CTI-1/foreign-ref-list (M1): no read shows an entry of another ref, whatever its name looks like
     1. put "here" (content "content of here", created 2001-03-04T05:06:07Z) in "acme" / "support"
@@ -120,7 +120,7 @@ func TestT5_WhatIsNotOfferedHasAReason(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, report.OK())
 	require.Equal(t, []Offer{Transactor, "flying"}, report.Missing)
-	require.Contains(t, report.String(), "not offered (required): transactor: it has no memory.Transactor")
+	require.Contains(t, report.String(), "not offered (required): transactor: it has no driver.Transactor")
 	for _, l := range report.Laws {
 		for _, c := range l.Cases {
 			require.Equal(t, c.Status == NotOffered, c.Reason != "", "%s/%s", l.Name, c.Name)
@@ -141,17 +141,17 @@ func TestAStoreThatMisbehavesIsBroken(t *testing.T) {
 		want string
 	}{
 		"panic": {func(b *broken) {
-			b.list = func(context.Context, memory.Scope, memory.Query) ([]memory.Entry, error) { panic("index out of range") }
+			b.list = func(context.Context, driver.Scope, driver.Query) ([]driver.Entry, error) { panic("index out of range") }
 		}, "a panic: index out of range"},
 		"goexit": {func(b *broken) {
-			b.list = func(context.Context, memory.Scope, memory.Query) ([]memory.Entry, error) {
+			b.list = func(context.Context, driver.Scope, driver.Query) ([]driver.Entry, error) {
 				runtime.Goexit()
 				return nil, nil
 			}
 		}, "ended the goroutine"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			report, err := configOf(c.do).proof().check(ctx, cases("ORDER/limit-one", "MODEL/adapter"))
+			report, err := configOf(c.do).check(ctx, cases("ORDER/limit-one", "MODEL/adapter"))
 			require.NoError(t, err)
 			require.Len(t, report.Failures(), 2)
 			require.Contains(t, report.Failures()[0], c.want)
@@ -159,16 +159,30 @@ func TestAStoreThatMisbehavesIsBroken(t *testing.T) {
 	}
 }
 
+// An engine calls the store from goroutines of its own, too.
+func TestAPanicUnderAnEngineIsBroken(t *testing.T) {
+	report, err := configOf(func(b *broken) {
+		b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+			if len(m.Documents) > 0 && m.Documents[0].Rev > 0 {
+				panic("index out of range")
+			}
+			return b.in.Apply(ctx, tenant, m)
+		}
+	}).check(ctx, cases("FIRE/once"))
+	require.NoError(t, err)
+	require.Len(t, report.Failures(), 1)
+}
+
 func TestAStoreThatHangsIsBroken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		deaf := func(b *broken) {
-			b.list = func(context.Context, memory.Scope, memory.Query) ([]memory.Entry, error) {
+			b.list = func(context.Context, driver.Scope, driver.Query) ([]driver.Entry, error) {
 				<-release
 				return nil, nil
 			}
 		}
-		report, err := configOf(deaf).proof().check(ctx, cases("ORDER/limit-one"))
+		report, err := configOf(deaf).check(ctx, cases("ORDER/limit-one"))
 		require.NoError(t, err)
 		require.Contains(t, report.Failures()[0], "the store hangs")
 		close(release)
@@ -178,7 +192,7 @@ func TestAStoreThatHangsIsBroken(t *testing.T) {
 func TestCheckEndsWithItsContext(t *testing.T) {
 	done, cancel := context.WithCancel(ctx)
 	cfg := configOf(func(b *broken) {
-		b.search = func(ctx context.Context, s memory.Scope, q memory.Search) ([]memory.Entry, error) {
+		b.search = func(ctx context.Context, s driver.Scope, q driver.Search) ([]driver.Entry, error) {
 			cancel()
 			return nil, ctx.Err()
 		}
@@ -202,11 +216,11 @@ func TestStoresAreClosed(t *testing.T) {
 	opened, closed := 0, 0
 	refuse := error(nil)
 	cfg := Config{
-		New: func(context.Context) (memory.Adapter, error) {
+		New: func(context.Context) (driver.Adapter, error) {
 			opened++
 			return closing{newBroken(func(*broken) {}, nil), &closed, refuse}, nil
 		},
-		Reopen: func(_ context.Context, a memory.Adapter) (memory.Adapter, error) {
+		Reopen: func(_ context.Context, a driver.Adapter) (driver.Adapter, error) {
 			opened++
 			return closing{newBroken(func(*broken) {}, a.(closing).broken), &closed, refuse}, nil
 		},
@@ -217,7 +231,7 @@ func TestStoresAreClosed(t *testing.T) {
 	require.Equal(t, opened, closed)
 
 	refuse = errors.New("file busy")
-	report, err = cfg.proof().check(ctx, cases("ORDER/limit-one", "DURABLE/entries", "MODEL/adapter"))
+	report, err = cfg.check(ctx, cases("ORDER/limit-one", "DURABLE/entries", "MODEL/adapter"))
 	require.NoError(t, err)
 	require.Len(t, report.Failures(), 3)
 	require.Contains(t, report.Failures()[0], "file busy")
@@ -225,35 +239,35 @@ func TestStoresAreClosed(t *testing.T) {
 
 func TestWhatCannotBeLookedAtIsAnError(t *testing.T) {
 	boom := errors.New("no such host")
-	sound := func(context.Context) (memory.Adapter, error) { return inmem.New(), nil }
+	sound := func(context.Context) (driver.Adapter, error) { return inmem.New(), nil }
 	for want, cfg := range map[string]Config{
 		"Config.New is not set": {},
-		"no such host":          {New: func(context.Context) (memory.Adapter, error) { return nil, boom }},
-		"gave no store":         {New: func(context.Context) (memory.Adapter, error) { return nil, nil }},
-		"panicked: driver":      {New: func(context.Context) (memory.Adapter, error) { panic("driver") }},
-		"read-only":             {New: func(context.Context) (memory.Adapter, error) { return readOnly{inmem.New()}, nil }},
-		"Config.Reopen failed":  {New: sound, Reopen: func(context.Context, memory.Adapter) (memory.Adapter, error) { return nil, boom }},
+		"no such host":          {New: func(context.Context) (driver.Adapter, error) { return nil, boom }},
+		"gave no store":         {New: func(context.Context) (driver.Adapter, error) { return nil, nil }},
+		"panicked: driver":      {New: func(context.Context) (driver.Adapter, error) { panic("driver") }},
+		"read-only":             {New: func(context.Context) (driver.Adapter, error) { return readOnly{inmem.New()}, nil }},
+		"Config.Reopen failed":  {New: sound, Reopen: func(context.Context, driver.Adapter) (driver.Adapter, error) { return nil, boom }},
 	} {
 		_, err := Check(ctx, cfg)
 		require.ErrorContains(t, err, want)
 	}
 }
 
-type readOnly struct{ memory.Adapter }
+type readOnly struct{ driver.Adapter }
 
-func (readOnly) Traits() memory.Traits { return memory.Traits{ReadOnly: true} }
+func (readOnly) Traits() driver.Traits { return driver.Traits{ReadOnly: true} }
 
 func TestAnExclusiveStoreIsDurableAndNotShared(t *testing.T) {
 	cfg := configOf(func(*broken) {})
-	opened := map[memory.Adapter]bool{}
-	cfg.Reopen = func(_ context.Context, a memory.Adapter) (memory.Adapter, error) {
+	opened := map[driver.Adapter]bool{}
+	cfg.Reopen = func(_ context.Context, a driver.Adapter) (driver.Adapter, error) {
 		if !opened[a] { // the kit asks first whether it can be opened while it is open
 			opened[a] = true
-			return nil, memory.ErrNotProvided
+			return nil, driver.ErrNotProvided
 		}
 		return newBroken(func(*broken) {}, a.(*broken)), nil
 	}
-	report, err := cfg.proof().check(ctx, cases())
+	report, err := cfg.check(ctx, cases())
 	require.NoError(t, err)
 	require.Contains(t, report.Offers, Durable)
 	require.NotContains(t, report.Offers, Shared)
@@ -263,13 +277,13 @@ func TestAnExclusiveStoreIsDurableAndNotShared(t *testing.T) {
 func TestRemarksOnDurability(t *testing.T) {
 	cfg := configOf(func(*broken) {})
 	cfg.Reopen = nil
-	report, err := cfg.proof().check(ctx, cases())
+	report, err := cfg.check(ctx, cases())
 	require.NoError(t, err)
 	require.Contains(t, report.String(), "remark: the store says that it outlives its process")
 
 	cfg = plainConfig()
-	cfg.Reopen = func(_ context.Context, a memory.Adapter) (memory.Adapter, error) { return a, nil }
-	report, err = cfg.proof().check(ctx, cases())
+	cfg.Reopen = func(_ context.Context, a driver.Adapter) (driver.Adapter, error) { return a, nil }
+	report, err = cfg.check(ctx, cases())
 	require.NoError(t, err)
 	require.Contains(t, report.String(), "remark: the store does not say that it outlives its process")
 }
@@ -279,9 +293,9 @@ func TestRunFailsTheTestOfABrokenStore(t *testing.T) {
 	const key = "AGENTMEMORY_BROKEN"
 	if os.Getenv(key) != "" {
 		cfg := plainConfig()
-		cfg.New = func(context.Context) (memory.Adapter, error) {
+		cfg.New = func(context.Context) (driver.Adapter, error) {
 			return plain{newBroken(func(b *broken) {
-				b.query["list"] = func(_ memory.Scope, q memory.Query) memory.Query { q.Limit++; return q }
+				b.query["list"] = func(_ driver.Scope, q driver.Query) driver.Query { q.Limit++; return q }
 			}, nil)}, nil
 		}
 		cfg.Require = []Offer{Versioned}
@@ -297,8 +311,8 @@ func TestRunFailsTheTestOfABrokenStore(t *testing.T) {
 		"--- PASS: " + t.Name() + "/SR-1/errors ",
 		"--- SKIP: " + t.Name() + "/VIEW/run-token",
 		"ORDER/limit-one (M5): limit 1 is the newest",
-		"the store does not offer versioned, which is required: it has no memory.Versioned",
-		"needs transactor: it has no memory.Transactor",
+		"the store does not offer versioned, which is required: it has no driver.Versioned",
+		"needs transactor: it has no driver.Transactor",
 		"=== ATTR  " + t.Name() + "/CTI-1/foreign-ref-get law CTI-1",
 		"=== ATTR  " + t.Name() + "/CTI-1/foreign-ref-get number M1",
 	} {

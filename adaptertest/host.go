@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/redact"
 )
 
@@ -19,15 +19,15 @@ type host struct {
 	w    *world
 	bank *memory.Bank
 	log  *events.Log
-	// archives are the host's, and sound: the case is about the other store.
-	archives distill.ArchiveStore
+	// queue has the runs that its commitments started.
+	queue *runs
 }
 
 func (w *world) host() *host { return w.hostOn(&tap{world: w}) }
 
-func (w *world) hostOn(store memory.Adapter) *host {
-	h := &host{w: w, log: new(events.Log), archives: distill.NewMemoryStore()}
-	_, transactor := memory.As[memory.Transactor](store)
+func (w *world) hostOn(store driver.Adapter) *host {
+	h := &host{w: w, log: new(events.Log), queue: &runs{byKey: map[string]string{}}}
+	_, transactor := driver.As[driver.Transactor](store)
 	bank, err := memory.NewBank(store, memory.Config{
 		Now:         func() time.Time { return w.now },
 		Sink:        &patience{Log: h.log},
@@ -79,30 +79,30 @@ func (h *host) run(tenant, id string, resume memory.Token) *memory.Run {
 
 // putter is a run or a job.
 type putter interface {
-	Put(ctx context.Context, ref string, d memory.Draft) (memory.Entry, error)
+	Put(ctx context.Context, ref string, d memory.Draft) (driver.Entry, error)
 }
 
 // put writes one entry, a millisecond after the last.
-func (h *host) put(p putter, ref string, d memory.Draft) memory.Entry {
+func (h *host) put(p putter, ref string, d memory.Draft) driver.Entry {
 	h.w.now = h.w.now.Add(time.Millisecond)
 	e, err := p.Put(h.w.ctx, ref, d)
 	h.w.must(err)
 	return e
 }
 
-func (h *host) note(p putter, ref, content string, subjects ...string) memory.Entry {
+func (h *host) note(p putter, ref, content string, subjects ...string) driver.Entry {
 	return h.put(p, ref, memory.Draft{Content: content, Subjects: subjects})
 }
 
 // merge puts an entry in the place of others.
-func (h *host) merge(j *memory.Job, ref, content string, sources ...memory.Entry) memory.Entry {
+func (h *host) merge(j *memory.Job, ref, content string, sources ...driver.Entry) driver.Entry {
 	h.w.now = h.w.now.Add(time.Millisecond)
-	stored, err := j.Rewrite(h.w.ctx, ref, mergeOf(content, sources...))
+	made, err := j.Rewrite(h.w.ctx, ref, mergeOf(content, sources...))
 	h.w.must(err)
-	return stored[0]
+	return made.Entries[0]
 }
 
-func mergeOf(content string, sources ...memory.Entry) memory.Rewrite {
+func mergeOf(content string, sources ...driver.Entry) memory.Rewrite {
 	return memory.Rewrite{Derive: []memory.Derived{{
 		Draft: memory.Draft{Content: content}, Sources: ids(sources), Merges: ids(sources),
 	}}}
@@ -125,9 +125,5 @@ func (w *world) contents(r memory.Reader, ref string) []string {
 
 // sameTexts compares in any order.
 func (w *world) sameTexts(got []string, want ...string) {
-	got = slices.Sorted(slices.Values(got))
-	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		w.fail(describeTexts(want), describeTexts(got))
-	}
+	w.came(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))...)
 }

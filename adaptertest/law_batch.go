@@ -3,10 +3,9 @@ package adaptertest
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func batchLaw() law {
@@ -21,8 +20,6 @@ func batchLaw() law {
 		{"restored", "a restored entry is back with its id, its createdAt and its place", tx, restoredEntry},
 		{"restore-condition", "only merged and superseded entries can be restored", tx, restoreCondition},
 		{"successor-condition", "the successor must be live", tx, successorCondition},
-		{"cells", "a cell changes only from what the swap expects", tx, swapCells},
-		{"cell-values", "cells hold bytes: an empty value is a value, and none is none", tx, cellValues},
 		{"history", "history yields every record, whatever its state, as each query asks", tx, historyQueries},
 		{"history-many", "history yields more than a page", tx, historyMany},
 		{"history-while-changing", "a history loop may change the store, and yields every record that stays, once", tx, historyWhileChanging},
@@ -35,7 +32,6 @@ func batchLaw() law {
 	l.cases = append(l.cases, []testCase{
 		{"racing-put", "a batch that loses a race for an id leaves nothing behind", tx, racingBatches},
 		{"racing-merges", "of merges that race for an entry exactly one happens", tx, racingMerges},
-		{"racing-swaps", "of swaps that race exactly one succeeds", tx, racingSwaps},
 		{"readers-see-whole", "a reader sees all of a mutation or nothing of it", tx, readersSeeWhole},
 	}...)
 	return l
@@ -45,57 +41,57 @@ func batchLaw() law {
 // failInTheMiddle prepares.
 var failingParts = []struct {
 	name, says string
-	part       func(w *world, m *memory.Mutation)
+	part       func(w *world, m *driver.Mutation)
 }{
-	{"live", "an entry that must be live is not", func(w *world, m *memory.Mutation) {
+	{"live", "an entry that must be live is not", func(w *world, m *driver.Mutation) {
 		m.Live = append(m.Live, located(home, "deleted")...)
 	}},
-	{"put", "another entry has an id that it puts", func(w *world, m *memory.Mutation) {
+	{"put", "another entry has an id that it puts", func(w *world, m *driver.Mutation) {
 		e := w.entry("taken")
 		e.Content = "another"
-		m.Put = append(m.Put, memory.Placed{Scope: home, Entry: e})
+		m.Put = append(m.Put, driver.Placed{Scope: home, Entry: e})
 	}},
-	{"retire", "an entry that it retires is not live", func(w *world, m *memory.Mutation) {
-		m.Retire = append(m.Retire, retire(home, "deleted", memory.Deleted, ""))
+	{"retire", "an entry that it retires is not live", func(w *world, m *driver.Mutation) {
+		m.Retire = append(m.Retire, retire(home, "deleted", driver.Deleted, ""))
 	}},
-	{"successor", "a successor is not live", func(w *world, m *memory.Mutation) {
-		m.Retire = append(m.Retire, retire(home, "taken", memory.Merged, "deleted"))
+	{"successor", "a successor is not live", func(w *world, m *driver.Mutation) {
+		m.Retire = append(m.Retire, retire(home, "taken", driver.Merged, "deleted"))
 	}},
-	{"restore", "an entry that it restores was deleted", func(w *world, m *memory.Mutation) {
+	{"restore", "an entry that it restores was deleted", func(w *world, m *driver.Mutation) {
 		m.Restore = append(m.Restore, located(home, "deleted")...)
 	}},
-	{"cell", "a cell does not hold what a swap expects", func(w *world, m *memory.Mutation) {
-		m.Cells = append(m.Cells, swap(home, "cell", "wrong", "new"))
+	{"document", "a document is not as a swap expects it", func(w *world, m *driver.Mutation) {
+		m.Documents = append(m.Documents, driver.DocumentSwap{Document: note(home, "note", "new")})
 	}},
 }
 
 // failInTheMiddle applies a mutation with something of every kind, in several
 // scopes, of which one part fails.
-func failInTheMiddle(w *world, part func(w *world, m *memory.Mutation)) {
+func failInTheMiddle(w *world, part func(w *world, m *driver.Mutation)) {
 	sales := at(home.Tenant, "sales")
 	w.puts(home, "a", "b", "c", "taken", "deleted")
 	w.puts(sales, "a")
 	w.delete(home, "deleted", true)
-	w.apply(retired(retire(home, "c", memory.Merged, "b")))
-	w.apply(memory.Mutation{Cells: []memory.CellSwap{swap(home, "cell", "", "old")}})
-	m := memory.Mutation{
+	w.apply(retired(retire(home, "c", driver.Merged, "b")))
+	old := w.set(note(home, "note", "old"))
+	m := driver.Mutation{
 		Live:    located(home, "a"),
 		Put:     append(w.placed(home, "new"), w.placed(sales, "new")...),
-		Retire:  []memory.Retirement{retire(home, "a", memory.Superseded, "new")},
+		Retire:  []driver.Retirement{retire(home, "a", driver.Superseded, "new")},
 		Restore: located(home, "c"),
 		Erase:   located(sales, "a"),
-		Cells:   []memory.CellSwap{swap(sales, "cell", "", "new")},
 		Events:  []events.Record{w.event("run-1", "ev1")},
 	}
+	m.Documents = acts(driver.Set, note(sales, "note", "new"), digest(home, "d", "b")).Documents
 	part(w, &m)
 	w.conflicts(m)
 	w.lists(home, "taken", "b", "a")
 	w.lists(sales, "a")
-	w.looksUp(home, w.entry("a"), memory.Live, "")
-	w.looksUp(home, w.entry("c"), memory.Merged, "b")
+	w.looksUp(home, w.entry("a"), driver.Live, "")
+	w.looksUp(home, w.entry("c"), driver.Merged, "b")
 	w.purged(home, "new")
-	w.holds(home, "cell", []byte("old"))
-	w.holds(sales, "cell", nil)
+	w.holds(old)
+	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}, "support/note/note")
 	w.waiting(home.Tenant, "run-1")
 }
 
@@ -103,30 +99,31 @@ func wholeBatch(w *world) {
 	sales := at(home.Tenant, "sales")
 	w.puts(home, "a", "b", "c")
 	w.puts(sales, "secret")
-	w.apply(retired(retire(home, "c", memory.Merged, "b")))
-	w.apply(memory.Mutation{
-		Live:    located(home, "b"),
-		Put:     append(w.placed(home, "new"), w.placed(sales, "new")...),
-		Retire:  []memory.Retirement{retire(home, "a", memory.Superseded, "new")},
-		Restore: located(home, "c"),
-		Erase:   located(sales, "secret"),
-		Cells:   []memory.CellSwap{swap(home, "cell", "", "x"), swap(sales, "cell", "", "y")},
-		Events:  []events.Record{w.event("run-1", "ev1"), w.event("run-1", "ev2")},
+	w.apply(retired(retire(home, "c", driver.Merged, "b")))
+	docs := w.commits(driver.Mutation{
+		Live:      located(home, "b"),
+		Put:       append(w.placed(home, "new"), w.placed(sales, "new")...),
+		Retire:    []driver.Retirement{retire(home, "a", driver.Superseded, "new")},
+		Restore:   located(home, "c"),
+		Erase:     located(sales, "secret"),
+		Events:    []events.Record{w.event("run-1", "ev1"), w.event("run-1", "ev2")},
+		Documents: acts(driver.Set, note(home, "n", "x"), note(sales, "n", "y"), digest(home, "d", "new"), file(at(home.Tenant, ""), "f")).Documents,
 	})
 	w.lists(home, "new", "c", "b")
 	w.lists(sales, "new")
-	w.looksUp(home, w.entry("a"), memory.Superseded, "new")
-	w.looksUp(home, w.entry("c"), memory.Live, "")
-	w.stub(sales, "secret", memory.Live, "")
-	w.holds(home, "cell", []byte("x"))
-	w.holds(sales, "cell", []byte("y"))
+	w.looksUp(home, w.entry("a"), driver.Superseded, "new")
+	w.looksUp(home, w.entry("c"), driver.Live, "")
+	w.stub(sales, "secret", driver.Live, "")
+	for _, d := range docs {
+		w.holds(d)
+	}
 	w.waiting(home.Tenant, "run-1", "ev1", "ev2")
 }
 
 func retiredEntries(w *world) {
 	w.puts(home, "new")
-	for _, x := range []memory.Retirement{
-		retire(home, "m", memory.Merged, "new"), retire(home, "s", memory.Superseded, "new"), retire(home, "d", memory.Deleted, ""),
+	for _, x := range []driver.Retirement{
+		retire(home, "m", driver.Merged, "new"), retire(home, "s", driver.Superseded, "new"), retire(home, "d", driver.Deleted, ""),
 	} {
 		e := w.whole(x.ID)
 		w.put(home, e)
@@ -139,53 +136,52 @@ func retiredEntries(w *world) {
 
 func retiredIsFinal(w *world) {
 	w.puts(home, "new", "old")
-	w.apply(retired(retire(home, "old", memory.Merged, "new")))
-	w.conflicts(memory.Mutation{Live: located(home, "old")})
-	w.conflicts(retired(retire(home, "old", memory.Deleted, "")))
+	w.apply(retired(retire(home, "old", driver.Merged, "new")))
+	w.conflicts(driver.Mutation{Live: located(home, "old")})
+	w.conflicts(retired(retire(home, "old", driver.Deleted, "")))
 	w.delete(home, "old", false)
-	w.looksUp(home, w.entry("old"), memory.Merged, "new")
+	w.looksUp(home, w.entry("old"), driver.Merged, "new")
 }
 
 func retireForNew(w *world) {
 	w.puts(home, "a", "b")
-	m := retired(retire(home, "a", memory.Merged, "new"), retire(home, "b", memory.Merged, "new"))
+	m := retired(retire(home, "a", driver.Merged, "new"), retire(home, "b", driver.Merged, "new"))
 	m.Put = w.placed(home, "new")
 	w.apply(m)
 	w.lists(home, "new")
-	w.looksUp(home, w.entry("a"), memory.Merged, "new")
+	w.looksUp(home, w.entry("a"), driver.Merged, "new")
 }
 
 func retireNew(w *world) {
-	m := retired(retire(home, "new", memory.Deleted, ""))
+	m := retired(retire(home, "new", driver.Deleted, ""))
 	m.Put = w.placed(home, "new")
 	w.apply(m)
 	w.lists(home)
-	w.looksUp(home, w.entry("new"), memory.Deleted, "")
+	w.looksUp(home, w.entry("new"), driver.Deleted, "")
 }
 
 func restoredEntry(w *world) {
 	all := w.putMany(home, 5, nil)
 	middle := all[2]
-	for _, state := range []memory.State{memory.Merged, memory.Superseded} {
+	for _, state := range []driver.State{driver.Merged, driver.Superseded} {
 		w.apply(retired(retire(home, middle, state, all[0])))
-		w.sameIDs(w.list(home, memory.Query{At: w.now}), []string{all[0], all[1], all[3], all[4]})
-		w.apply(memory.Mutation{Restore: located(home, middle)})
-		w.sameIDs(w.list(home, memory.Query{At: w.now}), all)
-		rec, err := w.tryLookup(home, middle)
-		w.must(err)
-		w.check(rec.State == memory.Live && rec.For == "", "a live record without a successor", "%s", describeRecord(&rec))
-		w.remembers(home.Tenant, memory.HistoryQuery{Ref: home.Ref, For: all[0]})
+		w.sameIDs(w.list(home, driver.Query{At: w.now}), []string{all[0], all[1], all[3], all[4]})
+		w.apply(driver.Mutation{Restore: located(home, middle)})
+		w.sameIDs(w.list(home, driver.Query{At: w.now}), all)
+		rec := w.record(home, middle)
+		w.check(rec.State == driver.Live && rec.For == "", "a live record without a successor", "%s", describeRecord(&rec))
+		w.remembers(home.Tenant, driver.HistoryQuery{Ref: home.Ref, For: all[:1]})
 	}
-	w.apply(retired(retire(home, middle, memory.Deleted, "")))
+	w.apply(retired(retire(home, middle, driver.Deleted, "")))
 }
 
 func restoreCondition(w *world) {
 	w.puts(home, "live", "deleted", "merged")
 	w.delete(home, "deleted", true)
-	w.apply(retired(retire(home, "merged", memory.Merged, "live")))
-	w.apply(memory.Mutation{Erase: located(home, "merged")})
+	w.apply(retired(retire(home, "merged", driver.Merged, "live")))
+	w.apply(driver.Mutation{Erase: located(home, "merged")})
 	for _, id := range []string{"live", "deleted", "never", "merged"} {
-		w.conflicts(memory.Mutation{Restore: located(home, id)})
+		w.conflicts(driver.Mutation{Restore: located(home, id)})
 	}
 	w.lists(home, "live")
 }
@@ -193,37 +189,11 @@ func restoreCondition(w *world) {
 func successorCondition(w *world) {
 	w.puts(home, "a", "live", "deleted", "merged")
 	w.delete(home, "deleted", true)
-	w.apply(retired(retire(home, "merged", memory.Merged, "live")))
+	w.apply(retired(retire(home, "merged", driver.Merged, "live")))
 	for _, successor := range []string{"never", "deleted", "merged"} {
-		w.conflicts(retired(retire(home, "a", memory.Superseded, successor)))
+		w.conflicts(retired(retire(home, "a", driver.Superseded, successor)))
 	}
 	w.lists(home, "live", "a")
-}
-
-func swapCells(w *world) {
-	cells := func(c ...memory.CellSwap) memory.Mutation { return memory.Mutation{Cells: c} }
-	w.holds(home, "c", nil)
-	w.conflicts(cells(swap(home, "c", "x", "y")))
-	w.apply(cells(swap(home, "c", "", "x")))
-	w.conflicts(cells(swap(home, "c", "", "y")))
-	w.conflicts(cells(swap(home, "c", "X", "y")))
-	w.apply(cells(swap(home, "c", "x", "y")))
-	w.holds(home, "c", []byte("y"))
-	w.holds(home, "C", nil)
-	w.apply(cells(swap(home, "c", "y", "")))
-	w.holds(home, "c", nil)
-	w.apply(cells(swap(home, "c", "", "z")))
-	w.holds(home, "c", []byte("z"))
-}
-
-func cellValues(w *world) {
-	var old []byte
-	for _, value := range [][]byte{{}, []byte("\x00\xff\x00"), []byte(strings.Repeat("v", 1<<16)), {}, nil} {
-		w.apply(memory.Mutation{Cells: []memory.CellSwap{{Scope: home, Name: "c", Old: old, New: value}}})
-		w.holds(home, "c", value)
-		old = value
-	}
-	w.conflicts(memory.Mutation{Cells: []memory.CellSwap{{Scope: home, Name: "c", Old: []byte{}, New: []byte("x")}}})
 }
 
 func historyQueries(w *world) {
@@ -238,29 +208,30 @@ func historyQueries(w *world) {
 	put("superseded", "customer:1")
 	put("erased", "customer:1")
 	w.delete(home, "deleted", true)
-	w.apply(retired(retire(home, "merged", memory.Merged, "live"), retire(home, "superseded", memory.Superseded, "live")))
-	w.apply(memory.Mutation{Erase: located(home, "erased")})
+	w.apply(retired(retire(home, "merged", driver.Merged, "live"), retire(home, "superseded", driver.Superseded, "live")))
+	w.apply(driver.Mutation{Erase: located(home, "erased")})
 	w.puts(at(home.Tenant, "sales"), "elsewhere")
 
 	tenant, ref := home.Tenant, home.Ref
-	w.remembers(tenant, memory.HistoryQuery{}, "live", "deleted", "merged", "superseded", "erased", "elsewhere")
-	w.remembers(tenant, memory.HistoryQuery{Ref: ref}, "live", "deleted", "merged", "superseded", "erased")
-	w.remembers(tenant, memory.HistoryQuery{Subject: "customer:1"}, "live", "deleted", "superseded")
-	w.remembers(tenant, memory.HistoryQuery{Subject: "customer:2"}, "live")
-	w.remembers(tenant, memory.HistoryQuery{Ref: ref, For: "live"}, "merged", "superseded")
-	w.remembers(tenant, memory.HistoryQuery{Ref: ref, For: "live", Subject: "customer:1"}, "superseded")
-	w.remembers(tenant, memory.HistoryQuery{Ref: ref, For: "merged"})
-	for _, rec := range w.history(tenant, memory.HistoryQuery{Ref: ref, For: "live", Subject: "customer:1"}) {
+	w.remembers(tenant, driver.HistoryQuery{}, "live", "deleted", "merged", "superseded", "erased", "elsewhere")
+	w.remembers(tenant, driver.HistoryQuery{Ref: ref}, "live", "deleted", "merged", "superseded", "erased")
+	w.remembers(tenant, driver.HistoryQuery{Subject: "customer:1"}, "live", "deleted", "superseded")
+	w.remembers(tenant, driver.HistoryQuery{Subject: "customer:2"}, "live")
+	w.remembers(tenant, driver.HistoryQuery{Ref: ref, For: []string{"live"}}, "merged", "superseded")
+	w.remembers(tenant, driver.HistoryQuery{Ref: ref, For: []string{"never", "deleted", "live"}}, "merged", "superseded")
+	w.remembers(tenant, driver.HistoryQuery{Ref: ref, For: []string{"live"}, Subject: "customer:1"}, "superseded")
+	w.remembers(tenant, driver.HistoryQuery{Ref: ref, For: []string{"merged"}})
+	for _, rec := range w.history(tenant, driver.HistoryQuery{Ref: ref, For: []string{"live"}, Subject: "customer:1"}) {
 		want := w.entry("superseded")
 		want.Subjects = []string{"customer:1"}
-		w.sameRecord(rec, memory.Record{Scope: home, Entry: want, State: memory.Superseded, For: "live"})
+		w.sameRecord(rec, driver.Record{Scope: home, Entry: want, State: driver.Superseded, For: "live"})
 	}
 }
 
 func historyMany(w *world) {
-	all := w.putMany(home, 1100, func(i int, e *memory.Entry) { e.Subjects = []string{"customer:1"} })
-	w.remembers(home.Tenant, memory.HistoryQuery{Subject: "customer:1"}, slices.Clone(all)...)
-	w.remembers(home.Tenant, memory.HistoryQuery{Ref: home.Ref}, all...)
+	all := w.putMany(home, 1100, func(i int, e *driver.Entry) { e.Subjects = []string{"customer:1"} })
+	w.remembers(home.Tenant, driver.HistoryQuery{Subject: "customer:1"}, slices.Clone(all)...)
+	w.remembers(home.Tenant, driver.HistoryQuery{Ref: home.Ref}, all...)
 }
 
 func historyWhileChanging(w *world) {
@@ -268,7 +239,7 @@ func historyWhileChanging(w *world) {
 	seen := map[string]bool{}
 	w.quietly("read the history, and in its loop delete an entry, put another and look one up", func() {
 		i := 0
-		for rec, err := range w.tx.History(w.ctx, home.Tenant, memory.HistoryQuery{Ref: home.Ref}) {
+		for rec, err := range w.tx.History(w.ctx, home.Tenant, driver.HistoryQuery{Ref: home.Ref}) {
 			w.must(err)
 			w.check(i < 10*len(all), "an end", "more than %d records", 10*len(all))
 			w.check(!seen[rec.Entry.ID], "every record once", "%q again", rec.Entry.ID)
@@ -288,14 +259,6 @@ func historyWhileChanging(w *world) {
 
 func historyStops(w *world) {
 	w.putMany(home, 10, nil)
-	w.quietly("stop reading the history at the third record", func() {
-		n := 0
-		for _, err := range w.tx.History(w.ctx, home.Tenant, memory.HistoryQuery{}) {
-			w.must(err)
-			if n++; n == 3 {
-				break
-			}
-		}
-	})
+	stopAt(w.script, 3, "the history", w.tx.History(w.ctx, home.Tenant, driver.HistoryQuery{}))
 	w.puts(home, "after") // nothing is locked
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/openwop/agentmemory/consolidate"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func consolidationLaw() law {
@@ -16,8 +17,6 @@ func consolidationLaw() law {
 	return law{name: "CONSOLIDATE", number: "C2, C5, C7", says: "a consolidation on this store does what it says, and only once", cases: []testCase{
 		{"merges-and-supersedes", "a pass merges what says the same, supersedes older values, and leaves the rest alone", tx, consolidates},
 		{"second-pass", "a pass over an unchanged corpus counts the same before and after, and writes no entry", tx, consolidatesOnce},
-		{"held-view", "a view that is held across a pass does not move", []Offer{Transactor, Versioned}, holdAcrossConsolidation},
-		{"write-in-a-pass", "what is written between the steps of a pass is still there, or in a lineage", tx, writeInConsolidation},
 		{"racing-writes", "what is written by others at the same time is still there, or in a lineage", tx, raceConsolidation},
 	}}
 }
@@ -37,10 +36,10 @@ var corpus = []noted{
 }
 
 // putCorpus writes the corpus in the order in which it is listed.
-func (h *host) putCorpus() []memory.Entry {
+func (h *host) putCorpus() []driver.Entry {
 	h.w.did("a job puts %d facts: one said twice, and two values of one slot", len(corpus))
 	job := h.job(home.Tenant, nil)
-	var all []memory.Entry
+	var all []driver.Entry
 	for _, n := range corpus {
 		d := memory.Draft{Content: n.text}
 		if n.slot != "" {
@@ -104,14 +103,14 @@ func (h *host) fate(id string) memory.Fate {
 }
 
 // nothingLost expects each entry to live, or to have a successor that does.
-func (h *host) nothingLost(all []memory.Entry) {
+func (h *host) nothingLost(all []driver.Entry) {
 	for _, e := range all {
 		f, err := h.bank.Trace(h.w.ctx, home.Tenant, home.Ref, e.ID)
 		want := "the entry that says " + short(e.Content) + " live, or in a lineage that leads to a live entry"
 		if err != nil {
 			h.w.fail(want, describeError(err))
 		}
-		h.w.check(f.State != memory.Deleted && f.Head.ID != "", want, "it is %s", f.State)
+		h.w.check(f.State != driver.Deleted && f.Head.ID != "", want, "it is %s", f.State)
 	}
 }
 
@@ -124,9 +123,9 @@ func consolidates(w *world) {
 	h.consolidatedCorpus()
 	h.nothingLost(all)
 	f := h.fate(all[3].ID)
-	w.check(f.State == memory.Superseded && f.Head.ID == all[4].ID, "the older value superseded by the newer", "%s by %s", f.State, short(f.Head.Content))
+	w.check(f.State == driver.Superseded && f.Head.ID == all[4].ID, "the older value superseded by the newer", "%s by %s", f.State, short(f.Head.Content))
 	one, other := h.fate(all[0].ID), h.fate(all[1].ID)
-	w.check(one.Head.ID == other.Head.ID && (one.State == memory.Merged) != (other.State == memory.Merged),
+	w.check(one.Head.ID == other.Head.ID && (one.State == driver.Merged) != (other.State == driver.Merged),
 		"one of the two that say the same merged into the other", "%s and %s", one.State, other.State)
 	n := h.announced("p1", events.TypeMemoryConsolidated)
 	w.check(n == 1, "one event of the pass", "%d", n)
@@ -135,7 +134,7 @@ func consolidates(w *world) {
 // records are all that the history of the scope tells, in words.
 func (w *world) records() []string {
 	var all []string
-	for _, rec := range w.history(home.Tenant, memory.HistoryQuery{Ref: home.Ref}) {
+	for _, rec := range w.history(home.Tenant, driver.HistoryQuery{Ref: home.Ref}) {
 		all = append(all, describeRecord(&rec))
 	}
 	slices.Sort(all)
@@ -164,7 +163,7 @@ func (h *host) viewHeldAcross(change func()) {
 	run := h.run(home.Tenant, "reader", "").Memory()
 	v := w.version(home.Tenant)
 	texts := w.contents(run, home.Ref)
-	seen, err := w.tryListAt(home, v, memory.Query{At: w.now})
+	seen, err := w.tryListAt(home, v, driver.Query{At: w.now})
 	w.must(err)
 	change()
 	w.did("a run that was open meanwhile lists")
@@ -174,28 +173,6 @@ func (h *host) viewHeldAcross(change func()) {
 	for i := range seen {
 		w.getsAt(home, v, seen[i])
 	}
-}
-
-func holdAcrossConsolidation(w *world) {
-	h := w.host()
-	h.putCorpus()
-	h.viewHeldAcross(func() { h.consolidate("p1", nil) })
-	h.consolidatedCorpus()
-}
-
-// writeInConsolidation writes at every step that the pass tells of.
-func writeInConsolidation(w *world) {
-	h := w.host()
-	all := h.putCorpus()
-	writer := h.named("writer")
-	h.consolidate("p1", func(p consolidate.Progress) {
-		all = append(all, h.note(writer, home.Ref, fmt.Sprintf("Written while %s, %d done.", p.Phase, p.Done)))
-	})
-	h.nothingLost(all)
-	before := len(all)
-	r := h.consolidate("p2", nil)
-	w.check(!r.Unchanged && before > len(corpus), "a corpus that has changed since the pass began", "an unchanged one")
-	h.nothingLost(all)
 }
 
 func raceConsolidation(w *world) {

@@ -1,12 +1,11 @@
 package adaptertest
 
 import (
-	"errors"
 	"fmt"
-	"sync/atomic"
+	"time"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func durableLaw() law {
@@ -16,11 +15,14 @@ func durableLaw() law {
 		{"deletions", "deletions outlive the store that made them", []Offer{Durable}, durableDeletions},
 		{"ids", "ids stay used", []Offer{Durable}, durableIDs},
 		{"records", "states, successors and stubs outlive the store", []Offer{Transactor, Durable}, durableRecords},
-		{"cells", "cells outlive the store", []Offer{Transactor, Durable}, durableCells},
+		{"documents", "documents outlive the store, and no revision is used again", []Offer{Transactor, Durable}, durableDocuments},
+		{"due", "what is due is found by the store that is opened next", []Offer{Transactor, Scheduler, Durable}, durableDue},
+		{"changes", "what has changed is known to the store that is opened next", []Offer{Transactor, Versioned, Changes, Durable}, durableChanges},
 		{"events", "undelivered events outlive the store, in their order", []Offer{Transactor, Durable}, durableEvents},
 		{"versions", "a version can be read by the store that is opened next", []Offer{Transactor, Versioned, Durable}, durableVersions},
 		{"shared-writes", "each of two open stores sees the other's writes at once", []Offer{Shared}, sharedWrites},
 		{"shared-ids", "of puts by two open stores that race for an id one wins", []Offer{Shared}, sharedIDs},
+		{"shared-documents", "each of two open stores sees the other's documents at once, and their revisions ascend in common", []Offer{Transactor, Shared}, sharedDocuments},
 		{"shared-swaps", "of swaps by two open stores that race one succeeds", []Offer{Transactor, Shared}, sharedSwaps},
 		{"shared-versions", "a version taken by one open store is held by the other", []Offer{Transactor, Versioned, Shared}, sharedVersions},
 	}
@@ -57,38 +59,84 @@ func durableIDs(w *world) {
 		w.puts(home, id)
 		other := w.entry(id)
 		other.Content = "another"
-		w.mustBe(w.tryPut(home, other), memory.ErrConflict)
+		w.mustBe(w.tryPut(home, other), driver.ErrConflict)
 	}
 	w.lists(home, "a")
 }
 
 func durableRecords(w *world) {
 	w.puts(home, "new", "m", "s", "d", "x")
-	w.apply(retired(retire(home, "m", memory.Merged, "new"), retire(home, "s", memory.Superseded, "new"), retire(home, "d", memory.Deleted, "")))
-	w.apply(memory.Mutation{Erase: located(home, "x")})
+	w.apply(retired(retire(home, "m", driver.Merged, "new"), retire(home, "s", driver.Superseded, "new"), retire(home, "d", driver.Deleted, "")))
+	w.apply(driver.Mutation{Erase: located(home, "x")})
 	w.reopen()
-	w.looksUp(home, w.entry("m"), memory.Merged, "new")
-	w.looksUp(home, w.entry("s"), memory.Superseded, "new")
-	w.looksUp(home, w.entry("d"), memory.Deleted, "")
-	w.stub(home, "x", memory.Live, "")
-	w.remembers(home.Tenant, memory.HistoryQuery{Ref: home.Ref, For: "new"}, "m", "s")
-	w.apply(memory.Mutation{Restore: located(home, "m")})
+	w.looksUp(home, w.entry("m"), driver.Merged, "new")
+	w.looksUp(home, w.entry("s"), driver.Superseded, "new")
+	w.looksUp(home, w.entry("d"), driver.Deleted, "")
+	w.stub(home, "x", driver.Live, "")
+	w.remembers(home.Tenant, driver.HistoryQuery{Ref: home.Ref, For: []string{"new"}}, "m", "s")
+	w.apply(driver.Mutation{Restore: located(home, "m")})
 	w.lists(home, "new", "m")
 }
 
-func durableCells(w *world) {
-	w.apply(memory.Mutation{Cells: []memory.CellSwap{swap(home, "c", "", "x"), swap(home, "gone", "", "y")}})
-	w.apply(memory.Mutation{Cells: []memory.CellSwap{swap(home, "gone", "y", "")}})
+func durableDocuments(w *world) {
+	w.puts(home, "a", "b")
+	kept := w.sets(note(home, "n", "x"), note(at(home.Tenant, ""), "n", "\x00y"), digest(home, "d", "a"), file(home, "f", "customer:1"), timer(home, "t", w.now))
+	gone := w.sets(note(home, "gone", "z"), digest(home, "e", "b"))
+	w.removes(gone[0])
+	w.apply(driver.Mutation{Erase: located(home, "b")})
 	w.reopen()
-	w.holds(home, "c", []byte("x"))
-	w.holds(home, "gone", nil)
-	w.apply(memory.Mutation{Cells: []memory.CellSwap{swap(home, "c", "x", "z")}})
+	for _, d := range kept {
+		w.holds(d)
+	}
+	w.lacks(gone[0])
+	w.lacks(gone[1])
+	anew := w.set(note(home, "gone", "z"))
+	w.check(anew.Rev > gone[1].Rev, fmt.Sprintf("a revision above %d", gone[1].Rev), "%d", anew.Rev)
+	w.apply(driver.Mutation{Erase: located(home, "a")})
+	w.lacks(kept[2])
+	w.set(kept[0])
+}
+
+func durableDue(w *world) {
+	soon := w.set(timer(home, "b", w.now))
+	w.set(timer(at("globex", "support"), "a", w.now.Add(time.Hour)))
+	w.reopen()
+	w.isDue("timer", 10, "acme support/timer/b")
+	w.removes(soon)
+	w.reopen()
+	w.advance(time.Hour)
+	w.isDue("timer", 10, "globex support/timer/a")
+}
+
+func durableChanges(w *world) {
+	w.puts(home, "a")
+	from := w.version(home.Tenant)
+	w.puts(home, "b")
+	w.delete(home, "a", true)
+	to := w.version(home.Tenant)
+	w.reopen()
+	w.changed(home, from, to, driver.ChangeSet{Put: []string{"b"}, Retired: []string{"a"}})
+}
+
+func sharedDocuments(w *world) {
+	first, second := w.store, w.second()
+	d := note(home, "n", "")
+	for i := range 4 {
+		w.did("from here on by the other store")
+		w.use(second)
+		d.Value = []byte(fmt.Sprint(i))
+		d = w.set(d)
+		w.did("from here on by the first store")
+		w.use(first)
+		w.holds(d)
+		first, second = second, first
+	}
 }
 
 func durableEvents(w *world) {
 	one, two, three := w.event("run-1", "c"), w.event("run-1", "b"), w.event("run-1", "a")
-	w.apply(memory.Mutation{Events: []events.Record{one, two}})
-	w.apply(memory.Mutation{Events: []events.Record{three}})
+	w.apply(driver.Mutation{Events: []events.Record{one, two}})
+	w.apply(driver.Mutation{Events: []events.Record{three}})
 	w.delivered(two)
 	w.reopen()
 	w.waiting(home.Tenant, "run-1", "c", "a")
@@ -104,11 +152,11 @@ func durableVersions(w *world) {
 	w.listsAt(home, after, "b")
 	w.puts(home, "c")
 	w.listsAt(home, before, "b", "a")
-	w.apply(memory.Mutation{Erase: located(home, "a")})
+	w.apply(driver.Mutation{Erase: located(home, "a")})
 	w.reopen()
 	w.listsAt(home, before, "b")
-	w.intact(home.Tenant, before, false)
-	w.intact(home.Tenant, after, true)
+	w.intact(home, before, false)
+	w.intact(home, after, true)
 	w.purge(home.Tenant, after)
 	w.reopen()
 	w.refused(before)
@@ -133,44 +181,19 @@ func sharedWrites(w *world) {
 	}
 }
 
-func sharedIDs(w *world) {
-	stores := []memory.Adapter{w.store, w.second()}
-	for round := range 5 {
-		id := fmt.Sprint("e", round)
-		var won atomic.Int64
-		w.quietly(fmt.Sprintf("eight writers, four by each store, put different entries under %q at once", id), func() {
-			w.parallel(8, func(i int) {
-				e := w.entry(id)
-				e.Content = fmt.Sprint("of writer ", i)
-				if err := stores[i%2].Put(w.ctx, home, e); err == nil {
-					won.Add(1)
-				} else if !errors.Is(err, memory.ErrConflict) {
-					w.must(err)
-				}
-			})
-		})
-		w.check(won.Load() == 1, "one success, and a conflict for the others", "%d successes", won.Load())
-	}
-}
+func sharedIDs(w *world) { w.racePuts(w.store, w.second()) }
 
 func sharedSwaps(w *world) {
-	second := w.second()
-	tx, _ := memory.As[memory.Transactor](second)
-	stores := []memory.Transactor{w.tx, tx}
+	second, _ := driver.As[driver.Transactor](w.second())
+	stores := []driver.Transactor{w.tx, second}
 	for round := range 5 {
-		name := fmt.Sprint("lease", round)
-		var won atomic.Int64
-		w.quietly(fmt.Sprintf("eight callers, four by each store, set the cell %q at once", name), func() {
-			w.parallel(8, func(i int) {
-				_, err := stores[i%2].Apply(w.ctx, home.Tenant, memory.Mutation{At: w.now, Cells: []memory.CellSwap{swap(home, name, "", fmt.Sprint("owner ", i))}})
-				if err == nil {
-					won.Add(1)
-				} else if !errors.Is(err, memory.ErrConflict) {
-					w.must(err)
-				}
-			})
+		d := note(home, fmt.Sprint("lease", round), "")
+		w.oneWins(8, fmt.Sprintf("eight callers, four by each store, set the document %q at once", d.Key), func(i int) error {
+			mine := d
+			mine.Value = []byte(fmt.Sprint("owner ", i))
+			_, err := stores[i%2].Apply(w.ctx, home.Tenant, acts(driver.Set, mine))
+			return err
 		})
-		w.check(won.Load() == 1, "one success, and a conflict for the others", "%d successes", won.Load())
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func expiryLaw() law {
@@ -30,7 +30,7 @@ func expiryLaw() law {
 }
 
 // mortal is an entry that expires after d.
-func (w *world) mortal(id string, d time.Duration) memory.Entry {
+func (w *world) mortal(id string, d time.Duration) driver.Entry {
 	e := w.entry(id)
 	e.ExpiresAt = w.now.Add(d)
 	return e
@@ -108,7 +108,7 @@ func farInstants(w *world) {
 	last.ExpiresAt = time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)
 	early := w.entry("early")
 	early.CreatedAt = time.Date(1969, 12, 31, 23, 59, 59, 999e6, time.UTC)
-	for _, e := range []memory.Entry{first, last, early} {
+	for _, e := range []driver.Entry{first, last, early} {
 		w.put(home, e)
 	}
 	w.now = first.CreatedAt
@@ -154,27 +154,27 @@ func keptMilliseconds(w *world) {
 func expiredCondition(w *world) {
 	w.put(home, w.mortal("short", 5*time.Millisecond))
 	w.advance(4 * time.Millisecond)
-	w.apply(memory.Mutation{Live: located(home, "short")})
+	w.apply(driver.Mutation{Live: located(home, "short")})
 	w.advance(time.Millisecond)
-	w.conflicts(memory.Mutation{Live: located(home, "short")})
+	w.conflicts(driver.Mutation{Live: located(home, "short")})
 }
 
 func expiredRetire(w *world) {
 	w.put(home, w.mortal("a", 5*time.Millisecond))
 	w.put(home, w.mortal("b", 5*time.Millisecond))
 	w.advance(4 * time.Millisecond)
-	w.apply(retired(retire(home, "a", memory.Deleted, "")))
+	w.apply(retired(retire(home, "a", driver.Deleted, "")))
 	w.advance(time.Millisecond)
-	w.conflicts(retired(retire(home, "b", memory.Deleted, "")))
+	w.conflicts(retired(retire(home, "b", driver.Deleted, "")))
 }
 
 func expiredSuccessor(w *world) {
 	w.puts(home, "a", "b")
 	w.put(home, w.mortal("short", 5*time.Millisecond))
 	w.advance(4 * time.Millisecond)
-	w.apply(retired(retire(home, "a", memory.Merged, "short")))
+	w.apply(retired(retire(home, "a", driver.Merged, "short")))
 	w.advance(time.Millisecond)
-	w.conflicts(retired(retire(home, "b", memory.Merged, "short")))
+	w.conflicts(retired(retire(home, "b", driver.Merged, "short")))
 }
 
 func expiredHistory(w *world) {
@@ -183,7 +183,7 @@ func expiredHistory(w *world) {
 	w.put(home, e)
 	w.advance(time.Hour)
 	w.lists(home)
-	w.looksUp(home, e, memory.Live, "")
-	w.remembers(home.Tenant, memory.HistoryQuery{Ref: home.Ref}, "short")
-	w.remembers(home.Tenant, memory.HistoryQuery{Subject: "customer:1"}, "short")
+	w.looksUp(home, e, driver.Live, "")
+	w.remembers(home.Tenant, driver.HistoryQuery{Ref: home.Ref}, "short")
+	w.remembers(home.Tenant, driver.HistoryQuery{Subject: "customer:1"}, "short")
 }

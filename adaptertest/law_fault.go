@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func faultLaw() law {
@@ -29,6 +30,19 @@ func faultLaw() law {
 	return l
 }
 
+// walked goes through what a store yields.
+func walked[T any](all iter.Seq2[T, error]) error {
+	for _, err := range all {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errorOf is the error of a call.
+func errorOf[T any](_ T, err error) error { return err }
+
 // cancelled is a context that is done.
 func cancelled(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -42,66 +56,56 @@ var cancellable = []struct {
 	needs []Offer
 	call  func(ctx context.Context, w *world) error
 }{
-	{"get", nil, func(ctx context.Context, w *world) error { _, err := w.store.Get(ctx, home, "a", w.now); return err }},
+	{"get", nil, func(ctx context.Context, w *world) error { return errorOf(w.store.Get(ctx, home, "a", w.now)) }},
 	{"list", nil, func(ctx context.Context, w *world) error {
-		_, err := w.store.List(ctx, home, memory.Query{At: w.now})
-		return err
+		return errorOf(w.store.List(ctx, home, driver.Query{At: w.now}))
 	}},
 	{"put", nil, func(ctx context.Context, w *world) error { return w.store.Put(ctx, home, w.entry("new")) }},
-	{"delete", nil, func(ctx context.Context, w *world) error { _, err := w.store.Delete(ctx, home, "a", w.now); return err }},
+	{"delete", nil, func(ctx context.Context, w *world) error { return errorOf(w.store.Delete(ctx, home, "a", w.now)) }},
 	{"apply", []Offer{Transactor}, func(ctx context.Context, w *world) error {
-		m := memory.Mutation{At: w.now, Put: w.placed(home, "new"), Erase: located(home, "a")}
-		_, err := w.tx.Apply(ctx, home.Tenant, m)
-		return err
+		m := driver.Mutation{At: w.now, Put: w.placed(home, "new"), Erase: located(home, "a")}
+		return errorOf(w.tx.Apply(ctx, home.Tenant, m))
 	}},
-	{"lookup", []Offer{Transactor}, func(ctx context.Context, w *world) error { _, err := w.tx.Lookup(ctx, home, "a"); return err }},
+	{"lookup", []Offer{Transactor}, func(ctx context.Context, w *world) error { return errorOf(w.tx.Lookup(ctx, home, []string{"a"})) }},
 	{"history", []Offer{Transactor}, func(ctx context.Context, w *world) error {
-		for _, err := range w.tx.History(ctx, home.Tenant, memory.HistoryQuery{}) {
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		return walked(w.tx.History(ctx, home.Tenant, driver.HistoryQuery{}))
 	}},
-	{"cell", []Offer{Transactor}, func(ctx context.Context, w *world) error { _, err := w.tx.Cell(ctx, home, "c"); return err }},
+	{"documents", []Offer{Transactor}, func(ctx context.Context, w *world) error {
+		return walked(w.tx.Documents(ctx, driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}))
+	}},
 	{"undelivered", []Offer{Transactor}, func(ctx context.Context, w *world) error {
-		_, err := w.tx.Undelivered(ctx, memory.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"})
-		return err
+		return walked(w.tx.Undelivered(ctx, driver.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"}))
+	}},
+	{"waiting", []Offer{Transactor}, func(ctx context.Context, w *world) error { return errorOf(w.tx.Waiting(ctx, home.Tenant, 10)) }},
+	{"due", []Offer{Transactor, Scheduler}, func(ctx context.Context, w *world) error {
+		return errorOf(w.scheduler.Due(ctx, "timer", w.now, 10))
+	}},
+	{"changes", []Offer{Transactor, Versioned, Changes}, func(ctx context.Context, w *world) error {
+		return errorOf(w.changes.Changes(ctx, home, w.held, w.held))
 	}},
 	{"delivered", []Offer{Transactor}, func(ctx context.Context, w *world) error {
 		return w.tx.Delivered(ctx, queue(w.event("run-1", "ev1")).Events)
 	}},
 	{"version", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		_, err := w.versions.Version(ctx, home.Tenant)
-		return err
+		return errorOf(w.versions.Version(ctx, home.Tenant))
 	}},
 	{"list-at", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		_, err := w.versions.ListAt(ctx, home, w.held, memory.Query{At: w.now})
-		return err
+		return errorOf(w.versions.ListAt(ctx, home, w.held, driver.Query{At: w.now}))
 	}},
 	{"get-at", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		_, err := w.versions.GetAt(ctx, home, w.held, "a", w.now)
-		return err
+		return errorOf(w.versions.GetAt(ctx, home, w.held, []string{"a"}, w.now))
 	}},
 	{"intact", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		_, err := w.versions.Intact(ctx, home.Tenant, w.held)
-		return err
+		return errorOf(w.versions.Intact(ctx, home, w.held))
 	}},
 	{"purge", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		_, err := w.versions.Purge(ctx, home.Tenant, w.held, w.now)
-		return err
+		return errorOf(w.versions.Purge(ctx, home.Tenant, w.held, w.now))
 	}},
 	{"search", []Offer{Searcher}, func(ctx context.Context, w *world) error {
-		_, err := w.searcher.Search(ctx, home, memory.Search{Limit: 10, At: w.now})
-		return err
+		return errorOf(w.searcher.Search(ctx, home, driver.Search{Limit: 10, At: w.now}))
 	}},
 	{"scan", []Offer{Scanner}, func(ctx context.Context, w *world) error {
-		for _, err := range w.scanner.Scan(ctx, home, memory.Query{At: w.now}) {
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		return walked(w.scanner.Scan(ctx, home, driver.Query{At: w.now}))
 	}},
 }
 
@@ -126,7 +130,7 @@ func callCancelled(w *world, call func(ctx context.Context, w *world) error) {
 	w.lists(home, "b", "a")
 	if w.tx != nil {
 		w.waiting(home.Tenant, "run-1", "ev1")
-		w.looksUp(home, w.entry("gone"), memory.Deleted, "")
+		w.looksUp(home, w.entry("gone"), driver.Deleted, "")
 	}
 }
 
@@ -208,9 +212,9 @@ func applyCancelledMidway(w *world) {
 	w.midway(func(ctx context.Context, i int) error {
 		old, fresh := fmt.Sprint("old", i), fmt.Sprint("new", i)
 		w.puts(home, old)
-		m := retired(retire(home, old, memory.Superseded, fresh))
+		m := retired(retire(home, old, driver.Superseded, fresh))
 		m.At, m.Put = w.now, append(w.placed(home, fresh), w.placed(sales, fresh)...)
-		m.Cells = []memory.CellSwap{swap(home, fresh, "", "x")}
+		m.Documents = acts(driver.Set, note(home, fresh, "x"), digest(home, fresh, fresh)).Documents
 		m.Events = queue(w.event("run-1", fresh)).Events
 		_, err := w.tx.Apply(ctx, home.Tenant, m)
 		return err
@@ -223,14 +227,12 @@ func applyCancelledMidway(w *world) {
 		happened = append(happened, missing == nil)
 		_, missing = w.tryGet(home, old)
 		happened = append(happened, missing != nil)
-		cell, cellErr := w.tx.Cell(w.ctx, home, fresh)
-		w.must(cellErr)
-		happened = append(happened, cell != nil)
-		recs := w.undelivered(memory.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"})
+		happened = append(happened, len(w.documents(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref, Key: fresh})) == 2)
+		recs := w.undelivered(driver.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"})
 		happened = append(happened, len(recs) > 0)
 		w.delivered(recs...)
 		whole := !slices.Contains(happened, !happened[0])
-		w.check(whole, "all parts or none", "put %v, put elsewhere %v, retired %v, cell %v, event %v", happened[0], happened[1], happened[2], happened[3], happened[4])
+		w.check(whole, "all parts or none", "put %v, put elsewhere %v, retired %v, documents %v, event %v", happened[0], happened[1], happened[2], happened[3], happened[4])
 		w.check(err != nil || happened[0], "everything done, as the call said", "nothing")
 	})
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // enginePasses are those of the packages consolidate and distill.
@@ -16,13 +16,15 @@ var enginePasses = []pass{
 		prepareDistillation, runDistillation, sourcesAreLive, distillationIsDone},
 	{"compaction-pass", "a compaction that fails at any call loses no source, and the same again completes it with one event", []Offer{Transactor},
 		prepareDistillation, runCompaction, lineagesAreWhole, compactionIsDone},
+	{"firing-pass", "commitments that meet a failure at any call fire once, and the next ticks complete them", []Offer{Transactor, Scheduler},
+		prepareFiring, runFiring, noneFiresTwice, allHaveFired},
 }
 
 // lineagesAreWhole expects that all that was ever written lives, or leads to what
 // does.
 func lineagesAreWhole(w *world, h *host) {
-	var all []memory.Entry
-	for _, rec := range w.history(home.Tenant, memory.HistoryQuery{Ref: home.Ref}) {
+	var all []driver.Entry
+	for _, rec := range w.history(home.Tenant, driver.HistoryQuery{Ref: home.Ref}) {
 		all = append(all, rec.Entry)
 	}
 	w.check(len(all) >= 3, "the records of what was put", "%d records", len(all))

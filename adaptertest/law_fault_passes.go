@@ -8,7 +8,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/redact"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // pass is something a bank does in several calls to the store. Each of the calls is
@@ -28,8 +28,6 @@ var passes = []pass{
 		prepareMerge, runMerge, factsAreThere, mergeIsDone},
 	{"forget-pass", "a forgetting that fails at any call loses nothing of others, and the same again completes it", []Offer{Transactor},
 		prepareForget, runForget, othersAreThere, forgetIsDone},
-	{"scrub-pass", "a scrub that fails at any call loses nothing but the secret, and the same again completes it", []Offer{Transactor},
-		prepareScrub, runScrub, scrubbedAreThere, scrubIsDone},
 	{"relay-pass", "a relay that fails at any call loses no event, and the same again completes it", []Offer{Transactor},
 		prepareRelay, runRelay, nothingToCheck, relayIsDone},
 	{"purge-pass", "a purge that fails at any call takes nothing that lives, and the same again completes it", []Offer{Transactor, Versioned},
@@ -38,15 +36,26 @@ var passes = []pass{
 
 func nothingToCheck(*world, *host) {}
 
+// waysToFail are what becomes of the call that fails.
+var waysToFail = []struct {
+	says        string
+	after, dies bool
+}{
+	{"fails before the store hears of it", false, false},
+	{"succeeds, and its acknowledgement is lost", true, false},
+	{"does not reach the store, as the process dies", false, true},
+	{"is the last before the process dies", true, true},
+}
+
 // failEachCall goes on until the pass makes no further call.
 func failEachCall(w *world, p pass) {
 	for n := 1; ; n++ {
-		for _, after := range []bool{false, true} {
+		for _, how := range waysToFail {
 			w.restart()
 			t := &tap{world: w}
 			h := w.hostOn(t)
 			p.prepare(w, h)
-			t.calls, t.at, t.after = nil, n, after
+			t.calls, t.at, t.after, t.dies = nil, n, how.after, how.dies
 			err := p.run(w, h)
 			t.at = 0
 			if len(t.calls) < n { // the pass is complete without that call
@@ -54,11 +63,7 @@ func failEachCall(w *world, p pass) {
 				p.done(w, h)
 				return
 			}
-			how := "fails before the store hears of it"
-			if after {
-				how = "succeeds, and its acknowledgement is lost"
-			}
-			w.did("the pass runs, and its call %d (%s) %s", n, t.calls[n-1], how)
+			w.did("the pass runs, and its call %d (%s) %s", n, t.calls[n-1], how.says)
 			p.whole(w, h)
 			w.did("the pass runs again")
 			w.must(p.run(w, h))
@@ -74,8 +79,8 @@ func (w *world) restart() {
 	w.fresh()
 }
 
-// The merge puts one entry in the place of all, notes that in a cell, and announces
-// it: what a consolidation of one group does.
+// The merge puts one entry in the place of all, with a document made of it, notes that
+// in another, and announces it: what a consolidation of one group does.
 
 func prepareMerge(w *world, h *host) {
 	w.did("a job puts three facts")
@@ -90,7 +95,7 @@ func prepareMerge(w *world, h *host) {
 func runMerge(w *world, h *host) error {
 	w.now = w.now.Add(time.Millisecond)
 	job := h.job(home.Tenant, nil)
-	var live []memory.Entry
+	var live []driver.Entry
 	for e, err := range job.Scan(w.ctx, home.Ref) {
 		if err != nil {
 			return err
@@ -100,7 +105,7 @@ func runMerge(w *world, h *host) error {
 	if len(live) < 2 {
 		return job.End(w.ctx)
 	}
-	old, err := job.Cell(w.ctx, home.Ref, "merged")
+	mark, err := job.Document(w.ctx, home.Ref, "pass", "merged")
 	if err != nil {
 		return err
 	}
@@ -109,8 +114,11 @@ func runMerge(w *world, h *host) error {
 		text += e.Content
 	}
 	rw := mergeOf(text, live...)
-	rw.Cells = []memory.Cell{{Name: "merged", Old: old, New: append(slices.Clone(old), 'i')}}
-	rw.Announce = func([]memory.Entry) []memory.Announcement {
+	mark.Value = append(slices.Clone(mark.Value), 'i')
+	rw.Documents = func(stored []driver.Entry) []driver.DocumentSwap {
+		return acts(driver.Set, mark, digest(home, "merged", stored[0].ID)).Documents
+	}
+	rw.Announce = func([]driver.Entry) []memory.Announcement {
 		return []memory.Announcement{{ID: "merge", Payload: events.MemoryConsolidated{MemoryRef: home.Ref, InputCount: 3, OutputCount: 1}}}
 	}
 	if _, err := job.Rewrite(w.ctx, home.Ref, rw); err != nil {
@@ -128,7 +136,10 @@ func factsAreThere(w *world, h *host) {
 
 func mergeIsDone(w *world, h *host) {
 	w.sameTexts(h.contents(home.Tenant, home.Ref), "(c)(b)(a)")
-	w.holds(home, "merged", []byte("i"))
+	for _, d := range w.documents(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref, Kind: "pass"}) {
+		w.check(string(d.Value) == "i", "one note of the merge", "%s", short(string(d.Value)))
+	}
+	w.yields(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref}, "support/digest/merged", "support/pass/merged")
 	w.waiting(home.Tenant, "pass")
 	n := 0
 	for _, e := range h.log.Events(home.Tenant, "pass") {
@@ -162,37 +173,7 @@ func othersAreThere(w *world, h *host) {
 func forgetIsDone(w *world, h *host) {
 	w.sameTexts(h.contents(home.Tenant, home.Ref), "(b)", "(c)")
 	w.sameTexts(h.contents(home.Tenant, "sales"))
-	w.remembers(home.Tenant, memory.HistoryQuery{Subject: "customer:1"})
-}
-
-func prepareScrub(w *world, h *host) {
-	w.did("a job puts an entry with a secret and one without, and merges copies of them")
-	job := h.job(home.Tenant, nil)
-	h.note(job, home.Ref, "key "+canary)
-	h.note(job, home.Ref, "plain")
-	h.merge(job, "sales", "both "+canary, h.note(job, "sales", "key "+canary), h.note(job, "sales", "plain"))
-}
-
-func runScrub(w *world, h *host) error {
-	secrets := redact.NewSecretRegistry(redact.Config{})
-	w.must(secrets.Register("k", []byte(canary), redact.LevelTenant))
-	_, err := h.bank.Scrub(w.ctx, home.Tenant, secrets)
-	return err
-}
-
-func scrubbedAreThere(w *world, h *host) {
-	for _, ref := range []string{home.Ref, "sales"} {
-		texts := h.contents(home.Tenant, ref)
-		w.check(len(texts) > 0, "the entries, with the secret or its marker", "none")
-	}
-}
-
-func scrubIsDone(w *world, h *host) {
-	w.sameTexts(h.contents(home.Tenant, home.Ref), "key [REDACTED:k]", "plain")
-	w.sameTexts(h.contents(home.Tenant, "sales"), "key [REDACTED:k]", "plain", "both [REDACTED:k]")
-	for _, rec := range w.history(home.Tenant, memory.HistoryQuery{}) {
-		w.silent("a record", describeRecord(&rec))
-	}
+	w.remembers(home.Tenant, driver.HistoryQuery{Subject: "customer:1"})
 }
 
 func prepareRelay(w *world, h *host) {
@@ -225,7 +206,7 @@ func preparePurge(w *world, h *host) {
 	gone, old, kept := h.note(job, home.Ref, "gone"), h.note(job, home.Ref, "old"), h.note(job, home.Ref, "kept")
 	_, err := job.Delete(w.ctx, home.Ref, gone.ID)
 	w.must(err)
-	_, err = job.Rewrite(w.ctx, home.Ref, memory.Rewrite{Retire: []memory.Retire{{ID: old.ID, State: memory.Superseded, For: kept.ID}}})
+	_, err = job.Rewrite(w.ctx, home.Ref, memory.Rewrite{Retire: []memory.Retire{{ID: old.ID, State: driver.Superseded, For: kept.ID}}})
 	w.must(err)
 	_, err = h.bank.Purge(w.ctx, home.Tenant)
 	w.must(err)
@@ -243,7 +224,7 @@ func keptAreThere(w *world, h *host) {
 
 func purgeIsDone(w *world, h *host) {
 	var texts []string
-	for _, rec := range w.history(home.Tenant, memory.HistoryQuery{Ref: home.Ref}) {
+	for _, rec := range w.history(home.Tenant, driver.HistoryQuery{Ref: home.Ref}) {
 		texts = append(texts, rec.Entry.Content)
 	}
 	w.sameTexts(texts, "old", "kept")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func forgetLaw() law {
@@ -22,11 +23,7 @@ func forgetLaw() law {
 		{"labels", "an erased entry is found under no subject", tx, erasedLabels},
 		{"subject-exactly", "a subject label matches exactly, byte for byte", tx, subjectExactly},
 		{"subject", "forgetting a subject reaches every ref, whatever was derived, and nothing of others", tx, forgetSubject},
-		{"many", "forgetting reaches more than a page", tx, forgetMany},
-		{"gives-back", "what others had lost to a merge with the forgotten is back", tx, forgetGivesBack},
-		{"superseded-stays", "what was superseded by the forgotten does not come back", tx, forgetSuperseded},
-		{"deleted-takes-along", "what had been merged into a deleted entry does not come back", tx, forgetDeleted},
-		{"expired-stays", "what has expired does not come back", tx, forgetExpired},
+		{"documents", "forgetting reaches the documents that are made of what is forgotten, and host text of the subject", tx, forgetDocuments},
 		{"view", "an open view loses what is forgotten, and nothing else", []Offer{Transactor, Versioned}, forgetView},
 		{"scan-under-way", "a scan under way does not yield what is erased meanwhile", []Offer{Transactor, Scanner}, scanErased},
 		{"scan-fixed", "a scan yields what was there when it began, whatever is written and deleted meanwhile", []Offer{Scanner}, scanFixed},
@@ -37,7 +34,7 @@ func forgetLaw() law {
 
 func readErased(w *world, r reader) {
 	w.puts(home, "a", "b", "c")
-	w.apply(memory.Mutation{Erase: located(home, "b")})
+	w.apply(driver.Mutation{Erase: located(home, "b")})
 	w.sameIDs(r.read(w, home, []string{"c", "b", "a"}), []string{"c", "a"})
 }
 
@@ -49,46 +46,46 @@ func erasedStubs(w *world) {
 		w.put(home, e)
 	}
 	w.delete(home, "deleted", true)
-	w.apply(retired(retire(home, "merged", memory.Merged, "new"), retire(home, "superseded", memory.Superseded, "new")))
-	w.apply(memory.Mutation{Erase: located(home, "live", "deleted", "merged", "superseded")})
-	w.stub(home, "live", memory.Live, "")
-	w.stub(home, "deleted", memory.Deleted, "")
-	w.stub(home, "merged", memory.Merged, "new")
-	w.stub(home, "superseded", memory.Superseded, "new")
-	for _, rec := range w.history(home.Tenant, memory.HistoryQuery{Ref: home.Ref}) {
+	w.apply(retired(retire(home, "merged", driver.Merged, "new"), retire(home, "superseded", driver.Superseded, "new")))
+	w.apply(driver.Mutation{Erase: located(home, "live", "deleted", "merged", "superseded")})
+	w.stub(home, "live", driver.Live, "")
+	w.stub(home, "deleted", driver.Deleted, "")
+	w.stub(home, "merged", driver.Merged, "new")
+	w.stub(home, "superseded", driver.Superseded, "new")
+	for _, rec := range w.history(home.Tenant, driver.HistoryQuery{Ref: home.Ref}) {
 		if rec.Entry.ID != "new" {
-			w.sameEntry(&rec.Entry, &memory.Entry{ID: rec.Entry.ID})
+			w.sameEntry(&rec.Entry, &driver.Entry{ID: rec.Entry.ID})
 		}
 	}
 }
 
 func erasedLineage(w *world) {
 	w.puts(home, "a", "b", "c")
-	w.apply(retired(retire(home, "a", memory.Merged, "b")))
-	w.apply(retired(retire(home, "b", memory.Merged, "c")))
-	w.apply(memory.Mutation{Erase: located(home, "b")})
-	w.remembers(home.Tenant, memory.HistoryQuery{Ref: home.Ref, For: "c"}, "b")
-	w.remembers(home.Tenant, memory.HistoryQuery{Ref: home.Ref, For: "b"}, "a")
-	w.looksUp(home, w.entry("a"), memory.Merged, "b")
-	w.apply(memory.Mutation{Restore: located(home, "a")})
+	w.apply(retired(retire(home, "a", driver.Merged, "b")))
+	w.apply(retired(retire(home, "b", driver.Merged, "c")))
+	w.apply(driver.Mutation{Erase: located(home, "b")})
+	w.remembers(home.Tenant, driver.HistoryQuery{Ref: home.Ref, For: []string{"c"}}, "b")
+	w.remembers(home.Tenant, driver.HistoryQuery{Ref: home.Ref, For: []string{"b"}}, "a")
+	w.looksUp(home, w.entry("a"), driver.Merged, "b")
+	w.apply(driver.Mutation{Restore: located(home, "a")})
 	w.lists(home, "c", "a")
 }
 
 func erasedNotLive(w *world) {
 	w.puts(home, "a", "b")
-	w.apply(memory.Mutation{Erase: located(home, "a")})
-	w.conflicts(memory.Mutation{Live: located(home, "a")})
-	w.conflicts(retired(retire(home, "a", memory.Deleted, "")))
-	w.conflicts(retired(retire(home, "b", memory.Merged, "a")))
+	w.apply(driver.Mutation{Erase: located(home, "a")})
+	w.conflicts(driver.Mutation{Live: located(home, "a")})
+	w.conflicts(retired(retire(home, "a", driver.Deleted, "")))
+	w.conflicts(retired(retire(home, "b", driver.Merged, "a")))
 	w.delete(home, "a", false)
 }
 
 func erasedLabels(w *world) {
 	e := w.whole("a")
 	w.put(home, e)
-	w.apply(memory.Mutation{Erase: located(home, "a")})
-	w.remembers(home.Tenant, memory.HistoryQuery{Subject: "customer:1"})
-	w.remembers(home.Tenant, memory.HistoryQuery{Ref: home.Ref}, "a")
+	w.apply(driver.Mutation{Erase: located(home, "a")})
+	w.remembers(home.Tenant, driver.HistoryQuery{Subject: "customer:1"})
+	w.remembers(home.Tenant, driver.HistoryQuery{Ref: home.Ref}, "a")
 }
 
 func subjectExactly(w *world) {
@@ -99,9 +96,9 @@ func subjectExactly(w *world) {
 		w.put(home, e)
 	}
 	for i, label := range labels {
-		w.remembers(home.Tenant, memory.HistoryQuery{Subject: label}, strings.Repeat("i", i+1))
+		w.remembers(home.Tenant, driver.HistoryQuery{Subject: label}, strings.Repeat("i", i+1))
 	}
-	w.remembers(home.Tenant, memory.HistoryQuery{Subject: "customer:2"})
+	w.remembers(home.Tenant, driver.HistoryQuery{Subject: "customer:2"})
 }
 
 // forget forgets customer:1 of home's tenant.
@@ -127,77 +124,7 @@ func forgetSubject(w *world) {
 	w.sameTexts(h.contents(home.Tenant, home.Ref), "c of 11", "b of 2")
 	w.sameTexts(h.contents(home.Tenant, "sales"), "e of 2")
 	w.sameTexts(h.contents("globex", home.Ref), "f of 1")
-	w.remembers(home.Tenant, memory.HistoryQuery{Subject: "customer:1"})
-}
-
-func forgetMany(w *world) {
-	all := w.putMany(home, 1100, func(i int, e *memory.Entry) {
-		e.Subjects = []string{"customer:1"}
-		if i%100 == 0 {
-			e.Subjects = []string{"customer:2"}
-		}
-	})
-	w.now = w.now.Add(time.Minute)
-	w.host().forget()
-	var want []string
-	for i, id := range all {
-		if (1099-i)%100 == 0 {
-			want = append(want, id)
-		}
-	}
-	w.lists(home, want...)
-}
-
-func forgetGivesBack(w *world) {
-	h := w.host()
-	job := h.job(home.Tenant, nil)
-	w.did("an entry of customer 1, two others, merged in two steps")
-	a := h.note(job, home.Ref, "a", "customer:1")
-	b := h.note(job, home.Ref, "b")
-	c := h.note(job, home.Ref, "c")
-	ab := h.merge(job, home.Ref, "a and b", a, b)
-	h.merge(job, home.Ref, "a, b and c", ab, c)
-	done := h.forget()
-	w.sameTexts(h.contents(home.Tenant, home.Ref), "b", "c")
-	w.check(len(done.Erased) == 3 && len(done.Restored) == 2, "3 erased, 2 restored", "%d and %d", len(done.Erased), len(done.Restored))
-	w.get(home, b)
-	w.get(home, c)
-}
-
-func forgetSuperseded(w *world) {
-	h := w.host()
-	job := h.job(home.Tenant, nil)
-	w.did("an entry superseded by one of customer 1")
-	old := h.note(job, home.Ref, "old")
-	fresh := h.note(job, home.Ref, "new", "customer:1")
-	_, err := job.Rewrite(w.ctx, home.Ref, memory.Rewrite{Retire: []memory.Retire{{ID: old.ID, State: memory.Superseded, For: fresh.ID}}})
-	w.must(err)
-	h.forget()
-	w.sameTexts(h.contents(home.Tenant, home.Ref))
-}
-
-func forgetDeleted(w *world) {
-	h := w.host()
-	job := h.job(home.Tenant, nil)
-	w.did("an entry of customer 1 and another, merged; the merged one is deleted")
-	merged := h.merge(job, home.Ref, "both", h.note(job, home.Ref, "a", "customer:1"), h.note(job, home.Ref, "b"))
-	_, err := job.Delete(w.ctx, home.Ref, merged.ID)
-	w.must(err)
-	h.forget()
-	w.sameTexts(h.contents(home.Tenant, home.Ref))
-}
-
-func forgetExpired(w *world) {
-	h := w.host()
-	job := h.job(home.Tenant, nil)
-	w.did("an entry of customer 1 and one that expires in a second, merged; a second passes")
-	a := h.note(job, home.Ref, "a", "customer:1")
-	b := h.put(job, home.Ref, memory.Draft{Content: "b", ExpiresAt: w.now.Add(time.Second)})
-	h.merge(job, home.Ref, "both", a, b)
-	w.advance(time.Second)
-	done := h.forget()
-	w.check(len(done.Restored) == 0, "nothing restored", "%d", len(done.Restored))
-	w.sameTexts(h.contents(home.Tenant, home.Ref))
+	w.remembers(home.Tenant, driver.HistoryQuery{Subject: "customer:1"})
 }
 
 func forgetView(w *world) {
@@ -220,15 +147,15 @@ func scanErased(w *world) {
 	erased := map[string]bool{}
 	n := 0
 	w.quietly("scan, and at the second entry erase all later ones of odd place", func() {
-		for e, err := range w.scanner.Scan(w.ctx, home, memory.Query{At: w.now}) {
+		for e, err := range w.scanner.Scan(w.ctx, home, driver.Query{At: w.now}) {
 			w.must(err)
 			if n++; n == 2 {
-				var places []memory.Located
+				var places []driver.Located
 				for i := 3; i < len(all); i += 2 {
 					erased[all[i]] = true
 					places = append(places, located(home, all[i])...)
 				}
-				w.apply(memory.Mutation{Erase: places})
+				w.apply(driver.Mutation{Erase: places})
 			}
 			w.check(!erased[e.ID] || n <= 2+readAhead, fmt.Sprintf("nothing erased, beyond the %d entries that may be read ahead", readAhead),
 				"%q as entry %d", e.ID, n)
@@ -239,9 +166,9 @@ func scanErased(w *world) {
 
 func scanFixed(w *world) {
 	want := w.putMany(home, 600, nil)
-	var got []memory.Entry
+	var got []driver.Entry
 	w.quietly("scan, and in the loop delete an older entry and put two others each time", func() {
-		for e, err := range w.scanner.Scan(w.ctx, home, memory.Query{At: w.now}) {
+		for e, err := range w.scanner.Scan(w.ctx, home, driver.Query{At: w.now}) {
 			w.must(err)
 			if i := len(got); i < 200 {
 				w.delete(home, want[len(want)-1-i], true)
@@ -258,14 +185,6 @@ func scanFixed(w *world) {
 
 func scanStops(w *world) {
 	w.putMany(home, 10, nil)
-	w.quietly("stop a scan at the third entry", func() {
-		n := 0
-		for _, err := range w.scanner.Scan(w.ctx, home, memory.Query{At: w.now}) {
-			w.must(err)
-			if n++; n == 3 {
-				break
-			}
-		}
-	})
+	stopAt(w.script, 3, "a scan", w.scanner.Scan(w.ctx, home, driver.Query{At: w.now}))
 	w.puts(home, "after") // nothing is locked
 }

@@ -3,7 +3,7 @@ package adaptertest
 import (
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func idempotenceLaw() law {
@@ -36,23 +36,23 @@ func idempotenceLaw() law {
 // entryFields are the ways in which an entry can be another one under the same id.
 var entryFields = []struct {
 	name   string
-	change func(e *memory.Entry)
+	change func(e *driver.Entry)
 }{
-	{"content", func(e *memory.Entry) { e.Content += " " }},
-	{"tags", func(e *memory.Entry) { e.Tags = []string{"t1", "t2"} }},
-	{"createdAt", func(e *memory.Entry) { e.CreatedAt = e.CreatedAt.Add(time.Millisecond) }},
-	{"expiresAt", func(e *memory.Entry) { e.ExpiresAt = e.ExpiresAt.Add(time.Millisecond) }},
-	{"run", func(e *memory.Entry) { e.RunID += "x" }},
-	{"subjects", func(e *memory.Entry) { e.Subjects = e.Subjects[:1] }},
-	{"sources", func(e *memory.Entry) { e.Sources = nil }},
+	{"content", func(e *driver.Entry) { e.Content += " " }},
+	{"tags", func(e *driver.Entry) { e.Tags = []string{"t1", "t2"} }},
+	{"createdAt", func(e *driver.Entry) { e.CreatedAt = e.CreatedAt.Add(time.Millisecond) }},
+	{"expiresAt", func(e *driver.Entry) { e.ExpiresAt = e.ExpiresAt.Add(time.Millisecond) }},
+	{"run", func(e *driver.Entry) { e.RunID += "x" }},
+	{"subjects", func(e *driver.Entry) { e.Subjects = e.Subjects[:1] }},
+	{"sources", func(e *driver.Entry) { e.Sources = nil }},
 }
 
-func conflictField(w *world, change func(e *memory.Entry)) {
+func conflictField(w *world, change func(e *driver.Entry)) {
 	e := w.whole("e1")
 	w.put(home, e)
 	other := e
 	change(&other)
-	w.mustBe(w.tryPut(home, other), memory.ErrConflict)
+	w.mustBe(w.tryPut(home, other), driver.ErrConflict)
 	w.get(home, e)
 	w.lists(home, "e1")
 }
@@ -99,7 +99,7 @@ func conflictDeleted(w *world) {
 	w.delete(home, "e1", true)
 	other := w.entry("e1")
 	other.Content = "another"
-	w.mustBe(w.tryPut(home, other), memory.ErrConflict)
+	w.mustBe(w.tryPut(home, other), driver.ErrConflict)
 	w.lists(home)
 }
 
@@ -107,50 +107,50 @@ func conflictExpired(w *world) {
 	w.put(home, w.mortal("e1", time.Millisecond))
 	w.advance(time.Millisecond)
 	w.lists(home)
-	w.mustBe(w.tryPut(home, w.entry("e1")), memory.ErrConflict)
+	w.mustBe(w.tryPut(home, w.entry("e1")), driver.ErrConflict)
 	w.lists(home)
 }
 
 func applyAgain(w *world) {
 	e := w.whole("e1")
-	w.apply(memory.Mutation{Put: []memory.Placed{{Scope: home, Entry: e}}})
-	w.apply(memory.Mutation{Put: []memory.Placed{{Scope: home, Entry: e}}, Cells: []memory.CellSwap{swap(home, "c", "", "x")}})
+	w.apply(driver.Mutation{Put: []driver.Placed{{Scope: home, Entry: e}}})
+	docs := w.commits(driver.Mutation{Put: []driver.Placed{{Scope: home, Entry: e}}, Documents: acts(driver.Set, note(home, "n", "x")).Documents})
 	w.get(home, e)
 	w.lists(home, "e1")
-	w.holds(home, "c", []byte("x"))
+	w.holds(docs[0])
 }
 
 func applyConflict(w *world) {
 	w.puts(home, "e1")
 	other := w.entry("e1")
 	other.Content = "another"
-	w.conflicts(memory.Mutation{Put: []memory.Placed{{Scope: home, Entry: other}}})
+	w.conflicts(driver.Mutation{Put: []driver.Placed{{Scope: home, Entry: other}}})
 	w.get(home, w.entry("e1"))
 }
 
 func putAgainMerged(w *world) {
 	w.puts(home, "old", "new")
-	w.apply(retired(retire(home, "old", memory.Merged, "new")))
+	w.apply(retired(retire(home, "old", driver.Merged, "new")))
 	w.puts(home, "old")
-	w.apply(memory.Mutation{Put: w.placed(home, "old")})
+	w.apply(driver.Mutation{Put: w.placed(home, "old")})
 	w.lists(home, "new")
-	w.looksUp(home, w.entry("old"), memory.Merged, "new")
+	w.looksUp(home, w.entry("old"), driver.Merged, "new")
 }
 
 func putAgainErased(w *world) {
 	w.puts(home, "e1")
-	w.apply(memory.Mutation{Erase: located(home, "e1")})
-	w.mustBe(w.tryPut(home, w.entry("e1")), memory.ErrConflict)
-	w.conflicts(memory.Mutation{Put: w.placed(home, "e1")})
+	w.apply(driver.Mutation{Erase: located(home, "e1")})
+	w.mustBe(w.tryPut(home, w.entry("e1")), driver.ErrConflict)
+	w.conflicts(driver.Mutation{Put: w.placed(home, "e1")})
 	w.lists(home)
 }
 
 func eraseAgain(w *world) {
 	w.puts(home, "e1", "e2")
-	w.apply(memory.Mutation{Erase: located(home, "e1")})
-	w.apply(memory.Mutation{Erase: located(home, "e1", "never")})
+	w.apply(driver.Mutation{Erase: located(home, "e1")})
+	w.apply(driver.Mutation{Erase: located(home, "e1", "never")})
 	w.lists(home, "e2")
-	w.stub(home, "e1", memory.Live, "")
+	w.stub(home, "e1", driver.Live, "")
 	w.purged(home, "never")
 }
 
@@ -161,9 +161,8 @@ func eventAgain(w *world) {
 	later.Time = e.Time.Add(time.Hour)
 	w.apply(queue(later))
 	w.waiting(home.Tenant, "run-1", "ev1", "ev2")
-	for _, got := range w.undelivered(memory.OutboxQuery{Tenant: home.Tenant, RunID: "run-1", Limit: 1}) {
-		w.check(got.Time.Equal(e.Time), describeTime(e.Time), "%s", describeTime(got.Time))
-	}
+	got := w.undelivered(driver.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"})[0]
+	w.check(got.Time.Equal(e.Time), describeTime(e.Time), "%s", describeTime(got.Time))
 	w.apply(queue(w.event("run-2", "ev1"))) // another run's event of that id is another
 	w.waiting(home.Tenant, "run-2", "ev1")
 }

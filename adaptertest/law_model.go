@@ -22,10 +22,6 @@ func modelLaw() law {
 			w.explore(m.ops, 12, 60, func() player { return newStoreModel(w) })
 		}})
 	}
-	l.cases = append(l.cases, testCase{"runs", "runs, their children, tokens and forgetting agree with a model that keeps a full copy for each view",
-		[]Offer{Transactor, Versioned}, func(w *world) {
-			w.explore(runOps, 8, 40, func() player { return newRunModel(w) })
-		}})
 	return l
 }
 

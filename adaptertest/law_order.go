@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func orderLaw() law {
@@ -64,25 +65,25 @@ func listTies(w *world, r reader) {
 
 func limitZero(w *world) {
 	want := w.putMany(home, 1100, nil)
-	w.sameIDs(w.list(home, memory.Query{At: w.now}), want)
+	w.sameIDs(w.list(home, driver.Query{At: w.now}), want)
 }
 
 func limitOne(w *world) {
 	want := w.putMany(home, 3, nil)
-	w.sameIDs(w.list(home, memory.Query{At: w.now, Limit: 1}), want[:1])
+	w.sameIDs(w.list(home, driver.Query{At: w.now, Limit: 1}), want[:1])
 }
 
 func limitHuge(w *world) {
 	want := w.putMany(home, 3, nil)
 	for _, limit := range []int{math.MaxInt32, math.MaxInt} {
-		w.sameIDs(w.list(home, memory.Query{At: w.now, Limit: limit}), want)
+		w.sameIDs(w.list(home, driver.Query{At: w.now, Limit: limit}), want)
 	}
 }
 
 // walk goes through everything page by page.
-func (w *world) walk(size int, want []string, page func(q memory.Query) []memory.Entry) {
-	q := memory.Query{At: w.now, Limit: size}
-	var got []memory.Entry
+func (w *world) walk(size int, want []string, page func(q driver.Query) []driver.Entry) {
+	q := driver.Query{At: w.now, Limit: size}
+	var got []driver.Entry
 	for range len(want)/size + 2 {
 		p := page(q)
 		w.check(len(p) <= size, fmt.Sprintf("at most %d entries", size), "%d", len(p))
@@ -90,22 +91,22 @@ func (w *world) walk(size int, want []string, page func(q memory.Query) []memory
 		if len(p) < size {
 			break
 		}
-		q.After = memory.CursorOf(&p[len(p)-1])
+		q.After = driver.CursorOf(&p[len(p)-1])
 	}
 	w.sameIDs(got, want)
 }
 
 func walkPages(w *world) {
-	want := w.putMany(home, 40, func(i int, e *memory.Entry) { // ten to an instant
+	want := w.putMany(home, 40, func(i int, e *driver.Entry) { // ten to an instant
 		e.CreatedAt = w.now.Add(time.Duration(i/10) * time.Millisecond)
 	})
 	for _, size := range []int{1, 3, 10, 40} {
-		w.walk(size, want, func(q memory.Query) []memory.Entry { return w.list(home, q) })
+		w.walk(size, want, func(q driver.Query) []driver.Entry { return w.list(home, q) })
 	}
 }
 
 func pagesOfExpiring(w *world) {
-	all := w.putMany(home, 20, func(i int, e *memory.Entry) {
+	all := w.putMany(home, 20, func(i int, e *driver.Entry) {
 		if i%2 == 0 {
 			e.ExpiresAt = w.now.Add(time.Hour)
 		}
@@ -118,30 +119,30 @@ func pagesOfExpiring(w *world) {
 	}
 	w.advance(time.Hour)
 	for _, size := range []int{1, 3, 10} {
-		w.walk(size, want, func(q memory.Query) []memory.Entry { return w.list(home, q) })
+		w.walk(size, want, func(q driver.Query) []driver.Entry { return w.list(home, q) })
 	}
 }
 
 func cursorOfDeleted(w *world) {
 	want := w.putMany(home, 5, nil)
-	page := w.list(home, memory.Query{At: w.now, Limit: 2})
+	page := w.list(home, driver.Query{At: w.now, Limit: 2})
 	w.sameIDs(page, want[:2])
 	w.delete(home, want[1], true)
-	w.sameIDs(w.list(home, memory.Query{At: w.now, After: memory.CursorOf(&page[1])}), want[2:])
+	w.sameIDs(w.list(home, driver.Query{At: w.now, After: driver.CursorOf(&page[1])}), want[2:])
 }
 
 func cursorBetween(w *world) {
 	w.puts(home, "b", "d", "f")
 	for id, want := range sorted(map[string][]string{"e": {"d", "b"}, "d": {"b"}, "a": nil, "g": {"f", "d", "b"}}) {
-		w.sameIDs(w.list(home, memory.Query{At: w.now, After: memory.Cursor{CreatedAt: w.now, ID: id}}), want)
+		w.sameIDs(w.list(home, driver.Query{At: w.now, After: driver.Cursor{CreatedAt: w.now, ID: id}}), want)
 	}
-	later := memory.Cursor{CreatedAt: w.now.Add(time.Millisecond), ID: "a"}
-	w.sameIDs(w.list(home, memory.Query{At: w.now, After: later}), []string{"f", "d", "b"})
-	earlier := memory.Cursor{CreatedAt: w.now.Add(-time.Millisecond), ID: "z"}
-	w.sameIDs(w.list(home, memory.Query{At: w.now, After: earlier}), nil)
+	later := driver.Cursor{CreatedAt: w.now.Add(time.Millisecond), ID: "a"}
+	w.sameIDs(w.list(home, driver.Query{At: w.now, After: later}), []string{"f", "d", "b"})
+	earlier := driver.Cursor{CreatedAt: w.now.Add(-time.Millisecond), ID: "z"}
+	w.sameIDs(w.list(home, driver.Query{At: w.now, After: earlier}), nil)
 }
 
-func (w *world) tagged(id string, tags ...string) memory.Entry {
+func (w *world) tagged(id string, tags ...string) driver.Entry {
 	e := w.entry(id)
 	e.Tags = tags
 	return e
@@ -153,16 +154,16 @@ func tagExactly(w *world) {
 		w.put(home, w.tagged(fmt.Sprintf("e%02d", i), "other", tag, "more"))
 	}
 	for i, tag := range tags {
-		w.sameIDs(w.list(home, memory.Query{At: w.now, Tag: tag}), []string{fmt.Sprintf("e%02d", i)})
+		w.sameIDs(w.list(home, driver.Query{At: w.now, Tag: tag}), []string{fmt.Sprintf("e%02d", i)})
 	}
-	w.sameIDs(w.list(home, memory.Query{At: w.now, Tag: "b"}), nil)
+	w.sameIDs(w.list(home, driver.Query{At: w.now, Tag: "b"}), nil)
 }
 
 // taggedMix puts 30 entries of which every third carries the tag, and returns those,
 // newest first.
 func (w *world) taggedMix() []string {
 	var want []string
-	all := w.putMany(home, 30, func(i int, e *memory.Entry) {
+	all := w.putMany(home, 30, func(i int, e *driver.Entry) {
 		if i%3 == 0 {
 			e.Tags = []string{"x"}
 		}
@@ -178,7 +179,7 @@ func (w *world) taggedMix() []string {
 func tagPages(w *world) {
 	want := w.taggedMix()
 	for _, size := range []int{1, 4, 10} {
-		w.walk(size, want, func(q memory.Query) []memory.Entry {
+		w.walk(size, want, func(q driver.Query) []driver.Entry {
 			q.Tag = "x"
 			return w.list(home, q)
 		})
@@ -186,13 +187,13 @@ func tagPages(w *world) {
 }
 
 func walkPagesAt(w *world) {
-	want := w.putMany(home, 20, func(i int, e *memory.Entry) {
+	want := w.putMany(home, 20, func(i int, e *driver.Entry) {
 		e.CreatedAt = w.now.Add(time.Duration(i/5) * time.Millisecond)
 	})
 	v := w.version(home.Tenant)
 	next := 0
 	for _, size := range []int{1, 3, 7} {
-		w.walk(size, want, func(q memory.Query) []memory.Entry {
+		w.walk(size, want, func(q driver.Query) []driver.Entry {
 			page := w.listAt(home, v, q)
 			if next < len(want) { // memory moves under the reader
 				w.delete(home, want[next], true)
@@ -210,7 +211,7 @@ func tagAt(w *world) {
 	w.delete(home, want[3], true)
 	w.put(home, w.tagged("new", "x"))
 	for _, size := range []int{1, 4} {
-		w.walk(size, want, func(q memory.Query) []memory.Entry {
+		w.walk(size, want, func(q driver.Query) []driver.Entry {
 			q.Tag = "x"
 			return w.listAt(home, v, q)
 		})
@@ -219,14 +220,14 @@ func tagAt(w *world) {
 
 func scanQuery(w *world) {
 	want := w.taggedMix()
-	w.sameIDs(w.scan(home, memory.Query{At: w.now, Tag: "x"}), want)
-	w.sameIDs(w.scan(home, memory.Query{At: w.now, Tag: "x", Limit: 3}), want[:3])
-	page := w.list(home, memory.Query{At: w.now, Tag: "x", Limit: 4})
-	w.sameIDs(w.scan(home, memory.Query{At: w.now, Tag: "x", After: memory.CursorOf(&page[3])}), want[4:])
+	w.sameIDs(w.scan(home, driver.Query{At: w.now, Tag: "x"}), want)
+	w.sameIDs(w.scan(home, driver.Query{At: w.now, Tag: "x", Limit: 3}), want[:3])
+	page := w.list(home, driver.Query{At: w.now, Tag: "x", Limit: 4})
+	w.sameIDs(w.scan(home, driver.Query{At: w.now, Tag: "x", After: driver.CursorOf(&page[3])}), want[4:])
 }
 
 func searchLimit(w *world) {
 	want := w.putMany(home, 10, nil)
-	w.sameIDs(w.search(home, memory.Search{Limit: 3}), want[:3])
-	w.sameIDs(w.search(home, memory.Search{Limit: memory.MaxListLimit}), want)
+	w.sameIDs(w.search(home, driver.Search{Limit: 3}), want[:3])
+	w.sameIDs(w.search(home, driver.Search{Limit: memory.MaxListLimit}), want)
 }

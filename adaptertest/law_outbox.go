@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func outboxLaw() law {
@@ -15,8 +15,11 @@ func outboxLaw() law {
 		{"order", "events wait in the order in which they were committed", tx, eventOrder},
 		{"all-tenants", "a query without a tenant has the events of all", tx, eventsOfAll},
 		{"run", "a query for a run has that run's events only", tx, eventsOfRun},
-		{"except", "runs can be passed over, each by tenant and id", tx, eventsExcept},
-		{"limit", "a limit keeps the oldest", tx, eventLimit},
+		{"stuck-run", "a run whose events are not delivered holds up no other", tx, stuckRun},
+		{"deliver-in-loop", "a loop over the outbox may deliver, and every event that waits comes once", tx, deliverInLoop},
+		{"stops", "a loop over the outbox may stop early", tx, outboxStops},
+		{"count", "what waits is counted, up to the limit", tx, countEvents},
+		{"count-hidden", "what was handed out and not delivered is counted still, and counting hands out nothing", tx, countHidden},
 		{"many", "more events than a page wait, and can be delivered", tx, manyEvents},
 		{"delivered", "a delivered event is gone, the others wait", tx, eventDelivered},
 		{"returns", "an event that was delivered may come again", tx, eventReturns},
@@ -26,7 +29,7 @@ func outboxLaw() law {
 	}}
 }
 
-func queue(recs ...events.Record) memory.Mutation { return memory.Mutation{Events: recs} }
+func queue(recs ...events.Record) driver.Mutation { return driver.Mutation{Events: recs} }
 
 func eventOrder(w *world) {
 	w.apply(queue(w.event("run-1", "c"), w.event("run-1", "a")))
@@ -52,7 +55,7 @@ func (w *world) queueForAll() {
 
 func eventsOfAll(w *world) {
 	w.queueForAll()
-	w.sameEvents(w.undelivered(memory.OutboxQuery{}),
+	w.sameEvents(w.undelivered(driver.OutboxQuery{}),
 		"acme run-1 1", "acme run-1 2", "acme run-2 1", "acme run-2 2", "globex run-1 1", "globex run-1 2", "globex run-2 1", "globex run-2 2")
 }
 
@@ -63,15 +66,89 @@ func eventsOfRun(w *world) {
 	w.waiting("globex", "run-")
 }
 
-func eventsExcept(w *world) {
-	w.queueForAll()
-	w.sameEvents(w.undelivered(memory.OutboxQuery{Except: []memory.RunName{{Tenant: "acme", RunID: "run-1"}, {Tenant: "globex", RunID: "run-2"}}}),
-		"acme run-2 1", "acme run-2 2", "globex run-1 1", "globex run-1 2")
+// stuckRun delivers all but the events of one run, which were queued in between.
+func stuckRun(w *world) {
+	for i := range 6 {
+		w.apply(queue(w.event([]string{"run-1", "stuck", "run-2"}[i%3], fmt.Sprint("ev", i))))
+	}
+	for _, e := range w.undelivered(driver.OutboxQuery{}) {
+		if e.RunID != "stuck" {
+			w.delivered(e)
+		}
+	}
+	w.waiting(home.Tenant, "run-1")
+	w.waiting(home.Tenant, "run-2")
+	w.waiting(home.Tenant, "stuck", "ev1", "ev4")
+	w.apply(queue(w.event("run-1", "ev6")))
+	w.waiting(home.Tenant, "run-1", "ev6")
+	w.sameEvents(w.undelivered(driver.OutboxQuery{Tenant: home.Tenant, RunID: "stuck"}), "ev1", "ev4")
 }
 
-func eventLimit(w *world) {
-	w.apply(queue(w.event("run-1", "c"), w.event("run-1", "b"), w.event("run-1", "a")))
-	w.sameEvents(w.undelivered(memory.OutboxQuery{Tenant: home.Tenant, RunID: "run-1", Limit: 2}), "c", "b")
+func deliverInLoop(w *world) {
+	var want, got []string
+	for i := range 300 {
+		want = append(want, fmt.Sprint("ev", i))
+	}
+	w.quietly("queue 300 events of three runs", func() {
+		for i, id := range want {
+			w.apply(queue(w.event(fmt.Sprint("run-", i%3), id)))
+		}
+	})
+	w.quietly("read the outbox, and in the loop deliver each event of two runs", func() {
+		for e, err := range w.tx.Undelivered(w.ctx, driver.OutboxQuery{Tenant: home.Tenant}) {
+			w.must(err)
+			got = append(got, e.ID)
+			if e.RunID != "run-1" {
+				w.must(w.tx.Delivered(w.ctx, []events.Record{e}))
+			}
+		}
+	})
+	w.came(got, want...)
+	w.counts(home.Tenant, 1000, 100)
+}
+
+func outboxStops(w *world) {
+	w.apply(queue(w.event("run-1", "one"), w.event("run-1", "two"), w.event("run-1", "three")))
+	stopAt(w.script, 1, "the outbox", w.tx.Undelivered(w.ctx, driver.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"}))
+	w.apply(queue(w.event("run-1", "four"))) // nothing is locked
+	w.waiting(home.Tenant, "run-1", "one", "two", "three", "four")
+}
+
+// counts expects so many events of a tenant to wait, or of all if it is empty.
+func (w *world) counts(tenant string, limit, want int) {
+	w.did("count what waits of tenant %q, up to %d", tenant, limit)
+	n, err := w.tx.Waiting(w.ctx, tenant, limit)
+	w.must(err)
+	if want < limit {
+		w.check(n == want, fmt.Sprint(want), "%d", n)
+	} else {
+		w.check(n >= limit && n <= want, fmt.Sprintf("%d, or up to %d", limit, want), "%d", n)
+	}
+}
+
+func countEvents(w *world) {
+	w.counts("", 10, 0)
+	w.queueForAll()
+	w.counts("", 100, 8)
+	w.counts("acme", 100, 4)
+	w.counts("", 5, 8)
+	w.counts("acme", 1, 4)
+	e := w.event("run-1", "acme run-1 1")
+	w.delivered(e)
+	w.counts("", 100, 7)
+	w.counts("acme", 100, 3)
+}
+
+func countHidden(w *world) {
+	w.queueForAll()
+	for range 3 {
+		w.counts("", 100, 8)
+	}
+	all := w.undelivered(driver.OutboxQuery{})
+	w.check(len(all) == 8, "8 events: counting has not handed them out", "%d", len(all))
+	w.counts("", 100, 8)
+	w.counts("globex", 100, 4)
+	w.waiting("acme", "run-2", "acme run-2 1", "acme run-2 2")
 }
 
 func manyEvents(w *world) {
@@ -126,7 +203,7 @@ func eventPayloads(w *world) {
 		want := events.Record{ID: fmt.Sprint("ev", i), Tenant: home.Tenant, RunID: "run-1", NodeID: "node 1", Time: w.now, Payload: p}
 		w.must(want.Validate())
 		w.apply(queue(want))
-		recs := w.undelivered(memory.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"})
+		recs := w.undelivered(driver.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"})
 		w.sameEvents(recs, want.ID)
 		got := recs[0]
 		w.check(got.Time.Equal(want.Time), describeTime(want.Time), "%s", describeTime(got.Time))

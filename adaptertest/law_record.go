@@ -1,7 +1,6 @@
 package adaptertest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func recordLaw() law {
@@ -16,6 +16,7 @@ func recordLaw() law {
 	l.cases = slices.Concat(
 		throughReaders("round-trip", "an entry comes back whole, what the protocol does not show included", readRoundTrip),
 		throughReaders("deleted", "what was deleted is gone from the next read on", readDeleted),
+		batchReadCases(),
 		throughReaders("written", "what was written is there from the next read on", readWritten),
 		[]testCase{
 			{"texts", "content comes back byte for byte", nil, keptTexts},
@@ -34,8 +35,8 @@ func recordLaw() law {
 }
 
 // whole is an entry with something in every field.
-func (w *world) whole(id string) memory.Entry {
-	return memory.Entry{
+func (w *world) whole(id string) driver.Entry {
+	return driver.Entry{
 		ID: id, Content: "text of\n" + id, Tags: []string{"t2", "t1"}, CreatedAt: w.now.Add(7 * time.Millisecond), ExpiresAt: w.now.Add(time.Hour),
 		RunID: "run 7", Subjects: []string{"customer:2", "customer:1"}, Sources: []string{"s2", "s1"},
 	}
@@ -107,7 +108,7 @@ func keptLarge(w *world) {
 	}
 	w.put(home, e)
 	w.get(home, e)
-	w.sameIDs(w.list(home, memory.Query{At: w.now, Tag: e.Tags[99]}), []string{e.ID})
+	w.sameIDs(w.list(home, driver.Query{At: w.now, Tag: e.Tags[99]}), []string{e.ID})
 }
 
 func lookalikeIDs(w *world) {
@@ -146,28 +147,21 @@ func deleteMany(w *world) {
 	})
 }
 
-func racingPuts(w *world) {
+func racingPuts(w *world) { w.racePuts(w.store, w.store) }
+
+// racePuts lets two stores, or one, put different entries under one id at once.
+func (w *world) racePuts(stores ...driver.Adapter) {
 	for round := range 5 {
-		id := fmt.Sprint("e", round)
-		var won atomic.Int64
-		var winner atomic.Int64
-		w.quietly(fmt.Sprintf("eight writers put different entries under %q at once", id), func() {
-			w.parallel(8, func(i int) {
-				e := w.entry(id)
-				e.Content = fmt.Sprint("of writer ", i)
-				switch err := w.tryPut(home, e); {
-				case err == nil:
-					won.Add(1)
-					winner.Store(int64(i))
-				case !errors.Is(err, memory.ErrConflict):
-					w.must(err)
-				}
-			})
+		e := w.entry(fmt.Sprint("e", round))
+		of := func(i int) driver.Entry {
+			mine := e
+			mine.Content = fmt.Sprint("of writer ", i)
+			return mine
+		}
+		winner := w.oneWins(8, fmt.Sprintf("eight writers put different entries under %q at once", e.ID), func(i int) error {
+			return stores[i%2].Put(w.ctx, home, of(i))
 		})
-		w.check(won.Load() == 1, "one success, and a conflict for the others", "%d successes", won.Load())
-		e := w.entry(id)
-		e.Content = fmt.Sprint("of writer ", winner.Load())
-		w.get(home, e)
+		w.get(home, of(winner))
 	}
 }
 
@@ -197,14 +191,14 @@ func racingWriters(w *world) {
 				e := w.entry(fmt.Sprintf("e-%d-%02d", i, k))
 				w.put(home, e)
 				w.get(home, e)
-				w.list(home, memory.Query{At: w.now, Limit: 5})
+				w.list(home, driver.Query{At: w.now, Limit: 5})
 				if k%2 == 1 {
 					w.delete(home, e.ID, true)
 				}
 			}
 		})
 	})
-	got := w.list(home, memory.Query{At: w.now})
+	got := w.list(home, driver.Query{At: w.now})
 	w.check(len(got) == writers*each/2, fmt.Sprint(writers*each/2, " entries"), "%d", len(got))
 }
 
@@ -212,7 +206,7 @@ func deletedRecord(w *world) {
 	e := w.whole("e1")
 	w.put(home, e)
 	w.delete(home, "e1", true)
-	w.looksUp(home, e, memory.Deleted, "")
-	w.remembers(home.Tenant, memory.HistoryQuery{Subject: "customer:1"}, "e1")
-	w.conflicts(memory.Mutation{Restore: located(home, "e1")})
+	w.looksUp(home, e, driver.Deleted, "")
+	w.remembers(home.Tenant, driver.HistoryQuery{Subject: "customer:1"}, "e1")
+	w.conflicts(driver.Mutation{Restore: located(home, "e1")})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func searchLaw() law {
@@ -19,7 +20,7 @@ func searchLaw() law {
 }
 
 // finds expects these ids; a semantic store may rank them.
-func (w *world) finds(q memory.Search, want ...string) {
+func (w *world) finds(q driver.Search, want ...string) {
 	q.Limit = memory.MaxListLimit
 	got := w.search(home, q)
 	if w.found.traits.Semantic && q.Text != "" {
@@ -38,7 +39,7 @@ func searchText(w *world) {
 		"alpha": {"e01", "e00"}, "ALPHA B": {"e00"}, "100%": {"e02"}, "a_b": {"e04"}, "it's": {"e06"}, `\s`: {"e07"}, "éclair": {"e08"},
 		"w\nl": {"e09"}, "*": {"e10"}, "[x]": {"e11"}, "absent": nil, "?": nil, ".": nil, "beta alpha": nil,
 	}) {
-		w.finds(memory.Search{Text: text}, want...)
+		w.finds(driver.Search{Text: text}, want...)
 	}
 }
 
@@ -47,24 +48,24 @@ func searchTags(w *world) {
 	w.put(home, w.tagged("b", "x", "y"))
 	w.put(home, w.tagged("c", "y", "x", "X"))
 	w.put(home, w.tagged("d", "x,y"))
-	w.finds(memory.Search{Tags: []string{"x"}}, "c", "b", "a")
-	w.finds(memory.Search{Tags: []string{"x", "y"}}, "c", "b")
-	w.finds(memory.Search{Tags: []string{"X"}}, "c")
-	w.finds(memory.Search{Tags: []string{"x", "z"}})
+	w.finds(driver.Search{Tags: []string{"x"}}, "c", "b", "a")
+	w.finds(driver.Search{Tags: []string{"x", "y"}}, "c", "b")
+	w.finds(driver.Search{Tags: []string{"X"}}, "c")
+	w.finds(driver.Search{Tags: []string{"x", "z"}})
 }
 
 func searchPeriod(w *world) {
 	all := w.putMany(home, 6, nil)
 	from, to := w.now.Add(2*time.Millisecond), w.now.Add(4*time.Millisecond)
-	w.finds(memory.Search{Since: from}, all[:4]...)
-	w.finds(memory.Search{Until: to}, all[2:]...)
-	w.finds(memory.Search{Since: from, Until: to}, all[2:4]...)
-	w.finds(memory.Search{Since: to, Until: from})
+	w.finds(driver.Search{Since: from}, all[:4]...)
+	w.finds(driver.Search{Until: to}, all[2:]...)
+	w.finds(driver.Search{Since: from, Until: to}, all[2:4]...)
+	w.finds(driver.Search{Since: to, Until: from})
 }
 
 func searchOracle(w *world) {
 	words := []string{"red", "green", "Blue", "RED", "greenish"}
-	var stored []memory.Entry
+	var stored []driver.Entry
 	w.quietly("put 60 entries of random words, tags, instants and expiries, and delete some", func() {
 		for i := range 60 {
 			e := w.entry(fmt.Sprintf("e%02d", i))
@@ -82,7 +83,7 @@ func searchOracle(w *world) {
 			}
 		}
 	})
-	slices.SortFunc(stored, func(a, b memory.Entry) int {
+	slices.SortFunc(stored, func(a, b driver.Entry) int {
 		if a.Before(&b) {
 			return -1
 		}
@@ -91,7 +92,7 @@ func searchOracle(w *world) {
 	start := w.now
 	for range 40 {
 		w.now = start.Add(time.Duration(w.rng.IntN(3)) * time.Minute)
-		var q memory.Search
+		var q driver.Search
 		if w.rng.IntN(2) == 0 {
 			q.Text = words[w.rng.IntN(5)]
 		}

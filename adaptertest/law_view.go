@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func viewLaw() law {
@@ -19,6 +20,7 @@ func viewLaw() law {
 		{"expiry", "expiry is judged at the instant of the read, not of the version", v, viewExpiry},
 		{"erased", "what is erased is gone from every version", v, viewErased},
 		{"of-mutation", "the version that a mutation returns shows exactly what it made", v, versionOfMutation},
+		{"of-events", "a mutation of nothing but events makes a version", v, versionOfEvents},
 		{"of-empty", "a tenant that was never written has a version, and it stays empty", v, versionOfEmpty},
 		{"restored", "each version shows a restored entry as it was then", v, viewRestored},
 		{"unknown-version", "a version that the store never gave is refused", v, unknownVersion},
@@ -58,14 +60,14 @@ var viewChanges = []struct {
 		w.puts(home, "b")
 	}},
 	{"merge", "later merges", func(w *world) {
-		m := retired(retire(home, "a", memory.Merged, "new"), retire(home, "b", memory.Merged, "new"))
+		m := retired(retire(home, "a", driver.Merged, "new"), retire(home, "b", driver.Merged, "new"))
 		m.Put = w.placed(home, "new")
 		w.apply(m)
 	}},
-	{"supersede", "later supersedings", func(w *world) { w.apply(retired(retire(home, "a", memory.Superseded, "b"))) }},
-	{"restore", "later restorings", func(w *world) { w.apply(memory.Mutation{Restore: located(home, "m")}) }},
+	{"supersede", "later supersedings", func(w *world) { w.apply(retired(retire(home, "a", driver.Superseded, "b"))) }},
+	{"restore", "later restorings", func(w *world) { w.apply(driver.Mutation{Restore: located(home, "m")}) }},
 	{"erase-of-retired", "anything of an erasure of what it never showed", func(w *world) {
-		w.apply(memory.Mutation{Erase: located(home, "m")})
+		w.apply(driver.Mutation{Erase: located(home, "m")})
 	}},
 	{"purge", "anything of a purge up to it", func(w *world) {
 		w.delete(home, "a", true)
@@ -73,9 +75,9 @@ var viewChanges = []struct {
 	}},
 	{"everything", "anything of all that together", func(w *world) {
 		w.puts(home, "new", "new2")
-		w.apply(retired(retire(home, "a", memory.Superseded, "b")))
-		w.apply(memory.Mutation{Restore: located(home, "a", "m")})
-		w.apply(retired(retire(home, "a", memory.Merged, "new"), retire(home, "c", memory.Merged, "new2")))
+		w.apply(retired(retire(home, "a", driver.Superseded, "b")))
+		w.apply(driver.Mutation{Restore: located(home, "a", "m")})
+		w.apply(retired(retire(home, "a", driver.Merged, "new"), retire(home, "c", driver.Merged, "new2")))
 		w.delete(home, "b", true)
 		w.purge(home.Tenant, w.held)
 	}},
@@ -85,7 +87,7 @@ var viewChanges = []struct {
 func holdAcross(w *world, change func(w *world)) {
 	w.puts(home, "a", "b", "c", "m", "gone")
 	w.delete(home, "gone", true)
-	w.apply(retired(retire(home, "m", memory.Merged, "c")))
+	w.apply(retired(retire(home, "m", driver.Merged, "c")))
 	w.held = w.version(home.Tenant)
 	change(w)
 	w.listsAt(home, w.held, "c", "b", "a")
@@ -95,7 +97,7 @@ func holdAcross(w *world, change func(w *world)) {
 	for _, id := range []string{"m", "gone", "new", "new2", "a0", "old"} {
 		w.absentAt(home, w.held, id)
 	}
-	w.intact(home.Tenant, w.held, true)
+	w.intact(home, w.held, true)
 }
 
 func viewExpiry(w *world) {
@@ -108,7 +110,7 @@ func viewExpiry(w *world) {
 	w.advance(time.Millisecond)
 	w.listsAt(home, v)
 	w.absentAt(home, v, "short")
-	w.intact(home.Tenant, v, true)
+	w.intact(home, v, true)
 	w.now = time.Time{}
 	w.getsAt(home, v, e)
 }
@@ -117,20 +119,20 @@ func viewErased(w *world) {
 	w.puts(home, "a", "b", "c")
 	v := w.version(home.Tenant)
 	w.delete(home, "c", true)
-	w.apply(memory.Mutation{Erase: located(home, "b", "c")})
+	w.apply(driver.Mutation{Erase: located(home, "b", "c")})
 	w.listsAt(home, v, "a")
 	w.absentAt(home, v, "b")
 	w.absentAt(home, v, "c")
 }
 
 func versionOfMutation(w *world) {
-	var versions []memory.Version
+	var versions []driver.Version
 	for i := range 4 {
-		m := memory.Mutation{Put: w.placed(home, fmt.Sprint("e", i))}
+		m := driver.Mutation{Put: w.placed(home, fmt.Sprint("e", i))}
 		if i > 0 {
-			m.Retire = []memory.Retirement{retire(home, fmt.Sprint("e", i-1), memory.Superseded, fmt.Sprint("e", i))}
+			m.Retire = []driver.Retirement{retire(home, fmt.Sprint("e", i-1), driver.Superseded, fmt.Sprint("e", i))}
 		}
-		v := w.apply(m)
+		v := w.apply(m).Version
 		w.did("the mutation made %s", w.name(v))
 		versions = append(versions, v)
 	}
@@ -143,7 +145,7 @@ func versionOfMutation(w *world) {
 func versionOfEmpty(w *world) {
 	v := w.version(home.Tenant)
 	w.listsAt(home, v)
-	w.intact(home.Tenant, v, true)
+	w.intact(home, v, true)
 	w.puts(home, "a")
 	w.listsAt(home, v)
 	w.absentAt(home, v, "a")
@@ -151,12 +153,12 @@ func versionOfEmpty(w *world) {
 
 func viewRestored(w *world) {
 	w.puts(home, "a", "b")
-	var versions []memory.Version
+	var versions []driver.Version
 	for range 3 {
 		versions = append(versions, w.version(home.Tenant))
-		w.apply(retired(retire(home, "a", memory.Merged, "b")))
+		w.apply(retired(retire(home, "a", driver.Merged, "b")))
 		versions = append(versions, w.version(home.Tenant))
-		w.apply(memory.Mutation{Restore: located(home, "a")})
+		w.apply(driver.Mutation{Restore: located(home, "a")})
 	}
 	for i, v := range versions {
 		if i%2 == 0 {
@@ -170,27 +172,34 @@ func viewRestored(w *world) {
 }
 
 // refused expects that a version cannot be read in any way.
-func (w *world) refused(v memory.Version) {
-	_, err := w.tryListAt(home, v, memory.Query{At: w.now})
-	w.mustBe(err, memory.ErrSnapshotUnavailable)
+func (w *world) refused(v driver.Version) {
+	_, err := w.tryListAt(home, v, driver.Query{At: w.now})
+	w.mustBe(err, driver.ErrSnapshotUnavailable)
 	_, err = w.tryGetAt(home, v, "a")
-	w.mustBe(err, memory.ErrSnapshotUnavailable)
+	w.mustBe(err, driver.ErrSnapshotUnavailable)
 	w.did("ask whether it is intact")
-	_, err = w.versions.Intact(w.ctx, home.Tenant, v)
-	w.mustBe(err, memory.ErrSnapshotUnavailable)
+	_, err = w.versions.Intact(w.ctx, home, v)
+	w.mustBe(err, driver.ErrSnapshotUnavailable)
 	w.did("purge up to it")
 	_, err = w.versions.Purge(w.ctx, home.Tenant, v, w.now)
-	w.mustBe(err, memory.ErrSnapshotUnavailable)
+	w.mustBe(err, driver.ErrSnapshotUnavailable)
 }
 
 func unknownVersion(w *world) {
 	w.puts(home, "a")
 	v := w.version(home.Tenant)
-	for _, forged := range []memory.Version{"", "0", "1", "-1", "x", "é", "18446744073709551616", "';"} {
+	for _, forged := range []driver.Version{"", "0", "1", "-1", "x", "é", "18446744073709551616", "';"} {
 		w.did("make up a version: %q", forged)
 		w.refused(forged)
 	}
-	for _, more := range []memory.Version{"0", " "} {
+	if n, mark, err := driver.ParseVersion(v); err == nil {
+		mark[0]++
+		w.did("give the version another mark")
+		w.refused(driver.VersionOf(n, mark))
+		w.refused(driver.VersionOf(0, mark))
+		w.refused(driver.VersionOf(n+1, mark))
+	}
+	for _, more := range []driver.Version{"0", " "} {
 		w.did("write %q behind a version", more)
 		w.refused(v + more)
 	}
@@ -198,12 +207,25 @@ func unknownVersion(w *world) {
 }
 
 func otherIncarnation(w *world) {
+	empty := w.version(home.Tenant)
 	w.puts(home, "a")
 	v := w.version(home.Tenant)
-	w.did("take another fresh store, and write the same to it")
+	w.did("take another fresh store")
 	w.fresh()
+	w.refused(empty)
+	w.did("write the same to it")
 	w.puts(home, "a")
+	w.refused(empty)
 	w.refused(v)
+}
+
+// versionOfEvents: a mutation of events only makes a version, too.
+func versionOfEvents(w *world) {
+	before := w.version(home.Tenant)
+	made := w.apply(queue(w.event("run-1", "one"))).Version
+	after := w.version(home.Tenant)
+	w.check(made == after && made != before, "a version of its own", "another one")
+	w.listsAt(home, made)
 }
 
 func viewIntact(w *world) {
@@ -211,30 +233,30 @@ func viewIntact(w *world) {
 	before := w.version(home.Tenant)
 	w.delete(home, "a", true)
 	between := w.version(home.Tenant)
-	w.apply(retired(retire(home, "b", memory.Merged, "c")))
+	w.apply(retired(retire(home, "b", driver.Merged, "c")))
 	w.puts(home, "late")
-	w.intact(home.Tenant, before, true)
-	w.apply(memory.Mutation{Erase: located(home, "a", "late")})
+	w.intact(home, before, true)
+	w.apply(driver.Mutation{Erase: located(home, "a", "late")})
 	after := w.version(home.Tenant)
-	w.intact(home.Tenant, before, false)
-	w.intact(home.Tenant, between, true)
-	w.intact(home.Tenant, after, true)
-	w.apply(memory.Mutation{Erase: located(home, "b")})
-	w.intact(home.Tenant, between, false)
-	w.intact(home.Tenant, after, true)
+	w.intact(home, before, false)
+	w.intact(home, between, true)
+	w.intact(home, after, true)
+	w.apply(driver.Mutation{Erase: located(home, "b")})
+	w.intact(home, between, false)
+	w.intact(home, after, true)
 }
 
 func intactRestored(w *world) {
 	w.puts(home, "a", "b")
 	live := w.version(home.Tenant)
-	w.apply(retired(retire(home, "a", memory.Merged, "b")))
+	w.apply(retired(retire(home, "a", driver.Merged, "b")))
 	merged := w.version(home.Tenant)
-	w.apply(memory.Mutation{Restore: located(home, "a")})
+	w.apply(driver.Mutation{Restore: located(home, "a")})
 	back := w.version(home.Tenant)
-	w.apply(memory.Mutation{Erase: located(home, "a")})
-	w.intact(home.Tenant, live, false)
-	w.intact(home.Tenant, merged, true)
-	w.intact(home.Tenant, back, false)
+	w.apply(driver.Mutation{Erase: located(home, "a")})
+	w.intact(home, live, false)
+	w.intact(home, merged, true)
+	w.intact(home, back, false)
 }
 
 func readWhileWriting(w *world) {
@@ -245,8 +267,8 @@ func readWhileWriting(w *world) {
 		w.parallel(4, func(i int) {
 			if i > 0 {
 				for !done.Load() {
-					w.sameIDs(w.listAt(home, v, memory.Query{At: w.now}), want)
-					w.getsAt(home, v, memory.Entry{ID: want[0], Content: "content of " + want[0], CreatedAt: w.now.Add(49 * time.Millisecond), RunID: "run-1"})
+					w.sameIDs(w.listAt(home, v, driver.Query{At: w.now}), want)
+					w.getsAt(home, v, driver.Entry{ID: want[0], Content: "content of " + want[0], CreatedAt: w.now.Add(49 * time.Millisecond), RunID: "run-1"})
 				}
 				return
 			}
@@ -290,6 +312,7 @@ func runToken(w *world) {
 	job := h.job(home.Tenant, nil)
 	one := h.note(job, home.Ref, "one")
 	h.note(job, home.Ref, "two", "customer:1")
+	h.note(job, "sales", "elsewhere")
 	run := h.run(home.Tenant, "run-1", "")
 	h.note(run, home.Ref, "own")
 	token, err := run.Token()
@@ -306,8 +329,9 @@ func runToken(w *world) {
 	w.did("the customer of the second is forgotten")
 	_, err = h.bank.Forget(w.ctx, home.Tenant, "customer:1")
 	w.must(err)
-	_, err = h.bank.AsOf(w.ctx, home.Tenant, token)
-	w.check(errors.Is(err, memory.ErrSnapshotUnavailable), describeError(memory.ErrSnapshotUnavailable), "%s", describeError(err))
+	_, err = as.List(w.ctx, home.Ref, memory.ListOptions{})
+	w.check(errors.Is(err, driver.ErrSnapshotUnavailable), describeError(driver.ErrSnapshotUnavailable), "%s", describeError(err))
+	w.sameTexts(w.contents(as, "sales"), "elsewhere")
 	w.did("the run is resumed from the token")
 	w.sameTexts(w.contents(h.run(home.Tenant, "run-1", token).Memory(), home.Ref), "one", "own")
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // The cases of VIEW about purging.
@@ -20,15 +20,15 @@ func purgeHorizon(w *world) {
 	w.refused(before)
 	w.listsAt(home, horizon, "b", "a")
 	w.listsAt(home, after, "c", "b", "a")
-	w.intact(home.Tenant, horizon, true)
+	w.intact(home, horizon, true)
 }
 
 func purgeKeepsView(w *world) {
 	w.puts(home, "a", "b", "c")
-	w.apply(retired(retire(home, "a", memory.Merged, "b")))
+	w.apply(retired(retire(home, "a", driver.Merged, "b")))
 	v := w.version(home.Tenant)
 	w.delete(home, "b", true)
-	w.apply(retired(retire(home, "c", memory.Deleted, "")))
+	w.apply(retired(retire(home, "c", driver.Deleted, "")))
 	w.purge(home.Tenant, v)
 	w.listsAt(home, v, "c", "b")
 	w.getsAt(home, v, w.entry("b"))
@@ -42,7 +42,7 @@ func purgeRemoves(w *world) {
 	w.puts(at(home.Tenant, "sales"), "deleted")
 	w.delete(home, "deleted", true)
 	w.delete(at(home.Tenant, "sales"), "deleted", true)
-	w.apply(memory.Mutation{Erase: located(home, "erased")})
+	w.apply(driver.Mutation{Erase: located(home, "erased")})
 	w.advance(5 * time.Millisecond)
 	n := w.purge(home.Tenant, w.version(home.Tenant))
 	w.check(n == 4, "4 records removed", "%d", n)
@@ -50,7 +50,7 @@ func purgeRemoves(w *world) {
 	w.purged(home, "expired")
 	w.purged(home, "erased")
 	w.purged(at(home.Tenant, "sales"), "deleted")
-	w.remembers(home.Tenant, memory.HistoryQuery{}, "kept", "expiring")
+	w.remembers(home.Tenant, driver.HistoryQuery{}, "kept", "expiring")
 	w.lists(home, "kept", "expiring")
 }
 
@@ -59,42 +59,42 @@ func purgeKeepsLater(w *world) {
 	v := w.version(home.Tenant)
 	w.delete(home, "a", true)
 	w.purge(home.Tenant, v)
-	w.looksUp(home, w.entry("a"), memory.Deleted, "")
+	w.looksUp(home, w.entry("a"), driver.Deleted, "")
 	w.listsAt(home, v, "b", "a")
 }
 
 func purgeKeepsMerged(w *world) {
 	w.puts(home, "m", "s", "new")
-	w.apply(retired(retire(home, "m", memory.Merged, "new"), retire(home, "s", memory.Superseded, "new")))
+	w.apply(retired(retire(home, "m", driver.Merged, "new"), retire(home, "s", driver.Superseded, "new")))
 	n := w.purge(home.Tenant, w.version(home.Tenant))
 	w.check(n == 0, "nothing removed", "%d", n)
-	w.looksUp(home, w.entry("m"), memory.Merged, "new")
-	w.looksUp(home, w.entry("s"), memory.Superseded, "new")
-	w.apply(memory.Mutation{Restore: located(home, "m")})
+	w.looksUp(home, w.entry("m"), driver.Merged, "new")
+	w.looksUp(home, w.entry("s"), driver.Superseded, "new")
+	w.apply(driver.Mutation{Restore: located(home, "m")})
 	w.lists(home, "new", "m")
 }
 
 func purgeKeepsChain(w *world) {
 	w.puts(home, "a", "b", "c")
-	w.apply(retired(retire(home, "a", memory.Merged, "b")))
-	w.apply(retired(retire(home, "b", memory.Superseded, "c")))
-	w.apply(memory.Mutation{Erase: located(home, "b")}) // a stub, but it leads to a live entry
+	w.apply(retired(retire(home, "a", driver.Merged, "b")))
+	w.apply(retired(retire(home, "b", driver.Superseded, "c")))
+	w.apply(driver.Mutation{Erase: located(home, "b")}) // a stub, but it leads to a live entry
 	v := w.version(home.Tenant)
-	w.apply(retired(retire(home, "c", memory.Deleted, "")))
+	w.apply(retired(retire(home, "c", driver.Deleted, "")))
 	w.purge(home.Tenant, v)
-	w.looksUp(home, w.entry("a"), memory.Merged, "b")
-	w.stub(home, "b", memory.Superseded, "c")
-	w.looksUp(home, w.entry("c"), memory.Deleted, "")
+	w.looksUp(home, w.entry("a"), driver.Merged, "b")
+	w.stub(home, "b", driver.Superseded, "c")
+	w.looksUp(home, w.entry("c"), driver.Deleted, "")
 }
 
 func purgeRemovesChain(w *world) {
 	w.puts(home, "a", "b", "c", "kept")
-	w.apply(retired(retire(home, "a", memory.Merged, "b")))
-	w.apply(retired(retire(home, "b", memory.Superseded, "c")))
+	w.apply(retired(retire(home, "a", driver.Merged, "b")))
+	w.apply(retired(retire(home, "b", driver.Superseded, "c")))
 	w.delete(home, "c", true)
 	n := w.purge(home.Tenant, w.version(home.Tenant))
 	w.check(n == 3, "3 records removed", "%d", n)
-	w.remembers(home.Tenant, memory.HistoryQuery{}, "kept")
+	w.remembers(home.Tenant, driver.HistoryQuery{}, "kept")
 }
 
 // purgeKeepsScar: a token that could have seen what was erased stays refused, though
@@ -102,11 +102,11 @@ func purgeRemovesChain(w *world) {
 func purgeKeepsScar(w *world) {
 	w.puts(home, "a", "b")
 	v := w.version(home.Tenant)
-	w.apply(memory.Mutation{Erase: located(home, "a")})
+	w.apply(driver.Mutation{Erase: located(home, "a")})
 	later := w.version(home.Tenant)
 	w.purge(home.Tenant, v)
-	w.intact(home.Tenant, v, false)
-	w.intact(home.Tenant, later, true)
+	w.intact(home, v, false)
+	w.intact(home, later, true)
 	w.absentAt(home, v, "a")
 }
 

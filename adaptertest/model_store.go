@@ -3,16 +3,15 @@ package adaptertest
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 var (
 	adapterOps    = []string{"put", "put", "put", "delete", "list", "advance"}
-	transactorOps = []string{"apply", "apply", "apply", "merge", "merge", "erase", "cell", "deliver"}
-	versionedOps  = []string{"hold", "hold", "purge", "listAt"}
+	transactorOps = []string{"apply", "apply", "apply", "merge", "merge", "erase", "document", "document", "deliver", "lookup"}
+	versionedOps  = []string{"hold", "hold", "purge", "listAt", "getAt"}
 )
 
 // storeModel plays steps on the store and on the reference.
@@ -22,11 +21,12 @@ type storeModel struct {
 	// held are versions that somebody keeps, as the store and as the reference name
 	// them.
 	held []heldVersion
+	rev  int64 // the last revision that the store gave
 }
 
 type heldVersion struct {
 	tenant string
-	store  memory.Version
+	store  driver.Version
 	ref    int
 }
 
@@ -40,20 +40,20 @@ var (
 
 func pick[T any](list []T, n int) T { return list[n%len(list)] }
 
-func (m *storeModel) scope(n int) memory.Scope {
+func (m *storeModel) scope(n int) driver.Scope {
 	return at(pick(modelTenants, n), pick(modelRefs, n/2))
 }
 
 func modelID(n int) string { return fmt.Sprint("e", n%6) }
 
 // unusable tells that an id was purged: the contract says nothing about its return.
-func (m *storeModel) unusable(s memory.Scope, id string) bool {
+func (m *storeModel) unusable(s driver.Scope, id string) bool {
 	return m.ref.tenant(s.Tenant).purged[s.Ref+"\x00"+id]
 }
 
 // entry is the entry that an id had, or a new one, or now and then another one under
 // the id.
-func (m *storeModel) entry(s memory.Scope, id string, n int) memory.Entry {
+func (m *storeModel) entry(s driver.Scope, id string, n int) driver.Entry {
 	if held := m.ref.tenant(s.Tenant).find(s, id); held != nil && !held.Erased && n%5 > 0 {
 		return held.Entry
 	}
@@ -84,12 +84,12 @@ func (m *storeModel) play(s step) {
 	case "delete":
 		w.delete(scope, id, m.ref.delete(scope, id, w.now))
 	case "list":
-		q := memory.Query{At: w.now, Limit: s.n[2] % 4}
+		q := driver.Query{At: w.now, Limit: s.n[2] % 4}
 		if s.n[3]%3 == 0 {
 			q.Tag = pick(modelTags, s.n[3]/3)
 		}
-		if all := m.ref.list(scope, -1, memory.Query{At: w.now}); len(all) > 0 && s.n[4]%2 == 0 {
-			q.After = memory.CursorOf(&all[s.n[4]/2%len(all)])
+		if all := m.ref.list(scope, -1, driver.Query{At: w.now}); len(all) > 0 && s.n[4]%2 == 0 {
+			q.After = driver.CursorOf(&all[s.n[4]/2%len(all)])
 		}
 		m.sameEntries(w.list(scope, q), m.ref.list(scope, -1, q))
 	case "advance":
@@ -100,9 +100,11 @@ func (m *storeModel) play(s step) {
 	case "merge":
 		m.merge(scope, s)
 	case "erase":
-		m.apply(scope.Tenant, memory.Mutation{Erase: located(scope, id, modelID(s.n[2]))})
-	case "cell":
-		m.apply(scope.Tenant, memory.Mutation{Cells: []memory.CellSwap{m.swap(scope, s)}})
+		m.apply(scope.Tenant, driver.Mutation{Erase: located(scope, id, modelID(s.n[2]))})
+	case "document":
+		m.apply(scope.Tenant, driver.Mutation{Documents: []driver.DocumentSwap{m.swap(scope, s)}})
+	case "lookup":
+		m.lookUp(scope, s)
 	case "deliver":
 		if len(m.ref.outbox) > 0 {
 			e := pick(m.ref.outbox, s.n[0])
@@ -115,8 +117,10 @@ func (m *storeModel) play(s step) {
 		m.purge(s.n[0])
 	case "listAt":
 		m.listHeld(s)
+	case "getAt":
+		m.getHeld(s)
 	}
-	if s.op != "list" && s.op != "listAt" {
+	if !slices.Contains([]string{"list", "listAt", "getAt", "lookup"}, s.op) {
 		m.audit()
 	}
 }
@@ -129,41 +133,50 @@ func (m *storeModel) sameClass(got, want error) {
 	}
 }
 
-func (m *storeModel) apply(tenant string, mut memory.Mutation) {
+func (m *storeModel) apply(tenant string, mut driver.Mutation) {
 	for _, p := range mut.Put {
 		if m.unusable(p.Scope, p.Entry.ID) {
 			return
 		}
 	}
 	mut.At = m.w.now
-	_, err := m.w.tryApply(tenant, mut)
-	m.sameClass(err, m.ref.apply(tenant, &mut))
+	made, err := m.w.tryApply(tenant, mut)
+	m.sameClass(err, m.ref.apply(tenant, &mut, made.Revs))
+	for i, rev := range made.Revs {
+		if act := mut.Documents[i].Act; act == driver.Set || act == driver.Retain {
+			m.w.check(rev > m.rev, fmt.Sprintf("a revision above %d", m.rev), "%d", rev)
+			m.rev = rev
+		}
+	}
+	if m.w.versions != nil && err == nil {
+		m.w.check((made.Version == "") == mut.MachineryOnly(), "a version of all but machinery", "version %q", made.Version)
+	}
 }
 
 // mutation is a random one in which no entry plays two parts.
-func (m *storeModel) mutation(tenant string, s step) memory.Mutation {
-	var mut memory.Mutation
-	used := map[memory.Located]bool{}
+func (m *storeModel) mutation(tenant string, s step) driver.Mutation {
+	var mut driver.Mutation
+	used := map[driver.Located]bool{}
 	for i, n := range s.n {
 		scope := at(tenant, pick(modelRefs, n))
 		id := modelID(n / 2)
-		place := memory.Located{Scope: scope, ID: id}
+		place := driver.Located{Scope: scope, ID: id}
 		if used[place] {
 			continue
 		}
 		used[place] = true
-		switch n / 64 % 8 {
+		switch n / 64 % 9 {
 		case 0:
 			mut.Live = append(mut.Live, place)
 		case 1, 2:
-			mut.Put = append(mut.Put, memory.Placed{Scope: scope, Entry: m.entry(scope, id, n/512)})
+			mut.Put = append(mut.Put, driver.Placed{Scope: scope, Entry: m.entry(scope, id, n/512)})
 		case 3:
-			mut.Retire = append(mut.Retire, memory.Retirement{Located: place, State: memory.Deleted})
+			mut.Retire = append(mut.Retire, driver.Retirement{Located: place, State: driver.Deleted})
 		case 4:
-			successor := memory.Located{Scope: scope, ID: modelID(n / 512)}
+			successor := driver.Located{Scope: scope, ID: modelID(n / 512)}
 			if !used[successor] {
 				used[successor] = true
-				state := pick([]memory.State{memory.Merged, memory.Superseded}, n/4096)
+				state := pick([]driver.State{driver.Merged, driver.Superseded}, n/4096)
 				mut.Retire = append(mut.Retire, retire(scope, id, state, successor.ID))
 			}
 		case 5:
@@ -174,6 +187,10 @@ func (m *storeModel) mutation(tenant string, s step) memory.Mutation {
 			e := m.w.event(fmt.Sprint("run-", n/512%2), fmt.Sprint("ev", n/1024%5))
 			e.Tenant = tenant
 			mut.Events = append(mut.Events, e)
+		case 8:
+			if x := m.swap(scope, s); !slices.ContainsFunc(mut.Documents, func(o driver.DocumentSwap) bool { return refName(&o.Document) == refName(&x.Document) }) {
+				mut.Documents = append(mut.Documents, x)
+			}
 		}
 		if i == s.n[0]%len(s.n) {
 			break
@@ -183,26 +200,60 @@ func (m *storeModel) mutation(tenant string, s step) memory.Mutation {
 }
 
 // merge retires two live entries in favour of a third, so that lineages come about.
-func (m *storeModel) merge(scope memory.Scope, s step) {
-	live := m.ref.list(scope, -1, memory.Query{At: m.w.now})
+func (m *storeModel) merge(scope driver.Scope, s step) {
+	live := m.ref.list(scope, -1, driver.Query{At: m.w.now})
 	if len(live) < 2 {
 		return
 	}
 	i := s.n[1] % len(live)
 	from, to := live[i], live[(i+1)%len(live)]
-	m.apply(scope.Tenant, retired(retire(scope, from.ID, pick([]memory.State{memory.Merged, memory.Merged, memory.Superseded}, s.n[2]), to.ID)))
+	m.apply(scope.Tenant, retired(retire(scope, from.ID, pick([]driver.State{driver.Merged, driver.Merged, driver.Superseded}, s.n[2]), to.ID)))
 }
 
-func (m *storeModel) swap(scope memory.Scope, s step) memory.CellSwap {
-	name := fmt.Sprint("c", s.n[1]%2)
-	c := memory.CellSwap{Scope: scope, Name: name, New: []byte(fmt.Sprint(s.n[2] % 3))}
-	if s.n[3]%4 > 0 { // mostly what it holds
-		c.Old = m.ref.tenant(scope.Tenant).cells[scope.Ref+"\x00"+name]
+// swap is a random swap of one of a few documents, mostly with the revision that is
+// there.
+func (m *storeModel) swap(scope driver.Scope, s step) driver.DocumentSwap {
+	d := pick([]driver.Document{note(scope, "n", ""), note(at(scope.Tenant, ""), "n", ""), timer(scope, "t", m.w.now), file(scope, "f"), digest(scope, "d"), digest(scope, "e")}, s.n[1])
+	d.Value = []byte(fmt.Sprint("value ", s.n[2]%1000))
+	switch d.Class {
+	case driver.Machinery:
+		d.Due = m.w.now.Add(time.Duration(s.n[2]%4) * time.Millisecond)
+	case driver.Content:
+		d.Of = []string{modelID(s.n[2])}
+		if s.n[2]%3 == 0 {
+			d.Of = append(d.Of, modelID(s.n[2]/3))
+		}
+	case driver.HostText:
+		d.Subjects = []string{fmt.Sprint("s", s.n[2]%2)}
 	}
-	if s.n[4]%4 == 0 {
-		c.New = nil
+	d.Group = pick([]string{"", "g", "h"}, s.n[2]/2)
+	x := driver.DocumentSwap{Document: d, Act: pick([]driver.Act{driver.Set, driver.Set, driver.Retain, driver.Check, driver.Remove}, s.n[4])}
+	if s.n[3]%6 > 0 {
+		x.Rev = m.ref.tenant(scope.Tenant).documents[refName(&d)].Rev
 	}
-	return c
+	if x.Rev == 0 && x.Act == driver.Retain {
+		x.Act = driver.Set
+	}
+	return x
+}
+
+// lookUp looks up some ids, known or not, some of them twice.
+func (m *storeModel) lookUp(scope driver.Scope, s step) {
+	var ids []string
+	var want []driver.Record
+	for _, n := range s.n {
+		ids = append(ids, modelID(n))
+		if held := m.ref.tenant(scope.Tenant).find(scope, modelID(n)); held != nil {
+			want = append(want, held.Record)
+		}
+	}
+	m.sameRecords(m.w.lookUp(scope, ids...), want)
+}
+
+func (m *storeModel) sameRecords(got, want []driver.Record) {
+	if !slices.EqualFunc(got, want, func(a, b driver.Record) bool { return equalRecords(&a, &b) }) {
+		m.w.fail("the records\n"+describeRecords(want), "the records\n"+describeRecords(got))
+	}
 }
 
 func (m *storeModel) hold(tenant string) {
@@ -221,8 +272,8 @@ func (m *storeModel) purge(n int) {
 	m.held = slices.DeleteFunc(m.held, func(o heldVersion) bool {
 		gone := o.tenant == h.tenant && o.ref < h.ref
 		if gone {
-			_, err := m.w.tryListAt(at(o.tenant, modelRefs[0]), o.store, memory.Query{At: m.w.now})
-			m.w.mustBe(err, memory.ErrSnapshotUnavailable)
+			_, err := m.w.tryListAt(at(o.tenant, modelRefs[0]), o.store, driver.Query{At: m.w.now})
+			m.w.mustBe(err, driver.ErrSnapshotUnavailable)
 		}
 		return gone
 	})
@@ -234,84 +285,37 @@ func (m *storeModel) listHeld(s step) {
 	}
 	h := pick(m.held, s.n[0])
 	scope := at(h.tenant, pick(modelRefs, s.n[1]))
-	q := memory.Query{Limit: s.n[2] % 3, At: pick([]time.Time{m.w.now, {}}, s.n[3])}
+	q := driver.Query{Limit: s.n[2] % 3, At: pick([]time.Time{m.w.now, {}}, s.n[3])}
 	if all := m.ref.list(scope, h.ref, q); len(all) > 0 && s.n[4]%2 == 0 {
-		q.After = memory.CursorOf(&all[s.n[5]%len(all)])
+		q.After = driver.CursorOf(&all[s.n[5]%len(all)])
 	}
 	m.sameEntries(m.w.listAt(scope, h.store, q), m.ref.list(scope, h.ref, q))
 }
 
-func (m *storeModel) sameEntries(got, want []memory.Entry) {
+// getHeld gets some ids as of a version that somebody keeps.
+func (m *storeModel) getHeld(s step) {
+	if len(m.held) == 0 {
+		return
+	}
+	h := pick(m.held, s.n[0])
+	scope := at(h.tenant, pick(modelRefs, s.n[1]))
+	all := m.ref.list(scope, h.ref, driver.Query{At: m.w.now})
+	var ids []string
+	var want []driver.Entry
+	for _, n := range s.n {
+		ids = append(ids, modelID(n))
+		for _, e := range all {
+			if e.ID == modelID(n) {
+				want = append(want, e)
+			}
+		}
+	}
+	m.sameEntries(m.w.getAt(scope, h.store, ids...), want)
+}
+
+func (m *storeModel) sameEntries(got, want []driver.Entry) {
 	m.w.sameIDs(got, ids(want))
 	for i := range got {
 		m.w.sameEntry(&got[i], &want[i])
-	}
-}
-
-// audit compares everything. Its reads are noted only if one of them differs.
-func (m *storeModel) audit() {
-	w := m.w
-	for _, tenant := range modelTenants {
-		for _, ref := range modelRefs {
-			s := at(tenant, ref)
-			m.unnoted(func() { m.sameEntries(w.list(s, memory.Query{At: w.now}), m.ref.list(s, -1, memory.Query{At: w.now})) })
-			if w.tx == nil {
-				continue
-			}
-			for _, name := range []string{"c0", "c1"} {
-				m.unnoted(func() { w.holds(s, name, m.ref.tenant(tenant).cells[ref+"\x00"+name]) })
-			}
-		}
-		if w.tx == nil {
-			continue
-		}
-		m.unnoted(func() { m.sameHistory(tenant) })
-		for _, run := range []string{"run-0", "run-1"} {
-			var want []string
-			for _, e := range m.ref.outbox {
-				if e.Tenant == tenant && e.RunID == run {
-					want = append(want, e.ID)
-				}
-			}
-			m.unnoted(func() { w.waiting(tenant, run, want...) })
-		}
-	}
-	for _, h := range m.held {
-		for _, ref := range modelRefs {
-			s, q := at(h.tenant, ref), memory.Query{At: w.now}
-			m.unnoted(func() { m.sameEntries(w.listAt(s, h.store, q), m.ref.list(s, h.ref, q)) })
-		}
-		m.unnoted(func() { w.intact(h.tenant, h.store, m.ref.intact(h.tenant, h.ref)) })
-	}
-}
-
-// unnoted makes reads whose steps are dropped if they find no difference.
-func (m *storeModel) unnoted(reads func()) {
-	n := m.w.stepCount()
-	reads()
-	m.w.unnote(n)
-}
-
-func (m *storeModel) sameHistory(tenant string) {
-	var want []memory.Record
-	for _, r := range m.ref.tenant(tenant).records {
-		want = append(want, r.Record)
-	}
-	got := m.w.history(tenant, memory.HistoryQuery{})
-	for _, recs := range [][]memory.Record{got, want} {
-		slices.SortFunc(recs, func(a, b memory.Record) int {
-			return strings.Compare(a.Ref+"\x00"+a.Entry.ID, b.Ref+"\x00"+b.Entry.ID)
-		})
-	}
-	if !slices.EqualFunc(got, want, func(a, b memory.Record) bool { return equalRecords(&a, &b) }) {
-		m.w.fail("the records\n"+describeRecords(want), "the records\n"+describeRecords(got))
-	}
-	for _, r := range want {
-		rec, err := m.w.tx.Lookup(m.w.ctx, r.Scope, r.Entry.ID)
-		if err != nil || !equalRecords(&rec, &r) {
-			m.w.did("look up %s in %s", short(r.Entry.ID), describeScope(r.Scope))
-			m.w.must(err)
-			m.w.sameRecord(rec, r)
-		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // issued are the names that a bank or an engine issues: ids of entries, events and
@@ -19,8 +19,8 @@ var issued = regexp.MustCompile(`\b(mem|evt|cmt)_[0-9A-Za-z]{26,}|\b(sha256):[0-
 // mem#1 is the first id of an entry that the text has. Versions get the names by
 // which the steps call them. Short versions stay as they are, being words that the
 // text may have for other reasons.
-func rename(text string, versions map[memory.Version]string) string {
-	longestFirst := func(a, b memory.Version) int { // one may begin with another
+func rename(text string, versions map[driver.Version]string) string {
+	longestFirst := func(a, b driver.Version) int { // one may begin with another
 		return cmp.Or(len(b)-len(a), strings.Compare(string(a), string(b)))
 	}
 	for _, v := range slices.SortedFunc(maps.Keys(versions), longestFirst) {

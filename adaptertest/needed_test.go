@@ -1,7 +1,6 @@
 package adaptertest
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"slices"
@@ -12,43 +11,28 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// brokenStore is one of any kind, before the kit that is for it.
-type brokenStore struct {
-	kit   string
-	name  string
-	needs string
-	check func(ctx context.Context, wanted func(name string) bool) (*Report, error)
-}
-
 // everyBrokenStore meets the kit with a seed.
 func everyBrokenStore() []brokenStore {
 	var all []brokenStore
 	for _, d := range defects() {
 		cfg := configOf(d.do)
 		cfg.Seed = 7
-		all = append(all, brokenStore{"entries", d.name, d.needs, cfg.proof().check})
-	}
-	for _, d := range commitmentDefects() {
-		cfg := commitmentsWith(d.do)
-		cfg.Seed = 7
-		all = append(all, brokenStore{"commitments", d.name, d.needs, cfg.proof().check})
-	}
-	for _, d := range archiveDefects() {
-		all = append(all, brokenStore{"archives", d.name, d.needs, shelfConfig(d.do).proof().check})
+		all = append(all, brokenStore{d, cfg})
 	}
 	return all
 }
 
-// everyCase are the names "kit:LAW/case".
-func everyCase() []string {
-	return slices.Concat(caseNames("entries", laws()), caseNames("commitments", commitmentLaws()), caseNames("archives", []archiveLaw{archivesLaw()}))
+type brokenStore struct {
+	defect
+	Config
 }
 
-func caseNames[W any](kit string, laws []lawOf[W]) []string {
+// everyCase are the names "LAW/case".
+func everyCase() []string {
 	var names []string
-	for _, l := range laws {
+	for _, l := range laws() {
 		for _, c := range l.cases {
-			names = append(names, kit+":"+l.name+"/"+c.name)
+			names = append(names, l.name+"/"+c.name)
 		}
 	}
 	return names
@@ -58,7 +42,7 @@ func caseNames[W any](kit string, laws []lawOf[W]) []string {
 func TestT1_EveryCaseHasABrokenStore(t *testing.T) {
 	needed := map[string]bool{}
 	for _, s := range everyBrokenStore() {
-		needed[s.kit+":"+s.needs] = true
+		needed[s.needs] = true
 	}
 	known := map[string]bool{}
 	for _, name := range everyCase() {
@@ -75,7 +59,7 @@ func TestT1_EveryCaseHasABrokenStore(t *testing.T) {
 // certain ones, and are there for what nobody thought of; so they do not count when a
 // case is asked whether it alone finds a store.
 func isModel(name string) bool {
-	return strings.Contains(name, ":MODEL/") || name == "commitments:DUE/model"
+	return strings.HasPrefix(name, "MODEL/")
 }
 
 // TestT1_EveryCaseAloneFindsAStore runs, with AGENTMEMORY_LONG=1, every case on every
@@ -89,7 +73,7 @@ func TestT1_EveryCaseAloneFindsAStore(t *testing.T) {
 	}
 	var mu sync.Mutex
 	var wait sync.WaitGroup
-	found := map[string][]string{} // by "kit:store", the cases that fail
+	found := map[string][]string{} // by store, the cases that fail
 	compared := 0
 	todo := make(chan brokenStore)
 	for range 2 {
@@ -102,10 +86,7 @@ func TestT1_EveryCaseAloneFindsAStore(t *testing.T) {
 				if err != nil || errAgain != nil {
 					t.Error(s.name, err, errAgain)
 				}
-				for i, name := range names {
-					names[i] = s.kit + ":" + name
-				}
-				found[s.kit+":"+s.name+" ("+s.needs+")"] = names
+				found[s.name+" ("+s.needs+")"] = names
 				compared += sameFailures(t, s.name, failures(first), failures(second))
 				mu.Unlock()
 			}

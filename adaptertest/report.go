@@ -29,11 +29,11 @@ const (
 	LevelVersioned  Level = "versioned"
 )
 
-// Report tells what is known about a store of whatever kind. Its JSON form is stable
-// in so far as fields are only added.
+// Report tells what is known about a store. Its JSON form is stable in so far as fields
+// are only added.
 type Report struct {
-	// Level is the step that a store of entries has reached; other stores have none.
-	Level Level `json:"level,omitempty"`
+	// Level is the step that the store has reached.
+	Level Level `json:"level"`
 	// Offers are the abilities that the store has.
 	Offers []Offer `json:"offers"`
 	// NotOffered are the others, with the reason.
@@ -94,9 +94,7 @@ func (r *Report) Failures() []string {
 // then the failures.
 func (r *Report) String() string {
 	var b strings.Builder
-	if r.Level != "" {
-		fmt.Fprintf(&b, "level: %s\n", r.Level)
-	}
+	fmt.Fprintf(&b, "level: %s\n", r.Level)
 	for _, l := range r.Laws {
 		count := map[Status]int{}
 		for _, c := range l.Cases {
@@ -128,20 +126,20 @@ func (r *Report) String() string {
 	return b.String()
 }
 
-func newReport(seed uint64, require []Offer, found *findings) *Report {
+func newReport(cfg Config, found *findings) *Report {
 	return &Report{
 		Offers:     append([]Offer{}, found.offers...),
 		NotOffered: found.reasons,
-		Missing:    append([]Offer{}, found.missing(require)...),
+		Missing:    append([]Offer{}, found.missing(cfg.Require)...),
 		Remarks:    append([]string{}, found.remarks...),
-		Seed:       seed,
+		Seed:       cfg.Seed,
 		Laws:       []Law{},
 	}
 }
 
-func (r *Report) add(law, number, says string, c Case) {
-	if n := len(r.Laws); n == 0 || r.Laws[n-1].Name != law {
-		r.Laws = append(r.Laws, Law{Name: law, Number: number, Says: says, Status: NotOffered})
+func (r *Report) add(l *law, c Case) {
+	if n := len(r.Laws); n == 0 || r.Laws[n-1].Name != l.name {
+		r.Laws = append(r.Laws, Law{Name: l.name, Number: l.number, Says: l.says, Status: NotOffered})
 	}
 	last := &r.Laws[len(r.Laws)-1]
 	last.Cases = append(last.Cases, c)
@@ -161,11 +159,8 @@ func levelOf(needs []Offer) Level {
 	return LevelAdapter
 }
 
-// finish works out the level, if there is one to reach.
-func (r *Report) finish(climbs bool) {
-	if !climbs {
-		return
-	}
+// finish works out the level.
+func (r *Report) finish() {
 	broken := map[Level]bool{}
 	for _, l := range r.Laws {
 		for _, c := range l.Cases {

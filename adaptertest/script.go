@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // script is what a case of any kind goes by: the clock, the random numbers, and the
@@ -26,8 +28,8 @@ type script struct {
 	steps []string
 	quiet int  // steps are not noted while it is above zero
 	raced bool // goroutines have used the store at once
-	names map[memory.Version]string
-	taken map[memory.Version]string // those that the store gave
+	names map[driver.Version]string
+	taken map[driver.Version]string // those that the store gave
 }
 
 // failure is what was wrong.
@@ -121,6 +123,37 @@ func (s *script) parallel(n int, f func(i int)) {
 	}
 }
 
+// stopAt takes the first n of what a store yields, and stops.
+func stopAt[T any](s *script, n int, what string, all iter.Seq2[T, error]) {
+	s.quietly(fmt.Sprintf("stop reading %s at number %d", what, n), func() {
+		i := 0
+		for _, err := range all {
+			s.must(err)
+			if i++; i == n {
+				break
+			}
+		}
+	})
+}
+
+// oneWins lets n callers try something at once, of whom one is to succeed and the others
+// are to meet a conflict. It returns which succeeded.
+func (s *script) oneWins(n int, what string, try func(i int) error) int {
+	var won, winner atomic.Int64
+	s.quietly(what, func() {
+		s.parallel(n, func(i int) {
+			if err := try(i); err == nil {
+				won.Add(1)
+				winner.Store(int64(i))
+			} else if !errors.Is(err, driver.ErrConflict) {
+				s.must(err)
+			}
+		})
+	})
+	s.check(won.Load() == 1, "one success, and a conflict for the others", "%d successes", won.Load())
+	return int(winner.Load())
+}
+
 // text is a failure as it is shown.
 func (s *script) text(head string, f *failure) string {
 	s.mu.Lock()
@@ -150,11 +183,11 @@ const racedNote = "goroutines used the store at once: another run with the same 
 func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n            ") }
 
 // name gives a version a short name, v1 being the first that the case met.
-func (s *script) name(v memory.Version) string {
+func (s *script) name(v driver.Version) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.names == nil {
-		s.names = map[memory.Version]string{}
+		s.names = map[driver.Version]string{}
 	}
 	if _, known := s.names[v]; !known {
 		s.names[v] = fmt.Sprintf("v%d", len(s.names)+1)
@@ -164,12 +197,12 @@ func (s *script) name(v memory.Version) string {
 
 // take gives a version that the store gave its name, by which texts call it from then
 // on wherever it comes up.
-func (s *script) take(v memory.Version) string {
+func (s *script) take(v driver.Version) string {
 	name := s.name(v)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.taken == nil {
-		s.taken = map[memory.Version]string{}
+		s.taken = map[driver.Version]string{}
 	}
 	s.taken[v] = name
 	return name

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // TestT4_TheSameSeedGivesTheSameTexts runs cases on each broken store twice with the
@@ -53,7 +53,7 @@ func withIDs(c string) bool {
 	if strings.Contains(c, "racing") {
 		return false
 	}
-	for _, part := range []string{"CONSOLIDATE/", "DISTILL/", "-pass", "MODEL/runs", "run-token", "ENGINE/crash"} {
+	for _, part := range []string{"CONSOLIDATE/", "DISTILL/", "-pass", "run-token", "FIRE/"} {
 		if strings.Contains(c, part) {
 			return true
 		}
@@ -76,10 +76,10 @@ func failures(r *Report) map[string]string {
 
 // A version may begin with another one, and both have their names.
 func TestT4_VersionsAreNamed(t *testing.T) {
-	versions := map[memory.Version]string{}
+	versions := map[driver.Version]string{}
 	var text, want strings.Builder
 	for i := range 120 {
-		v := memory.Version(fmt.Sprintf("incarnation.%d", i))
+		v := driver.Version(fmt.Sprintf("incarnation.%d", i))
 		versions[v] = fmt.Sprintf("v%d", i)
 		fmt.Fprintln(&text, v)
 		fmt.Fprintln(&want, versions[v])

@@ -6,13 +6,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/openwop/agentmemory/commitment"
 )
 
 func defects() []defect {
-	return slices.Concat(readDefects(), adapterDefects(), transactorDefects(), outboxDefects(), versionedDefects(), otherDefects(),
-		engineDefects(), narrowDefects())
+	return slices.Concat(readDefects(), adapterDefects(), transactorDefects(), outboxDefects(), versionedDefects(),
+		documentDefects(), batchReadDefects(), changesDefects(), searchDefects(), scanDefects(), pagesAtDefects(),
+		durableDefects(), cancelDefects(), modelDefects(), engineDefects(), narrowDefects())
 }
 
 // maxTries is how often a broken store is tried before it counts as not caught. A
@@ -21,17 +20,17 @@ func defects() []defect {
 const maxTries = 50
 
 // caught expects that the case fails which is there for a defect.
-func caught[S, W any](t *testing.T, needs string, prove func() *proof[S, W]) {
+func caught(t *testing.T, d defect) {
 	t.Helper()
 	for range maxTries {
-		report, err := prove().check(ctx, cases(needs))
+		report, err := configOf(d.do).check(ctx, cases(d.needs))
 		require.NoError(t, err)
 		if !report.OK() {
 			t.Log("\n" + strings.Join(report.Failures(), "\n"))
 			return
 		}
 	}
-	t.Errorf("%s does not fail", needs)
+	t.Errorf("%s does not fail", d.needs)
 }
 
 // TestBroken shows for each broken store that the kit fails, on the right law and in
@@ -45,18 +44,9 @@ func TestBroken(t *testing.T) {
 			t.Errorf("two defects are called %q", name)
 		}
 		names[name] = true
-		t.Run(name, func(t *testing.T) { caught(t, d.needs, configOf(d.do).proof) })
+		t.Run(name, func(t *testing.T) { caught(t, d) })
 	}
 	require.Greater(t, len(names), 60)
-}
-
-// TestBrokenCommitments does so for commitment stores.
-func TestBrokenCommitments(t *testing.T) {
-	for _, d := range commitmentDefects() {
-		t.Run(d.needs+"/"+d.name, func(t *testing.T) {
-			caught(t, d.needs, func() *proof[commitment.Store, *commitmentWorld] { return commitmentsWith(d.do).proof() })
-		})
-	}
 }
 
 func failed(r *Report) []string {

@@ -7,33 +7,34 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Steps of the four operations. Those called try… give the error to the case; the
 // others expect success.
 
-func at(tenant, ref string) memory.Scope { return memory.Scope{Tenant: tenant, Ref: ref} }
+func at(tenant, ref string) driver.Scope { return driver.Scope{Tenant: tenant, Ref: ref} }
 
 // home is the scope of cases for which any will do.
 var home = at("acme", "support")
 
 // entry is an entry as a bank would make it now.
-func (w *world) entry(id string) memory.Entry {
-	return memory.Entry{ID: id, Content: "content of " + id, Tags: []string{}, CreatedAt: w.now, RunID: "run-1"}
+func (w *world) entry(id string) driver.Entry {
+	return driver.Entry{ID: id, Content: "content of " + id, Tags: []string{}, CreatedAt: w.now, RunID: "run-1"}
 }
 
-func (w *world) tryPut(s memory.Scope, e memory.Entry) error {
+func (w *world) tryPut(s driver.Scope, e driver.Entry) error {
 	w.did("put %s in %s", describeEntry(&e), describeScope(s))
 	return w.store.Put(w.ctx, s, e)
 }
 
-func (w *world) put(s memory.Scope, e memory.Entry) memory.Entry {
+func (w *world) put(s driver.Scope, e driver.Entry) driver.Entry {
 	w.must(w.tryPut(s, e))
 	return e
 }
 
 // puts writes entries that differ in their ids only.
-func (w *world) puts(s memory.Scope, ids ...string) {
+func (w *world) puts(s driver.Scope, ids ...string) {
 	for _, id := range ids {
 		w.put(s, w.entry(id))
 	}
@@ -41,7 +42,7 @@ func (w *world) puts(s memory.Scope, ids ...string) {
 
 // putMany writes n entries, a millisecond apart, and returns their ids, newest
 // first.
-func (w *world) putMany(s memory.Scope, n int, change func(i int, e *memory.Entry)) []string {
+func (w *world) putMany(s driver.Scope, n int, change func(i int, e *driver.Entry)) []string {
 	ids := make([]string, n)
 	w.quietly(fmt.Sprintf("put %d entries in %s", n, describeScope(s)), func() {
 		for i := range n {
@@ -57,31 +58,31 @@ func (w *world) putMany(s memory.Scope, n int, change func(i int, e *memory.Entr
 	return ids
 }
 
-func (w *world) tryGet(s memory.Scope, id string) (memory.Entry, error) {
+func (w *world) tryGet(s driver.Scope, id string) (driver.Entry, error) {
 	w.did("get %s from %s at %s", short(id), describeScope(s), describeTime(w.now))
 	return w.store.Get(w.ctx, s, id, w.now)
 }
 
 // get expects the entry to be there as it was put.
-func (w *world) get(s memory.Scope, want memory.Entry) {
+func (w *world) get(s driver.Scope, want driver.Entry) {
 	e, err := w.tryGet(s, want.ID)
 	w.must(err)
 	w.sameEntry(&e, &want)
 }
 
-func (w *world) sameEntry(got, want *memory.Entry) {
+func (w *world) sameEntry(got, want *driver.Entry) {
 	if diff := differences(got, want); diff != "" {
 		w.fail("the entry as it was put", diff)
 	}
 }
 
 // absent expects that a get does not find the id.
-func (w *world) absent(s memory.Scope, id string) {
+func (w *world) absent(s driver.Scope, id string) {
 	_, err := w.tryGet(s, id)
-	w.mustBe(err, memory.ErrNotFound)
+	w.mustBe(err, driver.ErrNotFound)
 }
 
-func (w *world) list(s memory.Scope, q memory.Query) []memory.Entry {
+func (w *world) list(s driver.Scope, q driver.Query) []driver.Entry {
 	w.did("list %s%s", describeScope(s), describeQuery(q))
 	entries, err := w.store.List(w.ctx, s, q)
 	w.must(err)
@@ -89,18 +90,21 @@ func (w *world) list(s memory.Scope, q memory.Query) []memory.Entry {
 }
 
 // lists expects a list of everything to be these ids, in this order.
-func (w *world) lists(s memory.Scope, want ...string) {
-	w.sameIDs(w.list(s, memory.Query{At: w.now}), want)
+func (w *world) lists(s driver.Scope, want ...string) {
+	w.sameIDs(w.list(s, driver.Query{At: w.now}), want)
 }
 
-func (w *world) sameIDs(got []memory.Entry, want []string) {
-	if !slices.Equal(ids(got), want) {
-		w.fail(describeTexts(want), describeTexts(ids(got)))
+func (w *world) sameIDs(got []driver.Entry, want []string) { w.came(ids(got), want...) }
+
+// came expects these texts, in this order.
+func (w *world) came(got []string, want ...string) {
+	if !slices.Equal(got, want) {
+		w.fail(describeTexts(want), describeTexts(got))
 	}
 }
 
 // delete expects the answer want.
-func (w *world) delete(s memory.Scope, id string, want bool) {
+func (w *world) delete(s driver.Scope, id string, want bool) {
 	w.did("delete %s from %s at %s", short(id), describeScope(s), describeTime(w.now))
 	deleted, err := w.store.Delete(w.ctx, s, id, w.now)
 	w.must(err)
@@ -114,41 +118,40 @@ type reader struct {
 	needs []Offer
 	// read returns what is visible at w.now, in the store's order. One that gets
 	// entries by id looks for the given ids, the others for everything.
-	read func(w *world, s memory.Scope, ids []string) []memory.Entry
+	read func(w *world, s driver.Scope, ids []string) []driver.Entry
 	// lists tells that read shows the order.
 	lists bool
 }
 
 var readers = []reader{
-	{"get", nil, func(w *world, s memory.Scope, ids []string) []memory.Entry {
-		return w.getEach(ids, func(id string) (memory.Entry, error) { return w.tryGet(s, id) })
+	{"get", nil, func(w *world, s driver.Scope, ids []string) []driver.Entry {
+		return w.getEach(s, ids)
 	}, false},
-	{"list", nil, func(w *world, s memory.Scope, _ []string) []memory.Entry {
-		return w.list(s, memory.Query{At: w.now})
+	{"list", nil, func(w *world, s driver.Scope, _ []string) []driver.Entry {
+		return w.list(s, driver.Query{At: w.now})
 	}, true},
-	{"search", []Offer{Searcher}, func(w *world, s memory.Scope, _ []string) []memory.Entry {
-		return w.search(s, memory.Search{Limit: memory.MaxListLimit})
+	{"search", []Offer{Searcher}, func(w *world, s driver.Scope, _ []string) []driver.Entry {
+		return w.search(s, driver.Search{Limit: memory.MaxListLimit})
 	}, true},
-	{"scan", []Offer{Scanner}, func(w *world, s memory.Scope, _ []string) []memory.Entry {
-		return w.scan(s, memory.Query{At: w.now})
+	{"scan", []Offer{Scanner}, func(w *world, s driver.Scope, _ []string) []driver.Entry {
+		return w.scan(s, driver.Query{At: w.now})
 	}, true},
-	{"get-at", []Offer{Transactor, Versioned}, func(w *world, s memory.Scope, ids []string) []memory.Entry {
-		v := w.version(s.Tenant)
-		return w.getEach(ids, func(id string) (memory.Entry, error) { return w.tryGetAt(s, v, id) })
+	{"get-at", []Offer{Transactor, Versioned}, func(w *world, s driver.Scope, ids []string) []driver.Entry {
+		return w.getAt(s, w.version(s.Tenant), ids...)
 	}, false},
-	{"list-at", []Offer{Transactor, Versioned}, func(w *world, s memory.Scope, _ []string) []memory.Entry {
-		return w.listAt(s, w.version(s.Tenant), memory.Query{At: w.now})
+	{"list-at", []Offer{Transactor, Versioned}, func(w *world, s driver.Scope, _ []string) []driver.Entry {
+		return w.listAt(s, w.version(s.Tenant), driver.Query{At: w.now})
 	}, true},
 }
 
 // getEach gets what there is of the ids.
-func (w *world) getEach(ids []string, get func(id string) (memory.Entry, error)) []memory.Entry {
-	var entries []memory.Entry
+func (w *world) getEach(s driver.Scope, ids []string) []driver.Entry {
+	var entries []driver.Entry
 	for _, id := range ids {
-		e, err := get(id)
+		e, err := w.tryGet(s, id)
 		if err == nil {
 			entries = append(entries, e)
-		} else if !errors.Is(err, memory.ErrNotFound) {
+		} else if !errors.Is(err, driver.ErrNotFound) {
 			w.must(err)
 		}
 	}

@@ -1,17 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"container/heap"
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/openwop/agentmemory/commitment"
-	"github.com/openwop/agentmemory/internal/timer"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
@@ -19,29 +20,24 @@ import (
 // days, evenly.
 const commitmentSpan = 30 * 86_400_000
 
-// commitmentRows measure the index by which the in-memory commitment store finds what
-// is due, with a number of commitments armed throughout, against container/heap over
-// items that know their place, which is what such a store would otherwise be built on.
-// Both hold a pointer to each commitment, find the earliest, and can take any out.
+// commitmentRows measure how the in-memory store finds what is due, with a number of
+// commitments armed throughout.
 //
-//	commitment/arm+fire    one is armed at a random instant, and the earliest fires
-//	commitment/arm+cancel  one of those that are armed, by chance, is canceled, and
-//	                       another is armed at a random instant
-//	commitment/idle-tick   a whole Engine.Tick when nothing is due
+//	commitment/arm+fire   the earliest is read, 256 at a time as a tick does, and armed
+//	                      anew at a random instant by compare-and-set. The peer is what one
+//	                      would write by hand: a map and a container/heap under a mutex
+//	commitment/idle-tick  a whole Engine.Tick when nothing is due
 func commitmentRows() []row {
 	var rows []row
 	for _, armed := range []int{1000, 1_000_000} {
-		name := func(op string) string { return fmt.Sprintf("commitment/%s/armed=%d", op, armed) }
-		rows = append(rows,
-			row{name("arm+fire"), "container/heap", func() (sides, error) {
-				ours, theirs := newOurTimers(armed), newTheirTimers(armed)
-				return sides{check: sameOrder, ours: ours.fire, theirs: theirs.fire}, nil
-			}},
-			row{name("arm+cancel"), "container/heap", func() (sides, error) {
-				ours, theirs := newOurTimers(armed), newTheirTimers(armed)
-				return sides{check: sameOrder, ours: ours.cancel, theirs: theirs.cancel}, nil
-			}},
-		)
+		rows = append(rows, row{fmt.Sprintf("commitment/arm+fire/armed=%d", armed), "map and container/heap", func() (sides, error) {
+			ours, err := newOurSchedule(armed)
+			if err != nil {
+				return sides{}, err
+			}
+			theirs := newTheirSchedule(armed)
+			return sides{check: sameOrder, ours: func(n int) { fire(ours, n) }, theirs: func(n int) { fire(theirs, n) }}, nil
+		}})
 	}
 	return append(rows, row{"commitment/idle-tick/armed=1000000", "", func() (sides, error) {
 		engine, err := idleEngine(1_000_000)
@@ -60,116 +56,159 @@ var CommitmentsFired int
 
 // idleEngine is an engine over a store in which all that is armed is due later.
 func idleEngine(armed int) (*commitment.Engine, error) {
-	now := storeNow
-	bank, err := memory.NewBank(inmem.New(), memory.Config{Now: func() time.Time { return now }})
+	s, err := newOurSchedule(armed)
 	if err != nil {
 		return nil, err
 	}
-	store := commitment.NewInMemory()
-	for i := range armed {
-		c := commitment.Commitment{Tenant: "tenant", ID: fmt.Sprint("cmt_", i), State: commitment.Armed}
-		c.Due = now.Add(time.Duration(1+commitmentDelays()[i%(1<<20)]) * time.Millisecond)
-		if _, err := store.Swap(context.Background(), c); err != nil {
-			return nil, err
-		}
+	bank, err := memory.NewBank(s.store, memory.Config{Now: func() time.Time { return storeNow }})
+	if err != nil {
+		return nil, err
 	}
-	return commitment.New(bank, commitment.Config{Store: store, Redactor: func(context.Context, string) (memory.Redactor, error) {
+	return commitment.New(bank, commitment.Config{Redactor: func(context.Context, string) (memory.Redactor, error) {
 		return nil, nil // an idle tick asks for none
 	}})
 }
 
-// commitmentDelays are random spans, made before anything is timed.
-var commitmentDelays = sync.OnceValue(func() []int64 {
+// commitmentDelays are random spans of at least a millisecond, made before anything is
+// timed.
+var commitmentDelays = sync.OnceValue(func() []time.Duration {
 	r := rand.New(rand.NewPCG(1, 2))
-	out := make([]int64, 1<<20)
+	out := make([]time.Duration, 1<<20)
 	for i := range out {
-		out[i] = r.Int64N(commitmentSpan)
+		out[i] = time.Duration(1+r.Int64N(commitmentSpan)) * time.Millisecond
 	}
 	return out
 })
 
-// armedItem stands for a commitment, which knows where it is in the index.
-type armedItem struct {
-	at    int64
-	place int
-}
+// commitmentValue is about what an armed commitment takes.
+var commitmentValue = []byte(`{"format":1,"ref":"support","memoryId":"mem_01k7b0c3d4e5f6g7h8j9kmnpqr",` +
+	`"arm":{"at":1760000000000,"once":true},"armedAt":1750000000000,"state":"armed","complete":true}`)
 
-// turn goes round the delays, the armed items and the clock.
+// turn goes round the delays and the clock.
 type turn struct {
 	next int
-	now  int64
-	hand [64]*armedItem
-	read int64
+	now  time.Time
 }
 
-func (t *turn) at() int64 {
+func (t *turn) at() time.Time {
 	t.next++
-	return t.now + commitmentDelays()[t.next&(1<<20-1)]
+	return t.now.Add(commitmentDelays()[t.next&(1<<20-1)])
 }
 
-// chosen returns the next few of the items, by chance, and has read them: whoever
-// cancels a commitment has it at hand. Getting at it costs both sides the same, and
-// more than either index.
-func (t *turn) chosen(items []armedItem, few int) []*armedItem {
-	chosen := t.hand[:few]
-	for i := range chosen {
-		at := uint64(t.next+i) * 0x9e3779b97f4a7c15 >> 32 * uint64(len(items)) >> 32
-		chosen[i] = &items[at]
-	}
-	for _, item := range chosen {
-		t.read += item.at
-	}
-	return chosen
+// schedule is one side of the rows.
+type schedule interface {
+	due(limit int) []driver.Document
+	arm(d driver.Document, at time.Time)
+	clock() *turn
 }
 
-type ourTimers struct {
-	turn
-	index timer.Index[*armedItem]
-	items []armedItem
-}
-
-func newOurTimers(armed int) *ourTimers {
-	t := &ourTimers{items: make([]armedItem, armed)}
-	for i := range t.items {
-		t.arm(&t.items[i], t.at())
-	}
-	return t
-}
-
-func (t *ourTimers) arm(item *armedItem, at int64) {
-	item.at, item.place = at, int(t.index.Add(at, item))
-}
-
-func (t *ourTimers) fire(n int) {
-	for range n {
-		item, at, _ := t.index.Pop(math.MaxInt64)
-		t.now = at
-		t.arm(item, t.at())
-	}
-}
-
-func (t *ourTimers) cancel(n int) {
-	for ; n > 0; n -= len(t.hand) {
-		for _, item := range t.chosen(t.items, min(n, len(t.hand))) {
-			t.index.Remove(timer.Handle(item.place), item.at)
-			t.arm(item, t.at())
+// fire takes what is due earliest n times, and arms it anew.
+func fire(s schedule, n int) {
+	t := s.clock()
+	for n > 0 {
+		for _, d := range s.due(min(n, 256)) {
+			t.now = d.Due
+			s.arm(d, t.at())
+			n--
 		}
 	}
+}
+
+func commitmentDocument(i int, at time.Time) driver.Document {
+	return driver.Document{
+		Scope: driver.Scope{Tenant: "tenant"}, Kind: "commitment", Key: "cmt_" + strconv.Itoa(i), Value: commitmentValue, Due: at,
+	}
+}
+
+type ourSchedule struct {
+	turn
+	store *inmem.Store
+}
+
+func newOurSchedule(armed int) (*ourSchedule, error) {
+	s := &ourSchedule{turn{now: storeNow}, inmem.New()}
+	for i := 0; i < armed; {
+		var m driver.Mutation
+		for ; i < armed && len(m.Documents) < 1000; i++ {
+			m.Documents = append(m.Documents, driver.DocumentSwap{Document: commitmentDocument(i, s.at())})
+		}
+		if _, err := s.store.Apply(context.Background(), "tenant", m); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *ourSchedule) clock() *turn { return &s.turn }
+
+func (s *ourSchedule) due(limit int) []driver.Document {
+	due, err := s.store.Due(context.Background(), "commitment", time.UnixMilli(1<<42), limit)
+	must(err)
+	return due
+}
+
+func (s *ourSchedule) arm(d driver.Document, at time.Time) {
+	d.Due = at
+	_, err := s.store.Apply(context.Background(), d.Tenant, driver.Mutation{Documents: []driver.DocumentSwap{{Document: d}}})
+	must(err)
+}
+
+// theirSchedule is the peer.
+type theirSchedule struct {
+	turn
+	mu    sync.Mutex
+	items map[string]*armedItem
+	heap  itemHeap
+	rev   int64
+}
+
+type armedItem struct{ driver.Document }
+
+func newTheirSchedule(armed int) *theirSchedule {
+	s := &theirSchedule{turn: turn{now: storeNow}, items: map[string]*armedItem{}}
+	for i := range armed {
+		s.rev++
+		item := &armedItem{commitmentDocument(i, s.at())}
+		item.Rev = s.rev
+		s.items[item.Key] = item
+		heap.Push(&s.heap, item)
+	}
+	return s
+}
+
+func (s *theirSchedule) clock() *turn { return &s.turn }
+
+// due takes the earliest out of the heap, until they are armed anew.
+func (s *theirSchedule) due(limit int) []driver.Document {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	due := make([]driver.Document, 0, limit)
+	for range limit {
+		d := heap.Pop(&s.heap).(*armedItem).Document
+		d.Value = bytes.Clone(d.Value)
+		due = append(due, d)
+	}
+	return due
+}
+
+func (s *theirSchedule) arm(d driver.Document, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	item := s.items[d.Key]
+	if item.Rev != d.Rev {
+		panic("a conflict")
+	}
+	s.rev++
+	item.Value, item.Due, item.Rev = bytes.Clone(d.Value), at, s.rev
+	heap.Push(&s.heap, item)
 }
 
 type itemHeap []*armedItem
 
 func (h itemHeap) Len() int           { return len(h) }
-func (h itemHeap) Less(i, j int) bool { return h[i].at < h[j].at }
-func (h itemHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
-}
-func (h *itemHeap) Push(x any) {
-	item := x.(*armedItem)
-	item.place = len(*h)
-	*h = append(*h, item)
-}
+func (h itemHeap) Less(i, j int) bool { return h[i].Due.Before(h[j].Due) }
+func (h itemHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *itemHeap) Push(x any)        { *h = append(*h, x.(*armedItem)) }
 func (h *itemHeap) Pop() any {
 	last := len(*h) - 1
 	item := (*h)[last]
@@ -178,59 +217,18 @@ func (h *itemHeap) Pop() any {
 	return item
 }
 
-type theirTimers struct {
-	turn
-	heap  itemHeap
-	items []armedItem
-}
-
-func newTheirTimers(armed int) *theirTimers {
-	t := &theirTimers{items: make([]armedItem, armed)}
-	for i := range t.items {
-		t.items[i].at = t.at()
-		heap.Push(&t.heap, &t.items[i])
-	}
-	return t
-}
-
-func (t *theirTimers) fire(n int) {
-	for range n {
-		item := heap.Pop(&t.heap).(*armedItem)
-		t.now = item.at
-		item.at = t.at()
-		heap.Push(&t.heap, item)
-	}
-}
-
-func (t *theirTimers) cancel(n int) {
-	for ; n > 0; n -= len(t.hand) {
-		for _, item := range t.chosen(t.items, min(n, len(t.hand))) {
-			heap.Remove(&t.heap, item.place)
-			item.at = t.at()
-			heap.Push(&t.heap, item)
-		}
-	}
-}
-
 // sameOrder arms and fires on both sides for a while and compares.
 func sameOrder() error {
-	ours, theirs := newOurTimers(5000), newTheirTimers(5000)
-	for range 50_000 {
-		ours.fire(1)
-		theirs.fire(1)
+	ours, err := newOurSchedule(5000)
+	if err != nil {
+		return err
+	}
+	theirs := newTheirSchedule(5000)
+	for range 200 {
+		fire(ours, 250)
+		fire(theirs, 250)
 		if err := equal(ours.now, theirs.now); err != nil {
 			return err
-		}
-	}
-	ours, theirs = newOurTimers(5000), newTheirTimers(5000)
-	for range 50_000 {
-		ours.cancel(1)
-		theirs.cancel(1)
-	}
-	for range 5000 {
-		_, at, ok := ours.index.Pop(math.MaxInt64)
-		if item := heap.Pop(&theirs.heap).(*armedItem); !ok || item.at != at {
-			return fmt.Errorf("the two sides differ")
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/openwop/agentmemory/internal/pgcluster"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/postgres"
 )
 
@@ -34,7 +35,7 @@ const (
 //	                          into eight
 func postgresRows() []row {
 	ctx := context.Background()
-	query := memory.Query{Limit: pageLimit, At: storeNow}
+	query := driver.Query{Limit: pageLimit, At: storeNow}
 	type pair struct {
 		ours   *postgres.Store
 		theirs *bareStore
@@ -162,9 +163,9 @@ func postgresRows() []row {
 }
 
 func oursBatch(ctx context.Context, st *postgres.Store, from, n int) {
-	m := memory.Mutation{At: storeNow}
+	m := driver.Mutation{At: storeNow}
 	for i := range n {
-		m.Put = append(m.Put, memory.Placed{Scope: storeScope, Entry: storeEntry(from + i)})
+		m.Put = append(m.Put, driver.Placed{Scope: storeScope, Entry: storeEntry(from + i)})
 	}
 	_, err := st.Apply(ctx, storeScope.Tenant, m)
 	must(err)

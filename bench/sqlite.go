@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/sqlite"
 )
 
@@ -27,7 +27,8 @@ const (
 // driver, used by hand through database/sql: one file each, with the same schema, the
 // same settings (an acknowledged commit is on the disk), the same statements, all
 // prepared and kept, on a connection for writing and one for reading. What the peer
-// leaves out is what a store adds: waiting for other writers, conflicts, contexts.
+// leaves out is what a store adds: waiting for other writers, conflicts, contexts, and
+// which ids a version has touched.
 //
 //	sqlite/put      a commit of one entry
 //	sqlite/batch    a commit of 100 entries
@@ -40,7 +41,7 @@ const (
 //	sqlite/writers/tenants=1, sqlite/writers/tenants=8
 func sqliteRows() []row {
 	ctx := context.Background()
-	query := memory.Query{Limit: pageLimit, At: storeNow}
+	query := driver.Query{Limit: pageLimit, At: storeNow}
 	type pair struct {
 		ours         *sqlite.Store
 		theirs       *sqliteByHand
@@ -55,7 +56,7 @@ func sqliteRows() []row {
 		cleanups = append(cleanups, func() { os.RemoveAll(dir) }, func() { db.Close(); p.theirs.db.Close() })
 		for p.next < databaseSize {
 			batch := storeBatch(p.next, 1000)
-			_, err := p.ours.Apply(ctx, storeScope.Tenant, memory.Mutation{At: storeNow, Put: batch})
+			_, err := p.ours.Apply(ctx, storeScope.Tenant, driver.Mutation{At: storeNow, Put: batch})
 			must(err)
 			p.theirs.put(batch...)
 			p.next += len(batch)
@@ -71,7 +72,7 @@ func sqliteRows() []row {
 		}
 		return ids
 	})
-	ourList := func(p *pair) []memory.Entry {
+	ourList := func(p *pair) []driver.Entry {
 		entries, err := p.ours.List(ctx, storeScope, query)
 		must(err)
 		return entries
@@ -85,7 +86,7 @@ func sqliteRows() []row {
 			return equal(ourList(p), p.theirs.list(pageLimit, storeNow))
 		}
 	}
-	writes := func(name string, size int, ours func(p *pair, batch []memory.Placed)) row {
+	writes := func(name string, size int, ours func(p *pair, batch []driver.Placed)) row {
 		return row{name, "modernc.org/sqlite by hand", func() (sides, error) {
 			p := full()
 			p.next = max(p.next, p.theirN)
@@ -113,7 +114,7 @@ func sqliteRows() []row {
 			work := func(n int) {
 				var all sync.WaitGroup
 				for i := range databaseWriters {
-					scope := memory.Scope{Tenant: fmt.Sprint("writer-", i%tenants), Ref: storeScope.Ref}
+					scope := driver.Scope{Tenant: fmt.Sprint("writer-", i%tenants), Ref: storeScope.Ref}
 					first, last := p.next+n*i/databaseWriters, p.next+n*(i+1)/databaseWriters
 					all.Go(func() {
 						for k := first; k < last; k++ {
@@ -131,12 +132,12 @@ func sqliteRows() []row {
 	return []row{
 		{"sqlite/get", "modernc.org/sqlite by hand", func() (sides, error) {
 			p, ids := full(), ids()
-			ours := func(id string) memory.Entry {
+			ours := func(id string) driver.Entry {
 				e, err := p.ours.Get(ctx, storeScope, id, storeNow)
 				must(err)
 				return e
 			}
-			each := func(get func(string) memory.Entry) func(int) {
+			each := func(get func(string) driver.Entry) func(int) {
 				next := 0
 				return repeat(func() { Total += len(get(ids[next%len(ids)]).Content); next++ })
 			}
@@ -148,7 +149,7 @@ func sqliteRows() []row {
 				}
 				return nil
 			}
-			return sides{check: check, ours: each(ours), theirs: each(func(id string) memory.Entry { return p.theirs.get(id, storeNow) })}, nil
+			return sides{check: check, ours: each(ours), theirs: each(func(id string) driver.Entry { return p.theirs.get(id, storeNow) })}, nil
 		}},
 		{"sqlite/list100", "modernc.org/sqlite by hand", func() (sides, error) {
 			p := full()
@@ -159,11 +160,11 @@ func sqliteRows() []row {
 			}, nil
 		}},
 		// These rows make the stores larger, so they come last.
-		writes("sqlite/put", 1, func(p *pair, batch []memory.Placed) {
+		writes("sqlite/put", 1, func(p *pair, batch []driver.Placed) {
 			must(p.ours.Put(ctx, storeScope, batch[0].Entry))
 		}),
-		writes("sqlite/batch", databaseBatch, func(p *pair, batch []memory.Placed) {
-			_, err := p.ours.Apply(ctx, storeScope.Tenant, memory.Mutation{At: storeNow, Put: batch})
+		writes("sqlite/batch", databaseBatch, func(p *pair, batch []driver.Placed) {
+			_, err := p.ours.Apply(ctx, storeScope.Tenant, driver.Mutation{At: storeNow, Put: batch})
 			must(err)
 		}),
 		writers(1), writers(databaseWriters),
@@ -171,10 +172,10 @@ func sqliteRows() []row {
 }
 
 // storeBatch are the entries from number i on.
-func storeBatch(i, n int) []memory.Placed {
-	batch := make([]memory.Placed, n)
+func storeBatch(i, n int) []driver.Placed {
+	batch := make([]driver.Placed, n)
 	for k := range batch {
-		batch[k] = memory.Placed{Scope: storeScope, Entry: storeEntry(i + k)}
+		batch[k] = driver.Placed{Scope: storeScope, Entry: storeEntry(i + k)}
 	}
 	return batch
 }
@@ -182,7 +183,8 @@ func storeBatch(i, n int) []memory.Placed {
 // sqliteByHand is what somebody would write who needs these statements only.
 type sqliteByHand struct {
 	db                          *sql.DB
-	begin, bump, insert, commit *sql.Stmt
+	begin, bump, commit         *sql.Stmt
+	insert, insertText, version *sql.Stmt
 	selectOne, selectNewest     *sql.Stmt
 }
 
@@ -198,23 +200,26 @@ func openSQLiteByHand(ctx context.Context, path string) *sqliteByHand {
 	conn := func() *sql.Conn { c, err := db.Conn(ctx); must(err); return c }
 	prepare := func(c *sql.Conn, text string) *sql.Stmt { s, err := c.PrepareContext(ctx, text); must(err); return s }
 	w, r := conn(), conn()
-	const columns = `id, content, tags, created, expires, run, subjects, sources`
+	const columns = `e.id, x.content, x.tags, e.created, e.expires, x.run, x.subjects, x.sources
+		FROM entries e CROSS JOIN texts x ON x.entry = e.entry`
 	return &sqliteByHand{
 		db:    db,
 		begin: prepare(w, `BEGIN IMMEDIATE`),
 		bump:  prepare(w, `INSERT INTO tenants (tenant, version) VALUES (?, 1) ON CONFLICT DO UPDATE SET version = version + 1 RETURNING version`),
-		insert: prepare(w, `INSERT INTO entries (tenant, ref, id, created, expires, born, run, tags, subjects, sources, content)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`),
-		commit: prepare(w, `COMMIT`),
-		selectOne: prepare(r, `SELECT `+columns+` FROM entries
-			WHERE tenant = ? AND ref = ? AND id = ? AND died = 9223372036854775807 AND expires > ?`),
-		selectNewest: prepare(r, `SELECT `+columns+` FROM entries
-			WHERE tenant = ? AND ref = ? AND died = 9223372036854775807 AND expires > ?
-			ORDER BY created DESC, id DESC LIMIT ? + 0`),
+		insert: prepare(w, `INSERT INTO entries (tenant, ref, id, created, expires, born)
+			VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`),
+		insertText: prepare(w, `INSERT INTO texts (entry, run, tags, subjects, sources, content) VALUES (?, ?, ?, ?, ?, ?)`),
+		version:    prepare(w, `INSERT INTO versions (tenant, version, mark) VALUES (?, ?, ?)`),
+		commit:     prepare(w, `COMMIT`),
+		selectOne: prepare(r, `SELECT `+columns+`
+			WHERE e.tenant = ? AND e.ref = ? AND e.id = ? AND e.died = 9223372036854775807 AND e.expires > ?`),
+		selectNewest: prepare(r, `SELECT `+columns+`
+			WHERE e.tenant = ? AND e.ref = ? AND e.died = 9223372036854775807 AND e.expires > ?
+			ORDER BY e.created DESC, e.id DESC LIMIT ? + 0`),
 	}
 }
 
-func (b *sqliteByHand) put(batch ...memory.Placed) {
+func (b *sqliteByHand) put(batch ...driver.Placed) {
 	ctx := context.Background()
 	_, err := b.begin.ExecContext(ctx)
 	must(err)
@@ -226,28 +231,34 @@ func (b *sqliteByHand) put(batch ...memory.Placed) {
 		if !e.ExpiresAt.IsZero() {
 			expires = e.ExpiresAt.UnixMilli()
 		}
-		_, err := b.insert.ExecContext(ctx, storeScope.Tenant, storeScope.Ref, e.ID, e.CreatedAt.UnixMilli(), expires, version,
-			e.RunID, packByHand(e.Tags), packByHand(e.Subjects), packByHand(e.Sources), e.Content)
+		r, err := b.insert.ExecContext(ctx, storeScope.Tenant, storeScope.Ref, e.ID, e.CreatedAt.UnixMilli(), expires, version)
+		must(err)
+		key, err := r.LastInsertId()
+		must(err)
+		_, err = b.insertText.ExecContext(ctx, key, e.RunID, packByHand(e.Tags), packByHand(e.Subjects), packByHand(e.Sources), e.Content)
 		must(err)
 	}
+	mark := driver.NewMark()
+	_, err = b.version.ExecContext(ctx, storeScope.Tenant, version, mark[:])
+	must(err)
 	_, err = b.commit.ExecContext(ctx)
 	must(err)
 }
 
-func (b *sqliteByHand) get(id string, at time.Time) memory.Entry {
+func (b *sqliteByHand) get(id string, at time.Time) driver.Entry {
 	return b.read(b.selectOne, storeScope.Tenant, storeScope.Ref, id, at.UnixMilli())[0]
 }
 
-func (b *sqliteByHand) list(limit int, at time.Time) []memory.Entry {
+func (b *sqliteByHand) list(limit int, at time.Time) []driver.Entry {
 	return b.read(b.selectNewest, storeScope.Tenant, storeScope.Ref, at.UnixMilli(), limit)
 }
 
-func (b *sqliteByHand) read(s *sql.Stmt, args ...any) (found []memory.Entry) {
+func (b *sqliteByHand) read(s *sql.Stmt, args ...any) (found []driver.Entry) {
 	rows, err := s.QueryContext(context.Background(), args...)
 	must(err)
 	defer rows.Close()
 	for rows.Next() {
-		var e memory.Entry
+		var e driver.Entry
 		var created, expires int64
 		var tags, subjects, sources sql.RawBytes
 		must(rows.Scan(&e.ID, &e.Content, &tags, &created, &expires, &e.RunID, &subjects, &sources))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
@@ -61,7 +62,7 @@ var storeTags = []string{"delivery", "note"}
 //	                       shares structure has to copy what it touches
 func storeRows() []row {
 	ctx := context.Background()
-	query := memory.Query{Limit: pageLimit, At: storeNow}
+	query := driver.Query{Limit: pageLimit, At: storeNow}
 	type pair struct {
 		ours   *inmem.Store
 		theirs *treeStore
@@ -219,7 +220,7 @@ func storeRows() []row {
 // nobody reads them.
 var (
 	KeptList    []memory.Entry
-	KeptVersion memory.Version
+	KeptVersion driver.Version
 	KeptTree    *treeStore
 	Total       int
 )

@@ -3,6 +3,7 @@ package commitment
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/openwop/agentmemory/memory"
 )
@@ -18,9 +19,10 @@ type Source struct{ Ref, MemoryID string }
 // The arm is refused, with [memory.ErrValidation], if it is malformed, if its instant
 // is not in the future or its schedule does not move on, and if its predicate is not
 // registered; with a [*HorizonError] if its next instant lies too far ahead; with
-// [memory.ErrSecretLeakage] if the job's redactor finds a secret in it; and with
-// [memory.ErrNotFound] or the bank's other errors if its entry is not live memory of
-// the tenant.
+// [memory.ErrSecretLeakage] if the job's redactor finds a secret in it or in the source;
+// with [memory.ErrNotFound] if the ref has no such live entry, also because the ref is not
+// the tenant's; and without an entry with [memory.ErrForbidden] if the ref is not the
+// tenant's.
 func (e *Engine) Arm(ctx context.Context, j *memory.Job, s Source, a Arm) (Commitment, error) {
 	c, _, err := e.arm(ctx, j, s, a, false)
 	return c, err
@@ -29,60 +31,69 @@ func (e *Engine) Arm(ctx context.Context, j *memory.Job, s Source, a Arm) (Commi
 // arm also tells whether the commitment is new.
 func (e *Engine) arm(ctx context.Context, j *memory.Job, s Source, a Arm, complete bool) (c Commitment, fresh bool, err error) {
 	a = a.normal()
-	if err := e.admit(j, a); err != nil {
+	if err := e.admit(j, s, a); err != nil {
 		return Commitment{}, false, err
 	}
-	// Both also tell whether the ref is the tenant's.
 	if s.MemoryID != "" {
-		_, err = j.Get(ctx, s.Ref, s.MemoryID)
-	} else {
-		_, err = j.Cell(ctx, s.Ref, "commitment")
-	}
-	if err != nil {
-		return Commitment{}, false, err
+		if _, err := j.Get(ctx, s.Ref, s.MemoryID); err != nil {
+			return Commitment{}, false, err
+		}
 	}
 	now := e.bank.Now()
 	c = Commitment{
 		Tenant: j.Tenant(), ID: ID(j.Tenant(), s.Ref, s.MemoryID, a),
 		Ref: s.Ref, MemoryID: s.MemoryID, Arm: a, ArmedAt: now, State: Armed, Complete: complete,
 	}
-	known, err := e.cfg.Store.Get(ctx, c.Tenant, c.ID)
-	if err == nil {
-		return known, false, nil
-	}
+	known, err := e.load(ctx, c.Tenant, c.ID)
 	if !errors.Is(err, memory.ErrNotFound) {
-		return Commitment{}, false, storeFailed(err)
+		return known, false, err
 	}
-	if a.Predicate == "" {
-		if c.Due, err = e.nextOf(a, now, now); err != nil {
-			return Commitment{}, false, err
-		}
-		if c.Due.Sub(now) > e.cfg.Horizon {
-			return Commitment{}, false, &HorizonError{e.cfg.Horizon}
-		}
+	if c.Due, err = e.firstDue(a, now); err != nil {
+		return Commitment{}, false, err
 	}
-	if ok, err := e.swap(ctx, &c); ok || err != nil {
-		return c, ok, err
+	// A rewrite of the ref refuses one that is not the tenant's, and what holds a secret.
+	made, err := j.Rewrite(ctx, s.Ref, memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap {
+		return []memory.DocumentSwap{{Document: c.document()}}
+	}})
+	if errors.Is(err, memory.ErrConflict) {
+		known, err := e.load(ctx, c.Tenant, c.ID)
+		return known, false, err
 	}
-	known, err = e.cfg.Store.Get(ctx, c.Tenant, c.ID)
-	return known, false, storeFailed(err)
+	if err != nil {
+		return Commitment{}, false, err
+	}
+	c.Rev = made.Revs[0]
+	return c, true, nil
 }
 
-// admit refuses an arm that is malformed, unknown to the host, or holds a secret.
-func (e *Engine) admit(j *memory.Job, a Arm) error {
+// firstDue is the first instant of an arm; zero for a predicate.
+func (e *Engine) firstDue(a Arm, now time.Time) (time.Time, error) {
+	if a.Predicate != "" {
+		return time.Time{}, nil
+	}
+	due, err := e.nextOf(a, now, now)
+	if err == nil && due.Sub(now) > e.cfg.Horizon {
+		err = &HorizonError{e.cfg.Horizon}
+	}
+	return due, err
+}
+
+// admit refuses an arm that is malformed, unknown to the host, or holds a secret, and a
+// source that holds one.
+func (e *Engine) admit(j *memory.Job, s Source, a Arm) error {
 	if err := a.check(); err != nil {
 		return err
 	}
 	if a.Predicate != "" && !e.cfg.Predicate(j.Tenant(), a.Predicate) {
 		return errPredicate
 	}
-	for _, name := range []string{a.Spec, a.Predicate} {
+	for _, name := range []string{s.Ref, s.MemoryID, a.Spec, a.Predicate, a.Zone} {
 		clean, err := j.Redact(name)
 		if err != nil {
 			return err
 		}
 		if clean != name {
-			return &refusal{memory.ErrSecretLeakage, "an arm holds a secret", nil}
+			return &refusal{memory.ErrSecretLeakage, "an identifier holds a secret", nil}
 		}
 	}
 	return nil

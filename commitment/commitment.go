@@ -1,7 +1,6 @@
 package commitment
 
 import (
-	"slices"
 	"strconv"
 	"time"
 )
@@ -16,7 +15,8 @@ const (
 	// Claimed has an instant or a transition that belongs to it alone, and is being
 	// delivered or tried again.
 	Claimed State = "claimed"
-	// Delivered has its run. Its event is not committed yet.
+	// Delivered has its run, but its event could not be committed with it and is tried
+	// again.
 	Delivered State = "delivered"
 	// Acknowledged has fired for the last time.
 	Acknowledged State = "acknowledged"
@@ -44,8 +44,8 @@ const (
 	ReasonHorizon    Reason = "beyond-horizon"    // its next instant lies beyond the horizon
 )
 
-// Commitment is a standing commitment as a [Store] keeps it: whose it is, what it
-// waits for, and how far it has come. It holds nothing of what its entry says (K8).
+// Commitment is a standing commitment as it is kept: whose it is, what it waits for, and
+// how far it has come. It holds nothing of what its entry says (K8).
 // All instants are whole milliseconds, UTC.
 type Commitment struct {
 	// Tenant and ID name the commitment; the ID alone is unique too.
@@ -60,6 +60,9 @@ type Commitment struct {
 	Reason Reason
 	// Heir is the commitment that fires in place of one whose entry was merged.
 	Heir string
+	// EndedAt is when it reached its final state. It is zero before that, and for what
+	// ended before there was this field.
+	EndedAt time.Time
 	// Canceled asks that it ends when the delivery under way is over.
 	Canceled bool
 	// Complete tells that every commitment that was inferred from its entry is
@@ -92,7 +95,7 @@ type Commitment struct {
 	Fired int
 	RunID string
 
-	// Rev is the revision, from 1; 0 is a commitment that is not in the store.
+	// Rev is the revision; 0 is a commitment that is not in the store.
 	Rev int64
 }
 
@@ -118,15 +121,9 @@ func (c *Commitment) Key() string {
 	return c.ID + "@" + strconv.FormatInt(c.Claim.Instant.UnixMilli(), 10)
 }
 
-// clone gives the commitment slices of its own.
-func (c Commitment) clone() Commitment {
-	c.Waiting = slices.Clone(c.Waiting)
-	return c
-}
-
 // end makes a final state of it.
-func (c *Commitment) end(s State, why Reason) {
-	c.State, c.Reason = s, why
+func (c *Commitment) end(s State, why Reason, now time.Time) {
+	c.State, c.Reason, c.EndedAt = s, why, now
 	c.Due, c.Lease = time.Time{}, time.Time{}
 	c.Waiting = nil
 }

@@ -4,48 +4,43 @@ import (
 	"context"
 	"errors"
 	"time"
+	"unicode/utf8"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 )
 
-// deliver starts the run of a claim on which the pass has the lease.
+// deliver starts the run of a claim on which the pass has the lease, unless it was
+// started before, and completes the firing.
 func (p *pass) deliver(ctx context.Context, c *Commitment) error {
 	job, err := p.job(ctx, c)
 	if err != nil {
 		p.note(err)
 		return p.later(ctx, c, false)
 	}
-	head, why, err := p.source(ctx, job, c)
-	switch {
-	case err != nil:
-		p.note(err)
-		return p.later(ctx, c, false)
-	case why == ReasonMerged:
-		return p.handOver(ctx, c, head)
-	case why != ReasonNone:
-		return p.finish(ctx, c, Lapsed, why)
+	runID := c.RunID
+	if c.State == Claimed {
+		head, why, err := p.source(ctx, job, c)
+		switch {
+		case err != nil:
+			p.note(err)
+			return p.later(ctx, c, false)
+		case why == ReasonMerged:
+			return p.handOver(ctx, c, head)
+		case why != ReasonNone:
+			return p.finish(ctx, c, Lapsed, why)
+		}
+		if runID, err = p.enqueue(ctx, job, c); err != nil {
+			return p.later(ctx, c, true)
+		}
 	}
-	runID, err := p.enqueue(ctx, job, c)
-	if err != nil {
-		return p.later(ctx, c, true)
-	}
-	// What was canceled while its run was started has started all the same. If the
-	// lease is lost, whoever has it finds the same run.
-	ok, err := p.change(ctx, c, func(c *Commitment) {
-		c.State, c.RunID = Delivered, runID
-		p.extend(c)
-	})
-	if !ok || err != nil {
-		return err
-	}
-	return p.announceBy(ctx, job, c)
+	return p.complete(ctx, job, c, runID)
 }
 
 // job opens the pass of one commitment. Its run id is the commitment's own, in every
 // process and at every try, so that the run's log takes each event once.
 func (p *pass) job(ctx context.Context, c *Commitment) (*memory.Job, error) {
-	r, err := p.redactor(ctx, c.Tenant)
+	r, err := p.redactor(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -56,9 +51,15 @@ func (p *pass) job(ctx context.Context, c *Commitment) (*memory.Job, error) {
 // not to fire, and with ReasonMerged the entry that took its place.
 func (p *pass) source(ctx context.Context, job *memory.Job, c *Commitment) (head string, why Reason, err error) {
 	if c.MemoryID == "" {
-		_, err := job.Cell(ctx, c.Ref, "commitment")
-		if errors.Is(err, memory.ErrForbidden) || errors.Is(err, memory.ErrValidation) {
+		// Only a write tells whether the ref is the tenant's, so this one changes nothing.
+		_, err := job.Rewrite(ctx, c.Ref, memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap {
+			return []memory.DocumentSwap{{Document: c.document(), Act: memory.Check}}
+		}})
+		switch {
+		case errors.Is(err, memory.ErrForbidden), errors.Is(err, memory.ErrValidation):
 			return "", ReasonGone, nil
+		case errors.Is(err, memory.ErrConflict): // observed or canceled meanwhile
+			return "", ReasonNone, nil
 		}
 		return "", ReasonNone, err
 	}
@@ -95,8 +96,8 @@ func (p *pass) enqueue(ctx context.Context, job *memory.Job, c *Commitment) (str
 		return "", err
 	}
 	// An id that cannot go on the event is no id.
-	if n := len(runID); n == 0 || n > maxNameBytes {
-		return "", invalid("the run id has a wrong length")
+	if n := len(runID); n == 0 || n > maxNameBytes || !utf8.ValidString(runID) {
+		return "", invalid("malformed run id")
 	}
 	if clean, err := job.Redact(runID); err != nil || clean != runID {
 		return "", &refusal{memory.ErrSecretLeakage, "the run id holds a secret", err}
@@ -104,105 +105,97 @@ func (p *pass) enqueue(ctx context.Context, job *memory.Job, c *Commitment) (str
 	return runID, nil
 }
 
-// announce commits the event of a delivery that an earlier pass has left without.
-func (p *pass) announce(ctx context.Context, c *Commitment) error {
-	job, err := p.job(ctx, c)
+// complete closes a firing: what becomes of the commitment and the event are one mutation
+// (E3). What was canceled while its run was started has started all the same. If the lease
+// is lost, whoever has it finds the same run.
+func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, runID string) error {
+	fired := memory.Announcement{ID: c.Key(), Payload: events.CommitmentFired{
+		CommitmentID: c.ID, MemoryRef: c.Ref, MemoryID: c.MemoryID,
+		Condition: c.Arm.Condition(), EnqueuedRunID: runID,
+	}}
+	ok, err := p.changeBy(ctx, c, func(c *Commitment) {
+		c.RunID = runID
+		c.Fired++
+		if c.Arm.once() {
+			c.end(Acknowledged, ReasonNone, p.bank.Now())
+		} else {
+			p.rearm(c)
+		}
+	}, func(next *Commitment) (bool, error) {
+		made, err := job.Rewrite(ctx, next.Ref, memory.Rewrite{
+			Documents: func([]memory.Entry) []memory.DocumentSwap { return []memory.DocumentSwap{{Document: next.document()}} },
+			Announce:  func([]memory.Entry) []memory.Announcement { return []memory.Announcement{fired} },
+		})
+		return p.stored(made.Revs, err, next)
+	})
 	if err != nil {
+		// The run is recorded, so that it is not asked for again while, say, the outbox
+		// is full.
 		p.note(err)
-		return p.later(ctx, c, false)
+		return p.again(ctx, c, func(c *Commitment) { c.State, c.RunID = Delivered, runID })
 	}
-	return p.announceBy(ctx, job, c)
-}
-
-// announceBy commits the event of a delivery, and acknowledges. A crash between the
-// two commits the event again, under the same id in the log of the same run, which
-// has it once (E3).
-func (p *pass) announceBy(ctx context.Context, job *memory.Job, c *Commitment) error {
-	_, err := job.Rewrite(ctx, c.Ref, memory.Rewrite{Announce: func([]memory.Entry) []memory.Announcement {
-		return []memory.Announcement{{ID: c.Key(), Payload: events.CommitmentFired{
-			CommitmentID: c.ID, MemoryRef: c.Ref, MemoryID: c.MemoryID,
-			Condition: c.Arm.Condition(), EnqueuedRunID: c.RunID,
-		}}}
-	}})
-	if err != nil {
-		p.note(err)
-		return p.later(ctx, c, false)
+	if !ok {
+		return nil
 	}
+	p.done.Fired++
+	p.moved++
 	// What the sink does not take now stays in the outbox, for Bank.Relay.
 	if err := job.End(ctx); err != nil {
 		p.note(err)
 	}
-	return p.acknowledge(ctx, c)
+	return nil
 }
 
-// acknowledge closes a firing.
-func (p *pass) acknowledge(ctx context.Context, c *Commitment) error {
-	ok, err := p.change(ctx, c, func(c *Commitment) {
-		if c.Fired++; c.Arm.once() {
-			c.end(Acknowledged, ReasonNone)
-			return
-		}
-		p.rearm(c)
-	})
-	if ok {
-		p.done.Fired++
-	}
-	return err
-}
-
-// handOver gives a claim to the commitment of the entry into which its own was merged,
-// so that all that were merged fire once. It is repeated after a crash: the heir takes
-// a claim only if its marks lie before it.
+// handOver gives a claim to the commitment of the entry into which its own was merged, so
+// that all that were merged fire once. Both change in one swap.
 func (p *pass) handOver(ctx context.Context, c *Commitment, head string) error {
-	heir := c.clone()
-	heir.MemoryID, heir.ID = head, ID(c.Tenant, c.Ref, head, c.Arm)
-	heir.Claim.Tries, heir.Fence, heir.Fired, heir.Rev = 0, 0, 0, 0
-	heir.Lease, heir.RunID = time.Time{}, ""
-	heir.Due = p.now
-	for {
-		ok, err := p.bequeath(ctx, c, heir)
-		if err != nil {
-			return err
+	ok, err := p.changeBy(ctx, c, func(c *Commitment) {
+		c.Heir = ID(c.Tenant, c.Ref, head, c.Arm)
+		c.end(Lapsed, ReasonMerged, p.bank.Now())
+	}, func(next *Commitment) (bool, error) {
+		heir, err := p.load(ctx, c.Tenant, next.Heir)
+		switch {
+		case errors.Is(err, memory.ErrNotFound):
+			heir = *c
+			heir.ID, heir.MemoryID = next.Heir, head
+			heir.Claim.Tries, heir.Fence, heir.Fired, heir.Rev = 0, 0, 0, 0
+			heir.Lease, heir.RunID = time.Time{}, ""
+		case err != nil:
+			return false, err
+		case !heir.inherit(c):
+			return p.store(ctx, next)
 		}
-		if ok {
-			break
-		}
-	}
-	ok, err := p.change(ctx, c, func(c *Commitment) {
-		c.Heir = heir.ID
-		c.end(Lapsed, ReasonMerged)
+		heir.Due = p.until
+		return p.store(ctx, next, &heir)
 	})
 	if ok {
 		p.done.Lapsed++
 	}
+	if errors.Is(err, ErrNewerFormat) { // of the heir
+		p.note(err)
+		return p.later(ctx, c, false)
+	}
 	return err
 }
 
-// bequeath makes sure that the heir has c's claim or is past it. It reports false if
-// somebody else was faster.
-func (p *pass) bequeath(ctx context.Context, c *Commitment, heir Commitment) (bool, error) {
-	known, err := p.cfg.Store.Get(ctx, heir.Tenant, heir.ID)
-	if errors.Is(err, memory.ErrNotFound) {
-		return p.store(ctx, &heir)
-	}
-	if err != nil {
-		return false, err
-	}
-	if known.State.Final() || known.State != Armed {
-		// It is past this, or fires anyway and comes to what is left by its own arm.
-		return true, nil
-	}
-	if c.Arm.Predicate == "" {
-		if !c.Claim.Instant.After(known.Mark) {
-			return true, nil
+// inherit takes c's claim, and reports false if there is none to take: because the heir is
+// past it, or fires anyway and comes to what is left by its own arm.
+func (heir *Commitment) inherit(c *Commitment) bool {
+	switch {
+	case heir.State != Armed:
+		return false
+	case c.Arm.Predicate == "":
+		if !c.Claim.Instant.After(heir.Mark) {
+			return false
 		}
-		known.Mark = c.Mark
-	} else {
-		if known.Digest != "" && c.Claim.Position <= known.Position {
-			return true, nil
+		heir.Mark = c.Mark
+	default:
+		if heir.Digest != "" && c.Claim.Position <= heir.Position {
+			return false
 		}
-		known.Position, known.Digest, known.Waiting = c.Position, c.Digest, heir.Waiting
+		heir.Position, heir.Digest, heir.Waiting = c.Position, c.Digest, c.Waiting
 	}
-	known.State, known.Claim, known.Due = Claimed, heir.Claim, p.now
-	return p.store(ctx, &known)
+	heir.State, heir.Claim = Claimed, c.Claim
+	heir.Claim.Tries = 0
+	return true
 }

@@ -1,8 +1,7 @@
 // Package commitment turns intentions that are found in memory into standing
 // commitments, and fires each once (RFC 0068 §C, §D).
 //
-// An [Engine] works over a [memory.Bank] and a [Store]. [Engine.Infer] asks an
-// [Inferrer], a model or [Dates], what the entries of a ref intend, and arms it
+// An [Engine] works over a [memory.Bank]. [Engine.Infer] asks an [Inferrer], a model or [Dates], what the entries of a ref intend, and arms it
 // (Dates looks only at entries tagged "intent");
 // [Engine.Arm] arms by hand. An [Arm] is data: an instant, an interval, a schedule or
 // the name of a predicate. The host calls [Engine.Tick] in a loop, and tells by
@@ -10,23 +9,26 @@
 // [Enqueuer] starts a run, which reads in memory what to do, and a commitment.fired
 // event goes out.
 //
-// A commitment goes from armed to claimed, to delivered with the id of its run, and
-// to acknowledged, or back to armed if it recurs; or it ends as lapsed or dead. Every
-// step is one compare-and-set on that one commitment, and every tick takes up what it
-// finds in whatever state a crash has left it.
+// A commitment goes from armed to claimed, and with its run and its event to acknowledged,
+// or back to armed if it recurs; or it ends as lapsed or dead. It is kept as a document of
+// its tenant in the bank's store. Every step is one compare-and-set on that document, and
+// every tick takes up what it finds in whatever state a crash has left it. [Engine.Sweep]
+// removes what has ended and is not needed any more.
 //
 // # Guarantees
 //
 //   - K1 (CTI-1): a commitment is bound to a tenant, a ref and an entry of it. Its
 //     event and its run belong to that tenant. Its id derives from the entry and the
-//     arm, so that inferring twice arms once.
+//     arm, so that inferring twice arms once. A ref of another tenant cannot be told from
+//     one that nobody has.
 //   - K2: a firing is claimed, under a key made of the commitment and the instant or
 //     the transition. A high-water mark that only rises sees to it that no key is
 //     claimed twice, by whatever number of processes, crashes and clocks.
 //   - K3: what is claimed is delivered until the host has returned a run, at most the
 //     declared number of tries, after which it is dead, and visibly so. A claim may be
 //     delivered more than once, always with one key: "once" rests on the contract of
-//     [Enqueuer].
+//     [Enqueuer]. If the event cannot be committed, because too many wait for the sink,
+//     say, the commitment is delivered with its run until it can be.
 //   - K4: what passed while nobody looked fires once or is skipped, by declared
 //     policy. There is never a backlog.
 //   - K5: a predicate fires on an edge: its state has changed, and it holds. Stale
@@ -36,12 +38,11 @@
 //     the head of its lineage fires once for all that were.
 //   - K7: nothing here takes part in a replay. The events are re-emitted from the
 //     record, as all are.
-//   - K8: the store and the events hold identifiers, arms and states, never what an
-//     entry says.
+//   - K8: documents and events hold identifiers, arms and states, never what an entry says,
+//     and no identifier in which the redactor finds a secret.
 //   - K9: a tick costs what is due, not what is armed.
-//   - E3: the event goes to the outbox of memory after the run is known, with the key
-//     as its id and in the log of a run that is named after the commitment. A crash
-//     repeats it there; the log has it once.
+//   - E3: the event goes to the outbox of memory in the mutation that records the run, with
+//     the key as its id and in the log of a run that is named after the commitment.
 //
 // A run that was started by a process which crashed before it could record so is
 // found again by its key. If meanwhile the commitment was canceled or its source
@@ -59,12 +60,13 @@
 // # Errors
 //
 // Errors match the classes of package memory by errors.Is and never hold text of an
-// entry or of an arm. [*HorizonError] carries schedule_horizon_exceeded. What a host
-// or a store said is reachable by errors.Unwrap only.
+// entry or of an arm. [*HorizonError] carries schedule_horizon_exceeded, and
+// [ErrNewerFormat] says that a newer version of this package is at work beside this one.
+// What a host or a store said is reachable by errors.Unwrap only.
 //
 // # Concurrency
 //
 // An Engine is safe for concurrent use, and any number of engines in any number of
-// processes may share a store and a memory. What a host implements is called outside
-// any lock.
+// processes may share a store. What a host implements is called outside any lock; a tick
+// works on several tenants at once.
 package commitment

@@ -18,16 +18,16 @@ const (
 	DefaultLease   = time.Minute
 	DefaultBackoff = 10 * time.Second
 	DefaultTries   = 8
+	// DefaultRetention is for commitments without an entry, see [Engine.Sweep].
+	DefaultRetention = 30 * 24 * time.Hour
 	// MaxBackoff bounds the wait between two tries.
 	MaxBackoff = time.Hour
 )
 
-// Config sets up an [Engine]. Store and Redactor are required.
+// Config sets up an [Engine]. Redactor is required.
 type Config struct {
-	// Store keeps the commitments.
-	Store Store
-	// Redactor opens a tenant's secrets for a pass, as a [memory.JobConfig] wants
-	// them. If what it returns is an [io.Closer] it is closed after the pass.
+	// Redactor opens a tenant's secrets, as a [memory.JobConfig] wants them. If what it
+	// returns is an [io.Closer] it is closed when a tick has done with the tenant.
 	//
 	// [io.Closer]: https://pkg.go.dev/io#Closer
 	Redactor func(ctx context.Context, tenant string) (memory.Redactor, error)
@@ -58,11 +58,15 @@ type Config struct {
 	// [DefaultBackoff]; it doubles from try to try, up to [MaxBackoff].
 	Tries   int
 	Backoff time.Duration
+	// Retention is how long [Engine.Sweep] leaves an ended commitment that has no entry;
+	// 0 is [DefaultRetention].
+	Retention time.Duration
 }
 
 // Engine infers, arms and fires the standing commitments of a bank's memory (RFC
-// 0068 §C, §D). It keeps nothing itself: any number of engines, in any number of
-// processes, may share a store and a memory. It is safe for concurrent use.
+// 0068 §C, §D). It keeps nothing itself: commitments are documents of the bank's store,
+// and any number of engines, in any number of processes, may share it. It is safe for
+// concurrent use.
 type Engine struct {
 	bank  *memory.Bank
 	cfg   Config
@@ -73,17 +77,18 @@ type Engine struct {
 
 // New returns an engine over the bank's memory. It fails with [memory.ErrValidation]
 // for a Config that lacks something or contradicts itself, and with
-// [memory.ErrNotProvided] if the bank's store is not a [memory.Transactor].
+// [memory.ErrNotProvided] if the bank's store does not take transactions or does not tell
+// what is due.
 func New(bank *memory.Bank, cfg Config) (*Engine, error) {
 	switch {
-	case bank == nil || cfg.Store == nil || cfg.Redactor == nil:
-		return nil, invalid("an engine needs a bank, a store and a redactor")
-	case cfg.Grace < 0 || cfg.Horizon < 0 || cfg.Lease < 0 || cfg.Backoff < 0 || cfg.Tries < 0:
+	case bank == nil || cfg.Redactor == nil:
+		return nil, invalid("an engine needs a bank and a redactor")
+	case cfg.Grace < 0 || cfg.Horizon < 0 || cfg.Lease < 0 || cfg.Backoff < 0 || cfg.Tries < 0 || cfg.Retention < 0:
 		return nil, invalid("a limit is below zero")
 	case cfg.Missed != "" && cfg.Missed != FireOnce && cfg.Missed != Skip:
 		return nil, invalid("unknown policy for missed instants")
-	case !bank.Offers().Transactions:
-		return nil, &refusal{memory.ErrNotProvided, "commitments need a Transactor", nil}
+	case !bank.Offers().Transactions || !bank.Offers().Schedules:
+		return nil, &refusal{memory.ErrNotProvided, "commitments need a Transactor that is a Scheduler", nil}
 	}
 	predicates := cfg.Predicate != nil
 	set := func(d *time.Duration, value time.Duration) {
@@ -95,6 +100,7 @@ func New(bank *memory.Bank, cfg Config) (*Engine, error) {
 	set(&cfg.Horizon, DefaultHorizon)
 	set(&cfg.Lease, DefaultLease)
 	set(&cfg.Backoff, DefaultBackoff)
+	set(&cfg.Retention, DefaultRetention)
 	if cfg.Tries == 0 {
 		cfg.Tries = DefaultTries
 	}
@@ -130,61 +136,103 @@ func (e *Engine) Horizon() time.Duration { return e.cfg.Horizon }
 func (e *Engine) Missed() Missed { return e.cfg.Missed }
 
 // Commitments yields the tenant's commitments by id, whatever their state: also those
-// that lapsed or are dead. It stops after an error.
+// that lapsed or are dead. In the place of one that it cannot read it yields an error,
+// such as [ErrNewerFormat], with the Tenant and ID, and goes on; it stops after an error of
+// the store, which comes with neither.
 func (e *Engine) Commitments(ctx context.Context, tenant string) iter.Seq2[Commitment, error] {
-	return func(yield func(Commitment, error) bool) {
-		for c, err := range e.cfg.Store.OfTenant(ctx, tenant, "") {
-			if !yield(c, storeFailed(err)) || err != nil {
-				return
-			}
-		}
-	}
+	return e.each(ctx, tenant, memory.DocumentQuery{})
 }
 
 // Cancel ends a commitment, unless it has ended already, and returns what became of
 // it. A delivery that is under way is not called back: the commitment then is
 // Canceled, its firing is completed, and nothing follows.
 func (e *Engine) Cancel(ctx context.Context, tenant, id string) (Commitment, error) {
-	return e.update(ctx, tenant, id, func(c *Commitment) (bool, error) {
+	c, err := e.load(ctx, tenant, id)
+	if err != nil {
+		return Commitment{}, err
+	}
+	err = e.update(ctx, &c, func(c *Commitment) (bool, error) {
 		switch {
 		case c.State.Final() || c.Canceled:
 			return false, nil
 		case c.State == Delivered || c.busy(e.bank.Now()):
 			c.Canceled, c.Waiting = true, nil
 		default:
-			c.end(Lapsed, ReasonCanceled)
+			c.end(Lapsed, ReasonCanceled, e.bank.Now())
 		}
 		return true, nil
 	})
+	return c, err
 }
 
-// update changes a commitment by as many swaps as it takes for one to succeed, and
-// returns it as stored. change may be called again, and reports whether there is
-// anything to store.
-func (e *Engine) update(ctx context.Context, tenant, id string, change func(*Commitment) (bool, error)) (Commitment, error) {
-	for {
-		c, err := e.cfg.Store.Get(ctx, tenant, id)
-		if err != nil {
-			return Commitment{}, storeFailed(err)
-		}
-		if ok, err := change(&c); !ok || err != nil {
-			return c, err
-		}
-		if ok, err := e.swap(ctx, &c); ok || err != nil {
-			return c, err
+// each yields the tenant's commitments among the documents that q asks for.
+func (e *Engine) each(ctx context.Context, tenant string, q memory.DocumentQuery) iter.Seq2[Commitment, error] {
+	q.Kind = documentKind
+	return func(yield func(Commitment, error) bool) {
+		for d, err := range e.bank.Documents(ctx, tenant, q) {
+			if err != nil {
+				yield(Commitment{}, err)
+				return
+			}
+			if c, err := fromDocument(&d); !yield(c, err) {
+				return
+			}
 		}
 	}
 }
 
-// swap stores c and reports false if somebody else was faster.
-func (e *Engine) swap(ctx context.Context, c *Commitment) (bool, error) {
-	rev, err := e.cfg.Store.Swap(ctx, *c)
+// load returns a commitment, or [memory.ErrNotFound].
+func (e *Engine) load(ctx context.Context, tenant, id string) (Commitment, error) {
+	if !validName(id) {
+		return Commitment{}, errUnknown
+	}
+	for c, err := range e.each(ctx, tenant, memory.DocumentQuery{Key: id}) {
+		return c, err
+	}
+	return Commitment{}, errUnknown
+}
+
+// update changes a commitment by as many swaps as it takes for one to succeed, so that c
+// is as stored. change may be called again, and reports whether there is anything to
+// store.
+func (e *Engine) update(ctx context.Context, c *Commitment, change func(*Commitment) (bool, error)) error {
+	for {
+		if ok, err := change(c); !ok || err != nil {
+			return err
+		}
+		if ok, err := e.swap(ctx, c); ok || err != nil {
+			return err
+		}
+		now, err := e.load(ctx, c.Tenant, c.ID)
+		if err != nil {
+			return err
+		}
+		*c = now
+	}
+}
+
+// swap stores commitments of a tenant, all or none of them, and reports false if somebody
+// else was faster.
+func (e *Engine) swap(ctx context.Context, cs ...*Commitment) (bool, error) {
+	swaps := make([]memory.DocumentSwap, len(cs))
+	for i, c := range cs {
+		swaps[i].Document = c.document()
+	}
+	revs, err := e.bank.Swap(ctx, cs[0].Tenant, swaps...)
+	return e.stored(revs, err, cs...)
+}
+
+// stored gives commitments the revisions that they were stored under, and reports false
+// if somebody else was faster.
+func (e *Engine) stored(revs []int64, err error, cs ...*Commitment) (bool, error) {
 	if errors.Is(err, memory.ErrConflict) {
 		return false, nil
 	}
 	if err != nil {
-		return false, storeFailed(err)
+		return false, err
 	}
-	c.Rev = rev
+	for i, c := range cs {
+		c.Rev = revs[i]
+	}
 	return true, nil
 }

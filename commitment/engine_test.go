@@ -14,6 +14,7 @@ import (
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
@@ -25,7 +26,9 @@ func TestNewRefuses(t *testing.T) {
 	require.NoError(t, err)
 	poor, err := memory.NewBank(plain{inmem.New()}, memory.Config{})
 	require.NoError(t, err)
-	good := commitment.Config{Store: commitment.NewInMemory(), Redactor: func(context.Context, string) (memory.Redactor, error) { return vault{}, nil }}
+	blind, err := memory.NewBank(struct{ driver.Transactor }{inmem.New()}, memory.Config{})
+	require.NoError(t, err)
+	good := commitment.Config{Redactor: func(context.Context, string) (memory.Redactor, error) { return vault{}, nil }}
 	with := func(change func(*commitment.Config)) commitment.Config {
 		c := good
 		change(&c)
@@ -37,11 +40,11 @@ func TestNewRefuses(t *testing.T) {
 		want error
 	}{
 		"no bank":       {nil, good, memory.ErrValidation},
-		"no store":      {bank, with(func(c *commitment.Config) { c.Store = nil }), memory.ErrValidation},
 		"no redactor":   {bank, with(func(c *commitment.Config) { c.Redactor = nil }), memory.ErrValidation},
 		"below zero":    {bank, with(func(c *commitment.Config) { c.Lease = -1 }), memory.ErrValidation},
 		"odd policy":    {bank, with(func(c *commitment.Config) { c.Missed = "later" }), memory.ErrValidation},
 		"no transactor": {poor, good, memory.ErrNotProvided},
+		"no scheduler":  {blind, good, memory.ErrNotProvided},
 	} {
 		_, err := commitment.New(c.bank, c.cfg)
 		require.ErrorIs(t, err, c.want, name)
@@ -90,23 +93,35 @@ func TestASecretSourceThatFails(t *testing.T) {
 
 // An outage of memory kills nothing, and holds up nothing for longer than it lasts.
 func TestAnOutageOfMemoryIsNoTry(t *testing.T) {
-	mem := inmem.New()
-	c := &crasher{}
-	h := newHostOn(t, crashingMemory{mem, c}, commitment.NewInMemory(), func(c *commitment.Config) { c.Tries = 2 })
+	s := &blindLookup{store: inmem.New()}
+	h := newHostOn(t, s, func(c *commitment.Config) { c.Tries = 2 })
 	armed := h.arm(h.note("x"), in(time.Hour))
 	h.clock.Advance(time.Hour)
-	c.dead = true
+	s.blind = true
 	for range 10 {
 		_, err := h.Tick(ctx)
 		require.ErrorIs(t, err, memory.ErrInternal)
 		h.clock.Advance(time.Hour)
 	}
-	c.dead = false
+	s.blind = false
 	require.Equal(t, 1, h.tick().Fired)
 	require.Equal(t, commitment.Acknowledged, h.get(armed).State)
 }
 
-// One tenant's trouble is not another's.
+// blindLookup is a store that keeps documents and cannot find entries.
+type blindLookup struct {
+	store
+	blind bool
+}
+
+func (s *blindLookup) Lookup(ctx context.Context, sc driver.Scope, ids []string) ([]driver.Record, error) {
+	if s.blind {
+		return nil, errCrash
+	}
+	return s.store.Lookup(ctx, sc, ids)
+}
+
+// One commitment's trouble is not another's.
 func TestTroubleWithOneHoldsUpNoOther(t *testing.T) {
 	h := newHost(t)
 	s := h.note("x")
@@ -143,10 +158,9 @@ func (d deadline) Enqueue(ctx context.Context, _ commitment.Firing) (string, err
 // Errors say which rule, and nothing else (M2).
 func TestErrorsHoldNoText(t *testing.T) {
 	h := newHost(t)
-	broken := brokenStore{commitment.NewInMemory()}
-	h.store = broken
-	h.restart()
 	s := h.note("x")
+	h.store = brokenStore{h.store}
+	h.restart()
 	var all []error
 	_, err := h.Arm(ctx, h.job("acme"), s, in(time.Hour))
 	all = append(all, err)
@@ -170,26 +184,26 @@ func TestErrorsHoldNoText(t *testing.T) {
 	}
 }
 
-// brokenStore always fails.
-type brokenStore struct{ commitment.Store }
+// brokenStore fails at every document.
+type brokenStore struct{ store }
 
-func (s brokenStore) Get(context.Context, string, string) (commitment.Commitment, error) {
-	return commitment.Commitment{}, errCrash
+func (s brokenStore) Apply(context.Context, string, driver.Mutation) (driver.Applied, error) {
+	return driver.Applied{}, errCrash
 }
 
-func (s brokenStore) Due(context.Context, time.Time, int) ([]commitment.Commitment, error) {
+func (s brokenStore) Due(context.Context, string, time.Time, int) ([]driver.Document, error) {
 	return nil, errCrash
 }
 
-func (s brokenStore) OfTenant(context.Context, string, string) iter.Seq2[commitment.Commitment, error] {
-	return func(yield func(commitment.Commitment, error) bool) { yield(commitment.Commitment{}, errCrash) }
+func (s brokenStore) Documents(context.Context, driver.DocumentQuery) iter.Seq2[driver.Document, error] {
+	return func(yield func(driver.Document, error) bool) { yield(driver.Document{}, errCrash) }
 }
 
 // Many engines at once on one store: every claim once, every key one run. Run it with
 // the race detector.
 func TestK2_ConcurrentEngines(t *testing.T) {
-	store := newAudit(commitment.NewInMemory())
-	h := newHostOn(t, inmem.New(), store)
+	store := newAudit(inmem.New())
+	h := newHostOn(t, store)
 	s := h.note("x")
 	const n = 200
 	for i := range n {
@@ -222,14 +236,14 @@ func TestK2_ConcurrentEngines(t *testing.T) {
 // What was canceled while a process held it that then died does not fire: the next one
 // lets it lapse.
 func TestK6_CanceledWhileItsProcessDied(t *testing.T) {
-	store, c := newAudit(commitment.NewInMemory()), &crasher{}
-	h := newHostOn(t, inmem.New(), crashing{store, c})
+	c := &crasher{}
+	h := newHostOn(t, crashing{newAudit(inmem.New()), c})
 	armed := h.arm(h.note("x"), in(time.Hour))
 	h.clock.Advance(time.Hour)
-	c.calls, c.at, c.after = 0, 2, true // after it has claimed
+	c.set(2, true) // after it has claimed
 	_, err := h.Tick(ctx)
 	require.ErrorIs(t, err, errCrash)
-	*c = crasher{}
+	c.set(0, false)
 	h.restart()
 	got, err := h.Cancel(ctx, "acme", armed.ID)
 	require.NoError(t, err)
@@ -241,3 +255,100 @@ func TestK6_CanceledWhileItsProcessDied(t *testing.T) {
 	require.Empty(t, h.queue.calls)
 	require.Empty(t, fired(h.log))
 }
+
+// A ref of another tenant cannot be told from one that nobody has, nor a malformed one by
+// reading.
+func TestCTI1_AForeignRefIsAnUnknownOne(t *testing.T) {
+	h := newHost(t)
+	h.restartWith(memory.Config{Sink: h.log, Resolver: func(_ context.Context, ref string) (string, error) {
+		switch ref {
+		case "ref":
+			return "acme", nil
+		case "theirs":
+			return "globex", nil
+		}
+		return "", errors.New("nobody has it")
+	}})
+	e, err := h.job("globex").Put(ctx, "theirs", memory.Draft{Content: "call in 3 days", Tags: []string{"intent"}})
+	require.NoError(t, err)
+	_, err = h.Infer(ctx, h.job("globex"), "theirs")
+	require.NoError(t, err)
+	before := h.store.(*audit).applied
+	of := func(ref string) (read, write string) {
+		done, err := h.Infer(ctx, h.job("acme"), ref)
+		require.NoError(t, err)
+		require.Empty(t, done)
+		_, err = h.Arm(ctx, h.job("acme"), commitment.Source{Ref: ref, MemoryID: e.ID}, in(time.Hour))
+		require.ErrorIs(t, err, memory.ErrNotFound)
+		read = err.Error()
+		_, err = h.Arm(ctx, h.job("acme"), commitment.Source{Ref: ref}, in(time.Hour))
+		require.Error(t, err)
+		return read, err.Error()
+	}
+	read, write := of("theirs")
+	for _, ref := range []string{"nobody's", "a/../b"} {
+		r, w := of(ref)
+		require.Equal(t, read, r)
+		if ref == "nobody's" {
+			require.Equal(t, write, w)
+		}
+	}
+	_, err = h.Arm(ctx, h.job("acme"), commitment.Source{Ref: "theirs"}, in(time.Hour))
+	require.ErrorIs(t, err, memory.ErrForbidden)
+	require.Equal(t, before, h.store.(*audit).applied)
+}
+
+// A ref that is not the tenant's any more has nothing to fire for, also without an entry.
+func TestK6_ARefThatWasGivenAway(t *testing.T) {
+	owner := "acme"
+	h := newHost(t)
+	h.restartWith(memory.Config{Sink: h.log, Resolver: func(context.Context, string) (string, error) { return owner, nil }})
+	bare, noted := h.arm(commitment.Source{Ref: "ref"}, in(time.Hour)), h.arm(h.note("x"), in(time.Hour))
+	h.clock.Advance(time.Hour)
+	owner = "globex"
+	require.Equal(t, commitment.Ticked{Lapsed: 2}, h.tick())
+	require.Equal(t, commitment.ReasonGone, h.get(bare).Reason)
+	require.Equal(t, commitment.ReasonGone, h.get(noted).Reason)
+	require.Empty(t, h.queue.calls)
+	require.Empty(t, h.log.All())
+}
+
+// SR-1: no identifier of a commitment holds a secret, however JSON writes it.
+func TestK8_SecretsInIdentifiers(t *testing.T) {
+	for _, secret := range []string{"hunter2-hunter2", `hun"ter2<\>`, "Europe/Berlin"} {
+		h := newHost(t)
+		s := h.note("x")
+		job, err := h.bank.Background(memory.JobConfig{RunID: "pass", Tenant: "acme", Redactor: vault{secret: secret}})
+		require.NoError(t, err)
+		h.restart(func(c *commitment.Config) {
+			c.Schedule = func(string, *time.Location) (commitment.Schedule, error) { return hourly{}, nil }
+		})
+		refused := 0
+		for _, try := range []struct {
+			s commitment.Source
+			a commitment.Arm
+		}{
+			{commitment.Source{Ref: "ref/" + secret}, in(time.Hour)},
+			{s, commitment.Arm{Spec: "at " + secret}},
+			{s, commitment.Arm{Predicate: secret}},
+			{s, commitment.Arm{Spec: "hourly", Zone: secret}},
+		} {
+			_, err := h.Arm(ctx, job, try.s, try.a)
+			require.Error(t, err)
+			require.NotContains(t, err.Error(), secret)
+			if errors.Is(err, memory.ErrSecretLeakage) {
+				refused++
+			}
+		}
+		require.GreaterOrEqual(t, refused, 2, "the ref and the schedule at least; other names cannot hold every secret")
+		for range h.Commitments(ctx, "acme") {
+			t.Fatal("something was armed")
+		}
+		_, err = h.Arm(ctx, job, s, commitment.Arm{Spec: "hourly"})
+		require.NoError(t, err)
+	}
+}
+
+type hourly struct{}
+
+func (hourly) Next(t time.Time) time.Time { return t.Add(time.Hour) }

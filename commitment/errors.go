@@ -1,8 +1,6 @@
 package commitment
 
 import (
-	"context"
-	"errors"
 	"strconv"
 	"time"
 
@@ -41,7 +39,7 @@ func (e *HorizonError) MaxFutureHorizon() string {
 }
 
 // refusal is an error of one of memory's classes. Its text consists of fixed phrases
-// (M2); what a store or a host said is reachable by errors.Unwrap only.
+// (M2); what a host said is reachable by errors.Unwrap only.
 type refusal struct {
 	kind   *memory.Kind
 	detail string
@@ -55,6 +53,12 @@ func (e *refusal) Unwrap() error        { return e.cause }
 
 func invalid(detail string) error { return &refusal{memory.ErrValidation, detail, nil} }
 
+// ErrNewerFormat: a commitment was written by a newer version of this package, and is left
+// as it is. The processes of that version take care of it.
+var ErrNewerFormat error = &refusal{memory.ErrInternal, "the commitment was written by a newer version", nil}
+
+var errUnknown = &refusal{memory.ErrNotFound, "no such commitment", nil}
+
 // Refusals that Infer tells apart.
 var (
 	errPast      = invalid("the instant is not in the future")
@@ -63,17 +67,4 @@ var (
 
 func hostFailed(detail string, cause error) error {
 	return &refusal{memory.ErrInternal, detail, cause}
-}
-
-// storeFailed shapes what a [Store] said.
-func storeFailed(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, memory.ErrNotFound):
-		return &refusal{memory.ErrNotFound, "no such commitment", err}
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return hostFailed("the context was done", err)
-	}
-	return hostFailed("the commitment store failed", err)
 }

@@ -32,7 +32,7 @@ func Example() {
 	secrets := func(context.Context, string) (memory.Redactor, error) {
 		return redact.NewSecretRegistry(redact.Config{}), nil
 	}
-	engine, err := commitment.New(bank, commitment.Config{Store: commitment.NewInMemory(), Redactor: secrets, Enqueuer: starter{}})
+	engine, err := commitment.New(bank, commitment.Config{Redactor: secrets, Enqueuer: starter{}})
 	if err != nil {
 		panic(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
@@ -103,14 +104,12 @@ func TestK2_ClocksThatStepBack(t *testing.T) {
 }
 
 // Whatever call of memory a process dies at, before or after it took effect, the next
-// one completes the firing: one run for a key, one event, nothing lost. That the same
-// holds of the calls of the commitment store is for the kit to show, of every such
-// store: TestInMemory/ENGINE/crash.
-func TestK3_CrashAtEveryCallOfMemory(t *testing.T) {
+// one completes the firing: one run for a key, one event, nothing lost.
+func TestK3_CrashAtEveryCallOfTheStore(t *testing.T) {
 	scenario := func(t *testing.T, at int, after bool) (calls int) {
 		c := &crasher{}
-		store := newAudit(commitment.NewInMemory())
-		h := newHostOn(t, crashingMemory{inmem.New(), c}, store)
+		store := newAudit(inmem.New())
+		h := newHostOn(t, crashing{store, c})
 		merged, head := h.note("m"), h.note("m")
 		h.arm(merged, in(time.Hour))
 		h.arm(head, in(time.Hour))
@@ -119,10 +118,14 @@ func TestK3_CrashAtEveryCallOfMemory(t *testing.T) {
 		h.arm(gone, in(time.Hour))
 		_, err := h.job("acme").Delete(ctx, "ref", gone.MemoryID)
 		require.NoError(t, err)
-		_, err = h.job("acme").Rewrite(ctx, "ref", memory.Rewrite{Retire: []memory.Retire{{ID: merged.MemoryID, State: memory.Merged, For: head.MemoryID}}})
+		alone, bare := h.note("a"), h.note("a") // of which the head has no commitment
+		h.arm(alone, in(time.Hour))
+		_, err = h.job("acme").Rewrite(ctx, "ref", memory.Rewrite{Retire: []memory.Retire{
+			{ID: merged.MemoryID, State: memory.Merged, For: head.MemoryID}, {ID: alone.MemoryID, State: memory.Merged, For: bare.MemoryID},
+		}})
 		require.NoError(t, err)
 
-		*c = crasher{at: at, after: after}
+		c.set(at, after)
 		alive := func(do func() error) {
 			for err := do(); err != nil || c.dead; err = do() {
 				require.ErrorIs(t, err, errCrash)
@@ -131,7 +134,7 @@ func TestK3_CrashAtEveryCallOfMemory(t *testing.T) {
 				h.clock.Advance(2 * time.Minute) // the lease of the dead one ends
 			}
 		}
-		h.observe(1, "s", true)
+		alive(func() error { _, err := h.Observe(ctx, "acme", "signed", 1, []byte("s"), true); return err })
 		h.clock.Advance(time.Hour)
 		for range 3 {
 			alive(func() error { _, err := h.Tick(ctx); return err })
@@ -141,14 +144,15 @@ func TestK3_CrashAtEveryCallOfMemory(t *testing.T) {
 
 		require.Empty(t, store.twice, "claimed twice")
 		events := fired(h.log)
-		// One for both that were merged, and the edge of z.
-		require.Len(t, h.queue.runs, 2)
-		require.Len(t, events, 2)
+		// One for both that were merged, one for the heir, and the edge of z.
+		require.Len(t, h.queue.runs, 3)
+		require.Len(t, events, 3)
 		for key, run := range h.queue.runs {
 			require.Equal(t, run, events[key].EnqueuedRunID)
 		}
 		require.Len(t, h.log.All(), len(events), "an event is there once")
 		calls = c.calls
+		c.set(0, false)
 		for c, err := range h.Commitments(ctx, "acme") {
 			require.NoError(t, err)
 			require.NotContains(t, []commitment.State{commitment.Claimed, commitment.Delivered, commitment.Dead}, c.State)
@@ -161,6 +165,49 @@ func TestK3_CrashAtEveryCallOfMemory(t *testing.T) {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d/%t", at, after), func(t *testing.T) { scenario(t, at, after) })
 		}
+	}
+}
+
+// The same for a process that goes on although it was not told of a change that happened.
+func TestK3_LostAcknowledgements(t *testing.T) {
+	scenario := func(t *testing.T, at int) (calls int) {
+		audited := newAudit(inmem.New())
+		store := &forgetful{store: audited}
+		h := newHostOn(t, store)
+		merged, head := h.note("m"), h.note("m")
+		h.arm(merged, in(time.Hour))
+		h.arm(head, in(time.Hour))
+		h.arm(h.note("e"), commitment.Arm{Every: time.Hour})
+		h.arm(h.note("z"), signed)
+		_, err := h.job("acme").Rewrite(ctx, "ref", memory.Rewrite{Retire: []memory.Retire{{ID: merged.MemoryID, State: memory.Merged, For: head.MemoryID}}})
+		require.NoError(t, err)
+		for i := range int64(3) { // two of them wait
+			h.observe(i, fmt.Sprint(i), true)
+		}
+		store.calls, store.at = 0, at
+		h.clock.Advance(time.Hour)
+		for range 5 {
+			if _, err := h.Tick(ctx); err != nil {
+				require.ErrorIs(t, err, memory.ErrOutcomeUnknown)
+			}
+			h.clock.Advance(5 * time.Minute)
+		}
+		_, err = h.bank.Relay(ctx)
+		require.NoError(t, err)
+		require.Empty(t, audited.twice, "claimed twice")
+		require.Len(t, h.queue.runs, 5)
+		got := fired(h.log)
+		require.Len(t, got, 5)
+		require.Len(t, h.log.All(), 5, "an event is there once")
+		for key, run := range h.queue.runs {
+			require.Equal(t, run, got[key].EnqueuedRunID)
+		}
+		return store.calls
+	}
+	calls := scenario(t, 0)
+	require.Greater(t, calls, 8)
+	for at := 1; at <= calls; at++ {
+		t.Run(fmt.Sprint(at), func(t *testing.T) { scenario(t, at) })
 	}
 }
 
@@ -265,6 +312,28 @@ func TestK3_ALateProcessChangesNothing(t *testing.T) {
 	require.Len(t, h.log.All(), 1)
 }
 
+// A process whose delivery fails late does not take the lease of another.
+func TestK3_ALateProcessLeavesTheLease(t *testing.T) {
+	h := newHost(t)
+	armed := h.arm(h.note("x"), in(time.Hour))
+	h.clock.Advance(time.Hour)
+	other, c := *h, &crasher{}
+	other.store = crashing{h.store, c}
+	other.restart()
+	h.queue.fail = func(commitment.Firing) error {
+		h.clock.Advance(2 * time.Minute) // the first one hangs here
+		c.set(2, true)                   // the other has the lease
+		_, err := other.Tick(ctx)
+		require.ErrorIs(t, err, errCrash)
+		return errors.New("connection reset")
+	}
+	require.Zero(t, h.tick())
+	got := h.get(armed)
+	require.Equal(t, int64(2), got.Fence)
+	require.Equal(t, 2, got.Claim.Tries)
+	require.True(t, got.Lease.After(h.clock.Now()))
+}
+
 func TestK3_ANotificationHasNoRun(t *testing.T) {
 	h := newHost(t, func(c *commitment.Config) { c.Enqueuer = nil })
 	c := h.arm(h.note("x"), in(time.Hour))
@@ -276,18 +345,10 @@ func TestK3_ANotificationHasNoRun(t *testing.T) {
 
 // The event waits until memory takes it; the commitment is delivered all the while.
 func TestE3_TheEventOutlivesTheSink(t *testing.T) {
-	mem := inmem.New()
-	h := newHostOn(t, mem, newAudit(commitment.NewInMemory()))
+	h := newHost(t)
 	c := h.arm(h.note("x"), in(time.Hour))
 	sink := &failingSink{Log: h.log, fail: true}
-	var err error
-	h.bank, err = memory.NewBank(mem, memory.Config{Now: h.clock.Now, Sink: sink, MaxUndelivered: 1})
-	require.NoError(t, err)
-	h.Engine, err = commitment.New(h.bank, commitment.Config{
-		Store: h.store, Enqueuer: h.queue,
-		Redactor: func(context.Context, string) (memory.Redactor, error) { return vault{}, nil },
-	})
-	require.NoError(t, err)
+	h.restartWith(memory.Config{Sink: sink, MaxUndelivered: 1})
 	h.clock.Advance(time.Hour)
 	done, err := h.Tick(ctx)
 	require.ErrorIs(t, err, memory.ErrInternal, "the sink is down")
@@ -432,7 +493,7 @@ func TestK6_MergedFireOnce(t *testing.T) {
 					stored, err := h.job("acme").Rewrite(ctx, "ref", rw)
 					require.NoError(t, err)
 					if derived {
-						head = stored[0].ID
+						head = stored.Entries[0].ID
 					}
 					if known {
 						h.arm(commitment.Source{Ref: "ref", MemoryID: head}, arm)
@@ -477,7 +538,7 @@ func TestK7_NothingFiresAtReplay(t *testing.T) {
 	h.tick()
 	recorded := h.log.All()
 	calls := len(h.queue.calls)
-	swaps := h.store.(*audit).swaps
+	swaps := h.store.(*audit).applied
 	again := events.Replay(recorded, "fork")
 	require.NoError(t, events.Emit(ctx, h.log, again...))
 	require.Equal(t, recorded[0].Payload, again[0].Payload)
@@ -485,7 +546,7 @@ func TestK7_NothingFiresAtReplay(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, run.End(ctx))
 	require.Len(t, h.queue.calls, calls)
-	require.Equal(t, swaps, h.store.(*audit).swaps)
+	require.Equal(t, swaps, h.store.(*audit).applied)
 	// A whole second life of the host fires nothing again either.
 	h.restart()
 	h.arm(commitment.Source{Ref: "ref", MemoryID: recorded[0].Payload.(events.CommitmentFired).MemoryID}, in(time.Hour))
@@ -495,8 +556,7 @@ func TestK7_NothingFiresAtReplay(t *testing.T) {
 
 func TestK8_NoTextLeavesMemory(t *testing.T) {
 	const text = "call the ambassador about the yacht"
-	spy := newAudit(commitment.NewInMemory())
-	h := newHostOn(t, inmem.New(), spy)
+	h := newHost(t)
 	h.note(text+" in 3 days", "intent")
 	h.note(text+" when it is signed", "intent", "when:signed")
 	done, err := h.Infer(ctx, h.job("acme"), "ref")
@@ -506,9 +566,9 @@ func TestK8_NoTextLeavesMemory(t *testing.T) {
 	h.observe(1, "the yacht is signed", true)
 	require.Equal(t, 2, h.tick().Fired)
 	var kept strings.Builder
-	for c, err := range h.Commitments(ctx, "acme") {
+	for d, err := range h.store.Documents(ctx, driver.DocumentQuery{Tenant: "acme", EveryRef: true}) {
 		require.NoError(t, err)
-		fmt.Fprintf(&kept, "%+v", c)
+		fmt.Fprintf(&kept, "%+v %s", d, d.Value)
 	}
 	fmt.Fprintf(&kept, "%+v %+v", h.queue.calls, h.log.All())
 	for _, word := range []string{"ambassador", "yacht", "call"} {
@@ -532,16 +592,17 @@ func TestK9_ATickCostsWhatIsDue(t *testing.T) {
 	}
 	h.arm(s, in(time.Hour))
 	a := h.store.(*audit)
-	a.swaps, a.due = 0, 0
+	a.applied, a.due = 0, 0
 	require.Zero(t, h.tick())
-	require.Equal(t, 0, a.swaps)
+	require.Equal(t, 0, a.applied)
 	require.Equal(t, 1, a.due)
 	h.clock.Advance(time.Hour)
 	require.Equal(t, 1, h.tick().Fired)
-	require.Equal(t, 3, a.swaps, "claimed, delivered, acknowledged")
+	require.Equal(t, 2, a.applied, "claimed, and fired with its event")
 
 	// An idle tick allocates nothing.
-	h.restart(func(c *commitment.Config) { c.Store = a.Store })
+	h.store = a.store
+	h.restart()
 	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = h.Tick(ctx) }))
 }
 

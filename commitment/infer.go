@@ -66,7 +66,12 @@ const (
 	WhyPredicate Why = "no such predicate is registered"
 	WhyRefused   Why = "the arm was refused"
 	WhyUnknown   Why = "the entry was not asked about"
+	WhyTooMany   Why = "more intentions than one entry may have"
 )
+
+// MaxArms bounds the commitments that [Engine.Infer] arms for one entry. The rest is
+// reported as one [Unread] with [WhyTooMany].
+const MaxArms = 32
 
 // Inferred tells what an [Engine.Infer] did.
 type Inferred struct {
@@ -81,78 +86,91 @@ type Inferred struct {
 // Infer asks the Inferrer about the live entries of a ref and arms what it finds for
 // the job's tenant. Doing it again arms nothing twice (K1): an entry whose intentions
 // are all armed is not asked about again, so that a model's second opinion does not
-// make a second commitment; whatever state they are in, they stay as they are.
+// make a second commitment; whatever state they are in, they stay as they are. One entry
+// gets at most [MaxArms] of them. A ref that is not the tenant's is an empty one.
 //
 // An arm that is refused is reported in Unread. Any other error ends the call, and
 // leaves armed what it had armed.
 func (e *Engine) Infer(ctx context.Context, j *memory.Job, ref string) (Inferred, error) {
-	var done Inferred
-	armed := map[string]bool{} // entries that are complete
-	for c, err := range e.cfg.Store.OfTenant(ctx, j.Tenant(), "") {
+	in := inferring{Engine: e, job: j, ref: ref, held: map[string][]string{}}
+	settled := map[string]bool{} // entries of which all is armed
+	for c, err := range e.Commitments(ctx, j.Tenant()) {
 		if err != nil {
-			return done, storeFailed(err)
+			return in.done, err
 		}
-		if c.Ref == ref && c.Complete {
-			armed[c.MemoryID] = true
-			done.Known++
+		if c.Ref == ref {
+			in.held[c.MemoryID] = append(in.held[c.MemoryID], c.ID)
+			settled[c.MemoryID] = settled[c.MemoryID] || c.Complete || len(in.held[c.MemoryID]) >= MaxArms
 		}
 	}
 	var entries []memory.Entry
 	for entry, err := range j.Scan(ctx, ref) {
 		if err != nil {
-			return done, err
+			return in.done, err
 		}
-		if armed[entry.ID] {
+		if settled[entry.ID] {
+			in.done.Known++
 			continue
 		}
 		if entries = append(entries, entry); len(entries) == RequestSize {
-			if err := e.infer(ctx, j, ref, entries, &done); err != nil {
-				return done, err
+			if err := in.ask(ctx, entries); err != nil {
+				return in.done, err
 			}
 			entries = entries[:0]
 		}
 	}
 	if len(entries) == 0 {
-		return done, nil
+		return in.done, nil
 	}
-	return done, e.infer(ctx, j, ref, entries, &done)
+	err := in.ask(ctx, entries)
+	return in.done, err
 }
 
-// infer asks about some entries.
-func (e *Engine) infer(ctx context.Context, j *memory.Job, ref string, entries []memory.Entry, done *Inferred) error {
-	found, err := e.cfg.Inferrer.Infer(ctx, Request{slices.Clone(entries), e.bank.Now(), e.cfg.Horizon})
+// inferring is one [Engine.Infer].
+type inferring struct {
+	*Engine
+	job  *memory.Job
+	ref  string
+	held map[string][]string // the commitments of an entry, at the beginning
+	done Inferred
+}
+
+// ask asks about some entries.
+func (in *inferring) ask(ctx context.Context, entries []memory.Entry) error {
+	found, err := in.cfg.Inferrer.Infer(ctx, Request{slices.Clone(entries), in.bank.Now(), in.cfg.Horizon})
 	if err != nil {
 		return hostFailed("the inferrer failed", err)
 	}
-	done.Unread = append(done.Unread, found.Unread...)
+	in.done.Unread = append(in.done.Unread, found.Unread...)
 	arms := map[string][]Arm{}
 	for _, i := range found.Intents {
 		arms[i.MemoryID] = append(arms[i.MemoryID], i.Arm)
 	}
 	for _, entry := range entries {
-		if err := e.armAll(ctx, j, Source{ref, entry.ID}, arms[entry.ID], done); err != nil {
+		if err := in.armAll(ctx, entry.ID, arms[entry.ID]); err != nil {
 			return err
 		}
 		delete(arms, entry.ID)
 	}
 	for id := range arms {
-		done.Unread = append(done.Unread, Unread{id, WhyUnknown})
+		in.unread(id, WhyUnknown)
 	}
 	return nil
 }
 
-// armAll arms what was found in one entry. Those that can be armed come first and the
-// last of all tells that the entry is complete, so that after a crash the entry is
-// asked about again.
-func (e *Engine) armAll(ctx context.Context, j *memory.Job, s Source, arms []Arm, done *Inferred) error {
-	complete := true
-	slices.SortFunc(arms, func(a, b Arm) int {
-		return strings.Compare(ID(j.Tenant(), s.Ref, s.MemoryID, a), ID(j.Tenant(), s.Ref, s.MemoryID, b))
-	})
+func (in *inferring) unread(id string, why Why) {
+	in.done.Unread = append(in.done.Unread, Unread{id, why})
+}
+
+// armAll arms what was found in one entry, in the order of the commitments' ids. The last of
+// all tells that the entry is complete, so that after a crash the entry is asked about
+// again.
+func (in *inferring) armAll(ctx context.Context, memoryID string, arms []Arm) error {
+	arms, complete := in.bounded(memoryID, arms)
 	for i, a := range arms {
-		c, fresh, err := e.arm(ctx, j, s, a, complete && i == len(arms)-1)
-		if why := whyNot(err); why != "" {
-			done.Unread = append(done.Unread, Unread{s.MemoryID, why})
+		c, fresh, err := in.arm(ctx, in.job, Source{in.ref, memoryID}, a, complete && i == len(arms)-1)
+		if why := whyNot(err); why != "" { // its instant passed meanwhile, say
+			in.unread(memoryID, why)
 			complete = false
 			continue
 		}
@@ -163,12 +181,52 @@ func (e *Engine) armAll(ctx context.Context, j *memory.Job, s Source, arms []Arm
 			return err
 		}
 		if fresh {
-			done.Armed = append(done.Armed, c)
+			in.done.Armed = append(in.done.Armed, c)
 		} else {
-			done.Known++
+			in.done.Known++
 		}
 	}
 	return nil
+}
+
+// bounded returns the arms of an entry by the ids of their commitments: those that are
+// held, and as many others that can be armed as [MaxArms] leaves room for. It reports
+// false if some were refused.
+func (in *inferring) bounded(memoryID string, arms []Arm) (kept []Arm, complete bool) {
+	s := Source{in.ref, memoryID}
+	id := func(a Arm) string { return ID(in.job.Tenant(), s.Ref, s.MemoryID, a) }
+	byID := func(a, b Arm) int { return strings.Compare(id(a), id(b)) }
+	slices.SortFunc(arms, byID)
+	arms = slices.CompactFunc(arms, func(a, b Arm) bool { return byID(a, b) == 0 })
+	held := in.held[memoryID]
+	room, complete := MaxArms-len(held), true
+	for _, a := range arms {
+		if !slices.Contains(held, id(a)) {
+			if why := whyNot(in.refusal(s, a)); why != "" {
+				in.unread(memoryID, why)
+				complete = false
+				continue
+			}
+			if room--; room < 0 {
+				continue
+			}
+		}
+		kept = append(kept, a)
+	}
+	if room < 0 {
+		in.unread(memoryID, WhyTooMany)
+	}
+	return kept, complete
+}
+
+// refusal is why an arm cannot be armed now.
+func (in *inferring) refusal(s Source, a Arm) error {
+	a = a.normal()
+	err := in.admit(in.job, s, a)
+	if err == nil {
+		_, err = in.firstDue(a, in.bank.Now())
+	}
+	return err
 }
 
 // whyNot tells why an arm was refused, or "" for any other outcome.

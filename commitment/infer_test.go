@@ -69,7 +69,6 @@ func TestK1_CrashWhileInferring(t *testing.T) {
 	total := 0
 	for at := 0; at <= total; at++ {
 		for _, after := range []bool{false, true} {
-			store := newAudit(commitment.NewInMemory())
 			c := &crasher{}
 			inferrer := &model{found: func(entries []memory.Entry, call int) (commitment.Inference, error) {
 				var out commitment.Inference
@@ -80,16 +79,16 @@ func TestK1_CrashWhileInferring(t *testing.T) {
 				}
 				return out, nil
 			}}
-			h := newHostOn(t, inmem.New(), crashing{store, c}, func(cfg *commitment.Config) { cfg.Inferrer = inferrer })
+			h := newHostOn(t, crashing{inmem.New(), c}, func(cfg *commitment.Config) { cfg.Inferrer = inferrer })
 			h.note("a")
 			h.note("b")
-			c.calls, c.at, c.after = 0, at, after
+			c.set(at, after)
 			_, err := h.Infer(ctx, h.job("acme"), "ref")
 			total = max(total, c.calls)
 			if at > 0 {
 				require.ErrorIs(t, err, errCrash)
 			}
-			*c = crasher{}
+			c.set(0, false)
 			_, err = h.Infer(ctx, h.job("acme"), "ref")
 			require.NoError(t, err)
 			n := 0
@@ -136,8 +135,63 @@ func TestInferSaysWhatItDidNotArm(t *testing.T) {
 	_, err = h.Infer(ctx, h.job("acme"), "ref")
 	require.ErrorIs(t, err, memory.ErrInternal)
 	require.NotContains(t, err.Error(), "ambassador")
-	_, err = h.Infer(ctx, h.job("acme"), "a/../b")
-	require.Error(t, err)
+}
+
+// One entry cannot start more than a few runs, whoever reads it and however often.
+func TestInferBoundsWhatAnEntryArms(t *testing.T) {
+	const intents = 10_000
+	m := &model{found: func(entries []memory.Entry, call int) (commitment.Inference, error) {
+		var out commitment.Inference
+		for _, e := range entries {
+			for i := range intents {
+				out.Intents = append(out.Intents, commitment.Intent{MemoryID: e.ID, Arm: in(time.Duration(call*intents+i) * time.Second)})
+			}
+		}
+		return out, nil
+	}}
+	h := newHost(t, func(c *commitment.Config) { c.Inferrer = m })
+	ids := []string{h.note("a").MemoryID, h.note("b").MemoryID}
+	for range 3 {
+		done, err := h.Infer(ctx, h.job("acme"), "ref")
+		require.NoError(t, err)
+		if len(m.asked) == 1 && done.Known == 0 {
+			require.Len(t, done.Armed, 2*commitment.MaxArms)
+			require.ElementsMatch(t, []commitment.Unread{{MemoryID: ids[0], Why: commitment.WhyTooMany}, {MemoryID: ids[1], Why: commitment.WhyTooMany}}, done.Unread)
+			continue
+		}
+		require.Equal(t, commitment.Inferred{Known: 2}, done)
+	}
+	require.Len(t, m.asked, 1, "what is full is not asked about")
+
+	// One that is never complete is asked about again, and fills up.
+	m.found = func(entries []memory.Entry, call int) (commitment.Inference, error) {
+		var out commitment.Inference
+		for _, e := range entries {
+			for i := range 20 {
+				out.Intents = append(out.Intents, commitment.Intent{MemoryID: e.ID, Arm: in(time.Duration(call*20+i) * time.Minute)})
+			}
+			out.Intents = append(out.Intents, commitment.Intent{MemoryID: e.ID, Arm: commitment.Arm{Predicate: "unregistered"}})
+			for range 20 { // the same again is no other
+				out.Intents = append(out.Intents, out.Intents[0])
+			}
+		}
+		return out, nil
+	}
+	before := 0
+	for range h.Commitments(ctx, "acme") {
+		before++
+	}
+	h.note("c")
+	for range 5 {
+		_, err := h.Infer(ctx, h.job("acme"), "ref")
+		require.NoError(t, err)
+	}
+	after := 0
+	for range h.Commitments(ctx, "acme") {
+		after++
+	}
+	require.Equal(t, commitment.MaxArms, after-before)
+	require.LessOrEqual(t, len(m.asked), 4, "until it is full")
 }
 
 // An entry that ends between being read and being armed is passed over.

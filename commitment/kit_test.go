@@ -16,6 +16,7 @@ import (
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
@@ -86,11 +87,16 @@ func (q *queue) Enqueue(_ context.Context, f commitment.Firing) (string, error) 
 	return q.runs[f.Key], nil
 }
 
-// host is a bank with an engine over stores of their own.
+// store is what an engine needs of one.
+type store interface {
+	driver.Versioned
+	driver.Scheduler
+}
+
+// host is a bank with an engine over a store.
 type host struct {
 	t     testing.TB
-	mem   memory.Adapter
-	store commitment.Store
+	store store
 	clock *testClock
 	log   *events.Log
 	queue *queue
@@ -101,23 +107,28 @@ type host struct {
 type option func(*commitment.Config)
 
 func newHost(t testing.TB, options ...option) *host {
-	return newHostOn(t, inmem.New(), newAudit(commitment.NewInMemory()), options...)
+	return newHostOn(t, newAudit(inmem.New()), options...)
 }
 
-func newHostOn(t testing.TB, mem memory.Adapter, store commitment.Store, options ...option) *host {
-	h := &host{t: t, mem: mem, store: store, clock: newClock(), log: new(events.Log), queue: newQueue()}
+func newHostOn(t testing.TB, s store, options ...option) *host {
+	h := &host{t: t, store: s, clock: newClock(), log: new(events.Log), queue: newQueue()}
 	h.restart(options...)
 	return h
 }
 
-// restart is a new process over the same stores.
+// restart is a new process over the same store.
 func (h *host) restart(options ...option) {
 	h.t.Helper()
+	h.restartWith(memory.Config{Sink: h.log}, options...)
+}
+
+func (h *host) restartWith(bank memory.Config, options ...option) {
+	h.t.Helper()
+	bank.Now = h.clock.Now
 	var err error
-	h.bank, err = memory.NewBank(h.mem, memory.Config{Now: h.clock.Now, Sink: h.log})
+	h.bank, err = memory.NewBank(h.store, bank)
 	require.NoError(h.t, err)
 	cfg := commitment.Config{
-		Store:     h.store,
 		Redactor:  func(context.Context, string) (memory.Redactor, error) { return vault{}, nil },
 		Enqueuer:  h.queue,
 		Predicate: func(_, name string) bool { return name != "unregistered" },
@@ -160,8 +171,9 @@ func (h *host) tick() commitment.Ticked {
 
 func (h *host) get(c commitment.Commitment) commitment.Commitment {
 	h.t.Helper()
-	got, err := h.store.Get(ctx, c.Tenant, c.ID)
+	got, err := find(h.store, c.Tenant, c.ID)
 	require.NoError(h.t, err)
+	require.NotZero(h.t, got.Rev)
 	return got
 }
 
@@ -183,17 +195,28 @@ func fired(log *events.Log) map[string]events.CommitmentFired {
 	return out
 }
 
+// find reads a commitment in a store; its Rev is 0 if there is none.
+func find(s driver.Transactor, tenant, id string) (commitment.Commitment, error) {
+	for d, err := range s.Documents(ctx, driver.DocumentQuery{Tenant: tenant, Kind: commitment.DocumentKind, Key: id}) {
+		if err != nil {
+			return commitment.Commitment{}, err
+		}
+		return commitment.FromDocument(&d)
+	}
+	return commitment.Commitment{}, nil
+}
+
 // audit watches that no key is ever claimed twice (K2).
 type audit struct {
-	commitment.Store
+	store
 	mu      sync.Mutex
 	claimed map[string]bool
 	twice   []string
-	swaps   int
+	applied int
 	due     int
 }
 
-func newAudit(s commitment.Store) *audit { return &audit{Store: s, claimed: map[string]bool{}} }
+func newAudit(s store) *audit { return &audit{store: s, claimed: map[string]bool{}} }
 
 // claims are the keys that a commitment has claimed and not acknowledged.
 func claims(c commitment.Commitment) []string {
@@ -208,20 +231,36 @@ func claims(c commitment.Commitment) []string {
 	return out
 }
 
-func (a *audit) Swap(ctx context.Context, c commitment.Commitment) (int64, error) {
+func (a *audit) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.swaps++
-	old, _ := a.Store.Get(context.Background(), c.Tenant, c.ID)
-	rev, err := a.Store.Swap(ctx, c)
-	if err != nil {
-		return rev, err
-	}
+	a.applied++
 	held := map[string]bool{}
-	for _, key := range claims(old) {
-		held[key] = true
+	var now []string
+	for i := range m.Documents {
+		if d := &m.Documents[i]; d.Kind == commitment.DocumentKind && d.Act == driver.Set {
+			old, err := find(a.store, tenant, d.Key)
+			if errors.Is(err, commitment.ErrNewerFormat) {
+				old, err = commitment.Commitment{}, nil
+			}
+			if err != nil {
+				return driver.Applied{}, err
+			}
+			for _, key := range claims(old) {
+				held[key] = true
+			}
+			c, err := commitment.FromDocument(&d.Document)
+			if err != nil {
+				return driver.Applied{}, err
+			}
+			now = append(now, claims(c)...)
+		}
 	}
-	for _, key := range claims(c) {
+	made, err := a.store.Apply(ctx, tenant, m)
+	if err != nil {
+		return made, err
+	}
+	for _, key := range now {
 		if held[key] {
 			continue
 		}
@@ -230,14 +269,14 @@ func (a *audit) Swap(ctx context.Context, c commitment.Commitment) (int64, error
 		}
 		a.claimed[key] = true
 	}
-	return rev, nil
+	return made, nil
 }
 
-func (a *audit) Due(ctx context.Context, now time.Time, limit int) ([]commitment.Commitment, error) {
+func (a *audit) Due(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
 	a.mu.Lock()
 	a.due++
 	a.mu.Unlock()
-	return a.Store.Due(ctx, now, limit)
+	return a.store.Due(ctx, kind, at, limit)
 }
 
 var errCrash = errors.New("the process is gone")
@@ -245,16 +284,23 @@ var errCrash = errors.New("the process is gone")
 // crasher lets a process die at a call: before it does anything, or after it did and
 // before the caller knows. Everything after that fails too.
 type crasher struct {
+	mu    sync.Mutex
 	calls int // since the start
 	at    int // the call to die at, from 1; 0 is never
 	after bool
 	dead  bool
 }
 
+// set lets the process die at a call from now on.
+func (c *crasher) set(at int, after bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls, c.at, c.after, c.dead = 0, at, after, false
+}
+
 func (c *crasher) call(do func() error) error {
-	if c == nil {
-		return do()
-	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.dead {
 		return errCrash
 	}
@@ -268,63 +314,78 @@ func (c *crasher) call(do func() error) error {
 	return errCrash
 }
 
-// crashing is a commitment store seen by a process that may die.
+// crashing is a store seen by a process that may die.
 type crashing struct {
-	commitment.Store
+	store
 	c *crasher
 }
 
-func (s crashing) Get(ctx context.Context, tenant, id string) (out commitment.Commitment, err error) {
-	err = s.c.call(func() (err error) { out, err = s.Store.Get(ctx, tenant, id); return })
+func (s crashing) Get(ctx context.Context, sc driver.Scope, id string, at time.Time) (e driver.Entry, err error) {
+	err = s.c.call(func() (err error) { e, err = s.store.Get(ctx, sc, id, at); return })
 	return
 }
 
-func (s crashing) Swap(ctx context.Context, c commitment.Commitment) (rev int64, err error) {
-	err = s.c.call(func() (err error) { rev, err = s.Store.Swap(ctx, c); return })
+func (s crashing) Lookup(ctx context.Context, sc driver.Scope, ids []string) (r []driver.Record, err error) {
+	err = s.c.call(func() (err error) { r, err = s.store.Lookup(ctx, sc, ids); return })
 	return
 }
 
-func (s crashing) Due(ctx context.Context, now time.Time, limit int) (out []commitment.Commitment, err error) {
-	err = s.c.call(func() (err error) { out, err = s.Store.Due(ctx, now, limit); return })
+func (s crashing) Apply(ctx context.Context, tenant string, m driver.Mutation) (made driver.Applied, err error) {
+	err = s.c.call(func() (err error) { made, err = s.store.Apply(ctx, tenant, m); return })
 	return
 }
 
-func (s crashing) OfTenant(ctx context.Context, tenant, predicate string) iter.Seq2[commitment.Commitment, error] {
-	return func(yield func(commitment.Commitment, error) bool) {
-		if err := s.c.call(func() error { return nil }); err != nil {
-			yield(commitment.Commitment{}, err)
+func (s crashing) Due(ctx context.Context, kind string, at time.Time, limit int) (out []driver.Document, err error) {
+	err = s.c.call(func() (err error) { out, err = s.store.Due(ctx, kind, at, limit); return })
+	return
+}
+
+func (s crashing) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
+	return crashingSeq(s.c, s.store.Documents(ctx, q))
+}
+
+func (s crashing) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
+	return crashingSeq(s.c, s.store.Undelivered(ctx, q))
+}
+
+func (s crashing) Delivered(ctx context.Context, recs []events.Record) error {
+	return s.c.call(func() error { return s.store.Delivered(ctx, recs) })
+}
+
+// crashingSeq is a walk of which the first step may be the last.
+func crashingSeq[T any](c *crasher, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		if err := c.call(func() error { return nil }); err != nil {
+			var none T
+			yield(none, err)
 			return
 		}
-		s.Store.OfTenant(ctx, tenant, predicate)(yield)
+		seq(yield)
 	}
 }
 
-// crashingMemory is the memory's store seen by such a process.
-type crashingMemory struct {
-	memory.Versioned
-	c *crasher
+// lookups counts what is looked up.
+type lookups struct {
+	store
+	calls int
 }
 
-func (s crashingMemory) Get(ctx context.Context, sc memory.Scope, id string, at time.Time) (e memory.Entry, err error) {
-	err = s.c.call(func() (err error) { e, err = s.Versioned.Get(ctx, sc, id, at); return })
-	return
+func (s *lookups) Lookup(ctx context.Context, sc driver.Scope, ids []string) ([]driver.Record, error) {
+	s.calls++
+	return s.store.Lookup(ctx, sc, ids)
 }
 
-func (s crashingMemory) Lookup(ctx context.Context, sc memory.Scope, id string) (r memory.Record, err error) {
-	err = s.c.call(func() (err error) { r, err = s.Versioned.Lookup(ctx, sc, id); return })
-	return
+// forgetful loses what the store says of one change: it happened, and the process goes on
+// with an error.
+type forgetful struct {
+	store
+	calls, at int
 }
 
-func (s crashingMemory) Apply(ctx context.Context, tenant string, m memory.Mutation) (v memory.Version, err error) {
-	err = s.c.call(func() (err error) { v, err = s.Versioned.Apply(ctx, tenant, m); return })
-	return
-}
-
-func (s crashingMemory) Undelivered(ctx context.Context, q memory.OutboxQuery) (out []events.Record, err error) {
-	err = s.c.call(func() (err error) { out, err = s.Versioned.Undelivered(ctx, q); return })
-	return
-}
-
-func (s crashingMemory) Delivered(ctx context.Context, recs []events.Record) error {
-	return s.c.call(func() error { return s.Versioned.Delivered(ctx, recs) })
+func (s *forgetful) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+	made, err := s.store.Apply(ctx, tenant, m)
+	if s.calls++; s.calls == s.at && err == nil {
+		return driver.Applied{}, driver.Fail(driver.ErrOutcomeUnknown, "", nil)
+	}
+	return made, err
 }

@@ -20,19 +20,24 @@ import (
 //
 // While earlier transitions of a commitment are still being delivered, at most
 // [MaxWaiting] wait. What would be one more is refused with [memory.ErrBacklog] and
-// may be observed again.
+// may be observed again. Neither that nor one that cannot be read, see [ErrNewerFormat],
+// keeps the others from observing it.
 func (e *Engine) Observe(ctx context.Context, tenant, predicate string, position int64, state []byte, holds bool) (int, error) {
 	if !validName(predicate) {
 		return 0, invalid("malformed predicate name")
 	}
 	claimed := 0
 	var refused error
-	for seen, err := range e.cfg.Store.OfTenant(ctx, tenant, predicate) {
+	for c, err := range e.each(ctx, tenant, memory.DocumentQuery{Group: predicate}) {
+		if err != nil && c.ID == "" {
+			return claimed, err
+		}
 		if err != nil {
-			return claimed, storeFailed(err)
+			refused = err // the others observe it
+			continue
 		}
 		fires := false
-		_, err := e.update(ctx, tenant, seen.ID, func(c *Commitment) (ok bool, err error) {
+		err := e.update(ctx, &c, func(c *Commitment) (ok bool, err error) {
 			ok, fires, err = c.observe(position, state, holds)
 			if fires && c.State == Armed {
 				c.State = Claimed
@@ -43,15 +48,13 @@ func (e *Engine) Observe(ctx context.Context, tenant, predicate string, position
 			}
 			return ok, err
 		})
-		if errors.Is(err, memory.ErrBacklog) {
-			refused = err // the others have observed it
-			continue
-		}
-		if err != nil {
-			return claimed, err
-		}
-		if fires {
+		switch {
+		case err == nil && fires:
 			claimed++
+		case errors.Is(err, memory.ErrBacklog), errors.Is(err, ErrNewerFormat):
+			refused = err
+		case err != nil && !errors.Is(err, memory.ErrNotFound): // it was swept away meanwhile
+			return claimed, err
 		}
 	}
 	return claimed, refused

@@ -159,11 +159,11 @@ func TestK5_OneSwap(t *testing.T) {
 	h := newHost(t)
 	h.arm(h.note("x"), signed)
 	a := h.store.(*audit)
-	a.swaps = 0
+	a.applied = 0
 	h.observe(1, "yes", true)
-	require.Equal(t, 1, a.swaps)
+	require.Equal(t, 1, a.applied)
 	h.observe(1, "no", false)
-	require.Equal(t, 1, a.swaps)
+	require.Equal(t, 1, a.applied)
 }
 
 func TestObserveStopsWithItsContext(t *testing.T) {

@@ -3,7 +3,7 @@ package commitment
 import (
 	"context"
 	"errors"
-	"io"
+	"sync"
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
@@ -18,8 +18,22 @@ type Ticked struct {
 	Dead    int // commitments given up
 }
 
-// batch is how many due commitments a tick reads at a time.
-const batch = 256
+func (t *Ticked) add(o Ticked) {
+	t.Fired += o.Fired
+	t.Failed += o.Failed
+	t.Skipped += o.Skipped
+	t.Lapsed += o.Lapsed
+	t.Dead += o.Dead
+}
+
+const (
+	workers = 8     // tenants that a tick works on at once
+	batch   = 256   // due commitments that it reads at a time
+	maxRead = 16384 // the same, while slow tenants have most of what is due
+
+	// patience is how long a tick waits for slow tenants before it reads what else is due.
+	patience = time.Second
+)
 
 // Tick fires what is due, of all tenants: it claims, starts runs, commits events and
 // acknowledges, each commitment by its state, and takes up what an earlier tick, here
@@ -27,251 +41,174 @@ const batch = 256
 // instants shall be exact; calls may overlap. Where nothing is due it costs one look
 // at the store (K9).
 //
-// What goes wrong with one commitment is tried again later and holds up no other;
-// Tick goes on and returns the first such error of memory at the end. An error of the
-// commitment store, or a context that is done, ends the tick where it is.
+// It works on up to eight tenants at once, and has the secrets of no more of them open.
+// While the Enqueuer is slow for one tenant the others' go on, those that come due in the
+// meantime included. When a tick has taken as long as a lease it begins no delivery any
+// more, and leaves the rest to the next.
+//
+// What goes wrong with one commitment is tried again later and holds up no other; Tick
+// goes on and returns the first such error at the end. A commitment that it cannot read,
+// see [ErrNewerFormat], is such an error too. If a claim or another step cannot be stored,
+// or the context is done, the tick ends where it is.
 func (e *Engine) Tick(ctx context.Context) (Ticked, error) {
+	due, err := e.bank.Due(ctx, documentKind, batch)
+	if len(due) == 0 || err != nil {
+		return Ticked{}, err
+	}
 	now := e.bank.Now()
-	due, err := e.cfg.Store.Due(ctx, now, batch)
-	if len(due) == 0 {
-		return Ticked{}, storeFailed(err)
+	t := &tick{
+		Engine: e, end: now.Add(e.cfg.Lease), until: now,
+		slots: make(chan struct{}, workers), idle: make(chan struct{}, 1),
+		hand: map[name]bool{}, queues: map[string][]*memory.Document{},
 	}
-	p := &pass{Engine: e, now: now, open: map[string]opened{}}
-	for err == nil && len(due) > 0 {
-		moved := p.moved
-		for _, c := range due {
-			if err = ctx.Err(); err == nil {
-				err = p.step(ctx, &c)
-			}
-			if err != nil {
-				break
-			}
-		}
-		if err != nil || p.moved == moved { // others are at it, or nothing moves
-			break
-		}
-		due, err = e.cfg.Store.Due(ctx, now, batch)
-	}
-	if err != nil {
-		err = asOurs(err)
-	}
-	return p.done, errors.Join(err, p.problem, p.close())
+	t.run(ctx, due)
+	return t.done, errors.Join(t.err, t.problem)
 }
 
-// pass is one tick that found something due.
-type pass struct {
+// tick is one Tick that found something due. It hands what it reads out to one goroutine
+// for each tenant, of which only some work at a time.
+type tick struct {
 	*Engine
-	now     time.Time // what is due is judged by it, so that a tick ends
+	end   time.Time     // after it no delivery is begun
+	slots chan struct{} // one for each tenant that is worked on
+	idle  chan struct{} // told when the last goroutine has ended
+
+	mu      sync.Mutex
+	until   time.Time                     // what is due by then is handed out
+	hand    map[name]bool                 // what was handed out and not given back
+	queues  map[string][]*memory.Document // of the tenants that have a goroutine
+	active  int                           // goroutines
+	moved   int                           // swaps that succeeded, and what was put aside
 	done    Ticked
-	moved   int               // swaps that succeeded
-	open    map[string]opened // by tenant
-	problem error             // the first trouble that did not end the tick
+	problem error // the first trouble that did not end the tick
+	err     error // what ended it
 }
 
-type opened struct {
-	redactor memory.Redactor
-	err      error
-}
+type name struct{ tenant, id string }
 
-// redactor returns the tenant's secrets, opened once for the pass. The jobs of the
-// pass share them, so that none of them closes them.
-func (p *pass) redactor(ctx context.Context, tenant string) (memory.Redactor, error) {
-	o, ok := p.open[tenant]
-	if !ok {
-		o.redactor, o.err = p.cfg.Redactor(ctx, tenant)
-		if o.err != nil {
-			o.err = &refusal{memory.ErrSecretLeakage, "the tenant's secrets cannot be opened", o.err}
-		} else if o.redactor == nil {
-			o.err = &refusal{memory.ErrSecretLeakage, "the tenant's secrets cannot be opened", nil}
-		}
-		p.open[tenant] = o
-	}
-	return shared{o.redactor}, o.err
-}
-
-// shared hides that a redactor can be closed.
-type shared struct{ memory.Redactor }
-
-func (p *pass) close() error {
-	var failed error
-	for _, o := range p.open {
-		if c, ok := o.redactor.(io.Closer); ok {
-			if err := c.Close(); err != nil && failed == nil {
-				failed = hostFailed("a redactor does not close", err)
-			}
-		}
-	}
-	return failed
-}
-
-// step does with a due commitment what its state asks for. It returns errors that end
-// the tick.
-func (p *pass) step(ctx context.Context, c *Commitment) error {
-	var ok bool
-	var err error
-	switch {
-	case c.State == Armed && c.Arm.Predicate == "":
-		ok, err = p.claim(ctx, c)
-	case c.State == Claimed && c.Canceled:
-		return p.finish(ctx, c, Lapsed, ReasonCanceled)
-	case c.State == Claimed && c.Claim.Tries >= p.cfg.Tries:
-		return p.finish(ctx, c, Dead, ReasonNone)
-	case c.State == Claimed:
-		c.Claim.Tries++
-		ok, err = p.lease(ctx, c)
-	case c.State == Delivered:
-		ok, err = p.lease(ctx, c)
-	default:
-		c.Due = time.Time{} // nothing is due in these states
-		_, err = p.store(ctx, c)
-	}
-	if !ok || err != nil {
-		return err
-	}
-	if c.State == Delivered {
-		return p.announce(ctx, c)
-	}
-	return p.deliver(ctx, c)
-}
-
-// claim makes a due instant its own, or passes it over.
-func (p *pass) claim(ctx context.Context, c *Commitment) (bool, error) {
-	instant := c.Due
-	c.Mark = p.now // never before instant, which is due
-	if p.cfg.Missed == Skip && p.now.Sub(instant) > p.cfg.Grace {
-		if c.Arm.single() {
-			return false, p.finish(ctx, c, Lapsed, ReasonMissed)
-		}
-		p.rearm(c)
-		ok, err := p.store(ctx, c)
-		if ok {
-			p.done.Skipped++
-		}
-		return false, err
-	}
-	c.State, c.Claim = Claimed, Claim{Instant: instant, Tries: 1}
-	return p.lease(ctx, c)
-}
-
-// rearm makes a commitment wait: for the delivery of a transition that was claimed
-// meanwhile, for its next instant after Mark, or for its next transition.
-func (p *pass) rearm(c *Commitment) {
-	c.State, c.Claim, c.Lease, c.Due = Armed, Claim{}, time.Time{}, time.Time{}
-	switch {
-	case c.Canceled:
-		c.end(Lapsed, ReasonCanceled)
-	case len(c.Waiting) > 0:
-		c.State, c.Due = Claimed, p.now
-		c.Claim.Position = c.Waiting[0]
-		c.Waiting = append([]int64(nil), c.Waiting[1:]...)
-	case c.Arm.Predicate == "":
-		next, reason := p.next(c.Arm, c.ArmedAt, c.Mark, p.bank.Now())
-		if c.Due = next; reason != ReasonNone {
-			c.end(Lapsed, reason)
-		}
-	}
-}
-
-// lease takes the delivery of a commitment over.
-func (p *pass) lease(ctx context.Context, c *Commitment) (bool, error) {
-	c.Fence++
-	p.extend(c)
-	return p.store(ctx, c)
-}
-
-// extend lets the lease run from now.
-func (p *pass) extend(c *Commitment) {
-	c.Lease = p.bank.Now().Add(p.cfg.Lease)
-	c.Due = c.Lease
-}
-
-// store is a swap that counts.
-func (p *pass) store(ctx context.Context, c *Commitment) (bool, error) {
-	ok, err := p.swap(ctx, c)
-	if ok {
-		p.moved++
-	}
-	return ok, err
-}
-
-// change changes a commitment for as long as nobody else has taken its lease.
-// Observations and a cancellation may come between, and are kept.
-func (p *pass) change(ctx context.Context, c *Commitment, to func(*Commitment)) (bool, error) {
-	state, fence := c.State, c.Fence
+// run hands out what is due until nothing moves any more.
+func (t *tick) run(ctx context.Context, due []memory.Document) {
 	for {
-		to(c)
-		if ok, err := p.store(ctx, c); ok || err != nil {
-			return ok, err
+		moved := t.handOut(ctx, due)
+		idle := t.wait()
+		t.mu.Lock()
+		over := t.err != nil || idle && t.moved == moved // others are at it, or nothing is left
+		limit := min(batch+2*len(t.hand), maxRead)
+		if !idle {
+			t.until = t.bank.Now()
 		}
-		now, err := p.cfg.Store.Get(ctx, c.Tenant, c.ID)
-		if err != nil {
-			return false, err
+		t.mu.Unlock()
+		if over {
+			break
 		}
-		if now.State != state || now.Fence != fence {
-			return false, nil
-		}
-		*c = now
-	}
-}
-
-// finish ends a commitment that does not fire any more.
-func (p *pass) finish(ctx context.Context, c *Commitment, s State, why Reason) error {
-	ok, err := p.change(ctx, c, func(c *Commitment) { c.end(s, why) })
-	switch {
-	case !ok:
-	case s == Dead:
-		p.done.Dead++
-	default:
-		p.done.Lapsed++
-	}
-	return err
-}
-
-// later puts a commitment back for another try. The try counts if the delivery failed
-// and not if something on the way to it did.
-func (p *pass) later(ctx context.Context, c *Commitment, counts bool) error {
-	if counts && c.Claim.Tries >= p.cfg.Tries {
-		return p.finish(ctx, c, Dead, ReasonNone)
-	}
-	ok, err := p.change(ctx, c, func(c *Commitment) {
-		wait := backoff(p.cfg.Backoff, c.Claim.Tries)
-		if !counts && c.State == Claimed {
-			c.Claim.Tries--
-		}
-		c.Lease = time.Time{}
-		c.Due = p.bank.Now().Add(wait)
-		if c.Canceled && c.State == Claimed {
-			c.end(Lapsed, ReasonCanceled)
-		}
-	})
-	if ok {
-		p.done.Failed++
-	}
-	return err
-}
-
-// backoff is the wait after a number of tries.
-func backoff(first time.Duration, tries int) time.Duration {
-	d := first
-	for range tries - 1 {
-		if d *= 2; d >= MaxBackoff {
+		var err error
+		if due, err = t.bank.Due(ctx, documentKind, limit); err != nil {
+			t.fail(err)
 			break
 		}
 	}
-	return min(d, max(MaxBackoff, first)).Truncate(time.Millisecond)
+	for !t.wait() {
+	}
+}
+
+// handOut queues what nobody has in hand, and returns how much had moved before.
+func (t *tick) handOut(ctx context.Context, due []memory.Document) (moved int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range due {
+		d := &due[i]
+		if id := (name{d.Tenant, d.Key}); !d.Due.After(t.until) && !t.hand[id] {
+			t.hand[id] = true
+			queue, served := t.queues[d.Tenant]
+			t.queues[d.Tenant] = append(queue, d)
+			if !served {
+				t.active++
+				go t.serve(ctx, d.Tenant, t.until)
+			}
+		}
+	}
+	return t.moved
+}
+
+// wait reports whether all goroutines have ended, for which it waits a while.
+func (t *tick) wait() bool {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		t.mu.Lock()
+		active := t.active
+		t.mu.Unlock()
+		if active == 0 {
+			return true
+		}
+		select {
+		case <-t.idle:
+		case <-timer.C:
+			return false
+		}
+	}
+}
+
+// serve works on what is queued for a tenant.
+func (t *tick) serve(ctx context.Context, tenant string, until time.Time) {
+	t.slots <- struct{}{}
+	p := &pass{tick: t, until: until, tenant: tenant}
+	for d := t.next(ctx, tenant); d != nil; d = t.next(ctx, tenant) {
+		if p.take(ctx, d) {
+			t.giveBack(d)
+		}
+	}
+	p.close()
+	<-t.slots
+
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.done.add(p.done)
+	t.moved += p.moved
+	if t.active--; t.active == 0 {
+		select {
+		case t.idle <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// next takes a document out of the queue of a tenant, or removes the queue.
+func (t *tick) next(ctx context.Context, tenant string) *memory.Document {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err == nil {
+		t.err = ctx.Err()
+	}
+	queue := t.queues[tenant]
+	if len(queue) == 0 || t.err != nil || t.bank.Now().After(t.end) {
+		delete(t.queues, tenant)
+		return nil
+	}
+	t.queues[tenant] = queue[1:]
+	return queue[0]
+}
+
+func (t *tick) giveBack(d *memory.Document) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.hand, name{d.Tenant, d.Key})
+}
+
+// fail ends the tick.
+func (t *tick) fail(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err == nil {
+		t.err = err
+	}
 }
 
 // note keeps trouble that does not end the tick.
-func (p *pass) note(err error) {
-	if p.problem == nil {
-		p.problem = err
+func (t *tick) note(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.problem == nil {
+		t.problem = err
 	}
-}
-
-// asOurs shapes what ended a tick.
-func asOurs(err error) error {
-	if r := (*refusal)(nil); errors.As(err, &r) {
-		return err
-	}
-	return storeFailed(err)
 }

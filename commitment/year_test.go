@@ -22,10 +22,9 @@ import (
 // process is one of several over the same stores: it has a clock that is wrong, and
 // dies now and then at some call of a store.
 type process struct {
-	t    *testing.T
-	r    *rand.Rand
-	mem  *inmem.Store
-	cs   commitment.Store
+	t *testing.T
+	r *rand.Rand
+	store
 	log  *events.Log
 	q    *queue
 	skew atomic.Int64 // added to the true time, stepped at random
@@ -39,12 +38,12 @@ const maxSkew = 45 * time.Minute
 func (p *process) start() {
 	p.c = &crasher{}
 	var err error
-	p.bank, err = memory.NewBank(crashingMemory{p.mem, p.c}, memory.Config{
+	p.bank, err = memory.NewBank(crashing{p.store, p.c}, memory.Config{
 		Now: func() time.Time { return time.Now().Add(time.Duration(p.skew.Load())) }, Sink: p.log,
 	})
 	require.NoError(p.t, err)
 	p.e, err = commitment.New(p.bank, commitment.Config{
-		Store: crashing{p.cs, p.c}, Enqueuer: p.q, Tries: 1 << 20,
+		Enqueuer: p.q, Tries: 1 << 20,
 		Redactor:  func(context.Context, string) (memory.Redactor, error) { return vault{}, nil },
 		Predicate: func(string, string) bool { return true },
 	})
@@ -53,9 +52,9 @@ func (p *process) start() {
 
 // live lets the process do something, and starts it anew if it died of it.
 func (p *process) live(do func() error) bool {
-	p.c.calls, p.c.at = 0, 0
+	p.c.set(0, false)
 	if p.r.IntN(6) == 0 {
-		p.c.at, p.c.after = 1+p.r.IntN(12), p.r.IntN(2) == 0
+		p.c.set(1+p.r.IntN(12), p.r.IntN(2) == 0)
 	}
 	err := do()
 	if !p.c.dead {
@@ -74,7 +73,7 @@ func TestK2_AYearOfEightEngines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now().UTC().Truncate(time.Minute)
 		end := start.AddDate(1, 0, 0)
-		mem, store, log, q := inmem.New(), newAudit(commitment.NewInMemory()), new(events.Log), newQueue()
+		store, log, q := newAudit(inmem.New()), new(events.Log), newQueue()
 		var flaky sync.Mutex
 		trouble := rand.New(rand.NewPCG(8, 8))
 		q.fail = func(commitment.Firing) error {
@@ -87,7 +86,7 @@ func TestK2_AYearOfEightEngines(t *testing.T) {
 		}
 		q.lose = q.fail
 		process := func(i int) *process {
-			p := &process{t: t, r: rand.New(rand.NewPCG(uint64(i), 1)), mem: mem, cs: store, log: log, q: q}
+			p := &process{t: t, r: rand.New(rand.NewPCG(uint64(i), 1)), store: store, log: log, q: q}
 			p.start()
 			return p
 		}

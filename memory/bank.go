@@ -125,6 +125,7 @@ type Offers struct {
 	Writes        bool // the store takes changes
 	Durable       bool // entries outlive the process
 	Transactions  bool // passes, Forget, leases and events
+	Schedules     bool // Due tells what is due
 	Views         bool // runs, tokens and AsOf
 	WriteEvents   bool // memory.written is emitted
 	Semantic      bool // Search ranks by meaning
@@ -138,6 +139,7 @@ func (b *Bank) Offers() Offers {
 		Writes:        !b.traits.ReadOnly,
 		Durable:       b.traits.Durable,
 		Transactions:  b.tx != nil && !b.traits.ReadOnly,
+		Schedules:     b.scheduler != nil,
 		Views:         b.versions != nil,
 		WriteEvents:   b.cfg.WriteEvents && !b.traits.ReadOnly,
 		Semantic:      b.searcher != nil && b.traits.Semantic,

@@ -1,5 +1,5 @@
 // Package customstore is a store author's first hour: the four operations of
-// [memory.Adapter] over a map, and the test by which they prove themselves.
+// [driver.Adapter] over a map, and the test by which they prove themselves.
 //
 // Copy it, put your database where the map is, and run the test after every change.
 // The kit says what is still wrong, law by law, with the steps that show it.
@@ -13,18 +13,20 @@
 //     the id is a conflict.
 //   - There is no clock. Whether an entry is live is judged at the instant that the
 //     call carries; nothing is swept.
-//   - An error says nothing of an entry: it is [memory.ErrNotFound],
-//     [memory.ErrConflict] or what the context says.
+//   - Whether a put says the same again is for [driver.SameEntry] to say, as in every
+//     store.
+//   - An error says nothing of an entry: it is [driver.ErrNotFound],
+//     [driver.ErrConflict] or what the context says.
 //
 // # Guarantees
 //
-// Those of [memory.Adapter], M1 to M5 and M8 in so far as they concern single
+// Those of [driver.Adapter], M1 to M5 and M8 in so far as they concern single
 // entries. It offers neither mutations nor versions, so a host gets jobs and live
 // reads from it, and no runs.
 //
 // # Errors
 //
-// [memory.ErrNotFound], [memory.ErrConflict] and the context's error.
+// [driver.ErrNotFound], [driver.ErrConflict] and the context's error.
 //
 // # Concurrency
 //

@@ -30,7 +30,7 @@ func Example_certify() {
 	fmt.Println("views:", report.NotOffered[adaptertest.Versioned])
 	// Output:
 	// holds: true level: adapter
-	// views: it has no memory.Versioned
+	// views: it has no driver.Versioned
 }
 
 // What a host gets from a store of four operations: writes through the redactor, and

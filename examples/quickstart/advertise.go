@@ -9,6 +9,7 @@ import (
 	"github.com/openwop/agentmemory/capability"
 	"github.com/openwop/agentmemory/inventory"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // document is what the host says of itself beside its memory.
@@ -23,7 +24,7 @@ const document = `{
 // refuses writes. Nothing else that the store offers can be seen through it.
 type readOnly struct{ memory.Adapter }
 
-func (readOnly) Traits() memory.Traits { return memory.Traits{ReadOnly: true} }
+func (readOnly) Traits() driver.Traits { return driver.Traits{ReadOnly: true} }
 
 // advertise says what the host may claim, and what three agents get of it.
 func (h *host) advertise(context.Context) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/openwop/agentmemory/commitment"
@@ -13,9 +14,14 @@ import (
 )
 
 // runs is the host's queue: it starts one run for a key, however often it is asked.
-type runs struct{ byKey map[string]string }
+type runs struct {
+	mu    sync.Mutex
+	byKey map[string]string
+}
 
 func (r *runs) Enqueue(_ context.Context, f commitment.Firing) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.byKey[f.Key] == "" {
 		r.byKey[f.Key] = fmt.Sprintf("due-%d", len(r.byKey)+1)
 	}
@@ -25,11 +31,9 @@ func (r *runs) Enqueue(_ context.Context, f commitment.Firing) (string, error) {
 // commitments infers what the notes intend, and lets three of it come true.
 func (h *host) commitments(ctx context.Context) error {
 	h.title("Commitments")
-	queue := &runs{map[string]string{}}
-	store := commitment.NewInMemory()
+	queue := &runs{byKey: map[string]string{}}
 	open := func() (*commitment.Engine, error) {
 		return commitment.New(h.bank, commitment.Config{
-			Store:     store,
 			Enqueuer:  queue,
 			Redactor:  func(_ context.Context, tenant string) (memory.Redactor, error) { return vault(tenant) },
 			Predicate: func(_, name string) bool { return true }, // a host would look it up
@@ -72,7 +76,7 @@ func (h *host) commitments(ctx context.Context) error {
 		if _, err := engine.Tick(ctx); err != nil {
 			return err
 		}
-		if err := h.sayFired(ctx, store, c); err != nil {
+		if err := h.sayFired(ctx, engine, c.ID); err != nil {
 			return err
 		}
 	}
@@ -88,7 +92,7 @@ func (h *host) commitments(ctx context.Context) error {
 		if _, err := engine.Tick(ctx); err != nil {
 			return err
 		}
-		if err := h.sayFired(ctx, store, c); err != nil {
+		if err := h.sayFired(ctx, engine, c.ID); err != nil {
 			return err
 		}
 		break
@@ -97,16 +101,20 @@ func (h *host) commitments(ctx context.Context) error {
 }
 
 // sayFired shows a firing with what the run that it started reads in memory.
-func (h *host) sayFired(ctx context.Context, store commitment.Store, c commitment.Commitment) error {
-	c, err := store.Get(ctx, c.Tenant, c.ID)
-	if err != nil {
-		return err
+func (h *host) sayFired(ctx context.Context, engine *commitment.Engine, id string) error {
+	for c, err := range engine.Commitments(ctx, acme) {
+		if err != nil {
+			return err
+		}
+		if c.ID != id {
+			continue
+		}
+		note, err := h.bank.Reader(acme).Get(ctx, c.Ref, c.MemoryID)
+		if err != nil {
+			return err
+		}
+		h.say("  %s %-9s %s: %s", h.now.UTC().Format("2006-01-02 15:04"), c.Arm.Condition(), c.RunID, short(note.Content))
 	}
-	note, err := h.bank.Reader(acme).Get(ctx, c.Ref, c.MemoryID)
-	if err != nil {
-		return err
-	}
-	h.say("  %s %-9s %s: %s", h.now.UTC().Format("2006-01-02 15:04"), c.Arm.Condition(), c.RunID, short(note.Content))
 	return nil
 }
 

@@ -274,8 +274,12 @@ func (h *host) forgetting(ctx context.Context) error {
 	}
 	h.say("%s: %d notes erased in every version, the expired ones too. Live: %d, then %d; an open run sees %d.",
 		subject, len(done.Erased), len(before), len(after), view)
-	_, err = h.bank.AsOf(ctx, acme, token)
-	h.say("A token that could have seen them: %s", memory.CodeOf(err))
+	asOf, err := h.bank.AsOf(ctx, acme, token)
+	if err != nil {
+		return err
+	}
+	_, err = asOf.List(ctx, acmeRef, memory.ListOptions{})
+	h.say("Read as of a token that could have seen them: %s", memory.CodeOf(err))
 	return run.End(ctx)
 }
 

@@ -1,21 +1,23 @@
 package crashload
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
@@ -27,147 +29,136 @@ type every struct {
 
 func (e *every) now() bool { return e.calls.Add(1)%e.of == 0 }
 
-// brokenMemory is a store that does as its functions do where they are set.
-type brokenMemory struct {
+// brokenStore is a store that does as its functions do where they are set.
+type brokenStore struct {
 	*inmem.Store
-	apply     func(ctx context.Context, tenant string, m memory.Mutation) (memory.Version, error)
+	apply     func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error)
 	remove    func(ctx context.Context, s memory.Scope, id string, at time.Time) (bool, error)
 	delivered func(ctx context.Context, recs []events.Record) error
-	listAt    func(ctx context.Context, s memory.Scope, v memory.Version, q memory.Query) ([]memory.Entry, error)
+	listAt    func(ctx context.Context, s memory.Scope, v driver.Version, q driver.Query) ([]memory.Entry, error)
 	record    func(memory.Record) (memory.Record, bool)
-	hides     atomic.Bool // what is undelivered, but not from a query for one run
+	document  func(*memory.Document) bool // as it is yielded; false hides it
+	due       func([]memory.Document) []memory.Document
+	blind     bool // finds no document by its subject
+	mu        sync.Mutex
+	keeps     map[docName]memory.Document // yielded in a walk over all, whether it is there or not
+	hides     atomic.Bool                 // what is undelivered, but not from a query for one run
 }
 
-func (b *brokenMemory) Apply(ctx context.Context, tenant string, m memory.Mutation) (memory.Version, error) {
+func (b *brokenStore) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 	if b.apply != nil {
 		return b.apply(ctx, tenant, m)
 	}
 	return b.Store.Apply(ctx, tenant, m)
 }
 
-func (b *brokenMemory) Delete(ctx context.Context, s memory.Scope, id string, at time.Time) (bool, error) {
+func (b *brokenStore) Delete(ctx context.Context, s memory.Scope, id string, at time.Time) (bool, error) {
 	if b.remove != nil {
 		return b.remove(ctx, s, id, at)
 	}
 	return b.Store.Delete(ctx, s, id, at)
 }
 
-func (b *brokenMemory) Delivered(ctx context.Context, recs []events.Record) error {
+func (b *brokenStore) Delivered(ctx context.Context, recs []events.Record) error {
 	if b.delivered != nil {
 		return b.delivered(ctx, recs)
 	}
 	return b.Store.Delivered(ctx, recs)
 }
 
-func (b *brokenMemory) ListAt(ctx context.Context, s memory.Scope, v memory.Version, q memory.Query) ([]memory.Entry, error) {
+func (b *brokenStore) ListAt(ctx context.Context, s memory.Scope, v driver.Version, q driver.Query) ([]memory.Entry, error) {
 	if b.listAt != nil {
 		return b.listAt(ctx, s, v, q)
 	}
 	return b.Store.ListAt(ctx, s, v, q)
 }
 
-func (b *brokenMemory) History(ctx context.Context, tenant string, q memory.HistoryQuery) iter.Seq2[memory.Record, error] {
-	if b.record == nil {
-		return b.Store.History(ctx, tenant, q)
-	}
+func (b *brokenStore) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[memory.Record, error] {
 	return func(yield func(memory.Record, error) bool) {
 		for rec, err := range b.Store.History(ctx, tenant, q) {
-			if rec, there := b.record(rec); there && !yield(rec, err) {
+			there := true
+			if b.record != nil {
+				rec, there = b.record(rec)
+			}
+			if there && !yield(rec, err) {
 				return
 			}
 		}
 	}
 }
 
-func (b *brokenMemory) Undelivered(ctx context.Context, q memory.OutboxQuery) ([]events.Record, error) {
-	if b.hides.Load() && q.RunID == "" {
-		return nil, nil
+func (b *brokenStore) Documents(ctx context.Context, q memory.DocumentQuery) iter.Seq2[memory.Document, error] {
+	return func(yield func(memory.Document, error) bool) {
+		if b.blind && q.Subject != "" {
+			return
+		}
+		seen := map[docName]bool{}
+		for d, err := range b.Store.Documents(ctx, q) {
+			seen[nameOf(&d)] = true
+			if (b.document == nil || b.document(&d)) && !yield(d, err) {
+				return
+			}
+		}
+		if !q.EveryRef || q.Kind+q.Subject != "" {
+			return
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for name, d := range b.keeps {
+			if name.Tenant == q.Tenant && !seen[name] && !yield(d, nil) {
+				return
+			}
+		}
 	}
-	return b.Store.Undelivered(ctx, q)
 }
 
-// isBatch tells the batches of the load from what else puts.
-func isBatch(m memory.Mutation) bool {
-	return len(m.Cells) == 1 && m.Cells[0].Name == countCell
-}
-
-type brokenCommitments struct {
-	*commitment.InMemory
-	swap func(ctx context.Context, c commitment.Commitment) (int64, error)
-	due  func([]commitment.Commitment) []commitment.Commitment
-	get  func(commitment.Commitment) commitment.Commitment
-}
-
-func (b *brokenCommitments) Swap(ctx context.Context, c commitment.Commitment) (int64, error) {
-	if b.swap != nil {
-		return b.swap(ctx, c)
-	}
-	return b.InMemory.Swap(ctx, c)
-}
-
-func (b *brokenCommitments) Due(ctx context.Context, now time.Time, limit int) ([]commitment.Commitment, error) {
-	list, err := b.InMemory.Due(ctx, now, limit)
+func (b *brokenStore) Due(ctx context.Context, kind string, at time.Time, limit int) ([]memory.Document, error) {
+	list, err := b.Store.Due(ctx, kind, at, limit)
 	if b.due != nil {
 		list = b.due(list)
 	}
 	return list, err
 }
 
-func (b *brokenCommitments) OfTenant(ctx context.Context, tenant, predicate string) iter.Seq2[commitment.Commitment, error] {
-	return func(yield func(commitment.Commitment, error) bool) {
-		for c, err := range b.InMemory.OfTenant(ctx, tenant, predicate) {
-			if b.get != nil && predicate == "" {
-				c = b.get(c)
-			}
-			if !yield(c, err) {
-				return
-			}
-		}
+func (b *brokenStore) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
+	if b.hides.Load() && q.RunID == "" {
+		return func(func(events.Record, error) bool) {}
 	}
+	return b.Store.Undelivered(ctx, q)
 }
 
-type brokenArchives struct {
-	*distill.MemoryStore
-	loses every
-}
+// isBatch tells the batches of the load from what else puts.
+func isBatch(m driver.Mutation) bool { return swapOf(m, countKind) != nil }
 
-func (b *brokenArchives) Keep(ctx context.Context, s memory.Scope, key distill.Digest, data []byte, at time.Time) (distill.Digest, error) {
-	if b.loses.now() {
-		return distill.DigestOf(data), nil
+// swapOf returns the swap of a document of that kind, or nil.
+func swapOf(m driver.Mutation, kind string) *memory.DocumentSwap {
+	i := slices.IndexFunc(m.Documents, func(x memory.DocumentSwap) bool { return x.Kind == kind })
+	if i < 0 {
+		return nil
 	}
-	return b.MemoryStore.Keep(ctx, s, key, data, at)
-}
-
-type brokenWorkspace struct {
-	*distill.MemoryWorkspace
-	write func(ctx context.Context, w distill.Write) (distill.File, error)
-}
-
-func (b *brokenWorkspace) WriteFile(ctx context.Context, w distill.Write) (distill.File, error) {
-	return b.write(ctx, w)
+	return &m.Documents[i]
 }
 
 // Every store here is broken in one way, which Verify finds.
 func TestVerify_FindsAStoreThat(t *testing.T) {
-	type parts struct {
-		log         *Log
-		memory      *brokenMemory
-		commitments *brokenCommitments
-		stores      *Stores
-	}
 	some := func(of int64) *every { return &every{of: of} }
-	// apply gives a store another Apply, which may change a mutation.
-	apply := func(p parts, f func(m *memory.Mutation) (before, after error)) {
-		p.memory.apply = func(ctx context.Context, tenant string, m memory.Mutation) (memory.Version, error) {
+	// apply gives a store another Apply, which may change a mutation. It answers as if it
+	// had not.
+	apply := func(b *brokenStore, f func(m *driver.Mutation) (before, after error)) {
+		b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+			all := m.Documents
 			before, after := f(&m)
 			if before != nil {
-				return "", before
+				return driver.Applied{}, before
 			}
-			v, err := p.memory.Store.Apply(ctx, tenant, m)
-			if err == nil {
-				err = after
+			made, err := b.Store.Apply(ctx, tenant, m)
+			if err != nil {
+				return made, err
 			}
-			return v, err
+			for i := len(made.Revs); i < len(all); i++ { // none, or the last were left out
+				made.Revs = append(made.Revs, all[i].Rev+1)
+			}
+			return made, after
 		}
 	}
 	lost := errors.New("the connection was lost")
@@ -175,31 +166,31 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		wants string
-		broke func(p parts)
+		broke func(b *brokenStore)
 	}{
-		{"loses an acknowledged put", "acknowledged entries are not there", func(p parts) {
+		{"loses an acknowledged put", "half of it is lost", func(b *brokenStore) {
 			loses := some(20)
-			apply(p, func(m *memory.Mutation) (_, _ error) {
+			apply(b, func(m *driver.Mutation) (_, _ error) {
 				if len(m.Put) == 1 && loses.now() {
-					*m = memory.Mutation{At: m.At}
+					*m = driver.Mutation{At: m.At}
 				}
 				return
 			})
 		}},
-		{"loses what it had after a while", "acknowledged entries are not there", func(p parts) {
-			p.memory.record = func(rec memory.Record) (memory.Record, bool) {
+		{"loses what it had after a while", "half of it is lost", func(b *brokenStore) {
+			b.record = func(rec memory.Record) (memory.Record, bool) {
 				return rec, !strings.HasSuffix(rec.Entry.ID, "7")
 			}
 		}},
-		{"changes what an entry says", "say something else now", func(p parts) {
-			p.memory.record = func(rec memory.Record) (memory.Record, bool) {
-				rec.Entry.Content = strings.TrimSuffix(rec.Entry.Content, "7")
+		{"changes what an entry says", "says something else now", func(b *brokenStore) {
+			b.record = func(rec memory.Record) (memory.Record, bool) {
+				rec.Entry.Content = strings.TrimSuffix(rec.Entry.Content, ".")
 				return rec, true
 			}
 		}},
-		{"puts half of a batch", "half a batch", func(p parts) {
+		{"puts half of a batch", "half of it is lost", func(b *brokenStore) {
 			halves := some(4)
-			apply(p, func(m *memory.Mutation) (_, _ error) {
+			apply(b, func(m *driver.Mutation) (_, _ error) {
 				if isBatch(*m) && halves.now() {
 					m.Put = m.Put[:len(m.Put)/2]
 					m.Retire = nil
@@ -207,82 +198,101 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				return
 			})
 		}},
-		{"puts half of a batch whose outcome is unknown", "half a batch", func(p parts) {
+		{"puts half of a batch whose outcome is unknown", "half of it is lost", func(b *brokenStore) {
 			halves := some(4)
-			apply(p, func(m *memory.Mutation) (_, _ error) {
-				if len(m.Put) > 1 && len(m.Cells) == 0 && halves.now() {
-					m.Put = m.Put[:1]
+			apply(b, func(m *driver.Mutation) (_, _ error) {
+				if isBatch(*m) && halves.now() {
+					m.Put, m.Retire = m.Put[:1], nil
 					return nil, lost
 				}
 				return
 			})
 		}},
-		{"puts a batch without its merges", "half a batch", func(p parts) {
+		{"puts a batch without its merges", "half of it is lost", func(b *brokenStore) {
 			halves := some(2)
-			apply(p, func(m *memory.Mutation) (_, _ error) {
+			apply(b, func(m *driver.Mutation) (_, _ error) {
 				if isBatch(*m) && len(m.Retire) > 0 && halves.now() {
 					m.Retire = nil
 				}
 				return
 			})
 		}},
-		{"puts a batch without its cell", "half a batch", func(p parts) {
+		{"puts a batch without its documents", "half of it is lost", func(b *brokenStore) {
 			halves := some(4)
-			apply(p, func(m *memory.Mutation) (_, _ error) {
+			apply(b, func(m *driver.Mutation) (_, after error) {
 				if isBatch(*m) && halves.now() {
-					m.Cells = nil
+					m.Documents, after = nil, lost
 				}
 				return
 			})
 		}},
-		{"commits what it refused", "although it was refused", func(p parts) {
+		{"puts a batch without its content", "half of it is lost", func(b *brokenStore) {
+			halves := some(4)
+			apply(b, func(m *driver.Mutation) (_, after error) {
+				if isBatch(*m) && halves.now() {
+					m.Documents, after = m.Documents[:len(m.Documents)-1], lost
+				}
+				return
+			})
+		}},
+		{"puts the documents of a batch without the rest", "is not what was swapped in", func(b *brokenStore) {
+			halves := some(4)
+			apply(b, func(m *driver.Mutation) (_, after error) {
+				if isBatch(*m) && halves.now() {
+					m.Put, m.Live, m.Retire, m.Events = nil, nil, nil, nil
+					m.Documents, after = m.Documents[:len(m.Documents)-1], lost
+				}
+				return
+			})
+		}},
+		{"commits what it refused", "although it was refused", func(b *brokenStore) {
 			refuses := some(20)
-			apply(p, func(m *memory.Mutation) (_, after error) {
+			apply(b, func(m *driver.Mutation) (_, after error) {
 				if len(m.Put) > 0 && refuses.now() {
 					after = memory.ErrConflict
 				}
 				return
 			})
 		}},
-		{"delivers without having put", "tells of an entry that is not there", func(p parts) {
+		{"delivers without having put", "half of it is lost", func(b *brokenStore) {
 			fails := some(20)
-			apply(p, func(m *memory.Mutation) (_, after error) {
+			apply(b, func(m *driver.Mutation) (_, after error) {
 				if len(m.Put) == 1 && fails.now() {
-					*m = memory.Mutation{At: m.At, Events: m.Events}
+					*m = driver.Mutation{At: m.At, Events: m.Events}
 					after = lost
 				}
 				return
 			})
 		}},
-		{"drops an event of a mutation", "an event of it is lost", func(p parts) {
+		{"drops an event of a mutation", "an event of it is lost", func(b *brokenStore) {
 			drops := some(20)
-			apply(p, func(m *memory.Mutation) (_, _ error) {
+			apply(b, func(m *driver.Mutation) (_, _ error) {
 				if len(m.Events) > 0 && drops.now() {
 					m.Events = m.Events[1:]
 				}
 				return
 			})
 		}},
-		{"drops the event of a firing", "an event of it is lost", func(p parts) {
+		{"drops the event of a firing", "an event of it is lost", func(b *brokenStore) {
 			drops := some(4)
-			apply(p, func(m *memory.Mutation) (_, _ error) {
+			apply(b, func(m *driver.Mutation) (_, _ error) {
 				if len(m.Put) == 0 && len(m.Events) == 1 && m.Events[0].Payload.EventType() == events.TypeCommitmentFired && drops.now() {
 					m.Events = nil
 				}
 				return
 			})
 		}},
-		{"drops the event of a pass", "an event of it is lost", func(p parts) {
-			apply(p, func(m *memory.Mutation) (_, _ error) {
+		{"drops the event of a pass", "an event of it is lost", func(b *brokenStore) {
+			apply(b, func(m *driver.Mutation) (_, _ error) {
 				m.Events = slices.DeleteFunc(m.Events, func(r events.Record) bool {
 					return strings.HasPrefix(r.ID, "consolidated_")
 				})
 				return
 			})
 		}},
-		{"emits an event under two ids", "came under 2 ids", func(p parts) {
+		{"emits an event under another id", "tells of what no operation did", func(b *brokenStore) {
 			doubles := some(20)
-			apply(p, func(m *memory.Mutation) (_, _ error) {
+			apply(b, func(m *driver.Mutation) (_, _ error) {
 				if len(m.Put) == 1 && len(m.Events) == 1 && doubles.now() {
 					again := m.Events[0]
 					again.ID += "x"
@@ -291,46 +301,45 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				return
 			})
 		}},
-		{"takes events for delivered that are not", "an event of it is lost", func(p parts) {
-			p.memory.delivered = func(ctx context.Context, recs []events.Record) error {
-				for tenant := range slices.Values(tenants) {
-					more, err := p.memory.Undelivered(ctx, memory.OutboxQuery{Tenant: tenant})
+		{"takes events for delivered that are not", "an event of it is lost", func(b *brokenStore) {
+			b.delivered = func(ctx context.Context, recs []events.Record) error {
+				for rec, err := range b.Undelivered(ctx, driver.OutboxQuery{}) {
 					if err != nil {
 						return err
 					}
-					recs = append(recs, more...)
+					recs = append(recs, rec)
 				}
-				return p.memory.Store.Delivered(ctx, recs)
+				return b.Store.Delivered(ctx, recs)
 			}
 		}},
-		{"loses a deletion", "whose deletion was acknowledged", func(p parts) {
+		{"loses a deletion", "an entry is live that it ended", func(b *brokenStore) {
 			loses := some(1)
-			p.memory.remove = func(ctx context.Context, s memory.Scope, id string, at time.Time) (bool, error) {
+			b.remove = func(ctx context.Context, s memory.Scope, id string, at time.Time) (bool, error) {
 				if loses.now() {
 					return true, nil
 				}
-				return p.memory.Store.Delete(ctx, s, id, at)
+				return b.Store.Delete(ctx, s, id, at)
 			}
 		}},
-		{"deletes what nobody deleted", "by no operation", func(p parts) {
-			p.memory.record = func(rec memory.Record) (memory.Record, bool) {
+		{"deletes what nobody deleted", "by no operation", func(b *brokenStore) {
+			b.record = func(rec memory.Record) (memory.Record, bool) {
 				if strings.HasSuffix(rec.Entry.ID, "7") && rec.State == memory.Live {
 					rec.State = memory.Deleted
 				}
 				return rec, true
 			}
 		}},
-		{"erases what nobody forgot", "no operation forgot it", func(p parts) {
-			p.memory.record = func(rec memory.Record) (memory.Record, bool) {
+		{"erases what nobody forgot", "its entry is erased, and by no operation", func(b *brokenStore) {
+			b.record = func(rec memory.Record) (memory.Record, bool) {
 				if strings.HasSuffix(rec.Entry.ID, "7") && len(rec.Entry.Subjects) == 0 {
 					rec.Entry, rec.Erased = memory.Entry{ID: rec.Entry.ID}, true
 				}
 				return rec, true
 			}
 		}},
-		{"brings back what was forgotten", "whose subject was forgotten", func(p parts) {
+		{"brings back what was forgotten", "an entry is there that it erased", func(b *brokenStore) {
 			kept := map[string]memory.Record{}
-			p.memory.record = func(rec memory.Record) (memory.Record, bool) {
+			b.record = func(rec memory.Record) (memory.Record, bool) {
 				if old, known := kept[rec.Entry.ID]; known && rec.Erased {
 					return old, true
 				}
@@ -338,114 +347,194 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				return rec, true
 			}
 		}},
-		{"breaks a lineage", "in favour of one that is not there", func(p parts) {
-			p.memory.record = func(rec memory.Record) (memory.Record, bool) {
+		{"breaks a lineage", "in favour of one that is not there", func(b *brokenStore) {
+			b.record = func(rec memory.Record) (memory.Record, bool) {
 				if rec.State == memory.Merged {
 					rec.For += "x"
 				}
 				return rec, true
 			}
 		}},
-		{"moves a view", "its version shows something else", func(p parts) {
-			p.memory.listAt = func(ctx context.Context, s memory.Scope, _ memory.Version, q memory.Query) ([]memory.Entry, error) {
-				return p.memory.List(ctx, s, q)
+		{"moves a view", "its version shows something else", func(b *brokenStore) {
+			b.listAt = func(ctx context.Context, s memory.Scope, _ driver.Version, q driver.Query) ([]memory.Entry, error) {
+				return b.List(ctx, s, q)
 			}
 		}},
-		{"forgets its versions", "not available any more", func(p parts) {
-			p.memory.listAt = func(ctx context.Context, s memory.Scope, v memory.Version, q memory.Query) ([]memory.Entry, error) {
-				if now, _ := p.memory.Version(ctx, s.Tenant); v != now {
+		{"forgets its versions", "not available any more", func(b *brokenStore) {
+			b.listAt = func(ctx context.Context, s memory.Scope, v driver.Version, q driver.Query) ([]memory.Entry, error) {
+				if now, _ := b.Version(ctx, s.Tenant); v != now {
 					return nil, memory.ErrSnapshotUnavailable
 				}
-				return p.memory.Store.ListAt(ctx, s, v, q)
+				return b.Store.ListAt(ctx, s, v, q)
 			}
 		}},
-		{"forgets a swap", "an acknowledged swap of its commitment is lost", func(p parts) {
+		{"forgets a swap", "it won the revision that", func(b *brokenStore) {
 			forgets := some(30)
-			p.commitments.swap = func(ctx context.Context, c commitment.Commitment) (int64, error) {
-				if c.Rev > 0 && forgets.now() {
-					return c.Rev + 1, nil
+			apply(b, func(m *driver.Mutation) (_, _ error) {
+				if x := swapOf(*m, commitmentKind); x != nil && x.Rev > 0 && x.Act == memory.Set && forgets.now() {
+					m.Documents = nil
 				}
-				return p.commitments.InMemory.Swap(ctx, c)
+				return
+			})
+		}},
+		{"forgets a claim and fires twice", "claimed twice under one fence", func(b *brokenStore) {
+			apply(b, func(m *driver.Mutation) (_, _ error) {
+				x := swapOf(*m, commitmentKind)
+				if x != nil && x.Act == memory.Set && strings.Contains(string(x.Value), `"state":"claimed"`) && len(m.Events) == 0 {
+					m.Documents = nil
+				}
+				return
+			})
+		}},
+		{"lets two win a claim", "claimed twice", func(b *brokenStore) {
+			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+				made, err := b.Store.Apply(ctx, tenant, m)
+				if !errors.Is(err, memory.ErrConflict) || swapOf(m, commitmentKind) == nil {
+					return made, err
+				}
+				x := *swapOf(m, commitmentKind)
+				for d := range b.Store.Documents(ctx, memory.DocumentQuery{Tenant: tenant, Kind: x.Kind, Key: x.Key, Bare: true}) {
+					x.Rev = d.Rev
+				}
+				return b.Store.Apply(ctx, tenant, driver.Mutation{At: m.At, Documents: []memory.DocumentSwap{x}})
 			}
 		}},
-		{"forgets a claim and fires twice", "claimed twice under one fence", func(p parts) {
-			p.commitments.swap = func(ctx context.Context, c commitment.Commitment) (int64, error) {
-				if c.State == commitment.Claimed && c.Rev == 1 {
-					return c.Rev + 1, nil
-				}
-				return p.commitments.InMemory.Swap(ctx, c)
+		{"forgets what is due", "never falls due", func(b *brokenStore) {
+			b.due = func(list []memory.Document) []memory.Document {
+				return slices.DeleteFunc(list, func(d memory.Document) bool { return d.Due.UnixMilli()%3 == 0 })
 			}
 		}},
-		{"lets two win a claim", "claimed twice", func(p parts) {
-			p.commitments.swap = func(ctx context.Context, c commitment.Commitment) (int64, error) {
-				rev, err := p.commitments.InMemory.Swap(ctx, c)
-				if !errors.Is(err, memory.ErrConflict) {
-					return rev, err
+		{"keeps no instant at which a commitment is due", "waits and never falls due", func(b *brokenStore) {
+			b.document = func(d *memory.Document) bool {
+				if d.Kind == commitmentKind && d.Rev%3 == 0 {
+					d.Due = time.Time{}
 				}
-				now, err := p.commitments.Get(ctx, c.Tenant, c.ID)
-				if err != nil {
-					return 0, err
-				}
-				c.Rev = now.Rev
-				return p.commitments.InMemory.Swap(ctx, c)
+				return true
 			}
 		}},
-		{"forgets when commitments are due", "never falls due", func(p parts) {
-			p.commitments.due = func(list []commitment.Commitment) []commitment.Commitment {
-				return slices.DeleteFunc(list, func(c commitment.Commitment) bool { return c.ArmedAt.UnixMilli()%3 == 0 })
+		{"counts firings that were none", "firings, and", func(b *brokenStore) {
+			b.document = func(d *memory.Document) bool {
+				d.Value = bytes.Replace(d.Value, []byte(`"fired":1,`), []byte(`"fired":2,`), 1)
+				return true
 			}
 		}},
-		{"counts firings that were none", "firings, and", func(p parts) {
-			p.commitments.get = func(c commitment.Commitment) commitment.Commitment {
-				c.Fired *= 2
-				return c
+		{"garbles a commitment", "cannot be read", func(b *brokenStore) {
+			b.document = func(d *memory.Document) bool {
+				if d.Kind == commitmentKind && d.Rev%7 == 0 {
+					d.Value = d.Value[1:]
+				}
+				return true
 			}
 		}},
-		{"loses an archive", "does not load", func(p parts) {
-			p.stores.Archives = &brokenArchives{MemoryStore: distill.NewMemoryStore(), loses: every{of: 2}}
+		{"loses a document after a while", "acknowledged document is not there", func(b *brokenStore) {
+			b.document = func(d *memory.Document) bool { return d.Kind != contentKind || d.Rev%7 != 0 }
 		}},
-		{"loses a version of a file", "write of a file is not there", func(p parts) {
-			files := distill.NewMemoryWorkspace(p.log)
-			p.stores.Workspace = &brokenWorkspace{files, func(ctx context.Context, w distill.Write) (distill.File, error) {
-				if old, _ := files.ReadFile(ctx, w.Tenant, w.Path); w.Path != distill.IndexPath && old.Version > 0 {
-					return distill.File{Version: old.Version + 1}, nil
+		{"answers with too few revisions", "revisions for", func(b *brokenStore) {
+			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+				made, err := b.Store.Apply(ctx, tenant, m)
+				if isBatch(m) {
+					made.Revs = nil
 				}
-				return files.WriteFile(ctx, w)
-			}}
+				return made, err
+			}
 		}},
-		{"writes into a file what nobody wrote", "something that nobody wrote", func(p parts) {
-			files := distill.NewMemoryWorkspace(p.log)
-			p.stores.Workspace = &brokenWorkspace{files, func(ctx context.Context, w distill.Write) (distill.File, error) {
-				if w.Path != distill.IndexPath {
-					w.Content += "."
+		{"loses a version of a file", "swap of a document is lost", func(b *brokenStore) {
+			apply(b, func(m *driver.Mutation) (_, _ error) {
+				if x := swapOf(*m, fileKind); x != nil && x.Act == memory.Set && x.Rev > 0 {
+					m.Documents = nil
 				}
-				return files.WriteFile(ctx, w)
-			}}
+				return
+			})
 		}},
-		{"loses the events of files", "events instead of one", func(p parts) {
-			p.stores.Workspace = distill.NewMemoryWorkspace(nil)
-		}},
-		{"loses the index", "the index has 0 lines", func(p parts) {
-			files := distill.NewMemoryWorkspace(p.log)
-			p.stores.Workspace = &brokenWorkspace{files, func(ctx context.Context, w distill.Write) (distill.File, error) {
-				if w.Path == distill.IndexPath {
-					return distill.File{}, nil
+		{"writes into a file what nobody wrote", "is not what was swapped in", func(b *brokenStore) {
+			apply(b, func(m *driver.Mutation) (_, _ error) {
+				if x := swapOf(*m, fileKind); x != nil && x.Act == memory.Set {
+					m.Documents = slices.Clone(m.Documents)
+					swapOf(*m, fileKind).Value = []byte(`{"Version":7}`)
 				}
-				return files.WriteFile(ctx, w)
-			}}
+				return
+			})
+		}},
+		{"loses the label of a file", "is not what was swapped in", func(b *brokenStore) {
+			b.document = func(d *memory.Document) bool { d.Subjects = nil; return true }
+		}},
+		{"makes up a document", "a document is there that no operation wrote", func(b *brokenStore) {
+			b.document = func(d *memory.Document) bool { d.Key = strings.TrimSuffix(d.Key, "7"); return true }
+		}},
+		{"loses the events of files", "an event of it is lost", func(b *brokenStore) {
+			apply(b, func(m *driver.Mutation) (_, _ error) {
+				if swapOf(*m, fileKind) != nil {
+					m.Events = nil
+				}
+				return
+			})
+		}},
+		{"tells of a file without having written it", "a document of it is not there", func(b *brokenStore) {
+			fails := some(3)
+			apply(b, func(m *driver.Mutation) (_, after error) {
+				if x := swapOf(*m, fileKind); x != nil && x.Act == memory.Set && x.Rev > 0 && fails.now() {
+					m.Documents, after = nil, lost
+				}
+				return
+			})
+		}},
+		{"loses the events of the index", "an event of it is lost", func(b *brokenStore) {
+			apply(b, func(m *driver.Mutation) (_, _ error) {
+				m.Events = slices.DeleteFunc(m.Events, func(r events.Record) bool {
+					p, ok := r.Payload.(events.WorkspaceUpdated)
+					return ok && p.Path == distill.IndexPath
+				})
+				return
+			})
+		}},
+		{"garbles an archive", "does not load", func(b *brokenStore) {
+			b.document = func(d *memory.Document) bool {
+				if d.Class == memory.Content && d.Kind != contentKind && d.Rev%2 == 0 {
+					d.Value = bytes.Replace(d.Value, []byte("prefers"), []byte("refuses"), 1)
+				}
+				return true
+			}
+		}},
+		{"loses an archive", "does not load", func(b *brokenStore) {
+			b.document = func(d *memory.Document) bool { return d.Class != memory.Content || d.Kind == contentKind }
+		}},
+		{"keeps content of an entry that is erased", "the entry is not that it was made of", func(b *brokenStore) {
+			b.keeps = map[docName]memory.Document{}
+			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+				made, err := b.Store.Apply(ctx, tenant, m)
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				for i, x := range m.Documents {
+					if x.Kind == contentKind && err == nil {
+						x.Rev = made.Revs[i]
+						b.keeps[nameOf(&x.Document)] = x.Document
+					}
+				}
+				return made, err
+			}
+		}},
+		{"keeps a file whose subject was forgotten", "its subject was forgotten", func(b *brokenStore) { b.blind = true }},
+		{"uses a revision again", "revision of its document went back", func(b *brokenStore) {
+			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+				made, err := b.Store.Apply(ctx, tenant, m)
+				for i := range made.Revs {
+					if m.Documents[i].Kind == countKind && made.Revs[i] > 0 {
+						made.Revs[i] = 1
+					}
+				}
+				return made, err
+			}
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			log := newLog(t, 1)
-			stores := sound(log)
-			p := parts{log, &brokenMemory{Store: inmem.New()}, &brokenCommitments{InMemory: commitment.NewInMemory()}, &stores}
-			stores.Memory, stores.Commitments = p.memory, p.commitments
-			c.broke(p)
+			store := &brokenStore{Store: inmem.New()}
+			c.broke(store)
 			var last error
 			for range 25 {
-				loadFor(t, log, stores, 300)
-				_, err := log.Verify(t.Context(), stores)
+				loadFor(t, log, store, 300)
+				_, err := log.Verify(t.Context(), store)
 				if err == nil {
 					continue // nothing broke yet
 				}

@@ -3,54 +3,42 @@ package crashload
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/openwop/agentmemory/commitment"
-	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
-// durable are stores in memory that write down every change before they acknowledge it,
-// and make all of them again when they are opened: the least that outlives its process.
+// durable is a store in memory that writes down every change before it acknowledges it,
+// and makes all of them again when it is opened: the least that outlives its process.
 type durable struct {
+	*inmem.Store
 	mu       sync.Mutex
 	changes  *lines
-	memory   *inmem.Store //
-	versions map[place]memory.Version
-	counts   map[string]int // mutations of a tenant
-	swaps    *commitment.InMemory
-	archives *distill.MemoryStore
-	files    *distill.MemoryWorkspace
-	told     *gate
+	versions map[place]driver.Version // of the store in memory, by the number of it
+	counts   map[string]int           // mutations of a tenant
 	// acks is the number of changes after which one is acknowledged and not written
 	// down; 0 for none.
 	acks, made int
 }
 
-// change is a line of the file.
-type change struct {
+// written is a line of the file.
+type written struct {
 	Tenant    string
 	Scope     memory.Scope
 	ID        string
 	At        time.Time
-	Mutation  *memory.Mutation
+	Mutation  *driver.Mutation
 	Events    []delivery // of the mutation, or those that were delivered
 	EventTime []time.Time
-	Put       *whole
 	Puts      []placed // of the mutation
 	Delete    bool
-	Delivered bool
-	Swap      *commitment.Commitment
-	Key       *distill.Digest
-	Archive   []byte
-	Write     *distill.Write
 }
 
 // whole is an entry with what its own JSON form leaves out.
@@ -67,7 +55,7 @@ type placed struct {
 	Entry whole
 }
 
-func (c *change) setEvents(recs []events.Record) {
+func (c *written) setEvents(recs []events.Record) {
 	for _, r := range recs {
 		payload, err := json.Marshal(r.Payload)
 		if err != nil {
@@ -78,7 +66,7 @@ func (c *change) setEvents(recs []events.Record) {
 	}
 }
 
-func (c *change) events() []events.Record {
+func (c *written) events() []events.Record {
 	var recs []events.Record
 	for i, d := range c.Events {
 		payload, err := events.Decode(d.Type, d.Payload)
@@ -95,235 +83,171 @@ const (
 	envLoses   = "AGENTMEMORY_CRASHLOAD_LOSES"   // set: one change in so many is lost
 )
 
-// gate keeps the events of files back until their change is written down.
-type gate struct {
-	events.Sink
-	open bool
-}
-
-func (g *gate) Emit(ctx context.Context, recs ...events.Record) error {
-	if !g.open {
-		return errors.New("not yet")
-	}
-	return g.Sink.Emit(ctx, recs...)
-}
-
-func openDurable(_ context.Context, log *Log) (Stores, error) {
-	told := &gate{Sink: log}
-	d := &durable{
-		told:   told,
-		memory: inmem.New(), versions: map[place]memory.Version{}, counts: map[string]int{}, swaps: commitment.NewInMemory(),
-		archives: distill.NewMemoryStore(), files: distill.NewMemoryWorkspace(told),
-	}
+func openDurable(context.Context) (driver.Adapter, func() error, error) {
+	d := &durable{Store: inmem.New(), versions: map[place]driver.Version{}, counts: map[string]int{}}
 	if os.Getenv(envLoses) != "" {
 		d.acks = 40
 	}
 	var err error
 	if d.changes, err = openLines(filepath.Clean(os.Getenv(envChanges))); err != nil {
-		return Stores{}, err
+		return nil, nil, err
 	}
-	all, err := readLines[change](d.changes)
+	all, err := readLines[written](d.changes)
 	if err != nil {
-		return Stores{}, err
+		return nil, nil, err
 	}
 	for i := range all {
-		_ = d.make(&all[i], nil) // it fails where one before it was lost
+		_, _ = d.make(&all[i]) // it fails where one before it was lost
 	}
-	return Stores{Memory: durableMemory{d.memory, d}, Commitments: durableSwaps{d.swaps, d}, Archives: durableArchives{d.archives, d},
-		Workspace: durableFiles{d.files, d}, Close: d.changes.f.Close}, nil
+	return d, d.changes.f.Close, nil
 }
 
-// make makes a change in memory.
-func (d *durable) make(c *change, out func(any)) error {
+// result is what a change came to.
+type result struct {
+	applied driver.Applied
+	hit     bool
+}
+
+// make makes a change in memory. Revisions are the same as when it was made first, since
+// the changes are.
+func (d *durable) make(c *written) (r result, err error) {
 	ctx := context.Background()
-	var result any
-	var err error
 	switch {
 	case c.Mutation != nil:
 		m := *c.Mutation
 		m.Events = c.events()
 		for _, p := range c.Puts {
-			m.Put = append(m.Put, memory.Placed{Scope: p.Scope, Entry: memory.Entry(p.Entry)})
+			m.Put = append(m.Put, driver.Placed{Scope: p.Scope, Entry: memory.Entry(p.Entry)})
 		}
-		var v memory.Version
-		if v, err = d.memory.Apply(ctx, c.Tenant, m); err == nil {
-			d.counted(c.Tenant, v)
+		r.applied, err = d.Store.Apply(ctx, c.Tenant, m)
+		if err == nil && r.applied.Version != "" {
+			r.applied.Version = d.counted(c.Tenant, r.applied.Version)
 		}
-	case c.Put != nil:
-		err = d.memory.Put(ctx, c.Scope, memory.Entry(*c.Put))
 	case c.Delete:
-		result, err = d.memory.Delete(ctx, c.Scope, c.ID, c.At)
-	case c.Delivered:
-		err = d.memory.Delivered(ctx, c.events())
-	case c.Swap != nil:
-		result, err = d.swaps.Swap(ctx, *c.Swap)
-	case c.Key != nil:
-		result, err = d.archives.Keep(ctx, c.Scope, *c.Key, c.Archive, c.At)
-	case c.Write != nil:
-		result, err = d.files.WriteFile(ctx, *c.Write)
-	}
-	if err == nil && (c.Put != nil || c.Delete) {
-		var v memory.Version
-		if v, err = d.memory.Version(ctx, c.Scope.Tenant); err == nil {
+		if r.hit, err = d.Store.Delete(ctx, c.Scope, c.ID, c.At); err == nil {
+			v, _ := d.Store.Version(ctx, c.Scope.Tenant)
 			d.counted(c.Scope.Tenant, v)
 		}
+	default:
+		err = d.Store.Delivered(ctx, c.events())
 	}
-	if out != nil {
-		out(result)
-	}
-	return err
+	return r, err
 }
 
 // counted names a version by a number, which is the same when the changes are made
 // again.
-func (d *durable) counted(tenant string, v memory.Version) {
+func (d *durable) counted(tenant string, v driver.Version) driver.Version {
 	d.counts[tenant]++
 	d.versions[place{tenant, number(d.counts[tenant])}] = v
+	return driver.Version(number(d.counts[tenant]))
 }
 
 func number(n int) string { return runOf(int64(n)) }
 
 // do makes a change and writes it down.
-func (d *durable) do(ctx context.Context, c change, out func(any)) error {
+func (d *durable) do(ctx context.Context, c written) (result, error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return result{}, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.make(&c, out); err != nil {
-		return err
+	r, err := d.make(&c)
+	if err != nil {
+		return r, err
 	}
 	if d.made++; d.acks > 0 && d.made%d.acks == 0 {
-		return nil
+		return r, nil
 	}
-	if err := d.changes.add(c); err != nil || c.Write == nil {
-		return err
-	}
-	return d.flush(ctx)
+	return r, d.changes.add(c)
 }
 
-// flush delivers the events of files that are written down.
-func (d *durable) flush(ctx context.Context) error {
-	d.told.open = true
-	defer func() { d.told.open = false }()
-	return d.files.Flush(ctx)
+func (d *durable) Delete(ctx context.Context, at memory.Scope, id string, when time.Time) (bool, error) {
+	r, err := d.do(ctx, written{Scope: at, ID: id, At: when, Delete: true})
+	return r.hit, err
 }
 
-type durableMemory struct {
-	*inmem.Store
-	d *durable
-}
-
-func (s durableMemory) Put(ctx context.Context, at memory.Scope, e memory.Entry) error {
-	w := whole(e)
-	return s.d.do(ctx, change{Scope: at, Put: &w}, nil)
-}
-
-func (s durableMemory) Delete(ctx context.Context, at memory.Scope, id string, when time.Time) (hit bool, err error) {
-	err = s.d.do(ctx, change{Scope: at, ID: id, At: when, Delete: true}, func(r any) { hit, _ = r.(bool) })
-	return hit, err
-}
-
-func (s durableMemory) Apply(ctx context.Context, tenant string, m memory.Mutation) (memory.Version, error) {
-	c := change{Tenant: tenant}
+func (d *durable) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+	c := written{Tenant: tenant}
 	c.setEvents(m.Events)
 	for _, p := range m.Put {
 		c.Puts = append(c.Puts, placed{p.Scope, whole(p.Entry)})
 	}
 	m.Events, m.Put = nil, nil
 	c.Mutation = &m
-	if err := s.d.do(ctx, c, nil); err != nil {
-		return "", err
-	}
-	return s.Version(ctx, tenant)
+	r, err := d.do(ctx, c)
+	return r.applied, err
 }
 
-func (s durableMemory) Delivered(ctx context.Context, recs []events.Record) error {
-	c := change{Delivered: true}
+func (d *durable) Delivered(ctx context.Context, recs []events.Record) error {
+	var c written
 	c.setEvents(recs)
-	return s.d.do(ctx, c, nil)
+	_, err := d.do(ctx, c)
+	return err
 }
 
-// Undelivered waits for the change that is under way, so that nobody delivers what is not
+// settled waits for the change that is under way, so that nobody acts on what is not
 // written down.
-func (s durableMemory) Undelivered(ctx context.Context, q memory.OutboxQuery) ([]events.Record, error) {
-	s.d.mu.Lock()
-	defer s.d.mu.Unlock()
-	return s.Store.Undelivered(ctx, q)
+func (d *durable) settled() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 }
 
-func (s durableMemory) Version(_ context.Context, tenant string) (memory.Version, error) {
-	s.d.mu.Lock()
-	defer s.d.mu.Unlock()
-	return memory.Version(number(s.d.counts[tenant])), nil
+func (d *durable) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
+	var recs []events.Record
+	for rec := range d.Store.Undelivered(ctx, q) {
+		recs = append(recs, rec)
+	}
+	d.settled()
+	return func(yield func(events.Record, error) bool) {
+		for _, rec := range recs {
+			if !yield(rec, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (d *durable) Documents(ctx context.Context, q memory.DocumentQuery) iter.Seq2[memory.Document, error] {
+	var list []memory.Document
+	for doc := range d.Store.Documents(ctx, q) {
+		list = append(list, doc)
+	}
+	d.settled()
+	return func(yield func(memory.Document, error) bool) {
+		for _, doc := range list {
+			if !yield(doc, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (d *durable) Due(ctx context.Context, kind string, at time.Time, limit int) ([]memory.Document, error) {
+	list, err := d.Store.Due(ctx, kind, at, limit)
+	d.settled()
+	return list, err
+}
+
+func (d *durable) Version(_ context.Context, tenant string) (driver.Version, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return driver.Version(number(d.counts[tenant])), nil
 }
 
 // of is the version of the store in memory.
-func (s durableMemory) of(ctx context.Context, tenant string, v memory.Version) (memory.Version, error) {
-	s.d.mu.Lock()
-	defer s.d.mu.Unlock()
-	if known, ok := s.d.versions[place{tenant, string(v)}]; ok {
+func (d *durable) of(ctx context.Context, tenant string, v driver.Version) (driver.Version, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known, ok := d.versions[place{tenant, string(v)}]; ok {
 		return known, nil
-	}
-	if v == memory.Version(number(0)) {
-		return inmem.New().Version(ctx, tenant)
 	}
 	return "", memory.ErrSnapshotUnavailable
 }
 
-func (s durableMemory) ListAt(ctx context.Context, at memory.Scope, v memory.Version, q memory.Query) ([]memory.Entry, error) {
-	v, err := s.of(ctx, at.Tenant, v)
+func (d *durable) ListAt(ctx context.Context, at memory.Scope, v driver.Version, q driver.Query) ([]memory.Entry, error) {
+	v, err := d.of(ctx, at.Tenant, v)
 	if err != nil {
 		return nil, err
 	}
-	return s.Store.ListAt(ctx, at, v, q)
-}
-
-type durableSwaps struct {
-	*commitment.InMemory
-	d *durable
-}
-
-func (s durableSwaps) Swap(ctx context.Context, c commitment.Commitment) (rev int64, err error) {
-	c.Waiting = slices.Clone(c.Waiting)
-	err = s.d.do(ctx, change{Swap: &c}, func(r any) { rev, _ = r.(int64) })
-	return rev, err
-}
-
-func (s durableSwaps) Get(ctx context.Context, tenant, id string) (commitment.Commitment, error) {
-	s.d.mu.Lock()
-	defer s.d.mu.Unlock()
-	return s.InMemory.Get(ctx, tenant, id)
-}
-
-func (s durableSwaps) Due(ctx context.Context, now time.Time, limit int) ([]commitment.Commitment, error) {
-	s.d.mu.Lock()
-	defer s.d.mu.Unlock()
-	return s.InMemory.Due(ctx, now, limit)
-}
-
-type durableArchives struct {
-	*distill.MemoryStore
-	d *durable
-}
-
-func (s durableArchives) Keep(ctx context.Context, at memory.Scope, key distill.Digest, data []byte, when time.Time) (address distill.Digest, err error) {
-	err = s.d.do(ctx, change{Scope: at, Key: &key, Archive: data, At: when}, func(r any) { address, _ = r.(distill.Digest) })
-	return address, err
-}
-
-type durableFiles struct {
-	*distill.MemoryWorkspace
-	d *durable
-}
-
-func (s durableFiles) WriteFile(ctx context.Context, w distill.Write) (f distill.File, err error) {
-	err = s.d.do(ctx, change{Write: &w}, func(r any) { f, _ = r.(distill.File) })
-	return f, err
-}
-
-func (s durableFiles) Flush(ctx context.Context) error {
-	s.d.mu.Lock()
-	defer s.d.mu.Unlock()
-	return s.d.flush(ctx)
+	return d.Store.ListAt(ctx, at, v, q)
 }

@@ -5,26 +5,28 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Load works on the stores until ctx is done, by some ten goroutines, and writes down
-// what it does. What the stores refuse or fail at is written down too and does not stop
+// Load works on a store until ctx is done, by some ten goroutines, and writes down
+// what it does. What the store refuses or fails at is written down too and does not stop
 // it, so that it goes on when a server has come back. It returns an error if there is
 // something wrong with the load itself.
-func (l *Log) Load(ctx context.Context, s Stores) error {
-	h, err := l.host(s)
+func (l *Log) Load(ctx context.Context, store driver.Adapter) error {
+	h, err := l.host(store)
 	if err != nil {
 		return err
 	}
-	begun, err := l.intend(note{What: open})
+	begun, err := l.intend(l.journal, note{What: open})
 	if err != nil {
 		return err
 	}
-	left, err := l.unfinished()
+	ops, err := l.journal.operations()
 	if err != nil {
 		return err
 	}
@@ -48,13 +50,12 @@ func (l *Log) Load(ctx context.Context, s Stores) error {
 		})
 	}
 	for i, tenant := range tenants {
-		var mine []note
-		for _, n := range left {
-			if n.Tenant == tenant {
-				mine = append(mine, n)
+		passes := &passWorker{distills: i == 0}
+		for _, op := range ops {
+			if (op.What == consolidate || op.What == distil) && op.outcome != done && op.Tenant == tenant {
+				passes.left = append(passes.left, op.note)
 			}
 		}
-		passes := &passWorker{left: mine, distills: i == 0}
 		work(tenant, (&putWorker{}).step)
 		work(tenant, (&batchWorker{}).step)
 		work(tenant, passes.step)
@@ -66,33 +67,14 @@ func (l *Log) Load(ctx context.Context, s Stores) error {
 	return broken
 }
 
-// unfinished are the passes that have to be taken up again.
-func (l *Log) unfinished() ([]note, error) {
-	ops, err := l.operations()
-	if err != nil {
-		return nil, err
-	}
-	var left []note
-	for _, op := range ops {
-		if (op.What == consolidate || op.What == distil) && op.outcome != done {
-			left = append(left, op.note)
-		}
-	}
-	return left, nil
-}
-
 // worker is one goroutine of a load.
 type worker struct {
 	*host
 	tenant string
 	name   string // not that of any other, in this load or another
 	rng    *rand.Rand
-	files  int
 	refs   int
 }
-
-// brokenLoad is an error of the load itself.
-type brokenLoad struct{ error }
 
 // loop repeats a step, and waits a little where it fails.
 func (w *worker) loop(ctx context.Context, step func(*worker, context.Context) error) error {
@@ -121,41 +103,48 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// do is an operation with its lines in the journal. act returns what is to be known of
-// the outcome.
-func (w *worker) do(n note, act func(note) (note, error)) (note, error) {
+// do is an operation with its lines in the journal, by a job that has its number.
+func (w *worker) do(n note, act func(*memory.Job, note) error) error {
 	n.Tenant = w.tenant
-	n, err := w.intend(n)
-	if err != nil {
-		return note{}, brokenLoad{err}
-	}
-	return w.redo(n, act)
+	return w.perform(w.journal, n, w.byJob(act))
 }
 
-// redo is an operation that was intended before.
-func (w *worker) redo(n note, act func(note) (note, error)) (note, error) {
-	out, err := act(n)
-	switch {
-	case err == nil:
-		out.What = done
-	case errors.Is(err, memory.ErrConflict), errors.Is(err, memory.ErrBacklog):
-		out = note{What: refused}
-	default:
-		out = note{What: failed}
+func (w *worker) byJob(act func(*memory.Job, note) error) func(note) (note, error) {
+	return func(n note) (note, error) {
+		job, err := w.job(n)
+		if err != nil {
+			return note{}, err
+		}
+		return note{}, act(job, n)
 	}
-	out.N = n.N
-	if broken := w.journal.add(out); broken != nil {
-		return note{}, brokenLoad{broken}
-	}
-	return out, err
 }
 
-// text is what the i-th entry of an operation says.
+// text is what the i-th entry of an operation says. The first is about the subject.
 func (w *worker) text(n note, i int) string {
-	return fmt.Sprintf("Note %d.%d: %x", n.N, i, w.rng.Uint64())
+	if i > 0 {
+		n.Subject = ""
+	}
+	return fmt.Sprintf("Note %d.%d: %x", n.N, i, w.rng.Uint64()) + about(n.Subject)
 }
 
-// ref is a new one.
+const aboutWord = " about "
+
+// about names a subject in a text, so that it can be told whether it was forgotten.
+func about(subject string) string {
+	if subject == "" {
+		return "."
+	}
+	return aboutWord + subject + "."
+}
+
+// subjectOf is what a text is about; empty for nothing.
+func subjectOf(text string) string {
+	_, rest, _ := strings.Cut(text, aboutWord)
+	subject, _, _ := strings.Cut(rest, ".")
+	return subject
+}
+
+// ref is a new name.
 func (w *worker) ref(kind string) string {
 	w.refs++
 	return fmt.Sprintf("%s-%s-%d", kind, w.name, w.refs)

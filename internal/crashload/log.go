@@ -12,6 +12,7 @@ import (
 
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Log is what outlives a load: the journal of its operations, the events that its sink
@@ -21,9 +22,9 @@ type Log struct {
 	seed  uint64
 	epoch time.Time
 
-	// Swaps have a file of their own, so that the journal grows by operations alone,
-	// however much was due when a load began.
-	journal, swaps, sink, queue *lines
+	// The mutations of the store have a file of their own, so that the journal grows by
+	// operations alone, however much was due when a load began.
+	journal, mutations, sink, queue *lines
 
 	speed     int           // of its clock
 	untilNext time.Duration // look, if the first finds something wrong
@@ -34,10 +35,10 @@ type Log struct {
 }
 
 const (
-	journalFile = "journal.jsonl"
-	swapsFile   = "swaps.jsonl"
-	sinkFile    = "events.jsonl"
-	queueFile   = "runs.jsonl"
+	journalFile   = "journal.jsonl"
+	mutationsFile = "mutations.jsonl"
+	sinkFile      = "events.jsonl"
+	queueFile     = "runs.jsonl"
 )
 
 // what is the kind of an operation, or what came of one.
@@ -49,7 +50,6 @@ const (
 
 	put         what = "put"
 	batch       what = "batch"
-	apply       what = "apply"
 	remove      what = "delete"
 	forget      what = "forget"
 	consolidate what = "consolidate"
@@ -58,7 +58,7 @@ const (
 	observe     what = "observe"
 	write       what = "write"
 	version     what = "version" // a reading, which has no outcome
-	swap        what = "swap"    // of a commitment, acknowledged
+	mutate      what = "mutate"  // of the store, by whatever operation
 
 	done    what = "done"    // the store acknowledged the operation
 	refused what = "refused" // the store said that nothing happened
@@ -72,20 +72,30 @@ type note struct {
 	What what  `json:"what"`
 
 	Tenant  string   `json:"tenant,omitempty"`
-	Ref     string   `json:"ref,omitempty"` // or a file's path
-	IDs     []string `json:"ids,omitempty"` // entries; of an arm or a swap the commitment
-	Retire  []string `json:"retire,omitempty"`
+	Ref     string   `json:"ref,omitempty"`
 	Subject string   `json:"subject,omitempty"`
-	Size    int      `json:"size,omitempty"`
-	Sum     string   `json:"sum,omitempty"` // of contents, or of a commitment
-	Hit     bool     `json:"hit,omitempty"` // the deleted entry was live
+	Version string   `json:"version,omitempty"`
+	IDs     []string `json:"ids,omitempty"` // of the entries at a version
 
-	Version string `json:"version,omitempty"`
-	From    int64  `json:"from,omitempty"`
-	Rev     int64  `json:"rev,omitempty"`
+	// Of a mutation: what it puts, ends, restores, erases, swaps (with the sum of a value
+	// in its place) and announces, and how it was acknowledged.
+	Puts     []summed              `json:"puts,omitempty"`
+	Ends     []driver.Retirement   `json:"ends,omitempty"`
+	Restores []driver.Located      `json:"restores,omitempty"`
+	Erases   []driver.Located      `json:"erases,omitempty"`
+	Swaps    []driver.DocumentSwap `json:"swaps,omitempty"`
+	Events   []delivery            `json:"events,omitempty"`
+	Revs     []int64               `json:"revs,omitempty"`
+	Missed   bool                  `json:"missed,omitempty"` // a deletion of what was not live
 
 	Seed  uint64 `json:"seed,omitempty"`
 	Epoch int64  `json:"epoch,omitempty"`
+}
+
+// summed is the place of an entry, and the sum of what it says.
+type summed struct {
+	driver.Located
+	Sum string
 }
 
 // delivery is a line of the sink.
@@ -110,7 +120,7 @@ type start struct {
 // do; one that is there keeps its own.
 func Open(dir string, seed uint64) (*Log, error) {
 	l := &Log{speed: speed, untilNext: untilNext, runs: map[string]string{}}
-	for name, to := range map[string]**lines{journalFile: &l.journal, swapsFile: &l.swaps, sinkFile: &l.sink, queueFile: &l.queue} {
+	for name, to := range map[string]**lines{journalFile: &l.journal, mutationsFile: &l.mutations, sinkFile: &l.sink, queueFile: &l.queue} {
 		f, err := openLines(filepath.Join(dir, name))
 		if err != nil {
 			return nil, errors.Join(err, l.Close())
@@ -136,11 +146,11 @@ func (l *Log) load(seed uint64) error {
 		notes = []note{first}
 	}
 	l.seed, l.epoch = notes[0].Seed, time.UnixMilli(notes[0].Epoch).UTC()
-	swaps, err := readLines[note](l.swaps)
+	mutations, err := readLines[note](l.mutations)
 	if err != nil {
 		return err
 	}
-	for _, n := range append(notes, swaps...) {
+	for _, n := range append(notes, mutations...) {
 		l.next.Store(max(l.next.Load(), n.N))
 	}
 	starts, err := readLines[start](l.queue)
@@ -153,7 +163,7 @@ func (l *Log) load(seed uint64) error {
 // Close closes the files.
 func (l *Log) Close() error {
 	var failed error
-	for _, f := range []*lines{l.journal, l.swaps, l.sink, l.queue} {
+	for _, f := range []*lines{l.journal, l.mutations, l.sink, l.queue} {
 		if f != nil {
 			failed = errors.Join(failed, f.f.Close())
 		}
@@ -168,10 +178,40 @@ const speed = 100
 // Now is the clock of the load. It goes on from one process to the next.
 func (l *Log) Now() time.Time { return l.epoch.Add(time.Duration(l.speed) * time.Since(l.epoch)) }
 
-// intend writes down an operation, and numbers it.
-func (l *Log) intend(n note) (note, error) {
+// intend writes down an operation in one of the files, and numbers it.
+func (l *Log) intend(in *lines, n note) (note, error) {
 	n.N = l.next.Add(1)
-	return n, l.journal.add(n)
+	return n, in.add(n)
+}
+
+// brokenLoad is an error of the load itself.
+type brokenLoad struct{ error }
+
+// perform is an operation with its lines in one of the files.
+func (l *Log) perform(in *lines, n note, act func(note) (note, error)) error {
+	n, err := l.intend(in, n)
+	if err != nil {
+		return brokenLoad{err}
+	}
+	return in.conclude(n, act)
+}
+
+// conclude does what was intended, and writes down what came of it.
+func (l *lines) conclude(n note, act func(note) (note, error)) error {
+	out, err := act(n)
+	switch {
+	case err == nil:
+		out.What = done
+	case errors.Is(err, driver.ErrConflict), errors.Is(err, driver.ErrBacklog):
+		out = note{What: refused}
+	default:
+		out = note{What: failed}
+	}
+	out.N = n.N
+	if broken := l.add(out); broken != nil {
+		return brokenLoad{broken}
+	}
+	return err
 }
 
 // Emit implements [events.Sink]: it writes down every record that comes.
@@ -181,13 +221,17 @@ func (l *Log) Emit(ctx context.Context, recs ...events.Record) error {
 	}
 	taken := make([]any, len(recs))
 	for i, r := range recs {
-		payload, err := json.Marshal(r.Payload)
-		if err != nil {
+		var err error
+		if taken[i], err = deliveryOf(r); err != nil {
 			return err
 		}
-		taken[i] = delivery{r.Tenant, r.RunID, r.ID, r.Payload.EventType(), payload}
 	}
 	return l.sink.add(taken...)
+}
+
+func deliveryOf(r events.Record) (delivery, error) {
+	payload, err := json.Marshal(r.Payload)
+	return delivery{r.Tenant, r.RunID, r.ID, r.Payload.EventType(), payload}, err
 }
 
 // Enqueue implements [commitment.Enqueuer]: a table of keys that the death of a process

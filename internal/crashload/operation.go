@@ -12,9 +12,14 @@ type operation struct {
 	out     note // of the outcome
 }
 
-// operations are those of the journal, in their order.
-func (l *Log) operations() ([]*operation, error) {
-	notes, err := readLines[note](l.journal)
+// unknown reports whether nobody knows whether the operation changed anything.
+func (o *operation) unknown() bool {
+	return o.outcome != done && o.outcome != refused && o.What != open && o.What != version
+}
+
+// operations are those of the file, in the order in which they were intended.
+func (l *lines) operations() ([]*operation, error) {
+	notes, err := readLines[note](l)
 	if err != nil {
 		return nil, err
 	}

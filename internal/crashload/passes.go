@@ -2,13 +2,13 @@ package crashload
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/openwop/agentmemory/commitment"
 	cons "github.com/openwop/agentmemory/consolidate"
 	"github.com/openwop/agentmemory/distill"
+	"github.com/openwop/agentmemory/memory"
 )
 
 // passWorker consolidates and distills, each time a ref that it has filled. First it
@@ -23,7 +23,7 @@ func (p *passWorker) step(w *worker, ctx context.Context) error {
 	if len(p.left) > 0 {
 		n := p.left[0]
 		p.left = p.left[1:]
-		_, err := w.redo(n, p.passOf(w, ctx, n.What))
+		err := w.journal.conclude(n, w.byJob(p.passOf(w, ctx)))
 		if err != nil && ctx.Err() == nil {
 			p.left = append(p.left, n) // the dead one has the lease still, perhaps
 		}
@@ -31,39 +31,37 @@ func (p *passWorker) step(w *worker, ctx context.Context) error {
 	}
 	n := note{What: consolidate, Ref: w.ref("facts")}
 	if p.distills {
-		n = note{What: distil, Ref: w.ref("log")}
+		n = note{What: distil, Ref: w.ref("log"), Subject: w.ref("case")}
 	}
 	p.distills = !p.distills
 	for i := range 5 {
 		// Some say the same, so that there is something to merge.
-		text := fmt.Sprintf("Customer %d prefers to be called on day %d.", i%3, w.refs)
-		if _, err := w.putOne(ctx, n.Ref, "", text); err != nil {
+		text := fmt.Sprintf("Customer %d prefers to be called on day %d%s", i%3, w.refs, about(n.Subject))
+		if _, err := w.putOne(ctx, n.Ref, n.Subject, text); err != nil {
 			return err
 		}
 	}
-	out, err := w.do(n, p.passOf(w, ctx, n.What))
-	if err != nil && out.N != 0 {
-		n.N, n.Tenant = out.N, w.tenant
+	err := w.do(n, func(job *memory.Job, numbered note) error {
+		n = numbered
+		return p.passOf(w, ctx)(job, n)
+	})
+	switch {
+	case err != nil:
 		p.left = append(p.left, n)
+	case n.Subject != "" && w.rng.IntN(3) == 0:
+		err = w.forget(ctx, n.Subject)
 	}
 	return err
 }
 
-func (p *passWorker) passOf(w *worker, ctx context.Context, kind what) func(note) (note, error) {
-	return func(n note) (note, error) {
-		job, err := w.job(n)
-		if err != nil {
-			return note{}, err
+func (p *passWorker) passOf(w *worker, ctx context.Context) func(*memory.Job, note) error {
+	return func(job *memory.Job, n note) (err error) {
+		if n.What == consolidate {
+			_, err = w.consolidator.Run(ctx, job, n.Ref, cons.Options{})
+		} else {
+			_, err = w.distiller.Distill(ctx, job, n.Ref, distill.Options{Sources: distill.ExpireSources})
 		}
-		if kind == consolidate {
-			_, err := w.consolidator.Run(ctx, job, n.Ref, cons.Options{})
-			return note{}, err
-		}
-		res, err := w.distiller.Distill(ctx, job, n.Ref, distill.Options{Sources: distill.ExpireSources})
-		if err == nil && res.IndexErr != nil {
-			err = errors.New("crashload: the index could not be written") // once more
-		}
-		return note{}, err
+		return err
 	}
 }
 
@@ -83,27 +81,21 @@ func (a *armWorker) step(w *worker, ctx context.Context) error {
 	case 1:
 		condition = commitment.Arm{Predicate: predicate}
 	}
-	_, err := w.do(note{What: arm, Ref: w.ref("standing")}, func(n note) (note, error) {
-		job, err := w.job(n)
-		if err != nil {
-			return note{}, err
-		}
-		c, err := w.commitments.Arm(ctx, job, commitment.Source{Ref: n.Ref}, condition)
-		return note{IDs: []string{c.ID}}, err
+	err := w.do(note{What: arm}, func(job *memory.Job, _ note) error {
+		_, err := w.commitments.Arm(ctx, job, commitment.Source{Ref: w.ref("standing")}, condition)
+		return err
 	})
 	if err != nil || w.rng.IntN(4) != 0 {
 		return err
 	}
-	_, err = w.do(note{What: observe}, func(n note) (note, error) {
+	return w.do(note{What: observe}, func(_ *memory.Job, n note) error {
 		a.observed++
-		state := fmt.Append(nil, n.N)
-		_, err := w.commitments.Observe(ctx, w.tenant, predicate, n.N, state, a.observed%2 == 0)
-		return note{}, err
+		_, err := w.commitments.Observe(ctx, w.tenant, predicate, n.N, fmt.Append(nil, n.N), a.observed%2 == 0)
+		return err
 	})
-	return err
 }
 
-// tick fires what is due. Its swaps are in the journal.
+// tick fires what is due. What it swaps is written down.
 func tick(w *worker, ctx context.Context) error {
 	defer pause(ctx, breath)
 	_, err := w.commitments.Tick(ctx)
@@ -114,12 +106,5 @@ func tick(w *worker, ctx context.Context) error {
 func relay(w *worker, ctx context.Context) error {
 	defer pause(ctx, 2*breath)
 	_, err := w.bank.Relay(ctx)
-	if f, ok := w.stores.Workspace.(flusher); ok && err == nil {
-		err = f.Flush(ctx)
-	}
 	return err
-}
-
-type flusher interface {
-	Flush(ctx context.Context) error
 }

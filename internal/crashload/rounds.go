@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // EnvDir tells a process that it is the child of a [Rounds], and where its log is.
@@ -18,13 +20,13 @@ const EnvDir = "AGENTMEMORY_CRASHLOAD_DIR"
 
 // Rounds kill a load over and over, on the same data, and verify after each time.
 type Rounds struct {
-	// Dir is an empty directory for the log. The stores may keep their data there too,
-	// in files of their own.
+	// Dir is an empty directory for the log. The store may keep its data there too, in
+	// files of its own.
 	Dir  string
 	Seed uint64
 	// N is how many rounds there are.
 	N int
-	// Open opens the stores: in the child, which calls [Child] with it, and in this
+	// Open opens the store: in the child, which calls [Child] with it, and in this
 	// process to verify.
 	Open Opener
 	// Env is added to the child's environment.
@@ -37,7 +39,7 @@ type Rounds struct {
 }
 
 // Run makes the rounds. It returns the first error, with the number of its round: a
-// [*Broken] of the stores, one of the child, or one of this process. No process is left
+// [*Broken] of the store, one of the child, or one of this process. No process is left
 // behind.
 func (r Rounds) Run(ctx context.Context) error {
 	log, err := Open(r.Dir, r.Seed)
@@ -79,20 +81,28 @@ func (r Rounds) round(ctx context.Context, round int, rng *rand.Rand) error {
 	return c.grow(ctx, rng)
 }
 
-func (r Rounds) verify(ctx context.Context) (Report, error) {
-	log, err := Open(r.Dir, r.Seed)
+func (r Rounds) verify(ctx context.Context) (report Report, err error) {
+	err = with(ctx, r.Dir, r.Seed, r.Open, func(log *Log, store driver.Adapter) (err error) {
+		report, err = log.Verify(ctx, store)
+		return err
+	})
+	return report, err
+}
+
+// with opens the log of a directory and the store for as long as something is done.
+func with(ctx context.Context, dir string, seed uint64, open Opener, do func(*Log, driver.Adapter) error) error {
+	log, err := Open(dir, seed)
 	if err != nil {
-		return Report{}, err
+		return err
 	}
-	stores, err := r.Open(ctx, log)
-	if err != nil {
-		return Report{}, errors.Join(err, log.Close())
+	store, shut, err := open(ctx)
+	if err == nil {
+		err = do(log, store)
+		if shut != nil {
+			err = errors.Join(err, shut())
+		}
 	}
-	report, err := log.Verify(ctx, stores)
-	if stores.Close != nil {
-		err = errors.Join(err, stores.Close())
-	}
-	return report, errors.Join(err, log.Close())
+	return errors.Join(err, log.Close())
 }
 
 // child is a process under load.
@@ -128,8 +138,8 @@ func startChild(ctx context.Context, dir string, env []string) (*child, error) {
 // Bounds of how far the journal grows in a part of a round, and of the moment after
 // that, which is not to be that of a line.
 const (
-	leastGrowth = 4 << 10
-	mostGrowth  = 48 << 10
+	leastGrowth = 2 << 10
+	mostGrowth  = 24 << 10
 	mostWait    = 5 * time.Millisecond
 )
 
@@ -176,25 +186,10 @@ func Child(open Opener) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		stop()
 	}()
-	if err := loadIn(ctx, dir, open); err != nil {
+	err := with(ctx, dir, 0, open, func(log *Log, store driver.Adapter) error { return log.Load(ctx, store) })
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	os.Exit(0)
-}
-
-func loadIn(ctx context.Context, dir string, open Opener) error {
-	log, err := Open(dir, 0)
-	if err != nil {
-		return err
-	}
-	stores, err := open(ctx, log)
-	if err != nil {
-		return errors.Join(err, log.Close())
-	}
-	err = log.Load(ctx, stores)
-	if stores.Close != nil {
-		err = errors.Join(err, stores.Close())
-	}
-	return errors.Join(err, log.Close())
 }

@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/inmem"
 )
 
 // envOpener says which stores the child opens.
@@ -16,8 +19,12 @@ const envOpener = "AGENTMEMORY_CRASHLOAD_OPENER"
 var openers = map[string]Opener{
 	"durable":   openDurable,
 	"forgetful": openForgetful,
-	"broken":    func(context.Context, *Log) (Stores, error) { return Stores{}, errors.New("no database") },
-	"lacking":   func(context.Context, *Log) (Stores, error) { return Stores{}, nil },
+	"broken": func(context.Context) (driver.Adapter, func() error, error) {
+		return nil, nil, errors.New("no database")
+	},
+	"lacking": func(context.Context) (driver.Adapter, func() error, error) {
+		return struct{ driver.Adapter }{inmem.New()}, nil, nil
+	},
 }
 
 func TestMain(m *testing.M) {
@@ -75,7 +82,7 @@ func TestRounds_Strike(t *testing.T) {
 
 func TestRounds_ChildrenThatFail(t *testing.T) {
 	require.ErrorContains(t, rounds(t, "broken", 1).Run(t.Context()), "no database")
-	require.ErrorContains(t, rounds(t, "lacking", 1).Run(t.Context()), "needs a memory.Versioned")
+	require.ErrorContains(t, rounds(t, "lacking", 1).Run(t.Context()), "needs a driver.Versioned")
 	r := rounds(t, "durable", 1)
 	r.Dir = filepath.Join(r.Dir, "nowhere")
 	require.Error(t, r.Run(t.Context()))

@@ -2,13 +2,12 @@ package crashload
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Report tells what a [Log.Verify] has looked at, so that a test can see that there was
@@ -18,13 +17,14 @@ type Report struct {
 	Acknowledged int // operations
 	Unknown      int // operations of which nobody knows whether they took place
 	Entries      int // in whatever state
+	Documents    int
 	Events       int // delivered, each counted once
 	Doubles      int // deliveries of events that had been delivered
 	Firings      int // of commitments
 	Archives     int // that were loaded
 }
 
-// Broken is what [Log.Verify] returns for stores that did not keep what they had
+// Broken is what [Log.Verify] returns for a store that did not keep what it had
 // acknowledged.
 type Broken struct{ Problems []string }
 
@@ -36,7 +36,7 @@ func (b *Broken) Error() string {
 	if len(text) > mostProblems {
 		text = append(text[:mostProblems:mostProblems], fmt.Sprintf("and %d more", len(b.Problems)-mostProblems))
 	}
-	return "crashload: the stores broke their word:\n\t" + strings.Join(text, "\n\t")
+	return "crashload: the store broke its word:\n\t" + strings.Join(text, "\n\t")
 }
 
 // A transaction of a process that was killed may be under way in a server still, so that
@@ -46,11 +46,11 @@ const (
 	untilNext = 200 * time.Millisecond
 )
 
-// Verify delivers what waits in the outbox and compares the stores with the log. No load
+// Verify delivers what waits in the outbox and compares the store with the log. No load
 // may run meanwhile. It returns a [*Broken] that lists what is wrong, by operation of
-// the journal, and other errors if it could not look.
-func (l *Log) Verify(ctx context.Context, s Stores) (Report, error) {
-	h, err := l.host(s)
+// the log, and other errors if it could not look.
+func (l *Log) Verify(ctx context.Context, store driver.Adapter) (Report, error) {
+	h, err := l.host(store)
 	if err != nil {
 		return Report{}, err
 	}
@@ -75,26 +75,26 @@ type verifier struct {
 	report   Report
 	problems []string
 
-	ops      []*operation
-	swapped  []*operation
-	byNumber map[int64]*operation
-	author   map[memory.Located]*operation // of acknowledged entries
-	deletes  map[memory.Located]bool
-	forgets  map[place]bool
+	ops       []*operation
+	byNumber  map[int64]*operation
+	mutations []*operation
+	made      map[*operation]bool     // mutations that took place
+	restored  map[memory.Located]bool // by any mutation, or perhaps never ended
+	forgotten map[place]bool          // subjects whose forgetting was acknowledged
+	starts    map[place][]start       // by commitment
 
-	records map[memory.Located]memory.Record
-	ofRun   map[int64][]memory.Record // those that are not erased
-	about   map[place]bool            // subjects that they carry
-
-	deliveries map[runKey][]*delivered
-	impostors  int               // deliveries under the id of another event
-	starts     map[place][]start // by commitment
+	records    map[memory.Located]memory.Record
+	documents  map[docName]driver.Document
+	changes    map[docName][]change // that were intended
+	deliveries map[eventName][]delivery
 }
 
 // place is an id of a tenant, or a subject, or a path.
 type place struct{ tenant, id string }
 
-type runKey struct{ tenant, run string }
+type eventName struct{ tenant, run, id string }
+
+func (d *delivery) name() eventName { return eventName{d.Tenant, d.Run, d.ID} }
 
 func (v *verifier) wrong(op *operation, format string, args ...any) {
 	v.problems = append(v.problems, fmt.Sprintf("operation %d (%s): ", op.N, op.What)+fmt.Sprintf(format, args...))
@@ -112,69 +112,42 @@ func (v *verifier) run(ctx context.Context) error {
 	if _, err := v.bank.Relay(ctx); err != nil {
 		return err
 	}
-	if f, ok := v.stores.Workspace.(flusher); ok {
-		if err := f.Flush(ctx); err != nil {
+	for _, step := range []func(context.Context) error{
+		v.readRecords, v.readDocuments, v.readDeliveries, v.checkDue, v.checkVersions, v.checkArchives, v.checkCommitments,
+	} {
+		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	if err := v.readRecords(ctx); err != nil {
-		return err
-	}
-	for _, op := range v.ops {
-		v.checkOutcome(op)
-	}
-	v.checkFates()
-	for _, check := range []func(context.Context) error{v.checkCells, v.checkVersions, v.checkArchives} {
-		if err := check(ctx); err != nil {
-			return err
-		}
-	}
-	expected := v.expectedOfEntries()
-	more, err := v.checkCommitments(ctx)
-	if err != nil {
-		return err
-	}
-	if err := v.checkEvents(ctx, append(expected, more...)); err != nil {
-		return err
-	}
-	return v.checkFiles(ctx)
+	v.checkEntries()
+	v.checkMutations()
+	v.checkDocuments()
+	v.checkEvents()
+	return nil
 }
 
-// readLog reads the journal and the queue.
-func (v *verifier) readLog() error {
-	v.byNumber, v.author = map[int64]*operation{}, map[memory.Located]*operation{}
-	v.deletes, v.forgets = map[memory.Located]bool{}, map[place]bool{}
-	var err error
-	if v.ops, err = v.operations(); err != nil {
+// readLog reads the journal, the mutations and the queue.
+func (v *verifier) readLog() (err error) {
+	if v.ops, err = v.journal.operations(); err != nil {
 		return err
 	}
+	if v.mutations, err = v.Log.mutations.operations(); err != nil {
+		return err
+	}
+	v.byNumber, v.forgotten = map[int64]*operation{}, map[place]bool{}
 	for _, op := range v.ops {
 		v.byNumber[op.N] = op
-		switch op.What {
-		case open:
-			v.report.Loads++
-		case remove:
-			v.deletes[located(op, 0, op.IDs[0])] = true
-		case forget:
-			v.forgets[place{op.Tenant, op.Subject}] = true
-		case put, batch, apply:
-			for i, id := range op.out.IDs {
-				v.author[located(op, i, id)] = op
-			}
-		}
 		switch {
+		case op.What == open:
+			v.report.Loads++
 		case op.outcome == done:
 			v.report.Acknowledged++
-		case op.outcome != refused && op.What != open && op.What != version:
+		case op.unknown():
 			v.report.Unknown++
 		}
-	}
-	swaps, err := readLines[note](v.Log.swaps)
-	if err != nil {
-		return err
-	}
-	for _, n := range swaps {
-		v.swapped = append(v.swapped, &operation{note: n})
+		if op.What == forget && op.outcome == done {
+			v.forgotten[place{op.Tenant, op.Subject}] = true
+		}
 	}
 	starts, err := readLines[start](v.queue)
 	v.starts = map[place][]start{}
@@ -183,85 +156,4 @@ func (v *verifier) readLog() error {
 		v.starts[at] = append(v.starts[at], s)
 	}
 	return err
-}
-
-// located is where the i-th entry of an operation is.
-func located(op *operation, i int, id string) memory.Located {
-	ref := op.Ref
-	if op.What == apply {
-		ref = sideRef(ref, i)
-	}
-	return memory.Located{Scope: memory.Scope{Tenant: op.Tenant, Ref: ref}, ID: id}
-}
-
-func (v *verifier) readRecords(ctx context.Context) error {
-	v.records, v.ofRun, v.about = map[memory.Located]memory.Record{}, map[int64][]memory.Record{}, map[place]bool{}
-	for _, tenant := range tenants {
-		for rec, err := range v.memory.History(ctx, tenant, memory.HistoryQuery{}) {
-			if err != nil {
-				return err
-			}
-			at := memory.Located{Scope: rec.Scope, ID: rec.Entry.ID}
-			v.records[at] = rec
-			if rec.Erased {
-				continue
-			}
-			n := operationOf(rec.Entry.RunID)
-			if op := v.byNumber[n]; op == nil || op.Tenant != tenant {
-				v.astray("an entry is there that no operation wrote")
-			}
-			v.ofRun[n] = append(v.ofRun[n], rec)
-			for _, subject := range rec.Entry.Subjects {
-				v.about[place{tenant, subject}] = true
-			}
-		}
-	}
-	v.report.Entries = len(v.records)
-	return nil
-}
-
-// delivered is an event of the sink, however often it came.
-type delivered struct {
-	delivery
-	payload events.Payload
-}
-
-func (v *verifier) readDeliveries() error {
-	lines, err := readLines[delivery](v.sink)
-	if err != nil {
-		return err
-	}
-	v.deliveries = map[runKey][]*delivered{}
-	v.report.Events, v.report.Doubles, v.impostors = 0, 0, 0
-	known := map[[3]string]*delivered{}
-	for _, line := range lines {
-		key := [3]string{line.Tenant, line.Run, line.ID}
-		if first := known[key]; first != nil {
-			v.report.Doubles++
-			if !sameEvent(first, line) {
-				v.impostors++
-			}
-			continue
-		}
-		payload, err := events.Decode(line.Type, line.Payload)
-		if err != nil {
-			return errors.New("crashload: an event in the sink is not readable")
-		}
-		d := &delivered{line, payload}
-		known[key] = d
-		run := runKey{line.Tenant, line.Run}
-		v.deliveries[run] = append(v.deliveries[run], d)
-		v.report.Events++
-	}
-	return nil
-}
-
-// sameEvent reports whether a delivery may be one that has been there. A pass that is
-// repeated counts anew what it finds, under the id of the first time.
-func sameEvent(first *delivered, again delivery) bool {
-	switch first.payload.(type) {
-	case events.MemoryConsolidated, events.MemoryCompacted:
-		return first.Type == again.Type
-	}
-	return first.Type == again.Type && string(first.Payload) == string(again.Payload)
 }

@@ -2,105 +2,57 @@ package crashload
 
 import (
 	"context"
-	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/openwop/agentmemory/commitment"
+	"github.com/openwop/agentmemory/memory"
 )
 
-// checkCommitments compares the commitments with the swaps that were acknowledged and
-// the runs that were started, and returns the events that their firings must have.
-func (v *verifier) checkCommitments(ctx context.Context) ([]expected, error) {
-	kept := map[place]commitment.Commitment{}
+// commitmentKind are the documents of commitments, as package commitment declares them.
+const commitmentKind = "commitment"
+
+// checkCommitments compares the commitments with the runs that were started. What
+// their firings announce is in the mutations.
+func (v *verifier) checkCommitments(ctx context.Context) error {
+	kept := map[place]*commitment.Commitment{}
 	for _, tenant := range tenants {
-		for c, err := range v.stores.Commitments.OfTenant(ctx, tenant, "") {
-			if err != nil {
-				return nil, err
+		for c, err := range v.commitments.Commitments(ctx, tenant) {
+			if err != nil && c.ID == "" {
+				return err
 			}
-			kept[place{tenant, c.ID}] = c
+			op := v.writerOf(c)
+			if op == nil {
+				continue // nobody's, which was said
+			}
+			kept[place{tenant, c.ID}] = &c
+			waits := !c.State.Final() && (c.Arm.Predicate == "" || c.State != commitment.Armed)
+			switch {
+			case err != nil:
+				v.wrong(op, "its commitment cannot be read")
+			case waits && c.Due.IsZero():
+				v.wrong(op, "its commitment waits and never falls due")
+			}
 		}
 	}
-	last := v.checkSwaps(kept)
-	if err := v.checkDue(ctx, kept, last); err != nil {
-		return nil, err
-	}
-	for _, op := range v.ops {
-		if op.What == arm && op.outcome == done {
-			if _, there := kept[place{op.Tenant, op.out.IDs[0]}]; !there {
-				v.wrong(op, "its acknowledged commitment is not there")
-			}
-		}
-	}
-	var events []expected
 	v.checkRuns()
 	for at, starts := range v.starts {
-		c, there := kept[at]
-		op := last[at]
-		if !there || op == nil {
+		if c := kept[at]; c != nil {
+			v.checkFirings(v.writerOf(*c), c, starts)
+		} else {
 			v.astray("a run was started for a commitment that is not there")
-			continue
-		}
-		events = append(events, v.checkFirings(op, &c, starts)...)
-	}
-	return events, nil
-}
-
-// checkSwaps looks for lost swaps, and for two that won the same revision. It returns
-// the newest swap of each commitment.
-func (v *verifier) checkSwaps(kept map[place]commitment.Commitment) map[place]*operation {
-	type revision struct {
-		place
-		from int64
-	}
-	last, winners := map[place]*operation{}, map[revision]*operation{}
-	for _, op := range v.swapped {
-		at := place{op.Tenant, op.IDs[0]}
-		if first := winners[revision{at, op.From}]; first != nil {
-			v.wrong(op, "it won the revision that operation %d had won: claimed twice", first.N)
-		}
-		winners[revision{at, op.From}] = op
-		if last[at] == nil || last[at].Rev < op.Rev {
-			last[at] = op
-		}
-	}
-	for at, op := range last {
-		c, there := kept[at]
-		switch {
-		case !there:
-			v.wrong(op, "its commitment is not there")
-		case c.Rev < op.Rev:
-			v.wrong(op, "an acknowledged swap of its commitment is lost")
-		case c.Rev == op.Rev && sumOfCommitment(c) != op.Sum:
-			v.wrong(op, "its commitment is not what was swapped in")
-		}
-	}
-	return last
-}
-
-// checkDue looks whether what waits for an instant will be found when it comes.
-func (v *verifier) checkDue(ctx context.Context, kept map[place]commitment.Commitment, last map[place]*operation) error {
-	const farAhead = 1000 * 24 * time.Hour
-	list, err := v.stores.Commitments.Due(ctx, v.bank.Now().Add(farAhead), math.MaxInt32)
-	if err != nil {
-		return err
-	}
-	due := map[place]time.Time{}
-	for _, c := range list {
-		due[place{c.Tenant, c.ID}] = c.Due
-	}
-	for at, c := range kept {
-		op := last[at]
-		if op == nil {
-			continue // armed by a swap of which nobody knows
-		}
-		waits := !c.State.Final() && (c.Arm.Predicate == "" || c.State != commitment.Armed)
-		if waits && (c.Due.IsZero() || !due[at].Equal(c.Due)) {
-			v.wrong(op, "its commitment waits and never falls due")
 		}
 	}
 	return nil
+}
+
+// writerOf returns the last operation that meant to write a commitment, or nil.
+func (v *verifier) writerOf(c commitment.Commitment) *operation {
+	list := v.changes[docName{memory.Scope{Tenant: c.Tenant}, commitmentKind, c.ID}]
+	if len(list) == 0 {
+		return nil
+	}
+	return list[len(list)-1].operation
 }
 
 // checkRuns looks for keys with two runs and runs with two keys.
@@ -121,7 +73,7 @@ func (v *verifier) checkRuns() {
 }
 
 // checkFirings compares a commitment with the runs that were started for it.
-func (v *verifier) checkFirings(op *operation, c *commitment.Commitment, starts []start) []expected {
+func (v *verifier) checkFirings(op *operation, c *commitment.Commitment, starts []start) {
 	keys, fences := map[string]bool{}, map[int64]bool{}
 	for _, s := range starts {
 		keys[s.Key] = true
@@ -142,14 +94,11 @@ func (v *verifier) checkFirings(op *operation, c *commitment.Commitment, starts 
 	if c.Arm.Every == 0 && c.Arm.Predicate == "" && len(keys) > 1 {
 		v.wrong(op, "its commitment fired %d times for one instant", len(keys))
 	}
-	var all []expected
 	for key := range keys {
 		if !onGrid(c, key) {
 			v.wrong(op, "its commitment fired for an instant that is none of its own")
 		}
-		all = append(all, expected{op, runKey{c.Tenant, c.ID}, func(d *delivered) bool { return d.ID == key }})
 	}
-	return all
 }
 
 // onGrid reports whether a key is of an instant for which the commitment may fire.

@@ -4,164 +4,76 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// checkOutcome compares what the store said of an operation with what is there.
-func (v *verifier) checkOutcome(op *operation) {
-	switch op.What {
-	case put, batch, apply:
-		v.checkWritten(op)
-	case remove:
-		rec, there := v.records[located(op, 0, op.IDs[0])]
-		if op.outcome == done && there && !rec.Erased && rec.State == memory.Live {
-			v.wrong(op, "an entry is live whose deletion was acknowledged")
-		}
-		if op.outcome == done && op.out.Hit && there && !rec.Erased && rec.State != memory.Deleted {
-			v.wrong(op, "an entry is %s whose deletion was acknowledged", rec.State)
-		}
-	case forget:
-		if op.outcome == done && v.about[place{op.Tenant, op.Subject}] {
-			v.wrong(op, "an entry is there whose subject was forgotten")
-		}
-	case distil:
-		if outputs := v.outputs(op); op.outcome == done && len(outputs) != 1 {
-			v.wrong(op, "it has %d outputs instead of one", len(outputs))
-		}
-	}
-}
-
-// checkWritten looks for the entries of an operation: all of them if it was
-// acknowledged, all or none otherwise.
-func (v *verifier) checkWritten(op *operation) {
-	found := len(v.ofRun[op.N])
-	switch {
-	case op.outcome == done:
-		v.checkAcknowledged(op)
-	case op.outcome == refused && found > 0:
-		v.wrong(op, "%d of its entries are there, although it was refused", found)
-		return
-	case found != 0 && found != op.Size:
-		v.wrong(op, "%d of its %d entries are there: half a batch", found, op.Size)
-		return
-	}
-	if found == 0 {
-		return
-	}
-	for _, id := range op.Retire {
-		rec := v.records[located(op, 0, id)]
-		heir := v.records[located(op, 0, rec.For)]
-		if rec.State != memory.Merged || operationOf(heir.Entry.RunID) != op.N {
-			v.wrong(op, "its entries are there, and what they replace is %s: half a batch", rec.State)
-		}
-	}
-}
-
-func (v *verifier) checkAcknowledged(op *operation) {
-	var stored []memory.Entry
-	missing, erased := 0, 0
-	for i, id := range op.out.IDs {
-		rec, there := v.records[located(op, i, id)]
-		switch {
-		case !there:
-			missing++
-		case rec.Erased:
-			erased++
-		default:
-			stored = append(stored, rec.Entry)
-		}
-	}
-	switch {
-	case missing > 0 && missing < op.Size:
-		v.wrong(op, "%d of its %d acknowledged entries are not there: half a batch", missing, op.Size)
-	case missing > 0:
-		v.wrong(op, "its acknowledged entries are not there")
-	case erased == 0 && sumOfEntries(stored) != op.out.Sum:
-		v.wrong(op, "its acknowledged entries say something else now")
-	case len(v.ofRun[op.N]) > op.Size:
-		v.wrong(op, "it has %d entries instead of %d", len(v.ofRun[op.N]), op.Size)
-	}
-}
-
-// checkFates looks for the cause of every end: an entry that is not live was deleted or
-// forgotten by an operation, or gave way to an entry that is there.
-func (v *verifier) checkFates() {
-	for at, rec := range v.records {
-		op := v.author[at]
-		if op == nil {
-			op = v.byNumber[operationOf(rec.Entry.RunID)]
-		}
-		if op == nil {
-			continue // an unknown put, erased; or nobody's, which was said
-		}
-		switch {
-		case rec.Erased:
-			if op.Subject == "" || !v.forgets[place{op.Tenant, op.Subject}] {
-				v.wrong(op, "its entry is erased, and no operation forgot it")
+func (v *verifier) readRecords(ctx context.Context) error {
+	v.records = map[memory.Located]memory.Record{}
+	for _, tenant := range tenants {
+		for rec, err := range v.store.History(ctx, tenant, driver.HistoryQuery{}) {
+			if err != nil {
+				return err
 			}
-		case rec.State == memory.Deleted:
-			if !v.deletes[at] {
-				v.wrong(op, "its entry is deleted, and by no operation")
-			}
-		case rec.State != memory.Live:
-			if !v.lineageEnds(at) {
-				v.wrong(op, "its entry is %s in favour of one that is not there", rec.State)
-			}
+			v.records[memory.Located{Scope: rec.Scope, ID: rec.Entry.ID}] = rec
 		}
 	}
-}
-
-// lineageEnds reports whether what an entry gave way to is there, whatever became of it.
-func (v *verifier) lineageEnds(at memory.Located) bool {
-	for range len(v.records) {
-		rec, there := v.records[at]
-		if !there {
-			return false
-		}
-		if rec.State == memory.Live || rec.State == memory.Deleted {
-			return true
-		}
-		at.ID = rec.For
-	}
-	return false // a circle
-}
-
-// checkCells compares the counters of the batches with the batches.
-func (v *verifier) checkCells(ctx context.Context) error {
-	counts, last := map[memory.Scope]int{}, map[memory.Scope]*operation{}
-	for _, op := range v.ops {
-		if op.What != batch {
-			continue
-		}
-		s := memory.Scope{Tenant: op.Tenant, Ref: op.Ref}
-		last[s] = op
-		if len(v.ofRun[op.N]) > 0 {
-			counts[s]++
-		}
-	}
-	for s, op := range last {
-		value, err := v.memory.Cell(ctx, s, countCell)
-		if err != nil {
-			return err
-		}
-		if n, _ := strconv.Atoi(string(value)); n != counts[s] {
-			v.wrong(op, "the cell of its ref counts %d batches, and %d are there: half a batch", n, counts[s])
-		}
-	}
+	v.report.Entries = len(v.records)
 	return nil
 }
 
-// Some things cost too much to look at all of them after each round: the newest are
-// looked at, and one in so many of the others in turn.
+// checkEntries looks for the cause of every entry, and of what became of it.
+func (v *verifier) checkEntries() {
+	writer := map[memory.Located]*operation{}
+	v.restored = map[memory.Located]bool{}
+	erased, ends := map[memory.Located]bool{}, map[memory.Located][]driver.Retirement{}
+	for _, m := range v.mutations {
+		if m.outcome == refused || m.out.Missed {
+			continue
+		}
+		for _, p := range m.Puts {
+			writer[p.Located] = m
+		}
+		for _, x := range m.Ends {
+			ends[x.Located] = append(ends[x.Located], x)
+		}
+		for _, at := range m.Restores {
+			v.restored[at] = true
+		}
+		for _, at := range m.Erases {
+			erased[at] = true
+			if rec, there := v.records[at]; m.outcome == done && there && !rec.Erased {
+				v.wrong(m, "an entry is there that it erased")
+			}
+		}
+	}
+	for at, rec := range v.records {
+		_, there := v.records[memory.Located{Scope: at.Scope, ID: rec.For}]
+		caused := rec.State == memory.Live || // what should not be is said of the mutation
+			slices.ContainsFunc(ends[at], func(x driver.Retirement) bool { return x.State == rec.State && x.For == rec.For })
+		switch op := writer[at]; {
+		case op == nil:
+			v.astray("an entry is there that no operation wrote")
+		case rec.Erased && !erased[at]:
+			v.wrong(op, "its entry is erased, and by no operation")
+		case rec.For != "" && !there:
+			v.wrong(op, "its entry is %s in favour of one that is not there", rec.State)
+		case !rec.Erased && !caused:
+			v.wrong(op, "its entry is %s, and by no operation", rec.State)
+		case slices.ContainsFunc(rec.Entry.Subjects, func(s string) bool { return v.forgotten[place{at.Tenant, s}] }):
+			v.wrong(op, "its entry is there, and its subject was forgotten")
+		}
+	}
+}
+
+// Versions cost too much to read all of them after each round: the newest are read, and
+// one in so many of the others in turn.
 const (
 	newest = 16
 	turns  = 8
 )
-
-func (v *verifier) itsTurn(i, of int) bool { return i >= of-newest || i%turns == v.report.Loads%turns }
 
 // checkVersions reads what was read at a version, but for what was erased since.
 func (v *verifier) checkVersions(ctx context.Context) error {
@@ -172,10 +84,11 @@ func (v *verifier) checkVersions(ctx context.Context) error {
 		}
 	}
 	for i, op := range readings {
-		if !v.itsTurn(i, len(readings)) {
+		if i < len(readings)-newest && i%turns != v.report.Loads%turns {
 			continue
 		}
-		now, err := v.memory.ListAt(ctx, memory.Scope{Tenant: op.Tenant, Ref: op.Ref}, memory.Version(op.Version), memory.Query{At: v.bank.Now(), Limit: versionLimit})
+		s := memory.Scope{Tenant: op.Tenant, Ref: op.Ref}
+		now, err := v.store.ListAt(ctx, s, driver.Version(op.Version), driver.Query{At: v.bank.Now(), Limit: versionLimit})
 		if errors.Is(err, memory.ErrSnapshotUnavailable) {
 			v.wrong(op, "its version is not available any more")
 			continue
@@ -183,7 +96,7 @@ func (v *verifier) checkVersions(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		want := slices.DeleteFunc(slices.Clone(op.IDs), func(id string) bool { return v.records[located(op, 0, id)].Erased })
+		want := slices.DeleteFunc(slices.Clone(op.IDs), func(id string) bool { return v.records[memory.Located{Scope: s, ID: id}].Erased })
 		got := idsOf(now)
 		if len(op.IDs) == versionLimit && len(got) > len(want) {
 			got = got[:len(want)] // others came up from below
@@ -195,46 +108,23 @@ func (v *verifier) checkVersions(ctx context.Context) error {
 	return nil
 }
 
-// outputs are the entries that a distillation has written.
-func (v *verifier) outputs(op *operation) []memory.Record { return v.ofRun[op.N] }
-
-// checkArchives loads the archives that live entries name, and looks them up in the
-// index.
+// checkArchives loads the archives of the distillations.
 func (v *verifier) checkArchives(ctx context.Context) error {
-	var distillations []*operation
-	for _, op := range v.ops {
-		if op.What == distil {
-			distillations = append(distillations, op)
-		}
-	}
-	for i, op := range distillations {
-		if !v.itsTurn(i, len(distillations)) {
+	for at, rec := range v.records {
+		op := v.byNumber[operationOf(rec.Entry.RunID)]
+		if op == nil || op.What != distil {
 			continue
 		}
 		job, err := v.job(op.note)
 		if err != nil {
 			return err
 		}
-		for _, rec := range v.outputs(op) {
-			if rec.State != memory.Live {
-				continue
-			}
-			v.report.Archives++
-			if _, err := v.distiller.Open(ctx, job, op.Ref, rec.Entry.ID); errors.Is(err, memory.ErrNotFound) || errors.Is(err, distill.ErrArchive) {
-				v.wrong(op, "the archive that its entry names does not load")
-			} else if err != nil {
-				return err
-			}
-		}
-		if op.outcome != done || i < len(distillations)-newest {
-			continue
-		}
-		lines, err := v.distiller.LoadIndex(ctx, v.bank.Reader(op.Tenant), op.Tenant, op.Ref)
-		if err != nil && !errors.Is(err, distill.ErrIndex) {
+		v.report.Archives++
+		_, err = v.distiller.Open(ctx, job, at.Ref, at.ID)
+		if errors.Is(err, memory.ErrNotFound) || errors.Is(err, distill.ErrArchive) {
+			v.wrong(op, "the archive that its entry names does not load")
+		} else if err != nil {
 			return err
-		}
-		if len(lines) != 1 {
-			v.wrong(op, "the index has %d lines for it instead of one", len(lines))
 		}
 	}
 	return nil

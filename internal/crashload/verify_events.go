@@ -2,198 +2,107 @@ package crashload
 
 import (
 	"context"
-	"errors"
+	"slices"
 
-	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// expected is an event that must be there once.
-type expected struct {
-	op  *operation
-	run runKey
-	is  func(*delivered) bool
-}
-
-// expectedOfEntries are the events that go with entries that are there, and with passes
-// that were acknowledged.
-func (v *verifier) expectedOfEntries() []expected {
-	var all []expected
-	expect := func(op *operation, is func(*delivered) bool) {
-		all = append(all, expected{op, runKey{op.Tenant, runOf(op.N)}, is})
-	}
-	for at, rec := range v.records {
-		op := v.author[at]
-		if op == nil {
-			op = v.byNumber[operationOf(rec.Entry.RunID)]
-		}
-		if op != nil {
-			expect(op, func(d *delivered) bool {
-				p, ok := d.payload.(events.MemoryWritten)
-				return ok && p.MemoryRef == at.Ref && p.MemoryID == at.ID
-			})
-		}
-	}
-	for _, op := range v.ops {
-		switch {
-		case op.What == batch && len(v.ofRun[op.N]) > 0:
-			expect(op, func(d *delivered) bool { return d.ID == batchEvent(op.N) })
-		case op.What == consolidate && op.outcome == done:
-			expect(op, func(d *delivered) bool { return d.Type == events.TypeMemoryConsolidated })
-		case op.What == distil && len(v.outputs(op)) > 0:
-			expect(op, func(d *delivered) bool { return d.Type == events.TypeMemoryCompacted })
-		}
-	}
-	return all
-}
-
-// checkEvents looks for every expected event in the sink, and for the cause of every
-// event there.
-func (v *verifier) checkEvents(ctx context.Context, all []expected) error {
-	if err := v.readDeliveries(); err != nil {
+// readDeliveries reads the sink, and before that gives it what a relay may not have had:
+// what was handed to a process that died may be hidden for a while, but never from a
+// query for one run.
+func (v *verifier) readDeliveries(ctx context.Context) error {
+	if err := v.readSink(); err != nil {
 		return err
 	}
-	// What was handed to a process that died may be hidden from a relay for a while,
-	// but never from one run.
-	fetched := map[runKey]bool{}
-	for _, x := range all {
-		if v.count(x) == 0 && !fetched[x.run] {
-			fetched[x.run] = true
-			if err := v.fetch(ctx, x.run); err != nil {
+	fetched := map[eventName]bool{}
+	for _, m := range v.mutations {
+		for _, d := range m.Events {
+			run := eventName{tenant: d.Tenant, run: d.Run}
+			if v.deliveries[d.name()] != nil || m.outcome == refused || fetched[run] {
+				continue
+			}
+			fetched[run] = true
+			if err := v.fetch(ctx, driver.OutboxQuery{Tenant: d.Tenant, RunID: d.Run}); err != nil {
 				return err
 			}
 		}
 	}
-	if len(fetched) > 0 {
-		if err := v.readDeliveries(); err != nil {
+	return v.readSink()
+}
+
+func (v *verifier) fetch(ctx context.Context, run driver.OutboxQuery) error {
+	var recs []events.Record
+	for rec, err := range v.store.Undelivered(ctx, run) {
+		if err != nil {
 			return err
 		}
-	}
-	for _, x := range all {
-		switch n := v.count(x); {
-		case n == 0:
-			v.wrong(x.op, "an event of it is lost")
-		case n > 1:
-			v.wrong(x.op, "an event of it came under %d ids", n)
-		}
-	}
-	if v.impostors > 0 {
-		v.astray("%d events came under the id of another", v.impostors)
-	}
-	for run, list := range v.deliveries {
-		for _, d := range list {
-			v.checkCause(run, d)
-		}
-	}
-	return nil
-}
-
-func (v *verifier) count(x expected) int {
-	n := 0
-	for _, d := range v.deliveries[x.run] {
-		if x.is(d) {
-			n++
-		}
-	}
-	return n
-}
-
-// fetch delivers what one run has in the outbox.
-func (v *verifier) fetch(ctx context.Context, run runKey) error {
-	recs, err := v.memory.Undelivered(ctx, memory.OutboxQuery{Tenant: run.tenant, RunID: run.run})
-	if err != nil || len(recs) == 0 {
-		return err
+		recs = append(recs, rec)
 	}
 	if err := v.Emit(ctx, recs...); err != nil {
 		return err
 	}
-	return v.memory.Delivered(ctx, recs)
+	return v.store.Delivered(ctx, recs)
 }
 
-// checkCause looks for what an event tells of.
-func (v *verifier) checkCause(run runKey, d *delivered) {
-	op := v.byNumber[operationOf(run.run)]
-	entry := func(ref, id string) {
-		rec, there := v.records[memory.Located{Scope: memory.Scope{Tenant: run.tenant, Ref: ref}, ID: id}]
-		switch {
-		case op == nil:
-			v.astray("an event tells of an entry that no operation wrote")
-		case !there:
-			v.wrong(op, "an event tells of an entry that is not there")
-		case !rec.Erased && rec.Entry.RunID != run.run:
-			v.wrong(op, "an event tells of an entry of another operation")
-		}
+func (v *verifier) readSink() error {
+	lines, err := readLines[delivery](v.sink)
+	v.deliveries = map[eventName][]delivery{}
+	for _, d := range lines {
+		v.deliveries[d.name()] = append(v.deliveries[d.name()], d)
 	}
-	switch p := d.payload.(type) {
-	case events.MemoryWritten:
-		entry(p.MemoryRef, p.MemoryID)
-	case events.MemoryCompacted:
-		entry(p.MemoryRef, p.OutputID)
-	case events.MemoryConsolidated:
-		if op == nil || (op.What != consolidate && len(v.ofRun[op.N]) == 0) {
-			v.astray("an event tells of a pass that no operation made")
-		}
-	case events.CommitmentFired:
-		found := false
-		for _, s := range v.starts[place{run.tenant, run.run}] {
-			found = found || s.Key == d.ID && s.Run == p.EnqueuedRunID
-		}
-		if !found {
-			v.astray("an event tells of a run that was not started")
-		}
-	}
+	v.report.Events, v.report.Doubles = len(v.deliveries), len(lines)-len(v.deliveries)
+	return err
 }
 
-// checkFiles compares files with the writes that were acknowledged, and looks for one
-// event for each version.
-func (v *verifier) checkFiles(ctx context.Context) error {
-	writes := map[place][]*operation{}
-	for _, op := range v.ops {
-		switch op.What {
-		case write:
-			writes[place{op.Tenant, op.Ref}] = append(writes[place{op.Tenant, op.Ref}], op)
-		case distil:
-			writes[place{op.Tenant, distill.IndexPath}] = []*operation{op}
-		}
+// same reports whether a delivery is that of an event.
+func (d delivery) same(o delivery) bool {
+	return d.name() == o.name() && d.Type == o.Type && string(d.Payload) == string(o.Payload)
+}
+
+// checkEvents looks for the cause of every event, and for passes and versions of files
+// that have two.
+func (v *verifier) checkEvents() {
+	type subject struct {
+		place
+		t       events.Type
+		version int64
 	}
-	told := map[place]map[int64]int{}
-	for run, list := range v.deliveries {
-		for _, d := range list {
-			if p, ok := d.payload.(events.WorkspaceUpdated); ok {
-				at := place{run.tenant, p.Path}
-				if told[at] == nil {
-					told[at] = map[int64]int{}
-				}
-				told[at][p.Version]++
+	known, once := map[eventName][]delivery{}, map[subject]eventName{}
+	for _, m := range v.mutations {
+		for _, d := range m.Events {
+			if m.outcome != refused {
+				known[d.name()] = append(known[d.name()], d)
 			}
 		}
 	}
-	for at, ops := range writes {
-		f, err := v.stores.Workspace.ReadFile(ctx, at.tenant, at.id)
-		if err != nil && !errors.Is(err, memory.ErrNotFound) {
-			return err
+	for name, list := range v.deliveries {
+		if known[name] == nil {
+			v.astray("an event tells of what no operation did")
+			continue
 		}
-		known := at.id == distill.IndexPath || f.Version == 0
-		for _, op := range ops {
-			if op.What == write && op.outcome == done && f.Version < int64(op.out.Size) {
-				v.wrong(op, "an acknowledged write of a file is not there")
+		if slices.ContainsFunc(list, func(d delivery) bool { return !slices.ContainsFunc(known[name], d.same) }) {
+			v.astray("an event came under the id of another")
+		}
+		d := list[0]
+		s := subject{place: place{name.tenant, name.run}, t: d.Type}
+		payload, _ := events.Decode(d.Type, d.Payload) // it is what the load has announced
+		switch p := payload.(type) {
+		case events.MemoryConsolidated, events.MemoryCompacted:
+		case events.CommitmentFired:
+			starts := v.starts[place{name.tenant, name.run}]
+			if !slices.ContainsFunc(starts, func(s start) bool { return s.Key == d.ID && s.Run == p.EnqueuedRunID }) {
+				v.astray("an event tells of a run that was not started")
 			}
-			known = known || int64(op.Size) == f.Version && sum(f.Content) == op.Sum
+			continue
+		case events.WorkspaceUpdated:
+			s.id, s.version = p.Path, p.Version
+		default:
+			continue
 		}
-		op := ops[len(ops)-1]
-		if !known {
-			v.wrong(op, "the file that it wrote says something that nobody wrote")
+		if _, twice := once[s]; twice {
+			v.astray("a pass or a version of a file has two events")
 		}
-		for n := int64(1); n <= f.Version; n++ {
-			if told[at][n] != 1 {
-				v.wrong(op, "version %d of the file has %d events instead of one", n, told[at][n])
-			}
-			delete(told[at], n)
-		}
-		if len(told[at]) > 0 {
-			v.wrong(op, "an event tells of a version of the file that is not there")
-		}
+		once[s] = name
 	}
-	return nil
 }

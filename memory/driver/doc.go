@@ -21,5 +21,8 @@
 // [NewMark] and [ParseVersion] how a version is written down. They are pure: a store
 // looks up what it has, asks, and writes.
 //
-// Package adaptertest proves that a store keeps all of it.
+// Package adaptertest proves that a store keeps all of it, by one call in a test of the
+// store: each rule that these interfaces state has a case there, and what a store does
+// not offer is reported. The limits of this package are checked up to the longest names,
+// and with documents of a megabyte.
 package driver

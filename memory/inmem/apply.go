@@ -17,7 +17,7 @@ func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r := t.find(s.Ref, e.ID); r != nil {
-		if r.erased || !driver.SameEntry(&r.entry, &e) {
+		if r.erased || !driver.SameEntry(r.entry, &e) {
 			return driver.ErrConflict
 		}
 		return nil
@@ -74,7 +74,7 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	if len(m.Documents) > 0 {
 		done.Revs = make([]int64, len(m.Documents))
 		for i := range m.Documents {
-			done.Revs[i] = st.swap(t, &m.Documents[i])
+			done.Revs[i] = t.shelf.swap(&m.Documents[i], func() int64 { return st.revs.Add(1) })
 		}
 	}
 	return done, nil
@@ -82,7 +82,7 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 
 func (t *tenant) held(ref, id string) driver.Held {
 	if r := t.find(ref, id); r != nil {
-		return driver.Held{Entry: &r.entry, State: r.state, Erased: r.erased}
+		return driver.Held{Entry: r.entry, State: r.state, Erased: r.erased}
 	}
 	return driver.Held{}
 }
@@ -107,7 +107,6 @@ func (t *tenant) commit(m *driver.Mutation) {
 	for _, l := range m.Erase {
 		if r := t.find(l.Ref, l.ID); r != nil && !r.erased {
 			r.scope.erase(r, v)
-			t.shelf.drop(l.Ref, l.ID)
 		}
 	}
 }

@@ -1,23 +1,28 @@
 // Package inmem keeps memory in the process: for tests, for scratch memory, and
-// for hosts that persist elsewhere. It is a [driver.Versioned],
-// [driver.Searcher], [driver.Scanner] and [driver.Describer]; its traits are
-// zero, which means volatile and writable.
+// for hosts that persist elsewhere. It offers everything that package driver knows of; its
+// traits are zero, which means volatile and writable.
+//
+// Entries are in Go maps by id. Whatever has an order is in an ordered list of chunks:
+// the live entries of a scope, the retired ones, the documents by name, group, subject
+// and entry, what is due, the journal of changes, and the outbox.
 //
 // # Guarantees
 //
 //   - Tenants have nothing in common but the store: no lock is held over two of
-//     them, apart from the one that finds a tenant and the one of the outbox.
+//     them, apart from those that find a tenant, what is due, and what waits in the
+//     outbox.
 //   - A mutation is checked as a whole before any of it is applied, and readers
 //     see all of it or nothing (M8).
 //   - Taking a version copies nothing. A read at an old version costs what the
 //     entries it returns cost, plus a glance at each few hundred entries that
 //     have come or gone since.
-//   - Erasing drops the last reference that the store has to a text (M10). A read
-//     that runs meanwhile passes over it from then on.
+//   - Erasing drops the last reference that the store has to a text (M10). A scan
+//     that runs meanwhile passes over it, but for the page that it has read.
 //   - The order of entries is kept at insertion (M5), so entries of any age can
 //     come in any order.
-//   - Versions carry the incarnation of the store: no other store, and no later
-//     one in the same process, reads them.
+//   - Versions carry the incarnation of the store as their mark: no other store, and
+//     no later one in the same process, reads them. A history in memory cannot be lost
+//     and written anew, so one mark for all versions of a tenant is enough.
 //
 // # Errors
 //

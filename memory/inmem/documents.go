@@ -7,171 +7,198 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// name is what a document of a tenant is known by.
+// name is what a tenant's document is known by.
 type name struct{ ref, kind, key string }
 
-// shelf holds the documents of a tenant.
+// document is the place of a document. What is there is never changed: a swap puts
+// something else in its place, so that readers may look at it after they left the lock.
+type document struct {
+	name
+	*driver.Document
+}
+
+// shelf holds the documents of a tenant, and the lists by which they are found.
 type shelf struct {
-	docs map[name]*driver.Document
-	// of has the documents that were made of an entry.
-	of map[place]map[name]struct{}
+	schedule *schedule
+	docs     map[name]*document
+	names    ordered[tagged] // all of them, under the empty tag
+	groups   ordered[tagged]
+	subjects ordered[tagged]
+	origins  ordered[tagged] // under the ids of the entries that they were made from
 }
 
-type place struct{ ref, id string }
-
-func newShelf() shelf {
-	return shelf{docs: map[name]*driver.Document{}, of: map[place]map[name]struct{}{}}
+// tagged is a document under a tag, of which it may have several.
+type tagged struct {
+	tag string
+	doc *document
 }
 
-func nameOf(d *driver.Document) name { return name{d.Ref, d.Kind, d.Key} }
+func byTag(a, b tagged) int {
+	return cmp.Or(strings.Compare(a.tag, b.tag), strings.Compare(a.doc.ref, b.doc.ref),
+		strings.Compare(a.doc.kind, b.doc.kind), strings.Compare(a.doc.key, b.doc.key))
+}
+
+func newShelf(sd *schedule) shelf {
+	list := ordered[tagged]{compare: byTag}
+	return shelf{sd, map[name]*document{}, list, list, list, list}
+}
 
 // state returns the revision and class of a document; the revision is 0 if there is none.
 func (sh *shelf) state(ref, kind, key string) (int64, driver.Class) {
-	if d := sh.docs[name{ref, kind, key}]; d != nil {
-		return d.Rev, d.Class
+	if doc := sh.docs[name{ref, kind, key}]; doc != nil {
+		return doc.Rev, doc.Class
 	}
 	return 0, 0
 }
 
 // swap does what a swap that holds says, and returns the revision that the document has
-// then.
-func (st *Store) swap(t *tenant, x *driver.DocumentSwap) int64 {
-	at := nameOf(&x.Document)
-	old := t.shelf.docs[at]
-	switch x.Act {
-	case driver.Check:
-		return t.rev(at)
-	case driver.Remove:
-		if old != nil {
-			t.shelf.remove(old)
-		}
-		return 0
-	}
-	d := x.Document
-	d.Value = bytes.Clone(d.Value)
-	d.Of, d.Subjects = slices.Clone(d.Of), slices.Clone(d.Subjects)
-	if !d.Due.IsZero() {
-		d.Due = time.UnixMilli(d.Due.UnixMilli()).UTC()
-	}
-	if old != nil {
+// then. The mutation may have removed the document already, with an entry.
+func (sh *shelf) swap(x *driver.DocumentSwap, rev func() int64) int64 {
+	at := name{x.Ref, x.Kind, x.Key}
+	doc := sh.docs[at]
+	switch {
+	case x.Act == driver.Remove && doc != nil:
+		sh.remove(doc)
+	case x.Act == driver.Check && doc != nil:
+		return doc.Rev
+	case x.Act == driver.Set, x.Act == driver.Retain && doc != nil:
+		d := copied(x.Document)
 		if x.Act == driver.Retain {
-			d.Value = old.Value
+			d.Value = doc.Value
 		}
-		t.shelf.remove(old)
+		d.Due, d.Rev = d.Due.UTC(), rev()
+		sh.set(at, doc, &d)
+		return d.Rev
 	}
-	d.Rev = st.revs.Add(1)
-	t.shelf.add(&d)
-	return d.Rev
+	return 0
 }
 
-func (t *tenant) rev(at name) int64 {
-	rev, _ := t.shelf.state(at.ref, at.kind, at.key)
-	return rev
+// set puts d in the place doc, which is nil if there is no document of that name.
+func (sh *shelf) set(at name, doc *document, d *driver.Document) {
+	if doc == nil {
+		doc = &document{name: at}
+		sh.docs[at] = doc
+		sh.names.insert(tagged{"", doc})
+	} else {
+		sh.unlist(doc)
+	}
+	doc.Document = d
+	sh.eachTag(doc, (*ordered[tagged]).insert)
+	sh.schedule.add(d)
 }
 
-func (sh *shelf) add(d *driver.Document) {
-	at := nameOf(d)
-	sh.docs[at] = d
-	for _, id := range d.Of {
-		p := place{d.Ref, id}
-		if sh.of[p] == nil {
-			sh.of[p] = map[name]struct{}{}
+func (sh *shelf) remove(doc *document) {
+	delete(sh.docs, doc.name)
+	sh.names.remove(tagged{"", doc})
+	sh.unlist(doc)
+}
+
+func (sh *shelf) unlist(doc *document) {
+	sh.eachTag(doc, (*ordered[tagged]).remove)
+	sh.schedule.remove(doc.Document)
+}
+
+// eachTag calls f for each list in which a document is and each of its tags there.
+func (sh *shelf) eachTag(doc *document, f func(*ordered[tagged], tagged)) {
+	if doc.Group != "" {
+		f(&sh.groups, tagged{doc.Group, doc})
+	}
+	for _, label := range distinct(doc.Subjects) {
+		f(&sh.subjects, tagged{label, doc})
+	}
+	for _, id := range distinct(doc.Of) {
+		f(&sh.origins, tagged{id, doc})
+	}
+}
+
+// withdraw removes the documents that were made of an entry.
+func (sh *shelf) withdraw(ref, id string) {
+	var docs []*document
+	for x := range sh.origins.from(tagged{id, &document{name: name{ref: ref}}}) {
+		if x.tag != id || x.doc.ref != ref {
+			break
 		}
-		sh.of[p][at] = struct{}{}
+		docs = append(docs, x.doc)
+	}
+	for _, doc := range docs {
+		sh.remove(doc)
 	}
 }
 
-func (sh *shelf) remove(d *driver.Document) {
-	at := nameOf(d)
-	delete(sh.docs, at)
-	for _, id := range d.Of {
-		p := place{d.Ref, id}
-		delete(sh.of[p], at)
-		if len(sh.of[p]) == 0 {
-			delete(sh.of, p)
-		}
-	}
-}
-
-// drop removes the documents that were made of an entry.
-func (sh *shelf) drop(ref, id string) {
-	for at := range sh.of[place{ref, id}] {
-		sh.remove(sh.docs[at])
-	}
-}
-
-// Documents yields the documents that q asks for, in the byte order of their refs,
-// kinds and keys, each as it is when it is yielded. The body of the loop may use the
-// store.
+// Documents yields the documents that q asks for, in the byte order of their refs, kinds
+// and keys, each as it is when it is yielded. The body of the loop may use the store.
 func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
 	return func(yield func(driver.Document, error) bool) {
-		t := st.tenant(q.Tenant)
-		var names []name
-		if t != nil {
-			names = t.names(&q)
+		var behind name
+		if !q.EveryRef {
+			behind = name{q.Ref, q.Kind, ""}
 		}
-		for i := 0; ; i++ {
+		t := st.tenant(q.Tenant)
+		for {
 			if err := ctx.Err(); err != nil {
 				yield(driver.Document{}, err)
 				return
 			}
-			if i >= len(names) {
+			if t == nil {
 				return
 			}
-			if d, ok := t.document(names[i], &q); ok && !yield(d, nil) {
+			d := t.document(&q, behind)
+			if d == nil {
+				return
+			}
+			behind = name{d.Ref, d.Kind, d.Key + "\x00"} // the least name after this one
+			shown := *d
+			if q.Bare {
+				shown.Value = nil
+			}
+			if !yield(copied(shown), nil) {
 				return
 			}
 		}
 	}
 }
 
-// names returns the names of the documents that q asks for, in order.
-func (t *tenant) names(q *driver.DocumentQuery) []name {
+// document returns the first document that q asks for whose name is not below first, or
+// nil.
+func (t *tenant) document(q *driver.DocumentQuery, first name) *driver.Document {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
+	sh := &t.shelf
 	if !q.EveryRef && q.Kind != "" && q.Key != "" {
-		return []name{{q.Ref, q.Kind, q.Key}}
+		if doc := sh.docs[name{q.Ref, q.Kind, q.Key}]; doc != nil && first.key <= q.Key && asked(q, doc.Document) {
+			return doc.Document
+		}
+		return nil
 	}
-	var names []name
-	for at, d := range t.shelf.docs {
-		if asked(q, d) {
-			names = append(names, at)
+	list, tag := &sh.names, ""
+	switch {
+	case q.Subject != "":
+		list, tag = &sh.subjects, q.Subject
+	case q.Group != "":
+		list, tag = &sh.groups, q.Group
+	}
+	for x := range list.from(tagged{tag, &document{name: first}}) {
+		if x.tag != tag || !q.EveryRef && (x.doc.ref != q.Ref || q.Kind != "" && x.doc.kind != q.Kind) {
+			break
+		}
+		if asked(q, x.doc.Document) {
+			return x.doc.Document
 		}
 	}
-	slices.SortFunc(names, func(a, b name) int {
-		return cmp.Or(strings.Compare(a.ref, b.ref), strings.Compare(a.kind, b.kind), strings.Compare(a.key, b.key))
-	})
-	return names
-}
-
-// document returns a copy of a document if it is there and q asks for it.
-func (t *tenant) document(at name, q *driver.DocumentQuery) (driver.Document, bool) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	d := t.shelf.docs[at]
-	if d == nil || !asked(q, d) {
-		return driver.Document{}, false
-	}
-	return copied(d, q.Bare), true
-}
-
-func copied(d *driver.Document, bare bool) driver.Document {
-	c := *d
-	if bare {
-		c.Value = nil
-	} else {
-		c.Value = bytes.Clone(d.Value)
-	}
-	c.Of, c.Subjects = slices.Clone(d.Of), slices.Clone(d.Subjects)
-	return c
+	return nil
 }
 
 func asked(q *driver.DocumentQuery, d *driver.Document) bool {
 	return (q.EveryRef || q.Ref == d.Ref) && (q.Kind == "" || q.Kind == d.Kind) && (q.Key == "" || q.Key == d.Key) &&
 		(q.Group == "" || q.Group == d.Group) && (q.Subject == "" || slices.Contains(d.Subjects, q.Subject))
+}
+
+// copied returns a document whose slices are its own.
+func copied(d driver.Document) driver.Document {
+	d.Value, d.Of, d.Subjects = bytes.Clone(d.Value), slices.Clone(d.Of), slices.Clone(d.Subjects)
+	return d
 }

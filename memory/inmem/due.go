@@ -3,14 +3,57 @@ package inmem
 import (
 	"cmp"
 	"context"
-	"slices"
+	"math"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-type schedule struct{}
+// schedule has the documents of all tenants that are due some time, by kind. It has its
+// own lock, taken after a tenant's.
+type schedule struct {
+	mu    sync.RWMutex
+	kinds map[string]*ordered[due]
+}
+
+// due is a document under the instant, in milliseconds, at which it is due.
+type due struct {
+	at  int64
+	doc *driver.Document
+}
+
+func byDue(a, b due) int {
+	if a.at != b.at {
+		return cmp.Compare(a.at, b.at)
+	}
+	return cmp.Or(strings.Compare(a.doc.Tenant, b.doc.Tenant), strings.Compare(a.doc.Ref, b.doc.Ref),
+		strings.Compare(a.doc.Key, b.doc.Key))
+}
+
+func (sd *schedule) add(d *driver.Document) {
+	if d.Due.IsZero() {
+		return
+	}
+	sd.mu.Lock()
+	defer sd.mu.Unlock()
+	list := sd.kinds[d.Kind]
+	if list == nil {
+		list = &ordered[due]{compare: byDue}
+		sd.kinds[d.Kind] = list
+	}
+	list.insert(due{d.Due.UnixMilli(), d})
+}
+
+func (sd *schedule) remove(d *driver.Document) {
+	if d.Due.IsZero() {
+		return
+	}
+	sd.mu.Lock()
+	defer sd.mu.Unlock()
+	sd.kinds[d.Kind].remove(due{d.Due.UnixMilli(), d})
+}
 
 // Due returns machinery of a kind, of all tenants, that is due at the instant at: by
 // Due ascending and at most limit of it.
@@ -18,20 +61,18 @@ func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	st.mu.RLock()
-	defer st.mu.RUnlock()
-	var due []driver.Document
-	for _, t := range st.tenants {
-		t.mu.RLock()
-		for _, d := range t.shelf.docs {
-			if d.Kind == kind && !d.Due.IsZero() && !d.Due.After(at) {
-				due = append(due, copied(d, false))
-			}
-		}
-		t.mu.RUnlock()
+	st.schedule.mu.RLock()
+	defer st.schedule.mu.RUnlock()
+	list := st.schedule.kinds[kind]
+	if list == nil {
+		return nil, nil
 	}
-	slices.SortFunc(due, func(a, b driver.Document) int {
-		return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.Ref, b.Ref), strings.Compare(a.Key, b.Key))
-	})
-	return due[:min(limit, len(due))], nil
+	var docs []driver.Document
+	for x := range list.from(due{math.MinInt64, nil}) {
+		if x.at > at.UnixMilli() || len(docs) >= limit {
+			break
+		}
+		docs = append(docs, copied(*x.doc))
+	}
+	return docs, nil
 }

@@ -1,6 +1,7 @@
 package inmem
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"maps"
@@ -12,12 +13,9 @@ import (
 // Lookup returns the records of those ids that the scope holds, whatever their state, in
 // the order of the ids.
 func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	t := st.tenant(s.Tenant)
-	if t == nil {
-		return nil, nil
+	if err := ctx.Err(); err != nil || t == nil {
+		return nil, err
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -30,20 +28,23 @@ func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]dr
 	return recs, nil
 }
 
-// History yields the records that q asks for, each as it is when it is yielded.
-// The body of the loop may use the store. A query by subject or successor costs
-// what it yields; any other holds a pointer to each record of the ref at hand.
+// History yields the records that q asks for, each as it is when it is yielded. The body
+// of the loop may use the store. The loop holds a pointer to each record of a ref at
+// hand, or to each of a subject or successor that q names.
 func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
 	return func(yield func(driver.Record, error) bool) {
-		if err := ctx.Err(); err != nil {
-			yield(driver.Record{}, err)
-			return
-		}
 		t := st.tenant(tenant)
-		if t == nil {
+		if t == nil || ctx.Err() != nil {
+			if err := ctx.Err(); err != nil {
+				yield(driver.Record{}, err)
+			}
 			return
 		}
-		for _, ref := range t.refs(q) {
+		refs := []string{q.Ref}
+		if q.Ref == "" && q.Subject == "" {
+			refs = t.refs()
+		}
+		for _, ref := range refs {
 			for _, r := range t.candidates(ref, q) {
 				if err := ctx.Err(); err != nil {
 					yield(driver.Record{}, err)
@@ -57,37 +58,41 @@ func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQue
 	}
 }
 
-// refs returns where to look for what q asks for.
-func (t *tenant) refs(q driver.HistoryQuery) []string {
-	if q.Ref != "" || q.Subject != "" {
-		return []string{q.Ref}
-	}
+func (t *tenant) refs() []string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return slices.Collect(maps.Keys(t.scopes))
 }
 
-// candidates returns records among which are all that q asks for, of the ref
-// unless q names a subject.
-func (t *tenant) candidates(ref string, q driver.HistoryQuery) []*record {
+// candidates returns records among which are all that q asks for, of the ref unless q
+// names a subject.
+func (t *tenant) candidates(ref string, q driver.HistoryQuery) (recs []*record) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if len(q.For) > 0 {
-		var recs []*record
-		for _, id := range slices.Compact(slices.Sorted(slices.Values(q.For))) {
-			if heir := t.find(ref, id); heir != nil && heir.extra != nil {
-				recs = append(recs, heir.extra.estate...)
+	sc := t.scopes[ref]
+	switch {
+	case len(q.For) > 0 && sc != nil:
+		for _, id := range distinct(q.For) {
+			first := &record{heir: &record{entry: &driver.Entry{ID: id}}, entry: &driver.Entry{}}
+			for r := range sc.heirs.from(first) {
+				if r.heir.entry.ID != id {
+					break
+				}
+				recs = append(recs, r)
 			}
 		}
-		return recs
+	case q.Subject != "":
+		first := labelled{q.Subject, &record{scope: &scope{ref: ref}, entry: &driver.Entry{}}}
+		for l := range t.subjects.from(first) {
+			if l.label != q.Subject {
+				break
+			}
+			recs = append(recs, l.rec)
+		}
+	case sc != nil:
+		recs = slices.Collect(maps.Values(sc.recs))
 	}
-	if q.Subject != "" {
-		return slices.Collect(maps.Keys(t.subjects[q.Subject]))
-	}
-	if sc := t.scopes[ref]; sc != nil {
-		return slices.Collect(maps.Values(sc.recs))
-	}
-	return nil
+	return recs
 }
 
 // describe returns the record if it is still there and q asks for it.
@@ -95,7 +100,81 @@ func (t *tenant) describe(r *record, q driver.HistoryQuery) (driver.Record, bool
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	rec := r.record()
-	ok := !r.gone && (q.Ref == "" || q.Ref == rec.Ref) && (len(q.For) == 0 || slices.Contains(q.For, rec.For)) &&
+	ok := !r.purged && (q.Ref == "" || q.Ref == rec.Ref) && (len(q.For) == 0 || slices.Contains(q.For, rec.For)) &&
 		(q.Subject == "" || slices.Contains(rec.Entry.Subjects, q.Subject))
 	return rec, ok
+}
+
+// change is what a mutation did to a record.
+type change struct {
+	version uint64
+	rec     *record
+	act     act
+}
+
+type act uint8
+
+const (
+	put act = iota
+	retired
+	restored
+	erased
+)
+
+func byVersion(a, b change) int { return cmp.Compare(a.version, b.version) }
+
+func (sc *scope) note(v uint64, a act, r *record) { sc.journal.insert(change{v, r, a}) }
+
+// Changes returns the ids of a scope that were touched by the mutations after the
+// version from, up to and with the version to.
+func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Version) (driver.ChangeSet, error) {
+	t, low, err := st.at(ctx, s.Tenant, from)
+	if err != nil {
+		return driver.ChangeSet{}, err
+	}
+	_, high, err := st.at(ctx, s.Tenant, to)
+	if err != nil || t == nil {
+		return driver.ChangeSet{}, err
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if err := cmp.Or(t.available(low), t.available(high)); err != nil {
+		return driver.ChangeSet{}, err
+	}
+	var ids [erased + 1][]string
+	if sc := t.scopes[s.Ref]; sc != nil {
+		for c := range sc.journal.from(change{version: low + 1}) {
+			if c.version > high {
+				break
+			}
+			ids[c.act] = append(ids[c.act], c.rec.entry.ID)
+		}
+	}
+	return driver.ChangeSet{
+		Put: distinct(ids[put]), Retired: distinct(ids[retired]), Restored: distinct(ids[restored]), Erased: distinct(ids[erased]),
+	}, nil
+}
+
+// distinct returns the strings, each once.
+func distinct(ss []string) []string {
+	if len(ss) < 2 {
+		return ss
+	}
+	return slices.Compact(slices.Sorted(slices.Values(ss)))
+}
+
+// Intact reports whether nothing of the scope that was live at v has been erased since.
+// It does not look at expiry: the store does not know when v was.
+func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {
+	t, n, err := st.at(ctx, s.Tenant, v)
+	if err != nil || t == nil {
+		return err == nil, err
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if err := t.available(n); err != nil {
+		return false, err
+	}
+	sc := t.scopes[s.Ref]
+	return sc == nil || !sc.erased.contain(n), nil
 }

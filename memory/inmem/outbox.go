@@ -1,34 +1,47 @@
 package inmem
 
 import (
+	"cmp"
 	"context"
 	"iter"
-	"slices"
-	"sort"
+	"strings"
 	"sync"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// outbox holds the undelivered events of all tenants in commit order. It has its
-// own lock, taken after a tenant's.
+// outbox holds the undelivered events of all tenants. It has its own lock, taken after
+// a tenant's.
 type outbox struct {
-	mu    sync.Mutex
-	last  uint64                // the number of the event that came last
-	queue []*waiting            // by number
-	known map[eventKey]*waiting // those that are not delivered
+	mu       sync.Mutex
+	last     uint64 // the number of the event that came last
+	known    map[eventKey]*waiting
+	byNumber ordered[*waiting] // which is the order of commits
+	byRun    ordered[*waiting]
 }
 
 type waiting struct {
-	number    uint64
-	rec       events.Record
-	delivered bool
+	number uint64
+	events.Record
 }
 
 type eventKey struct{ tenant, run, id string }
 
 func keyOf(r *events.Record) eventKey { return eventKey{r.Tenant, r.RunID, r.ID} }
+
+func byNumber(a, b *waiting) int { return cmp.Compare(a.number, b.number) }
+
+func byRun(a, b *waiting) int {
+	return cmp.Or(strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.RunID, b.RunID), byNumber(a, b))
+}
+
+func newOutbox() outbox {
+	return outbox{
+		known:    map[eventKey]*waiting{},
+		byNumber: ordered[*waiting]{compare: byNumber}, byRun: ordered[*waiting]{compare: byRun},
+	}
+}
 
 func (o *outbox) add(recs []events.Record) {
 	if len(recs) == 0 {
@@ -36,22 +49,20 @@ func (o *outbox) add(recs []events.Record) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.known == nil {
-		o.known = map[eventKey]*waiting{}
-	}
 	for _, r := range recs {
 		if o.known[keyOf(&r)] == nil {
 			o.last++
-			w := &waiting{number: o.last, rec: r}
+			w := &waiting{o.last, r}
 			o.known[keyOf(&r)] = w
-			o.queue = append(o.queue, w)
+			o.byNumber.insert(w)
+			o.byRun.insert(w)
 		}
 	}
 }
 
 // Undelivered yields the events of committed mutations that were not marked as
-// delivered, in commit order. Nothing is hidden: two relays on one store get the
-// same events. The body of the loop may use the store.
+// delivered, in commit order. Nothing is hidden: two relays on one store get the same
+// events. The body of the loop may use the store.
 func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
 	return func(yield func(events.Record, error) bool) {
 		after := uint64(0)
@@ -60,39 +71,41 @@ func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq
 				yield(events.Record{}, err)
 				return
 			}
-			recs, last := st.outbox.after(after, q)
-			for _, r := range recs {
-				if !yield(r, nil) {
+			page := st.outbox.page(q, after)
+			for _, w := range page {
+				if !yield(w.Record, nil) {
 					return
 				}
+				after = w.number
 			}
-			if last == after {
+			if len(page) < pageSize {
 				return
 			}
-			after = last
 		}
 	}
 }
 
-// after returns some of the events that q asks for and whose numbers are above a
-// number, and up to which number it looked.
-func (o *outbox) after(number uint64, q driver.OutboxQuery) (recs []events.Record, last uint64) {
+// page returns the next events that q asks for behind a number.
+func (o *outbox) page(q driver.OutboxQuery, after uint64) (page []*waiting) {
+	list := &o.byNumber
+	if q.RunID != "" {
+		list = &o.byRun
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	last = number
-	first := sort.Search(len(o.queue), func(i int) bool { return o.queue[i].number > number })
-	for _, w := range o.queue[first:] {
-		last = w.number
-		if !w.delivered && (q.Tenant == "" || q.Tenant == w.rec.Tenant) && (q.RunID == "" || q.RunID == w.rec.RunID) {
-			if recs = append(recs, w.rec); len(recs) == pageSize {
-				break
-			}
+	for w := range list.from(&waiting{after + 1, events.Record{Tenant: q.Tenant, RunID: q.RunID}}) {
+		mine := (q.Tenant == "" || q.Tenant == w.Tenant) && (q.RunID == "" || q.RunID == w.RunID)
+		if len(page) == pageSize || !mine && q.RunID != "" {
+			break
+		}
+		if mine {
+			page = append(page, w)
 		}
 	}
-	return recs, last
+	return page
 }
 
-// Waiting counts the events that wait. It does not go beyond limit.
+// Waiting counts the events that wait, up to limit.
 func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -100,16 +113,17 @@ func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (int, er
 	o := &st.outbox
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	n := len(o.known)
-	if tenant != "" {
-		n = 0
-		for k := range o.known {
-			if k.tenant == tenant {
-				n++
-			}
-		}
+	if tenant == "" {
+		return min(len(o.known), limit), nil
 	}
-	return min(n, limit), nil
+	n := 0
+	for w := range o.byRun.from(&waiting{0, events.Record{Tenant: tenant}}) {
+		if w.Tenant != tenant || n >= limit {
+			break
+		}
+		n++
+	}
+	return n, nil
 }
 
 // Delivered takes events out of the outbox.
@@ -121,14 +135,11 @@ func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range recs {
-		k := keyOf(&recs[i])
-		if w := o.known[k]; w != nil {
-			w.rec, w.delivered = events.Record{}, true
-			delete(o.known, k)
+		if w := o.known[keyOf(&recs[i])]; w != nil {
+			delete(o.known, keyOf(&recs[i]))
+			o.byNumber.remove(w)
+			o.byRun.remove(w)
 		}
-	}
-	if len(o.queue) > 2*len(o.known)+64 || len(o.known) == 0 {
-		o.queue = slices.DeleteFunc(o.queue, func(w *waiting) bool { return w.delivered })
 	}
 	return nil
 }

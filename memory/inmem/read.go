@@ -3,66 +3,12 @@ package inmem
 import (
 	"context"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
-
-// List returns the live entries of s that q asks for, at the latest version.
-func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
-	return st.reader(s, q).latest(ctx)
-}
-
-// ListAt is List over the entries that were not retired at v.
-func (st *Store) ListAt(ctx context.Context, s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
-	t, n, err := st.at(ctx, s.Tenant, v)
-	if err != nil || t == nil {
-		return nil, err
-	}
-	r := st.reader(s, q)
-	r.pinned, r.version = true, n
-	return r.collect(ctx)
-}
-
-// Search returns the live entries that match q by [driver.Search.Matches], newest
-// first. A limit of 0 means all.
-func (st *Store) Search(ctx context.Context, s driver.Scope, q driver.Search) ([]driver.Entry, error) {
-	r := st.reader(s, driver.Query{Limit: q.Limit, At: q.At})
-	r.match = q.Matches
-	if !q.Until.IsZero() {
-		r.behind = position{set: true, created: q.Until.UnixMilli()}
-	}
-	if !q.Since.IsZero() {
-		r.since = q.Since.UnixMilli()
-	}
-	return r.latest(ctx)
-}
-
-// Scan yields what List would return. The body of the loop may use the store. What
-// is erased meanwhile is passed over; if [Store.Purge] passes the version that
-// the scan began at, the scan stops with [driver.ErrSnapshotUnavailable].
-func (st *Store) Scan(ctx context.Context, s driver.Scope, q driver.Query) iter.Seq2[driver.Entry, error] {
-	return func(yield func(driver.Entry, error) bool) {
-		r := st.reader(s, q)
-		page := make([]driver.Entry, 0, r.pageSize())
-		for {
-			entries, err := r.next(ctx, page)
-			if err != nil {
-				yield(driver.Entry{}, err)
-				return
-			}
-			for _, e := range entries {
-				if !yield(e, nil) {
-					return
-				}
-			}
-			if r.done {
-				return
-			}
-		}
-	}
-}
 
 // Get returns the entry, or [driver.ErrNotFound].
 func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (driver.Entry, error) {
@@ -76,7 +22,7 @@ func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Tim
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if r := t.find(s.Ref, id); r != nil && r.liveAt(at.UnixMilli()) {
-		return r.entry, nil
+		return *r.entry, nil
 	}
 	return driver.Entry{}, driver.ErrNotFound
 }
@@ -96,44 +42,93 @@ func (st *Store) GetAt(ctx context.Context, s driver.Scope, v driver.Version, id
 	var entries []driver.Entry
 	for _, id := range ids {
 		if r := t.find(s.Ref, id); r != nil && !r.erased && r.visible(n, at.UnixMilli()) {
-			entries = append(entries, r.entry)
+			entries = append(entries, *r.entry)
 		}
 	}
 	return entries, nil
 }
 
-// position is a place in a list; the zero value is before the first entry.
-type position struct {
-	set     bool
-	created int64
-	id      string
+// List returns the live entries of s that q asks for, at the latest version.
+func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
+	r := st.reader(s, q)
+	return r.latest(ctx)
 }
 
-// pageSize is the number of entries that a reader copies at a time under the lock.
+// ListAt is List over the entries that were not retired at v.
+func (st *Store) ListAt(ctx context.Context, s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
+	t, n, err := st.at(ctx, s.Tenant, v)
+	if err != nil || t == nil {
+		return nil, err
+	}
+	r := st.reader(s, q)
+	r.pinned, r.version = true, n
+	return r.all(ctx)
+}
+
+// Search returns the live entries that match q by [driver.Search.Matches], newest
+// first. A limit of 0 means all.
+func (st *Store) Search(ctx context.Context, s driver.Scope, q driver.Search) ([]driver.Entry, error) {
+	r := st.reader(s, driver.Query{Limit: q.Limit, At: q.At})
+	r.match = q.Matches
+	if !q.Until.IsZero() {
+		r.behind = &driver.Entry{CreatedAt: q.Until}
+	}
+	if !q.Since.IsZero() {
+		r.since = q.Since.UnixMilli()
+	}
+	return r.latest(ctx)
+}
+
+// Scan yields what List would return. The body of the loop may use the store. What
+// is erased meanwhile is passed over, but for a page that was read ahead; if
+// [Store.Purge] passes the version that the scan began at, the scan stops with
+// [driver.ErrSnapshotUnavailable].
+func (st *Store) Scan(ctx context.Context, s driver.Scope, q driver.Query) iter.Seq2[driver.Entry, error] {
+	// There is one call of yield, so that the compiler can put a loop's body in its
+	// place instead of copying every entry twice.
+	return func(yield func(driver.Entry, error) bool) {
+		r := st.reader(s, q)
+		var buf [pageSize]*driver.Entry
+		for !r.done {
+			page, err := r.next(ctx, buf[:0])
+			if err != nil {
+				page = append(page, &driver.Entry{})
+				r.done = true
+			}
+			for _, e := range page {
+				if !yield(*e, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// pageSize is the number of entries that a reader finds at a time under the lock.
 const pageSize = 128
 
-// reader reads the visible entries of a scope page by page. The tenant's lock is free
-// between pages; all pages are of one version.
+// reader reads the visible entries of a scope page by page, newest first. The tenant's
+// lock is free between pages; all pages are of one version.
 type reader struct {
 	tenant  *tenant // nil if there is none
 	ref     string
 	at      int64
-	behind  position
-	since   int64                    // older entries are out of range
+	behind  *driver.Entry            // behind which the next page begins; nil for the newest
+	since   int64                    // no older entries are wanted
 	match   func(*driver.Entry) bool // nil lets everything through
 	left    int                      // how many entries are wanted still
-	pinned  bool                     // version is set: if not, the first page takes the latest one
+	pinned  bool                     // at the version; the first page pins a reader to the latest one
 	version uint64
 	done    bool
 }
 
-func (st *Store) reader(s driver.Scope, q driver.Query) *reader {
-	r := &reader{tenant: st.tenant(s.Tenant), ref: s.Ref, at: q.At.UnixMilli(), since: -never, left: q.Limit}
+func (st *Store) reader(s driver.Scope, q driver.Query) reader {
+	r := reader{tenant: st.tenant(s.Tenant), ref: s.Ref, at: q.At.UnixMilli(), since: math.MinInt64, left: q.Limit}
 	if q.Limit <= 0 {
-		r.left = never
+		r.left = math.MaxInt
 	}
 	if !q.After.IsZero() {
-		r.behind = position{true, q.After.CreatedAt.UnixMilli(), q.After.ID}
+		r.behind = &driver.Entry{CreatedAt: q.After.CreatedAt, ID: q.After.ID}
 	}
 	if q.Tag != "" {
 		r.match = func(e *driver.Entry) bool { return slices.Contains(e.Tags, q.Tag) }
@@ -141,97 +136,126 @@ func (st *Store) reader(s driver.Scope, q driver.Query) *reader {
 	return r
 }
 
-func (r *reader) pageSize() int { return min(r.left, pageSize) }
-
 // latest reads all at the latest version. It begins again if a purge passes that one.
-func (r *reader) latest(ctx context.Context) ([]driver.Entry, error) {
+func (r reader) latest(ctx context.Context) ([]driver.Entry, error) {
 	for {
-		again := *r
-		entries, err := again.collect(ctx)
+		again := r
+		entries, err := again.all(ctx)
 		if err != error(driver.ErrSnapshotUnavailable) {
 			return entries, err
 		}
 	}
 }
 
-func (r *reader) collect(ctx context.Context) ([]driver.Entry, error) {
+func (r *reader) all(ctx context.Context) ([]driver.Entry, error) {
 	var entries []driver.Entry
+	var buf [pageSize]*driver.Entry
 	for !r.done {
-		n := len(entries)
-		entries = slices.Grow(entries, r.pageSize())
-		page, err := r.next(ctx, entries[n:n])
+		page, err := r.next(ctx, buf[:0])
 		if err != nil {
 			return nil, err
 		}
-		entries = entries[:n+len(page)]
+		n := len(entries)
+		entries = slices.Grow(entries, len(page))[:n+len(page)]
+		for i, e := range page {
+			entries[n+i] = *e // append would copy it twice
+		}
 	}
 	return entries, nil
 }
 
-// next appends the next page to dst, which has room for it.
-func (r *reader) next(ctx context.Context, dst []driver.Entry) ([]driver.Entry, error) {
+// next appends the next entries that match to page, which has room for them.
+func (r *reader) next(ctx context.Context, page []*driver.Entry) ([]*driver.Entry, error) {
 	if err := ctx.Err(); err != nil || r.tenant == nil {
 		r.done = true
 		return nil, err
 	}
+	room := pageSize
+	if r.match == nil {
+		room = min(room, r.left)
+	}
+	page, err := r.read(page, room)
+	if err != nil {
+		return nil, err
+	}
+	if r.done = len(page) < room; !r.done {
+		r.behind = page[room-1]
+	}
+	if r.match != nil {
+		page = r.narrow(page)
+	}
+	r.left -= len(page)
+	r.done = r.done || r.left == 0
+	return page, nil
+}
+
+// narrow keeps the entries that match, as many as are wanted.
+func (r *reader) narrow(page []*driver.Entry) []*driver.Entry {
+	kept := page[:0]
+	for _, e := range page {
+		if len(kept) == r.left || e.CreatedAt.UnixMilli() < r.since {
+			r.done = true
+			break
+		}
+		if r.match(e) {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+// read appends the next visible entries to page, up to a number of them.
+func (r *reader) read(page []*driver.Entry, room int) ([]*driver.Entry, error) {
 	t := r.tenant
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if !r.pinned {
 		r.pinned, r.version = true, t.version
 	}
-	if err := t.available(r.version); err != nil {
+	sc := t.scopes[r.ref]
+	if err := t.available(r.version); err != nil || sc == nil {
 		return nil, err
 	}
-	sc := t.scopes[r.ref]
-	if sc == nil {
-		r.done = true
-		return nil, nil
+	page = r.walk(&sc.live, page, room)
+	if sc.lastDied > r.version {
+		page = r.walk(&sc.past, page, len(page)+room)
+		slices.SortFunc(page, newestFirst)
+		page = page[:min(len(page), room)]
 	}
-	w := sc.walk(r)
-	for seen, want := 0, r.pageSize(); seen < pageSize && len(dst) < want; seen++ {
-		rec := w.next()
-		if rec == nil || rec.created < r.since {
-			r.done = true
-			break
-		}
-		r.behind = position{true, rec.created, rec.entry.ID}
-		if r.match == nil || r.match(&rec.entry) {
-			dst = append(dst, rec.entry)
-		}
-	}
-	r.left -= len(dst)
-	r.done = r.done || r.left == 0
-	return dst, nil
+	return page, nil
 }
 
-// walk goes over the records of a scope that a version shows, newest first.
-type walk struct {
-	version    uint64
-	at         int64
-	live, past cursor
-	a, b       *record // next of each
-}
-
-func (sc *scope) walk(r *reader) walk {
-	w := walk{version: r.version, at: r.at, live: sc.live.below(r.behind)}
-	w.a = w.live.next(w.version, w.at)
-	if sc.past.lastDied > r.version {
-		w.past = sc.past.below(r.behind)
-		w.b = w.past.next(w.version, w.at)
+// walk appends the next visible entries of one list, until page has a length.
+func (r *reader) walk(l *ordered[*record], page []*driver.Entry, length int) []*driver.Entry {
+	c, i := l.end()
+	if c >= 0 && r.behind != nil {
+		c, i = l.locate(&record{entry: r.behind, created: r.behind.CreatedAt.UnixMilli()})
 	}
-	return w
-}
-
-func (w *walk) next() *record {
-	if w.b == nil || w.a != nil && w.b.before(w.a.created, w.a.entry.ID) {
-		r := w.a
-		if r != nil {
-			w.a = w.live.next(w.version, w.at)
+	v, at := r.version, r.at
+	for ; c >= 0 && len(page) < length; c, i = c-1, chunkSize {
+		ch := &l.chunks[c]
+		if ch.bounds.hide(v, at) {
+			continue
 		}
-		return r
+		items := ch.items[:min(i, len(ch.items))]
+		if ch.bounds.show(v, at) {
+			for j := len(items) - 1; j >= 0 && len(page) < length; j-- {
+				page = append(page, items[j].entry)
+			}
+			continue
+		}
+		for j := len(items) - 1; j >= 0 && len(page) < length; j-- {
+			if rec := items[j]; rec.visible(v, at) {
+				page = append(page, rec.entry)
+			}
+		}
 	}
-	r := w.b
-	w.b = w.past.next(w.version, w.at)
-	return r
+	return page
+}
+
+func newestFirst(a, b *driver.Entry) int {
+	if a.Before(b) {
+		return -1
+	}
+	return 1
 }

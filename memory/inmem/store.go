@@ -41,13 +41,16 @@ type tenant struct {
 	version  uint64 // the number of versions that were made
 	horizon  uint64 // older versions are unavailable
 	scopes   map[string]*scope
-	subjects map[string]map[*record]struct{}
+	subjects ordered[labelled] // of the entries of all scopes
 	shelf    shelf
 }
 
 // New returns an empty store.
 func New() *Store {
-	return &Store{incarnation: rand.Text(), tenants: map[string]*tenant{}}
+	return &Store{
+		incarnation: rand.Text(), outbox: newOutbox(),
+		schedule: schedule{kinds: map[string]*ordered[due]{}}, tenants: map[string]*tenant{},
+	}
 }
 
 // Traits returns the zero value: the store is volatile, writable and searches by
@@ -87,7 +90,7 @@ func (st *Store) makeTenant(name string) *tenant {
 		name = strings.Clone(name)
 		t = &tenant{
 			name: name, mark: driver.FirstMark(st.incarnation, name), scopes: map[string]*scope{},
-			subjects: map[string]map[*record]struct{}{}, shelf: newShelf(),
+			subjects: ordered[labelled]{compare: byLabel}, shelf: newShelf(&st.schedule),
 		}
 		st.tenants[name] = t
 	}
@@ -120,7 +123,7 @@ func (t *tenant) available(n uint64) error {
 // find returns nil if the scope has no record of that id.
 func (t *tenant) find(ref, id string) *record {
 	if sc := t.scopes[ref]; sc != nil {
-		return sc.recs[id]
+		return sc.find(id)
 	}
 	return nil
 }
@@ -128,9 +131,8 @@ func (t *tenant) find(ref, id string) *record {
 func (t *tenant) scope(ref string) *scope {
 	sc := t.scopes[ref]
 	if sc == nil {
-		ref = strings.Clone(ref)
-		sc = &scope{tenant: t, ref: ref, recs: map[string]*record{}}
-		t.scopes[ref] = sc
+		sc = newScope(t, ref)
+		t.scopes[sc.ref] = sc
 	}
 	return sc
 }

@@ -2,25 +2,26 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/internal/storerules"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Put inserts e if the scope has no entry of that id. It is repeated if the
 // connection is lost, so that its outcome is known unless the database stays away.
-func (st *Store) Put(ctx context.Context, s memory.Scope, e memory.Entry) error {
-	_, err := st.db.apply(ctx, s.Tenant, &memory.Mutation{Put: []memory.Placed{{Scope: s, Entry: e}}}, idempotent)
+func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {
+	_, err := st.db.apply(ctx, s.Tenant, &driver.Mutation{Put: []driver.Placed{{Scope: s, Entry: e}}}, idempotent)
 	return err
 }
 
 // Delete ends the life of an entry and reports whether it was live at the instant
 // at. If it was not, nothing changes.
-func (st *Store) Delete(ctx context.Context, s memory.Scope, id string, at time.Time) (bool, error) {
+func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
 	const retire = `
 		WITH hit AS (
 			SELECT FROM agentmemory.entries
@@ -28,155 +29,201 @@ func (st *Store) Delete(ctx context.Context, s memory.Scope, id string, at time.
 		), t AS (
 			UPDATE agentmemory.tenants SET version = version + 1
 			WHERE tenant = $1 AND EXISTS (SELECT FROM hit) RETURNING version
+		), gone AS (
+			UPDATE agentmemory.entries e SET died = t.version, state = $5 FROM t
+			WHERE e.tenant = $1 AND e.ref = $2 AND e.id = $3 AND e.died = 9223372036854775807 AND NOT e.erased AND e.expires_at > $4
+			RETURNING e.id
+		), noted AS (
+			INSERT INTO agentmemory.versions (tenant, version, mark, changes)
+			SELECT $1, t.version, $6, CASE WHEN EXISTS (SELECT FROM gone) THEN $7::bytea ELSE '' END FROM t
 		)
-		UPDATE agentmemory.entries e SET died = t.version, state = $5 FROM t
-		WHERE e.tenant = $1 AND e.ref = $2 AND e.id = $3 AND e.died = 9223372036854775807 AND NOT e.erased AND e.expires_at > $4`
+		SELECT FROM gone`
+	var j journal
+	j.add(wasRetired, s.Ref, id)
+	mark := driver.NewMark()
 	deleted := false
 	err := st.db.write(ctx, tenantSetting(s.Tenant), unsent, func(b *pgx.Batch) {
-		b.Queue(retire, []byte(s.Tenant), keyOf(s.Ref), []byte(id), at.UnixMilli(), int16(memory.Deleted)).Exec(affects(&deleted))
+		b.Queue(retire, []byte(s.Tenant), keyOf(s.Ref), []byte(id), at.UnixMilli(), int16(driver.Deleted), mark[:], j.data).
+			Exec(func(tag pgconn.CommandTag) error {
+				deleted = tag.RowsAffected() > 0
+				return nil
+			})
 	})
 	return deleted && err == nil, err
 }
 
-// Apply commits m or returns [memory.ErrConflict], or [memory.ErrValidation] for a
+// Apply commits m or returns [driver.ErrConflict], or [driver.ErrValidation] for a
 // mutation that could never be committed; in both cases nothing happened. If the
 // connection is lost while it commits the error is [ErrOutcomeUnknown].
-func (st *Store) Apply(ctx context.Context, tenant string, m memory.Mutation) (memory.Version, error) {
+func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 	return st.db.apply(ctx, tenant, &m, unsent)
 }
 
-func (db *DB) apply(ctx context.Context, tenant string, m *memory.Mutation, allows func(error) bool) (memory.Version, error) {
+func (db *DB) apply(ctx context.Context, tenant string, m *driver.Mutation, allows func(error) bool) (driver.Applied, error) {
 	if err := ctx.Err(); err != nil {
-		return "", err
+		return driver.Applied{}, err
 	}
-	if !storerules.WellFormed(tenant, m) || !valid(tenant, m) {
-		return "", memory.ErrValidation
+	if err := m.Validate(tenant); err != nil {
+		return driver.Applied{}, err
 	}
-	w := &writes{db: db, tenant: tenant, m: m}
-	if onlyAdds(m) {
+	if !storable(m) {
+		return driver.Applied{}, driver.Fail(driver.ErrValidation, "PostgreSQL cannot hold it", nil)
+	}
+	w := &writes{db: db, tenant: tenant, m: m, machinery: m.MachineryOnly(), mark: driver.NewMark()}
+	err := w.commit(ctx, allows)
+	if err != nil {
+		return driver.Applied{}, err
+	}
+	return w.done, nil
+}
+
+// maxEventName bounds the names of a run and an event, which stand in one index together
+// with the tenant.
+const maxEventName = 1024
+
+// storable reports whether the tables can hold what m puts and queues: text must be UTF-8
+// without U+0000.
+func storable(m *driver.Mutation) bool {
+	ok := true
+	for i := range m.Put {
+		ok = ok && isText(m.Put[i].Entry.Content) && !slices.ContainsFunc(m.Put[i].Entry.Tags, isNoText)
+	}
+	for i := range m.Events {
+		ok = ok && len(m.Events[i].RunID) <= maxEventName && len(m.Events[i].ID) <= maxEventName
+	}
+	return ok
+}
+
+// commit commits the mutation by the shortest way that there is for it.
+func (w *writes) commit(ctx context.Context, allows func(error) bool) error {
+	switch {
+	case w.machinery && len(w.m.Documents) == 1:
+		return w.swapAlone(ctx, allows)
+	case onlyAdds(w.m):
 		err := w.add(ctx, allows)
 		if codeOf(err) != uniqueViolation {
-			return w.version, err
+			return err
 		}
 		// One of the ids is there. The long way tells whether by the same entry.
 	}
-	err := repeat(ctx, allows, func() error {
-		conn, err := db.pool.Acquire(ctx)
+	return repeat(ctx, allows, func() error {
+		conn, err := w.db.pool.Acquire(ctx)
 		if err != nil {
 			return err
 		}
 		defer conn.Release()
 		return w.transact(ctx, conn, allows)
 	})
-	return w.version, err
-}
-
-// valid reports whether the tables can hold what m puts and queues.
-func valid(tenant string, m *memory.Mutation) bool {
-	ok := len(tenant) <= maxTenant
-	for i := range m.Put {
-		ok = ok && storable(m.Put[i].Scope, &m.Put[i].Entry)
-	}
-	for _, c := range m.Cells {
-		ok = ok && fits(c.Scope)
-	}
-	for i := range m.Events {
-		ok = ok && m.Events[i].Payload != nil
-	}
-	return ok
 }
 
 // onlyAdds reports whether m has no condition but that its ids are new, so that it can
 // be committed without a look at what is there.
-func onlyAdds(m *memory.Mutation) bool {
-	return len(m.Live)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Cells) == 0
+func onlyAdds(m *driver.Mutation) bool {
+	return len(m.Live)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0
 }
 
 // writes is a mutation on its way into the tables.
 type writes struct {
-	db      *DB
-	tenant  string
-	m       *memory.Mutation
-	held    map[place]*heldEntry
-	cells   map[place][]byte
-	version memory.Version // that the mutation makes
+	db        *DB
+	tenant    string
+	m         *driver.Mutation
+	machinery bool        // it changes nothing else
+	mark      driver.Mark // of the version that it makes, if it makes one
+	held      map[place]*heldEntry
+	documents map[title]heldDocument
+	done      driver.Applied
 }
 
-// place names an entry or a cell within a tenant.
+// place names an entry within a tenant.
 type place struct{ ref, id string }
 
 // heldEntry is an entry as a mutation meets it.
 type heldEntry struct {
-	storerules.Held
+	driver.Held
 	born, died int64
 }
 
 // add commits a mutation that only adds, in one round trip.
 func (w *writes) add(ctx context.Context, allows func(error) bool) error {
 	return w.db.write(ctx, tenantSetting(w.tenant), allows, func(b *pgx.Batch) {
-		w.bump(b)
+		w.bump(b, w.journal(w.m.Put))
 		w.insert(b, w.m.Put, "")
 		w.queueEvents(b)
 	})
 }
 
 // bump takes the row of the tenant, which the transaction holds until it ends, and
-// makes the next version. Every transaction that changes entries begins with it, so
-// that versions are committed in their order.
-func (w *writes) bump(b *pgx.Batch) {
-	const bump = `
-		INSERT INTO agentmemory.tenants AS t (tenant, version) VALUES ($1, 1)
-		ON CONFLICT (tenant) DO UPDATE SET version = t.version + 1
-		RETURNING version, (SELECT incarnation FROM agentmemory.meta)`
-	b.Queue(bump, []byte(w.tenant)).QueryRow(func(row pgx.Row) error {
+// makes the next version, with its own row if the journal is known already. Every
+// transaction that changes more than machinery begins with it, so that versions are
+// committed in their order.
+func (w *writes) bump(b *pgx.Batch, journal []byte) {
+	const (
+		bump = `
+			INSERT INTO agentmemory.tenants AS t (tenant, version) VALUES ($1, 1)
+			ON CONFLICT (tenant) DO UPDATE SET version = t.version + 1 RETURNING version`
+		bumpAndNote = `
+			WITH t AS (` + bump + `)
+			INSERT INTO agentmemory.versions (tenant, version, mark, changes) SELECT $1, version, $2, $3 FROM t RETURNING version`
+	)
+	q := b.Queue(bump, []byte(w.tenant))
+	if journal != nil {
+		q.SQL, q.Arguments = bumpAndNote, []any{[]byte(w.tenant), w.mark[:], journal}
+	}
+	q.QueryRow(func(row pgx.Row) error {
 		var n int64
-		var incarnation string
-		if err := row.Scan(&n, &incarnation); err != nil {
-			return err
-		}
-		w.version = storerules.MarkOf(incarnation, w.tenant).Version(uint64(n))
-		return nil
+		err := row.Scan(&n)
+		w.done.Version = driver.VersionOf(uint64(n), w.mark)
+		return err
 	})
 }
 
-// transact commits any mutation, in two round trips: one that takes the tenant's row
-// and reads what the mutation names, and one that writes and commits.
+// transact commits any mutation, in two round trips: one that takes the tenant's row and
+// the documents and reads what the mutation names, and one that writes and commits.
 func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(error) bool) error {
-	w.held, w.cells = map[place]*heldEntry{}, map[place][]byte{}
+	w.held, w.documents = map[place]*heldEntry{}, map[title]heldDocument{}
+	w.done = driver.Applied{Revs: make([]int64, len(w.m.Documents))}
 	b := new(pgx.Batch)
 	b.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`)
 	w.db.prelude(b, tenantSetting(w.tenant))
-	w.bump(b)
+	if !w.machinery {
+		w.bump(b, nil)
+	}
 	w.loadEntries(b)
-	w.loadCells(b)
+	w.loadDocuments(b)
 	if err := conn.SendBatch(ctx, b).Close(); err != nil {
 		undo(ctx, conn)
 		return again(err)
 	}
-	if !w.hold() {
+	if !w.holds() {
 		undo(ctx, conn)
-		return memory.ErrConflict
+		return driver.ErrConflict
 	}
 	b = new(pgx.Batch)
 	w.queueAll(b)
 	b.Queue(`COMMIT`)
 	err := settle(ctx, conn, func(ctx context.Context) error { return conn.SendBatch(ctx, b).Close() })
-	if open(err) {
+	switch {
+	case open(err):
 		_ = conn.Conn().Close(ctx)
 		if !allows(err) {
-			return unknown(err)
+			return driver.Fail(ErrOutcomeUnknown, "", err)
 		}
-	} else if err != nil {
+	case err != nil:
 		undo(ctx, conn)
+		if codeOf(err) == uniqueViolation {
+			return driver.ErrConflict // somebody else made the machinery
+		}
 	}
 	return err
 }
 
-// undo ends a transaction that is not to be committed. A connection on which that
-// fails is not used again, which ends it as well.
+// undo ends a transaction that is not to be committed. A connection on which that does not
+// succeed in time is not used again, which ends it as well.
 func undo(ctx context.Context, conn *pgxpool.Conn) {
-	if _, err := conn.Exec(context.WithoutCancel(ctx), `ROLLBACK`); err != nil {
-		_ = conn.Conn().Close(ctx)
+	brief, end := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer end()
+	if _, err := conn.Exec(brief, `ROLLBACK`); err != nil {
+		_ = conn.Conn().Close(brief)
 	}
 }
 
@@ -194,18 +241,21 @@ func again(err error) error {
 	return err
 }
 
-// hold reports whether every condition of the mutation does.
-func (w *writes) hold() bool {
-	base := storerules.Base{
-		Held: func(ref, id string) storerules.Held {
+// holds reports whether every condition of the mutation does.
+func (w *writes) holds() bool {
+	base := driver.Base{
+		Held: func(ref, id string) driver.Held {
 			if h := w.held[place{ref, id}]; h != nil {
 				return h.Held
 			}
-			return storerules.Held{}
+			return driver.Held{}
 		},
-		Cell: func(ref, name string) []byte { return w.cells[place{ref, name}] },
+		Document: func(ref, kind, key string) (int64, driver.Class) {
+			d := w.documents[title{ref, kind, key}]
+			return d.rev, d.class
+		},
 	}
-	return base.Hold(w.m)
+	return base.Holds(w.m)
 }
 
 // named are the entries that the mutation names.
@@ -217,7 +267,7 @@ func (w *writes) named() (refs, ids [][]byte) {
 			refs, ids = append(refs, keyOf(ref)), append(ids, []byte(id))
 		}
 	}
-	for _, ls := range [][]memory.Located{w.m.Live, w.m.Restore, w.m.Erase} {
+	for _, ls := range [][]driver.Located{w.m.Live, w.m.Restore, w.m.Erase} {
 		for _, l := range ls {
 			name(l.Ref, l.ID)
 		}
@@ -228,6 +278,11 @@ func (w *writes) named() (refs, ids [][]byte) {
 	for _, x := range w.m.Retire {
 		name(x.Ref, x.ID)
 		name(x.Ref, x.For)
+	}
+	for i := range w.m.Documents {
+		for _, id := range w.m.Documents[i].Of {
+			name(w.m.Documents[i].Ref, id)
+		}
 	}
 	return refs, ids
 }
@@ -243,39 +298,15 @@ func (w *writes) loadEntries(b *pgx.Batch) {
 		JOIN agentmemory.entries e ON e.tenant = $1 AND e.ref = n.ref AND e.id = n.id`
 	b.Queue(load, []byte(w.tenant), refs, ids).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
-			h := &heldEntry{Held: storerules.Held{Entry: new(memory.Entry)}}
+			h := &heldEntry{Held: driver.Held{Entry: new(driver.Entry)}}
 			var ref name
 			var state int16
 			if err := scanEntry(rows, h.Entry, &ref, &h.born, &h.died, &state, &h.Erased); err != nil {
 				return err
 			}
-			h.State = memory.State(state)
+			h.State = driver.State(state)
 			w.held[place{string(ref), h.Entry.ID}] = h
 		}
 		return rows.Err()
 	})
-}
-
-func (w *writes) loadCells(b *pgx.Batch) {
-	for _, c := range w.m.Cells {
-		at := place{c.Ref, c.Name}
-		b.Queue(selectCell, []byte(w.tenant), keyOf(c.Ref), keyOf(c.Name)).Query(func(rows pgx.Rows) error {
-			for rows.Next() {
-				value := []byte{}
-				if err := rows.Scan(&value); err != nil {
-					return err
-				}
-				w.cells[at] = value
-			}
-			return rows.Err()
-		})
-	}
-}
-
-// affects stores whether a statement changed a row.
-func affects(changed *bool) func(tag commandTag) error {
-	return func(tag commandTag) error {
-		*changed = tag.RowsAffected() > 0
-		return nil
-	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/openwop/agentmemory/internal/crashload"
 	"github.com/openwop/agentmemory/internal/pgcluster"
 )
 
@@ -25,8 +24,7 @@ var server struct {
 }
 
 func TestMain(m *testing.M) {
-	crashload.Child(openForLoad) // does not return in the process that is to be killed
-	worker()                     // nor does this, in a process of its own
+	worker() // does not return in a process that is to be one
 	code := m.Run()
 	for _, pool := range databases.free {
 		pool.Close()
@@ -142,7 +140,7 @@ func giveBack(pool *pgxpool.Pool) {
 
 func clean(t testing.TB, ctx context.Context, pool *pgxpool.Pool) {
 	sql := "UPDATE agentmemory.meta SET incarnation = md5(random()::text);"
-	for _, table := range append(append([]string{}, tenantTables...), sharedTables...) {
+	for _, table := range securedTables {
 		sql += "DELETE FROM agentmemory." + table + ";"
 	}
 	_, err := pool.Exec(ctx, sql)

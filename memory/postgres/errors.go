@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // ErrNewerSchema is returned by [Open] for a database that a newer release has
@@ -18,42 +18,23 @@ var ErrNewerSchema = errors.New("postgres: the database has a newer schema than 
 // ErrOutcomeUnknown: the connection was lost after a change had been sent, and
 // whether it was made is not known. It is not returned for calls that the store could
 // repeat.
-var ErrOutcomeUnknown = errors.New("postgres: it is not known whether the change was made")
-
-// failure has a fixed text. What the driver said is behind Unwrap only.
-type failure struct {
-	text  string
-	cause error
-}
-
-func (f *failure) Error() string { return f.text }
-
-// Is makes every failure one of the store.
-func (f *failure) Is(target error) bool { return target == error(memory.ErrInternal) }
-
-func (f *failure) Unwrap() error { return f.cause }
+var ErrOutcomeUnknown = driver.ErrOutcomeUnknown
 
 // failed shapes an error for the caller.
 func failed(ctx context.Context, err error) error {
-	var kind *memory.Kind
-	var known *failure
+	var known *driver.Error
+	var kind *driver.Kind
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &known):
+		return known
 	case errors.As(err, &kind):
 		return kind
-	case errors.As(err, &known):
-		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
-	if end := ctx.Err(); end != nil && !errors.Is(err, end) {
-		err = errors.Join(end, err)
-	}
-	return &failure{"postgres: the database failed", err}
-}
-
-// unknown shapes the error of a change that may have been made.
-func unknown(err error) error {
-	return &failure{ErrOutcomeUnknown.Error(), errors.Join(ErrOutcomeUnknown, err)}
+	return driver.Fail(driver.ErrInternal, "the database failed", err)
 }
 
 func codeOf(err error) string {

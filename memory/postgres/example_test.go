@@ -42,21 +42,3 @@ func Example() {
 	entries, err := bank.Reader("acme").List(ctx, "support", memory.ListOptions{})
 	fmt.Println(entries[0].Content, err)
 }
-
-// After a restore from a backup, before any host uses the database.
-func ExampleDB_NewIncarnation() {
-	ctx := context.Background()
-	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer pool.Close()
-	db, err := postgres.Open(ctx, pool, postgres.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer db.Close()
-	fmt.Println(db.NewIncarnation(ctx))
-}

@@ -7,71 +7,57 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 const recordColumns = `COALESCE(e.long_ref, e.ref), e.state, e.heir, e.erased, ` + entryColumns
 
-func scanRecord(row pgx.Row, tenant string, r *memory.Record) error {
+func scanRecord(row pgx.Row, tenant string, r *driver.Record) error {
 	var state int16
 	var ref, heir name
 	if err := scanEntry(row, &r.Entry, &ref, &state, &heir, &r.Erased); err != nil {
 		return err
 	}
-	r.Scope = memory.Scope{Tenant: tenant, Ref: string(ref)}
-	r.State, r.For = memory.State(state), string(heir)
+	r.Scope = driver.Scope{Tenant: tenant, Ref: string(ref)}
+	r.State, r.For = driver.State(state), string(heir)
 	if r.Erased {
-		r.Entry = memory.Entry{ID: r.Entry.ID}
+		r.Entry = driver.Entry{ID: r.Entry.ID}
 	}
 	return nil
 }
 
-func collectRecords(tenant string, recs *[]memory.Record) func(pgx.Rows) error {
-	return func(rows pgx.Rows) error {
-		*recs = nil
-		for rows.Next() {
-			var r memory.Record
-			if err := scanRecord(rows, tenant, &r); err != nil {
-				return err
-			}
-			*recs = append(*recs, r)
-		}
-		return rows.Err()
-	}
+func collectRecords(tenant string, recs *[]driver.Record) func(pgx.Rows) error {
+	return rowsInto(recs, func(row pgx.Row, r *driver.Record) error { return scanRecord(row, tenant, r) })
 }
 
-// Lookup returns the record of an id whatever its state, or [memory.ErrNotFound].
-func (st *Store) Lookup(ctx context.Context, s memory.Scope, id string) (memory.Record, error) {
-	const look = `SELECT ` + recordColumns + ` FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = $2 AND e.id = $3`
-	var recs []memory.Record
-	err := st.db.read(ctx, s.Tenant, func(b *pgx.Batch) {
-		b.Queue(look, []byte(s.Tenant), keyOf(s.Ref), []byte(id)).Query(collectRecords(s.Tenant, &recs))
-	})
-	switch {
-	case err != nil:
-		return memory.Record{}, err
-	case len(recs) == 0:
-		return memory.Record{}, memory.ErrNotFound
-	}
-	return recs[0], nil
+// Lookup returns the records of those ids that the scope holds, whatever their state, in
+// the order of the ids.
+func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
+	const look = `
+		SELECT ` + recordColumns + ` FROM unnest($3::bytea[]) WITH ORDINALITY AS n (id, place)
+		JOIN agentmemory.entries e ON e.tenant = $1 AND e.ref = $2 AND e.id = n.id ORDER BY n.place`
+	var recs []driver.Record
+	err := st.db.query(ctx, s.Tenant, collectRecords(s.Tenant, &recs), look, []byte(s.Tenant), keyOf(s.Ref), names(ids))
+	return recs, err
 }
 
 // historyPage is how many records a history reads at a time.
 const historyPage = 256
 
-// History yields the records that q asks for, in the order of refs and ids, a page at
-// a time. The body of the loop may use the store.
-func (st *Store) History(ctx context.Context, tenant string, q memory.HistoryQuery) iter.Seq2[memory.Record, error] {
-	return func(yield func(memory.Record, error) bool) {
-		sql, args := historySQL(tenant, q)
+// History yields the records that q asks for, a page at a time. The body of the loop may
+// use the store.
+func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
+	return func(yield func(driver.Record, error) bool) {
+		heirs := slices.Compact(slices.Sorted(slices.Values(q.For)))
 		ref, id := []byte{}, []byte{} // the last that was seen
 		for {
-			var recs []memory.Record
+			sql, args := historySQL(tenant, &q, heirs)
+			var recs []driver.Record
 			err := st.db.read(ctx, tenant, func(b *pgx.Batch) {
 				b.Queue(sql, append(args, ref, id)...).Query(collectRecords(tenant, &recs))
 			})
 			if err != nil {
-				yield(memory.Record{}, err)
+				yield(driver.Record{}, err)
 				return
 			}
 			for _, r := range recs {
@@ -87,13 +73,17 @@ func (st *Store) History(ctx context.Context, tenant string, q memory.HistoryQue
 			}
 			last := recs[len(recs)-1]
 			ref, id = keyOf(last.Ref), []byte(last.Entry.ID)
+			if q.Subject == "" && len(heirs) > 0 {
+				k, _ := slices.BinarySearch(heirs, last.For)
+				heirs = heirs[k:]
+			}
 		}
 	}
 }
 
 // historySQL is the statement of a page. Its last two arguments are the ref and the id
 // behind which it begins.
-func historySQL(tenant string, q memory.HistoryQuery) (string, []any) {
+func historySQL(tenant string, q *driver.HistoryQuery, heirs []string) (string, []any) {
 	const (
 		from   = `SELECT ` + recordColumns + ` FROM agentmemory.entries e`
 		behind = ` ORDER BY e.ref, e.id LIMIT 256`
@@ -106,23 +96,22 @@ func historySQL(tenant string, q memory.HistoryQuery) (string, []any) {
 		if q.Ref != "" {
 			one = keyOf(q.Ref)
 		}
-		args = append(args, keyOf(q.Subject), one, heirOf(q))
+		args = append(args, keyOf(q.Subject), one, names(heirs))
 		return from + ` JOIN agentmemory.subjects s ON s.ref = e.ref AND s.id = e.id
 			WHERE e.tenant = $1 AND s.tenant = $1 AND s.subject = $2 AND ($3::bytea IS NULL OR s.ref = $3)
-				AND ($4::bytea IS NULL OR e.heir = $4) AND (s.ref, s.id) > ($5, $6) ORDER BY s.ref, s.id LIMIT 256`, args
-	case q.For != "":
-		args = append(args, keyOf(q.Ref), heirOf(q))
-		return from + ` WHERE e.tenant = $1 AND e.ref = $2 AND e.heir = $3 AND (e.ref, e.id) > ($4, $5)` + behind, args
+				AND ($4::bytea[] IS NULL OR e.heir = ANY ($4)) AND (s.ref, s.id) > ($5, $6) ORDER BY s.ref, s.id LIMIT 256`, args
+	case len(heirs) > 0:
+		// Heir by heir, of which the first has been read up to a record of the ref.
+		args = append(args, keyOf(q.Ref), names(heirs))
+		return `SELECT ` + recordColumns + ` FROM unnest($3::bytea[]) WITH ORDINALITY AS h (heir, place), LATERAL (
+				SELECT * FROM agentmemory.entries e
+				WHERE e.tenant = $1 AND e.ref = $2 AND sha256(e.heir) = sha256(h.heir) AND e.heir = h.heir
+					AND (e.ref, e.id) > ($4, CASE h.place WHEN 1 THEN $5 ELSE ''::bytea END)
+				ORDER BY e.id LIMIT 256) e
+			ORDER BY h.place, e.id LIMIT 256`, args
 	case q.Ref != "":
 		args = append(args, keyOf(q.Ref))
 		return from + ` WHERE e.tenant = $1 AND e.ref = $2 AND (e.ref, e.id) > ($3, $4)` + behind, args
 	}
 	return from + ` WHERE e.tenant = $1 AND (e.ref, e.id) > ($2, $3)` + behind, args
-}
-
-func heirOf(q memory.HistoryQuery) any {
-	if q.For == "" {
-		return nil
-	}
-	return []byte(q.For)
 }

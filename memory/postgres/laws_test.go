@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -14,22 +14,27 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/openwop/agentmemory/adaptertest"
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 var (
 	now  = time.UnixMilli(1_760_000_000_000).UTC()
-	home = memory.Scope{Tenant: "acme", Ref: "support"}
+	home = driver.Scope{Tenant: "acme", Ref: "support"}
 )
 
-func entry(id string) memory.Entry {
-	return memory.Entry{ID: id, Content: "content of " + id, CreatedAt: now, RunID: "run-1"}
+func entry(id string) driver.Entry {
+	return driver.Entry{ID: id, Content: "content of " + id, CreatedAt: now, RunID: "run-1"}
 }
 
-func list(t *testing.T, st *Store, s memory.Scope) (ids []string) {
-	entries, err := st.List(t.Context(), s, memory.Query{At: now})
+// lease is a piece of machinery that is due.
+func lease(key string, rev int64) driver.DocumentSwap {
+	return driver.DocumentSwap{Document: driver.Document{
+		Scope: driver.Scope{Tenant: home.Tenant}, Kind: "lease", Key: key, Value: []byte("x"), Due: now, Rev: rev}}
+}
+
+func list(t *testing.T, st *Store, s driver.Scope) (ids []string) {
+	entries, err := st.List(t.Context(), s, driver.Query{At: now})
 	require.NoError(t, err)
 	for _, e := range entries {
 		ids = append(ids, e.ID)
@@ -46,7 +51,7 @@ func TestM7_TransactionHeldOpen(t *testing.T) {
 	v, err := st.Version(ctx, home.Tenant)
 	require.NoError(t, err)
 	see := func() {
-		got, err := st.ListAt(ctx, home, v, memory.Query{At: now})
+		got, err := st.ListAt(ctx, home, v, driver.Query{At: now})
 		require.NoError(t, err)
 		require.Len(t, got, 2)
 		require.Equal(t, "b", got[0].ID)
@@ -56,13 +61,13 @@ func TestM7_TransactionHeldOpen(t *testing.T) {
 	conn, err := db.pool.Acquire(ctx)
 	require.NoError(t, err)
 	defer conn.Release()
-	w := &writes{db: db, tenant: home.Tenant, held: map[place]*heldEntry{}, m: &memory.Mutation{
-		Put:    []memory.Placed{{Scope: home, Entry: entry("c")}},
-		Retire: []memory.Retirement{{Located: memory.Located{Scope: home, ID: "b"}, State: memory.Superseded, For: "c"}},
+	w := &writes{db: db, tenant: home.Tenant, mark: driver.NewMark(), m: &driver.Mutation{
+		Put:    []driver.Placed{{Scope: home, Entry: entry("c")}},
+		Retire: []driver.Retirement{{Located: driver.Located{Scope: home, ID: "b"}, State: driver.Superseded, For: "c"}},
 	}}
 	b := new(pgx.Batch)
 	b.Queue("BEGIN")
-	w.bump(b)
+	w.bump(b, nil)
 	w.queueAll(b)
 	require.NoError(t, conn.SendBatch(ctx, b).Close())
 	see()
@@ -72,7 +77,7 @@ func TestM7_TransactionHeldOpen(t *testing.T) {
 
 	// Another tenant does not wait for it; a writer of the same one does, and its wait
 	// ends with its context, without a trace.
-	require.NoError(t, st.Put(ctx, memory.Scope{Tenant: "globex", Ref: "support"}, entry("x")))
+	require.NoError(t, st.Put(ctx, driver.Scope{Tenant: "globex", Ref: "support"}, entry("x")))
 	brief, cancel := context.WithCancel(ctx)
 	waits := make(chan error)
 	go func() { waits <- st.Put(brief, home, entry("d")) }()
@@ -91,19 +96,39 @@ func TestM7_TransactionHeldOpen(t *testing.T) {
 	require.Equal(t, []string{"c", "a"}, list(t, st, home))
 }
 
-// A token from before a restore is refused, also by a process that was running.
-func TestM7_NewIncarnation(t *testing.T) {
+// Versions of a history that was lost are refused, also by a process that was running and
+// was told nothing. What the backup had is still what it was.
+func TestM7_RestoredBackup(t *testing.T) {
 	db := openDB(t, Options{})
-	ctx := t.Context()
-	require.NoError(t, db.Memory().Put(ctx, home, entry("a")))
-	v, err := db.Memory().Version(ctx, home.Tenant)
+	st, ctx := db.Memory(), t.Context()
+	require.NoError(t, st.Put(ctx, home, entry("a")))
+	kept, err := st.Version(ctx, home.Tenant)
 	require.NoError(t, err)
-	running, err := Open(ctx, db.pool, Options{})
+	_, err = db.pool.Exec(ctx, `
+		CREATE TABLE kept_tenants AS TABLE agentmemory.tenants;
+		CREATE TABLE kept_versions AS TABLE agentmemory.versions;
+		CREATE TABLE kept_entries AS TABLE agentmemory.entries`)
 	require.NoError(t, err)
-	require.NoError(t, db.NewIncarnation(ctx))
-	_, err = running.Memory().ListAt(ctx, home, v, memory.Query{At: now})
-	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
-	require.Equal(t, []string{"a"}, list(t, running.Memory(), home))
+	require.NoError(t, st.Put(ctx, home, entry("b")))
+	lost, err := st.Version(ctx, home.Tenant)
+	require.NoError(t, err)
+	_, err = db.pool.Exec(ctx, `
+		TRUNCATE agentmemory.tenants, agentmemory.versions, agentmemory.entries;
+		INSERT INTO agentmemory.tenants TABLE kept_tenants;
+		INSERT INTO agentmemory.versions TABLE kept_versions;
+		INSERT INTO agentmemory.entries TABLE kept_entries;
+		DROP TABLE kept_tenants, kept_versions, kept_entries`)
+	require.NoError(t, err)
+	_, err = st.ListAt(ctx, home, lost, driver.Query{At: now})
+	require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
+	require.NoError(t, st.Put(ctx, home, entry("c"))) // takes the same number
+	_, err = st.ListAt(ctx, home, lost, driver.Query{At: now})
+	require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
+	_, err = st.Purge(ctx, home.Tenant, lost, now)
+	require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
+	seen, err := st.ListAt(ctx, home, kept, driver.Query{At: now})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, idsOf(seen))
 }
 
 // Any number of processes may open an empty database at once, and none opens a newer
@@ -137,164 +162,6 @@ func TestOpen_Migrations(t *testing.T) {
 	require.ErrorIs(t, err, ErrNewerSchema)
 }
 
-// hostRole is neither a superuser nor, but for the tables it makes, anybody special.
-const hostRole = "agentmemory_test_host"
-
-// secureDatabase makes an empty database in which hostRole may make the tables.
-func secureDatabase(t *testing.T) (connection string) {
-	ctx := t.Context()
-	connection = emptyDatabase(t, ctx)
-	admin := connect(t, connection)
-	defer admin.Close()
-	_, err := admin.Exec(ctx, `
-		DO $$ BEGIN CREATE ROLE `+hostRole+` NOSUPERUSER; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$;
-		CREATE SCHEMA agentmemory AUTHORIZATION `+hostRole+`;
-		DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO `+hostRole+`', current_database()); END $$`)
-	require.NoError(t, err)
-	return connection
-}
-
-// securePool connects to such a database as that role.
-func securePool(t *testing.T) *pgxpool.Pool {
-	return connect(t, secureDatabase(t), func(cfg *pgxpool.Config) { cfg.ConnConfig.RuntimeParams["role"] = hostRole })
-}
-
-// The second wall holds when the first is gone: statements without a tenant find
-// nothing of another, not even for the owner of the tables.
-func TestCTI1_RowSecurity(t *testing.T) {
-	ctx := t.Context()
-	pool := securePool(t)
-	defer pool.Close()
-	db, err := Open(ctx, pool, Options{RowSecurity: true})
-	require.NoError(t, err)
-	for _, tenant := range []string{"acme", "globex"} {
-		s := memory.Scope{Tenant: tenant, Ref: "support"}
-		e := entry("of " + tenant)
-		e.Subjects = []string{"customer:1"}
-		_, err := db.Memory().Apply(ctx, tenant, memory.Mutation{
-			At: now, Put: []memory.Placed{{Scope: s, Entry: e}},
-			Cells: []memory.CellSwap{{Scope: s, Name: "c", New: []byte("x")}},
-		})
-		require.NoError(t, err)
-	}
-	count := func(setting, table string) (n int) {
-		err := db.send(ctx, pool, setting, func(b *pgx.Batch) {
-			b.Queue("SELECT count(*) FROM agentmemory." + table).QueryRow(func(row pgx.Row) error { return row.Scan(&n) })
-		})
-		require.NoError(t, err)
-		return n
-	}
-	for _, table := range []string{"entries", "subjects", "cells", "tenants"} {
-		require.Equal(t, 1, count(tenantSetting("acme"), table), table)
-		require.Zero(t, count(tenantSetting("initech"), table), table)
-		require.Zero(t, count(everyTenant, table), table)
-	}
-	_, err = pool.Exec(ctx, `UPDATE agentmemory.entries SET content = 'overwritten'`)
-	if err == nil { // a session that has had the setting sees an empty one
-		require.Equal(t, "content of of acme", mustGet(t, db, "acme").Content)
-	}
-	require.Equal(t, "content of of globex", mustGet(t, db, "globex").Content)
-
-	// A role that may read the tables and owns none of them sees no more, and puts
-	// nothing with another tenant.
-	guest := guestPool(t, pool)
-	defer guest.Close()
-	for _, table := range []string{"entries", "subjects", "cells", "tenants"} {
-		tag, err := guest.Exec(ctx, "SELECT * FROM agentmemory."+table) // no tenant is named
-		require.True(t, err != nil || tag.RowsAffected() == 0, table)
-		var n int
-		err = db.send(ctx, guest, tenantSetting("acme"), func(b *pgx.Batch) {
-			b.Queue("SELECT count(*) FROM agentmemory." + table).QueryRow(func(row pgx.Row) error { return row.Scan(&n) })
-		})
-		require.NoError(t, err)
-		require.Equal(t, 1, n, table)
-	}
-	err = db.send(ctx, guest, tenantSetting("acme"), func(b *pgx.Batch) {
-		b.Queue("INSERT INTO agentmemory.tenants (tenant, version) VALUES ('initech', 1)")
-	})
-	require.Equal(t, "42501", codeOf(err))
-
-	// A process that does not ask for it gets it.
-	again, err := Open(ctx, pool, Options{})
-	require.NoError(t, err)
-	require.Equal(t, "content of of acme", mustGet(t, again, "acme").Content)
-}
-
-// guestRole owns no table and may use all.
-const guestRole = "agentmemory_test_guest"
-
-// guestPool connects as that role.
-func guestPool(t *testing.T, owner *pgxpool.Pool) *pgxpool.Pool {
-	admin := connect(t, owner.Config().ConnString())
-	defer admin.Close()
-	_, err := admin.Exec(t.Context(), `
-		DO $$ BEGIN CREATE ROLE `+guestRole+` NOSUPERUSER; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$;
-		GRANT USAGE ON SCHEMA agentmemory TO `+guestRole+`;
-		GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA agentmemory TO `+guestRole)
-	require.NoError(t, err)
-	return connect(t, owner.Config().ConnString(), func(cfg *pgxpool.Config) {
-		cfg.ConnConfig.RuntimeParams["role"] = guestRole
-	})
-}
-
-func mustGet(t *testing.T, db *DB, tenant string) memory.Entry {
-	e, err := db.Memory().Get(t.Context(), memory.Scope{Tenant: tenant, Ref: "support"}, "of "+tenant, now)
-	require.NoError(t, err)
-	return e
-}
-
-// secureLoans lets a kit run under row security.
-func secureLoans(t *testing.T) *lender {
-	return &lender{t: t, opts: Options{RowSecurity: true, StatementTimeout: time.Minute}, make: func() *pgxpool.Pool { return securePool(t) }}
-}
-
-// The same statements as in TestStore, under policies.
-func TestStore_RowSecurity(t *testing.T) {
-	if os.Getenv("AGENTMEMORY_LONG") != "1" {
-		t.Skip("takes a minute: set AGENTMEMORY_LONG=1")
-	}
-	report, err := adaptertest.Check(t.Context(), kitConfig(secureLoans(t)))
-	require.NoError(t, err)
-	require.True(t, report.OK(), strings.Join(report.Failures(), "\n"))
-}
-
-func TestCommitments_RowSecurity(t *testing.T) {
-	adaptertest.RunCommitmentStore(t, commitmentConfig(secureLoans(t)))
-}
-
-// Relays of two processes share the runs, and neither gets an event of a run of which
-// the other has one.
-func TestE3_RelaysShareRuns(t *testing.T) {
-	one := openDB(t, Options{})
-	ctx := t.Context()
-	other, err := Open(ctx, one.pool, Options{})
-	require.NoError(t, err)
-	queue := func(run, id string) {
-		rec := events.Record{ID: id, Tenant: "acme", RunID: run, Time: now, Payload: events.WorkspaceUpdated{Path: "a", Version: 1}}
-		_, err := one.Memory().Apply(ctx, "acme", memory.Mutation{At: now, Events: []events.Record{rec}})
-		require.NoError(t, err)
-	}
-	take := func(db *DB, q memory.OutboxQuery) (ids []string) {
-		recs, err := db.Memory().Undelivered(ctx, q)
-		require.NoError(t, err)
-		for _, r := range recs {
-			ids = append(ids, r.ID)
-		}
-		return ids
-	}
-	queue("r1", "1")
-	queue("r1", "2")
-	require.Equal(t, []string{"1", "2"}, take(one, memory.OutboxQuery{}))
-	queue("r2", "3")
-	queue("r1", "4")
-	require.Equal(t, []string{"3"}, take(other, memory.OutboxQuery{}))
-	require.Empty(t, take(other, memory.OutboxQuery{Except: []memory.RunName{{Tenant: "acme", RunID: "r2"}}}))
-	require.Equal(t, []string{"1", "2", "4"}, take(one, memory.OutboxQuery{Tenant: "acme"}))
-	require.Equal(t, []string{"1", "2", "4"}, take(other, memory.OutboxQuery{Tenant: "acme", RunID: "r1"}))
-	require.NoError(t, one.Close())
-	require.Equal(t, []string{"1", "2", "3", "4"}, take(other, memory.OutboxQuery{}))
-}
-
 // Connections that the server has ended are replaced without a word, where that is
 // safe.
 func TestRetry_LostConnections(t *testing.T) {
@@ -317,39 +184,105 @@ func TestRetry_LostConnections(t *testing.T) {
 func TestM1_LongNames(t *testing.T) {
 	db := openDB(t, Options{})
 	st, ctx := db.Memory(), t.Context()
-	tenant, id := strings.Repeat("t", maxTenant), strings.Repeat("i", maxID)
-	ref, label := strings.Repeat("r", maxRef-1), strings.Repeat("l", 1023)
+	tenant, id := noise(driver.MaxTenantBytes), noise(driver.MaxIDBytes)
+	ref, label := noise(driver.MaxRefBytes-1), noise(driver.MaxLabelBytes-1)
+	key, run := noise(driver.MaxKeyBytes-1), noise(maxEventName)
 	for _, last := range []string{"1", "2"} {
-		s, e := memory.Scope{Tenant: tenant, Ref: ref + last}, entry(id)
+		s, e := driver.Scope{Tenant: tenant, Ref: ref + last}, entry(id)
 		e.Subjects = []string{label + last}
 		e.Content += last
-		_, err := st.Apply(ctx, tenant, memory.Mutation{At: now, Put: []memory.Placed{{Scope: s, Entry: e}},
-			Cells: []memory.CellSwap{{Scope: s, Name: label + last, New: []byte(last)}}})
+		d := driver.Document{Scope: s, Class: driver.Content, Kind: strings.Repeat("k", driver.MaxKindBytes), Of: []string{id},
+			Key: key + last, Group: key + last, Value: []byte(last)}
+		text := driver.Document{Scope: s, Class: driver.HostText, Kind: "text", Key: key + last, Subjects: []string{label + last}}
+		_, err := st.Apply(ctx, tenant, driver.Mutation{At: now, Put: []driver.Placed{{Scope: s, Entry: e}},
+			Documents: []driver.DocumentSwap{{Document: d}, {Document: text}},
+			Events:    []events.Record{{ID: run, Tenant: tenant, RunID: run, Time: now, Payload: events.WorkspaceUpdated{Path: "a", Version: 1}}}})
 		require.NoError(t, err)
 	}
 	for _, last := range []string{"1", "2"} {
-		s := memory.Scope{Tenant: tenant, Ref: ref + last}
+		s := driver.Scope{Tenant: tenant, Ref: ref + last}
 		e, err := st.Get(ctx, s, id, now)
 		require.NoError(t, err)
 		require.Equal(t, entry(id).Content+last, e.Content)
-		value, err := st.Cell(ctx, s, label+last)
-		require.NoError(t, err)
-		require.Equal(t, last, string(value))
 		n := 0
-		for r, err := range st.History(ctx, tenant, memory.HistoryQuery{Subject: label + last}) {
+		for d, err := range st.Documents(ctx, driver.DocumentQuery{Tenant: tenant, EveryRef: true, Group: key + last}) {
+			require.NoError(t, err)
+			require.Equal(t, []any{s, last}, []any{d.Scope, string(d.Value)})
+			n++
+		}
+		for d, err := range st.Documents(ctx, driver.DocumentQuery{Tenant: tenant, EveryRef: true, Subject: label + last}) {
+			require.NoError(t, err)
+			require.Equal(t, s, d.Scope)
+			n++
+		}
+		require.Equal(t, 2, n)
+		n = 0
+		for r, err := range st.History(ctx, tenant, driver.HistoryQuery{Subject: label + last}) {
 			require.NoError(t, err)
 			require.Equal(t, s, r.Scope)
 			n++
 		}
 		require.Equal(t, 1, n)
 	}
-	for _, bad := range []memory.Entry{{ID: "x", Content: "a\x00b"}, {ID: "x", Content: "\xff"}, {ID: "x", Tags: []string{"\x00"}}, {ID: id + "i"}} {
+	for _, bad := range []driver.Entry{{ID: "x", Content: "a\x00b"}, {ID: "x", Content: "\xff"}, {ID: "x", Tags: []string{"\x00"}}, {ID: noise(driver.MaxIDBytes + 1)}} {
 		bad.CreatedAt = now
-		require.ErrorIs(t, st.Put(ctx, home, bad), memory.ErrValidation)
+		require.ErrorIs(t, st.Put(ctx, home, bad), driver.ErrValidation)
 	}
-	require.ErrorIs(t, st.Put(ctx, memory.Scope{Tenant: tenant + "t", Ref: "r"}, entry("x")), memory.ErrValidation)
-	_, err := st.List(ctx, home, memory.Query{At: now, Tag: "\x00"})
+	far := events.Record{ID: "e", Tenant: tenant, RunID: run + "r", Time: now, Payload: events.WorkspaceUpdated{Path: "a", Version: 1}}
+	_, err := st.Apply(ctx, tenant, driver.Mutation{At: now, Events: []events.Record{far}})
+	require.ErrorIs(t, err, driver.ErrValidation)
+	require.ErrorIs(t, st.Put(ctx, driver.Scope{Tenant: tenant + "t", Ref: "r"}, entry("x")), driver.ErrValidation)
+	_, err = st.List(ctx, home, driver.Query{At: now, Tag: "\x00"})
 	require.NoError(t, err)
+	v, err := st.Version(ctx, home.Tenant)
+	require.NoError(t, err)
+	_, err = st.ListAt(ctx, home, v, driver.Query{At: now, Tag: "\x00"})
+	require.NoError(t, err)
+}
+
+// noise are so many bytes that do not get shorter when they are compressed, as a row of an
+// index is.
+func noise(n int) string {
+	b := make([]byte, n)
+	for r := rand.New(rand.NewPCG(1, uint64(n))); n > 0; n-- {
+		b[n-1] = '!' + byte(r.IntN(90))
+	}
+	return string(b)
+}
+
+// Entries of the first release could have ids of 1,500 bytes. They are read, retired in
+// favour of each other, restored and erased as others, and a document is made of them.
+func TestM8_LongIDsOfOld(t *testing.T) {
+	db := openDB(t, Options{})
+	st, ctx := db.Memory(), t.Context()
+	s := driver.Scope{Tenant: noise(driver.MaxTenantBytes), Ref: noise(400)}
+	old, heir := "a"+noise(1499), "b"+noise(1499)
+	require.NoError(t, st.Put(ctx, s, entry("a")))
+	require.NoError(t, st.Put(ctx, s, entry("b")))
+	_, err := db.pool.Exec(ctx, `UPDATE agentmemory.entries SET id = CASE id WHEN 'a' THEN $1::bytea ELSE $2::bytea END`, []byte(old), []byte(heir))
+	require.NoError(t, err)
+	apply := func(m driver.Mutation) {
+		m.At = now
+		_, err := st.Apply(ctx, s.Tenant, m)
+		require.NoError(t, err)
+	}
+	doc := driver.Document{Scope: s, Class: driver.Content, Kind: "k", Key: noise(driver.MaxKeyBytes), Of: []string{old}}
+	apply(driver.Mutation{Retire: []driver.Retirement{{Located: driver.Located{Scope: s, ID: old}, State: driver.Merged, For: heir}},
+		Documents: []driver.DocumentSwap{{Document: doc}}})
+	n := 0
+	for r, err := range st.History(ctx, s.Tenant, driver.HistoryQuery{Ref: s.Ref, For: []string{heir}}) {
+		require.NoError(t, err)
+		require.Equal(t, old, r.Entry.ID)
+		n++
+	}
+	require.Equal(t, 1, n)
+	apply(driver.Mutation{Restore: []driver.Located{{Scope: s, ID: old}}})
+	require.Equal(t, []string{heir, old}, list(t, st, s))
+	apply(driver.Mutation{Erase: []driver.Located{{Scope: s, ID: old}}})
+	require.Equal(t, []string{heir}, list(t, st, s))
+	for range st.Documents(ctx, driver.DocumentQuery{Tenant: s.Tenant, EveryRef: true}) {
+		require.Fail(t, "a document of an erased entry")
+	}
 }
 
 // Behind a proxy that pools transactions no prepared statement outlives its
@@ -367,16 +300,15 @@ func TestStore_WithoutPreparedStatements(t *testing.T) {
 	e.Tags, e.Subjects = []string{"t"}, []string{"s"}
 	require.NoError(t, st.Put(ctx, home, e))
 	require.NoError(t, st.Put(ctx, home, e))
-	v, err := st.Apply(ctx, home.Tenant, memory.Mutation{At: now, Put: []memory.Placed{{Scope: home, Entry: entry("b")}, {Scope: home, Entry: entry("c")}},
-		Retire: []memory.Retirement{{Located: memory.Located{Scope: home, ID: "a"}, State: memory.Superseded, For: "b"}}})
+	done, err := st.Apply(ctx, home.Tenant, driver.Mutation{At: now, Put: []driver.Placed{{Scope: home, Entry: entry("b")}, {Scope: home, Entry: entry("c")}},
+		Retire:    []driver.Retirement{{Located: driver.Located{Scope: home, ID: "a"}, State: driver.Superseded, For: "b"}},
+		Documents: []driver.DocumentSwap{lease("l", 0), {Document: driver.Document{Scope: home, Class: driver.Content, Kind: "k", Key: "d", Of: []string{"a"}}}}})
 	require.NoError(t, err)
-	got, err := st.ListAt(ctx, home, v, memory.Query{At: now})
+	require.Equal(t, []string{"c", "b"}, idsOf(must(st.ListAt(ctx, home, done.Version, driver.Query{At: now}))))
+	require.Equal(t, e.Tags, must(st.Lookup(ctx, home, []string{"a"}))[0].Entry.Tags)
+	_, err = st.Apply(ctx, home.Tenant, driver.Mutation{At: now, Documents: []driver.DocumentSwap{lease("l", done.Revs[0])}})
 	require.NoError(t, err)
-	require.Len(t, got, 2)
-	r, err := st.Lookup(ctx, home, "a")
-	require.NoError(t, err)
-	require.Equal(t, e.Tags, r.Entry.Tags)
-	mustWrite(t, db.Workspace(new(choosy)), file("acme", "f", "x", ""))
+	require.Len(t, must(st.Due(ctx, "lease", now, 10)), 1)
 	var prepared int
 	require.NoError(t, pool.QueryRow(ctx, `SELECT count(*) FROM pg_prepared_statements`).Scan(&prepared))
 	require.Zero(t, prepared)

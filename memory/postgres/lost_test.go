@@ -13,25 +13,35 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/openwop/agentmemory/commitment"
-	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // cutter loses the answer to a message: the server has worked it off, and nobody hears.
-type cutter struct{ in atomic.Int64 }
+type cutter struct {
+	in   atomic.Int64
+	hang atomic.Int64 // the message that the server never gets, and nobody hears of
+	hung atomic.Pointer[cutConn]
+}
 
 // cutConn is a connection under a cutter.
 type cutConn struct {
 	net.Conn
 	cut  *cutter
 	lose atomic.Bool
+	mute atomic.Bool
 }
 
 func (c *cutConn) Write(b []byte) (int, error) {
 	if c.cut.in.Add(-1) == 0 {
 		c.lose.Store(true)
+	}
+	if c.cut.hang.Add(-1) == 0 {
+		c.mute.Store(true)
+		c.cut.hung.Store(c)
+	}
+	if c.mute.Load() {
+		return len(b), nil // the server never gets it
 	}
 	return c.Conn.Write(b)
 }
@@ -69,29 +79,24 @@ func openCut(t *testing.T) (*DB, *cutter) {
 func TestErrOutcomeUnknown_LostAnswers(t *testing.T) {
 	db, cut := openCut(t)
 	st, ctx := db.Memory(), t.Context()
-	apply := func(m memory.Mutation) error {
+	apply := func(m driver.Mutation) error {
 		m.At = now
 		_, err := st.Apply(ctx, home.Tenant, m)
 		return err
 	}
-	put := func(id string) []memory.Placed { return []memory.Placed{{Scope: home, Entry: entry(id)}} }
-	located := func(id string) memory.Located { return memory.Located{Scope: home, ID: id} }
-	swap := func(id string) error {
-		_, err := db.Commitments().Swap(ctx, commitment.Commitment{Tenant: "acme", ID: id, Arm: commitment.Arm{At: now}, State: commitment.Armed, Due: now})
-		return err
-	}
-	writeFile := func(path string) error {
-		_, err := db.Workspace(nil).WriteFile(ctx, file("acme", path, "x", ""))
-		return err
-	}
-	keep := func(key string) error {
-		_, err := db.Archives().Keep(ctx, home, distill.DigestOf([]byte(key)), []byte("data"), now)
-		return err
+	put := func(id string) []driver.Placed { return []driver.Placed{{Scope: home, Entry: entry(id)}} }
+	located := func(id string) driver.Located { return driver.Located{Scope: home, ID: id} }
+	swap := func(key string) error { return apply(driver.Mutation{Documents: []driver.DocumentSwap{lease(key, 0)}}) }
+	held := func(key string) (value string) {
+		for d := range st.Documents(ctx, driver.DocumentQuery{Tenant: home.Tenant, Kind: "lease", Key: key}) {
+			value = string(d.Value)
+		}
+		return value
 	}
 	queued := func(id string) events.Record {
 		return events.Record{ID: id, Tenant: "acme", RunID: "r", Time: now, Payload: events.WorkspaceUpdated{Path: "a", Version: 1}}
 	}
-	require.NoError(t, apply(memory.Mutation{Put: []memory.Placed{
+	require.NoError(t, apply(driver.Mutation{Put: []driver.Placed{
 		{Scope: home, Entry: entry("old1")}, {Scope: home, Entry: entry("old2")}, {Scope: home, Entry: entry("e1")}, {Scope: home, Entry: entry("e2")}},
 		Events: []events.Record{queued("q1"), queued("q2")}}))
 
@@ -103,24 +108,23 @@ func TestErrOutcomeUnknown_LostAnswers(t *testing.T) {
 		want    any
 		unknown bool
 	}{
-		{"Apply that adds", 1, func(n string) error { return apply(memory.Mutation{Put: put("a" + n)}) },
+		{"Apply that adds", 1, func(n string) error { return apply(driver.Mutation{Put: put("a" + n)}) },
 			func(n string) any { e, _ := st.Get(ctx, home, "a"+n, now); return e.ID }, "a2", true},
 		{"Apply with a condition", 2,
 			func(n string) error {
-				return apply(memory.Mutation{Live: []memory.Located{located("old1")}, Put: put("b" + n)})
+				return apply(driver.Mutation{Live: []driver.Located{located("old1")}, Put: put("b" + n)})
 			},
 			func(n string) any { e, _ := st.Get(ctx, home, "b"+n, now); return e.ID }, "b2", true},
 		{"Delete", 1, func(n string) error { _, err := st.Delete(ctx, home, "old"+n, now); return err },
-			func(n string) any { _, err := st.Get(ctx, home, "old"+n, now); return err }, memory.ErrNotFound, true},
-		{"Swap", 1, swap, func(n string) any { c, _ := db.Commitments().Get(ctx, "acme", n); return c.Rev }, int64(1), true},
-		{"WriteFile", 1, func(n string) error { return writeFile("f" + n) },
-			func(n string) any { f, _ := db.Workspace(nil).ReadFile(ctx, "acme", "f"+n); return f.Version }, int64(1), true},
+			func(n string) any { _, err := st.Get(ctx, home, "old"+n, now); return err }, driver.ErrNotFound, true},
+		{"Swap of machinery", 1, swap, func(n string) any { return held(n) }, "x", true},
+		{"Swap of two", 2, func(n string) error {
+			return apply(driver.Mutation{Documents: []driver.DocumentSwap{lease("a"+n, 0), lease("b"+n, 0)}})
+		}, func(n string) any { return held("a"+n) + held("b"+n) }, "xx", true},
 		{"Put", 1, func(n string) error { return st.Put(ctx, home, entry("p"+n)) },
 			func(n string) any { e, _ := st.Get(ctx, home, "p"+n, now); return e.ID }, "p2", false},
-		{"Keep", 1, keep, func(n string) any { d, _ := db.Archives().Find(ctx, home, distill.DigestOf([]byte(n))); return d },
-			distill.DigestOf([]byte("data")), false},
 		{"Delivered", 1, func(n string) error { return st.Delivered(ctx, []events.Record{queued("q" + n)}) },
-			func(string) any { recs, _ := st.Undelivered(ctx, memory.OutboxQuery{}); return len(recs) }, 0, false},
+			func(string) any { return len(take(t, db, driver.OutboxQuery{})) }, 0, false},
 		{"Get", 1, func(n string) error { _, err := st.Get(ctx, home, "e"+n, now); return err },
 			func(string) any { return nil }, nil, false},
 	} {
@@ -130,7 +134,7 @@ func TestErrOutcomeUnknown_LostAnswers(t *testing.T) {
 		require.LessOrEqual(t, cut.in.Load(), int64(0), "%s: nothing was cut", c.name)
 		if c.unknown {
 			require.ErrorIs(t, err, ErrOutcomeUnknown, c.name)
-			require.NotErrorIs(t, err, memory.ErrConflict, c.name)
+			require.NotErrorIs(t, err, driver.ErrConflict, c.name)
 		} else {
 			require.NoError(t, err, c.name)
 		}
@@ -155,9 +159,9 @@ func TestErrOutcomeUnknown_TerminatedBackend(t *testing.T) {
 		_, err := pool.Exec(ctx, `SELECT setval('turns', 1, false)`)
 		require.NoError(t, err)
 	}
-	for _, m := range []memory.Mutation{
-		{Put: []memory.Placed{{Scope: home, Entry: entry("a")}}},
-		{Put: []memory.Placed{{Scope: home, Entry: entry("a")}}, Cells: []memory.CellSwap{{Scope: home, Name: "c", New: []byte("x")}}},
+	for _, m := range []driver.Mutation{
+		{Put: []driver.Placed{{Scope: home, Entry: entry("a")}}},
+		{Put: []driver.Placed{{Scope: home, Entry: entry("a")}}, Documents: []driver.DocumentSwap{lease("c", 0)}},
 	} {
 		again()
 		m.At = now
@@ -183,7 +187,7 @@ func TestRetry_SerialisationFailures(t *testing.T) {
 		CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
 			BEGIN IF nextval('turns') < 3 THEN RAISE EXCEPTION 'not now' USING ERRCODE = TG_ARGV[0]; END IF; RETURN NEW; END $$;
 		CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON agentmemory.tenants FOR EACH ROW EXECUTE FUNCTION fail('40001');
-		CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON agentmemory.commitments FOR EACH ROW EXECUTE FUNCTION fail('40P01')`)
+		CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON agentmemory.documents FOR EACH ROW EXECUTE FUNCTION fail('40P01')`)
 	require.NoError(t, err)
 	again := func() {
 		_, err := pool.Exec(ctx, `SELECT setval('turns', 1, false)`)
@@ -191,7 +195,7 @@ func TestRetry_SerialisationFailures(t *testing.T) {
 	}
 	require.NoError(t, st.Put(ctx, home, entry("a")))
 	again()
-	_, err = st.Apply(ctx, home.Tenant, memory.Mutation{At: now, Cells: []memory.CellSwap{{Scope: home, Name: "c", New: []byte("x")}}})
+	_, err = st.Apply(ctx, home.Tenant, driver.Mutation{At: now, Live: []driver.Located{{Scope: home, ID: "a"}}})
 	require.NoError(t, err)
 	again()
 	deleted, err := st.Delete(ctx, home, "a", now)
@@ -204,7 +208,7 @@ func TestRetry_SerialisationFailures(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, removed)
 	again()
-	_, err = db.Commitments().Swap(ctx, commitment.Commitment{Tenant: "acme", ID: "c", Arm: commitment.Arm{At: now}, State: commitment.Armed, Due: now})
+	_, err = st.Apply(ctx, home.Tenant, driver.Mutation{Documents: []driver.DocumentSwap{lease("l", 0)}})
 	require.NoError(t, err)
 }
 
@@ -217,10 +221,10 @@ func TestOptions_StatementTimeout(t *testing.T) {
 	require.NoError(t, err)
 	_, err = tx.Exec(ctx, `SELECT FROM agentmemory.tenants FOR UPDATE`)
 	require.NoError(t, err)
-	_, err = st.Apply(ctx, home.Tenant, memory.Mutation{At: now, Put: []memory.Placed{{Scope: home, Entry: entry("b")}}})
+	_, err = st.Apply(ctx, home.Tenant, driver.Mutation{At: now, Put: []driver.Placed{{Scope: home, Entry: entry("b")}}})
 	require.Equal(t, queryCanceled, codeOf(err))
 	require.NotErrorIs(t, err, ErrOutcomeUnknown)
-	_, err = st.Apply(ctx, home.Tenant, memory.Mutation{At: now, Live: []memory.Located{{Scope: home, ID: "a"}}})
+	_, err = st.Apply(ctx, home.Tenant, driver.Mutation{At: now, Live: []driver.Located{{Scope: home, ID: "a"}}})
 	require.Equal(t, queryCanceled, codeOf(err))
 	require.NoError(t, tx.Rollback(ctx))
 	require.NoError(t, st.Put(ctx, home, entry("c")))
@@ -256,4 +260,21 @@ func TestErrOutcomeUnknown_Codes(t *testing.T) {
 	}
 	require.False(t, open(nil))
 	require.True(t, open(io.ErrUnexpectedEOF))
+}
+
+// A rollback that the server does not answer is given up in time, with its connection,
+// however the call's own context ends.
+func TestUndo_SilentServer(t *testing.T) {
+	defer func(p time.Duration) { patience = p }(patience)
+	patience = 50 * time.Millisecond
+	db, cut := openCut(t)
+	st, ctx := db.Memory(), t.Context()
+	for _, message := range []int64{0, 2} { // once in peace, so that the statements are prepared; then the rollback
+		cut.hang.Store(message)
+		_, err := st.Apply(ctx, home.Tenant, driver.Mutation{At: now, Live: []driver.Located{{Scope: home, ID: "none"}}})
+		require.ErrorIs(t, err, driver.ErrConflict)
+	}
+	require.NoError(t, cut.hung.Load().Close()) // as the system does after some minutes
+	require.NoError(t, st.Put(ctx, home, entry("a")))
+	require.Equal(t, []string{"a"}, list(t, st, home))
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // migrations are numbered from 1, without gaps. One that was released is never
@@ -29,28 +31,35 @@ var newest = func() int {
 // migrationLock is the key of the advisory lock under which schemas change.
 const migrationLock = 0x61676d656d6f7279
 
-// prepare brings the schema up to date and reports whether row security is on. Where
-// there is nothing to do it needs no right to create anything.
-func prepare(ctx context.Context, pool *pgxpool.Pool, secure bool) (secured bool, err error) {
+// schema is what the table meta says of a database.
+type schema struct {
+	number      int // of the last migration; 0 if there are no tables
+	incarnation string
+	secured     bool // row security is on
+}
+
+// prepare brings the schema up to date. Where there is nothing to do it needs no right to
+// create anything.
+func prepare(ctx context.Context, pool *pgxpool.Pool, secure bool) (have schema, err error) {
 	if err := ctx.Err(); err != nil {
-		return false, err
+		return have, err
 	}
-	have, secured, err := schemaOf(ctx, pool)
-	if err == nil && (have < newest || secure && !secured) {
+	have, err = schemaOf(ctx, pool)
+	if err == nil && (have.number < newest || secure && !have.secured) {
 		err = repeat(ctx, idempotent, func() error {
 			return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-				secured, err = migrate(ctx, tx, secure)
+				have, err = migrate(ctx, tx, secure)
 				return err
 			})
 		})
 	}
-	if err == nil && have > newest {
+	if err == nil && have.number > newest {
 		err = ErrNewerSchema
 	}
 	if errors.Is(err, ErrNewerSchema) {
-		return false, ErrNewerSchema
+		return have, ErrNewerSchema
 	}
-	return secured, failed(ctx, err)
+	return have, failed(ctx, err)
 }
 
 // querier is a pool or a transaction.
@@ -58,10 +67,10 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// schemaOf reads the number of the schema, 0 if there is none. It asks the catalogue
-// itself: to_regclass may answer from before the lock was waited for, out of the cache
-// of a connection that has asked already.
-func schemaOf(ctx context.Context, q querier) (have int, secured bool, err error) {
+// schemaOf reads what a database has. It asks the catalogue itself: to_regclass may
+// answer from before the lock was waited for, out of the cache of a connection that has
+// asked already.
+func schemaOf(ctx context.Context, q querier) (have schema, err error) {
 	var encoding string
 	var there bool
 	const look = `
@@ -69,30 +78,30 @@ func schemaOf(ctx context.Context, q querier) (have int, secured bool, err error
 			SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 			WHERE n.nspname = 'agentmemory' AND c.relname = 'meta')`
 	if err := q.QueryRow(ctx, look).Scan(&encoding, &there); err != nil {
-		return 0, false, err
+		return have, err
 	}
 	if encoding != "UTF8" {
-		return 0, false, &failure{"postgres: the database is not encoded in UTF-8", nil}
+		return have, driver.Fail(driver.ErrInternal, "the database is not encoded in UTF-8", nil)
 	}
-	if !there {
-		return 0, false, nil
+	if there {
+		err = q.QueryRow(ctx, `SELECT schema, incarnation, row_security FROM agentmemory.meta`).
+			Scan(&have.number, &have.incarnation, &have.secured)
 	}
-	err = q.QueryRow(ctx, `SELECT schema, row_security FROM agentmemory.meta`).Scan(&have, &secured)
-	return have, secured, err
+	return have, err
 }
 
 // migrate does what no other process has done before it had the lock.
-func migrate(ctx context.Context, tx pgx.Tx, secure bool) (secured bool, err error) {
+func migrate(ctx context.Context, tx pgx.Tx, secure bool) (have schema, err error) {
 	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
-		return false, err
+		return have, err
 	}
-	have, secured, err := schemaOf(ctx, tx)
+	have, err = schemaOf(ctx, tx)
 	switch {
 	case err != nil:
-		return false, err
-	case have > newest:
-		return false, ErrNewerSchema
-	case have == 0:
+		return have, err
+	case have.number > newest:
+		return have, ErrNewerSchema
+	case have.number == 0:
 		const create = `
 			CREATE SCHEMA IF NOT EXISTS agentmemory;
 			CREATE TABLE agentmemory.meta (
@@ -102,27 +111,27 @@ func migrate(ctx context.Context, tx pgx.Tx, secure bool) (secured bool, err err
 				row_security boolean NOT NULL DEFAULT false
 			)`
 		if _, err := tx.Exec(ctx, create); err != nil {
-			return false, err
+			return have, err
 		}
-		if _, err := tx.Exec(ctx, `INSERT INTO agentmemory.meta (schema, incarnation) VALUES (0, $1)`, rand.Text()); err != nil {
-			return false, err
+		have.incarnation = rand.Text()
+		if _, err := tx.Exec(ctx, `INSERT INTO agentmemory.meta (schema, incarnation) VALUES (0, $1)`, have.incarnation); err != nil {
+			return have, err
 		}
 	}
-	for n := have + 1; n <= newest; n++ {
-		sql, err := migrations.ReadFile(fmt.Sprintf("migrations/%04d.sql", n))
+	for ; have.number < newest; have.number++ {
+		sql, err := migrations.ReadFile(fmt.Sprintf("migrations/%04d.sql", have.number+1))
 		if err != nil {
-			return false, err
+			return have, err
 		}
 		if _, err := tx.Exec(ctx, string(sql)); err != nil {
-			return false, err
+			return have, err
 		}
 	}
-	if secure && !secured {
+	if have.secured = have.secured || secure; have.secured {
 		if err := secureRows(ctx, tx); err != nil {
-			return false, err
+			return have, err
 		}
 	}
-	secured = secured || secure
-	_, err = tx.Exec(ctx, `UPDATE agentmemory.meta SET schema = $1, row_security = $2`, newest, secured)
-	return secured, err
+	_, err = tx.Exec(ctx, `UPDATE agentmemory.meta SET schema = $1, row_security = $2`, have.number, have.secured)
+	return have, err
 }

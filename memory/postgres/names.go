@@ -9,31 +9,33 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Limits of a store. They are those of a bank.
-const (
-	maxTenant = 256
-	maxRef    = 1024
-	maxID     = 1500
-)
-
-// An index row has room for 2,704 bytes, which a tenant, two names and an id would
-// exceed at their longest. A longer name stands in keys by its digest, behind enough
-// of its beginning that no shorter one is equal to it.
+// An index row has room for 2,704 bytes, which a tenant, a ref, a label and an id would
+// exceed at their longest. A longer name stands in keys by its digest, behind enough of
+// its beginning that no shorter one is equal to it.
 const (
 	maxKey  = 400
 	keyHead = maxKey + 1 - sha256.Size
 )
 
-// keyOf is what a ref, a label or the name of a cell is found under.
+// keyOf is what the ref of an entry, or a label, is found under.
 func keyOf(name string) []byte {
 	if len(name) <= maxKey {
 		return []byte(name)
 	}
 	sum := sha256.Sum256([]byte(name))
 	return append([]byte(name[:keyHead]), sum[:]...)
+}
+
+// keysOf is keyOf for a list.
+func keysOf(list []string) [][]byte {
+	keys := make([][]byte, len(list))
+	for i, s := range list {
+		keys[i] = keyOf(s)
+	}
+	return keys
 }
 
 // wholeOf is the name if its key is a digest, else nil.
@@ -44,20 +46,10 @@ func wholeOf(name string) []byte {
 	return []byte(name)
 }
 
-// fits reports whether a scope has names that the tables can hold.
-func fits(s memory.Scope) bool { return len(s.Tenant) <= maxTenant && len(s.Ref) <= maxRef }
-
-// storable reports whether the tables can hold an entry of the scope: text must be
-// UTF-8 without U+0000.
-func storable(s memory.Scope, e *memory.Entry) bool {
-	ok := fits(s) && len(e.ID) <= maxID && isText(e.Content)
-	for _, t := range e.Tags {
-		ok = ok && isText(t)
-	}
-	return ok
-}
-
+// isText reports whether PostgreSQL can hold a text.
 func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
+
+func isNoText(s string) bool { return !isText(s) }
 
 // name is a string that is kept as BYTEA.
 type name string
@@ -130,7 +122,7 @@ var errArray = errors.New("postgres: malformed array")
 // never is the instant and the version after all others.
 const never = 1<<63 - 1
 
-func expiry(e *memory.Entry) int64 {
+func expiry(e *driver.Entry) int64 {
 	if e.ExpiresAt.IsZero() {
 		return never
 	}

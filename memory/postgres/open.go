@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Options of [Open]. The zero value is what most hosts want.
@@ -27,6 +27,7 @@ type DB struct {
 	pool        *pgxpool.Pool
 	timeout     time.Duration
 	rowSecurity bool
+	incarnation string // names this database: see [driver.FirstMark]
 	owner       []byte // names this DB in the claims of the outbox
 }
 
@@ -37,10 +38,11 @@ type DB struct {
 // It returns [ErrNewerSchema] for a database of a newer release.
 func Open(ctx context.Context, pool *pgxpool.Pool, opts Options) (*DB, error) {
 	db := &DB{pool: pool, timeout: opts.StatementTimeout, owner: []byte(rand.Text())}
-	var err error
-	if db.rowSecurity, err = prepare(ctx, pool, opts.RowSecurity); err != nil {
+	have, err := prepare(ctx, pool, opts.RowSecurity)
+	if err != nil {
 		return nil, err
 	}
+	db.rowSecurity, db.incarnation = have.secured, have.incarnation
 	return db, nil
 }
 
@@ -52,32 +54,20 @@ func (db *DB) Close() error {
 	return db.release(ctx)
 }
 
-// NewIncarnation makes every version and token that was given out so far unavailable:
-// the database is another one from now on. Call it after a database was restored from
-// a backup, before a host uses it, since versions that were given out after the
-// backup was taken will be given out again and mean something else.
-func (db *DB) NewIncarnation(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return repeat(ctx, idempotent, func() error {
-		_, err := db.pool.Exec(ctx, `UPDATE agentmemory.meta SET incarnation = $1`, rand.Text())
-		return err
-	})
-}
-
-// Memory is the store of entries.
+// Memory is the store.
 func (db *DB) Memory() *Store { return &Store{db} }
 
-// Store keeps entries. It is what [DB.Memory] returns.
+// Store keeps entries, documents and events. It is what [DB.Memory] returns.
 type Store struct{ db *DB }
 
 var (
-	_ memory.Versioned = (*Store)(nil)
-	_ memory.Searcher  = (*Store)(nil)
-	_ memory.Scanner   = (*Store)(nil)
-	_ memory.Describer = (*Store)(nil)
+	_ driver.Versioned = (*Store)(nil)
+	_ driver.Searcher  = (*Store)(nil)
+	_ driver.Scanner   = (*Store)(nil)
+	_ driver.Scheduler = (*Store)(nil)
+	_ driver.Changes   = (*Store)(nil)
+	_ driver.Describer = (*Store)(nil)
 )
 
 // Traits says that the store is durable.
-func (*Store) Traits() memory.Traits { return memory.Traits{Durable: true} }
+func (*Store) Traits() driver.Traits { return driver.Traits{Durable: true} }

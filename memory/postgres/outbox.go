@@ -2,15 +2,13 @@ package postgres
 
 import (
 	"context"
-	"slices"
+	"iter"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
-
-const eventColumns = `o.tenant, o.run_id, o.event_id, o.node_id, o.time, o.type, o.payload`
 
 // hold is for how long a run is claimed, in milliseconds.
 const hold = 5000
@@ -18,122 +16,146 @@ const hold = 5000
 // clock is the database's own time, by which claims end.
 const clock = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
 
-// Undelivered returns events of committed mutations that were not marked as delivered,
-// in commit order. What it returns to a query for no single run is hidden for five
-// seconds from other DBs, and everything else of those runs too, so that relays share
-// the work and no event of a run overtakes another. A run with an event that cannot be
-// read holds up no other: it is an error once nothing else is left to deliver, and what
-// is behind it in its run waits.
-func (st *Store) Undelivered(ctx context.Context, q memory.OutboxQuery) ([]events.Record, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if q.RunID != "" && slices.Contains(q.Except, memory.RunName{Tenant: q.Tenant, RunID: q.RunID}) {
-		return nil, nil
-	}
-	q.Except = slices.Clone(q.Except)
-	var broken error
-	for {
-		var p eventPage
-		var err error
-		if q.RunID != "" {
-			err = st.ofRun(ctx, q, &p)
-		} else {
-			err = st.claim(ctx, q, &p)
-		}
-		switch {
-		case err != nil:
-			return nil, err
-		case len(p.recs) > 0:
-			return p.recs, nil
-		case p.unread != nil:
-			broken = &failure{"postgres: an event cannot be read", p.unread}
-		}
-		if p.unread == nil || q.RunID != "" {
-			return nil, broken
-		}
-		q.Except = append(q.Except, p.stuck...) // others may wait behind these
-	}
-}
+// outboxPage is how many events are read at a time.
+const outboxPage = 256
 
-func limitOf(q memory.OutboxQuery) any {
-	if q.Limit > 0 {
-		return int64(q.Limit)
-	}
-	return nil
-}
+// eventColumns are what collect reads.
+const eventColumns = `o.seq, o.tenant, o.run_id, o.event_id, o.node_id, o.time, o.type`
 
-// ofRun reads what waits of one run.
-func (st *Store) ofRun(ctx context.Context, q memory.OutboxQuery, p *eventPage) error {
-	const ofRun = `SELECT ` + eventColumns + ` FROM agentmemory.outbox o WHERE o.tenant = $1 AND o.run_id = $2 ORDER BY o.seq LIMIT $3`
-	return st.db.read(ctx, q.Tenant, func(b *pgx.Batch) {
-		b.Queue(ofRun, []byte(q.Tenant), []byte(q.RunID), limitOf(q)).Query(p.collect)
-	})
-}
+// ofRunPage is a page of the events of one run.
+const ofRunPage = `
+	SELECT ` + eventColumns + `, o.payload, o.seq FROM agentmemory.outbox o
+	WHERE o.tenant = $2 AND o.run_id = $3 AND o.seq > $1 ORDER BY o.seq LIMIT 256`
 
-// claim takes runs that nobody else has, and reads what waits of them.
-func (st *Store) claim(ctx context.Context, q memory.OutboxQuery, p *eventPage) error {
-	// The oldest event of a run stands for it: who has its claim has the run.
-	const claim = `
-		WITH head AS MATERIALIZED (
-			SELECT o.tenant, o.seq, o.run_id FROM agentmemory.outbox o
-			WHERE ($1::bytea IS NULL OR o.tenant = $1) AND (o.owner = $4 OR o.until <= ` + clock + `)
-				AND NOT EXISTS (SELECT FROM unnest($2::bytea[], $3::bytea[]) AS x (tenant, run_id)
-					WHERE x.tenant = o.tenant AND x.run_id = o.run_id)
-				AND NOT EXISTS (SELECT FROM agentmemory.outbox p
-					WHERE p.tenant = o.tenant AND p.run_id = o.run_id AND p.seq < o.seq)
-			ORDER BY o.seq LIMIT $5 FOR UPDATE OF o SKIP LOCKED
+// claimPage is a page of the events of all runs. The oldest event of a run stands for it:
+// who has its claim has the run. The page claims those that nobody else has.
+func claimPage(tenant string) string {
+	return `
+		WITH page AS MATERIALIZED (
+			SELECT o.tenant, o.seq, o.run_id FROM agentmemory.outbox o WHERE o.seq > $1` + tenant + ` ORDER BY o.seq LIMIT 256
+		), head AS (
+			SELECT r.tenant, r.run_id, h.seq FROM (SELECT DISTINCT tenant, run_id FROM page) r, LATERAL (
+				SELECT o.seq FROM agentmemory.outbox o WHERE o.tenant = r.tenant AND o.run_id = r.run_id ORDER BY o.seq LIMIT 1) h
+		), mine AS MATERIALIZED (
+			SELECT o.tenant, o.seq, o.run_id FROM agentmemory.outbox o JOIN head ON head.tenant = o.tenant AND head.seq = o.seq
+			WHERE o.owner = $2 OR o.until <= ` + clock + `
+			ORDER BY o.seq FOR UPDATE OF o SKIP LOCKED
 		), claimed AS (
-			UPDATE agentmemory.outbox o SET owner = $4, until = ` + clock + ` + $6 FROM head
-			WHERE o.tenant = head.tenant AND o.seq = head.seq
+			UPDATE agentmemory.outbox o SET owner = $2, until = ` + clock + ` + $3 FROM mine
+			WHERE o.tenant = mine.tenant AND o.seq = mine.seq
 		)
-		SELECT ` + eventColumns + ` FROM agentmemory.outbox o
-		JOIN head ON head.tenant = o.tenant AND head.run_id = o.run_id AND head.seq <= o.seq
-		ORDER BY o.seq LIMIT $5`
-	tenants, runs := make([][]byte, len(q.Except)), make([][]byte, len(q.Except))
-	for i, x := range q.Except {
-		tenants[i], runs[i] = []byte(x.Tenant), []byte(x.RunID)
-	}
-	var tenant any
-	setting := everyTenant
-	if q.Tenant != "" {
-		tenant, setting = []byte(q.Tenant), tenantSetting(q.Tenant)
-	}
-	return st.db.write(ctx, setting, idempotent, func(b *pgx.Batch) {
-		b.Queue(claim, tenant, tenants, runs, st.db.owner, limitOf(q), hold).Query(p.collect)
-	})
+		SELECT ` + eventColumns + `, CASE WHEN mine.seq IS NULL THEN '' ELSE o.payload END, COALESCE(mine.seq, 0)
+		FROM page JOIN agentmemory.outbox o ON o.tenant = page.tenant AND o.seq = page.seq
+		LEFT JOIN mine ON mine.tenant = page.tenant AND mine.run_id = page.run_id
+		ORDER BY o.seq`
 }
 
-// eventPage is a page of the outbox.
-type eventPage struct {
-	recs   []events.Record
-	stuck  []memory.RunName // with an event that cannot be read
-	unread error            // why not
+// Undelivered yields events of committed mutations that were not marked as delivered, in
+// commit order, a page at a time. The runs that it yields to a query for no single run
+// are hidden for five seconds from other DBs, so that relays share the work and no event
+// of a run overtakes another. A run with an event that cannot be read holds up no other:
+// it is an error at the end, and what is behind it in its run waits.
+func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
+	return func(yield func(events.Record, error) bool) {
+		w := walk{db: st.db, q: q, runs: map[driver.RunName]bool{}}
+		for more := true; more; {
+			page, err := w.next(ctx)
+			if err != nil {
+				yield(events.Record{}, err)
+				return
+			}
+			for i := range page {
+				if rec, ok := w.read(&page[i]); ok && !yield(rec, nil) {
+					return
+				}
+			}
+			more = len(page) == outboxPage
+		}
+		if w.unread != nil {
+			yield(events.Record{}, driver.Fail(driver.ErrInternal, "an event cannot be read", w.unread))
+		}
+	}
 }
 
-func (p *eventPage) collect(rows pgx.Rows) error {
-	*p = eventPage{}
-	for rows.Next() {
-		var r events.Record
+// walk is one loop over the outbox. It looks at each event once, and at none of a run
+// again that it has passed over.
+type walk struct {
+	db     *DB
+	q      driver.OutboxQuery
+	after  int64                   // the number of the event that was looked at last
+	runs   map[driver.RunName]bool // those that were met; false if they were passed over
+	unread error                   // of an event that cannot be read
+}
+
+// waiting is a row of the outbox.
+type waiting struct {
+	seq     int64
+	rec     events.Record
+	kind    string
+	payload []byte
+	head    int64 // the oldest event of its run, if we have that; otherwise 0
+}
+
+// next reads a page.
+func (w *walk) next(ctx context.Context) (page []waiting, err error) {
+	setting, tenant := everyTenant, ``
+	if w.q.Tenant != "" {
+		setting, tenant = tenantSetting(w.q.Tenant), ` AND o.tenant = $4`
+	}
+	collect := rowsInto(&page, func(row pgx.Row, x *waiting) error {
 		var time int64
-		var kind string
-		var payload []byte
-		err := rows.Scan((*name)(&r.Tenant), (*name)(&r.RunID), (*name)(&r.ID), (*name)(&r.NodeID), &time, &kind, &payload)
-		if err != nil {
-			return err
-		}
-		run := memory.RunName{Tenant: r.Tenant, RunID: r.RunID}
-		if slices.Contains(p.stuck, run) {
-			continue
-		}
-		r.Time = instant(time)
-		if r.Payload, err = events.Decode(events.Type(kind), payload); err != nil {
-			p.stuck, p.unread = append(p.stuck, run), err
-			continue
-		}
-		p.recs = append(p.recs, r)
+		err := row.Scan(&x.seq, (*name)(&x.rec.Tenant), (*name)(&x.rec.RunID), (*name)(&x.rec.ID), (*name)(&x.rec.NodeID),
+			&time, &x.kind, &x.payload, &x.head)
+		x.rec.Time = instant(time)
+		return err
+	})
+	if w.q.RunID != "" {
+		err = w.db.readAs(ctx, setting, func(b *pgx.Batch) {
+			b.Queue(ofRunPage, w.after, []byte(w.q.Tenant), []byte(w.q.RunID)).Query(collect)
+		})
+		return page, err
 	}
-	return rows.Err()
+	args := []any{w.after, w.db.owner, hold}
+	if w.q.Tenant != "" {
+		args = append(args, []byte(w.q.Tenant))
+	}
+	err = w.db.write(ctx, setting, idempotent, func(b *pgx.Batch) { b.Queue(claimPage(tenant), args...).Query(collect) })
+	return page, err
+}
+
+// read reads an event, and whether it is to be yielded. A run that somebody else has, or
+// that was met behind its oldest event, is passed over from then on.
+func (w *walk) read(x *waiting) (events.Record, bool) {
+	run := driver.RunName{Tenant: x.rec.Tenant, RunID: x.rec.RunID}
+	ours, met := w.runs[run]
+	w.after = x.seq
+	if met && !ours {
+		return x.rec, false
+	}
+	if ours = x.head == x.seq || met && x.head > 0; ours {
+		payload, err := events.Decode(events.Type(x.kind), x.payload)
+		if err != nil {
+			w.unread, ours = err, false
+		}
+		x.rec.Payload = payload
+	}
+	w.runs[run] = ours
+	return x.rec, ours
+}
+
+// Waiting counts the events that wait, those of all tenants if tenant is empty, up to
+// limit.
+func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (int, error) {
+	of, setting, args := ``, everyTenant, []any{max(limit, 0)}
+	if tenant != "" {
+		of, setting, args = ` WHERE tenant = $2`, tenantSetting(tenant), append(args, []byte(tenant))
+	}
+	n := 0
+	err := st.db.readAs(ctx, setting, func(b *pgx.Batch) {
+		b.Queue(`SELECT count(*) FROM (SELECT FROM agentmemory.outbox`+of+` LIMIT $1) x`, args...).
+			QueryRow(func(row pgx.Row) error { return row.Scan(&n) })
+	})
+	return n, err
 }
 
 // Delivered takes events out of the outbox.

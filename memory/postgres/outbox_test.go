@@ -4,49 +4,205 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
+// queue commits an event of a run.
+func queue(t *testing.T, st *Store, run, id string) {
+	rec := events.Record{ID: id, Tenant: home.Tenant, RunID: run, Time: now, Payload: events.WorkspaceUpdated{Path: "a", Version: 1}}
+	_, err := st.Apply(t.Context(), home.Tenant, driver.Mutation{At: now, Events: []events.Record{rec}})
+	require.NoError(t, err)
+}
+
+// take returns the ids of what a query yields.
+func take(t *testing.T, db *DB, q driver.OutboxQuery) (ids []string) {
+	for r, err := range db.Memory().Undelivered(t.Context(), q) {
+		require.NoError(t, err)
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// Relays of two processes share the runs, and neither gets an event of a run of which
+// the other has one.
+func TestE3_RelaysShareRuns(t *testing.T) {
+	one := openDB(t, Options{})
+	st, ctx := one.Memory(), t.Context()
+	other, err := Open(ctx, one.pool, Options{})
+	require.NoError(t, err)
+	queue(t, st, "r1", "1")
+	queue(t, st, "r1", "2")
+	require.Equal(t, []string{"1", "2"}, take(t, one, driver.OutboxQuery{}))
+	queue(t, st, "r2", "3")
+	queue(t, st, "r1", "4")
+	require.Equal(t, []string{"3"}, take(t, other, driver.OutboxQuery{}))
+	require.Equal(t, []string{"1", "2", "4"}, take(t, one, driver.OutboxQuery{Tenant: "acme"}))
+	require.Equal(t, []string{"1", "2", "4"}, take(t, other, driver.OutboxQuery{Tenant: "acme", RunID: "r1"}))
+	require.NoError(t, one.Close())
+	require.Equal(t, []string{"1", "2", "3", "4"}, take(t, other, driver.OutboxQuery{}))
+}
+
+// Counting hands nothing out: another relay gets all of it.
+func TestE3_WaitingClaimsNothing(t *testing.T) {
+	one := openDB(t, Options{})
+	st, ctx := one.Memory(), t.Context()
+	other, err := Open(ctx, one.pool, Options{})
+	require.NoError(t, err)
+	for i := range 5 {
+		queue(t, st, fmt.Sprint("r", i), fmt.Sprint(i))
+	}
+	for _, c := range []struct {
+		tenant      string
+		limit, want int
+	}{{"", 10, 5}, {"", 3, 3}, {"acme", 10, 5}, {"acme", 2, 2}, {"globex", 10, 0}} {
+		n, err := st.Waiting(ctx, c.tenant, c.limit)
+		require.NoError(t, err)
+		require.Equal(t, c.want, n)
+	}
+	require.Len(t, take(t, other, driver.OutboxQuery{}), 5)
+	n, err := st.Waiting(ctx, "", 10) // hidden ones too
+	require.NoError(t, err)
+	require.Equal(t, 5, n)
+}
+
+// A loop never yields an event of a run behind one that it has passed over, though the
+// claim on that ends meanwhile; and not one of a run that another process has taken over.
+func TestE3_PassedRunsStayPassed(t *testing.T) {
+	one := openDB(t, Options{})
+	st, ctx := one.Memory(), t.Context()
+	other, err := Open(ctx, one.pool, Options{})
+	require.NoError(t, err)
+	queue(t, st, "theirs", "t1")
+	take(t, other, driver.OutboxQuery{})
+	queue(t, st, "ours", "o1")
+	for i := range outboxPage { // so that what comes now is on the second page
+		queue(t, st, "filler", fmt.Sprint(i))
+	}
+	queue(t, st, "theirs", "t2")
+	queue(t, st, "ours", "o2")
+	queue(t, st, "late", "l1")
+	var got []string
+	for r, err := range st.Undelivered(ctx, driver.OutboxQuery{}) {
+		require.NoError(t, err)
+		switch {
+		case r.ID == "0":
+			require.NoError(t, other.release(ctx))
+		case r.ID == "1":
+			// What we had is delivered, and the other process has the rest of the run.
+			require.NoError(t, st.Delivered(ctx, []events.Record{{Tenant: home.Tenant, RunID: "ours", ID: "o1"}}))
+			_, err := one.pool.Exec(ctx, `UPDATE agentmemory.outbox SET owner = $1, until = $2 WHERE event_id = 'o2'`, other.owner, int64(never))
+			require.NoError(t, err)
+		}
+		if r.RunID != "filler" {
+			got = append(got, r.ID)
+		}
+	}
+	require.Equal(t, []string{"o1", "l1"}, got)
+}
+
+// A walk over runs that a sink refuses looks at each event once.
+func TestE3_StuckRunsCostTheirEvents(t *testing.T) {
+	db := openDB(t, Options{})
+	st, ctx := db.Memory(), t.Context()
+	const runs = 1000
+	for i := range 2 {
+		var m driver.Mutation
+		for run := range runs {
+			m.Events = append(m.Events, events.Record{ID: fmt.Sprint(i), Tenant: home.Tenant, RunID: fmt.Sprint(run), Time: now,
+				Payload: events.WorkspaceUpdated{Path: "p", Version: 1}})
+		}
+		_, err := st.Apply(ctx, home.Tenant, m)
+		require.NoError(t, err)
+	}
+	w := walk{db: db, runs: map[driver.RunName]bool{}}
+	rows, yielded := 0, 0
+	for {
+		page, err := w.next(ctx)
+		require.NoError(t, err)
+		for i := range page {
+			if _, ok := w.read(&page[i]); ok {
+				yielded++
+			}
+		}
+		if rows += len(page); len(page) < outboxPage {
+			break
+		}
+	}
+	require.Equal(t, 2*runs, rows)
+	require.Equal(t, 2*runs, yielded)
+}
+
 // An event that cannot be read holds up no other run, and is not lost: nothing of its
-// run overtakes it, and a relay ends with an error.
+// run overtakes it, and the loop ends with an error.
 func TestE3_DamageHoldsUpItsRunOnly(t *testing.T) {
 	db := openDB(t, Options{})
 	st, ctx := db.Memory(), t.Context()
-	var m memory.Mutation
 	for i, run := range []string{"ill", "ill", "ill", "well"} {
-		m.Events = append(m.Events, events.Record{ID: fmt.Sprint(i), Tenant: home.Tenant, RunID: run, Time: now,
-			Payload: events.WorkspaceUpdated{Path: "p", Version: 1}})
+		queue(t, st, run, fmt.Sprint(i))
 	}
-	_, err := st.Apply(ctx, home.Tenant, m)
+	_, err := db.pool.Exec(ctx, `UPDATE agentmemory.outbox SET type = 'of.another.time' WHERE event_id = '1'`)
 	require.NoError(t, err)
-	_, err = db.pool.Exec(ctx, `UPDATE agentmemory.outbox SET type = 'of.another.time' WHERE event_id = '1'`)
-	require.NoError(t, err)
-
-	log := new(events.Log)
-	bank, err := memory.NewBank(st, memory.Config{Sink: log})
-	require.NoError(t, err)
-	done, err := bank.Relay(ctx)
-	require.ErrorIs(t, err, memory.ErrInternal)
-	require.Equal(t, 2, done.Delivered)
-	require.Len(t, log.All(), 2)
-
-	// A page that only the damaged run would fill has what waits behind it.
-	m.Events = m.Events[3:]
-	_, err = st.Apply(ctx, home.Tenant, m)
-	require.NoError(t, err)
-	got, err := st.Undelivered(ctx, memory.OutboxQuery{Limit: 1})
-	require.NoError(t, err)
-	require.Len(t, got, 1)
-	require.Equal(t, "well", got[0].RunID)
-
-	_, err = st.Undelivered(ctx, memory.OutboxQuery{Tenant: home.Tenant, RunID: "ill", Limit: 1})
-	require.ErrorIs(t, err, memory.ErrInternal)
+	for _, c := range []struct {
+		q    driver.OutboxQuery
+		want []string
+	}{
+		{driver.OutboxQuery{}, []string{"0", "3"}},
+		{driver.OutboxQuery{Tenant: home.Tenant, RunID: "ill"}, []string{"0"}},
+	} {
+		var got []string
+		var end error
+		for r, err := range st.Undelivered(ctx, c.q) {
+			if err != nil {
+				end = err
+				continue
+			}
+			got = append(got, r.ID)
+		}
+		require.ErrorIs(t, end, driver.ErrInternal)
+		require.Equal(t, c.want, got)
+	}
 	_, err = db.pool.Exec(ctx, `UPDATE agentmemory.outbox SET type = 'workspace.updated'`)
 	require.NoError(t, err)
-	left, err := st.Undelivered(ctx, memory.OutboxQuery{Tenant: home.Tenant, RunID: "ill"})
+	require.Equal(t, []string{"0", "1", "2"}, take(t, db, driver.OutboxQuery{Tenant: home.Tenant, RunID: "ill"}))
+}
+
+// What relays and schedulers ask of all tenants, and what engines ask of theirs, is a
+// range of an index, whatever else is kept.
+func TestPlans(t *testing.T) {
+	db := openDB(t, Options{})
+	ctx := t.Context()
+	_, err := db.pool.Exec(ctx, `
+		INSERT INTO agentmemory.documents (tenant, ref, kind, key, class, rev, grp, due, value)
+		SELECT convert_to('t' || i % 7, 'UTF8'), convert_to('r' || i % 11, 'UTF8'), 'kind', convert_to('k' || i, 'UTF8'), 0, i,
+			convert_to('g' || i % 2000, 'UTF8'), CASE WHEN i % 2 = 0 THEN i END, 'value' FROM generate_series(1, 20000) AS i;
+		ANALYZE agentmemory.documents`)
 	require.NoError(t, err)
-	require.Len(t, left, 2)
+	plan := func(sql string, args ...any) (text string) {
+		rows, err := db.pool.Query(ctx, `EXPLAIN `+sql, append([]any{pgx.QueryExecModeExec}, args...)...)
+		require.NoError(t, err)
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		require.NoError(t, err)
+		return fmt.Sprintln(lines)
+	}
+	require.Contains(t, plan(dueSQL, []byte("kind"), int64(1000), 10), "documents_due")
+	for _, c := range []struct {
+		q     driver.DocumentQuery
+		index string
+	}{
+		{driver.DocumentQuery{Tenant: "t1", Ref: "r1", Kind: "kind", Key: "k1"}, "documents_pkey"},
+		{driver.DocumentQuery{Tenant: "t1", Ref: "r1", Kind: "kind"}, "documents_pkey"},
+		{driver.DocumentQuery{Tenant: "t1", EveryRef: true}, "documents_pkey"},
+		{driver.DocumentQuery{Tenant: "t1", Ref: "r1", Kind: "kind", Group: "g1"}, "documents_group"},
+		{driver.DocumentQuery{Tenant: "t1", EveryRef: true, Group: "g1"}, "documents_group"},
+		{driver.DocumentQuery{Tenant: "t1", EveryRef: true, Subject: "s"}, "document_subjects"},
+	} {
+		sql, args := documentsSQL(&c.q)
+		text := plan(sql, args...)
+		require.Contains(t, text, c.index)
+		require.NotContains(t, text, "Seq Scan on documents")
+	}
 }

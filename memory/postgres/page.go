@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // page is a part of a list: where it begins, how much it takes and what it filters.
@@ -25,7 +25,7 @@ type page struct {
 }
 
 // pageOf prepares a list.
-func pageOf(s memory.Scope, q memory.Query) page {
+func pageOf(s driver.Scope, q driver.Query) page {
 	p := page{args: make([]any, 0, 12), limit: max(q.Limit, 0)}
 	p.args = append(p.args, []byte(s.Tenant), keyOf(s.Ref), q.At.UnixMilli(), int64(math.MaxInt64), []byte{}, nil)
 	if p.limit > 0 {
@@ -42,7 +42,7 @@ func pageOf(s memory.Scope, q memory.Query) page {
 }
 
 // behind makes the page begin behind a position.
-func (p *page) behind(c memory.Cursor) {
+func (p *page) behind(c driver.Cursor) {
 	p.args[3], p.args[4] = c.CreatedAt.UnixMilli(), []byte(c.ID)
 }
 
@@ -84,7 +84,7 @@ func (p *page) sql() string {
 		(` + from + former + v + ` AND f.born <= ` + v + narrowed + pageOrder + `)) x` + pageOrder
 }
 
-func (p *page) queue(b *pgx.Batch, entries *[]memory.Entry) {
+func (p *page) queue(b *pgx.Batch, entries *[]driver.Entry) {
 	b.Queue(p.sql(), p.args...).Query(collect(entries, p.expect()))
 }
 
@@ -96,22 +96,23 @@ const pageSize = 512
 
 // scan yields the entries of a list as it was when the loop began, page by page.
 // keep says which of them count.
-func (st *Store) scan(ctx context.Context, s memory.Scope, p page, keep func(*memory.Entry) bool) iter.Seq2[memory.Entry, error] {
-	return func(yield func(memory.Entry, error) bool) {
+func (st *Store) scan(ctx context.Context, s driver.Scope, p page, keep func(*driver.Entry) bool) iter.Seq2[driver.Entry, error] {
+	return func(yield func(driver.Entry, error) bool) {
 		if err := ctx.Err(); err != nil || p.nothing {
 			if err != nil {
-				yield(memory.Entry{}, err)
+				yield(driver.Entry{}, err)
 			}
 			return
 		}
 		p := p
 		p.args = slices.Clone(p.args)
-		v, err := st.Version(ctx, s.Tenant)
+		latest, err := st.Version(ctx, s.Tenant)
 		if err != nil {
-			yield(memory.Entry{}, err)
+			yield(driver.Entry{}, err)
 			return
 		}
-		p.pin(claimed(v))
+		v, _ := availabilityOf(latest)
+		p.pin(v.n)
 		left := p.limit
 		size := pageSize / 4
 		for {
@@ -120,9 +121,9 @@ func (st *Store) scan(ctx context.Context, s memory.Scope, p page, keep func(*me
 			}
 			p.args[5] = int64(size)
 			p.limit = size
-			var entries []memory.Entry
-			if err := st.db.readAt(ctx, s.Tenant, v, func(b *pgx.Batch, _ int64) { p.queue(b, &entries) }); err != nil {
-				yield(memory.Entry{}, err)
+			entries, err := st.pageAt(ctx, s.Tenant, &p, v)
+			if err != nil {
+				yield(driver.Entry{}, err)
 				return
 			}
 			for i := range entries {
@@ -139,7 +140,7 @@ func (st *Store) scan(ctx context.Context, s memory.Scope, p page, keep func(*me
 			if len(entries) < size {
 				return
 			}
-			p.behind(memory.CursorOf(&entries[len(entries)-1]))
+			p.behind(driver.CursorOf(&entries[len(entries)-1]))
 			size = pageSize
 		}
 	}
@@ -147,7 +148,7 @@ func (st *Store) scan(ctx context.Context, s memory.Scope, p page, keep func(*me
 
 // Scan yields what List would return, in pages of one version. The body of the loop
 // may use the store. If [Store.Purge] passes the version at which the scan began, the
-// scan stops with [memory.ErrSnapshotUnavailable].
-func (st *Store) Scan(ctx context.Context, s memory.Scope, q memory.Query) iter.Seq2[memory.Entry, error] {
+// scan stops with [driver.ErrSnapshotUnavailable].
+func (st *Store) Scan(ctx context.Context, s driver.Scope, q driver.Query) iter.Seq2[driver.Entry, error] {
 	return st.scan(ctx, s, pageOf(s, q), nil)
 }

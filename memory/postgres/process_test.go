@@ -12,12 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/openwop/agentmemory/commitment"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // envWorker makes the test binary a worker on a database.
@@ -53,27 +51,28 @@ func work(ctx context.Context, connection string) error {
 	defer db.Close()
 	io.Copy(io.Discard, os.Stdin) // until there is work
 	for n := 0; ; n++ {
-		due, err := db.Commitments().Due(ctx, now, 256)
+		due, err := db.Memory().Due(ctx, "lease", now, 256)
 		if err != nil {
 			return err
 		}
 		rand.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] })
-		for _, c := range due[:min(len(due), 64)] {
-			c.State, c.Due = commitment.Claimed, now.AddDate(1, 0, 0)
-			if _, err := db.Commitments().Swap(ctx, c); errors.Is(err, memory.ErrConflict) {
+		for _, d := range due[:min(len(due), 64)] {
+			d.Due = now.AddDate(1, 0, 0)
+			_, err := db.Memory().Apply(ctx, d.Tenant, driver.Mutation{Documents: []driver.DocumentSwap{{Document: d}}})
+			if errors.Is(err, driver.ErrConflict) {
 				continue
 			} else if err != nil {
 				return err
 			}
-			fmt.Println(c.ID)
+			fmt.Println(d.Key)
 		}
 		if n < workPuts {
 			e := entry(fmt.Sprintf("%d-%d", os.Getpid(), n))
-			v, err := db.Memory().Apply(ctx, home.Tenant, memory.Mutation{At: now, Put: []memory.Placed{{Scope: home, Entry: e}}})
+			done, err := db.Memory().Apply(ctx, home.Tenant, driver.Mutation{At: now, Put: []driver.Placed{{Scope: home, Entry: e}}})
 			if err != nil {
 				return err
 			}
-			fmt.Println("version " + v)
+			fmt.Println("version " + done.Version)
 		} else if len(due) == 0 {
 			return nil
 		}
@@ -108,12 +107,12 @@ func TestK2_Processes(t *testing.T) {
 	defer pool.Close()
 	db, err := Open(ctx, pool, Options{})
 	require.NoError(t, err)
-	b := new(pgx.Batch)
+	m := driver.Mutation{At: now}
 	for i := range armed {
-		b.Queue(`INSERT INTO agentmemory.commitments (`+commitmentColumns+`) VALUES (`+commitmentParameters+`)`, commitmentRow(&commitment.Commitment{
-			Tenant: "acme", ID: fmt.Sprintf("cmt_%05d", i), Arm: commitment.Arm{At: now}, State: commitment.Armed, Due: now})...)
+		m.Documents = append(m.Documents, lease(fmt.Sprintf("%05d", i), 0))
 	}
-	require.NoError(t, pool.SendBatch(ctx, b).Close())
+	_, err = db.Memory().Apply(ctx, home.Tenant, m)
+	require.NoError(t, err)
 	require.NoError(t, ready.Close())
 	began := time.Now()
 	for i, c := range running {

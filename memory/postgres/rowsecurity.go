@@ -7,42 +7,38 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Tables with a policy. Relays and schedulers read some for all tenants at once, and
-// say so.
-var (
-	tenantTables = []string{"tenants", "entries", "former", "scars", "subjects", "cells", "archives", "files"}
-	sharedTables = []string{"outbox", "commitments", "file_events"}
-)
+// Tables with a policy.
+var securedTables = []string{"tenants", "versions", "entries", "former", "scars", "subjects",
+	"documents", "document_of", "document_subjects", "outbox"}
 
 // secureRows makes the database hide every row but those of the tenant that a
-// transaction has named, from the owner of the tables too. Only superusers and roles
-// with BYPASSRLS see more.
+// transaction has named, from the owner of the tables too. Only superusers and roles with
+// BYPASSRLS see more. A relay has the outbox of all tenants, and a scheduler sees what
+// can be due, if they say so.
 func secureRows(ctx context.Context, tx pgx.Tx) error {
 	const current = `
-		CREATE FUNCTION agentmemory.current_tenant() RETURNS bytea LANGUAGE sql STABLE AS $$
+		CREATE OR REPLACE FUNCTION agentmemory.current_tenant() RETURNS bytea LANGUAGE sql STABLE AS $$
 			SELECT CASE WHEN s LIKE 'x%' THEN decode(substr(s, 2), 'hex') END
 			FROM current_setting('agentmemory.tenant') AS s
 		$$`
 	if _, err := tx.Exec(ctx, current); err != nil {
 		return err
 	}
-	secure := func(table, rule string) error {
+	for _, table := range securedTables {
 		_, err := tx.Exec(ctx, fmt.Sprintf(`
 			ALTER TABLE agentmemory.%[1]s ENABLE ROW LEVEL SECURITY;
 			ALTER TABLE agentmemory.%[1]s FORCE ROW LEVEL SECURITY;
-			CREATE POLICY one_tenant ON agentmemory.%[1]s USING (%[2]s)`, table, rule))
-		return err
-	}
-	const own = `tenant = (SELECT agentmemory.current_tenant())`
-	for _, table := range tenantTables {
-		if err := secure(table, own); err != nil {
+			DROP POLICY IF EXISTS one_tenant ON agentmemory.%[1]s;
+			CREATE POLICY one_tenant ON agentmemory.%[1]s USING (tenant = (SELECT agentmemory.current_tenant()))`, table))
+		if err != nil {
 			return err
 		}
 	}
-	for _, table := range sharedTables {
-		if err := secure(table, own+` OR (SELECT current_setting('agentmemory.tenant') = '*')`); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := tx.Exec(ctx, `
+		DROP POLICY IF EXISTS relay ON agentmemory.outbox;
+		CREATE POLICY relay ON agentmemory.outbox USING ((SELECT current_setting('agentmemory.tenant') = '*'));
+		DROP POLICY IF EXISTS scheduler ON agentmemory.documents;
+		CREATE POLICY scheduler ON agentmemory.documents FOR SELECT
+			USING (class = 0 AND due IS NOT NULL AND (SELECT current_setting('agentmemory.tenant') = '*'))`)
+	return err
 }

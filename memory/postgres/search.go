@@ -6,16 +6,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Search returns the live entries that match q by [memory.Search.Matches], newest
+// Search returns the live entries that match q by [driver.Search.Matches], newest
 // first. A limit of 0 means all. It reads the scope from the new end, within the
 // bounds of q, and the database drops what cannot match; there is no index of words.
-func (st *Store) Search(ctx context.Context, s memory.Scope, q memory.Search) ([]memory.Entry, error) {
+func (st *Store) Search(ctx context.Context, s driver.Scope, q driver.Search) ([]driver.Entry, error) {
 	p := searchOf(s, q)
 	for {
-		var found []memory.Entry
+		var found []driver.Entry
 		var err error
 		for e, stop := range st.scan(ctx, s, p, q.Matches) {
 			if stop != nil {
@@ -24,14 +24,14 @@ func (st *Store) Search(ctx context.Context, s memory.Scope, q memory.Search) ([
 			}
 			found = append(found, e)
 		}
-		if !errors.Is(err, memory.ErrSnapshotUnavailable) { // else a purge has passed it
+		if !errors.Is(err, driver.ErrSnapshotUnavailable) { // else a purge has passed it
 			return found, err
 		}
 	}
 }
 
-func searchOf(s memory.Scope, q memory.Search) page {
-	p := pageOf(s, memory.Query{Limit: q.Limit, At: q.At})
+func searchOf(s driver.Scope, q driver.Search) page {
+	p := pageOf(s, driver.Query{Limit: q.Limit, At: q.At})
 	if len(q.Tags) > 0 {
 		p.nothing = slices.ContainsFunc(q.Tags, func(t string) bool { return !isText(t) })
 		p.filter(`e.tags @> $?`, q.Tags)

@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // everyTenant is the setting for the few statements that are about all tenants.
@@ -68,14 +70,17 @@ func idempotent(err error) bool { return aborted(err) || lost(err) }
 // unsent allows it only where nothing can have happened.
 func unsent(err error) bool { return aborted(err) || pgconn.SafeToRetry(err) }
 
-// read runs statements about one tenant that change nothing.
+// read runs statements about one tenant that change nothing, as one transaction.
 func (db *DB) read(ctx context.Context, tenant string, build func(*pgx.Batch)) error {
+	return db.readAs(ctx, tenantSetting(tenant), build)
+}
+
+// readAs is read under another setting.
+func (db *DB) readAs(ctx context.Context, setting string, build func(*pgx.Batch)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return repeat(ctx, idempotent, func() error {
-		return db.send(ctx, db.pool, tenantSetting(tenant), build)
-	})
+	return repeat(ctx, idempotent, func() error { return db.send(ctx, db.pool, setting, build) })
 }
 
 // query is read for one statement, whose rows collect reads.
@@ -125,14 +130,14 @@ func (db *DB) write(ctx context.Context, setting string, allows func(error) bool
 		defer conn.Release()
 		err = settle(ctx, conn, func(ctx context.Context) error { return db.send(ctx, conn, setting, build) })
 		if open(err) && !allows(err) {
-			return unknown(err)
+			return driver.Fail(ErrOutcomeUnknown, "", err)
 		}
 		return err
 	})
 }
 
 // patience is how long a change whose context has ended is waited for.
-const patience = 5 * time.Second
+var patience = 5 * time.Second
 
 // settle runs f, which changes something, so that its outcome is known if the server
 // answers at all: when ctx ends the server is asked to give up, and then says whether

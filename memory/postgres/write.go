@@ -4,29 +4,57 @@ import (
 	"encoding/json"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
-
-type commandTag = pgconn.CommandTag
 
 // current is the version that the transaction is making.
 const current = `(SELECT version FROM agentmemory.tenants WHERE tenant = $1)`
 
-// queueAll queues all writes of a mutation that holds, in the order of its fields.
+// queueAll queues all writes of a mutation that holds.
 func (w *writes) queueAll(b *pgx.Batch) {
-	w.insert(b, w.fresh(), ` ON CONFLICT DO NOTHING`)
+	fresh := w.fresh()
+	if !w.machinery {
+		const note = `
+			INSERT INTO agentmemory.versions (tenant, version, mark, changes)
+			SELECT tenant, version, $2, $3 FROM agentmemory.tenants WHERE tenant = $1`
+		b.Queue(note, []byte(w.tenant), w.mark[:], w.journal(fresh))
+	}
+	w.insert(b, fresh, ` ON CONFLICT DO NOTHING`)
 	w.retire(b)
 	w.restore(b)
+	w.swap(b, true)
 	w.erase(b)
-	w.swapCells(b)
+	w.swap(b, false)
 	w.queueEvents(b)
 }
 
+// journal is what the mutation touches, of which fresh are the entries that it puts.
+func (w *writes) journal(fresh []driver.Placed) []byte {
+	j := journal{data: []byte{}}
+	there := map[place]bool{}
+	for i := range fresh {
+		j.add(wasPut, fresh[i].Ref, fresh[i].Entry.ID)
+		there[place{fresh[i].Ref, fresh[i].Entry.ID}] = true
+	}
+	for _, x := range w.m.Retire {
+		j.add(wasRetired, x.Ref, x.ID)
+	}
+	for _, l := range w.m.Restore {
+		j.add(wasRestored, l.Ref, l.ID)
+	}
+	for _, l := range w.m.Erase {
+		at := place{l.Ref, l.ID}
+		if h := w.held[at]; there[at] || h != nil && !h.Erased {
+			j.add(wasErased, l.Ref, l.ID)
+		}
+	}
+	return j.data
+}
+
 // fresh are the entries to put that are not there.
-func (w *writes) fresh() []memory.Placed {
-	var fresh []memory.Placed
+func (w *writes) fresh() []driver.Placed {
+	var fresh []driver.Placed
 	seen := map[place]bool{}
 	for _, p := range w.m.Put {
 		at := place{p.Ref, p.Entry.ID}
@@ -39,7 +67,7 @@ func (w *writes) fresh() []memory.Placed {
 }
 
 // insert queues entries and their labels.
-func (w *writes) insert(b *pgx.Batch, put []memory.Placed, onConflict string) {
+func (w *writes) insert(b *pgx.Batch, put []driver.Placed, onConflict string) {
 	switch len(put) {
 	case 0:
 		return
@@ -57,7 +85,7 @@ func (w *writes) insert(b *pgx.Batch, put []memory.Placed, onConflict string) {
 	w.label(b, put)
 }
 
-func (w *writes) insertMany(b *pgx.Batch, put []memory.Placed, onConflict string) {
+func (w *writes) insertMany(b *pgx.Batch, put []driver.Placed, onConflict string) {
 	const (
 		into = `
 			INSERT INTO agentmemory.entries (tenant, ref, id, created_at, expires_at, run_id, content, tags, born`
@@ -96,7 +124,7 @@ func (w *writes) insertMany(b *pgx.Batch, put []memory.Placed, onConflict string
 }
 
 // label queues what finds entries by their subjects.
-func (w *writes) label(b *pgx.Batch, put []memory.Placed) {
+func (w *writes) label(b *pgx.Batch, put []driver.Placed) {
 	var labels, refs, ids [][]byte
 	for _, p := range put {
 		for _, s := range p.Entry.Subjects {
@@ -137,7 +165,7 @@ func (w *writes) restore(b *pgx.Batch) {
 	if len(w.m.Restore) == 0 {
 		return
 	}
-	refs, ids := keysOf(w.m.Restore)
+	refs, ids := located(w.m.Restore)
 	const remember = `
 		INSERT INTO agentmemory.former (tenant, ref, id, born, died)
 		SELECT e.tenant, e.ref, e.id, e.born, e.died
@@ -156,22 +184,22 @@ func (w *writes) erase(b *pgx.Batch) {
 	if len(w.m.Erase) == 0 {
 		return
 	}
-	refs, ids := keysOf(w.m.Erase)
+	refs, ids := located(w.m.Erase)
 	queue := func(sql string) { b.Queue(sql, []byte(w.tenant), refs, ids) }
 	// A live entry was there up to this version. Of spans that end together the
 	// longest says all.
 	queue(`
-		INSERT INTO agentmemory.scars AS s (tenant, died, born)
-		SELECT $1, x.died, min(x.born) FROM (
-			SELECT LEAST(e.died, ` + current + `) AS died, e.born
+		INSERT INTO agentmemory.scars AS s (tenant, ref, died, born)
+		SELECT $1, x.ref, x.died, min(x.born) FROM (
+			SELECT r.ref, LEAST(e.died, ` + current + `) AS died, e.born
 			FROM unnest($2::bytea[], $3::bytea[]) AS r (ref, id)
 			JOIN agentmemory.entries e ON e.tenant = $1 AND e.ref = r.ref AND e.id = r.id WHERE NOT e.erased
 			UNION ALL
-			SELECT f.died, f.born
+			SELECT r.ref, f.died, f.born
 			FROM unnest($2::bytea[], $3::bytea[]) AS r (ref, id)
 			JOIN agentmemory.former f ON f.tenant = $1 AND f.ref = r.ref AND f.id = r.id
-		) x WHERE x.born < x.died GROUP BY x.died
-		ON CONFLICT (tenant, died) DO UPDATE SET born = LEAST(s.born, excluded.born)`)
+		) x WHERE x.born < x.died GROUP BY x.ref, x.died
+		ON CONFLICT (tenant, ref, died) DO UPDATE SET born = LEAST(s.born, excluded.born)`)
 	queue(`
 		UPDATE agentmemory.entries e
 		SET erased = true, content = '', run_id = '', tags = NULL, subjects = NULL, sources = NULL
@@ -180,27 +208,25 @@ func (w *writes) erase(b *pgx.Batch) {
 	for _, table := range []string{"former", "subjects"} {
 		queue(deleteNamed(table))
 	}
+	wholes, keys := make([][]byte, len(w.m.Erase)), make([][]byte, len(w.m.Erase))
+	for i, l := range w.m.Erase {
+		wholes[i], keys[i] = []byte(l.Ref), keyOf(l.ID)
+	}
+	b.Queue(removeDocumentsOf, []byte(w.tenant), wholes, keys)
 }
+
+// removeDocumentsOf removes the documents that were made of entries.
+const removeDocumentsOf = `
+	DELETE FROM agentmemory.documents d
+	USING unnest($2::bytea[], $3::bytea[]) AS r (ref, id)
+	JOIN agentmemory.document_of o ON o.tenant = $1 AND o.ref = r.ref AND o.id = r.id
+	WHERE d.tenant = $1 AND d.ref = o.ref AND d.kind = o.kind AND d.key = o.key`
 
 // deleteNamed deletes the rows of a table that are about the entries named by $2, $3.
 func deleteNamed(table string) string {
 	return `
 		DELETE FROM agentmemory.` + table + ` x USING unnest($2::bytea[], $3::bytea[]) AS r (ref, id)
 		WHERE x.tenant = $1 AND x.ref = r.ref AND x.id = r.id`
-}
-
-func (w *writes) swapCells(b *pgx.Batch) {
-	for _, c := range w.m.Cells {
-		if c.New == nil {
-			b.Queue(`DELETE FROM agentmemory.cells WHERE tenant = $1 AND ref = $2 AND name = $3`,
-				[]byte(w.tenant), keyOf(c.Ref), keyOf(c.Name))
-			continue
-		}
-		const set = `
-			INSERT INTO agentmemory.cells (tenant, ref, name, value) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (tenant, ref, name) DO UPDATE SET value = excluded.value`
-		b.Queue(set, []byte(w.tenant), keyOf(c.Ref), keyOf(c.Name), c.New)
-	}
 }
 
 func (w *writes) queueEvents(b *pgx.Batch) {
@@ -231,7 +257,7 @@ func (w *writes) queueEvents(b *pgx.Batch) {
 	b.Queue(queue, tenants, runs, ids, nodes, times, types, payloads)
 }
 
-func keysOf(ls []memory.Located) (refs, ids [][]byte) {
+func located(ls []driver.Located) (refs, ids [][]byte) {
 	for _, l := range ls {
 		refs, ids = append(refs, keyOf(l.Ref)), append(ids, []byte(l.ID))
 	}

@@ -6,13 +6,12 @@ import (
 	"errors"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/internal/storerules"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Put inserts e if the scope has no entry of that id.
-func (st *Store) Put(ctx context.Context, s memory.Scope, e memory.Entry) error {
-	err := st.db.change(ctx, s.Tenant, func(c *change) error {
+func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {
+	_, err := st.db.change(ctx, s.Tenant, func(c *change) error {
 		fresh, err := c.put(s.Ref, &e)
 		if err == nil && !fresh {
 			err = errUnchanged
@@ -30,13 +29,14 @@ var errUnchanged = errors.New("sqlite: nothing to do")
 
 // Delete ends the life of an entry and reports whether it was live at the instant
 // at. If it was not, nothing changes.
-func (st *Store) Delete(ctx context.Context, s memory.Scope, id string, at time.Time) (bool, error) {
-	err := st.db.change(ctx, s.Tenant, func(c *change) error {
+func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
+	_, err := st.db.change(ctx, s.Tenant, func(c *change) error {
 		live, err := c.tx.changed(`UPDATE entries SET died = ?, state = ? WHERE tenant = ? AND ref = ? AND id = ?
-			AND died = 9223372036854775807 AND expires > ?`, c.version, memory.Deleted, s.Tenant, s.Ref, id, at.UnixMilli())
+			AND died = 9223372036854775807 AND expires > ?`, c.version, driver.Deleted, s.Tenant, s.Ref, id, at.UnixMilli())
 		if err == nil && !live {
 			err = errUnchanged
 		}
+		c.journal.add(actRetired, s.Ref, id)
 		return err
 	})
 	if err == errUnchanged {
@@ -45,35 +45,49 @@ func (st *Store) Delete(ctx context.Context, s memory.Scope, id string, at time.
 	return err == nil, err
 }
 
-// Apply commits m or returns [memory.ErrConflict], or [memory.ErrValidation] for a
+// Apply commits m or returns [driver.ErrConflict], or [driver.ErrValidation] for a
 // mutation that could never be committed; in both cases nothing happened, nor after
 // any other error that is not [ErrOutcomeUnknown].
-func (st *Store) Apply(ctx context.Context, tenant string, m memory.Mutation) (memory.Version, error) {
+func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (done driver.Applied, err error) {
 	if err := ctx.Err(); err != nil {
-		return "", err
+		return driver.Applied{}, err
 	}
-	if !storerules.WellFormed(tenant, &m) {
-		return "", memory.ErrValidation
+	if err := m.Validate(tenant); err != nil {
+		return driver.Applied{}, err
 	}
+	if m.MachineryOnly() {
+		err = st.db.write(ctx, func(t *tx) error {
+			done.Revs, err = t.swapMachinery(m.Documents)
+			return err
+		})
+	} else {
+		done, err = st.db.apply(ctx, tenant, &m)
+	}
+	if err != nil {
+		return driver.Applied{}, err
+	}
+	return done, nil
+}
+
+// apply commits a mutation that makes a version.
+func (db *DB) apply(ctx context.Context, tenant string, m *driver.Mutation) (done driver.Applied, err error) {
 	payloads, err := encodeEvents(m.Events)
 	if err != nil {
-		return "", err
+		return done, err
 	}
-	var version int64
-	err = st.db.change(ctx, tenant, func(c *change) error {
-		version = c.version
-		if err := c.check(&m); err != nil {
+	done.Version, err = db.change(ctx, tenant, func(c *change) error {
+		if err := c.check(m); err != nil {
 			return err
 		}
-		if err := c.commit(&m); err != nil {
+		if err := c.commit(m); err != nil {
+			return err
+		}
+		if done.Revs, err = c.swapAll(m.Documents); err != nil {
 			return err
 		}
 		return c.tx.queue(m.Events, payloads)
 	})
-	if err != nil {
-		return "", err
-	}
-	return st.db.mark(tenant).Version(uint64(version)), nil
+	return done, err
 }
 
 // change is a transaction that makes the next version of a tenant.
@@ -81,66 +95,107 @@ type change struct {
 	tx      *tx
 	tenant  string
 	version int64
+	journal journal
 }
 
 // change runs f in a transaction that has taken the tenant's row, so that the order
-// of versions is the order of commits.
-func (db *DB) change(ctx context.Context, tenant string, f func(*change) error) error {
-	return db.write(ctx, func(t *tx) error {
-		c := &change{tx: t, tenant: tenant}
+// of versions is the order of commits, and returns the version that it made.
+func (db *DB) change(ctx context.Context, tenant string, f func(*change) error) (driver.Version, error) {
+	c := &change{tenant: tenant}
+	mark := driver.NewMark()
+	err := db.write(ctx, func(t *tx) error {
+		c.tx = t
 		err := t.get([]any{&c.version}, `INSERT INTO tenants (tenant, version) VALUES (?, 1)
 			ON CONFLICT DO UPDATE SET version = version + 1 RETURNING version`, tenant)
 		if err != nil {
 			return wrap(writeFailed, err)
 		}
-		return f(c)
+		if err := f(c); err != nil {
+			return err
+		}
+		_, err = t.exec(`INSERT INTO versions (tenant, version, mark, changes) VALUES (?, ?, ?, ?)`,
+			tenant, c.version, mark[:], pack(c.journal.lines))
+		return err
 	})
+	if err != nil {
+		return "", err
+	}
+	return driver.VersionOf(uint64(c.version), mark), nil
 }
 
 // held is what the database has under an id.
 type held struct {
-	storerules.Held
+	driver.Held
 	key        int64 // of the row
 	born, died int64
 }
 
-const getHeld = `SELECT ` + entryColumns + `, e.entry, e.born, e.died, e.state, e.erased FROM entries e
-	WHERE e.tenant = ? AND e.ref = ? AND e.id = ?`
+const getHeld = `SELECT ` + entryColumns + `, e.entry, e.born, e.died, e.state, e.erased FROM ` + listed + withText
 
-// find returns nothing held if the scope has no record of that id.
-func (c *change) find(ref, id string) (h held, err error) {
-	err = c.tx.query(func(rows *sql.Rows) (bool, error) {
-		e, err := newScanner(&h.key, &h.born, &h.died, &h.State, &h.Erased).read(rows)
+// find returns what a ref holds of some ids.
+func (c *change) find(ref string, ids []string) (map[string]held, error) {
+	found := make(map[string]held, len(ids))
+	var h held
+	row := newScanner(&h.key, &h.born, &h.died, &h.State, &h.Erased)
+	err := c.tx.query(func(rows *sql.Rows) (bool, error) {
+		e, err := row.read(rows)
 		h.Entry = &e
-		return false, err
-	}, getHeld, c.tenant, ref, id)
-	return h, err
+		found[e.ID] = h
+		return true, err
+	}, getHeld, c.tenant, ref, idList(ids))
+	return found, err
 }
 
-// check returns [memory.ErrConflict] unless every condition of a well-formed m holds.
-// Those of its puts are left to put if nothing else in m can bear on them.
-func (c *change) check(m *memory.Mutation) error {
+// check returns [driver.ErrConflict] unless every condition of m holds, which
+// [driver.Mutation.Validate] has let through. Those of its puts are left to put if nothing
+// else in m can bear on them.
+func (c *change) check(m *driver.Mutation) error {
+	if len(m.Live)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0 {
+		return nil
+	}
+	known := map[string]map[string]held{}
+	for ref, ids := range named(m) {
+		var err error
+		if known[ref], err = c.find(ref, ids); err != nil {
+			return err
+		}
+	}
 	var failed error
-	base := storerules.Base{
-		Held: func(ref, id string) storerules.Held {
-			h, err := c.find(ref, id)
+	base := driver.Base{
+		Held: func(ref, id string) driver.Held { return known[ref][id].Held },
+		Document: func(ref, kind, key string) (int64, driver.Class) {
+			d, err := c.tx.shelved(c.tenant, ref, kind, key)
 			failed = errors.Join(failed, err)
-			return h.Held
-		},
-		Cell: func(ref, name string) []byte {
-			value, err := cell(c.tx.query, memory.Scope{Tenant: c.tenant, Ref: ref}, name)
-			failed = errors.Join(failed, err)
-			return value
+			return d.rev, d.class
 		},
 	}
-	var holds bool
-	if len(m.Live)+len(m.Retire)+len(m.Restore) == 0 {
-		holds = base.SwapsHold(m.Cells)
-	} else {
-		holds = base.Hold(m)
-	}
-	if failed == nil && !holds {
-		failed = memory.ErrConflict
+	if !base.Holds(m) && failed == nil {
+		failed = driver.ErrConflict
 	}
 	return failed
+}
+
+// named returns the ids that a mutation names in each ref.
+func named(m *driver.Mutation) map[string][]string {
+	ids := map[string][]string{}
+	for _, list := range [][]driver.Located{m.Live, m.Restore, m.Erase} {
+		for _, l := range list {
+			ids[l.Ref] = append(ids[l.Ref], l.ID)
+		}
+	}
+	for i := range m.Put {
+		p := &m.Put[i]
+		ids[p.Ref] = append(ids[p.Ref], p.Entry.ID)
+	}
+	for _, x := range m.Retire {
+		ids[x.Ref] = append(ids[x.Ref], x.ID)
+		if x.For != "" {
+			ids[x.Ref] = append(ids[x.Ref], x.For)
+		}
+	}
+	for i := range m.Documents {
+		x := &m.Documents[i]
+		ids[x.Ref] = append(ids[x.Ref], x.Of...)
+	}
+	return ids
 }

@@ -1,12 +1,13 @@
 package sqlite
 
 import (
-	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/internal/storerules"
+	"database/sql"
+
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// commit writes a mutation whose conditions hold, field by field.
-func (c *change) commit(m *memory.Mutation) error {
+// commit writes what a mutation whose conditions hold does to entries, field by field.
+func (c *change) commit(m *driver.Mutation) error {
 	for i := range m.Put {
 		if _, err := c.put(m.Put[i].Ref, &m.Put[i].Entry); err != nil {
 			return err
@@ -18,19 +19,19 @@ func (c *change) commit(m *memory.Mutation) error {
 		if err != nil {
 			return err
 		}
+		c.journal.add(actRetired, x.Ref, x.ID)
 	}
 	for _, l := range m.Restore {
 		if err := c.restore(l.Ref, l.ID); err != nil {
 			return err
 		}
 	}
+	erase := map[string][]string{}
 	for _, l := range m.Erase {
-		if err := c.erase(l.Ref, l.ID); err != nil {
-			return err
-		}
+		erase[l.Ref] = append(erase[l.Ref], l.ID)
 	}
-	for _, s := range m.Cells {
-		if err := c.swap(s); err != nil {
+	for ref, ids := range erase {
+		if err := c.erase(ref, ids); err != nil {
 			return err
 		}
 	}
@@ -38,38 +39,36 @@ func (c *change) commit(m *memory.Mutation) error {
 }
 
 // put inserts an entry and reports whether it was not there. Another one under its
-// id, or an erased one, is [memory.ErrConflict].
-func (c *change) put(ref string, e *memory.Entry) (fresh bool, err error) {
-	r, err := c.tx.exec(`INSERT INTO entries (tenant, ref, id, created, expires, born, run, tags, subjects, sources, content)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		c.tenant, ref, e.ID, e.CreatedAt.UnixMilli(), expiry(e.ExpiresAt), c.version, e.RunID,
-		pack(e.Tags), pack(e.Subjects), pack(e.Sources), e.Content)
-	if err != nil {
-		return false, err
-	}
-	if n, err := r.RowsAffected(); err != nil {
-		return false, wrap(writeFailed, err)
-	} else if n == 0 {
-		h, err := c.find(ref, e.ID)
-		if err == nil && (h.Erased || !storerules.Same(h.Entry, e)) {
-			err = memory.ErrConflict
+// id, or an erased one, is [driver.ErrConflict].
+func (c *change) put(ref string, e *driver.Entry) (fresh bool, err error) {
+	key, err := c.tx.insert(`INSERT INTO entries (tenant, ref, id, created, expires, born) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		c.tenant, ref, e.ID, e.CreatedAt.UnixMilli(), expiry(e.ExpiresAt), c.version)
+	if err == driver.ErrConflict {
+		found, err := c.find(ref, []string{e.ID})
+		if h := found[e.ID]; err == nil && (h.Erased || !driver.SameEntry(h.Entry, e)) {
+			err = driver.ErrConflict
 		}
 		return false, err
 	}
-	if len(e.Subjects) == 0 {
-		return true, nil
-	}
-	key, err := r.LastInsertId()
 	if err != nil {
-		return false, wrap(writeFailed, err)
+		return false, err
 	}
-	for _, label := range e.Subjects {
-		if _, err := c.tx.exec(`INSERT INTO subjects (tenant, subject, entry) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, c.tenant, label, key); err != nil {
+	// The key is beyond that of every text.
+	_, err = c.tx.exec(`INSERT INTO texts (entry, run, tags, subjects, sources, content) VALUES (?, ?, ?, ?, ?, ?)`,
+		key, e.RunID, pack(e.Tags), pack(e.Subjects), pack(e.Sources), e.Content)
+	if err != nil {
+		return false, err
+	}
+	for _, subject := range e.Subjects {
+		if _, err := c.tx.exec(addLabel, labelOf(c.tenant, subject), key); err != nil {
 			return false, err
 		}
 	}
+	c.journal.add(actPut, ref, e.ID)
 	return true, nil
 }
+
+const addLabel = `INSERT INTO labels (label, entry) VALUES (?, ?) ON CONFLICT DO NOTHING`
 
 // restore begins a new life of an entry.
 func (c *change) restore(ref, id string) error {
@@ -78,54 +77,62 @@ func (c *change) restore(ref, id string) error {
 	if err != nil {
 		return err
 	}
+	c.journal.add(actRestored, ref, id)
 	_, err = c.tx.exec(`UPDATE entries SET born = ?, died = 9223372036854775807, state = 0, successor = ''
 		WHERE tenant = ? AND ref = ? AND id = ?`, c.version, c.tenant, ref, id)
 	return err
 }
 
-// erase makes a stub of a record, and notes at which versions it is missed.
-func (c *change) erase(ref, id string) error {
-	h, err := c.find(ref, id)
-	if err != nil || h.Entry == nil || h.Erased {
-		return err
-	}
-	spans, err := c.formerSpans(h.key)
+// erase makes stubs of records of a ref, and notes at which versions they are missed.
+func (c *change) erase(ref string, ids []string) error {
+	found, err := c.find(ref, ids)
 	if err != nil {
 		return err
 	}
-	for _, s := range append(spans, span{h.born, min(h.died, c.version)}) {
-		if err := c.scar(s); err != nil {
+	var keys []int64
+	var missed []span
+	for id, h := range found {
+		if h.Erased {
+			continue
+		}
+		c.journal.add(actErased, ref, id)
+		keys, missed = append(keys, h.key), append(missed, span{h.born, min(h.died, c.version)})
+		if err := c.tx.unlabel(c.tenant, h.key, h.Entry.Subjects); err != nil {
 			return err
 		}
 	}
-	if err := c.tx.unlabel(c.tenant, h.key, h.Entry.Subjects); err != nil {
+	if len(keys) == 0 {
+		return nil
+	}
+	list := keyList(keys)
+	err = c.tx.query(func(rows *sql.Rows) (bool, error) {
+		var s span
+		err := rows.Scan(&s.from, &s.to)
+		missed = append(missed, s)
+		return true, wrap(readFailed, err)
+	}, `SELECT born, died FROM former WHERE entry IN (SELECT value FROM json_each(?))`, list)
+	if err == nil {
+		err = c.scar(ref, missed)
+	}
+	if err == nil {
+		err = c.tx.discardOf(list)
+	}
+	if err != nil {
 		return err
 	}
-	if _, err := c.tx.exec(`DELETE FROM former WHERE entry = ?`, h.key); err != nil {
-		return err
-	}
-	_, err = c.tx.exec(`UPDATE entries SET erased = 1, born = 0, died = 0, created = 0, expires = 0, run = '',
-		tags = NULL, subjects = NULL, sources = NULL, content = '' WHERE entry = ?`, h.key)
-	c.tx.erased = memoryTables
-	return err
+	c.tx.erased = true
+	return c.tx.execAll(list,
+		`DELETE FROM former WHERE entry IN (SELECT value FROM json_each(?))`,
+		`UPDATE entries SET erased = 1, born = 0, died = 0, created = 0, expires = 0 WHERE entry IN (SELECT value FROM json_each(?))`,
+		`UPDATE texts SET run = '', tags = NULL, subjects = NULL, sources = NULL, content = '' WHERE entry IN (SELECT value FROM json_each(?))`)
 }
 
 // unlabel takes an entry out of the index of subjects.
-func (t *tx) unlabel(tenant string, key int64, labels []string) error {
-	for _, label := range labels {
-		if _, err := t.exec(`DELETE FROM subjects WHERE tenant = ? AND subject = ? AND entry = ?`, tenant, label, key); err != nil {
+func (t *tx) unlabel(tenant string, key int64, subjects []string) error {
+	for _, subject := range subjects {
+		if _, err := t.exec(`DELETE FROM labels WHERE label = ? AND entry = ?`, labelOf(tenant, subject), key); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (c *change) swap(s memory.CellSwap) error {
-	if s.New == nil {
-		_, err := c.tx.exec(`DELETE FROM cells WHERE tenant = ? AND ref = ? AND name = ?`, c.tenant, s.Ref, s.Name)
-		return err
-	}
-	_, err := c.tx.exec(`INSERT INTO cells (tenant, ref, name, value) VALUES (?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET value = excluded.value`, c.tenant, s.Ref, s.Name, s.New)
-	return err
 }

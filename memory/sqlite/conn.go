@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
-	"database/sql/driver"
+	sqldriver "database/sql/driver"
 	"errors"
 
 	"modernc.org/sqlite"
@@ -120,7 +120,7 @@ func retry(ctx context.Context, f func() error, text, late string) error {
 // drop gives up a connection that is in a state nobody knows.
 func (w *writer) drop() {
 	w.release()
-	w.conn.Raw(func(any) error { return driver.ErrBadConn })
+	w.conn.Raw(func(any) error { return sqldriver.ErrBadConn })
 	w.conn.Close()
 	w.conn = nil
 }
@@ -173,8 +173,11 @@ func (w *writer) exec(text string, args ...any) (sql.Result, error) {
 // tx is a write transaction. It holds the lock of the database from its beginning.
 type tx struct {
 	w *writer
-	// erased are the tables that text was removed from, which is to leave the log too.
-	erased tables
+	// erased tells that text was removed, which is to leave the log too.
+	erased bool
+	// moved tells that rows with text were taken out of their tables, so that others may
+	// have left copies of themselves: see sweep.
+	moved bool
 }
 
 // write runs f in a transaction and commits it unless f fails. The context may end it
@@ -194,22 +197,25 @@ func (db *DB) write(ctx context.Context, f func(*tx) error) error {
 		if err == nil {
 			err = f(t)
 		}
-		if err == nil && t.erased != "" {
+		if err == nil && t.moved {
+			_, err = t.exec(oweSweep)
+		}
+		if err == nil && t.erased {
 			err = t.sweep()
 		}
-		if err == nil && t.erased != "" {
+		if err == nil && t.erased {
 			_, err = t.exec(`INSERT INTO meta (key, value) VALUES ('unclean', ?) ON CONFLICT DO UPDATE SET value = excluded.value`, rand.Text())
 		}
 		if err != nil {
 			w.rollback()
 			return err
 		}
-		w.unclean = w.unclean || t.erased != "" // whatever comes of the commit
+		w.unclean = w.unclean || t.erased // whatever comes of the commit
 		if _, err := w.exec("COMMIT"); err != nil {
 			w.drop()
 			return wrap(commitLost, errors.Join(ErrOutcomeUnknown, err))
 		}
-		w.scrub(t.erased != "")
+		w.scrub(t.erased)
 		return nil
 	})
 }

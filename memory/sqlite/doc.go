@@ -1,11 +1,9 @@
-// Package sqlite keeps memory, commitments, archives and workspace files in one SQLite
-// file: the durable default of a single machine. It needs no C compiler and no server,
-// and any number of processes of the machine may have the file open.
+// Package sqlite keeps memory in one SQLite file: the durable default of a single machine.
+// It needs no C compiler and no server, and any number of processes of the machine may have
+// the file open.
 //
 //	db, err := sqlite.Open(ctx, "/var/lib/host/memory.db", sqlite.Options{})
 //	bank, err := memory.NewBank(db.Memory(), memory.Config{…})
-//	engine, err := commitment.New(bank, commitment.Config{Store: db.Commitments(), …})
-//	runner, err := distill.NewRunner(distill.Config{Archives: db.Archives(), Workspace: db.Workspace(sink)})
 //
 // The file must be on a local disk: SQLite's locks do not hold on network file systems.
 // README.md beside this file has the schema, sizing, backup, and how an erasure reaches
@@ -13,36 +11,35 @@
 //
 // # Guarantees
 //
-//   - [Store] is everything that package memory knows: a [memory.Versioned],
-//     [memory.Searcher], [memory.Scanner] and durable [memory.Describer]. adaptertest
-//     proves it, [Commitments] and [Archives], with one process and with two.
+//   - [Store] is everything that package driver knows: a [driver.Versioned],
+//     [driver.Searcher], [driver.Scanner], [driver.Scheduler], [driver.Changes] and durable
+//     [driver.Describer]. adaptertest proves it, with one process and with two.
 //   - An acknowledged write is on the disk: it survives kill -9 and, unless
 //     [Options.Relaxed] is set, the loss of power, as far as the disk keeps its word
 //     about a sync. A mutation is there as a whole or not at all (M8).
-//   - Versions are exact (M7): whoever changes a tenant takes the tenant's row first, in
-//     a transaction that has the database's only write lock, so that the order of
-//     versions is the order of commits. Taking a version reads one row and copies
-//     nothing; what commits later does not move it.
+//   - Versions are exact (M7): whoever changes more than machinery takes the tenant's row
+//     first, in a transaction that has the database's only write lock, so that the order of
+//     versions is the order of commits. Taking a version reads two rows and copies
+//     nothing; what commits later does not move it. Each has a random mark, so that a file
+//     that was restored from a backup refuses versions that were given out since.
+//   - A swap of one document of machinery is one conditional statement and makes no
+//     version (K2). What is due is found by an index (K9).
 //   - Names are compared byte for byte (M1) and are parameters of statements. What is
 //     asked of a scope names its tenant and ref, what is asked of a tenant the tenant,
-//     and what belongs to an entry the key of its row, which was found by them; every
-//     index of entries begins with tenant and ref. Only what is asked of all tenants
-//     names none: the commitments that are due, the events that wait, and [Open].
+//     and what belongs to an entry the key of its row, which was found by them. Only what
+//     is asked of all tenants names none: what is due, the events that wait, and [Open].
 //   - What is erased (M10) is overwritten in the pages of the file when the mutation
-//     commits, and the log is emptied after it: if a reader is in the way or the process
-//     is killed, by the next write of any process or the next [Open]. Nothing else has a copy of a text:
-//     searching uses no index of words.
+//     commits, with the documents made of it, and the log is emptied after it: if a reader
+//     is in the way or the process is killed, by the next write of any process or the next
+//     [Open]. An erasure costs what it erases, whatever else is in the file. Nothing else
+//     has a copy of a text: searching uses no index of words.
 //   - The outbox commits with the mutation (E3). Events wait in commit order; nothing is
 //     hidden from a second relay.
-//   - A swap of a commitment is one conditional statement (K2); what is due is found by
-//     an index (K9). Of two archives for one key one wins (D2).
-//   - The file of a workspace and its event commit together, and the event stays in the
-//     database until a sink took it.
 //
 // # Errors
 //
-// Errors are the classes of package memory and ctx.Err(). What SQLite said is a
-// memory.ErrInternal whose text is a constant and whose cause is behind errors.Unwrap
+// Errors are the classes of package driver and ctx.Err(). What SQLite said is a
+// [driver.ErrInternal] whose text is a constant and whose cause is behind errors.Unwrap
 // (M2). Such an error of a write says that nothing was changed, unless it matches
 // [ErrOutcomeUnknown] too. A call that has waited some 30 seconds for another process
 // gives up. [Open] has errors of its own: [ErrNewerSchema] and [ErrForeignFile].

@@ -1,20 +1,27 @@
 package sqlite
 
 import (
+	"crypto/sha256"
 	"database/sql"
 	"encoding/binary"
+	"encoding/hex"
 	"math"
+	"strconv"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // never is the instant of what does not expire, and the version at which what is
 // live has died. Statements name it by its digits, so that it selects an index.
 const never = math.MaxInt64
 
-// entryColumns are the columns that make an entry, in the order of a scanner.
-const entryColumns = `e.id, e.content, e.tags, e.created, e.expires, e.run, e.subjects, e.sources`
+// entryColumns are the columns that make an entry, in the order of a scanner: of a row e
+// of entries and its row x of texts, which withText joins.
+const (
+	entryColumns = `e.id, x.content, x.tags, e.created, e.expires, x.run, x.subjects, x.sources`
+	withText     = ` CROSS JOIN texts x ON x.entry = e.entry`
+)
 
 // expiry returns what the database has for ExpiresAt.
 func expiry(t time.Time) int64 {
@@ -28,7 +35,7 @@ func instant(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
 // scanner reads the entryColumns of one row after another, and then others.
 type scanner struct {
-	entry                   memory.Entry
+	entry                   driver.Entry
 	created, expires        int64
 	tags, subjects, sources sql.RawBytes
 	dest                    []any
@@ -41,9 +48,9 @@ func newScanner(others ...any) *scanner {
 	return s
 }
 
-func (s *scanner) read(rows *sql.Rows) (memory.Entry, error) {
+func (s *scanner) read(rows *sql.Rows) (driver.Entry, error) {
 	if err := rows.Scan(s.dest...); err != nil {
-		return memory.Entry{}, wrap(readFailed, err)
+		return driver.Entry{}, wrap(readFailed, err)
 	}
 	e := s.entry
 	e.CreatedAt = instant(s.created)
@@ -55,7 +62,7 @@ func (s *scanner) read(rows *sql.Rows) (memory.Entry, error) {
 	e.Subjects, ok[1] = unpack(s.subjects)
 	e.Sources, ok[2] = unpack(s.sources)
 	if ok != [3]bool{true, true, true} {
-		return memory.Entry{}, &failure{damaged, nil}
+		return driver.Entry{}, &failure{damaged, nil}
 	}
 	return e, nil
 }
@@ -93,4 +100,38 @@ func unpack(b []byte) (list []string, ok bool) {
 		at += int(n)
 	}
 	return list, true
+}
+
+// labelOf is what an index has in place of a subject label, which is text that may have to
+// be forgotten. Who looks something up by it compares the label itself.
+func labelOf(tenant, subject string) []byte {
+	sum := sha256.Sum256([]byte(tenant + "\x00" + subject))
+	return sum[:16]
+}
+
+// Statements that take a list have one parameter for all of it, in JSON: of ids their
+// bytes in hex, which listed joins with entries in the order of the list, since a CROSS JOIN
+// is done from left to right; of keys the numbers.
+const listed = `json_each(?3) j CROSS JOIN entries e ON e.tenant = ?1 AND e.ref = ?2 AND e.id = CAST(unhex(j.value) AS TEXT)`
+
+func idList(ids []string) string {
+	b := []byte{'['}
+	for i, id := range ids {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(hex.AppendEncode(append(b, '"'), []byte(id)), '"')
+	}
+	return string(append(b, ']'))
+}
+
+func keyList(keys []int64) string {
+	b := []byte{'['}
+	for i, k := range keys {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, k, 10)
+	}
+	return string(append(b, ']'))
 }

@@ -13,17 +13,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/sqlite"
 )
 
 var (
-	home = memory.Scope{Tenant: "acme", Ref: "support"}
+	home = driver.Scope{Tenant: "acme", Ref: "support"}
 	now  = time.UnixMilli(1_760_000_000_000).UTC()
 )
 
-func entry(id, content string) memory.Entry {
-	return memory.Entry{ID: id, Content: content, CreatedAt: now, RunID: "run-1"}
+func entry(id, content string) driver.Entry {
+	return driver.Entry{ID: id, Content: content, CreatedAt: now, RunID: "run-1"}
 }
 
 func open(t *testing.T, path string) *sqlite.DB {
@@ -64,7 +64,7 @@ func TestM10_ErasureReachesTheDisk(t *testing.T) {
 	const secret, label, tag, source = "the-erased-sentence", "customer:4711", "the-erased-tag", "the-erased-source"
 	long := secret + string(bytes.Repeat([]byte("x"), 9000)) + secret // reaches overflow pages
 	erase := func(st *sqlite.Store) error {
-		_, err := st.Apply(t.Context(), home.Tenant, memory.Mutation{At: now, Erase: []memory.Located{{Scope: home, ID: "a"}, {Scope: home, ID: "b"}}})
+		_, err := st.Apply(t.Context(), home.Tenant, driver.Mutation{At: now, Erase: []driver.Located{{Scope: home, ID: "a"}, {Scope: home, ID: "b"}}})
 		return err
 	}
 	purge := func(st *sqlite.Store) error {
@@ -110,7 +110,7 @@ func TestM10_ErasureWaitsForReaders(t *testing.T) {
 	require.NoError(t, err)
 	var n int
 	require.NoError(t, reader.QueryRow(`SELECT count(*) FROM entries`).Scan(&n))
-	_, err = st.Apply(t.Context(), home.Tenant, memory.Mutation{At: now, Erase: []memory.Located{{Scope: home, ID: "a"}}})
+	_, err = st.Apply(t.Context(), home.Tenant, driver.Mutation{At: now, Erase: []driver.Located{{Scope: home, ID: "a"}}})
 	require.NoError(t, err)
 	require.Positive(t, onDisk(t, path, "the-erased-sentence"))
 	require.NoError(t, reader.Rollback())
@@ -124,7 +124,7 @@ func TestM10_ErasureOfTheDead(t *testing.T) {
 	require.NoError(t, db.Memory().Put(t.Context(), home, entry("a", "the-erased-sentence")))
 	dead, err := raw(t, path).Conn(t.Context())
 	require.NoError(t, err)
-	_, err = dead.ExecContext(t.Context(), `PRAGMA secure_delete = ON; UPDATE entries SET content = ''`)
+	_, err = dead.ExecContext(t.Context(), `PRAGMA secure_delete = ON; UPDATE texts SET content = ''`)
 	require.NoError(t, err)
 	require.Positive(t, onDisk(t, path, "the-erased-sentence"))
 	open(t, path)
@@ -142,7 +142,7 @@ func TestM10_ErasureOfTheKilled(t *testing.T) {
 	require.NoError(t, err)
 	var n int
 	require.NoError(t, reader.QueryRow(`SELECT count(*) FROM entries`).Scan(&n))
-	_, err = killed.Memory().Apply(t.Context(), home.Tenant, memory.Mutation{At: now, Erase: []memory.Located{{Scope: home, ID: "a"}}})
+	_, err = killed.Memory().Apply(t.Context(), home.Tenant, driver.Mutation{At: now, Erase: []driver.Located{{Scope: home, ID: "a"}}})
 	require.NoError(t, err)
 	require.NoError(t, st.Put(t.Context(), home, entry("b", "other")))
 	require.NoError(t, reader.Rollback())
@@ -173,13 +173,15 @@ func TestM7_OverlappingTransactions(t *testing.T) {
 	}
 	do(`BEGIN IMMEDIATE`)
 	do(`UPDATE tenants SET version = version + 1 WHERE tenant = ?`, home.Tenant)
-	do(`INSERT INTO entries (tenant, ref, id, created, expires, born, run, content) SELECT tenant, ?, 'b', 0, 9223372036854775807, version, '', 'two' FROM tenants`, home.Ref)
+	do(`INSERT INTO entries (tenant, ref, id, created, expires, born) SELECT tenant, ?, 'b', 0, 9223372036854775807, version FROM tenants`, home.Ref)
+	do(`INSERT INTO texts (entry, run, content) VALUES (2, '', 'two')`)
+	do(`INSERT INTO versions (tenant, version, mark) SELECT tenant, version, x'00112233445566778899' FROM tenants`)
 	do(`UPDATE entries SET died = (SELECT version FROM tenants), state = 3 WHERE id = 'a'`)
 
 	v, err := st.Version(t.Context(), home.Tenant)
 	require.NoError(t, err)
 	shown := func() (ids []string) {
-		entries, err := st.ListAt(t.Context(), home, v, memory.Query{At: now})
+		entries, err := st.ListAt(t.Context(), home, v, driver.Query{At: now})
 		require.NoError(t, err)
 		for _, e := range entries {
 			ids = append(ids, e.ID)
@@ -189,11 +191,12 @@ func TestM7_OverlappingTransactions(t *testing.T) {
 	require.Equal(t, []string{"a"}, shown())
 	do(`COMMIT`)
 	require.Equal(t, []string{"a"}, shown())
-	_, err = st.GetAt(t.Context(), home, v, "b", now)
-	require.ErrorIs(t, err, memory.ErrNotFound)
+	gone, err := st.GetAt(t.Context(), home, v, []string{"b"}, now)
+	require.NoError(t, err)
+	require.Empty(t, gone)
 	require.NoError(t, st.Put(t.Context(), home, entry("c", "three")))
 	require.Equal(t, []string{"a"}, shown())
-	live, err := st.List(t.Context(), home, memory.Query{At: now})
+	live, err := st.List(t.Context(), home, driver.Query{At: now})
 	require.NoError(t, err)
 	require.Len(t, live, 2)
 }
@@ -207,7 +210,7 @@ func TestM10_ErasureBeforeClose(t *testing.T) {
 	require.NoError(t, err)
 	var n int
 	require.NoError(t, reader.QueryRow(`SELECT count(*) FROM entries`).Scan(&n))
-	_, err = second.Memory().Apply(t.Context(), home.Tenant, memory.Mutation{At: now, Erase: []memory.Located{{Scope: home, ID: "a"}}})
+	_, err = second.Memory().Apply(t.Context(), home.Tenant, driver.Mutation{At: now, Erase: []driver.Located{{Scope: home, ID: "a"}}})
 	require.NoError(t, err)
 	require.NoError(t, reader.Rollback())
 	require.NoError(t, second.Close())
@@ -218,9 +221,9 @@ func TestM10_ErasureBeforeClose(t *testing.T) {
 func TestM10_ErasureAmongReaders(t *testing.T) {
 	db, path := fresh(t)
 	st := db.Memory()
-	var m memory.Mutation
+	var m driver.Mutation
 	for i := range 5000 {
-		m.Put = append(m.Put, memory.Placed{Scope: home, Entry: entry(fmt.Sprint(i), "other")})
+		m.Put = append(m.Put, driver.Placed{Scope: home, Entry: entry(fmt.Sprint(i), "other")})
 	}
 	_, err := st.Apply(t.Context(), home.Tenant, m)
 	require.NoError(t, err)
@@ -231,7 +234,7 @@ func TestM10_ErasureAmongReaders(t *testing.T) {
 	for range cap(reading) {
 		all.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				if _, err := st.List(t.Context(), home, memory.Query{At: now}); err != nil {
+				if _, err := st.List(t.Context(), home, driver.Query{At: now}); err != nil {
 					t.Error(err)
 				}
 				if n == 0 {
@@ -243,7 +246,7 @@ func TestM10_ErasureAmongReaders(t *testing.T) {
 	for range cap(reading) {
 		<-reading
 	}
-	_, err = st.Apply(t.Context(), home.Tenant, memory.Mutation{At: now, Erase: []memory.Located{{Scope: home, ID: "a"}}})
+	_, err = st.Apply(t.Context(), home.Tenant, driver.Mutation{At: now, Erase: []driver.Located{{Scope: home, ID: "a"}}})
 	left := onDisk(t, path, "the-erased-sentence")
 	stop()
 	all.Wait()

@@ -6,7 +6,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // What [Open] refuses.
@@ -18,9 +18,9 @@ var (
 	ErrForeignFile = errors.New("sqlite: the file is no database of agentmemory")
 )
 
-// ErrOutcomeUnknown: the disk failed while a change was committed, and whether it was
-// made is not known.
-var ErrOutcomeUnknown = errors.New("sqlite: it is not known whether the change was made")
+// ErrOutcomeUnknown is [driver.ErrOutcomeUnknown]: the disk failed while a change was
+// committed, and whether it was made is not known.
+var ErrOutcomeUnknown = driver.ErrOutcomeUnknown
 
 // failure is what the database said, under a text that holds nothing of it.
 type failure struct {
@@ -31,7 +31,7 @@ type failure struct {
 func (f *failure) Error() string { return "sqlite: " + f.text }
 
 // Is makes every failure one of the store.
-func (f *failure) Is(target error) bool { return target == error(memory.ErrInternal) }
+func (f *failure) Is(target error) bool { return target == error(driver.ErrInternal) }
 
 // Unwrap returns what the driver said.
 func (f *failure) Unwrap() error { return f.cause }

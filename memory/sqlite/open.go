@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 
 	"modernc.org/sqlite"
 )
@@ -29,7 +28,7 @@ type DB struct {
 	reads      *sql.DB
 	statements sync.Map // of reads, by their text: *sql.Stmt
 
-	incarnation atomic.Pointer[string]
+	incarnation string // the random name that the database took when it was made
 }
 
 // maxReaders bounds the connections that read at the same time.
@@ -106,20 +105,4 @@ func (db *DB) Close() error {
 		err = werr
 	}
 	return wrap("closing failed", err)
-}
-
-// NewIncarnation makes every version and token that was given out so far
-// unavailable. Call it after the file was restored from a backup, before anybody
-// else opens it: the restored database would otherwise give the same versions to
-// other states of memory.
-func (db *DB) NewIncarnation(ctx context.Context) error {
-	fresh := newIncarnation()
-	err := db.write(ctx, func(tx *tx) error {
-		_, err := tx.exec(`UPDATE meta SET value = ? WHERE key = 'incarnation'`, fresh)
-		return err
-	})
-	if err == nil {
-		db.incarnation.Store(&fresh)
-	}
-	return err
 }

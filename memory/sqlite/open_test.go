@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/sqlite"
 )
 
@@ -31,7 +31,7 @@ func TestMigrations_OpenedAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	entries, err := open(t, path).Memory().List(t.Context(), home, memory.Query{At: now})
+	entries, err := open(t, path).Memory().List(t.Context(), home, driver.Query{At: now})
 	require.NoError(t, err)
 	require.Len(t, entries, 8)
 }
@@ -54,7 +54,7 @@ func TestMigrations_FromTheFirst(t *testing.T) {
 	e, err := db.Memory().Get(t.Context(), home, "a", now)
 	require.NoError(t, err)
 	require.Equal(t, "old", e.Content)
-	_, err = db.Commitments().Due(t.Context(), now, 1)
+	_, err = db.Memory().Due(t.Context(), "k", now, 1)
 	require.NoError(t, err)
 }
 
@@ -94,11 +94,11 @@ func TestOpen_Refuses(t *testing.T) {
 
 	text := filepath.Join(t.TempDir(), "text")
 	require.NoError(t, os.WriteFile(text, []byte("this is no database, however long it may be: it is text and stays text"), 0o600))
-	refused(text, memory.ErrInternal)
+	refused(text, driver.ErrInternal)
 
 	for _, path := range []string{"", filepath.Join(t.TempDir(), "no", "such", "directory.db")} {
 		_, err := sqlite.Open(t.Context(), path, sqlite.Options{})
-		require.ErrorIs(t, err, memory.ErrInternal)
+		require.ErrorIs(t, err, driver.ErrInternal)
 	}
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -118,32 +118,50 @@ func TestOpen_AnyPath(t *testing.T) {
 	}
 }
 
-// A new incarnation refuses the versions of the old one, here and after a restart.
-func TestM7_NewIncarnation(t *testing.T) {
+// A file that was restored from a backup has the versions of before it, and refuses those
+// that were given out since, whatever is written then.
+func TestM7_Restored(t *testing.T) {
 	db, path := fresh(t)
-	require.NoError(t, db.Memory().Put(t.Context(), home, entry("a", "x")))
-	v, err := db.Memory().Version(t.Context(), home.Tenant)
-	require.NoError(t, err)
-	require.NoError(t, db.NewIncarnation(t.Context()))
-	second := open(t, path)
-	var versions []memory.Version
-	for _, st := range []*sqlite.Store{db.Memory(), second.Memory()} {
-		_, err := st.ListAt(t.Context(), home, v, memory.Query{At: now})
-		require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
-		fresh, err := st.Version(t.Context(), home.Tenant)
+	st := db.Memory()
+	version := func(st *sqlite.Store) driver.Version {
+		v, err := st.Version(t.Context(), home.Tenant)
 		require.NoError(t, err)
-		versions = append(versions, fresh)
+		return v
 	}
-	require.Equal(t, versions[0], versions[1])
+	first := version(st)
+	require.NoError(t, st.Put(t.Context(), home, entry("a", "x")))
+	kept := version(st)
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	_, err := raw(t, path).Exec(`VACUUM INTO ?`, backup)
+	require.NoError(t, err)
+	require.NoError(t, st.Put(t.Context(), home, entry("b", "x")))
+	lost := version(st)
+
+	restored := open(t, backup).Memory()
+	_, err = restored.ListAt(t.Context(), home, lost, driver.Query{At: now})
+	require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
+	require.NoError(t, restored.Put(t.Context(), home, entry("c", "x")))
+	_, err = restored.ListAt(t.Context(), home, lost, driver.Query{At: now})
+	require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
+	_, err = st.ListAt(t.Context(), home, version(restored), driver.Query{At: now})
+	require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
+	for v, want := range map[driver.Version]int{first: 0, kept: 1} {
+		entries, err := restored.ListAt(t.Context(), home, v, driver.Query{At: now})
+		require.NoError(t, err)
+		require.Len(t, entries, want)
+	}
+	other, _ := fresh(t)
+	_, err = other.Memory().ListAt(t.Context(), home, first, driver.Query{At: now})
+	require.ErrorIs(t, err, driver.ErrSnapshotUnavailable, "the first version of another database")
 }
 
 func TestClosed(t *testing.T) {
 	db, _ := fresh(t)
 	require.NoError(t, db.Close())
 	require.NoError(t, db.Close())
-	require.ErrorIs(t, db.Memory().Put(t.Context(), home, entry("a", "x")), memory.ErrInternal)
-	_, err := db.Memory().List(t.Context(), home, memory.Query{At: now})
-	require.ErrorIs(t, err, memory.ErrInternal)
+	require.ErrorIs(t, db.Memory().Put(t.Context(), home, entry("a", "x")), driver.ErrInternal)
+	_, err := db.Memory().List(t.Context(), home, driver.Query{At: now})
+	require.ErrorIs(t, err, driver.ErrInternal)
 }
 
 // What it makes is for its owner only.

@@ -4,19 +4,16 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"slices"
+	"iter"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // encodeEvents returns the payloads as the database has them.
 func encodeEvents(recs []events.Record) ([]string, error) {
 	var payloads []string
 	for _, r := range recs {
-		if r.Payload == nil {
-			return nil, memory.ErrValidation
-		}
 		data, err := json.Marshal(r.Payload)
 		if err != nil {
 			return nil, &failure{writeFailed, err}
@@ -39,60 +36,79 @@ func (t *tx) queue(recs []events.Record, payloads []string) error {
 }
 
 const (
-	outboxColumns = `SELECT tenant, run, event, type, node, at, payload FROM outbox`
-	outboxOfAll   = outboxColumns + ` ORDER BY seq`
-	outboxOf      = outboxColumns + ` WHERE tenant = ? ORDER BY seq`
-	outboxOfRun   = outboxColumns + ` WHERE tenant = ? AND run = ? ORDER BY seq LIMIT ? + 0`
+	outboxColumns = `SELECT seq, tenant, run, event, type, node, at, payload FROM outbox`
+	outboxOfAll   = outboxColumns + ` WHERE seq > ?1 ORDER BY seq LIMIT ?2 + 0`
+	outboxOf      = outboxColumns + ` NOT INDEXED WHERE seq > ?1 AND tenant = ?3 ORDER BY seq LIMIT ?2 + 0`
+	outboxOfRun   = outboxColumns + ` WHERE tenant = ?3 AND run = ?4 AND seq > ?1 ORDER BY seq`
 )
 
-// Undelivered returns events of committed mutations that were not marked as
+// Undelivered yields the events of committed mutations that were not marked as
 // delivered, in commit order. Nothing is hidden: two relays on one database get the
-// same events, and a sink drops the second. A run with an event that cannot be read
-// holds up no other: it is an error once nothing else is left to deliver, and what is
-// behind it in its run waits.
-func (st *Store) Undelivered(ctx context.Context, q memory.OutboxQuery) ([]events.Record, error) {
-	text, args := outboxOfAll, []any(nil)
-	switch {
-	case q.RunID != "" && len(q.Except) == 0:
-		limit := q.Limit
-		if limit == 0 {
-			limit = -1
+// same events, and a sink drops the second. What is behind an event that cannot be read
+// waits in its run. It reads 512 events at a time, but a run at once. The body of the loop
+// may use the store.
+func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
+	return func(yield func(events.Record, error) bool) {
+		var broken error
+		ill := map[driver.RunName]bool{}
+		for last := int64(0); ; {
+			text, args := outboxOfAll, []any{last, ahead}
+			switch {
+			case q.RunID != "":
+				text, args = outboxOfRun, append(args, q.Tenant, q.RunID)
+			case q.Tenant != "":
+				text, args = outboxOf, append(args, q.Tenant)
+			}
+			var page []events.Record
+			read := 0
+			err := st.db.query(ctx, func(rows *sql.Rows) (bool, error) {
+				read++
+				var r events.Record
+				var at int64
+				var kind events.Type
+				var payload []byte
+				if err := rows.Scan(&last, &r.Tenant, &r.RunID, &r.ID, &kind, &r.NodeID, &at, &payload); err != nil {
+					return false, wrap(readFailed, err)
+				}
+				run := driver.RunName{Tenant: r.Tenant, RunID: r.RunID}
+				if ill[run] {
+					return true, nil
+				}
+				var err error
+				r.Time = instant(at)
+				if r.Payload, err = events.Decode(kind, payload); err != nil {
+					broken, ill[run] = &failure{damaged, err}, true
+					return true, nil
+				}
+				page = append(page, r)
+				return true, nil
+			}, text, args...)
+			if err != nil {
+				yield(events.Record{}, err)
+				return
+			}
+			for _, r := range page {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			if read < ahead || q.RunID != "" {
+				break
+			}
 		}
-		text, args = outboxOfRun, []any{q.Tenant, q.RunID, limit}
-	case q.Tenant != "":
-		text, args = outboxOf, []any{q.Tenant}
+		if broken != nil {
+			yield(events.Record{}, broken)
+		}
 	}
-	var recs []events.Record
-	var broken error
-	except := slices.Clone(q.Except)
-	err := st.db.query(ctx, func(rows *sql.Rows) (bool, error) {
-		var r events.Record
-		var at int64
-		var kind events.Type
-		var payload []byte
-		if err := rows.Scan(&r.Tenant, &r.RunID, &r.ID, &kind, &r.NodeID, &at, &payload); err != nil {
-			return false, wrap(readFailed, err)
-		}
-		if q.RunID != "" && r.RunID != q.RunID || slices.Contains(except, memory.RunName{Tenant: r.Tenant, RunID: r.RunID}) {
-			return true, nil
-		}
-		var err error
-		r.Time = instant(at)
-		if r.Payload, err = events.Decode(kind, payload); err != nil {
-			broken = &failure{damaged, err}
-			except = append(except, memory.RunName{Tenant: r.Tenant, RunID: r.RunID})
-			return true, nil
-		}
-		recs = append(recs, r)
-		return len(recs) != q.Limit, nil
-	}, text, args...)
-	if err == nil && len(recs) == 0 {
-		err = broken
+}
+
+// Waiting counts the events that wait, up to limit.
+func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (n int, err error) {
+	text, args := `SELECT count(*) FROM (SELECT 1 FROM outbox LIMIT ?1 + 0)`, []any{max(0, limit)}
+	if tenant != "" {
+		text, args = `SELECT count(*) FROM (SELECT 1 FROM outbox WHERE tenant = ?2 LIMIT ?1 + 0)`, append(args, tenant)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return recs, nil
+	return n, st.db.get(ctx, []any{&n}, text, args...)
 }
 
 // Delivered takes events out of the outbox.

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // An event that cannot be read holds up no other run, and is not lost: nothing of its
@@ -15,7 +15,7 @@ import (
 func TestE3_DamageHoldsUpItsRunOnly(t *testing.T) {
 	db, path := fresh(t)
 	st := db.Memory()
-	var m memory.Mutation
+	var m driver.Mutation
 	for i, run := range []string{"ill", "ill", "ill", "well"} {
 		m.Events = append(m.Events, events.Record{ID: fmt.Sprint(i), Tenant: home.Tenant, RunID: run, Time: now,
 			Payload: events.WorkspaceUpdated{Path: "p", Version: 1}})
@@ -25,25 +25,70 @@ func TestE3_DamageHoldsUpItsRunOnly(t *testing.T) {
 	_, err = raw(t, path).Exec(`UPDATE outbox SET type = 'of.another.time' WHERE event = '1'`)
 	require.NoError(t, err)
 
-	sink := new(fickle)
-	bank, err := memory.NewBank(st, memory.Config{Sink: sink})
+	read := func(q driver.OutboxQuery) (ids []string, last error) {
+		for r, err := range st.Undelivered(t.Context(), q) {
+			require.NoError(t, last, "it stops after an error")
+			if last = err; err == nil {
+				ids = append(ids, r.ID)
+			}
+		}
+		return ids, last
+	}
+	for _, q := range []driver.OutboxQuery{{}, {Tenant: home.Tenant}} {
+		ids, err := read(q)
+		require.Equal(t, []string{"0", "3"}, ids)
+		require.ErrorIs(t, err, driver.ErrInternal)
+	}
+	ids, err := read(driver.OutboxQuery{Tenant: home.Tenant, RunID: "ill"})
+	require.Equal(t, []string{"0"}, ids)
+	require.ErrorIs(t, err, driver.ErrInternal)
+	ids, err = read(driver.OutboxQuery{Tenant: home.Tenant, RunID: "well"})
+	require.Equal(t, []string{"3"}, ids)
 	require.NoError(t, err)
-	done, err := bank.Relay(t.Context())
-	require.ErrorIs(t, err, memory.ErrInternal)
-	require.Equal(t, 2, done.Delivered)
-	var got []string
-	for _, r := range sink.got {
-		got = append(got, r.ID)
-	}
-	require.Equal(t, []string{"0", "3"}, got)
 
-	for range 2 {
-		_, err = st.Undelivered(t.Context(), memory.OutboxQuery{Tenant: home.Tenant, RunID: "ill", Limit: 1})
-		require.ErrorIs(t, err, memory.ErrInternal)
-	}
 	_, err = raw(t, path).Exec(`UPDATE outbox SET type = 'workspace.updated'`)
 	require.NoError(t, err)
-	left, err := st.Undelivered(t.Context(), memory.OutboxQuery{})
+	ids, err = read(driver.OutboxQuery{})
+	require.Equal(t, []string{"0", "1", "2", "3"}, ids)
 	require.NoError(t, err)
-	require.Len(t, left, 2)
+	require.NoError(t, st.Delivered(t.Context(), m.Events[1:3]))
+	for limit, want := range []int{0, 1, 2, 2} {
+		n, err := st.Waiting(t.Context(), home.Tenant, limit)
+		require.NoError(t, err)
+		require.Equal(t, want, n)
+	}
+	n, err := st.Waiting(t.Context(), "other", 9)
+	require.NoError(t, err)
+	require.Zero(t, n)
+}
+
+// A walk over the outbox looks at each event once, also where many runs wait, and sees
+// what is delivered meanwhile or not.
+func TestE3_OutboxInPages(t *testing.T) {
+	db, _ := fresh(t)
+	st := db.Memory()
+	var m driver.Mutation
+	const n = 1300
+	for i := range n {
+		m.Events = append(m.Events, events.Record{ID: fmt.Sprint(i), Tenant: home.Tenant, RunID: fmt.Sprint(i % 600), Time: now,
+			Payload: events.WorkspaceUpdated{Path: "p", Version: 1}})
+	}
+	_, err := st.Apply(t.Context(), home.Tenant, m)
+	require.NoError(t, err)
+	for _, q := range []driver.OutboxQuery{{}, {Tenant: home.Tenant}} {
+		i := 0
+		for r, err := range st.Undelivered(t.Context(), q) {
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprint(i), r.ID)
+			i++
+		}
+		require.Equal(t, n, i)
+	}
+	i := 0
+	for r, err := range st.Undelivered(t.Context(), driver.OutboxQuery{}) {
+		require.NoError(t, err)
+		require.NoError(t, st.Delivered(t.Context(), []events.Record{r}))
+		i++
+	}
+	require.Equal(t, n, i)
 }

@@ -12,8 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/openwop/agentmemory/commitment"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/sqlite"
 )
 
@@ -31,26 +30,27 @@ func work(ctx context.Context, file string) error {
 	defer db.Close()
 	io.Copy(io.Discard, os.Stdin) // until all have started
 	for n := 0; ; n++ {
-		due, err := db.Commitments().Due(ctx, now, 8)
+		due, err := db.Memory().Due(ctx, "claim", now, 8)
 		if err != nil {
 			return err
 		}
-		for _, c := range due {
-			c.State, c.Due = commitment.Claimed, now.AddDate(1, 0, 0)
-			if _, err := db.Commitments().Swap(ctx, c); errors.Is(err, memory.ErrConflict) {
+		for _, d := range due {
+			d.Due = now.AddDate(1, 0, 0)
+			swap := driver.Mutation{Documents: []driver.DocumentSwap{{Document: d, Act: driver.Retain}}}
+			if _, err := db.Memory().Apply(ctx, d.Tenant, swap); errors.Is(err, driver.ErrConflict) {
 				continue
 			} else if err != nil {
 				return err
 			}
-			fmt.Println(c.ID)
+			fmt.Println(d.Key)
 		}
 		if n < workPuts {
 			e := entry(fmt.Sprintf("%d-%d", os.Getpid(), n), "x")
-			v, err := db.Memory().Apply(ctx, home.Tenant, memory.Mutation{At: now, Put: []memory.Placed{{Scope: home, Entry: e}}})
+			v, err := db.Memory().Apply(ctx, home.Tenant, driver.Mutation{At: now, Put: []driver.Placed{{Scope: home, Entry: e}}})
 			if err != nil {
 				return err
 			}
-			fmt.Println("version " + v)
+			fmt.Println("version " + v.Version)
 		} else if len(due) == 0 {
 			return nil
 		}
@@ -60,11 +60,13 @@ func work(ctx context.Context, file string) error {
 // Of several processes on one file each claim and each version is one's alone.
 func TestK2_Processes(t *testing.T) {
 	db, path := fresh(t)
+	var m driver.Mutation
 	for i := range workDue {
-		_, err := db.Commitments().Swap(t.Context(), commitment.Commitment{
-			Tenant: "acme", ID: fmt.Sprintf("cmt_%03d", i), Arm: commitment.Arm{At: now}, State: commitment.Armed, Due: now})
-		require.NoError(t, err)
+		d := driver.Document{Scope: driver.Scope{Tenant: "acme"}, Kind: "claim", Key: fmt.Sprintf("c%03d", i), Due: now}
+		m.Documents = append(m.Documents, driver.DocumentSwap{Document: d})
 	}
+	_, err := db.Memory().Apply(t.Context(), "acme", m)
+	require.NoError(t, err)
 	self, err := os.Executable()
 	require.NoError(t, err)
 	start, ready, err := os.Pipe()
@@ -92,7 +94,7 @@ func TestK2_Processes(t *testing.T) {
 		}
 	}
 	require.Len(t, seen, workDue+workers*workPuts)
-	entries, err := db.Memory().List(t.Context(), home, memory.Query{At: now})
+	entries, err := db.Memory().List(t.Context(), home, driver.Query{At: now})
 	require.NoError(t, err)
 	require.Len(t, entries, workers*workPuts)
 }

@@ -6,24 +6,23 @@ import (
 	"errors"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/internal/storerules"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Intact reports whether nothing that was live at v has been erased since.
-func (st *Store) Intact(ctx context.Context, tenant string, v memory.Version) (bool, error) {
+// Intact reports whether nothing of the scope that was live at v has been erased since.
+func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	n, err := st.db.number(tenant, v)
+	p, err := pointOf(s.Tenant, v)
 	if err != nil {
 		return false, err
 	}
 	var scarred bool
-	err = st.db.get(ctx, []any{&scarred}, `SELECT ?2 < ifnull((SELECT until FROM scars WHERE tenant = ?1 AND since <= ?2
-		ORDER BY since DESC LIMIT 1), 0)`, tenant, n)
+	err = st.db.get(ctx, []any{&scarred}, `SELECT ?3 < ifnull((SELECT until FROM scars WHERE tenant = ?1 AND ref = ?2 AND since <= ?3
+		ORDER BY since DESC LIMIT 1), 0)`, s.Tenant, s.Ref, p.n)
 	if err == nil {
-		err = st.available(ctx, tenant, n)
+		err = st.db.available(st.db.queries(ctx), p)
 	}
 	return err == nil && !scarred, err
 }
@@ -32,37 +31,53 @@ func (st *Store) Intact(ctx context.Context, tenant string, v memory.Version) (b
 // at the instant at or after it, from the file too. It works scope by scope, each in
 // a transaction, and stops between two of them when the context is done; the rest
 // goes with the next call.
-func (st *Store) Purge(ctx context.Context, tenant string, v memory.Version, at time.Time) (int, error) {
+func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	n, err := st.db.number(tenant, v)
+	p, err := pointOf(tenant, v)
 	if err != nil {
 		return 0, err
 	}
-	if err := st.db.advance(ctx, tenant, n); err != nil {
+	if err := st.db.advance(ctx, p); err != nil {
 		return 0, err
 	}
-	removed, err := st.db.purgeAll(ctx, tenant, n, at.UnixMilli())
-	if removed > 0 { // it reads the whole tables, so once for all refs
-		swept := st.db.write(background, func(t *tx) error { t.erased = memoryTables; return nil })
-		if err == nil {
-			err = swept
-		}
+	removed, err := st.db.purgeAll(ctx, p, at.UnixMilli())
+	if swept := st.db.write(background, func(t *tx) error { return t.removeSpent(removed > 0) }); err == nil && swept != errUnchanged {
+		err = swept
 	}
 	return removed, err
 }
 
-func (db *DB) purgeAll(ctx context.Context, tenant string, v, at int64) (removed int, err error) {
+// spentAtLeast is how many bodies that belong to no document are worth a sweep, which
+// reads all pages with text.
+const spentAtLeast = 256
+
+// removeSpent ends a purge: it removes bodies that belong to no document, if anything else
+// was removed or they are many, and sweeps.
+func (t *tx) removeSpent(removed bool) error {
+	var spent int
+	err := t.get([]any{&spent}, `SELECT count(*) FROM (SELECT 1 FROM bodies INDEXED BY bodies_spent WHERE value IS NULL LIMIT ? + 0)`, spentAtLeast)
+	if err == nil && !removed && spent < spentAtLeast {
+		err = errUnchanged
+	}
+	if err == nil {
+		_, err = t.exec(`DELETE FROM bodies WHERE value IS NULL`)
+	}
+	t.erased, t.moved = true, true
+	return err
+}
+
+func (db *DB) purgeAll(ctx context.Context, p point, at int64) (removed int, err error) {
 	for from := ""; ; {
 		var ref string
-		err := db.get(ctx, []any{&ref}, `SELECT ref FROM entries WHERE tenant = ? AND ref >= ? ORDER BY ref LIMIT 1`, tenant, from)
+		err := db.get(ctx, []any{&ref}, `SELECT ref FROM entries WHERE tenant = ? AND ref >= ? ORDER BY ref LIMIT 1`, p.tenant, from)
 		if errors.Is(err, sql.ErrNoRows) {
 			return removed, nil
 		}
 		if err == nil {
 			var count int
-			count, err = db.purge(ctx, memory.Scope{Tenant: tenant, Ref: ref}, v, at)
+			count, err = db.purge(ctx, driver.Scope{Tenant: p.tenant, Ref: ref}, p.n, at)
 			removed += count
 		}
 		if err != nil {
@@ -72,78 +87,101 @@ func (db *DB) purgeAll(ctx context.Context, tenant string, v, at int64) (removed
 	}
 }
 
-// advance moves the horizon to v. A tenant that was never written stays unwritten.
-func (db *DB) advance(ctx context.Context, tenant string, v int64) error {
-	return db.write(ctx, func(t *tx) error {
-		moved, err := t.changed(`UPDATE tenants SET horizon = ?1 WHERE tenant = ?2 AND horizon <= ?1 AND version >= ?1`, v, tenant)
-		if err != nil {
+// advance moves the horizon to a point that is available.
+func (db *DB) advance(ctx context.Context, p point) error {
+	err := db.write(ctx, func(t *tx) error {
+		if err := db.available(t.query, p); err != nil {
 			return err
 		}
-		if !moved {
-			var version int64
-			err := t.get([]any{&version}, `SELECT version FROM tenants WHERE tenant = ?`, tenant)
-			if v == 0 && errors.Is(err, sql.ErrNoRows) {
-				return nil
-			}
-			if err == nil || errors.Is(err, sql.ErrNoRows) {
-				err = memory.ErrSnapshotUnavailable
-			}
+		if p.n == 0 { // there is nothing before it
+			return errUnchanged
+		}
+		if _, err := t.exec(`UPDATE tenants SET horizon = ? WHERE tenant = ?`, p.n, p.tenant); err != nil {
 			return err
 		}
-		_, err = t.exec(`DELETE FROM scars WHERE tenant = ? AND until <= ?`, tenant, v)
+		if _, err := t.exec(`DELETE FROM versions WHERE tenant = ? AND version < ?`, p.tenant, p.n); err != nil {
+			return err
+		}
+		_, err := t.exec(`DELETE FROM scars WHERE tenant = ? AND until <= ?`, p.tenant, p.n)
 		return err
 	})
+	if err == errUnchanged {
+		err = nil
+	}
+	return err
 }
 
 // findRelics selects what is over by itself, and what is retired.
 const findRelics = `
-	SELECT entry, id, successor, subjects, died <= ?3 OR expires <= ?4 FROM entries INDEXED BY entries_past
+	SELECT entry, id, successor, died <= ?3 OR expires <= ?4 FROM entries INDEXED BY entries_past
 		WHERE tenant = ?1 AND ref = ?2 AND died < 9223372036854775807
 	UNION ALL
-	SELECT entry, id, successor, subjects, 1 FROM entries INDEXED BY entries_live
+	SELECT entry, id, successor, 1 FROM entries INDEXED BY entries_live
 		WHERE tenant = ?1 AND ref = ?2 AND died = 9223372036854775807 AND expires <= ?4`
 
-func (db *DB) purge(ctx context.Context, s memory.Scope, v, at int64) (removed int, err error) {
+func (db *DB) purge(ctx context.Context, s driver.Scope, v, at int64) (removed int, err error) {
 	err = db.write(ctx, func(t *tx) error {
-		type row struct {
-			key      int64
-			subjects []byte
-		}
-		var relics []storerules.Relic
-		rows := map[string]row{}
+		var relics []driver.Relic
+		keys := map[string]int64{}
 		err := t.query(func(r *sql.Rows) (bool, error) {
-			var x row
-			var relic storerules.Relic
-			err := r.Scan(&x.key, &relic.ID, &relic.For, &x.subjects, &relic.Over)
-			relics, rows[relic.ID] = append(relics, relic), x
+			var relic driver.Relic
+			var key int64
+			err := r.Scan(&key, &relic.ID, &relic.For, &relic.Over)
+			relics, keys[relic.ID] = append(relics, relic), key
 			return true, wrap(readFailed, err)
 		}, findRelics, s.Tenant, s.Ref, v, at)
 		if err != nil {
 			return err
 		}
-		ids := storerules.Condemn(relics)
-		if len(ids) == 0 {
+		condemned := driver.Condemn(relics)
+		if len(condemned) == 0 {
 			return errUnchanged
 		}
-		for _, id := range ids {
-			labels, ok := unpack(rows[id].subjects)
-			if !ok { // their rows would stay, and the key is used again
-				return &failure{damaged, nil}
-			}
-			if err := t.unlabel(s.Tenant, rows[id].key, labels); err != nil {
-				return err
-			}
-			for _, text := range []string{`DELETE FROM former WHERE entry = ?`, `DELETE FROM entries WHERE entry = ?`} {
-				if _, err := t.exec(text, rows[id].key); err != nil {
-					return err
-				}
-			}
+		removed = len(condemned)
+		gone := make([]int64, removed)
+		for i, id := range condemned {
+			gone[i] = keys[id]
 		}
-		removed = len(ids)
-		return nil
+		return t.removeEntries(s.Tenant, keyList(gone))
 	})
 	if err == errUnchanged {
-		err = nil
+		return 0, nil
 	}
-	return removed, err
+	if err != nil {
+		return 0, err
+	}
+	return removed, nil
+}
+
+// removeEntries takes entries out of all tables.
+func (t *tx) removeEntries(tenant, keys string) error {
+	labels := map[int64][]string{}
+	err := t.query(func(rows *sql.Rows) (bool, error) {
+		var key int64
+		var packed sql.RawBytes
+		if err := rows.Scan(&key, &packed); err != nil {
+			return false, wrap(readFailed, err)
+		}
+		subjects, ok := unpack(packed)
+		if !ok { // their rows would stay, and the key is used again
+			return false, &failure{damaged, nil}
+		}
+		labels[key] = subjects
+		return true, nil
+	}, `SELECT entry, subjects FROM texts WHERE subjects IS NOT NULL AND entry IN (SELECT value FROM json_each(?))`, keys)
+	if err != nil {
+		return err
+	}
+	for key, subjects := range labels {
+		if err := t.unlabel(tenant, key, subjects); err != nil {
+			return err
+		}
+	}
+	if err := t.discardOf(keys); err != nil {
+		return err
+	}
+	t.moved = true
+	return t.execAll(keys, `DELETE FROM former WHERE entry IN (SELECT value FROM json_each(?))`,
+		`DELETE FROM entries WHERE entry IN (SELECT value FROM json_each(?))`,
+		`DELETE FROM texts WHERE entry IN (SELECT value FROM json_each(?))`)
 }

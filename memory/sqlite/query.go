@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // exec runs a statement of the transaction.
@@ -19,6 +21,34 @@ func (t *tx) changed(text string, args ...any) (bool, error) {
 	}
 	n, err := r.RowsAffected()
 	return n > 0, wrap(writeFailed, err)
+}
+
+// insert runs a statement that inserts one row, and returns its key. If its conditions
+// let it change nothing it is [driver.ErrConflict].
+func (t *tx) insert(text string, args ...any) (int64, error) {
+	r, err := t.exec(text, args...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := r.RowsAffected()
+	if err == nil && n == 0 {
+		return 0, driver.ErrConflict
+	}
+	if err != nil {
+		return 0, wrap(writeFailed, err)
+	}
+	key, err := r.LastInsertId()
+	return key, wrap(writeFailed, err)
+}
+
+// execAll runs statements that have the same argument.
+func (t *tx) execAll(arg any, texts ...string) error {
+	for _, text := range texts {
+		if _, err := t.exec(text, arg); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // query calls f for each row until f returns false.

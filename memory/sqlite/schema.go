@@ -34,8 +34,6 @@ func readMigrations() (scripts []string) {
 // applicationID tells our files from other databases.
 const applicationID = 0x41674d65
 
-func newIncarnation() string { return rand.Text() }
-
 // migrate brings the schema up to date and learns the incarnation.
 func (db *DB) migrate(ctx context.Context) error {
 	known := false
@@ -45,15 +43,13 @@ func (db *DB) migrate(ctx context.Context) error {
 		return err
 	})
 	if err == nil && !known {
-		err = db.write(ctx, func(tx *tx) error { return upgrade(tx.w.conn) })
+		err = db.write(ctx, func(tx *tx) error { return tx.upgrade() })
 	}
 	if err != nil {
 		return err
 	}
 	return db.writer.do(ctx, func(c *sql.Conn) error {
-		var incarnation string
-		err := c.QueryRowContext(background, `SELECT value FROM meta WHERE key = 'incarnation'`).Scan(&incarnation)
-		db.incarnation.Store(&incarnation)
+		err := c.QueryRowContext(background, `SELECT value FROM meta WHERE key = 'incarnation'`).Scan(&db.incarnation)
 		return wrap(openFailed, err)
 	})
 }
@@ -76,7 +72,8 @@ func schemaVersion(c *sql.Conn) (int, error) {
 }
 
 // upgrade runs in a transaction, so that of several processes one does the work.
-func upgrade(c *sql.Conn) error {
+func (t *tx) upgrade() error {
+	c := t.w.conn
 	version, err := schemaVersion(c)
 	if err != nil {
 		return err
@@ -85,10 +82,13 @@ func upgrade(c *sql.Conn) error {
 		if _, err := c.ExecContext(background, migrations[n]); err != nil {
 			return wrap(openFailed, err)
 		}
-		if n > 0 {
-			continue
+		switch n {
+		case 0:
+			_, err = c.ExecContext(background, `INSERT INTO meta (key, value) VALUES ('incarnation', ?)`, rand.Text())
+		case documentsScript:
+			err = t.carryOver()
 		}
-		if _, err := c.ExecContext(background, `INSERT INTO meta (key, value) VALUES ('incarnation', ?)`, newIncarnation()); err != nil {
+		if err != nil {
 			return wrap(openFailed, err)
 		}
 	}

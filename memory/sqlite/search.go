@@ -4,15 +4,15 @@ import (
 	"context"
 	"iter"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Search returns the live entries that match q by [memory.Search.Matches], newest
+// Search returns the live entries that match q by [driver.Search.Matches], newest
 // first. A limit of 0 means all. It reads the entries of the scope between Since and
 // Until until the limit is reached: there is no index of words, which would have to
 // fold case as Go does and would be one more place that holds erased text.
-func (st *Store) Search(ctx context.Context, s memory.Scope, q memory.Search) ([]memory.Entry, error) {
-	sel := selectionOf(s, memory.Query{Limit: q.Limit, At: q.At})
+func (st *Store) Search(ctx context.Context, s driver.Scope, q driver.Search) ([]driver.Entry, error) {
+	sel := selectionOf(s, driver.Query{Limit: q.Limit, At: q.At})
 	sel.filter = q.Matches
 	if !q.Since.IsZero() {
 		sel.since = q.Since.UnixMilli()
@@ -29,21 +29,18 @@ const ahead = 512
 // Scan yields what List would return. The body of the loop may use the store. It
 // reads 512 entries at a time, at the version that the loop began at; if
 // [Store.Purge] passes that version, the scan stops with
-// [memory.ErrSnapshotUnavailable].
-func (st *Store) Scan(ctx context.Context, s memory.Scope, q memory.Query) iter.Seq2[memory.Entry, error] {
-	return func(yield func(memory.Entry, error) bool) {
-		v, _, err := st.bounds(ctx, s.Tenant)
+// [driver.ErrSnapshotUnavailable].
+func (st *Store) Scan(ctx context.Context, s driver.Scope, q driver.Query) iter.Seq2[driver.Entry, error] {
+	return func(yield func(driver.Entry, error) bool) {
+		p, err := st.now(ctx, s.Tenant)
 		left := q.Limit
 		for err == nil {
 			q.Limit = ahead
 			if left > 0 {
 				q.Limit = min(ahead, left)
 			}
-			var page []memory.Entry
-			if page, err = st.db.list(ctx, selectionOf(s, q), v); err == nil {
-				err = st.available(ctx, s.Tenant, v)
-			}
-			if err != nil {
+			var page []driver.Entry
+			if page, err = st.listAt(ctx, p, selectionOf(s, q)); err != nil {
 				break
 			}
 			for _, e := range page {
@@ -54,11 +51,11 @@ func (st *Store) Scan(ctx context.Context, s memory.Scope, q memory.Query) iter.
 			if len(page) < q.Limit || left == len(page) {
 				return
 			}
-			q.After = memory.CursorOf(&page[len(page)-1])
+			q.After = driver.CursorOf(&page[len(page)-1])
 			if left > 0 {
 				left -= len(page)
 			}
 		}
-		yield(memory.Entry{}, err)
+		yield(driver.Entry{}, err)
 	}
 }

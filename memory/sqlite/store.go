@@ -5,18 +5,19 @@ import (
 	"database/sql"
 	"errors"
 
-	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/internal/storerules"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 var (
-	_ memory.Versioned = (*Store)(nil)
-	_ memory.Searcher  = (*Store)(nil)
-	_ memory.Scanner   = (*Store)(nil)
-	_ memory.Describer = (*Store)(nil)
+	_ driver.Versioned = (*Store)(nil)
+	_ driver.Searcher  = (*Store)(nil)
+	_ driver.Scanner   = (*Store)(nil)
+	_ driver.Scheduler = (*Store)(nil)
+	_ driver.Changes   = (*Store)(nil)
+	_ driver.Describer = (*Store)(nil)
 )
 
-// Store is the memory in a database: a [memory.Adapter] that offers everything a
+// Store is the memory in a database: a [driver.Adapter] that offers everything a
 // store can offer. It has no state of its own.
 type Store struct{ db *DB }
 
@@ -24,49 +25,61 @@ type Store struct{ db *DB }
 func (db *DB) Memory() *Store { return &Store{db} }
 
 // Traits says that the store is durable and writable, and searches by text.
-func (st *Store) Traits() memory.Traits { return memory.Traits{Durable: true} }
+func (st *Store) Traits() driver.Traits { return driver.Traits{Durable: true} }
 
-// mark is what all versions of a tenant begin with.
-func (db *DB) mark(tenant string) storerules.Mark {
-	return storerules.MarkOf(*db.incarnation.Load(), tenant)
+// point is a version of a tenant. A version of nobody's is one too: whether a point is
+// available is another question.
+type point struct {
+	tenant string
+	n      int64
+	mark   driver.Mark
 }
 
-// Version returns the version that the tenant's memory has now (M7). It reads one
-// row.
-func (st *Store) Version(ctx context.Context, tenant string) (memory.Version, error) {
-	now, _, err := st.bounds(ctx, tenant)
+func pointOf(tenant string, v driver.Version) (point, error) {
+	n, mark, err := driver.ParseVersion(v)
+	return point{tenant, int64(n), mark}, err
+}
+
+// Version returns the version that the tenant's memory has now (M7). It reads two rows.
+func (st *Store) Version(ctx context.Context, tenant string) (driver.Version, error) {
+	p, err := st.now(ctx, tenant)
 	if err != nil {
 		return "", err
 	}
-	return st.db.mark(tenant).Version(uint64(now)), nil
+	return driver.VersionOf(uint64(p.n), p.mark), nil
 }
 
-// bounds returns the version that the tenant has now and its horizon: zero for one
-// that was never written.
-func (st *Store) bounds(ctx context.Context, tenant string) (now, horizon int64, err error) {
-	err = st.db.get(ctx, []any{&now, &horizon}, `SELECT version, horizon FROM tenants WHERE tenant = ?`, tenant)
+func (st *Store) now(ctx context.Context, tenant string) (point, error) {
+	p := point{tenant: tenant, mark: driver.FirstMark(st.db.incarnation, tenant)}
+	var mark sql.RawBytes
+	err := st.db.query(ctx, func(rows *sql.Rows) (bool, error) {
+		err := rows.Scan(&p.n, &mark)
+		if copy(p.mark[:], mark) != len(mark) && err == nil {
+			return false, &failure{damaged, nil}
+		}
+		return false, wrap(readFailed, err)
+	}, `SELECT v.version, v.mark FROM tenants t CROSS JOIN versions v ON v.tenant = t.tenant AND v.version = t.version
+		WHERE t.tenant = ?`, tenant)
+	return p, err
+}
+
+// available returns [driver.ErrSnapshotUnavailable] unless the point exists and can be
+// read still. A reader asks after it has read: what can be read was whole before.
+func (db *DB) available(query queryFunc, p point) error {
+	var held bool
+	var err error
+	if p.n == 0 {
+		var horizon int64
+		err = first(query, []any{&horizon}, `SELECT horizon FROM tenants WHERE tenant = ?`, p.tenant)
+		held = p.mark == driver.FirstMark(db.incarnation, p.tenant) && horizon == 0
+	} else {
+		err = first(query, []any{&held}, `SELECT mark = ? FROM versions WHERE tenant = ? AND version = ?`, p.mark[:], p.tenant, p.n)
+	}
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
-	return now, horizon, err
-}
-
-// number reads a version of the tenant. Whether it is available is another question.
-func (db *DB) number(tenant string, v memory.Version) (int64, error) {
-	n, err := db.mark(tenant).Number(v)
-	if err != nil || n >= never {
-		return 0, memory.ErrSnapshotUnavailable
-	}
-	return int64(n), nil
-}
-
-// available returns [memory.ErrSnapshotUnavailable] unless the version exists and can
-// be read still. A reader asks after it has read: the horizon only ascends, so that
-// what it read was whole.
-func (st *Store) available(ctx context.Context, tenant string, v int64) error {
-	now, horizon, err := st.bounds(ctx, tenant)
-	if err == nil && (v > now || v < horizon) {
-		err = memory.ErrSnapshotUnavailable
+	if err == nil && !held {
+		err = driver.ErrSnapshotUnavailable
 	}
 	return err
 }

@@ -1,0 +1,308 @@
+package adaptertest
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// documentQueryCases are about what documents a query yields, and how they come back.
+func documentQueryCases() []testCase {
+	tx := []Offer{Transactor}
+	cases := []testCase{
+		{"round-trip", "a document comes back whole, of every class", tx, documentRoundTrip},
+		{"values", "values are bytes, and nil and empty are the same", tx, documentValues},
+		{"large-value", "a value of a megabyte comes back", tx, largeValue},
+		{"largest-names", "the longest names come back", tx, largestNames},
+		{"joined-names", "the names of a document are never run together", tx, joinedDocumentNames},
+		{"order", "documents come in the byte order of ref, kind and key", tx, documentOrder},
+		{"refs", "a query is for one ref, for the tenant's own, or for all", tx, documentRefs},
+		{"narrowed", "kind, key, group and subject narrow together", tx, narrowedDocuments},
+		{"regrouped", "a document is found by the group that it has now", tx, regroupedDocument},
+		{"bare", "a bare document has everything but the value", tx, bareDocuments},
+		{"many", "more documents than a page come, once and in order", tx, manyDocuments},
+		{"while-changing", "a loop over documents may change the store, and yields every document that stays, once", tx, documentsWhileChanging},
+		{"stops", "a loop over documents may stop early", tx, documentsStop},
+	}
+	for _, n := range documentNames {
+		cases = append(cases, testCase{"exact-" + n.name, "documents are found by their exact " + n.name + ", byte for byte", tx,
+			func(w *world) { exactDocumentName(w, n.set, n.ask) }})
+	}
+	return cases
+}
+
+// documentNames are the names by which documents are found.
+var documentNames = []struct {
+	name string
+	set  func(d *driver.Document, name string)
+	ask  func(q *driver.DocumentQuery, name string)
+}{
+	{"tenant", func(d *driver.Document, name string) { d.Tenant = name }, func(q *driver.DocumentQuery, name string) { q.Tenant = name }},
+	{"ref", func(d *driver.Document, name string) { d.Ref = name }, func(q *driver.DocumentQuery, name string) { q.Ref, q.EveryRef = name, false }},
+	{"kind", func(d *driver.Document, name string) { d.Kind = name }, func(q *driver.DocumentQuery, name string) { q.Kind = name }},
+	{"key", func(d *driver.Document, name string) { d.Key = name }, func(q *driver.DocumentQuery, name string) { q.Key = name }},
+	{"group", func(d *driver.Document, name string) { d.Group = name }, func(q *driver.DocumentQuery, name string) { q.Group = name }},
+	{"subject", func(d *driver.Document, name string) { d.Subjects = []string{"everyone", name} },
+		func(q *driver.DocumentQuery, name string) { q.Subject = name }},
+}
+
+func exactDocumentName(w *world, set func(*driver.Document, string), ask func(*driver.DocumentQuery, string)) {
+	names := append([]string{"a,b"}, lookalikes...)
+	docs := make([]driver.Document, len(names))
+	for i, name := range names {
+		d := driver.Document{Scope: home, Class: driver.HostText, Kind: "file", Key: fmt.Sprintf("%02d", i), Value: []byte(fmt.Sprint("value ", i))}
+		set(&d, name)
+		_, err := w.tryApply(d.Tenant, acts(driver.Set, d))
+		w.must(err)
+		docs[i] = d
+	}
+	for i, name := range append(names, "b") {
+		q := driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}
+		ask(&q, name)
+		got := w.documents(q)
+		if i == len(names) {
+			w.check(len(got) == 0, "none", "%s", describeDocuments(got))
+			continue
+		}
+		w.check(len(got) == 1, describeDocument(&docs[i]), "%s", describeDocuments(got))
+		docs[i].Rev = got[0].Rev
+		w.sameDocument(&got[0], &docs[i])
+	}
+}
+
+func documentRoundTrip(w *world) {
+	w.puts(home, "s1", "s2")
+	for _, d := range []driver.Document{
+		{Scope: home, Kind: "k", Key: "m", Value: []byte("v"), Group: "g", Due: w.now.Add(7 * time.Millisecond)},
+		{Scope: home, Kind: "k", Key: "offset", Due: w.now.In(time.FixedZone("", 5*3600+1800))},
+		{Scope: at("acme", ""), Kind: "k", Key: "far", Due: time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)},
+		{Scope: home, Class: driver.Content, Kind: "k", Key: "c", Value: []byte("text"), Group: "g", Of: []string{"s2", "s1"}},
+		{Scope: at("acme", ""), Class: driver.HostText, Kind: "k", Key: "h", Value: []byte("text"), Group: "g", Subjects: []string{"b,a", "a", "é", "e\u0301"}},
+	} {
+		w.holds(w.set(d))
+	}
+}
+
+func documentValues(w *world) {
+	d := note(home, "n", "")
+	for _, value := range [][]byte{nil, {}, []byte("\x00\xff\x00"), []byte("null"), []byte(`{"a":1.0}`), []byte("a\r\nb "), {}, []byte("\x01"), nil, {0}} {
+		d.Value = value
+		d = w.set(d)
+		w.holds(d)
+	}
+	given := []byte("mine")
+	d.Value = given
+	d = w.set(d)
+	w.did("overwrite the value that was given, and that which was read")
+	given[0] = 'x'
+	d.Value = []byte("mine")
+	got := w.documents(exactly(&d))
+	w.check(len(got) == 1 && string(got[0].Value) == "mine", "the value as it was given", "%s", describeDocuments(got))
+	got[0].Value[0] = 'x'
+	w.holds(d)
+}
+
+// largeValue is of 32 megabytes with AGENTMEMORY_LONG.
+func largeValue(w *world) {
+	size := 1 << 20
+	if os.Getenv("AGENTMEMORY_LONG") != "" {
+		size = 32 << 20
+	}
+	w.puts(home, "a")
+	value := slices.Repeat([]byte("0123456789abcde\x00"), size/16)
+	d := digest(home, "d", "a")
+	d.Value = value
+	d = w.set(d)
+	w.holds(d)
+	d.Group, d.Value = "group", nil
+	d = w.retains(d)
+	d.Value = value
+	w.holds(d)
+}
+
+func largestNames(w *world) {
+	d := file(at(strings.Repeat("t", driver.MaxTenantBytes), strings.Repeat("r", driver.MaxRefBytes)), strings.Repeat("k", driver.MaxKeyBytes),
+		strings.Repeat("s", driver.MaxLabelBytes))
+	d.Kind, d.Group = strings.Repeat("i", driver.MaxKindBytes), strings.Repeat("g", driver.MaxKeyBytes)
+	d = w.set(d)
+	w.holds(d)
+	w.yields(driver.DocumentQuery{Tenant: d.Tenant, EveryRef: true, Group: d.Group, Subject: d.Subjects[0]}, documentName(&d))
+	entry := strings.Repeat("e", driver.MaxIDBytes)
+	w.puts(d.Scope, entry)
+	c := digest(d.Scope, "c", entry)
+	c.Due = time.Time{}
+	w.set(c)
+	w.apply(driver.Mutation{Erase: located(d.Scope, entry)})
+	w.lacks(c)
+}
+
+// joinedDocumentNames stores documents whose names are the same once they are joined.
+func joinedDocumentNames(w *world) {
+	for _, sep := range []string{"", "/", ":", "|", ".", "-", ",", " ", "\u241f"} {
+		x, y, z := note(at("acme", "a"), "c"+sep, "x"), note(at("acme", "a"), "c", "y"), note(at("acme", "a"+sep+"b"), "c", "z")
+		x.Kind, y.Kind, z.Kind = "b", "b"+sep, "b"
+		if sep == "" {
+			x.Key, y.Kind = "bc", "bb"
+		}
+		for _, d := range w.sets(x, y, z) {
+			w.holds(d)
+			w.removes(d)
+		}
+	}
+}
+
+func documentOrder(w *world) {
+	var docs []driver.Document
+	for i, ref := range tied {
+		for _, name := range []string{"b", "B", "ab", "a"} {
+			docs = append(docs, driver.Document{Scope: at(home.Tenant, ref), Kind: name, Key: tied[(i*5+len(name))%len(tied)]},
+				driver.Document{Scope: at(home.Tenant, ref), Kind: "a0", Key: name})
+		}
+	}
+	docs = append(docs, note(at(home.Tenant, ""), "n", ""))
+	for _, i := range w.rng.Perm(len(docs)) {
+		w.set(docs[i])
+	}
+	slices.SortFunc(docs, func(a, b driver.Document) int {
+		return slices.Compare([]string{a.Ref, a.Kind, a.Key}, []string{b.Ref, b.Kind, b.Key})
+	})
+	var names []string
+	for _, d := range docs {
+		names = append(names, documentName(&d))
+	}
+	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}, names...)
+}
+
+func documentRefs(w *world) {
+	w.sets(note(home, "n", ""), note(at("acme", ""), "n", ""), note(at("acme", "sales"), "n", ""))
+	w.set(note(at("globex", "support"), "n", ""))
+	w.yields(driver.DocumentQuery{Tenant: "acme", Ref: "support"}, "support/note/n")
+	w.yields(driver.DocumentQuery{Tenant: "acme"}, "/note/n")
+	w.yields(driver.DocumentQuery{Tenant: "acme", EveryRef: true}, "/note/n", "sales/note/n", "support/note/n")
+	w.yields(driver.DocumentQuery{Tenant: "acme", EveryRef: true, Ref: "support", Kind: "note", Key: "n"}, "/note/n", "sales/note/n", "support/note/n")
+	w.yields(driver.DocumentQuery{Tenant: "acme", Ref: "nothing"})
+	w.yields(driver.DocumentQuery{Tenant: "globex"})
+	w.yields(driver.DocumentQuery{Tenant: "nobody", EveryRef: true})
+}
+
+// eachName has a document for each way to combine two values of every name.
+func narrowedDocuments(w *world) {
+	pair := func(n, bit int) string { return string("xy"[n>>bit&1]) }
+	var docs []driver.Document
+	for n := range 8 {
+		d := file(home, pair(n, 1)+fmt.Sprint(n&4), "s"+pair(n, 2))
+		d.Kind, d.Group = "k"+pair(n, 0), "g"+pair(n, 1)
+		docs = append(docs, d)
+	}
+	w.sets(docs...)
+	slices.SortFunc(docs, func(a, b driver.Document) int { return strings.Compare(documentName(&a), documentName(&b)) })
+	for _, q := range []driver.DocumentQuery{
+		{}, {Kind: "kx"}, {Key: "x0"}, {Group: "gy"}, {Subject: "sx"}, {Kind: "kx", Group: "gy"}, {Kind: "ky", Subject: "sx"}, {Group: "gx", Subject: "sy"},
+		{Key: "y4", Group: "gy"}, {Key: "y4", Group: "gx"}, {Kind: "kx", Key: "x0"}, {Kind: "kx", Key: "x0", Group: "gx", Subject: "sx"},
+		{Kind: "kx", Key: "x0", Group: "gy"}, {Kind: "kx", Key: "x0", Subject: "sy"},
+	} {
+		q.Tenant, q.Ref = home.Tenant, home.Ref
+		want := []string{}
+		for _, d := range docs {
+			if (q.Kind == "" || q.Kind == d.Kind) && (q.Key == "" || q.Key == d.Key) && (q.Group == "" || q.Group == d.Group) &&
+				(q.Subject == "" || q.Subject == d.Subjects[0]) {
+				want = append(want, documentName(&d))
+			}
+		}
+		w.yields(q, want...)
+		q.EveryRef = true
+		w.yields(q, want...)
+	}
+}
+
+func regroupedDocument(w *world) {
+	find := func(group string, want ...string) {
+		w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true, Group: group}, want...)
+	}
+	d := note(home, "n", "x")
+	d.Group = "one"
+	d = w.set(d)
+	d.Group = "two"
+	d = w.retains(d)
+	find("one")
+	find("two", "support/note/n")
+	d.Group = ""
+	d = w.set(d)
+	find("two")
+	w.removes(d)
+	find("two")
+}
+
+func bareDocuments(w *world) {
+	w.puts(home, "a")
+	docs := w.sets(timer(home, "m", w.now), digest(home, "c", "a"), file(home, "h", "customer:1"))
+	for i := range docs {
+		q := exactly(&docs[i])
+		q.Bare = true
+		got := w.documents(q)
+		want := docs[i]
+		want.Value = nil
+		w.check(len(got) == 1, "one document", "%s", describeDocuments(got))
+		w.sameDocument(&got[0], &want)
+	}
+}
+
+// manyNotes stores n documents of one kind, and returns their names in order.
+func (w *world) manyNotes(n int) (docs []driver.Document, names []string) {
+	for i := range n {
+		d := note(home, fmt.Sprintf("n%05d", i), "x")
+		docs, names = append(docs, d), append(names, documentName(&d))
+	}
+	stored := docs[:0:0]
+	w.quietly(fmt.Sprintf("store %d documents", n), func() {
+		for part := range slices.Chunk(docs, 100) {
+			stored = append(stored, w.sets(part...)...)
+		}
+	})
+	return stored, names
+}
+
+func manyDocuments(w *world) {
+	_, names := w.manyNotes(1100)
+	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}, names...)
+	w.yields(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref, Kind: "note"}, names...)
+}
+
+// documentsWhileChanging removes documents before and behind the loop, swaps others in
+// it, and adds some.
+func documentsWhileChanging(w *world) {
+	docs, names := w.manyNotes(300)
+	seen := map[string]int{}
+	last := ""
+	w.quietly("read the documents, and in the loop remove one, swap one and add one each time", func() {
+		i := 0
+		for d, err := range w.tx.Documents(w.ctx, driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true, Kind: "note"}) {
+			w.must(err)
+			w.check(d.Key > last, "the order of the keys", "%s after %s", short(d.Key), short(last))
+			last = d.Key
+			seen[documentName(&d)]++
+			if i < 100 {
+				w.removes(docs[2*i])
+				docs[2*i+1].Value = []byte("swapped")
+				w.set(docs[2*i+1])
+				w.set(note(home, fmt.Sprintf("a%05d", i), "added"))
+			}
+			i++
+		}
+	})
+	for i, name := range names {
+		if i >= 200 || i%2 == 1 {
+			w.check(seen[name] == 1, "every document that was there and is, once", "%s %d times", name, seen[name])
+		}
+	}
+}
+
+func documentsStop(w *world) {
+	w.manyNotes(10)
+	stopAt(w.script, 3, "the documents", w.tx.Documents(w.ctx, driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}))
+	w.set(note(home, "after", "")) // nothing is locked
+}

@@ -1,0 +1,144 @@
+package adaptertest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// Steps of documents.
+
+// note is machinery with a value, and nothing else.
+func note(s driver.Scope, key, value string) driver.Document {
+	return driver.Document{Scope: s, Kind: "note", Key: key, Value: []byte(value)}
+}
+
+// digest is content made of entries.
+func digest(s driver.Scope, key string, of ...string) driver.Document {
+	return driver.Document{Scope: s, Class: driver.Content, Kind: "digest", Key: key, Value: []byte("digest " + key), Of: of}
+}
+
+// file is host text with subjects.
+func file(s driver.Scope, key string, subjects ...string) driver.Document {
+	return driver.Document{Scope: s, Class: driver.HostText, Kind: "file", Key: key, Value: []byte("text of " + key), Subjects: subjects}
+}
+
+// timer is machinery that is due.
+func timer(s driver.Scope, key string, due time.Time) driver.Document {
+	return driver.Document{Scope: s, Kind: "timer", Key: key, Value: []byte("at " + key), Due: due, Group: "timers"}
+}
+
+// acts makes a mutation that does the same with documents.
+func acts(act driver.Act, docs ...driver.Document) driver.Mutation {
+	var m driver.Mutation
+	for _, d := range docs {
+		m.Documents = append(m.Documents, driver.DocumentSwap{Document: d, Act: act})
+	}
+	return m
+}
+
+// sets stores documents in one mutation, and returns them with their new revisions.
+func (w *world) sets(docs ...driver.Document) []driver.Document {
+	return w.commits(acts(driver.Set, docs...))
+}
+
+func (w *world) set(d driver.Document) driver.Document { return w.sets(d)[0] }
+
+// retains stores all of a document but its value.
+func (w *world) retains(d driver.Document) driver.Document {
+	return w.commits(acts(driver.Retain, d))[0]
+}
+
+func (w *world) removes(d driver.Document) { w.commits(acts(driver.Remove, d)) }
+
+// commits applies a mutation, and returns its documents with their new revisions.
+func (w *world) commits(m driver.Mutation) []driver.Document {
+	made := w.apply(m)
+	docs := make([]driver.Document, len(m.Documents))
+	for i, x := range m.Documents {
+		docs[i] = x.Document
+		docs[i].Rev = made.Revs[i]
+		switch x.Act {
+		case driver.Set, driver.Retain:
+			w.check(made.Revs[i] > x.Rev, fmt.Sprintf("a revision above %d", x.Rev), "%d", made.Revs[i])
+		case driver.Check:
+			w.check(made.Revs[i] == x.Rev, fmt.Sprintf("the revision %d", x.Rev), "%d", made.Revs[i])
+		case driver.Remove:
+			w.check(made.Revs[i] == 0, "the revision 0 of what is not there", "%d", made.Revs[i])
+		}
+	}
+	return docs
+}
+
+func (w *world) documents(q driver.DocumentQuery) []driver.Document {
+	w.did("read the documents of %s", describeDocumentQuery(&q))
+	var docs []driver.Document
+	for d, err := range w.tx.Documents(w.ctx, q) {
+		w.must(err)
+		docs = append(docs, d)
+	}
+	return docs
+}
+
+// exactly asks for one document by its name.
+func exactly(d *driver.Document) driver.DocumentQuery {
+	return driver.DocumentQuery{Tenant: d.Tenant, Ref: d.Ref, Kind: d.Kind, Key: d.Key}
+}
+
+// holds expects a document to be there as it is given, its revision included.
+func (w *world) holds(want driver.Document) {
+	docs := w.documents(exactly(&want))
+	w.check(len(docs) == 1, describeDocument(&want), "%s", describeDocuments(docs))
+	w.sameDocument(&docs[0], &want)
+}
+
+func (w *world) sameDocument(got, want *driver.Document) {
+	if diff := documentDifferences(got, want); diff != "" {
+		w.fail("the document as it was stored", diff)
+	}
+}
+
+// lacks expects no document of that name.
+func (w *world) lacks(d driver.Document) {
+	docs := w.documents(exactly(&d))
+	w.check(len(docs) == 0, "no document", "%s", describeDocuments(docs))
+}
+
+// name is the place of a document among those of its tenant.
+func documentName(d *driver.Document) string { return d.Ref + "/" + d.Kind + "/" + d.Key }
+
+// yields expects a query to yield the documents of these names, in this order.
+func (w *world) yields(q driver.DocumentQuery, want ...string) {
+	var got []string
+	for _, d := range w.documents(q) {
+		got = append(got, documentName(&d))
+	}
+	w.came(got, want...)
+}
+
+func (w *world) due(kind string, at time.Time, limit int) []driver.Document {
+	w.did("ask what of kind %s is due at %s, at most %d", short(kind), describeTime(at), limit)
+	docs, err := w.scheduler.Due(w.ctx, kind, at, limit)
+	w.must(err)
+	return docs
+}
+
+// isDue expects the documents of these names to be due now, in this order.
+func (w *world) isDue(kind string, limit int, want ...string) {
+	var got []string
+	for _, d := range w.due(kind, w.now, limit) {
+		got = append(got, d.Tenant+" "+documentName(&d))
+	}
+	w.came(got, want...)
+}
+
+// changed expects what has changed in a scope between two versions.
+func (w *world) changed(s driver.Scope, from, to driver.Version, want driver.ChangeSet) {
+	w.did("ask what has changed in %s from %s to %s", describeScope(s), w.name(from), w.name(to))
+	got, err := w.changes.Changes(w.ctx, s, from, to)
+	w.must(err)
+	if text, expected := describeChanges(got), describeChanges(want); text != expected {
+		w.fail(expected, text)
+	}
+}

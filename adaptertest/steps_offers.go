@@ -1,0 +1,248 @@
+package adaptertest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// Steps of what a store may offer beyond the four operations.
+
+func (w *world) tryApply(tenant string, m driver.Mutation) (driver.Applied, error) {
+	m.At = w.now
+	w.did("apply for %s: %s", short(tenant), describeMutation(&m))
+	return w.tx.Apply(w.ctx, tenant, m)
+}
+
+func (w *world) apply(m driver.Mutation) driver.Applied {
+	made, err := w.tryApply(tenantOf(&m), m)
+	w.must(err)
+	w.check(len(made.Revs) == len(m.Documents), fmt.Sprint(len(m.Documents), " revisions"), "%d", len(made.Revs))
+	return made
+}
+
+// conflicts expects that a condition of m does not hold.
+func (w *world) conflicts(m driver.Mutation) {
+	_, err := w.tryApply(tenantOf(&m), m)
+	w.mustBe(err, driver.ErrConflict)
+}
+
+// tenantOf is the tenant of the mutation's scopes, home's if it has none.
+func tenantOf(m *driver.Mutation) string {
+	for _, l := range slices.Concat(m.Live, m.Restore, m.Erase) {
+		return l.Tenant
+	}
+	for _, p := range m.Put {
+		return p.Tenant
+	}
+	for _, r := range m.Retire {
+		return r.Tenant
+	}
+	for i := range m.Documents {
+		return m.Documents[i].Tenant
+	}
+	return home.Tenant
+}
+
+func located(s driver.Scope, ids ...string) []driver.Located {
+	var out []driver.Located
+	for _, id := range ids {
+		out = append(out, driver.Located{Scope: s, ID: id})
+	}
+	return out
+}
+
+func (w *world) placed(s driver.Scope, ids ...string) []driver.Placed {
+	var out []driver.Placed
+	for _, id := range ids {
+		out = append(out, driver.Placed{Scope: s, Entry: w.entry(id)})
+	}
+	return out
+}
+
+func retire(s driver.Scope, id string, state driver.State, successor string) driver.Retirement {
+	return driver.Retirement{Located: driver.Located{Scope: s, ID: id}, State: state, For: successor}
+}
+
+func retired(list ...driver.Retirement) driver.Mutation { return driver.Mutation{Retire: list} }
+
+func (w *world) lookUp(s driver.Scope, ids ...string) []driver.Record {
+	w.did("look up %s in %s", describeTexts(ids), describeScope(s))
+	recs, err := w.tx.Lookup(w.ctx, s, ids)
+	w.must(err)
+	return recs
+}
+
+// record expects the scope to have a record of the id.
+func (w *world) record(s driver.Scope, id string) driver.Record {
+	recs := w.lookUp(s, id)
+	w.check(len(recs) == 1 && recs[0].Entry.ID == id, "the record of "+short(id), "%d records: %s", len(recs), describeRecords(recs))
+	return recs[0]
+}
+
+// looksUp expects the record to be so.
+func (w *world) looksUp(s driver.Scope, want driver.Entry, state driver.State, successor string) {
+	w.sameRecord(w.record(s, want.ID), driver.Record{Scope: s, Entry: want, State: state, For: successor})
+}
+
+func (w *world) sameRecord(rec, want driver.Record) {
+	if !equalRecords(&rec, &want) {
+		w.fail(describeRecord(&want), describeRecord(&rec))
+	}
+}
+
+func equalRecords(a, b *driver.Record) bool {
+	return a.Scope == b.Scope && a.State == b.State && a.For == b.For && a.Erased == b.Erased && differences(&a.Entry, &b.Entry) == ""
+}
+
+// stub expects that nothing is left of an entry but its id and what became of it.
+func (w *world) stub(s driver.Scope, id string, state driver.State, successor string) {
+	w.sameRecord(w.record(s, id), driver.Record{Scope: s, Entry: driver.Entry{ID: id}, State: state, For: successor, Erased: true})
+}
+
+// purged expects that the scope no longer has a record of the id.
+func (w *world) purged(s driver.Scope, id string) {
+	recs := w.lookUp(s, id)
+	w.check(len(recs) == 0, "no record", "%s", describeRecords(recs))
+}
+
+func (w *world) history(tenant string, q driver.HistoryQuery) []driver.Record {
+	w.did("history of %s, ref %q, subject %q, for %s", short(tenant), q.Ref, q.Subject, describeTexts(q.For))
+	var recs []driver.Record
+	for rec, err := range w.tx.History(w.ctx, tenant, q) {
+		w.must(err)
+		recs = append(recs, rec)
+	}
+	// A history has no order; the text of a failure has one.
+	slices.SortStableFunc(recs, func(a, b driver.Record) int {
+		return cmp.Or(strings.Compare(a.Ref, b.Ref), strings.Compare(a.Entry.ID, b.Entry.ID))
+	})
+	return recs
+}
+
+// remembers expects the history to have these ids, in whatever order.
+func (w *world) remembers(tenant string, q driver.HistoryQuery, want ...string) {
+	got := []string{}
+	for _, rec := range w.history(tenant, q) {
+		got = append(got, rec.Entry.ID)
+	}
+	w.sameTexts(got, want...)
+}
+
+// event is a record of a run of home's tenant.
+func (w *world) event(run, id string) events.Record {
+	return events.Record{ID: id, Tenant: home.Tenant, RunID: run, Time: w.now,
+		Payload: events.MemoryWritten{MemoryRef: home.Ref, MemoryID: "m-" + id}}
+}
+
+func (w *world) undelivered(q driver.OutboxQuery) []events.Record {
+	w.did("read the outbox: tenant %q, run %q", q.Tenant, q.RunID)
+	var recs []events.Record
+	for rec, err := range w.tx.Undelivered(w.ctx, q) {
+		w.must(err)
+		recs = append(recs, rec)
+	}
+	return recs
+}
+
+// waiting expects these events of a run to wait, in this order.
+func (w *world) waiting(tenant, run string, want ...string) {
+	w.sameEvents(w.undelivered(driver.OutboxQuery{Tenant: tenant, RunID: run}), want...)
+}
+
+func (w *world) sameEvents(recs []events.Record, want ...string) {
+	var got []string
+	for _, r := range recs {
+		got = append(got, r.ID)
+	}
+	w.came(got, want...)
+}
+
+func (w *world) delivered(recs ...events.Record) {
+	for _, r := range recs {
+		w.did("mark event %s of run %s as delivered", short(r.ID), short(r.RunID))
+	}
+	w.must(w.tx.Delivered(w.ctx, recs))
+}
+
+func (w *world) version(tenant string) driver.Version {
+	v, err := w.versions.Version(w.ctx, tenant)
+	w.did("take the version of %s: %s", short(tenant), w.take(v))
+	w.must(err)
+	return v
+}
+
+func (w *world) tryListAt(s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
+	w.did("list %s as of %s%s", describeScope(s), w.name(v), describeQuery(q))
+	return w.versions.ListAt(w.ctx, s, v, q)
+}
+
+func (w *world) listAt(s driver.Scope, v driver.Version, q driver.Query) []driver.Entry {
+	entries, err := w.tryListAt(s, v, q)
+	w.must(err)
+	return entries
+}
+
+// listsAt expects a list of everything at v to be these ids, in this order.
+func (w *world) listsAt(s driver.Scope, v driver.Version, want ...string) {
+	w.sameIDs(w.listAt(s, v, driver.Query{At: w.now}), want)
+}
+
+func (w *world) tryGetAt(s driver.Scope, v driver.Version, ids ...string) ([]driver.Entry, error) {
+	w.did("get %s from %s as of %s at %s", describeTexts(ids), describeScope(s), w.name(v), describeTime(w.now))
+	return w.versions.GetAt(w.ctx, s, v, ids, w.now)
+}
+
+func (w *world) getAt(s driver.Scope, v driver.Version, ids ...string) []driver.Entry {
+	entries, err := w.tryGetAt(s, v, ids...)
+	w.must(err)
+	return entries
+}
+
+// getsAt expects the entry to be there at v.
+func (w *world) getsAt(s driver.Scope, v driver.Version, want driver.Entry) {
+	got := w.getAt(s, v, want.ID)
+	w.sameIDs(got, []string{want.ID})
+	w.sameEntry(&got[0], &want)
+}
+
+// absentAt expects that none of the ids is there at v.
+func (w *world) absentAt(s driver.Scope, v driver.Version, ids ...string) {
+	w.sameIDs(w.getAt(s, v, ids...), nil)
+}
+
+func (w *world) intact(s driver.Scope, v driver.Version, want bool) {
+	w.did("ask whether %s is intact for %s", w.name(v), describeScope(s))
+	got, err := w.versions.Intact(w.ctx, s, v)
+	w.must(err)
+	w.check(got == want, fmt.Sprint(want), "%v", got)
+}
+
+func (w *world) purge(tenant string, v driver.Version) int {
+	w.did("purge %s before %s, at %s", short(tenant), w.name(v), describeTime(w.now))
+	n, err := w.versions.Purge(w.ctx, tenant, v, w.now)
+	w.must(err)
+	return n
+}
+
+func (w *world) search(s driver.Scope, q driver.Search) []driver.Entry {
+	q.At = w.now
+	w.did("search %s for text %s, tags %s, limit %d, at %s", describeScope(s), short(q.Text), describeTexts(q.Tags), q.Limit, describeTime(q.At))
+	entries, err := w.searcher.Search(w.ctx, s, q)
+	w.must(err)
+	return entries
+}
+
+func (w *world) scan(s driver.Scope, q driver.Query) []driver.Entry {
+	w.did("scan %s%s", describeScope(s), describeQuery(q))
+	var entries []driver.Entry
+	for e, err := range w.scanner.Scan(w.ctx, s, q) {
+		w.must(err)
+		entries = append(entries, e)
+	}
+	return entries
+}

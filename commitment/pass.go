@@ -1,0 +1,229 @@
+package commitment
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// pass is what a tick does for one tenant.
+type pass struct {
+	*tick
+	until  time.Time // what is due by then belongs to the tick
+	tenant string
+	done   Ticked
+	moved  int // swaps that succeeded, and what was put aside
+
+	// The tenant's secrets, once they were asked for.
+	asked    bool
+	secrets  memory.Redactor
+	unopened error
+}
+
+// redactor returns the tenant's secrets, opened once for the pass. Its jobs share them,
+// so that none of them closes them.
+func (p *pass) redactor(ctx context.Context) (memory.Redactor, error) {
+	if !p.asked {
+		p.asked = true
+		p.secrets, p.unopened = p.cfg.Redactor(ctx, p.tenant)
+		if p.secrets == nil || p.unopened != nil {
+			p.unopened = &refusal{memory.ErrSecretLeakage, "the tenant's secrets cannot be opened", p.unopened}
+		}
+	}
+	return shared{p.secrets}, p.unopened
+}
+
+// shared hides that a redactor can be closed.
+type shared struct{ memory.Redactor }
+
+func (p *pass) close() {
+	if c, ok := p.secrets.(io.Closer); ok {
+		if err := c.Close(); err != nil {
+			p.note(hostFailed("a redactor does not close", err))
+		}
+	}
+}
+
+// take works on a due commitment. It reports false for one that it cannot read, which is
+// put aside for the rest of the tick.
+func (p *pass) take(ctx context.Context, d *memory.Document) bool {
+	c, err := fromDocument(d)
+	if err != nil {
+		p.note(err)
+		p.moved++
+		return false
+	}
+	if err := p.step(ctx, &c); err != nil {
+		p.fail(err)
+	}
+	return true
+}
+
+// step does with a due commitment what its state asks for. It returns errors that end
+// the tick.
+func (p *pass) step(ctx context.Context, c *Commitment) error {
+	var ok bool
+	var err error
+	switch {
+	case c.State == Armed && c.Arm.Predicate == "":
+		ok, err = p.claim(ctx, c)
+	case c.State == Claimed && c.Canceled:
+		return p.finish(ctx, c, Lapsed, ReasonCanceled)
+	case c.State == Claimed && c.Claim.Tries >= p.cfg.Tries:
+		return p.finish(ctx, c, Dead, ReasonNone)
+	case c.State == Claimed:
+		c.Claim.Tries++
+		ok, err = p.lease(ctx, c)
+	case c.State == Delivered:
+		ok, err = p.lease(ctx, c)
+	default:
+		c.Due = time.Time{} // nothing is due in these states
+		_, err = p.store(ctx, c)
+	}
+	if !ok || err != nil {
+		return err
+	}
+	return p.deliver(ctx, c)
+}
+
+// claim makes a due instant its own, or passes it over.
+func (p *pass) claim(ctx context.Context, c *Commitment) (bool, error) {
+	instant, now := c.Due, p.bank.Now()
+	c.Mark = now // never before instant, which is due
+	if p.cfg.Missed == Skip && now.Sub(instant) > p.cfg.Grace {
+		if c.Arm.single() {
+			return false, p.finish(ctx, c, Lapsed, ReasonMissed)
+		}
+		p.rearm(c)
+		ok, err := p.store(ctx, c)
+		if ok {
+			p.done.Skipped++
+		}
+		return false, err
+	}
+	c.State, c.Claim = Claimed, Claim{Instant: instant, Tries: 1}
+	return p.lease(ctx, c)
+}
+
+// rearm makes a commitment wait: for the delivery of a transition that was claimed
+// meanwhile, for its next instant after Mark, or for its next transition.
+func (p *pass) rearm(c *Commitment) {
+	now := p.bank.Now()
+	c.State, c.Claim, c.Lease, c.Due = Armed, Claim{}, time.Time{}, time.Time{}
+	switch {
+	case c.Canceled:
+		c.end(Lapsed, ReasonCanceled, now)
+	case len(c.Waiting) > 0:
+		c.State, c.Due = Claimed, p.until
+		c.Claim.Position = c.Waiting[0]
+		c.Waiting = append([]int64(nil), c.Waiting[1:]...)
+	case c.Arm.Predicate == "":
+		next, reason := p.Engine.next(c.Arm, c.ArmedAt, c.Mark, now)
+		if c.Due = next; reason != ReasonNone {
+			c.end(Lapsed, reason, now)
+		}
+	}
+}
+
+// lease takes the delivery of a commitment over.
+func (p *pass) lease(ctx context.Context, c *Commitment) (bool, error) {
+	c.Fence++
+	c.Lease = p.bank.Now().Add(p.cfg.Lease)
+	c.Due = c.Lease
+	return p.store(ctx, c)
+}
+
+// store is a swap that counts.
+func (p *pass) store(ctx context.Context, cs ...*Commitment) (bool, error) {
+	ok, err := p.swap(ctx, cs...)
+	if ok {
+		p.moved++
+	}
+	return ok, err
+}
+
+// change changes a commitment for as long as nobody else has taken its lease.
+// Observations and a cancellation may come between, and are kept.
+func (p *pass) change(ctx context.Context, c *Commitment, to func(*Commitment)) (bool, error) {
+	return p.changeBy(ctx, c, to, func(next *Commitment) (bool, error) { return p.store(ctx, next) })
+}
+
+// changeBy is change with a way of its own to store what becomes of c, which is as stored
+// before.
+func (p *pass) changeBy(ctx context.Context, c *Commitment, to func(*Commitment), store func(next *Commitment) (bool, error)) (bool, error) {
+	for {
+		next := *c
+		to(&next)
+		ok, err := store(&next)
+		if ok {
+			*c = next
+		}
+		if ok || err != nil {
+			return ok, err
+		}
+		now, err := p.load(ctx, c.Tenant, c.ID)
+		if errors.Is(err, memory.ErrNotFound) || errors.Is(err, ErrNewerFormat) {
+			return false, nil // somebody else has gone on with it
+		}
+		if err != nil || now.State != c.State || now.Fence != c.Fence || now.Key() != c.Key() {
+			return false, err
+		}
+		*c = now
+	}
+}
+
+// finish ends a commitment that does not fire any more.
+func (p *pass) finish(ctx context.Context, c *Commitment, s State, why Reason) error {
+	ok, err := p.change(ctx, c, func(c *Commitment) { c.end(s, why, p.bank.Now()) })
+	switch {
+	case !ok:
+	case s == Dead:
+		p.done.Dead++
+	default:
+		p.done.Lapsed++
+	}
+	return err
+}
+
+// later puts a commitment back for another try. The try counts if the delivery failed
+// and not if something on the way to it did.
+func (p *pass) later(ctx context.Context, c *Commitment, counts bool) error {
+	if counts && c.Claim.Tries >= p.cfg.Tries {
+		return p.finish(ctx, c, Dead, ReasonNone)
+	}
+	return p.again(ctx, c, func(c *Commitment) {
+		if !counts && c.State == Claimed {
+			c.Claim.Tries--
+		}
+		if c.Canceled && c.State == Claimed {
+			c.end(Lapsed, ReasonCanceled, p.bank.Now())
+		}
+	})
+}
+
+// again gives the lease of a commitment back until it is tried again, and changes it.
+func (p *pass) again(ctx context.Context, c *Commitment, to func(*Commitment)) error {
+	ok, err := p.change(ctx, c, func(c *Commitment) {
+		c.Lease = time.Time{}
+		c.Due = p.bank.Now().Add(backoff(p.cfg.Backoff, c.Claim.Tries))
+		to(c)
+	})
+	if ok {
+		p.done.Failed++
+	}
+	return err
+}
+
+// backoff is the wait after a number of tries.
+func backoff(first time.Duration, tries int) time.Duration {
+	d := first
+	for range tries - 1 {
+		if d *= 2; d >= MaxBackoff {
+			break
+		}
+	}
+	return min(d, max(MaxBackoff, first)).Truncate(time.Millisecond)
+}

@@ -1,0 +1,111 @@
+package commitment
+
+import (
+	"context"
+	"time"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// Swept tells what a [Engine.Sweep] did.
+type Swept struct {
+	Lapsed  int // commitments that waited for a predicate, and whose entry is gone
+	Removed int // ended commitments that nothing needs any more
+}
+
+// sweepBatch is how many commitments are looked up at a time.
+const sweepBatch = 256
+
+// Sweep tidies up the commitments of a tenant. A host calls it now and then, once a day
+// say; it costs what the tenant has armed and ended.
+//
+//   - What waits for a predicate is never due by itself. It lapses if its entry was
+//     deleted, has expired or was forgotten.
+//   - What has ended stays for as long as its entry does, also one that was merged or
+//     superseded, so that inferring again does not arm it again (K1). It is removed when
+//     the entry is gone; without an entry, when it ended longer ago than
+//     [Config.Retention].
+//
+// Commitments that cannot be read are left alone. Sweep returns the first such error at
+// the end, and stops after any other.
+func (e *Engine) Sweep(ctx context.Context, tenant string) (Swept, error) {
+	var done Swept
+	var unread error
+	var batch []Commitment
+	for c, err := range e.Commitments(ctx, tenant) {
+		switch {
+		case err != nil && c.ID == "":
+			return done, err
+		case err != nil && unread == nil:
+			unread = err
+		case err == nil && (c.State.Final() || c.State == Armed && c.Arm.Predicate != ""):
+			batch = append(batch, c)
+		}
+		if len(batch) == sweepBatch {
+			if err := e.sweep(ctx, batch, &done); err != nil {
+				return done, err
+			}
+			batch = batch[:0]
+		}
+	}
+	if err := e.sweep(ctx, batch, &done); err != nil {
+		return done, err
+	}
+	return done, unread
+}
+
+// sweep tidies up some commitments of a tenant.
+func (e *Engine) sweep(ctx context.Context, batch []Commitment, done *Swept) error {
+	ids := map[string][]string{} // of entries, by ref
+	for _, c := range batch {
+		if c.MemoryID != "" {
+			ids[c.Ref] = append(ids[c.Ref], c.MemoryID)
+		}
+	}
+	fates := map[Source]memory.Fate{}
+	for ref, list := range ids {
+		found, err := e.bank.TraceAll(ctx, batch[0].Tenant, ref, list)
+		if err != nil {
+			return err
+		}
+		for id, fate := range found {
+			fates[Source{ref, id}] = fate
+		}
+	}
+	for _, c := range batch {
+		fate, held := fates[Source{c.Ref, c.MemoryID}]
+		gone := c.MemoryID != "" && (!held || fate.State == memory.Deleted)
+		if c.MemoryID == "" && c.State.Final() {
+			gone = e.bank.Now().Sub(c.ended()) > e.cfg.Retention
+		}
+		if !gone {
+			continue
+		}
+		count, swap := &done.Removed, memory.DocumentSwap{Document: c.document(), Act: memory.Remove}
+		if !c.State.Final() {
+			c.end(Lapsed, ReasonGone, e.bank.Now())
+			count, swap = &done.Lapsed, memory.DocumentSwap{Document: c.document()}
+		}
+		revs, err := e.bank.Swap(ctx, c.Tenant, swap)
+		ok, err := e.stored(revs, err)
+		if err != nil {
+			return err
+		}
+		if ok {
+			*count++
+		}
+	}
+	return nil
+}
+
+// ended returns when the commitment reached its final state, or for one that does not say
+// when something last happened to it.
+func (c *Commitment) ended() time.Time {
+	switch {
+	case !c.EndedAt.IsZero():
+		return c.EndedAt
+	case c.Mark.After(c.ArmedAt):
+		return c.Mark
+	}
+	return c.ArmedAt
+}

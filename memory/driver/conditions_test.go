@@ -1,0 +1,116 @@
+package driver
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A mutation holds or not against a base of one entry in each state and one document of
+// each class.
+func TestM8_Holds(t *testing.T) {
+	entry := func(id string) *Entry { return &Entry{ID: id, Content: "c", CreatedAt: noon} }
+	held := map[string]Held{
+		"live": {Entry: entry("live")}, "live2": {Entry: entry("live2")},
+		"merged":   {Entry: entry("merged"), State: Merged},
+		"replaced": {Entry: entry("replaced"), State: Superseded},
+		"deleted":  {Entry: entry("deleted"), State: Deleted},
+		"erased":   {Entry: &Entry{ID: "erased"}, State: Merged, Erased: true},
+		"expired":  {Entry: &Entry{ID: "expired", CreatedAt: noon, ExpiresAt: noon}},
+	}
+	docs := map[string]Class{"machine": Machinery, "content": Content, "text": HostText}
+	base := Base{
+		Held: func(ref, id string) Held {
+			if ref != home.Ref {
+				return Held{}
+			}
+			return held[id]
+		},
+		Document: func(ref, kind, key string) (int64, Class) {
+			class, ok := docs[key]
+			if !ok || ref != home.Ref || kind != "k" {
+				return 0, 0
+			}
+			return 5, class
+		},
+	}
+	at := func(id string) Located { return Located{home, id} }
+	put := func(id string) Placed { return Placed{home, *entry(id)} }
+	swap := func(act Act, key string, class Class, rev int64, of ...string) DocumentSwap {
+		return DocumentSwap{Document{Scope: home, Class: class, Kind: "k", Key: key, Rev: rev, Of: of}, act}
+	}
+	retire := func(id string, state State, heir string) []Retirement { return []Retirement{{at(id), state, heir}} }
+	changed := put("live")
+	changed.Entry.Content = "other"
+	for name, c := range map[string]struct {
+		holds bool
+		m     Mutation
+	}{
+		"live":                        {true, Mutation{Live: []Located{at("live")}}},
+		"live elsewhere":              {false, Mutation{Live: []Located{{Scope{"t", "R"}, "live"}}}},
+		"merged is not live":          {false, Mutation{Live: []Located{at("merged")}}},
+		"expired is not live":         {false, Mutation{Live: []Located{at("expired")}}},
+		"unknown is not live":         {false, Mutation{Live: []Located{at("none")}}},
+		"a put is not live before":    {false, Mutation{Live: []Located{at("new")}, Put: []Placed{put("new")}}},
+		"put":                         {true, Mutation{Put: []Placed{put("new")}}},
+		"put again":                   {true, Mutation{Put: []Placed{put("live"), put("live")}}},
+		"put of what was merged":      {true, Mutation{Put: []Placed{put("merged")}}},
+		"put of another entry":        {false, Mutation{Put: []Placed{changed}}},
+		"put of two entries":          {false, Mutation{Put: []Placed{put("new"), {home, Entry{ID: "new"}}}}},
+		"put of what was erased":      {false, Mutation{Put: []Placed{put("erased")}}},
+		"retire":                      {true, Mutation{Retire: retire("live", Merged, "live2")}},
+		"retire what is put":          {true, Mutation{Put: []Placed{put("new")}, Retire: retire("new", Deleted, "")}},
+		"retire for what is put":      {true, Mutation{Put: []Placed{put("new")}, Retire: retire("live", Merged, "new")}},
+		"retire an expired put":       {true, Mutation{Put: []Placed{{home, *held["expired"].Entry}}, Retire: retire("expired", Deleted, "")}},
+		"retire what expired":         {false, Mutation{Retire: retire("expired", Deleted, "")}},
+		"retire twice":                {false, Mutation{Retire: append(retire("live", Deleted, ""), retire("live", Deleted, "")...)}},
+		"retire for what is retired":  {false, Mutation{Retire: append(retire("live2", Deleted, ""), retire("live", Merged, "live2")...)}},
+		"restore":                     {true, Mutation{Restore: []Located{at("merged"), at("replaced")}}},
+		"restore what lives":          {false, Mutation{Restore: []Located{at("live")}}},
+		"restore what was deleted":    {false, Mutation{Restore: []Located{at("deleted")}}},
+		"restore what was erased":     {false, Mutation{Restore: []Located{at("erased")}}},
+		"restore twice":               {false, Mutation{Restore: []Located{at("merged"), at("merged")}}},
+		"erase anything":              {true, Mutation{Erase: []Located{at("live"), at("live"), at("erased"), at("none")}}},
+		"create":                      {true, Mutation{Documents: []DocumentSwap{swap(Set, "new", HostText, 0)}}},
+		"create what is there":        {false, Mutation{Documents: []DocumentSwap{swap(Set, "machine", Machinery, 0)}}},
+		"change":                      {true, Mutation{Documents: []DocumentSwap{swap(Set, "machine", Machinery, 5)}}},
+		"change another revision":     {false, Mutation{Documents: []DocumentSwap{swap(Set, "machine", Machinery, 4)}}},
+		"change what is not there":    {false, Mutation{Documents: []DocumentSwap{swap(Set, "new", Machinery, 5)}}},
+		"change the class":            {false, Mutation{Documents: []DocumentSwap{swap(Set, "machine", HostText, 5)}}},
+		"check":                       {true, Mutation{Documents: []DocumentSwap{swap(Check, "text", HostText, 5)}}},
+		"check that there is none":    {true, Mutation{Documents: []DocumentSwap{swap(Check, "none", HostText, 0)}}},
+		"check the wrong class":       {false, Mutation{Documents: []DocumentSwap{swap(Check, "text", Content, 5)}}},
+		"remove":                      {true, Mutation{Documents: []DocumentSwap{swap(Remove, "content", Content, 5)}}},
+		"remove the wrong class":      {false, Mutation{Documents: []DocumentSwap{swap(Remove, "content", Machinery, 5)}}},
+		"remove nothing":              {true, Mutation{Documents: []DocumentSwap{swap(Remove, "none", Machinery, 0)}}},
+		"made of entries":             {true, Mutation{Documents: []DocumentSwap{swap(Set, "new", Content, 0, "live", "merged", "expired")}}},
+		"made of what is put":         {true, Mutation{Put: []Placed{put("new")}, Documents: []DocumentSwap{swap(Set, "new", Content, 0, "new")}}},
+		"made of an unknown entry":    {false, Mutation{Documents: []DocumentSwap{swap(Set, "new", Content, 0, "live", "none")}}},
+		"made of what was erased":     {false, Mutation{Documents: []DocumentSwap{swap(Set, "new", Content, 0, "erased")}}},
+		"made of what is erased":      {false, Mutation{Erase: []Located{at("live")}, Documents: []DocumentSwap{swap(Set, "new", Content, 0, "live")}}},
+		"retained of what is erased":  {false, Mutation{Erase: []Located{at("live")}, Documents: []DocumentSwap{swap(Retain, "content", Content, 5, "live")}}},
+		"checked beside what is gone": {true, Mutation{Documents: []DocumentSwap{swap(Check, "content", Content, 5, "none")}}},
+	} {
+		c.m.At = noon.Add(time.Millisecond - 1) // judged to the millisecond
+		require.Equal(t, c.holds, base.Holds(&c.m), name)
+	}
+}
+
+// Two entries are the same one only if all of them is.
+func TestM3_SameEntry(t *testing.T) {
+	e := Entry{ID: "a", Content: "c", Tags: []string{"x"}, CreatedAt: noon, ExpiresAt: noon, RunID: "r", Subjects: []string{"ann"}, Sources: []string{"s"}}
+	same := e
+	same.CreatedAt = noon.In(time.FixedZone("x", 60))
+	require.True(t, SameEntry(&e, &same))
+	require.True(t, SameEntry(&Entry{}, &Entry{Tags: []string{}, Subjects: []string{}, Sources: []string{}}))
+	for _, change := range []func(*Entry){
+		func(e *Entry) { e.ID = "b" }, func(e *Entry) { e.Content = "d" }, func(e *Entry) { e.Tags = []string{"y"} },
+		func(e *Entry) { e.CreatedAt = noon.Add(time.Millisecond) }, func(e *Entry) { e.ExpiresAt = time.Time{} },
+		func(e *Entry) { e.RunID = "" }, func(e *Entry) { e.Subjects = nil }, func(e *Entry) { e.Sources = nil },
+	} {
+		other := e
+		change(&other)
+		require.False(t, SameEntry(&e, &other))
+	}
+}

@@ -1,0 +1,299 @@
+package inmem
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// After an erasure nothing in the store refers to the text any more, whatever the
+// entry's state was, and the views that showed it know.
+func TestM10_EraseDropsTheText(t *testing.T) {
+	for _, heir := range []string{"heir", "successor"} { // before and behind m
+		t.Run(heir, func(t *testing.T) { eraseDropsTheText(t, heir) })
+	}
+}
+
+func eraseDropsTheText(t *testing.T, heir string) {
+	text := func(s string) (string, weak.Pointer[byte]) {
+		b := []byte(strings.Repeat(s, 100))
+		return unsafe.String(&b[0], len(b)), weak.Make(&b[0])
+	}
+	merge := func(st *Store) {
+		apply(t, st, driver.Mutation{At: ms(1), Retire: []driver.Retirement{{Located: located(home, "m")[0], State: driver.Merged, For: heir}}})
+	}
+	cases := map[string]func(*Store){
+		"live":    func(*Store) {},
+		"deleted": func(st *Store) { _, _ = st.Delete(bg, home, "m", ms(1)) },
+		"merged":  merge,
+		"restored": func(st *Store) {
+			merge(st)
+			apply(t, st, driver.Mutation{Restore: located(home, "m")})
+		},
+		"with an estate": func(st *Store) {
+			apply(t, st, driver.Mutation{At: ms(1), Retire: []driver.Retirement{{Located: located(home, heir)[0], State: driver.Merged, For: "m"}}})
+		},
+	}
+	for name, prepare := range cases {
+		t.Run(name, func(t *testing.T) {
+			st := New()
+			var refs []weak.Pointer[byte]
+			func() {
+				var parts [4]string
+				for i := range parts {
+					s, ref := text(string("mtuv"[i]))
+					parts[i], refs = s, append(refs, ref)
+				}
+				require.NoError(t, st.Put(bg, home, note(heir, 0)))
+				require.NoError(t, st.Put(bg, home, driver.Entry{
+					ID: parts[0][:1], CreatedAt: ms(0), Content: parts[0], Tags: parts[1:2], Subjects: parts[2:3], Sources: parts[3:],
+				}))
+			}()
+			shown, err := st.Version(bg, "t")
+			require.NoError(t, err)
+			prepare(st)
+			before := lookup(t, st, home, "m")
+			runtime.GC()
+			require.NotNil(t, refs[0].Value())
+			state, successor := before.State, before.For
+			before = driver.Record{}
+
+			erased := apply(t, st, driver.Mutation{Erase: located(home, "m", "never held")})
+			runtime.GC()
+			for _, ref := range refs {
+				require.Nil(t, ref.Value())
+			}
+			after := lookup(t, st, home, "m")
+			require.Equal(t, driver.Record{Scope: home, Entry: driver.Entry{ID: "m"}, State: state, For: successor, Erased: true}, after)
+			intact, err := st.Intact(bg, home, shown)
+			require.NoError(t, err)
+			require.False(t, intact)
+			intact, err = st.Intact(bg, home, erased)
+			require.NoError(t, err)
+			require.True(t, intact)
+			entries, err := st.GetAt(bg, home, shown, []string{"m"}, ms(1))
+			require.NoError(t, err)
+			require.Empty(t, entries)
+		})
+	}
+}
+
+// Forgetting finds what a subject has in every ref, and what was retired in favour
+// of an entry comes back when that one is erased.
+func TestM10_Lineage(t *testing.T) {
+	st := New()
+	for i, id := range []string{"a", "b", "c"} {
+		e := note(id, i)
+		e.Subjects = []string{"ann", id}
+		require.NoError(t, st.Put(bg, home, e))
+		require.NoError(t, st.Put(bg, driver.Scope{Tenant: "t", Ref: id}, e))
+	}
+	merge := func(id, heir string) driver.Retirement {
+		return driver.Retirement{Located: located(home, id)[0], State: driver.Merged, For: heir}
+	}
+	apply(t, st, driver.Mutation{At: ms(9), Retire: []driver.Retirement{merge("a", "c"), merge("b", "c")}})
+	found, err := collect(st.History(bg, "t", driver.HistoryQuery{Subject: "ann"}))
+	require.NoError(t, err)
+	require.Len(t, found, 6)
+	estate, err := collect(st.History(bg, "t", driver.HistoryQuery{Ref: "r", For: []string{"c"}}))
+	require.NoError(t, err)
+	require.Len(t, estate, 2)
+
+	apply(t, st, driver.Mutation{At: ms(9), Restore: located(home, "a"), Erase: located(home, "c")})
+	list, err := st.List(bg, home, at(9))
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, ids(list))
+	_, err = st.Apply(bg, "t", driver.Mutation{Restore: located(home, "c")})
+	require.Equal(t, error(driver.ErrConflict), err)
+	apply(t, st, driver.Mutation{Erase: located(home, "b")})
+	_, err = st.Apply(bg, "t", driver.Mutation{Restore: located(home, "b")})
+	require.Equal(t, error(driver.ErrConflict), err, "what was erased cannot come back")
+	require.Equal(t, "c", lookup(t, st, home, "b").For, "lineage can be walked through a stub")
+	found, err = collect(st.History(bg, "t", driver.HistoryQuery{Subject: "c"}))
+	require.NoError(t, err)
+	require.Len(t, found, 1, "the other ref's")
+}
+
+// A text is dropped also where records were moved about in memory.
+func TestM10_EraseAfterSplit(t *testing.T) {
+	st := New()
+	put := func(i int) (entry, document weak.Pointer[byte]) {
+		b := []byte(strings.Repeat("x", 100))
+		e := note(fmt.Sprintf("%04d", i), i)
+		e.Content = unsafe.String(&b[0], len(b))
+		require.NoError(t, st.Put(bg, home, e))
+		at := name{"r", "k", e.ID}
+		apply(t, st, swap(driver.Document{Scope: home, Class: driver.Content, Kind: at.kind, Key: at.key, Value: b, Of: []string{e.ID}}))
+		return weak.Make(&b[0]), weak.Make(&st.tenant("t").shelf.docs[at].Value[0])
+	}
+	var refs, docs []weak.Pointer[byte]
+	var all []driver.Located
+	for _, i := range []int{1, 0} { // the even ones go between the odd ones
+		for ; i < 3*chunkSize; i += 2 {
+			entry, document := put(i)
+			refs, docs = append(refs, entry), append(docs, document)
+			all = append(all, located(home, fmt.Sprintf("%04d", i))...)
+		}
+	}
+	apply(t, st, driver.Mutation{Erase: all[chunkSize/2:]})
+	runtime.GC()
+	for i, ref := range refs {
+		require.Equal(t, i < chunkSize/2, ref.Value() != nil)
+		require.Equal(t, i < chunkSize/2, docs[i].Value() != nil)
+	}
+	runtime.KeepAlive(st)
+}
+
+// A scan shows what it had read when an entry was erased, which is at most one page, and
+// passes over it beyond that; it shows everything else as it was when it began, and as
+// many as it was asked for.
+func TestM10_EraseDuringScan(t *testing.T) {
+	st := New()
+	for i := range 3 * pageSize {
+		require.NoError(t, st.Put(bg, home, note(fmt.Sprint(i), i)))
+	}
+	all, err := st.List(bg, home, at(9999))
+	require.NoError(t, err)
+	var seen []string
+	for e, err := range st.Scan(bg, home, driver.Query{At: ms(9999), Limit: 2 * pageSize}) {
+		require.NoError(t, err)
+		seen = append(seen, e.ID)
+		if len(seen) == 2 {
+			apply(t, st, driver.Mutation{Erase: located(home, all[5].ID, all[pageSize].ID, all[pageSize+1].ID)})
+			_, err := st.Delete(bg, home, all[pageSize+2].ID, ms(1))
+			require.NoError(t, err)
+			require.NoError(t, st.Put(bg, home, note("new", 1)))
+		}
+	}
+	want := ids(append(all[:pageSize:pageSize], all[pageSize+2:2*pageSize+2]...))
+	require.Equal(t, want, seen)
+}
+
+// A document goes with each entry that it was made from, in the mutation that erases the
+// entry or the purge that removes it, and its text with it; others stay.
+func TestD_DocumentsGoWithTheirEntries(t *testing.T) {
+	for _, end := range []string{"erase", "purge"} {
+		st := New()
+		for _, id := range []string{"a", "b", "c"} {
+			e := note(id, 0)
+			if id != "c" {
+				e.ExpiresAt = ms(5)
+			}
+			require.NoError(t, st.Put(bg, home, e))
+			require.NoError(t, st.Put(bg, driver.Scope{Tenant: "t", Ref: "far"}, note(id, 0)))
+		}
+		var texts []weak.Pointer[byte]
+		for i, of := range [][]string{{"a", "b"}, {"b"}, {"c"}, {"c", "a", "c"}} {
+			key := fmt.Sprint(i)
+			value := []byte(strings.Repeat("text", 100))
+			apply(t, st, swap(driver.Document{Scope: home, Class: driver.Content, Kind: "k", Key: key, Value: value, Of: of, Group: "g"}))
+			apply(t, st, swap(driver.Document{Scope: driver.Scope{Tenant: "t", Ref: "far"}, Class: driver.Content, Kind: "k", Key: key, Of: of}))
+			texts = append(texts, weak.Make(&st.tenant("t").shelf.docs[name{"r", "k", key}].Value[0]))
+		}
+		now, err := st.Version(bg, "t")
+		require.NoError(t, err)
+		if end == "erase" {
+			apply(t, st, driver.Mutation{Erase: located(home, "a")})
+			require.Equal(t, []string{"1", "2"}, keys(documents(t, st, driver.DocumentQuery{Ref: "r"})))
+			apply(t, st, driver.Mutation{Erase: located(home, "b")})
+		} else {
+			n, err := st.Purge(bg, "t", now, ms(5))
+			require.NoError(t, err)
+			require.Equal(t, 2, n)
+		}
+		for _, q := range []driver.DocumentQuery{{Ref: "r"}, {Ref: "r", Kind: "k"}, {Ref: "r", Group: "g"}, {EveryRef: true, Group: "g"}} {
+			require.Equal(t, []string{"2"}, keys(documents(t, st, q)))
+		}
+		require.Len(t, documents(t, st, driver.DocumentQuery{Ref: "far"}), 4)
+		runtime.GC()
+		for i, text := range texts {
+			require.Equal(t, i == 2, text.Value() != nil, "%s of document %d", end, i)
+		}
+		runtime.KeepAlive(st)
+	}
+}
+
+func keys(docs []driver.Document) (keys []string) {
+	for _, d := range docs {
+		keys = append(keys, d.Key)
+	}
+	return keys
+}
+
+// An erasure in one ref leaves the versions of the others whole, also after a purge.
+func TestM7_IntactByRef(t *testing.T) {
+	st := New()
+	far := driver.Scope{Tenant: "t", Ref: "far"}
+	require.NoError(t, st.Put(bg, home, note("a", 0)))
+	require.NoError(t, st.Put(bg, far, note("a", 0)))
+	v, err := st.Version(bg, "t")
+	require.NoError(t, err)
+	apply(t, st, driver.Mutation{Erase: located(home, "a")})
+	for range 2 {
+		for s, want := range map[driver.Scope]bool{home: false, far: true, {Tenant: "t", Ref: "none"}: true} {
+			intact, err := st.Intact(bg, s, v)
+			require.NoError(t, err)
+			require.Equal(t, want, intact, s.Ref)
+		}
+		_, err := st.Purge(bg, "t", v, ms(1))
+		require.NoError(t, err)
+	}
+}
+
+// Purging keeps what a later version shows and the lineage that leads to it.
+func TestPurge(t *testing.T) {
+	st := New()
+	for i, id := range []string{"old", "mid", "head", "gone", "keeper", "short"} {
+		e := note(id, i)
+		if id == "short" {
+			e.ExpiresAt = ms(20)
+		}
+		require.NoError(t, st.Put(bg, home, e))
+	}
+	retire := func(id string, state driver.State, heir string) {
+		apply(t, st, driver.Mutation{At: ms(9), Retire: []driver.Retirement{{Located: located(home, id)[0], State: state, For: heir}}})
+	}
+	purge := func(n int) int {
+		v, err := st.Version(bg, "t")
+		require.NoError(t, err)
+		got, err := st.Purge(bg, "t", v, ms(n))
+		require.NoError(t, err)
+		return got
+	}
+	left := func() (names []string) {
+		recs, err := collect(st.History(bg, "t", driver.HistoryQuery{}))
+		require.NoError(t, err)
+		for _, r := range sorted(recs) {
+			names = append(names, r.Entry.ID)
+		}
+		return names
+	}
+	retire("old", driver.Merged, "mid")
+	retire("mid", driver.Superseded, "head")
+	retire("gone", driver.Deleted, "")
+	require.Equal(t, 1, purge(9))
+	require.Equal(t, []string{"head", "keeper", "mid", "old", "short"}, left())
+	require.Equal(t, 1, purge(20))
+	require.Equal(t, []string{"head", "keeper", "mid", "old"}, left())
+
+	before, err := st.Version(bg, "t")
+	require.NoError(t, err)
+	retire("head", driver.Deleted, "")
+	n, err := st.Purge(bg, "t", before, ms(30))
+	require.NoError(t, err)
+	require.Zero(t, n, "the version before still shows the head")
+	require.Equal(t, 3, purge(30))
+	require.Equal(t, []string{"keeper"}, left())
+
+	apply(t, st, driver.Mutation{Erase: located(home, "keeper")})
+	require.Equal(t, 1, purge(30))
+	require.Empty(t, st.tenant("t").scopes)
+	require.NoError(t, st.Put(bg, home, note("head", 40)), "a purged id is an unknown one")
+}

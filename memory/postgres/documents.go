@@ -1,0 +1,123 @@
+package postgres
+
+import (
+	"context"
+	"iter"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// documentColumns are the columns of a document d, but for its value, in the order of
+// scanDocument.
+const documentColumns = `d.tenant, d.ref, d.kind, d.key, d.class, d.rev, d.grp, d.due, array_send(d.made_of), array_send(d.subjects)`
+
+// scanDocument reads a row of the documentColumns, the value and further columns.
+func scanDocument(row pgx.Row, d *driver.Document, further ...any) error {
+	var class int16
+	var due *int64
+	err := row.Scan(append([]any{(*name)(&d.Tenant), (*name)(&d.Ref), (*name)(&d.Kind), (*name)(&d.Key), &class, &d.Rev,
+		(*name)(&d.Group), &due, (*textList)(&d.Of), (*textList)(&d.Subjects), &d.Value}, further...)...)
+	d.Class = driver.Class(class)
+	if due != nil {
+		d.Due = instant(*due)
+	}
+	return err
+}
+
+// A page of documents ends after so many, and after the one whose value reaches so many
+// bytes.
+const (
+	documentPage      = 256
+	documentPageBytes = 4 << 20
+)
+
+// Documents yields the documents that q asks for, in the byte order of their refs, kinds
+// and keys, a page at a time. The body of the loop may use the store.
+func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
+	return func(yield func(driver.Document, error) bool) {
+		sql, args := documentsSQL(&q)
+		for {
+			var found []driver.Document
+			var asked int64 // how many the page would have without its bound of bytes
+			err := st.db.query(ctx, q.Tenant, rowsInto(&found, func(row pgx.Row, d *driver.Document) error {
+				return scanDocument(row, d, &asked)
+			}), sql, args...)
+			if err != nil {
+				yield(driver.Document{}, err)
+				return
+			}
+			for _, d := range found {
+				if !yield(d, nil) {
+					return
+				}
+			}
+			if asked < documentPage && len(found) == int(asked) {
+				return
+			}
+			last := &found[len(found)-1]
+			args[1], args[2], args[3] = []byte(last.Ref), []byte(last.Kind), []byte(last.Key)
+		}
+	}
+}
+
+// documentsSQL is the statement of a page. Its arguments after the tenant are the names
+// behind which it begins.
+func documentsSQL(q *driver.DocumentQuery) (string, []any) {
+	args := []any{[]byte(q.Tenant), []byte{}, []byte{}, []byte{}}
+	where := ` WHERE d.tenant = $1 AND (d.ref, d.kind, d.key) > ($2, $3, $4)`
+	narrow := func(condition string, arg []byte) {
+		args = append(args, arg)
+		where += condition + "$" + strconv.Itoa(len(args))
+	}
+	if !q.EveryRef {
+		narrow(` AND d.ref = `, []byte(q.Ref))
+	}
+	if q.Kind != "" {
+		narrow(` AND d.kind = `, []byte(q.Kind))
+	}
+	if q.Key != "" {
+		narrow(` AND d.key = `, []byte(q.Key))
+	}
+	if q.Group != "" {
+		narrow(` AND d.grp = `, []byte(q.Group))
+	}
+	if q.Subject != "" {
+		narrow(` AND (d.ref, d.kind, d.key) IN (
+			SELECT s.ref, s.kind, s.key FROM agentmemory.document_subjects s WHERE s.tenant = $1 AND s.subject = `, keyOf(q.Subject))
+		narrow(`) AND array_position(d.subjects, `, []byte(q.Subject))
+		where += `) IS NOT NULL`
+	}
+	value := `d.value`
+	if q.Bare {
+		value = `NULL::bytea AS value`
+	}
+	const order = ` ORDER BY d.ref, d.kind, d.key`
+	return `
+		SELECT ` + documentColumns + `, d.value, d.asked FROM (
+			SELECT *, count(*) OVER () AS asked, sum(COALESCE(octet_length(d.value), 0)::bigint) OVER (` + order + `) AS bytes FROM (
+				SELECT d.tenant, d.ref, d.kind, d.key, d.class, d.rev, d.grp, d.due, d.made_of, d.subjects, ` + value + `
+				FROM agentmemory.documents d` + where + order + ` LIMIT ` + strconv.Itoa(documentPage) + `) d) d
+		WHERE d.bytes - COALESCE(octet_length(d.value), 0) < ` + strconv.Itoa(documentPageBytes) + order, args
+}
+
+const dueSQL = `
+	SELECT ` + documentColumns + `, d.value FROM agentmemory.documents d
+	WHERE d.kind = $1 AND d.due IS NOT NULL AND d.due <= $2 AND d.class = 0 ORDER BY d.due LIMIT $3`
+
+// Due returns machinery of a kind, of all tenants, whose Due is not after the instant at,
+// by Due.
+func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
+	var found []driver.Document
+	err := st.db.readAs(ctx, everyTenant, func(b *pgx.Batch) {
+		b.Queue(dueSQL, []byte(kind), at.UnixMilli(), max(limit, 0)).
+			Query(rowsInto(&found, func(row pgx.Row, d *driver.Document) error { return scanDocument(row, d) }))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}

@@ -1,0 +1,101 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// Version returns the version that the tenant's memory has now (M7).
+func (st *Store) Version(ctx context.Context, tenant string) (driver.Version, error) {
+	const latest = `
+		SELECT v.version, v.mark FROM agentmemory.tenants t
+		JOIN agentmemory.versions v ON v.tenant = t.tenant AND v.version = t.version WHERE t.tenant = $1`
+	var n int64
+	mark := driver.FirstMark(st.db.incarnation, tenant)
+	err := st.db.query(ctx, tenant, eachRow(func(row pgx.Row) error { return row.Scan(&n, (*markBytes)(&mark)) }), latest, []byte(tenant))
+	if err != nil {
+		return "", err
+	}
+	return driver.VersionOf(uint64(n), mark), nil
+}
+
+// markBytes is a mark that is read as BYTEA. NULL leaves it as it was.
+type markBytes driver.Mark
+
+// ScanBytes implements pgtype.BytesScanner.
+func (m *markBytes) ScanBytes(v []byte) error {
+	copy(m[:], v)
+	return nil
+}
+
+// availability is what tells whether a version can be read.
+type availability struct {
+	version driver.Version
+	n       int64
+	mark    driver.Mark // that the tenant has for the number
+	horizon int64
+}
+
+// availabilityOf takes a version apart.
+func availabilityOf(v driver.Version) (*availability, error) {
+	n, _, err := driver.ParseVersion(v)
+	return &availability{version: v, n: int64(n)}, err
+}
+
+// queue queues the look at the horizon and the mark.
+func (a *availability) queue(b *pgx.Batch, db *DB, tenant string) {
+	const look = `
+		SELECT COALESCE(t.horizon, 0), v.mark FROM (SELECT) AS one
+		LEFT JOIN agentmemory.tenants t ON t.tenant = $1
+		LEFT JOIN agentmemory.versions v ON v.tenant = $1 AND v.version = $2`
+	a.mark = driver.Mark{}
+	if a.n == 0 {
+		a.mark = driver.FirstMark(db.incarnation, tenant)
+	}
+	b.Queue(look, []byte(tenant), a.n).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&a.horizon, (*markBytes)(&a.mark))
+	})
+}
+
+// err is what a read of the version ends with.
+func (a *availability) err() error {
+	if a.n < a.horizon || driver.VersionOf(uint64(a.n), a.mark) != a.version {
+		return driver.ErrSnapshotUnavailable
+	}
+	return nil
+}
+
+// readAt runs statements about versions. Whether they are available is looked at behind
+// them: the horizon only grows, so what was read was whole.
+func (db *DB) readAt(ctx context.Context, tenant string, build func(*pgx.Batch), versions ...*availability) error {
+	err := db.read(ctx, tenant, func(b *pgx.Batch) {
+		build(b)
+		for _, a := range versions {
+			a.queue(b, db, tenant)
+		}
+	})
+	for _, a := range versions {
+		if err == nil {
+			err = a.err()
+		}
+	}
+	return err
+}
+
+// Intact reports whether nothing of the scope that was live at v has been erased since.
+func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {
+	const look = `
+		SELECT NOT EXISTS (SELECT FROM agentmemory.scars WHERE tenant = $1 AND ref = $2 AND died > $3 AND born <= $3)`
+	at, err := availabilityOf(v)
+	if err != nil {
+		return false, err
+	}
+	intact := false
+	err = st.db.readAt(ctx, s.Tenant, func(b *pgx.Batch) {
+		b.Queue(look, []byte(s.Tenant), keyOf(s.Ref), at.n).QueryRow(func(row pgx.Row) error { return row.Scan(&intact) })
+	}, at)
+	return intact && err == nil, err
+}

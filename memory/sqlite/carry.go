@@ -1,0 +1,142 @@
+package sqlite
+
+import (
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// documentsScript is the number of the script after which carryOver runs.
+const documentsScript = 3
+
+// carryOver moves what SQL cannot into the tables that 0004_documents.sql has made.
+func (t *tx) carryOver() error {
+	for _, step := range []func() error{t.carryLabels, t.carryArchives, t.carryPurgeMarks} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) carryLabels() error {
+	return t.query(func(rows *sql.Rows) (bool, error) {
+		var tenant, subject string
+		var entry int64
+		if err := rows.Scan(&tenant, &subject, &entry); err != nil {
+			return false, err
+		}
+		_, err := t.exec(addLabel, labelOf(tenant, subject), entry)
+		return true, err
+	}, `SELECT tenant, subject, entry FROM subjects`)
+}
+
+// carryArchives makes each archive a document of the entry that names it in a tag: of
+// several the one that was not retired, or else the newest. One that no entry names is
+// left behind.
+func (t *tx) carryArchives() error {
+	type place struct{ tenant, ref, address string }
+	type entry struct {
+		key int64
+		id  string
+	}
+	outputs := map[place]entry{}
+	err := t.query(func(rows *sql.Rows) (bool, error) {
+		var at place
+		var e entry
+		var packed []byte
+		err := rows.Scan(&at.tenant, &at.ref, &e.id, &e.key, &packed)
+		tags, _ := unpack(packed)
+		for _, tag := range tags {
+			if address, ok := strings.CutPrefix(tag, "archive:"); ok {
+				at.address = address
+				outputs[at] = e
+			}
+		}
+		return true, err
+	}, `SELECT e.tenant, e.ref, e.id, e.entry, x.tags FROM entries e`+withText+`
+		WHERE e.erased = 0 AND x.tags IS NOT NULL ORDER BY e.died = 9223372036854775807, e.created, e.id`)
+	if err != nil {
+		return err
+	}
+	return t.query(func(rows *sql.Rows) (bool, error) {
+		var at place
+		var key, address []byte
+		var archive int64
+		if err := rows.Scan(&at.tenant, &at.ref, &key, &address, &archive); err != nil {
+			return false, err
+		}
+		at.address = "sha256:" + hex.EncodeToString(address)
+		output, named := outputs[at]
+		if !named {
+			return true, nil
+		}
+		body, err := t.insert(`INSERT INTO bodies (value) SELECT data FROM archives WHERE rowid = ?`, archive)
+		if err != nil {
+			return false, err
+		}
+		rev, err := t.insert(addText, at.tenant, at.ref, "distill/archive", "sha256:"+hex.EncodeToString(key), driver.Content,
+			at.address, body, pack([]string{output.id}))
+		if err == nil {
+			_, err = t.exec(`INSERT INTO document_of (rev, entry) VALUES (?, ?)`, rev, output.key)
+		}
+		return true, err
+	}, `SELECT k.tenant, k.ref, k.key, k.address, a.rowid FROM archive_keys k
+		JOIN archives a ON a.tenant = k.tenant AND a.ref = k.ref AND a.address = k.address ORDER BY k.tenant, k.ref, k.key`)
+}
+
+// carryPurgeMarks gives marks to the versions that a purge may still go to, and writes the
+// notes of them in the new form.
+func (t *tx) carryPurgeMarks() error {
+	var incarnation string
+	if err := t.get([]any{&incarnation}, `SELECT value FROM meta WHERE key = 'incarnation'`); err != nil {
+		return err
+	}
+	type note struct {
+		Millis  int64  `json:"i"`
+		Version string `json:"v"`
+	}
+	return t.query(func(rows *sql.Rows) (bool, error) {
+		var tenant string
+		var value []byte
+		var horizon, now int64
+		if err := rows.Scan(&tenant, &value, &horizon, &now); err != nil {
+			return false, err
+		}
+		var notes []note
+		if json.Unmarshal(value, &notes) != nil {
+			return true, nil // the next purge begins anew
+		}
+		sum := sha256.Sum256([]byte(incarnation + tenant)) // how every version of the tenant began
+		head := base64.RawURLEncoding.EncodeToString(sum[:12]) + "."
+		kept := []note{}
+		for _, x := range notes {
+			digits, ok := strings.CutPrefix(x.Version, head)
+			n, err := strconv.ParseInt(digits, 10, 64)
+			if !ok || err != nil || n < max(1, horizon) || n > now {
+				continue // it cannot be read
+			}
+			_, err = t.exec(`INSERT INTO versions (tenant, version, mark) VALUES (?, ?, randomblob(10)) ON CONFLICT DO NOTHING`, tenant, n)
+			if err != nil {
+				return false, err
+			}
+			var mark []byte
+			if err := t.get([]any{&mark}, `SELECT mark FROM versions WHERE tenant = ? AND version = ?`, tenant, n); err != nil {
+				return false, err
+			}
+			kept = append(kept, note{x.Millis, string(driver.VersionOf(uint64(n), driver.Mark(mark)))})
+		}
+		text, err := json.Marshal(kept)
+		if err == nil {
+			_, err = t.exec(addMachinery, tenant, "", "memory/purge", "marks", "", nil, text)
+		}
+		return true, err
+	}, `SELECT c.tenant, c.value, t.horizon, t.version FROM cells c JOIN tenants t ON t.tenant = c.tenant
+		WHERE c.ref = '' AND c.name = 'purge'`)
+}

@@ -1,0 +1,186 @@
+package sqlite
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+const (
+	addMachinery = `INSERT INTO documents (tenant, ref, kind, key, class, grp, due, value) VALUES (?, ?, ?, ?, 0, ?, ?, ?) ON CONFLICT DO NOTHING`
+	// A new row has a new revision and takes the place of the old one.
+	setMachinery = `INSERT OR REPLACE INTO documents (tenant, ref, kind, key, class, grp, due, value)
+		SELECT tenant, ref, kind, key, class, ?6, ?7, iif(?8, value, ?9) FROM documents
+		WHERE rev = ?1 AND tenant = ?2 AND ref = ?3 AND kind = ?4 AND key = ?5 AND class = 0`
+	addText         = `INSERT INTO documents (tenant, ref, kind, key, class, grp, body, origin) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+	checkMachinery  = `SELECT 1 FROM documents WHERE rev = ? AND tenant = ? AND ref = ? AND kind = ? AND key = ? AND class = 0`
+	removeMachinery = `DELETE FROM documents WHERE rev = ? AND tenant = ? AND ref = ? AND kind = ? AND key = ? AND class = 0`
+)
+
+func due(d *driver.Document) any {
+	if d.Due.IsZero() {
+		return nil
+	}
+	return d.Due.UnixMilli()
+}
+
+// swapMachinery swaps documents of the class [driver.Machinery], each by one conditional
+// statement, or returns [driver.ErrConflict].
+func (t *tx) swapMachinery(swaps []driver.DocumentSwap) ([]int64, error) {
+	revs := make([]int64, len(swaps))
+	for i := range swaps {
+		x := &swaps[i]
+		name := []any{x.Rev, x.Tenant, x.Ref, x.Kind, x.Key}
+		var err error
+		switch {
+		case x.Act == driver.Set && x.Rev == 0:
+			revs[i], err = t.insert(addMachinery, x.Tenant, x.Ref, x.Kind, x.Key, x.Group, due(&x.Document), value(x))
+		case x.Act == driver.Set, x.Act == driver.Retain:
+			revs[i], err = t.insert(setMachinery, append(name, x.Group, due(&x.Document), x.Act == driver.Retain, value(x))...)
+		case x.Rev == 0:
+			var there shelved
+			if there, err = t.shelved(x.Tenant, x.Ref, x.Kind, x.Key); err == nil && there.rev != 0 {
+				err = driver.ErrConflict
+			}
+		case x.Act == driver.Remove:
+			var held bool
+			if held, err = t.changed(removeMachinery, name...); err == nil && !held {
+				err = driver.ErrConflict
+			}
+		default:
+			var one int
+			if err = t.get([]any{&one}, checkMachinery, name...); errors.Is(err, sql.ErrNoRows) {
+				err = driver.ErrConflict
+			}
+			revs[i] = x.Rev
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return revs, nil
+}
+
+// value is never NULL, which is what no document has.
+func value(x *driver.DocumentSwap) []byte {
+	if len(x.Value) == 0 {
+		return []byte{}
+	}
+	return x.Value
+}
+
+// swapAll does what swaps say whose conditions hold, after the entries of their mutation
+// were changed, and returns the revisions that there are then.
+func (c *change) swapAll(swaps []driver.DocumentSwap) ([]int64, error) {
+	if len(swaps) == 0 {
+		return nil, nil
+	}
+	revs := make([]int64, len(swaps))
+	for i := range swaps {
+		x := &swaps[i]
+		if x.Class == driver.Machinery {
+			made, err := c.tx.swapMachinery(swaps[i : i+1])
+			if err != nil {
+				return nil, err
+			}
+			revs[i] = made[0]
+			continue
+		}
+		old, err := c.tx.shelved(c.tenant, x.Ref, x.Kind, x.Key)
+		switch {
+		case err != nil:
+		case x.Act == driver.Check:
+			revs[i] = old.rev
+		case x.Act == driver.Remove:
+			err = c.tx.discard(old)
+		default:
+			revs[i], err = c.shelve(x, old)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return revs, nil
+}
+
+// shelve stores content or host text in place of what was there.
+func (c *change) shelve(x *driver.DocumentSwap, old shelved) (int64, error) {
+	t := c.tx
+	subjects := pack(x.Subjects)
+	body := old.body
+	var err error
+	kept := false
+	if x.Act == driver.Retain && body != nil {
+		var known []byte
+		err = t.get([]any{&known}, `SELECT subjects FROM bodies WHERE body = ?`, *body)
+		kept = bytes.Equal(known, subjects)
+	}
+	if err == nil && !kept {
+		var added int64
+		if x.Act == driver.Retain && body != nil {
+			added, err = t.insert(`INSERT INTO bodies (subjects, value) SELECT ?, value FROM bodies WHERE body = ?`, subjects, *body)
+		} else {
+			added, err = t.insert(`INSERT INTO bodies (subjects, value) VALUES (?, ?)`, subjects, value(x))
+		}
+		body = &added
+	}
+	if err != nil {
+		return 0, err
+	}
+	if kept {
+		old.body = nil // stays
+	}
+	if err := t.discard(old); err != nil {
+		return 0, err
+	}
+	rev, err := t.insert(addText, c.tenant, x.Ref, x.Kind, x.Key, x.Class, x.Group, *body, pack(x.Of))
+	if err == nil && len(x.Of) > 0 {
+		_, err = t.exec(`INSERT OR IGNORE INTO document_of (rev, entry) SELECT ?4, e.entry FROM `+listed, c.tenant, x.Ref, idList(x.Of), rev)
+	}
+	for _, subject := range x.Subjects {
+		if err == nil {
+			_, err = t.exec(`INSERT OR IGNORE INTO document_labels (rev, label) VALUES (?, ?)`, rev, labelOf(c.tenant, subject))
+		}
+	}
+	return rev, err
+}
+
+// discard removes a document that is no machinery. Its body is emptied: see the README.
+func (t *tx) discard(d shelved) error {
+	if d.rev == 0 {
+		return nil
+	}
+	if d.body != nil {
+		t.erased = true
+		if _, err := t.exec(`UPDATE bodies SET subjects = NULL, value = NULL WHERE body = ?`, *d.body); err != nil {
+			return err
+		}
+	}
+	for _, text := range []string{`DELETE FROM document_of WHERE rev = ?`, `DELETE FROM document_labels WHERE rev = ?`, `DELETE FROM documents WHERE rev = ?`} {
+		if _, err := t.exec(text, d.rev); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// discardOf removes the documents that were made of any of the entries whose keys a list
+// has.
+func (t *tx) discardOf(keys string) error {
+	var made []shelved
+	err := t.query(func(rows *sql.Rows) (bool, error) {
+		var d shelved
+		err := rows.Scan(&d.rev, &d.body)
+		made = append(made, d)
+		return true, wrap(readFailed, err)
+	}, `SELECT rev, body FROM documents WHERE rev IN
+		(SELECT rev FROM document_of WHERE entry IN (SELECT value FROM json_each(?)))`, keys)
+	for _, d := range made {
+		if err == nil {
+			err = t.discard(d)
+		}
+	}
+	return err
+}
