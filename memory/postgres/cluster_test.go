@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/openwop/agentmemory/internal/crashload"
 	"github.com/openwop/agentmemory/internal/pgcluster"
 )
 
@@ -24,7 +25,8 @@ var server struct {
 }
 
 func TestMain(m *testing.M) {
-	worker() // does not return in a process that is to be one
+	crashload.Child(openForLoad) // does not return in the process that is to be killed
+	worker()                     // nor does this, in a process of its own
 	code := m.Run()
 	for _, pool := range databases.free {
 		pool.Close()

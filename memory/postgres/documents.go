@@ -106,7 +106,7 @@ func documentsSQL(q *driver.DocumentQuery) (string, []any) {
 
 const dueSQL = `
 	SELECT ` + documentColumns + `, d.value FROM agentmemory.documents d
-	WHERE d.kind = $1 AND d.due IS NOT NULL AND d.due <= $2 AND d.class = 0 ORDER BY d.due LIMIT $3`
+	WHERE d.kind = $1 AND d.due IS NOT NULL AND d.due <= $2 ORDER BY d.due LIMIT $3`
 
 // Due returns machinery of a kind, of all tenants, whose Due is not after the instant at,
 // by Due.

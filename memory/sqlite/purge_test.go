@@ -1,0 +1,139 @@
+package sqlite
+
+import (
+	"database/sql"
+	"math/rand"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// What is missed at which versions is known, in whatever order it was erased, and each
+// erasure looks at few spans only.
+func TestScars(t *testing.T) {
+	db := openFresh(t)
+	rng := rand.New(rand.NewSource(1))
+	const versions = 60
+	var missed [versions]bool
+	for range 200 {
+		if rng.Intn(25) == 0 {
+			missed = [versions]bool{}
+			require.NoError(t, db.write(t.Context(), func(t *tx) error { return t.execAll("r", `DELETE FROM scars WHERE ref = ?`) }))
+		}
+		var spans []span
+		for range 1 + rng.Intn(3) {
+			s := span{from: int64(rng.Intn(versions))}
+			s.to = min(versions, s.from+int64(rng.Intn(12)))
+			for n := s.from; n < s.to; n++ {
+				missed[n] = true
+			}
+			spans = append(spans, s)
+		}
+		require.NoError(t, db.write(t.Context(), func(t *tx) error { return (&change{tx: t, tenant: "t"}).scar("r", spans) }))
+		var is [versions]bool
+		last := int64(-1)
+		require.NoError(t, db.query(t.Context(), func(rows *sql.Rows) (bool, error) {
+			var s span
+			require.NoError(t, rows.Scan(&s.from, &s.to))
+			require.Greater(t, s.from, last, "apart and in order")
+			for last = s.to; s.from < s.to; s.from++ {
+				is[s.from] = true
+			}
+			return true, nil
+		}, `SELECT since, until FROM scars WHERE tenant = 't' AND ref = 'r' ORDER BY since`))
+		require.Equal(t, missed, is)
+	}
+}
+
+// An entry that is erased is missed in each of its lives, and between them not.
+func TestIntact_FormerLives(t *testing.T) {
+	st := openFresh(t).Memory()
+	at := func(id string) driver.Located { return driver.Located{Scope: here, ID: id} }
+	want := []bool{true}
+	versions := []driver.Version{driver.VersionOf(0, driver.FirstMark(st.db.incarnation, here.Tenant))}
+	for _, step := range []struct {
+		m      driver.Mutation
+		intact bool
+	}{
+		{driver.Mutation{Put: []driver.Placed{{Scope: here, Entry: driver.Entry{ID: "heir", CreatedAt: then}}}}, true},
+		{driver.Mutation{Put: []driver.Placed{{Scope: here, Entry: driver.Entry{ID: "a", CreatedAt: then}}}}, false},
+		{driver.Mutation{Retire: []driver.Retirement{{Located: at("a"), State: driver.Merged, For: "heir"}}}, true},
+		{driver.Mutation{Restore: []driver.Located{at("a")}}, false},
+		{driver.Mutation{Retire: []driver.Retirement{{Located: at("a"), State: driver.Merged, For: "heir"}}}, true},
+		{driver.Mutation{Erase: []driver.Located{at("a")}}, true},
+	} {
+		step.m.At = then
+		done, err := st.Apply(t.Context(), here.Tenant, step.m)
+		require.NoError(t, err)
+		versions, want = append(versions, done.Version), append(want, step.intact)
+	}
+	for i, v := range versions {
+		intact, err := st.Intact(t.Context(), here, v)
+		require.NoError(t, err)
+		require.Equal(t, want[i], intact, i)
+		intact, err = st.Intact(t.Context(), driver.Scope{Tenant: here.Tenant, Ref: "other"}, v)
+		require.NoError(t, err)
+		require.True(t, intact, "of another ref nothing is missed")
+	}
+}
+
+// A purge that is killed before its end has left a note that a sweep is owed.
+func TestPurge_OwesASweep(t *testing.T) {
+	db := openFresh(t)
+	st := db.Memory()
+	require.NoError(t, st.Put(t.Context(), here, driver.Entry{ID: "a", CreatedAt: then}))
+	_, err := st.Delete(t.Context(), here, "a", then)
+	require.NoError(t, err)
+	n, err := db.purge(t.Context(), here, 2, then.UnixMilli())
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	var owed int
+	require.NoError(t, db.get(t.Context(), []any{&owed}, `SELECT count(*) FROM meta WHERE key = 'unswept'`))
+	require.Equal(t, 1, owed)
+	v, err := st.Version(t.Context(), here.Tenant)
+	require.NoError(t, err)
+	require.NoError(t, st.Put(t.Context(), here, driver.Entry{ID: "b", CreatedAt: then, ExpiresAt: then.Add(1e6)}))
+	_, err = st.Purge(t.Context(), here.Tenant, v, then.Add(1e6))
+	require.NoError(t, err)
+	require.NoError(t, db.get(t.Context(), []any{&owed}, `SELECT count(*) FROM meta WHERE key = 'unswept'`))
+	require.Zero(t, owed)
+}
+
+// A purge leaves an entry whose subjects it cannot read.
+func TestPurge_DamagedSubjects(t *testing.T) {
+	db := openFresh(t)
+	st := db.Memory()
+	require.NoError(t, st.Put(t.Context(), here, driver.Entry{ID: "a", CreatedAt: then, Subjects: []string{"s"}}))
+	require.NoError(t, db.write(t.Context(), func(t *tx) error {
+		_, err := t.exec(`UPDATE texts SET subjects = x'ff'`)
+		return err
+	}))
+	_, err := st.Delete(t.Context(), here, "a", then)
+	require.NoError(t, err)
+	v, err := st.Version(t.Context(), here.Tenant)
+	require.NoError(t, err)
+	n, err := st.Purge(t.Context(), here.Tenant, v, then)
+	require.ErrorIs(t, err, driver.ErrInternal)
+	require.EqualError(t, err, "sqlite: "+damaged)
+	require.Zero(t, n)
+	var left int
+	require.NoError(t, db.get(t.Context(), []any{&left}, `SELECT count(*) FROM entries e JOIN labels s ON s.entry = e.entry`))
+	require.Equal(t, 1, left)
+}
+
+// A row of the index of subjects whose entry is gone finds no entry of another tenant
+// that has its key now.
+func TestM1_StaleSubject(t *testing.T) {
+	db := openFresh(t)
+	require.NoError(t, db.Memory().Put(t.Context(), here, driver.Entry{ID: "a", CreatedAt: then, Subjects: []string{"s"}}))
+	require.NoError(t, db.write(t.Context(), func(t *tx) error {
+		_, err := t.exec(`INSERT INTO labels SELECT ?, entry FROM labels`, labelOf("other", "s"))
+		return err
+	}))
+	for r, err := range db.Memory().History(t.Context(), "other", driver.HistoryQuery{Subject: "s"}) {
+		require.NoError(t, err)
+		require.Fail(t, "found", r.Scope)
+	}
+}
