@@ -82,12 +82,12 @@ func (p *pass) group(ids []string) []memory.Entry {
 // mayMerge names the rule that a merge breaks, "" if none.
 func (p *pass) mayMerge(m Merge) string {
 	ids := slices.Concat(one(m.Keep), m.Retire)
-	for i, a := range ids {
-		for _, b := range ids[:i] {
-			if len(p.apart) > 0 && p.apart.apart(merging, a, b) {
-				return "the same merge was undone"
-			}
+	var undone groups
+	for _, id := range ids {
+		if undone.has(p.apart, id) {
+			return "the same merge was undone"
 		}
+		undone.add(p.apart, id)
 	}
 	if p.writes(m) {
 		if m.Text == "" && p.cfg.Merger == nil {

@@ -124,6 +124,7 @@ type cluster struct {
 	least   float64
 	edited  bool
 	shared  string
+	undone  groups // that its entries are of
 }
 
 func newWeaver(p *Plan, apart undone) *weaver {
@@ -173,11 +174,11 @@ func (w *weaver) place(it *item, n note) {
 		}
 		equal := same && equalText(g.keep.Content) == equalText(it.Content)
 		if same && (equal || g.keep.ExpiresAt.Equal(it.ExpiresAt)) {
-			g.join(it, n, how, equal)
+			w.join(g, it, n, how, equal)
 			return
 		}
 	}
-	g := &cluster{keep: it}
+	g := w.cluster(it, nil)
 	// A thousand subjects of whom the same is said are a thousand groups: an entry is
 	// compared with those of its own subjects, and with some of the others.
 	for _, key := range []uint64{own, it.bag} {
@@ -201,10 +202,7 @@ func subjectsHash(subjects []string) uint64 {
 
 // fits reports whether an entry may merge into a group, apart from what they say.
 func (w *weaver) fits(g *cluster, it *item) bool {
-	if w.apart.apart(merging, g.keep.ID, it.ID) || slices.ContainsFunc(g.retired, func(o *item) bool { return w.apart.apart(merging, o.ID, it.ID) }) {
-		return false
-	}
-	return sameSubjects(g.keep.Entry, it.Entry)
+	return !g.undone.has(w.apart, it.ID) && sameSubjects(g.keep.Entry, it.Entry)
 }
 
 // sameSubjects reports whether two entries that say the same say it of the same: they
@@ -232,8 +230,15 @@ func named(text string) bool {
 	return false
 }
 
-func (g *cluster) join(it *item, n note, how string, equal bool) {
+func (w *weaver) cluster(keep *item, n note) *cluster {
+	g := &cluster{keep: keep, note: n}
+	g.undone.add(w.apart, keep.ID)
+	return g
+}
+
+func (w *weaver) join(g *cluster, it *item, n note, how string, equal bool) {
 	g.retired = append(g.retired, it)
+	g.undone.add(w.apart, it.ID)
 	if g.reasons == nil {
 		g.reasons, g.least, g.shared = map[string]int{}, 1, factsOf(g.note).shared()
 	}
@@ -290,7 +295,7 @@ func (w *weaver) slips(ctx context.Context) error {
 		a.note = parse(a.keep.Content)
 		n := parse(b.keep.Content)
 		if how, same := sameFact(a.note, n); same {
-			a.join(b.keep, n, how, false)
+			w.join(a, b.keep, n, how, false)
 			b.keep.gone = true
 		}
 	}

@@ -69,11 +69,11 @@ func (w *weaver) slots(r Rules, items []item) map[string]bool {
 		}
 		if w.restates(by, it, of) && compareLife(by.Entry, it.Entry) >= 0 {
 			if merged[by.ID] == nil {
-				merged[by.ID] = &cluster{keep: by, note: parse(by.Content)}
+				merged[by.ID] = w.cluster(by, parse(by.Content))
 				w.groups = append(w.groups, merged[by.ID])
 			}
 			if w.fits(merged[by.ID], it) {
-				merged[by.ID].join(it, parse(it.Content), "", true)
+				w.join(merged[by.ID], it, parse(it.Content), "", true)
 			}
 			continue
 		}

@@ -101,6 +101,31 @@ func (u undone) apart(kind rune, a, b string) bool {
 	return false
 }
 
+// groups are the undone merges that some entries were of, by which one more is compared
+// with all of them at once.
+type groups map[string]bool
+
+func (g *groups) add(u undone, id string) {
+	for _, name := range u.of(merging, id) {
+		if *g == nil {
+			*g = groups{}
+		}
+		(*g)[name] = true
+	}
+}
+
+// has reports whether an entry is to be kept apart from any of the others.
+func (g groups) has(u undone, id string) bool {
+	return len(g) > 0 && slices.ContainsFunc(u.of(merging, id), func(name string) bool { return g[name] })
+}
+
+func (u undone) of(kind rune, id string) []string {
+	if len(u) == 0 {
+		return nil
+	}
+	return u[string(kind)+id]
+}
+
 // readUndone reads all that was undone in a ref, and the page that the next of it goes
 // into.
 func readUndone(ctx context.Context, job *memory.Job, ref string) (undone, lastPage, error) {

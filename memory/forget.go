@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"time"
 
@@ -76,7 +77,7 @@ func (b *Bank) eraseAll(ctx context.Context, tenant string, plan func(context.Co
 			return done, err
 		}
 		if len(x.order) == 0 && len(x.documents) == 0 {
-			return done, ctx.Err()
+			return done, b.finishErasures(ctx, tenant)
 		}
 		err := x.run(ctx, &done)
 		if err != nil && !errors.Is(err, ErrConflict) { // memory may move under a plan: make another
@@ -85,13 +86,23 @@ func (b *Bank) eraseAll(ctx context.Context, tenant string, plan func(context.Co
 	}
 }
 
+// finishErasures changes nothing, but is a write: it has a store empty its log of what a
+// process has erased that was killed before it could do that, and that no plan finds any
+// more. It looks at a document that nobody has.
+func (b *Bank) finishErasures(ctx context.Context, tenant string) error {
+	none := Document{Scope: Scope{Tenant: tenant}, Kind: "memory/erasure", Key: "none"}
+	_, err := b.tx.Apply(ctx, tenant, driver.Mutation{At: b.Now(), Documents: []DocumentSwap{{Document: none, Act: Check}}})
+	return shape(err)
+}
+
 // erasure is a plan of forgetting.
 type erasure struct {
 	bank      *Bank
 	tenant    string
 	at        time.Time
 	doomed    map[Located]Record
-	order     []Located // of the doomed
+	order     []Located        // of the doomed
+	given     map[Located]bool // what was found merged into something doomed
 	documents []DocumentSwap
 	// rewrite gives the entry that stands for an erased one. It reports lost if there
 	// should be one and cannot.
@@ -103,7 +114,7 @@ type erasure struct {
 
 func newErasure(b *Bank, tenant string) *erasure {
 	return &erasure{
-		bank: b, tenant: tenant, at: b.Now(), doomed: map[Located]Record{},
+		bank: b, tenant: tenant, at: b.Now(), doomed: map[Located]Record{}, given: map[Located]bool{},
 		rewrite: func(Entry) (Entry, bool, bool) { return Entry{}, false, false },
 	}
 }
@@ -156,13 +167,21 @@ func (b *Bank) doomAll(ctx context.Context, x *erasure, chosen func(*Record) (bo
 const stepSize = 256
 
 // run commits the plan in steps, each of which leaves memory whole: what a live entry
-// stood for comes back in the mutation that erases it.
+// stood for comes back in the mutation that erases it. Live entries go first, while what
+// was merged into them has its text.
 func (x *erasure) run(ctx context.Context, done *Forgotten) error {
-	x.mutation = driver.Mutation{At: x.at, Documents: x.documents}
-	for _, at := range x.order {
+	x.mutation = driver.Mutation{At: x.at}
+	for step := range documentSteps(x.documents) {
+		x.mutation.Documents = step
+		if err := x.commit(ctx, done); err != nil {
+			return err
+		}
+	}
+	heads, others := x.split()
+	for _, at := range slices.Concat(heads, others) {
 		rec := x.doomed[at]
 		x.mutation.Erase = append(x.mutation.Erase, at)
-		if rec.State == Live && rec.Entry.LiveAt(x.at) {
+		if x.heads(rec) {
 			x.mutation.Live = append(x.mutation.Live, at)
 			if err := x.giveBack(ctx, rec); err != nil {
 				return err
@@ -175,6 +194,39 @@ func (x *erasure) run(ctx context.Context, done *Forgotten) error {
 		}
 	}
 	return x.commit(ctx, done)
+}
+
+// heads reports whether a doomed record is live, so that others may have been merged into
+// it.
+func (x *erasure) heads(rec Record) bool { return rec.State == Live && rec.Entry.LiveAt(x.at) }
+
+// split tells the live ones of the doomed from the others.
+func (x *erasure) split() (heads, others []Located) {
+	for _, at := range x.order {
+		if x.heads(x.doomed[at]) {
+			heads = append(heads, at)
+		} else {
+			others = append(others, at)
+		}
+	}
+	return heads, others
+}
+
+// documentSteps yields documents in parts that one mutation can take.
+func documentSteps(docs []DocumentSwap) iter.Seq[[]DocumentSwap] {
+	return func(yield func([]DocumentSwap) bool) {
+		for len(docs) > 0 {
+			n, size := 1, len(docs[0].Value)
+			for n < min(len(docs), stepSize) && size+len(docs[n].Value) <= driver.MaxDocumentBytes {
+				size += len(docs[n].Value)
+				n++
+			}
+			if !yield(docs[:n]) {
+				return
+			}
+			docs = docs[n:]
+		}
+	}
 }
 
 // giveBack takes care of the facts that a doomed head stood for: its own, in a rewritten
@@ -196,6 +248,7 @@ func (x *erasure) giveBack(ctx context.Context, head Record) error {
 				continue
 			}
 			at := Located{Scope: rec.Scope, ID: rec.Entry.ID}
+			x.given[at] = true
 			_, doomed := x.doomed[at]
 			if doomed || rec.Erased || !rec.Entry.LiveAt(x.at) {
 				level = append(level, rec)
@@ -248,5 +301,48 @@ func (x *erasure) commit(ctx context.Context, done *Forgotten) error {
 	done.Lost = append(done.Lost, x.lost...)
 	done.Documents += len(m.Documents)
 	x.mutation, x.lost = driver.Mutation{At: x.at}, nil
+	return x.giveBackLate(ctx, m.Live, done)
+}
+
+// giveBackLate brings back what was merged into heads after [erasure.giveBack] had looked
+// and before they were erased: from then on nothing can be. What of it is to be erased too
+// the next plan finds live. The end of ctx does not keep it from being done.
+func (x *erasure) giveBackLate(ctx context.Context, heads []Located, done *Forgotten) error {
+	ctx = context.WithoutCancel(ctx)
+	ids := map[string][]string{} // by ref
+	for _, at := range heads {
+		ids[at.Ref] = append(ids[at.Ref], at.ID)
+	}
+	for ref, list := range ids {
+		for {
+			late, err := x.late(ctx, driver.HistoryQuery{Ref: ref, For: list})
+			if err != nil {
+				return err
+			}
+			if len(late) == 0 {
+				break
+			}
+			_, err = x.bank.apply(ctx, x.tenant, driver.Mutation{At: x.at, Restore: late})
+			if err != nil && !errors.Is(err, ErrConflict) {
+				return err
+			}
+			if err == nil {
+				done.Restored = append(done.Restored, late...)
+			}
+		}
+	}
 	return nil
+}
+
+func (x *erasure) late(ctx context.Context, q driver.HistoryQuery) (late []Located, err error) {
+	for rec, err := range x.bank.tx.History(ctx, x.tenant, q) {
+		if err != nil {
+			return nil, shape(err)
+		}
+		at := Located{Scope: rec.Scope, ID: rec.Entry.ID}
+		if rec.State == Merged && !rec.Erased && !x.given[at] && rec.Entry.LiveAt(x.at) {
+			late = append(late, at)
+		}
+	}
+	return late, nil
 }

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -144,7 +145,7 @@ func (j *Job) announced(a Announcement) (events.Record, error) {
 	if err != nil {
 		return events.Record{}, failWith(ErrValidation, "an event breaks its schema", err)
 	}
-	if err := j.identifiers(a.ID, string(text)); err != nil {
+	if err := j.identifiers(append(plainTexts(text), a.ID, string(text))...); err != nil {
 		return events.Record{}, err
 	}
 	rec := j.record(a.Payload)
@@ -152,6 +153,21 @@ func (j *Job) announced(a Announcement) (events.Record, error) {
 		rec.ID = a.ID
 	}
 	return rec, nil
+}
+
+// plainTexts are the strings in JSON as they are without its escapes, in which a redactor
+// may not know a secret again.
+func plainTexts(text []byte) (found []string) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return found
+		}
+		if s, is := token.(string); is {
+			found = append(found, s)
+		}
+	}
 }
 
 // deriveAll adds derived entries to the mutation. It reads their sources at once.

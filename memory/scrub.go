@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Scrub does for a secret that was registered too late what [Bank.Forget] does for
@@ -52,7 +54,7 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 			continue
 		}
 		act := Remove
-		if value, ok := w.remove(string(d.Value)); d.Class == HostText && ok {
+		if value, ok := w.remove(string(d.Value)); d.Class == HostText && ok && len(value) <= driver.MaxDocumentBytes {
 			if still, err := w.dirty(append(d.Subjects, d.Kind, d.Key, d.Group, value)...); err == nil && !still {
 				act, d.Value = Set, []byte(value)
 			}

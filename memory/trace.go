@@ -1,6 +1,9 @@
 package memory
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Fate is what became of an entry.
 type Fate struct {
@@ -40,48 +43,126 @@ func (b *Bank) TraceAll(ctx context.Context, tenant, ref string, ids []string) (
 	if !held || err != nil {
 		return fates, err
 	}
-	type step struct {
-		from  string // where the trace began
-		at    string
-		state State
-	}
-	var steps []step
-	for _, id := range ids {
-		if validID(id) {
-			steps = append(steps, step{id, id, Live})
-		}
-	}
-	for len(steps) > 0 {
-		at := map[string]*Record{}
-		var names []string
-		for _, x := range steps {
-			if _, known := at[x.at]; !known {
-				at[x.at] = nil
-				names = append(names, x.at)
-			}
-		}
-		recs, err := lookup(ctx, b.tx, s, names)
-		if err != nil {
+	for {
+		l := lineage{bank: b, recs: map[string]*Record{}, ends: map[string]end{}}
+		if err := l.read(ctx, s, ids); err != nil {
 			return nil, err
 		}
-		for i := range recs {
-			at[recs[i].Entry.ID] = &recs[i]
-		}
-		next := steps[:0]
-		for _, x := range steps {
-			switch rec := at[x.at]; {
-			case rec == nil && x.at == x.from:
-			case rec == nil || rec.State == Deleted:
-				fates[x.from] = Fate{State: Deleted}
-			case rec.State == Live && (rec.Erased || !rec.Entry.LiveAt(b.Now())):
-				fates[x.from] = Fate{State: Deleted}
-			case rec.State == Live:
-				fates[x.from] = Fate{State: x.state, Head: ownCopy(rec.Entry)}
-			default:
-				next = append(next, step{x.from, rec.For, max(x.state, rec.State)})
+		if l.resolve(ids, fates) {
+			if still, err := l.still(ctx, s); still || err != nil {
+				return fates, err
 			}
 		}
-		steps = next
+		clear(fates) // memory has moved while it was read
 	}
-	return fates, nil
 }
+
+// lineage is a set of records with their successors. It has each of them once, however many
+// lead to it.
+type lineage struct {
+	bank *Bank
+	recs map[string]*Record // nil for one that is not there
+	ends map[string]end
+}
+
+// end is what a record comes to: through the state, to the head, which is nil for an end
+// in nothing.
+type end struct {
+	state State
+	head  *Record
+}
+
+// read looks records up with all that they gave way to.
+func (l *lineage) read(ctx context.Context, s Scope, ids []string) error {
+	var names []string
+	ask := func(id string) {
+		if _, known := l.recs[id]; !known {
+			l.recs[id] = nil
+			names = append(names, id)
+		}
+	}
+	for _, id := range ids {
+		if validID(id) {
+			ask(id)
+		}
+	}
+	for len(names) > 0 {
+		recs, err := lookup(ctx, l.bank.tx, s, names)
+		if err != nil {
+			return err
+		}
+		for i := range recs {
+			l.recs[recs[i].Entry.ID] = &recs[i]
+		}
+		names = nil
+		for i := range recs {
+			if gaveWay(&recs[i]) {
+				ask(recs[i].For)
+			}
+		}
+	}
+	return nil
+}
+
+// resolve tells the fates of those ids that the ref has held. It reports false if the
+// records are not of one moment, so that one gave way to itself.
+func (l *lineage) resolve(ids []string, fates map[string]Fate) bool {
+	for _, id := range ids {
+		if l.recs[id] == nil {
+			continue
+		}
+		e, ok := l.follow(id)
+		if !ok {
+			return false
+		}
+		fates[id] = Fate{State: Deleted}
+		if e.head != nil {
+			fates[id] = Fate{State: e.state, Head: ownCopy(e.head.Entry)}
+		}
+	}
+	return true
+}
+
+// still reports whether what ends in nothing does so now, when all of it was read: what
+// another has given way to may have been erased meanwhile, and that other restored.
+func (l *lineage) still(ctx context.Context, s Scope) (bool, error) {
+	var ids []string
+	for id, e := range l.ends {
+		if rec := l.recs[id]; e.head == nil && rec != nil && gaveWay(rec) {
+			ids = append(ids, id)
+		}
+	}
+	recs, err := lookup(ctx, l.bank.tx, s, ids)
+	return !slices.ContainsFunc(recs, func(rec Record) bool {
+		was := l.recs[rec.Entry.ID]
+		return rec.State != was.State || rec.For != was.For
+	}), err
+}
+
+// follow walks to the end of a lineage and remembers the way.
+func (l *lineage) follow(id string) (end, bool) {
+	var way []*Record
+	for {
+		e, known := l.ends[id]
+		rec := l.recs[id]
+		switch {
+		case known:
+		case len(way) > len(l.recs):
+			return end{}, false
+		case rec != nil && gaveWay(rec):
+			way = append(way, rec)
+			id = rec.For
+			continue
+		case rec != nil && rec.State == Live && !rec.Erased && rec.Entry.LiveAt(l.bank.Now()):
+			e = end{Live, rec}
+		}
+		l.ends[id] = e
+		for _, rec := range slices.Backward(way) {
+			e.state = max(e.state, rec.State)
+			l.ends[rec.Entry.ID] = e
+		}
+		return e, true
+	}
+}
+
+func gaveWay(rec *Record) bool { return rec.State == Merged || rec.State == Superseded }

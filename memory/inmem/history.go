@@ -40,6 +40,10 @@ func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQue
 			}
 			return
 		}
+		heads := make(map[string]bool, len(q.For))
+		for _, id := range q.For {
+			heads[id] = true
+		}
 		refs := []string{q.Ref}
 		if q.Ref == "" && q.Subject == "" {
 			refs = t.refs()
@@ -50,7 +54,7 @@ func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQue
 					yield(driver.Record{}, err)
 					return
 				}
-				if rec, ok := t.describe(r, q); ok && !yield(rec, nil) {
+				if rec, ok := t.describe(r, q, heads); ok && !yield(rec, nil) {
 					return
 				}
 			}
@@ -96,11 +100,11 @@ func (t *tenant) candidates(ref string, q driver.HistoryQuery) (recs []*record) 
 }
 
 // describe returns the record if it is still there and q asks for it.
-func (t *tenant) describe(r *record, q driver.HistoryQuery) (driver.Record, bool) {
+func (t *tenant) describe(r *record, q driver.HistoryQuery, heads map[string]bool) (driver.Record, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	rec := r.record()
-	ok := !r.purged && (q.Ref == "" || q.Ref == rec.Ref) && (len(q.For) == 0 || slices.Contains(q.For, rec.For)) &&
+	ok := !r.purged && (q.Ref == "" || q.Ref == rec.Ref) && (len(heads) == 0 || heads[rec.For]) &&
 		(q.Subject == "" || slices.Contains(rec.Entry.Subjects, q.Subject))
 	return rec, ok
 }

@@ -1,0 +1,34 @@
+package consolidate
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// It took a minute before a group was compared with an entry at once.
+func TestC10_AGroupOfManyEqualEntriesIsQuick(t *testing.T) {
+	h := newHost(t)
+	c := newConsolidator(t, Config{})
+	h.note("Lena must sign form 1.")
+	h.note("Lena must sign form 1!")
+	h.run(c, "first")
+	back, err := c.Undo(ctx, h.job("undo"), ref, "first")
+	require.NoError(t, err)
+	require.Equal(t, 1, back)
+	j := h.job("import")
+	const many = 30000
+	for range many {
+		_, err := j.Put(ctx, ref, memory.Draft{Content: "The gate is green."})
+		require.NoError(t, err)
+	}
+	start := time.Now()
+	plan, err := c.Plan(ctx, h.job("p"), ref, Options{})
+	require.NoError(t, err)
+	require.Less(t, time.Since(start), 10*time.Second)
+	require.Len(t, plan.Merge, 1, "what was undone stays apart")
+	require.Len(t, plan.Merge[0].Retire, many-1)
+}

@@ -1,0 +1,203 @@
+package memory_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/inmem"
+	"github.com/openwop/agentmemory/redact"
+)
+
+func TestM10_ScrubInStepsLosesNothing(t *testing.T) {
+	h := newHost(t)
+	j := h.job("acme")
+	want := []string{}
+	for i := range 300 {
+		h.clock.Advance(time.Millisecond)
+		merged := put(t, j, "ref", fmt.Sprint("hunter2hunter2 merged ", i))
+		head := put(t, j, "ref", fmt.Sprint("hunter2hunter2 head ", i))
+		_, err := j.Rewrite(ctx, "ref", memory.Rewrite{Retire: []memory.Retire{{ID: merged.ID, State: memory.Merged, For: head.ID}}})
+		require.NoError(t, err)
+		want = append(want, fmt.Sprint("[REDACTED:s] merged ", i), fmt.Sprint("[REDACTED:s] head ", i))
+	}
+	done, err := h.Scrub(ctx, "acme", newVault("s", "hunter2hunter2"))
+	require.NoError(t, err)
+	require.Len(t, done.Erased, 600)
+	require.Empty(t, done.Lost)
+	got := []string{}
+	for e, err := range j.Scan(ctx, "ref") {
+		require.NoError(t, err)
+		got = append(got, e.Content)
+	}
+	require.ElementsMatch(t, want, got)
+}
+
+// between calls hook once, after the records that were merged into something were read.
+type between struct {
+	driver.Versioned
+	hook func()
+}
+
+func (s *between) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
+	return func(yield func(driver.Record, error) bool) {
+		for r, err := range s.Versioned.History(ctx, tenant, q) {
+			if !yield(r, err) {
+				return
+			}
+		}
+		if hook := s.hook; hook != nil && len(q.For) > 0 {
+			s.hook = nil
+			hook()
+		}
+	}
+}
+
+func TestM10_WhatIsMergedWhileItIsForgottenComesBack(t *testing.T) {
+	merge := func(t *testing.T, j *memory.Job, id, into string) {
+		_, err := j.Rewrite(ctx, "ref", memory.Rewrite{Retire: []memory.Retire{{ID: id, State: memory.Merged, For: into}}})
+		require.NoError(t, err)
+	}
+	t.Run("of others", func(t *testing.T) {
+		store := &between{Versioned: inmem.New()}
+		h := newHostOn(t, store)
+		j := h.job("acme")
+		head, other := put(t, j, "ref", "Lena runs the gate.", "lena"), put(t, j, "ref", "Lena runs the gate!")
+		store.hook = func() { merge(t, j, other.ID, head.ID) }
+		done, err := h.Forget(ctx, "acme", "lena")
+		require.NoError(t, err)
+		require.Len(t, done.Restored, 1)
+		require.Equal(t, []string{other.Content}, contents(t, h.Reader("acme"), "ref"))
+	})
+	t.Run("behind one of the subject", func(t *testing.T) {
+		store := &between{Versioned: inmem.New()}
+		h := newHostOn(t, store)
+		j := h.job("acme")
+		head := put(t, j, "ref", "Lena runs the gate.", "lena")
+		second := put(t, j, "ref", "Lena runs the gate, too.", "lena")
+		other := put(t, j, "ref", "Lena runs the gate!")
+		merge(t, j, other.ID, second.ID)
+		store.hook = func() { merge(t, j, second.ID, head.ID) }
+		_, err := h.Forget(ctx, "acme", "lena")
+		require.NoError(t, err)
+		require.Equal(t, []string{other.Content}, contents(t, h.Reader("acme"), "ref"))
+	})
+}
+
+func TestM10_ScrubRemovesATextThatItsMarkersMakeTooLarge(t *testing.T) {
+	h := newHost(t)
+	j := h.job("acme")
+	text := strings.Repeat("12345678", driver.MaxDocumentBytes/8)
+	_, err := j.Rewrite(ctx, "ref", memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap {
+		return []memory.DocumentSwap{{Document: memory.Document{
+			Scope: memory.Scope{Ref: "ref"}, Class: memory.HostText, Kind: "file", Key: "a", Value: []byte(text),
+		}}}
+	}})
+	require.NoError(t, err)
+	put(t, j, "ref", "12345678 too")
+	done, err := h.Scrub(ctx, "acme", newVault("s", "12345678"))
+	require.NoError(t, err)
+	require.Equal(t, 1, done.Documents)
+	require.Equal(t, []string{"[REDACTED:s] too"}, contents(t, h.Reader("acme"), "ref"))
+}
+
+func TestM10_ForgettingManyTextsTakesSteps(t *testing.T) {
+	store := newSpy()
+	h := newHostOn(t, store)
+	j := h.job("acme")
+	_, err := j.Rewrite(ctx, "", memory.Rewrite{Documents: func([]memory.Entry) (out []memory.DocumentSwap) {
+		for i := range 1000 {
+			out = append(out, memory.DocumentSwap{Document: memory.Document{
+				Class: memory.HostText, Kind: "file", Key: fmt.Sprint(i), Subjects: []string{"lena"},
+			}})
+		}
+		return out
+	}})
+	require.NoError(t, err)
+	store.wrote = nil
+	done, err := h.Forget(ctx, "acme", "lena")
+	require.NoError(t, err)
+	require.Equal(t, 1000, done.Documents)
+	largest := 0
+	for _, m := range store.wrote {
+		largest = max(largest, len(m.Documents))
+	}
+	require.Equal(t, 256, largest)
+}
+
+func TestM3_AnAnnouncementIsCheckedWithoutItsEscapes(t *testing.T) {
+	h := newHost(t)
+	secrets := redact.NewSecretRegistry(redact.Config{PlainOnly: true})
+	require.NoError(t, secrets.Register("s", []byte(`pa"ss<w>ord`), redact.LevelTenant))
+	j, err := h.Background(memory.JobConfig{RunID: "p", Tenant: "acme", Redactor: secrets})
+	require.NoError(t, err)
+	_, err = j.Rewrite(ctx, "ref", memory.Rewrite{Announce: func([]memory.Entry) []memory.Announcement {
+		return []memory.Announcement{{Payload: events.WorkspaceUpdated{Path: `x/pa"ss<w>ord`, Version: 1}}}
+	}})
+	require.ErrorIs(t, err, memory.ErrSecretLeakage)
+	_, err = h.Relay(ctx)
+	require.NoError(t, err)
+	require.Empty(t, h.log.All())
+}
+
+func TestTraceOfManyInOneLineageIsQuick(t *testing.T) {
+	h := newHost(t, func(c *memory.Config) { c.WriteEvents = false })
+	j := h.job("acme")
+	last := put(t, j, "ref", "0")
+	ids := []string{last.ID}
+	for i := range 10000 { // it took a minute and a half
+		next := put(t, j, "ref", fmt.Sprint(i+1))
+		_, err := j.Rewrite(ctx, "ref", memory.Rewrite{Retire: []memory.Retire{{ID: last.ID, State: memory.Superseded, For: next.ID}}})
+		require.NoError(t, err)
+		last = next
+		ids = append(ids, last.ID)
+	}
+	start := time.Now()
+	fates, err := h.TraceAll(ctx, "acme", "ref", ids)
+	require.NoError(t, err)
+	require.Less(t, time.Since(start), 10*time.Second)
+	require.Len(t, fates, len(ids))
+	for _, id := range ids[:len(ids)-1] {
+		require.Equal(t, memory.Fate{State: memory.Superseded, Head: last}, fates[id])
+	}
+	require.Equal(t, memory.Fate{State: memory.Live, Head: last}, fates[last.ID])
+}
+
+// after calls hook once, when records were looked up.
+type after struct {
+	driver.Versioned
+	hook func()
+}
+
+func (s *after) Lookup(ctx context.Context, sc memory.Scope, ids []string) ([]memory.Record, error) {
+	recs, err := s.Versioned.Lookup(ctx, sc, ids)
+	if hook := s.hook; hook != nil {
+		s.hook = nil
+		hook()
+	}
+	return recs, err
+}
+
+func TestK6_WhatIsRestoredWhileItIsTracedIsLive(t *testing.T) {
+	store := &after{Versioned: inmem.New()}
+	h := newHostOn(t, store)
+	j := h.job("acme")
+	head, other := put(t, j, "ref", "Lena runs the gate.", "lena"), put(t, j, "ref", "Lena runs the gate!")
+	_, err := j.Rewrite(ctx, "ref", memory.Rewrite{Retire: []memory.Retire{{ID: other.ID, State: memory.Merged, For: head.ID}}})
+	require.NoError(t, err)
+	store.hook = func() {
+		_, err := h.Forget(ctx, "acme", "lena")
+		require.NoError(t, err)
+	}
+	fate, err := h.Trace(ctx, "acme", "ref", other.ID)
+	require.NoError(t, err)
+	require.Equal(t, memory.Live, fate.State)
+}

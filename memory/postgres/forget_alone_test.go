@@ -1,0 +1,202 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// dying is a store whose process ends in the mutation after a number of them: before it,
+// after it, or in the middle of its commit, when all is written and the server ends the
+// connection.
+type dying struct {
+	*Store
+	when string
+	left int
+}
+
+var errDead = errors.New("dead")
+
+func (d *dying) As(target any) bool {
+	switch t := target.(type) {
+	case *driver.Transactor:
+		*t = d
+	case *driver.Versioned:
+		*t = d
+	default:
+		return false
+	}
+	return true
+}
+
+func (d *dying) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+	if d.left--; d.left >= 0 {
+		return d.Store.Apply(ctx, tenant, m)
+	}
+	if d.left == -1 && d.when == "within" {
+		if _, err := d.db.pool.Exec(ctx, `INSERT INTO public.doomed VALUES (true)`); err != nil {
+			panic(err)
+		}
+		_, err := d.Store.Apply(ctx, tenant, m)
+		if _, err := d.db.pool.Exec(ctx, `DELETE FROM public.doomed`); err != nil {
+			panic(err)
+		}
+		if !errors.Is(err, driver.ErrOutcomeUnknown) {
+			panic("nobody has killed it")
+		}
+	}
+	if d.left == -1 && d.when == "after" {
+		if _, err := d.Store.Apply(ctx, tenant, m); err != nil {
+			panic(err)
+		}
+	}
+	return driver.Applied{}, errDead
+}
+
+// doom makes the server end connections that commit while there is a row in a table.
+const doom = `
+	CREATE TABLE public.doomed (yes boolean);
+	CREATE FUNCTION public.die() RETURNS trigger LANGUAGE plpgsql AS $$
+	BEGIN
+		IF EXISTS (SELECT FROM public.doomed) THEN
+			PERFORM pg_terminate_backend(pg_backend_pid());
+			PERFORM pg_sleep(60);
+		END IF;
+		RETURN NULL;
+	END $$;
+	CREATE CONSTRAINT TRIGGER die AFTER INSERT OR UPDATE ON agentmemory.entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.die();
+	CREATE CONSTRAINT TRIGGER die AFTER INSERT OR UPDATE ON agentmemory.documents DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.die();
+	-- What is compressed could not be found in files.
+	ALTER TABLE agentmemory.entries ALTER content SET STORAGE EXTERNAL;
+	ALTER TABLE agentmemory.documents ALTER value SET STORAGE EXTERNAL`
+
+// dieInPasses has passes over what was told end at each of their mutations.
+func (h *teller) dieInPasses(t *testing.T, st *Store, sink events.Sink, all ...told) {
+	for _, when := range []string{"before", "within", "after"} {
+		for n := 0; ; n++ {
+			ref := fmt.Sprintf("killed-%s-%d", when, n)
+			h.tellLate(t, ref, 1, all...)
+			d := &dying{st, when, n}
+			mortal, err := newTeller(ref, d, sink)
+			require.NoError(t, err)
+			err = mortal.pass(t.Context(), ref)
+			if d.left >= 0 {
+				require.NoError(t, err)
+				require.Equal(t, 5, n, "mutations of the passes")
+				break
+			}
+			require.Error(t, err)
+		}
+	}
+}
+
+// inFiles counts the files of the server that have the text, its own log included and the
+// write-ahead log not.
+func inFiles(t *testing.T, pool *pgxpool.Pool, texts []string) map[string]int {
+	var home string
+	require.NoError(t, pool.QueryRow(t.Context(), `SHOW unix_socket_directories`).Scan(&home))
+	_, err := pool.Exec(t.Context(), `CHECKPOINT`)
+	require.NoError(t, err)
+	found := map[string]int{}
+	require.NoError(t, filepath.WalkDir(home, func(path string, file fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case file.Name() == "pg_wal":
+			return fs.SkipDir
+		case !file.Type().IsRegular():
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		for _, text := range texts {
+			if bytes.Contains(data, []byte(text)) {
+				found[text]++
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}))
+	return found
+}
+
+// After Forget alone no byte of what was told about a subject is in a table, or reaches
+// the sink, whatever was made of it and wherever a pass had ended; and none is in a file of
+// the server after what the README has an operator do. What was told about another one
+// stays.
+func TestM10_AfterForgetAloneNoByteIsLeft(t *testing.T) {
+	ctx := t.Context()
+	pool := connect(t, emptyDatabase(t, ctx))
+	defer pool.Close()
+	db, err := Open(ctx, pool, Options{})
+	require.NoError(t, err)
+	_, err = pool.Exec(ctx, doom)
+	require.NoError(t, err)
+	sink := new(gate)
+	sink.shut.Store(true)
+	h, err := newTeller("telling", db.Memory(), sink)
+	require.NoError(t, err)
+	goes, stays := newTold(), newTold()
+	h.tell(t, goes)
+	h.tell(t, stays)
+	h.dieInPasses(t, db.Memory(), sink, goes, stays)
+	_, err = h.bank.Relay(ctx)
+	require.ErrorIs(t, err, memory.ErrInternal, "the sink refuses")
+	for _, table := range securedTables {
+		_, err := pool.Exec(ctx, `ANALYZE agentmemory.`+table)
+		require.NoError(t, err)
+	}
+	all := inTables(t, pool)
+	for _, word := range slices.Concat(goes.stored(), stays.stored(), []string{mirrored(goes["killed"])}) {
+		require.Contains(t, all, word)
+	}
+
+	done, err := h.bank.Forget(ctx, home.Tenant, goes["label"])
+	require.NoError(t, err)
+	require.Equal(t, 1, done.Documents)
+	all = inTables(t, pool)
+	log := h.delivered(t, sink)
+	require.Contains(t, log, stays["tag"])
+	gone, kept := goes.forgotten(), append(stays.stored(), goes["shared"])
+	for _, word := range gone {
+		require.NotContains(t, all, word)
+		require.NotContains(t, log, word)
+	}
+	for _, word := range kept {
+		require.Contains(t, all, word)
+	}
+	live, err := h.bank.Reader(home.Tenant).List(ctx, sharedRef(goes), memory.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, live, 1)
+
+	if !server.cluster.Owned() {
+		t.Skip("the files of the server are not ours to read")
+	}
+	for _, table := range []string{"entries", "subjects", "documents", "document_subjects"} {
+		_, err = pool.Exec(ctx, `VACUUM (FULL, ANALYZE) agentmemory.`+table)
+		require.NoError(t, err)
+	}
+	found := inFiles(t, pool, append(gone, kept...))
+	for _, word := range gone {
+		require.Zero(t, found[word])
+	}
+	for _, word := range kept {
+		require.Positive(t, found[word])
+	}
+}
