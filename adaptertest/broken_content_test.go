@@ -145,6 +145,9 @@ func contentDefects() []defect {
 				return erases(m, made.get(describeName(&d))) >= 0
 			})(b)
 		}},
+		{"keeps content that is retained as it is erased", "DOCUMENT/content-retained", lingering(func(_ *broken, _ driver.Document, m driver.Mutation) bool {
+			return len(m.Documents) > 0 && m.Documents[0].Act == driver.Retain
+		})},
 		{"keeps content that was remade", "DOCUMENT/content-remade", lingering(func(_ *broken, d driver.Document, _ driver.Mutation) bool { return d.Of[0] == "b" })},
 		{"keeps content of what is purged", "DOCUMENT/content-purged", func(b *broken) {
 			b.purge = func(ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {

@@ -16,6 +16,7 @@ func contentCases() []testCase {
 		{"content-stays", "content stays when its entries are deleted, merged, restored or put again, and when others are erased", tx, contentStays},
 		{"content-elsewhere", "erasing an entry leaves content of an entry of the same id in another ref, and of an id that looks alike", tx, contentElsewhere},
 		{"content-remade", "content goes with what it is made of now, not with what it was made of", tx, contentRemade},
+		{"content-retained", "content that a mutation retains goes all the same if the mutation erases what it was made of", tx, contentRetained},
 		{"content-purged", "a purge removes content with the entry, and leaves that of entries which stay", []Offer{Transactor, Versioned}, contentPurged},
 		{"host-text", "host text is found by each of its subjects, those that it has now", tx, hostTextBySubject},
 	}
@@ -121,6 +122,18 @@ func contentRemade(w *world) {
 	w.apply(driver.Mutation{Erase: located(home, "b")})
 	w.lacks(docs[0])
 	w.lacks(docs[1])
+}
+
+func contentRetained(w *world) {
+	w.puts(home, "a", "b")
+	d := w.set(digest(home, "d", "a"))
+	remade := d
+	remade.Of = []string{"b"}
+	m := acts(driver.Retain, remade)
+	m.Erase = located(home, "a")
+	w.apply(m)
+	w.lacks(d)
+	w.lists(home, "b")
 }
 
 func contentPurged(w *world) {

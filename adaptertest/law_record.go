@@ -101,7 +101,7 @@ func keptLists(w *world) {
 }
 
 func keptLarge(w *world) {
-	e := w.entry(strings.Repeat("i", 1500))
+	e := w.entry(strings.Repeat("i", driver.MaxIDBytes))
 	e.Content = strings.Repeat("0123456789abcdef", memory.DefaultMaxEntryBytes/16)
 	for i := range 100 {
 		e.Tags = append(e.Tags, fmt.Sprint(strings.Repeat("t", 200), i))

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math"
 	"time"
@@ -11,7 +12,9 @@ import (
 )
 
 // Resolver tells which tenant a memoryRef belongs to. It never guesses: for a ref
-// that it does not know it returns an error. It must be safe for concurrent use.
+// that it does not know it returns an error. An error that matches [ErrInternal] says
+// instead that it could not look: then the call fails with ErrInternal, and nobody takes
+// the ref for an empty one. It must be safe for concurrent use.
 type Resolver func(ctx context.Context, ref string) (tenant string, err error)
 
 // Config sets up a [Bank]. The zero value is a bank without events, in which every
@@ -110,6 +113,9 @@ func NewBank(a Adapter, cfg Config) (*Bank, error) {
 	if d, ok := driver.As[driver.Describer](a); ok {
 		b.traits = d.Traits()
 	}
+	if b.tx == nil && (b.versions != nil || b.scheduler != nil || b.tenants != nil) {
+		return nil, fail(ErrValidation, "the store grants a step without the Transactor below it")
+	}
 	if cfg.WriteEvents && cfg.Sink == nil {
 		return nil, fail(ErrValidation, "write events need a sink")
 	}
@@ -171,6 +177,9 @@ func (b *Bank) resolve(ctx context.Context, tenant, ref string) (Scope, error) {
 		if ended := ctx.Err(); ended != nil {
 			return Scope{}, ended
 		}
+		if errors.Is(err, ErrInternal) {
+			return Scope{}, failWith(ErrInternal, "the resolver failed", err)
+		}
 		if err != nil || <-answer != tenant {
 			return Scope{}, failWith(ErrForbidden, "the memoryRef is not the tenant's", err)
 		}
@@ -179,10 +188,14 @@ func (b *Bank) resolve(ctx context.Context, tenant, ref string) (Scope, error) {
 }
 
 // visible is resolve for a read: held is false for a ref under which the tenant has
-// nothing, whatever the reason. The only error is that of the context.
+// nothing, whatever the reason. The only errors are that of the context and that of a
+// resolver which could not look.
 func (b *Bank) visible(ctx context.Context, tenant, ref string) (s Scope, held bool, err error) {
 	if s, err = b.resolve(ctx, tenant, ref); err == nil {
 		return s, true, nil
+	}
+	if errors.Is(err, ErrInternal) {
+		return Scope{}, false, err
 	}
 	return Scope{}, false, ctx.Err()
 }

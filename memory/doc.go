@@ -9,8 +9,12 @@
 //   - [Job], for a background pass such as consolidation. It reads live memory
 //     and rewrites it by whole, conditional mutations.
 //
-// What a node sees as ctx.memory is a [Reader]. A store author implements
-// [Adapter], then, as far as the store can, [Transactor] and [Versioned].
+// What a node sees as ctx.memory is a [Reader]. A store author implements the
+// interfaces of package driver.
+//
+// Beside entries a store keeps documents: small named values such as leases,
+// commitments and archives. They change in the same mutation as entries and events,
+// see [Job.Rewrite], and a document that was made of an entry goes with it.
 //
 // # Guarantees
 //
@@ -30,16 +34,17 @@
 //   - M8: entries never change, ids are never reused, and what a derived entry
 //     was made from is live when it commits.
 //   - M9: limits hold for the redacted form, and nothing is cut.
-//   - M10: forgetting a subject erases its entries and all that was derived from
-//     them, and brings back what others had lost to a merge with them.
+//   - M10: forgetting a subject erases its entries, all that was derived from them
+//     and the documents made of those, and brings back what others had lost to a
+//     merge with them.
 //   - E3: a write and its events commit together; [Bank.Relay] delivers them at
 //     least once, each under one id.
 //
 // # Errors
 //
-// Every method returns an [*Error]. Match its class with [errors.Is], for example
-// [ErrNotFound]; [CodeOf] gives the protocol's code. What the store, the redactor
-// or a cancelled context said is reachable by [errors.Unwrap] only.
+// Errors match their class by [errors.Is], for example [ErrNotFound]; [CodeOf] gives
+// a code, and Code.OnWire the protocol's. An error of a context is returned as it is.
+// What the store, the sink or the redactor said is reachable by [errors.Unwrap] only.
 //
 // # Concurrency
 //

@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 
@@ -54,9 +55,10 @@ func TestPluginsThatPanicAreContained(t *testing.T) {
 	require.NoError(t, err)
 	put(t, run, "m", "kept")
 	require.Equal(t, []string{"kept"}, contents(t, run.Memory(), "m"))
-	require.Empty(t, contents(t, h.Reader("acme"), "panics"), "like a ref that does not resolve")
+	_, err = h.Reader("acme").List(ctx, "panics", memory.ListOptions{})
+	require.ErrorIs(t, err, memory.ErrInternal, "nobody takes the ref for an empty one")
 	_, err = run.Put(ctx, "panics", memory.Draft{Content: "x"})
-	require.ErrorIs(t, err, memory.ErrForbidden)
+	require.ErrorIs(t, err, memory.ErrInternal)
 
 	loose = true
 	_, err = run.Put(ctx, "m", memory.Draft{Content: "lost"})
@@ -100,7 +102,29 @@ func TestPluginsThatHangAreContained(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1, waiting)
 		_, err = h.run("r", "acme").Put(ctx, "hangs", memory.Draft{Content: "x"})
-		require.ErrorIs(t, err, memory.ErrForbidden)
-		require.Empty(t, contents(t, h.Reader("acme"), "hangs"))
+		require.ErrorIs(t, err, memory.ErrInternal)
+		_, err = h.Reader("acme").Get(ctx, "hangs", "mem_x")
+		require.ErrorIs(t, err, memory.ErrInternal)
 	})
+}
+
+// A resolver that cannot look says so, and is not taken for one that does not know a ref.
+func TestM1_AResolverThatCannotLookIsNoAbsence(t *testing.T) {
+	down := false
+	h := newHost(t, func(c *memory.Config) {
+		c.Resolver = func(_ context.Context, ref string) (string, error) {
+			if down {
+				return "", fmt.Errorf("the directory is down: %w", memory.ErrInternal)
+			}
+			return "acme", nil
+		}
+	})
+	e := put(t, h.job("acme"), "m", "x")
+	down = true
+	_, err := h.Trace(ctx, "acme", "m", e.ID)
+	require.ErrorIs(t, err, memory.ErrInternal)
+	require.NotErrorIs(t, err, memory.ErrNotFound)
+	_, err = h.Reader("acme").List(ctx, "m", memory.ListOptions{})
+	require.ErrorIs(t, err, memory.ErrInternal)
+	require.NotContains(t, err.Error(), "directory")
 }

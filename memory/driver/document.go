@@ -49,7 +49,8 @@ const (
 
 // DocumentSwap changes or checks a document. It holds iff the revision of the document
 // of that scope, kind and key is Document.Rev, where 0 stands for one that is not
-// there, and its class is Document.Class.
+// there, and its class is Document.Class. Both are judged by what was there before the
+// mutation.
 type DocumentSwap struct {
 	Document
 	Act Act
@@ -63,7 +64,8 @@ const (
 	// Set stores the document, all of it.
 	Set Act = iota
 	// Retain stores Of, Group, Due and Subjects, and leaves the Value as it is. The
-	// document must be there.
+	// document must be there; if the mutation itself erases an entry that it was made
+	// of, it goes all the same.
 	Retain
 	// Check changes nothing.
 	Check

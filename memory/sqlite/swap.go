@@ -91,7 +91,7 @@ func (c *change) swapAll(swaps []driver.DocumentSwap) ([]int64, error) {
 		old, err := c.tx.shelved(c.tenant, x.Ref, x.Kind, x.Key)
 		switch {
 		case err != nil:
-		case x.Act == driver.Check:
+		case x.Act == driver.Check, x.Act == driver.Retain && old.rev == 0: // it went with an entry
 			revs[i] = old.rev
 		case x.Act == driver.Remove:
 			err = c.tx.discard(old)
