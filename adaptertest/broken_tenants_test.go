@@ -213,6 +213,17 @@ func droppingDefects() []defect {
 		spares("keeps what is the tenant's own", "dropped-documents", func(b *broken, tenant string) func() {
 			return documents(b, tenant, func(d driver.Document) bool { return d.Ref == "" })
 		}),
+		spares("finds the subjects of host text that was dropped", "dropped-documents", func(b *broken, tenant string) func() {
+			docs, _ := collect(b.in.Documents(bg, driver.DocumentQuery{Tenant: tenant, EveryRef: true, Subject: "customer:1"}))
+			return func() {
+				b.documents = func(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
+					if q.Tenant == tenant && q.Subject == "customer:1" {
+						return sequence(docs, nil)
+					}
+					return b.in.Documents(ctx, q)
+				}
+			}
+		}),
 		spares("keeps the schedule", "dropped-due", func(b *broken, tenant string) func() {
 			docs, _ := b.in.Due(bg, "timer", time.Unix(1<<40, 0), 100)
 			return func() {
