@@ -65,6 +65,16 @@ func cancelDefects() []defect {
 				return b.in.Changes(bg, s, from, to)
 			}
 		},
+		"scopes": func(b *broken) {
+			b.listed = func(_ context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
+				return b.in.Scopes(bg, after)
+			}
+		},
+		"drop-tenant": func(b *broken) {
+			b.drop = func(_ context.Context, tenant string, limit int) (bool, error) {
+				return b.in.DropTenant(bg, tenant, limit)
+			}
+		},
 		"undelivered": func(b *broken) {
 			b.undelivered = func(_ context.Context, q driver.OutboxQuery) ([]events.Record, error) { return b.in.outbox(bg, q) }
 		},

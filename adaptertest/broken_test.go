@@ -52,6 +52,8 @@ type broken struct {
 	scan        func(context.Context, driver.Scope, driver.Query) iter.Seq2[driver.Entry, error]
 	due         func(context.Context, string, time.Time, int) ([]driver.Document, error)
 	changes     func(ctx context.Context, s driver.Scope, from, to driver.Version) (driver.ChangeSet, error)
+	listed      func(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error]
+	drop        func(ctx context.Context, tenant string, limit int) (bool, error)
 	text        func() string
 
 	mu     *sync.Mutex
@@ -92,6 +94,7 @@ func newBroken(defect func(b *broken), data *broken) *broken {
 	b.outbox, b.waiting, b.delivered, b.version = b.in.Undelivered, b.in.Waiting, b.in.Delivered, b.in.Version
 	b.listAt, b.getsAt, b.intact, b.purge = b.in.ListAt, b.in.GetAt, b.in.Intact, b.in.Purge
 	b.search, b.scan, b.due, b.changes = b.in.Search, b.in.Scan, b.in.Due, b.in.Changes
+	b.listed, b.drop = b.in.Scopes, b.in.DropTenant
 	b.text = func() string { return "a store" }
 	defect(b)
 	return b

@@ -39,6 +39,7 @@ const (
 	Scanner    Offer = "scanner"    // driver.Scanner
 	Scheduler  Offer = "scheduler"  // driver.Scheduler
 	Changes    Offer = "changes"    // driver.Changes
+	Tenants    Offer = "tenants"    // driver.Tenants
 	Durable    Offer = "durable"    // Reopen finds the data of a closed store
 	Shared     Offer = "shared"     // Reopen finds the data of an open store
 )

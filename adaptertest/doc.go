@@ -50,6 +50,8 @@
 //   - VIEW (M6, M7): reading at a version is exact, or refused.
 //   - CHANGES (M7, S3): what has changed between two versions is told exactly.
 //   - FORGET (M10): what is erased is gone everywhere; nothing else is.
+//   - TENANT (M1, M7, M10): the scopes that hold anything are listed, and a tenant that is
+//     dropped is gone with all its versions.
 //   - SEARCH: a search by the store finds what a filter would.
 //   - DURABLE: a store that is opened again has everything that it had.
 //   - CONSOLIDATE (C2, C5, C7): a consolidation on the store does what it says, once.

@@ -294,5 +294,5 @@ func forgetDocuments(w *world) {
 	}})
 	w.must(err)
 	h.forget()
-	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}, "support/digest/b", "support/file/of 2", "support/note/n")
+	w.yields(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref}, "support/digest/b", "support/file/of 2", "support/note/n")
 }

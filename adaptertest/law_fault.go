@@ -83,6 +83,12 @@ var cancellable = []struct {
 	{"changes", []Offer{Transactor, Versioned, Changes}, func(ctx context.Context, w *world) error {
 		return errorOf(w.changes.Changes(ctx, home, w.held, w.held))
 	}},
+	{"scopes", []Offer{Transactor, Tenants}, func(ctx context.Context, w *world) error {
+		return walked(w.tenants.Scopes(ctx, driver.Scope{}))
+	}},
+	{"drop-tenant", []Offer{Transactor, Tenants}, func(ctx context.Context, w *world) error {
+		return errorOf(w.tenants.DropTenant(ctx, home.Tenant, 10))
+	}},
 	{"delivered", []Offer{Transactor}, func(ctx context.Context, w *world) error {
 		return w.tx.Delivered(ctx, queue(w.event("run-1", "ev1")).Events)
 	}},

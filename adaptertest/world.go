@@ -33,6 +33,7 @@ type world struct {
 	scanner   driver.Scanner
 	scheduler driver.Scheduler
 	changes   driver.Changes
+	tenants   driver.Tenants
 }
 
 // use makes a store the one that the case works on.
@@ -44,6 +45,7 @@ func (w *world) use(s driver.Adapter) {
 	w.scanner, _ = driver.As[driver.Scanner](s)
 	w.scheduler, _ = driver.As[driver.Scheduler](s)
 	w.changes, _ = driver.As[driver.Changes](s)
+	w.tenants, _ = driver.As[driver.Tenants](s)
 }
 
 // play plays to the end or to the first failure, and closes the stores. It tells the

@@ -46,6 +46,14 @@ func TestAsNeverLooksBehindAWrapper(t *testing.T) {
 		}
 		return false
 	}}
+	_, err := memory.NewBank(sealing{store, func(target any) bool {
+		t, ok := target.(*driver.Versioned)
+		if ok {
+			*t = store
+		}
+		return ok
+	}}, memory.Config{})
+	require.ErrorIs(t, err, memory.ErrValidation, "a step without the one below it")
 	tx, ok := driver.As[driver.Transactor](opened)
 	require.True(t, ok)
 	require.Equal(t, driver.Transactor(store), tx)

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"slices"
+	"time"
 )
 
 // AsOf returns a reader of exactly what a run saw at a token's position, expiry
@@ -29,6 +30,25 @@ type asOf struct {
 	bank *Bank
 	snap *snapshot
 	view *view
+}
+
+// add lays an own write over what is read.
+func (r *asOf) add(ref string, e ownEntry) {
+	r.view.add(ref, e)
+	r.snap.own[ref] = append(r.snap.own[ref], ownMark{e.id, e.inherited})
+}
+
+// advance moves on the instant at which expiry is judged.
+func (r *asOf) advance(at time.Time) {
+	if at.After(r.snap.at) {
+		r.snap.at = at
+	}
+}
+
+// drop takes an own write out again.
+func (r *asOf) drop(ref, id string) {
+	r.view.drop(ref, id)
+	r.snap.own[ref] = slices.DeleteFunc(r.snap.own[ref], func(m ownMark) bool { return m.id == id && !m.inherited })
 }
 
 func (r *asOf) List(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {

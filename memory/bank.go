@@ -2,6 +2,8 @@ package memory
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"math"
 	"time"
 
@@ -10,7 +12,9 @@ import (
 )
 
 // Resolver tells which tenant a memoryRef belongs to. It never guesses: for a ref
-// that it does not know it returns an error. It must be safe for concurrent use.
+// that it does not know it returns an error. An error that matches [ErrInternal] says
+// instead that it could not look: then the call fails with ErrInternal, and nobody takes
+// the ref for an empty one. It must be safe for concurrent use.
 type Resolver func(ctx context.Context, ref string) (tenant string, err error)
 
 // Config sets up a [Bank]. The zero value is a bank without events, in which every
@@ -29,6 +33,12 @@ type Config struct {
 	// its view unavailable; 0 means [DefaultHorizon].
 	Horizon time.Duration
 
+	// LedgerRetention is how long an erasure is remembered in the ledger, see
+	// [Bank.Erasures]: longer than any backup is kept. 0 means [DefaultLedgerRetention].
+	LedgerRetention time.Duration
+	// Logger, if set, is told what [Bank.Maintain] did and what went wrong with it: counts
+	// and classes of errors, never what a store or a sink said.
+	Logger *slog.Logger
 	// Sink receives the events. Without one there are none.
 	Sink events.Sink
 	// WriteEvents announces every write by a memory.written event (RFC 0057). It
@@ -59,9 +69,11 @@ type Bank struct {
 	searcher  driver.Searcher
 	scanner   driver.Scanner
 	scheduler driver.Scheduler
+	tenants   driver.Tenants
 	traits    driver.Traits
 
 	backlog backlog
+	keeper  keeper
 }
 
 // NewBank returns a bank over the store a. It fails with [ErrValidation] for a
@@ -71,7 +83,7 @@ func NewBank(a Adapter, cfg Config) (*Bank, error) {
 	if a == nil {
 		return nil, fail(ErrValidation, "no store")
 	}
-	if cfg.MaxEntryBytes < 0 || cfg.Horizon < 0 || cfg.MaxUndelivered < 0 {
+	if cfg.MaxEntryBytes < 0 || cfg.Horizon < 0 || cfg.MaxUndelivered < 0 || cfg.LedgerRetention < 0 {
 		return nil, fail(ErrValidation, "a limit is below zero")
 	}
 	if cfg.Now == nil {
@@ -82,6 +94,9 @@ func NewBank(a Adapter, cfg Config) (*Bank, error) {
 	}
 	if cfg.Horizon == 0 {
 		cfg.Horizon = DefaultHorizon
+	}
+	if cfg.LedgerRetention == 0 {
+		cfg.LedgerRetention = DefaultLedgerRetention
 	}
 	if cfg.MaxUndelivered == 0 {
 		cfg.MaxUndelivered = DefaultMaxUndelivered
@@ -94,8 +109,12 @@ func NewBank(a Adapter, cfg Config) (*Bank, error) {
 	b.searcher, _ = driver.As[driver.Searcher](a)
 	b.scanner, _ = driver.As[driver.Scanner](a)
 	b.scheduler, _ = driver.As[driver.Scheduler](a)
+	b.tenants, _ = driver.As[driver.Tenants](a)
 	if d, ok := driver.As[driver.Describer](a); ok {
 		b.traits = d.Traits()
+	}
+	if b.tx == nil && (b.versions != nil || b.scheduler != nil || b.tenants != nil) {
+		return nil, fail(ErrValidation, "the store grants a step without the Transactor below it")
 	}
 	if cfg.WriteEvents && cfg.Sink == nil {
 		return nil, fail(ErrValidation, "write events need a sink")
@@ -149,11 +168,19 @@ func (b *Bank) resolve(ctx context.Context, tenant, ref string) (Scope, error) {
 		return Scope{}, fail(ErrValidation, "malformed memoryRef")
 	}
 	if b.cfg.Resolver != nil {
-		owner, err := b.cfg.Resolver(ctx, ref)
+		answer := make(chan string, 1) // what comes too late is read by nobody
+		err := within(ctx, "the resolver", func(ctx context.Context) error {
+			owner, err := b.cfg.Resolver(ctx, ref)
+			answer <- owner
+			return err
+		})
 		if ended := ctx.Err(); ended != nil {
 			return Scope{}, ended
 		}
-		if err != nil || owner != tenant {
+		if errors.Is(err, ErrInternal) {
+			return Scope{}, failWith(ErrInternal, "the resolver failed", err)
+		}
+		if err != nil || <-answer != tenant {
 			return Scope{}, failWith(ErrForbidden, "the memoryRef is not the tenant's", err)
 		}
 	}
@@ -161,10 +188,14 @@ func (b *Bank) resolve(ctx context.Context, tenant, ref string) (Scope, error) {
 }
 
 // visible is resolve for a read: held is false for a ref under which the tenant has
-// nothing, whatever the reason. The only error is that of the context.
+// nothing, whatever the reason. The only errors are that of the context and that of a
+// resolver which could not look.
 func (b *Bank) visible(ctx context.Context, tenant, ref string) (s Scope, held bool, err error) {
 	if s, err = b.resolve(ctx, tenant, ref); err == nil {
 		return s, true, nil
+	}
+	if errors.Is(err, ErrInternal) {
+		return Scope{}, false, err
 	}
 	return Scope{}, false, ctx.Err()
 }

@@ -20,6 +20,9 @@ const (
 	// DefaultHorizon is how long a suspended run may wait, unless a [Config]
 	// says otherwise.
 	DefaultHorizon = 7 * 24 * time.Hour
+	// DefaultLedgerRetention is how long erasures are remembered, unless a [Config]
+	// says otherwise.
+	DefaultLedgerRetention = 400 * 24 * time.Hour
 	// DefaultMaxUndelivered bounds the events of a tenant that wait for the sink, unless a
 	// [Config] says otherwise.
 	DefaultMaxUndelivered = 10_000

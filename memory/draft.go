@@ -42,6 +42,13 @@ type Draft struct {
 	// called, and the agent on whose behalf. Both may be empty.
 	NodeID, AgentID string
 
+	// Key makes a second try safe: it names this write for ever within the ref. Putting
+	// under a key that the ref has writes nothing and returns the entry that is there,
+	// which the run then sees as its own; if it was deleted meanwhile, with [ErrDeleted].
+	// Other content, tags or subjects under the key are [ErrConflict]. A forgotten entry
+	// frees its key. Keys have 1 to 512 bytes without control characters, and need a store
+	// that is a Transactor. Empty is no key.
+	Key string
 	// CreatedAt backdates an entry that a [Job] imports from elsewhere; zero is
 	// now. A run cannot backdate.
 	CreatedAt time.Time
@@ -115,6 +122,9 @@ func (w writer) entry(d Draft, derived bool, now time.Time) (Entry, error) {
 	if err := w.identifiers(append([]string{d.NodeID, d.AgentID}, d.Subjects...)...); err != nil {
 		return Entry{}, err
 	}
+	if err := w.checkKey(d.Key); err != nil {
+		return Entry{}, err
+	}
 	e.Subjects = slices.Clone(d.Subjects)
 	e.ID = w.bank.ids.next(entryPrefix, now)
 	return e, nil
@@ -164,7 +174,7 @@ func (w writer) clean(text string, derived bool) (string, error) {
 	if derived {
 		redact = w.redactor.RedactDerived
 	}
-	out, err := redact(text)
+	out, err := ask(redact, text)
 	if err != nil {
 		return "", failWith(ErrSecretLeakage, "the redactor refused", err)
 	}
@@ -174,6 +184,15 @@ func (w writer) clean(text string, derived bool) (string, error) {
 	return out, nil
 }
 
+// ask calls a method of the redactor.
+func ask(redact func(string) (string, error), text string) (out string, err error) {
+	err = guard("the redactor", func() (err error) {
+		out, err = redact(text)
+		return err
+	})
+	return out, err
+}
+
 // identifiers refuses names that hold a secret: rewriting one would make it another
 // name. Every identifier on its way to the store or the sink comes through here.
 func (w writer) identifiers(ids ...string) error {
@@ -181,7 +200,7 @@ func (w writer) identifiers(ids ...string) error {
 		if id == "" {
 			continue
 		}
-		out, err := w.redactor.Redact(id)
+		out, err := ask(w.redactor.Redact, id)
 		if err != nil {
 			return failWith(ErrSecretLeakage, "the redactor refused", err)
 		}

@@ -49,6 +49,8 @@ var (
 	ErrSecretLeakage = driver.ErrSecretLeakage
 	// ErrConflict: a condition did not hold any more; nothing was written.
 	ErrConflict = driver.ErrConflict
+	// ErrDeleted: the entry that was put under the key has been deleted since.
+	ErrDeleted = driver.ErrDeleted
 	// ErrSnapshotUnavailable: memory can no longer be read as it was then. Live
 	// memory is never given instead.
 	ErrSnapshotUnavailable = driver.ErrSnapshotUnavailable

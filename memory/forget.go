@@ -129,6 +129,39 @@ func (x *erasure) doom(rec Record) {
 	x.order = append(x.order, at)
 }
 
+// doomAll marks every entry of the tenant that is chosen, and what was derived from those.
+// It reads all of the tenant's memory.
+func (b *Bank) doomAll(ctx context.Context, x *erasure, chosen func(*Record) (bool, error)) error {
+	var all []Record
+	derived := map[Located][]int{} // by source
+	for rec, err := range b.tx.History(ctx, x.tenant, driver.HistoryQuery{}) {
+		if err != nil {
+			return shape(err)
+		}
+		if rec.Erased {
+			continue
+		}
+		for _, source := range rec.Entry.Sources {
+			at := Located{Scope: rec.Scope, ID: source}
+			derived[at] = append(derived[at], len(all))
+		}
+		doomed, err := chosen(&rec)
+		if err != nil {
+			return err
+		}
+		if doomed {
+			x.doom(rec)
+		}
+		all = append(all, rec)
+	}
+	for i := 0; i < len(x.order); i++ { // doom appends to it
+		for _, k := range derived[x.order[i]] {
+			x.doom(all[k])
+		}
+	}
+	return nil
+}
+
 // stepSize is from how many entries on a step of an erasure is committed, so that a
 // large one holds no store up for long and can be interrupted.
 const stepSize = 256
@@ -251,7 +284,13 @@ func (x *erasure) commit(ctx context.Context, done *Forgotten) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if _, err := x.bank.apply(ctx, x.tenant, m); err != nil {
+	note, err := x.bank.ledger(x.tenant, &m)
+	if err != nil {
+		return err
+	}
+	written := m
+	written.Documents = append(slices.Clip(m.Documents), note)
+	if _, err := x.bank.apply(ctx, x.tenant, written); err != nil {
 		return err
 	}
 	done.Erased = append(done.Erased, m.Erase...)

@@ -92,10 +92,7 @@ func (j *Job) Put(ctx context.Context, ref string, d Draft) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	if err := j.put(ctx, s, e, d); err != nil {
-		return Entry{}, err
-	}
-	return ownCopy(e), nil
+	return j.store(ctx, s, e, d)
 }
 
 // Delete ends the life of an entry and reports whether it was live.

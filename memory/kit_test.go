@@ -153,6 +153,7 @@ type spy struct {
 	calls []string
 	wrote []driver.Mutation
 	fail  func(call string) error
+	lose  func(call string) error // fails after the call was done
 }
 
 func newSpy() *spy { return &spy{Versioned: inmem.New()} }
@@ -222,7 +223,11 @@ func (s *spy) Apply(ctx context.Context, tenant string, m driver.Mutation) (driv
 	s.mu.Lock()
 	s.wrote = append(s.wrote, m)
 	s.mu.Unlock()
-	return s.Versioned.Apply(ctx, tenant, m)
+	made, err := s.Versioned.Apply(ctx, tenant, m)
+	if err == nil && s.lose != nil {
+		err = s.lose("Apply")
+	}
+	return made, err
 }
 
 func (s *spy) Version(ctx context.Context, tenant string) (driver.Version, error) {

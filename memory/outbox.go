@@ -118,9 +118,13 @@ func (r *relay) emit(ctx context.Context, recs []events.Record) (refused, err er
 	if err != nil {
 		return nil, err
 	}
-	if err := events.Emit(ctx, r.bank.cfg.Sink, out...); err != nil {
+	err = within(ctx, "the sink", func(ctx context.Context) error { return events.Emit(ctx, r.bank.cfg.Sink, out...) })
+	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			return nil, err // it hangs: ask it no more in this walk
 		}
 		return failWith(ErrInternal, "the sink failed", err), nil
 	}

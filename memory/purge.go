@@ -20,6 +20,7 @@ const (
 type purgeMark struct {
 	Millis  int64          `json:"i"`
 	Version driver.Version `json:"v"`
+	Done    bool           `json:"d,omitempty"` // has been purged to
 }
 
 const (
@@ -48,8 +49,13 @@ func (b *Bank) Purge(ctx context.Context, tenant string) (int, error) {
 	if b.versions == nil || b.traits.ReadOnly {
 		return 0, fail(ErrNotProvided, "purging needs a Versioned store")
 	}
+	return b.purge(ctx, tenant, true)
+}
+
+// purge is Purge; unless it is asked to, it does not purge to one note twice.
+func (b *Bank) purge(ctx context.Context, tenant string, again bool) (int, error) {
 	for {
-		behind, err := b.notePurge(ctx, tenant)
+		behind, err := b.notePurge(ctx, tenant, again)
 		if errors.Is(err, ErrConflict) {
 			continue // another process noted first
 		}
@@ -66,7 +72,7 @@ func (b *Bank) Purge(ctx context.Context, tenant string) (int, error) {
 
 // notePurge adds a mark for now and returns the newest one behind the horizon, if
 // there is one.
-func (b *Bank) notePurge(ctx context.Context, tenant string) (*purgeMark, error) {
+func (b *Bank) notePurge(ctx context.Context, tenant string, again bool) (*purgeMark, error) {
 	note := Document{Scope: Scope{Tenant: tenant}, Kind: purgeKind, Key: purgeKey}
 	for d, err := range b.Documents(ctx, tenant, DocumentQuery{Kind: purgeKind, Key: purgeKey}) {
 		if err != nil {
@@ -80,25 +86,44 @@ func (b *Bank) notePurge(ctx context.Context, tenant string) (*purgeMark, error)
 			return nil, failWith(ErrInternal, "the notes of purges are damaged", err)
 		}
 	}
-	// A version of its own: tokens stand on one for as long as it is the latest, and none that
-	// can still be read may be from before the instant by which entries have expired.
-	made, err := b.tx.Apply(ctx, tenant, driver.Mutation{At: b.Now()})
-	if err != nil {
-		return nil, shape(err)
-	}
 	now := b.Now()
-	marks = append(marks, purgeMark{now.UnixMilli(), made.Version})
+	changed := false
+	if n := len(marks); n == 0 || again || now.UnixMilli()-marks[n-1].Millis >= b.cfg.Horizon.Milliseconds()/maxPurgeMarks {
+		// A version of its own: tokens stand on one for as long as it is the latest, and none
+		// that can still be read may be from before the instant by which entries have
+		// expired.
+		made, err := b.tx.Apply(ctx, tenant, driver.Mutation{At: now})
+		if err != nil {
+			return nil, shape(err)
+		}
+		now = b.Now()
+		marks = append(marks, purgeMark{Millis: now.UnixMilli(), Version: made.Version})
+		changed = true
+	}
 	var behind *purgeMark
 	for len(marks) > 0 && marks[0].Millis <= now.Add(-b.cfg.Horizon).UnixMilli() {
 		behind, marks = &marks[0], marks[1:]
 	}
 	kept := marks
 	if behind != nil {
-		kept = append([]purgeMark{*behind}, marks...)
+		if behind.Done && !again {
+			behind = nil
+		} else {
+			changed = true
+		}
+	}
+	if !changed {
+		return nil, nil
+	}
+	if behind != nil {
+		done := *behind
+		done.Done = true
+		kept = append([]purgeMark{done}, marks...)
 	}
 	if len(kept) > maxPurgeMarks {
 		kept = thin(kept)
 	}
+	var err error
 	if note.Value, err = json.Marshal(kept); err != nil {
 		return nil, failWith(ErrInternal, "", err)
 	}

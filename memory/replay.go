@@ -2,52 +2,167 @@ package memory
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Replay makes a [Run] repeat a recorded one (RFC 0041, RFC 0057 §D). Its reads
-// come from Reads. A Put writes nothing: it returns the entry under the recorded
-// id and instant, and its recorded event goes to the bank's sink in a new envelope.
-// A Delete deletes nothing.
+// Replay makes a [Run] repeat a recorded one (RFC 0041, RFC 0057 §D). A Put writes
+// nothing: it returns the entry under the recorded id and instant, and its recorded event
+// goes to the bank's sink in a new envelope. A Delete deletes nothing.
+//
+// Reads come from memory as it was: a host records a token where the run began and one
+// where the replay ends, and needs no record of what was read. What the run wrote appears
+// when it is put again. A read is refused with [ErrSnapshotUnavailable] if something that
+// it shows has been forgotten or purged, or expired between the recorded write before it
+// and the one after it, so that nobody can tell whether the run still saw it. A host that
+// must replay even then records what the run reads, see [RecordReads].
 type Replay struct {
-	// Events are the recorded run's events. Those that are not memory.written are
-	// passed over: a host re-emits them with [events.Replay] as it comes to them.
+	// Events are the recorded run's events, which the bank announced because its
+	// Config.WriteEvents was set. Those that are not memory.written are passed over: a
+	// host re-emits them with [events.Replay] as it comes to them.
 	Events []events.RunEvent
-	// Reads answers the reads: [ReplayReads], or [Bank.AsOf] for a fork at one
-	// position.
+	// From is a token of the recorded run where the replay begins, and To one where it
+	// ends, which bounds the instants of the last reads.
+	From, To Token
+	// Reads answers the reads instead, if From and To are empty: [ReplayReads].
 	Reads Reader
 }
 
-// replayer hands out the recorded writes of each ref in their order.
+// replayer hands out the recorded writes of each ref in their order, and what the run
+// read between them.
 type replayer struct {
 	writer
 	reads Reader
 
 	mu   sync.Mutex
 	left map[string][]events.RunEvent // by ref
+	past *asOf                        // nil if reads answers
+	end  time.Time                    // no read was later
 }
 
-func newReplayer(w writer, r *Replay) (*replayer, error) {
-	if r.Reads == nil {
-		return nil, fail(ErrValidation, "a replay needs a reader")
-	}
+func (b *Bank) replay(ctx context.Context, w writer, r *Replay) (*replayer, error) {
 	p := &replayer{writer: w, reads: r.Reads, left: map[string][]events.RunEvent{}}
+	switch {
+	case r.From == "" && r.To == "" && r.Reads != nil:
+	case r.From == "" || r.To == "" || r.Reads != nil:
+		return nil, fail(ErrValidation, "a replay needs either two tokens or a reader")
+	case b.versions == nil:
+		return nil, fail(ErrNotProvided, "a replay from tokens needs a Versioned store")
+	default:
+		if err := p.open(ctx, r.From, r.To); err != nil {
+			return nil, err
+		}
+	}
 	for _, ev := range r.Events {
-		if written, ok := ev.Payload.(events.MemoryWritten); ok {
+		written, ok := ev.Payload.(events.MemoryWritten)
+		if ok && !p.holds(written.MemoryRef, written.MemoryID) {
 			p.left[written.MemoryRef] = append(p.left[written.MemoryRef], ev)
 		}
 	}
 	return p, nil
 }
 
-// put makes the entry of a draft as of the recorded write, with the identity that it had
-// then, and re-emits its event.
-func (p *replayer) put(ctx context.Context, ref string, d Draft) (Entry, error) {
+// open reads the two tokens of a replay.
+func (p *replayer) open(ctx context.Context, from, to Token) error {
+	begin, err := from.snapshot(p.tenant)
+	if err != nil {
+		return err
+	}
+	end, err := to.snapshot(p.tenant)
+	if err != nil {
+		return err
+	}
+	if begin.run != end.run || begin.base != end.base || end.at.Before(begin.at) {
+		return fail(ErrValidation, "the tokens are not of one run, in their order")
+	}
+	v, err := p.bank.reopen(ctx, begin, func(*ownMark) bool { return true })
+	if err != nil {
+		return err
+	}
+	p.past, p.end = &asOf{bank: p.bank, snap: begin, view: v}, end.at
+	return nil
+}
+
+// holds reports whether the run had written an entry where the replay begins.
+func (p *replayer) holds(ref, id string) bool {
+	return p.past != nil && slices.ContainsFunc(p.past.snap.own[ref], func(m ownMark) bool { return m.id == id })
+}
+
+// next is the latest instant at which a read before the next recorded write can have
+// happened.
+func (p *replayer) next() time.Time {
+	next := p.end
+	for _, left := range p.left {
+		if len(left) > 0 && left[0].Time.Before(next) {
+			next = left[0].Time
+		}
+	}
+	return next
+}
+
+// steady refuses entries that expired between the recorded writes around a read.
+func (p *replayer) steady(entries ...Entry) error {
+	next := p.next()
+	for i := range entries {
+		if !entries[i].LiveAt(next) {
+			return fail(ErrSnapshotUnavailable, "something that it shows expired about then")
+		}
+	}
+	return nil
+}
+
+func (p *replayer) List(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {
+	if p.past == nil {
+		return p.reads.List(ctx, ref, o)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	left := p.left[ref]
+	entries, err := p.past.List(ctx, ref, o)
+	if err == nil {
+		err = p.steady(entries...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return entries, nil
+}
+
+func (p *replayer) Get(ctx context.Context, ref, id string) (Entry, error) {
+	if p.past == nil {
+		return p.reads.Get(ctx, ref, id)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.get(ctx, ref, id)
+}
+
+func (p *replayer) get(ctx context.Context, ref, id string) (Entry, error) {
+	e, err := p.past.Get(ctx, ref, id)
+	if err == nil {
+		err = p.steady(e)
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	return e, nil
+}
+
+// put makes the entry of a draft as of the recorded write, with the identity that it had
+// then, and re-emits its event.
+func (p *replayer) put(ctx context.Context, s Scope, d Draft) (Entry, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := p.left[s.Ref]
+	if d.Key != "" && p.past != nil {
+		if e, found, err := p.keyed(ctx, s, d); found || err != nil {
+			return e, err
+		}
+	}
 	if len(left) == 0 {
 		return Entry{}, fail(ErrDiverged, "no such write was recorded")
 	}
@@ -55,14 +170,108 @@ func (p *replayer) put(ctx context.Context, ref string, d Draft) (Entry, error) 
 	if err != nil {
 		return Entry{}, err
 	}
+	e.ID, e.RunID = left[0].Payload.(events.MemoryWritten).MemoryID, left[0].RunID
+	e.CreatedAt = left[0].Time
+	if p.past != nil {
+		if err := p.stored(ctx, s, &e); err != nil {
+			return Entry{}, err
+		}
+	}
 	if sink := p.bank.cfg.Sink; sink != nil {
 		again := events.Replay(left[:1], p.runID)
-		if err := events.Emit(ctx, sink, again...); err != nil {
+		err := within(ctx, "the sink", func(ctx context.Context) error { return events.Emit(ctx, sink, again...) })
+		if err != nil {
 			return Entry{}, failWith(ErrInternal, "the sink failed", err)
 		}
 	}
-	p.left[ref] = left[1:]
-	e.ID, e.RunID = left[0].Payload.(events.MemoryWritten).MemoryID, left[0].RunID
-	e.CreatedAt = left[0].Time
+	p.left[s.Ref] = left[1:]
+	if p.past != nil {
+		p.past.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
+		p.past.advance(e.CreatedAt)
+	}
 	return e, nil
+}
+
+// keyed answers a put under a key that the run found taken: its entry is of no recorded
+// write that is left.
+func (p *replayer) keyed(ctx context.Context, s Scope, d Draft) (e Entry, found bool, err error) {
+	rec, found, err := p.bank.keyed(ctx, s, d.Key)
+	if !found || err != nil {
+		return Entry{}, false, err
+	}
+	for _, ev := range p.left[s.Ref] {
+		if ev.Payload.(events.MemoryWritten).MemoryID == rec.Entry.ID {
+			return Entry{}, false, nil
+		}
+	}
+	if e, err = p.entry(d, false, rec.Entry.CreatedAt); err == nil {
+		e, err = again(rec, &e)
+	}
+	if err == nil {
+		p.past.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
+	}
+	return e, true, err
+}
+
+// stored fails unless the store holds the entry that is put again.
+func (p *replayer) stored(ctx context.Context, s Scope, e *Entry) error {
+	recs, err := lookup(ctx, p.bank.tx, s, []string{e.ID})
+	switch {
+	case err != nil:
+		return err
+	case len(recs) == 0 || recs[0].Erased:
+		return fail(ErrSnapshotUnavailable, "a recorded write was forgotten")
+	case !driver.SameEntry(&recs[0].Entry, e):
+		return fail(ErrDiverged, "another entry was recorded")
+	}
+	return nil
+}
+
+// delete reports whether the run could see an entry, and lets an own write go.
+func (p *replayer) delete(ctx context.Context, ref, id string) (bool, error) {
+	if p.past == nil {
+		_, err := p.reads.Get(ctx, ref, id)
+		if errors.Is(err, ErrNotFound) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, err := p.get(ctx, ref, id)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	p.past.drop(ref, id)
+	return true, nil
+}
+
+// join makes visible what a child wrote, by its last token.
+func (p *replayer) join(ctx context.Context, child Token) error {
+	if p.past == nil {
+		return nil // what the run read of it is in the record
+	}
+	snap, err := child.snapshot(p.tenant)
+	if err != nil {
+		return err
+	}
+	loaded, err := p.bank.reopen(ctx, snap, func(m *ownMark) bool { return !m.inherited })
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.past.view.join(loaded)
+	for ref, marks := range snap.own { // also of those that were forgotten, so that they are missed
+		for _, m := range marks {
+			if !m.inherited {
+				p.past.snap.own[ref] = append(p.past.snap.own[ref], m)
+			}
+		}
+	}
+	p.past.advance(snap.at)
+	return nil
 }

@@ -3,6 +3,8 @@ package memory_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -78,33 +80,152 @@ func TestE4_AReplayRepeatsTheRunAndWritesNothing(t *testing.T) {
 	}
 }
 
-func TestE4_AReplayFromATokenNeedsNoRecord(t *testing.T) {
+// A replay from two tokens shows at every step what the run saw there, or refuses: never
+// anything else.
+func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
+	same, refused := 0, 0
+	for seed := range seeds(300) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		h := newHost(t)
+		job := h.job("acme")
+		draft := func(kind string) memory.Draft {
+			d := memory.Draft{Content: fmt.Sprint(kind, rng.IntN(1000)), Subjects: []string{fmt.Sprint("s", rng.IntN(12))}}
+			if rng.IntN(6) == 0 {
+				d.ExpiresAt = h.Now().Add(time.Duration(1+rng.IntN(60)) * time.Second)
+			}
+			return d
+		}
+		for range 6 {
+			_, err := job.Put(ctx, viewRefs[rng.IntN(2)], draft("old"))
+			require.NoError(t, err)
+		}
+		run := h.run("r", "acme")
+		from, err := run.Token()
+		require.NoError(t, err)
+		type act struct {
+			kind, ref, id string
+			draft         memory.Draft
+			seen          []memory.Entry
+			child         memory.Token
+		}
+		var acts []act
+		for range 12 {
+			h.clock.Advance(time.Duration(rng.IntN(5000)) * time.Millisecond)
+			a := act{ref: viewRefs[rng.IntN(2)]}
+			switch rng.IntN(8) {
+			case 0, 1:
+				a.kind, a.draft = "put", draft("own")
+				e, err := run.Put(ctx, a.ref, a.draft)
+				require.NoError(t, err)
+				a.seen = []memory.Entry{e}
+			case 2:
+				a.kind = "delete"
+				seen, err := run.Memory().List(ctx, a.ref, memory.ListOptions{})
+				require.NoError(t, err)
+				if len(seen) == 0 {
+					continue
+				}
+				a.id = seen[rng.IntN(len(seen))].ID
+				_, err = run.Delete(ctx, a.ref, a.id)
+				require.NoError(t, err)
+			case 3:
+				a.kind = "child"
+				child, err := run.Child(fmt.Sprint("c", len(acts)))
+				require.NoError(t, err)
+				_, err = child.Put(ctx, a.ref, draft("of the child"))
+				require.NoError(t, err)
+				a.child, err = child.Token()
+				require.NoError(t, err)
+				require.NoError(t, child.End(ctx))
+			case 4: // somebody else
+				_, err := job.Put(ctx, a.ref, draft("later"))
+				require.NoError(t, err)
+				continue
+			default:
+				a.kind = "list"
+				a.seen, err = run.Memory().List(ctx, a.ref, memory.ListOptions{Limit: 1 + rng.IntN(9)})
+				require.NoError(t, err)
+				a.draft.Content = fmt.Sprint(len(a.seen))
+			}
+			acts = append(acts, a)
+		}
+		to, err := run.Token()
+		require.NoError(t, err)
+		require.NoError(t, run.End(ctx))
+		h.clock.Advance(time.Hour)
+		if rng.IntN(3) == 0 {
+			_, err := h.Forget(ctx, "acme", fmt.Sprint("s", rng.IntN(12)))
+			require.NoError(t, err)
+		}
+		replay, err := h.Start(ctx, memory.RunConfig{ID: "again", Tenant: "acme", Redactor: newVault(),
+			Replay: &memory.Replay{Events: h.log.Events("acme", "r"), From: from, To: to}})
+		require.NoError(t, err)
+		for i, a := range acts {
+			var got []memory.Entry
+			var err error
+			switch a.kind {
+			case "put":
+				var e memory.Entry
+				e, err = replay.Put(ctx, a.ref, a.draft)
+				got = []memory.Entry{e}
+			case "delete":
+				_, err = replay.Delete(ctx, a.ref, a.id)
+			case "child":
+				err = replay.Join(ctx, a.child)
+			case "list":
+				var all []memory.Entry
+				if all, err = replay.Memory().List(ctx, a.ref, memory.ListOptions{}); err == nil {
+					got = all[:min(len(all), len(a.seen))]
+				}
+			}
+			if errors.Is(err, memory.ErrSnapshotUnavailable) {
+				refused++
+				break
+			}
+			require.NoError(t, err, "seed %d, step %d %s", seed, i, a.kind)
+			if a.kind == "list" || a.kind == "put" {
+				require.Equal(t, a.seen, got, "seed %d, step %d %s", seed, i, a.kind)
+				same++
+			}
+		}
+	}
+	require.Greater(t, same, 300, "most of them can be replayed")
+	require.Greater(t, refused, 20, "and some cannot")
+}
+
+func TestE4_AReplayFromTokensIsExact(t *testing.T) {
 	h := newHost(t)
 	kept := put(t, h.job("acme"), "m", "old")
 	run := h.run("r1", "acme")
+	from, err := run.Token()
+	require.NoError(t, err)
 	own := put(t, run, "m", "own")
-	token, err := run.Token()
+	to, err := run.Token()
 	require.NoError(t, err)
 	require.NoError(t, run.End(ctx))
 	put(t, h.job("acme"), "m", "later")
-
-	asOf, err := h.AsOf(ctx, "acme", token)
+	start := func(r memory.Replay) (*memory.Run, error) {
+		r.Events = h.log.Events("acme", "r1")
+		return h.Start(ctx, memory.RunConfig{ID: "f", Tenant: "acme", Redactor: newVault(), Replay: &r})
+	}
+	replay, err := start(memory.Replay{From: from, To: to})
 	require.NoError(t, err)
-	replay, err := h.Start(ctx, memory.RunConfig{ID: "f", Tenant: "acme", Redactor: newVault(),
-		Replay: &memory.Replay{Events: h.log.Events("acme", "r1"), Reads: asOf}})
-	require.NoError(t, err)
+	require.Equal(t, []string{"old"}, contents(t, replay.Memory(), "m"), "what is put later is not there yet")
+	_, err = replay.Put(ctx, "m", memory.Draft{Content: "another"})
+	require.ErrorIs(t, err, memory.ErrDiverged)
+	require.Equal(t, own, put(t, replay, "m", "own"))
 	require.Equal(t, []string{"own", "old"}, contents(t, replay.Memory(), "m"))
-	deleted, err := replay.Delete(ctx, "m", kept.ID)
+	deleted, err := replay.Delete(ctx, "m", own.ID)
 	require.NoError(t, err)
 	require.True(t, deleted)
+	require.Equal(t, []string{"old"}, contents(t, replay.Memory(), "m"))
 	deleted, err = replay.Delete(ctx, "m", "mem_absent")
 	require.NoError(t, err)
 	require.False(t, deleted)
-	_, err = h.Reader("acme").Get(ctx, "m", kept.ID)
-	require.NoError(t, err, "a replay deletes nothing")
-	e := put(t, replay, "m", "own")
-	require.Equal(t, own, e)
-
+	for _, id := range []string{kept.ID, own.ID} {
+		_, err = h.Reader("acme").Get(ctx, "m", id)
+		require.NoError(t, err, "a replay deletes nothing")
+	}
 	for name, call := range map[string]func() error{
 		"token":  func() error { _, err := replay.Token(); return err },
 		"child":  func() error { _, err := replay.Child("c"); return err },
@@ -112,14 +233,36 @@ func TestE4_AReplayFromATokenNeedsNoRecord(t *testing.T) {
 	} {
 		require.ErrorIs(t, call(), memory.ErrNotProvided, name)
 	}
-	require.NoError(t, replay.Join(ctx, token), "what a child wrote is in the record")
 	require.NoError(t, replay.End(ctx))
+
+	// From where the run had written already: what it wrote is there and is not put again.
+	replay, err = start(memory.Replay{From: to, To: to})
+	require.NoError(t, err)
+	require.Equal(t, []string{"own", "old"}, contents(t, replay.Memory(), "m"))
+	_, err = replay.Put(ctx, "m", memory.Draft{Content: "own"})
+	require.ErrorIs(t, err, memory.ErrDiverged)
+
+	other, err := h.run("r2", "acme").Token()
+	require.NoError(t, err)
+	for name, r := range map[string]memory.Replay{
+		"no end": {From: from}, "no begin": {To: to}, "turned round": {From: to, To: from},
+		"of two runs": {From: from, To: other}, "both ways": {From: from, To: to, Reads: memory.ReplayReads(nil)}, "nothing": {},
+	} {
+		h.clock.Advance(time.Second)
+		_, err := start(r)
+		if name == "turned round" {
+			continue // both were taken in one millisecond
+		}
+		require.ErrorIs(t, err, memory.ErrValidation, name)
+	}
 }
 
 func TestReplayIsRefusedWithoutWhatItNeeds(t *testing.T) {
 	h := newHost(t)
 	_, err := h.Start(ctx, memory.RunConfig{ID: "r", Tenant: "acme", Redactor: newVault(), Replay: &memory.Replay{}})
 	require.ErrorIs(t, err, memory.ErrValidation)
+	_, err = h.Start(ctx, memory.RunConfig{ID: "r", Tenant: "acme", Redactor: newVault(), Replay: &memory.Replay{From: "x", To: "x"}})
+	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
 	_, err = h.Start(ctx, memory.RunConfig{ID: "r", Tenant: "acme", Redactor: newVault(), Resume: "x",
 		Replay: &memory.Replay{Reads: memory.ReplayReads(nil)}})
 	require.ErrorIs(t, err, memory.ErrValidation)

@@ -124,11 +124,19 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (Rewritten, e
 			m.Events = append(m.Events, rec)
 		}
 	}
+	asked := len(m.Documents)
+	if len(m.Erase) > 0 {
+		note, err := j.bank.ledger(s.Tenant, &m)
+		if err != nil {
+			return Rewritten{}, err
+		}
+		m.Documents = append(m.Documents, note)
+	}
 	made, err := j.bank.apply(ctx, s.Tenant, m)
 	if err != nil {
 		return Rewritten{}, err
 	}
-	return Rewritten{handOut(stored), made.Revs}, nil
+	return Rewritten{handOut(stored), made.Revs[:asked]}, nil
 }
 
 // announced wraps an event of the pass, in which the redactor must find nothing.
@@ -204,6 +212,9 @@ func (j *Job) deriveAll(ctx context.Context, s Scope, all []Derived, m *driver.M
 func (j *Job) derive(d *Derived, sources map[string]*Record, now time.Time) (Entry, error) {
 	draft := d.Draft
 	draft.NodeID = "" // no node made it (RFC 0068 §D)
+	if draft.Key != "" {
+		return Entry{}, fail(ErrValidation, "a derived entry has no key")
+	}
 	e, err := j.entry(draft, true, now)
 	if err != nil {
 		return Entry{}, err

@@ -58,7 +58,7 @@ func (b *Bank) Start(ctx context.Context, c RunConfig) (*Run, error) {
 		if c.Resume != "" {
 			return nil, fail(ErrValidation, "a replay does not resume")
 		}
-		replay, err := newReplayer(w, c.Replay)
+		replay, err := b.replay(ctx, w, c.Replay)
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +139,7 @@ func (rr runReader) List(ctx context.Context, ref string, o ListOptions) ([]Entr
 	}
 	defer r.life.RUnlock()
 	if r.replay != nil {
-		return r.replay.reads.List(ctx, ref, o)
+		return r.replay.List(ctx, ref, o)
 	}
 	return readList(ctx, r.bank, r.tenant, ref, o, r.bank.Now(), r.list)
 }
@@ -151,7 +151,7 @@ func (rr runReader) Get(ctx context.Context, ref, id string) (Entry, error) {
 	}
 	defer r.life.RUnlock()
 	if r.replay != nil {
-		return r.replay.reads.Get(ctx, ref, id)
+		return r.replay.Get(ctx, ref, id)
 	}
 	return readGet(ctx, r.bank, r.tenant, ref, id, r.bank.Now(), r.get)
 }

@@ -64,7 +64,7 @@ func (r *Run) Join(ctx context.Context, child Token) error {
 	}
 	defer r.life.RUnlock()
 	if r.replay != nil {
-		return nil
+		return r.replay.join(ctx, child)
 	}
 	snap, err := child.snapshot(r.tenant)
 	if err != nil {
@@ -113,7 +113,7 @@ func (w writer) close() error {
 	if !ok {
 		return nil
 	}
-	if err := c.Close(); err != nil {
+	if err := guard("the redactor", c.Close); err != nil {
 		return failWith(ErrInternal, "the redactor did not close", err)
 	}
 	return nil

@@ -26,19 +26,19 @@ func (r *Run) Put(ctx context.Context, ref string, d Draft) (Entry, error) {
 		return Entry{}, err
 	}
 	if r.replay != nil {
-		return r.replay.put(ctx, ref, d)
+		return r.replay.put(ctx, s, d)
 	}
 	e, err := r.entry(d, false, r.bank.Now())
 	if err != nil {
 		return Entry{}, err
 	}
-	if err := r.put(ctx, s, e, d); err != nil {
-		return Entry{}, err
+	if e, err = r.store(ctx, s, e, d); err != nil {
+		return e, err
 	}
 	r.viewLock.Lock()
 	r.view.add(ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
 	r.viewLock.Unlock()
-	return ownCopy(e), nil
+	return e, nil
 }
 
 // Delete ends the life of an entry that the run can see, and reports whether it
@@ -59,11 +59,7 @@ func (r *Run) Delete(ctx context.Context, ref, id string) (bool, error) {
 		return false, nil
 	}
 	if r.replay != nil {
-		_, err := r.replay.reads.Get(ctx, ref, id)
-		if errors.Is(err, ErrNotFound) {
-			return false, nil
-		}
-		return err == nil, err
+		return r.replay.delete(ctx, ref, id)
 	}
 	now := r.bank.Now()
 	if _, err := r.get(ctx, s, id, now); err != nil {

@@ -26,45 +26,15 @@ func (b *Bank) Scrub(ctx context.Context, tenant string, r Redactor) (Forgotten,
 	}
 	return b.eraseAll(ctx, tenant, func(ctx context.Context, x *erasure) error {
 		x.rewrite = w.rewritten
-		if err := w.scrubEntries(ctx, x); err != nil {
+		err := b.doomAll(ctx, x, func(rec *Record) (bool, error) {
+			clean, err := w.isClean(rec.Entry)
+			return !clean, err
+		})
+		if err != nil {
 			return err
 		}
 		return w.scrubDocuments(ctx, x)
 	})
-}
-
-// scrubEntries dooms the entries that hold a secret, and what was derived from them.
-func (w writer) scrubEntries(ctx context.Context, x *erasure) error {
-	var all []Record
-	derived := map[Located][]int{} // by source
-	for rec, err := range w.bank.tx.History(ctx, w.tenant, driver.HistoryQuery{}) {
-		if err != nil {
-			return shape(err)
-		}
-		if rec.Erased {
-			continue
-		}
-		for _, source := range rec.Entry.Sources {
-			at := Located{Scope: rec.Scope, ID: source}
-			derived[at] = append(derived[at], len(all))
-		}
-		all = append(all, rec)
-	}
-	for _, rec := range all {
-		clean, err := w.isClean(rec.Entry)
-		if err != nil {
-			return err
-		}
-		if !clean {
-			x.doom(rec)
-		}
-	}
-	for i := 0; i < len(x.order); i++ { // doom appends to it
-		for _, k := range derived[x.order[i]] {
-			x.doom(all[k])
-		}
-	}
-	return nil
 }
 
 // scrubDocuments has documents removed or redacted.
@@ -98,7 +68,7 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 // the secret in it.
 func (w writer) dirty(texts ...string) (bool, error) {
 	for _, text := range texts {
-		out, err := w.redactor.Redact(text)
+		out, err := ask(w.redactor.Redact, text)
 		found := interface{ SecretFound() bool }(nil)
 		if errors.As(err, &found) && found.SecretFound() {
 			return true, nil
@@ -128,7 +98,7 @@ func (w writer) remove(text string) (string, bool) {
 	}); ok {
 		redact = r.Remove
 	}
-	out, err := redact(text)
+	out, err := ask(redact, text)
 	return out, err == nil && validText(out)
 }
 

@@ -28,6 +28,17 @@ func (w writer) own() (Scope, error) {
 	return Scope{Tenant: w.tenant}, w.identifiers(w.runID, w.tenant)
 }
 
+// store writes an entry, once under its key, and returns what is there.
+func (w writer) store(ctx context.Context, s Scope, e Entry, d Draft) (Entry, error) {
+	if d.Key != "" {
+		return w.putKeyed(ctx, s, e, d)
+	}
+	if err := w.put(ctx, s, e, d); err != nil {
+		return Entry{}, err
+	}
+	return ownCopy(e), nil
+}
+
 // put writes one entry, with its event where the bank announces writes.
 func (w writer) put(ctx context.Context, s Scope, e Entry, d Draft) error {
 	if w.bank.tx == nil {
@@ -40,6 +51,11 @@ func (w writer) put(ctx context.Context, s Scope, e Entry, d Draft) error {
 			rec.Time = e.CreatedAt // a replay takes the entry's instant from here
 		}
 		m.Events = []events.Record{rec}
+	}
+	if d.Key != "" {
+		key := keyDocument(s, d.Key)
+		key.Of = []string{e.ID}
+		m.Documents = []DocumentSwap{{Document: key}}
 	}
 	_, err := w.bank.apply(ctx, s.Tenant, m)
 	return err

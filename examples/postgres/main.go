@@ -89,7 +89,8 @@ func run(ctx context.Context, t told, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := bank.Relay(ctx); err != nil {
+	// One round for a program that ends soon. One that stays calls bank.Keep in a goroutine.
+	if _, err := bank.Maintain(ctx); err != nil {
 		return err
 	}
 	if t.forget != "" {

@@ -285,7 +285,7 @@ func (h *host) forgetting(ctx context.Context) error {
 
 func (h *host) events(ctx context.Context) error {
 	h.title("Events")
-	if _, err := h.bank.Relay(ctx); err != nil {
+	if _, err := h.bank.Maintain(ctx); err != nil {
 		return err
 	}
 	type run struct{ tenant, id string }

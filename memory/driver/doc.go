@@ -11,7 +11,7 @@
 //     are built on it.
 //   - [Versioned]: memory can be read as it was. The views of runs are built on it.
 //
-// Beside them a store may offer [Searcher], [Scanner], [Scheduler], [Changes] and
+// Beside them a store may offer [Searcher], [Scanner], [Scheduler], [Tenants], [Changes] and
 // [Describer]. None of these interfaces ever grows: a new ability is a new interface.
 //
 // A store has no clock, issues no ids, redacts nothing and knows no engine. It keeps

@@ -60,6 +60,8 @@ var (
 	ErrSecretLeakage = &Kind{CodeSecretLeakage, "a secret would have been stored"}
 	// ErrConflict: a condition did not hold any more; nothing was written.
 	ErrConflict = &Kind{CodeConflict, "conflict with another change"}
+	// ErrDeleted: the entry that was put under the key has been deleted since.
+	ErrDeleted = &Kind{CodeNotFound, "the entry was deleted"}
 	// ErrSnapshotUnavailable: memory can no longer be read as it was then. Live
 	// memory is never given instead.
 	ErrSnapshotUnavailable = &Kind{CodeSnapshotUnavailable, "that state of memory is no longer available"}

@@ -65,6 +65,19 @@ type Scheduler interface {
 	Due(ctx context.Context, kind string, at time.Time, limit int) ([]Document, error)
 }
 
+// Tenants is a store that tells whom it holds memory for, and lets go of them.
+type Tenants interface {
+	// Scopes yields the scopes that hold anything, behind the scope after, in the byte order
+	// of tenant and ref, and stops after an error. A scope with an empty Ref stands for the
+	// tenant's own documents. The loop may call the store again, to change it too.
+	Scopes(ctx context.Context, after Scope) iter.Seq2[Scope, error]
+
+	// DropTenant removes what is held of a tenant, about limit records, documents and
+	// events at a time, and reports whether anything is left. Every version that the
+	// tenant had becomes unavailable with the first call, and none is given out again.
+	DropTenant(ctx context.Context, tenant string, limit int) (more bool, err error)
+}
+
 // Changes is a store that tells what has changed, so that a cache can follow it.
 type Changes interface {
 	// Changes returns the ids of a scope that were touched by the mutations after the

@@ -48,8 +48,9 @@
 // agentmemory.tenant, and policies on all tables hide what belongs to others, from
 // their owner too (CTI-1). A statement that forgot its tenant would find nothing.
 // Superusers and roles with BYPASSRLS are not held by policies: let hosts connect as
-// neither. Turn it on before hosts start. Relays read the outbox for all tenants, and
-// schedulers the machinery that has a Due; all else is always one tenant's.
+// neither. Turn it on before hosts start. Relays read the outbox for all tenants,
+// and schedulers and [Store.Scopes] the machinery and the counters of versions; all else is
+// always one tenant's, so that no role needs more for them.
 //
 // # Erasure
 //

@@ -13,8 +13,8 @@ var securedTables = []string{"tenants", "versions", "entries", "former", "scars"
 
 // secureRows makes the database hide every row but those of the tenant that a
 // transaction has named, from the owner of the tables too. Only superusers and roles with
-// BYPASSRLS see more. A relay has the outbox of all tenants, and a scheduler sees what
-// can be due, if they say so.
+// BYPASSRLS see more. If they say so, a relay has the outbox of all tenants, and what lists tenants or
+// what is due sees the counters and the machinery of all.
 func secureRows(ctx context.Context, tx pgx.Tx) error {
 	const current = `
 		CREATE OR REPLACE FUNCTION agentmemory.current_tenant() RETURNS bytea LANGUAGE sql STABLE AS $$
@@ -37,8 +37,10 @@ func secureRows(ctx context.Context, tx pgx.Tx) error {
 	_, err := tx.Exec(ctx, `
 		DROP POLICY IF EXISTS relay ON agentmemory.outbox;
 		CREATE POLICY relay ON agentmemory.outbox USING ((SELECT current_setting('agentmemory.tenant') = '*'));
+		DROP POLICY IF EXISTS listing ON agentmemory.tenants;
+		CREATE POLICY listing ON agentmemory.tenants FOR SELECT USING ((SELECT current_setting('agentmemory.tenant') = '*'));
 		DROP POLICY IF EXISTS scheduler ON agentmemory.documents;
 		CREATE POLICY scheduler ON agentmemory.documents FOR SELECT
-			USING (class = 0 AND due IS NOT NULL AND (SELECT current_setting('agentmemory.tenant') = '*'))`)
+			USING (class = 0 AND (SELECT current_setting('agentmemory.tenant') = '*'))`)
 	return err
 }

@@ -178,6 +178,8 @@ type tx struct {
 	// moved tells that rows with text were taken out of their tables, so that others may
 	// have left copies of themselves: see sweep.
 	moved bool
+	// sweeps selects the pages that a sweep looks at, if not only those with text.
+	sweeps string
 }
 
 // write runs f in a transaction and commits it unless f fails. The context may end it

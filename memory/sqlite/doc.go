@@ -12,8 +12,8 @@
 // # Guarantees
 //
 //   - [Store] is everything that package driver knows: a [driver.Versioned],
-//     [driver.Searcher], [driver.Scanner], [driver.Scheduler], [driver.Changes] and durable
-//     [driver.Describer]. adaptertest proves it, with one process and with two.
+//     [driver.Searcher], [driver.Scanner], [driver.Scheduler], [driver.Tenants],
+//     [driver.Changes] and durable [driver.Describer]. adaptertest proves it, with one process and with two.
 //   - An acknowledged write is on the disk: it survives kill -9 and, unless
 //     [Options.Relaxed] is set, the loss of power, as far as the disk keeps its word
 //     about a sync. A mutation is there as a whole or not at all (M8).
@@ -27,7 +27,8 @@
 //   - Names are compared byte for byte (M1) and are parameters of statements. What is
 //     asked of a scope names its tenant and ref, what is asked of a tenant the tenant,
 //     and what belongs to an entry the key of its row, which was found by them. Only what
-//     is asked of all tenants names none: what is due, the events that wait, and [Open].
+//     is asked of all tenants names none: what is due, the events that wait, which tenants
+//     there are, and [Open].
 //   - What is erased (M10) is overwritten in the pages of the file when the mutation
 //     commits, with the documents made of it, and the log is emptied after it: if a reader
 //     is in the way or the process is killed, by the next write of any process or the next

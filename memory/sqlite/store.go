@@ -13,6 +13,7 @@ var (
 	_ driver.Searcher  = (*Store)(nil)
 	_ driver.Scanner   = (*Store)(nil)
 	_ driver.Scheduler = (*Store)(nil)
+	_ driver.Tenants   = (*Store)(nil)
 	_ driver.Changes   = (*Store)(nil)
 	_ driver.Describer = (*Store)(nil)
 )

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"cmp"
 	"database/sql"
 	"encoding/binary"
 )
@@ -20,8 +21,13 @@ const oweSweep = `INSERT INTO meta (key, value) VALUES ('unswept', '') ON CONFLI
 const textPages = `SELECT p.pgno, p.data FROM dbstat d CROSS JOIN sqlite_dbpage p ON p.pgno = d.pageno
 	WHERE d.name IN ('texts', 'bodies') AND d.pagetype <> 'overflow'`
 
-// sweep fills the gaps on the pages with text with zeros, if that is owed. It reads them
-// all.
+// allPages are the pages of all tables and indexes. Rows of the others move at any time, so
+// that names and machinery of a tenant that is dropped are in their gaps too.
+const allPages = `SELECT p.pgno, p.data FROM dbstat d CROSS JOIN sqlite_dbpage p ON p.pgno = d.pageno
+	WHERE d.pageno > 1 AND d.pagetype <> 'overflow'`
+
+// sweep fills the gaps on the pages with text, or those that t.sweeps selects, with zeros,
+// if that is owed. It reads them all.
 func (t *tx) sweep() error {
 	owed, err := t.changed(`DELETE FROM meta WHERE key = 'unswept'`)
 	if err != nil || !owed {
@@ -45,7 +51,7 @@ func (t *tx) sweep() error {
 			dirty = append(dirty, page{number, clean})
 		}
 		return true, nil
-	}, textPages)
+	}, cmp.Or(t.sweeps, textPages))
 	if err != nil {
 		return err
 	}

@@ -134,7 +134,7 @@ func noSecrets(context.Context, string) (memory.Redactor, error) {
 
 func (h *teller) job() (*memory.Job, error) {
 	h.passes++
-	secrets, _ := noSecrets(nil, "")
+	secrets, _ := noSecrets(context.Background(), "")
 	return h.bank.Background(memory.JobConfig{RunID: fmt.Sprintf("%s-%d", h.name, h.passes), Tenant: home.Tenant, Redactor: secrets})
 }
 

@@ -1,0 +1,111 @@
+package inmem
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// Scopes yields the scopes that hold anything, behind the scope after, in the byte order
+// of tenant and ref. The body of the loop may use the store.
+func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
+	return func(yield func(driver.Scope, error) bool) {
+		st.mu.RLock()
+		names := slices.Sorted(maps.Keys(st.tenants))
+		st.mu.RUnlock()
+		for _, name := range names {
+			if name < after.Tenant {
+				continue
+			}
+			for _, ref := range st.tenant(name).holding() {
+				if err := ctx.Err(); err != nil {
+					yield(driver.Scope{}, err)
+					return
+				}
+				if name == after.Tenant && ref <= after.Ref {
+					continue
+				}
+				if !yield(driver.Scope{Tenant: name, Ref: ref}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// holding returns the refs that hold records or documents, in byte order; the empty one for
+// the tenant's own documents.
+func (t *tenant) holding() []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var refs []string
+	for ref, sc := range t.scopes {
+		for range sc.recs.all() {
+			refs = append(refs, ref)
+			break
+		}
+	}
+	next := name{}
+	for {
+		ref, found := "", false
+		for x := range t.shelf.names.from(tagged{"", &document{name: next}}) {
+			ref, found = x.doc.ref, true
+			break
+		}
+		if !found {
+			break
+		}
+		refs = append(refs, ref)
+		next = name{ref: ref + "\x00"}
+	}
+	slices.Sort(refs)
+	return slices.Compact(refs)
+}
+
+// DropTenant removes everything that is held of a tenant, whatever the limit.
+func (st *Store) DropTenant(ctx context.Context, tenant string, _ int) (more bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	t := st.tenant(tenant)
+	if t == nil {
+		return false, nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.version++
+	t.horizon = t.version
+	for _, sc := range t.scopes {
+		for _, r := range slices.Collect(sc.recs.all()) {
+			sc.purge(r)
+		}
+	}
+	clear(t.scopes)
+	for _, doc := range t.shelf.docs {
+		t.shelf.remove(doc)
+	}
+	st.outbox.drop(tenant)
+	return false, nil
+}
+
+// drop takes the events of a tenant out of the outbox.
+func (o *outbox) drop(tenant string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var gone []*waiting
+	for w := range o.byRun.from(&waiting{0, events.Record{Tenant: tenant}}) {
+		if w.Tenant != tenant {
+			break
+		}
+		gone = append(gone, w)
+	}
+	for _, w := range gone {
+		delete(o.known, keyOf(&w.Record))
+		o.byNumber.remove(w)
+		o.byRun.remove(w)
+	}
+}

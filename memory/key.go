@@ -1,0 +1,82 @@
+package memory
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"slices"
+
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// keyKind is the kind of the document that remembers under which key an entry was put. It
+// is content of the entry, so that forgetting the entry frees the key.
+const keyKind = "memory/key"
+
+// keyDocument is the document of an idempotency key; the key itself stays out of the store.
+func keyDocument(s Scope, key string) Document {
+	sum := sha256.Sum256([]byte(key))
+	return Document{Scope: s, Class: Content, Kind: keyKind, Key: hex.EncodeToString(sum[:])}
+}
+
+// checkKey refuses a key that no store could keep.
+func (w writer) checkKey(key string) error {
+	switch {
+	case key == "":
+		return nil
+	case !driver.Plain(key, driver.MaxKeyBytes):
+		return fail(ErrValidation, "malformed key")
+	case w.bank.tx == nil:
+		return fail(ErrNotProvided, "keys need a Transactor")
+	}
+	return w.identifiers(key)
+}
+
+// keyed returns the record of the entry that was put under a key; found is false if there
+// is none.
+func (b *Bank) keyed(ctx context.Context, s Scope, key string) (rec Record, found bool, err error) {
+	name := keyDocument(s, key)
+	for d, err := range b.tx.Documents(ctx, DocumentQuery{Tenant: s.Tenant, Ref: s.Ref, Kind: name.Kind, Key: name.Key}) {
+		if err != nil {
+			return Record{}, false, shape(err)
+		}
+		recs, err := b.tx.Lookup(ctx, s, d.Of)
+		if err != nil {
+			return Record{}, false, shape(err)
+		}
+		if len(recs) > 0 && !recs[0].Erased {
+			return recs[0], true, nil
+		}
+	}
+	return Record{}, false, nil
+}
+
+// again answers a put under a key with the entry that is there.
+func again(rec Record, e *Entry) (Entry, error) {
+	there := &rec.Entry
+	if there.Content != e.Content || !slices.Equal(there.Tags, e.Tags) || !slices.Equal(there.Subjects, e.Subjects) {
+		return Entry{}, fail(ErrConflict, "another entry was put under the key")
+	}
+	if rec.State == Deleted {
+		return ownCopy(*there), fail(ErrDeleted, "")
+	}
+	return ownCopy(*there), nil
+}
+
+// putKeyed writes an entry unless its key has one, which it returns then.
+func (w writer) putKeyed(ctx context.Context, s Scope, e Entry, d Draft) (Entry, error) {
+	for {
+		rec, found, err := w.bank.keyed(ctx, s, d.Key)
+		if err != nil {
+			return Entry{}, err
+		}
+		if found {
+			return again(rec, &e)
+		}
+		err = w.put(ctx, s, e, d)
+		if !errors.Is(err, ErrConflict) { // somebody else put under the key meanwhile
+			return ownCopy(e), err
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Maintained tells what a [Bank.Maintain] did.
+type Maintained struct {
+	// Relayed is what was delivered and what waits.
+	Relayed Relayed
+	// Tenants were looked at in this round, and Purged records removed of them.
+	Tenants, Purged int
+	// Forgotten erasures are out of the ledger, since their retention was over.
+	Forgotten int
+}
+
+// keeper remembers where the next round goes on.
+type keeper struct {
+	mu   sync.Mutex
+	next Scope // behind the last tenant of the round before
+}
+
+// roundTenants bounds the tenants of a round, so that many tenants share the work over
+// many rounds.
+const roundTenants = 100
+
+// Maintain does one bounded round of what memory needs from time to time: it relays
+// events, purges what no view within the horizon can show, of the next hundred tenants in
+// their order, and removes erasures from the ledger after their retention. Trouble with
+// one tenant or one run holds up no other; the errors come together at the end. Any
+// number of processes may do it. Where the store does not offer driver.Tenants, the host
+// calls [Bank.Purge] for each tenant itself.
+func (b *Bank) Maintain(ctx context.Context) (Maintained, error) {
+	var done Maintained
+	var failed []error
+	var err error
+	if done.Relayed, err = b.Relay(ctx); err != nil {
+		failed = append(failed, err)
+	}
+	if b.scheduler != nil && !b.traits.ReadOnly {
+		n, err := b.trimLedger(ctx)
+		done.Forgotten = n
+		failed = append(failed, err)
+	}
+	if b.tenants != nil && b.versions != nil && !b.traits.ReadOnly {
+		failed = append(failed, b.purgeSome(ctx, &done))
+	}
+	if err := ctx.Err(); err != nil {
+		return done, err
+	}
+	return done, errors.Join(failed...)
+}
+
+// purgeSome purges the next tenants.
+func (b *Bank) purgeSome(ctx context.Context, done *Maintained) error {
+	b.keeper.mu.Lock()
+	defer b.keeper.mu.Unlock()
+	var failed []error
+	after := b.keeper.next
+	b.keeper.next = Scope{} // unless this round does not come to the end
+	last := ""
+	for s, err := range b.scopes(ctx, after) {
+		if err != nil {
+			return errors.Join(append(failed, err)...)
+		}
+		if s.Tenant == last || s.Tenant == after.Tenant {
+			continue
+		}
+		if done.Tenants == roundTenants {
+			b.keeper.next = Scope{Tenant: last, Ref: lastRef}
+			break
+		}
+		last = s.Tenant
+		done.Tenants++
+		n, err := b.purge(ctx, s.Tenant, false)
+		done.Purged += n
+		if err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// lastRef is behind every ref that there can be.
+const lastRef = "\xff"
+
+// trimLedger removes erasures whose retention is over.
+func (b *Bank) trimLedger(ctx context.Context) (int, error) {
+	due, err := b.Due(ctx, ledgerKind, 1000)
+	if err != nil {
+		return 0, err
+	}
+	removed := 0
+	for _, d := range due {
+		_, err := b.Swap(ctx, d.Tenant, DocumentSwap{Document: d, Act: Remove})
+		if errors.Is(err, ErrConflict) {
+			continue // another process was faster
+		}
+		if err != nil {
+			return removed, err
+		}
+		removed++
+	}
+	return removed, nil
+}
+
+// Keep maintains memory until the context ends, one round after the other with a pause
+// between them, and calls what else the host's engines need with each round, such as the
+// tick of a commitment engine. What fails is logged, if there is a Config.Logger, and
+// tried again with the next round. It returns the error of the context. A host calls it
+// once in a goroutine of its own.
+func (b *Bank) Keep(ctx context.Context, pause time.Duration, also ...func(context.Context) error) error {
+	for {
+		done, err := b.Maintain(ctx)
+		b.report(ctx, done, err)
+		for _, f := range also {
+			if err := f(ctx); err != nil {
+				b.trouble(ctx, err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// report logs a round that did something.
+func (b *Bank) report(ctx context.Context, done Maintained, err error) {
+	if b.cfg.Logger == nil {
+		return
+	}
+	if done.Relayed.Delivered+done.Purged+done.Forgotten > 0 {
+		b.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "memory maintained",
+			slog.Int("delivered", done.Relayed.Delivered), slog.Int("waiting", done.Relayed.Waiting),
+			slog.Int("stuck_runs", len(done.Relayed.Stuck)), slog.Int("tenants", done.Tenants),
+			slog.Int("purged", done.Purged), slog.Int("ledger_trimmed", done.Forgotten))
+	}
+	if err != nil {
+		b.trouble(ctx, err)
+	}
+}
+
+// trouble logs an error by its code: what a store or a sink said may hold anything (M2).
+func (b *Bank) trouble(ctx context.Context, err error) {
+	if b.cfg.Logger != nil && ctx.Err() == nil {
+		b.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "memory maintenance failed", slog.String("code", string(CodeOf(err))))
+	}
+}

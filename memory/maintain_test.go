@@ -1,0 +1,160 @@
+package memory_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+)
+
+func tenants(t *testing.T, h *host) (out []string) {
+	t.Helper()
+	for tenant, err := range h.Tenants(ctx) {
+		require.NoError(t, err)
+		out = append(out, tenant)
+	}
+	return out
+}
+
+func refs(t *testing.T, h *host, tenant string) (out []string) {
+	t.Helper()
+	for ref, err := range h.Refs(ctx, tenant) {
+		require.NoError(t, err)
+		out = append(out, ref)
+	}
+	return out
+}
+
+func TestTenantsAndRefsAreListed(t *testing.T) {
+	h := newHost(t)
+	for _, tenant := range []string{"b", "a", "a\x7e", "aa"} {
+		for _, ref := range []string{"n", "m", "m/1"} {
+			put(t, h.job(tenant), ref, "x")
+		}
+	}
+	_, err := h.Swap(ctx, "documents only", memory.DocumentSwap{Document: memory.Document{Scope: memory.Scope{Ref: "r"}, Kind: "k", Key: "1"}})
+	require.NoError(t, err)
+	_, err = h.Swap(ctx, "b", memory.DocumentSwap{Document: memory.Document{Kind: "k", Key: "1"}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "aa", "a~", "b", "documents only"}, tenants(t, h))
+	require.Equal(t, []string{"m", "m/1", "n"}, refs(t, h, "a"))
+	require.Equal(t, []string{"r"}, refs(t, h, "documents only"))
+	require.Empty(t, refs(t, h, "nobody"))
+}
+
+// What is dropped is gone with its history: whoever gets the name later begins anew, and
+// no old token reads what is theirs.
+func TestM7_DropTenantLeavesNothing(t *testing.T) {
+	h := newHost(t, func(c *memory.Config) {
+		c.Sink = sinkFunc(func(context.Context, ...events.Record) error { return errors.New("off") })
+	})
+	job := h.job("acme")
+	put(t, job, "m", "theirs", "s")
+	_, err := h.Swap(ctx, "acme", memory.DocumentSwap{Document: memory.Document{Kind: "k", Key: "1", Due: h.Now()}})
+	require.NoError(t, err)
+	other := put(t, h.job("globex"), "m", "another's")
+	run := h.run("r", "acme")
+	token, err := run.Token()
+	require.NoError(t, err)
+	require.NoError(t, h.DropTenant(ctx, "acme"))
+	require.NoError(t, h.DropTenant(ctx, "acme"), "it can be repeated")
+	require.NoError(t, h.DropTenant(ctx, "nobody"))
+	require.Equal(t, []string{"globex"}, tenants(t, h))
+	require.Empty(t, contents(t, h.Reader("acme"), "m"))
+	due, err := h.Due(ctx, "k", 10)
+	require.NoError(t, err)
+	require.Empty(t, due)
+	relayed, _ := h.Relay(ctx)
+	require.Equal(t, 1, relayed.Waiting, "the other tenant's event")
+	put(t, job, "m", "a new tenant of that name")
+	for range 3 {
+		_, err = run.Memory().List(ctx, "m", memory.ListOptions{})
+		require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
+		_, err = h.AsOf(ctx, "acme", token)
+		require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
+		put(t, job, "m", "more")
+	}
+	_, err = h.Reader("globex").Get(ctx, "m", other.ID)
+	require.NoError(t, err)
+	require.ErrorIs(t, h.DropTenant(ctx, ""), memory.ErrValidation)
+}
+
+// Rounds share the tenants out, and every tenant is purged within a few of them.
+func TestMaintainIsFair(t *testing.T) {
+	h := newHost(t, func(c *memory.Config) { c.LedgerRetention = 24 * time.Hour })
+	for i := range 250 {
+		tenant := fmt.Sprintf("t%03d", i)
+		e := put(t, h.job(tenant), "m", "x", "s")
+		_, err := h.job(tenant).Delete(ctx, "m", e.ID)
+		require.NoError(t, err)
+	}
+	_, err := h.Forget(ctx, "t007", "s")
+	require.NoError(t, err)
+	round := func() memory.Maintained {
+		done, err := h.Maintain(ctx)
+		require.NoError(t, err)
+		return done
+	}
+	require.Equal(t, 250, round().Relayed.Delivered)
+	looked := 100
+	for range 3 {
+		looked += round().Tenants
+	}
+	require.Equal(t, 350, looked, "250 and again 100")
+	h.clock.Advance(memory.DefaultHorizon + time.Hour)
+	purged, forgotten := 0, 0
+	for range 6 {
+		done := round()
+		purged += done.Purged
+		forgotten += done.Forgotten
+	}
+	require.Equal(t, 250, purged)
+	require.Equal(t, 1, forgotten)
+	before := len(h.log.Events("t000", "pass"))
+	require.Zero(t, round().Purged)
+	require.Len(t, h.log.Events("t000", "pass"), before)
+}
+
+func TestKeepGoesOnWhateverFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		refuse := true
+		got := new(events.Log)
+		h := newHost(t, func(c *memory.Config) {
+			c.Now = nil
+			c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			c.Sink = sinkFunc(func(ctx context.Context, recs ...events.Record) error {
+				if refuse {
+					return errors.New("canary-of-the-sink")
+				}
+				return got.Emit(ctx, recs...)
+			})
+		})
+		put(t, h.run("r", "acme"), "m", "canary-of-the-entry")
+		ctx, cancel := context.WithCancel(ctx)
+		ticks := 0
+		ended := make(chan error, 1)
+		go func() {
+			ended <- h.Keep(ctx, time.Second, func(context.Context) error { ticks++; return errors.New("canary-of-the-tick") })
+		}()
+		time.Sleep(2500 * time.Millisecond)
+		require.Equal(t, 3, ticks)
+		require.Empty(t, got.Events("acme", "r"))
+		refuse = false
+		time.Sleep(time.Second)
+		require.Len(t, got.Events("acme", "r"), 1)
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		require.Contains(t, log.String(), "code=internal_error")
+		require.NotContains(t, log.String(), "canary")
+	})
+}

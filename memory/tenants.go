@@ -1,0 +1,77 @@
+package memory
+
+import (
+	"context"
+	"iter"
+)
+
+// Tenants yields the tenants that the store holds anything of, in byte order, and stops
+// after an error. The store must offer driver.Tenants. The loop may use the bank.
+func (b *Bank) Tenants(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		last := ""
+		for s, err := range b.scopes(ctx, Scope{}) {
+			if err == nil && s.Tenant == last {
+				continue
+			}
+			last = s.Tenant
+			if !yield(s.Tenant, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Refs yields the refs of a tenant that hold anything, in byte order, and stops after an
+// error. The store must offer driver.Tenants. The loop may use the bank.
+func (b *Bank) Refs(ctx context.Context, tenant string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for s, err := range b.scopes(ctx, Scope{Tenant: tenant}) {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			if s.Tenant != tenant || !yield(s.Ref, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (b *Bank) scopes(ctx context.Context, after Scope) iter.Seq2[Scope, error] {
+	return func(yield func(Scope, error) bool) {
+		if b.tenants == nil {
+			yield(Scope{}, fail(ErrNotProvided, "the store does not list its tenants"))
+			return
+		}
+		for s, err := range b.tenants.Scopes(ctx, after) {
+			if !yield(s, shape(err)) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// dropBatch is about how many things one call of DropTenant removes.
+const dropBatch = 1000
+
+// DropTenant removes everything that the store holds of a tenant: entries, documents,
+// undelivered events. Its runs and tokens become [ErrSnapshotUnavailable], also for
+// whoever gets the tenant's name later. It works in batches; after an error it is called
+// again. The host sees to it that nobody writes for the tenant meanwhile. The store must
+// offer driver.Tenants.
+func (b *Bank) DropTenant(ctx context.Context, tenant string) error {
+	switch {
+	case !validTenant(tenant):
+		return fail(ErrValidation, "malformed tenant")
+	case b.tenants == nil || b.traits.ReadOnly:
+		return fail(ErrNotProvided, "the store does not drop tenants")
+	}
+	for more := true; more; {
+		var err error
+		if more, err = b.tenants.DropTenant(ctx, tenant, dropBatch); err != nil {
+			return shape(err)
+		}
+	}
+	return nil
+}
