@@ -85,10 +85,14 @@ func documentsSQL(q *driver.DocumentQuery) (string, []any) {
 	if q.Group != "" {
 		narrow(` AND d.grp = `, []byte(q.Group))
 	}
+	from := `agentmemory.documents d`
 	if q.Subject != "" {
-		narrow(` AND (d.ref, d.kind, d.key) IN (
-			SELECT s.ref, s.kind, s.key FROM agentmemory.document_subjects s WHERE s.tenant = $1 AND s.subject = `, keyOf(q.Subject))
-		narrow(`) AND array_position(d.subjects, `, []byte(q.Subject))
+		// Subjects have no statistics. So that no plan reads all documents of the tenant, the
+		// OFFSET has each one that carries the label looked up by its names.
+		from = `agentmemory.document_subjects s, LATERAL (
+			SELECT * FROM agentmemory.documents d WHERE d.tenant = s.tenant AND d.ref = s.ref AND d.kind = s.kind AND d.key = s.key OFFSET 0) d`
+		narrow(` AND s.tenant = $1 AND (s.ref, s.kind, s.key) > ($2, $3, $4) AND s.subject = `, keyOf(q.Subject))
+		narrow(` AND array_position(d.subjects, `, []byte(q.Subject))
 		where += `) IS NOT NULL`
 	}
 	value := `d.value`
@@ -100,7 +104,7 @@ func documentsSQL(q *driver.DocumentQuery) (string, []any) {
 		SELECT ` + documentColumns + `, d.value, d.asked FROM (
 			SELECT *, count(*) OVER () AS asked, sum(COALESCE(octet_length(d.value), 0)::bigint) OVER (` + order + `) AS bytes FROM (
 				SELECT d.tenant, d.ref, d.kind, d.key, d.class, d.rev, d.grp, d.due, d.made_of, d.subjects, ` + value + `
-				FROM agentmemory.documents d` + where + order + ` LIMIT ` + strconv.Itoa(documentPage) + `) d) d
+				FROM ` + from + where + order + ` LIMIT ` + strconv.Itoa(documentPage) + `) d) d
 		WHERE d.bytes - COALESCE(octet_length(d.value), 0) < ` + strconv.Itoa(documentPageBytes) + order, args
 }
 

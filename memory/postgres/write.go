@@ -215,12 +215,14 @@ func (w *writes) erase(b *pgx.Batch) {
 	b.Queue(removeDocumentsOf, []byte(w.tenant), wholes, keys)
 }
 
-// removeDocumentsOf removes the documents that were made of entries.
+// removeDocumentsOf removes the documents that were made of entries. A plan that is made
+// for any tenant would read all documents of this one, but for the OFFSETs, by which each is
+// looked up. Who has the tenant's row may go by ctid: nobody else changes content.
 const removeDocumentsOf = `
-	DELETE FROM agentmemory.documents d
-	USING unnest($2::bytea[], $3::bytea[]) AS r (ref, id)
-	JOIN agentmemory.document_of o ON o.tenant = $1 AND o.ref = r.ref AND o.id = r.id
-	WHERE d.tenant = $1 AND d.ref = o.ref AND d.kind = o.kind AND d.key = o.key`
+	DELETE FROM agentmemory.documents WHERE tenant = $1 AND ctid = ANY (ARRAY(
+		SELECT d.ctid FROM unnest($2::bytea[], $3::bytea[]) AS r (ref, id), LATERAL (
+			SELECT o.kind, o.key FROM agentmemory.document_of o WHERE o.tenant = $1 AND o.ref = r.ref AND o.id = r.id OFFSET 0) o, LATERAL (
+			SELECT d.ctid FROM agentmemory.documents d WHERE d.tenant = $1 AND d.ref = r.ref AND d.kind = o.kind AND d.key = o.key OFFSET 0) d))`
 
 // deleteNamed deletes the rows of a table that are about the entries named by $2, $3.
 func deleteNamed(table string) string {

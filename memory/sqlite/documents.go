@@ -84,6 +84,9 @@ func documentsAfter(q *driver.DocumentQuery, last *driver.Document) (string, []a
 	}
 	text += fromDocuments
 	where := []string{`d.tenant = ?`}
+	if q.Subject != "" { // the label leads: the sign keeps the tenant's other documents from being read
+		where = []string{`+d.tenant = ?`}
+	}
 	args := []any{q.Tenant}
 	narrow := func(term string, values ...any) { where, args = append(where, term), append(args, values...) }
 	if !q.EveryRef {
