@@ -63,7 +63,8 @@ func TestDeriveNothing(t *testing.T) {
 func TestA1_DerivedFromWhatIsThere(t *testing.T) {
 	for bits := range 1 << 9 {
 		bit := func(i int) bool { return bits>>i&1 != 0 }
-		readOnly, durable, transacts, versioned, semantic := bit(0), bit(1), bit(2), bit(3), bit(4)
+		readOnly, durable, transacts, semantic := bit(0), bit(1), bit(2), bit(4)
+		versioned := transacts && bit(3)
 		engines, scheduled, workspace, modelTwo := bit(5), bit(6), bit(7), bit(8)
 		s := &store{
 			traits:    driver.Traits{ReadOnly: readOnly, Durable: durable, Semantic: semantic},
@@ -131,7 +132,7 @@ func statuses(m *capability.Model) map[capability.Dimension]bool {
 // A1: asking for more is an error that names the field and the missing piece.
 func TestA1_AskingForMore(t *testing.T) {
 	readOnly := func(s *store) { s.traits.ReadOnly = true }
-	plain := func(s *store) { s.transacts = false }
+	plain := func(s *store) { s.transacts, s.versioned = false, false }
 	volatile := func(s *store) { s.traits.Durable = false }
 	literal := func(s *store) { s.traits.Semantic = false }
 	unversioned := func(s *store) { s.versioned = false }

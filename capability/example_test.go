@@ -14,8 +14,8 @@ import (
 // A host derives its model from the bank and the engines that it runs, and serves
 // the document that comes out.
 func ExampleDerive() {
-	// Durable, but no driver.Transactor: no engine can work on it.
-	store := &store{traits: driver.Traits{Durable: true}, versioned: true}
+	// A durable store of every step.
+	store := &store{traits: driver.Traits{Durable: true}, transacts: true, versioned: true}
 	bank, err := memory.NewBank(store, memory.Config{})
 	if err != nil {
 		log.Fatal(err)
@@ -35,27 +35,32 @@ func ExampleDerive() {
 	}
 	fmt.Println(string(document))
 	// Output:
-	// dimension             satisfied  why                                field
-	// read                  yes        list and get                       /memory/supported
-	// write                 yes        put and delete                     /memory/writable
-	// search                yes        filter                             /memory/search/supported
-	// long-term-durability  yes        long-term                          /agents/memoryBackends
-	// compaction            no         the store is no driver.Transactor  /memory/compaction/supported
-	// attribution           no         the bank announces no writes       /memory/attribution/supported
-	// replay-snapshot       yes        execution model 4                  /agents/memoryBackends, /multiAgent/executionModel/version
-	// retention             yes        expiry                             /memory/retention/ttl
-	// memoryConsolidation   no         the store is no driver.Transactor  /agents/memoryConsolidation
-	// commitments           no         there is no commitment engine      /agents/commitments
-	// openwop-memory        no         protocolVersion is not 1.x         (profile)
+	// dimension             satisfied  why                            field
+	// read                  yes        list and get                   /memory/supported
+	// write                 yes        put and delete                 /memory/writable
+	// search                yes        filter                         /memory/search/supported
+	// long-term-durability  yes        long-term                      /agents/memoryBackends
+	// compaction            no         there is no distiller          /memory/compaction/supported
+	// attribution           no         the bank announces no writes   /memory/attribution/supported
+	// replay-snapshot       yes        execution model 4              /agents/memoryBackends, /multiAgent/executionModel/version
+	// retention             yes        expiry and forgetting          /memory/retention/ttl, /memory/retention/forget
+	// memoryConsolidation   yes        on-demand                      /agents/memoryConsolidation
+	// commitments           no         there is no commitment engine  /agents/commitments
+	// openwop-memory        no         protocolVersion is not 1.x     (profile)
 	// {
 	//   "agents": {
 	//     "memoryBackends": [
 	//       "long-term"
-	//     ]
+	//     ],
+	//     "memoryConsolidation": {
+	//       "schedule": "on-demand",
+	//       "supported": true
+	//     }
 	//   },
 	//   "memory": {
 	//     "maxEntrySizeBytes": 65536,
 	//     "retention": {
+	//       "forget": true,
 	//       "ttl": true
 	//     },
 	//     "search": {
