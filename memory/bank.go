@@ -45,7 +45,8 @@ type Config struct {
 	// needs a Sink and a Transactor.
 	WriteEvents bool
 	// EventTags puts an entry's redacted tags on its memory.written event, as the entry
-	// has them when the event is delivered. One that was erased by then has none.
+	// has them when the event is delivered. One that was deleted, has expired or was
+	// forgotten by then has none.
 	EventTags bool
 	// MaxUndelivered bounds the events of each tenant that wait for the sink: beyond
 	// it, what would queue one more fails with [ErrBacklog] until a relay has caught up,

@@ -158,7 +158,9 @@ func (b *Bank) dress(ctx context.Context, recs []events.Record) ([]events.Record
 			return nil, err
 		}
 		for _, rec := range found {
-			tags[Located{Scope: s, ID: rec.Entry.ID}] = rec.Entry.Tags // none if it is erased
+			if rec.State != Deleted && !rec.Erased && rec.Entry.LiveAt(b.Now()) {
+				tags[Located{Scope: s, ID: rec.Entry.ID}] = rec.Entry.Tags
+			}
 		}
 	}
 	out := make([]events.Record, len(recs))
