@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,13 +128,14 @@ func TestMaintainIsFair(t *testing.T) {
 func TestKeepGoesOnWhateverFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		refuse := true
+		var refuse atomic.Bool
+		refuse.Store(true)
 		got := new(events.Log)
 		h := newHost(t, func(c *memory.Config) {
 			c.Now = nil
 			c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			c.Sink = sinkFunc(func(ctx context.Context, recs ...events.Record) error {
-				if refuse {
+				if refuse.Load() {
 					return errors.New("canary-of-the-sink")
 				}
 				return got.Emit(ctx, recs...)
@@ -141,15 +143,15 @@ func TestKeepGoesOnWhateverFails(t *testing.T) {
 		})
 		put(t, h.run("r", "acme"), "m", "canary-of-the-entry")
 		ctx, cancel := context.WithCancel(ctx)
-		ticks := 0
+		var ticks atomic.Int32
 		ended := make(chan error, 1)
 		go func() {
-			ended <- h.Keep(ctx, time.Second, func(context.Context) error { ticks++; return errors.New("canary-of-the-tick") })
+			ended <- h.Keep(ctx, time.Second, func(context.Context) error { ticks.Add(1); return errors.New("canary-of-the-tick") })
 		}()
 		time.Sleep(2500 * time.Millisecond)
-		require.Equal(t, 3, ticks)
+		require.EqualValues(t, 3, ticks.Load())
 		require.Empty(t, got.Events("acme", "r"))
-		refuse = false
+		refuse.Store(false)
 		time.Sleep(time.Second)
 		require.Len(t, got.Events("acme", "r"), 1)
 		cancel()
