@@ -90,7 +90,7 @@ func (b *Bank) eraseAll(ctx context.Context, tenant string, plan func(context.Co
 // process has erased that was killed before it could do that, and that no plan finds any
 // more. It looks at a document that nobody has.
 func (b *Bank) finishErasures(ctx context.Context, tenant string) error {
-	none := Document{Scope: Scope{Tenant: tenant}, Kind: "memory/erasure", Key: "none"}
+	none := Document{Scope: Scope{Tenant: tenant}, Kind: ledgerKind, Key: "none"}
 	_, err := b.tx.Apply(ctx, tenant, driver.Mutation{At: b.Now(), Documents: []DocumentSwap{{Document: none, Act: Check}}})
 	return shape(err)
 }
