@@ -260,12 +260,12 @@ func (c *Consolidator) planner() Planner {
 
 // failure is an error of this package. Its text is fixed, and it matches its kind.
 type failure struct {
-	kind  *memory.Kind
+	kind  error
 	text  string
 	cause error
 }
 
 func (f *failure) Error() string        { return "consolidate: " + f.text }
-func (f *failure) Is(target error) bool { return target == error(f.kind) }
-func (f *failure) Code() memory.Code    { return f.kind.Code() }
+func (f *failure) Is(target error) bool { return target == f.kind }
+func (f *failure) Code() memory.Code    { return memory.CodeOf(f.kind) }
 func (f *failure) Unwrap() error        { return f.cause }

@@ -64,7 +64,7 @@ type Bank struct {
 	ids   issuer
 
 	// What the store does not offer is nil.
-	store     Adapter
+	store     driver.Adapter
 	tx        driver.Transactor
 	versions  driver.Versioned
 	searcher  driver.Searcher
@@ -77,10 +77,10 @@ type Bank struct {
 	keeper  keeper
 }
 
-// NewBank returns a bank over the store a. It fails with [ErrValidation] for a
+// New returns a bank over the store a. It fails with [ErrValidation] for a
 // Config that contradicts itself and with [ErrNotProvided] for one that the store
 // cannot bear.
-func NewBank(a Adapter, cfg Config) (*Bank, error) {
+func New(a driver.Adapter, cfg Config) (*Bank, error) {
 	if a == nil {
 		return nil, fail(ErrValidation, "no store")
 	}

@@ -13,9 +13,9 @@ import (
 
 // JobConfig says whose pass it is.
 type JobConfig struct {
-	// RunID names the pass, 1 to 128 bytes. It has an id of its own, never that of
+	// ID names the pass, 1 to 128 bytes. It has an id of its own, never that of
 	// a workflow run (E5); events carry it.
-	RunID string
+	ID string
 	// Tenant owns the memory that the pass works on.
 	Tenant string
 	// Redactor holds the tenant's secrets, opened for this pass. It is required: a
@@ -35,7 +35,7 @@ type Job struct {
 
 // Background opens a job.
 func (b *Bank) Background(c JobConfig) (*Job, error) {
-	w, err := newWriter(b, c.Tenant, c.RunID, c.Redactor)
+	w, err := newWriter(b, c.Tenant, c.ID, c.Redactor)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func run(ctx context.Context, t told, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	// A host that keeps its run log delivers events to that; what its process cannot
 	// deliver any more waits in the database for whichever relays next.
-	bank, err := memory.NewBank(db.Memory(), memory.Config{Sink: new(events.Log), WriteEvents: true})
+	bank, err := memory.New(db.Memory(), memory.Config{Sink: new(events.Log), WriteEvents: true})
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (h *host) commitments(ctx context.Context) error {
 			continue
 		}
 		for position := range int64(3) { // it looks three times, and sees the same
-			if _, err := engine.Observe(ctx, acme, c.Arm.Predicate, position, []byte("yes"), true); err != nil {
+			if _, err := engine.Observe(ctx, commitment.Observation{Tenant: acme, Predicate: c.Arm.Predicate, Position: position, State: []byte("yes"), Holds: true}); err != nil {
 				return err
 			}
 		}

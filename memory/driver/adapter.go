@@ -2,12 +2,16 @@ package driver
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/binary"
 	"time"
+
+	"github.com/openwop/agentmemory/internal/identifier"
 )
 
 // Adapter is the least that a store offers: four operations on the entries of a
 // scope. It is the protocol's MemoryAdapter as a store implements it (RFC 0004
-// §A). Hosts use it through a [Bank] only, which validates, redacts, stamps and
+// §A). Hosts use it through a memory.Bank only, which validates, redacts, stamps and
 // shapes errors; an adapter may rely on that.
 //
 // Every implementation keeps these rules, and adaptertest proves them:
@@ -72,5 +76,26 @@ type Cursor struct {
 // IsZero reports whether c is the position before the first entry.
 func (c Cursor) IsZero() bool { return c.ID == "" }
 
-// CursorOf is the position of e.
-func CursorOf(e *Entry) Cursor { return Cursor{CreatedAt: e.CreatedAt, ID: e.ID} }
+// MarshalText writes the position down as a host hands it out: opaque and printable.
+func (c Cursor) MarshalText() ([]byte, error) {
+	if c.IsZero() {
+		return nil, nil
+	}
+	b := binary.AppendVarint(nil, c.CreatedAt.UnixMilli())
+	return base64.RawURLEncoding.AppendEncode(nil, append(b, c.ID...)), nil
+}
+
+// UnmarshalText reads what [Cursor.MarshalText] wrote. Anything else is [ErrValidation].
+func (c *Cursor) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*c = Cursor{}
+		return nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(string(text))
+	ms, n := binary.Varint(raw)
+	if err != nil || n <= 0 || !identifier.Valid(string(raw[n:]), MaxIDBytes) {
+		return Fail(ErrValidation, "malformed cursor", nil)
+	}
+	*c = Cursor{CreatedAt: time.UnixMilli(ms).UTC(), ID: string(raw[n:])}
+	return nil
+}
