@@ -149,9 +149,9 @@ func (j *Job) Live(ctx context.Context, ref string, ids []string) ([]Entry, erro
 	return live, nil
 }
 
-// Scan yields all live entries of a ref, newest first, and stops after an error.
-// Where the store is a Scanner or Versioned it reads one version: what is written or
-// retired meanwhile does not show. The loop may use the job.
+// Scan yields all live entries of a ref, newest first, and stops after an error. If the
+// store is a Scanner or Versioned, it yields the ref as it was when the loop began: what
+// is written or retired during the loop does not change it. The loop may use the job.
 func (j *Job) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		s, held, err := j.look(ctx, ref)
