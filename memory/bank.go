@@ -39,6 +39,9 @@ type Config struct {
 	// Logger, if set, is told what [Bank.Maintain] did and what went wrong with it: counts
 	// and classes of errors, never what a store or a sink said.
 	Logger *slog.Logger
+	// Ranker answers [Bank.Recall] and [Run.Recall]. Without one they fail with
+	// [ErrNotProvided]; package recall has one.
+	Ranker Ranker
 	// Sink receives the events. Without one there are none.
 	Sink events.Sink
 	// WriteEvents announces every write by a memory.written event (RFC 0057). It
@@ -72,6 +75,7 @@ type Bank struct {
 	scanner   driver.Scanner
 	scheduler driver.Scheduler
 	tenants   driver.Tenants
+	changes   driver.Changes
 	traits    driver.Traits
 
 	backlog backlog
@@ -112,6 +116,7 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 	b.scanner, _ = driver.As[driver.Scanner](a)
 	b.scheduler, _ = driver.As[driver.Scheduler](a)
 	b.tenants, _ = driver.As[driver.Tenants](a)
+	b.changes, _ = driver.As[driver.Changes](a)
 	if d, ok := driver.As[driver.Describer](a); ok {
 		b.traits = d.Traits()
 	}

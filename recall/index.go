@@ -1,0 +1,132 @@
+package recall
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// index is what is known of one ref: which entries have which terms, and which of them the
+// newest view shows. Entries never change, so what was indexed once stays right.
+type index struct {
+	docs   []doc
+	number map[string]uint32    // of an entry, by its id
+	terms  map[string][]posting // in ascending order of entries
+	bytes  int64
+}
+
+// doc is an entry.
+type doc struct {
+	id      string
+	created int64 // milliseconds
+	expires int64 // milliseconds; 0 for never
+	length  float32
+	live    bool // the newest view shows it, unless it has expired
+	gone    bool // erased
+}
+
+// posting is how much of a term an entry has.
+type posting struct {
+	doc    uint32
+	weight float32
+}
+
+// exactly stands before a tag as it is, which no word begins with.
+const exactly = "\x00"
+
+// tagWeight is how much a word in a tag counts, against one of the content.
+const tagWeight = 2
+
+func newIndex() *index {
+	return &index{number: map[string]uint32{}, terms: map[string][]posting{}}
+}
+
+// add takes in an entry that the index does not have, and returns its number.
+func (x *index) add(e *memory.Entry) uint32 {
+	if n, known := x.number[e.ID]; known {
+		return n
+	}
+	n := uint32(len(x.docs))
+	d := doc{id: strings.Clone(e.ID), created: e.CreatedAt.UnixMilli()}
+	if !e.ExpiresAt.IsZero() {
+		d.expires = e.ExpiresAt.UnixMilli()
+	}
+	count := map[string]float32{}
+	for t := range terms(e.Content) {
+		count[t]++
+		d.length++
+	}
+	for _, tag := range e.Tags {
+		for t := range terms(tag) {
+			count[t] += tagWeight
+			d.length++
+		}
+	}
+	for _, tag := range e.Tags {
+		count[exactly+tag] = 0 // for the filter: it weighs nothing
+	}
+	for t, weight := range count {
+		list, known := x.terms[t]
+		if !known {
+			t = strings.Clone(t)
+			x.bytes += int64(len(t)) + perTerm
+		}
+		x.terms[t] = append(list, posting{n, weight})
+	}
+	x.docs = append(x.docs, d)
+	x.number[d.id] = n
+	x.bytes += int64(len(d.id)) + perDoc + int64(len(count))*perPosting
+	return n
+}
+
+// What things take, estimated: with the room that slices and maps grow ahead.
+const (
+	perTerm    = 64
+	perDoc     = 96
+	perPosting = 12
+)
+
+// erase takes an entry out. Its words stay in no index: postings are removed at once.
+func (x *index) erase(ids []string) {
+	gone := map[uint32]bool{}
+	for _, id := range ids {
+		if n, known := x.number[id]; known {
+			gone[n] = true
+			delete(x.number, id)
+			x.docs[n] = doc{gone: true}
+			x.bytes -= int64(len(id))
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	for t, list := range x.terms {
+		kept := slices.DeleteFunc(list, func(p posting) bool { return gone[p.doc] })
+		x.bytes -= int64(len(list)-len(kept)) * perPosting
+		if len(kept) == 0 {
+			delete(x.terms, t)
+			x.bytes -= int64(len(t)) + perTerm
+		} else {
+			x.terms[t] = kept
+		}
+	}
+}
+
+// sight is which entries a view shows: those of the newest view, but for some.
+type sight struct {
+	*index
+	at     int64
+	differ map[uint32]bool // entries for which the view has an answer of its own
+}
+
+func (s *sight) shows(n uint32) bool {
+	d := &s.docs[n]
+	if d.gone || d.expires != 0 && s.at >= d.expires {
+		return false
+	}
+	if own, has := s.differ[n]; has {
+		return own
+	}
+	return d.live
+}
