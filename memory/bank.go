@@ -42,6 +42,13 @@ type Config struct {
 	// Ranker answers [Bank.Recall] and [Run.Recall]. Without one they fail with
 	// [ErrNotProvided]; package recall has one.
 	Ranker Ranker
+	// TokenCounter counts the units of ListOptions.TokenBudget, as the host advertises them
+	// (RFC 0113). Its name is "chars" for one that counts characters, or that of a tokenizer;
+	// every distill.Tokenizer is one. It is safe for concurrent use.
+	TokenCounter interface {
+		Name() string
+		Count(text string) int
+	}
 	// Sink receives the events. Without one there are none.
 	Sink events.Sink
 	// WriteEvents announces every write by a memory.written event (RFC 0057). It
@@ -135,19 +142,24 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 // Offers tells what a bank can do, as its store and its Config really are. The
 // capability model is derived from it.
 type Offers struct {
-	Writes        bool // the store takes changes
-	Durable       bool // entries outlive the process
-	Transactions  bool // passes, Forget, leases and events
-	Schedules     bool // Due tells what is due
-	Views         bool // runs, tokens and AsOf
-	WriteEvents   bool // memory.written is emitted
-	Semantic      bool // Search ranks by meaning
+	Writes        bool   // the store takes changes
+	Durable       bool   // entries outlive the process
+	Transactions  bool   // passes, Forget, leases and events
+	Schedules     bool   // Due tells what is due
+	Views         bool   // runs, tokens and AsOf
+	WriteEvents   bool   // memory.written is emitted
+	Semantic      bool   // Search ranks by meaning
+	TokenCounter  string // the name of the units of ListOptions.TokenBudget; empty if there is none
 	MaxEntryBytes int
 	Horizon       time.Duration
 }
 
 // Offers tells what the bank can do.
 func (b *Bank) Offers() Offers {
+	counter := ""
+	if b.cfg.TokenCounter != nil {
+		counter = b.cfg.TokenCounter.Name()
+	}
 	return Offers{
 		Writes:        !b.traits.ReadOnly,
 		Durable:       b.traits.Durable,
@@ -156,6 +168,7 @@ func (b *Bank) Offers() Offers {
 		Views:         b.versions != nil,
 		WriteEvents:   b.cfg.WriteEvents && !b.traits.ReadOnly,
 		Semantic:      b.searcher != nil && b.traits.Semantic,
+		TokenCounter:  counter,
 		MaxEntryBytes: b.cfg.MaxEntryBytes,
 		Horizon:       b.cfg.Horizon,
 	}
