@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -10,10 +11,12 @@ import (
 // index is what is known of one ref: which entries have which terms, and which of them the
 // newest view shows. Entries never change, so what was indexed once stays right.
 type index struct {
-	docs   []doc
-	number map[string]uint32    // of an entry, by its id
-	terms  map[string][]posting // in ascending order of entries
-	bytes  int64
+	docs    []doc
+	lengths []float32            // of the entries, in words
+	number  map[string]uint32    // of an entry, by its id
+	terms   map[string][]posting // in ascending order of entries
+	bytes   int64
+	last    *sight // of the newest view, until the index changes
 }
 
 // doc is an entry.
@@ -21,9 +24,7 @@ type doc struct {
 	id      string
 	created int64 // milliseconds
 	expires int64 // milliseconds; 0 for never
-	length  float32
-	live    bool // the newest view shows it, unless it has expired
-	gone    bool // erased
+	live    bool  // the newest view shows it, unless it has expired
 }
 
 // posting is how much of a term an entry has.
@@ -52,15 +53,15 @@ func (x *index) add(e *memory.Entry) uint32 {
 	if !e.ExpiresAt.IsZero() {
 		d.expires = e.ExpiresAt.UnixMilli()
 	}
-	count := map[string]float32{}
+	count, length := map[string]float32{}, float32(0)
 	for t := range terms(e.Content) {
 		count[t]++
-		d.length++
+		length++
 	}
 	for _, tag := range e.Tags {
 		for t := range terms(tag) {
 			count[t] += tagWeight
-			d.length++
+			length++
 		}
 	}
 	for _, tag := range e.Tags {
@@ -74,7 +75,7 @@ func (x *index) add(e *memory.Entry) uint32 {
 		}
 		x.terms[t] = append(list, posting{n, weight})
 	}
-	x.docs = append(x.docs, d)
+	x.docs, x.lengths = append(x.docs, d), append(x.lengths, length)
 	x.number[d.id] = n
 	x.bytes += int64(len(d.id)) + perDoc + int64(len(count))*perPosting
 	return n
@@ -94,7 +95,7 @@ func (x *index) erase(ids []string) {
 		if n, known := x.number[id]; known {
 			gone[n] = true
 			delete(x.number, id)
-			x.docs[n] = doc{gone: true}
+			x.docs[n] = doc{}
 			x.bytes -= int64(len(id))
 		}
 	}
@@ -113,20 +114,58 @@ func (x *index) erase(ids []string) {
 	}
 }
 
-// sight is which entries a view shows: those of the newest view, but for some.
+// sight is what a view shows of an index.
 type sight struct {
 	*index
 	at     int64
-	differ map[uint32]bool // entries for which the view has an answer of its own
+	until  int64  // the next instant at which one of them expires
+	shown  []bool // by entry
+	n      int    // how many are shown
+	length float64
 }
 
-func (s *sight) shows(n uint32) bool {
-	d := &s.docs[n]
-	if d.gone || d.expires != 0 && s.at >= d.expires {
-		return false
+// newest is what the newest view shows at an instant.
+func (x *index) newest(at int64) *sight {
+	if last := x.last; last != nil && last.at <= at && at < last.until && len(last.shown) == len(x.docs) {
+		s := *last
+		s.at = at
+		return &s
 	}
-	if own, has := s.differ[n]; has {
-		return own
+	s := &sight{index: x, at: at, until: math.MaxInt64, shown: make([]bool, len(x.docs))}
+	for n := range x.docs {
+		d := &x.docs[n]
+		if !d.live || d.expires != 0 && at >= d.expires {
+			continue
+		}
+		if d.expires != 0 {
+			s.until = min(s.until, d.expires)
+		}
+		s.show(uint32(n), true)
 	}
-	return d.live
+	x.last = s
+	return s
+}
+
+// differing is the same sight, but for some entries.
+func (s *sight) differing(shown map[uint32]bool) *sight {
+	other := *s
+	other.shown = append(slices.Clone(s.shown), make([]bool, len(s.docs)-len(s.shown))...)
+	for n, is := range shown {
+		other.show(n, is)
+	}
+	return &other
+}
+
+func (s *sight) show(n uint32, is bool) {
+	if s.shown[n] == is {
+		return
+	}
+	s.shown[n] = is
+	if is {
+		s.n++
+		s.length += float64(s.lengths[n])
+	} else {
+		s.n--
+		s.length -= float64(s.lengths[n])
+	}
 }

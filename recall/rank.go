@@ -56,43 +56,38 @@ type hit struct {
 // them that keep lets through. It looks only at what the view shows, so that the same view
 // gives the same scores whatever else the index holds.
 func (s *sight) best(q question, limit int, keep func(uint32) bool) []hit {
-	n, length := 0, 0.0
-	for i := range s.docs {
-		if s.shows(uint32(i)) {
-			n++
-			length += float64(s.docs[i].length)
-		}
-	}
-	if n == 0 {
+	if s.n == 0 {
 		return nil
 	}
-	average := max(length/float64(n), 1)
+	average := max(s.length/float64(s.n), 1)
 	scores := make([]float64, len(s.docs))
 	var found []uint32
 	for _, t := range q.terms {
 		visible := 0
 		for _, p := range s.terms[t] {
-			if s.shows(p.doc) {
+			if s.shown[p.doc] {
 				visible++
 			}
 		}
-		idf := math.Log(1 + (float64(n)-float64(visible)+0.5)/(float64(visible)+0.5))
+		idf := math.Log(1 + (float64(s.n)-float64(visible)+0.5)/(float64(visible)+0.5))
+		gain := q.counts[t] * idf * (k1 + 1)
+		found = slices.Grow(found, visible)
 		for _, p := range s.terms[t] {
-			if !s.shows(p.doc) {
+			if !s.shown[p.doc] {
 				continue
 			}
 			if scores[p.doc] == 0 {
 				found = append(found, p.doc)
 			}
 			w := float64(p.weight)
-			norm := k1 * (1 - b + b*float64(s.docs[p.doc].length)/average)
-			scores[p.doc] += q.counts[t] * idf * w * (k1 + 1) / (w + norm)
+			norm := k1 * (1 - b + b*float64(s.lengths[p.doc])/average)
+			scores[p.doc] += gain * w / (w + norm)
 		}
 	}
 	var top []hit
 	for _, n := range found {
-		if !keep(n) {
-			continue
+		if len(top) == limit && scores[n] < top[limit-1].score || !keep(n) {
+			continue // age only takes away from a score
 		}
 		age := max(0, float64(s.at-s.docs[n].created)) / year
 		h := hit{n, scores[n] * (1 - aging*(1-math.Exp2(-age)))}

@@ -131,7 +131,7 @@ func read(ctx context.Context, v *memory.View) (*sight, error) {
 		}
 		x.docs[x.add(&e)].live = true
 	}
-	return &sight{index: x, at: v.At().UnixMilli()}, nil
+	return x.newest(v.At().UnixMilli()), nil
 }
 
 // update makes the index that of the newest view. An index most of which the view does not
@@ -167,6 +167,7 @@ func (c *cached) follow(ctx context.Context, newest *memory.View) error {
 	if err != nil {
 		return err
 	}
+	c.index.last = nil
 	c.index.erase(erased)
 	for _, id := range touched {
 		if n, known := c.index.number[id]; known {
@@ -181,25 +182,28 @@ func (c *cached) follow(ctx context.Context, newest *memory.View) error {
 
 // sight is what a view shows of the index, which is that of the newest view.
 func (c *cached) sight(ctx context.Context, v *memory.View) (*sight, error) {
-	s := &sight{index: c.index, at: v.At().UnixMilli()}
+	at := v.At().UnixMilli()
 	touched, _, err := v.Differs(ctx, c.name)
-	if err != nil || len(touched) == 0 {
-		return s, err
+	if err != nil {
+		return nil, err
+	}
+	if len(touched) == 0 {
+		return c.index.newest(at), nil
 	}
 	entries, err := v.Get(ctx, touched)
 	if err != nil {
 		return nil, err
 	}
-	s.differ = map[uint32]bool{}
+	shown := map[uint32]bool{}
 	for _, id := range touched {
 		if n, known := c.index.number[id]; known {
-			s.differ[n] = false
+			shown[n] = false
 		}
 	}
 	for i := range entries {
-		s.differ[c.index.add(&entries[i])] = true
+		shown[c.index.add(&entries[i])] = true
 	}
-	return s, nil
+	return c.index.newest(at).differing(shown), nil
 }
 
 // answer ranks, and says why.

@@ -16,7 +16,7 @@ func terms(s string) iter.Seq[string] {
 			folded := fold(t.Text)
 			switch t.Kind {
 			case text.Word:
-				if !words(folded, yield) {
+				if !words(folded, yield) || camel(t.Text) && !parts(t.Text, folded, yield) {
 					return
 				}
 			case text.Pair:
@@ -61,6 +61,18 @@ func words(word string, yield func(string) bool) bool {
 		return true
 	}
 	return yield(stem(word))
+}
+
+// camel reports whether a word has a capital behind a small letter, as names in code have.
+func camel(word string) bool {
+	small := false
+	for _, r := range word {
+		if small && unicode.IsUpper(r) {
+			return true
+		}
+		small = unicode.IsLower(r)
+	}
+	return false
 }
 
 // parts yields the words and numbers that an identifier, a path or an address is made of,
