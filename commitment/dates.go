@@ -3,41 +3,24 @@ package commitment
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
 )
 
-// Dates is an [Inferrer] without a model. It looks at entries that carry the tag
-// "intent" and not the tag "done", and reads, in this order:
-//
-//   - explicit tags: "when:NAME" for a predicate, "at:INSTANT" for a date or an
-//     instant in ISO 8601, "every:INTERVAL" for an interval such as 90m, or a
-//     schedule in the notation of [ParseCron]. With one of these the text is not
-//     read. A "when:" fires once unless the entry is tagged "recurring" too.
-//   - what recurs: every day, weekday, Monday, Monday and Thursday, hour, 3 days, 2
-//     weeks; daily; on the 5th and the 20th of each month; each with a time of day.
-//   - one date: 2026-05-12, 2026-05-12T14:00Z, 12 May, May 12th 2026, on the 12th,
-//     today, tomorrow, the day after tomorrow, Monday, next Monday, in 3 days,
-//     within two weeks, in 90 minutes, next week, next month, at the end of the
-//     month; with a time of day: at 9, 9:30, 5 pm, noon, morning, afternoon, evening.
-//
-// All of it is relative to the entry's CreatedAt, in the time zone Zone. A day of
-// the week is the first one after that day, also with "next" or "this". What has no
-// year is the first such date not before it. "By" a date is on it and "before" it
-// the day before, but "not before" it is on it. A date after "of", "since", "until",
-// "from", "to", "last" or "a" says what is spoken about, not when to act. Without a time
-// of day it is 09:00; a time of day alone is the next one.
-//
-// It does not guess. Two dates, a date as 03/04/2026, "every other Friday", or no
-// date at all make an entry [Unread], as do an instant that has passed or is too far
-// ahead, and a relative date in an entry that was derived from others, whose
-// CreatedAt is not that of the words.
+// Dates is an [Inferrer] without a model.
 type Dates struct {
 	// Zone is the IANA name of the time zone in which dates are read; empty is UTC.
 	Zone string
 }
+
+// defaultHour is the time of day of a day without one.
+const defaultHour = 9
+
+// Version names the rules and the time zone.
+func (d Dates) Version() string { return "dates/2 " + d.Zone }
 
 // Infer implements [Inferrer].
 func (d Dates) Infer(ctx context.Context, r Request) (Inference, error) {
@@ -54,7 +37,7 @@ func (d Dates) Infer(ctx context.Context, r Request) (Inference, error) {
 		if !slices.Contains(e.Tags, "intent") || slices.Contains(e.Tags, "done") {
 			continue
 		}
-		t := reading{zone: zone, name: zoneName(d.Zone), created: e.CreatedAt, derived: len(e.Sources) > 0}
+		t := reading{zone: zone, name: strings.TrimSuffix(d.Zone, "UTC"), created: e.CreatedAt, derived: len(e.Sources) > 0}
 		arms, why := t.read(e)
 		for _, a := range arms {
 			if a.single() && !a.At.After(r.Now) {
@@ -72,44 +55,302 @@ func (d Dates) Infer(ctx context.Context, r Request) (Inference, error) {
 	return out, nil
 }
 
-func zoneName(z string) string {
-	if z == "UTC" {
-		return ""
-	}
-	return z
-}
-
-// reading is one entry being read.
-type reading struct {
-	zone    *time.Location
-	name    string
-	created time.Time
-	derived bool
-	words   []string
-}
-
 // read returns the arms of an entry, and why something in it could not be read.
 func (t *reading) read(e *memory.Entry) ([]Arm, Why) {
 	if arms, why := t.tags(e.Tags); len(arms) > 0 || why != "" {
 		return arms, why
 	}
-	t.words = words(e.Content)
-	arm, found, why := t.recurring()
-	if found || why != "" {
-		return one(arm, found), why
+	with := (*reading)(nil) // the sentence with a time
+	for _, s := range sentences(e.Content) {
+		r := *t
+		r.toks = s
+		r.times()
+		timed := r.timed()
+		for i := range r.toks {
+			why := r.refusing(i)
+			if timed || why == WhyNegated || why == WhyReported {
+				t.fail(why)
+			}
+		}
+		if !timed {
+			continue
+		}
+		if with != nil {
+			t.fail(WhyAmbiguous)
+		}
+		with = &r
 	}
-	if slices.Contains(e.Tags, "recurring") {
+	switch {
+	case with == nil:
 		return nil, WhyNoDate
+	case t.why != "":
+		return nil, t.why
 	}
-	at, why := t.date()
-	return one(Arm{At: at}, why == ""), why
+	a, why := with.arm()
+	if why == "" && slices.Contains(e.Tags, "recurring") && a.single() {
+		why = WhyNoDate
+	}
+	if why != "" {
+		return nil, why
+	}
+	return []Arm{a}, ""
 }
 
-func one(a Arm, found bool) []Arm {
-	if !found {
-		return nil
+// timed reports whether the sentence holds a word that can belong to a time.
+func (t *reading) timed() bool {
+	for i := range t.toks {
+		if t.toks[i].used || t.temporal(i) {
+			return true
+		}
 	}
-	return []Arm{a}
+	return false
+}
+
+// temporal reports whether a word can belong to a time.
+func (t *reading) temporal(i int) bool {
+	tok := &t.toks[i]
+	_, isWeekday := weekday(tok.raw)
+	_, isMonth := month(tok.raw)
+	w := strings.TrimSuffix(tok.low, "'s")
+	if isWeekday || isMonth || timeWords[w] || timeWords[tok.low] {
+		return true
+	}
+	near := false
+	for _, k := range []int{i - 2, i - 1, i + 1, i + 2} {
+		near = near || t.tok(k).used
+	}
+	if !strings.ContainsAny(w, "0123456789") {
+		_, zone := zones[tok.raw]
+		_, day := weekday(strings.TrimSuffix(tok.raw, "'s"))
+		return day || near && (zone || nearWords[w] || strings.HasSuffix(w, "time"))
+	}
+	if n, ok := digits(w, 4); ok { // a lone number
+		could := n <= 59 || n >= 1900 && n <= 2100 || len(w) == 4 && n/100 < 24 && n%100 < 60
+		money := strings.ContainsAny(tok.before, "$€£#") || strings.Contains(tok.after, "%")
+		return could && !money && (near || leadsToTime[t.word(i-1)])
+	}
+	first := w[0] >= '0' && w[0] <= '9'
+	return first && strings.ContainsAny(w, ":-/.apmhstndr") || near
+}
+
+var leadsToTime = set("at by before after until till to from in on around between for since past the")
+
+// arm returns the arm of a sentence that was read whole, or why it was not.
+func (t *reading) arm() (Arm, Why) {
+	last := 0
+	for i := range t.toks {
+		tok := &t.toks[i]
+		switch {
+		case tok.quoted && tok.used:
+			t.fail(WhyReported)
+		case !tok.used && t.temporal(i):
+			t.fail(WhyUnclear)
+		case tok.used && !t.tok(i-1).used:
+			if prev := t.tok(i - 1); attributive[prev.low] && !strings.ContainsAny(prev.after, ",:") || strings.ContainsAny(tok.before, "~<>$#€£-–") {
+				t.fail(WhyUnclear)
+			}
+			last = i
+		}
+	}
+	for i := range last {
+		if clauses[t.word(i)] {
+			t.fail(WhyUnclear)
+		}
+	}
+	if strings.Contains(t.toks[len(t.toks)-1].after, "?") {
+		t.fail(WhySupposed)
+	}
+	if !t.intends() {
+		t.fail(WhyNoIntent)
+	}
+	if t.why != "" {
+		return Arm{}, t.why
+	}
+	if t.every > 0 || t.days != "" {
+		return t.schedule()
+	}
+	at, why := t.instant()
+	return Arm{At: at}, why
+}
+
+// schedule returns the arm of what recurs.
+func (t *reading) schedule() (Arm, Why) {
+	c, _ := t.hour()
+	switch {
+	case t.why != "":
+		return Arm{}, t.why
+	case !t.exact.IsZero() || !t.day.IsZero() || t.weekday != nil || t.every > 0 && t.days != "":
+		return Arm{}, WhyAmbiguous
+	case t.every > 0 && (t.clock != nil || t.part != ""):
+		return Arm{}, WhyUnclear
+	case t.every > 0 && t.derived:
+		return Arm{}, WhyRelative
+	case t.every > 0:
+		return Arm{Every: t.every, At: t.created}, ""
+	}
+	zone := t.name
+	if t.at != "" {
+		zone = zones[t.at].place
+		if zone == "UTC" {
+			zone = ""
+		} else if len(t.at) > 2 || zone == "" {
+			return Arm{}, WhyZone
+		}
+	}
+	return Arm{Spec: strconv.Itoa(c.minute) + " " + strconv.Itoa(c.hour) + " " + t.days, Zone: zone}, ""
+}
+
+// hour returns the time of day that the sentence names; set reports whether it does.
+func (t *reading) hour() (c clock, set bool) {
+	part, parted := parts[t.part]
+	if t.clock == nil {
+		if !parted {
+			return clock{hour: defaultHour}, false
+		}
+		return clock{hour: part.alone}, true
+	}
+	c = *t.clock
+	switch {
+	case c.half == 0 && parted && c.hour >= 1 && c.hour <= 12 && !c.padded:
+		if c.hour %= 12; part.from >= 12 {
+			c.hour += 12
+		}
+	case c.half != 0:
+		if c.hour %= 12; c.half == 'p' {
+			c.hour += 12
+		}
+	case c.hour >= 1 && c.hour <= 12 && !c.padded:
+		t.fail(WhyAmbiguous)
+	}
+	if parted && (c.hour < part.from || c.hour >= part.to) {
+		t.fail(WhyAmbiguous)
+	}
+	return c, true
+}
+
+// instant returns the one instant that the sentence names.
+func (t *reading) instant() (time.Time, Why) {
+	c, set := t.hour()
+	day := t.onDay()
+	switch {
+	case t.why != "":
+		return time.Time{}, t.why
+	case t.derived && (t.relative || day.IsZero() && t.exact.IsZero()):
+		return time.Time{}, WhyRelative
+	case !t.exact.IsZero() && (set || !day.IsZero() || t.at != ""):
+		return time.Time{}, WhyAmbiguous
+	case !t.exact.IsZero():
+		return t.exact, ""
+	case !set && t.at != "":
+		return time.Time{}, WhyZone
+	}
+	in, shown, why := t.place()
+	if why != "" {
+		return time.Time{}, why
+	}
+	if t.relative || day.IsZero() {
+		if here := midnight(t.created.In(in)); !here.Equal(t.today()) {
+			return time.Time{}, WhyAmbiguous // another day there
+		}
+	}
+	if day.IsZero() {
+		day = t.today()
+	}
+	at, why := exactly(day, c, in)
+	if why != "" {
+		return time.Time{}, why
+	}
+	if shown != "" {
+		if loc, err := loadZone(zones[shown].place); err != nil || !strings.HasPrefix(at.In(loc).Format("MST"), shown) {
+			return time.Time{}, WhyZone
+		}
+	}
+	return at, ""
+}
+
+// onDay returns the day that the sentence names, or zero.
+func (t *reading) onDay() time.Time {
+	if t.weekday == nil {
+		return t.day
+	}
+	today := t.today()
+	monday := today.AddDate(0, 0, -(int(today.Weekday())+6)%7)
+	day := monday.AddDate(0, 0, (int(*t.weekday)+6)%7)
+	switch {
+	case t.which == "next week" && *t.weekday == time.Sunday:
+		t.fail(WhyAmbiguous)
+	case t.which == "next week":
+		day = day.AddDate(0, 0, 7)
+	case !t.day.IsZero() && t.which == "" && t.day.Weekday() == *t.weekday:
+		day = t.day
+	case t.which == "this", t.which == "this week":
+		if !day.After(today) {
+			t.fail(WhyAmbiguous)
+		}
+	case day.Equal(today):
+		t.fail(WhyAmbiguous)
+	case t.which == "next" && day.After(today):
+		t.fail(WhyAmbiguous)
+	case !day.After(today):
+		day = day.AddDate(0, 0, 7)
+	}
+	t.relative = t.relative || t.day.IsZero()
+	if !t.day.IsZero() && !t.day.Equal(day) {
+		t.fail(WhyAmbiguous)
+	}
+	return day
+}
+
+// place returns where the clocks are that the sentence means, and the abbreviation that they must
+// show there.
+func (t *reading) place() (in *time.Location, shown string, why Why) {
+	if t.at == "" {
+		return t.zone, "", ""
+	}
+	if seconds, ok := offsetOf(t.at); ok {
+		return time.FixedZone("", seconds), "", ""
+	}
+	if z, ok := zones[t.at]; ok && len(t.at) > 2 {
+		if z.place == "UTC" {
+			return time.UTC, "", ""
+		}
+		return time.FixedZone("", int(z.hours*3600)), t.at, ""
+	} else if ok && t.at != "Z" {
+		in, err := loadZone(z.place)
+		if err != nil {
+			return nil, "", WhyZone
+		}
+		return in, "", ""
+	}
+	in, err := loadZone(t.at)
+	if t.at == "Z" {
+		in, err = time.UTC, nil
+	}
+	if err != nil {
+		return nil, "", WhyZone
+	}
+	return in, "", ""
+}
+
+// exactly returns the one instant at which the clocks show c on a day. They show some times of day
+// never, because they were put forward, and some twice.
+func exactly(day time.Time, c clock, in *time.Location) (time.Time, Why) {
+	shown := day.Add(time.Duration(c.hour)*time.Hour + time.Duration(c.minute)*time.Minute)
+	var at []time.Time
+	for _, around := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
+		_, offset := shown.Add(around).In(in).Zone()
+		i := shown.Add(-time.Duration(offset) * time.Second)
+		if _, there := i.In(in).Zone(); there == offset && !slices.ContainsFunc(at, i.Equal) {
+			at = append(at, i)
+		}
+	}
+	switch len(at) {
+	case 0:
+		return time.Time{}, WhyImpossible
+	case 1:
+		return at[0], ""
+	}
+	return time.Time{}, WhyAmbiguous
 }
 
 // tags reads the explicit tags.
@@ -124,12 +365,13 @@ func (t *reading) tags(tags []string) (arms []Arm, why Why) {
 		case "when":
 			arm = Arm{Predicate: value, Once: !slices.Contains(tags, "recurring")}
 		case "at":
-			at, ok := t.iso(strings.ToLower(value), nine)
-			if !ok {
+			r := *t
+			r.toks = []token{{raw: value}}
+			if r.iso(0) == 0 {
 				why = WhyBadTag
 				continue
 			}
-			arm.At = at
+			arm.At, _ = r.instant()
 		case "every":
 			if every, err := time.ParseDuration(value); err == nil {
 				arm = Arm{Every: every, At: t.created}

@@ -1,56 +1,138 @@
 package commitment
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
-// maxWords bounds what is read of an entry; a date stands near its beginning.
-const maxWords = 400
+// token is a word of a sentence without the punctuation around it, or punctuation that
+// stands alone.
+type token struct {
+	raw, low      string // as written, and in lower case
+	before, after string // the punctuation around it
+	quoted        bool   // it stands between quotation marks
+	newline       bool   // a line ends after it
+	used          bool   // a time was read from it
+}
 
-// words splits a text into words in lower case. A full stop, a semicolon and the like
-// that end a clause are words too. A date or a time of day is one word.
-func words(text string) []string {
-	var out []string
-	var b strings.Builder
-	flush := func() {
-		w := strings.Trim(b.String(), "-+:./'")
-		b.Reset()
-		if w != "" {
-			out = append(out, w)
+const (
+	opening = "([{<\"“‘'«*_`~#$€£¥>-–—•=|"
+	closing = ")]}>\"”’'»*_`,.;:!?…%-–—|"
+)
+
+// sentences splits a text into sentences of tokens. A sentence ends with one of ".;!?" or a line,
+// unless the next word begins in lower case or belongs to a time.
+func sentences(text string) [][]token {
+	var out [][]token
+	var s []token
+	quoted := false
+	for _, line := range strings.Split(text, "\n") {
+		for n, run := range strings.FieldsFunc(line, unicode.IsSpace) {
+			core := strings.TrimRight(strings.TrimLeft(run, opening), closing)
+			if core == "" {
+				core = run
+			}
+			before, after, _ := strings.Cut(run, core)
+			if len(s) > 0 && ends(&s[len(s)-1], core) {
+				out, s = append(out, s), nil
+			}
+			quoted = quoted && n > 0 || n == 0 && (run[0] == '>' || run[0] == '|') || quotes(before, quoted)
+			core = strings.ReplaceAll(core, "’", "'")
+			low := strings.ToLower(core)
+			for _, half := range []string{"a.m", "p.m"} {
+				if rest, ok := strings.CutSuffix(low, half); ok {
+					low = rest + half[:1] + "m"
+				}
+			}
+			s = append(s, token{raw: core, low: low, before: before, after: after, quoted: quoted})
+			quoted = quotes(after, quoted)
+		}
+		if len(s) > 0 {
+			s[len(s)-1].newline = true
+			if strings.TrimSpace(line) == "" {
+				s[len(s)-1].after += "\n\n"
+			}
 		}
 	}
-	for _, r := range text {
-		if len(out) >= maxWords {
-			break
-		}
-		switch {
-		case unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-+:./'", r):
-			b.WriteRune(unicode.ToLower(r))
-			continue
-		case r == '’':
-			b.WriteByte('\'')
-			continue
-		}
-		ended := strings.HasSuffix(b.String(), ".")
-		flush()
-		if ended || strings.ContainsRune(";!?\n", r) {
-			out = append(out, ".")
-		}
+	if len(s) > 0 {
+		out = append(out, s)
 	}
-	flush()
 	return out
 }
 
-// word returns the word at i, or "" beyond the ends.
-func (t *reading) word(i int) string {
-	if i < 0 || i >= len(t.words) {
-		return ""
+// quotes tells whether what follows punctuation is quoted.
+func quotes(marks string, open bool) bool {
+	for _, r := range marks {
+		switch r {
+		case '"', '`', '\'':
+			open = !open && (r != '\'' || marks[0] == '\'')
+		case '“', '‘', '«':
+			open = true
+		case '”', '’', '»':
+			open = false
+		}
 	}
-	return t.words[i]
+	return open
 }
+
+// ends reports whether a sentence ends between a token and the word after it.
+func ends(t *token, next string) bool {
+	first, _ := utf8.DecodeRuneInString(next)
+	switch {
+	case strings.HasSuffix(t.after, "\n\n"), strings.ContainsAny(t.after, ";!?…"):
+		return true
+	case strings.Contains(t.after, "."):
+		abbreviated := strings.HasSuffix(t.low, "am") || strings.HasSuffix(t.low, "pm")
+		return !unicode.IsLower(first) && !titles[t.low] && !(abbreviated && named(next))
+	}
+	return t.newline && !unicode.IsLower(first)
+}
+
+// named reports whether a word names a day, a month or a time zone.
+func named(w string) bool {
+	_, day := weekday(w)
+	_, month := month(w)
+	_, zone := zones[w]
+	return day || month || zone
+}
+
+// set makes a set of words.
+func set(words string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		out[w] = true
+	}
+	return out
+}
+
+var titles = set("dr mr mrs ms prof st sr jr no vs")
+
+// timeWords can belong to a time wherever they stand.
+var timeWords = set(`today tomorrow tonight yesterday noon midday midnight morning mornings afternoon afternoons evening
+	evenings night nights overnight dawn dusk sunrise sunset day days week weeks weekend weekends weekday weekdays workday
+	workdays fortnight month months year years decade hour hours hr hrs minute minutes min mins second seconds sec secs
+	quarter quarters am pm o'clock oclock before after afterwards until till til except since during between within ago last
+	next later earlier soon now currently immediately asap eod cob eob eow eom eoy every each daily weekly monthly yearly
+	annually hourly nightly quarterly biweekly bimonthly once twice again always often usually regularly early late
+	following previous upcoming coming past everyday anytime sometime christmas xmas easter thanksgiving halloween holiday
+	holidays birthday midweek sept tues thur thurs a.m p.m`)
+
+// nearWords belong to a time if one stands beside them.
+var nearWords = set(`one two three four five six seven eight nine ten eleven twelve half couple few several dozen first
+	second third fourth fifth end beginning start middle mid local onwards roughly circa nearly almost plus minus`)
+
+// attributive words make of the time after them something that is spoken about, a span, or an
+// estimate.
+var attributive = set(`for from to of off about around approximately roughly circa nearly almost before after until till
+	since between than through the a an my our your his her its their last past or not every each within via per under
+	over regarding re with - – — ~ into as plus minus and/or & vs versus`)
+
+// clauses are words after which a time may belong to something else than what is to be done.
+var clauses = set(`that which who whose whom where when while because whether how what why as since so but than`)
 
 var numbers = map[string]int{
 	"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
@@ -62,69 +144,87 @@ func number(w string) (int, bool) {
 	if n, ok := numbers[w]; ok {
 		return n, true
 	}
-	if len(w) > 4 {
+	return digits(w, 4)
+}
+
+// digits reads a number of at most so many digits.
+func digits(w string, most int) (int, bool) {
+	if len(w) > most {
 		return 0, false
 	}
 	n, err := strconv.ParseUint(w, 10, 16)
 	return int(n), err == nil
 }
 
-// ordinal reads the day of a month: 5th, first, or where bare is set 5.
+// ordinal reads the day of a month: 5th, or where bare is set 5.
 func ordinal(w string, bare bool) (int, bool) {
-	if w == "first" {
-		return 1, true
-	}
-	digits := strings.TrimRight(w, "dhnrst")
-	suffix := w[len(digits):]
-	n, err := strconv.ParseUint(digits, 10, 8)
-	if err != nil || n < 1 || n > 31 {
-		return 0, false
-	}
-	switch suffix {
-	case "st", "nd", "rd", "th":
-		return int(n), true
-	case "":
-		return int(n), bare
-	}
-	return 0, false
+	n, ok := digits(strings.TrimRight(w, "dhnrst"), 2)
+	suffix := strings.TrimLeft(w, "0123456789")
+	return n, ok && n > 0 && (bare && suffix == "" || slices.Contains([]string{"st", "nd", "rd", "th"}, suffix))
 }
 
-// weekday reads the name of a day, in full or its first three letters.
-func weekday(w string) (time.Weekday, bool) {
+// weekday reads the name of a day. "Sat", "Sun" and "Wed" are names in this form only.
+func weekday(raw string) (time.Weekday, bool) {
+	w := strings.ToLower(raw)
 	for d := time.Sunday; d <= time.Saturday; d++ {
-		if name := strings.ToLower(d.String()); w == name || w == name[:3] {
+		name := strings.ToLower(d.String())
+		switch {
+		case w == name:
 			return d, true
+		case w == name[:3], w == "tues" && d == time.Tuesday, (w == "thur" || w == "thurs") && d == time.Thursday:
+			return d, raw == d.String()[:len(raw)] || !strings.Contains("sun sat wed", w) && raw == w
 		}
 	}
 	return 0, false
 }
 
-// month reads the name of a month, in full or its first three letters.
-func month(w string) (time.Month, bool) {
+// month reads the name of a month, which begins with a capital.
+func month(raw string) (time.Month, bool) {
+	if raw == "Sept" {
+		return time.September, true
+	}
 	for m := time.January; m <= time.December; m++ {
-		if name := strings.ToLower(m.String()); w == name || w == name[:3] {
+		if raw == m.String() || raw == m.String()[:3] {
 			return m, true
 		}
 	}
 	return 0, false
 }
 
-// unit reads a unit of time, in the singular or the plural, as its first letter; a
-// minute is 'n'.
-func unit(w string) (byte, bool) {
+// unit reads a unit of time: its length, or 0 for a month, and whether it is one that is
+// counted in days.
+func unit(w string) (step time.Duration, days int, months int) {
 	switch strings.TrimSuffix(w, "s") {
 	case "minute", "min":
-		return 'n', true
-	case "hour":
-		return 'h', true
+		return time.Minute, 0, 0
+	case "hour", "hr":
+		return time.Hour, 0, 0
 	case "day":
-		return 'd', true
+		return 0, 1, 0
 	case "week":
-		return 'w', true
+		return 0, 7, 0
 	case "month":
-		return 'm', true
+		return 0, 0, 1
 	case "year":
-		return 'y', true
+		return 0, 0, 12
 	}
-	return 0, false
+	return 0, 0, 0
+}
+
+// zones are the abbreviations of time zones that mean one thing: what the clocks of a place
+// show, so many hours from UTC. The two-letter ones are what they show at the time. Others, such as
+// CST, IST and BST, mean several.
+var zones = map[string]struct {
+	place string
+	hours float64
+}{
+	"UTC": {"UTC", 0}, "GMT": {"UTC", 0}, "Z": {"UTC", 0},
+	"EST": {"America/New_York", -5}, "EDT": {"America/New_York", -4}, "ET": {place: "America/New_York"},
+	"CDT": {"America/Chicago", -5}, "MST": {"America/Denver", -7}, "MDT": {"America/Denver", -6},
+	"PST": {"America/Los_Angeles", -8}, "PDT": {"America/Los_Angeles", -7}, "PT": {place: "America/Los_Angeles"},
+	"AKST": {"America/Anchorage", -9}, "AKDT": {"America/Anchorage", -8}, "HST": {"Pacific/Honolulu", -10},
+	"WET": {"Europe/Lisbon", 0}, "WEST": {"Europe/Lisbon", 1}, "CET": {"Europe/Paris", 1}, "CEST": {"Europe/Paris", 2},
+	"EET": {"Europe/Helsinki", 2}, "EEST": {"Europe/Helsinki", 3}, "MSK": {"Europe/Moscow", 3}, "SAST": {"Africa/Johannesburg", 2},
+	"JST": {"Asia/Tokyo", 9}, "KST": {"Asia/Seoul", 9}, "AWST": {"Australia/Perth", 8}, "AEST": {"Australia/Sydney", 10},
+	"AEDT": {"Australia/Sydney", 11}, "NZST": {"Pacific/Auckland", 12}, "NZDT": {"Pacific/Auckland", 13},
 }
