@@ -115,29 +115,32 @@ func (t *reading) temporal(i int) bool {
 	if isWeekday || isMonth || timeWords[w] || timeWords[tok.low] {
 		return true
 	}
-	near := false
-	for _, k := range []int{i - 2, i - 1, i + 1, i + 2} {
-		near = near || t.tok(k).used
-	}
+	near := t.tok(i-1).used || t.tok(i+1).used || joins[t.word(i+1)] && t.tok(i+2).used || joins[t.word(i-1)] && t.tok(i-2).used
 	if !strings.ContainsAny(w, "0123456789") {
 		_, zone := zones[tok.raw]
 		_, day := weekday(strings.TrimSuffix(tok.raw, "'s"))
-		return day || near && (zone || nearWords[w] || strings.HasSuffix(w, "time"))
+		capitals := len(tok.raw) > 1 && len(tok.raw) < 6 && tok.raw == strings.ToUpper(tok.raw) && t.tok(i-1).used
+		return day || near && (zone || capitals || nearWords[w] || strings.Contains(w, "/"))
 	}
 	if n, ok := digits(w, 4); ok { // a lone number
 		could := n <= 59 || n >= 1900 && n <= 2100 || len(w) == 4 && n/100 < 24 && n%100 < 60
 		money := strings.ContainsAny(tok.before, "$€£#") || strings.Contains(tok.after, "%")
-		return could && !money && (near || leadsToTime[t.word(i-1)])
+		return could && !money && (near || leadsToTime[t.word(i-1)] || t.word(i-1) == "the" && leadsToTime[t.word(i-2)])
 	}
-	first := w[0] >= '0' && w[0] <= '9'
-	return first && strings.ContainsAny(w, ":-/.apmhstndr") || near
+	return w[0] >= '0' && w[0] <= '9' && strings.ContainsAny(w, ":-/.apmhstndr")
 }
 
-var leadsToTime = set("at by before after until till to from in on around between for since past the")
+// joins stand between two times of a span or a choice.
+var joins = set("and or to - – — & through")
+
+var leadsToTime = set("at by before after until till from on around between since past")
+
+// alarms are set for a time, and not about one.
+var alarms = set("alarm alarms reminder alert timer set")
 
 // arm returns the arm of a sentence that was read whole, or why it was not.
 func (t *reading) arm() (Arm, Why) {
-	last := 0
+	last, placed := 0, false
 	for i := range t.toks {
 		tok := &t.toks[i]
 		switch {
@@ -146,9 +149,12 @@ func (t *reading) arm() (Arm, Why) {
 		case !tok.used && t.temporal(i):
 			t.fail(WhyUnclear)
 		case tok.used && !t.tok(i-1).used:
-			if prev := t.tok(i - 1); attributive[prev.low] && !strings.ContainsAny(prev.after, ",:") || strings.ContainsAny(tok.before, "~<>$#€£-–") {
+			prev := t.tok(i - 1)
+			alarm := (prev.low == "for" || prev.low == "to") && alarms[t.word(i-2)]
+			if attributive[prev.low] && !alarm && !strings.ContainsAny(prev.after, ",:") || strings.ContainsAny(tok.before, "~<>$#€£-–") {
 				t.fail(WhyUnclear)
 			}
+			placed = placed || alarm || i == 0 || !t.day.IsZero() || t.weekday != nil || preposition[tok.low]
 			last = i
 		}
 	}
@@ -156,6 +162,12 @@ func (t *reading) arm() (Arm, Why) {
 		if clauses[t.word(i)] {
 			t.fail(WhyUnclear)
 		}
+		if states[t.word(i)] {
+			t.fail(WhyTold)
+		}
+	}
+	if !placed {
+		t.fail(WhyUnclear)
 	}
 	if strings.Contains(t.toks[len(t.toks)-1].after, "?") {
 		t.fail(WhySupposed)
@@ -255,6 +267,9 @@ func (t *reading) instant() (time.Time, Why) {
 	}
 	if day.IsZero() {
 		day = t.today()
+		if at, _ := exactly(day, c, in); !at.After(t.created) {
+			day = day.AddDate(0, 0, 1)
+		}
 	}
 	at, why := exactly(day, c, in)
 	if why != "" {

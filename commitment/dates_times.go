@@ -21,6 +21,7 @@ type reading struct {
 	weekday  *time.Weekday // as said
 	which    string        // "this" or "next" before the weekday, or "next week"
 	relative bool          // it counts from when the entry was written
+	english  bool          // it names a day in English
 	clock    *clock
 	part     string // of the day
 	at       string // the abbreviation or the offset of a time zone, or its IANA name
@@ -88,9 +89,6 @@ func (t *reading) span(i int) int {
 		return max(t.plus(1, t.ahead(i+1)), t.plus(1, t.partOf(i+1)))
 	case "every", "each":
 		return t.plus(1, t.recurring(i+1))
-	case "daily":
-		t.setDays("* * *")
-		return 1
 	}
 	return t.either(i)
 }
@@ -117,7 +115,7 @@ func (t *reading) setDay(day time.Time, relative bool) {
 	if !t.day.IsZero() && !t.day.Equal(day) {
 		t.fail(WhyAmbiguous)
 	}
-	t.day, t.relative = day, t.relative || relative
+	t.day, t.relative, t.english = day, t.relative || relative, t.english || relative
 }
 
 func (t *reading) setExact(at time.Time, relative bool) {
@@ -276,20 +274,17 @@ func (t *reading) calendar(i int) int {
 	}
 	if year, ok := digits(t.word(at+n), 4); ok && year >= 1900 && !strings.Contains(t.word(at+n), ":") {
 		t.date(year, m, d)
+		t.english = true
 		return the + n + 1
 	}
-	// Without a year it is the nearest such day, and must lie ahead.
+	// Without a year it is the first such day that is not over.
 	today := t.today()
 	year := today.Year()
-	if next := time.Date(year, m, d, 0, 0, 0, 0, time.UTC); next.Before(today) {
+	if time.Date(year, m, d, 0, 0, 0, 0, time.UTC).Before(today) {
 		year++
 	}
-	ahead := time.Date(year, m, d, 0, 0, 0, 0, time.UTC).Sub(today)
-	if ahead > today.Sub(time.Date(year-1, m, d, 0, 0, 0, 0, time.UTC)) {
-		t.fail(WhyAmbiguous)
-	}
 	t.date(year, m, d)
-	t.relative = true
+	t.relative, t.english = true, true
 	return the + n
 }
 
@@ -351,7 +346,7 @@ func (t *reading) onWeekday(i int) int {
 	if t.weekday != nil && (*t.weekday != d || t.which != which) {
 		t.fail(WhyAmbiguous)
 	}
-	t.weekday, t.which = &d, which
+	t.weekday, t.which, t.english = &d, which, true
 	return n
 }
 

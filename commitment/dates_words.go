@@ -113,23 +113,29 @@ var titles = set("dr mr mrs ms prof st sr jr no vs")
 
 // timeWords can belong to a time wherever they stand.
 var timeWords = set(`today tomorrow tonight yesterday noon midday midnight morning mornings afternoon afternoons evening
-	evenings night nights overnight dawn dusk sunrise sunset day days week weeks weekend weekends weekday weekdays workday
-	workdays fortnight month months year years decade hour hours hr hrs minute minutes min mins second seconds sec secs
-	quarter quarters am pm o'clock oclock before after afterwards until till til except since during between within ago last
-	next later earlier soon now currently immediately asap eod cob eob eow eom eoy every each daily weekly monthly yearly
-	annually hourly nightly quarterly biweekly bimonthly once twice again always often usually regularly early late
-	following previous upcoming coming past everyday anytime sometime christmas xmas easter thanksgiving halloween holiday
-	holidays birthday midweek sept tues thur thurs a.m p.m`)
+	evenings night nights nightly overnight dawn dusk sunrise sunset day days daily week weeks weekly weekend weekends
+	weekday weekdays workday workdays fortnight month months monthly year years yearly annually decade hour hours hourly hr
+	hrs minute minutes min mins second seconds sec secs quarter quarters quarterly am pm o'clock oclock before after
+	afterwards until till til except since during between within ago last later earlier soon now currently immediately asap
+	eod cob eob eow eom eoy every each biweekly once twice always often usually regularly early late anytime sometime time
+	times christmas xmas easter thanksgiving halloween holiday holidays birthday midweek april tomorrows tomorrow's`)
 
 // nearWords belong to a time if one stands beside them.
 var nearWords = set(`one two three four five six seven eight nine ten eleven twelve half couple few several dozen first
-	second third fourth fifth end beginning start middle mid local onwards roughly circa nearly almost plus minus`)
+	third fourth fifth end beginning start middle mid local onwards roughly circa nearly almost plus minus next following
+	upcoming coming previous past again or`)
 
 // attributive words make of the time after them something that is spoken about, a span, or an
 // estimate.
 var attributive = set(`for from to of off about around approximately roughly circa nearly almost before after until till
 	since between than through the a an my our your his her its their last past or not every each within via per under
-	over regarding re with - – — ~ into as plus minus and/or & vs versus`)
+	over regarding re - – — ~ into as plus minus & vs versus mr mrs ms dr line page`)
+
+// preposition may begin a time.
+var preposition = set("at by in on every each tonight")
+
+// states are verbs of statements.
+var states = set("is are isn't aren't has it's he's she's there's what's that's")
 
 // clauses are words after which a time may belong to something else than what is to be done.
 var clauses = set(`that which who whose whom where when while because whether how what why as since so but than`)
