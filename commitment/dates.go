@@ -37,7 +37,7 @@ func (d Dates) Infer(ctx context.Context, r Request) (Inference, error) {
 		if !slices.Contains(e.Tags, "intent") || slices.Contains(e.Tags, "done") {
 			continue
 		}
-		t := reading{zone: zone, name: strings.TrimSuffix(d.Zone, "UTC"), created: e.CreatedAt, derived: len(e.Sources) > 0}
+		t := reading{zone: zone, created: e.CreatedAt, derived: len(e.Sources) > 0}
 		arms, why := t.read(e)
 		for _, a := range arms {
 			if a.single() && !a.At.After(r.Now) {
@@ -83,7 +83,10 @@ func (t *reading) read(e *memory.Entry) ([]Arm, Why) {
 	switch {
 	case with == nil:
 		return nil, WhyNoDate
-	case t.why != "":
+	case quoted(e.Content):
+		t.fail(WhyReported)
+	}
+	if t.why != "" {
 		return nil, t.why
 	}
 	a, why := with.arm()
@@ -118,7 +121,7 @@ func (t *reading) temporal(i int) bool {
 	near := t.tok(i-1).used || t.tok(i+1).used || joins[t.word(i+1)] && t.tok(i+2).used || joins[t.word(i-1)] && t.tok(i-2).used
 	if !strings.ContainsAny(w, "0123456789") {
 		_, zone := zones[tok.raw]
-		_, day := weekday(strings.TrimSuffix(tok.raw, "'s"))
+		_, day := weekday(strings.TrimSuffix(strings.TrimSuffix(tok.raw, "s"), "'"))
 		capitals := len(tok.raw) > 1 && len(tok.raw) < 6 && tok.raw == strings.ToUpper(tok.raw) && t.tok(i-1).used
 		return day || near && (zone || capitals || nearWords[w] || strings.Contains(w, "/"))
 	}
@@ -127,7 +130,8 @@ func (t *reading) temporal(i int) bool {
 		money := strings.ContainsAny(tok.before, "$€£#") || strings.Contains(tok.after, "%")
 		return could && !money && (near || leadsToTime[t.word(i-1)] || t.word(i-1) == "the" && leadsToTime[t.word(i-2)])
 	}
-	return w[0] >= '0' && w[0] <= '9' && strings.ContainsAny(w, ":-/.apmhstndr")
+	_, err := strconv.Atoi(w)
+	return err != nil && (near || w[0] >= '0' && w[0] <= '9' && strings.ContainsAny(w, ":-/.apmhstndr"))
 }
 
 // joins stand between two times of a span or a choice.
@@ -136,6 +140,9 @@ var joins = set("and or to - – — & through")
 var leadsToTime = set("at by before after until till from on around between since past")
 
 // alarms are set for a time, and not about one.
+// follows may stand after a bare number that is an hour.
+var follows = set("to for about with on in at by via and the my our please so i we")
+
 var alarms = set("alarm alarms reminder alert timer set")
 
 // arm returns the arm of a sentence that was read whole, or why it was not.
@@ -144,18 +151,21 @@ func (t *reading) arm() (Arm, Why) {
 	for i := range t.toks {
 		tok := &t.toks[i]
 		switch {
-		case tok.quoted && tok.used:
-			t.fail(WhyReported)
 		case !tok.used && t.temporal(i):
 			t.fail(WhyUnclear)
+		case tok.used && i+1 < len(t.toks) && tok.after == "" && !t.toks[i+1].used && !follows[t.word(i+1)] && tok.raw == strings.Trim(tok.raw, "th") && len(tok.raw) < 3:
+			t.fail(WhyUnclear) // "at 7 Main Street"
 		case tok.used && !t.tok(i-1).used:
 			prev := t.tok(i - 1)
 			alarm := (prev.low == "for" || prev.low == "to") && alarms[t.word(i-2)]
 			if attributive[prev.low] && !alarm && !strings.ContainsAny(prev.after, ",:") || strings.ContainsAny(tok.before, "~<>$#€£-–") {
 				t.fail(WhyUnclear)
 			}
-			placed = placed || alarm || i == 0 || !t.day.IsZero() || t.weekday != nil || preposition[tok.low]
+			placed = placed || alarm || i == 0 || !t.day.IsZero() || t.weekday.set || preposition[tok.low]
 			last = i
+			if (tok.raw == "Sun" || tok.raw == "Sat") && !t.clock.set && t.day.IsZero() {
+				t.fail(WhyUnclear) // "Sun patches"
+			}
 		}
 	}
 	for i := range last {
@@ -178,7 +188,7 @@ func (t *reading) arm() (Arm, Why) {
 	if t.why != "" {
 		return Arm{}, t.why
 	}
-	if t.every > 0 || t.days != "" {
+	if t.days != "" {
 		return t.schedule()
 	}
 	at, why := t.instant()
@@ -187,185 +197,134 @@ func (t *reading) arm() (Arm, Why) {
 
 // schedule returns the arm of what recurs.
 func (t *reading) schedule() (Arm, Why) {
-	c, _ := t.hour()
+	c := t.hour()
 	switch {
 	case t.why != "":
 		return Arm{}, t.why
-	case !t.exact.IsZero() || !t.day.IsZero() || t.weekday != nil || t.every > 0 && t.days != "":
+	case !t.exact.IsZero() || !t.day.IsZero() || t.weekday.set:
 		return Arm{}, WhyAmbiguous
-	case t.every > 0 && (t.clock != nil || t.part != ""):
-		return Arm{}, WhyUnclear
-	case t.every > 0 && t.derived:
-		return Arm{}, WhyRelative
-	case t.every > 0:
-		return Arm{Every: t.every, At: t.created}, ""
+	case t.shown != "":
+		return Arm{}, WhyZone
 	}
-	zone := t.name
-	if t.at != "" {
-		zone = zones[t.at].place
-		if zone == "UTC" {
-			zone = ""
-		} else if len(t.at) > 2 || zone == "" {
-			return Arm{}, WhyZone
-		}
-	}
-	return Arm{Spec: strconv.Itoa(c.minute) + " " + strconv.Itoa(c.hour) + " " + t.days, Zone: zone}, ""
+	a := Arm{Spec: strconv.Itoa(c.minute) + " " + strconv.Itoa(c.hour) + " " + t.days, Zone: t.place().String()}
+	return a.normal(), ""
 }
 
-// hour returns the time of day that the sentence names; set reports whether it does.
-func (t *reading) hour() (c clock, set bool) {
-	part, parted := parts[t.part]
-	if t.clock == nil {
-		if !parted {
-			return clock{hour: defaultHour}, false
-		}
-		return clock{hour: part.alone}, true
+// place is where the clocks are that the sentence means.
+func (t *reading) place() *time.Location {
+	if t.in != nil {
+		return t.in
 	}
-	c = *t.clock
+	return t.zone
+}
+
+// hour returns the time of day that the sentence names, or the default.
+func (t *reading) hour() clock {
+	c := t.clock
+	part, parted := parts[t.part]
 	switch {
-	case c.half == 0 && parted && c.hour >= 1 && c.hour <= 12 && !c.padded:
-		if c.hour %= 12; part.from >= 12 {
-			c.hour += 12
-		}
+	case !c.set && !parted:
+		return clock{hour: defaultHour}
+	case !c.set:
+		return clock{set: true, hour: part.alone}
 	case c.half != 0:
 		if c.hour %= 12; c.half == 'p' {
 			c.hour += 12
 		}
-	case c.hour >= 1 && c.hour <= 12 && !c.padded:
+	case c.padded || c.hour == 0 || c.hour > 12: // of 24
+	case !parted:
 		t.fail(WhyAmbiguous)
+	default:
+		if c.hour %= 12; part.from >= 12 {
+			c.hour += 12
+		}
 	}
 	if parted && (c.hour < part.from || c.hour >= part.to) {
 		t.fail(WhyAmbiguous)
 	}
-	return c, true
+	return c
 }
 
 // instant returns the one instant that the sentence names.
 func (t *reading) instant() (time.Time, Why) {
-	c, set := t.hour()
-	day := t.onDay()
+	c, day := t.hour(), t.whichDay()
+	in := t.place()
+	relative := t.relative || day.IsZero() && t.exact.IsZero()
 	switch {
 	case t.why != "":
 		return time.Time{}, t.why
-	case t.derived && (t.relative || day.IsZero() && t.exact.IsZero()):
+	case t.derived && relative:
 		return time.Time{}, WhyRelative
-	case !t.exact.IsZero() && (set || !day.IsZero() || t.at != ""):
-		return time.Time{}, WhyAmbiguous
+	case !t.exact.IsZero() && (c.set || !day.IsZero()), relative && !midnight(t.created.In(in)).Equal(t.today()):
+		return time.Time{}, WhyAmbiguous // said twice, or of a day that is another one there
 	case !t.exact.IsZero():
 		return t.exact, ""
-	case !set && t.at != "":
-		return time.Time{}, WhyZone
+	case !day.IsZero():
+		return t.exactly(day, c, in)
 	}
-	in, shown, why := t.place()
-	if why != "" {
-		return time.Time{}, why
+	at, why := t.exactly(t.today(), c, in)
+	if why == "" && !at.After(t.created) {
+		return t.exactly(t.today().AddDate(0, 0, 1), c, in)
 	}
-	if t.relative || day.IsZero() {
-		if here := midnight(t.created.In(in)); !here.Equal(t.today()) {
-			return time.Time{}, WhyAmbiguous // another day there
-		}
-	}
-	if day.IsZero() {
-		day = t.today()
-		if at, _ := exactly(day, c, in); !at.After(t.created) {
-			day = day.AddDate(0, 0, 1)
-		}
-	}
-	at, why := exactly(day, c, in)
-	if why != "" {
-		return time.Time{}, why
-	}
-	if shown != "" {
-		if loc, err := loadZone(zones[shown].place); err != nil || !strings.HasPrefix(at.In(loc).Format("MST"), shown) {
-			return time.Time{}, WhyZone
-		}
-	}
-	return at, ""
+	return at, why
 }
 
-// onDay returns the day that the sentence names, or zero.
-func (t *reading) onDay() time.Time {
-	if t.weekday == nil {
+// whichDay returns the day that the sentence names, or zero. A day of the week is the first one
+// after today, and with "next" one that is also in the next week.
+func (t *reading) whichDay() time.Time {
+	if !t.weekday.set {
 		return t.day
 	}
 	today := t.today()
-	monday := today.AddDate(0, 0, -(int(today.Weekday())+6)%7)
-	day := monday.AddDate(0, 0, (int(*t.weekday)+6)%7)
-	switch {
-	case t.which == "next week" && *t.weekday == time.Sunday:
-		t.fail(WhyAmbiguous)
-	case t.which == "next week":
-		day = day.AddDate(0, 0, 7)
-	case !t.day.IsZero() && t.which == "" && t.day.Weekday() == *t.weekday:
-		day = t.day
-	case t.which == "this", t.which == "this week":
-		if !day.After(today) {
-			t.fail(WhyAmbiguous)
-		}
-	case day.Equal(today):
-		t.fail(WhyAmbiguous)
-	case t.which == "next" && day.After(today):
-		t.fail(WhyAmbiguous)
-	case !day.After(today):
-		day = day.AddDate(0, 0, 7)
+	if t.weekday.which != "" && today.Weekday() == time.Sunday {
+		t.fail(WhyAmbiguous) // a week begins with it, or ends
 	}
-	t.relative = t.relative || t.day.IsZero()
-	if !t.day.IsZero() && !t.day.Equal(day) {
+	ahead := (int(t.weekday.day-today.Weekday())+6)%7 + 1
+	sunday := (7 - int(today.Weekday())) % 7 // days to the end of the week
+	switch which := t.weekday.which; {
+	case !t.day.IsZero() && which == "" && t.day.Weekday() == t.weekday.day:
+		return t.day
+	case which == "next week" && ahead <= sunday:
+		ahead += 7
+	case ahead == 7, which == "this" && ahead > sunday, which == "next" && ahead <= sunday:
 		t.fail(WhyAmbiguous)
 	}
+	if which := t.weekday.which; which == "next week" && t.weekday.day == time.Sunday {
+		t.fail(WhyAmbiguous) // some begin the week with it
+	}
+	t.relative = true
+	day := today.AddDate(0, 0, ahead)
+	say(t, &t.day, day)
 	return day
 }
 
-// place returns where the clocks are that the sentence means, and the abbreviation that they must
-// show there.
-func (t *reading) place() (in *time.Location, shown string, why Why) {
-	if t.at == "" {
-		return t.zone, "", ""
-	}
-	if seconds, ok := offsetOf(t.at); ok {
-		return time.FixedZone("", seconds), "", ""
-	}
-	if z, ok := zones[t.at]; ok && len(t.at) > 2 {
-		if z.place == "UTC" {
-			return time.UTC, "", ""
-		}
-		return time.FixedZone("", int(z.hours*3600)), t.at, ""
-	} else if ok && t.at != "Z" {
-		in, err := loadZone(z.place)
-		if err != nil {
-			return nil, "", WhyZone
-		}
-		return in, "", ""
-	}
-	in, err := loadZone(t.at)
-	if t.at == "Z" {
-		in, err = time.UTC, nil
-	}
-	if err != nil {
-		return nil, "", WhyZone
-	}
-	return in, "", ""
-}
-
-// exactly returns the one instant at which the clocks show c on a day. They show some times of day
-// never, because they were put forward, and some twice.
-func exactly(day time.Time, c clock, in *time.Location) (time.Time, Why) {
+// exactly returns the one instant at which the clocks of a place show c on a day, with the
+// abbreviation that was said. They show some times of day never, because they were put forward, and
+// some twice.
+func (t *reading) exactly(day time.Time, c clock, in *time.Location) (time.Time, Why) {
 	shown := day.Add(time.Duration(c.hour)*time.Hour + time.Duration(c.minute)*time.Minute)
 	var at []time.Time
+	other := false
 	for _, around := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
 		_, offset := shown.Add(around).In(in).Zone()
 		i := shown.Add(-time.Duration(offset) * time.Second)
-		if _, there := i.In(in).Zone(); there == offset && !slices.ContainsFunc(at, i.Equal) {
-			at = append(at, i)
+		if name, there := i.In(in).Zone(); there == offset && !slices.ContainsFunc(at, i.Equal) {
+			if t.shown == "" || t.shown == name {
+				at = append(at, i)
+			} else {
+				other = true
+			}
 		}
 	}
-	switch len(at) {
-	case 0:
-		return time.Time{}, WhyImpossible
-	case 1:
+	switch {
+	case len(at) == 1:
 		return at[0], ""
+	case len(at) > 1:
+		return time.Time{}, WhyAmbiguous
+	case other:
+		return time.Time{}, WhyZone
 	}
-	return time.Time{}, WhyAmbiguous
+	return time.Time{}, WhyImpossible
 }
 
 // tags reads the explicit tags.
@@ -391,7 +350,7 @@ func (t *reading) tags(tags []string) (arms []Arm, why Why) {
 			if every, err := time.ParseDuration(value); err == nil {
 				arm = Arm{Every: every, At: t.created}
 			} else if _, err := ParseCron(value, t.zone); err == nil {
-				arm = Arm{Spec: value, Zone: t.name}
+				arm = Arm{Spec: value, Zone: t.zone.String()}.normal()
 			}
 			if arm.Every != 0 && t.derived {
 				why = WhyRelative

@@ -11,7 +11,7 @@ var refused = map[Why]map[string]bool{
 		anymore decline delete erase remove clear x nicht kein keine pas ne niet geen`),
 	WhyReported: set(`said says tells told asked asks wrote writes written according apparently allegedly supposedly
 		reportedly reported claims claimed mentions mentioned thinks thought heard hears announces announced suggests suggested
-		promised believes believed knows knew quote quoted quoting explained replied e.g example rumour rumor`),
+		promised believes believed knows knew quote quoted quoting explained replied e.g i.e example rumour rumor`),
 	WhySupposed: set(`if unless would could might may maybe perhaps possibly probably suppose supposing supposed imagine
 		assuming assume provided hypothetically wish hope hopes hoping hopefully otherwise either or whether when whenever
 		while once can likely tentatively tentative tbd tbc consider considering think thinking guess wonder wondering
@@ -63,9 +63,9 @@ var verbs = set(`add alert answer arrange ask back begin bring buy call change c
 	remember remind renew repair reply reschedule restart return review ring run schedule sell send set share ship show shut
 	sign start submit switch take talk tell test text thank turn update upgrade vacuum visit wake wash water wipe write`)
 
-// asking are words that begin a question, or a condition.
+// asking are words that begin a question, a condition, or what others do.
 var asking = set(`who what where when why how which do does did is are am was were will would should could can shall may
-	might have has had in`)
+	might have has had in he she they it`)
 
 // leads stand before the verb.
 var leads = set(`please plz pls kindly also and so ok okay then just hi hey hello let's let us i we you i'll we'll i'm we're am are

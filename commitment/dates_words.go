@@ -9,14 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// token is a word of a sentence without the punctuation around it, or punctuation that
-// stands alone.
+// token is a word of a sentence, as written and in lower case, and the punctuation around it.
 type token struct {
-	raw, low      string // as written, and in lower case
-	before, after string // the punctuation around it
-	quoted        bool   // it stands between quotation marks
-	newline       bool   // a line ends after it
-	used          bool   // a time was read from it
+	raw, low, before, after string
+	used                    bool // a time was read from it
 }
 
 const (
@@ -24,72 +20,49 @@ const (
 	closing = ")]}>\"”’'»*_`,.;:!?…%-–—|"
 )
 
+// quoted reports whether something in a text may be quoted.
+func quoted(text string) bool {
+	if strings.ContainsAny(text, "\"“”„«»`") {
+		return true
+	}
+	for line := range strings.Lines(text) {
+		for n, w := range strings.Fields(line) {
+			if r, _ := utf8.DecodeRuneInString(w); r == '\'' || r == '‘' || n == 0 && (r == '>' || r == '|') {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // sentences splits a text into sentences of tokens. A sentence ends with one of ".;!?" or a line,
-// unless the next word begins in lower case or belongs to a time.
+// unless the next word begins in lower case, or names a day or the like after "p.m.".
 func sentences(text string) [][]token {
 	var out [][]token
 	var s []token
-	quoted := false
-	for _, line := range strings.Split(text, "\n") {
-		for n, run := range strings.FieldsFunc(line, unicode.IsSpace) {
+	for line := range strings.Lines(text) {
+		for n, run := range strings.Fields(line) {
 			core := strings.TrimRight(strings.TrimLeft(run, opening), closing)
 			if core == "" {
 				core = run
 			}
-			before, after, _ := strings.Cut(run, core)
-			if len(s) > 0 && ends(&s[len(s)-1], core) {
+			if len(s) > 0 && ends(&s[len(s)-1], n == 0, core) {
 				out, s = append(out, s), nil
 			}
-			quoted = quoted && n > 0 || n == 0 && (run[0] == '>' || run[0] == '|') || quotes(before, quoted)
+			before, after, _ := strings.Cut(run, core)
 			core = strings.ReplaceAll(core, "’", "'")
-			low := strings.ToLower(core)
-			for _, half := range []string{"a.m", "p.m"} {
-				if rest, ok := strings.CutSuffix(low, half); ok {
-					low = rest + half[:1] + "m"
-				}
-			}
-			s = append(s, token{raw: core, low: low, before: before, after: after, quoted: quoted})
-			quoted = quotes(after, quoted)
-		}
-		if len(s) > 0 {
-			s[len(s)-1].newline = true
-			if strings.TrimSpace(line) == "" {
-				s[len(s)-1].after += "\n\n"
-			}
+			low := strings.NewReplacer("a.m", "am", "p.m", "pm").Replace(strings.ToLower(core))
+			s = append(s, token{raw: core, low: low, before: before, after: after})
 		}
 	}
-	if len(s) > 0 {
-		out = append(out, s)
-	}
-	return out
-}
-
-// quotes tells whether what follows punctuation is quoted.
-func quotes(marks string, open bool) bool {
-	for _, r := range marks {
-		switch r {
-		case '"', '`', '\'':
-			open = !open && (r != '\'' || marks[0] == '\'')
-		case '“', '‘', '«':
-			open = true
-		case '”', '’', '»':
-			open = false
-		}
-	}
-	return open
+	return append(out, s)
 }
 
 // ends reports whether a sentence ends between a token and the word after it.
-func ends(t *token, next string) bool {
+func ends(t *token, newline bool, next string) bool {
 	first, _ := utf8.DecodeRuneInString(next)
-	switch {
-	case strings.HasSuffix(t.after, "\n\n"), strings.ContainsAny(t.after, ";!?…"):
-		return true
-	case strings.Contains(t.after, "."):
-		abbreviated := strings.HasSuffix(t.low, "am") || strings.HasSuffix(t.low, "pm")
-		return !unicode.IsLower(first) && !titles[t.low] && !(abbreviated && named(next))
-	}
-	return t.newline && !unicode.IsLower(first)
+	stop := newline || strings.Contains(t.after, ".") && !titles[t.low] && !(strings.HasSuffix(t.low, "m") && named(next))
+	return strings.ContainsAny(t.after, ";!?…") || stop && !unicode.IsLower(first)
 }
 
 // named reports whether a word names a day, a month or a time zone.
@@ -118,7 +91,7 @@ var timeWords = set(`today tomorrow tonight yesterday noon midday midnight morni
 	hrs minute minutes min mins second seconds sec secs quarter quarters quarterly am pm o'clock oclock before after
 	afterwards until till til except since during between within ago last later earlier soon now currently immediately asap
 	eod cob eob eow eom eoy every each biweekly once twice always often usually regularly early late anytime sometime time
-	times christmas xmas easter thanksgiving halloween holiday holidays birthday midweek april tomorrows tomorrow's`)
+	times christmas xmas easter thanksgiving halloween holiday holidays birthday midweek tomorrows half past`)
 
 // nearWords belong to a time if one stands beside them.
 var nearWords = set(`one two three four five six seven eight nine ten eleven twelve half couple few several dozen first
@@ -169,7 +142,7 @@ func ordinal(w string, bare bool) (int, bool) {
 	return n, ok && n > 0 && (bare && suffix == "" || slices.Contains([]string{"st", "nd", "rd", "th"}, suffix))
 }
 
-// weekday reads the name of a day. "Sat", "Sun" and "Wed" are names in this form only.
+// weekday reads the name of a day, shortened only with a capital: "Sat", not "sat".
 func weekday(raw string) (time.Weekday, bool) {
 	w := strings.ToLower(raw)
 	for d := time.Sunday; d <= time.Saturday; d++ {
@@ -177,8 +150,8 @@ func weekday(raw string) (time.Weekday, bool) {
 		switch {
 		case w == name:
 			return d, true
-		case w == name[:3], w == "tues" && d == time.Tuesday, (w == "thur" || w == "thurs") && d == time.Thursday:
-			return d, raw == d.String()[:len(raw)] || !strings.Contains("sun sat wed", w) && raw == w
+		case raw == d.String()[:3], raw == "Tues" && d == time.Tuesday, raw == "Thurs" && d == time.Thursday:
+			return d, true
 		}
 	}
 	return 0, false
@@ -217,20 +190,14 @@ func unit(w string) (step time.Duration, days int, months int) {
 	return 0, 0, 0
 }
 
-// zones are the abbreviations of time zones that mean one thing: what the clocks of a place
-// show, so many hours from UTC. The two-letter ones are what they show at the time. Others, such as
-// CST, IST and BST, mean several.
-var zones = map[string]struct {
-	place string
-	hours float64
-}{
-	"UTC": {"UTC", 0}, "GMT": {"UTC", 0}, "Z": {"UTC", 0},
-	"EST": {"America/New_York", -5}, "EDT": {"America/New_York", -4}, "ET": {place: "America/New_York"},
-	"CDT": {"America/Chicago", -5}, "MST": {"America/Denver", -7}, "MDT": {"America/Denver", -6},
-	"PST": {"America/Los_Angeles", -8}, "PDT": {"America/Los_Angeles", -7}, "PT": {place: "America/Los_Angeles"},
-	"AKST": {"America/Anchorage", -9}, "AKDT": {"America/Anchorage", -8}, "HST": {"Pacific/Honolulu", -10},
-	"WET": {"Europe/Lisbon", 0}, "WEST": {"Europe/Lisbon", 1}, "CET": {"Europe/Paris", 1}, "CEST": {"Europe/Paris", 2},
-	"EET": {"Europe/Helsinki", 2}, "EEST": {"Europe/Helsinki", 3}, "MSK": {"Europe/Moscow", 3}, "SAST": {"Africa/Johannesburg", 2},
-	"JST": {"Asia/Tokyo", 9}, "KST": {"Asia/Seoul", 9}, "AWST": {"Australia/Perth", 8}, "AEST": {"Australia/Sydney", 10},
-	"AEDT": {"Australia/Sydney", 11}, "NZST": {"Pacific/Auckland", 12}, "NZDT": {"Pacific/Auckland", 13},
+// zones are the abbreviations of time zones that mean one thing, and a place whose clocks show
+// them. Others, such as CST, IST and BST, mean several.
+var zones = map[string]string{
+	"UTC": "UTC", "GMT": "UTC", "Z": "UTC", "EST": "America/New_York", "EDT": "America/New_York", "CDT": "America/Chicago",
+	"MST": "America/Denver", "MDT": "America/Denver", "PST": "America/Los_Angeles", "PDT": "America/Los_Angeles",
+	"AKST": "America/Anchorage", "AKDT": "America/Anchorage", "HST": "Pacific/Honolulu", "WET": "Europe/Lisbon",
+	"WEST": "Europe/Lisbon", "CET": "Europe/Paris", "CEST": "Europe/Paris", "EET": "Europe/Helsinki",
+	"EEST": "Europe/Helsinki", "MSK": "Europe/Moscow", "SAST": "Africa/Johannesburg", "JST": "Asia/Tokyo", "KST": "Asia/Seoul",
+	"AWST": "Australia/Perth", "AEST": "Australia/Sydney", "AEDT": "Australia/Sydney", "NZST": "Pacific/Auckland",
+	"NZDT": "Pacific/Auckland",
 }
