@@ -67,8 +67,7 @@ func (t *reading) read(e *memory.Entry) ([]Arm, Why) {
 		r.times()
 		timed := r.timed()
 		for i := range r.toks {
-			why := r.refusing(i)
-			if timed || why == WhyNegated || why == WhyReported {
+			if why := r.refusing(i); !timed && (why == WhyNegated || why == WhyReported) {
 				t.fail(why)
 			}
 		}
@@ -139,10 +138,10 @@ var joins = set("and or to - – — & through")
 
 var leadsToTime = set("at by before after until till from on around between since past")
 
-// alarms are set for a time, and not about one.
 // follows may stand after a bare number that is an hour.
 var follows = set("to for about with on in at by via and the my our please so i we")
 
+// alarms are set for a time, and not about one.
 var alarms = set("alarm alarms reminder alert timer set")
 
 // arm returns the arm of a sentence that was read whole, or why it was not.
@@ -163,16 +162,22 @@ func (t *reading) arm() (Arm, Why) {
 			}
 			placed = placed || alarm || i == 0 || !t.day.IsZero() || t.weekday.set || preposition[tok.low]
 			last = i
-			if (tok.raw == "Sun" || tok.raw == "Sat") && !t.clock.set && t.day.IsZero() {
-				t.fail(WhyUnclear) // "Sun patches"
-			}
+		}
+		if tok.used && (tok.raw == "Sat" || tok.raw == "Sun") && !t.tok(i-1).used && !t.tok(i+1).used {
+			t.fail(WhyUnclear) // "Sat on a bench", "Sun patches"
 		}
 	}
-	for i := range last {
-		if clauses[t.word(i)] {
+	ok, verb := t.intends()
+	beside := false // in a clause after the times, beside what is to be done
+	for i := range t.toks {
+		beside = beside || verb && i > last && clauses[t.word(i)]
+		if why := t.refusing(i); why != WhyTold || !beside {
+			t.fail(why)
+		}
+		if i < last && clauses[t.word(i)] {
 			t.fail(WhyUnclear)
 		}
-		if states[t.word(i)] {
+		if i < last && states[t.word(i)] {
 			t.fail(WhyTold)
 		}
 	}
@@ -182,7 +187,7 @@ func (t *reading) arm() (Arm, Why) {
 	if strings.Contains(t.toks[len(t.toks)-1].after, "?") {
 		t.fail(WhySupposed)
 	}
-	if !t.intends() {
+	if !ok {
 		t.fail(WhyNoIntent)
 	}
 	if t.why != "" {
@@ -286,7 +291,7 @@ func (t *reading) whichDay() time.Time {
 		return t.day
 	case which == "next week" && ahead <= sunday:
 		ahead += 7
-	case ahead == 7, which == "this" && ahead > sunday, which == "next" && ahead <= sunday:
+	case ahead == 7 && which != "next" && which != "next week", which == "this" && ahead > sunday, which == "next" && ahead <= sunday:
 		t.fail(WhyAmbiguous)
 	}
 	if which := t.weekday.which; which == "next week" && t.weekday.day == time.Sunday {

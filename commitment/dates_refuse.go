@@ -13,7 +13,7 @@ var refused = map[Why]map[string]bool{
 		reportedly reported claims claimed mentions mentioned thinks thought heard hears announces announced suggests suggested
 		promised believes believed knows knew quote quoted quoting explained replied e.g i.e example rumour rumor`),
 	WhySupposed: set(`if unless would could might may maybe perhaps possibly probably suppose supposing supposed imagine
-		assuming assume provided hypothetically wish hope hopes hoping hopefully otherwise either or whether when whenever
+		assuming assume provided hypothetically wish hope hopes hoping hopefully otherwise either or when whenever
 		while once can likely tentatively tentative tbd tbc consider considering think thinking guess wonder wondering
 		pretend hypothetical theoretically unlikely i'd we'd you'd he'd she'd they'd`),
 	WhyTold: set(`yesterday ago was were been had did went gone came got gave took taken made sent met saw seen sat ran ate
@@ -69,28 +69,25 @@ var asking = set(`who what where when why how which do does did is are am was we
 
 // leads stand before the verb.
 var leads = set(`please plz pls kindly also and so ok okay then just hi hey hello let's let us i we you i'll we'll i'm we're am are
-	will shall must should need have want plan intend ought going gotta to make sure be remember remind me note`)
+	will shall must should need have want plan intend ought going gotta to be`)
 
 // intends reports whether the sentence has the form of an intention: it begins with a verb of the
-// list, after "please", "I will" and their like; or it names a day in English and begins as no
-// question does.
-func (t *reading) intends() bool {
+// list, after "please", "I will" and their like, which is the second answer; or it names a day in
+// English and begins as no question does.
+func (t *reading) intends() (ok, verb bool) {
 	first := true
 	for i := range t.toks {
-		tok := &t.toks[i]
-		switch {
-		case tok.used || strings.ContainsAny(tok.raw, opening+closing) || labels[tok.low] && strings.Contains(tok.after, ":"):
-			continue
-		case first && asking[tok.low]:
-			return false
-		case verbs[tok.low] && !leads[tok.low], t.english:
-			return true
-		case !leads[tok.low]:
-			return verbs[tok.low]
+		switch tok := &t.toks[i]; {
+		case tok.used, strings.ContainsAny(tok.raw, opening+closing), labels[tok.low] && strings.Contains(tok.after, ":"):
+		case leads[tok.low] && !(first && asking[tok.low]):
+			first = false
+		case verbs[tok.low]:
+			return true, true
+		default:
+			return t.english && !asking[tok.low], false
 		}
-		first = false
 	}
-	return t.english || !first
+	return t.english || first, false
 }
 
 var labels = set("todo to-do reminder remember task action note important urgent fyi next")

@@ -385,5 +385,6 @@ func (t *reading) recurring(i int) int {
 		days = strings.Join(slices.Compact(list), ",")
 	}
 	say(t, &t.days, "* * "+days)
+	t.english = true
 	return n
 }
