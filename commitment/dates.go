@@ -111,18 +111,18 @@ func (t *reading) timed() bool {
 // temporal reports whether a word can belong to a time.
 func (t *reading) temporal(i int) bool {
 	tok := &t.toks[i]
-	_, isWeekday := weekday(tok.raw)
-	_, isMonth := month(tok.raw)
-	w := strings.TrimSuffix(tok.low, "'s")
-	if isWeekday || isMonth || timeWords[w] || timeWords[tok.low] {
-		return true
+	for _, part := range strings.FieldsFunc(tok.raw, func(r rune) bool { return strings.ContainsRune("-–/", r) }) {
+		part = strings.TrimSuffix(strings.TrimSuffix(part, "s"), "'")
+		if named(part) && zones[part] == "" || timeWords[strings.ToLower(part)] || timeWords[tok.low] {
+			return true
+		}
 	}
+	w := tok.low
 	near := t.tok(i-1).used || t.tok(i+1).used || joins[t.word(i+1)] && t.tok(i+2).used || joins[t.word(i-1)] && t.tok(i-2).used
 	if !strings.ContainsAny(w, "0123456789") {
-		_, zone := zones[tok.raw]
-		_, day := weekday(strings.TrimSuffix(strings.TrimSuffix(tok.raw, "s"), "'"))
-		capitals := len(tok.raw) > 1 && len(tok.raw) < 6 && tok.raw == strings.ToUpper(tok.raw) && t.tok(i-1).used
-		return day || near && (zone || capitals || nearWords[w] || strings.Contains(w, "/"))
+		// After a time a word in capitals, or the last one with one, may be a time zone.
+		place := t.tok(i-1).used && tok.raw != w && (tok.raw == strings.ToUpper(tok.raw) && len(w) > 1 || t.tok(i+1).raw == "" || tok.after != "")
+		return near && (place || zones[tok.raw] != "" || nearWords[w] || strings.Contains(w, "/"))
 	}
 	if n, ok := digits(w, 4); ok { // a lone number
 		could := n <= 59 || n >= 1900 && n <= 2100 || len(w) == 4 && n/100 < 24 && n%100 < 60

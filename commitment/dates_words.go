@@ -91,18 +91,19 @@ var timeWords = set(`today tomorrow tonight yesterday noon midday midnight morni
 	hrs minute minutes min mins second seconds sec secs quarter quarters quarterly am pm o'clock oclock before after
 	afterwards until till til except since during between within ago last later earlier soon now currently immediately asap
 	eod cob eob eow eom eoy every each biweekly once twice always often usually regularly early late anytime sometime time
-	times christmas xmas easter thanksgiving halloween holiday holidays birthday midweek tomorrows half past`)
+	times christmas xmas easter thanksgiving halloween holiday holidays birthday midweek tomorrows half past earliest`)
 
 // nearWords belong to a time if one stands beside them.
 var nearWords = set(`one two three four five six seven eight nine ten eleven twelve half couple few several dozen first
 	third fourth fifth end beginning start middle mid local onwards roughly circa nearly almost plus minus next following
-	upcoming coming previous past again or`)
+	upcoming coming previous past again or eastern pacific central mountain`)
 
 // attributive words make of the time after them something that is spoken about, a span, or an
 // estimate.
 var attributive = set(`for from to of off about around approximately roughly circa nearly almost before after until till
 	since between than through the a an my our your his her its their last past or not every each within via per under
-	over regarding re - – — ~ into as plus minus & vs versus mr mrs ms dr line page`)
+	over regarding re - – — ~ into as plus minus & vs versus mr mrs ms dr line page starting
+	beginning effective`)
 
 // preposition may begin a time.
 var preposition = set("at by in on every each tonight")
