@@ -123,6 +123,9 @@ func (t *reading) times() {
 // iso reads 2026-05-12 and 2026-05-12T14:30, with an offset or without one.
 func (t *reading) iso(i int) int {
 	raw := strings.ToUpper(t.tok(i).raw)
+	if len(raw) < len(time.DateOnly) || raw[4] != '-' {
+		return 0
+	}
 	for _, layout := range []string{"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04Z07:00", "2006-01-02T15:04Z0700"} {
 		if at, err := time.Parse(layout, raw); err == nil {
 			say(t, &t.exact, at.UTC().Truncate(time.Millisecond))
@@ -196,8 +199,8 @@ func (t *reading) calendar(i int) int {
 	today := t.today()
 	year, m := today.Year(), today.Month()
 	d, isDay := ordinal(t.word(n), true)
-	first, isMonth := month(t.tok(n).raw)
-	second, hasMonth := month(t.tok(n + 1 + t.phrase(n+1, "of")).raw)
+	first, isMonth := months[t.tok(n).raw]
+	second, hasMonth := months[t.tok(n+1+t.phrase(n+1, "of")).raw]
 	switch {
 	case isDay && hasMonth:
 		m, n = second, n+2+t.phrase(n+1, "of")
@@ -343,12 +346,14 @@ func (t *reading) zoneAt(i int) int {
 	raw := t.tok(i).raw
 	place, known := zones[raw]
 	if !known {
-		if place = raw; !strings.Contains(raw, "/") {
-			return 0
-		}
+		place = raw
+	}
+	if !known && !strings.Contains(raw, "/") || t.why != "" {
+		return 0
 	}
 	in, err := loadZone(place)
 	if err != nil {
+		t.fail(WhyZone)
 		return 0
 	}
 	if known && place != "UTC" {

@@ -20,6 +20,8 @@ const (
 	closing = ")]}>\"”’'»*_`,.;:!?…%-–—|"
 )
 
+var halves = strings.NewReplacer("a.m", "am", "p.m", "pm")
+
 // quoted reports whether something in a text may be quoted.
 func quoted(text string) bool {
 	if strings.ContainsAny(text, "\"“”„«»`") {
@@ -51,7 +53,7 @@ func sentences(text string) [][]token {
 			}
 			before, after, _ := strings.Cut(run, core)
 			core = strings.ReplaceAll(core, "’", "'")
-			low := strings.NewReplacer("a.m", "am", "p.m", "pm").Replace(strings.ToLower(core))
+			low := halves.Replace(strings.ToLower(core))
 			s = append(s, token{raw: core, low: low, before: before, after: after})
 		}
 	}
@@ -68,7 +70,7 @@ func ends(t *token, newline bool, next string) bool {
 // named reports whether a word names a day, a month or a time zone.
 func named(w string) bool {
 	_, day := weekday(w)
-	_, month := month(w)
+	_, month := months[w]
 	_, zone := zones[w]
 	return day || month || zone
 }
@@ -143,32 +145,28 @@ func ordinal(w string, bare bool) (int, bool) {
 	return n, ok && n > 0 && (bare && suffix == "" || slices.Contains([]string{"st", "nd", "rd", "th"}, suffix))
 }
 
-// weekday reads the name of a day, shortened only with a capital: "Sat", not "sat".
-func weekday(raw string) (time.Weekday, bool) {
-	w := strings.ToLower(raw)
-	for d := time.Sunday; d <= time.Saturday; d++ {
-		name := strings.ToLower(d.String())
-		switch {
-		case w == name:
-			return d, true
-		case raw == d.String()[:3], raw == "Tues" && d == time.Tuesday, raw == "Thurs" && d == time.Thursday:
-			return d, true
-		}
-	}
-	return 0, false
-}
+// weekdays and months are their names. Shortened they begin with a capital, and those of months
+// always do.
+var (
+	weekdays = map[string]time.Weekday{"Tues": time.Tuesday, "Thurs": time.Thursday}
+	months   = map[string]time.Month{"Sept": time.September}
+)
 
-// month reads the name of a month, which begins with a capital.
-func month(raw string) (time.Month, bool) {
-	if raw == "Sept" {
-		return time.September, true
+func init() {
+	for d := range time.Weekday(7) {
+		weekdays[strings.ToLower(d.String())], weekdays[d.String()[:3]] = d, d
 	}
 	for m := time.January; m <= time.December; m++ {
-		if raw == m.String() || raw == m.String()[:3] {
-			return m, true
-		}
+		months[m.String()], months[m.String()[:3]] = m, m
 	}
-	return 0, false
+}
+
+func weekday(raw string) (time.Weekday, bool) {
+	d, ok := weekdays[raw]
+	if !ok {
+		d, ok = weekdays[strings.ToLower(raw)]
+	}
+	return d, ok
 }
 
 // unit reads a unit of time: its length, or 0 for a month, and whether it is one that is
