@@ -52,8 +52,8 @@ import (
 //     quotation mark ([WhyReported]); asked, supposed or conditional ([WhySupposed]); told of the
 //     past or of a state ([WhyTold]), unless beside what is to be done, after "whether" for example
 //   - it does not begin as what is to be done begins: with one of some hundred verbs, after "please",
-//     "I must" and their like. Only if it names a day in English it may begin otherwise, except as a
-//     question or with he, she, they ([WhyNoIntent])
+//     "I must" and their like. Only if it names a day in English and a time of day it may begin
+//     otherwise, except as a question or with he, she, they ([WhyNoIntent])
 //   - it has passed, or it is relative in an entry that was derived from others, whose CreatedAt is
 //     not that of the words ([WhyPast], [WhyRelative])
 type Dates struct {
@@ -200,7 +200,8 @@ func (t *reading) arm() (Arm, Why) {
 		case tok.used && !t.tok(i-1).used:
 			prev := t.tok(i - 1)
 			alarm := (prev.low == "for" || prev.low == "to") && alarms[t.word(i-2)]
-			if attributive[prev.low] && !alarm && !strings.ContainsAny(prev.after, ",:") || strings.ContainsAny(tok.before, "~<>$#€£-–") {
+			if attributive[prev.low] && !alarm && !strings.ContainsAny(prev.after, ",:") || strings.ContainsAny(tok.before, "~<>$#€£-–") ||
+				i > 0 && prev.after == "" && strings.Contains(tok.raw, ":") && t.clock.half == 0 && !strings.Contains(tok.raw, "-") { // "Exodus 12:30"
 				t.fail(WhyUnclear)
 			}
 			placed = placed || alarm || i == 0 || !t.day.IsZero() || t.weekday.set || preposition[tok.low]

@@ -8,7 +8,7 @@ var refused = map[Why]map[string]bool{
 		refrain hardly barely ignore disregard instead rather unlike cancel cancelled canceled cancels canceling cancelling
 		cancellation scrap scratch nevermind obsolete moot void postpone postpones reschedule reschedules rearrange delay
 		defer withdraw withdrawn drop done finish finished completed handled resolved already undo revoke off stop forget
-		anymore decline abort strike nix kill disable dismiss discard reject refuse rarely seldom delete erase remove clear x nicht kein keine pas ne niet geen`),
+		anymore decline abort strike nix kill disable dismiss discard reject refuse unschedule free empty rid unnecessary rarely seldom delete erase remove clear x nicht kein keine pas ne niet geen`),
 	WhyReported: set(`said says tells told asked asks wrote writes written according apparently allegedly supposedly
 		reportedly reported claims claimed mentions mentioned thinks thought heard hears announces announced suggests suggested
 		promised believes believed knows knew quote quoted quoting explained replied e.g i.e example rumour rumor insists
@@ -72,11 +72,12 @@ var asking = set(`who what where when why how which do does did is are am was we
 
 // leads stand before the verb.
 var leads = set(`please plz pls kindly also and so ok okay then just hi hey hello let's let us i we you i'll we'll i'm we're am are
-	will shall must should need have want plan intend ought going gotta to be`)
+	will shall must should need have want plan intend ought going gotta to be
+	don't forget`)
 
 // intends reports whether the sentence has the form of an intention: it begins with a verb of the
 // list, after "please", "I will" and their like, which is the second answer; or it names a day in
-// English and begins as no question does.
+// English and a time of day, and begins as no question does; or it is nothing but a time.
 func (t *reading) intends() (ok, verb bool) {
 	first := true
 	for i := range t.toks {
@@ -87,10 +88,10 @@ func (t *reading) intends() (ok, verb bool) {
 		case verbs[tok.low]:
 			return true, true
 		default:
-			return t.english && !asking[tok.low], false
+			return t.english && (t.clock.set || t.part != "") && !asking[tok.low], false
 		}
 	}
-	return t.english || first, false
+	return first, false
 }
 
 var labels = set("todo to-do reminder remember task action note important urgent fyi next")

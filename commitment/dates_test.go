@@ -66,7 +66,7 @@ func TestDates(t *testing.T) {
 			"Call Sam at 5-6pm.", "Call Sam around 5pm.", "Call Sam every Friday except in May.", "Call Sam on midnight of 12 May.",
 			"Send the slides of tomorrow.", "Send the slides for tomorrow's talk at 5pm.", "Call Sam within 2 days.", "Call May tomorrow at 5pm.",
 			"Call Sam tomorrow at 5pm CST.", "Call Sam tomorrow at 5pm IST.", "Call Sam tomorrow at 5pm local time.",
-			"Tell Sam that we meet tomorrow at 5pm.", "Meet at 7 Main Street tomorrow evening.", "See Sun patches.", "Sat on a bench.", "Sat on a bench at 5pm.", "Call Sam in an hour and a half.",
+			"Tell Sam that we meet tomorrow at 5pm.", "Meet at 7 Main Street tomorrow evening.", "See Sun patches.", "Read Exodus 12:30 tomorrow.", "Sat on a bench.", "Sat on a bench at 5pm.", "Call Sam in an hour and a half.",
 			"Call Sam on 2026-02-30.", "Call Sam every other Friday.", "Call Sam 5 minutes before noon tomorrow.",
 		},
 		commitment.WhyImpossible: {
@@ -89,7 +89,7 @@ func TestDates(t *testing.T) {
 		commitment.WhyTold: {
 			"I called Sam on Tuesday at 5pm.", "We met on Monday.", "The call was on Friday at 5pm.", "The call is on Friday at 5pm.",
 		},
-		commitment.WhyNoIntent: {"The kitchen closes at 10 pm.", "Will the bus go on Friday at 5pm", "He calls Sam on Friday at 5pm.", "Sam anrufen: 2026-05-12"},
+		commitment.WhyNoIntent: {"The kitchen closes at 10 pm.", "Will the bus go on Friday at 5pm", "He calls Sam on Friday at 5pm.", "Sam anrufen: 2026-05-12", "Happy Monday!", "Black Friday deals."},
 		commitment.WhyPast:     {"Call Sam today.", "Call Sam today at 9am.", "Call Sam on 12 May 2025.", "Call Sam at 2026-04-15T15:16Z."},
 	} {
 		for _, text := range texts {
