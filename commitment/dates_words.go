@@ -92,7 +92,7 @@ var timeWords = set(`today tomorrow tonight yesterday noon midday midnight morni
 	weekday weekdays workday workdays fortnight month months monthly year years yearly annually decade hour hours hourly hr
 	hrs minute minutes min mins second seconds sec secs quarter quarters quarterly am pm o'clock oclock before after
 	afterwards until till til except since during between within ago last later earlier soon now currently immediately asap
-	eod cob eob eow eom eoy every each biweekly once twice always often usually regularly early late anytime sometime time
+	eod cob eob eow eom eoy every each biweekly once twice always often usually regularly early late everyday anytime sometime time
 	times christmas xmas easter thanksgiving halloween holiday holidays birthday midweek tomorrows half past earliest`)
 
 // nearWords belong to a time if one stands beside them.
