@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
@@ -239,8 +237,13 @@ func (in *inferring) keep(ctx context.Context, entries []memory.Entry, arms map[
 	for _, entry := range entries {
 		m := in.marks[entry.ID]
 		m.Version = in.version
-		full := false
-		for _, c := range in.commitments(entry.ID, arms[entry.ID]) {
+		full, seen := false, map[string]bool{}
+		for _, a := range arms[entry.ID] {
+			c := in.commitment(in.job, Source{in.ref, entry.ID}, a)
+			if seen[c.ID] {
+				continue
+			}
+			seen[c.ID] = true
 			held, err := in.holds(ctx, c.ID)
 			if err != nil {
 				return false, err
@@ -290,16 +293,6 @@ func (in *inferring) keep(ctx context.Context, entries []memory.Entry, arms map[
 	in.done.Known += done.Known
 	in.done.Unread = append(in.done.Unread, done.Unread...)
 	return true, nil
-}
-
-// commitments are those that arms of an entry would make, each once, in the order of their ids.
-func (in *inferring) commitments(memoryID string, arms []Arm) []Commitment {
-	byID := map[string]Commitment{}
-	for _, a := range arms {
-		c := in.commitment(in.job, Source{in.ref, memoryID}, a)
-		byID[c.ID] = c
-	}
-	return slices.SortedFunc(maps.Values(byID), func(a, b Commitment) int { return strings.Compare(a.ID, b.ID) })
 }
 
 // holds reports whether the tenant has a commitment of that id, readable or not.
