@@ -172,6 +172,21 @@ func TestDates(t *testing.T) {
 	}
 }
 
+// The week of a Sunday is over for some and begins for others.
+func TestDatesOnASunday(t *testing.T) {
+	for text, want := range map[string]string{
+		"Call Sam on Monday":           "2026-04-20T09:00",
+		"Call Sam next Friday":         string(commitment.WhyAmbiguous),
+		"Call Sam this Friday":         string(commitment.WhyAmbiguous),
+		"Call Sam on Monday next week": string(commitment.WhyAmbiguous),
+		"Call Sam on Sunday":           string(commitment.WhyAmbiguous),
+	} {
+		e := intent(text)
+		e.CreatedAt = time.Date(2026, 4, 19, 15, 0, 0, 0, time.UTC)
+		require.Equal(t, want, read(t, commitment.Dates{}, e), text)
+	}
+}
+
 func TestDatesTags(t *testing.T) {
 	bad := string(commitment.WhyBadTag)
 	for tag, want := range map[string]string{
