@@ -191,24 +191,30 @@ var alarms = set("alarm alarms reminder alert timer set")
 func (t *reading) arm() (Arm, Why) {
 	last, placed := 0, false
 	for i := range t.toks {
-		tok := &t.toks[i]
+		tok, prev, next := &t.toks[i], t.tok(i-1), t.tok(i+1)
 		switch {
-		case !tok.used && t.temporal(i):
-			t.fail(WhyUnclear)
-		case tok.used && i+1 < len(t.toks) && tok.after == "" && !t.toks[i+1].used && !follows[t.word(i+1)] && tok.raw == strings.Trim(tok.raw, "th") && len(tok.raw) < 3:
-			t.fail(WhyUnclear) // "at 7 Main Street"
-		case tok.used && !t.tok(i-1).used:
-			prev := t.tok(i - 1)
-			alarm := (prev.low == "for" || prev.low == "to") && alarms[t.word(i-2)]
-			if attributive[prev.low] && !alarm && !strings.ContainsAny(prev.after, ",:") || strings.ContainsAny(tok.before, "~<>$#€£-–") ||
-				i > 0 && prev.after == "" && strings.Contains(tok.raw, ":") && t.clock.half == 0 && !strings.Contains(tok.raw, "-") { // "Exodus 12:30"
+		case !tok.used:
+			if t.temporal(i) {
 				t.fail(WhyUnclear)
 			}
-			placed = placed || alarm || i == 0 || !t.day.IsZero() || t.weekday.set || preposition[tok.low]
-			last = i
+			continue
+		case (tok.raw == "Sat" || tok.raw == "Sun") && !prev.used && !next.used: // "Sat on a bench", "Sun patches"
+			t.fail(WhyUnclear)
+		case len(tok.raw) < 3 && tok.raw[0] <= '9' && tok.after == "" && next.raw != "" && !next.used && !follows[next.low]: // "7 Main Street"
+			t.fail(WhyUnclear)
 		}
-		if tok.used && (tok.raw == "Sat" || tok.raw == "Sun") && !t.tok(i-1).used && !t.tok(i+1).used {
-			t.fail(WhyUnclear) // "Sat on a bench", "Sun patches"
+		if prev.used {
+			continue
+		}
+		last = i
+		alarm := (prev.low == "for" || prev.low == "to") && alarms[t.word(i-2)]
+		placed = placed || alarm || i == 0 || !t.day.IsZero() || t.weekday.set || preposition[tok.low]
+		bare := t.clock.half == 0 && strings.Contains(tok.raw, ":") && !strings.Contains(tok.raw, "-")
+		switch {
+		case attributive[prev.low] && !alarm && !strings.ContainsAny(prev.after, ",:"),
+			strings.ContainsAny(tok.before, "~<>$#€£-–"),
+			bare && i > 0 && prev.after == "": // "Exodus 12:30"
+			t.fail(WhyUnclear)
 		}
 	}
 	ok, verb := t.intends()

@@ -58,8 +58,8 @@ var notPast = set(`need feed speed proceed exceed succeed indeed hundred weed bl
 
 var determiners = set("the a an my our your his her its their this that these those be get")
 
-// verbs begin what is to be done. The list is short, since a time of day without a day is read in a
-// sentence that begins with one of them only.
+// verbs begin what is to be done. The list is short: a sentence that begins otherwise must name
+// a day and a time of day.
 var verbs = set(`add alert answer arrange ask back begin bring buy call change check close collect come create deliver
 	deploy email e-mail feed fetch fill find finish fix follow get give go hand join leave let log lock look mail make meet
 	message move notify order pack pay phone pick ping play post prepare print publish push put read reboot record release
@@ -81,14 +81,16 @@ var leads = set(`please plz pls kindly also and so ok okay then just hi hey hell
 func (t *reading) intends() (ok, verb bool) {
 	first := true
 	for i := range t.toks {
-		switch tok := &t.toks[i]; {
-		case tok.used, strings.ContainsAny(tok.raw, opening+closing), labels[tok.low] && strings.Contains(tok.after, ":"):
-		case leads[tok.low] && !(first && asking[tok.low]):
+		tok := &t.toks[i]
+		who, _, _ := strings.Cut(tok.low, "'")
+		switch {
+		case tok.used, strings.Trim(tok.raw, opening+closing) == "", labels[tok.low] && strings.Contains(tok.after, ":"):
+		case leads[tok.low] && !(first && asking[who]):
 			first = false
 		case verbs[tok.low]:
 			return true, true
 		default:
-			return t.english && (t.clock.set || t.part != "") && !asking[tok.low], false
+			return t.english && (t.clock.set || t.part != "") && !asking[who], false
 		}
 	}
 	return first, false

@@ -89,7 +89,7 @@ func TestDates(t *testing.T) {
 		commitment.WhyTold: {
 			"I called Sam on Tuesday at 5pm.", "We met on Monday.", "The call was on Friday at 5pm.", "The call is on Friday at 5pm.",
 		},
-		commitment.WhyNoIntent: {"The kitchen closes at 10 pm.", "Will the bus go on Friday at 5pm", "He calls Sam on Friday at 5pm.", "Sam anrufen: 2026-05-12", "Happy Monday!", "Black Friday deals."},
+		commitment.WhyNoIntent: {"The kitchen closes at 10 pm.", "Will the bus go on Friday at 5pm", "He calls Sam on Friday at 5pm.", "She'll call Sam tomorrow at 5pm.", "Sam anrufen: 2026-05-12", "Happy Monday!", "Black Friday deals."},
 		commitment.WhyPast:     {"Call Sam today.", "Call Sam today at 9am.", "Call Sam on 12 May 2025.", "Call Sam at 2026-04-15T15:16Z."},
 	} {
 		for _, text := range texts {
@@ -152,6 +152,7 @@ func TestDates(t *testing.T) {
 		"Call Sam tomorrow at 1730 hrs":                        "2026-04-16T17:30",
 		"Set an alarm for 7am tomorrow":                        "2026-04-16T07:00",
 		// what is to be done
+		"E-mail Sam tomorrow":                    "2026-04-16T09:00",
 		"I'll call Sam tomorrow":                 "2026-04-16T09:00",
 		"TODO: call Sam tomorrow":                "2026-04-16T09:00",
 		"Don't forget to call Sam tomorrow":      "2026-04-16T09:00",
