@@ -1,6 +1,9 @@
 package commitment
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // refused are words that keep a sentence from being armed, wherever they stand in it.
 var refused = map[Why]map[string]bool{
@@ -84,7 +87,7 @@ func (t *reading) intends() (ok, verb bool) {
 		tok := &t.toks[i]
 		who, _, _ := strings.Cut(tok.low, "'")
 		switch {
-		case tok.used, strings.Trim(tok.raw, opening+closing) == "", labels[tok.low] && strings.Contains(tok.after, ":"):
+		case tok.used, !strings.ContainsFunc(tok.raw, unicode.IsLetter), labels[tok.low] && strings.Contains(tok.after, ":"):
 		case leads[tok.low] && !(first && asking[who]):
 			first = false
 		case verbs[tok.low]:
