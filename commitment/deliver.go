@@ -194,7 +194,6 @@ func (p *pass) handOver(ctx context.Context, c *Commitment, head string) error {
 			heir.ID, heir.MemoryID = next.Heir, head
 			heir.Claim.Tries, heir.Fence, heir.Fired, heir.Rev = 0, 0, 0, 0
 			heir.Lease, heir.RunID = time.Time{}, ""
-			heir.Complete = false // of its entry nothing was inferred
 		case err != nil:
 			return false, err
 		case !heir.inherit(c):
