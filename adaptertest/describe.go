@@ -134,7 +134,10 @@ func describeMutation(m *driver.Mutation) string {
 		parts = append(parts, fmt.Sprintf("event %s of run %s", short(e.ID), short(e.RunID)))
 	}
 	if len(parts) == 0 {
-		return "nothing"
+		parts = []string{"nothing"}
+	}
+	if l := m.Limits; l != (driver.Limits{}) {
+		parts = append(parts, fmt.Sprintf("limits of %d entries, %d bytes, %d events", l.Entries, l.Bytes, l.Waiting))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -58,6 +58,9 @@ var (
 	ErrNotProvided = driver.ErrNotProvided
 	// ErrBacklog: too many events wait for the sink; nothing was written.
 	ErrBacklog = driver.ErrBacklog
+	// ErrStorageLimit: the tenant would have more than its limits allow; nothing was
+	// written.
+	ErrStorageLimit = driver.ErrStorageLimit
 	// ErrEnded: the run or job has ended.
 	ErrEnded = driver.ErrEnded
 	// ErrDiverged: a replay did something that its recording does not have.
@@ -85,7 +88,7 @@ func shape(err error) error {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return e
 	}
-	kinds := []*Kind{ErrNotFound, ErrValidation, ErrConflict, ErrSnapshotUnavailable, ErrNotProvided, ErrOutcomeUnknown}
+	kinds := []*Kind{ErrNotFound, ErrValidation, ErrConflict, ErrSnapshotUnavailable, ErrNotProvided, ErrOutcomeUnknown, ErrStorageLimit, ErrBacklog}
 	for _, kind := range kinds {
 		if errors.Is(err, kind) {
 			return failWith(kind, "", err)

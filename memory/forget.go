@@ -290,7 +290,7 @@ func (x *erasure) commit(ctx context.Context, done *Forgotten) error {
 	}
 	written := m
 	written.Documents = append(slices.Clip(m.Documents), note)
-	if _, err := x.bank.apply(ctx, x.tenant, written); err != nil {
+	if _, err := x.bank.commit(ctx, x.tenant, written); err != nil {
 		return err
 	}
 	done.Erased = append(done.Erased, m.Erase...)
@@ -322,7 +322,7 @@ func (x *erasure) giveBackLate(ctx context.Context, heads []Located, done *Forgo
 			if len(late) == 0 {
 				break
 			}
-			_, err = x.bank.apply(ctx, x.tenant, driver.Mutation{At: x.at, Restore: late})
+			_, err = x.bank.commit(ctx, x.tenant, driver.Mutation{At: x.at, Restore: late})
 			if err != nil && !errors.Is(err, ErrConflict) {
 				return err
 			}

@@ -113,7 +113,7 @@ func (w writer) close() error {
 	if !ok {
 		return nil
 	}
-	if err := guard("the redactor", c.Close); err != nil {
+	if err := within(context.Background(), "the redactor", func(context.Context) error { return c.Close() }); err != nil {
 		return failWith(ErrInternal, "the redactor did not close", err)
 	}
 	return nil

@@ -67,8 +67,12 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 // dirty reports whether the redactor would change any of the texts, or refuses one for
 // the secret in it.
 func (w writer) dirty(texts ...string) (bool, error) {
+	return inTime(func() (bool, error) { return w.marked(texts) })
+}
+
+func (w writer) marked(texts []string) (bool, error) {
 	for _, text := range texts {
-		out, err := ask(w.redactor.Redact, text)
+		out, err := redacted(w.redactor.Redact, text)
 		found := interface{ SecretFound() bool }(nil)
 		if errors.As(err, &found) && found.SecretFound() {
 			return true, nil
@@ -98,7 +102,7 @@ func (w writer) remove(text string) (string, bool) {
 	}); ok {
 		redact = r.Remove
 	}
-	out, err := ask(redact, text)
+	out, err := inTime(func() (string, error) { return redact(text) })
 	return out, err == nil && validText(out)
 }
 

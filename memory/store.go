@@ -37,6 +37,9 @@ type (
 	// Subject, Bare. The tenant and, for a [Job], the ref are filled in.
 	DocumentQuery = driver.DocumentQuery
 
+	// Limits bound what a tenant may come to: Entries, Bytes, Waiting.
+	Limits = driver.Limits
+
 	// Class is what a document may hold.
 	Class = driver.Class
 

@@ -33,6 +33,9 @@ type Mutation struct {
 	// Events go to the outbox. One that waits there already (same tenant, run and
 	// id) is dropped.
 	Events []events.Record
+	// Limits are what the tenant may come to. A mutation that goes beyond them is
+	// refused: see [Base.Check]. One that changes machinery only has none.
+	Limits Limits
 }
 
 // MachineryOnly reports whether m names nothing but documents of the class

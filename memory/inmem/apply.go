@@ -60,9 +60,10 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	t := st.makeTenant(tenant)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	base := driver.Base{Held: t.held, Document: t.shelf.state}
-	if !base.Holds(&m) {
-		return driver.Applied{}, driver.ErrConflict
+	base := driver.Base{Held: t.held, Document: t.shelf.state, Used: t.used}
+	base.Waiting = func(limit int) int { return st.outbox.count(tenant, limit) }
+	if err := base.Check(&m); err != nil {
+		return driver.Applied{}, err
 	}
 	var done driver.Applied
 	if !m.MachineryOnly() {

@@ -119,7 +119,7 @@ func (w *writes) commit(ctx context.Context, allows func(error) bool) error {
 // onlyAdds reports whether m has no condition but that its ids are new, so that it can
 // be committed without a look at what is there.
 func onlyAdds(m *driver.Mutation) bool {
-	return len(m.Live)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0
+	return len(m.Live)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0 && m.Limits == (driver.Limits{})
 }
 
 // writes is a mutation on its way into the tables.
@@ -127,9 +127,11 @@ type writes struct {
 	db        *DB
 	tenant    string
 	m         *driver.Mutation
-	lone      bool        // it is a Put, which makes no version if the entry is there
-	machinery bool        // it changes nothing else
-	mark      driver.Mark // of the version that it makes, if it makes one
+	lone      bool         // it is a Put, which makes no version if the entry is there
+	machinery bool         // it changes nothing else
+	mark      driver.Mark  // of the version that it makes, if it makes one
+	used      driver.Usage // before; known if the mutation has limits, as waiting is
+	waiting   int
 	held      map[place]*heldEntry
 	documents map[title]heldDocument
 	done      driver.Applied
@@ -191,13 +193,14 @@ func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(e
 	}
 	w.loadEntries(b)
 	w.loadDocuments(b)
+	w.loadUsage(b)
 	if err := conn.SendBatch(ctx, b).Close(); err != nil {
 		undo(ctx, conn)
 		return again(err)
 	}
-	if !w.holds() {
+	if err := w.check(); err != nil {
 		undo(ctx, conn)
-		return driver.ErrConflict
+		return err
 	}
 	if w.lone && len(w.fresh()) == 0 {
 		undo(ctx, conn)
@@ -246,8 +249,21 @@ func again(err error) error {
 	return err
 }
 
-// holds reports whether every condition of the mutation does.
-func (w *writes) holds() bool {
+// loadUsage queues what the limits of the mutation are held against.
+func (w *writes) loadUsage(b *pgx.Batch) {
+	if w.m.Limits == (driver.Limits{}) || w.machinery {
+		return
+	}
+	const load = `
+		SELECT entries, bytes, (SELECT count(*) FROM (SELECT FROM agentmemory.outbox WHERE tenant = $1 LIMIT $2) x)
+		FROM agentmemory.tenants WHERE tenant = $1`
+	b.Queue(load, []byte(w.tenant), max(0, w.m.Limits.Waiting)).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&w.used.Entries, &w.used.Bytes, &w.waiting)
+	})
+}
+
+// check asks [driver.Base.Check] about the mutation.
+func (w *writes) check() error {
 	base := driver.Base{
 		Held: func(ref, id string) driver.Held {
 			if h := w.held[place{ref, id}]; h != nil {
@@ -259,8 +275,9 @@ func (w *writes) holds() bool {
 			d := w.documents[title{ref, kind, key}]
 			return d.rev, d.class
 		},
+		Used: w.used, Waiting: func(int) int { return w.waiting },
 	}
-	return base.Holds(w.m)
+	return base.Check(w.m)
 }
 
 // named are the entries that the mutation names.

@@ -95,6 +95,7 @@ type change struct {
 	tx      *tx
 	tenant  string
 	version int64
+	used    driver.Usage // before
 	journal journal
 }
 
@@ -105,8 +106,8 @@ func (db *DB) change(ctx context.Context, tenant string, f func(*change) error) 
 	mark := driver.NewMark()
 	err := db.write(ctx, func(t *tx) error {
 		c.tx = t
-		err := t.get([]any{&c.version}, `INSERT INTO tenants (tenant, version) VALUES (?, 1)
-			ON CONFLICT DO UPDATE SET version = version + 1 RETURNING version`, tenant)
+		err := t.get([]any{&c.version, &c.used.Entries, &c.used.Bytes}, `INSERT INTO tenants (tenant, version) VALUES (?, 1)
+			ON CONFLICT DO UPDATE SET version = version + 1 RETURNING version, entries, bytes`, tenant)
 		if err != nil {
 			return wrap(writeFailed, err)
 		}
@@ -146,11 +147,10 @@ func (c *change) find(ref string, ids []string) (map[string]held, error) {
 	return found, err
 }
 
-// check returns [driver.ErrConflict] unless every condition of m holds, which
-// [driver.Mutation.Validate] has let through. Those of its puts are left to put if nothing
-// else in m can bear on them.
+// check asks [driver.Base.Check] about m. The conditions of its puts are left to put if
+// nothing else in m can bear on them.
 func (c *change) check(m *driver.Mutation) error {
-	if len(m.Live)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0 {
+	if len(m.Live)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0 && m.Limits == (driver.Limits{}) {
 		return nil
 	}
 	known := map[string]map[string]held{}
@@ -168,9 +168,15 @@ func (c *change) check(m *driver.Mutation) error {
 			failed = errors.Join(failed, err)
 			return d.rev, d.class
 		},
+		Used: c.used,
+		Waiting: func(limit int) (n int) {
+			err := c.tx.get([]any{&n}, countWaiting, limit, c.tenant)
+			failed = errors.Join(failed, err)
+			return n
+		},
 	}
-	if !base.Holds(m) && failed == nil {
-		failed = driver.ErrConflict
+	if err := base.Check(m); failed == nil {
+		failed = err
 	}
 	return failed
 }

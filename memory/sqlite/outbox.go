@@ -106,10 +106,12 @@ func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq
 func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (n int, err error) {
 	text, args := `SELECT count(*) FROM (SELECT 1 FROM outbox LIMIT ?1 + 0)`, []any{max(0, limit)}
 	if tenant != "" {
-		text, args = `SELECT count(*) FROM (SELECT 1 FROM outbox WHERE tenant = ?2 LIMIT ?1 + 0)`, append(args, tenant)
+		text, args = countWaiting, append(args, tenant)
 	}
 	return n, st.db.get(ctx, []any{&n}, text, args...)
 }
+
+const countWaiting = `SELECT count(*) FROM (SELECT 1 FROM outbox WHERE tenant = ?2 LIMIT ?1 + 0)`
 
 // Delivered takes events out of the outbox.
 func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
