@@ -124,7 +124,7 @@ func (b *Bank) Swap(ctx context.Context, tenant string, swaps ...DocumentSwap) (
 // documents prepares the documents of a rewrite of a scope: what they say is clean or
 // made so.
 func (j *Job) documents(s Scope, swaps []DocumentSwap) ([]DocumentSwap, error) {
-	return inTime(func() ([]DocumentSwap, error) { return j.screened(s, swaps) })
+	return inTime(j.writer, func() ([]DocumentSwap, error) { return j.screened(s, swaps) })
 }
 
 func (j *Job) screened(s Scope, swaps []DocumentSwap) ([]DocumentSwap, error) {

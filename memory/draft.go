@@ -62,6 +62,8 @@ type writer struct {
 	tenant   string
 	runID    string
 	redactor Redactor
+
+	background bool
 }
 
 func newWriter(b *Bank, tenant, runID string, r Redactor) (writer, error) {
@@ -73,13 +75,13 @@ func newWriter(b *Bank, tenant, runID string, r Redactor) (writer, error) {
 	case r == nil:
 		return writer{}, fail(ErrValidation, "no redactor: give an empty registry to declare that there are no secrets")
 	}
-	return writer{b, tenant, runID, r}, nil
+	return writer{bank: b, tenant: tenant, runID: runID, redactor: r}, nil
 }
 
 // entry turns a draft into the entry to store as of the instant now (M3, M4, M9).
 // derived asks for the redaction of derived text.
 func (w writer) entry(d Draft, derived bool, now time.Time) (Entry, error) {
-	return inTime(func() (Entry, error) { return w.checked(d, derived, now) })
+	return inTime(w, func() (Entry, error) { return w.checked(d, derived, now) })
 }
 
 func (w writer) checked(d Draft, derived bool, now time.Time) (Entry, error) {
@@ -198,16 +200,24 @@ func redacted(redact func(string) (string, error), text string) (out string, err
 	return out, err
 }
 
-// inTime runs what asks the redactor something, which may hang: once for all the texts of a
-// write, since it costs a goroutine.
-func inTime[T any](f func() (T, error)) (T, error) {
+// inTime runs what asks the redactor something, once for all the texts of a write. The
+// redactor of a background pass is given up when it hangs, or it would hold up the passes of
+// other tenants. That of a run holds up its run only, and a goroutine for each write would
+// cost many times the write.
+func inTime[T any](w writer, f func() (T, error)) (T, error) {
+	if !w.background {
+		return f()
+	}
 	return ask(context.Background(), "the redactor", func(context.Context) (T, error) { return f() })
 }
 
 // identifiers refuses names that hold a secret: rewriting one would make it another
 // name. Every identifier on its way to the store or the sink comes through here.
 func (w writer) identifiers(ids ...string) error {
-	_, err := inTime(func() (struct{}, error) { return struct{}{}, w.pure(ids) })
+	if !w.background {
+		return w.pure(ids)
+	}
+	_, err := inTime(w, func() (struct{}, error) { return struct{}{}, w.pure(ids) })
 	return err
 }
 

@@ -39,6 +39,7 @@ func (b *Bank) Background(c JobConfig) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.background = true
 	return &Job{writer: w}, nil
 }
 
@@ -223,7 +224,7 @@ func (j *Job) History(ctx context.Context, ref string) iter.Seq2[Record, error] 
 // bank will when it is written. Engines that must know the final form, to count
 // its bytes or to address it by digest, call it first.
 func (j *Job) Redact(text string) (string, error) {
-	return inTime(func() (string, error) { return j.clean(text, true) })
+	return inTime(j.writer, func() (string, error) { return j.clean(text, true) })
 }
 
 // End closes the job: no call after it, its registry closed, its events

@@ -135,6 +135,49 @@ func TestE3_ARefusedRunHoldsUpNoOtherAndIsVisible(t *testing.T) {
 	require.Len(t, log.Events("acme", "bad"), 5)
 }
 
+// What a host appends to a run's log after a flush comes behind the run's writes, whatever
+// other runs have waiting.
+func TestE3_FlushOrdersTheEventsOfARun(t *testing.T) {
+	refuse := false
+	log := new(events.Log)
+	h := newHost(t, func(c *memory.Config) {
+		c.Sink = sinkFunc(func(ctx context.Context, recs ...events.Record) error {
+			if refuse {
+				return errors.New("canary")
+			}
+			return log.Emit(ctx, recs...)
+		})
+	})
+	run, other := h.run("r", "acme"), h.run("other", "acme")
+	var want []string
+	for i := range 3 {
+		put(t, other, "m", "x")
+		want = append(want, put(t, run, "m", "x").ID, fmt.Sprint("own", i))
+		refuse = true
+		err := run.Flush(ctx)
+		require.ErrorIs(t, err, memory.ErrInternal)
+		require.NotContains(t, err.Error(), "canary")
+		require.Len(t, log.Events("acme", "r"), 2*i)
+		refuse = false
+		require.NoError(t, run.Flush(ctx))
+		own := events.Record{ID: fmt.Sprint("own", i), Tenant: "acme", RunID: "r", Time: epoch, Payload: events.WorkspaceUpdated{Path: fmt.Sprint("own", i), Version: 1}}
+		require.NoError(t, log.Emit(ctx, own))
+	}
+	require.NoError(t, run.End(ctx))
+	var got []string
+	for _, e := range log.Events("acme", "r") {
+		switch p := e.Payload.(type) {
+		case events.MemoryWritten:
+			got = append(got, p.MemoryID)
+		case events.WorkspaceUpdated:
+			got = append(got, p.Path)
+		}
+	}
+	require.Equal(t, want, got)
+	require.Empty(t, log.Events("acme", "other"))
+	require.ErrorIs(t, run.Flush(ctx), memory.ErrEnded)
+}
+
 func TestE5_APassHasALogOfItsOwn(t *testing.T) {
 	h := newHost(t)
 	job := h.job("acme")

@@ -24,6 +24,7 @@ func (b *Bank) Scrub(ctx context.Context, tenant string, r Redactor) (Forgotten,
 	if err != nil {
 		return Forgotten{}, err
 	}
+	w.background = true
 	return b.eraseAll(ctx, tenant, func(ctx context.Context, x *erasure) error {
 		x.rewrite = w.rewritten
 		err := b.doomAll(ctx, x, func(rec *Record) (bool, error) {
@@ -67,7 +68,7 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 // dirty reports whether the redactor would change any of the texts, or refuses one for
 // the secret in it.
 func (w writer) dirty(texts ...string) (bool, error) {
-	return inTime(func() (bool, error) { return w.marked(texts) })
+	return inTime(w, func() (bool, error) { return w.marked(texts) })
 }
 
 func (w writer) marked(texts []string) (bool, error) {
@@ -102,7 +103,7 @@ func (w writer) remove(text string) (string, bool) {
 	}); ok {
 		redact = r.Remove
 	}
-	out, err := inTime(func() (string, error) { return redact(text) })
+	out, err := inTime(w, func() (string, error) { return redacted(redact, text) })
 	return out, err == nil && validText(out)
 }
 

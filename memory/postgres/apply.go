@@ -77,19 +77,12 @@ func (db *DB) apply(ctx context.Context, w *writes, allows func(error) bool) (dr
 	return w.done, nil
 }
 
-// maxEventName bounds the names of a run and an event, which stand in one index together
-// with the tenant.
-const maxEventName = 1024
-
-// storable reports whether the tables can hold what m puts and queues: text must be UTF-8
-// without U+0000.
+// storable reports whether the tables can hold what m puts: text must be UTF-8 without
+// U+0000.
 func storable(m *driver.Mutation) bool {
 	ok := true
 	for i := range m.Put {
 		ok = ok && isText(m.Put[i].Entry.Content) && !slices.ContainsFunc(m.Put[i].Entry.Tags, isNoText)
-	}
-	for i := range m.Events {
-		ok = ok && len(m.Events[i].RunID) <= maxEventName && len(m.Events[i].ID) <= maxEventName
 	}
 	return ok
 }
@@ -149,28 +142,30 @@ type heldEntry struct {
 // add commits a mutation that only adds, in one round trip.
 func (w *writes) add(ctx context.Context, allows func(error) bool) error {
 	return w.db.write(ctx, tenantSetting(w.tenant), allows, func(b *pgx.Batch) {
-		w.bump(b, w.journal(w.m.Put))
+		w.bump(b, w.journal(w.m.Put), w.m.Put)
 		w.insert(b, w.m.Put, "")
 		w.queueEvents(b)
 	})
 }
 
 // bump takes the row of the tenant, which the transaction holds until it ends, and
-// makes the next version, with its own row if the journal is known already. Every
-// transaction that changes more than machinery begins with it, so that versions are
-// committed in their order.
-func (w *writes) bump(b *pgx.Batch, journal []byte) {
+// makes the next version, with its own row if the journal is known already. It counts
+// entries that the transaction puts for certain. Every transaction that changes more than
+// machinery begins with it, so that versions are committed in their order.
+func (w *writes) bump(b *pgx.Batch, journal []byte, put []driver.Placed) {
 	const (
 		bump = `
-			INSERT INTO agentmemory.tenants AS t (tenant, version) VALUES ($1, 1)
-			ON CONFLICT (tenant) DO UPDATE SET version = t.version + 1 RETURNING version`
+			INSERT INTO agentmemory.tenants AS t (tenant, version, entries, bytes) VALUES ($1, 1, $2, $3)
+			ON CONFLICT (tenant) DO UPDATE SET version = t.version + 1,
+				entries = t.entries + excluded.entries, bytes = t.bytes + excluded.bytes RETURNING version`
 		bumpAndNote = `
 			WITH t AS (` + bump + `)
-			INSERT INTO agentmemory.versions (tenant, version, mark, changes) SELECT $1, version, $2, $3 FROM t RETURNING version`
+			INSERT INTO agentmemory.versions (tenant, version, mark, changes) SELECT $1, version, $4, $5 FROM t RETURNING version`
 	)
-	q := b.Queue(bump, []byte(w.tenant))
+	u := usageOf(put)
+	q := b.Queue(bump, []byte(w.tenant), u.Entries, u.Bytes)
 	if journal != nil {
-		q.SQL, q.Arguments = bumpAndNote, []any{[]byte(w.tenant), w.mark[:], journal}
+		q.SQL, q.Arguments = bumpAndNote, append(q.Arguments, w.mark[:], journal)
 	}
 	q.QueryRow(func(row pgx.Row) error {
 		var n int64
@@ -189,7 +184,7 @@ func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(e
 	b.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`)
 	w.db.prelude(b, tenantSetting(w.tenant))
 	if !w.machinery {
-		w.bump(b, nil)
+		w.bump(b, nil, nil)
 	}
 	w.loadEntries(b)
 	w.loadDocuments(b)

@@ -1,5 +1,6 @@
 -- What the entries of a tenant come to that are neither retired nor erased: their number,
--- and the bytes of their content. Triggers count, so that no statement can forget to.
+-- and the bytes of their content. What inserts entries counts them; triggers count
+-- whatever becomes of them.
 
 -- Row security hides rows from the owner of the tables too. Whoever runs this makes the
 -- policies anew.
@@ -25,13 +26,11 @@ FROM (
 
 CREATE FUNCTION agentmemory.count_entries() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-	IF TG_OP <> 'INSERT' THEN
-		UPDATE agentmemory.tenants t SET entries = t.entries - e.entries, bytes = t.bytes - e.bytes
-		FROM (
-			SELECT tenant, count(*) AS entries, sum(octet_length(content)) AS bytes FROM gone
-			WHERE died = 9223372036854775807 AND NOT erased GROUP BY tenant
-		) e WHERE t.tenant = e.tenant;
-	END IF;
+	UPDATE agentmemory.tenants t SET entries = t.entries - e.entries, bytes = t.bytes - e.bytes
+	FROM (
+		SELECT tenant, count(*) AS entries, sum(octet_length(content)) AS bytes FROM gone
+		WHERE died = 9223372036854775807 AND NOT erased GROUP BY tenant
+	) e WHERE t.tenant = e.tenant;
 	IF TG_OP <> 'DELETE' THEN
 		UPDATE agentmemory.tenants t SET entries = t.entries + e.entries, bytes = t.bytes + e.bytes
 		FROM (
@@ -42,8 +41,6 @@ BEGIN
 	RETURN NULL;
 END $$;
 
-CREATE TRIGGER entries_come AFTER INSERT ON agentmemory.entries REFERENCING NEW TABLE AS come
-	FOR EACH STATEMENT EXECUTE FUNCTION agentmemory.count_entries();
 CREATE TRIGGER entries_change AFTER UPDATE ON agentmemory.entries REFERENCING OLD TABLE AS gone NEW TABLE AS come
 	FOR EACH STATEMENT EXECUTE FUNCTION agentmemory.count_entries();
 CREATE TRIGGER entries_go AFTER DELETE ON agentmemory.entries REFERENCING OLD TABLE AS gone
