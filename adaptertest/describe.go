@@ -115,6 +115,9 @@ func describeMutation(m *driver.Mutation) string {
 		}
 	}
 	places("expect live", m.Live)
+	for _, h := range m.Heirs {
+		parts = append(parts, fmt.Sprintf("expect %s in %s to be heir of %s", short(h.ID), describeScope(h.Scope), describeTexts(h.Of)))
+	}
 	for _, p := range m.Put {
 		parts = append(parts, fmt.Sprintf("put %s in %s", describeEntry(&p.Entry), describeScope(p.Scope)))
 	}

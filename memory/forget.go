@@ -101,8 +101,7 @@ type erasure struct {
 	tenant    string
 	at        time.Time
 	doomed    map[Located]Record
-	order     []Located        // of the doomed
-	given     map[Located]bool // what was found merged into something doomed
+	order     []Located // of the doomed
 	documents []DocumentSwap
 	// rewrite gives the entry that stands for an erased one. It reports lost if there
 	// should be one and cannot.
@@ -114,7 +113,7 @@ type erasure struct {
 
 func newErasure(b *Bank, tenant string) *erasure {
 	return &erasure{
-		bank: b, tenant: tenant, at: b.Now(), doomed: map[Located]Record{}, given: map[Located]bool{},
+		bank: b, tenant: tenant, at: b.Now(), doomed: map[Located]Record{},
 		rewrite: func(Entry) (Entry, bool, bool) { return Entry{}, false, false },
 	}
 }
@@ -183,7 +182,7 @@ func (x *erasure) run(ctx context.Context, done *Forgotten) error {
 		x.mutation.Erase = append(x.mutation.Erase, at)
 		if x.heads(rec) {
 			x.mutation.Live = append(x.mutation.Live, at)
-			if err := x.giveBack(ctx, rec); err != nil {
+			if err := x.giveBack(ctx, at, rec); err != nil {
 				return err
 			}
 		}
@@ -231,8 +230,10 @@ func documentSteps(docs []DocumentSwap) iter.Seq[[]DocumentSwap] {
 
 // giveBack takes care of the facts that a doomed head stood for: its own, in a rewritten
 // form, and those that were merged into it. What had been deleted or superseded, or had
-// expired, gives nothing back.
-func (x *erasure) giveBack(ctx context.Context, head Record) error {
+// expired, gives nothing back. If something is merged into the head meanwhile, the step is a
+// conflict; behind the head nothing can be, since nothing there is live.
+func (x *erasure) giveBack(ctx context.Context, at Located, head Record) error {
+	heir := driver.Heir{Located: at}
 	for level := []Record{head}; len(level) > 0; {
 		var ids []string
 		for _, rec := range level {
@@ -244,19 +245,21 @@ func (x *erasure) giveBack(ctx context.Context, head Record) error {
 			if err != nil {
 				return shape(err)
 			}
+			if rec.For == at.ID {
+				heir.Of = append(heir.Of, rec.Entry.ID)
+			}
 			if rec.State != Merged {
 				continue
 			}
-			at := Located{Scope: rec.Scope, ID: rec.Entry.ID}
-			x.given[at] = true
-			_, doomed := x.doomed[at]
+			_, doomed := x.doomed[Located{Scope: rec.Scope, ID: rec.Entry.ID}]
 			if doomed || rec.Erased || !rec.Entry.LiveAt(x.at) {
 				level = append(level, rec)
 			} else {
-				x.mutation.Restore = append(x.mutation.Restore, at)
+				x.mutation.Restore = append(x.mutation.Restore, Located{Scope: rec.Scope, ID: rec.Entry.ID})
 			}
 		}
 	}
+	x.mutation.Heirs = append(x.mutation.Heirs, heir)
 	return nil
 }
 
@@ -301,48 +304,5 @@ func (x *erasure) commit(ctx context.Context, done *Forgotten) error {
 	done.Lost = append(done.Lost, x.lost...)
 	done.Documents += len(m.Documents)
 	x.mutation, x.lost = driver.Mutation{At: x.at}, nil
-	return x.giveBackLate(ctx, m.Live, done)
-}
-
-// giveBackLate brings back what was merged into heads after [erasure.giveBack] had looked
-// and before they were erased: from then on nothing can be. What of it is to be erased too
-// the next plan finds live. The end of ctx does not keep it from being done.
-func (x *erasure) giveBackLate(ctx context.Context, heads []Located, done *Forgotten) error {
-	ctx = context.WithoutCancel(ctx)
-	ids := map[string][]string{} // by ref
-	for _, at := range heads {
-		ids[at.Ref] = append(ids[at.Ref], at.ID)
-	}
-	for ref, list := range ids {
-		for {
-			late, err := x.late(ctx, driver.HistoryQuery{Ref: ref, For: list})
-			if err != nil {
-				return err
-			}
-			if len(late) == 0 {
-				break
-			}
-			_, err = x.bank.commit(ctx, x.tenant, driver.Mutation{At: x.at, Restore: late})
-			if err != nil && !errors.Is(err, ErrConflict) {
-				return err
-			}
-			if err == nil {
-				done.Restored = append(done.Restored, late...)
-			}
-		}
-	}
 	return nil
-}
-
-func (x *erasure) late(ctx context.Context, q driver.HistoryQuery) (late []Located, err error) {
-	for rec, err := range x.bank.tx.History(ctx, x.tenant, q) {
-		if err != nil {
-			return nil, shape(err)
-		}
-		at := Located{Scope: rec.Scope, ID: rec.Entry.ID}
-		if rec.State == Merged && !rec.Erased && !x.given[at] && rec.Entry.LiveAt(x.at) {
-			late = append(late, at)
-		}
-	}
-	return late, nil
 }

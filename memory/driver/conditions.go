@@ -25,6 +25,8 @@ type Base struct {
 	Held     func(ref, id string) Held
 	Document func(ref, kind, key string) (rev int64, class Class) // rev is 0 if there is none
 
+	// Retired returns the ids that are retired in favour of an entry, in any order.
+	Retired func(ref, id string) []string
 	// What the tenant has, which is looked at only if the mutation has limits.
 	Used    Usage
 	Waiting func(limit int) int // events in the outbox, counted up to limit at least
@@ -47,6 +49,11 @@ func (b Base) Check(m *Mutation) error {
 func (o *outlook) holds(m *Mutation) bool {
 	for _, l := range m.Live {
 		if !o.live(l.Ref, l.ID) {
+			return false
+		}
+	}
+	for _, h := range m.Heirs {
+		if !slices.Equal(slices.Sorted(slices.Values(h.Of)), slices.Sorted(slices.Values(o.Retired(h.Ref, h.ID)))) {
 			return false
 		}
 	}

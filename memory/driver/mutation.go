@@ -14,6 +14,9 @@ type Mutation struct {
 	At time.Time
 	// Live are entries that must be live at At.
 	Live []Located
+	// Heirs are entries in whose favour exactly the given ones are retired: what erases an
+	// entry brings back what it stood for, and may not miss any of it.
+	Heirs []Heir
 	// Put inserts entries as [Adapter.Put] does.
 	Put []Placed
 	// Retire ends the life of entries, which must be live at At or be put by
@@ -41,7 +44,7 @@ type Mutation struct {
 // MachineryOnly reports whether m names nothing but documents of the class
 // [Machinery], and has no events. Such a mutation makes no version.
 func (m *Mutation) MachineryOnly() bool {
-	if len(m.Live)+len(m.Put)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Events) > 0 || len(m.Documents) == 0 {
+	if len(m.Live)+len(m.Heirs)+len(m.Put)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Events) > 0 || len(m.Documents) == 0 {
 		return false
 	}
 	for i := range m.Documents {
@@ -56,6 +59,13 @@ func (m *Mutation) MachineryOnly() bool {
 type Located struct {
 	Scope
 	ID string
+}
+
+// Heir is an entry with the ids of all entries of its scope whose Retirement.For names it,
+// in any order, as they are before the mutation: erased ones too.
+type Heir struct {
+	Located
+	Of []string
 }
 
 // Placed is an entry with its scope.

@@ -35,6 +35,11 @@ func (m *Mutation) broken(tenant string) string {
 			}
 		}
 	}
+	for _, h := range m.Heirs {
+		if rule := placeRule(h.Scope, h.ID); rule != "" {
+			return rule
+		}
+	}
 	for i := range m.Put {
 		if !in(m.Put[i].Scope) {
 			return "a scope of another tenant"

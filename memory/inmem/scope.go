@@ -64,6 +64,18 @@ func (sc *scope) retire(r *record, state driver.State, heir *record, v uint64) {
 	sc.note(v, retired, r)
 }
 
+// retiredFor are the records that were retired in favour of an entry.
+func (sc *scope) retiredFor(id string) (recs []*record) {
+	first := &record{heir: &record{entry: &driver.Entry{ID: id}}, entry: &driver.Entry{}}
+	for r := range sc.heirs.from(first) {
+		if r.heir.entry.ID != id {
+			break
+		}
+		recs = append(recs, r)
+	}
+	return recs
+}
+
 // restore begins a new life of r.
 func (sc *scope) restore(r *record, v uint64) {
 	sc.past.remove(r)

@@ -112,7 +112,7 @@ func (w *writes) commit(ctx context.Context, allows func(error) bool) error {
 // onlyAdds reports whether m has no condition but that its ids are new, so that it can
 // be committed without a look at what is there.
 func onlyAdds(m *driver.Mutation) bool {
-	return len(m.Live)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0 && m.Limits == (driver.Limits{})
+	return len(m.Live)+len(m.Heirs)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0 && m.Limits == (driver.Limits{})
 }
 
 // writes is a mutation on its way into the tables.
@@ -126,6 +126,7 @@ type writes struct {
 	used      driver.Usage // before; known if the mutation has limits, as waiting is
 	waiting   int
 	held      map[place]*heldEntry
+	retired   map[place][]string // in favour of the heirs
 	documents map[title]heldDocument
 	done      driver.Applied
 }
@@ -178,6 +179,7 @@ func (w *writes) bump(b *pgx.Batch, journal []byte, put []driver.Placed) {
 // transact commits any mutation, in two round trips: one that takes the tenant's row and
 // the documents and reads what the mutation names, and one that writes and commits.
 func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(error) bool) error {
+	w.retired = map[place][]string{}
 	w.held, w.documents = map[place]*heldEntry{}, map[title]heldDocument{}
 	w.done = driver.Applied{Revs: make([]int64, len(w.m.Documents))}
 	b := new(pgx.Batch)
@@ -187,6 +189,7 @@ func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(e
 		w.bump(b, nil, nil)
 	}
 	w.loadEntries(b)
+	w.loadRetired(b)
 	w.loadDocuments(b)
 	w.loadUsage(b)
 	if err := conn.SendBatch(ctx, b).Close(); err != nil {
@@ -244,6 +247,31 @@ func again(err error) error {
 	return err
 }
 
+// loadRetired queues what finds the entries that are retired in favour of the heirs.
+func (w *writes) loadRetired(b *pgx.Batch) {
+	if len(w.m.Heirs) == 0 {
+		return
+	}
+	refs, ids := make([][]byte, len(w.m.Heirs)), make([][]byte, len(w.m.Heirs))
+	for i, h := range w.m.Heirs {
+		refs[i], ids[i] = keyOf(h.Ref), []byte(h.ID)
+	}
+	const load = `
+		SELECT h.number, e.id FROM unnest($2::bytea[], $3::bytea[]) WITH ORDINALITY AS h (ref, id, number)
+		JOIN agentmemory.entries e ON e.tenant = $1 AND e.ref = h.ref AND e.heir = h.id`
+	b.Queue(load, []byte(w.tenant), refs, ids).Query(func(rows pgx.Rows) error {
+		var number int64
+		var id name
+		_, err := pgx.ForEachRow(rows, []any{&number, &id}, func() error {
+			heir := w.m.Heirs[number-1]
+			at := place{heir.Ref, heir.ID}
+			w.retired[at] = append(w.retired[at], string(id))
+			return nil
+		})
+		return err
+	})
+}
+
 // loadUsage queues what the limits of the mutation are held against.
 func (w *writes) loadUsage(b *pgx.Batch) {
 	if w.m.Limits == (driver.Limits{}) || w.machinery {
@@ -270,7 +298,8 @@ func (w *writes) check() error {
 			d := w.documents[title{ref, kind, key}]
 			return d.rev, d.class
 		},
-		Used: w.used, Waiting: func(int) int { return w.waiting },
+		Retired: func(ref, id string) []string { return w.retired[place{ref, id}] },
+		Used:    w.used, Waiting: func(int) int { return w.waiting },
 	}
 	return base.Check(w.m)
 }

@@ -150,7 +150,7 @@ func (c *change) find(ref string, ids []string) (map[string]held, error) {
 // check asks [driver.Base.Check] about m. The conditions of its puts are left to put if
 // nothing else in m can bear on them.
 func (c *change) check(m *driver.Mutation) error {
-	if len(m.Live)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0 && m.Limits == (driver.Limits{}) {
+	if len(m.Live)+len(m.Heirs)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0 && m.Limits == (driver.Limits{}) {
 		return nil
 	}
 	known := map[string]map[string]held{}
@@ -167,6 +167,16 @@ func (c *change) check(m *driver.Mutation) error {
 			d, err := c.tx.shelved(c.tenant, ref, kind, key)
 			failed = errors.Join(failed, err)
 			return d.rev, d.class
+		},
+		Retired: func(ref, id string) (ids []string) {
+			err := c.tx.query(func(rows *sql.Rows) (bool, error) {
+				var id string
+				err := rows.Scan(&id)
+				ids = append(ids, id)
+				return true, wrap(readFailed, err)
+			}, `SELECT id FROM entries INDEXED BY entries_successor WHERE tenant = ? AND ref = ? AND successor = ? AND successor <> ''`, c.tenant, ref, id)
+			failed = errors.Join(failed, err)
+			return ids
 		},
 		Used: c.used,
 		Waiting: func(limit int) (n int) {
