@@ -12,7 +12,7 @@ import (
 func limitDefects() []defect {
 	bg := context.Background()
 	// miscounts has the store count more than there is, or less.
-	miscounts := func(name, needs string, more func(b *broken, tenant string, m *driver.Mutation) driver.Usage) defect {
+	miscounts := func(name, needs string, more func(b *broken, tenant string, m *driver.Mutation) driver.Limits) defect {
 		return defect{name, needs, func(b *broken) {
 			apply := b.apply
 			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
@@ -28,7 +28,7 @@ func limitDefects() []defect {
 		}}
 	}
 	// counted is what records come to.
-	counted := func(b *broken, tenant string, which func(r *driver.Record) bool) (u driver.Usage) {
+	counted := func(b *broken, tenant string, which func(r *driver.Record) bool) (u driver.Limits) {
 		recs, _ := collect(b.in.History(bg, tenant, driver.HistoryQuery{}))
 		for i := range recs {
 			if which(&recs[i]) && !recs[i].Erased {
@@ -38,7 +38,7 @@ func limitDefects() []defect {
 		return u
 	}
 	live := func(r *driver.Record) bool { return r.State == driver.Live }
-	var dropped memo[*broken, driver.Usage]
+	var dropped memo[*broken, driver.Limits]
 	// early has the limits looked at before anything is locked.
 	early := func(b *broken) {
 		b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
@@ -64,16 +64,16 @@ func limitDefects() []defect {
 				}
 			}
 		})},
-		miscounts("counts the characters of content", "LIMIT/bytes", func(b *broken, tenant string, m *driver.Mutation) (u driver.Usage) {
+		miscounts("counts the characters of content", "LIMIT/bytes", func(b *broken, tenant string, m *driver.Mutation) (u driver.Limits) {
 			for _, p := range m.Put {
 				u.Bytes -= int64(len(p.Entry.Content) - utf8.RuneCountInString(p.Entry.Content))
 			}
 			return u
 		}),
-		miscounts("counts what was merged", "LIMIT/counted", func(b *broken, tenant string, _ *driver.Mutation) driver.Usage {
+		miscounts("counts what was merged", "LIMIT/counted", func(b *broken, tenant string, _ *driver.Mutation) driver.Limits {
 			return counted(b, tenant, func(r *driver.Record) bool { return r.State == driver.Merged })
 		}),
-		miscounts("counts what was deleted", "LIMIT/counted", func(b *broken, tenant string, _ *driver.Mutation) driver.Usage {
+		miscounts("counts what was deleted", "LIMIT/counted", func(b *broken, tenant string, _ *driver.Mutation) driver.Limits {
 			return counted(b, tenant, func(r *driver.Record) bool { return r.State == driver.Deleted })
 		}),
 		{"refuses everything beyond a limit", "LIMIT/shrinking", func(b *broken) {
@@ -86,7 +86,7 @@ func limitDefects() []defect {
 			}
 		}},
 		{"lets any number of events wait", "LIMIT/waiting", mutated(func(_ *broken, m *driver.Mutation) { m.Limits.Waiting = 0 })},
-		miscounts("counts what other tenants have", "LIMIT/others", func(b *broken, tenant string, _ *driver.Mutation) (u driver.Usage) {
+		miscounts("counts what other tenants have", "LIMIT/others", func(b *broken, tenant string, _ *driver.Mutation) (u driver.Limits) {
 			if tenant != home.Tenant {
 				return u
 			}
@@ -96,9 +96,9 @@ func limitDefects() []defect {
 			}
 			return u
 		}),
-		miscounts("does not count what has expired", "LIMIT/expired", func(b *broken, tenant string, m *driver.Mutation) driver.Usage {
+		miscounts("does not count what has expired", "LIMIT/expired", func(b *broken, tenant string, m *driver.Mutation) driver.Limits {
 			u := counted(b, tenant, func(r *driver.Record) bool { return r.State == driver.Live && !r.Entry.LiveAt(m.At) })
-			return driver.Usage{Entries: -u.Entries, Bytes: -u.Bytes}
+			return driver.Limits{Entries: -u.Entries, Bytes: -u.Bytes}
 		}),
 		{"goes on counting what a dropped tenant had", "LIMIT/dropped", func(b *broken) {
 			b.drop = func(ctx context.Context, tenant string, limit int) (bool, error) {
@@ -107,14 +107,14 @@ func limitDefects() []defect {
 				}
 				return b.in.DropTenant(ctx, tenant, limit)
 			}
-			miscounts("", "", func(b *broken, _ string, _ *driver.Mutation) driver.Usage { return dropped.get(b) }).do(b)
+			miscounts("", "", func(b *broken, _ string, _ *driver.Mutation) driver.Limits { return dropped.get(b) }).do(b)
 		}},
 		{"looks at limits before it locks", "LIMIT/racing", early},
 		{"looks at limits before it locks, as processes do", "DURABLE/shared-limits", early},
 		{"counts what it wrote itself", "DURABLE/limits", func(b *broken) {
 			u := counted(b, home.Tenant, live)
-			miscounts("", "", func(*broken, string, *driver.Mutation) driver.Usage {
-				return driver.Usage{Entries: -u.Entries, Bytes: -u.Bytes}
+			miscounts("", "", func(*broken, string, *driver.Mutation) driver.Limits {
+				return driver.Limits{Entries: -u.Entries, Bytes: -u.Bytes}
 			}).do(b)
 		}},
 	}

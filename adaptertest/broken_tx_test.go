@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -60,9 +61,9 @@ func mutationDefects() []defect {
 	// heirs changes the ids that entries are expected to be heirs of.
 	heirs := func(name string, f func(b *broken, ids []string) []string) {
 		drops(name, "BATCH/heir-condition", func(b *broken, m *driver.Mutation) {
-			m.Heirs = slices.Clone(m.Heirs)
-			for i, h := range m.Heirs {
-				m.Heirs[i].Of = f(b, slices.Clone(h.Of))
+			m.Heirs = maps.Clone(m.Heirs)
+			for h, of := range m.Heirs {
+				m.Heirs[h] = f(b, slices.Clone(of))
 			}
 		})
 	}

@@ -115,8 +115,9 @@ func describeMutation(m *driver.Mutation) string {
 		}
 	}
 	places("expect live", m.Live)
-	for _, h := range m.Heirs {
-		parts = append(parts, fmt.Sprintf("expect %s in %s to be heir of %s", short(h.ID), describeScope(h.Scope), describeTexts(h.Of)))
+	for _, h := range slices.SortedFunc(maps.Keys(m.Heirs), func(a, b driver.Located) int { return strings.Compare(a.Ref+a.ID, b.Ref+b.ID) }) {
+		of := slices.Sorted(slices.Values(m.Heirs[h]))
+		parts = append(parts, fmt.Sprintf("expect %s in %s to be heir of %s", short(h.ID), describeScope(h.Scope), describeTexts(of)))
 	}
 	for _, p := range m.Put {
 		parts = append(parts, fmt.Sprintf("put %s in %s", describeEntry(&p.Entry), describeScope(p.Scope)))

@@ -149,7 +149,7 @@ func heirCondition(w *world) {
 	w.puts(at(home.Tenant, "sales"), "h", "m")
 	w.apply(retired(retire(at(home.Tenant, "sales"), "m", driver.Merged, "h")))
 	expects := func(of ...string) driver.Mutation {
-		return driver.Mutation{Heirs: []driver.Heir{{Located: located(home, "h")[0], Of: of}}, Live: located(home, "h")}
+		return driver.Mutation{Heirs: map[driver.Located][]string{{Scope: home, ID: "h"}: of}, Live: located(home, "h")}
 	}
 	w.apply(expects())
 	w.apply(retired(retire(home, "m", driver.Merged, "h"), retire(home, "s", driver.Superseded, "h"), retire(home, "x", driver.Merged, "h"),

@@ -26,7 +26,7 @@ func limitsLaw() law {
 
 // bounded is a mutation that puts entries of home under limits.
 func (w *world) bounded(entries, bytes int64, ids ...string) driver.Mutation {
-	return driver.Mutation{Put: w.placed(home, ids...), Limits: driver.Limits{Usage: driver.Usage{Entries: entries, Bytes: bytes}}}
+	return driver.Mutation{Put: w.placed(home, ids...), Limits: driver.Limits{Entries: entries, Bytes: bytes}}
 }
 
 // overflows expects that m is beyond a limit.

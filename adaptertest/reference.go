@@ -147,14 +147,14 @@ func (r *reference) apply(tenant string, m *driver.Mutation, revs []int64) error
 			return driver.ErrConflict
 		}
 	}
-	for _, h := range m.Heirs {
+	for h, want := range m.Heirs {
 		var of []string
 		for _, held := range t.records {
 			if held.Scope == h.Scope && held.For == h.ID {
 				of = append(of, held.Entry.ID)
 			}
 		}
-		if !slices.Equal(slices.Sorted(slices.Values(of)), slices.Sorted(slices.Values(h.Of))) {
+		if !slices.Equal(slices.Sorted(slices.Values(of)), slices.Sorted(slices.Values(want))) {
 			return driver.ErrConflict
 		}
 	}

@@ -8,6 +8,9 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
+// RunName is a run or a background pass of a tenant.
+type RunName struct{ Tenant, RunID string }
+
 // Relayed tells what a [Bank.Relay] did.
 type Relayed struct {
 	// Delivered events are in the sink's log.

@@ -274,7 +274,7 @@ func TestEndTellsOfEveryFailure(t *testing.T) {
 	err = run.End(ctx)
 	require.ErrorIs(t, err, refused)
 	require.ErrorContains(t, err, "did not close")
-	job, err := h.Background(memory.JobConfig{RunID: "p", Tenant: "acme", Redactor: stubborn{open{newVault()}}})
+	job, err := h.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: stubborn{open{newVault()}}})
 	require.NoError(t, err)
 	put(t, job, "m", "x")
 	err = job.End(ctx)

@@ -191,7 +191,7 @@ func TestPluginsThatHangAreContained_Redactor(t *testing.T) {
 		defer close(gate)
 		h := newHost(t)
 		stuck := &hanging{vault: newVault(), gate: gate}
-		run, err := h.Background(memory.JobConfig{RunID: "r", Tenant: "acme", Redactor: stuck})
+		run, err := h.Background(memory.JobConfig{ID: "r", Tenant: "acme", Redactor: stuck})
 		require.NoError(t, err)
 		put(t, run, "m", "kept")
 		for _, on := range []string{"a word that hangs", "acme"} {

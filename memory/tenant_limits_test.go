@@ -10,15 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
 // limited is a host whose tenants may have as much as limits says.
-func limited(t testing.TB, limits *memory.Limits) *host {
+func limited(t testing.TB, limits *driver.Limits) *host {
 	return newHost(t, func(c *memory.Config) {
-		c.Limits = func(_ context.Context, tenant string) (memory.Limits, error) {
+		c.Limits = func(_ context.Context, tenant string) (driver.Limits, error) {
 			if tenant != "acme" {
-				return memory.Limits{}, nil
+				return driver.Limits{}, nil
 			}
 			return *limits, nil
 		}
@@ -29,7 +30,7 @@ func limited(t testing.TB, limits *memory.Limits) *host {
 // nothing is written; other tenants are not. What frees memory, or makes no more of it,
 // goes on.
 func TestM9_LimitsOfATenant(t *testing.T) {
-	var limits memory.Limits
+	var limits driver.Limits
 	h := limited(t, &limits)
 	job, run := h.job("acme"), h.run("r", "acme")
 	a := put(t, job, "m", "about ann", "customer:ann")
@@ -72,7 +73,7 @@ func TestM9_LimitsOfATenant(t *testing.T) {
 
 // Forgetting brings back what had been merged, also beyond the limits.
 func TestM10_ForgettingGoesOnBeyondTheLimits(t *testing.T) {
-	var limits memory.Limits
+	var limits driver.Limits
 	h := limited(t, &limits)
 	job := h.job("acme")
 	a, b := put(t, job, "m", "one"), put(t, job, "m", "two")
@@ -86,7 +87,7 @@ func TestM10_ForgettingGoesOnBeyondTheLimits(t *testing.T) {
 }
 
 func TestM9_LimitOfWaitingEvents(t *testing.T) {
-	limits := memory.Limits{Waiting: 3}
+	limits := driver.Limits{Waiting: 3}
 	h := limited(t, &limits)
 	job := h.job("acme")
 	for range 3 {
@@ -107,8 +108,8 @@ func TestM9_LimitsHoldAmongBanks(t *testing.T) {
 	var banks []*host
 	for range 4 {
 		banks = append(banks, newHostOn(t, store, func(c *memory.Config) {
-			c.Limits = func(context.Context, string) (memory.Limits, error) {
-				var l memory.Limits
+			c.Limits = func(context.Context, string) (driver.Limits, error) {
+				var l driver.Limits
 				l.Entries, l.Bytes = room, 10*room
 				return l, nil
 			}
@@ -133,18 +134,18 @@ func TestM9_LimitsHoldAmongBanks(t *testing.T) {
 
 // Limits that cannot be asked for refuse the write.
 func TestLimitsThatFailAreContained(t *testing.T) {
-	for name, f := range map[string]func() (memory.Limits, error){
-		"error": func() (memory.Limits, error) { return memory.Limits{}, errors.New("canary") },
-		"panic": func() (memory.Limits, error) { panic("canary") },
+	for name, f := range map[string]func() (driver.Limits, error){
+		"error": func() (driver.Limits, error) { return driver.Limits{}, errors.New("canary") },
+		"panic": func() (driver.Limits, error) { panic("canary") },
 	} {
 		h := newHost(t, func(c *memory.Config) {
-			c.Limits = func(context.Context, string) (memory.Limits, error) { return f() }
+			c.Limits = func(context.Context, string) (driver.Limits, error) { return f() }
 		})
 		_, err := h.job("acme").Put(ctx, "m", memory.Draft{Content: "x"})
 		require.ErrorIs(t, err, memory.ErrInternal, name)
 		require.EqualError(t, err, "memory: storage failure: the limits failed")
 		require.Empty(t, contents(t, h.Reader("acme"), "m"))
 	}
-	_, err := memory.NewBank(struct{ memory.Adapter }{inmem.New()}, memory.Config{Limits: func(context.Context, string) (memory.Limits, error) { return memory.Limits{}, nil }})
+	_, err := memory.New(struct{ driver.Adapter }{inmem.New()}, memory.Config{Limits: func(context.Context, string) (driver.Limits, error) { return driver.Limits{}, nil }})
 	require.ErrorIs(t, err, memory.ErrNotProvided)
 }

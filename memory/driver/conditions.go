@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// SameEntry reports whether two entries are the same one. No tags and an empty list of
+// Equal reports whether two entries are the same in every field. No tags and an empty list of
 // tags are the same.
-func SameEntry(a, b *Entry) bool {
-	return a.ID == b.ID && a.Content == b.Content && a.RunID == b.RunID &&
-		a.CreatedAt.Equal(b.CreatedAt) && a.ExpiresAt.Equal(b.ExpiresAt) &&
-		slices.Equal(a.Tags, b.Tags) && slices.Equal(a.Subjects, b.Subjects) && slices.Equal(a.Sources, b.Sources)
+func (e *Entry) Equal(other *Entry) bool {
+	return e.ID == other.ID && e.Content == other.Content && e.RunID == other.RunID &&
+		e.CreatedAt.Equal(other.CreatedAt) && e.ExpiresAt.Equal(other.ExpiresAt) &&
+		slices.Equal(e.Tags, other.Tags) && slices.Equal(e.Subjects, other.Subjects) && slices.Equal(e.Sources, other.Sources)
 }
 
 // Held is what a store has under an id: nothing if Entry is nil.
@@ -27,9 +27,9 @@ type Base struct {
 
 	// Retired returns the ids that are retired in favour of an entry, in any order.
 	Retired func(ref, id string) []string
-	// What the tenant has, which is looked at only if the mutation has limits.
-	Used    Usage
-	Waiting func(limit int) int // events in the outbox, counted up to limit at least
+	// Used is what the tenant has. It is looked at only if the mutation has limits, and
+	// Waiting only if they bound it: more than that need not be counted.
+	Used Limits
 }
 
 // Check returns nil for a mutation that may be committed, which [Mutation.Validate] has
@@ -52,8 +52,8 @@ func (o *outlook) holds(m *Mutation) bool {
 			return false
 		}
 	}
-	for _, h := range m.Heirs {
-		if !slices.Equal(slices.Sorted(slices.Values(h.Of)), slices.Sorted(slices.Values(o.Retired(h.Ref, h.ID)))) {
+	for heir, of := range m.Heirs {
+		if !slices.Equal(slices.Sorted(slices.Values(of)), slices.Sorted(slices.Values(o.Retired(heir.Ref, heir.ID)))) {
 			return false
 		}
 	}
@@ -103,7 +103,7 @@ type prospect struct {
 	placed bool   // by this mutation, which makes its expiry irrelevant
 }
 
-// counts returns the entry if it counts in a [Usage], else nil.
+// counts returns the entry if it counts in a [Limits], else nil.
 func (h Held) counts() *Entry {
 	if h.State != Live || h.Erased {
 		return nil
@@ -112,7 +112,7 @@ func (h Held) counts() *Entry {
 }
 
 // growth is by how much the mutation changes what the tenant uses.
-func (o *outlook) growth() (u Usage) {
+func (o *outlook) growth() (u Limits) {
 	for _, p := range o.seen {
 		if p.before != nil {
 			u.Add(p.before, -1)
@@ -144,7 +144,7 @@ func (o *outlook) put(x *Placed) bool {
 	p := o.of(x.Ref, x.Entry.ID)
 	if p.Entry != nil {
 		p.placed = true
-		return !p.Erased && SameEntry(p.Entry, &x.Entry)
+		return !p.Erased && p.Entry.Equal(&x.Entry)
 	}
 	*p = prospect{Held: Held{Entry: &x.Entry}, placed: true}
 	return true

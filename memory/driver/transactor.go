@@ -75,8 +75,3 @@ type OutboxQuery struct {
 	Tenant string // events of this tenant
 	RunID  string // events of this run; needs Tenant
 }
-
-// RunName is a run or a background pass of a tenant.
-type RunName struct {
-	Tenant, RunID string
-}

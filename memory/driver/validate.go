@@ -1,6 +1,10 @@
 package driver
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/openwop/agentmemory/internal/identifier"
+)
 
 // Validate reports why a mutation of the tenant can never be committed, as an error that
 // matches [ErrValidation]: a scope or an event of another tenant, a malformed name or
@@ -35,7 +39,7 @@ func (m *Mutation) broken(tenant string) string {
 			}
 		}
 	}
-	for _, h := range m.Heirs {
+	for h := range m.Heirs {
 		if rule := placeRule(h.Scope, h.ID); rule != "" {
 			return rule
 		}
@@ -44,7 +48,7 @@ func (m *Mutation) broken(tenant string) string {
 		if !in(m.Put[i].Scope) {
 			return "a scope of another tenant"
 		}
-		if !Plain(m.Put[i].Entry.ID, MaxIDBytes) {
+		if !identifier.Valid(m.Put[i].Entry.ID, MaxIDBytes) {
 			return "the id of an entry is malformed"
 		}
 	}
@@ -74,7 +78,7 @@ func (m *Mutation) broken(tenant string) string {
 			return "an event without a payload"
 		case e.Tenant != tenant:
 			return "an event of another tenant"
-		case !Plain(e.ID, MaxRunBytes), !Plain(e.RunID, MaxRunBytes), e.NodeID != "" && !Plain(e.NodeID, MaxRunBytes):
+		case !identifier.Valid(e.ID, MaxRunBytes), !identifier.Valid(e.RunID, MaxRunBytes), e.NodeID != "" && !identifier.Valid(e.NodeID, MaxRunBytes):
 			return "the id of an event, a run or a node is malformed"
 		}
 	}
@@ -97,7 +101,7 @@ func documentRule(swaps []DocumentSwap, in func(Scope) bool) string {
 			return "a scope of another tenant"
 		case seen[at]:
 			return "a document is named twice"
-		case !Plain(d.Kind, MaxKindBytes), !Plain(d.Key, MaxKeyBytes), d.Group != "" && !Plain(d.Group, MaxKeyBytes):
+		case !identifier.Valid(d.Kind, MaxKindBytes), !identifier.Valid(d.Key, MaxKeyBytes), d.Group != "" && !identifier.Valid(d.Group, MaxKeyBytes):
 			return "the kind, key or group of a document is malformed"
 		case len(d.Value) > MaxDocumentBytes:
 			return "the value of a document is too large"
@@ -124,7 +128,7 @@ func classRule(d *Document) string {
 		return "only host text has subjects"
 	case slices.ContainsFunc(d.Of, func(id string) bool { return !held(id) }):
 		return "the id of an entry is empty or too long"
-	case slices.ContainsFunc(d.Subjects, func(s string) bool { return !Plain(s, MaxLabelBytes) }):
+	case slices.ContainsFunc(d.Subjects, func(s string) bool { return !identifier.Valid(s, MaxLabelBytes) }):
 		return "a subject is malformed"
 	}
 	return ""

@@ -17,7 +17,7 @@ func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r := t.find(s.Ref, e.ID); r != nil {
-		if r.erased || !driver.SameEntry(r.entry, &e) {
+		if r.erased || !r.entry.Equal(&e) {
 			return driver.ErrConflict
 		}
 		return nil
@@ -61,7 +61,9 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	base := driver.Base{Held: t.held, Document: t.shelf.state, Retired: t.retired, Used: t.used}
-	base.Waiting = func(limit int) int { return st.outbox.count(tenant, limit) }
+	if limit := m.Limits.Waiting; limit > 0 {
+		base.Used.Waiting = int64(st.outbox.count(tenant, int(limit)))
+	}
 	if err := base.Check(&m); err != nil {
 		return driver.Applied{}, err
 	}
@@ -70,7 +72,7 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 		t.version++
 		t.commit(&m)
 		st.outbox.add(m.Events)
-		done.Version = driver.VersionOf(t.version, t.mark)
+		done.Version = t.mark.Version(t.version)
 	}
 	if len(m.Documents) > 0 {
 		done.Revs = make([]int64, len(m.Documents))

@@ -120,11 +120,10 @@ type writes struct {
 	db        *DB
 	tenant    string
 	m         *driver.Mutation
-	lone      bool         // it is a Put, which makes no version if the entry is there
-	machinery bool         // it changes nothing else
-	mark      driver.Mark  // of the version that it makes, if it makes one
-	used      driver.Usage // before; known if the mutation has limits, as waiting is
-	waiting   int
+	lone      bool          // it is a Put, which makes no version if the entry is there
+	machinery bool          // it changes nothing else
+	mark      driver.Mark   // of the version that it makes, if it makes one
+	used      driver.Limits // before; known if the mutation has limits
 	held      map[place]*heldEntry
 	retired   map[place][]string // in favour of the heirs
 	documents map[title]heldDocument
@@ -171,7 +170,7 @@ func (w *writes) bump(b *pgx.Batch, journal []byte, put []driver.Placed) {
 	q.QueryRow(func(row pgx.Row) error {
 		var n int64
 		err := row.Scan(&n)
-		w.done.Version = driver.VersionOf(uint64(n), w.mark)
+		w.done.Version = w.mark.Version(uint64(n))
 		return err
 	})
 }
@@ -252,9 +251,10 @@ func (w *writes) loadRetired(b *pgx.Batch) {
 	if len(w.m.Heirs) == 0 {
 		return
 	}
-	refs, ids := make([][]byte, len(w.m.Heirs)), make([][]byte, len(w.m.Heirs))
-	for i, h := range w.m.Heirs {
-		refs[i], ids[i] = keyOf(h.Ref), []byte(h.ID)
+	var heirs []place
+	var refs, ids [][]byte
+	for h := range w.m.Heirs {
+		heirs, refs, ids = append(heirs, place{h.Ref, h.ID}), append(refs, keyOf(h.Ref)), append(ids, []byte(h.ID))
 	}
 	const load = `
 		SELECT h.number, e.id FROM unnest($2::bytea[], $3::bytea[]) WITH ORDINALITY AS h (ref, id, number)
@@ -263,9 +263,8 @@ func (w *writes) loadRetired(b *pgx.Batch) {
 		var number int64
 		var id name
 		_, err := pgx.ForEachRow(rows, []any{&number, &id}, func() error {
-			heir := w.m.Heirs[number-1]
-			at := place{heir.Ref, heir.ID}
-			w.retired[at] = append(w.retired[at], string(id))
+			heir := heirs[number-1]
+			w.retired[heir] = append(w.retired[heir], string(id))
 			return nil
 		})
 		return err
@@ -281,7 +280,7 @@ func (w *writes) loadUsage(b *pgx.Batch) {
 		SELECT entries, bytes, (SELECT count(*) FROM (SELECT FROM agentmemory.outbox WHERE tenant = $1 LIMIT $2) x)
 		FROM agentmemory.tenants WHERE tenant = $1`
 	b.Queue(load, []byte(w.tenant), max(0, w.m.Limits.Waiting)).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&w.used.Entries, &w.used.Bytes, &w.waiting)
+		return row.Scan(&w.used.Entries, &w.used.Bytes, &w.used.Waiting)
 	})
 }
 
@@ -299,7 +298,7 @@ func (w *writes) check() error {
 			return d.rev, d.class
 		},
 		Retired: func(ref, id string) []string { return w.retired[place{ref, id}] },
-		Used:    w.used, Waiting: func(int) int { return w.waiting },
+		Used:    w.used,
 	}
 	return base.Check(w.m)
 }

@@ -150,7 +150,7 @@ func compareVersions(t *testing.T, db *DB, f *fixture) {
 	for _, x := range f.Tenants {
 		v, err := st.Version(ctx, x.Tenant)
 		require.NoError(t, err)
-		n, _, err := driver.ParseVersion(v)
+		n, _, err := v.Parse()
 		require.NoError(t, err)
 		require.Equal(t, x.Number, n)
 		var noted []struct {
@@ -180,9 +180,9 @@ func compareVersions(t *testing.T, db *DB, f *fixture) {
 		require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
 		n, err := strconv.ParseUint(x.Version[strings.Index(x.Version, ".")+1:], 10, 63)
 		require.NoError(t, err)
-		v := driver.VersionOf(n, mark)
+		v := mark.Version(n)
 		if n == 0 {
-			v = driver.VersionOf(0, driver.FirstMark(db.incarnation, x.Tenant))
+			v = driver.FirstMark(db.incarnation, x.Tenant).Version(0)
 		}
 		_, err = st.Intact(ctx, driver.Scope{Tenant: x.Tenant, Ref: "r"}, v)
 		require.Equal(t, x.Unavailable, errors.Is(err, driver.ErrSnapshotUnavailable))
@@ -304,7 +304,7 @@ func compareEvents(t *testing.T, st *Store, f *fixture) {
 
 // compareUsage expects that what tenants had before there were limits counts.
 func compareUsage(t *testing.T, db *DB, f fixture) {
-	want := map[string]driver.Usage{}
+	want := map[string]driver.Limits{}
 	for _, x := range f.Scopes {
 		u := want[x.Tenant]
 		for _, r := range x.Records {
@@ -315,11 +315,11 @@ func compareUsage(t *testing.T, db *DB, f fixture) {
 		want[x.Tenant] = u
 	}
 	for tenant, u := range want {
-		var got []driver.Usage
-		err := db.query(t.Context(), tenant, rowsInto(&got, func(row pgx.Row, x *driver.Usage) error { return row.Scan(&x.Entries, &x.Bytes) }),
+		var got []driver.Limits
+		err := db.query(t.Context(), tenant, rowsInto(&got, func(row pgx.Row, x *driver.Limits) error { return row.Scan(&x.Entries, &x.Bytes) }),
 			`SELECT entries, bytes FROM agentmemory.tenants WHERE tenant = $1`, []byte(tenant))
 		require.NoError(t, err)
-		require.Equal(t, []driver.Usage{u}, got, tenant)
+		require.Equal(t, []driver.Limits{u}, got, tenant)
 	}
 	require.Positive(t, want["acme"].Bytes)
 }

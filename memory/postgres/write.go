@@ -71,7 +71,7 @@ func (w *writes) fresh() []driver.Placed {
 }
 
 // usageOf is what new entries come to. Triggers count whatever becomes of them later.
-func usageOf(put []driver.Placed) (u driver.Usage) {
+func usageOf(put []driver.Placed) (u driver.Limits) {
 	for i := range put {
 		u.Add(&put[i].Entry, 1)
 	}

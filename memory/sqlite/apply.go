@@ -95,7 +95,7 @@ type change struct {
 	tx      *tx
 	tenant  string
 	version int64
-	used    driver.Usage // before
+	used    driver.Limits // had before
 	journal journal
 }
 
@@ -121,7 +121,7 @@ func (db *DB) change(ctx context.Context, tenant string, f func(*change) error) 
 	if err != nil {
 		return "", err
 	}
-	return driver.VersionOf(uint64(c.version), mark), nil
+	return mark.Version(uint64(c.version)), nil
 }
 
 // held is what the database has under an id.
@@ -161,6 +161,9 @@ func (c *change) check(m *driver.Mutation) error {
 		}
 	}
 	var failed error
+	if limit := m.Limits.Waiting; limit > 0 {
+		failed = c.tx.get([]any{&c.used.Waiting}, countWaiting, limit, c.tenant)
+	}
 	base := driver.Base{
 		Held: func(ref, id string) driver.Held { return known[ref][id].Held },
 		Document: func(ref, kind, key string) (int64, driver.Class) {
@@ -179,11 +182,6 @@ func (c *change) check(m *driver.Mutation) error {
 			return ids
 		},
 		Used: c.used,
-		Waiting: func(limit int) (n int) {
-			err := c.tx.get([]any{&n}, countWaiting, limit, c.tenant)
-			failed = errors.Join(failed, err)
-			return n
-		},
 	}
 	if err := base.Check(m); failed == nil {
 		failed = err

@@ -426,7 +426,7 @@ func TestM7_ErasuresAfterMigration(t *testing.T) {
 // What tenants had before there were limits counts towards them.
 func TestM9_UsageAfterMigration(t *testing.T) {
 	f, path := unpacked(t)
-	want := map[string]driver.Usage{}
+	want := map[string]driver.Limits{}
 	for _, x := range f.Scopes {
 		u := want[x.Tenant]
 		for _, r := range x.Records {
@@ -439,7 +439,7 @@ func TestM9_UsageAfterMigration(t *testing.T) {
 	open(t, path)
 	db := raw(t, path)
 	for tenant, u := range want {
-		var got driver.Usage
+		var got driver.Limits
 		require.NoError(t, db.QueryRow(`SELECT entries, bytes FROM tenants WHERE tenant = ?`, tenant).Scan(&got.Entries, &got.Bytes))
 		require.Equal(t, u, got, tenant)
 	}
