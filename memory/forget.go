@@ -23,8 +23,11 @@ type Forgotten struct {
 	// Lost entries were erased by Scrub without a redacted copy, since the redactor
 	// gives no text of theirs without the secret.
 	Lost []Located
-	// Documents is the number of host texts that were removed or redacted.
+	// Documents were removed, or redacted if they are host text; those made of erased
+	// entries are not counted.
 	Documents int
+	// Events held the secret of a Scrub while they waited for the sink, and were removed.
+	Events int
 }
 
 // Forget erases every entry of the tenant that carries the subject label, in all refs and
@@ -131,10 +134,10 @@ func (x *erasure) doom(rec Record) {
 }
 
 // doomAll marks every entry of the tenant that is chosen, and what was derived from those.
-// It reads all of the tenant's memory.
+// It reads all of the tenant's memory, and holds what is doomed and the ids of what is
+// derived.
 func (b *Bank) doomAll(ctx context.Context, x *erasure, chosen func(*Record) (bool, error)) error {
-	var all []Record
-	derived := map[Located][]int{} // by source
+	derived := map[Located][]string{} // by source, ids of the same ref
 	for rec, err := range b.tx.History(ctx, x.tenant, driver.HistoryQuery{}) {
 		if err != nil {
 			return shape(err)
@@ -144,7 +147,7 @@ func (b *Bank) doomAll(ctx context.Context, x *erasure, chosen func(*Record) (bo
 		}
 		for _, source := range rec.Entry.Sources {
 			at := Located{Scope: rec.Scope, ID: source}
-			derived[at] = append(derived[at], len(all))
+			derived[at] = append(derived[at], rec.Entry.ID)
 		}
 		doomed, err := chosen(&rec)
 		if err != nil {
@@ -153,11 +156,14 @@ func (b *Bank) doomAll(ctx context.Context, x *erasure, chosen func(*Record) (bo
 		if doomed {
 			x.doom(rec)
 		}
-		all = append(all, rec)
 	}
 	for i := 0; i < len(x.order); i++ { // doom appends to it
-		for _, k := range derived[x.order[i]] {
-			x.doom(all[k])
+		found, err := lookup(ctx, b.tx, x.order[i].Scope, derived[x.order[i]])
+		if err != nil {
+			return err
+		}
+		for _, rec := range found {
+			x.doom(rec)
 		}
 	}
 	return nil
