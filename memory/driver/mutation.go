@@ -18,7 +18,7 @@ type Mutation struct {
 	// Heirs are entries, each with the ids of all entries of its scope whose
 	// Retirement.For names it, in any order, as they are before the mutation, erased ones
 	// too. What erases an entry brings back what it stood for, and may not miss any of it.
-	Heirs map[Located][]string
+	Heirs map[Located][]string `json:"-"`
 	// Put inserts entries as [Adapter.Put] does.
 	Put []Placed
 	// Retire ends the life of entries, which must be live at At or be put by

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -167,4 +168,10 @@ func TestD_MachineryOnly(t *testing.T) {
 		spoil(&m)
 		require.False(t, m.MachineryOnly())
 	}
+}
+
+// A mutation can be written down as JSON, as a store with a log of its own does.
+func TestM8_MutationsCanBeEncoded(t *testing.T) {
+	_, err := json.Marshal(Mutation{Heirs: map[Located][]string{{home, "a"}: {"b"}}})
+	require.NoError(t, err)
 }
