@@ -11,18 +11,15 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Resolver tells which tenant a memoryRef belongs to. For a ref that nobody has it returns
-// an error that matches [ErrNotFound], or an empty tenant. Any other error says that it
-// could not look, or a directory that is down would make memory seem empty: the call then
-// fails with [ErrInternal]. It must be safe for concurrent use.
-type Resolver func(ctx context.Context, ref string) (tenant string, err error)
-
 // Config sets up a [Bank]. The zero value is a bank without events, in which every
 // tenant has a name space of its own for refs.
 type Config struct {
-	// Resolver maps a ref to its tenant. Nil gives each tenant its own name space:
+	// Resolver tells which tenant a memoryRef belongs to. For a ref that nobody has it
+	// returns an error that matches [ErrNotFound], or an empty tenant. After any other error
+	// the call fails with [ErrInternal], so that memory does not seem empty while a directory
+	// is down. It must be safe for concurrent use. Nil gives each tenant its own name space:
 	// the same ref under two tenants is two scopes.
-	Resolver Resolver
+	Resolver func(ctx context.Context, ref string) (tenant string, err error)
 	// Now is the bank's only clock; nil means time.Now. The bank drops what is
 	// finer than a millisecond and never lets it run backwards.
 	Now func() time.Time
