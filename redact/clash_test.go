@@ -88,7 +88,7 @@ func TestR1_Clashes(t *testing.T) {
 			all := append(slices.Clone(pairs), gone...)
 			ever, _ := stumps(all, idsOf(all), !cfg.PlainOnly)
 			may := anyWithin(ever, []string{p.id})
-			err := r.Register(p.id, []byte(p.value), LevelRun)
+			err := r.Register(p.id, []byte(p.value))
 			if got := err == ErrMarkerText; must && !got || got && !must && !may {
 				t.Fatalf("Register: %v, want a clash: %v\npairs %q\ngone %q", err, must, pairs, gone)
 			}
@@ -117,14 +117,6 @@ func TestR1_Clashes(t *testing.T) {
 	}
 	if refused < cases/20 || refused > cases*3/4 {
 		t.Errorf("%d of %d cases were refused, which tells little", refused, cases)
-	}
-}
-
-func TestR1_ShapesHaveRoom(t *testing.T) {
-	for _, id := range shapeIDs {
-		if len(marker(id)) > leastRoom {
-			t.Errorf("a form in %s would be overlooked", marker(id))
-		}
 	}
 }
 

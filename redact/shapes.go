@@ -170,7 +170,7 @@ func boundary(text string, i, done int) bool {
 		return true
 	}
 	return i >= done+2 && text[i-2] == '\\' && strings.IndexByte("nrtbf", text[i-1]) >= 0 ||
-		i >= done+3 && text[i-3] == '%' && hexDigits.hasAll(bytesOf(text[i-2:i]))
+		i >= done+3 && text[i-3] == '%' && hexDigits.has(text[i-2]) && hexDigits.has(text[i-1])
 }
 
 var (

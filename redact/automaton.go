@@ -1,0 +1,129 @@
+package redact
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// automaton is Aho and Corasick's, over the reversed forms and reading the text
+// backwards, because there a state knows the longest form that starts at a place, where
+// the usual direction knows those that end there. A byte of text costs a few steps,
+// whatever the text and the forms are. It takes 16 bytes for each byte of the forms, and
+// is built when it is needed first.
+type automaton struct {
+	once  sync.Once
+	built atomic.Bool
+	nodes []node
+	first [256]int32 // where each byte leads from the root
+}
+
+// node is a state: a suffix of some form. Its children follow each other, sorted by
+// their labels.
+type node struct {
+	child int32 // the first one
+	fail  int32 // the longest proper prefix of this suffix that is a state
+	best  int32 // the longest form that starts with the text read so far, or -1
+	n     uint16
+	label byte // on the edge to this node
+}
+
+// build makes the nodes breadth first. A node stands for a range of the forms, sorted by
+// their reverse, that have the same last bytes.
+func (a *automaton) build(x *index) {
+	fromEnd := func(f int32, i int) byte {
+		p := &x.forms[f]
+		return x.arena[p.from+p.len-1-i]
+	}
+	order := make([]int32, len(x.forms))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(f, g int32) int {
+		n, k := x.forms[f].len, x.forms[g].len
+		for i := range min(n, k) {
+			if c := cmp.Compare(fromEnd(f, i), fromEnd(g, i)); c != 0 {
+				return c
+			}
+		}
+		return cmp.Compare(n, k)
+	})
+
+	type span struct{ lo, hi int32 }
+	level := []span{{0, int32(len(order))}}
+	a.nodes = append(a.nodes, node{best: -1})
+	for depth, at := 0, int32(0); len(level) > 0; depth++ {
+		var below []span
+		for _, s := range level {
+			n := a.nodes[at]
+			n.child, n.best = int32(len(a.nodes)), a.nodes[n.fail].best
+			if x.forms[order[s.lo]].len == depth {
+				n.best = order[s.lo]
+				s.lo++
+			}
+			for s.lo < s.hi {
+				child := node{label: fromEnd(order[s.lo], depth), best: -1}
+				end := s.lo
+				for end < s.hi && fromEnd(order[end], depth) == child.label {
+					end++
+				}
+				if at > 0 {
+					child.fail = a.next(n.fail, child.label)
+				} else {
+					a.first[child.label] = int32(len(a.nodes))
+				}
+				a.nodes = append(grow(a.nodes, 1), child)
+				below = append(below, span{s.lo, end})
+				s.lo = end
+				n.n++
+			}
+			a.nodes[at] = n
+			at++
+		}
+		level = below
+	}
+	a.built.Store(true)
+}
+
+// next returns the state behind one more byte.
+func (a *automaton) next(at int32, b byte) int32 {
+	for at != 0 {
+		n := &a.nodes[at]
+		lo, hi := n.child, n.child+int32(n.n)
+		for hi-lo > 4 {
+			if mid := (lo + hi) / 2; a.nodes[mid].label <= b {
+				lo = mid
+			} else {
+				hi = mid
+			}
+		}
+		for ; lo < hi; lo++ {
+			if a.nodes[lo].label == b {
+				return lo
+			}
+		}
+		at = n.fail
+	}
+	return a.first[b]
+}
+
+// through returns the longest form at each start in a stretch of the text from pos on.
+func through[T textual](c *cursor[T], pos int) []int32 {
+	x, a := c.x, &c.x.automaton
+	a.once.Do(func() { a.build(x) })
+	n := min(c.limit-pos, max(1<<14, 4*x.longest))
+	best := slices.Grow(c.best[:0], n)[:n]
+	at := int32(0)
+	for i := min(len(c.text), pos+n+x.longest) - 1; i >= pos; i-- {
+		b := c.text[i]
+		if x.fold != nil {
+			b = x.fold[b]
+		}
+		at = a.next(at, b)
+		if i < pos+n {
+			best[i-pos] = a.nodes[at].best
+		}
+	}
+	return best
+}

@@ -1,0 +1,122 @@
+package redact
+
+// hit is the longest form at a start.
+type hit struct {
+	start, end int
+	id         int32
+}
+
+// cursor walks from left to right through the places of a text at which forms of an
+// index begin.
+type cursor[T textual] struct {
+	x     *index
+	text  T
+	limit int // forms that begin here or later are left alone
+
+	at     int // the next probe
+	lo, hi int // the starts that are still to be looked at
+	work   int // what may be spent on looking before the automaton takes over
+
+	automatic bool    // it has taken over
+	from      int     // of best
+	best      []int32 // the longest form at each start from there on, or -1
+}
+
+// workSlack is the budget at the start of a text. Each byte that probes pass adds one.
+const workSlack = 4096
+
+func newCursor[T textual](x *index, text T, limit int) cursor[T] {
+	if limit = min(limit, len(text)-x.prefix+1); len(x.forms) == 0 {
+		limit = 0
+	}
+	return cursor[T]{x: x, text: text, limit: limit, at: x.step - 1, work: workSlack}
+}
+
+// next returns the next hit, ordered by start.
+func (c *cursor[T]) next() (hit, bool) {
+	for {
+		for c.lo < c.hi {
+			i := c.lo
+			f, ok := c.look(i)
+			if !ok {
+				continue // the automaton has to look again
+			}
+			c.lo++
+			if f >= 0 {
+				form := &c.x.forms[f]
+				return hit{i, i + form.len, form.id}, true
+			}
+		}
+		if c.automatic || !c.probe() {
+			return hit{}, false
+		}
+	}
+}
+
+// probe finds the next place where a form may be, and reports whether there is one.
+func (c *cursor[T]) probe() bool {
+	x, text, step, at := c.x, c.text, c.x.step, c.at
+	before := at
+	for at-step+1 < c.limit {
+		for end := len(text) - 3*step - 8; at <= end; at += 4 * step { // four at once, with one branch
+			if x.table[x.hash(load8(text, at))]|x.table[x.hash(load8(text, at+step))]|
+				x.table[x.hash(load8(text, at+2*step))]|x.table[x.hash(load8(text, at+3*step))] != 0 {
+				break
+			}
+		}
+		distance := 0
+		for ; at-step+1 < c.limit; at += step {
+			if distance = int(x.table[x.hash(loadUpTo8(text, at))]); distance != 0 {
+				break
+			}
+		}
+		if distance == 0 {
+			break
+		}
+		if c.lo, c.hi = at-step+1, min(at+1, c.limit); distance != several {
+			c.lo = at + 1 - distance
+			c.hi = min(c.lo+1, c.limit)
+		}
+		at += step
+		if c.lo < c.hi {
+			c.work += at - before
+			c.at = at
+			return true
+		}
+	}
+	c.at = at
+	return false
+}
+
+// look returns the longest form at i, or -1. It is not ok if the budget is spent and the
+// automaton has taken over.
+func (c *cursor[T]) look(i int) (int32, bool) {
+	if c.automatic {
+		if i >= c.from+len(c.best) {
+			c.from, c.best = i, through(c, i)
+		}
+		return c.best[i-c.from], true
+	}
+	s := slotAt(c.x, c.text, i)
+	if s == nil {
+		c.work--
+		return -1, true
+	}
+	if c.work -= s.cost; c.work < 0 && c.overdrawn() {
+		c.automatic, c.from, c.hi = true, i, c.limit
+		return -1, false
+	}
+	return longestOf(c.x, s, c.text, i), true
+}
+
+// overdrawn reports whether the automaton is to take over. It is built when all lookups
+// together have cost as much beyond their budgets as building it does; until then the
+// cursor is granted some more.
+func (c *cursor[T]) overdrawn() bool {
+	spent := int64(workSlack - c.work)
+	if c.x.automaton.built.Load() || c.x.excess.Add(spent) >= int64(4*len(c.x.arena)) {
+		return true
+	}
+	c.work = workSlack
+	return false
+}

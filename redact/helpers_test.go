@@ -1,0 +1,3 @@
+package redact
+
+func stringOf(b []byte) string { return string(b) }
