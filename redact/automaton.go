@@ -16,8 +16,11 @@ type automaton struct {
 	once  sync.Once
 	built atomic.Bool
 	nodes []node
-	first [256]int32 // where each byte leads from the root
+	rows  [][256]int32 // of the first nodes, which are those next to the root: where each byte leads
 }
+
+// maxRows keeps the rows within a megabyte.
+const maxRows = 1 << 10
 
 // node is a state: a suffix of some form. Its children follow each other, sorted by
 // their labels.
@@ -70,8 +73,6 @@ func (a *automaton) build(x *index) {
 				}
 				if at > 0 {
 					child.fail = a.next(n.fail, child.label)
-				} else {
-					a.first[child.label] = int32(len(a.nodes))
 				}
 				a.nodes = append(grow(a.nodes, 1), child)
 				below = append(below, span{s.lo, end})
@@ -79,6 +80,9 @@ func (a *automaton) build(x *index) {
 				n.n++
 			}
 			a.nodes[at] = n
+			if at < maxRows {
+				a.addRow(n)
+			}
 			at++
 		}
 		level = below
@@ -86,9 +90,21 @@ func (a *automaton) build(x *index) {
 	a.built.Store(true)
 }
 
+// addRow adds the row of a node whose children are there.
+func (a *automaton) addRow(n node) {
+	var row [256]int32
+	if len(a.rows) > 0 {
+		row = a.rows[n.fail]
+	}
+	for child := n.child; child < n.child+int32(n.n); child++ {
+		row[a.nodes[child].label] = child
+	}
+	a.rows = append(a.rows, row)
+}
+
 // next returns the state behind one more byte.
 func (a *automaton) next(at int32, b byte) int32 {
-	for at != 0 {
+	for int(at) >= len(a.rows) {
 		n := &a.nodes[at]
 		lo, hi := n.child, n.child+int32(n.n)
 		for hi-lo > 4 {
@@ -105,25 +121,26 @@ func (a *automaton) next(at int32, b byte) int32 {
 		}
 		at = n.fail
 	}
-	return a.first[b]
+	return a.rows[at][b]
 }
 
 // through returns the longest form at each start in a stretch of the text from pos on.
 func through[T textual](c *cursor[T], pos int) []int32 {
 	x, a := c.x, &c.x.automaton
 	a.once.Do(func() { a.build(x) })
-	n := min(c.limit-pos, max(1<<14, 4*x.longest))
+	n := min(c.limit-pos, max(1<<12, 4*x.longest))
 	best := slices.Grow(c.best[:0], n)[:n]
-	at := int32(0)
-	for i := min(len(c.text), pos+n+x.longest) - 1; i >= pos; i-- {
-		b := c.text[i]
-		if x.fold != nil {
-			b = x.fold[b]
+	at, rows, nodes, stretch := int32(0), a.rows, a.nodes, c.text[pos:]
+	for i := min(len(stretch), n+x.longest) - 1; i >= n; i-- {
+		at = a.next(at, x.folded(stretch[i]))
+	}
+	for i := n - 1; i >= 0; i-- {
+		if b := x.folded(stretch[i]); int(at) < len(rows) {
+			at = rows[at][b]
+		} else {
+			at = a.next(at, b)
 		}
-		at = a.next(at, b)
-		if i < pos+n {
-			best[i-pos] = a.nodes[at].best
-		}
+		best[i] = nodes[at].best
 	}
 	return best
 }

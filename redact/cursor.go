@@ -23,7 +23,7 @@ type cursor[T textual] struct {
 }
 
 // workSlack is the budget at the start of a text. Each byte that probes pass adds one.
-const workSlack = 4096
+const workSlack = 1024
 
 func newCursor[T textual](x *index, text T, limit int) cursor[T] {
 	if limit = min(limit, len(text)-x.prefix+1); len(x.forms) == 0 {
@@ -34,39 +34,54 @@ func newCursor[T textual](x *index, text T, limit int) cursor[T] {
 
 // next returns the next hit, ordered by start.
 func (c *cursor[T]) next() (hit, bool) {
-	for {
-		for c.lo < c.hi {
+	for !c.automatic {
+		for c.lo < c.hi && !c.automatic {
 			i := c.lo
-			f, ok := c.look(i)
-			if !ok {
-				continue // the automaton has to look again
-			}
 			c.lo++
-			if f >= 0 {
-				form := &c.x.forms[f]
-				return hit{i, i + form.len, form.id}, true
+			if f := c.look(i); f >= 0 {
+				return c.hit(i, f), true
 			}
 		}
-		if c.automatic || !c.probe() {
+		if !c.automatic && !c.probe() {
 			return hit{}, false
 		}
 	}
+	for ; c.lo < c.limit; c.lo = c.from + len(c.best) {
+		if c.lo >= c.from+len(c.best) {
+			c.from, c.best = c.lo, through(c, c.lo)
+		}
+		for i, f := range c.best[c.lo-c.from:] {
+			if f >= 0 {
+				c.lo += i + 1
+				return c.hit(c.lo-1, f), true
+			}
+		}
+	}
+	return hit{}, false
+}
+
+func (c *cursor[T]) hit(i int, f int32) hit {
+	form := &c.x.forms[f]
+	return hit{i, i + form.len, form.id}
 }
 
 // probe finds the next place where a form may be, and reports whether there is one.
 func (c *cursor[T]) probe() bool {
 	x, text, step, at := c.x, c.text, c.x.step, c.at
+	table, low, gram, shift := x.table, x.low, x.gram, x.shift
 	before := at
 	for at-step+1 < c.limit {
-		for end := len(text) - 3*step - 8; at <= end; at += 4 * step { // four at once, with one branch
-			if x.table[x.hash(load8(text, at))]|x.table[x.hash(load8(text, at+step))]|
-				x.table[x.hash(load8(text, at+2*step))]|x.table[x.hash(load8(text, at+3*step))] != 0 {
+		for end := len(text) - 7*step - 8; at <= end; at += 8 * step { // eight at once, with one branch
+			if table[hash(load8(text, at), low, gram, shift)]|table[hash(load8(text, at+step), low, gram, shift)]|
+				table[hash(load8(text, at+2*step), low, gram, shift)]|table[hash(load8(text, at+3*step), low, gram, shift)]|
+				table[hash(load8(text, at+4*step), low, gram, shift)]|table[hash(load8(text, at+5*step), low, gram, shift)]|
+				table[hash(load8(text, at+6*step), low, gram, shift)]|table[hash(load8(text, at+7*step), low, gram, shift)] != 0 {
 				break
 			}
 		}
 		distance := 0
 		for ; at-step+1 < c.limit; at += step {
-			if distance = int(x.table[x.hash(loadUpTo8(text, at))]); distance != 0 {
+			if distance = int(table[hash(loadUpTo8(text, at), low, gram, shift)]); distance != 0 {
 				break
 			}
 		}
@@ -88,25 +103,19 @@ func (c *cursor[T]) probe() bool {
 	return false
 }
 
-// look returns the longest form at i, or -1. It is not ok if the budget is spent and the
-// automaton has taken over.
-func (c *cursor[T]) look(i int) (int32, bool) {
-	if c.automatic {
-		if i >= c.from+len(c.best) {
-			c.from, c.best = i, through(c, i)
-		}
-		return c.best[i-c.from], true
-	}
+// look returns the longest form at i, or -1. If the budget is spent, it leaves i and all
+// that follows to the automaton.
+func (c *cursor[T]) look(i int) int32 {
 	s := slotAt(c.x, c.text, i)
 	if s == nil {
 		c.work--
-		return -1, true
+		return -1
 	}
 	if c.work -= s.cost; c.work < 0 && c.overdrawn() {
-		c.automatic, c.from, c.hi = true, i, c.limit
-		return -1, false
+		c.automatic, c.lo, c.from = true, i, i
+		return -1
 	}
-	return longestOf(c.x, s, c.text, i), true
+	return longestOf(c.x, s, c.text, i)
 }
 
 // overdrawn reports whether the automaton is to take over. It is built when all lookups

@@ -59,7 +59,7 @@ const (
 	several = math.MaxUint8 // in index.table: look at every distance
 	maxStep = 64
 
-	leastTable = 1 << 12
+	leastTable = 1 << 15
 	mostTable  = 1 << 22
 
 	mix = 0x9e3779b97f4a7c15 // an odd number without a pattern, for multiplicative hashing
@@ -80,8 +80,11 @@ func newIndex(arena []byte, forms []form, fold *[256]byte) *index {
 		x.prefix, x.longest = min(x.prefix, f.len), max(x.longest, f.len)
 	}
 	q := 4
-	if x.prefix >= 12 && len(forms)*min(x.prefix, maxStep) > 512 {
-		q = 6 // more grams: they have to be rarer in text
+	switch { // the more grams there are, the rarer each has to be in text
+	case x.prefix >= 12 && len(forms)*min(x.prefix, maxStep) > 512:
+		q = 6
+	case x.prefix < 12 && len(forms) <= 16:
+		q = 3
 	}
 	x.prefix = min(x.prefix, maxStep+q-1)
 	x.step, x.gram = x.prefix-q+1, 1<<(8*q)-1
@@ -90,18 +93,25 @@ func newIndex(arena []byte, forms []form, fold *[256]byte) *index {
 	return x
 }
 
+func (x *index) folded(b byte) byte {
+	if x.fold != nil {
+		return x.fold[b]
+	}
+	return b
+}
+
 func (x *index) bytes(f *form) []byte { return x.arena[f.from : f.from+f.len] }
 
 func (x *index) fillTable() {
 	size := leastTable
-	for size < 16*x.step*len(x.forms) && size < mostTable {
+	for size < 32*x.step*len(x.forms) && size < mostTable {
 		size *= 2
 	}
 	x.table, x.shift = make([]uint8, size), 64-uint(bits.TrailingZeros(uint(size)))
 	for i := range x.forms {
 		text := x.bytes(&x.forms[i])
 		for j := range x.step {
-			at := &x.table[x.hash(loadUpTo8(text, j))]
+			at := &x.table[hash(loadUpTo8(text, j), x.low, x.gram, x.shift)]
 			if *at != 0 && *at != uint8(j+1) {
 				*at = several
 			} else {
@@ -111,8 +121,9 @@ func (x *index) fillTable() {
 	}
 }
 
-// hash is the place in table of the gram that word begins with.
-func (x *index) hash(word uint64) uint64 { return (word | x.low) & x.gram * mix >> x.shift }
+// hash is the place in a table of the gram that word begins with. It takes the fields of
+// an index one by one, so that a loop keeps them in registers.
+func hash(word, low, gram uint64, shift uint) uint64 { return (word | low) & gram * mix >> (shift & 63) }
 
 // fillSlots sorts the forms into slots, each text once and for its first id, and links
 // those that begin with another.
