@@ -25,11 +25,8 @@ type cursor[T textual] struct {
 // workSlack is the budget at the start of a text. Each byte that probes pass adds one.
 const workSlack = 1024
 
-func newCursor[T textual](x *index, text T, limit int) cursor[T] {
-	if limit = min(limit, len(text)-x.prefix+1); len(x.forms) == 0 {
-		limit = 0
-	}
-	return cursor[T]{x: x, text: text, limit: limit, at: x.step - 1, work: workSlack}
+func (c *cursor[T]) init(x *index, text T, limit int) {
+	c.x, c.text, c.limit, c.at, c.work = x, text, min(limit, len(text)-x.prefix+1), x.step-1, workSlack
 }
 
 // next returns the next hit, ordered by start.

@@ -14,7 +14,8 @@ func viaFallback(t testing.TB, r *SecretRegistry, text string) string {
 		t.Fatal(err)
 	}
 	defer m.release()
-	s := newScan(m, text, len(text), 0, 0)
+	var s scan[string]
+	s.init(m, text, len(text), 0, 0)
 	for _, c := range []*cursor[string]{&s.exact, &s.hex} {
 		if c.x != nil && len(c.x.forms) > 0 {
 			c.x.automaton.once.Do(func() { c.x.automaton.build(c.x) })

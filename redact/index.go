@@ -70,6 +70,7 @@ const (
 func newIndex(arena []byte, forms []form, fold *[256]byte) *index {
 	x := &index{arena: arena, forms: forms, fold: fold}
 	if len(forms) == 0 {
+		x.prefix = math.MaxInt // longer than any text
 		return x
 	}
 	if fold != nil {

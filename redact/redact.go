@@ -19,7 +19,8 @@ func (r *SecretRegistry) redact(text string, policy Policy) (string, error) {
 		return "", err
 	}
 	defer m.release()
-	s := newScan(m, text, len(text), 0, 0)
+	var s scan[string]
+	s.init(m, text, len(text), 0, 0)
 	if policy == Reject {
 		if _, found := s.next(); found {
 			return "", ErrSecretFound
@@ -41,7 +42,8 @@ func (r *SecretRegistry) Append(dst, text []byte) ([]byte, error) {
 		return dst, err
 	}
 	defer m.release()
-	s := newScan(m, text, len(text), 0, 0)
+	var s scan[[]byte]
+	s.init(m, text, len(text), 0, 0)
 	if r.s.cfg.Policy == Reject {
 		if _, found := s.next(); found {
 			return dst, ErrSecretFound
@@ -66,7 +68,8 @@ func (r *SecretRegistry) Find(text string) ([]Finding, error) {
 		return nil, err
 	}
 	defer m.release()
-	s := newScan(m, text, len(text), 0, 0)
+	var s scan[string]
+	s.init(m, text, len(text), 0, 0)
 	var found []Finding
 	for c, ok := s.next(); ok; c, ok = s.next() {
 		found = append(found, Finding{m.ids[c.id], c.from, c.to})

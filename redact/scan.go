@@ -21,15 +21,15 @@ type scan[T textual] struct {
 	ended      [3]bool
 }
 
-// newScan leaves alone what starts from limit on or ends before covered. before is the
+// init leaves alone what starts from limit on or ends before covered. before is the
 // byte before text, 0 if there is none.
-func newScan[T textual](m *matcher, text T, limit, covered int, before byte) scan[T] {
-	s := scan[T]{m: m, text: text, covered: covered, exact: newCursor(m.exact, text, limit)}
+func (s *scan[T]) init(m *matcher, text T, limit, covered int, before byte) {
+	s.m, s.text, s.covered = m, text, covered
+	s.exact.init(m.exact, text, limit)
 	if m.hex != nil {
-		s.hex = newCursor(m.hex, text, limit)
-		s.wrapped = newWrapped(m.base64, text, limit, before)
+		s.hex.init(m.hex, text, limit)
+		s.wrapped.init(m.base64, text, limit, before)
 	}
-	return s
 }
 
 // next returns the next piece that is not covered yet.

@@ -59,7 +59,8 @@ func (s *stream) decide(end bool) ([]byte, error) {
 	if !end {
 		n = min(max(0, n-max(0, m.longest-1)), m.undecided(text))
 	}
-	sc := newScan(m, text, n, s.covered, s.before)
+	var sc scan[[]byte]
+	sc.init(m, text, n, s.covered, s.before)
 	if s.r.s.cfg.Policy == Reject {
 		if _, found := sc.next(); found {
 			return nil, ErrSecretFound

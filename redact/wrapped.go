@@ -15,28 +15,27 @@ const maxBreak = 32
 // stretches of text in which base64 characters are joined, and looks for forms in what
 // is left.
 type wrapped[T textual] struct {
-	x     *index
-	text  T
-	limit int
-	pos   int // up to here the text was looked at
+	x       *index
+	text    T
+	limit   int
+	pos     int      // up to here the text was looked at
+	stretch *stretch // that is being looked at, nil before the first
+}
 
-	plain  []byte // a stretch without its breaks
-	places []int32
-	base   int // where each byte of plain is in text, less base
+// stretch is joined base64, or a part of it.
+type stretch struct {
+	plain  []byte  // without breaks
+	places []int32 // where each byte of plain is in the text, less base
+	base   int
 	cursor cursor[[]byte]
-	active bool
 	resume int // where the stretch goes on, if not all of it is in plain; 0 otherwise
 }
 
-func newWrapped[T textual](x *index, text T, limit int, before byte) wrapped[T] {
-	w := wrapped[T]{x: x, text: text, limit: limit}
-	if len(x.forms) == 0 {
-		w.limit = 0
-	}
+func (w *wrapped[T]) init(x *index, text T, limit int, before byte) {
+	w.x, w.text, w.limit = x, text, min(limit, len(text)-x.prefix)
 	if before == '\\' && len(text) > 0 && escapes(text[0]) {
 		w.pos = 1
 	}
-	return w
 }
 
 func escapes(b byte) bool { return b == 'n' || b == 'r' || b == 't' }
@@ -44,18 +43,14 @@ func escapes(b byte) bool { return b == 'n' || b == 'r' || b == 't' }
 // next returns the next hit, ordered by start. Some do not go over a break.
 func (w *wrapped[T]) next() (hit, bool) {
 	for {
-		if w.active {
-			if h, ok := w.cursor.next(); ok {
-				from := w.base + int(w.places[h.start])
-				if from >= w.limit {
-					w.active, w.resume, w.pos = false, 0, w.limit
-					return hit{}, false
-				}
-				return hit{from, w.base + int(w.places[h.end-1]) + 1, h.id}, true
+		from := 0
+		if s := w.stretch; s != nil {
+			if h, ok := s.cursor.next(); ok {
+				h.start, h.end = s.base+int(s.places[h.start]), s.base+int(s.places[h.end-1])+1
+				return h, h.start < w.limit
 			}
-			w.active = false
+			from = s.resume
 		}
-		from := w.resume
 		if from == 0 {
 			var ok bool
 			if from, ok = w.nextStretch(); !ok {
@@ -66,14 +61,17 @@ func (w *wrapped[T]) next() (hit, bool) {
 	}
 }
 
-// strip makes a stretch without breaks of what begins at from, or of a part of it.
+// strip makes a stretch of what begins at from.
 func (w *wrapped[T]) strip(from int) {
-	size := max(1<<14, 4*w.x.longest)
-	w.plain, w.places, w.base, w.resume = w.plain[:0], w.places[:0], from, 0
+	if w.stretch == nil {
+		w.stretch = new(stretch)
+	}
+	s, size := w.stretch, max(1<<12, 4*w.x.longest)
+	s.plain, s.places, s.base, s.resume = s.plain[:0], s.places[:0], from, 0
 	i := from
-	for len(w.plain) < size {
-		for ; i < len(w.text) && base64Any.has(w.text[i]) && len(w.plain) < size; i++ {
-			w.plain, w.places = append(w.plain, w.text[i]), append(w.places, int32(i-from))
+	for len(s.plain) < size {
+		for ; i < len(w.text) && base64Any.has(w.text[i]) && len(s.plain) < size; i++ {
+			s.plain, s.places = append(s.plain, w.text[i]), append(s.places, int32(i-from))
 		}
 		next := breakEnd(w.text, i)
 		if next == i {
@@ -82,16 +80,13 @@ func (w *wrapped[T]) strip(from int) {
 		i = next
 	}
 	w.pos = max(w.pos, i)
-	if len(w.plain) < w.x.prefix {
-		return
-	}
-	w.active = true
-	limit := len(w.plain)
+	limit := len(s.plain)
 	if limit >= size { // starts that may have their end behind this part come with the next one
 		limit -= w.x.longest - 1
-		w.resume = from + int(w.places[limit])
+		s.resume = from + int(s.places[limit])
 	}
-	w.cursor = newCursor(w.x, w.plain, limit)
+	s.cursor = cursor[[]byte]{best: s.cursor.best}
+	s.cursor.init(w.x, s.plain, limit)
 }
 
 // nextStretch returns where the next stretch begins: base64 with a break behind it.
