@@ -10,124 +10,113 @@ import (
 // one. What it does for an id or a form depends on the length of these, not on how many
 // others there are. It does not forget an unregistered value, unless it was optional: what
 // it left in texts of the same run still counts. Seeded hashes stand for texts.
-//
-// Hex is found in any case, so a form of it clashes with the folded text of a marker.
-// Hashes of such text are told apart from others by hexSalt.
 type clashes struct {
-	seed    maphash.Seed
-	markers grams                           // of the markers of all ids, as they are and folded
-	heads   grams                           // the first gram of each stump
-	noted   map[uint64][]*secret            // by stump: who has it
-	gone    wordSet                         // stumps of values that were unregistered
-	ends    map[uint64]int                  // how many markers of ids end so
-	within  [longestMarker + 1]substrings   // of the markers of all ids, by length
-	ids     map[string]bool                 // for within
-	pending map[uint64]map[*secret]struct{} // by end: those whose stump becomes shorter by it
+	seed  maphash.Seed
+	noted map[uint64][]*secret // by stump, or by the end of a marker that would leave too little of a form
+	gone  map[uint64]bool      // the same of values that were unregistered
+	heads map[uint64]bool      // the first gram of each stump
+
+	ids    map[string]bool
+	grams  map[uint64]bool                   // of the markers of all ids that ever were
+	ends   map[uint64]int                    // how many markers of ids end so
+	within [longestMarker + 1]map[uint64]int // how many hold a text of that length; nil until it is asked
 }
 
-// substrings counts texts of one length; nil until the first time that it is asked.
-type substrings map[uint64]int
+const longestMarker = len(markerHead) + MaxID + len(markerTail)
+
+// A sort tells the hashes of one kind of text from those of others.
+type sort uint64
 
 const (
-	longestMarker = len(markerHead) + MaxID + len(markerTail)
-	hexSalt       = 0x9e3779b97f4a7c15
+	asItIs sort = 0
+	folded sort = mix      // hex, which is found in any case, in markers with A-F as a-f
+	atEnd  sort = mix >> 1 // an end of a marker
 )
 
 func (c *clashes) init() {
 	*c = clashes{
-		seed: maphash.MakeSeed(), noted: map[uint64][]*secret{}, ends: map[uint64]int{},
-		ids: map[string]bool{}, pending: map[uint64]map[*secret]struct{}{},
+		seed: maphash.MakeSeed(), noted: map[uint64][]*secret{}, gone: map[uint64]bool{}, heads: map[uint64]bool{},
+		ids: map[string]bool{}, grams: map[uint64]bool{}, ends: map[uint64]int{},
 	}
 }
 
-func (c *clashes) wipe() {
-	clear(c.heads.slots)
-	clear(c.gone.slots)
-	clear(c.noted)
-	clear(c.pending)
-	c.init()
-}
+func (c *clashes) hash(text []byte, s sort) uint64 { return maphash.Bytes(c.seed, text) ^ uint64(s) }
 
-func (c *clashes) hash(text []byte, hex bool) uint64 {
-	sum := maphash.Bytes(c.seed, text)
-	if hex {
-		sum ^= hexSalt
+func gramAt(text []byte, i int) uint64 { return loadUpTo8(text, i) & (1<<(8*minStump) - 1) }
+
+func sortOf(k kind) sort {
+	if k == hexForm {
+		return folded
 	}
-	return sum
+	return asItIs
 }
 
 // foldHex returns text with A-F as a-f.
 func foldHex(text []byte) []byte {
-	folded := make([]byte, len(text))
+	out := make([]byte, len(text))
 	for i, b := range text {
-		folded[i] = hexFold[b]
+		out[i] = hexFold[b]
 	}
-	return folded
+	return out
+}
+
+// eachText yields the marker of id in both ways in which forms are looked for in it.
+func eachText(id string, yield func(text []byte, s sort)) {
+	text := []byte(marker(id))
+	yield(text, asItIs)
+	yield(foldHex(text), folded)
+}
+
+// eachEnd yields the ends of the marker of id that have more than the bracket.
+func eachEnd(id string, yield func(end []byte)) {
+	for i := range len(id) {
+		yield([]byte(id[i:] + markerTail))
+	}
 }
 
 // hasEnd reports whether the marker of a registered id, or of a shape, ends with end.
 func (c *clashes) hasEnd(end []byte) bool {
-	return len(end) == len(markerTail) || shapeEnds[string(end)] || c.ends[c.hash(end, false)] > 0
+	return shapeEnds[string(end)] || c.ends[c.hash(end, atEnd)] > 0
 }
 
-// markerEnds yields the ends of the marker of id that have the shape of one: within the
-// id, and more than the bracket.
-func markerEnds(id string, yield func(end []byte)) {
-	text := []byte(marker(id))
-	for i := len(markerHead); i < len(text)-1; i++ {
-		yield(text[i:])
-	}
-}
-
-// tryID returns the values that can no longer be covered once the marker of id is there,
-// and counts its ends. Whoever does not add the id then calls dropEnds. It is not ok if
-// the marker holds a value that was unregistered.
+// tryID returns the values that can no longer be covered once the marker of id is there.
+// It is not ok if one of them was unregistered.
 func (c *clashes) tryID(id string) (clashing map[*secret]bool, ok bool) {
 	clashing, ok = map[*secret]bool{}, true
-	text := []byte(marker(id))
-	for hex, text := range [][]byte{text, foldHex(text)} {
+	look := func(sum uint64) {
+		for _, k := range c.noted[sum] {
+			clashing[k] = true
+		}
+		ok = ok && !c.gone[sum]
+	}
+	eachText(id, func(text []byte, s sort) {
 		for i := range len(text) - minStump + 1 {
-			if !c.heads.has(loadUpTo8(text, i)) {
+			if !c.heads[gramAt(text, i)] {
 				continue
 			}
 			for end := i + minStump; end <= len(text); end++ {
-				sum := c.hash(text[i:end], hex == 1)
-				for _, k := range c.noted[sum] {
-					clashing[k] = true
-				}
-				ok = ok && !c.gone.has(sum)
-			}
-		}
-	}
-	var later []*secret
-	markerEnds(id, func(end []byte) {
-		sum := c.hash(end, false)
-		if c.ends[sum]++; c.ends[sum] == 1 {
-			for k := range c.pending[sum] {
-				later = append(later, k)
+				look(c.hash(text[i:end], s))
 			}
 		}
 	})
-	for _, k := range later {
-		if c.bad(k, id) {
-			clashing[k] = true
-		}
-	}
+	eachEnd(id, func(end []byte) { look(c.hash(end, atEnd)) })
 	return clashing, ok
 }
 
-// bad reports whether a value cannot be covered: too little of a form is left beside
-// markers, or a marker holds that, be it the one of id, which is not added yet.
+// bad reports whether a value cannot be covered once the marker of id is there: too
+// little of a form is left beside markers, or one of them holds that.
 func (c *clashes) bad(k *secret, id string) bool {
-	text := []byte(marker(id))
 	for i, kind := range k.forms.kinds {
 		f := k.forms.at(i)
-		rest := stump(f, c.hasEnd)
-		if rest == nil || strings.Contains(string(f), markerHead) || c.inMarker(rest, kind == hexForm) {
+		rest := stump(f, func(end []byte) bool { return c.hasEnd(end) || strings.HasSuffix(marker(id), string(end)) })
+		if rest == nil || strings.Contains(string(f), markerHead) || c.inMarker(rest, sortOf(kind)) {
 			return true
 		}
-		if len(rest) <= len(text) && (kind == hexForm && strings.Contains(string(foldHex(text)), string(rest)) ||
-			kind != hexForm && strings.Contains(string(text), string(rest))) {
+		held := false
+		eachText(id, func(text []byte, s sort) {
+			held = held || s == sortOf(kind) && len(rest) <= len(text) && strings.Contains(string(text), string(rest))
+		})
+		if held {
 			return true
 		}
 	}
@@ -135,40 +124,54 @@ func (c *clashes) bad(k *secret, id string) bool {
 }
 
 // inMarker reports whether the marker of one of the ids, or of a shape, holds f.
-func (c *clashes) inMarker(f []byte, hex bool) bool {
+func (c *clashes) inMarker(f []byte, s sort) bool {
 	if len(f) > longestMarker {
 		return false
 	}
 	for i := range len(f) - minStump + 1 {
-		if g := loadUpTo8(f, i); !c.markers.has(g) && !shapeGrams.has(g) {
+		if g := gramAt(f, i); !c.grams[g] && !shapeGrams[g] {
 			return false
 		}
 	}
 	if c.within[len(f)] == nil {
-		c.within[len(f)] = substrings{}
+		c.within[len(f)] = map[uint64]int{}
 		for id := range c.ids {
 			c.count(id, len(f), 1)
 		}
 	}
-	return c.within[len(f)][c.hash(f, hex)] > 0 || slices.ContainsFunc(shapeIDs, func(id string) bool {
+	return c.within[len(f)][c.hash(f, s)] > 0 || slices.ContainsFunc(shapeIDs, func(id string) bool {
 		return strings.Contains(marker(id), string(f))
 	})
 }
 
 // count adds by to the counts of all texts of length n in the marker of id.
 func (c *clashes) count(id string, n, by int) {
-	text := []byte(marker(id))
-	for hex, text := range [][]byte{text, foldHex(text)} {
+	eachText(id, func(text []byte, s sort) {
 		for i := range len(text) - n + 1 {
-			sum := c.hash(text[i:i+n], hex == 1)
-			if c.within[n][sum] += by; c.within[n][sum] == 0 {
-				delete(c.within[n], sum)
-			}
+			add(c.within[n], c.hash(text[i:i+n], s), by)
 		}
+	})
+}
+
+func add(counts map[uint64]int, key uint64, by int) {
+	if counts[key] += by; counts[key] == 0 {
+		delete(counts, key)
 	}
 }
 
-func (c *clashes) countAll(id string, by int) {
+// setID adds the marker of an id, by 1, or takes it away, by -1.
+func (c *clashes) setID(id string, by int) {
+	if by > 0 {
+		c.ids[id] = true
+		eachText(id, func(text []byte, _ sort) {
+			for i := range len(text) - minStump + 1 {
+				c.grams[gramAt(text, i)] = true
+			}
+		})
+	} else {
+		delete(c.ids, id)
+	}
+	eachEnd(id, func(end []byte) { add(c.ends, c.hash(end, atEnd), by) })
 	for n, counts := range c.within {
 		if counts != nil {
 			c.count(id, n, by)
@@ -176,157 +179,55 @@ func (c *clashes) countAll(id string, by int) {
 	}
 }
 
-// addID adds the marker of an id whose ends tryID has counted, and notes the forms anew
-// whose stumps it makes shorter.
-func (c *clashes) addID(id string) {
-	text := []byte(marker(id))
-	c.markers.addAll(text)
-	c.markers.addAll(foldHex(text))
-	c.ids[id] = true
-	c.countAll(id, 1)
-	markerEnds(id, func(end []byte) {
-		sum := c.hash(end, false)
-		for k := range c.pending[sum] {
-			delete(c.pending[sum], k)
-			c.note(k)
-		}
-	})
-}
-
-// dropID forgets the marker of id; its ends are forgotten by dropEnds.
-func (c *clashes) dropID(id string) {
-	delete(c.ids, id)
-	c.countAll(id, -1)
-}
-
-func (c *clashes) dropEnds(id string) {
-	markerEnds(id, func(end []byte) {
-		sum := c.hash(end, false)
-		if c.ends[sum]--; c.ends[sum] == 0 {
-			delete(c.ends, sum)
-		}
-	})
-}
-
-// note notes the stumps of a value, and by which ends they would become shorter.
+// note notes what of a value markers must not hold.
 func (c *clashes) note(k *secret) {
+	note := func(sum uint64) {
+		if !slices.Contains(k.notes, sum) {
+			c.noted[sum], k.notes = append(c.noted[sum], k), append(k.notes, sum)
+		}
+	}
 	for i, kind := range k.forms.kinds {
 		f := k.forms.at(i)
 		rest := stump(f, func(end []byte) bool {
-			k.laps = true
-			if c.hasEnd(end) {
-				return true
-			}
-			sum := c.hash(end, false)
-			if c.pending[sum] == nil {
-				c.pending[sum] = map[*secret]struct{}{}
-			}
-			c.pending[sum][k] = struct{}{}
+			note(c.hash(end, atEnd))
 			return false
 		})
 		k.laps = k.laps || len(rest) < len(f)
-		if len(rest) < minStump || len(rest) > longestMarker {
-			continue
-		}
-		if sum := c.hash(rest, kind == hexForm); !slices.Contains(k.notes, sum) {
-			c.heads.add(loadUpTo8(rest, 0))
-			c.noted[sum] = append(c.noted[sum], k)
-			k.notes = append(k.notes, sum)
+		if len(rest) >= minStump && len(rest) <= longestMarker {
+			c.heads[gramAt(rest, 0)] = true
+			note(c.hash(rest, sortOf(kind)))
 		}
 	}
 }
 
-// forget forgets who had the stumps of k. The stumps themselves are forgotten only if
-// the value was optional.
+// forget forgets who a note is of, and the note itself only if the value was optional.
 func (c *clashes) forget(k *secret) {
 	for _, sum := range k.notes {
 		if !k.optional {
-			c.gone.add(sum)
+			c.gone[sum] = true
 		}
 		c.noted[sum] = slices.DeleteFunc(c.noted[sum], func(o *secret) bool { return o == k })
 		if len(c.noted[sum]) == 0 {
 			delete(c.noted, sum)
 		}
 	}
-	if !k.laps {
-		return
-	}
-	for f := range k.forms.all {
-		stump(f, func(end []byte) bool {
-			sum := c.hash(end, false)
-			if delete(c.pending[sum], k); len(c.pending[sum]) == 0 {
-				delete(c.pending, sum)
-			}
-			return true
-		})
-	}
 }
 
-// grams is a set of the first minStump bytes of words.
-type grams struct{ wordSet }
-
-const gramMask = 1<<(8*minStump) - 1
-
-func (g *grams) add(word uint64) { g.wordSet.add(word & gramMask) }
-
-func (g *grams) has(word uint64) bool { return g.wordSet.has(word & gramMask) }
-
-func (g *grams) addAll(text []byte) {
-	for i := range len(text) - minStump + 1 {
-		g.add(loadUpTo8(text, i))
-	}
-}
-
-// wordSet is a set of words, in which 0 and 1 are the same. Registering fills it
-// several times as fast as a map.
-type wordSet struct {
-	slots []uint64 // a power of two of them, 0 if free
-	n     int
-}
-
-func (s *wordSet) slot(word uint64) *uint64 {
-	i := word * mix >> 32
-	for ; ; i++ {
-		at := &s.slots[i&uint64(len(s.slots)-1)]
-		if *at == word || *at == 0 {
-			return at
-		}
-	}
-}
-
-func (s *wordSet) has(word uint64) bool {
-	return len(s.slots) > 0 && *s.slot(max(word, 1)) != 0
-}
-
-func (s *wordSet) add(word uint64) {
-	if 2*s.n >= len(s.slots) {
-		old := s.slots
-		s.slots = make([]uint64, max(64, 4*len(old)))
-		for _, word := range old {
-			if word != 0 {
-				*s.slot(word) = word
-			}
-		}
-		clear(old)
-	}
-	if at := s.slot(max(word, 1)); *at == 0 {
-		*at = max(word, 1)
-		s.n++
-	}
-}
-
-var shapeGrams = func() (g grams) {
+var shapeGrams = func() map[uint64]bool {
+	grams := map[uint64]bool{}
 	for _, id := range shapeIDs {
-		g.addAll([]byte(marker(id)))
+		for text, i := []byte(marker(id)), 0; i+minStump <= len(text); i++ {
+			grams[gramAt(text, i)] = true
+		}
 	}
-	return g
+	return grams
 }()
 
 // shapeEnds has every end of the markers of shapes.
 var shapeEnds = func() map[string]bool {
 	ends := map[string]bool{}
 	for _, id := range shapeIDs {
-		markerEnds(id, func(end []byte) { ends[string(end)] = true })
+		eachEnd(id, func(end []byte) { ends[string(end)] = true })
 	}
 	return ends
 }()

@@ -119,28 +119,3 @@ func TestR1_Clashes(t *testing.T) {
 		t.Errorf("%d of %d cases were refused, which tells little", refused, cases)
 	}
 }
-
-func TestWordSet_LikeAMap(t *testing.T) {
-	rnd := newRand(32)
-	for range 300 {
-		var set wordSet
-		model := map[uint64]bool{}
-		word := func() uint64 { return rnd.Uint64N(1 << (1 + rnd.IntN(64) - 1)) }
-		for range rnd.IntN(2000) {
-			w := word()
-			set.add(w)
-			model[max(w, 1)] = true
-			if probe := word(); set.has(probe) != model[max(probe, 1)] || !set.has(w) {
-				t.Fatalf("after %d words: %d", len(model), probe)
-			}
-		}
-		for w := range model {
-			if !set.has(w) {
-				t.Fatalf("%d of %d words is lost", w, len(model))
-			}
-		}
-		if set.n != len(model) {
-			t.Fatalf("%d words, want %d", set.n, len(model))
-		}
-	}
-}

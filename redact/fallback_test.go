@@ -15,7 +15,7 @@ func viaFallback(t testing.TB, r *SecretRegistry, text string) string {
 	}
 	defer m.release()
 	var s scan[string]
-	s.init(m, text, len(text), 0, 0)
+	s.init(m, text, len(text), 0)
 	for _, c := range []*cursor[string]{&s.exact, &s.hex} {
 		if c.x != nil && len(c.x.forms) > 0 {
 			c.x.automaton.once.Do(func() { c.x.automaton.build(c.x) })

@@ -124,7 +124,9 @@ func (x *index) fillTable() {
 
 // hash is the place in a table of the gram that word begins with. It takes the fields of
 // an index one by one, so that a loop keeps them in registers.
-func hash(word, low, gram uint64, shift uint) uint64 { return (word | low) & gram * mix >> (shift & 63) }
+func hash(word, low, gram uint64, shift uint) uint64 {
+	return (word | low) & gram * mix >> (shift & 63)
+}
 
 // fillSlots sorts the forms into slots, each text once and for its first id, and links
 // those that begin with another.

@@ -20,7 +20,7 @@ func (r *SecretRegistry) redact(text string, policy Policy) (string, error) {
 	}
 	defer m.release()
 	var s scan[string]
-	s.init(m, text, len(text), 0, 0)
+	s.init(m, text, len(text), 0)
 	if policy == Reject {
 		if _, found := s.next(); found {
 			return "", ErrSecretFound
@@ -43,7 +43,7 @@ func (r *SecretRegistry) Append(dst, text []byte) ([]byte, error) {
 	}
 	defer m.release()
 	var s scan[[]byte]
-	s.init(m, text, len(text), 0, 0)
+	s.init(m, text, len(text), 0)
 	if r.s.cfg.Policy == Reject {
 		if _, found := s.next(); found {
 			return dst, ErrSecretFound
@@ -69,7 +69,7 @@ func (r *SecretRegistry) Find(text string) ([]Finding, error) {
 	}
 	defer m.release()
 	var s scan[string]
-	s.init(m, text, len(text), 0, 0)
+	s.init(m, text, len(text), 0)
 	var found []Finding
 	for c, ok := s.next(); ok; c, ok = s.next() {
 		found = append(found, Finding{m.ids[c.id], c.from, c.to})

@@ -21,14 +21,13 @@ type scan[T textual] struct {
 	ended      [3]bool
 }
 
-// init leaves alone what starts from limit on or ends before covered. before is the
-// byte before text, 0 if there is none.
-func (s *scan[T]) init(m *matcher, text T, limit, covered int, before byte) {
+// init leaves alone what starts from limit on or ends before covered.
+func (s *scan[T]) init(m *matcher, text T, limit, covered int) {
 	s.m, s.text, s.covered = m, text, covered
 	s.exact.init(m.exact, text, limit)
 	if m.hex != nil {
 		s.hex.init(m.hex, text, limit)
-		s.wrapped.init(m.base64, text, limit, before)
+		s.wrapped.init(m.base64, text, limit)
 	}
 }
 

@@ -25,7 +25,7 @@ type valueKey [2]uint64
 type secret struct {
 	forms    forms // of the value, which comes first
 	key      valueKey
-	laps     bool            // a form has a stump other than itself, or may come to have one
+	laps     bool            // a form has a stump other than itself
 	notes    []uint64        // of its stumps, in clashes
 	ids      map[string]bool // true where the value is optional
 	optional bool            // under all ids
@@ -72,9 +72,6 @@ func (s *secretSet) add(id string, value []byte, optional bool) (bool, error) {
 		if newValue {
 			k.forms.wipe()
 		}
-		if newID {
-			s.clashes.dropEnds(id)
-		}
 		if optional {
 			s.refused[id] = true
 		}
@@ -88,7 +85,7 @@ func (s *secretSet) add(id string, value []byte, optional bool) (bool, error) {
 	s.byID[id] = append(s.byID[id], k)
 	s.byValue[key] = k
 	if newID {
-		s.clashes.addID(id)
+		s.clashes.setID(id, 1)
 	}
 	if newValue {
 		s.clashes.note(k)
@@ -131,8 +128,7 @@ func (s *secretSet) remove(id string) bool {
 
 func (s *secretSet) dropID(id string) {
 	delete(s.byID, id)
-	s.clashes.dropEnds(id)
-	s.clashes.dropID(id)
+	s.clashes.setID(id, -1)
 }
 
 func (s *secretSet) forget(k *secret) {
@@ -149,7 +145,7 @@ func (s *secretSet) wipe() {
 	clear(s.byValue)
 	clear(s.byID)
 	clear(s.refused)
-	s.clashes.wipe()
+	s.clashes.init()
 }
 
 // compile builds the matcher of what is registered now.

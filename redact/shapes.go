@@ -173,29 +173,10 @@ func boundary(text string, i, done int) bool {
 		i >= done+3 && text[i-3] == '%' && hexDigits.has(text[i-2]) && hexDigits.has(text[i-1])
 }
 
-var (
-	alnum     = classOf(letters + digits)
-	hexDigits = classOf(digits + "abcdefABCDEF")
-	word      = classOf(letters + digits + "_-")
-	upperNum  = classOf(digits + "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-	base64Any = classOf(letters + digits + "+/_-")
-)
-
 // run returns where the longest run of class bytes from text[i:] ends.
 func run(text string, i int, class *byteClass) int {
 	for i < len(text) && class.has(text[i]) {
 		i++
 	}
 	return i
-}
-
-// token matches an anchor with at least least bytes of class behind it, and
-// takes all there are.
-func token(class *byteClass, least int) func(string, int, int) (int, int) {
-	return func(text string, i, rest int) (int, int) {
-		if end := run(text, rest, class); end-rest >= least {
-			return i, end
-		}
-		return 0, 0
-	}
 }

@@ -11,9 +11,8 @@ const chunk = 32 << 10
 type stream struct {
 	r       *SecretRegistry
 	buffers *buffers
-	head    int  // of what is held back, in buffers.in
-	covered int  // from head on: bytes that a marker written before stands for
-	before  byte // in front of head, 0 if there is none
+	head    int // of what is held back, in buffers.in
+	covered int // from head on: bytes that a marker written before stands for
 	err     error
 }
 
@@ -60,7 +59,7 @@ func (s *stream) decide(end bool) ([]byte, error) {
 		n = min(max(0, n-max(0, m.longest-1)), m.undecided(text))
 	}
 	var sc scan[[]byte]
-	sc.init(m, text, n, s.covered, s.before)
+	sc.init(m, text, n, s.covered)
 	if s.r.s.cfg.Policy == Reject {
 		if _, found := sc.next(); found {
 			return nil, ErrSecretFound
@@ -69,9 +68,6 @@ func (s *stream) decide(end bool) ([]byte, error) {
 	b.out = sc.rewrite(b.out[:0])
 	s.head += n
 	s.covered = max(0, sc.covered-n)
-	if n > 0 {
-		s.before = text[n-1]
-	}
 	rest := text[min(sc.covered, n):n]
 	if len(b.out) == 0 {
 		return rest, nil

@@ -29,7 +29,7 @@ func checkStream(t testing.TB, rnd *rand.Rand, cfg Config, pairs []pair, text st
 			longest = max(longest, len(fs.at(i)))
 		}
 	}
-	if !cfg.PlainOnly && strings.ContainsAny(text, " \t\r\n\\") { // base64 in lines is longer
+	if !cfg.PlainOnly && strings.ContainsAny(text, breakBytes) { // base64 in lines is longer
 		longest *= 1 + maxBreak
 	}
 	var got bytes.Buffer

@@ -7,9 +7,9 @@ import "strings"
 const maxBreak = 32
 
 // Base64 may be broken into lines at any place. A break is a run of at most maxBreak
-// bytes out of blanks and line ends, or the JSON escapes of these, that holds a line
-// feed. It joins the base64 characters on both sides. A character of an escape is never
-// one of base64: where a backslash stands before n, r or t, these belong together.
+// blanks, carriage returns and line feeds, with at least one of these. It joins the base64
+// characters on both sides.
+const breakBytes = " \t\r\n"
 
 // wrapped finds the base64 forms that go over line breaks. It takes the breaks out of
 // stretches of text in which base64 characters are joined, and looks for forms in what
@@ -31,14 +31,9 @@ type stretch struct {
 	resume int // where the stretch goes on, if not all of it is in plain; 0 otherwise
 }
 
-func (w *wrapped[T]) init(x *index, text T, limit int, before byte) {
+func (w *wrapped[T]) init(x *index, text T, limit int) {
 	w.x, w.text, w.limit = x, text, min(limit, len(text)-x.prefix)
-	if before == '\\' && len(text) > 0 && escapes(text[0]) {
-		w.pos = 1
-	}
 }
-
-func escapes(b byte) bool { return b == 'n' || b == 'r' || b == 't' }
 
 // next returns the next hit, ordered by start. Some do not go over a break.
 func (w *wrapped[T]) next() (hit, bool) {
@@ -92,75 +87,54 @@ func (w *wrapped[T]) strip(from int) {
 // nextStretch returns where the next stretch begins: base64 with a break behind it.
 func (w *wrapped[T]) nextStretch() (int, bool) {
 	for w.pos < w.limit {
-		i := nextLineEnd(w.text, w.pos)
+		i := nextLineFeed(w.text, w.pos)
 		if i < 0 {
 			break
 		}
 		first := i
-		for first > w.pos && i-first < maxBreak && strings.IndexByte(" \t\r", w.text[first-1]) >= 0 {
+		for first > w.pos && i-first < maxBreak && isBreak(w.text[first-1]) {
 			first--
 		}
-		end := breakEnd(w.text, first)
-		from := first
+		end, from := breakEnd(w.text, first), first
 		for end > first && from > w.pos && first-from < w.x.longest && base64Any.has(w.text[from-1]) {
 			from--
 		}
 		if from < first {
 			return from, from < w.limit
 		}
-		if w.pos = max(end, i+1); end == first && w.text[i] == '\\' {
-			w.pos = i + 2
-		}
+		w.pos = max(end, i+1)
 	}
 	return 0, false
 }
 
-// nextLineEnd returns where the next line feed or escape is from i on, or -1.
-func nextLineEnd[T textual](text T, i int) int {
-	const (
-		ones    = 0x0101010101010101
-		feeds   = '\n' * ones
-		slashes = '\\' * ones
-	)
-	for {
-		for ; i+8 <= len(text); i += 8 { // while none of eight bytes is either
-			word := load8(text, i)
-			f, s := word^feeds, word^slashes
-			if ((f-ones)&^f|(s-ones)&^s)&(ones<<7) != 0 {
-				break
-			}
-		}
-		for end := min(i+8, len(text)); i < end; i++ {
-			if text[i] == '\n' || text[i] == '\\' && i+1 < len(text) && escapes(text[i+1]) {
-				return i
-			}
-		}
-		if i == len(text) {
-			return -1
+func isBreak(b byte) bool { return strings.IndexByte(breakBytes, b) >= 0 }
+
+// nextLineFeed returns where the next line feed is from i on, or -1.
+func nextLineFeed[T textual](text T, i int) int {
+	const ones, feeds = 0x0101010101010101, 0x0a0a0a0a0a0a0a0a
+	for ; i+8 <= len(text); i += 8 { // while none of eight bytes is one
+		if word := load8(text, i) ^ feeds; (word-ones)&^word&(ones<<7) != 0 {
+			break
 		}
 	}
+	for ; i < len(text); i++ {
+		if text[i] == '\n' {
+			return i
+		}
+	}
+	return -1
 }
 
 // breakEnd returns the end of the break at text[i:] if base64 goes on behind it, and i if
 // not.
 func breakEnd[T textual](text T, i int) int {
 	end, fed := i, false
-	for end < len(text) && end-i <= maxBreak {
-		switch b := text[end]; {
-		case b == '\n':
-			fed = true
-			end++
-		case b == ' ' || b == '\t' || b == '\r':
-			end++
-		case b == '\\' && end+1 < len(text) && escapes(text[end+1]):
-			fed = fed || text[end+1] == 'n'
-			end += 2
-		default:
-			if fed && base64Any.has(b) {
-				return end
-			}
-			return i
-		}
+	for end < len(text) && end-i <= maxBreak && isBreak(text[end]) {
+		fed = fed || text[end] == '\n'
+		end++
+	}
+	if fed && end-i <= maxBreak && end < len(text) && base64Any.has(text[end]) {
+		return end
 	}
 	return i
 }
@@ -171,27 +145,23 @@ func (m *matcher) undecided(text []byte) int {
 	if m.base64 == nil {
 		return len(text)
 	}
-	i, chars, gap, broken := len(text), 0, 0, false
-	fed := true // what the text ends with may be half a break
-	for i > 0 && chars < m.base64.longest-1 && gap <= maxBreak {
-		switch b := text[i-1]; {
-		case i > 1 && text[i-2] == '\\' && escapes(b):
-			gap, fed = gap+2, fed || b == 'n'
-			i -= 2
-		case strings.IndexByte(" \t\r\n", b) >= 0 || b == '\\' && i == len(text):
+	first, gap, broken := len(text), 0, false // first: of the base64 characters
+	fed := true                               // what the text ends with may be half a break
+	for i, chars := len(text)-1, 0; i >= 0 && chars < m.base64.longest-1 && gap <= maxBreak; i-- {
+		b := text[i]
+		switch {
+		case isBreak(b):
 			gap, fed = gap+1, fed || b == '\n'
-			i--
-		case base64Any.has(b) && (gap == 0 || fed):
-			chars, broken = chars+1, broken || gap > 0
-			gap, fed = 0, false
-			i--
-		default:
-			gap += maxBreak + 1 // stop
-			i -= maxBreak + 1
+			continue
+		case !base64Any.has(b) || gap > 0 && !fed:
+			i = 0 // no more of it
+			continue
 		}
+		chars, broken = chars+1, broken || gap > 0
+		first, gap, fed = i, 0, false
 	}
 	if !broken {
 		return len(text)
 	}
-	return i + gap
+	return first
 }
