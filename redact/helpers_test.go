@@ -1,3 +1,0 @@
-package redact
-
-func stringOf(b []byte) string { return string(b) }
