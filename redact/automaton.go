@@ -19,8 +19,8 @@ type automaton struct {
 	rows  [][256]int32 // of the first nodes, which are those next to the root: where each byte leads
 }
 
-// maxRows keeps the rows within a megabyte.
-const maxRows = 1 << 10
+// maxRows keeps the rows within a quarter of a megabyte.
+const maxRows = 1 << 8
 
 // node is a state: a suffix of some form. Its children follow each other, sorted by
 // their labels.

@@ -203,12 +203,15 @@ func (c *clashes) note(k *secret) {
 // forget forgets who a note is of, and the note itself only if the value was optional.
 func (c *clashes) forget(k *secret) {
 	for _, sum := range k.notes {
-		if !k.optional {
+		if !k.optional() {
 			c.gone[sum] = true
 		}
-		c.noted[sum] = slices.DeleteFunc(c.noted[sum], func(o *secret) bool { return o == k })
-		if len(c.noted[sum]) == 0 {
+		list := c.noted[sum]
+		last := len(list) - 1
+		if list[slices.Index(list, k)] = list[last]; last == 0 {
 			delete(c.noted, sum)
+		} else {
+			c.noted[sum] = list[:last]
 		}
 	}
 }

@@ -59,7 +59,7 @@ const (
 	several = math.MaxUint8 // in index.table: look at every distance
 	maxStep = 64
 
-	leastTable = 1 << 15
+	leastTable = 1 << 12
 	mostTable  = 1 << 22
 
 	mix = 0x9e3779b97f4a7c15 // an odd number without a pattern, for multiplicative hashing
@@ -105,7 +105,7 @@ func (x *index) bytes(f *form) []byte { return x.arena[f.from : f.from+f.len] }
 
 func (x *index) fillTable() {
 	size := leastTable
-	for size < 32*x.step*len(x.forms) && size < mostTable {
+	for size < 64*x.step*len(x.forms) && size < mostTable {
 		size *= 2
 	}
 	x.table, x.shift = make([]uint8, size), 64-uint(bits.TrailingZeros(uint(size)))

@@ -28,8 +28,10 @@ type secret struct {
 	laps     bool            // a form has a stump other than itself
 	notes    []uint64        // of its stumps, in clashes
 	ids      map[string]bool // true where the value is optional
-	optional bool            // under all ids
+	required int             // of the ids, at how many it is not; of a value that is gone, at how many it was not
 }
+
+func (k *secret) optional() bool { return k.required == 0 }
 
 func (s *secretSet) init(encoded bool) {
 	s.encoded = encoded
@@ -48,15 +50,17 @@ func (s *secretSet) add(id string, value []byte, optional bool) (bool, error) {
 	k := s.byValue[key]
 	if k != nil {
 		if was, ok := k.ids[id]; ok {
-			k.ids[id] = was && optional
-			k.optional = k.optional && k.ids[id]
+			if was && !optional {
+				k.ids[id] = false
+				k.required++
+			}
 			return false, nil
 		}
 	}
 	newID, newValue := len(s.byID[id]) == 0, k == nil
 	if newValue {
 		s.scratch.of(value, s.encoded)
-		k = &secret{forms: s.scratch.clone(), key: key, ids: map[string]bool{}, optional: true}
+		k = &secret{forms: s.scratch.clone(), key: key, ids: map[string]bool{}}
 		s.scratch.done()
 	}
 	ok := true
@@ -66,7 +70,7 @@ func (s *secretSet) add(id string, value []byte, optional bool) (bool, error) {
 	}
 	bad := !ok || newValue && s.clashes.bad(k, id)
 	for other := range clashing {
-		bad = bad || optional || !other.optional
+		bad = bad || optional || !other.optional()
 	}
 	if bad {
 		if newValue {
@@ -80,8 +84,9 @@ func (s *secretSet) add(id string, value []byte, optional bool) (bool, error) {
 	for other := range clashing {
 		s.refuse(other)
 	}
-	k.ids[id] = optional
-	k.optional = k.optional && optional
+	if k.ids[id] = optional; !optional {
+		k.required++
+	}
 	s.byID[id] = append(s.byID[id], k)
 	s.byValue[key] = k
 	if newID {
@@ -110,14 +115,11 @@ func (s *secretSet) remove(id string) bool {
 	delete(s.refused, id)
 	list := s.byID[id]
 	for _, k := range list {
-		delete(k.ids, id)
-		if len(k.ids) == 0 {
+		optional := k.ids[id]
+		if delete(k.ids, id); len(k.ids) == 0 {
 			s.forget(k)
-			continue
-		}
-		k.optional = true
-		for _, optional := range k.ids {
-			k.optional = k.optional && optional
+		} else if !optional {
+			k.required--
 		}
 	}
 	if len(list) > 0 {
