@@ -103,7 +103,7 @@ func load(t *testing.T, root fs.FS) *tree {
 }
 
 // checkHouse returns one line for every package without doc.go, every file that
-// is too long and every exported identifier without a comment.
+// is too long or imports unsafe and every exported identifier without a comment.
 func checkHouse(t *tree) []string {
 	var broken []string
 	for _, dir := range slices.Sorted(maps.Keys(t.packages)) {
@@ -116,6 +116,9 @@ func checkHouse(t *tree) []string {
 			}
 			if f.lines > maxLines {
 				broken = append(broken, fmt.Sprintf("%s has %d lines, more than %d", f.name, f.lines, maxLines))
+			}
+			if slices.Contains(f.imports(), "unsafe") {
+				broken = append(broken, f.name+" imports unsafe")
 			}
 			if importable(dir, f) {
 				broken = append(broken, undocumented(f)...)
@@ -241,6 +244,8 @@ func TestHouse_BrokenTrees(t *testing.T) {
 		{"memory/a.go", lines(maxLines), ""},
 		{"memory/a.go", lines(maxLines + 1), "has 401 lines"},
 		{"memory/a_test.go", lines(maxLines + 1), ""},
+		{"memory/a.go", "package p\nimport _ \"unsafe\"\n", "memory/a.go imports unsafe"},
+		{"memory/a_test.go", "package p\nimport _ \"unsafe\"\n", ""},
 		{"memory/a.go", "package p\nfunc F() {}\n", "F has no doc comment"},
 		{"memory/a.go", "package p\n//go:noinline\nfunc F() {}\n", "F has no doc comment"},
 		{"memory/a.go", "package p\n// F is.\nfunc F() {}\nfunc f() {}\n", ""},
