@@ -109,7 +109,7 @@ func (c *cursor[T]) look(i int) int32 {
 		return -1
 	}
 	if c.work -= s.cost; c.work < 0 && c.overdrawn() {
-		c.automatic, c.lo, c.from = true, i, i
+		c.automatic, c.lo, c.from, c.best = true, i, i, c.best[:0]
 		return -1
 	}
 	return longestOf(c.x, s, c.text, i)
@@ -120,7 +120,7 @@ func (c *cursor[T]) look(i int) int32 {
 // cursor is granted some more.
 func (c *cursor[T]) overdrawn() bool {
 	spent := int64(workSlack - c.work)
-	if c.x.automaton.built.Load() || c.x.excess.Add(spent) >= int64(4*len(c.x.arena)) {
+	if c.x.automaton.built.Load() || c.x.excess.Add(spent) >= int64(len(c.x.arena)) {
 		return true
 	}
 	c.work = workSlack

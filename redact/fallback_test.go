@@ -110,3 +110,25 @@ func TestFallback_HostileText(t *testing.T) {
 		})
 	}
 }
+
+// TestFallback_HostileLines has hostile base64 in lines, in several parts: the automaton
+// must find the same as the look before it took over.
+func TestFallback_HostileLines(t *testing.T) {
+	for _, width := range []int{1, 5, 76} {
+		r, _ := registered(t, Config{}, append(nested(8, 200), pair{"long", strings.Repeat("a", 2500) + "b"}))
+		text := wrap(strings.Repeat("YWFh", 12_000)+"!"+strings.Repeat("YWFh", 100), width, "\n")
+		first := redacted(t, r, text)
+		for range 20 {
+			if got := redacted(t, r, text); got != first {
+				t.Fatalf("width %d: the results differ", width)
+			}
+		}
+		if !r.s.compiled.Load().base64.automaton.built.Load() {
+			t.Errorf("width %d: the automaton was not built", width)
+		}
+		if strings.Contains(first, "YWFhYWFhYWFh") || strings.Contains(strings.ReplaceAll(first, "\n", ""), "YWFhYWFhYWFh") {
+			t.Errorf("width %d: base64 is left", width)
+		}
+		r.Close()
+	}
+}

@@ -125,7 +125,7 @@ func jwt(text string, i, rest int) (int, int) {
 // one behind it. A token in place of user and password is taken too.
 func urlPassword(text string, _, rest int) (int, int) {
 	end, at, colon, slash := rest, -1, -1, false
-	for ; end < len(text) && end-rest < 512; end++ {
+	for ; end < len(text) && end-rest < 256; end++ {
 		c := text[end]
 		if c == '[' {
 			if n := leadsWithMarker(text[end:]); n > 0 {
@@ -137,9 +137,10 @@ func urlPassword(text string, _, rest int) (int, int) {
 			break
 		}
 		if strings.IndexByte("/?#", c) >= 0 {
-			if slash = true; at >= 0 || colon < 0 || isPort(text[colon+1:end], c) {
+			if at >= 0 || colon < 0 || !slash && isPort(text[colon+1:end], c) {
 				break // the path
 			}
+			slash = true
 		}
 		if c == '@' {
 			at = end
@@ -182,8 +183,8 @@ func dsnPassword(text string, i, rest int) (int, int) {
 	if i > 0 && strings.IndexByte(" \t\n;&?\"'`({[,=", text[i-1]) < 0 {
 		return 0, 0
 	}
-	line := strings.LastIndexByte(text[max(0, i-512):i], '\n') + 1 + max(0, i-512)
-	around := strings.ToLower(text[line:min(len(text), rest+512)])
+	line := strings.LastIndexByte(text[max(0, i-256):i], '\n') + 1 + max(0, i-256)
+	around := strings.ToLower(text[line:min(len(text), rest+256)])
 	if n := strings.IndexByte(around[i-line:], '\n'); n >= 0 {
 		around = around[:i-line+n]
 	}
@@ -283,23 +284,28 @@ const leastEntropy = 2.5
 // takes all there are.
 func token(class *byteClass, least int) func(string, int, int) (int, int) {
 	return func(text string, i, rest int) (int, int) {
-		if end := run(text, rest, class); end-rest >= least && entropy(text[rest:end]) >= leastEntropy {
-			return i, end
+		// What is no token costs no more than this, however long it goes on.
+		near := run(text[:min(len(text), rest+max(256, least))], rest, class)
+		if near-rest < least || entropy(text[rest:near]) < leastEntropy {
+			return 0, 0
 		}
-		return 0, 0
+		return i, run(text, near, class)
 	}
 }
 
 // exactly is token for one length only.
 func exactly(class *byteClass, n int) func(string, int, int) (int, int) {
-	some := token(class, n)
 	return func(text string, i, rest int) (int, int) {
-		if from, to := some(text, i, rest); to == rest+n {
-			return from, to
+		end := run(text[:min(len(text), rest+n+1)], rest, class)
+		if end != rest+n || entropy(text[rest:end]) < leastEntropy {
+			return 0, 0
 		}
-		return 0, 0
+		return i, end
 	}
 }
+
+// maxPart is what a part may have; only the last one may go on.
+const maxPart = 512
 
 // parts matches an anchor with runs of the class behind it that have at least these
 // lengths, joined by sep.
@@ -313,7 +319,7 @@ func parts(class *byteClass, sep byte, least ...int) func(string, int, int) (int
 				}
 				at++
 			}
-			end := run(text, at, class)
+			end := run(text[:min(len(text), at+maxPart)], at, class)
 			if end-at < n {
 				return 0, 0
 			}
@@ -322,7 +328,7 @@ func parts(class *byteClass, sep byte, least ...int) func(string, int, int) (int
 		if entropy(text[rest:at]) < leastEntropy {
 			return 0, 0
 		}
-		return i, at
+		return i, run(text, at, class)
 	}
 }
 
@@ -340,7 +346,7 @@ func behind(match func(string, int, int) (int, int)) func(string, int, int) (int
 func after(class *byteClass, n int, match func(string, int, int) (int, int)) func(string, int, int) (int, int) {
 	return func(text string, i, rest int) (int, int) {
 		from := i
-		for from > 0 && class.has(text[from-1]) {
+		for from > 0 && i-from <= n+1 && class.has(text[from-1]) {
 			from--
 		}
 		if from > 0 && text[from-1] == '\\' {
