@@ -61,7 +61,7 @@ var plan = []place{
 	{dir: "memory/...", floor: 2, ours: driverAndEvents},
 
 	{dir: "consolidate", floor: 3, ours: append([]string{"internal/text"}, memoryAndEvents...), others: libraries},
-	{dir: "distill", floor: 3, ours: memoryAndEvents, others: libraries},
+	{dir: "distill", floor: 3, ours: append([]string{"internal/text"}, memoryAndEvents...), others: libraries},
 	{dir: "commitment", floor: 3, ours: memoryAndEvents, others: libraries},
 	{dir: "capability", floor: 3, ours: []string{"memory", "events", "internal/jsonguard"}},
 
