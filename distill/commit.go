@@ -22,37 +22,41 @@ type product struct {
 }
 
 // publish commits the entry of a distillation with its archive, the head of the index and
-// the events, and retires the sources, all at once.
-func (r *Runner) publish(ctx context.Context, job *memory.Job, ref string, p product) (memory.Entry, edition, error) {
+// the events, and retires the sources, all at once. It renders no index: the head gains the
+// digest of one line, whatever the number of the others.
+func (r *Runner) publish(ctx context.Context, job *memory.Job, ref string, p product) (memory.Entry, error) {
 	rw := p.rewrite()
 	for {
-		c, err := r.catalogue(ctx, job)
+		h, err := readHead(ctx, job)
 		if err != nil {
-			return memory.Entry{}, edition{}, err
+			return memory.Entry{}, err
 		}
-		var next edition
+		adds := p.existing == nil
 		rw.Documents = func(stored []memory.Entry) []memory.DocumentSwap {
-			if p.existing != nil {
-				next = c.next(c.index)
-				return next.swaps
+			if !adds {
+				return nil
 			}
-			next = c.next(c.index.with(ref, lineOf(p.answer.address, stored[0])))
-			return append(next.swaps, p.answer.swap(stored[0].ID))
+			line := lineOf(p.answer.address, stored[0])
+			return []memory.DocumentSwap{h.next(h.Lines.plus(line.digest(ref))).swap(), p.answer.swap(stored[0].ID)}
 		}
 		rw.Announce = func(stored []memory.Entry) []memory.Announcement {
-			return append(next.announce(), p.compacted(job, ref, p.output(stored), &next.moved))
+			own := p.compacted(job, ref, p.output(stored), &adds)
+			if !adds {
+				return []memory.Announcement{own}
+			}
+			return []memory.Announcement{h.next(Digest{}).announcement(), own}
 		}
 		made, err := job.Rewrite(ctx, ref, rw)
 		if err == nil {
-			return p.output(made.Entries), next, nil
+			return p.output(made.Entries), nil
 		}
 		if !errors.Is(err, memory.ErrConflict) {
-			return memory.Entry{}, edition{}, err
+			return memory.Entry{}, err
 		}
 		// Another pass may have published meanwhile, on whatever ref. Then it is only the
-		// index that has to be rendered again; otherwise the pass begins anew.
-		if moved, failed := c.moved(ctx, job); failed != nil || !moved {
-			return memory.Entry{}, edition{}, errors.Join(failed, err)
+		// head that has to be read again; otherwise the pass begins anew.
+		if moved, failed := h.moved(ctx, job); failed != nil || !moved {
+			return memory.Entry{}, errors.Join(failed, err)
 		}
 	}
 }

@@ -25,8 +25,9 @@ type Result struct {
 	Sources, Left int
 	// Budget and TokensUsed are the account of a distillation.
 	Budget, TokensUsed int
-	// IndexErr says why the host's Workspace could not be given the index. The pass is
-	// complete nevertheless, and the next one or [Runner.Reindex] makes up for it.
+	// IndexErr says why the index could not be rendered for the host's Workspace, or not be
+	// given to it. The pass is complete nevertheless, and the next one or [Runner.Reindex]
+	// makes up for it.
 	IndexErr error
 }
 
@@ -90,10 +91,11 @@ func (r *Runner) distill(ctx context.Context, job *memory.Job, ref string, o Opt
 		Archive: a.address, Existing: a.doc.Rev != 0, Fallback: a.archive.Fallback, Sources: len(in.sources),
 		Budget: budget, TokensUsed: a.archive.Tokens.used(),
 	}
-	var index edition
-	if res.Output, index, err = r.publish(ctx, job, ref, p); err != nil {
+	if res.Output, err = r.publish(ctx, job, ref, p); err != nil {
 		return Result{}, err
 	}
-	res.IndexErr = r.give(ctx, job, index.file)
+	if r.cfg.Workspace != nil {
+		_, res.IndexErr = r.Reindex(ctx, job)
+	}
 	return res, nil
 }

@@ -197,10 +197,12 @@ func (l IndexLine) compare(o IndexLine) int {
 	return cmp.Or(o.CreatedAt.Compare(l.CreatedAt), strings.Compare(o.MemoryID, l.MemoryID))
 }
 
-// with is the index with one more line.
-func (x Index) with(ref string, l IndexLine) Index {
-	x.Refs = maps.Clone(x.Refs)
-	x.Refs[ref] = append(slices.Clip(x.Refs[ref]), l)
-	slices.SortFunc(x.Refs[ref], IndexLine.compare)
-	return x
+// lines is the sum of the digests of all lines; zero if there are none.
+func (x Index) lines() (sum Digest) {
+	for ref, lines := range x.Refs {
+		for _, l := range lines {
+			sum = sum.plus(l.digest(ref))
+		}
+	}
+	return sum
 }

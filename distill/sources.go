@@ -200,21 +200,21 @@ func weigh(ctx context.Context, job *memory.Job, ref string) (map[string]int, er
 		}
 	}
 	weights := map[string]int{}
-	heads := map[string]string{}
+	ends := map[string]string{}
 	for id := range into {
 		if !gone[id] {
-			weights[head(id, into, heads)]++
+			weights[endOf(id, into, ends)]++
 		}
 	}
 	return weights, nil
 }
 
-// head follows merges to their end, and remembers the way.
-func head(id string, into, heads map[string]string) string {
+// endOf follows merges to their end, and remembers the way.
+func endOf(id string, into, ends map[string]string) string {
 	var way []string
 	at := id
 	for {
-		if h, known := heads[at]; known {
+		if h, known := ends[at]; known {
 			at = h
 			break
 		}
@@ -226,7 +226,7 @@ func head(id string, into, heads map[string]string) string {
 		at = next
 	}
 	for _, w := range way {
-		heads[w] = at
+		ends[w] = at
 	}
 	return at
 }
