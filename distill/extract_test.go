@@ -250,26 +250,6 @@ func FuzzCut(f *testing.F) {
 	})
 }
 
-// Going through a text in parts side by side gives the count of the whole.
-func TestEstimator_LanesAgree(t *testing.T) {
-	var all strings.Builder
-	files, err := os.ReadDir(calibration)
-	require.NoError(t, err)
-	for _, file := range files {
-		text, err := os.ReadFile(calibration + "/" + file.Name())
-		require.NoError(t, err)
-		all.Write(text)
-	}
-	whole := all.String()
-	a := counter()
-	rng := rand.New(rand.NewPCG(1, 4))
-	for range 300 {
-		from := rng.IntN(len(whole))
-		to := from + rng.IntN(len(whole)-from+1)
-		require.Equal(t, a.one(whole[from:to]), a.estimate(whole[from:to]), "%d to %d", from, to)
-	}
-}
-
 // In an archive a text stands inside a JSON string: there it may hold what it does
 // not hold by itself.
 func TestR5_SettleCoversTheEscapedForm(t *testing.T) {

@@ -59,7 +59,7 @@ func ends(line string, i int) bool {
 	if line[i] != '.' {
 		return true
 	}
-	if c := line[max(0, i-1)]; c < utf8.RuneSelf && class[c] == cMark {
+	if c := line[max(0, i-1)]; classOf(rune(c)) == isMark {
 		return true // behind a closing bracket, say
 	}
 	word := line[strings.LastIndexAny(line[:i], " \t(")+1 : i]
