@@ -22,8 +22,8 @@ type candidate struct {
 // rest. take reports whether it has taken the candidate.
 //
 // A candidate is worth the sum of the rarities of those of its terms that no candidate taken
-// so far holds, times the logarithm of its weight, times its recency: the oldest is worth
-// three quarters of the newest. Of two that are worth the same the newer is first. All of it
+// so far holds, times 1 and half of log2 of its weight, times its recency: the oldest is
+// worth three quarters of the newest. Of two that are worth the same the newer is first. All of it
 // is arithmetic of integers, so that every machine decides alike.
 //
 // The cost is linear in the lengths of the texts, but for the logarithm of a heap.
@@ -127,7 +127,7 @@ type queue struct {
 func (q *queue) price(o offer) (worth, cost int64) {
 	c, n := &q.candidates[o.at], int64(len(q.candidates))
 	recency := one - one/4*int64(o.at)/n
-	return o.worth * recency / one * (one + logarithm(c.weight)), int64(min(max(c.cost, 1), 1<<22))
+	return o.worth * recency / one * (one + logarithm(c.weight)/2), int64(min(max(c.cost, 1), 1<<22))
 }
 
 func (q *queue) Len() int      { return len(q.offers) }

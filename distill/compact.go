@@ -33,7 +33,7 @@ func (r *Runner) Compact(ctx context.Context, job *memory.Job, ref string, o Opt
 
 // compact is one attempt.
 func (r *Runner) compact(ctx context.Context, job *memory.Job, ref string, o Options) (Result, error) {
-	in, err := r.gather(ctx, job, ref, o, r.cfg.MaxInputEntries, false)
+	in, err := r.gather(ctx, job, ref, o, r.cfg.MaxInputEntries, 0)
 	if err != nil || len(in.sources) == 0 {
 		return Result{}, err
 	}

@@ -23,6 +23,8 @@ type Result struct {
 	// Sources is how many entries were read, Left how many were not because of
 	// MaxInputEntries.
 	Sources, Left int
+	// LeftOut are the ids of the sources that Options.Fit left out, newest first.
+	LeftOut []string
 	// Budget and TokensUsed are the account of a distillation.
 	Budget, TokensUsed int
 	// IndexErr says why the index could not be rendered for the host's Workspace, or not be
@@ -73,7 +75,7 @@ func (r *Runner) Distill(ctx context.Context, job *memory.Job, ref string, o Opt
 
 // distill is one attempt.
 func (r *Runner) distill(ctx context.Context, job *memory.Job, ref string, o Options, budget int) (Result, error) {
-	in, err := r.gather(ctx, job, ref, o, 0, true)
+	in, err := r.gather(ctx, job, ref, o, 0, budget)
 	if err != nil {
 		return Result{}, err
 	}
@@ -89,7 +91,8 @@ func (r *Runner) distill(ctx context.Context, job *memory.Job, ref string, o Opt
 	}
 	res := Result{
 		Archive: a.address, Existing: a.doc.Rev != 0, Fallback: a.archive.Fallback, Sources: len(in.sources),
-		Budget: budget, TokensUsed: a.archive.Tokens.used(),
+		LeftOut: in.leftOut,
+		Budget:  budget, TokensUsed: a.archive.Tokens.used(),
 	}
 	if res.Output, err = r.publish(ctx, job, ref, p); err != nil {
 		return Result{}, err

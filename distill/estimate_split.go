@@ -178,7 +178,7 @@ func (s *splitter) look() {
 		s.latin = 6
 	case share(wide, 5):
 		s.latin = 5
-	case share(narrow, 65):
+	case share(narrow, 52):
 		s.latin = 4
 	case share(narrow, 40):
 		s.latin = 3

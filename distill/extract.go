@@ -15,8 +15,8 @@ import (
 // all that say it. Next it always takes the fact that is worth most for each token it costs.
 // A fact is worth the sum, over its words that no fact taken so far holds, of how rare each is
 // (the logarithm of the number of facts over that of those that hold it). That is multiplied
-// by 1 + log2 of its weight, and by its recency, which falls evenly from 1 for the newest fact
-// to 3/4 for the oldest. Words are compared without regard to case; in scripts that put no
+// by 1 + log2(weight)/2, and by its recency, which falls evenly from 1 for the newest fact to
+// 3/4 for the oldest. Words are compared without regard to case; in scripts that put no
 // blank between words, pairs of characters stand for words.
 //
 // What does not fit is passed over, never cut; only a fact longer than MaxBytes is cut to it,

@@ -146,7 +146,7 @@ func chosenPlainly(all []candidate, room int) (got []int) {
 					worth += logarithm(len(all)+1) - logarithm(holders[term])
 				}
 			}
-			worth = worth * (256 - 64*int64(i)/int64(len(all))) / 256 * (256 + logarithm(c.weight))
+			worth = worth * (256 - 64*int64(i)/int64(len(all))) / 256 * (256 + logarithm(c.weight)/2)
 			if best < 0 || worth*int64(max(1, all[best].cost)) > bestWorth*int64(max(1, c.cost)) {
 				best, bestWorth = i, worth
 			}
