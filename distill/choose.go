@@ -2,7 +2,6 @@ package distill
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"math/bits"
 	"strings"
@@ -56,8 +55,10 @@ func choose(ctx context.Context, all []candidate, take func(i int) (taken, more 
 		}
 		q.offers = append(q.offers, offer{i, q.worth[i]})
 	}
+	for i := len(q.offers) / 2; i > 0; i-- {
+		q.sink(i - 1)
+	}
 	covered := make([]bool, len(holders))
-	heap.Init(q)
 	for step := 0; len(q.offers) > 0; step++ {
 		if step%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -65,10 +66,13 @@ func choose(ctx context.Context, all []candidate, take func(i int) (taken, more 
 		next := q.offers[0]
 		if now := q.worth[next.at]; now != next.worth { // something of it was taken since
 			q.offers[0].worth = now
-			heap.Fix(q, 0)
+			q.sink(0)
 			continue
 		}
-		heap.Pop(q)
+		last := len(q.offers) - 1
+		q.offers[0] = q.offers[last]
+		q.offers = q.offers[:last]
+		q.sink(0)
 		taken, more := take(next.at)
 		if !more {
 			return nil
@@ -130,18 +134,25 @@ func (q *queue) price(o offer) (worth, cost int64) {
 	return o.worth * recency / one * (one + logarithm(c.weight)/2), int64(min(max(c.cost, 1), 1<<22))
 }
 
-func (q *queue) Len() int      { return len(q.offers) }
-func (q *queue) Swap(a, b int) { q.offers[a], q.offers[b] = q.offers[b], q.offers[a] }
-func (q *queue) Push(any)      {} // nothing is ever added
+// sink puts an offer that may be too far in front where it belongs.
+func (q *queue) sink(at int) {
+	for {
+		best := at
+		for next := 2*at + 1; next <= 2*at+2 && next < len(q.offers); next++ {
+			if q.before(q.offers[next], q.offers[best]) {
+				best = next
+			}
+		}
+		if best == at {
+			return
+		}
+		q.offers[at], q.offers[best] = q.offers[best], q.offers[at]
+		at = best
+	}
+}
 
-func (q *queue) Less(a, b int) bool {
-	x, y := q.offers[a], q.offers[b]
+func (q *queue) before(x, y offer) bool {
 	worthX, costX := q.price(x)
 	worthY, costY := q.price(y)
 	return cmp.Or(cmp.Compare(worthY*costX, worthX*costY), cmp.Compare(x.at, y.at)) < 0
-}
-
-func (q *queue) Pop() any {
-	q.offers = q.offers[:len(q.offers)-1]
-	return nil
 }

@@ -26,8 +26,11 @@ type product struct {
 // digest of one line, whatever the number of the others.
 func (r *Runner) publish(ctx context.Context, job *memory.Job, ref string, p product) (memory.Entry, error) {
 	rw := p.rewrite()
-	for {
+	for before := int64(-1); ; {
 		h, err := readHead(ctx, job)
+		if err == nil && h.doc.Rev == before {
+			err = memory.ErrConflict // and not over the head: the pass begins anew
+		}
 		if err != nil {
 			return memory.Entry{}, err
 		}
@@ -54,10 +57,8 @@ func (r *Runner) publish(ctx context.Context, job *memory.Job, ref string, p pro
 			return memory.Entry{}, err
 		}
 		// Another pass may have published meanwhile, on whatever ref. Then it is only the
-		// head that has to be read again; otherwise the pass begins anew.
-		if moved, failed := h.moved(ctx, job); failed != nil || !moved {
-			return memory.Entry{}, errors.Join(failed, err)
-		}
+		// head that has to be read again.
+		before = h.doc.Rev
 	}
 }
 

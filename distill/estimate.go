@@ -1,6 +1,9 @@
 package distill
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Estimator is the default [Tokenizer]: it estimates what o200k_base counts, without
 // its vocabulary, in one pass that allocates nothing.
@@ -37,12 +40,9 @@ func split(text string, add func(piece int)) {
 			end = partOfText
 			if n := strings.LastIndexByte(text[:end], '\n'); n >= 0 {
 				end = n + 1
-			} else if n := strings.LastIndexByte(text[:end], ' '); n > 0 {
-				end = n
-			} else {
-				for end < len(text) && text[end]&0xc0 == 0x80 {
-					end++
-				}
+			}
+			for end < len(text) && !utf8.RuneStart(text[end]) {
+				end++
 			}
 		}
 		s := splitter{add: add, text: text[:end]}

@@ -77,58 +77,43 @@ const (
 	inScript
 )
 
+// ranges are where classes begin beyond ASCII.
+var ranges = [...]struct {
+	from  rune
+	class int
+}{
+	{0x80, isWideMark}, {0xc0, isLower}, {0xd7, isWideMark}, {0xd8, isLower}, {0xf7, isWideMark}, {0xf8, isLower}, {0x250, isOther},
+	{0x300, isLower}, {0x370, inScript + greek}, {0x400, inScript + cyrillic}, {0x530, isOther}, {0x590, inScript + hebrew},
+	{0x600, inScript + arabic}, {0x60c, isWideMark}, {0x60d, inScript + arabic}, {0x61b, isWideMark}, {0x620, inScript + arabic},
+	{0x660, isOther}, {0x66a, inScript + arabic}, {0x6f0, isOther}, {0x6fa, inScript + arabic}, {0x780, isOther},
+	{0x900, inScript + indic}, {0xe00, inScript + thai}, {0xf00, isOther}, {0x1100, inScript + hangul}, {0x1200, isOther},
+	{0x1e00, isLower}, {0x1f00, inScript + greek}, {0x2000, isWideMark}, {0x2c00, isOther}, {0x3000, isWideMark},
+	{0x3041, isHiragana}, {0x30a0, isKatakana}, {0x3100, isOther}, {0x3400, isHan}, {0xa000, isOther},
+	{0xac00, inScript + hangul}, {0xd7b0, isOther}, {0xff00, isWideMark}, {0xfff0, isOther},
+}
+
 // classOf is the class of a character.
 func classOf(r rune) int {
 	switch {
+	case 'a' <= r && r <= 'z':
+		return isLower
+	case 'A' <= r && r <= 'Z':
+		return isUpper
+	case '0' <= r && r <= '9':
+		return isDigit
+	case r == ' ' || r >= '\t' && r <= '\r':
+		return isSpace
 	case r < utf8.RuneSelf:
-		switch {
-		case 'a' <= r && r <= 'z':
-			return isLower
-		case 'A' <= r && r <= 'Z':
-			return isUpper
-		case '0' <= r && r <= '9':
-			return isDigit
-		case r == ' ' || r >= '\t' && r <= '\r':
-			return isSpace
-		}
 		return isMark
-	case r < 0xc0 || r == 0xd7 || r == 0xf7:
-		return isWideMark
-	case r < 0x250 || r >= 0x1e00 && r < 0x1f00:
-		if unicode.IsUpper(r) {
-			return isUpper
-		}
-		return isLower
-	case r >= 0x300 && r < 0x370:
-		return isLower
-	case r < 0x370:
-		return isOther
-	case r < 0x400 || r >= 0x1f00 && r < 0x2000:
-		return inScript + greek
-	case r < 0x530:
-		return inScript + cyrillic
-	case r >= 0x590 && r < 0x600:
-		return inScript + hebrew
-	case r == 0x60c || r == 0x61b || r == 0x61f || r == 0x200c:
-		return isWideMark
-	case r >= 0x600 && r < 0x780 && !unicode.IsDigit(r):
-		return inScript + arabic
-	case r >= 0x900 && r < 0xe00:
-		return inScript + indic
-	case r >= 0xe00 && r < 0xf00:
-		return inScript + thai
-	case r >= 0x2000 && r < 0x2c00, r >= 0x3000 && r < 0x3041, r >= 0xff00 && r < 0xfff0:
-		return isWideMark
-	case r >= 0x3041 && r < 0x30a0:
-		return isHiragana
-	case r >= 0x30a0 && r < 0x3100:
-		return isKatakana
-	case r >= 0x3400 && r < 0xa000:
-		return isHan
-	case r >= 0x1100 && r < 0x1200, r >= 0xac00 && r < 0xd7b0:
-		return inScript + hangul
 	}
-	return isOther
+	class := isOther
+	for i := 0; i < len(ranges) && ranges[i].from <= r; i++ {
+		class = ranges[i].class
+	}
+	if class == isLower && unicode.IsUpper(r) {
+		return isUpper
+	}
+	return class
 }
 
 // splitter goes through a part of a text.
@@ -148,7 +133,7 @@ type splitter struct {
 
 // look counts the letters that tell languages apart.
 func (s *splitter) look() {
-	var ascii, narrow, wide, vietnamese int
+	var ascii, narrow, finnish, wide, vietnamese int
 	for _, r := range s.text {
 		switch {
 		case r < utf8.RuneSelf:
@@ -157,6 +142,9 @@ func (s *splitter) look() {
 			}
 		case r >= 0xc0 && r < 0x100:
 			narrow++
+			if c := r | 0x20; c == 'ä' || c == 'ö' {
+				finnish++
+			}
 		case r >= 0x100 && r < 0x250:
 			wide++
 		case r >= 0x1ea0 && r < 0x1f00:
@@ -178,7 +166,7 @@ func (s *splitter) look() {
 		s.latin = 6
 	case share(wide, 5):
 		s.latin = 5
-	case share(narrow, 52):
+	case share(finnish, 15) && 10*finnish >= 9*narrow:
 		s.latin = 4
 	case share(narrow, 40):
 		s.latin = 3

@@ -69,7 +69,7 @@ func TestD1_FitFailsOnlyWhereNoSourceFits(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 18))
 		h := newHost(t)
 		for range 1 + rng.IntN(6) {
-			h.put(strings.Join(notes(3 + rng.IntN(5)), " "))
+			h.put(strings.Join(notes(3+rng.IntN(5)), " "))
 		}
 		r := h.runner()
 		_, err := r.Distill(ctx, h.job(), ref, distill.Options{TokenBudget: 1, Fit: true})

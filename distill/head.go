@@ -74,12 +74,6 @@ func (h head) announcement() memory.Announcement {
 	return memory.Announcement{Payload: events.WorkspaceUpdated{Path: IndexPath, Version: h.Version}}
 }
 
-// moved reports whether the head is another one by now.
-func (h head) moved(ctx context.Context, job *memory.Job) (bool, error) {
-	doc, err := job.Document(ctx, "", headKind, IndexPath)
-	return doc.Rev != h.doc.Rev, err
-}
-
 // plus adds digests as numbers of 256 bits. The sum over the lines of an index tells whether
 // it changed, and gains a line without a look at the others.
 func (d Digest) plus(o Digest) Digest {
