@@ -20,10 +20,8 @@ type candidate struct {
 // worth most for each token it costs, until take says that there is room for none of the
 // rest. take reports whether it has taken the candidate.
 //
-// A candidate is worth the sum of the rarities of those of its terms that no candidate taken
-// so far holds, times 1 and half of log2 of its weight, times its recency: the oldest is
-// worth three quarters of the newest. Of two that are worth the same the newer is first. All of it
-// is arithmetic of integers, so that every machine decides alike.
+// [Extractive] says what a candidate is worth. Of two that are worth the same the newer is
+// first. All of it is arithmetic of integers, so that every machine decides alike.
 //
 // The cost is linear in the lengths of the texts, but for the logarithm of a heap.
 func choose(ctx context.Context, all []candidate, take func(i int) (taken, more bool)) error {

@@ -40,14 +40,13 @@ func (r *Runner) publish(ctx context.Context, job *memory.Job, ref string, p pro
 				return nil
 			}
 			line := lineOf(p.answer.address, stored[0])
-			return []memory.DocumentSwap{h.next(h.Lines.plus(line.digest(ref))).swap(), p.answer.swap(stored[0].ID)}
+			return []memory.DocumentSwap{{Document: h.next(h.Lines.xor(line.digest(ref))).doc}, p.answer.swap(stored[0].ID)}
 		}
-		rw.Announce = func(stored []memory.Entry) []memory.Announcement {
-			own := p.compacted(job, ref, p.output(stored), &adds)
-			if !adds {
-				return []memory.Announcement{own}
+		rw.Announce = func(stored []memory.Entry) (all []memory.Announcement) {
+			if adds {
+				all = append(all, h.next(h.Lines).announcement())
 			}
-			return []memory.Announcement{h.next(Digest{}).announcement(), own}
+			return append(all, p.compacted(job, ref, p.output(stored), &adds))
 		}
 		made, err := job.Rewrite(ctx, ref, rw)
 		if err == nil {

@@ -33,9 +33,6 @@ type Result struct {
 	IndexErr error
 }
 
-// attempts bounds how often a pass begins again because memory moved under it.
-const attempts = 8
-
 // Distill condenses the sources into an archive under a token budget, and an entry
 // that names it, in the steps of RFC 0062 §B:
 //
@@ -64,13 +61,17 @@ func (r *Runner) Distill(ctx context.Context, job *memory.Job, ref string, o Opt
 	if err != nil {
 		return Result{}, err
 	}
-	for range attempts {
-		var res Result
-		if res, err = r.distill(ctx, job, ref, o, budget); !errors.Is(err, memory.ErrConflict) {
-			return res, err
+	return again(func() (Result, error) { return r.distill(ctx, job, ref, o, budget) })
+}
+
+// again tries a pass as often as memory moves under it, up to eight times.
+func again(pass func() (Result, error)) (res Result, err error) {
+	for range 8 {
+		if res, err = pass(); !errors.Is(err, memory.ErrConflict) {
+			break
 		}
 	}
-	return Result{}, err
+	return res, err
 }
 
 // distill is one attempt.

@@ -5,12 +5,28 @@ import (
 	"unicode/utf8"
 )
 
+// Tokenizer counts tokens as the host's model does. It is deterministic and safe
+// for concurrent use.
+type Tokenizer interface {
+	// Name identifies the tokenizer and its version. The host advertises it
+	// (RFC 0062 §A), and an archive made under another name is another archive.
+	Name() string
+	// Count is the number of tokens of text, which is valid UTF-8.
+	Count(text string) int
+}
+
 // Estimator is the default [Tokenizer]: it estimates what o200k_base counts, without
 // its vocabulary, in one pass that allocates nothing.
 //
 // It splits text as that tokenizer does before merging (letters by script and case,
 // digits in threes, punctuation, white space) and adds up a weight for the kind and
-// the length of each piece.
+// the length of each piece. The weights were fitted to exact counts of one half of some
+// 4,000 files of 46 kinds; on the other half it is off by at most 5 % in 36 kinds of code,
+// data and prose, in 25 languages in all, and by 5 to 8 % in CSS, JavaScript, Vim script, large generated
+// Go, Dutch, Finnish, Hungarian, Italian, Persian and Swedish. A short text, and one in a
+// script that it has not seen (Armenian, Georgian, Ethiopic, Tibetan), may be further off.
+// README.md of this package has the figures of each kind, and the commands. For exact counts
+// and for other models the host plugs in its own Tokenizer, as examples/tokenizer does.
 type Estimator struct{}
 
 // Name is the tokenizer that is estimated, and the version of the weights.

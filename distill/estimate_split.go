@@ -264,8 +264,8 @@ func (s *splitter) space() {
 	case lines == 1:
 		s.add(newline)
 	}
-	n, c := s.at-indent, 0
-	if c, _ = s.next(); n > 0 && c == isDigit {
+	n := s.at - indent
+	if c, _ := s.next(); n > 0 && c == isDigit {
 		s.add(blankDigits)
 		n--
 	}

@@ -71,7 +71,7 @@ func collect(ctx context.Context, req Request) ([]fact, error) {
 			return nil, ctx.Err()
 		}
 		facts(s.Text, func(text string) {
-			text, err := fit(req, text)
+			text, err := shorten(req, text)
 			if err != nil || text == "" {
 				failed = cmp.Or(failed, err)
 				return
@@ -99,8 +99,8 @@ func collect(ctx context.Context, req Request) ([]fact, error) {
 	return all, nil
 }
 
-// fit redacts a fact, and cuts it if it is longer than any output may be.
-func fit(req Request, text string) (string, error) {
+// shorten redacts a fact, and cuts it if it is longer than any output may be.
+func shorten(req Request, text string) (string, error) {
 	out, err := req.Redact(text)
 	for limit := req.MaxBytes; err == nil && len(out) > req.MaxBytes; {
 		if limit <= 0 {

@@ -23,27 +23,22 @@ func facts(text string, yield func(string)) {
 
 // sentence is the length of the first sentence of a line.
 func sentence(line string) int {
-	for i := 0; i < len(line); i++ {
-		switch c := line[i]; {
-		case c == '.' || c == '!' || c == '?':
+	for i, r := range line {
+		switch r {
+		case '.', '!', '?':
 			if ends(line, i) {
 				return i + 1
 			}
-		case c >= utf8.RuneSelf:
-			r, n := utf8.DecodeRuneInString(line[i:])
-			i += n - 1
-			if r == '。' || r == '！' || r == '？' {
-				if next, n := utf8.DecodeRuneInString(line[i+1:]); closes(next) {
-					i += n
-				}
-				return i + 1
+		case '。', '！', '？', '।', '؟', '۔':
+			end := i + utf8.RuneLen(r)
+			if next, n := utf8.DecodeRuneInString(line[end:]); strings.ContainsRune("」』”）", next) {
+				end += n
 			}
+			return end
 		}
 	}
 	return len(line)
 }
-
-func closes(r rune) bool { return r == '」' || r == '』' || r == '”' || r == '）' }
 
 // ends reports whether the mark at i ends a sentence: white space behind it, then
 // something that begins one, and no abbreviation before it.
@@ -84,9 +79,5 @@ func trim(s string) string {
 // sameFact is equal for facts that differ in white space or a full stop only.
 // Anything else, were it only the case of a letter, may be another fact.
 func sameFact(s string) string {
-	s = strings.TrimRight(s, ".。 ")
-	if strings.Contains(s, "  ") || strings.ContainsAny(s, "\t\u00a0\u3000") {
-		s = strings.Join(strings.Fields(s), " ")
-	}
-	return s
+	return strings.Join(strings.Fields(strings.TrimRight(s, ".。 ")), " ")
 }

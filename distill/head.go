@@ -39,7 +39,7 @@ const (
 type indexHead struct {
 	Format  int    `json:"format"`
 	Version int64  `json:"version"`
-	Lines   Digest `json:"lines"` // the sum of those of its lines
+	Lines   Digest `json:"lines"` // those of its lines, by xor
 }
 
 // head is the head of an index as it was read: whoever has published since has moved it, so
@@ -68,20 +68,15 @@ func (h head) next(lines Digest) head {
 	return h
 }
 
-func (h head) swap() memory.DocumentSwap { return memory.DocumentSwap{Document: h.doc} }
-
 func (h head) announcement() memory.Announcement {
 	return memory.Announcement{Payload: events.WorkspaceUpdated{Path: IndexPath, Version: h.Version}}
 }
 
-// plus adds digests as numbers of 256 bits. The sum over the lines of an index tells whether
-// it changed, and gains a line without a look at the others.
-func (d Digest) plus(o Digest) Digest {
-	carry := 0
-	for i := len(d) - 1; i >= 0; i-- {
-		carry += int(d[i]) + int(o[i])
-		d[i] = byte(carry)
-		carry >>= 8
+// xor of the digests of its lines, no two of which are equal, tells whether an index changed,
+// and gains a line without a look at the others.
+func (d Digest) xor(o Digest) Digest {
+	for i := range d {
+		d[i] ^= o[i]
 	}
 	return d
 }
@@ -112,7 +107,7 @@ func (r *Runner) Reindex(ctx context.Context, job *memory.Job) (File, error) {
 		if lines := x.lines(); lines != h.Lines {
 			h = h.next(lines)
 			_, err = job.Rewrite(ctx, "", memory.Rewrite{
-				Documents: func([]memory.Entry) []memory.DocumentSwap { return []memory.DocumentSwap{h.swap()} },
+				Documents: func([]memory.Entry) []memory.DocumentSwap { return []memory.DocumentSwap{{Document: h.doc}} },
 				Announce:  func([]memory.Entry) []memory.Announcement { return []memory.Announcement{h.announcement()} },
 			})
 			if errors.Is(err, memory.ErrConflict) {
@@ -123,11 +118,10 @@ func (r *Runner) Reindex(ctx context.Context, job *memory.Job) (File, error) {
 			}
 		}
 		f := File{IndexPath, x.Encode(), "application/json", h.Version}
-		if r.cfg.Workspace == nil || f.Version == 0 {
-			return f, nil
-		}
-		if err := r.cfg.Workspace.WriteFile(ctx, job.Tenant(), f); err != nil {
-			return f, &failed{"the workspace failed", err}
+		if r.cfg.Workspace != nil && f.Version > 0 {
+			if err := r.cfg.Workspace.WriteFile(ctx, job.Tenant(), f); err != nil {
+				return f, &failed{"the workspace failed", err}
+			}
 		}
 		return f, nil
 	}

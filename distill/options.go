@@ -81,9 +81,6 @@ func (o *Options) check() error {
 
 // budget is the one in force.
 func (r *Runner) budget(o Options) (int, error) {
-	if int64(r.cfg.MaxOutputBytes) > events.MaxInteger {
-		return 0, invalid("MaxOutputBytes is more than an archive can say")
-	}
 	asked := o.TokenBudget
 	if asked == 0 {
 		value, given := o.Configurable[BudgetKey]

@@ -149,23 +149,16 @@ func (in *input) recursion(picked []memory.Entry, o Options) []outputEntry {
 }
 
 // clean redacts the entries, which are our own copies.
-func clean(job *memory.Job, picked []memory.Entry) error {
-	known := map[string]string{} // redacted tags
+func clean(job *memory.Job, picked []memory.Entry) (err error) {
 	for k := range picked {
 		e := &picked[k]
-		var err error
 		if e.Content, err = job.Redact(e.Content); err != nil {
 			return err
 		}
 		for i, t := range e.Tags {
-			clean, ok := known[t]
-			if !ok {
-				if clean, err = job.Redact(t); err != nil {
-					return err
-				}
-				known[t] = clean
+			if e.Tags[i], err = job.Redact(t); err != nil {
+				return err
 			}
-			e.Tags[i] = clean
 		}
 	}
 	return nil
@@ -215,33 +208,24 @@ func weigh(ctx context.Context, job *memory.Job, ref string) (map[string]int, er
 		}
 	}
 	weights := map[string]int{}
-	ends := map[string]string{}
 	for id := range into {
 		if !gone[id] {
-			weights[endOf(id, into, ends)]++
+			weights[endOf(id, into)]++
 		}
 	}
 	return weights, nil
 }
 
-// endOf follows merges to their end, and remembers the way.
-func endOf(id string, into, ends map[string]string) string {
-	var way []string
-	at := id
+// endOf follows merges to their end, and makes the way shorter for the next.
+func endOf(id string, into map[string]string) string {
 	for {
-		if h, known := ends[at]; known {
-			at = h
-			break
-		}
-		next, merged := into[at]
+		next, merged := into[id]
 		if !merged {
-			break
+			return id
 		}
-		way = append(way, at)
-		at = next
+		if after, more := into[next]; more {
+			into[id] = after
+		}
+		id = next
 	}
-	for _, w := range way {
-		ends[w] = at
-	}
-	return at
 }
