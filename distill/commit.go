@@ -42,7 +42,7 @@ func (r *Runner) publish(ctx context.Context, job *memory.Job, ref string, p pro
 			line := lineOf(p.answer.address, stored[0])
 			return []memory.DocumentSwap{{Document: h.next(h.Lines.xor(line.digest(ref))).doc}, p.answer.swap(stored[0].ID)}
 		}
-		rw.Announce = func(stored []memory.Entry) (all []memory.Announcement) {
+		rw.Announce = func(stored []memory.Entry) (all []events.Record) {
 			if adds {
 				all = append(all, h.next(h.Lines).announcement())
 			}
@@ -105,7 +105,7 @@ func (p *product) rewrite() memory.Rewrite {
 
 // compacted is memory.compacted (RFC 0012 §B). Its id is the same however often a
 // pass is tried.
-func (p *product) compacted(job *memory.Job, ref string, out memory.Entry, indexed *bool) memory.Announcement {
+func (p *product) compacted(job *memory.Job, ref string, out memory.Entry, indexed *bool) events.Record {
 	ids := p.in.ids()
 	payload := events.MemoryCompacted{
 		MemoryRef: ref, OutputID: out.ID, SourceCount: int64(len(ids)), Trigger: p.o.Trigger, ByteSize: int64(len(out.Content)),
@@ -119,5 +119,5 @@ func (p *product) compacted(job *memory.Job, ref string, out memory.Entry, index
 		payload.SourceIDs = ids
 	}
 	sum := sha256.Sum256([]byte(job.ID() + "\x00" + ref + "\x00" + out.ID))
-	return memory.Announcement{ID: "evt_" + hex.EncodeToString(sum[:16]), Payload: payload}
+	return events.Record{ID: "evt_" + hex.EncodeToString(sum[:16]), Payload: payload}
 }

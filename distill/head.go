@@ -68,8 +68,8 @@ func (h head) next(lines Digest) head {
 	return h
 }
 
-func (h head) announcement() memory.Announcement {
-	return memory.Announcement{Payload: events.WorkspaceUpdated{Path: IndexPath, Version: h.Version}}
+func (h head) announcement() events.Record {
+	return events.Record{Payload: events.WorkspaceUpdated{Path: IndexPath, Version: h.Version}}
 }
 
 // xor of the digests of its lines, no two of which are equal, tells whether an index changed,
@@ -108,7 +108,7 @@ func (r *Runner) Reindex(ctx context.Context, job *memory.Job) (File, error) {
 			h = h.next(lines)
 			_, err = job.Rewrite(ctx, "", memory.Rewrite{
 				Documents: func([]memory.Entry) []memory.DocumentSwap { return []memory.DocumentSwap{{Document: h.doc}} },
-				Announce:  func([]memory.Entry) []memory.Announcement { return []memory.Announcement{h.announcement()} },
+				Announce:  func([]memory.Entry) []events.Record { return []events.Record{h.announcement()} },
 			})
 			if errors.Is(err, memory.ErrConflict) {
 				continue // another one has moved the head, and may have said more
