@@ -49,6 +49,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// envPooled has all tests connect through a pooler: 1.
+const envPooled = "AGENTMEMORY_TEST_POOLED"
+
+func pooled() bool { return os.Getenv(envPooled) == "1" }
+
 // dsn names the database that a test may connect to. A machine without PostgreSQL
 // skips the test, unless AGENTMEMORY_REQUIRE_POSTGRES is 1.
 func dsn(t testing.TB) string {

@@ -67,7 +67,7 @@ func TestM7_TransactionHeldOpen(t *testing.T) {
 	}}
 	b := new(pgx.Batch)
 	b.Queue("BEGIN")
-	w.bump(b, nil)
+	b.Queue(takeTenant, []byte(home.Tenant))
 	w.queueAll(b)
 	require.NoError(t, conn.SendBatch(ctx, b).Close())
 	see()

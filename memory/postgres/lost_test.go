@@ -153,7 +153,7 @@ func TestErrOutcomeUnknown_TerminatedBackend(t *testing.T) {
 		CREATE SEQUENCE turns;
 		CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$
 			BEGIN IF nextval('turns') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF; RETURN NULL; END $$;
-		CREATE CONSTRAINT TRIGGER cut AFTER INSERT OR UPDATE ON agentmemory.tenants DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION cut()`)
+		CREATE CONSTRAINT TRIGGER cut AFTER INSERT ON agentmemory.versions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION cut()`)
 	require.NoError(t, err)
 	again := func() {
 		_, err := pool.Exec(ctx, `SELECT setval('turns', 1, false)`)
@@ -186,7 +186,8 @@ func TestRetry_SerialisationFailures(t *testing.T) {
 		CREATE SEQUENCE turns;
 		CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
 			BEGIN IF nextval('turns') < 3 THEN RAISE EXCEPTION 'not now' USING ERRCODE = TG_ARGV[0]; END IF; RETURN NEW; END $$;
-		CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON agentmemory.tenants FOR EACH ROW EXECUTE FUNCTION fail('40001');
+		CREATE TRIGGER fail BEFORE UPDATE ON agentmemory.tenants FOR EACH ROW EXECUTE FUNCTION fail('40001');
+		CREATE TRIGGER fail BEFORE INSERT ON agentmemory.versions FOR EACH ROW EXECUTE FUNCTION fail('40001');
 		CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON agentmemory.documents FOR EACH ROW EXECUTE FUNCTION fail('40P01')`)
 	require.NoError(t, err)
 	again := func() {
