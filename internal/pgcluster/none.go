@@ -26,5 +26,5 @@ func (*home) write(string, string) error                                 { retur
 func (*home) append(string, string) error                                { return ErrNoServer }
 func (*home) program(name string) string                                 { return name }
 func (*home) data() string                                               { return "" }
-func (*home) lastWords() string                                          { return "" }
+func (*home) log() string                                                { return "" }
 func (*server) running() bool                                            { return false }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -71,7 +72,10 @@ ignore_startup_parameters = extra_float_digits
 func (p *Pooler) DSN() string { return p.home.dsn() }
 
 // Log is what the pooler has said so far.
-func (p *Pooler) Log() string { return p.home.lastWords() }
+func (p *Pooler) Log() string {
+	text, _ := os.ReadFile(p.home.log())
+	return string(text)
+}
 
 // Running reports whether the pooler has not ended.
 func (p *Pooler) Running() bool {

@@ -166,7 +166,7 @@ func TestRetry_TooManyClients(t *testing.T) {
 func TestE3_ClockPutBack(t *testing.T) {
 	one := openDB(t, Options{})
 	st, ctx := one.Memory(), t.Context()
-	other, err := Open(ctx, one.pool, Options{})
+	other, err := opened(ctx, one.pool, Options{})
 	require.NoError(t, err)
 	queue(t, st, "r", "e")
 	require.Equal(t, []string{"e"}, take(t, one, driver.OutboxQuery{}))
@@ -185,7 +185,7 @@ func TestPut_UnderASnapshot(t *testing.T) {
 	}
 	connection, ctx := emptyDatabase(t, t.Context()), t.Context()
 	pool, seen := explained(t, connection, "auto", "NONE")
-	db, err := Open(ctx, pool, Options{})
+	db, err := opened(ctx, pool, Options{})
 	require.NoError(t, err)
 	require.NoError(t, db.Memory().Put(ctx, home, entry("first")))
 	snapshot, err := pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead})

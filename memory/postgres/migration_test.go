@@ -34,11 +34,11 @@ func restored(t *testing.T, change string, opts Options, files ...string) *DB {
 	require.NoError(t, err)
 	pool := connect(t, connection, func(cfg *pgxpool.Config) {
 		if opts.RowSecurity {
-			cfg.ConnConfig.RuntimeParams["role"] = hostRole
+			as(cfg, hostRole)
 		}
 	})
 	t.Cleanup(pool.Close)
-	db, err := Open(ctx, pool, opts)
+	db, err := opened(ctx, pool, opts)
 	require.NoError(t, err, "%v", errors.Unwrap(err))
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db

@@ -31,7 +31,7 @@ func take(t *testing.T, db *DB, q driver.OutboxQuery) (ids []string) {
 func TestE3_RelaysShareRuns(t *testing.T) {
 	one := openDB(t, Options{})
 	st, ctx := one.Memory(), t.Context()
-	other, err := Open(ctx, one.pool, Options{})
+	other, err := opened(ctx, one.pool, Options{})
 	require.NoError(t, err)
 	queue(t, st, "r1", "1")
 	queue(t, st, "r1", "2")
@@ -49,7 +49,7 @@ func TestE3_RelaysShareRuns(t *testing.T) {
 func TestE3_WaitingClaimsNothing(t *testing.T) {
 	one := openDB(t, Options{})
 	st, ctx := one.Memory(), t.Context()
-	other, err := Open(ctx, one.pool, Options{})
+	other, err := opened(ctx, one.pool, Options{})
 	require.NoError(t, err)
 	for i := range 5 {
 		queue(t, st, fmt.Sprint("r", i), fmt.Sprint(i))
@@ -73,7 +73,7 @@ func TestE3_WaitingClaimsNothing(t *testing.T) {
 func TestE3_PassedRunsStayPassed(t *testing.T) {
 	one := openDB(t, Options{})
 	st, ctx := one.Memory(), t.Context()
-	other, err := Open(ctx, one.pool, Options{})
+	other, err := opened(ctx, one.pool, Options{})
 	require.NoError(t, err)
 	queue(t, st, "theirs", "t1")
 	take(t, other, driver.OutboxQuery{})

@@ -173,7 +173,7 @@ func TestPlans(t *testing.T) {
 					connection, role = secureDatabase(t), hostRole
 				}
 				pool, seen := explained(t, connection, mode, role)
-				db, err := Open(ctx, pool, Options{RowSecurity: shape.secured})
+				db, err := opened(ctx, pool, Options{RowSecurity: shape.secured})
 				require.NoError(t, err)
 				fill := connect(t, connection, func(cfg *pgxpool.Config) { cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol })
 				defer fill.Close()

@@ -23,7 +23,7 @@ func secureDatabase(t *testing.T) (connection string) {
 	admin := connect(t, connection)
 	defer admin.Close()
 	_, err := admin.Exec(ctx, `
-		DO $$ BEGIN CREATE ROLE `+hostRole+` NOSUPERUSER; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$;
+		DO $$ BEGIN CREATE ROLE `+hostRole+` NOSUPERUSER LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$;
 		CREATE SCHEMA agentmemory AUTHORIZATION `+hostRole+`;
 		DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO `+hostRole+`', current_database()); END $$`)
 	require.NoError(t, err)
@@ -32,7 +32,7 @@ func secureDatabase(t *testing.T) (connection string) {
 
 // securePool connects to such a database as that role.
 func securePool(t *testing.T) *pgxpool.Pool {
-	return connect(t, secureDatabase(t), func(cfg *pgxpool.Config) { cfg.ConnConfig.RuntimeParams["role"] = hostRole })
+	return connect(t, secureDatabase(t), func(cfg *pgxpool.Config) { as(cfg, hostRole) })
 }
 
 // sendBy sends statements under a setting over a pool.
@@ -46,7 +46,7 @@ func TestCTI1_RowSecurity(t *testing.T) {
 	ctx := t.Context()
 	pool := securePool(t)
 	defer pool.Close()
-	db, err := Open(ctx, pool, Options{RowSecurity: true})
+	db, err := opened(ctx, pool, Options{RowSecurity: true})
 	require.NoError(t, err)
 	for _, tenant := range []string{"acme", "globex"} {
 		s := driver.Scope{Tenant: tenant, Ref: "support"}
@@ -128,7 +128,7 @@ func TestCTI1_RowSecurity(t *testing.T) {
 	require.Equal(t, "42501", codeOf(err))
 
 	// A process that does not ask for it gets it.
-	again, err := Open(ctx, pool, Options{})
+	again, err := opened(ctx, pool, Options{})
 	require.NoError(t, err)
 	require.Equal(t, "content of of acme", mustGet(t, again, "acme").Content)
 }
@@ -141,12 +141,12 @@ func guestPool(t *testing.T, owner *pgxpool.Pool) *pgxpool.Pool {
 	admin := connect(t, owner.Config().ConnString())
 	defer admin.Close()
 	_, err := admin.Exec(t.Context(), `
-		DO $$ BEGIN CREATE ROLE `+guestRole+` NOSUPERUSER; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$;
+		DO $$ BEGIN CREATE ROLE `+guestRole+` NOSUPERUSER LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$;
 		GRANT USAGE ON SCHEMA agentmemory TO `+guestRole+`;
 		GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA agentmemory TO `+guestRole)
 	require.NoError(t, err)
 	return connect(t, owner.Config().ConnString(), func(cfg *pgxpool.Config) {
-		cfg.ConnConfig.RuntimeParams["role"] = guestRole
+		as(cfg, guestRole)
 	})
 }
 
