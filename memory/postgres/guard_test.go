@@ -180,9 +180,6 @@ func TestE3_ClockPutBack(t *testing.T) {
 // While somebody holds a snapshot, as a dump does, the thousandth put of a tenant reads no
 // more than the first: nothing is written anew that all of them would have to pass.
 func TestPut_UnderASnapshot(t *testing.T) {
-	if pooled() {
-		t.Skip("a pooler hands on no notices")
-	}
 	connection, ctx := emptyDatabase(t, t.Context()), t.Context()
 	pool, seen := explained(t, connection, "auto", "NONE")
 	db, err := opened(ctx, pool, Options{})

@@ -86,11 +86,8 @@ func (p *page) sql() string {
 }
 
 func (p *page) queue(b *pgx.Batch, entries *[]driver.Entry) {
-	b.Queue(p.sql(), p.args...).Query(collect(entries, p.expect()))
+	b.Queue(p.sql(), p.args...).Query(collect(entries))
 }
-
-// expect is how many entries to make room for.
-func (p *page) expect() int { return min(max(p.limit, 16), pageSize) }
 
 // pageSize is how many entries a scan reads ahead.
 const pageSize = 512
@@ -121,7 +118,6 @@ func (st *Store) scan(ctx context.Context, s driver.Scope, p page, keep func(*dr
 				size = min(size, left)
 			}
 			p.args[5] = int64(size)
-			p.limit = size
 			entries, err := st.pageAt(ctx, s.Tenant, &p, v)
 			if err != nil {
 				yield(driver.Entry{}, err)

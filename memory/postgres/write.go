@@ -80,41 +80,23 @@ func (w *writes) insert(b *pgx.Batch, put []driver.Placed, onConflict string) {
 }
 
 func (w *writes) insertMany(b *pgx.Batch, put []driver.Placed, onConflict string) {
-	const (
-		into = `
-			INSERT INTO agentmemory.entries (tenant, ref, id, created_at, expires_at, run_id, content, tags, born`
-		values = `)
-			SELECT $1, p.ref, p.id, p.created_at, p.expires_at, p.run_id, p.content, NULLIF(p.tags, '')::text[], ` + current
-		from = `
-			FROM unnest($2::bytea[], $3::bytea[], $4::bigint[], $5::bigint[], $6::bytea[], $7::text[], $8::text[]`
-		as = `) AS p (ref, id, created_at, expires_at, run_id, content, tags`
-
-		common = into + values + from + as + `)`
-		whole  = into + `, long_ref, subjects, sources` +
-			values + `, p.long_ref, NULLIF(p.subjects, '')::bytea[], NULLIF(p.sources, '')::bytea[]` +
-			from + `, $9::bytea[], $10::text[], $11::text[]` + as + `, long_ref, subjects, sources)`
-	)
+	const many = `
+		INSERT INTO agentmemory.entries (tenant, ref, long_ref, id, created_at, expires_at, run_id, content, tags, subjects, sources, born)
+		SELECT $1, p.ref, p.long_ref, p.id, p.created_at, p.expires_at, p.run_id, p.content,
+			NULLIF(p.tags, '')::text[], NULLIF(p.subjects, '')::bytea[], NULLIF(p.sources, '')::bytea[], ` + current + `
+		FROM unnest($2::bytea[], $3::bytea[], $4::bytea[], $5::bigint[], $6::bigint[], $7::bytea[], $8::text[], $9::text[], $10::text[], $11::text[])
+			AS p (ref, long_ref, id, created_at, expires_at, run_id, content, tags, subjects, sources)`
 	n := len(put)
-	refs, ids, runs := make([][]byte, n), make([][]byte, n), make([][]byte, n)
+	refs, wholes, ids, runs := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n)
 	created, expires := make([]int64, n), make([]int64, n)
-	contents, tags := make([]string, n), make([]string, n)
-	rare := false
+	contents, tags, subjects, sources := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	for i := range put {
 		e := &put[i].Entry
-		refs[i], ids[i], runs[i] = keyOf(put[i].Ref), []byte(e.ID), []byte(e.RunID)
-		created[i], expires[i], contents[i], tags[i] = e.CreatedAt.UnixMilli(), expiry(e), e.Content, textArray(e.Tags)
-		rare = rare || len(e.Subjects)+len(e.Sources) > 0 || len(put[i].Ref) > maxKey
+		refs[i], wholes[i], ids[i], runs[i] = keyOf(put[i].Ref), wholeOf(put[i].Ref), []byte(e.ID), []byte(e.RunID)
+		created[i], expires[i], contents[i] = e.CreatedAt.UnixMilli(), expiry(e), e.Content
+		tags[i], subjects[i], sources[i] = textArray(e.Tags), nameArray(e.Subjects), nameArray(e.Sources)
 	}
-	args := []any{[]byte(w.tenant), refs, ids, created, expires, runs, contents, tags}
-	if !rare {
-		b.Queue(common+onConflict, args...)
-		return
-	}
-	wholes, subjects, sources := make([][]byte, n), make([]string, n), make([]string, n)
-	for i := range put {
-		wholes[i], subjects[i], sources[i] = wholeOf(put[i].Ref), nameArray(put[i].Entry.Subjects), nameArray(put[i].Entry.Sources)
-	}
-	b.Queue(whole+onConflict, append(args, wholes, subjects, sources)...)
+	b.Queue(many+onConflict, []byte(w.tenant), refs, wholes, ids, created, expires, runs, contents, tags, subjects, sources)
 }
 
 // label queues what finds entries by their subjects.
