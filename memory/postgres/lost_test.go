@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -81,7 +82,11 @@ func openCut(t *testing.T, mode string) (*DB, *cutter) {
 // A change whose answer is lost was made or not: the store says that it does not know,
 // or does it once more where that is the same as once.
 func TestErrOutcomeUnknown_LostAnswers(t *testing.T) {
-	for _, mode := range modes {
+	in := modes
+	if pooled() {
+		in = []string{os.Getenv(envPooled)}
+	}
+	for _, mode := range in {
 		t.Run(mode, func(t *testing.T) { loseAnswers(t, mode) })
 	}
 }

@@ -131,12 +131,16 @@ func (w *writes) byRef(ls []driver.Located, each func(ref string, ids []string, 
 	}
 }
 
+// ofTenant is the condition that a row is of the tenant $1, in words that lead no plan into
+// an index.
+const ofTenant = ` CASE WHEN tenant = $1 THEN 1 END IS NOT NULL`
+
 // these is the condition that a row of a table is about one of the entries that $1 to $3
 // name. Joined with them, or compared with all, the planner could choose to read the whole
 // scope; the OFFSET has each looked up. Who has the tenant's row may go by ctid: nobody else
 // changes what is about entries.
 func these(table string) string {
-	return ` ctid = ANY (ARRAY(SELECT x.ctid FROM unnest($3::bytea[]) AS n (id), LATERAL (
+	return ofTenant + ` AND ctid = ANY (ARRAY(SELECT x.ctid FROM unnest($3::bytea[]) AS n (id), LATERAL (
 		SELECT x.ctid FROM agentmemory.` + table + ` x WHERE x.tenant = $1 AND x.ref = $2 AND x.id = n.id OFFSET 0) x))`
 }
 
@@ -201,7 +205,7 @@ func removeAbout(b *pgx.Batch, tenant, ref string, ids []string, tables ...strin
 		b.Queue(`DELETE FROM agentmemory.`+table+` WHERE`+these(table), []byte(tenant), keyOf(ref), names(ids))
 	}
 	const documents = `
-		DELETE FROM agentmemory.documents WHERE ctid = ANY (ARRAY(
+		DELETE FROM agentmemory.documents WHERE` + ofTenant + ` AND ctid = ANY (ARRAY(
 			SELECT d.ctid FROM unnest($3::bytea[]) AS n (id), LATERAL (
 				SELECT o.kind, o.key FROM agentmemory.document_of o WHERE o.tenant = $1 AND o.ref = $2 AND o.id = n.id OFFSET 0) o, LATERAL (
 				SELECT d.ctid FROM agentmemory.documents d WHERE d.tenant = $1 AND d.ref = $2 AND d.kind = o.kind AND d.key = o.key OFFSET 0) d))`
