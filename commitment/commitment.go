@@ -65,9 +65,6 @@ type Commitment struct {
 	EndedAt time.Time
 	// Canceled asks that it ends when the delivery under way is over.
 	Canceled bool
-	// Complete tells that every commitment that was inferred from its entry is
-	// armed.
-	Complete bool
 
 	// Due is when a tick has to look at it: the instant it is armed for, the end of
 	// a lease, or the next try. Zero is never.

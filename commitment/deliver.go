@@ -45,7 +45,7 @@ func (p *pass) job(ctx context.Context, c *Commitment) (*memory.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.bank.Background(memory.JobConfig{RunID: c.ID, Tenant: c.Tenant, Redactor: r})
+	return p.bank.Background(memory.JobConfig{ID: c.ID, Tenant: c.Tenant, Redactor: r})
 }
 
 // source tells what became of the entry that a commitment comes from (K6): a reason
@@ -194,7 +194,6 @@ func (p *pass) handOver(ctx context.Context, c *Commitment, head string) error {
 			heir.ID, heir.MemoryID = next.Heir, head
 			heir.Claim.Tries, heir.Fence, heir.Fired, heir.Rev = 0, 0, 0, 0
 			heir.Lease, heir.RunID = time.Time{}, ""
-			heir.Complete = false // of its entry nothing was inferred
 		case err != nil:
 			return false, err
 		case !heir.inherit(c):

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"sync"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
@@ -68,9 +67,8 @@ type Config struct {
 // and any number of engines, in any number of processes, may share it. It is safe for
 // concurrent use.
 type Engine struct {
-	bank  *memory.Bank
-	cfg   Config
-	zones sync.Map // name to *time.Location
+	bank *memory.Bank
+	cfg  Config
 
 	predicates bool // the host has registered some
 }

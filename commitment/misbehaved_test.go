@@ -22,6 +22,8 @@ func (a arms) Infer(_ context.Context, r commitment.Request) (out commitment.Inf
 	return out, nil
 }
 
+func (arms) Version() string { return "arms/1" }
+
 func TestK6_WhatElseAnHeirsEntryAsksForIsArmed(t *testing.T) {
 	found := arms{}
 	h := newHost(t, func(c *commitment.Config) { c.Inferrer = found })

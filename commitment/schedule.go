@@ -53,7 +53,7 @@ func (e *Engine) nextOf(a Arm, armedAt, t time.Time) (time.Time, error) {
 		}
 		return nextInterval(anchor, a.Every, t)
 	}
-	zone, err := e.zone(a.Zone)
+	zone, err := loadZone(a.Zone)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -90,21 +90,7 @@ func nextInterval(anchor time.Time, every time.Duration, t time.Time) (time.Time
 	return at, nil
 }
 
-// zone returns the time zone of that name. What a machine calls its own is no name.
-func (e *Engine) zone(name string) (*time.Location, error) {
-	if name == "" {
-		return time.UTC, nil
-	}
-	if loc, ok := e.zones.Load(name); ok {
-		return loc.(*time.Location), nil
-	}
-	loc, err := loadZone(name)
-	if err == nil {
-		e.zones.Store(name, loc)
-	}
-	return loc, err
-}
-
+// loadZone returns the time zone of that name. What a machine calls its own is no name.
 func loadZone(name string) (*time.Location, error) {
 	if name == "" || name == "UTC" {
 		return time.UTC, nil

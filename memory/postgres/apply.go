@@ -164,7 +164,7 @@ func (w *writes) note(b *pgx.Batch, fresh []driver.Placed) {
 	b.Queue(note, []byte(w.tenant), w.mark[:], w.journal(fresh)).QueryRow(func(row pgx.Row) error {
 		var n int64
 		err := row.Scan(&n)
-		w.done.Version = driver.VersionOf(uint64(n), w.mark)
+		w.done.Version = w.mark.Version(uint64(n))
 		return err
 	})
 }
