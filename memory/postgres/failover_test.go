@@ -144,7 +144,7 @@ func refusesTheLost(t *testing.T, db *DB, shared, lost driver.Version) {
 	st, ctx := db.Memory(), t.Context()
 	was, err := st.ListAt(ctx, home, shared, driver.Query{At: now})
 	require.NoError(t, err)
-	of, _, err := driver.ParseVersion(lost)
+	of, _, err := lost.Parse()
 	require.NoError(t, err)
 	for written := false; ; written = true {
 		_, err = st.ListAt(ctx, home, lost, driver.Query{At: now})
@@ -162,7 +162,7 @@ func refusesTheLost(t *testing.T, db *DB, shared, lost driver.Version) {
 			require.NoError(t, st.Put(ctx, home, entry(fmt.Sprint("new", n))))
 			v, err := st.Version(ctx, home.Tenant)
 			require.NoError(t, err)
-			n, _, err = driver.ParseVersion(v)
+			n, _, err = v.Parse()
 			require.NoError(t, err)
 		}
 	}
@@ -178,7 +178,7 @@ func TestM10_BackupAndRestore(t *testing.T) {
 	own := ownCluster(t)
 	db := openAt(t, own.DSN())
 	st := db.Memory()
-	bank, err := memory.NewBank(st, memory.Config{})
+	bank, err := memory.New(st, memory.Config{})
 	require.NoError(t, err)
 	for i := range 4 {
 		e := entry(fmt.Sprint("e", i))
@@ -225,7 +225,7 @@ func TestM10_BackupAndRestore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			db := openAt(t, connection)
 			require.Len(t, list(t, db.Memory(), home), 4, "as they were")
-			bank, err := memory.NewBank(db.Memory(), memory.Config{})
+			bank, err := memory.New(db.Memory(), memory.Config{})
 			require.NoError(t, err)
 			done, err := bank.EraseAgain(ctx, home.Tenant, ledger)
 			require.NoError(t, err)

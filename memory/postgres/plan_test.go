@@ -229,8 +229,8 @@ type statement struct {
 func everyStatement(st *Store, s driver.Scope) []statement {
 	ctx := context.Background()
 	latest, _ := st.Version(ctx, s.Tenant)
-	n, mark, _ := driver.ParseVersion(latest)
-	v := driver.VersionOf(n-n/300, mark)
+	n, mark, _ := latest.Parse()
+	v := mark.Version(n - n/300)
 	ids := []string{"e1", "e3", "e4", "e5", "none"}
 	at := func(id string) driver.Located { return driver.Located{Scope: s, ID: id} }
 	apply := func(m driver.Mutation) func() error {
