@@ -41,6 +41,7 @@ const (
 	ReasonCanceled   Reason = "canceled"          // by [Engine.Cancel]
 	ReasonMissed     Reason = "missed"            // its only instant passed, and the policy is [Skip]
 	ReasonSchedule   Reason = "schedule-ended"    // its schedule has no next instant, or none that can be used
+	ReasonRefused    Reason = "refused"           // its run has started, and memory does not take its event, try after try
 	ReasonHorizon    Reason = "beyond-horizon"    // its next instant lies beyond the horizon
 )
 

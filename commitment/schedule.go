@@ -1,6 +1,7 @@
 package commitment
 
 import (
+	"context"
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
@@ -57,14 +58,16 @@ func (e *Engine) nextOf(a Arm, armedAt, t time.Time) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	s, err := e.cfg.Schedule(a.Spec, zone)
+	at, err := ask(context.Background(), "the schedule", func(context.Context) (time.Time, error) {
+		s, err := e.cfg.Schedule(a.Spec, zone)
+		if s == nil || err != nil {
+			return time.Time{}, &refusal{memory.ErrValidation, "the schedule cannot be read", err}
+		}
+		return s.Next(t.In(zone)), nil
+	})
 	if err != nil {
-		return time.Time{}, &refusal{memory.ErrValidation, "the schedule cannot be read", err}
+		return time.Time{}, err
 	}
-	if s == nil {
-		return time.Time{}, invalid("the schedule cannot be read")
-	}
-	at := s.Next(t.In(zone))
 	if at.IsZero() {
 		return time.Time{}, invalid("the schedule has no next instant")
 	}

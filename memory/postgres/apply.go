@@ -28,8 +28,8 @@ func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.
 			SELECT FROM agentmemory.entries
 			WHERE tenant = $1 AND ref = $2 AND id = $3 AND died >= 9223372036854775807 AND NOT erased AND expires_at > $4
 		), noted AS (
-			INSERT INTO agentmemory.versions (tenant, version, mark, changes)
-			SELECT $1, ` + current + ` + 1, $6, $7 FROM hit RETURNING version
+			INSERT INTO agentmemory.versions (tenant, version, mark, changes, entries, bytes)
+			SELECT $1, v.version + 1, $6, $7, v.entries, v.bytes FROM hit, ` + newestVersion + ` v RETURNING version
 		)
 		UPDATE agentmemory.entries e SET died = noted.version, state = $5 FROM noted
 		WHERE e.tenant = $1 AND e.ref = $2 AND e.id = $3`
@@ -73,19 +73,12 @@ func (db *DB) apply(ctx context.Context, w *writes, allows func(error) bool) (dr
 	return w.done, nil
 }
 
-// maxEventName bounds the names of a run and an event, which stand in one index together
-// with the tenant.
-const maxEventName = 1024
-
-// storable reports whether the tables can hold what m puts and queues: text must be UTF-8
-// without U+0000.
+// storable reports whether the tables can hold what m puts: text must be UTF-8 without
+// U+0000.
 func storable(m *driver.Mutation) bool {
 	ok := true
 	for i := range m.Put {
 		ok = ok && isText(m.Put[i].Entry.Content) && !slices.ContainsFunc(m.Put[i].Entry.Tags, isNoText)
-	}
-	for i := range m.Events {
-		ok = ok && len(m.Events[i].RunID) <= maxEventName && len(m.Events[i].ID) <= maxEventName
 	}
 	return ok
 }
@@ -110,7 +103,7 @@ func (w *writes) commit(ctx context.Context, allows func(error) bool) error {
 // onlyAdds reports whether m has no condition but that its ids are new, so that it can
 // be committed without a look at what is there.
 func onlyAdds(m *driver.Mutation) bool {
-	return len(m.Live)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0
+	return len(m.Live)+len(m.Heirs)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0 && m.Limits == (driver.Limits{})
 }
 
 // writes is a mutation on its way into the tables.
@@ -118,10 +111,12 @@ type writes struct {
 	db        *DB
 	tenant    string
 	m         *driver.Mutation
-	lone      bool        // it is a Put, which makes no version if the entry is there
-	machinery bool        // it changes nothing else
-	mark      driver.Mark // of the version that it makes, if it makes one
+	lone      bool          // it is a Put, which makes no version if the entry is there
+	machinery bool          // it changes nothing else
+	mark      driver.Mark   // of the version that it makes, if it makes one
+	used      driver.Limits // before; known if the mutation has limits
 	held      map[place]*heldEntry
+	retired   map[place][]string // in favour of the heirs
 	documents map[title]heldDocument
 	done      driver.Applied
 }
@@ -155,13 +150,20 @@ const takeTenant = `
 // current is the version that the transaction has made or, before that, the one it met.
 const current = `COALESCE((SELECT max(version) FROM agentmemory.versions WHERE tenant = $1), 0)`
 
+// newestVersion is the newest version of the tenant $1 with what its entries come to, all 0
+// before the first.
+const newestVersion = `(
+	(SELECT version, entries, bytes FROM agentmemory.versions WHERE tenant = $1 ORDER BY version DESC LIMIT 1)
+	UNION ALL SELECT 0, 0, 0 LIMIT 1)`
+
 // note queues the next version with its mark and what it touches, of which fresh are the
 // entries that are put.
 func (w *writes) note(b *pgx.Batch, fresh []driver.Placed) {
 	const note = `
-		INSERT INTO agentmemory.versions (tenant, version, mark, changes)
-		VALUES ($1, ` + current + ` + 1, $2, $3) RETURNING version`
-	b.Queue(note, []byte(w.tenant), w.mark[:], w.journal(fresh)).QueryRow(func(row pgx.Row) error {
+		INSERT INTO agentmemory.versions (tenant, version, mark, changes, entries, bytes)
+		SELECT $1, v.version + 1, $2, $3, v.entries + $4, v.bytes + $5 FROM ` + newestVersion + ` v RETURNING version`
+	u := usageOf(fresh)
+	b.Queue(note, []byte(w.tenant), w.mark[:], w.journal(fresh), u.Entries, u.Bytes).QueryRow(func(row pgx.Row) error {
 		var n int64
 		err := row.Scan(&n)
 		w.done.Version = w.mark.Version(uint64(n))
@@ -173,6 +175,7 @@ func (w *writes) note(b *pgx.Batch, fresh []driver.Placed) {
 // the documents and reads what the mutation names, and one that writes and commits.
 func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(error) bool) error {
 	raw := conn.Conn()
+	w.retired = map[place][]string{}
 	w.held, w.documents = map[place]*heldEntry{}, map[title]heldDocument{}
 	w.done = driver.Applied{Revs: make([]int64, len(w.m.Documents))}
 	b := new(pgx.Batch)
@@ -184,14 +187,16 @@ func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(e
 		b.Queue(takeTenant, []byte(w.tenant))
 	}
 	w.loadEntries(b)
+	w.loadRetired(b)
 	w.loadDocuments(b)
+	w.loadUsage(b)
 	if err := raw.SendBatch(w.db.unending(ctx), b).Close(); err != nil {
 		undo(ctx, raw)
 		return again(err)
 	}
-	if !w.holds() {
+	if err := w.check(); err != nil {
 		undo(ctx, raw)
-		return driver.ErrConflict
+		return err
 	}
 	if w.lone && len(w.fresh()) == 0 {
 		undo(ctx, raw)
@@ -228,8 +233,47 @@ func undo(ctx context.Context, conn *pgx.Conn) {
 	}
 }
 
-// holds reports whether every condition of the mutation does.
-func (w *writes) holds() bool {
+// loadRetired queues what finds the entries that are retired in favour of the heirs.
+func (w *writes) loadRetired(b *pgx.Batch) {
+	if len(w.m.Heirs) == 0 {
+		return
+	}
+	var heirs []place
+	var refs, ids [][]byte
+	for h := range w.m.Heirs {
+		heirs, refs, ids = append(heirs, place{h.Ref, h.ID}), append(refs, keyOf(h.Ref)), append(ids, []byte(h.ID))
+	}
+	const load = `
+		SELECT h.number, e.id FROM unnest($2::bytea[], $3::bytea[]) WITH ORDINALITY AS h (ref, id, number), LATERAL (
+			SELECT e.id FROM agentmemory.entries e
+			WHERE e.tenant = $1 AND e.ref = h.ref AND sha256(e.heir) = sha256(h.id) AND e.heir = h.id OFFSET 0) e`
+	b.Queue(load, []byte(w.tenant), refs, ids).Query(func(rows pgx.Rows) error {
+		var number int64
+		var id name
+		_, err := pgx.ForEachRow(rows, []any{&number, &id}, func() error {
+			heir := heirs[number-1]
+			w.retired[heir] = append(w.retired[heir], string(id))
+			return nil
+		})
+		return err
+	})
+}
+
+// loadUsage queues what the limits of the mutation are held against.
+func (w *writes) loadUsage(b *pgx.Batch) {
+	if w.m.Limits == (driver.Limits{}) || w.machinery {
+		return
+	}
+	const load = `
+		SELECT v.entries, v.bytes, (SELECT count(*) FROM (SELECT FROM agentmemory.outbox WHERE tenant = $1 LIMIT $2) x)
+		FROM ` + newestVersion + ` v`
+	b.Queue(load, []byte(w.tenant), max(0, w.m.Limits.Waiting)).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&w.used.Entries, &w.used.Bytes, &w.used.Waiting)
+	})
+}
+
+// check asks [driver.Base.Check] about the mutation.
+func (w *writes) check() error {
 	base := driver.Base{
 		Held: func(ref, id string) driver.Held {
 			if h := w.held[place{ref, id}]; h != nil {
@@ -241,8 +285,10 @@ func (w *writes) holds() bool {
 			d := w.documents[title{ref, kind, key}]
 			return d.rev, d.class
 		},
+		Retired: func(ref, id string) []string { return w.retired[place{ref, id}] },
+		Used:    w.used,
 	}
-	return base.Holds(w.m)
+	return base.Check(w.m)
 }
 
 // named are the entries that the mutation names.

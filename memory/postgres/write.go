@@ -60,7 +60,16 @@ func (w *writes) fresh() []driver.Placed {
 	return fresh
 }
 
-// insert queues entries and their labels.
+// usageOf is what new entries come to. Triggers count whatever becomes of them later.
+func usageOf(put []driver.Placed) (u driver.Limits) {
+	for i := range put {
+		u.Add(&put[i].Entry, 1)
+	}
+	return u
+}
+
+// insert queues entries and their labels, which are counted apart: a trigger would cost a
+// put a fifth of its time.
 func (w *writes) insert(b *pgx.Batch, put []driver.Placed, onConflict string) {
 	switch len(put) {
 	case 0:
