@@ -185,7 +185,7 @@ func TestPooler_SilentServer(t *testing.T) {
 	defer func() { require.NoError(t, front.Close()) }()
 	pool, err := pgxpool.New(t.Context(), with(front.DSN(), "default_query_exec_mode", "exec"))
 	require.NoError(t, err)
-	db, err := Open(t.Context(), pool, Options{Pooler: true, StatementTimeout: 50 * time.Millisecond})
+	db, err := Open(t.Context(), pool, Options{Pooler: true, StatementTimeout: 2 * time.Second})
 	require.NoError(t, err)
 	st := db.Memory()
 	settings(t, admin, "synchronous_standby_names", "nobody")
