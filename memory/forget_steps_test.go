@@ -204,8 +204,8 @@ func TestM3_AnAnnouncementIsCheckedWithoutItsEscapes(t *testing.T) {
 	require.NoError(t, secrets.Register("s", []byte(`pa"ss<w>ord`), redact.LevelTenant))
 	j, err := h.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: secrets})
 	require.NoError(t, err)
-	_, err = j.Rewrite(ctx, "ref", memory.Rewrite{Announce: func([]memory.Entry) []memory.Announcement {
-		return []memory.Announcement{{Payload: events.WorkspaceUpdated{Path: `x/pa"ss<w>ord`, Version: 1}}}
+	_, err = j.Rewrite(ctx, "ref", memory.Rewrite{Announce: func([]memory.Entry) []events.Record {
+		return []events.Record{{Payload: events.WorkspaceUpdated{Path: `x/pa"ss<w>ord`, Version: 1}}}
 	}})
 	require.ErrorIs(t, err, memory.ErrSecretLeakage)
 	_, err = h.Relay(ctx)

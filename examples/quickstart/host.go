@@ -11,6 +11,7 @@ import (
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/inmem"
+	"github.com/openwop/agentmemory/recall"
 	"github.com/openwop/agentmemory/redact"
 )
 
@@ -47,6 +48,7 @@ func (h *host) openBank() (*memory.Bank, error) {
 	return memory.New(h.store, memory.Config{
 		Resolver:    tenantOf,
 		Now:         func() time.Time { return h.now },
+		Ranker:      recall.New(recall.Config{}),
 		Sink:        h.sink,
 		WriteEvents: true,
 	})
