@@ -50,6 +50,7 @@ var plan = []place{
 	{dir: "redact", floor: 0},
 	{dir: "internal/jsonguard", floor: 0, others: libraries[1:3]},
 	{dir: "internal/pgcluster", floor: 0},
+	{dir: "internal/text", floor: 0},
 
 	{dir: "events/eventschema", floor: 1, ours: []string{"events", "internal/jsonguard"}},
 	{dir: "memory/driver", floor: 1, ours: []string{"events"}},
@@ -58,7 +59,7 @@ var plan = []place{
 	{dir: "memory", floor: 2, ours: driverAndEvents},
 	{dir: "memory/...", floor: 2, ours: driverAndEvents},
 
-	{dir: "consolidate", floor: 3, ours: memoryAndEvents, others: libraries},
+	{dir: "consolidate", floor: 3, ours: append([]string{"internal/text"}, memoryAndEvents...), others: libraries},
 	{dir: "distill", floor: 3, ours: memoryAndEvents, others: libraries},
 	{dir: "commitment", floor: 3, ours: memoryAndEvents, others: libraries},
 	{dir: "capability", floor: 3, ours: []string{"memory", "events", "internal/jsonguard"}},
