@@ -92,5 +92,5 @@ func ExampleSimilar() {
 		fmt.Printf("%v %.2f\n", c.IDs, c.Score)
 	}
 	// Output:
-	// [m1 m3] 0.55
+	// [m1 m3] 0.65
 }

@@ -1,4 +1,4 @@
-package consolidate
+package text
 
 // composition is a combining mark, its canonical combining class, and the letters that
 // take it, each followed by the letter that the two make.
