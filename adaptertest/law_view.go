@@ -192,12 +192,12 @@ func unknownVersion(w *world) {
 		w.did("make up a version: %q", forged)
 		w.refused(forged)
 	}
-	if n, mark, err := driver.ParseVersion(v); err == nil {
+	if n, mark, err := v.Parse(); err == nil {
 		mark[0]++
 		w.did("give the version another mark")
-		w.refused(driver.VersionOf(n, mark))
-		w.refused(driver.VersionOf(0, mark))
-		w.refused(driver.VersionOf(n+1, mark))
+		w.refused(mark.Version(n))
+		w.refused(mark.Version(0))
+		w.refused(mark.Version(n + 1))
 	}
 	for _, more := range []driver.Version{"0", " "} {
 		w.did("write %q behind a version", more)

@@ -89,7 +89,7 @@ func (m *storeModel) play(s step) {
 			q.Tag = pick(modelTags, s.n[3]/3)
 		}
 		if all := m.ref.list(scope, -1, driver.Query{At: w.now}); len(all) > 0 && s.n[4]%2 == 0 {
-			q.After = driver.CursorOf(&all[s.n[4]/2%len(all)])
+			q.After = all[s.n[4]/2%len(all)].Cursor()
 		}
 		m.sameEntries(w.list(scope, q), m.ref.list(scope, -1, q))
 	case "advance":
@@ -287,7 +287,7 @@ func (m *storeModel) listHeld(s step) {
 	scope := at(h.tenant, pick(modelRefs, s.n[1]))
 	q := driver.Query{Limit: s.n[2] % 3, At: pick([]time.Time{m.w.now, {}}, s.n[3])}
 	if all := m.ref.list(scope, h.ref, q); len(all) > 0 && s.n[4]%2 == 0 {
-		q.After = driver.CursorOf(&all[s.n[5]%len(all)])
+		q.After = all[s.n[5]%len(all)].Cursor()
 	}
 	m.sameEntries(m.w.listAt(scope, h.store, q), m.ref.list(scope, h.ref, q))
 }
