@@ -86,10 +86,10 @@ var foreign = set(`het een niet geen voor zijn wordt ook op vir dat nich fan vun
 
 // languageOf is the language of a text, nil if it is none of the list or cannot be told. A
 // word that tells counts two and a small one counts one: two, at the least, and one for
-// every four words, and fewer of any other language.
+// every four different words, and fewer of any other language.
 func languageOf(tokens []text.Token) *language {
 	scores := make([]int, len(languages))
-	all := 0
+	seen := map[string]bool{}
 	for _, t := range tokens {
 		if t.Kind == text.Pair {
 			return nil
@@ -97,8 +97,11 @@ func languageOf(tokens []text.Token) *language {
 		if t.Kind != text.Word {
 			continue
 		}
-		all++
 		w := strings.ToLower(t.Text)
+		if seen[w] {
+			continue
+		}
+		seen[w] = true
 		if foreign[w] || strings.ContainsFunc(w, func(r rune) bool { return unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) }) {
 			return nil
 		}
@@ -121,7 +124,7 @@ func languageOf(tokens []text.Token) *language {
 			second = max(second, n)
 		}
 	}
-	if scores[best] < 2 || scores[best] <= second || 4*scores[best] < all {
+	if scores[best] < 2 || scores[best] <= second || 4*scores[best] < len(seen) {
 		return nil
 	}
 	return languages[best]
