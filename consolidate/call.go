@@ -66,21 +66,13 @@ func maxAnswer(entries []memory.Entry) int {
 	return n
 }
 
-// size is how many bytes a plan holds.
+// size is how many bytes the texts of a plan have, and each entry that it names one.
 func (p Plan) size() (n int) {
-	const each = 64
-	ids := func(list []string) {
-		for _, id := range list {
-			n += each + len(id)
-		}
-	}
 	for _, m := range p.Merge {
-		n += each + len(m.Keep) + len(m.Text) + len(m.Reason)
-		ids(m.Retire)
+		n += len(m.Text) + len(m.Reason) + len(m.Retire)
 	}
 	for _, s := range p.Supersede {
-		n += each + len(s.By) + len(s.Reason)
-		ids(s.Retire)
+		n += len(s.Reason) + len(s.Retire)
 	}
 	return n
 }

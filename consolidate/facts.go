@@ -1,6 +1,7 @@
 package consolidate
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -251,44 +252,24 @@ func (r *reading) denied(i int) string {
 	return ""
 }
 
-// quoted adds what stands between quotation marks. A mark that is never closed is looked
-// for once, so that the cost stays linear.
-func (r *reading) quoted() {
-	pairs := map[rune]rune{'"': '"', '`': '`', '«': '»', '»': '«', '‹': '›', '「': '」', '『': '』', '\'': '\''}
-	open := map[rune]bool{} // it is not closed again
-	before := ' '
-	for i := 0; i < len(r.form); {
-		c, size := utf8.DecodeRuneInString(r.form[i:])
-		closing, opens := pairs[c]
-		i += size
-		if !opens || open[c] || c == '\'' && (unicode.IsLetter(before) || unicode.IsNumber(before)) {
-			before = c
-			continue
-		}
-		before = c
-		n := closes(r.form[i:], closing)
-		if n < 0 {
-			open[c] = true
-			continue
-		}
-		r.add(quotations, strings.TrimSpace(r.form[i:i+n]))
-		i += n + utf8.RuneLen(closing)
-	}
+// quoting are the ways to quote. Each is one expression of its own: then a mark that is
+// never closed makes one pass over the text and no more.
+var quoting = []*regexp.Regexp{
+	regexp.MustCompile(`"([^"]*)"`),
+	regexp.MustCompile("`([^`]*)`"),
+	regexp.MustCompile(`«([^»]*)»`),
+	regexp.MustCompile(`»([^«]*)«`),
+	regexp.MustCompile(`‹([^›]*)›`),
+	regexp.MustCompile(`「([^」]*)」`),
+	regexp.MustCompile(`『([^』]*)』`),
+	regexp.MustCompile(`(?:^|[\s(\[{=])'([^']*)'`),
 }
 
-// closes is where a quotation ends, -1 if it does not. An apostrophe before a letter ends
-// none.
-func closes(s string, mark rune) int {
-	if mark != '\'' {
-		return strings.IndexRune(s, mark)
-	}
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\'' || i == 0 {
-			continue
-		}
-		if next, _ := utf8.DecodeRuneInString(s[i+1:]); !unicode.IsLetter(next) && !unicode.IsNumber(next) {
-			return i
+// quoted adds what stands between quotation marks.
+func (r *reading) quoted() {
+	for _, q := range quoting {
+		for _, found := range q.FindAllStringSubmatch(r.form, -1) {
+			r.add(quotations, strings.TrimSpace(found[1]))
 		}
 	}
-	return -1
 }

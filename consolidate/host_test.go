@@ -218,7 +218,6 @@ func TestThePlanIsAValue(t *testing.T) {
 	c := newConsolidator(t, Config{})
 	p, err := c.Plan(ctx, h.job("p"), ref, Options{})
 	require.NoError(t, err)
-	require.Equal(t, []Strengthened{{a.ID, 1, p.Merge[0].Reason}}, p.Strengthened())
 	require.Equal(t, "equal in canonical form", p.Merge[0].Reason)
 	require.Equal(t, "4 entries: 1 groups to merge, 1 slots with a newer value, 2 entries retired\n"+
 		"merge "+b.ID+" into "+a.ID+": "+p.Merge[0].Reason+"\n"+

@@ -40,25 +40,6 @@ type Supersede struct {
 	Reason string
 }
 
-// Strengthened is an entry that others corroborate.
-type Strengthened struct {
-	// ID is the entry; empty for a text that is yet to be written.
-	ID string
-	// By is how many entries are retired in its favour.
-	By     int
-	Reason string
-}
-
-// Strengthened lists the entries that the plan makes stronger, in the order of its
-// merges.
-func (p Plan) Strengthened() []Strengthened {
-	out := make([]Strengthened, len(p.Merge))
-	for i, m := range p.Merge {
-		out[i] = Strengthened{m.Keep, len(m.Retire), m.Reason}
-	}
-	return out
-}
-
 // Retired is how many entries the plan retires.
 func (p Plan) Retired() (n int) {
 	for _, m := range p.Merge {

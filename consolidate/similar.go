@@ -481,8 +481,8 @@ func (s *space) groups(ctx context.Context, met []uint64, least float64) ([]Cand
 			continue
 		}
 		score := g.score
-		for _, m := range g.members {
-			score = min(score, s.similarity(m, b))
+		for k := 0; k < len(g.members) && score >= least; k++ {
+			score = min(score, s.similarity(g.members[k], b))
 		}
 		if score >= least {
 			g.members, g.score, of[b] = append(g.members, b), score, g
