@@ -7,7 +7,6 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -129,6 +128,7 @@ type space struct {
 	norm     []float64
 	df       []uint32 // how many entries have a feature, by its hash; at least
 	shift    int
+	logs     [1 << 10]float64 // of small counts, which most are
 }
 
 func newSpace(entries []memory.Entry, vectors [][]float32) *space {
@@ -228,6 +228,9 @@ func (s *space) weigh(ctx context.Context) error {
 	for _, f := range s.features {
 		s.df[s.cell(f)]++
 	}
+	for i := range s.logs {
+		s.logs[i] = math.Log(float64(i))
+	}
 	s.norm = make([]float64, len(s.entries))
 	kept := 0
 	for i := range s.entries {
@@ -260,25 +263,17 @@ func (s *space) cell(f uint32) uint32 { return (f * 0x9e3779b1) >> s.shift }
 
 // weight is the square of the weight of a feature in a class of n entries.
 func (s *space) weight(f uint32, n int) float64 {
-	w := 1 + logarithm(n+1) - logarithm(int(s.df[s.cell(f)])+1)
+	w := 1 + s.log(n+1) - s.log(int(s.df[s.cell(f)])+1)
 	if f&1 == 1 {
 		w /= 2
 	}
 	return w * w
 }
 
-// logarithms are those of small numbers, which most are.
-var logarithms = sync.OnceValue(func() []float64 {
-	list := make([]float64, 1<<12)
-	for i := range list {
-		list[i] = math.Log(float64(i))
-	}
-	return list
-})
-
-func logarithm(n int) float64 {
-	if list := logarithms(); n < len(list) {
-		return list[n]
+// log is the logarithm of a count.
+func (s *space) log(n int) float64 {
+	if n < len(s.logs) {
+		return s.logs[n]
 	}
 	return math.Log(float64(n))
 }
@@ -384,8 +379,9 @@ func (s *space) rarest(features []uint32) []uint32 {
 func sketch(features []uint32, seed uint32) uint32 {
 	a, b := uint32(math.MaxUint32), uint32(math.MaxUint32)
 	for _, f := range features {
-		h := mix(uint64(f), uint64(seed))
-		a, b = min(a, uint32(h)), min(b, uint32(h>>32))
+		h := (uint64(seed)<<32 | uint64(f)) * 0x9e3779b97f4a7c15
+		h = (h ^ h>>32) * 0xd6e8feb86659fd93
+		a, b = min(a, uint32(h>>32)), min(b, uint32(h*0x2545f4914f6cdd1d>>32))
 	}
 	return a<<16 | b&0xffff
 }
