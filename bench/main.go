@@ -23,6 +23,7 @@ var areas = []func() []row{
 	inventoryRows,
 	consolidateRows,
 	distillRows,
+	recallRows,
 	sqliteRows,
 	postgresRows,
 	hostRows,

@@ -39,7 +39,7 @@ func (r *Runner) publish(ctx context.Context, job *memory.Job, ref string, p pro
 			next = c.next(c.index.with(ref, lineOf(p.answer.address, stored[0])))
 			return append(next.swaps, p.answer.swap(stored[0].ID))
 		}
-		rw.Announce = func(stored []memory.Entry) []memory.Announcement {
+		rw.Announce = func(stored []memory.Entry) []events.Record {
 			return append(next.announce(), p.compacted(job, ref, p.output(stored), &next.moved))
 		}
 		made, err := job.Rewrite(ctx, ref, rw)
@@ -101,7 +101,7 @@ func (p *product) rewrite() memory.Rewrite {
 
 // compacted is memory.compacted (RFC 0012 §B). Its id is the same however often a
 // pass is tried.
-func (p *product) compacted(job *memory.Job, ref string, out memory.Entry, indexed *bool) memory.Announcement {
+func (p *product) compacted(job *memory.Job, ref string, out memory.Entry, indexed *bool) events.Record {
 	ids := p.in.ids()
 	payload := events.MemoryCompacted{
 		MemoryRef: ref, OutputID: out.ID, SourceCount: int64(len(ids)), Trigger: p.o.Trigger, ByteSize: int64(len(out.Content)),
@@ -115,5 +115,5 @@ func (p *product) compacted(job *memory.Job, ref string, out memory.Entry, index
 		payload.SourceIDs = ids
 	}
 	sum := sha256.Sum256([]byte(job.ID() + "\x00" + ref + "\x00" + out.ID))
-	return memory.Announcement{ID: "evt_" + hex.EncodeToString(sum[:16]), Payload: payload}
+	return events.Record{ID: "evt_" + hex.EncodeToString(sum[:16]), Payload: payload}
 }

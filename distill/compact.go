@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -43,8 +44,8 @@ func (r *Runner) compact(ctx context.Context, job *memory.Job, ref string, o Opt
 	}
 	p := product{text: join(items), in: in, o: o}
 	rw := p.rewrite()
-	rw.Announce = func(stored []memory.Entry) []memory.Announcement {
-		return []memory.Announcement{p.compacted(job, ref, stored[0], nil)}
+	rw.Announce = func(stored []memory.Entry) []events.Record {
+		return []events.Record{p.compacted(job, ref, stored[0], nil)}
 	}
 	made, err := job.Rewrite(ctx, ref, rw)
 	if err != nil {

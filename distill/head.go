@@ -92,11 +92,11 @@ func (c *catalogue) next(x Index) edition {
 }
 
 // announce is workspace.updated, if there is something to announce.
-func (e edition) announce() []memory.Announcement {
+func (e edition) announce() []events.Record {
 	if !e.moved {
 		return nil
 	}
-	return []memory.Announcement{{Payload: events.WorkspaceUpdated{Path: e.file.Path, Version: e.file.Version}}}
+	return []events.Record{{Payload: events.WorkspaceUpdated{Path: e.file.Path, Version: e.file.Version}}}
 }
 
 // give hands the file to the host's workspace, if there is one.
@@ -126,7 +126,7 @@ func (r *Runner) Reindex(ctx context.Context, job *memory.Job) (File, error) {
 		if e.moved {
 			_, err = job.Rewrite(ctx, "", memory.Rewrite{
 				Documents: func([]memory.Entry) []memory.DocumentSwap { return e.swaps },
-				Announce:  func([]memory.Entry) []memory.Announcement { return e.announce() },
+				Announce:  func([]memory.Entry) []events.Record { return e.announce() },
 			})
 		}
 		if errors.Is(err, memory.ErrConflict) {

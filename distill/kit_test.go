@@ -78,7 +78,7 @@ func (h *host) jobOf(id string) *memory.Job {
 	h.t.Helper()
 	r := redact.NewSecretRegistry(redact.Config{})
 	for id, value := range h.secrets {
-		require.NoError(h.t, r.Register(id, []byte(value), redact.LevelTenant))
+		require.NoError(h.t, r.Register(id, []byte(value)))
 	}
 	j, err := h.bank.Background(memory.JobConfig{ID: id, Tenant: tenant, Redactor: r})
 	require.NoError(h.t, err)
