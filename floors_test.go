@@ -52,7 +52,6 @@ var plan = []place{
 	{dir: "internal/text", floor: 0},
 	{dir: "internal/jsonguard", floor: 0, others: libraries[1:3]},
 	{dir: "internal/pgcluster", floor: 0},
-	{dir: "internal/text", floor: 0},
 
 	{dir: "events/eventschema", floor: 1, ours: []string{"events", "internal/jsonguard"}},
 	{dir: "memory/driver", floor: 1, ours: []string{"events", "internal/identifier"}},
