@@ -17,7 +17,7 @@ import (
 const (
 	documentColumns = `SELECT d.rev, d.tenant, d.ref, d.kind, d.key, d.class, d.grp, d.due, d.origin, b.subjects, `
 	fromDocuments   = ` FROM documents d LEFT JOIN bodies b ON b.body = d.body`
-	withValue       = `ifnull(d.value, b.value)`
+	withValue       = `coalesce(d.value, b.value, x'')`
 )
 
 func scanDocument(rows *sql.Rows) (d driver.Document, err error) {
@@ -30,10 +30,13 @@ func scanDocument(rows *sql.Rows) (d driver.Document, err error) {
 	if due != nil {
 		d.Due = instant(*due)
 	}
-	var ok [2]bool
+	ok := [3]bool{2: true}
 	d.Of, ok[0] = unpack(of)
 	d.Subjects, ok[1] = unpack(subjects)
-	if ok != [2]bool{true, true} {
+	if d.Value != nil { // it was asked for
+		d.Value, ok[2] = unsummed(d.Value)
+	}
+	if ok != [3]bool{true, true, true} {
 		err = &failure{damaged, nil}
 	}
 	return d, err
@@ -106,6 +109,8 @@ func documentsAfter(q *driver.DocumentQuery, last *driver.Document) (string, []a
 	}
 	switch { // behind the last one, in terms of the index in use
 	case last.Rev == 0:
+	case q.EveryRef && q.Kind != "":
+		narrow(`(d.ref, d.key) > (?, ?)`, last.Ref, last.Key)
 	case q.EveryRef:
 		narrow(`(d.ref, d.kind, d.key) > (?, ?, ?)`, last.Ref, last.Kind, last.Key)
 	case q.Kind == "":

@@ -354,7 +354,7 @@ func TestMigrations_Fixture(t *testing.T) {
 	var tables string
 	require.NoError(t, raw(t, path).QueryRow(`SELECT group_concat(name) FROM (SELECT name FROM sqlite_schema
 		WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name)`).Scan(&tables))
-	require.Equal(t, "bodies,document_labels,document_of,documents,entries,former,labels,meta,outbox,scars,tenants,texts,versions", tables)
+	require.Equal(t, "bodies,document_labels,document_of,documents,entries,former,labels,meta,outbox,scars,seal,tenants,texts,versions", tables)
 }
 
 func idsOf(entries []driver.Entry) []string {

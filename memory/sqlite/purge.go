@@ -158,17 +158,17 @@ func (t *tx) removeEntries(tenant, keys string) error {
 	labels := map[int64][]string{}
 	err := t.query(func(rows *sql.Rows) (bool, error) {
 		var key int64
-		var packed sql.RawBytes
-		if err := rows.Scan(&key, &packed); err != nil {
+		var head sql.RawBytes
+		if err := rows.Scan(&key, &head); err != nil {
 			return false, wrap(readFailed, err)
 		}
-		subjects, ok := unpack(packed)
-		if !ok { // their rows would stay, and the key is used again
+		var e driver.Entry
+		if !readHead(&e, head) { // rows of the index would stay, and the key is used again
 			return false, &failure{damaged, nil}
 		}
-		labels[key] = subjects
+		labels[key] = e.Subjects
 		return true, nil
-	}, `SELECT entry, subjects FROM texts WHERE subjects IS NOT NULL AND entry IN (SELECT value FROM json_each(?))`, keys)
+	}, `SELECT entry, head FROM texts WHERE head IS NOT NULL AND entry IN (SELECT value FROM json_each(?))`, keys)
 	if err != nil {
 		return err
 	}

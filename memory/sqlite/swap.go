@@ -36,9 +36,9 @@ func (t *tx) swapMachinery(swaps []driver.DocumentSwap) ([]int64, error) {
 		var err error
 		switch {
 		case x.Act == driver.Set && x.Rev == 0:
-			revs[i], err = t.insert(addMachinery, x.Tenant, x.Ref, x.Kind, x.Key, x.Group, due(&x.Document), value(x))
+			revs[i], err = t.insert(addMachinery, x.Tenant, x.Ref, x.Kind, x.Key, x.Group, due(&x.Document), summed(x.Value))
 		case x.Act == driver.Set, x.Act == driver.Retain:
-			revs[i], err = t.insert(setMachinery, append(name, x.Group, due(&x.Document), x.Act == driver.Retain, value(x))...)
+			revs[i], err = t.insert(setMachinery, append(name, x.Group, due(&x.Document), x.Act == driver.Retain, summed(x.Value))...)
 		case x.Rev == 0:
 			var there shelved
 			if there, err = t.shelved(x.Tenant, x.Ref, x.Kind, x.Key); err == nil && there.rev != 0 {
@@ -61,14 +61,6 @@ func (t *tx) swapMachinery(swaps []driver.DocumentSwap) ([]int64, error) {
 		}
 	}
 	return revs, nil
-}
-
-// value is never NULL, which is what no document has.
-func value(x *driver.DocumentSwap) []byte {
-	if len(x.Value) == 0 {
-		return []byte{}
-	}
-	return x.Value
 }
 
 // swapAll does what swaps say whose conditions hold, after the entries of their mutation
@@ -123,7 +115,7 @@ func (c *change) shelve(x *driver.DocumentSwap, old shelved) (int64, error) {
 		if x.Act == driver.Retain && body != nil {
 			added, err = t.insert(`INSERT INTO bodies (subjects, value) SELECT ?, value FROM bodies WHERE body = ?`, subjects, *body)
 		} else {
-			added, err = t.insert(`INSERT INTO bodies (subjects, value) VALUES (?, ?)`, subjects, value(x))
+			added, err = t.insert(`INSERT INTO bodies (subjects, value) VALUES (?, ?)`, subjects, summed(x.Value))
 		}
 		body = &added
 	}
