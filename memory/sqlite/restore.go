@@ -40,9 +40,6 @@ func Restore(ctx context.Context, backup, path string) error {
 		if path, err = filepath.EvalSymlinks(path); err != nil {
 			return wrap(restoreFailed, err)
 		}
-		if err := idle(ctx, path); err != nil {
-			return err
-		}
 	}
 	if backup == path || inUse.times[backup] > 0 {
 		return &failure{"the backup is in use", nil}
@@ -64,6 +61,9 @@ func Restore(ctx context.Context, backup, path string) error {
 		return wrap(restoreFailed, err)
 	}
 	if err := makeWhole(ctx, copied); err != nil {
+		return err
+	}
+	if err := idle(ctx, path); err != nil {
 		return err
 	}
 	// A log that stays, because this is killed in between, is one that Open refuses.
@@ -90,8 +90,8 @@ func idle(ctx context.Context, path string) error {
 	if inUse.times[path] > 0 {
 		return open
 	}
-	if checkLog(path) != nil {
-		return nil // not to be opened, not even for this
+	if _, err := os.Stat(path); err != nil || checkLog(path) != nil {
+		return nil // not there, or not to be opened, not even for this
 	}
 	db, err := sql.Open("sqlite", fileURI(path)+"?_pragma=locking_mode(EXCLUSIVE)")
 	if err != nil {
