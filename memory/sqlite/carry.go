@@ -162,7 +162,7 @@ func (t *tx) carrySums() error {
 		}
 		var head []byte
 		if !erased {
-			head = headOf(e.ID, created, expires, [4]string{e.RunID, string(tags), string(subjects), string(sources)}, e.Content)
+			head = headOf(e.ID, created, expires, [4][]byte{[]byte(e.RunID), tags, subjects, sources}, e.Content)
 		}
 		_, err := t.exec(addWords, entry, head, e.Content)
 		return true, err

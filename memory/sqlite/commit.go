@@ -54,7 +54,7 @@ func (c *change) put(ref string, e *driver.Entry) (fresh bool, err error) {
 		return false, err
 	}
 	// The key is beyond that of every text.
-	fields := [4]string{e.RunID, string(pack(e.Tags)), string(pack(e.Subjects)), string(pack(e.Sources))}
+	fields := [4][]byte{[]byte(e.RunID), pack(e.Tags), pack(e.Subjects), pack(e.Sources)}
 	head := headOf(e.ID, e.CreatedAt.UnixMilli(), expiry(e.ExpiresAt), fields, e.Content)
 	if _, err = c.tx.exec(addWords, key, head, e.Content); err != nil {
 		return false, err
@@ -107,14 +107,10 @@ func (c *change) erase(ref string, ids []string) error {
 		return nil
 	}
 	list := keyList(keys)
-	err = c.tx.query(func(rows *sql.Rows) (bool, error) {
-		var s span
-		err := rows.Scan(&s.from, &s.to)
-		missed = append(missed, s)
-		return true, wrap(readFailed, err)
-	}, `SELECT born, died FROM former WHERE entry IN (SELECT value FROM json_each(?))`, list)
+	before, err := collect(c.tx.query, func(rows *sql.Rows) (s span, err error) { return s, wrap(readFailed, rows.Scan(&s.from, &s.to)) },
+		`SELECT born, died FROM former WHERE entry IN (SELECT value FROM json_each(?))`, list)
 	if err == nil {
-		err = c.scar(ref, missed)
+		err = c.scar(ref, append(missed, before...))
 	}
 	if err == nil {
 		err = c.tx.discardOf(list)

@@ -199,8 +199,8 @@ type tx struct {
 	sweeps string
 }
 
-// write runs f in a transaction and commits it unless f fails or the context ends before
-// the commit begins.
+// write runs f in a transaction and commits it unless f fails, the context ends before
+// the commit begins, or f returns errUnchanged, which is no error.
 func (db *DB) write(ctx context.Context, f func(*tx) error) error {
 	return db.transact(ctx, func(t *tx) error {
 		if err := t.begun(); err != nil {
@@ -227,6 +227,9 @@ func (db *DB) transact(ctx context.Context, f func(*tx) error) error {
 		}
 		if err != nil {
 			w.rollback()
+			if err == errUnchanged {
+				return nil
+			}
 			return err
 		}
 		w.unclean = w.unclean || t.erased // whatever comes of the commit
@@ -248,17 +251,17 @@ func (db *DB) transact(ctx context.Context, f func(*tx) error) error {
 // begun looks, in a transaction, whether the database is still what this program knows, and
 // whether another process has erased something and did not empty the log.
 func (t *tx) begun() error {
-	var version int
-	if err := t.get([]any{&version}, `PRAGMA user_version`); err != nil {
-		return err
-	}
-	if version > len(migrations) {
-		return ErrNewerSchema
-	}
-	if t.w.unclean {
-		return nil
-	}
-	return t.query(func(*sql.Rows) (bool, error) { t.w.unclean = true; return false, nil }, getUnclean)
+	return t.query(func(rows *sql.Rows) (bool, error) {
+		var newer bool
+		if err := rows.Scan(&newer); err != nil {
+			return false, wrap(writeFailed, err)
+		}
+		if newer {
+			return false, ErrNewerSchema
+		}
+		t.w.unclean = true
+		return true, nil
+	}, `SELECT key = 'schema' FROM meta WHERE key BETWEEN 'schema' AND 'unclean' AND (key = 'unclean' OR CAST(value AS INTEGER) > ?)`, len(migrations))
 }
 
 // finish writes what belongs to a transaction at its end.
@@ -302,7 +305,7 @@ func (w *writer) scrub(wait bool) {
 		defer w.conn.ExecContext(background, "PRAGMA busy_timeout = 100")
 	}
 	var which string // of the erasures was the last one that is sure to be in the log now
-	err := w.conn.QueryRowContext(background, getUnclean).Scan(&which)
+	err := w.conn.QueryRowContext(background, `SELECT value FROM meta WHERE key = 'unclean'`).Scan(&which)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return
 	}
@@ -320,6 +323,3 @@ func (w *writer) scrub(wait bool) {
 	}
 	w.sealed = w.logSalt()
 }
-
-// getUnclean reads what the last erasure whose text may be in the log has left.
-const getUnclean = `SELECT value FROM meta WHERE key = 'unclean'`

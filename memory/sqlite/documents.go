@@ -126,16 +126,8 @@ const dueDocuments = documentColumns + withValue + fromDocuments + `
 
 // Due returns machinery of a kind, of all tenants, that is due at the instant at, by a
 // range of an index of what is due at all.
-func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) (due []driver.Document, err error) {
-	err = st.db.query(ctx, func(rows *sql.Rows) (bool, error) {
-		d, err := scanDocument(rows)
-		due = append(due, d)
-		return true, err
-	}, dueDocuments, kind, at.UnixMilli(), max(0, limit))
-	if err != nil {
-		return nil, err
-	}
-	return due, nil
+func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
+	return collect(st.db.queries(ctx), scanDocument, dueDocuments, kind, at.UnixMilli(), max(0, limit))
 }
 
 // shelved is what the database has of a document: nothing if rev is 0.
@@ -143,6 +135,10 @@ type shelved struct {
 	rev   int64
 	class driver.Class
 	body  *int64
+}
+
+func scanShelved(rows *sql.Rows) (d shelved, err error) {
+	return d, wrap(readFailed, rows.Scan(&d.rev, &d.body))
 }
 
 func (t *tx) shelved(tenant, ref, kind, key string) (d shelved, err error) {

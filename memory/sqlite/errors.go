@@ -12,7 +12,7 @@ import (
 // What [Open] refuses.
 var (
 	// ErrNewerSchema: a newer version of this package has made or migrated the
-	// database. It was left as it is.
+	// database, maybe while it was open here. It was left as it is.
 	ErrNewerSchema = errors.New("sqlite: the database has a newer schema than this program knows")
 	// ErrForeignFile: the file is a database of something else. It was left as it is.
 	ErrForeignFile = errors.New("sqlite: the file is no database of agentmemory")

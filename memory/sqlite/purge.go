@@ -43,7 +43,7 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 		return 0, err
 	}
 	removed, err := st.db.purgeAll(ctx, p, at.UnixMilli())
-	if swept := st.db.write(background, func(t *tx) error { return t.removeSpent(removed > 0) }); err == nil && swept != errUnchanged {
+	if swept := st.db.write(background, func(t *tx) error { return t.removeSpent(removed > 0) }); err == nil {
 		err = swept
 	}
 	return removed, err
@@ -89,7 +89,7 @@ func (db *DB) purgeAll(ctx context.Context, p point, at int64) (removed int, err
 
 // advance moves the horizon to a point that is available.
 func (db *DB) advance(ctx context.Context, p point) error {
-	err := db.write(ctx, func(t *tx) error {
+	return db.write(ctx, func(t *tx) error {
 		if err := db.available(t.query, p); err != nil {
 			return err
 		}
@@ -105,10 +105,6 @@ func (db *DB) advance(ctx context.Context, p point) error {
 		_, err := t.exec(`DELETE FROM scars WHERE tenant = ? AND until <= ?`, p.tenant, p.n)
 		return err
 	})
-	if err == errUnchanged {
-		err = nil
-	}
-	return err
 }
 
 // findRelics selects what is over by itself, and what is retired.
@@ -144,9 +140,6 @@ func (db *DB) purge(ctx context.Context, s driver.Scope, v, at int64) (removed i
 		}
 		return t.removeEntries(s.Tenant, keyList(gone))
 	})
-	if err == errUnchanged {
-		return 0, nil
-	}
 	if err != nil {
 		return 0, err
 	}

@@ -146,6 +146,24 @@ func (db *DB) queries(ctx context.Context) queryFunc {
 	}
 }
 
+// collect returns what scan makes of all rows of a statement.
+func collect[T any](query queryFunc, scan func(*sql.Rows) (T, error), text string, args ...any) (all []T, err error) {
+	err = query(func(rows *sql.Rows) (bool, error) {
+		x, err := scan(rows)
+		all = append(all, x)
+		return true, err
+	}, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// scanKey reads a row of one number.
+func scanKey(rows *sql.Rows) (key int64, err error) {
+	return key, wrap(readFailed, rows.Scan(&key))
+}
+
 // first reads one row by query, or returns sql.ErrNoRows.
 func first(query queryFunc, dest []any, text string, args ...any) error {
 	found := false

@@ -147,15 +147,6 @@ func (st *Store) GetAt(ctx context.Context, s driver.Scope, v driver.Version, id
 }
 
 // entries reads all rows of a statement.
-func (db *DB) entries(ctx context.Context, text string, args ...any) (found []driver.Entry, err error) {
-	row := newScanner()
-	err = db.query(ctx, func(rows *sql.Rows) (bool, error) {
-		e, err := row.read(rows)
-		found = append(found, e)
-		return true, err
-	}, text, args...)
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
+func (db *DB) entries(ctx context.Context, text string, args ...any) ([]driver.Entry, error) {
+	return collect(db.queries(ctx), newScanner().read, text, args...)
 }

@@ -89,6 +89,8 @@ func (t *tx) upgrade() error {
 			return wrap(openFailed, err)
 		}
 	}
-	_, err = c.ExecContext(background, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, len(migrations)))
+	// The version is in a table too, where a transaction finds it at no cost.
+	_, err = c.ExecContext(background, fmt.Sprintf(`PRAGMA application_id = %d; PRAGMA user_version = %[2]d;
+		INSERT INTO meta (key, value) VALUES ('schema', %[2]d) ON CONFLICT DO UPDATE SET value = excluded.value`, applicationID, len(migrations)))
 	return wrap(openFailed, err)
 }

@@ -32,10 +32,13 @@ func unsummed(stored []byte) (value []byte, ok bool) {
 	return value, binary.BigEndian.Uint32(stored) == crc32.Checksum(value, castagnoli)
 }
 
-// headOf returns what is stored of an entry beside its content: the sum, its run, and its
-// packed tags, subjects and sources.
-func headOf(id string, created, expires int64, fields [4]string, content string) []byte {
-	head := append(make([]byte, sumBytes), pack(fields[:])...)
+// headOf returns what is stored of an entry beside its content: the sum, and each with its
+// length its run and its packed tags, subjects and sources.
+func headOf(id string, created, expires int64, fields [4][]byte, content string) []byte {
+	head := make([]byte, sumBytes, 64)
+	for _, f := range fields {
+		head = append(binary.AppendUvarint(head, uint64(len(f))), f...)
+	}
 	binary.BigEndian.PutUint32(head, new(summer).sum(head[sumBytes:], id, created, expires, content))
 	return head
 }

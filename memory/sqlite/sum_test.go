@@ -104,6 +104,9 @@ func TestOpen_MigratedMeanwhile(t *testing.T) {
 	defer newer.Close()
 	require.NoError(t, newer.write(t.Context(), func(t *tx) error {
 		_, err := t.exec(fmt.Sprintf("PRAGMA user_version = %d", len(migrations)+1))
+		if err == nil {
+			_, err = t.exec(`UPDATE meta SET value = ? WHERE key = 'schema' AND value = ?`, fmt.Sprint(len(migrations)+1), fmt.Sprint(len(migrations)))
+		}
 		return err
 	}))
 	require.ErrorIs(t, st.Put(t.Context(), here, driver.Entry{ID: "b", CreatedAt: then}), ErrNewerSchema)

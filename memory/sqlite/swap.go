@@ -83,11 +83,10 @@ func (c *change) swapAll(swaps []driver.DocumentSwap) ([]int64, error) {
 		old, err := c.tx.shelved(c.tenant, x.Ref, x.Kind, x.Key)
 		switch {
 		case err != nil:
-		case x.Act == driver.Check, x.Act == driver.Retain && old.rev == 0: // it went with an entry
+		case x.Act == driver.Check, x.Act == driver.Retain && old.rev == 0: // it went with an entry, and its value too
 			revs[i] = old.rev
 		case x.Act == driver.Remove:
 			err = c.tx.discard(old)
-		case x.Act == driver.Retain && old.rev == 0: // it went with an entry, and its value too
 		default:
 			revs[i], err = c.shelve(x, old)
 		}
@@ -151,24 +150,13 @@ func (t *tx) discard(d shelved) error {
 			return err
 		}
 	}
-	for _, text := range []string{`DELETE FROM document_of WHERE rev = ?`, `DELETE FROM document_labels WHERE rev = ?`, `DELETE FROM documents WHERE rev = ?`} {
-		if _, err := t.exec(text, d.rev); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.execAll(d.rev, `DELETE FROM document_of WHERE rev = ?`, `DELETE FROM document_labels WHERE rev = ?`, `DELETE FROM documents WHERE rev = ?`)
 }
 
 // discardOf removes the documents that were made of any of the entries whose keys a list
 // has.
 func (t *tx) discardOf(keys string) error {
-	var made []shelved
-	err := t.query(func(rows *sql.Rows) (bool, error) {
-		var d shelved
-		err := rows.Scan(&d.rev, &d.body)
-		made = append(made, d)
-		return true, wrap(readFailed, err)
-	}, `SELECT rev, body FROM documents WHERE rev IN
+	made, err := collect(t.query, scanShelved, `SELECT rev, body FROM documents WHERE rev IN
 		(SELECT rev FROM document_of WHERE entry IN (SELECT value FROM json_each(?)))`, keys)
 	for _, d := range made {
 		if err == nil {
