@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	driversqlite "modernc.org/sqlite"
 
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/sqlite"
@@ -149,4 +151,48 @@ func TestM8_OwnLog(t *testing.T) {
 	entries, err := open(t, path).Memory().List(t.Context(), home, driver.Query{At: now})
 	require.NoError(t, err)
 	require.Len(t, entries, 12*putsOfDead)
+}
+
+// A backup of the time in which the log was begun is refused too, unless its pages are those
+// of the file: then the log brings it up to its own end.
+func TestM8_LogOfTheSameTime(t *testing.T) {
+	db, path := fresh(t)
+	put := func(from, to int) {
+		for i := from; i < to; i++ {
+			require.NoError(t, db.Memory().Put(t.Context(), home, entry(fmt.Sprint(i), "x")))
+		}
+	}
+	put(0, 20)
+	vacuumed, paged := path+".vacuumed", path+".paged"
+	tool := raw(t, path)
+	_, err := tool.Exec(`VACUUM INTO ?`, vacuumed)
+	require.NoError(t, err)
+	conn, err := tool.Conn(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, conn.Raw(func(c any) error {
+		b, err := c.(interface {
+			NewBackup(string) (*driversqlite.Backup, error)
+		}).NewBackup(paged)
+		if err != nil {
+			return err
+		}
+		_, err = b.Step(-1)
+		return errors.Join(err, b.Finish())
+	}))
+	require.NoError(t, conn.Close())
+	put(20, 40)
+
+	killed := filepath.Join(t.TempDir(), "memory.db") // as a crash leaves it
+	copied(t, path+"-wal", killed+"-wal")
+	copied(t, vacuumed, killed)
+	_, err = sqlite.Open(t.Context(), killed, sqlite.Options{})
+	require.ErrorIs(t, err, sqlite.ErrForeignLog)
+
+	copied(t, paged, killed)
+	entries, err := open(t, killed).Memory().List(t.Context(), home, driver.Query{At: now})
+	require.NoError(t, err)
+	require.Len(t, entries, 40)
+	var verdict string
+	require.NoError(t, raw(t, killed).QueryRow(`PRAGMA integrity_check`).Scan(&verdict))
+	require.Equal(t, "ok", verdict)
 }
