@@ -11,10 +11,7 @@ import (
 
 // Intact reports whether nothing of the scope that was live at v has been erased since.
 func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
-	p, err := pointOf(s.Tenant, v)
+	p, err := pointOf(ctx, s.Tenant, v)
 	if err != nil {
 		return false, err
 	}
@@ -32,10 +29,7 @@ func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (
 // a transaction, and stops between two of them when the context is done; the rest
 // goes with the next call.
 func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	p, err := pointOf(tenant, v)
+	p, err := pointOf(ctx, tenant, v)
 	if err != nil {
 		return 0, err
 	}
