@@ -30,7 +30,7 @@ type testCase struct {
 func laws() []law {
 	return []law{
 		isolationLaw(), redactionLaw(), expiryLaw(), orderLaw(), recordLaw(), idempotenceLaw(),
-		batchLaw(), documentLaw(), dueLaw(), outboxLaw(), viewLaw(), changesLaw(), forgetLaw(), tenantLaw(), searchLaw(), durableLaw(),
+		batchLaw(), documentLaw(), dueLaw(), outboxLaw(), limitsLaw(), viewLaw(), changesLaw(), forgetLaw(), tenantLaw(), searchLaw(), durableLaw(),
 		consolidationLaw(), distillationLaw(), commitmentLaw(), faultLaw(), modelLaw(),
 	}
 }

@@ -11,7 +11,7 @@ var neverAlone = []struct {
 		"RECORD/racing-puts", "RECORD/racing-deletes", "RECORD/racing-writers",
 		"BATCH/racing-put", "BATCH/racing-merges", "DOCUMENT/racing-swaps", "RECORD/one-state-lookup", "RECORD/one-state-get-at", "FIRE/at-once",
 		"BATCH/readers-see-whole", "OUTBOX/racing-relays", "VIEW/reading-while-writing",
-		"DURABLE/shared-ids", "DURABLE/shared-swaps", "CONSOLIDATE/racing-writes",
+		"DURABLE/shared-ids", "DURABLE/shared-swaps", "LIMIT/racing", "DURABLE/shared-limits", "CONSOLIDATE/racing-writes",
 	}},
 	{"an engine makes the calls that other cases make one by one; it shows that together they suffice, and fails with them", []string{
 		"CONSOLIDATE/merges-and-supersedes",

@@ -147,6 +147,17 @@ func (r *reference) apply(tenant string, m *driver.Mutation, revs []int64) error
 			return driver.ErrConflict
 		}
 	}
+	for h, want := range m.Heirs {
+		var of []string
+		for _, held := range t.records {
+			if held.Scope == h.Scope && held.For == h.ID {
+				of = append(of, held.Entry.ID)
+			}
+		}
+		if !slices.Equal(slices.Sorted(slices.Values(of)), slices.Sorted(slices.Values(want))) {
+			return driver.ErrConflict
+		}
+	}
 	placed := map[driver.Located]bool{}
 	for _, p := range m.Put {
 		placed[driver.Located{Scope: p.Scope, ID: p.Entry.ID}] = true

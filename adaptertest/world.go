@@ -23,6 +23,8 @@ type world struct {
 	opened []driver.Adapter
 	held   driver.Version // of cases that hold a view
 
+	probes int // entries that were put to see how much a tenant uses
+
 	swaps   sync.Mutex
 	swapped map[string]int // by name and revision, the swaps that succeeded through a tap
 

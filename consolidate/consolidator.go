@@ -112,8 +112,10 @@ type Options struct {
 type Selection struct {
 	// Tag must be carried by the entry.
 	Tag string
-	// Func must accept the entry. Version names it, and must change when it does.
-	Func    func(memory.Entry) bool
+	// Func must accept the entry; nil accepts all.
+	Func func(memory.Entry) bool
+	// Version names what Func does. A host changes it whenever Func accepts other entries
+	// than before, so that an unchanged corpus is looked at again.
 	Version string
 }
 

@@ -15,8 +15,8 @@ import (
 type Reader interface {
 	// List returns live entries, newest first: at most o.Limit, or
 	// [DefaultListLimit] if that is 0, and never more than [MaxListLimit]. A longer
-	// list is read page by page, see ListOptions.After. The result is never nil without
-	// an error. A negative limit, a malformed tag or cursor is [ErrValidation].
+	// list is read page by page, see ListOptions.After. Without an error the result is
+	// not nil. A negative limit, a malformed tag or a malformed cursor is [ErrValidation].
 	List(ctx context.Context, ref string, o ListOptions) ([]Entry, error)
 	// Get returns a live entry, or [ErrNotFound].
 	Get(ctx context.Context, ref, id string) (Entry, error)

@@ -80,14 +80,29 @@ func (r *Run) Join(ctx context.Context, child Token) error {
 	return nil
 }
 
+// Flush delivers the events of the run that wait, and returns when the sink has taken them,
+// so that they precede whatever the host appends to the run's log afterwards. If the
+// sink refuses, Flush fails and the events wait on.
+func (r *Run) Flush(ctx context.Context) error {
+	if err := r.enter(); err != nil {
+		return err
+	}
+	defer r.life.RUnlock()
+	if r.replay != nil {
+		return nil // it has written none
+	}
+	return r.bank.flush(ctx, r.tenant, r.runID)
+}
+
 // End closes a run that completed: no read or write after it, its registry closed,
 // its writes visible to its parent, and its events acknowledged by the sink. A host
 // calls it before it appends the run's terminal event, and calls it again if it
 // fails.
 func (r *Run) End(ctx context.Context) error { return r.finish(ctx, true) }
 
-// Abort closes a run that failed or was cancelled: as End does, but a parent never
-// sees what the run wrote.
+// Abort closes a run that failed or was canceled. What the run wrote stays in memory, where
+// later runs see it. It differs from [Run.End] only for a child: its writes do not become
+// visible to its parent.
 func (r *Run) Abort(ctx context.Context) error { return r.finish(ctx, false) }
 
 func (r *Run) finish(ctx context.Context, completed bool) error {
@@ -113,7 +128,7 @@ func (w writer) close() error {
 	if !ok {
 		return nil
 	}
-	if err := guard("the redactor", c.Close); err != nil {
+	if err := within(context.Background(), "the redactor", func(context.Context) error { return c.Close() }); err != nil {
 		return failWith(ErrInternal, "the redactor did not close", err)
 	}
 	return nil

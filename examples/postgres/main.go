@@ -89,10 +89,14 @@ func run(ctx context.Context, t told, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	// One round for a program that ends soon. One that stays calls bank.Keep in a goroutine.
-	if _, err := bank.Maintain(ctx); err != nil {
-		return err
-	}
+	// The host's one loop relays events and removes what nothing needs any more.
+	loop, stop := context.WithCancel(ctx)
+	kept := make(chan error)
+	go func() { kept <- bank.Keep(loop, time.Second) }()
+	defer func() {
+		stop()
+		<-kept // before the store is closed
+	}()
 	if t.forget != "" {
 		done, err := bank.Forget(ctx, tenant, t.forget)
 		fmt.Fprintf(out, "erased %d entries\n", len(done.Erased))

@@ -42,10 +42,10 @@ type Adapter interface {
 	// that is live at the instant at.
 	Get(ctx context.Context, s Scope, id string, at time.Time) (Entry, error)
 
-	// Put inserts e if the scope has no entry of that id. The same entry again is
-	// a success that changes nothing, and brings nothing back that has ended or
-	// expired; another one under the id, or an id whose entry was erased, is
-	// [ErrConflict].
+	// Put inserts e if the scope has no entry of that id. If the scope has the same entry
+	// already, see [Entry.Equal], Put succeeds and changes nothing: an entry that was
+	// retired or has expired stays so. It fails with [ErrConflict] if another entry has
+	// the id, or if an entry of that id was erased.
 	Put(ctx context.Context, s Scope, e Entry) error
 
 	// Delete ends the life of an entry and reports whether it was live at the
@@ -53,8 +53,8 @@ type Adapter interface {
 	Delete(ctx context.Context, s Scope, id string, at time.Time) (bool, error)
 }
 
-// Query narrows a [Adapter.List]. The zero value asks for all entries that were
-// never given an expiry or expire after the year 1: set At.
+// Query says which live entries [Adapter.List] returns. Set At: an entry that has expired at
+// that instant is left out, and at the zero instant nothing has expired.
 type Query struct {
 	// Limit bounds the number of entries; 0 means all.
 	Limit int

@@ -7,13 +7,18 @@ import (
 )
 
 // Mutation is a conditional change of one tenant's memory. All scopes in it are
-// of that tenant. Its parts take effect together, as if in the order of the
-// fields and, within a field, of its elements.
+// of that tenant; one that is not is [ErrValidation]. Its parts are judged and take effect
+// in the order of the fields and, within a field, of its elements, and become visible
+// together.
 type Mutation struct {
 	// At is the instant at which liveness is judged.
 	At time.Time
 	// Live are entries that must be live at At.
 	Live []Located
+	// Heirs are entries, each with the ids of all entries of its scope whose
+	// Retirement.For names it, in any order, as they are before the mutation, erased ones
+	// too. What erases an entry brings back what it stood for, and may not miss any of it.
+	Heirs map[Located][]string `json:"-"`
 	// Put inserts entries as [Adapter.Put] does.
 	Put []Placed
 	// Retire ends the life of entries, which must be live at At or be put by
@@ -33,12 +38,15 @@ type Mutation struct {
 	// Events go to the outbox. One that waits there already (same tenant, run and
 	// id) is dropped.
 	Events []events.Record
+	// Limits are what the tenant may come to. A mutation that goes beyond them is
+	// refused: see [Base.Check]. One that changes machinery only has none.
+	Limits Limits
 }
 
 // MachineryOnly reports whether m names nothing but documents of the class
 // [Machinery], and has no events. Such a mutation makes no version.
 func (m *Mutation) MachineryOnly() bool {
-	if len(m.Live)+len(m.Put)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Events) > 0 || len(m.Documents) == 0 {
+	if len(m.Live)+len(m.Heirs)+len(m.Put)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Events) > 0 || len(m.Documents) == 0 {
 		return false
 	}
 	for i := range m.Documents {
@@ -61,11 +69,13 @@ type Placed struct {
 	Entry Entry
 }
 
-// Retirement ends the life of an entry. For names the entry of the same scope
-// in whose favour it happens, which must be live at the mutation's At or put by
-// the mutation; it is empty with [Deleted] and only then.
+// Retirement ends the life of an entry.
 type Retirement struct {
 	Located
-	State State // Merged, Superseded or Deleted
-	For   string
+	// State is what becomes of the entry: [Merged], [Superseded] or [Deleted].
+	State State
+	// For is the id of the successor: the entry of the same scope that takes the place of
+	// this one. It must be another entry, and must be live at the mutation's At or put by
+	// the mutation. It is required for Merged and Superseded, and empty for Deleted.
+	For string
 }
