@@ -165,13 +165,9 @@ func (c *change) check(m *driver.Mutation) error {
 			failed = errors.Join(failed, err)
 			return d.rev, d.class
 		},
-		Retired: func(ref, id string) (ids []string) {
-			err := c.tx.query(func(rows *sql.Rows) (bool, error) {
-				var id string
-				err := rows.Scan(&id)
-				ids = append(ids, id)
-				return true, wrap(readFailed, err)
-			}, `SELECT id FROM entries INDEXED BY entries_successor WHERE tenant = ? AND ref = ? AND successor = ? AND successor <> ''`, c.tenant, ref, id)
+		Retired: func(ref, id string) []string {
+			ids, err := collect(c.tx.query, func(rows *sql.Rows) (id string, err error) { return id, wrap(readFailed, rows.Scan(&id)) },
+				`SELECT id FROM entries INDEXED BY entries_successor WHERE tenant = ? AND ref = ? AND successor = ? AND successor <> ''`, c.tenant, ref, id)
 			failed = errors.Join(failed, err)
 			return ids
 		},
