@@ -132,7 +132,7 @@ func TestD4_R5_EveryLevelIsRedactedAgain(t *testing.T) {
 	h := newHost(t)
 	h.put("Level one.")
 	m := &model{name: "leaky/1", say: func(call int64, req distill.Request) ([]distill.Item, error) {
-		return []distill.Item{{Text: fmt.Sprintf("Call %d said [BYOK:key-%d] and <REDACTED:thing> and sk-ant-%s.", call, call, strings.Repeat("a1", 20))}}, nil
+		return []distill.Item{{Text: fmt.Sprintf("Call %d said [BYOK:key-%d] and <REDACTED:thing> and sk-ant-%s.", call, call, "api03-q8ZrT2vWk5XcN7mB1yHs4JdF")}}, nil
 	}}
 	r := h.runner(func(c *distill.Config) { c.Summarizer = m })
 	first := h.distill(r, distill.Options{Sources: distill.ExpireSources})
