@@ -26,6 +26,8 @@ type Config struct {
 
 	// Seed chooses the random steps. The same seed gives the same steps and texts.
 	Seed uint64
+
+	short bool // -short in a test
 }
 
 // Offer is an ability of a store beyond the four operations.
@@ -48,6 +50,7 @@ const (
 // the store does not offer the means is skipped with the reason.
 func Run(t *testing.T, cfg Config) {
 	t.Helper()
+	cfg.short = testing.Short()
 	found, err := cfg.look(t.Context())
 	if err != nil {
 		t.Fatal(err)

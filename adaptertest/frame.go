@@ -29,7 +29,7 @@ type testCase struct {
 // laws are all laws with all cases, in the order in which they run.
 func laws() []law {
 	return []law{
-		isolationLaw(), redactionLaw(), expiryLaw(), orderLaw(), recordLaw(), idempotenceLaw(),
+		isolationLaw(), redactionLaw(), expiryLaw(), orderLaw(), recordLaw(), sizesLaw(), idempotenceLaw(),
 		batchLaw(), documentLaw(), dueLaw(), outboxLaw(), viewLaw(), changesLaw(), forgetLaw(), tenantLaw(), searchLaw(), durableLaw(),
 		consolidationLaw(), distillationLaw(), commitmentLaw(), faultLaw(), modelLaw(),
 	}
@@ -60,6 +60,7 @@ func (cfg Config) runCase(ctx context.Context, found *findings, l *law, c *testC
 		w.play(func() {
 			w.fresh()
 			c.run(w)
+			w.audit(levelOf(c.needs))
 		}, &failed)
 	}()
 	var failed *failure
@@ -68,6 +69,7 @@ func (cfg Config) runCase(ctx context.Context, found *findings, l *law, c *testC
 	case <-ctx.Done():
 		failed = &failure{expected: "an answer", came: "none before the context was done: the store hangs"}
 	}
+	result.Remark = w.remark
 	if failed != nil {
 		result.Status = Broken
 		result.Failure = w.text(fmt.Sprintf("%s/%s (%s): %s", l.name, c.name, l.number, c.proves), failed)

@@ -130,7 +130,7 @@ func largestNames(w *world) {
 	d.Kind, d.Group = strings.Repeat("i", driver.MaxKindBytes), strings.Repeat("g", driver.MaxKeyBytes)
 	d = w.set(d)
 	w.holds(d)
-	w.yields(driver.DocumentQuery{Tenant: d.Tenant, EveryRef: true, Group: d.Group, Subject: d.Subjects[0]}, documentName(&d))
+	w.yields(driver.DocumentQuery{Tenant: d.Tenant, EveryRef: true, Group: d.Group, Subject: d.Subjects[0]}, nameIn(&d))
 	entry := strings.Repeat("e", driver.MaxIDBytes)
 	w.puts(d.Scope, entry)
 	c := digest(d.Scope, "c", entry)
@@ -172,7 +172,7 @@ func documentOrder(w *world) {
 	})
 	var names []string
 	for _, d := range docs {
-		names = append(names, documentName(&d))
+		names = append(names, nameIn(&d))
 	}
 	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}, names...)
 }
@@ -199,7 +199,7 @@ func narrowedDocuments(w *world) {
 		docs = append(docs, d)
 	}
 	w.sets(docs...)
-	slices.SortFunc(docs, func(a, b driver.Document) int { return strings.Compare(documentName(&a), documentName(&b)) })
+	slices.SortFunc(docs, func(a, b driver.Document) int { return strings.Compare(nameIn(&a), nameIn(&b)) })
 	for _, q := range []driver.DocumentQuery{
 		{}, {Kind: "kx"}, {Key: "x0"}, {Group: "gy"}, {Subject: "sx"}, {Kind: "kx", Group: "gy"}, {Kind: "ky", Subject: "sx"}, {Group: "gx", Subject: "sy"},
 		{Key: "y4", Group: "gy"}, {Key: "y4", Group: "gx"}, {Kind: "kx", Key: "x0"}, {Kind: "kx", Key: "x0", Group: "gx", Subject: "sx"},
@@ -210,7 +210,7 @@ func narrowedDocuments(w *world) {
 		for _, d := range docs {
 			if (q.Kind == "" || q.Kind == d.Kind) && (q.Key == "" || q.Key == d.Key) && (q.Group == "" || q.Group == d.Group) &&
 				(q.Subject == "" || q.Subject == d.Subjects[0]) {
-				want = append(want, documentName(&d))
+				want = append(want, nameIn(&d))
 			}
 		}
 		w.yields(q, want...)
@@ -255,7 +255,7 @@ func bareDocuments(w *world) {
 func (w *world) manyNotes(n int) (docs []driver.Document, names []string) {
 	for i := range n {
 		d := note(home, fmt.Sprintf("n%05d", i), "x")
-		docs, names = append(docs, d), append(names, documentName(&d))
+		docs, names = append(docs, d), append(names, nameIn(&d))
 	}
 	stored := docs[:0:0]
 	w.quietly(fmt.Sprintf("store %d documents", n), func() {
@@ -284,7 +284,7 @@ func documentsWhileChanging(w *world) {
 			w.must(err)
 			w.check(d.Key > last, "the order of the keys", "%s after %s", short(d.Key), short(last))
 			last = d.Key
-			seen[documentName(&d)]++
+			seen[nameIn(&d)]++
 			if i < 100 {
 				w.removes(docs[2*i])
 				docs[2*i+1].Value = []byte("swapped")

@@ -41,7 +41,7 @@ func dueInOrder(w *world) {
 	places := []driver.Scope{home, at("globex", "support"), at("acme", ""), at("Acme", "sales"), at("acme", "sales")}
 	for i, s := range places {
 		d := timer(s, fmt.Sprint("t", 9-i), w.now.Add(time.Duration(i)*time.Millisecond))
-		want = append(want, d.Tenant+" "+documentName(&d))
+		want = append(want, d.Tenant+" "+nameIn(&d))
 	}
 	for _, i := range w.rng.Perm(len(places)) {
 		w.set(timer(places[i], fmt.Sprint("t", 9-i), w.now.Add(time.Duration(i)*time.Millisecond)))

@@ -159,7 +159,7 @@ func durableVersions(w *world) {
 	w.intact(home, after, true)
 	w.purge(home.Tenant, after)
 	w.reopen()
-	w.refused(before)
+	w.refused(home, before)
 }
 
 func sharedWrites(w *world) {

@@ -81,7 +81,7 @@ var cancellable = []struct {
 		return errorOf(w.scheduler.Due(ctx, "timer", w.now, 10))
 	}},
 	{"changes", []Offer{Transactor, Versioned, Changes}, func(ctx context.Context, w *world) error {
-		return errorOf(w.changes.Changes(ctx, home, w.held, w.held))
+		return errorOf(w.changes.Changes(ctx, home, w.view, w.view))
 	}},
 	{"scopes", []Offer{Transactor, Tenants}, func(ctx context.Context, w *world) error {
 		return walked(w.tenants.Scopes(ctx, driver.Scope{}))
@@ -96,16 +96,16 @@ var cancellable = []struct {
 		return errorOf(w.versions.Version(ctx, home.Tenant))
 	}},
 	{"list-at", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		return errorOf(w.versions.ListAt(ctx, home, w.held, driver.Query{At: w.now}))
+		return errorOf(w.versions.ListAt(ctx, home, w.view, driver.Query{At: w.now}))
 	}},
 	{"get-at", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		return errorOf(w.versions.GetAt(ctx, home, w.held, []string{"a"}, w.now))
+		return errorOf(w.versions.GetAt(ctx, home, w.view, []string{"a"}, w.now))
 	}},
 	{"intact", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		return errorOf(w.versions.Intact(ctx, home, w.held))
+		return errorOf(w.versions.Intact(ctx, home, w.view))
 	}},
 	{"purge", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		return errorOf(w.versions.Purge(ctx, home.Tenant, w.held, w.now))
+		return errorOf(w.versions.Purge(ctx, home.Tenant, w.view, w.now))
 	}},
 	{"search", []Offer{Searcher}, func(ctx context.Context, w *world) error {
 		return errorOf(w.searcher.Search(ctx, home, driver.Search{Limit: 10, At: w.now}))
@@ -122,7 +122,7 @@ func callCancelled(w *world, call func(ctx context.Context, w *world) error) {
 		w.apply(queue(w.event("run-1", "ev1")))
 	}
 	if w.versions != nil {
-		w.held = w.version(home.Tenant)
+		w.view = w.version(home.Tenant)
 	}
 	done, cancel := cancelled(w.ctx)
 	defer cancel()
@@ -174,6 +174,7 @@ func (f *fading) Err() error {
 
 // midway makes a call under contexts that end ever later, until one outlasts it.
 func (w *world) midway(call func(ctx context.Context, i int) error, check func(i int, err error)) {
+	w.unmirrored()
 	for i := range 200 {
 		ctx := fadingAfter(w.ctx, i)
 		w.did("make call %d under a context that ends when it is looked at for the %d. time", i+1, i+1)

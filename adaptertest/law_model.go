@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 func modelLaw() law {
@@ -14,13 +15,11 @@ func modelLaw() law {
 		ops        []string
 	}{
 		{"adapter", "random puts, deletes and lists of several tenants agree with a model", nil, adapterOps},
-		{"transactor", "random mutations agree with a model", []Offer{Transactor}, slices.Concat(adapterOps, transactorOps)},
+		{"transactor", "random mutations agree with a model, over handles and reopenings", []Offer{Transactor}, slices.Concat(adapterOps, transactorOps)},
 		{"versioned", "random mutations, held versions and purges agree with a model", []Offer{Transactor, Versioned},
 			slices.Concat(adapterOps, transactorOps, versionedOps)},
 	} {
-		l.cases = append(l.cases, testCase{m.name, m.says, m.needs, func(w *world) {
-			w.explore(m.ops, 12, 60, func() player { return newStoreModel(w) })
-		}})
+		l.cases = append(l.cases, testCase{m.name, m.says, m.needs, func(w *world) { w.explore(m.ops, levelOf(m.needs)) }})
 	}
 	return l
 }
@@ -30,46 +29,47 @@ func modelLaw() law {
 // steps.
 type step struct {
 	op string
-	n  [6]int
+	n  [8]int
 }
-
-// player plays steps on a store and a model, and ends the case at the first
-// difference.
-type player interface{ play(s step) }
 
 // explore plays random sequences, each on a fresh store. The first that fails is
 // shrunk to the shortest one that does, and that one's failure is the case's.
-func (w *world) explore(ops []string, sequences, length int, start func() player) {
-	for i := range sequences {
+func (w *world) explore(ops []string, level Level) {
+	m := &model{world: w, level: level, reached: map[string]int{}}
+	for i := range w.size(6, 24, 200) {
 		rng := rand.New(rand.NewPCG(w.seed, w.part+uint64(i)))
-		steps := make([]step, length)
+		steps := make([]step, 60)
 		for k := range steps {
 			steps[k].op = ops[rng.IntN(len(ops))]
 			for j := range steps[k].n {
 				steps[k].n[j] = rng.IntN(1 << 20)
 			}
 		}
-		if w.playAll(steps, start) == nil {
+		if m.playAll(steps) == nil {
 			continue
 		}
-		steps = shrink(steps, func(s []step) bool { return w.playAll(s, start) != nil })
-		failed := w.playAll(steps, start)
+		steps = shrink(steps, func(s []step) bool { return m.playAll(s) != nil })
+		failed := m.playAll(steps)
 		if failed == nil {
 			failed = &failure{"the same answer every time", "a failure that does not show again"}
 		}
-		failed.came += fmt.Sprintf("\n(seed %d, sequence %d, shrunk from %d steps)", w.seed, i, length)
+		failed.came += fmt.Sprintf("\n(seed %d, sequence %d, shrunk from 60 steps)", w.seed, i)
 		panic(failed)
+	}
+	if missed := m.unreached(); len(missed) > 0 {
+		w.remark = "no sequence reached: " + strings.Join(missed, ", ")
 	}
 }
 
 // playAll plays the steps on a fresh store and returns the failure, if there is one.
-func (w *world) playAll(steps []step, start func() player) (failed *failure) {
-	w.play(func() {
-		w.restart()
-		p := start()
+func (m *model) playAll(steps []step) (failed *failure) {
+	m.world.play(func() {
+		m.restart()
+		m.handles, m.fresh = nil, 0
 		for _, s := range steps {
-			p.play(s)
+			m.play(s)
 		}
+		m.audit(m.level)
 	}, &failed)
 	return failed
 }

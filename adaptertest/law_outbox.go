@@ -99,7 +99,7 @@ func deliverInLoop(w *world) {
 			w.must(err)
 			got = append(got, e.ID)
 			if e.RunID != "run-1" {
-				w.must(w.tx.Delivered(w.ctx, []events.Record{e}))
+				w.delivered(e)
 			}
 		}
 	})

@@ -79,7 +79,7 @@ func searchOracle(w *world) {
 			if w.rng.IntN(5) > 0 {
 				stored = append(stored, e)
 			} else {
-				w.store.Delete(w.ctx, home, e.ID, time.Time{})
+				w.as(time.Time{}, func() { w.delete(home, e.ID, true) })
 			}
 		}
 	})

@@ -14,6 +14,9 @@ func (w *world) drop(tenant string, limit, calls int) {
 		more, err := w.tenants.DropTenant(w.ctx, tenant, limit)
 		w.must(err)
 		if !more {
+			if w.ref != nil {
+				w.ref.drop(tenant)
+			}
 			return
 		}
 	}
@@ -85,7 +88,7 @@ func droppedLookalikes(w *world) {
 		w.set(file(at(name, "ref"), "f", "customer:1"))
 		e := w.event("run", "e")
 		e.Tenant = name
-		_, err := w.tx.Apply(w.ctx, name, driver.Mutation{At: w.now, Events: queue(e).Events})
+		_, err := w.tryApply(name, queue(e))
 		w.must(err)
 	}
 	for _, name := range lookalikes {

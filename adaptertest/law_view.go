@@ -71,7 +71,7 @@ var viewChanges = []struct {
 	}},
 	{"purge", "anything of a purge up to it", func(w *world) {
 		w.delete(home, "a", true)
-		w.purge(home.Tenant, w.held)
+		w.purge(home.Tenant, w.view)
 	}},
 	{"everything", "anything of all that together", func(w *world) {
 		w.puts(home, "new", "new2")
@@ -79,7 +79,7 @@ var viewChanges = []struct {
 		w.apply(driver.Mutation{Restore: located(home, "a", "m")})
 		w.apply(retired(retire(home, "a", driver.Merged, "new"), retire(home, "c", driver.Merged, "new2")))
 		w.delete(home, "b", true)
-		w.purge(home.Tenant, w.held)
+		w.purge(home.Tenant, w.view)
 	}},
 }
 
@@ -88,16 +88,16 @@ func holdAcross(w *world, change func(w *world)) {
 	w.puts(home, "a", "b", "c", "m", "gone")
 	w.delete(home, "gone", true)
 	w.apply(retired(retire(home, "m", driver.Merged, "c")))
-	w.held = w.version(home.Tenant)
+	w.view = w.version(home.Tenant)
 	change(w)
-	w.listsAt(home, w.held, "c", "b", "a")
+	w.listsAt(home, w.view, "c", "b", "a")
 	for _, id := range []string{"a", "b", "c"} {
-		w.getsAt(home, w.held, w.entry(id))
+		w.getsAt(home, w.view, w.entry(id))
 	}
 	for _, id := range []string{"m", "gone", "new", "new2", "a0", "old"} {
-		w.absentAt(home, w.held, id)
+		w.absentAt(home, w.view, id)
 	}
-	w.intact(home, w.held, true)
+	w.intact(home, w.view, true)
 }
 
 func viewExpiry(w *world) {
@@ -171,18 +171,25 @@ func viewRestored(w *world) {
 	}
 }
 
-// refused expects that a version cannot be read in any way.
-func (w *world) refused(v driver.Version) {
-	_, err := w.tryListAt(home, v, driver.Query{At: w.now})
+// refused expects that a version cannot be read in any way by a tenant.
+func (w *world) refused(s driver.Scope, v driver.Version) {
+	_, err := w.tryListAt(s, v, driver.Query{At: w.now})
 	w.mustBe(err, driver.ErrSnapshotUnavailable)
-	_, err = w.tryGetAt(home, v, "a")
+	_, err = w.tryGetAt(s, v, "a")
 	w.mustBe(err, driver.ErrSnapshotUnavailable)
 	w.did("ask whether it is intact")
-	_, err = w.versions.Intact(w.ctx, home, v)
+	_, err = w.versions.Intact(w.ctx, s, v)
 	w.mustBe(err, driver.ErrSnapshotUnavailable)
 	w.did("purge up to it")
-	_, err = w.versions.Purge(w.ctx, home.Tenant, v, w.now)
+	_, err = w.versions.Purge(w.ctx, s.Tenant, v, w.now)
 	w.mustBe(err, driver.ErrSnapshotUnavailable)
+	if w.changes != nil {
+		w.did("ask what has changed since, and until then")
+		for _, pair := range [][2]driver.Version{{v, w.version(s.Tenant)}, {w.version(s.Tenant), v}} {
+			_, err = w.changes.Changes(w.ctx, s, pair[0], pair[1])
+			w.mustBe(err, driver.ErrSnapshotUnavailable)
+		}
+	}
 }
 
 func unknownVersion(w *world) {
@@ -190,18 +197,18 @@ func unknownVersion(w *world) {
 	v := w.version(home.Tenant)
 	for _, forged := range []driver.Version{"", "0", "1", "-1", "x", "é", "18446744073709551616", "';"} {
 		w.did("make up a version: %q", forged)
-		w.refused(forged)
+		w.refused(home, forged)
 	}
 	if n, mark, err := driver.ParseVersion(v); err == nil {
 		mark[0]++
 		w.did("give the version another mark")
-		w.refused(driver.VersionOf(n, mark))
-		w.refused(driver.VersionOf(0, mark))
-		w.refused(driver.VersionOf(n+1, mark))
+		w.refused(home, driver.VersionOf(n, mark))
+		w.refused(home, driver.VersionOf(0, mark))
+		w.refused(home, driver.VersionOf(n+1, mark))
 	}
 	for _, more := range []driver.Version{"0", " "} {
 		w.did("write %q behind a version", more)
-		w.refused(v + more)
+		w.refused(home, v + more)
 	}
 	w.listsAt(home, v, "a")
 }
@@ -212,11 +219,11 @@ func otherIncarnation(w *world) {
 	v := w.version(home.Tenant)
 	w.did("take another fresh store")
 	w.fresh()
-	w.refused(empty)
+	w.refused(home, empty)
 	w.did("write the same to it")
 	w.puts(home, "a")
-	w.refused(empty)
-	w.refused(v)
+	w.refused(home, empty)
+	w.refused(home, v)
 }
 
 // versionOfEvents: a mutation of events only makes a version, too.

@@ -65,6 +65,8 @@ type Case struct {
 	Status Status `json:"status"`
 	// Reason says why it was not offered.
 	Reason string `json:"reason,omitempty"`
+	// Remark says what a proof did not come to.
+	Remark string `json:"remark,omitempty"`
 	// Failure is the whole text of a failure: law, steps, what was expected, what
 	// came.
 	Failure string `json:"failure,omitempty"`

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -101,28 +100,6 @@ func (s *script) check(ok bool, expected, came string, args ...any) {
 	}
 }
 
-// parallel runs f n times at once, and ends the case with the failure of the first
-// of them that has one.
-func (s *script) parallel(n int, f func(i int)) {
-	s.mu.Lock()
-	s.raced = true
-	s.mu.Unlock()
-	var wait sync.WaitGroup
-	failures := make([]any, n)
-	for i := range n {
-		wait.Go(func() {
-			defer func() { failures[i] = recover() }()
-			f(i)
-		})
-	}
-	wait.Wait()
-	for _, r := range failures {
-		if r != nil {
-			panic(r)
-		}
-	}
-}
-
 // stopAt takes the first n of what a store yields, and stops.
 func stopAt[T any](s *script, n int, what string, all iter.Seq2[T, error]) {
 	s.quietly(fmt.Sprintf("stop reading %s at number %d", what, n), func() {
@@ -134,24 +111,6 @@ func stopAt[T any](s *script, n int, what string, all iter.Seq2[T, error]) {
 			}
 		}
 	})
-}
-
-// oneWins lets n callers try something at once, of whom one is to succeed and the others
-// are to meet a conflict. It returns which succeeded.
-func (s *script) oneWins(n int, what string, try func(i int) error) int {
-	var won, winner atomic.Int64
-	s.quietly(what, func() {
-		s.parallel(n, func(i int) {
-			if err := try(i); err == nil {
-				won.Add(1)
-				winner.Store(int64(i))
-			} else if !errors.Is(err, driver.ErrConflict) {
-				s.must(err)
-			}
-		})
-	})
-	s.check(won.Load() == 1, "one success, and a conflict for the others", "%d successes", won.Load())
-	return int(winner.Load())
 }
 
 // text is a failure as it is shown.

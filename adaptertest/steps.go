@@ -25,7 +25,9 @@ func (w *world) entry(id string) driver.Entry {
 
 func (w *world) tryPut(s driver.Scope, e driver.Entry) error {
 	w.did("put %s in %s", describeEntry(&e), describeScope(s))
-	return w.store.Put(w.ctx, s, e)
+	err := w.store.Put(w.ctx, s, e)
+	w.mirrored(err, func(r *reference) error { return r.put(s, e) })
+	return err
 }
 
 func (w *world) put(s driver.Scope, e driver.Entry) driver.Entry {
@@ -108,6 +110,9 @@ func (w *world) delete(s driver.Scope, id string, want bool) {
 	w.did("delete %s from %s at %s", short(id), describeScope(s), describeTime(w.now))
 	deleted, err := w.store.Delete(w.ctx, s, id, w.now)
 	w.must(err)
+	if w.ref != nil {
+		want = w.ref.delete(s, id, w.now)
+	}
 	w.check(deleted == want, fmt.Sprint(want), "%v", deleted)
 }
 

@@ -105,14 +105,14 @@ func (w *world) lacks(d driver.Document) {
 	w.check(len(docs) == 0, "no document", "%s", describeDocuments(docs))
 }
 
-// name is the place of a document among those of its tenant.
-func documentName(d *driver.Document) string { return d.Ref + "/" + d.Kind + "/" + d.Key }
+// nameIn is the place of a document among those of its tenant, as texts call it.
+func nameIn(d *driver.Document) string { return d.Ref + "/" + d.Kind + "/" + d.Key }
 
 // yields expects a query to yield the documents of these names, in this order.
 func (w *world) yields(q driver.DocumentQuery, want ...string) {
 	var got []string
 	for _, d := range w.documents(q) {
-		got = append(got, documentName(&d))
+		got = append(got, nameIn(&d))
 	}
 	w.came(got, want...)
 }
@@ -128,7 +128,7 @@ func (w *world) due(kind string, at time.Time, limit int) []driver.Document {
 func (w *world) isDue(kind string, limit int, want ...string) {
 	var got []string
 	for _, d := range w.due(kind, w.now, limit) {
-		got = append(got, d.Tenant+" "+documentName(&d))
+		got = append(got, d.Tenant+" "+nameIn(&d))
 	}
 	w.came(got, want...)
 }

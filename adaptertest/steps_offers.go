@@ -15,13 +15,27 @@ import (
 func (w *world) tryApply(tenant string, m driver.Mutation) (driver.Applied, error) {
 	m.At = w.now
 	w.did("apply for %s: %s", short(tenant), describeMutation(&m))
-	return w.tx.Apply(w.ctx, tenant, m)
+	made, err := w.tx.Apply(w.ctx, tenant, m)
+	w.mirrored(err, func(r *reference) error {
+		if rule := m.Validate(tenant); rule != nil {
+			return driver.ErrValidation
+		}
+		_, err := r.apply(tenant, &m, made.Revs, false)
+		return err
+	})
+	if err == nil {
+		w.check(len(made.Revs) == len(m.Documents), fmt.Sprint(len(m.Documents), " revisions"), "%d", len(made.Revs))
+		if w.versions != nil {
+			w.check((made.Version == "") == m.MachineryOnly(), "a version of every mutation but one that changes machinery only", "the version %q", w.name(made.Version))
+			w.hold(tenant, made.Version)
+		}
+	}
+	return made, err
 }
 
 func (w *world) apply(m driver.Mutation) driver.Applied {
 	made, err := w.tryApply(tenantOf(&m), m)
 	w.must(err)
-	w.check(len(made.Revs) == len(m.Documents), fmt.Sprint(len(m.Documents), " revisions"), "%d", len(made.Revs))
 	return made
 }
 
@@ -167,12 +181,16 @@ func (w *world) delivered(recs ...events.Record) {
 		w.did("mark event %s of run %s as delivered", short(r.ID), short(r.RunID))
 	}
 	w.must(w.tx.Delivered(w.ctx, recs))
+	if w.ref != nil {
+		w.ref.delivered(recs)
+	}
 }
 
 func (w *world) version(tenant string) driver.Version {
 	v, err := w.versions.Version(w.ctx, tenant)
 	w.did("take the version of %s: %s", short(tenant), w.take(v))
 	w.must(err)
+	w.hold(tenant, v)
 	return v
 }
 
@@ -226,6 +244,14 @@ func (w *world) purge(tenant string, v driver.Version) int {
 	w.did("purge %s before %s, at %s", short(tenant), w.name(v), describeTime(w.now))
 	n, err := w.versions.Purge(w.ctx, tenant, v, w.now)
 	w.must(err)
+	for _, h := range w.held {
+		if h.store == v && h.tenant == tenant {
+			want := w.ref.purge(tenant, h.number, w.now)
+			w.check(n == want, fmt.Sprintf("%d records removed", want), "%d", n)
+			return n
+		}
+	}
+	w.unmirrored()
 	return n
 }
 
