@@ -55,39 +55,39 @@ const (
 	auditedVersions = 8
 )
 
-// audit compares all that can be read with the reference, as far up as the abilities of a
-// step. Its reads are noted only if one of them differs.
-func (w *world) audit(level Level) {
+// audit compares all that can be read with the reference, as far up as the level of the
+// case. Its reads are noted only if one of them differs.
+func (w *world) audit() {
 	if w.ref == nil {
 		return
 	}
 	for tenant := range sorted(w.ref.tenants) {
-		w.auditTenant(tenant, level, w.instants(tenant))
+		w.auditTenant(tenant, w.instants(tenant))
 	}
-	if level != LevelAdapter {
+	if w.level != LevelAdapter {
 		w.auditShared()
 	}
-	if level == LevelVersioned {
+	if w.level == LevelVersioned {
 		w.auditHorizons()
 	}
 }
 
 // auditTenant compares what a tenant has.
-func (w *world) auditTenant(tenant string, level Level, instants []time.Time) {
+func (w *world) auditTenant(tenant string, instants []time.Time) {
 	ids, foreign := w.known(tenant)
 	for ref := range sorted(w.ref.tenant(tenant).refs) {
 		s := at(tenant, ref)
 		for _, now := range instants {
 			w.as(now, func() { w.auditScope(s, ids[ref], foreign) })
 		}
-		if level != LevelAdapter {
+		if w.level != LevelAdapter {
 			w.auditRecords(s, ids[ref], foreign)
 		}
-		if level == LevelVersioned {
+		if w.level == LevelVersioned {
 			w.auditVersions(s, ids[ref], foreign, instants)
 		}
 	}
-	if level != LevelAdapter {
+	if w.level != LevelAdapter {
 		w.auditDocuments(tenant)
 		w.auditOutbox(tenant)
 	}
@@ -101,11 +101,19 @@ func (w *world) as(now time.Time, read func()) {
 	w.now = was
 }
 
-// unnoted makes a read whose steps are dropped if it finds no difference.
+// unnoted makes a read that is noted only if it finds a difference, or else nobody could
+// find the steps among the reads.
 func (w *world) unnoted(read func()) {
-	n := w.stepCount()
-	read()
-	w.unnote(n)
+	defer func() {
+		if found := recover(); found != nil {
+			w.mu.Lock()
+			w.quiet = 0
+			w.mu.Unlock()
+			read()
+			panic(found) // it came once, and not again
+		}
+	}()
+	w.silently(read)
 }
 
 // known are the ids of each ref of a tenant, and ids that other refs and tenants hold.

@@ -29,6 +29,18 @@ func (f *findings) missing(wanted []Offer) []Offer {
 	return slices.DeleteFunc(slices.Clone(wanted), func(o Offer) bool { return slices.Contains(f.offers, o) })
 }
 
+// levelsFrom are the steps that the store offers, from one on.
+func (f *findings) levelsFrom(least Level) []Level {
+	all := []Level{LevelAdapter}
+	if len(f.missing([]Offer{Transactor})) == 0 {
+		all = append(all, LevelTransactor)
+		if len(f.missing([]Offer{Versioned})) == 0 {
+			all = append(all, LevelVersioned)
+		}
+	}
+	return all[slices.Index(all, least):]
+}
+
 func (f *findings) reason(o Offer) string {
 	if reason, known := f.reasons[o]; known {
 		return reason

@@ -28,10 +28,6 @@ func documentQueryCases() []testCase {
 		{"while-changing", "a loop over documents may change the store, and yields every document that stays, once", tx, documentsWhileChanging},
 		{"stops", "a loop over documents may stop early", tx, documentsStop},
 	}
-	for _, n := range documentNames {
-		cases = append(cases, testCase{"exact-" + n.name, "documents are found by their exact " + n.name + ", byte for byte", tx,
-			func(w *world) { exactDocumentName(w, n.set, n.ask) }})
-	}
 	return cases
 }
 
@@ -48,30 +44,6 @@ var documentNames = []struct {
 	{"group", func(d *driver.Document, name string) { d.Group = name }, func(q *driver.DocumentQuery, name string) { q.Group = name }},
 	{"subject", func(d *driver.Document, name string) { d.Subjects = []string{"everyone", name} },
 		func(q *driver.DocumentQuery, name string) { q.Subject = name }},
-}
-
-func exactDocumentName(w *world, set func(*driver.Document, string), ask func(*driver.DocumentQuery, string)) {
-	names := append([]string{"a,b"}, lookalikes...)
-	docs := make([]driver.Document, len(names))
-	for i, name := range names {
-		d := driver.Document{Scope: home, Class: driver.HostText, Kind: "file", Key: fmt.Sprintf("%02d", i), Value: []byte(fmt.Sprint("value ", i))}
-		set(&d, name)
-		_, err := w.tryApply(d.Tenant, acts(driver.Set, d))
-		w.must(err)
-		docs[i] = d
-	}
-	for i, name := range append(names, "b") {
-		q := driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}
-		ask(&q, name)
-		got := w.documents(q)
-		if i == len(names) {
-			w.check(len(got) == 0, "none", "%s", describeDocuments(got))
-			continue
-		}
-		w.check(len(got) == 1, describeDocument(&docs[i]), "%s", describeDocuments(got))
-		docs[i].Rev = got[0].Rev
-		w.sameDocument(&got[0], &docs[i])
-	}
 }
 
 func documentRoundTrip(w *world) {

@@ -13,7 +13,6 @@ func dueLaw() law {
 	return law{name: "DUE", number: "K3, K9", says: "what is due is found over all tenants, in order, and nothing else", cases: []testCase{
 		{"instant", "a document is due from the very millisecond on, at the instant that the call carries", due, dueInstant},
 		{"order", "what is due comes by its instant, of all tenants and refs, and a limit keeps what is due first", due, dueInOrder},
-		{"kind", "only the kind that is asked for is due, byte for byte", due, dueOfKind},
 		{"undated", "what has no instant is never due, of whatever class", due, undatedIsNotDue},
 		{"moved", "a document is due when it says now, and what was removed never", due, movedDue},
 		{"whole", "what is due comes whole, its revision included", due, dueIsWhole},
@@ -50,18 +49,6 @@ func dueInOrder(w *world) {
 	for n := 1; n <= len(want); n++ {
 		w.isDue("timer", n, want[:n]...)
 	}
-}
-
-func dueOfKind(w *world) {
-	for _, kind := range lookalikes {
-		d := timer(home, "t", w.now)
-		d.Kind = kind
-		w.set(d)
-	}
-	for _, kind := range lookalikes {
-		w.isDue(kind, 100, "acme support/"+kind+"/t")
-	}
-	w.isDue("b", 100)
 }
 
 func undatedIsNotDue(w *world) {

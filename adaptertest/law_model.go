@@ -19,7 +19,7 @@ func modelLaw() law {
 		{"versioned", "random mutations, held versions and purges agree with a model", []Offer{Transactor, Versioned},
 			slices.Concat(adapterOps, transactorOps, versionedOps)},
 	} {
-		l.cases = append(l.cases, testCase{m.name, m.says, m.needs, func(w *world) { w.explore(m.ops, levelOf(m.needs)) }})
+		l.cases = append(l.cases, testCase{m.name, m.says, m.needs, func(w *world) { w.explore(m.ops) }})
 	}
 	return l
 }
@@ -34,8 +34,8 @@ type step struct {
 
 // explore plays random sequences, each on a fresh store. The first that fails is
 // shrunk to the shortest one that does, and that one's failure is the case's.
-func (w *world) explore(ops []string, level Level) {
-	m := &model{world: w, level: level, reached: map[string]int{}}
+func (w *world) explore(ops []string) {
+	m := &model{world: w, reached: map[string]int{}}
 	for i := range w.size(6, 24, 200) {
 		rng := rand.New(rand.NewPCG(w.seed, w.part+uint64(i)))
 		steps := make([]step, 60)
@@ -69,7 +69,7 @@ func (m *model) playAll(steps []step) (failed *failure) {
 		for _, s := range steps {
 			m.play(s)
 		}
-		m.audit(m.level)
+		m.audit()
 	}, &failed)
 	return failed
 }

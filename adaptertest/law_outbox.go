@@ -116,7 +116,9 @@ func outboxStops(w *world) {
 
 // counts expects so many events of a tenant to wait, or of all if it is empty.
 func (w *world) counts(tenant string, limit, want int) {
-	w.did("count what waits of tenant %q, up to %d", tenant, limit)
+	if w.noting() {
+		w.did("count what waits of tenant %q, up to %d", tenant, limit)
+	}
 	n, err := w.tx.Waiting(w.ctx, tenant, limit)
 	w.must(err)
 	if want < limit {

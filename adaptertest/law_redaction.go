@@ -18,7 +18,6 @@ func redactionLaw() law {
 	l.cases = slices.Concat(
 		throughReaders("marker", "redaction markers come back byte for byte", readMarkers),
 		[]testCase{
-			{"errors", "no error holds content, a tag, a subject or an id", nil, silentErrors},
 			{"errors-of-mutations", "no error of a mutation holds content, a tag, a subject or an id", []Offer{Transactor}, silentMutationErrors},
 			{"string", "no printed form of the store holds anything of an entry", nil, silentString},
 			{"marker-in-history", "redaction markers come back byte for byte from history", []Offer{Transactor}, markersInHistory},
@@ -26,7 +25,8 @@ func redactionLaw() law {
 			{"erased-versions", "erasing reaches every version", []Offer{Transactor, Versioned}, erasedVersionsAreUnsaid},
 			{"late-secret", "a secret that was registered too late is gone after a scrub, and its marker stands there", []Offer{Transactor}, lateSecret},
 			{"erased-reopened", "what was erased does not come back when the store is opened again", []Offer{Transactor, Durable}, erasedStaysUnsaid},
-		})
+		},
+		methodCases("errors", "no error holds content, a tag, a subject, an id or another name", sweepErrors))
 	return l
 }
 
@@ -75,29 +75,6 @@ func (w *world) silentError(err error) {
 	if err != nil {
 		w.silent("an error", fmt.Sprintf("%v %+v", err, err))
 	}
-}
-
-func silentErrors(w *world) {
-	e := w.telling()
-	_, err := w.tryGet(home, e.ID)
-	w.silentError(err)
-	w.put(home, e)
-	other := e
-	other.Content += "2"
-	w.silentError(w.tryPut(home, other))
-	_, err = w.tryGet(at("globex", "support"), e.ID)
-	w.silentError(err)
-
-	done, cancel := cancelled(w.ctx)
-	defer cancel()
-	w.did("put, get, list and delete with a cancelled context")
-	w.silentError(w.store.Put(done, at("acme", "sales"), e))
-	_, err = w.store.Get(done, home, e.ID, w.now)
-	w.silentError(err)
-	_, err = w.store.List(done, home, driver.Query{At: w.now, Tag: e.Tags[0]})
-	w.silentError(err)
-	_, err = w.store.Delete(done, home, e.ID, w.now)
-	w.silentError(err)
 }
 
 func silentMutationErrors(w *world) {

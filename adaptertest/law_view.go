@@ -208,7 +208,7 @@ func unknownVersion(w *world) {
 	}
 	for _, more := range []driver.Version{"0", " "} {
 		w.did("write %q behind a version", more)
-		w.refused(home, v + more)
+		w.refused(home, v+more)
 	}
 	w.listsAt(home, v, "a")
 }

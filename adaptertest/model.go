@@ -14,7 +14,6 @@ import (
 // one that restores looks for what was retired, and now and then for anything.
 type model struct {
 	*world
-	level   Level
 	handles []driver.Adapter
 	fresh   int // how many ids were given so far
 	reached map[string]int
@@ -92,7 +91,7 @@ func (m *model) play(s step) {
 	case "second":
 		m.turnHandle()
 	}
-	m.auditTenant(scope.Tenant, m.level, []time.Time{m.now})
+	m.auditTenant(scope.Tenant, []time.Time{m.now})
 }
 
 // turnHandle goes on with another handle of the same data.

@@ -46,6 +46,11 @@ func (s *script) did(format string, args ...any) {
 // quietly takes many steps, or such in no certain order, under one description.
 func (s *script) quietly(description string, f func()) {
 	s.did("%s", description)
+	s.silently(f)
+}
+
+// silently takes steps that are not noted.
+func (s *script) silently(f func()) {
 	s.mu.Lock()
 	s.quiet++
 	s.mu.Unlock()
@@ -53,6 +58,13 @@ func (s *script) quietly(description string, f func()) {
 	s.mu.Lock()
 	s.quiet--
 	s.mu.Unlock()
+}
+
+// noting tells whether a step is noted, as describing one costs more than most reads.
+func (s *script) noting() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.quiet == 0
 }
 
 func (s *script) stepCount() int {

@@ -17,36 +17,45 @@ func defects() []defect {
 // maxTries is how often a broken store is tried before it counts as not caught. A
 // defect of concurrency shows only when goroutines meet, so it is tried until they do;
 // any other is caught by the first try.
-const maxTries = 50
+const maxTries = 20
 
-// caught expects that the case fails which is there for a defect.
-func caught(t *testing.T, d defect) {
-	t.Helper()
-	for range maxTries {
-		report, err := configOf(d.do).check(ctx, cases(d.needs))
-		require.NoError(t, err)
-		if !report.OK() {
-			t.Log("\n" + strings.Join(report.Failures(), "\n"))
-			return
-		}
-	}
-	t.Errorf("%s does not fail", d.needs)
+// lawOf lets the cases of a defect's law through.
+func (d defect) lawOf(name string) bool {
+	law, _, _ := strings.Cut(d.needs, "/")
+	return strings.HasPrefix(name, law+"/")
 }
 
-// TestBroken shows for each broken store that the kit fails, on the right law and in
-// the case that is there for it. A defect of concurrency is tried up to maxTries times.
-func TestBroken(t *testing.T) {
-	names := map[string]bool{}
-	for _, d := range defects() {
-		lawName, _, _ := strings.Cut(d.needs, "/")
-		name := lawName + "/" + d.name
-		if names[name] {
-			t.Errorf("two defects are called %q", name)
+// caught expects that the kit fails on a store with a defect, in a case of the law that
+// the defect breaks or, if none of those fails, in any other.
+func caught(t *testing.T, d defect) {
+	t.Helper()
+	cfg := configOf(d.do)
+	for try := range maxTries {
+		for _, wanted := range []func(string) bool{d.lawOf, everything} {
+			report, err := cfg.check(ctx, wanted)
+			require.NoError(t, err)
+			if !report.OK() {
+				return
+			}
 		}
-		names[name] = true
-		t.Run(name, func(t *testing.T) { caught(t, d) })
+		if try == 0 {
+			t.Log("it is not found at once")
+		}
 	}
-	require.Greater(t, len(names), 60)
+	t.Errorf("the kit does not fail (%s)", d.needs)
+}
+
+// TestBroken shows for each of these broken stores that the kit fails. What breaks a
+// store in one place of its source is shown by internal/mutate; these are wrong in what
+// they answer, whatever way they came to it. A defect of concurrency is tried up to
+// maxTries times.
+func TestBroken(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some minutes; -short is set")
+	}
+	for _, d := range defects() {
+		t.Run(strings.ReplaceAll(d.needs, "/", ":")+" "+d.name, func(t *testing.T) { caught(t, d) })
+	}
 }
 
 func failed(r *Report) []string {

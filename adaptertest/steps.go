@@ -61,7 +61,9 @@ func (w *world) putMany(s driver.Scope, n int, change func(i int, e *driver.Entr
 }
 
 func (w *world) tryGet(s driver.Scope, id string) (driver.Entry, error) {
-	w.did("get %s from %s at %s", short(id), describeScope(s), describeTime(w.now))
+	if w.noting() {
+		w.did("get %s from %s at %s", short(id), describeScope(s), describeTime(w.now))
+	}
 	return w.store.Get(w.ctx, s, id, w.now)
 }
 
@@ -85,7 +87,9 @@ func (w *world) absent(s driver.Scope, id string) {
 }
 
 func (w *world) list(s driver.Scope, q driver.Query) []driver.Entry {
-	w.did("list %s%s", describeScope(s), describeQuery(q))
+	if w.noting() {
+		w.did("list %s%s", describeScope(s), describeQuery(q))
+	}
 	entries, err := w.store.List(w.ctx, s, q)
 	w.must(err)
 	return entries

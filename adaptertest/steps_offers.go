@@ -85,7 +85,9 @@ func retire(s driver.Scope, id string, state driver.State, successor string) dri
 func retired(list ...driver.Retirement) driver.Mutation { return driver.Mutation{Retire: list} }
 
 func (w *world) lookUp(s driver.Scope, ids ...string) []driver.Record {
-	w.did("look up %s in %s", describeTexts(ids), describeScope(s))
+	if w.noting() {
+		w.did("look up %s in %s", describeTexts(ids), describeScope(s))
+	}
 	recs, err := w.tx.Lookup(w.ctx, s, ids)
 	w.must(err)
 	return recs
@@ -125,7 +127,9 @@ func (w *world) purged(s driver.Scope, id string) {
 }
 
 func (w *world) history(tenant string, q driver.HistoryQuery) []driver.Record {
-	w.did("history of %s, ref %q, subject %q, for %s", short(tenant), q.Ref, q.Subject, describeTexts(q.For))
+	if w.noting() {
+		w.did("history of %s, ref %q, subject %q, for %s", short(tenant), q.Ref, q.Subject, describeTexts(q.For))
+	}
 	var recs []driver.Record
 	for rec, err := range w.tx.History(w.ctx, tenant, q) {
 		w.must(err)
@@ -154,7 +158,9 @@ func (w *world) event(run, id string) events.Record {
 }
 
 func (w *world) undelivered(q driver.OutboxQuery) []events.Record {
-	w.did("read the outbox: tenant %q, run %q", q.Tenant, q.RunID)
+	if w.noting() {
+		w.did("read the outbox: tenant %q, run %q", q.Tenant, q.RunID)
+	}
 	var recs []events.Record
 	for rec, err := range w.tx.Undelivered(w.ctx, q) {
 		w.must(err)
@@ -195,7 +201,9 @@ func (w *world) version(tenant string) driver.Version {
 }
 
 func (w *world) tryListAt(s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
-	w.did("list %s as of %s%s", describeScope(s), w.name(v), describeQuery(q))
+	if w.noting() {
+		w.did("list %s as of %s%s", describeScope(s), w.name(v), describeQuery(q))
+	}
 	return w.versions.ListAt(w.ctx, s, v, q)
 }
 
@@ -211,7 +219,9 @@ func (w *world) listsAt(s driver.Scope, v driver.Version, want ...string) {
 }
 
 func (w *world) tryGetAt(s driver.Scope, v driver.Version, ids ...string) ([]driver.Entry, error) {
-	w.did("get %s from %s as of %s at %s", describeTexts(ids), describeScope(s), w.name(v), describeTime(w.now))
+	if w.noting() {
+		w.did("get %s from %s as of %s at %s", describeTexts(ids), describeScope(s), w.name(v), describeTime(w.now))
+	}
 	return w.versions.GetAt(w.ctx, s, v, ids, w.now)
 }
 
@@ -234,7 +244,9 @@ func (w *world) absentAt(s driver.Scope, v driver.Version, ids ...string) {
 }
 
 func (w *world) intact(s driver.Scope, v driver.Version, want bool) {
-	w.did("ask whether %s is intact for %s", w.name(v), describeScope(s))
+	if w.noting() {
+		w.did("ask whether %s is intact for %s", w.name(v), describeScope(s))
+	}
 	got, err := w.versions.Intact(w.ctx, s, v)
 	w.must(err)
 	w.check(got == want, fmt.Sprint(want), "%v", got)
@@ -257,14 +269,18 @@ func (w *world) purge(tenant string, v driver.Version) int {
 
 func (w *world) search(s driver.Scope, q driver.Search) []driver.Entry {
 	q.At = w.now
-	w.did("search %s for text %s, tags %s, limit %d, at %s", describeScope(s), short(q.Text), describeTexts(q.Tags), q.Limit, describeTime(q.At))
+	if w.noting() {
+		w.did("search %s for text %s, tags %s, limit %d, at %s", describeScope(s), short(q.Text), describeTexts(q.Tags), q.Limit, describeTime(q.At))
+	}
 	entries, err := w.searcher.Search(w.ctx, s, q)
 	w.must(err)
 	return entries
 }
 
 func (w *world) scan(s driver.Scope, q driver.Query) []driver.Entry {
-	w.did("scan %s%s", describeScope(s), describeQuery(q))
+	if w.noting() {
+		w.did("scan %s%s", describeScope(s), describeQuery(q))
+	}
 	var entries []driver.Entry
 	for e, err := range w.scanner.Scan(w.ctx, s, q) {
 		w.must(err)

@@ -138,9 +138,9 @@ var many = []struct {
 			docs = append(docs, digest(home, fmt.Sprintf("d%05d", i), manyID("e", n/2)))
 		}
 		w.setMany(append(docs, d))
-		w.audit(LevelTransactor)
+		w.audit()
 		w.apply(driver.Mutation{Erase: located(home, manyID("e", n-1))})
-		w.audit(LevelTransactor)
+		w.audit()
 		w.apply(driver.Mutation{Erase: located(home, manyID("e", n/2))})
 	}},
 	{"subjects", "host text of so many subjects", []Offer{Transactor}, func(w *world, n int) {
@@ -250,7 +250,7 @@ func manyCases() []testCase {
 				w.restart()
 				w.did("with %d of them", n)
 				c.run(w, n)
-				w.audit(levelOf(c.needs))
+				w.audit()
 			}
 		}})
 	}
@@ -400,7 +400,7 @@ func manyWaiting(w *world, n int) {
 		w.counts(home.Tenant, limit, n)
 		w.counts("", limit, n)
 	}
-	w.audit(LevelTransactor)
+	w.audit()
 	w.quietly("deliver all but some, in one call", func() {
 		all := w.ref.undelivered(driver.OutboxQuery{})
 		w.delivered(all[2 : len(all)-1]...)

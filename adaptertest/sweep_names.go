@@ -76,33 +76,22 @@ func (p *plot) shared(i int) {
 	p.entries = func(item string) string { return item + fmt.Sprintf("-%03d", i) }
 }
 
-// nameCases are, for each position and each step that a store has climbed, one sweep.
+// nameCases are one sweep for each position.
 func nameCases() []testCase {
 	var cases []testCase
 	for _, p := range namePositions {
-		for _, level := range []struct {
-			name  Level
-			needs []Offer
-		}{{LevelAdapter, nil}, {LevelTransactor, []Offer{Transactor}}, {LevelVersioned, []Offer{Transactor, Versioned}}} {
-			if level.name == LevelAdapter && len(p.needs) > 0 {
-				continue
+		cases = append(cases, testCase{"names-" + p.name, "no operation takes one " + p.name + " for another, whatever it looks like", p.needs, func(w *world) {
+			var plots []*plot
+			for i, name := range namesUpTo(p.limit) {
+				own := &plot{Scope: home, entries: func(item string) string { return item }, run: "run", event: "event",
+					subject: "subject", tag: "tag", kind: "kind", key: "key", group: "group", text: fmt.Sprintf("text %03d", i)}
+				p.set(own, name, i)
+				if !slices.ContainsFunc(plots, func(o *plot) bool { return p.name == "joined" && o.Scope == own.Scope }) {
+					plots = append(plots, own)
+				}
 			}
-			cases = append(cases, testCase{"names-" + p.name + "-" + string(level.name),
-				"no operation takes one " + p.name + " for another, whatever it looks like", level.needs,
-				func(w *world) {
-					names := namesUpTo(p.limit)
-					var plots []*plot
-					for i, name := range names {
-						own := &plot{Scope: home, entries: func(item string) string { return item }, run: "run", event: "event",
-							subject: "subject", tag: "tag", kind: "kind", key: "key", group: "group", text: fmt.Sprintf("text %03d", i)}
-						p.set(own, name, i)
-						if !slices.ContainsFunc(plots, func(o *plot) bool { return p.name == "joined" && o.Scope == own.Scope }) {
-							plots = append(plots, own)
-						}
-					}
-					w.sweepNames(plots, level.name)
-				}})
-		}
+			w.sweepNames(plots)
+		}})
 	}
 	return cases
 }
@@ -110,8 +99,9 @@ func nameCases() []testCase {
 // sweepNames fills the plots, does everything that can be done to some of them, and
 // expects that the others are as they were. Which ones follows the bits of their numbers,
 // so that of any two plots each is once touched without the other.
-func (w *world) sweepNames(plots []*plot, level Level) {
+func (w *world) sweepNames(plots []*plot) {
 	w.shuffle(plots)
+	plots = plots[:w.size(20, len(plots), len(plots))]
 	bits := 0
 	for 1<<bits < len(plots) {
 		bits++
@@ -120,22 +110,22 @@ func (w *world) sweepNames(plots []*plot, level Level) {
 		w.restart()
 		w.quietly(fmt.Sprintf("fill the scopes, ids or labels %s and more, each with the same", describeTexts(nameSamples(plots))), func() {
 			for _, p := range plots {
-				w.fill(p, level)
+				w.fill(p)
 			}
 		})
 		for i, p := range plots {
 			if (i>>(round/2)&1 == 1) == (round%2 == 0) {
-				w.quietly(fmt.Sprintf("change whatever there is of number %s", p.text), func() { w.disturb(p, level, plots) })
+				w.quietly(fmt.Sprintf("change whatever there is of number %s", p.text), func() { w.disturb(p, plots) })
 			}
 		}
-		w.audit(level)
-		if level != LevelAdapter && w.tenants != nil && plots[0].Tenant != plots[1].Tenant {
+		w.audit()
+		if w.level != LevelAdapter && w.tenants != nil && plots[0].Tenant != plots[1].Tenant {
 			for i, p := range plots {
 				if (i>>(round/2)&1 == 1) == (round%2 == 0) {
 					w.drop(p.Tenant, 1000, 3)
 				}
 			}
-			w.audit(level)
+			w.audit()
 		}
 	}
 }
@@ -181,34 +171,34 @@ func (w *world) plotDocuments(p *plot) []driver.Document {
 	return []driver.Document{gone, timed, made, host}
 }
 
-func (w *world) fill(p *plot, level Level) {
+func (w *world) fill(p *plot) {
 	items := []string{"keep", "delete"}
-	if level != LevelAdapter {
+	if w.level != LevelAdapter {
 		items = append(items, "retire", "merge", "restore", "erase")
 	}
 	for _, name := range items {
 		w.put(p.Scope, w.item(p, name))
 	}
-	if level == LevelAdapter {
+	if w.level == LevelAdapter {
 		return
 	}
 	m := acts(driver.Set, w.plotDocuments(p)...)
 	m.Retire = []driver.Retirement{retire(p.Scope, p.entries("restore"), driver.Merged, p.entries("keep"))}
 	m.Events = w.plotEvents(p)
 	w.apply(m)
-	if level == LevelVersioned {
+	if w.level == LevelVersioned {
 		w.version(p.Tenant)
 	}
 }
 
 // disturb changes all there is of a plot, as far as the store climbs.
-func (w *world) disturb(p *plot, level Level, plots []*plot) {
+func (w *world) disturb(p *plot, plots []*plot) {
 	w.delete(p.Scope, p.entries("delete"), true)
 	w.put(p.Scope, w.item(p, "new"))
 	other := w.item(p, "keep")
 	other.Content += " changed"
 	w.mustBe(w.tryPut(p.Scope, other), driver.ErrConflict)
-	if level == LevelAdapter {
+	if w.level == LevelAdapter {
 		return
 	}
 	w.conflicts(driver.Mutation{Live: located(p.Scope, p.entries("delete"))})
@@ -225,7 +215,7 @@ func (w *world) disturb(p *plot, level Level, plots []*plot) {
 	timed[0].Due = timed[0].Due.Add(1e9)
 	w.retains(timed[0])
 	w.delivered(w.plotEvents(p)[0])
-	if level == LevelVersioned {
+	if w.level == LevelVersioned {
 		v := w.version(p.Tenant)
 		if plots[0].Tenant != plots[1].Tenant {
 			w.purge(p.Tenant, v)

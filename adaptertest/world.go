@@ -22,6 +22,7 @@ var epoch = time.Date(2001, 3, 4, 5, 6, 7, 0, time.UTC)
 type world struct {
 	*script
 	config Config
+	level  Level  // how far the case and its audits look
 	remark string // what a reader should know of the case, though nothing is wrong
 	opened []driver.Adapter
 	view   driver.Version // of cases that hold one
