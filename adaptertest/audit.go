@@ -52,8 +52,16 @@ func (w *world) hold(tenant string, v driver.Version) {
 const (
 	auditedInstants = 4
 	auditedNames    = 80
+	auditedOfMany   = 6 // names, where there are more than a thousand records
 	auditedVersions = 8
 )
+
+func mostNames(records int) int {
+	if records > 1000 {
+		return auditedOfMany
+	}
+	return auditedNames
+}
 
 // audit compares all that can be read with the reference, as far up as the level of the
 // case. Its reads are noted only if one of them differs.
@@ -160,9 +168,10 @@ func (w *world) instants(tenant string) []time.Time {
 // labels are the tags, or the subjects, that records of a scope carry.
 func labels(recs []*refRecord, of func(e *driver.Entry) []string) []string {
 	found := map[string]bool{}
+	most := mostNames(len(recs))
 	for _, rec := range recs {
 		for _, label := range of(&rec.Entry) {
-			if label != "" && len(found) < auditedNames {
+			if label != "" && len(found) < most {
 				found[label] = true
 			}
 		}
@@ -219,7 +228,7 @@ func (w *world) auditScope(s driver.Scope, own, foreign []string) {
 		finds(driver.Search{Tags: []string{tag}})
 	}
 	for i, rec := range w.ref.tenant(s.Tenant).refs[s.Ref] {
-		if i < auditedNames/4 && len(rec.Entry.Content) < 1000 {
+		if i < mostNames(len(own))/4 && len(rec.Entry.Content) < 1000 {
 			finds(driver.Search{Text: rec.Entry.Content})
 		}
 	}
@@ -275,7 +284,7 @@ func (w *world) auditRecords(s driver.Scope, own, foreign []string) {
 	queries := []driver.HistoryQuery{{Ref: s.Ref}}
 	var heads []string
 	for _, rec := range recs {
-		if rec.For != "" && !slices.Contains(heads, rec.For) && len(heads) < auditedNames {
+		if rec.For != "" && !slices.Contains(heads, rec.For) && len(heads) < mostNames(len(recs)) {
 			heads = append(heads, rec.For)
 			queries = append(queries, driver.HistoryQuery{Ref: s.Ref, For: []string{rec.For}})
 		}
@@ -303,7 +312,7 @@ func (w *world) auditDocuments(tenant string) {
 	})
 	queries := map[driver.DocumentQuery]bool{{}: true, {EveryRef: true}: true, {EveryRef: true, Bare: true}: true}
 	for name, d := range t.documents {
-		if len(queries) > 4*auditedNames {
+		if len(queries) > 4*mostNames(len(t.documents)) {
 			break
 		}
 		queries[driver.DocumentQuery{Ref: name.ref}] = true

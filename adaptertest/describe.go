@@ -136,6 +136,9 @@ func describeMutation(m *driver.Mutation) string {
 	if len(parts) == 0 {
 		return "nothing"
 	}
+	if len(parts) > 20 {
+		parts = append(parts[:20], fmt.Sprintf("… (%d parts in all)", len(parts)))
+	}
 	return strings.Join(parts, "; ")
 }
 

@@ -25,7 +25,7 @@ type eventName struct{ tenant, run, id string }
 type refTenant struct {
 	version, horizon int
 	records          map[place]*refRecord
-	refs             map[string][]*refRecord // in the order in which they came
+	refs             map[string][]*refRecord // in the order of a list
 	documents        map[documentName]driver.Document
 	origins          map[place][]documentName // of the documents that were ever made of an entry
 	changes          []refChange
@@ -46,7 +46,9 @@ func compareNames(a, b documentName) int {
 // refRecord is a record with the versions at which it was live.
 type refRecord struct {
 	driver.Record
-	lives []refSpan
+	lives   []refSpan
+	id      string
+	created time.Time
 }
 
 // refChange is what the mutation that made a version did to an id.
@@ -87,7 +89,13 @@ func (r *reference) tenant(name string) *refTenant {
 
 func (t *refTenant) find(ref, id string) *refRecord { return t.records[place{ref, id}] }
 
-// heldAt reports whether the record can be found at the instant.
+// inListOrder is newest first, ties by the id, descending. An erased record keeps its
+// place.
+func inListOrder(a, b *refRecord) int {
+	return cmp.Or(b.created.Compare(a.created), strings.Compare(b.id, a.id))
+}
+
+// liveAt reports whether the record can be found at the instant.
 func (r *refRecord) liveAt(at time.Time) bool {
 	return r != nil && r.State == driver.Live && !r.Erased && r.Entry.LiveAt(at)
 }
@@ -131,12 +139,13 @@ func (c *change) insert(p *driver.Placed) {
 	if !e.ExpiresAt.IsZero() {
 		e.ExpiresAt = e.ExpiresAt.UTC()
 	}
-	added := &refRecord{driver.Record{Scope: p.Scope, Entry: e}, []refSpan{{c.version, 0}}}
+	added := &refRecord{driver.Record{Scope: p.Scope, Entry: e}, []refSpan{{c.version, 0}}, e.ID, e.CreatedAt}
 	c.records[at] = added
-	c.refs[p.Ref] = append(c.refs[p.Ref], added)
+	where, _ := slices.BinarySearchFunc(c.refs[p.Ref], added, inListOrder)
+	c.refs[p.Ref] = slices.Insert(c.refs[p.Ref], where, added)
 	c.undo = append(c.undo, func() {
 		delete(c.records, at)
-		c.refs[p.Ref] = c.refs[p.Ref][:len(c.refs[p.Ref])-1]
+		c.refs[p.Ref] = slices.Delete(c.refs[p.Ref], where, where+1)
 	})
 	c.note(driver.Located{Scope: p.Scope, ID: e.ID}, refPut)
 }
@@ -320,9 +329,6 @@ func (r *reference) list(s driver.Scope, v int, q driver.Query) []driver.Entry {
 			out = append(out, *e)
 		}
 	}
-	slices.SortFunc(out, func(a, b driver.Entry) int {
-		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.ID, a.ID))
-	})
 	if !q.After.IsZero() {
 		out = slices.DeleteFunc(out, func(e driver.Entry) bool {
 			return cmp.Or(q.After.CreatedAt.Compare(e.CreatedAt), strings.Compare(q.After.ID, e.ID)) <= 0
@@ -350,11 +356,15 @@ func (r *reference) search(s driver.Scope, q driver.Search) []driver.Entry {
 
 // history are the records that a query asks for, by ref and id.
 func (r *reference) history(tenant string, q driver.HistoryQuery) []driver.Record {
+	heads := map[string]bool{}
+	for _, id := range q.For {
+		heads[id] = true
+	}
 	var out []driver.Record
 	for ref, recs := range r.tenant(tenant).refs {
 		for _, rec := range recs {
 			if (q.Ref == "" || q.Ref == ref) && (q.Subject == "" || slices.Contains(rec.Entry.Subjects, q.Subject)) &&
-				(len(q.For) == 0 || slices.Contains(q.For, rec.For)) {
+				(len(q.For) == 0 || heads[rec.For]) {
 				out = append(out, rec.Record)
 			}
 		}

@@ -24,7 +24,9 @@ func (w *world) entry(id string) driver.Entry {
 }
 
 func (w *world) tryPut(s driver.Scope, e driver.Entry) error {
-	w.did("put %s in %s", describeEntry(&e), describeScope(s))
+	if w.noting() {
+		w.did("put %s in %s", describeEntry(&e), describeScope(s))
+	}
 	err := w.store.Put(w.ctx, s, e)
 	w.mirrored(err, func(r *reference) error { return r.put(s, e) })
 	return err
@@ -111,7 +113,9 @@ func (w *world) came(got []string, want ...string) {
 
 // delete expects the answer want.
 func (w *world) delete(s driver.Scope, id string, want bool) {
-	w.did("delete %s from %s at %s", short(id), describeScope(s), describeTime(w.now))
+	if w.noting() {
+		w.did("delete %s from %s at %s", short(id), describeScope(s), describeTime(w.now))
+	}
 	deleted, err := w.store.Delete(w.ctx, s, id, w.now)
 	w.must(err)
 	if w.ref != nil {

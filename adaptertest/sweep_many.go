@@ -17,7 +17,7 @@ func (w *world) rungs() []int {
 	case 0:
 		return []int{130}
 	case 1:
-		return []int{256, 1001, 4097}
+		return []int{256, 512, 4097}
 	}
 	return []int{99, 100, 101, 127, 128, 129, 255, 256, 257, 499, 500, 501, 511, 512, 513, 999, 1000, 1001, 1023, 1024, 1025,
 		2000, 2047, 2048, 2049, 3000, 4095, 4096, 4097, 10_001}
@@ -154,14 +154,11 @@ var many = []struct {
 		}
 		w.setMany(docs)
 		w.advance(time.Second)
-		for _, limit := range []int{1, 100, 128, 256, n - 1, n} {
+		for _, limit := range []int{1, 100, 128, n - 1, n} {
 			got := w.due("timer", w.now, limit)
 			w.check(len(got) == min(limit, n), fmt.Sprint(min(limit, n), " documents"), "%d", len(got))
-			for i := range got {
-				w.check(got[i].Due.Equal(w.ref.due("timer", w.now)[i].Due), "what is due first", "%s", describeDocument(&got[i]))
-				if i > 200 {
-					break
-				}
+			for i, want := range w.ref.due("timer", w.now)[:limit] {
+				w.check(got[i].Due.Equal(want.Due), "what is due first", "%s", describeDocument(&got[i]))
 			}
 		}
 	}},
@@ -421,11 +418,11 @@ func (w *world) sizes() []int {
 // long is a text of n bytes that no part of it equals.
 func long(n int) string {
 	var b strings.Builder
-	for i := 0; b.Len() < n; i += 7 {
-		fmt.Fprintf(&b, "%x é ", i)
+	filler := strings.Repeat("words é of any kind ", 50)
+	for i := 0; b.Len() < n; i++ {
+		fmt.Fprintf(&b, "%d %s", i, filler)
 	}
-	text := b.String()[:n]
-	return strings.ToValidUTF8(text, "x")
+	return strings.ToValidUTF8(b.String()[:n], "x")
 }
 
 // longTexts are entries whose content, tag, subject and run are long, within what each

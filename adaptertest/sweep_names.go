@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -96,36 +97,49 @@ func nameCases() []testCase {
 	return cases
 }
 
+// antichain gives each of n things a set of rounds, as bits, of which none holds another:
+// of any two things each is in some round without the other.
+func antichain(n int) (rounds int, sets []uint) {
+	for rounds = 1; ; rounds++ {
+		sets = nil
+		for set := range uint(1) << rounds {
+			if bits.OnesCount(set) == rounds/2 {
+				sets = append(sets, set)
+			}
+		}
+		if len(sets) >= n {
+			return rounds, sets
+		}
+	}
+}
+
 // sweepNames fills the plots, does everything that can be done to some of them, and
-// expects that the others are as they were. Which ones follows the bits of their numbers,
-// so that of any two plots each is once touched without the other.
+// expects that the others are as they were.
 func (w *world) sweepNames(plots []*plot) {
 	w.shuffle(plots)
 	plots = plots[:w.size(20, len(plots), len(plots))]
-	bits := 0
-	for 1<<bits < len(plots) {
-		bits++
-	}
-	for round := range w.size(2, 2*bits, 2*bits) {
+	rounds, sets := antichain(len(plots))
+	ofTenants := plots[0].Tenant != plots[1].Tenant
+	for round := range w.size(2, rounds, rounds) {
 		w.restart()
 		w.quietly(fmt.Sprintf("fill the scopes, ids or labels %s and more, each with the same", describeTexts(nameSamples(plots))), func() {
 			for _, p := range plots {
 				w.fill(p)
 			}
 		})
-		for i, p := range plots {
-			if (i>>(round/2)&1 == 1) == (round%2 == 0) {
-				w.quietly(fmt.Sprintf("change whatever there is of number %s", p.text), func() { w.disturb(p, plots) })
-			}
-		}
-		w.audit()
-		if w.level != LevelAdapter && w.tenants != nil && plots[0].Tenant != plots[1].Tenant {
+		touched := func(do func(p *plot)) {
 			for i, p := range plots {
-				if (i>>(round/2)&1 == 1) == (round%2 == 0) {
-					w.drop(p.Tenant, 1000, 3)
+				if sets[i]>>round&1 == 1 {
+					do(p)
 				}
 			}
 			w.audit()
+		}
+		touched(func(p *plot) {
+			w.quietly("change whatever there is of "+p.text, func() { w.disturb(p, plots) })
+		})
+		if w.level != LevelAdapter && w.tenants != nil && ofTenants {
+			touched(func(p *plot) { w.drop(p.Tenant, 1000, 3) })
 		}
 	}
 }
