@@ -20,6 +20,13 @@ type Config struct {
 	// first case. Nil means that nothing outlives the store.
 	Reopen func(ctx context.Context, a driver.Adapter) (driver.Adapter, error)
 
+	// Crash opens the data of a again as they are where a keeps them, as after a kill of
+	// its process: a is not closed before, and nothing of what it still holds back is
+	// written. A store with files opens a copy of them. Nil means that the report cannot
+	// say more of a durable store than that its durability is not proven: one that writes
+	// only as it is closed would pass.
+	Crash func(ctx context.Context, a driver.Adapter) (driver.Adapter, error)
+
 	// Require are the abilities that the store must have: a missing one is a
 	// failure, not a remark.
 	Require []Offer
@@ -44,6 +51,7 @@ const (
 	Tenants    Offer = "tenants"    // driver.Tenants
 	Durable    Offer = "durable"    // Reopen finds the data of a closed store
 	Shared     Offer = "shared"     // Reopen finds the data of an open store
+	Killed     Offer = "killed"     // Crash finds the data of a store that was not closed
 )
 
 // Run proves the store in a test, by one subtest for each case. A case for which
@@ -67,11 +75,14 @@ func Run(t *testing.T, cfg Config) {
 					t.Attr("law", l.name)
 					t.Attr("number", l.number)
 					result := cfg.runCase(t.Context(), found, &l, &c)
+					report.explain(&result)
 					report.add(&l, result)
-					switch result.Status {
-					case Broken:
+					switch {
+					case result.Cause != "":
+						t.Errorf("fails at the same operation as %s", result.Cause)
+					case result.Status == Broken:
 						t.Error("\n" + result.Failure)
-					case NotOffered:
+					case result.Status == NotOffered:
 						t.Skip(result.Reason)
 					}
 				})
@@ -109,7 +120,9 @@ func (cfg Config) check(ctx context.Context, wanted func(name string) bool) (*Re
 			if err := ctx.Err(); err != nil {
 				return report, err
 			}
-			report.add(&l, cfg.runCase(ctx, found, &l, &c))
+			result := cfg.runCase(ctx, found, &l, &c)
+			report.explain(&result)
+			report.add(&l, result)
 		}
 	}
 	return report, nil

@@ -70,6 +70,7 @@ func (cfg Config) look(ctx context.Context) (found *findings, err error) {
 	if err := found.inspect(store, cfg.Reopen != nil); err != nil {
 		return nil, err
 	}
+	found.offer(Killed, cfg.Crash != nil, "Config.Crash is not set")
 	if cfg.Reopen == nil {
 		found.offer(Durable, false, "Config.Reopen is not set")
 		found.offer(Shared, false, "Config.Reopen is not set")

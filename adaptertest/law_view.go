@@ -14,7 +14,7 @@ func viewLaw() law {
 	v := []Offer{Transactor, Versioned}
 	l := law{name: "VIEW", number: "M6, M7", says: "reading at a version gives the same entries for ever, or is refused; it is never live memory"}
 	for _, c := range viewChanges {
-		l.cases = append(l.cases, testCase{"held-across-" + c.name, "a view does not show " + c.says, v, func(w *world) { holdAcross(w, c.change) }})
+		l.cases = append(l.cases, testCase{"held-across-" + c.name, "what is read at a version is the same after " + c.says, v, func(w *world) { holdAcross(w, c.change) }})
 	}
 	l.cases = append(l.cases, []testCase{
 		{"expiry", "expiry is judged at the instant of the read, not of the version", v, viewExpiry},
@@ -49,13 +49,13 @@ var viewChanges = []struct {
 	change     func(w *world)
 }{
 	{"put", "later writes", func(w *world) { w.puts(home, "new", "a0") }},
-	{"backdated-put", "later writes, backdated ones neither", func(w *world) {
+	{"backdated-put", "later writes of earlier instants", func(w *world) {
 		e := w.entry("old")
 		e.CreatedAt = w.now.Add(-time.Hour)
 		w.put(home, e)
 	}},
 	{"delete", "later deletions", func(w *world) { w.delete(home, "b", true) }},
-	{"delete-and-put", "later deletions and writes of the same again", func(w *world) {
+	{"delete-and-put", "an entry was deleted and put again", func(w *world) {
 		w.delete(home, "b", true)
 		w.puts(home, "b")
 	}},
@@ -66,14 +66,14 @@ var viewChanges = []struct {
 	}},
 	{"supersede", "later supersedings", func(w *world) { w.apply(retired(retire(home, "a", driver.Superseded, "b"))) }},
 	{"restore", "later restorings", func(w *world) { w.apply(driver.Mutation{Restore: located(home, "m")}) }},
-	{"erase-of-retired", "anything of an erasure of what it never showed", func(w *world) {
+	{"erase-of-retired", "an erasure of what was not live at the version", func(w *world) {
 		w.apply(driver.Mutation{Erase: located(home, "m")})
 	}},
-	{"purge", "anything of a purge up to it", func(w *world) {
+	{"purge", "a purge of all versions before it", func(w *world) {
 		w.delete(home, "a", true)
 		w.purge(home.Tenant, w.view)
 	}},
-	{"everything", "anything of all that together", func(w *world) {
+	{"everything", "all of that together", func(w *world) {
 		w.puts(home, "new", "new2")
 		w.apply(retired(retire(home, "a", driver.Superseded, "b")))
 		w.apply(driver.Mutation{Restore: located(home, "a", "m")})
@@ -226,12 +226,19 @@ func otherIncarnation(w *world) {
 	w.refused(home, v)
 }
 
+// newVersion expects that a mutation made another version than there was before, and that
+// it is the one that there is behind it.
+func (w *world) newVersion(before, made, after driver.Version) {
+	w.check(made != before, "another version than before the mutation, as only those make none that change machinery only", "the same version before and behind it")
+	w.check(made == after, "the version that the mutation returned", "%s, and the mutation returned %s", w.name(after), w.name(made))
+}
+
 // versionOfEvents: a mutation of events only makes a version, too.
 func versionOfEvents(w *world) {
 	before := w.version(home.Tenant)
 	made := w.apply(queue(w.event("run-1", "one"))).Version
 	after := w.version(home.Tenant)
-	w.check(made == after && made != before, "a version of its own", "another one")
+	w.newVersion(before, made, after)
 	w.listsAt(home, made)
 }
 

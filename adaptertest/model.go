@@ -15,6 +15,7 @@ import (
 type model struct {
 	*world
 	handles []driver.Adapter
+	settle  func()
 	fresh   int // how many ids were given so far
 	reached map[string]int
 }

@@ -25,8 +25,9 @@ type script struct {
 
 	mu    sync.Mutex
 	steps []string
-	quiet int  // steps are not noted while it is above zero
-	raced bool // goroutines have used the store at once
+	last  string // the format of the last step, which says what operation it is
+	quiet int    // steps are not noted while it is above zero
+	raced bool   // goroutines have used the store at once
 	names map[driver.Version]string
 	taken map[driver.Version]string // those that the store gave
 }
@@ -34,12 +35,23 @@ type script struct {
 // failure is what was wrong.
 type failure struct{ expected, came string }
 
+// kind tells failures apart that may have one cause from those that cannot.
+func (f *failure) kind() string {
+	switch {
+	case strings.HasPrefix(f.came, "a panic"):
+		return " panics"
+	case strings.HasPrefix(f.came, "error"):
+		return " fails"
+	}
+	return ""
+}
+
 // did notes a step for the text of a failure.
 func (s *script) did(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.quiet == 0 {
-		s.steps = append(s.steps, fmt.Sprintf(format, args...))
+		s.steps, s.last = append(s.steps, fmt.Sprintf(format, args...)), format
 	}
 }
 

@@ -72,7 +72,9 @@ func failed(r *Report) []string {
 
 // A store with no defect passes everything, durability included.
 func TestSound(t *testing.T) {
-	report, err := Check(ctx, configOf(func(*broken) {}))
+	cfg := configOf(func(*broken) {})
+	cfg.Crash = cfg.Reopen
+	report, err := Check(ctx, cfg)
 	require.NoError(t, err)
 	require.True(t, report.OK(), report)
 	require.Equal(t, LevelVersioned, report.Level)

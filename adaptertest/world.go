@@ -112,6 +112,14 @@ func (w *world) reopen() {
 	w.use(w.open("Reopen opens the data again", func() (driver.Adapter, error) { return w.config.Reopen(w.ctx, old) }))
 }
 
+// crash goes on with what a kill of the store's process would leave. The old store stays
+// open until the case ends, so that it cannot write what it held back.
+func (w *world) crash() {
+	w.did("kill the store, and open what it left")
+	old := w.store
+	w.use(w.open("Crash opens what is left", func() (driver.Adapter, error) { return w.config.Crash(w.ctx, old) }))
+}
+
 // same compares stores, which may be of a type that cannot be compared.
 func same(a, b driver.Adapter) (equal bool) {
 	defer func() { _ = recover() }()

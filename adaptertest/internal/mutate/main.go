@@ -36,6 +36,7 @@ func main() {
 	flag.BoolVar(&o.all, "all", false, "do not stop at the first failing case, and tell which cases alone find a mutant")
 	flag.IntVar(&o.parallel, "parallel", runtime.NumCPU(), "processes at a time")
 	flag.DurationVar(&o.limit, "limit", time.Minute, "time for one mutant, which counts as found when it is over")
+	every := flag.Int("every", 1, "run each so manieth mutant only, which gives a figure in less time")
 	only := flag.String("only", "", "a file with the mutants to run, as an earlier run listed them")
 	excused := flag.String("equivalent", "", "a file with mutants that no case can find, each with a tab and the reason")
 	flag.Parse()
@@ -47,7 +48,7 @@ func main() {
 	if flag.NArg() > 0 {
 		o.test, targets = flag.Arg(0), flag.Args()[1:]
 	}
-	if err := o.mutate(targets, lines(*only), reasons(*excused)); err != nil {
+	if err := o.mutate(targets, lines(*only), reasons(*excused), *every); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -80,7 +81,7 @@ func reasons(file string) map[string]string {
 }
 
 // mutate breaks the targets and prints what survives.
-func (o *options) mutate(targets, only []string, excused map[string]string) error {
+func (o *options) mutate(targets, only []string, excused map[string]string, every int) error {
 	work, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		return err
@@ -95,9 +96,11 @@ func (o *options) mutate(targets, only []string, excused map[string]string) erro
 	if err != nil {
 		return err
 	}
+	n := 0
 	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool {
+		n++
 		_, equivalent := excused[m.name]
-		return equivalent || only != nil && !slices.Contains(only, m.name)
+		return equivalent || n%every != 0 || only != nil && !slices.Contains(only, m.name)
 	})
 	log.Printf("%d mutants, %d of them are run", len(mutants), len(chosen))
 	results, err := o.runAll(chosen)

@@ -37,6 +37,7 @@ func (o *options) runAll(mutants []*mutant) ([]result, error) {
 				}
 				results[i] = o.runOne(mutants[i].number)
 				if len(results[i].failed) == 0 {
+					log.Printf("survives: %s", mutants[i].name)
 					survivors.Add(1)
 				}
 				if (i+1)%100 == 0 {
