@@ -48,14 +48,15 @@ var plan = []place{
 	{dir: ".", floor: 0},
 	{dir: "events", floor: 0},
 	{dir: "redact", floor: 0},
+	{dir: "internal/identifier", floor: 0},
 	{dir: "internal/jsonguard", floor: 0, others: libraries[1:3]},
 	{dir: "internal/pgcluster", floor: 0},
 
 	{dir: "events/eventschema", floor: 1, ours: []string{"events", "internal/jsonguard"}},
-	{dir: "memory/driver", floor: 1, ours: []string{"events"}},
+	{dir: "memory/driver", floor: 1, ours: []string{"events", "internal/identifier"}},
 
 	// Stores know neither memory nor an engine.
-	{dir: "memory", floor: 2, ours: driverAndEvents},
+	{dir: "memory", floor: 2, ours: []string{"memory/driver", "events", "internal/identifier"}},
 	{dir: "memory/...", floor: 2, ours: driverAndEvents},
 
 	{dir: "consolidate", floor: 3, ours: memoryAndEvents, others: libraries},

@@ -1,7 +1,6 @@
 package agentmemory_test
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -17,7 +16,12 @@ import (
 	"testing/fstest"
 )
 
-const maxLines = 400
+// vague are the last words of file names that say nothing of a topic.
+var vague = []string{"more", "extra", "misc", "rest", "utils", "util", "helpers"}
+
+// exports bounds the types and functions that a package shows on pkg.go.dev, apart from
+// methods.
+var exports = map[string]int{"memory": 40, "memory/driver": 45}
 
 // tree is the Go code below a directory, nested modules included. Directories
 // that the go command ignores (testdata, and names that begin with a dot or an
@@ -30,10 +34,9 @@ type tree struct {
 }
 
 type file struct {
-	name  string
-	test  bool
-	lines int
-	ast   *ast.File
+	name string
+	test bool
+	ast  *ast.File
 }
 
 func (f file) imports() []string {
@@ -88,10 +91,9 @@ func load(t *testing.T, root fs.FS) *tree {
 				return err
 			}
 			found.packages[dir] = append(found.packages[dir], file{
-				name:  name,
-				test:  strings.HasSuffix(base, "_test.go"),
-				lines: bytes.Count(source, []byte("\n")),
-				ast:   parsed,
+				name: name,
+				test: strings.HasSuffix(base, "_test.go"),
+				ast:  parsed,
 			})
 		}
 		return nil
@@ -102,20 +104,24 @@ func load(t *testing.T, root fs.FS) *tree {
 	return found
 }
 
-// checkHouse returns one line for every package without doc.go, every file that
-// is too long and every exported identifier without a comment.
+// checkHouse returns one line for every package without doc.go, every file whose name says
+// nothing, every exported identifier without a comment, and every package that exports more
+// than it may.
 func checkHouse(t *tree) []string {
 	var broken []string
 	for _, dir := range slices.Sorted(maps.Keys(t.packages)) {
 		if !hasPackageComment(t.packages[dir], path.Join(dir, "doc.go")) {
 			broken = append(broken, dir+": there is no doc.go with a package comment")
 		}
+		if n, bounded := exported(t.packages[dir]), exports[dir]; bounded > 0 && n > bounded {
+			broken = append(broken, fmt.Sprintf("%s exports %d types and functions, more than %d", dir, n, bounded))
+		}
 		for _, f := range t.packages[dir] {
+			if word := topic(f.name); slices.Contains(vague, word) {
+				broken = append(broken, fmt.Sprintf("%s: %q names no topic", f.name, word))
+			}
 			if f.test {
 				continue
-			}
-			if f.lines > maxLines {
-				broken = append(broken, fmt.Sprintf("%s has %d lines, more than %d", f.name, f.lines, maxLines))
 			}
 			if importable(dir, f) {
 				broken = append(broken, undocumented(f)...)
@@ -123,6 +129,37 @@ func checkHouse(t *tree) []string {
 		}
 	}
 	return broken
+}
+
+// topic is the last word of a file's name.
+func topic(name string) string {
+	base := strings.TrimSuffix(strings.TrimSuffix(path.Base(name), ".go"), "_test")
+	return base[strings.LastIndexByte(base, '_')+1:]
+}
+
+// exported counts the types and functions that a package exports, apart from methods.
+func exported(files []file) int {
+	n := 0
+	for _, f := range files {
+		if f.test {
+			continue
+		}
+		for _, decl := range f.ast.Decls {
+			switch d := decl.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil && d.Name.IsExported() {
+					n++
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					if s, ok := spec.(*ast.TypeSpec); ok && s.Name.IsExported() {
+						n++
+					}
+				}
+			}
+		}
+	}
+	return n
 }
 
 func hasPackageComment(files []file, doc string) bool {
@@ -221,15 +258,26 @@ func isObvious(d *ast.FuncDecl) bool {
 }
 
 func TestHouse(t *testing.T) {
-	for _, line := range checkHouse(load(t, os.DirFS("."))) {
+	tree := load(t, os.DirFS("."))
+	for _, line := range checkHouse(tree) {
 		t.Error(line)
+	}
+	for _, dir := range slices.Sorted(maps.Keys(exports)) {
+		t.Logf("%s exports %d types and functions, of at most %d", dir, exported(tree.packages[dir]), exports[dir])
 	}
 }
 
 // Every rule is shown to fail on a tree that breaks just that rule.
 func TestHouse_BrokenTrees(t *testing.T) {
 	const doc = "// Package p is documented.\npackage p\n"
-	lines := func(n int) string { return "package p\n" + strings.Repeat("//\n", n-1) }
+	funcs := func(n int) string {
+		var b strings.Builder
+		b.WriteString("package p\n")
+		for i := range n {
+			fmt.Fprintf(&b, "// F%d is.\nfunc F%d() {}\nfunc f%d() {}\n", i, i, i)
+		}
+		return b.String()
+	}
 	for _, c := range []struct {
 		file, content string
 		want          string
@@ -238,9 +286,14 @@ func TestHouse_BrokenTrees(t *testing.T) {
 		{"memory/doc.go", "package p\n", "no doc.go with a package comment"},
 		{"memory/doc.go", "// Detached.\n\npackage p\n", "no doc.go with a package comment"},
 		{"other/a.go", doc, "other: there is no doc.go"},
-		{"memory/a.go", lines(maxLines), ""},
-		{"memory/a.go", lines(maxLines + 1), "has 401 lines"},
-		{"memory/a_test.go", lines(maxLines + 1), ""},
+		{"memory/a.go", funcs(40), ""},
+		{"memory/a.go", funcs(41), "exports 41 types and functions"},
+		{"memory/a.go", funcs(39) + "// T is.\ntype T int\n// U is.\ntype U = T\n", "exports 41 types and functions"},
+		{"memory/a_test.go", funcs(41), ""},
+		{"memory/read_more.go", "package p\n", "names no topic"},
+		{"memory/more_test.go", "package p\n", "names no topic"},
+		{"memory/read_extra_test.go", "package p\n", "names no topic"},
+		{"memory/evermore.go", "package p\n", ""},
 		{"memory/a.go", "package p\nfunc F() {}\n", "F has no doc comment"},
 		{"memory/a.go", "package p\n//go:noinline\nfunc F() {}\n", "F has no doc comment"},
 		{"memory/a.go", "package p\n// F is.\nfunc F() {}\nfunc f() {}\n", ""},

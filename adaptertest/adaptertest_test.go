@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/openwop/agentmemory/adaptertest"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
 // The ten lines of a store author.
 func TestInMemory(t *testing.T) {
 	adaptertest.Run(t, adaptertest.Config{
-		New: func(context.Context) (memory.Adapter, error) { return inmem.New(), nil },
+		New: func(context.Context) (driver.Adapter, error) { return inmem.New(), nil },
 		Require: []adaptertest.Offer{adaptertest.Versioned, adaptertest.Searcher, adaptertest.Scanner, adaptertest.Scheduler,
 			adaptertest.Changes, adaptertest.Tenants},
 	})

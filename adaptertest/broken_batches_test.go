@@ -105,8 +105,8 @@ func changesDefects() []defect {
 	}
 	return append(all,
 		asks("tells what the first version itself did", "CHANGES/bounds", func(_ *broken, _ driver.Scope, from, to driver.Version) (driver.Version, driver.Version) {
-			n, mark, _ := driver.ParseVersion(from)
-			return driver.VersionOf(max(n, 1)-1, mark), to
+			n, mark, _ := from.Parse()
+			return mark.Version(max(n, 1) - 1), to
 		}),
 		asks("tells what has changed to the present", "CHANGES/bounds", func(b *broken, s driver.Scope, from, _ driver.Version) (driver.Version, driver.Version) {
 			now, _ := b.in.Version(context.Background(), s.Tenant)

@@ -118,7 +118,7 @@ func scanDefects() []defect {
 						if len(page) < q.Limit {
 							return
 						}
-						q.After = driver.CursorOf(&page[len(page)-1])
+						q.After = page[len(page)-1].Cursor()
 					}
 				}
 			}

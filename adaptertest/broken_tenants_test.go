@@ -325,7 +325,7 @@ func droppingDefects() []defect {
 			was := b.kept(home)
 			return func() {
 				b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
-					if i := slices.IndexFunc(was, func(o driver.Entry) bool { return o.ID == e.ID }); i >= 0 && !driver.SameEntry(&was[i], &e) {
+					if i := slices.IndexFunc(was, func(o driver.Entry) bool { return o.ID == e.ID }); i >= 0 && !was[i].Equal(&e) {
 						return driver.ErrConflict
 					}
 					return b.in.Put(ctx, s, e)

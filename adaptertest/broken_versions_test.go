@@ -208,7 +208,7 @@ func viewDefects() []defect {
 
 // number is the count in a version of the in-memory store.
 func number(v driver.Version) int {
-	n, _, _ := driver.ParseVersion(v)
+	n, _, _ := v.Parse()
 	return int(n)
 }
 
@@ -254,12 +254,12 @@ func versionDefects() []defect {
 		{"numbers versions from one in every store", "VIEW/other-incarnation", func(b *broken) {
 			translate := func(ctx context.Context, tenant string, v driver.Version) driver.Version {
 				own, _ := b.in.Version(ctx, tenant)
-				_, mark, _ := driver.ParseVersion(own)
-				n, _, err := driver.ParseVersion(v)
+				_, mark, _ := own.Parse()
+				n, _, err := v.Parse()
 				if err != nil {
 					return v
 				}
-				return driver.VersionOf(n, mark)
+				return mark.Version(n)
 			}
 			b.listAt = func(ctx context.Context, s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
 				return b.in.ListAt(ctx, s, translate(ctx, s.Tenant, v), q)

@@ -29,7 +29,7 @@ func (w *world) hostOn(store driver.Adapter) *host {
 	w.unmirrored()
 	h := &host{w: w, log: new(events.Log), queue: &runs{byKey: map[string]string{}}}
 	_, transactor := driver.As[driver.Transactor](store)
-	bank, err := memory.NewBank(store, memory.Config{
+	bank, err := memory.New(store, memory.Config{
 		Now:         func() time.Time { return w.now },
 		Sink:        &patience{Log: h.log},
 		WriteEvents: transactor,
@@ -60,14 +60,14 @@ func (h *host) job(tenant string, secrets *redact.SecretRegistry) *memory.Job {
 	if secrets == nil {
 		secrets = redact.NewSecretRegistry(redact.Config{})
 	}
-	j, err := h.bank.Background(memory.JobConfig{RunID: "pass", Tenant: tenant, Redactor: secrets})
+	j, err := h.bank.Background(memory.JobConfig{ID: "pass", Tenant: tenant, Redactor: secrets})
 	h.w.must(err)
 	return j
 }
 
 // named opens a background pass of its own.
 func (h *host) named(id string) *memory.Job {
-	j, err := h.bank.Background(memory.JobConfig{RunID: id, Tenant: home.Tenant, Redactor: redact.NewSecretRegistry(redact.Config{})})
+	j, err := h.bank.Background(memory.JobConfig{ID: id, Tenant: home.Tenant, Redactor: redact.NewSecretRegistry(redact.Config{})})
 	h.w.must(err)
 	return j
 }

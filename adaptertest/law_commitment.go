@@ -77,7 +77,7 @@ func prepareFiring(w *world, h *host) {
 func runFiring(w *world, h *host) error {
 	w.now = w.now.Add(2 * time.Minute)
 	engine := h.engine()
-	if _, err := engine.Observe(w.ctx, home.Tenant, "signed", 1, []byte("yes"), true); err != nil {
+	if _, err := engine.Observe(w.ctx, commitment.Observation{Tenant: home.Tenant, Predicate: "signed", Position: 1, State: []byte("yes"), Holds: true}); err != nil {
 		return err
 	}
 	for range 4 {
@@ -162,7 +162,7 @@ func enginesAtOnce(w *world) {
 			for n := range int64(5) {
 				_, err := engines[i].Tick(w.ctx)
 				w.must(err)
-				_, err = engines[i].Observe(w.ctx, home.Tenant, "signed", n, []byte{byte(n)}, true)
+				_, err = engines[i].Observe(w.ctx, commitment.Observation{Tenant: home.Tenant, Predicate: "signed", Position: n, State: []byte{byte(n)}, Holds: true})
 				w.must(err)
 			}
 		})

@@ -22,7 +22,7 @@ func distillationLaw() law {
 }
 
 func (h *host) runner() *distill.Runner {
-	r, err := distill.NewRunner(distill.Config{})
+	r, err := distill.New(distill.Config{})
 	h.w.must(err)
 	return r
 }

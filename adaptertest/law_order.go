@@ -91,7 +91,7 @@ func (w *world) walk(size int, want []string, page func(q driver.Query) []driver
 		if len(p) < size {
 			break
 		}
-		q.After = driver.CursorOf(&p[len(p)-1])
+		q.After = p[len(p)-1].Cursor()
 	}
 	w.sameIDs(got, want)
 }
@@ -128,7 +128,7 @@ func cursorOfDeleted(w *world) {
 	page := w.list(home, driver.Query{At: w.now, Limit: 2})
 	w.sameIDs(page, want[:2])
 	w.delete(home, want[1], true)
-	w.sameIDs(w.list(home, driver.Query{At: w.now, After: driver.CursorOf(&page[1])}), want[2:])
+	w.sameIDs(w.list(home, driver.Query{At: w.now, After: page[1].Cursor()}), want[2:])
 }
 
 func cursorBetween(w *world) {
@@ -223,7 +223,7 @@ func scanQuery(w *world) {
 	w.sameIDs(w.scan(home, driver.Query{At: w.now, Tag: "x"}), want)
 	w.sameIDs(w.scan(home, driver.Query{At: w.now, Tag: "x", Limit: 3}), want[:3])
 	page := w.list(home, driver.Query{At: w.now, Tag: "x", Limit: 4})
-	w.sameIDs(w.scan(home, driver.Query{At: w.now, Tag: "x", After: driver.CursorOf(&page[3])}), want[4:])
+	w.sameIDs(w.scan(home, driver.Query{At: w.now, Tag: "x", After: page[3].Cursor()}), want[4:])
 }
 
 func searchLimit(w *world) {

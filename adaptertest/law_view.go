@@ -32,6 +32,7 @@ func viewLaw() law {
 		{"purge-removes", "a purge removes what was deleted, has expired or was erased, and says how much", v, purgeRemoves},
 		{"purge-later", "a purge keeps what was deleted after the version", v, purgeKeepsLater},
 		{"purge-merged", "a purge keeps what was merged or superseded as long as its successor lives", v, purgeKeepsMerged},
+		{"purge-named", "a purge keeps what is over while a record that stays names it as its successor", v, purgeKeepsNamed},
 		{"purge-chain", "a purge keeps a whole chain of successors while one that stays names them", v, purgeKeepsChain},
 		{"purge-dead-chain", "a purge removes a chain whose end is removable", v, purgeRemovesChain},
 		{"purge-intact", "a version that was not intact is not intact after a purge either", v, purgeKeepsScar},
@@ -199,12 +200,12 @@ func unknownVersion(w *world) {
 		w.did("make up a version: %q", forged)
 		w.refused(home, forged)
 	}
-	if n, mark, err := driver.ParseVersion(v); err == nil {
+	if n, mark, err := v.Parse(); err == nil {
 		mark[0]++
 		w.did("give the version another mark")
-		w.refused(home, driver.VersionOf(n, mark))
-		w.refused(home, driver.VersionOf(0, mark))
-		w.refused(home, driver.VersionOf(n+1, mark))
+		w.refused(home, mark.Version(n))
+		w.refused(home, mark.Version(0))
+		w.refused(home, mark.Version(n+1))
 	}
 	for _, more := range []driver.Version{"0", " "} {
 		w.did("write %q behind a version", more)
@@ -348,4 +349,19 @@ func runToken(w *world) {
 	w.sameTexts(w.contents(as, "sales"), "elsewhere")
 	w.did("the run is resumed from the token")
 	w.sameTexts(w.contents(h.run(home.Tenant, "run-1", token).Memory(), home.Ref), "one", "own")
+}
+
+// purgeKeepsNamed merges, after the version, an entry with one that has expired by the
+// time of the purge.
+func purgeKeepsNamed(w *world) {
+	w.puts(home, "a", "b", "c")
+	w.put(home, w.mortal("short", time.Second))
+	w.put(home, w.mortal("shorter", time.Millisecond))
+	w.apply(retired(retire(home, "c", driver.Merged, "shorter")))
+	v := w.version(home.Tenant)
+	w.apply(retired(retire(home, "b", driver.Superseded, "a"), retire(home, "a", driver.Merged, "short")))
+	w.advance(time.Second)
+	n := w.purge(home.Tenant, v)
+	w.check(n == 2, "2 records removed: c and what it gave way to", "%d", n)
+	w.looksUp(home, w.entry("b"), driver.Superseded, "a")
 }

@@ -331,7 +331,7 @@ func (m *model) page(scope driver.Scope, s step) {
 		number, read = h.number, func() []driver.Entry { return m.listAt(scope, h.store, q) }
 	}
 	if all := m.ref.list(scope, number, driver.Query{At: q.At}); len(all) > 0 && n[4]%2 == 0 {
-		q.After = driver.CursorOf(&all[n[4]/2%len(all)])
+		q.After = all[n[4]/2%len(all)].Cursor()
 	}
 	m.sameEntries(read(), m.ref.list(scope, number, q))
 }

@@ -76,7 +76,7 @@ func bankRows() []row {
 
 // busyBank is a bank, and a registry that holds 100 secrets.
 func busyBank() (*memory.Bank, *redact.SecretRegistry, error) {
-	bank, err := memory.NewBank(inmem.New(), memory.Config{})
+	bank, err := memory.New(inmem.New(), memory.Config{})
 	if err != nil {
 		return nil, nil, err
 	}

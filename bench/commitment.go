@@ -60,7 +60,7 @@ func idleEngine(armed int) (*commitment.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	bank, err := memory.NewBank(s.store, memory.Config{Now: func() time.Time { return storeNow }})
+	bank, err := memory.New(s.store, memory.Config{Now: func() time.Time { return storeNow }})
 	if err != nil {
 		return nil, err
 	}

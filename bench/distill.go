@@ -95,18 +95,18 @@ func distillation(n int) (func(), error) {
 			RunID:     "import",
 		}))
 	}
-	bank, err := memory.NewBank(store, memory.Config{Now: func() time.Time { return now.Add(24 * time.Hour) }})
+	bank, err := memory.New(store, memory.Config{Now: func() time.Time { return now.Add(24 * time.Hour) }})
 	if err != nil {
 		return nil, err
 	}
 	passes := 0
 	return func() {
 		passes++
-		runner, err := distill.NewRunner(distill.Config{MaxTokenBudget: 100 * n})
+		runner, err := distill.New(distill.Config{MaxTokenBudget: 100 * n})
 		must(err)
 		secrets := redact.NewSecretRegistry(redact.Config{})
 		must(secrets.Register("key", []byte("acme-live-7Qm2vT9x"), redact.LevelTenant))
-		job, err := bank.Background(memory.JobConfig{RunID: fmt.Sprint("pass-", passes), Tenant: "tenant", Redactor: secrets})
+		job, err := bank.Background(memory.JobConfig{ID: fmt.Sprint("pass-", passes), Tenant: "tenant", Redactor: secrets})
 		must(err)
 		res, err := runner.Distill(ctx, job, "ref", distill.Options{TokenBudget: 60*n - passes})
 		must(err)

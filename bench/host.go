@@ -50,7 +50,7 @@ func hostRows() []row {
 			db, err := sqlite.Open(ctx, filepath.Join(dir, "ours.db"), sqlite.Options{})
 			must(err)
 			ours := &hostOfBank{}
-			ours.bank, err = memory.NewBank(db.Memory(), memory.Config{
+			ours.bank, err = memory.New(db.Memory(), memory.Config{
 				Sink: &ours.lastEvent, WriteEvents: true, Now: func() time.Time { return storeNow },
 			})
 			must(err)

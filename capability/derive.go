@@ -24,12 +24,12 @@ type Inputs struct {
 	// distiller (RFC 0062). It needs a distiller and scheduling.
 	ScheduledDistillation bool
 
-	// Declare is the rest of the host's discovery document: the version of its
-	// execution model, scheduling, workspace, the manifest runtime and whatever
-	// else it serves. What is derived is filled in where it says nothing. Where it
-	// does speak of memory, of agents.memoryBackends, of consolidation or of
-	// commitments, those fields and blocks stay as they are and must not claim
-	// more than would be derived. Nil is an empty document.
+	// Declare is the host's own discovery document as JSON, without what is derived from
+	// its memory: for instance the version of its execution model, scheduling and
+	// workspace. Derive adds the fields about memory that the document lacks. If the
+	// document has such a field itself (memory, agents.memoryBackends, consolidation,
+	// commitments), it stays as it is, and a claim beyond what would be derived is an
+	// error. Nil is an empty document.
 	Declare []byte
 
 	// Without are dimensions that the host has and does not want to claim. What

@@ -16,7 +16,7 @@ import (
 func ExampleDerive() {
 	// A durable store of every step.
 	store := &store{traits: driver.Traits{Durable: true}, transacts: true, versioned: true}
-	bank, err := memory.NewBank(store, memory.Config{})
+	bank, err := memory.New(store, memory.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func ExampleDerive() {
 
 // Claims that nothing bears are refused, with the missing piece.
 func ExampleDerive_claim() {
-	bank, err := memory.NewBank(&store{traits: driver.Traits{ReadOnly: true}}, memory.Config{})
+	bank, err := memory.New(&store{traits: driver.Traits{ReadOnly: true}}, memory.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // store is a store of which only what it offers matters: nothing here reads or
 // writes an entry.
 type store struct {
-	memory.Adapter
+	driver.Adapter
 	traits                           driver.Traits
 	transacts, versioned, searchable bool
 }
@@ -58,7 +58,7 @@ func full() *store {
 // bank opens a bank over a store; it announces writes if the store can bear it.
 func bank(t testing.TB, s *store) *memory.Bank {
 	t.Helper()
-	b, err := memory.NewBank(s, memory.Config{Sink: new(events.Log), WriteEvents: s.transacts})
+	b, err := memory.New(s, memory.Config{Sink: new(events.Log), WriteEvents: s.transacts})
 	require.NoError(t, err)
 	return b
 }

@@ -15,7 +15,7 @@ import (
 func TestA1_D5_RetentionIsAdvertisedAsItWasGiven(t *testing.T) {
 	advertised := []string{"memory", "distillation", "archiveRetention"}
 	for _, given := range []string{"P1M", "P1Y", "P1Y2M3D", "P2W", "P90D", "PT36H", "P1DT1.5S", "P400Y", "P9999Y"} {
-		runner, err := distill.NewRunner(distill.Config{ArchiveRetention: given})
+		runner, err := distill.New(distill.Config{ArchiveRetention: given})
 		require.NoError(t, err)
 		in := everything(t)
 		in.Distiller = runner
@@ -27,7 +27,7 @@ func TestA1_D5_RetentionIsAdvertisedAsItWasGiven(t *testing.T) {
 		assert.NoError(t, err, given)
 	}
 
-	runner, err := distill.NewRunner(distill.Config{})
+	runner, err := distill.New(distill.Config{})
 	require.NoError(t, err)
 	in := everything(t)
 	in.Distiller, in.ScheduledDistillation = runner, false

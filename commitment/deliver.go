@@ -45,7 +45,7 @@ func (p *pass) job(ctx context.Context, c *Commitment) (*memory.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.bank.Background(memory.JobConfig{RunID: c.ID, Tenant: c.Tenant, Redactor: r})
+	return p.bank.Background(memory.JobConfig{ID: c.ID, Tenant: c.Tenant, Redactor: r})
 }
 
 // source tells what became of the entry that a commitment comes from (K6): a reason

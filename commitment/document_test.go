@@ -113,7 +113,7 @@ func TestANewerFormatIsLeftAlone(t *testing.T) {
 	timed, waits := h.arm(h.note("x"), in(time.Hour)), h.arm(h.note("y"), signed)
 	h.clock.Advance(time.Hour)
 
-	n, err := h.Observe(ctx, "acme", "signed", 1, nil, true)
+	n, err := h.Observe(ctx, commitment.Observation{Tenant: "acme", Predicate: "signed", Position: 1, State: nil, Holds: true})
 	require.ErrorIs(t, err, commitment.ErrNewerFormat)
 	require.Equal(t, 1, n)
 	done, err := h.Tick(ctx)

@@ -19,14 +19,14 @@ import (
 )
 
 // plain hides everything but the four operations of a store.
-type plain struct{ memory.Adapter }
+type plain struct{ driver.Adapter }
 
 func TestNewRefuses(t *testing.T) {
-	bank, err := memory.NewBank(inmem.New(), memory.Config{})
+	bank, err := memory.New(inmem.New(), memory.Config{})
 	require.NoError(t, err)
-	poor, err := memory.NewBank(plain{inmem.New()}, memory.Config{})
+	poor, err := memory.New(plain{inmem.New()}, memory.Config{})
 	require.NoError(t, err)
-	blind, err := memory.NewBank(struct{ driver.Transactor }{inmem.New()}, memory.Config{})
+	blind, err := memory.New(struct{ driver.Transactor }{inmem.New()}, memory.Config{})
 	require.NoError(t, err)
 	good := commitment.Config{Redactor: func(context.Context, string) (memory.Redactor, error) { return vault{}, nil }}
 	with := func(change func(*commitment.Config)) commitment.Config {
@@ -170,7 +170,7 @@ func TestErrorsHoldNoText(t *testing.T) {
 	all = append(all, err)
 	_, err = h.Infer(ctx, h.job("acme"), "ref")
 	all = append(all, err)
-	_, err = h.Observe(ctx, "acme", "signed", 1, nil, true)
+	_, err = h.Observe(ctx, commitment.Observation{Tenant: "acme", Predicate: "signed", Position: 1, State: nil, Holds: true})
 	all = append(all, err)
 	for _, err := range h.Commitments(ctx, "acme") {
 		all = append(all, err)
@@ -219,7 +219,7 @@ func TestK2_ConcurrentEngines(t *testing.T) {
 			for i := range int64(10) {
 				_, err := other.Tick(ctx)
 				require.NoError(t, err)
-				_, err = other.Observe(ctx, "acme", "signed", i, []byte{byte(i)}, true)
+				_, err = other.Observe(ctx, commitment.Observation{Tenant: "acme", Predicate: "signed", Position: i, State: []byte{byte(i)}, Holds: true})
 				require.NoError(t, err)
 			}
 		})
@@ -318,7 +318,7 @@ func TestK8_SecretsInIdentifiers(t *testing.T) {
 	for _, secret := range []string{"hunter2-hunter2", `hun"ter2<\>`, "Europe/Berlin"} {
 		h := newHost(t)
 		s := h.note("x")
-		job, err := h.bank.Background(memory.JobConfig{RunID: "pass", Tenant: "acme", Redactor: vault{secret: secret}})
+		job, err := h.bank.Background(memory.JobConfig{ID: "pass", Tenant: "acme", Redactor: vault{secret: secret}})
 		require.NoError(t, err)
 		h.restart(func(c *commitment.Config) {
 			c.Schedule = func(string, *time.Location) (commitment.Schedule, error) { return hourly{}, nil }

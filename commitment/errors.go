@@ -41,14 +41,14 @@ func (e *HorizonError) MaxFutureHorizon() string {
 // refusal is an error of one of memory's classes. Its text consists of fixed phrases
 // (M2); what a host said is reachable by errors.Unwrap only.
 type refusal struct {
-	kind   *memory.Kind
+	kind   error
 	detail string
 	cause  error
 }
 
 func (e *refusal) Error() string        { return "commitment: " + e.detail }
-func (e *refusal) Code() memory.Code    { return e.kind.Code() }
-func (e *refusal) Is(target error) bool { return target == error(e.kind) }
+func (e *refusal) Code() memory.Code    { return memory.CodeOf(e.kind) }
+func (e *refusal) Is(target error) bool { return target == e.kind }
 func (e *refusal) Unwrap() error        { return e.cause }
 
 func invalid(detail string) error { return &refusal{memory.ErrValidation, detail, nil} }

@@ -25,7 +25,7 @@ func Example() {
 	ctx := context.Background()
 	now := time.Date(2026, 3, 2, 9, 58, 0, 0, time.UTC) // a Monday
 	log := new(events.Log)
-	bank, err := memory.NewBank(inmem.New(), memory.Config{Now: func() time.Time { return now }, Sink: log})
+	bank, err := memory.New(inmem.New(), memory.Config{Now: func() time.Time { return now }, Sink: log})
 	if err != nil {
 		panic(err)
 	}
@@ -37,7 +37,7 @@ func Example() {
 		panic(err)
 	}
 
-	job, err := bank.Background(memory.JobConfig{RunID: "infer-1", Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{})})
+	job, err := bank.Background(memory.JobConfig{ID: "infer-1", Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{})})
 	if err != nil {
 		panic(err)
 	}

@@ -134,7 +134,10 @@ func TestK3_CrashAtEveryCallOfTheStore(t *testing.T) {
 				h.clock.Advance(2 * time.Minute) // the lease of the dead one ends
 			}
 		}
-		alive(func() error { _, err := h.Observe(ctx, "acme", "signed", 1, []byte("s"), true); return err })
+		alive(func() error {
+			_, err := h.Observe(ctx, commitment.Observation{Tenant: "acme", Predicate: "signed", Position: 1, State: []byte("s"), Holds: true})
+			return err
+		})
 		h.clock.Advance(time.Hour)
 		for range 3 {
 			alive(func() error { _, err := h.Tick(ctx); return err })
@@ -542,7 +545,7 @@ func TestK7_NothingFiresAtReplay(t *testing.T) {
 	again := events.Replay(recorded, "fork")
 	require.NoError(t, events.Emit(ctx, h.log, again...))
 	require.Equal(t, recorded[0].Payload, again[0].Payload)
-	run, err := h.bank.Start(ctx, memory.RunConfig{ID: "again", Tenant: "acme", Redactor: vault{}, Replay: &memory.Replay{Events: recorded, Reads: h.bank.Reader("acme")}})
+	run, err := h.bank.Start(ctx, memory.RunConfig{ID: "again", Tenant: "acme", Redactor: vault{}, Replay: &memory.Replay{Events: recorded, Reads: []memory.RecordedRead{}}})
 	require.NoError(t, err)
 	require.NoError(t, run.End(ctx))
 	require.Len(t, h.queue.calls, calls)

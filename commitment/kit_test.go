@@ -126,7 +126,7 @@ func (h *host) restartWith(bank memory.Config, options ...option) {
 	h.t.Helper()
 	bank.Now = h.clock.Now
 	var err error
-	h.bank, err = memory.NewBank(h.store, bank)
+	h.bank, err = memory.New(h.store, bank)
 	require.NoError(h.t, err)
 	cfg := commitment.Config{
 		Redactor:  func(context.Context, string) (memory.Redactor, error) { return vault{}, nil },
@@ -142,7 +142,7 @@ func (h *host) restartWith(bank memory.Config, options ...option) {
 
 func (h *host) job(tenant string) *memory.Job {
 	h.t.Helper()
-	j, err := h.bank.Background(memory.JobConfig{RunID: "pass", Tenant: tenant, Redactor: vault{secret: "hunter2-hunter2"}})
+	j, err := h.bank.Background(memory.JobConfig{ID: "pass", Tenant: tenant, Redactor: vault{secret: "hunter2-hunter2"}})
 	require.NoError(h.t, err)
 	return j
 }
@@ -179,7 +179,7 @@ func (h *host) get(c commitment.Commitment) commitment.Commitment {
 
 func (h *host) observe(position int64, state string, holds bool) int {
 	h.t.Helper()
-	n, err := h.Observe(ctx, "acme", "signed", position, []byte(state), holds)
+	n, err := h.Observe(ctx, commitment.Observation{Tenant: "acme", Predicate: "signed", Position: position, State: []byte(state), Holds: holds})
 	require.NoError(h.t, err)
 	return n
 }

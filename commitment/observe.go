@@ -7,14 +7,25 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-// Observe tells the engine what a predicate looks like: its state, which the engine
-// only compares, and whether it holds. It returns how many commitments it made fire;
-// the next tick delivers them.
+// Observation is what a host found when it evaluated a predicate.
+type Observation struct {
+	// Tenant and Predicate name what was evaluated.
+	Tenant, Predicate string
+	// Position orders the observations of a predicate: one that is not newer than the last
+	// is dropped, so that repeating one and telling them out of order is safe.
+	Position int64
+	// State is what the predicate looked at. The engine keeps a digest of it, and only
+	// compares.
+	State []byte
+	// Holds says whether the predicate is true of that state.
+	Holds bool
+}
+
+// Observe tells the engine what a predicate looks like. It returns how many commitments it
+// made fire; the next tick delivers them.
 //
 // A commitment fires if its predicate holds and its state has changed since the
 // observation before; the first observation is a change from nothing (RFC 0060 §B).
-// Position orders the observations of a predicate: one that is not newer than the
-// last is dropped, so that repeating one and telling them out of order is safe.
 // Position, state and claim are one swap. A host that could not evaluate in time does
 // not observe, and nothing changes.
 //
@@ -22,13 +33,13 @@ import (
 // [MaxWaiting] wait. What would be one more is refused with [memory.ErrBacklog] and
 // may be observed again. Neither that nor one that cannot be read, see [ErrNewerFormat],
 // keeps the others from observing it.
-func (e *Engine) Observe(ctx context.Context, tenant, predicate string, position int64, state []byte, holds bool) (int, error) {
-	if !validName(predicate) {
+func (e *Engine) Observe(ctx context.Context, o Observation) (int, error) {
+	if !validName(o.Predicate) {
 		return 0, invalid("malformed predicate name")
 	}
 	claimed := 0
 	var refused error
-	for c, err := range e.each(ctx, tenant, memory.DocumentQuery{Group: predicate}) {
+	for c, err := range e.each(ctx, o.Tenant, memory.DocumentQuery{Group: o.Predicate}) {
 		if err != nil && c.ID == "" {
 			return claimed, err
 		}
@@ -38,13 +49,13 @@ func (e *Engine) Observe(ctx context.Context, tenant, predicate string, position
 		}
 		fires := false
 		err := e.update(ctx, &c, func(c *Commitment) (ok bool, err error) {
-			ok, fires, err = c.observe(position, state, holds)
+			ok, fires, err = c.observe(o)
 			if fires && c.State == Armed {
 				c.State = Claimed
-				c.Claim = Claim{Position: position}
+				c.Claim = Claim{Position: o.Position}
 				c.Due = e.bank.Now()
 			} else if fires {
-				c.Waiting = append(c.Waiting, position)
+				c.Waiting = append(c.Waiting, o.Position)
 			}
 			return ok, err
 		})
@@ -62,12 +73,12 @@ func (e *Engine) Observe(ctx context.Context, tenant, predicate string, position
 
 // observe takes in an observation. It reports whether that changed anything, and
 // whether the commitment fires for it.
-func (c *Commitment) observe(position int64, state []byte, holds bool) (ok, fires bool, err error) {
-	if c.State.Final() || c.Canceled || (c.Digest != "" && position <= c.Position) {
+func (c *Commitment) observe(o Observation) (ok, fires bool, err error) {
+	if c.State.Final() || c.Canceled || (c.Digest != "" && o.Position <= c.Position) {
 		return false, false, nil
 	}
-	seen := digest(c.Tenant, c.Arm.Predicate, state)
-	fires = holds && seen != c.Digest
+	seen := digest(c.Tenant, c.Arm.Predicate, o.State)
+	fires = o.Holds && seen != c.Digest
 	if fires && c.State != Armed {
 		if c.Arm.Once {
 			fires = false
@@ -75,6 +86,6 @@ func (c *Commitment) observe(position int64, state []byte, holds bool) (ok, fire
 			return false, false, &refusal{memory.ErrBacklog, "too many transitions wait for delivery", nil}
 		}
 	}
-	c.Position, c.Digest = position, seen
+	c.Position, c.Digest = o.Position, seen
 	return true, fires, nil
 }

@@ -58,11 +58,11 @@ func TestK5_OnlyItsOwnPredicateAndTenant(t *testing.T) {
 	h := newHost(t)
 	c := h.arm(h.note("x"), signed)
 	for _, who := range [][2]string{{"globex", "signed"}, {"acme", "Signed"}, {"acme", "signed2"}} {
-		n, err := h.Observe(ctx, who[0], who[1], 1, nil, true)
+		n, err := h.Observe(ctx, commitment.Observation{Tenant: who[0], Predicate: who[1], Position: 1, State: nil, Holds: true})
 		require.NoError(t, err)
 		require.Zero(t, n)
 	}
-	_, err := h.Observe(ctx, "acme", "not a name", 1, nil, true)
+	_, err := h.Observe(ctx, commitment.Observation{Tenant: "acme", Predicate: "not a name", Position: 1, State: nil, Holds: true})
 	require.ErrorIs(t, err, memory.ErrValidation)
 	require.Equal(t, c, h.get(c))
 }
@@ -95,7 +95,7 @@ func TestK5_TransitionsWait(t *testing.T) {
 	}
 	h.tick()
 	next := int64(1 + commitment.MaxWaiting)
-	n, err := h.Observe(ctx, "acme", "signed", next, []byte("more"), true)
+	n, err := h.Observe(ctx, commitment.Observation{Tenant: "acme", Predicate: "signed", Position: next, State: []byte("more"), Holds: true})
 	require.ErrorIs(t, err, memory.ErrBacklog)
 	require.Zero(t, n)
 	down = false
@@ -171,7 +171,7 @@ func TestObserveStopsWithItsContext(t *testing.T) {
 	h.arm(h.note("x"), signed)
 	done, cancel := context.WithCancel(ctx)
 	cancel()
-	_, err := h.Observe(done, "acme", "signed", 1, nil, true)
+	_, err := h.Observe(done, commitment.Observation{Tenant: "acme", Predicate: "signed", Position: 1, State: nil, Holds: true})
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = h.Tick(done)
 	require.ErrorIs(t, err, context.Canceled)

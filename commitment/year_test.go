@@ -38,7 +38,7 @@ const maxSkew = 45 * time.Minute
 func (p *process) start() {
 	p.c = &crasher{}
 	var err error
-	p.bank, err = memory.NewBank(crashing{p.store, p.c}, memory.Config{
+	p.bank, err = memory.New(crashing{p.store, p.c}, memory.Config{
 		Now: func() time.Time { return time.Now().Add(time.Duration(p.skew.Load())) }, Sink: p.log,
 	})
 	require.NoError(p.t, err)
@@ -93,7 +93,7 @@ func TestK2_AYearOfEightEngines(t *testing.T) {
 
 		// What is armed, and when it should fire.
 		first := process(99)
-		job, err := first.bank.Background(memory.JobConfig{RunID: "setup", Tenant: "acme", Redactor: vault{}})
+		job, err := first.bank.Background(memory.JobConfig{ID: "setup", Tenant: "acme", Redactor: vault{}})
 		require.NoError(t, err)
 		want := map[string]bool{}
 		expect := func(a commitment.Arm, at []time.Time) {
@@ -176,7 +176,7 @@ func TestK2_AYearOfEightEngines(t *testing.T) {
 					seen, state, latest = true, now, position
 				}
 				for !p.live(func() error {
-					_, err := p.e.Observe(ctx, "acme", "signed", position, []byte(now), holds)
+					_, err := p.e.Observe(ctx, commitment.Observation{Tenant: "acme", Predicate: "signed", Position: position, State: []byte(now), Holds: holds})
 					return err
 				}) {
 				}

@@ -112,8 +112,10 @@ type Options struct {
 type Selection struct {
 	// Tag must be carried by the entry.
 	Tag string
-	// Func must accept the entry. Version names it, and must change when it does.
-	Func    func(memory.Entry) bool
+	// Func must accept the entry; nil accepts all.
+	Func func(memory.Entry) bool
+	// Version names what Func does. A host changes it whenever Func accepts other entries
+	// than before, so that an unchanged corpus is looked at again.
 	Version string
 }
 
@@ -260,12 +262,12 @@ func (c *Consolidator) planner() Planner {
 
 // failure is an error of this package. Its text is fixed, and it matches its kind.
 type failure struct {
-	kind  *memory.Kind
+	kind  error
 	text  string
 	cause error
 }
 
 func (f *failure) Error() string        { return "consolidate: " + f.text }
-func (f *failure) Is(target error) bool { return target == error(f.kind) }
-func (f *failure) Code() memory.Code    { return f.kind.Code() }
+func (f *failure) Is(target error) bool { return target == f.kind }
+func (f *failure) Code() memory.Code    { return memory.CodeOf(f.kind) }
 func (f *failure) Unwrap() error        { return f.cause }

@@ -16,7 +16,7 @@ func Example() {
 	ctx := context.Background()
 	log := new(events.Log)
 	now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
-	bank, err := memory.NewBank(inmem.New(), memory.Config{
+	bank, err := memory.New(inmem.New(), memory.Config{
 		Sink: log,
 		Now:  func() time.Time { now = now.Add(time.Second); return now },
 	})
@@ -24,7 +24,7 @@ func Example() {
 		panic(err)
 	}
 	open := func(id string) *memory.Job {
-		job, err := bank.Background(memory.JobConfig{RunID: id, Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{})})
+		job, err := bank.Background(memory.JobConfig{ID: id, Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{})})
 		if err != nil {
 			panic(err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // proposing is a consolidator whose planner proposes one plan.
@@ -228,15 +229,15 @@ func TestNewAndRunRefuseWhatMakesNoSense(t *testing.T) {
 	_, err = c.Plan(done, h.job("p"), ref, Options{})
 	require.ErrorIs(t, err, context.Canceled)
 	// Without transactions there is no consolidation.
-	bank, err := memory.NewBank(justAdapter{h.store}, memory.Config{})
+	bank, err := memory.New(justAdapter{h.store}, memory.Config{})
 	require.NoError(t, err)
-	job, err := bank.Background(memory.JobConfig{RunID: "p", Tenant: "acme", Redactor: open{}})
+	job, err := bank.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: open{}})
 	require.NoError(t, err)
 	_, err = c.Run(ctx, job, ref, Options{})
 	require.ErrorIs(t, err, memory.ErrNotProvided)
 }
 
-type justAdapter struct{ memory.Adapter }
+type justAdapter struct{ driver.Adapter }
 
 // A stray value in the lease is not taken for one.
 func TestAStrayLeaseIsReplaced(t *testing.T) {

@@ -37,7 +37,7 @@ func newHost(t testing.TB) *host { return newHostOn(t, inmem.New()) }
 func newHostOn(t testing.TB, store driver.Versioned) *host {
 	h := &host{t: t, store: store, log: new(events.Log)}
 	h.ms.Store(epoch.UnixMilli())
-	bank, err := memory.NewBank(store, memory.Config{
+	bank, err := memory.New(store, memory.Config{
 		Now: func() time.Time { return time.UnixMilli(h.ms.Load()) }, Sink: h.log, WriteEvents: true,
 		MaxUndelivered: 1 << 30,
 	})
@@ -54,7 +54,7 @@ func (h *host) jobOf(tenant, id string, secrets ...string) *memory.Job {
 	for _, s := range secrets {
 		require.NoError(h.t, r.Register("key", []byte(s), redact.LevelTenant))
 	}
-	j, err := h.Background(memory.JobConfig{RunID: id, Tenant: tenant, Redactor: r})
+	j, err := h.Background(memory.JobConfig{ID: id, Tenant: tenant, Redactor: r})
 	require.NoError(h.t, err)
 	return j
 }

@@ -111,7 +111,7 @@ func (p *pass) read(ctx context.Context) error {
 			continue
 		}
 		p.sum.add(e.ID, 1)
-		if !memory.CompactedFrom(&e) {
+		if !e.Compacted() {
 			p.eligible = append(p.eligible, e)
 		}
 	}

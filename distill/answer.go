@@ -38,7 +38,7 @@ func (r *Runner) answer(ctx context.Context, job *memory.Job, ref string, in *in
 	}
 	a := &Archive{
 		Budget: budget, Format: Format, MaxBytes: r.cfg.MaxOutputBytes, MemoryRef: ref, Parents: in.parents,
-		Redactor: r.cfg.RedactorVersion, Sources: in.archived, Summarizer: r.cfg.Summarizer.Name(),
+		Redactor: r.cfg.RedactorVersion, Sources: in.archived, Summarizer: r.cfg.Summarizer.Version(),
 		Tokenizer: r.cfg.Tokenizer.Name(), Tokens: Tokens{Input: in.tokens},
 	}
 	a.Key = a.Question()

@@ -109,9 +109,9 @@ func TestCompact_NeverCutsARuneOrAMarker(t *testing.T) {
 }
 
 func TestRunner_Facts(t *testing.T) {
-	_, err := distill.NewRunner(distill.Config{ArchiveRetention: "P1M1W"})
+	_, err := distill.New(distill.Config{ArchiveRetention: "P1M1W"})
 	require.Error(t, err, "weeks stand alone")
-	r, err := distill.NewRunner(distill.Config{ArchiveRetention: "P1Y1M1DT1H", MaxInputEntries: 1000})
+	r, err := distill.New(distill.Config{ArchiveRetention: "P1Y1M1DT1H", MaxInputEntries: 1000})
 	require.NoError(t, err)
 	require.Equal(t, "P1Y1M1DT1H", r.Retention())
 	require.True(t, r.EmitsIndex())
@@ -120,7 +120,7 @@ func TestRunner_Facts(t *testing.T) {
 	require.Equal(t, distill.DefaultMaxTokenBudget, r.MaxTokenBudget())
 	require.Equal(t, "o200k_base~1", r.TokenizerName())
 	for _, bad := range []distill.Config{{MaxTokenBudget: -1}, {MaxOutputBytes: -1}, {ArchiveRetention: "90 days"}} {
-		_, err := distill.NewRunner(bad)
+		_, err := distill.New(bad)
 		require.ErrorIs(t, err, memory.ErrValidation)
 	}
 }

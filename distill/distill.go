@@ -15,8 +15,9 @@ type Result struct {
 	Output memory.Entry
 	// Archive is the address of the archive, of a distillation.
 	Archive Digest
-	// Existing tells that the archive was there already: its question had been
-	// answered before, or meanwhile by another pass, whose answer this is.
+	// Existing reports whether the archive was there already: an earlier pass, or one that
+	// ran at the same time, had distilled the same sources under the same settings. Nothing
+	// was summarized again then, and Archive is that pass's archive.
 	Existing bool
 	// Fallback tells that the host's summarizer did not keep to its limits.
 	Fallback bool

@@ -13,12 +13,12 @@ import (
 
 func Example() {
 	ctx := context.Background()
-	bank, err := memory.NewBank(inmem.New(), memory.Config{})
+	bank, err := memory.New(inmem.New(), memory.Config{})
 	if err != nil {
 		panic(err)
 	}
 	job, err := bank.Background(memory.JobConfig{
-		RunID: "dream-1", Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{}),
+		ID: "dream-1", Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{}),
 	})
 	if err != nil {
 		panic(err)
@@ -29,7 +29,7 @@ func Example() {
 		}
 	}
 
-	runner, err := distill.NewRunner(distill.Config{ArchiveRetention: "P90D"})
+	runner, err := distill.New(distill.Config{ArchiveRetention: "P90D"})
 	if err != nil {
 		panic(err)
 	}

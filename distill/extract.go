@@ -22,7 +22,7 @@ import (
 type Extractive struct{}
 
 // Name is the name and version of the algorithm.
-func (Extractive) Name() string { return "extractive/1" }
+func (Extractive) Version() string { return "extractive/1" }
 
 // fact is what one or more sources say.
 type fact struct {

@@ -45,7 +45,7 @@ func TestD3_E3_TwelvePassesAtOnceLoseNoLine(t *testing.T) {
 		}
 	}}
 	var err error
-	h.bank, err = memory.NewBank(h.raw, memory.Config{Now: h.now, Sink: sink})
+	h.bank, err = memory.New(h.raw, memory.Config{Now: h.now, Sink: sink})
 	require.NoError(t, err)
 	var ready sync.WaitGroup
 	ready.Add(passes)
@@ -264,7 +264,7 @@ func TestM1_OpenTellsNothingOfOtherRefs(t *testing.T) {
 	r := h.runner()
 	res := h.distill(r, distill.Options{})
 	var err error
-	h.bank, err = memory.NewBank(h.raw, memory.Config{Now: h.now, Resolver: func(_ context.Context, ref string) (string, error) {
+	h.bank, err = memory.New(h.raw, memory.Config{Now: h.now, Resolver: func(_ context.Context, ref string) (string, error) {
 		if owner, _, known := strings.Cut(strings.TrimPrefix(ref, "mem://"), "/"); known {
 			return owner, nil
 		}
@@ -275,7 +275,7 @@ func TestM1_OpenTellsNothingOfOtherRefs(t *testing.T) {
 	require.NoError(t, err)
 	_, absent := r.Open(ctx, h.job(), ref, "mem_none")
 	require.ErrorIs(t, absent, memory.ErrNotFound)
-	foreign, err := h.bank.Background(memory.JobConfig{RunID: "p", Tenant: "globex", Redactor: redact.NewSecretRegistry(redact.Config{})})
+	foreign, err := h.bank.Background(memory.JobConfig{ID: "p", Tenant: "globex", Redactor: redact.NewSecretRegistry(redact.Config{})})
 	require.NoError(t, err)
 	for _, to := range []string{ref, "nobody", "..", "", "a\x00b", strings.Repeat("a", 300)} {
 		_, err := r.Open(ctx, foreign, to, res.Output.ID)
@@ -375,7 +375,7 @@ func TestR5_AnArchiveIsReadForSecretsInItsTextToo(t *testing.T) {
 	r := h.runner()
 	res := h.distill(r, distill.Options{})
 	require.NotContains(t, string(h.bytesOf(res.Archive)), late, "JSON escapes it")
-	j, err := h.bank.Background(memory.JobConfig{RunID: "p", Tenant: tenant, Redactor: vault{late}})
+	j, err := h.bank.Background(memory.JobConfig{ID: "p", Tenant: tenant, Redactor: vault{late}})
 	require.NoError(t, err)
 	_, err = r.Open(ctx, j, ref, res.Output.ID)
 	require.ErrorIs(t, err, memory.ErrSecretLeakage)
@@ -385,7 +385,7 @@ func TestR5_AnArchiveIsReadForSecretsInItsTextToo(t *testing.T) {
 func TestR5_AnArchiveIsNoRandomToken(t *testing.T) {
 	h := newHost(t)
 	h.put(notes(50)...)
-	j, err := h.bank.Background(memory.JobConfig{RunID: "p", Tenant: tenant, Redactor: redact.NewSecretRegistry(redact.Config{Entropy: true})})
+	j, err := h.bank.Background(memory.JobConfig{ID: "p", Tenant: tenant, Redactor: redact.NewSecretRegistry(redact.Config{Entropy: true})})
 	require.NoError(t, err)
 	_, err = h.runner().Distill(ctx, j, ref, distill.Options{})
 	require.NoError(t, err)
@@ -409,7 +409,7 @@ func TestDistill_NeedsATransactor(t *testing.T) {
 	raw := inmem.New()
 	h := newHost(t)
 	var err error
-	h.bank, err = memory.NewBank(plain{raw}, memory.Config{Now: h.now})
+	h.bank, err = memory.New(plain{raw}, memory.Config{Now: h.now})
 	require.NoError(t, err)
 	h.put("x")
 	_, err = h.runner().Distill(ctx, h.job(), ref, distill.Options{})

@@ -51,7 +51,7 @@ func newHost(t testing.TB) *host {
 }
 
 // newHostOn is a host whose bank stands on what a test has put around the store.
-func newHostOn(t testing.TB, raw *inmem.Store, around memory.Adapter) *host {
+func newHostOn(t testing.TB, raw *inmem.Store, around driver.Adapter) *host {
 	h := &host{t: t, raw: raw, log: new(events.Log), workspace: new(files), secrets: map[string]string{}}
 	h.ms.Store(epoch.UnixMilli())
 	h.reopen(around)
@@ -59,9 +59,9 @@ func newHostOn(t testing.TB, raw *inmem.Store, around memory.Adapter) *host {
 }
 
 // reopen is a new process over the same store.
-func (h *host) reopen(store memory.Adapter) {
+func (h *host) reopen(store driver.Adapter) {
 	var err error
-	h.bank, err = memory.NewBank(store, memory.Config{Now: h.now, Sink: h.log, WriteEvents: true})
+	h.bank, err = memory.New(store, memory.Config{Now: h.now, Sink: h.log, WriteEvents: true})
 	require.NoError(h.t, err)
 }
 
@@ -80,7 +80,7 @@ func (h *host) jobOf(id string) *memory.Job {
 	for id, value := range h.secrets {
 		require.NoError(h.t, r.Register(id, []byte(value), redact.LevelTenant))
 	}
-	j, err := h.bank.Background(memory.JobConfig{RunID: id, Tenant: tenant, Redactor: r})
+	j, err := h.bank.Background(memory.JobConfig{ID: id, Tenant: tenant, Redactor: r})
 	require.NoError(h.t, err)
 	return j
 }
@@ -92,7 +92,7 @@ func (h *host) runner(options ...func(*distill.Config)) *distill.Runner {
 	for _, o := range options {
 		o(&cfg)
 	}
-	r, err := distill.NewRunner(cfg)
+	r, err := distill.New(cfg)
 	require.NoError(h.t, err)
 	return r
 }
@@ -240,7 +240,7 @@ type model struct {
 	say   func(call int64, req distill.Request) ([]distill.Item, error)
 }
 
-func (m *model) Name() string { return m.name }
+func (m *model) Version() string { return m.name }
 func (m *model) Summarize(_ context.Context, req distill.Request) ([]distill.Item, error) {
 	return m.say(m.calls.Add(1), req)
 }

@@ -47,9 +47,9 @@ type Runner struct {
 	retention Retention
 }
 
-// NewRunner returns a runner. It fails with [memory.ErrValidation] for a Config that
+// New returns a runner. It fails with [memory.ErrValidation] for a Config that
 // contradicts itself.
-func NewRunner(cfg Config) (*Runner, error) {
+func New(cfg Config) (*Runner, error) {
 	retention, err := ParseRetention(cfg.ArchiveRetention)
 	if err != nil {
 		return nil, err

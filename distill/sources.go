@@ -51,7 +51,7 @@ func asOutput(e memory.Entry) (outputEntry, bool) {
 			break
 		}
 	}
-	return out, memory.CompactedFrom(&e)
+	return out, e.Compacted()
 }
 
 // gather reads the sources of a pass at one version (D1). count tells whether their

@@ -14,9 +14,9 @@ import (
 // same answer twice: the answer to a question is kept, and of two that race one
 // wins (D2). It is safe for concurrent use.
 type Summarizer interface {
-	// Name identifies the summarizer and its version, prompts included. An archive
-	// made under another name is another archive.
-	Name() string
+	// Version identifies the summarizer and how it works, prompts included. An archive
+	// made by another version is another archive.
+	Version() string
 	// Summarize returns the summary, most valuable items first. The context carries
 	// the deadline. An error stops the pass, and nothing is written. An answer that
 	// does not keep to the request's limits, names a source that is none, or is empty

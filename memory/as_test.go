@@ -46,7 +46,7 @@ func TestAsNeverLooksBehindAWrapper(t *testing.T) {
 		}
 		return false
 	}}
-	_, err := memory.NewBank(sealing{store, func(target any) bool {
+	_, err := memory.New(sealing{store, func(target any) bool {
 		t, ok := target.(*driver.Versioned)
 		if ok {
 			*t = store

@@ -48,9 +48,10 @@ type Config struct {
 	// has them when the event is delivered. One that was deleted, has expired or was
 	// forgotten by then has none.
 	EventTags bool
-	// MaxUndelivered bounds the events of each tenant that wait for the sink: beyond
-	// it, what would queue one more fails with [ErrBacklog] until a relay has caught up,
-	// in whatever process. 0 means [DefaultMaxUndelivered].
+	// MaxUndelivered is how many events of one tenant may wait for the sink. While that many
+	// wait, writes of this tenant that would add an event fail with [ErrBacklog], and other
+	// tenants are not affected. They succeed again once any process has relayed the events.
+	// 0 means [DefaultMaxUndelivered].
 	MaxUndelivered int
 }
 
@@ -64,7 +65,7 @@ type Bank struct {
 	ids   issuer
 
 	// What the store does not offer is nil.
-	store     Adapter
+	store     driver.Adapter
 	tx        driver.Transactor
 	versions  driver.Versioned
 	searcher  driver.Searcher
@@ -77,10 +78,10 @@ type Bank struct {
 	keeper  keeper
 }
 
-// NewBank returns a bank over the store a. It fails with [ErrValidation] for a
+// New returns a bank over the store a. It fails with [ErrValidation] for a
 // Config that contradicts itself and with [ErrNotProvided] for one that the store
 // cannot bear.
-func NewBank(a Adapter, cfg Config) (*Bank, error) {
+func New(a driver.Adapter, cfg Config) (*Bank, error) {
 	if a == nil {
 		return nil, fail(ErrValidation, "no store")
 	}

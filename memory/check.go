@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/openwop/agentmemory/internal/identifier"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -37,20 +38,20 @@ const (
 	maxLabelBytes = 16 << 10 // of their text
 )
 
-func validTenant(t string) bool { return driver.Plain(t, driver.MaxTenantBytes) }
-func validRunID(id string) bool { return driver.Plain(id, maxRunIDBytes) }
-func validID(id string) bool    { return driver.Plain(id, driver.MaxIDBytes) }
+func validTenant(t string) bool { return identifier.Valid(t, driver.MaxTenantBytes) }
+func validRunID(id string) bool { return identifier.Valid(id, maxRunIDBytes) }
+func validID(id string) bool    { return identifier.Valid(id, driver.MaxIDBytes) }
 
 // validRef accepts the shape of a memoryRef: 1 to 256 characters, nothing that
 // looks like path traversal.
 func validRef(ref string) bool {
-	return driver.Plain(ref, driver.MaxRefBytes) &&
+	return identifier.Valid(ref, driver.MaxRefBytes) &&
 		utf8.RuneCountInString(ref) <= maxRefChars && !strings.Contains(ref, "..")
 }
 
 // validLabel accepts the shape of a subject label.
 func validLabel(s string) bool {
-	return driver.Plain(s, driver.MaxLabelBytes) && utf8.RuneCountInString(s) <= maxRefChars
+	return identifier.Valid(s, driver.MaxLabelBytes) && utf8.RuneCountInString(s) <= maxRefChars
 }
 
 // validText accepts text that every store can hold.

@@ -1,7 +1,7 @@
 // Package memory is the agent-memory layer of OpenWOP over any store: what a host
 // keeps for its agents from run to run, and the rules under which it does.
 //
-// A host gives a [Bank] its store (an [Adapter]) and works through two handles
+// A host gives a [Bank] its store (a driver.Adapter) and works through two handles
 // that carry a tenant, a run id and a redactor, so that no call can forget them:
 //
 //   - [Run], for a workflow run. It reads a view fixed at its start, sees its own

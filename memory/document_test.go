@@ -56,7 +56,7 @@ func TestDocumentsAreSwappedByRevision(t *testing.T) {
 // class and each name.
 func TestM3_DocumentsPassTheRedactor(t *testing.T) {
 	h := newHost(t)
-	job, err := h.Background(memory.JobConfig{RunID: "p", Tenant: "acme", Redactor: newVault("k", secret)})
+	job, err := h.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: newVault("k", secret)})
 	require.NoError(t, err)
 	e := put(t, job, "m", "source")
 	at := memory.Scope{Ref: "m"}

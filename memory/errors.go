@@ -10,13 +10,6 @@ import (
 type (
 	// Code is an error code of the protocol, as an error envelope carries it.
 	Code = driver.Code
-
-	// Kind is a class of errors, for [errors.Is].
-	Kind = driver.Kind
-
-	// Error is what the methods of this package return when they fail. Its text
-	// consists of fixed phrases and never holds content, tags, ids or secrets (M2).
-	Error = driver.Error
 )
 
 // The codes that this package's errors carry.
@@ -72,20 +65,22 @@ var (
 // context, [CodeInternal] for one that carries none, and "" for nil.
 func CodeOf(err error) Code { return driver.CodeOf(err) }
 
-func fail(kind *Kind, detail string) error { return driver.Fail(kind, detail, nil) }
+func fail(kind *driver.Kind, detail string) error { return driver.Fail(kind, detail, nil) }
 
-func failWith(kind *Kind, detail string, cause error) error { return driver.Fail(kind, detail, cause) }
+func failWith(kind *driver.Kind, detail string, cause error) error {
+	return driver.Fail(kind, detail, cause)
+}
 
 // shape turns what a store, a sink or a resolver said into what this package returns:
-// an [*Error], or the error of a context as it is.
+// an *driver.Error, or the error of a context as it is.
 func shape(err error) error {
 	if err == nil {
 		return nil
 	}
-	if e := (*Error)(nil); errors.As(err, &e) {
+	if e := (*driver.Error)(nil); errors.As(err, &e) {
 		return e
 	}
-	kinds := []*Kind{ErrNotFound, ErrValidation, ErrConflict, ErrSnapshotUnavailable, ErrNotProvided, ErrOutcomeUnknown}
+	kinds := []*driver.Kind{ErrNotFound, ErrValidation, ErrConflict, ErrSnapshotUnavailable, ErrNotProvided, ErrOutcomeUnknown}
 	for _, kind := range kinds {
 		if errors.Is(err, kind) {
 			return failWith(kind, "", err)

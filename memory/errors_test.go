@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func TestM2_ErrorsNeverShowWhatTheStoreSaid(t *testing.T) {
@@ -69,7 +70,7 @@ func TestM2_ErrorsNeverShowWhatTheStoreSaid(t *testing.T) {
 }
 
 func TestM2_CodesAreTheProtocols(t *testing.T) {
-	for kind, code := range map[*memory.Kind]memory.Code{
+	for kind, code := range map[*driver.Kind]memory.Code{
 		memory.ErrValidation:          "validation_error",
 		memory.ErrForbidden:           "forbidden",
 		memory.ErrNotFound:            "not_found",
@@ -89,7 +90,7 @@ func TestM2_CodesAreTheProtocols(t *testing.T) {
 	require.Equal(t, memory.CodeInternal, memory.CodeOf(io.EOF))
 
 	_, err := newHost(t).Reader("acme").List(ctx, "m", memory.ListOptions{Limit: -1})
-	var coded *memory.Error
+	var coded *driver.Error
 	require.ErrorAs(t, err, &coded)
 	require.Equal(t, memory.CodeValidation, coded.Code())
 	require.NotErrorIs(t, err, memory.ErrNotFound)
@@ -145,16 +146,16 @@ func TestCancelledContexts(t *testing.T) {
 	require.Equal(t, []string{"kept"}, contents(t, run.Memory(), "m"))
 }
 
-func TestNewBankRefusesContradictions(t *testing.T) {
-	_, err := memory.NewBank(nil, memory.Config{})
+func TestNewRefusesContradictions(t *testing.T) {
+	_, err := memory.New(nil, memory.Config{})
 	require.ErrorIs(t, err, memory.ErrValidation)
 	store := newSpy()
 	for _, c := range []memory.Config{{MaxEntryBytes: -1}, {Horizon: -time.Second}, {MaxUndelivered: -1}, {WriteEvents: true}} {
-		_, err := memory.NewBank(store, c)
+		_, err := memory.New(store, c)
 		require.ErrorIs(t, err, memory.ErrValidation)
 	}
 	h := newHost(t)
-	_, err = memory.NewBank(plainStore{store}, memory.Config{WriteEvents: true, Sink: h.log})
+	_, err = memory.New(plainStore{store}, memory.Config{WriteEvents: true, Sink: h.log})
 	require.ErrorIs(t, err, memory.ErrNotProvided)
 	require.True(t, errors.Is(err, memory.ErrNotProvided))
 }

@@ -67,7 +67,7 @@ func TestM1_ARewriteWithoutARefTouchesNoEntry(t *testing.T) {
 	_, err := job.Rewrite(ctx, "", memory.Rewrite{Documents: own})
 	require.NoError(t, err)
 	require.NotZero(t, document(t, job, "", "k", "own").Rev)
-	marked, err := h.Background(memory.JobConfig{RunID: "pass-s3cr3t-value", Tenant: "acme", Redactor: newVault("k", "s3cr3t-value")})
+	marked, err := h.Background(memory.JobConfig{ID: "pass-s3cr3t-value", Tenant: "acme", Redactor: newVault("k", "s3cr3t-value")})
 	require.NoError(t, err)
 	_, err = marked.Rewrite(ctx, "", memory.Rewrite{Documents: one(memory.Document{Kind: "k", Key: "b"})})
 	require.ErrorIs(t, err, memory.ErrSecretLeakage)

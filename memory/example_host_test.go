@@ -16,7 +16,7 @@ import (
 // exampleBank is a bank whose writes are announced to a log.
 func exampleBank() (*memory.Bank, *events.Log) {
 	events := new(events.Log)
-	bank, err := memory.NewBank(inmem.New(), memory.Config{Sink: events, WriteEvents: true})
+	bank, err := memory.New(inmem.New(), memory.Config{Sink: events, WriteEvents: true})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 func Example() {
 	ctx := context.Background()
-	bank, err := memory.NewBank(inmem.New(), memory.Config{})
+	bank, err := memory.New(inmem.New(), memory.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func Example() {
 
 // example is a bank with one run that has no secrets.
 func example(id string) (*memory.Bank, *memory.Run) {
-	bank, err := memory.NewBank(inmem.New(), memory.Config{})
+	bank, err := memory.New(inmem.New(), memory.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func ExampleBank_Forget() {
 func ExampleBank_Relay() {
 	ctx := context.Background()
 	eventLog := new(events.Log)
-	bank, err := memory.NewBank(inmem.New(), memory.Config{Sink: eventLog, WriteEvents: true})
+	bank, err := memory.New(inmem.New(), memory.Config{Sink: eventLog, WriteEvents: true})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func ExampleJob_Rewrite() {
 	b, _ := run.Put(ctx, "support", memory.Draft{Content: "lena prefers email!"})
 
 	job, err := bank.Background(memory.JobConfig{
-		RunID: "pass-1", Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{}),
+		ID: "pass-1", Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{}),
 	})
 	if err != nil {
 		log.Fatal(err)

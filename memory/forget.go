@@ -27,17 +27,19 @@ type Forgotten struct {
 	Documents int
 }
 
-// Forget erases what carries the subject label, in every ref of the tenant and in
-// every version, together with whatever was derived from it, the documents made of it
-// and host text that carries the label; and it brings back the nearest unexpired entries
-// of others that had been merged into what was erased (M10; RFC 0080 §A retention). Open
-// views lose the entries at once; tokens of runs that could have seen them become
-// unavailable in their refs. The store must be a Transactor.
+// Forget erases every entry of the tenant that carries the subject label, in all refs and
+// all versions (M10; RFC 0080 §A retention). With an entry go the entries that were derived
+// from it and the documents that were made of it; host text that carries the label is
+// removed too. Entries about somebody else that had been merged into an erased one become
+// live again, unless they have expired.
 //
-// It repeats until it finds nothing, so that a pass which was under way cannot keep
-// a copy. After an error, that of the context too, it may be called again: each step
-// leaves memory whole. It does not reach what a host keeps itself, such as a record of a
-// run's reads.
+// Open views lose the entries at once. A token of a run that could have seen one of them
+// becomes unavailable in the ref of that entry.
+//
+// Forget repeats its search until it finds nothing, so that a pass which was under way
+// cannot keep a copy. Every step leaves memory whole: after an error, that of a context
+// too, call it again. Forget does not reach what a host keeps elsewhere, such as a record
+// of a run's reads. It fails with [ErrNotProvided] unless the store is a Transactor.
 func (b *Bank) Forget(ctx context.Context, tenant, subject string) (Forgotten, error) {
 	if !validTenant(tenant) {
 		return Forgotten{}, fail(ErrValidation, "malformed tenant")

@@ -135,7 +135,7 @@ func TestM3_AnAnnouncementIsCheckedWithoutItsEscapes(t *testing.T) {
 	h := newHost(t)
 	secrets := redact.NewSecretRegistry(redact.Config{PlainOnly: true})
 	require.NoError(t, secrets.Register("s", []byte(`pa"ss<w>ord`), redact.LevelTenant))
-	j, err := h.Background(memory.JobConfig{RunID: "p", Tenant: "acme", Redactor: secrets})
+	j, err := h.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: secrets})
 	require.NoError(t, err)
 	_, err = j.Rewrite(ctx, "ref", memory.Rewrite{Announce: func([]memory.Entry) []memory.Announcement {
 		return []memory.Announcement{{Payload: events.WorkspaceUpdated{Path: `x/pa"ss<w>ord`, Version: 1}}}

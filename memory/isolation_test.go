@@ -140,7 +140,7 @@ func TestM1_MalformedTenantsAndRunIDsAreRefused(t *testing.T) {
 		require.ErrorIs(t, err, memory.ErrValidation)
 		_, err = h.Start(ctx, memory.RunConfig{ID: bad, Tenant: "acme", Redactor: newVault()})
 		require.ErrorIs(t, err, memory.ErrValidation)
-		_, err = h.Background(memory.JobConfig{RunID: "p", Tenant: bad, Redactor: newVault()})
+		_, err = h.Background(memory.JobConfig{ID: "p", Tenant: bad, Redactor: newVault()})
 		require.ErrorIs(t, err, memory.ErrValidation)
 		_, err = h.Forget(ctx, bad, "s")
 		require.ErrorIs(t, err, memory.ErrValidation)
@@ -164,7 +164,7 @@ func FuzzRef(f *testing.F) {
 		control := strings.ContainsFunc(ref, func(r rune) bool { return r < 0x80 && unicode.IsControl(r) })
 		wellFormed := utf8.ValidString(ref) && ref != "" && len([]rune(ref)) <= 256 &&
 			!control && !strings.Contains(ref, "..")
-		job, err := h.Background(memory.JobConfig{RunID: "pass", Tenant: "acme", Redactor: newVault()})
+		job, err := h.Background(memory.JobConfig{ID: "pass", Tenant: "acme", Redactor: newVault()})
 		require.NoError(t, err)
 		e, err := job.Put(ctx, ref, memory.Draft{Content: "x"})
 		if !wellFormed {

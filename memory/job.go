@@ -13,9 +13,9 @@ import (
 
 // JobConfig says whose pass it is.
 type JobConfig struct {
-	// RunID names the pass, 1 to 128 bytes. It has an id of its own, never that of
+	// ID names the pass, 1 to 128 bytes. It has an id of its own, never that of
 	// a workflow run (E5); events carry it.
-	RunID string
+	ID string
 	// Tenant owns the memory that the pass works on.
 	Tenant string
 	// Redactor holds the tenant's secrets, opened for this pass. It is required: a
@@ -35,7 +35,7 @@ type Job struct {
 
 // Background opens a job.
 func (b *Bank) Background(c JobConfig) (*Job, error) {
-	w, err := newWriter(b, c.Tenant, c.RunID, c.Redactor)
+	w, err := newWriter(b, c.Tenant, c.ID, c.Redactor)
 	if err != nil {
 		return nil, err
 	}
@@ -149,9 +149,9 @@ func (j *Job) Live(ctx context.Context, ref string, ids []string) ([]Entry, erro
 	return live, nil
 }
 
-// Scan yields all live entries of a ref, newest first, and stops after an error.
-// Where the store is a Scanner or Versioned it reads one version: what is written or
-// retired meanwhile does not show. The loop may use the job.
+// Scan yields all live entries of a ref, newest first, and stops after an error. If the
+// store is a Scanner or Versioned, it yields the ref as it was when the loop began: what
+// is written or retired during the loop does not change it. The loop may use the job.
 func (j *Job) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		s, held, err := j.look(ctx, ref)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/openwop/agentmemory/internal/identifier"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -25,7 +26,7 @@ func (w writer) checkKey(key string) error {
 	switch {
 	case key == "":
 		return nil
-	case !driver.Plain(key, driver.MaxKeyBytes):
+	case !identifier.Valid(key, driver.MaxKeyBytes):
 		return fail(ErrValidation, "malformed key")
 	case w.bank.tx == nil:
 		return fail(ErrNotProvided, "keys need a Transactor")

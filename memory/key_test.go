@@ -105,7 +105,7 @@ func TestM8_ManyRetriesAtOnceWriteOnce(t *testing.T) {
 
 func TestKeysAreRefusedWhereTheyCannotBe(t *testing.T) {
 	h := newHost(t)
-	job, err := h.Background(memory.JobConfig{RunID: "p", Tenant: "acme", Redactor: newVault("k", secret)})
+	job, err := h.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: newVault("k", secret)})
 	require.NoError(t, err)
 	_, err = job.Put(ctx, "m", keyed("x", secret))
 	require.ErrorIs(t, err, memory.ErrSecretLeakage)

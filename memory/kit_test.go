@@ -87,7 +87,7 @@ func (v *vault) Close() error {
 type host struct {
 	*memory.Bank
 	t     testing.TB
-	store memory.Adapter
+	store driver.Adapter
 	clock *testClock
 	log   *events.Log
 }
@@ -96,13 +96,13 @@ func newHost(t testing.TB, options ...func(*memory.Config)) *host {
 	return newHostOn(t, inmem.New(), options...)
 }
 
-func newHostOn(t testing.TB, store memory.Adapter, options ...func(*memory.Config)) *host {
+func newHostOn(t testing.TB, store driver.Adapter, options ...func(*memory.Config)) *host {
 	h := &host{t: t, store: store, clock: newClock(), log: new(events.Log)}
 	cfg := memory.Config{Now: h.clock.Now, Sink: h.log, WriteEvents: true}
 	for _, o := range options {
 		o(&cfg)
 	}
-	bank, err := memory.NewBank(store, cfg)
+	bank, err := memory.New(store, cfg)
 	require.NoError(t, err)
 	h.Bank = bank
 	return h
@@ -117,7 +117,7 @@ func (h *host) run(id, tenant string) *memory.Run {
 
 func (h *host) job(tenant string) *memory.Job {
 	h.t.Helper()
-	j, err := h.Background(memory.JobConfig{RunID: "pass", Tenant: tenant, Redactor: newVault()})
+	j, err := h.Background(memory.JobConfig{ID: "pass", Tenant: tenant, Redactor: newVault()})
 	require.NoError(h.t, err)
 	return j
 }
@@ -252,4 +252,4 @@ func (s *spy) Delivered(ctx context.Context, recs []events.Record) error {
 }
 
 // plainStore hides everything but the four operations.
-type plainStore struct{ memory.Adapter }
+type plainStore struct{ driver.Adapter }

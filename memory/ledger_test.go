@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // exported lists what an export yields, by what it says.
@@ -133,11 +134,11 @@ func TestEveryReaderIsPagedToItsEnd(t *testing.T) {
 			if len(page) < o.Limit {
 				break
 			}
-			o.After = memory.CursorOf(&page[len(page)-1])
+			o.After = page[len(page)-1].Cursor()
 		}
 		require.Len(t, all, 2500, name)
 		require.Equal(t, "0", all[2499], name)
-		_, err := r.List(ctx, "m", memory.ListOptions{After: "no cursor!"})
+		_, err := r.List(ctx, "m", memory.ListOptions{After: driver.Cursor{ID: "no\x00cursor"}})
 		require.ErrorIs(t, err, memory.ErrValidation, name)
 	}
 }

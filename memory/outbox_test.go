@@ -11,6 +11,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // sinkFunc is a sink made of a function.
@@ -119,7 +120,7 @@ func TestE3_ARefusedRunHoldsUpNoOtherAndIsVisible(t *testing.T) {
 	require.Len(t, log.Events("globex", "bad"), 5)
 	relayed, err := h.Relay(ctx)
 	require.ErrorIs(t, err, memory.ErrInternal)
-	require.Equal(t, memory.Relayed{Stuck: []memory.RunName{{Tenant: "acme", RunID: "bad"}}, Waiting: 5}, relayed)
+	require.Equal(t, memory.Relayed{Stuck: []driver.RunName{{Tenant: "acme", RunID: "bad"}}, Waiting: 5}, relayed)
 
 	for i := range 5 {
 		put(t, good, "m", fmt.Sprint(i))
@@ -231,7 +232,7 @@ func TestEndTellsOfEveryFailure(t *testing.T) {
 	err = run.End(ctx)
 	require.ErrorIs(t, err, refused)
 	require.ErrorContains(t, err, "did not close")
-	job, err := h.Background(memory.JobConfig{RunID: "p", Tenant: "acme", Redactor: stubborn{open{newVault()}}})
+	job, err := h.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: stubborn{open{newVault()}}})
 	require.NoError(t, err)
 	put(t, job, "m", "x")
 	err = job.End(ctx)

@@ -1,27 +1,22 @@
 package memory
 
 import (
-	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // The tags by which the outputs of compaction and distillation are known (RFC 0012 §C)
 // begin with these. Only a bank writes them, see [Derived], so that nobody can pass off
 // an entry as such an output.
 const (
-	CompactedPrefix = "compacted-from:"
-	ArchivePrefix   = "archive:"
+	CompactedPrefix = driver.CompactedPrefix
+	ArchivePrefix   = driver.ArchivePrefix
 )
 
 func isProvenance(tag string) bool {
 	return strings.HasPrefix(tag, CompactedPrefix) || strings.HasPrefix(tag, ArchivePrefix)
-}
-
-// CompactedFrom reports whether an entry is the output of a compaction or a
-// distillation.
-func CompactedFrom(e *Entry) bool {
-	return slices.ContainsFunc(e.Tags, func(t string) bool { return strings.HasPrefix(t, CompactedPrefix) })
 }
 
 // compactedTag is the provenance tag of the output of a pass, without white space.

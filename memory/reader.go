@@ -2,8 +2,6 @@ package memory
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"slices"
 	"time"
@@ -17,8 +15,8 @@ import (
 type Reader interface {
 	// List returns live entries, newest first: at most o.Limit, or
 	// [DefaultListLimit] if that is 0, and never more than [MaxListLimit]. A longer
-	// list is read page by page, see ListOptions.After. The result is never nil without
-	// an error. A negative limit, a malformed tag or cursor is [ErrValidation].
+	// list is read page by page, see ListOptions.After. Without an error the result is
+	// not nil. A negative limit, a malformed tag or a malformed cursor is [ErrValidation].
 	List(ctx context.Context, ref string, o ListOptions) ([]Entry, error)
 	// Get returns a live entry, or [ErrNotFound].
 	Get(ctx context.Context, ref, id string) (Entry, error)
@@ -28,29 +26,10 @@ type Reader interface {
 type ListOptions struct {
 	Limit int    `json:"limit,omitempty"`
 	Tag   string `json:"tag,omitempty"`
-	// After continues behind an entry, by its [CursorOf]: the last one of the page before.
-	// The entry need not be there any more. It is not the protocol's.
-	After string `json:"after,omitempty"`
-}
-
-// CursorOf names the place of an entry in a list. It is opaque, printable, and holds the
-// entry's id and CreatedAt.
-func CursorOf(e *Entry) string {
-	b := binary.AppendVarint(nil, e.CreatedAt.UnixMilli())
-	return base64.RawURLEncoding.EncodeToString(append(b, e.ID...))
-}
-
-// position reads a cursor; an empty one is before the first entry.
-func position(cursor string) (driver.Cursor, error) {
-	if cursor == "" {
-		return driver.Cursor{}, nil
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(cursor)
-	ms, n := binary.Varint(raw)
-	if err != nil || n <= 0 || !validID(string(raw[n:])) {
-		return driver.Cursor{}, fail(ErrValidation, "malformed cursor")
-	}
-	return driver.Cursor{CreatedAt: time.UnixMilli(ms).UTC(), ID: string(raw[n:])}, nil
+	// After continues behind the last entry of the page before, by its Entry.Cursor. The
+	// entry need not be there any more. As JSON it is an opaque string. It is not the
+	// protocol's.
+	After driver.Cursor `json:"after,omitzero"`
 }
 
 // Reader returns a reader of the tenant's live memory.
@@ -84,15 +63,14 @@ func readList(ctx context.Context, b *Bank, tenant, ref string, o ListOptions, a
 	if o.Tag != "" && !validTag(o.Tag) {
 		return nil, fail(ErrValidation, "malformed tag")
 	}
-	after, err := position(o.After)
-	if err != nil {
-		return nil, err
+	if !o.After.IsZero() && !validID(o.After.ID) {
+		return nil, fail(ErrValidation, "malformed cursor")
 	}
 	s, held, err := b.visible(ctx, tenant, ref)
 	if !held || err != nil {
 		return []Entry{}, err
 	}
-	entries, err := list(ctx, s, driver.Query{After: after, Limit: limit, Tag: o.Tag, At: at})
+	entries, err := list(ctx, s, driver.Query{After: o.After, Limit: limit, Tag: o.Tag, At: at})
 	if err != nil {
 		return nil, shape(err)
 	}

@@ -18,11 +18,11 @@ type RecordedRead struct {
 	Entries []Entry `json:"entries"`
 }
 
-// RecordReads returns a reader that gives every successful read of r to keep,
-// absent entries included, before the caller has it. If keep fails, so does the
-// read. A host that must replay a run even after an erasure replays from such a
-// record, by [ReplayReads]. It is as safe for concurrent use as r and keep are.
-func RecordReads(r Reader, keep func(RecordedRead) error) Reader { return recordingReader{r, keep} }
+// Record returns what the run's nodes read, as [Run.Memory] does, and gives every successful
+// read to keep before the node has it, absent entries included. If keep fails, so does the
+// read. A host that must replay a run even after an erasure replays from such a record, see
+// Replay.Reads. Concurrent reads call keep concurrently.
+func (r *Run) Record(keep func(RecordedRead) error) Reader { return recordingReader{r.Memory(), keep} }
 
 type recordingReader struct {
 	reader Reader
@@ -55,11 +55,10 @@ func (r recordingReader) Get(ctx context.Context, ref, id string) (Entry, error)
 	return e, err
 }
 
-// ReplayReads returns a reader that answers from a record, without any store. Equal
+// replayReads returns a reader that answers from a record, without any store. Equal
 // reads are answered in the order in which they were recorded, whatever other reads
-// come between. A read that the record does not have is [ErrDiverged]. It is safe
-// for concurrent use.
-func ReplayReads(reads []RecordedRead) Reader {
+// come between. A read that the record does not have is [ErrDiverged].
+func replayReads(reads []RecordedRead) *replayingReader {
 	r := &replayingReader{left: map[readKey][]RecordedRead{}}
 	for _, rec := range reads {
 		key := readKey{rec.Ref, rec.ID, rec.Options}

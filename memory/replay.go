@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Replay makes a [Run] repeat a recorded one (RFC 0041, RFC 0057 §D). A Put writes
@@ -20,7 +19,7 @@ import (
 // when it is put again. A read is refused with [ErrSnapshotUnavailable] if something that
 // it shows has been forgotten or purged, or expired between the recorded write before it
 // and the one after it, so that nobody can tell whether the run still saw it. A host that
-// must replay even then records what the run reads, see [RecordReads].
+// must replay even then records what the run reads, see [Run.Record].
 type Replay struct {
 	// Events are the recorded run's events, which the bank announced because its
 	// Config.WriteEvents was set. Those that are not memory.written are passed over: a
@@ -29,15 +28,17 @@ type Replay struct {
 	// From is a token of the recorded run where the replay begins, and To one where it
 	// ends, which bounds the instants of the last reads.
 	From, To Token
-	// Reads answers the reads instead, if From and To are empty: [ReplayReads].
-	Reads Reader
+	// Reads answers the reads instead, if From and To are empty: what [Run.Record] gave to
+	// its keep, in that order. Equal reads are answered in the order of the record, and one
+	// that it does not have is [ErrDiverged]. An empty record is not nil.
+	Reads []RecordedRead
 }
 
 // replayer hands out the recorded writes of each ref in their order, and what the run
 // read between them.
 type replayer struct {
 	writer
-	reads Reader
+	reads *replayingReader // of Replay.Reads
 
 	mu   sync.Mutex
 	left map[string][]events.RunEvent // by ref
@@ -46,11 +47,11 @@ type replayer struct {
 }
 
 func (b *Bank) replay(ctx context.Context, w writer, r *Replay) (*replayer, error) {
-	p := &replayer{writer: w, reads: r.Reads, left: map[string][]events.RunEvent{}}
+	p := &replayer{writer: w, reads: replayReads(r.Reads), left: map[string][]events.RunEvent{}}
 	switch {
 	case r.From == "" && r.To == "" && r.Reads != nil:
 	case r.From == "" || r.To == "" || r.Reads != nil:
-		return nil, fail(ErrValidation, "a replay needs either two tokens or a reader")
+		return nil, fail(ErrValidation, "a replay needs either two tokens or recorded reads")
 	case b.versions == nil:
 		return nil, fail(ErrNotProvided, "a replay from tokens needs a Versioned store")
 	default:
@@ -221,7 +222,7 @@ func (p *replayer) stored(ctx context.Context, s Scope, e *Entry) error {
 		return err
 	case len(recs) == 0 || recs[0].Erased:
 		return fail(ErrSnapshotUnavailable, "a recorded write was forgotten")
-	case !driver.SameEntry(&recs[0].Entry, e):
+	case !recs[0].Entry.Equal(e):
 		return fail(ErrDiverged, "another entry was recorded")
 	}
 	return nil

@@ -37,7 +37,7 @@ func TestE4_AReplayRepeatsTheRunAndWritesNothing(t *testing.T) {
 	run, err := h.Start(ctx, memory.RunConfig{ID: "r1", Tenant: "acme", Redactor: keys})
 	require.NoError(t, err)
 	var reads []memory.RecordedRead
-	first := work(t, run, memory.RecordReads(run.Memory(), func(r memory.RecordedRead) error {
+	first := work(t, run, run.Record(func(r memory.RecordedRead) error {
 		reads = append(reads, r)
 		return nil
 	}))
@@ -57,7 +57,7 @@ func TestE4_AReplayRepeatsTheRunAndWritesNothing(t *testing.T) {
 
 	for range 2 { // replaying twice adds nothing
 		replay, err := h.Start(ctx, memory.RunConfig{ID: "fork1", Tenant: "acme", Redactor: newVault("k", secret),
-			Replay: &memory.Replay{Events: recorded, Reads: memory.ReplayReads(kept)}})
+			Replay: &memory.Replay{Events: recorded, Reads: kept}})
 		require.NoError(t, err)
 		second := work(t, replay, replay.Memory())
 		a, _ := json.Marshal(first)
@@ -246,7 +246,7 @@ func TestE4_AReplayFromTokensIsExact(t *testing.T) {
 	require.NoError(t, err)
 	for name, r := range map[string]memory.Replay{
 		"no end": {From: from}, "no begin": {To: to}, "turned round": {From: to, To: from},
-		"of two runs": {From: from, To: other}, "both ways": {From: from, To: to, Reads: memory.ReplayReads(nil)}, "nothing": {},
+		"of two runs": {From: from, To: other}, "both ways": {From: from, To: to, Reads: []memory.RecordedRead{}}, "nothing": {},
 	} {
 		h.clock.Advance(time.Second)
 		_, err := start(r)
@@ -264,15 +264,16 @@ func TestReplayIsRefusedWithoutWhatItNeeds(t *testing.T) {
 	_, err = h.Start(ctx, memory.RunConfig{ID: "r", Tenant: "acme", Redactor: newVault(), Replay: &memory.Replay{From: "x", To: "x"}})
 	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
 	_, err = h.Start(ctx, memory.RunConfig{ID: "r", Tenant: "acme", Redactor: newVault(), Resume: "x",
-		Replay: &memory.Replay{Reads: memory.ReplayReads(nil)}})
+		Replay: &memory.Replay{Reads: []memory.RecordedRead{}}})
 	require.ErrorIs(t, err, memory.ErrValidation)
 }
 
-func TestRecordReadsFailsWithItsKeeper(t *testing.T) {
+func TestRecordFailsWithItsKeeper(t *testing.T) {
 	h := newHost(t)
-	e := put(t, h.job("acme"), "m", "x")
+	run := h.run("r", "acme")
+	e := put(t, run, "m", "x")
 	full := errors.New("log full")
-	r := memory.RecordReads(h.Reader("acme"), func(memory.RecordedRead) error { return full })
+	r := run.Record(func(memory.RecordedRead) error { return full })
 	_, err := r.List(ctx, "m", memory.ListOptions{})
 	require.ErrorIs(t, err, full)
 	_, err = r.Get(ctx, "m", e.ID)
@@ -292,7 +293,7 @@ func TestE4_AReplayedWriteMayHaveExpired(t *testing.T) {
 	require.NoError(t, run.End(ctx))
 	h.clock.Advance(time.Hour)
 	again, err := h.Start(ctx, memory.RunConfig{ID: "again", Tenant: "acme", Redactor: newVault(),
-		Replay: &memory.Replay{Events: h.log.Events("acme", "r"), Reads: memory.ReplayReads(nil)}})
+		Replay: &memory.Replay{Events: h.log.Events("acme", "r"), Reads: []memory.RecordedRead{}}})
 	require.NoError(t, err)
 	replayed, err := again.Put(ctx, "m", d)
 	require.NoError(t, err)

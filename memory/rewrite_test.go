@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func TestM8_ADerivedEntryNeedsLiveSources(t *testing.T) {
@@ -91,7 +92,7 @@ func one(d memory.Document) func([]memory.Entry) []memory.DocumentSwap {
 
 func TestJobTellsWhoseItIsAndRedacts(t *testing.T) {
 	h := newHost(t)
-	job, err := h.Background(memory.JobConfig{RunID: "p1", Tenant: "acme", Redactor: newVault("k", secret)})
+	job, err := h.Background(memory.JobConfig{ID: "p1", Tenant: "acme", Redactor: newVault("k", secret)})
 	require.NoError(t, err)
 	require.Equal(t, "p1", job.ID())
 	require.Equal(t, "acme", job.Tenant())
@@ -120,7 +121,7 @@ func TestEndReportsARegistryThatDoesNotClose(t *testing.T) {
 }
 
 func TestSearchFiltersByTextTagsAndTime(t *testing.T) {
-	for name, store := range map[string]memory.Adapter{"store's own": newHost(t).store, "bank's": newSpy()} {
+	for name, store := range map[string]driver.Adapter{"store's own": newHost(t).store, "bank's": newSpy()} {
 		h := newHostOn(t, store)
 		job := h.job("acme")
 		for i := range 20 {

@@ -86,8 +86,9 @@ func (r *Run) Join(ctx context.Context, child Token) error {
 // fails.
 func (r *Run) End(ctx context.Context) error { return r.finish(ctx, true) }
 
-// Abort closes a run that failed or was cancelled: as End does, but a parent never
-// sees what the run wrote.
+// Abort closes a run that failed or was canceled. What the run wrote stays in memory, where
+// later runs see it. It differs from [Run.End] only for a child: its writes do not become
+// visible to its parent.
 func (r *Run) Abort(ctx context.Context) error { return r.finish(ctx, false) }
 
 func (r *Run) finish(ctx context.Context, completed bool) error {

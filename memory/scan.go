@@ -29,7 +29,7 @@ func pages(ctx context.Context, s Scope, q driver.Query, list listFunc) iter.Seq
 			if len(page) < pageSize {
 				return
 			}
-			q.After = driver.CursorOf(&page[len(page)-1])
+			q.After = page[len(page)-1].Cursor()
 		}
 	}
 }

@@ -3,17 +3,31 @@ package memory
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
+// Search is a filter over the entries of a ref.
+type Search struct {
+	// Text must occur in the content, compared without regard to case; a semantic store
+	// ranks by it instead. Empty keeps all.
+	Text string
+	// Tags must all be carried.
+	Tags []string
+	// Since and Until bound CreatedAt: Since <= CreatedAt < Until. Zero is no bound.
+	Since, Until time.Time
+	// Limit bounds the number of entries; 0 means [DefaultListLimit], and [MaxListLimit] is
+	// the most.
+	Limit int
+}
+
 // Search filters the tenant's live memory in a ref by text, tags and time. Where the
-// store is a [Searcher] its index is used, and a semantic one ranks; otherwise the
+// store is a driver.Searcher its index is used, and a semantic one ranks; otherwise the
 // bank filters, which reads the whole ref. A ref that is foreign, malformed or
 // unresolvable holds nothing. The result is never nil without an error.
 func (b *Bank) Search(ctx context.Context, tenant, ref string, q Search) ([]Entry, error) {
-	q.At = b.Now()
-	return b.search(ctx, tenant, ref, q, func(ctx context.Context, s Scope, q Search) ([]Entry, error) {
+	return b.search(ctx, tenant, ref, q, func(ctx context.Context, s Scope, q driver.Search) ([]Entry, error) {
 		if b.searcher == nil {
 			return filter(ctx, s, q, b.store.List)
 		}
@@ -32,18 +46,16 @@ func (r *Run) Search(ctx context.Context, ref string, q Search) ([]Entry, error)
 	if r.replay != nil {
 		return nil, fail(ErrNotProvided, "searches are not recorded")
 	}
-	q.At = r.bank.Now()
-	return r.bank.search(ctx, r.tenant, ref, q, func(ctx context.Context, s Scope, q Search) ([]Entry, error) {
+	return r.bank.search(ctx, r.tenant, ref, q, func(ctx context.Context, s Scope, q driver.Search) ([]Entry, error) {
 		return filter(ctx, s, q, r.list)
 	})
 }
 
-func (b *Bank) search(ctx context.Context, tenant, ref string, q Search, find func(context.Context, Scope, Search) ([]Entry, error)) ([]Entry, error) {
+func (b *Bank) search(ctx context.Context, tenant, ref string, q Search, find func(context.Context, Scope, driver.Search) ([]Entry, error)) ([]Entry, error) {
 	limit, err := boundLimit(q.Limit)
 	if err != nil {
 		return nil, err
 	}
-	q.Limit = limit
 	if !validText(q.Text) {
 		return nil, fail(ErrValidation, "text is not UTF-8 or holds U+0000")
 	}
@@ -56,7 +68,9 @@ func (b *Bank) search(ctx context.Context, tenant, ref string, q Search, find fu
 	if !held || err != nil {
 		return []Entry{}, err
 	}
-	found, err := find(ctx, s, q)
+	found, err := find(ctx, s, driver.Search{
+		Text: q.Text, Tags: q.Tags, Since: q.Since, Until: q.Until, Limit: limit, At: b.Now(),
+	})
 	if err != nil {
 		return nil, shape(err)
 	}
@@ -64,7 +78,7 @@ func (b *Bank) search(ctx context.Context, tenant, ref string, q Search, find fu
 }
 
 // filter searches by reading everything.
-func filter(ctx context.Context, s Scope, q Search, list listFunc) ([]Entry, error) {
+func filter(ctx context.Context, s Scope, q driver.Search, list listFunc) ([]Entry, error) {
 	var found []Entry
 	for e, err := range pages(ctx, s, driver.Query{At: q.At}, list) {
 		if err != nil {

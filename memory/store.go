@@ -5,9 +5,6 @@ import "github.com/openwop/agentmemory/memory/driver"
 // What a host and a store have in common is declared in package driver, where a store
 // author finds it described from the other side.
 type (
-	// Adapter is a store: the protocol's MemoryAdapter as a store implements it.
-	Adapter = driver.Adapter
-
 	// Entry is one thing remembered: ID, Content, Tags, CreatedAt, ExpiresAt, and what
 	// the wire does not show: RunID, Subjects, Sources.
 	Entry = driver.Entry
@@ -18,36 +15,24 @@ type (
 	// Located is an entry's place: a [Scope] and an ID.
 	Located = driver.Located
 
+	// State tells what became of an entry, apart from expiry.
+	State = driver.State
+
 	// Record is an entry with what became of it: a [Scope], Entry, State, For and
 	// Erased.
 	Record = driver.Record
-
-	// State tells what became of an entry, apart from expiry.
-	State = driver.State
 
 	// Document is a small named value beside the entries: Scope, Class, Kind, Key,
 	// Value, Group, Due, Of, Subjects, Rev.
 	Document = driver.Document
 
-	// DocumentSwap changes or checks a [Document] by an [Act], if its Rev is as it was
+	// DocumentSwap changes or checks a [Document] if its Rev is as it was
 	// read.
 	DocumentSwap = driver.DocumentSwap
 
 	// DocumentQuery narrows a walk over documents: EveryRef or Ref, Kind, Key, Group,
 	// Subject, Bare. The tenant and, for a [Job], the ref are filled in.
 	DocumentQuery = driver.DocumentQuery
-
-	// Class is what a document may hold.
-	Class = driver.Class
-
-	// Act is what a [DocumentSwap] does.
-	Act = driver.Act
-
-	// RunName is a run or a background pass of a tenant.
-	RunName = driver.RunName
-
-	// Search is a filter over the entries of a ref: Text, Tags, Since, Until, Limit.
-	Search = driver.Search
 )
 
 // The states of an entry.

@@ -22,7 +22,7 @@ func TestM3_NothingReachesTheStoreUnredacted(t *testing.T) {
 	keys := newVault("vault/key", secret)
 	run, err := h.Start(ctx, memory.RunConfig{ID: "r1", Tenant: "acme", Redactor: keys})
 	require.NoError(t, err)
-	job, err := h.Background(memory.JobConfig{RunID: "p1", Tenant: "acme", Redactor: keys})
+	job, err := h.Background(memory.JobConfig{ID: "p1", Tenant: "acme", Redactor: keys})
 	require.NoError(t, err)
 
 	e, err := run.Put(ctx, "m", memory.Draft{Content: "it is " + secret + "!", Tags: []string{"", "k:" + secret, "plain", ""}})
@@ -91,7 +91,7 @@ func TestR6_RunWithoutRedactorIsRefusedAndAClosedOneFailsClosed(t *testing.T) {
 	h := newHost(t)
 	_, err := h.Start(ctx, memory.RunConfig{ID: "r", Tenant: "acme"})
 	require.ErrorIs(t, err, memory.ErrValidation)
-	_, err = h.Background(memory.JobConfig{RunID: "p", Tenant: "acme"})
+	_, err = h.Background(memory.JobConfig{ID: "p", Tenant: "acme"})
 	require.ErrorIs(t, err, memory.ErrValidation)
 
 	keys := newVault("k", secret)

@@ -13,7 +13,7 @@
 //     the id is a conflict.
 //   - There is no clock. Whether an entry is live is judged at the instant that the
 //     call carries; nothing is swept.
-//   - Whether a put says the same again is for [driver.SameEntry] to say, as in every
+//   - Whether a put says the same again is for [driver.Entry.Equal] to say, as in every
 //     store.
 //   - An error says nothing of an entry: it is [driver.ErrNotFound],
 //     [driver.ErrConflict] or what the context says.

@@ -42,7 +42,7 @@ func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error 
 		st.scopes[s] = map[string]*record{}
 	}
 	if held := st.scopes[s][e.ID]; held != nil {
-		if !driver.SameEntry(&held.entry, &e) {
+		if !held.entry.Equal(&e) {
 			return driver.ErrConflict
 		}
 		return nil

@@ -8,19 +8,20 @@ import (
 	"github.com/openwop/agentmemory/adaptertest"
 	"github.com/openwop/agentmemory/examples/customstore"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/redact"
 )
 
 func TestStore(t *testing.T) {
 	adaptertest.Run(t, adaptertest.Config{
-		New: func(context.Context) (memory.Adapter, error) { return customstore.New(), nil },
+		New: func(context.Context) (driver.Adapter, error) { return customstore.New(), nil },
 	})
 }
 
 // A program can prove the store that it is about to use, and keep the report.
 func Example_certify() {
 	report, err := adaptertest.Check(context.Background(), adaptertest.Config{
-		New: func(context.Context) (memory.Adapter, error) { return customstore.New(), nil },
+		New: func(context.Context) (driver.Adapter, error) { return customstore.New(), nil },
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -37,14 +38,14 @@ func Example_certify() {
 // live reads.
 func Example_host() {
 	ctx := context.Background()
-	bank, err := memory.NewBank(customstore.New(), memory.Config{})
+	bank, err := memory.New(customstore.New(), memory.Config{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	secrets := redact.NewSecretRegistry(redact.Config{})
 	secrets.Register("billing-key", []byte("acme-live-7Qm2vT9x"), redact.LevelTenant)
-	job, err := bank.Background(memory.JobConfig{RunID: "import-1", Tenant: "acme", Redactor: secrets})
+	job, err := bank.Background(memory.JobConfig{ID: "import-1", Tenant: "acme", Redactor: secrets})
 	if err != nil {
 		fmt.Println(err)
 		return

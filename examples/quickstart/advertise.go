@@ -22,7 +22,7 @@ const document = `{
 
 // readOnly shows a store to an agent that may read and not change it; the bank
 // refuses writes. Nothing else that the store offers can be seen through it.
-type readOnly struct{ memory.Adapter }
+type readOnly struct{ driver.Adapter }
 
 func (readOnly) Traits() driver.Traits { return driver.Traits{ReadOnly: true} }
 
@@ -44,7 +44,7 @@ func (h *host) advertise(context.Context) error {
 	_, err = capability.Derive(capability.Inputs{Bank: h.bank, Declare: []byte(`{"agents": {"memoryBackends": ["long-term"]}}`)})
 	h.say("If it claimed more: %v", err)
 
-	archive, err := memory.NewBank(readOnly{h.store}, memory.Config{Resolver: tenantOf})
+	archive, err := memory.New(readOnly{h.store}, memory.Config{Resolver: tenantOf})
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func (h *host) commitments(ctx context.Context) error {
 	}
 	for _, c := range byTime[:min(2, len(byTime))] {
 		h.now = c.Due
-		if _, err := engine.Tick(ctx); err != nil {
+		if err := h.round(ctx, engine); err != nil {
 			return err
 		}
 		if err := h.sayFired(ctx, engine, c.ID); err != nil {
@@ -85,11 +85,11 @@ func (h *host) commitments(ctx context.Context) error {
 			continue
 		}
 		for position := range int64(3) { // it looks three times, and sees the same
-			if _, err := engine.Observe(ctx, acme, c.Arm.Predicate, position, []byte("yes"), true); err != nil {
+			if _, err := engine.Observe(ctx, commitment.Observation{Tenant: acme, Predicate: c.Arm.Predicate, Position: position, State: []byte("yes"), Holds: true}); err != nil {
 				return err
 			}
 		}
-		if _, err := engine.Tick(ctx); err != nil {
+		if err := h.round(ctx, engine); err != nil {
 			return err
 		}
 		if err := h.sayFired(ctx, engine, c.ID); err != nil {
@@ -98,6 +98,19 @@ func (h *host) commitments(ctx context.Context) error {
 		break
 	}
 	return h.replayed(ctx, open, queue)
+}
+
+// round runs the host's one loop for one round: the bank's maintenance and a tick of the
+// engine. A host that stays calls Keep in a goroutine and lets it go on.
+func (h *host) round(ctx context.Context, engine *commitment.Engine) error {
+	loop, stop := context.WithCancel(ctx)
+	var failed error
+	_ = h.bank.Keep(loop, time.Minute, func(ctx context.Context) error {
+		defer stop()
+		_, failed = engine.Tick(ctx)
+		return failed
+	})
+	return failed
 }
 
 // sayFired shows a firing with what the run that it started reads in memory.

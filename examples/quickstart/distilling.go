@@ -15,7 +15,7 @@ const summaryTokens = 1500
 // same archive.
 func (h *host) distilling(ctx context.Context) error {
 	h.title("Distillation under a token budget")
-	runner, err := distill.NewRunner(distill.Config{MaxTokenBudget: 10_000_000, ArchiveRetention: "P90D"})
+	runner, err := distill.New(distill.Config{MaxTokenBudget: 10_000_000, ArchiveRetention: "P90D"})
 	if err != nil {
 		return err
 	}

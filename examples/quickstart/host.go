@@ -44,7 +44,7 @@ func newHost(sink events.Sink, log *events.Log, out io.Writer) (*host, error) {
 
 // openBank is what every process of the host does with the store that they share.
 func (h *host) openBank() (*memory.Bank, error) {
-	return memory.NewBank(h.store, memory.Config{
+	return memory.New(h.store, memory.Config{
 		Resolver:    tenantOf,
 		Now:         func() time.Time { return h.now },
 		Sink:        h.sink,
@@ -96,7 +96,7 @@ func (h *host) background(tenant, id string) (*memory.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.bank.Background(memory.JobConfig{RunID: id, Tenant: tenant, Redactor: r})
+	return h.bank.Background(memory.JobConfig{ID: id, Tenant: tenant, Redactor: r})
 }
 
 func (h *host) say(format string, args ...any) { fmt.Fprintf(h.out, format+"\n", args...) }

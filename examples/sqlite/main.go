@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
@@ -42,14 +43,18 @@ func run(ctx context.Context, t told, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	// A host that keeps its run log delivers events to that; what its process cannot
 	// deliver any more waits in the file for the next one.
-	bank, err := memory.NewBank(db.Memory(), memory.Config{Sink: new(events.Log), WriteEvents: true})
+	bank, err := memory.New(db.Memory(), memory.Config{Sink: new(events.Log), WriteEvents: true})
 	if err != nil {
 		return err
 	}
-	// One round for a program that ends soon. One that stays calls bank.Keep in a goroutine.
-	if _, err := bank.Maintain(ctx); err != nil {
-		return err
-	}
+	// The host's one loop relays events and removes what nothing needs any more.
+	loop, stop := context.WithCancel(ctx)
+	kept := make(chan error)
+	go func() { kept <- bank.Keep(loop, time.Second) }()
+	defer func() {
+		stop()
+		<-kept // before the store is closed
+	}()
 	if t.forget != "" {
 		done, err := bank.Forget(ctx, tenant, t.forget)
 		fmt.Fprintf(out, "erased %d entries\n", len(done.Erased))

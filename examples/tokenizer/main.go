@@ -44,12 +44,12 @@ func run(ctx context.Context, in io.Reader, out io.Writer, budget int) error {
 		return err
 	}
 	count := exact{codec}
-	bank, err := memory.NewBank(inmem.New(), memory.Config{})
+	bank, err := memory.New(inmem.New(), memory.Config{})
 	if err != nil {
 		return err
 	}
 	job, err := bank.Background(memory.JobConfig{
-		RunID: "distill-1", Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{}),
+		ID: "distill-1", Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{}),
 	})
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func run(ctx context.Context, in io.Reader, out io.Writer, budget int) error {
 	if err := lines.Err(); err != nil {
 		return err
 	}
-	runner, err := distill.NewRunner(distill.Config{Tokenizer: count})
+	runner, err := distill.New(distill.Config{Tokenizer: count})
 	if err != nil {
 		return err
 	}

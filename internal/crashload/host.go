@@ -42,14 +42,14 @@ func (l *Log) host(a driver.Adapter) (*host, error) {
 	}
 	h := &host{Log: l, store: recorder{versions, a, l}, due: due}
 	var errs [4]error
-	h.bank, errs[0] = memory.NewBank(h.store, memory.Config{Now: l.Now, Sink: l, WriteEvents: true})
+	h.bank, errs[0] = memory.New(h.store, memory.Config{Now: l.Now, Sink: l, WriteEvents: true})
 	if errs[0] != nil {
 		return nil, errs[0]
 	}
 	// Leases are short, so that what a dead process held is free again in a fraction of
 	// a second.
 	h.consolidator, errs[1] = cons.New(cons.Config{Timeout: 10 * time.Second, Lease: 20 * time.Second})
-	h.distiller, errs[2] = distill.NewRunner(distill.Config{})
+	h.distiller, errs[2] = distill.New(distill.Config{})
 	h.commitments, errs[3] = commitment.New(h.bank, commitment.Config{
 		Enqueuer:  l,
 		Redactor:  func(context.Context, string) (memory.Redactor, error) { return plain{}, nil },
@@ -61,7 +61,7 @@ func (l *Log) host(a driver.Adapter) (*host, error) {
 
 // job opens the pass of an operation. Its id is on everything that the operation writes.
 func (h *host) job(n note) (*memory.Job, error) {
-	return h.bank.Background(memory.JobConfig{RunID: runOf(n.N), Tenant: n.Tenant, Redactor: plain{}})
+	return h.bank.Background(memory.JobConfig{ID: runOf(n.N), Tenant: n.Tenant, Redactor: plain{}})
 }
 
 const runPrefix = "op-"

@@ -90,7 +90,7 @@ func (a *armWorker) step(w *worker, ctx context.Context) error {
 	}
 	return w.do(note{What: observe}, func(_ *memory.Job, n note) error {
 		a.observed++
-		_, err := w.commitments.Observe(ctx, w.tenant, predicate, n.N, fmt.Append(nil, n.N), a.observed%2 == 0)
+		_, err := w.commitments.Observe(ctx, commitment.Observation{Tenant: w.tenant, Predicate: predicate, Position: n.N, State: fmt.Append(nil, n.N), Holds: a.observed%2 == 0})
 		return err
 	})
 }

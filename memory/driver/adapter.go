@@ -2,12 +2,16 @@ package driver
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/binary"
 	"time"
+
+	"github.com/openwop/agentmemory/internal/identifier"
 )
 
 // Adapter is the least that a store offers: four operations on the entries of a
 // scope. It is the protocol's MemoryAdapter as a store implements it (RFC 0004
-// §A). Hosts use it through a [Bank] only, which validates, redacts, stamps and
+// §A). Hosts use it through a memory.Bank only, which validates, redacts, stamps and
 // shapes errors; an adapter may rely on that.
 //
 // Every implementation keeps these rules, and adaptertest proves them:
@@ -38,10 +42,10 @@ type Adapter interface {
 	// that is live at the instant at.
 	Get(ctx context.Context, s Scope, id string, at time.Time) (Entry, error)
 
-	// Put inserts e if the scope has no entry of that id. The same entry again is
-	// a success that changes nothing, and brings nothing back that has ended or
-	// expired; another one under the id, or an id whose entry was erased, is
-	// [ErrConflict].
+	// Put inserts e if the scope has no entry of that id. If the scope has the same entry
+	// already, see [Entry.Equal], Put succeeds and changes nothing: an entry that was
+	// retired or has expired stays so. It fails with [ErrConflict] if another entry has
+	// the id, or if an entry of that id was erased.
 	Put(ctx context.Context, s Scope, e Entry) error
 
 	// Delete ends the life of an entry and reports whether it was live at the
@@ -49,8 +53,8 @@ type Adapter interface {
 	Delete(ctx context.Context, s Scope, id string, at time.Time) (bool, error)
 }
 
-// Query narrows a [Adapter.List]. The zero value asks for all entries that were
-// never given an expiry or expire after the year 1: set At.
+// Query says which live entries [Adapter.List] returns. Set At: an entry that has expired at
+// that instant is left out, and at the zero instant nothing has expired.
 type Query struct {
 	// Limit bounds the number of entries; 0 means all.
 	Limit int
@@ -72,5 +76,26 @@ type Cursor struct {
 // IsZero reports whether c is the position before the first entry.
 func (c Cursor) IsZero() bool { return c.ID == "" }
 
-// CursorOf is the position of e.
-func CursorOf(e *Entry) Cursor { return Cursor{CreatedAt: e.CreatedAt, ID: e.ID} }
+// MarshalText writes the position down as a host hands it out: opaque and printable.
+func (c Cursor) MarshalText() ([]byte, error) {
+	if c.IsZero() {
+		return nil, nil
+	}
+	b := binary.AppendVarint(nil, c.CreatedAt.UnixMilli())
+	return base64.RawURLEncoding.AppendEncode(nil, append(b, c.ID...)), nil
+}
+
+// UnmarshalText reads what [Cursor.MarshalText] wrote. Anything else is [ErrValidation].
+func (c *Cursor) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*c = Cursor{}
+		return nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(string(text))
+	ms, n := binary.Varint(raw)
+	if err != nil || n <= 0 || !identifier.Valid(string(raw[n:]), MaxIDBytes) {
+		return Fail(ErrValidation, "malformed cursor", nil)
+	}
+	*c = Cursor{CreatedAt: time.UnixMilli(ms).UTC(), ID: string(raw[n:])}
+	return nil
+}

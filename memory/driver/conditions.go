@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// SameEntry reports whether two entries are the same one. No tags and an empty list of
+// Equal reports whether two entries are the same in every field. No tags and an empty list of
 // tags are the same.
-func SameEntry(a, b *Entry) bool {
-	return a.ID == b.ID && a.Content == b.Content && a.RunID == b.RunID &&
-		a.CreatedAt.Equal(b.CreatedAt) && a.ExpiresAt.Equal(b.ExpiresAt) &&
-		slices.Equal(a.Tags, b.Tags) && slices.Equal(a.Subjects, b.Subjects) && slices.Equal(a.Sources, b.Sources)
+func (e *Entry) Equal(other *Entry) bool {
+	return e.ID == other.ID && e.Content == other.Content && e.RunID == other.RunID &&
+		e.CreatedAt.Equal(other.CreatedAt) && e.ExpiresAt.Equal(other.ExpiresAt) &&
+		slices.Equal(e.Tags, other.Tags) && slices.Equal(e.Subjects, other.Subjects) && slices.Equal(e.Sources, other.Sources)
 }
 
 // Held is what a store has under an id: nothing if Entry is nil.
@@ -99,7 +99,7 @@ func (o *outlook) put(x *Placed) bool {
 	p := o.of(x.Ref, x.Entry.ID)
 	if p.Entry != nil {
 		p.placed = true
-		return !p.Erased && SameEntry(p.Entry, &x.Entry)
+		return !p.Erased && p.Entry.Equal(&x.Entry)
 	}
 	*p = prospect{Held{Entry: &x.Entry}, true}
 	return true

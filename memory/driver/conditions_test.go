@@ -98,12 +98,12 @@ func TestM8_Holds(t *testing.T) {
 }
 
 // Two entries are the same one only if all of them is.
-func TestM3_SameEntry(t *testing.T) {
+func TestM3_EntryEqual(t *testing.T) {
 	e := Entry{ID: "a", Content: "c", Tags: []string{"x"}, CreatedAt: noon, ExpiresAt: noon, RunID: "r", Subjects: []string{"ann"}, Sources: []string{"s"}}
 	same := e
 	same.CreatedAt = noon.In(time.FixedZone("x", 60))
-	require.True(t, SameEntry(&e, &same))
-	require.True(t, SameEntry(&Entry{}, &Entry{Tags: []string{}, Subjects: []string{}, Sources: []string{}}))
+	require.True(t, e.Equal(&same))
+	require.True(t, (&Entry{}).Equal(&Entry{Tags: []string{}, Subjects: []string{}, Sources: []string{}}))
 	for _, change := range []func(*Entry){
 		func(e *Entry) { e.ID = "b" }, func(e *Entry) { e.Content = "d" }, func(e *Entry) { e.Tags = []string{"y"} },
 		func(e *Entry) { e.CreatedAt = noon.Add(time.Millisecond) }, func(e *Entry) { e.ExpiresAt = time.Time{} },
@@ -111,6 +111,6 @@ func TestM3_SameEntry(t *testing.T) {
 	} {
 		other := e
 		change(&other)
-		require.False(t, SameEntry(&e, &other))
+		require.False(t, e.Equal(&other))
 	}
 }

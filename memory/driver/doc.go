@@ -17,8 +17,8 @@
 // A store has no clock, issues no ids, redacts nothing and knows no engine. It keeps
 // entries and documents, and it decides by the functions of this package:
 // [Mutation.Validate] and [Base.Holds] whether a mutation can be committed,
-// [SameEntry] whether a put says the same again, [Condemn] what a purge removes, and
-// [NewMark] and [ParseVersion] how a version is written down. They are pure: a store
+// [Entry.Equal] whether a put says the same again, [Condemn] what a purge removes, and
+// [NewMark] and [Version.Parse] how a version is written down. They are pure: a store
 // looks up what it has, asks, and writes.
 //
 // Package adaptertest proves that a store keeps all of it, by one call in a test of the

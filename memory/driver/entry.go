@@ -2,7 +2,16 @@ package driver
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
+)
+
+// The tags by which the outputs of compaction and distillation are known (RFC 0012 §C) begin
+// with these.
+const (
+	CompactedPrefix = "compacted-from:"
+	ArchivePrefix   = "archive:"
 )
 
 // Scope names one agent's memory: a tenant and an opaque ref within it. Two
@@ -41,6 +50,15 @@ type Entry struct {
 // LiveAt reports whether the entry has not expired at the instant now.
 func (e *Entry) LiveAt(now time.Time) bool {
 	return e.ExpiresAt.IsZero() || now.Before(e.ExpiresAt)
+}
+
+// Cursor is the position of the entry in a list, from which the next page continues.
+func (e *Entry) Cursor() Cursor { return Cursor{CreatedAt: e.CreatedAt, ID: e.ID} }
+
+// Compacted reports whether the entry is the output of a compaction or a distillation: one
+// of its tags begins with [CompactedPrefix].
+func (e *Entry) Compacted() bool {
+	return slices.ContainsFunc(e.Tags, func(t string) bool { return strings.HasPrefix(t, CompactedPrefix) })
 }
 
 // Before reports whether e stands before o in a list: newest first by CreatedAt,

@@ -1,9 +1,6 @@
 package driver
 
-import (
-	"time"
-	"unicode/utf8"
-)
+import "time"
 
 // What a store can be asked to hold. [Mutation.Validate] refuses more; a bank asks for
 // less.
@@ -16,20 +13,6 @@ const (
 	MaxKeyBytes      = 512 // of a document's key or group
 	MaxDocumentBytes = 64 << 20
 )
-
-// Plain reports whether s is not empty, valid UTF-8, free of control bytes and at most
-// limit bytes long: what an identifier looks like.
-func Plain(s string, limit int) bool {
-	if s == "" || len(s) > limit || !utf8.ValidString(s) {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] < 0x20 || s[i] == 0x7f {
-			return false
-		}
-	}
-	return true
-}
 
 // validInstant accepts whole milliseconds of the years 1 to 9999, but not the zero
 // time.

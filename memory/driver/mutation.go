@@ -7,8 +7,9 @@ import (
 )
 
 // Mutation is a conditional change of one tenant's memory. All scopes in it are
-// of that tenant. Its parts take effect together, as if in the order of the
-// fields and, within a field, of its elements.
+// of that tenant; one that is not is [ErrValidation]. Its parts are judged and take effect
+// in the order of the fields and, within a field, of its elements, and become visible
+// together.
 type Mutation struct {
 	// At is the instant at which liveness is judged.
 	At time.Time
@@ -61,11 +62,13 @@ type Placed struct {
 	Entry Entry
 }
 
-// Retirement ends the life of an entry. For names the entry of the same scope
-// in whose favour it happens, which must be live at the mutation's At or put by
-// the mutation; it is empty with [Deleted] and only then.
+// Retirement ends the life of an entry.
 type Retirement struct {
 	Located
-	State State // Merged, Superseded or Deleted
-	For   string
+	// State is what becomes of the entry: [Merged], [Superseded] or [Deleted].
+	State State
+	// For is the id of the successor: the entry of the same scope that takes the place of
+	// this one. It must be another entry, and must be live at the mutation's At or put by
+	// the mutation. It is required for Merged and Superseded, and empty for Deleted.
+	For string
 }

@@ -25,8 +25,7 @@ type Search struct {
 	Tags []string
 	// Since and Until bound CreatedAt: Since <= CreatedAt < Until.
 	Since, Until time.Time
-	// Limit bounds the number of entries; 0 means the host's default, which the
-	// bank sets, so that a store always has a limit.
+	// Limit bounds the number of entries; 0 means all. A bank always sets it.
 	Limit int
 	// At is the instant at which liveness is judged; a bank sets it.
 	At time.Time
@@ -48,12 +47,13 @@ func (q *Search) Matches(e *Entry) bool {
 }
 
 // Scanner is a store that can yield the live entries of a scope one by one, in
-// the order of a list, without holding them all. [Job.Scan] uses it.
+// the order of a list, without holding them all. A background pass reads through it.
 type Scanner interface {
-	// Scan yields what List would have returned when the loop began, whatever is
-	// committed meanwhile, but for what is erased: it may have read up to 512 entries
-	// ahead, and passes over erased ones beyond those. It stops after an error. The
-	// loop may call the store again, to change it too.
+	// Scan yields the entries that List would have returned when the loop began. What is
+	// put, retired or restored during the loop does not change what it yields. An entry
+	// that is erased during the loop is left out, unless the store had read it ahead; it
+	// reads at most 512 entries ahead. Scan stops after an error. The loop may call the
+	// store again, to change it too.
 	Scan(ctx context.Context, s Scope, q Query) iter.Seq2[Entry, error]
 }
 

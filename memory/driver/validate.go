@@ -1,6 +1,10 @@
 package driver
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/openwop/agentmemory/internal/identifier"
+)
 
 // Validate reports why a mutation of the tenant can never be committed, as an error
 // that matches [ErrValidation]: a scope of another tenant, a malformed name or instant,
@@ -67,7 +71,7 @@ func documentRule(swaps []DocumentSwap, in func(Scope) bool) string {
 			return "a scope of another tenant"
 		case seen[at]:
 			return "a document is named twice"
-		case !Plain(d.Kind, MaxKindBytes), !Plain(d.Key, MaxKeyBytes), d.Group != "" && !Plain(d.Group, MaxKeyBytes):
+		case !identifier.Valid(d.Kind, MaxKindBytes), !identifier.Valid(d.Key, MaxKeyBytes), d.Group != "" && !identifier.Valid(d.Group, MaxKeyBytes):
 			return "the kind, key or group of a document is malformed"
 		case len(d.Value) > MaxDocumentBytes:
 			return "the value of a document is too large"
@@ -92,7 +96,7 @@ func classRule(d *Document) string {
 		return "content is made of entries, and nothing else is"
 	case d.Class != HostText && len(d.Subjects) > 0:
 		return "only host text has subjects"
-	case slices.ContainsFunc(d.Subjects, func(s string) bool { return !Plain(s, MaxLabelBytes) }):
+	case slices.ContainsFunc(d.Subjects, func(s string) bool { return !identifier.Valid(s, MaxLabelBytes) }):
 		return "a subject is malformed"
 	}
 	return ""

@@ -27,23 +27,23 @@ func FirstMark(incarnation, tenant string) (m Mark) {
 	return m
 }
 
-// VersionOf writes down the version of a number with its mark.
-func VersionOf(n uint64, m Mark) Version {
+// Version is the version of the number n whose mark is m.
+func (m Mark) Version(n uint64) Version {
 	var buf [40]byte
 	b := append(strconv.AppendUint(buf[:0], n, 10), '.')
 	return Version(base64.RawURLEncoding.AppendEncode(b, m[:]))
 }
 
-// ParseVersion reads what [VersionOf] wrote. Anything else is
-// [ErrSnapshotUnavailable]; whether the mark is the one that the store has for that
+// Parse returns the number and the mark of a version that [Mark.Version] made. Anything
+// else is [ErrSnapshotUnavailable]; whether the mark is the one that the store has for that
 // number is for the store to say.
-func ParseVersion(v Version) (n uint64, m Mark, err error) {
+func (v Version) Parse() (n uint64, m Mark, err error) {
 	digits, mark, _ := strings.Cut(string(v), ".")
 	n, err = strconv.ParseUint(digits, 10, 63)
 	if err == nil && len(mark) == base64.RawURLEncoding.EncodedLen(len(m)) {
 		_, err = base64.RawURLEncoding.Decode(m[:], []byte(mark))
 	}
-	if err != nil || VersionOf(n, m) != v {
+	if err != nil || m.Version(n) != v {
 		return 0, Mark{}, ErrSnapshotUnavailable
 	}
 	return n, m, nil

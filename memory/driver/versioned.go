@@ -6,8 +6,9 @@ import (
 )
 
 // Version names a state of one tenant's memory. It is opaque, valid UTF-8, and only
-// equality means anything outside the store. Every mutation makes a new one, unless
-// it changes machinery only, and so does every put and delete that changes anything.
+// equality means anything outside the store. A mutation makes a new version if it names an
+// entry, a document of another class than [Machinery] or an event, and so does a put or a
+// delete that changes anything.
 type Version string
 
 // Versioned is a store that can still be read as it was. Run views and their
@@ -33,9 +34,10 @@ type Versioned interface {
 	// are left out.
 	GetAt(ctx context.Context, s Scope, v Version, ids []string, at time.Time) ([]Entry, error)
 
-	// Intact reports whether everything of the scope that was not retired at v can
-	// still be read: false if any of it has been erased since, also once a purge has
-	// removed the stubs. Expiry does not matter.
+	// Intact reports whether the scope can be read at v without a gap: whether no entry
+	// that ListAt would have returned at v has been erased since. It stays false after a
+	// purge has removed the erased entries' records. An entry that has merely expired is
+	// no gap.
 	Intact(ctx context.Context, s Scope, v Version) (bool, error)
 
 	// Purge makes versions before v unavailable and removes what neither v nor a

@@ -17,7 +17,7 @@ func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r := t.find(s.Ref, e.ID); r != nil {
-		if r.erased || !driver.SameEntry(r.entry, &e) {
+		if r.erased || !r.entry.Equal(&e) {
 			return driver.ErrConflict
 		}
 		return nil
@@ -69,7 +69,7 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 		t.version++
 		t.commit(&m)
 		st.outbox.add(m.Events)
-		done.Version = driver.VersionOf(t.version, t.mark)
+		done.Version = t.mark.Version(t.version)
 	}
 	if len(m.Documents) > 0 {
 		done.Revs = make([]int64, len(m.Documents))

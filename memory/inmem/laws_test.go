@@ -159,7 +159,7 @@ func TestM5_OrderTies(t *testing.T) {
 				if limit == 0 || len(page) < limit {
 					break
 				}
-				q.After = driver.CursorOf(&page[len(page)-1])
+				q.After = page[len(page)-1].Cursor()
 			}
 			require.Equal(t, want, got)
 		}
@@ -208,7 +208,7 @@ func TestM7_ForeignVersions(t *testing.T) {
 	twins, _ := twin.Version(bg, "t")
 	unknown, _ := st.Version(bg, "nobody")
 	mark := driver.FirstMark(st.incarnation, "t")
-	later := driver.VersionOf(2, mark)
+	later := mark.Version(2)
 	require.NoError(t, st.Put(bg, home, note("b", 0)))
 	require.NoError(t, twin.Put(bg, home, note("b", 0)))
 	twins2, _ := twin.Version(bg, "t")
@@ -218,11 +218,11 @@ func TestM7_ForeignVersions(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, n)
 
-	future := driver.VersionOf(3, mark)
+	future := mark.Version(3)
 	for _, v := range []driver.Version{
 		old, other, twins, twins2, unknown, future, "", "1", now + "0", now + " ", "+" + now, now[:len(now)-1],
 		"0" + now, "18446744073709551616" + now[1:], driver.Version(strings.ToUpper(string(now))),
-		driver.VersionOf(2, driver.NewMark()), driver.VersionOf(2, driver.Mark{}),
+		driver.NewMark().Version(2), driver.Mark{}.Version(2),
 	} {
 		_, list := st.ListAt(bg, home, v, at(1))
 		_, get := st.GetAt(bg, home, v, []string{"a"}, ms(1))
@@ -262,7 +262,7 @@ func TestM7_UnknownTenant(t *testing.T) {
 		require.True(t, intact)
 		_, err = st.ListAt(bg, home, foreign, at(1))
 		require.Equal(t, error(driver.ErrSnapshotUnavailable), err)
-		_, err = st.Intact(bg, home, driver.VersionOf(9, driver.FirstMark(st.incarnation, "t")))
+		_, err = st.Intact(bg, home, driver.FirstMark(st.incarnation, "t").Version(9))
 		require.Equal(t, error(driver.ErrSnapshotUnavailable), err)
 		n, err := st.Purge(bg, "t", v, ms(1))
 		require.NoError(t, err)

@@ -65,12 +65,12 @@ func (st *Store) Version(ctx context.Context, tenant string) (driver.Version, er
 	}
 	t := st.tenant(tenant)
 	if t == nil {
-		return driver.VersionOf(0, driver.FirstMark(st.incarnation, tenant)), nil
+		return driver.FirstMark(st.incarnation, tenant).Version(0), nil
 	}
 	t.mu.RLock()
 	n := t.version
 	t.mu.RUnlock()
-	return driver.VersionOf(n, t.mark), nil
+	return t.mark.Version(n), nil
 }
 
 // tenant returns nil for one that was never written.
@@ -105,7 +105,7 @@ func (st *Store) at(ctx context.Context, tenant string, v driver.Version) (*tena
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
 	}
-	n, mark, err := driver.ParseVersion(v)
+	n, mark, err := v.Parse()
 	t := st.tenant(tenant)
 	if err != nil || mark != driver.FirstMark(st.incarnation, tenant) || t == nil && n != 0 {
 		return nil, 0, driver.ErrSnapshotUnavailable

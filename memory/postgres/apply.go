@@ -173,7 +173,7 @@ func (w *writes) bump(b *pgx.Batch, journal []byte) {
 	q.QueryRow(func(row pgx.Row) error {
 		var n int64
 		err := row.Scan(&n)
-		w.done.Version = driver.VersionOf(uint64(n), w.mark)
+		w.done.Version = w.mark.Version(uint64(n))
 		return err
 	})
 }

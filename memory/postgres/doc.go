@@ -4,7 +4,7 @@
 //
 //	pool, err := pgxpool.New(ctx, "postgres://agents@db/agents")
 //	db, err := postgres.Open(ctx, pool, postgres.Options{})
-//	bank, err := memory.NewBank(db.Memory(), memory.Config{})
+//	bank, err := memory.New(db.Memory(), memory.Config{})
 //
 // The pool, its size and its settings are the caller's. [Open] makes the tables in the
 // schema agentmemory, or brings them up to date; it needs the right to create only if

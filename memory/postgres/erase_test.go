@@ -55,9 +55,9 @@ func TestM10_ErasureReachesEverything(t *testing.T) {
 	db, err := Open(ctx, pool, Options{})
 	require.NoError(t, err)
 	st := db.Memory()
-	bank, err := memory.NewBank(st, memory.Config{WriteEvents: true, EventTags: true, Sink: new(events.Log)})
+	bank, err := memory.New(st, memory.Config{WriteEvents: true, EventTags: true, Sink: new(events.Log)})
 	require.NoError(t, err)
-	job, err := bank.Background(memory.JobConfig{RunID: "import", Tenant: home.Tenant, Redactor: redact.NewSecretRegistry(redact.Config{})})
+	job, err := bank.Background(memory.JobConfig{ID: "import", Tenant: home.Tenant, Redactor: redact.NewSecretRegistry(redact.Config{})})
 	require.NoError(t, err)
 	var ids []string
 	for _, what := range []string{"goes", "stays"} {

@@ -28,12 +28,12 @@ func Example() {
 		return
 	}
 	defer db.Close()
-	bank, err := memory.NewBank(db.Memory(), memory.Config{})
+	bank, err := memory.New(db.Memory(), memory.Config{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	job, err := bank.Background(memory.JobConfig{RunID: "import-1", Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{})})
+	job, err := bank.Background(memory.JobConfig{ID: "import-1", Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{})})
 	if err != nil {
 		fmt.Println(err)
 		return

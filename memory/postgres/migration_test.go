@@ -149,7 +149,7 @@ func compareVersions(t *testing.T, db *DB, f *fixture) {
 	for _, x := range f.Tenants {
 		v, err := st.Version(ctx, x.Tenant)
 		require.NoError(t, err)
-		n, _, err := driver.ParseVersion(v)
+		n, _, err := v.Parse()
 		require.NoError(t, err)
 		require.Equal(t, x.Number, n)
 		var noted []struct {
@@ -179,9 +179,9 @@ func compareVersions(t *testing.T, db *DB, f *fixture) {
 		require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
 		n, err := strconv.ParseUint(x.Version[strings.Index(x.Version, ".")+1:], 10, 63)
 		require.NoError(t, err)
-		v := driver.VersionOf(n, mark)
+		v := mark.Version(n)
 		if n == 0 {
-			v = driver.VersionOf(0, driver.FirstMark(db.incarnation, x.Tenant))
+			v = driver.FirstMark(db.incarnation, x.Tenant).Version(0)
 		}
 		_, err = st.Intact(ctx, driver.Scope{Tenant: x.Tenant, Ref: "r"}, v)
 		require.Equal(t, x.Unavailable, errors.Is(err, driver.ErrSnapshotUnavailable))

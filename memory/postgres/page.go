@@ -140,7 +140,7 @@ func (st *Store) scan(ctx context.Context, s driver.Scope, p page, keep func(*dr
 			if len(entries) < size {
 				return
 			}
-			p.behind(driver.CursorOf(&entries[len(entries)-1]))
+			p.behind(entries[len(entries)-1].Cursor())
 			size = pageSize
 		}
 	}

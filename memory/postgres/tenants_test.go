@@ -219,7 +219,7 @@ func TestM10_DroppedTenant(t *testing.T) {
 				}
 				require.Equal(t, others, rows("acm"))
 				unavailable := func() {
-					for _, v := range append(old, driver.VersionOf(0, driver.FirstMark(db.incarnation, "acme"))) {
+					for _, v := range append(old, driver.FirstMark(db.incarnation, "acme").Version(0)) {
 						_, err := st.Intact(t.Context(), driver.Scope{Tenant: "acme", Ref: "r"}, v)
 						require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
 					}

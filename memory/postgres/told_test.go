@@ -78,7 +78,6 @@ func sharedRef(w told) string { return "shared-" + w["plain"][:4] }
 // model is a merger and a summarizer.
 type model struct{}
 
-func (model) Name() string    { return "mirror/1" }
 func (model) Version() string { return "mirror/1" }
 
 func (model) say(text string) string {
@@ -122,9 +121,9 @@ type teller struct {
 func newTeller(name string, st driver.Adapter, sink events.Sink) (*teller, error) {
 	h := &teller{name: name}
 	var errs [3]error
-	h.bank, errs[0] = memory.NewBank(st, memory.Config{Sink: sink, WriteEvents: true, EventTags: true})
+	h.bank, errs[0] = memory.New(st, memory.Config{Sink: sink, WriteEvents: true, EventTags: true})
 	h.consolidator, errs[1] = consolidate.New(consolidate.Config{Merger: model{}})
-	h.distiller, errs[2] = distill.NewRunner(distill.Config{Summarizer: model{}})
+	h.distiller, errs[2] = distill.New(distill.Config{Summarizer: model{}})
 	return h, errors.Join(errs[:]...)
 }
 
@@ -135,7 +134,7 @@ func noSecrets(context.Context, string) (memory.Redactor, error) {
 func (h *teller) job() (*memory.Job, error) {
 	h.passes++
 	secrets, _ := noSecrets(context.Background(), "")
-	return h.bank.Background(memory.JobConfig{RunID: fmt.Sprintf("%s-%d", h.name, h.passes), Tenant: home.Tenant, Redactor: secrets})
+	return h.bank.Background(memory.JobConfig{ID: fmt.Sprintf("%s-%d", h.name, h.passes), Tenant: home.Tenant, Redactor: secrets})
 }
 
 // tell has all that a store can hold said about a subject. The commitment that is armed
@@ -176,7 +175,7 @@ func (h *teller) tell(t *testing.T, w told) {
 	consolidated(1, 1)
 
 	o := distill.Options{Tag: w["tag"], Sources: distill.ExpireSources, Recursive: true, Select: func(e memory.Entry) bool {
-		return slices.Contains(e.Tags, "log") || memory.CompactedFrom(&e)
+		return slices.Contains(e.Tags, "log") || e.Compacted()
 	}}
 	for i := range 2 { // the second one takes the archive of the first one in
 		put(home.Ref, "distilled", fmt.Sprintf("called about invoice %d.", i), "log")

@@ -19,7 +19,7 @@ func (st *Store) Version(ctx context.Context, tenant string) (driver.Version, er
 	if err != nil {
 		return "", err
 	}
-	return driver.VersionOf(uint64(n), mark), nil
+	return mark.Version(uint64(n)), nil
 }
 
 // markBytes is a mark that is read as BYTEA. NULL leaves it as it was.
@@ -41,7 +41,7 @@ type availability struct {
 
 // availabilityOf takes a version apart.
 func availabilityOf(v driver.Version) (*availability, error) {
-	n, _, err := driver.ParseVersion(v)
+	n, _, err := v.Parse()
 	return &availability{version: v, n: int64(n)}, err
 }
 
@@ -62,7 +62,7 @@ func (a *availability) queue(b *pgx.Batch, db *DB, tenant string) {
 
 // err is what a read of the version ends with.
 func (a *availability) err() error {
-	if a.n < a.horizon || driver.VersionOf(uint64(a.n), a.mark) != a.version {
+	if a.n < a.horizon || a.mark.Version(uint64(a.n)) != a.version {
 		return driver.ErrSnapshotUnavailable
 	}
 	return nil

@@ -120,7 +120,7 @@ func (db *DB) change(ctx context.Context, tenant string, f func(*change) error) 
 	if err != nil {
 		return "", err
 	}
-	return driver.VersionOf(uint64(c.version), mark), nil
+	return mark.Version(uint64(c.version)), nil
 }
 
 // held is what the database has under an id.

@@ -130,7 +130,7 @@ func (t *tx) carryPurgeMarks() error {
 			if err := t.get([]any{&mark}, `SELECT mark FROM versions WHERE tenant = ? AND version = ?`, tenant, n); err != nil {
 				return false, err
 			}
-			kept = append(kept, note{x.Millis, string(driver.VersionOf(uint64(n), driver.Mark(mark)))})
+			kept = append(kept, note{x.Millis, string(driver.Mark(mark).Version(uint64(n)))})
 		}
 		text, err := json.Marshal(kept)
 		if err == nil {

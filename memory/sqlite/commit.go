@@ -45,7 +45,7 @@ func (c *change) put(ref string, e *driver.Entry) (fresh bool, err error) {
 		c.tenant, ref, e.ID, e.CreatedAt.UnixMilli(), expiry(e.ExpiresAt), c.version)
 	if err == driver.ErrConflict {
 		found, err := c.find(ref, []string{e.ID})
-		if h := found[e.ID]; err == nil && (h.Erased || !driver.SameEntry(h.Entry, e)) {
+		if h := found[e.ID]; err == nil && (h.Erased || !h.Entry.Equal(e)) {
 			err = driver.ErrConflict
 		}
 		return false, err

@@ -251,7 +251,7 @@ func (p *pair) look(tenant string) {
 		q := driver.Query{At: p.at, Limit: p.rng.IntN(8), Tag: pick(p, []string{"", "a"})}
 		page, _ := same(p, "list", func(_ int, st everything) ([]driver.Entry, error) { return st.List(ctx, s, q) })
 		if len(page) > 0 {
-			q.After = driver.CursorOf(&page[0])
+			q.After = page[0].Cursor()
 			same(p, "list after", func(_ int, st everything) ([]driver.Entry, error) { return st.List(ctx, s, q) })
 		}
 		same(p, "scan", func(_ int, st everything) ([]driver.Entry, error) { return gather(st.Scan(ctx, s, q)) })

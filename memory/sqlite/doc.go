@@ -3,7 +3,7 @@
 // the file open.
 //
 //	db, err := sqlite.Open(ctx, "/var/lib/host/memory.db", sqlite.Options{})
-//	bank, err := memory.NewBank(db.Memory(), memory.Config{…})
+//	bank, err := memory.New(db.Memory(), memory.Config{…})
 //
 // The file must be on a local disk: SQLite's locks do not hold on network file systems.
 // README.md beside this file has the schema, sizing, backup, and how an erasure reaches

@@ -369,7 +369,7 @@ func TestM2_Damage(t *testing.T) {
 	_, again := st.Apply(t.Context(), here.Tenant, driver.Mutation{Erase: []driver.Located{{Scope: here, ID: "a"}}})
 	_, live := st.Apply(t.Context(), here.Tenant, driver.Mutation{Live: []driver.Located{{Scope: here, ID: "a"}}})
 	_, due := st.Due(t.Context(), "k", then, 1)
-	first := driver.VersionOf(0, driver.FirstMark(db.incarnation, here.Tenant))
+	first := driver.FirstMark(db.incarnation, here.Tenant).Version(0)
 	_, changes := st.Changes(t.Context(), here, first, made.Version)
 	for i, err := range []error{one, all, looked, again, live, due, changes} {
 		require.ErrorIs(t, err, driver.ErrInternal, i)

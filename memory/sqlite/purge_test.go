@@ -52,7 +52,7 @@ func TestIntact_FormerLives(t *testing.T) {
 	st := openFresh(t).Memory()
 	at := func(id string) driver.Located { return driver.Located{Scope: here, ID: id} }
 	want := []bool{true}
-	versions := []driver.Version{driver.VersionOf(0, driver.FirstMark(st.db.incarnation, here.Tenant))}
+	versions := []driver.Version{driver.FirstMark(st.db.incarnation, here.Tenant).Version(0)}
 	for _, step := range []struct {
 		m      driver.Mutation
 		intact bool

@@ -51,7 +51,7 @@ func (st *Store) Scan(ctx context.Context, s driver.Scope, q driver.Query) iter.
 			if len(page) < q.Limit || left == len(page) {
 				return
 			}
-			q.After = driver.CursorOf(&page[len(page)-1])
+			q.After = page[len(page)-1].Cursor()
 			if left > 0 {
 				left -= len(page)
 			}

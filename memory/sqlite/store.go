@@ -37,7 +37,7 @@ type point struct {
 }
 
 func pointOf(tenant string, v driver.Version) (point, error) {
-	n, mark, err := driver.ParseVersion(v)
+	n, mark, err := v.Parse()
 	return point{tenant, int64(n), mark}, err
 }
 
@@ -47,7 +47,7 @@ func (st *Store) Version(ctx context.Context, tenant string) (driver.Version, er
 	if err != nil {
 		return "", err
 	}
-	return driver.VersionOf(uint64(p.n), p.mark), nil
+	return p.mark.Version(uint64(p.n)), nil
 }
 
 func (st *Store) now(ctx context.Context, tenant string) (point, error) {
