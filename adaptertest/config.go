@@ -35,6 +35,7 @@ type Config struct {
 	Seed uint64
 
 	short bool // -short in a test
+	first bool // stop at the first failure
 }
 
 // Offer is an ability of a store beyond the four operations.
@@ -123,6 +124,9 @@ func (cfg Config) check(ctx context.Context, wanted func(name string) bool) (*Re
 			result := cfg.runCase(ctx, found, &l, &c)
 			report.explain(&result)
 			report.add(&l, result)
+			if cfg.first && result.Status == Broken {
+				return report, nil
+			}
 		}
 	}
 	return report, nil

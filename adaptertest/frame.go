@@ -31,7 +31,7 @@ type testCase struct {
 func laws() []law {
 	return []law{
 		recordLaw(), idempotenceLaw(), orderLaw(), expiryLaw(), searchLaw(), batchLaw(), documentLaw(), dueLaw(), outboxLaw(),
-		viewLaw(), changesLaw(), forgetLaw(), tenantLaw(), isolationLaw(), redactionLaw(), faultLaw(), durableLaw(),
+		viewLaw(), changesLaw(), forgetLaw(), tenantLaw(), isolationLaw(), racingLaw(), redactionLaw(), faultLaw(), durableLaw(),
 		consolidationLaw(), distillationLaw(), commitmentLaw(), modelLaw(), sizesLaw(),
 	}
 }

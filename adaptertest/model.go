@@ -56,7 +56,7 @@ func (m *model) play(s step) {
 			m.count("delete", state, nil)
 		}
 	case "advance":
-		m.now = m.now.Add(time.Duration(1+n[0]%2) * time.Millisecond)
+		m.now = m.now.Add(time.Duration(1+n[0]%3) * time.Millisecond)
 		m.did("let time pass until %s", describeTime(m.now))
 	case "page", "page at":
 		m.page(scope, s)
@@ -146,6 +146,9 @@ func (m *model) unreached() []string {
 			}
 		}
 	}
+	if len(missed) > 8 {
+		missed = append(missed[:8], fmt.Sprint(len(missed)-8, " more"))
+	}
 	return missed
 }
 
@@ -168,7 +171,7 @@ func (m *model) choose(tenant string, n int, wanted func(r *refRecord) bool) *re
 
 // likely is what is wanted, and now and then anything.
 func (m *model) likely(n int, wanted func(r *refRecord) bool) func(r *refRecord) bool {
-	if n%5 > 0 {
+	if n%3 > 0 {
 		return wanted
 	}
 	return func(*refRecord) bool { return true }
