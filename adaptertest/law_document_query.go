@@ -2,7 +2,6 @@ package adaptertest
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,17 +13,11 @@ import (
 func documentQueryCases() []testCase {
 	tx := []Offer{Transactor}
 	cases := []testCase{
-		{"round-trip", "a document comes back whole, of every class", tx, documentRoundTrip},
 		{"values", "values are bytes, and nil and empty are the same", tx, documentValues},
-		{"large-value", "a value of a megabyte comes back", tx, largeValue},
 		{"largest-names", "the longest names come back", tx, largestNames},
 		{"joined-names", "the names of a document are never run together", tx, joinedDocumentNames},
 		{"order", "documents come in the byte order of ref, kind and key", tx, documentOrder},
-		{"refs", "a query is for one ref, for the tenant's own, or for all", tx, documentRefs},
 		{"narrowed", "kind, key, group and subject narrow together", tx, narrowedDocuments},
-		{"regrouped", "a document is found by the group that it has now", tx, regroupedDocument},
-		{"bare", "a bare document has everything but the value", tx, bareDocuments},
-		{"many", "more documents than a page come, once and in order", tx, manyDocuments},
 		{"while-changing", "a loop over documents may change the store, and yields every document that stays, once", tx, documentsWhileChanging},
 		{"stops", "a loop over documents may stop early", tx, documentsStop},
 	}
@@ -46,19 +39,6 @@ var documentNames = []struct {
 		func(q *driver.DocumentQuery, name string) { q.Subject = name }},
 }
 
-func documentRoundTrip(w *world) {
-	w.puts(home, "s1", "s2")
-	for _, d := range []driver.Document{
-		{Scope: home, Kind: "k", Key: "m", Value: []byte("v"), Group: "g", Due: w.now.Add(7 * time.Millisecond)},
-		{Scope: home, Kind: "k", Key: "offset", Due: w.now.In(time.FixedZone("", 5*3600+1800))},
-		{Scope: at("acme", ""), Kind: "k", Key: "far", Due: time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)},
-		{Scope: home, Class: driver.Content, Kind: "k", Key: "c", Value: []byte("text"), Group: "g", Of: []string{"s2", "s1"}},
-		{Scope: at("acme", ""), Class: driver.HostText, Kind: "k", Key: "h", Value: []byte("text"), Group: "g", Subjects: []string{"b,a", "a", "é", "e\u0301"}},
-	} {
-		w.holds(w.set(d))
-	}
-}
-
 func documentValues(w *world) {
 	d := note(home, "n", "")
 	for _, value := range [][]byte{nil, {}, []byte("\x00\xff\x00"), []byte("null"), []byte(`{"a":1.0}`), []byte("a\r\nb "), {}, []byte("\x01"), nil, {0}} {
@@ -75,24 +55,6 @@ func documentValues(w *world) {
 	got := w.documents(exactly(&d))
 	w.check(len(got) == 1 && string(got[0].Value) == "mine", "the value as it was given", "%s", describeDocuments(got))
 	got[0].Value[0] = 'x'
-	w.holds(d)
-}
-
-// largeValue is of 32 megabytes with AGENTMEMORY_LONG.
-func largeValue(w *world) {
-	size := 1 << 20
-	if os.Getenv("AGENTMEMORY_LONG") != "" {
-		size = 32 << 20
-	}
-	w.puts(home, "a")
-	value := slices.Repeat([]byte("0123456789abcde\x00"), size/16)
-	d := digest(home, "d", "a")
-	d.Value = value
-	d = w.set(d)
-	w.holds(d)
-	d.Group, d.Value = "group", nil
-	d = w.retains(d)
-	d.Value = value
 	w.holds(d)
 }
 
@@ -149,18 +111,6 @@ func documentOrder(w *world) {
 	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}, names...)
 }
 
-func documentRefs(w *world) {
-	w.sets(note(home, "n", ""), note(at("acme", ""), "n", ""), note(at("acme", "sales"), "n", ""))
-	w.set(note(at("globex", "support"), "n", ""))
-	w.yields(driver.DocumentQuery{Tenant: "acme", Ref: "support"}, "support/note/n")
-	w.yields(driver.DocumentQuery{Tenant: "acme"}, "/note/n")
-	w.yields(driver.DocumentQuery{Tenant: "acme", EveryRef: true}, "/note/n", "sales/note/n", "support/note/n")
-	w.yields(driver.DocumentQuery{Tenant: "acme", EveryRef: true, Ref: "support", Kind: "note", Key: "n"}, "/note/n", "sales/note/n", "support/note/n")
-	w.yields(driver.DocumentQuery{Tenant: "acme", Ref: "nothing"})
-	w.yields(driver.DocumentQuery{Tenant: "globex"})
-	w.yields(driver.DocumentQuery{Tenant: "nobody", EveryRef: true})
-}
-
 // eachName has a document for each way to combine two values of every name.
 func narrowedDocuments(w *world) {
 	pair := func(n, bit int) string { return string("xy"[n>>bit&1]) }
@@ -191,38 +141,6 @@ func narrowedDocuments(w *world) {
 	}
 }
 
-func regroupedDocument(w *world) {
-	find := func(group string, want ...string) {
-		w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true, Group: group}, want...)
-	}
-	d := note(home, "n", "x")
-	d.Group = "one"
-	d = w.set(d)
-	d.Group = "two"
-	d = w.retains(d)
-	find("one")
-	find("two", "support/note/n")
-	d.Group = ""
-	d = w.set(d)
-	find("two")
-	w.removes(d)
-	find("two")
-}
-
-func bareDocuments(w *world) {
-	w.puts(home, "a")
-	docs := w.sets(timer(home, "m", w.now), digest(home, "c", "a"), file(home, "h", "customer:1"))
-	for i := range docs {
-		q := exactly(&docs[i])
-		q.Bare = true
-		got := w.documents(q)
-		want := docs[i]
-		want.Value = nil
-		w.check(len(got) == 1, "one document", "%s", describeDocuments(got))
-		w.sameDocument(&got[0], &want)
-	}
-}
-
 // manyNotes stores n documents of one kind, and returns their names in order.
 func (w *world) manyNotes(n int) (docs []driver.Document, names []string) {
 	for i := range n {
@@ -236,12 +154,6 @@ func (w *world) manyNotes(n int) (docs []driver.Document, names []string) {
 		}
 	})
 	return stored, names
-}
-
-func manyDocuments(w *world) {
-	_, names := w.manyNotes(1100)
-	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}, names...)
-	w.yields(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref, Kind: "note"}, names...)
 }
 
 // documentsWhileChanging removes documents before and behind the loop, swaps others in

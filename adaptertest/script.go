@@ -79,19 +79,6 @@ func (s *script) noting() bool {
 	return s.quiet == 0
 }
 
-func (s *script) stepCount() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.steps)
-}
-
-// unnote drops the steps after the n-th.
-func (s *script) unnote(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.steps = s.steps[:n]
-}
-
 // begin begins the script anew.
 func (s *script) begin() {
 	s.mu.Lock()
