@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -56,6 +57,22 @@ func mutationDefects() []defect {
 	drops("queues only the first event", "BATCH/whole", func(_ *broken, m *driver.Mutation) { m.Events = m.Events[:min(1, len(m.Events))] })
 	drops("puts only into the first scope", "BATCH/whole", func(_ *broken, m *driver.Mutation) {
 		m.Put = unless(m.Put, func(p driver.Placed) bool { return p.Scope != m.Put[0].Scope })
+	})
+	// heirs changes the ids that entries are expected to be heirs of.
+	heirs := func(name string, f func(b *broken, ids []string) []string) {
+		drops(name, "BATCH/heir-condition", func(b *broken, m *driver.Mutation) {
+			m.Heirs = maps.Clone(m.Heirs)
+			for h, of := range m.Heirs {
+				m.Heirs[h] = f(b, slices.Clone(of))
+			}
+		})
+	}
+	drops("does not look at heirs", "BATCH/heir-condition", func(_ *broken, m *driver.Mutation) { m.Heirs = nil })
+	heirs("takes what was erased for no heir's", func(b *broken, ids []string) []string {
+		return slices.DeleteFunc(ids, func(id string) bool { return b.record(home, id).Erased })
+	})
+	heirs("takes what was superseded for no heir's", func(b *broken, ids []string) []string {
+		return slices.DeleteFunc(ids, func(id string) bool { return b.record(home, id).State == driver.Superseded })
 	})
 	drops("retires everything as merged", "BATCH/retired", func(_ *broken, m *driver.Mutation) {
 		m.Retire = slices.Clone(m.Retire)

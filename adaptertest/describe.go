@@ -115,6 +115,10 @@ func describeMutation(m *driver.Mutation) string {
 		}
 	}
 	places("expect live", m.Live)
+	for _, h := range slices.SortedFunc(maps.Keys(m.Heirs), func(a, b driver.Located) int { return strings.Compare(a.Ref+a.ID, b.Ref+b.ID) }) {
+		of := slices.Sorted(slices.Values(m.Heirs[h]))
+		parts = append(parts, fmt.Sprintf("expect %s in %s to be heir of %s", short(h.ID), describeScope(h.Scope), describeTexts(of)))
+	}
 	for _, p := range m.Put {
 		parts = append(parts, fmt.Sprintf("put %s in %s", describeEntry(&p.Entry), describeScope(p.Scope)))
 	}
@@ -134,7 +138,10 @@ func describeMutation(m *driver.Mutation) string {
 		parts = append(parts, fmt.Sprintf("event %s of run %s", short(e.ID), short(e.RunID)))
 	}
 	if len(parts) == 0 {
-		return "nothing"
+		parts = []string{"nothing"}
+	}
+	if l := m.Limits; l != (driver.Limits{}) {
+		parts = append(parts, fmt.Sprintf("limits of %d entries, %d bytes, %d events", l.Entries, l.Bytes, l.Waiting))
 	}
 	if len(parts) > 20 {
 		parts = append(parts[:20], fmt.Sprintf("… (%d parts in all)", len(parts)))

@@ -17,6 +17,7 @@ func batchLaw() law {
 		{"retire-new", "an entry can be put and retired by one mutation", tx, retireNew},
 		{"restore-condition", "only merged and superseded entries can be restored", tx, restoreCondition},
 		{"successor-condition", "the successor must be live", tx, successorCondition},
+		{"heir-condition", "that an entry is heir of exactly some holds for those that were retired in its favour, whatever became of them since", tx, heirCondition},
 		{"history-while-changing", "a history loop may change the store, and yields every record that stays, once", tx, historyWhileChanging},
 		{"history-stops", "a history loop may stop early", tx, historyStops},
 	}
@@ -122,6 +123,31 @@ func retiredIsFinal(w *world) {
 	w.conflicts(retired(retire(home, "old", driver.Deleted, "")))
 	w.delete(home, "old", false)
 	w.looksUp(home, w.entry("old"), driver.Merged, "new")
+}
+
+func heirCondition(w *world) {
+	w.puts(home, "h", "m", "s", "x", "r", "other", "d")
+	w.puts(at(home.Tenant, "sales"), "h", "m")
+	w.apply(retired(retire(at(home.Tenant, "sales"), "m", driver.Merged, "h")))
+	expects := func(of ...string) driver.Mutation {
+		return driver.Mutation{Heirs: map[driver.Located][]string{{Scope: home, ID: "h"}: of}, Live: located(home, "h")}
+	}
+	w.apply(expects())
+	w.apply(retired(retire(home, "m", driver.Merged, "h"), retire(home, "s", driver.Superseded, "h"), retire(home, "x", driver.Merged, "h"),
+		retire(home, "r", driver.Merged, "h"), retire(home, "d", driver.Deleted, "")))
+	w.apply(driver.Mutation{Erase: located(home, "x")})
+	w.conflicts(expects())
+	w.conflicts(expects("m", "s", "r"))
+	w.conflicts(expects("m", "s", "x", "r", "other"))
+	w.conflicts(expects("m", "s", "x", "other"))
+	w.apply(expects("m", "s", "x", "r"))
+	w.apply(driver.Mutation{Restore: located(home, "r")})
+	w.conflicts(expects("m", "s", "x", "r"))
+	w.apply(expects("x", "s", "m"))
+	m := expects("x", "s", "m")
+	m.Retire = []driver.Retirement{retire(home, "other", driver.Merged, "h")}
+	w.apply(m)
+	w.apply(expects("m", "other", "s", "x"))
 }
 
 func retireForNew(w *world) {

@@ -73,6 +73,20 @@ var refusals = []struct {
 	{"event", "has an event without a payload", func() []driver.Mutation {
 		return []driver.Mutation{queue(events.Record{ID: "ev", Tenant: home.Tenant, RunID: "run-1", Time: epoch})}
 	}},
+	{"foreign-event", "has an event of another tenant, or one whose names are malformed", func() []driver.Mutation {
+		var all []driver.Mutation
+		for _, change := range []func(*events.Record){
+			func(e *events.Record) { e.Tenant = "globex" },
+			func(e *events.Record) { e.ID = "" },
+			func(e *events.Record) { e.RunID = strings.Repeat("r", driver.MaxRunBytes+1) },
+			func(e *events.Record) { e.NodeID = "a\nb" },
+		} {
+			e := events.Record{ID: "named", Tenant: home.Tenant, RunID: "run-1", Time: epoch, Payload: events.WorkspaceUpdated{Path: "a", Version: 1}}
+			change(&e)
+			all = append(all, queue(e))
+		}
+		return all
+	}},
 }
 
 func plainEntry(id string) driver.Entry { return driver.Entry{ID: id, CreatedAt: epoch} }

@@ -36,10 +36,12 @@ func durableLaw() law {
 				w.use(handles[0])
 			})
 		}},
+		{"limits", "what was written before a store was opened counts towards its limits", []Offer{Transactor, Durable}, durableLimits},
 		{"shared-writes", "each of two open stores sees the other's writes at once", []Offer{Shared}, sharedWrites},
 		{"shared-ids", "of puts by two open stores that race for an id one wins", []Offer{Shared}, sharedIDs},
 		{"shared-documents", "each of two open stores sees the other's documents at once, and their revisions ascend in common", []Offer{Transactor, Shared}, sharedDocuments},
 		{"shared-swaps", "of swaps by two open stores that race one succeeds", []Offer{Transactor, Shared}, sharedSwaps},
+		{"shared-limits", "two open stores that race for what is left of a limit do not go beyond it", []Offer{Transactor, Shared}, sharedLimits},
 		{"shared-versions", "a version taken by one open store is held by the other", []Offer{Transactor, Versioned, Shared}, sharedVersions},
 	}
 	return l

@@ -209,6 +209,17 @@ func (c *change) commit(m *driver.Mutation) bool {
 			return false
 		}
 	}
+	for heir, want := range m.Heirs {
+		var of []string
+		for _, held := range c.refs[heir.Ref] {
+			if held.For == heir.ID {
+				of = append(of, held.id)
+			}
+		}
+		if !slices.Equal(slices.Sorted(slices.Values(of)), slices.Sorted(slices.Values(want))) {
+			return false
+		}
+	}
 	for i := range m.Put {
 		p := &m.Put[i]
 		placed[place{p.Ref, p.Entry.ID}] = true

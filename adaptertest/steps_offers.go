@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +19,9 @@ func (w *world) tryApply(tenant string, m driver.Mutation) (driver.Applied, erro
 		w.did("apply for %s: %s", short(tenant), describeMutation(&m))
 	}
 	made, err := w.tx.Apply(w.ctx, tenant, m)
+	if m.Limits != (driver.Limits{}) && (errors.Is(err, driver.ErrStorageLimit) || errors.Is(err, driver.ErrBacklog)) {
+		return made, err // the reference does not count; the cases of the limits do
+	}
 	w.mirrored(err, func(r *reference) error {
 		if rule := m.Validate(tenant); rule != nil {
 			return driver.ErrValidation

@@ -29,6 +29,8 @@ type world struct {
 	ref    *reference     // what the store must agree with; nil if nobody can tell
 	held   []heldVersion  // the versions that the store gave
 
+	probes int // entries that were put to see how much a tenant uses
+
 	swaps   sync.Mutex
 	swapped map[string]int // by name and revision, the swaps that succeeded through a tap
 

@@ -24,46 +24,43 @@ type Source struct{ Ref, MemoryID string }
 // the tenant's; and without an entry with [memory.ErrForbidden] if the ref is not the
 // tenant's.
 func (e *Engine) Arm(ctx context.Context, j *memory.Job, s Source, a Arm) (Commitment, error) {
-	c, _, err := e.arm(ctx, j, s, a, false)
-	return c, err
-}
-
-// arm also tells whether the commitment is new.
-func (e *Engine) arm(ctx context.Context, j *memory.Job, s Source, a Arm, complete bool) (c Commitment, fresh bool, err error) {
 	a = a.normal()
 	if err := e.admit(j, s, a); err != nil {
-		return Commitment{}, false, err
+		return Commitment{}, err
 	}
 	if s.MemoryID != "" {
 		if _, err := j.Get(ctx, s.Ref, s.MemoryID); err != nil {
-			return Commitment{}, false, err
+			return Commitment{}, err
 		}
 	}
-	now := e.bank.Now()
-	c = Commitment{
-		Tenant: j.Tenant(), ID: ID(j.Tenant(), s.Ref, s.MemoryID, a),
-		Ref: s.Ref, MemoryID: s.MemoryID, Arm: a, ArmedAt: now, State: Armed, Complete: complete,
-	}
+	c := e.commitment(j, s, a)
 	known, err := e.load(ctx, c.Tenant, c.ID)
 	if !errors.Is(err, memory.ErrNotFound) {
-		return known, false, err
+		return known, err
 	}
-	if c.Due, err = e.firstDue(a, now); err != nil {
-		return Commitment{}, false, err
+	if c.Due, err = e.firstDue(a, c.ArmedAt); err != nil {
+		return Commitment{}, err
 	}
 	// A rewrite of the ref refuses one that is not the tenant's, and what holds a secret.
 	made, err := j.Rewrite(ctx, s.Ref, memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap {
 		return []memory.DocumentSwap{{Document: c.document()}}
 	}})
 	if errors.Is(err, memory.ErrConflict) {
-		known, err := e.load(ctx, c.Tenant, c.ID)
-		return known, false, err
+		return e.load(ctx, c.Tenant, c.ID)
 	}
 	if err != nil {
-		return Commitment{}, false, err
+		return Commitment{}, err
 	}
 	c.Rev = made.Revs[0]
-	return c, true, nil
+	return c, nil
+}
+
+// commitment is a new one of the job's tenant, which is not due yet.
+func (e *Engine) commitment(j *memory.Job, s Source, a Arm) Commitment {
+	return Commitment{
+		Tenant: j.Tenant(), ID: ID(j.Tenant(), s.Ref, s.MemoryID, a),
+		Ref: s.Ref, MemoryID: s.MemoryID, Arm: a, ArmedAt: e.bank.Now(), State: Armed,
+	}
 }
 
 // firstDue is the first instant of an arm; zero for a predicate.

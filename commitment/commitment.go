@@ -41,6 +41,7 @@ const (
 	ReasonCanceled   Reason = "canceled"          // by [Engine.Cancel]
 	ReasonMissed     Reason = "missed"            // its only instant passed, and the policy is [Skip]
 	ReasonSchedule   Reason = "schedule-ended"    // its schedule has no next instant, or none that can be used
+	ReasonRefused    Reason = "refused"           // its run has started, and memory does not take its event, try after try
 	ReasonHorizon    Reason = "beyond-horizon"    // its next instant lies beyond the horizon
 )
 
@@ -65,9 +66,6 @@ type Commitment struct {
 	EndedAt time.Time
 	// Canceled asks that it ends when the delivery under way is over.
 	Canceled bool
-	// Complete tells that every commitment that was inferred from its entry is
-	// armed.
-	Complete bool
 
 	// Due is when a tick has to look at it: the instant it is armed for, the end of
 	// a lease, or the next try. Zero is never.

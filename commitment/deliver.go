@@ -3,7 +3,6 @@ package commitment
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 	"unicode/utf8"
 
@@ -89,11 +88,16 @@ func (p *pass) enqueue(ctx context.Context, job *memory.Job, c *Commitment) (str
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Lease/2)
 	defer cancel()
-	runID, err := p.ask(ctx, Firing{
+	firing := Firing{
 		Key: c.Key(), Tenant: c.Tenant, CommitmentID: c.ID, Ref: c.Ref, MemoryID: c.MemoryID, Arm: c.Arm,
 		Instant: c.Claim.Instant, Position: c.Claim.Position, Try: c.Claim.Tries, Fence: c.Fence,
-	})
+	}
+	// A run that it starts when nobody waits any more is found by its key.
+	runID, err := ask(ctx, "the enqueuer", func(ctx context.Context) (string, error) { return p.cfg.Enqueuer.Enqueue(ctx, firing) })
 	if err != nil {
+		if errors.Is(err, errMisbehaved) {
+			p.note(err)
+		}
 		return "", err
 	}
 	// An id that cannot go on the event is no id.
@@ -104,39 +108,6 @@ func (p *pass) enqueue(ctx context.Context, job *memory.Job, c *Commitment) (str
 		return "", &refusal{memory.ErrSecretLeakage, "the run id holds a secret", err}
 	}
 	return runID, nil
-}
-
-// ask calls the Enqueuer in a goroutine of its own, so that neither one that overlooks its
-// deadline nor one that panics takes the tick, and all other tenants, along. A run that it
-// starts afterwards is found by its key.
-func (p *pass) ask(ctx context.Context, f Firing) (string, error) {
-	type answer struct {
-		runID string
-		err   error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		defer func() {
-			if r := recover(); r != nil {
-				err := hostFailed("the enqueuer panicked", fmt.Errorf("%v", r))
-				p.note(err)
-				answers <- answer{"", err}
-			}
-		}()
-		runID, err := p.cfg.Enqueuer.Enqueue(ctx, f)
-		answers <- answer{runID, err}
-	}()
-	select {
-	case a := <-answers:
-		return a.runID, a.err
-	case <-ctx.Done():
-	}
-	select {
-	case a := <-answers:
-		return a.runID, a.err
-	default:
-		return "", ctx.Err()
-	}
 }
 
 // complete closes a firing: what becomes of the commitment and the event are one mutation
@@ -166,7 +137,16 @@ func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, run
 		// The run is recorded, so that it is not asked for again while, say, the outbox
 		// is full.
 		p.note(err)
-		return p.again(ctx, c, func(c *Commitment) { c.State, c.RunID = Delivered, runID })
+		refused := errors.Is(err, memory.ErrForbidden) || errors.Is(err, memory.ErrValidation) || errors.Is(err, memory.ErrSecretLeakage)
+		if c.State == Delivered && refused && c.Claim.Tries >= 2*p.cfg.Tries {
+			return p.finish(ctx, c, Dead, ReasonRefused)
+		}
+		return p.again(ctx, c, func(c *Commitment) {
+			if c.State == Delivered {
+				c.Claim.Tries++
+			}
+			c.State, c.RunID = Delivered, runID
+		})
 	}
 	if !ok {
 		return nil
@@ -194,7 +174,6 @@ func (p *pass) handOver(ctx context.Context, c *Commitment, head string) error {
 			heir.ID, heir.MemoryID = next.Heir, head
 			heir.Claim.Tries, heir.Fence, heir.Fired, heir.Rev = 0, 0, 0, 0
 			heir.Lease, heir.RunID = time.Time{}, ""
-			heir.Complete = false // of its entry nothing was inferred
 		case err != nil:
 			return false, err
 		case !heir.inherit(c):

@@ -19,8 +19,9 @@
 //
 //   - K1 (CTI-1): a commitment is bound to a tenant, a ref and an entry of it. Its
 //     event and its run belong to that tenant. Its id derives from the entry and the
-//     arm, so that inferring twice arms once. A ref of another tenant cannot be told from
-//     one that nobody has.
+//     arm, so that inferring twice arms once, and with each entry it is remembered which
+//     inferrer has read it, in the mutation that arms what was found. A ref of another tenant
+//     cannot be told from one that nobody has.
 //   - K2: a firing is claimed, under a key made of the commitment and the instant or
 //     the transition. A high-water mark that only rises sees to it that no key is
 //     claimed twice, by whatever number of processes, crashes and clocks.

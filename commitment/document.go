@@ -59,7 +59,6 @@ type value struct {
 	Heir     string   `json:"heir,omitzero"`
 	EndedAt  millis   `json:"endedAt,omitzero"`
 	Canceled bool     `json:"canceled,omitzero"`
-	Complete bool     `json:"complete,omitzero"`
 	Mark     millis   `json:"mark,omitzero"`
 	Position int64    `json:"position,omitzero"`
 	Digest   string   `json:"digest,omitzero"`
@@ -92,7 +91,7 @@ func (c *Commitment) document() memory.Document {
 	text, _ := json.Marshal(value{ // of strings and numbers, which never fails
 		documentFormat, c.Ref, c.MemoryID,
 		armValue{millis{a.At}, a.Every.Milliseconds(), a.Spec, a.Predicate, a.Zone, a.Once},
-		millis{c.ArmedAt}, c.State, c.Reason, c.Heir, millis{c.EndedAt}, c.Canceled, c.Complete,
+		millis{c.ArmedAt}, c.State, c.Reason, c.Heir, millis{c.EndedAt}, c.Canceled,
 		millis{c.Mark}, c.Position, c.Digest, claim{millis{c.Claim.Instant}, c.Claim.Position, c.Claim.Tries},
 		c.Waiting, c.Fence, millis{c.Lease}, c.Fired, c.RunID,
 	})
@@ -126,7 +125,7 @@ func fromDocument(d *memory.Document) (Commitment, error) {
 		Tenant: d.Tenant, ID: d.Key, Ref: v.Ref, MemoryID: v.MemoryID,
 		Arm:     Arm{a.At.Time, time.Duration(a.Every) * time.Millisecond, a.Spec, a.Predicate, a.Zone, a.Once},
 		ArmedAt: v.ArmedAt.Time, State: v.State, Reason: v.Reason, Heir: v.Heir, EndedAt: v.EndedAt.Time,
-		Canceled: v.Canceled, Complete: v.Complete, Due: d.Due, Mark: v.Mark.Time, Position: v.Position, Digest: v.Digest,
+		Canceled: v.Canceled, Due: d.Due, Mark: v.Mark.Time, Position: v.Position, Digest: v.Digest,
 		Claim: Claim{v.Claim.Instant.Time, v.Claim.Position, v.Claim.Tries}, Waiting: v.Waiting,
 		Fence: v.Fence, Lease: v.Lease.Time, Fired: v.Fired, RunID: v.RunID, Rev: d.Rev,
 	}, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"sync"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
@@ -53,7 +52,8 @@ type Config struct {
 	// Lease is how long one delivery may take before another process takes it over;
 	// 0 is [DefaultLease]. An Enqueuer gets half of it.
 	Lease time.Duration
-	// Tries is how many deliveries are begun before a commitment is [Dead]; 0 is
+	// Tries is how many deliveries are begun before a commitment is [Dead]. An event that
+	// memory refuses is given up after as many tries more. 0 is
 	// [DefaultTries]. Backoff is the wait after the first one, 0 for
 	// [DefaultBackoff]; it doubles from try to try, up to [MaxBackoff].
 	Tries   int
@@ -68,9 +68,8 @@ type Config struct {
 // and any number of engines, in any number of processes, may share it. It is safe for
 // concurrent use.
 type Engine struct {
-	bank  *memory.Bank
-	cfg   Config
-	zones sync.Map // name to *time.Location
+	bank *memory.Bank
+	cfg  Config
 
 	predicates bool // the host has registered some
 }

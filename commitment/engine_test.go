@@ -267,7 +267,7 @@ func TestCTI1_AForeignRefIsAnUnknownOne(t *testing.T) {
 		case "theirs":
 			return "globex", nil
 		}
-		return "", errors.New("nobody has it")
+		return "", memory.ErrNotFound
 	}})
 	e, err := h.job("globex").Put(ctx, "theirs", memory.Draft{Content: "call in 3 days", Tags: []string{"intent"}})
 	require.NoError(t, err)

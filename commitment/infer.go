@@ -2,9 +2,9 @@ package commitment
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
@@ -17,6 +17,9 @@ import (
 // It is called outside any lock, and must be safe for concurrent use.
 type Inferrer interface {
 	Infer(ctx context.Context, r Request) (Inference, error)
+	// Version names the inferrer as it is now, with its model and its settings, in at most 256
+	// bytes. While it stays the same, an entry is not asked about again.
+	Version() string
 }
 
 // Request is what an [Inferrer] looks at.
@@ -57,16 +60,24 @@ type Why string
 
 // What [Dates] and the engine say.
 const (
-	WhyNoDate    Why = "no date, interval or predicate that can be read"
-	WhyAmbiguous Why = "more than one reading"
-	WhyRelative  Why = "a relative date in an entry that was derived from others"
-	WhyBadTag    Why = "a tag that names no instant, interval or predicate"
-	WhyPast      Why = "the instant has passed"
-	WhyHorizon   Why = "the instant lies beyond the horizon"
-	WhyPredicate Why = "no such predicate is registered"
-	WhyRefused   Why = "the arm was refused"
-	WhyUnknown   Why = "the entry was not asked about"
-	WhyTooMany   Why = "more intentions than one entry may have"
+	WhyNoDate     Why = "no date, interval or predicate that can be read"
+	WhyAmbiguous  Why = "more than one reading"
+	WhyUnclear    Why = "a word that can belong to a time was not read"
+	WhyImpossible Why = "no such day or time of day"
+	WhyZone       Why = "a time zone that cannot be read or is not that of the day"
+	WhyNegated    Why = "negated, canceled or done"
+	WhyReported   Why = "reported or quoted"
+	WhySupposed   Why = "supposed, asked or conditional"
+	WhyTold       Why = "a statement, of the past or of a state"
+	WhyNoIntent   Why = "not in the form of an intention"
+	WhyRelative   Why = "a relative date in an entry that was derived from others"
+	WhyBadTag     Why = "a tag that names no instant, interval or predicate"
+	WhyPast       Why = "the instant has passed"
+	WhyHorizon    Why = "the instant lies beyond the horizon"
+	WhyPredicate  Why = "no such predicate is registered"
+	WhyRefused    Why = "the arm was refused"
+	WhyUnknown    Why = "the entry was not asked about"
+	WhyTooMany    Why = "more intentions than one entry may have"
 )
 
 // MaxArms bounds the commitments that [Engine.Infer] arms for one entry. The rest is
@@ -79,37 +90,69 @@ type Inferred struct {
 	Armed []Commitment
 	// Known counts the intentions that had been armed before.
 	Known int
-	// Unread are the intentions that were seen and not armed.
+	// Unread are the intentions that were seen and not armed, of the entries that were asked about.
 	Unread []Unread
 }
 
+// readKind is the kind of the documents that tell what was read: one for an entry, under its id,
+// which goes with the entry.
+const readKind = "commitment-read"
+
+// mark is what such a document holds.
+type mark struct {
+	// Version is that of the inferrer, or empty if the entry is to be read again.
+	Version string `json:"version,omitzero"`
+	// Arms counts the commitments that were armed for the entry.
+	Arms int   `json:"arms,omitzero"`
+	rev  int64 // of the document
+}
+
+func (m mark) settled(version string) bool {
+	return m.rev != 0 && m.Version == version || m.Arms >= MaxArms
+}
+
+func (m mark) document(s memory.Scope, entry string) memory.Document {
+	text, _ := json.Marshal(m) // a string and a number, which never fails
+	return memory.Document{Scope: s, Class: memory.Content, Kind: readKind, Key: entry, Value: text, Of: []string{entry}, Rev: m.rev}
+}
+
+func markOf(d *memory.Document) mark {
+	m := mark{rev: d.Rev}
+	if json.Unmarshal(d.Value, &m) != nil {
+		return mark{rev: d.Rev} // read again
+	}
+	return m
+}
+
 // Infer asks the Inferrer about the live entries of a ref and arms what it finds for
-// the job's tenant. Doing it again arms nothing twice (K1): an entry whose intentions
-// are all armed is not asked about again, so that a model's second opinion does not
-// make a second commitment; whatever state they are in, they stay as they are. One entry
-// gets at most [MaxArms] of them. A ref that is not the tenant's is an empty one.
+// the job's tenant. It remembers with each entry that it was read, in the mutation that
+// arms what was found, so that an entry is asked about once for each version of the
+// Inferrer, and after a crash nothing is armed twice (K1). An entry of which an arm was
+// refused because it lies beyond the horizon, or because its predicate is not registered, is
+// asked about again by the next Infer. One entry gets at most [MaxArms] commitments, by all
+// versions; whatever state they are in, they stay as they are. A ref that is not the tenant's is
+// an empty one.
 //
 // An arm that is refused is reported in Unread. Any other error ends the call, and
 // leaves armed what it had armed.
 func (e *Engine) Infer(ctx context.Context, j *memory.Job, ref string) (Inferred, error) {
-	in := inferring{Engine: e, job: j, ref: ref, held: map[string][]string{}}
-	settled := map[string]bool{} // entries of which all is armed
-	for c, err := range e.Commitments(ctx, j.Tenant()) {
+	in := inferring{Engine: e, job: j, ref: ref, version: e.cfg.Inferrer.Version(), marks: map[string]mark{}}
+	if in.version == "" || len(in.version) > maxSpecBytes {
+		return in.done, invalid("the inferrer has no version, or one longer than 256 bytes")
+	}
+	for d, err := range j.Documents(ctx, ref, memory.DocumentQuery{Kind: readKind}) {
 		if err != nil {
 			return in.done, err
 		}
-		if c.Ref == ref {
-			in.held[c.MemoryID] = append(in.held[c.MemoryID], c.ID)
-			settled[c.MemoryID] = settled[c.MemoryID] || c.Complete || len(in.held[c.MemoryID]) >= MaxArms
-		}
+		in.marks[d.Key] = markOf(&d)
 	}
 	var entries []memory.Entry
 	for entry, err := range j.Scan(ctx, ref) {
 		if err != nil {
 			return in.done, err
 		}
-		if settled[entry.ID] {
-			in.done.Known++
+		if m := in.marks[entry.ID]; m.settled(in.version) {
+			in.done.Known += m.Arms
 			continue
 		}
 		if entries = append(entries, entry); len(entries) == RequestSize {
@@ -129,10 +172,11 @@ func (e *Engine) Infer(ctx context.Context, j *memory.Job, ref string) (Inferred
 // inferring is one [Engine.Infer].
 type inferring struct {
 	*Engine
-	job  *memory.Job
-	ref  string
-	held map[string][]string // the commitments of an entry, at the beginning
-	done Inferred
+	job     *memory.Job
+	ref     string
+	version string
+	marks   map[string]mark // by entry, at the beginning
+	done    Inferred
 }
 
 // ask asks about some entries.
@@ -144,89 +188,134 @@ func (in *inferring) ask(ctx context.Context, entries []memory.Entry) error {
 	in.done.Unread = append(in.done.Unread, found.Unread...)
 	arms := map[string][]Arm{}
 	for _, i := range found.Intents {
-		arms[i.MemoryID] = append(arms[i.MemoryID], i.Arm)
+		arms[i.MemoryID] = append(arms[i.MemoryID], i.Arm.normal())
+	}
+	kept, err := in.keep(ctx, entries, arms)
+	for i := 0; i < len(entries) && !kept && err == nil; i++ {
+		err = in.keepOne(ctx, entries[i], arms)
 	}
 	for _, entry := range entries {
-		if err := in.armAll(ctx, entry.ID, arms[entry.ID]); err != nil {
-			return err
-		}
 		delete(arms, entry.ID)
 	}
 	for id := range arms {
-		in.unread(id, WhyUnknown)
+		in.done.Unread = append(in.done.Unread, Unread{id, WhyUnknown})
 	}
-	return nil
+	return err
 }
 
-func (in *inferring) unread(id string, why Why) {
-	in.done.Unread = append(in.done.Unread, Unread{id, why})
-}
-
-// armAll arms what was found in one entry, in the order of the commitments' ids. The last of
-// all tells that the entry is complete, so that after a crash the entry is asked about
-// again.
-func (in *inferring) armAll(ctx context.Context, memoryID string, arms []Arm) error {
-	arms, complete := in.bounded(memoryID, arms)
-	for i, a := range arms {
-		c, fresh, err := in.arm(ctx, in.job, Source{in.ref, memoryID}, a, complete && i == len(arms)-1)
-		if why := whyNot(err); why != "" { // its instant passed meanwhile, say
-			in.unread(memoryID, why)
-			complete = false
-			continue
+// keepOne is keep for one entry, unless it has ended or was read by another process meanwhile.
+func (in *inferring) keepOne(ctx context.Context, entry memory.Entry, arms map[string][]Arm) error {
+	for kept := false; !kept; {
+		if _, err := in.job.Get(ctx, in.ref, entry.ID); errors.Is(err, memory.ErrNotFound) {
+			return nil
+		} else if err != nil {
+			return err
 		}
-		if errors.Is(err, memory.ErrNotFound) {
-			return nil // the entry ended meanwhile
-		}
+		d, err := in.job.Document(ctx, in.ref, readKind, entry.ID)
 		if err != nil {
 			return err
 		}
-		if fresh {
-			in.done.Armed = append(in.done.Armed, c)
-		} else {
-			in.done.Known++
+		m := markOf(&d)
+		if m.settled(in.version) {
+			in.done.Known += m.Arms
+			return nil
+		}
+		in.marks[entry.ID] = m
+		if kept, err = in.keep(ctx, []memory.Entry{entry}, arms); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// bounded returns the arms of an entry by the ids of their commitments: those that are
-// held, and as many others that can be armed as [MaxArms] leaves room for. It reports
-// false if some were refused.
-func (in *inferring) bounded(memoryID string, arms []Arm) (kept []Arm, complete bool) {
-	s := Source{in.ref, memoryID}
-	id := func(a Arm) string { return ID(in.job.Tenant(), s.Ref, s.MemoryID, a) }
-	byID := func(a, b Arm) int { return strings.Compare(id(a), id(b)) }
-	slices.SortFunc(arms, byID)
-	arms = slices.CompactFunc(arms, func(a, b Arm) bool { return byID(a, b) == 0 })
-	held := in.held[memoryID]
-	room, complete := MaxArms-len(held), true
-	for _, a := range arms {
-		if !slices.Contains(held, id(a)) {
-			if why := whyNot(in.refusal(s, a)); why != "" {
-				in.unread(memoryID, why)
-				complete = false
+// keep arms what was found in some entries and remembers that they were read, in one mutation.
+// It reports false if somebody else was faster, or an entry has ended.
+func (in *inferring) keep(ctx context.Context, entries []memory.Entry, arms map[string][]Arm) (bool, error) {
+	var done Inferred
+	var swaps []memory.DocumentSwap
+	var ids []string
+	for _, entry := range entries {
+		m := in.marks[entry.ID]
+		m.Version = in.version
+		full, seen := false, map[string]bool{}
+		for _, a := range arms[entry.ID] {
+			c := in.commitment(in.job, Source{in.ref, entry.ID}, a)
+			if seen[c.ID] {
 				continue
 			}
-			if room--; room < 0 {
+			seen[c.ID] = true
+			held, err := in.holds(ctx, c.ID)
+			if err != nil {
+				return false, err
+			}
+			if held {
+				done.Known++
 				continue
+			}
+			why, err := in.refused(&c)
+			switch {
+			case err != nil:
+				return false, err
+			case why == "" && m.Arms >= MaxArms:
+				full = true
+			case why == "":
+				m.Arms++
+				done.Armed = append(done.Armed, c)
+			default:
+				done.Unread = append(done.Unread, Unread{entry.ID, why})
+				if why == WhyHorizon || why == WhyPredicate {
+					m.Version = "" // this may pass
+				}
 			}
 		}
-		kept = append(kept, a)
+		if full {
+			done.Unread = append(done.Unread, Unread{entry.ID, WhyTooMany})
+		}
+		ids = append(ids, entry.ID)
+		swaps = append(swaps, memory.DocumentSwap{Document: m.document(memory.Scope{Tenant: in.job.Tenant(), Ref: in.ref}, entry.ID)})
 	}
-	if room < 0 {
-		in.unread(memoryID, WhyTooMany)
+	for i := range done.Armed {
+		swaps = append(swaps, memory.DocumentSwap{Document: done.Armed[i].document()})
 	}
-	return kept, complete
+	made, err := in.job.Rewrite(ctx, in.ref, memory.Rewrite{
+		Expect: ids, Documents: func([]memory.Entry) []memory.DocumentSwap { return swaps },
+	})
+	if errors.Is(err, memory.ErrConflict) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for i := range done.Armed {
+		done.Armed[i].Rev = made.Revs[len(entries)+i]
+	}
+	in.done.Armed = append(in.done.Armed, done.Armed...)
+	in.done.Known += done.Known
+	in.done.Unread = append(in.done.Unread, done.Unread...)
+	return true, nil
 }
 
-// refusal is why an arm cannot be armed now.
-func (in *inferring) refusal(s Source, a Arm) error {
-	a = a.normal()
-	err := in.admit(in.job, s, a)
-	if err == nil {
-		_, err = in.firstDue(a, in.bank.Now())
+// holds reports whether the tenant has a commitment of that id, readable or not.
+func (in *inferring) holds(ctx context.Context, id string) (bool, error) {
+	for c, err := range in.each(ctx, in.job.Tenant(), memory.DocumentQuery{Key: id}) {
+		if c.ID == "" {
+			return false, err
+		}
+		return true, nil
 	}
-	return err
+	return false, nil
+}
+
+// refused tells why a commitment cannot be armed now, or sets when it is due.
+func (in *inferring) refused(c *Commitment) (Why, error) {
+	err := in.admit(in.job, Source{c.Ref, c.MemoryID}, c.Arm)
+	if err == nil {
+		c.Due, err = in.firstDue(c.Arm, c.ArmedAt)
+	}
+	if why := whyNot(err); why != "" {
+		return why, nil
+	}
+	return "", err
 }
 
 // whyNot tells why an arm was refused, or "" for any other outcome.

@@ -20,14 +20,17 @@ import (
 
 // model is an Inferrer that never answers the same way twice.
 type model struct {
-	asked []int
-	found func(entries []memory.Entry, call int) (commitment.Inference, error)
+	version string
+	asked   []int
+	found   func(entries []memory.Entry, call int) (commitment.Inference, error)
 }
 
 func (m *model) Infer(_ context.Context, r commitment.Request) (commitment.Inference, error) {
 	m.asked = append(m.asked, len(r.Entries))
 	return m.found(r.Entries, len(m.asked))
 }
+
+func (m *model) Version() string { return "model/1" + m.version }
 
 func TestK1_InferringTwiceArmsOnce(t *testing.T) {
 	m := &model{found: func(entries []memory.Entry, call int) (commitment.Inference, error) {
@@ -51,17 +54,130 @@ func TestK1_InferringTwiceArmsOnce(t *testing.T) {
 	require.Equal(t, []int{100, 50}, m.asked)
 	again, err := h.Infer(ctx, h.job("acme"), "ref")
 	require.NoError(t, err)
-	require.Empty(t, again.Armed, "a second opinion is not asked for")
-	require.Equal(t, 75, again.Known)
-	require.Equal(t, []int{100, 50, 75}, m.asked)
+	require.Equal(t, commitment.Inferred{Known: 150}, again, "a second opinion is not asked for")
+	require.Equal(t, []int{100, 50}, m.asked)
 	h.note("intent")
 	third, err := h.Infer(ctx, h.job("acme"), "ref")
 	require.NoError(t, err)
 	require.Len(t, third.Armed, 2)
 
+	require.Equal(t, []int{100, 50, 1}, m.asked)
+
+	// A new version is asked once more; its arms by predicate are known.
+	m.version = "b"
+	newer, err := h.Infer(ctx, h.job("acme"), "ref")
+	require.NoError(t, err)
+	require.Equal(t, []int{100, 50, 1, 100, 51}, m.asked)
+	require.Len(t, newer.Armed, 76)
+	require.Equal(t, 76, newer.Known)
+	again, err = h.Infer(ctx, h.job("acme"), "ref")
+	require.NoError(t, err)
+	require.Equal(t, commitment.Inferred{Known: 3 * 76}, again)
+
 	other, err := h.Infer(ctx, h.job("globex"), "ref")
 	require.NoError(t, err)
 	require.Empty(t, other)
+}
+
+// Three passes over 1,000 notes ask about each of them once, and the passes that ask nothing
+// change nothing. What was remembered of an entry goes with it.
+func TestK1_WhatWasReadIsRemembered(t *testing.T) {
+	m := &model{found: func(entries []memory.Entry, _ int) (commitment.Inference, error) {
+		var out commitment.Inference
+		for _, e := range entries {
+			if e.Content == "intent" {
+				out.Intents = append(out.Intents, commitment.Intent{MemoryID: e.ID, Arm: in(time.Hour)})
+			}
+		}
+		return out, nil
+	}}
+	s := newAudit(inmem.New())
+	h := newHostOn(t, s, func(c *commitment.Config) { c.Inferrer = m })
+	var ids []string
+	for i := range 1000 {
+		ids = append(ids, h.note([]string{"intent", "other", "other", "other"}[i%4]).MemoryID)
+	}
+	marks := func() (n int) {
+		for _, err := range h.job("acme").Documents(ctx, "ref", memory.DocumentQuery{Kind: "commitment-read"}) {
+			require.NoError(t, err)
+			n++
+		}
+		return n
+	}
+	s.applied = 0
+	for pass := range 3 {
+		done, err := h.Infer(ctx, h.job("acme"), "ref")
+		require.NoError(t, err)
+		require.Len(t, done.Armed, []int{250, 0, 0}[pass])
+		require.Equal(t, []int{0, 250, 250}[pass], done.Known)
+		h.restart(func(c *commitment.Config) { c.Inferrer = m })
+	}
+	require.Equal(t, []int{100, 100, 100, 100, 100, 100, 100, 100, 100, 100}, m.asked)
+	require.Equal(t, 10, s.applied, "one mutation for each request")
+	require.Equal(t, 1000, marks())
+
+	_, err := h.job("acme").Rewrite(ctx, "ref", memory.Rewrite{Erase: ids[:1]})
+	require.NoError(t, err)
+	require.Equal(t, 999, marks(), "it goes with its entry")
+	_, err = h.job("acme").Put(ctx, "ref", memory.Draft{Content: "other"})
+	require.NoError(t, err)
+	_, err = h.Infer(ctx, h.job("acme"), "ref")
+	require.NoError(t, err)
+	require.Equal(t, 1, m.asked[len(m.asked)-1], "only the new one")
+}
+
+// Of two passes at once, each with an opinion of its own, one is kept for each entry.
+func TestK1_TwoPassesAtOnce(t *testing.T) {
+	var h *host
+	inner := false
+	m := &model{}
+	m.found = func(entries []memory.Entry, call int) (commitment.Inference, error) {
+		if !inner { // while this pass asks, another one is faster
+			inner = true
+			done, err := h.Infer(ctx, h.job("acme"), "ref")
+			require.NoError(t, err)
+			require.Len(t, done.Armed, 3)
+			_, err = h.job("acme").Delete(ctx, "ref", entries[0].ID)
+			require.NoError(t, err)
+		}
+		var out commitment.Inference
+		for _, e := range entries {
+			out.Intents = append(out.Intents, commitment.Intent{MemoryID: e.ID, Arm: in(time.Duration(call) * time.Hour)})
+		}
+		return out, nil
+	}
+	h = newHost(t, func(c *commitment.Config) { c.Inferrer = m })
+	for range 3 {
+		h.note("x")
+	}
+	done, err := h.Infer(ctx, h.job("acme"), "ref")
+	require.NoError(t, err)
+	require.Equal(t, commitment.Inferred{Known: 2}, done)
+	require.Len(t, m.asked, 2)
+}
+
+// What cannot be armed yet is asked about again, and armed when it can be.
+func TestInferComesBackToWhatIsRefusedForNow(t *testing.T) {
+	m := &model{found: func(entries []memory.Entry, _ int) (commitment.Inference, error) {
+		return commitment.Inference{Intents: []commitment.Intent{{MemoryID: entries[0].ID, Arm: in(400 * day)}}}, nil
+	}}
+	h := newHost(t, func(c *commitment.Config) { c.Inferrer = m })
+	id := h.note("x").MemoryID
+	for range 2 {
+		done, err := h.Infer(ctx, h.job("acme"), "ref")
+		require.NoError(t, err)
+		require.Equal(t, []commitment.Unread{{MemoryID: id, Why: commitment.WhyHorizon}}, done.Unread)
+	}
+	h.clock.Advance(40 * day)
+	for _, armed := range []int{1, 0} {
+		done, err := h.Infer(ctx, h.job("acme"), "ref")
+		require.NoError(t, err)
+		require.Len(t, done.Armed, armed)
+	}
+	require.Len(t, m.asked, 3)
+	m.version = strings.Repeat("x", 251)
+	_, err := h.Infer(ctx, h.job("acme"), "ref")
+	require.ErrorIs(t, err, memory.ErrValidation)
 }
 
 // A process that dies while it arms leaves nothing out and nothing twice.
@@ -73,8 +189,9 @@ func TestK1_CrashWhileInferring(t *testing.T) {
 			inferrer := &model{found: func(entries []memory.Entry, call int) (commitment.Inference, error) {
 				var out commitment.Inference
 				for _, e := range entries {
-					for _, h := range []time.Duration{1, 2, 3} {
-						out.Intents = append(out.Intents, commitment.Intent{MemoryID: e.ID, Arm: in(h * time.Hour)})
+					for h := range time.Duration(3) { // another opinion at each call
+						arm := in(time.Duration(10*call)*time.Hour + h*time.Minute)
+						out.Intents = append(out.Intents, commitment.Intent{MemoryID: e.ID, Arm: arm})
 					}
 				}
 				return out, nil
@@ -98,7 +215,7 @@ func TestK1_CrashWhileInferring(t *testing.T) {
 			require.Equal(t, 6, n, "%d %t", at, after)
 		}
 	}
-	require.Greater(t, total, 10)
+	require.Greater(t, total, 5)
 }
 
 func TestInferSaysWhatItDidNotArm(t *testing.T) {
@@ -159,7 +276,7 @@ func TestInferBoundsWhatAnEntryArms(t *testing.T) {
 			require.ElementsMatch(t, []commitment.Unread{{MemoryID: ids[0], Why: commitment.WhyTooMany}, {MemoryID: ids[1], Why: commitment.WhyTooMany}}, done.Unread)
 			continue
 		}
-		require.Equal(t, commitment.Inferred{Known: 2}, done)
+		require.Equal(t, commitment.Inferred{Known: 2 * commitment.MaxArms}, done)
 	}
 	require.Len(t, m.asked, 1, "what is full is not asked about")
 
@@ -214,37 +331,34 @@ func TestInferOfAnEntryThatEnds(t *testing.T) {
 func TestInferTheBundledNotes(t *testing.T) {
 	corpus, err := os.ReadFile("../examples/quickstart/corpus.jsonl")
 	require.NoError(t, err)
-	counts := map[string]int{}
+	counts := map[bool]int{}
 	got := map[string]string{}
 	for _, line := range bytes.Split(bytes.TrimSpace(corpus), []byte("\n")) {
 		var e memory.Entry
 		require.NoError(t, json.Unmarshal(line, &e))
 		e.ID = "mem_1"
-		s := read(t, commitment.Dates{}, e)
-		if s == "" {
-			continue
+		if s := read(t, commitment.Dates{}, e); s != "" {
+			got[e.Content] = s
+			counts[strings.Contains(s, "T") || strings.Contains(s, " once")]++
 		}
-		got[e.Content] = s
-		counts[map[bool]string{true: "unread", false: "read"}[strings.Contains(s, " that can be read") || s == string(commitment.WhyAmbiguous)]]++
 	}
 	for text, want := range map[string]string{
 		"Follow up with Lena next Monday about whether the barcode import worked.":                             "2026-03-09T09:00",
-		"Every weekday at 9 look at the export queue and note anything older than two hours.":                  "0 9 * * 1-5",
+		"Every weekday at 9 look at the export queue and note anything older than two hours.":                  string(commitment.WhyUnclear),
 		"When invoice 4471 clears, tell Tomás so that he can unlock the second warehouse for Delgado & Hijos.": "invoice-4471-paid once",
 		"Send Nadia Ferris the security questionnaire by Thursday.":                                            "2026-03-12T09:00",
-		"Make sure before 30 April that Mühlbach's exports go to the new server.":                              "2026-04-29T09:00",
-		"Until 31 May send everything about Nordkap to Solveig Moen.":                                          string(commitment.WhyNoDate),
-		"Tell Daniel Osei as soon as the offset setting is live for his warehouse.":                            string(commitment.WhyNoDate),
-		"Priya: before the holidays, check that the dunning run of 5 April is moved to the 7th.":               string(commitment.WhyNoDate),
-		"On the 5th and the 20th of each month remind Priya of the dunning run.":                               "0 9 5,20 * *",
-		"Do not write to Hokuto before 2026-05-07; then ask how the labels look.":                              "2026-05-07T09:00",
-		"Every other Friday, starting 2026-06-05, send Daniel the summary of Brightwater's open tickets.":      string(commitment.WhyAmbiguous),
-		"Oke to move index rebuilds to 03:00 UTC; ask on 2026-05-26.":                                          "2026-05-26T09:00",
+		"Make sure before 30 April that Mühlbach's exports go to the new server.":                              string(commitment.WhyUnclear),
+		"Until 31 May send everything about Nordkap to Solveig Moen.":                                          string(commitment.WhyUnclear),
+		"Tell Daniel Osei as soon as the offset setting is live for his warehouse.":                            string(commitment.WhyUnclear),
+		"Tomorrow morning: ask Jonas about the search of old attachments.":                                     "2026-05-08T09:00",
+		"On the 5th and the 20th of each month remind Priya of the dunning run.":                               string(commitment.WhyAmbiguous),
+		"Do not write to Hokuto before 2026-05-07; then ask how the labels look.":                              string(commitment.WhyUnclear),
+		"Ask Jonas on Friday whether the line numbers are fixed.":                                              "2026-04-17T09:00",
+		"If Ruth has not confirmed the 25 seats by 2026-04-16, call her.":                                      string(commitment.WhySupposed),
 	} {
 		require.Equal(t, want, got[text], text)
 	}
-	require.Equal(t, 5, counts["unread"])
-	require.Greater(t, counts["read"], 40)
+	require.Greater(t, counts[true], 25)
 }
 
 func TestE4_NothingIsInferredTwiceAfterARestart(t *testing.T) {

@@ -22,6 +22,8 @@ func (a arms) Infer(_ context.Context, r commitment.Request) (out commitment.Inf
 	return out, nil
 }
 
+func (arms) Version() string { return "arms/1" }
+
 func TestK6_WhatElseAnHeirsEntryAsksForIsArmed(t *testing.T) {
 	found := arms{}
 	h := newHost(t, func(c *commitment.Config) { c.Inferrer = found })
@@ -80,4 +82,73 @@ func TestK3_AnEnqueuerThatOverlooksItsDeadlineHasFailed(t *testing.T) {
 	h.arm(h.note("x"), commitment.Arm{At: epoch.Add(time.Hour)})
 	h.clock.Advance(time.Hour)
 	require.Equal(t, commitment.Ticked{Failed: 1}, h.tick())
+}
+
+// moody is a schedule that panics once it has been let loose.
+type moody struct{ loose *bool }
+
+func (m moody) Next(t time.Time) time.Time {
+	if *m.loose {
+		panic("hunter2-hunter2")
+	}
+	return t.Truncate(time.Hour).Add(time.Hour)
+}
+
+// A schedule or a source of redactors that panics takes neither the tick nor anyone else
+// along, and says nothing but its name.
+func TestK3_WhatElseAHostPlugsInMayPanic(t *testing.T) {
+	loose := false
+	h := newHost(t, func(c *commitment.Config) {
+		c.Schedule = func(string, *time.Location) (commitment.Schedule, error) { return moody{&loose}, nil }
+		open := c.Redactor
+		c.Redactor = func(ctx context.Context, tenant string) (memory.Redactor, error) {
+			if loose {
+				panic("hunter2-hunter2")
+			}
+			return open(ctx, tenant)
+		}
+	})
+	moods := h.arm(h.note("x"), commitment.Arm{Spec: "hourly"})
+	h.clock.Advance(time.Hour)
+	loose = true
+	done, err := h.Tick(ctx)
+	require.ErrorIs(t, err, memory.ErrSecretLeakage)
+	require.NotContains(t, err.Error(), "hunter2-hunter2")
+	require.Equal(t, commitment.Ticked{Failed: 1}, done)
+	loose = false
+	h.clock.Advance(time.Hour)
+	require.Equal(t, 2, h.tick().Fired, "the one that failed, and the next")
+	require.Equal(t, commitment.Armed, h.get(moods).State)
+	loose = true
+	_, err = h.Arm(ctx, h.job("acme"), h.note("y"), commitment.Arm{Spec: "hourly"})
+	require.ErrorIs(t, err, memory.ErrInternal)
+	require.NotContains(t, err.Error(), "hunter2-hunter2")
+}
+
+// A firing whose run has started, and whose event memory will never take, is given up in the
+// end, and says why.
+func TestK3_WhatCannotBeCompletedIsGivenUp(t *testing.T) {
+	h := newHost(t)
+	owner, started := "acme", 0
+	h.restartWith(memory.Config{Sink: h.log, Resolver: func(context.Context, string) (string, error) { return owner, nil }}, func(c *commitment.Config) {
+		c.Tries = 2
+		c.Enqueuer = enqueuer(func(context.Context, commitment.Firing) (string, error) {
+			started++
+			owner = "globex" // the ref changes hands while the run starts
+			return "run", nil
+		})
+	})
+	id := h.arm(h.note("x"), commitment.Arm{At: epoch.Add(time.Hour)})
+	for range 20 {
+		h.clock.Advance(time.Hour)
+		_, _ = h.Tick(ctx)
+	}
+	require.Equal(t, 1, started)
+	got := h.get(id)
+	require.Equal(t, commitment.Dead, got.State)
+	require.Equal(t, commitment.ReasonRefused, got.Reason)
+	require.Equal(t, "run", got.RunID)
+	done, err := h.Tick(ctx)
+	require.NoError(t, err)
+	require.Zero(t, done)
 }

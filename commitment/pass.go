@@ -28,7 +28,7 @@ type pass struct {
 func (p *pass) redactor(ctx context.Context) (memory.Redactor, error) {
 	if !p.asked {
 		p.asked = true
-		p.secrets, p.unopened = p.cfg.Redactor(ctx, p.tenant)
+		p.secrets, p.unopened = ask(ctx, "the source of redactors", func(ctx context.Context) (memory.Redactor, error) { return p.cfg.Redactor(ctx, p.tenant) })
 		if p.secrets == nil || p.unopened != nil {
 			p.unopened = &refusal{memory.ErrSecretLeakage, "the tenant's secrets cannot be opened", p.unopened}
 		}
@@ -41,7 +41,8 @@ type shared struct{ memory.Redactor }
 
 func (p *pass) close() {
 	if c, ok := p.secrets.(io.Closer); ok {
-		if err := c.Close(); err != nil {
+		_, err := ask(context.Background(), "a redactor", func(context.Context) (struct{}, error) { return struct{}{}, c.Close() })
+		if err != nil {
 			p.note(hostFailed("a redactor does not close", err))
 		}
 	}

@@ -1,6 +1,7 @@
 package commitment
 
 import (
+	"context"
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
@@ -53,18 +54,20 @@ func (e *Engine) nextOf(a Arm, armedAt, t time.Time) (time.Time, error) {
 		}
 		return nextInterval(anchor, a.Every, t)
 	}
-	zone, err := e.zone(a.Zone)
+	zone, err := loadZone(a.Zone)
 	if err != nil {
 		return time.Time{}, err
 	}
-	s, err := e.cfg.Schedule(a.Spec, zone)
+	at, err := ask(context.Background(), "the schedule", func(context.Context) (time.Time, error) {
+		s, err := e.cfg.Schedule(a.Spec, zone)
+		if s == nil || err != nil {
+			return time.Time{}, &refusal{memory.ErrValidation, "the schedule cannot be read", err}
+		}
+		return s.Next(t.In(zone)), nil
+	})
 	if err != nil {
-		return time.Time{}, &refusal{memory.ErrValidation, "the schedule cannot be read", err}
+		return time.Time{}, err
 	}
-	if s == nil {
-		return time.Time{}, invalid("the schedule cannot be read")
-	}
-	at := s.Next(t.In(zone))
 	if at.IsZero() {
 		return time.Time{}, invalid("the schedule has no next instant")
 	}
@@ -90,21 +93,7 @@ func nextInterval(anchor time.Time, every time.Duration, t time.Time) (time.Time
 	return at, nil
 }
 
-// zone returns the time zone of that name. What a machine calls its own is no name.
-func (e *Engine) zone(name string) (*time.Location, error) {
-	if name == "" {
-		return time.UTC, nil
-	}
-	if loc, ok := e.zones.Load(name); ok {
-		return loc.(*time.Location), nil
-	}
-	loc, err := loadZone(name)
-	if err == nil {
-		e.zones.Store(name, loc)
-	}
-	return loc, err
-}
-
+// loadZone returns the time zone of that name. What a machine calls its own is no name.
 func loadZone(name string) (*time.Location, error) {
 	if name == "" || name == "UTC" {
 		return time.UTC, nil

@@ -268,7 +268,7 @@ func TestM1_OpenTellsNothingOfOtherRefs(t *testing.T) {
 		if owner, _, known := strings.Cut(strings.TrimPrefix(ref, "mem://"), "/"); known {
 			return owner, nil
 		}
-		return "", errors.New("unknown")
+		return "", memory.ErrNotFound
 	}})
 	require.NoError(t, err)
 	_, err = r.Open(ctx, h.job(), ref, res.Output.ID)

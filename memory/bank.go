@@ -11,10 +11,10 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Resolver tells which tenant a memoryRef belongs to. It never guesses: for a ref
-// that it does not know it returns an error. An error that matches [ErrInternal] says
-// instead that it could not look: then the call fails with ErrInternal, and nobody takes
-// the ref for an empty one. It must be safe for concurrent use.
+// Resolver tells which tenant a memoryRef belongs to. For a ref that nobody has it returns
+// an error that matches [ErrNotFound], or an empty tenant. Any other error says that it
+// could not look, or a directory that is down would make memory seem empty: the call then
+// fails with [ErrInternal]. It must be safe for concurrent use.
 type Resolver func(ctx context.Context, ref string) (tenant string, err error)
 
 // Config sets up a [Bank]. The zero value is a bank without events, in which every
@@ -32,6 +32,16 @@ type Config struct {
 	// Horizon is how long a suspended run may wait before [Bank.Purge] can make
 	// its view unavailable; 0 means [DefaultHorizon].
 	Horizon time.Duration
+
+	// Limits, if set, tells what a tenant may come to. A put or a rewrite that makes more of
+	// what is bounded, and comes out above the bound, is refused with [ErrStorageLimit], or
+	// with [ErrBacklog] for events, and nothing is written: exactly, however many processes
+	// write. What is counted are the tenant's entries that were not deleted, merged or
+	// superseded, and the bytes of their content; expired ones count until they are purged.
+	// Whatever frees memory, and forgetting in any case, goes on beyond the limits. Limits
+	// is asked before each such write; an error refuses the write. It must be safe for
+	// concurrent use, and needs a store that is a Transactor.
+	Limits func(ctx context.Context, tenant string) (driver.Limits, error)
 
 	// LedgerRetention is how long an erasure is remembered in the ledger, see
 	// [Bank.Erasures]: longer than any backup is kept. 0 means [DefaultLedgerRetention].
@@ -124,6 +134,9 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 	if cfg.WriteEvents && b.tx == nil {
 		return nil, fail(ErrNotProvided, "write events need a Transactor")
 	}
+	if cfg.Limits != nil && b.tx == nil {
+		return nil, fail(ErrNotProvided, "limits need a Transactor")
+	}
 	return b, nil
 }
 
@@ -170,20 +183,15 @@ func (b *Bank) resolve(ctx context.Context, tenant, ref string) (Scope, error) {
 		return Scope{}, fail(ErrValidation, "malformed memoryRef")
 	}
 	if b.cfg.Resolver != nil {
-		answer := make(chan string, 1) // what comes too late is read by nobody
-		err := within(ctx, "the resolver", func(ctx context.Context) error {
-			owner, err := b.cfg.Resolver(ctx, ref)
-			answer <- owner
-			return err
-		})
+		owner, err := ask(ctx, "the resolver", func(ctx context.Context) (string, error) { return b.cfg.Resolver(ctx, ref) })
 		if ended := ctx.Err(); ended != nil {
 			return Scope{}, ended
 		}
-		if errors.Is(err, ErrInternal) {
+		if err != nil && !errors.Is(err, ErrNotFound) {
 			return Scope{}, failWith(ErrInternal, "the resolver failed", err)
 		}
-		if err != nil || <-answer != tenant {
-			return Scope{}, failWith(ErrForbidden, "the memoryRef is not the tenant's", err)
+		if err != nil || owner != tenant {
+			return Scope{}, fail(ErrForbidden, "the memoryRef is not the tenant's")
 		}
 	}
 	return Scope{Tenant: tenant, Ref: ref}, nil

@@ -93,7 +93,8 @@ func (b *Bank) Due(ctx context.Context, kind string, limit int) ([]Document, err
 // that it has then. It is for what an engine does between two passes, such as taking a
 // lease: it has no redactor, and therefore must not bring any identifier into the store
 // that a [Job.Rewrite] has not let through. Errors: [ErrConflict] if a revision is another
-// one, and nothing happened; [ErrValidation] for anything but machinery.
+// one, and nothing happened; [ErrForbidden] for a ref that is not the tenant's;
+// [ErrValidation] for anything but machinery.
 func (b *Bank) Swap(ctx context.Context, tenant string, swaps ...DocumentSwap) ([]int64, error) {
 	if b.tx == nil || b.traits.ReadOnly {
 		return nil, fail(ErrNotProvided, "documents need a Transactor")
@@ -102,20 +103,31 @@ func (b *Bank) Swap(ctx context.Context, tenant string, swaps ...DocumentSwap) (
 		return nil, fail(ErrValidation, "malformed tenant")
 	}
 	m := driver.Mutation{At: b.Now(), Documents: make([]DocumentSwap, len(swaps))}
+	resolved := map[string]bool{"": true} // the tenant's own
 	for i, x := range swaps {
+		if !resolved[x.Ref] {
+			if _, err := b.resolve(ctx, tenant, x.Ref); err != nil {
+				return nil, err
+			}
+			resolved[x.Ref] = true
+		}
 		x.Tenant = tenant
 		m.Documents[i] = x
 	}
 	if !m.MachineryOnly() {
 		return nil, fail(ErrValidation, "only machinery can be swapped without a job")
 	}
-	made, err := b.apply(ctx, tenant, m)
+	made, err := b.commit(ctx, tenant, m)
 	return made.Revs, err
 }
 
 // documents prepares the documents of a rewrite of a scope: what they say is clean or
 // made so.
 func (j *Job) documents(s Scope, swaps []DocumentSwap) ([]DocumentSwap, error) {
+	return inTime(j.writer, func() ([]DocumentSwap, error) { return j.screened(s, swaps) })
+}
+
+func (j *Job) screened(s Scope, swaps []DocumentSwap) ([]DocumentSwap, error) {
 	out := make([]DocumentSwap, 0, len(swaps))
 	for _, x := range swaps {
 		if x.Ref != "" && x.Ref != s.Ref {
@@ -134,7 +146,7 @@ func (j *Job) documents(s Scope, swaps []DocumentSwap) ([]DocumentSwap, error) {
 
 // screen lets a document into the store as its class allows.
 func (j *Job) screen(x *DocumentSwap) error {
-	if err := j.identifiers(append([]string{x.Kind, x.Key, x.Group}, x.Subjects...)...); err != nil {
+	if err := j.pure(append([]string{x.Kind, x.Key, x.Group}, x.Subjects...)); err != nil {
 		return err
 	}
 	if x.Act == Retain {
@@ -142,7 +154,7 @@ func (j *Job) screen(x *DocumentSwap) error {
 	}
 	switch x.Class {
 	case Machinery:
-		return j.identifiers(string(x.Value))
+		return j.pure([]string{string(x.Value)})
 	case Content:
 		clean, err := j.clean(string(x.Value), true)
 		if err == nil && clean != string(x.Value) {

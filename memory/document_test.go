@@ -2,7 +2,6 @@ package memory_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -85,7 +84,7 @@ func TestM1_DocumentsOfOthersAreAbsent(t *testing.T) {
 			if owner, _, ok := strings.Cut(ref, "/"); ok {
 				return owner, nil
 			}
-			return "", errors.New("unknown")
+			return "", memory.ErrNotFound
 		}
 	})
 	acme, globex := h.job("acme"), h.job("globex")

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -61,6 +62,8 @@ type writer struct {
 	tenant   string
 	runID    string
 	redactor Redactor
+
+	background bool
 }
 
 func newWriter(b *Bank, tenant, runID string, r Redactor) (writer, error) {
@@ -72,12 +75,16 @@ func newWriter(b *Bank, tenant, runID string, r Redactor) (writer, error) {
 	case r == nil:
 		return writer{}, fail(ErrValidation, "no redactor: give an empty registry to declare that there are no secrets")
 	}
-	return writer{b, tenant, runID, r}, nil
+	return writer{bank: b, tenant: tenant, runID: runID, redactor: r}, nil
 }
 
 // entry turns a draft into the entry to store as of the instant now (M3, M4, M9).
 // derived asks for the redaction of derived text.
 func (w writer) entry(d Draft, derived bool, now time.Time) (Entry, error) {
+	return inTime(w, func() (Entry, error) { return w.checked(d, derived, now) })
+}
+
+func (w writer) checked(d Draft, derived bool, now time.Time) (Entry, error) {
 	e := Entry{CreatedAt: now, RunID: w.runID}
 	if !d.CreatedAt.IsZero() {
 		if e.CreatedAt = millis(d.CreatedAt); e.CreatedAt.After(now) {
@@ -119,10 +126,10 @@ func (w writer) entry(d Draft, derived bool, now time.Time) (Entry, error) {
 			return Entry{}, fail(ErrValidation, "malformed node or agent id")
 		}
 	}
-	if err := w.identifiers(append([]string{d.NodeID, d.AgentID}, d.Subjects...)...); err != nil {
+	if err := w.checkKey(d.Key); err != nil {
 		return Entry{}, err
 	}
-	if err := w.checkKey(d.Key); err != nil {
+	if err := w.pure(append([]string{d.NodeID, d.AgentID, d.Key}, d.Subjects...)); err != nil {
 		return Entry{}, err
 	}
 	e.Subjects = slices.Clone(d.Subjects)
@@ -174,7 +181,7 @@ func (w writer) clean(text string, derived bool) (string, error) {
 	if derived {
 		redact = w.redactor.RedactDerived
 	}
-	out, err := ask(redact, text)
+	out, err := redacted(redact, text)
 	if err != nil {
 		return "", failWith(ErrSecretLeakage, "the redactor refused", err)
 	}
@@ -184,8 +191,8 @@ func (w writer) clean(text string, derived bool) (string, error) {
 	return out, nil
 }
 
-// ask calls a method of the redactor.
-func ask(redact func(string) (string, error), text string) (out string, err error) {
+// redacted calls a method of the redactor.
+func redacted(redact func(string) (string, error), text string) (out string, err error) {
 	err = guard("the redactor", func() (err error) {
 		out, err = redact(text)
 		return err
@@ -193,14 +200,33 @@ func ask(redact func(string) (string, error), text string) (out string, err erro
 	return out, err
 }
 
+// inTime runs what asks the redactor something, once for all the texts of a write. The
+// redactor of a background pass is given up when it hangs, or it would hold up the passes of
+// other tenants. That of a run holds up its run only, and a goroutine for each write would
+// cost many times the write.
+func inTime[T any](w writer, f func() (T, error)) (T, error) {
+	if !w.background {
+		return f()
+	}
+	return ask(context.Background(), "the redactor", func(context.Context) (T, error) { return f() })
+}
+
 // identifiers refuses names that hold a secret: rewriting one would make it another
 // name. Every identifier on its way to the store or the sink comes through here.
 func (w writer) identifiers(ids ...string) error {
+	if !w.background {
+		return w.pure(ids)
+	}
+	_, err := inTime(w, func() (struct{}, error) { return struct{}{}, w.pure(ids) })
+	return err
+}
+
+func (w writer) pure(ids []string) error {
 	for _, id := range ids {
 		if id == "" {
 			continue
 		}
-		out, err := ask(w.redactor.Redact, id)
+		out, err := redacted(w.redactor.Redact, id)
 		if err != nil {
 			return failWith(ErrSecretLeakage, "the redactor refused", err)
 		}

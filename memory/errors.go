@@ -51,6 +51,9 @@ var (
 	ErrNotProvided = driver.ErrNotProvided
 	// ErrBacklog: too many events wait for the sink; nothing was written.
 	ErrBacklog = driver.ErrBacklog
+	// ErrStorageLimit: the tenant would have more than its limits allow; nothing was
+	// written.
+	ErrStorageLimit = driver.ErrStorageLimit
 	// ErrEnded: the run or job has ended.
 	ErrEnded = driver.ErrEnded
 	// ErrDiverged: a replay did something that its recording does not have.
@@ -80,7 +83,7 @@ func shape(err error) error {
 	if e := (*driver.Error)(nil); errors.As(err, &e) {
 		return e
 	}
-	kinds := []*driver.Kind{ErrNotFound, ErrValidation, ErrConflict, ErrSnapshotUnavailable, ErrNotProvided, ErrOutcomeUnknown}
+	kinds := []*driver.Kind{ErrNotFound, ErrValidation, ErrConflict, ErrSnapshotUnavailable, ErrNotProvided, ErrOutcomeUnknown, ErrStorageLimit, ErrBacklog}
 	for _, kind := range kinds {
 		if errors.Is(err, kind) {
 			return failWith(kind, "", err)

@@ -2,7 +2,6 @@ package memory_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +19,7 @@ func TestM1_EveryRefIsEveryRefOfTheTenant(t *testing.T) {
 			if owner := owners[ref]; owner != "" {
 				return owner, nil
 			}
-			return "", errors.New("unknown")
+			return "", memory.ErrNotFound
 		}
 	})
 	acme, globex := h.job("acme"), h.job("globex")

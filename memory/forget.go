@@ -23,8 +23,11 @@ type Forgotten struct {
 	// Lost entries were erased by Scrub without a redacted copy, since the redactor
 	// gives no text of theirs without the secret.
 	Lost []Located
-	// Documents is the number of host texts that were removed or redacted.
+	// Documents were removed, or redacted if they are host text; those made of erased
+	// entries are not counted.
 	Documents int
+	// Events held the secret of a Scrub while they waited for the sink, and were removed.
+	Events int
 }
 
 // Forget erases every entry of the tenant that carries the subject label, in all refs and
@@ -103,8 +106,7 @@ type erasure struct {
 	tenant    string
 	at        time.Time
 	doomed    map[Located]Record
-	order     []Located        // of the doomed
-	given     map[Located]bool // what was found merged into something doomed
+	order     []Located // of the doomed
 	documents []DocumentSwap
 	// rewrite gives the entry that stands for an erased one. It reports lost if there
 	// should be one and cannot.
@@ -116,7 +118,7 @@ type erasure struct {
 
 func newErasure(b *Bank, tenant string) *erasure {
 	return &erasure{
-		bank: b, tenant: tenant, at: b.Now(), doomed: map[Located]Record{}, given: map[Located]bool{},
+		bank: b, tenant: tenant, at: b.Now(), doomed: map[Located]Record{},
 		rewrite: func(Entry) (Entry, bool, bool) { return Entry{}, false, false },
 	}
 }
@@ -132,10 +134,10 @@ func (x *erasure) doom(rec Record) {
 }
 
 // doomAll marks every entry of the tenant that is chosen, and what was derived from those.
-// It reads all of the tenant's memory.
+// It reads all of the tenant's memory, and holds what is doomed and the ids of what is
+// derived.
 func (b *Bank) doomAll(ctx context.Context, x *erasure, chosen func(*Record) (bool, error)) error {
-	var all []Record
-	derived := map[Located][]int{} // by source
+	derived := map[Located][]string{} // by source, ids of the same ref
 	for rec, err := range b.tx.History(ctx, x.tenant, driver.HistoryQuery{}) {
 		if err != nil {
 			return shape(err)
@@ -145,7 +147,7 @@ func (b *Bank) doomAll(ctx context.Context, x *erasure, chosen func(*Record) (bo
 		}
 		for _, source := range rec.Entry.Sources {
 			at := Located{Scope: rec.Scope, ID: source}
-			derived[at] = append(derived[at], len(all))
+			derived[at] = append(derived[at], rec.Entry.ID)
 		}
 		doomed, err := chosen(&rec)
 		if err != nil {
@@ -154,11 +156,14 @@ func (b *Bank) doomAll(ctx context.Context, x *erasure, chosen func(*Record) (bo
 		if doomed {
 			x.doom(rec)
 		}
-		all = append(all, rec)
 	}
 	for i := 0; i < len(x.order); i++ { // doom appends to it
-		for _, k := range derived[x.order[i]] {
-			x.doom(all[k])
+		found, err := lookup(ctx, b.tx, x.order[i].Scope, derived[x.order[i]])
+		if err != nil {
+			return err
+		}
+		for _, rec := range found {
+			x.doom(rec)
 		}
 	}
 	return nil
@@ -185,7 +190,7 @@ func (x *erasure) run(ctx context.Context, done *Forgotten) error {
 		x.mutation.Erase = append(x.mutation.Erase, at)
 		if x.heads(rec) {
 			x.mutation.Live = append(x.mutation.Live, at)
-			if err := x.giveBack(ctx, rec); err != nil {
+			if err := x.giveBack(ctx, at, rec); err != nil {
 				return err
 			}
 		}
@@ -233,8 +238,10 @@ func documentSteps(docs []DocumentSwap) iter.Seq[[]DocumentSwap] {
 
 // giveBack takes care of the facts that a doomed head stood for: its own, in a rewritten
 // form, and those that were merged into it. What had been deleted or superseded, or had
-// expired, gives nothing back.
-func (x *erasure) giveBack(ctx context.Context, head Record) error {
+// expired, gives nothing back. If something is merged into the head meanwhile, the step is a
+// conflict; behind the head nothing can be, since nothing there is live.
+func (x *erasure) giveBack(ctx context.Context, at Located, head Record) error {
+	var retired []string // in favour of the head
 	for level := []Record{head}; len(level) > 0; {
 		var ids []string
 		for _, rec := range level {
@@ -246,19 +253,24 @@ func (x *erasure) giveBack(ctx context.Context, head Record) error {
 			if err != nil {
 				return shape(err)
 			}
+			if rec.For == at.ID {
+				retired = append(retired, rec.Entry.ID)
+			}
 			if rec.State != Merged {
 				continue
 			}
-			at := Located{Scope: rec.Scope, ID: rec.Entry.ID}
-			x.given[at] = true
-			_, doomed := x.doomed[at]
+			_, doomed := x.doomed[Located{Scope: rec.Scope, ID: rec.Entry.ID}]
 			if doomed || rec.Erased || !rec.Entry.LiveAt(x.at) {
 				level = append(level, rec)
 			} else {
-				x.mutation.Restore = append(x.mutation.Restore, at)
+				x.mutation.Restore = append(x.mutation.Restore, Located{Scope: rec.Scope, ID: rec.Entry.ID})
 			}
 		}
 	}
+	if x.mutation.Heirs == nil {
+		x.mutation.Heirs = map[Located][]string{}
+	}
+	x.mutation.Heirs[at] = retired
 	return nil
 }
 
@@ -292,7 +304,7 @@ func (x *erasure) commit(ctx context.Context, done *Forgotten) error {
 	}
 	written := m
 	written.Documents = append(slices.Clip(m.Documents), note)
-	if _, err := x.bank.apply(ctx, x.tenant, written); err != nil {
+	if _, err := x.bank.commit(ctx, x.tenant, written); err != nil {
 		return err
 	}
 	done.Erased = append(done.Erased, m.Erase...)
@@ -303,48 +315,5 @@ func (x *erasure) commit(ctx context.Context, done *Forgotten) error {
 	done.Lost = append(done.Lost, x.lost...)
 	done.Documents += len(m.Documents)
 	x.mutation, x.lost = driver.Mutation{At: x.at}, nil
-	return x.giveBackLate(ctx, m.Live, done)
-}
-
-// giveBackLate brings back what was merged into heads after [erasure.giveBack] had looked
-// and before they were erased: from then on nothing can be. What of it is to be erased too
-// the next plan finds live. The end of ctx does not keep it from being done.
-func (x *erasure) giveBackLate(ctx context.Context, heads []Located, done *Forgotten) error {
-	ctx = context.WithoutCancel(ctx)
-	ids := map[string][]string{} // by ref
-	for _, at := range heads {
-		ids[at.Ref] = append(ids[at.Ref], at.ID)
-	}
-	for ref, list := range ids {
-		for {
-			late, err := x.late(ctx, driver.HistoryQuery{Ref: ref, For: list})
-			if err != nil {
-				return err
-			}
-			if len(late) == 0 {
-				break
-			}
-			_, err = x.bank.apply(ctx, x.tenant, driver.Mutation{At: x.at, Restore: late})
-			if err != nil && !errors.Is(err, ErrConflict) {
-				return err
-			}
-			if err == nil {
-				done.Restored = append(done.Restored, late...)
-			}
-		}
-	}
 	return nil
-}
-
-func (x *erasure) late(ctx context.Context, q driver.HistoryQuery) (late []Located, err error) {
-	for rec, err := range x.bank.tx.History(ctx, x.tenant, q) {
-		if err != nil {
-			return nil, shape(err)
-		}
-		at := Located{Scope: rec.Scope, ID: rec.Entry.ID}
-		if rec.State == Merged && !rec.Erased && !x.given[at] && rec.Entry.LiveAt(x.at) {
-			late = append(late, at)
-		}
-	}
-	return late, nil
 }

@@ -2,8 +2,10 @@ package memory_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +92,71 @@ func TestM10_WhatIsMergedWhileItIsForgottenComesBack(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{other.Content}, contents(t, h.Reader("acme"), "ref"))
 	})
+}
+
+// crashing fails every call from a certain one on, as a store does whose process was killed.
+type crashing struct {
+	driver.Versioned
+	left int
+}
+
+var errCrash = errors.New("killed")
+
+func (s *crashing) dead() bool { s.left--; return s.left < 0 }
+
+func (s *crashing) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
+	if s.dead() {
+		return func(yield func(driver.Record, error) bool) { yield(driver.Record{}, errCrash) }
+	}
+	return s.Versioned.History(ctx, tenant, q)
+}
+
+func (s *crashing) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+	if s.dead() {
+		return driver.Applied{}, errCrash
+	}
+	return s.Versioned.Apply(ctx, tenant, m)
+}
+
+// What is merged into something while that is forgotten is never lost, wherever the pass
+// is killed: it is live, or merged into what is.
+func TestM10_ACrashLosesNothingThatIsMergedMeanwhile(t *testing.T) {
+	for crash, finished := 0, false; !finished; crash++ {
+		store := &crashing{Versioned: inmem.New(), left: math.MaxInt}
+		hooked := &between{Versioned: store}
+		h := newHostOn(t, hooked)
+		j := h.job("acme")
+		var heads, others []memory.Entry
+		for i := range 3 {
+			heads = append(heads, put(t, j, "ref", fmt.Sprint("Lena runs gate ", i), "lena"))
+			others = append(others, put(t, j, "ref", fmt.Sprint("lena runs gate ", i)))
+		}
+		merges := 0
+		hooked.hook = func() {
+			left := store.left
+			store.left = math.MaxInt
+			for i, e := range others {
+				_, err := j.Rewrite(ctx, "ref", memory.Rewrite{Retire: []memory.Retire{{ID: e.ID, State: memory.Merged, For: heads[i].ID}}})
+				require.NoError(t, err)
+				merges++
+			}
+			store.left = left
+		}
+		store.left = crash
+		_, err := h.Forget(ctx, "acme", "lena")
+		finished = err == nil
+		store.left = math.MaxInt
+		for _, e := range others {
+			fate, err := h.Trace(ctx, "acme", "ref", e.ID)
+			require.NoError(t, err)
+			require.NotEqual(t, memory.Deleted, fate.State, "killed at call %d", crash)
+		}
+		hooked.hook = nil
+		_, err = h.Forget(ctx, "acme", "lena")
+		require.NoError(t, err)
+		require.ElementsMatch(t, []string{others[0].Content, others[1].Content, others[2].Content}, contents(t, h.Reader("acme"), "ref"))
+		require.True(t, !finished || merges == 3 && crash > 4, "%d merges, %d calls", merges, crash)
+	}
 }
 
 func TestM10_ScrubRemovesATextThatItsMarkersMakeTooLarge(t *testing.T) {

@@ -2,7 +2,7 @@ package memory_test
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode"
@@ -58,7 +58,7 @@ func TestM1_ForeignAndMalformedRefsReadAsAbsent(t *testing.T) {
 			if owner, ok := owners[ref]; ok {
 				return owner, nil
 			}
-			return "", errors.New("no row for " + ref)
+			return "", fmt.Errorf("no row for %s: %w", ref, memory.ErrNotFound)
 		}
 	})
 	secret := put(t, h.job("globex"), "mem://globex/1", "globex only")

@@ -39,6 +39,7 @@ func (b *Bank) Background(c JobConfig) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.background = true
 	return &Job{writer: w}, nil
 }
 
@@ -222,7 +223,9 @@ func (j *Job) History(ctx context.Context, ref string) iter.Seq2[Record, error] 
 // Redact takes the tenant's secrets out of text that was made from entries, as the
 // bank will when it is written. Engines that must know the final form, to count
 // its bytes or to address it by digest, call it first.
-func (j *Job) Redact(text string) (string, error) { return j.clean(text, true) }
+func (j *Job) Redact(text string) (string, error) {
+	return inTime(j.writer, func() (string, error) { return j.clean(text, true) })
+}
 
 // End closes the job: no call after it, its registry closed, its events
 // acknowledged by the sink. If it fails, it can be called again.

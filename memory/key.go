@@ -31,7 +31,7 @@ func (w writer) checkKey(key string) error {
 	case w.bank.tx == nil:
 		return fail(ErrNotProvided, "keys need a Transactor")
 	}
-	return w.identifiers(key)
+	return nil
 }
 
 // keyed returns the record of the entry that was put under a key; found is false if there

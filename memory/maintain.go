@@ -118,7 +118,7 @@ func (b *Bank) Keep(ctx context.Context, pause time.Duration, also ...func(conte
 		done, err := b.Maintain(ctx)
 		b.report(ctx, done, err)
 		for _, f := range also {
-			if err := f(ctx); err != nil {
+			if err := guard("what the host does with each round", func() error { return f(ctx) }); err != nil {
 				b.trouble(ctx, err)
 			}
 		}

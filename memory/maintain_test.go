@@ -160,3 +160,22 @@ func TestKeepGoesOnWhateverFails(t *testing.T) {
 		require.NotContains(t, log.String(), "canary")
 	})
 }
+
+// What a host gives Keep to do may panic: the rest of the round and the next ones happen.
+func TestKeepSurvivesWhatItIsGiven(t *testing.T) {
+	h := newHost(t)
+	ctx, cancel := context.WithCancel(ctx)
+	var first, second int
+	err := h.Keep(ctx, 0, func(context.Context) error {
+		first++
+		panic("canary")
+	}, func(context.Context) error {
+		if second++; second == 3 {
+			cancel()
+		}
+		return nil
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, first, second)
+	require.GreaterOrEqual(t, second, 3)
+}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // sinkFunc is a sink made of a function.
@@ -120,7 +119,7 @@ func TestE3_ARefusedRunHoldsUpNoOtherAndIsVisible(t *testing.T) {
 	require.Len(t, log.Events("globex", "bad"), 5)
 	relayed, err := h.Relay(ctx)
 	require.ErrorIs(t, err, memory.ErrInternal)
-	require.Equal(t, memory.Relayed{Stuck: []driver.RunName{{Tenant: "acme", RunID: "bad"}}, Waiting: 5}, relayed)
+	require.Equal(t, memory.Relayed{Stuck: []memory.RunName{{Tenant: "acme", RunID: "bad"}}, Waiting: 5}, relayed)
 
 	for i := range 5 {
 		put(t, good, "m", fmt.Sprint(i))
@@ -134,6 +133,49 @@ func TestE3_ARefusedRunHoldsUpNoOtherAndIsVisible(t *testing.T) {
 	put(t, good, "m", "again")
 	require.NoError(t, bad.End(ctx))
 	require.Len(t, log.Events("acme", "bad"), 5)
+}
+
+// What a host appends to a run's log after a flush comes behind the run's writes, whatever
+// other runs have waiting.
+func TestE3_FlushOrdersTheEventsOfARun(t *testing.T) {
+	refuse := false
+	log := new(events.Log)
+	h := newHost(t, func(c *memory.Config) {
+		c.Sink = sinkFunc(func(ctx context.Context, recs ...events.Record) error {
+			if refuse {
+				return errors.New("canary")
+			}
+			return log.Emit(ctx, recs...)
+		})
+	})
+	run, other := h.run("r", "acme"), h.run("other", "acme")
+	var want []string
+	for i := range 3 {
+		put(t, other, "m", "x")
+		want = append(want, put(t, run, "m", "x").ID, fmt.Sprint("own", i))
+		refuse = true
+		err := run.Flush(ctx)
+		require.ErrorIs(t, err, memory.ErrInternal)
+		require.NotContains(t, err.Error(), "canary")
+		require.Len(t, log.Events("acme", "r"), 2*i)
+		refuse = false
+		require.NoError(t, run.Flush(ctx))
+		own := events.Record{ID: fmt.Sprint("own", i), Tenant: "acme", RunID: "r", Time: epoch, Payload: events.WorkspaceUpdated{Path: fmt.Sprint("own", i), Version: 1}}
+		require.NoError(t, log.Emit(ctx, own))
+	}
+	require.NoError(t, run.End(ctx))
+	var got []string
+	for _, e := range log.Events("acme", "r") {
+		switch p := e.Payload.(type) {
+		case events.MemoryWritten:
+			got = append(got, p.MemoryID)
+		case events.WorkspaceUpdated:
+			got = append(got, p.Path)
+		}
+	}
+	require.Equal(t, want, got)
+	require.Empty(t, log.Events("acme", "other"))
+	require.ErrorIs(t, run.Flush(ctx), memory.ErrEnded)
 }
 
 func TestE5_APassHasALogOfItsOwn(t *testing.T) {

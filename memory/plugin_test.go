@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 
@@ -108,23 +109,124 @@ func TestPluginsThatHangAreContained(t *testing.T) {
 	})
 }
 
-// A resolver that cannot look says so, and is not taken for one that does not know a ref.
+// A resolver that cannot look is not taken for one that does not know a ref, and its text
+// goes no further (M2).
 func TestM1_AResolverThatCannotLookIsNoAbsence(t *testing.T) {
-	down := false
+	var answer func() (string, error)
 	h := newHost(t, func(c *memory.Config) {
-		c.Resolver = func(_ context.Context, ref string) (string, error) {
-			if down {
-				return "", fmt.Errorf("the directory is down: %w", memory.ErrInternal)
-			}
-			return "acme", nil
-		}
+		c.Resolver = func(_ context.Context, ref string) (string, error) { return answer() }
 	})
+	known := func() (string, error) { return "acme", nil }
+	answer = known
 	e := put(t, h.job("acme"), "m", "x")
-	down = true
-	_, err := h.Trace(ctx, "acme", "m", e.ID)
-	require.ErrorIs(t, err, memory.ErrInternal)
-	require.NotErrorIs(t, err, memory.ErrNotFound)
-	_, err = h.Reader("acme").List(ctx, "m", memory.ListOptions{})
-	require.ErrorIs(t, err, memory.ErrInternal)
-	require.NotContains(t, err.Error(), "directory")
+	token, err := h.run("r", "acme").Token()
+	require.NoError(t, err)
+	calls := map[string]func() error{
+		"list":   func() error { _, err := h.Reader("acme").List(ctx, "m", memory.ListOptions{}); return err },
+		"get":    func() error { _, err := h.Reader("acme").Get(ctx, "m", e.ID); return err },
+		"search": func() error { _, err := h.Search(ctx, "acme", "m", memory.Search{}); return err },
+		"trace":  func() error { _, err := h.Trace(ctx, "acme", "m", e.ID); return err },
+		"put":    func() error { _, err := h.job("acme").Put(ctx, "m", memory.Draft{Content: "y"}); return err },
+		"delete": func() error { _, err := h.job("acme").Delete(ctx, "m", e.ID); return err },
+		"rewrite": func() error {
+			_, err := h.job("acme").Rewrite(ctx, "m", memory.Rewrite{Expect: []string{e.ID}})
+			return err
+		},
+		"as of": func() error {
+			r, err := h.AsOf(ctx, "acme", token)
+			require.NoError(t, err)
+			_, err = r.Get(ctx, "m", e.ID)
+			return err
+		},
+		"swap": func() error {
+			_, err := h.Swap(ctx, "acme", memory.DocumentSwap{Document: memory.Document{Scope: memory.Scope{Ref: "m"}, Kind: "k", Key: "k"}})
+			return err
+		},
+		"scan": func() error {
+			for _, err := range h.job("acme").Scan(ctx, "m") {
+				return err
+			}
+			return nil
+		},
+	}
+	for name, down := range map[string]func() (string, error){
+		"a plain error":         func() (string, error) { return "", errors.New("dial directory-7: refused") },
+		"a context of its own":  func() (string, error) { return "", context.DeadlineExceeded },
+		"a refusal":             func() (string, error) { return "acme", fmt.Errorf("directory-7: %w", memory.ErrForbidden) },
+		"a panic":               func() (string, error) { panic("directory-7") },
+		"the end of its thread": func() (string, error) { runtime.Goexit(); return "", nil },
+	} {
+		for call, do := range calls {
+			answer = down
+			err := do()
+			require.ErrorIs(t, err, memory.ErrInternal, "%s: %s", name, call)
+			require.NotErrorIs(t, err, memory.ErrNotFound)
+			require.ErrorContains(t, err, "the resolver failed")
+			require.NotContains(t, err.Error(), "directory")
+		}
+	}
+	for name, absent := range map[string]func() (string, error){
+		"not found":      func() (string, error) { return "", fmt.Errorf("directory-7: %w", memory.ErrNotFound) },
+		"nobody's":       func() (string, error) { return "", nil },
+		"another's":      func() (string, error) { return "globex", nil },
+		"no tenant ever": func() (string, error) { return "ac\x00me", nil },
+	} {
+		answer = absent
+		require.NoError(t, calls["list"](), name)
+		require.NoError(t, calls["scan"](), name)
+		require.ErrorIs(t, calls["get"](), memory.ErrNotFound, name)
+		require.ErrorIs(t, calls["trace"](), memory.ErrNotFound, name)
+		for _, write := range []string{"put", "delete", "rewrite", "swap"} {
+			require.EqualError(t, calls[write](), "memory: not allowed: the memoryRef is not the tenant's", name)
+		}
+	}
+	answer = known
+	require.NoError(t, calls["get"]())
+}
+
+// Nothing of a plug-in that panics or hangs is half done, and the error says which it was.
+func TestPluginsThatHangAreContained_Redactor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		defer close(gate)
+		h := newHost(t)
+		stuck := &hanging{vault: newVault(), gate: gate}
+		run, err := h.Background(memory.JobConfig{ID: "r", Tenant: "acme", Redactor: stuck})
+		require.NoError(t, err)
+		put(t, run, "m", "kept")
+		for _, on := range []string{"a word that hangs", "acme"} {
+			stuck.on = on
+			_, err = run.Put(ctx, "m", memory.Draft{Content: "a word that hangs"})
+			require.ErrorIs(t, err, memory.ErrInternal)
+			require.ErrorContains(t, err, "the redactor did not answer in time")
+		}
+		require.Equal(t, []string{"kept"}, contents(t, h.Reader("acme"), "m"))
+		stuck.on = "kept"
+		_, err = h.Scrub(ctx, "acme", stuck)
+		require.ErrorContains(t, err, "the redactor")
+		stuck.on = "close"
+		require.ErrorContains(t, run.End(ctx), "the redactor did not close")
+		require.Equal(t, []string{"kept"}, contents(t, h.Reader("acme"), "m"))
+	})
+}
+
+// hanging is a redactor that waits at a gate when it sees a text.
+type hanging struct {
+	*vault
+	on   string
+	gate chan struct{}
+}
+
+func (r *hanging) Redact(text string) (string, error) {
+	if text == r.on {
+		<-r.gate
+	}
+	return r.vault.Redact(text)
+}
+
+func (r *hanging) Close() error {
+	if r.on == "close" {
+		<-r.gate
+	}
+	return nil
 }

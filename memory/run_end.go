@@ -80,6 +80,20 @@ func (r *Run) Join(ctx context.Context, child Token) error {
 	return nil
 }
 
+// Flush delivers the events of the run that wait, and returns when the sink has taken them,
+// so that they precede whatever the host appends to the run's log afterwards. If the
+// sink refuses, Flush fails and the events wait on.
+func (r *Run) Flush(ctx context.Context) error {
+	if err := r.enter(); err != nil {
+		return err
+	}
+	defer r.life.RUnlock()
+	if r.replay != nil {
+		return nil // it has written none
+	}
+	return r.bank.flush(ctx, r.tenant, r.runID)
+}
+
 // End closes a run that completed: no read or write after it, its registry closed,
 // its writes visible to its parent, and its events acknowledged by the sink. A host
 // calls it before it appends the run's terminal event, and calls it again if it
@@ -114,7 +128,7 @@ func (w writer) close() error {
 	if !ok {
 		return nil
 	}
-	if err := guard("the redactor", c.Close); err != nil {
+	if err := within(context.Background(), "the redactor", func(context.Context) error { return c.Close() }); err != nil {
 		return failWith(ErrInternal, "the redactor did not close", err)
 	}
 	return nil

@@ -28,7 +28,7 @@ func (r *Run) Put(ctx context.Context, ref string, d Draft) (Entry, error) {
 	if r.replay != nil {
 		return r.replay.put(ctx, s, d)
 	}
-	e, err := r.entry(d, false, r.bank.Now())
+	e, err := r.checked(d, false, r.bank.Now())
 	if err != nil {
 		return Entry{}, err
 	}

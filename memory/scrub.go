@@ -2,9 +2,11 @@ package memory
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -13,9 +15,10 @@ import (
 // that r would redact today, together with whatever was derived from one. Where such
 // an entry was live, or had been merged into something that is erased, a redacted
 // copy takes its place under a new id; it is kept whole even if its markers make it
-// longer than the bank's limits. Documents made of entries are removed if r would redact
-// them, and host text is redacted. It reads all of the tenant's memory. The store must
-// be a Transactor.
+// longer than the bank's limits. Documents are removed if r would redact them, but host text
+// is redacted, and the ledger of erasures stays. An event that waits for the sink and names
+// the secret, in a node's id say, is never delivered. Scrub reads all of the tenant's memory.
+// The store must be a Transactor.
 //
 // Subject labels are not rewritten: an entry that has a secret in one is erased, and so
 // is one that r refuses to rewrite. Forgotten.Lost names those.
@@ -24,7 +27,12 @@ func (b *Bank) Scrub(ctx context.Context, tenant string, r Redactor) (Forgotten,
 	if err != nil {
 		return Forgotten{}, err
 	}
-	return b.eraseAll(ctx, tenant, func(ctx context.Context, x *erasure) error {
+	w.background = true
+	dropped, err := w.scrubEvents(ctx)
+	if err != nil {
+		return Forgotten{Events: dropped}, err
+	}
+	done, err := b.eraseAll(ctx, tenant, func(ctx context.Context, x *erasure) error {
 		x.rewrite = w.rewritten
 		err := b.doomAll(ctx, x, func(rec *Record) (bool, error) {
 			clean, err := w.isClean(rec.Entry)
@@ -35,6 +43,37 @@ func (b *Bank) Scrub(ctx context.Context, tenant string, r Redactor) (Forgotten,
 		}
 		return w.scrubDocuments(ctx, x)
 	})
+	done.Events = dropped
+	return done, err
+}
+
+// scrubEvents takes events out of the outbox in which the redactor finds a secret, and
+// returns how many.
+func (w writer) scrubEvents(ctx context.Context) (dropped int, err error) {
+	if w.bank.tx == nil || w.bank.traits.ReadOnly {
+		return 0, nil
+	}
+	for rec, err := range w.bank.tx.Undelivered(ctx, driver.OutboxQuery{Tenant: w.tenant}) {
+		if err != nil {
+			return dropped, shape(err)
+		}
+		text, err := json.Marshal(rec.Payload)
+		if err != nil {
+			return dropped, failWith(ErrInternal, "an event cannot be written down", err)
+		}
+		dirty, err := w.dirty(append(plainTexts(text), rec.ID, rec.RunID, rec.NodeID, string(text))...)
+		if err == nil && dirty {
+			err = shape(w.bank.tx.Delivered(ctx, []events.Record{rec}))
+		}
+		if err != nil {
+			return dropped, err
+		}
+		if dirty {
+			dropped++
+			w.bank.backlog.add(w.tenant, -1)
+		}
+	}
+	return dropped, nil
 }
 
 // scrubDocuments has documents removed or redacted.
@@ -43,10 +82,14 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 		if err != nil {
 			return shape(err)
 		}
-		if d.Class == Machinery {
-			continue // identifiers, which were checked as they came in
+		if d.Kind == ledgerKind {
+			continue // what was erased must stay known
 		}
-		dirty, err := w.dirty(append(d.Subjects, d.Kind, d.Key, d.Group, string(d.Value))...)
+		texts := append(d.Subjects, d.Kind, d.Key, d.Group, string(d.Value))
+		if d.Class == Machinery {
+			texts = append(texts, plainTexts(d.Value)...) // engines write JSON
+		}
+		dirty, err := w.dirty(texts...)
 		if err != nil {
 			return err
 		}
@@ -67,8 +110,12 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 // dirty reports whether the redactor would change any of the texts, or refuses one for
 // the secret in it.
 func (w writer) dirty(texts ...string) (bool, error) {
+	return inTime(w, func() (bool, error) { return w.marked(texts) })
+}
+
+func (w writer) marked(texts []string) (bool, error) {
 	for _, text := range texts {
-		out, err := ask(w.redactor.Redact, text)
+		out, err := redacted(w.redactor.Redact, text)
 		found := interface{ SecretFound() bool }(nil)
 		if errors.As(err, &found) && found.SecretFound() {
 			return true, nil
@@ -98,7 +145,7 @@ func (w writer) remove(text string) (string, bool) {
 	}); ok {
 		redact = r.Remove
 	}
-	out, err := ask(redact, text)
+	out, err := inTime(w, func() (string, error) { return redacted(redact, text) })
 	return out, err == nil && validText(out)
 }
 

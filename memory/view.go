@@ -15,7 +15,8 @@ import (
 type view struct {
 	store driver.Versioned
 	base  driver.Version
-	own   map[string][]ownEntry // by ref, oldest first
+	own   map[string][]ownEntry          // by ref, oldest first
+	known map[string]map[string]ownEntry // the same by ref and id
 }
 
 // ownEntry is an entry that a run wrote and has not deleted again.
@@ -33,34 +34,46 @@ func (e ownEntry) compare(o ownEntry) int {
 }
 
 func newView(store driver.Versioned, base driver.Version) *view {
-	return &view{store: store, base: base, own: map[string][]ownEntry{}}
+	return &view{store: store, base: base, own: map[string][]ownEntry{}, known: map[string]map[string]ownEntry{}}
 }
 
 // add lays a write over the view. Writes mostly come in order.
 func (v *view) add(ref string, e ownEntry) {
+	if _, known := v.known[ref][e.id]; known {
+		return
+	}
 	own := v.own[ref]
-	i, known := len(own), false
-	if i > 0 && e.compare(own[i-1]) <= 0 {
-		i, known = slices.BinarySearchFunc(own, e, ownEntry.compare)
+	i := len(own)
+	if i > 0 && e.compare(own[i-1]) < 0 {
+		i, _ = slices.BinarySearchFunc(own, e, ownEntry.compare)
 	}
-	if !known {
-		v.own[ref] = slices.Insert(own, i, e)
+	v.own[ref] = slices.Insert(own, i, e)
+	if v.known[ref] == nil {
+		v.known[ref] = map[string]ownEntry{}
 	}
+	v.known[ref][e.id] = e
 }
 
 // drop takes an own write out of the view. What was there when the run began, or
 // was inherited, stays visible.
 func (v *view) drop(ref, id string) {
-	v.own[ref] = slices.DeleteFunc(v.own[ref], func(e ownEntry) bool { return e.id == id && !e.inherited })
+	e, known := v.known[ref][id]
+	if !known || e.inherited {
+		return
+	}
+	delete(v.known[ref], id)
+	if i, found := slices.BinarySearchFunc(v.own[ref], e, ownEntry.compare); found {
+		v.own[ref] = slices.Delete(v.own[ref], i, i+1)
+	}
 }
 
 // clone copies the view for a child, to whom all of it is inherited.
 func (v *view) clone() *view {
 	c := newView(v.store, v.base)
 	for ref, own := range v.own {
-		c.own[ref] = slices.Clone(own)
-		for i := range c.own[ref] {
-			c.own[ref][i].inherited = true
+		for _, e := range own {
+			e.inherited = true
+			c.add(ref, e)
 		}
 	}
 	return c
@@ -95,7 +108,7 @@ func lookup(ctx context.Context, tx driver.Transactor, s Scope, ids []string) ([
 
 // get is a [getFunc].
 func (v *view) get(ctx context.Context, s Scope, id string, at time.Time) (Entry, error) {
-	if slices.ContainsFunc(v.own[s.Ref], func(e ownEntry) bool { return e.id == id }) {
+	if _, own := v.known[s.Ref][id]; own {
 		recs, err := v.store.Lookup(ctx, s, []string{id})
 		if err != nil {
 			return Entry{}, err

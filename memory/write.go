@@ -10,14 +10,14 @@ import (
 // target is the scope that a write goes to. Every identifier that goes into the store
 // with it is checked: see [writer.identifiers].
 func (w writer) target(ctx context.Context, ref string) (Scope, error) {
-	s, err := w.own()
-	if err == nil {
-		s, err = w.bank.resolve(ctx, w.tenant, ref)
+	if w.bank.traits.ReadOnly {
+		return w.own()
 	}
+	s, err := w.bank.resolve(ctx, w.tenant, ref)
 	if err != nil {
 		return Scope{}, err
 	}
-	return s, w.identifiers(ref)
+	return s, w.identifiers(w.runID, w.tenant, ref)
 }
 
 // own is the scope of the tenant's own documents, for a write to them.
@@ -80,8 +80,23 @@ func (w writer) record(p events.Payload) events.Record {
 	}
 }
 
-// apply commits a mutation, unless its events would pile up.
+// apply commits a mutation, unless the tenant would come to more than it may.
 func (b *Bank) apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+	if b.cfg.Limits != nil && len(m.Put)+len(m.Events) > 0 {
+		var err error
+		m.Limits, err = ask(ctx, "the limits", func(ctx context.Context) (driver.Limits, error) { return b.cfg.Limits(ctx, tenant) })
+		if ended := ctx.Err(); ended != nil {
+			return driver.Applied{}, ended
+		}
+		if err != nil {
+			return driver.Applied{}, failWith(ErrInternal, "the limits failed", err)
+		}
+	}
+	return b.commit(ctx, tenant, m)
+}
+
+// commit commits a mutation, unless its events would pile up.
+func (b *Bank) commit(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 	if len(m.Events) > 0 {
 		if err := b.admit(ctx, tenant); err != nil {
 			return driver.Applied{}, err

@@ -53,15 +53,15 @@ func (h *host) openBank() (*memory.Bank, error) {
 }
 
 // tenantOf reads the tenant out of a ref. It knows the shape of its own refs, and no
-// tenant by guessing.
+// tenant by guessing: nobody has any other ref.
 func tenantOf(_ context.Context, ref string) (string, error) {
 	rest, ok := strings.CutPrefix(ref, "mem://")
 	if !ok {
-		return "", fmt.Errorf("not a ref of this host")
+		return "", memory.ErrNotFound
 	}
 	tenant, agent, ok := strings.Cut(rest, "/")
 	if !ok || tenant == "" || agent == "" {
-		return "", fmt.Errorf("not a ref of this host")
+		return "", memory.ErrNotFound
 	}
 	return tenant, nil
 }

@@ -24,14 +24,36 @@ type Held struct {
 type Base struct {
 	Held     func(ref, id string) Held
 	Document func(ref, kind, key string) (rev int64, class Class) // rev is 0 if there is none
+
+	// Retired returns the ids that are retired in favour of an entry, in any order.
+	Retired func(ref, id string) []string
+	// Used is what the tenant has. It is looked at only if the mutation has limits, and
+	// Waiting only if they bound it: more than that need not be counted.
+	Used Limits
 }
 
-// Holds reports whether every condition of a mutation does, which [Mutation.Validate]
-// has let through: it may be committed. Otherwise it is [ErrConflict].
-func (b Base) Holds(m *Mutation) bool {
+// Check returns nil for a mutation that may be committed, which [Mutation.Validate] has
+// let through: [ErrConflict] if one of its conditions does not hold, and [ErrStorageLimit]
+// or [ErrBacklog] if it would go beyond one of its limits.
+func (b Base) Check(m *Mutation) error {
 	o := outlook{b, time.UnixMilli(m.At.UnixMilli()), map[place]*prospect{}}
+	if !o.holds(m) {
+		return ErrConflict
+	}
+	if m.Limits == (Limits{}) {
+		return nil
+	}
+	return b.within(m, o.growth())
+}
+
+func (o *outlook) holds(m *Mutation) bool {
 	for _, l := range m.Live {
 		if !o.live(l.Ref, l.ID) {
+			return false
+		}
+	}
+	for heir, of := range m.Heirs {
+		if !slices.Equal(slices.Sorted(slices.Values(of)), slices.Sorted(slices.Values(o.Retired(heir.Ref, heir.ID)))) {
 			return false
 		}
 	}
@@ -77,14 +99,37 @@ type place struct{ ref, id string }
 // prospect is what an entry will be.
 type prospect struct {
 	Held
-	placed bool // by this mutation, which makes its expiry irrelevant
+	before *Entry // what counted before the mutation; nil if nothing did
+	placed bool   // by this mutation, which makes its expiry irrelevant
+}
+
+// counts returns the entry if it counts in a [Limits], else nil.
+func (h Held) counts() *Entry {
+	if h.State != Live || h.Erased {
+		return nil
+	}
+	return h.Entry
+}
+
+// growth is by how much the mutation changes what the tenant uses.
+func (o *outlook) growth() (u Limits) {
+	for _, p := range o.seen {
+		if p.before != nil {
+			u.Add(p.before, -1)
+		}
+		if now := p.counts(); now != nil {
+			u.Add(now, 1)
+		}
+	}
+	return u
 }
 
 func (o *outlook) of(ref, id string) *prospect {
 	k := place{ref, id}
 	p := o.seen[k]
 	if p == nil {
-		p = &prospect{Held: o.Held(ref, id)}
+		held := o.Held(ref, id)
+		p = &prospect{Held: held, before: held.counts()}
 		o.seen[k] = p
 	}
 	return p
@@ -101,7 +146,7 @@ func (o *outlook) put(x *Placed) bool {
 		p.placed = true
 		return !p.Erased && p.Entry.Equal(&x.Entry)
 	}
-	*p = prospect{Held{Entry: &x.Entry}, true}
+	*p = prospect{Held: Held{Entry: &x.Entry}, placed: true}
 	return true
 }
 

@@ -69,6 +69,9 @@ var (
 	ErrNotProvided = &Kind{CodeNotProvided, "the store does not offer this"}
 	// ErrBacklog: too many events wait for the sink; nothing was written.
 	ErrBacklog = &Kind{CodeStorageLimit, "too many undelivered events"}
+	// ErrStorageLimit: the tenant would have more than its limits allow; nothing was
+	// written.
+	ErrStorageLimit = &Kind{CodeStorageLimit, "the tenant's storage limit is reached"}
 	// ErrEnded: the run or job has ended.
 	ErrEnded = &Kind{CodeInternal, "the run has ended"}
 	// ErrDiverged: a replay did something that its recording does not have.

@@ -8,6 +8,7 @@ const (
 	MaxTenantBytes   = 256
 	MaxRefBytes      = 1024
 	MaxIDBytes       = 512  // of an entry
+	MaxRunBytes      = 128  // of a run's id, and of an event's and a node's
 	MaxLabelBytes    = 1024 // of a subject
 	MaxKindBytes     = 64
 	MaxKeyBytes      = 512 // of a document's key or group

@@ -15,6 +15,10 @@ type Mutation struct {
 	At time.Time
 	// Live are entries that must be live at At.
 	Live []Located
+	// Heirs are entries, each with the ids of all entries of its scope whose
+	// Retirement.For names it, in any order, as they are before the mutation, erased ones
+	// too. What erases an entry brings back what it stood for, and may not miss any of it.
+	Heirs map[Located][]string `json:"-"`
 	// Put inserts entries as [Adapter.Put] does.
 	Put []Placed
 	// Retire ends the life of entries, which must be live at At or be put by
@@ -34,12 +38,15 @@ type Mutation struct {
 	// Events go to the outbox. One that waits there already (same tenant, run and
 	// id) is dropped.
 	Events []events.Record
+	// Limits are what the tenant may come to. A mutation that goes beyond them is
+	// refused: see [Base.Check]. One that changes machinery only has none.
+	Limits Limits
 }
 
 // MachineryOnly reports whether m names nothing but documents of the class
 // [Machinery], and has no events. Such a mutation makes no version.
 func (m *Mutation) MachineryOnly() bool {
-	if len(m.Live)+len(m.Put)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Events) > 0 || len(m.Documents) == 0 {
+	if len(m.Live)+len(m.Heirs)+len(m.Put)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Events) > 0 || len(m.Documents) == 0 {
 		return false
 	}
 	for i := range m.Documents {

@@ -18,8 +18,9 @@ type Transactor interface {
 	Adapter
 
 	// Apply commits m for the tenant. If a condition of m does not hold it returns
-	// [ErrConflict], and for a mutation that could never be committed, see
-	// [Mutation.Validate], [ErrValidation]: in both cases nothing happened. After any
+	// [ErrConflict], if m goes beyond its limits [ErrStorageLimit] or [ErrBacklog], see
+	// [Base.Check], and for a mutation that could never be committed, see
+	// [Mutation.Validate], [ErrValidation]: in all these cases nothing happened. After any
 	// other error the outcome may be unknown.
 	Apply(ctx context.Context, tenant string, m Mutation) (Applied, error)
 
@@ -73,9 +74,4 @@ type Applied struct {
 type OutboxQuery struct {
 	Tenant string // events of this tenant
 	RunID  string // events of this run; needs Tenant
-}
-
-// RunName is a run or a background pass of a tenant.
-type RunName struct {
-	Tenant, RunID string
 }

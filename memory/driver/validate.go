@@ -6,58 +6,88 @@ import (
 	"github.com/openwop/agentmemory/internal/identifier"
 )
 
-// Validate reports why a mutation of the tenant can never be committed, as an error
-// that matches [ErrValidation]: a scope of another tenant, a malformed name or instant,
-// a retirement in favour of nothing or of itself, a document that breaks the rules of
-// its class, an event without a payload. Every store calls it first.
+// Validate reports why a mutation of the tenant can never be committed, as an error that
+// matches [ErrValidation]: a scope or an event of another tenant, a malformed name or
+// instant, a retirement in favour of nothing or of itself, a document that breaks the rules
+// of its class, an event without a payload. Every store calls it first.
 func (m *Mutation) Validate(tenant string) error {
-	bad := func(rule string) error { return Fail(ErrValidation, rule, nil) }
+	if rule := m.broken(tenant); rule != "" {
+		return Fail(ErrValidation, rule, nil)
+	}
+	return nil
+}
+
+// broken returns the first rule that the mutation breaks, or "".
+func (m *Mutation) broken(tenant string) string {
 	in := func(s Scope) bool { return s.Tenant == tenant && len(s.Ref) <= MaxRefBytes }
+	placeRule := func(s Scope, id string) string {
+		switch {
+		case !in(s):
+			return "a scope of another tenant"
+		case !held(id):
+			return "the id of an entry is empty or too long"
+		}
+		return ""
+	}
 	if len(tenant) > MaxTenantBytes {
-		return bad("the tenant is too long")
+		return "the tenant is too long"
 	}
 	for _, ls := range [][]Located{m.Live, m.Restore, m.Erase} {
 		for _, l := range ls {
-			if !in(l.Scope) {
-				return bad("a scope of another tenant")
+			if rule := placeRule(l.Scope, l.ID); rule != "" {
+				return rule
 			}
+		}
+	}
+	for h := range m.Heirs {
+		if rule := placeRule(h.Scope, h.ID); rule != "" {
+			return rule
 		}
 	}
 	for i := range m.Put {
 		if !in(m.Put[i].Scope) {
-			return bad("a scope of another tenant")
+			return "a scope of another tenant"
 		}
-		if n := len(m.Put[i].Entry.ID); n == 0 || n > MaxIDBytes {
-			return bad("the id of an entry is empty or too long")
+		if !identifier.Valid(m.Put[i].Entry.ID, MaxIDBytes) {
+			return "the id of an entry is malformed"
 		}
 	}
 	for _, x := range m.Retire {
-		if !in(x.Scope) {
-			return bad("a scope of another tenant")
+		if rule := placeRule(x.Scope, x.ID); rule != "" {
+			return rule
 		}
 		switch x.State {
 		case Merged, Superseded:
-			if x.For == "" || x.For == x.ID {
-				return bad("a retirement in favour of nothing or of itself")
+			if !held(x.For) || x.For == x.ID {
+				return "a retirement in favour of nothing or of itself"
 			}
 		case Deleted:
 			if x.For != "" {
-				return bad("a deletion in favour of an entry")
+				return "a deletion in favour of an entry"
 			}
 		default:
-			return bad("a retirement to no state")
+			return "a retirement to no state"
 		}
 	}
 	if rule := documentRule(m.Documents, in); rule != "" {
-		return bad(rule)
+		return rule
 	}
 	for i := range m.Events {
-		if m.Events[i].Payload == nil {
-			return bad("an event without a payload")
+		switch e := &m.Events[i]; {
+		case e.Payload == nil:
+			return "an event without a payload"
+		case e.Tenant != tenant:
+			return "an event of another tenant"
+		case !identifier.Valid(e.ID, MaxRunBytes), !identifier.Valid(e.RunID, MaxRunBytes), e.NodeID != "" && !identifier.Valid(e.NodeID, MaxRunBytes):
+			return "the id of an event, a run or a node is malformed"
 		}
 	}
-	return nil
+	return ""
 }
+
+// held reports whether an entry that is there may have the id: first releases let longer
+// ones in than a put does now.
+func held(id string) bool { return id != "" && len(id) <= 4*MaxIDBytes }
 
 // documentRule returns the first rule that swaps break, or "".
 func documentRule(swaps []DocumentSwap, in func(Scope) bool) string {
@@ -96,6 +126,8 @@ func classRule(d *Document) string {
 		return "content is made of entries, and nothing else is"
 	case d.Class != HostText && len(d.Subjects) > 0:
 		return "only host text has subjects"
+	case slices.ContainsFunc(d.Of, func(id string) bool { return !held(id) }):
+		return "the id of an entry is empty or too long"
 	case slices.ContainsFunc(d.Subjects, func(s string) bool { return !identifier.Valid(s, MaxLabelBytes) }):
 		return "a subject is malformed"
 	}

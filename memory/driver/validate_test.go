@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,13 @@ func swapOf(d Document, act Act) Mutation {
 	return Mutation{Documents: []DocumentSwap{{Document: d, Act: act}}}
 }
 
+// event is one that breaks no rule.
+func event(change func(*events.Record)) events.Record {
+	e := events.Record{ID: "e", Tenant: "t", RunID: "r", NodeID: "n", Payload: events.MemoryWritten{}}
+	change(&e)
+	return e
+}
+
 // plain is a document of machinery that breaks no rule.
 func plain(change func(*Document)) Document {
 	d := Document{Scope: home, Kind: "k", Key: "a"}
@@ -34,11 +42,11 @@ func plain(change func(*Document)) Document {
 func TestM8_ValidMutations(t *testing.T) {
 	for name, m := range map[string]Mutation{
 		"nothing":   {},
-		"entries":   {Live: []Located{{home, "a"}}, Put: []Placed{{home, Entry{ID: long(MaxIDBytes)}}}, Restore: []Located{{home, ""}}, Erase: []Located{{home, "none"}}},
+		"entries":   {Live: []Located{{home, "a"}}, Put: []Placed{{home, Entry{ID: long(MaxIDBytes)}}}, Restore: []Located{{home, "b"}}, Erase: []Located{{home, "none"}}},
 		"deleted":   {Retire: []Retirement{{Located{home, "a"}, Deleted, ""}}},
 		"merged":    {Retire: []Retirement{{Located{home, "a"}, Merged, "b"}}},
 		"longest":   {Erase: []Located{{Scope{"t", long(MaxRefBytes)}, "a"}}},
-		"event":     {Events: []events.Record{{Payload: events.MemoryWritten{}}}},
+		"event":     {Events: []events.Record{event(func(e *events.Record) { e.ID, e.RunID, e.NodeID = long(MaxRunBytes), long(MaxRunBytes), "" })}},
 		"machinery": swapOf(plain(func(d *Document) { d.Due, d.Group = noon.In(time.FixedZone("x", 60)), "g" }), Set),
 		"tenant's":  swapOf(plain(func(d *Document) { d.Ref = "" }), Set),
 		"content":   swapOf(plain(func(d *Document) { d.Class, d.Of = Content, []string{"a"} }), Set),
@@ -64,7 +72,7 @@ func TestM8_InvalidMutations(t *testing.T) {
 		"put of a long id":  {Put: []Placed{{home, Entry{ID: long(MaxIDBytes + 1)}}}},
 		"put elsewhere":     {Put: []Placed{{foreign, Entry{ID: "a"}}}},
 		"put in a long ref": {Put: []Placed{{wide, Entry{ID: "a"}}}},
-		"event":             {Events: []events.Record{{Payload: events.MemoryWritten{}}, {}}},
+		"event":             {Events: []events.Record{event(func(*events.Record) {}), event(func(e *events.Record) { e.Payload = nil })}},
 		"named twice":       {Documents: []DocumentSwap{{Document: plain(func(*Document) {})}, {Document: plain(func(*Document) {}), Act: Check}}},
 	}
 	for name, s := range map[string]Scope{"foreign": foreign, "wide": wide} {
@@ -73,6 +81,26 @@ func TestM8_InvalidMutations(t *testing.T) {
 		bad[name+" erase"] = Mutation{Erase: []Located{{s, "a"}}}
 		bad[name+" retire"] = Mutation{Retire: []Retirement{{Located{s, "a"}, Deleted, ""}}}
 		bad[name+" document"] = swapOf(plain(func(d *Document) { d.Scope = s }), Check)
+	}
+	for name, change := range map[string]func(*events.Record){
+		"of another tenant": func(e *events.Record) { e.Tenant = "u" },
+		"without id":        func(e *events.Record) { e.ID = "" },
+		"of a long run":     func(e *events.Record) { e.RunID = long(MaxRunBytes + 1) },
+		"of a bad run":      func(e *events.Record) { e.RunID = "run\n" },
+		"of a bad node":     func(e *events.Record) { e.NodeID = "\xff" },
+	} {
+		bad["event "+name] = Mutation{Events: []events.Record{event(change)}}
+	}
+	for _, id := range []string{"", "a\x00", "\xff"} {
+		bad["put of "+id] = Mutation{Put: []Placed{{home, Entry{ID: id}}}}
+	}
+	for name, id := range map[string]string{"empty": "", "long": long(4*MaxIDBytes + 1)} {
+		bad[name+" live"] = Mutation{Live: []Located{{home, id}}}
+		bad[name+" retired"] = Mutation{Retire: []Retirement{{Located{home, id}, Deleted, ""}}}
+		bad[name+" heir"] = Mutation{Retire: []Retirement{{Located{home, "a"}, Merged, id}}}
+		bad[name+" restored"] = Mutation{Restore: []Located{{home, id}}}
+		bad[name+" erased"] = Mutation{Erase: []Located{{home, id}}}
+		bad[name+" origin"] = swapOf(plain(func(d *Document) { d.Class, d.Of = Content, []string{"a", id} }), Set)
 	}
 	for name, r := range map[string]Retirement{
 		"to live": {State: Live}, "to live for": {State: Live, For: "b"}, "deleted for": {State: Deleted, For: "b"}, "to no state": {State: 9, For: "b"},
@@ -140,4 +168,10 @@ func TestD_MachineryOnly(t *testing.T) {
 		spoil(&m)
 		require.False(t, m.MachineryOnly())
 	}
+}
+
+// A mutation can be written down as JSON, as a store with a log of its own does.
+func TestM8_MutationsCanBeEncoded(t *testing.T) {
+	_, err := json.Marshal(Mutation{Heirs: map[Located][]string{{home, "a"}: {"b"}}})
+	require.NoError(t, err)
 }

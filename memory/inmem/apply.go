@@ -60,9 +60,12 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	t := st.makeTenant(tenant)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	base := driver.Base{Held: t.held, Document: t.shelf.state}
-	if !base.Holds(&m) {
-		return driver.Applied{}, driver.ErrConflict
+	base := driver.Base{Held: t.held, Document: t.shelf.state, Retired: t.retired, Used: t.used}
+	if limit := m.Limits.Waiting; limit > 0 {
+		base.Used.Waiting = int64(st.outbox.count(tenant, int(limit)))
+	}
+	if err := base.Check(&m); err != nil {
+		return driver.Applied{}, err
 	}
 	var done driver.Applied
 	if !m.MachineryOnly() {
@@ -85,6 +88,16 @@ func (t *tenant) held(ref, id string) driver.Held {
 		return driver.Held{Entry: r.entry, State: r.state, Erased: r.erased}
 	}
 	return driver.Held{}
+}
+
+// retired are the ids that were retired in favour of an entry.
+func (t *tenant) retired(ref, id string) (ids []string) {
+	if sc := t.scopes[ref]; sc != nil {
+		for _, r := range sc.retiredFor(id) {
+			ids = append(ids, r.entry.ID)
+		}
+	}
+	return ids
 }
 
 // commit applies what a mutation that holds does to entries, as the latest version.

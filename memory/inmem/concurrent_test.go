@@ -222,7 +222,7 @@ func (h hooked) Err() error { h.hook(); return h.Context.Err() }
 func TestContexts(t *testing.T) {
 	st := New()
 	require.NoError(t, st.Put(bg, home, note("a", 0)))
-	v := apply(t, st, driver.Mutation{Events: []events.Record{{ID: "e", Payload: events.MemoryWritten{}}}})
+	v := apply(t, st, driver.Mutation{Events: []events.Record{{ID: "e", Tenant: home.Tenant, RunID: "r", Payload: events.MemoryWritten{}}}})
 	done, cancel := context.WithCancel(bg)
 	cancel()
 	for name, call := range map[string]func(context.Context, *Store) error{

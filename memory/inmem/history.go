@@ -77,13 +77,7 @@ func (t *tenant) candidates(ref string, q driver.HistoryQuery) (recs []*record) 
 	switch {
 	case len(q.For) > 0 && sc != nil:
 		for _, id := range distinct(q.For) {
-			first := &record{heir: &record{entry: &driver.Entry{ID: id}}, entry: &driver.Entry{}}
-			for r := range sc.heirs.from(first) {
-				if r.heir.entry.ID != id {
-					break
-				}
-				recs = append(recs, r)
-			}
+			recs = append(recs, sc.retiredFor(id)...)
 		}
 	case q.Subject != "":
 		first := labelled{q.Subject, &record{scope: &scope{ref: ref}, entry: &driver.Entry{}}}

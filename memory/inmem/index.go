@@ -80,6 +80,18 @@ func (x *index) remove(id string) {
 	}
 }
 
+// some returns up to limit records.
+func (x *index) some(limit int) []*record {
+	var found []*record
+	for r := range x.all() {
+		if len(found) == limit {
+			break
+		}
+		found = append(found, r)
+	}
+	return found
+}
+
 // all yields every record, in no order. Nothing may change meanwhile.
 func (x *index) all() iter.Seq[*record] {
 	return func(yield func(*record) bool) {

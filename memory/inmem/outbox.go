@@ -110,20 +110,22 @@ func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (int, er
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	o := &st.outbox
+	return st.outbox.count(tenant, limit), nil
+}
+
+func (o *outbox) count(tenant string, limit int) (n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if tenant == "" {
-		return min(len(o.known), limit), nil
+		return min(len(o.known), limit)
 	}
-	n := 0
 	for w := range o.byRun.from(&waiting{0, events.Record{Tenant: tenant}}) {
 		if w.Tenant != tenant || n >= limit {
 			break
 		}
 		n++
 	}
-	return n, nil
+	return n
 }
 
 // Delivered takes events out of the outbox.
@@ -136,10 +138,14 @@ func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
 	defer o.mu.Unlock()
 	for i := range recs {
 		if w := o.known[keyOf(&recs[i])]; w != nil {
-			delete(o.known, keyOf(&recs[i]))
-			o.byNumber.remove(w)
-			o.byRun.remove(w)
+			o.remove(w)
 		}
 	}
 	return nil
+}
+
+func (o *outbox) remove(w *waiting) {
+	delete(o.known, keyOf(&w.Record))
+	o.byNumber.remove(w)
+	o.byRun.remove(w)
 }

@@ -33,16 +33,28 @@ func newScope(t *tenant, ref string) *scope {
 func (sc *scope) insert(e *driver.Entry, v uint64) {
 	r := newRecord(sc, *e, v)
 	sc.recs.add(e.ID, r)
-	sc.live.insert(r)
+	sc.begin(r)
 	for _, label := range distinct(r.entry.Subjects) {
 		sc.tenant.subjects.insert(labelled{label, r})
 	}
 	sc.note(v, put, r)
 }
 
+// begin has r among the live ones.
+func (sc *scope) begin(r *record) {
+	sc.live.insert(r)
+	sc.tenant.used.Add(r.entry, 1)
+}
+
+// end takes r out of the live ones.
+func (sc *scope) end(r *record) {
+	sc.live.remove(r)
+	sc.tenant.used.Add(r.entry, -1)
+}
+
 // retire ends the life of r in favour of heir, which may be nil.
 func (sc *scope) retire(r *record, state driver.State, heir *record, v uint64) {
-	sc.live.remove(r)
+	sc.end(r)
 	r.died, r.state, r.heir = v, state, heir
 	sc.past.insert(r)
 	sc.lastDied = v
@@ -50,6 +62,18 @@ func (sc *scope) retire(r *record, state driver.State, heir *record, v uint64) {
 		sc.heirs.insert(r)
 	}
 	sc.note(v, retired, r)
+}
+
+// retiredFor are the records that were retired in favour of an entry.
+func (sc *scope) retiredFor(id string) (recs []*record) {
+	first := &record{heir: &record{entry: &driver.Entry{ID: id}}, entry: &driver.Entry{}}
+	for r := range sc.heirs.from(first) {
+		if r.heir.entry.ID != id {
+			break
+		}
+		recs = append(recs, r)
+	}
+	return recs
 }
 
 // restore begins a new life of r.
@@ -60,7 +84,7 @@ func (sc *scope) restore(r *record, v uint64) {
 		r.earlier = append(r.earlier, span{r.born, r.died})
 	}
 	r.born, r.died, r.state, r.heir = v, forever, driver.Live, nil
-	sc.live.insert(r)
+	sc.begin(r)
 	sc.note(v, restored, r)
 }
 
@@ -77,7 +101,7 @@ func (sc *scope) erase(r *record, v uint64) {
 // forget drops the text of r, which is not erased.
 func (sc *scope) forget(r *record) {
 	if r.died == forever {
-		sc.live.remove(r)
+		sc.end(r)
 	} else {
 		sc.past.remove(r)
 	}

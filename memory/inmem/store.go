@@ -40,6 +40,7 @@ type tenant struct {
 
 	mu       sync.RWMutex
 	version  uint64 // the number of versions that were made
+	used     driver.Limits
 	horizon  uint64 // older versions are unavailable
 	scopes   map[string]*scope
 	subjects ordered[labelled] // of the entries of all scopes

@@ -66,8 +66,9 @@ func (t *tenant) holding() []string {
 	return slices.Compact(refs)
 }
 
-// DropTenant removes everything that is held of a tenant, whatever the limit.
-func (st *Store) DropTenant(ctx context.Context, tenant string, _ int) (more bool, err error) {
+// DropTenant removes what is held of a tenant, at most limit records, documents and events
+// at a time, and reports whether anything is left.
+func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
@@ -79,33 +80,42 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, _ int) (more boo
 	defer t.mu.Unlock()
 	t.version++
 	t.horizon = t.version
-	for _, sc := range t.scopes {
-		for _, r := range slices.Collect(sc.recs.all()) {
-			sc.purge(r)
-		}
-	}
-	clear(t.scopes)
+	left := max(1, limit)
 	for _, doc := range t.shelf.docs {
+		if left--; left < 0 {
+			return true, nil
+		}
 		t.shelf.remove(doc)
 	}
-	st.outbox.drop(tenant)
+	if left -= st.outbox.drop(tenant, left); left < 0 {
+		return true, nil
+	}
+	for ref, sc := range t.scopes {
+		for _, r := range sc.recs.some(left + 1) {
+			if left--; left < 0 {
+				return true, nil
+			}
+			sc.purge(r)
+		}
+		delete(t.scopes, ref)
+	}
 	return false, nil
 }
 
-// drop takes the events of a tenant out of the outbox.
-func (o *outbox) drop(tenant string) {
+// drop takes up to limit events of a tenant out of the outbox, and returns how many there
+// are, of which it counts one more than the limit.
+func (o *outbox) drop(tenant string, limit int) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var gone []*waiting
+	var found []*waiting
 	for w := range o.byRun.from(&waiting{0, events.Record{Tenant: tenant}}) {
-		if w.Tenant != tenant {
+		if w.Tenant != tenant || len(found) > limit {
 			break
 		}
-		gone = append(gone, w)
+		found = append(found, w)
 	}
-	for _, w := range gone {
-		delete(o.known, keyOf(&w.Record))
-		o.byNumber.remove(w)
-		o.byRun.remove(w)
+	for _, w := range found[:min(len(found), limit)] {
+		o.remove(w)
 	}
+	return len(found)
 }

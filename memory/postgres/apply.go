@@ -77,19 +77,12 @@ func (db *DB) apply(ctx context.Context, w *writes, allows func(error) bool) (dr
 	return w.done, nil
 }
 
-// maxEventName bounds the names of a run and an event, which stand in one index together
-// with the tenant.
-const maxEventName = 1024
-
-// storable reports whether the tables can hold what m puts and queues: text must be UTF-8
-// without U+0000.
+// storable reports whether the tables can hold what m puts: text must be UTF-8 without
+// U+0000.
 func storable(m *driver.Mutation) bool {
 	ok := true
 	for i := range m.Put {
 		ok = ok && isText(m.Put[i].Entry.Content) && !slices.ContainsFunc(m.Put[i].Entry.Tags, isNoText)
-	}
-	for i := range m.Events {
-		ok = ok && len(m.Events[i].RunID) <= maxEventName && len(m.Events[i].ID) <= maxEventName
 	}
 	return ok
 }
@@ -119,7 +112,7 @@ func (w *writes) commit(ctx context.Context, allows func(error) bool) error {
 // onlyAdds reports whether m has no condition but that its ids are new, so that it can
 // be committed without a look at what is there.
 func onlyAdds(m *driver.Mutation) bool {
-	return len(m.Live)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0
+	return len(m.Live)+len(m.Heirs)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0 && m.Limits == (driver.Limits{})
 }
 
 // writes is a mutation on its way into the tables.
@@ -127,10 +120,12 @@ type writes struct {
 	db        *DB
 	tenant    string
 	m         *driver.Mutation
-	lone      bool        // it is a Put, which makes no version if the entry is there
-	machinery bool        // it changes nothing else
-	mark      driver.Mark // of the version that it makes, if it makes one
+	lone      bool          // it is a Put, which makes no version if the entry is there
+	machinery bool          // it changes nothing else
+	mark      driver.Mark   // of the version that it makes, if it makes one
+	used      driver.Limits // before; known if the mutation has limits
 	held      map[place]*heldEntry
+	retired   map[place][]string // in favour of the heirs
 	documents map[title]heldDocument
 	done      driver.Applied
 }
@@ -147,28 +142,30 @@ type heldEntry struct {
 // add commits a mutation that only adds, in one round trip.
 func (w *writes) add(ctx context.Context, allows func(error) bool) error {
 	return w.db.write(ctx, tenantSetting(w.tenant), allows, func(b *pgx.Batch) {
-		w.bump(b, w.journal(w.m.Put))
+		w.bump(b, w.journal(w.m.Put), w.m.Put)
 		w.insert(b, w.m.Put, "")
 		w.queueEvents(b)
 	})
 }
 
 // bump takes the row of the tenant, which the transaction holds until it ends, and
-// makes the next version, with its own row if the journal is known already. Every
-// transaction that changes more than machinery begins with it, so that versions are
-// committed in their order.
-func (w *writes) bump(b *pgx.Batch, journal []byte) {
+// makes the next version, with its own row if the journal is known already. It counts
+// entries that the transaction puts for certain. Every transaction that changes more than
+// machinery begins with it, so that versions are committed in their order.
+func (w *writes) bump(b *pgx.Batch, journal []byte, put []driver.Placed) {
 	const (
 		bump = `
-			INSERT INTO agentmemory.tenants AS t (tenant, version) VALUES ($1, 1)
-			ON CONFLICT (tenant) DO UPDATE SET version = t.version + 1 RETURNING version`
+			INSERT INTO agentmemory.tenants AS t (tenant, version, entries, bytes) VALUES ($1, 1, $2, $3)
+			ON CONFLICT (tenant) DO UPDATE SET version = t.version + 1,
+				entries = t.entries + excluded.entries, bytes = t.bytes + excluded.bytes RETURNING version`
 		bumpAndNote = `
 			WITH t AS (` + bump + `)
-			INSERT INTO agentmemory.versions (tenant, version, mark, changes) SELECT $1, version, $2, $3 FROM t RETURNING version`
+			INSERT INTO agentmemory.versions (tenant, version, mark, changes) SELECT $1, version, $4, $5 FROM t RETURNING version`
 	)
-	q := b.Queue(bump, []byte(w.tenant))
+	u := usageOf(put)
+	q := b.Queue(bump, []byte(w.tenant), u.Entries, u.Bytes)
 	if journal != nil {
-		q.SQL, q.Arguments = bumpAndNote, []any{[]byte(w.tenant), w.mark[:], journal}
+		q.SQL, q.Arguments = bumpAndNote, append(q.Arguments, w.mark[:], journal)
 	}
 	q.QueryRow(func(row pgx.Row) error {
 		var n int64
@@ -181,23 +178,26 @@ func (w *writes) bump(b *pgx.Batch, journal []byte) {
 // transact commits any mutation, in two round trips: one that takes the tenant's row and
 // the documents and reads what the mutation names, and one that writes and commits.
 func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(error) bool) error {
+	w.retired = map[place][]string{}
 	w.held, w.documents = map[place]*heldEntry{}, map[title]heldDocument{}
 	w.done = driver.Applied{Revs: make([]int64, len(w.m.Documents))}
 	b := new(pgx.Batch)
 	b.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`)
 	w.db.prelude(b, tenantSetting(w.tenant))
 	if !w.machinery {
-		w.bump(b, nil)
+		w.bump(b, nil, nil)
 	}
 	w.loadEntries(b)
+	w.loadRetired(b)
 	w.loadDocuments(b)
+	w.loadUsage(b)
 	if err := conn.SendBatch(ctx, b).Close(); err != nil {
 		undo(ctx, conn)
 		return again(err)
 	}
-	if !w.holds() {
+	if err := w.check(); err != nil {
 		undo(ctx, conn)
-		return driver.ErrConflict
+		return err
 	}
 	if w.lone && len(w.fresh()) == 0 {
 		undo(ctx, conn)
@@ -246,8 +246,46 @@ func again(err error) error {
 	return err
 }
 
-// holds reports whether every condition of the mutation does.
-func (w *writes) holds() bool {
+// loadRetired queues what finds the entries that are retired in favour of the heirs.
+func (w *writes) loadRetired(b *pgx.Batch) {
+	if len(w.m.Heirs) == 0 {
+		return
+	}
+	var heirs []place
+	var refs, ids [][]byte
+	for h := range w.m.Heirs {
+		heirs, refs, ids = append(heirs, place{h.Ref, h.ID}), append(refs, keyOf(h.Ref)), append(ids, []byte(h.ID))
+	}
+	const load = `
+		SELECT h.number, e.id FROM unnest($2::bytea[], $3::bytea[]) WITH ORDINALITY AS h (ref, id, number)
+		JOIN agentmemory.entries e ON e.tenant = $1 AND e.ref = h.ref AND e.heir = h.id`
+	b.Queue(load, []byte(w.tenant), refs, ids).Query(func(rows pgx.Rows) error {
+		var number int64
+		var id name
+		_, err := pgx.ForEachRow(rows, []any{&number, &id}, func() error {
+			heir := heirs[number-1]
+			w.retired[heir] = append(w.retired[heir], string(id))
+			return nil
+		})
+		return err
+	})
+}
+
+// loadUsage queues what the limits of the mutation are held against.
+func (w *writes) loadUsage(b *pgx.Batch) {
+	if w.m.Limits == (driver.Limits{}) || w.machinery {
+		return
+	}
+	const load = `
+		SELECT entries, bytes, (SELECT count(*) FROM (SELECT FROM agentmemory.outbox WHERE tenant = $1 LIMIT $2) x)
+		FROM agentmemory.tenants WHERE tenant = $1`
+	b.Queue(load, []byte(w.tenant), max(0, w.m.Limits.Waiting)).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&w.used.Entries, &w.used.Bytes, &w.used.Waiting)
+	})
+}
+
+// check asks [driver.Base.Check] about the mutation.
+func (w *writes) check() error {
 	base := driver.Base{
 		Held: func(ref, id string) driver.Held {
 			if h := w.held[place{ref, id}]; h != nil {
@@ -259,8 +297,10 @@ func (w *writes) holds() bool {
 			d := w.documents[title{ref, kind, key}]
 			return d.rev, d.class
 		},
+		Retired: func(ref, id string) []string { return w.retired[place{ref, id}] },
+		Used:    w.used,
 	}
-	return base.Holds(w.m)
+	return base.Check(w.m)
 }
 
 // named are the entries that the mutation names.

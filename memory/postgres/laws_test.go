@@ -67,7 +67,7 @@ func TestM7_TransactionHeldOpen(t *testing.T) {
 	}}
 	b := new(pgx.Batch)
 	b.Queue("BEGIN")
-	w.bump(b, nil)
+	w.bump(b, nil, nil)
 	w.queueAll(b)
 	require.NoError(t, conn.SendBatch(ctx, b).Close())
 	see()
@@ -186,7 +186,7 @@ func TestM1_LongNames(t *testing.T) {
 	st, ctx := db.Memory(), t.Context()
 	tenant, id := noise(driver.MaxTenantBytes), noise(driver.MaxIDBytes)
 	ref, label := noise(driver.MaxRefBytes-1), noise(driver.MaxLabelBytes-1)
-	key, run := noise(driver.MaxKeyBytes-1), noise(maxEventName)
+	key, run := noise(driver.MaxKeyBytes-1), noise(driver.MaxRunBytes)
 	for _, last := range []string{"1", "2"} {
 		s, e := driver.Scope{Tenant: tenant, Ref: ref + last}, entry(id)
 		e.Subjects = []string{label + last}

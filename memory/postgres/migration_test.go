@@ -106,6 +106,7 @@ func purgeMarks(t *testing.T, st *Store, tenant string) (versions []driver.Versi
 
 func compareFixture(t *testing.T, db *DB) {
 	f := readFixture(t)
+	compareUsage(t, db, f)
 	compareEntries(t, db.Memory(), &f)
 	compareVersions(t, db, &f)
 	compareDocuments(t, db.Memory(), &f)
@@ -299,4 +300,26 @@ func compareEvents(t *testing.T, st *Store, f *fixture) {
 		require.Equal(t, events.Record{ID: want.ID, Tenant: want.Tenant, RunID: want.Run, Time: instant(want.At),
 			Payload: events.WorkspaceUpdated{Path: want.Path, Version: want.Version}}, got[len(f.Outbox)+i])
 	}
+}
+
+// compareUsage expects that what tenants had before there were limits counts.
+func compareUsage(t *testing.T, db *DB, f fixture) {
+	want := map[string]driver.Limits{}
+	for _, x := range f.Scopes {
+		u := want[x.Tenant]
+		for _, r := range x.Records {
+			if r.State == "live" && !r.Erased {
+				u.Add(&driver.Entry{Content: r.Content}, 1)
+			}
+		}
+		want[x.Tenant] = u
+	}
+	for tenant, u := range want {
+		var got []driver.Limits
+		err := db.query(t.Context(), tenant, rowsInto(&got, func(row pgx.Row, x *driver.Limits) error { return row.Scan(&x.Entries, &x.Bytes) }),
+			`SELECT entries, bytes FROM agentmemory.tenants WHERE tenant = $1`, []byte(tenant))
+		require.NoError(t, err)
+		require.Equal(t, []driver.Limits{u}, got, tenant)
+	}
+	require.Positive(t, want["acme"].Bytes)
 }

@@ -50,6 +50,9 @@ func claimPage(tenant string) string {
 		ORDER BY o.seq`
 }
 
+// runName is a run of a tenant.
+type runName struct{ tenant, id string }
+
 // Undelivered yields events of committed mutations that were not marked as delivered, in
 // commit order, a page at a time. The runs that it yields to a query for no single run
 // are hidden for five seconds from other DBs, so that relays share the work and no event
@@ -57,7 +60,7 @@ func claimPage(tenant string) string {
 // it is an error at the end, and what is behind it in its run waits.
 func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
 	return func(yield func(events.Record, error) bool) {
-		w := walk{db: st.db, q: q, runs: map[driver.RunName]bool{}}
+		w := walk{db: st.db, q: q, runs: map[runName]bool{}}
 		for more := true; more; {
 			page, err := w.next(ctx)
 			if err != nil {
@@ -82,9 +85,9 @@ func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq
 type walk struct {
 	db     *DB
 	q      driver.OutboxQuery
-	after  int64                   // the number of the event that was looked at last
-	runs   map[driver.RunName]bool // those that were met; false if they were passed over
-	unread error                   // of an event that cannot be read
+	after  int64            // the number of the event that was looked at last
+	runs   map[runName]bool // those that were met; false if they were passed over
+	unread error            // of an event that cannot be read
 }
 
 // waiting is a row of the outbox.
@@ -126,7 +129,7 @@ func (w *walk) next(ctx context.Context) (page []waiting, err error) {
 // read reads an event, and whether it is to be yielded. A run that somebody else has, or
 // that was met behind its oldest event, is passed over from then on.
 func (w *walk) read(x *waiting) (events.Record, bool) {
-	run := driver.RunName{Tenant: x.rec.Tenant, RunID: x.rec.RunID}
+	run := runName{x.rec.Tenant, x.rec.RunID}
 	ours, met := w.runs[run]
 	w.after = x.seq
 	if met && !ours {

@@ -118,7 +118,7 @@ func TestE3_StuckRunsCostTheirEvents(t *testing.T) {
 		_, err := st.Apply(ctx, home.Tenant, m)
 		require.NoError(t, err)
 	}
-	w := walk{db: db, runs: map[driver.RunName]bool{}}
+	w := walk{db: db, runs: map[runName]bool{}}
 	rows, yielded := 0, 0
 	for {
 		page, err := w.next(ctx)

@@ -21,6 +21,10 @@ func (w *writes) queueAll(b *pgx.Batch) {
 		b.Queue(note, []byte(w.tenant), w.mark[:], w.journal(fresh))
 	}
 	w.insert(b, fresh, ` ON CONFLICT DO NOTHING`)
+	if u := usageOf(fresh); u.Entries > 0 {
+		const count = `UPDATE agentmemory.tenants SET entries = entries + $2, bytes = bytes + $3 WHERE tenant = $1`
+		b.Queue(count, []byte(w.tenant), u.Entries, u.Bytes)
+	}
 	w.retire(b)
 	w.restore(b)
 	w.swap(b, true)
@@ -66,7 +70,16 @@ func (w *writes) fresh() []driver.Placed {
 	return fresh
 }
 
-// insert queues entries and their labels.
+// usageOf is what new entries come to. Triggers count whatever becomes of them later.
+func usageOf(put []driver.Placed) (u driver.Limits) {
+	for i := range put {
+		u.Add(&put[i].Entry, 1)
+	}
+	return u
+}
+
+// insert queues entries and their labels, which are counted apart: a trigger would cost a
+// put a fifth of its time.
 func (w *writes) insert(b *pgx.Batch, put []driver.Placed, onConflict string) {
 	switch len(put) {
 	case 0:

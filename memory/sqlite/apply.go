@@ -95,6 +95,7 @@ type change struct {
 	tx      *tx
 	tenant  string
 	version int64
+	used    driver.Limits // had before
 	journal journal
 }
 
@@ -105,8 +106,8 @@ func (db *DB) change(ctx context.Context, tenant string, f func(*change) error) 
 	mark := driver.NewMark()
 	err := db.write(ctx, func(t *tx) error {
 		c.tx = t
-		err := t.get([]any{&c.version}, `INSERT INTO tenants (tenant, version) VALUES (?, 1)
-			ON CONFLICT DO UPDATE SET version = version + 1 RETURNING version`, tenant)
+		err := t.get([]any{&c.version, &c.used.Entries, &c.used.Bytes}, `INSERT INTO tenants (tenant, version) VALUES (?, 1)
+			ON CONFLICT DO UPDATE SET version = version + 1 RETURNING version, entries, bytes`, tenant)
 		if err != nil {
 			return wrap(writeFailed, err)
 		}
@@ -146,11 +147,10 @@ func (c *change) find(ref string, ids []string) (map[string]held, error) {
 	return found, err
 }
 
-// check returns [driver.ErrConflict] unless every condition of m holds, which
-// [driver.Mutation.Validate] has let through. Those of its puts are left to put if nothing
-// else in m can bear on them.
+// check asks [driver.Base.Check] about m. The conditions of its puts are left to put if
+// nothing else in m can bear on them.
 func (c *change) check(m *driver.Mutation) error {
-	if len(m.Live)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0 {
+	if len(m.Live)+len(m.Heirs)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0 && m.Limits == (driver.Limits{}) {
 		return nil
 	}
 	known := map[string]map[string]held{}
@@ -161,6 +161,9 @@ func (c *change) check(m *driver.Mutation) error {
 		}
 	}
 	var failed error
+	if limit := m.Limits.Waiting; limit > 0 {
+		failed = c.tx.get([]any{&c.used.Waiting}, countWaiting, limit, c.tenant)
+	}
 	base := driver.Base{
 		Held: func(ref, id string) driver.Held { return known[ref][id].Held },
 		Document: func(ref, kind, key string) (int64, driver.Class) {
@@ -168,9 +171,20 @@ func (c *change) check(m *driver.Mutation) error {
 			failed = errors.Join(failed, err)
 			return d.rev, d.class
 		},
+		Retired: func(ref, id string) (ids []string) {
+			err := c.tx.query(func(rows *sql.Rows) (bool, error) {
+				var id string
+				err := rows.Scan(&id)
+				ids = append(ids, id)
+				return true, wrap(readFailed, err)
+			}, `SELECT id FROM entries INDEXED BY entries_successor WHERE tenant = ? AND ref = ? AND successor = ? AND successor <> ''`, c.tenant, ref, id)
+			failed = errors.Join(failed, err)
+			return ids
+		},
+		Used: c.used,
 	}
-	if !base.Holds(m) && failed == nil {
-		failed = driver.ErrConflict
+	if err := base.Check(m); failed == nil {
+		failed = err
 	}
 	return failed
 }

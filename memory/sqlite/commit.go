@@ -41,8 +41,8 @@ func (c *change) commit(m *driver.Mutation) error {
 // put inserts an entry and reports whether it was not there. Another one under its
 // id, or an erased one, is [driver.ErrConflict].
 func (c *change) put(ref string, e *driver.Entry) (fresh bool, err error) {
-	key, err := c.tx.insert(`INSERT INTO entries (tenant, ref, id, created, expires, born) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		c.tenant, ref, e.ID, e.CreatedAt.UnixMilli(), expiry(e.ExpiresAt), c.version)
+	key, err := c.tx.insert(`INSERT INTO entries (tenant, ref, id, created, expires, born, size) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		c.tenant, ref, e.ID, e.CreatedAt.UnixMilli(), expiry(e.ExpiresAt), c.version, len(e.Content))
 	if err == driver.ErrConflict {
 		found, err := c.find(ref, []string{e.ID})
 		if h := found[e.ID]; err == nil && (h.Erased || !h.Entry.Equal(e)) {
@@ -123,7 +123,7 @@ func (c *change) erase(ref string, ids []string) error {
 	c.tx.erased = true
 	return c.tx.execAll(list,
 		`DELETE FROM former WHERE entry IN (SELECT value FROM json_each(?))`,
-		`UPDATE entries SET erased = 1, born = 0, died = 0, created = 0, expires = 0 WHERE entry IN (SELECT value FROM json_each(?))`,
+		`UPDATE entries SET erased = 1, born = 0, died = 0, created = 0, expires = 0, size = 0 WHERE entry IN (SELECT value FROM json_each(?))`,
 		`UPDATE texts SET run = '', tags = NULL, subjects = NULL, sources = NULL, content = '' WHERE entry IN (SELECT value FROM json_each(?))`)
 }
 

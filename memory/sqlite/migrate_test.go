@@ -422,3 +422,26 @@ func TestM7_ErasuresAfterMigration(t *testing.T) {
 	require.NoError(t, raw(t, path).QueryRow(`SELECT count(*) FROM scars WHERE tenant = 'bulk'`).Scan(&n))
 	require.Zero(t, n)
 }
+
+// What tenants had before there were limits counts towards them.
+func TestM9_UsageAfterMigration(t *testing.T) {
+	f, path := unpacked(t)
+	want := map[string]driver.Limits{}
+	for _, x := range f.Scopes {
+		u := want[x.Tenant]
+		for _, r := range x.Records {
+			if r.State == "live" && !r.Erased {
+				u.Add(&driver.Entry{Content: r.Content}, 1)
+			}
+		}
+		want[x.Tenant] = u
+	}
+	open(t, path)
+	db := raw(t, path)
+	for tenant, u := range want {
+		var got driver.Limits
+		require.NoError(t, db.QueryRow(`SELECT entries, bytes FROM tenants WHERE tenant = ?`, tenant).Scan(&got.Entries, &got.Bytes))
+		require.Equal(t, u, got, tenant)
+	}
+	require.Positive(t, want["acme"].Bytes)
+}

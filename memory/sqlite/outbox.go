@@ -42,6 +42,9 @@ const (
 	outboxOfRun   = outboxColumns + ` WHERE tenant = ?3 AND run = ?4 AND seq > ?1 ORDER BY seq`
 )
 
+// runName is a run of a tenant.
+type runName struct{ tenant, id string }
+
 // Undelivered yields the events of committed mutations that were not marked as
 // delivered, in commit order. Nothing is hidden: two relays on one database get the
 // same events, and a sink drops the second. What is behind an event that cannot be read
@@ -50,7 +53,7 @@ const (
 func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
 	return func(yield func(events.Record, error) bool) {
 		var broken error
-		ill := map[driver.RunName]bool{}
+		ill := map[runName]bool{}
 		for last := int64(0); ; {
 			text, args := outboxOfAll, []any{last, ahead}
 			switch {
@@ -70,7 +73,7 @@ func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq
 				if err := rows.Scan(&last, &r.Tenant, &r.RunID, &r.ID, &kind, &r.NodeID, &at, &payload); err != nil {
 					return false, wrap(readFailed, err)
 				}
-				run := driver.RunName{Tenant: r.Tenant, RunID: r.RunID}
+				run := runName{r.Tenant, r.RunID}
 				if ill[run] {
 					return true, nil
 				}
@@ -106,10 +109,12 @@ func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq
 func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (n int, err error) {
 	text, args := `SELECT count(*) FROM (SELECT 1 FROM outbox LIMIT ?1 + 0)`, []any{max(0, limit)}
 	if tenant != "" {
-		text, args = `SELECT count(*) FROM (SELECT 1 FROM outbox WHERE tenant = ?2 LIMIT ?1 + 0)`, append(args, tenant)
+		text, args = countWaiting, append(args, tenant)
 	}
 	return n, st.db.get(ctx, []any{&n}, text, args...)
 }
+
+const countWaiting = `SELECT count(*) FROM (SELECT 1 FROM outbox WHERE tenant = ?2 LIMIT ?1 + 0)`
 
 // Delivered takes events out of the outbox.
 func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {

@@ -1,0 +1,33 @@
+package driver
+
+// Limits bound what a tenant may have, where 0 bounds nothing; a store keeps what the
+// tenant has in the same form.
+type Limits struct {
+	// Entries counts those that are neither retired nor erased. One that has expired counts
+	// until a purge has removed it.
+	Entries int64
+	// Bytes are those of their content.
+	Bytes int64
+	// Waiting counts the events in the outbox.
+	Waiting int64
+}
+
+// Add counts an entry n times: 1 for one that has come, -1 for one that has gone.
+func (l *Limits) Add(e *Entry, n int64) {
+	l.Entries += n
+	l.Bytes += n * int64(len(e.Content))
+}
+
+// within returns [ErrStorageLimit] or [ErrBacklog] if a mutation makes more of what its
+// limits bound and comes out above them. A tenant that has more than it may have can
+// still do everything that makes it less.
+func (b Base) within(m *Mutation, grows Limits) error {
+	over := func(limit, used, grows int64) bool { return limit > 0 && grows > 0 && used+grows > limit }
+	switch {
+	case over(m.Limits.Entries, b.Used.Entries, grows.Entries), over(m.Limits.Bytes, b.Used.Bytes, grows.Bytes):
+		return Fail(ErrStorageLimit, "", nil)
+	case over(m.Limits.Waiting, b.Used.Waiting, int64(len(m.Events))):
+		return Fail(ErrBacklog, "", nil)
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package memory_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// A secret that was registered too late is not delivered with an event that waits, and does
+// not stay in machinery. The ledger of erasures does.
+func TestM10_ScrubReachesWaitingEventsAndMachinery(t *testing.T) {
+	h := newHost(t)
+	run, job := h.run("r", "acme"), h.job("acme")
+	clean := put(t, run, "m", "x")
+	_, err := run.Put(ctx, "m", memory.Draft{Content: "y", NodeID: "node-hunter2hunter2"})
+	require.NoError(t, err)
+	_, err = job.Rewrite(ctx, "m", memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap {
+		var swaps []memory.DocumentSwap
+		for key, value := range map[string]string{"hunter2hunter2": "", "b": `{"ref":"hunter2hunter2"}`, "c": `{"ref":"hunter2\u0068unter2"}`, "kept": "{}"} {
+			swaps = append(swaps, memory.DocumentSwap{Document: memory.Document{Scope: memory.Scope{Ref: "m"}, Kind: "k", Key: key, Value: []byte(value)}})
+		}
+		return swaps
+	}})
+	require.NoError(t, err)
+	put(t, h.job("globex"), "m", "z")
+	done, err := h.Scrub(ctx, "acme", newVault("s", "hunter2hunter2"))
+	require.NoError(t, err)
+	require.Equal(t, memory.Forgotten{Documents: 3, Events: 1}, done)
+	_, err = h.Relay(ctx)
+	require.NoError(t, err)
+	delivered := h.log.Events("acme", "r")
+	require.Len(t, delivered, 1)
+	text, err := json.Marshal(delivered[0].Payload)
+	require.NoError(t, err)
+	require.Contains(t, string(text), clean.ID)
+	var kept []string
+	for d, err := range job.Documents(ctx, "m", memory.DocumentQuery{}) {
+		require.NoError(t, err)
+		kept = append(kept, d.Key)
+	}
+	require.Equal(t, []string{"kept"}, kept)
+	again, err := h.Scrub(ctx, "acme", newVault("s", "hunter2hunter2"))
+	require.NoError(t, err)
+	require.Zero(t, again)
+}
