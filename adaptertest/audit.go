@@ -347,6 +347,10 @@ func (w *world) auditOutbox(tenant string) {
 		q := driver.OutboxQuery{Tenant: tenant, RunID: run}
 		w.unnoted(func() { w.sameOutbox(w.undelivered(q), w.ref.undelivered(q)) })
 	}
+	if !w.lent[tenant] && !w.lent[""] { // nothing of it was handed out to anybody
+		q := driver.OutboxQuery{Tenant: tenant}
+		w.unnoted(func() { w.sameOutbox(w.undelivered(q), waiting) })
+	}
 	for _, limit := range []int{len(waiting) + 1, 1} {
 		w.unnoted(func() { w.counts(tenant, limit, len(waiting)) })
 	}

@@ -30,6 +30,7 @@ func caught(t *testing.T, d defect) {
 	t.Helper()
 	cfg := configOf(d.do)
 	cfg.first = true
+	cfg.short = !strings.HasPrefix(d.needs, "CTI-1/") // those fold one pair of names only
 	for range maxTries {
 		report, err := cfg.check(ctx, everything)
 		require.NoError(t, err)

@@ -167,6 +167,11 @@ func (w *world) undelivered(q driver.OutboxQuery) []events.Record {
 	if w.noting() {
 		w.did("read the outbox: tenant %q, run %q", q.Tenant, q.RunID)
 	}
+	if q.RunID == "" {
+		w.mu.Lock()
+		w.lent[q.Tenant] = true
+		w.mu.Unlock()
+	}
 	var recs []events.Record
 	for rec, err := range w.tx.Undelivered(w.ctx, q) {
 		w.must(err)

@@ -25,9 +25,10 @@ type world struct {
 	level  Level  // how far the case and its audits look
 	remark string // what a reader should know of the case, though nothing is wrong
 	opened []driver.Adapter
-	view   driver.Version // of cases that hold one
-	ref    *reference     // what the store must agree with; nil if nobody can tell
-	held   []heldVersion  // the versions that the store gave
+	view   driver.Version  // of cases that hold one
+	ref    *reference      // what the store must agree with; nil if nobody can tell
+	held   []heldVersion   // the versions that the store gave
+	lent   map[string]bool // the tenants, "" for all, whose outbox was read as a whole: what was handed out may be hidden
 
 	probes int // entries that were put to see how much a tenant uses
 
@@ -81,7 +82,7 @@ func (w *world) play(part func(), failed **failure) {
 
 // fresh closes what is open and works on a store with nothing in it.
 func (w *world) fresh() {
-	w.swapped, w.ref, w.held = nil, newReference(), nil
+	w.swapped, w.ref, w.held, w.lent = nil, newReference(), nil, map[string]bool{}
 	if err := w.closeAll(); err != nil {
 		w.fail("the store closes", describeError(err))
 	}
