@@ -72,6 +72,7 @@ func (m *model) playAll(steps []step) (failed *failure) {
 			m.play(s)
 			if m.settle != nil && (i%8 == 7 || i == len(steps)-1) {
 				m.settle()
+				m.handles = nil // they may be of another state than the store that was gone on with
 				m.audit()
 			}
 		}

@@ -96,7 +96,7 @@ func (w *world) readAround(t time.Time, zone *time.Location) {
 				}
 			}
 			if w.searcher != nil {
-				for _, q := range []driver.Search{{Since: w.now}, {Until: w.now}, {Since: w.now.Add(-tick), Until: w.now.Add(tick)}} {
+				for _, q := range []driver.Search{{Since: w.now}, {Until: w.now}, {Since: w.now.Add(-tick), Until: w.now.Add(tick)}, {Since: w.now.Add(tick), Until: w.now.Add(-tick)}} {
 					q.At, q.Limit = w.now, len(all)+1
 					w.sameEntries(w.search(home, q), w.ref.search(home, q))
 				}
