@@ -120,12 +120,6 @@ func cursorBetween(w *world) {
 	w.sameIDs(w.list(home, driver.Query{At: w.now, After: earlier}), nil)
 }
 
-func (w *world) tagged(id string, tags ...string) driver.Entry {
-	e := w.entry(id)
-	e.Tags = tags
-	return e
-}
-
 // taggedMix puts 30 entries of which every third carries the tag, and returns those,
 // newest first.
 func (w *world) taggedMix() []string {

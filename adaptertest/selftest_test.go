@@ -58,18 +58,6 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-func failed(r *Report) []string {
-	var names []string
-	for _, l := range r.Laws {
-		for _, c := range l.Cases {
-			if c.Status == Broken {
-				names = append(names, l.Name+"/"+c.Name)
-			}
-		}
-	}
-	return names
-}
-
 // A store with no defect passes everything, durability included.
 func TestSound(t *testing.T) {
 	cfg := configOf(func(*broken) {})

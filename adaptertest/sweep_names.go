@@ -33,9 +33,9 @@ func namesUpTo(limit int) []string {
 // in nothing else, but for what must differ within one scope.
 type plot struct {
 	driver.Scope
-	entries                          func(item string) string // the id of an item
-	run, event, subject, tag         string
-	kind, key, group, text, fallback string
+	entries                  func(item string) string // the id of an item
+	run, event, subject, tag string
+	kind, key, group, text   string
 }
 
 // namePositions are where a name can stand. In a plot of one scope the ids of entries
