@@ -49,6 +49,7 @@ var plan = []place{
 	{dir: "events", floor: 0},
 	{dir: "redact", floor: 0},
 	{dir: "internal/identifier", floor: 0},
+	{dir: "internal/text", floor: 0},
 	{dir: "internal/jsonguard", floor: 0, others: libraries[1:3]},
 	{dir: "internal/pgcluster", floor: 0},
 
@@ -59,8 +60,9 @@ var plan = []place{
 	{dir: "memory", floor: 2, ours: []string{"memory/driver", "events", "internal/identifier"}},
 	{dir: "memory/...", floor: 2, ours: driverAndEvents},
 
-	{dir: "consolidate", floor: 3, ours: memoryAndEvents, others: libraries},
-	{dir: "distill", floor: 3, ours: memoryAndEvents, others: libraries},
+	{dir: "consolidate", floor: 3, ours: append([]string{"internal/text"}, memoryAndEvents...), others: libraries},
+	{dir: "distill", floor: 3, ours: append([]string{"internal/text"}, memoryAndEvents...), others: libraries},
+	{dir: "recall", floor: 3, ours: []string{"memory", "internal/text"}},
 	{dir: "commitment", floor: 3, ours: memoryAndEvents, others: libraries},
 	{dir: "capability", floor: 3, ours: []string{"memory", "events", "internal/jsonguard"}},
 

@@ -118,8 +118,8 @@ func runMerge(w *world, h *host) error {
 	rw.Documents = func(stored []driver.Entry) []driver.DocumentSwap {
 		return acts(driver.Set, mark, digest(home, "merged", stored[0].ID)).Documents
 	}
-	rw.Announce = func([]driver.Entry) []memory.Announcement {
-		return []memory.Announcement{{ID: "merge", Payload: events.MemoryConsolidated{MemoryRef: home.Ref, InputCount: 3, OutputCount: 1}}}
+	rw.Announce = func([]driver.Entry) []events.Record {
+		return []events.Record{{ID: "merge", Payload: events.MemoryConsolidated{MemoryRef: home.Ref, InputCount: 3, OutputCount: 1}}}
 	}
 	if _, err := job.Rewrite(w.ctx, home.Ref, rw); err != nil {
 		return err

@@ -23,6 +23,8 @@ var bounds = []bound{
 	{"memory/ttlSupported", granted, ""},
 	{"memory/search/supported", granted, ""},
 	{"memory/search/modes", among, "the store does not search by meaning"},
+	{"memory/injectionBudget/supported", granted, ""},
+	{"memory/injectionBudget/tokenCounter", same, "the bank counts in other units"},
 	{"memory/retention/ttl", granted, ""},
 	{"memory/retention/forget", granted, ""},
 	{"memory/attribution/supported", granted, ""},

@@ -194,6 +194,8 @@ func (g *grants) grant() {
 		modes = []string{"semantic", "filter"}
 	}
 	g.allow("memory/search", object{"supported": true, "modes": list(modes...)}, g.memory, g.search)
+	budget := object{"supported": true, "tokenCounter": counterName(g.offer.TokenCounter)}
+	g.allow("memory/injectionBudget", budget, g.memory, need{g.offer.TokenCounter != "", "the bank has no token counter"})
 	g.allow("memory/retention/ttl", true, g.memory, g.retention)
 	g.allow("memory/retention/forget", true, g.memory, g.retention, g.writes, g.transactions)
 	g.allow("memory/attribution", object{"supported": true, "emitsWriteEvents": true},
@@ -204,4 +206,13 @@ func (g *grants) grant() {
 	g.grantDistiller(changes)
 	g.grantConsolidator(changes)
 	g.grantCommitments()
+}
+
+// counterName is what a token counter is called in the protocol (RFC 0113).
+func counterName(name string) string {
+	switch name {
+	case "chars", "o200k_base", "cl100k_base":
+		return name
+	}
+	return "host-defined"
 }

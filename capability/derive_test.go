@@ -11,6 +11,7 @@ import (
 
 	"github.com/openwop/agentmemory/capability"
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -147,6 +148,7 @@ func TestA1_AskingForMore(t *testing.T) {
 		{readOnly, `{"memory":{"maxEntrySizeBytes":1}}`, "/memory/maxEntrySizeBytes", "the store is read-only"},
 		{same, `{"memory":{"maxEntrySizeBytes":65537}}`, "/memory/maxEntrySizeBytes", "the bank accepts less"},
 		{literal, `{"memory":{"search":{"supported":true,"modes":["semantic"]}}}`, "/memory/search/modes", "the store does not search by meaning"},
+		{same, `{"memory":{"injectionBudget":{"supported":true,"tokenCounter":"chars"}}}`, "/memory/injectionBudget/supported", "the bank has no token counter"},
 		{plain, `{"memory":{"retention":{"forget":true}}}`, "/memory/retention/forget", "the store is no driver.Transactor"},
 		{readOnly, `{"memory":{"retention":{"forget":true}}}`, "/memory/retention/forget", "the store is read-only"},
 		{plain, `{"memory":{"attribution":{"supported":true}}}`, "/memory/attribution/supported", "the bank announces no writes"},
@@ -299,7 +301,7 @@ func TestA1_DeclaredFieldsStay(t *testing.T) {
 		"scheduling": {"supported": true},
 		"memory": {
 			"maxEntrySizeBytes": 1000, "search": {"supported": true}, "retention": {"ttl": true},
-			"compaction": {"supported": false, "trigger": "both"}, "injectionBudget": {"supported": true, "tokenCounter": "chars"}
+			"compaction": {"supported": false, "trigger": "both"}
 		},
 		"agents": {"memoryConsolidation": {"supported": false}, "commitments": {"supported": true}, "roster": 7}
 	}`)
@@ -310,7 +312,7 @@ func TestA1_DeclaredFieldsStay(t *testing.T) {
 			"supported": true, "writable": true, "ttlSupported": true,
 			"maxEntrySizeBytes": 1000, "search": {"supported": true}, "retention": {"ttl": true},
 			"attribution": {"supported": true, "emitsWriteEvents": true},
-			"compaction": {"supported": false, "trigger": "both"}, "injectionBudget": {"supported": true, "tokenCounter": "chars"},
+			"compaction": {"supported": false, "trigger": "both"},
 			"distillation": {"supported": true, "tokenizerName": "o200k_base", "maxTokenBudget": 8000, "archiveRetention": "P90D"}
 		},
 		"agents": {"memoryBackends": ["long-term"], "memoryConsolidation": {"supported": false}, "commitments": {"supported": true}, "roster": 7}
@@ -320,6 +322,25 @@ func TestA1_DeclaredFieldsStay(t *testing.T) {
 
 	in.Declare = []byte(`{"memory": {"supported": false, "writable": true, "maxEntrySizeBytes": 70000}}`)
 	assert.JSONEq(t, string(in.Declare), marshal(t, derive(t, in)))
+}
+
+// counter is a token counter of some name.
+type counter string
+
+func (c counter) Name() string        { return string(c) }
+func (counter) Count(text string) int { return len(text) }
+
+// A1: budgeted reads (RFC 0113) are claimed only where the bank counts, in its own units.
+func TestA1_InjectionBudget(t *testing.T) {
+	for name, want := range map[string]string{"chars": "chars", "o200k_base": "o200k_base", "acme-tokens/3": "host-defined"} {
+		b, err := memory.New(full(), memory.Config{TokenCounter: counter(name)})
+		require.NoError(t, err)
+		budget := fields(t, derive(t, capability.Inputs{Bank: b}))["memory"].(map[string]any)["injectionBudget"]
+		require.Equal(t, map[string]any{"supported": true, "tokenCounter": want}, budget)
+		_, err = capability.Derive(capability.Inputs{Bank: b, Declare: []byte(`{"memory":{"injectionBudget":{"supported":true,"tokenCounter":"cl100k_base"}}}`)})
+		require.ErrorIs(t, err, capability.ErrClaim)
+	}
+	require.NotContains(t, fields(t, derive(t, everything(t)))["memory"], "injectionBudget")
 }
 
 // A2: what is declared in the wrapper is written at the root.

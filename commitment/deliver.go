@@ -114,7 +114,7 @@ func (p *pass) enqueue(ctx context.Context, job *memory.Job, c *Commitment) (str
 // (E3). What was canceled while its run was started has started all the same. If the lease
 // is lost, whoever has it finds the same run.
 func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, runID string) error {
-	fired := memory.Announcement{ID: c.Key(), Payload: events.CommitmentFired{
+	fired := events.Record{ID: c.Key(), Payload: events.CommitmentFired{
 		CommitmentID: c.ID, MemoryRef: c.Ref, MemoryID: c.MemoryID,
 		Condition: c.Arm.Condition(), EnqueuedRunID: runID,
 	}}
@@ -129,7 +129,7 @@ func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, run
 	}, func(next *Commitment) (bool, error) {
 		made, err := job.Rewrite(ctx, next.Ref, memory.Rewrite{
 			Documents: func([]memory.Entry) []memory.DocumentSwap { return []memory.DocumentSwap{{Document: next.document()}} },
-			Announce:  func([]memory.Entry) []memory.Announcement { return []memory.Announcement{fired} },
+			Announce:  func([]memory.Entry) []events.Record { return []events.Record{fired} },
 		})
 		return p.stored(made.Revs, err, next)
 	})

@@ -79,7 +79,7 @@ func (p *pass) run(ctx context.Context) error {
 }
 
 // announce is the event of the pass (C6).
-func (p *pass) announce([]memory.Entry) []memory.Announcement {
+func (p *pass) announce([]memory.Entry) []events.Record {
 	ev := events.MemoryConsolidated{
 		MemoryRef:   p.ref,
 		InputCount:  int64(p.result.InputCount),
@@ -89,7 +89,7 @@ func (p *pass) announce([]memory.Entry) []memory.Announcement {
 	if len(p.held.IDs) == p.held.retired() {
 		ev.MergedIDs = p.held.IDs
 	}
-	return []memory.Announcement{{ID: "consolidated_" + hash(p.job.ID(), p.ref), Payload: ev}}
+	return []events.Record{{ID: "consolidated_" + hash(p.job.ID(), p.ref), Payload: ev}}
 }
 
 // read takes in the corpus.

@@ -2,8 +2,8 @@ package distill
 
 import (
 	"context"
-	"errors"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -21,19 +21,12 @@ func (r *Runner) Compact(ctx context.Context, job *memory.Job, ref string, o Opt
 	if err := o.check(); err != nil {
 		return Result{}, err
 	}
-	var err error
-	for range attempts {
-		var res Result
-		if res, err = r.compact(ctx, job, ref, o); !errors.Is(err, memory.ErrConflict) {
-			return res, err
-		}
-	}
-	return Result{}, err
+	return again(func() (Result, error) { return r.compact(ctx, job, ref, o) })
 }
 
 // compact is one attempt.
 func (r *Runner) compact(ctx context.Context, job *memory.Job, ref string, o Options) (Result, error) {
-	in, err := r.gather(ctx, job, ref, o, r.cfg.MaxInputEntries, false)
+	in, err := r.gather(ctx, job, ref, o, r.cfg.MaxInputEntries, 0)
 	if err != nil || len(in.sources) == 0 {
 		return Result{}, err
 	}
@@ -43,8 +36,8 @@ func (r *Runner) compact(ctx context.Context, job *memory.Job, ref string, o Opt
 	}
 	p := product{text: join(items), in: in, o: o}
 	rw := p.rewrite()
-	rw.Announce = func(stored []memory.Entry) []memory.Announcement {
-		return []memory.Announcement{p.compacted(job, ref, stored[0], nil)}
+	rw.Announce = func(stored []memory.Entry) []events.Record {
+		return []events.Record{p.compacted(job, ref, stored[0], nil)}
 	}
 	made, err := job.Rewrite(ctx, ref, rw)
 	if err != nil {

@@ -11,18 +11,15 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Resolver tells which tenant a memoryRef belongs to. For a ref that nobody has it returns
-// an error that matches [ErrNotFound], or an empty tenant. Any other error says that it
-// could not look, or a directory that is down would make memory seem empty: the call then
-// fails with [ErrInternal]. It must be safe for concurrent use.
-type Resolver func(ctx context.Context, ref string) (tenant string, err error)
-
 // Config sets up a [Bank]. The zero value is a bank without events, in which every
 // tenant has a name space of its own for refs.
 type Config struct {
-	// Resolver maps a ref to its tenant. Nil gives each tenant its own name space:
+	// Resolver tells which tenant a memoryRef belongs to. For a ref that nobody has it
+	// returns an error that matches [ErrNotFound], or an empty tenant. After any other error
+	// the call fails with [ErrInternal], so that memory does not seem empty while a directory
+	// is down. It must be safe for concurrent use. Nil gives each tenant its own name space:
 	// the same ref under two tenants is two scopes.
-	Resolver Resolver
+	Resolver func(ctx context.Context, ref string) (tenant string, err error)
 	// Now is the bank's only clock; nil means time.Now. The bank drops what is
 	// finer than a millisecond and never lets it run backwards.
 	Now func() time.Time
@@ -49,6 +46,16 @@ type Config struct {
 	// Logger, if set, is told what [Bank.Maintain] did and what went wrong with it: counts
 	// and classes of errors, never what a store or a sink said.
 	Logger *slog.Logger
+	// Ranker answers [Bank.Recall] and [Run.Recall]. Without one they fail with
+	// [ErrNotProvided]; package recall has one.
+	Ranker Ranker
+	// TokenCounter counts the units of ListOptions.TokenBudget, as the host advertises them
+	// (RFC 0113). Its name is "chars" for one that counts characters, or that of a tokenizer;
+	// every distill.Tokenizer is one. It is safe for concurrent use.
+	TokenCounter interface {
+		Name() string
+		Count(text string) int
+	}
 	// Sink receives the events. Without one there are none.
 	Sink events.Sink
 	// WriteEvents announces every write by a memory.written event (RFC 0057). It
@@ -82,6 +89,7 @@ type Bank struct {
 	scanner   driver.Scanner
 	scheduler driver.Scheduler
 	tenants   driver.Tenants
+	changes   driver.Changes
 	traits    driver.Traits
 
 	backlog backlog
@@ -122,6 +130,7 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 	b.scanner, _ = driver.As[driver.Scanner](a)
 	b.scheduler, _ = driver.As[driver.Scheduler](a)
 	b.tenants, _ = driver.As[driver.Tenants](a)
+	b.changes, _ = driver.As[driver.Changes](a)
 	if d, ok := driver.As[driver.Describer](a); ok {
 		b.traits = d.Traits()
 	}
@@ -143,19 +152,24 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 // Offers tells what a bank can do, as its store and its Config really are. The
 // capability model is derived from it.
 type Offers struct {
-	Writes        bool // the store takes changes
-	Durable       bool // entries outlive the process
-	Transactions  bool // passes, Forget, leases and events
-	Schedules     bool // Due tells what is due
-	Views         bool // runs, tokens and AsOf
-	WriteEvents   bool // memory.written is emitted
-	Semantic      bool // Search ranks by meaning
+	Writes        bool   // the store takes changes
+	Durable       bool   // entries outlive the process
+	Transactions  bool   // passes, Forget, leases and events
+	Schedules     bool   // Due tells what is due
+	Views         bool   // runs, tokens and AsOf
+	WriteEvents   bool   // memory.written is emitted
+	Semantic      bool   // Search ranks by meaning
+	TokenCounter  string // the name of the units of ListOptions.TokenBudget; empty if there is none
 	MaxEntryBytes int
 	Horizon       time.Duration
 }
 
 // Offers tells what the bank can do.
 func (b *Bank) Offers() Offers {
+	counter := ""
+	if b.cfg.TokenCounter != nil {
+		counter = b.cfg.TokenCounter.Name()
+	}
 	return Offers{
 		Writes:        !b.traits.ReadOnly,
 		Durable:       b.traits.Durable,
@@ -164,6 +178,7 @@ func (b *Bank) Offers() Offers {
 		Views:         b.versions != nil,
 		WriteEvents:   b.cfg.WriteEvents && !b.traits.ReadOnly,
 		Semantic:      b.searcher != nil && b.traits.Semantic,
+		TokenCounter:  counter,
 		MaxEntryBytes: b.cfg.MaxEntryBytes,
 		Horizon:       b.cfg.Horizon,
 	}

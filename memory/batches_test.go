@@ -134,6 +134,6 @@ func TestE3_ARelayWithManyStuckRunsIsLinear(t *testing.T) {
 	}
 	relayed, err := h.Relay(ctx)
 	require.ErrorIs(t, err, memory.ErrInternal)
-	require.Len(t, relayed.Stuck, runs)
+	require.Len(t, relayed.Stuck["acme"], runs)
 	require.LessOrEqual(t, given, 2*runs, "once in a batch and once by itself")
 }

@@ -138,7 +138,7 @@ func (b *Bank) report(ctx context.Context, done Maintained, err error) {
 	if done.Relayed.Delivered+done.Purged+done.Forgotten > 0 {
 		b.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "memory maintained",
 			slog.Int("delivered", done.Relayed.Delivered), slog.Int("waiting", done.Relayed.Waiting),
-			slog.Int("stuck_runs", len(done.Relayed.Stuck)), slog.Int("tenants", done.Tenants),
+			slog.Int("stuck_tenants", len(done.Relayed.Stuck)), slog.Int("tenants", done.Tenants),
 			slog.Int("purged", done.Purged), slog.Int("ledger_trimmed", done.Forgotten))
 	}
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// RunName is a run or a background pass of a tenant.
-type RunName struct{ Tenant, RunID string }
+// runName is a run or a background pass of a tenant.
+type runName struct{ tenant, id string }
 
 // Relayed tells what a [Bank.Relay] did.
 type Relayed struct {
 	// Delivered events are in the sink's log.
 	Delivered int
-	// Stuck are the runs whose events the sink refused. Their order is kept: none
+	// Stuck are the runs whose events the sink refused, by tenant. Their order is kept: none
 	// of a run's events overtakes another.
-	Stuck []RunName
+	Stuck map[string][]string
 	// Waiting events are left in the outbox, counted up to one more than the
 	// bank's MaxUndelivered.
 	Waiting int
@@ -37,7 +37,7 @@ func (b *Bank) Relay(ctx context.Context) (Relayed, error) {
 	if b.tx == nil || b.cfg.Sink == nil {
 		return done, nil
 	}
-	r := relay{bank: b, stuck: map[RunName]bool{}, done: &done}
+	r := relay{bank: b, stuck: map[runName]bool{}, done: &done}
 	err := r.all(ctx, driver.OutboxQuery{})
 	if err != nil && r.refused == nil {
 		return done, err
@@ -55,7 +55,7 @@ func (b *Bank) flush(ctx context.Context, tenant, runID string) error {
 	if b.tx == nil || b.cfg.Sink == nil {
 		return nil
 	}
-	r := relay{bank: b, stuck: map[RunName]bool{}, done: new(Relayed)}
+	r := relay{bank: b, stuck: map[runName]bool{}, done: new(Relayed)}
 	err := r.all(ctx, driver.OutboxQuery{Tenant: tenant, RunID: runID})
 	if r.refused != nil {
 		return r.refused
@@ -66,7 +66,7 @@ func (b *Bank) flush(ctx context.Context, tenant, runID string) error {
 // relay is one walk over the outbox.
 type relay struct {
 	bank    *Bank
-	stuck   map[RunName]bool
+	stuck   map[runName]bool
 	refused error // what the sink said last
 	done    *Relayed
 }
@@ -109,7 +109,10 @@ func (r *relay) deliver(ctx context.Context, batch []events.Record) error {
 		if refused != nil {
 			r.refused = refused
 			r.stuck[nameOf(&run[0])] = true
-			r.done.Stuck = append(r.done.Stuck, nameOf(&run[0]))
+			if r.done.Stuck == nil {
+				r.done.Stuck = map[string][]string{}
+			}
+			r.done.Stuck[run[0].Tenant] = append(r.done.Stuck[run[0].Tenant], run[0].RunID)
 		}
 	}
 	return nil
@@ -177,12 +180,12 @@ func (b *Bank) dress(ctx context.Context, recs []events.Record) ([]events.Record
 	return out, nil
 }
 
-func nameOf(r *events.Record) RunName { return RunName{Tenant: r.Tenant, RunID: r.RunID} }
+func nameOf(r *events.Record) runName { return runName{r.Tenant, r.RunID} }
 
 // byRun splits records by run, each run's in their order.
 func byRun(recs []events.Record) [][]events.Record {
 	var runs [][]events.Record
-	at := map[RunName]int{}
+	at := map[runName]int{}
 	for i := range recs {
 		name := nameOf(&recs[i])
 		k, known := at[name]

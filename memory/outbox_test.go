@@ -119,7 +119,7 @@ func TestE3_ARefusedRunHoldsUpNoOtherAndIsVisible(t *testing.T) {
 	require.Len(t, log.Events("globex", "bad"), 5)
 	relayed, err := h.Relay(ctx)
 	require.ErrorIs(t, err, memory.ErrInternal)
-	require.Equal(t, memory.Relayed{Stuck: []memory.RunName{{Tenant: "acme", RunID: "bad"}}, Waiting: 5}, relayed)
+	require.Equal(t, memory.Relayed{Stuck: map[string][]string{"acme": {"bad"}}, Waiting: 5}, relayed)
 
 	for i := range 5 {
 		put(t, good, "m", fmt.Sprint(i))
@@ -184,8 +184,8 @@ func TestE5_APassHasALogOfItsOwn(t *testing.T) {
 	a := put(t, job, "m", "a")
 	made, err := job.Rewrite(ctx, "m", memory.Rewrite{
 		Derive: []memory.Derived{{Draft: memory.Draft{Content: "b", NodeID: "invented"}, Sources: []string{a.ID}}},
-		Announce: func(stored []memory.Entry) []memory.Announcement {
-			return []memory.Announcement{
+		Announce: func(stored []memory.Entry) []events.Record {
+			return []events.Record{
 				{ID: "pass/done", Payload: events.MemoryConsolidated{MemoryRef: "m", InputCount: 1, OutputCount: int64(len(stored))}},
 				{Payload: events.WorkspaceUpdated{Path: "x", Version: 1}},
 			}
@@ -200,8 +200,8 @@ func TestE5_APassHasALogOfItsOwn(t *testing.T) {
 
 	_, err = job.Rewrite(ctx, "m", memory.Rewrite{})
 	require.ErrorIs(t, err, memory.ErrEnded)
-	_, err = h.job("acme").Rewrite(ctx, "m", memory.Rewrite{Announce: func([]memory.Entry) []memory.Announcement {
-		return []memory.Announcement{{Payload: events.MemoryConsolidated{}}}
+	_, err = h.job("acme").Rewrite(ctx, "m", memory.Rewrite{Announce: func([]memory.Entry) []events.Record {
+		return []events.Record{{Payload: events.MemoryConsolidated{}}}
 	}})
 	require.ErrorIs(t, err, memory.ErrValidation, "an event that breaks its schema stops the mutation")
 }

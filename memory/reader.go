@@ -30,6 +30,12 @@ type ListOptions struct {
 	// entry need not be there any more. As JSON it is an opaque string. It is not the
 	// protocol's.
 	After driver.Cursor `json:"after,omitzero"`
+	// TokenBudget bounds what the entries say together, in the units of the bank's
+	// Config.TokenCounter (RFC 0113). An entry that alone exceeds it is passed over, and never
+	// cut; the first other one that does not fit ends the list. Limit holds too. 0 is no
+	// budget, one below zero is [ErrValidation], and any other without a counter is
+	// [ErrNotProvided].
+	TokenBudget int `json:"tokenBudget,omitempty"`
 }
 
 // Reader returns a reader of the tenant's live memory.
@@ -63,6 +69,12 @@ func readList(ctx context.Context, b *Bank, tenant, ref string, o ListOptions, a
 	if o.Tag != "" && !validTag(o.Tag) {
 		return nil, fail(ErrValidation, "malformed tag")
 	}
+	switch {
+	case o.TokenBudget < 0:
+		return nil, fail(ErrValidation, "the token budget is below zero")
+	case o.TokenBudget > 0 && b.cfg.TokenCounter == nil:
+		return nil, fail(ErrNotProvided, "the bank has no token counter")
+	}
 	if !o.After.IsZero() && !validID(o.After.ID) {
 		return nil, fail(ErrValidation, "malformed cursor")
 	}
@@ -70,11 +82,45 @@ func readList(ctx context.Context, b *Bank, tenant, ref string, o ListOptions, a
 	if !held || err != nil {
 		return []Entry{}, err
 	}
-	entries, err := list(ctx, s, driver.Query{After: o.After, Limit: limit, Tag: o.Tag, At: at})
+	q := driver.Query{After: o.After, Limit: limit, Tag: o.Tag, At: at}
+	var entries []Entry
+	if o.TokenBudget == 0 {
+		entries, err = list(ctx, s, q)
+	} else {
+		entries, err = b.fitting(ctx, s, q, o.TokenBudget, list)
+	}
 	if err != nil {
 		return nil, shape(err)
 	}
 	return handOut(entries), nil
+}
+
+// fitting is the beginning of a list whose entries fit into a budget.
+func (b *Bank) fitting(ctx context.Context, s Scope, q driver.Query, budget int, list listFunc) ([]Entry, error) {
+	var fit []Entry
+	left := budget
+	for e, err := range pages(ctx, s, q, list) {
+		if err != nil {
+			return nil, err
+		}
+		size := 0
+		err = guard("the token counter", func() error {
+			size = b.cfg.TokenCounter.Count(e.Content)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if size > budget {
+			continue
+		}
+		if size > left || len(fit) == q.Limit {
+			break
+		}
+		left -= size
+		fit = append(fit, e)
+	}
+	return fit, nil
 }
 
 // readGet is the one way by which an entry reaches a host.

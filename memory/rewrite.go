@@ -32,8 +32,10 @@ type Rewrite struct {
 	// leaves it. Host text is redacted. It may be called more than once.
 	Documents func(stored []Entry) []DocumentSwap
 	// Announce is called with the entries of Derive as they will be stored, and
-	// returns the events that commit with them. It may be called more than once.
-	Announce func(stored []Entry) []Announcement
+	// returns the events that commit with them. Of each, the Payload counts, and the ID for
+	// one that must be the same however often the pass is tried; the bank fills in the rest,
+	// and issues an ID where there is none. It may be called more than once.
+	Announce func(stored []Entry) []events.Record
 }
 
 // Derived is a new entry made from others of the ref.
@@ -67,14 +69,6 @@ type Retire struct {
 	ID    string
 	State State
 	For   string
-}
-
-// Announcement is an event of a pass.
-type Announcement struct {
-	// ID is the event's id, for one that must be the same however often the pass is
-	// tried; empty lets the bank issue one.
-	ID      string
-	Payload events.Payload
 }
 
 // Rewrite commits rw. With an empty ref it changes documents of the tenant's own and
@@ -140,7 +134,7 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (Rewritten, e
 }
 
 // announced wraps an event of the pass, in which the redactor must find nothing.
-func (j *Job) announced(a Announcement) (events.Record, error) {
+func (j *Job) announced(a events.Record) (events.Record, error) {
 	text, err := json.Marshal(a.Payload)
 	if err != nil {
 		return events.Record{}, failWith(ErrValidation, "an event breaks its schema", err)

@@ -29,7 +29,7 @@ type Search struct {
 func (b *Bank) Search(ctx context.Context, tenant, ref string, q Search) ([]Entry, error) {
 	return b.search(ctx, tenant, ref, q, func(ctx context.Context, s Scope, q driver.Search) ([]Entry, error) {
 		if b.searcher == nil {
-			return filter(ctx, s, q, b.store.List)
+			return sift(ctx, s, q, b.store.List)
 		}
 		found, err := b.searcher.Search(ctx, s, q)
 		return slices.DeleteFunc(slices.Clone(found), func(e Entry) bool { return !e.LiveAt(q.At) }), err
@@ -47,38 +47,45 @@ func (r *Run) Search(ctx context.Context, ref string, q Search) ([]Entry, error)
 		return nil, fail(ErrNotProvided, "searches are not recorded")
 	}
 	return r.bank.search(ctx, r.tenant, ref, q, func(ctx context.Context, s Scope, q driver.Search) ([]Entry, error) {
-		return filter(ctx, s, q, r.list)
+		return sift(ctx, s, q, r.list)
 	})
 }
 
 func (b *Bank) search(ctx context.Context, tenant, ref string, q Search, find func(context.Context, Scope, driver.Search) ([]Entry, error)) ([]Entry, error) {
-	limit, err := boundLimit(q.Limit)
+	filter, err := b.filter(q, b.Now())
 	if err != nil {
 		return nil, err
-	}
-	if !validText(q.Text) {
-		return nil, fail(ErrValidation, "text is not UTF-8 or holds U+0000")
-	}
-	for _, t := range q.Tags {
-		if !validTag(t) {
-			return nil, fail(ErrValidation, "malformed tag")
-		}
 	}
 	s, held, err := b.visible(ctx, tenant, ref)
 	if !held || err != nil {
 		return []Entry{}, err
 	}
-	found, err := find(ctx, s, driver.Search{
-		Text: q.Text, Tags: q.Tags, Since: q.Since, Until: q.Until, Limit: limit, At: b.Now(),
-	})
+	found, err := find(ctx, s, filter)
 	if err != nil {
 		return nil, shape(err)
 	}
 	return handOut(found), nil
 }
 
-// filter searches by reading everything.
-func filter(ctx context.Context, s Scope, q driver.Search, list listFunc) ([]Entry, error) {
+// filter is what a host searches for, as a store is asked for it.
+func (b *Bank) filter(q Search, at time.Time) (driver.Search, error) {
+	limit, err := boundLimit(q.Limit)
+	if err != nil {
+		return driver.Search{}, err
+	}
+	if !validText(q.Text) {
+		return driver.Search{}, fail(ErrValidation, "text is not UTF-8 or holds U+0000")
+	}
+	for _, t := range q.Tags {
+		if !validTag(t) {
+			return driver.Search{}, fail(ErrValidation, "malformed tag")
+		}
+	}
+	return driver.Search{Text: q.Text, Tags: q.Tags, Since: q.Since, Until: q.Until, Limit: limit, At: at}, nil
+}
+
+// sift searches by reading everything.
+func sift(ctx context.Context, s Scope, q driver.Search, list listFunc) ([]Entry, error) {
 	var found []Entry
 	for e, err := range pages(ctx, s, driver.Query{At: q.At}, list) {
 		if err != nil {

@@ -54,8 +54,8 @@ func TestM3_NothingReachesTheStoreUnredacted(t *testing.T) {
 	_, err = job.Rewrite(ctx, "m", memory.Rewrite{Documents: one(memory.Document{Kind: "k", Key: "c", Value: []byte(secret)})})
 	require.ErrorIs(t, err, memory.ErrSecretLeakage)
 
-	_, err = job.Rewrite(ctx, "m", memory.Rewrite{Announce: func([]memory.Entry) []memory.Announcement {
-		return []memory.Announcement{{Payload: events.WorkspaceUpdated{Path: "notes/" + secret, Version: 1}}}
+	_, err = job.Rewrite(ctx, "m", memory.Rewrite{Announce: func([]memory.Entry) []events.Record {
+		return []events.Record{{Payload: events.WorkspaceUpdated{Path: "notes/" + secret, Version: 1}}}
 	}})
 	require.ErrorIs(t, err, memory.ErrSecretLeakage)
 

@@ -11,6 +11,7 @@ import (
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/inmem"
+	"github.com/openwop/agentmemory/recall"
 	"github.com/openwop/agentmemory/redact"
 )
 
@@ -47,6 +48,7 @@ func (h *host) openBank() (*memory.Bank, error) {
 	return memory.New(h.store, memory.Config{
 		Resolver:    tenantOf,
 		Now:         func() time.Time { return h.now },
+		Ranker:      recall.New(recall.Config{}),
 		Sink:        h.sink,
 		WriteEvents: true,
 	})
@@ -74,7 +76,7 @@ func vault(tenant string) (*redact.SecretRegistry, error) {
 		return r, nil
 	}
 	for _, s := range secrets {
-		if err := r.Register(s.id, []byte(s.value), s.level); err != nil {
+		if err := r.Register(s.id, []byte(s.value)); err != nil {
 			return nil, err
 		}
 	}

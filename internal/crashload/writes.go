@@ -141,8 +141,8 @@ func (w *worker) writeFile(ctx context.Context, subject string) error {
 		}
 		_, err = job.Rewrite(ctx, "", memory.Rewrite{
 			Documents: func([]memory.Entry) []memory.DocumentSwap { return []memory.DocumentSwap{{Document: doc}} },
-			Announce: func([]memory.Entry) []memory.Announcement {
-				return []memory.Announcement{{Payload: events.WorkspaceUpdated{Path: n.Ref, Version: f.Version}}}
+			Announce: func([]memory.Entry) []events.Record {
+				return []events.Record{{Payload: events.WorkspaceUpdated{Path: n.Ref, Version: f.Version}}}
 			},
 		})
 		return err

@@ -81,7 +81,8 @@ type Tenants interface {
 // Changes is a store that tells what has changed, so that a cache can follow it.
 type Changes interface {
 	// Changes returns the ids of a scope that were touched by the mutations after the
-	// version from, up to and with the version to. Both must be available.
+	// version from, up to and with the version to: none if from is not before to. Both must
+	// be available.
 	Changes(ctx context.Context, s Scope, from, to Version) (ChangeSet, error)
 }
 

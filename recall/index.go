@@ -1,0 +1,171 @@
+package recall
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// index is what is known of one ref: which entries have which terms, and which of them the
+// newest view shows. Entries never change, so what was indexed once stays right.
+type index struct {
+	docs    []doc
+	lengths []float32            // of the entries, in words
+	number  map[string]uint32    // of an entry, by its id
+	terms   map[string][]posting // in ascending order of entries
+	bytes   int64
+	last    *sight // of the newest view, until the index changes
+}
+
+// doc is an entry.
+type doc struct {
+	id      string
+	created int64 // milliseconds
+	expires int64 // milliseconds; 0 for never
+	live    bool  // the newest view shows it, unless it has expired
+}
+
+// posting is how much of a term an entry has.
+type posting struct {
+	doc    uint32
+	weight float32
+}
+
+// exactly stands before a tag as it is, which no word begins with.
+const exactly = "\x00"
+
+// tagWeight is how much a word in a tag counts, against one of the content.
+const tagWeight = 2
+
+func newIndex() *index {
+	return &index{number: map[string]uint32{}, terms: map[string][]posting{}}
+}
+
+// add takes in an entry that the index does not have, and returns its number.
+func (x *index) add(e *memory.Entry) uint32 {
+	if n, known := x.number[e.ID]; known {
+		return n
+	}
+	n := uint32(len(x.docs))
+	d := doc{id: strings.Clone(e.ID), created: e.CreatedAt.UnixMilli()}
+	if !e.ExpiresAt.IsZero() {
+		d.expires = e.ExpiresAt.UnixMilli()
+	}
+	count, length := map[string]float32{}, float32(0)
+	for t := range terms(e.Content) {
+		count[t]++
+		length++
+	}
+	for _, tag := range e.Tags {
+		for t := range terms(tag) {
+			count[t] += tagWeight
+			length++
+		}
+	}
+	for _, tag := range e.Tags {
+		count[exactly+tag] = 0 // for the filter: it weighs nothing
+	}
+	for t, weight := range count {
+		list, known := x.terms[t]
+		if !known {
+			t = strings.Clone(t)
+			x.bytes += int64(len(t)) + perTerm
+		}
+		x.terms[t] = append(list, posting{n, weight})
+	}
+	x.docs, x.lengths = append(x.docs, d), append(x.lengths, length)
+	x.number[d.id] = n
+	x.bytes += int64(len(d.id)) + perDoc + int64(len(count))*perPosting
+	return n
+}
+
+// What things take, estimated: with the room that slices and maps grow ahead.
+const (
+	perTerm    = 64
+	perDoc     = 96
+	perPosting = 12
+)
+
+// erase takes an entry out. Its words stay in no index: postings are removed at once.
+func (x *index) erase(ids []string) {
+	gone := map[uint32]bool{}
+	for _, id := range ids {
+		if n, known := x.number[id]; known {
+			gone[n] = true
+			delete(x.number, id)
+			x.docs[n] = doc{}
+			x.bytes -= int64(len(id))
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	for t, list := range x.terms {
+		kept := slices.DeleteFunc(list, func(p posting) bool { return gone[p.doc] })
+		x.bytes -= int64(len(list)-len(kept)) * perPosting
+		if len(kept) == 0 {
+			delete(x.terms, t)
+			x.bytes -= int64(len(t)) + perTerm
+		} else {
+			x.terms[t] = kept
+		}
+	}
+}
+
+// sight is what a view shows of an index.
+type sight struct {
+	*index
+	at     int64
+	until  int64  // the next instant at which one of them expires
+	shown  []bool // by entry
+	n      int    // how many are shown
+	length float64
+}
+
+// newest is what the newest view shows at an instant.
+func (x *index) newest(at int64) *sight {
+	if last := x.last; last != nil && last.at <= at && at < last.until && len(last.shown) == len(x.docs) {
+		s := *last
+		s.at = at
+		return &s
+	}
+	s := &sight{index: x, at: at, until: math.MaxInt64, shown: make([]bool, len(x.docs))}
+	for n := range x.docs {
+		d := &x.docs[n]
+		if !d.live || d.expires != 0 && at >= d.expires {
+			continue
+		}
+		if d.expires != 0 {
+			s.until = min(s.until, d.expires)
+		}
+		s.show(uint32(n), true)
+	}
+	x.last = s
+	return s
+}
+
+// differing is the same sight, but for some entries.
+func (s *sight) differing(shown map[uint32]bool) *sight {
+	other := *s
+	other.shown = append(slices.Clone(s.shown), make([]bool, len(s.docs)-len(s.shown))...)
+	for n, is := range shown {
+		other.show(n, is)
+	}
+	return &other
+}
+
+func (s *sight) show(n uint32, is bool) {
+	if s.shown[n] == is {
+		return
+	}
+	s.shown[n] = is
+	if is {
+		s.n++
+		s.length += float64(s.lengths[n])
+	} else {
+		s.n--
+		s.length -= float64(s.lengths[n])
+	}
+}

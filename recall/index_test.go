@@ -1,0 +1,116 @@
+package recall
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/inmem"
+)
+
+type none struct{}
+
+func (none) Redact(s string) (string, error)        { return s, nil }
+func (none) RedactDerived(s string) (string, error) { return s, nil }
+
+// holds reports whether any index of a ranker has a term, or an entry's id.
+func (r *Ranker) holds(s string) bool {
+	for e := r.order.Front(); e != nil; e = e.Next() {
+		x := e.Value.(*cached).index
+		if x == nil {
+			continue
+		}
+		for t := range x.terms {
+			if strings.Contains(t, s) {
+				return true
+			}
+		}
+		if slices.ContainsFunc(x.docs, func(d doc) bool { return d.id == s }) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestS3_ForgottenWordsLeaveTheIndex(t *testing.T) {
+	ctx := context.Background()
+	for name, touch := range map[string]func(*memory.Bank, *Ranker) error{
+		"the next question": func(b *memory.Bank, r *Ranker) error {
+			_, err := b.Recall(ctx, "acme", "m", memory.Search{Text: "anything"})
+			return err
+		},
+		"a sweep": func(_ *memory.Bank, r *Ranker) error { return r.Sweep(ctx) },
+	} {
+		r := New(Config{})
+		b, err := memory.New(inmem.New(), memory.Config{Ranker: r})
+		require.NoError(t, err)
+		job, err := b.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: none{}})
+		require.NoError(t, err)
+		e, err := job.Put(ctx, "m", memory.Draft{Content: "Zanzibar and tea", Tags: []string{"quixotic"}, Subjects: []string{"ann"}})
+		require.NoError(t, err)
+		_, err = job.Put(ctx, "m", memory.Draft{Content: "tea"})
+		require.NoError(t, err)
+		_, err = b.Recall(ctx, "acme", "m", memory.Search{Text: "tea"})
+		require.NoError(t, err)
+		require.True(t, r.holds("zanzibar") && r.holds("quixotic") && r.holds(e.ID), name)
+		_, err = b.Forget(ctx, "acme", "ann")
+		require.NoError(t, err)
+		require.NoError(t, touch(b, r))
+		require.False(t, r.holds("zanzibar") || r.holds("quixotic") || r.holds(e.ID), name)
+		require.True(t, r.holds("tea"), name)
+	}
+}
+
+func TestMaxBytesHolds(t *testing.T) {
+	ctx := context.Background()
+	r := New(Config{MaxBytes: 20_000})
+	b, err := memory.New(inmem.New(), memory.Config{Ranker: r})
+	require.NoError(t, err)
+	job, err := b.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: none{}})
+	require.NoError(t, err)
+	for i := range 40 {
+		ref := fmt.Sprint("m", i)
+		for k := range 10 {
+			_, err = job.Put(ctx, ref, memory.Draft{Content: fmt.Sprintf("note %d of %d says that all is well with number %d", k, i, k*i)})
+			require.NoError(t, err)
+		}
+		hits, err := b.Recall(ctx, "acme", ref, memory.Search{Text: "well"})
+		require.NoError(t, err)
+		require.Len(t, hits, 10)
+		require.LessOrEqual(t, r.bytes, r.maxBytes)
+		require.Less(t, len(r.refs), 12)
+	}
+	require.Greater(t, len(r.refs), 1)
+}
+
+func TestStem(t *testing.T) {
+	for _, forms := range []string{
+		"lease leases leased leasing", "plan plans planned planning", "run runs running", "city cities", "box boxes", "call calls called calling",
+		"prefer prefers preferred preferring", "deploy deploys deployed deploying deployment", "hope hopes hoped hoping", "quick quickly",
+		"organize organise organization organisation organized", "happy happily", "dress dresses", "pass passes passed passing", "dance dances dancing danced",
+	} {
+		words := strings.Fields(forms)
+		for _, w := range words {
+			require.Equal(t, stem(words[0]), stem(w), w)
+		}
+	}
+	for _, apart := range [][2]string{{"bus", "bu"}, {"this", "thi"}, {"sing", "s"}, {"red", "r"}, {"café", "caf"}, {"v1s", "v1"}} {
+		require.NotEqual(t, stem(apart[0]), stem(apart[1]), apart)
+	}
+}
+
+func TestTerms(t *testing.T) {
+	for in, want := range map[string]string{
+		"Lena's e-mail, ÉTÉ café":    "lena e-mail e mail ete caf",
+		"getUserById -V ~/keys/.env": "getuserbyid get user by id -v v ~/keys/.env key env",
+		"see v1.2 at 22:00, 10,000€": "see v1.2 v 1 2 at 22:00 22 00 10,000€ 10 000",
+		"明日 a":                       "明日 明 日 a",
+	} {
+		require.Equal(t, want, strings.Join(slices.Collect(terms(in)), " "), in)
+	}
+}

@@ -1,0 +1,123 @@
+package recall
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// The constants of BM25: k1 bounds what a word gains by being there often, b is how much a
+// long entry loses. Entries of a memory are short, and say most things once.
+const (
+	k1 = 0.9
+	b  = 0.4
+)
+
+// aging is what an entry of a year loses against a new one; older ones lose little more.
+const aging = 0.05
+
+const year = 365 * 24 * 3600 * 1000 // milliseconds
+
+// question is what is asked for: each term once, in order, with how often it is asked.
+type question struct {
+	terms  []string
+	counts map[string]float64
+}
+
+func questionOf(s string) question {
+	q := question{counts: map[string]float64{}}
+	all := question{counts: map[string]float64{}}
+	for t := range terms(s) {
+		all.add(t)
+		if !asking[t] {
+			q.add(t)
+		}
+	}
+	if len(q.terms) == 0 {
+		return all
+	}
+	return q
+}
+
+func (q *question) add(t string) {
+	if q.counts[t] == 0 {
+		q.terms = append(q.terms, t)
+	}
+	q.counts[t]++
+}
+
+// hit is an entry with its score.
+type hit struct {
+	doc   uint32
+	score float64
+}
+
+// best ranks the entries that have any term of the question, and returns the first of
+// them that keep lets through. It looks only at what the view shows, so that the same view
+// gives the same scores whatever else the index holds.
+func (s *sight) best(q question, limit int, keep func(uint32) bool) []hit {
+	if s.n == 0 {
+		return nil
+	}
+	average := max(s.length/float64(s.n), 1)
+	scores := make([]float64, len(s.docs))
+	var found []uint32
+	for _, t := range q.terms {
+		visible := 0
+		for _, p := range s.terms[t] {
+			if s.shown[p.doc] {
+				visible++
+			}
+		}
+		idf := math.Log(1 + (float64(s.n)-float64(visible)+0.5)/(float64(visible)+0.5))
+		gain := q.counts[t] * idf * (k1 + 1)
+		found = slices.Grow(found, visible)
+		for _, p := range s.terms[t] {
+			if !s.shown[p.doc] {
+				continue
+			}
+			if scores[p.doc] == 0 {
+				found = append(found, p.doc)
+			}
+			w := float64(p.weight)
+			norm := k1 * (1 - b + b*float64(s.lengths[p.doc])/average)
+			scores[p.doc] += gain * w / (w + norm)
+		}
+	}
+	var top []hit
+	for _, n := range found {
+		if len(top) == limit && scores[n] < top[limit-1].score || !keep(n) {
+			continue // age only takes away from a score
+		}
+		age := max(0, float64(s.at-s.docs[n].created)) / year
+		h := hit{n, scores[n] * (1 - aging*(1-math.Exp2(-age)))}
+		i, _ := slices.BinarySearchFunc(top, h, s.before)
+		if i < limit {
+			top = slices.Insert(top[:min(len(top), limit-1)], i, h)
+		}
+	}
+	return top
+}
+
+// before orders hits: the better first, and the newer of two that are as good.
+func (s *sight) before(a, b hit) int {
+	if c := cmp.Compare(b.score, a.score); c != 0 {
+		return c
+	}
+	return s.newer(a.doc, b.doc)
+}
+
+// newer orders entries as a list does.
+func (s *sight) newer(a, b uint32) int {
+	x, y := &s.docs[a], &s.docs[b]
+	if c := cmp.Compare(y.created, x.created); c != 0 {
+		return c
+	}
+	return cmp.Compare(y.id, x.id)
+}
+
+// has reports whether an entry has a term.
+func (x *index) has(n uint32, term string) bool {
+	_, has := slices.BinarySearchFunc(x.terms[term], n, func(p posting, n uint32) int { return cmp.Compare(p.doc, n) })
+	return has
+}

@@ -1,0 +1,338 @@
+package recall_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/inmem"
+	"github.com/openwop/agentmemory/recall"
+	"github.com/openwop/agentmemory/redact"
+)
+
+var bg = context.Background()
+
+const tenant, ref = "acme", "agent"
+
+// world is a bank with a ranker, and a clock.
+type world struct {
+	t     testing.TB
+	store driver.Adapter
+	now   time.Time
+	bank  *memory.Bank
+	job   *memory.Job
+}
+
+func newWorld(t testing.TB, store driver.Adapter, r memory.Ranker) *world {
+	w := &world{t: t, store: store, now: time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)}
+	w.bank = w.open(r)
+	w.job = w.pass(tenant)
+	return w
+}
+
+// open opens another bank over the same store, as another process does.
+func (w *world) open(r memory.Ranker) *memory.Bank {
+	b, err := memory.New(w.store, memory.Config{Now: func() time.Time { return w.now }, Ranker: r})
+	require.NoError(w.t, err)
+	return b
+}
+
+func (w *world) pass(tenant string) *memory.Job {
+	job, err := w.bank.Background(memory.JobConfig{ID: "pass", Tenant: tenant, Redactor: redact.NewSecretRegistry(redact.Config{})})
+	require.NoError(w.t, err)
+	return job
+}
+
+func (w *world) run(id string) *memory.Run {
+	run, err := w.bank.Start(bg, memory.RunConfig{ID: id, Tenant: tenant, Redactor: redact.NewSecretRegistry(redact.Config{})})
+	require.NoError(w.t, err)
+	return run
+}
+
+func (w *world) put(text string, tags ...string) memory.Entry {
+	e, err := w.job.Put(bg, ref, memory.Draft{Content: text, Tags: tags})
+	require.NoError(w.t, err)
+	w.now = w.now.Add(time.Second)
+	return e
+}
+
+// ask returns what the hits say, best first.
+func (w *world) ask(q string) []string {
+	hits, err := w.bank.Recall(bg, tenant, ref, memory.Search{Text: q})
+	require.NoError(w.t, err)
+	return said(hits)
+}
+
+func said(hits []memory.Hit) []string {
+	out := []string{}
+	for _, h := range hits {
+		out = append(out, h.Entry.Content)
+	}
+	return out
+}
+
+func TestRecallFindsWhatMatters(t *testing.T) {
+	w := newWorld(t, inmem.New(), recall.New(recall.Config{}))
+	for _, text := range []string{
+		"The lease of the Berlin office ends on 30 June 2027.",
+		"Lena prefers calls before noon.",
+		"Deploys of billing-api go through ./deploy/run.sh --canary 5.",
+		"Der Vertrag mit Müller läuft Ende März aus.",
+		"明日の会議は午後三時から始まります。",
+		"getUserById returns null for accounts that were closed.",
+		"Max has two cats and a dog.",
+	} {
+		w.put(text)
+	}
+	w.put("Ask twice before touching production.", "on-call", "rule")
+	for question, want := range map[string]string{
+		"When do the leases of our offices end?":  "The lease of the Berlin",
+		"does lena prefer being called at noon":   "Lena prefers",
+		"canary flag of run.sh":                   "Deploys of",
+		"wann läuft der vertrag mit Muller aus":   "Der Vertrag",
+		"会議は何時ですか":                                "明日の会議",
+		"which function returns null, user by id": "getUserById",
+		"which pets does Max have, a cat?":        "Max has",
+		"on-call rules":                           "Ask twice",
+	} {
+		got := w.ask(question)
+		require.NotEmpty(t, got, question)
+		require.Contains(t, got[0], want, question)
+	}
+	require.Empty(t, w.ask("zeppelin"))
+	require.Empty(t, w.ask("?! …"))
+	require.Empty(t, w.ask(""))
+	hits, err := w.bank.Recall(bg, tenant, ref, memory.Search{Text: "the office lease", Limit: 1})
+	require.NoError(t, err)
+	require.Len(t, hits, 1)
+	require.Equal(t, []string{"offic", "leas"}, hits[0].Terms)
+	require.Positive(t, hits[0].Score)
+}
+
+// What is asked is answered through the view at hand, and only by what the filters let
+// through, before the limit applies.
+func TestS1_OnlyWhatAListWouldShow(t *testing.T) {
+	w := newWorld(t, inmem.New(), recall.New(recall.Config{}))
+	for i := range 50 {
+		w.put(fmt.Sprintf("tea %d", i), "many")
+	}
+	old := w.put("tea, as it was ages ago, in a long text that matches less", "one")
+	hits, err := w.bank.Recall(bg, tenant, ref, memory.Search{Text: "tea", Tags: []string{"one"}, Limit: 1})
+	require.NoError(t, err)
+	require.Equal(t, []string{old.Content}, said(hits))
+	hits, err = w.bank.Recall(bg, tenant, ref, memory.Search{Text: "tea", Since: old.CreatedAt, Limit: 1})
+	require.NoError(t, err)
+	require.Equal(t, []string{old.Content}, said(hits))
+	for _, foreign := range []struct{ tenant, ref string }{{"globex", ref}, {tenant, "other"}, {tenant, "../agent"}, {"acme ", ref}} {
+		hits, err := w.bank.Recall(bg, foreign.tenant, foreign.ref, memory.Search{Text: "tea"})
+		require.NoError(t, err)
+		require.Empty(t, hits)
+		require.NotNil(t, hits)
+	}
+	_, err = w.bank.Recall(bg, tenant, ref, memory.Search{Text: "tea", Limit: -1})
+	require.ErrorIs(t, err, memory.ErrValidation)
+	none, err := memory.New(inmem.New(), memory.Config{})
+	require.NoError(t, err)
+	_, err = none.Recall(bg, tenant, ref, memory.Search{Text: "tea"})
+	require.ErrorIs(t, err, memory.ErrNotProvided)
+}
+
+// liar ranks what it wants.
+type liar struct{ ids []string }
+
+func (l liar) Version() string { return "liar/1" }
+func (l liar) Rank(context.Context, *memory.View, memory.Search) ([]memory.Hit, error) {
+	var hits []memory.Hit
+	for _, id := range l.ids {
+		hits = append(hits, memory.Hit{Entry: memory.Entry{ID: id, Content: "made up"}})
+	}
+	return hits, nil
+}
+
+// A ranker cannot show what the view does not.
+func TestS1_ARankerCannotLie(t *testing.T) {
+	l := &liar{}
+	w := newWorld(t, inmem.New(), l)
+	mine := w.put("mine", "x")
+	foreign, err := w.pass("globex").Put(bg, ref, memory.Draft{Content: "theirs"})
+	require.NoError(t, err)
+	gone := w.put("gone")
+	_, err = w.job.Delete(bg, ref, gone.ID)
+	require.NoError(t, err)
+	run := w.run("r")
+	late := w.put("late")
+	l.ids = []string{foreign.ID, gone.ID, "no such", "", mine.ID, mine.ID, late.ID}
+	require.Equal(t, []string{"mine", "late"}, w.ask("x"))
+	hits, err := run.Recall(bg, ref, memory.Search{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"mine"}, said(hits))
+	hits, err = w.bank.Recall(bg, tenant, ref, memory.Search{Tags: []string{"y"}})
+	require.NoError(t, err)
+	require.Empty(t, hits)
+}
+
+var vocabulary = strings.Fields("tea coffee lena max berlin lisbon lease invoice deploy canary monday 22:00 v1.2 .env cats dog runs café 会議 明日 -v api getUser")
+
+// step does something random to the memory, and returns what it wrote.
+func (w *world) step(r *rand.Rand, written []memory.Entry) []memory.Entry {
+	switch k := r.IntN(20); {
+	case k < 12 || len(written) == 0:
+		var words []string
+		for range 1 + r.IntN(6) {
+			words = append(words, vocabulary[r.IntN(len(vocabulary))])
+		}
+		d := memory.Draft{Content: strings.Join(words, " "), Subjects: []string{fmt.Sprint("s", r.IntN(12))}}
+		if r.IntN(3) == 0 {
+			d.ExpiresAt = w.now.Add(time.Duration(1+r.IntN(60)) * time.Second)
+		}
+		if r.IntN(3) == 0 {
+			d.Tags = []string{vocabulary[r.IntN(len(vocabulary))]}
+		}
+		e, err := w.job.Put(bg, ref, d)
+		require.NoError(w.t, err)
+		written = append(written, e)
+	case k < 15:
+		_, err := w.job.Delete(bg, ref, written[r.IntN(len(written))].ID)
+		require.NoError(w.t, err)
+	case k < 17:
+		a, b := written[r.IntN(len(written))].ID, written[r.IntN(len(written))].ID
+		_, _ = w.job.Rewrite(bg, ref, memory.Rewrite{Retire: []memory.Retire{{ID: a, State: memory.Merged, For: b}}})
+	case k < 18:
+		_, _ = w.job.Rewrite(bg, ref, memory.Rewrite{Restore: []string{written[r.IntN(len(written))].ID}})
+	case k < 19:
+		_, err := w.bank.Forget(bg, tenant, fmt.Sprint("s", r.IntN(12)))
+		require.NoError(w.t, err)
+	default:
+		_, err := w.bank.Purge(bg, tenant)
+		require.NoError(w.t, err)
+	}
+	w.now = w.now.Add(time.Duration(r.IntN(20)) * time.Second)
+	return written
+}
+
+// A process that has followed memory for long answers as one that has just begun, for live
+// memory, for open runs with writes of their own, and for tokens.
+func TestS2_WarmIsAsCold(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		w := newWorld(t, inmem.New(), recall.New(recall.Config{MaxBytes: int64(1 + r.IntN(2)*1<<20)}))
+		var written []memory.Entry
+		var runs []*memory.Run
+		var tokens []memory.Token
+		for i := range 60 {
+			written = w.step(r, written)
+			if r.IntN(8) == 0 {
+				runs = append(runs, w.run(fmt.Sprint("r", i)))
+			}
+			if len(runs) > 0 && r.IntN(3) == 0 {
+				run := runs[r.IntN(len(runs))]
+				e, err := run.Put(bg, ref, memory.Draft{Content: vocabulary[r.IntN(len(vocabulary))] + " of a run"})
+				require.NoError(t, err)
+				written = append(written, e)
+				token, err := run.Token()
+				require.NoError(t, err)
+				tokens = append(tokens, token)
+			}
+			q := memory.Search{Text: vocabulary[r.IntN(len(vocabulary))] + " " + vocabulary[r.IntN(len(vocabulary))], Limit: 1 + r.IntN(20)}
+			fresh := w.open(recall.New(recall.Config{}))
+			got, err := w.bank.Recall(bg, tenant, ref, q)
+			require.NoError(t, err)
+			want, err := fresh.Recall(bg, tenant, ref, q)
+			require.NoError(t, err)
+			require.Equal(t, want, got, "seed %d, step %d", seed, i)
+			if len(tokens) > 0 {
+				token := tokens[r.IntN(len(tokens))]
+				got, err := w.bank.RecallAsOf(bg, tenant, token, ref, q)
+				want, wanted := fresh.RecallAsOf(bg, tenant, token, ref, q)
+				require.Equal(t, wanted, err)
+				require.Equal(t, want, got, "seed %d, step %d, token", seed, i)
+				reader, err := w.bank.AsOf(bg, tenant, token)
+				if err == nil {
+					list, err := reader.List(bg, ref, memory.ListOptions{Limit: memory.MaxListLimit})
+					if err == nil { // S1
+						for _, h := range got {
+							require.True(t, slices.ContainsFunc(list, func(e memory.Entry) bool { return e.ID == h.Entry.ID }))
+						}
+					}
+				}
+			}
+			if len(runs) > 0 {
+				run := runs[r.IntN(len(runs))]
+				got, err := run.Recall(bg, ref, q)
+				require.NoError(t, err)
+				again, err := run.Recall(bg, ref, q)
+				require.NoError(t, err)
+				require.Equal(t, again, got)
+				list, err := run.Memory().List(bg, ref, memory.ListOptions{Limit: memory.MaxListLimit})
+				require.NoError(t, err)
+				for _, h := range got {
+					require.True(t, slices.ContainsFunc(list, func(e memory.Entry) bool { return e.ID == h.Entry.ID }))
+				}
+			}
+		}
+	}
+}
+
+// The words of one ref do not move the ranking of another.
+func TestS4_OtherScopesDoNotMoveIt(t *testing.T) {
+	w := newWorld(t, inmem.New(), recall.New(recall.Config{}))
+	w.put("tea in Berlin")
+	w.put("coffee in Lisbon")
+	q := memory.Search{Text: "tea or coffee in Lisbon"}
+	before, err := w.bank.Recall(bg, tenant, ref, q)
+	require.NoError(t, err)
+	for i := range 100 {
+		_, err := w.job.Put(bg, "other", memory.Draft{Content: fmt.Sprint("coffee coffee Lisbon ", i)})
+		require.NoError(t, err)
+		_, err = w.pass("globex").Put(bg, ref, memory.Draft{Content: fmt.Sprint("coffee coffee Lisbon ", i)})
+		require.NoError(t, err)
+	}
+	_, err = w.bank.Recall(bg, tenant, "other", q)
+	require.NoError(t, err)
+	_, err = w.bank.Recall(bg, "globex", ref, q)
+	require.NoError(t, err)
+	after, err := w.bank.Recall(bg, tenant, ref, q)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}
+
+// plainStore shows no view and tells no changes.
+type plainStore struct{ driver.Adapter }
+
+func (plainStore) As(any) bool { return false }
+
+func TestRecallOverAStoreOfTheFirstStep(t *testing.T) {
+	w := newWorld(t, plainStore{inmem.New()}, recall.New(recall.Config{}))
+	w.put("tea in Berlin")
+	w.put("coffee")
+	require.Equal(t, []string{"tea in Berlin"}, w.ask("tea"))
+	w.put("tea")
+	require.Equal(t, []string{"tea", "tea in Berlin"}, w.ask("tea"))
+}
+
+func TestE4_AReplayRecallsWhatTheRunSaw(t *testing.T) {
+	w := newWorld(t, inmem.New(), recall.New(recall.Config{}))
+	w.put("tea in Berlin")
+	run := w.run("r")
+	from, err := run.Token()
+	require.NoError(t, err)
+	q := memory.Search{Text: "tea"}
+	want, err := run.Recall(bg, ref, q)
+	require.NoError(t, err)
+	to, err := run.Token()
+	require.NoError(t, err)
+	w.put("tea everywhere tea")
+	again, err := w.bank.Start(bg, memory.RunConfig{ID: "r2", Tenant: tenant, Redactor: redact.NewSecretRegistry(redact.Config{}), Replay: &memory.Replay{From: from, To: to}})
+	require.NoError(t, err)
+	got, err := again.Recall(bg, ref, q)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+}

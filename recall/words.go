@@ -1,0 +1,165 @@
+package recall
+
+import (
+	"iter"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/openwop/agentmemory/internal/text"
+)
+
+// terms yields the terms by which a text is found, in the order of the text.
+func terms(s string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for t := range text.Tokens(s) {
+			folded := fold(t.Text)
+			switch t.Kind {
+			case text.Word:
+				if !words(folded, yield) || camel(t.Text) && !parts(t.Text, folded, yield) {
+					return
+				}
+			case text.Pair:
+				if !yield(folded) || !signs(folded, yield) {
+					return
+				}
+			case text.Symbol:
+				if !yield(folded) {
+					return
+				}
+			case text.Code:
+				if !yield(folded) || !parts(t.Text, folded, yield) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// signs yields each Han character of a pair, since one alone can be a word.
+func signs(pair string, yield func(string) bool) bool {
+	for i, r := range pair {
+		if size := utf8.RuneLen(r); size < len(pair) && unicode.Is(unicode.Han, r) && !yield(pair[i:i+size]) {
+			return false
+		}
+	}
+	return true
+}
+
+// words yields the term of a word, and those of the parts of a word with hyphens.
+func words(word string, yield func(string) bool) bool {
+	word = strings.TrimSuffix(strings.ReplaceAll(word, "’", "'"), "'s")
+	if whole, _, hyphened := strings.Cut(word, "-"); hyphened && whole != "" {
+		if !yield(word) {
+			return false
+		}
+		for part := range strings.SplitSeq(word, "-") {
+			if part != "" && !yield(stem(part)) {
+				return false
+			}
+		}
+		return true
+	}
+	return yield(stem(word))
+}
+
+// camel reports whether a word has a capital behind a small letter, as names in code have.
+func camel(word string) bool {
+	small := false
+	for _, r := range word {
+		if small && unicode.IsUpper(r) {
+			return true
+		}
+		small = unicode.IsLower(r)
+	}
+	return false
+}
+
+// parts yields the words and numbers that an identifier, a path or an address is made of,
+// unless it is all one.
+func parts(code, folded string, yield func(string) bool) bool {
+	start := 0
+	kind := func(r rune) int {
+		switch {
+		case unicode.IsLetter(r) || unicode.IsMark(r):
+			return 1
+		case unicode.IsNumber(r):
+			return 2
+		}
+		return 0
+	}
+	end := func(at int) bool {
+		part := fold(code[start:at])
+		if part == "" || part == folded || kind(firstRune(part)) == 0 {
+			return true
+		}
+		return yield(stem(part))
+	}
+	last, lower := 0, false
+	for i, r := range code {
+		k := kind(r)
+		if camel := k == 1 && last == 1 && lower && unicode.IsUpper(r); k != last || camel {
+			if !end(i) {
+				return false
+			}
+			start = i
+		}
+		last, lower = k, unicode.IsLower(r)
+	}
+	return end(len(code))
+}
+
+func firstRune(s string) rune {
+	r, _ := utf8.DecodeRuneInString(s)
+	return r
+}
+
+// fold is a token in lower case, without the marks that stand alone behind a letter.
+func fold(s string) string {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return strings.Map(func(r rune) rune {
+				if unicode.Is(unicode.Mn, r) {
+					return -1
+				}
+				if base, ok := plain[r]; ok {
+					return base
+				}
+				r = unicode.ToLower(r)
+				if base, ok := plain[r]; ok {
+					return base
+				}
+				return r
+			}, s)
+		}
+	}
+	return strings.ToLower(s)
+}
+
+// plain are letters with an accent that people leave out when they ask, in lower case.
+var plain = func() map[rune]rune {
+	m := map[rune]rune{}
+	for base, accented := range map[rune]string{
+		'a': "àáâãäåāăą", 'c': "çćĉċč", 'd': "ďđ", 'e': "èéêëēĕėęě", 'g': "ĝğġģ", 'h': "ĥħ", 'i': "ìíîïĩīĭįı",
+		'j': "ĵ", 'k': "ķ", 'l': "ĺļľł", 'n': "ñńņň", 'o': "òóôõöøōŏő", 'r': "ŕŗř", 's': "śŝşšș", 't': "ţťț",
+		'u': "ùúûüũūŭůűų", 'w': "ŵ", 'y': "ýÿŷ", 'z': "źżž", 'е': "ё",
+	} {
+		for _, r := range accented {
+			m[r] = base
+		}
+	}
+	return m
+}()
+
+// asking are words that questions in English are made of, and that say little of what is
+// asked for.
+var asking = func() map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(`a about after all an and any are as at be been before being but by can could did do
+		does doing done for from had has have having he her him his how i if in into is it its me my of on or our she
+		should so some than that the their them then there these they this those to was we were what when where which
+		who whom whose why will with would you your`) {
+		m[stem(w)] = true
+	}
+	return m
+}()
