@@ -22,6 +22,8 @@ func tenantLaw() law {
 		{"purged", "a scope that holds nothing any more is not listed", versioned, scopesOfPurged},
 		{"loop", "the loop may change the store, and may stop early", plain, scopesWhileWriting},
 		{"dropped", "a dropped tenant has no entries, whatever their state", tx, droppedEntries},
+		{"dropped-documents", "a dropped tenant has no documents, by no name", tx, droppedDocuments},
+		{"dropped-events", "no event of a dropped tenant waits, and the same may come again", tx, droppedEvents},
 		{"dropped-limit", "a tenant is dropped by as many calls as its limit asks for, and the last one says so", tx, droppedByParts},
 		{"dropped-versions", "versions of a dropped tenant are unavailable for ever, and later ones can be read", versioned, droppedVersions},
 		{"dropped-again", "a tenant may be dropped over and over, one that is not there too", plain, droppedAgain},

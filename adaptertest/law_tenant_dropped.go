@@ -116,3 +116,18 @@ func droppedAnew(w *world) {
 	w.check(again.Rev > d[0].Rev, fmt.Sprintf("a revision above %d", d[0].Rev), "%d", again.Rev)
 	w.listed(driver.Scope{}, home)
 }
+
+func droppedDocuments(w *world) {
+	w.puts(home, "a")
+	w.sets(note(home, "n", ""), digest(home, "d", "a"), file(home, "f", "customer:1"), note(at("acme", ""), "own", ""))
+	w.drop(home.Tenant, 100, 3)
+	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true})
+	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true, Subject: "customer:1"})
+}
+
+func droppedEvents(w *world) {
+	w.apply(queue(w.event("run-1", "one"), w.event("run-2", "two")))
+	w.drop(home.Tenant, 100, 3)
+	w.apply(queue(w.event("run-1", "one")))
+	w.waiting(home.Tenant, "run-1", "one")
+}
