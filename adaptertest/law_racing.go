@@ -45,6 +45,7 @@ func racingScopes(w *world) {
 		})
 	})
 	w.ref = ref
+	w.lent[""] = true // the order among the writers is open
 	w.audit()
 	w.unmirrored()
 }
