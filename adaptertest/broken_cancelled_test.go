@@ -116,8 +116,8 @@ func cancelDefects() []defect {
 		},
 	}
 	var all []defect
-	for _, c := range cancellable {
-		all = append(all, defect{"does not look at the context in " + c.name, "FAULT/cancelled-" + c.name, deaf[c.name]})
+	for name, do := range sorted(deaf) {
+		all = append(all, defect{"does not look at the context in " + name, "FAULT/cancelled", do})
 	}
 	return append(all,
 		defect{"deletes, then looks at the context", "FAULT/cancelled-delete", func(b *broken) {

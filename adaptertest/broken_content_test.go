@@ -358,13 +358,13 @@ func dueDefects() []defect {
 			mutated(func(b *broken, m *driver.Mutation) {
 				for _, x := range m.Documents {
 					if x.Act == driver.Remove {
-						removed.set(documentName(&x.Document), true)
+						removed.set(nameIn(&x.Document), true)
 					}
 				}
 			})(b)
 			b.due = func(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
 				docs, err := b.in.Due(ctx, kind, at, limit)
-				return slices.DeleteFunc(docs, func(d driver.Document) bool { return removed.get(documentName(&d)) }), err
+				return slices.DeleteFunc(docs, func(d driver.Document) bool { return removed.get(nameIn(&d)) }), err
 			}
 		}},
 	}

@@ -49,10 +49,10 @@ func engineDefects() []defect {
 		{"leaves archives to a collector", "DISTILL/archive", lingering(func(*broken, driver.Document, driver.Mutation) bool { return true })},
 		{"finds what is due only until it is swapped", "FIRE/once", func(b *broken) {
 			var swapped memo[string, bool]
-			altered(func(_ *broken, x *driver.DocumentSwap) { swapped.set(documentName(&x.Document), x.Rev > 0) })(b)
+			altered(func(_ *broken, x *driver.DocumentSwap) { swapped.set(nameIn(&x.Document), x.Rev > 0) })(b)
 			b.due = func(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
 				docs, err := b.in.Due(ctx, kind, at, limit)
-				return slices.DeleteFunc(docs, func(d driver.Document) bool { return swapped.get(documentName(&d)) }), err
+				return slices.DeleteFunc(docs, func(d driver.Document) bool { return swapped.get(nameIn(&d)) }), err
 			}
 		}},
 		{"lets two at once claim what is due", "FIRE/at-once", func(b *broken) {

@@ -104,7 +104,8 @@ func newBroken(defect func(b *broken), data *broken) *broken {
 // long as somebody holds them.
 func configOf(defect func(b *broken)) Config {
 	return Config{
-		New: func(context.Context) (driver.Adapter, error) { return newBroken(defect, nil), nil },
+		short: true,
+		New:   func(context.Context) (driver.Adapter, error) { return newBroken(defect, nil), nil },
 		Reopen: func(_ context.Context, a driver.Adapter) (driver.Adapter, error) {
 			return newBroken(defect, a.(*broken)), nil
 		},

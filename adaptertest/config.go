@@ -20,12 +20,22 @@ type Config struct {
 	// first case. Nil means that nothing outlives the store.
 	Reopen func(ctx context.Context, a driver.Adapter) (driver.Adapter, error)
 
+	// Crash opens the data of a again as they are where a keeps them, as after a kill of
+	// its process: a is not closed before, and nothing of what it still holds back is
+	// written. A store with files opens a copy of them. Nil means that the report cannot
+	// say more of a durable store than that its durability is not proven: one that writes
+	// only as it is closed would pass.
+	Crash func(ctx context.Context, a driver.Adapter) (driver.Adapter, error)
+
 	// Require are the abilities that the store must have: a missing one is a
 	// failure, not a remark.
 	Require []Offer
 
 	// Seed chooses the random steps. The same seed gives the same steps and texts.
 	Seed uint64
+
+	short bool // -short in a test
+	first bool // stop at the first failure
 }
 
 // Offer is an ability of a store beyond the four operations.
@@ -42,12 +52,14 @@ const (
 	Tenants    Offer = "tenants"    // driver.Tenants
 	Durable    Offer = "durable"    // Reopen finds the data of a closed store
 	Shared     Offer = "shared"     // Reopen finds the data of an open store
+	Killed     Offer = "killed"     // Crash finds the data of a store that was not closed
 )
 
 // Run proves the store in a test, by one subtest for each case. A case for which
 // the store does not offer the means is skipped with the reason.
 func Run(t *testing.T, cfg Config) {
 	t.Helper()
+	cfg.short = testing.Short()
 	found, err := cfg.look(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -64,11 +76,14 @@ func Run(t *testing.T, cfg Config) {
 					t.Attr("law", l.name)
 					t.Attr("number", l.number)
 					result := cfg.runCase(t.Context(), found, &l, &c)
+					report.explain(&result)
 					report.add(&l, result)
-					switch result.Status {
-					case Broken:
+					switch {
+					case result.Cause != "":
+						t.Errorf("fails at the same operation as %s", result.Cause)
+					case result.Status == Broken:
 						t.Error("\n" + result.Failure)
-					case NotOffered:
+					case result.Status == NotOffered:
 						t.Skip(result.Reason)
 					}
 				})
@@ -106,7 +121,12 @@ func (cfg Config) check(ctx context.Context, wanted func(name string) bool) (*Re
 			if err := ctx.Err(); err != nil {
 				return report, err
 			}
-			report.add(&l, cfg.runCase(ctx, found, &l, &c))
+			result := cfg.runCase(ctx, found, &l, &c)
+			report.explain(&result)
+			report.add(&l, result)
+			if cfg.first && result.Status == Broken {
+				return report, nil
+			}
 		}
 	}
 	return report, nil

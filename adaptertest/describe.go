@@ -143,6 +143,9 @@ func describeMutation(m *driver.Mutation) string {
 	if l := m.Limits; l != (driver.Limits{}) {
 		parts = append(parts, fmt.Sprintf("limits of %d entries, %d bytes, %d events", l.Entries, l.Bytes, l.Waiting))
 	}
+	if len(parts) > 20 {
+		parts = append(parts[:20], fmt.Sprintf("… (%d parts in all)", len(parts)))
+	}
 	return strings.Join(parts, "; ")
 }
 

@@ -14,17 +14,44 @@
 // Beside the store alone, it proves the engines of this module on the store: what they
 // keep is in documents of it.
 //
-// With AGENTMEMORY_LONG in the environment the largest documents are of 32 megabytes
-// instead of one.
+// Every step of a case on the store alone is also taken on a reference, which is the
+// contract in the most obvious words. At the end of the case an audit compares all that
+// can be read: every entry by every way to read, records, lineage, documents, events,
+// versions, changes, what is due and the scopes. A case runs as far up as the store climbs;
+// if it fails, the lowest step on which it fails is to blame.
+//
+// With -short the sweeps take fewer names, sizes and random steps. With AGENTMEMORY_LONG in
+// the environment they take every rung of the ladder of sizes, up to 10,001 of everything
+// and 32 megabytes of text.
+//
+// # Map
+//
+//   - config.go, frame.go, findings.go, report.go: how a store is looked at, how a case
+//     runs, and what is reported.
+//   - world.go, script.go, steps.go, steps_offers.go, steps_documents.go: what a case works
+//     in, and the steps that it takes. describe.go, describe_documents.go and names.go are
+//     the words for them.
+//   - reference.go and audit.go: what every step is compared with.
+//   - sweep_names.go, sweep_many.go, sweep_instants.go, sweep_methods.go: cases that are
+//     generated: lookalike names in every place of a name, many of everything, instants
+//     wherever one is kept, and contexts and error texts through every method, by
+//     reflection, so that a method which is added is swept or fails the kit.
+//   - model.go and law_model.go: random steps that are chosen by what the state allows.
+//   - law_*.go: the cases of a law. host.go and tap.go: a bank over the store, and calls
+//     that are made to fail.
+//   - internal/mutate: breaks the in-memory store by machine, and lists what the kit does
+//     not find.
 //
 // # Guarantees
 //
-//   - T1: every law that a store can break has a case, and every case is known to
-//     fail on a store that is broken in just that way: a catalogue of such stores is
-//     kept beside the kit's own tests.
+//   - T1: every law that a store can break has a case. What the kit finds is measured by
+//     mutants of the in-memory store and of the rules of package driver, of which each is
+//     broken in one operator, constant, condition or statement (go run
+//     ./adaptertest/internal/mutate), and by a catalogue of stores that are wrong in what
+//     they answer, beside the kit's own tests.
 //   - T2: isolation (CTI-1) and redaction (SR-1) have no opt-out.
 //   - T3: nothing sleeps. The kit owns the clock: a store is told every instant.
-//   - T4: a failure names the law, the steps that were taken, what was expected and
+//   - T4: a cause that shows in several cases is told of once. A failure names the law, the steps that were taken, what was expected and
 //     what came. One that random steps found is shrunk to the shortest sequence that
 //     shows it. The same seed gives the same steps and the same text: ids that a bank or
 //     an engine issues are called by a number (mem#1), as they are random. The exception
@@ -35,31 +62,36 @@
 //
 // # Laws
 //
-//   - CTI-1 (M1): a scope is the exact pair of tenant and ref.
-//   - SR-1 (M2, M3): a store adds no way by which a secret could get out.
-//   - TTL (M4): an entry is live iff now < expiresAt, in every read.
-//   - ORDER (M5): newest first, ties by the bytes of the id, descending.
 //   - RECORD (M8): an entry comes back as it was put, and every acknowledged write
 //     is seen.
 //   - IDEMPOTENCE (M8): the same again changes nothing; an id is never reused.
+//   - ORDER (M5): newest first, ties by the bytes of the id, descending.
+//   - TTL (M4): an entry is live iff now < expiresAt, in every read.
+//   - SEARCH: a search by the store finds what a filter would.
 //   - BATCH (M8): a mutation happens whole or not at all.
 //   - DOCUMENT (M8, M10, K2): a document changes by compare-and-swap with its mutation,
 //     and goes with the entries that it is made of.
 //   - DUE (K3, K9): what is due is found over all tenants, in order.
 //   - OUTBOX (E3): an event commits with its mutation and waits until delivered.
+//   - LIMIT (M9): a mutation that goes beyond the limits of its tenant is refused.
 //   - VIEW (M6, M7): reading at a version is exact, or refused.
 //   - CHANGES (M7, S3): what has changed between two versions is told exactly.
 //   - FORGET (M10): what is erased is gone everywhere; nothing else is.
 //   - TENANT (M1, M7, M10): the scopes that hold anything are listed, and a tenant that is
 //     dropped is gone with all its versions.
-//   - SEARCH: a search by the store finds what a filter would.
-//   - DURABLE: a store that is opened again has everything that it had.
+//   - CTI-1 (M1): a scope is the exact pair of tenant and ref, and every other name is
+//     exact too.
+//   - RACING (M1, M8, E3): writers of different scopes do not touch each other.
+//   - SR-1 (M2, M3): a store adds no way by which a secret could get out.
+//   - FAULT: a failed call, a lost acknowledgement or a cancelled context leaves
+//     memory whole.
+//   - DURABLE: a store that is opened again, or whose process was killed, has everything
+//     that it had.
 //   - CONSOLIDATE (C2, C5, C7): a consolidation on the store does what it says, once.
 //   - DISTILL (D1, D2, D3, D5): so do a compaction and a distillation.
 //   - FIRE (K1, K2, K6): commitments on the store fire once.
-//   - FAULT: a failed call, a lost acknowledgement or a cancelled context leaves
-//     memory whole.
 //   - MODEL: random operations agree with a model.
+//   - SIZES (M5, M8): what holds for a few holds for many.
 //
 // # Errors
 //

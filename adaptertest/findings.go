@@ -29,6 +29,18 @@ func (f *findings) missing(wanted []Offer) []Offer {
 	return slices.DeleteFunc(slices.Clone(wanted), func(o Offer) bool { return slices.Contains(f.offers, o) })
 }
 
+// levelsFrom are the steps that the store offers, from one on.
+func (f *findings) levelsFrom(least Level) []Level {
+	all := []Level{LevelAdapter}
+	if len(f.missing([]Offer{Transactor})) == 0 {
+		all = append(all, LevelTransactor)
+		if len(f.missing([]Offer{Versioned})) == 0 {
+			all = append(all, LevelVersioned)
+		}
+	}
+	return all[slices.Index(all, least):]
+}
+
 func (f *findings) reason(o Offer) string {
 	if reason, known := f.reasons[o]; known {
 		return reason
@@ -58,6 +70,7 @@ func (cfg Config) look(ctx context.Context) (found *findings, err error) {
 	if err := found.inspect(store, cfg.Reopen != nil); err != nil {
 		return nil, err
 	}
+	found.offer(Killed, cfg.Crash != nil, "Config.Crash is not set")
 	if cfg.Reopen == nil {
 		found.offer(Durable, false, "Config.Reopen is not set")
 		found.offer(Shared, false, "Config.Reopen is not set")

@@ -26,7 +26,7 @@ var ctx = context.Background()
 type plain struct{ driver.Adapter }
 
 func plainConfig() Config {
-	return Config{New: func(context.Context) (driver.Adapter, error) { return plain{inmem.New()}, nil }}
+	return Config{short: true, New: func(context.Context) (driver.Adapter, error) { return plain{inmem.New()}, nil }}
 }
 
 // cases lets single cases through.
@@ -39,7 +39,10 @@ func TestT2_IsolationAndRedactionHaveNoOptOut(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, report.OK(), report)
 	require.Equal(t, LevelAdapter, report.Level)
-	for _, l := range report.Laws[:2] {
+	for _, l := range report.Laws {
+		if l.Name != "CTI-1" && l.Name != "SR-1" {
+			continue
+		}
 		proven := 0
 		for _, c := range l.Cases {
 			if c.Status == Proven {
@@ -78,7 +81,7 @@ func TestT4_TheSameSeedGivesTheSameTextAndTheShortestSteps(t *testing.T) {
 			only := func(seed uint64) string {
 				cfg := configOf(d)
 				cfg.Seed = seed
-				report, err := cfg.check(ctx, cases("MODEL/adapter", "MODEL/versioned"))
+				report, err := cfg.check(ctx, cases("MODEL/random"))
 				require.NoError(t, err)
 				require.False(t, report.OK())
 				return strings.Join(report.Failures(), "\n")
@@ -94,23 +97,78 @@ func TestT4_TheSameSeedGivesTheSameTextAndTheShortestSteps(t *testing.T) {
 }
 
 func TestT4_AFailureReadsWellOnItsOwn(t *testing.T) {
-	leaky := func(b *broken) {
-		b.from["list"] = func(want driver.Scope) []driver.Scope {
-			return b.known(func(have driver.Scope) bool { return have.Tenant == want.Tenant })
+	long := func(b *broken) {
+		b.query["list"] = func(_ driver.Scope, q driver.Query) driver.Query {
+			if q.Limit > 0 {
+				q.Limit++
+			}
+			return q
 		}
 	}
-	report, err := configOf(leaky).check(ctx, cases("CTI-1/foreign-ref-list"))
+	report, err := configOf(long).check(ctx, cases("ORDER/limit-one", "ORDER/limit-huge"))
 	require.NoError(t, err)
-	require.Equal(t, []string{`CTI-1/foreign-ref-list (M1): no read shows an entry of another ref, whatever its name looks like
-    1. put "here" (content "content of here", created 2001-03-04T05:06:07Z) in "acme" / "support"
-    2. put "there" (content "content of there", created 2001-03-04T05:06:07Z) in "acme" / "sales"
-    3. list "acme" / "support" at 2001-03-04T05:06:07Z
-  expected: "here"
-  came:     "there", "here"
-`}, report.Failures())
+	require.Len(t, report.Failures(), 1)
+	require.Equal(t, `ORDER/limit-one (M5): limit 1 is the newest
+    1. put 3 entries in "acme" / "support"
+    2. list "acme" / "support" limit 1 at 2001-03-04T05:06:07Z
+  expected: "e00002"
+  came:     "e00002", "e00001"
+`, report.Failures()[0])
 	require.Contains(t, report.String(), report.Failures()[0])
-	require.Contains(t, report.String(), "CTI-1        M1      broken         0 proven, 1 broken")
 	require.Equal(t, LevelNone, report.Level)
+}
+
+// One defect shows under many laws. It is told of in full where least else could be wrong,
+// and by the names of the cases elsewhere.
+func TestT4_ACauseIsReportedOnce(t *testing.T) {
+	report, err := configOf(changed(func(e driver.Entry) driver.Entry { e.Tags = nil; return e })).check(ctx, everything)
+	require.NoError(t, err)
+	failed := 0
+	for _, l := range report.Laws {
+		for _, c := range l.Cases {
+			if c.Status == Broken {
+				failed++
+			}
+		}
+	}
+	require.Greater(t, failed, 40)
+	require.Less(t, len(report.Failures()), 25)
+	require.Contains(t, report.Failures()[0], "RECORD/")
+	require.Contains(t, report.String(), "at the same operation fail: ")
+}
+
+func TestTheReportSaysWhatIsKnownOfDurability(t *testing.T) {
+	cfg := configOf(func(*broken) {})
+	for want, change := range map[Durability]func(cfg *Config){
+		NotProven:    func(*Config) {},
+		SurvivesKill: func(cfg *Config) { cfg.Crash = cfg.Reopen },
+		Volatile: func(cfg *Config) {
+			cfg.New, cfg.Reopen = plainConfig().New, nil
+		},
+	} {
+		mine := cfg
+		change(&mine)
+		report, err := mine.check(ctx, func(name string) bool { return strings.HasPrefix(name, "DURABLE/") })
+		require.NoError(t, err)
+		require.True(t, report.OK(), report)
+		require.Equal(t, want, report.Durability)
+		require.Contains(t, report.Summary(), string(want))
+		require.NotContains(t, report.Summary(), "\n")
+		require.Contains(t, report.Summary(), "agentmemory (devel): step ")
+	}
+}
+
+// A store that writes only as it is closed is durable to who closes it.
+func TestAStoreThatWritesBehindDoesNotSurviveAKill(t *testing.T) {
+	cfg := configOf(func(*broken) {})
+	cfg.Crash = func(ctx context.Context, a driver.Adapter) (driver.Adapter, error) {
+		return newBroken(func(*broken) {}, nil), nil
+	}
+	report, err := cfg.check(ctx, func(name string) bool { return strings.HasPrefix(name, "DURABLE/") })
+	require.NoError(t, err)
+	require.Len(t, report.Failures(), 1)
+	require.Contains(t, report.Failures()[0], "DURABLE/killed")
+	require.Equal(t, NotProven, report.Durability)
 }
 
 func TestT5_WhatIsNotOfferedHasAReason(t *testing.T) {
@@ -151,9 +209,10 @@ func TestAStoreThatMisbehavesIsBroken(t *testing.T) {
 		}, "ended the goroutine"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			report, err := configOf(c.do).check(ctx, cases("ORDER/limit-one", "MODEL/adapter"))
+			report, err := configOf(c.do).check(ctx, cases("ORDER/limit-one", "MODEL/random"))
 			require.NoError(t, err)
-			require.Len(t, report.Failures(), 2)
+			require.Equal(t, Broken, report.Laws[0].Status)
+			require.Equal(t, Broken, report.Laws[1].Status)
 			require.Contains(t, report.Failures()[0], c.want)
 		})
 	}
@@ -216,6 +275,7 @@ func TestStoresAreClosed(t *testing.T) {
 	opened, closed := 0, 0
 	refuse := error(nil)
 	cfg := Config{
+		short: true,
 		New: func(context.Context) (driver.Adapter, error) {
 			opened++
 			return closing{newBroken(func(*broken) {}, nil), &closed, refuse}, nil
@@ -231,10 +291,12 @@ func TestStoresAreClosed(t *testing.T) {
 	require.Equal(t, opened, closed)
 
 	refuse = errors.New("file busy")
-	report, err = cfg.check(ctx, cases("ORDER/limit-one", "DURABLE/entries", "MODEL/adapter"))
+	report, err = cfg.check(ctx, cases("ORDER/limit-one", "DURABLE/ids", "MODEL/random"))
 	require.NoError(t, err)
-	require.Len(t, report.Failures(), 3)
 	require.Contains(t, report.Failures()[0], "file busy")
+	for _, l := range report.Laws {
+		require.Equal(t, Broken, l.Status, l.Name)
+	}
 }
 
 func TestWhatCannotBeLookedAtIsAnError(t *testing.T) {
@@ -295,7 +357,10 @@ func TestRunFailsTheTestOfABrokenStore(t *testing.T) {
 		cfg := plainConfig()
 		cfg.New = func(context.Context) (driver.Adapter, error) {
 			return plain{newBroken(func(b *broken) {
-				b.query["list"] = func(_ driver.Scope, q driver.Query) driver.Query { q.Limit++; return q }
+				b.query["list"] = func(_ driver.Scope, q driver.Query) driver.Query {
+					q.Limit += min(q.Limit, 1)
+					return q
+				}
 			}, nil)}, nil
 		}
 		cfg.Require = []Offer{Versioned}
@@ -308,13 +373,13 @@ func TestRunFailsTheTestOfABrokenStore(t *testing.T) {
 	require.Error(t, err)
 	for _, want := range []string{
 		"--- FAIL: " + t.Name() + "/ORDER/limit-one",
-		"--- PASS: " + t.Name() + "/SR-1/errors ",
+		"--- PASS: " + t.Name() + "/SR-1/errors-adapter ",
 		"--- SKIP: " + t.Name() + "/VIEW/run-token",
 		"ORDER/limit-one (M5): limit 1 is the newest",
 		"the store does not offer versioned, which is required: it has no driver.Versioned",
 		"needs transactor: it has no driver.Transactor",
-		"=== ATTR  " + t.Name() + "/CTI-1/foreign-ref-get law CTI-1",
-		"=== ATTR  " + t.Name() + "/CTI-1/foreign-ref-get number M1",
+		"=== ATTR  " + t.Name() + "/CTI-1/names-ref law CTI-1",
+		"=== ATTR  " + t.Name() + "/CTI-1/names-ref number M1",
 	} {
 		require.Contains(t, string(out), want)
 	}

@@ -26,6 +26,7 @@ type host struct {
 func (w *world) host() *host { return w.hostOn(&tap{world: w}) }
 
 func (w *world) hostOn(store driver.Adapter) *host {
+	w.unmirrored()
 	h := &host{w: w, log: new(events.Log), queue: &runs{byKey: map[string]string{}}}
 	_, transactor := driver.As[driver.Transactor](store)
 	bank, err := memory.New(store, memory.Config{

@@ -2,7 +2,6 @@ package adaptertest
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -13,16 +12,12 @@ func batchLaw() law {
 	l := law{name: "BATCH", number: "M8", says: "a mutation happens whole or not at all"}
 	l.cases = []testCase{
 		{"whole", "all parts of a mutation take effect", tx, wholeBatch},
-		{"retired", "a retired entry is in no list, and its record says what became of it", tx, retiredEntries},
 		{"retired-is-final", "a retired entry is not live to any condition, and cannot be deleted", tx, retiredIsFinal},
 		{"retire-for-new", "entries can be retired in favour of one that the same mutation puts", tx, retireForNew},
 		{"retire-new", "an entry can be put and retired by one mutation", tx, retireNew},
-		{"restored", "a restored entry is back with its id, its createdAt and its place", tx, restoredEntry},
 		{"restore-condition", "only merged and superseded entries can be restored", tx, restoreCondition},
 		{"successor-condition", "the successor must be live", tx, successorCondition},
 		{"heir-condition", "that an entry is heir of exactly some holds for those that were retired in its favour, whatever became of them since", tx, heirCondition},
-		{"history", "history yields every record, whatever its state, as each query asks", tx, historyQueries},
-		{"history-many", "history yields more than a page", tx, historyMany},
 		{"history-while-changing", "a history loop may change the store, and yields every record that stays, once", tx, historyWhileChanging},
 		{"history-stops", "a history loop may stop early", tx, historyStops},
 	}
@@ -121,20 +116,6 @@ func wholeBatch(w *world) {
 	w.waiting(home.Tenant, "run-1", "ev1", "ev2")
 }
 
-func retiredEntries(w *world) {
-	w.puts(home, "new")
-	for _, x := range []driver.Retirement{
-		retire(home, "m", driver.Merged, "new"), retire(home, "s", driver.Superseded, "new"), retire(home, "d", driver.Deleted, ""),
-	} {
-		e := w.whole(x.ID)
-		w.put(home, e)
-		w.apply(retired(x))
-		w.looksUp(home, e, x.State, x.For)
-		w.absent(home, x.ID)
-		w.lists(home, "new")
-	}
-}
-
 func retiredIsFinal(w *world) {
 	w.puts(home, "new", "old")
 	w.apply(retired(retire(home, "old", driver.Merged, "new")))
@@ -186,21 +167,6 @@ func retireNew(w *world) {
 	w.looksUp(home, w.entry("new"), driver.Deleted, "")
 }
 
-func restoredEntry(w *world) {
-	all := w.putMany(home, 5, nil)
-	middle := all[2]
-	for _, state := range []driver.State{driver.Merged, driver.Superseded} {
-		w.apply(retired(retire(home, middle, state, all[0])))
-		w.sameIDs(w.list(home, driver.Query{At: w.now}), []string{all[0], all[1], all[3], all[4]})
-		w.apply(driver.Mutation{Restore: located(home, middle)})
-		w.sameIDs(w.list(home, driver.Query{At: w.now}), all)
-		rec := w.record(home, middle)
-		w.check(rec.State == driver.Live && rec.For == "", "a live record without a successor", "%s", describeRecord(&rec))
-		w.remembers(home.Tenant, driver.HistoryQuery{Ref: home.Ref, For: all[:1]})
-	}
-	w.apply(retired(retire(home, middle, driver.Deleted, "")))
-}
-
 func restoreCondition(w *world) {
 	w.puts(home, "live", "deleted", "merged")
 	w.delete(home, "deleted", true)
@@ -220,44 +186,6 @@ func successorCondition(w *world) {
 		w.conflicts(retired(retire(home, "a", driver.Superseded, successor)))
 	}
 	w.lists(home, "live", "a")
-}
-
-func historyQueries(w *world) {
-	put := func(id string, subjects ...string) {
-		e := w.entry(id)
-		e.Subjects = subjects
-		w.put(home, e)
-	}
-	put("live", "customer:1", "customer:2")
-	put("deleted", "customer:1")
-	put("merged", "customer:11")
-	put("superseded", "customer:1")
-	put("erased", "customer:1")
-	w.delete(home, "deleted", true)
-	w.apply(retired(retire(home, "merged", driver.Merged, "live"), retire(home, "superseded", driver.Superseded, "live")))
-	w.apply(driver.Mutation{Erase: located(home, "erased")})
-	w.puts(at(home.Tenant, "sales"), "elsewhere")
-
-	tenant, ref := home.Tenant, home.Ref
-	w.remembers(tenant, driver.HistoryQuery{}, "live", "deleted", "merged", "superseded", "erased", "elsewhere")
-	w.remembers(tenant, driver.HistoryQuery{Ref: ref}, "live", "deleted", "merged", "superseded", "erased")
-	w.remembers(tenant, driver.HistoryQuery{Subject: "customer:1"}, "live", "deleted", "superseded")
-	w.remembers(tenant, driver.HistoryQuery{Subject: "customer:2"}, "live")
-	w.remembers(tenant, driver.HistoryQuery{Ref: ref, For: []string{"live"}}, "merged", "superseded")
-	w.remembers(tenant, driver.HistoryQuery{Ref: ref, For: []string{"never", "deleted", "live"}}, "merged", "superseded")
-	w.remembers(tenant, driver.HistoryQuery{Ref: ref, For: []string{"live"}, Subject: "customer:1"}, "superseded")
-	w.remembers(tenant, driver.HistoryQuery{Ref: ref, For: []string{"merged"}})
-	for _, rec := range w.history(tenant, driver.HistoryQuery{Ref: ref, For: []string{"live"}, Subject: "customer:1"}) {
-		want := w.entry("superseded")
-		want.Subjects = []string{"customer:1"}
-		w.sameRecord(rec, driver.Record{Scope: home, Entry: want, State: driver.Superseded, For: "live"})
-	}
-}
-
-func historyMany(w *world) {
-	all := w.putMany(home, 1100, func(i int, e *driver.Entry) { e.Subjects = []string{"customer:1"} })
-	w.remembers(home.Tenant, driver.HistoryQuery{Subject: "customer:1"}, slices.Clone(all)...)
-	w.remembers(home.Tenant, driver.HistoryQuery{Ref: home.Ref}, all...)
 }
 
 func historyWhileChanging(w *world) {

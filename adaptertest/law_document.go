@@ -18,16 +18,12 @@ func documentLaw() law {
 		[]testCase{
 			{"revision", "a swap holds only for the revision that is there, whatever it does", tx, swapByRevision},
 			{"class", "a swap holds only for the class that the document has, whatever it does", tx, swapByClass},
-			{"set", "setting stores all of a document", tx, setAll},
-			{"retain", "retaining stores all but the value, which stays", tx, retainValue},
-			{"check", "checking changes nothing, of what is there and of what is not", tx, checkOnly},
 			{"remove", "what is removed is not there, and what was not there can be removed", tx, removeDocument},
 			{"revisions-ascend", "revisions ascend and are never used again, after a removal neither", tx, revisionsAscend},
 			{"several", "the swaps of a mutation happen together, and its revisions come in its order", tx, severalSwaps},
 			{"apart", "documents are in no list, get, history, search or scan, and their keys are no ids", tx, documentsApart},
 			{"machinery-version", "a mutation of nothing but machinery makes no version", versions, machineryMakesNoVersion},
 			{"other-version", "a mutation of content, of host text or of anything beside machinery makes a version", versions, otherMakesVersion},
-			{"unversioned", "documents are as they are now, whatever version is read", versions, documentsAreUnversioned},
 			{"racing-swaps", "of swaps that race exactly one succeeds", tx, racingSwaps},
 		},
 		documentQueryCases(), contentCases(), refusedCases(),
@@ -84,59 +80,6 @@ func swapByClass(w *world) {
 		}
 		w.holds(d)
 	}
-}
-
-func setAll(w *world) {
-	w.puts(home, "a", "b")
-	for _, pair := range [][2]driver.Document{
-		{{Scope: home, Kind: "k", Key: "m", Value: []byte("v"), Group: "g", Due: w.now}, {Scope: home, Kind: "k", Key: "m"}},
-		{digest(home, "c", "a", "b"), digest(home, "c", "b")},
-		{file(home, "h", "customer:2", "customer:1"), file(home, "h")},
-	} {
-		whole, bare := pair[0], pair[1]
-		whole.Group = "group"
-		whole = w.set(whole)
-		w.holds(whole)
-		bare.Value, bare.Rev = nil, whole.Rev
-		bare = w.set(bare)
-		w.holds(bare)
-		whole.Rev = bare.Rev
-		w.holds(w.set(whole))
-	}
-}
-
-func retainValue(w *world) {
-	w.puts(home, "a", "b")
-	m, c, h := timer(home, "m", w.now), digest(home, "c", "a"), file(home, "h", "customer:1")
-	for i, d := range w.sets(m, c, h) {
-		kept := d.Value
-		switch i {
-		case 0:
-			d.Due, d.Group = w.now.Add(1e6), "other"
-		case 1:
-			d.Of, d.Group = []string{"b", "a"}, "other"
-		case 2:
-			d.Subjects = []string{"customer:2"}
-		}
-		d.Value = nil
-		d = w.retains(d)
-		d.Value = kept
-		w.holds(d)
-		d.Value = []byte("not stored")
-		d.Group = ""
-		d = w.retains(d)
-		d.Value = kept
-		w.holds(d)
-	}
-}
-
-func checkOnly(w *world) {
-	d := w.set(note(home, "n", "one"))
-	other := d
-	other.Value, other.Group = []byte("two"), "group"
-	w.commits(acts(driver.Check, other, note(home, "absent", "x")))
-	w.holds(d)
-	w.lacks(note(home, "absent", ""))
 }
 
 func removeDocument(w *world) {
@@ -241,19 +184,8 @@ func otherMakesVersion(w *world) {
 		before := w.version(home.Tenant)
 		made := w.apply(m)
 		after := w.version(home.Tenant)
-		w.check(made.Version == after && after != before, "a version of its own", "another one, or none")
+		w.newVersion(before, made.Version, after)
 	}
-}
-
-func documentsAreUnversioned(w *world) {
-	w.puts(home, "a")
-	d := w.set(digest(home, "d", "a"))
-	v := w.version(home.Tenant)
-	d.Value = []byte("new")
-	d = w.set(d)
-	w.listsAt(home, v, "a")
-	w.holds(d)
-	w.intact(home, v, true)
 }
 
 func racingSwaps(w *world) {

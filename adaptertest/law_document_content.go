@@ -14,7 +14,6 @@ func contentCases() []testCase {
 		{"content-of-any-state", "content can be made of retired and expired entries, and of such as its mutation puts", tx, contentOfAnyState},
 		{"content-erased", "content goes in the mutation that erases any entry that it is made of", tx, contentGoesWithEntries},
 		{"content-stays", "content stays when its entries are deleted, merged, restored or put again, and when others are erased", tx, contentStays},
-		{"content-elsewhere", "erasing an entry leaves content of an entry of the same id in another ref, and of an id that looks alike", tx, contentElsewhere},
 		{"content-remade", "content goes with what it is made of now, not with what it was made of", tx, contentRemade},
 		{"content-retained", "content that a mutation retains goes all the same if the mutation erases what it was made of", tx, contentRetained},
 		{"content-purged", "a purge removes content with the entry, and leaves that of entries which stay", []Offer{Transactor, Versioned}, contentPurged},
@@ -92,23 +91,6 @@ func contentStays(w *world) {
 	for _, d := range docs {
 		w.holds(d)
 	}
-}
-
-func contentElsewhere(w *world) {
-	scopes := []driver.Scope{home, at("acme", "sales"), at("globex", "support")}
-	var docs []driver.Document
-	for _, s := range scopes {
-		w.puts(s, "same")
-		docs = append(docs, w.set(digest(s, "d", "same")))
-	}
-	w.puts(home, "Same", "same ")
-	alike := w.sets(digest(home, "e", "Same"), digest(home, "f", "same "))
-	w.apply(driver.Mutation{Erase: located(home, "same")})
-	w.lacks(docs[0])
-	w.holds(docs[1])
-	w.holds(alike[0])
-	w.holds(alike[1])
-	w.holds(docs[2])
 }
 
 func contentRemade(w *world) {

@@ -2,7 +2,6 @@ package adaptertest
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,23 +13,13 @@ import (
 func documentQueryCases() []testCase {
 	tx := []Offer{Transactor}
 	cases := []testCase{
-		{"round-trip", "a document comes back whole, of every class", tx, documentRoundTrip},
 		{"values", "values are bytes, and nil and empty are the same", tx, documentValues},
-		{"large-value", "a value of a megabyte comes back", tx, largeValue},
 		{"largest-names", "the longest names come back", tx, largestNames},
 		{"joined-names", "the names of a document are never run together", tx, joinedDocumentNames},
 		{"order", "documents come in the byte order of ref, kind and key", tx, documentOrder},
-		{"refs", "a query is for one ref, for the tenant's own, or for all", tx, documentRefs},
 		{"narrowed", "kind, key, group and subject narrow together", tx, narrowedDocuments},
-		{"regrouped", "a document is found by the group that it has now", tx, regroupedDocument},
-		{"bare", "a bare document has everything but the value", tx, bareDocuments},
-		{"many", "more documents than a page come, once and in order", tx, manyDocuments},
 		{"while-changing", "a loop over documents may change the store, and yields every document that stays, once", tx, documentsWhileChanging},
 		{"stops", "a loop over documents may stop early", tx, documentsStop},
-	}
-	for _, n := range documentNames {
-		cases = append(cases, testCase{"exact-" + n.name, "documents are found by their exact " + n.name + ", byte for byte", tx,
-			func(w *world) { exactDocumentName(w, n.set, n.ask) }})
 	}
 	return cases
 }
@@ -48,43 +37,6 @@ var documentNames = []struct {
 	{"group", func(d *driver.Document, name string) { d.Group = name }, func(q *driver.DocumentQuery, name string) { q.Group = name }},
 	{"subject", func(d *driver.Document, name string) { d.Subjects = []string{"everyone", name} },
 		func(q *driver.DocumentQuery, name string) { q.Subject = name }},
-}
-
-func exactDocumentName(w *world, set func(*driver.Document, string), ask func(*driver.DocumentQuery, string)) {
-	names := append([]string{"a,b"}, lookalikes...)
-	docs := make([]driver.Document, len(names))
-	for i, name := range names {
-		d := driver.Document{Scope: home, Class: driver.HostText, Kind: "file", Key: fmt.Sprintf("%02d", i), Value: []byte(fmt.Sprint("value ", i))}
-		set(&d, name)
-		_, err := w.tryApply(d.Tenant, acts(driver.Set, d))
-		w.must(err)
-		docs[i] = d
-	}
-	for i, name := range append(names, "b") {
-		q := driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}
-		ask(&q, name)
-		got := w.documents(q)
-		if i == len(names) {
-			w.check(len(got) == 0, "none", "%s", describeDocuments(got))
-			continue
-		}
-		w.check(len(got) == 1, describeDocument(&docs[i]), "%s", describeDocuments(got))
-		docs[i].Rev = got[0].Rev
-		w.sameDocument(&got[0], &docs[i])
-	}
-}
-
-func documentRoundTrip(w *world) {
-	w.puts(home, "s1", "s2")
-	for _, d := range []driver.Document{
-		{Scope: home, Kind: "k", Key: "m", Value: []byte("v"), Group: "g", Due: w.now.Add(7 * time.Millisecond)},
-		{Scope: home, Kind: "k", Key: "offset", Due: w.now.In(time.FixedZone("", 5*3600+1800))},
-		{Scope: at("acme", ""), Kind: "k", Key: "far", Due: time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)},
-		{Scope: home, Class: driver.Content, Kind: "k", Key: "c", Value: []byte("text"), Group: "g", Of: []string{"s2", "s1"}},
-		{Scope: at("acme", ""), Class: driver.HostText, Kind: "k", Key: "h", Value: []byte("text"), Group: "g", Subjects: []string{"b,a", "a", "é", "e\u0301"}},
-	} {
-		w.holds(w.set(d))
-	}
 }
 
 func documentValues(w *world) {
@@ -106,31 +58,13 @@ func documentValues(w *world) {
 	w.holds(d)
 }
 
-// largeValue is of 32 megabytes with AGENTMEMORY_LONG.
-func largeValue(w *world) {
-	size := 1 << 20
-	if os.Getenv("AGENTMEMORY_LONG") != "" {
-		size = 32 << 20
-	}
-	w.puts(home, "a")
-	value := slices.Repeat([]byte("0123456789abcde\x00"), size/16)
-	d := digest(home, "d", "a")
-	d.Value = value
-	d = w.set(d)
-	w.holds(d)
-	d.Group, d.Value = "group", nil
-	d = w.retains(d)
-	d.Value = value
-	w.holds(d)
-}
-
 func largestNames(w *world) {
 	d := file(at(strings.Repeat("t", driver.MaxTenantBytes), strings.Repeat("r", driver.MaxRefBytes)), strings.Repeat("k", driver.MaxKeyBytes),
 		strings.Repeat("s", driver.MaxLabelBytes))
 	d.Kind, d.Group = strings.Repeat("i", driver.MaxKindBytes), strings.Repeat("g", driver.MaxKeyBytes)
 	d = w.set(d)
 	w.holds(d)
-	w.yields(driver.DocumentQuery{Tenant: d.Tenant, EveryRef: true, Group: d.Group, Subject: d.Subjects[0]}, documentName(&d))
+	w.yields(driver.DocumentQuery{Tenant: d.Tenant, EveryRef: true, Group: d.Group, Subject: d.Subjects[0]}, nameIn(&d))
 	entry := strings.Repeat("e", driver.MaxIDBytes)
 	w.puts(d.Scope, entry)
 	c := digest(d.Scope, "c", entry)
@@ -172,21 +106,9 @@ func documentOrder(w *world) {
 	})
 	var names []string
 	for _, d := range docs {
-		names = append(names, documentName(&d))
+		names = append(names, nameIn(&d))
 	}
 	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}, names...)
-}
-
-func documentRefs(w *world) {
-	w.sets(note(home, "n", ""), note(at("acme", ""), "n", ""), note(at("acme", "sales"), "n", ""))
-	w.set(note(at("globex", "support"), "n", ""))
-	w.yields(driver.DocumentQuery{Tenant: "acme", Ref: "support"}, "support/note/n")
-	w.yields(driver.DocumentQuery{Tenant: "acme"}, "/note/n")
-	w.yields(driver.DocumentQuery{Tenant: "acme", EveryRef: true}, "/note/n", "sales/note/n", "support/note/n")
-	w.yields(driver.DocumentQuery{Tenant: "acme", EveryRef: true, Ref: "support", Kind: "note", Key: "n"}, "/note/n", "sales/note/n", "support/note/n")
-	w.yields(driver.DocumentQuery{Tenant: "acme", Ref: "nothing"})
-	w.yields(driver.DocumentQuery{Tenant: "globex"})
-	w.yields(driver.DocumentQuery{Tenant: "nobody", EveryRef: true})
 }
 
 // eachName has a document for each way to combine two values of every name.
@@ -199,7 +121,7 @@ func narrowedDocuments(w *world) {
 		docs = append(docs, d)
 	}
 	w.sets(docs...)
-	slices.SortFunc(docs, func(a, b driver.Document) int { return strings.Compare(documentName(&a), documentName(&b)) })
+	slices.SortFunc(docs, func(a, b driver.Document) int { return strings.Compare(nameIn(&a), nameIn(&b)) })
 	for _, q := range []driver.DocumentQuery{
 		{}, {Kind: "kx"}, {Key: "x0"}, {Group: "gy"}, {Subject: "sx"}, {Kind: "kx", Group: "gy"}, {Kind: "ky", Subject: "sx"}, {Group: "gx", Subject: "sy"},
 		{Key: "y4", Group: "gy"}, {Key: "y4", Group: "gx"}, {Kind: "kx", Key: "x0"}, {Kind: "kx", Key: "x0", Group: "gx", Subject: "sx"},
@@ -210,7 +132,7 @@ func narrowedDocuments(w *world) {
 		for _, d := range docs {
 			if (q.Kind == "" || q.Kind == d.Kind) && (q.Key == "" || q.Key == d.Key) && (q.Group == "" || q.Group == d.Group) &&
 				(q.Subject == "" || q.Subject == d.Subjects[0]) {
-				want = append(want, documentName(&d))
+				want = append(want, nameIn(&d))
 			}
 		}
 		w.yields(q, want...)
@@ -219,43 +141,11 @@ func narrowedDocuments(w *world) {
 	}
 }
 
-func regroupedDocument(w *world) {
-	find := func(group string, want ...string) {
-		w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true, Group: group}, want...)
-	}
-	d := note(home, "n", "x")
-	d.Group = "one"
-	d = w.set(d)
-	d.Group = "two"
-	d = w.retains(d)
-	find("one")
-	find("two", "support/note/n")
-	d.Group = ""
-	d = w.set(d)
-	find("two")
-	w.removes(d)
-	find("two")
-}
-
-func bareDocuments(w *world) {
-	w.puts(home, "a")
-	docs := w.sets(timer(home, "m", w.now), digest(home, "c", "a"), file(home, "h", "customer:1"))
-	for i := range docs {
-		q := exactly(&docs[i])
-		q.Bare = true
-		got := w.documents(q)
-		want := docs[i]
-		want.Value = nil
-		w.check(len(got) == 1, "one document", "%s", describeDocuments(got))
-		w.sameDocument(&got[0], &want)
-	}
-}
-
 // manyNotes stores n documents of one kind, and returns their names in order.
 func (w *world) manyNotes(n int) (docs []driver.Document, names []string) {
 	for i := range n {
 		d := note(home, fmt.Sprintf("n%05d", i), "x")
-		docs, names = append(docs, d), append(names, documentName(&d))
+		docs, names = append(docs, d), append(names, nameIn(&d))
 	}
 	stored := docs[:0:0]
 	w.quietly(fmt.Sprintf("store %d documents", n), func() {
@@ -264,12 +154,6 @@ func (w *world) manyNotes(n int) (docs []driver.Document, names []string) {
 		}
 	})
 	return stored, names
-}
-
-func manyDocuments(w *world) {
-	_, names := w.manyNotes(1100)
-	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}, names...)
-	w.yields(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref, Kind: "note"}, names...)
 }
 
 // documentsWhileChanging removes documents before and behind the loop, swaps others in
@@ -284,7 +168,7 @@ func documentsWhileChanging(w *world) {
 			w.must(err)
 			w.check(d.Key > last, "the order of the keys", "%s after %s", short(d.Key), short(last))
 			last = d.Key
-			seen[documentName(&d)]++
+			seen[nameIn(&d)]++
 			if i < 100 {
 				w.removes(docs[2*i])
 				docs[2*i+1].Value = []byte("swapped")

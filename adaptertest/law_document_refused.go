@@ -65,6 +65,11 @@ var refusals = []struct {
 			retired(retire(home, "a", driver.Deleted, "b")), retired(retire(home, "a", driver.Live, "")),
 		}
 	}},
+	{"value", "has a value that is too large", func() []driver.Mutation {
+		d := note(home, "n", "")
+		d.Value = make([]byte, driver.MaxDocumentBytes+1)
+		return []driver.Mutation{acts(driver.Set, d)}
+	}},
 	{"event", "has an event without a payload", func() []driver.Mutation {
 		return []driver.Mutation{queue(events.Record{ID: "ev", Tenant: home.Tenant, RunID: "run-1", Time: epoch})}
 	}},
@@ -114,6 +119,9 @@ func refusedCases() []testCase {
 func refuses(w *world, all []driver.Mutation) {
 	w.puts(home, "a")
 	w.puts(at("globex", "support"), "a")
+	long := at(strings.Repeat("t", driver.MaxTenantBytes+1), "support")
+	_, err := w.tryApply(long.Tenant, driver.Mutation{Put: w.placed(long, "a")})
+	w.mustBe(err, driver.ErrValidation)
 	for _, m := range all {
 		m.Put = append(w.placed(home, "new"), m.Put...)
 		m.Documents = append(acts(driver.Set, note(home, "new", "x")).Documents, m.Documents...)

@@ -2,7 +2,7 @@ package adaptertest
 
 import (
 	"fmt"
-	"time"
+	"slices"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -10,16 +10,32 @@ import (
 
 func durableLaw() law {
 	l := law{name: "DURABLE", number: "M7, M8", says: "a store that is opened again has everything that it had, and processes that share it see each other's writes"}
+	sequences := func(w *world) int { return w.size(2, 8, 60) }
 	l.cases = []testCase{
-		{"entries", "entries outlive the store that wrote them", []Offer{Durable}, durableEntries},
-		{"deletions", "deletions outlive the store that made them", []Offer{Durable}, durableDeletions},
+		{"reopened", "whatever was done is there in a store that is closed and opened again, now and then", []Offer{Durable}, func(w *world) {
+			w.explore(sequences(w), w.reopen)
+		}},
+		{"killed", "whatever was acknowledged is there in a store whose process is killed, now and then", []Offer{Killed}, func(w *world) {
+			w.explore(sequences(w), w.crash)
+		}},
 		{"ids", "ids stay used", []Offer{Durable}, durableIDs},
-		{"records", "states, successors and stubs outlive the store", []Offer{Transactor, Durable}, durableRecords},
 		{"documents", "documents outlive the store, and no revision is used again", []Offer{Transactor, Durable}, durableDocuments},
-		{"due", "what is due is found by the store that is opened next", []Offer{Transactor, Scheduler, Durable}, durableDue},
-		{"changes", "what has changed is known to the store that is opened next", []Offer{Transactor, Versioned, Changes, Durable}, durableChanges},
-		{"events", "undelivered events outlive the store, in their order", []Offer{Transactor, Durable}, durableEvents},
+		{"events", "undelivered events outlive the store, in their order, and later ones queue behind them", []Offer{Transactor, Durable}, durableEvents},
 		{"versions", "a version can be read by the store that is opened next", []Offer{Transactor, Versioned, Durable}, durableVersions},
+		{"shared", "whatever one of two open stores has done the other one shows at once", []Offer{Shared}, func(w *world) {
+			var handles []driver.Adapter
+			w.explore(sequences(w), func() {
+				closed := func(s driver.Adapter) bool {
+					return !slices.ContainsFunc(w.opened, func(o driver.Adapter) bool { return same(s, o) })
+				}
+				if len(handles) == 0 || slices.ContainsFunc(handles, closed) {
+					handles = []driver.Adapter{w.store, w.second()}
+				}
+				slices.Reverse(handles)
+				w.did("go on with the other handle")
+				w.use(handles[0])
+			})
+		}},
 		{"limits", "what was written before a store was opened counts towards its limits", []Offer{Transactor, Durable}, durableLimits},
 		{"shared-writes", "each of two open stores sees the other's writes at once", []Offer{Shared}, sharedWrites},
 		{"shared-ids", "of puts by two open stores that race for an id one wins", []Offer{Shared}, sharedIDs},
@@ -29,28 +45,6 @@ func durableLaw() law {
 		{"shared-versions", "a version taken by one open store is held by the other", []Offer{Transactor, Versioned, Shared}, sharedVersions},
 	}
 	return l
-}
-
-func durableEntries(w *world) {
-	e := w.whole("whole")
-	w.put(home, e)
-	w.puts(home, "a", "b")
-	w.puts(at("globex", "support"), "c")
-	w.reopen()
-	w.get(home, e)
-	w.lists(home, "whole", "b", "a")
-	w.lists(at("globex", "support"), "c")
-	w.puts(home, "after")
-	w.reopen()
-	w.get(home, w.entry("after"))
-}
-
-func durableDeletions(w *world) {
-	w.puts(home, "a", "b")
-	w.delete(home, "a", true)
-	w.reopen()
-	w.lists(home, "b")
-	w.delete(home, "a", false)
 }
 
 func durableIDs(w *world) {
@@ -64,20 +58,6 @@ func durableIDs(w *world) {
 		w.mustBe(w.tryPut(home, other), driver.ErrConflict)
 	}
 	w.lists(home, "a")
-}
-
-func durableRecords(w *world) {
-	w.puts(home, "new", "m", "s", "d", "x")
-	w.apply(retired(retire(home, "m", driver.Merged, "new"), retire(home, "s", driver.Superseded, "new"), retire(home, "d", driver.Deleted, "")))
-	w.apply(driver.Mutation{Erase: located(home, "x")})
-	w.reopen()
-	w.looksUp(home, w.entry("m"), driver.Merged, "new")
-	w.looksUp(home, w.entry("s"), driver.Superseded, "new")
-	w.looksUp(home, w.entry("d"), driver.Deleted, "")
-	w.stub(home, "x", driver.Live, "")
-	w.remembers(home.Tenant, driver.HistoryQuery{Ref: home.Ref, For: []string{"new"}}, "m", "s")
-	w.apply(driver.Mutation{Restore: located(home, "m")})
-	w.lists(home, "new", "m")
 }
 
 func durableDocuments(w *world) {
@@ -97,27 +77,6 @@ func durableDocuments(w *world) {
 	w.apply(driver.Mutation{Erase: located(home, "a")})
 	w.lacks(kept[2])
 	w.set(kept[0])
-}
-
-func durableDue(w *world) {
-	soon := w.set(timer(home, "b", w.now))
-	w.set(timer(at("globex", "support"), "a", w.now.Add(time.Hour)))
-	w.reopen()
-	w.isDue("timer", 10, "acme support/timer/b")
-	w.removes(soon)
-	w.reopen()
-	w.advance(time.Hour)
-	w.isDue("timer", 10, "globex support/timer/a")
-}
-
-func durableChanges(w *world) {
-	w.puts(home, "a")
-	from := w.version(home.Tenant)
-	w.puts(home, "b")
-	w.delete(home, "a", true)
-	to := w.version(home.Tenant)
-	w.reopen()
-	w.changed(home, from, to, driver.ChangeSet{Put: []string{"b"}, Retired: []string{"a"}})
 }
 
 func sharedDocuments(w *world) {
@@ -142,6 +101,8 @@ func durableEvents(w *world) {
 	w.delivered(two)
 	w.reopen()
 	w.waiting(home.Tenant, "run-1", "c", "a")
+	w.apply(queue(w.event("run-1", "0")))
+	w.waiting(home.Tenant, "run-1", "c", "a", "0")
 }
 
 func durableVersions(w *world) {
@@ -161,7 +122,7 @@ func durableVersions(w *world) {
 	w.intact(home, after, true)
 	w.purge(home.Tenant, after)
 	w.reopen()
-	w.refused(before)
+	w.refused(home, before)
 }
 
 func sharedWrites(w *world) {

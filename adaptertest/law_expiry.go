@@ -17,10 +17,8 @@ func expiryLaw() law {
 		throughReaders("never", "an entry without expiresAt never expires", readNever),
 		[]testCase{
 			{"expired-delete", "an expired entry cannot be deleted, and stays as it is", nil, deleteExpired},
+			{"instants", "every instant that is kept comes back, in UTC, and is judged to the millisecond", nil, sweepInstants},
 			{"zero-instant", "at the zero instant nothing has expired", nil, zeroInstant},
-			{"far-instants", "instants from the year 1 to 9999 are kept and judged like any other", nil, farInstants},
-			{"offset-instants", "an instant written with an offset is the same instant, and comes back in UTC", nil, offsetInstants},
-			{"milliseconds", "instants come back to the millisecond", nil, keptMilliseconds},
 			{"expired-condition", "a mutation's condition that an entry is live does not hold from its expiresAt on", []Offer{Transactor}, expiredCondition},
 			{"expired-retire", "an expired entry cannot be retired", []Offer{Transactor}, expiredRetire},
 			{"expired-successor", "nothing is retired in favour of an expired entry", []Offer{Transactor}, expiredSuccessor},
@@ -97,58 +95,6 @@ func zeroInstant(w *world) {
 	w.now = time.Time{}
 	w.get(home, e)
 	w.lists(home, "short")
-}
-
-func farInstants(w *world) {
-	first := w.entry("first")
-	first.CreatedAt = time.Date(1, 1, 1, 0, 0, 0, 1e6, time.UTC)
-	first.ExpiresAt = time.Date(1, 1, 1, 0, 0, 0, 5e6, time.UTC)
-	last := w.entry("last")
-	last.CreatedAt = time.Date(9999, 12, 31, 23, 59, 59, 997e6, time.UTC)
-	last.ExpiresAt = time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)
-	early := w.entry("early")
-	early.CreatedAt = time.Date(1969, 12, 31, 23, 59, 59, 999e6, time.UTC)
-	for _, e := range []driver.Entry{first, last, early} {
-		w.put(home, e)
-	}
-	w.now = first.CreatedAt
-	w.get(home, first)
-	w.lists(home, "last", "early", "first")
-	w.now = last.CreatedAt
-	w.get(home, last)
-	w.get(home, early)
-	w.lists(home, "last", "early")
-	w.now = last.ExpiresAt
-	w.lists(home, "early")
-}
-
-func offsetInstants(w *world) {
-	india, honolulu := time.FixedZone("", 5*3600+1800), time.FixedZone("", -10*3600)
-	e := w.mortal("short", 5*time.Millisecond)
-	given := e
-	given.CreatedAt, given.ExpiresAt = e.CreatedAt.In(india), e.ExpiresAt.In(honolulu)
-	w.put(home, given)
-	w.did("put the same entry with its instants in UTC")
-	w.must(w.store.Put(w.ctx, home, e))
-	w.get(home, e)
-	for _, zone := range []*time.Location{india, honolulu} {
-		w.now = e.ExpiresAt.Add(-time.Millisecond).In(zone)
-		w.get(home, e)
-		w.lists(home, "short")
-		w.now = e.ExpiresAt.In(zone)
-		w.absent(home, "short")
-		w.lists(home)
-	}
-}
-
-func keptMilliseconds(w *world) {
-	for i, ms := range []int{0, 1, 7, 123, 500, 998, 999} {
-		e := w.entry(string(rune('a' + i)))
-		e.CreatedAt = w.now.Add(time.Duration(ms) * time.Millisecond)
-		e.ExpiresAt = e.CreatedAt.Add(time.Hour + time.Millisecond)
-		w.put(home, e)
-		w.get(home, e)
-	}
 }
 
 func expiredCondition(w *world) {

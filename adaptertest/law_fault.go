@@ -2,12 +2,9 @@ package adaptertest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -15,10 +12,7 @@ import (
 func faultLaw() law {
 	tx := []Offer{Transactor}
 	l := law{name: "FAULT", number: "M8, E3", says: "a failed call, a lost acknowledgement or a cancelled context leaves memory whole, and the same again completes it"}
-	for _, c := range cancellable {
-		l.cases = append(l.cases, testCase{"cancelled-" + c.name, "under a context that is done the call returns the context's error, and nothing happens", c.needs,
-			func(w *world) { callCancelled(w, c.call) }})
-	}
+	l.cases = methodCases("cancelled", "a call whose context is done returns the context's error, or all that there is, and changes nothing", sweepCancelled)
 	l.cases = append(l.cases,
 		testCase{"cancelled-midway-put", "a put whose context ends under way has happened or has not", nil, putCancelledMidway},
 		testCase{"cancelled-midway-delete", "a delete whose context ends under way has happened or has not", nil, deleteCancelledMidway},
@@ -30,114 +24,11 @@ func faultLaw() law {
 	return l
 }
 
-// walked goes through what a store yields.
-func walked[T any](all iter.Seq2[T, error]) error {
-	for _, err := range all {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// errorOf is the error of a call.
-func errorOf[T any](_ T, err error) error { return err }
-
 // cancelled is a context that is done.
 func cancelled(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
 	return ctx, cancel
-}
-
-// cancellable are all calls that take a context, in the world of callCancelled.
-var cancellable = []struct {
-	name  string
-	needs []Offer
-	call  func(ctx context.Context, w *world) error
-}{
-	{"get", nil, func(ctx context.Context, w *world) error { return errorOf(w.store.Get(ctx, home, "a", w.now)) }},
-	{"list", nil, func(ctx context.Context, w *world) error {
-		return errorOf(w.store.List(ctx, home, driver.Query{At: w.now}))
-	}},
-	{"put", nil, func(ctx context.Context, w *world) error { return w.store.Put(ctx, home, w.entry("new")) }},
-	{"delete", nil, func(ctx context.Context, w *world) error { return errorOf(w.store.Delete(ctx, home, "a", w.now)) }},
-	{"apply", []Offer{Transactor}, func(ctx context.Context, w *world) error {
-		m := driver.Mutation{At: w.now, Put: w.placed(home, "new"), Erase: located(home, "a")}
-		return errorOf(w.tx.Apply(ctx, home.Tenant, m))
-	}},
-	{"lookup", []Offer{Transactor}, func(ctx context.Context, w *world) error { return errorOf(w.tx.Lookup(ctx, home, []string{"a"})) }},
-	{"history", []Offer{Transactor}, func(ctx context.Context, w *world) error {
-		return walked(w.tx.History(ctx, home.Tenant, driver.HistoryQuery{}))
-	}},
-	{"documents", []Offer{Transactor}, func(ctx context.Context, w *world) error {
-		return walked(w.tx.Documents(ctx, driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}))
-	}},
-	{"undelivered", []Offer{Transactor}, func(ctx context.Context, w *world) error {
-		return walked(w.tx.Undelivered(ctx, driver.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"}))
-	}},
-	{"waiting", []Offer{Transactor}, func(ctx context.Context, w *world) error { return errorOf(w.tx.Waiting(ctx, home.Tenant, 10)) }},
-	{"due", []Offer{Transactor, Scheduler}, func(ctx context.Context, w *world) error {
-		return errorOf(w.scheduler.Due(ctx, "timer", w.now, 10))
-	}},
-	{"changes", []Offer{Transactor, Versioned, Changes}, func(ctx context.Context, w *world) error {
-		return errorOf(w.changes.Changes(ctx, home, w.held, w.held))
-	}},
-	{"scopes", []Offer{Transactor, Tenants}, func(ctx context.Context, w *world) error {
-		return walked(w.tenants.Scopes(ctx, driver.Scope{}))
-	}},
-	{"drop-tenant", []Offer{Transactor, Tenants}, func(ctx context.Context, w *world) error {
-		return errorOf(w.tenants.DropTenant(ctx, home.Tenant, 10))
-	}},
-	{"delivered", []Offer{Transactor}, func(ctx context.Context, w *world) error {
-		return w.tx.Delivered(ctx, queue(w.event("run-1", "ev1")).Events)
-	}},
-	{"version", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		return errorOf(w.versions.Version(ctx, home.Tenant))
-	}},
-	{"list-at", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		return errorOf(w.versions.ListAt(ctx, home, w.held, driver.Query{At: w.now}))
-	}},
-	{"get-at", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		return errorOf(w.versions.GetAt(ctx, home, w.held, []string{"a"}, w.now))
-	}},
-	{"intact", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		return errorOf(w.versions.Intact(ctx, home, w.held))
-	}},
-	{"purge", []Offer{Transactor, Versioned}, func(ctx context.Context, w *world) error {
-		return errorOf(w.versions.Purge(ctx, home.Tenant, w.held, w.now))
-	}},
-	{"search", []Offer{Searcher}, func(ctx context.Context, w *world) error {
-		return errorOf(w.searcher.Search(ctx, home, driver.Search{Limit: 10, At: w.now}))
-	}},
-	{"scan", []Offer{Scanner}, func(ctx context.Context, w *world) error {
-		return walked(w.scanner.Scan(ctx, home, driver.Query{At: w.now}))
-	}},
-}
-
-func callCancelled(w *world, call func(ctx context.Context, w *world) error) {
-	w.puts(home, "b", "a", "gone")
-	w.delete(home, "gone", true)
-	if w.tx != nil {
-		w.apply(queue(w.event("run-1", "ev1")))
-	}
-	if w.versions != nil {
-		w.held = w.version(home.Tenant)
-	}
-	done, cancel := cancelled(w.ctx)
-	defer cancel()
-	late, cancel := context.WithDeadline(w.ctx, time.Now().Add(-time.Hour))
-	defer cancel()
-	for _, ctx := range []context.Context{done, late} {
-		w.did("make the call with a context that is done: %v", ctx.Err())
-		err := call(ctx, w)
-		w.check(errors.Is(err, ctx.Err()), describeError(ctx.Err()), "%s", describeError(err))
-	}
-	w.lists(home, "b", "a")
-	if w.tx != nil {
-		w.waiting(home.Tenant, "run-1", "ev1")
-		w.looksUp(home, w.entry("gone"), driver.Deleted, "")
-	}
 }
 
 // fading is a context that is done from the n-th time on that somebody looks at it.
@@ -174,6 +65,7 @@ func (f *fading) Err() error {
 
 // midway makes a call under contexts that end ever later, until one outlasts it.
 func (w *world) midway(call func(ctx context.Context, i int) error, check func(i int, err error)) {
+	w.unmirrored()
 	for i := range 200 {
 		ctx := fadingAfter(w.ctx, i)
 		w.did("make call %d under a context that ends when it is looked at for the %d. time", i+1, i+1)

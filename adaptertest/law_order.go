@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -17,19 +16,12 @@ func orderLaw() law {
 		throughLists("newest-first", "newest first, in whatever order they were written, and if by a millisecond", listNewestFirst),
 		throughLists("ties", "entries of one instant go by the bytes of their ids, descending", listTies),
 		[]testCase{
-			{"limit-zero", "limit 0 means all, and more than any page", nil, limitZero},
 			{"limit-one", "limit 1 is the newest", nil, limitOne},
 			{"limit-huge", "the largest limit means all", nil, limitHuge},
-			{"pages", "pages go through everything once and in order, at every size, within ties too", nil, walkPages},
 			{"pages-of-expiring", "the limit counts what is live, and a page is full if there is enough", nil, pagesOfExpiring},
 			{"cursor-deleted", "a cursor is a position: the entry there may be gone", nil, cursorOfDeleted},
 			{"cursor-between", "a cursor need not be the position of any entry", nil, cursorBetween},
-			{"tag", "a tag matches exactly, byte for byte", nil, tagExactly},
-			{"tag-pages", "limit and cursor count what carries the tag", nil, tagPages},
-			{"pages-at", "pages of a version go through everything once and in order, and do not move", []Offer{Transactor, Versioned}, walkPagesAt},
-			{"tag-at", "a tag narrows a version as it narrows a list", []Offer{Transactor, Versioned}, tagAt},
 			{"scan-query", "a scan keeps to limit, tag and cursor as a list does", []Offer{Scanner}, scanQuery},
-			{"search-limit", "a search's limit keeps the newest", []Offer{Searcher}, searchLimit},
 		})
 	return l
 }
@@ -63,11 +55,6 @@ func listTies(w *world, r reader) {
 	w.sameIDs(r.read(w, home, nil), want)
 }
 
-func limitZero(w *world) {
-	want := w.putMany(home, 1100, nil)
-	w.sameIDs(w.list(home, driver.Query{At: w.now}), want)
-}
-
 func limitOne(w *world) {
 	want := w.putMany(home, 3, nil)
 	w.sameIDs(w.list(home, driver.Query{At: w.now, Limit: 1}), want[:1])
@@ -94,15 +81,6 @@ func (w *world) walk(size int, want []string, page func(q driver.Query) []driver
 		q.After = p[len(p)-1].Cursor()
 	}
 	w.sameIDs(got, want)
-}
-
-func walkPages(w *world) {
-	want := w.putMany(home, 40, func(i int, e *driver.Entry) { // ten to an instant
-		e.CreatedAt = w.now.Add(time.Duration(i/10) * time.Millisecond)
-	})
-	for _, size := range []int{1, 3, 10, 40} {
-		w.walk(size, want, func(q driver.Query) []driver.Entry { return w.list(home, q) })
-	}
 }
 
 func pagesOfExpiring(w *world) {
@@ -142,23 +120,6 @@ func cursorBetween(w *world) {
 	w.sameIDs(w.list(home, driver.Query{At: w.now, After: earlier}), nil)
 }
 
-func (w *world) tagged(id string, tags ...string) driver.Entry {
-	e := w.entry(id)
-	e.Tags = tags
-	return e
-}
-
-func tagExactly(w *world) {
-	tags := []string{"a", "A", "ab", "a,b", "a b", "a%", "a_", "é", "e\u0301", `"a"`, "a\nb", " a", strings.Repeat("t", 256)}
-	for i, tag := range tags {
-		w.put(home, w.tagged(fmt.Sprintf("e%02d", i), "other", tag, "more"))
-	}
-	for i, tag := range tags {
-		w.sameIDs(w.list(home, driver.Query{At: w.now, Tag: tag}), []string{fmt.Sprintf("e%02d", i)})
-	}
-	w.sameIDs(w.list(home, driver.Query{At: w.now, Tag: "b"}), nil)
-}
-
 // taggedMix puts 30 entries of which every third carries the tag, and returns those,
 // newest first.
 func (w *world) taggedMix() []string {
@@ -176,58 +137,10 @@ func (w *world) taggedMix() []string {
 	return want
 }
 
-func tagPages(w *world) {
-	want := w.taggedMix()
-	for _, size := range []int{1, 4, 10} {
-		w.walk(size, want, func(q driver.Query) []driver.Entry {
-			q.Tag = "x"
-			return w.list(home, q)
-		})
-	}
-}
-
-func walkPagesAt(w *world) {
-	want := w.putMany(home, 20, func(i int, e *driver.Entry) {
-		e.CreatedAt = w.now.Add(time.Duration(i/5) * time.Millisecond)
-	})
-	v := w.version(home.Tenant)
-	next := 0
-	for _, size := range []int{1, 3, 7} {
-		w.walk(size, want, func(q driver.Query) []driver.Entry {
-			page := w.listAt(home, v, q)
-			if next < len(want) { // memory moves under the reader
-				w.delete(home, want[next], true)
-				w.puts(home, fmt.Sprint("new", next))
-				next++
-			}
-			return page
-		})
-	}
-}
-
-func tagAt(w *world) {
-	want := w.taggedMix()
-	v := w.version(home.Tenant)
-	w.delete(home, want[3], true)
-	w.put(home, w.tagged("new", "x"))
-	for _, size := range []int{1, 4} {
-		w.walk(size, want, func(q driver.Query) []driver.Entry {
-			q.Tag = "x"
-			return w.listAt(home, v, q)
-		})
-	}
-}
-
 func scanQuery(w *world) {
 	want := w.taggedMix()
 	w.sameIDs(w.scan(home, driver.Query{At: w.now, Tag: "x"}), want)
 	w.sameIDs(w.scan(home, driver.Query{At: w.now, Tag: "x", Limit: 3}), want[:3])
 	page := w.list(home, driver.Query{At: w.now, Tag: "x", Limit: 4})
 	w.sameIDs(w.scan(home, driver.Query{At: w.now, Tag: "x", After: page[3].Cursor()}), want[4:])
-}
-
-func searchLimit(w *world) {
-	want := w.putMany(home, 10, nil)
-	w.sameIDs(w.search(home, driver.Search{Limit: 3}), want[:3])
-	w.sameIDs(w.search(home, driver.Search{Limit: memory.MaxListLimit}), want)
 }

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -22,10 +21,7 @@ func recordLaw() law {
 			{"texts", "content comes back byte for byte", nil, keptTexts},
 			{"tags", "tags come back as the list that they were: order, repetition and separators", nil, keptTags},
 			{"subjects-and-sources", "subjects and sources come back as the lists that they were", nil, keptLists},
-			{"large", "content of 64 KiB, a hundred tags and the longest id come back", nil, keptLarge},
-			{"lookalike-ids", "ids are compared byte for byte", nil, lookalikeIDs},
 			{"delete-once", "deleting reports true once, then false", nil, deleteOnce},
-			{"delete-many", "a thousand entries can be deleted, and each is gone", nil, deleteMany},
 			{"racing-puts", "of different entries that race for one id exactly one is stored", nil, racingPuts},
 			{"racing-deletes", "of deletes that race exactly one reports true", nil, racingDeletes},
 			{"racing-writers", "no write is lost when many write at once", nil, racingWriters},
@@ -100,51 +96,12 @@ func keptLists(w *world) {
 	}
 }
 
-func keptLarge(w *world) {
-	e := w.entry(strings.Repeat("i", driver.MaxIDBytes))
-	e.Content = strings.Repeat("0123456789abcdef", memory.DefaultMaxEntryBytes/16)
-	for i := range 100 {
-		e.Tags = append(e.Tags, fmt.Sprint(strings.Repeat("t", 200), i))
-	}
-	w.put(home, e)
-	w.get(home, e)
-	w.sameIDs(w.list(home, driver.Query{At: w.now, Tag: e.Tags[99]}), []string{e.ID})
-}
-
-func lookalikeIDs(w *world) {
-	for _, id := range lookalikes {
-		w.puts(home, id)
-	}
-	for _, id := range lookalikes {
-		w.get(home, w.entry(id))
-	}
-	w.delete(home, "a", true)
-	for _, id := range lookalikes[1:] {
-		w.get(home, w.entry(id))
-	}
-}
-
 func deleteOnce(w *world) {
 	w.puts(home, "a", "b")
 	w.delete(home, "a", true)
 	w.delete(home, "a", false)
 	w.delete(home, "never", false)
 	w.lists(home, "b")
-}
-
-func deleteMany(w *world) {
-	all := w.putMany(home, 1100, nil)
-	w.quietly("delete all of them but the oldest", func() {
-		for _, id := range all[:1099] {
-			w.delete(home, id, true)
-		}
-	})
-	w.lists(home, all[1099])
-	w.quietly("get each of them", func() {
-		for _, id := range all[:1099] {
-			w.absent(home, id)
-		}
-	})
 }
 
 func racingPuts(w *world) { w.racePuts(w.store, w.store) }

@@ -18,15 +18,13 @@ func redactionLaw() law {
 	l.cases = slices.Concat(
 		throughReaders("marker", "redaction markers come back byte for byte", readMarkers),
 		[]testCase{
-			{"errors", "no error holds content, a tag, a subject or an id", nil, silentErrors},
-			{"errors-of-mutations", "no error of a mutation holds content, a tag, a subject or an id", []Offer{Transactor}, silentMutationErrors},
 			{"string", "no printed form of the store holds anything of an entry", nil, silentString},
-			{"marker-in-history", "redaction markers come back byte for byte from history", []Offer{Transactor}, markersInHistory},
 			{"erased", "nothing that the store returns or says holds what was erased, live, merged, superseded or deleted", []Offer{Transactor}, erasedIsUnsaid},
 			{"erased-versions", "erasing reaches every version", []Offer{Transactor, Versioned}, erasedVersionsAreUnsaid},
 			{"late-secret", "a secret that was registered too late is gone after a scrub, and its marker stands there", []Offer{Transactor}, lateSecret},
 			{"erased-reopened", "what was erased does not come back when the store is opened again", []Offer{Transactor, Durable}, erasedStaysUnsaid},
-		})
+		},
+		methodCases("errors", "no error holds content, a tag, a subject, an id or another name", sweepErrors))
 	return l
 }
 
@@ -49,15 +47,6 @@ func readMarkers(w *world, r reader) {
 	w.sameEntry(&got[0], &e)
 }
 
-func markersInHistory(w *world) {
-	e := w.marked()
-	w.put(home, e)
-	w.looksUp(home, e, driver.Live, "")
-	for _, rec := range w.history(home.Tenant, driver.HistoryQuery{Ref: home.Ref}) {
-		w.sameEntry(&rec.Entry, &e)
-	}
-}
-
 // telling is an entry of whose every part an error or a printed form would tell.
 func (w *world) telling() driver.Entry {
 	e := w.entry("id-" + canary)
@@ -75,52 +64,6 @@ func (w *world) silentError(err error) {
 	if err != nil {
 		w.silent("an error", fmt.Sprintf("%v %+v", err, err))
 	}
-}
-
-func silentErrors(w *world) {
-	e := w.telling()
-	_, err := w.tryGet(home, e.ID)
-	w.silentError(err)
-	w.put(home, e)
-	other := e
-	other.Content += "2"
-	w.silentError(w.tryPut(home, other))
-	_, err = w.tryGet(at("globex", "support"), e.ID)
-	w.silentError(err)
-
-	done, cancel := cancelled(w.ctx)
-	defer cancel()
-	w.did("put, get, list and delete with a cancelled context")
-	w.silentError(w.store.Put(done, at("acme", "sales"), e))
-	_, err = w.store.Get(done, home, e.ID, w.now)
-	w.silentError(err)
-	_, err = w.store.List(done, home, driver.Query{At: w.now, Tag: e.Tags[0]})
-	w.silentError(err)
-	_, err = w.store.Delete(done, home, e.ID, w.now)
-	w.silentError(err)
-}
-
-func silentMutationErrors(w *world) {
-	e := w.telling()
-	fails := func(m driver.Mutation) {
-		_, err := w.tryApply(home.Tenant, m)
-		w.silentError(err)
-	}
-	fails(driver.Mutation{Live: located(home, e.ID)})
-	fails(retired(retire(home, e.ID, driver.Deleted, "")))
-	fails(driver.Mutation{Restore: located(home, e.ID)})
-	w.put(home, e)
-	other := e
-	other.Tags = []string{"tag2-" + canary}
-	fails(driver.Mutation{Put: []driver.Placed{{Scope: home, Entry: other}}})
-	fails(retired(retire(home, e.ID, driver.Merged, "successor-"+canary)))
-	d := note(at(home.Tenant, "ref-"+canary), "key-"+canary, "value-"+canary)
-	d.Kind, d.Group, d.Rev = "kind-"+canary, "group-"+canary, 1<<40
-	fails(acts(driver.Set, d))
-	fails(acts(driver.Set, digest(home, "key-"+canary, "entry-"+canary)))
-	d.Due, d.Subjects = w.now, []string{"subject-" + canary}
-	fails(acts(driver.Set, d))
-	fails(driver.Mutation{Live: located(at("tenant-"+canary, home.Ref), e.ID)})
 }
 
 func silentString(w *world) {

@@ -14,6 +14,9 @@ func (w *world) drop(tenant string, limit, calls int) {
 		more, err := w.tenants.DropTenant(w.ctx, tenant, limit)
 		w.must(err)
 		if !more {
+			if w.ref != nil {
+				w.ref.drop(tenant)
+			}
 			return
 		}
 	}
@@ -45,66 +48,6 @@ func recordIDs(recs []driver.Record) []string {
 		got = append(got, r.Entry.ID)
 	}
 	return got
-}
-
-func droppedSearch(w *world) {
-	w.puts(home, "a", "b")
-	w.drop(home.Tenant, 100, 3)
-	w.sameIDs(w.search(home, driver.Search{Text: "content", Limit: 10}), nil)
-	w.sameIDs(w.search(home, driver.Search{Limit: 10}), nil)
-}
-
-func droppedDocuments(w *world) {
-	w.puts(home, "a")
-	w.sets(note(home, "n", ""), digest(home, "d", "a"), file(home, "f", "customer:1"), note(at("acme", ""), "own", ""))
-	w.drop(home.Tenant, 100, 3)
-	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true})
-	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true, Subject: "customer:1"})
-	w.listed(driver.Scope{})
-}
-
-func droppedDue(w *world) {
-	w.set(timer(home, "t", w.now))
-	w.set(timer(at("globex", ""), "t", w.now))
-	w.drop(home.Tenant, 100, 3)
-	w.isDue("timer", 10, "globex /timer/t")
-}
-
-func droppedEvents(w *world) {
-	w.puts(home, "a")
-	w.apply(queue(w.event("run-1", "one"), w.event("run-2", "two")))
-	w.drop(home.Tenant, 100, 3)
-	w.waiting(home.Tenant, "")
-	w.apply(queue(w.event("run-1", "one")))
-	w.waiting(home.Tenant, "", "one")
-}
-
-func droppedLookalikes(w *world) {
-	fill := func(name string) {
-		w.puts(at(name, "ref"), "x")
-		w.set(file(at(name, "ref"), "f", "customer:1"))
-		e := w.event("run", "e")
-		e.Tenant = name
-		_, err := w.tx.Apply(w.ctx, name, driver.Mutation{At: w.now, Events: queue(e).Events})
-		w.must(err)
-	}
-	for _, name := range lookalikes {
-		fill(name)
-	}
-	for i, gone := range lookalikes {
-		if i%4 == 0 {
-			w.drop(gone, 100, 3)
-		}
-	}
-	for i, name := range lookalikes {
-		if i%4 == 0 {
-			w.lists(at(name, "ref"))
-			continue
-		}
-		w.lists(at(name, "ref"), "x")
-		w.yields(driver.DocumentQuery{Tenant: name, EveryRef: true, Subject: "customer:1"}, "ref/file/f")
-		w.waiting(name, "run", "e")
-	}
 }
 
 func droppedByParts(w *world) {
@@ -172,4 +115,19 @@ func droppedAnew(w *world) {
 	again := w.set(file(home, "f"))
 	w.check(again.Rev > d[0].Rev, fmt.Sprintf("a revision above %d", d[0].Rev), "%d", again.Rev)
 	w.listed(driver.Scope{}, home)
+}
+
+func droppedDocuments(w *world) {
+	w.puts(home, "a")
+	w.sets(note(home, "n", ""), digest(home, "d", "a"), file(home, "f", "customer:1"), note(at("acme", ""), "own", ""))
+	w.drop(home.Tenant, 100, 3)
+	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true})
+	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true, Subject: "customer:1"})
+}
+
+func droppedEvents(w *world) {
+	w.apply(queue(w.event("run-1", "one"), w.event("run-2", "two")))
+	w.drop(home.Tenant, 100, 3)
+	w.apply(queue(w.event("run-1", "one")))
+	w.waiting(home.Tenant, "run-1", "one")
 }

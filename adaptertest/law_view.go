@@ -14,7 +14,7 @@ func viewLaw() law {
 	v := []Offer{Transactor, Versioned}
 	l := law{name: "VIEW", number: "M6, M7", says: "reading at a version gives the same entries for ever, or is refused; it is never live memory"}
 	for _, c := range viewChanges {
-		l.cases = append(l.cases, testCase{"held-across-" + c.name, "a view does not show " + c.says, v, func(w *world) { holdAcross(w, c.change) }})
+		l.cases = append(l.cases, testCase{"held-across-" + c.name, "what is read at a version is the same after " + c.says, v, func(w *world) { holdAcross(w, c.change) }})
 	}
 	l.cases = append(l.cases, []testCase{
 		{"expiry", "expiry is judged at the instant of the read, not of the version", v, viewExpiry},
@@ -32,6 +32,7 @@ func viewLaw() law {
 		{"purge-removes", "a purge removes what was deleted, has expired or was erased, and says how much", v, purgeRemoves},
 		{"purge-later", "a purge keeps what was deleted after the version", v, purgeKeepsLater},
 		{"purge-merged", "a purge keeps what was merged or superseded as long as its successor lives", v, purgeKeepsMerged},
+		{"purge-named", "a purge keeps what is over while a record that stays names it as its successor", v, purgeKeepsNamed},
 		{"purge-chain", "a purge keeps a whole chain of successors while one that stays names them", v, purgeKeepsChain},
 		{"purge-dead-chain", "a purge removes a chain whose end is removable", v, purgeRemovesChain},
 		{"purge-intact", "a version that was not intact is not intact after a purge either", v, purgeKeepsScar},
@@ -49,13 +50,13 @@ var viewChanges = []struct {
 	change     func(w *world)
 }{
 	{"put", "later writes", func(w *world) { w.puts(home, "new", "a0") }},
-	{"backdated-put", "later writes, backdated ones neither", func(w *world) {
+	{"backdated-put", "later writes of earlier instants", func(w *world) {
 		e := w.entry("old")
 		e.CreatedAt = w.now.Add(-time.Hour)
 		w.put(home, e)
 	}},
 	{"delete", "later deletions", func(w *world) { w.delete(home, "b", true) }},
-	{"delete-and-put", "later deletions and writes of the same again", func(w *world) {
+	{"delete-and-put", "an entry was deleted and put again", func(w *world) {
 		w.delete(home, "b", true)
 		w.puts(home, "b")
 	}},
@@ -66,20 +67,20 @@ var viewChanges = []struct {
 	}},
 	{"supersede", "later supersedings", func(w *world) { w.apply(retired(retire(home, "a", driver.Superseded, "b"))) }},
 	{"restore", "later restorings", func(w *world) { w.apply(driver.Mutation{Restore: located(home, "m")}) }},
-	{"erase-of-retired", "anything of an erasure of what it never showed", func(w *world) {
+	{"erase-of-retired", "an erasure of what was not live at the version", func(w *world) {
 		w.apply(driver.Mutation{Erase: located(home, "m")})
 	}},
-	{"purge", "anything of a purge up to it", func(w *world) {
+	{"purge", "a purge of all versions before it", func(w *world) {
 		w.delete(home, "a", true)
-		w.purge(home.Tenant, w.held)
+		w.purge(home.Tenant, w.view)
 	}},
-	{"everything", "anything of all that together", func(w *world) {
+	{"everything", "all of that together", func(w *world) {
 		w.puts(home, "new", "new2")
 		w.apply(retired(retire(home, "a", driver.Superseded, "b")))
 		w.apply(driver.Mutation{Restore: located(home, "a", "m")})
 		w.apply(retired(retire(home, "a", driver.Merged, "new"), retire(home, "c", driver.Merged, "new2")))
 		w.delete(home, "b", true)
-		w.purge(home.Tenant, w.held)
+		w.purge(home.Tenant, w.view)
 	}},
 }
 
@@ -88,16 +89,16 @@ func holdAcross(w *world, change func(w *world)) {
 	w.puts(home, "a", "b", "c", "m", "gone")
 	w.delete(home, "gone", true)
 	w.apply(retired(retire(home, "m", driver.Merged, "c")))
-	w.held = w.version(home.Tenant)
+	w.view = w.version(home.Tenant)
 	change(w)
-	w.listsAt(home, w.held, "c", "b", "a")
+	w.listsAt(home, w.view, "c", "b", "a")
 	for _, id := range []string{"a", "b", "c"} {
-		w.getsAt(home, w.held, w.entry(id))
+		w.getsAt(home, w.view, w.entry(id))
 	}
 	for _, id := range []string{"m", "gone", "new", "new2", "a0", "old"} {
-		w.absentAt(home, w.held, id)
+		w.absentAt(home, w.view, id)
 	}
-	w.intact(home, w.held, true)
+	w.intact(home, w.view, true)
 }
 
 func viewExpiry(w *world) {
@@ -171,18 +172,25 @@ func viewRestored(w *world) {
 	}
 }
 
-// refused expects that a version cannot be read in any way.
-func (w *world) refused(v driver.Version) {
-	_, err := w.tryListAt(home, v, driver.Query{At: w.now})
+// refused expects that a version cannot be read in any way by a tenant.
+func (w *world) refused(s driver.Scope, v driver.Version) {
+	_, err := w.tryListAt(s, v, driver.Query{At: w.now})
 	w.mustBe(err, driver.ErrSnapshotUnavailable)
-	_, err = w.tryGetAt(home, v, "a")
+	_, err = w.tryGetAt(s, v, "a")
 	w.mustBe(err, driver.ErrSnapshotUnavailable)
 	w.did("ask whether it is intact")
-	_, err = w.versions.Intact(w.ctx, home, v)
+	_, err = w.versions.Intact(w.ctx, s, v)
 	w.mustBe(err, driver.ErrSnapshotUnavailable)
 	w.did("purge up to it")
-	_, err = w.versions.Purge(w.ctx, home.Tenant, v, w.now)
+	_, err = w.versions.Purge(w.ctx, s.Tenant, v, w.now)
 	w.mustBe(err, driver.ErrSnapshotUnavailable)
+	if w.changes != nil {
+		w.did("ask what has changed since, and until then")
+		for _, pair := range [][2]driver.Version{{v, w.version(s.Tenant)}, {w.version(s.Tenant), v}} {
+			_, err = w.changes.Changes(w.ctx, s, pair[0], pair[1])
+			w.mustBe(err, driver.ErrSnapshotUnavailable)
+		}
+	}
 }
 
 func unknownVersion(w *world) {
@@ -190,18 +198,18 @@ func unknownVersion(w *world) {
 	v := w.version(home.Tenant)
 	for _, forged := range []driver.Version{"", "0", "1", "-1", "x", "é", "18446744073709551616", "';"} {
 		w.did("make up a version: %q", forged)
-		w.refused(forged)
+		w.refused(home, forged)
 	}
 	if n, mark, err := v.Parse(); err == nil {
 		mark[0]++
 		w.did("give the version another mark")
-		w.refused(mark.Version(n))
-		w.refused(mark.Version(0))
-		w.refused(mark.Version(n + 1))
+		w.refused(home, mark.Version(n))
+		w.refused(home, mark.Version(0))
+		w.refused(home, mark.Version(n+1))
 	}
 	for _, more := range []driver.Version{"0", " "} {
 		w.did("write %q behind a version", more)
-		w.refused(v + more)
+		w.refused(home, v+more)
 	}
 	w.listsAt(home, v, "a")
 }
@@ -212,11 +220,18 @@ func otherIncarnation(w *world) {
 	v := w.version(home.Tenant)
 	w.did("take another fresh store")
 	w.fresh()
-	w.refused(empty)
+	w.refused(home, empty)
 	w.did("write the same to it")
 	w.puts(home, "a")
-	w.refused(empty)
-	w.refused(v)
+	w.refused(home, empty)
+	w.refused(home, v)
+}
+
+// newVersion expects that a mutation made another version than there was before, and that
+// it is the one that there is behind it.
+func (w *world) newVersion(before, made, after driver.Version) {
+	w.check(made != before, "another version than before the mutation, as only those make none that change machinery only", "the same version before and behind it")
+	w.check(made == after, "the version that the mutation returned", "%s, and the mutation returned %s", w.name(after), w.name(made))
 }
 
 // versionOfEvents: a mutation of events only makes a version, too.
@@ -224,7 +239,7 @@ func versionOfEvents(w *world) {
 	before := w.version(home.Tenant)
 	made := w.apply(queue(w.event("run-1", "one"))).Version
 	after := w.version(home.Tenant)
-	w.check(made == after && made != before, "a version of its own", "another one")
+	w.newVersion(before, made, after)
 	w.listsAt(home, made)
 }
 
@@ -334,4 +349,18 @@ func runToken(w *world) {
 	w.sameTexts(w.contents(as, "sales"), "elsewhere")
 	w.did("the run is resumed from the token")
 	w.sameTexts(w.contents(h.run(home.Tenant, "run-1", token).Memory(), home.Ref), "one", "own")
+}
+
+// purgeKeepsNamed merges, after the version, an entry with one that has expired by the
+// time of the purge.
+func purgeKeepsNamed(w *world) {
+	w.puts(home, "a", "b", "c")
+	w.put(home, w.mortal("short", time.Second))
+	w.put(home, w.mortal("shorter", time.Millisecond))
+	w.apply(retired(retire(home, "c", driver.Merged, "shorter")))
+	v := w.version(home.Tenant)
+	w.apply(retired(retire(home, "b", driver.Superseded, "a"), retire(home, "a", driver.Merged, "short")))
+	w.advance(time.Second)
+	n := w.purge(home.Tenant, v)
+	w.check(n == 2, "2 records removed: c and what it gave way to", "%d", n)
 }

@@ -17,7 +17,7 @@ func purgeHorizon(w *world) {
 	w.puts(home, "c")
 	after := w.version(home.Tenant)
 	w.purge(home.Tenant, horizon)
-	w.refused(before)
+	w.refused(home, before)
 	w.listsAt(home, horizon, "b", "a")
 	w.listsAt(home, after, "c", "b", "a")
 	w.intact(home, horizon, true)

@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -10,33 +11,51 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// reference is what the MODEL cases hold a store against: the contract, written in
-// the most obvious way. Versions are numbers; a mutation works on a copy.
+// reference is the contract of a store, written in the most obvious way. Every step that
+// the kit takes on a store it takes on a reference too, and an audit compares all that
+// can be read. Versions are numbers.
 type reference struct {
 	tenants map[string]*refTenant
-	outbox  []events.Record
+	outbox  []*events.Record // in the order of commits, those that were delivered too
+	waiting map[eventName]*events.Record
 }
+
+type eventName struct{ tenant, run, id string }
 
 type refTenant struct {
 	version, horizon int
-	records          []*refRecord
-	documents        map[string]driver.Document // by refName
+	records          map[place]*refRecord
+	refs             map[string][]*refRecord // in the order of a list
+	documents        map[documentName]driver.Document
+	origins          map[place][]documentName // of the documents that were ever made of an entry
 	changes          []refChange
 	scars            map[string][]refSpan // by ref: of versions at which something was live that is erased now
-	purged           map[string]bool      // ids that were purged, which nobody uses again
+	purged           map[place]bool       // ids that were purged: what becomes of them is open
+}
+
+type place struct{ ref, id string }
+
+type documentName struct{ ref, kind, key string }
+
+func nameOf(d *driver.Document) documentName { return documentName{d.Ref, d.Kind, d.Key} }
+
+func compareNames(a, b documentName) int {
+	return cmp.Or(strings.Compare(a.ref, b.ref), strings.Compare(a.kind, b.kind), strings.Compare(a.key, b.key))
 }
 
 // refRecord is a record with the versions at which it was live.
 type refRecord struct {
 	driver.Record
-	lives []refSpan
+	lives   []refSpan
+	id      string
+	created time.Time
 }
 
 // refChange is what the mutation that made a version did to an id.
 type refChange struct {
 	version int
-	ref, id string
-	kind    refKind
+	place
+	kind refKind
 }
 
 type refKind int
@@ -51,183 +70,261 @@ const (
 // refSpan is the versions from one to before another; to is 0 for an open end.
 type refSpan struct{ from, to int }
 
-func (s refSpan) has(v int) bool { return s.from <= v && (s.to == 0 || v < s.to) }
-
 func hasVersion(spans []refSpan, v int) bool {
-	return slices.ContainsFunc(spans, func(s refSpan) bool { return s.has(v) })
+	return slices.ContainsFunc(spans, func(s refSpan) bool { return s.from <= v && (s.to == 0 || v < s.to) })
 }
 
-func newReference() *reference { return &reference{tenants: map[string]*refTenant{}} }
+func newReference() *reference {
+	return &reference{tenants: map[string]*refTenant{}, waiting: map[eventName]*events.Record{}}
+}
 
+// tenant returns a tenant, an empty one if it was never written.
 func (r *reference) tenant(name string) *refTenant {
 	if r.tenants[name] == nil {
-		r.tenants[name] = &refTenant{documents: map[string]driver.Document{}, scars: map[string][]refSpan{}, purged: map[string]bool{}}
+		r.tenants[name] = &refTenant{records: map[place]*refRecord{}, refs: map[string][]*refRecord{}, purged: map[place]bool{},
+			documents: map[documentName]driver.Document{}, origins: map[place][]documentName{}, scars: map[string][]refSpan{}}
 	}
 	return r.tenants[name]
 }
 
-func (t *refTenant) clone() *refTenant {
-	c := *t
-	c.records = nil
-	for _, r := range t.records {
-		copied := *r
-		copied.lives = slices.Clone(r.lives)
-		c.records = append(c.records, &copied)
-	}
-	c.documents = maps.Clone(t.documents)
-	c.changes = slices.Clone(t.changes)
-	c.scars = maps.Clone(t.scars)
-	return &c
+func (t *refTenant) find(ref, id string) *refRecord { return t.records[place{ref, id}] }
+
+// inListOrder is newest first, ties by the id, descending. An erased record keeps its
+// place.
+func inListOrder(a, b *refRecord) int {
+	return cmp.Or(b.created.Compare(a.created), strings.Compare(b.id, a.id))
 }
 
-func (t *refTenant) find(s driver.Scope, id string) *refRecord {
-	for _, r := range t.records {
-		if r.Scope == s && r.Entry.ID == id {
-			return r
-		}
-	}
-	return nil
-}
-
-func (r *refRecord) live(at time.Time) bool {
+// liveAt reports whether the record can be found at the instant.
+func (r *refRecord) liveAt(at time.Time) bool {
 	return r != nil && r.State == driver.Live && !r.Erased && r.Entry.LiveAt(at)
+}
+
+// put inserts an entry that is new, and reports a conflict with one that is another.
+func (r *reference) put(s driver.Scope, e driver.Entry) error {
+	_, err := r.apply(s.Tenant, &driver.Mutation{Put: []driver.Placed{{Scope: s, Entry: e}}}, nil, true)
+	return err
+}
+
+func (r *reference) delete(s driver.Scope, id string, at time.Time) bool {
+	_, err := r.apply(s.Tenant, &driver.Mutation{At: at, Retire: []driver.Retirement{retire(s, id, driver.Deleted, "")}}, nil, true)
+	return err == nil
+}
+
+// change is a mutation under way, which can be taken back.
+type change struct {
+	*refTenant
+	undo []func()
+}
+
+// touch returns the record of an id, which may be changed then; nil if there is none.
+func (c *change) touch(l driver.Located) *refRecord {
+	held := c.find(l.Ref, l.ID)
+	if held != nil {
+		was := *held
+		was.lives = slices.Clone(held.lives)
+		c.undo = append(c.undo, func() { *held = was })
+	}
+	return held
+}
+
+func (c *change) note(l driver.Located, kind refKind) {
+	c.changes = append(c.changes, refChange{c.version, place{l.Ref, l.ID}, kind})
+}
+
+func (c *change) insert(p *driver.Placed) {
+	at := place{p.Ref, p.Entry.ID}
+	e := p.Entry
+	e.CreatedAt = e.CreatedAt.UTC()
+	if !e.ExpiresAt.IsZero() {
+		e.ExpiresAt = e.ExpiresAt.UTC()
+	}
+	added := &refRecord{driver.Record{Scope: p.Scope, Entry: e}, []refSpan{{c.version, 0}}, e.ID, e.CreatedAt}
+	c.records[at] = added
+	where, _ := slices.BinarySearchFunc(c.refs[p.Ref], added, inListOrder)
+	c.refs[p.Ref] = slices.Insert(c.refs[p.Ref], where, added)
+	c.undo = append(c.undo, func() {
+		delete(c.records, at)
+		c.refs[p.Ref] = slices.Delete(c.refs[p.Ref], where, where+1)
+	})
+	c.note(driver.Located{Scope: p.Scope, ID: e.ID}, refPut)
 }
 
 // end closes the record's life.
 func (r *refRecord) end(v int) {
-	if last := len(r.lives) - 1; r.lives[last].to == 0 {
+	if last := len(r.lives) - 1; last >= 0 && r.lives[last].to == 0 {
 		r.lives[last].to = v
 	}
 }
 
-func (r *reference) put(s driver.Scope, e driver.Entry) error {
-	t := r.tenant(s.Tenant)
-	if held := t.find(s, e.ID); held != nil {
-		if held.Erased || differences(&held.Entry, &e) != "" {
-			return driver.ErrConflict
-		}
-		return nil
-	}
-	t.version++
-	t.insert(s, e)
-	return nil
-}
-
-func (t *refTenant) changed(s driver.Scope, id string, kind refKind) {
-	t.changes = append(t.changes, refChange{t.version, s.Ref, id, kind})
-}
-
-func (t *refTenant) insert(s driver.Scope, e driver.Entry) {
-	t.changed(s, e.ID, refPut)
-	t.records = append(t.records, &refRecord{driver.Record{Scope: s, Entry: e}, []refSpan{{t.version, 0}}})
-}
-
-func (r *reference) delete(s driver.Scope, id string, at time.Time) bool {
-	t := r.tenant(s.Tenant)
-	held := t.find(s, id)
-	if !held.live(at) {
-		return false
-	}
-	t.version++
-	t.changed(s, id, refRetired)
-	held.State = driver.Deleted
-	held.end(t.version)
-	return true
-}
-
 // apply commits m, or reports a conflict and leaves everything as it was. The revisions
-// are those that the store chose.
-func (r *reference) apply(tenant string, m *driver.Mutation, revs []int64) error {
-	t := r.tenant(tenant).clone()
+// are those that the store chose. A single put or delete makes a version only if it
+// changes anything.
+func (r *reference) apply(tenant string, m *driver.Mutation, revs []int64, single bool) (version int, err error) {
+	t := r.tenant(tenant)
+	c := &change{refTenant: t}
+	version, before := t.version, len(t.changes)
 	if !m.MachineryOnly() {
 		t.version++
 	}
-	for _, l := range m.Live {
-		if !t.find(l.Scope, l.ID).live(m.At) {
-			return driver.ErrConflict
+	if !c.commit(m) {
+		for _, undo := range slices.Backward(c.undo) {
+			undo()
+		}
+		t.version, t.changes = version, t.changes[:before]
+		return version, driver.ErrConflict
+	}
+	if single && len(t.changes) == before {
+		t.version = version
+	}
+	for _, l := range m.Erase {
+		t.removeMadeOf(l.Ref, l.ID)
+	}
+	for i := range m.Documents {
+		if i < len(revs) {
+			t.swap(&m.Documents[i], m.Erase, revs[i])
 		}
 	}
-	for h, want := range m.Heirs {
+	for i := range m.Events {
+		e := m.Events[i]
+		e.Time = e.Time.UTC()
+		if name := (eventName{e.Tenant, e.RunID, e.ID}); r.waiting[name] == nil {
+			r.waiting[name] = &e
+			r.outbox = append(r.outbox, &e)
+		}
+	}
+	return t.version, nil
+}
+
+// commit does what a mutation does to entries, part by part, and reports whether every
+// condition holds, those of documents included.
+func (c *change) commit(m *driver.Mutation) bool {
+	placed := map[place]bool{}
+	live := func(l driver.Located) bool {
+		held := c.find(l.Ref, l.ID)
+		return held.liveAt(m.At) || placed[place{l.Ref, l.ID}] && held.liveAt(time.Time{})
+	}
+	for _, l := range m.Live {
+		if !live(l) {
+			return false
+		}
+	}
+	for heir, want := range m.Heirs {
 		var of []string
-		for _, held := range t.records {
-			if held.Scope == h.Scope && held.For == h.ID {
-				of = append(of, held.Entry.ID)
+		for _, held := range c.refs[heir.Ref] {
+			if held.For == heir.ID {
+				of = append(of, held.id)
 			}
 		}
 		if !slices.Equal(slices.Sorted(slices.Values(of)), slices.Sorted(slices.Values(want))) {
-			return driver.ErrConflict
+			return false
 		}
 	}
-	placed := map[driver.Located]bool{}
-	for _, p := range m.Put {
-		placed[driver.Located{Scope: p.Scope, ID: p.Entry.ID}] = true
-		if held := t.find(p.Scope, p.Entry.ID); held == nil {
-			t.insert(p.Scope, p.Entry)
-		} else if held.Erased || differences(&held.Entry, &p.Entry) != "" {
-			return driver.ErrConflict
+	for i := range m.Put {
+		p := &m.Put[i]
+		placed[place{p.Ref, p.Entry.ID}] = true
+		if held := c.find(p.Ref, p.Entry.ID); held == nil {
+			c.insert(p)
+		} else if held.Erased || !driverless(&held.Entry, &p.Entry) {
+			return false
 		}
-	}
-	live := func(l driver.Located) bool {
-		held := t.find(l.Scope, l.ID)
-		return held.live(m.At) || placed[l] && held.live(time.Time{})
 	}
 	for _, x := range m.Retire {
 		if !live(x.Located) || x.For != "" && !live(driver.Located{Scope: x.Scope, ID: x.For}) {
-			return driver.ErrConflict
+			return false
 		}
-		held := t.find(x.Scope, x.ID)
+		held := c.touch(x.Located)
 		held.State, held.For = x.State, x.For
-		held.end(t.version)
-		t.changed(x.Scope, x.ID, refRetired)
+		held.end(c.version)
+		c.note(x.Located, refRetired)
 	}
 	for _, l := range m.Restore {
-		held := t.find(l.Scope, l.ID)
+		held := c.touch(l)
 		if held == nil || held.Erased || held.State != driver.Merged && held.State != driver.Superseded {
-			return driver.ErrConflict
+			return false
 		}
 		held.State, held.For = driver.Live, ""
-		held.lives = append(held.lives, refSpan{t.version, 0})
-		t.changed(l.Scope, l.ID, refRestored)
+		held.lives = append(held.lives, refSpan{c.version, 0})
+		c.note(l, refRestored)
 	}
 	for _, l := range m.Erase {
-		if held := t.find(l.Scope, l.ID); held != nil && !held.Erased {
-			held.end(t.version)
-			t.scars[l.Ref] = slices.Concat(t.scars[l.Ref], held.lives)
+		if held := c.touch(l); held != nil && !held.Erased {
+			held.end(c.version)
+			scars := c.scars[l.Ref]
+			c.undo = append(c.undo, func() { c.scars[l.Ref] = scars })
+			c.scars[l.Ref] = slices.Concat(scars, held.lives)
 			held.Entry, held.Erased, held.lives = driver.Entry{ID: l.ID}, true, nil
-			t.changed(l.Scope, l.ID, refErased)
-			t.drop(l.Scope, l.ID)
+			c.note(l, refErased)
 		}
 	}
-	before := r.tenant(tenant).documents
-	for i, x := range m.Documents {
-		if held := before[refName(&x.Document)]; held.Rev != x.Rev || held.Rev != 0 && held.Class != x.Class {
-			return driver.ErrConflict
+	for i := range m.Documents {
+		x := &m.Documents[i]
+		if held := c.documents[nameOf(&x.Document)]; held.Rev != x.Rev || held.Rev != 0 && held.Class != x.Class {
+			return false
 		}
-		writes := x.Act == driver.Set || x.Act == driver.Retain
 		for _, id := range x.Of {
-			if held := t.find(x.Scope, id); writes && (held == nil || held.Erased) {
-				return driver.ErrConflict
+			if held := c.find(x.Ref, id); (x.Act == driver.Set || x.Act == driver.Retain) && (held == nil || held.Erased) {
+				return false
 			}
 		}
-		if i < len(revs) {
-			t.swap(x, revs[i])
-		}
 	}
-	for _, e := range m.Events {
-		if !slices.ContainsFunc(r.outbox, func(o events.Record) bool { return sameEvent(o, e) }) {
-			r.outbox = append(r.outbox, e)
-		}
-	}
-	r.tenants[tenant] = t
-	return nil
+	return true
 }
 
-func sameEvent(a, b events.Record) bool {
-	return a.Tenant == b.Tenant && a.RunID == b.RunID && a.ID == b.ID
+// driverless compares entries as the contract does, by no function of package driver.
+func driverless(a, b *driver.Entry) bool {
+	x, y := *a, *b
+	x.CreatedAt, y.CreatedAt, x.ExpiresAt, y.ExpiresAt = x.CreatedAt.UTC(), y.CreatedAt.UTC(), x.ExpiresAt.UTC(), y.ExpiresAt.UTC()
+	return differences(&x, &y) == ""
 }
 
-func (r *reference) delivered(e events.Record) {
-	r.outbox = slices.DeleteFunc(r.outbox, func(o events.Record) bool { return sameEvent(o, e) })
+// swap does what a swap that holds says.
+func (t *refTenant) swap(x *driver.DocumentSwap, erased []driver.Located, rev int64) {
+	d := x.Document
+	name := nameOf(&d)
+	held, there := t.documents[name]
+	switch {
+	case x.Act == driver.Remove:
+		delete(t.documents, name)
+	case x.Act == driver.Retain && !there: // what it was made of is erased by the mutation
+	case x.Act == driver.Set, x.Act == driver.Retain:
+		d.Rev, d.Due = rev, d.Due.UTC()
+		d.Value, d.Of, d.Subjects = slices.Clone(d.Value), slices.Clone(d.Of), slices.Clone(d.Subjects)
+		if x.Act == driver.Retain {
+			d.Value = held.Value
+		}
+		t.documents[name] = d
+		for _, id := range d.Of {
+			t.origins[place{d.Ref, id}] = append(t.origins[place{d.Ref, id}], name)
+		}
+	}
+}
+
+// removeMadeOf removes the documents that are made of an entry.
+func (t *refTenant) removeMadeOf(ref, id string) {
+	for _, name := range t.origins[place{ref, id}] {
+		if slices.Contains(t.documents[name].Of, id) {
+			delete(t.documents, name)
+		}
+	}
+	delete(t.origins, place{ref, id})
+}
+
+func (r *reference) delivered(recs []events.Record) {
+	for _, e := range recs {
+		delete(r.waiting, eventName{e.Tenant, e.RunID, e.ID})
+	}
+}
+
+// undelivered are the events that wait, in the order of commits.
+func (r *reference) undelivered(q driver.OutboxQuery) []events.Record {
+	var out []events.Record
+	for _, e := range r.outbox {
+		if r.waiting[eventName{e.Tenant, e.RunID, e.ID}] == e && (q.Tenant == "" || q.Tenant == e.Tenant) && (q.RunID == "" || q.RunID == e.RunID) {
+			out = append(out, *e)
+		}
+	}
+	return out
 }
 
 // list returns what was not retired at v, the current version if v is below zero.
@@ -237,21 +334,16 @@ func (r *reference) list(s driver.Scope, v int, q driver.Query) []driver.Entry {
 		v = t.version
 	}
 	var out []driver.Entry
-	for _, rec := range t.records {
-		e := rec.Entry
-		if rec.Scope == s && hasVersion(rec.lives, v) && e.LiveAt(q.At) && (q.Tag == "" || slices.Contains(e.Tags, q.Tag)) {
-			out = append(out, e)
+	for _, rec := range t.refs[s.Ref] {
+		e := &rec.Entry
+		if hasVersion(rec.lives, v) && (e.ExpiresAt.IsZero() || q.At.Before(e.ExpiresAt)) && (q.Tag == "" || slices.Contains(e.Tags, q.Tag)) {
+			out = append(out, *e)
 		}
 	}
-	slices.SortFunc(out, func(a, b driver.Entry) int {
-		if c := b.CreatedAt.Compare(a.CreatedAt); c != 0 {
-			return c
-		}
-		return strings.Compare(b.ID, a.ID)
-	})
 	if !q.After.IsZero() {
-		after := driver.Entry{ID: q.After.ID, CreatedAt: q.After.CreatedAt}
-		out = slices.DeleteFunc(out, func(e driver.Entry) bool { return !after.Before(&e) })
+		out = slices.DeleteFunc(out, func(e driver.Entry) bool {
+			return cmp.Or(q.After.CreatedAt.Compare(e.CreatedAt), strings.Compare(q.After.ID, e.ID)) <= 0
+		})
 	}
 	if q.Limit > 0 && len(out) > q.Limit {
 		out = out[:q.Limit]
@@ -259,12 +351,95 @@ func (r *reference) list(s driver.Scope, v int, q driver.Query) []driver.Entry {
 	return out
 }
 
+// search is what a filter over a list finds.
+func (r *reference) search(s driver.Scope, q driver.Search) []driver.Entry {
+	out := slices.DeleteFunc(r.list(s, -1, driver.Query{At: q.At}), func(e driver.Entry) bool {
+		for _, tag := range q.Tags {
+			if !slices.Contains(e.Tags, tag) {
+				return true
+			}
+		}
+		return !q.Since.IsZero() && e.CreatedAt.Before(q.Since) || !q.Until.IsZero() && !e.CreatedAt.Before(q.Until) ||
+			!strings.Contains(strings.ToLower(e.Content), strings.ToLower(q.Text))
+	})
+	return out[:min(len(out), q.Limit)]
+}
+
+// history are the records that a query asks for, by ref and id.
+func (r *reference) history(tenant string, q driver.HistoryQuery) []driver.Record {
+	heads := map[string]bool{}
+	for _, id := range q.For {
+		heads[id] = true
+	}
+	var out []driver.Record
+	for ref, recs := range r.tenant(tenant).refs {
+		for _, rec := range recs {
+			if (q.Ref == "" || q.Ref == ref) && (q.Subject == "" || slices.Contains(rec.Entry.Subjects, q.Subject)) &&
+				(len(q.For) == 0 || heads[rec.For]) {
+				out = append(out, rec.Record)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b driver.Record) int {
+		return cmp.Or(strings.Compare(a.Ref, b.Ref), strings.Compare(a.Entry.ID, b.Entry.ID))
+	})
+	return out
+}
+
+// find are the documents that a query asks for, in their order.
+func (r *reference) find(q driver.DocumentQuery) []driver.Document {
+	var out []driver.Document
+	for _, d := range r.tenant(q.Tenant).documents {
+		if (q.EveryRef || q.Ref == d.Ref) && (q.Kind == "" || q.Kind == d.Kind) && (q.Key == "" || q.Key == d.Key) &&
+			(q.Group == "" || q.Group == d.Group) && (q.Subject == "" || slices.Contains(d.Subjects, q.Subject)) {
+			if q.Bare {
+				d.Value = nil
+			}
+			out = append(out, d)
+		}
+	}
+	slices.SortFunc(out, func(a, b driver.Document) int { return compareNames(nameOf(&a), nameOf(&b)) })
+	return out
+}
+
+// due is what is due of a kind. What is due at one instant has no order.
+func (r *reference) due(kind string, at time.Time) []driver.Document {
+	var out []driver.Document
+	for _, t := range r.tenants {
+		for _, d := range t.documents {
+			if d.Kind == kind && !d.Due.IsZero() && !d.Due.After(at) {
+				out = append(out, d)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b driver.Document) int {
+		return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.Tenant, b.Tenant), compareNames(nameOf(&a), nameOf(&b)))
+	})
+	return out
+}
+
+// scopes are those that hold anything, in their order.
+func (r *reference) scopes() []driver.Scope {
+	held := map[driver.Scope]bool{}
+	for tenant, t := range r.tenants {
+		for ref, recs := range t.refs {
+			if len(recs) > 0 {
+				held[at(tenant, ref)] = true
+			}
+		}
+		for name := range t.documents {
+			held[at(tenant, name.ref)] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(held), compareScopes)
+}
+
 func (r *reference) intact(s driver.Scope, v int) bool {
 	return !hasVersion(r.tenant(s.Tenant).scars[s.Ref], v)
 }
 
-// changes are what the mutations after one version up to another did in a scope.
-func (r *reference) changes(s driver.Scope, from, to int) driver.ChangeSet {
+// changed are what the mutations after one version up to another did in a scope.
+func (r *reference) changed(s driver.Scope, from, to int) driver.ChangeSet {
 	var ids [4]map[string]bool
 	for _, c := range r.tenant(s.Tenant).changes {
 		if c.ref == s.Ref && from < c.version && c.version <= to {
@@ -278,65 +453,70 @@ func (r *reference) changes(s driver.Scope, from, to int) driver.ChangeSet {
 	return driver.ChangeSet{Put: list(refPut), Retired: list(refRetired), Restored: list(refRestored), Erased: list(refErased)}
 }
 
-func refName(d *driver.Document) string { return d.Ref + "\x00" + d.Kind + "\x00" + d.Key }
-
-// swap does what a swap that holds says.
-func (t *refTenant) swap(x driver.DocumentSwap, rev int64) {
-	name := refName(&x.Document)
-	d := x.Document
-	d.Rev = rev
-	switch x.Act {
-	case driver.Retain:
-		d.Value = t.documents[name].Value
-		t.documents[name] = d
-	case driver.Set:
-		t.documents[name] = d
-	case driver.Remove:
-		delete(t.documents, name)
-	}
-}
-
-// drop removes the documents that were made of an entry.
-func (t *refTenant) drop(s driver.Scope, id string) {
-	maps.DeleteFunc(t.documents, func(_ string, d driver.Document) bool { return d.Ref == s.Ref && slices.Contains(d.Of, id) })
-}
-
 // purge removes what no version from v on can show, but for lineage that is needed.
 func (r *reference) purge(tenant string, v int, at time.Time) int {
 	t := r.tenant(tenant)
 	t.horizon = v
 	over := func(rec *refRecord) bool {
-		if rec.Erased || !rec.Entry.LiveAt(at) {
+		if rec.Erased || !rec.Entry.ExpiresAt.IsZero() && !at.Before(rec.Entry.ExpiresAt) {
 			return true
 		}
 		last := rec.lives[len(rec.lives)-1]
 		return last.to > 0 && last.to <= v
 	}
-	successor := func(rec *refRecord) *refRecord {
-		if rec.For == "" {
-			return nil
-		}
-		return t.find(rec.Scope, rec.For)
-	}
+	successor := func(rec *refRecord) *refRecord { return t.find(rec.Ref, rec.For) }
+	ends := map[*refRecord]bool{} // whether the end of the chain is over
 	stays := map[*refRecord]bool{}
 	for _, rec := range t.records {
-		head := rec
-		for successor(head) != nil {
+		var chain []*refRecord
+		head, known := rec, false
+		for {
+			if _, known = ends[head]; known || successor(head) == nil {
+				break
+			}
+			chain = append(chain, head)
 			head = successor(head)
 		}
-		if !over(rec) || !over(head) {
-			for h := rec; h != nil; h = successor(h) {
-				stays[h] = true
-			}
+		if !known {
+			ends[head] = over(head)
+		}
+		for _, link := range chain {
+			ends[link] = ends[head]
+		}
+		if over(rec) && ends[rec] {
+			continue
+		}
+		for h := rec; h != nil && !stays[h]; h = successor(h) {
+			stays[h] = true
 		}
 	}
-	before := len(t.records)
-	t.records = slices.DeleteFunc(t.records, func(rec *refRecord) bool {
-		if !stays[rec] {
-			t.purged[rec.Ref+"\x00"+rec.Entry.ID] = true
-			t.drop(rec.Scope, rec.Entry.ID)
+	removed := 0
+	for ref, recs := range t.refs {
+		t.refs[ref] = slices.DeleteFunc(recs, func(rec *refRecord) bool {
+			if stays[rec] {
+				return false
+			}
+			where := place{ref, rec.Entry.ID}
+			t.purged[where] = true
+			delete(t.records, where)
+			t.removeMadeOf(ref, rec.Entry.ID)
+			removed++
+			return true
+		})
+	}
+	return removed
+}
+
+// drop removes all that is held of a tenant, and all its versions.
+func (r *reference) drop(tenant string) {
+	t := r.tenant(tenant)
+	version := t.version + 1
+	delete(r.tenants, tenant)
+	t = r.tenant(tenant)
+	t.version, t.horizon = version, version
+	for name := range r.waiting {
+		if name.tenant == tenant {
+			delete(r.waiting, name)
 		}
-		return !stays[rec]
-	})
-	return before - len(t.records)
+	}
 }

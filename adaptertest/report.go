@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"strings"
 )
@@ -29,11 +30,26 @@ const (
 	LevelVersioned  Level = "versioned"
 )
 
+// Durability is what a report says of a store's data beyond its process.
+type Durability string
+
+// What can be said of durability. Not even SurvivesKill says that a power failure leaves
+// everything: no kill of a process shows whether the medium was flushed.
+const (
+	Volatile     Durability = "volatile"
+	NotProven    Durability = "durable: not proven"
+	SurvivesKill Durability = "survives its process"
+)
+
 // Report tells what is known about a store. Its JSON form is stable in so far as fields
 // are only added.
 type Report struct {
+	// Version is the version of this library, as far as the program knows it.
+	Version string `json:"version"`
 	// Level is the step that the store has reached.
 	Level Level `json:"level"`
+	// Durability says what is known of what outlives the store's process.
+	Durability Durability `json:"durability"`
 	// Offers are the abilities that the store has.
 	Offers []Offer `json:"offers"`
 	// NotOffered are the others, with the reason.
@@ -46,6 +62,12 @@ type Report struct {
 	Seed uint64 `json:"seed"`
 	// Laws have the cases, in the order in which they ran.
 	Laws []Law `json:"laws"`
+
+	durable bool // as the store says
+}
+
+func (r *Report) brokenLaw(name string) bool {
+	return slices.ContainsFunc(r.Laws, func(l Law) bool { return l.Name == name && l.Status == Broken })
 }
 
 // Law tells what is known about one law.
@@ -65,11 +87,17 @@ type Case struct {
 	Status Status `json:"status"`
 	// Reason says why it was not offered.
 	Reason string `json:"reason,omitempty"`
+	// Remark says what a proof did not come to.
+	Remark string `json:"remark,omitempty"`
 	// Failure is the whole text of a failure: law, steps, what was expected, what
 	// came.
 	Failure string `json:"failure,omitempty"`
+	// Cause is another case, as "LAW/case", that failed before at the same operation and
+	// most likely for the same reason.
+	Cause string `json:"cause,omitempty"`
 
-	level Level // the step that it belongs to
+	level     Level  // the step that it belongs to
+	operation string // at which it failed
 }
 
 // OK reports whether no law is broken and nothing required is missing.
@@ -77,12 +105,12 @@ func (r *Report) OK() bool {
 	return len(r.Missing) == 0 && !slices.ContainsFunc(r.Laws, func(l Law) bool { return l.Status == Broken })
 }
 
-// Failures are the texts of all failures.
+// Failures are the texts of the failures, of several that have one cause the first.
 func (r *Report) Failures() []string {
 	var texts []string
 	for _, l := range r.Laws {
 		for _, c := range l.Cases {
-			if c.Status == Broken {
+			if c.Status == Broken && c.Cause == "" {
 				texts = append(texts, c.Failure)
 			}
 		}
@@ -90,11 +118,24 @@ func (r *Report) Failures() []string {
 	return texts
 }
 
-// String is the report as text: a line for each law and for what is not offered,
-// then the failures.
+// Summary is the report in one line.
+func (r *Report) Summary() string {
+	laws, cases := map[Status]int{}, map[Status]int{}
+	for _, l := range r.Laws {
+		laws[l.Status]++
+		for _, c := range l.Cases {
+			cases[c.Status]++
+		}
+	}
+	return fmt.Sprintf("agentmemory %s: step %s; %d laws proven by %d cases, %d broken, %d not offered; %s",
+		r.Version, r.Level, laws[Proven], cases[Proven], laws[Broken], laws[NotOffered], r.Durability)
+}
+
+// String is the report as text: the summary, a line for each law and for what is not
+// offered, the remarks, and then the failures, each cause once.
 func (r *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "level: %s\n", r.Level)
+	fmt.Fprintf(&b, "%s\nlevel: %s\ndurability: %s\n", r.Summary(), r.Level, r.Durability)
 	for _, l := range r.Laws {
 		count := map[Status]int{}
 		for _, c := range l.Cases {
@@ -119,21 +160,66 @@ func (r *Report) String() string {
 	for _, remark := range r.Remarks {
 		fmt.Fprintf(&b, "remark: %s\n", remark)
 	}
+	shown := map[string][]string{} // by cause
+	for _, l := range r.Laws {
+		for _, c := range l.Cases {
+			if c.Remark != "" {
+				fmt.Fprintf(&b, "remark: %s/%s: %s\n", l.Name, c.Name, c.Remark)
+			}
+			if c.Cause != "" {
+				shown[c.Cause] = append(shown[c.Cause], l.Name+"/"+c.Name)
+			}
+		}
+	}
 	fmt.Fprintf(&b, "seed: %d\n", r.Seed)
 	for _, text := range r.Failures() {
 		b.WriteString("\n" + text)
+		name, _, _ := strings.Cut(text, " ")
+		if others := shown[name]; len(others) > 0 {
+			fmt.Fprintf(&b, "  at the same operation fail: %s\n", strings.Join(others, ", "))
+		}
 	}
 	return b.String()
 }
 
 func newReport(cfg Config, found *findings) *Report {
 	return &Report{
+		Version:    libraryVersion(),
+		Durability: NotProven,
 		Offers:     append([]Offer{}, found.offers...),
 		NotOffered: found.reasons,
 		Missing:    append([]Offer{}, found.missing(cfg.Require)...),
 		Remarks:    append([]string{}, found.remarks...),
 		Seed:       cfg.Seed,
 		Laws:       []Law{},
+		durable:    found.traits.Durable,
+	}
+}
+
+// libraryVersion is the version of this module in the program that runs.
+func libraryVersion() string {
+	const module = "github.com/openwop/agentmemory"
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "(unknown)"
+	}
+	for _, m := range append(info.Deps, &info.Main) {
+		if m.Path == module && m.Version != "" {
+			return m.Version
+		}
+	}
+	return "(devel)"
+}
+
+// explain looks for a case that failed at the same operation before.
+func (r *Report) explain(c *Case) {
+	for _, l := range r.Laws {
+		for _, earlier := range l.Cases {
+			if c.Status == Broken && earlier.Status == Broken && earlier.Cause == "" && earlier.operation == c.operation {
+				c.Cause = l.Name + "/" + earlier.Name
+				return
+			}
+		}
 	}
 }
 
@@ -159,8 +245,14 @@ func levelOf(needs []Offer) Level {
 	return LevelAdapter
 }
 
-// finish works out the level.
+// finish works out the level and the durability.
 func (r *Report) finish() {
+	switch {
+	case !r.durable && !slices.Contains(r.Offers, Durable):
+		r.Durability = Volatile
+	case slices.Contains(r.Offers, Killed) && !r.brokenLaw("DURABLE"):
+		r.Durability = SurvivesKill
+	}
 	broken := map[Level]bool{}
 	for _, l := range r.Laws {
 		for _, c := range l.Cases {

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -26,8 +25,9 @@ type script struct {
 
 	mu    sync.Mutex
 	steps []string
-	quiet int  // steps are not noted while it is above zero
-	raced bool // goroutines have used the store at once
+	last  string // the format of the last step, which says what operation it is
+	quiet int    // steps are not noted while it is above zero
+	raced bool   // goroutines have used the store at once
 	names map[driver.Version]string
 	taken map[driver.Version]string // those that the store gave
 }
@@ -35,18 +35,34 @@ type script struct {
 // failure is what was wrong.
 type failure struct{ expected, came string }
 
+// kind tells failures apart that may have one cause from those that cannot.
+func (f *failure) kind() string {
+	switch {
+	case strings.HasPrefix(f.came, "a panic"):
+		return " panics"
+	case strings.HasPrefix(f.came, "error"):
+		return " fails"
+	}
+	return ""
+}
+
 // did notes a step for the text of a failure.
 func (s *script) did(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.quiet == 0 {
-		s.steps = append(s.steps, fmt.Sprintf(format, args...))
+		s.steps, s.last = append(s.steps, fmt.Sprintf(format, args...)), format
 	}
 }
 
 // quietly takes many steps, or such in no certain order, under one description.
 func (s *script) quietly(description string, f func()) {
 	s.did("%s", description)
+	s.silently(f)
+}
+
+// silently takes steps that are not noted.
+func (s *script) silently(f func()) {
 	s.mu.Lock()
 	s.quiet++
 	s.mu.Unlock()
@@ -56,17 +72,11 @@ func (s *script) quietly(description string, f func()) {
 	s.mu.Unlock()
 }
 
-func (s *script) stepCount() int {
+// noting tells whether a step is noted, as describing one costs more than most reads.
+func (s *script) noting() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.steps)
-}
-
-// unnote drops the steps after the n-th.
-func (s *script) unnote(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.steps = s.steps[:n]
+	return s.quiet == 0
 }
 
 // begin begins the script anew.
@@ -101,28 +111,6 @@ func (s *script) check(ok bool, expected, came string, args ...any) {
 	}
 }
 
-// parallel runs f n times at once, and ends the case with the failure of the first
-// of them that has one.
-func (s *script) parallel(n int, f func(i int)) {
-	s.mu.Lock()
-	s.raced = true
-	s.mu.Unlock()
-	var wait sync.WaitGroup
-	failures := make([]any, n)
-	for i := range n {
-		wait.Go(func() {
-			defer func() { failures[i] = recover() }()
-			f(i)
-		})
-	}
-	wait.Wait()
-	for _, r := range failures {
-		if r != nil {
-			panic(r)
-		}
-	}
-}
-
 // stopAt takes the first n of what a store yields, and stops.
 func stopAt[T any](s *script, n int, what string, all iter.Seq2[T, error]) {
 	s.quietly(fmt.Sprintf("stop reading %s at number %d", what, n), func() {
@@ -134,24 +122,6 @@ func stopAt[T any](s *script, n int, what string, all iter.Seq2[T, error]) {
 			}
 		}
 	})
-}
-
-// oneWins lets n callers try something at once, of whom one is to succeed and the others
-// are to meet a conflict. It returns which succeeded.
-func (s *script) oneWins(n int, what string, try func(i int) error) int {
-	var won, winner atomic.Int64
-	s.quietly(what, func() {
-		s.parallel(n, func(i int) {
-			if err := try(i); err == nil {
-				won.Add(1)
-				winner.Store(int64(i))
-			} else if !errors.Is(err, driver.ErrConflict) {
-				s.must(err)
-			}
-		})
-	})
-	s.check(won.Load() == 1, "one success, and a conflict for the others", "%d successes", won.Load())
-	return int(winner.Load())
 }
 
 // text is a failure as it is shown.

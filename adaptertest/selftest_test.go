@@ -17,53 +17,52 @@ func defects() []defect {
 // maxTries is how often a broken store is tried before it counts as not caught. A
 // defect of concurrency shows only when goroutines meet, so it is tried until they do;
 // any other is caught by the first try.
-const maxTries = 50
+const maxTries = 5
 
-// caught expects that the case fails which is there for a defect.
+// lawOf lets the cases of a defect's law through.
+func (d defect) lawOf(name string) bool {
+	law, _, _ := strings.Cut(d.needs, "/")
+	return strings.HasPrefix(name, law+"/")
+}
+
+// caught expects that the kit fails on a store with a defect.
 func caught(t *testing.T, d defect) {
 	t.Helper()
+	cfg := configOf(d.do)
+	cfg.first = true
+	cfg.short = !strings.HasPrefix(d.needs, "CTI-1/") // those fold one pair of names only
 	for range maxTries {
-		report, err := configOf(d.do).check(ctx, cases(d.needs))
+		report, err := cfg.check(ctx, everything)
 		require.NoError(t, err)
 		if !report.OK() {
-			t.Log("\n" + strings.Join(report.Failures(), "\n"))
+			t.Log(report.Failures()[0])
 			return
 		}
 	}
-	t.Errorf("%s does not fail", d.needs)
+	t.Errorf("the kit does not fail (%s)", d.needs)
 }
 
-// TestBroken shows for each broken store that the kit fails, on the right law and in
-// the case that is there for it. A defect of concurrency is tried up to maxTries times.
+// TestBroken shows for each of these broken stores that the kit fails. What breaks a
+// store in one place of its source is shown by internal/mutate; these are wrong in what
+// they answer, whatever way they came to it. A defect of concurrency is tried up to
+// maxTries times.
 func TestBroken(t *testing.T) {
-	names := map[string]bool{}
+	if testing.Short() {
+		t.Skip("some minutes; -short is set")
+	}
 	for _, d := range defects() {
-		lawName, _, _ := strings.Cut(d.needs, "/")
-		name := lawName + "/" + d.name
-		if names[name] {
-			t.Errorf("two defects are called %q", name)
-		}
-		names[name] = true
-		t.Run(name, func(t *testing.T) { caught(t, d) })
+		t.Run(strings.ReplaceAll(d.needs, "/", ":")+" "+d.name, func(t *testing.T) {
+			t.Parallel()
+			caught(t, d)
+		})
 	}
-	require.Greater(t, len(names), 60)
-}
-
-func failed(r *Report) []string {
-	var names []string
-	for _, l := range r.Laws {
-		for _, c := range l.Cases {
-			if c.Status == Broken {
-				names = append(names, l.Name+"/"+c.Name)
-			}
-		}
-	}
-	return names
 }
 
 // A store with no defect passes everything, durability included.
 func TestSound(t *testing.T) {
-	report, err := Check(ctx, configOf(func(*broken) {}))
+	cfg := configOf(func(*broken) {})
+	cfg.Crash = cfg.Reopen
+	report, err := Check(ctx, cfg)
 	require.NoError(t, err)
 	require.True(t, report.OK(), report)
 	require.Equal(t, LevelVersioned, report.Level)

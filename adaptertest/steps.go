@@ -24,8 +24,12 @@ func (w *world) entry(id string) driver.Entry {
 }
 
 func (w *world) tryPut(s driver.Scope, e driver.Entry) error {
-	w.did("put %s in %s", describeEntry(&e), describeScope(s))
-	return w.store.Put(w.ctx, s, e)
+	if w.noting() {
+		w.did("put %s in %s", describeEntry(&e), describeScope(s))
+	}
+	err := w.store.Put(w.ctx, s, e)
+	w.mirrored(err, func(r *reference) error { return r.put(s, e) })
+	return err
 }
 
 func (w *world) put(s driver.Scope, e driver.Entry) driver.Entry {
@@ -59,7 +63,9 @@ func (w *world) putMany(s driver.Scope, n int, change func(i int, e *driver.Entr
 }
 
 func (w *world) tryGet(s driver.Scope, id string) (driver.Entry, error) {
-	w.did("get %s from %s at %s", short(id), describeScope(s), describeTime(w.now))
+	if w.noting() {
+		w.did("get %s from %s at %s", short(id), describeScope(s), describeTime(w.now))
+	}
 	return w.store.Get(w.ctx, s, id, w.now)
 }
 
@@ -83,7 +89,9 @@ func (w *world) absent(s driver.Scope, id string) {
 }
 
 func (w *world) list(s driver.Scope, q driver.Query) []driver.Entry {
-	w.did("list %s%s", describeScope(s), describeQuery(q))
+	if w.noting() {
+		w.did("list %s%s", describeScope(s), describeQuery(q))
+	}
 	entries, err := w.store.List(w.ctx, s, q)
 	w.must(err)
 	return entries
@@ -105,9 +113,14 @@ func (w *world) came(got []string, want ...string) {
 
 // delete expects the answer want.
 func (w *world) delete(s driver.Scope, id string, want bool) {
-	w.did("delete %s from %s at %s", short(id), describeScope(s), describeTime(w.now))
+	if w.noting() {
+		w.did("delete %s from %s at %s", short(id), describeScope(s), describeTime(w.now))
+	}
 	deleted, err := w.store.Delete(w.ctx, s, id, w.now)
 	w.must(err)
+	if w.ref != nil {
+		want = w.ref.delete(s, id, w.now)
+	}
 	w.check(deleted == want, fmt.Sprint(want), "%v", deleted)
 }
 

@@ -72,7 +72,9 @@ func (w *world) commits(m driver.Mutation) []driver.Document {
 }
 
 func (w *world) documents(q driver.DocumentQuery) []driver.Document {
-	w.did("read the documents of %s", describeDocumentQuery(&q))
+	if w.noting() {
+		w.did("read the documents of %s", describeDocumentQuery(&q))
+	}
 	var docs []driver.Document
 	for d, err := range w.tx.Documents(w.ctx, q) {
 		w.must(err)
@@ -105,20 +107,22 @@ func (w *world) lacks(d driver.Document) {
 	w.check(len(docs) == 0, "no document", "%s", describeDocuments(docs))
 }
 
-// name is the place of a document among those of its tenant.
-func documentName(d *driver.Document) string { return d.Ref + "/" + d.Kind + "/" + d.Key }
+// nameIn is the place of a document among those of its tenant, as texts call it.
+func nameIn(d *driver.Document) string { return d.Ref + "/" + d.Kind + "/" + d.Key }
 
 // yields expects a query to yield the documents of these names, in this order.
 func (w *world) yields(q driver.DocumentQuery, want ...string) {
 	var got []string
 	for _, d := range w.documents(q) {
-		got = append(got, documentName(&d))
+		got = append(got, nameIn(&d))
 	}
 	w.came(got, want...)
 }
 
 func (w *world) due(kind string, at time.Time, limit int) []driver.Document {
-	w.did("ask what of kind %s is due at %s, at most %d", short(kind), describeTime(at), limit)
+	if w.noting() {
+		w.did("ask what of kind %s is due at %s, at most %d", short(kind), describeTime(at), limit)
+	}
 	docs, err := w.scheduler.Due(w.ctx, kind, at, limit)
 	w.must(err)
 	return docs
@@ -128,14 +132,16 @@ func (w *world) due(kind string, at time.Time, limit int) []driver.Document {
 func (w *world) isDue(kind string, limit int, want ...string) {
 	var got []string
 	for _, d := range w.due(kind, w.now, limit) {
-		got = append(got, d.Tenant+" "+documentName(&d))
+		got = append(got, d.Tenant+" "+nameIn(&d))
 	}
 	w.came(got, want...)
 }
 
 // changed expects what has changed in a scope between two versions.
 func (w *world) changed(s driver.Scope, from, to driver.Version, want driver.ChangeSet) {
-	w.did("ask what has changed in %s from %s to %s", describeScope(s), w.name(from), w.name(to))
+	if w.noting() {
+		w.did("ask what has changed in %s from %s to %s", describeScope(s), w.name(from), w.name(to))
+	}
 	got, err := w.changes.Changes(w.ctx, s, from, to)
 	w.must(err)
 	if text, expected := describeChanges(got), describeChanges(want); text != expected {

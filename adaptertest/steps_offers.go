@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,14 +15,33 @@ import (
 
 func (w *world) tryApply(tenant string, m driver.Mutation) (driver.Applied, error) {
 	m.At = w.now
-	w.did("apply for %s: %s", short(tenant), describeMutation(&m))
-	return w.tx.Apply(w.ctx, tenant, m)
+	if w.noting() {
+		w.did("apply for %s: %s", short(tenant), describeMutation(&m))
+	}
+	made, err := w.tx.Apply(w.ctx, tenant, m)
+	if m.Limits != (driver.Limits{}) && (errors.Is(err, driver.ErrStorageLimit) || errors.Is(err, driver.ErrBacklog)) {
+		return made, err // the reference does not count; the cases of the limits do
+	}
+	w.mirrored(err, func(r *reference) error {
+		if rule := m.Validate(tenant); rule != nil {
+			return driver.ErrValidation
+		}
+		_, err := r.apply(tenant, &m, made.Revs, false)
+		return err
+	})
+	if err == nil {
+		w.check(len(made.Revs) == len(m.Documents), fmt.Sprint(len(m.Documents), " revisions"), "%d", len(made.Revs))
+		if w.versions != nil {
+			w.check((made.Version == "") == m.MachineryOnly(), "a version of every mutation but one that changes machinery only", "the version %q", w.name(made.Version))
+			w.hold(tenant, made.Version)
+		}
+	}
+	return made, err
 }
 
 func (w *world) apply(m driver.Mutation) driver.Applied {
 	made, err := w.tryApply(tenantOf(&m), m)
 	w.must(err)
-	w.check(len(made.Revs) == len(m.Documents), fmt.Sprint(len(m.Documents), " revisions"), "%d", len(made.Revs))
 	return made
 }
 
@@ -71,7 +91,9 @@ func retire(s driver.Scope, id string, state driver.State, successor string) dri
 func retired(list ...driver.Retirement) driver.Mutation { return driver.Mutation{Retire: list} }
 
 func (w *world) lookUp(s driver.Scope, ids ...string) []driver.Record {
-	w.did("look up %s in %s", describeTexts(ids), describeScope(s))
+	if w.noting() {
+		w.did("look up %s in %s", describeTexts(ids), describeScope(s))
+	}
 	recs, err := w.tx.Lookup(w.ctx, s, ids)
 	w.must(err)
 	return recs
@@ -111,7 +133,9 @@ func (w *world) purged(s driver.Scope, id string) {
 }
 
 func (w *world) history(tenant string, q driver.HistoryQuery) []driver.Record {
-	w.did("history of %s, ref %q, subject %q, for %s", short(tenant), q.Ref, q.Subject, describeTexts(q.For))
+	if w.noting() {
+		w.did("history of %s, ref %q, subject %q, for %s", short(tenant), q.Ref, q.Subject, describeTexts(q.For))
+	}
 	var recs []driver.Record
 	for rec, err := range w.tx.History(w.ctx, tenant, q) {
 		w.must(err)
@@ -140,7 +164,14 @@ func (w *world) event(run, id string) events.Record {
 }
 
 func (w *world) undelivered(q driver.OutboxQuery) []events.Record {
-	w.did("read the outbox: tenant %q, run %q", q.Tenant, q.RunID)
+	if w.noting() {
+		w.did("read the outbox: tenant %q, run %q", q.Tenant, q.RunID)
+	}
+	if q.RunID == "" {
+		w.mu.Lock()
+		w.lent[q.Tenant] = true
+		w.mu.Unlock()
+	}
 	var recs []events.Record
 	for rec, err := range w.tx.Undelivered(w.ctx, q) {
 		w.must(err)
@@ -163,21 +194,27 @@ func (w *world) sameEvents(recs []events.Record, want ...string) {
 }
 
 func (w *world) delivered(recs ...events.Record) {
-	for _, r := range recs {
+	for _, r := range recs[:min(len(recs), 20)] {
 		w.did("mark event %s of run %s as delivered", short(r.ID), short(r.RunID))
 	}
 	w.must(w.tx.Delivered(w.ctx, recs))
+	if w.ref != nil {
+		w.ref.delivered(recs)
+	}
 }
 
 func (w *world) version(tenant string) driver.Version {
 	v, err := w.versions.Version(w.ctx, tenant)
 	w.did("take the version of %s: %s", short(tenant), w.take(v))
 	w.must(err)
+	w.hold(tenant, v)
 	return v
 }
 
 func (w *world) tryListAt(s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
-	w.did("list %s as of %s%s", describeScope(s), w.name(v), describeQuery(q))
+	if w.noting() {
+		w.did("list %s as of %s%s", describeScope(s), w.name(v), describeQuery(q))
+	}
 	return w.versions.ListAt(w.ctx, s, v, q)
 }
 
@@ -193,7 +230,9 @@ func (w *world) listsAt(s driver.Scope, v driver.Version, want ...string) {
 }
 
 func (w *world) tryGetAt(s driver.Scope, v driver.Version, ids ...string) ([]driver.Entry, error) {
-	w.did("get %s from %s as of %s at %s", describeTexts(ids), describeScope(s), w.name(v), describeTime(w.now))
+	if w.noting() {
+		w.did("get %s from %s as of %s at %s", describeTexts(ids), describeScope(s), w.name(v), describeTime(w.now))
+	}
 	return w.versions.GetAt(w.ctx, s, v, ids, w.now)
 }
 
@@ -216,7 +255,9 @@ func (w *world) absentAt(s driver.Scope, v driver.Version, ids ...string) {
 }
 
 func (w *world) intact(s driver.Scope, v driver.Version, want bool) {
-	w.did("ask whether %s is intact for %s", w.name(v), describeScope(s))
+	if w.noting() {
+		w.did("ask whether %s is intact for %s", w.name(v), describeScope(s))
+	}
 	got, err := w.versions.Intact(w.ctx, s, v)
 	w.must(err)
 	w.check(got == want, fmt.Sprint(want), "%v", got)
@@ -226,19 +267,31 @@ func (w *world) purge(tenant string, v driver.Version) int {
 	w.did("purge %s before %s, at %s", short(tenant), w.name(v), describeTime(w.now))
 	n, err := w.versions.Purge(w.ctx, tenant, v, w.now)
 	w.must(err)
+	for _, h := range w.held {
+		if h.store == v && h.tenant == tenant {
+			want := w.ref.purge(tenant, h.number, w.now)
+			w.check(n == want, fmt.Sprintf("%d records removed", want), "%d", n)
+			return n
+		}
+	}
+	w.unmirrored()
 	return n
 }
 
 func (w *world) search(s driver.Scope, q driver.Search) []driver.Entry {
 	q.At = w.now
-	w.did("search %s for text %s, tags %s, limit %d, at %s", describeScope(s), short(q.Text), describeTexts(q.Tags), q.Limit, describeTime(q.At))
+	if w.noting() {
+		w.did("search %s for text %s, tags %s, limit %d, at %s", describeScope(s), short(q.Text), describeTexts(q.Tags), q.Limit, describeTime(q.At))
+	}
 	entries, err := w.searcher.Search(w.ctx, s, q)
 	w.must(err)
 	return entries
 }
 
 func (w *world) scan(s driver.Scope, q driver.Query) []driver.Entry {
-	w.did("scan %s%s", describeScope(s), describeQuery(q))
+	if w.noting() {
+		w.did("scan %s%s", describeScope(s), describeQuery(q))
+	}
 	var entries []driver.Entry
 	for e, err := range w.scanner.Scan(w.ctx, s, q) {
 		w.must(err)

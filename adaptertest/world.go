@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -20,8 +22,13 @@ var epoch = time.Date(2001, 3, 4, 5, 6, 7, 0, time.UTC)
 type world struct {
 	*script
 	config Config
+	level  Level  // how far the case and its audits look
+	remark string // what a reader should know of the case, though nothing is wrong
 	opened []driver.Adapter
-	held   driver.Version // of cases that hold a view
+	view   driver.Version  // of cases that hold one
+	ref    *reference      // what the store must agree with; nil if nobody can tell
+	held   []heldVersion   // the versions that the store gave
+	lent   map[string]bool // the tenants, "" for all, whose outbox was read as a whole: what was handed out may be hidden
 
 	probes int // entries that were put to see how much a tenant uses
 
@@ -75,7 +82,7 @@ func (w *world) play(part func(), failed **failure) {
 
 // fresh closes what is open and works on a store with nothing in it.
 func (w *world) fresh() {
-	w.swapped = nil
+	w.swapped, w.ref, w.held, w.lent = nil, newReference(), nil, map[string]bool{}
 	if err := w.closeAll(); err != nil {
 		w.fail("the store closes", describeError(err))
 	}
@@ -108,6 +115,14 @@ func (w *world) reopen() {
 	w.use(w.open("Reopen opens the data again", func() (driver.Adapter, error) { return w.config.Reopen(w.ctx, old) }))
 }
 
+// crash goes on with what a kill of the store's process would leave. The old store stays
+// open until the case ends, so that it cannot write what it held back.
+func (w *world) crash() {
+	w.did("kill the store, and open what it left")
+	old := w.store
+	w.use(w.open("Crash opens what is left", func() (driver.Adapter, error) { return w.config.Crash(w.ctx, old) }))
+}
+
 // same compares stores, which may be of a type that cannot be compared.
 func same(a, b driver.Adapter) (equal bool) {
 	defer func() { _ = recover() }()
@@ -128,4 +143,57 @@ func closeStore(s driver.Adapter) error {
 		return c.Close()
 	}
 	return nil
+}
+
+// parallel runs f n times at once, and ends the case with the failure of the first
+// of them that has one.
+func (w *world) parallel(n int, f func(i int)) {
+	w.unmirrored()
+	w.mu.Lock()
+	w.raced = true
+	w.mu.Unlock()
+	var wait sync.WaitGroup
+	failures := make([]any, n)
+	for i := range n {
+		wait.Go(func() {
+			defer func() { failures[i] = recover() }()
+			f(i)
+		})
+	}
+	wait.Wait()
+	for _, r := range failures {
+		if r != nil {
+			panic(r)
+		}
+	}
+}
+
+// oneWins lets n callers try something at once, of whom one is to succeed and the others
+// are to meet a conflict. It returns which succeeded.
+func (w *world) oneWins(n int, what string, try func(i int) error) int {
+	var won, winner atomic.Int64
+	w.quietly(what, func() {
+		w.parallel(n, func(i int) {
+			if err := try(i); err == nil {
+				won.Add(1)
+				winner.Store(int64(i))
+			} else if !errors.Is(err, driver.ErrConflict) {
+				w.must(err)
+			}
+		})
+	})
+	w.check(won.Load() == 1, "one success, and a conflict for the others", "%d successes", won.Load())
+	return int(winner.Load())
+}
+
+// size is how much of the many a case works with: with -short, as a rule, and with
+// AGENTMEMORY_LONG in the environment.
+func (w *world) size(short, usual, long int) int {
+	switch {
+	case w.config.short:
+		return short
+	case os.Getenv("AGENTMEMORY_LONG") != "":
+		return long
+	}
+	return usual
 }

@@ -58,6 +58,21 @@ func databases(t *testing.T) func(context.Context) (database, error) {
 	}
 }
 
+// left opens a copy of what a process that is killed leaves: the file and its log.
+func (d database) left(ctx context.Context) (database, error) {
+	killed := database{path: d.path + "-killed"}
+	for _, suffix := range []string{"", "-wal"} {
+		data, err := os.ReadFile(d.path + suffix)
+		if err == nil {
+			err = os.WriteFile(killed.path+suffix, data, 0o600)
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return killed, err
+		}
+	}
+	return killed.open(ctx)
+}
+
 type ownedStore struct {
 	*sqlite.Store
 	db database
@@ -75,6 +90,9 @@ func TestStore(t *testing.T) {
 	}
 	adaptertest.Run(t, adaptertest.Config{
 		New: func(ctx context.Context) (driver.Adapter, error) { return of(fresh(ctx)) },
+		Crash: func(ctx context.Context, a driver.Adapter) (driver.Adapter, error) {
+			return of(a.(*ownedStore).db.left(ctx))
+		},
 		Reopen: func(ctx context.Context, a driver.Adapter) (driver.Adapter, error) {
 			return of(a.(*ownedStore).db.open(ctx))
 		},

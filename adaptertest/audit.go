@@ -1,0 +1,491 @@
+package adaptertest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// heldVersion is a version that the store gave, with its number in the reference.
+type heldVersion struct {
+	tenant string
+	store  driver.Version
+	number int
+}
+
+// mirrored takes a step on the reference that the store has taken, and expects the same
+// answer.
+func (w *world) mirrored(err error, step func(r *reference) error) {
+	if w.ref == nil {
+		return
+	}
+	if want := step(w.ref); want == nil {
+		w.must(err)
+	} else {
+		w.mustBe(err, want)
+	}
+}
+
+// unmirrored tells that what follows is not taken on the reference: goroutines use the
+// store at once, a bank does, or a call may have happened or not. Nothing is audited.
+func (w *world) unmirrored() { w.ref, w.held = nil, nil }
+
+// hold keeps a version for audits.
+func (w *world) hold(tenant string, v driver.Version) {
+	if w.ref == nil || v == "" {
+		return
+	}
+	h := heldVersion{tenant, v, w.ref.tenant(tenant).version}
+	if !slices.Contains(w.held, h) {
+		w.held = append(w.held, h)
+	}
+}
+
+// auditReach bounds how much of the many an audit looks at one by one.
+const (
+	auditedInstants = 4
+	auditedNames    = 80
+	auditedOfMany   = 6 // names, where there are more than a thousand records
+	auditedVersions = 8
+)
+
+func mostNames(records int) int {
+	if records > 1000 {
+		return auditedOfMany
+	}
+	return auditedNames
+}
+
+// audit compares all that can be read with the reference, as far up as the level of the
+// case. Its reads are noted only if one of them differs.
+func (w *world) audit() {
+	if w.ref == nil {
+		return
+	}
+	for tenant := range sorted(w.ref.tenants) {
+		w.auditTenant(tenant, w.instants(tenant))
+	}
+	if w.level != LevelAdapter {
+		w.auditShared()
+	}
+	if w.level == LevelVersioned {
+		w.auditHorizons()
+	}
+}
+
+// auditTenant compares what a tenant has.
+func (w *world) auditTenant(tenant string, instants []time.Time) {
+	ids, foreign := w.known(tenant)
+	for ref := range sorted(w.ref.tenant(tenant).refs) {
+		s := at(tenant, ref)
+		for _, now := range instants {
+			w.as(now, func() { w.auditScope(s, ids[ref], foreign) })
+		}
+		if w.level != LevelAdapter {
+			w.auditRecords(s, ids[ref], foreign)
+		}
+		if w.level == LevelVersioned {
+			w.auditVersions(s, ids[ref], foreign, instants)
+		}
+	}
+	if w.level != LevelAdapter {
+		w.auditDocuments(tenant)
+		w.auditOutbox(tenant)
+	}
+}
+
+// as reads at another instant.
+func (w *world) as(now time.Time, read func()) {
+	was := w.now
+	w.now = now
+	read()
+	w.now = was
+}
+
+// unnoted makes a read that is noted only if it finds a difference, or else nobody could
+// find the steps among the reads.
+func (w *world) unnoted(read func()) {
+	defer func() {
+		if found := recover(); found != nil {
+			w.mu.Lock()
+			w.quiet = 0
+			w.mu.Unlock()
+			read()
+			panic(found) // it came once, and not again
+		}
+	}()
+	w.silently(read)
+}
+
+// known are the ids of each ref of a tenant, and ids that other refs and tenants hold.
+func (w *world) known(tenant string) (own map[string][]string, foreign []string) {
+	own = map[string][]string{}
+	others := map[string]bool{}
+	for name, t := range w.ref.tenants {
+		for ref, recs := range t.refs {
+			for i, rec := range recs {
+				if name == tenant {
+					own[ref] = append(own[ref], rec.Entry.ID)
+				}
+				if i < auditedNames {
+					others[rec.Entry.ID] = true
+				}
+			}
+		}
+	}
+	foreign = slices.Sorted(maps.Keys(others))
+	return own, append(foreign[:min(len(foreign), 4*auditedNames)], "never")
+}
+
+// instants are those at which a tenant is read: the present, the zero instant, and those
+// around an expiry.
+func (w *world) instants(tenant string) []time.Time {
+	expiries := map[time.Time]bool{}
+	for _, rec := range w.ref.tenant(tenant).records {
+		if !rec.Entry.ExpiresAt.IsZero() {
+			expiries[rec.Entry.ExpiresAt] = true
+		}
+	}
+	all := []time.Time{w.now}
+	for _, at := range slices.SortedFunc(maps.Keys(expiries), time.Time.Compare) {
+		if len(all) < auditedInstants {
+			all = append(all, at.Add(-time.Millisecond), at)
+		}
+	}
+	if len(expiries) > 0 {
+		all = append(all, time.Time{})
+	}
+	return all
+}
+
+// labels are the tags, or the subjects, that records of a scope carry.
+func labels(recs []*refRecord, of func(e *driver.Entry) []string) []string {
+	found := map[string]bool{}
+	most := mostNames(len(recs))
+	for _, rec := range recs {
+		for _, label := range of(&rec.Entry) {
+			if label != "" && len(found) < most {
+				found[label] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+func tagsOf(e *driver.Entry) []string     { return e.Tags }
+func subjectsOf(e *driver.Entry) []string { return e.Subjects }
+
+// auditScope reads what lives in a scope now, by all four ways.
+func (w *world) auditScope(s driver.Scope, own, foreign []string) {
+	live := w.ref.list(s, -1, driver.Query{At: w.now})
+	w.unnoted(func() { w.sameEntries(w.list(s, driver.Query{At: w.now}), live) })
+	byID := map[string]driver.Entry{}
+	for _, e := range live {
+		byID[e.ID] = e
+	}
+	for _, id := range slices.Concat(own, foreign) {
+		w.unnoted(func() {
+			got, err := w.tryGet(s, id)
+			if want, lives := byID[id]; lives {
+				w.must(err)
+				w.sameEntry(&got, &want)
+			} else {
+				w.mustBe(err, driver.ErrNotFound)
+			}
+		})
+	}
+	tags := labels(w.ref.tenant(s.Tenant).refs[s.Ref], tagsOf)
+	for _, tag := range tags {
+		q := driver.Query{At: w.now, Tag: tag}
+		w.unnoted(func() { w.sameEntries(w.list(s, q), w.ref.list(s, -1, q)) })
+	}
+	if w.scanner != nil {
+		w.unnoted(func() { w.sameEntries(w.scan(s, driver.Query{At: w.now}), live) })
+	}
+	if w.searcher == nil {
+		return
+	}
+	finds := func(q driver.Search) {
+		q.Limit, q.At = len(own)+10, w.now
+		w.unnoted(func() {
+			got := w.search(s, q)
+			if w.found.traits.Semantic {
+				q.Text = ""
+			}
+			w.sameFound(got, w.ref.search(s, q))
+		})
+	}
+	finds(driver.Search{})
+	finds(driver.Search{Text: "content"})
+	for _, tag := range tags {
+		finds(driver.Search{Tags: []string{tag}})
+	}
+	for i, rec := range w.ref.tenant(s.Tenant).refs[s.Ref] {
+		if i < mostNames(len(own))/4 && len(rec.Entry.Content) < 1000 {
+			finds(driver.Search{Text: rec.Entry.Content})
+		}
+	}
+}
+
+// sameFound expects what a filter finds; of a store that searches by meaning, that it
+// shows nothing which a list would not.
+func (w *world) sameFound(got, want []driver.Entry) {
+	if !w.found.traits.Semantic {
+		w.sameEntries(got, want)
+		return
+	}
+	seen := map[string]bool{}
+	for i := range got {
+		at := slices.IndexFunc(want, func(e driver.Entry) bool { return e.ID == got[i].ID })
+		w.check(at >= 0 && !seen[got[i].ID], "entries that a list shows with these tags, each once", "%s", describeTexts(ids(got)))
+		w.sameEntry(&got[i], &want[at])
+		seen[got[i].ID] = true
+	}
+}
+
+func (w *world) sameEntries(got, want []driver.Entry) {
+	w.sameIDs(got, ids(want))
+	for i := range got {
+		w.sameEntry(&got[i], &want[i])
+	}
+}
+
+func (w *world) sameRecords(got, want []driver.Record) {
+	if slices.EqualFunc(got, want, func(a, b driver.Record) bool { return equalRecords(&a, &b) }) {
+		return
+	}
+	for i := range min(len(got), len(want)) {
+		if !equalRecords(&got[i], &want[i]) {
+			w.fail(fmt.Sprintf("%d records, as number %d\n%s", len(want), i+1, describeRecord(&want[i])),
+				fmt.Sprintf("%d records, as number %d\n%s", len(got), i+1, describeRecord(&got[i])))
+		}
+	}
+	w.fail(fmt.Sprintf("%d records", len(want)), fmt.Sprintf("%d records", len(got)))
+}
+
+// auditRecords looks up what a scope holds, whatever its state.
+func (w *world) auditRecords(s driver.Scope, own, foreign []string) {
+	asked := slices.Concat(own, foreign, own[:min(1, len(own))])
+	var want []driver.Record
+	for _, id := range asked {
+		if held := w.ref.tenant(s.Tenant).find(s.Ref, id); held != nil {
+			want = append(want, held.Record)
+		}
+	}
+	w.unnoted(func() { w.sameRecords(w.lookUp(s, asked...), want) })
+	recs := w.ref.tenant(s.Tenant).refs[s.Ref]
+	queries := []driver.HistoryQuery{{Ref: s.Ref}}
+	var heads []string
+	for _, rec := range recs {
+		if rec.For != "" && !slices.Contains(heads, rec.For) && len(heads) < mostNames(len(recs)) {
+			heads = append(heads, rec.For)
+			queries = append(queries, driver.HistoryQuery{Ref: s.Ref, For: []string{rec.For}})
+		}
+	}
+	if len(heads) > 0 {
+		queries = append(queries, driver.HistoryQuery{Ref: s.Ref, For: own})
+	}
+	for _, label := range labels(recs, subjectsOf) {
+		queries = append(queries, driver.HistoryQuery{Ref: s.Ref, Subject: label}, driver.HistoryQuery{Subject: label})
+		if len(heads) > 0 {
+			queries = append(queries, driver.HistoryQuery{Ref: s.Ref, Subject: label, For: heads})
+		}
+	}
+	for _, q := range queries {
+		w.unnoted(func() { w.sameRecords(w.history(s.Tenant, q), w.ref.history(s.Tenant, q)) })
+	}
+}
+
+// auditDocuments reads the history of a tenant as a whole, and its documents by each of
+// their names.
+func (w *world) auditDocuments(tenant string) {
+	t := w.ref.tenant(tenant)
+	w.unnoted(func() {
+		w.sameRecords(w.history(tenant, driver.HistoryQuery{}), w.ref.history(tenant, driver.HistoryQuery{}))
+	})
+	queries := map[driver.DocumentQuery]bool{{}: true, {EveryRef: true}: true, {EveryRef: true, Bare: true}: true}
+	for name, d := range t.documents {
+		if len(queries) > 4*mostNames(len(t.documents)) {
+			break
+		}
+		queries[driver.DocumentQuery{Ref: name.ref}] = true
+		queries[driver.DocumentQuery{Ref: name.ref, Kind: name.kind}] = true
+		queries[driver.DocumentQuery{Ref: name.ref, Kind: name.kind, Key: name.key}] = true
+		queries[driver.DocumentQuery{EveryRef: true, Kind: name.kind}] = true
+		queries[driver.DocumentQuery{EveryRef: true, Key: name.key}] = true
+		if d.Group != "" {
+			queries[driver.DocumentQuery{EveryRef: true, Group: d.Group}] = true
+			queries[driver.DocumentQuery{Ref: name.ref, Kind: name.kind, Group: d.Group}] = true
+		}
+		for _, label := range d.Subjects[:min(3, len(d.Subjects))] {
+			queries[driver.DocumentQuery{EveryRef: true, Subject: label}] = true
+			queries[driver.DocumentQuery{Ref: name.ref, Subject: label}] = true
+		}
+	}
+	for _, q := range slices.SortedFunc(maps.Keys(queries), func(a, b driver.DocumentQuery) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) }) {
+		q.Tenant = tenant
+		w.unnoted(func() { w.sameDocuments(w.documents(q), w.ref.find(q)) })
+	}
+}
+
+// auditOutbox reads the events of each run that wait, and counts them. The events of a
+// whole tenant may be hidden from all but one process for a while.
+func (w *world) auditOutbox(tenant string) {
+	waiting := w.ref.undelivered(driver.OutboxQuery{Tenant: tenant})
+	runs := map[string]bool{"never": true}
+	for _, e := range waiting {
+		runs[e.RunID] = true
+	}
+	for run := range sorted(runs) {
+		q := driver.OutboxQuery{Tenant: tenant, RunID: run}
+		w.unnoted(func() { w.sameOutbox(w.undelivered(q), w.ref.undelivered(q)) })
+	}
+	if !w.lent[tenant] && !w.lent[""] { // nothing of it was handed out to anybody
+		q := driver.OutboxQuery{Tenant: tenant}
+		w.unnoted(func() { w.sameOutbox(w.undelivered(q), waiting) })
+	}
+	for _, limit := range []int{len(waiting) + 1, 1} {
+		w.unnoted(func() { w.counts(tenant, limit, len(waiting)) })
+	}
+}
+
+func (w *world) sameDocuments(got, want []driver.Document) {
+	for i := range min(len(got), len(want)) {
+		w.sameDocument(&got[i], &want[i])
+	}
+	w.check(len(got) == len(want), fmt.Sprint(len(want), " documents"), "%d documents", len(got))
+}
+
+// auditShared reads what is asked of all tenants at once.
+func (w *world) auditShared() {
+	w.unnoted(func() { w.counts("", len(w.ref.waiting)+1, len(w.ref.waiting)) })
+	if w.scheduler != nil {
+		kinds := map[string]bool{"timer": true, "never": true}
+		for _, t := range w.ref.tenants {
+			for name := range t.documents {
+				kinds[name.kind] = true
+			}
+		}
+		for kind := range sorted(kinds) {
+			want := w.ref.due(kind, w.now)
+			w.unnoted(func() { w.sameDue(w.due(kind, w.now, len(want)+10), want) })
+		}
+	}
+	if w.tenants != nil {
+		w.unnoted(func() { w.listed(driver.Scope{}, w.ref.scopes()...) })
+	}
+}
+
+// sameDue compares what is due, which has no order within an instant.
+func (w *world) sameDue(got, want []driver.Document) {
+	for i := range got {
+		w.check(i == 0 || !got[i].Due.Before(got[i-1].Due), "what is due in the order of its instants", "%s after %s",
+			describeDocument(&got[i]), describeDocument(&got[max(0, i-1)]))
+	}
+	got = slices.SortedFunc(slices.Values(got), compareDue)
+	w.sameDocuments(got, want)
+}
+
+func compareDue(a, b driver.Document) int {
+	if c := a.Due.Compare(b.Due); c != 0 {
+		return c
+	}
+	if c := strings.Compare(a.Tenant, b.Tenant); c != 0 {
+		return c
+	}
+	return compareNames(nameOf(&a), nameOf(&b))
+}
+
+// heldOf are some of the versions that the store gave of a tenant, the first and the
+// latest, that can be read still.
+func (w *world) heldOf(tenant string) []heldVersion {
+	horizon := w.ref.tenant(tenant).horizon
+	all := slices.DeleteFunc(slices.Clone(w.held), func(h heldVersion) bool { return h.tenant != tenant || h.number < horizon })
+	if len(all) > auditedVersions {
+		all = slices.Concat(all[:auditedVersions/2], all[len(all)-auditedVersions/2:])
+	}
+	return all
+}
+
+// auditVersions reads a scope as of the versions that were held.
+func (w *world) auditVersions(s driver.Scope, own, foreign []string, instants []time.Time) {
+	held := w.heldOf(s.Tenant)
+	tags := labels(w.ref.tenant(s.Tenant).refs[s.Ref], tagsOf)
+	for i, h := range held {
+		for _, now := range instants {
+			w.as(now, func() {
+				q := driver.Query{At: now}
+				want := w.ref.list(s, h.number, q)
+				w.unnoted(func() { w.sameEntries(w.listAt(s, h.store, q), want) })
+				byID := map[string]driver.Entry{}
+				for _, e := range want {
+					byID[e.ID] = e
+				}
+				asked := slices.Concat(own, foreign, own[:min(1, len(own))])
+				var found []driver.Entry
+				for _, id := range asked {
+					if e, there := byID[id]; there {
+						found = append(found, e)
+					}
+				}
+				w.unnoted(func() { w.sameEntries(w.getAt(s, h.store, asked...), found) })
+			})
+		}
+		for _, tag := range tags[:min(3, len(tags))] {
+			q := driver.Query{At: w.now, Tag: tag}
+			w.unnoted(func() { w.sameEntries(w.listAt(s, h.store, q), w.ref.list(s, h.number, q)) })
+		}
+		w.unnoted(func() { w.intact(s, h.store, w.ref.intact(s, h.number)) })
+		for _, later := range held[i:] {
+			if w.changes != nil {
+				w.unnoted(func() { w.changed(s, h.store, later.store, w.ref.changed(s, h.number, later.number)) })
+			}
+		}
+	}
+}
+
+// auditHorizons expects that a version is equal to another only if it names the same
+// state, and that versions behind the horizon are refused.
+func (w *world) auditHorizons() {
+	seen := map[driver.Version]heldVersion{}
+	for _, h := range w.held {
+		if other, known := seen[h.store]; known && other != h && other.tenant == h.tenant {
+			w.fail("another version after each mutation", "the version "+w.name(h.store)+" for two states of "+short(h.tenant))
+		}
+		seen[h.store] = h
+		if h.number < w.ref.tenant(h.tenant).horizon {
+			w.unnoted(func() {
+				for ref := range sorted(w.ref.tenant(h.tenant).refs) {
+					_, err := w.tryListAt(at(h.tenant, ref), h.store, driver.Query{At: w.now})
+					w.check(errors.Is(err, driver.ErrSnapshotUnavailable), describeError(driver.ErrSnapshotUnavailable), "%s", describeError(err))
+					break
+				}
+			})
+		}
+	}
+}
+
+// sameOutbox expects the same events, whole and in the same order.
+func (w *world) sameOutbox(got, want []events.Record) {
+	names := []string{}
+	for _, e := range want {
+		names = append(names, e.ID)
+	}
+	w.sameEvents(got, names...)
+	for i := range got {
+		w.sameEvent(&got[i], &want[i])
+	}
+}
+
+func (w *world) sameEvent(got, want *events.Record) {
+	same := *got
+	same.Time = want.Time
+	w.check(got.Time.Equal(want.Time) && reflect.DeepEqual(same, *want), describeEvent(want), "%s", describeEvent(got))
+}

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// edit puts other text in the place of a part of a file.
+type edit struct {
+	from, to int
+	text     string
+}
+
+// editor collects the edits of a function, each of which makes a mutant.
+type editor struct {
+	source []byte
+	base   int // of the file's positions
+	edits  []edit
+}
+
+func (d *editor) offset(p token.Pos) int { return int(p) - d.base }
+func (d *editor) text(n ast.Node) string {
+	return string(d.source[d.offset(n.Pos()):d.offset(n.End())])
+}
+func (d *editor) put(n ast.Node, text string) { d.add(n.Pos(), n.End(), text) }
+func (d *editor) add(from, to token.Pos, text string) {
+	d.edits = append(d.edits, edit{d.offset(from), d.offset(to), text})
+}
+
+// otherOperators are what an operator is replaced by.
+var otherOperators = map[token.Token][]string{
+	token.LSS: {"<=", ">="}, token.LEQ: {"<", ">"}, token.GTR: {">=", "<="}, token.GEQ: {">", "<"}, token.EQL: {"!="}, token.NEQ: {"=="},
+	token.LAND: {"||"}, token.LOR: {"&&"}, token.ADD: {"-"}, token.SUB: {"+"}, token.MUL: {"/"}, token.QUO: {"*"}, token.REM: {"*"},
+	token.AND: {"|"}, token.OR: {"&"}, token.ADD_ASSIGN: {"-="}, token.SUB_ASSIGN: {"+="},
+}
+
+// breakGo collects what can be broken at a node: an operator, a constant, a condition, a
+// statement, a part of a literal or of a comparison.
+func (d *editor) breakGo(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.BinaryExpr:
+		for _, other := range otherOperators[n.Op] {
+			d.add(n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), other)
+		}
+		if n.Op == token.LAND || n.Op == token.LOR {
+			d.put(n, d.text(n.X))
+			d.put(n, d.text(n.Y))
+		}
+	case *ast.UnaryExpr:
+		if n.Op == token.NOT {
+			d.put(n, d.text(n.X))
+		}
+	case *ast.IfStmt:
+		d.condition(n.Cond)
+	case *ast.ForStmt:
+		if n.Cond != nil {
+			d.put(n.Cond, "false && ("+d.text(n.Cond)+")")
+		}
+	case *ast.SwitchStmt:
+		if n.Tag == nil {
+			for _, s := range n.Body.List {
+				for _, x := range s.(*ast.CaseClause).List {
+					d.condition(x)
+				}
+			}
+		}
+	case *ast.BasicLit:
+		d.literal(n)
+	case *ast.Ident:
+		if other, ok := map[string]string{"true": "false", "false": "true", "min": "max", "max": "min"}[n.Name]; ok {
+			d.put(n, other)
+		}
+	case *ast.IncDecStmt:
+		d.add(n.TokPos, n.End(), map[token.Token]string{token.INC: "--", token.DEC: "++"}[n.Tok])
+		d.drop(n)
+	case *ast.AssignStmt:
+		if n.Tok != token.DEFINE {
+			for _, other := range otherOperators[n.Tok] {
+				d.add(n.TokPos, n.TokPos+token.Pos(len(n.Tok.String())), other)
+			}
+			d.drop(n)
+		}
+	case *ast.ExprStmt, *ast.DeferStmt:
+		d.drop(n)
+	case *ast.BranchStmt:
+		d.drop(n)
+	case *ast.CallExpr:
+		if strings.HasPrefix(d.text(n.Fun), "cmp.Or") {
+			d.dropEach(n.Args)
+		}
+	case *ast.CompositeLit:
+		d.dropEach(n.Elts)
+	}
+	return true
+}
+
+func (d *editor) condition(x ast.Expr) {
+	d.put(x, "true || ("+d.text(x)+")")
+	d.put(x, "false && ("+d.text(x)+")")
+}
+
+// drop leaves a statement out, but not what it uses.
+func (d *editor) drop(s ast.Node) { d.put(s, "if false { "+d.text(s)+" }") }
+
+// dropEach leaves one of the elements of a list out.
+func (d *editor) dropEach(list []ast.Expr) {
+	for i, x := range list {
+		switch {
+		case i+1 < len(list):
+			d.add(x.Pos(), list[i+1].Pos(), "")
+		case i > 0:
+			d.add(list[i-1].End(), x.End(), "")
+		default:
+			d.put(x, "")
+		}
+	}
+}
+
+func (d *editor) literal(n *ast.BasicLit) {
+	switch n.Kind {
+	case token.INT:
+		d.put(n, "("+n.Value+" + 1)")
+		if n.Value != "0" {
+			d.put(n, "("+n.Value+" - 1)")
+		}
+	case token.STRING:
+		if n.Value == `""` {
+			d.put(n, `"x"`)
+		} else {
+			d.put(n, `""`)
+		}
+	}
+}
+
+// breakSQL collects what can be broken in a string literal that holds SQL: a condition
+// less, an operator or an order turned round, a bound moved, a column less, a statement
+// that does nothing.
+func (d *editor) breakSQL(n ast.Node) bool {
+	lit, ok := n.(*ast.BasicLit)
+	if !ok || lit.Kind != token.STRING {
+		return true
+	}
+	text, err := strconv.Unquote(lit.Value)
+	if err != nil || !sqlText.MatchString(text) {
+		return true
+	}
+	for _, b := range sqlBreaks {
+		for _, at := range b.find.FindAllStringSubmatchIndex(text, -1) {
+			broken := text[:at[0]] + string(b.find.ExpandString(nil, b.put, text, at)) + text[at[1]:]
+			d.put(lit, strconv.Quote(broken))
+		}
+	}
+	return true
+}
+
+var sqlText = regexp.MustCompile(`(?s)\b(SELECT|INSERT|UPDATE|DELETE|WHERE|AND|ORDER BY|FROM|SET|JOIN|VALUES)\b`)
+
+// sqlBreaks are the ways to break a text. A condition that is left out is put as one
+// that holds, so that the text keeps its parameters.
+var sqlBreaks = func() []struct {
+	find *regexp.Regexp
+	put  string
+} {
+	const operand = `[\w.]+(?:\([^()]*\))?`
+	var all []struct {
+		find *regexp.Regexp
+		put  string
+	}
+	for _, b := range [][2]string{
+		{`(` + operand + `) (=|<>|<|<=|>|>=|IS) (\?\d*|` + operand + `)`, `($1 $2 $3 OR true)`},
+		{`(` + operand + `) (=|<>|<|<=|>|>=|IS) (\?\d*|` + operand + `)`, `($1 $2 $3 AND false)`},
+		{` < `, ` <= `}, {` <= `, ` < `}, {` > `, ` >= `}, {` >= `, ` > `}, {` = `, ` <> `}, {` <> `, ` = `},
+		{`\bAND\b`, `OR`}, {`\bOR\b`, `AND`}, {`\bIS NOT NULL\b`, `IS NULL`}, {`\bIS NULL\b`, `IS NOT NULL`},
+		{`\bNOT EXISTS\b`, `EXISTS`}, {`\bEXISTS\b`, `NOT EXISTS`}, {`\bNOT IN\b`, `IN`}, {`\bIN \(`, `NOT IN (`},
+		{`\bDESC\b`, ``}, {`(ORDER BY [\w.]+)(,|\s*$| LIMIT)`, `$1 DESC$2`}, {`ORDER BY ([\w. ]+), ([\w.]+( DESC)?)`, `ORDER BY $2, $1`},
+		{`ORDER BY ([\w. ]+), `, `ORDER BY `}, {`, [\w.]+( DESC)?( LIMIT|\s*$)`, `$2`}, {`\bLIMIT (\?\d* \+ 0|\?\d*)`, `LIMIT ($1) + 1`},
+		{`\bDISTINCT\b`, ``}, {`\bLEFT JOIN\b`, `JOIN`}, {`\bUNION ALL\b`, `UNION`}, {`\bMAX\(`, `MIN(`}, {`\bMIN\(`, `MAX(`},
+		{`(SET |, )(\w+) = (\?\d*|[\w.]+)`, `$1$2 = $2`}, {`\bOR IGNORE\b`, ``}, {` \+ 1\b`, ` + 0`}, {` - 1\b`, ` - 0`},
+		{`^\s*DELETE FROM (\w+)`, `DELETE FROM $1 WHERE false AND true OR false AND 1 = (SELECT 1)`}, {`\b0\b`, `1`}, {`\b1\b`, `0`},
+	} {
+		all = append(all, struct {
+			find *regexp.Regexp
+			put  string
+		}{regexp.MustCompile(b[0]), b[1]})
+	}
+	return all
+}()
+
+// signature is the head of a function, with a name for each parameter.
+func (d *editor) signature(f *ast.FuncDecl, name string) (head string, arguments []string) {
+	n := 0
+	list := func(fields *ast.FieldList, pass bool) string {
+		var parts []string
+		for _, field := range fields.List {
+			names := []string{}
+			for _, id := range field.Names {
+				names = append(names, id.Name)
+			}
+			if len(names) == 0 {
+				names = []string{"_"}
+			}
+			_, variadic := field.Type.(*ast.Ellipsis)
+			for _, name := range names {
+				if name == "_" {
+					n++
+					name = fmt.Sprint("unnamed", n)
+				}
+				parts = append(parts, name+" "+d.text(field.Type))
+				if variadic {
+					name += "..."
+				}
+				if pass {
+					arguments = append(arguments, name)
+				}
+			}
+		}
+		return "(" + strings.Join(parts, ", ") + ")"
+	}
+	head = "func "
+	if f.Recv != nil {
+		head += list(f.Recv, false) + " "
+	}
+	head += name
+	if f.Type.TypeParams != nil {
+		head += string(d.source[d.offset(f.Type.TypeParams.Pos()):d.offset(f.Type.TypeParams.End())])
+	}
+	head += list(f.Type.Params, true) + " "
+	if f.Type.Results != nil {
+		head += d.text(f.Type.Results) + " "
+	}
+	return head, arguments
+}

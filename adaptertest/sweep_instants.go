@@ -1,0 +1,110 @@
+package adaptertest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// instants are those around which a store that converts them goes wrong: the ends of what
+// is allowed, the two sides of 1970 and of the widths of integers, leap days, year's ends,
+// and every kind of milliseconds.
+var instants = func() []time.Time {
+	var all []time.Time
+	for _, text := range []string{
+		"0001-01-01T00:00:00.010Z", "1000-02-28T23:59:59.999Z", "1582-10-15T00:00:00.001Z", "1677-09-21T00:12:43.145Z", "1899-12-31T23:59:59.999Z",
+		"1900-02-28T23:59:59.999Z", "1901-12-13T20:45:52.500Z", "1969-12-31T23:59:58.001Z", "1969-12-31T23:59:59.999Z", "1970-01-01T00:00:00.001Z",
+		"1970-01-01T00:00:01.010Z", "1999-12-31T23:59:59.999Z", "2000-02-29T12:00:00.100Z", "2001-03-04T05:06:07.001Z", "2004-12-31T23:59:59.500Z",
+		"2016-12-31T23:59:59.999Z", "2024-02-29T00:00:00.007Z", "2038-01-19T03:14:07.999Z", "2100-02-28T23:59:59.999Z", "2106-02-07T06:28:15.998Z",
+		"2262-04-11T23:47:16.854Z", "2999-12-31T23:59:59.999Z", "4000-02-29T23:59:59.990Z", "9999-12-31T23:59:59.900Z",
+	} {
+		at, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, at)
+	}
+	return all
+}()
+
+// zones are those in which instants are given.
+var zones = []*time.Location{time.UTC, time.FixedZone("", 5*3600+1800), time.FixedZone("", -10*3600), time.FixedZone("", 14*3600)}
+
+// sweepInstants puts everything that keeps an instant at each of them, a millisecond
+// before and one behind, in changing zones, and reads it all at instants around.
+func sweepInstants(w *world) {
+	tick := time.Millisecond
+	for i, t := range instants {
+		zone := zones[i%len(zones)]
+		for k, at := range []time.Time{t.Add(-tick), t, t.Add(tick)} {
+			e := w.entry(fmt.Sprintf("e%02d-%d", i, k))
+			e.CreatedAt, e.ExpiresAt = at.In(zone), t.Add(2*tick).In(zone)
+			if k == 1 {
+				e.ExpiresAt = time.Time{}
+			}
+			w.put(home, e)
+			w.put(home, e)
+			other := e
+			other.CreatedAt = e.CreatedAt.Add(tick)
+			w.mustBe(w.tryPut(home, other), driver.ErrConflict)
+			if w.tx != nil {
+				d := timer(home, e.ID, at.In(zone))
+				record := w.event("run-1", e.ID)
+				record.Time = at.In(zone)
+				m := acts(driver.Set, d)
+				m.Events = []events.Record{record}
+				w.apply(m)
+			}
+		}
+		w.readAround(t, zone)
+	}
+	for i, t := range instants { // now everything is there
+		if i%3 == 0 {
+			w.readAround(t, zones[(i+1)%len(zones)])
+		}
+	}
+	for i, t := range instants {
+		w.as(t.Add(tick).In(zones[i%len(zones)]), func() { w.delete(home, fmt.Sprintf("e%02d-0", i), true) })
+		w.as(t.Add(2*tick), func() { w.delete(home, fmt.Sprintf("e%02d-2", i), false) })
+		if w.tx == nil {
+			continue
+		}
+		alive, over := driver.Mutation{Live: located(home, fmt.Sprintf("e%02d-2", i))}, retired(retire(home, fmt.Sprintf("e%02d-2", i), driver.Deleted, ""))
+		w.as(t.Add(tick), func() { w.apply(alive) })
+		w.as(t.Add(2*tick), func() { w.conflicts(alive); w.conflicts(over) })
+	}
+	if w.versions != nil {
+		w.version(home.Tenant)
+		w.as(instants[len(instants)/2], func() { w.purge(home.Tenant, w.version(home.Tenant)) })
+	}
+}
+
+// readAround reads at an instant, before and behind it, by every way that takes one.
+func (w *world) readAround(t time.Time, zone *time.Location) {
+	tick := time.Millisecond
+	for _, now := range []time.Time{t.Add(-tick), t, t.Add(tick), t.Add(2 * tick)} {
+		w.as(now.In(zone), func() {
+			q := driver.Query{At: w.now}
+			all := w.ref.list(home, -1, q)
+			w.sameEntries(w.list(home, q), all)
+			for i := range all { // a cursor at each entry of that time
+				if d := all[i].CreatedAt.Sub(t); d > -time.Second && d < time.Second {
+					q.After, q.Limit = driver.Cursor{CreatedAt: all[i].CreatedAt.In(zone), ID: all[i].ID}, 3
+					w.sameEntries(w.list(home, q), w.ref.list(home, -1, q))
+				}
+			}
+			if w.searcher != nil {
+				for _, q := range []driver.Search{{Since: w.now}, {Until: w.now}, {Since: w.now.Add(-tick), Until: w.now.Add(tick)}, {Since: w.now.Add(tick), Until: w.now.Add(-tick)}} {
+					q.At, q.Limit = w.now, len(all)+1
+					w.sameEntries(w.search(home, q), w.ref.search(home, q))
+				}
+			}
+			if w.scheduler != nil {
+				want := w.ref.due("timer", w.now)
+				w.sameDue(w.due("timer", w.now, len(want)+1), want)
+			}
+		})
+	}
+}

@@ -1,0 +1,238 @@
+package adaptertest
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// lookalikes are names that a careless store takes for each other: prefixes,
+// patterns, separators, case, spaces, and Unicode forms of the same letters.
+var lookalikes = []string{
+	"a", "ab", "A", "a_b", "a%b", "a%", "a*", "a?b", "[a]", "a.b", ".", "a/b", "a/", "/a", "a:b", "a|b", `a\b`, "a'b", `a"b`, "a;b", "a,b", "b",
+	"a b", "a  b", " a", "a ", "é", "e\u0301", "\ufb01", "fi", "ß", "SS", "ss", "ı", "i", "İ", "I", "日本", "null", "0", "00", "%61", "a\u200b",
+	"k", "\u212a", "σ", "ς", "a-b", "a#b", "--", "true", "1", "1.0", "1e0", "\U0001F9E0", "\U0001F9E1",
+}
+
+// namesUpTo are the lookalikes, and long names that differ in their last byte only.
+func namesUpTo(limit int) []string {
+	names := slices.Clone(lookalikes)
+	for _, n := range []int{16, 32, 64, 100, 128, 200, 255, 256, 512, 1024} {
+		if n <= limit {
+			names = append(names, strings.Repeat("n", n-1)+"1", strings.Repeat("n", n-1)+"2", strings.Repeat("n", n-1))
+		}
+	}
+	return names
+}
+
+// plot is what the sweep of names fills for one name. Two plots differ in that name and
+// in nothing else, but for what must differ within one scope.
+type plot struct {
+	driver.Scope
+	entries                  func(item string) string // the id of an item
+	run, event, subject, tag string
+	kind, key, group, text   string
+}
+
+// namePositions are where a name can stand. In a plot of one scope the ids of entries
+// differ, and the keys of documents or whatever else tells them apart.
+var namePositions = []struct {
+	name  string
+	limit int
+	needs []Offer
+	set   func(p *plot, name string, i int)
+}{
+	{"tenant", driver.MaxTenantBytes, nil, func(p *plot, name string, i int) { p.Tenant = name }},
+	{"ref", driver.MaxRefBytes, nil, func(p *plot, name string, i int) { p.Ref = name }},
+	{"id", driver.MaxIDBytes - 10, nil, func(p *plot, name string, i int) {
+		p.entries = func(item string) string { return item + name }
+		p.apart(i)
+	}},
+	{"tag", 256, nil, func(p *plot, name string, i int) { p.shared(i); p.tag = name }},
+	{"run", 128, []Offer{Transactor}, func(p *plot, name string, i int) { p.shared(i); p.run = name; p.event = "event" }},
+	{"event", 110, []Offer{Transactor}, func(p *plot, name string, i int) { p.shared(i); p.run = "run"; p.event = name }},
+	{"subject", driver.MaxLabelBytes, []Offer{Transactor}, func(p *plot, name string, i int) { p.shared(i); p.subject = name }},
+	{"kind", driver.MaxKindBytes, []Offer{Transactor}, func(p *plot, name string, i int) { p.shared(i); p.kind, p.key = name, "key" }},
+	{"key", driver.MaxKeyBytes - 10, []Offer{Transactor}, func(p *plot, name string, i int) { p.shared(i); p.kind, p.key = "kind", name }},
+	{"group", driver.MaxKeyBytes, []Offer{Transactor}, func(p *plot, name string, i int) { p.shared(i); p.group = name }},
+	{"joined", 64, nil, func(p *plot, name string, i int) { // the names are the same once they are run together
+		whole := "ab" + name + "cd"
+		p.Tenant, p.Ref = whole[:1+i%(len(whole)-1)], whole[1+i%(len(whole)-1):]
+	}},
+}
+
+// apart gives what is not in question names of its own.
+func (p *plot) apart(i int) {
+	own := fmt.Sprintf("%03d", i)
+	p.run, p.event, p.key = "run"+own, "event"+own, "key"+own
+}
+
+// shared puts a plot in the scope of all others.
+func (p *plot) shared(i int) {
+	p.apart(i)
+	p.entries = func(item string) string { return item + fmt.Sprintf("-%03d", i) }
+}
+
+// nameCases are one sweep for each position.
+func nameCases() []testCase {
+	var cases []testCase
+	for _, p := range namePositions {
+		cases = append(cases, testCase{"names-" + p.name, "no operation takes one " + p.name + " for another, whatever it looks like", p.needs, func(w *world) {
+			var plots []*plot
+			for i, name := range namesUpTo(p.limit) {
+				own := &plot{Scope: home, entries: func(item string) string { return item }, run: "run", event: "event",
+					subject: "subject", tag: "tag", kind: "kind", key: "key", group: "group", text: fmt.Sprintf("text %03d", i)}
+				p.set(own, name, i)
+				if !slices.ContainsFunc(plots, func(o *plot) bool { return p.name == "joined" && o.Scope == own.Scope }) {
+					plots = append(plots, own)
+				}
+			}
+			w.sweepNames(plots)
+		}})
+	}
+	return cases
+}
+
+// antichain gives each of n things a set of rounds, as bits, of which none holds another:
+// of any two things each is in some round without the other.
+func antichain(n int) (rounds int, sets []uint) {
+	for rounds = 1; ; rounds++ {
+		sets = nil
+		for set := range uint(1) << rounds {
+			if bits.OnesCount(set) == rounds/2 {
+				sets = append(sets, set)
+			}
+		}
+		if len(sets) >= n {
+			return rounds, sets
+		}
+	}
+}
+
+// sweepNames fills the plots, does everything that can be done to some of them, and
+// expects that the others are as they were.
+func (w *world) sweepNames(plots []*plot) {
+	w.shuffle(plots)
+	plots = plots[:w.size(20, len(plots), len(plots))]
+	rounds, sets := antichain(len(plots))
+	ofTenants := plots[0].Tenant != plots[1].Tenant
+	for round := range w.size(2, rounds, rounds) {
+		w.restart()
+		w.quietly(fmt.Sprintf("fill the scopes, ids or labels %s and more, each with the same", describeTexts(nameSamples(plots))), func() {
+			for _, p := range plots {
+				w.fill(p)
+			}
+		})
+		touched := func(do func(p *plot)) {
+			for i, p := range plots {
+				if sets[i]>>round&1 == 1 {
+					do(p)
+				}
+			}
+			w.audit()
+		}
+		touched(func(p *plot) {
+			w.quietly("change whatever there is of "+p.text, func() { w.disturb(p, plots) })
+		})
+		if w.level != LevelAdapter && w.tenants != nil && ofTenants {
+			touched(func(p *plot) { w.drop(p.Tenant, 1000, 3) })
+		}
+	}
+}
+
+func (w *world) shuffle(plots []*plot) {
+	w.rng.Shuffle(len(plots), func(i, k int) { plots[i], plots[k] = plots[k], plots[i] })
+}
+
+func nameSamples(plots []*plot) []string {
+	var texts []string
+	for _, p := range plots[:3] {
+		texts = append(texts, describeScope(p.Scope)+" "+p.entries("")+" "+p.tag+" "+p.subject+" "+p.group+" "+p.run+" "+p.event+" "+p.kind+" "+p.key)
+	}
+	return texts
+}
+
+// item is an entry of the plot.
+func (w *world) item(p *plot, name string) driver.Entry {
+	e := w.entry(p.entries(name))
+	e.Content, e.Tags, e.Subjects = name+" of "+p.text, []string{p.tag}, []string{p.subject}
+	return e
+}
+
+// plotEvents are two events of the plot.
+func (w *world) plotEvents(p *plot) []events.Record {
+	var recs []events.Record
+	for _, suffix := range []string{"", "+2"} {
+		e := w.event(p.run, p.event+suffix)
+		e.Tenant, e.NodeID = p.Tenant, p.text
+		recs = append(recs, e)
+	}
+	return recs
+}
+
+// plotDocuments are one document of each class.
+func (w *world) plotDocuments(p *plot) []driver.Document {
+	base := driver.Document{Scope: p.Scope, Kind: p.kind, Group: p.group, Value: []byte(p.text)}
+	gone, timed, made, host := base, base, base, base
+	gone.Key, timed.Key, made.Key, host.Key = p.key, p.key+"+t", p.key+"+c", p.key+"+h"
+	timed.Due = w.now
+	made.Class, made.Of = driver.Content, []string{p.entries("erase")}
+	host.Class, host.Subjects = driver.HostText, []string{p.subject}
+	return []driver.Document{gone, timed, made, host}
+}
+
+func (w *world) fill(p *plot) {
+	items := []string{"keep", "delete"}
+	if w.level != LevelAdapter {
+		items = append(items, "retire", "merge", "restore", "erase")
+	}
+	for _, name := range items {
+		w.put(p.Scope, w.item(p, name))
+	}
+	if w.level == LevelAdapter {
+		return
+	}
+	m := acts(driver.Set, w.plotDocuments(p)...)
+	m.Retire = []driver.Retirement{retire(p.Scope, p.entries("restore"), driver.Merged, p.entries("keep"))}
+	m.Events = w.plotEvents(p)
+	w.apply(m)
+	if w.level == LevelVersioned {
+		w.version(p.Tenant)
+	}
+}
+
+// disturb changes all there is of a plot, as far as the store climbs.
+func (w *world) disturb(p *plot, plots []*plot) {
+	w.delete(p.Scope, p.entries("delete"), true)
+	w.put(p.Scope, w.item(p, "new"))
+	other := w.item(p, "keep")
+	other.Content += " changed"
+	w.mustBe(w.tryPut(p.Scope, other), driver.ErrConflict)
+	if w.level == LevelAdapter {
+		return
+	}
+	w.conflicts(driver.Mutation{Live: located(p.Scope, p.entries("delete"))})
+	w.conflicts(driver.Mutation{Live: located(p.Scope, p.entries("nothing"))})
+	w.conflicts(retired(retire(p.Scope, p.entries("keep"), driver.Merged, p.entries("nothing"))))
+	held := w.ref.find(driver.DocumentQuery{Tenant: p.Tenant, Ref: p.Ref, Kind: p.kind, Key: p.key})
+	m := acts(driver.Remove, held...)
+	m.Live = located(p.Scope, p.entries("keep"), p.entries("restore"))[:1]
+	m.Retire = []driver.Retirement{retire(p.Scope, p.entries("retire"), driver.Deleted, ""), retire(p.Scope, p.entries("merge"), driver.Superseded, p.entries("keep"))}
+	m.Restore = located(p.Scope, p.entries("restore"))
+	m.Erase = located(p.Scope, p.entries("erase"))
+	w.apply(m)
+	timed := w.ref.find(driver.DocumentQuery{Tenant: p.Tenant, Ref: p.Ref, Kind: p.kind, Key: p.key + "+t"})
+	timed[0].Due = timed[0].Due.Add(1e9)
+	w.retains(timed[0])
+	w.delivered(w.plotEvents(p)[0])
+	if w.level == LevelVersioned {
+		v := w.version(p.Tenant)
+		if plots[0].Tenant != plots[1].Tenant {
+			w.purge(p.Tenant, v)
+		}
+	}
+}
