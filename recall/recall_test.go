@@ -336,3 +336,10 @@ func TestE4_AReplayRecallsWhatTheRunSaw(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 }
+
+// A question of any length is answered, and does not end the process.
+func TestS1_AQuestionOfAnyLength(t *testing.T) {
+	w := newWorld(t, inmem.New(), recall.New(recall.Config{}))
+	w.put("tea")
+	require.Equal(t, []string{"tea"}, w.ask("tea t"+strings.Repeat("y", 24<<20)))
+}
