@@ -114,3 +114,42 @@ func TestTerms(t *testing.T) {
 		require.Equal(t, want, strings.Join(slices.Collect(terms(in)), " "), in)
 	}
 }
+
+// count is what all indexes that are kept take.
+func (r *Ranker) count() (sum int64) {
+	for e := r.order.Front(); e != nil; e = e.Next() {
+		sum += e.Value.(*cached).bytes
+	}
+	return sum
+}
+
+// Refs that hold nothing take memory too.
+func TestMaxBytesHoldsForEmptyRefs(t *testing.T) {
+	r := New(Config{MaxBytes: 100_000})
+	b, err := memory.New(inmem.New(), memory.Config{Ranker: r})
+	require.NoError(t, err)
+	for i := range 1000 {
+		_, err := b.Recall(context.Background(), "acme", fmt.Sprint("m", i), memory.Search{Text: "tea"})
+		require.NoError(t, err)
+	}
+	require.Less(t, len(r.refs), 100)
+	require.Equal(t, r.count(), r.bytes)
+}
+
+// An index that is let go of while somebody asks it is not counted in place of the one that
+// was made for its ref meanwhile.
+func TestMaxBytesCountsOnlyWhatIsKept(t *testing.T) {
+	r := New(Config{MaxBytes: 10_000})
+	ask := func(ref string, bytes int64) *cached {
+		c := r.of(memory.Scope{Tenant: "acme", Ref: ref})
+		c.mu.Lock()
+		c.index = newIndex()
+		c.index.bytes = bytes
+		return c
+	}
+	old := ask("m", 8000)
+	r.leave(ask("other", 9000)) // lets go of m
+	r.leave(ask("m", 10))
+	r.leave(old)
+	require.Equal(t, r.count(), r.bytes)
+}

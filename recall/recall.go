@@ -242,14 +242,14 @@ func (r *Ranker) of(s memory.Scope) *cached {
 // leave unlocks an index, counts what it takes now, and lets go of the refs that were asked
 // longest ago.
 func (r *Ranker) leave(c *cached) {
-	now := int64(0)
+	now := int64(perRef + len(c.scope.Tenant) + len(c.scope.Ref))
 	if c.index != nil {
-		now = c.index.bytes
+		now += c.index.bytes
 	}
 	c.mu.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, kept := r.refs[c.scope]; !kept {
+	if e, kept := r.refs[c.scope]; !kept || e.Value != c { // it was let go of, and is not counted
 		return
 	}
 	r.bytes += now - c.bytes
