@@ -28,7 +28,9 @@
 //   - S2: the same view, question and version of the ranker give the same answer: the counts
 //     behind BM25 are those of the view, not of what the process has seen.
 //   - S3: what is erased leaves the process's index with the next question about its ref, and
-//     by [Ranker.Sweep], which a host gives to memory.Bank.Keep.
+//     by [Ranker.Sweep], which a host gives to memory.Bank.Keep. What was purged
+//     leaves it with the first sweep after the horizon of the store has passed the instant at
+//     which the index was made.
 //   - S4: an index is of one ref of one tenant. Nothing else moves its ranking.
 //
 // # Cost

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -152,4 +153,41 @@ func TestMaxBytesCountsOnlyWhatIsKept(t *testing.T) {
 	r.leave(ask("m", 10))
 	r.leave(old)
 	require.Equal(t, r.count(), r.bytes)
+}
+
+// What has been purged, and no Forget can find any more, leaves the index too.
+func TestS3_PurgedWordsLeaveTheIndex(t *testing.T) {
+	ctx := context.Background()
+	now := time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
+	r := New(Config{})
+	b, err := memory.New(inmem.New(), memory.Config{Ranker: r, Now: func() time.Time { return now }, Horizon: 24 * time.Hour})
+	require.NoError(t, err)
+	job, err := b.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: none{}})
+	require.NoError(t, err)
+	_, err = job.Put(ctx, "m", memory.Draft{Content: "Zanzibar", Subjects: []string{"ann"}, ExpiresAt: now.Add(time.Hour)})
+	require.NoError(t, err)
+	deleted, err := job.Put(ctx, "m", memory.Draft{Content: "Kilimanjaro", Subjects: []string{"ann"}})
+	require.NoError(t, err)
+	_, err = job.Put(ctx, "m", memory.Draft{Content: "tea"})
+	require.NoError(t, err)
+	ask := func() {
+		_, err := b.Recall(ctx, "acme", "m", memory.Search{Text: "tea"})
+		require.NoError(t, err)
+	}
+	ask()
+	_, err = job.Delete(ctx, "m", deleted.ID)
+	require.NoError(t, err)
+	for range 4 {
+		require.True(t, r.holds("zanzibar") && r.holds("kilimanjaro"), "some view may show it")
+		_, err := b.Purge(ctx, "acme")
+		require.NoError(t, err)
+		now = now.Add(10 * time.Hour)
+		ask()
+	}
+	_, err = b.Purge(ctx, "acme")
+	require.NoError(t, err)
+	require.NoError(t, r.Sweep(ctx))
+	ask()
+	require.True(t, r.holds("tea"))
+	require.False(t, r.holds("zanzibar") || r.holds("kilimanjaro"))
 }

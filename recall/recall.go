@@ -40,6 +40,7 @@ type cached struct {
 	mu    sync.Mutex
 	index *index
 	built int          // entries of the index when it was made
+	first *memory.View // the newest view when it was made
 	name  string       // of the newest view that the index knows
 	view  *memory.View // that view
 }
@@ -91,7 +92,8 @@ func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]m
 
 // Sweep brings every index up to date, so that what was erased leaves it also where nobody
 // asks. A host gives it to memory.Bank.Keep. An index that cannot be brought up to date is
-// let go of, and the errors come together at the end.
+// let go of, and the errors come together at the end. So is one that was made before the
+// horizon of the store, since it may have words of entries that were purged.
 func (r *Ranker) Sweep(ctx context.Context) error {
 	r.mu.Lock()
 	var all []*cached
@@ -101,15 +103,20 @@ func (r *Ranker) Sweep(ctx context.Context) error {
 	r.mu.Unlock()
 	var failed []error
 	for _, c := range all {
-		c.mu.Lock()
-		failed = append(failed, c.sweep(ctx))
-		r.leave(c)
+		failed = append(failed, r.sweep(ctx, c))
 	}
 	return errors.Join(failed...)
 }
 
-func (c *cached) sweep(ctx context.Context) error {
+func (r *Ranker) sweep(ctx context.Context, c *cached) error {
+	c.mu.Lock()
+	defer r.leave(c)
 	if c.index == nil {
+		return nil
+	}
+	_, err := c.first.Get(ctx, []string{"any"}) // fails behind the horizon
+	if errors.Is(err, memory.ErrSnapshotUnavailable) {
+		c.index = nil
 		return nil
 	}
 	newest, name, err := c.view.Newest(ctx)
@@ -153,7 +160,7 @@ func (c *cached) update(ctx context.Context, newest *memory.View, name string) e
 	if err != nil {
 		return err
 	}
-	c.index, c.built, c.name, c.view = s.index, len(s.docs), name, newest
+	c.index, c.built, c.name, c.view, c.first = s.index, len(s.docs), name, newest, newest
 	return nil
 }
 
