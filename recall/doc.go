@@ -10,7 +10,8 @@
 //
 // Entries are ranked by BM25 over the words of their content and their tags: a word counts
 // for more the fewer entries have it, and a word in a tag counts twice. Newer entries come
-// first among those that match alike: an entry a year old loses one part in twenty.
+// first among those that match alike: an entry a year older than the newest one that matches
+// loses one part in forty, and none loses more than one in twenty.
 //
 // Words are compared in lower case and without accents of letters being decomposed or not.
 // Words of English letters lose their endings (see [Ranker.Version] for the rules' version),
