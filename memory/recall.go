@@ -139,12 +139,12 @@ func (b *Bank) recall(ctx context.Context, tenant, ref string, q Search, at time
 		return nil, err
 	}
 	v := &View{bank: b, scope: s, at: at, view: seen}
-	q.Limit = filter.Limit
-	var ranked []Hit
-	err = within(ctx, "the ranker", func(ctx context.Context) (err error) {
-		ranked, err = b.cfg.Ranker.Rank(ctx, v, q)
-		return err
-	})
+	q.Limit, q.Since, q.Until = filter.Limit, filter.Since, filter.Until
+	q.Tags = slices.Clone(q.Tags) // the ranker may do with them what it wants, even too late
+	ranked, err := ask(ctx, "the ranker", func(ctx context.Context) ([]Hit, error) { return b.cfg.Ranker.Rank(ctx, v, q) })
+	if ended := ctx.Err(); ended != nil {
+		return nil, ended
+	}
 	if err != nil {
 		return nil, shape(err)
 	}
@@ -153,9 +153,11 @@ func (b *Bank) recall(ctx context.Context, tenant, ref string, q Search, at time
 
 // answer reads what a ranker has found, and leaves out what it should not have.
 func (v *View) answer(ctx context.Context, ranked []Hit, filter driver.Search) ([]Hit, error) {
-	ids := make([]string, len(ranked))
+	var ids []string
 	for i := range ranked {
-		ids[i] = ranked[i].Entry.ID
+		if id := ranked[i].Entry.ID; validID(id) {
+			ids = append(ids, id)
+		}
 	}
 	entries, err := v.Get(ctx, ids)
 	if err != nil {

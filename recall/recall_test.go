@@ -419,3 +419,25 @@ func TestS2_AKeptViewStaysAsItIs(t *testing.T) {
 		t.Error("shown:", e.Content)
 	}
 }
+
+// Bounds finer than a millisecond let the same entries through as a filter does.
+func TestS1_BoundsBetweenMilliseconds(t *testing.T) {
+	w := newWorld(t, inmem.New(), recall.New(recall.Config{}))
+	w.put("tea tea")
+	e := w.put("tea, and much that makes it less of a match")
+	inside := e.CreatedAt.Add(time.Microsecond)
+	for q, want := range map[*memory.Search][]string{
+		{Since: inside}: {},
+		{Since: e.CreatedAt.Add(-time.Microsecond), Limit: 1}: {e.Content},
+		{Until: inside}:      {"tea tea", e.Content},
+		{Until: e.CreatedAt}: {"tea tea"},
+	} {
+		q.Text = "tea"
+		hits, err := w.bank.Recall(bg, tenant, ref, *q)
+		require.NoError(t, err)
+		require.ElementsMatch(t, want, said(hits))
+		found, err := w.bank.Search(bg, tenant, ref, *q)
+		require.NoError(t, err)
+		require.Len(t, found, len(want))
+	}
+}
