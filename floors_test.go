@@ -60,8 +60,8 @@ var plan = []place{
 	{dir: "memory", floor: 2, ours: []string{"memory/driver", "events", "internal/identifier"}},
 	{dir: "memory/...", floor: 2, ours: driverAndEvents},
 
-	{dir: "consolidate", floor: 3, ours: memoryAndEvents, others: libraries},
-	{dir: "distill", floor: 3, ours: memoryAndEvents, others: libraries},
+	{dir: "consolidate", floor: 3, ours: append([]string{"internal/text"}, memoryAndEvents...), others: libraries},
+	{dir: "distill", floor: 3, ours: append([]string{"internal/text"}, memoryAndEvents...), others: libraries},
 	{dir: "recall", floor: 3, ours: []string{"memory", "internal/text"}},
 	{dir: "commitment", floor: 3, ours: memoryAndEvents, others: libraries},
 	{dir: "capability", floor: 3, ours: []string{"memory", "events", "internal/jsonguard"}},

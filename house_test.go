@@ -105,7 +105,7 @@ func load(t *testing.T, root fs.FS) *tree {
 }
 
 // checkHouse returns one line for every package without doc.go, every file whose name says
-// nothing, every exported identifier without a comment, and every package that exports more
+// nothing or that imports unsafe, every exported identifier without a comment, and every package that exports more
 // than it may.
 func checkHouse(t *tree) []string {
 	var broken []string
@@ -122,6 +122,9 @@ func checkHouse(t *tree) []string {
 			}
 			if f.test {
 				continue
+			}
+			if slices.Contains(f.imports(), "unsafe") {
+				broken = append(broken, f.name+" imports unsafe")
 			}
 			if importable(dir, f) {
 				broken = append(broken, undocumented(f)...)
@@ -293,6 +296,8 @@ func TestHouse_BrokenTrees(t *testing.T) {
 		{"memory/read_more.go", "package p\n", "names no topic"},
 		{"memory/more_test.go", "package p\n", "names no topic"},
 		{"memory/read_extra_test.go", "package p\n", "names no topic"},
+		{"memory/a.go", "package p\nimport _ \"unsafe\"\n", "memory/a.go imports unsafe"},
+		{"memory/a_test.go", "package p\nimport _ \"unsafe\"\n", ""},
 		{"memory/evermore.go", "package p\n", ""},
 		{"memory/a.go", "package p\nfunc F() {}\n", "F has no doc comment"},
 		{"memory/a.go", "package p\n//go:noinline\nfunc F() {}\n", "F has no doc comment"},

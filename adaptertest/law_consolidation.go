@@ -27,7 +27,7 @@ type noted struct{ text, slot string }
 // corpus has a group for each thing that a pass does.
 var corpus = []noted{
 	{text: "Lena prefers e-mail."},
-	{text: "lena prefers email"},
+	{text: "Lena prefers  e-mail"},
 	{text: "Orders must be signed by Tomas."},
 	{"The plan is Starter.", "slot:plan"},
 	{"The plan is Team.", "slot:plan"},

@@ -252,7 +252,7 @@ func lateSecret(w *world) {
 	three := h.put(job, home.Ref, memory.Draft{Content: "harmless"})
 	w.did("scrub the tenant of the secret, registered by now as k")
 	secrets := redact.NewSecretRegistry(redact.Config{})
-	w.must(secrets.Register("k", []byte(canary), redact.LevelTenant))
+	w.must(secrets.Register("k", []byte(canary)))
 	_, err := h.bank.Scrub(w.ctx, home.Tenant, secrets)
 	w.must(err)
 	w.unsaid(home.Tenant, []string{home.Ref, "sales"}, []string{one.ID, two.ID, three.ID})

@@ -105,7 +105,7 @@ func distillation(n int) (func(), error) {
 		runner, err := distill.New(distill.Config{MaxTokenBudget: 100 * n})
 		must(err)
 		secrets := redact.NewSecretRegistry(redact.Config{})
-		must(secrets.Register("key", []byte("acme-live-7Qm2vT9x"), redact.LevelTenant))
+		must(secrets.Register("key", []byte("acme-live-7Qm2vT9x")))
 		job, err := bank.Background(memory.JobConfig{ID: fmt.Sprint("pass-", passes), Tenant: "tenant", Redactor: secrets})
 		must(err)
 		res, err := runner.Distill(ctx, job, "ref", distill.Options{TokenBudget: 60*n - passes})

@@ -134,7 +134,7 @@ func (h *hostOfBank) run() []memory.Entry {
 	ctx := context.Background()
 	h.runs++
 	secrets := redact.NewSecretRegistry(redact.Config{})
-	must(secrets.Register("key", []byte("acme-live-7Qm2vT9x"), redact.LevelTenant))
+	must(secrets.Register("key", []byte("acme-live-7Qm2vT9x")))
 	run, err := h.bank.Start(ctx, memory.RunConfig{ID: fmt.Sprint("run-", h.runs), Tenant: storeScope.Tenant, Redactor: secrets})
 	must(err)
 	listed, err := run.Memory().List(ctx, storeScope.Ref, memory.ListOptions{Limit: pageLimit})

@@ -23,6 +23,7 @@ var areas = []func() []row{
 	inventoryRows,
 	consolidateRows,
 	distillRows,
+	coverageRows,
 	recallRows,
 	sqliteRows,
 	postgresRows,
@@ -52,6 +53,9 @@ type sides struct {
 	// bytes is the size of the input of one operation. If it is set, the figures
 	// are in MB/s.
 	bytes int
+	// share, if it is set, is what the row is about instead of time: two shares in per
+	// cent, of which more is better.
+	share func() (ours, theirs float64)
 	// items is how many things one operation handles. If it is set, the figures are
 	// in items per second.
 	items int
@@ -64,7 +68,7 @@ type result struct {
 	Ours   float64 `json:"ours"`
 	Theirs float64 `json:"theirs"`
 	Unit   string  `json:"unit"`
-	Ratio  float64 `json:"ratio"` // their time over our time
+	Ratio  float64 `json:"ratio"` // their time over our time; of shares, ours over theirs
 	// Allocations and bytes allocated by one operation.
 	OurAllocs   float64 `json:"ourAllocs"`
 	TheirAllocs float64 `json:"theirAllocs"`
@@ -132,6 +136,10 @@ func (r row) measure() (result, error) {
 		if err := s.check(); err != nil {
 			return result{}, err
 		}
+	}
+	if s.share != nil {
+		ours, theirs := s.share()
+		return result{Name: r.name, Peer: r.peer, Unit: "%", Ours: ours, Theirs: theirs, Ratio: ours / theirs}, nil
 	}
 	work := []func(int){s.ours}
 	if s.theirs != nil {

@@ -89,7 +89,7 @@ func halfSecret(secrets []string) string {
 func registryOf(secrets []string, cfg redact.Config) (*redact.SecretRegistry, error) {
 	r := redact.NewSecretRegistry(cfg)
 	for i, s := range secrets {
-		if err := r.Register(fmt.Sprintf("secret-%05d", i), []byte(s), redact.LevelTenant); err != nil {
+		if err := r.Register(fmt.Sprintf("secret-%05d", i), []byte(s)); err != nil {
 			return nil, err
 		}
 	}
@@ -279,7 +279,7 @@ func rebuildRow(n int, plain bool) row {
 		return sides{ours: func(times int) {
 			for i := range times {
 				r.Unregister("changing")
-				_ = r.Register("changing", fmt.Appendf(nil, "a value that changes: %d", i), redact.LevelRun)
+				_ = r.Register("changing", fmt.Appendf(nil, "a value that changes: %d", i))
 				_, _ = r.Redact("")
 			}
 		}}, nil

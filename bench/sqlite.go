@@ -191,7 +191,7 @@ type sqliteByHand struct {
 	selectOne, selectNewest            *sql.Stmt
 }
 
-const entryByHand = `e.id, x.content, x.tags, e.created, e.expires, x.run, x.subjects, x.sources
+const entryByHand = `e.id, x.content, x.head, e.created, e.expires
 	FROM entries e CROSS JOIN texts x ON x.entry = e.entry`
 
 func prepare(c *sql.Conn, text string) *sql.Stmt {
@@ -217,7 +217,7 @@ func openSQLiteByHand(ctx context.Context, path string) *sqliteByHand {
 		bump:  prepare(w, `INSERT INTO tenants (tenant, version) VALUES (?, 1) ON CONFLICT DO UPDATE SET version = version + 1 RETURNING version`),
 		insert: prepare(w, `INSERT INTO entries (tenant, ref, id, created, expires, born)
 			VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`),
-		insertText: prepare(w, `INSERT INTO texts (entry, run, tags, subjects, sources, content) VALUES (?, ?, ?, ?, ?, ?)`),
+		insertText: prepare(w, `INSERT INTO texts (entry, head, content) VALUES (?, ?, ?)`),
 		version:    prepare(w, `INSERT INTO versions (tenant, version, mark) VALUES (?, ?, ?)`),
 		queue:      prepare(w, `INSERT INTO outbox (tenant, run, event, type, node, at, payload) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`),
 		commit:     prepare(w, `COMMIT`),
@@ -248,7 +248,8 @@ func (b *sqliteByHand) change(batch []driver.Placed, recs ...events.Record) {
 		must(err)
 		key, err := r.LastInsertId()
 		must(err)
-		_, err = b.insertText.ExecContext(ctx, key, e.RunID, packByHand(e.Tags), packByHand(e.Subjects), packByHand(e.Sources), e.Content)
+		lists := [][]byte{[]byte(e.RunID), packByHand(e.Tags), packByHand(e.Subjects), packByHand(e.Sources)}
+		_, err = b.insertText.ExecContext(ctx, key, append(make([]byte, 4), packByHand(lists)...), e.Content) // without a sum
 		must(err)
 	}
 	for _, r := range recs {
@@ -279,20 +280,21 @@ func (b *sqliteByHand) read(s *sql.Stmt, args ...any) (found []driver.Entry) {
 	for rows.Next() {
 		var e driver.Entry
 		var created, expires int64
-		var tags, subjects, sources sql.RawBytes
-		must(rows.Scan(&e.ID, &e.Content, &tags, &created, &expires, &e.RunID, &subjects, &sources))
+		var head sql.RawBytes
+		must(rows.Scan(&e.ID, &e.Content, &head, &created, &expires))
 		e.CreatedAt = time.UnixMilli(created).UTC()
 		if expires != math.MaxInt64 {
 			e.ExpiresAt = time.UnixMilli(expires).UTC()
 		}
-		e.Tags, e.Subjects, e.Sources = unpackByHand(tags), unpackByHand(subjects), unpackByHand(sources)
+		lists := unpackByHand(head[4:])
+		e.RunID, e.Tags, e.Subjects, e.Sources = lists[0], unpackByHand([]byte(lists[1])), unpackByHand([]byte(lists[2])), unpackByHand([]byte(lists[3]))
 		found = append(found, e)
 	}
 	must(rows.Err())
 	return found
 }
 
-func packByHand(list []string) (b []byte) {
+func packByHand[S string | []byte](list []S) (b []byte) {
 	for _, s := range list {
 		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
 	}

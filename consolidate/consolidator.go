@@ -2,6 +2,7 @@ package consolidate
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
@@ -23,13 +24,32 @@ type Planner interface {
 	Version() string
 }
 
-// Merger writes the text of a group whose texts differ. It is called outside any lock,
-// with a deadline; an error stops the pass after the groups that are already done. Its
-// text is redacted as derived text, and refused if a guarded fact of the group is
-// missing or a new one is in it (C8). It must be safe for concurrent use if its
-// [Consolidator] is used so.
+// ErrDiffer is what a [Merger] returns for entries that do not say the same. They all
+// stay, and the pass goes on.
+var ErrDiffer = errors.New("consolidate: the entries differ")
+
+// Merger decides whether entries say the same, and in what words. Where [Rules] plan, it
+// is asked about groups of two to [MaxCandidates] entries that [Similar] finds; a
+// [Planner] of the host may propose others. It returns the text that is to take the place
+// of all of them, which may be one of theirs, or [ErrDiffer]. Its answer is judged: it is
+// redacted as derived text, and refused if a fact of an entry is missing or a new one is
+// in it (C8). Another error stops the pass after the groups that are already done, and so
+// do a panic, a call that outlives its deadline and an answer of more than a megabyte
+// above what the entries hold.
+//
+// It is called outside any lock, in a goroutine of its own, and must be safe for
+// concurrent use if its [Consolidator] is used so. It must not keep or change the entries.
 type Merger interface {
 	Merge(ctx context.Context, group []memory.Entry) (string, error)
+	// Version is like that of a [Planner].
+	Version() string
+}
+
+// Embedder turns texts into vectors, one for each, all of one length; nil for a text
+// without one. It is called with up to 256 texts at once, like a [Merger]. A pass over a
+// changed corpus asks for all texts that may be candidates, so a host keeps what it has.
+type Embedder interface {
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
 	// Version is like that of a [Planner].
 	Version() string
 }
@@ -38,8 +58,13 @@ type Merger interface {
 type Config struct {
 	// Planner decides; nil means [Rules] with the Slot below.
 	Planner Planner
-	// Merger writes merged texts. Without one, one of the texts of a group stays.
+	// Merger decides about candidates. Without one, only what is equal in form is merged.
 	Merger Merger
+	// Score is the least score of the candidates that the Merger is asked about where
+	// [Rules] plan, see [Similar]; 0 means [DefaultScore].
+	Score float64
+	// Embedder, if set, helps to find candidates.
+	Embedder Embedder
 	// Slot names the slots that an entry is a value of; nil reads its tags that begin
 	// with "slot:". Give SlotVersion another value whenever Slot changes.
 	Slot        func(memory.Entry) []string
@@ -61,13 +86,13 @@ type Config struct {
 type Consolidator struct{ cfg Config }
 
 // New returns a consolidator. It fails with [memory.ErrValidation] for an unknown
-// trigger or a negative duration.
+// trigger, a negative duration, or a score that is not from 0 to 1.
 func New(cfg Config) (*Consolidator, error) {
 	if cfg.Trigger == "" {
 		cfg.Trigger = events.ConsolidationHostManaged
 	}
-	if !validTrigger(cfg.Trigger) || cfg.Timeout < 0 || cfg.Lease < 0 {
-		return nil, &failure{memory.ErrValidation, "an unknown trigger or a negative duration", nil}
+	if !validTrigger(cfg.Trigger) || cfg.Timeout < 0 || cfg.Lease < 0 || !(cfg.Score >= 0 && cfg.Score <= 1) {
+		return nil, &failure{memory.ErrValidation, "an unknown trigger, a negative duration, or a score that is not from 0 to 1", nil}
 	}
 	if cfg.Timeout == 0 {
 		cfg.Timeout = time.Minute
@@ -76,9 +101,6 @@ func New(cfg Config) (*Consolidator, error) {
 		cfg.Lease = time.Minute
 	}
 	cfg.Lease = max(cfg.Lease, 2*cfg.Timeout)
-	if cfg.Slot == nil {
-		cfg.Slot = tagSlots
-	}
 	return &Consolidator{cfg}, nil
 }
 
@@ -164,6 +186,8 @@ type Result struct {
 	// Skipped groups had changed when they were to be committed. The next pass looks
 	// at them again.
 	Skipped int
+	// Different groups were candidates of which the [Merger] said [ErrDiffer].
+	Different int
 	// Refused groups broke a rule. They stay as they are, and are not tried again
 	// until something changes.
 	Refused []Refusal
@@ -179,7 +203,8 @@ type Refusal struct {
 
 // Plan says what [Consolidator.Run] would do, and writes nothing: the dry run. It
 // calls the Planner whether or not the corpus has changed, and no Merger.
-func (c *Consolidator) Plan(ctx context.Context, job *memory.Job, ref string, o Options) (Plan, error) {
+func (c *Consolidator) Plan(ctx context.Context, job *memory.Job, ref string, o Options) (plan Plan, err error) {
+	defer recovered(&err)
 	p, err := c.pass(job, ref, o)
 	if err != nil {
 		return Plan{}, err
@@ -190,12 +215,11 @@ func (c *Consolidator) Plan(ctx context.Context, job *memory.Job, ref string, o 
 	if p.apart, _, err = readUndone(ctx, job, ref); err != nil {
 		return Plan{}, err
 	}
-	plan, err := p.makePlan(ctx)
-	if err != nil {
+	if plan, err = p.makePlan(ctx); err != nil {
 		return Plan{}, err
 	}
-	plan, _ = p.check(plan)
-	return plan, nil
+	plan, _, err = p.check(ctx, plan)
+	return plan, err
 }
 
 // Run makes one pass over the long-term entries of a ref: it reads, plans, applies and
@@ -257,8 +281,10 @@ func (c *Consolidator) planner() Planner {
 	if c.cfg.Planner != nil {
 		return c.cfg.Planner
 	}
-	return Rules{c.cfg.Slot, c.cfg.SlotVersion}
+	return c.rules()
 }
+
+func (c *Consolidator) rules() Rules { return Rules{c.cfg.Slot, c.cfg.SlotVersion} }
 
 // failure is an error of this package. Its text is fixed, and it matches its kind.
 type failure struct {

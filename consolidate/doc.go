@@ -6,18 +6,64 @@
 // A [Consolidator] makes one pass over one ref with a [memory.Job]: it reads the live
 // entries, plans, commits group by group, and announces the pass by one event.
 // [Consolidator.Plan] alone is the dry run: a [Plan] is a value, and every merge in it
-// explains itself. [Consolidator.Undo] takes a pass back.
+// explains itself. [Consolidator.Undo] takes a pass back. [Weights] tells how many entries
+// corroborate each.
 //
-// The default planner, [Rules], needs no model. A host may bring its own [Planner], and
-// a [Merger] that writes merged texts; what they return goes through the redactor and
-// the same checks. [NearDuplicates] finds candidates for them among a million texts.
+// # What is decided here
+//
+// The default planner, [Rules], decides by form only. Two entries are merged if they have
+// the same tags and the same subjects and their texts are equal in canonical form. The
+// form changes four things:
+//
+//   - A letter and the marks after it become the one character that Unicode composes them
+//     to: letters of the Latin, Greek, Cyrillic and Arabic scripts, Kana and Hangul.
+//   - A run of blanks between two words of a line becomes one blank; blanks at the end of
+//     a line, and blank lines at the end of the text, go.
+//   - Typographic double and single quotation marks (“ ” „ ‘ ’ ‚) and typographic spaces
+//     become those of ASCII. Guillemets stay.
+//   - One full stop at the end goes if it stands after a letter and the text has three
+//     words or more.
+//
+// Everything else makes two entries of them: case, dashes, lines and indentation, numbers
+// and dates however they are written, and every character within a word. No list of words
+// is part of it. A value of a declared slot supersedes an older one of the same slot and
+// the same subjects, if it lives at least as long; see [Rules].
+//
+// # What a model decides
+//
+// Whether two texts that differ say the same is not decided here. [Similar] finds groups
+// that may, in any language. Where a [Merger] is given, the groups of [Config].Score and
+// above are put to it, and it answers with a text or with [ErrDiffer]. A [Planner] of the
+// host may propose groups of its own.
+//
+// # What is checked here
+//
+// Every proposal of a planner or merger is checked, and refused if it breaks a rule (C8,
+// C9). All its entries must have the same tags, subjects and, unless they are equal in
+// form, the same expiry. The text that stays must have every fact of every source and no
+// other:
+//
+//   - numbers, each with its sign or operator, its currency and the word or sign after it,
+//     dates in digits, quotations, identifiers, addresses, paths and flags, exactly as they
+//     stand: in any language;
+//   - capitalised words, in any case: in any language;
+//   - negations with the word they deny, months, weekdays and the like, number words and
+//     quantifiers: in English, German, French and Spanish.
+//
+// A text that is none of the sources is accepted only if it and all sources are in one of
+// these four languages. In any other language, or where it cannot be told, the answer must
+// be one of the sources, word for word; then the negations of the others are not compared.
+// The check errs to refusing. It compares which facts there are and not how they belong
+// together: it does not see that "Lena pays Tom" became "Tom pays Lena", that a name
+// without a capital is missing, or that a verb was replaced by its opposite.
 //
 // # Guarantees
 //
 //   - C1 (CTI-1): a pass reads and writes one scope.
-//   - C2: a pass over an unchanged corpus writes no entry and calls neither planner nor
-//     merger, whichever they are. It remembers the digest of the ids that its plan
-//     leaves, with the versions of selection, planner, merger, slots and redactor.
+//   - C2: a pass over an unchanged corpus writes no entry and calls no planner, merger or
+//     embedder. It remembers the digest of the ids that its plan leaves, with the versions
+//     of selection, planner, merger, embedder, slots and redactor. When the corpus has
+//     changed, a merger is asked again about groups that it said differ.
 //   - C3: the default plan is a pure function of the entries, whatever their order.
 //   - C4 (SR-1): a merged text is redacted as derived text.
 //   - C5: one conditional mutation per group. A write that lands meanwhile survives and
@@ -27,14 +73,14 @@
 //     changed nothing, committed with the pass's last mutation under an id made from the
 //     job's id and the ref.
 //   - C7: a pass takes a [memory.Job], which has no view and is no part of a replay.
-//   - C8: entries that differ in a number, date, unit, name, negation, quantifier,
-//     quotation or identifier are not duplicates; to the default planner every word
-//     counts that it does not know as a mere form of another. Only a newer value of the
-//     same declared slot supersedes, and the older one stays in the lineage.
-//   - C9: entries of different expiry merge only if their texts are equal after
-//     normalisation, and the longest-lived stays.
+//   - C8: facts survive, as said above. Superseding needs the same declared slot, the same
+//     subjects and a successor that lives at least as long; the older value stays in the
+//     lineage.
+//   - C9: entries of different tags or subjects never merge; of different expiry only
+//     those equal in form do, and the longest-lived stays.
 //   - C10: what a compaction wrote (a tag "compacted-from:…") is neither merged nor
-//     retired. The default plan's cost grows near-linearly.
+//     retired. The cost of the default plan, of the check and of [Similar] is near-linear
+//     in the bytes of the entries, whatever they are, and the context ends them.
 //   - E3: crash anywhere, and nothing is lost: each group is whole or absent, and the
 //     next pass goes on. A lease, renewed by every mutation, keeps a second process out
 //     of the scope, and one that lost it cannot commit.
@@ -45,14 +91,15 @@
 // # Errors
 //
 // Errors match the classes of package memory: [memory.ErrConflict] while another pass
-// holds the scope, [memory.ErrInternal] when a planner or merger fails, and what a
-// [memory.Job] returns. None holds what an entry says; what the host's code said is
-// reachable by [errors.Unwrap]. A group that breaks a rule is no error: it is in
-// [Result].Refused with the rule.
+// holds the scope, [memory.ErrInternal] when a planner, merger or embedder fails, panics,
+// outlives its deadline or answers far more than can be meant, and what a [memory.Job]
+// returns. None holds what an entry says; what the host's code said is reachable by
+// [errors.Unwrap]. A group that breaks a rule is no error: it is in [Result].Refused with
+// the rule.
 //
 // # Concurrency
 //
 // A Consolidator is safe for concurrent use. Passes over different refs run side by
-// side; of two over one ref the second fails at once. The host's planner and merger are
-// called outside any lock, with a deadline.
+// side; of two over one ref the second fails at once. The host's planner, merger and
+// embedder are called outside any lock, with a deadline.
 package consolidate

@@ -32,10 +32,10 @@ func Example() {
 	}
 	for _, d := range []memory.Draft{
 		{Content: "Lena prefers e-mail over phone calls."},
+		{Content: "Lena prefers  e-mail over phone calls"},
 		{Content: "The night shift of Kestrel starts at 22:00."},
-		{Content: "lena prefers email over phone calls"},
-		{Content: "Kestrel's night shift starts at 22:00."},
-		{Content: "Kestrel's night shift starts at 23:00."},
+		{Content: "Kestrel's night shift starts at 22:00 in the harbour."},
+		{Content: "The night shift of Kestrel starts at 23:00."},
 		{Content: "Kestrel is on the Starter plan.", Tags: []string{"slot:kestrel/plan"}},
 		{Content: "Kestrel is on the Team plan.", Tags: []string{"slot:kestrel/plan"}},
 	} {
@@ -71,10 +71,26 @@ func Example() {
 	}
 	fmt.Println(len(log.All()), "events")
 	// Output:
-	// merge: equal after normalisation
-	// merge: 0.75 similar, same numbers, same dates, same names, same negation
+	// merge: equal in canonical form
 	// supersede: a newer value of the same slot
-	// pass-1 7 to 4
-	// pass-2 4 to 4
+	// pass-1 7 to 5
+	// pass-2 5 to 5
 	// 2 events
+}
+
+func ExampleSimilar() {
+	entries := []memory.Entry{
+		{ID: "m1", Content: "The night shift of Kestrel starts at 22:00."},
+		{ID: "m2", Content: "The harbour office closes on Fridays."},
+		{ID: "m3", Content: "Kestrel's night shift starts at 22:00."},
+	}
+	found, err := consolidate.Similar(context.Background(), entries, consolidate.SimilarOptions{Score: 0.5})
+	if err != nil {
+		panic(err)
+	}
+	for _, c := range found {
+		fmt.Printf("%v %.2f\n", c.IDs, c.Score)
+	}
+	// Output:
+	// [m1 m3] 0.65
 }

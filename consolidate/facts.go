@@ -1,133 +1,275 @@
 package consolidate
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/openwop/agentmemory/internal/text"
 )
 
-// guards are the kinds of facts that a merge may not change (C8), in the order in
-// which a reason names them.
-var guards = []struct {
-	name string
-	is   func(*token) bool
-}{
-	{"numbers", func(t *token) bool { return t.kind == number }},
-	{"dates", func(t *token) bool { return t.kind == date }},
-	{"units", func(t *token) bool { return t.kind == unit }},
-	{"names", func(t *token) bool { return t.name && t.kind == plain }},
-	{"negation", func(t *token) bool { return t.kind == negation }},
-	{"quantifiers", func(t *token) bool { return t.kind == quantifier }},
-	{"quotations", func(t *token) bool { return t.kind == quoted }},
-	{"identifiers", func(t *token) bool { return t.kind == ident }},
+// The kinds of facts that a merged text may not change (C8), in the order in which a
+// reason names them.
+var factKinds = [...]string{"numbers", "dates", "names", "negations", "quotations", "identifiers"}
+
+const (
+	numbers = iota
+	dates
+	names
+	negations
+	quotations
+	identifiers
+)
+
+// reading is a text with its guarded facts.
+type reading struct {
+	form     string
+	tokens   []text.Token
+	language *language // nil: none of the list
+	facts    [len(factKinds)]map[string]bool
+	words    map[string]bool // in lower case
 }
 
-// facts are the guarded facts of a text, by kind.
-type facts []map[string]bool
-
-func factsOf(n note) facts {
-	f := make(facts, len(guards))
-	for _, s := range n {
-		for i := range s.tokens {
-			t := &s.tokens[i]
-			for g, guard := range guards {
-				if !guard.is(t) {
-					continue
-				}
-				if f[g] == nil {
-					f[g] = map[string]bool{}
-				}
-				text := strings.ToLower(t.text)
-				if t.kind == negation && i+1 < len(s.tokens) {
-					// What is denied matters, not only that something is.
-					text = "not " + s.tokens[i+1].text
-				}
-				f[g][text] = true
-			}
+// guard compares a merged text with the texts that it is to stand for, and says which
+// rule it breaks; "" if none. Every fact of every source must be in it, and no other. If
+// it is none of the sources in canonical form, all of them and itself must be in one of
+// the [languages], since names and negations are known in these only. It errs to
+// refusing.
+func guard(merged string, sources []string) string {
+	m := read(merged)
+	all := make([]*reading, len(sources))
+	verbatim := false
+	for i, s := range sources {
+		all[i] = read(s)
+		verbatim = verbatim || all[i].form == m.form
+	}
+	for _, s := range all {
+		if !verbatim && (m.language == nil || s.language != m.language) {
+			return "the merged text is none of the texts, and the language is none that is known"
 		}
 	}
-	return f
-}
-
-// shared names the kinds of facts that a text has, for the reason of a merge.
-func (f facts) shared() string {
-	var names []string
-	for g, guard := range guards {
-		if len(f[g]) > 0 || guard.name == "numbers" || guard.name == "negation" {
-			names = append(names, "same "+guard.name)
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
-// lost compares a merged text with the texts it is to stand for, and names the first
-// kind of guarded fact that one of them has and it has not, or that it has and none of
-// them; "" if there is none. A name counts as kept wherever its word occurs, and as
-// made up only if no source has the word.
-func lost(merged note, sources []note) string {
-	have := factsOf(merged)
-	words := wordsOf(merged)
-	known := map[string]bool{}
-	all := make(facts, len(guards))
-	for _, s := range sources {
-		for w := range wordsOf(s) {
-			known[w] = true
-		}
-		for g, of := range factsOf(s) {
-			for fact := range of {
-				if all[g] == nil {
-					all[g] = map[string]bool{}
-				}
-				all[g][fact] = true
-				if !have[g][fact] && !(guards[g].name == "names" && words[fact]) {
-					return guards[g].name
+	for kind, name := range factKinds {
+		known := map[string]bool{}
+		for _, s := range all {
+			for fact := range s.facts[kind] {
+				known[fact] = true
+				// A name may stand at the start of a sentence in one text only.
+				if !m.facts[kind][fact] && !(kind == names && m.words[fact]) {
+					return "the merged text changes the " + name
 				}
 			}
 		}
-	}
-	for g, of := range have {
-		for fact := range of {
-			if !all[g][fact] && !(guards[g].name == "names" && known[fact]) {
-				return guards[g].name
+		for fact := range m.facts[kind] {
+			if !known[fact] && !(kind == names && slices.ContainsFunc(all, func(s *reading) bool { return s.words[fact] })) {
+				return "the merged text changes the " + name
 			}
 		}
 	}
 	return ""
 }
 
-func wordsOf(n note) map[string]bool {
-	m := map[string]bool{}
-	for t := range n.each {
-		m[strings.ToLower(t.text)] = true
-	}
-	return m
-}
-
-// similarity is the share of words that two notes have in common.
-func similarity(a, b note) float64 {
-	x, y := wordsOf(a), wordsOf(b)
-	both := 0
-	for w := range x {
-		if y[w] {
-			both++
+// read takes the facts of a text. Its cost is linear in the text.
+func read(content string) *reading {
+	r := &reading{form: form(content), words: map[string]bool{}}
+	r.tokens = slices.Collect(text.Tokens(r.form))
+	r.language = languageOf(r.tokens)
+	for i, t := range r.tokens {
+		switch t.Kind {
+		case text.Code:
+			if strings.ContainsFunc(t.Text, unicode.IsNumber) {
+				r.number(i)
+			} else {
+				r.add(identifiers, t.Text)
+			}
+		case text.Symbol:
+			// A dash or a bullet between words says nothing, and neither does emphasis.
+			if strings.Trim(t.Text, "-–*•_#") != "" {
+				r.add(identifiers, t.Text)
+			}
+		case text.Word:
+			r.word(i)
+		case text.Pair:
+			if n := numeral(t.Text); n != "" {
+				r.add(numbers, n)
+			}
 		}
 	}
-	if all := len(x) + len(y) - both; all > 0 {
-		return float64(both) / float64(all)
-	}
-	return 1
+	r.quoted()
+	return r
 }
 
-// bag is the words of a note in a fixed order, without those that a change on the
-// list of [sameFact] may add or take away: notes that say the same have the same bag.
-func bag(n note) []string {
-	words := make([]string, 0, n.words())
-	for t := range n.each {
-		if !loose[t.text] || t.kind == quoted {
-			words = append(words, t.text)
+func (r *reading) add(kind int, fact string) {
+	if r.facts[kind] == nil {
+		r.facts[kind] = map[string]bool{}
+	}
+	r.facts[kind][fact] = true
+}
+
+// numeral are the characters of a pair that are a number, such as "五".
+func numeral(pair string) string {
+	return strings.Map(func(c rune) rune {
+		if strings.ContainsRune("〇零一二三四五六七八九十百千万億亿兆両两半", c) || unicode.IsNumber(c) {
+			return c
+		}
+		return -1
+	}, pair)
+}
+
+// number adds what has a digit, with the sign or operator and the currency before it and
+// the unit after it.
+func (r *reading) number(i int) {
+	t := r.tokens[i]
+	fact := t.Text
+	end := t.At + len(t.Text)
+	if t.At > 0 && r.form[t.At-1] == '(' && end < len(r.form) && r.form[end] == ')' {
+		fact = "(" + fact + ")" // a negative amount
+	}
+	if i > 0 && r.apart(i-1, i) {
+		if before := r.tokens[i-1]; before.Kind == text.Symbol || before.Kind == text.Word && allCaps(before.Text) {
+			fact = before.Text + " " + fact
 		}
 	}
-	slices.Sort(words)
-	return words
+	if i+1 < len(r.tokens) && r.apart(i, i+1) {
+		next := r.tokens[i+1]
+		lower := strings.ToLower(next.Text)
+		clock := strings.Contains(t.Text, ":")
+		switch {
+		case next.Kind == text.Pair:
+			_, size := utf8.DecodeRuneInString(next.Text)
+			fact += " " + next.Text[:size]
+		case clock && next.Kind == text.Word:
+			if lower == "am" || lower == "pm" || lower == "uhr" {
+				fact += " " + lower
+			}
+		case clock && lower != "a.m" && lower != "p.m":
+		case next.Kind != text.Word || !r.isSmall(lower):
+			fact += " " + next.Text
+		}
+	}
+	if strings.ContainsFunc(fact, unicode.IsLetter) && !startsNumber(t.Text) {
+		r.add(identifiers, fact)
+	} else {
+		r.add(numbers, fact)
+	}
 }
 
-var loose = set("in of 's and on at")
+// startsNumber reports whether the first letter or digit is a digit.
+func startsNumber(s string) bool {
+	for _, c := range s {
+		if unicode.IsNumber(c) || unicode.IsLetter(c) {
+			return unicode.IsNumber(c)
+		}
+	}
+	return false
+}
+
+// apart reports whether nothing but blanks stands between a token and the next.
+func (r *reading) apart(i, k int) bool {
+	return strings.Trim(r.form[r.tokens[i].At+len(r.tokens[i].Text):r.tokens[k].At], " \t") == ""
+}
+
+func (r *reading) isSmall(lower string) bool {
+	return r.language != nil && (r.language.tells[lower] || r.language.small[lower])
+}
+
+func allCaps(s string) bool {
+	return utf8.RuneCountInString(s) > 1 && strings.ToUpper(s) == s && strings.ToLower(s) != s
+}
+
+// word adds what a word may be: a name, an identifier, a date, a number or a negation.
+func (r *reading) word(i int) {
+	w := r.tokens[i].Text
+	w = strings.TrimSuffix(w, "'s")
+	lower := strings.ToLower(w)
+	r.words[lower] = true
+	if l := r.language; l != nil {
+		switch {
+		case l.dates[lower]:
+			r.add(dates, lower)
+		case l.numbers[lower]:
+			r.add(numbers, lower)
+		}
+		if deny := l.denies(lower); deny != "" {
+			r.add(negations, deny+" "+r.denied(i))
+			return
+		}
+		if r.isSmall(lower) {
+			return
+		}
+	}
+	first, size := utf8.DecodeRuneInString(w)
+	switch {
+	case strings.ContainsFunc(w[size:], unicode.IsUpper):
+		r.add(identifiers, w)
+	case unicode.IsUpper(first):
+		r.add(names, lower)
+	}
+}
+
+// denies is the negation that a word is or ends with.
+func (l *language) denies(lower string) string {
+	switch {
+	case l.negations[lower]:
+		if lower == "cannot" {
+			return "not"
+		}
+		return lower
+	case l.name == "English" && strings.HasSuffix(lower, "n't"):
+		return "not"
+	case l.name == "French" && strings.HasPrefix(lower, "n'"):
+		return "ne"
+	}
+	return ""
+}
+
+// denied is the word that a negation is about: the next of its sentence that is neither
+// small nor a negation, or else the last before it.
+func (r *reading) denied(i int) string {
+	content := func(k int) string {
+		t := r.tokens[k]
+		lower := strings.ToLower(t.Text)
+		if t.Kind == text.Symbol || r.isSmall(lower) || r.language.denies(lower) != "" {
+			return ""
+		}
+		return lower
+	}
+	ends := func(k int) bool {
+		return strings.ContainsAny(r.form[r.tokens[k].At+len(r.tokens[k].Text):r.tokens[k+1].At], ".!?;,\n")
+	}
+	const far = 16 // more small words in a row are no sentence
+	for k := i; k+1 < len(r.tokens) && k < i+far && !ends(k); k++ {
+		if w := content(k + 1); w != "" {
+			return w
+		}
+	}
+	for k := i - 1; k >= 0 && k > i-far && !ends(k); k-- {
+		if w := content(k); w != "" {
+			return w
+		}
+	}
+	return ""
+}
+
+// quoting are the ways to quote. Each is one expression of its own: then a mark that is
+// never closed makes one pass over the text and no more.
+var quoting = []*regexp.Regexp{
+	regexp.MustCompile(`"([^"]*)"`),
+	regexp.MustCompile("`([^`]*)`"),
+	regexp.MustCompile(`«([^»]*)»`),
+	regexp.MustCompile(`»([^«]*)«`),
+	regexp.MustCompile(`‹([^›]*)›`),
+	regexp.MustCompile(`「([^」]*)」`),
+	regexp.MustCompile(`『([^』]*)』`),
+	regexp.MustCompile(`(?:^|[\s(\[{=])'([^']*)'`),
+}
+
+// quoted adds what stands between quotation marks.
+func (r *reading) quoted() {
+	for _, q := range quoting {
+		for _, found := range q.FindAllStringSubmatch(r.form, -1) {
+			r.add(quotations, strings.TrimSpace(found[1]))
+		}
+	}
+}

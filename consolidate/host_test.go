@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,22 +25,38 @@ func TestC8_AHostsResultThatDropsAFactIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		a, b, merged, want string // want is the refused kind; "" if it is accepted
 	}{
-		{"The Team plan costs €49.", "It was €39 in the Team plan before.", "The Team plan costs €49, before it was €39.", ""},
-		{"The Team plan costs €49.", "It was €39 in the Team plan before.", "The Team plan costs €49.", "numbers"},
+		{"The Team plan costs €49.", "The Team plan was at €39 before.", "The Team plan costs €49, it was at €39 before.", ""},
+		{"The Team plan costs €49.", "The Team plan was at €39 before.", "The Team plan costs €49.", "numbers"},
 		{"The Team plan costs €49.", "The Team plan is dear.", "The Team plan costs €49 and is dear since 2024.", "numbers"},
-		{"The Team plan costs €49.", "The Team plan is dear.", "The Team plan costs $49 and is dear.", "units"},
-		{"It opens on Monday.", "It opens early.", "It opens early.", "dates"},
-		{"It opens on Monday.", "It opens early.", "It opens early on Monday.", ""},
-		{"We met Lena there.", "We met there.", "We met there.", "names"},
-		{"We met Lena there.", "We met there.", "We met Ruth and Lena there.", "names"},
-		{"We met Lena there.", "We met there.", "Lena we met there.", ""},
-		{"The belt does not stop.", "The belt runs.", "The belt runs and does stop.", "negation"},
-		{"The belt does not stop.", "The belt runs.", "The belt runs and does not stop.", ""},
-		{"The belt does not stop.", "The belt runs.", "The belt does not run and does not stop.", "negation"},
-		{"All belts stop.", "Belts stop.", "Some belts stop.", "quantifiers"},
-		{`The button says "Run".`, "There is a button.", "There is a button.", "quotations"},
-		{"Write to ops@acme.example today.", "Write today.", "Write today.", "identifiers"},
-		{"Write to ops@acme.example today.", "Write today.", "Write to dev@acme.example today.", "identifiers"},
+		{"The Team plan costs €49.", "The Team plan is dear.", "The Team plan costs $49 and is dear.", "numbers"},
+		{"The link has 5 Mb.", "The link has 5 Mb to it.", "The link has 5 MB.", "numbers"},
+		{"The link has -5 dB.", "The link has -5 dB to it.", "The link has 5 dB.", "numbers"},
+		{"It is != 200 for the job.", "The job has != 200.", "The job has = 200.", "numbers"},
+		{"They have three dogs.", "They own three dogs at the farm.", "They own two dogs at the farm.", "numbers"},
+		{"All the belts stop.", "The belts stop.", "Some of the belts stop.", "numbers"},
+		{"It opens on Monday.", "It opens early with the bell.", "It opens early with the bell.", "dates"},
+		{"It opens on Monday.", "It opens early with the bell.", "It opens early on Monday with the bell.", ""},
+		{"We met Lena in the hall.", "We met them in the hall.", "We met them in the hall.", "names"},
+		{"We met Lena in the hall.", "We met them in the hall.", "We met Ruth and Lena and them in the hall.", "names"},
+		{"We met Lena in the hall.", "We met in the hall.", "It was Lena, we met in the hall.", ""},
+		{"The belt does not stop.", "The belt runs.", "The belt runs and does stop.", "negations"},
+		{"The belt does not stop.", "The belt runs.", "The belt runs and doesn't stop.", ""},
+		{"The belt does not stop.", "The belt runs.", "The belt does not run and does not stop.", "negations"},
+		{"Die Ware ist nicht da.", "Die Ware ist für uns.", "Die Ware ist da, für uns.", "negations"},
+		{"La caja no está en el sótano.", "La caja está en el sótano con los libros.", "La caja está en el sótano con los libros.", "negations"},
+		{"Elle ne boit jamais de café avec nous.", "Elle boit avec nous.", "Elle boit du café avec nous.", "negations"},
+		{`The button says "Run".`, "There is a button with the label.", "There is a button with the label Run.", "quotations"},
+		{"Write to ops@acme.example in the morning.", "Write in the morning.", "Write in the morning.", "identifiers"},
+		{"Write to ops@acme.example in the morning.", "Write in the morning.", "Write to dev@acme.example in the morning.", "identifiers"},
+		{"The tool takes -V for it.", "The tool takes it.", "The tool takes -v for it.", "identifiers"},
+		{"The tool reads the .env file.", "The tool reads the file.", "The tool reads the env file.", "identifiers"},
+		// In other languages only one of the texts, word for word.
+		{"Lena vuole il caffè.", "Lena vuole il caffè con zucchero.", "Lena vuole il suo caffè con zucchero.", "language"},
+		{"Lena vuole il caffè.", "Lena vuole il caffè con zucchero.", "Lena vuole il caffè con zucchero", "verbatim"},
+		{"Lena wil 2 koekjes.", "Lena wil 3 koekjes.", "Lena wil 3 koekjes.", "numbers"},
+		{"会議は22時に開始。", "会議は23時に開始。", "会議は23時に開始。", "numbers"},
+		{"Встреча в пять.", "Встреча в пять часов.", "Встреча в пять часов!", "language"},
+		{"Lena prefers e-mail.", "Lena prefers mail.", "Lena prefers e-mail, mail.", "language"},
 	} {
 		h := newHost(t)
 		a, b := h.note(c.a), h.note(c.b)
@@ -49,17 +65,26 @@ func TestC8_AHostsResultThatDropsAFactIsRefused(t *testing.T) {
 			"merger": proposing(t, Plan{Merge: []Merge{{Retire: []string{a.ID, b.ID}, Reason: "x"}}},
 				merger{func(context.Context, []memory.Entry) (string, error) { return c.merged, nil }, ""}),
 		} {
-			if c.want == "" && name == "merger" {
+			if (c.want == "" || c.want == "verbatim") && name == "merger" {
 				continue // it would merge again what is merged
 			}
 			r := h.run(engine, "p-"+name)
+			if c.want == "verbatim" {
+				require.Empty(t, r.Refused, c.merged)
+				require.Equal(t, []string{b.ID}, h.live(), "it stays as it is")
+				continue
+			}
 			if c.want == "" {
 				require.Empty(t, r.Refused, c.merged)
 				require.Equal(t, []string{c.merged}, h.texts())
 				continue
 			}
 			require.Len(t, r.Refused, 1, c.merged)
-			require.Equal(t, "the merged text changes the "+c.want, r.Refused[0].Reason, c.merged)
+			want := "the merged text changes the " + c.want
+			if c.want == "language" {
+				want = "the merged text is none of the texts, and the language is none that is known"
+			}
+			require.Equal(t, want, r.Refused[0].Reason, c.merged)
 			require.Len(t, h.live(), 2)
 			require.True(t, h.run(engine, "again-"+name).Unchanged, "what was refused is not tried again")
 		}
@@ -68,10 +93,13 @@ func TestC8_AHostsResultThatDropsAFactIsRefused(t *testing.T) {
 
 func TestAHostsPlanIsChecked(t *testing.T) {
 	h := newHost(t)
-	a, b, c := h.note("The gate is green.").ID, h.note("The gate is green!").ID, h.note("The gate is closed to Lena.").ID
+	a, b, c := h.note("The gate is green.").ID, h.note("The gate  is green.").ID, h.note("The gate is closed to Lena.").ID
 	d := h.put(memory.Draft{Content: "The gate is green.", ExpiresAt: epoch.Add(time.Hour)}).ID
 	e := h.put(memory.Draft{Content: "A gate is green.", ExpiresAt: epoch.Add(time.Hour)}).ID
 	old, newer := h.note("One.", "slot:x").ID, h.note("Two.", "slot:x").ID
+	lena := h.put(memory.Draft{Content: "The gate is green.", Subjects: []string{"lena"}}).ID
+	lenas := h.put(memory.Draft{Content: "Three.", Tags: []string{"slot:x"}, Subjects: []string{"lena"}}).ID
+	short := h.put(memory.Draft{Content: "Four.", Tags: []string{"slot:x"}, ExpiresAt: epoch.Add(time.Hour)}).ID
 	alien, err := h.job("import").Put(ctx, ref+"/2", memory.Draft{Content: "The gate is green."})
 	require.NoError(t, err)
 	for i, x := range []struct {
@@ -83,24 +111,26 @@ func TestAHostsPlanIsChecked(t *testing.T) {
 		{Plan{Merge: []Merge{{Keep: alien.ID, Retire: []string{a}}}}, "the entry that is to stay is not there to stay"},
 		{Plan{Merge: []Merge{{Keep: a, Retire: []string{a}}}}, "an entry is named twice"},
 		{Plan{Merge: []Merge{{Keep: a, Retire: []string{b, b}}}}, "an entry is named twice"},
-		{Plan{Merge: []Merge{{Keep: a, Retire: []string{c}}}}, "the names differ"},
+		{Plan{Merge: []Merge{{Keep: a, Retire: []string{c}}}}, "the merged text changes the names"},
 		{Plan{Merge: []Merge{{Keep: d, Retire: []string{a}}}}, "the expiries differ"},
 		{Plan{Merge: []Merge{{Keep: a, Retire: []string{e}}}}, "the expiries differ"},
 		{Plan{Merge: []Merge{{Retire: []string{a, d}, Text: "The gate is green."}}}, "the expiries differ"},
 		{Plan{Merge: []Merge{{Retire: []string{a, b}}}}, "there is nobody to write the merged text"},
 		{Plan{Merge: []Merge{{Retire: []string{a, b}, Text: " "}}}, "the merged text is empty"},
 		{Plan{Merge: []Merge{{Retire: []string{a, b}, Text: "\xff"}}}, "the merged text is not text"},
-		{Plan{Merge: []Merge{{Retire: []string{a, b}, Text: strings.Repeat("green ", 20000)}}}, "the merged text breaks a limit"},
+		{Plan{Merge: []Merge{{Retire: []string{a, b}, Text: strings.Repeat("The gate is green. ", 5000)}}}, "the merged text breaks a limit"},
 		{Plan{Supersede: []Supersede{{By: old, Retire: []string{newer}}}}, "the newest value of a slot stays"},
 		{Plan{Supersede: []Supersede{{By: b, Retire: []string{a}}}}, "the slots differ"},
-		{Plan{Merge: []Merge{{Keep: a, Retire: []string{old}}}}, "the slots differ"},
+		{Plan{Merge: []Merge{{Keep: a, Retire: []string{old}}}}, "the tags or the subjects differ"},
+		{Plan{Merge: []Merge{{Keep: a, Retire: []string{lena}}}}, "the tags or the subjects differ"},
+		{Plan{Merge: []Merge{{Retire: []string{a, lena}, Text: "The gate is green."}}}, "the tags or the subjects differ"},
+		{Plan{Supersede: []Supersede{{By: lenas, Retire: []string{newer}}}}, "the subjects differ"},
+		{Plan{Supersede: []Supersede{{By: short, Retire: []string{newer}}}}, "the older value lives longer"},
 	} {
 		before := h.live()
 		r := h.run(proposing(t, x.plan, nil), fmt.Sprint("p", i))
 		require.Len(t, r.Refused, 1, x.want)
-		if x.want != "the slots differ" {
-			require.Equal(t, x.want, r.Refused[0].Reason)
-		}
+		require.Equal(t, x.want, r.Refused[0].Reason)
 		require.Equal(t, before, h.live())
 	}
 	r := h.run(proposing(t, Plan{Merge: []Merge{{Keep: a, Retire: []string{b}}, {Keep: b, Retire: []string{a}}}}, nil), "p")
@@ -112,10 +142,20 @@ func TestAHostsPlanIsChecked(t *testing.T) {
 
 func TestAFailingHostStopsThePassCleanly(t *testing.T) {
 	h := newHost(t)
+	var plan Plan
 	for i := range 4 {
-		h.note(fmt.Sprintf("Lena must sign form %d.", i/2))
-		h.note(fmt.Sprintf("Lena has to sign form %d.", i/2))
+		a := h.note(fmt.Sprintf("Lena must sign the form %d.", i/2))
+		b := h.note(fmt.Sprintf("Lena has to sign the form %d.", i/2))
+		plan.Merge = append(plan.Merge, Merge{Retire: []string{a.ID, b.ID}, Reason: "a pair"})
 	}
+	pairs := planner{func(_ context.Context, es []memory.Entry) (p Plan, _ error) {
+		for _, m := range plan.Merge {
+			if slices.ContainsFunc(es, func(e memory.Entry) bool { return e.ID == m.Retire[0] }) {
+				p.Merge = append(p.Merge, m)
+			}
+		}
+		return p, nil
+	}, "1"}
 	boom := errors.New("the model said: secret words")
 	c := newConsolidator(t, Config{Planner: planner{func(context.Context, []memory.Entry) (Plan, error) { return Plan{}, boom }, ""}})
 	_, err := c.Run(ctx, h.job("p1"), ref, Options{})
@@ -127,14 +167,14 @@ func TestAFailingHostStopsThePassCleanly(t *testing.T) {
 	require.ErrorIs(t, err, boom)
 
 	calls := 0
-	c = newConsolidator(t, Config{Merger: merger{func(ctx context.Context, group []memory.Entry) (string, error) {
+	c = newConsolidator(t, Config{Planner: pairs, Merger: merger{func(ctx context.Context, group []memory.Entry) (string, error) {
 		if calls++; calls == 2 {
 			deadline, ok := ctx.Deadline()
 			require.True(t, ok)
 			require.Less(t, time.Until(deadline), time.Minute+time.Second)
 			return "", boom
 		}
-		return group[0].Content + " It is so.", nil
+		return "It is so: " + group[0].Content, nil
 	}, ""}})
 	r, err := c.Run(ctx, h.job("p1"), ref, Options{})
 	require.ErrorIs(t, err, boom)
@@ -143,7 +183,7 @@ func TestAFailingHostStopsThePassCleanly(t *testing.T) {
 	require.Empty(t, h.passes())
 	require.Len(t, h.live(), r.OutputCount)
 	r = h.run(c, "p2")
-	require.Equal(t, 1, r.Derived)
+	require.Equal(t, 3, r.Derived)
 	require.Len(t, h.passes(), 1)
 
 	// A planner that outlives its deadline is an error, even if it returns a plan.
@@ -173,13 +213,12 @@ func TestSelectionNarrowsTheCorpus(t *testing.T) {
 
 func TestThePlanIsAValue(t *testing.T) {
 	h := newHost(t)
-	a, b := h.note("Orders must be signed by Tomas."), h.note("Orders have to be signed by Tomas.")
+	a, b := h.note("Orders must be signed by Tomas."), h.note("Orders must be  signed by Tomas")
 	o, n := h.note("Starter.", "slot:plan"), h.note("Team.", "slot:plan")
 	c := newConsolidator(t, Config{})
 	p, err := c.Plan(ctx, h.job("p"), ref, Options{})
 	require.NoError(t, err)
-	require.Equal(t, []Strengthened{{a.ID, 1, p.Merge[0].Reason}}, p.Strengthened())
-	require.Contains(t, p.Merge[0].Reason, "similar, same numbers, same names, same negation")
+	require.Equal(t, "equal in canonical form", p.Merge[0].Reason)
 	require.Equal(t, "4 entries: 1 groups to merge, 1 slots with a newer value, 2 entries retired\n"+
 		"merge "+b.ID+" into "+a.ID+": "+p.Merge[0].Reason+"\n"+
 		"supersede "+o.ID+" by "+n.ID+": a newer value of the same slot\n", p.String())
@@ -278,30 +317,4 @@ func TestSweepRemovesWhatIsOver(t *testing.T) {
 		kinds[d.Kind]++
 	}
 	require.Equal(t, map[string]int{digestKind: 1, undoneKind: 1}, kinds)
-}
-
-// Whatever a text holds, reading it comes to an end and reading its form again
-// changes nothing.
-func FuzzSameFact(f *testing.F) {
-	for _, p := range labelled(f) {
-		f.Add(p[1], p[2])
-	}
-	f.Add("\"“„«`'[REDACTED:", "-5€ 5 €-5% 'tis a … ?\n\n?")
-	f.Fuzz(func(t *testing.T, a, b string) {
-		if !utf8.ValidString(a + b) {
-			t.Skip("the bank refuses it")
-		}
-		x, y := parse(a), parse(b)
-		if how, same := sameFact(x, x); !same || how != "" {
-			t.Fatalf("%q differs from itself", a)
-		}
-		_, forth := sameFact(x, y)
-		_, back := sameFact(y, x)
-		if forth != back {
-			t.Fatalf("%q and %q: the order of the two decides", a, b)
-		}
-		if lost(x, []note{x}) != "" {
-			t.Fatalf("%q loses a fact to itself", a)
-		}
-	})
 }

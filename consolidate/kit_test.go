@@ -52,7 +52,7 @@ func (h *host) jobOf(tenant, id string, secrets ...string) *memory.Job {
 	h.t.Helper()
 	r := redact.NewSecretRegistry(redact.Config{})
 	for _, s := range secrets {
-		require.NoError(h.t, r.Register("key", []byte(s), redact.LevelTenant))
+		require.NoError(h.t, r.Register("key", []byte(s)))
 	}
 	j, err := h.Background(memory.JobConfig{ID: id, Tenant: tenant, Redactor: r})
 	require.NoError(h.t, err)

@@ -13,8 +13,8 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-// A large corpus of facts, one in five of which is said again in other case, with
-// other spacing or with a word that says nothing, is merged to the facts, each of
+// A large corpus of facts, one in five of which is said again with a full stop, with
+// other spacing or with other blanks, is merged to the facts, each of
 // which keeps those that said it. AGENTMEMORY_LONG=1 makes it a million.
 func TestC10_ALargeCorpus(t *testing.T) {
 	n := 20_000
@@ -65,11 +65,11 @@ func largeCorpus(t *testing.T, job *memory.Job, n int) (ids []string, again map[
 			again[i] = first
 			switch text = texts[first]; i % 3 {
 			case 0:
-				text = strings.ToUpper(text[:1]) + text[1:] + "!"
+				text += "."
 			case 1:
 				text = strings.ReplaceAll(text, " ", "  ")
 			case 2:
-				text = "actually " + text
+				text = strings.ReplaceAll(text, " ", "\u00a0") + "\n"
 			}
 		} else {
 			text = fmt.Sprintf("customer %d", i)

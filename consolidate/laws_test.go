@@ -46,9 +46,9 @@ func TestC2_ASecondPassWritesNothingAndCallsNoModel(t *testing.T) {
 	texts := 0
 	merges := merger{func(_ context.Context, es []memory.Entry) (string, error) {
 		texts++
-		return fmt.Sprintf("merged %s", strings.Repeat("again ", texts)), nil
+		return "it is so, and so it is" + strings.Repeat(" again", texts), nil
 	}, "1"}
-	for name, cfg := range map[string]Config{"rules": {}, "model": {Planner: plans, Merger: merges}, "rules and merger": {Merger: merges}} {
+	for name, cfg := range map[string]Config{"rules": {}, "model": {Planner: plans, Merger: merges}, "rules and merger": {Merger: merges, Score: 0.1}} {
 		h := newHost(t)
 		for i := range 9 {
 			h.note(strings.Repeat("so it is ", 1+i/3))
@@ -109,10 +109,10 @@ func TestC2_WhatDecidesIsPartOfTheDigest(t *testing.T) {
 
 // randomEntries makes entries of few texts, many of them restatements.
 func randomEntries(r *rand.Rand, n int) []memory.Entry {
-	texts := []string{"Lena prefers e-mail.", "lena prefers email", "Lena prefers phone calls.", "The Team plan costs €49.", "The Team plan costs €59.",
-		"The night shift of Kestrel starts at 22:00.", "Kestrel's night shift starts at 22:00!", "It is so.", "it is so", "Ruth pays.", "Does Ruth pay?", "…"}
+	texts := []string{"Lena prefers e-mail.", "Lena  prefers e-mail", "Lena prefers phone calls.", "The Team plan costs €49.", "The Team plan costs €59.",
+		"The night shift of Kestrel starts at 22:00.", "The night\u00a0shift of Kestrel starts at 22:00. ", "It is so.", "It is so", "Ruth pays.", "Does Ruth pay?", "…"}
 	subjects := [][]string{nil, {"a"}, {"b"}, {"a", "b"}}
-	tags := [][]string{{}, {"fact"}, {"fact", "source:mail"}, {"slot:x"}, {"slot:x", "slot:y"}, {"slot:y"}}
+	tags := [][]string{{}, {"fact"}, {"fact", "fact"}, {"slot:x"}, {"slot:x", "slot:y"}, {"slot:y"}}
 	es := make([]memory.Entry, n)
 	for i := range es {
 		es[i] = memory.Entry{
@@ -260,10 +260,9 @@ func TestC6_OneEventPerPass(t *testing.T) {
 	h := newHost(t)
 	c := newConsolidator(t, Config{Trigger: events.ConsolidationScheduled})
 	h.run(c, "empty", Options{Trigger: events.ConsolidationOnDemand})
-	a, b := h.note("Lena prefers e-mail."), h.note("lena prefers email")
+	a, b := h.note("Lena prefers e-mail."), h.note("Lena  prefers e-mail")
 	h.note("The key hangs by the door.", "slot:key")
 	h.note("The key lies in the drawer.", "slot:key")
-	require.Equal(t, []string{"lena prefers email"}, []string{b.Content})
 	h.run(c, "p1")
 	h.run(c, "p2")
 	h.run(c, "p2") // the same pass again: its event is known
@@ -295,11 +294,11 @@ func TestC6_MergedIDsAreLeftOutAboveTheBound(t *testing.T) {
 
 func TestE5_DerivedEntriesAreAnnouncedWithoutANode(t *testing.T) {
 	h := newHost(t)
-	h.note("Lena must sign.")
-	h.note("Lena has to sign.")
-	c := newConsolidator(t, Config{Merger: merger{func(context.Context, []memory.Entry) (string, error) { return "Lena needs to sign.", nil }, ""}})
+	h.note("Lena must sign the form.")
+	h.note("Lena has to sign the form.")
+	c := newConsolidator(t, Config{Score: 0.3, Merger: merger{func(context.Context, []memory.Entry) (string, error) { return "Lena needs to sign the form.", nil }, ""}})
 	require.Equal(t, 1, h.run(c, "p1").Derived)
-	require.Equal(t, []string{"Lena needs to sign."}, h.texts())
+	require.Equal(t, []string{"Lena needs to sign the form."}, h.texts())
 	h.passes()
 	var kinds []events.Type
 	for _, ev := range h.log.All() {
@@ -314,7 +313,7 @@ func TestE5_DerivedEntriesAreAnnouncedWithoutANode(t *testing.T) {
 func TestC7_ARunsViewDoesNotMove(t *testing.T) {
 	h := newHost(t)
 	h.note("Lena prefers e-mail.")
-	h.note("lena prefers email")
+	h.note("Lena  prefers e-mail")
 	run, err := h.Start(ctx, memory.RunConfig{ID: "run", Tenant: "acme", Redactor: open{}})
 	require.NoError(t, err)
 	require.Equal(t, 1, h.run(newConsolidator(t, Config{}), "p1").Merged)
@@ -334,7 +333,7 @@ func TestC8_SlotsNewestWins(t *testing.T) {
 	both := h.note("Hofer Druck is on the Team plan with 5 seats.", "slot:plan", "slot:seats")
 	newest := h.note("Hofer Druck is on the Starter plan.", "slot:plan")
 	other := h.note("Hofer Druck is on the Starter plan.")
-	again := h.note("hofer druck is on the starter plan", "slot:plan")
+	again := h.note("Hofer Druck is on  the Starter plan", "slot:plan")
 	r := h.run(newConsolidator(t, Config{}), "p1")
 	require.Equal(t, 2, r.Merged)
 	require.Equal(t, 0, r.Superseded)
@@ -350,7 +349,7 @@ func TestC8_SlotsNewestWins(t *testing.T) {
 	require.Equal(t, map[string]int{again.ID: 2}, weights)
 }
 
-func TestC8_OfDifferentSubjects(t *testing.T) {
+func TestC9_OfDifferentTagsOrSubjects(t *testing.T) {
 	h := newHost(t)
 	for _, d := range []memory.Draft{
 		{Content: "Prefers e-mail.", Subjects: []string{"customer:a", "org"}}, // of whom?
@@ -367,15 +366,15 @@ func TestC8_OfDifferentSubjects(t *testing.T) {
 	}
 	p, err := newConsolidator(t, Config{}).Plan(ctx, h.job("p"), ref, Options{})
 	require.NoError(t, err)
-	require.Equal(t, 2, p.Retired(), p)
+	require.Zero(t, p.Retired(), p)
 }
 
 func TestC9_DifferentExpiriesMergeOnlyIfEqual(t *testing.T) {
 	h := newHost(t)
 	day := func(n int) time.Time { return epoch.Add(time.Duration(n) * 24 * time.Hour) }
 	h.put(memory.Draft{Content: "The gate is open.", ExpiresAt: day(10)})
-	keep := h.put(memory.Draft{Content: "the gate is open", ExpiresAt: day(20)})
-	h.put(memory.Draft{Content: "The gate is open!", ExpiresAt: day(15)})
+	keep := h.put(memory.Draft{Content: "The gate is open", ExpiresAt: day(20)})
+	h.put(memory.Draft{Content: "The gate\u00a0is open.", ExpiresAt: day(15)})
 	for i, text := range []string{"On Mondays, the ferry to Oban is late.", "The ferry to Oban is late on Mondays."} {
 		h.put(memory.Draft{Content: text, ExpiresAt: day(10 + i)})
 	}

@@ -175,11 +175,6 @@ func hash(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// within gives a call of the host's code its deadline.
-func (p *pass) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, p.cfg.Timeout)
-}
-
 func since(t time.Time, n int) float64 {
 	if d := time.Since(t).Seconds(); d > 0 {
 		return float64(n) / d

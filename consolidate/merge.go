@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/openwop/agentmemory/memory"
 )
@@ -14,10 +13,10 @@ const maxGroup = 256
 
 // check drops the groups of a plan that break a rule, whoever made it. The rules that
 // need the merged text are checked when it is there.
-func (p *pass) check(plan Plan) (Plan, []Refusal) {
+func (p *pass) check(ctx context.Context, plan Plan) (Plan, []Refusal, error) {
 	out := Plan{Considered: plan.Considered}
 	var refused []Refusal
-	gone, stays := map[string]bool{}, map[string]bool{}
+	gone := map[string]bool{}
 	try := func(keep string, retire []string, rule func() string) bool {
 		why := ""
 		seen := map[string]bool{keep: keep != ""}
@@ -31,7 +30,7 @@ func (p *pass) check(plan Plan) (Plan, []Refusal) {
 			switch {
 			case p.entries[id] == nil:
 				why = "an entry is not part of the corpus, or must not be changed"
-			case gone[id] || stays[id] || seen[id]:
+			case gone[id] || seen[id]:
 				why = "an entry is named twice"
 			}
 			seen[id] = true
@@ -46,22 +45,25 @@ func (p *pass) check(plan Plan) (Plan, []Refusal) {
 		for _, id := range retire {
 			gone[id] = true
 		}
-		if keep != "" {
-			stays[keep] = true
-		}
 		return true
 	}
 	for _, m := range plan.Merge {
+		if err := ctx.Err(); err != nil {
+			return Plan{}, nil, err
+		}
 		if try(m.Keep, m.Retire, func() string { return p.mayMerge(m) }) {
 			out.Merge = append(out.Merge, m)
 		}
 	}
 	for _, s := range plan.Supersede {
+		if err := ctx.Err(); err != nil {
+			return Plan{}, nil, err
+		}
 		if try(s.By, s.Retire, func() string { return p.maySupersede(s) }) {
 			out.Supersede = append(out.Supersede, s)
 		}
 	}
-	return out, refused
+	return out, refused, nil
 }
 
 func one(id string) []string {
@@ -81,62 +83,62 @@ func (p *pass) group(ids []string) []memory.Entry {
 
 // mayMerge names the rule that a merge breaks, "" if none.
 func (p *pass) mayMerge(m Merge) string {
-	ids := slices.Concat(one(m.Keep), m.Retire)
+	group := p.group(slices.Concat(one(m.Keep), m.Retire))
 	var undone groups
-	for _, id := range ids {
-		if undone.has(p.apart, id) {
+	for i := range group {
+		if undone.has(p.apart, group[i].ID) {
 			return "the same merge was undone"
 		}
-		undone.add(p.apart, id)
+		undone.add(p.apart, group[i].ID)
+		if labels(&group[i]) != labels(&group[0]) {
+			return "the tags or the subjects differ"
+		}
 	}
-	if p.writes(m) {
-		if m.Text == "" && p.cfg.Merger == nil {
-			return "there is nobody to write the merged text"
+	if m.Keep == "" || m.Text != "" {
+		return p.mayWrite(m, group)
+	}
+	keep := group[0]
+	is, slots := form(keep.Content), p.rules().slots(keep)
+	var others []string // that are not equal in form
+	for i := range group[1:] {
+		e := &group[i+1]
+		equal := form(e.Content) == is
+		if !equal {
+			others = append(others, e.Content)
 		}
-		if len(ids) > maxGroup {
-			return "the group is too large for one text"
+		if c := compareLife(&keep, e); c < 0 || c > 0 && !equal {
+			return "the expiries differ"
 		}
-		for _, e := range p.group(ids)[1:] {
-			if !e.ExpiresAt.Equal(p.entries[ids[0]].ExpiresAt) {
-				return "the expiries differ"
-			}
+		if !slices.Equal(p.rules().slots(*e), slots) {
+			return "the slots differ"
 		}
+	}
+	if len(others) == 0 {
 		return ""
 	}
-	keep := p.entries[m.Keep]
-	text := parse(keep.Content)
-	slots := p.cfg.Slot(*keep)
-	for _, e := range p.group(m.Retire) {
-		other := parse(e.Content)
-		if kind := lost(text, []note{other}); kind != "" {
-			return "the " + kind + " differ"
-		}
-		for _, slot := range p.cfg.Slot(e) {
-			if !slices.Contains(slots, slot) {
-				return "the slots differ"
-			}
-		}
-		if c := compareLife(keep, &e); c != 0 {
-			if c < 0 || equalText(keep.Content) != equalText(e.Content) {
-				return "the expiries differ"
-			}
+	return guard(keep.Content, others)
+}
+
+// mayWrite is [pass.mayMerge] for a merge that brings a text of its own.
+func (p *pass) mayWrite(m Merge, group []memory.Entry) string {
+	switch {
+	case m.Text == "" && p.cfg.Merger == nil:
+		return "there is nobody to write the merged text"
+	case len(group) > maxGroup:
+		return "the group is too large for one text"
+	}
+	for i := range group {
+		if !group[i].ExpiresAt.Equal(group[0].ExpiresAt) {
+			return "the expiries differ"
 		}
 	}
 	return ""
 }
 
-// writes reports whether a merge brings a new text.
-func (p *pass) writes(m Merge) bool {
-	if m.Text != "" || m.Keep == "" {
-		return true
-	}
-	return p.cfg.Merger != nil && m.rewrite
-}
-
 // maySupersede names the rule that a supersession breaks, "" if none (C8).
 func (p *pass) maySupersede(s Supersede) string {
 	by := p.entries[s.By]
-	slots := p.cfg.Slot(*by)
+	slots := p.rules().slots(*by)
 	for _, e := range p.group(s.Retire) {
 		if p.apart.apart(superseding, s.By, e.ID) {
 			return "the same supersession was undone"
@@ -144,8 +146,14 @@ func (p *pass) maySupersede(s Supersede) string {
 		if !by.Before(&e) {
 			return "the newest value of a slot stays"
 		}
-		if !slices.ContainsFunc(p.cfg.Slot(e), func(slot string) bool { return slices.Contains(slots, slot) }) {
+		if !slices.ContainsFunc(p.rules().slots(e), func(slot string) bool { return slices.Contains(slots, slot) }) {
 			return "the slots differ"
+		}
+		if nameSet(by.Subjects) != nameSet(e.Subjects) {
+			return "the subjects differ"
+		}
+		if compareLife(by, &e) < 0 {
+			return "the older value lives longer"
 		}
 	}
 	return ""
@@ -156,49 +164,55 @@ func (p *pass) merge(ctx context.Context, m Merge) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if !p.writes(m) {
+	if m.Keep != "" && m.Text == "" {
 		return p.retireAll(ctx, memory.Merged, m.Keep, m.Retire)
 	}
 	ids := slices.Concat(one(m.Keep), m.Retire)
 	group := p.group(ids)
-	text, err := p.text(ctx, m, group)
-	if err != nil {
-		return err
-	}
 	refuse := func(why string) error {
 		p.result.Refused = append(p.result.Refused, Refusal{ids, why})
 		return nil
 	}
-	if text, err = p.job.Redact(text); errors.Is(err, memory.ErrValidation) {
+	text := m.Text
+	if text == "" {
+		var err error
+		if text, err = p.ask(ctx, group); errors.Is(err, ErrDiffer) {
+			p.result.Different++
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	text, err := p.job.Redact(text)
+	if errors.Is(err, memory.ErrValidation) {
 		return refuse("the merged text is not text")
 	} else if err != nil {
 		return err
 	}
-	sources := make([]note, len(group))
-	for i, e := range group {
-		sources[i] = parse(e.Content)
-	}
-	merged := parse(text)
-	if len(merged) == 0 {
+	is := form(text)
+	if is == "" {
 		return refuse("the merged text is empty")
 	}
-	if kind := lost(merged, sources); kind != "" {
-		return refuse("the merged text changes the " + kind)
+	texts := make([]string, len(group))
+	stays := ""
+	for i, e := range group {
+		texts[i] = e.Content
+		if form(e.Content) == is && stays == "" {
+			stays = e.ID
+		}
 	}
-	if m.Keep != "" && text == group[0].Content {
-		return p.retireAll(ctx, memory.Merged, m.Keep, m.Retire)
+	if why := guard(text, texts); why != "" {
+		return refuse(why)
 	}
-	d := memory.Derived{Draft: memory.Draft{Content: text, ExpiresAt: group[0].ExpiresAt}, Sources: ids, Merges: ids}
+	if stays != "" {
+		return p.retireAll(ctx, memory.Merged, stays, slices.DeleteFunc(ids, func(id string) bool { return id == stays }))
+	}
+	d := memory.Derived{Draft: memory.Draft{Content: text, Tags: group[0].Tags, ExpiresAt: group[0].ExpiresAt}, Sources: ids, Merges: ids}
 	for _, e := range group {
 		// The new text is as old as what it says, or it would pass for the newest value
 		// of its slot.
 		if e.CreatedAt.After(d.CreatedAt) {
 			d.CreatedAt = e.CreatedAt
-		}
-		for _, t := range e.Tags {
-			if !slices.Contains(d.Tags, t) {
-				d.Tags = append(d.Tags, t)
-			}
 		}
 	}
 	_, err = p.apply(ctx, memory.Rewrite{Derive: []memory.Derived{d}}, memory.Merged, "", ids)
@@ -208,28 +222,16 @@ func (p *pass) merge(ctx context.Context, m Merge) error {
 	return err
 }
 
-// text is the text of a merge, from the planner or the merger.
-func (p *pass) text(ctx context.Context, m Merge, group []memory.Entry) (string, error) {
-	if m.Text != "" {
-		return m.Text, nil
+// ask puts a group to the merger.
+func (p *pass) ask(ctx context.Context, group []memory.Entry) (string, error) {
+	if err := p.renew(ctx); err != nil {
+		return "", err
 	}
-	// The lease is renewed, so that the merger has all its time.
-	if time.UnixMilli(p.held.Until).Sub(p.job.Now()) < p.cfg.Lease/2+p.cfg.Timeout/2 {
-		if _, err := p.commit(ctx, memory.Rewrite{}, func(*state) {}); err != nil {
-			return "", err
-		}
+	text, err := call(ctx, p.cfg.Timeout, "the merger failed", func(ctx context.Context) (string, error) {
+		return p.cfg.Merger.Merge(ctx, slices.Clone(group))
+	})
+	if err == nil && len(text) > maxAnswer(group) {
+		return "", &failure{memory.ErrInternal, "the merger's answer is too long", nil}
 	}
-	within, cancel := p.within(ctx)
-	defer cancel()
-	text, err := p.cfg.Merger.Merge(within, slices.Clone(group))
-	if ctx.Err() != nil {
-		return "", ctx.Err()
-	}
-	if err == nil {
-		err = within.Err()
-	}
-	if err != nil {
-		return "", &failure{memory.ErrInternal, "the merger failed", err}
-	}
-	return text, nil
+	return text, err
 }

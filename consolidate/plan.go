@@ -10,7 +10,8 @@ import (
 type Plan struct {
 	// Considered are the entries that the plan was made from.
 	Considered int
-	// Merge are groups of entries that say the same.
+	// Merge are groups of entries that say the same, or of which a [Merger] is to say
+	// whether they do. They are applied in their order.
 	Merge []Merge
 	// Supersede are facts that a newer one replaced.
 	Supersede []Supersede
@@ -18,8 +19,8 @@ type Plan struct {
 
 // Merge is a group of entries that become one.
 type Merge struct {
-	// Keep is the entry that stays. It is empty where a new text is to take the place
-	// of all of them: Text, or what the [Merger] writes.
+	// Keep is the entry that stays. It is empty where a text is to take the place of all
+	// of them: Text, or what the [Merger] answers.
 	Keep string
 	// Retire are the entries that give way, as merged.
 	Retire []string
@@ -27,8 +28,6 @@ type Merge struct {
 	Text string
 	// Reason explains the merge; it must not hold what an entry says.
 	Reason string
-
-	rewrite bool // the texts differ: a merger may write one of its own
 }
 
 // Supersede is entries that give way to a newer value of their slot.
@@ -39,25 +38,6 @@ type Supersede struct {
 	Retire []string
 	// Reason explains it; it must not hold what an entry says.
 	Reason string
-}
-
-// Strengthened is an entry that others corroborate.
-type Strengthened struct {
-	// ID is the entry; empty for a text that is yet to be written.
-	ID string
-	// By is how many entries are retired in its favour.
-	By     int
-	Reason string
-}
-
-// Strengthened lists the entries that the plan makes stronger, in the order of its
-// merges.
-func (p Plan) Strengthened() []Strengthened {
-	out := make([]Strengthened, len(p.Merge))
-	for i, m := range p.Merge {
-		out[i] = Strengthened{m.Keep, len(m.Retire), m.Reason}
-	}
-	return out
 }
 
 // Retired is how many entries the plan retires.

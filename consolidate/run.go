@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -35,17 +36,22 @@ func (p *pass) key() string {
 			x >>= 8
 		}
 	}
-	merger := ""
+	merger, embedder := "", ""
 	if p.cfg.Merger != nil {
-		merger = p.cfg.Merger.Version()
+		merger = fmt.Sprintf("%v %s", p.cfg.Score, p.cfg.Merger.Version())
 	}
-	return "1 " + hex.EncodeToString(buf) + " " + hash(p.planner().Version(), merger, p.cfg.SlotVersion, p.selection(), p.o.RedactorVersion)
+	if p.cfg.Embedder != nil {
+		embedder = p.cfg.Embedder.Version()
+	}
+	return "2 " + hex.EncodeToString(buf) + " " +
+		hash(p.planner().Version(), merger, embedder, p.cfg.SlotVersion, p.selection(), p.o.RedactorVersion)
 }
 
 func (p *pass) selection() string { return p.o.Selection.Tag + "\x00" + p.o.Selection.Version }
 
 // run is a pass that holds its lease.
-func (p *pass) run(ctx context.Context) error {
+func (p *pass) run(ctx context.Context) (err error) {
+	defer recovered(&err)
 	if err := p.read(ctx); err != nil {
 		return err
 	}
@@ -137,27 +143,90 @@ func (p *pass) makePlan(ctx context.Context) (Plan, error) {
 	var err error
 	if rules, ok := p.planner().(Rules); ok {
 		// It needs no deadline, and can keep apart what was undone while it plans.
-		plan, err = rules.plan(ctx, p.eligible, p.apart)
+		if plan, err = rules.plan(ctx, p.eligible, p.apart); err == nil && p.cfg.Merger != nil {
+			err = p.candidates(ctx, rules, &plan)
+		}
 	} else {
-		within, cancel := p.within(ctx)
-		defer cancel()
-		// The planner gets a slice of its own: what is checked afterwards is ours.
-		plan, err = p.planner().Plan(within, slices.Clone(p.eligible))
-		if err == nil {
-			err = within.Err()
+		plan, err = call(ctx, p.cfg.Timeout, "the planner failed", func(ctx context.Context) (Plan, error) {
+			// The planner gets a slice of its own: what is checked afterwards is ours.
+			return p.planner().Plan(ctx, slices.Clone(p.eligible))
+		})
+		if err == nil && plan.size() > 4*maxAnswer(p.eligible) {
+			err = &failure{memory.ErrInternal, "the plan is too large", nil}
 		}
-		if err != nil && ctx.Err() == nil {
-			return Plan{}, &failure{memory.ErrInternal, "the planner failed", err}
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return Plan{}, err
 	}
 	if err != nil {
-		return Plan{}, &failure{memory.ErrInternal, "the planner failed", err}
+		return Plan{}, err
 	}
 	p.progress(Planning, len(p.eligible), len(p.eligible), start)
 	return plan, nil
+}
+
+// candidates adds to the plan what the merger is to be asked about: groups of similar
+// entries among those that the plan leaves and that declare no slot.
+func (p *pass) candidates(ctx context.Context, rules Rules, plan *Plan) error {
+	gone := map[string]bool{}
+	for _, m := range plan.Merge {
+		for _, id := range m.Retire {
+			gone[id] = true
+		}
+	}
+	left := make([]memory.Entry, 0, len(p.eligible)-len(gone))
+	for i, e := range p.eligible {
+		if i&0xff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !gone[e.ID] && len(rules.slots(e)) == 0 {
+			left = append(left, e)
+		}
+	}
+	o := SimilarOptions{Score: p.cfg.Score}
+	if p.cfg.Embedder != nil {
+		for part := range slices.Chunk(left, embedded) {
+			vectors, err := p.embed(ctx, part)
+			if err != nil {
+				return err
+			}
+			o.Vectors = append(o.Vectors, vectors...)
+		}
+	}
+	found, err := Similar(ctx, left, o)
+	if err != nil {
+		return err
+	}
+	for _, c := range found {
+		var undone groups
+		if slices.ContainsFunc(c.IDs, func(id string) bool {
+			apart := undone.has(p.apart, id)
+			undone.add(p.apart, id)
+			return apart
+		}) {
+			continue
+		}
+		plan.Merge = append(plan.Merge, Merge{Retire: c.IDs, Reason: fmt.Sprintf("%.2f similar, for the merger to decide", c.Score)})
+	}
+	return nil
+}
+
+// embedded is how many texts are given to the embedder at once.
+const embedded = 256
+
+// embed asks for the vectors of some entries.
+func (p *pass) embed(ctx context.Context, entries []memory.Entry) ([][]float32, error) {
+	if err := p.renew(ctx); err != nil {
+		return nil, err
+	}
+	texts := make([]string, len(entries))
+	for i, e := range entries {
+		texts[i] = e.Content
+	}
+	vectors, err := call(ctx, p.cfg.Timeout, "the embedder failed", func(ctx context.Context) ([][]float32, error) {
+		return p.cfg.Embedder.Embed(ctx, texts)
+	})
+	if err == nil && len(vectors) != len(entries) {
+		return nil, &failure{memory.ErrInternal, "the embedder gave another number of vectors", nil}
+	}
+	return vectors, err
 }
 
 // planAndApply does the work of a pass, group by group.
@@ -170,7 +239,9 @@ func (p *pass) planAndApply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	plan, p.result.Refused = p.check(plan)
+	if plan, p.result.Refused, err = p.check(ctx, plan); err != nil {
+		return err
+	}
 	start, total := time.Now(), len(plan.Merge)+len(plan.Supersede)
 	for i, m := range plan.Merge {
 		if err := p.merge(ctx, m); err != nil {

@@ -1,6 +1,7 @@
 package consolidate
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -19,99 +20,99 @@ func tagSlots(e memory.Entry) (slots []string) {
 	return slots
 }
 
-// slots plans what is superseded and returns the ids of all entries that declare a
-// slot. They merge within their slot only: an older value that returns is news.
-func (w *weaver) slots(r Rules, items []item) map[string]bool {
+// slot is a declared slot of some subjects. Only values of the same subjects supersede
+// each other.
+type slot struct{ name, subjects string }
+
+// planSlots plans what is superseded, and what is merged because it restates the newest
+// value. It returns the ids of all entries that declare a slot.
+func (r Rules) planSlots(ctx context.Context, entries []memory.Entry, apart undone, p *Plan) (map[string]bool, error) {
 	slotted := map[string]bool{}
-	bySlot := map[string][]*item{}
-	of := map[string][]string{}
-	for i := range items {
-		names := r.slots(*items[i].Entry)
-		for _, name := range names {
-			if !slices.Contains(of[items[i].ID], name) {
-				of[items[i].ID] = append(of[items[i].ID], name)
-				bySlot[name] = append(bySlot[name], &items[i])
-			}
+	of := map[string][]slot{}
+	values := map[slot][]*memory.Entry{}
+	for i := range entries {
+		if i&0xff == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
-		if len(names) > 0 {
-			slotted[items[i].ID] = true
-			w.hash(&items[i])
-		}
-	}
-	head := map[string]*item{}
-	for name, values := range bySlot {
-		slices.SortFunc(values, func(a, b *item) int {
-			if a.Before(b.Entry) {
-				return -1
-			}
-			return 1
-		})
-		head[name] = w.head(values, of)
-	}
-	stays := map[string]bool{}
-	for _, h := range head {
-		stays[h.ID] = true
-	}
-	merged, over := map[string]*cluster{}, map[string][]*item{}
-	for i := range items {
-		it := &items[i]
-		if !slotted[it.ID] || stays[it.ID] {
+		e := &entries[i]
+		if r.Slot == nil && len(e.Tags) == 0 {
 			continue
 		}
-		// It goes only if every one of its slots has another head; the newest of
-		// these is what it gives way to.
-		names := of[it.ID]
-		by := head[names[0]]
-		for _, name := range names[1:] {
-			if h := head[name]; h.Before(by.Entry) {
-				by = h
+		subjects := ""
+		for k, name := range r.slots(*e) {
+			if k == 0 {
+				slotted[e.ID], subjects = true, nameSet(e.Subjects)
 			}
+			s := slot{name, subjects}
+			of[e.ID] = append(of[e.ID], s)
+			values[s] = append(values[s], e)
 		}
-		if w.restates(by, it, of) && compareLife(by.Entry, it.Entry) >= 0 {
-			if merged[by.ID] == nil {
-				merged[by.ID] = w.cluster(by, parse(by.Content))
-				w.groups = append(w.groups, merged[by.ID])
-			}
-			if w.fits(merged[by.ID], it) {
-				w.join(merged[by.ID], it, parse(it.Content), "", true)
-			}
+	}
+	stay := map[slot][]*memory.Entry{}
+	for s, list := range values {
+		stay[s] = staying(list)
+	}
+	merged, over := map[string][]*memory.Entry{}, map[string][]string{}
+	marks := map[string]groups{}
+	for i := range entries {
+		if i&0xff == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		e := &entries[i]
+		by := successor(e, of[e.ID], stay)
+		if by == nil || apart.apart(merging, by.ID, e.ID) || apart.apart(superseding, by.ID, e.ID) {
 			continue
 		}
-		if by.Before(it.Entry) && !w.apart.apart(superseding, by.ID, it.ID) {
-			over[by.ID] = append(over[by.ID], it)
+		if labels(by) != labels(e) || !slices.Equal(of[by.ID], of[e.ID]) || form(by.Content) != form(e.Content) {
+			over[by.ID] = append(over[by.ID], e.ID)
+			continue
 		}
+		if m := marks[by.ID]; !m.has(apart, e.ID) {
+			m.add(apart, e.ID)
+			marks[by.ID] = m
+			merged[by.ID] = append(merged[by.ID], e)
+		}
+	}
+	for id, list := range merged {
+		p.Merge = append(p.Merge, mergeInto(id, list))
 	}
 	for id, list := range over {
-		s := Supersede{By: id, Reason: "a newer value of the same slot"}
-		for _, it := range list {
-			s.Retire = append(s.Retire, it.ID)
-		}
-		slices.Sort(s.Retire)
-		w.plan.Supersede = append(w.plan.Supersede, s)
+		slices.Sort(list)
+		p.Supersede = append(p.Supersede, Supersede{By: id, Retire: list, Reason: "a newer value of the same slot"})
 	}
-	return slotted
+	return slotted, nil
 }
 
-// head is what stays of a slot's values, newest first: the newest, or of several in a
-// row that say the same the one that lives longest, then the newest.
-func (w *weaver) head(values []*item, of map[string][]string) *item {
-	best := values[0]
-	for _, it := range values[1:] {
-		if !w.restates(values[0], it, of) {
-			break
+// staying are the values of a slot that no newer one supersedes, newest first: each
+// lives longer than all before it.
+func staying(values []*memory.Entry) (stay []*memory.Entry) {
+	slices.SortFunc(values, func(a, b *memory.Entry) int {
+		if a.Before(b) {
+			return -1
 		}
-		if compareLife(it.Entry, best.Entry) > 0 {
-			best = it
+		return 1
+	})
+	for _, e := range values {
+		if len(stay) == 0 || compareLife(e, stay[len(stay)-1]) > 0 {
+			stay = append(stay, e)
 		}
 	}
-	return best
+	return stay
 }
 
-// restates reports whether two values of the same slots have equal words, so that one
-// corroborates the other.
-func (w *weaver) restates(a, b *item, of map[string][]string) bool {
-	if a.bag != b.bag || !slices.Equal(of[a.ID], of[b.ID]) || !sameSubjects(a.Entry, b.Entry) {
-		return false
+// successor is the entry that e gives way to: the newest that stays in one of its slots
+// and lives at least as long. It is nil if e stays in one of its slots.
+func successor(e *memory.Entry, slots []slot, stay map[slot][]*memory.Entry) (by *memory.Entry) {
+	for _, s := range slots {
+		// Life ascends in the list, and the last of it lives at least as long as e.
+		list := stay[s]
+		i, _ := slices.BinarySearchFunc(list, e, compareLife)
+		if list[i].ID == e.ID || !list[i].Before(e) {
+			return nil
+		}
+		if by == nil || list[i].Before(by) {
+			by = list[i]
+		}
 	}
-	return equalText(a.Content) == equalText(b.Content) && !w.apart.apart(merging, a.ID, b.ID)
+	return by
 }

@@ -22,38 +22,42 @@ type product struct {
 }
 
 // publish commits the entry of a distillation with its archive, the head of the index and
-// the events, and retires the sources, all at once.
-func (r *Runner) publish(ctx context.Context, job *memory.Job, ref string, p product) (memory.Entry, edition, error) {
+// the events, and retires the sources, all at once. It renders no index: the head gains the
+// digest of one line, whatever the number of the others.
+func (r *Runner) publish(ctx context.Context, job *memory.Job, ref string, p product) (memory.Entry, error) {
 	rw := p.rewrite()
-	for {
-		c, err := r.catalogue(ctx, job)
+	for before := int64(-1); ; {
+		h, err := readHead(ctx, job)
+		if err == nil && h.doc.Rev == before {
+			err = memory.ErrConflict // and not over the head: the pass begins anew
+		}
 		if err != nil {
-			return memory.Entry{}, edition{}, err
+			return memory.Entry{}, err
 		}
-		var next edition
+		adds := p.existing == nil
 		rw.Documents = func(stored []memory.Entry) []memory.DocumentSwap {
-			if p.existing != nil {
-				next = c.next(c.index)
-				return next.swaps
+			if !adds {
+				return nil
 			}
-			next = c.next(c.index.with(ref, lineOf(p.answer.address, stored[0])))
-			return append(next.swaps, p.answer.swap(stored[0].ID))
+			line := lineOf(p.answer.address, stored[0])
+			return []memory.DocumentSwap{{Document: h.next(h.Lines.xor(line.digest(ref))).doc}, p.answer.swap(stored[0].ID)}
 		}
-		rw.Announce = func(stored []memory.Entry) []events.Record {
-			return append(next.announce(), p.compacted(job, ref, p.output(stored), &next.moved))
+		rw.Announce = func(stored []memory.Entry) (all []events.Record) {
+			if adds {
+				all = append(all, h.next(h.Lines).announcement())
+			}
+			return append(all, p.compacted(job, ref, p.output(stored), &adds))
 		}
 		made, err := job.Rewrite(ctx, ref, rw)
 		if err == nil {
-			return p.output(made.Entries), next, nil
+			return p.output(made.Entries), nil
 		}
 		if !errors.Is(err, memory.ErrConflict) {
-			return memory.Entry{}, edition{}, err
+			return memory.Entry{}, err
 		}
 		// Another pass may have published meanwhile, on whatever ref. Then it is only the
-		// index that has to be rendered again; otherwise the pass begins anew.
-		if moved, failed := c.moved(ctx, job); failed != nil || !moved {
-			return memory.Entry{}, edition{}, errors.Join(failed, err)
-		}
+		// head that has to be read again.
+		before = h.doc.Rev
 	}
 }
 

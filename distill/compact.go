@@ -2,7 +2,6 @@ package distill
 
 import (
 	"context"
-	"errors"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
@@ -22,19 +21,12 @@ func (r *Runner) Compact(ctx context.Context, job *memory.Job, ref string, o Opt
 	if err := o.check(); err != nil {
 		return Result{}, err
 	}
-	var err error
-	for range attempts {
-		var res Result
-		if res, err = r.compact(ctx, job, ref, o); !errors.Is(err, memory.ErrConflict) {
-			return res, err
-		}
-	}
-	return Result{}, err
+	return again(func() (Result, error) { return r.compact(ctx, job, ref, o) })
 }
 
 // compact is one attempt.
 func (r *Runner) compact(ctx context.Context, job *memory.Job, ref string, o Options) (Result, error) {
-	in, err := r.gather(ctx, job, ref, o, r.cfg.MaxInputEntries, false)
+	in, err := r.gather(ctx, job, ref, o, r.cfg.MaxInputEntries, 0)
 	if err != nil || len(in.sources) == 0 {
 		return Result{}, err
 	}

@@ -31,19 +31,13 @@ func ParseDigest(s string) (Digest, error) {
 }
 
 // String returns the text form.
-func (d Digest) String() string {
-	text, _ := d.MarshalText() // it never fails
-	return string(text)
-}
+func (d Digest) String() string { return digestHead + hex.EncodeToString(d[:]) }
 
 // IsZero reports whether d is no digest at all.
 func (d Digest) IsZero() bool { return d == Digest{} }
 
 // MarshalText returns the text form.
-func (d Digest) MarshalText() ([]byte, error) {
-	text := append(make([]byte, 0, len(digestHead)+hex.EncodedLen(len(d))), digestHead...)
-	return hex.AppendEncode(text, d[:]), nil
-}
+func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText reads the text form.
 func (d *Digest) UnmarshalText(text []byte) (err error) {

@@ -24,15 +24,15 @@ type Result struct {
 	// Sources is how many entries were read, Left how many were not because of
 	// MaxInputEntries.
 	Sources, Left int
+	// LeftOut are the ids of the sources that Options.Fit left out, newest first.
+	LeftOut []string
 	// Budget and TokensUsed are the account of a distillation.
 	Budget, TokensUsed int
-	// IndexErr says why the host's Workspace could not be given the index. The pass is
-	// complete nevertheless, and the next one or [Runner.Reindex] makes up for it.
+	// IndexErr says why the index could not be rendered for the host's Workspace, or not be
+	// given to it. The pass is complete nevertheless, and the next one or [Runner.Reindex]
+	// makes up for it.
 	IndexErr error
 }
-
-// attempts bounds how often a pass begins again because memory moved under it.
-const attempts = 8
 
 // Distill condenses the sources into an archive under a token budget, and an entry
 // that names it, in the steps of RFC 0062 §B:
@@ -62,18 +62,22 @@ func (r *Runner) Distill(ctx context.Context, job *memory.Job, ref string, o Opt
 	if err != nil {
 		return Result{}, err
 	}
-	for range attempts {
-		var res Result
-		if res, err = r.distill(ctx, job, ref, o, budget); !errors.Is(err, memory.ErrConflict) {
-			return res, err
+	return again(func() (Result, error) { return r.distill(ctx, job, ref, o, budget) })
+}
+
+// again tries a pass as often as memory moves under it, up to eight times.
+func again(pass func() (Result, error)) (res Result, err error) {
+	for range 8 {
+		if res, err = pass(); !errors.Is(err, memory.ErrConflict) {
+			break
 		}
 	}
-	return Result{}, err
+	return res, err
 }
 
 // distill is one attempt.
 func (r *Runner) distill(ctx context.Context, job *memory.Job, ref string, o Options, budget int) (Result, error) {
-	in, err := r.gather(ctx, job, ref, o, 0, true)
+	in, err := r.gather(ctx, job, ref, o, 0, budget)
 	if err != nil {
 		return Result{}, err
 	}
@@ -89,12 +93,14 @@ func (r *Runner) distill(ctx context.Context, job *memory.Job, ref string, o Opt
 	}
 	res := Result{
 		Archive: a.address, Existing: a.doc.Rev != 0, Fallback: a.archive.Fallback, Sources: len(in.sources),
-		Budget: budget, TokensUsed: a.archive.Tokens.used(),
+		LeftOut: in.leftOut,
+		Budget:  budget, TokensUsed: a.archive.Tokens.used(),
 	}
-	var index edition
-	if res.Output, index, err = r.publish(ctx, job, ref, p); err != nil {
+	if res.Output, err = r.publish(ctx, job, ref, p); err != nil {
 		return Result{}, err
 	}
-	res.IndexErr = r.give(ctx, job, index.file)
+	if r.cfg.Workspace != nil {
+		_, res.IndexErr = r.Reindex(ctx, job)
+	}
 	return res, nil
 }

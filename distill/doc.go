@@ -39,9 +39,12 @@
 //
 // # Cost
 //
-// A pass is near-linear in its sources, and beside that renders the index of its tenant:
-// it reads the live entries that name archives, in batches, whatever their ref. Passes of
-// one tenant that commit at the same time render it again, without asking a model again.
+// A pass is near-linear in the bytes of its sources and of the history of their ref. It does
+// not depend on how many other refs and archives the tenant has: of the index it moves the
+// head only. The index is rendered in full, in time near-linear in the number and size of the
+// summaries, where somebody reads it: by [Runner.Index], by [Runner.Reindex], and once in each
+// pass of a runner that has a [Workspace]. Passes of one tenant that commit at the same time
+// swap its head again, without asking a model again.
 //
 // # Errors
 //

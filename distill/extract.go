@@ -7,22 +7,24 @@ import (
 	"slices"
 )
 
-// Extractive is the default [Summarizer]. It needs no model, invents nothing, and
-// its answer is a function of the request alone.
+// Extractive is the default [Summarizer]. It needs no model, invents nothing, knows no
+// language, and its answer is a function of the request alone.
 //
-// It splits the sources into sentences and lines and takes whole ones, so that
-// numbers and dates stay as they were. Equal ones count as one fact, with the weight
-// of all that say it. Facts are worth their weight divided by their place, newest
-// first: the hundredth newest that five entries say is worth as much as the twentieth
-// that one says. Those that say something new go before those of whose word pairs
-// more than two thirds were taken already, unless they have a new number. What does
-// not fit is passed over, never cut; only a fact longer than MaxBytes is cut to it,
-// between runes and outside markers. It takes time linear in the length of the
-// sources, but for a sort.
+// It splits the sources into sentences and lines, here called facts, and takes whole ones, so
+// that numbers and dates stay as they were. Equal ones count as one fact, with the weight of
+// all that say it. Next it always takes the fact that is worth most for each token it costs.
+// A fact is worth the sum, over its words that no fact taken so far holds, of how rare each is
+// (the logarithm of the number of facts over that of those that hold it). That is multiplied
+// by 1 + log2(weight)/2, and by its recency, which falls evenly from 1 for the newest fact to
+// 3/4 for the oldest. Words are compared without regard to case; in scripts that put no
+// blank between words, pairs of characters stand for words.
+//
+// What does not fit is passed over, never cut; only a fact longer than MaxBytes is cut to it,
+// between runes and outside markers. The cost is near-linear in the length of the sources.
 type Extractive struct{}
 
-// Name is the name and version of the algorithm.
-func (Extractive) Version() string { return "extractive/1" }
+// Version is the name and version of the algorithm.
+func (Extractive) Version() string { return "extractive/2" }
 
 // fact is what one or more sources say.
 type fact struct {
@@ -39,7 +41,10 @@ func (Extractive) Summarize(ctx context.Context, req Request) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	items := pick(req, all)
+	items, err := pick(ctx, req, all)
+	if err != nil {
+		return nil, err
+	}
 	for len(items) > 0 {
 		kept := items
 		text, err := whole(req, &kept)
@@ -66,7 +71,7 @@ func collect(ctx context.Context, req Request) ([]fact, error) {
 			return nil, ctx.Err()
 		}
 		facts(s.Text, func(text string) {
-			text, err := fit(req, text)
+			text, err := shorten(req, text)
 			if err != nil || text == "" {
 				failed = cmp.Or(failed, err)
 				return
@@ -94,8 +99,8 @@ func collect(ctx context.Context, req Request) ([]fact, error) {
 	return all, nil
 }
 
-// fit redacts a fact, and cuts it if it is longer than any output may be.
-func fit(req Request, text string) (string, error) {
+// shorten redacts a fact, and cuts it if it is longer than any output may be.
+func shorten(req Request, text string) (string, error) {
 	out, err := req.Redact(text)
 	for limit := req.MaxBytes; err == nil && len(out) > req.MaxBytes; {
 		if limit <= 0 {
@@ -108,73 +113,31 @@ func fit(req Request, text string) (string, error) {
 	return out, err
 }
 
-// pick takes facts by value as long as they fit, those that say something new first.
-func pick(req Request, all []fact) []Item {
+// pick takes facts as long as they fit.
+func pick(ctx context.Context, req Request, all []fact) ([]Item, error) {
 	tokens, size := req.MaxTokens, req.MaxBytes
 	if tokens == 0 {
 		tokens = math.MaxInt
 	}
-	least := math.MaxInt
-	order := make([]int, len(all))
-	for i := range order {
-		order[i] = i
-		least = min(least, all[i].cost)
+	separator, least := req.Count("\n"), math.MaxInt
+	candidates := make([]candidate, len(all))
+	for i, f := range all {
+		candidates[i] = candidate{f.text, f.weight, f.cost + separator}
+		least = min(least, f.cost)
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		// weight/place, largest first; then the newest
-		return cmp.Or(cmp.Compare(all[b].weight*(a+1), all[a].weight*(b+1)), cmp.Compare(a, b))
-	})
-	separator := req.Count("\n")
-	var taken []Item
-	var later []int
-	seen := map[uint64]struct{}{}
-	take := func(i int) {
-		f := &all[i]
-		cost, length := f.cost, len(f.text)
-		if len(taken) > 0 {
+	var items []Item
+	err := choose(ctx, candidates, func(i int) (taken, more bool) {
+		cost, length := all[i].cost, len(all[i].text)
+		if len(items) > 0 {
 			cost, length = cost+separator, length+1
 		}
-		if cost > tokens || length > size {
-			return
+		if taken = cost <= tokens && length <= size; taken {
+			tokens, size = tokens-cost, size-length
+			items = append(items, Item{sortedIDs(all[i].ids), all[i].text})
 		}
-		tokens, size = tokens-cost, size-length
-		taken = append(taken, Item{sortedIDs(f.ids), f.text})
-		pairs(f.text, func(h uint64, _ bool) { seen[h] = struct{}{} })
-	}
-	for _, i := range order {
-		if tokens < least || size <= 0 {
-			return taken
-		}
-		if !isNew(all[i].text, seen) {
-			later = append(later, i)
-			continue
-		}
-		take(i)
-	}
-	for _, i := range later {
-		if tokens < least || size <= 0 {
-			break
-		}
-		take(i)
-	}
-	return taken
-}
-
-// isNew reports whether a fact says something that those taken do not.
-func isNew(text string, seen map[uint64]struct{}) bool {
-	total, unseen, number := 0, 0, false
-	pairs(text, func(h uint64, digit bool) {
-		_, known := seen[h]
-		if digit {
-			number = number || !known
-			return
-		}
-		total++
-		if !known {
-			unseen++
-		}
+		return taken, tokens >= least && size > 0
 	})
-	return number || 3*unseen >= total
+	return items, err
 }
 
 // minimum is the smallest output of the default summarizer in tokens; 0 if there is

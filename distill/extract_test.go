@@ -3,6 +3,7 @@ package distill
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -61,10 +62,10 @@ func TestExtractive_SplitsWithoutLosingAnything(t *testing.T) {
 	}
 }
 
-func TestExtractive_DistinctFirstThenNewestAndMostCorroborated(t *testing.T) {
+func TestExtractive_TakesWhatIsNewAndRareForItsCost(t *testing.T) {
 	in := saying(
 		"The printer on floor two is out of toner.", // newest
-		"The printer on floor two is out of toner again.",
+		"The printer on floor two is out of toner today.",
 		"Lena moved to Bern.",
 		"The old note.",
 		"Lena moved to Bern",
@@ -72,20 +73,104 @@ func TestExtractive_DistinctFirstThenNewestAndMostCorroborated(t *testing.T) {
 	)
 	got := ask(in, 0, 1<<16, words)
 	require.Equal(t, []string{
-		"The printer on floor two is out of toner.", "Lena moved to Bern.", "The old note.",
-		"The printer on floor two is out of toner again.",
-	}, texts(got), "said three times counts for its place; what is hardly new goes last")
-	require.Equal(t, []string{"mem_01", "mem_02", "mem_04"}, got[1].Sources)
+		"Lena moved to Bern.", "The old note.",
+		"The printer on floor two is out of toner today.", "The printer on floor two is out of toner.",
+	}, texts(got), "said three times counts; what says nothing new goes last")
+	require.Equal(t, []string{"mem_01", "mem_02", "mem_04"}, got[0].Sources)
 
 	// A number makes a fact of its own.
 	require.Len(t, ask(saying("Order 7 is late.", "Order 8 is late.", "Order 7 is late."), 0, 1<<16, words), 2)
-	got = ask(saying("Order 7 for the north branch is late today.", "Order 8 for the north branch is late today.", "Who is Otto?"), 18, 1<<16, words)
+	got = ask(saying("Order 7 for the north branch is late today.", "Order 8 for the north branch is late today.", "The order for the north branch."), 18, 1<<16, words)
 	require.Equal(t, []string{"Order 7 for the north branch is late today.", "Order 8 for the north branch is late today."}, texts(got))
 
-	// Weight is that of all entries that were merged into one.
+	// Weight is that of all entries that were merged into one. Of two that are worth the
+	// same the newer is first.
 	in = saying("A fresh remark about tea.", "An old truth about coffee.")
+	require.Equal(t, "A fresh remark about tea.", ask(in, 0, 1<<16, words)[0].Text)
 	in[1].Weight = 3
 	require.Equal(t, "An old truth about coffee.", ask(in, 0, 1<<16, words)[0].Text)
+
+	// What is rare is worth more than what everybody says, in any language.
+	in = saying("Guten Morgen.", "Guten Abend.", "Der Schlüssel liegt bei Xaver.", "Guten Morgen, guten Abend.", "Guten Morgen und guten Tag.")
+	require.Equal(t, "Der Schlüssel liegt bei Xaver.", ask(in, 0, 60, words)[0].Text)
+	in = saying("おはよう。", "おはようございます。", "鍵は鈴木さんにある。", "おはようございます、と。")
+	require.Equal(t, "鍵は鈴木さんにある。", ask(in, 0, 60, utf8.RuneCountInString)[0].Text)
+}
+
+// What is chosen, one after the other, is what a plain reading of the rule gives, which looks
+// at every candidate each time.
+func TestExtractive_ChoosesAsItsRuleSays(t *testing.T) {
+	vocabulary := strings.Fields("tea Lena late 7 8 漢字 Москва the the the order is v1.2 branch")
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 17))
+		all := make([]candidate, 1+rng.IntN(20))
+		for i := range all {
+			var said []string
+			for range rng.IntN(8) {
+				said = append(said, vocabulary[rng.IntN(len(vocabulary))])
+			}
+			all[i] = candidate{strings.Join(said, " "), 1 + rng.IntN(5), rng.IntN(12)}
+		}
+		room := rng.IntN(60)
+		var got []int
+		left := room
+		require.NoError(t, choose(context.Background(), all, func(i int) (taken, more bool) {
+			if taken = all[i].cost <= left; taken {
+				left -= all[i].cost
+				got = append(got, i)
+			}
+			return taken, true
+		}))
+		require.Equal(t, chosenPlainly(all, room), got, "seed %d", seed)
+	}
+}
+
+func chosenPlainly(all []candidate, room int) (got []int) {
+	holders := map[string]int{}
+	distinct := func(i int) []string { return slices.Compact(slices.Sorted(termsOf(all[i].text))) }
+	for i := range all {
+		for _, term := range distinct(i) {
+			holders[term]++
+		}
+	}
+	covered, offered := map[string]bool{}, map[int]bool{}
+	for range all {
+		best, bestWorth := -1, int64(0)
+		for i, c := range all {
+			if offered[i] {
+				continue
+			}
+			worth := int64(0)
+			for _, term := range distinct(i) {
+				if !covered[term] {
+					worth += logarithm(len(all)+1) - logarithm(holders[term])
+				}
+			}
+			worth = worth * (256 - 64*int64(i)/int64(len(all))) / 256 * (256 + logarithm(c.weight)/2)
+			if best < 0 || worth*int64(max(1, all[best].cost)) > bestWorth*int64(max(1, c.cost)) {
+				best, bestWorth = i, worth
+			}
+		}
+		offered[best] = true
+		if all[best].cost <= room {
+			room -= all[best].cost
+			got = append(got, best)
+			for _, term := range distinct(best) {
+				covered[term] = true
+			}
+		}
+	}
+	return got
+}
+
+func TestExtractive_LogarithmAscendsAndIsExactAtPowers(t *testing.T) {
+	for n := 1; n < 5000; n++ {
+		require.InDelta(t, 256*math.Log2(float64(n)), logarithm(n), 24, n)
+		require.LessOrEqual(t, logarithm(n), logarithm(n+1))
+	}
+	for k := range 62 {
+		require.EqualValues(t, 256*k, logarithm(1<<k))
+	}
 }
 
 // Whatever the tokenizer, the budget is kept, what is taken is verbatim, and a smaller
@@ -163,26 +248,6 @@ func FuzzCut(f *testing.F) {
 			}
 		}
 	})
-}
-
-// Going through a text in parts side by side gives the count of the whole.
-func TestEstimator_LanesAgree(t *testing.T) {
-	var all strings.Builder
-	files, err := os.ReadDir(calibration)
-	require.NoError(t, err)
-	for _, file := range files {
-		text, err := os.ReadFile(calibration + "/" + file.Name())
-		require.NoError(t, err)
-		all.Write(text)
-	}
-	whole := all.String()
-	a := counter()
-	rng := rand.New(rand.NewPCG(1, 4))
-	for range 300 {
-		from := rng.IntN(len(whole))
-		to := from + rng.IntN(len(whole)-from+1)
-		require.Equal(t, a.one(whole[from:to]), a.estimate(whole[from:to]), "%d to %d", from, to)
-	}
 }
 
 // In an archive a text stands inside a JSON string: there it may hold what it does

@@ -23,27 +23,22 @@ func facts(text string, yield func(string)) {
 
 // sentence is the length of the first sentence of a line.
 func sentence(line string) int {
-	for i := 0; i < len(line); i++ {
-		switch c := line[i]; {
-		case c == '.' || c == '!' || c == '?':
+	for i, r := range line {
+		switch r {
+		case '.', '!', '?':
 			if ends(line, i) {
 				return i + 1
 			}
-		case c >= utf8.RuneSelf:
-			r, n := utf8.DecodeRuneInString(line[i:])
-			i += n - 1
-			if r == '。' || r == '！' || r == '？' {
-				if next, n := utf8.DecodeRuneInString(line[i+1:]); closes(next) {
-					i += n
-				}
-				return i + 1
+		case '。', '！', '？', '।', '؟', '۔':
+			end := i + utf8.RuneLen(r)
+			if next, n := utf8.DecodeRuneInString(line[end:]); strings.ContainsRune("」』”）", next) {
+				end += n
 			}
+			return end
 		}
 	}
 	return len(line)
 }
-
-func closes(r rune) bool { return r == '」' || r == '』' || r == '”' || r == '）' }
 
 // ends reports whether the mark at i ends a sentence: white space behind it, then
 // something that begins one, and no abbreviation before it.
@@ -59,7 +54,7 @@ func ends(line string, i int) bool {
 	if line[i] != '.' {
 		return true
 	}
-	if c := line[max(0, i-1)]; c < utf8.RuneSelf && class[c] == cMark {
+	if c := line[max(0, i-1)]; classOf(rune(c)) == isMark {
 		return true // behind a closing bracket, say
 	}
 	word := line[strings.LastIndexAny(line[:i], " \t(")+1 : i]
@@ -84,60 +79,5 @@ func trim(s string) string {
 // sameFact is equal for facts that differ in white space or a full stop only.
 // Anything else, were it only the case of a letter, may be another fact.
 func sameFact(s string) string {
-	s = strings.TrimRight(s, ".。 ")
-	if strings.Contains(s, "  ") || strings.ContainsAny(s, "\t\u00a0\u3000") {
-		s = strings.Join(strings.Fields(s), " ")
-	}
-	return s
-}
-
-// pairs calls each with a hash for every pair of words that stand together, and for
-// every word that holds a digit: what is new in a fact shows in these. A fact of one
-// word has that word.
-func pairs(s string, each func(hash uint64, digit bool)) {
-	const prime = 1099511628211
-	var before, word uint64
-	words, digit := 0, false
-	end := func() {
-		if word == 0 {
-			return
-		}
-		if words++; words > 1 {
-			each(before*prime^word, false)
-		}
-		if digit {
-			each(word, true)
-		}
-		before, word, digit = word, 0, false
-	}
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c < utf8.RuneSelf {
-			switch {
-			case 'A' <= c && c <= 'Z':
-				word = (word ^ uint64(c|0x20)) * prime
-			case 'a' <= c && c <= 'z':
-				word = (word ^ uint64(c)) * prime
-			case '0' <= c && c <= '9':
-				word, digit = (word^uint64(c))*prime, true
-			default:
-				end()
-			}
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		i += n
-		if r >= 0x2e80 { // scripts that do not part words
-			end()
-		}
-		word = (word ^ uint64(unicode.ToLower(r))) * prime
-		if r >= 0x2e80 {
-			end()
-		}
-	}
-	end()
-	if words == 1 {
-		each(before, false)
-	}
+	return strings.Join(strings.Fields(strings.TrimRight(s, ".。 ")), " ")
 }

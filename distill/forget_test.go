@@ -40,7 +40,7 @@ func TestM10_D3_ForgetAloneTakesArchivesAndIndex(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for calls := 0; ; calls++ {
 			if !forgetAfterCrash(t, calls, after) {
-				require.Equal(t, 10, calls, "calls of the store")
+				require.Equal(t, 11, calls, "calls of the store")
 				break
 			}
 		}

@@ -29,85 +29,62 @@ type File struct {
 }
 
 // The head of a tenant's index says which version it is at. It is machinery: it holds no
-// word of an entry.
+// word of an entry. Format 1 had the digest of the rendered file instead of Lines; such a
+// head is read as one whose lines are unknown, so that [Runner.Reindex] moves it once.
 const (
 	headKind   = "distill/index" // under IndexPath
-	headFormat = 1
+	headFormat = 2
 )
 
 type indexHead struct {
 	Format  int    `json:"format"`
 	Version int64  `json:"version"`
-	Digest  Digest `json:"digest"` // of the rendered file
+	Lines   Digest `json:"lines"` // those of its lines, by xor
 }
 
-// catalogue is the index of a tenant with its head, which was read first: whoever has
-// published since has moved the head, so that it cannot be swapped any more.
-type catalogue struct {
-	doc   memory.Document
-	head  indexHead
-	index Index
+// head is the head of an index as it was read: whoever has published since has moved it, so
+// that it cannot be swapped any more.
+type head struct {
+	indexHead
+	doc memory.Document
 }
 
-func (r *Runner) catalogue(ctx context.Context, job *memory.Job) (*catalogue, error) {
-	c := new(catalogue)
+func readHead(ctx context.Context, job *memory.Job) (head, error) {
+	var h head
 	var err error
-	if c.doc, err = job.Document(ctx, "", headKind, IndexPath); err != nil {
-		return nil, err
+	if h.doc, err = job.Document(ctx, "", headKind, IndexPath); err != nil || h.doc.Rev == 0 {
+		return h, err
 	}
-	if c.doc.Rev != 0 && (json.Unmarshal(c.doc.Value, &c.head) != nil || c.head.Format != headFormat) {
-		return nil, ErrIndex
+	if json.Unmarshal(h.doc.Value, &h.indexHead) != nil || h.Format < 1 || h.Format > headFormat {
+		return h, ErrIndex
 	}
-	c.index, err = r.Index(ctx, job)
-	return c, err
+	return h, nil
 }
 
-// moved reports whether the head is another one by now.
-func (c *catalogue) moved(ctx context.Context, job *memory.Job) (bool, error) {
-	doc, err := job.Document(ctx, "", headKind, IndexPath)
-	return doc.Rev != c.doc.Rev, err
+// next is the head of the next version, which has these lines.
+func (h head) next(lines Digest) head {
+	h.indexHead = indexHead{headFormat, h.Version + 1, lines}
+	h.doc.Value, _ = json.Marshal(h.indexHead) // plain values: it cannot fail
+	return h
 }
 
-// edition is a version of the index.
-type edition struct {
-	file  File
-	moved bool                  // whether the head has to move to it
-	swaps []memory.DocumentSwap // which this does
+func (h head) announcement() events.Record {
+	return events.Record{Payload: events.WorkspaceUpdated{Path: IndexPath, Version: h.Version}}
 }
 
-// next is the edition in which the index is x: the one that the head names, if it is
-// the same.
-func (c *catalogue) next(x Index) edition {
-	e := edition{file: File{IndexPath, x.Encode(), "application/json", c.head.Version}}
-	digest := DigestOf([]byte(e.file.Content))
-	if digest == c.head.Digest || c.doc.Rev == 0 && len(x.Refs) == 0 {
-		return e
+// xor of the digests of its lines, no two of which are equal, tells whether an index changed,
+// and gains a line without a look at the others.
+func (d Digest) xor(o Digest) Digest {
+	for i := range d {
+		d[i] ^= o[i]
 	}
-	e.file.Version++
-	e.moved = true
-	doc := c.doc
-	doc.Value, _ = json.Marshal(indexHead{headFormat, e.file.Version, digest}) // plain values: it cannot fail
-	e.swaps = []memory.DocumentSwap{{Document: doc}}
-	return e
+	return d
 }
 
-// announce is workspace.updated, if there is something to announce.
-func (e edition) announce() []events.Record {
-	if !e.moved {
-		return nil
-	}
-	return []events.Record{{Payload: events.WorkspaceUpdated{Path: e.file.Path, Version: e.file.Version}}}
-}
-
-// give hands the file to the host's workspace, if there is one.
-func (r *Runner) give(ctx context.Context, job *memory.Job, f File) error {
-	if r.cfg.Workspace == nil || f.Version == 0 {
-		return nil
-	}
-	if err := r.cfg.Workspace.WriteFile(ctx, job.Tenant(), f); err != nil {
-		return &failed{"the workspace failed", err}
-	}
-	return nil
+// digest is that of a line of a ref.
+func (l IndexLine) digest(ref string) Digest {
+	data, _ := json.Marshal(map[string]IndexLine{ref: l}) // plain values: it cannot fail
+	return DigestOf(data)
 }
 
 // Reindex renders the index of the job's tenant and returns it as a file. Where entries
@@ -115,26 +92,37 @@ func (r *Runner) give(ctx context.Context, job *memory.Job, f File) error {
 // workspace.updated. The Workspace is given the file in any case. A host calls it where
 // the file is read, from time to time, and after it forgot something.
 //
-// Errors: [ErrIndex]; what the store, the job and the workspace return.
+// Its cost is that of [Runner.Index]. Errors: [ErrIndex]; what the store, the job and the
+// workspace return.
 func (r *Runner) Reindex(ctx context.Context, job *memory.Job) (File, error) {
 	for {
-		c, err := r.catalogue(ctx, job)
+		h, err := readHead(ctx, job)
 		if err != nil {
 			return File{}, err
 		}
-		e := c.next(c.index)
-		if e.moved {
+		x, err := r.Index(ctx, job)
+		if err != nil {
+			return File{}, err
+		}
+		if lines := x.lines(); lines != h.Lines {
+			h = h.next(lines)
 			_, err = job.Rewrite(ctx, "", memory.Rewrite{
-				Documents: func([]memory.Entry) []memory.DocumentSwap { return e.swaps },
-				Announce:  func([]memory.Entry) []events.Record { return e.announce() },
+				Documents: func([]memory.Entry) []memory.DocumentSwap { return []memory.DocumentSwap{{Document: h.doc}} },
+				Announce:  func([]memory.Entry) []events.Record { return []events.Record{h.announcement()} },
 			})
+			if errors.Is(err, memory.ErrConflict) {
+				continue // another one has moved the head, and may have said more
+			}
+			if err != nil {
+				return File{}, err
+			}
 		}
-		if errors.Is(err, memory.ErrConflict) {
-			continue // another one has moved the head, and may have said more
+		f := File{IndexPath, x.Encode(), "application/json", h.Version}
+		if r.cfg.Workspace != nil && f.Version > 0 {
+			if err := r.cfg.Workspace.WriteFile(ctx, job.Tenant(), f); err != nil {
+				return f, &failed{"the workspace failed", err}
+			}
 		}
-		if err != nil {
-			return File{}, err
-		}
-		return e.file, r.give(ctx, job, e.file)
+		return f, nil
 	}
 }

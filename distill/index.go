@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"maps"
@@ -85,31 +84,6 @@ func (x Index) Encode() string {
 	return b.String()
 }
 
-// Markdown returns the index for people to read, as a host may keep it in
-// MEMORY-INDEX.md beside the file.
-func (x Index) Markdown() string {
-	var b strings.Builder
-	b.WriteString("# Memory index\n")
-	refs := make([]string, 0, len(x.Refs))
-	for ref := range x.Refs {
-		refs = append(refs, ref)
-	}
-	slices.Sort(refs)
-	plain := strings.NewReplacer("`", "'", "|", "/")
-	for _, ref := range refs {
-		fmt.Fprintf(&b, "\n## `%s`\n\n| created | expires | sources | bytes | entry | archive |\n|---|---|--:|--:|---|---|\n", plain.Replace(ref))
-		for _, l := range x.Refs[ref] {
-			expires := "never"
-			if !l.ExpiresAt.IsZero() {
-				expires = l.ExpiresAt.UTC().Format(time.RFC3339)
-			}
-			fmt.Fprintf(&b, "| %s | %s | %d | %d | `%s` | `%s` |\n", l.CreatedAt.UTC().Format(time.RFC3339), expires,
-				l.EntryCount, l.ByteSize, plain.Replace(l.MemoryID), l.ArchiveChecksum)
-		}
-	}
-	return b.String()
-}
-
 // Index renders the index of the job's tenant from the archives whose entries are live
 // now. It reads no archive, but the entries, in batches: its cost is near-linear in the
 // number and the size of the summaries that the tenant has.
@@ -126,7 +100,7 @@ func (r *Runner) Index(ctx context.Context, job *memory.Job) (Index, error) {
 			addresses[d.Ref][id] = d.address
 		}
 	}
-	x := emptyIndex()
+	x := Index{Version: IndexVersion, Refs: map[string][]IndexLine{}}
 	for ref, of := range addresses {
 		entries, err := job.Live(ctx, ref, slices.Sorted(maps.Keys(of)))
 		if err != nil {
@@ -186,8 +160,6 @@ func archives(ctx context.Context, job *memory.Job, ref string) iter.Seq2[kept, 
 	}
 }
 
-func emptyIndex() Index { return Index{Version: IndexVersion, Refs: map[string][]IndexLine{}} }
-
 func lineOf(address Digest, e memory.Entry) IndexLine {
 	return IndexLine{address, e.ID, len(e.Sources), len(e.Content), e.CreatedAt, e.ExpiresAt}
 }
@@ -197,10 +169,12 @@ func (l IndexLine) compare(o IndexLine) int {
 	return cmp.Or(o.CreatedAt.Compare(l.CreatedAt), strings.Compare(o.MemoryID, l.MemoryID))
 }
 
-// with is the index with one more line.
-func (x Index) with(ref string, l IndexLine) Index {
-	x.Refs = maps.Clone(x.Refs)
-	x.Refs[ref] = append(slices.Clip(x.Refs[ref]), l)
-	slices.SortFunc(x.Refs[ref], IndexLine.compare)
-	return x
+// lines are the digests of all lines, by xor; zero if there are none.
+func (x Index) lines() (sum Digest) {
+	for ref, lines := range x.Refs {
+		for _, l := range lines {
+			sum = sum.xor(l.digest(ref))
+		}
+	}
+	return sum
 }

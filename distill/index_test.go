@@ -112,8 +112,8 @@ func TestD3_TheHeadFollowsWhatEnds(t *testing.T) {
 
 	again := h.distill(r, distill.Options{TokenBudget: 400})
 	require.Equal(t, second.Output.ID, again.Output.ID)
-	require.Equal(t, []int64{1, 2, 3}, h.updates(), "a pass that writes no entry moves the head too")
-	require.True(t, *h.compacted()[2].Distillation.IndexUpdated)
+	require.Equal(t, []int64{1, 2, 3}, h.updates(), "who renders it for the workspace moves the head")
+	require.False(t, *h.compacted()[2].Distillation.IndexUpdated, "not the pass, which adds no line")
 	h.distill(r, distill.Options{TokenBudget: 400})
 	require.False(t, *h.compacted()[3].Distillation.IndexUpdated)
 
@@ -130,6 +130,66 @@ func TestD3_TheHeadFollowsWhatEnds(t *testing.T) {
 		require.Empty(t, x.Refs)
 		require.Equal(t, []int64{1, 2, 3, 4}, h.updates())
 	}
+}
+
+// What a pass asks of the store, and what it is given, does not depend on how many refs and
+// archives the tenant has. Only who renders the index reads them all, once.
+func TestD3_APassCostsTheSameWhateverElseThereIs(t *testing.T) {
+	type cost struct{ calls, entries, documents int64 }
+	measure := func(refs int) (pass, index cost) {
+		m := &meter{Store: inmem.New()}
+		h := newHostOn(t, m.Store, m)
+		r := h.runner(func(c *distill.Config) { c.Workspace = nil })
+		j := h.job()
+		distilled := func(i int) {
+			to := fmt.Sprint("mem://acme/", i)
+			_, err := j.Put(ctx, to, memory.Draft{Content: fmt.Sprint("Note ", i%10)})
+			require.NoError(t, err)
+			*m = meter{Store: m.Store}
+			_, err = r.Distill(ctx, j, to, distill.Options{})
+			require.NoError(t, err)
+		}
+		for i := range refs {
+			distilled(i)
+		}
+		pass = cost{m.calls, m.entries, m.documents}
+		*m = meter{Store: m.Store}
+		f, err := r.Reindex(ctx, j)
+		require.NoError(t, err)
+		require.EqualValues(t, refs, f.Version)
+		x, err := distill.ParseIndex(f.Content)
+		require.NoError(t, err)
+		require.Len(t, x.Refs, refs)
+		require.EqualValues(t, refs, h.version(), "what the passes added up is what is there")
+		return pass, cost{m.calls, m.entries, m.documents}
+	}
+	few, fewRead := measure(3)
+	many, manyRead := measure(300)
+	require.Equal(t, few, many)
+	require.EqualValues(t, 300, manyRead.entries)
+	require.EqualValues(t, 301, manyRead.documents, "the head and the archives")
+	require.LessOrEqual(t, manyRead.calls, 100*fewRead.calls)
+}
+
+// A head of the time when it had the digest of the file goes on in the new form.
+func TestD3_AnOlderHeadGoesOn(t *testing.T) {
+	h := newHost(t)
+	h.put(notes(2)...)
+	r := h.runner(func(c *distill.Config) { c.Workspace = nil })
+	h.distill(r, distill.Options{TokenBudget: 300})
+	d, err := h.job().Document(ctx, "", "distill/index", distill.IndexPath)
+	require.NoError(t, err)
+	d.Value = []byte(`{"format":1,"version":7,"digest":"` + distill.DigestOf(nil).String() + `"}`)
+	_, err = h.bank.Swap(ctx, tenant, memory.DocumentSwap{Document: d})
+	require.NoError(t, err)
+	h.distill(r, distill.Options{TokenBudget: 400})
+	require.EqualValues(t, 8, h.version())
+	for range 2 {
+		f, err := r.Reindex(ctx, h.job())
+		require.NoError(t, err)
+		require.EqualValues(t, 9, f.Version, "its lines are known from then on")
+	}
+	require.Equal(t, []int64{1, 8, 9}, h.updates())
 }
 
 func TestD3_NoIndexIsNoFile(t *testing.T) {
@@ -206,7 +266,7 @@ func TestD3_AWorkspaceThatFails(t *testing.T) {
 func TestD3_ANewerHeadIsLeftAlone(t *testing.T) {
 	h := newHost(t)
 	h.put(notes(2)...)
-	for _, value := range []string{`{"format":2,"version":7}`, "", "x"} {
+	for _, value := range []string{`{"format":3,"version":7}`, `{"version":7}`, "", "x"} {
 		d, err := h.job().Document(ctx, "", "distill/index", distill.IndexPath)
 		require.NoError(t, err)
 		d.Value = []byte(value)
@@ -354,7 +414,7 @@ func TestD1_RedactionKeepsTheBudget(t *testing.T) {
 	const to = "mem://acme/host=eu"
 	_, err := h.job().Put(ctx, to, memory.Draft{Content: "Manual."})
 	require.NoError(t, err)
-	const text = "password=qq"
+	const text = "password=Hunter-22"
 	r := h.runner(func(c *distill.Config) {
 		c.Summarizer = &model{name: "m/1", say: func(int64, distill.Request) ([]distill.Item, error) { return []distill.Item{{Text: text}}, nil }}
 	})
@@ -364,7 +424,7 @@ func TestD1_RedactionKeepsTheBudget(t *testing.T) {
 	require.Empty(t, h.documents(""))
 	res, err := r.Distill(ctx, h.job(), to, distill.Options{TokenBudget: exact + 100})
 	require.NoError(t, err)
-	require.NotContains(t, res.Output.Content, "qq")
+	require.NotContains(t, res.Output.Content, "Hunter")
 }
 
 // A secret is found in what an archive says, also where its bytes have another form of it.

@@ -78,7 +78,7 @@ func (h *host) jobOf(id string) *memory.Job {
 	h.t.Helper()
 	r := redact.NewSecretRegistry(redact.Config{})
 	for id, value := range h.secrets {
-		require.NoError(h.t, r.Register(id, []byte(value), redact.LevelTenant))
+		require.NoError(h.t, r.Register(id, []byte(value)))
 	}
 	j, err := h.bank.Background(memory.JobConfig{ID: id, Tenant: tenant, Redactor: r})
 	require.NoError(h.t, err)
@@ -203,7 +203,7 @@ func (h *host) version() int64 {
 	require.Equal(h.t, memory.Machinery, all[0].Class)
 	var head struct{ Format, Version int64 }
 	require.NoError(h.t, json.Unmarshal(all[0].Value, &head))
-	require.EqualValues(h.t, 1, head.Format)
+	require.EqualValues(h.t, 2, head.Format)
 	return head.Version
 }
 
@@ -338,6 +338,82 @@ func (c crashStore) Documents(ctx context.Context, q driver.DocumentQuery) iter.
 		return func(yield func(memory.Document, error) bool) { yield(memory.Document{}, errCrash) }
 	}
 	return c.Store.Documents(ctx, q)
+}
+
+// meter counts what is asked of a store and what it returns.
+type meter struct {
+	*inmem.Store
+	calls, entries, documents int64
+}
+
+func (m *meter) As(target any) bool {
+	switch t := target.(type) {
+	case *driver.Transactor:
+		*t = m
+	case *driver.Versioned:
+		*t = m
+	default:
+		return false
+	}
+	return true
+}
+
+func (m *meter) Get(ctx context.Context, s memory.Scope, id string, at time.Time) (memory.Entry, error) {
+	m.calls++
+	m.entries++
+	return m.Store.Get(ctx, s, id, at)
+}
+
+func (m *meter) ListAt(ctx context.Context, s memory.Scope, v driver.Version, q driver.Query) ([]memory.Entry, error) {
+	found, err := m.Store.ListAt(ctx, s, v, q)
+	m.calls++
+	m.entries += int64(len(found))
+	return found, err
+}
+
+func (m *meter) GetAt(ctx context.Context, s memory.Scope, v driver.Version, ids []string, at time.Time) ([]memory.Entry, error) {
+	found, err := m.Store.GetAt(ctx, s, v, ids, at)
+	m.calls++
+	m.entries += int64(len(found))
+	return found, err
+}
+
+func (m *meter) Apply(ctx context.Context, tenant string, mutation driver.Mutation) (driver.Applied, error) {
+	m.calls++
+	return m.Store.Apply(ctx, tenant, mutation)
+}
+
+func (m *meter) Lookup(ctx context.Context, s memory.Scope, ids []string) ([]memory.Record, error) {
+	found, err := m.Store.Lookup(ctx, s, ids)
+	m.calls++
+	m.entries += int64(len(found))
+	return found, err
+}
+
+func (m *meter) Version(ctx context.Context, tenant string) (driver.Version, error) {
+	m.calls++
+	return m.Store.Version(ctx, tenant)
+}
+
+func (m *meter) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[memory.Record, error] {
+	m.calls++
+	return counted(m.Store.History(ctx, tenant, q), &m.entries)
+}
+
+func (m *meter) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[memory.Document, error] {
+	m.calls++
+	return counted(m.Store.Documents(ctx, q), &m.documents)
+}
+
+func counted[T any](all iter.Seq2[T, error], n *int64) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for x, err := range all {
+			*n++
+			if !yield(x, err) {
+				return
+			}
+		}
+	}
 }
 
 // files is a workspace that keeps the last version of a tenant's files.

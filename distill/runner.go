@@ -55,7 +55,7 @@ func New(cfg Config) (*Runner, error) {
 		return nil, err
 	}
 	if min(cfg.MaxTokenBudget, cfg.MaxInputEntries, cfg.MaxOutputBytes) < 0 || cfg.SummarizerTimeout < 0 ||
-		int64(cfg.MaxTokenBudget) > events.MaxInteger {
+		int64(max(cfg.MaxTokenBudget, cfg.MaxOutputBytes)) > events.MaxInteger {
 		return nil, invalid("a limit is out of range")
 	}
 	if cfg.Tokenizer == nil {

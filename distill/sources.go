@@ -31,6 +31,7 @@ type input struct {
 	parents  []Digest         // sorted
 	tokens   int
 	left     int           // sources beyond the limit of one pass
+	leftOut  []string      // sources that were not chosen, newest first
 	retire   []string      // the sources that a policy may retire
 	expires  time.Time     // the first expiry among the sources, if there is one
 	outputs  []outputEntry // of earlier passes, whether sources or not
@@ -54,9 +55,9 @@ func asOutput(e memory.Entry) (outputEntry, bool) {
 	return out, e.Compacted()
 }
 
-// gather reads the sources of a pass at one version (D1). count tells whether their
-// tokens matter.
-func (r *Runner) gather(ctx context.Context, job *memory.Job, ref string, o Options, limit int, count bool) (*input, error) {
+// gather reads the sources of a pass at one version (D1). The budget is 0 where tokens do
+// not matter.
+func (r *Runner) gather(ctx context.Context, job *memory.Job, ref string, o Options, limit, budget int) (*input, error) {
 	in := new(input)
 	var picked []memory.Entry
 	for e, err := range job.Scan(ctx, ref) {
@@ -79,9 +80,6 @@ func (r *Runner) gather(ctx context.Context, job *memory.Job, ref string, o Opti
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range picked {
-		in.retire = append(in.retire, e.ID)
-	}
 	archives := map[string]Digest{}
 	if o.Recursive {
 		for _, out := range in.recursion(picked, o) {
@@ -96,11 +94,20 @@ func (r *Runner) gather(ctx context.Context, job *memory.Job, ref string, o Opti
 			return 1
 		})
 	}
-	if err := in.read(job, picked, weights, archives); err != nil {
+	if err := clean(job, picked); err != nil {
 		return nil, err
 	}
-	if count {
-		for i := range in.sources {
+	for _, e := range picked {
+		in.sources = append(in.sources, Source{e.ID, e.Content, e.Tags, e.CreatedAt, 1 + weights[e.ID], archives[e.ID]})
+	}
+	if o.Fit && budget > 0 {
+		if picked, err = r.fit(ctx, job, in, picked, budget); err != nil {
+			return nil, err
+		}
+	}
+	in.describe(picked)
+	for i := range in.sources {
+		if budget > 0 {
 			in.tokens += r.cfg.Tokenizer.Count(in.sources[i].Text)
 		}
 	}
@@ -141,31 +148,33 @@ func (in *input) recursion(picked []memory.Entry, o Options) []outputEntry {
 	return taken
 }
 
-// read redacts the entries and describes them for the archive.
-func (in *input) read(job *memory.Job, picked []memory.Entry, weights map[string]int, archives map[string]Digest) error {
-	in.sources = make([]Source, 0, len(picked))
-	in.archived = make([]ArchivedSource, 0, len(picked))
-	known := map[string]string{} // redacted tags
-	for _, e := range picked {
-		var err error
+// clean redacts the entries, which are our own copies.
+func clean(job *memory.Job, picked []memory.Entry) (err error) {
+	for k := range picked {
+		e := &picked[k]
 		if e.Content, err = job.Redact(e.Content); err != nil {
 			return err
 		}
-		for i, t := range e.Tags { // the entry is our own copy
-			clean, ok := known[t]
-			if !ok {
-				if clean, err = job.Redact(t); err != nil {
-					return err
-				}
-				known[t] = clean
+		for i, t := range e.Tags {
+			if e.Tags[i], err = job.Redact(t); err != nil {
+				return err
 			}
-			e.Tags[i] = clean
 		}
-		s := Source{e.ID, e.Content, e.Tags, e.CreatedAt, 1 + weights[e.ID], archives[e.ID]}
-		in.sources = append(in.sources, s)
+	}
+	return nil
+}
+
+// describe says for the archive and for what follows what the sources are, whose redacted
+// entries are given.
+func (in *input) describe(picked []memory.Entry) {
+	for i, e := range picked {
+		s := &in.sources[i]
 		in.archived = append(in.archived, ArchivedSource{SourceDigest(e), e.ID, s.Weight})
 		if !s.Archive.IsZero() {
 			in.parents = append(in.parents, s.Archive)
+		}
+		if !e.Compacted() {
+			in.retire = append(in.retire, e.ID)
 		}
 		if !e.ExpiresAt.IsZero() && (in.expires.IsZero() || e.ExpiresAt.Before(in.expires)) {
 			in.expires = e.ExpiresAt
@@ -174,7 +183,6 @@ func (in *input) read(job *memory.Job, picked []memory.Entry, weights map[string
 	slices.SortFunc(in.archived, func(a, b ArchivedSource) int { return strings.Compare(a.ID, b.ID) })
 	slices.SortFunc(in.parents, func(a, b Digest) int { return bytes.Compare(a[:], b[:]) })
 	in.parents = slices.Compact(in.parents)
-	return nil
 }
 
 // ids are the sources in the order of the archive.
@@ -200,33 +208,24 @@ func weigh(ctx context.Context, job *memory.Job, ref string) (map[string]int, er
 		}
 	}
 	weights := map[string]int{}
-	heads := map[string]string{}
 	for id := range into {
 		if !gone[id] {
-			weights[head(id, into, heads)]++
+			weights[endOf(id, into)]++
 		}
 	}
 	return weights, nil
 }
 
-// head follows merges to their end, and remembers the way.
-func head(id string, into, heads map[string]string) string {
-	var way []string
-	at := id
+// endOf follows merges to their end, and makes the way shorter for the next.
+func endOf(id string, into map[string]string) string {
 	for {
-		if h, known := heads[at]; known {
-			at = h
-			break
-		}
-		next, merged := into[at]
+		next, merged := into[id]
 		if !merged {
-			break
+			return id
 		}
-		way = append(way, at)
-		at = next
+		if after, more := into[next]; more {
+			into[id] = after
+		}
+		id = next
 	}
-	for _, w := range way {
-		heads[w] = at
-	}
-	return at
 }

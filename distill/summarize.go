@@ -50,19 +50,11 @@ type Request struct {
 
 // join is the summary as one text.
 func join(items []Item) string {
-	n := 0
+	texts := make([]string, len(items))
 	for i := range items {
-		n += len(items[i].Text) + 1
+		texts[i] = items[i].Text
 	}
-	var b strings.Builder
-	b.Grow(n)
-	for i := range items {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(items[i].Text)
-	}
-	return b.String()
+	return strings.Join(texts, "\n")
 }
 
 // within reports whether a text keeps to the limits.

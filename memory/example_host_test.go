@@ -143,7 +143,7 @@ func ExampleBank_Scrub() {
 	startRun(bank, "run-1", nil).Put(ctx, "support", memory.Draft{Content: "the key is acme-live-7Qm2vT9x"})
 
 	secrets := redact.NewSecretRegistry(redact.Config{})
-	if err := secrets.Register("billing-key", []byte("acme-live-7Qm2vT9x"), redact.LevelTenant); err != nil {
+	if err := secrets.Register("billing-key", []byte("acme-live-7Qm2vT9x")); err != nil {
 		log.Fatal(err)
 	}
 	done, err := bank.Scrub(ctx, "acme", secrets)

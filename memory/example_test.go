@@ -19,7 +19,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	secrets := redact.NewSecretRegistry(redact.Config{})
-	if err := secrets.Register("billing-key", []byte("acme-live-7Qm2vT9x"), redact.LevelTenant); err != nil {
+	if err := secrets.Register("billing-key", []byte("acme-live-7Qm2vT9x")); err != nil {
 		log.Fatal(err)
 	}
 	run, err := bank.Start(ctx, memory.RunConfig{ID: "run-1", Tenant: "acme", Redactor: secrets})

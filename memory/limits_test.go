@@ -111,7 +111,7 @@ func TestM10_ScrubWorksWithARegistryThatRejects(t *testing.T) {
 	h := newHost(t)
 	put(t, h.run("r", "acme"), "m", "the key is "+secret)
 	registry := redact.NewSecretRegistry(redact.Config{Policy: redact.Reject})
-	require.NoError(t, registry.Register("late", []byte(secret), redact.LevelTenant))
+	require.NoError(t, registry.Register("late", []byte(secret)))
 	done, err := h.Scrub(ctx, "acme", registry)
 	require.NoError(t, err)
 	require.Len(t, done.Rewritten, 1)

@@ -88,7 +88,7 @@ func TestR1_Clashes(t *testing.T) {
 			all := append(slices.Clone(pairs), gone...)
 			ever, _ := stumps(all, idsOf(all), !cfg.PlainOnly)
 			may := anyWithin(ever, []string{p.id})
-			err := r.Register(p.id, []byte(p.value), LevelRun)
+			err := r.Register(p.id, []byte(p.value))
 			if got := err == ErrMarkerText; must && !got || got && !must && !may {
 				t.Fatalf("Register: %v, want a clash: %v\npairs %q\ngone %q", err, must, pairs, gone)
 			}
@@ -117,38 +117,5 @@ func TestR1_Clashes(t *testing.T) {
 	}
 	if refused < cases/20 || refused > cases*3/4 {
 		t.Errorf("%d of %d cases were refused, which tells little", refused, cases)
-	}
-}
-
-func TestR1_ShapesHaveRoom(t *testing.T) {
-	for _, id := range shapeIDs {
-		if len(marker(id)) > leastRoom {
-			t.Errorf("a form in %s would be overlooked", marker(id))
-		}
-	}
-}
-
-func TestWordSet_LikeAMap(t *testing.T) {
-	rnd := newRand(32)
-	for range 300 {
-		var set wordSet
-		model := map[uint64]bool{}
-		word := func() uint64 { return rnd.Uint64N(1 << (1 + rnd.IntN(64) - 1)) }
-		for range rnd.IntN(2000) {
-			w := word()
-			set.add(w)
-			model[max(w, 1)] = true
-			if probe := word(); set.has(probe) != model[max(probe, 1)] || !set.has(w) {
-				t.Fatalf("after %d words: %d", len(model), probe)
-			}
-		}
-		for w := range model {
-			if !set.has(w) {
-				t.Fatalf("%d of %d words is lost", w, len(model))
-			}
-		}
-		if set.n != len(model) {
-			t.Fatalf("%d words, want %d", set.n, len(model))
-		}
 	}
 }

@@ -56,7 +56,7 @@ func TestR6_Concurrent(t *testing.T) {
 			id := fmt.Sprintf("s%d", i)
 			spawn(func() {
 				for range 30 {
-					if err := r.Register(id, []byte("sometimes-a-secret"), LevelRun); err != nil && err != ErrClosed {
+					if err := r.Register(id, []byte("sometimes-a-secret")); err != nil && err != ErrClosed {
 						t.Errorf("Register: %v", err)
 					}
 					r.Unregister(id)
@@ -82,7 +82,7 @@ func TestRegister_CountsForTheNextCall(t *testing.T) {
 		if redacted(t, r, v) != v {
 			t.Fatal("redacted too early")
 		}
-		if err := r.Register(fmt.Sprintf("k%d", i), []byte(v), LevelRun); err != nil {
+		if err := r.Register(fmt.Sprintf("k%d", i), []byte(v)); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := redacted(t, r, v), fmt.Sprintf("[REDACTED:k%d]", i); got != want {

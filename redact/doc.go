@@ -10,7 +10,8 @@
 //
 //   - R1: no registered value is a substring of any output, also not one that a
 //     marker completes. A value for which that cannot be kept, because it occurs
-//     in marker text, is refused, and from then on the registry refuses all text.
+//     in marker text, closes the registry, which from then on refuses all text. If it
+//     was registered as optional, it alone is refused.
 //   - R2: leftmost, longest first. Overlapping occurrences are covered as one
 //     union, with one marker for each value that extends it, so that no tail of a
 //     partly overlapped value is left.
@@ -18,38 +19,52 @@
 //     Redacting an output again under the same secrets changes nothing.
 //   - R4: [SecretRegistry.NewWriter] and [SecretRegistry.NewReader] give the
 //     result of the whole text for every chunking. They hold back fewer bytes
-//     than the longest form of the longest value has.
+//     than the longest form of the longest value has, in the text at hand.
 //   - R5: [SecretRegistry.RedactDerived] also replaces leak forms ([BYOK:…],
 //     <REDACTED:…>) and well-known shapes of secrets ([Shapes]).
 //   - R6: a closed registry fails closed: every call returns [ErrClosed].
 //   - R7: encoded forms of a value are found as well; see below.
+//
+// # Which values may close a registry
+//
+// [SecretRegistry.Register] protects the value: the host has the promise that nothing is
+// stored while a value which it counts on could show, and pays with a registry that
+// refuses all text once a value and marker text collide. That suits secrets that the host
+// issued itself. [SecretRegistry.RegisterOptional] protects everybody else: where users
+// choose their secrets, one that chose "REDACTED" loses the protection of that value and
+// stops nobody. [SecretRegistry.Uncovered] then names the ids.
 //
 // # Encoded forms
 //
 // Unless [Config.PlainOnly] is set, these forms of each value are replaced too,
 // by the marker of the same id:
 //
-//   - the inside of a JSON string: escaped as little as possible, the same with
-//     \/ for /, with \u003c \u003e \u0026 as encoding/json writes them, and with
-//     \uxxxx (lower-case hex) for everything outside ASCII;
-//   - percent-encoding of all bytes but RFC 3986's unreserved ones, with upper or
-//     lower-case hex, the same with + for a space, and the set that JavaScript's
-//     encodeURIComponent leaves;
+//   - the inside of a JSON string: as JavaScript, Go, Python, PHP, Ruby, Jackson, Gson,
+//     Newtonsoft, System.Text.Json, Django and Rails write it by default or for HTML or
+//     ASCII, and with + / = < > & ' or all but ASCII escaped, in either case of hex
+//     digits;
+//   - percent-encoding, with either case of hex digits: RFC 3986 (all but its unreserved
+//     characters), Go's url.PathEscape, url.QueryEscape, url.UserPassword and the path of
+//     a url.URL, JavaScript's encodeURIComponent, encodeURI and URLSearchParams, Python's
+//     quote and quote_plus, PHP's urlencode, Java's URLEncoder and .NET's UrlEncode;
+//   - HTML and XML text and attributes: & < > " ' and + ` = as character references, as
+//     browsers, Go, Python, PHP, Ruby, React, lodash, Handlebars and libxml2 write them;
 //   - base64, standard and URL alphabet, at each of the three alignments that the
-//     value can have within a longer encoded text. Found are the characters
+//     value can have within a longer encoded text, also broken into lines at any column,
+//     with up to 32 blanks and line ends at each break. Found are the characters
 //     which the value alone determines; up to four bits of it can be left in the
 //     characters on either side;
-//   - hex, all lower-case or all upper-case.
+//   - hex, in any mixture of cases.
 //
 // The list is closed. A value that was split, reversed, compressed, encrypted,
 // double-encoded, or written in another case or Unicode normal form is not found.
 //
 // # What is over-covered
 //
-// A value that begins with "]" or ends with "[", or shares more than one
-// character with an end of a marker, could be completed by a marker beside it.
-// Such a value is covered without that character as well, wherever the rest
-// occurs. If fewer than six bytes were left, it is refused as marker text.
+// A value that begins with what can be the end of a marker, such as "]" or "key]", or
+// ends with the start of one, such as "[", could be completed by a marker beside it.
+// Such a value is covered without that part as well, wherever the rest occurs. If fewer
+// than six bytes were left, it counts as marker text where a marker does end so.
 //
 // # Policies
 //
@@ -59,20 +74,18 @@
 //
 // # Cost
 //
-// A text without secrets passes at some gigabytes a second, in any number of
-// secrets up to ten thousand, and is returned as it is. Encoded forms multiply
-// the number of texts looked for by five to fifteen; that costs little up to some
-// thousand secrets and about half the speed at ten thousand. Shorter values cost
-// more than longer ones. The time for a text grows with its length whatever is in
-// it: on text that was made to resemble the secrets everywhere, a registry
-// changes to an automaton with about 20 bytes for each byte of all forms. A stream
+// The time for a text grows with its length, whatever is in it: a filter passes over most
+// of it in steps, what the filter suspects is compared, and on text that was made to
+// resemble the secrets everywhere an automaton takes over, with about 16 bytes for each
+// byte of all forms. A text without secrets is returned as it is. Shorter values cost more
+// than longer ones. Encoded forms multiply the number of texts looked for by four to fifty,
+// and line feeds are looked at for base64 in lines. Figures are in the benchmarks. A stream
 // looks again at what it holds back whenever more comes, so pieces of some kilobytes
 // are faster than small ones, most of all on such text.
 //
-// Registering is cheap; the first redaction after a change prepares all secrets
-// anew, some milliseconds for a thousand. So register first and redact then. A
-// registry takes some kilobytes of memory for each secret with its encoded forms,
-// about one without them, and a tenth of a megabyte in any case.
+// Registering and unregistering take a time that depends on the value, the id and its
+// other values, and not on how many others there are, whatever these look like. The first
+// redaction after a change prepares all secrets anew. So register first and redact then.
 //
 // # Errors
 //

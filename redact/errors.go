@@ -27,9 +27,10 @@ var (
 	// ErrClosed: the registry is closed, or was never made by
 	// [NewSecretRegistry] (R6).
 	ErrClosed = &Error{codeLeakage, "the secret registry is closed"}
-	// ErrMarkerText: a value occurs in marker text, so R1 cannot be kept. Register
-	// returns it for the call that brought the conflict about; from then on the
-	// registry returns it for every text.
+	// ErrMarkerText: a value occurs in marker text, so R1 cannot be kept.
+	// [SecretRegistry.Register] returns it for the call that brought the conflict
+	// about; from then on the registry returns it for every text.
+	// [SecretRegistry.RegisterOptional] returns it for a value that it refused.
 	ErrMarkerText = &Error{codeLeakage, "a secret occurs in marker text"}
 	// ErrSecretFound: the text holds a secret and the policy is [Reject].
 	ErrSecretFound = &Error{codeLeakage, "the text holds a secret"}
@@ -37,11 +38,6 @@ var (
 
 // Errors about calls of Register. The value is not covered.
 var (
-	// ErrPlatform: platform secrets never register (SR-1 binds to secrets of
-	// users, tenants, workspaces and runs only).
-	ErrPlatform = &Error{codeValidation, "platform secrets are not redacted"}
-	// ErrLevel: the level is none of the declared ones.
-	ErrLevel = &Error{codeValidation, "unknown level"}
 	// ErrTooShort: the value has fewer than [MinValue] code points.
 	ErrTooShort = &Error{codeValidation, "the value is too short to be redacted"}
 	// ErrTooLong: the value has more than [MaxValue] bytes.

@@ -22,8 +22,7 @@ func codeOf(err error) string {
 func TestErrors_HaveTheProtocolsCodes(t *testing.T) {
 	for err, code := range map[*Error]string{
 		ErrClosed: "secret_leakage", ErrMarkerText: "secret_leakage", ErrSecretFound: "secret_leakage",
-		ErrPlatform: "validation_error", ErrLevel: "validation_error", ErrTooShort: "validation_error",
-		ErrTooLong: "validation_error", ErrID: "validation_error",
+		ErrTooShort: "validation_error", ErrTooLong: "validation_error", ErrID: "validation_error",
 	} {
 		if got := codeOf(err); got != code {
 			t.Errorf("%v: code %q, want %q", err, got, code)
@@ -55,7 +54,7 @@ func TestErrors_CodesOfRefusals(t *testing.T) {
 			}
 		}
 	}
-	if err := rejecting.Register("b", []byte("short"), LevelRun); codeOf(err) != "validation_error" {
+	if err := rejecting.Register("b", []byte("short")); codeOf(err) != "validation_error" {
 		t.Errorf("Register: %v, code %q", err, codeOf(err))
 	}
 }

@@ -11,7 +11,7 @@ func Example() {
 	secrets := redact.NewSecretRegistry(redact.Config{})
 	defer secrets.Close() // after the run's last write
 
-	if err := secrets.Register("openai-key", []byte("correct-horse-battery"), redact.LevelTenant); err != nil {
+	if err := secrets.Register("openai-key", []byte("correct-horse-battery")); err != nil {
 		fmt.Println(err) // a value that is not covered: do not start the run
 		return
 	}
@@ -30,7 +30,7 @@ func Example() {
 func ExampleSecretRegistry_Find() {
 	secrets := redact.NewSecretRegistry(redact.Config{})
 	defer secrets.Close()
-	_ = secrets.Register("db", []byte("hunter2hunter2"), redact.LevelRun)
+	_ = secrets.Register("db", []byte("hunter2hunter2"))
 
 	found, _ := secrets.Find("db password: hunter2hunter2")
 	for _, f := range found {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// viaFallback redacts text by the automaton from its first suspicion on.
+// viaFallback redacts text by the automatons from the first suspicion on.
 func viaFallback(t testing.TB, r *SecretRegistry, text string) string {
 	t.Helper()
 	m, err := r.acquire()
@@ -14,12 +14,14 @@ func viaFallback(t testing.TB, r *SecretRegistry, text string) string {
 		t.Fatal(err)
 	}
 	defer m.release()
-	if len(m.forms) == 0 {
-		return text
+	var s scan[string]
+	s.init(m, text, len(text), 0)
+	for _, c := range []*cursor[string]{&s.exact, &s.hex} {
+		if c.x != nil && len(c.x.forms) > 0 {
+			c.x.automaton.once.Do(func() { c.x.automaton.build(c.x) })
+			c.work = math.MinInt / 2
+		}
 	}
-	m.once.Do(m.buildAutomaton)
-	s := newScan(m, []byte(text))
-	s.work = math.MinInt / 2
 	return string(append(s.rewrite(nil), text[s.covered:]...))
 }
 
@@ -53,9 +55,9 @@ func nested(from, to int) (pairs []pair) {
 func TestSearchCost(t *testing.T) {
 	for _, c := range []struct {
 		secrets []pair
-		least   uint16
+		least   int
 	}{
-		{[]pair{{"a", strings.Repeat("a", 64)}}, quick},
+		{[]pair{{"a", strings.Repeat("a", 64)}}, 5},
 		{nested(8, 207), 200 * 6},
 		{[]pair{{"a", strings.Repeat("a", 16)}, {"b", strings.Repeat("a", 8000)}}, 2 * 250},
 	} {
@@ -64,9 +66,9 @@ func TestSearchCost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range m.slots {
-			if s.hi != 0 && (s.first.cost < c.least || s.first.cost > 4*c.least) {
-				t.Errorf("a look among %d forms costs %d, want about %d", s.hi-s.lo, s.first.cost, c.least)
+		for _, s := range m.exact.slots {
+			if s.hi != 0 && (s.cost < c.least || s.cost > 4*c.least) {
+				t.Errorf("a look among %d forms costs %d, want about %d", s.hi-s.lo, s.cost, c.least)
 			}
 		}
 		m.release()
@@ -101,10 +103,32 @@ func TestFallback_HostileText(t *testing.T) {
 					t.Fatal("differs from the oracle")
 				}
 			}
-			if !r.s.compiled.Load().built.Load() && c.name != "near misses" {
+			if !r.s.compiled.Load().exact.automaton.built.Load() && c.name != "near misses" {
 				t.Error("the automaton was not built")
 			}
 			checkStream(t, newRand(7), Config{PlainOnly: true}, c.secrets, c.text[len(c.text)-3000:])
 		})
+	}
+}
+
+// TestFallback_HostileLines has hostile base64 in lines, in several parts: the automaton
+// must find the same as the look before it took over.
+func TestFallback_HostileLines(t *testing.T) {
+	for _, width := range []int{1, 5, 76} {
+		r, _ := registered(t, Config{}, append(nested(8, 200), pair{"long", strings.Repeat("a", 2500) + "b"}))
+		text := wrap(strings.Repeat("YWFh", 12_000)+"!"+strings.Repeat("YWFh", 100), width, "\n")
+		first := redacted(t, r, text)
+		for range 20 {
+			if got := redacted(t, r, text); got != first {
+				t.Fatalf("width %d: the results differ", width)
+			}
+		}
+		if !r.s.compiled.Load().base64.automaton.built.Load() {
+			t.Errorf("width %d: the automaton was not built", width)
+		}
+		if strings.Contains(first, "YWFhYWFhYWFh") || strings.Contains(strings.ReplaceAll(first, "\n", ""), "YWFhYWFhYWFh") {
+			t.Errorf("width %d: base64 is left", width)
+		}
+		r.Close()
 	}
 }

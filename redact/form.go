@@ -4,14 +4,23 @@ import (
 	"bytes"
 	"encoding/base64"
 	"slices"
-	"unicode/utf8"
 )
 
-// forms collects the forms of one value, each once.
+// forms collects the forms of one value, each once. The value comes first, hex last.
 type forms struct {
 	arena []byte
 	ends  []int // of each form in arena
+	kinds []kind
 }
+
+// kind says how a text is read when the form is looked for in it.
+type kind uint8
+
+const (
+	exactForm  kind = iota // as it is
+	base64Form             // as it is, and without line breaks
+	hexForm                // with A-F folded to a-f
+)
 
 func (f *forms) len() int { return len(f.ends) }
 
@@ -31,28 +40,40 @@ func (f *forms) all(yield func([]byte) bool) {
 	}
 }
 
-func (f *forms) clone() forms { return forms{bytes.Clone(f.arena), slices.Clone(f.ends)} }
+func (f *forms) clone() forms {
+	return forms{bytes.Clone(f.arena), slices.Clone(f.ends), slices.Clone(f.kinds)}
+}
 
 // of replaces the collection by the forms of v, which comes first.
 func (f *forms) of(v []byte, encoded bool) {
 	f.wipe()
-	f.arena = append(grow(f.arena, maxGrowth*(len(v)+8)), v...)
-	f.ends = append(f.ends[:0], len(v))
+	f.write(v...)
+	f.end(exactForm)
 	if encoded {
 		f.json(v)
 		f.percent(v)
+		f.html(v)
 		f.base64(v)
 		f.hex(v)
 	}
 }
 
-// maxGrowth bounds the bytes of all forms for each byte of the value: four JSON
-// forms of up to 6, six percent-encoded ones of 3, six of base64, two of hex.
-const maxGrowth = 64
+func (f *forms) write(b ...byte) { f.arena = append(grow(f.arena, len(b)), b...) }
+
+// grow returns b with room for n more elements. If it has to move b it wipes the
+// old place, since what append leaves behind would stay until the memory is reused.
+func grow[T any](b []T, n int) []T {
+	if cap(b)-len(b) >= n {
+		return b
+	}
+	moved := append(make([]T, 0, 2*(len(b)+n)), b...)
+	clear(b)
+	return moved
+}
 
 func (f *forms) wipe() {
 	clear(f.arena)
-	f.arena, f.ends = f.arena[:0], f.ends[:0]
+	f.arena, f.ends, f.kinds = f.arena[:0], f.ends[:0], f.kinds[:0]
 }
 
 // done wipes the collection and lets go of much memory.
@@ -64,17 +85,20 @@ func (f *forms) done() {
 
 // end closes the form that was written behind the last one, and drops it again
 // if it is not new.
-func (f *forms) end() {
-	from := f.ends[len(f.ends)-1]
+func (f *forms) end(k kind) {
+	from := 0
+	if len(f.ends) > 0 {
+		from = f.ends[len(f.ends)-1]
+	}
 	form := f.arena[from:]
 	for i := range f.ends {
-		if bytes.Equal(f.at(i), form) {
+		if f.kinds[i] == k && bytes.Equal(f.at(i), form) {
 			clear(form)
 			f.arena = f.arena[:from]
 			return
 		}
 	}
-	f.ends = append(f.ends, len(f.arena))
+	f.ends, f.kinds = append(f.ends, len(f.arena)), append(f.kinds, k)
 }
 
 // A byte class is a set of bytes.
@@ -101,123 +125,31 @@ func (c *byteClass) hasAll(v []byte) bool {
 const (
 	letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	digits  = "0123456789"
+
+	lowerHex = "0123456789abcdef"
+	upperHex = "0123456789ABCDEF"
 )
-
-var (
-	unreserved = classOf(letters + digits + "-._~")      // RFC 3986 §2.3
-	component  = classOf(letters + digits + "-._~!'()*") // encodeURIComponent
-	jsonPlain  = classOf(letters + digits + " !#$%'()*+,-.:;=?@[]^_`{|}~\x7f")
-)
-
-// percent adds the percent-encoded forms.
-func (f *forms) percent(v []byte) {
-	if unreserved.hasAll(v) {
-		return
-	}
-	for _, digits := range []string{"0123456789ABCDEF", "0123456789abcdef"} {
-		f.percentAs(v, &unreserved, digits, false)
-		f.percentAs(v, &unreserved, digits, true)
-		f.percentAs(v, &component, digits, false)
-	}
-}
-
-func (f *forms) percentAs(v []byte, keep *byteClass, digits string, plus bool) {
-	for _, b := range v {
-		switch {
-		case keep.has(b):
-			f.arena = append(f.arena, b)
-		case plus && b == ' ':
-			f.arena = append(f.arena, '+')
-		default:
-			f.arena = append(f.arena, '%', digits[b>>4], digits[b&15])
-		}
-	}
-	f.end()
-}
-
-// Ways to write a JSON string beyond what RFC 8259 demands.
-const (
-	jsonSolidus = 1 << iota // \/
-	jsonHTML                // \u003c \u003e \u0026 \u2028 \u2029
-	jsonASCII               // \uxxxx outside ASCII
-)
-
-// json adds the forms inside a JSON string.
-func (f *forms) json(v []byte) {
-	if jsonPlain.hasAll(v) {
-		return
-	}
-	f.jsonAs(v, 0)
-	f.jsonAs(v, jsonSolidus)
-	f.jsonAs(v, jsonHTML)
-	if utf8.Valid(v) {
-		f.jsonAs(v, jsonASCII)
-	}
-}
-
-func (f *forms) jsonAs(v []byte, how int) {
-	for i := 0; i < len(v); {
-		r, size := utf8.DecodeRune(v[i:])
-		switch {
-		case r == '"' || r == '\\' || r == '/' && how&jsonSolidus != 0:
-			f.arena = append(f.arena, '\\', byte(r))
-		case r < ' ':
-			f.jsonControl(r)
-		case how&jsonHTML != 0 && (r == '<' || r == '>' || r == '&' || r == '\u2028' || r == '\u2029'),
-			how&jsonASCII != 0 && r >= utf8.RuneSelf:
-			f.jsonHex(r)
-		default:
-			f.arena = append(f.arena, v[i:i+size]...)
-		}
-		i += size
-	}
-	f.end()
-}
-
-func (f *forms) jsonControl(r rune) {
-	if i := bytes.IndexByte([]byte("\b\f\n\r\t"), byte(r)); i >= 0 {
-		f.arena = append(f.arena, '\\', "bfnrt"[i])
-		return
-	}
-	f.jsonHex(r)
-}
-
-func (f *forms) jsonHex(r rune) {
-	const digits = "0123456789abcdef"
-	if r > 0xffff {
-		r -= 0x10000
-		f.jsonHex(0xd800 + r>>10)
-		r = 0xdc00 + r&0x3ff
-	}
-	f.arena = append(f.arena, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
-}
 
 // base64 adds, for each place of the value within groups of three bytes, the
 // characters that the value alone determines.
 func (f *forms) base64(v []byte) {
 	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for before := range 3 {
-			from := len(f.arena)
-			f.arena = append(f.arena, 0, 0)[:from+before]
-			f.arena = append(f.arena, v...)
-			plain := f.arena[from:]
-			f.arena = enc.AppendEncode(f.arena, plain)
-			code := f.arena[from+len(plain):]
-			first, last := (before*8+5)/6, len(plain)*8/6
-			n := copy(f.arena[from:], code[first:last])
-			clear(f.arena[from+n:])
-			f.arena = f.arena[:from+n]
-			f.end()
+			plain := append(make([]byte, before, before+len(v)), v...)
+			code := enc.AppendEncode(make([]byte, 0, enc.EncodedLen(len(plain))), plain)
+			f.write(code[(before*8+5)/6 : len(plain)*8/6]...)
+			f.end(base64Form)
+			clear(plain)
+			clear(code)
 		}
 	}
 }
 
-// hex adds the forms in lower and in upper case.
+// hex adds the lower-case form, which stands for every mixture of cases.
 func (f *forms) hex(v []byte) {
-	for _, digits := range []string{"0123456789abcdef", "0123456789ABCDEF"} {
-		for _, b := range v {
-			f.arena = append(f.arena, digits[b>>4], digits[b&15])
-		}
-		f.end()
+	f.arena = grow(f.arena, 2*len(v))
+	for _, b := range v {
+		f.arena = append(f.arena, lowerHex[b>>4], lowerHex[b&15])
 	}
+	f.end(hexForm)
 }

@@ -80,7 +80,7 @@ func FuzzEncodings(f *testing.F) {
 			return
 		}
 		r := NewSecretRegistry(Config{})
-		if err := r.Register("a", []byte(value), LevelRun); err != nil {
+		if err := r.Register("a", []byte(value)); err != nil {
 			return
 		}
 		defer r.Close()

@@ -12,9 +12,6 @@ const (
 	// minStump is the length in bytes below which the rest of a value beside
 	// marker text is not searched for, since it would be found everywhere.
 	minStump = 6
-	// sureStump is the length from which on a rest is searched for without asking
-	// whether an id exists that could complete it.
-	sureStump = 8
 )
 
 func marker(id string) string { return markerHead + id + markerTail }
@@ -49,27 +46,28 @@ func idByte(c byte) bool {
 // or contains it, and the stump is itself a form: it would have been covered.
 
 // stump returns f without what the end of a marker before it and the start of a
-// marker behind it could complete, f itself if there is nothing of that kind.
-// ends reports whether a marker of a registered id ends with the given text. It
-// returns nil if the stump is too short to be searched for.
+// marker behind it could complete, f itself if there is nothing of that kind. It
+// returns nil if the stump is too short to be searched for. Then what stands before
+// it is left only if no marker ends so: ends reports whether one does.
 func stump(f []byte, ends func([]byte) bool) []byte {
 	for {
 		if n := headLap(f); n > 0 {
-			f = f[:len(f)-n]
-			if len(f) < minStump {
+			if f = f[:len(f)-n]; len(f) < minStump {
 				return nil
 			}
 			continue
 		}
 		n := tailLap(f)
-		rest := f[n:]
-		if n == 0 || len(rest) < sureStump && !ends(f[:n]) {
+		switch {
+		case n == 0:
+			return f
+		case len(f)-n >= minStump:
+			f = f[n:]
+		case n == len(markerTail) || ends(f[:n]):
+			return nil
+		default:
 			return f
 		}
-		if len(rest) < minStump {
-			return nil
-		}
-		f = rest
 	}
 }
 

@@ -15,7 +15,10 @@ type pair struct{ id, value string }
 // oracle redacts as R2 says it, by brute force: search every form of every value
 // at every position, cover the union, and mark each form that extends it.
 func oracle(pairs []pair, text string, encoded bool) string {
-	type target struct{ form, id string }
+	type target struct {
+		form, id string
+		kind     kind
+	}
 	var targets []target
 	ids := slices.Clone(shapeIDs)
 	for _, p := range pairs {
@@ -29,17 +32,18 @@ func oracle(pairs []pair, text string, encoded bool) string {
 		fs.of([]byte(p.value), encoded)
 		for i := range fs.len() {
 			f := fs.at(i)
-			targets = append(targets, target{string(f), p.id}, target{string(stump(f, ends)), p.id})
+			targets = append(targets, target{string(f), p.id, fs.kinds[i]}, target{string(stump(f, ends)), p.id, fs.kinds[i]})
 		}
 	}
 	slices.SortFunc(targets, func(a, b target) int {
-		return cmp.Or(cmp.Compare(len(b.form), len(a.form)), cmp.Compare(a.form, b.form), cmp.Compare(a.id, b.id))
+		return cmp.Or(cmp.Compare(len(b.form), len(a.form)), cmp.Compare(a.id, b.id), cmp.Compare(a.form, b.form))
 	})
 	var out strings.Builder
 	covered := 0
 	for i := range len(text) {
 		for _, t := range targets {
-			if !strings.HasPrefix(text[i:], t.form) {
+			if here := text[i:min(len(text), i+len(t.form))]; here != t.form &&
+				(t.kind != hexForm || string(foldHex([]byte(here))) != t.form) {
 				continue
 			}
 			if i+len(t.form) > covered {
@@ -110,7 +114,7 @@ func registered(t testing.TB, cfg Config, pairs []pair) (*SecretRegistry, []pair
 	r := NewSecretRegistry(cfg)
 	var accepted []pair
 	for _, p := range pairs {
-		switch err := r.Register(p.id, []byte(p.value), LevelRun); err {
+		switch err := r.Register(p.id, []byte(p.value)); err {
 		case nil:
 			accepted = append(accepted, p)
 		case ErrMarkerText: // poisoned: begin again without it

@@ -104,7 +104,7 @@ func TestR1_MarkerTextIsRefused(t *testing.T) {
 			if len(ok) != len(c.before) {
 				t.Fatal("refused too early")
 			}
-			if err := r.Register(c.refused.id, []byte(c.refused.value), LevelUser); err != ErrMarkerText {
+			if err := r.Register(c.refused.id, []byte(c.refused.value)); err != ErrMarkerText {
 				t.Fatalf("Register: %v", err)
 			}
 			if out, err := r.Redact("harmless"); err != ErrMarkerText || out != "" {
@@ -148,9 +148,9 @@ func TestR7_EncodedForms(t *testing.T) {
 	}
 }
 
-// TestMatcher_Parents looks at what no result depends on, only the time it takes:
-// the forms to be tried instead of one are in the same bucket, and begin it.
-func TestMatcher_Parents(t *testing.T) {
+// TestIndex_Parents looks at what no result depends on, only the time it takes:
+// the forms to be tried instead of one are in the same slot, and begin it.
+func TestIndex_Parents(t *testing.T) {
 	rnd := newRand(10)
 	for range 200 {
 		pairs, _ := smallCase(rnd)
@@ -159,14 +159,19 @@ func TestMatcher_Parents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range m.slots {
-			for f := s.lo; f < s.hi; f++ {
-				p := m.forms[f].parent
-				if p == -1 {
-					continue
-				}
-				if p < s.lo || p >= f || !bytes.HasPrefix(m.bytes(&m.forms[f].place), m.bytes(&m.forms[p].place)) {
-					t.Fatalf("form %d of %d to %d has parent %d", f, s.lo, s.hi, p)
+		for _, x := range []*index{m.exact, m.hex, m.base64} {
+			if x == nil {
+				continue // no secret was accepted
+			}
+			for _, s := range x.slots {
+				for f := s.lo; f < s.hi; f++ {
+					p := x.forms[f].parent
+					if p == -1 {
+						continue
+					}
+					if p < s.lo || p >= f || !bytes.HasPrefix(x.bytes(&x.forms[f]), x.bytes(&x.forms[p])) {
+						t.Fatalf("form %d of %d to %d has parent %d", f, s.lo, s.hi, p)
+					}
 				}
 			}
 		}

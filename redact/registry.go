@@ -1,7 +1,10 @@
 package redact
 
 import (
+	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
@@ -12,19 +15,6 @@ const (
 	MinValue = 8       // code points of a value (RFC 0004's floor)
 	MaxValue = 1 << 16 // bytes of a value
 	MaxID    = 64      // bytes of an id
-)
-
-// Level says whose secret a value is. It decides only whether the value may be
-// registered.
-type Level uint8
-
-// The levels. The zero Level is none of them.
-const (
-	LevelUser Level = iota + 1
-	LevelTenant
-	LevelWorkspace
-	LevelRun
-	LevelPlatform // never registers: [ErrPlatform]
 )
 
 // Policy says what happens to a text that holds a secret.
@@ -77,26 +67,44 @@ func NewSecretRegistry(cfg Config) *SecretRegistry {
 }
 
 // Register adds a value to be replaced by the marker of id, for every redaction
-// that begins after it returned. It copies value; the caller may wipe its own.
+// that begins after it returned. It copies value; the caller may wipe its own. One line
+// end at the end of value is left out: it is the file's from which the value was read.
 //
-// One id may have several values, as during a rotation; the same id and value
+// Register secrets of users, tenants, workspaces and runs, and none of the platform
+// (SR-1). One id may have several values, as during a rotation; the same id and value
 // again is no error and changes nothing. Where several ids have the same value
 // the marker names the first of them in byte order.
 //
 // A value must have at least [MinValue] code points and at most [MaxValue] bytes,
-// an id at most [MaxID] bytes from [A-Za-z0-9._:/-]. On [ErrTooShort],
-// [ErrTooLong], [ErrID], [ErrLevel] and [ErrPlatform] nothing happened: the value
-// is not covered, and a host decides whether it starts the run at all. On
-// [ErrMarkerText] (the value, or one registered before, occurs in marker text)
-// the registry refuses every text from now on (R1).
-func (r *SecretRegistry) Register(id string, value []byte, level Level) error {
+// an id at most [MaxID] bytes from [A-Za-z0-9._:/-]. On [ErrTooShort], [ErrTooLong]
+// and [ErrID] nothing happened: the value is not covered, and a host decides whether it
+// starts the run at all. On [ErrMarkerText] (the value, or one registered before, occurs
+// in marker text) the registry refuses every text from now on (R1), so that no value
+// which the host counts on is ever stored. Where the value is chosen by somebody whom the
+// host does not trust, that lets one person stop the runs of all: see
+// [SecretRegistry.RegisterOptional].
+func (r *SecretRegistry) Register(id string, value []byte) error {
+	return r.register(id, value, false)
+}
+
+// RegisterOptional is [SecretRegistry.Register] for a value that the host can do without,
+// above all one chosen by somebody whom it does not trust. If the value occurs in marker
+// text, it alone is refused, with [ErrMarkerText], and the registry goes on; a text may
+// then hold it. An optional value is also given up, without an error, if a later id
+// brings the conflict about. [SecretRegistry.Uncovered] names the ids of both.
+//
+// A value that is registered both ways is not optional.
+func (r *SecretRegistry) RegisterOptional(id string, value []byte) error {
+	return r.register(id, value, true)
+}
+
+func (r *SecretRegistry) register(id string, value []byte, optional bool) error {
+	if n := len(value); n > 0 && value[n-1] == '\n' {
+		value = bytes.TrimSuffix(value[:n-1], []byte("\r"))
+	}
 	switch {
 	case r == nil || r.s == nil:
 		return ErrClosed
-	case level == LevelPlatform:
-		return ErrPlatform
-	case level < LevelUser || level > LevelPlatform:
-		return ErrLevel
 	case !validID(id):
 		return ErrID
 	case len(value) > MaxValue:
@@ -110,15 +118,25 @@ func (r *SecretRegistry) Register(id string, value []byte, level Level) error {
 	if s.broken != nil {
 		return s.broken
 	}
-	changed, err := s.set.add(id, value)
-	if err != nil {
+	changed, err := s.set.add(id, value, optional)
+	if err != nil && !optional {
 		s.fail(err)
-		return err
 	}
 	if changed {
 		s.retire()
 	}
-	return nil
+	return err
+}
+
+// Uncovered returns, in byte order, the ids with an optional value that was refused and
+// is not covered. Unregister takes an id off this list.
+func (r *SecretRegistry) Uncovered() []string {
+	if r == nil || r.s == nil {
+		return nil
+	}
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.s.set.refused))
 }
 
 // Unregister forgets all values of id. Redactions that begin after it returned
@@ -156,7 +174,7 @@ func (r *SecretRegistry) Len() int {
 	}
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	return r.s.set.count
+	return len(r.s.set.byValue)
 }
 
 // Format prints the number of secrets, whatever the verb.
@@ -195,11 +213,7 @@ func (r *SecretRegistry) acquire() (*matcher, error) {
 	}
 	m := s.compiled.Load()
 	if m == nil {
-		var err error
-		if m, err = s.set.compile(); err != nil {
-			s.fail(err)
-			return nil, err
-		}
+		m = s.set.compile()
 		s.compiled.Store(m)
 	}
 	m.retain()

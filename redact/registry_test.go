@@ -14,25 +14,21 @@ func TestRegister_Refusals(t *testing.T) {
 	r := NewSecretRegistry(Config{})
 	for _, c := range []struct {
 		id, value string
-		level     Level
 		want      error
 	}{
-		{"a", "abcdefgh", LevelPlatform, ErrPlatform},
-		{"a", "abcdefgh", 0, ErrLevel},
-		{"a", "abcdefgh", 99, ErrLevel},
-		{"a", "abcdefg", LevelUser, ErrTooShort},
-		{"a", "üüüüüüü", LevelUser, ErrTooShort},
-		{"a", strings.Repeat("x", MaxValue+1), LevelUser, ErrTooLong},
-		{"", "abcdefgh", LevelUser, ErrID},
-		{"a b", "abcdefgh", LevelUser, ErrID},
-		{"a]", "abcdefgh", LevelUser, ErrID},
-		{strings.Repeat("i", MaxID+1), "abcdefgh", LevelUser, ErrID},
-		{strings.Repeat("i", MaxID), "abcdefgh", LevelUser, nil},
-		{"a", "abcdefgh", LevelTenant, nil},
-		{"a", "abcdefgh", LevelWorkspace, nil},
+		{"a", "abcdefg", ErrTooShort},
+		{"a", "üüüüüüü", ErrTooShort},
+		{"a", strings.Repeat("x", MaxValue+1), ErrTooLong},
+		{"", "abcdefgh", ErrID},
+		{"a b", "abcdefgh", ErrID},
+		{"a]", "abcdefgh", ErrID},
+		{strings.Repeat("i", MaxID+1), "abcdefgh", ErrID},
+		{strings.Repeat("i", MaxID), "abcdefgh", nil},
+		{"a", "abcdefgh", nil},
+		{"a", "abcdefgh", nil},
 	} {
-		if err := r.Register(c.id, []byte(c.value), c.level); !errors.Is(err, c.want) {
-			t.Errorf("Register(%q, %d bytes, %d): %v, want %v", c.id, len(c.value), c.level, err, c.want)
+		if err := r.Register(c.id, []byte(c.value)); !errors.Is(err, c.want) {
+			t.Errorf("Register(%q, %d bytes): %v, want %v", c.id, len(c.value), err, c.want)
 		}
 	}
 	if r.Len() != 1 {
@@ -77,7 +73,7 @@ func TestR6_ClosedFailsClosed(t *testing.T) {
 		if _, err := r.Find("x"); err != ErrClosed {
 			t.Errorf("%s: Find: %v", name, err)
 		}
-		if err := r.Register("a", []byte("abcdefgh"), LevelRun); err != ErrClosed {
+		if err := r.Register("a", []byte("abcdefgh")); err != ErrClosed {
 			t.Errorf("%s: Register: %v", name, err)
 		}
 		r.Unregister("a")
@@ -112,7 +108,7 @@ func TestClose_Wipes(t *testing.T) {
 func TestRegister_Copies(t *testing.T) {
 	r := NewSecretRegistry(Config{})
 	v := []byte("abcdefgh")
-	if err := r.Register("a", v, LevelRun); err != nil {
+	if err := r.Register("a", v); err != nil {
 		t.Fatal(err)
 	}
 	clear(v)

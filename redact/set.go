@@ -1,233 +1,206 @@
 package redact
 
 import (
-	"bytes"
 	"hash/maphash"
+	"maps"
 	"slices"
-	"strings"
 )
 
 // secretSet is what is registered. Values are kept in byte slices only, since
 // strings cannot be wiped.
 type secretSet struct {
 	encoded bool
-	seed    maphash.Seed
-	count   int
-	byValue map[uint64]*secret // by seeded hash
+	seeds   [2]maphash.Seed
+	byValue map[valueKey]*secret
 	byID    map[string][]*secret
+	refused map[string]bool // ids under which an optional value is not covered
 	clashes clashes
 	scratch forms
 }
 
+// valueKey stands for a value: two seeded hashes of it.
+type valueKey [2]uint64
+
+// secret is one value.
 type secret struct {
-	forms forms    // of the value, which comes first
-	laps  bool     // a form has a stump other than itself, or may come to have one
-	ids   []string // sorted
-	first [1]string
-	next  *secret // with the same hash
+	forms    forms // of the value, which comes first
+	key      valueKey
+	laps     bool            // a form has a stump other than itself
+	notes    []uint64        // of its stumps, in clashes
+	ids      map[string]bool // true where the value is optional
+	required int             // of the ids, at how many it is not; of a value that is gone, at how many it was not
 }
+
+func (k *secret) optional() bool { return k.required == 0 }
 
 func (s *secretSet) init(encoded bool) {
 	s.encoded = encoded
-	s.seed = maphash.MakeSeed()
-	s.byValue = map[uint64]*secret{}
+	s.seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+	s.byValue = map[valueKey]*secret{}
 	s.byID = map[string][]*secret{}
-	s.clashes.seed = s.seed
+	s.refused = map[string]bool{}
+	s.clashes.init()
 }
 
-// add registers value under id and reports whether that changed anything. After
-// ErrMarkerText the set is to be wiped.
-func (s *secretSet) add(id string, value []byte) (bool, error) {
-	sum := maphash.Bytes(s.seed, value)
-	known := s.byValue[sum]
-	for known != nil && !bytes.Equal(known.forms.at(0), value) {
-		known = known.next
-	}
-	if known != nil && slices.Contains(known.ids, id) {
-		return false, nil
-	}
-	newID, newValue := len(s.byID[id]) == 0, known == nil
-	if newID {
-		s.byID[id] = nil
-		if s.clashes.addID(id) {
-			s.noteForms()
+// add registers value under id and reports whether that changed anything. On
+// ErrMarkerText an optional value was refused and nothing else happened; after any other
+// the set is to be wiped.
+func (s *secretSet) add(id string, value []byte, optional bool) (bool, error) {
+	key := valueKey{maphash.Bytes(s.seeds[0], value), maphash.Bytes(s.seeds[1], value)}
+	k := s.byValue[key]
+	if k != nil {
+		if was, ok := k.ids[id]; ok {
+			if was && !optional {
+				k.ids[id] = false
+				k.required++
+			}
+			return false, nil
 		}
 	}
+	newID, newValue := len(s.byID[id]) == 0, k == nil
 	if newValue {
 		s.scratch.of(value, s.encoded)
-		known = &secret{forms: s.scratch.clone(), next: s.byValue[sum]}
+		k = &secret{forms: s.scratch.clone(), key: key, ids: map[string]bool{}}
 		s.scratch.done()
-		known.ids = known.first[:0]
-		s.byValue[sum] = known
-		s.count++
 	}
-	known.ids = append(known.ids, id)
-	slices.Sort(known.ids)
-	s.byID[id] = append(s.byID[id], known)
-	if s.clash(id, newID, known, newValue) {
+	ok := true
+	var clashing map[*secret]bool
+	if newID {
+		clashing, ok = s.clashes.tryID(id)
+	}
+	bad := !ok || newValue && s.clashes.bad(k, id)
+	for other := range clashing {
+		bad = bad || optional || !other.optional()
+	}
+	if bad {
+		if newValue {
+			k.forms.wipe()
+		}
+		if optional {
+			s.refused[id] = true
+		}
 		return false, ErrMarkerText
+	}
+	for other := range clashing {
+		s.refuse(other)
+	}
+	if k.ids[id] = optional; !optional {
+		k.required++
+	}
+	s.byID[id] = append(s.byID[id], k)
+	s.byValue[key] = k
+	if newID {
+		s.clashes.setID(id, 1)
+	}
+	if newValue {
+		s.clashes.note(k)
 	}
 	return true, nil
 }
 
-// noteForms notes the forms of all values again.
-func (s *secretSet) noteForms() {
-	for k := range s.all {
-		for f := range k.forms.all {
-			s.clashes.addForm(stump(f, s.ends))
+// refuse forgets an optional value that occurs in the marker of an id that came later.
+func (s *secretSet) refuse(k *secret) {
+	for id := range k.ids {
+		s.refused[id] = true
+		s.byID[id] = slices.DeleteFunc(s.byID[id], func(o *secret) bool { return o == k })
+		if len(s.byID[id]) == 0 {
+			s.dropID(id)
 		}
 	}
-}
-
-// clash reports whether a form of a value occurs in marker text, and notes the
-// forms of a new one.
-func (s *secretSet) clash(id string, newID bool, k *secret, newValue bool) bool {
-	if newValue {
-		later := false
-		for f := range k.forms.all {
-			rest := stump(f, s.ends)
-			if rest == nil || strings.Contains(stringOf(f), markerHead) || s.clashes.inMarker(rest, s.byID) {
-				return true
-			}
-			s.clashes.addForm(rest)
-			k.laps = k.laps || len(rest) < len(f) || tailLap(rest) > 0
-			later = later || tailLap(rest) > 0
-		}
-		if later {
-			s.clashes.later = append(s.clashes.later, k)
-		}
-	}
-	if !newID {
-		return false
-	}
-	// The new marker may end with what begins some value: look at those again.
-	for _, k := range s.clashes.later {
-		for f := range k.forms.all {
-			rest := stump(f, s.ends)
-			if rest == nil || s.clashes.inMarker(rest, s.byID) {
-				return true
-			}
-			s.clashes.addForm(rest)
-		}
-	}
-	return s.clashes.holdsForm(id)
-}
-
-// ends reports whether the marker of a registered id, or of a shape, ends with end.
-func (s *secretSet) ends(end []byte) bool {
-	return len(end) == len(markerTail) || s.markerEnds().has(maphash.Bytes(s.seed, end))
-}
-
-// markerEnds has the hash of every end of every marker.
-func (s *secretSet) markerEnds() *wordSet {
-	if s.clashes.ends.n == 0 {
-		for id := range s.byID {
-			s.clashes.addEnds(id)
-		}
-		for _, id := range shapeIDs {
-			s.clashes.addEnds(id)
-		}
-	}
-	return &s.clashes.ends
+	s.forget(k)
 }
 
 // remove forgets the values of id and reports whether there were any.
 func (s *secretSet) remove(id string) bool {
+	delete(s.refused, id)
 	list := s.byID[id]
 	for _, k := range list {
-		k.ids = slices.DeleteFunc(k.ids, func(other string) bool { return other == id })
-		if len(k.ids) > 0 {
-			continue
+		optional := k.ids[id]
+		if delete(k.ids, id); len(k.ids) == 0 {
+			s.forget(k)
+		} else if !optional {
+			k.required--
 		}
-		s.unlink(k)
-		for f := range k.forms.all { // now, since later they cannot be noted any more
-			s.clashes.note(stump(f, s.ends))
-		}
-		if k.laps {
-			s.clashes.later = slices.DeleteFunc(s.clashes.later, func(o *secret) bool { return o == k })
-		}
-		k.forms.wipe()
-		s.count--
 	}
-	delete(s.byID, id)
-	s.clashes.ends = wordSet{}
+	if len(list) > 0 {
+		s.dropID(id)
+	}
 	return len(list) > 0
 }
 
-func (s *secretSet) unlink(k *secret) {
-	sum := maphash.Bytes(s.seed, k.forms.at(0))
-	if s.byValue[sum] == k {
-		if s.byValue[sum] = k.next; k.next == nil {
-			delete(s.byValue, sum)
-		}
-		return
-	}
-	for o := s.byValue[sum]; o != nil; o = o.next {
-		if o.next == k {
-			o.next = k.next
-		}
-	}
+func (s *secretSet) dropID(id string) {
+	delete(s.byID, id)
+	s.clashes.setID(id, -1)
 }
 
-// all yields the secrets in no particular order.
-func (s *secretSet) all(yield func(*secret) bool) {
-	for _, k := range s.byValue {
-		for ; k != nil; k = k.next {
-			if !yield(k) {
-				return
-			}
-		}
-	}
+func (s *secretSet) forget(k *secret) {
+	delete(s.byValue, k.key)
+	s.clashes.forget(k)
+	k.forms.wipe()
 }
 
 // wipe forgets everything.
 func (s *secretSet) wipe() {
-	for k := range s.all {
+	for _, k := range s.byValue {
 		k.forms.wipe()
 	}
 	clear(s.byValue)
 	clear(s.byID)
-	s.clashes.wipe()
-	s.count = 0
+	clear(s.refused)
+	s.clashes.init()
 }
 
-// compile builds the matcher of what is registered now. The error is
-// ErrMarkerText, which add has ruled out: it is looked for again because without
-// it the matcher would be built wrongly.
-func (s *secretSet) compile() (*matcher, error) {
-	ids := slices.Clone(shapeIDs)
-	for id := range s.byID {
-		ids = append(ids, id)
-	}
+// compile builds the matcher of what is registered now.
+func (s *secretSet) compile() *matcher {
+	ids := slices.AppendSeq(slices.Clone(shapeIDs), maps.Keys(s.byID))
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	size, n := 0, 0
-	for k := range s.all {
-		size += len(k.forms.arena) + k.forms.len()*(len(markerHead)+len(k.ids[0])+len(markerTail))
+	for _, k := range s.byValue {
+		size += len(k.forms.arena)
 		n += k.forms.len()
 	}
-	m := newMatcher(ids, n, size)
+	arena := make([]byte, 0, size)
+	exact := make([]form, 0, n)
+	var hex, base64 []form
 	for i, id := range ids {
 		for _, k := range s.byID[id] {
-			if k.ids[0] != id {
+			if !k.isFirst(id) {
 				continue
 			}
-			mark := []byte(marker(id))
-			for f := range k.forms.all {
-				m.add(f, int32(i), mark)
-				if !k.laps {
-					continue
+			for j, kind := range k.forms.kinds {
+				text := k.forms.at(j)
+				f := form{from: len(arena), len: len(text), id: int32(i)}
+				arena = append(grow(arena, len(text)), text...)
+				switch kind {
+				case hexForm:
+					hex = append(hex, f)
+				case base64Form:
+					base64 = append(base64, f)
+					exact = append(exact, f)
+				default:
+					exact = append(exact, f)
 				}
-				rest := stump(f, s.ends)
-				if rest == nil {
-					clear(m.arena)
-					return nil, ErrMarkerText
-				}
-				if len(rest) < len(f) {
-					m.add(rest, int32(i), mark)
+				if k.laps {
+					if rest := stump(text, s.clashes.hasEnd); len(rest) < len(text) {
+						f.from, f.len = len(arena), len(rest)
+						arena = append(grow(arena, len(rest)), rest...)
+						exact = append(exact, f)
+					}
 				}
 			}
 		}
 	}
-	return m.build(), nil
+	return newMatcher(ids, arena, exact, hex, base64)
+}
+
+// isFirst reports whether id is the first of the value's ids in byte order, by which
+// the marker names it.
+func (k *secret) isFirst(id string) bool {
+	for other := range k.ids {
+		if other < id {
+			return false
+		}
+	}
+	return true
 }

@@ -170,16 +170,8 @@ func boundary(text string, i, done int) bool {
 		return true
 	}
 	return i >= done+2 && text[i-2] == '\\' && strings.IndexByte("nrtbf", text[i-1]) >= 0 ||
-		i >= done+3 && text[i-3] == '%' && hexDigits.hasAll(bytesOf(text[i-2:i]))
+		i >= done+3 && text[i-3] == '%' && hexDigits.has(text[i-2]) && hexDigits.has(text[i-1])
 }
-
-var (
-	alnum     = classOf(letters + digits)
-	hexDigits = classOf(digits + "abcdefABCDEF")
-	word      = classOf(letters + digits + "_-")
-	upperNum  = classOf(digits + "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-	base64Any = classOf(letters + digits + "+/_-")
-)
 
 // run returns where the longest run of class bytes from text[i:] ends.
 func run(text string, i int, class *byteClass) int {
@@ -187,15 +179,4 @@ func run(text string, i int, class *byteClass) int {
 		i++
 	}
 	return i
-}
-
-// token matches an anchor with at least least bytes of class behind it, and
-// takes all there are.
-func token(class *byteClass, least int) func(string, int, int) (int, int) {
-	return func(text string, i, rest int) (int, int) {
-		if end := run(text, rest, class); end-rest >= least {
-			return i, end
-		}
-		return 0, 0
-	}
 }

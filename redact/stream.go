@@ -56,12 +56,14 @@ func (s *stream) decide(end bool) ([]byte, error) {
 	text := b.in[s.head:]
 	n := len(text)
 	if !end {
-		n = max(0, n-max(0, m.longest-1))
+		n = min(max(0, n-max(0, m.longest-1)), m.undecided(text))
 	}
-	sc := newScanTo(m, text, n, s.covered)
-	if s.r.s.cfg.Policy == Reject && sc.more() {
-		sc.close()
-		return nil, ErrSecretFound
+	var sc scan[[]byte]
+	sc.init(m, text, n, s.covered)
+	if s.r.s.cfg.Policy == Reject {
+		if _, found := sc.next(); found {
+			return nil, ErrSecretFound
+		}
 	}
 	b.out = sc.rewrite(b.out[:0])
 	s.head += n

@@ -44,7 +44,7 @@ func Example_host() {
 		return
 	}
 	secrets := redact.NewSecretRegistry(redact.Config{})
-	secrets.Register("billing-key", []byte("acme-live-7Qm2vT9x"), redact.LevelTenant)
+	secrets.Register("billing-key", []byte("acme-live-7Qm2vT9x"))
 	job, err := bank.Background(memory.JobConfig{ID: "import-1", Tenant: "acme", Redactor: secrets})
 	if err != nil {
 		fmt.Println(err)

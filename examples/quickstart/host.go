@@ -76,7 +76,7 @@ func vault(tenant string) (*redact.SecretRegistry, error) {
 		return r, nil
 	}
 	for _, s := range secrets {
-		if err := r.Register(s.id, []byte(s.value), s.level); err != nil {
+		if err := r.Register(s.id, []byte(s.value)); err != nil {
 			return nil, err
 		}
 	}

@@ -9,6 +9,9 @@ import (
 // databaseUser owns the cluster.
 const databaseUser = "agentmemory"
 
+// port is part of the name of a socket, nothing more.
+const port = "5432"
+
 // debianBinaries holds a directory for each version that is installed.
 var debianBinaries = "/usr/lib/postgresql"
 
@@ -38,7 +41,7 @@ func Start(ctx context.Context) (*Cluster, error) {
 }
 
 func start(ctx context.Context, bin string) (*Cluster, error) {
-	h, err := newHome(ctx, bin)
+	h, err := newHome(ctx, bin, initdb)
 	if err != nil {
 		return nil, err
 	}

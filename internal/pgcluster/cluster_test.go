@@ -51,15 +51,16 @@ func private(t *testing.T) *Cluster {
 	return c
 }
 
-// client is psql, which is beside the server or, where that is a link, beside its end.
 func client(t *testing.T, c *Cluster) string {
-	server, err := filepath.EvalSymlinks(filepath.Join(c.home.bin, "postgres"))
+	psql, err := c.Program("psql")
 	require.NoError(t, err)
-	return filepath.Join(filepath.Dir(server), "psql")
+	return psql
 }
 
-func psql(t *testing.T, c *Cluster, sql string) string {
-	cmd := exec.CommandContext(t.Context(), client(t, c), "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", sql, c.DSN())
+func psql(t *testing.T, c *Cluster, sql string) string { return ask(t, c, c.DSN(), sql) }
+
+func ask(t *testing.T, c *Cluster, dsn, sql string) string {
+	cmd := exec.CommandContext(t.Context(), client(t, c), "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", sql, dsn)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
 	return strings.TrimSpace(string(out))
@@ -155,13 +156,58 @@ func TestCluster_GoesWithItsProcess(t *testing.T) {
 	})
 }
 
+// A backup holds what the server had when it was taken, and a standby what it has had
+// since, which is its own once it is promoted.
+func TestCluster_Copies(t *testing.T) {
+	c, ctx := private(t), t.Context()
+	psql(t, c, "create table kept (n int)")
+	backup, err := c.Backup(ctx)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, backup.Close()) })
+	standby, err := c.Standby(ctx, "second")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, standby.Close()) })
+	psql(t, c, "alter system set synchronous_standby_names = 'second'")
+	psql(t, c, "select pg_reload_conf()")
+	until(t, "the standby to follow", func() bool {
+		return psql(t, c, "select sync_state from pg_stat_replication") == "sync"
+	})
+	psql(t, c, "insert into kept values (1)")
+	require.NoError(t, c.Kill())
+	require.NoError(t, standby.Promote(ctx))
+	psql(t, standby, "insert into kept values (2)")
+	assert.Equal(t, "2", psql(t, standby, "select count(*) from kept"))
+	require.NoError(t, backup.Restart(ctx))
+	assert.Equal(t, "0", psql(t, backup, "select count(*) from kept"))
+}
+
+// A pooler serves until it is closed.
+func TestCluster_Pooler(t *testing.T) {
+	c := private(t)
+	psql(t, c, "create role guest login")
+	p, err := c.Pooler(t.Context(), []string{"guest"})
+	if errors.Is(err, ErrNoPooler) && os.Getenv(EnvRequire) != "1" {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	assert.True(t, p.Running())
+	assert.Equal(t, "guest", ask(t, c, p.DSN()+" user=guest", "select current_user"))
+	require.NoError(t, p.Close())
+	assert.False(t, p.Running())
+	assert.NoDirExists(t, p.home.dir)
+}
+
 func TestForTests(t *testing.T) {
 	t.Setenv(EnvDSN, "host=elsewhere")
 	c, err := ForTests(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "host=elsewhere", c.DSN())
 	assert.False(t, c.Owned())
-	for _, err := range []error{c.Kill(), c.StopImmediate(), c.Restart(t.Context())} {
+	_, errBackup := c.Backup(t.Context())
+	_, errStandby := c.Standby(t.Context(), "s")
+	_, errPooler := c.Pooler(t.Context(), nil)
+	_, errProgram := c.Program("psql")
+	for _, err := range []error{c.Kill(), c.StopImmediate(), c.Restart(t.Context()), c.Promote(t.Context()), errBackup, errStandby, errPooler, errProgram} {
 		assert.ErrorIs(t, err, errNotOurs)
 	}
 	assert.NoError(t, c.Close())

@@ -26,6 +26,9 @@
 //	err = cluster.Kill()         // or cluster.StopImmediate()
 //	err = cluster.Restart(ctx)   // the same data, recovered, under the same DSN
 //
+// A cluster of one's own can be copied, by [Cluster.Backup] and [Cluster.Standby], and have
+// a PgBouncer before it, by [Cluster.Pooler].
+//
 // # Guarantees
 //
 //   - A private cluster listens on a socket in its own directory only, which no other

@@ -18,10 +18,7 @@ import (
 	"syscall"
 )
 
-const (
-	port      = "5432" // part of the socket's name, nothing more
-	maxSocket = 100    // bytes in a socket's path; systems allow 103 and more
-)
+const maxSocket = 100 // bytes in a socket's path; systems allow 103 and more
 
 // home is the directory of a cluster: its data, its socket and its log.
 type home struct {
@@ -32,8 +29,8 @@ type home struct {
 }
 
 // newHome makes the directory and what removes it if this process dies, and fills
-// it by initdb.
-func newHome(ctx context.Context, bin string) (*home, error) {
+// it by fill.
+func newHome(ctx context.Context, bin string, fill func(context.Context, *home) error) (*home, error) {
 	h := &home{bin: bin}
 	var err error
 	if os.Geteuid() == 0 {
@@ -44,28 +41,59 @@ func newHome(ctx context.Context, bin string) (*home, error) {
 	if h.dir, err = os.MkdirTemp(parent(os.TempDir(), h.as != nil), "agentmemory-pg-"); err != nil {
 		return nil, err
 	}
-	if err := h.prepare(ctx); err != nil {
+	if err := h.prepare(); err != nil {
+		return nil, errors.Join(err, h.remove())
+	}
+	if err := fill(ctx, h); err != nil {
 		return nil, errors.Join(err, h.remove())
 	}
 	return h, nil
 }
 
-func (h *home) prepare(ctx context.Context) error {
+func (h *home) prepare() error {
 	if h.as != nil {
 		if err := os.Chown(h.dir, int(h.as.Uid), int(h.as.Gid)); err != nil {
 			return err
 		}
 	}
-	if err := h.sweep(); err != nil {
-		return err
-	}
-	initdb := exec.CommandContext(ctx, filepath.Join(h.bin, "initdb"), "--pgdata", h.data(),
+	return h.sweep()
+}
+
+// initdb fills a home with the data of a new server.
+func initdb(ctx context.Context, h *home) error {
+	return h.run(ctx, "initdb", "--pgdata", h.data(),
 		"--username", databaseUser, "--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync")
-	h.settle(initdb)
-	if out, err := initdb.CombinedOutput(); err != nil {
-		return fmt.Errorf("pgcluster: initdb: %w: %s", err, tail(out))
+}
+
+// run runs a program of the server's to its end.
+func (h *home) run(ctx context.Context, program string, args ...string) error {
+	cmd := exec.CommandContext(ctx, h.program(program), args...)
+	h.settle(cmd)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("pgcluster: %s: %w: %s", program, err, tail(out))
 	}
 	return nil
+}
+
+// program is one of the programs that are beside the server or, where that is a link,
+// beside its end.
+func (h *home) program(name string) string {
+	if path := filepath.Join(h.bin, name); executable(path) {
+		return path
+	}
+	if server, err := filepath.EvalSymlinks(filepath.Join(h.bin, "postgres")); err == nil {
+		return filepath.Join(filepath.Dir(server), name)
+	}
+	return filepath.Join(h.bin, name)
+}
+
+// write makes a file of the server's user.
+func (h *home) write(name, text string) error {
+	path := filepath.Join(h.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil || h.as == nil {
+		return err
+	}
+	return os.Chown(path, int(h.as.Uid), int(h.as.Gid))
 }
 
 // settle gives a command the user, the place and the environment of the cluster.
@@ -157,6 +185,16 @@ func (h *home) releaseShared() {
 	if key := strings.Fields(lines[6]); len(key) == 2 {
 		_ = exec.Command("ipcrm", "-m", key[1]).Run()
 	}
+}
+
+// append adds to a file that is there.
+func (h *home) append(name, text string) error {
+	f, err := os.OpenFile(filepath.Join(h.dir, name), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }
 
 func (h *home) data() string   { return filepath.Join(h.dir, "data") }

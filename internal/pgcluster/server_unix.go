@@ -24,7 +24,23 @@ type server struct {
 
 // serve starts the server and waits until it answers.
 func (h *home) serve(ctx context.Context) (*server, error) {
-	s, err := h.launch()
+	args := []string{"-D", h.data(), "-k", h.dir, "-p", port}
+	for _, setting := range []string{
+		"listen_addresses=",
+		"fsync=on",
+		"shared_buffers=16MB",
+		"max_connections=200",
+		"dynamic_shared_memory_type=mmap", // files in the data directory, which goes
+	} {
+		args = append(args, "-c", setting)
+	}
+	return h.launch(ctx, filepath.Join(h.bin, "postgres"), args...)
+}
+
+// launch starts a program that serves on the socket of the home, and waits until it
+// answers.
+func (h *home) launch(ctx context.Context, program string, args ...string) (*server, error) {
+	s, err := h.start(exec.Command(program, args...))
 	if err != nil {
 		return nil, err
 	}
@@ -43,23 +59,12 @@ func (h *home) serve(ctx context.Context) (*server, error) {
 	}
 }
 
-func (h *home) launch() (*server, error) {
+func (h *home) start(cmd *exec.Cmd) (*server, error) {
 	log, err := os.OpenFile(h.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	args := []string{"-D", h.data(), "-k", h.dir, "-p", port}
-	for _, setting := range []string{
-		"listen_addresses=",
-		"fsync=on",
-		"shared_buffers=16MB",
-		"max_connections=200",
-		"dynamic_shared_memory_type=mmap", // files in the data directory, which goes
-	} {
-		args = append(args, "-c", setting)
-	}
-	cmd := exec.Command(filepath.Join(h.bin, "postgres"), args...)
 	h.settle(cmd)
 	dieWithParent(cmd.SysProcAttr)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -88,6 +93,16 @@ func (h *home) launch() (*server, error) {
 func (h *home) lastWords() string {
 	out, _ := os.ReadFile(h.log())
 	return tail(out)
+}
+
+// running reports whether it has not ended.
+func (s *server) running() bool {
+	select {
+	case <-s.done:
+		return false
+	default:
+		return true
+	}
 }
 
 // quit is an immediate shutdown.

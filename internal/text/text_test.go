@@ -88,3 +88,19 @@ func FuzzTokens(f *testing.F) {
 		}
 	})
 }
+
+func TestCompose(t *testing.T) {
+	for _, c := range [][2]string{
+		{"", ""}, {"plain", "plain"}, {"cafe\u0301 \u0301", "café \u0301"}, {"\u0301a", "\u0301a"},
+		{"Vie\u0323\u0302t Vie\u0302\u0323t", "Việt Việt"},                  // in either order
+		{"a\u0301\u0301", "á\u0301"},                                        // the second is blocked
+		{"\u1112\u1161\u11ab\u1100\u116e\u11a8 \ud55c", "한국 한"},             // Hangul
+		{"か\u3099 ハ\u309a й й и\u0306 ё е\u0308", "が パ й й й ё ё"},          // Kana, Cyrillic
+		{"<\u0338 \u0627\u0653 α\u0313\u0301", "<\u0338 \u0622 \u1f04"},     // no symbols; Arabic, Greek
+		{"e\u0301\xff\u0301", "é\xff\u0301"}, {"\xffe\u0301", "\xff\u00e9"}, // what is no text stays
+	} {
+		require.Equal(t, c[1], Compose(c[0]), "%q", c[0])
+	}
+	zalgo := "e" + strings.Repeat("\u0301\u0323", 1<<15)
+	require.Equal(t, Compose(zalgo), Compose(Compose(zalgo)))
+}

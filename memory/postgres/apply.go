@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -25,31 +26,26 @@ func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.
 	const retire = `
 		WITH hit AS (
 			SELECT FROM agentmemory.entries
-			WHERE tenant = $1 AND ref = $2 AND id = $3 AND died = 9223372036854775807 AND NOT erased AND expires_at > $4
-		), t AS (
-			UPDATE agentmemory.tenants SET version = version + 1
-			WHERE tenant = $1 AND EXISTS (SELECT FROM hit) RETURNING version
-		), gone AS (
-			UPDATE agentmemory.entries e SET died = t.version, state = $5 FROM t
-			WHERE e.tenant = $1 AND e.ref = $2 AND e.id = $3 AND e.died = 9223372036854775807 AND NOT e.erased AND e.expires_at > $4
-			RETURNING e.id
+			WHERE tenant = $1 AND ref = $2 AND id = $3 AND died >= 9223372036854775807 AND NOT erased AND expires_at > $4
 		), noted AS (
-			INSERT INTO agentmemory.versions (tenant, version, mark, changes)
-			SELECT $1, t.version, $6, CASE WHEN EXISTS (SELECT FROM gone) THEN $7::bytea ELSE '' END FROM t
+			INSERT INTO agentmemory.versions (tenant, version, mark, changes, entries, bytes)
+			SELECT $1, v.version + 1, $6, $7, v.entries, v.bytes FROM hit, ` + newestVersion + ` v RETURNING version
 		)
-		SELECT FROM gone`
+		UPDATE agentmemory.entries e SET died = noted.version, state = $5 FROM noted
+		WHERE e.tenant = $1 AND e.ref = $2 AND e.id = $3`
 	var j journal
 	j.add(wasRetired, s.Ref, id)
 	mark := driver.NewMark()
 	deleted := false
 	err := st.db.write(ctx, tenantSetting(s.Tenant), unsent, func(b *pgx.Batch) {
+		b.Queue(lockTenant, []byte(s.Tenant))
 		b.Queue(retire, []byte(s.Tenant), keyOf(s.Ref), []byte(id), at.UnixMilli(), int16(driver.Deleted), mark[:], j.data).
 			Exec(func(tag pgconn.CommandTag) error {
 				deleted = tag.RowsAffected() > 0
 				return nil
 			})
 	})
-	return deleted && err == nil, err
+	return err == nil && deleted, err
 }
 
 // Apply commits m or returns [driver.ErrConflict], or [driver.ErrValidation] for a
@@ -100,12 +96,7 @@ func (w *writes) commit(ctx context.Context, allows func(error) bool) error {
 		// One of the ids is there. The long way tells whether by the same entry.
 	}
 	return repeat(ctx, allows, func() error {
-		conn, err := w.db.pool.Acquire(ctx)
-		if err != nil {
-			return err
-		}
-		defer conn.Release()
-		return w.transact(ctx, conn, allows)
+		return w.db.on(ctx, func(conn *pgxpool.Conn) error { return w.transact(ctx, conn, allows) })
 	})
 }
 
@@ -142,32 +133,37 @@ type heldEntry struct {
 // add commits a mutation that only adds, in one round trip.
 func (w *writes) add(ctx context.Context, allows func(error) bool) error {
 	return w.db.write(ctx, tenantSetting(w.tenant), allows, func(b *pgx.Batch) {
-		w.bump(b, w.journal(w.m.Put), w.m.Put)
+		b.Queue(takeTenant, []byte(w.tenant))
+		w.note(b, w.m.Put)
 		w.insert(b, w.m.Put, "")
 		w.queueEvents(b)
 	})
 }
 
-// bump takes the row of the tenant, which the transaction holds until it ends, and
-// makes the next version, with its own row if the journal is known already. It counts
-// entries that the transaction puts for certain. Every transaction that changes more than
-// machinery begins with it, so that versions are committed in their order.
-func (w *writes) bump(b *pgx.Batch, journal []byte, put []driver.Placed) {
-	const (
-		bump = `
-			INSERT INTO agentmemory.tenants AS t (tenant, version, entries, bytes) VALUES ($1, 1, $2, $3)
-			ON CONFLICT (tenant) DO UPDATE SET version = t.version + 1,
-				entries = t.entries + excluded.entries, bytes = t.bytes + excluded.bytes RETURNING version`
-		bumpAndNote = `
-			WITH t AS (` + bump + `)
-			INSERT INTO agentmemory.versions (tenant, version, mark, changes) SELECT $1, version, $4, $5 FROM t RETURNING version`
-	)
-	u := usageOf(put)
-	q := b.Queue(bump, []byte(w.tenant), u.Entries, u.Bytes)
-	if journal != nil {
-		q.SQL, q.Arguments = bumpAndNote, append(q.Arguments, w.mark[:], journal)
-	}
-	q.QueryRow(func(row pgx.Row) error {
+// takeTenant takes the row of the tenant, which the transaction holds until it ends, and
+// makes it if there is none. Every transaction that changes more than machinery does so
+// first, so that versions are committed in their order. What is there is only locked.
+const takeTenant = `
+	INSERT INTO agentmemory.tenants AS t (tenant) VALUES ($1)
+	ON CONFLICT (tenant) DO UPDATE SET horizon = t.horizon WHERE false`
+
+// current is the version that the transaction has made or, before that, the one it met.
+const current = `COALESCE((SELECT max(version) FROM agentmemory.versions WHERE tenant = $1), 0)`
+
+// newestVersion is the newest version of the tenant $1 with what its entries come to, all 0
+// before the first.
+const newestVersion = `(
+	(SELECT version, entries, bytes FROM agentmemory.versions WHERE tenant = $1 ORDER BY version DESC LIMIT 1)
+	UNION ALL SELECT 0, 0, 0 LIMIT 1)`
+
+// note queues the next version with its mark and what it touches, of which fresh are the
+// entries that are put.
+func (w *writes) note(b *pgx.Batch, fresh []driver.Placed) {
+	const note = `
+		INSERT INTO agentmemory.versions (tenant, version, mark, changes, entries, bytes)
+		SELECT $1, v.version + 1, $2, $3, v.entries + $4, v.bytes + $5 FROM ` + newestVersion + ` v RETURNING version`
+	u := usageOf(fresh)
+	b.Queue(note, []byte(w.tenant), w.mark[:], w.journal(fresh), u.Entries, u.Bytes).QueryRow(func(row pgx.Row) error {
 		var n int64
 		err := row.Scan(&n)
 		w.done.Version = w.mark.Version(uint64(n))
@@ -178,43 +174,48 @@ func (w *writes) bump(b *pgx.Batch, journal []byte, put []driver.Placed) {
 // transact commits any mutation, in two round trips: one that takes the tenant's row and
 // the documents and reads what the mutation names, and one that writes and commits.
 func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(error) bool) error {
+	raw := conn.Conn()
 	w.retired = map[place][]string{}
 	w.held, w.documents = map[place]*heldEntry{}, map[title]heldDocument{}
 	w.done = driver.Applied{Revs: make([]int64, len(w.m.Documents))}
 	b := new(pgx.Batch)
 	b.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`)
+	guard(b)
 	w.db.prelude(b, tenantSetting(w.tenant))
 	if !w.machinery {
-		w.bump(b, nil, nil)
+		w.stage(b)
+		b.Queue(takeTenant, []byte(w.tenant))
 	}
 	w.loadEntries(b)
 	w.loadRetired(b)
 	w.loadDocuments(b)
 	w.loadUsage(b)
-	if err := conn.SendBatch(ctx, b).Close(); err != nil {
-		undo(ctx, conn)
+	if err := raw.SendBatch(w.db.unending(ctx), b).Close(); err != nil {
+		undo(ctx, raw)
 		return again(err)
 	}
 	if err := w.check(); err != nil {
-		undo(ctx, conn)
+		undo(ctx, raw)
 		return err
 	}
 	if w.lone && len(w.fresh()) == 0 {
-		undo(ctx, conn)
+		undo(ctx, raw)
 		return nil
 	}
 	b = new(pgx.Batch)
 	w.queueAll(b)
 	b.Queue(`COMMIT`)
-	err := settle(ctx, conn, func(ctx context.Context) error { return conn.SendBatch(ctx, b).Close() })
+	err := w.db.settle(ctx, conn, func(ctx context.Context, conn *pgx.Conn) error { return conn.SendBatch(ctx, b).Close() })
 	switch {
 	case open(err):
-		_ = conn.Conn().Close(ctx)
+		if !errors.Is(err, ErrOutcomeUnknown) {
+			_ = raw.Close(ctx)
+		}
 		if !allows(err) {
 			return driver.Fail(ErrOutcomeUnknown, "", err)
 		}
 	case err != nil:
-		undo(ctx, conn)
+		undo(ctx, raw)
 		if codeOf(err) == uniqueViolation {
 			return driver.ErrConflict // somebody else made the machinery
 		}
@@ -224,26 +225,12 @@ func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(e
 
 // undo ends a transaction that is not to be committed. A connection on which that does not
 // succeed in time is not used again, which ends it as well.
-func undo(ctx context.Context, conn *pgxpool.Conn) {
+func undo(ctx context.Context, conn *pgx.Conn) {
 	brief, end := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer end()
 	if _, err := conn.Exec(brief, `ROLLBACK`); err != nil {
-		_ = conn.Conn().Close(brief)
+		_ = conn.Close(brief)
 	}
-}
-
-// early is an error before anything was written, which therefore can be repeated if it
-// may pass.
-type early struct{ error }
-
-func (e early) Unwrap() error     { return e.error }
-func (e early) SafeToRetry() bool { return true }
-
-func again(err error) error {
-	if idempotent(err) {
-		return early{err}
-	}
-	return err
 }
 
 // loadRetired queues what finds the entries that are retired in favour of the heirs.
@@ -257,8 +244,9 @@ func (w *writes) loadRetired(b *pgx.Batch) {
 		heirs, refs, ids = append(heirs, place{h.Ref, h.ID}), append(refs, keyOf(h.Ref)), append(ids, []byte(h.ID))
 	}
 	const load = `
-		SELECT h.number, e.id FROM unnest($2::bytea[], $3::bytea[]) WITH ORDINALITY AS h (ref, id, number)
-		JOIN agentmemory.entries e ON e.tenant = $1 AND e.ref = h.ref AND e.heir = h.id`
+		SELECT h.number, e.id FROM unnest($2::bytea[], $3::bytea[]) WITH ORDINALITY AS h (ref, id, number), LATERAL (
+			SELECT e.id FROM agentmemory.entries e
+			WHERE e.tenant = $1 AND e.ref = h.ref AND sha256(e.heir) = sha256(h.id) AND e.heir = h.id OFFSET 0) e`
 	b.Queue(load, []byte(w.tenant), refs, ids).Query(func(rows pgx.Rows) error {
 		var number int64
 		var id name
@@ -277,8 +265,8 @@ func (w *writes) loadUsage(b *pgx.Batch) {
 		return
 	}
 	const load = `
-		SELECT entries, bytes, (SELECT count(*) FROM (SELECT FROM agentmemory.outbox WHERE tenant = $1 LIMIT $2) x)
-		FROM agentmemory.tenants WHERE tenant = $1`
+		SELECT v.entries, v.bytes, (SELECT count(*) FROM (SELECT FROM agentmemory.outbox WHERE tenant = $1 LIMIT $2) x)
+		FROM ` + newestVersion + ` v`
 	b.Queue(load, []byte(w.tenant), max(0, w.m.Limits.Waiting)).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&w.used.Entries, &w.used.Bytes, &w.used.Waiting)
 	})
@@ -339,19 +327,15 @@ func (w *writes) loadEntries(b *pgx.Batch) {
 	}
 	const load = `
 		SELECT COALESCE(e.long_ref, e.ref), e.born, e.died, e.state, e.erased, ` + entryColumns + `
-		FROM unnest($2::bytea[], $3::bytea[]) AS n (ref, id)
-		JOIN agentmemory.entries e ON e.tenant = $1 AND e.ref = n.ref AND e.id = n.id`
-	b.Queue(load, []byte(w.tenant), refs, ids).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
-			h := &heldEntry{Held: driver.Held{Entry: new(driver.Entry)}}
-			var ref name
-			var state int16
-			if err := scanEntry(rows, h.Entry, &ref, &h.born, &h.died, &state, &h.Erased); err != nil {
-				return err
-			}
-			h.State = driver.State(state)
-			w.held[place{string(ref), h.Entry.ID}] = h
-		}
-		return rows.Err()
-	})
+		FROM unnest($2::bytea[], $3::bytea[]) AS n (ref, id), LATERAL (
+			SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = n.ref AND e.id = n.id OFFSET 0) e`
+	b.Queue(load, []byte(w.tenant), refs, ids).Query(eachRow(func(row pgx.Row) error {
+		h := &heldEntry{Held: driver.Held{Entry: new(driver.Entry)}}
+		var ref name
+		var state int16
+		err := scanEntry(row, h.Entry, &ref, &h.born, &h.died, &state, &h.Erased)
+		h.State = driver.State(state)
+		w.held[place{string(ref), h.Entry.ID}] = h
+		return err
+	}))
 }

@@ -9,7 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -40,6 +42,12 @@ func TestMain(m *testing.M) {
 		}
 		databases.admin.Close()
 	}
+	if pooler.Pooler != nil {
+		if err := pooler.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
 	if server.cluster != nil {
 		if err := server.cluster.Close(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -47,6 +55,52 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(code)
+}
+
+// envPooled has all tests connect through a pooler and in that mode of pgx.
+const envPooled = "AGENTMEMORY_TEST_POOLED"
+
+func pooled() bool { return os.Getenv(envPooled) != "" }
+
+// pooler is the one that all tests share.
+var pooler struct {
+	once sync.Once
+	*pgcluster.Pooler
+	err error
+}
+
+// behind is the connection to the same database through the pooler, in a mode of pgx.
+func behind(t testing.TB, connection, mode string) string {
+	pooler.once.Do(func() {
+		pooler.Pooler, pooler.err = server.cluster.Pooler(context.Background(), []string{hostRole, guestRole})
+	})
+	if errors.Is(pooler.err, pgcluster.ErrNoPooler) && os.Getenv(pgcluster.EnvRequire) != "1" {
+		t.Skip(pooler.err)
+	}
+	require.NoError(t, pooler.err)
+	cfg, err := pgxpool.ParseConfig(connection)
+	require.NoError(t, err)
+	return with(with(pooler.DSN(), "dbname", cfg.ConnConfig.Database), "default_query_exec_mode", mode)
+}
+
+// as has a pool connect as another role.
+func as(cfg *pgxpool.Config, role string) {
+	if pooled() {
+		cfg.ConnConfig.User = role
+	} else {
+		cfg.ConnConfig.RuntimeParams["role"] = role
+	}
+}
+
+// opened is Open with the options that a pooler needs, if the pool connects to one.
+func opened(ctx context.Context, pool *pgxpool.Pool, opts Options) (*DB, error) {
+	if pooled() && pool.Config().ConnConfig.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement {
+		opts.Pooler = true
+		if opts.StatementTimeout == 0 {
+			opts.StatementTimeout = time.Minute
+		}
+	}
+	return Open(ctx, pool, opts)
 }
 
 // dsn names the database that a test may connect to. A machine without PostgreSQL
@@ -84,7 +138,11 @@ func emptyDatabase(t testing.TB, ctx context.Context) (connection string) {
 	if !server.cluster.Owned() {
 		testDatabases = append(testDatabases, name)
 	}
-	return with(base, "dbname", name)
+	connection = with(base, "dbname", name)
+	if pooled() {
+		connection = behind(t, connection, os.Getenv(envPooled))
+	}
+	return connection
 }
 
 // with adds a setting to a connection string of either form.
@@ -111,7 +169,9 @@ func connect(t testing.TB, connection string, change ...func(*pgxpool.Config)) *
 	cfg, err := pgxpool.ParseConfig(connection)
 	require.NoError(t, err)
 	cfg.MaxConns = 8
-	cfg.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
+	if !pooled() {
+		cfg.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
+	}
 	for _, f := range change {
 		f(cfg)
 	}

@@ -52,34 +52,3 @@ func TestK2_AbsentMachinery(t *testing.T) {
 		require.ErrorIs(t, errs[1], driver.ErrConflict)
 	}
 }
-
-// What finds the documents of a subject, or of entries, reads none of the tenant's others,
-// though the plan was made for any tenant.
-func TestPlans_DocumentsAreLookedUp(t *testing.T) {
-	db, ctx := openDB(t, Options{}), t.Context()
-	const fill = `
-		INSERT INTO agentmemory.documents (tenant, ref, kind, key, class, rev, made_of, subjects, value)
-		SELECT 'big', 'r', 'k', convert_to(i::text, 'UTF8'), 1 + i % 2, i, NULL, NULL, '' FROM generate_series(1, 5000) i;
-		INSERT INTO agentmemory.document_of SELECT tenant, ref, kind, key, key FROM agentmemory.documents WHERE class = 1;
-		INSERT INTO agentmemory.document_subjects SELECT tenant, ref, kind, key, key FROM agentmemory.documents WHERE class = 2;
-		ANALYZE agentmemory.documents, agentmemory.document_of, agentmemory.document_subjects`
-	conn, err := db.pool.Acquire(ctx)
-	require.NoError(t, err)
-	defer conn.Release()
-	_, err = conn.Exec(ctx, fill)
-	require.NoError(t, err)
-	bySubject, _ := documentsSQL(&driver.DocumentQuery{Tenant: "big", EveryRef: true, Subject: "1"})
-	for i, sql := range []string{
-		`(bytea, bytea, bytea, bytea, bytea, bytea) AS ` + bySubject,
-		`(bytea, bytea[], bytea[]) AS ` + removeDocumentsOf,
-	} {
-		_, err = conn.Exec(ctx, fmt.Sprint(`SET plan_cache_mode = force_generic_plan; PREPARE looked`, i, sql))
-		require.NoError(t, err)
-		var plan string
-		args := []string{`('big', '', '', '', '1', '1')`, `('big', '{r}', '{2}')`}[i]
-		require.NoError(t, conn.QueryRow(ctx, fmt.Sprint(`EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE looked`, i, args)).Scan(&plan))
-		require.NotRegexp(t, `"Actual Rows": \d{3}|Rows Removed by (Filter|Join Filter)": \d{3}`, plan)
-	}
-	_, err = conn.Exec(ctx, `RESET plan_cache_mode; DEALLOCATE looked0; DEALLOCATE looked1`)
-	require.NoError(t, err)
-}

@@ -9,19 +9,19 @@
 // The pool, its size and its settings are the caller's. [Open] makes the tables in the
 // schema agentmemory, or brings them up to date; it needs the right to create only if
 // there is something to do. Nothing but pgx's cache of prepared statements depends on the
-// state of a session; behind a proxy that pools transactions use
-// pgx.QueryExecModeCacheDescribe. There is no LISTEN: hosts poll memory.Bank.Relay.
+// state of a session; a proxy that pools transactions needs [Options].Pooler. There is no
+// LISTEN: hosts poll memory.Bank.Relay.
 //
 // # Guarantees
 //
-// Versions are exact (M7). Every transaction that changes entries takes the one row
-// that counts the tenant's versions before, and holds it until it ends. So mutations of a
+// Versions are exact (M7). Every transaction that changes entries locks the row of the
+// tenant before, and holds it until it ends. So mutations of a
 // tenant follow each other, and version n is visible to a statement if and only if all
 // up to n are. That is why READ COMMITTED is enough: what a mutation's conditions rest
 // on is read by statements that begin after it has the row, and each sees what was
-// committed before; nobody else can change it until the mutation has ended. Delete is a
-// single statement, for which the server checks its row again when it has it. Tenants do
-// not wait for each other. A mutation that only adds is one round trip, any other two.
+// committed before; nobody else can change it until the mutation has ended. Tenants do
+// not wait for each other. A mutation that only adds, or deletes, is one round trip, any
+// other two; large values of documents are written before the row is taken.
 //
 // A mutation that changes machinery only does not take that row. It locks its documents
 // in the order of their names; one that changes a single document is one statement.
@@ -49,7 +49,7 @@
 // their owner too (CTI-1). A statement that forgot its tenant would find nothing.
 // Superusers and roles with BYPASSRLS are not held by policies: let hosts connect as
 // neither. Turn it on before hosts start. Relays read the outbox for all tenants,
-// and schedulers and [Store.Scopes] the machinery and the counters of versions; all else is
+// and schedulers and [Store.Scopes] the machinery and the names of tenants; all else is
 // always one tenant's, so that no role needs more for them.
 //
 // # Erasure
@@ -68,14 +68,15 @@
 // the tables cannot hold: text with U+0000 or that is no UTF-8, and events whose run or id
 // is above 1,024 bytes.
 //
-// Serialisation failures and deadlocks are tried again, within about a second, and lost
-// connections too where doing a thing twice is doing it once: reads, Put, Undelivered,
-// Delivered, Purge. Apply and Delete are tried again only if nothing was sent; otherwise a
-// lost connection is [ErrOutcomeUnknown].
+// Serialisation failures and deadlocks are tried again, within about a second, as are
+// refusals of a server that has too many clients, and lost connections too where doing a thing twice is doing it once: reads, Put, Undelivered,
+// Delivered, Purge. Apply and Delete are tried again only if no connection could be had;
+// otherwise a lost connection is [ErrOutcomeUnknown].
 //
 // When the context of a change ends, the server is asked to give up and its answer is
-// waited for, at most five seconds; if none comes, the outcome is unknown. A Purge just
-// ends, between two refs or with the one it is at.
+// waited for, at most five seconds. If none comes, or if it says that the change was made,
+// the outcome is unknown: a server may have stopped waiting for a synchronous standby. A Purge
+// just ends, between two refs or with the one it is at.
 //
 // # Concurrency
 //

@@ -76,7 +76,11 @@ func documentsSQL(q *driver.DocumentQuery) (string, []any) {
 	if !q.EveryRef {
 		narrow(` AND d.ref = `, []byte(q.Ref))
 	}
-	if q.Kind != "" {
+	switch {
+	case q.Kind == "":
+	case q.Group != "": // which names fewer: no plan is to go by the kind
+		narrow(` AND d.kind || '' = `, []byte(q.Kind))
+	default:
 		narrow(` AND d.kind = `, []byte(q.Kind))
 	}
 	if q.Key != "" {

@@ -52,7 +52,7 @@ func TestM10_ErasureReachesEverything(t *testing.T) {
 	ctx := t.Context()
 	pool := connect(t, emptyDatabase(t, ctx))
 	defer pool.Close()
-	db, err := Open(ctx, pool, Options{})
+	db, err := opened(ctx, pool, Options{})
 	require.NoError(t, err)
 	st := db.Memory()
 	bank, err := memory.New(st, memory.Config{WriteEvents: true, EventTags: true, Sink: new(events.Log)})

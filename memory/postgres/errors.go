@@ -11,13 +11,14 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// ErrNewerSchema is returned by [Open] for a database that a newer release has
-// migrated. Nothing was changed.
+// ErrNewerSchema is returned for a database that a newer release has migrated: by [Open],
+// and by everything that would write if that happened since. Nothing was changed.
 var ErrNewerSchema = errors.New("postgres: the database has a newer schema than this release knows")
 
-// ErrOutcomeUnknown: the connection was lost after a change had been sent, and
-// whether it was made is not known. It is not returned for calls that the store could
-// repeat.
+// ErrOutcomeUnknown: a change had been sent, and whether it was made, or will survive a
+// failover, is not known. Either the connection was lost, for a call that the store could not
+// repeat; or the context ended, and the server made the change although it had been asked to
+// give up: it may have stopped waiting for a synchronous standby.
 var ErrOutcomeUnknown = driver.ErrOutcomeUnknown
 
 // failed shapes an error for the caller.
@@ -31,6 +32,8 @@ func failed(ctx context.Context, err error) error {
 		return known
 	case errors.As(err, &kind):
 		return kind
+	case codeOf(err) == divisionByZero:
+		return ErrNewerSchema
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
@@ -49,13 +52,15 @@ const (
 	uniqueViolation   = "23505"
 	queryCanceled     = "57014"
 	idleInTransaction = "25P03"
+	tooManyClients    = "53300"
+	divisionByZero    = "22012" // only guard divides
 )
 
 // aborted reports whether the server says that it has undone the transaction because
-// of others, so that it may succeed the next time.
+// of others, or has not begun it, so that it may succeed the next time.
 func aborted(err error) bool {
 	code := codeOf(err)
-	return code == "40001" || code == "40P01"
+	return code == "40001" || code == "40P01" || code == tooManyClients
 }
 
 // lost reports whether the connection failed. Anything that was sent may have

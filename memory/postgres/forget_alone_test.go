@@ -144,7 +144,7 @@ func TestM10_AfterForgetAloneNoByteIsLeft(t *testing.T) {
 	ctx := t.Context()
 	pool := connect(t, emptyDatabase(t, ctx))
 	defer pool.Close()
-	db, err := Open(ctx, pool, Options{})
+	db, err := opened(ctx, pool, Options{})
 	require.NoError(t, err)
 	_, err = pool.Exec(ctx, doom)
 	require.NoError(t, err)

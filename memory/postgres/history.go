@@ -34,8 +34,7 @@ func collectRecords(tenant string, recs *[]driver.Record) func(pgx.Rows) error {
 // the order of the ids.
 func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
 	const look = `
-		SELECT ` + recordColumns + ` FROM unnest($3::bytea[]) WITH ORDINALITY AS n (id, place)
-		JOIN agentmemory.entries e ON e.tenant = $1 AND e.ref = $2 AND e.id = n.id ORDER BY n.place`
+		SELECT ` + recordColumns + ` FROM ` + lookedUp + ` ORDER BY n.place`
 	var recs []driver.Record
 	err := st.db.query(ctx, s.Tenant, collectRecords(s.Tenant, &recs), look, []byte(s.Tenant), keyOf(s.Ref), names(ids))
 	return recs, err
@@ -97,8 +96,9 @@ func historySQL(tenant string, q *driver.HistoryQuery, heirs []string) (string, 
 			one = keyOf(q.Ref)
 		}
 		args = append(args, keyOf(q.Subject), one, names(heirs))
-		return from + ` JOIN agentmemory.subjects s ON s.ref = e.ref AND s.id = e.id
-			WHERE e.tenant = $1 AND s.tenant = $1 AND s.subject = $2 AND ($3::bytea IS NULL OR s.ref = $3)
+		return `SELECT ` + recordColumns + ` FROM agentmemory.subjects s, LATERAL (
+				SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = s.ref AND e.id = s.id OFFSET 0) e
+			WHERE s.tenant = $1 AND s.subject = $2 AND ($3::bytea IS NULL OR s.ref = $3)
 				AND ($4::bytea[] IS NULL OR e.heir = ANY ($4)) AND (s.ref, s.id) > ($5, $6) ORDER BY s.ref, s.id LIMIT 256`, args
 	case len(heirs) > 0:
 		// Heir by heir, of which the first has been read up to a record of the ref.

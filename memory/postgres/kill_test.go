@@ -24,7 +24,7 @@ func openForLoad(ctx context.Context) (driver.Adapter, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	db, err := Open(ctx, pool, Options{RowSecurity: os.Getenv(envSecure) == "1"})
+	db, err := opened(ctx, pool, Options{RowSecurity: os.Getenv(envSecure) == "1"})
 	if err != nil {
 		pool.Close()
 		return nil, nil, err
@@ -43,7 +43,11 @@ func rounds(short int) int {
 // What was acknowledged outlives its process, and nothing is there by half. Row security
 // is on, so that the load is also a proof that everything works under it.
 func TestM8_KilledWriters(t *testing.T) {
-	t.Setenv(envLoad, with(secureDatabase(t), "role", hostRole))
+	key := "role"
+	if pooled() {
+		key = "user"
+	}
+	t.Setenv(envLoad, with(secureDatabase(t), key, hostRole))
 	t.Setenv(envSecure, "1")
 	load := crashload.Rounds{Dir: t.TempDir(), Seed: 1, N: rounds(3), Open: openForLoad}
 	load.Seen = func(round int, r crashload.Report) { t.Logf("round %d: %+v", round+1, r) }

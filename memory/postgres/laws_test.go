@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/events"
@@ -67,7 +66,7 @@ func TestM7_TransactionHeldOpen(t *testing.T) {
 	}}
 	b := new(pgx.Batch)
 	b.Queue("BEGIN")
-	w.bump(b, nil, nil)
+	b.Queue(takeTenant, []byte(home.Tenant))
 	w.queueAll(b)
 	require.NoError(t, conn.SendBatch(ctx, b).Close())
 	see()
@@ -144,7 +143,7 @@ func TestOpen_Migrations(t *testing.T) {
 			group.Go(func() {
 				pool := connect(t, connection)
 				defer pool.Close()
-				_, errs[i] = Open(ctx, pool, Options{})
+				_, errs[i] = opened(ctx, pool, Options{})
 			})
 		}
 		group.Wait()
@@ -156,9 +155,9 @@ func TestOpen_Migrations(t *testing.T) {
 	defer pool.Close()
 	_, err := pool.Exec(ctx, `UPDATE agentmemory.meta SET schema = schema + 1`)
 	require.NoError(t, err)
-	_, err = Open(ctx, pool, Options{})
+	_, err = opened(ctx, pool, Options{})
 	require.ErrorIs(t, err, ErrNewerSchema)
-	_, err = Open(ctx, pool, Options{RowSecurity: true})
+	_, err = opened(ctx, pool, Options{RowSecurity: true})
 	require.ErrorIs(t, err, ErrNewerSchema)
 }
 
@@ -283,33 +282,4 @@ func TestM8_LongIDsOfOld(t *testing.T) {
 	for range st.Documents(ctx, driver.DocumentQuery{Tenant: s.Tenant, EveryRef: true}) {
 		require.Fail(t, "a document of an erased entry")
 	}
-}
-
-// Behind a proxy that pools transactions no prepared statement outlives its
-// transaction.
-func TestStore_WithoutPreparedStatements(t *testing.T) {
-	safe := openDB(t, Options{})
-	pool := connect(t, safe.pool.Config().ConnString(), func(cfg *pgxpool.Config) {
-		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
-	})
-	defer pool.Close()
-	db, err := Open(t.Context(), pool, Options{StatementTimeout: time.Minute})
-	require.NoError(t, err)
-	st, ctx := db.Memory(), t.Context()
-	e := entry("a")
-	e.Tags, e.Subjects = []string{"t"}, []string{"s"}
-	require.NoError(t, st.Put(ctx, home, e))
-	require.NoError(t, st.Put(ctx, home, e))
-	done, err := st.Apply(ctx, home.Tenant, driver.Mutation{At: now, Put: []driver.Placed{{Scope: home, Entry: entry("b")}, {Scope: home, Entry: entry("c")}},
-		Retire:    []driver.Retirement{{Located: driver.Located{Scope: home, ID: "a"}, State: driver.Superseded, For: "b"}},
-		Documents: []driver.DocumentSwap{lease("l", 0), {Document: driver.Document{Scope: home, Class: driver.Content, Kind: "k", Key: "d", Of: []string{"a"}}}}})
-	require.NoError(t, err)
-	require.Equal(t, []string{"c", "b"}, idsOf(must(st.ListAt(ctx, home, done.Version, driver.Query{At: now}))))
-	require.Equal(t, e.Tags, must(st.Lookup(ctx, home, []string{"a"}))[0].Entry.Tags)
-	_, err = st.Apply(ctx, home.Tenant, driver.Mutation{At: now, Documents: []driver.DocumentSwap{lease("l", done.Revs[0])}})
-	require.NoError(t, err)
-	require.Len(t, must(st.Due(ctx, "lease", now, 10)), 1)
-	var prepared int
-	require.NoError(t, pool.QueryRow(ctx, `SELECT count(*) FROM pg_prepared_statements`).Scan(&prepared))
-	require.Zero(t, prepared)
 }

@@ -80,6 +80,7 @@ func (l *lender) pool(ctx context.Context) *pgxpool.Pool {
 	if !known {
 		admin := pool.Config()
 		delete(admin.ConnConfig.RuntimeParams, "role")
+		admin.ConnConfig.User = databases.admin.Config().ConnConfig.User
 		made, err := pgxpool.NewWithConfig(context.Background(), admin)
 		require.NoError(l.t, err)
 		l.t.Cleanup(made.Close)
@@ -92,7 +93,7 @@ func (l *lender) pool(ctx context.Context) *pgxpool.Pool {
 
 // open opens the database once more.
 func (x *loan) open(ctx context.Context) (*lentDB, error) {
-	db, err := Open(ctx, x.pool, x.lender.opts)
+	db, err := opened(ctx, x.pool, x.lender.opts)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", err, errors.Unwrap(err))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -55,11 +56,15 @@ func (c *cutConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// openCut opens a fresh database through one connection, which cut ends.
-func openCut(t *testing.T) (*DB, *cutter) {
+// openCut opens a fresh database through one connection, which cut ends, in a mode of pgx.
+func openCut(t *testing.T, mode string) (*DB, *cutter) {
 	cut := new(cutter)
 	safe := openDB(t, Options{})
-	pool := connect(t, safe.pool.Config().ConnString(), func(cfg *pgxpool.Config) {
+	connection := safe.pool.Config().ConnString()
+	if !pooled() {
+		connection = with(connection, "default_query_exec_mode", mode)
+	}
+	pool := connect(t, connection, func(cfg *pgxpool.Config) {
 		cfg.MaxConns = 1
 		cfg.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 		dial := cfg.ConnConfig.DialFunc
@@ -69,7 +74,7 @@ func openCut(t *testing.T) (*DB, *cutter) {
 		}
 	})
 	t.Cleanup(pool.Close)
-	db, err := Open(t.Context(), pool, Options{})
+	db, err := opened(t.Context(), pool, Options{})
 	require.NoError(t, err)
 	return db, cut
 }
@@ -77,7 +82,21 @@ func openCut(t *testing.T) (*DB, *cutter) {
 // A change whose answer is lost was made or not: the store says that it does not know,
 // or does it once more where that is the same as once.
 func TestErrOutcomeUnknown_LostAnswers(t *testing.T) {
-	db, cut := openCut(t)
+	in := modes
+	if pooled() {
+		in = []string{os.Getenv(envPooled)}
+	}
+	for _, mode := range in {
+		t.Run(mode, func(t *testing.T) { loseAnswers(t, mode) })
+	}
+}
+
+func loseAnswers(t *testing.T, mode string) {
+	db, cut := openCut(t, mode)
+	messages := int64(1) // for a round trip
+	if mode == "describe_exec" {
+		messages = 2 // it prepares each time
+	}
 	st, ctx := db.Memory(), t.Context()
 	apply := func(m driver.Mutation) error {
 		m.At = now
@@ -129,7 +148,7 @@ func TestErrOutcomeUnknown_LostAnswers(t *testing.T) {
 			func(string) any { return nil }, nil, false},
 	} {
 		require.NoError(t, c.do("1"), c.name)
-		cut.in.Store(c.writes)
+		cut.in.Store(c.writes * messages)
 		err := c.do("2")
 		require.LessOrEqual(t, cut.in.Load(), int64(0), "%s: nothing was cut", c.name)
 		if c.unknown {
@@ -146,14 +165,14 @@ func TestErrOutcomeUnknown_LostAnswers(t *testing.T) {
 func TestErrOutcomeUnknown_TerminatedBackend(t *testing.T) {
 	pool := connect(t, emptyDatabase(t, t.Context()))
 	defer pool.Close()
-	db, err := Open(t.Context(), pool, Options{})
+	db, err := opened(t.Context(), pool, Options{})
 	require.NoError(t, err)
 	st, ctx := db.Memory(), t.Context()
 	_, err = pool.Exec(ctx, `
 		CREATE SEQUENCE turns;
 		CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$
 			BEGIN IF nextval('turns') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF; RETURN NULL; END $$;
-		CREATE CONSTRAINT TRIGGER cut AFTER INSERT OR UPDATE ON agentmemory.tenants DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION cut()`)
+		CREATE CONSTRAINT TRIGGER cut AFTER INSERT ON agentmemory.versions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION cut()`)
 	require.NoError(t, err)
 	again := func() {
 		_, err := pool.Exec(ctx, `SELECT setval('turns', 1, false)`)
@@ -179,14 +198,15 @@ func TestErrOutcomeUnknown_TerminatedBackend(t *testing.T) {
 func TestRetry_SerialisationFailures(t *testing.T) {
 	pool := connect(t, emptyDatabase(t, t.Context()))
 	defer pool.Close()
-	db, err := Open(t.Context(), pool, Options{})
+	db, err := opened(t.Context(), pool, Options{})
 	require.NoError(t, err)
 	st, ctx := db.Memory(), t.Context()
 	_, err = pool.Exec(ctx, `
 		CREATE SEQUENCE turns;
 		CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
 			BEGIN IF nextval('turns') < 3 THEN RAISE EXCEPTION 'not now' USING ERRCODE = TG_ARGV[0]; END IF; RETURN NEW; END $$;
-		CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON agentmemory.tenants FOR EACH ROW EXECUTE FUNCTION fail('40001');
+		CREATE TRIGGER fail BEFORE UPDATE ON agentmemory.tenants FOR EACH ROW EXECUTE FUNCTION fail('40001');
+		CREATE TRIGGER fail BEFORE INSERT ON agentmemory.versions FOR EACH ROW EXECUTE FUNCTION fail('40001');
 		CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON agentmemory.documents FOR EACH ROW EXECUTE FUNCTION fail('40P01')`)
 	require.NoError(t, err)
 	again := func() {
@@ -267,7 +287,7 @@ func TestErrOutcomeUnknown_Codes(t *testing.T) {
 func TestUndo_SilentServer(t *testing.T) {
 	defer func(p time.Duration) { patience = p }(patience)
 	patience = 50 * time.Millisecond
-	db, cut := openCut(t)
+	db, cut := openCut(t, "cache_statement")
 	st, ctx := db.Memory(), t.Context()
 	for _, message := range []int64{0, 2} { // once in peace, so that the statements are prepared; then the rollback
 		cut.hang.Store(message)

@@ -96,6 +96,10 @@ func migrate(ctx context.Context, tx pgx.Tx, secure bool) (have schema, err erro
 		return have, err
 	}
 	have, err = schemaOf(ctx, tx)
+	if have.number > 0 && err == nil {
+		// Those who write have read it, and hold it to their end; see guard.
+		_, err = tx.Exec(ctx, `LOCK TABLE agentmemory.meta IN ACCESS EXCLUSIVE MODE`)
+	}
 	switch {
 	case err != nil:
 		return have, err

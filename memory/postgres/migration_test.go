@@ -34,11 +34,11 @@ func restored(t *testing.T, change string, opts Options, files ...string) *DB {
 	require.NoError(t, err)
 	pool := connect(t, connection, func(cfg *pgxpool.Config) {
 		if opts.RowSecurity {
-			cfg.ConnConfig.RuntimeParams["role"] = hostRole
+			as(cfg, hostRole)
 		}
 	})
 	t.Cleanup(pool.Close)
-	db, err := Open(ctx, pool, opts)
+	db, err := opened(ctx, pool, opts)
 	require.NoError(t, err, "%v", errors.Unwrap(err))
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
@@ -317,7 +317,7 @@ func compareUsage(t *testing.T, db *DB, f fixture) {
 	for tenant, u := range want {
 		var got []driver.Limits
 		err := db.query(t.Context(), tenant, rowsInto(&got, func(row pgx.Row, x *driver.Limits) error { return row.Scan(&x.Entries, &x.Bytes) }),
-			`SELECT entries, bytes FROM agentmemory.tenants WHERE tenant = $1`, []byte(tenant))
+			`SELECT entries, bytes FROM `+newestVersion+` v`, []byte(tenant))
 		require.NoError(t, err)
 		require.Equal(t, []driver.Limits{u}, got, tenant)
 	}

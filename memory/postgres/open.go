@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -19,6 +20,14 @@ type Options struct {
 	// RowSecurity lets the database itself keep tenants apart, see the package
 	// comment. It stays on for every process that opens the database from then on.
 	RowSecurity bool
+	// Pooler is for a pool that connects through a proxy which lends a connection of the
+	// server for one transaction at a time, as PgBouncer does with pool_mode=transaction,
+	// or which issues process ids of its own. No request to cancel is sent through it: a
+	// call whose context has ended goes on until the server answers, for which it has the
+	// StatementTimeout, which is required. A change is waited for five seconds longer; if
+	// the server is silent still, as when it waits for a synchronous standby, the error is
+	// [ErrOutcomeUnknown], and the connection stays with the statement.
+	Pooler bool
 }
 
 // DB is a database of this package's tables. Create one with [Open]. All methods are
@@ -27,6 +36,7 @@ type DB struct {
 	pool        *pgxpool.Pool
 	timeout     time.Duration
 	rowSecurity bool
+	pooler      bool
 	incarnation string // names this database: see [driver.FirstMark]
 	owner       []byte // names this DB in the claims of the outbox
 }
@@ -35,15 +45,41 @@ type DB struct {
 // to date. Several processes may do that at once. The pool stays the caller's: Open
 // sets nothing on it, and [DB.Close] does not close it.
 //
-// It returns [ErrNewerSchema] for a database of a newer release.
+// It returns [ErrNewerSchema] for a database of a newer release, and
+// [driver.ErrValidation] for a pool that would not work: see [Options].Pooler.
 func Open(ctx context.Context, pool *pgxpool.Pool, opts Options) (*DB, error) {
-	db := &DB{pool: pool, timeout: opts.StatementTimeout, owner: []byte(rand.Text())}
+	db := &DB{pool: pool, timeout: opts.StatementTimeout, pooler: opts.Pooler, owner: []byte(rand.Text())}
+	if err := db.suits(ctx); err != nil {
+		return nil, err
+	}
 	have, err := prepare(ctx, pool, opts.RowSecurity)
 	if err != nil {
 		return nil, err
 	}
 	db.rowSecurity, db.incarnation = have.secured, have.incarnation
 	return db, nil
+}
+
+// suits reports whether the pool and the options go together.
+func (db *DB) suits(ctx context.Context) error {
+	refuse := func(why string) error { return driver.Fail(driver.ErrValidation, why, nil) }
+	if mode := db.pool.Config().ConnConfig.DefaultQueryExecMode; db.pooler {
+		switch {
+		case db.timeout <= 0:
+			return refuse("behind a pooler a StatementTimeout is needed, since nothing else ends a statement")
+		case mode == pgx.QueryExecModeCacheStatement || mode == pgx.QueryExecModeDescribeExec:
+			return refuse("behind a pooler prepared statements are lost: set default_query_exec_mode to cache_describe")
+		}
+		return nil
+	}
+	return db.reading(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		var pid uint32
+		err := conn.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&pid)
+		if err == nil && pid != conn.PgConn().PID() {
+			err = refuse("there is a pooler before the server: set Options.Pooler")
+		}
+		return err
+	})
 }
 
 // Close gives up what this DB has claimed in the outbox. Another process would get it

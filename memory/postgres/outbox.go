@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -13,7 +14,8 @@ import (
 // hold is for how long a run is claimed, in milliseconds.
 const hold = 5000
 
-// clock is the database's own time, by which claims end.
+// clock is the database's own time, by which claims end. One that would end later than one
+// made now is of a clock that has been put back since, and has ended.
 const clock = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
 
 // outboxPage is how many events are read at a time.
@@ -24,30 +26,29 @@ const eventColumns = `o.seq, o.tenant, o.run_id, o.event_id, o.node_id, o.time, 
 
 // ofRunPage is a page of the events of one run.
 const ofRunPage = `
-	SELECT ` + eventColumns + `, o.payload, o.seq FROM agentmemory.outbox o
+	SELECT ` + eventColumns + `, o.payload, true, true FROM agentmemory.outbox o
 	WHERE o.tenant = $2 AND o.run_id = $3 AND o.seq > $1 ORDER BY o.seq LIMIT 256`
 
 // claimPage is a page of the events of all runs. The oldest event of a run stands for it:
-// who has its claim has the run. The page claims those that nobody else has.
+// who has its claim has the run. The page claims those that nobody else has, and says of
+// each event whether we have its run, and whether it is the one that stands for it.
 func claimPage(tenant string) string {
 	return `
 		WITH page AS MATERIALIZED (
-			SELECT o.tenant, o.seq, o.run_id FROM agentmemory.outbox o WHERE o.seq > $1` + tenant + ` ORDER BY o.seq LIMIT 256
-		), head AS (
-			SELECT r.tenant, r.run_id, h.seq FROM (SELECT DISTINCT tenant, run_id FROM page) r, LATERAL (
-				SELECT o.seq FROM agentmemory.outbox o WHERE o.tenant = r.tenant AND o.run_id = r.run_id ORDER BY o.seq LIMIT 1) h
+			SELECT * FROM agentmemory.outbox o WHERE o.seq > $1` + tenant + ` ORDER BY o.seq LIMIT 256
 		), mine AS MATERIALIZED (
-			SELECT o.tenant, o.seq, o.run_id FROM agentmemory.outbox o JOIN head ON head.tenant = o.tenant AND head.seq = o.seq
-			WHERE o.owner = $2 OR o.until <= ` + clock + `
-			ORDER BY o.seq FOR UPDATE OF o SKIP LOCKED
+			SELECT r.tenant, r.run_id, m.seq FROM (SELECT DISTINCT tenant, run_id FROM page) r, LATERAL (
+				SELECT o.seq FROM agentmemory.outbox o WHERE o.tenant = r.tenant AND o.run_id = r.run_id ORDER BY o.seq LIMIT 1) head, LATERAL (
+				SELECT o.seq FROM agentmemory.outbox o WHERE o.seq = head.seq
+					AND (o.owner = $2 OR o.until NOT BETWEEN ` + clock + ` + 1 AND ` + clock + ` + $3)
+				FOR UPDATE SKIP LOCKED) m
 		), claimed AS (
-			UPDATE agentmemory.outbox o SET owner = $2, until = ` + clock + ` + $3 FROM mine
-			WHERE o.tenant = mine.tenant AND o.seq = mine.seq
+			UPDATE agentmemory.outbox SET owner = $2, until = ` + clock + ` + $3 WHERE seq = ANY (ARRAY(SELECT seq FROM mine))
+		), told AS (
+			SELECT *, (tenant, run_id) IN (SELECT tenant, run_id FROM mine) AS ours FROM page
 		)
-		SELECT ` + eventColumns + `, CASE WHEN mine.seq IS NULL THEN '' ELSE o.payload END, COALESCE(mine.seq, 0)
-		FROM page JOIN agentmemory.outbox o ON o.tenant = page.tenant AND o.seq = page.seq
-		LEFT JOIN mine ON mine.tenant = page.tenant AND mine.run_id = page.run_id
-		ORDER BY o.seq`
+		SELECT ` + eventColumns + `, CASE WHEN o.ours THEN o.payload ELSE '' END, o.ours, o.seq IN (SELECT seq FROM mine)
+		FROM told o ORDER BY o.seq`
 }
 
 // runName is a run of a tenant.
@@ -96,7 +97,8 @@ type waiting struct {
 	rec     events.Record
 	kind    string
 	payload []byte
-	head    int64 // the oldest event of its run, if we have that; otherwise 0
+	ours    bool // we have its run
+	oldest  bool // of its run, which we have
 }
 
 // next reads a page.
@@ -108,7 +110,7 @@ func (w *walk) next(ctx context.Context) (page []waiting, err error) {
 	collect := rowsInto(&page, func(row pgx.Row, x *waiting) error {
 		var time int64
 		err := row.Scan(&x.seq, (*name)(&x.rec.Tenant), (*name)(&x.rec.RunID), (*name)(&x.rec.ID), (*name)(&x.rec.NodeID),
-			&time, &x.kind, &x.payload, &x.head)
+			&time, &x.kind, &x.payload, &x.ours, &x.oldest)
 		x.rec.Time = instant(time)
 		return err
 	})
@@ -123,7 +125,10 @@ func (w *walk) next(ctx context.Context) (page []waiting, err error) {
 		args = append(args, []byte(w.q.Tenant))
 	}
 	err = w.db.write(ctx, setting, idempotent, func(b *pgx.Batch) { b.Queue(claimPage(tenant), args...).Query(collect) })
-	return page, err
+	if err != nil {
+		return nil, err
+	}
+	return page, nil
 }
 
 // read reads an event, and whether it is to be yielded. A run that somebody else has, or
@@ -135,7 +140,7 @@ func (w *walk) read(x *waiting) (events.Record, bool) {
 	if met && !ours {
 		return x.rec, false
 	}
-	if ours = x.head == x.seq || met && x.head > 0; ours {
+	if ours = x.oldest || met && x.ours; ours {
 		payload, err := events.Decode(events.Type(x.kind), x.payload)
 		if err != nil {
 			w.unread, ours = err, false
@@ -166,18 +171,16 @@ func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
 	if err := ctx.Err(); err != nil || len(recs) == 0 {
 		return err
 	}
-	tenants, runs, ids := make([][]byte, len(recs)), make([][]byte, len(recs)), make([][]byte, len(recs))
 	setting := tenantSetting(recs[0].Tenant)
-	for i := range recs {
-		tenants[i], runs[i], ids[i] = []byte(recs[i].Tenant), []byte(recs[i].RunID), []byte(recs[i].ID)
-		if recs[i].Tenant != recs[0].Tenant {
-			setting = everyTenant
-		}
+	if slices.ContainsFunc(recs, func(r events.Record) bool { return r.Tenant != recs[0].Tenant }) {
+		setting = everyTenant
 	}
-	const remove = `
-		DELETE FROM agentmemory.outbox o USING unnest($1::bytea[], $2::bytea[], $3::bytea[]) AS d (tenant, run_id, event_id)
-		WHERE o.tenant = d.tenant AND o.run_id = d.run_id AND o.event_id = d.event_id`
-	return st.db.write(ctx, setting, idempotent, func(b *pgx.Batch) { b.Queue(remove, tenants, runs, ids) })
+	const remove = `DELETE FROM agentmemory.outbox WHERE tenant = $1 AND run_id = $2 AND event_id = $3`
+	return st.db.write(ctx, setting, idempotent, func(b *pgx.Batch) {
+		for _, r := range recs {
+			b.Queue(remove, []byte(r.Tenant), []byte(r.RunID), []byte(r.ID))
+		}
+	})
 }
 
 // release ends the claims of this DB.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/events"
@@ -32,7 +31,7 @@ func take(t *testing.T, db *DB, q driver.OutboxQuery) (ids []string) {
 func TestE3_RelaysShareRuns(t *testing.T) {
 	one := openDB(t, Options{})
 	st, ctx := one.Memory(), t.Context()
-	other, err := Open(ctx, one.pool, Options{})
+	other, err := opened(ctx, one.pool, Options{})
 	require.NoError(t, err)
 	queue(t, st, "r1", "1")
 	queue(t, st, "r1", "2")
@@ -50,7 +49,7 @@ func TestE3_RelaysShareRuns(t *testing.T) {
 func TestE3_WaitingClaimsNothing(t *testing.T) {
 	one := openDB(t, Options{})
 	st, ctx := one.Memory(), t.Context()
-	other, err := Open(ctx, one.pool, Options{})
+	other, err := opened(ctx, one.pool, Options{})
 	require.NoError(t, err)
 	for i := range 5 {
 		queue(t, st, fmt.Sprint("r", i), fmt.Sprint(i))
@@ -74,7 +73,7 @@ func TestE3_WaitingClaimsNothing(t *testing.T) {
 func TestE3_PassedRunsStayPassed(t *testing.T) {
 	one := openDB(t, Options{})
 	st, ctx := one.Memory(), t.Context()
-	other, err := Open(ctx, one.pool, Options{})
+	other, err := opened(ctx, one.pool, Options{})
 	require.NoError(t, err)
 	queue(t, st, "theirs", "t1")
 	take(t, other, driver.OutboxQuery{})
@@ -94,7 +93,7 @@ func TestE3_PassedRunsStayPassed(t *testing.T) {
 		case r.ID == "1":
 			// What we had is delivered, and the other process has the rest of the run.
 			require.NoError(t, st.Delivered(ctx, []events.Record{{Tenant: home.Tenant, RunID: "ours", ID: "o1"}}))
-			_, err := one.pool.Exec(ctx, `UPDATE agentmemory.outbox SET owner = $1, until = $2 WHERE event_id = 'o2'`, other.owner, int64(never))
+			_, err := one.pool.Exec(ctx, `UPDATE agentmemory.outbox SET owner = $1, until = `+clock+` + $2 WHERE event_id = 'o2'`, other.owner, hold)
 			require.NoError(t, err)
 		}
 		if r.RunID != "filler" {
@@ -168,41 +167,4 @@ func TestE3_DamageHoldsUpItsRunOnly(t *testing.T) {
 	_, err = db.pool.Exec(ctx, `UPDATE agentmemory.outbox SET type = 'workspace.updated'`)
 	require.NoError(t, err)
 	require.Equal(t, []string{"0", "1", "2"}, take(t, db, driver.OutboxQuery{Tenant: home.Tenant, RunID: "ill"}))
-}
-
-// What relays and schedulers ask of all tenants, and what engines ask of theirs, is a
-// range of an index, whatever else is kept.
-func TestPlans(t *testing.T) {
-	db := openDB(t, Options{})
-	ctx := t.Context()
-	_, err := db.pool.Exec(ctx, `
-		INSERT INTO agentmemory.documents (tenant, ref, kind, key, class, rev, grp, due, value)
-		SELECT convert_to('t' || i % 7, 'UTF8'), convert_to('r' || i % 11, 'UTF8'), 'kind', convert_to('k' || i, 'UTF8'), 0, i,
-			convert_to('g' || i % 2000, 'UTF8'), CASE WHEN i % 2 = 0 THEN i END, 'value' FROM generate_series(1, 20000) AS i;
-		ANALYZE agentmemory.documents`)
-	require.NoError(t, err)
-	plan := func(sql string, args ...any) (text string) {
-		rows, err := db.pool.Query(ctx, `EXPLAIN `+sql, append([]any{pgx.QueryExecModeExec}, args...)...)
-		require.NoError(t, err)
-		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		require.NoError(t, err)
-		return fmt.Sprintln(lines)
-	}
-	require.Contains(t, plan(dueSQL, []byte("kind"), int64(1000), 10), "documents_due")
-	for _, c := range []struct {
-		q     driver.DocumentQuery
-		index string
-	}{
-		{driver.DocumentQuery{Tenant: "t1", Ref: "r1", Kind: "kind", Key: "k1"}, "documents_pkey"},
-		{driver.DocumentQuery{Tenant: "t1", Ref: "r1", Kind: "kind"}, "documents_pkey"},
-		{driver.DocumentQuery{Tenant: "t1", EveryRef: true}, "documents_pkey"},
-		{driver.DocumentQuery{Tenant: "t1", Ref: "r1", Kind: "kind", Group: "g1"}, "documents_group"},
-		{driver.DocumentQuery{Tenant: "t1", EveryRef: true, Group: "g1"}, "documents_group"},
-		{driver.DocumentQuery{Tenant: "t1", EveryRef: true, Subject: "s"}, "document_subjects"},
-	} {
-		sql, args := documentsSQL(&c.q)
-		text := plan(sql, args...)
-		require.Contains(t, text, c.index)
-		require.NotContains(t, text, "Seq Scan on documents")
-	}
 }

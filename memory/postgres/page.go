@@ -76,20 +76,18 @@ func (p *page) sql() string {
 	}
 	v := p.pinned
 	const past = ` WHERE e.tenant = $1 AND e.ref = $2 AND e.died < 9223372036854775807 AND e.died > `
-	const former = ` JOIN agentmemory.former f ON f.tenant = e.tenant AND f.ref = e.ref AND f.id = e.id
-		WHERE e.tenant = $1 AND e.ref = $2 AND f.tenant = $1 AND f.ref = $2 AND f.died > `
+	const former = `SELECT ` + entryColumns + ` FROM agentmemory.former f, LATERAL (
+			SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = $2 AND e.id = f.id OFFSET 0) e
+		WHERE f.tenant = $1 AND f.ref = $2 AND f.died > `
 	return `SELECT * FROM (
 		(` + from + live + ` AND e.born <= ` + v + narrowed + pageOrder + `) UNION ALL
 		(` + from + past + v + ` AND e.born <= ` + v + narrowed + pageOrder + `) UNION ALL
-		(` + from + former + v + ` AND f.born <= ` + v + narrowed + pageOrder + `)) x` + pageOrder
+		(` + former + v + ` AND f.born <= ` + v + narrowed + pageOrder + `)) x` + pageOrder
 }
 
 func (p *page) queue(b *pgx.Batch, entries *[]driver.Entry) {
-	b.Queue(p.sql(), p.args...).Query(collect(entries, p.expect()))
+	b.Queue(p.sql(), p.args...).Query(collect(entries))
 }
-
-// expect is how many entries to make room for.
-func (p *page) expect() int { return min(max(p.limit, 16), pageSize) }
 
 // pageSize is how many entries a scan reads ahead.
 const pageSize = 512
@@ -120,7 +118,6 @@ func (st *Store) scan(ctx context.Context, s driver.Scope, p page, keep func(*dr
 				size = min(size, left)
 			}
 			p.args[5] = int64(size)
-			p.limit = size
 			entries, err := st.pageAt(ctx, s.Tenant, &p, v)
 			if err != nil {
 				yield(driver.Entry{}, err)

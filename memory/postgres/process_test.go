@@ -44,7 +44,7 @@ func work(ctx context.Context, connection string) error {
 		return err
 	}
 	defer pool.Close()
-	db, err := Open(ctx, pool, Options{})
+	db, err := opened(ctx, pool, Options{})
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func TestK2_Processes(t *testing.T) {
 	}
 	pool := connect(t, connection)
 	defer pool.Close()
-	db, err := Open(ctx, pool, Options{})
+	db, err := opened(ctx, pool, Options{})
 	require.NoError(t, err)
 	m := driver.Mutation{At: now}
 	for i := range armed {

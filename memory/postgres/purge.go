@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -42,23 +43,27 @@ const lockTenant = `SELECT FROM agentmemory.tenants WHERE tenant = $1 FOR UPDATE
 
 // change runs f in a transaction that has the row of the tenant. f may be run several
 // times.
-func (db *DB) change(ctx context.Context, tenant string, f func(tx pgx.Tx) error) error {
+func (db *DB) change(ctx context.Context, tenant string, f func(ctx context.Context, tx pgx.Tx) error) error {
 	return repeat(ctx, idempotent, func() error {
-		return pgx.BeginTxFunc(ctx, db.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-			b := new(pgx.Batch)
-			db.prelude(b, tenantSetting(tenant))
-			b.Queue(lockTenant, []byte(tenant))
-			if err := tx.SendBatch(ctx, b).Close(); err != nil {
-				return err
-			}
-			return f(tx)
+		return db.on(ctx, func(conn *pgxpool.Conn) error {
+			ctx := db.unending(ctx)
+			return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+				b := new(pgx.Batch)
+				guard(b)
+				db.prelude(b, tenantSetting(tenant))
+				b.Queue(lockTenant, []byte(tenant))
+				if err := tx.SendBatch(ctx, b).Close(); err != nil {
+					return err
+				}
+				return f(ctx, tx)
+			})
 		})
 	})
 }
 
 // advance moves the horizon to a version that can be read.
 func (db *DB) advance(ctx context.Context, tenant string, v *availability) error {
-	return db.change(ctx, tenant, func(tx pgx.Tx) error {
+	return db.change(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
 		b := new(pgx.Batch)
 		v.queue(b, db, tenant)
 		if err := tx.SendBatch(ctx, b).Close(); err != nil {
@@ -90,22 +95,14 @@ func (db *DB) sweep(ctx context.Context, tenant string, horizon int64, at time.T
 
 // purgeRef removes what is to be removed of one ref, with the documents made of it.
 func (db *DB) purgeRef(ctx context.Context, tenant, ref string, horizon int64, at time.Time) (removed int, err error) {
-	err = db.change(ctx, tenant, func(tx pgx.Tx) error {
+	err = db.change(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
 		ids, err := condemned(ctx, tx, tenant, ref, horizon, at)
 		removed = len(ids)
 		if err != nil || len(ids) == 0 {
 			return err
 		}
 		b := new(pgx.Batch)
-		for _, table := range []string{"former", "subjects", "entries"} {
-			b.Queue(`DELETE FROM agentmemory.`+table+` WHERE tenant = $1 AND ref = $2 AND id = ANY ($3::bytea[])`,
-				[]byte(tenant), keyOf(ref), names(ids))
-		}
-		refs := make([][]byte, len(ids))
-		for i := range refs {
-			refs[i] = []byte(ref)
-		}
-		b.Queue(removeDocumentsOf, []byte(tenant), refs, keysOf(ids))
+		removeAbout(b, tenant, ref, ids, "former", "subjects", "entries")
 		return tx.SendBatch(ctx, b).Close()
 	})
 	if err != nil {

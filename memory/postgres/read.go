@@ -28,21 +28,14 @@ func scanEntry(row pgx.Row, e *driver.Entry, further ...any) error {
 	return nil
 }
 
+// lookedUp are the entries e of a scope in the order of the ids n in $3. The OFFSET has each
+// one looked up: as a join the planner could choose to read the whole scope.
+const lookedUp = `unnest($3::bytea[]) WITH ORDINALITY AS n (id, place), LATERAL (
+	SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = $2 AND e.id = n.id OFFSET 0) e`
+
 // collect reads entries into a slice, nil if there are none.
-func collect(entries *[]driver.Entry, expect int) func(pgx.Rows) error {
-	return func(rows pgx.Rows) error {
-		*entries = nil
-		for rows.Next() {
-			if *entries == nil {
-				*entries = make([]driver.Entry, 0, expect)
-			}
-			*entries = append(*entries, driver.Entry{})
-			if err := scanEntry(rows, &(*entries)[len(*entries)-1]); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
-	}
+func collect(entries *[]driver.Entry) func(pgx.Rows) error {
+	return rowsInto(entries, func(row pgx.Row, e *driver.Entry) error { return scanEntry(row, e) })
 }
 
 // eachRow reads the rows of a statement one by one.
@@ -61,25 +54,23 @@ func eachRow(scan func(pgx.Row) error) func(pgx.Rows) error {
 func rowsInto[T any](list *[]T, scan func(row pgx.Row, x *T) error) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		*list = nil
-		for rows.Next() {
-			var x T
-			if err := scan(rows, &x); err != nil {
-				return err
-			}
-			*list = append(*list, x)
-		}
-		return rows.Err()
+		return eachRow(func(row pgx.Row) error {
+			*list = append(*list, *new(T))
+			return scan(row, &(*list)[len(*list)-1])
+		})(rows)
 	}
 }
 
 // Get returns the entry, or [driver.ErrNotFound].
 func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (driver.Entry, error) {
+	// The comparison is not the condition of entries_live, which the planner could choose
+	// and read a whole scope.
 	const get = `
 		SELECT ` + entryColumns + ` FROM agentmemory.entries e
 		WHERE e.tenant = $1 AND e.ref = $2 AND e.id = $3
-			AND e.died = 9223372036854775807 AND NOT e.erased AND e.expires_at > $4`
+			AND e.died >= 9223372036854775807 AND NOT e.erased AND e.expires_at > $4`
 	var found []driver.Entry
-	err := st.db.query(ctx, s.Tenant, collect(&found, 1), get, []byte(s.Tenant), keyOf(s.Ref), []byte(id), at.UnixMilli())
+	err := st.db.query(ctx, s.Tenant, collect(&found), get, []byte(s.Tenant), keyOf(s.Ref), []byte(id), at.UnixMilli())
 	if err == nil && len(found) == 0 {
 		err = driver.ErrNotFound
 	}
@@ -93,8 +84,7 @@ func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Tim
 // instant at, in the order of the ids.
 func (st *Store) GetAt(ctx context.Context, s driver.Scope, v driver.Version, ids []string, at time.Time) ([]driver.Entry, error) {
 	const get = `
-		SELECT ` + entryColumns + ` FROM unnest($3::bytea[]) WITH ORDINALITY AS n (id, place)
-		JOIN agentmemory.entries e ON e.tenant = $1 AND e.ref = $2 AND e.id = n.id
+		SELECT ` + entryColumns + ` FROM ` + lookedUp + `
 		WHERE NOT e.erased AND e.expires_at > $4
 			AND (e.born <= $5 AND $5 < e.died OR EXISTS (
 				SELECT FROM agentmemory.former f
@@ -106,7 +96,7 @@ func (st *Store) GetAt(ctx context.Context, s driver.Scope, v driver.Version, id
 	}
 	var found []driver.Entry
 	err = st.db.readAt(ctx, s.Tenant, func(b *pgx.Batch) {
-		b.Queue(get, []byte(s.Tenant), keyOf(s.Ref), names(ids), at.UnixMilli(), version.n).Query(collect(&found, len(ids)))
+		b.Queue(get, []byte(s.Tenant), keyOf(s.Ref), names(ids), at.UnixMilli(), version.n).Query(collect(&found))
 	}, version)
 	if err != nil {
 		return nil, err
@@ -121,7 +111,7 @@ func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) ([]dr
 	if p.nothing {
 		return nil, ctx.Err()
 	}
-	err := st.db.query(ctx, s.Tenant, collect(&entries, p.expect()), p.sql(), p.args...)
+	err := st.db.query(ctx, s.Tenant, collect(&entries), p.sql(), p.args...)
 	return entries, err
 }
 

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -22,7 +23,7 @@ func secureDatabase(t *testing.T) (connection string) {
 	admin := connect(t, connection)
 	defer admin.Close()
 	_, err := admin.Exec(ctx, `
-		DO $$ BEGIN CREATE ROLE `+hostRole+` NOSUPERUSER; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$;
+		DO $$ BEGIN CREATE ROLE `+hostRole+` NOSUPERUSER LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$;
 		CREATE SCHEMA agentmemory AUTHORIZATION `+hostRole+`;
 		DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO `+hostRole+`', current_database()); END $$`)
 	require.NoError(t, err)
@@ -31,7 +32,12 @@ func secureDatabase(t *testing.T) (connection string) {
 
 // securePool connects to such a database as that role.
 func securePool(t *testing.T) *pgxpool.Pool {
-	return connect(t, secureDatabase(t), func(cfg *pgxpool.Config) { cfg.ConnConfig.RuntimeParams["role"] = hostRole })
+	return connect(t, secureDatabase(t), func(cfg *pgxpool.Config) { as(cfg, hostRole) })
+}
+
+// sendBy sends statements under a setting over a pool.
+func sendBy(ctx context.Context, db *DB, pool *pgxpool.Pool, setting string, build func(*pgx.Batch)) error {
+	return pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return db.send(ctx, conn.Conn(), setting, build) })
 }
 
 // The second wall holds when the first is gone: statements without a tenant find
@@ -40,7 +46,7 @@ func TestCTI1_RowSecurity(t *testing.T) {
 	ctx := t.Context()
 	pool := securePool(t)
 	defer pool.Close()
-	db, err := Open(ctx, pool, Options{RowSecurity: true})
+	db, err := opened(ctx, pool, Options{RowSecurity: true})
 	require.NoError(t, err)
 	for _, tenant := range []string{"acme", "globex"} {
 		s := driver.Scope{Tenant: tenant, Ref: "support"}
@@ -59,7 +65,7 @@ func TestCTI1_RowSecurity(t *testing.T) {
 		require.NoError(t, err)
 	}
 	count := func(setting, table string) (n int) {
-		err := db.send(ctx, pool, setting, func(b *pgx.Batch) {
+		err := sendBy(ctx, db, pool, setting, func(b *pgx.Batch) {
 			b.Queue("SELECT count(*) FROM agentmemory." + table).QueryRow(func(row pgx.Row) error { return row.Scan(&n) })
 		})
 		require.NoError(t, err)
@@ -85,7 +91,7 @@ func TestCTI1_RowSecurity(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, due, 2)
 	require.Equal(t, []string{"due", "due"}, []string{due[0].Key, due[1].Key})
-	err = db.send(ctx, pool, everyTenant, func(b *pgx.Batch) {
+	err = sendBy(ctx, db, pool, everyTenant, func(b *pgx.Batch) {
 		b.Queue(`DELETE FROM agentmemory.documents`).Exec(func(tag pgconn.CommandTag) error {
 			require.Zero(t, tag.RowsAffected())
 			return nil
@@ -110,19 +116,19 @@ func TestCTI1_RowSecurity(t *testing.T) {
 		tag, err := guest.Exec(ctx, "SELECT * FROM agentmemory."+table) // no tenant is named
 		require.True(t, err != nil || tag.RowsAffected() == 0, table)
 		var n int
-		err = db.send(ctx, guest, tenantSetting("acme"), func(b *pgx.Batch) {
+		err = sendBy(ctx, db, guest, tenantSetting("acme"), func(b *pgx.Batch) {
 			b.Queue("SELECT count(*) FROM agentmemory." + table).QueryRow(func(row pgx.Row) error { return row.Scan(&n) })
 		})
 		require.NoError(t, err)
 		require.Equal(t, 1, n, table)
 	}
-	err = db.send(ctx, guest, tenantSetting("acme"), func(b *pgx.Batch) {
-		b.Queue("INSERT INTO agentmemory.tenants (tenant, version) VALUES ('initech', 1)")
+	err = sendBy(ctx, db, guest, tenantSetting("acme"), func(b *pgx.Batch) {
+		b.Queue("INSERT INTO agentmemory.tenants (tenant) VALUES ('initech')")
 	})
 	require.Equal(t, "42501", codeOf(err))
 
 	// A process that does not ask for it gets it.
-	again, err := Open(ctx, pool, Options{})
+	again, err := opened(ctx, pool, Options{})
 	require.NoError(t, err)
 	require.Equal(t, "content of of acme", mustGet(t, again, "acme").Content)
 }
@@ -135,12 +141,12 @@ func guestPool(t *testing.T, owner *pgxpool.Pool) *pgxpool.Pool {
 	admin := connect(t, owner.Config().ConnString())
 	defer admin.Close()
 	_, err := admin.Exec(t.Context(), `
-		DO $$ BEGIN CREATE ROLE `+guestRole+` NOSUPERUSER; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$;
+		DO $$ BEGIN CREATE ROLE `+guestRole+` NOSUPERUSER LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$;
 		GRANT USAGE ON SCHEMA agentmemory TO `+guestRole+`;
 		GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA agentmemory TO `+guestRole)
 	require.NoError(t, err)
 	return connect(t, owner.Config().ConnString(), func(cfg *pgxpool.Config) {
-		cfg.ConnConfig.RuntimeParams["role"] = guestRole
+		as(cfg, guestRole)
 	})
 }
 

@@ -20,18 +20,13 @@ const everyTenant = "*"
 // tenantSetting is what row security knows a tenant by.
 func tenantSetting(tenant string) string { return "x" + hex.EncodeToString([]byte(tenant)) }
 
-// sender is a pool, or a connection of it.
-type sender interface {
-	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
-}
-
 // send gives the statements of build to the server in one round trip. They are one
-// transaction, or part of the one that the connection has begun.
-func (db *DB) send(ctx context.Context, to sender, setting string, build func(*pgx.Batch)) error {
+// transaction.
+func (db *DB) send(ctx context.Context, conn *pgx.Conn, setting string, build func(*pgx.Batch)) error {
 	b := new(pgx.Batch)
 	db.prelude(b, setting)
 	build(b)
-	return to.SendBatch(ctx, b).Close()
+	return conn.SendBatch(ctx, b).Close()
 }
 
 // prelude queues the settings of a transaction, if there are any.
@@ -43,6 +38,12 @@ func (db *DB) prelude(b *pgx.Batch, setting string) {
 		b.Queue(`SELECT set_config('statement_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $1, true)`,
 			strconv.FormatInt(max(1, db.timeout.Milliseconds()), 10))
 	}
+}
+
+// guard queues what fails if a newer release has migrated the database. It comes first in
+// every transaction that writes, and keeps a migration waiting until that has ended.
+func guard(b *pgx.Batch) {
+	b.Queue(`SELECT 1 / (schema <= $1)::int FROM agentmemory.meta`, newest)
 }
 
 // pauses are made before a call is repeated.
@@ -67,8 +68,32 @@ func repeat(ctx context.Context, allows func(error) bool, f func() error) error 
 // idempotent allows a repetition after every failure that may pass.
 func idempotent(err error) bool { return aborted(err) || lost(err) }
 
-// unsent allows it only where nothing can have happened.
-func unsent(err error) bool { return aborted(err) || pgconn.SafeToRetry(err) }
+// unsent allows it only where nothing can have happened. It does not ask the driver, which
+// in some modes calls safe what is not.
+func unsent(err error) bool { return aborted(err) || errors.As(err, new(early)) }
+
+// early is an error before anything was written, which therefore can be repeated if it
+// may pass.
+type early struct{ error }
+
+func (e early) Unwrap() error { return e.error }
+
+func again(err error) error {
+	if idempotent(err) {
+		return early{err}
+	}
+	return err
+}
+
+// on runs f with a connection of the pool.
+func (db *DB) on(ctx context.Context, f func(conn *pgxpool.Conn) error) error {
+	conn, err := db.pool.Acquire(ctx)
+	if err != nil {
+		return again(err)
+	}
+	defer conn.Release()
+	return f(conn)
+}
 
 // read runs statements about one tenant that change nothing, as one transaction.
 func (db *DB) read(ctx context.Context, tenant string, build func(*pgx.Batch)) error {
@@ -77,10 +102,7 @@ func (db *DB) read(ctx context.Context, tenant string, build func(*pgx.Batch)) e
 
 // readAs is read under another setting.
 func (db *DB) readAs(ctx context.Context, setting string, build func(*pgx.Batch)) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return repeat(ctx, idempotent, func() error { return db.send(ctx, db.pool, setting, build) })
+	return db.reading(ctx, func(ctx context.Context, conn *pgx.Conn) error { return db.send(ctx, conn, setting, build) })
 }
 
 // query is read for one statement, whose rows collect reads.
@@ -88,11 +110,8 @@ func (db *DB) query(ctx context.Context, tenant string, collect func(pgx.Rows) e
 	if db.rowSecurity || db.timeout > 0 {
 		return db.read(ctx, tenant, func(b *pgx.Batch) { b.Queue(sql, args...).Query(collect) })
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return repeat(ctx, idempotent, func() error {
-		rows, err := db.pool.Query(ctx, sql, args...)
+	return db.reading(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, sql, args...)
 		if err != nil {
 			return err
 		}
@@ -101,11 +120,29 @@ func (db *DB) query(ctx context.Context, tenant string, collect func(pgx.Rows) e
 	})
 }
 
+func (db *DB) reading(ctx context.Context, f func(ctx context.Context, conn *pgx.Conn) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return repeat(ctx, idempotent, func() error {
+		return db.on(ctx, func(conn *pgxpool.Conn) error { return f(db.unending(ctx), conn.Conn()) })
+	})
+}
+
+// unending is a context for what pgx sends: one that never ends if that would make it send
+// a request to cancel through a pooler.
+func (db *DB) unending(ctx context.Context) context.Context {
+	if db.pooler {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
+}
+
 // open reports whether an error of the statements that were to commit leaves open
 // whether they did: the server did not say that it has undone them. One that ends the
 // connection says nothing about what it has committed just before.
 func open(err error) bool {
-	if err == nil || pgconn.SafeToRetry(err) {
+	if err == nil || errors.As(err, new(early)) {
 		return false
 	}
 	var said *pgconn.PgError
@@ -113,7 +150,8 @@ func open(err error) bool {
 		return true
 	}
 	ends := said.SeverityUnlocalized == "FATAL" || said.SeverityUnlocalized == "PANIC"
-	return lost(err) || ends && said.Code != idleInTransaction // which is before the commit
+	before := said.Code == idleInTransaction || said.Code == tooManyClients // they come before the commit
+	return lost(err) || ends && !before
 }
 
 // write runs statements that change something, as one transaction. Its outcome is
@@ -123,16 +161,18 @@ func (db *DB) write(ctx context.Context, setting string, allows func(error) bool
 		return err
 	}
 	return repeat(ctx, allows, func() error {
-		conn, err := db.pool.Acquire(ctx)
-		if err != nil {
+		return db.on(ctx, func(conn *pgxpool.Conn) error {
+			err := db.settle(ctx, conn, func(ctx context.Context, conn *pgx.Conn) error {
+				return db.send(ctx, conn, setting, func(b *pgx.Batch) {
+					guard(b)
+					build(b)
+				})
+			})
+			if open(err) && !allows(err) {
+				return driver.Fail(ErrOutcomeUnknown, "", err)
+			}
 			return err
-		}
-		defer conn.Release()
-		err = settle(ctx, conn, func(ctx context.Context) error { return db.send(ctx, conn, setting, build) })
-		if open(err) && !allows(err) {
-			return driver.Fail(ErrOutcomeUnknown, "", err)
-		}
-		return err
+		})
 	})
 }
 
@@ -141,10 +181,13 @@ var patience = 5 * time.Second
 
 // settle runs f, which changes something, so that its outcome is known if the server
 // answers at all: when ctx ends the server is asked to give up, and then says whether
-// it did.
-func settle(ctx context.Context, conn *pgxpool.Conn, f func(ctx context.Context) error) error {
+// it did. If it says that all is well it may have stopped waiting for a standby.
+func (db *DB) settle(ctx context.Context, conn *pgxpool.Conn, f func(ctx context.Context, conn *pgx.Conn) error) error {
 	if ctx.Done() == nil {
-		return f(ctx)
+		return f(ctx, conn.Conn())
+	}
+	if db.pooler {
+		return db.await(ctx, conn, f)
 	}
 	steady, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -154,12 +197,41 @@ func settle(ctx context.Context, conn *pgxpool.Conn, f func(ctx context.Context)
 		time.AfterFunc(patience, end)
 		_ = conn.Conn().PgConn().CancelRequest(steady)
 	})
-	err := f(steady)
-	if !unhook() {
-		// The request may still be on its way. It must not meet a later statement.
-		end()
-		<-asked
-		_ = conn.Conn().Close(steady)
+	err := f(steady, conn.Conn())
+	if unhook() {
+		return err
+	}
+	// The request may still be on its way. It must not meet a later statement.
+	end()
+	<-asked
+	_ = conn.Conn().Close(steady)
+	if err == nil {
+		err = driver.Fail(ErrOutcomeUnknown, "", ctx.Err())
 	}
 	return err
+}
+
+// await is settle behind a pooler, where nobody asks the server to give up: it does so by
+// its own timeout. A change whose answer does not come in that time either is left to itself,
+// with its connection, which the pool replaces.
+func (db *DB) await(ctx context.Context, conn *pgxpool.Conn, f func(ctx context.Context, conn *pgx.Conn) error) error {
+	steady, raw := context.WithoutCancel(ctx), conn.Conn()
+	answer := make(chan error, 1)
+	go func() { answer <- f(steady, raw) }()
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-answer:
+		return err
+	case <-time.After(db.timeout + patience):
+	}
+	conn.Hijack()
+	go func() {
+		<-answer
+		_ = raw.Close(steady)
+	}()
+	return driver.Fail(ErrOutcomeUnknown, "", ctx.Err())
 }

@@ -12,14 +12,16 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
+// revision is the next one that a document gets.
+const revision = `nextval('agentmemory.revisions')`
+
 // swapSQL is a statement that does what a swap says if it holds. It returns one row then,
 // with the revision that the document has, 0 if none is there; if not it returns none. A
 // document that was not to be there and is, is a uniqueViolation.
 func swapSQL(x *driver.DocumentSwap) (string, []any) {
 	const (
-		named    = ` WHERE d.tenant = $1 AND d.ref = $2 AND d.kind = $3 AND d.key = $4`
-		held     = named + ` AND d.class = $5 AND d.rev = $6`
-		revision = `nextval('agentmemory.revisions')`
+		named = ` WHERE d.tenant = $1 AND d.ref = $2 AND d.kind = $3 AND d.key = $4`
+		held  = named + ` AND d.class = $5 AND d.rev = $6`
 	)
 	args := []any{[]byte(x.Tenant), []byte(x.Ref), []byte(x.Kind), []byte(x.Key)}
 	if x.Rev == 0 && x.Act != driver.Set {
@@ -35,16 +37,7 @@ func swapSQL(x *driver.DocumentSwap) (string, []any) {
 	case driver.Remove:
 		return `DELETE FROM agentmemory.documents d` + held + ` RETURNING 0::bigint`, args
 	}
-	var group []byte
-	if x.Group != "" {
-		group = []byte(x.Group)
-	}
-	var due *int64
-	if !x.Due.IsZero() {
-		ms := x.Due.UnixMilli()
-		due = &ms
-	}
-	args = append(args, group, due, names(x.Of), names(x.Subjects))
+	args = append(args, attributes(x)...)
 	const retain = `UPDATE agentmemory.documents d SET rev = ` + revision + `, grp = $7, due = $8, made_of = $9, subjects = $10`
 	if x.Act == driver.Retain {
 		return retain + held + ` RETURNING d.rev`, args
@@ -58,6 +51,27 @@ func swapSQL(x *driver.DocumentSwap) (string, []any) {
 	}
 	return `INSERT INTO agentmemory.documents (tenant, ref, kind, key, class, grp, due, made_of, subjects, value, rev)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, ` + revision + `) RETURNING rev`, args
+}
+
+// attributes are the group, the due, the entries and the subjects of a document.
+func attributes(x *driver.DocumentSwap) []any {
+	var group []byte
+	if x.Group != "" {
+		group = []byte(x.Group)
+	}
+	var due *int64
+	if !x.Due.IsZero() {
+		ms := x.Due.UnixMilli()
+		due = &ms
+	}
+	return []any{group, due, names(x.Of), names(x.Subjects)}
+}
+
+// namedSQL is a statement that gives a staged document its name.
+func namedSQL(x *driver.DocumentSwap, key []byte) (string, []any) {
+	return `UPDATE agentmemory.documents SET ref = $2, kind = $3, key = $4, class = $5, grp = $6, due = $7, made_of = $8, subjects = $9,
+			rev = ` + revision + ` WHERE tenant = $1 AND ref = '' AND kind = '' AND key = $10 RETURNING rev`,
+		append(append([]any{[]byte(x.Tenant), []byte(x.Ref), []byte(x.Kind), []byte(x.Key), int16(x.Class)}, attributes(x)...), key)
 }
 
 // swapAlone commits a mutation that changes one piece of machinery, in one statement.
@@ -75,40 +89,41 @@ func (w *writes) swapAlone(ctx context.Context, allows func(error) bool) error {
 
 func scanRev(row pgx.Row, rev *int64) error { return row.Scan(rev) }
 
+// inOrder are the places of those swaps that each keeps, in the order of their names.
+func (w *writes) inOrder(keep func(x *driver.DocumentSwap) bool) (order []int) {
+	for i := range w.m.Documents {
+		if keep(&w.m.Documents[i]) {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		x, y := &w.m.Documents[i], &w.m.Documents[j]
+		return cmp.Or(cmp.Compare(x.Ref, y.Ref), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Key, y.Key))
+	})
+	return order
+}
+
 // loadDocuments reads and locks the documents that the mutation names, in the order of
 // their names: machinery may be changed by others that do not have the tenant's row.
 func (w *writes) loadDocuments(b *pgx.Batch) {
-	n := len(w.m.Documents)
-	if n == 0 {
-		return
-	}
-	refs, kinds, keys := make([][]byte, n), make([][]byte, n), make([][]byte, n)
-	for i := range w.m.Documents {
-		d := &w.m.Documents[i]
-		refs[i], kinds[i], keys[i] = []byte(d.Ref), []byte(d.Kind), []byte(d.Key)
-	}
-	const load = `
-		SELECT d.ref, d.kind, d.key, d.rev, d.class FROM unnest($2::bytea[], $3::bytea[], $4::bytea[]) AS n (ref, kind, key)
-		JOIN agentmemory.documents d ON d.tenant = $1 AND d.ref = n.ref AND d.kind = n.kind AND d.key = n.key
-		ORDER BY d.ref, d.kind, d.key`
-	const lock = load + ` FOR UPDATE OF d`
-	read := func(rows pgx.Rows) error {
-		for rows.Next() {
-			var at title
-			var h heldDocument
-			var class int16
-			if err := rows.Scan((*name)(&at.ref), (*name)(&at.kind), (*name)(&at.key), &h.rev, &class); err != nil {
+	const load = `SELECT d.rev, d.class FROM agentmemory.documents d WHERE d.tenant = $1 AND d.ref = $2 AND d.kind = $3 AND d.key = $4`
+	read := func(sql string) {
+		for _, i := range w.inOrder(func(*driver.DocumentSwap) bool { return true }) {
+			d := &w.m.Documents[i]
+			b.Queue(sql, []byte(w.tenant), []byte(d.Ref), []byte(d.Kind), []byte(d.Key)).Query(eachRow(func(row pgx.Row) error {
+				var h heldDocument
+				var class int16
+				err := row.Scan(&h.rev, &class)
+				h.class = driver.Class(class)
+				w.documents[title{d.Ref, d.Kind, d.Key}] = h
 				return err
-			}
-			h.class = driver.Class(class)
-			w.documents[at] = h
+			}))
 		}
-		return rows.Err()
 	}
 	absent := w.lockAbsent(b)
-	b.Queue(lock, []byte(w.tenant), refs, kinds, keys).Query(read)
-	if absent { // the statement may have waited, and does not see what has come since it began
-		b.Queue(load, []byte(w.tenant), refs, kinds, keys).Query(read)
+	read(load + ` FOR UPDATE`)
+	if absent { // a statement may have waited, and does not see what has come since it began
+		read(load)
 	}
 }
 
@@ -144,30 +159,42 @@ type heldDocument struct {
 	class driver.Class
 }
 
+// stagedBytes is from which size on a value is written before the tenant's row is taken.
+const stagedBytes = 64 << 10
+
+func (w *writes) staged(x *driver.DocumentSwap) bool {
+	return !w.machinery && x.Act == driver.Set && len(x.Value) >= stagedBytes
+}
+
+// stagedKey is under which key, of no kind, the i-th document is found until it gets its
+// name. No other transaction ever sees it.
+func (w *writes) stagedKey(i int) []byte { return binary.BigEndian.AppendUint32(w.mark[:], uint32(i)) }
+
+// stage queues the large values, so that the tenant's row is not held while they are on
+// their way. A row that only changes its name keeps a large value where it is.
+func (w *writes) stage(b *pgx.Batch) {
+	for _, i := range w.inOrder(w.staged) {
+		b.Queue(`INSERT INTO agentmemory.documents (tenant, ref, kind, key, class, rev, value) VALUES ($1, '', '', $2, 0, 0, $3)`,
+			[]byte(w.tenant), w.stagedKey(i), w.m.Documents[i].Value)
+	}
+}
+
 // swap queues those swaps of which the act is or is not Set, in the order of their names.
 // What is set comes before erasures: it is made of other entries from then on.
 func (w *writes) swap(b *pgx.Batch, set bool) {
-	order := make([]int, 0, len(w.m.Documents))
-	for i := range w.m.Documents {
-		if (w.m.Documents[i].Act == driver.Set) == set {
-			order = append(order, i)
-		}
-	}
-	slices.SortFunc(order, func(i, j int) int {
-		x, y := &w.m.Documents[i], &w.m.Documents[j]
-		return cmp.Or(cmp.Compare(x.Ref, y.Ref), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Key, y.Key))
-	})
-	for _, i := range order {
+	for _, i := range w.inOrder(func(x *driver.DocumentSwap) bool { return (x.Act == driver.Set) == set }) {
 		x := &w.m.Documents[i]
 		sql, args := swapSQL(x)
-		b.Queue(sql, args...).Query(func(rows pgx.Rows) error {
-			for rows.Next() {
-				if err := rows.Scan(&w.done.Revs[i]); err != nil {
-					return err
-				}
+		if w.staged(x) {
+			if x.Rev != 0 {
+				gone := *x
+				gone.Act = driver.Remove
+				sql, args := swapSQL(&gone)
+				b.Queue(sql, args...)
 			}
-			return rows.Err()
-		})
+			sql, args = namedSQL(x, w.stagedKey(i))
+		}
+		b.Queue(sql, args...).Query(eachRow(func(row pgx.Row) error { return row.Scan(&w.done.Revs[i]) }))
 		if x.Act == driver.Set || x.Act == driver.Retain {
 			queueLabels(b, x, "document_of", "id", x.Of)
 			queueLabels(b, x, "document_subjects", "subject", x.Subjects)

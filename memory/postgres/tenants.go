@@ -140,15 +140,14 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	mark := driver.NewMark()
-	err = st.db.change(ctx, tenant, func(tx pgx.Tx) error {
+	w := &writes{tenant: tenant, m: &driver.Mutation{}, mark: driver.NewMark()}
+	err = st.db.change(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
 		b := new(pgx.Batch)
-		b.Queue(`INSERT INTO agentmemory.tenants AS t (tenant, version, horizon) VALUES ($1, 1, 1)
-			ON CONFLICT (tenant) DO UPDATE SET version = t.version + 1, horizon = t.version + 1`, []byte(tenant))
-		b.Queue(`DELETE FROM agentmemory.versions WHERE tenant = $1`, []byte(tenant))
+		b.Queue(takeTenant, []byte(tenant))
+		w.note(b, nil)
+		b.Queue(`UPDATE agentmemory.tenants SET horizon = `+current+` WHERE tenant = $1`, []byte(tenant))
+		b.Queue(`DELETE FROM agentmemory.versions WHERE tenant = $1 AND version < `+current, []byte(tenant))
 		b.Queue(`DELETE FROM agentmemory.scars WHERE tenant = $1`, []byte(tenant))
-		b.Queue(`INSERT INTO agentmemory.versions (tenant, version, mark, changes)
-			SELECT tenant, version, $2, '' FROM agentmemory.tenants WHERE tenant = $1`, []byte(tenant), mark[:])
 		if err := tx.SendBatch(ctx, b).Close(); err != nil {
 			return err
 		}

@@ -127,7 +127,7 @@ func TestScopes_Pages(t *testing.T) {
 func TestScopes_Plans(t *testing.T) {
 	db := openDB(t, Options{})
 	const fill = `
-		INSERT INTO agentmemory.tenants (tenant, version) SELECT convert_to('t' || n, 'UTF8'), 1 FROM generate_series(1, 2000) n;
+		INSERT INTO agentmemory.tenants (tenant) SELECT convert_to('t' || n, 'UTF8') FROM generate_series(1, 2000) n;
 		INSERT INTO agentmemory.entries (tenant, ref, id, created_at, expires_at, born, run_id, content)
 			SELECT convert_to('t' || n % 3, 'UTF8'), convert_to('r' || n % 20, 'UTF8'), convert_to(n::text, 'UTF8'), 0, 0, 1, '', '' FROM generate_series(1, 5000) n;
 		INSERT INTO agentmemory.documents (tenant, ref, kind, key, class, rev, value)

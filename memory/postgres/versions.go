@@ -11,8 +11,7 @@ import (
 // Version returns the version that the tenant's memory has now (M7).
 func (st *Store) Version(ctx context.Context, tenant string) (driver.Version, error) {
 	const latest = `
-		SELECT v.version, v.mark FROM agentmemory.tenants t
-		JOIN agentmemory.versions v ON v.tenant = t.tenant AND v.version = t.version WHERE t.tenant = $1`
+		SELECT version, mark FROM agentmemory.versions WHERE tenant = $1 ORDER BY version DESC LIMIT 1`
 	var n int64
 	mark := driver.FirstMark(st.db.incarnation, tenant)
 	err := st.db.query(ctx, tenant, eachRow(func(row pgx.Row) error { return row.Scan(&n, (*markBytes)(&mark)) }), latest, []byte(tenant))

@@ -8,23 +8,13 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// current is the version that the transaction is making.
-const current = `(SELECT version FROM agentmemory.tenants WHERE tenant = $1)`
-
 // queueAll queues all writes of a mutation that holds.
 func (w *writes) queueAll(b *pgx.Batch) {
 	fresh := w.fresh()
 	if !w.machinery {
-		const note = `
-			INSERT INTO agentmemory.versions (tenant, version, mark, changes)
-			SELECT tenant, version, $2, $3 FROM agentmemory.tenants WHERE tenant = $1`
-		b.Queue(note, []byte(w.tenant), w.mark[:], w.journal(fresh))
+		w.note(b, fresh)
 	}
 	w.insert(b, fresh, ` ON CONFLICT DO NOTHING`)
-	if u := usageOf(fresh); u.Entries > 0 {
-		const count = `UPDATE agentmemory.tenants SET entries = entries + $2, bytes = bytes + $3 WHERE tenant = $1`
-		b.Queue(count, []byte(w.tenant), u.Entries, u.Bytes)
-	}
 	w.retire(b)
 	w.restore(b)
 	w.swap(b, true)
@@ -99,41 +89,23 @@ func (w *writes) insert(b *pgx.Batch, put []driver.Placed, onConflict string) {
 }
 
 func (w *writes) insertMany(b *pgx.Batch, put []driver.Placed, onConflict string) {
-	const (
-		into = `
-			INSERT INTO agentmemory.entries (tenant, ref, id, created_at, expires_at, run_id, content, tags, born`
-		values = `)
-			SELECT $1, p.ref, p.id, p.created_at, p.expires_at, p.run_id, p.content, NULLIF(p.tags, '')::text[], ` + current
-		from = `
-			FROM unnest($2::bytea[], $3::bytea[], $4::bigint[], $5::bigint[], $6::bytea[], $7::text[], $8::text[]`
-		as = `) AS p (ref, id, created_at, expires_at, run_id, content, tags`
-
-		common = into + values + from + as + `)`
-		whole  = into + `, long_ref, subjects, sources` +
-			values + `, p.long_ref, NULLIF(p.subjects, '')::bytea[], NULLIF(p.sources, '')::bytea[]` +
-			from + `, $9::bytea[], $10::text[], $11::text[]` + as + `, long_ref, subjects, sources)`
-	)
+	const many = `
+		INSERT INTO agentmemory.entries (tenant, ref, long_ref, id, created_at, expires_at, run_id, content, tags, subjects, sources, born)
+		SELECT $1, p.ref, p.long_ref, p.id, p.created_at, p.expires_at, p.run_id, p.content,
+			NULLIF(p.tags, '')::text[], NULLIF(p.subjects, '')::bytea[], NULLIF(p.sources, '')::bytea[], ` + current + `
+		FROM unnest($2::bytea[], $3::bytea[], $4::bytea[], $5::bigint[], $6::bigint[], $7::bytea[], $8::text[], $9::text[], $10::text[], $11::text[])
+			AS p (ref, long_ref, id, created_at, expires_at, run_id, content, tags, subjects, sources)`
 	n := len(put)
-	refs, ids, runs := make([][]byte, n), make([][]byte, n), make([][]byte, n)
+	refs, wholes, ids, runs := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n)
 	created, expires := make([]int64, n), make([]int64, n)
-	contents, tags := make([]string, n), make([]string, n)
-	rare := false
+	contents, tags, subjects, sources := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	for i := range put {
 		e := &put[i].Entry
-		refs[i], ids[i], runs[i] = keyOf(put[i].Ref), []byte(e.ID), []byte(e.RunID)
-		created[i], expires[i], contents[i], tags[i] = e.CreatedAt.UnixMilli(), expiry(e), e.Content, textArray(e.Tags)
-		rare = rare || len(e.Subjects)+len(e.Sources) > 0 || len(put[i].Ref) > maxKey
+		refs[i], wholes[i], ids[i], runs[i] = keyOf(put[i].Ref), wholeOf(put[i].Ref), []byte(e.ID), []byte(e.RunID)
+		created[i], expires[i], contents[i] = e.CreatedAt.UnixMilli(), expiry(e), e.Content
+		tags[i], subjects[i], sources[i] = textArray(e.Tags), nameArray(e.Subjects), nameArray(e.Sources)
 	}
-	args := []any{[]byte(w.tenant), refs, ids, created, expires, runs, contents, tags}
-	if !rare {
-		b.Queue(common+onConflict, args...)
-		return
-	}
-	wholes, subjects, sources := make([][]byte, n), make([]string, n), make([]string, n)
-	for i := range put {
-		wholes[i], subjects[i], sources[i] = wholeOf(put[i].Ref), nameArray(put[i].Entry.Subjects), nameArray(put[i].Entry.Sources)
-	}
-	b.Queue(whole+onConflict, append(args, wholes, subjects, sources)...)
+	b.Queue(many+onConflict, []byte(w.tenant), refs, wholes, ids, created, expires, runs, contents, tags, subjects, sources)
 }
 
 // label queues what finds entries by their subjects.
@@ -153,95 +125,100 @@ func (w *writes) label(b *pgx.Batch, put []driver.Placed) {
 	b.Queue(label, []byte(w.tenant), labels, refs, ids)
 }
 
-func (w *writes) retire(b *pgx.Batch) {
-	if len(w.m.Retire) == 0 {
-		return
-	}
-	var refs, ids, heirs [][]byte
-	var states []int16
-	for _, x := range w.m.Retire {
-		refs, ids, states = append(refs, keyOf(x.Ref)), append(ids, []byte(x.ID)), append(states, int16(x.State))
-		var heir []byte
-		if x.For != "" {
-			heir = []byte(x.For)
+// byRef calls each for the entries of each ref, with what [these] takes.
+func (w *writes) byRef(ls []driver.Located, each func(ref string, ids []string, args []any)) {
+	var refs []string
+	ids := map[string][]string{}
+	for _, l := range ls {
+		if ids[l.Ref] == nil {
+			refs = append(refs, l.Ref)
 		}
-		heirs = append(heirs, heir)
+		ids[l.Ref] = append(ids[l.Ref], l.ID)
 	}
-	const retire = `
-		UPDATE agentmemory.entries e SET died = ` + current + `, state = r.state, heir = r.heir
-		FROM unnest($2::bytea[], $3::bytea[], $4::smallint[], $5::bytea[]) AS r (ref, id, state, heir)
-		WHERE e.tenant = $1 AND e.ref = r.ref AND e.id = r.id`
-	b.Queue(retire, []byte(w.tenant), refs, ids, states, heirs)
+	for _, ref := range refs {
+		each(ref, ids[ref], []any{[]byte(w.tenant), keyOf(ref), names(ids[ref])})
+	}
+}
+
+// ofTenant is the condition that a row is of the tenant $1, in words that lead no plan into
+// an index.
+const ofTenant = ` CASE WHEN tenant = $1 THEN 1 END IS NOT NULL`
+
+// these is the condition that a row of a table is about one of the entries that $1 to $3
+// name. Joined with them, or compared with all, the planner could choose to read the whole
+// scope; the OFFSET has each looked up. Who has the tenant's row may go by ctid: nobody else
+// changes what is about entries.
+func these(table string) string {
+	return ofTenant + ` AND ctid = ANY (ARRAY(SELECT x.ctid FROM unnest($3::bytea[]) AS n (id), LATERAL (
+		SELECT x.ctid FROM agentmemory.` + table + ` x WHERE x.tenant = $1 AND x.ref = $2 AND x.id = n.id OFFSET 0) x))`
+}
+
+func (w *writes) retire(b *pgx.Batch) {
+	type fate struct {
+		state driver.State
+		heir  string
+	}
+	alike := map[fate][]driver.Located{}
+	var fates []fate
+	for _, x := range w.m.Retire {
+		f := fate{x.State, x.For}
+		if alike[f] == nil {
+			fates = append(fates, f)
+		}
+		alike[f] = append(alike[f], x.Located)
+	}
+	for _, f := range fates {
+		w.byRef(alike[f], func(_ string, _ []string, args []any) {
+			b.Queue(`UPDATE agentmemory.entries SET died = `+current+`, state = $4, heir = NULLIF($5::bytea, '') WHERE`+these("entries"),
+				append(args, int16(f.state), []byte(f.heir))...)
+		})
+	}
 }
 
 func (w *writes) restore(b *pgx.Batch) {
-	if len(w.m.Restore) == 0 {
-		return
-	}
-	refs, ids := located(w.m.Restore)
-	const remember = `
-		INSERT INTO agentmemory.former (tenant, ref, id, born, died)
-		SELECT e.tenant, e.ref, e.id, e.born, e.died
-		FROM unnest($2::bytea[], $3::bytea[]) AS r (ref, id)
-		JOIN agentmemory.entries e ON e.tenant = $1 AND e.ref = r.ref AND e.id = r.id
-		WHERE e.born < e.died ON CONFLICT DO NOTHING`
-	b.Queue(remember, []byte(w.tenant), refs, ids)
-	const restore = `
-		UPDATE agentmemory.entries e SET born = ` + current + `, died = 9223372036854775807, state = 0, heir = NULL
-		FROM unnest($2::bytea[], $3::bytea[]) AS r (ref, id)
-		WHERE e.tenant = $1 AND e.ref = r.ref AND e.id = r.id`
-	b.Queue(restore, []byte(w.tenant), refs, ids)
+	w.byRef(w.m.Restore, func(_ string, _ []string, args []any) {
+		b.Queue(`
+			INSERT INTO agentmemory.former (tenant, ref, id, born, died)
+			SELECT tenant, ref, id, born, died FROM agentmemory.entries WHERE`+these("entries")+` AND born < died
+			ON CONFLICT DO NOTHING`, args...)
+		b.Queue(`
+			UPDATE agentmemory.entries SET born = `+current+`, died = 9223372036854775807, state = 0, heir = NULL
+			WHERE`+these("entries"), args...)
+	})
 }
 
 func (w *writes) erase(b *pgx.Batch) {
-	if len(w.m.Erase) == 0 {
-		return
-	}
-	refs, ids := located(w.m.Erase)
-	queue := func(sql string) { b.Queue(sql, []byte(w.tenant), refs, ids) }
-	// A live entry was there up to this version. Of spans that end together the
-	// longest says all.
-	queue(`
-		INSERT INTO agentmemory.scars AS s (tenant, ref, died, born)
-		SELECT $1, x.ref, x.died, min(x.born) FROM (
-			SELECT r.ref, LEAST(e.died, ` + current + `) AS died, e.born
-			FROM unnest($2::bytea[], $3::bytea[]) AS r (ref, id)
-			JOIN agentmemory.entries e ON e.tenant = $1 AND e.ref = r.ref AND e.id = r.id WHERE NOT e.erased
-			UNION ALL
-			SELECT r.ref, f.died, f.born
-			FROM unnest($2::bytea[], $3::bytea[]) AS r (ref, id)
-			JOIN agentmemory.former f ON f.tenant = $1 AND f.ref = r.ref AND f.id = r.id
-		) x WHERE x.born < x.died GROUP BY x.ref, x.died
-		ON CONFLICT (tenant, ref, died) DO UPDATE SET born = LEAST(s.born, excluded.born)`)
-	queue(`
-		UPDATE agentmemory.entries e
-		SET erased = true, content = '', run_id = '', tags = NULL, subjects = NULL, sources = NULL
-		FROM unnest($2::bytea[], $3::bytea[]) AS r (ref, id)
-		WHERE e.tenant = $1 AND e.ref = r.ref AND e.id = r.id AND NOT e.erased`)
-	for _, table := range []string{"former", "subjects"} {
-		queue(deleteNamed(table))
-	}
-	wholes, keys := make([][]byte, len(w.m.Erase)), make([][]byte, len(w.m.Erase))
-	for i, l := range w.m.Erase {
-		wholes[i], keys[i] = []byte(l.Ref), keyOf(l.ID)
-	}
-	b.Queue(removeDocumentsOf, []byte(w.tenant), wholes, keys)
+	w.byRef(w.m.Erase, func(ref string, ids []string, args []any) {
+		// A live entry was there up to this version. Of spans that end together the
+		// longest says all.
+		b.Queue(`
+			INSERT INTO agentmemory.scars AS s (tenant, ref, died, born)
+			SELECT $1, $2, x.died, min(x.born) FROM (
+				SELECT LEAST(died, `+current+`) AS died, born FROM agentmemory.entries WHERE`+these("entries")+` AND NOT erased
+				UNION ALL
+				SELECT died, born FROM agentmemory.former WHERE`+these("former")+`
+			) x WHERE x.born < x.died GROUP BY x.died
+			ON CONFLICT (tenant, ref, died) DO UPDATE SET born = LEAST(s.born, excluded.born)`, args...)
+		b.Queue(`
+			UPDATE agentmemory.entries
+			SET erased = true, content = '', run_id = '', tags = NULL, subjects = NULL, sources = NULL
+			WHERE`+these("entries")+` AND NOT erased`, args...)
+		removeAbout(b, w.tenant, ref, ids, "former", "subjects")
+	})
 }
 
-// removeDocumentsOf removes the documents that were made of entries. A plan that is made
-// for any tenant would read all documents of this one, but for the OFFSETs, by which each is
-// looked up. Who has the tenant's row may go by ctid: nobody else changes content.
-const removeDocumentsOf = `
-	DELETE FROM agentmemory.documents WHERE tenant = $1 AND ctid = ANY (ARRAY(
-		SELECT d.ctid FROM unnest($2::bytea[], $3::bytea[]) AS r (ref, id), LATERAL (
-			SELECT o.kind, o.key FROM agentmemory.document_of o WHERE o.tenant = $1 AND o.ref = r.ref AND o.id = r.id OFFSET 0) o, LATERAL (
-			SELECT d.ctid FROM agentmemory.documents d WHERE d.tenant = $1 AND d.ref = r.ref AND d.kind = o.kind AND d.key = o.key OFFSET 0) d))`
-
-// deleteNamed deletes the rows of a table that are about the entries named by $2, $3.
-func deleteNamed(table string) string {
-	return `
-		DELETE FROM agentmemory.` + table + ` x USING unnest($2::bytea[], $3::bytea[]) AS r (ref, id)
-		WHERE x.tenant = $1 AND x.ref = r.ref AND x.id = r.id`
+// removeAbout queues the removal of the rows of some tables that are about entries of a ref,
+// and of the documents that were made of them.
+func removeAbout(b *pgx.Batch, tenant, ref string, ids []string, tables ...string) {
+	for _, table := range tables {
+		b.Queue(`DELETE FROM agentmemory.`+table+` WHERE`+these(table), []byte(tenant), keyOf(ref), names(ids))
+	}
+	const documents = `
+		DELETE FROM agentmemory.documents WHERE` + ofTenant + ` AND ctid = ANY (ARRAY(
+			SELECT d.ctid FROM unnest($3::bytea[]) AS n (id), LATERAL (
+				SELECT o.kind, o.key FROM agentmemory.document_of o WHERE o.tenant = $1 AND o.ref = $2 AND o.id = n.id OFFSET 0) o, LATERAL (
+				SELECT d.ctid FROM agentmemory.documents d WHERE d.tenant = $1 AND d.ref = $2 AND d.kind = o.kind AND d.key = o.key OFFSET 0) d))`
+	b.Queue(documents, []byte(tenant), []byte(ref), keysOf(ids))
 }
 
 func (w *writes) queueEvents(b *pgx.Batch) {
@@ -270,13 +247,6 @@ func (w *writes) queueEvents(b *pgx.Batch) {
 		ORDER BY v.place
 		ON CONFLICT (tenant, run_id, event_id) DO NOTHING`
 	b.Queue(queue, tenants, runs, ids, nodes, times, types, payloads)
-}
-
-func located(ls []driver.Located) (refs, ids [][]byte) {
-	for _, l := range ls {
-		refs, ids = append(refs, keyOf(l.Ref)), append(ids, []byte(l.ID))
-	}
-	return refs, ids
 }
 
 func names(list []string) [][]byte {

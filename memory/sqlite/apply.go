@@ -18,20 +18,17 @@ func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error 
 		}
 		return err
 	})
-	if err == errUnchanged {
-		return nil
-	}
 	return err
 }
 
-// errUnchanged rolls back a change that is none.
+// errUnchanged rolls back a change that is none, and is no error of it.
 var errUnchanged = errors.New("sqlite: nothing to do")
 
 // Delete ends the life of an entry and reports whether it was live at the instant
 // at. If it was not, nothing changes.
-func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
-	_, err := st.db.change(ctx, s.Tenant, func(c *change) error {
-		live, err := c.tx.changed(`UPDATE entries SET died = ?, state = ? WHERE tenant = ? AND ref = ? AND id = ?
+func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.Time) (live bool, err error) {
+	_, err = st.db.change(ctx, s.Tenant, func(c *change) (err error) {
+		live, err = c.tx.changed(`UPDATE entries SET died = ?, state = ? WHERE tenant = ? AND ref = ? AND id = ?
 			AND died = 9223372036854775807 AND expires > ?`, c.version, driver.Deleted, s.Tenant, s.Ref, id, at.UnixMilli())
 		if err == nil && !live {
 			err = errUnchanged
@@ -39,10 +36,7 @@ func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.
 		c.journal.add(actRetired, s.Ref, id)
 		return err
 	})
-	if err == errUnchanged {
-		return false, nil
-	}
-	return err == nil, err
+	return live && err == nil, err
 }
 
 // Apply commits m or returns [driver.ErrConflict], or [driver.ErrValidation] for a
@@ -171,13 +165,9 @@ func (c *change) check(m *driver.Mutation) error {
 			failed = errors.Join(failed, err)
 			return d.rev, d.class
 		},
-		Retired: func(ref, id string) (ids []string) {
-			err := c.tx.query(func(rows *sql.Rows) (bool, error) {
-				var id string
-				err := rows.Scan(&id)
-				ids = append(ids, id)
-				return true, wrap(readFailed, err)
-			}, `SELECT id FROM entries INDEXED BY entries_successor WHERE tenant = ? AND ref = ? AND successor = ? AND successor <> ''`, c.tenant, ref, id)
+		Retired: func(ref, id string) []string {
+			ids, err := collect(c.tx.query, func(rows *sql.Rows) (id string, err error) { return id, wrap(readFailed, rows.Scan(&id)) },
+				`SELECT id FROM entries INDEXED BY entries_successor WHERE tenant = ? AND ref = ? AND successor = ? AND successor <> ''`, c.tenant, ref, id)
 			failed = errors.Join(failed, err)
 			return ids
 		},

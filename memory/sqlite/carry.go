@@ -6,14 +6,12 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
-
-// documentsScript is the number of the script after which carryOver runs.
-const documentsScript = 3
 
 // carryOver moves what SQL cannot into the tables that 0004_documents.sql has made.
 func (t *tx) carryOver() error {
@@ -148,4 +146,54 @@ func (t *tx) carryScars() error {
 		FROM old_scars s JOIN (SELECT DISTINCT tenant, ref FROM entries) r ON r.tenant = s.tenant
 		WHERE EXISTS (SELECT 1 FROM versions v WHERE v.tenant = s.tenant AND v.version >= s.since AND v.version < s.until)`)
 	return err
+}
+
+// carrySums stores all texts and values anew, with a checksum each. A document that was a
+// cell with a name longer than any key gets a digest of it for a key.
+func (t *tx) carrySums() error {
+	err := t.query(func(rows *sql.Rows) (bool, error) {
+		var entry int64
+		var e driver.Entry
+		var created, expires int64
+		var tags, subjects, sources sql.RawBytes
+		var erased bool
+		if err := rows.Scan(&entry, &e.ID, &created, &expires, &erased, &e.RunID, &tags, &subjects, &sources, &e.Content); err != nil {
+			return false, err
+		}
+		var head []byte
+		if !erased {
+			head = headOf(e.ID, created, expires, [4][]byte{[]byte(e.RunID), tags, subjects, sources}, e.Content)
+		}
+		_, err := t.exec(addWords, entry, head, e.Content)
+		return true, err
+	}, `SELECT e.entry, e.id, e.created, e.expires, e.erased, x.run, x.tags, x.subjects, x.sources, x.content
+		FROM old_texts x CROSS JOIN entries e ON e.entry = x.entry ORDER BY x.entry`)
+	if err != nil {
+		return err
+	}
+	err = t.query(func(rows *sql.Rows) (bool, error) {
+		var body int64
+		var subjects, value []byte
+		if err := rows.Scan(&body, &subjects, &value); err != nil {
+			return false, err
+		}
+		_, err := t.exec(`INSERT INTO bodies (body, subjects, value) VALUES (?, ?, ?)`, body, subjects, summed(value))
+		return true, err
+	}, `SELECT body, subjects, value FROM old_bodies WHERE value IS NOT NULL ORDER BY body`)
+	if err != nil {
+		return err
+	}
+	return t.query(func(rows *sql.Rows) (bool, error) {
+		var rev int64
+		var key string
+		var value []byte
+		if err := rows.Scan(&rev, &key, &value); err != nil {
+			return false, err
+		}
+		if len(key) > driver.MaxKeyBytes {
+			key = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(key)))
+		}
+		_, err := t.exec(`UPDATE documents SET key = ?, value = ? WHERE rev = ?`, key, summed(value), rev)
+		return true, err
+	}, `SELECT rev, key, value FROM documents WHERE class = 0 ORDER BY rev`)
 }

@@ -34,14 +34,11 @@ func (j *journal) add(act byte, ref, id string) {
 // Changes returns the ids of a scope that were touched by the mutations after the
 // version from, up to and with the version to. It reads the journals of all of them.
 func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Version) (driver.ChangeSet, error) {
-	if err := ctx.Err(); err != nil {
-		return driver.ChangeSet{}, err
-	}
-	first, err := pointOf(s.Tenant, from)
+	first, err := pointOf(ctx, s.Tenant, from)
 	if err != nil {
 		return driver.ChangeSet{}, err
 	}
-	last, err := pointOf(s.Tenant, to)
+	last, err := pointOf(ctx, s.Tenant, to)
 	if err != nil {
 		return driver.ChangeSet{}, err
 	}

@@ -54,9 +54,9 @@ func (c *change) put(ref string, e *driver.Entry) (fresh bool, err error) {
 		return false, err
 	}
 	// The key is beyond that of every text.
-	_, err = c.tx.exec(`INSERT INTO texts (entry, run, tags, subjects, sources, content) VALUES (?, ?, ?, ?, ?, ?)`,
-		key, e.RunID, pack(e.Tags), pack(e.Subjects), pack(e.Sources), e.Content)
-	if err != nil {
+	fields := [4][]byte{[]byte(e.RunID), pack(e.Tags), pack(e.Subjects), pack(e.Sources)}
+	head := headOf(e.ID, e.CreatedAt.UnixMilli(), expiry(e.ExpiresAt), fields, e.Content)
+	if _, err = c.tx.exec(addWords, key, head, e.Content); err != nil {
 		return false, err
 	}
 	for _, subject := range e.Subjects {
@@ -67,6 +67,8 @@ func (c *change) put(ref string, e *driver.Entry) (fresh bool, err error) {
 	c.journal.add(actPut, ref, e.ID)
 	return true, nil
 }
+
+const addWords = `INSERT INTO texts (entry, head, content) VALUES (?, ?, ?)`
 
 const addLabel = `INSERT INTO labels (label, entry) VALUES (?, ?) ON CONFLICT DO NOTHING`
 
@@ -105,14 +107,10 @@ func (c *change) erase(ref string, ids []string) error {
 		return nil
 	}
 	list := keyList(keys)
-	err = c.tx.query(func(rows *sql.Rows) (bool, error) {
-		var s span
-		err := rows.Scan(&s.from, &s.to)
-		missed = append(missed, s)
-		return true, wrap(readFailed, err)
-	}, `SELECT born, died FROM former WHERE entry IN (SELECT value FROM json_each(?))`, list)
+	before, err := collect(c.tx.query, func(rows *sql.Rows) (s span, err error) { return s, wrap(readFailed, rows.Scan(&s.from, &s.to)) },
+		`SELECT born, died FROM former WHERE entry IN (SELECT value FROM json_each(?))`, list)
 	if err == nil {
-		err = c.scar(ref, missed)
+		err = c.scar(ref, append(missed, before...))
 	}
 	if err == nil {
 		err = c.tx.discardOf(list)
@@ -124,7 +122,7 @@ func (c *change) erase(ref string, ids []string) error {
 	return c.tx.execAll(list,
 		`DELETE FROM former WHERE entry IN (SELECT value FROM json_each(?))`,
 		`UPDATE entries SET erased = 1, born = 0, died = 0, created = 0, expires = 0, size = 0 WHERE entry IN (SELECT value FROM json_each(?))`,
-		`UPDATE texts SET run = '', tags = NULL, subjects = NULL, sources = NULL, content = '' WHERE entry IN (SELECT value FROM json_each(?))`)
+		`UPDATE texts SET head = NULL, content = '' WHERE entry IN (SELECT value FROM json_each(?))`)
 }
 
 // unlabel takes an entry out of the index of subjects.

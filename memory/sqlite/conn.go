@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
+	"os"
 
 	"modernc.org/sqlite"
 )
@@ -17,6 +18,7 @@ var background = context.Background()
 
 // writer is the one connection of this process that writes.
 type writer struct {
+	path string
 	dsn  string
 	lock chan struct{} // holds a token while somebody writes
 
@@ -24,6 +26,9 @@ type writer struct {
 	conn       *sql.Conn // nil until it is needed, and after it broke
 	statements map[string]*sql.Stmt
 	closed     bool
+
+	log    *os.File // of the connection; nil until it is needed
+	sealed salt     // of the log in which this process has set the seal
 	// unclean is set while the log may hold text that was erased from the database. The
 	// database says so too, for the time when this process is no more.
 	unclean bool
@@ -34,8 +39,8 @@ type writer struct {
 	readers chan struct{}
 }
 
-func newWriter(dsn string) writer {
-	return writer{dsn: dsn, lock: make(chan struct{}, 1), unclean: true, readers: make(chan struct{}, maxReaders)}
+func newWriter(path, dsn string) writer {
+	return writer{path: path, dsn: dsn, lock: make(chan struct{}, 1), unclean: true, readers: make(chan struct{}, maxReaders)}
 }
 
 // patience is how often a call waits busy_timeout for other processes: some 30 seconds.
@@ -96,8 +101,11 @@ func (w *writer) connect(ctx context.Context) error {
 		w.conn, w.statements = conn, map[string]*sql.Stmt{}
 		return nil
 	}, openFailed, openTimeout)
-	if err == nil {
-		err = refused
+	switch {
+	case noDatabase(err):
+		return ErrForeignFile
+	case err == nil:
+		return refused
 	}
 	return err
 }
@@ -130,12 +138,19 @@ func (w *writer) release() {
 		s.Close()
 	}
 	w.statements = nil
+	if w.log != nil {
+		w.log.Close()
+		w.log = nil
+	}
 }
 
 func (w *writer) close() error {
 	w.lock <- struct{}{}
 	defer func() { <-w.lock }()
-	w.closed = true
+	if !w.closed {
+		w.closed = true
+		defer release(w.path)
+	}
 	if w.conn != nil {
 		w.scrub(true)
 		w.release()
@@ -172,7 +187,9 @@ func (w *writer) exec(text string, args ...any) (sql.Result, error) {
 
 // tx is a write transaction. It holds the lock of the database from its beginning.
 type tx struct {
-	w *writer
+	w      *writer
+	ctx    context.Context // ends it between two statements
+	sealed bool            // see seal
 	// erased tells that text was removed, which is to leave the log too.
 	erased bool
 	// moved tells that rows with text were taken out of their tables, so that others may
@@ -182,9 +199,18 @@ type tx struct {
 	sweeps string
 }
 
-// write runs f in a transaction and commits it unless f fails. The context may end it
-// before it begins, not midway.
+// write runs f in a transaction and commits it unless f fails, the context ends before
+// the commit begins, or f returns errUnchanged, which is no error.
 func (db *DB) write(ctx context.Context, f func(*tx) error) error {
+	return db.transact(ctx, func(t *tx) error {
+		if err := t.begun(); err != nil {
+			return err
+		}
+		return f(t)
+	})
+}
+
+func (db *DB) transact(ctx context.Context, f func(*tx) error) error {
 	w := &db.writer
 	return w.do(ctx, func(*sql.Conn) error {
 		begin := func() error { _, err := w.exec("BEGIN IMMEDIATE"); return err }
@@ -194,32 +220,65 @@ func (db *DB) write(ctx context.Context, f func(*tx) error) error {
 			}
 			return err
 		}
-		t := &tx{w: w}
-		err := t.unclean()
+		t := &tx{w: w, ctx: ctx}
+		err := f(t)
 		if err == nil {
-			err = f(t)
-		}
-		if err == nil && t.moved {
-			_, err = t.exec(oweSweep)
-		}
-		if err == nil && t.erased {
-			err = t.sweep()
-		}
-		if err == nil && t.erased {
-			_, err = t.exec(`INSERT INTO meta (key, value) VALUES ('unclean', ?) ON CONFLICT DO UPDATE SET value = excluded.value`, rand.Text())
+			err = t.finish()
 		}
 		if err != nil {
 			w.rollback()
+			if err == errUnchanged {
+				return nil
+			}
 			return err
 		}
 		w.unclean = w.unclean || t.erased // whatever comes of the commit
-		if _, err := w.exec("COMMIT"); err != nil {
+		if _, err := w.exec("COMMIT"); notWritten(err) {
+			w.rollback()
+			return wrap(diskFull, err)
+		} else if err != nil {
 			w.drop()
 			return wrap(commitLost, errors.Join(ErrOutcomeUnknown, err))
+		}
+		if t.sealed {
+			w.sealed = w.logSalt()
 		}
 		w.scrub(t.erased)
 		return nil
 	})
+}
+
+// begun looks, in a transaction, whether the database is still what this program knows, and
+// whether another process has erased something and did not empty the log.
+func (t *tx) begun() error {
+	return t.query(func(rows *sql.Rows) (bool, error) {
+		var newer bool
+		if err := rows.Scan(&newer); err != nil {
+			return false, wrap(writeFailed, err)
+		}
+		if newer {
+			return false, ErrNewerSchema
+		}
+		t.w.unclean = true
+		return true, nil
+	}, `SELECT key = 'schema' FROM meta WHERE key BETWEEN 'schema' AND 'unclean' AND (key = 'unclean' OR CAST(value AS INTEGER) > ?)`, len(migrations))
+}
+
+// finish writes what belongs to a transaction at its end.
+func (t *tx) finish() (err error) {
+	if t.moved {
+		_, err = t.exec(oweSweep)
+	}
+	if err == nil && t.erased {
+		err = t.sweep()
+	}
+	if err == nil && t.erased {
+		_, err = t.exec(`INSERT INTO meta (key, value) VALUES ('unclean', ?) ON CONFLICT DO UPDATE SET value = excluded.value`, rand.Text())
+	}
+	if err == nil {
+		t.sealed, err = t.seal()
+	}
+	return err
 }
 
 func (w *writer) rollback() {
@@ -246,25 +305,21 @@ func (w *writer) scrub(wait bool) {
 		defer w.conn.ExecContext(background, "PRAGMA busy_timeout = 100")
 	}
 	var which string // of the erasures was the last one that is sure to be in the log now
-	err := w.conn.QueryRowContext(background, getUnclean).Scan(&which)
+	err := w.conn.QueryRowContext(background, `SELECT value FROM meta WHERE key = 'unclean'`).Scan(&which)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return
 	}
 	var blocked, frames, moved int
 	err = w.conn.QueryRowContext(background, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&blocked, &frames, &moved)
 	w.unclean = err != nil || blocked != 0
-	if !w.unclean && which != "" { // if this fails, the next write sees it still
-		w.conn.ExecContext(background, `DELETE FROM meta WHERE key = 'unclean' AND value = ?`, which)
+	if w.unclean || which == "" {
+		return
 	}
-}
-
-// getUnclean reads what the last erasure whose text may be in the log has left.
-const getUnclean = `SELECT value FROM meta WHERE key = 'unclean'`
-
-// unclean looks whether another process has erased something and did not empty the log.
-func (t *tx) unclean() error {
-	if t.w.unclean {
-		return nil
+	// If this fails, the next write sees it still. It begins the log anew.
+	_, err = w.conn.ExecContext(background, `BEGIN IMMEDIATE; `+reseal+`; DELETE FROM meta WHERE key = 'unclean' AND value = ?; COMMIT`, which)
+	if err != nil {
+		w.conn.ExecContext(background, `ROLLBACK`)
+		return
 	}
-	return t.query(func(*sql.Rows) (bool, error) { t.w.unclean = true; return false, nil }, getUnclean)
+	w.sealed = w.logSalt()
 }

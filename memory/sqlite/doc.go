@@ -22,6 +22,9 @@
 //     versions is the order of commits. Taking a version reads two rows and copies
 //     nothing; what commits later does not move it. Each has a random mark, so that a file
 //     that was restored from a backup refuses versions that were given out since.
+//   - What is stored of an entry, and the value of a document, has a checksum that each read
+//     compares: a bit that was flipped on the disk is an error. A file and a log that do not
+//     belong together are not opened.
 //   - A swap of one document of machinery is one conditional statement and makes no
 //     version (K2). What is due is found by an index (K9).
 //   - Names are compared byte for byte (M1) and are parameters of statements. What is
@@ -43,16 +46,17 @@
 // [driver.ErrInternal] whose text is a constant and whose cause is behind errors.Unwrap
 // (M2). Such an error of a write says that nothing was changed, unless it matches
 // [ErrOutcomeUnknown] too. A call that has waited some 30 seconds for another process
-// gives up. [Open] has errors of its own: [ErrNewerSchema] and [ErrForeignFile].
+// gives up. [Open] has errors of its own: [ErrNewerSchema], which writes return too once a
+// newer program has migrated the database, [ErrForeignFile], [ErrForeignLog] and [ErrLinkedFile].
 //
 // # Concurrency
 //
 // All methods of all types are safe for concurrent use. SQLite has one writer at a time,
 // whatever the tenants: writes of this process queue, and wait for those of others.
 // Readers never wait for writers, nor writers for readers, but for the emptying of the
-// log after an erasure. The context is looked at while
-// a call queues and between the rows of a read, not within a statement, so that a
-// context never leaves half of anything.
+// log after an erasure. The context is looked at while a call queues, between the rows of
+// a read, and between the statements of a mutation, until its commit begins: one that ends
+// it leaves nothing of it.
 //
 // Iterators read some hundred rows at a time and hold no connection while the caller's
 // code runs, so the body of a loop may use the store.

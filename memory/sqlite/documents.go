@@ -17,7 +17,7 @@ import (
 const (
 	documentColumns = `SELECT d.rev, d.tenant, d.ref, d.kind, d.key, d.class, d.grp, d.due, d.origin, b.subjects, `
 	fromDocuments   = ` FROM documents d LEFT JOIN bodies b ON b.body = d.body`
-	withValue       = `ifnull(d.value, b.value)`
+	withValue       = `coalesce(d.value, b.value, x'')`
 )
 
 func scanDocument(rows *sql.Rows) (d driver.Document, err error) {
@@ -30,10 +30,13 @@ func scanDocument(rows *sql.Rows) (d driver.Document, err error) {
 	if due != nil {
 		d.Due = instant(*due)
 	}
-	var ok [2]bool
+	ok := [3]bool{2: true}
 	d.Of, ok[0] = unpack(of)
 	d.Subjects, ok[1] = unpack(subjects)
-	if ok != [2]bool{true, true} {
+	if d.Value != nil { // it was asked for
+		d.Value, ok[2] = unsummed(d.Value)
+	}
+	if ok != [3]bool{true, true, true} {
 		err = &failure{damaged, nil}
 	}
 	return d, err
@@ -106,6 +109,8 @@ func documentsAfter(q *driver.DocumentQuery, last *driver.Document) (string, []a
 	}
 	switch { // behind the last one, in terms of the index in use
 	case last.Rev == 0:
+	case q.EveryRef && q.Kind != "":
+		narrow(`(d.ref, d.key) > (?, ?)`, last.Ref, last.Key)
 	case q.EveryRef:
 		narrow(`(d.ref, d.kind, d.key) > (?, ?, ?)`, last.Ref, last.Kind, last.Key)
 	case q.Kind == "":
@@ -121,16 +126,8 @@ const dueDocuments = documentColumns + withValue + fromDocuments + `
 
 // Due returns machinery of a kind, of all tenants, that is due at the instant at, by a
 // range of an index of what is due at all.
-func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) (due []driver.Document, err error) {
-	err = st.db.query(ctx, func(rows *sql.Rows) (bool, error) {
-		d, err := scanDocument(rows)
-		due = append(due, d)
-		return true, err
-	}, dueDocuments, kind, at.UnixMilli(), max(0, limit))
-	if err != nil {
-		return nil, err
-	}
-	return due, nil
+func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
+	return collect(st.db.queries(ctx), scanDocument, dueDocuments, kind, at.UnixMilli(), max(0, limit))
 }
 
 // shelved is what the database has of a document: nothing if rev is 0.
@@ -138,6 +135,10 @@ type shelved struct {
 	rev   int64
 	class driver.Class
 	body  *int64
+}
+
+func scanShelved(rows *sql.Rows) (d shelved, err error) {
+	return d, wrap(readFailed, rows.Scan(&d.rev, &d.body))
 }
 
 func (t *tx) shelved(tenant, ref, kind, key string) (d shelved, err error) {

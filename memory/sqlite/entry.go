@@ -19,7 +19,7 @@ const never = math.MaxInt64
 // entryColumns are the columns that make an entry, in the order of a scanner: of a row e
 // of entries and its row x of texts, which withText joins.
 const (
-	entryColumns = `e.id, x.content, x.tags, e.created, e.expires, x.run, x.subjects, x.sources`
+	entryColumns = `e.id, x.content, x.head, e.created, e.expires`
 	withText     = ` CROSS JOIN texts x ON x.entry = e.entry`
 )
 
@@ -35,33 +35,32 @@ func instant(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
 // scanner reads the entryColumns of one row after another, and then others.
 type scanner struct {
-	entry                   driver.Entry
-	created, expires        int64
-	tags, subjects, sources sql.RawBytes
-	dest                    []any
+	entry            driver.Entry
+	created, expires int64
+	head             sql.RawBytes
+	dest             []any
+	summer           summer
 }
 
 func newScanner(others ...any) *scanner {
 	s := new(scanner)
-	e := &s.entry
-	s.dest = append([]any{&e.ID, &e.Content, &s.tags, &s.created, &s.expires, &e.RunID, &s.subjects, &s.sources}, others...)
+	s.dest = append([]any{&s.entry.ID, &s.entry.Content, &s.head, &s.created, &s.expires}, others...)
 	return s
 }
 
+// read returns the entry of a row. Of one that was erased only the id is left.
 func (s *scanner) read(rows *sql.Rows) (driver.Entry, error) {
 	if err := rows.Scan(s.dest...); err != nil {
 		return driver.Entry{}, wrap(readFailed, err)
 	}
-	e := s.entry
-	e.CreatedAt = instant(s.created)
+	if s.head == nil && s.entry.Content == "" {
+		return driver.Entry{ID: s.entry.ID}, nil
+	}
+	e := driver.Entry{ID: s.entry.ID, Content: s.entry.Content, CreatedAt: instant(s.created)}
 	if s.expires != never {
 		e.ExpiresAt = instant(s.expires)
 	}
-	var ok [3]bool
-	e.Tags, ok[0] = unpack(s.tags)
-	e.Subjects, ok[1] = unpack(s.subjects)
-	e.Sources, ok[2] = unpack(s.sources)
-	if ok != [3]bool{true, true, true} {
+	if !readHead(&e, s.head) || binary.BigEndian.Uint32(s.head) != s.summer.sum(s.head[sumBytes:], e.ID, s.created, s.expires, e.Content) {
 		return driver.Entry{}, &failure{damaged, nil}
 	}
 	return e, nil
@@ -86,20 +85,24 @@ func pack(list []string) []byte {
 }
 
 func unpack(b []byte) (list []string, ok bool) {
-	if len(b) == 0 {
-		return nil, true
-	}
-	text := string(b)
-	for at := 0; at < len(text); {
-		n, size := binary.Uvarint(b[at:])
-		if size <= 0 || n > uint64(len(text)-at-size) {
+	for len(b) > 0 {
+		var s []byte
+		if s, b, ok = cut(b); !ok {
 			return nil, false
 		}
-		at += size
-		list = append(list, text[at:at+int(n)])
-		at += int(n)
+		list = append(list, string(s))
 	}
 	return list, true
+}
+
+// cut takes the first string from a list.
+func cut(b []byte) (s, rest []byte, ok bool) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > uint64(len(b)-size) {
+		return nil, nil, false
+	}
+	b = b[size:]
+	return b[:n], b[n:], true
 }
 
 // labelOf is what an index has in place of a subject label, which is text that may have to

@@ -174,7 +174,7 @@ func TestM7_OverlappingTransactions(t *testing.T) {
 	do(`BEGIN IMMEDIATE`)
 	do(`UPDATE tenants SET version = version + 1 WHERE tenant = ?`, home.Tenant)
 	do(`INSERT INTO entries (tenant, ref, id, created, expires, born) SELECT tenant, ?, 'b', 0, 9223372036854775807, version FROM tenants`, home.Ref)
-	do(`INSERT INTO texts (entry, run, content) VALUES (2, '', 'two')`)
+	do(`INSERT INTO texts (entry, content) VALUES (2, '')`)
 	do(`INSERT INTO versions (tenant, version, mark) SELECT tenant, version, x'00112233445566778899' FROM tenants`)
 	do(`UPDATE entries SET died = (SELECT version FROM tenants), state = 3 WHERE id = 'a'`)
 

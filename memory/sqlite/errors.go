@@ -12,10 +12,16 @@ import (
 // What [Open] refuses.
 var (
 	// ErrNewerSchema: a newer version of this package has made or migrated the
-	// database. It was left as it is.
+	// database, maybe while it was open here. It was left as it is.
 	ErrNewerSchema = errors.New("sqlite: the database has a newer schema than this program knows")
 	// ErrForeignFile: the file is a database of something else. It was left as it is.
 	ErrForeignFile = errors.New("sqlite: the file is no database of agentmemory")
+	// ErrForeignLog: the log beside the file (-wal) belongs to another one, as it does when
+	// a backup was copied over the file. Both were left as they are: see [Restore].
+	ErrForeignLog = errors.New("sqlite: the log beside the file does not belong to it")
+	// ErrLinkedFile: the file has several names (hard links), each of which would have a
+	// log of its own.
+	ErrLinkedFile = errors.New("sqlite: the file has several names")
 )
 
 // ErrOutcomeUnknown is [driver.ErrOutcomeUnknown]: the disk failed while a change was
@@ -39,6 +45,7 @@ func (f *failure) Unwrap() error { return f.cause }
 const (
 	readFailed  = "reading failed"
 	writeFailed = "writing failed, and nothing was changed"
+	diskFull    = "the disk is full or refuses to be written, and nothing was changed"
 	commitLost  = "the commit failed, and it is not known whether the change was made"
 	openFailed  = "the database cannot be opened"
 	lockTimeout = "another process holds the database's write lock"
@@ -47,6 +54,24 @@ const (
 	closed      = "the database is closed"
 	damaged     = "the database holds something that this package did not write"
 )
+
+// code returns what SQLite calls an error, or 0.
+func code(err error) int {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return 0
+	}
+	return e.Code()
+}
+
+// noDatabase reports whether SQLite does not know a file for one of its own.
+func noDatabase(err error) bool { return code(err)&0xff == sqlite3.SQLITE_NOTADB }
+
+// notWritten reports whether SQLite was refused a write, so that a commit did not reach
+// the log as a whole. A sync that failed is another matter.
+func notWritten(err error) bool {
+	return code(err)&0xff == sqlite3.SQLITE_FULL || code(err) == sqlite3.SQLITE_IOERR_WRITE
+}
 
 // wrap hides what the driver said, if it said anything.
 func wrap(text string, err error) error {
@@ -57,7 +82,4 @@ func wrap(text string, err error) error {
 }
 
 // busy reports whether another connection was in the way.
-func busy(err error) bool {
-	var e *sqlite.Error
-	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
-}
+func busy(err error) bool { return code(err)&0xff == sqlite3.SQLITE_BUSY }

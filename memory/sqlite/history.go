@@ -25,16 +25,11 @@ func scanRecord(rows *sql.Rows, tenant string) (driver.Record, int64, error) {
 
 // Lookup returns the records of those ids that the scope holds, whatever their state, in
 // the order of the ids.
-func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) (recs []driver.Record, err error) {
-	err = st.db.query(ctx, func(rows *sql.Rows) (bool, error) {
+func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
+	return collect(st.db.queries(ctx), func(rows *sql.Rows) (driver.Record, error) {
 		r, _, err := scanRecord(rows, s.Tenant)
-		recs = append(recs, r)
-		return true, err
+		return r, err
 	}, lookedUp, s.Tenant, s.Ref, idList(ids))
-	if err != nil {
-		return nil, err
-	}
-	return recs, nil
 }
 
 const lookedUp = `SELECT ` + recordColumns + ` FROM ` + listed + withText

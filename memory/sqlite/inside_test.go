@@ -40,28 +40,29 @@ func TestPlans(t *testing.T) {
 		text string
 		want string
 	}{
-		"list":        {listLive, "SEARCH e USING COVERING INDEX entries_live (tenant=? AND ref=? AND created>? AND (created,id)<(?,?))"},
-		"list at":     {listAt, "SEARCH e USING INDEX entries_past (tenant=? AND ref=? AND died>? AND died<?)"},
-		"get":         {getLive, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id=?)"},
-		"get at":      {getAt, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id=?)"},
-		"tenant":      {historyOfTenant, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND (ref,id)>(?,?))"},
-		"ref":         {historyOfRef, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id>?)"},
-		"successor":   {historyOfSuccessor, "SEARCH e USING INDEX entries_successor (tenant=? AND ref=? AND successor=? AND rowid>?)"},
-		"subject":     {historyOfSubject, "SEARCH l USING PRIMARY KEY (label=? AND entry>?)"},
-		"relics":      {findRelics, "SEARCH entries USING INDEX entries_past (tenant=? AND ref=? AND died<?)"},
-		"outbox":      {outboxOfAll, "SEARCH outbox USING INTEGER PRIMARY KEY (rowid>?)"},
-		"of a tenant": {outboxOf, "SEARCH outbox USING INTEGER PRIMARY KEY (rowid>?)"},
-		"lookup":      {lookedUp, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id=?)"},
-		"held":        {getHeld, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id=?)"},
-		"scopes":      {nextScope, "SEARCH entries USING COVERING INDEX sqlite_autoindex_entries_1 ((tenant,ref)>(?,?))"},
-		"shelves":     {nextScope, "SEARCH documents USING COVERING INDEX sqlite_autoindex_documents_1 ((tenant,ref)>(?,?))"},
-		"due":         {dueDocuments, "SEARCH d USING INDEX documents_due (kind=? AND due>? AND due<?)"},
-		"set":         {setMachinery, "SEARCH documents USING INTEGER PRIMARY KEY (rowid=?)"},
-		"by key":      {documents(driver.DocumentQuery{Ref: "r", Kind: "k", Key: "y"}), "SEARCH d USING INDEX sqlite_autoindex_documents_1 (tenant=? AND ref=? AND kind=? AND key=?)"},
-		"by kind":     {documents(driver.DocumentQuery{Ref: "r", Kind: "k"}), "SEARCH d USING INDEX sqlite_autoindex_documents_1 (tenant=? AND ref=? AND kind=? AND key>?)"},
-		"by ref":      {documents(driver.DocumentQuery{Ref: "r"}), "SEARCH d USING INDEX sqlite_autoindex_documents_1 (tenant=? AND ref=? AND (kind,key)>(?,?))"},
-		"every ref":   {documents(driver.DocumentQuery{EveryRef: true}), "SEARCH d USING INDEX sqlite_autoindex_documents_1 (tenant=? AND (ref,kind,key)>(?,?,?))"},
-		"by group":    {documents(driver.DocumentQuery{Ref: "r", Kind: "k", Group: "g"}), "SEARCH d USING INDEX documents_group (tenant=? AND ref=? AND kind=? AND grp=? AND key>?)"},
+		"list":         {listLive, "SEARCH e USING COVERING INDEX entries_live (tenant=? AND ref=? AND created>? AND (created,id)<(?,?))"},
+		"list at":      {listAt, "SEARCH e USING INDEX entries_past (tenant=? AND ref=? AND died>? AND died<?)"},
+		"get":          {getLive, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id=?)"},
+		"get at":       {getAt, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id=?)"},
+		"tenant":       {historyOfTenant, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND (ref,id)>(?,?))"},
+		"ref":          {historyOfRef, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id>?)"},
+		"successor":    {historyOfSuccessor, "SEARCH e USING INDEX entries_successor (tenant=? AND ref=? AND successor=? AND rowid>?)"},
+		"subject":      {historyOfSubject, "SEARCH l USING PRIMARY KEY (label=? AND entry>?)"},
+		"relics":       {findRelics, "SEARCH entries USING INDEX entries_past (tenant=? AND ref=? AND died<?)"},
+		"outbox":       {outboxOfAll, "SEARCH outbox USING INTEGER PRIMARY KEY (rowid>?)"},
+		"of a tenant":  {outboxOf, "SEARCH outbox USING INTEGER PRIMARY KEY (rowid>?)"},
+		"lookup":       {lookedUp, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id=?)"},
+		"held":         {getHeld, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id=?)"},
+		"scopes":       {nextScope, "SEARCH entries USING COVERING INDEX sqlite_autoindex_entries_1 ((tenant,ref)>(?,?))"},
+		"shelves":      {nextScope, "SEARCH documents USING COVERING INDEX sqlite_autoindex_documents_1 ((tenant,ref)>(?,?))"},
+		"due":          {dueDocuments, "SEARCH d USING INDEX documents_due (kind=? AND due>? AND due<?)"},
+		"set":          {setMachinery, "SEARCH documents USING INTEGER PRIMARY KEY (rowid=?)"},
+		"by key":       {documents(driver.DocumentQuery{Ref: "r", Kind: "k", Key: "y"}), "SEARCH d USING INDEX sqlite_autoindex_documents_1 (tenant=? AND ref=? AND kind=? AND key=?)"},
+		"by kind":      {documents(driver.DocumentQuery{Ref: "r", Kind: "k"}), "SEARCH d USING INDEX sqlite_autoindex_documents_1 (tenant=? AND ref=? AND kind=? AND key>?)"},
+		"by ref":       {documents(driver.DocumentQuery{Ref: "r"}), "SEARCH d USING INDEX sqlite_autoindex_documents_1 (tenant=? AND ref=? AND (kind,key)>(?,?))"},
+		"every ref":    {documents(driver.DocumentQuery{EveryRef: true}), "SEARCH d USING INDEX sqlite_autoindex_documents_1 (tenant=? AND (ref,kind,key)>(?,?,?))"},
+		"by group":     {documents(driver.DocumentQuery{Ref: "r", Kind: "k", Group: "g"}), "SEARCH d USING INDEX documents_group (tenant=? AND kind=? AND grp=? AND ref=? AND key>?)"},
+		"group of all": {documents(driver.DocumentQuery{EveryRef: true, Kind: "k", Group: "g"}), "SEARCH d USING INDEX documents_group (tenant=? AND kind=? AND grp=? AND (ref,key)>(?,?))"},
 	} {
 		rows, err := db.reads.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+c.text, make([]any, 30)...)
 		require.NoError(t, err, name)
@@ -355,7 +356,7 @@ func TestM2_Damage(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, db.write(t.Context(), func(t *tx) error {
-		for _, text := range []string{`UPDATE texts SET tags = x'ff7365637265'`, `UPDATE outbox SET payload = '{"secret":1}'`,
+		for _, text := range []string{`UPDATE texts SET head = x'ff7365637265'`, `UPDATE outbox SET payload = '{"secret":1}'`,
 			`UPDATE documents SET origin = x'ff7365637265'`, `UPDATE versions SET changes = x'ff7365637265'`} {
 			if _, err := t.exec(text); err != nil {
 				return err

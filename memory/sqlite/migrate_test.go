@@ -3,7 +3,9 @@ package sqlite_test
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -354,7 +356,35 @@ func TestMigrations_Fixture(t *testing.T) {
 	var tables string
 	require.NoError(t, raw(t, path).QueryRow(`SELECT group_concat(name) FROM (SELECT name FROM sqlite_schema
 		WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name)`).Scan(&tables))
-	require.Equal(t, "bodies,document_labels,document_of,documents,entries,former,labels,meta,outbox,scars,tenants,texts,versions", tables)
+	require.Equal(t, "bodies,document_labels,document_of,documents,entries,former,labels,meta,outbox,scars,seal,tenants,texts,versions", tables)
+}
+
+// A cell whose name is longer than any key can be is a document that can be asked for, under
+// a digest of the name. The schema's version is where a transaction looks for it.
+func TestMigrations_LongNames(t *testing.T) {
+	_, path := unpacked(t)
+	names := []string{strings.Repeat("n", driver.MaxKeyBytes), strings.Repeat("n", driver.MaxKeyBytes+1), strings.Repeat("n", 5000)}
+	old := raw(t, path)
+	for _, name := range names {
+		_, err := old.Exec(`INSERT INTO cells VALUES ('acme', 'support', ?, CAST(? AS BLOB))`, name, name)
+		require.NoError(t, err)
+	}
+	require.NoError(t, old.Close())
+	st := open(t, path).Memory()
+	for _, name := range names {
+		key := name
+		if len(key) > driver.MaxKeyBytes {
+			key = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(name)))
+		}
+		found := allDocuments(t, st, driver.DocumentQuery{Tenant: "acme", Ref: "support", Kind: "cell", Key: key})
+		require.Len(t, found, 1)
+		require.Equal(t, name, string(found[0].Value))
+		_, err := st.Apply(t.Context(), "acme", driver.Mutation{At: now, Documents: []driver.DocumentSwap{{Document: found[0], Act: driver.Remove}}})
+		require.NoError(t, err)
+	}
+	var inTable, ofFile int
+	require.NoError(t, raw(t, path).QueryRow(`SELECT value, user_version FROM meta, pragma_user_version WHERE key = 'schema'`).Scan(&inTable, &ofFile))
+	require.Equal(t, ofFile, inTable)
 }
 
 func idsOf(entries []driver.Entry) []string {

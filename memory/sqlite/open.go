@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"sync"
 
 	"modernc.org/sqlite"
@@ -38,25 +39,18 @@ const maxReaders = 8
 // must be. A schema of an earlier version is brought up to date, in a transaction and
 // without removing anything; several processes may do so at once.
 //
-// Errors: [ErrNewerSchema], [ErrForeignFile], ctx.Err(), or what the file system
-// said, behind errors.Unwrap.
+// Errors: [ErrNewerSchema], [ErrForeignFile], [ErrForeignLog], [ErrLinkedFile], ctx.Err(),
+// or what the file system said, behind errors.Unwrap.
 func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if path == "" {
-		return nil, &failure{"an empty path names no file", nil}
-	}
-	dsn, err := dataSource(path, opts)
+	path, err := take(path)
 	if err != nil {
-		return nil, wrap(openFailed, err)
+		return nil, err
 	}
-	// What is new is for its owner only; SQLite gives the log what the file has. A file
-	// that is there is not touched: closing it would let go of SQLite's locks.
-	if f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
-		f.Close()
-	}
-	db := &DB{writer: newWriter(dsn)}
+	dsn := dataSource(path, opts)
+	db := &DB{writer: newWriter(path, dsn)}
 	err = db.migrate(ctx)
 	if err == nil {
 		err = db.writer.do(ctx, func(*sql.Conn) error { db.writer.scrub(true); return nil })
@@ -76,12 +70,69 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	return db, nil
 }
 
-// dataSource names the file and says how each connection is set up.
-func dataSource(path string, opts Options) (string, error) {
+// inUse are the files that this process has open, and how often.
+var inUse = struct {
+	sync.Mutex
+	times map[string]int
+}{times: map[string]int{}}
+
+// take finds the file that a path names, or makes it, looks whether it can be opened
+// safely, and notes that it is in use until release. A file that this process has open is
+// not opened besides: closing it would let go of SQLite's locks.
+func take(path string) (string, error) {
+	if path == "" {
+		return "", &failure{"an empty path names no file", nil}
+	}
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return "", err
+		return "", wrap(openFailed, err)
 	}
+	inUse.Lock()
+	defer inUse.Unlock()
+	// What is new is for its owner only; SQLite gives the log what the file has.
+	if f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+		f.Close()
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return "", wrap("there is no such file, and none can be made: a directory is missing or closed, or a symbolic link leads nowhere", err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", wrap(openFailed, err)
+	}
+	// Each system has a struct of its own, and that of Windows has no such field.
+	if sys := reflect.Indirect(reflect.ValueOf(info.Sys())); sys.Kind() == reflect.Struct {
+		if links := sys.FieldByName("Nlink"); links.IsValid() && links.CanUint() && links.Uint() > 1 {
+			return "", ErrLinkedFile
+		}
+	}
+	if info.Size() == 1 { // which SQLite takes for an empty one
+		return "", ErrForeignFile
+	}
+	if inUse.times[path] == 0 {
+		if err := checkLog(path); err != nil {
+			return "", err
+		}
+	}
+	inUse.times[path]++
+	return path, nil
+}
+
+func release(path string) {
+	inUse.Lock()
+	defer inUse.Unlock()
+	if inUse.times[path]--; inUse.times[path] <= 0 {
+		delete(inUse.times, path)
+	}
+}
+
+func fileURI(path string) string {
+	file := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path)}
+	return file.String()
+}
+
+// dataSource names the file and says how each connection is set up.
+func dataSource(path string, opts Options) string {
 	synchronous := "synchronous(FULL)"
 	if opts.Relaxed {
 		synchronous = "synchronous(NORMAL)"
@@ -93,8 +144,7 @@ func dataSource(path string, opts Options) (string, error) {
 		"temp_store(MEMORY)", // no text in temporary files
 		"cache_size(-8192)",
 	}}
-	file := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path)}
-	return file.String() + "?" + q.Encode(), nil
+	return fileURI(path) + "?" + q.Encode()
 }
 
 // Close waits for the write under way and closes the database. What is called later

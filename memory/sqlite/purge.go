@@ -11,10 +11,7 @@ import (
 
 // Intact reports whether nothing of the scope that was live at v has been erased since.
 func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
-	p, err := pointOf(s.Tenant, v)
+	p, err := pointOf(ctx, s.Tenant, v)
 	if err != nil {
 		return false, err
 	}
@@ -32,10 +29,7 @@ func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (
 // a transaction, and stops between two of them when the context is done; the rest
 // goes with the next call.
 func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	p, err := pointOf(tenant, v)
+	p, err := pointOf(ctx, tenant, v)
 	if err != nil {
 		return 0, err
 	}
@@ -43,7 +37,7 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 		return 0, err
 	}
 	removed, err := st.db.purgeAll(ctx, p, at.UnixMilli())
-	if swept := st.db.write(background, func(t *tx) error { return t.removeSpent(removed > 0) }); err == nil && swept != errUnchanged {
+	if swept := st.db.write(background, func(t *tx) error { return t.removeSpent(removed > 0) }); err == nil {
 		err = swept
 	}
 	return removed, err
@@ -89,7 +83,7 @@ func (db *DB) purgeAll(ctx context.Context, p point, at int64) (removed int, err
 
 // advance moves the horizon to a point that is available.
 func (db *DB) advance(ctx context.Context, p point) error {
-	err := db.write(ctx, func(t *tx) error {
+	return db.write(ctx, func(t *tx) error {
 		if err := db.available(t.query, p); err != nil {
 			return err
 		}
@@ -105,10 +99,6 @@ func (db *DB) advance(ctx context.Context, p point) error {
 		_, err := t.exec(`DELETE FROM scars WHERE tenant = ? AND until <= ?`, p.tenant, p.n)
 		return err
 	})
-	if err == errUnchanged {
-		err = nil
-	}
-	return err
 }
 
 // findRelics selects what is over by itself, and what is retired.
@@ -144,9 +134,6 @@ func (db *DB) purge(ctx context.Context, s driver.Scope, v, at int64) (removed i
 		}
 		return t.removeEntries(s.Tenant, keyList(gone))
 	})
-	if err == errUnchanged {
-		return 0, nil
-	}
 	if err != nil {
 		return 0, err
 	}
@@ -158,17 +145,17 @@ func (t *tx) removeEntries(tenant, keys string) error {
 	labels := map[int64][]string{}
 	err := t.query(func(rows *sql.Rows) (bool, error) {
 		var key int64
-		var packed sql.RawBytes
-		if err := rows.Scan(&key, &packed); err != nil {
+		var head sql.RawBytes
+		if err := rows.Scan(&key, &head); err != nil {
 			return false, wrap(readFailed, err)
 		}
-		subjects, ok := unpack(packed)
-		if !ok { // their rows would stay, and the key is used again
+		var e driver.Entry
+		if !readHead(&e, head) { // rows of the index would stay, and the key is used again
 			return false, &failure{damaged, nil}
 		}
-		labels[key] = subjects
+		labels[key] = e.Subjects
 		return true, nil
-	}, `SELECT entry, subjects FROM texts WHERE subjects IS NOT NULL AND entry IN (SELECT value FROM json_each(?))`, keys)
+	}, `SELECT entry, head FROM texts WHERE head IS NOT NULL AND entry IN (SELECT value FROM json_each(?))`, keys)
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func TestPurge_DamagedSubjects(t *testing.T) {
 	st := db.Memory()
 	require.NoError(t, st.Put(t.Context(), here, driver.Entry{ID: "a", CreatedAt: then, Subjects: []string{"s"}}))
 	require.NoError(t, db.write(t.Context(), func(t *tx) error {
-		_, err := t.exec(`UPDATE texts SET subjects = x'ff'`)
+		_, err := t.exec(`UPDATE texts SET head = x'00000000ff'`)
 		return err
 	}))
 	_, err := st.Delete(t.Context(), here, "a", then)

@@ -9,6 +9,9 @@ import (
 
 // exec runs a statement of the transaction.
 func (t *tx) exec(text string, args ...any) (sql.Result, error) {
+	if err := t.ctx.Err(); err != nil {
+		return nil, err
+	}
 	r, err := t.w.exec(text, args...)
 	return r, wrap(writeFailed, err)
 }
@@ -53,11 +56,14 @@ func (t *tx) execAll(arg any, texts ...string) error {
 
 // query calls f for each row until f returns false.
 func (t *tx) query(f func(*sql.Rows) (bool, error), text string, args ...any) error {
+	if err := t.ctx.Err(); err != nil {
+		return err
+	}
 	s, err := t.w.prepare(text)
 	if err != nil {
 		return wrap(writeFailed, err)
 	}
-	return each(background, s, f, args...)
+	return each(t.ctx, s, f, args...)
 }
 
 // get reads one row, or returns sql.ErrNoRows.
@@ -138,6 +144,24 @@ func (db *DB) queries(ctx context.Context) queryFunc {
 	return func(f func(*sql.Rows) (bool, error), text string, args ...any) error {
 		return db.query(ctx, f, text, args...)
 	}
+}
+
+// collect returns what scan makes of all rows of a statement.
+func collect[T any](query queryFunc, scan func(*sql.Rows) (T, error), text string, args ...any) (all []T, err error) {
+	err = query(func(rows *sql.Rows) (bool, error) {
+		x, err := scan(rows)
+		all = append(all, x)
+		return true, err
+	}, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// scanKey reads a row of one number.
+func scanKey(rows *sql.Rows) (key int64, err error) {
+	return key, wrap(readFailed, rows.Scan(&key))
 }
 
 // first reads one row by query, or returns sql.ErrNoRows.

@@ -95,10 +95,7 @@ func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) ([]dr
 // ListAt is List over the entries that were not retired at v (M6). Beside what it
 // returns it looks at what was put or has ended since v.
 func (st *Store) ListAt(ctx context.Context, s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	p, err := pointOf(s.Tenant, v)
+	p, err := pointOf(ctx, s.Tenant, v)
 	if err != nil {
 		return nil, err
 	}
@@ -132,10 +129,7 @@ func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Tim
 // GetAt returns those of the entries that were not retired at v and are live at the
 // instant at, in the order of the ids.
 func (st *Store) GetAt(ctx context.Context, s driver.Scope, v driver.Version, ids []string, at time.Time) ([]driver.Entry, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	p, err := pointOf(s.Tenant, v)
+	p, err := pointOf(ctx, s.Tenant, v)
 	if err != nil {
 		return nil, err
 	}
@@ -147,15 +141,6 @@ func (st *Store) GetAt(ctx context.Context, s driver.Scope, v driver.Version, id
 }
 
 // entries reads all rows of a statement.
-func (db *DB) entries(ctx context.Context, text string, args ...any) (found []driver.Entry, err error) {
-	row := newScanner()
-	err = db.query(ctx, func(rows *sql.Rows) (bool, error) {
-		e, err := row.read(rows)
-		found = append(found, e)
-		return true, err
-	}, text, args...)
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
+func (db *DB) entries(ctx context.Context, text string, args ...any) ([]driver.Entry, error) {
+	return collect(db.queries(ctx), newScanner().read, text, args...)
 }

@@ -12,23 +12,20 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// migrations are the scripts that make the schema, in their order. A database knows
-// how many of them it has had by its user_version.
-var migrations = readMigrations()
+// migrations are the names of the scripts that make the schema, in their order. A database
+// knows how many of them it has had by its user_version.
+var migrations, _ = fs.Glob(migrationFiles, "migrations/*.sql")
 
-func readMigrations() (scripts []string) {
-	names, err := fs.Glob(migrationFiles, "migrations/*.sql") // in the order of their names
-	for _, name := range names {
-		var script []byte
-		if script, err = migrationFiles.ReadFile(name); err != nil {
-			break
-		}
-		scripts = append(scripts, string(script))
-	}
-	if err != nil {
-		panic(err) // they are part of the program
-	}
-	return scripts
+// carried is what Go code does after a script, where SQL cannot.
+var carried = map[string]func(*tx) error{
+	"migrations/0001_memory.sql":    (*tx).nameIncarnation,
+	"migrations/0004_documents.sql": (*tx).carryOver,
+	"migrations/0007_sums.sql":      (*tx).carrySums,
+}
+
+func (t *tx) nameIncarnation() error {
+	_, err := t.exec(`INSERT INTO meta (key, value) VALUES ('incarnation', ?)`, rand.Text())
+	return err
 }
 
 // applicationID tells our files from other databases.
@@ -43,7 +40,7 @@ func (db *DB) migrate(ctx context.Context) error {
 		return err
 	})
 	if err == nil && !known {
-		err = db.write(ctx, func(tx *tx) error { return tx.upgrade() })
+		err = db.transact(ctx, (*tx).upgrade)
 	}
 	if err != nil {
 		return err
@@ -61,6 +58,8 @@ func schemaVersion(c *sql.Conn) (int, error) {
 	err := c.QueryRowContext(background, `SELECT v.user_version, a.application_id, (SELECT count(*) FROM sqlite_schema)
 		FROM pragma_user_version v, pragma_application_id a`).Scan(&version, &application, &objects)
 	switch {
+	case noDatabase(err):
+		return 0, ErrForeignFile
 	case err != nil:
 		return 0, wrap(openFailed, err)
 	case version < 0, application != applicationID && (application != 0 || version != 0 || objects != 0):
@@ -78,20 +77,20 @@ func (t *tx) upgrade() error {
 	if err != nil {
 		return err
 	}
-	for n := version; n < len(migrations); n++ {
-		if _, err := c.ExecContext(background, migrations[n]); err != nil {
-			return wrap(openFailed, err)
+	for _, name := range migrations[version:] {
+		script, err := migrationFiles.ReadFile(name)
+		if err == nil {
+			_, err = c.ExecContext(background, string(script))
 		}
-		switch n {
-		case 0:
-			_, err = c.ExecContext(background, `INSERT INTO meta (key, value) VALUES ('incarnation', ?)`, rand.Text())
-		case documentsScript:
-			err = t.carryOver()
+		if carry := carried[name]; err == nil && carry != nil {
+			err = carry(t)
 		}
 		if err != nil {
 			return wrap(openFailed, err)
 		}
 	}
-	_, err = c.ExecContext(background, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, len(migrations)))
+	// The version is in a table too, where a transaction finds it at no cost.
+	_, err = c.ExecContext(background, fmt.Sprintf(`PRAGMA application_id = %d; PRAGMA user_version = %[2]d;
+		INSERT INTO meta (key, value) VALUES ('schema', %[2]d) ON CONFLICT DO UPDATE SET value = excluded.value`, applicationID, len(migrations)))
 	return wrap(openFailed, err)
 }

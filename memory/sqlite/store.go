@@ -36,7 +36,11 @@ type point struct {
 	mark   driver.Mark
 }
 
-func pointOf(tenant string, v driver.Version) (point, error) {
+// pointOf reads a version, unless the context is done.
+func pointOf(ctx context.Context, tenant string, v driver.Version) (point, error) {
+	if err := ctx.Err(); err != nil {
+		return point{}, err
+	}
 	n, mark, err := v.Parse()
 	return point{tenant, int64(n), mark}, err
 }

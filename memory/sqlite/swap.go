@@ -36,9 +36,9 @@ func (t *tx) swapMachinery(swaps []driver.DocumentSwap) ([]int64, error) {
 		var err error
 		switch {
 		case x.Act == driver.Set && x.Rev == 0:
-			revs[i], err = t.insert(addMachinery, x.Tenant, x.Ref, x.Kind, x.Key, x.Group, due(&x.Document), value(x))
+			revs[i], err = t.insert(addMachinery, x.Tenant, x.Ref, x.Kind, x.Key, x.Group, due(&x.Document), summed(x.Value))
 		case x.Act == driver.Set, x.Act == driver.Retain:
-			revs[i], err = t.insert(setMachinery, append(name, x.Group, due(&x.Document), x.Act == driver.Retain, value(x))...)
+			revs[i], err = t.insert(setMachinery, append(name, x.Group, due(&x.Document), x.Act == driver.Retain, summed(x.Value))...)
 		case x.Rev == 0:
 			var there shelved
 			if there, err = t.shelved(x.Tenant, x.Ref, x.Kind, x.Key); err == nil && there.rev != 0 {
@@ -63,14 +63,6 @@ func (t *tx) swapMachinery(swaps []driver.DocumentSwap) ([]int64, error) {
 	return revs, nil
 }
 
-// value is never NULL, which is what no document has.
-func value(x *driver.DocumentSwap) []byte {
-	if len(x.Value) == 0 {
-		return []byte{}
-	}
-	return x.Value
-}
-
 // swapAll does what swaps say whose conditions hold, after the entries of their mutation
 // were changed, and returns the revisions that there are then.
 func (c *change) swapAll(swaps []driver.DocumentSwap) ([]int64, error) {
@@ -91,11 +83,10 @@ func (c *change) swapAll(swaps []driver.DocumentSwap) ([]int64, error) {
 		old, err := c.tx.shelved(c.tenant, x.Ref, x.Kind, x.Key)
 		switch {
 		case err != nil:
-		case x.Act == driver.Check, x.Act == driver.Retain && old.rev == 0: // it went with an entry
+		case x.Act == driver.Check, x.Act == driver.Retain && old.rev == 0: // it went with an entry, and its value too
 			revs[i] = old.rev
 		case x.Act == driver.Remove:
 			err = c.tx.discard(old)
-		case x.Act == driver.Retain && old.rev == 0: // it went with an entry, and its value too
 		default:
 			revs[i], err = c.shelve(x, old)
 		}
@@ -123,7 +114,7 @@ func (c *change) shelve(x *driver.DocumentSwap, old shelved) (int64, error) {
 		if x.Act == driver.Retain && body != nil {
 			added, err = t.insert(`INSERT INTO bodies (subjects, value) SELECT ?, value FROM bodies WHERE body = ?`, subjects, *body)
 		} else {
-			added, err = t.insert(`INSERT INTO bodies (subjects, value) VALUES (?, ?)`, subjects, value(x))
+			added, err = t.insert(`INSERT INTO bodies (subjects, value) VALUES (?, ?)`, subjects, summed(x.Value))
 		}
 		body = &added
 	}
@@ -159,24 +150,13 @@ func (t *tx) discard(d shelved) error {
 			return err
 		}
 	}
-	for _, text := range []string{`DELETE FROM document_of WHERE rev = ?`, `DELETE FROM document_labels WHERE rev = ?`, `DELETE FROM documents WHERE rev = ?`} {
-		if _, err := t.exec(text, d.rev); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.execAll(d.rev, `DELETE FROM document_of WHERE rev = ?`, `DELETE FROM document_labels WHERE rev = ?`, `DELETE FROM documents WHERE rev = ?`)
 }
 
 // discardOf removes the documents that were made of any of the entries whose keys a list
 // has.
 func (t *tx) discardOf(keys string) error {
-	var made []shelved
-	err := t.query(func(rows *sql.Rows) (bool, error) {
-		var d shelved
-		err := rows.Scan(&d.rev, &d.body)
-		made = append(made, d)
-		return true, wrap(readFailed, err)
-	}, `SELECT rev, body FROM documents WHERE rev IN
+	made, err := collect(t.query, scanShelved, `SELECT rev, body FROM documents WHERE rev IN
 		(SELECT rev FROM document_of WHERE entry IN (SELECT value FROM json_each(?)))`, keys)
 	for _, d := range made {
 		if err == nil {

@@ -81,13 +81,7 @@ func (t *tx) dropVersions(tenant string) error {
 // dropSome removes documents, events and entries of a tenant, up to limit of them and the
 // documents that were made of those entries.
 func (t *tx) dropSome(tenant string, limit int) error {
-	var gone []shelved
-	err := t.query(func(rows *sql.Rows) (bool, error) {
-		var d shelved
-		err := rows.Scan(&d.rev, &d.body)
-		gone = append(gone, d)
-		return true, wrap(readFailed, err)
-	}, `SELECT rev, body FROM documents WHERE tenant = ? LIMIT ? + 0`, tenant, limit)
+	gone, err := collect(t.query, scanShelved, `SELECT rev, body FROM documents WHERE tenant = ? LIMIT ? + 0`, tenant, limit)
 	for _, d := range gone {
 		if err == nil {
 			err = t.discard(d)
@@ -105,13 +99,7 @@ func (t *tx) dropSome(tenant string, limit int) error {
 	if err != nil {
 		return wrap(writeFailed, err)
 	}
-	var keys []int64
-	err = t.query(func(rows *sql.Rows) (bool, error) {
-		var key int64
-		err := rows.Scan(&key)
-		keys = append(keys, key)
-		return true, wrap(readFailed, err)
-	}, `SELECT entry FROM entries WHERE tenant = ? LIMIT ? + 0`, tenant, int64(limit)-n)
+	keys, err := collect(t.query, scanKey, `SELECT entry FROM entries WHERE tenant = ? LIMIT ? + 0`, tenant, int64(limit)-n)
 	if err != nil || len(keys) == 0 {
 		return err
 	}

@@ -1,0 +1,235 @@
+package consolidate
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+func similarOf(t testing.TB, entries []memory.Entry, o SimilarOptions) []Candidates {
+	t.Helper()
+	found, err := Similar(ctx, entries, o)
+	require.NoError(t, err)
+	return found
+}
+
+func entriesOf(texts ...string) []memory.Entry {
+	es := make([]memory.Entry, len(texts))
+	for i, text := range texts {
+		es[i] = memory.Entry{ID: fmt.Sprintf("m%03d", i), Content: text, CreatedAt: epoch.Add(time.Duration(i) * time.Second)}
+	}
+	return es
+}
+
+func TestSimilarFindsRestatementsInAnyLanguage(t *testing.T) {
+	pairs := [][2]string{
+		{"The night shift of Kestrel starts at 22:00.", "Kestrel's night shift starts at 22:00."},
+		{"Лена предпочитает письма телефонным звонкам.", "Письма Лена предпочитает звонкам по телефону."},
+		{"会議は毎週火曜日の午前十時に始まります。", "毎週火曜日、会議は午前十時に始まる。"},
+		{"Die Rechnung wird am Monatsende verschickt.", "Am Monatsende wird die Rechnung versandt."},
+		{"curl --retry 5 https://a.example/x", "curl https://a.example/x --retry 5 -s"},
+		{"Cafe\u0301 Müller öffnet um sieben.", "Um sieben öffnet CAFÉ MÜLLER."},
+	}
+	var texts []string
+	for _, p := range pairs {
+		texts = append(texts, p[0], p[1])
+	}
+	found := similarOf(t, entriesOf(texts...), SimilarOptions{Score: 0.3})
+	require.Len(t, found, len(pairs))
+	for i, c := range found {
+		require.Equal(t, []string{fmt.Sprintf("m%03d", 2*i), fmt.Sprintf("m%03d", 2*i+1)}, c.IDs)
+		require.GreaterOrEqual(t, c.Score, 0.3)
+		require.LessOrEqual(t, c.Score, 1.0)
+	}
+}
+
+// The order of the entries decides nothing, a group has no two entries below the score,
+// and no entry is in two groups.
+func TestC3_SimilarDoesNotDependOnTheOrder(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		var texts []string
+		for range 2 + r.IntN(60) {
+			var words []string
+			for range 1 + r.IntN(12) {
+				words = append(words, fmt.Sprintf("wörd%c%c", 'a'+r.IntN(5), 'a'+r.IntN(5)))
+			}
+			texts = append(texts, strings.Join(words, " "))
+		}
+		es := entriesOf(texts...)
+		vectors := map[string][]float32{}
+		for i := range es {
+			if r.IntN(3) > 0 {
+				vectors[es[i].ID] = []float32{float32(r.NormFloat64()), float32(r.NormFloat64()), float32(r.NormFloat64())}
+			}
+			if r.IntN(4) == 0 {
+				es[i].Tags = []string{"a"}
+			}
+		}
+		of := func(es []memory.Entry) (o SimilarOptions) {
+			for _, e := range es {
+				o.Vectors = append(o.Vectors, vectors[e.ID])
+			}
+			o.Score = 0.5
+			return o
+		}
+		want := similarOf(t, es, of(es))
+		seen := map[string]bool{}
+		byID := map[string]memory.Entry{}
+		for _, e := range es {
+			byID[e.ID] = e
+		}
+		for _, c := range want {
+			require.LessOrEqual(t, len(c.IDs), MaxCandidates)
+			require.GreaterOrEqual(t, c.Score, 0.5)
+			for _, id := range c.IDs {
+				require.False(t, seen[id])
+				seen[id] = true
+				require.Equal(t, byID[c.IDs[0]].Tags, byID[id].Tags, "C9")
+			}
+		}
+		shuffled := slices.Clone(es)
+		r.Shuffle(len(es), func(i, k int) { shuffled[i], shuffled[k] = shuffled[k], shuffled[i] })
+		require.Equal(t, want, similarOf(t, shuffled, of(shuffled)), "seed %d", seed)
+	}
+}
+
+func TestC9_SimilarKeepsToTagsSubjectsAndExpiry(t *testing.T) {
+	es := entriesOf(slices.Repeat([]string{"Kestrel's night shift starts at ten."}, 5)...)
+	es[1].Tags, es[2].Subjects, es[3].ExpiresAt = []string{"a"}, []string{"a"}, epoch.Add(time.Hour)
+	found := similarOf(t, es, SimilarOptions{})
+	require.Len(t, found, 1)
+	require.Equal(t, []string{"m000", "m004"}, found[0].IDs)
+	require.InDelta(t, 1, found[0].Score, 1e-9)
+}
+
+// Vectors bring texts together that have no word in common, and take others apart.
+func TestSimilarBlendsTheVectors(t *testing.T) {
+	es := entriesOf("Lena mag Kaffee.", "Lena likes coffee.", "The gate is green.", "The gate is green.")
+	o := SimilarOptions{Vectors: [][]float32{{1, 0, 0.1}, {1, 0.1, 0}, {0, 1, 0}, {0, 0, -1}}}
+	found := similarOf(t, es, o)
+	require.Len(t, found, 1)
+	require.Equal(t, []string{"m000", "m001"}, found[0].IDs)
+}
+
+func TestSimilarRefusesAndStops(t *testing.T) {
+	es := entriesOf("a", "b")
+	inf := float32(1e38)
+	for _, o := range []SimilarOptions{{Score: -1}, {Score: 1.1}, {Vectors: [][]float32{{1}}}, {Vectors: [][]float32{{1}, {1, 2}}}, {Vectors: [][]float32{{}, {1}}}, {Vectors: [][]float32{{1}, {inf * 10}}}} {
+		_, err := Similar(ctx, es, o)
+		require.ErrorIs(t, err, memory.ErrValidation, "%v", o)
+	}
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err := Similar(done, es, SimilarOptions{})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, similarOf(t, nil, SimilarOptions{}))
+	require.Empty(t, similarOf(t, entriesOf("…", "…", ""), SimilarOptions{}))
+}
+
+// However alike all entries are, the number of comparisons is bounded by the number of
+// entries.
+func TestC10_TheComparisonsAreBounded(t *testing.T) {
+	const n = 3000
+	for name, text := range map[string]func(int) string{
+		"equal":    func(int) string { return "The gate is green." },
+		"one word": func(i int) string { return strings.Repeat("gate ", 1+i%50) },
+		"boilerplate": func(i int) string {
+			return fmt.Sprintf("Dear all of the harbour office, %d, with kind regards from us", i)
+		},
+	} {
+		texts := make([]string, n)
+		for i := range texts {
+			texts[i] = text(i)
+		}
+		s := newSpace(entriesOf(texts...), nil)
+		require.NoError(t, s.read(ctx))
+		require.NoError(t, s.weigh(ctx))
+		met, err := s.meetings(ctx, 0)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(met), n*window*(maxWords+maxGrams)/2, name)
+		for i := range texts {
+			require.LessOrEqual(t, len(s.of(i)), maxFeatures)
+		}
+	}
+}
+
+// A plug-in that panics, hangs or answers ten megabytes ends the pass with an error, and
+// nothing is half done.
+func TestAPlugInCannotHarmThePass(t *testing.T) {
+	huge := strings.Repeat("The gate is green. ", 10<<20/19)
+	hang := make(chan struct{})
+	defer close(hang)
+	whole := func(h *host) []string {
+		return []string{h.note("The gate at the harbour is green.").ID, h.note("The harbour gate is green.").ID}
+	}
+	merging := func(f func() (string, error)) Config {
+		return Config{Score: 0.2, Timeout: 50 * time.Millisecond, Merger: merger{func(context.Context, []memory.Entry) (string, error) { return f() }, ""}}
+	}
+	planning := func(f func() Plan) Config {
+		return Config{Timeout: 50 * time.Millisecond, Planner: planner{func(context.Context, []memory.Entry) (Plan, error) { return f(), nil }, ""}}
+	}
+	embedding := func(f func([]string) [][]float32) Config {
+		c := merging(func() (string, error) { return "", ErrDiffer })
+		c.Embedder = embedder(f)
+		return c
+	}
+	for name, cfg := range map[string]Config{
+		"merger panics":    merging(func() (string, error) { panic("secret words") }),
+		"merger hangs":     merging(func() (string, error) { <-hang; return "", nil }),
+		"merger is huge":   merging(func() (string, error) { return huge, nil }),
+		"planner panics":   planning(func() Plan { panic("secret words") }),
+		"planner hangs":    planning(func() Plan { <-hang; return Plan{} }),
+		"planner is huge":  planning(func() Plan { return Plan{Merge: []Merge{{Text: huge}}} }),
+		"embedder panics":  embedding(func([]string) [][]float32 { panic("secret words") }),
+		"embedder hangs":   embedding(func([]string) [][]float32 { <-hang; return nil }),
+		"embedder is lazy": embedding(func([]string) [][]float32 { return nil }),
+		"slot panics":      {Slot: func(memory.Entry) []string { panic("secret words") }},
+	} {
+		h := newHost(t)
+		ids := whole(h)
+		_, err := newConsolidator(t, cfg).Run(ctx, h.job("p1"), ref, Options{})
+		require.ErrorIs(t, err, memory.ErrInternal, name)
+		require.NotContains(t, err.Error(), "secret", name)
+		require.Equal(t, ids, h.live(), name)
+		require.Empty(t, h.passes(), name)
+		// The scope is free again.
+		require.Equal(t, 2, h.run(newConsolidator(t, Config{}), "p2").OutputCount, name)
+	}
+}
+
+type embedder func([]string) [][]float32
+
+func (e embedder) Embed(_ context.Context, texts []string) ([][]float32, error) { return e(texts), nil }
+func (e embedder) Version() string                                              { return "1" }
+
+// A merger is asked about candidates only, and once; what it says differs stays.
+func TestC2_WhatAMergerSaysDiffersStays(t *testing.T) {
+	h := newHost(t)
+	h.note("The gate at the harbour is green.")
+	h.note("The harbour gate is green.")
+	h.note("Lena pays within thirty days.")
+	h.note("The harbour gate is green.", "slot:gate")
+	asked := 0
+	c := newConsolidator(t, Config{Score: 0.3, Merger: merger{func(_ context.Context, es []memory.Entry) (string, error) {
+		asked++
+		require.Len(t, es, 2)
+		return "", ErrDiffer
+	}, ""}})
+	plan, err := c.Plan(ctx, h.job("dry"), ref, Options{})
+	require.NoError(t, err)
+	require.Len(t, plan.Merge, 1)
+	require.Contains(t, plan.Merge[0].Reason, "for the merger to decide")
+	r := h.run(c, "p1")
+	require.Equal(t, []int{1, 1, 0, 4}, []int{asked, r.Different, r.Merged, r.OutputCount})
+	require.True(t, h.run(c, "p2").Unchanged)
+	require.Equal(t, 1, asked)
+}

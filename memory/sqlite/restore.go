@@ -1,0 +1,155 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Restore puts a backup in the place of the database at path, which no process may have
+// open; whatever is there, its log too, is lost. A log (-wal) beside the backup is part of
+// it. The backup is checked as a whole first and left as it is. If Restore fails or is
+// killed, the database is the old one or the new one.
+//
+// What was forgotten since the backup was made is there again: give the bank its ledger of
+// erasures before anything else uses the database, see the README.
+//
+// Errors: [ErrForeignFile] and [ErrNewerSchema] of the backup, [ErrForeignLog] of the log
+// beside it, ctx.Err(), or one that matches [driver.ErrInternal]: the backup is damaged, a
+// process has the database open, or what the file system said, behind errors.Unwrap.
+func Restore(ctx context.Context, backup, path string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	inUse.Lock()
+	defer inUse.Unlock()
+	backup, err := filepath.EvalSymlinks(backup)
+	if err != nil {
+		return wrap("there is no such backup", err)
+	}
+	if backup, err = filepath.Abs(backup); err != nil {
+		return wrap(restoreFailed, err)
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return wrap(restoreFailed, err)
+	}
+	if _, err := os.Lstat(path); err == nil {
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return wrap(restoreFailed, err)
+		}
+	}
+	if backup == path || inUse.times[backup] > 0 {
+		return &failure{"the backup is in use", nil}
+	}
+	if err := checkLog(backup); err != nil {
+		return err
+	}
+	copied := path + "-restore"
+	defer os.Remove(copied)
+	defer os.Remove(copied + "-wal")
+	err = copyFile(backup, copied)
+	if err == nil {
+		os.Remove(copied + "-wal")
+		if err = copyFile(backup+"-wal", copied+"-wal"); os.IsNotExist(err) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return wrap(restoreFailed, err)
+	}
+	if err := makeWhole(ctx, copied); err != nil {
+		return err
+	}
+	if err := idle(ctx, path); err != nil {
+		return err
+	}
+	// A log that stays, because this is killed in between, is one that Open refuses.
+	err = os.Rename(copied, path)
+	for _, name := range []string{path + "-wal", path + "-shm"} {
+		if err == nil {
+			if err = os.Remove(name); os.IsNotExist(err) {
+				err = nil
+			}
+		}
+	}
+	if dir, failed := os.Open(filepath.Dir(path)); failed == nil {
+		dir.Sync() // not every system can
+		dir.Close()
+	}
+	return wrap(restoreFailed, err)
+}
+
+const restoreFailed = "the backup cannot be restored"
+
+// idle fails if any process has a database open.
+func idle(ctx context.Context, path string) error {
+	open := &failure{"a process has the database open", nil}
+	if inUse.times[path] > 0 {
+		return open
+	}
+	if _, err := os.Stat(path); err != nil || checkLog(path) != nil {
+		return nil // not there, or not to be opened, not even for this
+	}
+	db, err := sql.Open("sqlite", fileURI(path)+"?_pragma=locking_mode(EXCLUSIVE)")
+	if err != nil {
+		return wrap(restoreFailed, err)
+	}
+	defer db.Close()
+	var n int
+	if busy(db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema`).Scan(&n)) {
+		return open
+	}
+	return ctx.Err() // whatever else it is, it is to be replaced
+}
+
+// makeWhole checks a backup and moves its log into it.
+func makeWhole(ctx context.Context, path string) error {
+	db, err := sql.Open("sqlite", fileURI(path))
+	if err != nil {
+		return wrap(restoreFailed, err)
+	}
+	defer db.Close()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return wrap(restoreFailed, err)
+	}
+	defer conn.Close()
+	version, err := schemaVersion(conn)
+	if err == nil && version == 0 {
+		err = ErrForeignFile
+	}
+	if err != nil {
+		return err
+	}
+	var verdict, mode string
+	err = conn.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&verdict)
+	if err == nil && verdict != "ok" {
+		err = errors.New(verdict)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return wrap("the backup is damaged", err)
+	}
+	err = conn.QueryRowContext(ctx, `PRAGMA journal_mode = DELETE`).Scan(&mode)
+	return wrap(restoreFailed, err)
+}
+
+// copyFile copies a file for its owner only, and waits for the disk.
+func copyFile(from, to string) error {
+	r, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	w, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, r)
+	return errors.Join(err, w.Sync(), w.Close())
+}
