@@ -220,6 +220,8 @@ func (s *sight) answer(asked question, q memory.Search) []memory.Hit {
 		return (q.Since.IsZero() || created >= q.Since.UnixMilli()) && (q.Until.IsZero() || created < q.Until.UnixMilli()) &&
 			!slices.ContainsFunc(q.Tags, func(tag string) bool { return !s.has(n, exactly+tag) })
 	}
+	// What no entry has is not looked for in each of them.
+	asked.terms = slices.DeleteFunc(asked.terms, func(t string) bool { return len(s.terms[t]) == 0 })
 	top := s.best(asked, q.Limit, keep)
 	hits := make([]memory.Hit, len(top))
 	for i, h := range top {
