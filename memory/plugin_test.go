@@ -230,3 +230,54 @@ func (r *hanging) Close() error {
 	}
 	return nil
 }
+
+// rankerFunc is a ranker made of a function.
+type rankerFunc func(ctx context.Context, v *memory.View, q memory.Search) ([]memory.Hit, error)
+
+func (f rankerFunc) Version() string { return "test/1" }
+func (f rankerFunc) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]memory.Hit, error) {
+	return f(ctx, v, q)
+}
+
+// A ranker that changes what it is asked gets past no filter, and ids that cannot be do not
+// reach the store. When the caller gives up, that is what it is told.
+func TestS1_RankersAreContained(t *testing.T) {
+	var rank rankerFunc
+	h := newHost(t, func(c *memory.Config) {
+		c.Ranker = rankerFunc(func(ctx context.Context, v *memory.View, q memory.Search) ([]memory.Hit, error) {
+			return rank(ctx, v, q)
+		})
+	})
+	e, err := h.job("acme").Put(ctx, "m", memory.Draft{Content: "x", Tags: []string{"private"}})
+	require.NoError(t, err)
+	hit := func(id string) memory.Hit { return memory.Hit{Entry: memory.Entry{ID: id}} }
+	rank = func(_ context.Context, _ *memory.View, q memory.Search) ([]memory.Hit, error) {
+		q.Tags[0] = "private"
+		return []memory.Hit{hit(e.ID)}, nil
+	}
+	tags := []string{"public"}
+	hits, err := h.Recall(ctx, "acme", "m", memory.Search{Text: "x", Tags: tags})
+	require.NoError(t, err)
+	require.Empty(t, hits)
+	require.Equal(t, []string{"public"}, tags)
+
+	rank = func(_ context.Context, v *memory.View, _ memory.Search) ([]memory.Hit, error) {
+		return []memory.Hit{hit("\x00"), hit("\xff"), hit(""), hit(e.ID)}, nil
+	}
+	hits, err = h.Recall(ctx, "acme", "m", memory.Search{Text: "x"})
+	require.NoError(t, err)
+	require.Len(t, hits, 1)
+
+	ended, end := context.WithCancel(ctx)
+	rank = func(ctx context.Context, _ *memory.View, _ memory.Search) ([]memory.Hit, error) {
+		end()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	_, err = h.Recall(ended, "acme", "m", memory.Search{Text: "x"})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, memory.CodeCanceled, memory.CodeOf(err))
+	rank = func(context.Context, *memory.View, memory.Search) ([]memory.Hit, error) { panic("canary") }
+	_, err = h.Recall(ctx, "acme", "m", memory.Search{Text: "x"})
+	require.EqualError(t, err, "memory: storage failure: the ranker panicked")
+}

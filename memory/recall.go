@@ -52,13 +52,15 @@ func (b *Bank) RecallAsOf(ctx context.Context, tenant string, t Token, ref strin
 
 func (r *asOf) recall(ctx context.Context, ref string, q Search) ([]Hit, error) {
 	hits, err := r.bank.recall(ctx, r.snap.tenant, ref, q, r.snap.at, func(context.Context, string) (*view, error) {
-		return r.view, nil
+		return r.view.clone(), nil // a ranker may keep it, while the replay goes on
 	})
 	return exactly(ctx, r, ref, hits, err)
 }
 
 // Recall is [Bank.Recall] over what the run sees. In a replay from tokens it gives the
-// recorded run's answer; one from recorded reads fails with [ErrNotProvided].
+// recorded run's answer, or [ErrSnapshotUnavailable] if anything in the ref may have expired
+// meanwhile, since all of it counts in a ranking; one from recorded reads fails with
+// [ErrNotProvided].
 func (r *Run) Recall(ctx context.Context, ref string, q Search) ([]Hit, error) {
 	if err := r.enter(); err != nil {
 		return nil, err
@@ -81,15 +83,30 @@ func (p *replayer) recall(ctx context.Context, ref string, q Search) ([]Hit, err
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	hits, err := p.past.recall(ctx, ref, q)
-	for i := range hits {
-		if err == nil {
-			err = p.steady(hits[i].Entry)
-		}
+	if err == nil {
+		err = p.steadyRef(ctx, ref)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return hits, nil
+}
+
+// steadyRef is steady for everything in a ref, by all of which an answer is ranked.
+func (p *replayer) steadyRef(ctx context.Context, ref string) error {
+	s, held, err := p.bank.visible(ctx, p.tenant, ref)
+	if !held || err != nil {
+		return err
+	}
+	for e, err := range pages(ctx, s, driver.Query{At: p.past.snap.at}, p.past.view.list) {
+		if err != nil {
+			return shape(err)
+		}
+		if err := p.steady(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // newest is a view of memory as it is now; nil if the store has no views.
@@ -122,12 +139,12 @@ func (b *Bank) recall(ctx context.Context, tenant, ref string, q Search, at time
 		return nil, err
 	}
 	v := &View{bank: b, scope: s, at: at, view: seen}
-	q.Limit = filter.Limit
-	var ranked []Hit
-	err = within(ctx, "the ranker", func(ctx context.Context) (err error) {
-		ranked, err = b.cfg.Ranker.Rank(ctx, v, q)
-		return err
-	})
+	q.Limit, q.Since, q.Until = filter.Limit, filter.Since, filter.Until
+	q.Tags = slices.Clone(q.Tags) // the ranker may do with them what it wants, even too late
+	ranked, err := ask(ctx, "the ranker", func(ctx context.Context) ([]Hit, error) { return b.cfg.Ranker.Rank(ctx, v, q) })
+	if ended := ctx.Err(); ended != nil {
+		return nil, ended
+	}
 	if err != nil {
 		return nil, shape(err)
 	}
@@ -136,9 +153,11 @@ func (b *Bank) recall(ctx context.Context, tenant, ref string, q Search, at time
 
 // answer reads what a ranker has found, and leaves out what it should not have.
 func (v *View) answer(ctx context.Context, ranked []Hit, filter driver.Search) ([]Hit, error) {
-	ids := make([]string, len(ranked))
+	var ids []string
 	for i := range ranked {
-		ids[i] = ranked[i].Entry.ID
+		if id := ranked[i].Entry.ID; validID(id) {
+			ids = append(ids, id)
+		}
 	}
 	entries, err := v.Get(ctx, ids)
 	if err != nil {

@@ -124,6 +124,9 @@ func (p *replayer) List(ctx context.Context, ref string, o ListOptions) ([]Entry
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	entries, err := p.past.List(ctx, ref, o)
+	if err == nil && o.TokenBudget > 0 {
+		err = p.steadyEnd(ctx, ref, o, entries)
+	}
 	if err == nil {
 		err = p.steady(entries...)
 	}
@@ -131,6 +134,21 @@ func (p *replayer) List(ctx context.Context, ref string, o ListOptions) ([]Entry
 		return nil, err
 	}
 	return entries, nil
+}
+
+// steadyEnd is steady for the entry that ended a list within a budget: the first behind it
+// that alone fits. Without that entry the list would go on.
+func (p *replayer) steadyEnd(ctx context.Context, ref string, o ListOptions, entries []Entry) error {
+	n := len(entries)
+	if limit, _ := boundLimit(o.Limit); n == 0 || n == limit {
+		return nil // not the budget ended it
+	}
+	o.After, o.Limit = entries[n-1].Cursor(), 1
+	end, err := p.past.List(ctx, ref, o)
+	if err != nil {
+		return err
+	}
+	return p.steady(end...)
 }
 
 func (p *replayer) Get(ctx context.Context, ref, id string) (Entry, error) {

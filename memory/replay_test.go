@@ -315,3 +315,41 @@ func TestM6_JoiningListsAnEntryOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 2)
 }
+
+// What ends a list within a budget is not in it, and must not have expired either.
+func TestE4_AReplayRefusesABudgetThatExpiryMoved(t *testing.T) {
+	h := newHost(t, func(c *memory.Config) { c.TokenCounter = chars{} })
+	job := h.job("acme")
+	put(t, job, "m", "third")
+	h.clock.Advance(time.Second)
+	_, err := job.Put(ctx, "m", memory.Draft{Content: "second and long", ExpiresAt: h.clock.Now().Add(time.Minute)})
+	require.NoError(t, err)
+	h.clock.Advance(time.Second)
+	put(t, job, "m", "first")
+	run := h.run("r", "acme")
+	from, err := run.Token()
+	require.NoError(t, err)
+	replay := func(o memory.ListOptions) (recorded, replayed []memory.Entry, err error) {
+		recorded, err = run.Memory().List(ctx, "m", o)
+		require.NoError(t, err)
+		to, err := run.Token()
+		require.NoError(t, err)
+		again, err := h.Start(ctx, memory.RunConfig{ID: "again", Tenant: "acme", Redactor: newVault(), Replay: &memory.Replay{From: from, To: to}})
+		require.NoError(t, err)
+		replayed, err = again.Memory().List(ctx, "m", o)
+		return recorded, replayed, err
+	}
+	budget := memory.ListOptions{TokenBudget: 16}
+	recorded, replayed, err := replay(budget)
+	require.NoError(t, err)
+	require.Len(t, recorded, 1)
+	require.Equal(t, recorded, replayed)
+	h.clock.Advance(time.Hour)
+	_, _, err = replay(budget)
+	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
+	for _, o := range []memory.ListOptions{{TokenBudget: 14}, {TokenBudget: 16, Limit: 1}} { // it has no say
+		recorded, replayed, err = replay(o)
+		require.NoError(t, err)
+		require.Equal(t, recorded, replayed)
+	}
+}

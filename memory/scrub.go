@@ -28,10 +28,7 @@ func (b *Bank) Scrub(ctx context.Context, tenant string, r Redactor) (Forgotten,
 		return Forgotten{}, err
 	}
 	w.background = true
-	dropped, err := w.scrubEvents(ctx)
-	if err != nil {
-		return Forgotten{Events: dropped}, err
-	}
+	dropped, failed := w.scrubEvents(ctx) // entries are erased even if an event cannot be read
 	done, err := b.eraseAll(ctx, tenant, func(ctx context.Context, x *erasure) error {
 		x.rewrite = w.rewritten
 		err := b.doomAll(ctx, x, func(rec *Record) (bool, error) {
@@ -44,6 +41,9 @@ func (b *Bank) Scrub(ctx context.Context, tenant string, r Redactor) (Forgotten,
 		return w.scrubDocuments(ctx, x)
 	})
 	done.Events = dropped
+	if err == nil {
+		err = failed
+	}
 	return done, err
 }
 

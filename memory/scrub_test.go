@@ -1,12 +1,17 @@
 package memory_test
 
 import (
+	"context"
 	"encoding/json"
+	"iter"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/inmem"
 )
 
 // A secret that was registered too late is not delivered with an event that waits, and does
@@ -45,4 +50,23 @@ func TestM10_ScrubReachesWaitingEventsAndMachinery(t *testing.T) {
 	again, err := h.Scrub(ctx, "acme", newVault("s", "hunter2hunter2"))
 	require.NoError(t, err)
 	require.Zero(t, again)
+}
+
+// unreadable is a store with an event that cannot be read.
+type unreadable struct{ *inmem.Store }
+
+func (unreadable) Undelivered(context.Context, driver.OutboxQuery) iter.Seq2[events.Record, error] {
+	return func(yield func(events.Record, error) bool) {
+		yield(events.Record{}, driver.Fail(driver.ErrInternal, "an event cannot be read", nil))
+	}
+}
+
+// An event that cannot be read keeps no secret in memory. Scrub tells of it nevertheless.
+func TestM10_ScrubErasesWhateverTheOutboxHolds(t *testing.T) {
+	h := newHostOn(t, unreadable{inmem.New()})
+	put(t, h.job("acme"), "m", "it is hunter2hunter2")
+	done, err := h.Scrub(ctx, "acme", newVault("s", "hunter2hunter2"))
+	require.ErrorIs(t, err, memory.ErrInternal)
+	require.Len(t, done.Erased, 1)
+	require.Equal(t, []string{"it is [REDACTED:s]"}, contents(t, h.Reader("acme"), "m"))
 }

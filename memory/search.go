@@ -81,7 +81,16 @@ func (b *Bank) filter(q Search, at time.Time) (driver.Search, error) {
 			return driver.Search{}, fail(ErrValidation, "malformed tag")
 		}
 	}
-	return driver.Search{Text: q.Text, Tags: q.Tags, Since: q.Since, Until: q.Until, Limit: limit, At: at}, nil
+	return driver.Search{Text: q.Text, Tags: q.Tags, Since: wholeMillis(q.Since), Until: wholeMillis(q.Until), Limit: limit, At: at}, nil
+}
+
+// wholeMillis is the first whole millisecond that is not before t: since that is all that an
+// entry is stamped with, it bounds CreatedAt as t does.
+func wholeMillis(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.Add(time.Millisecond - time.Nanosecond).Truncate(time.Millisecond)
 }
 
 // sift searches by reading everything.

@@ -149,3 +149,30 @@ func TestLimitsThatFailAreContained(t *testing.T) {
 	_, err := memory.New(struct{ driver.Adapter }{inmem.New()}, memory.Config{Limits: func(context.Context, string) (driver.Limits, error) { return driver.Limits{}, nil }})
 	require.ErrorIs(t, err, memory.ErrNotProvided)
 }
+
+// What brings entries back makes more of them, whether or not it has an event.
+func TestM9_LimitsHoldForRestoring(t *testing.T) {
+	var limits driver.Limits
+	h := limited(t, &limits)
+	job := h.job("acme")
+	a, b, head := put(t, job, "m", "one"), put(t, job, "m", "two"), put(t, job, "m", "one and two")
+	_, err := job.Rewrite(ctx, "m", memory.Rewrite{Retire: []memory.Retire{{a.ID, memory.Merged, head.ID}, {b.ID, memory.Merged, head.ID}}})
+	require.NoError(t, err)
+	limits.Entries = 2
+	_, err = job.Rewrite(ctx, "m", memory.Rewrite{Restore: []string{a.ID, b.ID}})
+	require.ErrorIs(t, err, memory.ErrStorageLimit)
+	require.Equal(t, []string{"one and two"}, contents(t, h.Reader("acme"), "m"))
+	_, err = job.Rewrite(ctx, "m", memory.Rewrite{Restore: []string{a.ID, b.ID}, Retire: []memory.Retire{{ID: head.ID, State: memory.Deleted}}})
+	require.NoError(t, err)
+}
+
+// Limits below zero, as of a host that counts down what is left, do not open the gate.
+func TestM9_LimitsBelowZeroAreRefused(t *testing.T) {
+	var limits driver.Limits
+	h := limited(t, &limits)
+	for _, limits = range []driver.Limits{{Entries: -1}, {Bytes: -1}, {Waiting: -1}} {
+		_, err := h.job("acme").Put(ctx, "m", memory.Draft{Content: "x"})
+		require.ErrorIs(t, err, memory.ErrValidation)
+	}
+	require.Empty(t, contents(t, h.Reader("acme"), "m"))
+}

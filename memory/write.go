@@ -82,7 +82,7 @@ func (w writer) record(p events.Payload) events.Record {
 
 // apply commits a mutation, unless the tenant would come to more than it may.
 func (b *Bank) apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
-	if b.cfg.Limits != nil && len(m.Put)+len(m.Events) > 0 {
+	if b.cfg.Limits != nil && len(m.Put)+len(m.Restore)+len(m.Events) > 0 {
 		var err error
 		m.Limits, err = ask(ctx, "the limits", func(ctx context.Context) (driver.Limits, error) { return b.cfg.Limits(ctx, tenant) })
 		if ended := ctx.Err(); ended != nil {

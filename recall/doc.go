@@ -10,7 +10,8 @@
 //
 // Entries are ranked by BM25 over the words of their content and their tags: a word counts
 // for more the fewer entries have it, and a word in a tag counts twice. Newer entries come
-// first among those that match alike: an entry a year old loses one part in twenty.
+// first among those that match alike: an entry a year older than the newest one that matches
+// loses one part in forty, and none loses more than one in twenty.
 //
 // Words are compared in lower case and without accents of letters being decomposed or not.
 // Words of English letters lose their endings (see [Ranker.Version] for the rules' version),
@@ -28,7 +29,9 @@
 //   - S2: the same view, question and version of the ranker give the same answer: the counts
 //     behind BM25 are those of the view, not of what the process has seen.
 //   - S3: what is erased leaves the process's index with the next question about its ref, and
-//     by [Ranker.Sweep], which a host gives to memory.Bank.Keep.
+//     by [Ranker.Sweep], which a host gives to memory.Bank.Keep. What was purged
+//     leaves it with the first sweep after the horizon of the store has passed the instant at
+//     which the index was made.
 //   - S4: an index is of one ref of one tenant. Nothing else moves its ranking.
 //
 // # Cost

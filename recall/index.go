@@ -83,6 +83,7 @@ func (x *index) add(e *memory.Entry) uint32 {
 
 // What things take, estimated: with the room that slices and maps grow ahead.
 const (
+	perRef     = 1024 // also of one that holds nothing
 	perTerm    = 64
 	perDoc     = 96
 	perPosting = 12

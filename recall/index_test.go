@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -113,4 +114,80 @@ func TestTerms(t *testing.T) {
 	} {
 		require.Equal(t, want, strings.Join(slices.Collect(terms(in)), " "), in)
 	}
+}
+
+// count is what all indexes that are kept take.
+func (r *Ranker) count() (sum int64) {
+	for e := r.order.Front(); e != nil; e = e.Next() {
+		sum += e.Value.(*cached).bytes
+	}
+	return sum
+}
+
+// Refs that hold nothing take memory too.
+func TestMaxBytesHoldsForEmptyRefs(t *testing.T) {
+	r := New(Config{MaxBytes: 100_000})
+	b, err := memory.New(inmem.New(), memory.Config{Ranker: r})
+	require.NoError(t, err)
+	for i := range 1000 {
+		_, err := b.Recall(context.Background(), "acme", fmt.Sprint("m", i), memory.Search{Text: "tea"})
+		require.NoError(t, err)
+	}
+	require.Less(t, len(r.refs), 100)
+	require.Equal(t, r.count(), r.bytes)
+}
+
+// An index that is let go of while somebody asks it is not counted in place of the one that
+// was made for its ref meanwhile.
+func TestMaxBytesCountsOnlyWhatIsKept(t *testing.T) {
+	r := New(Config{MaxBytes: 10_000})
+	ask := func(ref string, bytes int64) *cached {
+		c := r.of(memory.Scope{Tenant: "acme", Ref: ref})
+		c.mu.Lock()
+		c.index = newIndex()
+		c.index.bytes = bytes
+		return c
+	}
+	old := ask("m", 8000)
+	r.leave(ask("other", 9000)) // lets go of m
+	r.leave(ask("m", 10))
+	r.leave(old)
+	require.Equal(t, r.count(), r.bytes)
+}
+
+// What has been purged, and no Forget can find any more, leaves the index too.
+func TestS3_PurgedWordsLeaveTheIndex(t *testing.T) {
+	ctx := context.Background()
+	now := time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
+	r := New(Config{})
+	b, err := memory.New(inmem.New(), memory.Config{Ranker: r, Now: func() time.Time { return now }, Horizon: 24 * time.Hour})
+	require.NoError(t, err)
+	job, err := b.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: none{}})
+	require.NoError(t, err)
+	_, err = job.Put(ctx, "m", memory.Draft{Content: "Zanzibar", Subjects: []string{"ann"}, ExpiresAt: now.Add(time.Hour)})
+	require.NoError(t, err)
+	deleted, err := job.Put(ctx, "m", memory.Draft{Content: "Kilimanjaro", Subjects: []string{"ann"}})
+	require.NoError(t, err)
+	_, err = job.Put(ctx, "m", memory.Draft{Content: "tea"})
+	require.NoError(t, err)
+	ask := func() {
+		_, err := b.Recall(ctx, "acme", "m", memory.Search{Text: "tea"})
+		require.NoError(t, err)
+	}
+	ask()
+	_, err = job.Delete(ctx, "m", deleted.ID)
+	require.NoError(t, err)
+	for range 4 {
+		require.True(t, r.holds("zanzibar") && r.holds("kilimanjaro"), "some view may show it")
+		_, err := b.Purge(ctx, "acme")
+		require.NoError(t, err)
+		now = now.Add(10 * time.Hour)
+		ask()
+	}
+	_, err = b.Purge(ctx, "acme")
+	require.NoError(t, err)
+	require.NoError(t, r.Sweep(ctx))
+	ask()
+	require.True(t, r.holds("tea"))
+	require.False(t, r.holds("zanzibar") || r.holds("kilimanjaro"))
 }

@@ -13,7 +13,9 @@ const (
 	b  = 0.4
 )
 
-// aging is what an entry of a year loses against a new one; older ones lose little more.
+// aging is what the oldest entries lose against the newest one that matches; one that is a
+// year older loses half of it. Age is not judged by the clock, so that a replay, which does
+// not know at which instant the run asked, ranks as the run did.
 const aging = 0.05
 
 const year = 365 * 24 * 3600 * 1000 // milliseconds
@@ -84,12 +86,16 @@ func (s *sight) best(q question, limit int, keep func(uint32) bool) []hit {
 			scores[p.doc] += gain * w / (w + norm)
 		}
 	}
+	newest := int64(math.MinInt64)
+	for _, n := range found {
+		newest = max(newest, s.docs[n].created)
+	}
 	var top []hit
 	for _, n := range found {
 		if len(top) == limit && scores[n] < top[limit-1].score || !keep(n) {
 			continue // age only takes away from a score
 		}
-		age := max(0, float64(s.at-s.docs[n].created)) / year
+		age := float64(newest-s.docs[n].created) / year
 		h := hit{n, scores[n] * (1 - aging*(1-math.Exp2(-age)))}
 		i, _ := slices.BinarySearchFunc(top, h, s.before)
 		if i < limit {

@@ -40,6 +40,7 @@ type cached struct {
 	mu    sync.Mutex
 	index *index
 	built int          // entries of the index when it was made
+	first *memory.View // the newest view when it was made
 	name  string       // of the newest view that the index knows
 	view  *memory.View // that view
 }
@@ -91,7 +92,8 @@ func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]m
 
 // Sweep brings every index up to date, so that what was erased leaves it also where nobody
 // asks. A host gives it to memory.Bank.Keep. An index that cannot be brought up to date is
-// let go of, and the errors come together at the end.
+// let go of, and the errors come together at the end. So is one that was made before the
+// horizon of the store, since it may have words of entries that were purged.
 func (r *Ranker) Sweep(ctx context.Context) error {
 	r.mu.Lock()
 	var all []*cached
@@ -101,15 +103,20 @@ func (r *Ranker) Sweep(ctx context.Context) error {
 	r.mu.Unlock()
 	var failed []error
 	for _, c := range all {
-		c.mu.Lock()
-		failed = append(failed, c.sweep(ctx))
-		r.leave(c)
+		failed = append(failed, r.sweep(ctx, c))
 	}
 	return errors.Join(failed...)
 }
 
-func (c *cached) sweep(ctx context.Context) error {
+func (r *Ranker) sweep(ctx context.Context, c *cached) error {
+	c.mu.Lock()
+	defer r.leave(c)
 	if c.index == nil {
+		return nil
+	}
+	_, err := c.first.Get(ctx, []string{"any"}) // fails behind the horizon
+	if errors.Is(err, memory.ErrSnapshotUnavailable) {
+		c.index = nil
 		return nil
 	}
 	newest, name, err := c.view.Newest(ctx)
@@ -153,7 +160,7 @@ func (c *cached) update(ctx context.Context, newest *memory.View, name string) e
 	if err != nil {
 		return err
 	}
-	c.index, c.built, c.name, c.view = s.index, len(s.docs), name, newest
+	c.index, c.built, c.name, c.view, c.first = s.index, len(s.docs), name, newest, newest
 	return nil
 }
 
@@ -213,6 +220,8 @@ func (s *sight) answer(asked question, q memory.Search) []memory.Hit {
 		return (q.Since.IsZero() || created >= q.Since.UnixMilli()) && (q.Until.IsZero() || created < q.Until.UnixMilli()) &&
 			!slices.ContainsFunc(q.Tags, func(tag string) bool { return !s.has(n, exactly+tag) })
 	}
+	// What no entry has is not looked for in each of them.
+	asked.terms = slices.DeleteFunc(asked.terms, func(t string) bool { return len(s.terms[t]) == 0 })
 	top := s.best(asked, q.Limit, keep)
 	hits := make([]memory.Hit, len(top))
 	for i, h := range top {
@@ -242,14 +251,14 @@ func (r *Ranker) of(s memory.Scope) *cached {
 // leave unlocks an index, counts what it takes now, and lets go of the refs that were asked
 // longest ago.
 func (r *Ranker) leave(c *cached) {
-	now := int64(0)
+	now := int64(perRef + len(c.scope.Tenant) + len(c.scope.Ref))
 	if c.index != nil {
-		now = c.index.bytes
+		now += c.index.bytes
 	}
 	c.mu.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, kept := r.refs[c.scope]; !kept {
+	if e, kept := r.refs[c.scope]; !kept || e.Value != c { // it was let go of, and is not counted
 		return
 	}
 	r.bytes += now - c.bytes

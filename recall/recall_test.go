@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
@@ -335,4 +336,108 @@ func TestE4_AReplayRecallsWhatTheRunSaw(t *testing.T) {
 	got, err := again.Recall(bg, ref, q)
 	require.NoError(t, err)
 	require.Equal(t, want, got)
+}
+
+// A question of any length is answered, and does not end the process.
+func TestS1_AQuestionOfAnyLength(t *testing.T) {
+	w := newWorld(t, inmem.New(), recall.New(recall.Config{}))
+	w.put("tea")
+	require.Equal(t, []string{"tea"}, w.ask("tea t"+strings.Repeat("y", 24<<20)))
+}
+
+// A replay does not know at which instant the run asked, only between which two.
+func TestE4_AReplayRanksAsTheRunDid(t *testing.T) {
+	w := newWorld(t, inmem.New(), recall.New(recall.Config{}))
+	for _, days := range []int{1000, 400, 100, 30, 7, 1} {
+		_, err := w.job.Put(bg, ref, memory.Draft{Content: fmt.Sprint("tea for ", strings.Repeat("more ", days%7), days), CreatedAt: w.now.AddDate(0, 0, -days)})
+		require.NoError(t, err)
+	}
+	replay := func(wait time.Duration) (recorded, replayed []memory.Hit, err error) {
+		run := w.run("r")
+		from, err := run.Token()
+		require.NoError(t, err)
+		w.now = w.now.Add(wait)
+		q := memory.Search{Text: "more tea"}
+		recorded, err = run.Recall(bg, ref, q)
+		require.NoError(t, err)
+		to, err := run.Token()
+		require.NoError(t, err)
+		again, err := w.bank.Start(bg, memory.RunConfig{ID: "r2", Tenant: tenant, Redactor: redact.NewSecretRegistry(redact.Config{}), Replay: &memory.Replay{From: from, To: to}})
+		require.NoError(t, err)
+		replayed, err = again.Recall(bg, ref, q)
+		return recorded, replayed, err
+	}
+	recorded, replayed, err := replay(90 * 24 * time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, recorded, replayed)
+
+	// What expires in between moves the ranking of what does not.
+	_, err = w.job.Put(bg, ref, memory.Draft{Content: "coffee", ExpiresAt: w.now.Add(time.Hour)})
+	require.NoError(t, err)
+	recorded, replayed, err = replay(time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, recorded, replayed)
+	_, _, err = replay(2 * time.Hour)
+	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
+}
+
+// keeper keeps the view of its last question.
+type keeper struct{ view *memory.View }
+
+func (*keeper) Version() string { return "keeper/1" }
+func (k *keeper) Rank(_ context.Context, v *memory.View, _ memory.Search) ([]memory.Hit, error) {
+	k.view = v
+	return nil, nil
+}
+
+// A view that a ranker keeps does not move when the replay goes on.
+func TestS2_AKeptViewStaysAsItIs(t *testing.T) {
+	k, log := new(keeper), new(events.Log)
+	bank, err := memory.New(inmem.New(), memory.Config{Ranker: k, Sink: log, WriteEvents: true})
+	require.NoError(t, err)
+	start := func(c memory.RunConfig) *memory.Run {
+		c.Tenant, c.Redactor = tenant, redact.NewSecretRegistry(redact.Config{})
+		run, err := bank.Start(bg, c)
+		require.NoError(t, err)
+		return run
+	}
+	run := start(memory.RunConfig{ID: "r"})
+	from, err := run.Token()
+	require.NoError(t, err)
+	_, err = run.Put(bg, ref, memory.Draft{Content: "own"})
+	require.NoError(t, err)
+	to, err := run.Token()
+	require.NoError(t, err)
+	require.NoError(t, run.End(bg))
+	again := start(memory.RunConfig{ID: "r2", Replay: &memory.Replay{From: from, To: to, Events: log.Events(tenant, "r")}})
+	_, err = again.Recall(bg, ref, memory.Search{Text: "own"})
+	require.NoError(t, err)
+	_, err = again.Put(bg, ref, memory.Draft{Content: "own"})
+	require.NoError(t, err)
+	for e, err := range k.view.Entries(bg) {
+		require.NoError(t, err)
+		t.Error("shown:", e.Content)
+	}
+}
+
+// Bounds finer than a millisecond let the same entries through as a filter does.
+func TestS1_BoundsBetweenMilliseconds(t *testing.T) {
+	w := newWorld(t, inmem.New(), recall.New(recall.Config{}))
+	w.put("tea tea")
+	e := w.put("tea, and much that makes it less of a match")
+	inside := e.CreatedAt.Add(time.Microsecond)
+	for q, want := range map[*memory.Search][]string{
+		{Since: inside}: {},
+		{Since: e.CreatedAt.Add(-time.Microsecond), Limit: 1}: {e.Content},
+		{Until: inside}:      {"tea tea", e.Content},
+		{Until: e.CreatedAt}: {"tea tea"},
+	} {
+		q.Text = "tea"
+		hits, err := w.bank.Recall(bg, tenant, ref, *q)
+		require.NoError(t, err)
+		require.ElementsMatch(t, want, said(hits))
+		found, err := w.bank.Search(bg, tenant, ref, *q)
+		require.NoError(t, err)
+		require.Len(t, found, len(want))
+	}
 }

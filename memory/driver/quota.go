@@ -1,7 +1,7 @@
 package driver
 
-// Limits bound what a tenant may have, where 0 bounds nothing; a store keeps what the
-// tenant has in the same form.
+// Limits bound what a tenant may have, where 0 bounds nothing and less than 0 is refused; a
+// store keeps what the tenant has in the same form.
 type Limits struct {
 	// Entries counts those that are neither retired nor erased. One that has expired counts
 	// until a purge has removed it.

@@ -32,6 +32,9 @@ func (m *Mutation) broken(tenant string) string {
 	if len(tenant) > MaxTenantBytes {
 		return "the tenant is too long"
 	}
+	if min(m.Limits.Entries, m.Limits.Bytes, m.Limits.Waiting) < 0 {
+		return "a limit is below zero"
+	}
 	for _, ls := range [][]Located{m.Live, m.Restore, m.Erase} {
 		for _, l := range ls {
 			if rule := placeRule(l.Scope, l.ID); rule != "" {
