@@ -17,8 +17,8 @@ import (
 // goroutines used the store at once. Each store meets the cases of the law that it breaks,
 // but for the sweeps, and each fiftieth all cases in which a bank or an engine issues ids.
 func TestT4_TheSameSeedGivesTheSameTexts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("some minutes; -short is set")
+	if !fullRun {
+		t.Skip("some minutes: set AGENTMEMORY_LONG=1")
 	}
 	compared := 0
 	for i, d := range defects() {

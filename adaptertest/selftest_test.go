@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +26,9 @@ func (d defect) lawOf(name string) bool {
 	return strings.HasPrefix(name, law+"/")
 }
 
+// fullRun is set for the runs that take many minutes.
+var fullRun = os.Getenv("AGENTMEMORY_LONG") == "1"
+
 // caught expects that the kit fails on a store with a defect.
 func caught(t *testing.T, d defect) {
 	t.Helper()
@@ -42,15 +46,22 @@ func caught(t *testing.T, d defect) {
 	t.Errorf("the kit does not fail (%s)", d.needs)
 }
 
-// TestBroken shows for each of these broken stores that the kit fails. What breaks a
-// store in one place of its source is shown by internal/mutate; these are wrong in what
-// they answer, whatever way they came to it. A defect of concurrency is tried up to
-// maxTries times.
+// sample is which of the broken stores are tried when there is no time for all: one in so
+// many, and none whose law takes all names.
+const sample = 8
+
+// TestBroken shows for each of these broken stores that the kit fails; for one in eight
+// unless AGENTMEMORY_LONG=1. What breaks a store in one place of its source is shown by
+// internal/mutate; these are wrong in what they answer, whatever way they came to it. A
+// defect of concurrency is tried up to maxTries times.
 func TestBroken(t *testing.T) {
 	if testing.Short() {
-		t.Skip("some minutes; -short is set")
+		t.Skip("a minute; -short is set")
 	}
-	for _, d := range defects() {
+	for i, d := range defects() {
+		if !fullRun && (i%sample > 0 || strings.HasPrefix(d.needs, "CTI-1/")) {
+			continue
+		}
 		t.Run(strings.ReplaceAll(d.needs, "/", ":")+" "+d.name, func(t *testing.T) {
 			t.Parallel()
 			caught(t, d)

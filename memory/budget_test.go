@@ -1,7 +1,6 @@
 package memory_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -78,7 +77,7 @@ func TestS5_BudgetsHoldExactly(t *testing.T) {
 // panicky counts until it does not.
 type panicky struct{ chars }
 
-func (panicky) Count(string) int { panic(fmt.Sprint("at a secret")) }
+func (panicky) Count(string) int { panic("at a secret") }
 
 func TestM2_ATokenCounterThatPanicsIsContained(t *testing.T) {
 	h := newHost(t, func(c *memory.Config) { c.TokenCounter = panicky{} })
