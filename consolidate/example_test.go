@@ -94,3 +94,40 @@ func ExampleSimilar() {
 	// Output:
 	// [m1 m3] 0.65
 }
+
+func ExampleConsolidator_Undo() {
+	ctx := context.Background()
+	bank, err := memory.New(inmem.New(), memory.Config{})
+	if err != nil {
+		panic(err)
+	}
+	open := func(id string) *memory.Job {
+		job, err := bank.Background(memory.JobConfig{ID: id, Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{})})
+		if err != nil {
+			panic(err)
+		}
+		return job
+	}
+	for _, text := range []string{"Lena prefers e-mail over phone calls.", "Lena prefers  e-mail over phone calls"} {
+		if _, err := open("import").Put(ctx, "support", memory.Draft{Content: text}); err != nil {
+			panic(err)
+		}
+	}
+	c, err := consolidate.New(consolidate.Config{})
+	if err != nil {
+		panic(err)
+	}
+	done, err := c.Run(ctx, open("pass-1"), "support", consolidate.Options{})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(done.InputCount, "to", done.OutputCount)
+	back, err := c.Undo(ctx, open("undo-1"), "support", "pass-1")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("live again:", back)
+	// Output:
+	// 2 to 1
+	// live again: 1
+}
