@@ -58,7 +58,7 @@ func (p *patience) Emit(ctx context.Context, recs ...events.Record) error {
 // case.
 func (h *host) job(tenant string, secrets *redact.SecretRegistry) *memory.Job {
 	if secrets == nil {
-		secrets = redact.NewSecretRegistry(redact.Config{})
+		secrets = redact.New(redact.Config{})
 	}
 	j, err := h.bank.Background(memory.JobConfig{ID: "pass", Tenant: tenant, Redactor: secrets})
 	h.w.must(err)
@@ -67,13 +67,13 @@ func (h *host) job(tenant string, secrets *redact.SecretRegistry) *memory.Job {
 
 // named opens a background pass of its own.
 func (h *host) named(id string) *memory.Job {
-	j, err := h.bank.Background(memory.JobConfig{ID: id, Tenant: home.Tenant, Redactor: redact.NewSecretRegistry(redact.Config{})})
+	j, err := h.bank.Background(memory.JobConfig{ID: id, Tenant: home.Tenant, Redactor: redact.New(redact.Config{})})
 	h.w.must(err)
 	return j
 }
 
 func (h *host) run(tenant, id string, resume memory.Token) *memory.Run {
-	r, err := h.bank.Start(h.w.ctx, memory.RunConfig{ID: id, Tenant: tenant, Resume: resume, Redactor: redact.NewSecretRegistry(redact.Config{})})
+	r, err := h.bank.Start(h.w.ctx, memory.RunConfig{ID: id, Tenant: tenant, Resume: resume, Redactor: redact.New(redact.Config{})})
 	h.w.must(err)
 	return r
 }

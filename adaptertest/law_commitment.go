@@ -40,7 +40,7 @@ func (r *runs) Enqueue(_ context.Context, f commitment.Firing) (string, error) {
 func (h *host) engine() *commitment.Engine {
 	e, err := commitment.New(h.bank, commitment.Config{
 		Redactor: func(context.Context, string) (memory.Redactor, error) {
-			return redact.NewSecretRegistry(redact.Config{}), nil
+			return redact.New(redact.Config{}), nil
 		},
 		Enqueuer:  h.queue,
 		Predicate: func(string, string) bool { return true },

@@ -188,13 +188,13 @@ func erasedStaysUnsaid(w *world) {
 
 func lateSecret(w *world) {
 	h := w.host()
-	job := h.job(home.Tenant, redact.NewSecretRegistry(redact.Config{}))
+	job := h.job(home.Tenant, redact.New(redact.Config{}))
 	w.did("a job puts two entries with the secret, which nobody has registered, and one without")
 	one := h.put(job, home.Ref, memory.Draft{Content: "the key is " + canary, Subjects: []string{"customer:1"}})
 	two := h.put(job, "sales", memory.Draft{Content: "x", Tags: []string{"key " + canary}})
 	three := h.put(job, home.Ref, memory.Draft{Content: "harmless"})
 	w.did("scrub the tenant of the secret, registered by now as k")
-	secrets := redact.NewSecretRegistry(redact.Config{})
+	secrets := redact.New(redact.Config{})
 	w.must(secrets.Register("k", []byte(canary)))
 	_, err := h.bank.Scrub(w.ctx, home.Tenant, secrets)
 	w.must(err)

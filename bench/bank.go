@@ -80,7 +80,7 @@ func busyBank() (*memory.Bank, *redact.SecretRegistry, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	secrets := redact.NewSecretRegistry(redact.Config{})
+	secrets := redact.New(redact.Config{})
 	for i := range 100 {
 		value := fmt.Sprintf("live-%04d-%08x-%08x", i, i*2654435761, i*40503)
 		if err := secrets.Register(fmt.Sprintf("key-%d", i), []byte(value)); err != nil {

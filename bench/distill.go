@@ -104,7 +104,7 @@ func distillation(n int) (func(), error) {
 		passes++
 		runner, err := distill.New(distill.Config{MaxTokenBudget: 100 * n})
 		must(err)
-		secrets := redact.NewSecretRegistry(redact.Config{})
+		secrets := redact.New(redact.Config{})
 		must(secrets.Register("key", []byte("acme-live-7Qm2vT9x")))
 		job, err := bank.Background(memory.JobConfig{ID: fmt.Sprint("pass-", passes), Tenant: "tenant", Redactor: secrets})
 		must(err)

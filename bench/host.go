@@ -133,7 +133,7 @@ func (h *hostOfBank) delivered() lastEvent { return h.lastEvent }
 func (h *hostOfBank) run() []memory.Entry {
 	ctx := context.Background()
 	h.runs++
-	secrets := redact.NewSecretRegistry(redact.Config{})
+	secrets := redact.New(redact.Config{})
 	must(secrets.Register("key", []byte("acme-live-7Qm2vT9x")))
 	run, err := h.bank.Start(ctx, memory.RunConfig{ID: fmt.Sprint("run-", h.runs), Tenant: storeScope.Tenant, Redactor: secrets})
 	must(err)

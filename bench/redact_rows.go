@@ -87,7 +87,7 @@ func halfSecret(secrets []string) string {
 }
 
 func registryOf(secrets []string, cfg redact.Config) (*redact.SecretRegistry, error) {
-	r := redact.NewSecretRegistry(cfg)
+	r := redact.New(cfg)
 	for i, s := range secrets {
 		if err := r.Register(fmt.Sprintf("secret-%05d", i), []byte(s)); err != nil {
 			return nil, err

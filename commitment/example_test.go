@@ -30,14 +30,14 @@ func Example() {
 		panic(err)
 	}
 	secrets := func(context.Context, string) (memory.Redactor, error) {
-		return redact.NewSecretRegistry(redact.Config{}), nil
+		return redact.New(redact.Config{}), nil
 	}
 	engine, err := commitment.New(bank, commitment.Config{Redactor: secrets, Enqueuer: starter{}})
 	if err != nil {
 		panic(err)
 	}
 
-	job, err := bank.Background(memory.JobConfig{ID: "infer-1", Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{})})
+	job, err := bank.Background(memory.JobConfig{ID: "infer-1", Tenant: "acme", Redactor: redact.New(redact.Config{})})
 	if err != nil {
 		panic(err)
 	}

@@ -24,7 +24,7 @@ func Example() {
 		panic(err)
 	}
 	open := func(id string) *memory.Job {
-		job, err := bank.Background(memory.JobConfig{ID: id, Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{})})
+		job, err := bank.Background(memory.JobConfig{ID: id, Tenant: "acme", Redactor: redact.New(redact.Config{})})
 		if err != nil {
 			panic(err)
 		}
@@ -102,7 +102,7 @@ func ExampleConsolidator_Undo() {
 		panic(err)
 	}
 	open := func(id string) *memory.Job {
-		job, err := bank.Background(memory.JobConfig{ID: id, Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{})})
+		job, err := bank.Background(memory.JobConfig{ID: id, Tenant: "acme", Redactor: redact.New(redact.Config{})})
 		if err != nil {
 			panic(err)
 		}

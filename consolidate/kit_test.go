@@ -50,7 +50,7 @@ func (h *host) advance(d time.Duration) { h.ms.Add(d.Milliseconds()) }
 
 func (h *host) jobOf(tenant, id string, secrets ...string) *memory.Job {
 	h.t.Helper()
-	r := redact.NewSecretRegistry(redact.Config{})
+	r := redact.New(redact.Config{})
 	for _, s := range secrets {
 		require.NoError(h.t, r.Register("key", []byte(s)))
 	}

@@ -18,7 +18,7 @@ func Example() {
 		panic(err)
 	}
 	job, err := bank.Background(memory.JobConfig{
-		ID: "dream-1", Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{}),
+		ID: "dream-1", Tenant: "acme", Redactor: redact.New(redact.Config{}),
 	})
 	if err != nil {
 		panic(err)

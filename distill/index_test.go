@@ -335,7 +335,7 @@ func TestM1_OpenTellsNothingOfOtherRefs(t *testing.T) {
 	require.NoError(t, err)
 	_, absent := r.Open(ctx, h.job(), ref, "mem_none")
 	require.ErrorIs(t, absent, memory.ErrNotFound)
-	foreign, err := h.bank.Background(memory.JobConfig{ID: "p", Tenant: "globex", Redactor: redact.NewSecretRegistry(redact.Config{})})
+	foreign, err := h.bank.Background(memory.JobConfig{ID: "p", Tenant: "globex", Redactor: redact.New(redact.Config{})})
 	require.NoError(t, err)
 	for _, to := range []string{ref, "nobody", "..", "", "a\x00b", strings.Repeat("a", 300)} {
 		_, err := r.Open(ctx, foreign, to, res.Output.ID)
@@ -445,7 +445,7 @@ func TestR5_AnArchiveIsReadForSecretsInItsTextToo(t *testing.T) {
 func TestR5_AnArchiveIsNoRandomToken(t *testing.T) {
 	h := newHost(t)
 	h.put(notes(50)...)
-	j, err := h.bank.Background(memory.JobConfig{ID: "p", Tenant: tenant, Redactor: redact.NewSecretRegistry(redact.Config{Entropy: true})})
+	j, err := h.bank.Background(memory.JobConfig{ID: "p", Tenant: tenant, Redactor: redact.New(redact.Config{Entropy: true})})
 	require.NoError(t, err)
 	_, err = h.runner().Distill(ctx, j, ref, distill.Options{})
 	require.NoError(t, err)

@@ -76,7 +76,7 @@ func (h *host) job() *memory.Job {
 
 func (h *host) jobOf(id string) *memory.Job {
 	h.t.Helper()
-	r := redact.NewSecretRegistry(redact.Config{})
+	r := redact.New(redact.Config{})
 	for id, value := range h.secrets {
 		require.NoError(h.t, r.Register(id, []byte(value)))
 	}

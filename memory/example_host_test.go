@@ -24,7 +24,7 @@ func exampleBank() (*memory.Bank, *events.Log) {
 }
 
 // noSecrets is an empty registry: it declares that there are no secrets.
-func noSecrets() *redact.SecretRegistry { return redact.NewSecretRegistry(redact.Config{}) }
+func noSecrets() *redact.SecretRegistry { return redact.New(redact.Config{}) }
 
 // startRun starts a run that has no secrets, or repeats one.
 func startRun(bank *memory.Bank, id string, replay *memory.Replay) *memory.Run {
@@ -142,7 +142,7 @@ func ExampleBank_Scrub() {
 	bank, _ := exampleBank()
 	startRun(bank, "run-1", nil).Put(ctx, "support", memory.Draft{Content: "the key is acme-live-7Qm2vT9x"})
 
-	secrets := redact.NewSecretRegistry(redact.Config{})
+	secrets := redact.New(redact.Config{})
 	if err := secrets.Register("billing-key", []byte("acme-live-7Qm2vT9x")); err != nil {
 		log.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	secrets := redact.NewSecretRegistry(redact.Config{})
+	secrets := redact.New(redact.Config{})
 	if err := secrets.Register("billing-key", []byte("acme-live-7Qm2vT9x")); err != nil {
 		log.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func example(id string) (*memory.Bank, *memory.Run) {
 		log.Fatal(err)
 	}
 	run, err := bank.Start(context.Background(), memory.RunConfig{
-		ID: id, Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{}),
+		ID: id, Tenant: "acme", Redactor: redact.New(redact.Config{}),
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -66,7 +66,7 @@ func ExampleRun_Token() {
 	}
 
 	resumed, err := bank.Start(ctx, memory.RunConfig{
-		ID: "run-1", Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{}), Resume: token,
+		ID: "run-1", Tenant: "acme", Redactor: redact.New(redact.Config{}), Resume: token,
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -108,7 +108,7 @@ func ExampleBank_Relay() {
 		log.Fatal(err)
 	}
 	run, err := bank.Start(ctx, memory.RunConfig{
-		ID: "run-1", Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{}),
+		ID: "run-1", Tenant: "acme", Redactor: redact.New(redact.Config{}),
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -131,7 +131,7 @@ func ExampleJob_Rewrite() {
 	b, _ := run.Put(ctx, "support", memory.Draft{Content: "lena prefers email!"})
 
 	job, err := bank.Background(memory.JobConfig{
-		ID: "pass-1", Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{}),
+		ID: "pass-1", Tenant: "acme", Redactor: redact.New(redact.Config{}),
 	})
 	if err != nil {
 		log.Fatal(err)

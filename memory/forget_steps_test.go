@@ -200,7 +200,7 @@ func TestM10_ForgettingManyTextsTakesSteps(t *testing.T) {
 
 func TestM3_AnAnnouncementIsCheckedWithoutItsEscapes(t *testing.T) {
 	h := newHost(t)
-	secrets := redact.NewSecretRegistry(redact.Config{PlainOnly: true})
+	secrets := redact.New(redact.Config{PlainOnly: true})
 	require.NoError(t, secrets.Register("s", []byte(`pa"ss<w>ord`)))
 	j, err := h.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: secrets})
 	require.NoError(t, err)

@@ -110,7 +110,7 @@ func TestM10_ScrubNamesWhatItLoses(t *testing.T) {
 func TestM10_ScrubWorksWithARegistryThatRejects(t *testing.T) {
 	h := newHost(t)
 	put(t, h.run("r", "acme"), "m", "the key is "+secret)
-	registry := redact.NewSecretRegistry(redact.Config{Policy: redact.Reject})
+	registry := redact.New(redact.Config{Policy: redact.Reject})
 	require.NoError(t, registry.Register("late", []byte(secret)))
 	done, err := h.Scrub(ctx, "acme", registry)
 	require.NoError(t, err)

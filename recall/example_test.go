@@ -16,7 +16,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	job, err := bank.Background(memory.JobConfig{ID: "import", Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{})})
+	job, err := bank.Background(memory.JobConfig{ID: "import", Tenant: "acme", Redactor: redact.New(redact.Config{})})
 	if err != nil {
 		panic(err)
 	}

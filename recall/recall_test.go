@@ -47,13 +47,13 @@ func (w *world) open(r memory.Ranker) *memory.Bank {
 }
 
 func (w *world) pass(tenant string) *memory.Job {
-	job, err := w.bank.Background(memory.JobConfig{ID: "pass", Tenant: tenant, Redactor: redact.NewSecretRegistry(redact.Config{})})
+	job, err := w.bank.Background(memory.JobConfig{ID: "pass", Tenant: tenant, Redactor: redact.New(redact.Config{})})
 	require.NoError(w.t, err)
 	return job
 }
 
 func (w *world) run(id string) *memory.Run {
-	run, err := w.bank.Start(bg, memory.RunConfig{ID: id, Tenant: tenant, Redactor: redact.NewSecretRegistry(redact.Config{})})
+	run, err := w.bank.Start(bg, memory.RunConfig{ID: id, Tenant: tenant, Redactor: redact.New(redact.Config{})})
 	require.NoError(w.t, err)
 	return run
 }
@@ -331,7 +331,7 @@ func TestE4_AReplayRecallsWhatTheRunSaw(t *testing.T) {
 	to, err := run.Token()
 	require.NoError(t, err)
 	w.put("tea everywhere tea")
-	again, err := w.bank.Start(bg, memory.RunConfig{ID: "r2", Tenant: tenant, Redactor: redact.NewSecretRegistry(redact.Config{}), Replay: &memory.Replay{From: from, To: to}})
+	again, err := w.bank.Start(bg, memory.RunConfig{ID: "r2", Tenant: tenant, Redactor: redact.New(redact.Config{}), Replay: &memory.Replay{From: from, To: to}})
 	require.NoError(t, err)
 	got, err := again.Recall(bg, ref, q)
 	require.NoError(t, err)
@@ -362,7 +362,7 @@ func TestE4_AReplayRanksAsTheRunDid(t *testing.T) {
 		require.NoError(t, err)
 		to, err := run.Token()
 		require.NoError(t, err)
-		again, err := w.bank.Start(bg, memory.RunConfig{ID: "r2", Tenant: tenant, Redactor: redact.NewSecretRegistry(redact.Config{}), Replay: &memory.Replay{From: from, To: to}})
+		again, err := w.bank.Start(bg, memory.RunConfig{ID: "r2", Tenant: tenant, Redactor: redact.New(redact.Config{}), Replay: &memory.Replay{From: from, To: to}})
 		require.NoError(t, err)
 		replayed, err = again.Recall(bg, ref, q)
 		return recorded, replayed, err
@@ -396,7 +396,7 @@ func TestS2_AKeptViewStaysAsItIs(t *testing.T) {
 	bank, err := memory.New(inmem.New(), memory.Config{Ranker: k, Sink: log, WriteEvents: true})
 	require.NoError(t, err)
 	start := func(c memory.RunConfig) *memory.Run {
-		c.Tenant, c.Redactor = tenant, redact.NewSecretRegistry(redact.Config{})
+		c.Tenant, c.Redactor = tenant, redact.New(redact.Config{})
 		run, err := bank.Start(bg, c)
 		require.NoError(t, err)
 		return run

@@ -60,7 +60,7 @@ func TestR1_Clashes(t *testing.T) {
 			return string(b)
 		}
 		cfg := Config{PlainOnly: rnd.IntN(2) == 0}
-		r := NewSecretRegistry(cfg)
+		r := New(cfg)
 		var pairs, gone []pair
 		var noted []string // of what is gone, when it went
 		ids := map[string]bool{}

@@ -76,7 +76,7 @@ func TestR6_Concurrent(t *testing.T) {
 }
 
 func TestRegister_CountsForTheNextCall(t *testing.T) {
-	r := NewSecretRegistry(Config{})
+	r := New(Config{})
 	for i := range 200 {
 		v := fmt.Sprintf("value-number-%03d", i)
 		if redacted(t, r, v) != v {

@@ -54,7 +54,7 @@ func TestR7_GoEncoders(t *testing.T) {
 	rnd := newRand(41)
 	for range 2000 {
 		v := randomValue(rnd)
-		r := NewSecretRegistry(Config{})
+		r := New(Config{})
 		if r.Register("a", []byte(v)) != nil {
 			continue // too much like a marker
 		}
@@ -109,7 +109,7 @@ for (const v of vs) console.log(JSON.stringify([encodeURIComponent(v), encodeURI
 				if err := json.Unmarshal([]byte(line), &encoded); err != nil {
 					t.Fatal(err)
 				}
-				r := NewSecretRegistry(Config{})
+				r := New(Config{})
 				if r.Register("a", []byte(values[i])) != nil {
 					continue
 				}
@@ -221,7 +221,7 @@ func TestR7_WrappedBase64(t *testing.T) {
 }
 
 func registers(v string) bool {
-	r := NewSecretRegistry(Config{})
+	r := New(Config{})
 	defer r.Close()
 	return r.Register("a", []byte(v)) == nil
 }
@@ -313,7 +313,7 @@ func TestRegister_LineEndOfAFile(t *testing.T) {
 			}
 		}
 	}
-	if err := NewSecretRegistry(Config{}).Register("a", []byte("1234567\n")); err != ErrTooShort {
+	if err := New(Config{}).Register("a", []byte("1234567\n")); err != ErrTooShort {
 		t.Errorf("without its line end the value is too short: %v", err)
 	}
 }

@@ -25,7 +25,7 @@ const (
 // Errors about text. Nothing of the text was returned or written.
 var (
 	// ErrClosed: the registry is closed, or was never made by
-	// [NewSecretRegistry] (R6).
+	// [New] (R6).
 	ErrClosed = &Error{codeLeakage, "the secret registry is closed"}
 	// ErrMarkerText: a value occurs in marker text, so R1 cannot be kept.
 	// [SecretRegistry.Register] returns it for the call that brought the conflict

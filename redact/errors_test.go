@@ -35,7 +35,7 @@ func TestErrors_HaveTheProtocolsCodes(t *testing.T) {
 func TestErrors_CodesOfRefusals(t *testing.T) {
 	const secret = "hunter2hunter2"
 	rejecting, _ := registered(t, Config{Policy: Reject}, []pair{{"a", secret}})
-	closed := NewSecretRegistry(Config{})
+	closed := New(Config{})
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 func Example() {
 	// One registry for each run, filled with the secrets that the run resolved.
-	secrets := redact.NewSecretRegistry(redact.Config{})
+	secrets := redact.New(redact.Config{})
 	defer secrets.Close() // after the run's last write
 
 	if err := secrets.Register("openai-key", []byte("correct-horse-battery")); err != nil {
@@ -28,7 +28,7 @@ func Example() {
 }
 
 func ExampleSecretRegistry_Find() {
-	secrets := redact.NewSecretRegistry(redact.Config{})
+	secrets := redact.New(redact.Config{})
 	defer secrets.Close()
 	_ = secrets.Register("db", []byte("hunter2hunter2"))
 

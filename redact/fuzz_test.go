@@ -79,7 +79,7 @@ func FuzzEncodings(f *testing.F) {
 		if len([]rune(value)) < MinValue || len(value) > 500 || strings.ToValidUTF8(value, "") != value {
 			return
 		}
-		r := NewSecretRegistry(Config{})
+		r := New(Config{})
 		if err := r.Register("a", []byte(value)); err != nil {
 			return
 		}

@@ -27,7 +27,7 @@ func TestR1_OptionalIsRefusedAlone(t *testing.T) {
 		{"two values of one id", []pair{{"o", "production"}, {"o", "kept-optional"}}, []pair{{"production-key", "hunter2hunter2"}}, nil, []string{"o"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := NewSecretRegistry(Config{})
+			r := New(Config{})
 			register := func(list []pair) {
 				for _, p := range list {
 					if err := r.RegisterOptional(p.id, []byte(p.value)); err != nil && err != ErrMarkerText {
@@ -84,7 +84,7 @@ func TestR1_RequiredWinsOverOptional(t *testing.T) {
 			return [2]error{r.RegisterOptional("a", []byte("production")), r.Register("b", []byte("production"))}
 		},
 	} {
-		r := NewSecretRegistry(Config{})
+		r := New(Config{})
 		if errs := calls(r); errs != [2]error{} {
 			t.Fatalf("%s: %v", name, errs)
 		}
@@ -113,7 +113,7 @@ func TestR1_OptionalAtRandom(t *testing.T) {
 	rnd := newRand(51)
 	closed, dropped := 0, 0
 	for range rounds {
-		r := NewSecretRegistry(Config{})
+		r := New(Config{})
 		word := func(n int) string {
 			b := make([]byte, n)
 			for i := range b {
@@ -187,7 +187,7 @@ func TestRegister_ManyAlike(t *testing.T) {
 		"one value": func(i int) pair { return pair{fmt.Sprintf("id-%d", i), "hunter2hunter2]"} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := NewSecretRegistry(Config{PlainOnly: true})
+			r := New(Config{PlainOnly: true})
 			for i := range n {
 				p := pairOf(i)
 				if err := r.Register(p.id, []byte(p.value)); err != nil {

@@ -111,7 +111,7 @@ func smallCase(rnd *rand.Rand) ([]pair, string) {
 // registered returns a registry with the pairs that it accepts, and those.
 func registered(t testing.TB, cfg Config, pairs []pair) (*SecretRegistry, []pair) {
 	t.Helper()
-	r := NewSecretRegistry(cfg)
+	r := New(cfg)
 	var accepted []pair
 	for _, p := range pairs {
 		switch err := r.Register(p.id, []byte(p.value)); err {

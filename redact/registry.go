@@ -39,7 +39,7 @@ type Config struct {
 }
 
 // SecretRegistry holds the secrets of one run or pass and redacts text. Use
-// [NewSecretRegistry]; the zero value and nil behave as a closed registry.
+// [New]; the zero value and nil behave as a closed registry.
 type SecretRegistry struct {
 	// Behind a pointer of its own, so that no print of a registry, or of a struct
 	// that holds one by value, reaches a secret.
@@ -59,8 +59,8 @@ type state struct {
 	set    secretSet
 }
 
-// NewSecretRegistry returns an open registry without secrets.
-func NewSecretRegistry(cfg Config) *SecretRegistry {
+// New returns an open registry without secrets.
+func New(cfg Config) *SecretRegistry {
 	s := &state{cfg: cfg}
 	s.set.init(!cfg.PlainOnly)
 	return &SecretRegistry{s}

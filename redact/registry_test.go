@@ -11,7 +11,7 @@ import (
 )
 
 func TestRegister_Refusals(t *testing.T) {
-	r := NewSecretRegistry(Config{})
+	r := New(Config{})
 	for _, c := range []struct {
 		id, value string
 		want      error
@@ -106,7 +106,7 @@ func TestClose_Wipes(t *testing.T) {
 }
 
 func TestRegister_Copies(t *testing.T) {
-	r := NewSecretRegistry(Config{})
+	r := New(Config{})
 	v := []byte("abcdefgh")
 	if err := r.Register("a", v); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 // Under Reject a text that is stored already can be cleaned all the same, and the error
 // of a find is told from that of a closed registry.
 func TestR1_RemoveCleansUnderReject(t *testing.T) {
-	r := redact.NewSecretRegistry(redact.Config{Policy: redact.Reject})
+	r := redact.New(redact.Config{Policy: redact.Reject})
 	require.NoError(t, r.Register("key", []byte("s3cr3t-value-1")))
 	_, err := r.Redact("the key is s3cr3t-value-1")
 	var found *redact.Error

@@ -206,7 +206,7 @@ func TestR5_ProseAboutKeys(t *testing.T) {
 		"Look for -----BEGIN " + "RSA PRIVATE KEY-----\nand tell nobody of it.",
 		"if strings.Contains(s, \"-----BEGIN " + "PRIVATE KEY-----\") { return errInternationalization }",
 	} {
-		if got, err := NewSecretRegistry(Config{}).RedactDerived(text); err != nil || got != text {
+		if got, err := New(Config{}).RedactDerived(text); err != nil || got != text {
 			t.Errorf("%q became %q, %v", text, got, err)
 		}
 	}
@@ -214,7 +214,7 @@ func TestR5_ProseAboutKeys(t *testing.T) {
 
 func derivedCase(t *testing.T, id, hit, secret, miss string) {
 	t.Helper()
-	r := NewSecretRegistry(Config{})
+	r := New(Config{})
 	for _, frame := range []string{"%", "said: \"%\"", "x=%\ny", "see\\n%\\n"} {
 		if strings.ContainsAny(secret+miss, "\n") && frame[0] == 's' || hit == "" {
 			continue
@@ -249,17 +249,17 @@ func TestR5_LeakFormsNameRegisteredIds(t *testing.T) {
 
 func TestR5_PrivateKeyCutOff(t *testing.T) {
 	in := "-----BEGIN " + "EC PRIVATE KEY-----\n" + pem
-	if got, err := NewSecretRegistry(Config{}).RedactDerived("key: " + in + "<end>"); err != nil || got != "key: [REDACTED:pem-key]<end>" {
+	if got, err := New(Config{}).RedactDerived("key: " + in + "<end>"); err != nil || got != "key: [REDACTED:pem-key]<end>" {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
 
 func TestR5_EntropyIsOptIn(t *testing.T) {
 	in := "token " + x40 + " id 123e4567-e89b-12d3-a456-426614174000 of mem_01KJ5X8Q2R7ZT4WVB9C3D6EFGH"
-	if got, _ := NewSecretRegistry(Config{}).RedactDerived(in); got != in {
+	if got, _ := New(Config{}).RedactDerived(in); got != in {
 		t.Errorf("off: %q", got)
 	}
-	if got, _ := NewSecretRegistry(Config{Entropy: true}).RedactDerived(in); got != strings.Replace(in, x40, "[REDACTED:random]", 1) {
+	if got, _ := New(Config{Entropy: true}).RedactDerived(in); got != strings.Replace(in, x40, "[REDACTED:random]", 1) {
 		t.Errorf("on: %q", got)
 	}
 }

@@ -20,7 +20,7 @@ func TestR5_OrdinaryTexts(t *testing.T) {
 	if dir == "" {
 		t.Skip("AGENTMEMORY_TEXTS names no folder")
 	}
-	r := NewSecretRegistry(Config{})
+	r := New(Config{})
 	defer r.Close()
 	m, err := r.acquire()
 	if err != nil {

@@ -43,7 +43,7 @@ func Example_host() {
 		fmt.Println(err)
 		return
 	}
-	secrets := redact.NewSecretRegistry(redact.Config{})
+	secrets := redact.New(redact.Config{})
 	secrets.Register("billing-key", []byte("acme-live-7Qm2vT9x"))
 	job, err := bank.Background(memory.JobConfig{ID: "import-1", Tenant: "acme", Redactor: secrets})
 	if err != nil {

@@ -71,7 +71,7 @@ func tenantOf(_ context.Context, ref string) (string, error) {
 // vault opens the registry of one run or pass, filled with what its tenant's vault
 // holds. It closes with the run.
 func vault(tenant string) (*redact.SecretRegistry, error) {
-	r := redact.NewSecretRegistry(redact.Config{})
+	r := redact.New(redact.Config{})
 	if tenant != acme {
 		return r, nil
 	}

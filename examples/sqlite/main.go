@@ -62,7 +62,7 @@ func run(ctx context.Context, t told, out io.Writer) (err error) {
 	}
 
 	// The registry holds the secrets of the run, and closes with it.
-	secrets := redact.NewSecretRegistry(redact.Config{})
+	secrets := redact.New(redact.Config{})
 	r, err := bank.Start(ctx, memory.RunConfig{ID: "run-" + rand.Text(), Tenant: tenant, Redactor: secrets})
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func run(ctx context.Context, in io.Reader, out io.Writer, budget int) error {
 		return err
 	}
 	job, err := bank.Background(memory.JobConfig{
-		ID: "distill-1", Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{}),
+		ID: "distill-1", Tenant: "acme", Redactor: redact.New(redact.Config{}),
 	})
 	if err != nil {
 		return err

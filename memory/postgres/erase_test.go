@@ -57,7 +57,7 @@ func TestM10_ErasureReachesEverything(t *testing.T) {
 	st := db.Memory()
 	bank, err := memory.New(st, memory.Config{WriteEvents: true, EventTags: true, Sink: new(events.Log)})
 	require.NoError(t, err)
-	job, err := bank.Background(memory.JobConfig{ID: "import", Tenant: home.Tenant, Redactor: redact.NewSecretRegistry(redact.Config{})})
+	job, err := bank.Background(memory.JobConfig{ID: "import", Tenant: home.Tenant, Redactor: redact.New(redact.Config{})})
 	require.NoError(t, err)
 	var ids []string
 	for _, what := range []string{"goes", "stays"} {

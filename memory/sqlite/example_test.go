@@ -32,7 +32,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	job, err := bank.Background(memory.JobConfig{ID: "import-1", Tenant: "acme", Redactor: redact.NewSecretRegistry(redact.Config{})})
+	job, err := bank.Background(memory.JobConfig{ID: "import-1", Tenant: "acme", Redactor: redact.New(redact.Config{})})
 	if err != nil {
 		fmt.Println(err)
 		return

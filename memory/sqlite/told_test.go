@@ -128,7 +128,7 @@ func newTeller(name string, st driver.Adapter, sink events.Sink) (*teller, error
 }
 
 func noSecrets(context.Context, string) (memory.Redactor, error) {
-	return redact.NewSecretRegistry(redact.Config{}), nil
+	return redact.New(redact.Config{}), nil
 }
 
 func (h *teller) job() (*memory.Job, error) {
