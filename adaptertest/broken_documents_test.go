@@ -260,7 +260,7 @@ func documentQueryDefects() []defect {
 			}
 		}),
 		show("sorts what a document is made of", "round-trip", func(d *driver.Document) { slices.Sort(d.Of) }),
-		show("joins the subjects of host text by a comma", "round-trip", func(d *driver.Document) {
+		show("joins the subjects of host text by a comma", "labels", func(d *driver.Document) {
 			if len(d.Subjects) > 0 {
 				d.Subjects = strings.Split(strings.Join(d.Subjects, ","), ",")
 			}

@@ -18,6 +18,7 @@ func documentLaw() law {
 		[]testCase{
 			{"revision", "a swap holds only for the revision that is there, whatever it does", tx, swapByRevision},
 			{"class", "a swap holds only for the class that the document has, whatever it does", tx, swapByClass},
+			{"labels", "the labels of host text come back as they are, whatever separates others", tx, documentLabels},
 			{"remove", "what is removed is not there, and what was not there can be removed", tx, removeDocument},
 			{"revisions-ascend", "revisions ascend and are never used again, after a removal neither", tx, revisionsAscend},
 			{"several", "the swaps of a mutation happen together, and its revisions come in its order", tx, severalSwaps},
@@ -28,6 +29,14 @@ func documentLaw() law {
 		},
 		documentQueryCases(), contentCases(), refusedCases(),
 	)}
+}
+
+func documentLabels(w *world) {
+	d := w.set(driver.Document{
+		Scope: home, Class: driver.HostText, Kind: "file", Key: "f", Value: []byte("text"),
+		Subjects: []string{"a", "a,b", `b, "c"; d|e/f {g} [h] 'i'`, " a "},
+	})
+	w.sameDocuments(w.documents(exactly(&d)), []driver.Document{d})
 }
 
 // everyAct makes a swap of each kind with a document.
