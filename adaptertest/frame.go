@@ -61,7 +61,7 @@ func (cfg Config) runCase(ctx context.Context, found *findings, l *law, c *testC
 	result.Remark = w.remark
 	if failed != nil {
 		result.Status, result.level = Broken, levels[len(levels)-1]
-		result.operation = w.last + failed.kind()
+		result.operation = w.lastStep() + failed.kind()
 		result.Failure = w.text(fmt.Sprintf("%s/%s (%s): %s", l.name, c.name, l.number, c.proves), failed)
 	}
 	return result

@@ -55,6 +55,13 @@ func (s *script) did(format string, args ...any) {
 	}
 }
 
+// lastStep is the kind of the last step that was noted. A store that hangs may still be at it.
+func (s *script) lastStep() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
 // quietly takes many steps, or such in no certain order, under one description.
 func (s *script) quietly(description string, f func()) {
 	s.did("%s", description)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -195,16 +196,17 @@ func TestPluginsThatHangAreContained_Redactor(t *testing.T) {
 		require.NoError(t, err)
 		put(t, run, "m", "kept")
 		for _, on := range []string{"a word that hangs", "acme"} {
-			stuck.on = on
+			stuck.on.Store(&on)
 			_, err = run.Put(ctx, "m", memory.Draft{Content: "a word that hangs"})
 			require.ErrorIs(t, err, memory.ErrInternal)
 			require.ErrorContains(t, err, "the redactor did not answer in time")
 		}
 		require.Equal(t, []string{"kept"}, contents(t, h.Reader("acme"), "m"))
-		stuck.on = "kept"
+		kept, closing := "kept", "close"
+		stuck.on.Store(&kept)
 		_, err = h.Scrub(ctx, "acme", stuck)
 		require.ErrorContains(t, err, "the redactor")
-		stuck.on = "close"
+		stuck.on.Store(&closing)
 		require.ErrorContains(t, run.End(ctx), "the redactor did not close")
 		require.Equal(t, []string{"kept"}, contents(t, h.Reader("acme"), "m"))
 	})
@@ -213,19 +215,19 @@ func TestPluginsThatHangAreContained_Redactor(t *testing.T) {
 // hanging is a redactor that waits at a gate when it sees a text.
 type hanging struct {
 	*vault
-	on   string
+	on   atomic.Pointer[string]
 	gate chan struct{}
 }
 
 func (r *hanging) Redact(text string) (string, error) {
-	if text == r.on {
+	if on := r.on.Load(); on != nil && text == *on {
 		<-r.gate
 	}
 	return r.vault.Redact(text)
 }
 
 func (r *hanging) Close() error {
-	if r.on == "close" {
+	if on := r.on.Load(); on != nil && *on == "close" {
 		<-r.gate
 	}
 	return nil

@@ -338,8 +338,11 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 			}
 		}},
 		{"brings back what was forgotten", "an entry is there that it erased", func(b *brokenStore) {
+			var mu sync.Mutex
 			kept := map[string]memory.Record{}
 			b.record = func(rec memory.Record) (memory.Record, bool) {
+				mu.Lock()
+				defer mu.Unlock()
 				if old, known := kept[rec.Entry.ID]; known && rec.Erased {
 					return old, true
 				}
