@@ -35,16 +35,22 @@ func (w *world) overflows(m driver.Mutation, kind error) {
 	w.mustBe(err, kind)
 }
 
-// uses expects home's tenant to use exactly so many entries and bytes: there is room for
-// one entry more where the limits leave it, and for nothing beyond.
-func (w *world) uses(entries, bytes int64) {
+func (w *world) uses(entries, bytes int64) { w.usesIn(home, entries, bytes) }
+
+// usesIn expects the tenant of a scope to use exactly so many entries and bytes: there is
+// room for one entry more where the limits leave it, and for nothing beyond.
+func (w *world) usesIn(s driver.Scope, entries, bytes int64) {
 	probe := fmt.Sprintf("probe%04d", w.probes)
 	w.probes++
+	try := func(limits driver.Limits, ids ...string) error {
+		_, err := w.tryApply(s.Tenant, driver.Mutation{Put: w.placed(s, ids...), Limits: limits})
+		return err
+	}
 	size := int64(len(w.entry(probe).Content))
-	w.overflows(w.bounded(entries+1, 0, probe, probe+"x"), driver.ErrStorageLimit)
-	w.overflows(w.bounded(0, bytes+size-1, probe), driver.ErrStorageLimit)
-	w.apply(w.bounded(entries+1, bytes+size, probe))
-	w.apply(driver.Mutation{Erase: located(home, probe)})
+	w.mustBe(try(driver.Limits{Entries: entries + 1}, probe, probe+"x"), driver.ErrStorageLimit)
+	w.mustBe(try(driver.Limits{Bytes: bytes + size - 1}, probe), driver.ErrStorageLimit)
+	w.must(try(driver.Limits{Entries: entries + 1, Bytes: bytes + size}, probe))
+	w.apply(driver.Mutation{Erase: located(s, probe)})
 }
 
 func limitedEntries(w *world) {

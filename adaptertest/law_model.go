@@ -8,10 +8,10 @@ import (
 )
 
 func modelLaw() law {
-	return law{name: "MODEL", number: "M1-M10", says: "random operations of several tenants agree with a model", cases: []testCase{
+	return law{name: "MODEL", number: "M1-M10", says: "random operations of several tenants agree with a model", cases: append(sequenceCases(), []testCase{
 		{"random", "random mutations, deliveries, purges and reads agree with a model, over handles and reopenings", nil,
 			func(w *world) { w.explore(w.size(6, 24, 300), nil) }},
-	}}
+	}...)}
 }
 
 // step is one random operation. Its numbers mean whatever the operation makes of

@@ -1,0 +1,383 @@
+package adaptertest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// The sweeps of sequences take every sequence of a few steps about a few entries or
+// documents, each in a tenant of its own, and audit the tenant behind it. A case of two
+// steps that a store gets wrong is found, whatever the two are.
+
+// plan is one sequence under way.
+type plan struct {
+	*world
+	driver.Scope
+	first driver.Version // of the tenant, before the sequence began
+}
+
+// move is one of the steps of which sequences are made.
+type move struct {
+	name string
+	make func(p *plan)
+}
+
+// mutation is a move that applies a mutation, whether its conditions hold or not.
+func mutation(name string, make func(p *plan, m *driver.Mutation)) move {
+	return move{name, func(p *plan) {
+		var m driver.Mutation
+		make(p, &m)
+		p.tryApply(p.Tenant, m)
+	}}
+}
+
+func (p *plan) retires(m *driver.Mutation, id string, state driver.State, successor string) {
+	m.Retire = append(m.Retire, retire(p.Scope, id, state, successor))
+}
+
+func (p *plan) restores(m *driver.Mutation, ids ...string) {
+	m.Restore = append(m.Restore, located(p.Scope, ids...)...)
+}
+
+func (p *plan) erases(m *driver.Mutation, ids ...string) {
+	m.Erase = append(m.Erase, located(p.Scope, ids...)...)
+}
+
+// member is an entry of the sequences. Only "b" expires.
+func (p *plan) member(id string) driver.Entry {
+	e := p.entry(id)
+	e.CreatedAt, e.Tags, e.Subjects, e.Sources = epoch, []string{"tag", id}, []string{"everyone", "of " + id}, []string{"source"}
+	if id == "b" {
+		e.ExpiresAt = epoch.Add(2 * time.Millisecond)
+	}
+	return e
+}
+
+// another is an entry under the same id that is another one.
+func (p *plan) another(id string) driver.Entry {
+	e := p.member(id)
+	e.Content += " changed"
+	return e
+}
+
+// puts puts an entry, unless its id was purged: what becomes of those is the store's to say.
+func (p *plan) puts(e driver.Entry) {
+	if !p.ref.tenant(p.Tenant).purged[place{p.Ref, e.ID}] {
+		p.tryPut(p.Scope, e)
+	}
+}
+
+func (p *plan) places(m *driver.Mutation, e driver.Entry) {
+	if !p.ref.tenant(p.Tenant).purged[place{p.Ref, e.ID}] {
+		m.Put = append(m.Put, driver.Placed{Scope: p.Scope, Entry: e})
+	}
+}
+
+// swaps adds a swap of a document with the revision that is there and some more.
+func (p *plan) swaps(m *driver.Mutation, act driver.Act, d driver.Document, more int64) {
+	d.Rev = max(0, p.ref.tenant(p.Tenant).documents[nameOf(&d)].Rev+more)
+	if act == driver.Retain && d.Rev == 0 {
+		act = driver.Check
+	}
+	m.Documents = append(m.Documents, driver.DocumentSwap{Document: d, Act: act})
+}
+
+// queues adds an event of the tenant.
+func (p *plan) queues(m *driver.Mutation, run, id string) {
+	e := p.event(run, id)
+	e.Tenant = p.Tenant
+	m.Events = append(m.Events, e)
+}
+
+func (p *plan) deliver(run, id string) {
+	e := p.event(run, id)
+	e.Tenant = p.Tenant
+	p.delivered(e)
+}
+
+// plainMoves are those of the four operations, about the entries "a", "b" and "c".
+var plainMoves = []move{
+	{"put a again", func(p *plan) { p.puts(p.member("a")) }},
+	{"put another a", func(p *plan) { p.puts(p.another("a")) }},
+	{"put another b", func(p *plan) { p.puts(p.another("b")) }},
+	{"put d", func(p *plan) { p.puts(p.member("d")) }},
+	{"delete a", func(p *plan) { p.delete(p.Scope, "a", false) }},
+	{"delete b", func(p *plan) { p.delete(p.Scope, "b", false) }},
+	{"delete c", func(p *plan) { p.delete(p.Scope, "c", false) }},
+	{"let b expire", func(p *plan) { p.advance(2 * time.Millisecond) }},
+}
+
+// entryMoves are what else may happen to those entries.
+var entryMoves = []move{
+	mutation("merge a with b", func(p *plan, m *driver.Mutation) { p.retires(m, "a", driver.Merged, "b") }),
+	mutation("supersede b by c", func(p *plan, m *driver.Mutation) { p.retires(m, "b", driver.Superseded, "c") }),
+	mutation("merge c with a", func(p *plan, m *driver.Mutation) { p.retires(m, "c", driver.Merged, "a") }),
+	mutation("merge a and b with a new d", func(p *plan, m *driver.Mutation) {
+		p.places(m, p.member("d"))
+		p.retires(m, "a", driver.Merged, "d")
+		p.retires(m, "b", driver.Superseded, "d")
+	}),
+	mutation("put d and delete it", func(p *plan, m *driver.Mutation) {
+		p.places(m, p.member("d"))
+		p.retires(m, "d", driver.Deleted, "")
+	}),
+	mutation("restore a", func(p *plan, m *driver.Mutation) { p.restores(m, "a") }),
+	mutation("restore b", func(p *plan, m *driver.Mutation) { p.restores(m, "b") }),
+	mutation("erase a", func(p *plan, m *driver.Mutation) { p.erases(m, "a", "never") }),
+	mutation("erase b and c", func(p *plan, m *driver.Mutation) { p.erases(m, "b", "c") }),
+	mutation("make a document of a and b", func(p *plan, m *driver.Mutation) {
+		p.swaps(m, driver.Set, digest(p.Scope, "d", "a", "b"), 0)
+	}),
+	mutation("expect a to be heir of c", func(p *plan, m *driver.Mutation) {
+		m.Heirs = map[driver.Located][]string{{Scope: p.Scope, ID: "a"}: {"c"}}
+	}),
+	mutation("expect b to be heir of nothing", func(p *plan, m *driver.Mutation) {
+		m.Heirs = map[driver.Located][]string{{Scope: p.Scope, ID: "b"}: nil}
+		m.Live = located(p.Scope, "b")
+	}),
+}
+
+// documentMoves are what may happen to documents and events.
+var documentMoves = []move{
+	mutation("set n", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Set, note(p.Scope, "n", "set"), 0) }),
+	mutation("set n of the revision before", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Set, note(p.Scope, "n", "late"), -1) }),
+	mutation("set n of a later revision", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Set, note(p.Scope, "n", "early"), 1) }),
+	mutation("retain n, due", func(p *plan, m *driver.Mutation) {
+		d := note(p.Scope, "n", "")
+		d.Group, d.Due = "group", p.now
+		p.swaps(m, driver.Retain, d, 0)
+	}),
+	mutation("check n", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Check, note(p.Scope, "n", "checked"), 0) }),
+	mutation("check that n is not there", func(p *plan, m *driver.Mutation) {
+		m.Documents = acts(driver.Check, note(p.Scope, "n", "")).Documents
+	}),
+	mutation("remove n", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Remove, note(p.Scope, "n", ""), 0) }),
+	mutation("set n of another class", func(p *plan, m *driver.Mutation) {
+		d := file(p.Scope, "n")
+		d.Kind = "note"
+		p.swaps(m, driver.Set, d, 0)
+	}),
+	mutation("set d, of a", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Set, digest(p.Scope, "d", "a"), 0) }),
+	mutation("retain d, of b and c", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Retain, digest(p.Scope, "d", "b", "c"), 0) }),
+	mutation("set e of c, and erase b", func(p *plan, m *driver.Mutation) {
+		p.swaps(m, driver.Set, digest(p.Scope, "e", "c"), 0)
+		p.erases(m, "b")
+	}),
+	mutation("retain d, of c, and erase a", func(p *plan, m *driver.Mutation) {
+		p.swaps(m, driver.Retain, digest(p.Scope, "d", "c"), 0)
+		p.erases(m, "a")
+	}),
+	mutation("erase c", func(p *plan, m *driver.Mutation) { p.erases(m, "c") }),
+	mutation("set f of one subject", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Set, file(p.Scope, "f", "one", "both"), 0) }),
+	mutation("retain f of another", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Retain, file(p.Scope, "f", "both", "two"), 0) }),
+	mutation("remove f, and set the tenant's own n", func(p *plan, m *driver.Mutation) {
+		p.swaps(m, driver.Remove, file(p.Scope, "f"), 0)
+		p.swaps(m, driver.Set, note(at(p.Tenant, ""), "n", "own"), 0)
+	}),
+	mutation("queue an event", func(p *plan, m *driver.Mutation) { p.queues(m, "run-1", "one") }),
+	mutation("queue it and others", func(p *plan, m *driver.Mutation) {
+		p.now = p.now.Add(time.Millisecond) // it waits as it was queued first
+		p.queues(m, "run-1", "two")
+		p.queues(m, "run-1", "one")
+		p.queues(m, "run-2", "one")
+	}),
+	{"deliver the event", func(p *plan) { p.deliver("run-1", "one") }},
+	{"deliver one of the others, and what never was", func(p *plan) {
+		p.deliver("run-2", "one")
+		p.deliver("run-3", "one")
+	}},
+	{"delete a", func(p *plan) { p.delete(p.Scope, "a", false) }},
+}
+
+// versionMoves end what is held at versions.
+var versionMoves = []move{
+	{"purge", func(p *plan) { p.purge(p.Tenant, p.version(p.Tenant)) }},
+	{"purge before the first version", func(p *plan) {
+		if p.ref.tenant(p.Tenant).horizon <= p.held[0].number {
+			p.purge(p.Tenant, p.first)
+		}
+	}},
+}
+
+// dropMove drops the tenant.
+var dropMove = move{"drop the tenant", func(p *plan) { p.drop(p.Tenant, 2, 30) }}
+
+// sequenceCases sweep the sequences of entries and of documents.
+func sequenceCases() []testCase {
+	return []testCase{
+		{"short-sequences", "every short sequence of steps about the same entries ends as it should", nil, func(w *world) {
+			moves := plainMoves
+			if w.level != LevelAdapter {
+				moves = append(moves[:len(moves):len(moves)], entryMoves...)
+			}
+			w.sweepSequences(moves)
+		}},
+		{"short-sequences-documents", "every short sequence of steps about the same documents and events ends as it should", []Offer{Transactor}, func(w *world) {
+			w.sweepSequences(documentMoves)
+		}},
+		{"one-mutation", "a mutation that says several things of one entry is judged part by part, whatever the entry's state", []Offer{Transactor}, sweepParts},
+	}
+}
+
+// sweepSequences plays all sequences of one and two moves, and of three and more such as
+// chance chooses.
+func (w *world) sweepSequences(moves []move) {
+	moves = moves[:len(moves):len(moves)]
+	if w.level == LevelVersioned {
+		moves = append(moves, versionMoves...)
+	}
+	if w.level != LevelAdapter && w.tenants != nil {
+		moves = append(moves, dropMove)
+	}
+	n := len(moves)
+	var all [][]move
+	for _, x := range moves {
+		all = append(all, []move{x})
+	}
+	for i := range n * n {
+		all = append(all, []move{moves[i/n], moves[i%n]})
+	}
+	for i := range w.size(0, 600, n*n*n) {
+		longer := []move{moves[i%n], moves[w.rng.IntN(n)], moves[w.rng.IntN(n)]}
+		for w.rng.IntN(3) > 0 {
+			longer = append(longer, moves[w.rng.IntN(n)])
+		}
+		all = append(all, longer)
+	}
+	if w.config.short {
+		w.rng.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+		all = all[:120]
+	}
+	for i, sequence := range all {
+		w.plan(i, func(p *plan) {
+			for _, x := range sequence {
+				x.make(p)
+				if w.level == LevelVersioned {
+					w.version(p.Tenant)
+				}
+			}
+		})
+	}
+	w.unmirrored() // each tenant was audited
+}
+
+// plan plays a sequence in a tenant that has the entries "a", "b" and "c", and audits it.
+func (w *world) plan(i int, play func(p *plan)) {
+	w.mu.Lock()
+	w.steps = nil
+	w.mu.Unlock()
+	w.now, w.ref, w.held, w.lent = epoch, newReference(), nil, map[string]bool{}
+	p := &plan{world: w, Scope: at(fmt.Sprintf("tenant %d", i), "ref")}
+	for _, id := range []string{"a", "b", "c"} {
+		w.put(p.Scope, p.member(id))
+	}
+	if w.level == LevelVersioned {
+		p.first = w.version(p.Tenant)
+	}
+	play(p)
+	w.auditTenant(p.Tenant, w.instants(p.Tenant))
+	if w.level == LevelVersioned {
+		w.auditHorizons()
+	}
+	if w.level != LevelAdapter {
+		w.usesWhatLives(p.Scope)
+	}
+}
+
+// usesWhatLives expects the tenant to use what was put and has not ended, whether it has
+// expired or not.
+func (w *world) usesWhatLives(s driver.Scope) {
+	var entries, bytes int64
+	for _, rec := range w.ref.tenant(s.Tenant).records {
+		if rec.State == driver.Live && !rec.Erased {
+			entries++
+			bytes += int64(len(rec.Entry.Content))
+		}
+	}
+	w.usesIn(s, entries, bytes)
+}
+
+// partsOfOne are what a mutation can say of the entry "a". The entry "b" is there too.
+var partsOfOne = []struct {
+	name string
+	add  func(p *plan, m *driver.Mutation)
+}{
+	{"a lives", func(p *plan, m *driver.Mutation) { m.Live = append(m.Live, located(p.Scope, "a")...) }},
+	{"put a", func(p *plan, m *driver.Mutation) { p.places(m, p.member("a")) }},
+	{"put another a", func(p *plan, m *driver.Mutation) { p.places(m, p.another("a")) }},
+	{"delete a", func(p *plan, m *driver.Mutation) { p.retires(m, "a", driver.Deleted, "") }},
+	{"merge a with b", func(p *plan, m *driver.Mutation) { p.retires(m, "a", driver.Merged, "b") }},
+	{"supersede b by a", func(p *plan, m *driver.Mutation) { p.retires(m, "b", driver.Superseded, "a") }},
+	{"merge c with a", func(p *plan, m *driver.Mutation) { p.retires(m, "c", driver.Merged, "a") }},
+	{"restore a", func(p *plan, m *driver.Mutation) { p.restores(m, "a") }},
+	{"restore b", func(p *plan, m *driver.Mutation) { p.restores(m, "b") }},
+	{"erase a", func(p *plan, m *driver.Mutation) { p.erases(m, "a") }},
+	{"erase b", func(p *plan, m *driver.Mutation) { p.erases(m, "b") }},
+	{"set d of a", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Set, digest(p.Scope, "d", "a"), 0) }},
+	{"retain e of a", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Retain, digest(p.Scope, "e", "c", "a"), 0) }},
+	{"c is heir of a", func(p *plan, m *driver.Mutation) {
+		m.Heirs = map[driver.Located][]string{{Scope: p.Scope, ID: "c"}: {"a"}}
+	}},
+	{"queue an event", func(p *plan, m *driver.Mutation) { p.queues(m, "run-1", "one") }},
+}
+
+// statesOfOne bring the entry "a", or "b", into each of its states.
+var statesOfOne = []struct {
+	name  string
+	bring func(p *plan, m *driver.Mutation, id string)
+}{
+	{"live", func(*plan, *driver.Mutation, string) {}},
+	{"deleted", func(p *plan, m *driver.Mutation, id string) { p.retires(m, id, driver.Deleted, "") }},
+	{"merged", func(p *plan, m *driver.Mutation, id string) { p.retires(m, id, driver.Merged, "c") }},
+	{"superseded", func(p *plan, m *driver.Mutation, id string) { p.retires(m, id, driver.Superseded, "c") }},
+	{"erased", func(p *plan, m *driver.Mutation, id string) { p.erases(m, id) }},
+	{"merged and erased", func(p *plan, m *driver.Mutation, id string) {
+		p.retires(m, id, driver.Merged, "c")
+		p.erases(m, id)
+	}},
+	{"restored", func(p *plan, m *driver.Mutation, id string) {
+		p.retires(m, id, driver.Merged, "c")
+		p.tryApply(p.Tenant, *m)
+		*m = driver.Mutation{}
+		p.restores(m, id)
+	}},
+	{"expired or purged", func(p *plan, m *driver.Mutation, id string) {
+		p.advance(2 * time.Millisecond)
+		if p.level == LevelVersioned && id == "a" {
+			p.delete(p.Scope, id, true)
+			p.purge(p.Tenant, p.version(p.Tenant))
+		}
+	}},
+}
+
+func (p *plan) bring(id string, state func(p *plan, m *driver.Mutation, id string)) {
+	var m driver.Mutation
+	state(p, &m, id)
+	p.tryApply(p.Tenant, m)
+}
+
+// sweepParts applies all mutations of one and of two parts, in either order of two of the
+// same kind, to the entries in each of their states.
+func sweepParts(w *world) {
+	n := len(partsOfOne)
+	every := w.size(97, 9, 1)
+	for i := w.rng.IntN(every); i < len(statesOfOne)*len(statesOfOne)*n*n; i += every {
+		ofA, ofB := statesOfOne[i%len(statesOfOne)], statesOfOne[i/len(statesOfOne)%len(statesOfOne)]
+		one, other := partsOfOne[i/len(statesOfOne)/len(statesOfOne)/n], partsOfOne[i/len(statesOfOne)/len(statesOfOne)%n]
+		w.plan(i, func(p *plan) {
+			w.set(digest(p.Scope, "e", "c"))
+			p.bring("a", ofA.bring)
+			p.bring("b", ofB.bring)
+			var m driver.Mutation
+			one.add(p, &m)
+			if other.name != one.name || strings.HasPrefix(one.name, "erase") {
+				other.add(p, &m)
+			}
+			p.tryApply(p.Tenant, m)
+		})
+	}
+	w.unmirrored()
+}
