@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -85,12 +86,12 @@ func shown(f func(d *driver.Document)) func(b *broken) {
 
 func documentDefects() []defect {
 	all := slices.Concat(swapDefects(), documentQueryDefects(), contentDefects(), dueDefects(), documentVersionDefects())
-	for _, r := range refusals {
-		all = append(all, defect{"takes a mutation that " + r.says, "DOCUMENT/refused-" + r.name, func(b *broken) {
+	for i, r := range refusals {
+		all = append(all, defect{"takes a mutation that " + r.says, fmt.Sprint("DOCUMENT/refused-", i+1), func(b *broken) {
 			apply := b.apply
 			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 				made, err := apply(ctx, tenant, m)
-				for _, bad := range r.make() {
+				for _, bad := range r.refused() {
 					if strings.Contains(describeMutation(&m), describeMutation(&bad)) {
 						return driver.Applied{Revs: make([]int64, len(m.Documents))}, ctx.Err()
 					}
