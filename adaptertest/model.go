@@ -274,6 +274,7 @@ func (m *model) mutation(tenant string, n [8]int) driver.Mutation {
 			}
 		}
 	}
+	m.limit(tenant, &mut, n[6]/64)
 	return mut
 }
 

@@ -164,15 +164,21 @@ func (r *reference) apply(tenant string, m *driver.Mutation, revs []int64, singl
 	t := r.tenant(tenant)
 	c := &change{refTenant: t}
 	version, before := t.version, len(t.changes)
-	if !m.MachineryOnly() {
+	if !machineryOnly(m) {
 		t.version++
 	}
+	had := r.used(tenant, m)
 	if !c.commit(m) {
+		err = driver.ErrConflict
+	} else {
+		err = beyond(m.Limits, had, r.used(tenant, m), int64(len(m.Events)))
+	}
+	if err != nil {
 		for _, undo := range slices.Backward(c.undo) {
 			undo()
 		}
 		t.version, t.changes = version, t.changes[:before]
-		return version, driver.ErrConflict
+		return version, err
 	}
 	if single && len(t.changes) == before {
 		t.version = version
@@ -194,6 +200,45 @@ func (r *reference) apply(tenant string, m *driver.Mutation, revs []int64, singl
 		}
 	}
 	return t.version, nil
+}
+
+// machineryOnly tells mutations that make no version.
+func machineryOnly(m *driver.Mutation) bool {
+	return len(m.Documents) > 0 && len(m.Live) == 0 && len(m.Heirs) == 0 && len(m.Put) == 0 && len(m.Retire) == 0 && len(m.Restore) == 0 &&
+		len(m.Erase) == 0 && len(m.Events) == 0 &&
+		!slices.ContainsFunc(m.Documents, func(x driver.DocumentSwap) bool { return x.Class != driver.Machinery })
+}
+
+// used is what a tenant has, for a mutation that has limits.
+func (r *reference) used(tenant string, m *driver.Mutation) (u driver.Limits) {
+	if m.Limits == (driver.Limits{}) {
+		return u
+	}
+	for _, rec := range r.tenant(tenant).records {
+		if rec.State == driver.Live && !rec.Erased {
+			u.Entries++
+			u.Bytes += int64(len(rec.Entry.Content))
+		}
+	}
+	for name := range r.waiting {
+		if name.tenant == tenant {
+			u.Waiting++
+		}
+	}
+	return u
+}
+
+// beyond returns the error of a mutation that makes more of what its limits bound, and
+// comes out above them.
+func beyond(limits, had, has driver.Limits, queued int64) error {
+	over := func(limit, had, has int64) bool { return limit > 0 && has > had && has > limit }
+	switch {
+	case over(limits.Entries, had.Entries, has.Entries), over(limits.Bytes, had.Bytes, has.Bytes):
+		return driver.ErrStorageLimit
+	case over(limits.Waiting, had.Waiting, had.Waiting+queued):
+		return driver.ErrBacklog
+	}
+	return nil
 }
 
 // commit does what a mutation does to entries, part by part, and reports whether every

@@ -2,7 +2,6 @@ package adaptertest
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,9 +18,6 @@ func (w *world) tryApply(tenant string, m driver.Mutation) (driver.Applied, erro
 		w.did("apply for %s: %s", short(tenant), describeMutation(&m))
 	}
 	made, err := w.tx.Apply(w.ctx, tenant, m)
-	if m.Limits != (driver.Limits{}) && (errors.Is(err, driver.ErrStorageLimit) || errors.Is(err, driver.ErrBacklog)) {
-		return made, err // the reference does not count; the cases of the limits do
-	}
 	w.mirrored(err, func(r *reference) error {
 		if rule := m.Validate(tenant); rule != nil {
 			return driver.ErrValidation
@@ -32,7 +28,7 @@ func (w *world) tryApply(tenant string, m driver.Mutation) (driver.Applied, erro
 	if err == nil {
 		w.check(len(made.Revs) == len(m.Documents), fmt.Sprint(len(m.Documents), " revisions"), "%d", len(made.Revs))
 		if w.versions != nil {
-			w.check((made.Version == "") == m.MachineryOnly(), "a version of every mutation but one that changes machinery only", "the version %q", w.name(made.Version))
+			w.check((made.Version == "") == machineryOnly(&m), "a version of every mutation but one that changes machinery only", "the version %q", w.name(made.Version))
 			w.hold(tenant, made.Version)
 		}
 	}

@@ -138,6 +138,10 @@ func (w *world) sweepNames(plots []*plot) {
 		touched(func(p *plot) {
 			w.quietly("change whatever there is of "+p.text, func() { w.disturb(p, plots) })
 		})
+		if w.level != LevelAdapter && ofTenants && round == 0 {
+			w.uses(plots[0].Scope)
+			w.uses(plots[1].Scope)
+		}
 		if w.level != LevelAdapter && w.tenants != nil && ofTenants {
 			touched(func(p *plot) { w.drop(p.Tenant, 1000, 3) })
 		}

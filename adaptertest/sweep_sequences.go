@@ -2,7 +2,6 @@ package adaptertest
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -49,6 +48,7 @@ func (p *plan) erases(m *driver.Mutation, ids ...string) {
 // member is an entry of the sequences. Only "b" expires.
 func (p *plan) member(id string) driver.Entry {
 	e := p.entry(id)
+	e.Content = "contént of " + id // of more bytes than letters
 	e.CreatedAt, e.Tags, e.Subjects, e.Sources = epoch, []string{"tag", id}, []string{"everyone", "of " + id}, []string{"source"}
 	if id == "b" {
 		e.ExpiresAt = epoch.Add(2 * time.Millisecond)
@@ -102,6 +102,11 @@ func (p *plan) deliver(run, id string) {
 var plainMoves = []move{
 	{"put a again", func(p *plan) { p.puts(p.member("a")) }},
 	{"put another a", func(p *plan) { p.puts(p.another("a")) }},
+	{"put what is left of an erased a", func(p *plan) {
+		if rec := p.ref.tenant(p.Tenant).find(p.Ref, "a"); rec != nil && rec.Erased {
+			p.tryPut(p.Scope, driver.Entry{ID: "a"})
+		}
+	}},
 	{"put another b", func(p *plan) { p.puts(p.another("b")) }},
 	{"put d", func(p *plan) { p.puts(p.member("d")) }},
 	{"delete a", func(p *plan) { p.delete(p.Scope, "a", false) }},
@@ -283,21 +288,8 @@ func (w *world) plan(i int, play func(p *plan)) {
 		w.auditHorizons()
 	}
 	if w.level != LevelAdapter {
-		w.usesWhatLives(p.Scope)
+		w.uses(p.Scope)
 	}
-}
-
-// usesWhatLives expects the tenant to use what was put and has not ended, whether it has
-// expired or not.
-func (w *world) usesWhatLives(s driver.Scope) {
-	var entries, bytes int64
-	for _, rec := range w.ref.tenant(s.Tenant).records {
-		if rec.State == driver.Live && !rec.Erased {
-			entries++
-			bytes += int64(len(rec.Entry.Content))
-		}
-	}
-	w.usesIn(s, entries, bytes)
 }
 
 // partsOfOne are what a mutation can say of the entry "a". The entry "b" is there too.
@@ -308,6 +300,15 @@ var partsOfOne = []struct {
 	{"a lives", func(p *plan, m *driver.Mutation) { m.Live = append(m.Live, located(p.Scope, "a")...) }},
 	{"put a", func(p *plan, m *driver.Mutation) { p.places(m, p.member("a")) }},
 	{"put another a", func(p *plan, m *driver.Mutation) { p.places(m, p.another("a")) }},
+	{"put b", func(p *plan, m *driver.Mutation) { p.places(m, p.member("b")) }},
+	{"put an expired d", func(p *plan, m *driver.Mutation) {
+		d := p.member("d")
+		d.ExpiresAt = epoch
+		p.places(m, d)
+	}},
+	{"merge a with d", func(p *plan, m *driver.Mutation) { p.retires(m, "a", driver.Merged, "d") }},
+	{"delete b", func(p *plan, m *driver.Mutation) { p.retires(m, "b", driver.Deleted, "") }},
+	{"set n", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Set, note(p.Scope, "n", "x"), 0) }},
 	{"delete a", func(p *plan, m *driver.Mutation) { p.retires(m, "a", driver.Deleted, "") }},
 	{"merge a with b", func(p *plan, m *driver.Mutation) { p.retires(m, "a", driver.Merged, "b") }},
 	{"supersede b by a", func(p *plan, m *driver.Mutation) { p.retires(m, "b", driver.Superseded, "a") }},
@@ -359,11 +360,26 @@ func (p *plan) bring(id string, state func(p *plan, m *driver.Mutation, id strin
 	p.tryApply(p.Tenant, m)
 }
 
+// limit sets limits near what the tenant has, or none.
+func (w *world) limit(tenant string, m *driver.Mutation, n int) {
+	any := driver.Mutation{Limits: driver.Limits{Entries: 1}}
+	used := w.ref.used(tenant, &any)
+	near := func(of, n int) int64 { return max(0, int64(of+n%4-1)) }
+	switch n % 6 {
+	case 0:
+		m.Limits.Entries = near(int(used.Entries), n/6)
+	case 1:
+		m.Limits.Bytes = near(int(used.Bytes), n/6*7)
+	case 2:
+		m.Limits.Waiting = near(int(used.Waiting), n/6)
+	}
+}
+
 // sweepParts applies all mutations of one and of two parts, in either order of two of the
 // same kind, to the entries in each of their states.
 func sweepParts(w *world) {
 	n := len(partsOfOne)
-	every := w.size(97, 9, 1)
+	every := w.size(127, 15, 1)
 	for i := w.rng.IntN(every); i < len(statesOfOne)*len(statesOfOne)*n*n; i += every {
 		ofA, ofB := statesOfOne[i%len(statesOfOne)], statesOfOne[i/len(statesOfOne)%len(statesOfOne)]
 		one, other := partsOfOne[i/len(statesOfOne)/len(statesOfOne)/n], partsOfOne[i/len(statesOfOne)/len(statesOfOne)%n]
@@ -373,9 +389,8 @@ func sweepParts(w *world) {
 			p.bring("b", ofB.bring)
 			var m driver.Mutation
 			one.add(p, &m)
-			if other.name != one.name || strings.HasPrefix(one.name, "erase") {
-				other.add(p, &m)
-			}
+			other.add(p, &m)
+			p.limit(p.Tenant, &m, w.rng.IntN(24))
 			p.tryApply(p.Tenant, m)
 		})
 	}
