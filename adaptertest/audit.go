@@ -95,8 +95,16 @@ func (w *world) auditTenant(tenant string, instants []time.Time) {
 			w.auditVersions(s, ids[ref], foreign, instants)
 		}
 	}
+	w.throwDice(tenant)
+	for ref := range sorted(w.ref.tenant(tenant).refs) {
+		w.auditAnyPages(at(tenant, ref))
+	}
 	if w.level != LevelAdapter {
+		for ref := range sorted(w.ref.tenant(tenant).refs) {
+			w.auditAnyRecords(at(tenant, ref))
+		}
 		w.auditDocuments(tenant)
+		w.auditAnyDocuments(tenant)
 		w.auditOutbox(tenant)
 	}
 }
