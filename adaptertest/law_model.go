@@ -8,7 +8,7 @@ import (
 )
 
 func modelLaw() law {
-	return law{name: "MODEL", number: "M1-M10", says: "random operations of several tenants agree with a model", cases: append(sequenceCases(), []testCase{
+	return law{name: "MODEL", number: "M1-M10", says: "random operations of several tenants agree with a model", cases: append(slices.Concat(sequenceCases(), loopCases()), []testCase{
 		{"random", "random mutations, deliveries, purges and reads agree with a model, over handles and reopenings", nil,
 			func(w *world) { w.explore(w.size(6, 24, 300), nil) }},
 	}...)}
