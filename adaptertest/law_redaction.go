@@ -16,7 +16,6 @@ import (
 func redactionLaw() law {
 	l := law{name: "SR-1", number: "M2, M3", says: "a store adds no way by which a secret could get out: it keeps markers as they are, says nothing of entries, and forgets what is erased"}
 	l.cases = slices.Concat(
-		throughReaders("marker", "redaction markers come back byte for byte", readMarkers),
 		[]testCase{
 			{"string", "no printed form of the store holds anything of an entry", nil, silentString},
 			{"erased", "nothing that the store returns or says holds what was erased, live, merged, superseded or deleted", []Offer{Transactor}, erasedIsUnsaid},
@@ -29,23 +28,6 @@ func redactionLaw() law {
 }
 
 const canary = "canary-7Qm2vT9x-4Lp8"
-
-var markers = []string{"[REDACTED:billing-key]", "[REDACTED:a/b.c_d:e-1]", "<REDACTED:label>", "[BYOK:x]", "[[REDACTED:k]]", `\[REDACTED:k\]`}
-
-func (w *world) marked() driver.Entry {
-	e := w.entry("marked")
-	e.Content = "the key is " + strings.Join(markers, " and ")
-	e.Tags = slices.Clone(markers)
-	return e
-}
-
-func readMarkers(w *world, r reader) {
-	e := w.marked()
-	w.put(home, e)
-	got := r.read(w, home, []string{e.ID})
-	w.sameIDs(got, []string{e.ID})
-	w.sameEntry(&got[0], &e)
-}
 
 // telling is an entry of whose every part an error or a printed form would tell.
 func (w *world) telling() driver.Entry {

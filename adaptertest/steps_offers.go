@@ -117,11 +117,6 @@ func equalRecords(a, b *driver.Record) bool {
 	return a.Scope == b.Scope && a.State == b.State && a.For == b.For && a.Erased == b.Erased && differences(&a.Entry, &b.Entry) == ""
 }
 
-// stub expects that nothing is left of an entry but its id and what became of it.
-func (w *world) stub(s driver.Scope, id string, state driver.State, successor string) {
-	w.sameRecord(w.record(s, id), driver.Record{Scope: s, Entry: driver.Entry{ID: id}, State: state, For: successor, Erased: true})
-}
-
 // purged expects that the scope no longer has a record of the id.
 func (w *world) purged(s driver.Scope, id string) {
 	recs := w.lookUp(s, id)

@@ -25,7 +25,6 @@ type world struct {
 	level  Level  // how far the case and its audits look
 	remark string // what a reader should know of the case, though nothing is wrong
 	opened []driver.Adapter
-	view   driver.Version  // of cases that hold one
 	ref    *reference      // what the store must agree with; nil if nobody can tell
 	held   []heldVersion   // the versions that the store gave
 	lent   map[string]bool // the tenants, "" for all, whose outbox was read as a whole: what was handed out may be hidden
