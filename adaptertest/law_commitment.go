@@ -90,12 +90,6 @@ func runFiring(w *world, h *host) error {
 	return err
 }
 
-// noneFiresTwice is what K2 promises at any time.
-func noneFiresTwice(w *world, h *host) {
-	w.check(len(h.queue.byKey) <= 4, "at most 4 runs", "%d", len(h.queue.byKey))
-	w.swappedOnce()
-}
-
 // allHaveFired is what K2 and K3 promise once nothing is under way any more.
 func allHaveFired(w *world, h *host) {
 	settled(w, 4, h)

@@ -97,6 +97,12 @@ func (w *world) open(expected string, by func() (driver.Adapter, error)) driver.
 	return s
 }
 
+// restart begins the case anew on a fresh store.
+func (w *world) restart() {
+	w.begin()
+	w.fresh()
+}
+
 // second opens the data of the store once more while it stays open.
 func (w *world) second() driver.Adapter {
 	w.did("open the store a second time")
