@@ -98,6 +98,7 @@ func (w *world) auditTenant(tenant string, instants []time.Time) {
 	for ref := range sorted(w.ref.tenant(tenant).refs) {
 		w.auditAnyPages(at(tenant, ref))
 	}
+	w.auditGone(tenant)
 	if w.level != LevelAdapter {
 		for ref := range sorted(w.ref.tenant(tenant).refs) {
 			w.auditAnyRecords(at(tenant, ref))

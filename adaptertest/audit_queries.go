@@ -98,6 +98,28 @@ func (w *world) auditAnyPages(s driver.Scope) {
 	}
 }
 
+// auditGone looks for some of what was erased, purged or dropped, by whatever it may be
+// found.
+func (w *world) auditGone(tenant string) {
+	gone := w.ref.tenant(tenant).gone
+	for range min(len(gone), auditedAtRandom) {
+		rec := gone[w.dice.IntN(len(gone))]
+		s, e := rec.Scope, rec.Entry
+		if w.searcher != nil && !w.found.traits.Semantic && len(e.Content) < 1000 {
+			q := driver.Search{At: w.now, Text: e.Content, Limit: 1000}
+			w.unnoted(func() { w.sameEntries(w.search(s, q), w.ref.search(s, q)) })
+		}
+		if len(e.Tags) > 0 {
+			q := driver.Query{At: w.now, Tag: e.Tags[0]}
+			w.unnoted(func() { w.sameEntries(w.list(s, q), w.ref.list(s, -1, q)) })
+		}
+		if len(e.Subjects) > 0 && w.level != LevelAdapter {
+			q := driver.HistoryQuery{Subject: e.Subjects[0]}
+			w.unnoted(func() { w.sameRecords(w.history(s.Tenant, q), w.ref.history(s.Tenant, q)) })
+		}
+	}
+}
+
 // auditAnyRecords reads the history of a tenant by queries that chance puts together.
 func (w *world) auditAnyRecords(s driver.Scope) {
 	recs := w.ref.tenant(s.Tenant).refs[s.Ref]

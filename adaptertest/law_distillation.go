@@ -13,7 +13,6 @@ func distillationLaw() law {
 	tx := []Offer{Transactor}
 	return law{name: "DISTILL", number: "D1, D2, D3, D5", says: "a compaction or distillation on this store does what it says, and the same sources give the same archive", cases: []testCase{
 		{"compact", "a compaction keeps its sources, retires them in favour of its entry, or deletes them, as it is told", tx, compacts},
-		{"same-address", "a second distillation of the same sources has the same address, and one after a change another", tx, distillsTwice},
 		{"archive", "an archive is reached through its live entry and from its own ref only, and goes with the entry", tx, archiveGoesWithItsEntry},
 	}}
 }
@@ -105,23 +104,6 @@ func compacts(w *world) {
 			w.looksUp(home, e, state, by)
 		}
 	}
-}
-
-func distillsTwice(w *world) {
-	h := w.host()
-	sources := h.putSources()
-	first := h.distill("d1")
-	w.check(!first.Existing && first.Sources == 3, "a new archive of 3 sources", "%d sources, existing %t", first.Sources, first.Existing)
-	again := h.distill("d2")
-	w.check(again.Archive == first.Archive, "the address "+first.Archive.String(), "%s", again.Archive)
-	w.check(again.Existing && again.Output.ID == first.Output.ID, "the archive and the entry of the first pass", "others")
-	w.did("another host of the same memory distills")
-	other := w.host().distill("d3")
-	w.check(other.Archive == first.Archive && other.Output.ID == first.Output.ID, "the archive and the entry of the first pass", "others")
-	h.leaves(append(sources, first.Output)...)
-	h.note(h.job(home.Tenant, nil), home.Ref, "The gate closes at 22.")
-	changed := h.distill("d4")
-	w.check(changed.Archive != first.Archive && changed.Sources == 4, "another address, of 4 sources", "%s of %d", changed.Archive, changed.Sources)
 }
 
 func archiveGoesWithItsEntry(w *world) {

@@ -11,11 +11,8 @@ import (
 func outboxLaw() law {
 	tx := []Offer{Transactor}
 	return law{name: "OUTBOX", number: "E3", says: "an event commits with its mutation, and waits in commit order until it is delivered", cases: []testCase{
-		{"stuck-run", "a run whose events are not delivered holds up no other", tx, stuckRun},
 		{"count-hidden", "what was handed out and not delivered is counted still, and counting hands out nothing", tx, countHidden},
-		{"returns", "an event that was delivered may come again", tx, eventReturns},
 		{"payloads", "an event comes back whole, whatever its payload", tx, eventPayloads},
-		{"relay", "a bank relays every event once, whatever was relayed before", tx, relayEvents},
 		{"racing-relays", "banks that relay at once lose no event", tx, racingRelays},
 	}}
 }
@@ -34,24 +31,6 @@ func (w *world) queueForAll() {
 			}
 		}
 	}
-}
-
-// stuckRun delivers all but the events of one run, which were queued in between.
-func stuckRun(w *world) {
-	for i := range 6 {
-		w.apply(queue(w.event([]string{"run-1", "stuck", "run-2"}[i%3], fmt.Sprint("ev", i))))
-	}
-	for _, e := range w.undelivered(driver.OutboxQuery{}) {
-		if e.RunID != "stuck" {
-			w.delivered(e)
-		}
-	}
-	w.waiting(home.Tenant, "run-1")
-	w.waiting(home.Tenant, "run-2")
-	w.waiting(home.Tenant, "stuck", "ev1", "ev4")
-	w.apply(queue(w.event("run-1", "ev6")))
-	w.waiting(home.Tenant, "run-1", "ev6")
-	w.sameEvents(w.undelivered(driver.OutboxQuery{Tenant: home.Tenant, RunID: "stuck"}), "ev1", "ev4")
 }
 
 // counts expects so many events of a tenant to wait, or of all if it is empty.
@@ -80,15 +59,6 @@ func countHidden(w *world) {
 	w.waiting("acme", "run-2", "acme run-2 1", "acme run-2 2")
 }
 
-// eventReturns: only waiting events are dropped as doubles. A sink knows the rest.
-func eventReturns(w *world) {
-	e := w.event("run-1", "one")
-	w.apply(queue(e))
-	w.delivered(e)
-	w.apply(queue(e))
-	w.waiting(home.Tenant, "run-1", "one")
-}
-
 func eventPayloads(w *world) {
 	updated := true
 	for i, p := range []events.Payload{
@@ -112,21 +82,6 @@ func eventPayloads(w *world) {
 		w.check(reflect.DeepEqual(got, want), describeEvent(&want), "%s", describeEvent(&got))
 		w.delivered(want)
 	}
-}
-
-func relayEvents(w *world) {
-	h := w.host()
-	job := h.job(home.Tenant, nil)
-	w.did("a job puts three entries, with a relay after the second and after the third")
-	h.note(job, home.Ref, "one")
-	h.note(job, home.Ref, "two")
-	_, err := h.bank.Relay(w.ctx)
-	w.must(err)
-	h.note(job, home.Ref, "three")
-	w.must(job.End(w.ctx))
-	got := h.log.Events(home.Tenant, "pass")
-	w.check(len(got) == 3, "3 events in the log", "%d", len(got))
-	w.waiting(home.Tenant, "pass")
 }
 
 func racingRelays(w *world) {

@@ -18,10 +18,7 @@ func redactionLaw() law {
 	l.cases = slices.Concat(
 		[]testCase{
 			{"string", "no printed form of the store holds anything of an entry", nil, silentString},
-			{"erased", "nothing that the store returns or says holds what was erased, live, merged, superseded or deleted", []Offer{Transactor}, erasedIsUnsaid},
-			{"erased-versions", "erasing reaches every version", []Offer{Transactor, Versioned}, erasedVersionsAreUnsaid},
 			{"late-secret", "a secret that was registered too late is gone after a scrub, and its marker stands there", []Offer{Transactor}, lateSecret},
-			{"erased-reopened", "what was erased does not come back when the store is opened again", []Offer{Transactor, Durable}, erasedStaysUnsaid},
 		},
 		methodCases("errors", "no error holds content, a tag, a subject, an id or another name", sweepErrors))
 	return l
@@ -121,51 +118,6 @@ func (w *world) unsaid(tenant string, refs []string, ids []string, versions ...d
 	for _, x := range all {
 		w.silent("an answer", fmt.Sprintf("%+v", x))
 	}
-}
-
-// innocent is a telling entry but for its id.
-func (w *world) innocent(id string) driver.Entry {
-	e := w.telling()
-	e.ID = id
-	return e
-}
-
-func erasedIsUnsaid(w *world) {
-	w.put(home, w.innocent("e1"))
-	w.puts(home, "other")
-	d := digest(home, "d", "other", "e1")
-	d.Value = []byte("digest of " + canary)
-	w.set(d)
-	w.apply(driver.Mutation{Erase: located(home, "e1")})
-	w.unsaid(home.Tenant, []string{home.Ref}, []string{"e1", "other"})
-	w.puts(home, "successor")
-	for id, state := range sorted(map[string]driver.State{"merged": driver.Merged, "superseded": driver.Superseded}) {
-		w.quietly("put one that is merged and one that is superseded", func() {
-			w.put(home, w.innocent(id))
-			w.apply(retired(retire(home, id, state, "successor")))
-		})
-	}
-	w.put(home, w.innocent("deleted"))
-	w.delete(home, "deleted", true)
-	w.apply(driver.Mutation{Erase: located(home, "merged", "superseded", "deleted")})
-	w.unsaid(home.Tenant, []string{home.Ref}, []string{"merged", "superseded", "deleted"})
-}
-
-func erasedVersionsAreUnsaid(w *world) {
-	w.put(home, w.innocent("e1"))
-	w.put(home, w.innocent("e2"))
-	v := w.version(home.Tenant)
-	w.delete(home, "e2", true)
-	v2 := w.version(home.Tenant)
-	w.apply(driver.Mutation{Erase: located(home, "e1", "e2")})
-	w.unsaid(home.Tenant, []string{home.Ref}, []string{"e1", "e2"}, v, v2)
-}
-
-func erasedStaysUnsaid(w *world) {
-	w.put(home, w.innocent("e1"))
-	w.apply(driver.Mutation{Erase: located(home, "e1")})
-	w.reopen()
-	w.unsaid(home.Tenant, []string{home.Ref}, []string{"e1"})
 }
 
 func lateSecret(w *world) {

@@ -31,6 +31,7 @@ type refTenant struct {
 	changes          []refChange
 	scars            map[string][]refSpan // by ref: of versions at which something was live that is erased now
 	purged           map[place]bool       // ids that were purged: what becomes of them is open
+	gone             []driver.Record      // the first that were erased, purged or dropped: nothing finds them
 }
 
 type place struct{ ref, id string }
@@ -148,6 +149,13 @@ func (c *change) insert(p *driver.Placed) {
 		c.refs[p.Ref] = slices.Delete(c.refs[p.Ref], where, where+1)
 	})
 	c.note(driver.Located{Scope: p.Scope, ID: e.ID}, refPut)
+}
+
+// forget notes an entry of which nothing may be found any more.
+func (t *refTenant) forget(rec *refRecord) {
+	if len(t.gone) < auditedNames && !rec.Erased {
+		t.gone = append(t.gone, rec.Record)
+	}
 }
 
 // end closes the record's life.
@@ -294,6 +302,7 @@ func (c *change) commit(m *driver.Mutation) bool {
 	}
 	for _, l := range m.Erase {
 		if held := c.touch(l); held != nil && !held.Erased {
+			c.forget(held)
 			held.end(c.version)
 			scars := c.scars[l.Ref]
 			c.undo = append(c.undo, func() { c.scars[l.Ref] = scars })
@@ -543,6 +552,7 @@ func (r *reference) purge(tenant string, v int, at time.Time) int {
 			}
 			where := place{ref, rec.Entry.ID}
 			t.purged[where] = true
+			t.forget(rec)
 			delete(t.records, where)
 			t.removeMadeOf(ref, rec.Entry.ID)
 			removed++
@@ -555,10 +565,13 @@ func (r *reference) purge(tenant string, v int, at time.Time) int {
 // drop removes all that is held of a tenant, and all its versions.
 func (r *reference) drop(tenant string) {
 	t := r.tenant(tenant)
-	version := t.version + 1
+	for _, rec := range t.records {
+		t.forget(rec)
+	}
+	version, gone := t.version+1, t.gone
 	delete(r.tenants, tenant)
 	t = r.tenant(tenant)
-	t.version, t.horizon = version, version
+	t.version, t.horizon, t.gone = version, version, gone
 	for name := range r.waiting {
 		if name.tenant == tenant {
 			delete(r.waiting, name)
