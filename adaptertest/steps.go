@@ -36,6 +36,7 @@ func (w *world) tryPut(s driver.Scope, e driver.Entry) error {
 	if w.noting() {
 		w.did("put %s in %s", describeEntry(&e), describeScope(s))
 	}
+	w.count("put", s, e.ID)
 	err := w.store.Put(w.ctx, s, e)
 	w.mirrored(err, func(r *reference) error { return r.put(s, e) })
 	return err
@@ -125,6 +126,7 @@ func (w *world) delete(s driver.Scope, id string, want bool) {
 	if w.noting() {
 		w.did("delete %s from %s at %s", short(id), describeScope(s), describeTime(w.now))
 	}
+	w.count("delete", s, id)
 	deleted, err := w.store.Delete(w.ctx, s, id, w.now)
 	w.must(err)
 	if w.ref != nil {

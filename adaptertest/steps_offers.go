@@ -17,6 +17,7 @@ func (w *world) tryApply(tenant string, m driver.Mutation) (driver.Applied, erro
 	if w.noting() {
 		w.did("apply for %s: %s", short(tenant), describeMutation(&m))
 	}
+	w.countParts(&m)
 	made, err := w.tx.Apply(w.ctx, tenant, m)
 	w.mirrored(err, func(r *reference) error {
 		if rule := m.Validate(tenant); rule != nil {

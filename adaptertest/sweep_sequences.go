@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -15,8 +16,36 @@ import (
 type plan struct {
 	*world
 	driver.Scope
-	first driver.Version // of the tenant, before the sequence began
+	generation int // of the entries "a" to "d", which have other ids in each
 }
+
+// id is the id of one of the entries, in the generation that the plan is at.
+func (p *plan) id(name string) string {
+	if p.generation == 0 || name == "" {
+		return name
+	}
+	return fmt.Sprint(name, p.generation)
+}
+
+func (p *plan) ids(names ...string) []string {
+	var all []string
+	for _, name := range names {
+		all = append(all, p.id(name))
+	}
+	return all
+}
+
+// digest is content made of some of the entries.
+func (p *plan) digest(key string, of ...string) driver.Document {
+	return digest(p.Scope, key, p.ids(of...)...)
+}
+
+// heir is the condition that an entry is the heir of some others.
+func (p *plan) heir(m *driver.Mutation, name string, of ...string) {
+	m.Heirs = map[driver.Located][]string{{Scope: p.Scope, ID: p.id(name)}: p.ids(of...)}
+}
+
+func (p *plan) deletes(name string) { p.delete(p.Scope, p.id(name), false) }
 
 // move is one of the steps of which sequences are made.
 type move struct {
@@ -34,24 +63,24 @@ func mutation(name string, make func(p *plan, m *driver.Mutation)) move {
 }
 
 func (p *plan) retires(m *driver.Mutation, id string, state driver.State, successor string) {
-	m.Retire = append(m.Retire, retire(p.Scope, id, state, successor))
+	m.Retire = append(m.Retire, retire(p.Scope, p.id(id), state, p.id(successor)))
 }
 
 func (p *plan) restores(m *driver.Mutation, ids ...string) {
-	m.Restore = append(m.Restore, located(p.Scope, ids...)...)
+	m.Restore = append(m.Restore, located(p.Scope, p.ids(ids...)...)...)
 }
 
 func (p *plan) erases(m *driver.Mutation, ids ...string) {
-	m.Erase = append(m.Erase, located(p.Scope, ids...)...)
+	m.Erase = append(m.Erase, located(p.Scope, p.ids(ids...)...)...)
 }
 
 // member is an entry of the sequences. Only "b" expires.
 func (p *plan) member(id string) driver.Entry {
-	e := p.entry(id)
+	e := p.entry(p.id(id))
 	e.Content = "contént of " + id // of more bytes than letters
-	e.CreatedAt, e.Tags, e.Subjects, e.Sources = epoch, []string{"tag", id}, []string{"everyone", "of " + id}, []string{"source"}
+	e.CreatedAt, e.Tags, e.Subjects, e.Sources = epoch.Add(time.Duration(p.generation)*time.Millisecond), []string{"tag", id}, []string{"everyone", "of " + id}, []string{"source"}
 	if id == "b" {
-		e.ExpiresAt = epoch.Add(2 * time.Millisecond)
+		e.ExpiresAt = epoch.Add(time.Duration(2+5*p.generation) * time.Millisecond)
 	}
 	return e
 }
@@ -103,15 +132,15 @@ var plainMoves = []move{
 	{"put a again", func(p *plan) { p.puts(p.member("a")) }},
 	{"put another a", func(p *plan) { p.puts(p.another("a")) }},
 	{"put what is left of an erased a", func(p *plan) {
-		if rec := p.ref.tenant(p.Tenant).find(p.Ref, "a"); rec != nil && rec.Erased {
-			p.tryPut(p.Scope, driver.Entry{ID: "a"})
+		if rec := p.ref.tenant(p.Tenant).find(p.Ref, p.id("a")); rec != nil && rec.Erased {
+			p.tryPut(p.Scope, driver.Entry{ID: p.id("a")})
 		}
 	}},
 	{"put another b", func(p *plan) { p.puts(p.another("b")) }},
 	{"put d", func(p *plan) { p.puts(p.member("d")) }},
-	{"delete a", func(p *plan) { p.delete(p.Scope, "a", false) }},
-	{"delete b", func(p *plan) { p.delete(p.Scope, "b", false) }},
-	{"delete c", func(p *plan) { p.delete(p.Scope, "c", false) }},
+	{"delete a", func(p *plan) { p.deletes("a") }},
+	{"delete b", func(p *plan) { p.deletes("b") }},
+	{"delete c", func(p *plan) { p.deletes("c") }},
 	{"let b expire", func(p *plan) { p.advance(2 * time.Millisecond) }},
 }
 
@@ -129,19 +158,25 @@ var entryMoves = []move{
 		p.places(m, p.member("d"))
 		p.retires(m, "d", driver.Deleted, "")
 	}),
+	mutation("supersede a by c", func(p *plan, m *driver.Mutation) { p.retires(m, "a", driver.Superseded, "c") }),
+	mutation("merge a with c, and restore it", func(p *plan, m *driver.Mutation) {
+		p.retires(m, "a", driver.Merged, "c")
+		p.tryApply(p.Tenant, *m)
+		*m = driver.Mutation{Restore: located(p.Scope, p.id("a"))}
+	}),
 	mutation("restore a", func(p *plan, m *driver.Mutation) { p.restores(m, "a") }),
 	mutation("restore b", func(p *plan, m *driver.Mutation) { p.restores(m, "b") }),
 	mutation("erase a", func(p *plan, m *driver.Mutation) { p.erases(m, "a", "never") }),
 	mutation("erase b and c", func(p *plan, m *driver.Mutation) { p.erases(m, "b", "c") }),
 	mutation("make a document of a and b", func(p *plan, m *driver.Mutation) {
-		p.swaps(m, driver.Set, digest(p.Scope, "d", "a", "b"), 0)
+		p.swaps(m, driver.Set, p.digest("d", "a", "b"), 0)
 	}),
 	mutation("expect a to be heir of c", func(p *plan, m *driver.Mutation) {
-		m.Heirs = map[driver.Located][]string{{Scope: p.Scope, ID: "a"}: {"c"}}
+		p.heir(m, "a", "c")
 	}),
 	mutation("expect b to be heir of nothing", func(p *plan, m *driver.Mutation) {
-		m.Heirs = map[driver.Located][]string{{Scope: p.Scope, ID: "b"}: nil}
-		m.Live = located(p.Scope, "b")
+		p.heir(m, "b")
+		m.Live = located(p.Scope, p.id("b"))
 	}),
 }
 
@@ -165,14 +200,14 @@ var documentMoves = []move{
 		d.Kind = "note"
 		p.swaps(m, driver.Set, d, 0)
 	}),
-	mutation("set d, of a", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Set, digest(p.Scope, "d", "a"), 0) }),
-	mutation("retain d, of b and c", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Retain, digest(p.Scope, "d", "b", "c"), 0) }),
+	mutation("set d, of a", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Set, p.digest("d", "a"), 0) }),
+	mutation("retain d, of b and c", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Retain, p.digest("d", "b", "c"), 0) }),
 	mutation("set e of c, and erase b", func(p *plan, m *driver.Mutation) {
-		p.swaps(m, driver.Set, digest(p.Scope, "e", "c"), 0)
+		p.swaps(m, driver.Set, p.digest("e", "c"), 0)
 		p.erases(m, "b")
 	}),
 	mutation("retain d, of c, and erase a", func(p *plan, m *driver.Mutation) {
-		p.swaps(m, driver.Retain, digest(p.Scope, "d", "c"), 0)
+		p.swaps(m, driver.Retain, p.digest("d", "c"), 0)
 		p.erases(m, "a")
 	}),
 	mutation("erase c", func(p *plan, m *driver.Mutation) { p.erases(m, "c") }),
@@ -194,31 +229,31 @@ var documentMoves = []move{
 		p.deliver("run-2", "one")
 		p.deliver("run-3", "one")
 	}},
-	{"delete a", func(p *plan) { p.delete(p.Scope, "a", false) }},
+	{"delete a", func(p *plan) { p.deletes("a") }},
 }
 
 // versionMoves end what is held at versions.
 var versionMoves = []move{
 	{"purge", func(p *plan) { p.purge(p.Tenant, p.version(p.Tenant)) }},
-	{"purge before the first version", func(p *plan) {
-		if p.ref.tenant(p.Tenant).horizon <= p.held[0].number {
-			p.purge(p.Tenant, p.first)
+	{"purge before the first version that is held", func(p *plan) {
+		if held := p.heldOf(p.Tenant); len(held) > 0 {
+			p.purge(p.Tenant, held[0].store)
 		}
 	}},
 }
 
 // dropMove drops the tenant.
-var dropMove = move{"drop the tenant", func(p *plan) { p.drop(p.Tenant, 2, 30) }}
+var dropMove = move{"drop the tenant", func(p *plan) { p.drop(p.Tenant, 5, 100) }}
 
 // sequenceCases sweep the sequences of entries and of documents.
 func sequenceCases() []testCase {
 	return []testCase{
 		{"short-sequences", "every short sequence of steps about the same entries ends as it should", nil, func(w *world) {
-			moves := plainMoves
-			if w.level != LevelAdapter {
-				moves = append(moves[:len(moves):len(moves)], entryMoves...)
+			if w.level == LevelAdapter {
+				w.sweepSequences(plainMoves)
+			} else {
+				w.sweepSequences(slices.Concat(plainMoves, entryMoves))
 			}
-			w.sweepSequences(moves)
 		}},
 		{"short-sequences-documents", "every short sequence of steps about the same documents and events ends as it should", []Offer{Transactor}, func(w *world) {
 			w.sweepSequences(documentMoves)
@@ -227,16 +262,21 @@ func sequenceCases() []testCase {
 	}
 }
 
-// sweepSequences plays all sequences of one and two moves, and of three and more such as
-// chance chooses.
-func (w *world) sweepSequences(moves []move) {
-	moves = moves[:len(moves):len(moves)]
+// movesOfAll end what is held of a whole tenant, if the store offers that.
+func (w *world) movesOfAll() (moves []move) {
 	if w.level == LevelVersioned {
 		moves = append(moves, versionMoves...)
 	}
 	if w.level != LevelAdapter && w.tenants != nil {
 		moves = append(moves, dropMove)
 	}
+	return moves
+}
+
+// sweepSequences plays all sequences of one and two moves, and of three and more such as
+// chance chooses.
+func (w *world) sweepSequences(moves []move) {
+	moves = slices.Concat(moves, w.movesOfAll())
 	n := len(moves)
 	var all [][]move
 	for _, x := range moves {
@@ -280,7 +320,7 @@ func (w *world) plan(i int, play func(p *plan)) {
 		w.put(p.Scope, p.member(id))
 	}
 	if w.level == LevelVersioned {
-		p.first = w.version(p.Tenant)
+		w.version(p.Tenant)
 	}
 	play(p)
 	w.auditTenant(p.Tenant, w.instants(p.Tenant))
@@ -297,7 +337,7 @@ var partsOfOne = []struct {
 	name string
 	add  func(p *plan, m *driver.Mutation)
 }{
-	{"a lives", func(p *plan, m *driver.Mutation) { m.Live = append(m.Live, located(p.Scope, "a")...) }},
+	{"a lives", func(p *plan, m *driver.Mutation) { m.Live = append(m.Live, located(p.Scope, p.id("a"))...) }},
 	{"put a", func(p *plan, m *driver.Mutation) { p.places(m, p.member("a")) }},
 	{"put another a", func(p *plan, m *driver.Mutation) { p.places(m, p.another("a")) }},
 	{"put b", func(p *plan, m *driver.Mutation) { p.places(m, p.member("b")) }},
@@ -317,10 +357,10 @@ var partsOfOne = []struct {
 	{"restore b", func(p *plan, m *driver.Mutation) { p.restores(m, "b") }},
 	{"erase a", func(p *plan, m *driver.Mutation) { p.erases(m, "a") }},
 	{"erase b", func(p *plan, m *driver.Mutation) { p.erases(m, "b") }},
-	{"set d of a", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Set, digest(p.Scope, "d", "a"), 0) }},
-	{"retain e of a", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Retain, digest(p.Scope, "e", "c", "a"), 0) }},
+	{"set d of a", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Set, p.digest("d", "a"), 0) }},
+	{"retain e of a", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Retain, p.digest("e", "c", "a"), 0) }},
 	{"c is heir of a", func(p *plan, m *driver.Mutation) {
-		m.Heirs = map[driver.Located][]string{{Scope: p.Scope, ID: "c"}: {"a"}}
+		p.heir(m, "c", "a")
 	}},
 	{"queue an event", func(p *plan, m *driver.Mutation) { p.queues(m, "run-1", "one") }},
 }
@@ -348,7 +388,7 @@ var statesOfOne = []struct {
 	{"expired or purged", func(p *plan, m *driver.Mutation, id string) {
 		p.advance(2 * time.Millisecond)
 		if p.level == LevelVersioned && id == "a" {
-			p.delete(p.Scope, id, true)
+			p.deletes(id)
 			p.purge(p.Tenant, p.version(p.Tenant))
 		}
 	}},
@@ -384,7 +424,7 @@ func sweepParts(w *world) {
 		ofA, ofB := statesOfOne[i%len(statesOfOne)], statesOfOne[i/len(statesOfOne)%len(statesOfOne)]
 		one, other := partsOfOne[i/len(statesOfOne)/len(statesOfOne)/n], partsOfOne[i/len(statesOfOne)/len(statesOfOne)%n]
 		w.plan(i, func(p *plan) {
-			w.set(digest(p.Scope, "e", "c"))
+			w.set(p.digest("e", "c"))
 			p.bring("a", ofA.bring)
 			p.bring("b", ofB.bring)
 			var m driver.Mutation
