@@ -10,7 +10,7 @@ import (
 func modelLaw() law {
 	return law{name: "MODEL", number: "M1-M10", says: "random operations of several tenants agree with a model", cases: append(slices.Concat(sequenceCases(), loopCases()), []testCase{
 		{"random", "random mutations, deliveries, purges and reads agree with a model, over handles and reopenings", nil,
-			func(w *world) { w.explore(w.size(6, 30, 300), nil) }},
+			func(w *world) { w.explore(w.size(8, 40, 300), nil) }},
 	}...)}
 }
 
@@ -21,8 +21,6 @@ const sequenceLength = 80
 // shrunk to the shortest one that does, and that one's failure is the case's. If settle
 // is set, it is called now and then, and everything is compared behind it.
 func (w *world) explore(sequences int, settle func()) {
-	w.reached = map[string]int{}
-	defer func() { w.reached = nil }()
 	m := &model{world: w, settle: settle}
 	m.moves = w.modelMoves(m)
 	for i := range sequences {
@@ -47,7 +45,7 @@ func (w *world) explore(sequences int, settle func()) {
 	}
 	w.unmirrored() // each sequence was audited, and its stores are closed
 	if missed := w.unreached(); settle == nil && w.level == LevelVersioned && len(missed) > 0 {
-		w.remark = "no sequence reached: " + strings.Join(missed, ", ")
+		w.remark = "no case reached: " + strings.Join(missed, ", ")
 	}
 }
 

@@ -29,8 +29,6 @@ type world struct {
 	held   []heldVersion   // the versions that the store gave
 	lent   map[string]bool // the tenants, "" for all, whose outbox was read as a whole: what was handed out may be hidden
 
-	reached map[string]int // what the steps of a model met; nil if nobody counts
-
 	probes int // entries that were put to see how much a tenant uses
 
 	swaps   sync.Mutex
