@@ -27,6 +27,12 @@ func versionOfEmpty(w *world) {
 	v := w.version(home.Tenant)
 	w.listsAt(home, v)
 	w.intact(home, v, true)
+	w.absentAt(home, v, "a")
+	w.purge(home.Tenant, v)
+	if w.changes != nil {
+		w.changed(home, v, v, driver.ChangeSet{})
+	}
+	w.remembers(home.Tenant, driver.HistoryQuery{})
 	w.puts(home, "a")
 	w.listsAt(home, v)
 	w.absentAt(home, v, "a")

@@ -33,7 +33,10 @@ func walking[T any](all iter.Seq2[T, error], name func(x T) string) iter.Seq2[st
 
 func historyLoop(name string, q driver.HistoryQuery) loop {
 	return loop{"history" + name, []Offer{Transactor}, func(w *world) iter.Seq2[string, error] {
-		return walking(w.tx.History(w.ctx, home.Tenant, q), func(r driver.Record) string { return r.Ref + "/" + r.Entry.ID })
+		return walking(w.tx.History(w.ctx, home.Tenant, q), func(r driver.Record) string {
+			w.check(len(q.For) == 0 || slices.Contains(q.For, r.For), "a record as it is, for which the query asks", "one that is %s", r.State)
+			return r.Ref + "/" + r.Entry.ID
+		})
 	}, false, false, nil}
 }
 

@@ -236,6 +236,14 @@ var many = []struct {
 	{"purged", "a purge of so many records", []Offer{Transactor, Versioned}, func(w *world, n int) {
 		manyRecords(w, n)
 		w.purge(home.Tenant, w.version(home.Tenant))
+		var m driver.Mutation
+		for i := range n * 2 / 3 { // the lower part of all ids goes
+			m.Erase = append(m.Erase, located(home, manyID("e", i))...)
+		}
+		w.quietly("erase two thirds", func() { w.apply(m) })
+		w.purge(home.Tenant, w.version(home.Tenant))
+		w.lookUp(home, manyID("e", 0), manyID("e", 1))
+		w.puts(home, "a")
 	}},
 }
 

@@ -200,6 +200,10 @@ func (w *world) prepareRefusal() {
 
 // refuses expects a mutation to be invalid, with something that could be done beside it.
 func (w *world) refuses(m driver.Mutation) {
+	m.Live, m.Erase = append(located(home, "a"), m.Live...), append(located(home, "never"), m.Erase...)
+	if m.Heirs == nil {
+		m.Heirs = heirs(home, "a").Heirs
+	}
 	m.Put = append(w.placed(home, "new"), m.Put...)
 	m.Documents = append(acts(driver.Set, note(home, "new", "x")).Documents, m.Documents...)
 	m.Events = append(m.Events, w.event("run-1", "new"))

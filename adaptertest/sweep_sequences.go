@@ -430,6 +430,9 @@ func sweepParts(w *world) {
 			var m driver.Mutation
 			one.add(p, &m)
 			other.add(p, &m)
+			if w.rng.IntN(3) == 0 {
+				p.swaps(&m, driver.Set, note(at(p.Tenant, "beside"), "n", "x"), 0)
+			}
 			p.limit(p.Tenant, &m, w.rng.IntN(24))
 			p.tryApply(p.Tenant, m)
 		})

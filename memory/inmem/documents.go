@@ -60,21 +60,23 @@ func (sh *shelf) state(ref, kind, key string) (int64, driver.Class) {
 func (sh *shelf) swap(x *driver.DocumentSwap, rev func() int64) int64 {
 	at := name{x.Ref, x.Kind, x.Key}
 	doc := sh.docs[at]
-	switch {
-	case x.Act == driver.Remove && doc != nil:
-		sh.remove(doc)
-	case x.Act == driver.Check && doc != nil:
-		return doc.Rev
-	case x.Act == driver.Set, x.Act == driver.Retain && doc != nil:
-		d := copied(x.Document)
-		if x.Act == driver.Retain {
-			d.Value = doc.Value
-		}
-		d.Due, d.Rev = d.Due.UTC(), rev()
-		sh.set(at, doc, &d)
-		return d.Rev
+	if doc == nil && x.Act != driver.Set {
+		return 0
 	}
-	return 0
+	switch x.Act {
+	case driver.Remove:
+		sh.remove(doc)
+		return 0
+	case driver.Check:
+		return doc.Rev
+	}
+	d := copied(x.Document)
+	if x.Act == driver.Retain {
+		d.Value = doc.Value
+	}
+	d.Due, d.Rev = d.Due.UTC(), rev()
+	sh.set(at, doc, &d)
+	return d.Rev
 }
 
 // set puts d in the place doc, which is nil if there is no document of that name.
@@ -192,8 +194,9 @@ func (t *tenant) document(q *driver.DocumentQuery, first name) *driver.Document 
 	return nil
 }
 
+// asked reports whether q asks for a document, whose ref is one that it asks for.
 func asked(q *driver.DocumentQuery, d *driver.Document) bool {
-	return (q.EveryRef || q.Ref == d.Ref) && (q.Kind == "" || q.Kind == d.Kind) && (q.Key == "" || q.Key == d.Key) &&
+	return (q.Kind == "" || q.Kind == d.Kind) && (q.Key == "" || q.Key == d.Key) &&
 		(q.Group == "" || q.Group == d.Group) && (q.Subject == "" || slices.Contains(d.Subjects, q.Subject))
 }
 
