@@ -545,7 +545,7 @@ func (r *reference) purge(tenant string, v int, at time.Time) int {
 		}
 	}
 	removed := 0
-	for ref, recs := range t.refs {
+	for ref, recs := range sorted(t.refs) {
 		t.refs[ref] = slices.DeleteFunc(recs, func(rec *refRecord) bool {
 			if stays[rec] {
 				return false
@@ -565,8 +565,10 @@ func (r *reference) purge(tenant string, v int, at time.Time) int {
 // drop removes all that is held of a tenant, and all its versions.
 func (r *reference) drop(tenant string) {
 	t := r.tenant(tenant)
-	for _, rec := range t.records {
-		t.forget(rec)
+	for _, recs := range sorted(t.refs) {
+		for _, rec := range recs {
+			t.forget(rec)
+		}
 	}
 	version, gone := t.version+1, t.gone
 	delete(r.tenants, tenant)
