@@ -71,12 +71,31 @@ func (w *world) audit() {
 	for tenant := range sorted(w.ref.tenants) {
 		w.auditTenant(tenant, w.instants(tenant))
 	}
+	w.auditUnknown()
 	if w.level != LevelAdapter {
 		w.auditShared()
 	}
 	if w.level == LevelVersioned {
 		w.auditHorizons()
 	}
+}
+
+// auditUnknown reads a tenant, and a ref of one that is known, that were never written.
+func (w *world) auditUnknown() {
+	unknown := []driver.Scope{at("never written", "ref")}
+	for tenant := range sorted(w.ref.tenants) {
+		unknown = append(unknown, at(tenant, "never written"))
+		break
+	}
+	_, foreign := w.known("never written")
+	for _, s := range unknown {
+		w.auditScope(s, nil, foreign[:min(3, len(foreign))])
+		if w.level != LevelAdapter {
+			w.throwDice(s.Tenant)
+			w.auditRecords(s, nil, foreign[:min(3, len(foreign))])
+		}
+	}
+	delete(w.ref.tenants, "never written")
 }
 
 // auditTenant compares what a tenant has.

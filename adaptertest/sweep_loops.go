@@ -48,14 +48,18 @@ func documentsLoop(name string, q driver.DocumentQuery) loop {
 }
 
 func outboxLoop(name string, q driver.OutboxQuery) loop {
-	return loop{"outbox" + name, []Offer{Transactor}, func(w *world) iter.Seq2[string, error] {
+	l := loop{"outbox" + name, []Offer{Transactor}, func(w *world) iter.Seq2[string, error] {
 		return walking(w.tx.Undelivered(w.ctx, q), eventText)
-	}, false, false, func(w *world) (names []string) {
-		for _, e := range w.ref.undelivered(q) {
-			names = append(names, eventText(e))
+	}, false, false, nil}
+	if q.RunID == "" {
+		l.lent = func(w *world) (names []string) {
+			for _, e := range w.ref.undelivered(q) {
+				names = append(names, eventText(e))
+			}
+			return names
 		}
-		return names
-	}}
+	}
+	return l
 }
 
 func eventText(e events.Record) string { return e.Tenant + "/" + e.RunID + "/" + e.ID }

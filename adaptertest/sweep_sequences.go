@@ -117,7 +117,7 @@ func (p *plan) swaps(m *driver.Mutation, act driver.Act, d driver.Document, more
 // queues adds an event of the tenant.
 func (p *plan) queues(m *driver.Mutation, run, id string) {
 	e := p.event(run, id)
-	e.Tenant = p.Tenant
+	e.Tenant, e.Time = p.Tenant, e.Time.Add(-time.Duration(len(p.ref.outbox))*time.Second) // the order is that of commits
 	m.Events = append(m.Events, e)
 }
 
