@@ -74,7 +74,7 @@ func droppedByParts(w *world) {
 			w.sets(note(home, fmt.Sprint("n", i), ""), digest(home, fmt.Sprint("d", i), manyID("e", i)), file(at(home.Tenant, ""), fmt.Sprint("f", i), "customer:1"))
 			w.apply(queue(w.event("run-1", fmt.Sprint("e", i))))
 		}
-		w.drop(home.Tenant, 7, 50)
+		w.drop(home.Tenant, 4, 80)
 		w.audit()
 		again := w.set(file(home, "f"))
 		w.check(again.Rev > d.Rev, fmt.Sprintf("a revision above %d", d.Rev), "%d", again.Rev)
@@ -85,11 +85,17 @@ func droppedByParts(w *world) {
 
 // drop drops a tenant by calls with a limit, and expects an end within some calls.
 func (w *world) drop(tenant string, limit, calls int) {
-	for range calls {
+	held := 0
+	if w.ref != nil {
+		t := w.ref.tenant(tenant)
+		held = len(t.records) + len(t.documents)
+	}
+	for call := range calls {
 		w.did("drop %s, about %d at a time", short(tenant), limit)
 		more, err := w.tenants.DropTenant(w.ctx, tenant, limit)
 		w.must(err)
 		if !more {
+			w.check(call > 0 || held < 8*limit, fmt.Sprintf("more is left of %d records and documents", held), "nothing is left after one call")
 			if w.ref != nil {
 				w.ref.drop(tenant)
 			}

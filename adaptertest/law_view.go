@@ -67,6 +67,11 @@ func unknownVersion(w *world) {
 		w.refused(home, forged)
 	}
 	if n, mark, err := v.Parse(); err == nil {
+		w.did("make up the version that would come next, and one of a tenant that was never written")
+		w.refused(home, mark.Version(n+1))
+		if first, mark, err := w.version("nobody").Parse(); err == nil {
+			w.refused(at("nobody", "support"), mark.Version(first+1))
+		}
 		mark[0]++
 		w.did("give the version another mark")
 		w.refused(home, mark.Version(n))
