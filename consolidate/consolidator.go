@@ -212,7 +212,7 @@ func (c *Consolidator) Plan(ctx context.Context, job *memory.Job, ref string, o 
 	if err := p.read(ctx); err != nil {
 		return Plan{}, err
 	}
-	if p.apart, _, err = readUndone(ctx, job, ref); err != nil {
+	if p.apart, err = readUndone(ctx, job, ref); err != nil {
 		return Plan{}, err
 	}
 	if plan, err = p.makePlan(ctx); err != nil {

@@ -83,13 +83,12 @@ func (p *pass) group(ids []string) []memory.Entry {
 
 // mayMerge names the rule that a merge breaks, "" if none.
 func (p *pass) mayMerge(m Merge) string {
-	group := p.group(slices.Concat(one(m.Keep), m.Retire))
-	var undone groups
+	ids := slices.Concat(one(m.Keep), m.Retire)
+	if p.apart.apart(ids...) {
+		return "the same merge was undone"
+	}
+	group := p.group(ids)
 	for i := range group {
-		if undone.has(p.apart, group[i].ID) {
-			return "the same merge was undone"
-		}
-		undone.add(p.apart, group[i].ID)
 		if labels(&group[i]) != labels(&group[0]) {
 			return "the tags or the subjects differ"
 		}
@@ -140,7 +139,7 @@ func (p *pass) maySupersede(s Supersede) string {
 	by := p.entries[s.By]
 	slots := p.rules().slots(*by)
 	for _, e := range p.group(s.Retire) {
-		if p.apart.apart(superseding, s.By, e.ID) {
+		if p.apart.apart(s.By, e.ID) {
 			return "the same supersession was undone"
 		}
 		if !by.Before(&e) {
@@ -215,7 +214,7 @@ func (p *pass) merge(ctx context.Context, m Merge) error {
 			d.CreatedAt = e.CreatedAt
 		}
 	}
-	_, err = p.apply(ctx, memory.Rewrite{Derive: []memory.Derived{d}}, memory.Merged, "", ids)
+	err = p.apply(ctx, memory.Rewrite{Derive: []memory.Derived{d}}, memory.Merged, "", ids)
 	if errors.Is(err, memory.ErrValidation) {
 		return refuse("the merged text breaks a limit")
 	}

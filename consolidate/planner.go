@@ -52,10 +52,6 @@ func (r Rules) Plan(ctx context.Context, entries []memory.Entry) (Plan, error) {
 	return r.plan(ctx, entries, nil)
 }
 
-// maxCompared bounds the groups of one form that an entry is compared with. There are
-// several only where merges were undone.
-const maxCompared = 64
-
 // plan is [Rules.Plan] without the merges and supersessions that were undone.
 func (r Rules) plan(ctx context.Context, entries []memory.Entry, apart undone) (Plan, error) {
 	p := Plan{Considered: len(entries)}
@@ -89,48 +85,25 @@ func (r Rules) plan(ctx context.Context, entries []memory.Entry, apart undone) (
 		if err := ctx.Err(); err != nil {
 			return Plan{}, err
 		}
-		for _, part := range keptApart(g, apart) {
-			p.Merge = append(p.Merge, mergeInto(part[0].ID, part[1:]))
-		}
+		slices.SortFunc(g, longestLived)
+		p.merge(g, apart)
 	}
 	slices.SortFunc(p.Merge, func(a, b Merge) int { return cmp.Compare(a.Keep, b.Keep) })
 	slices.SortFunc(p.Supersede, func(a, b Supersede) int { return cmp.Compare(a.By, b.By) })
 	return p, nil
 }
 
-func mergeInto(keep string, others []*memory.Entry) Merge {
-	m := Merge{Keep: keep, Reason: "equal in canonical form"}
-	for _, e := range others {
-		m.Retire = append(m.Retire, e.ID)
+// merge adds the merge of entries that say the same into the first of them, without those
+// that are to be kept apart.
+func (p *Plan) merge(group []*memory.Entry, apart undone) {
+	ids := make([]string, len(group))
+	for i, e := range group {
+		ids[i] = e.ID
 	}
-	slices.Sort(m.Retire)
-	return m
-}
-
-// keptApart splits entries that say the same so that no two are together whose merge was
-// undone, and leaves out those that stand alone. The first of each part is to stay.
-func keptApart(entries []*memory.Entry, apart undone) [][]*memory.Entry {
-	slices.SortFunc(entries, longestLived)
-	if len(apart) == 0 {
-		return [][]*memory.Entry{entries}
+	if ids = apart.together(ids); len(ids) > 1 {
+		slices.Sort(ids[1:])
+		p.Merge = append(p.Merge, Merge{Keep: ids[0], Retire: ids[1:], Reason: "equal in canonical form"})
 	}
-	var parts [][]*memory.Entry
-	var marks []groups
-next:
-	for _, e := range entries {
-		for i := range parts {
-			if !marks[i].has(apart, e.ID) {
-				marks[i].add(apart, e.ID)
-				parts[i] = append(parts[i], e)
-				continue next
-			}
-		}
-		if len(parts) < maxCompared {
-			parts, marks = append(parts, []*memory.Entry{e}), append(marks, nil)
-			marks[len(marks)-1].add(apart, e.ID)
-		}
-	}
-	return slices.DeleteFunc(parts, func(part []*memory.Entry) bool { return len(part) == 1 })
 }
 
 // longestLived orders entries by how long they live, the longest first, then by age.

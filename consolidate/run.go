@@ -195,12 +195,7 @@ func (p *pass) candidates(ctx context.Context, rules Rules, plan *Plan) error {
 		return err
 	}
 	for _, c := range found {
-		var undone groups
-		if slices.ContainsFunc(c.IDs, func(id string) bool {
-			apart := undone.has(p.apart, id)
-			undone.add(p.apart, id)
-			return apart
-		}) {
+		if p.apart.apart(c.IDs...) {
 			continue
 		}
 		plan.Merge = append(plan.Merge, Merge{Retire: c.IDs, Reason: fmt.Sprintf("%.2f similar, for the merger to decide", c.Score)})
@@ -232,7 +227,7 @@ func (p *pass) embed(ctx context.Context, entries []memory.Entry) ([][]float32, 
 // planAndApply does the work of a pass, group by group.
 func (p *pass) planAndApply(ctx context.Context) error {
 	var err error
-	if p.apart, _, err = readUndone(ctx, p.job, p.ref); err != nil {
+	if p.apart, err = readUndone(ctx, p.job, p.ref); err != nil {
 		return err
 	}
 	plan, err := p.makePlan(ctx)
@@ -271,7 +266,7 @@ func (p *pass) retireAll(ctx context.Context, to memory.State, keep string, ids 
 		for _, id := range part {
 			rw.Retire = append(rw.Retire, memory.Retire{ID: id, State: to, For: keep})
 		}
-		if _, err := p.apply(ctx, rw, to, keep, part); err != nil {
+		if err := p.apply(ctx, rw, to, keep, part); err != nil {
 			return err
 		}
 	}
@@ -279,10 +274,12 @@ func (p *pass) retireAll(ctx context.Context, to memory.State, keep string, ids 
 }
 
 // apply commits one group with its line in the journal.
-func (p *pass) apply(ctx context.Context, rw memory.Rewrite, to memory.State, keep string, ids []string) ([]memory.Entry, error) {
-	number, page := p.journal(line{to, keep, ids})
+func (p *pass) apply(ctx context.Context, rw memory.Rewrite, to memory.State, keep string, ids []string) error {
+	journal, err := p.journal(group{to, keep, ids})
+	if err != nil {
+		return err
+	}
 	made, err := p.commit(ctx, rw, func(s *state) {
-		s.Page = number
 		s.Derived += len(rw.Derive)
 		if to == memory.Superseded {
 			s.Superseded += len(ids)
@@ -294,16 +291,14 @@ func (p *pass) apply(ctx context.Context, rw memory.Rewrite, to memory.State, ke
 		} else {
 			s.IDs = nil
 		}
-	}, memory.DocumentSwap{Document: page})
+	}, journal)
 	if errors.Is(err, errStale) {
 		p.result.Skipped++
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	page.Rev = made.Revs[0]
-	p.held.page = page
 	for _, id := range ids {
 		p.sum.add(id, -1)
 	}
@@ -315,5 +310,5 @@ func (p *pass) apply(ctx context.Context, rw memory.Rewrite, to memory.State, ke
 	done := p.held.state
 	p.result.Merged, p.result.Superseded, p.result.Derived = done.Merged, done.Superseded, done.Derived
 	p.result.OutputCount = p.result.InputCount - done.retired() + done.Derived
-	return made.Entries, nil
+	return nil
 }

@@ -53,28 +53,26 @@ func (r Rules) planSlots(ctx context.Context, entries []memory.Entry, apart undo
 		stay[s] = staying(list)
 	}
 	merged, over := map[string][]*memory.Entry{}, map[string][]string{}
-	marks := map[string]groups{}
 	for i := range entries {
 		if i&0xff == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		e := &entries[i]
 		by := successor(e, of[e.ID], stay)
-		if by == nil || apart.apart(merging, by.ID, e.ID) || apart.apart(superseding, by.ID, e.ID) {
+		if by == nil || apart.apart(by.ID, e.ID) {
 			continue
 		}
 		if labels(by) != labels(e) || !slices.Equal(of[by.ID], of[e.ID]) || form(by.Content) != form(e.Content) {
 			over[by.ID] = append(over[by.ID], e.ID)
 			continue
 		}
-		if m := marks[by.ID]; !m.has(apart, e.ID) {
-			m.add(apart, e.ID)
-			marks[by.ID] = m
-			merged[by.ID] = append(merged[by.ID], e)
+		if merged[by.ID] == nil {
+			merged[by.ID] = []*memory.Entry{by}
 		}
+		merged[by.ID] = append(merged[by.ID], e)
 	}
-	for id, list := range merged {
-		p.Merge = append(p.Merge, mergeInto(id, list))
+	for _, list := range merged {
+		p.merge(list, apart)
 	}
 	for id, list := range over {
 		slices.Sort(list)
