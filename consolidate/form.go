@@ -19,9 +19,6 @@ import (
 //   - One full stop at the end of the text goes if it stands after a letter and the text
 //     has three words or more, which are what blanks and line ends separate.
 func form(text string) string {
-	if !needsForm(text) {
-		return withoutStop(text)
-	}
 	text = tokens.Compose(text)
 	var b strings.Builder
 	b.Grow(len(text))
@@ -53,24 +50,6 @@ func form(text string) string {
 		i += size
 	}
 	return withoutStop(strings.TrimRight(b.String(), "\n"))
-}
-
-// needsForm tells texts that the loop of [form] may change from those that it would not.
-func needsForm(text string) bool {
-	last := '\n'
-	for _, r := range text {
-		switch {
-		case r < utf8.RuneSelf:
-			if r == '\t' || r == '\r' || r == '\n' || r == ' ' && last == ' ' {
-				return true
-			}
-		case r == '\u00a0', r >= 0x300 && r <= 0x345, r >= 0x653 && r <= 0x655, r >= 0x1100 && r <= 0x11ff, r == 0x1680,
-			r >= 0x2000 && r <= 0x205f, r == 0x3000, r == 0x3099, r == 0x309a:
-			return true
-		}
-		last = r
-	}
-	return last == ' '
 }
 
 // withoutStop drops the full stop at the end of a text that is in form otherwise.

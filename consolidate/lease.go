@@ -161,10 +161,3 @@ func hash(parts ...string) string {
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
-
-func since(t time.Time, n int) float64 {
-	if d := time.Since(t).Seconds(); d > 0 {
-		return float64(n) / d
-	}
-	return 0
-}

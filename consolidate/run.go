@@ -2,11 +2,9 @@ package consolidate
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -21,21 +19,13 @@ type digest struct {
 }
 
 func (d *digest) add(id string, sign int) {
-	h := xxhash.Sum64String(id)
 	d.n += sign
-	d.a += uint64(sign) * mix(h, 1)
-	d.b += uint64(sign) * mix(xxhash.Sum64String(id+"\x00"), h)
+	d.a += uint64(sign) * xxhash.Sum64String(id)
+	d.b += uint64(sign) * xxhash.Sum64String(id+"\x00")
 }
 
 // key is the digest with the versions of all that decided (C2).
 func (p *pass) key() string {
-	buf := []byte(nil)
-	for _, x := range []uint64{uint64(p.sum.n), p.sum.a, p.sum.b} {
-		for range 8 {
-			buf = append(buf, byte(x))
-			x >>= 8
-		}
-	}
 	merger, embedder := "", ""
 	if p.cfg.Merger != nil {
 		merger = fmt.Sprintf("%v %s", p.cfg.Score, p.cfg.Merger.Version())
@@ -43,7 +33,7 @@ func (p *pass) key() string {
 	if p.cfg.Embedder != nil {
 		embedder = p.cfg.Embedder.Version()
 	}
-	return "2 " + hex.EncodeToString(buf) + " " +
+	return fmt.Sprintf("3 %d %016x%016x ", p.sum.n, p.sum.a, p.sum.b) +
 		hash(p.planner().Version(), merger, embedder, p.cfg.SlotVersion, p.selection(), p.o.RedactorVersion)
 }
 
@@ -100,7 +90,6 @@ func (p *pass) announce([]memory.Entry) []events.Record {
 
 // read takes in the corpus.
 func (p *pass) read(ctx context.Context) error {
-	start := time.Now()
 	p.eligible, p.sum = nil, digest{}
 	read := 0
 	for e, err := range p.job.Scan(ctx, p.ref) {
@@ -111,7 +100,7 @@ func (p *pass) read(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			p.progress(Reading, read, 0, start)
+			p.progress(Reading, read, 0)
 		}
 		if !p.o.Selection.holds(e) {
 			continue
@@ -121,13 +110,13 @@ func (p *pass) read(ctx context.Context) error {
 			p.eligible = append(p.eligible, e)
 		}
 	}
-	p.progress(Reading, read, 0, start)
+	p.progress(Reading, read, 0)
 	return ctx.Err()
 }
 
-func (p *pass) progress(phase Phase, done, total int, start time.Time) {
+func (p *pass) progress(phase Phase, done, total int) {
 	if p.o.Progress != nil {
-		p.o.Progress(Progress{phase, done, total, since(start, done)})
+		p.o.Progress(Progress{phase, done, total})
 	}
 }
 
@@ -137,8 +126,7 @@ func (p *pass) makePlan(ctx context.Context) (Plan, error) {
 	for i := range p.eligible {
 		p.entries[p.eligible[i].ID] = &p.eligible[i]
 	}
-	start := time.Now()
-	p.progress(Planning, 0, len(p.eligible), start)
+	p.progress(Planning, 0, len(p.eligible))
 	var plan Plan
 	var err error
 	if rules, ok := p.planner().(Rules); ok {
@@ -158,7 +146,7 @@ func (p *pass) makePlan(ctx context.Context) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p.progress(Planning, len(p.eligible), len(p.eligible), start)
+	p.progress(Planning, len(p.eligible), len(p.eligible))
 	return plan, nil
 }
 
@@ -172,8 +160,8 @@ func (p *pass) candidates(ctx context.Context, rules Rules, plan *Plan) error {
 		}
 	}
 	left := make([]memory.Entry, 0, len(p.eligible)-len(gone))
-	for i, e := range p.eligible {
-		if i&0xff == 0 && ctx.Err() != nil {
+	for _, e := range p.eligible {
+		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if !gone[e.ID] && len(rules.slots(e)) == 0 {
@@ -237,18 +225,18 @@ func (p *pass) planAndApply(ctx context.Context) error {
 	if plan, p.result.Refused, err = p.check(ctx, plan); err != nil {
 		return err
 	}
-	start, total := time.Now(), len(plan.Merge)+len(plan.Supersede)
+	total := len(plan.Merge) + len(plan.Supersede)
 	for i, m := range plan.Merge {
 		if err := p.merge(ctx, m); err != nil {
 			return err
 		}
-		p.progress(Applying, i+1, total, start)
+		p.progress(Applying, i+1, total)
 	}
 	for i, s := range plan.Supersede {
 		if err := p.retireAll(ctx, memory.Superseded, s.By, s.Retire); err != nil {
 			return err
 		}
-		p.progress(Applying, len(plan.Merge)+i+1, total, start)
+		p.progress(Applying, len(plan.Merge)+i+1, total)
 	}
 	return nil
 }

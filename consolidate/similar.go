@@ -245,31 +245,17 @@ func (s *space) drawn(features []uint32) []uint32 {
 		time float64
 		f    uint32
 	}
-	var first []draw
-	for _, f := range features {
-		luck := (float64(uint32(mix(uint64(f))>>32)) + 0.5) / (1 << 32)
-		d := draw{-math.Log(luck) / s.weight(f), f}
-		at, _ := slices.BinarySearchFunc(first, d, func(a, b draw) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.f, b.f)) })
-		if at < lookups {
-			first = slices.Insert(first[:min(len(first), lookups-1)], at, d)
-		}
+	draws := make([]draw, len(features))
+	for i, f := range features {
+		luck := (float64(f) + 0.5) / (1 << 32) // a feature is a hash
+		draws[i] = draw{-math.Log(luck) / s.weight(f), f}
 	}
-	out := make([]uint32, len(first))
-	for i, d := range first {
-		out[i] = d.f
+	slices.SortFunc(draws, func(a, b draw) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.f, b.f)) })
+	out := make([]uint32, min(len(draws), lookups))
+	for i := range out {
+		out[i] = draws[i].f
 	}
 	return out
-}
-
-// mix hashes numbers, in their order, into one.
-func mix(words ...uint64) uint64 {
-	h := uint64(len(words))
-	for _, w := range words {
-		hi, lo := bits.Mul64(h^w, 0x9e3779b97f4a7c15)
-		h = (hi ^ lo) + bits.RotateLeft64(w, 29)
-	}
-	hi, lo := bits.Mul64(h, 0xd6e8feb86659fd93)
-	return hi ^ lo
 }
 
 // key is one way to look a member up. Keys under one feature, or of one order of vectors,
