@@ -250,7 +250,7 @@ func (s *space) drawn(features []uint32) []uint32 {
 		luck := (float64(f) + 0.5) / (1 << 32) // a feature is a hash
 		draws[i] = draw{-math.Log(luck) / s.weight(f), f}
 	}
-	slices.SortFunc(draws, func(a, b draw) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.f, b.f)) })
+	slices.SortFunc(draws, func(a, b draw) int { return cmp.Compare(a.time, b.time) })
 	out := make([]uint32, min(len(draws), lookups))
 	for i := range out {
 		out[i] = draws[i].f
