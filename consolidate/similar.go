@@ -248,7 +248,7 @@ func (s *space) drawn(features []uint32) []uint32 {
 	draws := make([]draw, len(features))
 	for i, f := range features {
 		luck := (float64(f) + 0.5) / (1 << 32) // a feature is a hash
-		draws[i] = draw{-math.Log(luck) / s.weight(f), f}
+		draws[i] = draw{-math.Log(luck) / (s.weight(f) * s.weight(f)), f}
 	}
 	slices.SortFunc(draws, func(a, b draw) int { return cmp.Compare(a.time, b.time) })
 	out := make([]uint32, min(len(draws), lookups))
