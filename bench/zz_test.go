@@ -34,6 +34,9 @@ func TestZZ(t *testing.T) {
 		g := similar(es)
 		d := cpu()
 		planned(es)()
-		fmt.Printf("%s similar cpu %.2f plan %.2f groups %d\n", w.name, d-c, cpu()-d, len(g))
+		f := guarded(es)
+		e := cpu()
+		f()
+		fmt.Printf("%s similar cpu %.2f plan %.2f guard %.2f groups %d\n", w.name, d-c, e-d, cpu()-e, len(g))
 	}
 }
