@@ -167,16 +167,14 @@ func (r *reading) number(i int) {
 	if i+1 < len(r.tokens) && r.apart(i, i+1) {
 		next := r.tokens[i+1]
 		lower := strings.ToLower(next.Text)
-		clock := strings.Contains(t.Text, ":")
 		switch {
 		case next.Kind == text.Pair:
 			_, size := utf8.DecodeRuneInString(next.Text)
 			fact += " " + next.Text[:size]
-		case clock && next.Kind == text.Word:
-			if lower == "am" || lower == "pm" || lower == "uhr" {
+		case strings.Contains(t.Text, ":"): // a time of day
+			if halves[lower] {
 				fact += " " + lower
 			}
-		case clock && lower != "a.m" && lower != "p.m":
 		case next.Kind != text.Word || !r.isSmall(lower):
 			fact += " " + next.Text
 		}
@@ -187,6 +185,9 @@ func (r *reading) number(i int) {
 		r.add(numbers, fact)
 	}
 }
+
+// halves follow a time of day and belong to it.
+var halves = set("am pm a.m p.m uhr")
 
 // startsNumber reports whether the first letter or digit is a digit.
 func startsNumber(s string) bool {

@@ -46,10 +46,8 @@ func (p *pass) run(ctx context.Context) (err error) {
 		return err
 	}
 	// A pass that goes on after an error counts what it did before.
-	done := p.held.state
-	p.result.Merged, p.result.Superseded, p.result.Derived = done.Merged, done.Superseded, done.Derived
-	p.result.InputCount = p.sum.n + done.retired() - done.Derived
-	p.result.OutputCount = p.sum.n
+	p.result.InputCount = p.sum.n + p.held.retired() - p.held.Derived
+	p.count()
 
 	last, err := p.job.Document(ctx, p.ref, digestKind, hash(p.selection()))
 	if err != nil {
@@ -295,8 +293,13 @@ func (p *pass) apply(ctx context.Context, rw memory.Rewrite, to memory.State, ke
 			p.sum.add(e.ID, 1)
 		}
 	}
+	p.count()
+	return nil
+}
+
+// count takes over what the pass has committed, before an error too.
+func (p *pass) count() {
 	done := p.held.state
 	p.result.Merged, p.result.Superseded, p.result.Derived = done.Merged, done.Superseded, done.Derived
 	p.result.OutputCount = p.result.InputCount - done.retired() + done.Derived
-	return nil
 }
