@@ -64,12 +64,11 @@ const (
 // entries have a vector, the similarity is a quarter of this and three quarters of the
 // cosine of the vectors. A group has no two entries below the score.
 //
-// Not every two entries are compared. An entry is looked up by twelve of its features that
-// other entries have too, drawn with odds as the squares of their weights, and by the same
-// draw for all entries. Those under one feature are ordered by what was drawn next for
-// them, and each meets the four after it. Two are compared if they meet twice, once if one
-// has fewer than four such features. Vectors bring neighbours together in four orders more.
-// So the worst inputs take no longer, but similar entries are missed in them: one word in
+// Not every two entries are compared. An entry is looked up by the twelve heaviest of its
+// features that other entries have too. Those under one feature are ordered by the next of
+// the twelve, and each meets the four after it. Two are compared if they meet twice, or
+// once if one has fewer than four such features. Vectors bring neighbours together in four
+// orders more. So the worst inputs take no longer, but similar entries are missed in them: one word in
 // every entry, boilerplate around every entry that outweighs the rest, and many equal
 // entries, of which it makes groups of [MaxCandidates]. Of an entry with more than 512
 // features the 512 heaviest count, so that one of a megabyte costs no more than it takes to
@@ -199,9 +198,7 @@ func (s *space) read(ctx context.Context) error {
 		}
 		m := &s.members[i]
 		if len(m.features) > maxFeatures {
-			slices.SortFunc(m.features, func(a, b uint32) int {
-				return cmp.Or(cmp.Compare(s.weight(b), s.weight(a)), cmp.Compare(a, b))
-			})
+			slices.SortFunc(m.features, s.byWeight)
 			m.features = m.features[:maxFeatures]
 			slices.Sort(m.features)
 		}
@@ -238,24 +235,20 @@ func featuresOf(content string) (features []uint32) {
 	return features
 }
 
-// drawn are the features by which a member is looked up, in the order in which they are
-// drawn: -ln(u)/w ascending, where u is the luck of the feature, the same for all members.
-func (s *space) drawn(features []uint32) []uint32 {
-	type draw struct {
-		time float64
-		f    uint32
+// heaviest are the features by which a member is looked up, the heaviest first.
+func (s *space) heaviest(features []uint32) []uint32 {
+	var first []uint32
+	for _, f := range features {
+		if at, _ := slices.BinarySearchFunc(first, f, s.byWeight); at < lookups {
+			first = slices.Insert(first[:min(len(first), lookups-1)], at, f)
+		}
 	}
-	draws := make([]draw, len(features))
-	for i, f := range features {
-		luck := (float64(f) + 0.5) / (1 << 32) // a feature is a hash
-		draws[i] = draw{-math.Log(luck) / (s.weight(f) * s.weight(f)), f}
-	}
-	slices.SortFunc(draws, func(a, b draw) int { return cmp.Compare(a.time, b.time) })
-	out := make([]uint32, min(len(draws), lookups))
-	for i := range out {
-		out[i] = draws[i].f
-	}
-	return out
+	return first
+}
+
+// byWeight orders features, the heavier first.
+func (s *space) byWeight(a, b uint32) int {
+	return cmp.Or(cmp.Compare(s.weight(b), s.weight(a)), cmp.Compare(a, b))
 }
 
 // key is one way to look a member up. Keys under one feature, or of one order of vectors,
@@ -273,7 +266,7 @@ func (s *space) meetings(ctx context.Context, planes [][]float32) ([]uint64, err
 			return nil, ctx.Err()
 		}
 		m := &s.members[i]
-		features := s.drawn(m.features)
+		features := s.heaviest(m.features)
 		for n, f := range features {
 			next, second := features[(n+1)%len(features)], features[(n+2)%len(features)]
 			keys = append(keys, key{uint64(f), uint64(next)<<32 | uint64(second), uint32(i)})
