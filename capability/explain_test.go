@@ -23,7 +23,7 @@ func TestExplainHasEveryLine(t *testing.T) {
 // An operator reads why the index is not claimed.
 func TestA1_ExplainSaysWhyTheIndexIsNotClaimed(t *testing.T) {
 	in := everything(t)
-	in.Declare = nil
+	in.Declare, in.ScheduledDistillation = []byte(`{}`), false
 	m := derive(t, in)
 	assert.Regexp(t, `(?m)^indexEmitted +no +the host declares no workspace +/memory/distillation/indexEmitted$`, m.Explain())
 }
