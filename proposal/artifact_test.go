@@ -32,7 +32,13 @@ func FuzzRewrite(f *testing.F) {
 			t.Fatalf("%s became %s", out, again)
 		}
 		gone, err := rewrite(raw, func(string) (string, error) { return "x", nil })
-		if err != nil || strings.Trim(string(gone), `{}[],:"x0123456789.eE+-truefalsn`) != "" {
+		known := func(r rune) rune {
+			if strings.ContainsRune(`{}[],:"x0123456789.E+-truefalsn`, r) {
+				return -1
+			}
+			return r
+		}
+		if err != nil || strings.Map(known, string(gone)) != "" {
 			t.Fatalf("%s became %s", raw, gone)
 		}
 	})
