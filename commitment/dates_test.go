@@ -270,7 +270,7 @@ func TestDatesInAZone(t *testing.T) {
 // was seen while Dates was made, the second was not. Each is said at an instant in a time zone,
 // and either asks for one instant or for none.
 func TestDatesOfSentencesFromElsewhere(t *testing.T) {
-	for _, half := range []string{"seen", "unseen"} {
+	for _, half := range []string{"seen", "unseen", "third"} {
 		file, err := os.ReadFile("testdata/sentences_" + half + ".jsonl")
 		require.NoError(t, err)
 		var armed, right, clear, found int
