@@ -106,28 +106,27 @@ func (t *reading) read(e *memory.Entry) ([]Arm, Why) {
 	with := (*reading)(nil) // the sentence with a time
 	for _, s := range sentences(e.Content) {
 		r := *t
-		r.toks = s
-		r.times()
-		timed := r.timed()
-		for i := range r.toks {
-			if why := r.refusing(i); !timed && (why == WhyNegated || why == WhyReported) {
-				t.fail(why)
+		r.readTimes(s)
+		switch {
+		case !r.timed():
+			for i := range r.words {
+				if why := r.barred(i); why == WhyNegated || why == WhyReported {
+					t.fail(why)
+				}
 			}
-		}
-		if !timed {
-			continue
-		}
-		if with != nil {
+		case with != nil:
 			t.fail(WhyAmbiguous)
+		default:
+			with = &r
 		}
-		with = &r
 	}
-	switch {
-	case with == nil:
+	if with == nil {
 		return nil, WhyNoDate
-	case quoted(e.Content):
+	}
+	if quotes.MatchString(e.Content) {
 		t.fail(WhyReported)
 	}
+	t.fail(with.whole())
 	if t.why != "" {
 		return nil, t.why
 	}
@@ -141,108 +140,8 @@ func (t *reading) read(e *memory.Entry) ([]Arm, Why) {
 	return []Arm{a}, ""
 }
 
-// timed reports whether the sentence holds a word that can belong to a time.
-func (t *reading) timed() bool {
-	for i := range t.toks {
-		if t.toks[i].used || t.temporal(i) {
-			return true
-		}
-	}
-	return false
-}
-
-// temporal reports whether a word can belong to a time.
-func (t *reading) temporal(i int) bool {
-	tok := &t.toks[i]
-	for _, part := range strings.FieldsFunc(tok.raw, func(r rune) bool { return strings.ContainsRune("-–/", r) }) {
-		part = strings.TrimSuffix(strings.TrimSuffix(part, "s"), "'")
-		if named(part) && zones[part] == "" || timeWords[strings.ToLower(part)] || timeWords[tok.low] {
-			return true
-		}
-	}
-	w := tok.low
-	near := t.tok(i-1).used || t.tok(i+1).used || joins[t.word(i+1)] && t.tok(i+2).used || joins[t.word(i-1)] && t.tok(i-2).used
-	if !strings.ContainsAny(w, "0123456789") {
-		// After a time a word in capitals, or the last one with one, may be a time zone.
-		place := t.tok(i-1).used && tok.raw != w && (tok.raw == strings.ToUpper(tok.raw) && len(w) > 1 || t.tok(i+1).raw == "" || tok.after != "")
-		return near && (place || zones[tok.raw] != "" || nearWords[w] || strings.Contains(w, "/"))
-	}
-	if n, ok := digits(w, 4); ok { // a lone number
-		could := n <= 59 || n >= 1900 && n <= 2100 || len(w) == 4 && n/100 < 24 && n%100 < 60
-		money := strings.ContainsAny(tok.before, "$€£#") || strings.Contains(tok.after, "%")
-		return could && !money && (near || leadsToTime[t.word(i-1)] || t.word(i-1) == "the" && leadsToTime[t.word(i-2)])
-	}
-	_, err := strconv.Atoi(w)
-	return err != nil && (near || w[0] >= '0' && w[0] <= '9' && strings.ContainsAny(w, ":-/.apmhstndr"))
-}
-
-// joins stand between two times of a span or a choice.
-var joins = set("and or to - – — & through")
-
-var leadsToTime = set("at by before after until till from on around between since past")
-
-// follows may stand after a bare number that is an hour.
-var follows = set("to for about with on in at by via and the my our please so i we")
-
-// alarms are set for a time, and not about one.
-var alarms = set("alarm alarms reminder alert timer set")
-
-// arm returns the arm of a sentence that was read whole, or why it was not.
+// arm returns the arm that a sentence asks for, or why it has none.
 func (t *reading) arm() (Arm, Why) {
-	last, placed := 0, false
-	for i := range t.toks {
-		tok, prev, next := &t.toks[i], t.tok(i-1), t.tok(i+1)
-		switch {
-		case !tok.used:
-			if t.temporal(i) {
-				t.fail(WhyUnclear)
-			}
-			continue
-		case (tok.raw == "Sat" || tok.raw == "Sun") && !prev.used && !next.used: // "Sat on a bench", "Sun patches"
-			t.fail(WhyUnclear)
-		case len(tok.raw) < 3 && tok.raw[0] <= '9' && tok.after == "" && next.raw != "" && !next.used && !follows[next.low]: // "7 Main Street"
-			t.fail(WhyUnclear)
-		}
-		if prev.used {
-			continue
-		}
-		last = i
-		alarm := (prev.low == "for" || prev.low == "to") && alarms[t.word(i-2)]
-		placed = placed || alarm || i == 0 || !t.day.IsZero() || t.weekday.set || preposition[tok.low]
-		bare := t.clock.half == 0 && strings.Contains(tok.raw, ":") && !strings.Contains(tok.raw, "-")
-		switch {
-		case attributive[prev.low] && !alarm && !strings.ContainsAny(prev.after, ",:"),
-			strings.ContainsAny(tok.before, "~<>$#€£-–"),
-			bare && i > 0 && prev.after == "": // "Exodus 12:30"
-			t.fail(WhyUnclear)
-		}
-	}
-	ok, verb := t.intends()
-	beside := false // in a clause after the times, beside what is to be done
-	for i := range t.toks {
-		beside = beside || verb && i > last && clauses[t.word(i)]
-		if why := t.refusing(i); why != WhyTold || !beside {
-			t.fail(why)
-		}
-		if i < last && clauses[t.word(i)] {
-			t.fail(WhyUnclear)
-		}
-		if i < last && states[t.word(i)] {
-			t.fail(WhyTold)
-		}
-	}
-	if !placed {
-		t.fail(WhyUnclear)
-	}
-	if strings.Contains(t.toks[len(t.toks)-1].after, "?") {
-		t.fail(WhySupposed)
-	}
-	if !ok {
-		t.fail(WhyNoIntent)
-	}
-	if t.why != "" {
-		return Arm{}, t.why
-	}
 	if t.days != "" {
 		return t.schedule()
 	}
@@ -256,12 +155,12 @@ func (t *reading) schedule() (Arm, Why) {
 	switch {
 	case t.why != "":
 		return Arm{}, t.why
-	case !t.exact.IsZero() || !t.day.IsZero() || t.weekday.set:
+	case !t.exact.IsZero() || !t.day.IsZero() || t.weekday != "":
 		return Arm{}, WhyAmbiguous
 	case t.shown != "":
 		return Arm{}, WhyZone
 	}
-	a := Arm{Spec: strconv.Itoa(c.minute) + " " + strconv.Itoa(c.hour) + " " + t.days, Zone: t.place().String()}
+	a := Arm{Spec: strconv.Itoa(c.minute) + " " + strconv.Itoa(c.hour) + " * * " + t.days, Zone: t.place().String()}
 	return a.normal(), ""
 }
 
@@ -282,17 +181,12 @@ func (t *reading) hour() clock {
 		return clock{hour: defaultHour}
 	case !c.set:
 		return clock{set: true, hour: part.alone}
-	case c.half != 0:
-		if c.hour %= 12; c.half == 'p' {
+	case c.half != "", parted && !c.padded && c.hour <= 12:
+		if c.hour %= 12; c.half == "pm" || c.half == "" && part.from >= 12 {
 			c.hour += 12
 		}
-	case c.padded || c.hour == 0 || c.hour > 12: // of 24
-	case !parted:
+	case !c.padded && c.hour > 0 && c.hour <= 12:
 		t.fail(WhyAmbiguous)
-	default:
-		if c.hour %= 12; part.from >= 12 {
-			c.hour += 12
-		}
 	}
 	if parted && (c.hour < part.from || c.hour >= part.to) {
 		t.fail(WhyAmbiguous)
@@ -302,8 +196,7 @@ func (t *reading) hour() clock {
 
 // instant returns the one instant that the sentence names.
 func (t *reading) instant() (time.Time, Why) {
-	c, day := t.hour(), t.whichDay()
-	in := t.place()
+	c, day, in := t.hour(), t.whichDay(), t.place()
 	relative := t.relative || day.IsZero() && t.exact.IsZero()
 	switch {
 	case t.why != "":
@@ -324,33 +217,24 @@ func (t *reading) instant() (time.Time, Why) {
 	return at, why
 }
 
-// whichDay returns the day that the sentence names, or zero. A day of the week is the first one
-// after today, and with "next" one that is also in the next week.
+// whichDay returns the day that the sentence names, or zero. A day of the week is the first one after today, and
+// with "next" one that is also in the next week.
 func (t *reading) whichDay() time.Time {
-	if !t.weekday.set {
+	if t.weekday == "" {
 		return t.day
 	}
-	today := t.today()
-	if t.weekday.which != "" && today.Weekday() == time.Sunday {
-		t.fail(WhyAmbiguous) // a week begins with it, or ends
-	}
-	ahead := (int(t.weekday.day-today.Weekday())+6)%7 + 1
-	sunday := (7 - int(today.Weekday())) % 7 // days to the end of the week
-	switch which := t.weekday.which; {
-	case !t.day.IsZero() && which == "" && t.day.Weekday() == t.weekday.day:
+	today, day := t.today(), dayOfWeek(t.weekday)
+	if !t.day.IsZero() && !t.next && int(t.day.Weekday()) == day {
 		return t.day
-	case which == "next week" && ahead <= sunday:
-		ahead += 7
-	case ahead == 7 && which != "next" && which != "next week", which == "this" && ahead > sunday, which == "next" && ahead <= sunday:
-		t.fail(WhyAmbiguous)
 	}
-	if which := t.weekday.which; which == "next week" && t.weekday.day == time.Sunday {
-		t.fail(WhyAmbiguous) // some begin the week with it
+	ahead := (day-int(today.Weekday())+6)%7 + 1
+	thisWeek := ahead <= (7-int(today.Weekday()))%7
+	if t.next && (thisWeek || today.Weekday() == time.Sunday) || !t.next && ahead == 7 {
+		t.fail(WhyAmbiguous) // a Sunday ends a week for some, and begins one for others
 	}
 	t.relative = true
-	day := today.AddDate(0, 0, ahead)
-	say(t, &t.day, day)
-	return day
+	say(t, &t.day, today.AddDate(0, 0, ahead))
+	return t.day
 }
 
 // exactly returns the one instant at which the clocks of a place show c on a day, with the
@@ -385,22 +269,17 @@ func (t *reading) exactly(day time.Time, c clock, in *time.Location) (time.Time,
 // tags reads the explicit tags.
 func (t *reading) tags(tags []string) (arms []Arm, why Why) {
 	for _, tag := range tags {
-		kind, value, ok := strings.Cut(tag, ":")
-		if !ok {
-			continue
-		}
+		kind, value, _ := strings.Cut(tag, ":")
 		arm := Arm{}
 		switch kind {
 		case "when":
 			arm = Arm{Predicate: value, Once: !slices.Contains(tags, "recurring")}
 		case "at":
 			r := *t
-			r.toks = []token{{raw: value}}
-			if r.iso(0) == 0 {
-				why = WhyBadTag
-				continue
+			r.readTimes(strings.Fields(value))
+			if len(r.words) == 1 && r.words[0].time && !r.english && (!r.exact.IsZero() || !r.day.IsZero()) {
+				arm.At, _ = r.instant()
 			}
-			arm.At, _ = r.instant()
 		case "every":
 			if every, err := time.ParseDuration(value); err == nil {
 				arm = Arm{Every: every, At: t.created}
