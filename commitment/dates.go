@@ -21,41 +21,33 @@ import (
 //
 // Otherwise one sentence of the text may speak of times. What it may say:
 //
-//   - a day: 2026-05-12, 12 May, May 12th 2026, the 12th of May, the 12th, today, tomorrow, the
-//     day after tomorrow, Monday, this or next Monday, Monday next week, in 3 days, in two weeks,
-//     a month from now; or an instant: 2026-05-12T14:00Z, in 90 minutes
-//   - a time of day: 17:00, 5 pm, 5:30 p.m., 1730 hrs, noon, half past five in the afternoon, five
-//     o'clock in the evening; or a part of the day: morning is 09:00, afternoon 14:00, evening 18:00,
-//     night 20:00. A day alone is its 09:00, and a time alone is the next one
-//   - after it a time zone: UTC, GMT, an IANA name with a slash, or an abbreviation that means one
-//     thing (EST and EDT, CDT, MST and MDT, PST and PDT, CET, CEST and the others of the Dates'
-//     table). CST, IST, BST and the like mean several. The clocks there must show the abbreviation at
-//     that time: 2 pm EST in July is nothing
-//   - or every day, every weekday, every morning, every Monday and Thursday, with a time of day
+//   - a day: 2026-05-12, 12 May, May 12th 2026, the 12th, today, tomorrow, the day after tomorrow, Monday,
+//     next Monday, in 3 days, two weeks from now; or an instant: 2026-05-12T14:00Z, in 90 minutes
+//   - a time of day: 17:00, 5 pm, 5:30 p.m., noon, half past five in the afternoon; or a part of the day:
+//     morning is 09:00, afternoon 14:00, evening 18:00, night 20:00. A day alone is its 09:00, and a time alone
+//     is the next one
+//   - after it a time zone: UTC, GMT, an IANA name with a slash, or an abbreviation that means one thing, as
+//     EST does and IST does not. The clocks there must show it at that time: 2 pm EST in July is nothing
+//   - or every day, every weekday, every Monday and Thursday, with a time of day
 //
-// "By" a time is at it. All of it is relative to the entry's CreatedAt, in the time zone Zone. A
-// day of the week is the first one after that day; the same day of the week is ambiguous, and so are
-// "this" and "next" where a week later could be meant. A date without a year is the first one that is not over.
-// Names of months begin with a capital; Sat, Sun, Mon, too, so that nobody sat or may.
+// All of it is relative to the entry's CreatedAt, in the time zone Zone. A day of the week is the first one after
+// that day, and a date without a year the first one that is not over. "By" a time is at it.
 //
 // An entry is Unread, with its reason, if
 //
-//   - any other word of the sentence can belong to a time: numbers beside a time, units, weekdays,
-//     months, parts of the day, time zones, "before", "until", "except", "last", a second time; or
-//     a time says what is spoken about, as after "for", "from", "of", "the" ([WhyUnclear]; an alarm
-//     and a reminder are "for" a time)
-//   - there are several times or readings: 5 without am or pm, a weekday that is not that of its
-//     date, a time of day that the clocks show twice ([WhyAmbiguous])
-//   - the calendar or the clocks do not have it: 31 June, 25:00, the hour that is skipped
-//     ([WhyImpossible], [WhyZone])
-//   - it is negated, canceled, done, removed or put off ([WhyNegated]); reported, or there is any
-//     quotation mark ([WhyReported]); asked, supposed or conditional ([WhySupposed]); told of the
-//     past or of a state ([WhyTold]), unless beside what is to be done, after "whether" for example
-//   - it does not begin as what is to be done begins: with one of some hundred verbs, after "please",
-//     "I must" and their like. Only if it names a day in English and a time of day it may begin
-//     otherwise, except as a question or with he, she, they ([WhyNoIntent])
-//   - it has passed, or it is relative in an entry that was derived from others, whose CreatedAt is
-//     not that of the words ([WhyPast], [WhyRelative])
+//   - any other word of the sentence can belong to a time, such as a number beside one, a unit, "before",
+//     "except" or a second time, or a time says what is spoken about, as after "from" or "the" ([WhyUnclear])
+//   - there are several times or readings: 5 without am or pm, the day of the week of CreatedAt, "next Friday"
+//     on a Monday, a weekday that is not that of its date, an hour that the clocks show twice ([WhyAmbiguous])
+//   - the calendar or the clocks do not have it: 31 June, 25:00, the hour that is skipped ([WhyImpossible],
+//     [WhyZone])
+//   - it is negated, canceled or done ([WhyNegated]); reported, or there is any quotation mark ([WhyReported]);
+//     asked, supposed or conditional ([WhySupposed]); told of the past or of a state ([WhyTold])
+//   - it does not begin as what is to be done begins: with one of some hundred verbs, after "please", "I must"
+//     and their like. Only if it names a day in English and a time of day it may begin otherwise, except as a
+//     question or with he, she, they ([WhyNoIntent])
+//   - it has passed, or it is relative in an entry that was derived from others, whose CreatedAt is not that of
+//     the words ([WhyPast], [WhyRelative])
 type Dates struct {
 	// Zone is the IANA name of the time zone in which dates are read; empty is UTC.
 	Zone string
@@ -65,7 +57,7 @@ type Dates struct {
 const defaultHour = 9
 
 // Version names the rules and the time zone.
-func (d Dates) Version() string { return "dates/2 " + d.Zone }
+func (d Dates) Version() string { return "dates/3 " + d.Zone }
 
 // Infer implements [Inferrer].
 func (d Dates) Infer(ctx context.Context, r Request) (Inference, error) {
@@ -243,16 +235,12 @@ func (t *reading) whichDay() time.Time {
 func (t *reading) exactly(day time.Time, c clock, in *time.Location) (time.Time, Why) {
 	shown := day.Add(time.Duration(c.hour)*time.Hour + time.Duration(c.minute)*time.Minute)
 	var at []time.Time
-	other := false
 	for _, around := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
 		_, offset := shown.Add(around).In(in).Zone()
 		i := shown.Add(-time.Duration(offset) * time.Second)
-		if name, there := i.In(in).Zone(); there == offset && !slices.ContainsFunc(at, i.Equal) {
-			if t.shown == "" || t.shown == name {
-				at = append(at, i)
-			} else {
-				other = true
-			}
+		name, there := i.In(in).Zone()
+		if there == offset && (t.shown == "" || t.shown == name) && !slices.ContainsFunc(at, i.Equal) {
+			at = append(at, i)
 		}
 	}
 	switch {
@@ -260,7 +248,7 @@ func (t *reading) exactly(day time.Time, c clock, in *time.Location) (time.Time,
 		return at[0], ""
 	case len(at) > 1:
 		return time.Time{}, WhyAmbiguous
-	case other:
+	case t.shown != "":
 		return time.Time{}, WhyZone
 	}
 	return time.Time{}, WhyImpossible

@@ -2,6 +2,7 @@ package commitment
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,7 +18,7 @@ type word struct {
 
 var (
 	quotes   = regexp.MustCompile("[\"“”„«»`]|(?m:^\\s*[>|])|(?:^|\\s)['‘]")
-	named    = regexp.MustCompile(`^(?:` + dayNames + `|` + monthNames + `)\b`)
+	named    = regexp.MustCompile(`^(?:` + dayNames + `|` + monthNames + `)s?\b`)
 	halves   = regexp.MustCompile(`(?i)\b([ap])\.m\b\.?`)
 	unforget = regexp.MustCompile(`(?i)\b(?:don't|do not) forget\b`)
 )
@@ -43,7 +44,7 @@ func sentences(text string) (out [][]string) {
 	return append(out, s)
 }
 
-// read reads the times of a sentence, and its words.
+// readTimes reads the times of a sentence, and its words.
 func (t *reading) readTimes(fields []string) {
 	for i, f := range fields {
 		fields[i] = halves.ReplaceAllString(f, "${1}m")
@@ -66,7 +67,7 @@ func (t *reading) readTimes(fields []string) {
 			}
 		}
 		if n == 0 {
-			core := strings.Trim(fields[i], "([{<“‘'«*_~>|)]}”’»,.;:!?…")
+			core := strings.Trim(fields[i], "([{<“‘'«*_~>|)]}”’»,.;:!?…-–—")
 			_, after, _ := strings.Cut(fields[i], core)
 			t.words = append(t.words, word{raw: core, low: strings.ToLower(core), after: after})
 			n = 1
@@ -96,21 +97,24 @@ func (t *reading) timed() bool {
 func (t *reading) temporal(i int) bool {
 	w, prev, next := t.words[i], t.word(i-1), t.word(i+1)
 	for _, part := range append(strings.FieldsFunc(w.raw, func(r rune) bool { return strings.ContainsRune("-–/'", r) }), w.raw) {
-		if timeWords[strings.ToLower(part)] || named.MatchString(part) && named.FindString(part) == strings.TrimSuffix(part, "s") {
+		if timeWords[strings.ToLower(part)] || named.MatchString(part) {
 			return true
 		}
 	}
-	near := prev.time || next.time || joins[next.low] && t.word(i+2).time || joins[prev.low] && t.word(i-2).time
-	if strings.Trim(w.low, "0123456789") == "" {
-		could := len(w.low) == 4 && w.low < "24" || w.low != "" && len(w.low) < 3 && number(w.low) < 60
-		return could && (near || leadsToTime[prev.low] || prev.low == "the" && leadsToTime[t.word(i-2).low])
+	near := func(n int) bool {
+		return slices.ContainsFunc(t.words[max(0, i-n):min(len(t.words), i+n+1)], func(w word) bool { return w.time })
 	}
-	if w.low[0] >= '0' && w.low[0] <= '9' {
+	switch digits := strings.TrimLeft(w.low, "0123456789"); {
+	case w.low == "":
+		return false
+	case digits == "": // a number is one of a time if it could be
+		return (len(w.low) < 3 || len(w.low) == 4 && w.low < "24") && (near(3) || attributive[prev.low])
+	case digits != w.low:
 		return true
 	}
 	// After a time a word in capitals may be a time zone.
 	place := prev.time && len(w.raw) > 1 && w.raw != w.low && (w.raw == strings.ToUpper(w.raw) || next.raw == "" || w.after != "")
-	return near && (place || nearWords[w.low] || strings.ContainsAny(w.low, "0123456789/"))
+	return place || near(1) && (nearWords[w.low] || strings.ContainsAny(w.low, "0123456789/"))
 }
 
 // barred returns why a word keeps its sentence from being armed, or "".
@@ -138,7 +142,7 @@ func (t *reading) whole() Why {
 		return t.why
 	}
 	begin, ok := t.intends()
-	last := 0
+	last, asked := 0, false // the last time; the rest is what is asked for
 	for i, w := range t.words {
 		if w.time {
 			last = i
@@ -151,13 +155,13 @@ func (t *reading) whole() Why {
 		case w.time && attributive[prev.low] && !alarm && !strings.ContainsAny(prev.after, ",:"),
 			w.bare && !prev.time && (i > 0 || !next.time),                                 // "Exodus 12:30", "Sat on a bench"
 			w.lone && w.after == "" && next.raw != "" && !next.time && !follows[next.low], // "at 7 Main Street"
-			!w.time && t.temporal(i),
-			i < last && clauses[w.low]:
+			!w.time && t.temporal(i):
 			return WhyUnclear
-		case i < last && states[w.low] && i >= begin:
+		case begin <= i && i < last && clauses[w.low]:
 			return WhyTold
 		case i >= begin || w.time:
-			if why := t.barred(i); why != "" {
+			asked = asked || i > last && w.low == "whether"
+			if why := t.barred(i); why != "" && !(asked && why == WhyTold) {
 				return why
 			}
 		}
@@ -188,6 +192,7 @@ func (t *reading) intends() (begin int, ok bool) {
 	return 0, !led
 }
 
+// bars are words that keep a sentence from being armed, wherever they stand in it.
 var bars = map[Why]map[string]bool{
 	WhyNegated: set(`not never no none nobody nothing neither nor cannot cant dont wont without except excluding avoid skip
 		refrain hardly barely ignore disregard instead rather unlike cancel cancelled canceled cancels canceling cancelling
@@ -252,21 +257,14 @@ var nearWords = set(`one two three four five six seven eight nine ten eleven twe
 
 // attributive words make of the time after them something that is spoken about, a span, or an
 // estimate.
-var attributive = set(`for from to of off about around approximately roughly circa nearly almost before after until till
+var attributive = set(`at by on for from to of off about around approximately roughly circa nearly almost before after until till
 	since between than through the a an my our your his her its their this last past or not every each within via per under
-	over regarding re - – — ~ into as plus minus & vs versus mr mrs ms dr line page starting
+	over regarding re into as plus minus & vs versus mr mrs ms dr line page starting
 	beginning effective`)
 
-// states are verbs of statements.
-var states = set("is are isn't aren't has it's he's she's there's what's that's")
-
-// clauses are words after which a time may belong to something else than what is to be done.
-var clauses = set(`that which who whose whom where when while because whether how what why as since so but than`)
-
-// joins stand between two times of a span or a choice.
-var joins = set("and or to - – — & through")
-
-var leadsToTime = set("at by before after until till from on around between since past")
+// clauses are words before which a time may be that of what is told, and not of what is to be done.
+var clauses = set(`that which who whose whom where when while because whether how what why as since so but than
+	is are isn't aren't has it's he's she's there's what's that's`)
 
 // follows may stand after a mere number that is an hour.
 var follows = set("to for about with on in by via and the my our please so i we")
