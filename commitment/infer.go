@@ -252,7 +252,7 @@ func (in *inferring) keep(ctx context.Context, entries []memory.Entry, arms map[
 				done.Known++
 				continue
 			}
-			why, err := in.refused(&c)
+			why, err := in.refused(ctx, &c)
 			switch {
 			case err != nil:
 				return false, err
@@ -307,8 +307,8 @@ func (in *inferring) holds(ctx context.Context, id string) (bool, error) {
 }
 
 // refused tells why a commitment cannot be armed now, or sets when it is due.
-func (in *inferring) refused(c *Commitment) (Why, error) {
-	err := in.admit(in.job, Source{c.Ref, c.MemoryID}, c.Arm)
+func (in *inferring) refused(ctx context.Context, c *Commitment) (Why, error) {
+	err := in.admit(ctx, in.job, Source{c.Ref, c.MemoryID}, c.Arm)
 	if err == nil {
 		c.Due, err = in.firstDue(c.Arm, c.ArmedAt)
 	}

@@ -2,7 +2,9 @@ package commitment_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -123,6 +125,54 @@ func TestK3_WhatElseAHostPlugsInMayPanic(t *testing.T) {
 	_, err = h.Arm(ctx, h.job("acme"), h.note("y"), commitment.Arm{Spec: "hourly"})
 	require.ErrorIs(t, err, memory.ErrInternal)
 	require.NotContains(t, err.Error(), "hunter2-hunter2")
+}
+
+// The registry of predicates may hang or panic: what asks for it fails in time and leaves nothing
+// half done, and goes on when it is well again.
+func TestAPredicateRegistryThatMisbehaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mood atomic.Value
+		mood.Store("")
+		free := make(chan struct{})
+		found := arms{}
+		h := newHost(t, func(c *commitment.Config) {
+			c.Inferrer = found
+			c.Predicate = func(_, name string) bool {
+				switch mood.Load() {
+				case "hangs":
+					<-free
+				case "panics":
+					panic("hunter2-hunter2")
+				}
+				return name == signed.Predicate
+			}
+		})
+		s := h.note("When it is signed.", "intent")
+		found[s.MemoryID] = []commitment.Arm{signed}
+		for _, bad := range []string{"hangs", "panics"} {
+			mood.Store(bad)
+			start := time.Now()
+			_, err := h.Arm(ctx, h.job("acme"), s, signed)
+			require.ErrorIs(t, err, memory.ErrInternal, bad)
+			require.ErrorContains(t, err, "the registry of predicates")
+			require.NotContains(t, err.Error(), "hunter2-hunter2")
+			done, err := h.Infer(ctx, h.job("acme"), "ref")
+			require.ErrorIs(t, err, memory.ErrInternal, bad)
+			require.Zero(t, done)
+			require.LessOrEqual(t, time.Since(start), 2*memory.PluginTimeout) // of the bubble
+		}
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		mood.Store("hangs")
+		_, err := h.Arm(short, h.job("acme"), s, signed)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		close(free)
+		mood.Store("")
+		done, err := h.Infer(ctx, h.job("acme"), "ref")
+		require.NoError(t, err)
+		require.Len(t, done.Armed, 1)
+		require.Equal(t, 1, h.observe(1, "yes", true))
+	})
 }
 
 // A firing whose run has started, and whose event memory will never take, is given up in the

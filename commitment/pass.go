@@ -16,6 +16,7 @@ type pass struct {
 	tenant string
 	done   Ticked
 	moved  int // swaps that succeeded, and what was put aside
+	unread int // what was put aside
 
 	// The tenant's secrets, once they were asked for.
 	asked    bool
@@ -55,6 +56,7 @@ func (p *pass) take(ctx context.Context, d *memory.Document) bool {
 	if err != nil {
 		p.note(err)
 		p.moved++
+		p.unread++
 		return false
 	}
 	if err := p.step(ctx, &c); err != nil {

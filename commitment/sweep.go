@@ -19,12 +19,14 @@ const sweepBatch = 256
 // Sweep tidies up the commitments of a tenant. A host calls it now and then, once a day
 // say; it costs what the tenant has armed and ended.
 //
-//   - What waits for a predicate is never due by itself. It lapses if its entry was
-//     deleted, has expired or was forgotten.
-//   - What has ended stays for as long as its entry does, also one that was merged or
-//     superseded, so that inferring again does not arm it again (K1). It is removed when
-//     the entry is gone; without an entry, when it ended longer ago than
-//     [Config.Retention].
+//   - What waits for a predicate is never due by itself. It lapses if its entry is gone: it
+//     was deleted, has expired or was forgotten.
+//   - What has ended stays for as long as its entry does, so that inferring again does not
+//     arm it again (K1). It is removed when the entry is gone; without an entry, when it
+//     ended longer ago than [Config.Retention].
+//
+// An entry that was merged or superseded is not gone while it can be restored, whatever became
+// of the one that took its place.
 //
 // Commitments that cannot be read are left alone. Sweep returns the first such error at
 // the end, and stops after any other.
@@ -74,7 +76,7 @@ func (e *Engine) sweep(ctx context.Context, batch []Commitment, done *Swept) err
 	}
 	for _, c := range batch {
 		fate, held := fates[Source{c.Ref, c.MemoryID}]
-		gone := c.MemoryID != "" && (!held || fate.State == memory.Deleted)
+		gone := c.MemoryID != "" && (!held || fate.State == memory.Deleted && !fate.Restorable)
 		if c.MemoryID == "" && c.State.Final() {
 			gone = e.bank.Now().Sub(c.ended()) > e.cfg.Retention
 		}

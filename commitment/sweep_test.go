@@ -101,6 +101,32 @@ func TestK1_SweepingKeepsWhatIsHeld(t *testing.T) {
 	}
 }
 
+// An entry may come back though what it was merged into is gone: its intentions are neither armed a
+// second time then nor lost.
+func TestK1_SweepingKeepsWhatCanBeRestored(t *testing.T) {
+	h := newHost(t)
+	s := h.note("x")
+	head, err := h.job("acme").Put(ctx, "ref", memory.Draft{Content: "y", ExpiresAt: epoch.Add(3 * time.Hour)})
+	require.NoError(t, err)
+	once, waits := h.arm(s, in(time.Hour)), h.arm(s, signed)
+	h.clock.Advance(time.Hour)
+	require.Equal(t, 1, h.tick().Fired)
+	rewrite := func(rw memory.Rewrite) {
+		_, err := h.job("acme").Rewrite(ctx, "ref", rw)
+		require.NoError(t, err)
+	}
+	rewrite(memory.Rewrite{Retire: []memory.Retire{{ID: s.MemoryID, State: memory.Merged, For: head.ID}}})
+	h.clock.Advance(3 * time.Hour)
+	require.Zero(t, h.sweep())
+	rewrite(memory.Rewrite{Restore: []string{s.MemoryID}})
+	require.Equal(t, commitment.Acknowledged, h.arm(s, in(time.Hour)).State, "it is still known: "+once.ID)
+	require.Equal(t, 1, h.observe(1, "yes", true))
+	require.Equal(t, 1, h.tick().Fired)
+
+	rewrite(memory.Rewrite{Retire: []memory.Retire{{ID: s.MemoryID, State: memory.Deleted}}})
+	require.Equal(t, commitment.Swept{Lapsed: 1, Removed: 1}, h.sweep(), "what was deleted does not come back: "+waits.ID)
+}
+
 // Without an entry it is the retention that counts, from when it ended.
 func TestSweepingWithoutAnEntry(t *testing.T) {
 	h := newHost(t, func(c *commitment.Config) { c.Retention = 2 * day })

@@ -79,6 +79,7 @@ type tick struct {
 	queues  map[string][]*memory.Document // of the tenants that have a goroutine
 	active  int                           // goroutines
 	moved   int                           // swaps that succeeded, and what was put aside
+	unread  int                           // of those in hand, the ones that cannot be read, which are due for ever
 	done    Ticked
 	problem error // the first trouble that did not end the tick
 	err     error // what ended it
@@ -93,7 +94,7 @@ func (t *tick) run(ctx context.Context, due []memory.Document) {
 		idle := t.wait()
 		t.mu.Lock()
 		over := t.err != nil || idle && t.moved == moved // others are at it, or nothing is left
-		limit := min(batch+2*len(t.hand), maxRead)
+		limit := min(batch+2*(len(t.hand)-t.unread), maxRead) + 2*t.unread
 		if !idle {
 			t.until = t.bank.Now()
 		}
@@ -165,6 +166,7 @@ func (t *tick) serve(ctx context.Context, tenant string, until time.Time) {
 	defer t.mu.Unlock()
 	t.done.add(p.done)
 	t.moved += p.moved
+	t.unread += p.unread
 	if t.active--; t.active == 0 {
 		select {
 		case t.idle <- struct{}{}:
