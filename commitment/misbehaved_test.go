@@ -127,6 +127,38 @@ func TestK3_WhatElseAHostPlugsInMayPanic(t *testing.T) {
 	require.NotContains(t, err.Error(), "hunter2-hunter2")
 }
 
+// A schedule that panics for a while ends nothing: the run is recorded, and what recurs goes on
+// afterwards, as it does where a missed instant is passed over.
+func TestK4_AScheduleThatPanicsForAWhile(t *testing.T) {
+	for _, missed := range []commitment.Missed{commitment.FireOnce, commitment.Skip} {
+		loose := false
+		h := newHost(t, func(c *commitment.Config) {
+			c.Missed = missed
+			c.Schedule = func(string, *time.Location) (commitment.Schedule, error) { return moody{&loose}, nil }
+		})
+		c := h.arm(h.note("x"), commitment.Arm{Spec: "hourly"})
+		h.clock.Advance(90 * time.Minute)
+		loose = true
+		for range 20 {
+			done, err := h.Tick(ctx)
+			require.ErrorIs(t, err, memory.ErrInternal)
+			require.Zero(t, done.Fired+done.Lapsed+done.Dead)
+			require.False(t, h.get(c).State.Final())
+			h.clock.Advance(time.Hour)
+		}
+		loose = false
+		fires := 2 // the one under way and the one that is due by now
+		if missed == commitment.Skip {
+			fires = 0 // that is missed
+		}
+		require.Equal(t, fires, h.tick().Fired)
+		require.Equal(t, commitment.Armed, h.get(c).State)
+		h.clock.Advance(30 * time.Minute)
+		require.Equal(t, 1, h.tick().Fired)
+		require.LessOrEqual(t, len(h.queue.runs), 3)
+	}
+}
+
 // The registry of predicates may hang or panic: what asks for it fails in time and leaves nothing
 // half done, and goes on when it is well again.
 func TestAPredicateRegistryThatMisbehaves(t *testing.T) {
