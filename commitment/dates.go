@@ -234,18 +234,13 @@ func (t *reading) whichDay() time.Time {
 // some twice.
 func (t *reading) exactly(day time.Time, c clock, in *time.Location) (time.Time, Why) {
 	shown := day.Add(time.Duration(c.hour)*time.Hour + time.Duration(c.minute)*time.Minute)
-	var at []time.Time
-	for _, around := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
-		_, offset := shown.Add(around).In(in).Zone()
-		i := shown.Add(-time.Duration(offset) * time.Second)
-		name, there := i.In(in).Zone()
-		if there == offset && (t.shown == "" || t.shown == name) && !slices.ContainsFunc(at, i.Equal) {
-			at = append(at, i)
-		}
+	at := instants(shown, in)
+	if t.shown != "" {
+		at = slices.DeleteFunc(at, func(i time.Time) bool { name, _ := i.Zone(); return name != t.shown })
 	}
 	switch {
 	case len(at) == 1:
-		return at[0], ""
+		return at[0].UTC(), ""
 	case len(at) > 1:
 		return time.Time{}, WhyAmbiguous
 	case t.shown != "":

@@ -170,12 +170,11 @@ func (t *reading) namedDay(m []string) bool {
 }
 
 func (t *reading) ahead(m []string) bool {
-	const day = 24 * time.Hour
 	n := time.Duration(number(strings.ToLower(m[1])))
 	unit := map[string]time.Duration{
-		"min": time.Minute, "minute": time.Minute, "hr": time.Hour, "hour": time.Hour, "day": day, "week": 7 * day,
+		"min": time.Minute, "minute": time.Minute, "hr": time.Hour, "hour": time.Hour, "day": oneDay, "week": 7 * oneDay,
 	}[strings.ToLower(m[2])]
-	if unit >= day {
+	if unit >= oneDay {
 		return t.onDay(t.today().Add(n * unit))
 	}
 	say(t, &t.exact, t.created.UTC().Add(n*unit))

@@ -77,14 +77,14 @@ func TestDates(t *testing.T) {
 		commitment.WhyZone: {"Call Sam tomorrow at 5pm Mars/Olympus.", "Call Sam tomorrow at 2pm EST.", "Call Sam on 12 January 2027 at 2pm PDT.", "Call Sam every Friday at 2pm EDT."},
 		commitment.WhyNegated: {
 			"Don't call Sam tomorrow at 5pm.", "Never call Sam on Friday at 5pm.", "Cancel the call tomorrow at 5pm.", "Call Sam tomorrow at 5pm. No, don't.",
-			"Forget the call tomorrow at 5pm.", "The call tomorrow at 5pm is off.", "[x] Call Sam tomorrow at 5pm.", "Done: call Sam tomorrow at 5pm.", "Nicht anrufen: 2026-05-12",
+			"Forget the call tomorrow at 5pm.", "The call tomorrow at 5pm is off.", "[x] Call Sam tomorrow at 5pm.", "Done: call Sam tomorrow at 5pm.", "Call Sam tomorrow at 5pm ✅", "Call Sam tomorrow at 5pm - nope", "Nicht anrufen: 2026-05-12",
 		},
 		commitment.WhyReported: {
 			"Lena said to call Sam tomorrow at 5pm.", "According to Lena we call Sam tomorrow at 5pm.", "\"Call Sam tomorrow at 5pm.\"",
 			"Reply with 'call Sam tomorrow at 5pm'", "> Call Sam tomorrow at 5pm.", "For example, call Sam tomorrow at 5pm.",
 		},
 		commitment.WhySupposed: {
-			"If it rains call Sam tomorrow at 5pm.", "Maybe call Sam tomorrow at 5pm.", "Call Sam tomorrow at 5pm?", "Call Sam tomorrow at 5pm unless he calls.",
+			"If it rains call Sam tomorrow at 5pm.", "Maybe call Sam tomorrow at 5pm.", "Call Sam tomorrow at 5pm, subject to approval.", "Call Sam tomorrow at 5pm?", "Call Sam tomorrow at 5pm unless he calls.",
 			"It would be nice to call Sam tomorrow at 5pm.",
 		},
 		commitment.WhyTold: {

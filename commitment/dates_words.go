@@ -198,7 +198,7 @@ var bars = map[Why]map[string]bool{
 		refrain hardly barely ignore disregard instead rather unlike cancel cancelled canceled cancels canceling cancelling
 		cancellation scrap scratch nevermind obsolete moot void postpone postpones reschedule reschedules rearrange delay
 		defer withdraw withdrawn drop done finish finished completed handled resolved already undo revoke off stop forget
-		anymore decline abort strike nix kill disable dismiss discard reject refuse unschedule free empty rid unnecessary rarely seldom delete erase remove clear x nicht kein keine pas ne niet geen`),
+		anymore decline abort strike nix kill disable dismiss discard reject refuse unschedule free empty rid unnecessary rarely seldom delete erase remove clear nope nah x ❌ ✗ ✘ ✖ ☒ ☑ ✅ ✔ ✓ nicht kein keine pas ne niet geen`),
 	WhyReported: set(`said says tells told asked asks wrote writes written according apparently allegedly supposedly
 		reportedly reported claims claimed mentions mentioned thinks thought heard hears announces announced suggests suggested
 		promised believes believed knows knew quote quoted quoting explained replied e.g i.e example rumour rumor insists
@@ -206,7 +206,7 @@ var bars = map[Why]map[string]bool{
 	WhySupposed: set(`if unless would could might may maybe perhaps possibly probably suppose supposing supposed imagine
 		assuming assume provided hypothetically wish hope hopes hoping hopefully otherwise either or when whenever
 		while once can likely tentatively tentative tbd tbc consider considering think thinking guess wonder wondering
-		pretend say case hypothetical theoretically unlikely i'd we'd you'd he'd she'd they'd`),
+		pretend say case hypothetical theoretically unlikely subject pending i'd we'd you'd he'd she'd they'd`),
 	WhyTold: set(`yesterday ago was were been had did went gone came got gave took taken made sent met saw seen sat ran ate
 		slept left found kept held brought bought caught built spent lost won paid sold spoke spoken drove flew began begun
 		broke chose drew drank fell felt fought forgot froze grew hid led lay lit meant rode rose sang sank shook shot slid

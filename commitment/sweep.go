@@ -2,6 +2,7 @@ package commitment
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
@@ -78,7 +79,9 @@ func (e *Engine) sweep(ctx context.Context, batch []Commitment, done *Swept) err
 		fate, held := fates[Source{c.Ref, c.MemoryID}]
 		gone := c.MemoryID != "" && (!held || fate.State == memory.Deleted && !fate.Restorable)
 		if c.MemoryID == "" && c.State.Final() {
-			gone = e.bank.Now().Sub(c.ended()) > e.cfg.Retention
+			// One that does not say when it ended was marked, or armed, last.
+			ended := slices.MaxFunc([]time.Time{c.EndedAt, c.Mark, c.ArmedAt}, time.Time.Compare)
+			gone = e.bank.Now().Sub(ended) > e.cfg.Retention
 		}
 		if !gone {
 			continue
@@ -98,16 +101,4 @@ func (e *Engine) sweep(ctx context.Context, batch []Commitment, done *Swept) err
 		}
 	}
 	return nil
-}
-
-// ended returns when the commitment reached its final state, or for one that does not say
-// when something last happened to it.
-func (c *Commitment) ended() time.Time {
-	switch {
-	case !c.EndedAt.IsZero():
-		return c.EndedAt
-	case c.Mark.After(c.ArmedAt):
-		return c.Mark
-	}
-	return c.ArmedAt
 }
