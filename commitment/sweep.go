@@ -2,6 +2,7 @@ package commitment
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 type Swept struct {
 	Lapsed  int // commitments that waited for a predicate, and whose entry is gone
 	Removed int // ended commitments that nothing needs any more
+	Revived int // recurring ones that had lapsed by a merge or a supersession that was undone
 }
 
 // sweepBatch is how many commitments are looked up at a time.
@@ -27,7 +29,9 @@ const sweepBatch = 256
 //     ended longer ago than [Config.Retention].
 //
 // An entry that was merged or superseded is not gone while it can be restored, whatever became
-// of the one that took its place.
+// of the one that took its place. When it is live again, what recurs goes on: a commitment that
+// lapsed by the merge or the supersession is armed again for what comes next, unless its Heir is
+// not at its end and fires in its place.
 //
 // Commitments that cannot be read are left alone. Sweep returns the first such error at
 // the end, and stops after any other.
@@ -84,6 +88,9 @@ func (e *Engine) sweep(ctx context.Context, batch []Commitment, done *Swept) err
 			gone = e.bank.Now().Sub(ended) > e.cfg.Retention
 		}
 		if !gone {
+			if err := e.revive(ctx, c, fate, done); err != nil {
+				return err
+			}
 			continue
 		}
 		count, swap := &done.Removed, memory.DocumentSwap{Document: c.document(), Act: memory.Remove}
@@ -101,4 +108,39 @@ func (e *Engine) sweep(ctx context.Context, batch []Commitment, done *Swept) err
 		}
 	}
 	return nil
+}
+
+// revive arms a recurring commitment again that lapsed because its entry, which is live again, had
+// given way to another one.
+func (e *Engine) revive(ctx context.Context, c Commitment, fate memory.Fate, done *Swept) error {
+	if c.State != Lapsed || c.Reason != ReasonMerged && c.Reason != ReasonSuperseded || c.Arm.once() || fate.State != memory.Live {
+		return nil
+	}
+	if c.Heir != "" {
+		heir, err := e.load(ctx, c.Tenant, c.Heir)
+		switch {
+		case errors.Is(err, memory.ErrNotFound):
+		case errors.Is(err, ErrNewerFormat) || err == nil && (!heir.State.Final() || heir.Reason == ReasonMerged):
+			return nil
+		case err != nil:
+			return err
+		case heir.Mark.After(c.Mark):
+			c.Mark = heir.Mark
+		case heir.Position > c.Position:
+			c.Position, c.Digest = heir.Position, heir.Digest
+		}
+	}
+	c.State, c.Reason, c.Heir, c.Claim, c.EndedAt = Armed, ReasonNone, "", Claim{}, time.Time{}
+	if now := e.bank.Now(); c.Arm.Predicate == "" {
+		due, reason, err := e.next(c.Arm, c.ArmedAt, slices.MaxFunc([]time.Time{c.Mark, now}, time.Time.Compare), now)
+		if reason != ReasonNone || err != nil {
+			return err
+		}
+		c.Due = due
+	}
+	ok, err := e.swap(ctx, &c)
+	if ok {
+		done.Revived++
+	}
+	return err
 }
