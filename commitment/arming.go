@@ -83,7 +83,7 @@ func (e *Engine) admit(ctx context.Context, j *memory.Job, s Source, a Arm) erro
 	}
 	if a.Predicate != "" {
 		known, err := ask(ctx, "the registry of predicates", func(context.Context) (bool, error) {
-			return e.cfg.Predicate(j.Tenant(), a.Predicate), nil
+			return e.cfg.Predicate != nil && e.cfg.Predicate(j.Tenant(), a.Predicate), nil
 		})
 		if err != nil {
 			return err

@@ -312,24 +312,16 @@ func (in *inferring) refused(ctx context.Context, c *Commitment) (Why, error) {
 	if err == nil {
 		c.Due, err = in.firstDue(c.Arm, c.ArmedAt)
 	}
-	if why := whyNot(err); why != "" {
-		return why, nil
-	}
-	return "", err
-}
-
-// whyNot tells why an arm was refused, or "" for any other outcome.
-func whyNot(err error) Why {
 	horizon := (*HorizonError)(nil)
 	switch {
 	case errors.As(err, &horizon):
-		return WhyHorizon
+		return WhyHorizon, nil
 	case errors.Is(err, errPast):
-		return WhyPast
+		return WhyPast, nil
 	case errors.Is(err, errPredicate):
-		return WhyPredicate
+		return WhyPredicate, nil
 	case errors.Is(err, memory.ErrValidation), errors.Is(err, memory.ErrSecretLeakage):
-		return WhyRefused
+		return WhyRefused, nil
 	}
-	return ""
+	return "", err
 }
