@@ -77,7 +77,7 @@ func TestDates(t *testing.T) {
 		commitment.WhyZone: {"Call Sam tomorrow at 5pm Mars/Olympus.", "Call Sam tomorrow at 2pm EST.", "Call Sam on 12 January 2027 at 2pm PDT.", "Call Sam every Friday at 2pm EDT."},
 		commitment.WhyNegated: {
 			"Don't call Sam tomorrow at 5pm.", "Never call Sam on Friday at 5pm.", "Cancel the call tomorrow at 5pm.", "Call Sam tomorrow at 5pm. No, don't.",
-			"Forget the call tomorrow at 5pm.", "The call tomorrow at 5pm is off.", "[x] Call Sam tomorrow at 5pm.", "Done: call Sam tomorrow at 5pm.", "Call Sam tomorrow at 5pm ✅", "Call Sam tomorrow at 5pm - nope", "Nicht anrufen: 2026-05-12",
+			"Forget the call tomorrow at 5pm.", "The call tomorrow at 5pm is off.", "[x] Call Sam tomorrow at 5pm.", "Done: call Sam tomorrow at 5pm.", "Call Sam tomorrow at 5pm ✅", "✔ Call Sam tomorrow at 5pm", "Call Sam tomorrow at 5pm - nope", "Nicht anrufen: 2026-05-12",
 		},
 		commitment.WhyReported: {
 			"Lena said to call Sam tomorrow at 5pm.", "According to Lena we call Sam tomorrow at 5pm.", "\"Call Sam tomorrow at 5pm.\"",

@@ -159,7 +159,7 @@ func (t *reading) whole() Why {
 			return WhyUnclear
 		case begin <= i && i < last && clauses[w.low]:
 			return WhyTold
-		case i >= begin || w.time:
+		default:
 			asked = asked || i > last && w.low == "whether"
 			if why := t.barred(i); why != "" && !(asked && why == WhyTold) {
 				return why
