@@ -130,7 +130,8 @@ func (e *Engine) Commitments(ctx context.Context, tenant string) iter.Seq2[Commi
 
 // Cancel ends a commitment, unless it has ended already, and returns what became of
 // it. A delivery that is under way is not called back: the commitment then is
-// Canceled, its firing is completed, and nothing follows.
+// Canceled, its firing is completed, and nothing follows. One that lapsed because its entry
+// gave way does not come back.
 func (e *Engine) Cancel(ctx context.Context, tenant, id string) (Commitment, error) {
 	c, err := e.load(ctx, tenant, id)
 	if err != nil {
@@ -138,8 +139,10 @@ func (e *Engine) Cancel(ctx context.Context, tenant, id string) (Commitment, err
 	}
 	err = e.update(ctx, &c, func(c *Commitment) (bool, error) {
 		switch {
-		case c.State.Final() || c.Canceled:
+		case c.Canceled || c.State.Final() && !c.gaveWay():
 			return false, nil
+		case c.gaveWay():
+			c.Canceled = true // it does not come back
 		case c.State == Delivered || c.busy(e.bank.Now()):
 			c.Canceled, c.Waiting = true, nil
 		default:

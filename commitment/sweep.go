@@ -113,7 +113,7 @@ func (e *Engine) sweep(ctx context.Context, batch []Commitment, done *Swept) err
 // revive arms a recurring commitment again that lapsed because its entry, which is live again, had
 // given way to another one.
 func (e *Engine) revive(ctx context.Context, c Commitment, fate memory.Fate, done *Swept) error {
-	if c.State != Lapsed || c.Reason != ReasonMerged && c.Reason != ReasonSuperseded || c.Arm.once() || fate.State != memory.Live {
+	if !c.gaveWay() || c.Canceled || c.Arm.once() || fate.State != memory.Live {
 		return nil
 	}
 	if c.Heir != "" {

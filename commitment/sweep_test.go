@@ -138,14 +138,17 @@ func TestK6_WhatRecursOutlivesAMergeThatIsUndone(t *testing.T) {
 			require.NoError(t, err)
 		}
 		hourly, waits, once := h.arm(s, commitment.Arm{Every: time.Hour}), h.arm(s, signed), h.arm(s, in(time.Hour))
+		canceled := h.arm(s, commitment.Arm{Every: 20 * time.Minute})
 		rewrite(memory.Rewrite{Retire: []memory.Retire{{ID: s.MemoryID, State: way, For: head.MemoryID}}})
 		h.clock.Advance(time.Hour)
 		require.Equal(t, 1, h.observe(1, "yes", true))
 		heirs := 0
 		if way == memory.Merged {
-			heirs = 3
+			heirs = 4
 		}
-		require.Equal(t, commitment.Ticked{Fired: heirs, Lapsed: 3}, h.tick())
+		require.Equal(t, commitment.Ticked{Fired: heirs, Lapsed: 4}, h.tick())
+		_, err := h.Cancel(ctx, "acme", canceled.ID)
+		require.NoError(t, err)
 		require.Zero(t, h.sweep(), "the entry is not back")
 
 		rewrite(memory.Rewrite{Restore: []string{s.MemoryID}})
@@ -153,7 +156,7 @@ func TestK6_WhatRecursOutlivesAMergeThatIsUndone(t *testing.T) {
 			require.Zero(t, h.sweep(), "the heirs fire")
 			rewrite(memory.Rewrite{Retire: []memory.Retire{{ID: head.MemoryID, State: memory.Deleted}}})
 			h.clock.Advance(time.Hour)
-			require.Equal(t, commitment.Ticked{Lapsed: 1}, h.tick())
+			require.Equal(t, commitment.Ticked{Lapsed: 2}, h.tick())
 		}
 		revived := 0
 		for range 3 { // the heir that waits lapses in one of them, and what it stood for goes on after that
@@ -161,6 +164,7 @@ func TestK6_WhatRecursOutlivesAMergeThatIsUndone(t *testing.T) {
 		}
 		require.Equal(t, 2, revived, way)
 		require.Equal(t, commitment.Lapsed, h.get(once).State)
+		require.Equal(t, commitment.Lapsed, h.get(canceled).State)
 		require.Zero(t, h.sweep())
 		require.Zero(t, h.tick(), "what passed meanwhile is passed over")
 		require.Zero(t, h.observe(1, "yes", true))

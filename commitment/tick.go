@@ -48,7 +48,7 @@ const (
 //
 // What goes wrong with one commitment is tried again later and holds up no other; Tick
 // goes on and returns the first such error at the end. A commitment that it cannot read,
-// see [ErrNewerFormat], is such an error too. If a claim or another step cannot be stored,
+// see [ErrNewerFormat], is such an error too; it stays due, and every tick reads past it. If a claim or another step cannot be stored,
 // or the context is done, the tick ends where it is.
 func (e *Engine) Tick(ctx context.Context) (Ticked, error) {
 	due, err := e.bank.Due(ctx, documentKind, batch)
