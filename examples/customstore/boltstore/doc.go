@@ -1,0 +1,2 @@
+// Package boltstore keeps agents' memory in one file of bbolt.
+package boltstore
