@@ -54,5 +54,6 @@ func TestStore(t *testing.T) {
 			adaptertest.Transactor, adaptertest.Versioned, adaptertest.Durable, adaptertest.Killed,
 			adaptertest.Searcher, adaptertest.Scanner, adaptertest.Scheduler, adaptertest.Changes, adaptertest.Tenants,
 		},
+		Certificate: "certificate",
 	})
 }
