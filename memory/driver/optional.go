@@ -67,8 +67,8 @@ type Scheduler interface {
 
 // Tenants is a store that tells whom it holds memory for, and lets go of them.
 type Tenants interface {
-	// Scopes yields the scopes that hold anything, behind the scope after, in the byte order
-	// of tenant and ref, and stops after an error. A scope with an empty Ref stands for the
+	// Scopes yields the scopes that hold a record or a document, behind the scope after, in
+	// the byte order of tenant and ref, and stops after an error. A scope with an empty Ref stands for the
 	// tenant's own documents. The loop may call the store again, to change it too.
 	Scopes(ctx context.Context, after Scope) iter.Seq2[Scope, error]
 
@@ -82,7 +82,7 @@ type Tenants interface {
 type Changes interface {
 	// Changes returns the ids of a scope that were touched by the mutations after the
 	// version from, up to and with the version to: none if from is not before to. Both must
-	// be available.
+	// be available. An id is told even if a purge has removed its record since.
 	Changes(ctx context.Context, s Scope, from, to Version) (ChangeSet, error)
 }
 

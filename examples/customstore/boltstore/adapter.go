@@ -3,7 +3,6 @@ package boltstore
 import (
 	"bytes"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -13,26 +12,26 @@ import (
 func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (e driver.Entry, err error) {
 	err = st.view(ctx, func(t *tx) error {
 		r := t.find(s, id)
-		if r == nil || !r.counts() || !r.entry().LiveAt(at) {
+		if r == nil || !r.current() || !r.Entry.LiveAt(at) {
 			return driver.ErrNotFound
 		}
-		e = *r.entry()
+		e = r.Entry
 		return nil
 	})
 	return e, err
 }
 
 // Put inserts e if the scope has no entry of that id. The same entry again is a success
-// that changes nothing, whatever became of it, unless it was erased.
+// that changes nothing, whatever became of it; but an erased one is no longer the same.
 func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {
 	return st.update(ctx, func(t *tx) error {
-		if r := t.find(s, e.ID); r != nil {
-			if r.Erased || !r.entry().Equal(&e) {
-				return driver.ErrConflict
-			}
-			return nil
+		r := t.find(s, e.ID)
+		switch {
+		case r == nil:
+			t.change(s.Tenant, func(a *account) { t.insert(a, s, e) })
+		case r.Erased || !r.Entry.Equal(&e):
+			return driver.ErrConflict
 		}
-		t.change(s.Tenant, func(a *account) { t.insert(a, s, e) })
 		return nil
 	})
 }
@@ -41,10 +40,9 @@ func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error 
 func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.Time) (live bool, err error) {
 	err = st.update(ctx, func(t *tx) error {
 		r := t.find(s, id)
-		if live = r != nil && r.counts() && r.entry().LiveAt(at); !live {
-			return nil
+		if live = r != nil && r.current() && r.Entry.LiveAt(at); live {
+			t.change(s.Tenant, func(a *account) { t.retire(a, r, driver.Deleted, "") })
 		}
-		t.change(s.Tenant, func(a *account) { t.retire(a, r, driver.Deleted, "") })
 		return nil
 	})
 	return live, err
@@ -53,38 +51,38 @@ func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.
 // List returns the live entries that q asks for.
 func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) (entries []driver.Entry, err error) {
 	err = st.view(ctx, func(t *tx) error {
-		entries = t.list(s, t.account(s.Tenant).Version, q, nil)
+		entries = t.list(s, t.account(s.Tenant).Version, q.After, q.Limit, q.Matches)
 		return nil
 	})
 	return entries, err
 }
 
-// list returns the entries that were not retired at a version and that q asks for. All
-// filters come before the limit: q's own, and match, if there is one.
-func (t *tx) list(s driver.Scope, version uint64, q driver.Query, match func(*driver.Entry) bool) (entries []driver.Entry) {
-	scope := key(s.Tenant, s.Ref)
-	behind := above(scope) // newest first: from there downwards
-	if !q.After.IsZero() {
-		behind = with(scope, millis(q.After.CreatedAt), q.After.ID)
+// Search returns the live entries that q asks for, newest first. It is not one of the four
+// operations (see [driver.Searcher]), but here no more than another filter.
+func (st *Store) Search(ctx context.Context, s driver.Scope, q driver.Search) (entries []driver.Entry, err error) {
+	err = st.view(ctx, func(t *tx) error {
+		entries = t.list(s, t.account(s.Tenant).Version, driver.Cursor{}, q.Limit, q.Matches)
+		return nil
+	})
+	return entries, err
+}
+
+// list returns the entries behind a position that were not retired at a version and that
+// match: from the newest downwards, and the limit after all filters.
+func (t *tx) list(s driver.Scope, version uint64, after driver.Cursor, limit int, matches func(*driver.Entry) bool) (entries []driver.Entry) {
+	scope := key("age", s.Tenant, s.Ref)
+	behind := above(scope)
+	if !after.IsZero() {
+		behind = append(with(scope, millis(after.CreatedAt)), after.ID...)
 	}
-	c := t.Bucket(byAge).Cursor()
-	k, found := c.Seek(behind)
-	if k == nil {
-		k, found = c.Last()
-	} else {
-		k, found = c.Prev()
-	}
-	for ; bytes.HasPrefix(k, scope); k, found = c.Prev() {
-		var r record
-		if !t.load(records, found, &r) || !r.lived(version) {
+	c := t.Cursor()
+	c.Seek(behind) // which is never the end: "meta" stands behind "age"
+	for k, found := c.Prev(); bytes.HasPrefix(k, scope); k, found = c.Prev() {
+		r := t.record(t.Get(found))
+		if !r.lived(version) || !matches(&r.Entry) {
 			continue
 		}
-		e := r.entry()
-		if !e.LiveAt(q.At) || q.Tag != "" && !slices.Contains(e.Tags, q.Tag) || match != nil && !match(e) {
-			continue
-		}
-		entries = append(entries, *e)
-		if len(entries) == q.Limit {
+		if entries = append(entries, r.Entry); len(entries) == limit {
 			break
 		}
 	}

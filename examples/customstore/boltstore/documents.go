@@ -4,107 +4,93 @@ import (
 	"bytes"
 	"context"
 	"iter"
-	"slices"
+	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-func documentKey(d *driver.Document) []byte { return key(d.Tenant, d.Ref, d.Kind, d.Key) }
+func documentKey(d *driver.Document) []byte { return key("document", d.Tenant, d.Ref, d.Kind, d.Key) }
 
-// document returns a document, or nil if there is none.
-func (t *tx) document(k []byte, bare bool) *driver.Document {
-	var d driver.Document
-	if !t.load(documents, k, &d) {
-		return nil
-	}
-	if !bare {
-		d.Value = bytes.Clone(t.get(values, k)) // what bbolt gives is gone with the transaction
-	}
-	return &d
+// document returns a document, whose revision is 0 if there is none.
+func (t *tx) document(k []byte) (d driver.Document) {
+	t.load(k, &d)
+	return d
 }
 
 // swap does what a swap that holds says, and returns the revision that the document has
 // then. The mutation may have removed it before, with an entry.
 func (t *tx) swap(x *driver.DocumentSwap) int64 {
-	k := documentKey(&x.Document)
-	held := t.document(k, true)
+	d, held := x.Document, t.document(documentKey(&x.Document))
 	switch {
-	case x.Act == driver.Check && held != nil:
+	case x.Act == driver.Check, x.Act == driver.Retain && held.Rev == 0:
 		return held.Rev
-	case x.Act == driver.Remove && held != nil:
+	case x.Act == driver.Retain:
+		d.Value = held.Value
+	}
+	if held.Rev > 0 {
 		t.discard(held)
-	case x.Act == driver.Set, x.Act == driver.Retain && held != nil:
-		return t.set(k, held, x)
 	}
-	return 0
-}
-
-func (t *tx) set(k []byte, held *driver.Document, x *driver.DocumentSwap) int64 {
-	d := x.Document
-	if x.Act == driver.Set {
-		t.put(values, k, d.Value)
+	if x.Act == driver.Remove {
+		return 0
 	}
-	if held != nil {
-		t.index(held, t.remove)
+	rev, err := t.NextSequence() // which bbolt never gives again
+	t.note(err)
+	d.Due, d.Rev = d.Due.UTC(), int64(rev)
+	t.save(documentKey(&d), d)
+	for _, k := range finders(&d) {
+		t.put(k, documentKey(&d))
 	}
-	rev, err := t.Bucket(documents).NextSequence() // which bbolt never gives again
-	if err != nil {
-		t.failed(err)
-	}
-	d.Value, d.Due, d.Rev = nil, d.Due.UTC(), int64(rev)
-	t.save(documents, k, d)
-	t.index(&d, func(bucket, found []byte) { t.put(bucket, found, k) })
 	return d.Rev
 }
 
-// index calls f for each key by which a document is found.
-func (t *tx) index(d *driver.Document, f func(bucket, k []byte)) {
+// finders are the keys by which a document is found.
+func finders(d *driver.Document) (keys [][]byte) {
 	for _, id := range d.Of {
-		f(byOrigin, key(d.Tenant, d.Ref, id, d.Kind, d.Key))
+		keys = append(keys, key("made", d.Tenant, d.Ref, id, d.Kind, d.Key))
 	}
 	if !d.Due.IsZero() {
-		f(byDue, append(with(key(d.Kind), millis(d.Due), ""), key(d.Tenant, d.Ref, d.Key)...))
+		keys = append(keys, append(with(key("due", d.Kind), millis(d.Due)), key(d.Tenant, d.Ref, d.Key)...))
 	}
+	return keys
 }
 
-// discard removes a document.
-func (t *tx) discard(d *driver.Document) {
-	t.index(d, t.remove)
-	t.remove(documents, documentKey(d))
-	t.remove(values, documentKey(d))
-}
-
-// withdraw removes the documents that were made of an entry.
-func (t *tx) withdraw(r *record) {
-	made := key(r.Tenant, r.Ref, r.Entry.ID)
-	_, found := t.all(byOrigin, made, above(made))
-	for _, k := range found {
-		t.discard(t.document(k, true))
-	}
-}
+func (t *tx) discard(d driver.Document) { t.remove(append(finders(&d), documentKey(&d))...) }
 
 // Documents yields the documents that q asks for, in the order of their keys.
 func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
-	prefix := key(q.Tenant)
-	switch {
-	case q.EveryRef:
-	case q.Kind != "":
-		prefix = key(q.Tenant, q.Ref, q.Kind)
-	default:
-		prefix = key(q.Tenant, q.Ref)
+	tenant := key("document", q.Tenant)
+	from := tenant
+	if !q.EveryRef {
+		from = key("document", q.Tenant, q.Ref)
 	}
-	size := 1 // a value may have 64 MiB
-	if q.Bare {
-		size = pageSize
-	}
-	return pages(ctx, st, documents, prefix, size, func(t *tx, k, data []byte) (driver.Document, bool) {
-		var d driver.Document
-		t.decode(data, &d)
-		asked := (q.Kind == "" || q.Kind == d.Kind) && (q.Key == "" || q.Key == d.Key) &&
-			(q.Group == "" || q.Group == d.Group) && (q.Subject == "" || slices.Contains(d.Subjects, q.Subject))
-		if asked && !q.Bare {
-			d.Value = bytes.Clone(t.get(values, k))
+	prefix := from
+	return loop(ctx, st, func(t *tx) (d driver.Document, found bool, err error) {
+		for k, data := range t.ascend(prefix, from) {
+			d = driver.Document{}
+			if t.read(data, &d); q.Matches(&d) {
+				from = append(bytes.Clone(k), 0) // the least key behind this one
+				if q.Bare {
+					d.Value = nil
+				}
+				return d, true, nil
+			}
 		}
-		return d, asked
+		return d, false, nil
 	})
+}
+
+// Due returns the documents of a kind, of all tenants, that are due at the instant at: see
+// [driver.Scheduler].
+func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) (docs []driver.Document, err error) {
+	err = st.view(ctx, func(t *tx) error {
+		prefix := key("due", kind)
+		for k, document := range t.ascend(prefix, prefix) {
+			if len(docs) >= limit || bytes.Compare(k, with(prefix, millis(at)+1)) >= 0 {
+				break
+			}
+			docs = append(docs, t.document(document))
+		}
+		return nil
+	})
+	return docs, err
 }

@@ -6,34 +6,37 @@ import (
 	"time"
 )
 
-// A key is a list of strings, such as a tenant, a ref and an id. Each ends with the bytes
-// 0 and 1, and a zero byte in it is followed by 255. So two lists never have the same key,
-// whatever bytes are in them; keys stand in the order of their lists; and the key of a
-// scope is the prefix of the keys of all that is in the scope, and of nothing else.
+// Everything is in one bucket of the file, under keys that are lists of strings. The first
+// says what is there:
 //
-// A separator such as "/" would join the scope "a/b", "c" with the scope "a", "b/c". That
-// is the first thing for which the kit looks (CTI-1).
-func key(parts ...string) []byte {
-	var k []byte
-	for _, p := range parts {
-		k = append(k, strings.ReplaceAll(p, "\x00", "\x00\xff")...)
-		k = append(k, 0, 1)
-	}
-	return k
-}
+//	meta     "incarnation"                    a random name of the file
+//	tenant   tenant                           an account
+//	mark     tenant | version                 the mark of a version
+//	record   tenant, ref, id                  a record
+//	document tenant, ref, kind, key           a document
+//	event    tenant, run, id                  an event that waits for delivery
+//	scar     tenant | to, from | ref          something erased was live at these versions
+//	journal  tenant | version, what | ref, id what a version did
+//
+// and what can be made from these, to find something by it:
+//
+//	age      tenant, ref | created | id       the key of a record that is not erased
+//	heir     tenant, ref, successor, id       the id of a retired record
+//	made     tenant, ref, id, kind, key       the key of a document made of an entry
+//	due      kind | due | tenant, ref, key    the key of a document
+//
+// A zero byte ends each string. No name has one, which the bank sees to, so two lists never
+// have the same key, and the key of a scope is the beginning of the keys of all that is in
+// it and of nothing else. A separator such as "/" would join the ref "c" of "a/b" with the
+// ref "b/c" of "a", for which the kit looks first (CTI-1). Keys ascend as their lists do.
+func key(parts ...string) []byte { return []byte(strings.Join(parts, "\x00") + "\x00") }
 
-// above returns the least key behind all keys that begin with a key.
-func above(k []byte) []byte {
-	return append(k[:len(k)-1:len(k)-1], 2)
-}
+// with returns k and a number behind it, where the list above has a bar; numbers ascend.
+func with(k []byte, n uint64) []byte { return binary.BigEndian.AppendUint64(k[:len(k):len(k)], n) }
 
-// with returns the key k with a number and a text behind it, in their order. It may be
-// followed by nothing else.
-func with(k []byte, n uint64, text string) []byte {
-	k = binary.BigEndian.AppendUint64(k[:len(k):len(k)], n)
-	return append(k, text...)
-}
-
-// millis is an instant as a number of a key. Years before 1970 have negative milliseconds:
-// the first bit puts them before the others.
+// millis is an instant as such a number. Before 1970 milliseconds are negative, and the
+// changed bit puts them before the others.
 func millis(at time.Time) uint64 { return uint64(at.UnixMilli()) ^ 1<<63 }
+
+// above returns the least key behind all keys that begin with k, which a string ends.
+func above(k []byte) []byte { return append(k[:len(k)-1:len(k)-1], 1) }

@@ -1,73 +1,74 @@
 package boltstore
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
-	"time"
+	"slices"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// waiting is an event in the outbox. A payload is written with its type, by which
-// [events.Decode] reads it.
-type waiting struct {
-	Tenant, RunID, ID, NodeID string
-	Time                      time.Time
-	Type                      events.Type
-	Payload                   json.RawMessage
-}
-
-// queue puts events into the outbox, but for those that wait there.
+// queue puts events into the outbox, but for those that wait there. The numbers of the
+// order in which they came take the place of those that a log will give them.
 func (t *tx) queue(recs []events.Record) {
 	for _, r := range recs {
-		name := key(r.Tenant, r.RunID, r.ID)
-		if t.get(byEvent, name) != nil {
-			continue
+		k := key("event", r.Tenant, r.RunID, r.ID)
+		if t.Get(k) == nil {
+			n, err := t.NextSequence()
+			t.note(err)
+			t.save(k, events.RunEvent{Record: r, Sequence: int64(n)})
 		}
-		payload, err := json.Marshal(r.Payload)
-		if err != nil {
-			t.failed(err)
-			return
-		}
-		n, err := t.Bucket(outbox).NextSequence()
-		if err != nil {
-			t.failed(err)
-			return
-		}
-		place := with(nil, n, "")
-		t.save(outbox, place, waiting{r.Tenant, r.RunID, r.ID, r.NodeID, r.Time.UTC(), r.Payload.EventType(), payload})
-		t.put(byEvent, name, place)
 	}
 }
 
-// Undelivered yields the events that wait, in the order of their commits. An event that
-// cannot be read holds up its own run only.
+// waiting returns where the events of a tenant wait, or of all if it is empty.
+func waiting(tenant string) []byte {
+	if tenant == "" {
+		return key("event")
+	}
+	return key("event", tenant)
+}
+
+// Undelivered yields the events that wait, in the order of their commits. It has them all
+// in memory: their number is bounded by [driver.Limits]. If one cannot be read, its run
+// waits, and no other one.
 func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
 	return func(yield func(events.Record, error) bool) {
+		var found []events.RunEvent
 		var broken error
-		ill := map[string]bool{} // runs
-		for r, err := range pages(ctx, st, outbox, nil, pageSize, func(t *tx, _, data []byte) (r events.Record, asked bool) {
-			var w waiting
-			t.decode(data, &w)
-			run := string(key(w.Tenant, w.RunID))
-			if q.Tenant != "" && q.Tenant != w.Tenant || q.RunID != "" && q.RunID != w.RunID || ill[run] {
-				return r, false
+		stuck := map[[2]string]bool{}
+		err := st.view(ctx, func(t *tx) error {
+			prefix := waiting(q.Tenant)
+			for k, data := range t.ascend(prefix, prefix) {
+				names := bytes.Split(k, []byte{0})
+				var e events.RunEvent
+				err := json.Unmarshal(data, &e)
+				e.Tenant, e.RunID = string(names[1]), string(names[2])
+				switch {
+				case !q.Matches(&e.Record):
+				case err != nil:
+					broken, stuck[[2]string{e.Tenant, e.RunID}] = driver.Fail(driver.ErrInternal, "an event cannot be read", err), true
+				default:
+					found = append(found, e)
+				}
 			}
-			payload, err := events.Decode(w.Type, w.Payload)
-			if err != nil {
-				broken, ill[run] = driver.Fail(driver.ErrInternal, "an event cannot be read", err), true
-				return r, false
+			return nil
+		})
+		slices.SortFunc(found, func(a, b events.RunEvent) int { return cmp.Compare(a.Sequence, b.Sequence) })
+		for _, e := range found {
+			if err = cmp.Or(err, ctx.Err()); err != nil {
+				break
 			}
-			return events.Record{ID: w.ID, Tenant: w.Tenant, RunID: w.RunID, NodeID: w.NodeID, Time: w.Time, Payload: payload}, true
-		}) {
-			if !yield(r, err) || err != nil {
+			if !stuck[[2]string{e.Tenant, e.RunID}] && !yield(e.Record, nil) {
 				return
 			}
 		}
-		if broken != nil {
-			yield(events.Record{}, broken)
+		if err = cmp.Or(err, broken); err != nil {
+			yield(events.Record{}, err)
 		}
 	}
 }
@@ -82,11 +83,8 @@ func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (n int, 
 }
 
 func (t *tx) waiting(tenant string, limit int) (n int) {
-	var prefix []byte // of all tenants
-	if tenant != "" {
-		prefix = key(tenant)
-	}
-	for range t.ascend(byEvent, prefix, prefix) {
+	prefix := waiting(tenant)
+	for range t.ascend(prefix, prefix) {
 		if n >= limit {
 			break
 		}
@@ -99,16 +97,8 @@ func (t *tx) waiting(tenant string, limit int) (n int) {
 func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
 	return st.update(ctx, func(t *tx) error {
 		for _, r := range recs {
-			t.take(key(r.Tenant, r.RunID, r.ID))
+			t.remove(key("event", r.Tenant, r.RunID, r.ID))
 		}
 		return nil
 	})
-}
-
-// take removes an event that waits, if it does.
-func (t *tx) take(name []byte) {
-	if place := t.get(byEvent, name); place != nil {
-		t.remove(outbox, place)
-		t.remove(byEvent, name)
-	}
 }

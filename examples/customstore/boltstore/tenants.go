@@ -8,84 +8,61 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-var _ driver.Tenants = (*Store)(nil)
-
-// Scopes yields the scopes that hold a record or a document, behind the scope after.
+// Scopes yields the scopes that hold a record or a document, behind the scope after: see
+// [driver.Tenants].
 func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
-	return func(yield func(driver.Scope, error) bool) {
-		for {
-			found := false
-			err := st.view(ctx, func(t *tx) error {
-				after, found = t.scopeBehind(after)
-				return nil
-			})
-			if err != nil || found {
-				if !yield(after, err) {
-					return
+	return loop(ctx, st, func(t *tx) (s driver.Scope, found bool, err error) {
+		var first []byte
+		for _, kind := range []string{"record", "document"} {
+			prefix := key(kind)
+			for k, data := range t.ascend(prefix, above(key(kind, after.Tenant, after.Ref))) {
+				if k = k[len(prefix):]; !found || bytes.Compare(k, first) < 0 {
+					first, found = k, true
+					t.read(data, &s) // a record has the fields of a scope, and so has a document
 				}
-			}
-			if err != nil || !found {
-				return
+				break
 			}
 		}
-	}
-}
-
-// scopeBehind returns the next scope that holds anything.
-func (t *tx) scopeBehind(after driver.Scope) (next driver.Scope, found bool) {
-	from := above(key(after.Tenant, after.Ref))
-	var first []byte
-	for _, bucket := range [][]byte{records, documents} {
-		for k, data := range t.ascend(bucket, nil, from) {
-			if !found || bytes.Compare(k, first) < 0 {
-				first, found = k, t.decode(data, &next) // both have the fields of a scope
-			}
-			break
-		}
-	}
-	return next, found
+		after = s
+		return s, found, nil
+	})
 }
 
 // DropTenant removes what is held of a tenant, at most limit records, documents and events
 // at a time. The number of its last version stays, so that none is given out again.
 func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more bool, err error) {
 	err = st.update(ctx, func(t *tx) error {
-		own, left := key(tenant), max(1, limit)
-		some := func(bucket []byte) (keys, found [][]byte) {
-			for k, data := range t.ascend(bucket, own, own) {
-				if more = len(keys) == left; more {
+		var found [][]byte // one more than the limit
+		for _, kind := range []string{"document", "event", "record"} {
+			for k := range t.ascend(key(kind, tenant), key(kind, tenant)) {
+				if found = append(found, k); len(found) > max(1, limit) {
+					more, found = true, found[:len(found)-1]
 					break
 				}
-				keys, found = append(keys, k), append(found, data)
 			}
-			left -= len(keys)
-			return keys, found
+			if more {
+				break
+			}
+		}
+		if len(found) == 0 && t.Get(key("tenant", tenant)) == nil {
+			return nil // there has never been one
 		}
 		t.change(tenant, func(a *account) {
 			a.Horizon = a.Version
-			docs, _ := some(documents)
-			for _, k := range docs {
-				t.discard(t.document(k, true))
-			}
-			if more {
-				return
-			}
-			names, _ := some(byEvent)
-			for _, name := range names {
-				t.take(name)
-			}
-			if more {
-				return
-			}
-			_, recs := some(records)
-			for _, data := range recs {
-				var r record
-				t.decode(data, &r)
-				t.bury(a, &r)
+			for _, k := range found {
+				switch {
+				case bytes.HasPrefix(k, key("record")):
+					t.bury(a, t.record(t.Get(k)))
+				case bytes.HasPrefix(k, key("document")):
+					t.discard(t.document(k))
+				default:
+					t.remove(k)
+				}
 			}
 		})
-		t.removeAll(scars, own, above(own))
-		t.removeAll(journal, own, above(own))
+		for _, kind := range []string{"scar", "journal"} {
+			t.remove(t.keys(key(kind, tenant), above(key(kind, tenant)))...)
+		}
 		return nil
 	})
 	return more, err
