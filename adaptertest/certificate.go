@@ -29,8 +29,8 @@ type certified struct {
 	Number string `json:"number"`
 	Says   string `json:"says"`
 	Status Status `json:"status"`
-	// NotProven are the reasons for which some of its cases could not be tried.
-	NotProven []string `json:"notProven,omitempty"`
+	// Without are the abilities for lack of which some of its cases were not tried.
+	Without []Offer `json:"without,omitempty"`
 }
 
 func (r *Report) certificate() certificate {
@@ -42,10 +42,11 @@ func (r *Report) certificate() certificate {
 	for _, l := range r.Laws {
 		k := certified{Name: l.Name, Number: l.Number, Says: l.Says, Status: l.Status}
 		for _, tried := range l.Cases {
-			if tried.Status == NotOffered && !slices.Contains(k.NotProven, tried.Reason) {
-				k.NotProven = append(k.NotProven, tried.Reason)
+			if tried.Status == NotOffered && !slices.Contains(k.Without, tried.missing) {
+				k.Without = append(k.Without, tried.missing)
 			}
 		}
+		slices.Sort(k.Without)
 		c.Laws = append(c.Laws, k)
 		count[l.Status]++
 	}
@@ -63,8 +64,8 @@ func (r *Report) Certificate() (text, data string) {
 	b.WriteString(c.Summary + "\n\n")
 	for _, l := range c.Laws {
 		fmt.Fprintf(&b, "%s: %s (%s): %s\n", l.Status, l.Name, l.Number, l.Says)
-		for _, reason := range l.NotProven {
-			fmt.Fprintf(&b, "    not proven: what %s\n", reason)
+		if len(l.Without) > 0 {
+			fmt.Fprintf(&b, "    not tried: what needs %s\n", strings.ReplaceAll(strings.Trim(fmt.Sprint(l.Without), "[]"), " ", ", "))
 		}
 	}
 	b.WriteByte('\n')

@@ -98,6 +98,7 @@ type Case struct {
 
 	level     Level  // the step that it belongs to
 	operation string // at which it failed
+	missing   Offer  // for lack of which it was not tried
 }
 
 // OK reports whether no law is broken and nothing required is missing.
