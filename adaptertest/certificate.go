@@ -30,7 +30,7 @@ type certified struct {
 	Says   string `json:"says"`
 	Status Status `json:"status"`
 	// Without are the abilities for lack of which some of its cases were not tried.
-	Without []Offer `json:"without,omitempty"`
+	Without []string `json:"without,omitempty"`
 }
 
 func (r *Report) certificate() certificate {
@@ -42,8 +42,8 @@ func (r *Report) certificate() certificate {
 	for _, l := range r.Laws {
 		k := certified{Name: l.Name, Number: l.Number, Says: l.Says, Status: l.Status}
 		for _, tried := range l.Cases {
-			if tried.Status == NotOffered && !slices.Contains(k.Without, tried.missing) {
-				k.Without = append(k.Without, tried.missing)
+			if lack := string(tried.missing); lack != "" && !slices.Contains(k.Without, lack) {
+				k.Without = append(k.Without, lack)
 			}
 		}
 		slices.Sort(k.Without)
@@ -65,7 +65,7 @@ func (r *Report) Certificate() (text, data string) {
 	for _, l := range c.Laws {
 		fmt.Fprintf(&b, "%s: %s (%s): %s\n", l.Status, l.Name, l.Number, l.Says)
 		if len(l.Without) > 0 {
-			fmt.Fprintf(&b, "    not tried: what needs %s\n", strings.ReplaceAll(strings.Trim(fmt.Sprint(l.Without), "[]"), " ", ", "))
+			fmt.Fprintf(&b, "    not tried: what needs %s\n", strings.Join(l.Without, ", "))
 		}
 	}
 	b.WriteByte('\n')
