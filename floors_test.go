@@ -69,6 +69,7 @@ var plan = []place{
 	{dir: "wire", floor: 3, ours: memoryAndEvents},
 
 	{dir: "inventory", floor: 4, ours: []string{"capability", "memory", "wire"}},
+	{dir: "proposal", floor: 4, ours: []string{"memory", "events", "wire", "internal/jsonguard"}},
 	{dir: "workspace", floor: 4, ours: []string{"memory", "events", "wire"}},
 	{dir: "adaptertest", floor: 4, others: libraries, testing: true,
 		ours: []string{"memory", "memory/driver", "redact", "events", "consolidate", "distill", "commitment"}},

@@ -17,6 +17,11 @@ const (
 	CodeForkPointInvalid  memory.Code = "fork_point_invalid"
 	CodeWorkspaceConflict memory.Code = "workspace_conflict"
 	CodeWorkspaceTooLarge memory.Code = "workspace_too_large"
+	CodeVersionConflict   memory.Code = "version_conflict"
+
+	// CodeArtifactInvalid is for an artifact that is not one of its kind. The protocol gives
+	// the status 422 and no code (RFC 0096): it goes out as validation_error.
+	CodeArtifactInvalid memory.Code = "artifact_invalid"
 )
 
 // Error is a refusal in a host's own words. Its message is a fixed phrase, and its details
@@ -69,6 +74,8 @@ var answers = map[memory.Code][2]answer{
 	CodeForkPointInvalid:           {{CodeInvalidFromSeq, 422}, {CodeForkPointInvalid, 422}},
 	CodeWorkspaceConflict:          both(CodeWorkspaceConflict, 409),
 	CodeWorkspaceTooLarge:          both(CodeWorkspaceTooLarge, 413),
+	CodeVersionConflict:            both(CodeVersionConflict, 409),
+	CodeArtifactInvalid:            {{memory.CodeValidation, 422}, {memory.CodeValidation, 400}},
 }
 
 func both(code memory.Code, status int) [2]answer {
@@ -122,7 +129,7 @@ func (e Encoder) Envelope(err error) (Envelope, int) {
 			details["service"] = "memory"
 		}
 	}
-	if to.code != code && e.Version == V2 {
+	if to.code != code {
 		details["reason"] = strings.ReplaceAll(string(code), "_", "-")
 	}
 	if len(details) > 0 {

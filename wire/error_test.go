@@ -51,6 +51,8 @@ var said = []struct {
 	{&wire.Error{Code: wire.CodeInvalidFromSeq, Message: "beyond the log"}, "422 invalid_from_seq", "422 fork_point_invalid"},
 	{&wire.Error{Code: wire.CodeWorkspaceConflict, Message: "another version"}, "409 workspace_conflict", "409 workspace_conflict"},
 	{&wire.Error{Code: wire.CodeWorkspaceTooLarge, Message: "too long"}, "413 workspace_too_large", "413 workspace_too_large"},
+	{&wire.Error{Code: wire.CodeVersionConflict, Message: "another state"}, "409 version_conflict", "409 version_conflict"},
+	{&wire.Error{Code: wire.CodeArtifactInvalid, Message: "no steps"}, "422 validation_error", "400 validation_error"},
 	{&wire.Error{Code: "made_up", Message: canary}, "500 internal_error", "500 internal_error"},
 }
 

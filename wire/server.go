@@ -98,8 +98,10 @@ func (e Encoder) report(r *http.Request, err error) {
 // Reply answers with a status and the JSON form of body. A body that has none is an error,
 // and nothing has been sent.
 func Reply(w http.ResponseWriter, status int, body any) error {
-	raw, err := json.Marshal(body)
-	if err != nil {
+	var raw bytes.Buffer
+	encoder := json.NewEncoder(&raw)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -107,7 +109,7 @@ func Reply(w http.ResponseWriter, status int, body any) error {
 		w.Header().Set("Cache-Control", "no-store")
 	}
 	w.WriteHeader(status)
-	_, err = w.Write(append(raw, '\n'))
+	_, err := w.Write(raw.Bytes())
 	return err
 }
 
