@@ -46,7 +46,9 @@ func (t *tx) record(data []byte) *record {
 		return nil
 	}
 	r := new(record)
-	t.read(data, r)
+	if t.read(data, r); t.err != nil { // of a damaged file nothing is believed
+		return &record{Lives: []life{{}}}
+	}
 	r.Entry.RunID, r.Entry.Subjects, r.Entry.Sources = r.RunID, r.Subjects, r.Sources
 	return r
 }
