@@ -130,15 +130,14 @@ func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) (recs
 // History yields the records that q asks for. It looks at all of the ref, or of the tenant:
 // a store for many entries would have keys for subjects, as it has for successors.
 func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
-	from := key("record", tenant)
-	prefix := from
-	return loop(ctx, st, func(t *tx) (r driver.Record, found bool, err error) {
-		for k, data := range t.ascend(prefix, from) {
-			if r = t.record(data).Record; q.Matches(&r) {
-				from = append(bytes.Clone(k), 0) // the least key behind this one
+	all := key("record", tenant)
+	return loop(ctx, st, all, func(t *tx, from *[]byte) (driver.Record, bool, error) {
+		for k, data := range t.ascend(all, *from) {
+			if r := t.record(data).Record; q.Matches(&r) {
+				*from = append(bytes.Clone(k), 0) // the least key behind this one
 				return r, true, nil
 			}
 		}
-		return r, false, nil
+		return driver.Record{}, false, nil
 	})
 }

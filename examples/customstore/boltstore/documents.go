@@ -58,24 +58,22 @@ func (t *tx) discard(d driver.Document) { t.remove(append(finders(&d), documentK
 
 // Documents yields the documents that q asks for, in the order of their keys.
 func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
-	tenant := key("document", q.Tenant)
-	from := tenant
+	prefix := key("document", q.Tenant)
 	if !q.EveryRef {
-		from = key("document", q.Tenant, q.Ref)
+		prefix = key("document", q.Tenant, q.Ref)
 	}
-	prefix := from
-	return loop(ctx, st, func(t *tx) (d driver.Document, found bool, err error) {
-		for k, data := range t.ascend(prefix, from) {
-			d = driver.Document{}
+	return loop(ctx, st, prefix, func(t *tx, from *[]byte) (driver.Document, bool, error) {
+		for k, data := range t.ascend(prefix, *from) {
+			var d driver.Document
 			if t.read(data, &d); q.Matches(&d) {
-				from = append(bytes.Clone(k), 0) // the least key behind this one
+				*from = append(bytes.Clone(k), 0) // the least key behind this one
 				if q.Bare {
 					d.Value = nil
 				}
 				return d, true, nil
 			}
 		}
-		return d, false, nil
+		return driver.Document{}, false, nil
 	})
 }
 

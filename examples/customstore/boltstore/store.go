@@ -146,15 +146,17 @@ func (t *tx) keys(prefix, below []byte) (keys [][]byte) {
 	return keys
 }
 
-// loop yields what next finds until it finds nothing, each item in a transaction of its own.
+// loop yields what next finds behind a position until it finds nothing, each item in a
+// transaction of its own; next moves the position. Each range over the loop begins at start.
 // The body of a loop may call the store, to change it too, so that none can be open while
 // it runs: an update could wait for ever for a view that waits for it.
-func loop[T any](ctx context.Context, st *Store, next func(t *tx) (item T, found bool, err error)) iter.Seq2[T, error] {
+func loop[T, P any](ctx context.Context, st *Store, start P, next func(t *tx, at *P) (item T, found bool, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
+		at := start
 		for more := true; more; {
 			var item T
 			err := st.view(ctx, func(t *tx) (err error) {
-				item, more, err = next(t)
+				item, more, err = next(t, &at)
 				return err
 			})
 			if more = more && err == nil; (more || err != nil) && !yield(item, err) {

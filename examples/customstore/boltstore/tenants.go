@@ -11,7 +11,7 @@ import (
 // Scopes yields the scopes that hold a record or a document, behind the scope after: see
 // [driver.Tenants].
 func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
-	return loop(ctx, st, func(t *tx) (s driver.Scope, found bool, err error) {
+	return loop(ctx, st, after, func(t *tx, after *driver.Scope) (s driver.Scope, found bool, err error) {
 		var first []byte
 		for _, kind := range []string{"record", "document"} {
 			prefix := key(kind)
@@ -23,7 +23,7 @@ func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[drive
 				break
 			}
 		}
-		after = s
+		*after = s
 		return s, found, nil
 	})
 }

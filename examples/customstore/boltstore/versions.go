@@ -63,19 +63,22 @@ func (st *Store) ListAt(ctx context.Context, s driver.Scope, v driver.Version, q
 // Scan yields what List would return: see [driver.Scanner]. It reads at the version at which
 // it began, and stops with [driver.ErrSnapshotUnavailable] if a purge passes that one.
 func (st *Store) Scan(ctx context.Context, s driver.Scope, q driver.Query) iter.Seq2[driver.Entry, error] {
-	var v driver.Version
-	seen := 0
-	return loop(ctx, st, func(t *tx) (e driver.Entry, found bool, err error) {
+	type position struct {
+		driver.Query
+		v    driver.Version
+		seen int
+	}
+	return loop(ctx, st, position{Query: q}, func(t *tx, at *position) (e driver.Entry, found bool, err error) {
 		n := t.account(s.Tenant).Version
-		if mark, _ := st.mark(t, s.Tenant, n); v == "" {
-			v = mark.Version(n)
+		if mark, _ := st.mark(t, s.Tenant, n); at.v == "" {
+			at.v = mark.Version(n)
 		}
-		if n, err = st.number(t, s.Tenant, v); err != nil || q.Limit > 0 && seen == q.Limit {
+		if n, err = st.number(t, s.Tenant, at.v); err != nil || q.Limit > 0 && at.seen == q.Limit {
 			return e, false, err
 		}
-		for _, e = range t.list(s, n, q.After, 1, q.Matches) {
-			q.After, found = e.Cursor(), true
-			seen++
+		for _, e = range t.list(s, n, at.After, 1, at.Matches) {
+			at.After, found = e.Cursor(), true
+			at.seen++
 		}
 		return e, found, nil
 	})
