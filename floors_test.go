@@ -77,6 +77,8 @@ var plan = []place{
 		ours: []string{"memory", "memory/driver", "events", "consolidate", "distill", "commitment"}},
 
 	{dir: "examples/...", floor: 5, ours: []string{"..."}, others: libraries},
+	{dir: "bridges/anthropic/memorytool", floor: 4, ours: []string{"memory"}},
+	{dir: "bridges/...", floor: 5, ours: []string{"..."}},
 	{dir: "bench/...", floor: 5, ours: []string{"..."}, testing: true},
 }
 
