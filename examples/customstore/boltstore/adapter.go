@@ -8,6 +8,11 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
+// Page 4. What is easily got wrong, and the law by which the kit tells: a delete that removes
+// the entry, so that its id is free again (IDEMPOTENCE); a clock of the store's own in place of
+// the instant of the call (TTL); a limit that cuts before a filter, or a page that ends among
+// entries of one instant (ORDER); a put that changes nothing and makes a version (VIEW).
+
 // Get returns the entry if it is live at the instant at.
 func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (e driver.Entry, err error) {
 	err = st.view(ctx, func(t *tx) error {

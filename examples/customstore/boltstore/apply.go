@@ -8,6 +8,10 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
+// Page 7. One mutation, many parts, all or nothing. bbolt makes it whole; what may be committed
+// is judged by rules that are the same for every store (BATCH, LIMIT). The engines of the
+// library work on nothing but this: the kit runs them too (CONSOLIDATE, DISTILL, FIRE).
+
 // Apply commits m, all of it or nothing. Whether it may be committed is not for the store to
 // judge: [driver.Base.Check] asks for what is there, and says so. The store then does what
 // the parts say, in the order of the fields.

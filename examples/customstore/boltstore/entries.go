@@ -6,6 +6,10 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
+// Page 3. An entry never changes, but much becomes of it: it is retired, restored, erased.
+// All of that happens by one of the functions here and on page 7, which keep the number that
+// limits count, the journal and the keys in step, whoever calls them.
+
 // record is what the store keeps of an entry. An entry that has ended is marked, and stays:
 // its id is used, and a view may show it. What only steps 2 and 3 read is written from
 // the first day on, as no later one could find it out.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Everything is in one bucket of the file, under keys that are lists of strings. The first
+// Page 1. Everything is in one bucket of the file, under keys that are lists of strings. The first
 // says what is there:
 //
 //	meta     "incarnation"                    a random name of the file

@@ -12,6 +12,9 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
+// Page 6. Events are committed with the mutation that they tell of, and wait here until a relay
+// has delivered them: in the order of the commits, which is not that of their names (OUTBOX).
+
 // queue puts events into the outbox, but for those that wait there. The numbers of the
 // order in which they came take the place of those that a log will give them.
 func (t *tx) queue(recs []events.Record) {

@@ -14,6 +14,10 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
+// Page 2. All that touches bbolt is here, in three ideas. A transaction keeps the first error
+// that it meets, so that the pages to come read as what they do. Every call begins with a look
+// at its context (the kit: FAULT). And no transaction is open while the caller's code runs.
+
 var bucket = []byte("memory")
 
 // Store keeps memory in one file. Create one with [Open].

@@ -8,6 +8,9 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
+// Page 9. Whose memory the store holds, in the order of keys, and how it lets go of it. A name
+// may be used anew after that, and an old version must not show the new memory (TENANT).
+
 // Scopes yields the scopes that hold a record or a document, behind the scope after: see
 // [driver.Tenants].
 func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
