@@ -60,9 +60,8 @@ var namePositions = []struct {
 	{"key", driver.MaxKeyBytes - 10, []Offer{Transactor}, func(p *plot, name string, i int) { p.shared(i); p.kind, p.key = "kind", name }},
 	{"group", driver.MaxKeyBytes, []Offer{Transactor}, func(p *plot, name string, i int) { p.shared(i); p.group = name }},
 	{"joined", 64, nil, func(p *plot, name string, i int) { // the names are the same once they are run together
-		whole := []rune("ab" + name + "cd")
-		cut := 1 + i%(len(whole)-1)
-		p.Tenant, p.Ref = string(whole[:cut]), string(whole[cut:])
+		whole := "ab" + name + "cd"
+		p.Tenant, p.Ref = whole[:1+i%(len(whole)-1)], whole[1+i%(len(whole)-1):]
 	}},
 }
 
