@@ -7,7 +7,7 @@
 // testdata/notes.jsonl. Each question is asked
 //
 //   - of package recall over the in-memory store, SQLite and PostgreSQL, of live memory and through the
-//     view of a run, after forgetting and consolidation (see store.fill). All of these must
+//     view of a run, after forgetting and consolidation (see store.aged). All of these must
 //     give the same list, or the program ends with an error;
 //   - of bleve/v2 over the same entries, with its English analyzer, on an index in memory;
 //   - as it is written, with its words in another order, and with stop words added.

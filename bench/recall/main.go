@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/bench/recall/dataset"
-	"github.com/openwop/agentmemory/internal/pgcluster"
 )
 
 func main() {
@@ -28,32 +27,18 @@ func run(ctx context.Context, w io.Writer, file string, missed bool) (err error)
 	if err != nil {
 		return err
 	}
-	now := after(memories)
-	var stores []*store
-	defer func() {
-		for _, s := range stores {
-			err = errors.Join(err, s.close(ctx))
-		}
-	}()
-	var without string
-	for _, open := range []func(context.Context, time.Time) (*store, error){openInMemory, openSQLite, openPostgres} {
-		s, err := open(ctx, now)
-		if errors.Is(err, pgcluster.ErrNoServer) {
-			without = "PostgreSQL is left out: " + err.Error()
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		stores = append(stores, s)
+	stores, leftOut, err := openStores(ctx, after(memories))
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, closeStores(ctx, stores)) }()
 	m, err := measure(ctx, memories, stores)
 	if err != nil {
 		return err
 	}
 	m.print(w, file, memories)
-	if without != "" {
-		fmt.Fprintln(w, without)
+	if leftOut != "" {
+		fmt.Fprintf(w, "\n%s\n", leftOut)
 	}
 	if missed {
 		m.printMissed(w)

@@ -18,7 +18,7 @@ func (r *measured) print(w io.Writer, file string, memories []*dataset.Memory) {
 		questions += len(m.Questions)
 	}
 	fmt.Fprintf(w, "This measures retrieval: which entries come first. It does not measure answering.\n\n")
-	fmt.Fprintf(w, "%s: %d entries in %d memories, %d questions\n", file, entries, len(memories), questions)
+	fmt.Fprintf(w, "%s (refs: %d, entries: %d, questions: %d)\n", file, len(memories), entries, questions)
 
 	for _, heldOut := range []bool{false, true} {
 		if r.scores[slot{variants[0].name, heldOut, everything}] == nil {

@@ -27,23 +27,47 @@ type asker func(ctx context.Context, text string) ([]string, error)
 
 // store is one of the library's stores, with a bank that ranks.
 type store struct {
-	name   string
-	store  driver.Transactor
-	bank   *memory.Bank
-	tenant string
-	runs   int // and passes
-	close  func(ctx context.Context) error
+	name    string
+	adapter driver.Transactor
+	bank    *memory.Bank
+	tenant  string
+	runs    int // and passes
+	close   func(ctx context.Context) error
 }
 
 const (
 	batch     = 100
-	maxCopies = 50 // of one memory, for a consolidation to merge
-	subject   = "whoever asks to be forgotten"
+	maxCopies = 20 // of one memory, for a consolidation to merge
 )
 
+// openStores opens all stores that this machine has. The second result says what is left out and why,
+// or is empty.
+func openStores(ctx context.Context, now time.Time) (stores []*store, leftOut string, err error) {
+	for _, open := range []func(context.Context, time.Time) (*store, error){openInMemory, openSQLite, openPostgres} {
+		s, err := open(ctx, now)
+		if errors.Is(err, pgcluster.ErrNoServer) {
+			leftOut = "PostgreSQL is left out: " + err.Error()
+			continue
+		}
+		if err != nil {
+			return nil, "", errors.Join(err, closeStores(ctx, stores))
+		}
+		stores = append(stores, s)
+	}
+	return stores, leftOut, nil
+}
+
+func closeStores(ctx context.Context, stores []*store) error {
+	var failed []error
+	for _, s := range stores {
+		failed = append(failed, s.close(ctx))
+	}
+	return errors.Join(failed...)
+}
+
 // openStore makes a bank over a store. Its clock stands still, after the last entry.
-func openStore(name string, s driver.Transactor, now time.Time, close func(ctx context.Context) error) (*store, error) {
-	bank, err := memory.New(s, memory.Config{
+func openStore(name string, a driver.Transactor, now time.Time, close func(ctx context.Context) error) (*store, error) {
+	bank, err := memory.New(a, memory.Config{
 		Now:    func() time.Time { return now },
 		Ranker: recall.New(recall.Config{}),
 	})
@@ -51,7 +75,7 @@ func openStore(name string, s driver.Transactor, now time.Time, close func(ctx c
 		return nil, err
 	}
 	return &store{
-		name: name, store: s, bank: bank, close: close,
+		name: name, adapter: a, bank: bank, close: close,
 		tenant: fmt.Sprintf("bench/recall %d.%d", os.Getpid(), time.Now().UnixNano()),
 	}, nil
 }
@@ -103,7 +127,7 @@ func (s *store) live(ctx context.Context, m *dataset.Memory) (asker, error) {
 	if err := s.put(ctx, ref, "entry", m.Entries, nil); err != nil {
 		return nil, err
 	}
-	return s.asker(m, func(ctx context.Context, q memory.Search) ([]memory.Hit, error) {
+	return s.answers(m, func(ctx context.Context, q memory.Search) ([]memory.Hit, error) {
 		return s.bank.Recall(ctx, s.tenant, ref, q)
 	}), nil
 }
@@ -123,6 +147,7 @@ func (s *store) aged(ctx context.Context, m *dataset.Memory) (asker, error) {
 	ref := "aged/" + m.Ref
 	// Entries of different subjects never merge: only copies do, with what they are copies of.
 	own := func(e *dataset.Entry) []string { return []string{"entry " + e.ID} }
+	subject := "forgotten in " + m.Ref
 	question := func(e *dataset.Entry) []string { return []string{subject, "question " + e.ID} }
 	if err := s.put(ctx, ref, "entry", m.Entries, own); err != nil {
 		return nil, err
@@ -162,7 +187,7 @@ func (s *store) aged(ctx context.Context, m *dataset.Memory) (asker, error) {
 	if err := disturb("after"); err != nil {
 		return nil, err
 	}
-	return s.asker(m, func(ctx context.Context, q memory.Search) ([]memory.Hit, error) {
+	return s.answers(m, func(ctx context.Context, q memory.Search) ([]memory.Hit, error) {
 		return run.Recall(ctx, ref, q)
 	}), nil
 }
@@ -182,7 +207,7 @@ func (s *store) put(ctx context.Context, ref, kind string, entries []dataset.Ent
 			}
 			m.Put = append(m.Put, driver.Placed{Scope: memory.Scope{Tenant: s.tenant, Ref: ref}, Entry: e})
 		}
-		if _, err := s.store.Apply(ctx, s.tenant, m); err != nil {
+		if _, err := s.adapter.Apply(ctx, s.tenant, m); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
@@ -212,9 +237,9 @@ func (s *store) consolidate(ctx context.Context, ref string, copies int) error {
 	return job.End(ctx)
 }
 
-// asker turns the hits of a question into ids of the data set. A hit that is no entry of the data set
+// answers turns the hits of a question into ids of the data set. A hit that is no entry of the data set
 // is an error: it was forgotten, merged or written after the view was taken.
-func (s *store) asker(m *dataset.Memory, recall func(ctx context.Context, q memory.Search) ([]memory.Hit, error)) asker {
+func (s *store) answers(m *dataset.Memory, recall func(ctx context.Context, q memory.Search) ([]memory.Hit, error)) asker {
 	ids := map[string]string{}
 	for i, e := range m.Entries {
 		ids[storeID("entry", i)] = e.ID
