@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/openwop/agentmemory/bench/recall/dataset"
@@ -122,7 +123,10 @@ func addSession(m *dataset.Memory, session, when json.RawMessage) error {
 	}
 	for i, t := range turns {
 		if t.Caption != "" {
-			t.Text += " [shares " + t.Caption + "]"
+			t.Text = strings.TrimSpace(t.Text + " [shares " + t.Caption + "]")
+		}
+		if t.Text == "" {
+			continue
 		}
 		m.Entries = append(m.Entries, dataset.Entry{
 			ID: t.ID, Ref: m.Ref, At: at.Add(time.Duration(i) * time.Second), Speaker: t.Speaker, Text: t.Text,

@@ -28,6 +28,13 @@ func (e *Entry) Content() string {
 	return e.Speaker + ": " + e.Text
 }
 
+func (e *Entry) check() error {
+	if e.ID == "" || e.Text == "" || e.At.IsZero() {
+		return errors.New("an entry needs an id, a time and a text")
+	}
+	return nil
+}
+
 // Question is a line with a question.
 type Question struct {
 	ID       string   `json:"question"`
@@ -37,6 +44,13 @@ type Question struct {
 	HeldOut  bool     `json:"heldout,omitempty"`
 	Evidence []string `json:"evidence"`
 	Text     string   `json:"text"`
+}
+
+func (q *Question) check() error {
+	if q.ID == "" || q.Text == "" || q.Category == "" || len(q.Evidence) == 0 {
+		return errors.New("a question needs an id, a category, evidence and a text")
+	}
+	return nil
 }
 
 // Memory is the entries of one ref, with the questions about them, in the order of the file.
@@ -95,8 +109,8 @@ func readLine(line string, of func(ref string) *Memory) error {
 		if err := strict.Decode(&e); err != nil {
 			return err
 		}
-		if e.ID == "" || e.Text == "" || e.At.IsZero() {
-			return errors.New("an entry needs an id, a time and a text")
+		if err := e.check(); err != nil {
+			return err
 		}
 		m := of(e.Ref)
 		m.Entries = append(m.Entries, e)
@@ -105,8 +119,8 @@ func readLine(line string, of func(ref string) *Memory) error {
 		if err := strict.Decode(&q); err != nil {
 			return err
 		}
-		if q.ID == "" || q.Text == "" || q.Category == "" || len(q.Evidence) == 0 {
-			return errors.New("a question needs an id, a category, evidence and a text")
+		if err := q.check(); err != nil {
+			return err
 		}
 		m := of(q.Ref)
 		m.Questions = append(m.Questions, q)
@@ -159,6 +173,16 @@ func NewWriter(w io.Writer) *Writer {
 func (w *Writer) Memory(m *Memory) error {
 	if err := m.check(); err != nil {
 		return err
+	}
+	for i := range m.Entries {
+		if err := m.Entries[i].check(); err != nil {
+			return fmt.Errorf("ref %q, entry %q: %w", m.Ref, m.Entries[i].ID, err)
+		}
+	}
+	for i := range m.Questions {
+		if err := m.Questions[i].check(); err != nil {
+			return fmt.Errorf("ref %q, question %q: %w", m.Ref, m.Questions[i].ID, err)
+		}
 	}
 	for _, e := range m.Entries {
 		if err := w.lines.Encode(e); err != nil {

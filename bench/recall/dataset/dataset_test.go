@@ -84,13 +84,19 @@ func TestRead_RefusesWhatBreaksTheForm(t *testing.T) {
 }
 
 func TestWriter_WritesNothingOfAMemoryThatBreaksTheForm(t *testing.T) {
-	var file bytes.Buffer
-	err := NewWriter(&file).Memory(&Memory{
-		Entries:   []Entry{{ID: "a", At: noon, Text: "x"}},
-		Questions: []Question{{ID: "q", Category: "c", Evidence: []string{"b"}, Text: "?"}},
-	})
-	assert.ErrorContains(t, err, `there is no entry "b"`)
-	assert.Empty(t, file.String())
+	entry := Entry{ID: "a", At: noon, Text: "x"}
+	for _, c := range []struct {
+		memory Memory
+		want   string
+	}{
+		{Memory{Entries: []Entry{entry}, Questions: []Question{{ID: "q", Category: "c", Evidence: []string{"b"}, Text: "?"}}}, `there is no entry "b"`},
+		{Memory{Entries: []Entry{entry, {ID: "b", At: noon}}}, `entry "b": an entry needs`},
+		{Memory{Entries: []Entry{entry}, Questions: []Question{{ID: "q", Category: "c", Evidence: []string{"a"}}}}, `question "q": a question needs`},
+	} {
+		var file bytes.Buffer
+		assert.ErrorContains(t, NewWriter(&file).Memory(&c.memory), c.want)
+		assert.Empty(t, file.String())
+	}
 }
 
 func TestContent_NamesTheSpeaker(t *testing.T) {
