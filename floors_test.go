@@ -78,6 +78,8 @@ var plan = []place{
 	{dir: "bench/recall/dataset", floor: 4},
 
 	{dir: "examples/...", floor: 5, ours: []string{"..."}, others: libraries},
+	{dir: "bridges/anthropic/memorytool", floor: 4, ours: []string{"memory"}},
+	{dir: "bridges/...", floor: 5, ours: []string{"..."}},
 	{dir: "bench/...", floor: 5, ours: []string{"..."}, testing: true},
 }
 

@@ -48,6 +48,7 @@ var behind = map[string]float64{"as written": 0.92, "words in another order": 0.
 // TestRecallIsAtLeastThatOfBleve guards what package recall finds in the data set of the repository:
 // recall@10 over all questions, both halves together, however they are put.
 func TestRecallIsAtLeastThatOfBleve(t *testing.T) {
+	t.Parallel()
 	m, err := notes()
 	require.NoError(t, err)
 	for _, v := range variants {
@@ -64,6 +65,7 @@ func TestRecallIsAtLeastThatOfBleve(t *testing.T) {
 }
 
 func TestRecall_OrderOfWordsDoesNotMatter(t *testing.T) {
+	t.Parallel()
 	m, err := notes()
 	require.NoError(t, err)
 	for at, written := range m.scores {
@@ -104,6 +106,7 @@ func TestNotes_HasWhatTheReadmeSays(t *testing.T) {
 
 // The report has a row for every store and view of the machine, or says that PostgreSQL is left out.
 func TestRun_ReportsEveryStore(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "two.jsonl")
 	require.NoError(t, os.WriteFile(file, []byte(`
 {"entry":"a","ref":"one","at":"2025-01-06T12:00:00Z","text":"the lease ends in May"}
