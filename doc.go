@@ -24,6 +24,10 @@
 //     can be audited.
 //   - capability: what a host's memory can do, read from its discovery document or
 //     derived from what is really wired, and never more.
+//   - wire: codes, statuses and error envelopes of both versions of the protocol,
+//     for a host's handlers.
+//   - workspace: a tenant's files with their versions, and the handler for them.
+//   - proposal: artifacts that agents made, inert until they are activated.
 //   - inventory: the answer to GET /v1/agents, with what each agent has to do
 //     without.
 //   - consolidate: reconciles an agent's standing memory: merges what says the same,
@@ -32,7 +36,7 @@
 //     each once.
 //   - adaptertest: the kit by which a store proves, law by law, that it may hold
 //     agents' memory.
-//   - examples/customstore: a small store and its proof, to copy from.
+//   - examples/customstore: two stores and their proofs, as a tutorial.
 //   - examples/quickstart: a program to run and to copy from.
 //   - examples/sqlite: a host that keeps its memory in a file; examples/postgres: in
 //     PostgreSQL; examples/tokenizer: an exact tokenizer for distill. Each is a module
