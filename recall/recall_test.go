@@ -150,6 +150,7 @@ func TestS1_OnlyWhatAListWouldShow(t *testing.T) {
 type liar struct{ ids []string }
 
 func (l liar) Version() string { return "liar/1" }
+func (l liar) Model() string   { return "" }
 func (l liar) Rank(context.Context, *memory.View, memory.Search) ([]memory.Hit, error) {
 	var hits []memory.Hit
 	for _, id := range l.ids {
@@ -385,6 +386,7 @@ func TestE4_AReplayRanksAsTheRunDid(t *testing.T) {
 type keeper struct{ view *memory.View }
 
 func (*keeper) Version() string { return "keeper/1" }
+func (*keeper) Model() string   { return "" }
 func (k *keeper) Rank(_ context.Context, v *memory.View, _ memory.Search) ([]memory.Hit, error) {
 	k.view = v
 	return nil, nil
