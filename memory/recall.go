@@ -262,18 +262,22 @@ func (v *View) Opened() time.Time {
 	return v.view.opened
 }
 
-// View returns a view of the tenant's live memory in a ref, for the passes of a ranker. It
-// fails with [ErrForbidden] for a ref that is not the tenant's.
-func (b *Bank) View(ctx context.Context, tenant, ref string) (*View, error) {
+// View returns a view of the tenant's live memory in a ref, for the passes of a ranker, and
+// the name of its state, as [View.Newest] has it; the name is empty if the store cannot tell
+// what changes. It fails with [ErrForbidden] for a ref that is not the tenant's.
+func (b *Bank) View(ctx context.Context, tenant, ref string) (v *View, name string, err error) {
 	s, err := b.resolve(ctx, tenant, ref)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	seen, err := b.newest(ctx, tenant)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return &View{bank: b, scope: s, at: b.Now(), view: seen}, nil
+	if seen != nil && b.changes != nil {
+		name = string(seen.base)
+	}
+	return &View{bank: b, scope: s, at: b.Now(), view: seen}, name, nil
 }
 
 // Documents yields the documents of the ref that q asks for, whose tenant and ref are filled
