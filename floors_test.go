@@ -68,7 +68,7 @@ var plan = []place{
 
 	{dir: "inventory", floor: 4, ours: []string{"capability"}},
 	{dir: "adaptertest", floor: 4, others: libraries, testing: true,
-		ours: []string{"memory", "memory/driver", "redact", "events", "consolidate", "distill", "commitment"}},
+		ours: []string{"memory", "memory/driver", "redact", "events", "consolidate", "distill", "commitment", "recall"}},
 	{dir: "internal/crashload", floor: 4,
 		ours: []string{"memory", "memory/driver", "events", "consolidate", "distill", "commitment"}},
 
