@@ -98,7 +98,7 @@ func recallLive(w *world) {
 	r := w.recaller()
 	job, other := r.job(home.Tenant, nil), r.job("globex", nil)
 	w.quietly("put entries with and without a word in three scopes, let some expire and delete some", func() {
-		for i := range 40 {
+		for i := range w.size(15, 40, 200) {
 			text := fmt.Sprintf("number%d apple pear", i)
 			if i%3 == 0 {
 				text = fmt.Sprintf("number%d pear", i)
@@ -129,7 +129,7 @@ func recallFollowed(w *world) {
 	job := r.job(home.Tenant, nil)
 	var written []driver.Entry
 	w.quietly("change a scope at random, and recall after each change", func() {
-		for i := range 60 {
+		for i := range w.size(20, 60, 200) {
 			switch k := w.rng.IntN(10); {
 			case k < 6 || len(written) == 0:
 				d := memory.Draft{Content: fmt.Sprintf("w%d w%d %d", w.rng.IntN(4), w.rng.IntN(4), i), Subjects: []string{fmt.Sprint("s", w.rng.IntN(5))}}
