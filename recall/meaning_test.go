@@ -381,7 +381,7 @@ type reads struct {
 
 // taken is something that the run did, to be done again by its replay.
 type taken struct {
-	put     string
+	put     memory.Draft
 	q       *memory.Search
 	o       *memory.ListOptions
 	hits    []memory.Hit
@@ -453,10 +453,13 @@ func (s *reads) step() {
 		return
 	}
 	if s.r.IntN(3) == 0 {
-		text := vocabulary[s.r.IntN(len(vocabulary))] + " of the run"
-		e, err := s.run.Put(bg, ref, memory.Draft{Content: text})
+		d := memory.Draft{Content: vocabulary[s.r.IntN(len(vocabulary))] + " of the run"}
+		if s.r.IntN(5) == 0 {
+			d.ExpiresAt = s.now.Add(time.Duration(1+s.r.IntN(60)) * time.Second)
+		}
+		e, err := s.run.Put(bg, ref, d)
 		require.NoError(s.t, err)
-		s.taken = append(s.taken, taken{put: text})
+		s.taken = append(s.taken, taken{put: d})
 		s.written = append(s.written, e)
 		s.now = s.now.Add(time.Millisecond)
 	}
@@ -586,7 +589,7 @@ func (s *reads) replay() {
 				require.Equal(s.t, x.entries, entries, "seed %d: %+v", s.seed, *x.o)
 			}
 		default:
-			_, err := again.Put(bg, ref, memory.Draft{Content: x.put})
+			_, err := again.Put(bg, ref, x.put)
 			if errors.Is(err, memory.ErrSnapshotUnavailable) {
 				return
 			}
