@@ -126,16 +126,15 @@ func (r *Ranker) follow(ctx context.Context, c *cached, newest *memory.View) err
 	if err != nil {
 		return err
 	}
-	c.index.last = nil
 	c.index.erase(later.Erased)
 	c.index.erase(earlier.Erased)
 	for _, id := range touched {
 		if n, known := c.index.number[id]; known {
-			c.index.docs[n].live = false
+			c.index.setLive(n, false)
 		}
 	}
 	for i := range entries {
-		c.index.docs[c.index.add(&entries[i])].live = true
+		c.index.setLive(c.index.add(&entries[i]), true)
 	}
 	if model := r.model(); model != "" {
 		return c.index.learn(ctx, newest, model)

@@ -22,7 +22,7 @@ type index struct {
 	dimensions int               // of the vectors, if there are any
 	batches    int               // of vectors that the index has
 
-	last *sight // of the newest view, until the index changes
+	last *sight // of the newest view, at some instant
 }
 
 // doc is an entry.
@@ -86,6 +86,9 @@ func (x *index) add(e *memory.Entry) uint32 {
 		x.terms[t] = append(list, posting{n, weight})
 	}
 	x.docs, x.lengths = append(x.docs, d), append(x.lengths, length)
+	if x.last != nil {
+		x.last.shown = append(x.last.shown, false)
+	}
 	x.number[d.id] = n
 	x.bytes += int64(len(d.id)) + perDoc + int64(len(count))*perPosting
 	if v, waits := x.waiting[d.id]; waits {
@@ -116,6 +119,7 @@ func (x *index) erase(ids []string) {
 		if n, known := x.number[id]; known {
 			gone[n] = true
 			delete(x.number, id)
+			x.setLive(n, false)
 			x.docs[n] = doc{}
 			x.bytes -= int64(len(id))
 			if int(n) < len(x.vectors) {
@@ -139,6 +143,20 @@ func (x *index) erase(ids []string) {
 	}
 }
 
+// setLive notes whether the newest view shows an entry, unless it has expired.
+func (x *index) setLive(n uint32, live bool) {
+	d := &x.docs[n]
+	d.live = live
+	if x.last == nil {
+		return
+	}
+	now := live && !d.expired(x.last.at)
+	x.last.show(n, now)
+	if now && d.expires != 0 {
+		x.last.until = min(x.last.until, d.expires)
+	}
+}
+
 // sight is what a view shows of an index.
 type sight struct {
 	*index
@@ -158,7 +176,7 @@ func (x *index) newest(v *memory.View) *sight {
 	if !v.Opened().IsZero() {
 		opened = v.Opened().UnixMilli()
 	}
-	if last := x.last; last != nil && last.at <= at && at < last.until && len(last.shown) == len(x.docs) {
+	if last := x.last; last != nil && last.at <= at && at < last.until {
 		s := *last
 		s.at, s.opened = at, opened
 		return &s
@@ -181,7 +199,7 @@ func (x *index) newest(v *memory.View) *sight {
 // differing is the same sight, but for some entries.
 func (s *sight) differing(shown map[uint32]bool) *sight {
 	other := *s
-	other.shown = append(slices.Clone(s.shown), make([]bool, len(s.docs)-len(s.shown))...)
+	other.shown = slices.Clone(s.shown)
 	for n, is := range shown {
 		other.show(n, is)
 	}

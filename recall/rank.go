@@ -65,29 +65,33 @@ func (s *sight) best(q question, limit int, keep func(uint32) bool) []hit {
 	if s.n == 0 || limit <= 0 {
 		return nil
 	}
-	average := max(s.length/float64(s.n), 1)
+	all := s.n == len(s.docs)
+	perWord := k1 * b / max(s.length/float64(s.n), 1)
 	scores := make([]float64, len(s.docs))
 	var found []uint32
 	for _, t := range q.terms {
-		visible := 0
-		for _, p := range s.terms[t] {
-			if s.shown[p.doc] {
-				visible++
+		visible := len(s.terms[t])
+		if !all {
+			visible = 0
+			for _, p := range s.terms[t] {
+				if s.shown[p.doc] {
+					visible++
+				}
 			}
 		}
 		idf := math.Log(1 + (float64(s.n)-float64(visible)+0.5)/(float64(visible)+0.5))
 		gain := q.counts[t] * idf * (k1 + 1)
 		found = slices.Grow(found, visible)
 		for _, p := range s.terms[t] {
-			if !s.shown[p.doc] {
+			if !all && !s.shown[p.doc] {
 				continue
 			}
-			if scores[p.doc] == 0 {
+			score := &scores[p.doc]
+			if *score == 0 {
 				found = append(found, p.doc)
 			}
 			w := float64(p.weight)
-			norm := k1 * (1 - b + b*float64(s.lengths[p.doc])/average)
-			scores[p.doc] += gain * w / (w + norm)
+			*score += gain * w / (w + k1*(1-b) + float64(perWord*float64(s.lengths[p.doc])))
 		}
 	}
 	newest := int64(math.MinInt64)
