@@ -46,15 +46,18 @@ type head struct {
 	Dimensions int `json:"dimensions"`
 }
 
-// headOf reads a head document; that of a ref without vectors is zero.
-func headOf(d memory.Document) (h head, err error) {
-	if d.Rev == 0 {
-		return head{}, nil
+// headAt reads the head document of a ref. Without vectors it is not there yet, and zero.
+func headAt(ctx context.Context, v *memory.View, model string) (d memory.Document, h head, err error) {
+	for d, err := range v.Documents(ctx, memory.DocumentQuery{Kind: headKind, Key: mark(model)}) {
+		if err == nil {
+			err = json.Unmarshal(d.Value, &h)
+		}
+		if err != nil || h.Format != 1 || h.Dimensions <= 0 || h.Dimensions > maxDimensions {
+			err = fail(memory.ErrInternal, "the head of the vectors cannot be read, is damaged or of a later release", err)
+		}
+		return d, h, err
 	}
-	if err := json.Unmarshal(d.Value, &h); err != nil || h.Format != 1 || h.Dimensions <= 0 || h.Dimensions > maxDimensions {
-		return head{}, fail(memory.ErrInternal, "the head of the vectors is damaged or of a later release", err)
-	}
-	return h, nil
+	return memory.Document{Scope: v.Scope(), Kind: headKind, Key: mark(model)}, head{}, nil
 }
 
 // embed asks the model for the vectors of redacted texts. If dimensions is not zero, they must
@@ -97,7 +100,7 @@ func (r *Ranker) meant(ctx context.Context, tenant, text string) (*vector, error
 		if c, ok := secrets.(io.Closer); ok {
 			defer c.Close()
 		}
-		clean, err := secrets.Redact(text)
+		clean, err := secrets.RedactDerived(text) // as the pass does with entries
 		if err != nil {
 			err = fail(memory.ErrSecretLeakage, "the redactor refuses the question", err)
 		}
@@ -118,17 +121,9 @@ var errNoRedactor = fail(memory.ErrValidation, "an embedder needs Config.Redacto
 // learn takes in the vectors that were made since the index looked last. Those of entries that
 // it does not have are kept until it has them.
 func (x *index) learn(ctx context.Context, v *memory.View, model string) error {
-	var h head
-	for d, err := range v.Documents(ctx, memory.DocumentQuery{Kind: headKind, Key: mark(model)}) {
-		if err == nil {
-			h, err = headOf(d)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if h.Batches == x.batches {
-		return nil
+	_, h, err := headAt(ctx, v, model)
+	if err != nil || h.Batches == x.batches {
+		return err
 	}
 	q := memory.DocumentQuery{Kind: vectorKind + mark(model)}
 	if x.batches == 0 {

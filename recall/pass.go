@@ -19,13 +19,14 @@ const (
 
 // embedding is the pass that embeds what has no vector yet.
 type embedding struct {
-	ranker *Ranker
-	bank   *memory.Bank
+	*Ranker
+	bank *memory.Bank
 
 	mu    sync.Mutex
-	down  bool                         // the model failed in this round
-	next  memory.Scope                 // where the next round goes on
-	known map[string]map[string]string // by tenant and ref, the newest view all of which has vectors
+	next  memory.Scope            // where the next round goes on
+	known map[memory.Scope]string // the newest view of a ref all of which has vectors
+	left  int                     // how many entries this round may embed
+	down  bool                    // the model has failed in this round
 }
 
 // Embedding returns a pass that embeds the live entries of all tenants that have no vector of
@@ -41,22 +42,22 @@ type embedding struct {
 // what was stored before is whole. Other trouble with one tenant holds up no other: the errors
 // come together at the end. Any number of processes may do it at once.
 func (r *Ranker) Embedding(bank *memory.Bank) func(context.Context) error {
-	p := &embedding{ranker: r, bank: bank, known: map[string]map[string]string{}}
+	p := &embedding{Ranker: r, bank: bank, known: map[memory.Scope]string{}}
 	return p.round
 }
 
 func (p *embedding) round(ctx context.Context) error {
-	switch {
-	case p.ranker.model() == "":
+	if p.model() == "" {
 		return nil
-	case p.ranker.cfg.Redactor == nil:
+	}
+	if p.cfg.Redactor == nil {
 		return errNoRedactor
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	begin := p.next
+	p.next, p.left, p.down = memory.Scope{}, roundEntries, false
 	var failed []error
-	left, begin := roundEntries, p.next
-	p.next, p.down = memory.Scope{}, false // unless this round does not come to the end
 	for tenant, err := range p.bank.Tenants(ctx) {
 		if err != nil {
 			return errors.Join(append(failed, err)...)
@@ -64,161 +65,99 @@ func (p *embedding) round(ctx context.Context) error {
 		if tenant < begin.Tenant {
 			continue
 		}
-		after := ""
-		if tenant == begin.Tenant {
-			after = begin.Ref
-		}
-		if err := p.tenant(ctx, tenant, after, &left); err != nil {
+		for ref, err := range p.bank.Refs(ctx, tenant) {
+			at := memory.Scope{Tenant: tenant, Ref: ref}
+			if err == nil && (ref == "" || at.Tenant == begin.Tenant && ref < begin.Ref) {
+				continue
+			}
+			if err == nil {
+				err = p.ref(ctx, at)
+			}
 			failed = append(failed, err)
-		}
-		if left <= 0 || p.down || ctx.Err() != nil {
-			break
+			switch {
+			case p.down: // the next round begins with others
+				p.next = memory.Scope{Tenant: tenant, Ref: ref + "\x00"}
+				return errors.Join(failed...)
+			case p.left <= 0:
+				p.next = at
+				return errors.Join(failed...)
+			case ctx.Err() != nil:
+				return ctx.Err()
+			}
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// tenant embeds what one tenant has in its refs from one on.
-func (p *embedding) tenant(ctx context.Context, tenant, from string, left *int) (err error) {
-	var job *memory.Job
-	defer func() {
-		if job != nil {
-			err = errors.Join(err, job.End(ctx))
-		}
-	}()
-	for ref, err := range p.bank.Refs(ctx, tenant) {
+// ref embeds what one ref has.
+func (p *embedding) ref(ctx context.Context, at memory.Scope) (err error) {
+	v, name, err := p.bank.View(ctx, at.Tenant, at.Ref)
+	switch {
+	case errors.Is(err, memory.ErrForbidden):
+		return nil // nobody can read it
+	case err != nil || name != "" && p.known[at] == name:
+		return err
+	}
+	missing, err := p.missing(ctx, v, p.known[at])
+	old, failed := p.former(ctx, v, p.known[at])
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
+	if len(missing)+len(old) > 0 {
+		secrets, err := ask(ctx, "the source of redactors", func(ctx context.Context) (memory.Redactor, error) { return p.cfg.Redactor(ctx, at.Tenant) })
 		if err != nil {
 			return err
 		}
-		if ref == "" || ref < from {
-			continue
-		}
-		v, name, err := p.bank.View(ctx, tenant, ref)
-		if errors.Is(err, memory.ErrForbidden) {
-			continue // nobody can read it
-		}
+		job, err := p.bank.Background(memory.JobConfig{ID: "recall-embedding", Tenant: at.Tenant, Redactor: secrets})
 		if err != nil {
 			return err
 		}
-		if known := p.known[tenant][ref]; known == name && name != "" {
-			continue
+		defer func() { err = errors.Join(err, job.End(ctx)) }()
+		moved, err := p.work(ctx, job, v, missing, old)
+		if moved || err != nil {
+			return err // the next round looks again
 		}
-		if job == nil {
-			if job, err = p.open(ctx, tenant); err != nil {
-				return err
-			}
-		}
-		if err := p.ref(ctx, job, v, name, left); err != nil {
-			if p.down { // the next round begins with others
-				p.next = memory.Scope{Tenant: tenant, Ref: ref + "\x00"}
-			}
-			return err
-		}
-		if *left <= 0 {
-			p.next = v.Scope()
-			return nil
-		}
+	}
+	if p.left -= len(missing); p.left > 0 && name != "" {
+		p.known[at] = name
 	}
 	return nil
 }
 
-func (p *embedding) open(ctx context.Context, tenant string) (*memory.Job, error) {
-	secrets, err := ask(ctx, "the source of redactors", func(ctx context.Context) (memory.Redactor, error) { return p.ranker.cfg.Redactor(ctx, tenant) })
+// work removes old documents and embeds entries. It reports whether memory has moved
+// meanwhile, so that something was left out.
+func (p *embedding) work(ctx context.Context, job *memory.Job, v *memory.View, missing []memory.Entry, old []memory.DocumentSwap) (moved bool, err error) {
+	rewrite := func(swaps []memory.DocumentSwap) error {
+		within, cancel := context.WithTimeout(ctx, settling/2)
+		defer cancel()
+		_, err := job.Rewrite(within, v.Scope().Ref, memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap { return swaps }})
+		if errors.Is(err, memory.ErrConflict) { // an entry was erased, or another process was faster
+			moved, err = true, nil
+		}
+		return err
+	}
+	for swaps := range slices.Chunk(old, 256) {
+		if err := rewrite(swaps); err != nil {
+			return moved, err
+		}
+	}
+	for entries := range slices.Chunk(missing, batchEntries) {
+		swaps, err := p.batch(ctx, job, v, entries)
+		if err == nil && len(swaps) > 0 {
+			err = rewrite(swaps)
+		}
+		if err != nil {
+			return moved, err
+		}
+	}
+	return moved, nil
+}
+
+// batch embeds some entries, and returns the documents of their vectors.
+func (p *embedding) batch(ctx context.Context, job *memory.Job, v *memory.View, entries []memory.Entry) ([]memory.DocumentSwap, error) {
+	top, h, err := headAt(ctx, v, p.model())
 	if err != nil {
 		return nil, err
-	}
-	return p.bank.Background(memory.JobConfig{ID: "recall-embedding", Tenant: tenant, Redactor: secrets})
-}
-
-// ref embeds what one ref has.
-func (p *embedding) ref(ctx context.Context, job *memory.Job, v *memory.View, name string, left *int) error {
-	tenant, ref := v.Scope().Tenant, v.Scope().Ref
-	missing, err := p.missing(ctx, job, v, p.known[tenant][ref], *left)
-	if err != nil {
-		return err
-	}
-	for batch := range slices.Chunk(missing, batchEntries) {
-		err := p.batch(ctx, job, ref, batch)
-		if errors.Is(err, memory.ErrConflict) {
-			name = "" // memory has moved: the next round looks again
-			continue
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if *left -= len(missing); *left > 0 && name != "" {
-		if p.known[tenant] == nil {
-			p.known[tenant] = map[string]string{}
-		}
-		p.known[tenant][ref] = name
-	}
-	return nil
-}
-
-// missing returns entries that have no vector, at most limit: of those that were touched since
-// the view of a name, or of all. Before it looks at all, it removes the vectors of former
-// models.
-func (p *embedding) missing(ctx context.Context, job *memory.Job, v *memory.View, since string, limit int) ([]memory.Entry, error) {
-	kind := vectorKind + mark(p.ranker.model())
-	var missing []memory.Entry
-	if since != "" {
-		_, later, _, err := v.Differs(ctx, since)
-		touched := slices.Concat(later.Put, later.Restored)
-		if err == nil && len(touched) < limit {
-			var ids []string
-			for _, id := range touched {
-				d, err := job.Document(ctx, v.Scope().Ref, kind, id)
-				if err != nil {
-					return nil, err
-				}
-				if d.Rev == 0 {
-					ids = append(ids, id)
-				}
-			}
-			return v.Get(ctx, ids)
-		}
-		if err != nil && !errors.Is(err, memory.ErrSnapshotUnavailable) {
-			return nil, err
-		}
-	}
-	for _, model := range p.ranker.cfg.Former {
-		if err := p.remove(ctx, job, v.Scope().Ref, model); err != nil {
-			return nil, err
-		}
-	}
-	has := map[string]bool{}
-	for d, err := range v.Documents(ctx, memory.DocumentQuery{Kind: kind, Bare: true}) {
-		if err != nil {
-			return nil, err
-		}
-		has[d.Key] = true
-	}
-	for e, err := range v.Entries(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if !has[e.ID] {
-			missing = append(missing, e)
-		}
-		if len(missing) == limit {
-			break
-		}
-	}
-	return missing, nil
-}
-
-// batch embeds some entries of a ref and stores their vectors by one mutation. It fails with
-// [memory.ErrConflict] if one of them was erased meanwhile, or another process was faster.
-func (p *embedding) batch(ctx context.Context, job *memory.Job, ref string, entries []memory.Entry) error {
-	model := p.ranker.model()
-	top, err := job.Document(ctx, ref, headKind, mark(model))
-	if err != nil {
-		return err
-	}
-	h, err := headOf(top)
-	if err != nil {
-		return err
 	}
 	var texts, ids []string
 	for i := range entries {
@@ -227,56 +166,94 @@ func (p *embedding) batch(ctx context.Context, job *memory.Job, ref string, entr
 			texts, ids = append(texts, text), append(ids, entries[i].ID)
 		}
 		if err != nil && !errors.Is(err, memory.ErrSecretLeakage) {
-			return err
+			return nil, err
 		}
 	}
 	if len(texts) == 0 {
-		return nil
+		return nil, nil
 	}
-	vectors, err := p.ranker.embed(ctx, texts, h.Dimensions)
+	vectors, err := p.embed(ctx, texts, h.Dimensions)
 	if err != nil {
 		p.down = true
-		return err
+		return nil, err
 	}
 	h = head{Format: 1, Batches: h.Batches + 1, Dimensions: len(vectors[0].coords)}
 	if top.Value, err = json.Marshal(h); err != nil {
-		return err
+		return nil, err
 	}
-	within, cancel := context.WithTimeout(ctx, settling/2)
-	defer cancel()
-	_, err = job.Rewrite(within, ref, memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap {
-		swaps := []memory.DocumentSwap{{Document: top}}
-		since := job.Now().Add(settling).UnixMilli()
-		for i, v := range vectors {
-			v.since = since
-			d := memory.Document{Scope: top.Scope, Class: memory.Content, Kind: vectorKind + mark(model), Key: ids[i], Group: strconv.Itoa(h.Batches), Of: []string{ids[i]}}
-			d.Value = v.stored()
-			swaps = append(swaps, memory.DocumentSwap{Document: d})
-		}
-		return swaps
-	}})
-	return err
+	swaps := []memory.DocumentSwap{{Document: top}}
+	since := p.bank.Now().Add(settling).UnixMilli()
+	for i, vec := range vectors {
+		vec.since = since
+		swaps = append(swaps, memory.DocumentSwap{Document: memory.Document{
+			Scope: v.Scope(), Class: memory.Content, Kind: vectorKind + mark(p.model()), Key: ids[i], Group: strconv.Itoa(h.Batches),
+			Of: []string{ids[i]}, Value: vec.stored(),
+		}})
+	}
+	return swaps, nil
 }
 
-// remove removes the vectors of a former model from a ref.
-func (p *embedding) remove(ctx context.Context, job *memory.Job, ref, model string) error {
-	if model == p.ranker.model() {
-		return nil
-	}
-	var old []memory.DocumentSwap
-	for _, q := range []memory.DocumentQuery{{Kind: vectorKind + mark(model), Bare: true}, {Kind: headKind, Key: mark(model), Bare: true}} {
-		for d, err := range job.Documents(ctx, ref, q) {
+// missing returns entries that have no vector, as many as the round may embed: of those that
+// were touched since the view of a name, or of all.
+func (p *embedding) missing(ctx context.Context, v *memory.View, since string) (missing []memory.Entry, err error) {
+	q := memory.DocumentQuery{Kind: vectorKind + mark(p.model()), Bare: true}
+	has := map[string]bool{}
+	note := func() error {
+		for d, err := range v.Documents(ctx, q) {
 			if err != nil {
 				return err
 			}
-			old = append(old, memory.DocumentSwap{Document: d, Act: memory.Remove})
+			has[d.Key] = true
+		}
+		return nil
+	}
+	if since != "" {
+		_, later, _, err := v.Differs(ctx, since)
+		touched := slices.Concat(later.Put, later.Restored)
+		if err == nil && len(touched) < p.left {
+			for _, q.Key = range touched {
+				if err := note(); err != nil {
+					return nil, err
+				}
+			}
+			return v.Get(ctx, slices.DeleteFunc(touched, func(id string) bool { return has[id] }))
+		}
+		if err != nil && !errors.Is(err, memory.ErrSnapshotUnavailable) {
+			return nil, err
 		}
 	}
-	for some := range slices.Chunk(old, 256) {
-		_, err := job.Rewrite(ctx, ref, memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap { return some }})
-		if err != nil && !errors.Is(err, memory.ErrConflict) { // another process does the same
-			return err
+	if err := note(); err != nil {
+		return nil, err
+	}
+	for e, err := range v.Entries(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if !has[e.ID] {
+			missing = append(missing, e)
+		}
+		if len(missing) == p.left {
+			break
 		}
 	}
-	return nil
+	return missing, nil
+}
+
+// former returns the removal of what former models have left in a ref, which is looked for
+// once.
+func (p *embedding) former(ctx context.Context, v *memory.View, since string) (old []memory.DocumentSwap, err error) {
+	for _, model := range p.cfg.Former {
+		if since != "" || model == p.model() {
+			continue
+		}
+		for _, q := range []memory.DocumentQuery{{Kind: vectorKind + mark(model), Bare: true}, {Kind: headKind, Key: mark(model), Bare: true}} {
+			for d, err := range v.Documents(ctx, q) {
+				if err != nil {
+					return nil, err
+				}
+				old = append(old, memory.DocumentSwap{Document: d, Act: memory.Remove})
+			}
+		}
+	}
+	return old, nil
 }

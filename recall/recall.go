@@ -30,7 +30,8 @@ type Config struct {
 	// returns is closed after that if it is an io.Closer.
 	Redactor func(ctx context.Context, tenant string) (memory.Redactor, error)
 	// Former are the names of models that are not asked any more. [Ranker.Embedding] removes
-	// their vectors. Those of other models than Embedder's stay otherwise.
+	// their vectors. Those of other models stay otherwise, so that two releases of a host can
+	// run side by side. A replay of a run that ranked by a former model ranks otherwise.
 	Former []string
 }
 
