@@ -199,8 +199,11 @@ func (b *Bank) rank(ctx context.Context, s Scope, q Search, filter driver.Search
 	if ended := ctx.Err(); ended != nil {
 		return nil, nil, ended
 	}
+	if err = shape(err); CodeOf(err) == CodeCanceled { // somebody's, but not the caller's
+		err = failWith(ErrInternal, "the ranker failed", err)
+	}
 	if err != nil {
-		return nil, nil, shape(err)
+		return nil, nil, err
 	}
 	named := map[string]bool{}
 	return v, slices.DeleteFunc(slices.Clone(ranked), func(h Hit) bool {
