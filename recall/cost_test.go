@@ -131,6 +131,13 @@ type panicking struct {
 	loose bool
 }
 
+func (p *panicking) GetAt(ctx context.Context, s memory.Scope, v driver.Version, ids []string, at time.Time) ([]memory.Entry, error) {
+	if p.loose {
+		panic("canary")
+	}
+	return p.Store.GetAt(ctx, s, v, ids, at)
+}
+
 func (p *panicking) Changes(ctx context.Context, s memory.Scope, from, to driver.Version) (driver.ChangeSet, error) {
 	if p.loose {
 		panic("canary")

@@ -76,7 +76,7 @@
 // if the caller gives up, the work goes on for who asks next. After that, questions read what
 // has changed since, if the store offers driver.Changes; otherwise every question reads the ref.
 // In the store a vector takes some five bytes for each three dimensions. A question by meaning
-// goes through all vectors of the ref: 100,000 of 384 dimensions take some 40 milliseconds.
+// goes through all vectors of the ref: 100,000 of 384 dimensions take a core some 40 milliseconds.
 //
 // # Map
 //

@@ -107,21 +107,30 @@ func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]m
 func (r *Ranker) look(ctx context.Context, v *memory.View) (s *sight, leave func(), err error) {
 	newest, name, err := v.Newest(ctx)
 	if err == nil {
-		c := r.of(v.Scope())
-		if err := r.enter(ctx, c, newest, name); err != nil {
-			return nil, nil, err
-		}
-		if s, err = c.sight(ctx, v); err == nil {
-			return s, func() { r.leave(c) }, nil
-		}
-		r.leave(c)
+		s, leave, err = r.lookCached(ctx, v, newest, name)
 	}
-	if !errors.Is(err, memory.ErrNotProvided) && !errors.Is(err, memory.ErrSnapshotUnavailable) {
+	if errors.Is(err, memory.ErrNotProvided) || errors.Is(err, memory.ErrSnapshotUnavailable) {
+		// Nobody knows what has changed, or not any more: this answer is made without a cache.
+		s, err = r.read(ctx, v)
+		leave = func() {}
+	}
+	return s, leave, err
+}
+
+func (r *Ranker) lookCached(ctx context.Context, v, newest *memory.View, name string) (s *sight, leave func(), err error) {
+	c := r.of(v.Scope())
+	if err := r.enter(ctx, c, newest, name); err != nil {
 		return nil, nil, err
 	}
-	// Nobody knows what has changed, or not any more: this question is answered without a cache.
-	s, err = r.read(ctx, v)
-	return s, func() {}, err
+	defer func() {
+		if leave == nil { // there is no answer to make; a store may have panicked
+			r.leave(c)
+		}
+	}()
+	if s, err = c.sight(ctx, v); err != nil {
+		return nil, nil, err
+	}
+	return s, func() { r.leave(c) }, nil
 }
 
 // Sweep brings every index up to date, so that what was erased leaves it also where nobody
