@@ -223,7 +223,11 @@ func (w *world) step(r *rand.Rand, written []memory.Entry) []memory.Entry {
 // A process that has followed memory for long answers as one that has just begun, for live
 // memory, for open runs with writes of their own, and for tokens.
 func TestS2_WarmIsAsCold(t *testing.T) {
-	for seed := range uint64(60) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 3))
 		w := newWorld(t, inmem.New(), recall.New(recall.Config{MaxBytes: int64(1 + r.IntN(2)*1<<20)}))
 		var written []memory.Entry
