@@ -118,42 +118,35 @@ func (r *Ranker) meant(ctx context.Context, tenant, text string) (*vector, error
 
 var errNoRedactor = fail(memory.ErrValidation, "an embedder needs Config.Redactor, since it sees redacted text only", nil)
 
-// learn takes in the vectors that were made since the index looked last. Those of entries that
-// it does not have are kept until it has them.
+// learn takes in the vectors that were made since the index looked last: batch by batch, or
+// all at once if it has none yet. Those of entries that it does not have are kept until it has
+// them.
 func (x *index) learn(ctx context.Context, v *memory.View, model string) error {
 	_, h, err := headAt(ctx, v, model)
-	if err != nil || h.Batches == x.batches {
+	if err != nil {
 		return err
 	}
 	q := memory.DocumentQuery{Kind: vectorKind + mark(model)}
-	if x.batches == 0 {
-		return x.learnAll(ctx, v, q, h)
-	}
 	for x.batches < h.Batches {
-		q.Group = strconv.Itoa(x.batches + 1)
-		next := head{Batches: x.batches + 1, Dimensions: h.Dimensions}
-		if err := x.learnAll(ctx, v, q, next); err != nil {
-			return err
+		next := h.Batches
+		if x.batches > 0 {
+			next = x.batches + 1
+			q.Group = strconv.Itoa(next)
 		}
-	}
-	return nil
-}
-
-// learnAll takes in the vectors that q asks for, whole or not at all.
-func (x *index) learnAll(ctx context.Context, v *memory.View, q memory.DocumentQuery, upTo head) error {
-	found := map[string]vector{}
-	for d, err := range v.Documents(ctx, q) {
-		if err != nil {
-			return err
+		found := map[string]vector{}
+		for d, err := range v.Documents(ctx, q) {
+			if err != nil {
+				return err
+			}
+			if vec, ok := vectorOf(d.Value, h.Dimensions); ok { // a damaged one is not there
+				found[d.Key] = vec
+			}
 		}
-		if vec, ok := vectorOf(d.Value, upTo.Dimensions); ok { // a damaged one is not there
-			found[d.Key] = vec
+		for id, vec := range found {
+			x.place(id, vec)
 		}
+		x.batches, x.dimensions = next, h.Dimensions
 	}
-	for id, vec := range found {
-		x.place(id, vec)
-	}
-	x.batches, x.dimensions = upTo.Batches, upTo.Dimensions
 	return nil
 }
 
