@@ -98,6 +98,7 @@ func (p *embedding) ref(ctx context.Context, at memory.Scope) (err error) {
 	case err != nil || name != "" && p.known[at] == name:
 		return err
 	}
+	limit := p.left
 	missing, err := p.missing(ctx, v, p.known[at])
 	old, failed := p.former(ctx, v, p.known[at])
 	if err = errors.Join(err, failed); err != nil {
@@ -118,7 +119,10 @@ func (p *embedding) ref(ctx context.Context, at memory.Scope) (err error) {
 			return err // the next round looks again
 		}
 	}
-	if p.left -= len(missing); p.left > 0 && name != "" {
+	if len(missing) == limit && p.left < limit {
+		return nil // there may be more
+	}
+	if name != "" {
 		p.known[at] = name
 	}
 	return nil
@@ -144,6 +148,7 @@ func (p *embedding) work(ctx context.Context, job *memory.Job, v *memory.View, m
 	for entries := range slices.Chunk(missing, batchEntries) {
 		swaps, err := p.batch(ctx, job, v, entries)
 		if err == nil && len(swaps) > 0 {
+			p.left -= len(swaps) - 1
 			err = rewrite(swaps)
 		}
 		if err != nil {

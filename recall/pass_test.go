@@ -76,6 +76,14 @@ func TestAPassIsBoundedAndFair(t *testing.T) {
 	require.Error(t, pass(ctx))
 	require.Zero(t, embedded("acme", "n"))
 
+	// What has no vector cannot keep the pass from the others.
+	put("acme", "a", make([]string, roundEntries)...)
+	require.Error(t, pass(ctx))
+	put("acme", "o", "more tea")
+	require.Error(t, pass(ctx))
+	require.Error(t, pass(ctx))
+	require.Equal(t, [2]int{0, 2}, [2]int{embedded("acme", "a"), embedded("acme", "o")})
+
 	ended, end := context.WithCancel(ctx)
 	end()
 	require.ErrorIs(t, pass(ended), context.Canceled)
