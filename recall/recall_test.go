@@ -447,3 +447,27 @@ func TestS1_BoundsBetweenMilliseconds(t *testing.T) {
 		require.Len(t, found, len(want))
 	}
 }
+
+// What several entries say counts a little more than what one says, also where only the first
+// is asked for; the output of a compaction does not.
+func TestCorroboratedEntriesComeFirst(t *testing.T) {
+	w := newWorld(t, inmem.New(), recall.New(recall.Config{}))
+	w.put(strings.Repeat("much that is not asked for and makes the others short ", 4))
+	derive := func(text string, compacted bool) {
+		var sources []string
+		for i := range 5 {
+			sources = append(sources, w.put(fmt.Sprint("source ", i)).ID)
+		}
+		_, err := w.job.Rewrite(bg, ref, memory.Rewrite{Derive: []memory.Derived{{Draft: memory.Draft{Content: text}, Sources: sources, Merges: sources, Compacted: compacted}}})
+		require.NoError(t, err)
+		w.now = w.now.Add(time.Second)
+	}
+	derive("tea is served at nine, they all say so", false)
+	derive("tea is served at nine", true)
+	w.put("tea is served at nine, says he")
+	want := []string{"tea is served at nine, they all say so", "tea is served at nine, says he", "tea is served at nine"}
+	require.Equal(t, want, w.ask("tea at nine"))
+	for n := range 3 {
+		require.Equal(t, want[:n+1], said(w.asked(memory.Search{Text: "tea at nine", Limit: n + 1})))
+	}
+}
