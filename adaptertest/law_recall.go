@@ -239,7 +239,6 @@ var paraphrases = [][2]string{
 // tell: four of six questions have their answer among the first two.
 func recallSemantic(w *world) {
 	if !w.found.traits.Semantic {
-		w.remark = "the store does not say that it searches by meaning"
 		return
 	}
 	w.check(w.searcher != nil, "a driver.Searcher in a store that says it searches by meaning", "none")
