@@ -154,8 +154,8 @@ func TestR1_OptionalAtRandom(t *testing.T) {
 			text += p.value + " " + p.value[1:] + word(5)
 		}
 		got := redacted(t, r, text)
-		for _, k := range r.s.set.byValue {
-			if f := string(k.forms.at(0)); strings.Contains(got, f) {
+		for k := range r.s.set.each {
+			if f := string(k.forms[0].text); strings.Contains(got, f) {
 				t.Fatalf("R1: %q is left\nsecrets %q\ntext %q\ngot %q", f, all, text, got)
 			}
 		}

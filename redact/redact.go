@@ -14,42 +14,35 @@ func (r *SecretRegistry) policy() Policy {
 }
 
 func (r *SecretRegistry) redact(text string, policy Policy) (string, error) {
-	m, err := r.acquire()
+	m, s, err := r.acquire()
 	if err != nil {
 		return "", err
 	}
-	defer m.release()
-	var s scan[string]
-	s.init(m, text, len(text), 0)
-	if policy == Reject {
-		if _, found := s.next(); found {
-			return "", ErrSecretFound
-		}
-	}
-	out := s.rewrite(nil)
-	if len(out) == 0 {
+	defer r.release(s)
+	cuts, _ := scan(m, text, 0, false, s)
+	switch {
+	case len(cuts) == 0:
 		return text, nil
+	case policy == Reject:
+		return "", ErrSecretFound
 	}
-	return string(append(out, text[s.covered:]...)), nil
+	return string(rewrite(nil, text, 0, len(text), cuts, m.markers)), nil
 }
 
 // Append appends the redacted form of text to dst and returns the extended
 // slice. It allocates only if dst has to grow. The spare capacity of dst may not
 // overlap text. On an error it returns dst as it was.
 func (r *SecretRegistry) Append(dst, text []byte) ([]byte, error) {
-	m, err := r.acquire()
+	m, s, err := r.acquire()
 	if err != nil {
 		return dst, err
 	}
-	defer m.release()
-	var s scan[[]byte]
-	s.init(m, text, len(text), 0)
-	if r.s.cfg.Policy == Reject {
-		if _, found := s.next(); found {
-			return dst, ErrSecretFound
-		}
+	defer r.release(s)
+	cuts, _ := scan(m, text, 0, false, s)
+	if len(cuts) > 0 && r.s.cfg.Policy == Reject {
+		return dst, ErrSecretFound
 	}
-	return append(s.rewrite(dst), text[s.covered:]...), nil
+	return rewrite(dst, text, 0, len(text), cuts, m.markers), nil
 }
 
 // Finding is one marker that [SecretRegistry.Redact] would write. It does not
@@ -63,16 +56,15 @@ type Finding struct {
 // Find returns what Redact would replace, in the order of the text and whatever
 // the policy; nil if there is nothing.
 func (r *SecretRegistry) Find(text string) ([]Finding, error) {
-	m, err := r.acquire()
+	m, s, err := r.acquire()
 	if err != nil {
 		return nil, err
 	}
-	defer m.release()
-	var s scan[string]
-	s.init(m, text, len(text), 0)
+	defer r.release(s)
 	var found []Finding
-	for c, ok := s.next(); ok; c, ok = s.next() {
-		found = append(found, Finding{m.ids[c.id], c.from, c.to})
+	cuts, _ := scan(m, text, 0, false, s)
+	for _, c := range cuts {
+		found = append(found, Finding{m.ids[c.marker], c.start, c.end})
 	}
 	return found, nil
 }

@@ -147,34 +147,3 @@ func TestR7_EncodedForms(t *testing.T) {
 		})
 	}
 }
-
-// TestIndex_Parents looks at what no result depends on, only the time it takes:
-// the forms to be tried instead of one are in the same slot, and begin it.
-func TestIndex_Parents(t *testing.T) {
-	rnd := newRand(10)
-	for range 200 {
-		pairs, _ := smallCase(rnd)
-		r, _ := registered(t, Config{}, pairs)
-		m, err := r.acquire()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, x := range []*index{m.exact, m.hex, m.base64} {
-			if x == nil {
-				continue // no secret was accepted
-			}
-			for _, s := range x.slots {
-				for f := s.lo; f < s.hi; f++ {
-					p := x.forms[f].parent
-					if p == -1 {
-						continue
-					}
-					if p < s.lo || p >= f || !bytes.HasPrefix(x.bytes(&x.forms[f]), x.bytes(&x.forms[p])) {
-						t.Fatalf("form %d of %d to %d has parent %d", f, s.lo, s.hi, p)
-					}
-				}
-			}
-		}
-		m.release()
-	}
-}

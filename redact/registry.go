@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -46,24 +45,21 @@ type SecretRegistry struct {
 	s *state
 }
 
-// state is the registry proper.
+// state is the registry proper. A redaction holds mu for reading, so that nothing that it
+// looks at is wiped under it.
 type state struct {
 	cfg Config
 
-	// compiled is nil if secrets changed since it was built, and once the
-	// registry has an error to return instead.
-	compiled atomic.Pointer[matcher]
-
-	mu     sync.Mutex
-	broken error // ErrClosed or ErrMarkerText
-	set    secretSet
+	mu      sync.RWMutex
+	broken  error // ErrClosed or ErrMarkerText
+	set     secretSet
+	matcher *matcher      // of set; nil if that changed, and once broken is set
+	free    chan *scratch // memory of scans
 }
 
 // New returns an open registry without secrets.
 func New(cfg Config) *SecretRegistry {
-	s := &state{cfg: cfg}
-	s.set.init(!cfg.PlainOnly)
-	return &SecretRegistry{s}
+	return &SecretRegistry{&state{cfg: cfg, set: newSecretSet(!cfg.PlainOnly), free: make(chan *scratch, 4)}}
 }
 
 // Register adds a value to be replaced by the marker of id, for every redaction
@@ -172,9 +168,9 @@ func (r *SecretRegistry) Len() int {
 	if r == nil || r.s == nil {
 		return 0
 	}
-	r.s.mu.Lock()
-	defer r.s.mu.Unlock()
-	return len(r.s.set.byValue)
+	r.s.mu.RLock()
+	defer r.s.mu.RUnlock()
+	return r.s.set.len()
 }
 
 // Format prints the number of secrets, whatever the verb.
@@ -185,37 +181,55 @@ func (r *SecretRegistry) Format(f fmt.State, _ rune) {
 // fail makes every later call return err. The caller holds mu.
 func (s *state) fail(err error) {
 	s.broken = err
-	s.set.wipe()
 	s.retire()
+	s.set.wipe()
 }
 
-// retire drops the compiled matcher. The caller holds mu.
+// retire drops the matcher. The caller holds mu.
 func (s *state) retire() {
-	if m := s.compiled.Swap(nil); m != nil {
-		m.release()
+	if s.matcher != nil {
+		s.matcher.wipe()
+		s.matcher = nil
 	}
 }
 
-// acquire returns a matcher for the secrets of this moment. The caller releases
-// it.
-func (r *SecretRegistry) acquire() (*matcher, error) {
+// acquire returns a matcher for the secrets of this moment and memory for a scan. Until
+// the caller releases it, the registry does not change.
+func (r *SecretRegistry) acquire() (*matcher, *scratch, error) {
 	if r == nil || r.s == nil {
-		return nil, ErrClosed
+		return nil, nil, ErrClosed
 	}
 	s := r.s
-	if m := s.compiled.Load(); m != nil && m.retain() {
-		return m, nil
+	for {
+		s.mu.RLock()
+		if s.matcher != nil {
+			select {
+			case scratch := <-s.free:
+				return s.matcher, scratch, nil
+			default:
+				return s.matcher, new(scratch), nil
+			}
+		}
+		err := s.broken
+		s.mu.RUnlock()
+		if err != nil {
+			return nil, nil, err
+		}
+		s.mu.Lock()
+		if s.matcher == nil && s.broken == nil {
+			s.matcher = s.set.compile()
+		}
+		s.mu.Unlock()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.broken != nil {
-		return nil, s.broken
+}
+
+// release ends what acquire began.
+func (r *SecretRegistry) release(s *scratch) {
+	clear(s.folded)
+	clear(s.joined)
+	select {
+	case r.s.free <- s:
+	default:
 	}
-	m := s.compiled.Load()
-	if m == nil {
-		m = s.set.compile()
-		s.compiled.Store(m)
-	}
-	m.retain()
-	return m, nil
+	r.s.mu.RUnlock()
 }

@@ -41,13 +41,13 @@ func (r *SecretRegistry) redactDerived(text string, policy Policy) (string, erro
 	if err != nil {
 		return "", err
 	}
-	m, err := r.acquire()
+	_, scratch, err := r.acquire()
 	if err != nil {
 		return "", err
 	}
-	defer m.release()
+	defer r.release(scratch)
 	for {
-		out, changed := replaceShapes(text, m, r.s.cfg.Entropy)
+		out, changed := replaceShapes(text, r.s.set.hasID, r.s.cfg.Entropy)
 		if !changed {
 			return text, nil
 		}
@@ -113,7 +113,7 @@ var shapeIDs = func() (ids []string) {
 }()
 
 // replaceShapes makes one pass over text. Markers are left as they are.
-func replaceShapes(text string, m *matcher, entropy bool) (string, bool) {
+func replaceShapes(text string, known func(id string) bool, entropy bool) (string, bool) {
 	var out []byte
 	done := 0
 	for i := 0; i+1 < len(text); {
@@ -122,7 +122,7 @@ func replaceShapes(text string, m *matcher, entropy bool) (string, bool) {
 			i++
 			continue
 		}
-		id, from, to := shapeAt(text, i, done, m)
+		id, from, to := shapeAt(text, i, done, known)
 		if to == 0 && entropy {
 			id, from, to = entropyAt(text, i, done)
 		}
@@ -145,7 +145,7 @@ func replaceShapes(text string, m *matcher, entropy bool) (string, bool) {
 
 // shapeAt returns the replacement whose anchor is at text[i:], or to == 0. What
 // stands before text[done:] was replaced.
-func shapeAt(text string, i, done int, m *matcher) (id string, from, to int) {
+func shapeAt(text string, i, done int, known func(id string) bool) (id string, from, to int) {
 	for _, a := range anchorsAt[text[i]] {
 		if !strings.HasPrefix(text[i:], a.text) || a.shape.bounded && !boundary(text, i, done) {
 			continue
@@ -155,7 +155,7 @@ func shapeAt(text string, i, done int, m *matcher) (id string, from, to int) {
 			continue
 		}
 		id = a.shape.ID
-		if label := strings.TrimRight(text[i+len(a.text):to], "]>"); id == leakID && m.hasID(label) {
+		if label := strings.TrimRight(text[i+len(a.text):to], "]>"); id == leakID && known(label) {
 			id = label
 		}
 		return id, from, to
