@@ -14,6 +14,8 @@ const (
 	maxBreak   = 32
 )
 
+var base64Any = classOf(letters + digits + "+/_-")
+
 func isBreak(b byte) bool { return strings.IndexByte(breakBytes, b) >= 0 }
 
 // lineBreak tells where a break was taken out.

@@ -106,10 +106,9 @@ func leadsWithMarker(text string) int {
 	if !strings.HasPrefix(text, markerHead) {
 		return 0
 	}
-	rest := text[len(markerHead):]
-	i := strings.IndexByte(rest[:min(len(rest), MaxID+1)], markerTail[0])
-	if i < 0 || !validID(rest[:i]) {
+	id, _, closed := strings.Cut(text[len(markerHead):min(len(text), longestMarker)], markerTail)
+	if !closed || !validID(id) {
 		return 0
 	}
-	return len(markerHead) + i + 1
+	return len(marker(id))
 }
