@@ -22,8 +22,7 @@ type automaton struct {
 // maxRows keeps the rows within a quarter of a megabyte.
 const maxRows = 1 << 8
 
-// node is a state: a suffix of some form. Its children follow each other, sorted by
-// their labels.
+// node is a state: a suffix of some form. Its children follow each other.
 type node struct {
 	child int32 // the first one
 	fail  int32 // the longest proper prefix of this suffix that is a state
@@ -104,17 +103,9 @@ func (a *automaton) addRow(n node) {
 func (a *automaton) next(at int32, b byte) int32 {
 	for int(at) >= len(a.rows) {
 		n := &a.nodes[at]
-		lo, hi := n.child, n.child+int32(n.n)
-		for hi-lo > 4 {
-			if mid := (lo + hi) / 2; a.nodes[mid].label <= b {
-				lo = mid
-			} else {
-				hi = mid
-			}
-		}
-		for ; lo < hi; lo++ {
-			if a.nodes[lo].label == b {
-				return lo
+		for child := n.child; child < n.child+int32(n.n); child++ {
+			if a.nodes[child].label == b {
+				return child
 			}
 		}
 		at = n.fail

@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"bytes"
 	"strings"
 	"unicode/utf8"
 )
@@ -33,13 +32,8 @@ var percentEncoders = []percentEncoder{
 	{keep: classOf(letters + digits + "-_.!*'()"), plus: true}, // older .NET and browsers
 }
 
-var percentPlain = classOf(letters + digits + "-._") // every encoder keeps these
-
 // percent adds the percent-encoded forms, with hex digits of either case.
 func (w *formWriter) percent(v []byte) {
-	if percentPlain.hasAll(v) {
-		return
-	}
 	for i := range percentEncoders {
 		e := &percentEncoders[i]
 		for _, hex := range []string{upperHex, lowerHex} {
@@ -94,13 +88,8 @@ var jsonEncoders = []jsonEncoder{
 	{hex: upperHex, escaped: "<>&'=" + lineEnds},        // as Gson, upper case
 }
 
-var jsonPlain = classOf(letters + digits + " !#$%()*,-.:;?@[]^_{|}~")
-
 // json adds the forms inside a JSON string.
 func (w *formWriter) json(v []byte) {
-	if jsonPlain.hasAll(v) {
-		return
-	}
 	for i := range jsonEncoders {
 		if e := &jsonEncoders[i]; e.from == 0 || utf8.Valid(v) {
 			w.jsonAs(v, e)
@@ -158,9 +147,6 @@ var htmlEncoders = [][len(htmlChars)]string{
 
 // html adds the forms in HTML and XML text and attributes.
 func (w *formWriter) html(v []byte) {
-	if !bytes.ContainsAny(v, htmlChars) {
-		return
-	}
 	for i := range htmlEncoders {
 		for _, b := range v {
 			if at := strings.IndexByte(htmlChars, b); at >= 0 && htmlEncoders[i][at] != "" {

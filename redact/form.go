@@ -29,15 +29,20 @@ func formsOf(value []byte, encoded bool) []form {
 	w.write(value...)
 	w.end(exactForm)
 	if encoded {
-		w.json(value)
-		w.percent(value)
-		w.html(value)
+		if !plain.hasAll(value) {
+			w.json(value)
+			w.percent(value)
+			w.html(value)
+		}
 		w.base64(value)
 		w.text = hex.AppendEncode(w.text, value) // it stands for every mixture of cases
 		w.end(hexForm)
 	}
 	return w.forms
 }
+
+// plain are the bytes that no encoder but base64 and hex changes.
+var plain = classOf(letters + digits + "-._")
 
 // longestCode is how many bytes an encoder makes of one byte at most, as in &#x3D;.
 const longestCode = 6

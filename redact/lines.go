@@ -26,19 +26,21 @@ type lineBreak struct {
 
 // join sets s.joined to text without the breaks, and s.breaks to these. Without any it
 // leaves s.joined empty.
-func join[T textual](text T, s *scratch) {
+func (s *scratch) join(text []byte) {
 	s.joined, s.breaks = s.joined[:0], s.breaks[:0]
 	done := 0
 	for pos := 0; ; {
-		feed := lineFeed(text, pos)
+		feed := bytes.IndexByte(text[pos:], '\n')
 		if feed < 0 {
 			break
 		}
+		feed += pos
 		from := feed
 		for from > pos && feed-from < maxBreak && isBreak(text[from-1]) {
 			from--
 		}
-		for pos = feed + 1; pos < len(text) && pos-from <= maxBreak && isBreak(text[pos]); pos++ {
+		for pos = feed + 1; pos < len(text) && pos-from <= maxBreak && isBreak(text[pos]); {
+			pos++
 		}
 		if pos-from <= maxBreak && from > 0 && pos < len(text) && base64Any.has(text[from-1]) && base64Any.has(text[pos]) {
 			s.joined = append(s.joined, text[done:from]...)
@@ -51,21 +53,6 @@ func join[T textual](text T, s *scratch) {
 	}
 }
 
-// lineFeed returns where the next line feed is from pos on, or -1.
-func lineFeed[T textual](text T, pos int) int {
-	i := -1
-	switch rest := any(text[pos:]).(type) {
-	case string:
-		i = strings.IndexByte(rest, '\n')
-	case []byte:
-		i = bytes.IndexByte(rest, '\n')
-	}
-	if i < 0 {
-		return -1
-	}
-	return pos + i
-}
-
 // place returns where the byte i of the joined text is in the text.
 func (s *scratch) place(i int) int {
 	if n := sort.Search(len(s.breaks), func(n int) bool { return s.breaks[n].at > i }); n > 0 {
@@ -76,7 +63,7 @@ func (s *scratch) place(i int) int {
 
 // joinedLen returns the length of the joined text without what may be, at the end of a text
 // that goes on, the beginning of a break.
-func joinedLen[T textual](text T, s *scratch) int {
+func (s *scratch) joinedLen(text []byte) int {
 	blanks := 0
 	for blanks <= maxBreak && blanks < len(text) && isBreak(text[len(text)-1-blanks]) {
 		blanks++

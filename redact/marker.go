@@ -16,22 +16,9 @@ const (
 
 func marker(id string) string { return markerHead + id + markerTail }
 
-func validID(id string) bool {
-	if id == "" || len(id) > MaxID {
-		return false
-	}
-	for i := range len(id) {
-		if !idByte(id[i]) {
-			return false
-		}
-	}
-	return true
-}
+var idBytes = classOf(letters + digits + "._:/-")
 
-func idByte(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
-		c == '.' || c == '_' || c == ':' || c == '/' || c == '-'
-}
+func validID(id string) bool { return id != "" && len(id) <= MaxID && idBytes.hasAll([]byte(id)) }
 
 // Why the output of a redaction holds no form of a value (R1, R3)
 //
@@ -89,13 +76,8 @@ func headLap(f []byte) int {
 // marker, "]" included.
 func tailLap(f []byte) int {
 	i := bytes.IndexByte(f[:min(len(f), len(markerHead)+MaxID)], markerTail[0])
-	if i < 0 {
+	if i < 0 || !idBytes.hasAll(f[:i]) {
 		return 0
-	}
-	for _, c := range f[:i] {
-		if !idByte(c) {
-			return 0
-		}
 	}
 	return i + 1
 }

@@ -225,7 +225,7 @@ func (r *SecretRegistry) acquire() (*matcher, *scratch, error) {
 
 // release ends what acquire began.
 func (r *SecretRegistry) release(s *scratch) {
-	clear(s.folded)
+	clear(s.copied)
 	clear(s.joined)
 	select {
 	case r.s.free <- s:

@@ -32,7 +32,7 @@ func (m *matcher) wipe() {
 // scratch is the memory of a scan.
 type scratch struct {
 	hits           []hit
-	folded, joined []byte
+	copied, joined []byte
 	breaks         []lineBreak
 }
 
@@ -47,22 +47,22 @@ func scan[T textual](m *matcher, text T, covered int, more bool, s *scratch) (cu
 		decided = max(0, len(text)-max(1, exact.longest, hex.longest)+1)
 	}
 	if hex.longest > 0 {
-		s.folded = append(s.folded[:0], text...)
-		foldHex(s.folded)
-		hits = search(hex, s.folded, hits)
+		s.copied = append(s.copied[:0], text...)
 		first := len(hits)
-		if join(text, s); len(s.breaks) > 0 {
+		if s.join(s.copied); len(s.breaks) > 0 {
 			hits = search(base64, s.joined, hits)
 		} else {
-			hits = search(base64, text, hits)
+			hits = search(base64, s.copied, hits)
 		}
 		for i := range hits[first:] {
 			h := &hits[first+i]
 			h.start, h.end = s.place(h.start), s.place(h.end-1)+1
 		}
 		if more {
-			decided = min(decided, s.place(max(0, joinedLen(text, s)-base64.longest+1)))
+			decided = min(decided, s.place(max(0, s.joinedLen(s.copied)-base64.longest+1)))
 		}
+		foldHex(s.copied)
+		hits = search(hex, s.copied, hits)
 		slices.SortFunc(hits, func(a, b hit) int {
 			return cmp.Or(a.start-b.start, b.end-a.end, int(a.marker-b.marker))
 		})

@@ -72,16 +72,20 @@ type shape struct {
 // where the anchor ends.
 type matchFunc func(text string, i, rest int) (from, to int)
 
-// anchorsAt has the anchors by their first two bytes.
-var anchorsAt = func() map[string][]anchor {
-	at := map[string][]anchor{}
+// anchorsAt has the anchors by their first byte, and pairs the first two bytes of every
+// anchor and of markers, which lets most of a text pass quickly.
+var anchorsAt, pairs = func() (at [256][]anchor, pairs [1 << 16]bool) {
+	pairs[pairAt(markerHead, 0)] = true
 	for i := range shapes {
 		for _, a := range shapes[i].anchors {
-			at[a[:2]] = append(at[a[:2]], anchor{a, &shapes[i]})
+			at[a[0]] = append(at[a[0]], anchor{a, &shapes[i]})
+			pairs[pairAt(a, 0)] = true
 		}
 	}
-	return at
+	return at, pairs
 }()
+
+func pairAt(text string, i int) uint16 { return uint16(text[i])<<8 | uint16(text[i+1]) }
 
 type anchor struct {
 	text  string
@@ -102,6 +106,10 @@ func replaceShapes(text string, known func(id string) bool, entropy bool) (strin
 	var out []byte
 	done := 0
 	for i := 0; i+1 < len(text); {
+		if !pairs[pairAt(text, i)] && !entropy {
+			i++
+			continue
+		}
 		if n := leadsWithMarker(text[i:]); n > 0 {
 			i += n
 			continue
@@ -110,11 +118,11 @@ func replaceShapes(text string, known func(id string) bool, entropy bool) (strin
 		if to == 0 && entropy {
 			id, from, to = entropyAt(text, i, done)
 		}
-		if to == 0 || from < done {
+		if to == 0 {
 			i++
 			continue
 		}
-		out = append(append(out, text[done:from]...), marker(id)...)
+		out = append(append(out, text[done:max(done, from)]...), marker(id)...)
 		done, i = to, to
 	}
 	if done == 0 {
@@ -126,7 +134,7 @@ func replaceShapes(text string, known func(id string) bool, entropy bool) (strin
 // shapeAt returns the replacement whose anchor is at text[i:], or to == 0. What
 // stands before text[done:] was replaced.
 func shapeAt(text string, i, done int, known func(id string) bool) (id string, from, to int) {
-	for _, a := range anchorsAt[text[i:i+2]] {
+	for _, a := range anchorsAt[text[i]] {
 		if !strings.HasPrefix(text[i:], a.text) || a.shape.bounded && !boundary(text, i, done) {
 			continue
 		}

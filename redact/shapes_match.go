@@ -19,7 +19,7 @@ const (
 const leastEntropy = 2.5
 
 // tokenWindow is where it shows whether a token is one, however long it goes on.
-const tokenWindow = 1 << 10
+const tokenWindow = 512
 
 // token matches a regular expression behind the anchor. Where that has a group, the group
 // alone is taken, and otherwise the anchor too.
@@ -122,21 +122,22 @@ func jwt(text string, i, rest int) (int, int) {
 	if i > 0 && (text[i-1] == '-' || text[i-1] == '_') {
 		return 0, 0 // within a longer word, which was looked at from its start
 	}
-	end := rest
-	for part := range 3 {
-		from := end
-		for end < len(text) && word.has(text[end]) {
-			end++
-		}
-		if part == 2 {
-			break
-		}
-		if end-from < 7 || end == len(text) || text[end] != '.' || part == 0 && !strings.HasPrefix(text[end:], ".eyJ") {
-			return 0, 0
-		}
-		end++
+	head := wordEnd(text, rest)
+	if head-rest < 7 || !strings.HasPrefix(text[head:], ".eyJ") {
+		return 0, 0
 	}
-	return i, end
+	body := wordEnd(text, head+1)
+	if body-head < 10 || body == len(text) || text[body] != '.' {
+		return 0, 0
+	}
+	return i, wordEnd(text, body+1)
+}
+
+func wordEnd(text string, i int) int {
+	for i < len(text) && word.has(text[i]) {
+		i++
+	}
+	return i
 }
 
 const notInURL = `\x00-\x20"'<>\\\x60`
@@ -254,10 +255,7 @@ func entropyAt(text string, i, done int) (string, int, int) {
 	if !word.has(text[i]) || i > done && word.has(text[i-1]) {
 		return "", 0, 0
 	}
-	end := i
-	for end < len(text) && word.has(text[end]) {
-		end++
-	}
+	end := wordEnd(text, i)
 	t := text[i:end]
 	if len(t) < 24 || len(t) > 128 || !strings.ContainsAny(t, letters[:26]) || !strings.ContainsAny(t, letters[26:]) ||
 		!strings.ContainsAny(t, digits) || entropy(t) < 4 || bankID.MatchString(t) {
