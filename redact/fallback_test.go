@@ -9,11 +9,11 @@ import (
 // viaFallback redacts text by the automatons from the first suspicion on.
 func viaFallback(t testing.TB, r *SecretRegistry, text string) string {
 	t.Helper()
-	m, scratch, err := r.acquire()
+	m, scratch, err := r.state().acquire()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.release(scratch)
+	defer r.state().release(scratch)
 	for _, x := range m.indexes {
 		x.slack = math.MinInt / 2
 		if len(x.forms) > 0 {

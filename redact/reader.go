@@ -15,7 +15,7 @@ import (
 // [ErrSecretFound].
 func (r *SecretRegistry) NewReader(src io.Reader) io.Reader {
 	s := &readerState{src: src, piece: new([chunk]byte), ready: new(bytes.Buffer)}
-	s.stream = newStream(r, s.ready)
+	s.stream = newStream(r.state(), s.ready)
 	return &reader{s}
 }
 

@@ -3,23 +3,18 @@ package redact
 // Redact returns text with every form of every registered value replaced by its
 // marker; text itself if there is none. Under [Reject] it returns
 // [ErrSecretFound] instead. Any error means that nothing may be stored.
-func (r *SecretRegistry) Redact(text string) (string, error) { return r.redact(text, r.policy()) }
-
-// policy is that of the registry; one that was never made refuses every text anyway.
-func (r *SecretRegistry) policy() Policy {
-	if r == nil || r.s == nil {
-		return Reject
-	}
-	return r.s.cfg.Policy
+func (r *SecretRegistry) Redact(text string) (string, error) {
+	s := r.state()
+	return s.redact(text, s.cfg.Policy)
 }
 
-func (r *SecretRegistry) redact(text string, policy Policy) (string, error) {
-	m, s, err := r.acquire()
+func (s *state) redact(text string, policy Policy) (string, error) {
+	m, scratch, err := s.acquire()
 	if err != nil {
 		return "", err
 	}
-	defer r.release(s)
-	cuts, _ := scan(m, text, 0, false, s)
+	defer s.release(scratch)
+	cuts, _ := scan(m, text, 0, false, scratch)
 	switch {
 	case len(cuts) == 0:
 		return text, nil
@@ -33,13 +28,14 @@ func (r *SecretRegistry) redact(text string, policy Policy) (string, error) {
 // slice. It allocates only if dst has to grow. The spare capacity of dst may not
 // overlap text. On an error it returns dst as it was.
 func (r *SecretRegistry) Append(dst, text []byte) ([]byte, error) {
-	m, s, err := r.acquire()
+	s := r.state()
+	m, scratch, err := s.acquire()
 	if err != nil {
 		return dst, err
 	}
-	defer r.release(s)
-	cuts, _ := scan(m, text, 0, false, s)
-	if len(cuts) > 0 && r.s.cfg.Policy == Reject {
+	defer s.release(scratch)
+	cuts, _ := scan(m, text, 0, false, scratch)
+	if len(cuts) > 0 && s.cfg.Policy == Reject {
 		return dst, ErrSecretFound
 	}
 	return rewrite(dst, text, 0, len(text), cuts, m.markers), nil
@@ -56,13 +52,14 @@ type Finding struct {
 // Find returns what Redact would replace, in the order of the text and whatever
 // the policy; nil if there is nothing.
 func (r *SecretRegistry) Find(text string) ([]Finding, error) {
-	m, s, err := r.acquire()
+	s := r.state()
+	m, scratch, err := s.acquire()
 	if err != nil {
 		return nil, err
 	}
-	defer r.release(s)
+	defer s.release(scratch)
 	var found []Finding
-	cuts, _ := scan(m, text, 0, false, s)
+	cuts, _ := scan(m, text, 0, false, scratch)
 	for _, c := range cuts {
 		found = append(found, Finding{m.ids[c.marker], c.start, c.end})
 	}

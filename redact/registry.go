@@ -62,6 +62,16 @@ func New(cfg Config) *SecretRegistry {
 	return &SecretRegistry{&state{cfg: cfg, set: newSecretSet(!cfg.PlainOnly), free: make(chan *scratch, 4)}}
 }
 
+// closed is the state of a registry that was never made.
+var closed = &state{cfg: Config{Policy: Reject}, broken: ErrClosed}
+
+func (r *SecretRegistry) state() *state {
+	if r == nil || r.s == nil {
+		return closed
+	}
+	return r.s
+}
+
 // Register adds a value to be replaced by the marker of id, for every redaction
 // that begins after it returned. It copies value; the caller may wipe its own. One line
 // end at the end of value is left out: it is the file's from which the value was read.
@@ -75,32 +85,29 @@ func New(cfg Config) *SecretRegistry {
 // an id at most [MaxID] bytes from [A-Za-z0-9._:/-]. On [ErrTooShort], [ErrTooLong]
 // and [ErrID] nothing happened: the value is not covered, and a host decides whether it
 // starts the run at all. On [ErrMarkerText] (the value, or one registered before, occurs
-// in marker text) the registry refuses every text from now on (R1), so that no value
-// which the host counts on is ever stored. Where the value is chosen by somebody whom the
-// host does not trust, that lets one person stop the runs of all: see
-// [SecretRegistry.RegisterOptional].
+// in marker text) the registry refuses every text from now on (R1).
 func (r *SecretRegistry) Register(id string, value []byte) error {
-	return r.register(id, value, false)
+	return r.state().register(id, value, false)
 }
 
-// RegisterOptional is [SecretRegistry.Register] for a value that the host can do without,
-// above all one chosen by somebody whom it does not trust. If the value occurs in marker
-// text, it alone is refused, with [ErrMarkerText], and the registry goes on; a text may
-// then hold it. An optional value is also given up, without an error, if a later id
-// brings the conflict about. [SecretRegistry.Uncovered] names the ids of both.
-//
-// A value that is registered both ways is not optional.
+// RegisterOptional is [SecretRegistry.Register] for a value that the host can do without.
+// If the value occurs in marker text, it alone is refused, with [ErrMarkerText], and the
+// registry goes on; a text may then hold it. An optional value is also given up, without
+// an error, if a later id brings the conflict about. [SecretRegistry.Uncovered] names the
+// ids of both. A value that is registered both ways is not optional.
 func (r *SecretRegistry) RegisterOptional(id string, value []byte) error {
-	return r.register(id, value, true)
+	return r.state().register(id, value, true)
 }
 
-func (r *SecretRegistry) register(id string, value []byte, optional bool) error {
+func (s *state) register(id string, value []byte, optional bool) error {
 	if n := len(value); n > 0 && value[n-1] == '\n' {
 		value = bytes.TrimSuffix(value[:n-1], []byte("\r"))
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
-	case r == nil || r.s == nil:
-		return ErrClosed
+	case s.broken != nil:
+		return s.broken
 	case !validID(id):
 		return ErrID
 	case len(value) > MaxValue:
@@ -108,18 +115,12 @@ func (r *SecretRegistry) register(id string, value []byte, optional bool) error 
 	case utf8.RuneCount(value) < MinValue:
 		return ErrTooShort
 	}
-	s := r.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.broken != nil {
-		return s.broken
-	}
 	changed, err := s.set.add(id, value, optional)
-	if err != nil && !optional {
-		s.fail(err)
-	}
 	if changed {
 		s.retire()
+	}
+	if err != nil && !optional {
+		s.fail(err)
 	}
 	return err
 }
@@ -127,22 +128,17 @@ func (r *SecretRegistry) register(id string, value []byte, optional bool) error 
 // Uncovered returns, in byte order, the ids with an optional value that was refused and
 // is not covered. Unregister takes an id off this list.
 func (r *SecretRegistry) Uncovered() []string {
-	if r == nil || r.s == nil {
-		return nil
-	}
-	r.s.mu.Lock()
-	defer r.s.mu.Unlock()
-	return slices.Sorted(maps.Keys(r.s.set.refused))
+	s := r.state()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Sorted(maps.Keys(s.set.refused))
 }
 
 // Unregister forgets all values of id. Redactions that begin after it returned
 // let them pass. An unknown id is no error. It does not mend a registry that
 // refuses text.
 func (r *SecretRegistry) Unregister(id string) {
-	if r == nil || r.s == nil {
-		return
-	}
-	s := r.s
+	s := r.state()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.broken == nil && s.set.remove(id) {
@@ -150,27 +146,24 @@ func (r *SecretRegistry) Unregister(id string) {
 	}
 }
 
-// Close wipes the registry's copies of all values; those that redactions still
-// under way use are wiped when the last of these ends. Every later call returns
-// [ErrClosed]. Closing again does nothing. The error is always nil.
+// Close waits for redactions that are under way and wipes the registry's copies of all
+// values. Every later call returns [ErrClosed]. Closing again does nothing. The error is
+// always nil.
 func (r *SecretRegistry) Close() error {
-	if r == nil || r.s == nil {
-		return nil
+	if s := r.state(); s != closed {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.fail(ErrClosed)
 	}
-	r.s.mu.Lock()
-	defer r.s.mu.Unlock()
-	r.s.fail(ErrClosed)
 	return nil
 }
 
 // Len is the number of registered values.
 func (r *SecretRegistry) Len() int {
-	if r == nil || r.s == nil {
-		return 0
-	}
-	r.s.mu.RLock()
-	defer r.s.mu.RUnlock()
-	return r.s.set.len()
+	s := r.state()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.set.len()
 }
 
 // Format prints the number of secrets, whatever the verb.
@@ -195,11 +188,7 @@ func (s *state) retire() {
 
 // acquire returns a matcher for the secrets of this moment and memory for a scan. Until
 // the caller releases it, the registry does not change.
-func (r *SecretRegistry) acquire() (*matcher, *scratch, error) {
-	if r == nil || r.s == nil {
-		return nil, nil, ErrClosed
-	}
-	s := r.s
+func (s *state) acquire() (*matcher, *scratch, error) {
 	for {
 		s.mu.RLock()
 		if s.matcher != nil {
@@ -224,12 +213,12 @@ func (r *SecretRegistry) acquire() (*matcher, *scratch, error) {
 }
 
 // release ends what acquire began.
-func (r *SecretRegistry) release(s *scratch) {
-	clear(s.copied)
-	clear(s.joined)
+func (s *state) release(scratch *scratch) {
+	clear(scratch.copied)
+	clear(scratch.joined)
 	select {
-	case r.s.free <- s:
+	case s.free <- scratch:
 	default:
 	}
-	r.s.mu.RUnlock()
+	s.mu.RUnlock()
 }

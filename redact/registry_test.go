@@ -119,7 +119,7 @@ func TestClose_Wipes(t *testing.T) {
 // TestClose_WaitsForRedactions demands that nothing is wiped under a redaction.
 func TestClose_WaitsForRedactions(t *testing.T) {
 	r, _ := registered(t, Config{}, []pair{{"a", "abcdefgh"}})
-	m, scratch, err := r.acquire()
+	m, scratch, err := r.state().acquire()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestClose_WaitsForRedactions(t *testing.T) {
 			t.Fatal("wiped under a redaction")
 		}
 	}
-	r.release(scratch)
+	r.state().release(scratch)
 	<-closed
 	if _, err := r.Redact("x"); err != ErrClosed {
 		t.Error(err)

@@ -28,28 +28,31 @@ func Shapes() []Shape {
 // leak form the id if it is a registered one. In a connection string only the
 // password is replaced.
 func (r *SecretRegistry) RedactDerived(text string) (string, error) {
-	return r.redactDerived(text, r.policy())
+	s := r.state()
+	return s.redactDerived(text, s.cfg.Policy)
 }
 
 // Remove is [SecretRegistry.RedactDerived] whatever the policy: under [Reject] too it
 // returns the text without what it found. It is for text that is stored already and has
 // to be cleaned.
-func (r *SecretRegistry) Remove(text string) (string, error) { return r.redactDerived(text, Rewrite) }
+func (r *SecretRegistry) Remove(text string) (string, error) {
+	return r.state().redactDerived(text, Rewrite)
+}
 
-func (r *SecretRegistry) redactDerived(text string, policy Policy) (string, error) {
-	text, err := r.redact(text, policy)
+func (s *state) redactDerived(text string, policy Policy) (string, error) {
+	text, err := s.redact(text, policy)
 	if err != nil {
 		return "", err
 	}
-	_, scratch, err := r.acquire()
+	_, scratch, err := s.acquire()
 	if err != nil {
 		return "", err
 	}
-	defer r.release(scratch)
+	defer s.release(scratch)
 	// A marker can be a boundary where there was none: look again. Every round
 	// replaces some text that is not a marker, so there is a last one.
 	for {
-		out, changed := replaceShapes(text, r.s.set.hasID, r.s.cfg.Entropy)
+		out, changed := replaceShapes(text, s.set.hasID, s.cfg.Entropy)
 		switch {
 		case !changed:
 			return text, nil

@@ -18,14 +18,16 @@ const chunk = 32 << 10
 // back: nothing of it is ever written, and every later call returns that error.
 // Under [Reject] the error is [ErrSecretFound], and what stood before the secret
 // may have been written.
-func (r *SecretRegistry) NewWriter(w io.Writer) io.WriteCloser { return &writer{newStream(r, w)} }
+func (r *SecretRegistry) NewWriter(w io.Writer) io.WriteCloser {
+	return &writer{newStream(r.state(), w)}
+}
 
 // writer keeps its text behind pointers, where no print of it reaches.
 type writer struct{ s *stream }
 
 type stream struct {
 	*buffers // nil at the end
-	r        *SecretRegistry
+	registry *state
 	w        io.Writer
 	covered  int   // of in: bytes that a marker written before stands for
 	err      error // why the stream has ended
@@ -37,8 +39,8 @@ type buffers struct{ in, out []byte }
 
 var bufferPool = sync.Pool{New: func() any { return new(buffers) }}
 
-func newStream(r *SecretRegistry, w io.Writer) *stream {
-	return &stream{buffers: bufferPool.Get().(*buffers), r: r, w: w}
+func newStream(registry *state, w io.Writer) *stream {
+	return &stream{buffers: bufferPool.Get().(*buffers), registry: registry, w: w}
 }
 
 // Write implements [io.Writer]. On an error it reports that nothing of p was
@@ -101,13 +103,13 @@ func (s *stream) hold(piece []byte) {
 // decide moves to out what a form can no longer begin with: a form is decided once as many
 // bytes are there as the longest has.
 func (s *stream) decide(end bool) error {
-	m, scratch, err := s.r.acquire()
+	m, scratch, err := s.registry.acquire()
 	if err != nil {
 		return err
 	}
-	defer s.r.release(scratch)
+	defer s.registry.release(scratch)
 	cuts, decided := scan(m, s.in, s.covered, !end, scratch)
-	if len(cuts) > 0 && s.r.s.cfg.Policy == Reject {
+	if len(cuts) > 0 && s.registry.cfg.Policy == Reject {
 		return ErrSecretFound
 	}
 	s.out = rewrite(s.out[:0], s.in, s.covered, decided, cuts, m.markers)
