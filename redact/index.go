@@ -147,6 +147,7 @@ func (x *index) wipe() {
 	clear(x.table)
 	clear(x.slots)
 	clear(x.automaton.nodes)
+	clear(x.automaton.rows)
 }
 
 // textual is what can be searched without a copy.
