@@ -21,8 +21,8 @@ type clashes struct {
 
 const longestMarker = len(markerHead) + MaxID + len(markerTail)
 
-// leastNote is the least that a value too short to be searched for shares with a marker.
-const leastNote = 3
+// leastNote is the length of the shortest end of a marker, a byte of its id and the bracket.
+const leastNote = 2
 
 // shapeMarkers are those that any registry can write.
 var shapeMarkers = func() (all []byte) {
@@ -39,11 +39,10 @@ func newClashes() clashes {
 
 // hash stands for a text that a form of that kind is looked for in.
 func (c *clashes) hash(text []byte, k kind) uint64 {
-	if sum := maphash.Bytes(c.seed, text); k != hexForm {
-		return sum
-	} else {
-		return sum ^ mix
+	if k == hexForm {
+		return maphash.Bytes(c.seed, text) ^ mix
 	}
+	return maphash.Bytes(c.seed, text)
 }
 
 func gramAt(text []byte, i int) uint64 { return loadUpTo8(text, i) & (1<<(8*minStump) - 1) }
