@@ -97,8 +97,8 @@ func TestR1_MarkerTextIsRefused(t *testing.T) {
 		{"too little beside markers", nil, pair{"a", "abcd[REDA"}},
 		{"too little beside an id", []pair{{"my.key", "abcdefgh"}}, pair{"a", "y.key]abcd"}},
 		{"too little beside a later id", []pair{{"a", "y.key]abcd"}}, pair{"my.key", "abcdefgh"}},
-		{"too little between two ids' markers", []pair{{"my", "hunter2hunter2"}}, pair{"a", "y]abcde[RED"}},
-		{"too little between two later ids' markers", []pair{{"a", "y]abcde[RED"}}, pair{"my", "hunter2hunter2"}},
+		{"too little between two ids' markers", []pair{{"mw", "hunter2hunter2"}}, pair{"a", "w]abcde[RED"}},
+		{"too little between two later ids' markers", []pair{{"a", "w]abcde[RED"}}, pair{"mw", "hunter2hunter2"}},
 		{"brackets", nil, pair{"a", "]]]]]]]]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
