@@ -171,6 +171,23 @@ func TestR7_MixedHex(t *testing.T) {
 	}
 }
 
+// foldHex changes the six capitals and no other byte, wherever it is.
+func TestR7_FoldHex(t *testing.T) {
+	for b := range 256 {
+		for at := range 17 {
+			text := bytes.Repeat([]byte{0xff, 'G'}, 9)[:17]
+			text[at] = byte(b)
+			want := bytes.Clone(text)
+			if 'A' <= b && b <= 'F' {
+				want[at] += 'a' - 'A'
+			}
+			if foldHex(text); !bytes.Equal(text, want) {
+				t.Fatalf("byte %x at %d: %x", b, at, text)
+			}
+		}
+	}
+}
+
 // wrap breaks text into lines of width characters.
 func wrap(text string, width int, lineEnd string) string {
 	var lines []string

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -53,13 +54,13 @@ type state struct {
 	mu      sync.RWMutex
 	broken  error // ErrClosed or ErrMarkerText
 	set     secretSet
-	matcher *matcher      // of set; nil if that changed, and once broken is set
-	free    chan *scratch // memory of scans
+	matcher *matcher                // of set; nil if that changed, and once broken is set
+	free    atomic.Pointer[scratch] // memory for the next scan, or nil
 }
 
 // New returns an open registry without secrets.
 func New(cfg Config) *SecretRegistry {
-	return &SecretRegistry{&state{cfg: cfg, set: newSecretSet(!cfg.PlainOnly), free: make(chan *scratch, 4)}}
+	return &SecretRegistry{&state{cfg: cfg, set: newSecretSet(!cfg.PlainOnly)}}
 }
 
 // closed is the state of a registry that was never made.
@@ -192,12 +193,10 @@ func (s *state) acquire() (*matcher, *scratch, error) {
 	for {
 		s.mu.RLock()
 		if s.matcher != nil {
-			select {
-			case scratch := <-s.free:
+			if scratch := s.free.Swap(nil); scratch != nil {
 				return s.matcher, scratch, nil
-			default:
-				return s.matcher, new(scratch), nil
 			}
+			return s.matcher, new(scratch), nil
 		}
 		err := s.broken
 		s.mu.RUnlock()
@@ -216,9 +215,6 @@ func (s *state) acquire() (*matcher, *scratch, error) {
 func (s *state) release(scratch *scratch) {
 	clear(scratch.copied)
 	clear(scratch.joined)
-	select {
-	case s.free <- scratch:
-	default:
-	}
+	s.free.Store(scratch)
 	s.mu.RUnlock()
 }
