@@ -24,10 +24,12 @@ func (l *Limits) Add(e *Entry, n int64) {
 func (b Base) within(m *Mutation, grows Limits) error {
 	over := func(limit, used, grows int64) bool { return limit > 0 && grows > 0 && used+grows > limit }
 	switch {
-	case over(m.Limits.Entries, b.Used.Entries, grows.Entries), over(m.Limits.Bytes, b.Used.Bytes, grows.Bytes):
-		return Fail(ErrStorageLimit, "", nil)
+	case over(m.Limits.Entries, b.Used.Entries, grows.Entries):
+		return &Error{kind: ErrStorageLimit, detail: "too many entries", limit: m.Limits.Entries}
+	case over(m.Limits.Bytes, b.Used.Bytes, grows.Bytes):
+		return &Error{kind: ErrStorageLimit, detail: "too many bytes", limit: m.Limits.Bytes}
 	case over(m.Limits.Waiting, b.Used.Waiting, int64(len(m.Events))):
-		return Fail(ErrBacklog, "", nil)
+		return &Error{kind: ErrBacklog, limit: m.Limits.Waiting}
 	}
 	return nil
 }
