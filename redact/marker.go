@@ -61,9 +61,6 @@ func stump(f []byte, ends func([]byte) bool) []byte {
 // headLap is the length of the longest suffix of f that is a start of the head
 // of a marker.
 func headLap(f []byte) int {
-	if strings.IndexByte(markerHead, f[len(f)-1]) < 0 {
-		return 0
-	}
 	for n := min(len(f), len(markerHead)-1); n > 0; n-- {
 		if string(f[len(f)-n:]) == markerHead[:n] {
 			return n

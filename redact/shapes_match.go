@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -173,17 +174,18 @@ func urlPassword(text string, _, rest int) (int, int) {
 	return password(text, rest+m[2], rest+m[3])
 }
 
-var (
-	// connection finds a word of which one stands in every connection string.
-	connection = regexp.MustCompile(`(?i)(?:host|server|data source|database|dbname|initial catalog|driver|uid|user id|endpoint)=|://`)
-)
+// connection are words of which one stands in every connection string.
+var connection = []string{"host=", "server=", "data source=", "database=", "dbname=", "initial catalog=", "driver=",
+	"uid=", "user id=", "endpoint=", "://"}
 
 // dsnPassword takes the value of password= where the line is a connection string.
 func dsnPassword(text string, i, rest int) (int, int) {
 	before := text[max(0, i-256):i]
 	before = before[strings.LastIndexByte(before, '\n')+1:]
 	behind, _, _ := strings.Cut(text[rest:min(len(text), rest+256)], "\n")
-	if i > 0 && strings.IndexByte(" \t\n;&?\"'`({[,=", text[i-1]) < 0 || !connection.MatchString(before+" "+behind) {
+	around := strings.ToLower(before + " " + behind)
+	if i > 0 && strings.IndexByte(" \t\n;&?\"'`({[,=", text[i-1]) < 0 ||
+		!slices.ContainsFunc(connection, func(word string) bool { return strings.Contains(around, word) }) {
 		return 0, 0
 	}
 	isEnd := func(c rune) bool { return c <= ' ' || strings.ContainsRune(";\"'`&<>", c) }
