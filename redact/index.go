@@ -37,7 +37,7 @@ type index struct {
 	slots  []slot  // hash table of the forms, by key
 	toSlot uint    // shift of a hash, to its place in slots
 
-	slack     int // workSlack
+	slack     int // of the budget of verification at the start of a text, see workSlack
 	automaton automaton
 	excess    atomic.Int64 // what verification has cost beyond its budgets
 }
