@@ -203,11 +203,15 @@ func (s *state) acquire() (*matcher, *scratch, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		s.mu.Lock()
-		if s.matcher == nil && s.broken == nil {
-			s.matcher = s.set.compile()
-		}
-		s.mu.Unlock()
+		s.prepare()
+	}
+}
+
+func (s *state) prepare() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.matcher == nil && s.broken == nil {
+		s.matcher = s.set.compile()
 	}
 }
 
