@@ -91,6 +91,8 @@
 //   - CONSOLIDATE (C2, C5, C7): a consolidation on the store does what it says, once.
 //   - DISTILL (D1, D2, D3, D5): so do a compaction and a distillation.
 //   - FIRE (K1, K2, K6): commitments on the store fire once.
+//   - RECALL (S1, S2, S3, S4): what answers a question is found, and nothing else. A store that
+//     says it searches by meaning must find texts by other words than theirs.
 //   - MODEL: every short sequence of steps, every mutation of two parts, and long random
 //     sequences agree with the reference; loops may change the store.
 //   - SIZES (M5, M8): what holds for a few holds for many.

@@ -32,7 +32,7 @@ func laws() []law {
 	return []law{
 		recordLaw(), idempotenceLaw(), orderLaw(), expiryLaw(), searchLaw(), batchLaw(), documentLaw(), dueLaw(), outboxLaw(), limitsLaw(),
 		viewLaw(), changesLaw(), forgetLaw(), tenantLaw(), isolationLaw(), racingLaw(), redactionLaw(), faultLaw(), durableLaw(),
-		consolidationLaw(), distillationLaw(), commitmentLaw(), modelLaw(), sizesLaw(),
+		consolidationLaw(), distillationLaw(), commitmentLaw(), recallLaw(), modelLaw(), sizesLaw(),
 	}
 }
 
