@@ -49,7 +49,7 @@ func TestT2_IsolationAndRedactionHaveNoOptOut(t *testing.T) {
 				proven++
 			}
 		}
-		require.Greater(t, proven, 3, l.Name)
+		require.Greater(t, proven, 2, l.Name)
 	}
 }
 

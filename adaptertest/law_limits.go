@@ -42,15 +42,16 @@ func (w *world) uses(s driver.Scope) {
 
 func limitRefuses(w *world) {
 	w.puts(home, "a") // a put knows no limit
+	w.apply(queue(w.event("run-1", "zero")))
 	m := driver.Mutation{Put: w.placed(home, "b", "c"), Events: queue(w.event("run-1", "one"), w.event("run-1", "two")).Events}
 	m.Documents = acts(driver.Set, digest(home, "d", "c"), note(home, "n", "x")).Documents
-	for _, limits := range []driver.Limits{{Entries: 2}, {Bytes: 20}, {Waiting: 1}} {
+	for _, limits := range []driver.Limits{{Entries: 2}, {Bytes: 20}, {Waiting: 2}} {
 		m.Limits = limits
 		_, err := w.tryApply(home.Tenant, m)
 		w.check(err != nil, "a limit that is met", "success")
 		w.audit()
 	}
-	m.Limits = driver.Limits{Entries: 3, Bytes: 36, Waiting: 2}
+	m.Limits = driver.Limits{Entries: 3, Bytes: 36, Waiting: 3}
 	w.apply(m)
 }
 

@@ -17,6 +17,7 @@ func redactionLaw() law {
 	l := law{name: "SR-1", number: "M2, M3", says: "a store adds no way by which a secret could get out: it keeps markers as they are, says nothing of entries, and forgets what is erased"}
 	l.cases = slices.Concat(
 		[]testCase{
+			{"markers", "redaction markers come back byte for byte, in content and in tags", nil, keptMarkers},
 			{"string", "no printed form of the store holds anything of an entry", nil, silentString},
 			{"late-secret", "a secret that was registered too late is gone after a scrub, and its marker stands there", []Offer{Transactor}, lateSecret},
 		},
@@ -25,6 +26,18 @@ func redactionLaw() law {
 }
 
 const canary = "canary-7Qm2vT9x-4Lp8"
+
+var markers = []string{"[REDACTED:billing-key]", "[REDACTED:a/b.c_d:e-1]", "<REDACTED:label>", "[BYOK:x]", "[[REDACTED:k]]", `\[REDACTED:k\]`}
+
+func keptMarkers(w *world) {
+	e := w.entry("marked")
+	for _, marker := range markers {
+		e.Content += " and " + marker
+	}
+	e.Tags = markers
+	w.put(home, e)
+	w.get(home, e)
+}
 
 // telling is an entry of whose every part an error or a printed form would tell.
 func (w *world) telling() driver.Entry {
