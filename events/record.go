@@ -51,7 +51,8 @@ const (
 //   - sourceIds of memory.compacted has sourceCount items, and is absent only
 //     where sourceCount is above [MaxListedSources] (RFC 0012 §B);
 //   - tokensUsed of a distillation is at most tokenBudget (RFC 0062);
-//   - outputCount of agent.memory.consolidated is at most inputCount (RFC 0068 §B).
+//   - outputCount of agent.memory.consolidated is at most inputCount (RFC 0068 §B);
+//   - the text of a payload is at most [MaxPayloadText] bytes.
 //
 // These rules bind what is emitted here. They are no part of the payload's own
 // Validate, nor of [Decode], so that another host's log can be read whatever it

@@ -186,12 +186,9 @@ func TestRunEventJSONRefuses(t *testing.T) {
 		equal(t, "the event", ev, valid)
 	}
 	var ev RunEvent
-	err := json.Unmarshal([]byte(`{"eventId":"e","type":"secret.type","payload":null,`+rest), &ev)
-	if !errors.Is(err, ErrUnknownType) || strings.Contains(err.Error(), "secret") {
-		t.Fatal(err)
-	}
-	if _, err := Decode("secret.type", []byte("{}")); !errors.Is(err, ErrUnknownType) {
-		t.Fatal(err)
+	for _, typ := range []string{"vendor.secret", "secret", "Secret.x", "secret."} {
+		err := json.Unmarshal([]byte(`{"eventId":"e","type":"`+typ+`","payload":null,`+rest), &ev)
+		wantInvalid(t, err, "/type", "secret", "Secret")
 	}
 }
 

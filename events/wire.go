@@ -52,15 +52,14 @@ func (ev RunEvent) MarshalJSON() ([]byte, error) {
 // empty: only the reader knows whose log it is. Ids may have 128 characters, as the
 // protocol says, not just 128 bytes. A time is turned to UTC and cut to milliseconds.
 //
-// The error matches [ErrUnknownType] for an event of a type that this package has
-// no payload for, which readers ignore, else [ErrInvalid]. The event is then as it
-// was.
+// An event of a type that this package has no payload for has a [HostPayload], which
+// readers pass over. The error matches [ErrInvalid]; the event is then as it was.
 func (ev *RunEvent) UnmarshalJSON(raw []byte) error {
 	doc, err := parse(raw)
 	if err != nil {
 		return &InvalidError{Rule: err.Error()}
 	}
-	read, err := readEvent(doc)
+	read, err := readEvent(doc, raw)
 	if err != nil {
 		return err
 	}
@@ -68,9 +67,8 @@ func (ev *RunEvent) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// readEvent makes an event of a parsed document. With [ErrUnknownType] everything
-// but the payload is there.
-func readEvent(doc any) (RunEvent, error) {
+// readEvent makes an event of a document, which was parsed from raw.
+func readEvent(doc any, raw []byte) (RunEvent, error) {
 	m, ok := doc.(map[string]any)
 	if !ok {
 		return RunEvent{}, &InvalidError{Rule: "is not an object"}
@@ -102,11 +100,16 @@ func readEvent(doc any) (RunEvent, error) {
 	if err := c.err(); err != nil {
 		return RunEvent{}, err
 	}
-	if decoders[typ] == nil {
-		return ev, ErrUnknownType
-	}
 	var err error
-	ev.Payload, err = decode(typ, payload)
+	if decoders[typ] != nil {
+		ev.Payload, err = decode(typ, payload)
+		return ev, err
+	}
+	var parts map[string]json.RawMessage // a map's keys are as they are written
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return RunEvent{}, &InvalidError{Rule: err.Error()}
+	}
+	ev.Payload, err = Decode(typ, parts["payload"])
 	return ev, err
 }
 
