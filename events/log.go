@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -76,6 +77,21 @@ func (l *Log) All() []RunEvent {
 		out = append(out, l.copyAt(i))
 	}
 	return out
+}
+
+// Drop removes all events of a tenant, whose runs then begin at 0 again.
+func (l *Log) Drop(tenant string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key := range l.ledger.runs {
+		if key.tenant == tenant {
+			delete(l.ledger.runs, key)
+		}
+	}
+	l.all = slices.DeleteFunc(l.all, func(ev RunEvent) bool { return ev.Tenant == tenant })
+	for i := range l.all {
+		l.ledger.moved(&l.all[i], int64(i))
+	}
 }
 
 func (l *Log) copyAt(i int) RunEvent {

@@ -133,16 +133,30 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (Rewritten, e
 	return Rewritten{handOut(stored), made.Revs[:asked]}, nil
 }
 
-// announced wraps an event of the pass, in which the redactor must find nothing.
-func (j *Job) announced(a events.Record) (events.Record, error) {
+// announced wraps an event of a run or a pass. A host's own payload is redacted; in all else
+// the redactor must find nothing.
+func (w writer) announced(a events.Record) (events.Record, error) {
+	if p, own := a.Payload.(events.HostPayload); own {
+		if err := p.Validate(); err != nil {
+			return events.Record{}, failWith(ErrValidation, "an event breaks its schema", err)
+		}
+		clean, err := inTime(w, func() (json.RawMessage, error) { return w.cleanJSON(p.JSON) })
+		if err != nil {
+			return events.Record{}, err
+		}
+		a.Payload = events.HostPayload{Type: p.Type, JSON: clean}
+		if err := w.identifiers(string(p.Type)); err != nil {
+			return events.Record{}, err
+		}
+	}
 	text, err := json.Marshal(a.Payload)
 	if err != nil {
 		return events.Record{}, failWith(ErrValidation, "an event breaks its schema", err)
 	}
-	if err := j.identifiers(append(plainTexts(text), a.ID, string(text))...); err != nil {
+	if err := w.identifiers(append(plainTexts(text), a.ID, string(text))...); err != nil {
 		return events.Record{}, err
 	}
-	rec := j.record(a.Payload)
+	rec := w.record(a.Payload)
 	if a.ID != "" {
 		rec.ID = a.ID
 	}

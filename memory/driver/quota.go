@@ -23,10 +23,14 @@ func (l *Limits) Add(e *Entry, n int64) {
 // still do everything that makes it less.
 func (b Base) within(m *Mutation, grows Limits) error {
 	over := func(limit, used, grows int64) bool { return limit > 0 && grows > 0 && used+grows > limit }
+	waiting := int64(len(m.Events))
+	if m.Log {
+		waiting = 0
+	}
 	switch {
 	case over(m.Limits.Entries, b.Used.Entries, grows.Entries), over(m.Limits.Bytes, b.Used.Bytes, grows.Bytes):
 		return Fail(ErrStorageLimit, "", nil)
-	case over(m.Limits.Waiting, b.Used.Waiting, int64(len(m.Events))):
+	case over(m.Limits.Waiting, b.Used.Waiting, waiting):
 		return Fail(ErrBacklog, "", nil)
 	}
 	return nil

@@ -1,8 +1,6 @@
 package postgres
 
 import (
-	"encoding/json"
-
 	"github.com/jackc/pgx/v5"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -226,6 +224,10 @@ func (w *writes) queueEvents(b *pgx.Batch) {
 	if n == 0 {
 		return
 	}
+	if w.m.Log {
+		w.db.log(b, w.m.Events)
+		return
+	}
 	tenants, runs, ids, nodes := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n)
 	times := make([]int64, n)
 	types, payloads := make([]string, n), make([]string, n)
@@ -233,11 +235,7 @@ func (w *writes) queueEvents(b *pgx.Batch) {
 		r := &w.m.Events[i]
 		tenants[i], runs[i], ids[i], nodes[i] = []byte(r.Tenant), []byte(r.RunID), []byte(r.ID), []byte(r.NodeID)
 		times[i], types[i] = r.Time.UnixMilli(), string(r.Payload.EventType())
-		payload, err := json.Marshal(r.Payload)
-		if err != nil {
-			panic(err) // payloads are structs of strings and numbers
-		}
-		payloads[i] = string(payload)
+		payloads[i] = payloadOf(r)
 	}
 	const queue = `
 		INSERT INTO agentmemory.outbox (tenant, run_id, event_id, node_id, time, type, payload)

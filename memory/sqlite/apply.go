@@ -79,6 +79,9 @@ func (db *DB) apply(ctx context.Context, tenant string, m *driver.Mutation) (don
 		if done.Revs, err = c.swapAll(m.Documents); err != nil {
 			return err
 		}
+		if m.Log {
+			return c.tx.log(m.Events, payloads)
+		}
 		return c.tx.queue(m.Events, payloads)
 	})
 	return done, err
