@@ -61,6 +61,9 @@ type Rewritten struct {
 	Entries []Entry
 	// Revs are the revisions of the documents, in their order; 0 for a removed one.
 	Revs []int64
+	// Events are what was announced with it: the memory.written of each entry of Derive, and
+	// then those of Announce.
+	Events []events.Record
 }
 
 // Retire ends the life of an entry: [Merged] or [Superseded] in favour of For, or
@@ -130,7 +133,7 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (Rewritten, e
 	if err != nil {
 		return Rewritten{}, err
 	}
-	return Rewritten{handOut(stored), made.Revs[:asked]}, nil
+	return Rewritten{handOut(stored), made.Revs[:asked], m.Events}, nil
 }
 
 // announced wraps an event of a run or a pass. A host's own payload is redacted; in all else
