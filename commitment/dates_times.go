@@ -128,7 +128,7 @@ func (t *reading) iso(i int) int {
 	}
 	for _, layout := range []string{"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04Z07:00", "2006-01-02T15:04Z0700"} {
 		if at, err := time.Parse(layout, raw); err == nil {
-			say(t, &t.exact, at.UTC().Truncate(time.Millisecond))
+			say(t, &t.exact, millisUp(at))
 			return 1
 		}
 	}

@@ -75,7 +75,7 @@ func readList(ctx context.Context, b *Bank, tenant, ref string, o ListOptions, a
 	case o.TokenBudget > 0 && b.cfg.TokenCounter == nil:
 		return nil, fail(ErrNotProvided, "the bank has no token counter")
 	}
-	if !o.After.IsZero() && !validID(o.After.ID) {
+	if !o.After.IsZero() && (!validID(o.After.ID) || !o.After.CreatedAt.Equal(millis(o.After.CreatedAt))) {
 		return nil, fail(ErrValidation, "malformed cursor")
 	}
 	s, held, err := b.visible(ctx, tenant, ref)

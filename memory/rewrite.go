@@ -102,7 +102,7 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (Rewritten, e
 		return Rewritten{}, err
 	}
 	for _, r := range rw.Retire {
-		m.Retire = append(m.Retire, driver.Retirement{Located: Located{Scope: s, ID: r.ID}, State: r.State, For: r.For})
+		m.Retire = append(m.Retire, driver.Retirement{Located: driver.Located{Scope: s, ID: r.ID}, State: r.State, For: r.For})
 	}
 	if err := checkRetirements(m.Retire); err != nil {
 		return Rewritten{}, err
@@ -206,7 +206,7 @@ func (j *Job) deriveAll(ctx context.Context, s Scope, all []Derived, m *driver.M
 		m.Live = append(m.Live, located(s, e.Sources)...)
 		m.Put = append(m.Put, driver.Placed{Scope: s, Entry: e})
 		for _, id := range all[i].Merges {
-			m.Retire = append(m.Retire, driver.Retirement{Located: Located{Scope: s, ID: id}, State: Merged, For: e.ID})
+			m.Retire = append(m.Retire, driver.Retirement{Located: driver.Located{Scope: s, ID: id}, State: Merged, For: e.ID})
 		}
 		if j.bank.cfg.WriteEvents {
 			d := all[i].Draft
@@ -275,10 +275,10 @@ func checkRetirements(list []driver.Retirement) error {
 	return nil
 }
 
-func located(s Scope, ids []string) []Located {
-	out := make([]Located, len(ids))
+func located(s Scope, ids []string) []driver.Located {
+	out := make([]driver.Located, len(ids))
 	for i, id := range ids {
-		out[i] = Located{Scope: s, ID: id}
+		out[i] = driver.Located{Scope: s, ID: id}
 	}
 	return out
 }

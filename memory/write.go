@@ -98,6 +98,9 @@ func (b *Bank) apply(ctx context.Context, tenant string, m driver.Mutation) (dri
 // commit commits a mutation, unless its events would pile up.
 func (b *Bank) commit(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 	m.Log = b.cfg.RunLog
+	for i := range m.Documents {
+		m.Documents[i].Due = millisUp(m.Documents[i].Due)
+	}
 	if len(m.Events) > 0 {
 		if !m.Log {
 			if err := b.admit(ctx, tenant); err != nil {
