@@ -66,13 +66,19 @@ var plan = []place{
 	{dir: "commitment", floor: 3, ours: memoryAndEvents, others: libraries},
 	{dir: "capability", floor: 3, ours: []string{"memory", "events", "internal/jsonguard"}},
 
-	{dir: "inventory", floor: 4, ours: []string{"capability"}},
+	{dir: "wire", floor: 3, ours: memoryAndEvents},
+
+	{dir: "inventory", floor: 4, ours: []string{"capability", "memory", "wire"}},
+	{dir: "proposal", floor: 4, ours: []string{"memory", "events", "wire", "internal/jsonguard"}},
+	{dir: "workspace", floor: 4, ours: []string{"memory", "events", "wire"}},
 	{dir: "adaptertest", floor: 4, others: libraries, testing: true,
 		ours: []string{"memory", "memory/driver", "redact", "events", "consolidate", "distill", "commitment"}},
 	{dir: "internal/crashload", floor: 4,
 		ours: []string{"memory", "memory/driver", "events", "consolidate", "distill", "commitment"}},
 
 	{dir: "examples/...", floor: 5, ours: []string{"..."}, others: libraries},
+	{dir: "bridges/anthropic/memorytool", floor: 4, ours: []string{"memory"}},
+	{dir: "bridges/...", floor: 5, ours: []string{"..."}},
 	{dir: "bench/...", floor: 5, ours: []string{"..."}, testing: true},
 }
 
@@ -266,7 +272,10 @@ func TestFloors_BrokenTrees(t *testing.T) {
 		{"capability/a.go", source("github.com/santhosh-tekuri/jsonschema/v5"), "not among the libraries"},
 		{"inventory/a.go", source("~/capability"), ""},
 		{"inventory/a.go", source("~/internal/jsonguard"), "must not import floor 0"},
-		{"inventory/a.go", source("~/memory"), "must not import floor 2"},
+		{"inventory/a.go", source("~/memory", "~/wire"), ""},
+		{"inventory/a.go", source("~/events"), "must not import floor 0"},
+		{"wire/a.go", source("~/memory", "~/events"), ""},
+		{"wire/a.go", source("~/distill"), "must not import floor 3"},
 		{"adaptertest/a.go", source("testing", "testing/synctest", "~/commitment", "~/redact"), ""},
 		{"adaptertest/a.go", source("~/capability"), "must not import floor 3"},
 		{"adaptertest/a.go", source(testify + "/require"), "only test files import testify"},

@@ -21,6 +21,7 @@ type Behaviour struct {
 const (
 	consolidation = "agents/memoryConsolidation"
 	commitments   = "agents/commitments"
+	proposals     = "agents/proposals"
 )
 
 // Consolidation is the reconciling of long-term memory in the background. It is

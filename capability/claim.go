@@ -42,6 +42,9 @@ var bounds = []bound{
 	{consolidation + "/schedule", same, "the consolidator has another trigger"},
 	{commitments + "/supported", granted, ""},
 	{commitments + "/fireConditions", among, "the commitment engine does not know that condition"},
+	{proposals + "/artifactKinds", among, "that kind is not taken"},
+	{proposals + "/activation", same, "proposals are activated in another mode"},
+	{proposals + "/duplicationDetection", granted, "duplicates are not found"},
 }
 
 // defaults are what an absent field claims where its block is supported.

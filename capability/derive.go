@@ -19,6 +19,8 @@ type Inputs struct {
 	Consolidator Consolidator
 	Commitments  Commitments
 	Distiller    Distiller
+	// Proposals are those that the host takes; nil if it takes none.
+	Proposals Proposals
 
 	// ScheduledDistillation says that the host's scheduler can start the
 	// distiller (RFC 0062). It needs a distiller and scheduling.
@@ -28,7 +30,7 @@ type Inputs struct {
 	// its memory: for instance the version of its execution model, scheduling and
 	// workspace. Derive adds the fields about memory that the document lacks. If the
 	// document has such a field itself (memory, agents.memoryBackends, consolidation,
-	// commitments), it stays as it is, and a claim beyond what would be derived is an
+	// commitments, proposals), it stays as it is, and a claim beyond what would be derived is an
 	// error. Nil is an empty document.
 	Declare []byte
 
@@ -63,6 +65,16 @@ type Distiller interface {
 	// Retention is how long an archive is kept, as an ISO 8601 duration; empty if it
 	// does not say. It is advertised as it is: a month has no length in days.
 	Retention() string
+}
+
+// Proposals is what is asked of a store of proposals (RFC 0096).
+type Proposals interface {
+	// Kinds are the kinds of artifacts that it takes.
+	Kinds() []events.ArtifactKind
+	// Activation is its mode, approval-gate or direct-rbac.
+	Activation() string
+	// FindsDuplicates reports whether a proposal names an earlier one that is the same.
+	FindsDuplicates() bool
 }
 
 // Derive makes the model of a host from what it has (A1). It claims what the
@@ -206,6 +218,13 @@ func (g *grants) grant() {
 	g.grantDistiller(changes)
 	g.grantConsolidator(changes)
 	g.grantCommitments()
+	if p := g.in.Proposals; p == nil {
+		g.allow(proposals, nil, need{false, "there is no store of proposals"})
+	} else {
+		g.allow(proposals, object{
+			"artifactKinds": list(p.Kinds()...), "activation": p.Activation(), "duplicationDetection": p.FindsDuplicates(),
+		}, changes...)
+	}
 }
 
 // counterName is what a token counter is called in the protocol (RFC 0113).

@@ -46,6 +46,8 @@ func ExampleDerive() {
 	// retention             yes        expiry and forgetting          /memory/retention/ttl, /memory/retention/forget
 	// memoryConsolidation   yes        on-demand                      /agents/memoryConsolidation
 	// commitments           no         there is no commitment engine  /agents/commitments
+	// indexEmitted          no         there is no distiller          /memory/distillation/indexEmitted
+	// scheduled             no         there is no distiller          /memory/distillation/scheduled
 	// openwop-memory        no         protocolVersion is not 1.x     (profile)
 	// {
 	//   "agents": {

@@ -11,8 +11,8 @@ import (
 )
 
 // Explain returns a table for an operator: each dimension, whether it is satisfied,
-// why, and the field that says so; then the two behaviours and the profile
-// openwop-memory. It is text for people; its layout may change.
+// why, and the field that says so; then the two behaviours, what a distiller may do
+// besides, and the profile openwop-memory. It is text for people; its layout may change.
 func (m *Model) Explain() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -38,6 +38,14 @@ func (m *Model) rows() []verdict {
 	}
 	for _, b := range []Behaviour{m.Consolidation(), m.Commitments()} {
 		rows = append(rows, verdict{b.Name, b.Supported, b.Why, b.Source})
+	}
+	for _, name := range []string{"indexEmitted", "scheduled"} {
+		path := "memory/distillation/" + name
+		v := verdict{name, m.doc.isTrue(path), "the host says so", m.doc.pointer(path)}
+		if !v.holds {
+			v.why = m.doc.lacks(path)
+		}
+		rows = append(rows, v)
 	}
 	holds, why := m.Profile()
 	if holds {

@@ -12,12 +12,20 @@ import (
 func TestExplainHasEveryLine(t *testing.T) {
 	table := derive(t, everything(t)).Explain()
 	lines := strings.Split(strings.TrimSpace(table), "\n")
-	assert.Len(t, lines, 1+8+2+1)
+	assert.Len(t, lines, 1+8+2+2+1)
 	for i, d := range capability.Dimensions() {
 		assert.True(t, strings.HasPrefix(lines[i+1], string(d)+" "), lines[i+1])
 	}
 	assert.NotContains(t, table, " no ")
-	assert.Contains(t, lines[11], "core, read, write and long-term-durability")
+	assert.Contains(t, lines[13], "core, read, write and long-term-durability")
+}
+
+// An operator reads why the index is not claimed.
+func TestA1_ExplainSaysWhyTheIndexIsNotClaimed(t *testing.T) {
+	in := everything(t)
+	in.Declare, in.ScheduledDistillation = []byte(`{}`), false
+	m := derive(t, in)
+	assert.Regexp(t, `(?m)^indexEmitted +no +the host declares no workspace +/memory/distillation/indexEmitted$`, m.Explain())
 }
 
 func TestDiff(t *testing.T) {

@@ -28,6 +28,11 @@ func (e *HorizonError) Code() memory.Code { return CodeHorizonExceeded }
 // Is reports whether target is [memory.ErrValidation].
 func (e *HorizonError) Is(target error) bool { return target == error(memory.ErrValidation) }
 
+// Details is what the error envelope carries.
+func (e *HorizonError) Details() map[string]any {
+	return map[string]any{"maxFutureHorizon": e.MaxFutureHorizon()}
+}
+
 // MaxFutureHorizon is the horizon as an ISO 8601 duration, as the capability
 // document and the error's details carry it, for example P90D.
 func (e *HorizonError) MaxFutureHorizon() string {

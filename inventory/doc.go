@@ -23,7 +23,7 @@
 // Project cannot fail. The handler answers with the protocol's error envelope:
 // forbidden, not_found, capability_not_provided, validation_error for a method, and
 // internal_error for a host that failed. Its messages are fixed texts. The statuses
-// are those of version 1 of the protocol.
+// are those of the protocol's version that Handler.Wire speaks.
 //
 // # Concurrency
 //

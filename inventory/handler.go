@@ -6,17 +6,19 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/openwop/agentmemory/capability"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/wire"
 )
 
-const root = "/v1/agents"
-
-// Handler serves GET and HEAD of /v1/agents and /v1/agents/{agentId}, with an ETag
+// Handler serves GET and HEAD of /v1/agents and /v1/agents/{agentId} (in version 2 of the
+// protocol without /v1), with an ETag
 // and conditional requests (RFC 0072, RFC 0074). Its fields are not to be changed
 // once it serves.
 //
@@ -26,99 +28,87 @@ const root = "/v1/agents"
 // nobody. Whatever a caller may not see is the same 404 as what does not exist.
 type Handler struct {
 	// Host is the host's model. If it does not advertise the manifest runtime,
-	// every request is answered 501 capability_not_provided.
+	// every request is answered 501 capability_not_provided, in version 2 404 not_found.
 	Host *capability.Model
+	// Wire is of the protocol's version that the handler speaks.
+	Wire wire.Encoder
 	// Agents returns the installed agents of all tenants. It must be safe for
 	// concurrent use.
 	Agents func(ctx context.Context) ([]Agent, error)
-	// Tenant returns the tenant of the caller, as its credentials say; an error is
-	// answered 403 forbidden. Nil, or an empty tenant, is a caller of no tenant,
+	// Tenant returns the tenant of the caller, as its credentials say, for example
+	// [wire.Bearer]. A *wire.Error is answered as it says, another error with 403 forbidden. Nil, or an empty tenant, is a caller of no tenant,
 	// who is answered 403 where agents are installed for tenants.
 	Tenant func(r *http.Request) (string, error)
 }
 
-// problem is an answer other than the inventory. It never holds what went wrong
-// inside.
-type problem struct {
-	status  int
-	code    string
-	message string
-}
-
 var (
-	errNotServed = &problem{http.StatusNotImplemented, "capability_not_provided", "this host serves no agent inventory"}
-	errMethod    = &problem{http.StatusMethodNotAllowed, "validation_error", "only GET and HEAD are allowed"}
-	errForbidden = &problem{http.StatusForbidden, "forbidden", "the caller has no tenant here"}
-	errNotFound  = &problem{http.StatusNotFound, "not_found", "there is no such agent"}
-	errInternal  = &problem{http.StatusInternalServerError, "internal_error", "the inventory is not available"}
+	errForbidden = &wire.Error{Code: memory.CodeForbidden, Message: "the caller has no tenant here"}
+	errNotFound  = &wire.Error{Code: memory.CodeNotFound, Message: "there is no such agent"}
 )
 
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, failed := h.answer(r)
-	header := w.Header()
-	header.Set("Content-Type", "application/json")
-	if failed != nil {
-		header.Set("Cache-Control", "no-store")
-		if failed == errMethod {
-			header.Set("Allow", "GET, HEAD")
-		}
-		w.WriteHeader(failed.status)
-		if r.Method != http.MethodHead {
-			json.NewEncoder(w).Encode(map[string]string{"error": failed.code, "message": failed.message})
-		}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		h.Wire.RefuseMethod(w, r, "GET, HEAD")
+		return
+	}
+	body, err := h.answer(r)
+	if err != nil {
+		h.Wire.Refuse(w, r, err)
 		return
 	}
 	sum := sha256.Sum256(body)
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
 	header.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
 	header.Set("Cache-Control", "private, no-cache")
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }
 
 // answer returns the body of a request that may be answered.
-func (h *Handler) answer(r *http.Request) ([]byte, *problem) {
+func (h *Handler) answer(r *http.Request) ([]byte, error) {
 	served, perTenant := false, false
 	if h.Host != nil {
 		served, perTenant = h.Host.Inventory()
 	}
 	if !served {
-		return nil, errNotServed
-	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return nil, errMethod
+		return nil, h.Wire.Unadvertised("this host serves no agent inventory")
 	}
 	tenant := ""
 	if h.Tenant != nil {
 		var err error
 		if tenant, err = h.Tenant(r); err != nil {
+			if own := (*wire.Error)(nil); errors.As(err, &own) {
+				return nil, own
+			}
 			return nil, errForbidden
 		}
 	}
 	if perTenant && tenant == "" {
 		return nil, errForbidden
 	}
-	id, list, ok := target(r.URL)
+	id, list, ok := h.target(r.URL)
 	if !ok {
 		return nil, errNotFound
 	}
 	agents, err := h.visible(r.Context(), tenant, perTenant)
 	if err != nil {
-		return nil, errInternal
+		return nil, err
 	}
 	if list {
-		return encode(Project(agents, h.Host))
+		return json.Marshal(Project(agents, h.Host))
 	}
 	for i := range agents {
 		if agents[i].ID == id {
-			return encode(Project(agents[i:i+1], h.Host).Agents[0])
+			return json.Marshal(Project(agents[i:i+1], h.Host).Agents[0])
 		}
 	}
 	return nil, errNotFound
 }
 
 // target reads the list or the id of an agent out of a path.
-func target(u *url.URL) (id string, list, ok bool) {
-	rest, ok := strings.CutPrefix(u.EscapedPath(), root)
+func (h *Handler) target(u *url.URL) (id string, list, ok bool) {
+	rest, ok := strings.CutPrefix(u.EscapedPath(), h.Wire.Path("/agents"))
 	if rest == "" {
 		return "", true, ok
 	}
@@ -146,12 +136,4 @@ func (h *Handler) visible(ctx context.Context, tenant string, perTenant bool) ([
 		}
 	}
 	return seen, nil
-}
-
-func encode(v any) ([]byte, *problem) {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return nil, errInternal
-	}
-	return body, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/openwop/agentmemory/capability"
 	"github.com/openwop/agentmemory/inventory"
+	"github.com/openwop/agentmemory/wire"
 )
 
 const (
@@ -235,4 +236,26 @@ func TestHandlerServed(t *testing.T) {
 			assert.Equal(t, status, response.StatusCode, path)
 		}
 	}
+}
+
+func TestHandlerInVersion2(t *testing.T) {
+	h := handler(t, hostWide)
+	h.Wire.Version = wire.V2
+	assert.Equal(t, []string{"core.shared"}, ids(t, do(h, "GET", "/agents", "")))
+	assert.Equal(t, http.StatusOK, do(h, "GET", "/agents/core.shared", "").Code)
+	assert.Equal(t, http.StatusNotFound, do(h, "GET", "/v1/agents", "").Code)
+	assert.Equal(t, http.StatusNotFound, do(h, "DELETE", "/agents", "").Code)
+	h.Host = model(t, `{}`)
+	assert.Equal(t, http.StatusNotFound, do(h, "GET", "/agents", "").Code, "what is not advertised is not found")
+}
+
+// A refusal in the host's own words goes out as it is.
+func TestHandlerWithBearer(t *testing.T) {
+	h := handler(t, hostWide)
+	h.Tenant = wire.Bearer(map[string]string{"token": "acme"})
+	w := do(h, "GET", "/v1/agents", "", "Authorization", "Bearer token")
+	assert.Equal(t, []string{"acme.a", "acme.b", "acme.x/y z", "core.shared"}, ids(t, w))
+	w = do(h, "GET", "/v1/agents", "", "Authorization", "Bearer other")
+	assert.Equal(t, http.StatusUnauthorized, w.Code)
+	assert.Contains(t, w.Body.String(), `"error":"unauthenticated"`)
 }

@@ -73,8 +73,8 @@ func fleet(rng *rand.Rand, n int, models []*capability.Model) []inventory.Agent 
 	return agents
 }
 
-// wire says of a JSON value whether it fits the schema of the response, by hand.
-func wire(response map[string]any) error {
+// inShape says of a JSON value whether it fits the schema of the response, by hand.
+func inShape(response map[string]any) error {
 	agents, ok := response["agents"].([]any)
 	if !ok || len(response) != 2 || response["total"] != float64(len(agents)) {
 		return fmt.Errorf("the response has other fields than agents and total")
@@ -144,7 +144,7 @@ func TestA3_Project(t *testing.T) {
 		require.NoError(t, err)
 		var seen map[string]any
 		require.NoError(t, json.Unmarshal(body, &seen))
-		require.NoError(t, wire(seen))
+		require.NoError(t, inShape(seen))
 		require.NotContains(t, string(body), "tenant-")
 
 		byID := map[string]inventory.Agent{}

@@ -90,6 +90,7 @@ type Error struct {
 	kind   *Kind
 	detail string
 	cause  error
+	limit  int64
 }
 
 // Error returns the class and the rule that was broken.
@@ -109,6 +110,15 @@ func (e *Error) Is(target error) bool { return target == error(e.kind) }
 // Unwrap returns what the store, the redactor or the sink said, for a host's own
 // diagnosis. It may hold anything: never put its text on the wire.
 func (e *Error) Unwrap() error { return e.cause }
+
+// Details is what an error envelope carries beside the code: the limit that was reached, for
+// [ErrStorageLimit] and [ErrBacklog].
+func (e *Error) Details() map[string]any {
+	if e.limit == 0 {
+		return nil
+	}
+	return map[string]any{"limit": e.limit}
+}
 
 // CodeOf returns the code of an error of this module: [CodeCanceled] for an error of a
 // context, [CodeInternal] for one that carries none, and "" for nil. An error carries its

@@ -28,10 +28,12 @@ func (b Base) within(m *Mutation, grows Limits) error {
 		waiting = 0
 	}
 	switch {
-	case over(m.Limits.Entries, b.Used.Entries, grows.Entries), over(m.Limits.Bytes, b.Used.Bytes, grows.Bytes):
-		return Fail(ErrStorageLimit, "", nil)
+	case over(m.Limits.Entries, b.Used.Entries, grows.Entries):
+		return &Error{kind: ErrStorageLimit, detail: "too many entries", limit: m.Limits.Entries}
+	case over(m.Limits.Bytes, b.Used.Bytes, grows.Bytes):
+		return &Error{kind: ErrStorageLimit, detail: "too many bytes", limit: m.Limits.Bytes}
 	case over(m.Limits.Waiting, b.Used.Waiting, waiting):
-		return Fail(ErrBacklog, "", nil)
+		return &Error{kind: ErrBacklog, limit: m.Limits.Waiting}
 	}
 	return nil
 }

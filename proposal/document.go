@@ -1,0 +1,155 @@
+package proposal
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"time"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+)
+
+// A proposal is host text of the tenant's own under its id; its group is the kind and the digest
+// of its artifact, by which a twin is found. An audit record is host text too.
+const (
+	kind      = "proposal"
+	auditKind = "proposal/audit"
+	format    = 1
+)
+
+// stored is the value of a document.
+type stored struct {
+	Format   int      `json:"format"`
+	Proposal Proposal `json:"proposal"`
+}
+
+func decode(d *memory.Document) (Proposal, error) {
+	var s stored
+	if json.Unmarshal(d.Value, &s) != nil || s.Format != format || s.Proposal.ID != d.Key {
+		return Proposal{}, errFormat
+	}
+	return s.Proposal, nil
+}
+
+// read returns a proposal with its document.
+func (s *Store) read(ctx context.Context, job *memory.Job, id string) (Proposal, memory.Document, error) {
+	if len(id) > 128 || id == "" {
+		return Proposal{}, memory.Document{}, errNotFound
+	}
+	d, err := job.Document(ctx, "", kind, id)
+	if err == nil && d.Rev == 0 {
+		err = errNotFound
+	}
+	if err != nil {
+		return Proposal{}, d, err
+	}
+	p, err := decode(&d)
+	return p, d, err
+}
+
+// put stores a proposal in place of what d is, with its audit record and its event.
+func (s *Store) put(ctx context.Context, job *memory.Job, d memory.Document, p *Proposal, note *audit, event events.Payload) error {
+	value, err := p.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	value = []byte(`{"format":1,"proposal":` + string(value) + `}`)
+	if clean, err := job.RedactText(string(value)); err != nil || clean != string(value) {
+		return errSecret // what is around the texts would be changed
+	}
+	d.Class, d.Kind, d.Key, d.Group, d.Value = memory.HostText, kind, p.ID, group(p), value
+	swaps := []memory.DocumentSwap{{Document: d}}
+	if note != nil {
+		value, err := json.Marshal(note)
+		if err != nil {
+			return err
+		}
+		swaps = append(swaps, memory.DocumentSwap{Document: memory.Document{
+			Class: memory.HostText, Kind: auditKind, Key: newID("audit_"), Group: p.ID, Value: value, Subjects: d.Subjects,
+		}})
+	}
+	_, err = job.Rewrite(ctx, "", memory.Rewrite{
+		Documents: func([]memory.Entry) []memory.DocumentSwap { return swaps },
+		Announce: func([]memory.Entry) []events.Record {
+			if event == nil {
+				return nil
+			}
+			return []events.Record{{Payload: event}}
+		},
+	})
+	return err
+}
+
+func group(p *Proposal) string { return string(p.Kind) + " " + p.Digest() }
+
+// twin returns the id of the earliest proposal with the same artifact that was not rejected or
+// archived.
+func (s *Store) twin(ctx context.Context, job *memory.Job, p *Proposal) (string, error) {
+	var first Proposal
+	for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: kind, Group: group(p)}) {
+		if err != nil {
+			return "", err
+		}
+		other, err := decode(&d)
+		if err != nil {
+			return "", err
+		}
+		if other.State == StateRejected || other.State == StateArchived {
+			continue
+		}
+		if first.ID == "" || other.CreatedAt.Before(first.CreatedAt) {
+			first = other
+		}
+	}
+	return first.ID, nil
+}
+
+// audit is a record of who decided.
+type audit struct {
+	ProposalID string    `json:"proposalId"`
+	Decision   string    `json:"decision"`
+	Principal  string    `json:"principal,omitempty"`
+	Reason     string    `json:"reason,omitempty"`
+	Digest     string    `json:"digest"`
+	At         time.Time `json:"at"`
+}
+
+// note makes the record of a decision.
+func (s *Store) note(job *memory.Job, p *Proposal, decision string, by Caller, reason string) (*audit, error) {
+	if len(reason) > MaxRationaleBytes {
+		return nil, invalid("a text is too long")
+	}
+	reason, err := job.Redact(reason)
+	if err != nil {
+		return nil, err
+	}
+	principal, err := job.RedactText(by.Principal)
+	return &audit{p.ID, decision, principal, reason, p.Digest(), job.Now()}, err
+}
+
+// Audit yields the decisions about a proposal, as JSON objects with proposalId, decision
+// (applied, overridden, rejected or archived), principal, reason, digest and at, in no
+// particular order. It stops after an error.
+func (s *Store) Audit(ctx context.Context, job *memory.Job, id string) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		if id == "" {
+			return
+		}
+		for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: auditKind, Group: id}) {
+			if !yield(d.Value, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// hostError is what a host's own part failed with: its text stays out of ours.
+type hostError struct {
+	what  string
+	cause error
+}
+
+func (e *hostError) Error() string     { return "proposal: " + e.what }
+func (e *hostError) Unwrap() error     { return e.cause }
+func (e *hostError) Code() memory.Code { return memory.CodeInternal }

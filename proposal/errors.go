@@ -1,0 +1,62 @@
+package proposal
+
+import (
+	"fmt"
+
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/wire"
+)
+
+// StateError refuses a move that the proposal's state does not have. Nothing has changed.
+type StateError struct {
+	// State is the one that the proposal is in.
+	State State
+}
+
+// Error names the state.
+func (e *StateError) Error() string { return "proposal: it is " + string(e.State) }
+
+// Code is version_conflict.
+func (e *StateError) Code() memory.Code { return wire.CodeVersionConflict }
+
+// Details is what the error envelope carries.
+func (e *StateError) Details() map[string]any { return map[string]any{"state": string(e.State)} }
+
+// ArtifactError refuses an artifact that is not one of its kind.
+type ArtifactError struct {
+	// Field is where, as the validator says it; it must hold no value of the artifact.
+	Field string
+	// Rule is what the field breaks, a fixed phrase.
+	Rule string
+}
+
+// Error names the field and the rule.
+func (e *ArtifactError) Error() string {
+	if e.Field == "" {
+		return "proposal: the artifact is not valid: " + e.Rule
+	}
+	return "proposal: the artifact is not valid: " + e.Field + ": " + e.Rule
+}
+
+// Code goes out as validation_error with the status 422.
+func (e *ArtifactError) Code() memory.Code { return wire.CodeArtifactInvalid }
+
+// Details is what the error envelope carries.
+func (e *ArtifactError) Details() map[string]any {
+	if e.Field == "" {
+		return map[string]any{"field": "artifact"}
+	}
+	return map[string]any{"field": "artifact." + e.Field}
+}
+
+var (
+	errNotFound = fmt.Errorf("proposal: there is none: %w", memory.ErrNotFound)
+	errScope    = fmt.Errorf("proposal: the caller may not activate: %w", memory.ErrForbidden)
+	errApproval = fmt.Errorf("proposal: there is no approval for this artifact: %w", memory.ErrForbidden)
+	errOverride = fmt.Errorf("proposal: the caller may not override the approval: %w", memory.ErrForbidden)
+	errFormat   = fmt.Errorf("proposal: it was written by a newer version: %w", memory.ErrInternal)
+	errSecret   = fmt.Errorf("proposal: a secret cannot be taken out: %w", memory.ErrSecretLeakage)
+	errLimit    = fmt.Errorf("proposal: the tenant has as many as it may have: %w", memory.ErrStorageLimit)
+)
+
+func invalid(rule string) error { return fmt.Errorf("proposal: %s: %w", rule, memory.ErrValidation) }

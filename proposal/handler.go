@@ -1,0 +1,131 @@
+package proposal
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/wire"
+)
+
+// Handler serves /v1/host/sample/proposals and what is below (RFC 0096):
+//
+//	GET    …/proposals?state=&kind=   {"proposals": […]}
+//	GET    …/proposals/{id}           a Proposal, as all that follow answer
+//	PATCH  …/proposals/{id}           {"artifact"?, "title"?, "rationale"?}
+//	POST   …/proposals/{id}/apply     {} or {"overrideReason"}
+//	POST   …/proposals/{id}/reject    {} or {"reason"}
+//	DELETE …/proposals/{id}           archives
+//
+// Proposals are made by [Store.Create] alone. The handler's fields are not to be changed once it
+// serves.
+type Handler struct {
+	Store *Store
+	// Job returns a job of the caller's tenant, whose redactor holds the tenant's secrets, and
+	// who calls with which scopes, as the credentials say. The handler ends the job. A
+	// *wire.Error is answered as it says.
+	Job func(r *http.Request) (*memory.Job, Caller, error)
+	// Wire is of the protocol's version that the handler speaks.
+	Wire wire.Encoder
+}
+
+// ServeHTTP answers a request.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id, move, ok := h.target(r.URL)
+	allow := "GET, HEAD, PATCH, DELETE"
+	switch {
+	case id == "":
+		allow = "GET, HEAD"
+	case move != "":
+		allow = "POST"
+	}
+	switch {
+	case !ok || move != "" && move != "apply" && move != "reject":
+		h.Wire.Refuse(w, r, errNotFound)
+	case !strings.Contains(", "+allow+",", ", "+r.Method+","):
+		h.Wire.RefuseMethod(w, r, allow)
+	default:
+		h.Wire.Handle(func(w http.ResponseWriter, r *http.Request) error {
+			body, err := h.serve(r, id, move)
+			if err != nil {
+				return err
+			}
+			return wire.Reply(w, http.StatusOK, body)
+		}).ServeHTTP(w, r)
+	}
+}
+
+// target reads the id and the move out of a path; both are empty for the list.
+func (h *Handler) target(u *url.URL) (id, move string, ok bool) {
+	rest, ok := strings.CutPrefix(u.EscapedPath(), h.Wire.Seam("/proposals"))
+	if !ok || rest == "" {
+		return "", "", ok
+	}
+	if rest, ok = strings.CutPrefix(rest, "/"); !ok {
+		return "", "", false
+	}
+	rest, move, cut := strings.Cut(rest, "/")
+	id, err := url.PathUnescape(rest)
+	return id, move, err == nil && id != "" && (!cut || move != "")
+}
+
+func (h *Handler) serve(r *http.Request, id, move string) (any, error) {
+	ctx := r.Context()
+	job, by, err := h.Job(r)
+	if err != nil {
+		return nil, err
+	}
+	defer job.End(ctx) // events that the sink has not taken yet are relayed later
+	switch {
+	case id == "":
+		list := []Proposal{}
+		q := r.URL.Query()
+		for p, err := range h.Store.List(ctx, job, State(q.Get("state")), events.ArtifactKind(q.Get("kind"))) {
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, p)
+		}
+		return map[string]any{"proposals": list}, nil
+	case move == "apply":
+		var body struct {
+			OverrideReason string `json:"overrideReason"`
+		}
+		if err := readBody(r, &body); err != nil {
+			return nil, err
+		}
+		return h.Store.Apply(ctx, job, id, by, body.OverrideReason)
+	case move == "reject":
+		var body struct {
+			Reason string `json:"reason"`
+		}
+		if err := readBody(r, &body); err != nil {
+			return nil, err
+		}
+		return h.Store.Reject(ctx, job, id, by, body.Reason)
+	case r.Method == http.MethodPatch:
+		var body struct {
+			Artifact  json.RawMessage `json:"artifact"`
+			Title     *string         `json:"title"`
+			Rationale *string         `json:"rationale"`
+		}
+		if err := readBody(r, &body); err != nil {
+			return nil, err
+		}
+		return h.Store.Revise(ctx, job, id, Revision{Artifact: body.Artifact, Title: body.Title, Rationale: body.Rationale})
+	case r.Method == http.MethodDelete:
+		return h.Store.Archive(ctx, job, id, by)
+	}
+	return h.Store.Get(ctx, job, id)
+}
+
+// readBody reads a body, which may be absent.
+func readBody(r *http.Request, body any) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	return wire.Read(r, 2*MaxArtifactBytes+6*MaxRationaleBytes, body)
+}

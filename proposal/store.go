@@ -1,0 +1,378 @@
+package proposal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+)
+
+// Limits of a proposal.
+const (
+	MaxArtifactBytes  = 1 << 20
+	MaxTitleBytes     = 1 << 10
+	MaxRationaleBytes = 64 << 10
+	MaxSourceRuns     = 100
+	MaxRunIDBytes     = 128
+)
+
+// Validator checks an artifact of a kind before it is stored: the compact JSON object as it
+// will be, redacted. It returns an [*ArtifactError] that says where it is wrong. It must not
+// depend on anything that changes: it is asked again before the artifact is installed.
+type Validator func(artifact json.RawMessage) error
+
+// Gate tells whether the approval that the host has open for a proposal is granted (RFC 0051).
+// The digest names the artifact that would be installed: an approval of other bytes is none. It
+// may be asked more than once for one Apply.
+type Gate func(ctx context.Context, tenant, proposalID, digest string) (approvalID string, granted bool, err error)
+
+// Config is how a host activates. It has either a Gate or a Scope.
+type Config struct {
+	// Kinds are the kinds of artifacts that the host takes, with what checks them.
+	Kinds map[events.ArtifactKind]Validator
+	// Gate makes the mode approval-gate.
+	Gate Gate
+	// MayOverride tells whether a caller may apply without the gate's approval (RFC 0009, RFC
+	// 0010). Nil is nobody.
+	MayOverride func(ctx context.Context, tenant string, by Caller) (bool, error)
+	// Scope makes the mode direct-rbac: what a caller must hold (RFC 0049).
+	Scope string
+	// FindDuplicates has a new proposal name an earlier one with the same artifact.
+	FindDuplicates bool
+	// MaxProposals bounds those that a tenant has, in any state; 10,000 by default. Proposals
+	// that are made at the same moment may exceed it.
+	MaxProposals int
+}
+
+// Caller is who asks for an activation, from the host's authentication.
+type Caller struct {
+	Principal string
+	Scopes    []string
+}
+
+// Store is the proposals of all tenants. Use [New].
+type Store struct{ cfg Config }
+
+// New returns a store that activates as cfg says.
+func New(cfg Config) (*Store, error) {
+	switch {
+	case (cfg.Gate != nil) == (cfg.Scope != ""):
+		return nil, invalid("either a Gate or a Scope activates")
+	case cfg.MayOverride != nil && cfg.Gate == nil:
+		return nil, invalid("without a Gate there is nothing to override")
+	case len(cfg.Kinds) == 0:
+		return nil, invalid("no kind of artifacts is taken")
+	case cfg.MaxProposals < 0:
+		return nil, invalid("a limit is below 0")
+	}
+	for kind, check := range cfg.Kinds {
+		if !slices.Contains(kinds, kind) || check == nil {
+			return nil, invalid("a kind is unknown, or has no validator")
+		}
+	}
+	cfg.Kinds = maps.Clone(cfg.Kinds)
+	if cfg.MaxProposals == 0 {
+		cfg.MaxProposals = 10_000
+	}
+	return &Store{cfg}, nil
+}
+
+// kinds are those of the protocol, in the order of its schema.
+var kinds = []events.ArtifactKind{events.KindAgentPack, events.KindWorkflowChainPack, events.KindPromptTemplate, events.KindAutomation}
+
+// Kinds are the kinds of artifacts that are taken, in the order of the protocol's schema.
+func (s *Store) Kinds() (taken []events.ArtifactKind) {
+	for _, kind := range kinds {
+		if s.cfg.Kinds[kind] != nil {
+			taken = append(taken, kind)
+		}
+	}
+	return taken
+}
+
+// Activation is the protocol's name of the mode: approval-gate or direct-rbac.
+func (s *Store) Activation() string {
+	if s.cfg.Gate != nil {
+		return "approval-gate"
+	}
+	return "direct-rbac"
+}
+
+// FindsDuplicates tells whether a new proposal names an earlier one with the same artifact.
+func (s *Store) FindsDuplicates() bool { return s.cfg.FindDuplicates }
+
+// Draft is what a new proposal is made of. Everything but Kind is redacted.
+type Draft struct {
+	Kind                 events.ArtifactKind
+	Artifact             json.RawMessage // a JSON object of at most MaxArtifactBytes
+	Title, Rationale     string
+	SourceRunIDs         []string // at least one
+	SynthesizerModel     string
+	Workspace, Principal string // of the owner
+	// Subjects are the labels under which memory.Bank.Forget finds the proposal.
+	Subjects []string
+}
+
+// Revision is what a [Store.Revise] changes; nil leaves a field as it is.
+type Revision struct {
+	Artifact         json.RawMessage
+	Title, Rationale *string
+}
+
+// Create keeps a new proposal as a draft and announces it.
+func (s *Store) Create(ctx context.Context, job *memory.Job, d Draft) (Proposal, error) {
+	if s.cfg.Kinds[d.Kind] == nil {
+		return Proposal{}, &ArtifactError{Rule: "its kind is not taken"}
+	}
+	malformed := func(id string) bool { return id == "" || len(id) > MaxRunIDBytes }
+	if n := len(d.SourceRunIDs); n == 0 || n > MaxSourceRuns || slices.ContainsFunc(d.SourceRunIDs, malformed) {
+		return Proposal{}, invalid("it names no source run, too many or a malformed one")
+	}
+	now := job.Now()
+	p := Proposal{
+		ID: newID("prop_"), Kind: d.Kind, State: StateDraft, CreatedAt: now,
+		Owner: Owner{Tenant: job.Tenant(), Workspace: d.Workspace, Principal: d.Principal},
+	}
+	p.Provenance = Provenance{SourceRunIDs: slices.Clone(d.SourceRunIDs), SynthesizerModel: d.SynthesizerModel}
+	if d.Artifact == nil {
+		d.Artifact = json.RawMessage{}
+	}
+	if err := s.fill(job, &p, Revision{Artifact: d.Artifact, Title: &d.Title, Rationale: &d.Rationale}); err != nil {
+		return Proposal{}, err
+	}
+	n := 0
+	for _, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: kind, Bare: true}) {
+		if err != nil {
+			return Proposal{}, err
+		}
+		if n++; n >= s.cfg.MaxProposals {
+			return Proposal{}, errLimit
+		}
+	}
+	if s.cfg.FindDuplicates {
+		earlier, err := s.twin(ctx, job, &p)
+		if err != nil {
+			return Proposal{}, err
+		}
+		p.DuplicateOf = earlier
+	}
+	err := s.put(ctx, job, memory.Document{Subjects: d.Subjects}, &p, nil, events.ProposalCreated{
+		ProposalID: p.ID, Kind: p.Kind, SourceRunIDs: p.Provenance.SourceRunIDs, DuplicateOf: p.DuplicateOf,
+	})
+	return p, err
+}
+
+// fill puts the redacted fields of a revision into a proposal.
+func (s *Store) fill(job *memory.Job, p *Proposal, r Revision) (err error) {
+	redact := func(text *string, most int) {
+		if err != nil || *text == "" {
+			return
+		}
+		if *text, err = job.Redact(*text); err == nil && len(*text) > most {
+			err = invalid("a text is too long")
+		}
+	}
+	if r.Title != nil {
+		p.Title = *r.Title
+		redact(&p.Title, MaxTitleBytes)
+	}
+	if r.Rationale != nil {
+		p.Rationale = *r.Rationale
+		redact(&p.Rationale, MaxRationaleBytes)
+	}
+	redact(&p.Provenance.SynthesizerModel, MaxTitleBytes)
+	for _, field := range []*string{&p.Owner.Workspace, &p.Owner.Principal} {
+		redact(field, MaxTitleBytes)
+	}
+	for i := range p.Provenance.SourceRunIDs {
+		redact(&p.Provenance.SourceRunIDs[i], MaxTitleBytes)
+	}
+	if err != nil || r.Artifact == nil {
+		return err
+	}
+	p.Artifact, err = s.artifact(job, p.Kind, r.Artifact)
+	return err
+}
+
+// artifact returns an artifact as it is stored: compact, redacted and valid.
+func (s *Store) artifact(job *memory.Job, kind events.ArtifactKind, raw json.RawMessage) (json.RawMessage, error) {
+	if err := object(raw, MaxArtifactBytes); err != nil {
+		return nil, err
+	}
+	// Each text by itself, since JSON may write any letter as an escape; then the whole, in which
+	// a name such as "password" tells what its value is.
+	plain, err := rewrite(raw, job.Redact)
+	if err != nil {
+		return nil, err
+	}
+	clean, err := job.Redact(string(plain))
+	if err != nil {
+		return nil, err
+	}
+	if object([]byte(clean), 2*MaxArtifactBytes) != nil {
+		return nil, errSecret // a marker stands where JSON cannot have it, or made two names one
+	}
+	return json.RawMessage(clean), s.cfg.Kinds[kind](json.RawMessage(clean))
+}
+
+// Get returns a proposal.
+func (s *Store) Get(ctx context.Context, job *memory.Job, id string) (Proposal, error) {
+	p, _, err := s.read(ctx, job, id)
+	return p, err
+}
+
+// List yields the proposals of a state and a kind, where empty is any, in the order of their
+// ids. It stops after an error.
+func (s *Store) List(ctx context.Context, job *memory.Job, state State, of events.ArtifactKind) iter.Seq2[Proposal, error] {
+	return func(yield func(Proposal, error) bool) {
+		for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: kind}) {
+			var p Proposal
+			if err == nil {
+				p, err = decode(&d)
+			}
+			if err == nil && (state != "" && p.State != state || of != "" && p.Kind != of) {
+				continue
+			}
+			if !yield(p, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Revise changes a proposal under review. It does not activate anything.
+func (s *Store) Revise(ctx context.Context, job *memory.Job, id string, r Revision) (Proposal, error) {
+	return s.move(ctx, job, id, underReview, func(p *Proposal) (*audit, events.Payload, error) {
+		p.State = StateRevised
+		return nil, nil, s.fill(job, p, r)
+	})
+}
+
+// Reject ends a review. The reason, which may be empty, is kept redacted in the audit.
+func (s *Store) Reject(ctx context.Context, job *memory.Job, id string, by Caller, reason string) (Proposal, error) {
+	return s.move(ctx, job, id, underReview, func(p *Proposal) (*audit, events.Payload, error) {
+		p.State = StateRejected
+		note, err := s.note(job, p, "rejected", by, reason)
+		return note, nil, err
+	})
+}
+
+// Archive takes a proposal out of use. One that was applied is inert from then on.
+func (s *Store) Archive(ctx context.Context, job *memory.Job, id string, by Caller) (Proposal, error) {
+	return s.move(ctx, job, id, append(slices.Clip(underReview), StateApplied), func(p *Proposal) (*audit, events.Payload, error) {
+		p.State = StateArchived
+		note, err := s.note(job, p, "archived", by, "")
+		return note, nil, err
+	})
+}
+
+// Apply installs the artifact that was persisted last, if the gate or the caller's scope allows
+// it. override, if it is not empty, is the caller's reason to apply without the approval that the
+// gate has not granted: it needs Config.MayOverride, and is kept redacted in the audit.
+func (s *Store) Apply(ctx context.Context, job *memory.Job, id string, by Caller, override string) (Proposal, error) {
+	if s.cfg.Scope != "" && (!slices.Contains(by.Scopes, s.cfg.Scope) || override != "") {
+		return Proposal{}, errScope
+	}
+	return s.move(ctx, job, id, underReview, func(p *Proposal) (*audit, events.Payload, error) {
+		check, digest := s.cfg.Kinds[p.Kind], p.Digest()
+		if check == nil {
+			return nil, nil, &ArtifactError{Rule: "its kind is not taken any more"}
+		}
+		approval, overridden := "", false
+		if s.cfg.Gate != nil {
+			var err error
+			if approval, overridden, err = s.pass(ctx, job.Tenant(), id, digest, by, override); err != nil {
+				return nil, nil, err
+			}
+		}
+		if err := check(p.Artifact); err != nil {
+			return nil, nil, err
+		}
+		p.State = StateApplied
+		p.Activation = &Activation{ApprovalID: approval, InstalledArtifactRef: id + "@" + digest}
+		what := "applied"
+		if overridden {
+			what = "overridden"
+		}
+		note, err := s.note(job, p, what, by, override)
+		return note, events.ProposalActivated{
+			ProposalID: id, Kind: p.Kind, ApprovalID: approval, InstalledArtifactRef: p.Activation.InstalledArtifactRef,
+		}, err
+	})
+}
+
+// pass asks the gate, and where it does not grant, whether the caller may override it.
+func (s *Store) pass(ctx context.Context, tenant, id, digest string, by Caller, override string) (approval string, overridden bool, err error) {
+	approval, granted, err := s.cfg.Gate(ctx, tenant, id, digest)
+	switch {
+	case ctx.Err() != nil:
+		return "", false, ctx.Err()
+	case err != nil:
+		return "", false, &hostError{"the gate failed", err}
+	case granted:
+		return approval, false, nil
+	case override == "":
+		return "", false, errApproval
+	case s.cfg.MayOverride == nil:
+		return "", false, errOverride
+	}
+	may, err := s.cfg.MayOverride(ctx, tenant, by)
+	if err != nil {
+		return "", false, &hostError{"the override failed", err}
+	}
+	if !may {
+		return "", false, errOverride
+	}
+	return approval, true, nil
+}
+
+// Artifact returns the bytes that were installed under a ref (Activation.InstalledArtifactRef).
+// It is memory.ErrNotFound unless the proposal is applied now and these are its bytes.
+func (s *Store) Artifact(ctx context.Context, job *memory.Job, ref string) (json.RawMessage, error) {
+	id, digest, _ := strings.Cut(ref, "@")
+	p, err := s.Get(ctx, job, id)
+	if err != nil {
+		return nil, err
+	}
+	if p.State != StateApplied || p.Activation == nil || p.Activation.InstalledArtifactRef != ref || p.Digest() != digest {
+		return nil, errNotFound
+	}
+	return p.Artifact, nil
+}
+
+// underReview are the states in which a proposal can be decided.
+var underReview = []State{StateDraft, StateRevised}
+
+// move changes a proposal that is in one of the states from. It begins anew if something else
+// moved it first: change is then asked about what is there now.
+func (s *Store) move(ctx context.Context, job *memory.Job, id string, from []State, change func(*Proposal) (*audit, events.Payload, error)) (Proposal, error) {
+	for {
+		p, d, err := s.read(ctx, job, id)
+		if err != nil {
+			return Proposal{}, err
+		}
+		if !slices.Contains(from, p.State) {
+			return Proposal{}, &StateError{p.State}
+		}
+		note, event, err := change(&p)
+		if err != nil {
+			return Proposal{}, err
+		}
+		p.UpdatedAt = job.Now()
+		err = s.put(ctx, job, d, &p, note, event)
+		switch {
+		case err == nil:
+			return p, nil
+		case !errors.Is(err, memory.ErrConflict):
+			return Proposal{}, err
+		case ctx.Err() != nil:
+			return Proposal{}, ctx.Err()
+		}
+	}
+}

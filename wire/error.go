@@ -1,0 +1,154 @@
+package wire
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"strings"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// Codes of the protocol that no package of this module has for itself.
+const (
+	CodeUnauthenticated   memory.Code = "unauthenticated"
+	CodePayloadTooLarge   memory.Code = "payload_too_large"
+	CodeInvalidFromSeq    memory.Code = "invalid_from_seq"
+	CodeForkPointInvalid  memory.Code = "fork_point_invalid"
+	CodeWorkspaceConflict memory.Code = "workspace_conflict"
+	CodeWorkspaceTooLarge memory.Code = "workspace_too_large"
+	CodeVersionConflict   memory.Code = "version_conflict"
+
+	// CodeArtifactInvalid is for an artifact that is not one of its kind. The protocol gives
+	// the status 422 and no code (RFC 0096): it goes out as validation_error.
+	CodeArtifactInvalid memory.Code = "artifact_invalid"
+)
+
+// Error is a refusal in a host's own words. Its message is a fixed phrase, and its details
+// hold no more than a client may know: both go out as they are.
+type Error struct {
+	Code    memory.Code
+	Message string
+	Details map[string]any
+}
+
+// Error returns the code and the message.
+func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
+
+// ErrorCode is the code by which memory.CodeOf knows the error, if it is one of memory's.
+func (e *Error) ErrorCode() string { return string(e.Code) }
+
+// Invalid is a validation_error about a field of a request, which details.field names.
+func Invalid(field, message string) *Error {
+	return &Error{Code: memory.CodeValidation, Message: message, Details: map[string]any{"field": field}}
+}
+
+// Envelope is the body of an answer that refuses a request (error-envelope, closed).
+type Envelope struct {
+	Code    memory.Code    `json:"error"`
+	Message string         `json:"message"`
+	Details map[string]any `json:"details,omitempty"`
+}
+
+// answer is what a version makes of a code: the code that it registers, and its status.
+type answer struct {
+	code   memory.Code
+	status int
+}
+
+// answers are the codes of this module with what both versions make of them. A code of
+// version 1 that version 2 does not register has the one that stands for the same state.
+var answers = map[memory.Code][2]answer{
+	memory.CodeValidation:          both(memory.CodeValidation, 400),
+	memory.CodeForbidden:           both(memory.CodeForbidden, 403),
+	memory.CodeNotFound:            both(memory.CodeNotFound, 404),
+	memory.CodeStorageLimit:        both(memory.CodeStorageLimit, 422),
+	memory.CodeSecretLeakage:       {{memory.CodeSecretLeakage, 422}, {memory.CodeValidation, 400}},
+	memory.CodeNotProvided:         {{memory.CodeNotProvided, 501}, {memory.CodeNotProvided, 422}},
+	memory.CodeSnapshotUnavailable: {{memory.CodeSnapshotUnavailable, 422}, {memory.CodeSnapshotUnavailable, 409}},
+	"token_budget_exceeded":        both("token_budget_exceeded", 422),
+	"schedule_horizon_exceeded":    both("schedule_horizon_exceeded", 400),
+	CodeUnauthenticated:            both(CodeUnauthenticated, 401),
+	CodePayloadTooLarge:            both(CodePayloadTooLarge, 413),
+	CodeInvalidFromSeq:             {{CodeInvalidFromSeq, 422}, {CodeForkPointInvalid, 422}},
+	CodeForkPointInvalid:           {{CodeInvalidFromSeq, 422}, {CodeForkPointInvalid, 422}},
+	CodeWorkspaceConflict:          both(CodeWorkspaceConflict, 409),
+	CodeWorkspaceTooLarge:          both(CodeWorkspaceTooLarge, 413),
+	CodeVersionConflict:            both(CodeVersionConflict, 409),
+	CodeArtifactInvalid:            {{memory.CodeValidation, 422}, {memory.CodeValidation, 400}},
+}
+
+func both(code memory.Code, status int) [2]answer {
+	return [2]answer{{code, status}, {code, status}}
+}
+
+// lookup returns what the version makes of a code. A code that is not in the table, and one
+// that the protocol has no word for, is the host's failure.
+func (e Encoder) lookup(code memory.Code) answer {
+	of, ok := answers[code]
+	if !ok {
+		return answer{memory.CodeInternal, http.StatusInternalServerError}
+	}
+	if e.Version == V2 {
+		return of[1]
+	}
+	return of[0]
+}
+
+// Status returns the HTTP status of a code in the version: 500 for one that has none.
+func (e Encoder) Status(code memory.Code) int { return e.lookup(code).status }
+
+// Envelope returns what an error is to a client, and the status of the answer. The code is
+// that of an [*Error], else that of memory.CodeOf; the message is the text of the error of
+// this module within it, and the details are those that it offers by a method Details, such
+// as the budget of a *distill.BudgetError. Version 2 adds details.service, the protocol's name
+// of the family, to the generic codes of memory (RFC 0228).
+func (e Encoder) Envelope(err error) (Envelope, int) {
+	own, said := (*Error)(nil), coded(nil)
+	code := memory.CodeOf(err)
+	if errors.As(err, &own) {
+		code = own.Code
+	}
+	to := e.lookup(code)
+	if to.code == memory.CodeInternal {
+		return Envelope{Code: memory.CodeInternal, Message: "the host failed"}, to.status
+	}
+	out := Envelope{Code: to.code}
+	details := map[string]any{}
+	if own != nil {
+		out.Message = own.Message
+		maps.Copy(details, own.Details)
+	} else {
+		if errors.As(err, &said) {
+			out.Message = said.Error()
+		}
+		if detailed := (interface{ Details() map[string]any })(nil); errors.As(err, &detailed) {
+			maps.Copy(details, detailed.Details())
+		}
+		if e.Version == V2 && generic(to.code) {
+			details["service"] = "memory"
+		}
+	}
+	if to.code != code {
+		details["reason"] = strings.ReplaceAll(string(code), "_", "-")
+	}
+	if len(details) > 0 {
+		out.Details = details
+	}
+	if out.Message == "" {
+		out.Message = strings.ReplaceAll(string(to.code), "_", " ")
+	}
+	return out, to.status
+}
+
+// coded is an error of this module, whose text holds nothing of an entry (M2).
+type coded interface {
+	error
+	Code() memory.Code
+}
+
+// generic reports whether a code says nothing of the family that it comes from.
+func generic(code memory.Code) bool {
+	return code == memory.CodeValidation || code == memory.CodeForbidden || code == memory.CodeNotFound ||
+		code == memory.CodeStorageLimit
+}

@@ -1,0 +1,240 @@
+package wire
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// DefaultMaxBody is the length in bytes of the longest request body that [Read] takes where
+// the caller names no other: an entry of the default limit, escaped, fits twice.
+const DefaultMaxBody = 1 << 20
+
+// Handle returns a handler that answers with the envelope of the error that serve returns.
+// If serve has begun its answer, the error comes too late and is only logged.
+func (e Encoder) Handle(serve func(w http.ResponseWriter, r *http.Request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun := &watched{ResponseWriter: w}
+		err := serve(begun, r)
+		switch {
+		case err == nil:
+		case begun.header:
+			e.report(r, err)
+		default:
+			e.Refuse(w, r, err)
+		}
+	})
+}
+
+// watched tells whether an answer has begun.
+type watched struct {
+	http.ResponseWriter
+	header bool
+}
+
+func (w *watched) WriteHeader(status int) {
+	w.header = true
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	w.header = true
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets an http.ResponseController flush.
+func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Refuse answers a request with the envelope of an error.
+func (e Encoder) Refuse(w http.ResponseWriter, r *http.Request, err error) {
+	envelope, status := e.Envelope(err)
+	if status == http.StatusInternalServerError {
+		e.report(r, err)
+	}
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	reply(w, r, status, envelope)
+}
+
+// RefuseMethod answers a request whose method a path does not have; allow is what it has, as
+// the header Allow says it. It is validation_error with the status 405, and in version 2,
+// which registers no code with that status, not_found.
+func (e Encoder) RefuseMethod(w http.ResponseWriter, r *http.Request, allow string) {
+	w.Header().Set("Allow", allow)
+	if e.Version == V2 {
+		e.Refuse(w, r, &Error{Code: memory.CodeNotFound, Message: noMethod})
+		return
+	}
+	reply(w, r, http.StatusMethodNotAllowed, Envelope{Code: memory.CodeValidation, Message: noMethod})
+}
+
+const noMethod = "the path does not have this method"
+
+// Unadvertised is the refusal of an operation whose family the host does not advertise:
+// capability_not_provided in version 1, not_found in version 2.
+func (e Encoder) Unadvertised(message string) *Error {
+	if e.Version == V2 {
+		return &Error{Code: memory.CodeNotFound, Message: message}
+	}
+	return &Error{Code: memory.CodeNotProvided, Message: message}
+}
+
+func (e Encoder) report(r *http.Request, err error) {
+	if e.Log != nil {
+		e.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "route", r.Pattern,
+			"code", memory.CodeOf(err), "error", err)
+	}
+}
+
+// Reply answers with a status and the JSON form of body. A body that has none is an error,
+// and nothing has been sent.
+func Reply(w http.ResponseWriter, status int, body any) error {
+	var raw bytes.Buffer
+	encoder := json.NewEncoder(&raw)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if w.Header().Get("Cache-Control") == "" {
+		w.Header().Set("Cache-Control", "no-store")
+	}
+	w.WriteHeader(status)
+	_, err := w.Write(raw.Bytes())
+	return err
+}
+
+func reply(w http.ResponseWriter, r *http.Request, status int, body any) {
+	if r.Method == http.MethodHead {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(status)
+		return
+	}
+	_ = Reply(w, status, body) // the client has gone
+}
+
+// Routes returns a handler that serves mux, and answers with an envelope where mux has no
+// route: not_found, or for a method that the path does not have what
+// [Encoder.RefuseMethod] says.
+func (e Encoder) Routes(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fallback, pattern := mux.Handler(r)
+		if pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		said := &discarded{header: http.Header{}}
+		fallback.ServeHTTP(said, r)
+		switch {
+		case said.status >= 300 && said.status < 400: // a path that is cleaned
+			mux.ServeHTTP(w, r)
+		case said.status == http.StatusMethodNotAllowed:
+			e.RefuseMethod(w, r, said.header.Get("Allow"))
+		default:
+			e.Refuse(w, r, &Error{Code: memory.CodeNotFound, Message: "there is nothing at this path"})
+		}
+	})
+}
+
+// discarded is an answer of which the status and the header count.
+type discarded struct {
+	header http.Header
+	status int
+}
+
+func (d *discarded) Header() http.Header         { return d.header }
+func (d *discarded) Write(p []byte) (int, error) { return len(p), nil }
+func (d *discarded) WriteHeader(status int)      { d.status = status }
+
+// Read reads the JSON object in the body of a request into v, a pointer to a struct, as
+// strictly as a closed schema: a field that v does not have, a field of another type, and
+// anything after the object are validation_error, whose details.field names the field where
+// it is one of v's. A body longer than max bytes (0: [DefaultMaxBody]) is payload_too_large.
+func Read(r *http.Request, max int64, v any) error {
+	if max <= 0 {
+		max = DefaultMaxBody
+	}
+	raw, err := io.ReadAll(io.LimitReader(r.Body, max+1))
+	if err != nil {
+		return &Error{Code: memory.CodeValidation, Message: "the body cannot be read"}
+	}
+	if int64(len(raw)) > max {
+		return &Error{Code: CodePayloadTooLarge, Message: "the body is too long", Details: map[string]any{"maxBytes": max}}
+	}
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' {
+		return &Error{Code: memory.CodeValidation, Message: "the body is not a JSON object"}
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	err = decoder.Decode(v)
+	if err == nil {
+		if _, more := decoder.Token(); more != io.EOF {
+			return &Error{Code: memory.CodeValidation, Message: "something follows the JSON object"}
+		}
+		return nil
+	}
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
+		return Invalid(wrong.Field, "the field is not a "+kindName(wrong.Type))
+	}
+	if strings.HasPrefix(err.Error(), "json: unknown field") { // the name is the client's text
+		return &Error{Code: memory.CodeValidation, Message: "the body has a field that is not known"}
+	}
+	return &Error{Code: memory.CodeValidation, Message: "the body is not JSON"}
+}
+
+// kindName names a type as JSON does.
+func kindName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "string"
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Slice, reflect.Array:
+		return "list"
+	case reflect.Struct, reflect.Map, reflect.Pointer:
+		return "object"
+	}
+	return "number of its range"
+}
+
+// Bearer returns what tells the tenant of a request by its bearer token (RFC 6750): tokens
+// maps each token to a tenant. A request without a token, or with another, is
+// unauthenticated. How long the comparison takes does not depend on the tokens.
+func Bearer(tokens map[string]string) func(r *http.Request) (tenant string, err error) {
+	type known struct {
+		sum    [sha256.Size]byte
+		tenant string
+	}
+	var all []known
+	for token, tenant := range tokens {
+		all = append(all, known{sha256.Sum256([]byte(token)), tenant})
+	}
+	return func(r *http.Request) (string, error) {
+		refused := &Error{Code: CodeUnauthenticated, Message: "a valid bearer token is required"}
+		scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+		if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
+			return "", refused
+		}
+		sum := sha256.Sum256([]byte(token))
+		tenant, found := "", 0
+		for i := range all {
+			if same := subtle.ConstantTimeCompare(sum[:], all[i].sum[:]); same == 1 {
+				tenant, found = all[i].tenant, 1
+			}
+		}
+		if found == 0 {
+			return "", refused
+		}
+		return tenant, nil
+	}
+}

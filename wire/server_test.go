@@ -1,0 +1,209 @@
+package wire_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/wire"
+)
+
+func ExampleEncoder() {
+	var enc wire.Encoder // version 1
+	tenant := wire.Bearer(map[string]string{"a-token": "acme"})
+	mux := http.NewServeMux()
+	mux.Handle("POST "+enc.Path("/runs"), enc.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		if _, err := tenant(r); err != nil {
+			return err
+		}
+		var body struct {
+			WorkflowID string `json:"workflowId"`
+		}
+		if err := wire.Read(r, 0, &body); err != nil {
+			return err
+		}
+		return wire.Reply(w, http.StatusCreated, map[string]string{"runId": "run-1"})
+	}))
+	server := enc.Routes(mux)
+
+	for _, body := range []string{`{"workflowId": "greet"}`, `{"workflowId": 7}`} {
+		r := httptest.NewRequest("POST", "/v1/runs", strings.NewReader(body))
+		r.Header.Set("Authorization", "Bearer a-token")
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, r)
+		fmt.Print(w.Code, " ", w.Body)
+	}
+	// Output:
+	// 201 {"runId":"run-1"}
+	// 400 {"error":"validation_error","message":"the field is not a string","details":{"field":"workflowId"}}
+}
+
+type body struct {
+	Name  string   `json:"name"`
+	Count int64    `json:"count"`
+	Tags  []string `json:"tags"`
+	In    struct {
+		On bool `json:"on"`
+	} `json:"in"`
+}
+
+func TestRead(t *testing.T) {
+	for _, c := range []struct {
+		body, want string // what is said of the body; empty for one that is read
+	}{
+		{`{"name":"a","count":3,"tags":["x"],"in":{"on":true}}`, ""},
+		{" {}\n", ""},
+		{``, "not a JSON object"},
+		{`null`, "not a JSON object"},
+		{`[]`, "not a JSON object"},
+		{`{"name":1}`, "name: the field is not a string"},
+		{`{"count":1.5}`, "count: the field is not a number of its range"},
+		{`{"count":1e400}`, "count: the field is not a number of its range"},
+		{`{"tags":{}}`, "tags: the field is not a list"},
+		{`{"in":{"on":"yes"}}`, "in.on: the field is not a boolean"},
+		{`{"in":[]}`, "in: the field is not a object"},
+		{`{"hunter2":1}`, "a field that is not known"},
+		{`{"name":"a"} {}`, "something follows"},
+		{`{"name":"a"`, "not JSON"},
+		{`{"name":"` + strings.Repeat("x", 200) + `"}`, "too long"},
+	} {
+		var v body
+		err := wire.Read(httptest.NewRequest("POST", "/", strings.NewReader(c.body)), 150, &v)
+		if c.want == "" {
+			assert.NoError(t, err, c.body)
+			continue
+		}
+		refused := (*wire.Error)(nil)
+		require.ErrorAs(t, err, &refused, c.body)
+		assert.Contains(t, fmt.Sprintf("%v: %s", refused.Details["field"], refused.Message), c.want, c.body)
+		assert.NotContains(t, err.Error(), "hunter2")
+	}
+}
+
+// A body of any bytes is read or refused with an envelope that holds none of them.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"name":"a","count":3}`))
+	f.Add([]byte(`{"zzzq":1}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var v body
+		err := wire.Read(httptest.NewRequest("POST", "/", bytes.NewReader(raw)), 1<<10, &v)
+		if err == nil {
+			return
+		}
+		_, status := wire.Encoder{}.Envelope(err)
+		if status != 400 && status != 413 {
+			t.Fatalf("status %d", status)
+		}
+		if bytes.Contains(raw, []byte("zzzq")) && strings.Contains(err.Error(), "zzzq") {
+			t.Fatal("the error holds a part of the body")
+		}
+	})
+}
+
+func TestBearer(t *testing.T) {
+	tenant := wire.Bearer(map[string]string{"token-a": "acme", "token-b": "globex", "": "nobody"})
+	for header, want := range map[string]string{
+		"Bearer token-a": "acme", "bearer token-b": "globex", "Bearer token-c": "", "Bearer ": "", "Bearer": "",
+		"": "", "Basic token-a": "", "token-a": "", "Bearer token-a ": "", "Bearer  token-a": "",
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Header.Set("Authorization", header)
+		got, err := tenant(r)
+		assert.Equal(t, want, got, header)
+		if want == "" {
+			envelope, status := wire.Encoder{}.Envelope(err)
+			assert.Equal(t, 401, status, header)
+			assert.Equal(t, wire.CodeUnauthenticated, envelope.Code)
+		}
+	}
+}
+
+func serve(enc wire.Encoder, method, target string) *httptest.ResponseRecorder {
+	mux := http.NewServeMux()
+	mux.Handle("GET /here", enc.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		switch r.FormValue("do") {
+		case "fail":
+			return errors.New(canary)
+		case "late":
+			if err := wire.Reply(w, 200, "begun"); err != nil {
+				return err
+			}
+			return errors.New(canary)
+		case "unauthenticated":
+			return &wire.Error{Code: wire.CodeUnauthenticated, Message: "no token"}
+		case "unwritable":
+			return wire.Reply(w, 200, func() {})
+		}
+		return wire.Reply(w, 200, "fine")
+	}))
+	mux.Handle("GET /tree/", enc.Handle(func(w http.ResponseWriter, r *http.Request) error { return wire.Reply(w, 200, "fine") }))
+	w := httptest.NewRecorder()
+	enc.Routes(mux).ServeHTTP(w, httptest.NewRequest(method, target, nil))
+	return w
+}
+
+func TestEveryAnswerIsReplyOrEnvelope(t *testing.T) {
+	for _, c := range []struct {
+		method, target string
+		v1, v2         int
+	}{
+		{"GET", "/here", 200, 200},
+		{"HEAD", "/here", 200, 200},
+		{"GET", "/here?do=fail", 500, 500},
+		{"GET", "/here?do=late", 200, 200},
+		{"GET", "/here?do=unauthenticated", 401, 401},
+		{"GET", "/here?do=unwritable", 500, 500},
+		{"POST", "/here", 405, 404},
+		{"GET", "/there", 404, 404},
+		{"HEAD", "/there", 404, 404},
+		{"GET", "/tree", 307, 307},
+		{"GET", "/tree/a", 200, 200},
+	} {
+		for version, want := range map[wire.Version]int{wire.V1: c.v1, wire.V2: c.v2} {
+			var log bytes.Buffer
+			enc := wire.Encoder{Version: version, Log: slog.New(slog.NewTextHandler(&log, nil))}
+			w := serve(enc, c.method, c.target)
+			assert.Equal(t, want, w.Code, "%s %s in version %d", c.method, c.target, version)
+			raw, err := io.ReadAll(w.Body)
+			require.NoError(t, err)
+			if want >= 400 {
+				assert.Equal(t, "application/json", w.Header().Get("Content-Type"))
+				assert.Equal(t, "no-store", w.Header().Get("Cache-Control"))
+				if c.method != "HEAD" {
+					closed(t, raw)
+				}
+			}
+			assert.NotContains(t, string(raw), "hunter2")
+			assert.Equal(t, want == 401, w.Header().Get("WWW-Authenticate") != "")
+			if want == 405 {
+				assert.Equal(t, "GET, HEAD", w.Header().Get("Allow"))
+			}
+			failed := want == 500 || strings.HasSuffix(c.target, "late")
+			assert.Equal(t, failed, strings.Contains(log.String(), "code="+string(memory.CodeInternal)), "%s: %s", c.target, log.String())
+		}
+	}
+}
+
+func TestReplyIsWholeOrNothing(t *testing.T) {
+	w := httptest.NewRecorder()
+	assert.Error(t, wire.Reply(w, 201, map[string]any{"a": func() {}}))
+	assert.Empty(t, w.Body.Bytes())
+	w = httptest.NewRecorder()
+	w.Header().Set("Cache-Control", "private")
+	require.NoError(t, wire.Reply(w, 201, map[string]any{"a": 1}))
+	assert.Equal(t, 201, w.Code)
+	assert.Equal(t, "private", w.Header().Get("Cache-Control"))
+	var back map[string]any
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &back))
+}

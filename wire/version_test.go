@@ -1,0 +1,107 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/capability"
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/events/eventschema"
+	"github.com/openwop/agentmemory/wire"
+)
+
+func TestPaths(t *testing.T) {
+	assert.Equal(t, "/v1/runs", wire.Encoder{}.Path("/runs"))
+	assert.Equal(t, "/runs", wire.Encoder{Version: wire.V2}.Path("/runs"))
+	assert.Equal(t, "/v1/host/sample/memory/distill", wire.Encoder{}.Seam("/memory/distill"))
+	assert.Equal(t, "/conformance/seams/sample/memory/distill", wire.Encoder{Version: wire.V2}.Seam("/memory/distill"))
+}
+
+var payloads = []events.Payload{
+	events.MemoryWritten{MemoryRef: "notes", MemoryID: "e1"},
+	events.MemoryCompacted{MemoryRef: "notes", OutputID: "e2", SourceIDs: []string{"e1"}, SourceCount: 1, Trigger: events.CompactionHostManaged, ByteSize: 3},
+	events.MemoryConsolidated{MemoryRef: "notes", InputCount: 2, OutputCount: 1},
+	events.CommitmentFired{CommitmentID: "c1", MemoryRef: "notes", Condition: events.ConditionTime},
+	events.WorkspaceUpdated{Path: "MEMORY-INDEX.json", Version: 1},
+	events.ProposalCreated{ProposalID: "p1", Kind: events.KindAgentPack},
+	events.ProposalActivated{ProposalID: "p1", Kind: events.KindAgentPack, InstalledArtifactRef: "pack@1"},
+}
+
+func TestRunEventsInBothVersions(t *testing.T) {
+	for i, p := range payloads {
+		ev := events.RunEvent{Sequence: int64(i), Record: events.Record{
+			ID: "ev-1", Tenant: "acme", RunID: "run-1", Time: time.UnixMilli(1_700_000_000_000).UTC(), Payload: p,
+		}}
+		v1, err := wire.Encoder{}.RunEvent(ev)
+		require.NoError(t, err)
+		require.NoError(t, eventschema.ValidateEvent(v1))
+		v2, err := wire.Encoder{Version: wire.V2}.RunEvent(ev)
+		require.NoError(t, err)
+
+		var a, b map[string]any
+		require.NoError(t, json.Unmarshal(v1, &a))
+		require.NoError(t, json.Unmarshal(v2, &b))
+		assert.Equal(t, string(p.EventType()), a["type"])
+		if p.EventType() == events.TypeMemoryConsolidated {
+			assert.Equal(t, "agent.memory-consolidated", b["type"])
+			b["type"] = a["type"]
+		}
+		assert.Equal(t, a, b)
+	}
+	_, err := wire.Encoder{}.RunEvent(events.RunEvent{})
+	assert.ErrorIs(t, err, events.ErrInvalid)
+}
+
+func TestRename(t *testing.T) {
+	v2 := wire.Encoder{Version: wire.V2}
+	for _, doc := range []string{`{"type":"run.started","payload":{"b":1,"a":12345678901234567890}}`, `{"type":7}`, `{}`} {
+		same, err := v2.Rename([]byte(doc))
+		require.NoError(t, err)
+		assert.Equal(t, doc, string(same))
+	}
+	_, err := v2.Rename([]byte(`[`))
+	assert.ErrorIs(t, err, events.ErrInvalid)
+}
+
+const discovery = `{"protocolVersion":"1.1","memory":{"supported":true,"writable":true,"maxEntrySizeBytes":65536,
+	"search":{"supported":true,"modes":["filter"]},"compaction":{"supported":false},"retention":{"ttl":true,"forget":true},
+	"attribution":{"supported":true,"emitsWriteEvents":true}},
+	"agents":{"memoryBackends":["long-term"],"memoryConsolidation":{"supported":true,"schedule":"scheduled"},"commitments":{"supported":false}},
+	"workspace":{"supported":false},"x-host-acme":{"supported":false}}`
+
+func TestA1_DiscoveryInVersion2ClaimsByPresence(t *testing.T) {
+	raw, err := wire.Encoder{Version: wire.V2}.Discovery([]byte(discovery))
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"protocolVersion":"2.0","memory":{"writable":true,"maxEntrySizeBytes":65536,
+		"search":{"modes":["filter"]},"retention":{"ttl":true,"forget":true},"attribution":{"emitsWriteEvents":true}},
+		"agents":{"memoryBackends":["long-term"],"memoryConsolidation":{"schedule":"scheduled"}},
+		"x-host-acme":{"supported":false}}`, string(raw))
+
+	// Older hosts wrap their families; version 2 forbids it.
+	raw, err = wire.Encoder{Version: wire.V2}.Discovery([]byte(`{"capabilities":{"memory":{"supported":true},"agents":{}},"agents":{"commitments":{"supported":true}}}`))
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"memory":{},"agents":{"commitments":{}}}`, string(raw))
+
+	same, err := wire.Encoder{}.Discovery([]byte(discovery))
+	require.NoError(t, err)
+	assert.Equal(t, discovery, string(same))
+	_, err = wire.Encoder{}.Discovery([]byte(`["hunter2"]`))
+	require.Error(t, err)
+	assert.NotContains(t, err.Error(), "hunter2")
+}
+
+// What a model of a host without memory says goes out in version 2 without any claim.
+func TestA1_NothingIsClaimedWithoutMemory(t *testing.T) {
+	m, err := capability.Derive(capability.Inputs{})
+	require.NoError(t, err)
+	raw, err := json.Marshal(m)
+	require.NoError(t, err)
+	raw, err = wire.Encoder{Version: wire.V2}.Discovery(raw)
+	require.NoError(t, err)
+	assert.False(t, strings.Contains(string(raw), "memory"), "%s", raw)
+}

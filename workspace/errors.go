@@ -1,0 +1,61 @@
+package workspace
+
+import (
+	"fmt"
+
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/wire"
+)
+
+// ConflictError says that a file is not as the writer knows it. Nothing was written.
+type ConflictError struct {
+	// CurrentVersion is the file's; 0 if there is none.
+	CurrentVersion int64
+}
+
+// Error names the rule.
+func (e *ConflictError) Error() string { return "workspace: the file has another version" }
+
+// Code is workspace_conflict.
+func (e *ConflictError) Code() memory.Code { return wire.CodeWorkspaceConflict }
+
+// Details is what the error envelope carries.
+func (e *ConflictError) Details() map[string]any {
+	return map[string]any{"currentVersion": e.CurrentVersion}
+}
+
+// LimitError says that a file is too long, or that there are too many. Nothing was written.
+type LimitError struct {
+	// Limit is the one that was reached, of bytes or of files.
+	Limit int
+	files bool
+}
+
+// Error names the limit.
+func (e *LimitError) Error() string {
+	if e.files {
+		return fmt.Sprintf("workspace: there may be %d files", e.Limit)
+	}
+	return fmt.Sprintf("workspace: a file may have %d bytes", e.Limit)
+}
+
+// Code is workspace_too_large for bytes, and storage_limit_exceeded for files.
+func (e *LimitError) Code() memory.Code {
+	if e.files {
+		return memory.CodeStorageLimit
+	}
+	return wire.CodeWorkspaceTooLarge
+}
+
+// Details is what the error envelope carries.
+func (e *LimitError) Details() map[string]any { return map[string]any{"limit": e.Limit} }
+
+var (
+	errNotFound = fmt.Errorf("workspace: no such file: %w", memory.ErrNotFound)
+	errPath     = invalid("the path is malformed")
+	errRendered = fmt.Errorf("workspace: the index is rendered and cannot be changed: %w", memory.ErrForbidden)
+	errFormat   = fmt.Errorf("workspace: the file was written by a newer version: %w", memory.ErrInternal)
+	errSecret   = fmt.Errorf("workspace: the content type holds a secret: %w", memory.ErrSecretLeakage)
+)
+
+func invalid(rule string) error { return fmt.Errorf("workspace: %s: %w", rule, memory.ErrValidation) }

@@ -1,0 +1,143 @@
+package workspace
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/wire"
+)
+
+// Handler serves /v1/host/workspace/files and what is below (RFC 0059 §C):
+//
+//	GET    …/files?prefix=         {"files": […]} without content
+//	GET    …/files/{path}?version= a WorkspaceFile
+//	PUT    …/files/{path}          {"content", "contentType"?}, with If-Match or If-None-Match: *
+//	DELETE …/files/{path}          204, with If-Match
+//
+// A path may be percent-encoded whole. Version 2 of the protocol has no path for files, and
+// the handler answers not_found. Its fields are not to be changed once it serves.
+type Handler struct {
+	Workspace *Workspace
+	// Job returns a job of the caller's tenant, as its credentials say, whose redactor holds
+	// the tenant's secrets. The handler ends it. A *wire.Error is answered as it says.
+	Job func(r *http.Request) (*memory.Job, error)
+	// Subjects, if set, labels the version that a request writes, for memory.Bank.Forget.
+	Subjects func(r *http.Request, path string) []string
+	// Wire is of the protocol's version that the handler speaks.
+	Wire wire.Encoder
+}
+
+// ServeHTTP answers a request.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path, list, ok := h.target(r.URL)
+	switch {
+	case h.Wire.Version == wire.V2 || !ok:
+		h.Wire.Refuse(w, r, errNotFound)
+	case list && r.Method != http.MethodGet && r.Method != http.MethodHead:
+		h.Wire.RefuseMethod(w, r, "GET, HEAD")
+	default:
+		h.Wire.Handle(func(w http.ResponseWriter, r *http.Request) error { return h.serve(w, r, path, list) }).ServeHTTP(w, r)
+	}
+}
+
+// target reads the list, or the path of a file, out of the path of a request.
+func (h *Handler) target(u *url.URL) (path string, list, ok bool) {
+	rest, ok := strings.CutPrefix(u.EscapedPath(), h.Wire.Path("/host/workspace/files"))
+	if !ok || rest == "" {
+		return "", true, ok
+	}
+	if rest, ok = strings.CutPrefix(rest, "/"); !ok {
+		return "", false, false
+	}
+	path, err := url.PathUnescape(rest)
+	return path, false, err == nil
+}
+
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, path string, list bool) error {
+	ctx := r.Context()
+	job, err := h.Job(r)
+	if err != nil {
+		return err
+	}
+	defer job.End(ctx) // events that the sink has not taken yet are relayed later
+	switch {
+	case list:
+		files, err := h.Workspace.List(ctx, job, r.URL.Query().Get("prefix"))
+		if err != nil {
+			return err
+		}
+		rows := make([]row, len(files))
+		for i, f := range files {
+			rows[i] = row{File: f}
+		}
+		return wire.Reply(w, http.StatusOK, map[string]any{"files": rows})
+	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+		version := int64(0)
+		if asked := r.URL.Query().Get("version"); asked != "" {
+			if version, err = strconv.ParseInt(asked, 10, 64); err != nil || version < 1 {
+				return wire.Invalid("version", "the version is not a number above 0")
+			}
+		}
+		f, err := h.Workspace.Read(ctx, job, path, version)
+		if err != nil {
+			return err
+		}
+		w.Header().Set("ETag", f.ETag)
+		return wire.Reply(w, http.StatusOK, f)
+	case r.Method == http.MethodPut:
+		return h.put(w, r, job, path)
+	case r.Method == http.MethodDelete:
+		if _, err := h.Workspace.Delete(ctx, job, path, r.Header.Get("If-Match")); err != nil {
+			return err
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	h.Wire.RefuseMethod(w, r, "GET, HEAD, PUT, DELETE")
+	return nil
+}
+
+// row is a WorkspaceFile without its content.
+type row struct {
+	File
+	Content string `json:"content,omitempty"` // hides the file's
+}
+
+func (h *Handler) put(w http.ResponseWriter, r *http.Request, job *memory.Job, path string) error {
+	var body struct {
+		Content     *string `json:"content"`
+		ContentType string  `json:"contentType"`
+	}
+	// JSON may write a byte as six, and the object around them is small.
+	err := wire.Read(r, 6*int64(h.Workspace.cfg.MaxFileBytes)+1<<12, &body)
+	if long := (*wire.Error)(nil); errors.As(err, &long) && long.Code == wire.CodePayloadTooLarge {
+		return &LimitError{Limit: h.Workspace.cfg.MaxFileBytes}
+	}
+	if err != nil {
+		return err
+	}
+	if body.Content == nil {
+		return wire.Invalid("content", "the content is missing")
+	}
+	none := r.Header.Get("If-None-Match")
+	if none != "" && none != "*" {
+		return wire.Invalid("If-None-Match", "only * is known here")
+	}
+	d := Draft{
+		Path: path, Content: *body.Content, ContentType: body.ContentType,
+		IfMatch: r.Header.Get("If-Match"), IfNoneMatch: none == "*",
+	}
+	if h.Subjects != nil {
+		d.Subjects = h.Subjects(r, path)
+	}
+	f, err := h.Workspace.Write(r.Context(), job, d)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("ETag", f.ETag)
+	return wire.Reply(w, http.StatusOK, f)
+}

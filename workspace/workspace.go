@@ -1,0 +1,309 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+)
+
+// Config has the limits of every tenant's files. Zero is the default.
+type Config struct {
+	// MaxFileBytes bounds the content of a file, redacted; 1 MiB by default, 8 MiB at most.
+	MaxFileBytes int
+	// MaxFiles bounds the files of a tenant; 1,000 by default. Files that are made at the same
+	// moment may exceed it.
+	MaxFiles int
+	// MaxVersions bounds the versions of a file that are kept, with the current one; 20 by
+	// default. The oldest goes first.
+	MaxVersions int
+
+	// Index, if set, renders the file at IndexPath, such as MEMORY-INDEX.json by
+	// distill.Runner.Reindex. It is read and listed like any other, and cannot be written.
+	Index func(ctx context.Context, job *memory.Job) (File, error)
+	// IndexPath is the path of the rendered file.
+	IndexPath string
+}
+
+const mostFileBytes = 8 << 20 // as JSON with every byte escaped, it fits a document
+
+// Workspace is the files of all tenants. Use [New].
+type Workspace struct{ cfg Config }
+
+// New returns a workspace with the limits of cfg.
+func New(cfg Config) (*Workspace, error) {
+	for _, limit := range []struct {
+		value    *int
+		standard int
+	}{{&cfg.MaxFileBytes, 1 << 20}, {&cfg.MaxFiles, 1000}, {&cfg.MaxVersions, 20}} {
+		if *limit.value < 0 {
+			return nil, invalid("a limit is below 0")
+		}
+		if *limit.value == 0 {
+			*limit.value = limit.standard
+		}
+	}
+	if cfg.MaxFileBytes > mostFileBytes {
+		return nil, invalid("MaxFileBytes is above 8 MiB")
+	}
+	if (cfg.Index != nil) != (cfg.IndexPath != "") || cfg.Index != nil && !validPath(cfg.IndexPath) {
+		return nil, invalid("Index and IndexPath belong together")
+	}
+	return &Workspace{cfg}, nil
+}
+
+// Limits returns the capability block of the workspace (RFC 0059 §A), to be declared in a
+// discovery document.
+func (w *Workspace) Limits() map[string]any {
+	return map[string]any{
+		"supported": true, "versioned": true, "maxFileBytes": w.cfg.MaxFileBytes,
+		"maxFiles": w.cfg.MaxFiles, "maxVersions": w.cfg.MaxVersions,
+	}
+}
+
+// Read returns the current version of a file, or with a version above 0 that one, as long as
+// it is kept. The error is memory.ErrNotFound for what is not there.
+func (w *Workspace) Read(ctx context.Context, job *memory.Job, path string, version int64) (File, error) {
+	if !validPath(path) || version < 0 {
+		return File{}, errNotFound
+	}
+	if w.cfg.Index != nil && path == w.cfg.IndexPath {
+		return w.index(ctx, job, version)
+	}
+	f, _, err := w.current(ctx, job, path)
+	if version == 0 || err == nil && f.Version == version {
+		if err == nil && f.Version == 0 {
+			err = errNotFound
+		}
+		return f, err
+	}
+	d, err := job.Document(ctx, "", fileKind, versionKey(path, version))
+	if err == nil && d.Rev == 0 {
+		err = errNotFound
+	}
+	if err != nil {
+		return File{}, err
+	}
+	return fileOf(path, &d)
+}
+
+// current returns the current version of a file with its document; one that is not there has
+// version 0.
+func (w *Workspace) current(ctx context.Context, job *memory.Job, path string) (File, memory.Document, error) {
+	d, err := job.Document(ctx, "", fileKind, path)
+	if err != nil || d.Rev == 0 {
+		return File{}, d, err
+	}
+	f, err := fileOf(path, &d)
+	return f, d, err
+}
+
+func (w *Workspace) index(ctx context.Context, job *memory.Job, version int64) (File, error) {
+	f, err := w.cfg.Index(ctx, job)
+	if err != nil {
+		return File{}, err
+	}
+	if f.Version == 0 || version > 0 && version != f.Version {
+		return File{}, errNotFound
+	}
+	f.Path = w.cfg.IndexPath
+	f.ETag = etag(stored{Version: f.Version, ContentType: f.ContentType, Content: f.Content})
+	if f.UpdatedAt.IsZero() {
+		f.UpdatedAt = job.Now()
+	}
+	return f, nil
+}
+
+// List returns the files whose path begins with prefix, in byte order, without their content.
+func (w *Workspace) List(ctx context.Context, job *memory.Job, prefix string) ([]File, error) {
+	var files []File
+	for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: fileKind}) {
+		if err != nil {
+			return nil, err
+		}
+		if _, old := versionOf(d.Key); old || !strings.HasPrefix(d.Key, prefix) {
+			continue
+		}
+		f, err := fileOf(d.Key, &d)
+		if err != nil {
+			return nil, err
+		}
+		f.Content = ""
+		files = append(files, f)
+	}
+	if w.cfg.Index != nil && strings.HasPrefix(w.cfg.IndexPath, prefix) {
+		f, err := w.index(ctx, job, 0)
+		if err == nil {
+			f.Content = ""
+			files = append(files, f)
+		} else if !errors.Is(err, memory.ErrNotFound) {
+			return nil, err
+		}
+	}
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return files, nil
+}
+
+// Write makes the next version of a file and returns it as it is stored.
+func (w *Workspace) Write(ctx context.Context, job *memory.Job, d Draft) (File, error) {
+	if d.ContentType == "" {
+		d.ContentType = DefaultContentType
+	}
+	if !validPath(d.Path) {
+		return File{}, errPath
+	}
+	if len(d.ContentType) > MaxContentType || !utf8.ValidString(d.ContentType) || strings.ContainsFunc(d.ContentType, unprintable) {
+		return File{}, invalid("the content type is malformed")
+	}
+	content, err := job.RedactText(d.Content)
+	if err != nil {
+		return File{}, err
+	}
+	if len(content) > w.cfg.MaxFileBytes {
+		return File{}, &LimitError{Limit: w.cfg.MaxFileBytes}
+	}
+	var made File
+	err = w.change(ctx, job, d.Path, d.IfMatch, func(before File, version int64) (*memory.Document, error) {
+		switch {
+		case d.IfNoneMatch && before.Version > 0:
+			return nil, &ConflictError{before.Version}
+		case before.Version == 0:
+			if err := w.room(ctx, job); err != nil {
+				return nil, err
+			}
+		}
+		s := stored{format, d.ContentType, version, job.Now().UnixMilli(), content}
+		value, err := json.Marshal(s)
+		if err != nil {
+			return nil, err
+		}
+		if clean, err := job.RedactText(string(value)); err != nil || clean != string(value) {
+			return nil, errSecret
+		}
+		doc := &memory.Document{Value: value, Subjects: d.Subjects}
+		made, err = fileOf(d.Path, doc)
+		return doc, err
+	})
+	return made, err
+}
+
+func unprintable(r rune) bool { return r < ' ' || r == 0x7f }
+
+// room fails if the tenant has all the files that it may have.
+func (w *Workspace) room(ctx context.Context, job *memory.Job) error {
+	n := 0
+	for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: fileKind, Bare: true}) {
+		if err != nil {
+			return err
+		}
+		if _, old := versionOf(d.Key); !old {
+			n++
+		}
+	}
+	if n >= w.cfg.MaxFiles {
+		return &LimitError{Limit: w.cfg.MaxFiles, files: true}
+	}
+	return nil
+}
+
+// Delete ends a file and returns the version of the delete. Its earlier versions stay until
+// they are pruned. ifMatch, if set, is the ETag that it must have.
+func (w *Workspace) Delete(ctx context.Context, job *memory.Job, path, ifMatch string) (version int64, err error) {
+	if !validPath(path) {
+		return 0, errNotFound
+	}
+	err = w.change(ctx, job, path, ifMatch, func(before File, next int64) (*memory.Document, error) {
+		if before.Version == 0 {
+			return nil, errNotFound
+		}
+		version = next
+		return nil, nil
+	})
+	return version, err
+}
+
+// change moves a file to its next version, which next returns the document of; nil is a
+// delete. It begins anew if another change came first.
+func (w *Workspace) change(ctx context.Context, job *memory.Job, path, ifMatch string, next func(before File, version int64) (*memory.Document, error)) error {
+	if w.cfg.Index != nil && path == w.cfg.IndexPath {
+		return errRendered
+	}
+	for {
+		h, hd, err := readHead(ctx, job, path)
+		if err != nil {
+			return err
+		}
+		before, fd, err := w.current(ctx, job, path)
+		if err != nil {
+			return err
+		}
+		if ifMatch != "" && (before.Version == 0 || ifMatch != "*" && ifMatch != before.ETag) {
+			return &ConflictError{before.Version}
+		}
+		h = head{format, max(h.Version, before.Version) + 1, false}
+		made, err := next(before, h.Version)
+		if err != nil {
+			return err
+		}
+		h.Deleted = made == nil
+		hd.Value, _ = json.Marshal(h) // plain values: it cannot fail
+		swaps := []memory.DocumentSwap{{Document: hd}}
+		if fd.Rev > 0 {
+			old := fd
+			old.Key, old.Rev, old.Group = versionKey(path, before.Version), 0, path
+			swaps = append(swaps, memory.DocumentSwap{Document: old})
+		}
+		switch {
+		case made != nil:
+			fd.Class, fd.Value, fd.Subjects = memory.HostText, made.Value, made.Subjects
+			swaps = append(swaps, memory.DocumentSwap{Document: fd})
+		case fd.Rev > 0:
+			swaps = append(swaps, memory.DocumentSwap{Document: fd, Act: memory.Remove})
+		}
+		if swaps, err = w.prune(ctx, job, path, h.Version, swaps); err != nil {
+			return err
+		}
+		_, err = job.Rewrite(ctx, "", memory.Rewrite{
+			Documents: func([]memory.Entry) []memory.DocumentSwap { return swaps },
+			Announce: func([]memory.Entry) []events.Record {
+				return []events.Record{{Payload: events.WorkspaceUpdated{Path: path, Version: h.Version}}}
+			},
+		})
+		if !errors.Is(err, memory.ErrConflict) {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// prune adds the removal of the versions that are too old once the file is at version.
+func (w *Workspace) prune(ctx context.Context, job *memory.Job, path string, version int64, swaps []memory.DocumentSwap) ([]memory.DocumentSwap, error) {
+	for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: fileKind, Group: path, Bare: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if n, ok := versionOf(d.Key); ok && n <= version-int64(w.cfg.MaxVersions) {
+			swaps = append(swaps, memory.DocumentSwap{Document: d, Act: memory.Remove})
+		}
+	}
+	return swaps, nil
+}
+
+func readHead(ctx context.Context, job *memory.Job, path string) (head, memory.Document, error) {
+	d, err := job.Document(ctx, "", headKind, path)
+	if err != nil || d.Rev == 0 {
+		return head{}, d, err
+	}
+	var h head
+	if json.Unmarshal(d.Value, &h) != nil || h.Format != format {
+		return head{}, d, errFormat
+	}
+	return h, d, nil
+}
