@@ -56,33 +56,3 @@ func (l *ledger) run(key runKey) *runLedger {
 	}
 	return run
 }
-
-// clone copies a record so that it shares no memory that a caller could change.
-func clone(rec Record) Record {
-	switch p := rec.Payload.(type) {
-	case MemoryWritten:
-		p.Tags = slices.Clone(p.Tags)
-		rec.Payload = p
-	case MemoryCompacted:
-		p.SourceIDs = slices.Clone(p.SourceIDs)
-		if p.Distillation != nil {
-			d := *p.Distillation
-			if d.IndexUpdated != nil {
-				updated := *d.IndexUpdated
-				d.IndexUpdated = &updated
-			}
-			p.Distillation = &d
-		}
-		rec.Payload = p
-	case MemoryConsolidated:
-		p.MergedIDs = slices.Clone(p.MergedIDs)
-		rec.Payload = p
-	case ProposalCreated:
-		p.SourceRunIDs = slices.Clone(p.SourceRunIDs)
-		rec.Payload = p
-	case HostPayload:
-		p.JSON = slices.Clone(p.JSON)
-		rec.Payload = p
-	}
-	return rec
-}

@@ -32,7 +32,7 @@ func (l *Log) Emit(ctx context.Context, recs ...Record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, rec := range recs {
-		if ev, fresh := l.ledger.admit(clone(rec), int64(len(l.all))); fresh {
+		if ev, fresh := l.ledger.admit(rec.Clone(), int64(len(l.all))); fresh {
 			l.all = append(l.all, ev)
 		}
 	}
@@ -95,5 +95,5 @@ func (l *Log) Drop(tenant string) {
 }
 
 func (l *Log) copyAt(i int) RunEvent {
-	return RunEvent{Record: clone(l.all[i].Record), Sequence: l.all[i].Sequence}
+	return RunEvent{Record: l.all[i].Record.Clone(), Sequence: l.all[i].Sequence}
 }

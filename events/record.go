@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"slices"
 	"time"
 	"unicode/utf8"
 )
@@ -95,4 +96,34 @@ type RunEvent struct {
 // concurrent use and do not keep the slice.
 type Sink interface {
 	Emit(ctx context.Context, recs ...Record) error
+}
+
+// Clone copies a record so that it shares no memory that somebody could change.
+func (r Record) Clone() Record {
+	switch p := r.Payload.(type) {
+	case MemoryWritten:
+		p.Tags = slices.Clone(p.Tags)
+		r.Payload = p
+	case MemoryCompacted:
+		p.SourceIDs = slices.Clone(p.SourceIDs)
+		if p.Distillation != nil {
+			d := *p.Distillation
+			if d.IndexUpdated != nil {
+				updated := *d.IndexUpdated
+				d.IndexUpdated = &updated
+			}
+			p.Distillation = &d
+		}
+		r.Payload = p
+	case MemoryConsolidated:
+		p.MergedIDs = slices.Clone(p.MergedIDs)
+		r.Payload = p
+	case ProposalCreated:
+		p.SourceRunIDs = slices.Clone(p.SourceRunIDs)
+		r.Payload = p
+	case HostPayload:
+		p.JSON = slices.Clone(p.JSON)
+		r.Payload = p
+	}
+	return r
 }

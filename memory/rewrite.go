@@ -133,7 +133,11 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (Rewritten, e
 	if err != nil {
 		return Rewritten{}, err
 	}
-	return Rewritten{handOut(stored), made.Revs[:asked], m.Events}, nil
+	done := Rewritten{Entries: handOut(stored), Revs: made.Revs[:asked]}
+	for _, rec := range m.Events {
+		done.Events = append(done.Events, rec.Clone())
+	}
+	return done, nil
 }
 
 // announced wraps an event of a run or a pass. A host's own payload is redacted; in all else
