@@ -38,7 +38,9 @@
 //     and the documents made of those, and brings back what others had lost to a
 //     merge with them.
 //   - E3: a write and its events commit together; [Bank.Relay] delivers them at
-//     least once, each under one id.
+//     least once, each under one id. With Config.RunLog they are in the run's log of
+//     the same store, under their sequences, as soon as the write is committed. What is
+//     logged stays when what it tells of is forgotten (RFC 0080 §A).
 //
 // # Errors
 //
