@@ -75,6 +75,7 @@ var plan = []place{
 		ours: []string{"memory", "memory/driver", "redact", "events", "consolidate", "distill", "commitment"}},
 	{dir: "internal/crashload", floor: 4,
 		ours: []string{"memory", "memory/driver", "events", "consolidate", "distill", "commitment"}},
+	{dir: "bench/recall/dataset", floor: 4},
 
 	{dir: "examples/...", floor: 5, ours: []string{"..."}, others: libraries},
 	{dir: "bridges/anthropic/memorytool", floor: 4, ours: []string{"memory"}},
