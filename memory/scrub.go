@@ -21,7 +21,9 @@ import (
 // The store must be a Transactor.
 //
 // Subject labels are not rewritten: an entry that has a secret in one is erased, and so
-// is one that r refuses to rewrite. Forgotten.Lost names those.
+// is one that r refuses to rewrite. Forgotten.Lost names those. Refs and the names of tenants
+// stay as they are. An event that another process is delivering at that moment is delivered;
+// a second Scrub finds it if that process has failed.
 func (b *Bank) Scrub(ctx context.Context, tenant string, r Redactor) (Forgotten, error) {
 	w, err := newWriter(b, tenant, "scrub", r)
 	if err != nil {
