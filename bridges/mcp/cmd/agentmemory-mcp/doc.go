@@ -1,0 +1,8 @@
+// Agentmemory-mcp serves an agent's memory to clients of the Model Context Protocol, from a file.
+//
+//	agentmemory-mcp -db memory.db                    one client on standard input and output
+//	agentmemory-mcp -db memory.db -http 127.0.0.1:0 -tokens tokens.json
+//
+// Any number of these programs may have the same file open. Secrets that must never be stored come
+// from -secrets, a JSON object of ids and values, and from variables AGENTMEMORY_SECRET_<ID>.
+package main

@@ -1,0 +1,31 @@
+// Package mcp serves an agent's memory to any client of the Model Context Protocol: a small set
+// of tools and a resource for each entry. The program is in cmd/agentmemory-mcp.
+//
+//	s, err := mcp.New(ctx, mcp.Config{Bank: bank, Tenant: "acme", Ref: "assistant", Secrets: secrets})
+//	err = s.MCP().Run(ctx, &sdk.StdioTransport{})
+//
+// # Tools
+//
+//   - memory_remember stores an entry, redacted, and returns it as it is stored.
+//   - memory_recall finds the entries that answer a question, best first, with the reasons.
+//   - memory_get and memory_delete are about one entry.
+//   - memory_forget erases everything about a subject. It is served only if it is asked for.
+//
+// With Config.Files there is one tool instead, "memory", with the commands of Anthropic's memory
+// tool. The resource template is memory://{ref}/{id}.
+//
+// # Guarantees
+//
+//   - CTI-1: tenant and ref come from the server's configuration or from the caller's bearer token,
+//     never from an argument.
+//   - SR-1: what is stored is redacted, and so is every question before it is compared.
+//   - Reads are of live memory. With Config.View they are of one run's view, which holds as long
+//     as the server: it sees its own writes and not those of others, and what it has deleted stays
+//     gone.
+//   - A failed call changes nothing and says so in the tool's result (isError); its text holds
+//     nothing that was stored.
+//
+// # Concurrency
+//
+// A Server serves any number of sessions. Any number of processes may serve one store.
+package mcp

@@ -1,0 +1,361 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/bridges/mcp"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/inmem"
+	"github.com/openwop/agentmemory/recall"
+	"github.com/openwop/agentmemory/redact"
+)
+
+const secret = "sk-very-secret-value"
+
+type host struct {
+	*memory.Bank
+	t   testing.TB
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newHost(t testing.TB, store driver.Adapter) *host {
+	h := &host{t: t, now: time.UnixMilli(1_790_000_000_000).UTC()}
+	bank, err := memory.New(store, memory.Config{Ranker: recall.New(recall.Config{}), Now: func() time.Time {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.now
+	}})
+	require.NoError(t, err)
+	h.Bank = bank
+	return h
+}
+
+func (h *host) pass(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(d)
+}
+
+func secrets() (memory.Redactor, error) {
+	r := redact.New(redact.Config{})
+	return r, r.Register("key", []byte(secret))
+}
+
+func (h *host) config(tenant string) mcp.Config {
+	return mcp.Config{Bank: h.Bank, Tenant: tenant, Ref: "notes", Secrets: secrets, AllowForget: true}
+}
+
+// client is the SDK's client, connected to a server in this process.
+type client struct {
+	*sdk.ClientSession
+	t testing.TB
+}
+
+func connect(t testing.TB, cfg mcp.Config) client {
+	s, err := mcp.New(t.Context(), cfg)
+	require.NoError(t, err)
+	here, there := sdk.NewInMemoryTransports()
+	_, err = s.MCP().Connect(t.Context(), there, nil)
+	require.NoError(t, err)
+	return join(t, here)
+}
+
+func join(t testing.TB, transport sdk.Transport) client {
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), transport, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { session.Close() })
+	return client{session, t}
+}
+
+// call calls a tool with names and values, and returns the text and whether it failed.
+func (c client) call(tool string, pairs ...any) (string, bool) {
+	args := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		args[pairs[i].(string)] = pairs[i+1]
+	}
+	result, err := c.CallTool(context.Background(), &sdk.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		return err.Error(), true
+	}
+	require.NotEmpty(c.t, result.Content)
+	return result.Content[0].(*sdk.TextContent).Text, result.IsError
+}
+
+func (c client) ok(out any, tool string, pairs ...any) {
+	c.t.Helper()
+	text, failed := c.call(tool, pairs...)
+	require.False(c.t, failed, text)
+	if out != nil {
+		require.NoError(c.t, json.Unmarshal([]byte(text), out), text)
+	}
+}
+
+func (c client) fails(tool string, pairs ...any) string {
+	c.t.Helper()
+	text, failed := c.call(tool, pairs...)
+	require.True(c.t, failed, text)
+	return text
+}
+
+func (c client) remember(content string, pairs ...any) mcp.Entry {
+	c.t.Helper()
+	var e mcp.Entry
+	c.ok(&e, "memory_remember", append([]any{"content", content}, pairs...)...)
+	return e
+}
+
+func (c client) recall(query string, pairs ...any) (found []string) {
+	c.t.Helper()
+	var out struct{ Hits []mcp.Hit }
+	c.ok(&out, "memory_recall", append([]any{"query", query}, pairs...)...)
+	for _, h := range out.Hits {
+		found = append(found, h.Content)
+	}
+	return found
+}
+
+func TestTools(t *testing.T) {
+	h := newHost(t, inmem.New())
+	c := connect(t, h.config("acme"))
+	tools, err := c.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	require.Len(t, tools.Tools, 5)
+	for _, tool := range tools.Tools {
+		raw, err := json.Marshal(tool.Annotations)
+		require.NoError(t, err)
+		for _, hint := range []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} {
+			assert.Contains(t, string(raw), hint, "%s says all four hints", tool.Name)
+		}
+		schema, err := json.Marshal(tool.InputSchema)
+		require.NoError(t, err)
+		for _, name := range []string{"tenant", "ref", "run"} {
+			assert.NotContains(t, string(schema), `"`+name+`"`, "no argument says whose memory it is")
+		}
+	}
+	e := c.remember("Ann likes green tea", "tags", []string{"person"}, "subjects", []string{"person:ann"}, "expires_at", "2026-12-31T00:00:00Z")
+	assert.Equal(t, "2026-12-31T00:00:00Z", e.ExpiresAt)
+	h.pass(time.Minute)
+	c.remember("The deploy script is in tools/deploy.sh")
+	assert.Equal(t, []string{"Ann likes green tea"}, c.recall("what does ann like?"))
+	assert.Empty(t, c.recall("tea", "tags", []string{"other"}))
+	assert.Empty(t, c.recall("tea", "since", h.now.Format(time.RFC3339)))
+	var got mcp.Entry
+	c.ok(&got, "memory_get", "id", e.ID)
+	assert.Equal(t, e, got)
+
+	resource, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: mcp.URI("notes", e.ID)})
+	require.NoError(t, err)
+	assert.Contains(t, resource.Contents[0].Text, "green tea")
+	assert.Equal(t, "private", resource.CacheScope)
+	for _, uri := range []string{mcp.URI("notes", "mem_none"), mcp.URI("other", e.ID), "memory://notes/%zz"} {
+		_, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
+		assert.Error(t, err, uri)
+	}
+	var done struct{ Deleted bool }
+	c.ok(&done, "memory_delete", "id", e.ID)
+	assert.True(t, done.Deleted)
+	c.ok(&done, "memory_delete", "id", e.ID)
+	assert.False(t, done.Deleted, "again is no error")
+	assert.Equal(t, "there is no such entry", c.fails("memory_get", "id", e.ID))
+
+	c.remember("Bob is on call", "subjects", []string{"person:bob"})
+	var erased struct{ Erased int }
+	c.ok(&erased, "memory_forget", "subject", "person:bob")
+	assert.Equal(t, 1, erased.Erased)
+	c.ok(&erased, "memory_forget", "subject", "person:bob")
+	assert.Equal(t, 0, erased.Erased)
+	assert.Empty(t, c.recall("who is on call"))
+}
+
+func TestBadInputIsAToolErrorAndChangesNothing(t *testing.T) {
+	h := newHost(t, inmem.New())
+	c := connect(t, h.config("acme"))
+	for _, call := range [][]any{
+		{"memory_remember"}, {"memory_remember", "content", 7}, {"memory_remember", "content", "x", "tenant", "globex"},
+		{"memory_remember", "content", "x", "expires_at", "tomorrow"}, {"memory_remember", "content", "x", "expires_at", "2001-01-01T00:00:00Z"},
+		{"memory_remember", "content", "a\x00b"}, {"memory_remember", "content", strings.Repeat("x", memory.DefaultMaxEntryBytes+1)},
+		{"memory_remember", "content", "x", "subjects", []string{secret}}, {"memory_remember", "content", "x", "tags", []string{"compacted-from:me"}},
+		{"memory_recall", "query", ""}, {"memory_recall", "query", "x", "limit", -1}, {"memory_recall", "query", "x", "limit", 1000},
+		{"memory_recall", "query", "x", "since", "yesterday"}, {"memory_get", "id", "../../etc"}, {"memory_get", "id", "a\x00"},
+		{"memory_forget", "subject", ""}, {"memory_unknown"},
+	} {
+		text := c.fails(call[0].(string), call[1:]...)
+		assert.NotContains(t, text, secret)
+	}
+	entries, err := h.Reader("acme").List(t.Context(), "notes", memory.ListOptions{})
+	require.NoError(t, err)
+	assert.Empty(t, entries)
+	cfg := h.config("acme")
+	cfg.AllowForget = false
+	connect(t, cfg).fails("memory_forget", "subject", "x")
+}
+
+// CTI-1: servers of two tenants over one bank share nothing, by any tool.
+func TestM1_TenantsShareNothing(t *testing.T) {
+	h := newHost(t, inmem.New())
+	a, g := connect(t, h.config("acme")), connect(t, h.config("globex"))
+	e := a.remember("our number is 4711", "subjects", []string{"x"})
+	assert.Equal(t, g.fails("memory_get", "id", "mem_none"), g.fails("memory_get", "id", e.ID))
+	assert.Empty(t, g.recall("number 4711"))
+	var done struct{ Deleted bool }
+	g.ok(&done, "memory_delete", "id", e.ID)
+	assert.False(t, done.Deleted)
+	g.ok(nil, "memory_forget", "subject", "x")
+	_, err := g.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: mcp.URI("notes", e.ID)})
+	assert.Error(t, err)
+	assert.Equal(t, []string{"our number is 4711"}, a.recall("number"))
+}
+
+// SR-1: secrets are in nothing that is stored, answered or compared.
+func TestM3_SecretsAreTakenOut(t *testing.T) {
+	h := newHost(t, inmem.New())
+	c := connect(t, h.config("acme"))
+	e := c.remember("the key is "+secret, "tags", []string{"t " + secret})
+	assert.Equal(t, "the key is [REDACTED:key]", e.Content)
+	assert.Equal(t, []string{"t [REDACTED:key]"}, e.Tags)
+	assert.Equal(t, []string{"the key is [REDACTED:key]"}, c.recall("which key, "+secret+"?"))
+}
+
+// M4: an entry is gone at its instant.
+func TestM4_EntriesExpire(t *testing.T) {
+	h := newHost(t, inmem.New())
+	c := connect(t, h.config("acme"))
+	e := c.remember("the code is 99", "expires_at", h.now.Add(time.Second).Format(time.RFC3339))
+	h.pass(time.Second)
+	c.fails("memory_get", "id", e.ID)
+	assert.Empty(t, c.recall("code"))
+}
+
+// M6: with a view, a server sees memory as it was and its own changes, and what it was told is
+// gone stays gone.
+func TestM6_AViewDoesNotMove(t *testing.T) {
+	h := newHost(t, inmem.New())
+	live := connect(t, h.config("acme"))
+	old := live.remember("tea is in the kitchen")
+	cfg := h.config("acme")
+	cfg.View = true
+	c := connect(t, cfg)
+	live.remember("tea is in the garden")
+	assert.Equal(t, []string{"tea is in the kitchen"}, c.recall("where is tea"))
+	h.pass(time.Second)
+	c.remember("tea is on the roof")
+	assert.ElementsMatch(t, []string{"tea is on the roof", "tea is in the kitchen"}, c.recall("where is tea"))
+	c.ok(nil, "memory_delete", "id", old.ID)
+	assert.Equal(t, []string{"tea is on the roof"}, c.recall("where is tea"))
+	c.fails("memory_get", "id", old.ID)
+	var done struct{ Deleted bool }
+	c.ok(&done, "memory_delete", "id", old.ID)
+	assert.False(t, done.Deleted)
+	assert.ElementsMatch(t, []string{"tea is in the garden", "tea is on the roof"}, live.recall("where is tea"))
+}
+
+func TestFilesTool(t *testing.T) {
+	cfg := newHost(t, inmem.New()).config("acme")
+	cfg.Files = true
+	c := connect(t, cfg)
+	tools, err := c.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	require.Len(t, tools.Tools, 1)
+	text, failed := c.call("memory", "command", "create", "path", "/memories/a.md", "file_text", "key "+secret)
+	require.False(t, failed, text)
+	text, _ = c.call("memory", "command", "view", "path", "/memories/a.md")
+	assert.Contains(t, text, "key [REDACTED:key]")
+	text, failed = c.call("memory", "command", "view", "path", "/memories/../etc")
+	assert.True(t, failed, text)
+}
+
+// withToken sends a bearer token with each request.
+type withToken string
+
+func (token withToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(token))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func TestHTTP(t *testing.T) {
+	h := newHost(t, inmem.New())
+	handler, err := mcp.NewHTTP(t.Context(), h.config(""), map[string]mcp.Place{
+		"a1": {Tenant: "acme", Ref: "notes"}, "a2": {Tenant: "acme", Ref: "notes"}, "other": {Tenant: "acme", Ref: "other"}, "g": {Tenant: "globex", Ref: "notes"},
+	})
+	require.NoError(t, err)
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	dial := func(token string) client {
+		return join(t, &sdk.StreamableClientTransport{Endpoint: server.URL, HTTPClient: &http.Client{Transport: withToken(token)}, DisableStandaloneSSE: true})
+	}
+	a1, a2, other, g := dial("a1"), dial("a2"), dial("other"), dial("g")
+	a1.remember("ours")
+	assert.Equal(t, []string{"ours"}, a2.recall("ours"))
+	assert.Empty(t, other.recall("ours"))
+	assert.Empty(t, g.recall("ours"))
+	for _, token := range []string{"", "x", "a"} {
+		r, err := http.NewRequest("POST", server.URL, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+		require.NoError(t, err)
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		answer.Body.Close()
+		assert.Equal(t, http.StatusUnauthorized, answer.StatusCode, "%q", token)
+	}
+	cfg := h.config("")
+	cfg.View = true
+	_, err = mcp.NewHTTP(t.Context(), cfg, nil)
+	assert.Error(t, err)
+	_, err = mcp.NewHTTP(t.Context(), h.config(""), map[string]mcp.Place{"t": {Tenant: "acme"}})
+	assert.Error(t, err)
+	require.NoError(t, handler.Close(t.Context()))
+}
+
+func ExampleNew() {
+	ctx := context.Background()
+	bank, err := memory.New(inmem.New(), memory.Config{Ranker: recall.New(recall.Config{})})
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := mcp.New(ctx, mcp.Config{
+		Bank: bank, Tenant: "acme", Ref: "assistant",
+		Secrets: func() (memory.Redactor, error) { return redact.New(redact.Config{}), nil },
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(ctx)
+	here, there := sdk.NewInMemoryTransports() // a program uses &sdk.StdioTransport{}
+	go s.MCP().Run(ctx, there)
+	client, err := sdk.NewClient(&sdk.Implementation{Name: "example", Version: "1"}, nil).Connect(ctx, here, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	for _, call := range []*sdk.CallToolParams{
+		{Name: "memory_remember", Arguments: map[string]any{"content": "Ann likes green tea."}},
+		{Name: "memory_recall", Arguments: map[string]any{"query": "What does Ann like?"}},
+	} {
+		result, err := client.CallTool(ctx, call)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(call.Name, result.IsError)
+	}
+	// Output:
+	// memory_remember false
+	// memory_recall false
+}

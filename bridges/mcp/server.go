@@ -1,0 +1,87 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/openwop/agentmemory/bridges/anthropic/memorytool"
+	"github.com/openwop/agentmemory/memory"
+)
+
+// Config says whose memory a server serves.
+type Config struct {
+	// Bank has the memory. For memory_recall it needs a Config.Ranker, and for memory_forget a
+	// store that is a Transactor.
+	Bank *memory.Bank
+	// Tenant and Ref are what every call works on.
+	Tenant, Ref string
+	// Secrets returns a redactor with the tenant's secrets. It belongs to the server, which closes
+	// it if it is an io.Closer.
+	Secrets func() (memory.Redactor, error)
+	// View has the server read as one run does. It needs a store whose runs have views.
+	View bool
+	// AllowForget serves memory_forget.
+	AllowForget bool
+	// Files serves the one tool of package memorytool instead of all others.
+	Files bool
+}
+
+// Server is the memory of one tenant and ref as a server of the Model Context Protocol. Use
+// [New], and [Server.Close] at its end.
+type Server struct {
+	cfg      Config
+	mem      access
+	redactor memory.Redactor
+	mcp      *sdk.Server
+	close    func(context.Context) error
+}
+
+// New returns a server.
+func New(ctx context.Context, cfg Config) (*Server, error) {
+	if cfg.Bank == nil || cfg.Secrets == nil || cfg.Ref == "" {
+		return nil, errors.New("mcp: the bank, the secrets or the ref is missing")
+	}
+	redactor, err := cfg.Secrets()
+	if err != nil {
+		return nil, fmt.Errorf("mcp: the secrets: %w", err)
+	}
+	s := &Server{cfg: cfg, redactor: redactor}
+	s.mcp = sdk.NewServer(&sdk.Implementation{
+		Name: "agentmemory", Title: "OpenWOP agent memory", Version: "0.1.0",
+	}, &sdk.ServerOptions{Capabilities: &sdk.ServerCapabilities{}, Instructions: instructions})
+	id := "mcp-" + rand.Text()
+	var files memorytool.Memory
+	if cfg.View {
+		run, err := cfg.Bank.Start(ctx, memory.RunConfig{ID: id, Tenant: cfg.Tenant, Redactor: redactor})
+		if err != nil {
+			return nil, err
+		}
+		s.mem, s.close, files = newView(run, cfg.Ref), run.End, memorytool.InRun(run)
+	} else {
+		job, err := cfg.Bank.Background(memory.JobConfig{ID: id, Tenant: cfg.Tenant, Redactor: redactor})
+		if err != nil {
+			return nil, err
+		}
+		s.mem, s.close, files = &live{cfg.Bank, job, cfg.Ref}, job.End, memorytool.Live(cfg.Bank, job)
+	}
+	if cfg.Files {
+		s.addFiles(memorytool.New(memorytool.Config{Memory: files, Ref: cfg.Ref}))
+	} else {
+		s.addTools()
+	}
+	s.addResources()
+	return s, nil
+}
+
+const instructions = "Long-term memory. Look into it before you answer what may be known already, and keep what is worth knowing later: " +
+	"one fact an entry, in a whole sentence. Secrets are taken out before anything is stored."
+
+// MCP is the server that a transport runs.
+func (s *Server) MCP() *sdk.Server { return s.mcp }
+
+// Close ends the run or the job of the server. No tool works after it.
+func (s *Server) Close(ctx context.Context) error { return s.close(ctx) }
