@@ -12,7 +12,6 @@ import (
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/wire"
 	"github.com/openwop/agentmemory/workspace"
 )
@@ -29,18 +28,11 @@ type runDoc struct {
 	Error      *wire.Envelope     `json:"error,omitempty"`
 	StartedAt  time.Time          `json:"startedAt"`
 	ForkOf     string             `json:"forkOf,omitempty"`
-	// Start and End are tokens of the run's view, Refs what it read: a replay begins and ends there.
-	Start memory.Token `json:"-"`
-	End   memory.Token `json:"-"`
-	Refs  []string     `json:"-"`
-}
-
-// kept is a runDoc with what no client sees.
-type kept struct {
-	runDoc
-	Start memory.Token `json:"startToken"`
-	End   memory.Token `json:"endToken"`
-	Refs  []string     `json:"refs"`
+	// Start and End are tokens of the run's view, where a replay begins and ends, and Refs what it
+	// read. No client is shown them.
+	Start memory.Token `json:"startToken,omitempty"`
+	End   memory.Token `json:"endToken,omitempty"`
+	Refs  []string     `json:"refs,omitempty"`
 }
 
 const runKind = "host/run"
@@ -160,7 +152,7 @@ func event(t events.Type, payload map[string]any) events.Record {
 
 // save keeps a run's document.
 func (h *host) save(ctx context.Context, tenant string, doc *runDoc) error {
-	value, err := json.Marshal(kept{*doc, doc.Start, doc.End, doc.Refs})
+	value, err := json.Marshal(doc)
 	if err != nil {
 		return err
 	}
@@ -189,15 +181,15 @@ func (h *host) recover(ctx context.Context) error {
 		var left []*runDoc
 		err := h.pass(ctx, tenant, "host-recover", func(job *memory.Job) error {
 			for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: runKind}) {
-				var k kept
+				doc := &runDoc{}
 				if err == nil {
-					err = json.Unmarshal(d.Value, &k)
+					err = json.Unmarshal(d.Value, doc)
 				}
 				if err != nil {
 					return err
 				}
-				if k.Status == "running" {
-					left = append(left, &k.runDoc)
+				if doc.Status == "running" {
+					left = append(left, doc)
 				}
 			}
 			return nil
@@ -229,7 +221,7 @@ func (h *host) recover(ctx context.Context) error {
 
 // find returns a run of a tenant.
 func (h *host) find(ctx context.Context, tenant, id string) (*runDoc, error) {
-	var k kept
+	doc := &runDoc{}
 	err := h.pass(ctx, tenant, "host-find", func(job *memory.Job) error {
 		d, err := job.Document(ctx, "", runKind, id)
 		if err == nil && d.Rev == 0 {
@@ -238,10 +230,9 @@ func (h *host) find(ctx context.Context, tenant, id string) (*runDoc, error) {
 		if err != nil {
 			return err
 		}
-		return json.Unmarshal(d.Value, &k)
+		return json.Unmarshal(d.Value, doc)
 	})
-	k.runDoc.Start, k.runDoc.End, k.runDoc.Refs = k.Start, k.End, k.Refs
-	return &k.runDoc, err
+	return doc, err
 }
 
 // recorded returns all events of a run.
@@ -306,31 +297,4 @@ func (q queue) Enqueue(ctx context.Context, f commitment.Firing) (string, error)
 		return "", err
 	}
 	return doc.RunID, nil
-}
-
-// makeExpiredRun makes a run whose token stands on memory that is gone, as after a restored backup:
-// here it was another store's.
-func (h *host) makeExpiredRun(ctx context.Context, id string) error {
-	elsewhere, err := memory.New(inmem.New(), memory.Config{})
-	if err != nil {
-		return err
-	}
-	vault, err := secrets(tenantA)
-	if err != nil {
-		return err
-	}
-	lost, err := elsewhere.Start(ctx, memory.RunConfig{ID: id, Tenant: tenantA, Redactor: vault})
-	if err != nil {
-		return err
-	}
-	token, err := lost.Token()
-	if err != nil {
-		return err
-	}
-	doc, err := h.start(ctx, tenantA, id, "conformance-noop", memory.RunConfig{}, nil)
-	if err != nil {
-		return err
-	}
-	doc.Start = token
-	return h.save(ctx, tenantA, doc)
 }

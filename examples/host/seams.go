@@ -14,6 +14,7 @@ import (
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/proposal"
 	"github.com/openwop/agentmemory/wire"
 )
@@ -329,4 +330,31 @@ func (h *host) seamPropose(w http.ResponseWriter, r *http.Request, tenant string
 		return err
 	}
 	return wire.Reply(w, http.StatusCreated, made)
+}
+
+// makeExpiredRun makes a run whose token stands on memory that is gone, as after a restored backup:
+// here it was another store's.
+func (h *host) makeExpiredRun(ctx context.Context, id string) error {
+	elsewhere, err := memory.New(inmem.New(), memory.Config{})
+	if err != nil {
+		return err
+	}
+	vault, err := secrets(tenantA)
+	if err != nil {
+		return err
+	}
+	lost, err := elsewhere.Start(ctx, memory.RunConfig{ID: id, Tenant: tenantA, Redactor: vault})
+	if err != nil {
+		return err
+	}
+	token, err := lost.Token()
+	if err != nil {
+		return err
+	}
+	doc, err := h.start(ctx, tenantA, id, "conformance-noop", memory.RunConfig{}, nil)
+	if err != nil {
+		return err
+	}
+	doc.Start = token
+	return h.save(ctx, tenantA, doc)
 }

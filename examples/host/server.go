@@ -107,6 +107,7 @@ func (h *host) getRun(w http.ResponseWriter, r *http.Request, tenant string) err
 	if err != nil {
 		return err
 	}
+	doc.Start, doc.End, doc.Refs = "", "", nil
 	return wire.Reply(w, http.StatusOK, doc)
 }
 
