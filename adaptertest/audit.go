@@ -125,6 +125,7 @@ func (w *world) auditTenant(tenant string, instants []time.Time) {
 		w.auditDocuments(tenant)
 		w.auditAnyDocuments(tenant)
 		w.auditOutbox(tenant)
+		w.unnoted(func() { w.auditLog(tenant) })
 	}
 }
 

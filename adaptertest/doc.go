@@ -24,6 +24,8 @@
 // the environment they take every rung of the ladder of sizes, up to 10,001 of everything
 // and 32 megabytes of text.
 //
+// A host whose log of run events is its own proves that by [RunLog].
+//
 // # Map
 //
 //   - config.go, frame.go, findings.go, report.go, certificate.go: how a store is looked at, how a case
@@ -39,6 +41,7 @@
 //     or fails the kit, malformed names in every part of a mutation, changes in the body of
 //     every loop, and every short sequence of steps about the same entries and documents.
 //   - model.go and law_model.go: long random sequences of the same steps.
+//   - run_log.go: the cases of a log of run events, whoever keeps it.
 //   - law_*.go: the cases of a law. host.go and tap.go: a bank over the store.
 //   - internal/mutate: breaks the in-memory store by machine, and lists what the kit does
 //     not find.
@@ -75,6 +78,8 @@
 //     and goes with the entries that it is made of.
 //   - DUE (K3, K9): what is due is found over all tenants, in order.
 //   - OUTBOX (E3): an event commits with its mutation and waits until delivered.
+//   - LOG (E3): in a store that keeps the log of runs, an event has its sequence in the
+//     mutation that it tells of.
 //   - LIMIT (M9): a mutation that goes beyond the limits of its tenant is refused.
 //   - VIEW (M6, M7): reading at a version is exact, or refused.
 //   - CHANGES (M7, S3): what has changed between two versions is told exactly.

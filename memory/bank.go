@@ -56,14 +56,19 @@ type Config struct {
 		Name() string
 		Count(text string) int
 	}
-	// Sink receives the events. Without one there are none.
+	// Sink receives the events. Without one there are none, unless RunLog is set.
 	Sink events.Sink
+	// RunLog puts the events into the store's own log of runs, for a store that is an
+	// [events.RunLog] beside its memory: there each has its sequence when the mutation that
+	// it tells of commits, and nothing has to relay it. It takes the place of a Sink. What
+	// an earlier configuration left in the outbox is relayed into the log.
+	RunLog bool
 	// WriteEvents announces every write by a memory.written event (RFC 0057). It
-	// needs a Sink and a Transactor.
+	// needs a Sink or the RunLog, and a Transactor.
 	WriteEvents bool
 	// EventTags puts an entry's redacted tags on its memory.written event, as the entry
 	// has them when the event is delivered. One that was deleted, has expired or was
-	// forgotten by then has none.
+	// forgotten by then has none. It does not go with RunLog: a log keeps what it has.
 	EventTags bool
 	// MaxUndelivered is how many events of one tenant may wait for the sink. While that many
 	// wait, writes of this tenant that would add an event fail with [ErrBacklog], and other
@@ -141,7 +146,17 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 	if b.tx == nil && (b.versions != nil || b.scheduler != nil || b.tenants != nil) {
 		return nil, fail(ErrValidation, "the store grants a step without the Transactor below it")
 	}
-	if cfg.WriteEvents && cfg.Sink == nil {
+	if cfg.RunLog {
+		log, ok := driver.As[events.RunLog](a)
+		switch {
+		case cfg.Sink != nil || cfg.EventTags:
+			return nil, fail(ErrValidation, "the store's run log goes with no sink and no tags on events")
+		case !ok || b.tx == nil:
+			return nil, fail(ErrNotProvided, "the store keeps no run log")
+		}
+		b.cfg.Sink = log
+	}
+	if cfg.WriteEvents && b.cfg.Sink == nil {
 		return nil, fail(ErrValidation, "write events need a sink")
 	}
 	if cfg.WriteEvents && b.tx == nil {

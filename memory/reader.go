@@ -89,7 +89,7 @@ func (b *Bank) check(o ListOptions) error {
 	switch {
 	case o.Tag != "" && !validTag(o.Tag):
 		return fail(ErrValidation, "malformed tag")
-	case !o.After.IsZero() && !validID(o.After.ID):
+	case !o.After.IsZero() && (!validID(o.After.ID) || !o.After.CreatedAt.Equal(millis(o.After.CreatedAt))):
 		return fail(ErrValidation, "malformed cursor")
 	case o.TokenBudget < 0:
 		return fail(ErrValidation, "the token budget is below zero")

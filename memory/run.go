@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -38,6 +39,7 @@ type Run struct {
 
 	life  sync.RWMutex // held shared by every operation, alone to end the run
 	ended bool
+	last  []events.Record // its terminal event, once it has ended
 
 	viewLock sync.RWMutex
 	view     *view // nil in a replay

@@ -17,7 +17,7 @@ import (
 // copy takes its place under a new id; it is kept whole even if its markers make it
 // longer than the bank's limits. Documents are removed if r would redact them, but host text
 // is redacted, and the ledger of erasures stays. An event that waits for the sink and names
-// the secret, in a node's id say, is never delivered. Scrub reads all of the tenant's memory.
+// the secret, in a node's id say, is never delivered; one that is in a run's log stays there. Scrub reads all of the tenant's memory.
 // The store must be a Transactor.
 //
 // Subject labels are not rewritten: an entry that has a secret in one is erased, and so
