@@ -86,7 +86,7 @@ func shown(f func(d *driver.Document)) func(b *broken) {
 
 func documentDefects() []defect {
 	all := slices.Concat(swapDefects(), documentQueryDefects(), contentDefects(), dueDefects(), documentVersionDefects())
-	for i, r := range refusals {
+	for i, r := range refusedParts {
 		all = append(all, defect{"takes a mutation that " + r.says, fmt.Sprint("DOCUMENT/refused-", i+1), func(b *broken) {
 			apply := b.apply
 			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
@@ -363,7 +363,7 @@ func documentQueryDefects() []defect {
 			}
 		}},
 	}
-	for _, n := range documentNames {
+	for _, n := range brokenDocumentNames {
 		for _, f := range folds {
 			all = append(all, defect{"finds documents by a " + n.name + " without its " + f.name, "DOCUMENT/exact-" + n.name, looksAlike(n.name, f.of)})
 		}
@@ -416,8 +416,8 @@ func looksAlike(name string, fold func(string) string) func(b *broken) {
 	}
 }
 
-// documentNames are the names by which documents are found.
-var documentNames = []struct {
+// brokenDocumentNames are the names by which documents are found.
+var brokenDocumentNames = []struct {
 	name string
 	set  func(d *driver.Document, name string)
 	ask  func(q *driver.DocumentQuery, name string)

@@ -2,94 +2,217 @@ package adaptertest
 
 import (
 	"fmt"
-	"sync/atomic"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// What each part of a mutation does, and that nothing of one happens of which a part fails, is
-// in the sequences of steps and in the sweep of many parts.
 func batchLaw() law {
 	tx := []Offer{Transactor}
-	return law{name: "BATCH", number: "M8", says: "a mutation happens whole or not at all", cases: []testCase{
+	l := law{name: "BATCH", number: "M8", says: "a mutation happens whole or not at all"}
+	l.cases = []testCase{
+		{"whole", "all parts of a mutation take effect", tx, wholeBatch},
+		{"retired-is-final", "a retired entry is not live to any condition, and cannot be deleted", tx, retiredIsFinal},
+		{"retire-for-new", "entries can be retired in favour of one that the same mutation puts", tx, retireForNew},
+		{"retire-new", "an entry can be put and retired by one mutation", tx, retireNew},
+		{"restore-condition", "only merged and superseded entries can be restored", tx, restoreCondition},
+		{"successor-condition", "the successor must be live", tx, successorCondition},
+		{"heir-condition", "that an entry is heir of exactly some holds for those that were retired in its favour, whatever became of them since", tx, heirCondition},
+		{"history-while-changing", "a history loop may change the store, and yields every record that stays, once", tx, historyWhileChanging},
+		{"history-stops", "a history loop may stop early", tx, historyStops},
+	}
+	for _, f := range failingParts {
+		l.cases = append(l.cases, testCase{"fails-at-" + f.name, "if " + f.says + ", nothing of the mutation happens", tx,
+			func(w *world) { failInTheMiddle(w, f.part) }})
+	}
+	l.cases = append(l.cases, []testCase{
 		{"racing-put", "a batch that loses a race for an id leaves nothing behind", tx, racingBatches},
 		{"racing-merges", "of merges that race for an entry exactly one happens", tx, racingMerges},
 		{"readers-see-whole", "a reader sees all of a mutation or nothing of it", tx, readersSeeWhole},
-	}}
+	}...)
+	return l
 }
 
-func racingBatches(w *world) {
+// failingParts are parts that make a mutation fail in the world that
+// failInTheMiddle prepares.
+var failingParts = []struct {
+	name, says string
+	part       func(w *world, m *driver.Mutation)
+}{
+	{"live", "an entry that must be live is not", func(w *world, m *driver.Mutation) {
+		m.Live = append(m.Live, located(home, "deleted")...)
+	}},
+	{"put", "another entry has an id that it puts", func(w *world, m *driver.Mutation) {
+		e := w.entry("taken")
+		e.Content = "another"
+		m.Put = append(m.Put, driver.Placed{Scope: home, Entry: e})
+	}},
+	{"retire", "an entry that it retires is not live", func(w *world, m *driver.Mutation) {
+		m.Retire = append(m.Retire, retire(home, "deleted", driver.Deleted, ""))
+	}},
+	{"successor", "a successor is not live", func(w *world, m *driver.Mutation) {
+		m.Retire = append(m.Retire, retire(home, "taken", driver.Merged, "deleted"))
+	}},
+	{"restore", "an entry that it restores was deleted", func(w *world, m *driver.Mutation) {
+		m.Restore = append(m.Restore, located(home, "deleted")...)
+	}},
+	{"document", "a document is not as a swap expects it", func(w *world, m *driver.Mutation) {
+		m.Documents = append(m.Documents, driver.DocumentSwap{Document: note(home, "note", "new")})
+	}},
+}
+
+// failInTheMiddle applies a mutation with something of every kind, in several
+// scopes, of which one part fails.
+func failInTheMiddle(w *world, part func(w *world, m *driver.Mutation)) {
 	sales := at(home.Tenant, "sales")
-	for round := range 5 {
-		id := fmt.Sprint("e", round)
-		of := func(i int) driver.Entry {
-			e := w.entry(id)
-			e.Content = fmt.Sprint("of writer ", i)
-			return e
-		}
-		own := func(i int) string { return fmt.Sprint(id, "-", i) }
-		winner := w.oneWins(8, fmt.Sprintf("four batches and four puts of different entries race for %q", id), func(i int) error {
-			if i%2 == 0 {
-				return w.tryPut(home, of(i))
-			}
-			_, err := w.tryApply(home.Tenant, driver.Mutation{
-				Put:    append(w.placed(sales, own(i)), driver.Placed{Scope: home, Entry: of(i)}),
-				Events: []events.Record{w.event("run-1", own(i))},
-			})
-			return err
-		})
-		w.get(home, of(winner))
-		for i := 1; i < 8; i += 2 {
-			if i != winner {
-				w.purged(sales, own(i))
-			}
-		}
-		var want []string
-		if winner%2 == 1 {
-			want = []string{own(winner)}
-		}
-		w.waiting(home.Tenant, "run-1", want...)
-		w.delivered(w.event("run-1", own(winner)))
+	w.puts(home, "a", "b", "c", "taken", "deleted")
+	w.puts(sales, "a")
+	w.delete(home, "deleted", true)
+	w.apply(retired(retire(home, "c", driver.Merged, "b")))
+	old := w.set(note(home, "note", "old"))
+	m := driver.Mutation{
+		Live:    located(home, "a"),
+		Put:     append(w.placed(home, "new"), w.placed(sales, "new")...),
+		Retire:  []driver.Retirement{retire(home, "a", driver.Superseded, "new")},
+		Restore: located(home, "c"),
+		Erase:   located(sales, "a"),
+		Events:  []events.Record{w.event("run-1", "ev1")},
 	}
+	m.Documents = acts(driver.Set, note(sales, "note", "new"), digest(home, "d", "b")).Documents
+	part(w, &m)
+	w.conflicts(m)
+	w.lists(home, "taken", "b", "a")
+	w.lists(sales, "a")
+	w.looksUp(home, w.entry("a"), driver.Live, "")
+	w.looksUp(home, w.entry("c"), driver.Merged, "b")
+	w.purged(home, "new")
+	w.holds(old)
+	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}, "support/note/note")
+	w.waiting(home.Tenant, "run-1")
 }
 
-func racingMerges(w *world) {
-	for round := range 5 {
-		old := fmt.Sprint("old", round)
-		w.puts(home, old)
-		w.oneWins(8, fmt.Sprintf("eight batches at once merge %q into an entry of their own", old), func(i int) error {
-			id := fmt.Sprint(old, "-into-", i)
-			m := retired(retire(home, old, driver.Merged, id))
-			m.Put = w.placed(home, id)
-			_, err := w.tryApply(home.Tenant, m)
-			return err
-		})
-		got := w.list(home, driver.Query{At: w.now})
-		w.check(len(got) == round+1, fmt.Sprint(round+1, " entries"), "%s", describeTexts(ids(got)))
-	}
-}
-
-// readersSeeWhole replaces an entry over and over, and lets readers count.
-func readersSeeWhole(w *world) {
-	w.puts(home, "e000", "other")
-	w.quietly("replace the one entry by another 100 times, while four readers list", func() {
-		var done atomic.Bool
-		w.parallel(5, func(i int) {
-			if i > 0 {
-				for !done.Load() {
-					got := w.list(home, driver.Query{At: w.now})
-					w.check(len(got) == 2, "two entries in each list", "%s", describeTexts(ids(got)))
-				}
-				return
-			}
-			defer done.Store(true)
-			for k := range 100 {
-				next := fmt.Sprintf("e%03d", k+1)
-				m := retired(retire(home, fmt.Sprintf("e%03d", k), driver.Superseded, next))
-				m.Put = w.placed(home, next)
-				w.apply(m)
-			}
-		})
+func wholeBatch(w *world) {
+	sales := at(home.Tenant, "sales")
+	w.puts(home, "a", "b", "c")
+	w.puts(sales, "secret")
+	w.apply(retired(retire(home, "c", driver.Merged, "b")))
+	docs := w.commits(driver.Mutation{
+		Live:      located(home, "b"),
+		Put:       append(w.placed(home, "new"), w.placed(sales, "new")...),
+		Retire:    []driver.Retirement{retire(home, "a", driver.Superseded, "new")},
+		Restore:   located(home, "c"),
+		Erase:     located(sales, "secret"),
+		Events:    []events.Record{w.event("run-1", "ev1"), w.event("run-1", "ev2")},
+		Documents: acts(driver.Set, note(home, "n", "x"), note(sales, "n", "y"), digest(home, "d", "new"), file(at(home.Tenant, ""), "f")).Documents,
 	})
+	w.lists(home, "new", "c", "b")
+	w.lists(sales, "new")
+	w.looksUp(home, w.entry("a"), driver.Superseded, "new")
+	w.looksUp(home, w.entry("c"), driver.Live, "")
+	w.stub(sales, "secret", driver.Live, "")
+	for _, d := range docs {
+		w.holds(d)
+	}
+	w.waiting(home.Tenant, "run-1", "ev1", "ev2")
+}
+
+func retiredIsFinal(w *world) {
+	w.puts(home, "new", "old")
+	w.apply(retired(retire(home, "old", driver.Merged, "new")))
+	w.conflicts(driver.Mutation{Live: located(home, "old")})
+	w.conflicts(retired(retire(home, "old", driver.Deleted, "")))
+	w.delete(home, "old", false)
+	w.looksUp(home, w.entry("old"), driver.Merged, "new")
+}
+
+func heirCondition(w *world) {
+	w.puts(home, "h", "m", "s", "x", "r", "other", "d")
+	w.puts(at(home.Tenant, "sales"), "h", "m")
+	w.apply(retired(retire(at(home.Tenant, "sales"), "m", driver.Merged, "h")))
+	expects := func(of ...string) driver.Mutation {
+		return driver.Mutation{Heirs: map[driver.Located][]string{{Scope: home, ID: "h"}: of}, Live: located(home, "h")}
+	}
+	w.apply(expects())
+	w.apply(retired(retire(home, "m", driver.Merged, "h"), retire(home, "s", driver.Superseded, "h"), retire(home, "x", driver.Merged, "h"),
+		retire(home, "r", driver.Merged, "h"), retire(home, "d", driver.Deleted, "")))
+	w.apply(driver.Mutation{Erase: located(home, "x")})
+	w.conflicts(expects())
+	w.conflicts(expects("m", "s", "r"))
+	w.conflicts(expects("m", "s", "x", "r", "other"))
+	w.conflicts(expects("m", "s", "x", "other"))
+	w.apply(expects("m", "s", "x", "r"))
+	w.apply(driver.Mutation{Restore: located(home, "r")})
+	w.conflicts(expects("m", "s", "x", "r"))
+	w.apply(expects("x", "s", "m"))
+	m := expects("x", "s", "m")
+	m.Retire = []driver.Retirement{retire(home, "other", driver.Merged, "h")}
+	w.apply(m)
+	w.apply(expects("m", "other", "s", "x"))
+}
+
+func retireForNew(w *world) {
+	w.puts(home, "a", "b")
+	m := retired(retire(home, "a", driver.Merged, "new"), retire(home, "b", driver.Merged, "new"))
+	m.Put = w.placed(home, "new")
+	w.apply(m)
+	w.lists(home, "new")
+	w.looksUp(home, w.entry("a"), driver.Merged, "new")
+}
+
+func retireNew(w *world) {
+	m := retired(retire(home, "new", driver.Deleted, ""))
+	m.Put = w.placed(home, "new")
+	w.apply(m)
+	w.lists(home)
+	w.looksUp(home, w.entry("new"), driver.Deleted, "")
+}
+
+func restoreCondition(w *world) {
+	w.puts(home, "live", "deleted", "merged")
+	w.delete(home, "deleted", true)
+	w.apply(retired(retire(home, "merged", driver.Merged, "live")))
+	w.apply(driver.Mutation{Erase: located(home, "merged")})
+	for _, id := range []string{"live", "deleted", "never", "merged"} {
+		w.conflicts(driver.Mutation{Restore: located(home, id)})
+	}
+	w.lists(home, "live")
+}
+
+func successorCondition(w *world) {
+	w.puts(home, "a", "live", "deleted", "merged")
+	w.delete(home, "deleted", true)
+	w.apply(retired(retire(home, "merged", driver.Merged, "live")))
+	for _, successor := range []string{"never", "deleted", "merged"} {
+		w.conflicts(retired(retire(home, "a", driver.Superseded, successor)))
+	}
+	w.lists(home, "live", "a")
+}
+
+func historyWhileChanging(w *world) {
+	all := w.putMany(home, 300, nil)
+	seen := map[string]bool{}
+	w.quietly("read the history, and in its loop delete an entry, put another and look one up", func() {
+		i := 0
+		for rec, err := range w.tx.History(w.ctx, home.Tenant, driver.HistoryQuery{Ref: home.Ref}) {
+			w.must(err)
+			w.check(i < 10*len(all), "an end", "more than %d records", 10*len(all))
+			w.check(!seen[rec.Entry.ID], "every record once", "%q again", rec.Entry.ID)
+			seen[rec.Entry.ID] = true
+			if i < 100 {
+				w.delete(home, all[i], true)
+				w.puts(home, fmt.Sprint("new", i))
+				w.get(home, w.entry(fmt.Sprint("new", i)))
+			}
+			i++
+		}
+	})
+	for _, id := range all {
+		w.check(seen[id], "every record that was there", "all but %q", id)
+	}
+}
+
+func historyStops(w *world) {
+	w.putMany(home, 10, nil)
+	stopAt(w.script, 3, "the history", w.tx.History(w.ctx, home.Tenant, driver.HistoryQuery{}))
+	w.puts(home, "after") // nothing is locked
 }

@@ -9,12 +9,14 @@ import (
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/redact"
 )
 
 func commitmentLaw() law {
 	needs := []Offer{Transactor, Scheduler}
 	return law{name: "FIRE", number: "K1, K2, K6", says: "commitments on this store fire once, whoever else ticks, and what is settled does not", cases: []testCase{
+		{"once", "what is due fires once, what was merged fires for its head, and what was deleted lapses", needs, firesOnce},
 		{"at-once", "of engines that tick and observe at the same time one claims each firing", needs, enginesAtOnce},
 	}}
 }
@@ -56,6 +58,55 @@ func (h *host) arm(id string, a commitment.Arm) {
 	h.w.must(err)
 }
 
+// prepareFiring arms what fires four times in three hours: an instant, one of two
+// entries that are merged, an interval, and a predicate. Another entry is deleted.
+func prepareFiring(w *world, h *host) {
+	in := func(d time.Duration) commitment.Arm { return commitment.Arm{At: w.now.Add(d)} }
+	h.arm("alone", in(time.Hour))
+	h.arm("merged", in(2*time.Hour))
+	h.arm("head", in(2*time.Hour))
+	h.arm("hourly", commitment.Arm{Every: time.Hour})
+	h.arm("signed", commitment.Arm{Predicate: "signed"})
+	h.arm("deleted", in(time.Hour))
+	w.apply(retired(retire(home, "merged", driver.Merged, "head"), retire(home, "deleted", driver.Deleted, "")))
+	w.now = w.now.Add(3 * time.Hour)
+}
+
+// runFiring is what a host does in a loop, some times. Leases of whoever went before
+// have ended.
+func runFiring(w *world, h *host) error {
+	w.now = w.now.Add(2 * time.Minute)
+	engine := h.engine()
+	if _, err := engine.Observe(w.ctx, commitment.Observation{Tenant: home.Tenant, Predicate: "signed", Position: 1, State: []byte("yes"), Holds: true}); err != nil {
+		return err
+	}
+	for range 4 {
+		if _, err := engine.Tick(w.ctx); err != nil {
+			return err
+		}
+		w.now = w.now.Add(30 * time.Second)
+	}
+	_, err := h.bank.Relay(w.ctx)
+	return err
+}
+
+// noneFiresTwice is what K2 promises at any time.
+func noneFiresTwice(w *world, h *host) {
+	w.check(len(h.queue.byKey) <= 4, "at most 4 runs", "%d", len(h.queue.byKey))
+	w.swappedOnce()
+}
+
+// allHaveFired is what K2 and K3 promise once nothing is under way any more.
+func allHaveFired(w *world, h *host) {
+	settled(w, 4, h)
+	for c, err := range h.engine().Commitments(w.ctx, home.Tenant) {
+		w.must(err)
+		if c.MemoryID == "deleted" || c.MemoryID == "merged" {
+			w.check(c.State == commitment.Lapsed, "a commitment that lapsed with its entry", "one that is %s", c.State)
+		}
+	}
+}
+
 // settled expects so many firings, each with one run and one event in the logs, and
 // nothing under way.
 func settled(w *world, firings int, hosts ...*host) {
@@ -80,6 +131,16 @@ func settled(w *world, firings int, hosts ...*host) {
 		case commitment.Claimed, commitment.Delivered, commitment.Dead:
 			w.fail("nothing under way and nothing given up", fmt.Sprintf("%s is %s", c.ID, c.State))
 		}
+	}
+}
+
+func firesOnce(w *world) {
+	h := w.host()
+	prepareFiring(w, h)
+	for range 3 {
+		w.did("observe the predicate and tick four times")
+		w.must(runFiring(w, h))
+		allHaveFired(w, h)
 	}
 }
 

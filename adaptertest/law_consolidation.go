@@ -16,6 +16,7 @@ func consolidationLaw() law {
 	tx := []Offer{Transactor}
 	return law{name: "CONSOLIDATE", number: "C2, C5, C7", says: "a consolidation on this store does what it says, and only once", cases: []testCase{
 		{"merges-and-supersedes", "a pass merges what says the same, supersedes older values, and leaves the rest alone", tx, consolidates},
+		{"second-pass", "a pass over an unchanged corpus counts the same before and after, and writes no entry", tx, consolidatesOnce},
 		{"racing-writes", "what is written by others at the same time is still there, or in a lineage", tx, raceConsolidation},
 	}}
 }
@@ -128,6 +129,50 @@ func consolidates(w *world) {
 		"one of the two that say the same merged into the other", "%s and %s", one.State, other.State)
 	n := h.announced("p1", events.TypeMemoryConsolidated)
 	w.check(n == 1, "one event of the pass", "%d", n)
+}
+
+// records are all that the history of the scope tells, in words.
+func (w *world) records() []string {
+	var all []string
+	for _, rec := range w.history(home.Tenant, driver.HistoryQuery{Ref: home.Ref}) {
+		all = append(all, describeRecord(&rec))
+	}
+	slices.Sort(all)
+	return all
+}
+
+func consolidatesOnce(w *world) {
+	h := w.host()
+	h.putCorpus()
+	h.consolidate("p1", nil)
+	before := w.records()
+	for _, id := range []string{"p2", "p3"} {
+		r := h.consolidate(id, nil)
+		w.check(r.Unchanged, "a corpus that is as the last pass left it", "one to be planned again")
+		w.check(r.InputCount == 5 && r.OutputCount == 5, "5 entries before and after", "%d and %d", r.InputCount, r.OutputCount)
+		w.check(slices.Equal(before, w.records()), "no entry written or changed", "%s", describeTexts(w.records()))
+		n := h.announced(id, events.TypeMemoryConsolidated)
+		w.check(n == 1, "one event of the pass", "%d", n)
+	}
+}
+
+// viewHeldAcross opens a view in both ways that there are, lets something happen, and
+// expects the view to show what it did.
+func (h *host) viewHeldAcross(change func()) {
+	w := h.w
+	run := h.run(home.Tenant, "reader", "").Memory()
+	v := w.version(home.Tenant)
+	texts := w.contents(run, home.Ref)
+	seen, err := w.tryListAt(home, v, driver.Query{At: w.now})
+	w.must(err)
+	change()
+	w.did("a run that was open meanwhile lists")
+	got := w.contents(run, home.Ref)
+	w.check(slices.Equal(got, texts), describeTexts(texts), "%s", describeTexts(got))
+	w.listsAt(home, v, ids(seen)...)
+	for i := range seen {
+		w.getsAt(home, v, seen[i])
+	}
 }
 
 func raceConsolidation(w *world) {

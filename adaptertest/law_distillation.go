@@ -12,8 +12,12 @@ import (
 func distillationLaw() law {
 	tx := []Offer{Transactor}
 	return law{name: "DISTILL", number: "D1, D2, D3, D5", says: "a compaction or distillation on this store does what it says, and the same sources give the same archive", cases: []testCase{
-		{"compact", "a compaction keeps its sources, retires them in favour of its entry, or deletes them, as it is told", tx, compacts},
+		{"compact-keeps", "a compaction that keeps its sources leaves them live", tx, compactKeeps},
+		{"compact-expires", "a compaction that expires its sources retires them in favour of its entry", tx, compactExpires},
+		{"compact-removes", "a compaction that removes its sources deletes them", tx, compactRemoves},
+		{"same-address", "a second distillation of the same sources has the same address, and one after a change another", tx, distillsTwice},
 		{"archive", "an archive is reached through its live entry and from its own ref only, and goes with the entry", tx, archiveGoesWithItsEntry},
+		{"held-view", "a view that is held across a compaction or a distillation does not move", []Offer{Transactor, Versioned}, holdAcrossDistillation},
 	}}
 }
 
@@ -75,6 +79,22 @@ func (h *host) distill(id string) distill.Result {
 	return result
 }
 
+// states expects of each source the same state, and of those that were retired the
+// successor.
+func (w *world) states(sources []driver.Entry, state driver.State, by string) {
+	for _, e := range sources {
+		w.looksUp(home, e, state, by)
+	}
+}
+
+func compactKeeps(w *world) {
+	h := w.host()
+	sources := h.putSources()
+	out := h.compact("c1", distill.KeepSources).Output
+	h.leaves(append(sources, out)...)
+	w.states(sources, driver.Live, "")
+}
+
 // leaves expects that just these entries live.
 func (h *host) leaves(want ...driver.Entry) {
 	var texts []string
@@ -85,25 +105,37 @@ func (h *host) leaves(want ...driver.Entry) {
 	h.w.sameTexts(h.contents(home.Tenant, home.Ref), texts...)
 }
 
-func compacts(w *world) {
-	for i, policy := range []distill.Policy{distill.KeepSources, distill.ExpireSources, distill.RemoveSources} {
-		w.restart()
-		h := w.host()
-		sources := h.putSources()
-		out := h.compact("c1", policy).Output
-		left := []driver.Entry{out}
-		if policy == distill.KeepSources {
-			left = append(left, sources...)
-		}
-		h.leaves(left...)
-		state, by := driver.Live, ""
-		if i > 0 {
-			state, by = []driver.State{driver.Merged, driver.Deleted}[i-1], []string{out.ID, ""}[i-1]
-		}
-		for _, e := range sources {
-			w.looksUp(home, e, state, by)
-		}
-	}
+func compactExpires(w *world) {
+	h := w.host()
+	sources := h.putSources()
+	out := h.compact("c1", distill.ExpireSources).Output
+	h.leaves(out)
+	w.states(sources, driver.Merged, out.ID)
+}
+
+func compactRemoves(w *world) {
+	h := w.host()
+	sources := h.putSources()
+	out := h.compact("c1", distill.RemoveSources).Output
+	h.leaves(out)
+	w.states(sources, driver.Deleted, "")
+}
+
+func distillsTwice(w *world) {
+	h := w.host()
+	sources := h.putSources()
+	first := h.distill("d1")
+	w.check(!first.Existing && first.Sources == 3, "a new archive of 3 sources", "%d sources, existing %t", first.Sources, first.Existing)
+	again := h.distill("d2")
+	w.check(again.Archive == first.Archive, "the address "+first.Archive.String(), "%s", again.Archive)
+	w.check(again.Existing && again.Output.ID == first.Output.ID, "the archive and the entry of the first pass", "others")
+	w.did("another host of the same memory distills")
+	other := w.host().distill("d3")
+	w.check(other.Archive == first.Archive && other.Output.ID == first.Output.ID, "the archive and the entry of the first pass", "others")
+	h.leaves(append(sources, first.Output)...)
+	h.note(h.job(home.Tenant, nil), home.Ref, "The gate closes at 22.")
+	changed := h.distill("d4")
+	w.check(changed.Archive != first.Archive && changed.Sources == 4, "another address, of 4 sources", "%s of %d", changed.Archive, changed.Sources)
 }
 
 func archiveGoesWithItsEntry(w *world) {
@@ -131,4 +163,11 @@ func archiveGoesWithItsEntry(w *world) {
 	index, err := h.runner().Index(w.ctx, ours)
 	w.must(err)
 	w.check(len(index.Refs) == 0, "an index of nothing", "%d refs", len(index.Refs))
+}
+
+func holdAcrossDistillation(w *world) {
+	h := w.host()
+	h.putSources()
+	h.viewHeldAcross(func() { h.distill("d1") })
+	h.viewHeldAcross(func() { h.compact("c1", distill.ExpireSources) })
 }

@@ -10,8 +10,25 @@ import (
 func dueLaw() law {
 	due := []Offer{Transactor, Scheduler}
 	return law{name: "DUE", number: "K3, K9", says: "what is due is found over all tenants, in order, and nothing else", cases: []testCase{
+		{"instant", "a document is due from the very millisecond on, at the instant that the call carries", due, dueInstant},
 		{"order", "what is due comes by its instant, of all tenants and refs, and a limit keeps what is due first", due, dueInOrder},
+		{"undated", "what has no instant is never due, of whatever class", due, undatedIsNotDue},
 	}}
+}
+
+func dueInstant(w *world) {
+	w.set(timer(home, "t", w.now.Add(5*time.Millisecond)))
+	w.set(timer(at("globex", ""), "u", w.now.Add(6*time.Millisecond).In(time.FixedZone("", -36000))))
+	w.advance(4 * time.Millisecond)
+	w.isDue("timer", 10)
+	w.advance(time.Millisecond)
+	w.isDue("timer", 10, "acme support/timer/t")
+	w.advance(time.Millisecond)
+	w.isDue("timer", 10, "acme support/timer/t", "globex /timer/u")
+	w.now = w.now.Add(-time.Hour)
+	w.isDue("timer", 10)
+	w.now = time.Date(2387, 1, 1, 0, 0, 0, 0, time.FixedZone("", 3600))
+	w.isDue("timer", 10, "acme support/timer/t", "globex /timer/u")
 }
 
 func dueInOrder(w *world) {
@@ -28,4 +45,14 @@ func dueInOrder(w *world) {
 	for n := 1; n <= len(want); n++ {
 		w.isDue("timer", n, want[:n]...)
 	}
+}
+
+func undatedIsNotDue(w *world) {
+	w.puts(home, "a")
+	c, h, n := digest(home, "d", "a"), file(home, "f"), note(home, "n", "")
+	c.Kind, h.Kind, n.Kind = "timer", "timer", "timer"
+	w.sets(c, h, n)
+	w.isDue("timer", 10)
+	w.now = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	w.isDue("timer", 10)
 }

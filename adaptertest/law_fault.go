@@ -11,13 +11,16 @@ import (
 
 func faultLaw() law {
 	tx := []Offer{Transactor}
-	l := law{name: "FAULT", number: "M8, E3", says: "a cancelled context leaves memory whole, and the same again completes it"}
+	l := law{name: "FAULT", number: "M8, E3", says: "a failed call, a lost acknowledgement or a cancelled context leaves memory whole, and the same again completes it"}
 	l.cases = methodCases("cancelled", "a call whose context is done returns the context's error, or all that there is, and changes nothing", sweepCancelled)
 	l.cases = append(l.cases,
 		testCase{"cancelled-midway-put", "a put whose context ends under way has happened or has not", nil, putCancelledMidway},
 		testCase{"cancelled-midway-delete", "a delete whose context ends under way has happened or has not", nil, deleteCancelledMidway},
 		testCase{"cancelled-midway-apply", "a mutation whose context ends under way has happened whole or not at all", tx, applyCancelledMidway},
 	)
+	for _, p := range slices.Concat(passes, enginePasses) {
+		l.cases = append(l.cases, testCase{p.name, p.says, p.needs, func(w *world) { failEachCall(w, p) }})
+	}
 	return l
 }
 

@@ -2,20 +2,103 @@ package adaptertest
 
 import (
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// That an erasure reaches every read is in every audit; these are those of a bank.
 func forgetLaw() law {
 	tx := []Offer{Transactor}
-	return law{name: "FORGET", number: "M10", says: "what is erased is gone everywhere, and nothing else is", cases: []testCase{
+	l := law{name: "FORGET", number: "M10", says: "what is erased is gone everywhere, and nothing else is"}
+	for _, c := range throughReaders("erased", "no read shows what was erased", readErased) {
+		c.needs = append([]Offer{Transactor}, c.needs...)
+		l.cases = append(l.cases, c)
+	}
+	l.cases = append(l.cases, []testCase{
+		{"stub", "of an erased entry its id, state and successor stay, and nothing else", tx, erasedStubs},
+		{"lineage", "lineage goes on through an erased entry", tx, erasedLineage},
+		{"not-live", "an erased entry is not live to any condition", tx, erasedNotLive},
+		{"labels", "an erased entry is found under no subject", tx, erasedLabels},
+		{"subject-exactly", "a subject label matches exactly, byte for byte", tx, subjectExactly},
 		{"subject", "forgetting a subject reaches every ref, whatever was derived, and nothing of others", tx, forgetSubject},
 		{"documents", "forgetting reaches the documents that are made of what is forgotten, and host text of the subject", tx, forgetDocuments},
 		{"view", "an open view loses what is forgotten, and nothing else", []Offer{Transactor, Versioned}, forgetView},
 		{"scan-under-way", "a scan under way does not yield what is erased meanwhile", []Offer{Transactor, Scanner}, scanErased},
-	}}
+		{"scan-fixed", "a scan yields what was there when it began, whatever is written and deleted meanwhile", []Offer{Scanner}, scanFixed},
+		{"scan-stops", "a scan may stop early", []Offer{Scanner}, scanStops},
+	}...)
+	return l
+}
+
+func readErased(w *world, r reader) {
+	w.puts(home, "a", "b", "c")
+	w.apply(driver.Mutation{Erase: located(home, "b")})
+	w.sameIDs(r.read(w, home, []string{"c", "b", "a"}), []string{"c", "a"})
+}
+
+func erasedStubs(w *world) {
+	w.puts(home, "new")
+	for _, id := range []string{"live", "deleted", "merged", "superseded"} {
+		e := w.whole(id)
+		e.ExpiresAt = time.Time{}
+		w.put(home, e)
+	}
+	w.delete(home, "deleted", true)
+	w.apply(retired(retire(home, "merged", driver.Merged, "new"), retire(home, "superseded", driver.Superseded, "new")))
+	w.apply(driver.Mutation{Erase: located(home, "live", "deleted", "merged", "superseded")})
+	w.stub(home, "live", driver.Live, "")
+	w.stub(home, "deleted", driver.Deleted, "")
+	w.stub(home, "merged", driver.Merged, "new")
+	w.stub(home, "superseded", driver.Superseded, "new")
+	for _, rec := range w.history(home.Tenant, driver.HistoryQuery{Ref: home.Ref}) {
+		if rec.Entry.ID != "new" {
+			w.sameEntry(&rec.Entry, &driver.Entry{ID: rec.Entry.ID})
+		}
+	}
+}
+
+func erasedLineage(w *world) {
+	w.puts(home, "a", "b", "c")
+	w.apply(retired(retire(home, "a", driver.Merged, "b")))
+	w.apply(retired(retire(home, "b", driver.Merged, "c")))
+	w.apply(driver.Mutation{Erase: located(home, "b")})
+	w.remembers(home.Tenant, driver.HistoryQuery{Ref: home.Ref, For: []string{"c"}}, "b")
+	w.remembers(home.Tenant, driver.HistoryQuery{Ref: home.Ref, For: []string{"b"}}, "a")
+	w.looksUp(home, w.entry("a"), driver.Merged, "b")
+	w.apply(driver.Mutation{Restore: located(home, "a")})
+	w.lists(home, "c", "a")
+}
+
+func erasedNotLive(w *world) {
+	w.puts(home, "a", "b")
+	w.apply(driver.Mutation{Erase: located(home, "a")})
+	w.conflicts(driver.Mutation{Live: located(home, "a")})
+	w.conflicts(retired(retire(home, "a", driver.Deleted, "")))
+	w.conflicts(retired(retire(home, "b", driver.Merged, "a")))
+	w.delete(home, "a", false)
+}
+
+func erasedLabels(w *world) {
+	e := w.whole("a")
+	w.put(home, e)
+	w.apply(driver.Mutation{Erase: located(home, "a")})
+	w.remembers(home.Tenant, driver.HistoryQuery{Subject: "customer:1"})
+	w.remembers(home.Tenant, driver.HistoryQuery{Ref: home.Ref}, "a")
+}
+
+func subjectExactly(w *world) {
+	labels := append([]string{"customer:1", "customer:11", "Customer:1", "customer_1", "customer%", "customer:1 ", "customer:1,customer:2"}, lookalikes...)
+	for i, label := range labels {
+		e := w.entry(strings.Repeat("i", i+1))
+		e.Subjects = []string{"everyone", label}
+		w.put(home, e)
+	}
+	for i, label := range labels {
+		w.remembers(home.Tenant, driver.HistoryQuery{Subject: label}, strings.Repeat("i", i+1))
+	}
+	w.remembers(home.Tenant, driver.HistoryQuery{Subject: "customer:2"})
 }
 
 // forget forgets customer:1 of home's tenant.
@@ -81,17 +164,27 @@ func scanErased(w *world) {
 	w.check(n >= len(all)-len(erased), fmt.Sprintf("at least %d entries", len(all)-len(erased)), "%d", n)
 }
 
-// forgetDocuments lets a bank forget a subject whose words are in documents.
-func forgetDocuments(w *world) {
-	h := w.host()
-	job := h.job(home.Tenant, nil)
-	w.did("a job puts an entry of customer 1 and one of customer 2, and documents made of each, of both and of none")
-	a, b := h.note(job, home.Ref, "a", "customer:1"), h.note(job, home.Ref, "b", "customer:2")
-	_, err := job.Rewrite(w.ctx, home.Ref, memory.Rewrite{Documents: func([]driver.Entry) []driver.DocumentSwap {
-		return acts(driver.Set, digest(home, "a", a.ID), digest(home, "b", b.ID), digest(home, "both", b.ID, a.ID), note(home, "n", "x"),
-			file(home, "of 1", "customer:2", "customer:1"), file(home, "of 2", "customer:2")).Documents
-	}})
-	w.must(err)
-	h.forget()
-	w.yields(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref}, "support/digest/b", "support/file/of 2", "support/note/n")
+func scanFixed(w *world) {
+	want := w.putMany(home, 600, nil)
+	var got []driver.Entry
+	w.quietly("scan, and in the loop delete an older entry and put two others each time", func() {
+		for e, err := range w.scanner.Scan(w.ctx, home, driver.Query{At: w.now}) {
+			w.must(err)
+			if i := len(got); i < 200 {
+				w.delete(home, want[len(want)-1-i], true)
+				w.puts(home, "new"+want[i])
+				late := w.entry("late" + want[i])
+				late.CreatedAt = w.now.Add(time.Hour)
+				w.put(home, late)
+			}
+			got = append(got, e)
+		}
+	})
+	w.sameIDs(got, want)
+}
+
+func scanStops(w *world) {
+	w.putMany(home, 10, nil)
+	stopAt(w.script, 3, "a scan", w.scanner.Scan(w.ctx, home, driver.Query{At: w.now}))
+	w.puts(home, "after") // nothing is locked
 }

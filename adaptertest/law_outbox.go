@@ -11,13 +11,29 @@ import (
 func outboxLaw() law {
 	tx := []Offer{Transactor}
 	return law{name: "OUTBOX", number: "E3", says: "an event commits with its mutation, and waits in commit order until it is delivered", cases: []testCase{
+		{"order", "events wait in the order in which they were committed", tx, eventOrder},
+		{"all-tenants", "a query without a tenant has the events of all", tx, eventsOfAll},
+		{"stuck-run", "a run whose events are not delivered holds up no other", tx, stuckRun},
+		{"deliver-in-loop", "a loop over the outbox may deliver, and every event that waits comes once", tx, deliverInLoop},
+		{"stops", "a loop over the outbox may stop early", tx, outboxStops},
+		{"count", "what waits is counted, up to the limit", tx, countEvents},
 		{"count-hidden", "what was handed out and not delivered is counted still, and counting hands out nothing", tx, countHidden},
+		{"returns", "an event that was delivered may come again", tx, eventReturns},
 		{"payloads", "an event comes back whole, whatever its payload", tx, eventPayloads},
+		{"relay", "a bank relays every event once, whatever was relayed before", tx, relayEvents},
 		{"racing-relays", "banks that relay at once lose no event", tx, racingRelays},
 	}}
 }
 
 func queue(recs ...events.Record) driver.Mutation { return driver.Mutation{Events: recs} }
+
+func eventOrder(w *world) {
+	w.apply(queue(w.event("run-1", "c"), w.event("run-1", "a")))
+	late := w.event("run-1", "b")
+	late.Time = w.now.Add(-1e9) // the commit counts, not the event's own time
+	w.apply(queue(late))
+	w.waiting(home.Tenant, "run-1", "c", "a", "b")
+}
 
 // queueForAll queues two events for each of two runs of two tenants.
 func (w *world) queueForAll() {
@@ -31,6 +47,60 @@ func (w *world) queueForAll() {
 			}
 		}
 	}
+}
+
+func eventsOfAll(w *world) {
+	w.queueForAll()
+	w.sameEvents(w.undelivered(driver.OutboxQuery{}),
+		"acme run-1 1", "acme run-1 2", "acme run-2 1", "acme run-2 2", "globex run-1 1", "globex run-1 2", "globex run-2 1", "globex run-2 2")
+}
+
+// stuckRun delivers all but the events of one run, which were queued in between.
+func stuckRun(w *world) {
+	for i := range 6 {
+		w.apply(queue(w.event([]string{"run-1", "stuck", "run-2"}[i%3], fmt.Sprint("ev", i))))
+	}
+	for _, e := range w.undelivered(driver.OutboxQuery{}) {
+		if e.RunID != "stuck" {
+			w.delivered(e)
+		}
+	}
+	w.waiting(home.Tenant, "run-1")
+	w.waiting(home.Tenant, "run-2")
+	w.waiting(home.Tenant, "stuck", "ev1", "ev4")
+	w.apply(queue(w.event("run-1", "ev6")))
+	w.waiting(home.Tenant, "run-1", "ev6")
+	w.sameEvents(w.undelivered(driver.OutboxQuery{Tenant: home.Tenant, RunID: "stuck"}), "ev1", "ev4")
+}
+
+func deliverInLoop(w *world) {
+	var want, got []string
+	for i := range 300 {
+		want = append(want, fmt.Sprint("ev", i))
+	}
+	w.quietly("queue 300 events of three runs", func() {
+		for i, id := range want {
+			w.apply(queue(w.event(fmt.Sprint("run-", i%3), id)))
+		}
+	})
+	w.quietly("read the outbox, and in the loop deliver each event of two runs", func() {
+		for e, err := range w.tx.Undelivered(w.ctx, driver.OutboxQuery{Tenant: home.Tenant}) {
+			w.must(err)
+			got = append(got, e.ID)
+			if e.RunID != "run-1" {
+				w.delivered(e)
+			}
+		}
+	})
+	w.came(got, want...)
+	w.counts(home.Tenant, 1000, 100)
+}
+
+func outboxStops(w *world) {
+	w.apply(queue(w.event("run-1", "one"), w.event("run-1", "two"), w.event("run-1", "three")))
+	stopAt(w.script, 1, "the outbox", w.tx.Undelivered(w.ctx, driver.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"}))
+	w.apply(queue(w.event("run-1", "four"))) // nothing is locked
+	w.waiting(home.Tenant, "run-1", "one", "two", "three", "four")
 }
 
 // counts expects so many events of a tenant to wait, or of all if it is empty.
@@ -47,6 +117,19 @@ func (w *world) counts(tenant string, limit, want int) {
 	}
 }
 
+func countEvents(w *world) {
+	w.counts("", 10, 0)
+	w.queueForAll()
+	w.counts("", 100, 8)
+	w.counts("acme", 100, 4)
+	w.counts("", 5, 8)
+	w.counts("acme", 1, 4)
+	e := w.event("run-1", "acme run-1 1")
+	w.delivered(e)
+	w.counts("", 100, 7)
+	w.counts("acme", 100, 3)
+}
+
 func countHidden(w *world) {
 	w.queueForAll()
 	for range 3 {
@@ -57,6 +140,15 @@ func countHidden(w *world) {
 	w.counts("", 100, 8)
 	w.counts("globex", 100, 4)
 	w.waiting("acme", "run-2", "acme run-2 1", "acme run-2 2")
+}
+
+// eventReturns: only waiting events are dropped as doubles. A sink knows the rest.
+func eventReturns(w *world) {
+	e := w.event("run-1", "one")
+	w.apply(queue(e))
+	w.delivered(e)
+	w.apply(queue(e))
+	w.waiting(home.Tenant, "run-1", "one")
 }
 
 func eventPayloads(w *world) {
@@ -72,6 +164,21 @@ func eventPayloads(w *world) {
 		w.check(reflect.DeepEqual(got, want), describeEvent(&want), "%s", describeEvent(&got))
 		w.delivered(want)
 	}
+}
+
+func relayEvents(w *world) {
+	h := w.host()
+	job := h.job(home.Tenant, nil)
+	w.did("a job puts three entries, with a relay after the second and after the third")
+	h.note(job, home.Ref, "one")
+	h.note(job, home.Ref, "two")
+	_, err := h.bank.Relay(w.ctx)
+	w.must(err)
+	h.note(job, home.Ref, "three")
+	w.must(job.End(w.ctx))
+	got := h.log.Events(home.Tenant, "pass")
+	w.check(len(got) == 3, "3 events in the log", "%d", len(got))
+	w.waiting(home.Tenant, "pass")
 }
 
 func racingRelays(w *world) {

@@ -5,85 +5,95 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func recordLaw() law {
-	tx, versioned := []Offer{Transactor}, []Offer{Transactor, Versioned}
-	return law{name: "RECORD", number: "M8", says: "an entry comes back as it was put, and a call sees every write that was acknowledged before it began", cases: []testCase{
-		{"values", "an entry comes back whole and byte for byte, what the protocol does not show included", nil, keptValues},
-		{"delete-once", "deleting reports true once, then false", nil, deleteOnce},
-		{"racing-puts", "of different entries that race for one id exactly one is stored", nil, func(w *world) { w.racePuts(w.store, w.store) }},
-		{"racing-deletes", "of deletes that race exactly one reports true", nil, racingDeletes},
-		{"racing-writers", "no write is lost when many write at once", nil, racingWriters},
-		{"one-state-lookup", "many ids are looked up as they are at one moment", tx, func(w *world) {
-			w.readOneState(func(ids []string) (n int) {
-				for _, rec := range w.lookUp(home, ids...) {
-					if !rec.Erased && strings.Contains(rec.Entry.ID, "pair") {
-						n++
-					}
-				}
-				return n
-			})
-		}},
-		{"one-state-get-at", "many ids are got at a version as they are at one moment", versioned, func(w *world) {
-			w.readOneState(func(wanted []string) (n int) {
-				for _, id := range ids(w.getAt(home, w.version(home.Tenant), wanted...)) {
-					if strings.Contains(id, "pair") {
-						n++
-					}
-				}
-				return n
-			})
-		}},
-	}}
+	l := law{name: "RECORD", number: "M8", says: "an entry comes back as it was put, and a call sees every write that was acknowledged before it began"}
+	l.cases = slices.Concat(
+		throughReaders("round-trip", "an entry comes back whole, what the protocol does not show included", readRoundTrip),
+		throughReaders("deleted", "what was deleted is gone from the next read on", readDeleted),
+		batchReadCases(),
+		throughReaders("written", "what was written is there from the next read on", readWritten),
+		[]testCase{
+			{"texts", "content comes back byte for byte", nil, keptTexts},
+			{"tags", "tags come back as the list that they were: order, repetition and separators", nil, keptTags},
+			{"subjects-and-sources", "subjects and sources come back as the lists that they were", nil, keptLists},
+			{"delete-once", "deleting reports true once, then false", nil, deleteOnce},
+			{"racing-puts", "of different entries that race for one id exactly one is stored", nil, racingPuts},
+			{"racing-deletes", "of deletes that race exactly one reports true", nil, racingDeletes},
+			{"racing-writers", "no write is lost when many write at once", nil, racingWriters},
+			{"deleted-record", "what was deleted is a deleted record, whole but for its life", []Offer{Transactor}, deletedRecord},
+		})
+	return l
 }
 
-// oddTexts are texts that a careless store changes, or takes for something else.
-var oddTexts = []string{
-	"", " ", "  two  spaces ", "line\nline\r\nline\r", "tab\t", "null", "NULL", "0", "1e3", "true", `{"a":1}`, `\`, `\n`, `''`, `"`, "%s %d", "\x01\x1f\x7f",
-	"é", "e\u0301", "\u212b", "\u2028\u2029", "\ufeffbom", "\U0001F9E0", "日本語", "a\u200bb", "<b>&amp;</b>", "--; DROP TABLE entries", "\ufffd",
-	"a,b", `a","b`, "[]", "{a}", "a\u241fb", "a:b|c;d/e", strings.Repeat("é", 128),
+// whole is an entry with something in every field.
+func (w *world) whole(id string) driver.Entry {
+	return driver.Entry{
+		ID: id, Content: "text of\n" + id, Tags: []string{"t2", "t1"}, CreatedAt: w.now.Add(7 * time.Millisecond), ExpiresAt: w.now.Add(time.Hour),
+		RunID: "run 7", Subjects: []string{"customer:2", "customer:1"}, Sources: []string{"s2", "s1"},
+	}
 }
 
-// keptValues puts every text in every place of an entry and of a document, alone and in
-// lists of several, with repetitions and out of order. The audit reads it all.
-func keptValues(w *world) {
-	for i, text := range oddTexts {
-		for k, list := range [][]string{{text}, {"z", text, "a", text}, {text + "b", "b" + text}, nil, {}} {
-			e := w.entry(fmt.Sprintf("e%02d-%d", i, k))
-			e.Content = text
-			if text != "" {
-				e.Tags, e.Subjects, e.Sources = list, slices.Clone(list), slices.Clone(list)
-			}
-			w.put(home, e)
-			if k == 4 {
-				e.Tags, e.Subjects, e.Sources = nil, nil, nil // the same
-			}
-			w.put(home, e)
-			w.get(home, e)
-			if w.tx != nil && text != "" && !strings.ContainsAny(text, "\n\r\t\x01\x7f") { // those are no labels
-				d := file(home, e.ID, list...)
-				d.Value = []byte(text + "\x00\xff")
-				d = w.set(d)
-				copy(d.Value, "given away") // a store does not keep the slice
-			}
-		}
+func readRoundTrip(w *world, r reader) {
+	e := w.whole("e1")
+	w.put(home, e)
+	got := r.read(w, home, []string{"e1"})
+	w.sameIDs(got, []string{"e1"})
+	w.sameEntry(&got[0], &e)
+}
+
+func readDeleted(w *world, r reader) {
+	all := []string{"c", "b", "a"}
+	w.puts(home, "a", "b", "c")
+	w.sameIDs(r.read(w, home, all), all)
+	w.delete(home, "b", true)
+	w.sameIDs(r.read(w, home, all), []string{"c", "a"})
+}
+
+func readWritten(w *world, r reader) {
+	var all []string
+	for i := range 5 {
+		id := fmt.Sprint("e", i)
+		w.puts(home, id)
+		all = append([]string{id}, all...)
+		w.sameIDs(r.read(w, home, all), all)
 	}
-	if w.tx == nil {
-		return
+}
+
+func keptTexts(w *world) {
+	for i, text := range []string{
+		"", " ", "  two  spaces ", "line\nline\r\nline\r", "tab\t", "null", "NULL", "0", "1e3", "true", `{"a":1}`, `\`, `\n`, `''`, `"`, "%s %d", "\x01\x1f\x7f",
+		"é", "e\u0301", "\u212b", "\u2028\u2029", "\ufeffbom", "\U0001F9E0", "日本語", "a\u200bb", "<b>&amp;</b>", "--; DROP TABLE entries", "\ufffd",
+	} {
+		e := w.entry(fmt.Sprintf("e%02d", i))
+		e.Content = text
+		w.put(home, e)
+		w.get(home, e)
 	}
-	d := note(home, "n", "")
-	for _, value := range [][]byte{nil, {}, []byte("\x00\xff\x00"), []byte("null"), []byte("a\r\nb "), {}, nil, {0}} {
-		d.Value = value
-		d = w.set(d)
-		w.holds(d)
+}
+
+func keptTags(w *world) {
+	for i, tags := range [][]string{
+		nil, {"b", "a"}, {"a", "a"}, {"a,b"}, {"a", "b"}, {"a b", "c"}, {`a","b`}, {"[]"}, {"a\nb"}, {"é", "e\u0301"}, {" a "}, {"null"}, {"{a}"}, {strings.Repeat("é", 256)},
+	} {
+		e := w.entry(fmt.Sprintf("e%02d", i))
+		e.Tags = tags
+		w.put(home, e)
+		w.get(home, e)
 	}
-	got := w.documents(exactly(&d))
-	w.did("overwrite the value that was read")
-	got[0].Value[0] = 'x'
-	w.holds(d)
+}
+
+func keptLists(w *world) {
+	for i, list := range [][]string{nil, {"b", "a"}, {"a,b"}, {"a", "b"}, {"a\u241fb"}, {`"a"`, "b"}, {"a:b", "a"}} {
+		e := w.entry(fmt.Sprintf("e%02d", i))
+		e.Subjects, e.Sources = list, slices.Clone(list)
+		w.put(home, e)
+		w.get(home, e)
+	}
 }
 
 func deleteOnce(w *world) {
@@ -93,6 +103,8 @@ func deleteOnce(w *world) {
 	w.delete(home, "never", false)
 	w.lists(home, "b")
 }
+
+func racingPuts(w *world) { w.racePuts(w.store, w.store) }
 
 // racePuts lets two stores, or one, put different entries under one id at once.
 func (w *world) racePuts(stores ...driver.Adapter) {
@@ -147,31 +159,11 @@ func racingWriters(w *world) {
 	w.check(len(got) == writers*each/2, fmt.Sprint(writers*each/2, " entries"), "%d", len(got))
 }
 
-// readOneState erases two entries by one mutation, time and again: a read by ids has both
-// or neither. It counts those of the pair that came.
-func (w *world) readOneState(read func(ids []string) int) {
-	const rounds = 60
-	pair := func(i int64) []string { return []string{fmt.Sprint("pair x", i), fmt.Sprint("pair y", i)} }
-	var asked []string
-	for i := range 50 {
-		asked = append(asked, fmt.Sprint("other", i))
-	}
-	w.quietly("put two entries and erase both by one mutation 60 times, while three readers read them by ids", func() {
-		w.puts(home, asked...)
-		w.puts(home, pair(0)...)
-		var done, round atomic.Int64
-		w.parallel(4, func(i int) {
-			for i > 0 && done.Load() == 0 {
-				p := pair(round.Load())
-				w.check(read(slices.Concat(p[:1], asked, p[1:])) != 1, "both entries or neither", "one of them")
-			}
-			if i == 0 {
-				defer done.Store(1)
-				for k := range int64(rounds) {
-					w.apply(driver.Mutation{Put: w.placed(home, pair(k+1)...), Erase: located(home, pair(k)...)})
-					round.Store(k + 1)
-				}
-			}
-		})
-	})
+func deletedRecord(w *world) {
+	e := w.whole("e1")
+	w.put(home, e)
+	w.delete(home, "e1", true)
+	w.looksUp(home, e, driver.Deleted, "")
+	w.remembers(home.Tenant, driver.HistoryQuery{Subject: "customer:1"}, "e1")
+	w.conflicts(driver.Mutation{Restore: located(home, "e1")})
 }

@@ -16,10 +16,13 @@ import (
 func redactionLaw() law {
 	l := law{name: "SR-1", number: "M2, M3", says: "a store adds no way by which a secret could get out: it keeps markers as they are, says nothing of entries, and forgets what is erased"}
 	l.cases = slices.Concat(
+		throughReaders("marker", "redaction markers come back byte for byte", readMarkers),
 		[]testCase{
-			{"markers", "redaction markers come back byte for byte, in content and in tags", nil, keptMarkers},
 			{"string", "no printed form of the store holds anything of an entry", nil, silentString},
+			{"erased", "nothing that the store returns or says holds what was erased, live, merged, superseded or deleted", []Offer{Transactor}, erasedIsUnsaid},
+			{"erased-versions", "erasing reaches every version", []Offer{Transactor, Versioned}, erasedVersionsAreUnsaid},
 			{"late-secret", "a secret that was registered too late is gone after a scrub, and its marker stands there", []Offer{Transactor}, lateSecret},
+			{"erased-reopened", "what was erased does not come back when the store is opened again", []Offer{Transactor, Durable}, erasedStaysUnsaid},
 		},
 		methodCases("errors", "no error holds content, a tag, a subject, an id or another name", sweepErrors))
 	return l
@@ -29,14 +32,19 @@ const canary = "canary-7Qm2vT9x-4Lp8"
 
 var markers = []string{"[REDACTED:billing-key]", "[REDACTED:a/b.c_d:e-1]", "<REDACTED:label>", "[BYOK:x]", "[[REDACTED:k]]", `\[REDACTED:k\]`}
 
-func keptMarkers(w *world) {
+func (w *world) marked() driver.Entry {
 	e := w.entry("marked")
-	for _, marker := range markers {
-		e.Content += " and " + marker
-	}
-	e.Tags = markers
+	e.Content = "the key is " + strings.Join(markers, " and ")
+	e.Tags = slices.Clone(markers)
+	return e
+}
+
+func readMarkers(w *world, r reader) {
+	e := w.marked()
 	w.put(home, e)
-	w.get(home, e)
+	got := r.read(w, home, []string{e.ID})
+	w.sameIDs(got, []string{e.ID})
+	w.sameEntry(&got[0], &e)
 }
 
 // telling is an entry of whose every part an error or a printed form would tell.
@@ -131,6 +139,51 @@ func (w *world) unsaid(tenant string, refs []string, ids []string, versions ...d
 	for _, x := range all {
 		w.silent("an answer", fmt.Sprintf("%+v", x))
 	}
+}
+
+// innocent is a telling entry but for its id.
+func (w *world) innocent(id string) driver.Entry {
+	e := w.telling()
+	e.ID = id
+	return e
+}
+
+func erasedIsUnsaid(w *world) {
+	w.put(home, w.innocent("e1"))
+	w.puts(home, "other")
+	d := digest(home, "d", "other", "e1")
+	d.Value = []byte("digest of " + canary)
+	w.set(d)
+	w.apply(driver.Mutation{Erase: located(home, "e1")})
+	w.unsaid(home.Tenant, []string{home.Ref}, []string{"e1", "other"})
+	w.puts(home, "successor")
+	for id, state := range sorted(map[string]driver.State{"merged": driver.Merged, "superseded": driver.Superseded}) {
+		w.quietly("put one that is merged and one that is superseded", func() {
+			w.put(home, w.innocent(id))
+			w.apply(retired(retire(home, id, state, "successor")))
+		})
+	}
+	w.put(home, w.innocent("deleted"))
+	w.delete(home, "deleted", true)
+	w.apply(driver.Mutation{Erase: located(home, "merged", "superseded", "deleted")})
+	w.unsaid(home.Tenant, []string{home.Ref}, []string{"merged", "superseded", "deleted"})
+}
+
+func erasedVersionsAreUnsaid(w *world) {
+	w.put(home, w.innocent("e1"))
+	w.put(home, w.innocent("e2"))
+	v := w.version(home.Tenant)
+	w.delete(home, "e2", true)
+	v2 := w.version(home.Tenant)
+	w.apply(driver.Mutation{Erase: located(home, "e1", "e2")})
+	w.unsaid(home.Tenant, []string{home.Ref}, []string{"e1", "e2"}, v, v2)
+}
+
+func erasedStaysUnsaid(w *world) {
+	w.put(home, w.innocent("e1"))
+	w.apply(driver.Mutation{Erase: located(home, "e1")})
+	w.reopen()
+	w.unsaid(home.Tenant, []string{home.Ref}, []string{"e1"})
 }
 
 func lateSecret(w *world) {

@@ -2,7 +2,7 @@ package adaptertest
 
 import (
 	"cmp"
-	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,9 +10,24 @@ import (
 )
 
 func tenantLaw() law {
+	plain := []Offer{Tenants}
+	tx := []Offer{Transactor, Tenants}
+	versioned := []Offer{Transactor, Versioned, Tenants}
 	return law{name: "TENANT", number: "M1, M7, M10", says: "the scopes that hold anything are listed, and of a tenant that is dropped nothing is left", cases: []testCase{
-		{"scopes", "a scope is listed as long as it holds anything: entries of whatever state, or documents of whatever class", []Offer{Transactor, Tenants}, scopesOfAll},
-		{"dropped", "a tenant that is dropped by parts has nothing, and its names can be used anew", []Offer{Transactor, Tenants}, droppedByParts},
+		{"order", "every scope that holds anything is listed once, in the byte order of tenant and ref", tx, scopesInOrder},
+		{"resume", "a listing goes on behind any scope, whether it is listed or not", plain, scopesBehind},
+		{"documents", "a scope that holds nothing but a document is listed, of whatever class", tx, scopesOfDocuments},
+		{"own", "the tenant's own documents are a scope with an empty ref", tx, scopesOfOwn},
+		{"ended", "a scope is listed while it holds what has ended, expired or was erased", tx, scopesOfEnded},
+		{"purged", "a scope that holds nothing any more is not listed", versioned, scopesOfPurged},
+		{"loop", "the loop may change the store, and may stop early", plain, scopesWhileWriting},
+		{"dropped", "a dropped tenant has no entries, whatever their state", tx, droppedEntries},
+		{"dropped-documents", "a dropped tenant has no documents, by no name", tx, droppedDocuments},
+		{"dropped-events", "no event of a dropped tenant waits, and the same may come again", tx, droppedEvents},
+		{"dropped-limit", "a tenant is dropped by as many calls as its limit asks for, and the last one says so", tx, droppedByParts},
+		{"dropped-versions", "versions of a dropped tenant are unavailable for ever, and later ones can be read", versioned, droppedVersions},
+		{"dropped-again", "a tenant may be dropped over and over, one that is not there too", plain, droppedAgain},
+		{"dropped-anew", "the name and the ids of a dropped tenant may be used anew", tx, droppedAnew},
 	}}
 }
 
@@ -36,71 +51,103 @@ func (w *world) listed(after driver.Scope, want ...driver.Scope) {
 	w.came(got, expected...)
 }
 
-// scopesOfAll lets a scope hold one thing after the other, each alone, and audits all. Of
-// what happens to an entry another scope keeps a trace for good.
-func scopesOfAll(w *world) {
-	m := acts(driver.Set, note(at("b", ""), "own", ""), note(at("a", "machinery"), "n", ""), file(at("b", "text"), "f"), file(at("c", ""), "f"))
-	for i, x := range m.Documents {
-		w.set(x.Document)
-		for _, ref := range []string{"deleted", "erased", "expired", "live"} {
-			s := at(x.Tenant, fmt.Sprint(ref, i))
-			w.put(s, w.mortal("x", time.Minute))
-			if ref == "deleted" {
-				w.delete(s, "x", true)
+func scopesInOrder(w *world) {
+	w.listed(driver.Scope{})
+	names := []string{"a", "ab", "B", "é", "\uffff", "\U00010000", "a/b", strings.Repeat("n", 256), strings.Repeat("n", 255) + "o"}
+	refs := append(names, strings.Repeat("n", 1024), strings.Repeat("n", 900)+"o", strings.Repeat("n", 900)+"m")
+	var want []driver.Scope
+	w.quietly("put entries, documents or both in scopes that chance chooses", func() {
+		for _, i := range w.rng.Perm(len(names) * len(refs)) {
+			s := at(names[i%len(names)], refs[i/len(names)])
+			kind := w.rng.IntN(4)
+			if kind == 0 {
+				continue
 			}
-			if ref == "erased" {
-				w.apply(driver.Mutation{Erase: located(s, "x")})
+			want = append(want, s)
+			if kind&1 != 0 {
+				w.puts(s, "x", "y")
+			}
+			if kind&2 != 0 {
+				w.sets(note(s, "n", ""), file(s, "f"))
 			}
 		}
-		w.audit()
+	})
+	slices.SortFunc(want, compareScopes)
+	w.listed(driver.Scope{}, want...)
+}
+
+func scopesBehind(w *world) {
+	all := []driver.Scope{at("a", "1"), at("a", "3"), at("b", "1"), at("b", "2"), at("d", "0")}
+	for _, s := range all {
+		w.puts(s, "x")
 	}
-	w.advance(time.Hour)
-	w.audit()
-	for _, d := range w.documents(driver.DocumentQuery{Tenant: "b", EveryRef: true}) {
+	for i, s := range all {
+		w.listed(s, all[i+1:]...)
+	}
+	for _, absent := range []struct {
+		after driver.Scope
+		n     int
+	}{
+		{at("", ""), 0}, {at("a", ""), 0}, {at("a", "2"), 1}, {at("a", "\xff"), 2}, {at("aa", "9"), 2}, {at("c", "z"), 4}, {at("e", ""), 5},
+	} {
+		w.quietly("go on behind a scope that is not there", func() { w.listed(absent.after, all[absent.n:]...) })
+	}
+}
+
+func scopesOfDocuments(w *world) {
+	w.puts(at("b", "support"), "x")
+	w.set(note(at("a", "machinery"), "n", ""))
+	w.set(file(at("b", "text"), "f"))
+	w.set(file(at("c", "text"), "f"))
+	want := []driver.Scope{at("a", "machinery"), at("b", "support"), at("b", "text"), at("c", "text")}
+	w.listed(driver.Scope{}, want...)
+	for _, d := range w.documents(driver.DocumentQuery{Tenant: "b", Ref: "text"}) {
 		w.removes(d)
-		w.audit()
 	}
-	if w.versions != nil {
-		w.purge("b", w.version("b"))
-	}
+	w.listed(driver.Scope{}, want[0], want[1], want[3])
 }
 
-func droppedByParts(w *world) {
-	for range 3 {
-		d := w.set(file(home, "f"))
-		w.fillMany(20, "e", func(i int, e *driver.Entry) { e.Subjects = []string{"customer:1"} })
-		w.delete(home, manyID("e", 1), true)
-		for i := range 10 {
-			w.sets(note(home, fmt.Sprint("n", i), ""), digest(home, fmt.Sprint("d", i), manyID("e", i)), file(at(home.Tenant, ""), fmt.Sprint("f", i), "customer:1"))
-			w.apply(queue(w.event("run-1", fmt.Sprint("e", i))))
-		}
-		w.drop(home.Tenant, 4, 80)
-		w.audit()
-		again := w.set(file(home, "f"))
-		w.check(again.Rev > d.Rev, fmt.Sprintf("a revision above %d", d.Rev), "%d", again.Rev)
-		w.drop(home.Tenant, 1000, 2)
-		w.drop(home.Tenant, 10, 1) // it is not there
-	}
+func scopesOfOwn(w *world) {
+	own := w.sets(note(at("acme", ""), "n", ""))
+	w.puts(home, "x")
+	w.set(file(at("globex", ""), "f"))
+	w.listed(driver.Scope{}, at("acme", ""), home, at("globex", ""))
+	w.listed(at("acme", ""), home, at("globex", ""))
+	w.removes(own[0])
+	w.listed(driver.Scope{}, home, at("globex", ""))
 }
 
-// drop drops a tenant by calls with a limit, and expects an end within some calls.
-func (w *world) drop(tenant string, limit, calls int) {
-	held := 0
-	if w.ref != nil {
-		t := w.ref.tenant(tenant)
-		held = len(t.records) + len(t.documents)
+func scopesOfEnded(w *world) {
+	var want []driver.Scope
+	for _, ref := range []string{"deleted", "erased", "expired"} {
+		want = append(want, at("acme", ref))
+		w.put(at("acme", ref), w.mortal("x", time.Millisecond))
 	}
-	for call := range calls {
-		w.did("drop %s, about %d at a time", short(tenant), limit)
-		more, err := w.tenants.DropTenant(w.ctx, tenant, limit)
+	w.delete(want[0], "x", true)
+	w.apply(driver.Mutation{Erase: located(want[1], "x")})
+	w.advance(time.Hour)
+	w.listed(driver.Scope{}, want...)
+}
+
+func scopesOfPurged(w *world) {
+	w.puts(home, "x")
+	w.puts(at("acme", "sales"), "y")
+	w.delete(home, "x", true)
+	w.purge(home.Tenant, w.version(home.Tenant))
+	w.listed(driver.Scope{}, at("acme", "sales"))
+}
+
+func scopesWhileWriting(w *world) {
+	w.puts(at("a", "1"), "x")
+	w.puts(at("b", "1"), "x")
+	stopAt(w.script, 1, "the scopes", w.tenants.Scopes(w.ctx, driver.Scope{}))
+	w.did("list the scopes, and put an entry in each, and one before all of them")
+	n := 0
+	for s, err := range w.tenants.Scopes(w.ctx, driver.Scope{}) {
 		w.must(err)
-		if !more {
-			w.check(call > 0 || held < 8*limit, fmt.Sprintf("more is left of %d records and documents", held), "nothing is left after one call")
-			if w.ref != nil {
-				w.ref.drop(tenant)
-			}
-			return
-		}
+		w.puts(s, "new")
+		w.puts(at("a", "0"), s.Tenant)
+		n++
 	}
-	w.fail(fmt.Sprintf("nothing is left after %d calls", calls), "more is left")
+	w.check(n == 2, "2 scopes", "%d", n)
 }

@@ -10,32 +10,166 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// What each version shows, and which are refused after a purge, is in every audit.
 func viewLaw() law {
 	v := []Offer{Transactor, Versioned}
-	return law{name: "VIEW", number: "M6, M7", says: "reading at a version gives the same entries for ever, or is refused; it is never live memory", cases: []testCase{
+	l := law{name: "VIEW", number: "M6, M7", says: "reading at a version gives the same entries for ever, or is refused; it is never live memory"}
+	for _, c := range viewChanges {
+		l.cases = append(l.cases, testCase{"held-across-" + c.name, "what is read at a version is the same after " + c.says, v, func(w *world) { holdAcross(w, c.change) }})
+	}
+	l.cases = append(l.cases, []testCase{
+		{"expiry", "expiry is judged at the instant of the read, not of the version", v, viewExpiry},
+		{"erased", "what is erased is gone from every version", v, viewErased},
+		{"of-mutation", "the version that a mutation returns shows exactly what it made", v, versionOfMutation},
+		{"of-events", "a mutation of nothing but events makes a version", v, versionOfEvents},
 		{"of-empty", "a tenant that was never written has a version, and it stays empty", v, versionOfEmpty},
+		{"restored", "each version shows a restored entry as it was then", v, viewRestored},
 		{"unknown-version", "a version that the store never gave is refused", v, unknownVersion},
 		{"other-incarnation", "a version of another store is refused", v, otherIncarnation},
+		{"intact", "a version is intact until something is erased that was not retired there", v, viewIntact},
+		{"intact-restored", "erasing what was retired at a version leaves it intact, even if it was restored since", v, intactRestored},
+		{"purge-horizon", "versions before a purge are refused, that one and later ones are not", v, purgeHorizon},
+		{"purge-view", "a view at the purged-to version shows what it did", v, purgeKeepsView},
+		{"purge-removes", "a purge removes what was deleted, has expired or was erased, and says how much", v, purgeRemoves},
+		{"purge-later", "a purge keeps what was deleted after the version", v, purgeKeepsLater},
+		{"purge-merged", "a purge keeps what was merged or superseded as long as its successor lives", v, purgeKeepsMerged},
+		{"purge-named", "a purge keeps what is over while a record that stays names it as its successor", v, purgeKeepsNamed},
+		{"purge-chain", "a purge keeps a whole chain of successors while one that stays names them", v, purgeKeepsChain},
+		{"purge-dead-chain", "a purge removes a chain whose end is removable", v, purgeRemovesChain},
+		{"purge-intact", "a version that was not intact is not intact after a purge either", v, purgeKeepsScar},
+		{"purge-twice", "a second purge removes nothing", v, purgeTwice},
 		{"run", "a run sees what was there when it started, and its own writes, whatever others do", v, runView},
 		{"run-token", "reading as of a token shows what the run saw, and a token that could have seen what was forgotten is refused", v, runToken},
 		{"reading-while-writing", "a view that is read while others write does not move", v, readWhileWriting},
-	}}
+	}...)
+	return l
+}
+
+// viewChanges are what others do while a view is open, in the world of holdAcross.
+var viewChanges = []struct {
+	name, says string
+	change     func(w *world)
+}{
+	{"put", "later writes", func(w *world) { w.puts(home, "new", "a0") }},
+	{"backdated-put", "later writes of earlier instants", func(w *world) {
+		e := w.entry("old")
+		e.CreatedAt = w.now.Add(-time.Hour)
+		w.put(home, e)
+	}},
+	{"delete", "later deletions", func(w *world) { w.delete(home, "b", true) }},
+	{"delete-and-put", "an entry was deleted and put again", func(w *world) {
+		w.delete(home, "b", true)
+		w.puts(home, "b")
+	}},
+	{"merge", "later merges", func(w *world) {
+		m := retired(retire(home, "a", driver.Merged, "new"), retire(home, "b", driver.Merged, "new"))
+		m.Put = w.placed(home, "new")
+		w.apply(m)
+	}},
+	{"supersede", "later supersedings", func(w *world) { w.apply(retired(retire(home, "a", driver.Superseded, "b"))) }},
+	{"restore", "later restorings", func(w *world) { w.apply(driver.Mutation{Restore: located(home, "m")}) }},
+	{"erase-of-retired", "an erasure of what was not live at the version", func(w *world) {
+		w.apply(driver.Mutation{Erase: located(home, "m")})
+	}},
+	{"purge", "a purge of all versions before it", func(w *world) {
+		w.delete(home, "a", true)
+		w.purge(home.Tenant, w.view)
+	}},
+	{"everything", "all of that together", func(w *world) {
+		w.puts(home, "new", "new2")
+		w.apply(retired(retire(home, "a", driver.Superseded, "b")))
+		w.apply(driver.Mutation{Restore: located(home, "a", "m")})
+		w.apply(retired(retire(home, "a", driver.Merged, "new"), retire(home, "c", driver.Merged, "new2")))
+		w.delete(home, "b", true)
+		w.purge(home.Tenant, w.view)
+	}},
+}
+
+// holdAcross takes a version, lets others change memory, and reads at it.
+func holdAcross(w *world, change func(w *world)) {
+	w.puts(home, "a", "b", "c", "m", "gone")
+	w.delete(home, "gone", true)
+	w.apply(retired(retire(home, "m", driver.Merged, "c")))
+	w.view = w.version(home.Tenant)
+	change(w)
+	w.listsAt(home, w.view, "c", "b", "a")
+	for _, id := range []string{"a", "b", "c"} {
+		w.getsAt(home, w.view, w.entry(id))
+	}
+	for _, id := range []string{"m", "gone", "new", "new2", "a0", "old"} {
+		w.absentAt(home, w.view, id)
+	}
+	w.intact(home, w.view, true)
+}
+
+func viewExpiry(w *world) {
+	e := w.mortal("short", 5*time.Millisecond)
+	w.put(home, e)
+	v := w.version(home.Tenant)
+	w.advance(4 * time.Millisecond)
+	w.listsAt(home, v, "short")
+	w.getsAt(home, v, e)
+	w.advance(time.Millisecond)
+	w.listsAt(home, v)
+	w.absentAt(home, v, "short")
+	w.intact(home, v, true)
+	w.now = time.Time{}
+	w.getsAt(home, v, e)
+}
+
+func viewErased(w *world) {
+	w.puts(home, "a", "b", "c")
+	v := w.version(home.Tenant)
+	w.delete(home, "c", true)
+	w.apply(driver.Mutation{Erase: located(home, "b", "c")})
+	w.listsAt(home, v, "a")
+	w.absentAt(home, v, "b")
+	w.absentAt(home, v, "c")
+}
+
+func versionOfMutation(w *world) {
+	var versions []driver.Version
+	for i := range 4 {
+		m := driver.Mutation{Put: w.placed(home, fmt.Sprint("e", i))}
+		if i > 0 {
+			m.Retire = []driver.Retirement{retire(home, fmt.Sprint("e", i-1), driver.Superseded, fmt.Sprint("e", i))}
+		}
+		v := w.apply(m).Version
+		w.did("the mutation made %s", w.name(v))
+		versions = append(versions, v)
+	}
+	for i, v := range versions {
+		w.listsAt(home, v, fmt.Sprint("e", i))
+		w.getsAt(home, v, w.entry(fmt.Sprint("e", i)))
+	}
 }
 
 func versionOfEmpty(w *world) {
 	v := w.version(home.Tenant)
 	w.listsAt(home, v)
 	w.intact(home, v, true)
-	w.absentAt(home, v, "a")
-	w.purge(home.Tenant, v)
-	if w.changes != nil {
-		w.changed(home, v, v, driver.ChangeSet{})
-	}
-	w.remembers(home.Tenant, driver.HistoryQuery{})
 	w.puts(home, "a")
 	w.listsAt(home, v)
 	w.absentAt(home, v, "a")
+}
+
+func viewRestored(w *world) {
+	w.puts(home, "a", "b")
+	var versions []driver.Version
+	for range 3 {
+		versions = append(versions, w.version(home.Tenant))
+		w.apply(retired(retire(home, "a", driver.Merged, "b")))
+		versions = append(versions, w.version(home.Tenant))
+		w.apply(driver.Mutation{Restore: located(home, "a")})
+	}
+	for i, v := range versions {
+		if i%2 == 0 {
+			w.listsAt(home, v, "b", "a")
+			w.getsAt(home, v, w.entry("a"))
+		} else {
+			w.listsAt(home, v, "b")
+			w.absentAt(home, v, "a")
+		}
+	}
 }
 
 // refused expects that a version cannot be read in any way by a tenant.
@@ -67,11 +201,6 @@ func unknownVersion(w *world) {
 		w.refused(home, forged)
 	}
 	if n, mark, err := v.Parse(); err == nil {
-		w.did("make up the version that would come next, and one of a tenant that was never written")
-		w.refused(home, mark.Version(n+1))
-		if first, mark, err := w.version("nobody").Parse(); err == nil {
-			w.refused(at("nobody", "support"), mark.Version(first+1))
-		}
 		mark[0]++
 		w.did("give the version another mark")
 		w.refused(home, mark.Version(n))
@@ -96,6 +225,53 @@ func otherIncarnation(w *world) {
 	w.puts(home, "a")
 	w.refused(home, empty)
 	w.refused(home, v)
+}
+
+// newVersion expects that a mutation made another version than there was before, and that
+// it is the one that there is behind it.
+func (w *world) newVersion(before, made, after driver.Version) {
+	w.check(made != before, "another version than before the mutation, as only those make none that change machinery only", "the same version before and behind it")
+	w.check(made == after, "the version that the mutation returned", "%s, and the mutation returned %s", w.name(after), w.name(made))
+}
+
+// versionOfEvents: a mutation of events only makes a version, too.
+func versionOfEvents(w *world) {
+	before := w.version(home.Tenant)
+	made := w.apply(queue(w.event("run-1", "one"))).Version
+	after := w.version(home.Tenant)
+	w.newVersion(before, made, after)
+	w.listsAt(home, made)
+}
+
+func viewIntact(w *world) {
+	w.puts(home, "a", "b", "c", "d")
+	before := w.version(home.Tenant)
+	w.delete(home, "a", true)
+	between := w.version(home.Tenant)
+	w.apply(retired(retire(home, "b", driver.Merged, "c")))
+	w.puts(home, "late")
+	w.intact(home, before, true)
+	w.apply(driver.Mutation{Erase: located(home, "a", "late")})
+	after := w.version(home.Tenant)
+	w.intact(home, before, false)
+	w.intact(home, between, true)
+	w.intact(home, after, true)
+	w.apply(driver.Mutation{Erase: located(home, "b")})
+	w.intact(home, between, false)
+	w.intact(home, after, true)
+}
+
+func intactRestored(w *world) {
+	w.puts(home, "a", "b")
+	live := w.version(home.Tenant)
+	w.apply(retired(retire(home, "a", driver.Merged, "b")))
+	merged := w.version(home.Tenant)
+	w.apply(driver.Mutation{Restore: located(home, "a")})
+	back := w.version(home.Tenant)
+	w.apply(driver.Mutation{Erase: located(home, "a")})
+	w.intact(home, live, false)
+	w.intact(home, merged, true)
+	w.intact(home, back, false)
 }
 
 func readWhileWriting(w *world) {
@@ -173,4 +349,18 @@ func runToken(w *world) {
 	w.sameTexts(w.contents(as, "sales"), "elsewhere")
 	w.did("the run is resumed from the token")
 	w.sameTexts(w.contents(h.run(home.Tenant, "run-1", token).Memory(), home.Ref), "one", "own")
+}
+
+// purgeKeepsNamed merges, after the version, an entry with one that has expired by the
+// time of the purge.
+func purgeKeepsNamed(w *world) {
+	w.puts(home, "a", "b", "c")
+	w.put(home, w.mortal("short", time.Second))
+	w.put(home, w.mortal("shorter", time.Millisecond))
+	w.apply(retired(retire(home, "c", driver.Merged, "shorter")))
+	v := w.version(home.Tenant)
+	w.apply(retired(retire(home, "b", driver.Superseded, "a"), retire(home, "a", driver.Merged, "short")))
+	w.advance(time.Second)
+	n := w.purge(home.Tenant, v)
+	w.check(n == 2, "2 records removed: c and what it gave way to", "%d", n)
 }

@@ -143,27 +143,29 @@ type reader struct {
 	// read returns what is visible at w.now, in the store's order. One that gets
 	// entries by id looks for the given ids, the others for everything.
 	read func(w *world, s driver.Scope, ids []string) []driver.Entry
+	// lists tells that read shows the order.
+	lists bool
 }
 
 var readers = []reader{
 	{"get", nil, func(w *world, s driver.Scope, ids []string) []driver.Entry {
 		return w.getEach(s, ids)
-	}},
+	}, false},
 	{"list", nil, func(w *world, s driver.Scope, _ []string) []driver.Entry {
 		return w.list(s, driver.Query{At: w.now})
-	}},
+	}, true},
 	{"search", []Offer{Searcher}, func(w *world, s driver.Scope, _ []string) []driver.Entry {
 		return w.search(s, driver.Search{Limit: memory.MaxListLimit})
-	}},
+	}, true},
 	{"scan", []Offer{Scanner}, func(w *world, s driver.Scope, _ []string) []driver.Entry {
 		return w.scan(s, driver.Query{At: w.now})
-	}},
+	}, true},
 	{"get-at", []Offer{Transactor, Versioned}, func(w *world, s driver.Scope, ids []string) []driver.Entry {
 		return w.getAt(s, w.version(s.Tenant), ids...)
-	}},
+	}, false},
 	{"list-at", []Offer{Transactor, Versioned}, func(w *world, s driver.Scope, _ []string) []driver.Entry {
 		return w.listAt(s, w.version(s.Tenant), driver.Query{At: w.now})
-	}},
+	}, true},
 }
 
 // getEach gets what there is of the ids.
@@ -178,4 +180,25 @@ func (w *world) getEach(s driver.Scope, ids []string) []driver.Entry {
 		}
 	}
 	return entries
+}
+
+// throughReaders makes a case for each of the ways to read.
+func throughReaders(name, proves string, run func(w *world, r reader)) []testCase {
+	var cases []testCase
+	for _, r := range readers {
+		cases = append(cases, testCase{name + "-" + r.name, proves, r.needs, func(w *world) { run(w, r) }})
+	}
+	return cases
+}
+
+// throughLists makes a case for each of the ways to read in order.
+func throughLists(name, proves string, run func(w *world, r reader)) []testCase {
+	cases := throughReaders(name, proves, run)
+	kept := cases[:0]
+	for i, r := range readers {
+		if r.lists {
+			kept = append(kept, cases[i])
+		}
+	}
+	return kept
 }

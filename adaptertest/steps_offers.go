@@ -291,3 +291,8 @@ func (w *world) scan(s driver.Scope, q driver.Query) []driver.Entry {
 	}
 	return entries
 }
+
+// stub expects that nothing is left of an entry but its id and what became of it.
+func (w *world) stub(s driver.Scope, id string, state driver.State, successor string) {
+	w.sameRecord(w.record(s, id), driver.Record{Scope: s, Entry: driver.Entry{ID: id}, State: state, For: successor, Erased: true})
+}

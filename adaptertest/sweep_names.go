@@ -152,8 +152,8 @@ func (w *world) sweepNames(plots []*plot) {
 			w.quietly("change whatever there is of "+p.text, func() { w.disturb(p, plots) })
 		})
 		if w.level != LevelAdapter && ofTenants && round == 0 {
-			w.uses(plots[0].Scope)
-			w.uses(plots[1].Scope)
+			w.usesWhatTheReferenceSays(plots[0].Scope)
+			w.usesWhatTheReferenceSays(plots[1].Scope)
 		}
 		if w.level != LevelAdapter && w.tenants != nil && ofTenants {
 			touched(func(p *plot) { w.drop(p.Tenant, 1000, 3) })

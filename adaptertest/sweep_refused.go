@@ -80,24 +80,24 @@ func ofEvent(set func(e *events.Record, name string)) func(string) driver.Mutati
 }
 
 // names are such as the rule lets through, and such as it does not.
-func (r nameRule) names(limit int) (fine, malformed []string) {
+func (r nameRule) names(limit int) (fine, refusedParts []string) {
 	fine = []string{"x y", strings.Repeat("n", limit), strings.Repeat("é", limit/2)}
-	malformed = []string{canary + strings.Repeat("n", limit+1-len(canary)), strings.Repeat("é", limit/2+1)}
+	refusedParts = []string{canary + strings.Repeat("n", limit+1-len(canary)), strings.Repeat("é", limit/2+1)}
 	odd := []string{canary + "\nb", "\x00", "a\x1f", "\x7f", "a\xff"}
 	switch r {
 	case anyBytes:
-		return append(fine, ""), malformed
+		return append(fine, ""), refusedParts
 	case someBytes:
-		return fine, append(malformed, "")
+		return fine, append(refusedParts, "")
 	case orNone:
-		return append(fine, ""), append(malformed, odd...)
+		return append(fine, ""), append(refusedParts, odd...)
 	}
-	return fine, append(append(malformed, ""), odd...)
+	return fine, append(append(refusedParts, ""), odd...)
 }
 
-// refusals are mutations that no state makes possible beside those of malformed names, and
+// refusedParts are mutations that no state makes possible beside those of refusedParts names, and
 // near ones that are valid, in a memory that has the entry "a".
-var refusals = []struct {
+var refusedParts = []struct {
 	says           string
 	refused, valid func() []driver.Mutation
 }{
@@ -174,10 +174,10 @@ var refusals = []struct {
 	}, nil},
 }
 
-func refusedCases() []testCase {
+func malformedCases() []testCase {
 	tx := []Offer{Transactor}
-	cases := []testCase{{"refused-names", "a mutation with a malformed name is invalid wherever the name stands, and one with the longest names is not", tx, sweepMalformed}}
-	for i, r := range refusals {
+	cases := []testCase{{"refused-names", "a mutation with a refusedParts name is invalid wherever the name stands, and one with the longest names is not", tx, sweepMalformed}}
+	for i, r := range refusedParts {
 		cases = append(cases, testCase{fmt.Sprint("refused-", i+1), "a mutation that " + r.says + " is invalid, and nothing of it happens", tx, func(w *world) {
 			w.prepareRefusal()
 			for _, m := range r.refused() {
@@ -221,8 +221,8 @@ func (w *world) passes(m driver.Mutation) {
 func sweepMalformed(w *world) {
 	w.prepareRefusal()
 	for _, p := range namedParts {
-		fine, malformed := p.rule.names(p.limit)
-		for _, name := range malformed {
+		fine, refusedParts := p.rule.names(p.limit)
+		for _, name := range refusedParts {
 			w.refuses(p.make(name))
 		}
 		for _, name := range fine {

@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -328,7 +329,7 @@ func (w *world) plan(i int, play func(p *plan)) {
 		w.auditHorizons()
 	}
 	if w.level != LevelAdapter {
-		w.uses(p.Scope)
+		w.usesWhatTheReferenceSays(p.Scope)
 	}
 }
 
@@ -438,4 +439,26 @@ func sweepParts(w *world) {
 		})
 	}
 	w.unmirrored()
+}
+
+// usesWhatTheReferenceSays expects the tenant of a scope to use exactly what the reference says: there is room
+// for one entry more where the limits leave it, and for nothing beyond.
+func (w *world) usesWhatTheReferenceSays(s driver.Scope) {
+	used := w.ref.used(s.Tenant, &driver.Mutation{Limits: driver.Limits{Entries: 1}})
+	probe := fmt.Sprintf("probe%04d", w.probes)
+	w.probes++
+	size := int64(len(w.entry(probe).Content))
+	for _, try := range []struct {
+		limits driver.Limits
+		fits   bool
+		ids    []string
+	}{
+		{driver.Limits{Entries: used.Entries + 1}, false, []string{probe, probe + "x"}},
+		{driver.Limits{Bytes: used.Bytes + size - 1}, false, []string{probe}},
+		{driver.Limits{Entries: used.Entries + 1, Bytes: used.Bytes + size}, true, []string{probe}},
+	} {
+		_, err := w.tryApply(s.Tenant, driver.Mutation{Put: w.placed(s, try.ids...), Limits: try.limits})
+		w.check(errors.Is(err, driver.ErrStorageLimit) != try.fits, "what the tenant uses", "%s", describeError(err))
+	}
+	w.apply(driver.Mutation{Erase: located(s, probe)})
 }

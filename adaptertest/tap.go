@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
@@ -18,10 +18,20 @@ var errEndless = errors.New("the store was called 100,000 times and there was no
 
 const endless = 100_000
 
-// tap stands between a bank and a store, counts the calls, and turns panics into errors.
+// errInjected is what a call fails with that the kit makes fail.
+var errInjected = errors.New("injected by adaptertest")
+
+// tap stands between a bank and a store, counts the calls, and makes one of them
+// fail: before the store has heard of it, or after the store has answered, whose
+// acknowledgement is lost then. The process of the bank may die there, too.
 type tap struct {
 	world *world
-	calls atomic.Int64
+
+	mu    sync.Mutex
+	calls []string
+	at    int  // the call to fail, counted from 1; 0 for none
+	after bool // fail it after the store has answered
+	dies  bool // fail all calls that follow, too
 }
 
 // As offers what the store offers, and nothing else.
@@ -44,17 +54,28 @@ func (t *tap) As(target any) bool {
 	return false
 }
 
-func (t *tap) call(f func() error) error {
-	if t.calls.Add(1) > endless {
+func (t *tap) call(name string, f func() error) error {
+	t.mu.Lock()
+	t.calls = append(t.calls, name)
+	now, over := t.at == len(t.calls), len(t.calls) > endless
+	dead := t.dies && t.at > 0 && len(t.calls) > t.at
+	t.mu.Unlock()
+	if over {
 		return errEndless
 	}
-	return f()
+	if dead || now && !t.after {
+		return errInjected
+	}
+	if err := f(); err != nil || !now {
+		return err
+	}
+	return errInjected
 }
 
 // called makes one call. A panic of the store is an error of the call: an engine makes
 // some of its calls in goroutines of its own, in which nobody else would catch it.
-func called[T any](t *tap, f func() (T, error)) (got T, err error) {
-	err = t.call(func() (err error) {
+func called[T any](t *tap, name string, f func() (T, error)) (got T, err error) {
+	err = t.call(name, func() (err error) {
 		defer func() {
 			if r := recover(); r != nil {
 				err = fmt.Errorf("a panic: %v", r)
@@ -67,10 +88,10 @@ func called[T any](t *tap, f func() (T, error)) (got T, err error) {
 }
 
 // tapped makes one call of a walk over what a store yields.
-func tapped[T any](t *tap, all iter.Seq2[T, error]) iter.Seq2[T, error] {
+func tapped[T any](t *tap, name string, all iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		stopped := false
-		err := t.call(func() error {
+		err := t.call(name, func() error {
 			for x, err := range all {
 				if err != nil {
 					return err
@@ -90,23 +111,23 @@ func tapped[T any](t *tap, all iter.Seq2[T, error]) iter.Seq2[T, error] {
 }
 
 func (t *tap) List(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
-	return called(t, func() ([]driver.Entry, error) { return t.world.store.List(ctx, s, q) })
+	return called(t, "List", func() ([]driver.Entry, error) { return t.world.store.List(ctx, s, q) })
 }
 
 func (t *tap) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (driver.Entry, error) {
-	return called(t, func() (driver.Entry, error) { return t.world.store.Get(ctx, s, id, at) })
+	return called(t, "Get", func() (driver.Entry, error) { return t.world.store.Get(ctx, s, id, at) })
 }
 
 func (t *tap) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {
-	return t.call(func() error { return t.world.store.Put(ctx, s, e) })
+	return t.call("Put", func() error { return t.world.store.Put(ctx, s, e) })
 }
 
 func (t *tap) Delete(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
-	return called(t, func() (bool, error) { return t.world.store.Delete(ctx, s, id, at) })
+	return called(t, "Delete", func() (bool, error) { return t.world.store.Delete(ctx, s, id, at) })
 }
 
 func (t *tap) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
-	return called(t, func() (driver.Applied, error) {
+	return called(t, "Apply", func() (driver.Applied, error) {
 		made, err := t.world.tx.Apply(ctx, tenant, m)
 		if err == nil {
 			t.world.noteSwaps(&m)
@@ -138,49 +159,49 @@ func (w *world) swappedOnce() {
 }
 
 func (t *tap) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
-	return called(t, func() ([]driver.Record, error) { return t.world.tx.Lookup(ctx, s, ids) })
+	return called(t, "Lookup", func() ([]driver.Record, error) { return t.world.tx.Lookup(ctx, s, ids) })
 }
 
 func (t *tap) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
-	return tapped(t, t.world.tx.History(ctx, tenant, q))
+	return tapped(t, "History", t.world.tx.History(ctx, tenant, q))
 }
 
 func (t *tap) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
-	return tapped(t, t.world.tx.Documents(ctx, q))
+	return tapped(t, "Documents", t.world.tx.Documents(ctx, q))
 }
 
 func (t *tap) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
-	return tapped(t, t.world.tx.Undelivered(ctx, q))
+	return tapped(t, "Undelivered", t.world.tx.Undelivered(ctx, q))
 }
 
 func (t *tap) Waiting(ctx context.Context, tenant string, limit int) (int, error) {
-	return called(t, func() (int, error) { return t.world.tx.Waiting(ctx, tenant, limit) })
+	return called(t, "Waiting", func() (int, error) { return t.world.tx.Waiting(ctx, tenant, limit) })
 }
 
 func (t *tap) Delivered(ctx context.Context, recs []events.Record) error {
-	return t.call(func() error { return t.world.tx.Delivered(ctx, recs) })
+	return t.call("Delivered", func() error { return t.world.tx.Delivered(ctx, recs) })
 }
 
 func (t *tap) Version(ctx context.Context, tenant string) (driver.Version, error) {
-	return called(t, func() (driver.Version, error) { return t.world.versions.Version(ctx, tenant) })
+	return called(t, "Version", func() (driver.Version, error) { return t.world.versions.Version(ctx, tenant) })
 }
 
 func (t *tap) ListAt(ctx context.Context, s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
-	return called(t, func() ([]driver.Entry, error) { return t.world.versions.ListAt(ctx, s, v, q) })
+	return called(t, "ListAt", func() ([]driver.Entry, error) { return t.world.versions.ListAt(ctx, s, v, q) })
 }
 
 func (t *tap) GetAt(ctx context.Context, s driver.Scope, v driver.Version, ids []string, at time.Time) ([]driver.Entry, error) {
-	return called(t, func() ([]driver.Entry, error) { return t.world.versions.GetAt(ctx, s, v, ids, at) })
+	return called(t, "GetAt", func() ([]driver.Entry, error) { return t.world.versions.GetAt(ctx, s, v, ids, at) })
 }
 
 func (t *tap) Intact(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {
-	return called(t, func() (bool, error) { return t.world.versions.Intact(ctx, s, v) })
+	return called(t, "Intact", func() (bool, error) { return t.world.versions.Intact(ctx, s, v) })
 }
 
 func (t *tap) Purge(ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {
-	return called(t, func() (int, error) { return t.world.versions.Purge(ctx, tenant, v, at) })
+	return called(t, "Purge", func() (int, error) { return t.world.versions.Purge(ctx, tenant, v, at) })
 }
 
 func (t *tap) Due(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
-	return called(t, func() ([]driver.Document, error) { return t.world.scheduler.Due(ctx, kind, at, limit) })
+	return called(t, "Due", func() ([]driver.Document, error) { return t.world.scheduler.Due(ctx, kind, at, limit) })
 }

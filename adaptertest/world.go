@@ -26,6 +26,7 @@ type world struct {
 	level  Level  // how far the case and its audits look
 	remark string // what a reader should know of the case, though nothing is wrong
 	opened []driver.Adapter
+	view   driver.Version  // of cases that hold one
 	ref    *reference      // what the store must agree with; nil if nobody can tell
 	held   []heldVersion   // the versions that the store gave
 	lent   map[string]bool // the tenants, "" for all, whose outbox was read as a whole: what was handed out may be hidden
@@ -98,12 +99,6 @@ func (w *world) open(expected string, by func() (driver.Adapter, error)) driver.
 	}
 	w.opened = append(w.opened, s)
 	return s
-}
-
-// restart begins the case anew on a fresh store.
-func (w *world) restart() {
-	w.begin()
-	w.fresh()
 }
 
 // second opens the data of the store once more while it stays open.

@@ -1,0 +1,84 @@
+package adaptertest
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+func racingBatches(w *world) {
+	sales := at(home.Tenant, "sales")
+	for round := range 5 {
+		id := fmt.Sprint("e", round)
+		of := func(i int) driver.Entry {
+			e := w.entry(id)
+			e.Content = fmt.Sprint("of writer ", i)
+			return e
+		}
+		own := func(i int) string { return fmt.Sprint(id, "-", i) }
+		winner := w.oneWins(8, fmt.Sprintf("four batches and four puts of different entries race for %q", id), func(i int) error {
+			if i%2 == 0 {
+				return w.tryPut(home, of(i))
+			}
+			_, err := w.tryApply(home.Tenant, driver.Mutation{
+				Put:    append(w.placed(sales, own(i)), driver.Placed{Scope: home, Entry: of(i)}),
+				Events: []events.Record{w.event("run-1", own(i))},
+			})
+			return err
+		})
+		w.get(home, of(winner))
+		for i := 1; i < 8; i += 2 {
+			if i != winner {
+				w.purged(sales, own(i))
+			}
+		}
+		var want []string
+		if winner%2 == 1 {
+			want = []string{own(winner)}
+		}
+		w.waiting(home.Tenant, "run-1", want...)
+		w.delivered(w.event("run-1", own(winner)))
+	}
+}
+
+func racingMerges(w *world) {
+	for round := range 5 {
+		old := fmt.Sprint("old", round)
+		w.puts(home, old)
+		w.oneWins(8, fmt.Sprintf("eight batches at once merge %q into an entry of their own", old), func(i int) error {
+			id := fmt.Sprint(old, "-into-", i)
+			m := retired(retire(home, old, driver.Merged, id))
+			m.Put = w.placed(home, id)
+			_, err := w.tryApply(home.Tenant, m)
+			return err
+		})
+		got := w.list(home, driver.Query{At: w.now})
+		w.check(len(got) == round+1, fmt.Sprint(round+1, " entries"), "%s", describeTexts(ids(got)))
+	}
+}
+
+// readersSeeWhole replaces an entry over and over, and lets readers count.
+func readersSeeWhole(w *world) {
+	w.puts(home, "e000", "other")
+	w.quietly("replace the one entry by another 100 times, while four readers list", func() {
+		var done atomic.Bool
+		w.parallel(5, func(i int) {
+			if i > 0 {
+				for !done.Load() {
+					got := w.list(home, driver.Query{At: w.now})
+					w.check(len(got) == 2, "two entries in each list", "%s", describeTexts(ids(got)))
+				}
+				return
+			}
+			defer done.Store(true)
+			for k := range 100 {
+				next := fmt.Sprintf("e%03d", k+1)
+				m := retired(retire(home, fmt.Sprintf("e%03d", k), driver.Superseded, next))
+				m.Put = w.placed(home, next)
+				w.apply(m)
+			}
+		})
+	})
+}

@@ -1,0 +1,192 @@
+package adaptertest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// documentQueryCases are about what documents a query yields, and how they come back.
+func documentQueryCases() []testCase {
+	tx := []Offer{Transactor}
+	cases := []testCase{
+		{"values", "values are bytes, and nil and empty are the same", tx, documentValues},
+		{"largest-names", "the longest names come back", tx, largestNames},
+		{"joined-names", "the names of a document are never run together", tx, joinedDocumentNames},
+		{"order", "documents come in the byte order of ref, kind and key", tx, documentOrder},
+		{"narrowed", "kind, key, group and subject narrow together", tx, narrowedDocuments},
+		{"while-changing", "a loop over documents may change the store, and yields every document that stays, once", tx, documentsWhileChanging},
+		{"stops", "a loop over documents may stop early", tx, documentsStop},
+	}
+	return cases
+}
+
+// documentNames are the names by which documents are found.
+var documentNames = []struct {
+	name string
+	set  func(d *driver.Document, name string)
+	ask  func(q *driver.DocumentQuery, name string)
+}{
+	{"tenant", func(d *driver.Document, name string) { d.Tenant = name }, func(q *driver.DocumentQuery, name string) { q.Tenant = name }},
+	{"ref", func(d *driver.Document, name string) { d.Ref = name }, func(q *driver.DocumentQuery, name string) { q.Ref, q.EveryRef = name, false }},
+	{"kind", func(d *driver.Document, name string) { d.Kind = name }, func(q *driver.DocumentQuery, name string) { q.Kind = name }},
+	{"key", func(d *driver.Document, name string) { d.Key = name }, func(q *driver.DocumentQuery, name string) { q.Key = name }},
+	{"group", func(d *driver.Document, name string) { d.Group = name }, func(q *driver.DocumentQuery, name string) { q.Group = name }},
+	{"subject", func(d *driver.Document, name string) { d.Subjects = []string{"everyone", name} },
+		func(q *driver.DocumentQuery, name string) { q.Subject = name }},
+}
+
+func documentValues(w *world) {
+	d := note(home, "n", "")
+	for _, value := range [][]byte{nil, {}, []byte("\x00\xff\x00"), []byte("null"), []byte(`{"a":1.0}`), []byte("a\r\nb "), {}, []byte("\x01"), nil, {0}} {
+		d.Value = value
+		d = w.set(d)
+		w.holds(d)
+	}
+	given := []byte("mine")
+	d.Value = given
+	d = w.set(d)
+	w.did("overwrite the value that was given, and that which was read")
+	given[0] = 'x'
+	d.Value = []byte("mine")
+	got := w.documents(exactly(&d))
+	w.check(len(got) == 1 && string(got[0].Value) == "mine", "the value as it was given", "%s", describeDocuments(got))
+	got[0].Value[0] = 'x'
+	w.holds(d)
+}
+
+func largestNames(w *world) {
+	d := file(at(strings.Repeat("t", driver.MaxTenantBytes), strings.Repeat("r", driver.MaxRefBytes)), strings.Repeat("k", driver.MaxKeyBytes),
+		strings.Repeat("s", driver.MaxLabelBytes))
+	d.Kind, d.Group = strings.Repeat("i", driver.MaxKindBytes), strings.Repeat("g", driver.MaxKeyBytes)
+	d = w.set(d)
+	w.holds(d)
+	w.yields(driver.DocumentQuery{Tenant: d.Tenant, EveryRef: true, Group: d.Group, Subject: d.Subjects[0]}, nameIn(&d))
+	entry := strings.Repeat("e", driver.MaxIDBytes)
+	w.puts(d.Scope, entry)
+	c := digest(d.Scope, "c", entry)
+	c.Due = time.Time{}
+	w.set(c)
+	w.apply(driver.Mutation{Erase: located(d.Scope, entry)})
+	w.lacks(c)
+}
+
+// joinedDocumentNames stores documents whose names are the same once they are joined.
+func joinedDocumentNames(w *world) {
+	for _, sep := range []string{"", "/", ":", "|", ".", "-", ",", " ", "\u241f"} {
+		x, y, z := note(at("acme", "a"), "c"+sep, "x"), note(at("acme", "a"), "c", "y"), note(at("acme", "a"+sep+"b"), "c", "z")
+		x.Kind, y.Kind, z.Kind = "b", "b"+sep, "b"
+		if sep == "" {
+			x.Key, y.Kind = "bc", "bb"
+		}
+		for _, d := range w.sets(x, y, z) {
+			w.holds(d)
+			w.removes(d)
+		}
+	}
+}
+
+func documentOrder(w *world) {
+	var docs []driver.Document
+	for i, ref := range tied {
+		for _, name := range []string{"b", "B", "ab", "a"} {
+			docs = append(docs, driver.Document{Scope: at(home.Tenant, ref), Kind: name, Key: tied[(i*5+len(name))%len(tied)]},
+				driver.Document{Scope: at(home.Tenant, ref), Kind: "a0", Key: name})
+		}
+	}
+	docs = append(docs, note(at(home.Tenant, ""), "n", ""))
+	for _, i := range w.rng.Perm(len(docs)) {
+		w.set(docs[i])
+	}
+	slices.SortFunc(docs, func(a, b driver.Document) int {
+		return slices.Compare([]string{a.Ref, a.Kind, a.Key}, []string{b.Ref, b.Kind, b.Key})
+	})
+	var names []string
+	for _, d := range docs {
+		names = append(names, nameIn(&d))
+	}
+	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}, names...)
+}
+
+// eachName has a document for each way to combine two values of every name.
+func narrowedDocuments(w *world) {
+	pair := func(n, bit int) string { return string("xy"[n>>bit&1]) }
+	var docs []driver.Document
+	for n := range 8 {
+		d := file(home, pair(n, 1)+fmt.Sprint(n&4), "s"+pair(n, 2))
+		d.Kind, d.Group = "k"+pair(n, 0), "g"+pair(n, 1)
+		docs = append(docs, d)
+	}
+	w.sets(docs...)
+	slices.SortFunc(docs, func(a, b driver.Document) int { return strings.Compare(nameIn(&a), nameIn(&b)) })
+	for _, q := range []driver.DocumentQuery{
+		{}, {Kind: "kx"}, {Key: "x0"}, {Group: "gy"}, {Subject: "sx"}, {Kind: "kx", Group: "gy"}, {Kind: "ky", Subject: "sx"}, {Group: "gx", Subject: "sy"},
+		{Key: "y4", Group: "gy"}, {Key: "y4", Group: "gx"}, {Kind: "kx", Key: "x0"}, {Kind: "kx", Key: "x0", Group: "gx", Subject: "sx"},
+		{Kind: "kx", Key: "x0", Group: "gy"}, {Kind: "kx", Key: "x0", Subject: "sy"},
+	} {
+		q.Tenant, q.Ref = home.Tenant, home.Ref
+		want := []string{}
+		for _, d := range docs {
+			if (q.Kind == "" || q.Kind == d.Kind) && (q.Key == "" || q.Key == d.Key) && (q.Group == "" || q.Group == d.Group) &&
+				(q.Subject == "" || q.Subject == d.Subjects[0]) {
+				want = append(want, nameIn(&d))
+			}
+		}
+		w.yields(q, want...)
+		q.EveryRef = true
+		w.yields(q, want...)
+	}
+}
+
+// manyNotes stores n documents of one kind, and returns their names in order.
+func (w *world) manyNotes(n int) (docs []driver.Document, names []string) {
+	for i := range n {
+		d := note(home, fmt.Sprintf("n%05d", i), "x")
+		docs, names = append(docs, d), append(names, nameIn(&d))
+	}
+	stored := docs[:0:0]
+	w.quietly(fmt.Sprintf("store %d documents", n), func() {
+		for part := range slices.Chunk(docs, 100) {
+			stored = append(stored, w.sets(part...)...)
+		}
+	})
+	return stored, names
+}
+
+// documentsWhileChanging removes documents before and behind the loop, swaps others in
+// it, and adds some.
+func documentsWhileChanging(w *world) {
+	docs, names := w.manyNotes(300)
+	seen := map[string]int{}
+	last := ""
+	w.quietly("read the documents, and in the loop remove one, swap one and add one each time", func() {
+		i := 0
+		for d, err := range w.tx.Documents(w.ctx, driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true, Kind: "note"}) {
+			w.must(err)
+			w.check(d.Key > last, "the order of the keys", "%s after %s", short(d.Key), short(last))
+			last = d.Key
+			seen[nameIn(&d)]++
+			if i < 100 {
+				w.removes(docs[2*i])
+				docs[2*i+1].Value = []byte("swapped")
+				w.set(docs[2*i+1])
+				w.set(note(home, fmt.Sprintf("a%05d", i), "added"))
+			}
+			i++
+		}
+	})
+	for i, name := range names {
+		if i >= 200 || i%2 == 1 {
+			w.check(seen[name] == 1, "every document that was there and is, once", "%s %d times", name, seen[name])
+		}
+	}
+}
+
+func documentsStop(w *world) {
+	w.manyNotes(10)
+	stopAt(w.script, 3, "the documents", w.tx.Documents(w.ctx, driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}))
+	w.set(note(home, "after", "")) // nothing is locked
+}

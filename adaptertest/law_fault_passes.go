@@ -1,0 +1,231 @@
+package adaptertest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// pass is something a bank does in several calls to the store. Each of the calls is
+// made to fail in turn, and then to lose its acknowledgement; whatever happens, what
+// whole expects holds, and the same pass again brings about what done expects.
+type pass struct {
+	name, says string
+	needs      []Offer
+	prepare    func(w *world, h *host)
+	run        func(w *world, h *host) error
+	whole      func(w *world, h *host)
+	done       func(w *world, h *host)
+}
+
+var passes = []pass{
+	{"merge-pass", "a merge that fails at any call loses no fact, and the same again completes it", []Offer{Transactor},
+		prepareMerge, runMerge, factsAreThere, mergeIsDone},
+	{"forget-pass", "a forgetting that fails at any call loses nothing of others, and the same again completes it", []Offer{Transactor},
+		prepareForget, runForget, othersAreThere, forgetIsDone},
+	{"relay-pass", "a relay that fails at any call loses no event, and the same again completes it", []Offer{Transactor},
+		prepareRelay, runRelay, nothingToCheck, relayIsDone},
+	{"purge-pass", "a purge that fails at any call takes nothing that lives, and the same again completes it", []Offer{Transactor, Versioned},
+		preparePurge, runPurge, keptAreThere, purgeIsDone},
+}
+
+func nothingToCheck(*world, *host) {}
+
+// waysToFail are what becomes of the call that fails.
+var waysToFail = []struct {
+	says        string
+	after, dies bool
+}{
+	{"fails before the store hears of it", false, false},
+	{"succeeds, and its acknowledgement is lost", true, false},
+	{"does not reach the store, as the process dies", false, true},
+	{"is the last before the process dies", true, true},
+}
+
+// failEachCall goes on until the pass makes no further call.
+func failEachCall(w *world, p pass) {
+	for n := 1; ; n++ {
+		for _, how := range waysToFail {
+			w.restart()
+			t := &tap{world: w}
+			h := w.hostOn(t)
+			p.prepare(w, h)
+			t.calls, t.at, t.after, t.dies = nil, n, how.after, how.dies
+			err := p.run(w, h)
+			t.at = 0
+			if len(t.calls) < n { // the pass is complete without that call
+				w.must(err)
+				p.done(w, h)
+				return
+			}
+			w.did("the pass runs, and its call %d (%s) %s", n, t.calls[n-1], how.says)
+			p.whole(w, h)
+			w.did("the pass runs again")
+			w.must(p.run(w, h))
+			p.whole(w, h)
+			p.done(w, h)
+		}
+	}
+}
+
+// restart begins the case anew on a fresh store.
+func (w *world) restart() {
+	w.begin()
+	w.fresh()
+}
+
+// The merge puts one entry in the place of all, with a document made of it, notes that
+// in another, and announces it: what a consolidation of one group does.
+
+func prepareMerge(w *world, h *host) {
+	w.did("a job puts three facts")
+	job := h.job(home.Tenant, nil)
+	for _, fact := range []string{"(a)", "(b)", "(c)"} {
+		h.note(job, home.Ref, fact)
+	}
+	_, err := h.bank.Relay(w.ctx)
+	w.must(err)
+}
+
+func runMerge(w *world, h *host) error {
+	w.now = w.now.Add(time.Millisecond)
+	job := h.job(home.Tenant, nil)
+	var live []driver.Entry
+	for e, err := range job.Scan(w.ctx, home.Ref) {
+		if err != nil {
+			return err
+		}
+		live = append(live, e)
+	}
+	if len(live) < 2 {
+		return job.End(w.ctx)
+	}
+	mark, err := job.Document(w.ctx, home.Ref, "pass", "merged")
+	if err != nil {
+		return err
+	}
+	text := ""
+	for _, e := range live {
+		text += e.Content
+	}
+	rw := mergeOf(text, live...)
+	mark.Value = append(slices.Clone(mark.Value), 'i')
+	rw.Documents = func(stored []driver.Entry) []driver.DocumentSwap {
+		return acts(driver.Set, mark, digest(home, "merged", stored[0].ID)).Documents
+	}
+	rw.Announce = func([]driver.Entry) []events.Record {
+		return []events.Record{{ID: "merge", Payload: events.MemoryConsolidated{MemoryRef: home.Ref, InputCount: 3, OutputCount: 1}}}
+	}
+	if _, err := job.Rewrite(w.ctx, home.Ref, rw); err != nil {
+		return err
+	}
+	return job.End(w.ctx)
+}
+
+func factsAreThere(w *world, h *host) {
+	all := strings.Join(h.contents(home.Tenant, home.Ref), "")
+	for _, fact := range []string{"(a)", "(b)", "(c)"} {
+		w.check(strings.Count(all, fact) == 1, "the fact "+fact+" once in live memory", "%d times, in %s", strings.Count(all, fact), short(all))
+	}
+}
+
+func mergeIsDone(w *world, h *host) {
+	w.sameTexts(h.contents(home.Tenant, home.Ref), "(c)(b)(a)")
+	for _, d := range w.documents(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref, Kind: "pass"}) {
+		w.check(string(d.Value) == "i", "one note of the merge", "%s", short(string(d.Value)))
+	}
+	w.yields(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref}, "support/digest/merged", "support/pass/merged")
+	w.waiting(home.Tenant, "pass")
+	n := 0
+	for _, e := range h.log.Events(home.Tenant, "pass") {
+		if e.Payload.EventType() == events.TypeMemoryConsolidated {
+			n++
+		}
+	}
+	w.check(n == 1, "one event of the merge in the log", "%d", n)
+}
+
+func prepareForget(w *world, h *host) {
+	w.did("a job puts a of customer 1, b, c, and merges a with b, and that with c")
+	job := h.job(home.Tenant, nil)
+	ab := h.merge(job, home.Ref, "(a)(b)", h.note(job, home.Ref, "(a)", "customer:1"), h.note(job, home.Ref, "(b)"))
+	h.merge(job, home.Ref, "(a)(b)(c)", ab, h.note(job, home.Ref, "(c)"))
+	h.note(job, "sales", "(d)", "customer:1")
+}
+
+func runForget(w *world, h *host) error {
+	_, err := h.bank.Forget(w.ctx, home.Tenant, "customer:1")
+	return err
+}
+
+func othersAreThere(w *world, h *host) {
+	all := strings.Join(h.contents(home.Tenant, home.Ref), "")
+	for _, fact := range []string{"(b)", "(c)"} {
+		w.check(strings.Count(all, fact) == 1, "the fact "+fact+" once in live memory", "%d times, in %s", strings.Count(all, fact), short(all))
+	}
+}
+
+func forgetIsDone(w *world, h *host) {
+	w.sameTexts(h.contents(home.Tenant, home.Ref), "(b)", "(c)")
+	w.sameTexts(h.contents(home.Tenant, "sales"))
+	w.remembers(home.Tenant, driver.HistoryQuery{Subject: "customer:1"})
+}
+
+func prepareRelay(w *world, h *host) {
+	w.did("jobs of two tenants put three entries each, with their events")
+	for _, tenant := range []string{home.Tenant, "globex"} {
+		job := h.job(tenant, nil)
+		for i := range 3 {
+			h.note(job, home.Ref, fmt.Sprint(i))
+		}
+	}
+}
+
+func runRelay(w *world, h *host) error {
+	_, err := h.bank.Relay(w.ctx)
+	return err
+}
+
+func relayIsDone(w *world, h *host) {
+	for _, tenant := range []string{home.Tenant, "globex"} {
+		n := len(h.log.Events(tenant, "pass"))
+		w.check(n == 3, "3 events in the log of "+tenant, "%d", n)
+		w.waiting(tenant, "pass")
+	}
+}
+
+// preparePurge leaves a note of a version that has everything to be purged behind it.
+func preparePurge(w *world, h *host) {
+	w.did("a job puts three entries, deletes one, supersedes one; the bank notes the version; an hour passes")
+	job := h.job(home.Tenant, nil)
+	gone, old, kept := h.note(job, home.Ref, "gone"), h.note(job, home.Ref, "old"), h.note(job, home.Ref, "kept")
+	_, err := job.Delete(w.ctx, home.Ref, gone.ID)
+	w.must(err)
+	_, err = job.Rewrite(w.ctx, home.Ref, memory.Rewrite{Retire: []memory.Retire{{ID: old.ID, State: driver.Superseded, For: kept.ID}}})
+	w.must(err)
+	_, err = h.bank.Purge(w.ctx, home.Tenant)
+	w.must(err)
+	w.now = w.now.Add(time.Hour)
+}
+
+func runPurge(w *world, h *host) error {
+	_, err := h.bank.Purge(w.ctx, home.Tenant)
+	return err
+}
+
+func keptAreThere(w *world, h *host) {
+	w.sameTexts(h.contents(home.Tenant, home.Ref), "kept")
+}
+
+func purgeIsDone(w *world, h *host) {
+	var texts []string
+	for _, rec := range w.history(home.Tenant, driver.HistoryQuery{Ref: home.Ref}) {
+		texts = append(texts, rec.Entry.Content)
+	}
+	w.sameTexts(texts, "old", "kept")
+}
