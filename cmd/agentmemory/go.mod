@@ -8,6 +8,7 @@ require (
 	github.com/openwop/agentmemory v0.0.0
 	github.com/openwop/agentmemory/memory/postgres v0.0.0
 	github.com/openwop/agentmemory/memory/sqlite v0.0.0
+	github.com/stretchr/testify v1.12.1
 )
 
 require (
@@ -20,6 +21,7 @@ require (
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/sync v0.23.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
