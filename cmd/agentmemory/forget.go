@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // located is an entry's place in the tenant's memory.
@@ -16,7 +16,7 @@ type located struct {
 	ID  string `json:"id"`
 }
 
-func locatedOf(all []memory.Located) []located {
+func locatedOf(all []driver.Located) []located {
 	places := []located{}
 	for _, l := range all {
 		places = append(places, located{l.Ref, l.ID})
