@@ -80,6 +80,7 @@ var plan = []place{
 	{dir: "examples/...", floor: 5, ours: []string{"..."}, others: libraries},
 	{dir: "bridges/anthropic/memorytool", floor: 4, ours: []string{"memory"}},
 	{dir: "bridges/mcp/cmd/...", floor: 6, ours: []string{"..."}},
+	{dir: "cmd/...", floor: 6, ours: []string{"..."}},
 	{dir: "bridges/...", floor: 5, ours: []string{"..."}},
 	{dir: "bench/...", floor: 5, ours: []string{"..."}, testing: true},
 }

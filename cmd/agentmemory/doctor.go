@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+const (
+	// overdue is how late a commitment may be until it counts as one that nobody fires.
+	overdue = 10 * time.Minute
+	// stale is how long an event may wait until it counts as one that nobody relays.
+	stale = time.Hour
+)
+
+// diagnosis is what doctor found.
+type diagnosis struct {
+	OK     bool     `json:"ok"`
+	Wrong  []string `json:"wrong"` // one sentence for each trouble
+	Schema int      `json:"schema"`
+	// Tenants were read whole, Records and Documents of theirs.
+	Tenants   int       `json:"tenants"`
+	Records   int       `json:"records"`
+	Documents int       `json:"documents"`
+	Waiting   int       `json:"waiting"` // undelivered events
+	Oldest    time.Time `json:"oldest,omitzero"`
+	// Purges are by tenant when a purge was last noted; zero is never.
+	Purges map[string]time.Time `json:"purges"`
+	// Overdue commitments should have been looked at, the first of them at Since.
+	Overdue int       `json:"overdue"`
+	Since   time.Time `json:"since,omitzero"`
+}
+
+func (d *diagnosis) wrong(format string, args ...any) {
+	d.Wrong = append(d.Wrong, fmt.Sprintf(format, args...))
+}
+
+func (p *program) doctor(ctx context.Context, args *arguments) (err error) {
+	if err := args.take(0, 0); err != nil {
+		return err
+	}
+	at, err := p.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, at.close()) }()
+	d := &diagnosis{Wrong: []string{}, Purges: map[string]time.Time{}}
+	schema, damage, err := at.health(ctx)
+	if err != nil {
+		d.wrong("the database cannot check itself: restore a backup")
+	}
+	for _, said := range damage {
+		d.wrong("the database file is damaged (%s): restore a backup", said)
+	}
+	d.Schema = schema
+	for _, look := range []func(context.Context, *place, *diagnosis) error{p.findDamage, p.findEvents, p.findOverdue} {
+		if err := look(ctx, at, d); err != nil {
+			return err
+		}
+	}
+	d.OK = len(d.Wrong) == 0
+	return p.diagnosed(d)
+}
+
+// findDamage reads everything, tenant by tenant, and looks when each was purged.
+func (p *program) findDamage(ctx context.Context, at *place, d *diagnosis) error {
+	working := p.progress("reading records", 0)
+	defer working.end()
+	for tenant, err := range at.bank.Tenants(ctx) {
+		if err != nil {
+			d.wrong("the tenants cannot be listed (%v): restore a backup", err)
+			return ctx.Err()
+		}
+		if p.tenant != "" && tenant != p.tenant {
+			continue
+		}
+		d.Tenants++
+		if err := p.readTenant(ctx, at, tenant, d, working); err != nil {
+			return err
+		}
+		at.findPurge(ctx, tenant, d)
+	}
+	return nil
+}
+
+func (p *program) readTenant(ctx context.Context, at *place, tenant string, d *diagnosis, working *progress) error {
+	job, err := at.reader(tenant)
+	if err != nil {
+		return err
+	}
+	refs := []string{""}
+	for ref, err := range at.bank.Refs(ctx, tenant) {
+		if err != nil {
+			d.wrong("the refs of tenant %q cannot be listed (%v): restore a backup", tenant, err)
+			break
+		}
+		refs = append(refs, ref)
+	}
+	for _, ref := range refs {
+		err := at.walk(ctx, job, ref, func(memory.Record) {
+			d.Records++
+			working.step()
+		}, func(memory.Document) {
+			d.Documents++
+			working.step()
+		})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			d.wrong("a row of tenant %q in ref %q cannot be read (%v): restore a backup", tenant, ref, err)
+		}
+	}
+	return nil
+}
+
+// findPurge reads when the bank last noted a purge of the tenant.
+func (at *place) findPurge(ctx context.Context, tenant string, d *diagnosis) {
+	d.Purges[tenant] = time.Time{}
+	for doc, err := range at.bank.Documents(ctx, tenant, memory.DocumentQuery{Kind: "memory/purge"}) {
+		var marks []struct {
+			Millis int64 `json:"i"`
+		}
+		if err == nil {
+			err = json.Unmarshal(doc.Value, &marks)
+		}
+		if err != nil {
+			d.wrong("the notes of purges of tenant %q cannot be read: restore a backup", tenant)
+			return
+		}
+		if len(marks) == 0 {
+			return
+		}
+		last := time.UnixMilli(marks[len(marks)-1].Millis).UTC()
+		if d.Purges[tenant] = last; at.bank.Now().Sub(last) > memory.DefaultHorizon {
+			d.wrong("tenant %q was last purged at %s, before the horizon: a host has to call Bank.Keep, or Bank.Maintain from time to time",
+				tenant, last.Format(time.RFC3339))
+		}
+	}
+}
+
+// findEvents looks for events that no sink takes.
+func (p *program) findEvents(ctx context.Context, at *place, d *diagnosis) error {
+	var err error
+	if d.Waiting, err = at.Waiting(ctx, p.tenant, 1_000_000); err != nil {
+		return err
+	}
+	if d.Waiting == 0 {
+		return nil
+	}
+	waiting := map[string]int{}
+	for rec, err := range at.Undelivered(ctx, driver.OutboxQuery{Tenant: p.tenant}) {
+		if err != nil {
+			d.wrong("an event cannot be read: what is behind it in its run is never delivered")
+			break
+		}
+		if waiting[rec.Tenant]++; waiting[rec.Tenant] == memory.DefaultMaxUndelivered {
+			d.wrong("%d events or more of tenant %q wait, so that its writes may be refused: a host with a sink has to call Bank.Keep", waiting[rec.Tenant], rec.Tenant)
+		}
+		if d.Oldest.IsZero() || rec.Time.Before(d.Oldest) {
+			d.Oldest = rec.Time
+		}
+	}
+	if !d.Oldest.IsZero() && at.bank.Now().Sub(d.Oldest) > stale {
+		d.wrong("%d events wait, the oldest since %s: a host with a sink has to call Bank.Keep", d.Waiting, d.Oldest.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// findOverdue looks for commitments that nobody fires.
+func (p *program) findOverdue(ctx context.Context, at *place, d *diagnosis) error {
+	due, err := at.Due(ctx, "commitment", at.bank.Now().Add(-overdue), 1_000_000)
+	if err != nil {
+		return err
+	}
+	for _, c := range due {
+		if p.tenant != "" && c.Tenant != p.tenant {
+			continue
+		}
+		if d.Overdue++; d.Overdue == 1 {
+			d.Since = c.Due
+		}
+	}
+	if d.Overdue > 0 {
+		d.wrong("%d commitments are due and nobody fires them, the first since %s: a host has to call Engine.Tick", d.Overdue, d.Since.Format(time.RFC3339))
+	}
+	return nil
+}
+
+func (p *program) diagnosed(d *diagnosis) error {
+	if p.json {
+		if err := printJSON(p.out, d); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(p.out, "schema %d; %d tenants, %d records and %d documents were read\n", d.Schema, d.Tenants, d.Records, d.Documents)
+		fmt.Fprintf(p.out, "undelivered events: %d", d.Waiting)
+		if !d.Oldest.IsZero() {
+			fmt.Fprintf(p.out, ", the oldest since %s", d.Oldest.Format(time.RFC3339))
+		}
+		never := 0
+		for _, at := range d.Purges {
+			if at.IsZero() {
+				never++
+			}
+		}
+		fmt.Fprintf(p.out, "\ntenants that were never purged: %d\ncommitments that nobody fires: %d\n", never, d.Overdue)
+		for _, w := range d.Wrong {
+			fmt.Fprintln(p.out, "wrong:", w)
+		}
+	}
+	if !d.OK {
+		return advice(fmt.Sprintf("%d things are wrong", len(d.Wrong)))
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// located is an entry's place in the tenant's memory.
+type located struct {
+	Ref string `json:"ref"`
+	ID  string `json:"id"`
+}
+
+func locatedOf(all []driver.Located) []located {
+	places := []located{}
+	for _, l := range all {
+		places = append(places, located{l.Ref, l.ID})
+	}
+	return places
+}
+
+func (p *program) forget(ctx context.Context, args *arguments) (err error) {
+	yes := args.Bool("yes", false, "do not ask")
+	if err := args.take(1, 1); err != nil {
+		return err
+	}
+	if !*yes && !p.asks {
+		return misuse("nobody is there to ask: say -yes")
+	}
+	subject := args.Arg(0)
+	at, err := p.openTenant(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, at.close()) }()
+	if !*yes {
+		agreed, err := p.ask(ctx, at, subject)
+		if err != nil {
+			return err
+		}
+		if !agreed {
+			return advice("nothing was erased")
+		}
+	}
+	gone, err := at.bank.Forget(ctx, p.tenant, subject)
+	if err != nil {
+		return fmt.Errorf("not everything was erased: %w; the same command goes on there", err)
+	}
+	if p.json {
+		return printJSON(p.out, map[string]any{"erased": locatedOf(gone.Erased), "restored": locatedOf(gone.Restored), "documents": gone.Documents})
+	}
+	fmt.Fprintf(p.out, "%d entries erased, %d entries of others restored, %d documents of host text removed\n", len(gone.Erased), len(gone.Restored), gone.Documents)
+	for _, l := range gone.Erased {
+		fmt.Fprintf(p.out, "erased %q in %q\n", l.ID, l.Ref)
+	}
+	for _, l := range gone.Restored {
+		fmt.Fprintf(p.out, "restored %q in %q\n", l.ID, l.Ref)
+	}
+	return nil
+}
+
+// ask tells what would be erased and reports whether the answer is yes.
+func (p *program) ask(ctx context.Context, at *place, subject string) (bool, error) {
+	entries, documents := 0, 0
+	for x, err := range at.bank.Export(ctx, p.tenant, subject) {
+		switch {
+		case err != nil:
+			return false, err
+		case x.Record != nil:
+			entries++
+		default:
+			documents++
+		}
+	}
+	fmt.Fprintf(p.err, "Erase %d entries and %d documents of tenant %q about %q for good? (yes/no) ", entries, documents, p.tenant, subject)
+	answer, _ := bufio.NewReader(p.in).ReadString('\n')
+	return strings.TrimSpace(answer) == "yes", nil
+}

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// counts are the numbers of a scope, or of all scopes of a tenant.
+type counts struct {
+	Tenant    string         `json:"tenant"`
+	Ref       string         `json:"ref,omitempty"`
+	Refs      int            `json:"refs,omitempty"`
+	Entries   map[string]int `json:"entries"` // by state
+	Documents int            `json:"documents"`
+}
+
+func (p *program) inspect(ctx context.Context, args *arguments) (err error) {
+	if err := args.take(0, 2); err != nil {
+		return err
+	}
+	if args.NArg() > 0 && p.tenant == "" {
+		return misuse("say whose ref it is: -tenant ID")
+	}
+	at, err := p.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, at.close()) }()
+	switch {
+	case args.NArg() == 2:
+		return p.inspectEntry(ctx, at, args.Arg(0), args.Arg(1))
+	case args.NArg() == 1:
+		return p.inspectRef(ctx, at, args.Arg(0))
+	case p.tenant == "":
+		return p.inspectTenants(ctx, at)
+	}
+	return p.inspectTenant(ctx, at)
+}
+
+func (p *program) inspectTenants(ctx context.Context, at *place) error {
+	working := p.progress("counting records", 0)
+	all := []counts{}
+	for tenant, err := range at.bank.Tenants(ctx) {
+		if err != nil {
+			return err
+		}
+		refs, err := at.countRefs(ctx, tenant, working)
+		if err != nil {
+			return err
+		}
+		sum := counts{Tenant: tenant, Entries: map[string]int{}}
+		for _, c := range refs {
+			if c.Ref != "" {
+				sum.Refs++
+			}
+			sum.Documents += c.Documents
+			for state, n := range c.Entries {
+				sum.Entries[state] += n
+			}
+		}
+		all = append(all, sum)
+	}
+	working.end()
+	if p.json {
+		return printJSON(p.out, map[string]any{"tenants": all})
+	}
+	for _, c := range all {
+		fmt.Fprintf(p.out, "%q: %d refs, %s, %d documents\n", c.Tenant, c.Refs, states(c.Entries), c.Documents)
+	}
+	fmt.Fprintf(p.out, "%d tenants\n", len(all))
+	return nil
+}
+
+func (p *program) inspectTenant(ctx context.Context, at *place) error {
+	working := p.progress("counting records", 0)
+	refs, err := at.countRefs(ctx, p.tenant, working)
+	if err != nil {
+		return err
+	}
+	working.end()
+	if p.json {
+		return printJSON(p.out, map[string]any{"tenant": p.tenant, "refs": refs})
+	}
+	for _, c := range refs {
+		name := fmt.Sprintf("%q", c.Ref)
+		if c.Ref == "" {
+			name = "of no ref"
+		}
+		fmt.Fprintf(p.out, "%s: %s, %d documents\n", name, states(c.Entries), c.Documents)
+	}
+	fmt.Fprintf(p.out, "%d scopes\n", len(refs))
+	return nil
+}
+
+// states are counts by state as text.
+func states(n map[string]int) string {
+	text := fmt.Sprintf("%d live", n["live"])
+	for _, state := range []string{"expired", "merged", "superseded", "deleted", "erased"} {
+		if n[state] > 0 {
+			text += fmt.Sprintf(", %d %s", n[state], state)
+		}
+	}
+	return text
+}
+
+// countRefs counts what each ref of a tenant holds; the empty ref stands for the tenant's own
+// documents.
+func (at *place) countRefs(ctx context.Context, tenant string, working *progress) ([]counts, error) {
+	job, err := at.reader(tenant)
+	if err != nil {
+		return nil, err
+	}
+	refs := []string{""}
+	for ref, err := range at.bank.Refs(ctx, tenant) {
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, ref)
+	}
+	all := []counts{}
+	for _, ref := range refs {
+		c := counts{Tenant: tenant, Ref: ref, Entries: map[string]int{}}
+		err := at.walk(ctx, job, ref, func(r memory.Record) {
+			c.Entries[stateOf(r, job.Now())]++
+			working.step()
+		}, func(memory.Document) {
+			c.Documents++
+			working.step()
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(c.Entries) > 0 || c.Documents > 0 {
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}
+
+// walk reads everything that a ref holds, or with an empty ref the tenant's own documents.
+func (at *place) walk(ctx context.Context, job *memory.Job, ref string, record func(memory.Record), document func(memory.Document)) error {
+	if ref != "" {
+		for r, err := range job.History(ctx, ref) {
+			if err != nil {
+				return err
+			}
+			record(r)
+		}
+	}
+	for d, err := range job.Documents(ctx, ref, memory.DocumentQuery{}) {
+		if err != nil {
+			return err
+		}
+		document(d)
+	}
+	return nil
+}
+
+func (p *program) inspectRef(ctx context.Context, at *place, ref string) error {
+	job, err := at.reader(p.tenant)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for e, err := range job.Scan(ctx, ref) {
+		if err != nil {
+			return err
+		}
+		n++
+		shown := recordOf(memory.Record{Scope: memory.Scope{Ref: ref}, Entry: e}, job.Now())
+		if !p.json {
+			shown.text(p.out)
+		} else if err := printJSON(p.out, shown); err != nil {
+			return err
+		}
+	}
+	if !p.json {
+		fmt.Fprintf(p.out, "%d live entries\n", n)
+	}
+	return nil
+}
+
+// lineage is an entry with all that it was made of and that became of it.
+type lineage struct {
+	record
+	Head      string     `json:"head,omitempty"` // the live entry that stands for it now
+	Replaces  []string   `json:"replaces,omitempty"`
+	Derived   []string   `json:"derived,omitempty"`
+	Documents []document `json:"documents,omitempty"`
+}
+
+func (p *program) inspectEntry(ctx context.Context, at *place, ref, id string) error {
+	job, err := at.reader(p.tenant)
+	if err != nil {
+		return err
+	}
+	found := false
+	var l lineage
+	working := p.progress("reading records", 0)
+	err = at.walk(ctx, job, ref, func(r memory.Record) {
+		if r.Entry.ID == id {
+			l.record, found = recordOf(r, job.Now()), true
+		}
+		if r.For == id {
+			l.Replaces = append(l.Replaces, r.Entry.ID)
+		}
+		if slices.Contains(r.Entry.Sources, id) {
+			l.Derived = append(l.Derived, r.Entry.ID)
+		}
+		working.step()
+	}, func(d memory.Document) {
+		if slices.Contains(d.Of, id) {
+			l.Documents = append(l.Documents, documentOf(d))
+		}
+	})
+	working.end()
+	if err != nil {
+		return err
+	}
+	if !found {
+		return advice("there is no such entry: look for its id by inspect REF")
+	}
+	fate, err := at.bank.Trace(ctx, p.tenant, ref, id)
+	if err != nil && !errors.Is(err, memory.ErrNotFound) {
+		return err
+	}
+	l.Head = fate.Head.ID
+	if p.json {
+		return printJSON(p.out, l)
+	}
+	l.text(p.out)
+	fmt.Fprintf(p.out, "    written by: %q\n    stands for it now: %q\n    replaces: %q\n    made from it: %q\n", l.RunID, l.Head, l.Replaces, l.Derived)
+	for _, d := range l.Documents {
+		d.text(p.out)
+	}
+	return nil
+}
