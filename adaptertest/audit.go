@@ -1,7 +1,6 @@
 package adaptertest
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -72,6 +71,7 @@ func (w *world) audit() {
 	for tenant := range sorted(w.ref.tenants) {
 		w.auditTenant(tenant, w.instants(tenant))
 	}
+	w.auditUnknown()
 	if w.level != LevelAdapter {
 		w.auditShared()
 	}
@@ -80,8 +80,27 @@ func (w *world) audit() {
 	}
 }
 
+// auditUnknown reads a tenant, and a ref of one that is known, that were never written.
+func (w *world) auditUnknown() {
+	unknown := []driver.Scope{at("never written", "ref")}
+	for tenant := range sorted(w.ref.tenants) {
+		unknown = append(unknown, at(tenant, "never written"))
+		break
+	}
+	_, foreign := w.known("never written")
+	for _, s := range unknown {
+		w.auditScope(s, nil, foreign[:min(3, len(foreign))])
+		if w.level != LevelAdapter {
+			w.throwDice(s.Tenant)
+			w.auditRecords(s, nil, foreign[:min(3, len(foreign))])
+		}
+	}
+	delete(w.ref.tenants, "never written")
+}
+
 // auditTenant compares what a tenant has.
 func (w *world) auditTenant(tenant string, instants []time.Time) {
+	w.throwDice(tenant)
 	ids, foreign := w.known(tenant)
 	for ref := range sorted(w.ref.tenant(tenant).refs) {
 		s := at(tenant, ref)
@@ -95,8 +114,16 @@ func (w *world) auditTenant(tenant string, instants []time.Time) {
 			w.auditVersions(s, ids[ref], foreign, instants)
 		}
 	}
+	for ref := range sorted(w.ref.tenant(tenant).refs) {
+		w.auditAnyPages(at(tenant, ref))
+	}
+	w.auditGone(tenant)
 	if w.level != LevelAdapter {
+		for ref := range sorted(w.ref.tenant(tenant).refs) {
+			w.auditAnyRecords(at(tenant, ref))
+		}
 		w.auditDocuments(tenant)
+		w.auditAnyDocuments(tenant)
 		w.auditOutbox(tenant)
 		w.unnoted(func() { w.auditLog(tenant) })
 	}
@@ -274,6 +301,7 @@ func (w *world) sameRecords(got, want []driver.Record) {
 // auditRecords looks up what a scope holds, whatever its state.
 func (w *world) auditRecords(s driver.Scope, own, foreign []string) {
 	asked := slices.Concat(own, foreign, own[:min(1, len(own))])
+	w.dice.Shuffle(len(asked), func(i, k int) { asked[i], asked[k] = asked[k], asked[i] })
 	var want []driver.Record
 	for _, id := range asked {
 		if held := w.ref.tenant(s.Tenant).find(s.Ref, id); held != nil {
@@ -380,7 +408,15 @@ func (w *world) auditShared() {
 		}
 	}
 	if w.tenants != nil {
-		w.unnoted(func() { w.listed(driver.Scope{}, w.ref.scopes()...) })
+		all := w.ref.scopes()
+		w.unnoted(func() { w.listed(driver.Scope{}, all...) })
+		w.throwDice("")
+		for range min(auditedAtRandom, len(all)) {
+			one, other := all[w.dice.IntN(len(all))], all[w.dice.IntN(len(all))]
+			after := at(one.Tenant+some(w, []string{"0", "\xff"}), some(w, []string{one.Ref, other.Ref, one.Ref + "0"}))
+			behind := slices.DeleteFunc(slices.Clone(all), func(s driver.Scope) bool { return compareScopes(s, after) <= 0 })
+			w.unnoted(func() { w.listed(after, behind...) })
+		}
 	}
 }
 
@@ -430,6 +466,7 @@ func (w *world) auditVersions(s driver.Scope, own, foreign []string, instants []
 					byID[e.ID] = e
 				}
 				asked := slices.Concat(own, foreign, own[:min(1, len(own))])
+				w.dice.Shuffle(len(asked), func(i, k int) { asked[i], asked[k] = asked[k], asked[i] })
 				var found []driver.Entry
 				for _, id := range asked {
 					if e, there := byID[id]; there {
@@ -447,6 +484,7 @@ func (w *world) auditVersions(s driver.Scope, own, foreign []string, instants []
 		for _, later := range held[i:] {
 			if w.changes != nil {
 				w.unnoted(func() { w.changed(s, h.store, later.store, w.ref.changed(s, h.number, later.number)) })
+				w.unnoted(func() { w.changed(s, later.store, h.store, w.ref.changed(s, later.number, h.number)) })
 			}
 		}
 	}
@@ -455,20 +493,22 @@ func (w *world) auditVersions(s driver.Scope, own, foreign []string, instants []
 // auditHorizons expects that a version is equal to another only if it names the same
 // state, and that versions behind the horizon are refused.
 func (w *world) auditHorizons() {
-	seen := map[driver.Version]heldVersion{}
+	seen, behind := map[driver.Version]heldVersion{}, map[string]int{}
 	for _, h := range w.held {
 		if other, known := seen[h.store]; known && other != h && other.tenant == h.tenant {
 			w.fail("another version after each mutation", "the version "+w.name(h.store)+" for two states of "+short(h.tenant))
 		}
 		seen[h.store] = h
 		if h.number < w.ref.tenant(h.tenant).horizon {
-			w.unnoted(func() {
-				for ref := range sorted(w.ref.tenant(h.tenant).refs) {
-					_, err := w.tryListAt(at(h.tenant, ref), h.store, driver.Query{At: w.now})
-					w.check(errors.Is(err, driver.ErrSnapshotUnavailable), describeError(driver.ErrSnapshotUnavailable), "%s", describeError(err))
-					break
-				}
-			})
+			behind[h.tenant]++
+			if behind[h.tenant] > auditedInstants {
+				continue
+			}
+			ref := "any"
+			for ref = range sorted(w.ref.tenant(h.tenant).refs) {
+				break
+			}
+			w.unnoted(func() { w.refused(at(h.tenant, ref), h.store) })
 		}
 	}
 }

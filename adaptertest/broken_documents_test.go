@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -85,12 +86,12 @@ func shown(f func(d *driver.Document)) func(b *broken) {
 
 func documentDefects() []defect {
 	all := slices.Concat(swapDefects(), documentQueryDefects(), contentDefects(), dueDefects(), documentVersionDefects())
-	for _, r := range refusals {
-		all = append(all, defect{"takes a mutation that " + r.says, "DOCUMENT/refused-" + r.name, func(b *broken) {
+	for i, r := range refusedParts {
+		all = append(all, defect{"takes a mutation that " + r.says, fmt.Sprint("DOCUMENT/refused-", i+1), func(b *broken) {
 			apply := b.apply
 			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 				made, err := apply(ctx, tenant, m)
-				for _, bad := range r.make() {
+				for _, bad := range r.refused() {
 					if strings.Contains(describeMutation(&m), describeMutation(&bad)) {
 						return driver.Applied{Revs: make([]int64, len(m.Documents))}, ctx.Err()
 					}
@@ -362,7 +363,7 @@ func documentQueryDefects() []defect {
 			}
 		}},
 	}
-	for _, n := range documentNames {
+	for _, n := range brokenDocumentNames {
 		for _, f := range folds {
 			all = append(all, defect{"finds documents by a " + n.name + " without its " + f.name, "DOCUMENT/exact-" + n.name, looksAlike(n.name, f.of)})
 		}
@@ -413,4 +414,19 @@ func looksAlike(name string, fold func(string) string) func(b *broken) {
 			}), ctx.Err())
 		}
 	}
+}
+
+// brokenDocumentNames are the names by which documents are found.
+var brokenDocumentNames = []struct {
+	name string
+	set  func(d *driver.Document, name string)
+	ask  func(q *driver.DocumentQuery, name string)
+}{
+	{"tenant", func(d *driver.Document, name string) { d.Tenant = name }, func(q *driver.DocumentQuery, name string) { q.Tenant = name }},
+	{"ref", func(d *driver.Document, name string) { d.Ref = name }, func(q *driver.DocumentQuery, name string) { q.Ref, q.EveryRef = name, false }},
+	{"kind", func(d *driver.Document, name string) { d.Kind = name }, func(q *driver.DocumentQuery, name string) { q.Kind = name }},
+	{"key", func(d *driver.Document, name string) { d.Key = name }, func(q *driver.DocumentQuery, name string) { q.Key = name }},
+	{"group", func(d *driver.Document, name string) { d.Group = name }, func(q *driver.DocumentQuery, name string) { q.Group = name }},
+	{"subject", func(d *driver.Document, name string) { d.Subjects = []string{"everyone", name} },
+		func(q *driver.DocumentQuery, name string) { q.Subject = name }},
 }

@@ -192,7 +192,7 @@ func outboxDefects() []defect {
 		{"yields nothing behind a run that is stuck", "OUTBOX/stuck-run", func(b *broken) {
 			b.undelivered = func(ctx context.Context, q driver.OutboxQuery) ([]events.Record, error) {
 				recs, err := b.in.outbox(ctx, q)
-				if i := slices.IndexFunc(recs, func(r events.Record) bool { return r.RunID == "stuck" }); q.RunID == "" && i >= 0 {
+				if i := slices.IndexFunc(recs, func(r events.Record) bool { return r.RunID == "run-1" }); q.RunID == "" && i >= 0 {
 					recs = recs[:i+1]
 				}
 				return recs, err

@@ -61,7 +61,7 @@ func readDefects() []defect {
 		}
 		all = append(all, expiryDefects(way)...)
 		all = append(all, showDefects(way)...)
-		if r.lists {
+		if !strings.HasPrefix(r.name, "get") {
 			all = append(all, orderDefects(way)...)
 		}
 	}

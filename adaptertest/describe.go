@@ -41,12 +41,12 @@ func describeTime(t time.Time) string {
 
 // short quotes text, of a long one its ends. Issued ids are in it whole or not at all,
 // as rename knows only whole ones.
-func short(s string) string {
+func short[T ~string | ~[]byte](s T) string {
 	if len(s) <= 60 {
-		return strconv.Quote(s)
+		return strconv.Quote(string(s))
 	}
 	const near = 300 // no id that reaches beyond is cut where it matters
-	head, tail := s[:min(len(s), near)], s[max(0, len(s)-near):]
+	head, tail := string(s[:min(len(s), near)]), string(s[max(0, len(s)-near):])
 	from, to := 20, len(tail)-20
 	for _, id := range issued.FindAllStringIndex(head, -1) {
 		if id[0] < from && from < id[1] {

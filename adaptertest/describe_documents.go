@@ -23,7 +23,7 @@ func describeName(d *driver.Document) string {
 // describeDocument leaves the revision out, which is the store's to choose: the same
 // seed gives the same text.
 func describeDocument(d *driver.Document) string {
-	text := fmt.Sprintf("%s (value %s", describeName(d), short(string(d.Value)))
+	text := fmt.Sprintf("%s (value %s", describeName(d), short(d.Value))
 	if d.Group != "" {
 		text += ", group " + short(d.Group)
 	}

@@ -8,7 +8,7 @@
 //	}
 //
 // It runs one subtest for each case, named after the law that the case proves:
-// TTL/expired-in-list. [Check] does the same without a test, so that a program can
+// IDEMPOTENCE/put-again-deleted. [Check] does the same without a test, so that a program can
 // certify a store where it runs.
 //
 // Beside the store alone, it proves the engines of this module on the store: what they
@@ -33,15 +33,16 @@
 //   - world.go, script.go, steps.go, steps_offers.go, steps_documents.go: what a case works
 //     in, and the steps that it takes. describe.go, describe_documents.go and names.go are
 //     the words for them.
-//   - reference.go and audit.go: what every step is compared with.
-//   - sweep_names.go, sweep_many.go, sweep_instants.go, sweep_methods.go: cases that are
-//     generated: lookalike names in every place of a name, many of everything, instants
-//     wherever one is kept, and contexts and error texts through every method, by
-//     reflection, so that a method which is added is swept or fails the kit.
-//   - model.go and law_model.go: random steps that are chosen by what the state allows.
+//   - reference.go, audit.go and audit_queries.go: what every step is compared with.
+//   - sweep_names.go, sweep_many.go, sweep_instants.go, sweep_methods.go, sweep_refused.go,
+//     sweep_loops.go, sweep_sequences.go: cases that are generated: lookalike names in every
+//     place of a name, many of everything, instants wherever one is kept, contexts and error
+//     texts through every method, by reflection, so that a method which is added is swept
+//     or fails the kit, malformed names in every part of a mutation, changes in the body of
+//     every loop, and every short sequence of steps about the same entries and documents.
+//   - model.go and law_model.go: long random sequences of the same steps.
 //   - run_log.go: the cases of a log of run events, whoever keeps it.
-//   - law_*.go: the cases of a law. host.go and tap.go: a bank over the store, and calls
-//     that are made to fail.
+//   - law_*.go: the cases of a law. host.go and tap.go: a bank over the store.
 //   - internal/mutate: breaks the in-memory store by machine, and lists what the kit does
 //     not find.
 //
@@ -89,8 +90,7 @@
 //     exact too.
 //   - RACING (M1, M8, E3): writers of different scopes do not touch each other.
 //   - SR-1 (M2, M3): a store adds no way by which a secret could get out.
-//   - FAULT: a failed call, a lost acknowledgement or a cancelled context leaves
-//     memory whole.
+//   - FAULT: a cancelled context leaves memory whole.
 //   - DURABLE: a store that is opened again, or whose process was killed, has everything
 //     that it had.
 //   - CONSOLIDATE (C2, C5, C7): a consolidation on the store does what it says, once.
@@ -98,7 +98,8 @@
 //   - FIRE (K1, K2, K6): commitments on the store fire once.
 //   - RECALL (S1, S2, S3, S4): what answers a question is found, and nothing else. A store that
 //     says it searches by meaning must find texts by other words than theirs.
-//   - MODEL: random operations agree with a model.
+//   - MODEL: every short sequence of steps, every mutation of two parts, and long random
+//     sequences agree with the reference; loops may change the store.
 //   - SIZES (M5, M8): what holds for a few holds for many.
 //
 // # Errors

@@ -15,6 +15,7 @@ type findings struct {
 	reasons map[Offer]string
 	remarks []string
 	traits  driver.Traits
+	reached map[string]int // what the steps of all cases met
 }
 
 func (f *findings) offer(o Offer, ok bool, reason string) {
@@ -66,7 +67,7 @@ func (cfg Config) look(ctx context.Context) (found *findings, err error) {
 		return nil, errors.New("adaptertest: Config.New gave no store")
 	}
 	defer closeStore(store)
-	found = &findings{reasons: map[Offer]string{}}
+	found = &findings{reasons: map[Offer]string{}, reached: map[string]int{}}
 	if err := found.inspect(store, cfg.Reopen != nil); err != nil {
 		return nil, err
 	}

@@ -51,6 +51,7 @@ func durableIDs(w *world) {
 	w.puts(home, "a", "gone")
 	w.delete(home, "gone", true)
 	w.reopen()
+	w.delete(home, "gone", false)
 	for _, id := range []string{"a", "gone"} {
 		w.puts(home, id)
 		other := w.entry(id)

@@ -27,15 +27,6 @@ func expiryLaw() law {
 	return l
 }
 
-// mortal is an entry that expires after d.
-func (w *world) mortal(id string, d time.Duration) driver.Entry {
-	e := w.entry(id)
-	e.ExpiresAt = w.now.Add(d)
-	return e
-}
-
-func (w *world) advance(d time.Duration) { w.now = w.now.Add(d) }
-
 func readExpired(w *world, r reader) {
 	all := []string{"b", "a"}
 	w.put(home, w.mortal("a", 5*time.Millisecond))

@@ -67,22 +67,6 @@ func limitHuge(w *world) {
 	}
 }
 
-// walk goes through everything page by page.
-func (w *world) walk(size int, want []string, page func(q driver.Query) []driver.Entry) {
-	q := driver.Query{At: w.now, Limit: size}
-	var got []driver.Entry
-	for range len(want)/size + 2 {
-		p := page(q)
-		w.check(len(p) <= size, fmt.Sprintf("at most %d entries", size), "%d", len(p))
-		got = append(got, p...)
-		if len(p) < size {
-			break
-		}
-		q.After = p[len(p)-1].Cursor()
-	}
-	w.sameIDs(got, want)
-}
-
 func pagesOfExpiring(w *world) {
 	all := w.putMany(home, 20, func(i int, e *driver.Entry) {
 		if i%2 == 0 {

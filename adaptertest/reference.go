@@ -32,6 +32,7 @@ type refTenant struct {
 	changes          []refChange
 	scars            map[string][]refSpan // by ref: of versions at which something was live that is erased now
 	purged           map[place]bool       // ids that were purged: what becomes of them is open
+	gone             []driver.Record      // the first that were erased, purged or dropped: nothing finds them
 }
 
 type place struct{ ref, id string }
@@ -151,6 +152,13 @@ func (c *change) insert(p *driver.Placed) {
 	c.note(driver.Located{Scope: p.Scope, ID: e.ID}, refPut)
 }
 
+// forget notes an entry of which nothing may be found any more.
+func (t *refTenant) forget(rec *refRecord) {
+	if len(t.gone) < auditedNames && !rec.Erased {
+		t.gone = append(t.gone, rec.Record)
+	}
+}
+
 // end closes the record's life.
 func (r *refRecord) end(v int) {
 	if last := len(r.lives) - 1; last >= 0 && r.lives[last].to == 0 {
@@ -165,15 +173,25 @@ func (r *reference) apply(tenant string, m *driver.Mutation, revs []int64, singl
 	t := r.tenant(tenant)
 	c := &change{refTenant: t}
 	version, before := t.version, len(t.changes)
-	if !m.MachineryOnly() {
+	if !machineryOnly(m) {
 		t.version++
 	}
+	had := r.used(tenant, m)
 	if !c.commit(m) {
+		err = driver.ErrConflict
+	} else {
+		queued := int64(len(m.Events))
+		if m.Log {
+			queued = 0 // what is logged does not wait
+		}
+		err = beyond(m.Limits, had, r.used(tenant, m), queued)
+	}
+	if err != nil {
 		for _, undo := range slices.Backward(c.undo) {
 			undo()
 		}
 		t.version, t.changes = version, t.changes[:before]
-		return version, driver.ErrConflict
+		return version, err
 	}
 	if single && len(t.changes) == before {
 		t.version = version
@@ -199,6 +217,45 @@ func (r *reference) apply(tenant string, m *driver.Mutation, revs []int64, singl
 		}
 	}
 	return t.version, nil
+}
+
+// machineryOnly tells mutations that make no version.
+func machineryOnly(m *driver.Mutation) bool {
+	return len(m.Documents) > 0 && len(m.Live) == 0 && len(m.Heirs) == 0 && len(m.Put) == 0 && len(m.Retire) == 0 && len(m.Restore) == 0 &&
+		len(m.Erase) == 0 && len(m.Events) == 0 &&
+		!slices.ContainsFunc(m.Documents, func(x driver.DocumentSwap) bool { return x.Class != driver.Machinery })
+}
+
+// used is what a tenant has, for a mutation that has limits.
+func (r *reference) used(tenant string, m *driver.Mutation) (u driver.Limits) {
+	if m.Limits == (driver.Limits{}) {
+		return u
+	}
+	for _, rec := range r.tenant(tenant).records {
+		if rec.State == driver.Live && !rec.Erased {
+			u.Entries++
+			u.Bytes += int64(len(rec.Entry.Content))
+		}
+	}
+	for name := range r.waiting {
+		if name.tenant == tenant {
+			u.Waiting++
+		}
+	}
+	return u
+}
+
+// beyond returns the error of a mutation that makes more of what its limits bound, and
+// comes out above them.
+func beyond(limits, had, has driver.Limits, queued int64) error {
+	over := func(limit, had, has int64) bool { return limit > 0 && has > had && has > limit }
+	switch {
+	case over(limits.Entries, had.Entries, has.Entries), over(limits.Bytes, had.Bytes, has.Bytes):
+		return driver.ErrStorageLimit
+	case over(limits.Waiting, had.Waiting, had.Waiting+queued):
+		return driver.ErrBacklog
+	}
+	return nil
 }
 
 // commit does what a mutation does to entries, part by part, and reports whether every
@@ -254,6 +311,7 @@ func (c *change) commit(m *driver.Mutation) bool {
 	}
 	for _, l := range m.Erase {
 		if held := c.touch(l); held != nil && !held.Erased {
+			c.forget(held)
 			held.end(c.version)
 			scars := c.scars[l.Ref]
 			c.undo = append(c.undo, func() { c.scars[l.Ref] = scars })
@@ -496,13 +554,14 @@ func (r *reference) purge(tenant string, v int, at time.Time) int {
 		}
 	}
 	removed := 0
-	for ref, recs := range t.refs {
+	for ref, recs := range sorted(t.refs) {
 		t.refs[ref] = slices.DeleteFunc(recs, func(rec *refRecord) bool {
 			if stays[rec] {
 				return false
 			}
 			where := place{ref, rec.Entry.ID}
 			t.purged[where] = true
+			t.forget(rec)
 			delete(t.records, where)
 			t.removeMadeOf(ref, rec.Entry.ID)
 			removed++
@@ -515,10 +574,15 @@ func (r *reference) purge(tenant string, v int, at time.Time) int {
 // drop removes all that is held of a tenant, and all its versions.
 func (r *reference) drop(tenant string) {
 	t := r.tenant(tenant)
-	version := t.version + 1
+	for _, recs := range sorted(t.refs) {
+		for _, rec := range recs {
+			t.forget(rec)
+		}
+	}
+	version, gone := t.version+1, t.gone
 	delete(r.tenants, tenant)
 	t = r.tenant(tenant)
-	t.version, t.horizon = version, version
+	t.version, t.horizon, t.gone = version, version, gone
 	for name := range r.waiting {
 		if name.tenant == tenant {
 			delete(r.waiting, name)

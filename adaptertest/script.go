@@ -21,7 +21,8 @@ type script struct {
 	seed  uint64 // of the configuration
 	part  uint64 // the case's own
 	rng   *rand.Rand
-	now   time.Time // the kit's clock; a case moves it
+	dice  *rand.Rand // of the audit under way
+	now   time.Time  // the kit's clock; a case moves it
 
 	mu    sync.Mutex
 	steps []string

@@ -23,10 +23,20 @@ func (w *world) entry(id string) driver.Entry {
 	return driver.Entry{ID: id, Content: "content of " + id, Tags: []string{}, CreatedAt: w.now, RunID: "run-1"}
 }
 
+// mortal is an entry that expires after d.
+func (w *world) mortal(id string, d time.Duration) driver.Entry {
+	e := w.entry(id)
+	e.ExpiresAt = w.now.Add(d)
+	return e
+}
+
+func (w *world) advance(d time.Duration) { w.now = w.now.Add(d) }
+
 func (w *world) tryPut(s driver.Scope, e driver.Entry) error {
 	if w.noting() {
 		w.did("put %s in %s", describeEntry(&e), describeScope(s))
 	}
+	w.count("put", s, e.ID)
 	err := w.store.Put(w.ctx, s, e)
 	w.mirrored(err, func(r *reference) error { return r.put(s, e) })
 	return err
@@ -116,6 +126,7 @@ func (w *world) delete(s driver.Scope, id string, want bool) {
 	if w.noting() {
 		w.did("delete %s from %s at %s", short(id), describeScope(s), describeTime(w.now))
 	}
+	w.count("delete", s, id)
 	deleted, err := w.store.Delete(w.ctx, s, id, w.now)
 	w.must(err)
 	if w.ref != nil {

@@ -101,12 +101,6 @@ func (w *world) sameDocument(got, want *driver.Document) {
 	}
 }
 
-// lacks expects no document of that name.
-func (w *world) lacks(d driver.Document) {
-	docs := w.documents(exactly(&d))
-	w.check(len(docs) == 0, "no document", "%s", describeDocuments(docs))
-}
-
 // nameIn is the place of a document among those of its tenant, as texts call it.
 func nameIn(d *driver.Document) string { return d.Ref + "/" + d.Kind + "/" + d.Key }
 
@@ -147,4 +141,10 @@ func (w *world) changed(s driver.Scope, from, to driver.Version, want driver.Cha
 	if text, expected := describeChanges(got), describeChanges(want); text != expected {
 		w.fail(expected, text)
 	}
+}
+
+// lacks expects no document of that name.
+func (w *world) lacks(d driver.Document) {
+	docs := w.documents(exactly(&d))
+	w.check(len(docs) == 0, "no document", "%s", describeDocuments(docs))
 }

@@ -2,7 +2,6 @@ package adaptertest
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,10 +17,8 @@ func (w *world) tryApply(tenant string, m driver.Mutation) (driver.Applied, erro
 	if w.noting() {
 		w.did("apply for %s: %s", short(tenant), describeMutation(&m))
 	}
+	w.countParts(&m)
 	made, err := w.tx.Apply(w.ctx, tenant, m)
-	if m.Limits != (driver.Limits{}) && (errors.Is(err, driver.ErrStorageLimit) || errors.Is(err, driver.ErrBacklog)) {
-		return made, err // the reference does not count; the cases of the limits do
-	}
 	w.mirrored(err, func(r *reference) error {
 		if rule := m.Validate(tenant); rule != nil {
 			return driver.ErrValidation
@@ -32,7 +29,7 @@ func (w *world) tryApply(tenant string, m driver.Mutation) (driver.Applied, erro
 	if err == nil {
 		w.check(len(made.Revs) == len(m.Documents), fmt.Sprint(len(m.Documents), " revisions"), "%d", len(made.Revs))
 		if w.versions != nil {
-			w.check((made.Version == "") == m.MachineryOnly(), "a version of every mutation but one that changes machinery only", "the version %q", w.name(made.Version))
+			w.check((made.Version == "") == machineryOnly(&m), "a version of every mutation but one that changes machinery only", "the version %q", w.name(made.Version))
 			w.hold(tenant, made.Version)
 		}
 	}
@@ -119,11 +116,6 @@ func (w *world) sameRecord(rec, want driver.Record) {
 
 func equalRecords(a, b *driver.Record) bool {
 	return a.Scope == b.Scope && a.State == b.State && a.For == b.For && a.Erased == b.Erased && differences(&a.Entry, &b.Entry) == ""
-}
-
-// stub expects that nothing is left of an entry but its id and what became of it.
-func (w *world) stub(s driver.Scope, id string, state driver.State, successor string) {
-	w.sameRecord(w.record(s, id), driver.Record{Scope: s, Entry: driver.Entry{ID: id}, State: state, For: successor, Erased: true})
 }
 
 // purged expects that the scope no longer has a record of the id.
@@ -298,4 +290,9 @@ func (w *world) scan(s driver.Scope, q driver.Query) []driver.Entry {
 		entries = append(entries, e)
 	}
 	return entries
+}
+
+// stub expects that nothing is left of an entry but its id and what became of it.
+func (w *world) stub(s driver.Scope, id string, state driver.State, successor string) {
+	w.sameRecord(w.record(s, id), driver.Record{Scope: s, Entry: driver.Entry{ID: id}, State: state, For: successor, Erased: true})
 }

@@ -101,6 +101,19 @@ func (w *world) readAround(t time.Time, zone *time.Location) {
 					w.sameEntries(w.search(home, q), w.ref.search(home, q))
 				}
 			}
+			for i := range all {
+				if d := all[i].CreatedAt.Sub(t); d > -time.Second && d < time.Second {
+					w.get(home, all[i])
+				}
+			}
+			if w.scanner != nil {
+				w.sameEntries(w.scan(home, driver.Query{At: w.now}), all)
+			}
+			if w.versions != nil {
+				v := w.version(home.Tenant)
+				w.sameEntries(w.listAt(home, v, driver.Query{At: w.now}), all)
+				w.sameEntries(w.getAt(home, v, ids(all)...), all)
+			}
 			if w.scheduler != nil {
 				want := w.ref.due("timer", w.now)
 				w.sameDue(w.due("timer", w.now, len(want)+1), want)

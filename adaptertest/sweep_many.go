@@ -236,6 +236,14 @@ var many = []struct {
 	{"purged", "a purge of so many records", []Offer{Transactor, Versioned}, func(w *world, n int) {
 		manyRecords(w, n)
 		w.purge(home.Tenant, w.version(home.Tenant))
+		var m driver.Mutation
+		for i := range n * 2 / 3 { // the lower part of all ids goes
+			m.Erase = append(m.Erase, located(home, manyID("e", i))...)
+		}
+		w.quietly("erase two thirds", func() { w.apply(m) })
+		w.purge(home.Tenant, w.version(home.Tenant))
+		w.lookUp(home, manyID("e", 0), manyID("e", 1))
+		w.puts(home, "a")
 	}},
 }
 
@@ -292,6 +300,22 @@ func (w *world) pageThrough(n int, tag string) {
 	}
 }
 
+// walk goes through everything page by page.
+func (w *world) walk(size int, want []string, page func(q driver.Query) []driver.Entry) {
+	q := driver.Query{At: w.now, Limit: size}
+	var got []driver.Entry
+	for range len(want)/size + 2 {
+		p := page(q)
+		w.check(len(p) <= size, fmt.Sprintf("at most %d entries", size), "%d", len(p))
+		got = append(got, p...)
+		if len(p) < size {
+			break
+		}
+		q.After = p[len(p)-1].Cursor()
+	}
+	w.sameIDs(got, want)
+}
+
 // fillMany puts n entries in home by one mutation.
 func (w *world) fillMany(n int, name string, change func(i int, e *driver.Entry)) {
 	var m driver.Mutation
@@ -339,12 +363,14 @@ func (w *world) prepareParts(n int) {
 }
 
 func manyParts(w *world, n int) {
+	n = n/2 + 1 // of each kind
 	w.prepareParts(n)
 	w.quietly(fmt.Sprintf("apply a mutation of %d parts of each kind", n), func() { w.apply(w.everyPart(n)) })
 }
 
 // failsAtTheLast makes the last part of each kind fail in turn.
 func failsAtTheLast(w *world, n int) {
+	n = n/2 + 1
 	w.prepareParts(n)
 	for _, c := range []struct {
 		name string

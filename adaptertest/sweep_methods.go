@@ -126,10 +126,10 @@ func (w *world) try(ctx context.Context, m method, x words) (answer []string, er
 			err, _ = out.Interface().(error)
 		case out.Kind() == reflect.Func:
 			for value, failed := range out.Seq2() {
-				if err, _ = failed.Interface().(error); err != nil {
-					break
+				w.check(err == nil, "nothing after an error", "more")
+				if err, _ = failed.Interface().(error); err == nil {
+					answer = append(answer, described(value.Interface()))
 				}
-				answer = append(answer, described(value.Interface()))
 			}
 		default:
 			answer = append(answer, described(out.Interface()))

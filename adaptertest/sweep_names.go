@@ -16,6 +16,7 @@ var lookalikes = []string{
 	"a", "ab", "A", "a_b", "a%b", "a%", "a*", "a?b", "[a]", "a.b", ".", "a/b", "a/", "/a", "a:b", "a|b", `a\b`, "a'b", `a"b`, "a;b", "a,b", "b",
 	"a b", "a  b", " a", "a ", "é", "e\u0301", "\ufb01", "fi", "ß", "SS", "ss", "ı", "i", "İ", "I", "日本", "null", "0", "00", "%61", "a\u200b",
 	"k", "\u212a", "σ", "ς", "a-b", "a#b", "--", "true", "1", "1.0", "1e0", "\U0001F9E0", "\U0001F9E1",
+	"_", "a0", "a1", "a10", "a2", "aa", "z", "Z", "\uffee", "\U00010000",
 }
 
 // namesUpTo are the lookalikes, and long names that differ in their last byte only.
@@ -59,10 +60,20 @@ var namePositions = []struct {
 	{"kind", driver.MaxKindBytes, []Offer{Transactor}, func(p *plot, name string, i int) { p.shared(i); p.kind, p.key = name, "key" }},
 	{"key", driver.MaxKeyBytes - 10, []Offer{Transactor}, func(p *plot, name string, i int) { p.shared(i); p.kind, p.key = "kind", name }},
 	{"group", driver.MaxKeyBytes, []Offer{Transactor}, func(p *plot, name string, i int) { p.shared(i); p.group = name }},
-	{"joined", 64, nil, func(p *plot, name string, i int) { // the names are the same once they are run together
-		whole := "ab" + name + "cd"
-		p.Tenant, p.Ref = whole[:1+i%(len(whole)-1)], whole[1+i%(len(whole)-1):]
+	{"joined-document", 64, []Offer{Transactor}, func(p *plot, name string, i int) {
+		p.shared(i)
+		p.kind, p.key = split(name, i)
 	}},
+	{"joined", 64, nil, func(p *plot, name string, i int) { // the names are the same once they are run together
+		p.Tenant, p.Ref = split(name, i)
+	}},
+}
+
+// split makes two names of one, at different places.
+func split(name string, i int) (one, other string) {
+	whole := []rune("ab" + name[:min(len(name), 40)] + "cd")
+	at := 1 + i%(len(whole)-1)
+	return string(whole[:at]), string(whole[at:])
 }
 
 // apart gives what is not in question names of its own.
@@ -87,7 +98,9 @@ func nameCases() []testCase {
 				own := &plot{Scope: home, entries: func(item string) string { return item }, run: "run", event: "event",
 					subject: "subject", tag: "tag", kind: "kind", key: "key", group: "group", text: fmt.Sprintf("text %03d", i)}
 				p.set(own, name, i)
-				if !slices.ContainsFunc(plots, func(o *plot) bool { return p.name == "joined" && o.Scope == own.Scope }) {
+				if !slices.ContainsFunc(plots, func(o *plot) bool {
+					return o.Scope == own.Scope && o.kind+"\x00"+o.key == own.kind+"\x00"+own.key && o.entries("") == own.entries("")
+				}) {
 					plots = append(plots, own)
 				}
 			}
@@ -138,6 +151,10 @@ func (w *world) sweepNames(plots []*plot) {
 		touched(func(p *plot) {
 			w.quietly("change whatever there is of "+p.text, func() { w.disturb(p, plots) })
 		})
+		if w.level != LevelAdapter && ofTenants && round == 0 {
+			w.usesWhatTheReferenceSays(plots[0].Scope)
+			w.usesWhatTheReferenceSays(plots[1].Scope)
+		}
 		if w.level != LevelAdapter && w.tenants != nil && ofTenants {
 			touched(func(p *plot) { w.drop(p.Tenant, 1000, 3) })
 		}

@@ -48,7 +48,7 @@ func endsOver(relics []Relic, index map[string]int, ends []int8, i int) bool {
 		switch {
 		case r.For == "" && r.Over:
 			end = 1
-		case r.For == "" || !held:
+		case !held:
 			end = 2
 		default:
 			chain = append(chain, next)

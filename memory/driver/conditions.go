@@ -72,7 +72,7 @@ func (o *outlook) holds(m *Mutation) bool {
 	}
 	for _, l := range m.Restore {
 		e := o.of(l.Ref, l.ID)
-		if e.Entry == nil || e.Erased || e.State != Merged && e.State != Superseded {
+		if e.Erased || e.State != Merged && e.State != Superseded { // what is not held is live
 			return false
 		}
 		e.State = Live

@@ -18,9 +18,6 @@ const (
 // validInstant accepts whole milliseconds of the years 1 to 9999, but not the zero
 // time.
 func validInstant(t time.Time) bool {
-	if t.IsZero() || t.Nanosecond()%int(time.Millisecond) != 0 {
-		return false
-	}
 	y := t.UTC().Year()
-	return y >= 1 && y <= 9999
+	return t.Nanosecond()%int(time.Millisecond) == 0 && y >= 1 && y <= 9999
 }

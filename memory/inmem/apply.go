@@ -80,11 +80,8 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 		t.commit(&m)
 		done.Version = t.mark.Version(t.version)
 	}
-	if len(m.Documents) > 0 {
-		done.Revs = make([]int64, len(m.Documents))
-		for i := range m.Documents {
-			done.Revs[i] = t.shelf.swap(&m.Documents[i], func() int64 { return st.revs.Add(1) })
-		}
+	for i := range m.Documents {
+		done.Revs = append(done.Revs, t.shelf.swap(&m.Documents[i], func() int64 { return st.revs.Add(1) }))
 	}
 	return done, nil
 }

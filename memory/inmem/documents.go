@@ -60,21 +60,23 @@ func (sh *shelf) state(ref, kind, key string) (int64, driver.Class) {
 func (sh *shelf) swap(x *driver.DocumentSwap, rev func() int64) int64 {
 	at := name{x.Ref, x.Kind, x.Key}
 	doc := sh.docs[at]
-	switch {
-	case x.Act == driver.Remove && doc != nil:
-		sh.remove(doc)
-	case x.Act == driver.Check && doc != nil:
-		return doc.Rev
-	case x.Act == driver.Set, x.Act == driver.Retain && doc != nil:
-		d := copied(x.Document)
-		if x.Act == driver.Retain {
-			d.Value = doc.Value
-		}
-		d.Due, d.Rev = d.Due.UTC(), rev()
-		sh.set(at, doc, &d)
-		return d.Rev
+	if doc == nil && x.Act != driver.Set {
+		return 0
 	}
-	return 0
+	switch x.Act {
+	case driver.Remove:
+		sh.remove(doc)
+		return 0
+	case driver.Check:
+		return doc.Rev
+	}
+	d := copied(x.Document)
+	if x.Act == driver.Retain {
+		d.Value = doc.Value
+	}
+	d.Due, d.Rev = d.Due.UTC(), rev()
+	sh.set(at, doc, &d)
+	return d.Rev
 }
 
 // set puts d in the place doc, which is nil if there is no document of that name.

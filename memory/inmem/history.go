@@ -34,10 +34,11 @@ func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]dr
 func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
 	return func(yield func(driver.Record, error) bool) {
 		t := st.tenant(tenant)
-		if t == nil || ctx.Err() != nil {
-			if err := ctx.Err(); err != nil {
-				yield(driver.Record{}, err)
-			}
+		if err := ctx.Err(); err != nil {
+			yield(driver.Record{}, err)
+			return
+		}
+		if t == nil {
 			return
 		}
 		heads := make(map[string]bool, len(q.For))
@@ -126,12 +127,12 @@ func (sc *scope) note(v uint64, a act, r *record) { sc.journal.insert(change{v, 
 // Changes returns the ids of a scope that were touched by the mutations after the
 // version from, up to and with the version to.
 func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Version) (driver.ChangeSet, error) {
-	t, low, err := st.at(ctx, s.Tenant, from)
+	_, low, err := st.at(ctx, s.Tenant, from)
 	if err != nil {
 		return driver.ChangeSet{}, err
 	}
-	_, high, err := st.at(ctx, s.Tenant, to)
-	if err != nil || t == nil {
+	t, high, err := st.at(ctx, s.Tenant, to)
+	if t == nil {
 		return driver.ChangeSet{}, err
 	}
 	t.mu.RLock()
@@ -165,7 +166,7 @@ func distinct(ss []string) []string {
 // It does not look at expiry: the store does not know when v was.
 func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {
 	t, n, err := st.at(ctx, s.Tenant, v)
-	if err != nil || t == nil {
+	if t == nil {
 		return err == nil, err
 	}
 	t.mu.RLock()

@@ -12,7 +12,7 @@ import (
 // when the context is done; the rest goes with the next call.
 func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {
 	t, n, err := st.at(ctx, tenant, v)
-	if err != nil || t == nil {
+	if t == nil {
 		return 0, err
 	}
 	if err := t.advance(n); err != nil {

@@ -31,7 +31,7 @@ func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Tim
 // instant at, in the order of the ids.
 func (st *Store) GetAt(ctx context.Context, s driver.Scope, v driver.Version, ids []string, at time.Time) ([]driver.Entry, error) {
 	t, n, err := st.at(ctx, s.Tenant, v)
-	if err != nil || t == nil {
+	if t == nil {
 		return nil, err
 	}
 	t.mu.RLock()
@@ -57,7 +57,7 @@ func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) ([]dr
 // ListAt is List over the entries that were not retired at v.
 func (st *Store) ListAt(ctx context.Context, s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
 	t, n, err := st.at(ctx, s.Tenant, v)
-	if err != nil || t == nil {
+	if t == nil {
 		return nil, err
 	}
 	r := st.reader(s, q)

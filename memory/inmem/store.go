@@ -103,7 +103,7 @@ func (st *Store) makeTenant(name string) *tenant {
 }
 
 // at returns the tenant and the number of one of its versions. The tenant is nil if it
-// was never written. Whether the version can be read still, [tenant.available] says
+// was never written, and beside an error. Whether the version can be read still, [tenant.available] says
 // under the lock.
 func (st *Store) at(ctx context.Context, tenant string, v driver.Version) (*tenant, uint64, error) {
 	if err := ctx.Err(); err != nil {

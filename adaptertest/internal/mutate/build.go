@@ -99,7 +99,11 @@ func (o *options) generate(sources map[string][]byte, known map[string]*mutant) 
 	}
 	packages := map[string]string{}
 	for _, file := range slices.Sorted(maps.Keys(sources)) {
-		text, name, made, err := o.breakFile(file, sources[file], len(all), known)
+		breakFile := breakGoFile
+		if o.sql {
+			breakFile = breakSQLFile
+		}
+		text, name, made, err := breakFile(file, sources[file], len(all), known)
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +114,9 @@ func (o *options) generate(sources map[string][]byte, known map[string]*mutant) 
 		}
 	}
 	for dir, name := range packages {
-		const chooser = "package %s\n\nimport (\n\tmutantos \"os\"\n\tmutantconv \"strconv\"\n)\n\nvar mutantNumber, _ = mutantconv.Atoi(mutantos.Getenv(\"MUTANT\"))\n"
+		const chooser = "package %s\n\nimport (\n\tmutantos \"os\"\n\tmutantconv \"strconv\"\n)\n\nvar mutantNumber, _ = mutantconv.Atoi(mutantos.Getenv(\"MUTANT\"))\n" +
+			"\n// mutantText is a text, or a broken form of it if the number of that is chosen.\nfunc mutantText(text string, broken ...any) string {\n" +
+			"\tfor i := 0; i < len(broken); i += 2 {\n\t\tif broken[i] == mutantNumber {\n\t\t\treturn broken[i+1].(string)\n\t\t}\n\t}\n\treturn text\n}\n"
 		if err := place(filepath.Join(dir, "mutant_number.go"), fmt.Sprintf(chooser, name)); err != nil {
 			return nil, err
 		}
@@ -122,16 +128,16 @@ func (o *options) generate(sources map[string][]byte, known map[string]*mutant) 
 	return all, os.WriteFile(filepath.Join(o.work, "overlay.json"), wire, 0o600)
 }
 
-// breakFile puts a copy of each function for each of its mutants behind it, and lets the
+// breakGoFile puts a copy of each function for each of its mutants behind it, and lets the
 // function itself call the one whose number is chosen.
-func (o *options) breakFile(path string, source []byte, before int, known map[string]*mutant) (text, pkg string, made []*mutant, err error) {
+func breakGoFile(path string, source []byte, before int, known map[string]*mutant) (text, pkg string, made []*mutant, err error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, path, source, parser.SkipObjectResolution)
 	if err != nil {
 		return "", "", nil, err
 	}
 	d := &editor{source: source, base: fset.File(file.Pos()).Base()}
-	var out, copies strings.Builder
+	var out strings.Builder
 	at := 0
 	lines := func() int { return strings.Count(out.String(), "\n") }
 	type pending struct {
@@ -145,11 +151,7 @@ func (o *options) breakFile(path string, source []byte, before int, known map[st
 			continue
 		}
 		d.edits = nil
-		if o.sql {
-			ast.Inspect(f.Body, d.breakSQL)
-		} else {
-			ast.Inspect(f.Body, d.breakGo)
-		}
+		ast.Inspect(f.Body, d.breakGo)
 		if len(d.edits) == 0 {
 			continue
 		}
@@ -195,7 +197,6 @@ func (o *options) breakFile(path string, source []byte, before int, known map[st
 		out.WriteString(p.text)
 		p.m.last = lines()
 	}
-	_ = copies
 	return out.String(), file.Name.Name, made, nil
 }
 

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
-	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -135,60 +133,6 @@ func (d *editor) literal(n *ast.BasicLit) {
 		}
 	}
 }
-
-// breakSQL collects what can be broken in a string literal that holds SQL: a condition
-// less, an operator or an order turned round, a bound moved, a column less, a statement
-// that does nothing.
-func (d *editor) breakSQL(n ast.Node) bool {
-	lit, ok := n.(*ast.BasicLit)
-	if !ok || lit.Kind != token.STRING {
-		return true
-	}
-	text, err := strconv.Unquote(lit.Value)
-	if err != nil || !sqlText.MatchString(text) {
-		return true
-	}
-	for _, b := range sqlBreaks {
-		for _, at := range b.find.FindAllStringSubmatchIndex(text, -1) {
-			broken := text[:at[0]] + string(b.find.ExpandString(nil, b.put, text, at)) + text[at[1]:]
-			d.put(lit, strconv.Quote(broken))
-		}
-	}
-	return true
-}
-
-var sqlText = regexp.MustCompile(`(?s)\b(SELECT|INSERT|UPDATE|DELETE|WHERE|AND|ORDER BY|FROM|SET|JOIN|VALUES)\b`)
-
-// sqlBreaks are the ways to break a text. A condition that is left out is put as one
-// that holds, so that the text keeps its parameters.
-var sqlBreaks = func() []struct {
-	find *regexp.Regexp
-	put  string
-} {
-	const operand = `[\w.]+(?:\([^()]*\))?`
-	var all []struct {
-		find *regexp.Regexp
-		put  string
-	}
-	for _, b := range [][2]string{
-		{`(` + operand + `) (=|<>|<|<=|>|>=|IS) (\?\d*|` + operand + `)`, `($1 $2 $3 OR true)`},
-		{`(` + operand + `) (=|<>|<|<=|>|>=|IS) (\?\d*|` + operand + `)`, `($1 $2 $3 AND false)`},
-		{` < `, ` <= `}, {` <= `, ` < `}, {` > `, ` >= `}, {` >= `, ` > `}, {` = `, ` <> `}, {` <> `, ` = `},
-		{`\bAND\b`, `OR`}, {`\bOR\b`, `AND`}, {`\bIS NOT NULL\b`, `IS NULL`}, {`\bIS NULL\b`, `IS NOT NULL`},
-		{`\bNOT EXISTS\b`, `EXISTS`}, {`\bEXISTS\b`, `NOT EXISTS`}, {`\bNOT IN\b`, `IN`}, {`\bIN \(`, `NOT IN (`},
-		{`\bDESC\b`, ``}, {`(ORDER BY [\w.]+)(,|\s*$| LIMIT)`, `$1 DESC$2`}, {`ORDER BY ([\w. ]+), ([\w.]+( DESC)?)`, `ORDER BY $2, $1`},
-		{`ORDER BY ([\w. ]+), `, `ORDER BY `}, {`, [\w.]+( DESC)?( LIMIT|\s*$)`, `$2`}, {`\bLIMIT (\?\d* \+ 0|\?\d*)`, `LIMIT ($1) + 1`},
-		{`\bDISTINCT\b`, ``}, {`\bLEFT JOIN\b`, `JOIN`}, {`\bUNION ALL\b`, `UNION`}, {`\bMAX\(`, `MIN(`}, {`\bMIN\(`, `MAX(`},
-		{`(SET |, )(\w+) = (\?\d*|[\w.]+)`, `$1$2 = $2`}, {`\bOR IGNORE\b`, ``}, {` \+ 1\b`, ` + 0`}, {` - 1\b`, ` - 0`},
-		{`^\s*DELETE FROM (\w+)`, `DELETE FROM $1 WHERE false AND true OR false AND 1 = (SELECT 1)`}, {`\b0\b`, `1`}, {`\b1\b`, `0`},
-	} {
-		all = append(all, struct {
-			find *regexp.Regexp
-			put  string
-		}{regexp.MustCompile(b[0]), b[1]})
-	}
-	return all
-}()
 
 // signature is the head of a function, with a name for each parameter.
 func (d *editor) signature(f *ast.FuncDecl, name string) (head string, arguments []string) {

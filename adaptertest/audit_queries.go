@@ -1,0 +1,161 @@
+package adaptertest
+
+import (
+	"hash/fnv"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// Queries of an audit that chance puts together: of each thing that a query can ask for,
+// some ask for it and some do not, with names that records and documents have. The dice
+// of an audit fall by the tenant, so that the same steps always meet the same queries.
+
+// auditedAtRandom is how many queries of each kind an audit of a scope makes.
+const auditedAtRandom = 3
+
+func (w *world) throwDice(tenant string) {
+	h := fnv.New64a()
+	io.WriteString(h, tenant)
+	w.dice = rand.New(rand.NewPCG(w.seed, h.Sum64()))
+}
+
+// anyOf is how many queries an audit makes about so many things.
+func anyOf(n int) int {
+	if n > 1000 {
+		return 1
+	}
+	return auditedAtRandom
+}
+
+// some is one of the things, or nothing.
+func some[T any](w *world, things []T) (none T) {
+	if len(things) == 0 || w.dice.IntN(2) == 0 {
+		return none
+	}
+	return things[w.dice.IntN(len(things))]
+}
+
+// anyQuery asks for a page of a list.
+func (w *world) anyQuery(s driver.Scope) driver.Query {
+	q := driver.Query{At: w.now, Limit: max(0, w.dice.IntN(8)-2)}
+	recs := w.ref.tenant(s.Tenant).refs[s.Ref]
+	if rec := some(w, recs); rec != nil {
+		q.Tag = some(w, rec.Entry.Tags)
+	}
+	if rec := some(w, recs); rec != nil {
+		q.After = driver.Cursor{CreatedAt: rec.created.Add(time.Duration(w.dice.IntN(3)-1) * time.Millisecond), ID: rec.id + some(w, []string{"!"})}
+	}
+	return q
+}
+
+// anySearch asks for what one or several records have.
+func (w *world) anySearch(s driver.Scope) driver.Search {
+	recs := w.ref.tenant(s.Tenant).refs[s.Ref]
+	q := driver.Search{At: w.now, Limit: 1 + w.dice.IntN(len(recs)+5)}
+	if rec := some(w, recs); rec != nil {
+		q.Text = rec.Entry.Content[:min(len(rec.Entry.Content), 7)]
+	}
+	for range 2 {
+		if rec := some(w, recs); rec != nil {
+			if tag := some(w, rec.Entry.Tags); tag != "" {
+				q.Tags = append(q.Tags, tag)
+			}
+		}
+	}
+	if rec := some(w, recs); rec != nil {
+		q.Since = rec.created
+	}
+	if rec := some(w, recs); rec != nil {
+		q.Until = rec.created
+	}
+	return q
+}
+
+// auditAnyPages reads a scope by queries that chance puts together, by all ways.
+func (w *world) auditAnyPages(s driver.Scope) {
+	for range anyOf(len(w.ref.tenant(s.Tenant).refs[s.Ref])) {
+		q := w.anyQuery(s)
+		want := w.ref.list(s, -1, q)
+		w.unnoted(func() { w.sameEntries(w.list(s, q), want) })
+		if w.scanner != nil {
+			w.unnoted(func() { w.sameEntries(w.scan(s, q), want) })
+		}
+		if w.searcher != nil {
+			search := w.anySearch(s)
+			if !w.found.traits.Semantic || search.Text == "" {
+				w.unnoted(func() { w.sameEntries(w.search(s, search), w.ref.search(s, search)) })
+			}
+		}
+		if held := w.heldOf(s.Tenant); w.level == LevelVersioned && len(held) > 0 {
+			h := held[w.dice.IntN(len(held))]
+			w.unnoted(func() { w.sameEntries(w.listAt(s, h.store, q), w.ref.list(s, h.number, q)) })
+		}
+	}
+}
+
+// auditGone looks for some of what was erased, purged or dropped, by whatever it may be
+// found.
+func (w *world) auditGone(tenant string) {
+	gone := w.ref.tenant(tenant).gone
+	for range min(len(gone), auditedAtRandom) {
+		rec := gone[w.dice.IntN(len(gone))]
+		s, e := rec.Scope, rec.Entry
+		if w.searcher != nil && !w.found.traits.Semantic && len(e.Content) < 1000 {
+			q := driver.Search{At: w.now, Text: e.Content, Limit: 1000}
+			w.unnoted(func() { w.sameEntries(w.search(s, q), w.ref.search(s, q)) })
+		}
+		if len(e.Tags) > 0 {
+			q := driver.Query{At: w.now, Tag: e.Tags[0]}
+			w.unnoted(func() { w.sameEntries(w.list(s, q), w.ref.list(s, -1, q)) })
+		}
+		if len(e.Subjects) > 0 && w.level != LevelAdapter {
+			q := driver.HistoryQuery{Subject: e.Subjects[0]}
+			w.unnoted(func() { w.sameRecords(w.history(s.Tenant, q), w.ref.history(s.Tenant, q)) })
+		}
+	}
+}
+
+// auditAnyRecords reads the history of a tenant by queries that chance puts together.
+func (w *world) auditAnyRecords(s driver.Scope) {
+	recs := w.ref.tenant(s.Tenant).refs[s.Ref]
+	for range anyOf(len(w.ref.tenant(s.Tenant).refs[s.Ref])) {
+		q := driver.HistoryQuery{Ref: s.Ref}
+		for range w.dice.IntN(3) {
+			if rec := some(w, recs); rec != nil {
+				q.For = append(q.For, rec.id, rec.For)
+			}
+		}
+		q.For = slices.DeleteFunc(q.For, func(id string) bool { return id == "" })
+		if rec := some(w, recs); rec != nil {
+			q.Subject = some(w, rec.Entry.Subjects)
+		}
+		if len(q.For) == 0 && w.dice.IntN(2) == 0 {
+			q.Ref = ""
+		}
+		w.unnoted(func() { w.sameRecords(w.history(s.Tenant, q), w.ref.history(s.Tenant, q)) })
+	}
+}
+
+// auditAnyDocuments reads the documents of a tenant by queries that chance puts together,
+// of which some are of no document.
+func (w *world) auditAnyDocuments(tenant string) {
+	documents := w.ref.tenant(tenant).documents
+	names := slices.SortedFunc(maps.Keys(documents), compareNames)
+	for range auditedAtRandom * min(4, len(names)) {
+		one, other := documents[names[w.dice.IntN(len(names))]], documents[names[w.dice.IntN(len(names))]]
+		if w.dice.IntN(3) > 0 {
+			other = one
+		}
+		q := driver.DocumentQuery{Tenant: tenant, Bare: w.dice.IntN(4) == 0, Group: some(w, []string{other.Group}), Subject: some(w, other.Subjects)}
+		q.Kind, q.Key = some(w, []string{one.Kind}), some(w, []string{one.Key})
+		if q.Ref = one.Ref; w.dice.IntN(2) == 0 {
+			q.EveryRef, q.Ref = true, some(w, []string{other.Ref}) // which does not matter then
+		}
+		w.unnoted(func() { w.sameDocuments(w.documents(q), w.ref.find(q)) })
+	}
+}

@@ -1,0 +1,181 @@
+package adaptertest
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// loop is a way in which a store yields things one by one. All of them start with a memory
+// of the same many things.
+type loop struct {
+	name   string
+	needs  []Offer
+	walk   func(w *world) iter.Seq2[string, error]
+	fixed  bool                    // it yields what was there when it began
+	sorted bool                    // it yields in the order of the names
+	lent   func(w *world) []string // what waits, if a loop may hide it from the next one
+}
+
+// walking gives what is yielded a name.
+func walking[T any](all iter.Seq2[T, error], name func(x T) string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for x, err := range all {
+			if !yield(name(x), err) {
+				return
+			}
+		}
+	}
+}
+
+func historyLoop(name string, q driver.HistoryQuery) loop {
+	return loop{"history" + name, []Offer{Transactor}, func(w *world) iter.Seq2[string, error] {
+		return walking(w.tx.History(w.ctx, home.Tenant, q), func(r driver.Record) string {
+			w.check(len(q.For) == 0 || slices.Contains(q.For, r.For), "a record as it is, for which the query asks", "one that is %s", r.State)
+			return r.Ref + "/" + r.Entry.ID
+		})
+	}, false, false, nil}
+}
+
+func documentsLoop(name string, q driver.DocumentQuery) loop {
+	q.Tenant = home.Tenant
+	return loop{"documents" + name, []Offer{Transactor}, func(w *world) iter.Seq2[string, error] {
+		return walking(w.tx.Documents(w.ctx, q), func(d driver.Document) string { return nameIn(&d) })
+	}, false, true, nil}
+}
+
+func outboxLoop(name string, q driver.OutboxQuery) loop {
+	l := loop{"outbox" + name, []Offer{Transactor}, func(w *world) iter.Seq2[string, error] {
+		return walking(w.tx.Undelivered(w.ctx, q), eventText)
+	}, false, false, nil}
+	if q.RunID == "" {
+		l.lent = func(w *world) (names []string) {
+			for _, e := range w.ref.undelivered(q) {
+				names = append(names, eventText(e))
+			}
+			return names
+		}
+	}
+	return l
+}
+
+func eventText(e events.Record) string { return e.Tenant + "/" + e.RunID + "/" + e.ID }
+
+var loops = []loop{
+	{"scan", []Offer{Scanner}, func(w *world) iter.Seq2[string, error] {
+		return walking(w.scanner.Scan(w.ctx, home, driver.Query{At: w.now}), func(e driver.Entry) string { return e.ID })
+	}, true, false, nil},
+	{"scopes", []Offer{Tenants}, func(w *world) iter.Seq2[string, error] {
+		return walking(w.tenants.Scopes(w.ctx, driver.Scope{}), describeScope)
+	}, false, true, nil},
+	historyLoop("", driver.HistoryQuery{}), historyLoop("-ref", driver.HistoryQuery{Ref: home.Ref}), historyLoop("-subject", driver.HistoryQuery{Subject: "customer:1"}),
+	historyLoop("-successor", driver.HistoryQuery{Ref: home.Ref, For: []string{"head", "other"}}),
+	documentsLoop("", driver.DocumentQuery{EveryRef: true}), documentsLoop("-kind", driver.DocumentQuery{Ref: home.Ref, Kind: "file"}),
+	documentsLoop("-group", driver.DocumentQuery{EveryRef: true, Group: "group"}), documentsLoop("-subject", driver.DocumentQuery{EveryRef: true, Subject: "customer:1"}),
+	outboxLoop("", driver.OutboxQuery{}), outboxLoop("-tenant", driver.OutboxQuery{Tenant: home.Tenant}),
+	outboxLoop("-run", driver.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"}),
+}
+
+// loopCases stop each loop early, and change the store in its body.
+func loopCases() []testCase {
+	var cases []testCase
+	for _, l := range loops {
+		cases = append(cases, testCase{"loop-" + l.name, "the loop may stop early, and may change the store: what was there and is, comes once", l.needs, func(w *world) { w.sweepLoop(l) }})
+	}
+	return cases
+}
+
+// looped is how many of each thing there are: more than any page that a store reads ahead.
+const looped = 300
+
+// fillLoops makes entries, of which the half is merged, documents, events and scopes.
+func (w *world) fillLoops() {
+	w.puts(home, "head", "other")
+	w.fillMany(looped, "e", func(i int, e *driver.Entry) { e.Subjects = []string{"customer:1"} })
+	w.fillMany(looped, "m", func(i int, e *driver.Entry) { e.Subjects = []string{"customer:1"} })
+	var m driver.Mutation
+	for i := range looped {
+		m.Retire = append(m.Retire, retire(home, manyID("m", i), driver.Merged, []string{"head", "other"}[i%2]))
+		d := file(home, manyID("f", i), "customer:1")
+		d.Group = "group"
+		m.Documents = append(m.Documents, acts(driver.Set, d).Documents...)
+		m.Events = append(m.Events, w.event(fmt.Sprint("run-", i%2), manyID("ev", i)))
+		m.Put = append(m.Put, w.placed(at(home.Tenant, manyID("ref", i)), "x")...)
+	}
+	w.quietly("merge a half, store documents, queue events, and fill refs, 300 of each", func() { w.apply(m) })
+}
+
+// changeInLoop does something to what a loop has yielded, or is about to.
+func (w *world) changeInLoop(i int) {
+	gone, stays := manyID("", 2*i), manyID("", 2*i+1)
+	w.delete(home, "e"+gone, true)
+	w.puts(home, manyID("new", i))
+	w.puts(at("another", manyID("new", i)), "x")
+	if w.level == LevelAdapter {
+		return
+	}
+	held := func(key string) driver.Document {
+		return w.ref.tenant(home.Tenant).documents[documentName{home.Ref, "file", key}]
+	}
+	m := acts(driver.Remove, held("f"+gone))
+	m.Documents = append(m.Documents, acts(driver.Set, held("f"+stays), file(home, manyID("a", i), "customer:1")).Documents...)
+	m.Restore = located(home, "m"+gone)
+	m.Events = queue(w.event("run-1", manyID("new", i))).Events
+	w.apply(m)
+	w.delivered(w.event("run-0", "ev"+gone))
+}
+
+func (w *world) sweepLoop(l loop) {
+	if w.level == LevelAdapter {
+		w.putMany(home, looped, nil)
+	} else {
+		w.fillLoops()
+	}
+	collect := func(body func(i int)) (names []string) {
+		for name, err := range l.walk(w) {
+			w.must(err)
+			w.check(len(names) < 20*looped, "an end", "%d", len(names))
+			names = append(names, name)
+			body(len(names) - 1)
+		}
+		return names
+	}
+	all := func() []string { return collect(func(int) {}) }
+	if l.lent != nil {
+		all = func() []string { return l.lent(w) }
+	} else {
+		stopAt(w.script, 3, l.name, l.walk(w))
+	}
+	w.puts(home, "after") // nothing is locked
+	before := all()
+	var seen []string
+	w.quietly("walk through "+l.name+", and change the store in the loop", func() {
+		seen = collect(func(i int) {
+			if i < looped/3 {
+				w.changeInLoop(i)
+			}
+			if i == looped/3 && w.level == LevelVersioned && !l.fixed {
+				w.purge(home.Tenant, w.version(home.Tenant))
+			}
+		})
+	})
+	after := all()
+	if l.sorted {
+		w.check(slices.IsSorted(seen) && slices.IsSorted(before), "the order of the names", "another")
+	}
+	times := map[string]int{}
+	for _, name := range seen {
+		times[name]++
+		w.check(times[name] == 1, "each thing once", "%s again", short(name))
+	}
+	for _, name := range before {
+		w.check(times[name] == 1 || !l.fixed && !slices.Contains(after, name), "everything that was there and is", "all but %s", short(name))
+	}
+	if l.fixed {
+		w.check(len(seen) == len(before), "what was there when the loop began", "%d more", len(seen)-len(before))
+	}
+	w.unmirrored() // the same steps are audited elsewhere
+}
