@@ -245,15 +245,14 @@ func (w *Workspace) change(ctx context.Context, job *memory.Job, path, ifMatch s
 		if ifMatch != "" && (before.Version == 0 || ifMatch != "*" && ifMatch != before.ETag) {
 			return &ConflictError{before.Version}
 		}
-		h = head{format, max(h.Version, before.Version) + 1, false}
+		h = head{format, max(h.Version, before.Version) + 1}
 		made, err := next(before, h.Version)
 		if err != nil {
 			return err
 		}
-		h.Deleted = made == nil
 		hd.Value, _ = json.Marshal(h) // plain values: it cannot fail
 		swaps := []memory.DocumentSwap{{Document: hd}}
-		if fd.Rev > 0 {
+		if fd.Rev > 0 && before.Version > h.Version-int64(w.cfg.MaxVersions) {
 			old := fd
 			old.Key, old.Rev, old.Group = versionKey(path, before.Version), 0, path
 			swaps = append(swaps, memory.DocumentSwap{Document: old})
