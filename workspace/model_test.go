@@ -325,6 +325,8 @@ func TestSnapshotIsOfItsInstant(t *testing.T) {
 
 func TestIndexIsRendered(t *testing.T) {
 	h := newHost(t)
+	_, err := newWorkspace(t, workspace.Config{}).Write(t.Context(), h.job("acme"), workspace.Draft{Path: "MEMORY-INDEX.json", Content: "before there was an index"})
+	require.NoError(t, err)
 	content := "{}"
 	w := newWorkspace(t, workspace.Config{IndexPath: "MEMORY-INDEX.json", Index: func(context.Context, *memory.Job) (workspace.File, error) {
 		return workspace.File{Content: content, ContentType: "application/json", Version: int64(len(content) - 1)}, nil
