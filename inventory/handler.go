@@ -18,9 +18,8 @@ import (
 )
 
 // Handler serves GET and HEAD of /v1/agents and /v1/agents/{agentId} (in version 2 of the
-// protocol without /v1), with an ETag
-// and conditional requests (RFC 0072, RFC 0074). Its fields are not to be changed
-// once it serves.
+// protocol without /v1), with an ETag and conditional requests (RFC 0072, RFC 0074).
+// Its fields are not to be changed once it serves.
 //
 // An agent with a Tenant is shown to callers of that tenant only, compared byte for
 // byte. An agent without one is shown to every caller, unless the host's model says
@@ -36,8 +35,9 @@ type Handler struct {
 	// concurrent use.
 	Agents func(ctx context.Context) ([]Agent, error)
 	// Tenant returns the tenant of the caller, as its credentials say, for example
-	// [wire.Bearer]. A *wire.Error is answered as it says, another error with 403 forbidden. Nil, or an empty tenant, is a caller of no tenant,
-	// who is answered 403 where agents are installed for tenants.
+	// [wire.Bearer]. A *wire.Error is answered as it says, another error with 403
+	// forbidden. Nil, or an empty tenant, is a caller of no tenant, who is answered 403
+	// where agents are installed for tenants.
 	Tenant func(r *http.Request) (string, error)
 }
 
@@ -109,7 +109,7 @@ func (h *Handler) answer(r *http.Request) ([]byte, error) {
 // target reads the list or the id of an agent out of a path.
 func (h *Handler) target(u *url.URL) (id string, list, ok bool) {
 	rest, ok := strings.CutPrefix(u.EscapedPath(), h.Wire.Path("/agents"))
-	if rest == "" {
+	if !ok || rest == "" {
 		return "", true, ok
 	}
 	rest, ok = strings.CutPrefix(rest, "/")

@@ -133,8 +133,10 @@ func TestHandlerForeignIsUnknown(t *testing.T) {
 	}
 	w := do(handler(t, hostWide), "GET", "/v1/agentsx", "acme")
 	assert.Equal(t, http.StatusNotFound, w.Code)
-	w = do(handler(t, hostWide), "GET", "/v2/agents", "acme")
-	assert.Equal(t, http.StatusNotFound, w.Code)
+	for _, elsewhere := range []string{"/v2/agents", "/acme.a", "/agents/acme.a"} {
+		w = do(handler(t, hostWide), "GET", elsewhere, "acme")
+		assert.Equal(t, http.StatusNotFound, w.Code, elsewhere)
+	}
 }
 
 func TestHandlerProblems(t *testing.T) {

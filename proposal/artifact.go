@@ -3,24 +3,45 @@ package proposal
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/openwop/agentmemory/internal/jsonguard"
 )
 
 // object refuses what is no JSON object of at most that many bytes. A name that is twice in an
-// object is refused: who validates might read one, and who runs it the other.
+// object, whatever the case of its letters, is refused: who validates might read one, and who
+// runs it the other.
 func object(raw []byte, most int) error {
-	if len(raw) > most {
-		return &ArtifactError{Rule: "it is too long"}
-	}
 	value, err := jsonguard.Decode(raw, most)
 	if err != nil {
-		return &ArtifactError{Rule: "it is not well-formed JSON"}
+		return &ArtifactError{Rule: "it " + err.Error()}
 	}
 	if _, ok := value.(map[string]any); !ok {
 		return &ArtifactError{Rule: "it is not an object"}
 	}
+	if ambiguous(value) {
+		return &ArtifactError{Rule: "two names in an object differ only in case"}
+	}
 	return nil
+}
+
+// ambiguous reports whether two names in an object are one to encoding/json.
+func ambiguous(value any) bool {
+	switch v := value.(type) {
+	case []any:
+		return slices.ContainsFunc(v, ambiguous)
+	case map[string]any:
+		seen := map[string]bool{}
+		for name, inner := range v {
+			folded := strings.ToLower(strings.ToUpper(name))
+			if seen[folded] || ambiguous(inner) {
+				return true
+			}
+			seen[folded] = true
+		}
+	}
+	return false
 }
 
 // rewrite returns well-formed JSON without white space and needless escapes, in which change was

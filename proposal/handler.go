@@ -1,7 +1,9 @@
 package proposal
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -124,8 +126,10 @@ func (h *Handler) serve(r *http.Request, id, move string) (any, error) {
 
 // readBody reads a body, which may be absent.
 func readBody(r *http.Request, body any) error {
-	if r.ContentLength == 0 {
+	text := bufio.NewReader(r.Body)
+	if _, err := text.Peek(1); err == io.EOF { // a length is not always told
 		return nil
 	}
+	r.Body = io.NopCloser(text)
 	return wire.Read(r, 2*MaxArtifactBytes+6*MaxRationaleBytes, body)
 }

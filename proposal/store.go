@@ -23,8 +23,9 @@ const (
 )
 
 // Validator checks an artifact of a kind before it is stored: the compact JSON object as it
-// will be, redacted. It returns an [*ArtifactError] that says where it is wrong. It must not
-// depend on anything that changes: it is asked again before the artifact is installed.
+// will be, redacted. It returns an [*ArtifactError] that says where it is wrong; any other error
+// is a failure of the host. It must not depend on anything that changes: it is asked again before
+// the artifact is installed.
 type Validator func(artifact json.RawMessage) error
 
 // Gate tells whether the approval that the host has open for a proposal is granted (RFC 0051).
@@ -196,7 +197,10 @@ func (s *Store) fill(job *memory.Job, p *Proposal, r Revision) (err error) {
 	if err != nil || r.Artifact == nil {
 		return err
 	}
-	p.Artifact, err = s.artifact(job, p.Kind, r.Artifact)
+	before := p.Digest()
+	if p.Artifact, err = s.artifact(job, p.Kind, r.Artifact); err == nil && p.Digest() != before {
+		p.DuplicateOf = "" // it was of the artifact that is gone
+	}
 	return err
 }
 
@@ -205,8 +209,8 @@ func (s *Store) artifact(job *memory.Job, kind events.ArtifactKind, raw json.Raw
 	if err := object(raw, MaxArtifactBytes); err != nil {
 		return nil, err
 	}
-	// Each text by itself, since JSON may write any letter as an escape; then the whole, in which
-	// a name such as "password" tells what its value is.
+	// Each text by itself, since JSON may write any letter as an escape; then the whole, which has
+	// the numbers too, and before each value its name.
 	plain, err := rewrite(raw, job.Redact)
 	if err != nil {
 		return nil, err
@@ -218,7 +222,20 @@ func (s *Store) artifact(job *memory.Job, kind events.ArtifactKind, raw json.Raw
 	if object([]byte(clean), 2*MaxArtifactBytes) != nil {
 		return nil, errSecret // a marker stands where JSON cannot have it, or made two names one
 	}
-	return json.RawMessage(clean), s.cfg.Kinds[kind](json.RawMessage(clean))
+	return json.RawMessage(clean), s.check(kind, []byte(clean))
+}
+
+// check asks the validator of a kind, which gets a copy: what is stored stays as it is.
+func (s *Store) check(kind events.ArtifactKind, artifact json.RawMessage) error {
+	validate := s.cfg.Kinds[kind]
+	if validate == nil {
+		return &ArtifactError{Rule: "its kind is not taken"}
+	}
+	err := validate(slices.Clone(artifact))
+	if wrong := (*ArtifactError)(nil); err == nil || errors.As(err, &wrong) {
+		return err
+	}
+	return &hostError{"the validator failed", err}
 }
 
 // Get returns a proposal.
@@ -280,10 +297,7 @@ func (s *Store) Apply(ctx context.Context, job *memory.Job, id string, by Caller
 		return Proposal{}, errScope
 	}
 	return s.move(ctx, job, id, underReview, func(p *Proposal) (*audit, events.Payload, error) {
-		check, digest := s.cfg.Kinds[p.Kind], p.Digest()
-		if check == nil {
-			return nil, nil, &ArtifactError{Rule: "its kind is not taken any more"}
-		}
+		digest := p.Digest()
 		approval, overridden := "", false
 		if s.cfg.Gate != nil {
 			var err error
@@ -291,7 +305,7 @@ func (s *Store) Apply(ctx context.Context, job *memory.Job, id string, by Caller
 				return nil, nil, err
 			}
 		}
-		if err := check(p.Artifact); err != nil {
+		if err := s.check(p.Kind, p.Artifact); err != nil {
 			return nil, nil, err
 		}
 		p.State = StateApplied

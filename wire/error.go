@@ -99,9 +99,10 @@ func (e Encoder) lookup(code memory.Code) answer {
 func (e Encoder) Status(code memory.Code) int { return e.lookup(code).status }
 
 // Envelope returns what an error is to a client, and the status of the answer. The code is
-// that of an [*Error], else that of memory.CodeOf; the message is the text of the error of
-// this module within it, and the details are those that it offers by a method Details, such
-// as the budget of a *distill.BudgetError. Version 2 adds details.service, the protocol's name
+// that of an [*Error], else that of memory.CodeOf; the message is the text of the error within
+// it that has that code by a method Code, as those of this module have, and the details are
+// those that the same error offers by a method Details, such as the budget of a
+// *distill.BudgetError. Version 2 adds details.service, the protocol's name
 // of the family, to the generic codes of memory (RFC 0228).
 func (e Encoder) Envelope(err error) (Envelope, int) {
 	own, said := (*Error)(nil), coded(nil)
@@ -122,7 +123,7 @@ func (e Encoder) Envelope(err error) (Envelope, int) {
 		if errors.As(err, &said) {
 			out.Message = said.Error()
 		}
-		if detailed := (interface{ Details() map[string]any })(nil); errors.As(err, &detailed) {
+		if detailed, ok := said.(interface{ Details() map[string]any }); ok {
 			maps.Copy(details, detailed.Details())
 		}
 		if e.Version == V2 && generic(to.code) {

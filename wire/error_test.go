@@ -90,6 +90,24 @@ func TestM2_EnvelopesHaveTheirVersionsCodeAndNothingFromInside(t *testing.T) {
 	}
 }
 
+// foreign is an error of something else, with details of its own.
+type foreign struct{ error }
+
+func (f foreign) Unwrap() error { return f.error }
+
+func (foreign) Details() map[string]any { return map[string]any{"body": canary} }
+
+func TestM2_DetailsAreThoseOfTheErrorThatIsAnswered(t *testing.T) {
+	for _, err := range []error{
+		errors.Join(foreign{errors.New(canary)}, memory.ErrNotFound),
+		foreign{fmt.Errorf("%s: %w", canary, memory.ErrNotFound)},
+	} {
+		envelope, status := wire.Encoder{}.Envelope(err)
+		assert.Equal(t, 404, status)
+		assert.Equal(t, wire.Envelope{Code: memory.CodeNotFound, Message: memory.ErrNotFound.Error()}, envelope)
+	}
+}
+
 // closed checks the shape of the protocol's error envelope.
 func closed(t *testing.T, raw []byte) {
 	t.Helper()

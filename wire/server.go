@@ -1,15 +1,19 @@
 package wire
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/openwop/agentmemory/memory"
 )
@@ -26,7 +30,7 @@ func (e Encoder) Handle(serve func(w http.ResponseWriter, r *http.Request) error
 		err := serve(begun, r)
 		switch {
 		case err == nil:
-		case begun.header:
+		case begun.yes:
 			e.report(r, err)
 		default:
 			e.Refuse(w, r, err)
@@ -37,20 +41,33 @@ func (e Encoder) Handle(serve func(w http.ResponseWriter, r *http.Request) error
 // watched tells whether an answer has begun.
 type watched struct {
 	http.ResponseWriter
-	header bool
+	yes bool
 }
 
 func (w *watched) WriteHeader(status int) {
-	w.header = true
+	w.yes = w.yes || status >= 200 || status == http.StatusSwitchingProtocols // others only announce
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *watched) Write(p []byte) (int, error) {
-	w.header = true
+	w.yes = true
 	return w.ResponseWriter.Write(p)
 }
 
-// Unwrap lets an http.ResponseController flush.
+// FlushError and Hijack are what an http.ResponseController calls; both begin an answer.
+func (w *watched) FlushError() error {
+	err := http.NewResponseController(w.ResponseWriter).Flush()
+	w.yes = w.yes || !errors.Is(err, http.ErrNotSupported)
+	return err
+}
+
+func (w *watched) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	w.yes = w.yes || err == nil
+	return conn, rw, err
+}
+
+// Unwrap leads an http.ResponseController to the deadlines.
 func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Refuse answers a request with the envelope of an error.
@@ -113,10 +130,15 @@ func Reply(w http.ResponseWriter, status int, body any) error {
 	return err
 }
 
+// reply answers with an envelope. What a handler has said of the answer that it meant to give
+// does not hold for this one.
 func reply(w http.ResponseWriter, r *http.Request, status int, body any) {
+	for _, name := range []string{"Content-Length", "Content-Encoding", "ETag", "Last-Modified"} {
+		w.Header().Del(name)
+	}
+	w.Header().Set("Cache-Control", "no-store")
 	if r.Method == http.MethodHead {
 		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(status)
 		return
 	}
@@ -157,54 +179,103 @@ func (d *discarded) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discarded) WriteHeader(status int)      { d.status = status }
 
 // Read reads the JSON object in the body of a request into v, a pointer to a struct, as
-// strictly as a closed schema: a field that v does not have, a field of another type, and
-// anything after the object are validation_error, whose details.field names the field where
-// it is one of v's. A body longer than max bytes (0: [DefaultMaxBody]) is payload_too_large.
+// strictly as a closed schema: a field that v does not have by that very name, a field twice, a
+// field of another type, and anything after the object are validation_error, whose details.field
+// names the field where it is one of v's. Null is a field that is absent. A body longer than max
+// bytes (0: [DefaultMaxBody]) is payload_too_large.
 func Read(r *http.Request, max int64, v any) error {
 	if max <= 0 {
 		max = DefaultMaxBody
 	}
-	raw, err := io.ReadAll(io.LimitReader(r.Body, max+1))
+	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, max))
+	if long := (*http.MaxBytesError)(nil); errors.As(err, &long) { // the host may have a limit of its own
+		return &Error{Code: CodePayloadTooLarge, Message: "the body is too long", Details: map[string]any{"maxBytes": long.Limit}}
+	}
 	if err != nil {
 		return &Error{Code: memory.CodeValidation, Message: "the body cannot be read"}
-	}
-	if int64(len(raw)) > max {
-		return &Error{Code: CodePayloadTooLarge, Message: "the body is too long", Details: map[string]any{"maxBytes": max}}
 	}
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' {
 		return &Error{Code: memory.CodeValidation, Message: "the body is not a JSON object"}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.DisallowUnknownFields()
 	err = decoder.Decode(v)
-	if err == nil {
-		if _, more := decoder.Token(); more != io.EOF {
-			return &Error{Code: memory.CodeValidation, Message: "something follows the JSON object"}
-		}
-		return nil
-	}
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
-		return Invalid(wrong.Field, "the field is not a "+kindName(wrong.Type))
+		return Invalid(wrong.Field, "the field is not "+kindName(wrong.Type))
 	}
-	if strings.HasPrefix(err.Error(), "json: unknown field") { // the name is the client's text
-		return &Error{Code: memory.CodeValidation, Message: "the body has a field that is not known"}
+	if err != nil || !utf8.Valid(raw) {
+		return &Error{Code: memory.CodeValidation, Message: "the body is not JSON"}
 	}
-	return &Error{Code: memory.CodeValidation, Message: "the body is not JSON"}
+	if _, more := decoder.Token(); more != io.EOF {
+		return &Error{Code: memory.CodeValidation, Message: "something follows the JSON object"}
+	}
+	if !exact(json.NewDecoder(bytes.NewReader(raw)), reflect.TypeOf(v)) { // the name is the client's text
+		return &Error{Code: memory.CodeValidation, Message: "the body has a field that is not known, or one twice"}
+	}
+	return nil
 }
 
-// kindName names a type as JSON does.
+var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+
+// exact reports whether the objects in a text that was decoded into a value of a type have only
+// names of the type's fields, spelt as they are, and each once. The decoder of encoding/json takes
+// the last of several, and looks at no letter's case.
+func exact(text *json.Decoder, t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	kind := t.Kind()
+	if kind != reflect.Struct && kind != reflect.Map && kind != reflect.Slice || reflect.PointerTo(t).Implements(unmarshaler) {
+		return text.Decode(new(json.RawMessage)) == nil
+	}
+	open, err := text.Token()
+	if _, group := open.(json.Delim); !group { // null, or a text as the type writes itself
+		return err == nil
+	}
+	fields := map[string]reflect.Type{}
+	if kind == reflect.Struct {
+		for _, f := range reflect.VisibleFields(t) {
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "-" && f.IsExported() && !f.Anonymous {
+				fields[cmp.Or(name, f.Name)] = f.Type
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for text.More() {
+		var of reflect.Type
+		if kind == reflect.Slice {
+			of = t.Elem()
+		} else {
+			token, err := text.Token()
+			name, _ := token.(string)
+			if of = fields[name]; kind == reflect.Map {
+				of = t.Elem()
+			}
+			if err != nil || seen[name] || of == nil {
+				return false
+			}
+			seen[name] = true
+		}
+		if !exact(text, of) {
+			return false
+		}
+	}
+	_, err = text.Token()
+	return err == nil
+}
+
+// kindName names a type as JSON does, with its article.
 func kindName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
-		return "string"
+		return "a string"
 	case reflect.Bool:
-		return "boolean"
+		return "a boolean"
 	case reflect.Slice, reflect.Array:
-		return "list"
+		return "a list"
 	case reflect.Struct, reflect.Map, reflect.Pointer:
-		return "object"
+		return "an object"
 	}
-	return "number of its range"
+	return "a number of its range"
 }
 
 // Bearer returns what tells the tenant of a request by its bearer token (RFC 6750): tokens

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -56,6 +57,12 @@ type body struct {
 	In    struct {
 		On bool `json:"on"`
 	} `json:"in"`
+	More []*struct {
+		K      map[string]int `json:"k"`
+		At     time.Time      `json:"at"`
+		Any    any            `json:"any"`
+		Hidden int            `json:"-"`
+	} `json:"more"`
 }
 
 func TestRead(t *testing.T) {
@@ -72,8 +79,17 @@ func TestRead(t *testing.T) {
 		{`{"count":1e400}`, "count: the field is not a number of its range"},
 		{`{"tags":{}}`, "tags: the field is not a list"},
 		{`{"in":{"on":"yes"}}`, "in.on: the field is not a boolean"},
-		{`{"in":[]}`, "in: the field is not a object"},
+		{`{"in":[]}`, "in: the field is not an object"},
 		{`{"hunter2":1}`, "a field that is not known"},
+		{`{"Name":"a"}`, "a field that is not known"},
+		{`{"in":{"ON":true}}`, "a field that is not known"},
+		{`{"name":"a","name":"b"}`, "one twice"},
+		{`{"name":"a","\u006eame":"b"}`, "one twice"},
+		{`{"in":{"on":true},"in":{}}`, "one twice"},
+		{`{"more":[{"k":{"a":1,"a":2}}]}`, "one twice"},
+		{`{"more":[{"hidden":1}]}`, "a field that is not known"},
+		{`{"more":[{"k":{"a":1,"A":2},"at":"2026-01-01T00:00:00Z","any":{"x":1,"x":2}}],"name":null}`, ""},
+		{"{\"name\":\"a\xff\"}", "not JSON"},
 		{`{"name":"a"} {}`, "something follows"},
 		{`{"name":"a"`, "not JSON"},
 		{`{"name":"` + strings.Repeat("x", 200) + `"}`, "too long"},
@@ -89,6 +105,16 @@ func TestRead(t *testing.T) {
 		assert.Contains(t, fmt.Sprintf("%v: %s", refused.Details["field"], refused.Message), c.want, c.body)
 		assert.NotContains(t, err.Error(), "hunter2")
 	}
+}
+
+// A limit that the host has set on the body is one of its length too.
+func TestReadOfALimitedBody(t *testing.T) {
+	r := httptest.NewRequest("POST", "/", strings.NewReader(`{"name":"more than ten bytes"}`))
+	r.Body = http.MaxBytesReader(httptest.NewRecorder(), r.Body, 10)
+	refused := (*wire.Error)(nil)
+	require.ErrorAs(t, wire.Read(r, 0, new(body)), &refused)
+	assert.Equal(t, wire.CodePayloadTooLarge, refused.Code)
+	assert.Equal(t, int64(10), refused.Details["maxBytes"])
 }
 
 // A body of any bytes is read or refused with an envelope that holds none of them.
@@ -206,4 +232,57 @@ func TestReplyIsWholeOrNothing(t *testing.T) {
 	assert.Equal(t, "private", w.Header().Get("Cache-Control"))
 	var back map[string]any
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &back))
+}
+
+// What is sent after a flush, or on a connection that was taken over, is the handler's; an
+// announcement before the answer is not the answer.
+func TestHandle_AnswersOnce(t *testing.T) {
+	var log bytes.Buffer
+	enc := wire.Encoder{Log: slog.New(slog.NewTextHandler(&log, nil))}
+	get := func(serve func(w http.ResponseWriter) error) (int, string) {
+		server := httptest.NewServer(enc.Handle(func(w http.ResponseWriter, _ *http.Request) error {
+			require.NoError(t, serve(w))
+			return errors.New(canary)
+		}))
+		defer server.Close()
+		res, err := server.Client().Get(server.URL)
+		require.NoError(t, err)
+		defer res.Body.Close()
+		raw, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		return res.StatusCode, string(raw)
+	}
+	status, text := get(func(w http.ResponseWriter) error { return http.NewResponseController(w).Flush() })
+	assert.Equal(t, "200 ", fmt.Sprint(status, " ", text))
+	status, text = get(func(w http.ResponseWriter) error {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		_, err = io.WriteString(conn, "HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\nok")
+		return err
+	})
+	assert.Equal(t, "202 ok", fmt.Sprint(status, " ", text))
+	status, text = get(func(w http.ResponseWriter) error {
+		w.WriteHeader(http.StatusEarlyHints)
+		return nil
+	})
+	assert.Equal(t, 500, status)
+	closed(t, []byte(text))
+	assert.Equal(t, 3, strings.Count(log.String(), "request failed"))
+}
+
+// What a handler has said of its answer does not hold for the refusal that goes out instead.
+func TestRefuse_DropsTheHeadersOfTheAnswer(t *testing.T) {
+	for _, method := range []string{"GET", "HEAD"} {
+		w := httptest.NewRecorder()
+		wire.Encoder{}.Handle(func(w http.ResponseWriter, _ *http.Request) error {
+			for name, value := range map[string]string{"Content-Length": "3", "ETag": `"a"`, "Content-Encoding": "gzip", "Cache-Control": "public"} {
+				w.Header().Set(name, value)
+			}
+			return memory.ErrNotFound
+		}).ServeHTTP(w, httptest.NewRequest(method, "/", nil))
+		assert.Equal(t, http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"no-store"}}, w.Header())
+	}
 }

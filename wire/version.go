@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/openwop/agentmemory/events"
@@ -95,7 +96,7 @@ func (e Encoder) Discovery(document []byte) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	decoder.UseNumber()
 	var root map[string]any
-	if err := decoder.Decode(&root); err != nil {
+	if !json.Valid(document) || decoder.Decode(&root) != nil || root == nil {
 		return nil, fmt.Errorf("wire: the discovery document is not a JSON object")
 	}
 	if e.Version != V2 {
@@ -134,7 +135,9 @@ func present(block any) bool {
 		delete(fields, "supported")
 	}
 	for name, field := range fields {
-		if !present(field) {
+		if list, ok := field.([]any); ok {
+			fields[name] = slices.DeleteFunc(list, func(block any) bool { return !present(block) })
+		} else if !present(field) {
 			delete(fields, name)
 		}
 	}

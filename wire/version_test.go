@@ -90,9 +90,17 @@ func TestA1_DiscoveryInVersion2ClaimsByPresence(t *testing.T) {
 	same, err := wire.Encoder{}.Discovery([]byte(discovery))
 	require.NoError(t, err)
 	assert.Equal(t, discovery, string(same))
-	_, err = wire.Encoder{}.Discovery([]byte(`["hunter2"]`))
-	require.Error(t, err)
-	assert.NotContains(t, err.Error(), "hunter2")
+	for _, malformed := range []string{`["hunter2"]`, `null`, `{} "hunter2"`, ``} {
+		for _, version := range []wire.Version{wire.V1, wire.V2} {
+			_, err = wire.Encoder{Version: version}.Discovery([]byte(malformed))
+			assert.EqualError(t, err, "wire: the discovery document is not a JSON object", malformed)
+		}
+	}
+
+	// A list of blocks has those that are supported.
+	raw, err = wire.Encoder{Version: wire.V2}.Discovery([]byte(`{"memory":{"supported":true,"list":[1,{"supported":false},{"supported":true,"a":{"supported":"yes"}}]}}`))
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"memory":{"list":[1,{}]}}`, string(raw))
 }
 
 // What a model of a host without memory says goes out in version 2 without any claim.

@@ -17,8 +17,8 @@
 //   - A write makes the next version of a path, which is never used again: not after a
 //     delete, which is a version too, nor after the file was forgotten. Of two writes at once,
 //     one is first. A write and its workspace.updated commit together (E3).
-//   - M10: forgetting a subject removes every version of the files that carry it, and Scrub
-//     redacts all versions; see memory.Bank.
+//   - M10: forgetting a subject removes every version that carries it, and a version that was
+//     written without it stays. Scrub redacts all versions; see memory.Bank.
 //   - A [Snapshot] names the versions of an instant, and reads those until they are pruned.
 //
 // # Errors

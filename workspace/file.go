@@ -76,11 +76,10 @@ type stored struct {
 	Content     string `json:"content"`
 }
 
-// head is the value of a head. Deleted is set if the last version is the one of a delete.
+// head is the value of a head.
 type head struct {
 	Format  int   `json:"format"`
 	Version int64 `json:"version"`
-	Deleted bool  `json:"deleted,omitempty"`
 }
 
 func versionKey(path string, version int64) string {

@@ -24,7 +24,7 @@ func (s Snapshot) Read(ctx context.Context, w *Workspace, job *memory.Job, path 
 		if f.Path != path {
 			continue
 		}
-		if w.cfg.Index != nil && path == w.cfg.IndexPath {
+		if path == w.cfg.IndexPath {
 			return w.Read(ctx, job, path, 0)
 		}
 		return w.Read(ctx, job, path, f.Version)

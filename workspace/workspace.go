@@ -72,7 +72,7 @@ func (w *Workspace) Read(ctx context.Context, job *memory.Job, path string, vers
 	if !validPath(path) || version < 0 {
 		return File{}, errNotFound
 	}
-	if w.cfg.Index != nil && path == w.cfg.IndexPath {
+	if path == w.cfg.IndexPath {
 		return w.index(ctx, job, version)
 	}
 	f, _, err := w.current(ctx, job, path)
@@ -126,8 +126,8 @@ func (w *Workspace) List(ctx context.Context, job *memory.Job, prefix string) ([
 		if err != nil {
 			return nil, err
 		}
-		if _, old := versionOf(d.Key); old || !strings.HasPrefix(d.Key, prefix) {
-			continue
+		if _, old := versionOf(d.Key); old || d.Key == w.cfg.IndexPath || !strings.HasPrefix(d.Key, prefix) {
+			continue // the index hides a file that was written before there was one
 		}
 		f, err := fileOf(d.Key, &d)
 		if err != nil {
@@ -230,7 +230,7 @@ func (w *Workspace) Delete(ctx context.Context, job *memory.Job, path, ifMatch s
 // change moves a file to its next version, which next returns the document of; nil is a
 // delete. It begins anew if another change came first.
 func (w *Workspace) change(ctx context.Context, job *memory.Job, path, ifMatch string, next func(before File, version int64) (*memory.Document, error)) error {
-	if w.cfg.Index != nil && path == w.cfg.IndexPath {
+	if path == w.cfg.IndexPath {
 		return errRendered
 	}
 	for {
@@ -245,15 +245,14 @@ func (w *Workspace) change(ctx context.Context, job *memory.Job, path, ifMatch s
 		if ifMatch != "" && (before.Version == 0 || ifMatch != "*" && ifMatch != before.ETag) {
 			return &ConflictError{before.Version}
 		}
-		h = head{format, max(h.Version, before.Version) + 1, false}
+		h = head{format, max(h.Version, before.Version) + 1}
 		made, err := next(before, h.Version)
 		if err != nil {
 			return err
 		}
-		h.Deleted = made == nil
 		hd.Value, _ = json.Marshal(h) // plain values: it cannot fail
 		swaps := []memory.DocumentSwap{{Document: hd}}
-		if fd.Rev > 0 {
+		if fd.Rev > 0 && before.Version > h.Version-int64(w.cfg.MaxVersions) {
 			old := fd
 			old.Key, old.Rev, old.Group = versionKey(path, before.Version), 0, path
 			swaps = append(swaps, memory.DocumentSwap{Document: old})

@@ -264,6 +264,45 @@ func TestM6_AViewDoesNotMove(t *testing.T) {
 	assert.ElementsMatch(t, []string{"tea is in the garden", "tea is on the roof"}, live.recall("where is tea"))
 }
 
+// After Close nothing reaches memory, not even what needs neither the run nor the job.
+func TestClosedServerReachesNothing(t *testing.T) {
+	for _, files := range []bool{false, true} {
+		h := newHost(t, inmem.New())
+		kept := connect(t, h.config("acme")).remember("Ann likes tea.", "subjects", []string{"person:ann"})
+		cfg := h.config("acme")
+		cfg.Files = files
+		s, err := mcp.New(t.Context(), cfg)
+		require.NoError(t, err)
+		here, there := sdk.NewInMemoryTransports()
+		_, err = s.MCP().Connect(t.Context(), there, nil)
+		require.NoError(t, err)
+		c := join(t, here)
+		require.NoError(t, s.Close(t.Context()))
+		for tool, args := range map[string][]any{
+			"memory_recall": {"query", "tea"}, "memory_get": {"id", kept.ID}, "memory_remember": {"content", "x"},
+			"memory_delete": {"id", kept.ID}, "memory_forget": {"subject", "person:ann"}, "memory": {"command", "view", "path", "/memories"},
+		} {
+			assert.Contains(t, c.fails(tool, args...), "closed", tool)
+		}
+		_, err = c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: mcp.URI("notes", kept.ID)})
+		assert.ErrorContains(t, err, "closed")
+		assert.Equal(t, []string{kept.Content}, connect(t, h.config("acme")).recall("tea"))
+	}
+}
+
+// The URI of an entry finds it, whatever its ref is made of.
+func TestURIOfAnyRef(t *testing.T) {
+	for _, ref := range []string{"mem://acme/notes", "a+b", "a@b:c=1&d", "a%2Fb", "é ü", "{x}?y#z"} {
+		cfg := newHost(t, inmem.New()).config("acme")
+		cfg.Ref = ref
+		c := connect(t, cfg)
+		e := c.remember("Ann likes tea.")
+		r, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: mcp.URI(ref, e.ID)})
+		require.NoError(t, err, ref)
+		assert.Contains(t, r.Contents[0].Text, e.Content)
+	}
+}
+
 func TestFilesTool(t *testing.T) {
 	cfg := newHost(t, inmem.New()).config("acme")
 	cfg.Files = true

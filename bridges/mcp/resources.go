@@ -11,8 +11,11 @@ import (
 
 // URI names an entry of a ref as a resource.
 func URI(ref, id string) string {
-	return "memory://" + url.PathEscape(ref) + "/" + url.PathEscape(id)
+	return "memory://" + escape(ref) + "/" + escape(id)
 }
+
+// escape writes a value of a URI template as RFC 6570 does: all but unreserved characters in percent.
+func escape(value string) string { return strings.ReplaceAll(url.QueryEscape(value), "+", "%20") }
 
 func (s *Server) addResources() {
 	s.mcp.AddResourceTemplate(&sdk.ResourceTemplate{

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -38,6 +39,7 @@ type Server struct {
 	redactor memory.Redactor
 	mcp      *sdk.Server
 	close    func(context.Context) error
+	closed   atomic.Bool
 }
 
 // New returns a server.
@@ -75,7 +77,18 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 		s.addTools()
 	}
 	s.addResources()
+	s.mcp.AddReceivingMiddleware(s.whileOpen)
 	return s, nil
+}
+
+// whileOpen refuses whatever reaches memory once the server is closed.
+func (s *Server) whileOpen(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+		if s.closed.Load() && (method == "tools/call" || method == "resources/read") {
+			return nil, errors.New("the memory is closed; nothing was changed")
+		}
+		return next(ctx, method, r)
+	}
 }
 
 const instructions = "Long-term memory. Look into it before you answer what may be known already, and keep what is worth knowing later: " +
@@ -84,5 +97,8 @@ const instructions = "Long-term memory. Look into it before you answer what may 
 // MCP is the server that a transport runs.
 func (s *Server) MCP() *sdk.Server { return s.mcp }
 
-// Close ends the run or the job of the server. No tool works after it.
-func (s *Server) Close(ctx context.Context) error { return s.close(ctx) }
+// Close ends the run or the job of the server. No call that comes after it reaches memory.
+func (s *Server) Close(ctx context.Context) error {
+	s.closed.Store(true)
+	return s.close(ctx)
+}

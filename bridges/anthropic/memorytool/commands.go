@@ -36,7 +36,8 @@ type refused string
 func (r refused) Error() string { return string(r) }
 
 // Do carries out a command of the tool, given as the input of its tool_use block, and returns the
-// text of the tool_result and whether it is an error. A command that fails changes nothing.
+// text of the tool_result and whether it is an error. A command that is refused changes nothing;
+// of one that memory failed in the middle of, the text says that nothing can be said.
 func (f *Files) Do(ctx context.Context, input []byte) (text string, failed bool) {
 	var c command
 	if err := json.Unmarshal(input, &c); err != nil {
@@ -55,7 +56,7 @@ func (f *Files) Do(ctx context.Context, input []byte) (text string, failed bool)
 	case errors.Is(err, memory.ErrValidation):
 		return "Error: memory cannot hold this text (" + err.Error() + ")", true
 	case errors.Is(err, memory.ErrStorageLimit):
-		return "Error: memory is full. Delete or shorten files first.", true
+		return "Error: memory is full. Delete files first.", true
 	case errors.Is(err, memory.ErrSecretLeakage):
 		return "Error: the text holds a secret and was not stored", true
 	}
@@ -353,8 +354,11 @@ func (f *Files) rename(ctx context.Context, from, to string) (string, error) {
 			return "", refused("Error: a path below " + made + " would be too long")
 		}
 	}
-	for _, file := range moves { // first all copies, so that nothing is lost on the way
+	for i, file := range moves { // first all copies, so that nothing is lost on the way
 		if err := f.write(ctx, made+strings.TrimPrefix(file, old), files[file].Content, files[file].Subjects); err != nil {
+			for _, file := range moves[:i] { // as well as it goes
+				_ = f.remove(context.WithoutCancel(ctx), made+strings.TrimPrefix(file, old), files[file].Subjects)
+			}
 			return "", err
 		}
 	}

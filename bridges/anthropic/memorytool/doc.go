@@ -4,10 +4,10 @@
 //	files := memorytool.New(memorytool.Config{Memory: run, Ref: "notes"})
 //	text, failed := files.Do(ctx, toolUse.Input)
 //
-// A file is the newest entry with the tag "file:" and its path. An edit is a new entry that
-// carries the subjects of the one before, which it deletes, so that memory.Bank.Forget reaches
-// whatever became of a file. A delete leaves a mark, an entry without text, for the views that
-// still show the entries before it. What is stored is redacted: a file that held a secret
+// A file is the newest entry with the tags "memory-file" and "file:" with its path. An edit is a
+// new entry that carries the subjects of the one before, which it deletes, so that
+// memory.Bank.Forget reaches whatever became of a file. A delete leaves a mark, an entry without
+// text, where the run's view still shows the entries before it. What is stored is redacted: a file that held a secret
 // reads with its marker.
 //
 // The texts that Do returns are for the model: those of the tool's contract. They hold what the

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/openwop/agentmemory/memory"
 )
@@ -86,18 +87,30 @@ func New(cfg Config) *Files { return &Files{cfg} }
 func normal(p string) (string, bool) {
 	trimmed := strings.TrimSuffix(p, "/")
 	inside := trimmed == Root || strings.HasPrefix(trimmed, Root+"/")
-	bad := func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' || r == '\uFFFD' }
+	bad := func(r rune) bool {
+		return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) || r == '\\' || r == unicode.ReplacementChar
+	}
 	return trimmed, inside && path.Clean(trimmed) == trimmed && len(trimmed) <= MaxPath && !strings.ContainsFunc(trimmed, bad) &&
 		!strings.Contains(strings.ToLower(trimmed), "%2e")
 }
 
 // read returns the newest entry of a path. ok is false if there is no such file.
 func (f *Files) read(ctx context.Context, p string) (e memory.Entry, ok bool, err error) {
-	found, err := f.cfg.Memory.List(ctx, f.cfg.Ref, memory.ListOptions{Tag: pathTag + p, Limit: 1})
-	if err != nil || len(found) == 0 {
-		return memory.Entry{}, false, err
+	for e, err := range f.versions(ctx, p) {
+		return e, err == nil && !slices.Contains(e.Tags, goneTag), err
 	}
-	return found[0], !slices.Contains(found[0].Tags, goneTag), nil
+	return memory.Entry{}, false, nil
+}
+
+// versions yields the entries of a path, newest first.
+func (f *Files) versions(ctx context.Context, p string) func(yield func(memory.Entry, error) bool) {
+	return func(yield func(memory.Entry, error) bool) {
+		for e, err := range f.entries(ctx, pathTag+p) {
+			if at, ok := pathOf(&e); (err != nil || ok && at == p) && !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 // all returns the newest entries of all files, by path.
@@ -144,10 +157,12 @@ func (f *Files) entries(ctx context.Context, tag string) func(yield func(memory.
 	}
 }
 
+// pathOf returns the path of a file's entry. One that somebody else has tagged with a path is none.
 func pathOf(e *memory.Entry) (string, bool) {
 	for _, tag := range e.Tags {
 		if p, ok := strings.CutPrefix(tag, pathTag); ok {
-			return p, true
+			clean, valid := normal(p)
+			return p, valid && clean == p && p != Root && slices.Contains(e.Tags, fileTag)
 		}
 	}
 	return "", false
@@ -157,33 +172,56 @@ var errSecretPath = errors.New("memorytool: the path holds a secret")
 
 // write makes text the file at a path and deletes what was there.
 func (f *Files) write(ctx context.Context, p, text string, subjects []string) error {
-	return f.put(ctx, p, memory.Draft{Content: text, Tags: []string{fileTag, pathTag + p}, Subjects: subjects})
-}
-
-// remove makes a path one that has no file.
-func (f *Files) remove(ctx context.Context, p string, subjects []string) error {
-	return f.put(ctx, p, memory.Draft{Tags: []string{fileTag, pathTag + p, goneTag}, Subjects: subjects})
-}
-
-func (f *Files) put(ctx context.Context, p string, d memory.Draft) error {
-	var before []string
-	for e, err := range f.entries(ctx, pathTag+p) {
-		if err != nil {
-			return err
-		}
-		before = append(before, e.ID)
+	before, err := f.ids(ctx, p)
+	if err != nil {
+		return err
 	}
-	e, err := f.cfg.Memory.Put(ctx, f.cfg.Ref, d)
+	e, err := f.cfg.Memory.Put(ctx, f.cfg.Ref, memory.Draft{Content: text, Tags: []string{fileTag, pathTag + p}, Subjects: subjects})
 	if err != nil {
 		return err
 	}
 	if !slices.Contains(e.Tags, pathTag+p) { // the redactor has changed it
 		before, err = []string{e.ID}, errSecretPath
 	}
-	for _, id := range before {
-		if _, failed := f.cfg.Memory.Delete(ctx, f.cfg.Ref, id); failed != nil {
-			return failed
-		}
+	if failed := f.drop(ctx, before); failed != nil {
+		return failed
 	}
 	return err
+}
+
+// remove makes a path one that has no file. It needs no room but where a view goes on showing
+// what was deleted.
+func (f *Files) remove(ctx context.Context, p string, subjects []string) error {
+	ids, err := f.ids(ctx, p)
+	if err == nil {
+		err = f.drop(ctx, ids)
+	}
+	if err == nil {
+		ids, err = f.ids(ctx, p)
+	}
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	_, err = f.cfg.Memory.Put(ctx, f.cfg.Ref, memory.Draft{Tags: []string{fileTag, pathTag + p, goneTag}, Subjects: subjects})
+	return err
+}
+
+// ids are those of the entries of a path.
+func (f *Files) ids(ctx context.Context, p string) (ids []string, err error) {
+	for e, err := range f.versions(ctx, p) {
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, e.ID)
+	}
+	return ids, nil
+}
+
+func (f *Files) drop(ctx context.Context, ids []string) error {
+	for _, id := range ids {
+		if _, err := f.cfg.Memory.Delete(ctx, f.cfg.Ref, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }

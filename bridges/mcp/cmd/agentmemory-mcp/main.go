@@ -141,7 +141,7 @@ func readSecrets(path string, environ []string) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if json.Unmarshal(raw, &secrets) != nil {
+		if json.Unmarshal(raw, &secrets) != nil || secrets == nil { // null makes the map nil
 			return nil, errors.New(`the file of -secrets is not a JSON object {"id": "value"}`)
 		}
 	}

@@ -158,12 +158,16 @@ func TestBadCommandLines(t *testing.T) {
 	require.NoError(t, os.WriteFile(text, []byte("no JSON, no database"), 0o600))
 	short := filepath.Join(dir, "short.json")
 	require.NoError(t, os.WriteFile(short, []byte(`{"id":"short"}`), 0o600))
+	null := filepath.Join(dir, "null.json")
+	require.NoError(t, os.WriteFile(null, []byte("null"), 0o600))
+	t.Setenv("AGENTMEMORY_SECRET_KEY", "a-secret-of-some-length")
 	db := filepath.Join(dir, "memory.db")
 	for name, args := range map[string][]string{
 		"a text file as the database": {"-db", text},
 		"no tokens":                   {"-db", db, "-http", "127.0.0.1:0"},
 		"tokens that are no JSON":     {"-db", db, "-http", "127.0.0.1:0", "-tokens", text},
 		"secrets that are no JSON":    {"-db", db, "-secrets", text},
+		"secrets that are null":       {"-db", db, "-secrets", null},
 		"a secret that is too short":  {"-db", db, "-secrets", short},
 		"a set of tools unknown":      {"-db", db, "-tools", "all"},
 		"a view over HTTP":            {"-db", db, "-http", "127.0.0.1:0", "-tokens", text, "-view"},
@@ -173,5 +177,6 @@ func TestBadCommandLines(t *testing.T) {
 		assert.Error(t, err, name)
 		assert.Contains(t, string(out), "agentmemory-mcp: ", name)
 		assert.NotContains(t, string(out), "sk-very", name)
+		assert.NotContains(t, string(out), "panic", name)
 	}
 }
