@@ -120,5 +120,5 @@ func waitsFor(a commitment.Arm) string {
 	case a.Spec != "":
 		return a.Spec
 	}
-	return "once"
+	return "at one instant"
 }

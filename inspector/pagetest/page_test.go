@@ -180,8 +180,10 @@ func TestPage_WhatAPersonSees(t *testing.T) {
 	}
 	dimensions := eval[int](p, `document.querySelectorAll("#dimensions li").length`)
 	drawn := eval[int](p, `document.querySelectorAll("#plots svg path").length`)
-	assert.Equal(t, 8+2, dimensions)
+	assert.Equal(t, 8, dimensions)
 	assert.Equal(t, 4*2, drawn)
+	points := eval[[]int](p, `[...document.querySelectorAll("#plots svg .path")].map(e => e.getAttribute("d").split("L").length)`)
+	assert.Subset(t, []int{8, 9, 10}, points, "each plot has a week of samples")
 	assert.Contains(t, p.sees("#who"), "acme")
 	assert.Contains(t, p.sees("#plots [data-plot='Live entries']"), fmt.Sprint(s.live))
 	p.picture("overview-light")
@@ -222,7 +224,7 @@ func TestPage_WhatAPersonSees(t *testing.T) {
 
 	p.open("commitments")
 	line := p.sees("main")
-	for _, want := range []string{"Waiting", "Over", "armed", "acknowledged", "lapsed", "every 24h0m0s", "when ticket.closed"} {
+	for _, want := range []string{"Waiting", "Over", "armed", "acknowledged", "lapsed", "every 24h0m0s", "when ticket.closed", "overdue", "source-gone", "fired 5 times"} {
 		assert.Contains(t, line, want)
 	}
 	p.picture("commitments-light")
