@@ -1,9 +1,10 @@
 package pagetest
 
 import (
+	"bufio"
 	"context"
 	"fmt"
-	"net/http/httptest"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,22 +39,19 @@ func chromium(t *testing.T) string {
 type person struct {
 	t        *testing.T
 	tab      context.Context
-	url      string
 	mu       sync.Mutex
 	problems []string
 }
 
 // look opens a tab of a size and a colour scheme, not signed in. Whatever the console says is an
 // error of the test.
-func look(t *testing.T, s *sample, width int64, scheme string) *person {
-	server := httptest.NewServer(s.handler)
-	t.Cleanup(server.Close)
+func look(t *testing.T, url string, width int64, scheme string) *person {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.Flag("force-color-profile", "srgb"))
 	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
 	tab, closeTab := chromedp.NewContext(allocator)
 	t.Cleanup(closeTab)
-	p := &person{t: t, tab: tab, url: server.URL}
+	p := &person{t: t, tab: tab}
 	require.NoError(t, chromedp.Listen(tab, func(ev any) { // starts the browser
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -72,7 +70,7 @@ func look(t *testing.T, s *sample, width int64, scheme string) *person {
 	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
 	_, err = chromedp.Call(tab, emulation.SetEmulatedMedia, media)
 	require.NoError(t, err)
-	p.do(chromedp.Navigate(server.URL))
+	p.do(chromedp.Navigate(url))
 	p.wait("input[name=token]")
 	return p
 }
@@ -167,7 +165,7 @@ func (p *person) fits(where string) {
 
 func TestPage_WhatAPersonSees(t *testing.T) {
 	s := newSample(t)
-	p := look(t, s, 1280, "light")
+	p := look(t, s.url(), 1280, "light")
 	p.picture("signin-light")
 	p.signIn("a")
 
@@ -234,7 +232,7 @@ func TestPage_WhatAPersonSees(t *testing.T) {
 // The same tab with another token is another tenant: nothing of the first is left in it.
 func TestPage_TokenSaysWhoseMemory(t *testing.T) {
 	s := newSample(t)
-	p := look(t, s, 1280, "light")
+	p := look(t, s.url(), 1280, "light")
 	p.signIn("nobody's")
 	p.wait(".notice.bad")
 	assert.Contains(t, p.sees("main"), "does not know this token")
@@ -254,7 +252,7 @@ func TestPage_TokenSaysWhoseMemory(t *testing.T) {
 // Entries are hostile text. All of it is shown as text.
 func TestPage_HostileText(t *testing.T) {
 	s := newSample(t)
-	p := look(t, s, 360, "light")
+	p := look(t, s.url(), 360, "light")
 	p.signIn("a")
 	p.open("memory?ref=" + hostile)
 	text := p.sees("#entries")
@@ -280,7 +278,7 @@ func TestPage_HostileText(t *testing.T) {
 
 // Nothing runs but the page's own script, even if it got into the document.
 func TestPage_PolicyHolds(t *testing.T) {
-	p := look(t, newSample(t), 800, "light")
+	p := look(t, newSample(t).url(), 800, "light")
 	hit := eval[bool](p, `(() => { const s = document.createElement("script"); s.textContent = "window.hit = 1"; document.body.append(s); return !!window.hit; })()`)
 	assert.False(t, hit)
 }
@@ -292,7 +290,7 @@ func TestPage_PhoneAndDark(t *testing.T) {
 		name, scheme string
 		width        int64
 	}{{"phone", "light", 360}, {"dark", "dark", 1280}, {"phone-dark", "dark", 360}} {
-		p := look(t, s, c.width, c.scheme)
+		p := look(t, s.url(), c.width, c.scheme)
 		p.fits("sign-in")
 		p.signIn("a")
 		for _, section := range []string{"overview", "memory?ref=" + home, "ask?ref=" + home + "&q=lease", "runs?ref=" + home + "&run=" + s.run, "commitments"} {
@@ -333,7 +331,7 @@ func (p *person) faint() []string {
 // The page can be used without a mouse: a person signs in, gets to every section by Tab and Enter, and
 // always sees where the focus is.
 func TestPage_Keyboard(t *testing.T) {
-	p := look(t, newSample(t), 1280, "light")
+	p := look(t, newSample(t).url(), 1280, "light")
 	p.signIn("a")
 	p.open("overview")
 	eval[any](p, "document.activeElement.blur()")
@@ -352,4 +350,53 @@ func TestPage_Keyboard(t *testing.T) {
 	p.wait("main[data-ready=commitments]")
 	unnamed := eval[int](p, `[...document.querySelectorAll("input, button, svg[role=img]")].filter(e => !(e.labels?.length || e.innerText?.trim() || e.getAttribute("aria-label"))).length`)
 	assert.Zero(t, unnamed, "controls without a name")
+}
+
+// The reference host serves the same page over its own file.
+func TestPage_OfTheReferenceHost(t *testing.T) {
+	chromium(t)
+	program := filepath.Join(t.TempDir(), "host")
+	built, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../../examples/host", "-o", program, ".").CombinedOutput()
+	require.NoError(t, err, "%s", built)
+	host := exec.CommandContext(t.Context(), program, "-data", filepath.Join(t.TempDir(), "host.db"), "-token", "a", "-seams")
+	out, err := host.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, host.Start())
+	defer func() { assert.NoError(t, host.Process.Signal(os.Interrupt)); assert.NoError(t, host.Wait()) }()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	url := strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
+	post := func(path, body string) {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", url+path, strings.NewReader(body))
+		require.NoError(t, err)
+		r.Header.Set("Authorization", "Bearer a")
+		w, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, w.Body.Close())
+		require.Less(t, w.StatusCode, 300, path)
+	}
+	post("/v1/runs", `{"workflowId":"conformance-agent-memory-roundtrip"}`)
+	post("/v1/host/sample/memory/consolidate", `{}`)
+	post("/v1/host/sample/commitment/fire", `{"condition":"time"}`)
+
+	p := look(t, url, 1280, "light")
+	p.signIn("a")
+	p.open("overview")
+	p.wait("#agents article")
+	p.wait("#plots figure")
+	assert.Contains(t, p.sees("main"), "Has to do without: write")
+	p.picture("host-overview")
+	p.open("memory?ref=mem%3A%2F%2Fconformance%2Fconsolidation")
+	p.click("#entries article:last-of-type .meta button")
+	p.picture("host-memory")
+	assert.Contains(t, p.sees("#entries"), "Ann likes green tea")
+	p.open("runs")
+	p.click("aside li:last-child a")
+	p.until(`document.getElementById("events")?.innerText.includes("run.completed")`)
+	p.wait("#view article")
+	p.picture("host-runs")
+	p.open("commitments")
+	assert.Contains(t, p.sees("main"), "acknowledged")
+	p.picture("host-commitments")
+	p.calm()
 }

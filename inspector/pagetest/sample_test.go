@@ -52,6 +52,13 @@ func (s *sample) later(d time.Duration) {
 	s.behind -= d
 }
 
+// url serves the host until the test ends.
+func (s *sample) url() string {
+	server := httptest.NewServer(s.handler)
+	s.t.Cleanup(server.Close)
+	return server.URL
+}
+
 // measure lets the handler take a sample of what acme has.
 func (s *sample) measure() {
 	s.t.Helper()
