@@ -203,6 +203,7 @@ func TestRoutes(t *testing.T) {
 	for _, by := range [][]string{{"run", "run-a"}, {"token", string(x.token)}} {
 		view := x.get("view", append(by, "ref", ref)...)
 		require.Len(t, view["entries"], 2)
+		assert.NotContains(t, view, "next", "this is all")
 		assert.Equal(t, map[string]any{"view": false, "live": true}, field[any](t, view, "entries", 0, "in"))
 		assert.Equal(t, map[string]any{"view": true, "live": false}, field[any](t, view, "entries", 1, "in"))
 		assert.Equal(t, "superseded", field[string](t, view, "entries", 1, "state"))
@@ -433,7 +434,9 @@ func TestEvents_AreStreamed(t *testing.T) {
 	x := inspect(t)
 	server := httptest.NewServer(x)
 	defer server.Close()
-	r, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+address("events", "run", "run-a"), nil)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // of a stream that does not end
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, "GET", server.URL+address("events", "run", "run-a"), nil)
 	require.NoError(t, err)
 	r.Header.Set("Authorization", "Bearer token-a")
 	r.Header.Set("Accept", "text/event-stream")
@@ -465,6 +468,7 @@ func TestEvents_AreStreamed(t *testing.T) {
 	host("run.completed")
 	assert.Equal(t, "run.completed", next().Type)
 	assert.Empty(t, next().Type, "the stream has ended")
+	assert.NoError(t, lines.Err())
 }
 
 // A stream ends with its client.

@@ -76,10 +76,7 @@ func (h *Handler) view(q *request) (any, error) {
 	docs := []entryDoc{}
 	var gone []string
 	out := map[string]any{}
-	for len(saw)+len(live) > 0 { // both are in the order of lists
-		if len(docs) == o.Limit {
-			break
-		}
+	for len(saw)+len(live) > 0 && len(docs) < o.Limit { // both are in the order of lists
 		inView := len(saw) > 0 && (len(live) == 0 || saw[0].ID == live[0].ID || saw[0].Before(&live[0]))
 		inLive := len(live) > 0 && (!inView || saw[0].ID == live[0].ID)
 		var e memory.Entry
@@ -94,10 +91,9 @@ func (h *Handler) view(q *request) (any, error) {
 		d := document(e)
 		d.In = &presence{inView, inLive}
 		docs = append(docs, d)
-		out["next"] = e.Cursor()
-	}
-	if len(docs) < o.Limit {
-		delete(out, "next")
+		if len(docs) == o.Limit {
+			out["next"] = e.Cursor()
+		}
 	}
 	fates, err := h.Bank.TraceAll(q, q.tenant, ref, gone)
 	if err != nil {
