@@ -417,6 +417,7 @@ func TestLineage_DoesNotQuoteWhatIsGone(t *testing.T) {
 		_, err = job.Rewrite(ctx, ref, memory.Rewrite{Retire: []memory.Retire{{ID: brief, State: memory.Merged, For: head}}})
 		require.NoError(t, err)
 	})
+	assert.Len(t, x.get("lineage", "ref", ref, "id", head)["kin"], 1, "no other lineage of the ref")
 	assert.Equal(t, "brief", field[string](t, x.get("lineage", "ref", ref, "id", head), "kin", 0, "content"))
 	x.clock.Add(time.Hour.Milliseconds())
 	kin := field[map[string]any](t, x.get("lineage", "ref", ref, "id", head), "kin", 0)
