@@ -38,7 +38,7 @@
 //     each once.
 //   - adaptertest: the kit by which a store proves, law by law, that it may hold
 //     agents' memory.
-//   - examples/customstore: a small store and its proof, to copy from.
+//   - examples/customstore: two stores and their proofs, as a tutorial.
 //   - examples/quickstart: a program to run and to copy from.
 //   - examples/sqlite: a host that keeps its memory in a file; examples/postgres: in
 //     PostgreSQL; examples/tokenizer: an exact tokenizer for distill. Each is a module

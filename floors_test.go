@@ -74,9 +74,10 @@ var plan = []place{
 	{dir: "inspector", floor: 4, ours: []string{"capability", "commitment", "memory", "events", "wire"}},
 	{dir: "inspector/pagetest", floor: 5, ours: []string{"..."}},
 	{dir: "adaptertest", floor: 4, others: libraries, testing: true,
-		ours: []string{"memory", "memory/driver", "redact", "events", "consolidate", "distill", "commitment"}},
+		ours: []string{"memory", "memory/driver", "redact", "events", "consolidate", "distill", "commitment", "recall"}},
 	{dir: "internal/crashload", floor: 4,
 		ours: []string{"memory", "memory/driver", "events", "consolidate", "distill", "commitment"}},
+	{dir: "bench/recall/dataset", floor: 4},
 
 	{dir: "examples/...", floor: 5, ours: []string{"..."}, others: libraries},
 	{dir: "bridges/anthropic/memorytool", floor: 4, ours: []string{"memory"}},

@@ -15,5 +15,6 @@ func TestInMemory(t *testing.T) {
 		New: func(context.Context) (driver.Adapter, error) { return inmem.New(), nil },
 		Require: []adaptertest.Offer{adaptertest.Versioned, adaptertest.Searcher, adaptertest.Scanner, adaptertest.Scheduler,
 			adaptertest.Changes, adaptertest.Tenants, adaptertest.Log},
+		Certificate: "../memory/inmem/certificate",
 	})
 }

@@ -31,6 +31,12 @@ type Config struct {
 	// failure, not a remark.
 	Require []Offer
 
+	// Certificate is the path of the store's certificate, without an extension: Run fails if
+	// the two forms of [Report.Certificate] are not what is in the files PATH.txt and
+	// PATH.json, and writes them instead if AGENTMEMORY_CERTIFY is in the environment. It
+	// does neither if a law is broken, or if not all cases ran. Empty means that there is none.
+	Certificate string
+
 	// Seed chooses the random steps. The same seed gives the same steps and texts.
 	Seed uint64
 
@@ -93,6 +99,15 @@ func Run(t *testing.T, cfg Config) {
 	}
 	report.finish()
 	t.Log("\n" + report.String())
+	switch {
+	case cfg.Certificate == "" || !report.OK():
+	case !report.whole():
+		t.Log("not all cases ran: the certificate was not looked at")
+	default:
+		if err := report.certify(cfg.Certificate); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // Check proves the store without a test. Broken laws are in the report, see

@@ -28,7 +28,7 @@
 //
 // # Map
 //
-//   - config.go, frame.go, findings.go, report.go: how a store is looked at, how a case
+//   - config.go, frame.go, findings.go, report.go, certificate.go: how a store is looked at, how a case
 //     runs, and what is reported.
 //   - world.go, script.go, steps.go, steps_offers.go, steps_documents.go: what a case works
 //     in, and the steps that it takes. describe.go, describe_documents.go and names.go are
@@ -61,7 +61,8 @@
 //     are cases in which goroutines use the store at once; their texts say so. What a
 //     store says of itself, in an error or a panic, is shown as it says it, and one that
 //     picks the order of a history at random may be found out in another step.
-//   - T5: what a store does not offer is reported with the reason.
+//   - T5: what a store does not offer is reported with the reason, also by the certificate
+//     ([Report.Certificate]), which is kept beside the store and compared by each run.
 //
 // # Laws
 //
@@ -95,6 +96,8 @@
 //   - CONSOLIDATE (C2, C5, C7): a consolidation on the store does what it says, once.
 //   - DISTILL (D1, D2, D3, D5): so do a compaction and a distillation.
 //   - FIRE (K1, K2, K6): commitments on the store fire once.
+//   - RECALL (S1, S2, S3, S4): what answers a question is found, and nothing else. A store that
+//     says it searches by meaning must find texts by other words than theirs.
 //   - MODEL: random operations agree with a model.
 //   - SIZES (M5, M8): what holds for a few holds for many.
 //

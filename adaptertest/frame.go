@@ -32,7 +32,7 @@ func laws() []law {
 	return []law{
 		recordLaw(), idempotenceLaw(), orderLaw(), expiryLaw(), searchLaw(), batchLaw(), documentLaw(), dueLaw(), outboxLaw(), logLaw(), limitsLaw(),
 		viewLaw(), changesLaw(), forgetLaw(), tenantLaw(), isolationLaw(), racingLaw(), redactionLaw(), faultLaw(), durableLaw(),
-		consolidationLaw(), distillationLaw(), commitmentLaw(), modelLaw(), sizesLaw(),
+		consolidationLaw(), distillationLaw(), commitmentLaw(), recallLaw(), modelLaw(), sizesLaw(),
 	}
 }
 
@@ -44,6 +44,7 @@ func (cfg Config) runCase(ctx context.Context, found *findings, l *law, c *testC
 	result := Case{Name: c.name, Proves: c.proves, Status: Proven, level: levelOf(c.needs)}
 	if missing := found.missing(c.needs); len(missing) > 0 {
 		result.Status = NotOffered
+		result.missing = missing[0]
 		result.Reason = fmt.Sprintf("needs %s: %s", missing[0], found.reason(missing[0]))
 		return result
 	}

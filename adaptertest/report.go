@@ -98,6 +98,7 @@ type Case struct {
 
 	level     Level  // the step that it belongs to
 	operation string // at which it failed
+	missing   Offer  // for lack of which it was not tried
 }
 
 // OK reports whether no law is broken and nothing required is missing.
@@ -196,7 +197,8 @@ func newReport(cfg Config, found *findings) *Report {
 	}
 }
 
-// libraryVersion is the version of this module in the program that runs.
+// libraryVersion is the version of this module in the program that runs; "(devel)" if its
+// source is not a version's.
 func libraryVersion() string {
 	const module = "github.com/openwop/agentmemory"
 	info, ok := debug.ReadBuildInfo()
@@ -204,7 +206,7 @@ func libraryVersion() string {
 		return "(unknown)"
 	}
 	for _, m := range append(info.Deps, &info.Main) {
-		if m.Path == module && m.Version != "" {
+		if m.Path == module && m.Replace == nil && m.Version != "" {
 			return m.Version
 		}
 	}

@@ -269,6 +269,7 @@ func logPayloads(l *logWorld) {
 	) {
 		recs = append(recs, events.Record{ID: fmt.Sprint("ev", i), Tenant: "acme", RunID: "run-1", NodeID: "node 1", Time: epoch.Add(1e6), Payload: p})
 	}
+	recs[0].CausationID, recs[1].EngineVersion, recs[2].SchemaVersion = "ev-before", "2.1 <x>", 7
 	for _, rec := range recs {
 		l.check(rec.Validate() == nil, "the kit's own record is invalid")
 	}

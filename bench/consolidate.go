@@ -13,6 +13,8 @@ import (
 
 	"github.com/openwop/agentmemory/consolidate"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/inmem"
+	"github.com/openwop/agentmemory/redact"
 )
 
 // syllables of the made-up languages of a corpus, in three scripts.
@@ -168,10 +170,16 @@ func similar(entries []memory.Entry) []consolidate.Candidates {
 //	consolidate/similar/n=…    the candidates among mixed text; before it is timed, the
 //	                           nearest of 200 paraphrases are looked for by comparing
 //	                           each with all, and 98 % of them must be in one group
+//	consolidate/guard/n=…      the check of a host's plan that merges n entries of mixed
+//	                           text two by two, with reading the entries
 //	consolidate/plan/…         the plan over the worst inputs that we know
 //	consolidate/similar/…      the candidates among them
+//	consolidate/guard/…        the check of a plan that merges them two by two
 func consolidateRows() []row {
-	var rows []row
+	rows := []row{{"consolidate/guard/n=10000", "", func() (sides, error) {
+		entries, _ := paraphrased(10_000)
+		return sides{ours: again(guarded(entries)), items: 10_000}, nil
+	}}}
 	for _, n := range []int{10_000, 100_000, 1_000_000} {
 		rows = append(rows,
 			row{fmt.Sprintf("consolidate/plan/n=%d", n), "", func() (sides, error) {
@@ -193,9 +201,46 @@ func consolidateRows() []row {
 			row{"consolidate/similar/" + w.name, "", func() (sides, error) {
 				entries := entriesOf(w.texts())
 				return sides{ours: again(func() { LastFound = similar(entries) })}, nil
+			}},
+			row{"consolidate/guard/" + w.name, "", func() (sides, error) {
+				return sides{ours: again(guarded(entriesOf(w.texts())))}, nil
 			}})
 	}
 	return rows
+}
+
+// pairing is a host's planner that merges entries two by two.
+type pairing struct{}
+
+func (pairing) Version() string { return "1" }
+
+func (pairing) Plan(_ context.Context, entries []memory.Entry) (p consolidate.Plan, _ error) {
+	for pair := range slices.Chunk(entries, 2) {
+		if len(pair) == 2 {
+			p.Merge = append(p.Merge, consolidate.Merge{Keep: pair[0].ID, Retire: []string{pair[1].ID}})
+		}
+	}
+	return p, nil
+}
+
+// guarded has a plan of pairs checked, and writes nothing.
+func guarded(entries []memory.Entry) func() {
+	ctx := context.Background()
+	store := inmem.New()
+	for _, e := range entries {
+		must(store.Put(ctx, memory.Scope{Tenant: "tenant", Ref: "ref"}, e))
+	}
+	bank, err := memory.New(store, memory.Config{})
+	must(err)
+	job, err := bank.Background(memory.JobConfig{ID: "pass", Tenant: "tenant", Redactor: redact.New(redact.Config{})})
+	must(err)
+	engine, err := consolidate.New(consolidate.Config{Planner: pairing{}})
+	must(err)
+	return func() {
+		plan, err := engine.Plan(ctx, job, "ref", consolidate.Options{})
+		must(err)
+		LastFound = plan
+	}
 }
 
 // worstInputs are texts that a planner may stall on.

@@ -25,7 +25,7 @@ type Source struct{ Ref, MemoryID string }
 // tenant's.
 func (e *Engine) Arm(ctx context.Context, j *memory.Job, s Source, a Arm) (Commitment, error) {
 	a = a.normal()
-	if err := e.admit(j, s, a); err != nil {
+	if err := e.admit(ctx, j, s, a); err != nil {
 		return Commitment{}, err
 	}
 	if s.MemoryID != "" {
@@ -77,12 +77,20 @@ func (e *Engine) firstDue(a Arm, now time.Time) (time.Time, error) {
 
 // admit refuses an arm that is malformed, unknown to the host, or holds a secret, and a
 // source that holds one.
-func (e *Engine) admit(j *memory.Job, s Source, a Arm) error {
+func (e *Engine) admit(ctx context.Context, j *memory.Job, s Source, a Arm) error {
 	if err := a.check(); err != nil {
 		return err
 	}
-	if a.Predicate != "" && !e.cfg.Predicate(j.Tenant(), a.Predicate) {
-		return errPredicate
+	if a.Predicate != "" {
+		known, err := ask(ctx, "the registry of predicates", func(context.Context) (bool, error) {
+			return e.cfg.Predicate != nil && e.cfg.Predicate(j.Tenant(), a.Predicate), nil
+		})
+		if err != nil {
+			return err
+		}
+		if !known {
+			return errPredicate
+		}
 	}
 	for _, name := range []string{s.Ref, s.MemoryID, a.Spec, a.Predicate, a.Zone} {
 		clean, err := j.Redact(name)

@@ -64,7 +64,8 @@ type Commitment struct {
 	// EndedAt is when it reached its final state. It is zero before that, and for what
 	// ended before there was this field.
 	EndedAt time.Time
-	// Canceled asks that it ends when the delivery under way is over.
+	// Canceled asks that it ends when the delivery under way is over, and that it does not come
+	// back if it lapsed by a merge or a supersession that is undone.
 	Canceled bool
 
 	// Due is when a tick has to look at it: the instant it is armed for, the end of
@@ -124,6 +125,11 @@ func (c *Commitment) end(s State, why Reason, now time.Time) {
 	c.State, c.Reason, c.EndedAt = s, why, now
 	c.Due, c.Lease = time.Time{}, time.Time{}
 	c.Waiting = nil
+}
+
+// gaveWay reports whether it lapsed because its entry gave way to another one, which can be undone.
+func (c *Commitment) gaveWay() bool {
+	return c.State == Lapsed && (c.Reason == ReasonMerged || c.Reason == ReasonSuperseded)
 }
 
 // busy reports whether somebody is delivering it at the instant now.

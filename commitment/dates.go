@@ -21,41 +21,33 @@ import (
 //
 // Otherwise one sentence of the text may speak of times. What it may say:
 //
-//   - a day: 2026-05-12, 12 May, May 12th 2026, the 12th of May, the 12th, today, tomorrow, the
-//     day after tomorrow, Monday, this or next Monday, Monday next week, in 3 days, in two weeks,
-//     a month from now; or an instant: 2026-05-12T14:00Z, in 90 minutes
-//   - a time of day: 17:00, 5 pm, 5:30 p.m., 1730 hrs, noon, half past five in the afternoon, five
-//     o'clock in the evening; or a part of the day: morning is 09:00, afternoon 14:00, evening 18:00,
-//     night 20:00. A day alone is its 09:00, and a time alone is the next one
-//   - after it a time zone: UTC, GMT, an IANA name with a slash, or an abbreviation that means one
-//     thing (EST and EDT, CDT, MST and MDT, PST and PDT, CET, CEST and the others of the Dates'
-//     table). CST, IST, BST and the like mean several. The clocks there must show the abbreviation at
-//     that time: 2 pm EST in July is nothing
-//   - or every day, every weekday, every morning, every Monday and Thursday, with a time of day
+//   - a day: 2026-05-12, 12 May, May 12th 2026, the 12th, today, tomorrow, the day after tomorrow, Monday,
+//     next Monday, in 3 days, two weeks from now; or an instant: 2026-05-12T14:00Z, in 90 minutes
+//   - a time of day: 17:00, 5 pm, 5:30 p.m., noon, half past five in the afternoon; or a part of the day:
+//     morning is 09:00, afternoon 14:00, evening 18:00, night 20:00. A day alone is its 09:00, and a time alone
+//     is the next one
+//   - after it a time zone: UTC, GMT, an IANA name with a slash, or an abbreviation that means one thing, as
+//     EST does and IST does not. The clocks there must show it at that time: 2 pm EST in July is nothing
+//   - or every day, every weekday, every Monday and Thursday, with a time of day
 //
-// "By" a time is at it. All of it is relative to the entry's CreatedAt, in the time zone Zone. A
-// day of the week is the first one after that day; the same day of the week is ambiguous, and so are
-// "this" and "next" where a week later could be meant. A date without a year is the first one that is not over.
-// Names of months begin with a capital; Sat, Sun, Mon, too, so that nobody sat or may.
+// All of it is relative to the entry's CreatedAt, in the time zone Zone. A day of the week is the first one after
+// that day, and a date without a year the first one that is not over. "By" a time is at it.
 //
 // An entry is Unread, with its reason, if
 //
-//   - any other word of the sentence can belong to a time: numbers beside a time, units, weekdays,
-//     months, parts of the day, time zones, "before", "until", "except", "last", a second time; or
-//     a time says what is spoken about, as after "for", "from", "of", "the" ([WhyUnclear]; an alarm
-//     and a reminder are "for" a time)
-//   - there are several times or readings: 5 without am or pm, a weekday that is not that of its
-//     date, a time of day that the clocks show twice ([WhyAmbiguous])
-//   - the calendar or the clocks do not have it: 31 June, 25:00, the hour that is skipped
-//     ([WhyImpossible], [WhyZone])
-//   - it is negated, canceled, done, removed or put off ([WhyNegated]); reported, or there is any
-//     quotation mark ([WhyReported]); asked, supposed or conditional ([WhySupposed]); told of the
-//     past or of a state ([WhyTold]), unless beside what is to be done, after "whether" for example
-//   - it does not begin as what is to be done begins: with one of some hundred verbs, after "please",
-//     "I must" and their like. Only if it names a day in English and a time of day it may begin
-//     otherwise, except as a question or with he, she, they ([WhyNoIntent])
-//   - it has passed, or it is relative in an entry that was derived from others, whose CreatedAt is
-//     not that of the words ([WhyPast], [WhyRelative])
+//   - any other word of the sentence can belong to a time, such as a number beside one, a unit, "before",
+//     "except" or a second time, or a time says what is spoken about, as after "from" or "the" ([WhyUnclear])
+//   - there are several times or readings: 5 without am or pm, the day of the week of CreatedAt, "next Friday"
+//     on a Monday, a weekday that is not that of its date, an hour that the clocks show twice ([WhyAmbiguous])
+//   - the calendar or the clocks do not have it: 31 June, 25:00, the hour that is skipped ([WhyImpossible],
+//     [WhyZone])
+//   - it is negated, canceled or done ([WhyNegated]); reported, or there is any quotation mark ([WhyReported]);
+//     asked, supposed or conditional ([WhySupposed]); told of the past or of a state ([WhyTold])
+//   - it does not begin as what is to be done begins: with one of some hundred verbs, after "please", "I must"
+//     and their like. Only if it names a day in English and a time of day it may begin otherwise, except as a
+//     question or with he, she, they ([WhyNoIntent])
+//   - it has passed, or it is relative in an entry that was derived from others, whose CreatedAt is not that of
+//     the words ([WhyPast], [WhyRelative])
 type Dates struct {
 	// Zone is the IANA name of the time zone in which dates are read; empty is UTC.
 	Zone string
@@ -65,7 +57,7 @@ type Dates struct {
 const defaultHour = 9
 
 // Version names the rules and the time zone.
-func (d Dates) Version() string { return "dates/2 " + d.Zone }
+func (d Dates) Version() string { return "dates/3 " + d.Zone }
 
 // Infer implements [Inferrer].
 func (d Dates) Infer(ctx context.Context, r Request) (Inference, error) {
@@ -106,28 +98,27 @@ func (t *reading) read(e *memory.Entry) ([]Arm, Why) {
 	with := (*reading)(nil) // the sentence with a time
 	for _, s := range sentences(e.Content) {
 		r := *t
-		r.toks = s
-		r.times()
-		timed := r.timed()
-		for i := range r.toks {
-			if why := r.refusing(i); !timed && (why == WhyNegated || why == WhyReported) {
-				t.fail(why)
+		r.readTimes(s)
+		switch {
+		case !r.timed():
+			for i := range r.words {
+				if why := r.barred(i); why == WhyNegated || why == WhyReported {
+					t.fail(why)
+				}
 			}
-		}
-		if !timed {
-			continue
-		}
-		if with != nil {
+		case with != nil:
 			t.fail(WhyAmbiguous)
+		default:
+			with = &r
 		}
-		with = &r
 	}
-	switch {
-	case with == nil:
+	if with == nil {
 		return nil, WhyNoDate
-	case quoted(e.Content):
+	}
+	if quotes.MatchString(e.Content) {
 		t.fail(WhyReported)
 	}
+	t.fail(with.whole())
 	if t.why != "" {
 		return nil, t.why
 	}
@@ -141,108 +132,8 @@ func (t *reading) read(e *memory.Entry) ([]Arm, Why) {
 	return []Arm{a}, ""
 }
 
-// timed reports whether the sentence holds a word that can belong to a time.
-func (t *reading) timed() bool {
-	for i := range t.toks {
-		if t.toks[i].used || t.temporal(i) {
-			return true
-		}
-	}
-	return false
-}
-
-// temporal reports whether a word can belong to a time.
-func (t *reading) temporal(i int) bool {
-	tok := &t.toks[i]
-	for _, part := range strings.FieldsFunc(tok.raw, func(r rune) bool { return strings.ContainsRune("-–/", r) }) {
-		part = strings.TrimSuffix(strings.TrimSuffix(part, "s"), "'")
-		if named(part) && zones[part] == "" || timeWords[strings.ToLower(part)] || timeWords[tok.low] {
-			return true
-		}
-	}
-	w := tok.low
-	near := t.tok(i-1).used || t.tok(i+1).used || joins[t.word(i+1)] && t.tok(i+2).used || joins[t.word(i-1)] && t.tok(i-2).used
-	if !strings.ContainsAny(w, "0123456789") {
-		// After a time a word in capitals, or the last one with one, may be a time zone.
-		place := t.tok(i-1).used && tok.raw != w && (tok.raw == strings.ToUpper(tok.raw) && len(w) > 1 || t.tok(i+1).raw == "" || tok.after != "")
-		return near && (place || zones[tok.raw] != "" || nearWords[w] || strings.Contains(w, "/"))
-	}
-	if n, ok := digits(w, 4); ok { // a lone number
-		could := n <= 59 || n >= 1900 && n <= 2100 || len(w) == 4 && n/100 < 24 && n%100 < 60
-		money := strings.ContainsAny(tok.before, "$€£#") || strings.Contains(tok.after, "%")
-		return could && !money && (near || leadsToTime[t.word(i-1)] || t.word(i-1) == "the" && leadsToTime[t.word(i-2)])
-	}
-	_, err := strconv.Atoi(w)
-	return err != nil && (near || w[0] >= '0' && w[0] <= '9' && strings.ContainsAny(w, ":-/.apmhstndr"))
-}
-
-// joins stand between two times of a span or a choice.
-var joins = set("and or to - – — & through")
-
-var leadsToTime = set("at by before after until till from on around between since past")
-
-// follows may stand after a bare number that is an hour.
-var follows = set("to for about with on in at by via and the my our please so i we")
-
-// alarms are set for a time, and not about one.
-var alarms = set("alarm alarms reminder alert timer set")
-
-// arm returns the arm of a sentence that was read whole, or why it was not.
+// arm returns the arm that a sentence asks for, or why it has none.
 func (t *reading) arm() (Arm, Why) {
-	last, placed := 0, false
-	for i := range t.toks {
-		tok, prev, next := &t.toks[i], t.tok(i-1), t.tok(i+1)
-		switch {
-		case !tok.used:
-			if t.temporal(i) {
-				t.fail(WhyUnclear)
-			}
-			continue
-		case (tok.raw == "Sat" || tok.raw == "Sun") && !prev.used && !next.used: // "Sat on a bench", "Sun patches"
-			t.fail(WhyUnclear)
-		case len(tok.raw) < 3 && tok.raw[0] <= '9' && tok.after == "" && next.raw != "" && !next.used && !follows[next.low]: // "7 Main Street"
-			t.fail(WhyUnclear)
-		}
-		if prev.used {
-			continue
-		}
-		last = i
-		alarm := (prev.low == "for" || prev.low == "to") && alarms[t.word(i-2)]
-		placed = placed || alarm || i == 0 || !t.day.IsZero() || t.weekday.set || preposition[tok.low]
-		bare := t.clock.half == 0 && strings.Contains(tok.raw, ":") && !strings.Contains(tok.raw, "-")
-		switch {
-		case attributive[prev.low] && !alarm && !strings.ContainsAny(prev.after, ",:"),
-			strings.ContainsAny(tok.before, "~<>$#€£-–"),
-			bare && i > 0 && prev.after == "": // "Exodus 12:30"
-			t.fail(WhyUnclear)
-		}
-	}
-	ok, verb := t.intends()
-	beside := false // in a clause after the times, beside what is to be done
-	for i := range t.toks {
-		beside = beside || verb && i > last && clauses[t.word(i)]
-		if why := t.refusing(i); why != WhyTold || !beside {
-			t.fail(why)
-		}
-		if i < last && clauses[t.word(i)] {
-			t.fail(WhyUnclear)
-		}
-		if i < last && states[t.word(i)] {
-			t.fail(WhyTold)
-		}
-	}
-	if !placed {
-		t.fail(WhyUnclear)
-	}
-	if strings.Contains(t.toks[len(t.toks)-1].after, "?") {
-		t.fail(WhySupposed)
-	}
-	if !ok {
-		t.fail(WhyNoIntent)
-	}
-	if t.why != "" {
-		return Arm{}, t.why
-	}
 	if t.days != "" {
 		return t.schedule()
 	}
@@ -256,12 +147,12 @@ func (t *reading) schedule() (Arm, Why) {
 	switch {
 	case t.why != "":
 		return Arm{}, t.why
-	case !t.exact.IsZero() || !t.day.IsZero() || t.weekday.set:
+	case !t.exact.IsZero() || !t.day.IsZero() || t.weekday != "":
 		return Arm{}, WhyAmbiguous
 	case t.shown != "":
 		return Arm{}, WhyZone
 	}
-	a := Arm{Spec: strconv.Itoa(c.minute) + " " + strconv.Itoa(c.hour) + " " + t.days, Zone: t.place().String()}
+	a := Arm{Spec: strconv.Itoa(c.minute) + " " + strconv.Itoa(c.hour) + " * * " + t.days, Zone: t.place().String()}
 	return a.normal(), ""
 }
 
@@ -282,17 +173,12 @@ func (t *reading) hour() clock {
 		return clock{hour: defaultHour}
 	case !c.set:
 		return clock{set: true, hour: part.alone}
-	case c.half != 0:
-		if c.hour %= 12; c.half == 'p' {
+	case c.half != "", parted && !c.padded && c.hour <= 12:
+		if c.hour %= 12; c.half == "pm" || c.half == "" && part.from >= 12 {
 			c.hour += 12
 		}
-	case c.padded || c.hour == 0 || c.hour > 12: // of 24
-	case !parted:
+	case !c.padded && c.hour > 0 && c.hour <= 12:
 		t.fail(WhyAmbiguous)
-	default:
-		if c.hour %= 12; part.from >= 12 {
-			c.hour += 12
-		}
 	}
 	if parted && (c.hour < part.from || c.hour >= part.to) {
 		t.fail(WhyAmbiguous)
@@ -302,8 +188,7 @@ func (t *reading) hour() clock {
 
 // instant returns the one instant that the sentence names.
 func (t *reading) instant() (time.Time, Why) {
-	c, day := t.hour(), t.whichDay()
-	in := t.place()
+	c, day, in := t.hour(), t.whichDay(), t.place()
 	relative := t.relative || day.IsZero() && t.exact.IsZero()
 	switch {
 	case t.why != "":
@@ -324,33 +209,24 @@ func (t *reading) instant() (time.Time, Why) {
 	return at, why
 }
 
-// whichDay returns the day that the sentence names, or zero. A day of the week is the first one
-// after today, and with "next" one that is also in the next week.
+// whichDay returns the day that the sentence names, or zero. A day of the week is the first one after today, and
+// with "next" one that is also in the next week.
 func (t *reading) whichDay() time.Time {
-	if !t.weekday.set {
+	if t.weekday == "" {
 		return t.day
 	}
-	today := t.today()
-	if t.weekday.which != "" && today.Weekday() == time.Sunday {
-		t.fail(WhyAmbiguous) // a week begins with it, or ends
-	}
-	ahead := (int(t.weekday.day-today.Weekday())+6)%7 + 1
-	sunday := (7 - int(today.Weekday())) % 7 // days to the end of the week
-	switch which := t.weekday.which; {
-	case !t.day.IsZero() && which == "" && t.day.Weekday() == t.weekday.day:
+	today, day := t.today(), dayOfWeek(t.weekday)
+	if !t.day.IsZero() && !t.next && int(t.day.Weekday()) == day {
 		return t.day
-	case which == "next week" && ahead <= sunday:
-		ahead += 7
-	case ahead == 7 && which != "next" && which != "next week", which == "this" && ahead > sunday, which == "next" && ahead <= sunday:
-		t.fail(WhyAmbiguous)
 	}
-	if which := t.weekday.which; which == "next week" && t.weekday.day == time.Sunday {
-		t.fail(WhyAmbiguous) // some begin the week with it
+	ahead := (day-int(today.Weekday())+6)%7 + 1
+	thisWeek := ahead <= (7-int(today.Weekday()))%7
+	if t.next && (thisWeek || today.Weekday() == time.Sunday) || !t.next && ahead == 7 {
+		t.fail(WhyAmbiguous) // a Sunday ends a week for some, and begins one for others
 	}
 	t.relative = true
-	day := today.AddDate(0, 0, ahead)
-	say(t, &t.day, day)
-	return day
+	say(t, &t.day, today.AddDate(0, 0, ahead))
+	return t.day
 }
 
 // exactly returns the one instant at which the clocks of a place show c on a day, with the
@@ -358,25 +234,16 @@ func (t *reading) whichDay() time.Time {
 // some twice.
 func (t *reading) exactly(day time.Time, c clock, in *time.Location) (time.Time, Why) {
 	shown := day.Add(time.Duration(c.hour)*time.Hour + time.Duration(c.minute)*time.Minute)
-	var at []time.Time
-	other := false
-	for _, around := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
-		_, offset := shown.Add(around).In(in).Zone()
-		i := shown.Add(-time.Duration(offset) * time.Second)
-		if name, there := i.In(in).Zone(); there == offset && !slices.ContainsFunc(at, i.Equal) {
-			if t.shown == "" || t.shown == name {
-				at = append(at, i)
-			} else {
-				other = true
-			}
-		}
+	at := instants(shown, in)
+	if t.shown != "" {
+		at = slices.DeleteFunc(at, func(i time.Time) bool { name, _ := i.Zone(); return name != t.shown })
 	}
 	switch {
 	case len(at) == 1:
-		return at[0], ""
+		return at[0].UTC(), ""
 	case len(at) > 1:
 		return time.Time{}, WhyAmbiguous
-	case other:
+	case t.shown != "":
 		return time.Time{}, WhyZone
 	}
 	return time.Time{}, WhyImpossible
@@ -385,22 +252,17 @@ func (t *reading) exactly(day time.Time, c clock, in *time.Location) (time.Time,
 // tags reads the explicit tags.
 func (t *reading) tags(tags []string) (arms []Arm, why Why) {
 	for _, tag := range tags {
-		kind, value, ok := strings.Cut(tag, ":")
-		if !ok {
-			continue
-		}
+		kind, value, _ := strings.Cut(tag, ":")
 		arm := Arm{}
 		switch kind {
 		case "when":
 			arm = Arm{Predicate: value, Once: !slices.Contains(tags, "recurring")}
 		case "at":
 			r := *t
-			r.toks = []token{{raw: value}}
-			if r.iso(0) == 0 {
-				why = WhyBadTag
-				continue
+			r.readTimes(strings.Fields(value))
+			if len(r.words) == 1 && r.words[0].time && !r.english && (!r.exact.IsZero() || !r.day.IsZero()) {
+				arm.At, _ = r.instant()
 			}
-			arm.At, _ = r.instant()
 		case "every":
 			if every, err := time.ParseDuration(value); err == nil {
 				arm = Arm{Every: every, At: t.created}

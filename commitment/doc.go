@@ -36,7 +36,8 @@
 //     and repeated observations change nothing.
 //   - K6: before every delivery the entry is looked up again. If it was deleted, has
 //     expired, was forgotten or superseded, the commitment lapses; if it was merged,
-//     the head of its lineage fires once for all that were.
+//     the head of its lineage fires once for all that were. When that is undone, what
+//     recurs goes on with the next [Engine.Sweep].
 //   - K7: nothing here takes part in a replay. The events are re-emitted from the
 //     record, as all are.
 //   - K8: documents and events hold identifiers, arms and states, never what an entry says,

@@ -1,6 +1,7 @@
 package commitment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -70,8 +71,6 @@ type Config struct {
 type Engine struct {
 	bank *memory.Bank
 	cfg  Config
-
-	predicates bool // the host has registered some
 }
 
 // New returns an engine over the bank's memory. It fails with [memory.ErrValidation]
@@ -89,40 +88,27 @@ func New(bank *memory.Bank, cfg Config) (*Engine, error) {
 	case !bank.Offers().Transactions || !bank.Offers().Schedules:
 		return nil, &refusal{memory.ErrNotProvided, "commitments need a Transactor that is a Scheduler", nil}
 	}
-	predicates := cfg.Predicate != nil
-	set := func(d *time.Duration, value time.Duration) {
-		if *d == 0 {
-			*d = value
-		}
-	}
-	set(&cfg.Grace, DefaultGrace)
-	set(&cfg.Horizon, DefaultHorizon)
-	set(&cfg.Lease, DefaultLease)
-	set(&cfg.Backoff, DefaultBackoff)
-	set(&cfg.Retention, DefaultRetention)
-	if cfg.Tries == 0 {
-		cfg.Tries = DefaultTries
-	}
-	if cfg.Missed == "" {
-		cfg.Missed = FireOnce
-	}
+	cfg.Grace = cmp.Or(cfg.Grace, DefaultGrace)
+	cfg.Horizon = cmp.Or(cfg.Horizon, DefaultHorizon)
+	cfg.Lease = cmp.Or(cfg.Lease, DefaultLease)
+	cfg.Backoff = cmp.Or(cfg.Backoff, DefaultBackoff)
+	cfg.Retention = cmp.Or(cfg.Retention, DefaultRetention)
+	cfg.Tries = cmp.Or(cfg.Tries, DefaultTries)
+	cfg.Missed = cmp.Or(cfg.Missed, FireOnce)
 	if cfg.Inferrer == nil {
 		cfg.Inferrer = Dates{}
 	}
 	if cfg.Schedule == nil {
 		cfg.Schedule = ParseCron
 	}
-	if cfg.Predicate == nil {
-		cfg.Predicate = func(string, string) bool { return false }
-	}
-	return &Engine{bank: bank, cfg: cfg, predicates: predicates}, nil
+	return &Engine{bank, cfg}, nil
 }
 
 // Conditions are the kinds of arms that the engine takes, the capability's
 // fireConditions (RFC 0068 §A). A predicate needs a Config.Predicate.
 func (e *Engine) Conditions() []events.Condition {
 	out := []events.Condition{events.ConditionTime}
-	if e.predicates {
+	if e.cfg.Predicate != nil {
 		out = append(out, events.ConditionPredicate)
 	}
 	return out
@@ -144,7 +130,8 @@ func (e *Engine) Commitments(ctx context.Context, tenant string) iter.Seq2[Commi
 
 // Cancel ends a commitment, unless it has ended already, and returns what became of
 // it. A delivery that is under way is not called back: the commitment then is
-// Canceled, its firing is completed, and nothing follows.
+// Canceled, its firing is completed, and nothing follows. One that lapsed because its entry
+// gave way does not come back.
 func (e *Engine) Cancel(ctx context.Context, tenant, id string) (Commitment, error) {
 	c, err := e.load(ctx, tenant, id)
 	if err != nil {
@@ -152,8 +139,10 @@ func (e *Engine) Cancel(ctx context.Context, tenant, id string) (Commitment, err
 	}
 	err = e.update(ctx, &c, func(c *Commitment) (bool, error) {
 		switch {
-		case c.State.Final() || c.Canceled:
+		case c.Canceled || c.State.Final() && !c.gaveWay():
 			return false, nil
+		case c.gaveWay():
+			c.Canceled = true // it does not come back
 		case c.State == Delivered || c.busy(e.bank.Now()):
 			c.Canceled, c.Waiting = true, nil
 		default:

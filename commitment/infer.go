@@ -252,7 +252,7 @@ func (in *inferring) keep(ctx context.Context, entries []memory.Entry, arms map[
 				done.Known++
 				continue
 			}
-			why, err := in.refused(&c)
+			why, err := in.refused(ctx, &c)
 			switch {
 			case err != nil:
 				return false, err
@@ -307,29 +307,21 @@ func (in *inferring) holds(ctx context.Context, id string) (bool, error) {
 }
 
 // refused tells why a commitment cannot be armed now, or sets when it is due.
-func (in *inferring) refused(c *Commitment) (Why, error) {
-	err := in.admit(in.job, Source{c.Ref, c.MemoryID}, c.Arm)
+func (in *inferring) refused(ctx context.Context, c *Commitment) (Why, error) {
+	err := in.admit(ctx, in.job, Source{c.Ref, c.MemoryID}, c.Arm)
 	if err == nil {
 		c.Due, err = in.firstDue(c.Arm, c.ArmedAt)
 	}
-	if why := whyNot(err); why != "" {
-		return why, nil
-	}
-	return "", err
-}
-
-// whyNot tells why an arm was refused, or "" for any other outcome.
-func whyNot(err error) Why {
 	horizon := (*HorizonError)(nil)
 	switch {
 	case errors.As(err, &horizon):
-		return WhyHorizon
+		return WhyHorizon, nil
 	case errors.Is(err, errPast):
-		return WhyPast
+		return WhyPast, nil
 	case errors.Is(err, errPredicate):
-		return WhyPredicate
+		return WhyPredicate, nil
 	case errors.Is(err, memory.ErrValidation), errors.Is(err, memory.ErrSecretLeakage):
-		return WhyRefused
+		return WhyRefused, nil
 	}
-	return ""
+	return "", err
 }

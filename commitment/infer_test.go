@@ -352,7 +352,7 @@ func TestInferTheBundledNotes(t *testing.T) {
 		"Tell Daniel Osei as soon as the offset setting is live for his warehouse.":                            string(commitment.WhyUnclear),
 		"Tomorrow morning: ask Jonas about the search of old attachments.":                                     "2026-05-08T09:00",
 		"On the 5th and the 20th of each month remind Priya of the dunning run.":                               string(commitment.WhyAmbiguous),
-		"Do not write to Hokuto before 2026-05-07; then ask how the labels look.":                              string(commitment.WhyUnclear),
+		"Do not write to Hokuto before 2026-05-07; then ask how the labels look.":                              string(commitment.WhyNegated),
 		"Ask Jonas on Friday whether the line numbers are fixed.":                                              "2026-04-17T09:00",
 		"If Ruth has not confirmed the 25 seats by 2026-04-16, call her.":                                      string(commitment.WhySupposed),
 	} {

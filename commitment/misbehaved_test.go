@@ -2,7 +2,9 @@ package commitment_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -123,6 +125,86 @@ func TestK3_WhatElseAHostPlugsInMayPanic(t *testing.T) {
 	_, err = h.Arm(ctx, h.job("acme"), h.note("y"), commitment.Arm{Spec: "hourly"})
 	require.ErrorIs(t, err, memory.ErrInternal)
 	require.NotContains(t, err.Error(), "hunter2-hunter2")
+}
+
+// A schedule that panics for a while ends nothing: the run is recorded, and what recurs goes on
+// afterwards, as it does where a missed instant is passed over.
+func TestK4_AScheduleThatPanicsForAWhile(t *testing.T) {
+	for _, missed := range []commitment.Missed{commitment.FireOnce, commitment.Skip} {
+		loose := false
+		h := newHost(t, func(c *commitment.Config) {
+			c.Missed = missed
+			c.Schedule = func(string, *time.Location) (commitment.Schedule, error) { return moody{&loose}, nil }
+		})
+		c := h.arm(h.note("x"), commitment.Arm{Spec: "hourly"})
+		h.clock.Advance(90 * time.Minute)
+		loose = true
+		for range 20 {
+			done, err := h.Tick(ctx)
+			require.ErrorIs(t, err, memory.ErrInternal)
+			require.Zero(t, done.Fired+done.Lapsed+done.Dead)
+			require.False(t, h.get(c).State.Final())
+			h.clock.Advance(time.Hour)
+		}
+		loose = false
+		fires := 2 // the one under way and the one that is due by now
+		if missed == commitment.Skip {
+			fires = 0 // that is missed
+		}
+		require.Equal(t, fires, h.tick().Fired)
+		require.Equal(t, commitment.Armed, h.get(c).State)
+		h.clock.Advance(30 * time.Minute)
+		require.Equal(t, 1, h.tick().Fired)
+		require.LessOrEqual(t, len(h.queue.runs), 3)
+	}
+}
+
+// The registry of predicates may hang or panic: what asks for it fails in time and leaves nothing
+// half done, and goes on when it is well again.
+func TestAPredicateRegistryThatMisbehaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mood atomic.Value
+		mood.Store("")
+		free := make(chan struct{})
+		found := arms{}
+		h := newHost(t, func(c *commitment.Config) {
+			c.Inferrer = found
+			c.Predicate = func(_, name string) bool {
+				switch mood.Load() {
+				case "hangs":
+					<-free
+				case "panics":
+					panic("hunter2-hunter2")
+				}
+				return name == signed.Predicate
+			}
+		})
+		s := h.note("When it is signed.", "intent")
+		found[s.MemoryID] = []commitment.Arm{signed}
+		for _, bad := range []string{"hangs", "panics"} {
+			mood.Store(bad)
+			start := time.Now()
+			_, err := h.Arm(ctx, h.job("acme"), s, signed)
+			require.ErrorIs(t, err, memory.ErrInternal, bad)
+			require.ErrorContains(t, err, "the registry of predicates")
+			require.NotContains(t, err.Error(), "hunter2-hunter2")
+			done, err := h.Infer(ctx, h.job("acme"), "ref")
+			require.ErrorIs(t, err, memory.ErrInternal, bad)
+			require.Zero(t, done)
+			require.LessOrEqual(t, time.Since(start), 2*memory.PluginTimeout) // of the bubble
+		}
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		mood.Store("hangs")
+		_, err := h.Arm(short, h.job("acme"), s, signed)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		close(free)
+		mood.Store("")
+		done, err := h.Infer(ctx, h.job("acme"), "ref")
+		require.NoError(t, err)
+		require.Len(t, done.Armed, 1)
+		require.Equal(t, 1, h.observe(1, "yes", true))
+	})
 }
 
 // A firing whose run has started, and whose event memory will never take, is given up in the

@@ -16,6 +16,7 @@ type pass struct {
 	tenant string
 	done   Ticked
 	moved  int // swaps that succeeded, and what was put aside
+	unread int // what was put aside
 
 	// The tenant's secrets, once they were asked for.
 	asked    bool
@@ -55,6 +56,7 @@ func (p *pass) take(ctx context.Context, d *memory.Document) bool {
 	if err != nil {
 		p.note(err)
 		p.moved++
+		p.unread++
 		return false
 	}
 	if err := p.step(ctx, &c); err != nil {
@@ -98,7 +100,10 @@ func (p *pass) claim(ctx context.Context, c *Commitment) (bool, error) {
 		if c.Arm.single() {
 			return false, p.finish(ctx, c, Lapsed, ReasonMissed)
 		}
-		p.rearm(c)
+		if err := p.rearm(c); err != nil {
+			p.note(err) // it stays due
+			return false, nil
+		}
 		ok, err := p.store(ctx, c)
 		if ok {
 			p.done.Skipped++
@@ -110,8 +115,9 @@ func (p *pass) claim(ctx context.Context, c *Commitment) (bool, error) {
 }
 
 // rearm makes a commitment wait: for the delivery of a transition that was claimed
-// meanwhile, for its next instant after Mark, or for its next transition.
-func (p *pass) rearm(c *Commitment) {
+// meanwhile, for its next instant after Mark, or for its next transition. It fails if the
+// schedule misbehaves.
+func (p *pass) rearm(c *Commitment) error {
 	now := p.bank.Now()
 	c.State, c.Claim, c.Lease, c.Due = Armed, Claim{}, time.Time{}, time.Time{}
 	switch {
@@ -122,11 +128,15 @@ func (p *pass) rearm(c *Commitment) {
 		c.Claim.Position = c.Waiting[0]
 		c.Waiting = append([]int64(nil), c.Waiting[1:]...)
 	case c.Arm.Predicate == "":
-		next, reason := p.Engine.next(c.Arm, c.ArmedAt, c.Mark, now)
+		next, reason, err := p.Engine.next(c.Arm, c.ArmedAt, c.Mark, now)
+		if err != nil {
+			return err
+		}
 		if c.Due = next; reason != ReasonNone {
 			c.end(Lapsed, reason, now)
 		}
 	}
+	return nil
 }
 
 // lease takes the delivery of a commitment over.

@@ -12,13 +12,14 @@ import (
 var errMisbehaved = errors.New("commitment: a part of the host misbehaved")
 
 // ask calls a part of the host in a goroutine of its own, so that neither one that hangs nor
-// one that panics takes a tick, and all other tenants, along.
+// one that panics takes its caller, and in a tick all other tenants, along. What does not answer
+// until [memory.PluginTimeout] or the end of the context has failed.
 func ask[T any](ctx context.Context, part string, f func(context.Context) (T, error)) (T, error) {
 	type reply struct {
 		value T
 		err   error
 	}
-	ctx, cancel := context.WithTimeout(ctx, memory.PluginTimeout)
+	asked, cancel := context.WithTimeout(ctx, memory.PluginTimeout)
 	defer cancel()
 	replies := make(chan reply, 1)
 	go func() {
@@ -29,19 +30,22 @@ func ask[T any](ctx context.Context, part string, f func(context.Context) (T, er
 			}
 			replies <- r
 		}()
-		value, err := f(ctx)
+		value, err := f(asked)
 		r = reply{value, err}
 	}()
 	select {
 	case r := <-replies:
 		return r.value, r.err
-	case <-ctx.Done():
+	case <-asked.Done():
 	}
 	select { // an answer in the same moment counts
 	case r := <-replies:
 		return r.value, r.err
 	default:
-		var none T
-		return none, ctx.Err()
 	}
+	var none T
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
+	return none, hostFailed(part+" did not answer in time", errMisbehaved)
 }

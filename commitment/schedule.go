@@ -2,6 +2,7 @@ package commitment
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
@@ -28,16 +29,19 @@ const (
 )
 
 // next returns the first instant of the arm after t, which lies after t and within
-// the horizon from now.
-func (e *Engine) next(a Arm, armedAt, t, now time.Time) (time.Time, Reason) {
+// the horizon from now, or why there is none. An error says that the schedule panicked or
+// hung, which says nothing about its instants.
+func (e *Engine) next(a Arm, armedAt, t, now time.Time) (time.Time, Reason, error) {
 	at, err := e.nextOf(a, armedAt, t)
 	switch {
+	case errors.Is(err, errMisbehaved):
+		return time.Time{}, ReasonNone, err
 	case err != nil:
-		return time.Time{}, ReasonSchedule
+		return time.Time{}, ReasonSchedule, nil
 	case at.Sub(now) > e.cfg.Horizon:
-		return time.Time{}, ReasonHorizon
+		return time.Time{}, ReasonHorizon, nil
 	}
-	return at, ReasonNone
+	return at, ReasonNone, nil
 }
 
 func (e *Engine) nextOf(a Arm, armedAt, t time.Time) (time.Time, error) {

@@ -2,6 +2,8 @@ package commitment
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
@@ -11,6 +13,7 @@ import (
 type Swept struct {
 	Lapsed  int // commitments that waited for a predicate, and whose entry is gone
 	Removed int // ended commitments that nothing needs any more
+	Revived int // recurring ones that had lapsed by a merge or a supersession that was undone
 }
 
 // sweepBatch is how many commitments are looked up at a time.
@@ -19,12 +22,16 @@ const sweepBatch = 256
 // Sweep tidies up the commitments of a tenant. A host calls it now and then, once a day
 // say; it costs what the tenant has armed and ended.
 //
-//   - What waits for a predicate is never due by itself. It lapses if its entry was
-//     deleted, has expired or was forgotten.
-//   - What has ended stays for as long as its entry does, also one that was merged or
-//     superseded, so that inferring again does not arm it again (K1). It is removed when
-//     the entry is gone; without an entry, when it ended longer ago than
-//     [Config.Retention].
+//   - What waits for a predicate is never due by itself. It lapses if its entry is gone: it
+//     was deleted, has expired or was forgotten.
+//   - What has ended stays for as long as its entry does, so that inferring again does not
+//     arm it again (K1). It is removed when the entry is gone; without an entry, when it
+//     ended longer ago than [Config.Retention].
+//
+// An entry that was merged or superseded is not gone while it can be restored, whatever became
+// of the one that took its place. When it is live again, what recurs goes on: a commitment that
+// lapsed by the merge or the supersession is armed again for what comes next, unless its Heir is
+// not at its end and fires in its place.
 //
 // Commitments that cannot be read are left alone. Sweep returns the first such error at
 // the end, and stops after any other.
@@ -74,11 +81,16 @@ func (e *Engine) sweep(ctx context.Context, batch []Commitment, done *Swept) err
 	}
 	for _, c := range batch {
 		fate, held := fates[Source{c.Ref, c.MemoryID}]
-		gone := c.MemoryID != "" && (!held || fate.State == memory.Deleted)
+		gone := c.MemoryID != "" && (!held || fate.State == memory.Deleted && !fate.Restorable)
 		if c.MemoryID == "" && c.State.Final() {
-			gone = e.bank.Now().Sub(c.ended()) > e.cfg.Retention
+			// One that does not say when it ended was marked, or armed, last.
+			ended := slices.MaxFunc([]time.Time{c.EndedAt, c.Mark, c.ArmedAt}, time.Time.Compare)
+			gone = e.bank.Now().Sub(ended) > e.cfg.Retention
 		}
 		if !gone {
+			if err := e.revive(ctx, c, fate, done); err != nil {
+				return err
+			}
 			continue
 		}
 		count, swap := &done.Removed, memory.DocumentSwap{Document: c.document(), Act: memory.Remove}
@@ -98,14 +110,37 @@ func (e *Engine) sweep(ctx context.Context, batch []Commitment, done *Swept) err
 	return nil
 }
 
-// ended returns when the commitment reached its final state, or for one that does not say
-// when something last happened to it.
-func (c *Commitment) ended() time.Time {
-	switch {
-	case !c.EndedAt.IsZero():
-		return c.EndedAt
-	case c.Mark.After(c.ArmedAt):
-		return c.Mark
+// revive arms a recurring commitment again that lapsed because its entry, which is live again, had
+// given way to another one.
+func (e *Engine) revive(ctx context.Context, c Commitment, fate memory.Fate, done *Swept) error {
+	if !c.gaveWay() || c.Canceled || c.Arm.once() || fate.State != memory.Live {
+		return nil
 	}
-	return c.ArmedAt
+	if c.Heir != "" {
+		heir, err := e.load(ctx, c.Tenant, c.Heir)
+		switch {
+		case errors.Is(err, memory.ErrNotFound):
+		case errors.Is(err, ErrNewerFormat) || err == nil && (!heir.State.Final() || heir.Reason == ReasonMerged):
+			return nil
+		case err != nil:
+			return err
+		case heir.Mark.After(c.Mark):
+			c.Mark = heir.Mark
+		case heir.Position > c.Position:
+			c.Position, c.Digest = heir.Position, heir.Digest
+		}
+	}
+	c.State, c.Reason, c.Heir, c.Claim, c.EndedAt = Armed, ReasonNone, "", Claim{}, time.Time{}
+	if now := e.bank.Now(); c.Arm.Predicate == "" {
+		due, reason, err := e.next(c.Arm, c.ArmedAt, slices.MaxFunc([]time.Time{c.Mark, now}, time.Time.Compare), now)
+		if reason != ReasonNone || err != nil {
+			return err
+		}
+		c.Due = due
+	}
+	ok, err := e.swap(ctx, &c)
+	if ok {
+		done.Revived++
+	}
+	return err
 }

@@ -101,6 +101,83 @@ func TestK1_SweepingKeepsWhatIsHeld(t *testing.T) {
 	}
 }
 
+// An entry may come back though what it was merged into is gone: its intentions are neither armed a
+// second time then nor lost.
+func TestK1_SweepingKeepsWhatCanBeRestored(t *testing.T) {
+	h := newHost(t)
+	s := h.note("x")
+	head, err := h.job("acme").Put(ctx, "ref", memory.Draft{Content: "y", ExpiresAt: epoch.Add(3 * time.Hour)})
+	require.NoError(t, err)
+	once, waits := h.arm(s, in(time.Hour)), h.arm(s, signed)
+	h.clock.Advance(time.Hour)
+	require.Equal(t, 1, h.tick().Fired)
+	rewrite := func(rw memory.Rewrite) {
+		_, err := h.job("acme").Rewrite(ctx, "ref", rw)
+		require.NoError(t, err)
+	}
+	rewrite(memory.Rewrite{Retire: []memory.Retire{{ID: s.MemoryID, State: memory.Merged, For: head.ID}}})
+	h.clock.Advance(3 * time.Hour)
+	require.Zero(t, h.sweep())
+	rewrite(memory.Rewrite{Restore: []string{s.MemoryID}})
+	require.Equal(t, commitment.Acknowledged, h.arm(s, in(time.Hour)).State, "it is still known: "+once.ID)
+	require.Equal(t, 1, h.observe(1, "yes", true))
+	require.Equal(t, 1, h.tick().Fired)
+
+	rewrite(memory.Rewrite{Retire: []memory.Retire{{ID: s.MemoryID, State: memory.Deleted}}})
+	require.Equal(t, commitment.Swept{Lapsed: 1, Removed: 1}, h.sweep(), "what was deleted does not come back: "+waits.ID)
+}
+
+// What recurs goes on when the merge or the supersession by which it lapsed was undone: no instant and
+// no transition is claimed twice, and while its heir fires for it, it does not.
+func TestK6_WhatRecursOutlivesAMergeThatIsUndone(t *testing.T) {
+	for _, way := range []memory.State{memory.Merged, memory.Superseded} {
+		h := newHost(t)
+		s, head := h.note("x"), h.note("y")
+		rewrite := func(rw memory.Rewrite) {
+			_, err := h.job("acme").Rewrite(ctx, "ref", rw)
+			require.NoError(t, err)
+		}
+		hourly, waits, once := h.arm(s, commitment.Arm{Every: time.Hour}), h.arm(s, signed), h.arm(s, in(time.Hour))
+		canceled := h.arm(s, commitment.Arm{Every: 20 * time.Minute})
+		rewrite(memory.Rewrite{Retire: []memory.Retire{{ID: s.MemoryID, State: way, For: head.MemoryID}}})
+		h.clock.Advance(time.Hour)
+		require.Equal(t, 1, h.observe(1, "yes", true))
+		heirs := 0
+		if way == memory.Merged {
+			heirs = 4
+		}
+		require.Equal(t, commitment.Ticked{Fired: heirs, Lapsed: 4}, h.tick())
+		_, err := h.Cancel(ctx, "acme", canceled.ID)
+		require.NoError(t, err)
+		require.Zero(t, h.sweep(), "the entry is not back")
+
+		rewrite(memory.Rewrite{Restore: []string{s.MemoryID}})
+		if way == memory.Merged {
+			require.Zero(t, h.sweep(), "the heirs fire")
+			rewrite(memory.Rewrite{Retire: []memory.Retire{{ID: head.MemoryID, State: memory.Deleted}}})
+			h.clock.Advance(time.Hour)
+			require.Equal(t, commitment.Ticked{Lapsed: 2}, h.tick())
+		}
+		revived := 0
+		for range 3 { // the heir that waits lapses in one of them, and what it stood for goes on after that
+			revived += h.sweep().Revived
+		}
+		require.Equal(t, 2, revived, way)
+		require.Equal(t, commitment.Lapsed, h.get(once).State)
+		require.Equal(t, commitment.Lapsed, h.get(canceled).State)
+		require.Zero(t, h.sweep())
+		require.Zero(t, h.tick(), "what passed meanwhile is passed over")
+		require.Zero(t, h.observe(1, "yes", true))
+		h.clock.Advance(time.Hour)
+		require.Equal(t, 1, h.observe(2, "no", true))
+		require.Equal(t, 2, h.tick().Fired)
+		require.Equal(t, 1, h.get(hourly).Fired)
+		require.Equal(t, 1, h.get(waits).Fired)
+		require.Empty(t, h.store.(*audit).twice)
+		require.Equal(t, len(h.queue.runs), len(fired(h.log)))
+	}
+}
+
 // Without an entry it is the retention that counts, from when it ended.
 func TestSweepingWithoutAnEntry(t *testing.T) {
 	h := newHost(t, func(c *commitment.Config) { c.Retention = 2 * day })

@@ -54,7 +54,7 @@ const (
 //
 // What goes wrong with one commitment is tried again later and holds up no other; Tick
 // goes on and returns the first such error at the end. A commitment that it cannot read,
-// see [ErrNewerFormat], is such an error too. If a claim or another step cannot be stored,
+// see [ErrNewerFormat], is such an error too; it stays due, and every tick reads past it. If a claim or another step cannot be stored,
 // or the context is done, the tick ends where it is.
 func (e *Engine) Tick(ctx context.Context) (Ticked, error) {
 	due, err := e.bank.Due(ctx, documentKind, batch)
@@ -85,6 +85,7 @@ type tick struct {
 	queues  map[string][]*memory.Document // of the tenants that have a goroutine
 	active  int                           // goroutines
 	moved   int                           // swaps that succeeded, and what was put aside
+	unread  int                           // of those in hand, the ones that cannot be read, which are due for ever
 	done    Ticked
 	problem error // the first trouble that did not end the tick
 	err     error // what ended it
@@ -99,7 +100,7 @@ func (t *tick) run(ctx context.Context, due []memory.Document) {
 		idle := t.wait()
 		t.mu.Lock()
 		over := t.err != nil || idle && t.moved == moved // others are at it, or nothing is left
-		limit := min(batch+2*len(t.hand), maxRead)
+		limit := min(batch+2*(len(t.hand)-t.unread), maxRead) + 2*t.unread
 		if !idle {
 			t.until = t.bank.Now()
 		}
@@ -171,6 +172,7 @@ func (t *tick) serve(ctx context.Context, tenant string, until time.Time) {
 	defer t.mu.Unlock()
 	t.done.add(p.done)
 	t.moved += p.moved
+	t.unread += p.unread
 	if t.active--; t.active == 0 {
 		select {
 		case t.idle <- struct{}{}:

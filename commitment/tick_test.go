@@ -3,6 +3,7 @@ package commitment_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // armFor arms n instants for a tenant, from the given one on.
@@ -135,4 +137,35 @@ func TestATickEnds(t *testing.T) {
 	for _, want := range []int{4, 4, 2, 0} {
 		require.Equal(t, want, h.tick().Fired)
 	}
+}
+
+// However many commitments nobody here can read, what comes due after them fires.
+func TestWhatCannotBeReadStarvesNothing(t *testing.T) {
+	h := newHost(t)
+	var swaps []driver.DocumentSwap
+	for i := range 20_000 { // more than a tick reads at a time while tenants are slow
+		value := `{"format":2}`
+		if i%2 > 0 {
+			value = "damaged"
+		}
+		swaps = append(swaps, driver.DocumentSwap{Document: driver.Document{
+			Scope: memory.Scope{Tenant: fmt.Sprint("t", i%3)}, Kind: commitment.DocumentKind, Key: fmt.Sprint("cmt_", i),
+			Due: epoch.Add(time.Minute), Value: []byte(value),
+		}})
+	}
+	for t3 := range 3 {
+		var own []driver.DocumentSwap
+		for i := t3; i < len(swaps); i += 3 {
+			own = append(own, swaps[i])
+		}
+		for chunk := range slices.Chunk(own, 500) {
+			_, err := h.store.(*audit).store.Apply(ctx, fmt.Sprint("t", t3), driver.Mutation{Documents: chunk})
+			require.NoError(t, err)
+		}
+	}
+	h.armFor("acme", 3, time.Hour)
+	h.clock.Advance(2 * time.Hour)
+	done, err := h.Tick(ctx)
+	require.ErrorIs(t, err, memory.ErrInternal)
+	require.Equal(t, commitment.Ticked{Fired: 3}, counts(t, done))
 }

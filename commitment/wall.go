@@ -1,6 +1,9 @@
 package commitment
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // wall returns the instant at which the clocks of a place show a time of day.
 //
@@ -9,33 +12,27 @@ import "time"
 // a note for half past two is neither lost nor early by an hour. So every time of day
 // has one instant on every day, and later ones never have earlier instants.
 func wall(year int, month time.Month, day, hour, minute int, in *time.Location) time.Time {
-	t := time.Date(year, month, day, hour, minute, 0, 0, in)
-	shown := time.Date(year, month, day, hour, minute, 0, 0, time.UTC) // also puts overflow right
-	start, end := t.ZoneBounds()
-	if !start.IsZero() {
-		_, before := start.Add(-time.Nanosecond).Zone()
-		first := shown.Add(-time.Duration(before) * time.Second)
-		if first.Before(start) { // the clocks showed it before they were put back
-			return first.In(in)
-		}
+	shown := time.Date(year, month, day, hour, minute, 0, 0, time.UTC)
+	if at := instants(shown, in); len(at) > 0 {
+		return at[0]
 	}
-	if skipped(shown, start, in) {
-		return start
-	}
-	if skipped(shown, end, in) {
-		return end
-	}
-	return t
+	_, before := shown.Add(-oneDay).In(in).Zone()
+	start, _ := shown.Add(-time.Duration(before) * time.Second).In(in).ZoneBounds()
+	return start
 }
 
-// skipped reports whether the clocks jumped over what they should show at the change.
-func skipped(shown, change time.Time, in *time.Location) bool {
-	if change.IsZero() {
-		return false
+const oneDay = 24 * time.Hour
+
+// instants returns the instants, none or one or two, at which the clocks of a place show what shown is
+// in UTC.
+func instants(shown time.Time, in *time.Location) (at []time.Time) {
+	for _, around := range []time.Duration{-oneDay, oneDay} { // before a change, and after it
+		_, offset := shown.Add(around).In(in).Zone()
+		i := shown.Add(-time.Duration(offset) * time.Second).In(in)
+		if _, there := i.Zone(); there == offset && !slices.ContainsFunc(at, i.Equal) {
+			at = append(at, i)
+		}
 	}
-	_, before := change.Add(-time.Nanosecond).In(in).Zone()
-	_, after := change.In(in).Zone()
-	from := change.Add(time.Duration(before) * time.Second)
-	to := change.Add(time.Duration(after) * time.Second)
-	return !shown.Before(from) && shown.Before(to)
+	slices.SortFunc(at, time.Time.Compare)
+	return at
 }

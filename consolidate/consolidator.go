@@ -3,6 +3,7 @@ package consolidate
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
@@ -142,16 +143,7 @@ type Selection struct {
 }
 
 func (s Selection) holds(e memory.Entry) bool {
-	if s.Tag != "" {
-		found := false
-		for _, t := range e.Tags {
-			found = found || t == s.Tag
-		}
-		if !found {
-			return false
-		}
-	}
-	return s.Func == nil || s.Func(e)
+	return (s.Tag == "" || slices.Contains(e.Tags, s.Tag)) && (s.Func == nil || s.Func(e))
 }
 
 // Phase is a part of a pass.
@@ -168,8 +160,6 @@ const (
 type Progress struct {
 	Phase       Phase
 	Done, Total int
-	// Rate is Done per second in this phase, by the wall clock.
-	Rate float64
 }
 
 // Result tells what a pass did. After an error it tells what was done before.
@@ -215,7 +205,7 @@ func (c *Consolidator) Plan(ctx context.Context, job *memory.Job, ref string, o 
 	if err := p.read(ctx); err != nil {
 		return Plan{}, err
 	}
-	if p.apart, _, err = readUndone(ctx, job, ref); err != nil {
+	if p.apart, err = readUndone(ctx, job, ref); err != nil {
 		return Plan{}, err
 	}
 	if plan, err = p.makePlan(ctx); err != nil {

@@ -295,7 +295,7 @@ func TestM10_UndoSurvivesACrashAtEveryStoreCall(t *testing.T) {
 	}
 }
 
-func TestManyGroupsFillManyPages(t *testing.T) {
+func TestM10_UndoBringsManyGroupsBack(t *testing.T) {
 	h := newHost(t)
 	for i := range 400 {
 		h.note(fmt.Sprintf("Fact %d.", i/2))

@@ -53,6 +53,8 @@
 // A text that is none of the sources is accepted only if it and all sources are in one of
 // these four languages. In any other language, or where it cannot be told, the answer must
 // be one of the sources, word for word; then the negations of the others are not compared.
+// Nor may a source have the bare word of a negation or identifier that the text has and it
+// has not: "not closed" does not stand for "closed", nor "!ok" for "ok".
 // The check errs to refusing. It compares which facts there are and not how they belong
 // together: it does not see that "Lena pays Tom" became "Tom pays Lena", that a name
 // without a capital is missing, or that a verb was replaced by its opposite.
@@ -92,14 +94,8 @@
 //
 // Errors match the classes of package memory: [memory.ErrConflict] while another pass
 // holds the scope, [memory.ErrInternal] when a planner, merger or embedder fails, panics,
-// outlives its deadline or answers far more than can be meant, and what a [memory.Job]
-// returns. None holds what an entry says; what the host's code said is reachable by
-// [errors.Unwrap]. A group that breaks a rule is no error: it is in [Result].Refused with
-// the rule.
-//
-// # Concurrency
-//
-// A Consolidator is safe for concurrent use. Passes over different refs run side by
-// side; of two over one ref the second fails at once. The host's planner, merger and
-// embedder are called outside any lock, with a deadline.
+// outlives its deadline or answers far more than can be meant. None holds what an entry
+// says; what the host's code said is reachable by [errors.Unwrap]. A group that breaks a
+// rule is no error: it is in [Result].Refused with the rule. Everything in this package is
+// safe for concurrent use.
 package consolidate

@@ -92,7 +92,7 @@ func ExampleSimilar() {
 		fmt.Printf("%v %.2f\n", c.IDs, c.Score)
 	}
 	// Output:
-	// [m1 m3] 0.65
+	// [m1 m3] 0.73
 }
 
 func ExampleConsolidator_Undo() {

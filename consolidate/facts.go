@@ -1,6 +1,7 @@
 package consolidate
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,56 +24,72 @@ const (
 	identifiers
 )
 
+// fact is one thing that a merged text may not change.
+type fact struct {
+	kind int
+	text string
+}
+
 // reading is a text with its guarded facts.
 type reading struct {
 	form     string
 	tokens   []text.Token
 	language *language // nil: none of the list
-	facts    [len(factKinds)]map[string]bool
-	words    map[string]bool // in lower case
+	facts    map[fact]bool
+	words    words             // in lower case
+	bare     map[string][]fact // the negations and identifiers by the word in them
 }
 
 // guard compares a merged text with the texts that it is to stand for, and says which
-// rule it breaks; "" if none. Every fact of every source must be in it, and no other. If
-// it is none of the sources in canonical form, all of them and itself must be in one of
-// the [languages], since names and negations are known in these only. It errs to
-// refusing.
+// rule it breaks; "" if none. Every fact of every source must be in it, and no other. No
+// source may have the bare word of a negation or identifier without that: "closed" where
+// the merged text has "not closed", "ok" where it has "!ok". If it is none of the sources
+// in canonical form, all of them and itself must be in one of the [languages], since names
+// and negations are known in these only. It errs to refusing.
 func guard(merged string, sources []string) string {
 	m := read(merged)
 	all := make([]*reading, len(sources))
-	verbatim := false
+	known, said, verbatim := map[fact]bool{}, words{}, false
 	for i, s := range sources {
 		all[i] = read(s)
+		maps.Copy(known, all[i].facts)
+		maps.Copy(said, all[i].words)
 		verbatim = verbatim || all[i].form == m.form
+	}
+	changed := len(factKinds)
+	for f := range known {
+		// A name may stand at the start of a sentence in one text only.
+		if !m.facts[f] && !(f.kind == names && m.words[f.text]) {
+			changed = min(changed, f.kind)
+		}
+	}
+	for f := range m.facts {
+		if !known[f] && !(f.kind == names && said[f.text]) {
+			changed = min(changed, f.kind)
+		}
 	}
 	for _, s := range all {
 		if !verbatim && (m.language == nil || s.language != m.language) {
 			return "the merged text is none of the texts, and the language is none that is known"
 		}
-	}
-	for kind, name := range factKinds {
-		known := map[string]bool{}
-		for _, s := range all {
-			for fact := range s.facts[kind] {
-				known[fact] = true
-				// A name may stand at the start of a sentence in one text only.
-				if !m.facts[kind][fact] && !(kind == names && m.words[fact]) {
-					return "the merged text changes the " + name
+		for w := range s.words {
+			for _, f := range m.bare[w] {
+				if !s.facts[f] {
+					changed = min(changed, f.kind)
+					break
 				}
 			}
 		}
-		for fact := range m.facts[kind] {
-			if !known[fact] && !(kind == names && slices.ContainsFunc(all, func(s *reading) bool { return s.words[fact] })) {
-				return "the merged text changes the " + name
-			}
-		}
+	}
+	if changed < len(factKinds) {
+		return "the merged text changes the " + factKinds[changed]
 	}
 	return ""
 }
 
 // read takes the facts of a text. Its cost is linear in the text.
 func read(content string) *reading {
-	r := &reading{form: form(content), words: map[string]bool{}}
+	r := &reading{form: form(content), facts: map[fact]bool{}, words: words{}, bare: map[string][]fact{}}
 	r.tokens = slices.Collect(text.Tokens(r.form))
 	r.language = languageOf(r.tokens)
 	for i, t := range r.tokens {
@@ -85,7 +102,7 @@ func read(content string) *reading {
 			}
 		case text.Symbol:
 			// A dash or a bullet between words says nothing, and neither does emphasis.
-			if strings.Trim(t.Text, "-–*•_#") != "" {
+			if strings.Trim(t.Text, "*•_#") != "" && t.Text != "-" && t.Text != "–" {
 				r.add(identifiers, t.Text)
 			}
 		case text.Word:
@@ -96,15 +113,31 @@ func read(content string) *reading {
 			}
 		}
 	}
+	for field := range strings.FieldsSeq(r.form) {
+		if field == "." || field == ".." { // directories, which are no tokens
+			r.add(identifiers, field)
+		}
+	}
 	r.quoted()
 	return r
 }
 
-func (r *reading) add(kind int, fact string) {
-	if r.facts[kind] == nil {
-		r.facts[kind] = map[string]bool{}
+func (r *reading) add(kind int, s string) {
+	f := fact{kind, s}
+	if r.facts[f] {
+		return
 	}
-	r.facts[kind][fact] = true
+	r.facts[f] = true
+	bare := ""
+	switch kind {
+	case negations:
+		_, bare, _ = strings.Cut(s, " ")
+	case identifiers:
+		bare = strings.ToLower(strings.TrimFunc(s, func(c rune) bool { return !unicode.IsLetter(c) }))
+	}
+	if bare != "" {
+		r.bare[bare] = append(r.bare[bare], f)
+	}
 }
 
 // numeral are the characters of a pair that are a number, such as "五".
@@ -134,16 +167,14 @@ func (r *reading) number(i int) {
 	if i+1 < len(r.tokens) && r.apart(i, i+1) {
 		next := r.tokens[i+1]
 		lower := strings.ToLower(next.Text)
-		clock := strings.Contains(t.Text, ":")
 		switch {
 		case next.Kind == text.Pair:
 			_, size := utf8.DecodeRuneInString(next.Text)
 			fact += " " + next.Text[:size]
-		case clock && next.Kind == text.Word:
-			if lower == "am" || lower == "pm" || lower == "uhr" {
+		case strings.Contains(t.Text, ":"): // a time of day
+			if halves[lower] {
 				fact += " " + lower
 			}
-		case clock && lower != "a.m" && lower != "p.m":
 		case next.Kind != text.Word || !r.isSmall(lower):
 			fact += " " + next.Text
 		}
@@ -154,6 +185,9 @@ func (r *reading) number(i int) {
 		r.add(numbers, fact)
 	}
 }
+
+// halves follow a time of day and belong to it.
+var halves = set("am pm a.m p.m uhr")
 
 // startsNumber reports whether the first letter or digit is a digit.
 func startsNumber(s string) bool {

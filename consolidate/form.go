@@ -19,58 +19,29 @@ import (
 //   - One full stop at the end of the text goes if it stands after a letter and the text
 //     has three words or more, which are what blanks and line ends separate.
 func form(text string) string {
-	if !needsForm(text) {
-		return withoutStop(text)
+	lines := strings.Split(plainQuotes.Replace(tokens.Compose(text)), "\n")
+	for i, line := range lines {
+		line = strings.TrimRightFunc(line, func(r rune) bool { return r == '\r' || isBlank(r) })
+		rest := strings.TrimLeftFunc(line, isBlank)
+		lines[i] = plainIndent(line[:len(line)-len(rest)]) + strings.Join(strings.FieldsFunc(rest, isBlank), " ")
 	}
-	text = tokens.Compose(text)
-	var b strings.Builder
-	b.Grow(len(text))
-	indent := true
-	for i := 0; i < len(text); {
-		if end := runOfBlanks(text, i); end > i {
-			run := text[i:end]
-			switch {
-			case end == len(text) || text[end] == '\n':
-			case indent:
-				for _, r := range run {
-					b.WriteRune(plainBlank(r))
-				}
-			case strings.Contains(run, "\r"):
-				b.WriteByte('\r')
-			default:
-				b.WriteByte(' ')
-			}
-			i = end
-			continue
-		}
-		r, size := utf8.DecodeRuneInString(text[i:])
-		if r == utf8.RuneError {
-			b.WriteString(text[i : i+size])
-		} else {
-			b.WriteRune(plainQuote(r))
-		}
-		indent = r == '\n'
-		i += size
-	}
-	return withoutStop(strings.TrimRight(b.String(), "\n"))
+	return withoutStop(strings.TrimRight(strings.Join(lines, "\n"), "\n"))
 }
 
-// needsForm tells texts that the loop of [form] may change from those that it would not.
-func needsForm(text string) bool {
-	last := '\n'
-	for _, r := range text {
-		switch {
-		case r < utf8.RuneSelf:
-			if r == '\t' || r == '\r' || r == '\n' || r == ' ' && last == ' ' {
-				return true
-			}
-		case r == '\u00a0', r >= 0x300 && r <= 0x345, r >= 0x653 && r <= 0x655, r >= 0x1100 && r <= 0x11ff, r == 0x1680,
-			r >= 0x2000 && r <= 0x205f, r == 0x3000, r == 0x3099, r == 0x309a:
-			return true
+var plainQuotes = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "‟", `"`, "‘", "'", "’", "'", "‚", "'", "‛", "'")
+
+func isBlank(r rune) bool {
+	return r == '\t' || unicode.Is(unicode.Zs, r)
+}
+
+// plainIndent keeps the tabs of an indentation.
+func plainIndent(indent string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\t' {
+			return r
 		}
-		last = r
-	}
-	return last == ' '
+		return ' '
+	}, indent)
 }
 
 // withoutStop drops the full stop at the end of a text that is in form otherwise.
@@ -89,34 +60,4 @@ func withoutStop(text string) string {
 		}
 	}
 	return text
-}
-
-// runOfBlanks is where the blanks that begin at i end. A carriage return is one of them.
-func runOfBlanks(text string, i int) int {
-	for i < len(text) {
-		r, size := utf8.DecodeRuneInString(text[i:])
-		if r != ' ' && r != '\t' && r != '\r' && (r < utf8.RuneSelf || !unicode.Is(unicode.Zs, r)) {
-			break
-		}
-		i += size
-	}
-	return i
-}
-
-// plainBlank is a blank of the indentation.
-func plainBlank(r rune) rune {
-	if r == '\t' || r == '\r' {
-		return r
-	}
-	return ' '
-}
-
-func plainQuote(r rune) rune {
-	switch r {
-	case '“', '”', '„', '‟':
-		return '"'
-	case '‘', '’', '‚', '‛':
-		return '\''
-	}
-	return r
 }

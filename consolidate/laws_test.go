@@ -140,7 +140,7 @@ func TestC3_ThePlanDoesNotDependOnTheOrderOfEntries(t *testing.T) {
 			r.Shuffle(len(es), func(i, k int) { es[i], es[k] = es[k], es[i] })
 			got, err := Rules{}.Plan(ctx, es)
 			require.NoError(t, err)
-			require.Equal(t, want.String(), got.String(), "seed %d", seed)
+			require.Equal(t, want, got, "seed %d", seed)
 		}
 		// Planning what the plan leaves finds nothing more.
 		gone := map[string]bool{}
@@ -424,5 +424,4 @@ func TestC10_ProgressIsReported(t *testing.T) {
 	}})
 	require.Equal(t, []Phase{Reading, Planning, Applying}, phases)
 	require.Equal(t, [2]int{5, 5}, [2]int{last.Done, last.Total})
-	require.Positive(t, last.Rate)
 }

@@ -17,8 +17,8 @@ import (
 const (
 	leaseKind   = "consolidate/pass"    // one a ref, under leaseKey
 	digestKind  = "consolidate/digest"  // one a selection
-	journalKind = "consolidate/journal" // pages of a pass
-	undoneKind  = "consolidate/undone"  // pages of what was undone
+	journalKind = "consolidate/journal" // one a mutation that retired entries
+	undoneKind  = "consolidate/undone"  // one a mutation that brought entries back
 	leaseKey    = "pass"
 )
 
@@ -69,7 +69,6 @@ type state struct {
 	Superseded int      `json:"superseded,omitempty"`
 	Derived    int      `json:"derived,omitempty"`
 	IDs        []string `json:"ids,omitempty"` // of retired entries, up to MaxMergedIDs
-	Page       int      `json:"page,omitempty"`
 }
 
 func (s *state) retired() int { return s.Merged + s.Superseded }
@@ -77,8 +76,7 @@ func (s *state) retired() int { return s.Merged + s.Superseded }
 // lease is a pass's hold on its scope.
 type lease struct {
 	state
-	doc  memory.Document // as this pass wrote it
-	page memory.Document // the journal page it is at
+	doc memory.Document // as this pass wrote it
 }
 
 var errStale = errors.New("the group has changed")
@@ -101,17 +99,6 @@ func (p *pass) acquire(ctx context.Context) error {
 	}
 	s.Fence++
 	p.held = lease{state: s, doc: doc}
-	// A journal may be there already, of a pass of this id that ended.
-	for {
-		p.held.page, err = p.job.Document(ctx, p.ref, journalKind, journalPage(s.Pass, p.held.Page))
-		if err != nil {
-			return err
-		}
-		if len(p.held.page.Value) < fullPage {
-			break
-		}
-		p.held.Page++
-	}
 	if _, err := p.commit(ctx, memory.Rewrite{}, func(*state) {}); err != nil {
 		if errors.Is(err, memory.ErrConflict) {
 			return &failure{memory.ErrConflict, "another pass holds the scope", err}
@@ -174,11 +161,4 @@ func hash(parts ...string) string {
 		h.Write([]byte{0})
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-func since(t time.Time, n int) float64 {
-	if d := time.Since(t).Seconds(); d > 0 {
-		return float64(n) / d
-	}
-	return 0
 }

@@ -83,22 +83,25 @@ func (p *pass) group(ids []string) []memory.Entry {
 
 // mayMerge names the rule that a merge breaks, "" if none.
 func (p *pass) mayMerge(m Merge) string {
-	group := p.group(slices.Concat(one(m.Keep), m.Retire))
-	var undone groups
+	ids := slices.Concat(one(m.Keep), m.Retire)
+	if p.apart.apart(ids...) {
+		return "the same merge was undone"
+	}
+	group := p.group(ids)
 	for i := range group {
-		if undone.has(p.apart, group[i].ID) {
-			return "the same merge was undone"
-		}
-		undone.add(p.apart, group[i].ID)
 		if labels(&group[i]) != labels(&group[0]) {
 			return "the tags or the subjects differ"
 		}
 	}
-	if m.Keep == "" || m.Text != "" {
-		return p.mayWrite(m, group)
+	writes := m.Keep == "" || m.Text != ""
+	switch {
+	case writes && m.Text == "" && p.cfg.Merger == nil:
+		return "there is nobody to write the merged text"
+	case writes && len(group) > maxGroup:
+		return "the group is too large for one text"
 	}
-	keep := group[0]
-	is, slots := form(keep.Content), p.rules().slots(keep)
+	keep := &group[0]
+	is, slots := form(keep.Content), p.rules().slots(*keep)
 	var others []string // that are not equal in form
 	for i := range group[1:] {
 		e := &group[i+1]
@@ -106,33 +109,17 @@ func (p *pass) mayMerge(m Merge) string {
 		if !equal {
 			others = append(others, e.Content)
 		}
-		if c := compareLife(&keep, e); c < 0 || c > 0 && !equal {
+		if c := compareLife(keep, e); c < 0 || c > 0 && (writes || !equal) {
 			return "the expiries differ"
 		}
-		if !slices.Equal(p.rules().slots(*e), slots) {
+		if !writes && !slices.Equal(p.rules().slots(*e), slots) {
 			return "the slots differ"
 		}
 	}
-	if len(others) == 0 {
-		return ""
+	if writes || len(others) == 0 {
+		return "" // what is written is checked when it is there
 	}
 	return guard(keep.Content, others)
-}
-
-// mayWrite is [pass.mayMerge] for a merge that brings a text of its own.
-func (p *pass) mayWrite(m Merge, group []memory.Entry) string {
-	switch {
-	case m.Text == "" && p.cfg.Merger == nil:
-		return "there is nobody to write the merged text"
-	case len(group) > maxGroup:
-		return "the group is too large for one text"
-	}
-	for i := range group {
-		if !group[i].ExpiresAt.Equal(group[0].ExpiresAt) {
-			return "the expiries differ"
-		}
-	}
-	return ""
 }
 
 // maySupersede names the rule that a supersession breaks, "" if none (C8).
@@ -140,7 +127,7 @@ func (p *pass) maySupersede(s Supersede) string {
 	by := p.entries[s.By]
 	slots := p.rules().slots(*by)
 	for _, e := range p.group(s.Retire) {
-		if p.apart.apart(superseding, s.By, e.ID) {
+		if p.apart.apart(s.By, e.ID) {
 			return "the same supersession was undone"
 		}
 		if !by.Before(&e) {
@@ -215,7 +202,7 @@ func (p *pass) merge(ctx context.Context, m Merge) error {
 			d.CreatedAt = e.CreatedAt
 		}
 	}
-	_, err = p.apply(ctx, memory.Rewrite{Derive: []memory.Derived{d}}, memory.Merged, "", ids)
+	err = p.apply(ctx, memory.Rewrite{Derive: []memory.Derived{d}}, memory.Merged, "", ids)
 	if errors.Is(err, memory.ErrValidation) {
 		return refuse("the merged text breaks a limit")
 	}

@@ -1,10 +1,5 @@
 package consolidate
 
-import (
-	"fmt"
-	"strings"
-)
-
 // Plan is what a pass means to do, as a value: it can be printed, tested and thrown
 // away. It names entries by id and holds no text but that of [Merge].Text.
 type Plan struct {
@@ -49,22 +44,4 @@ func (p Plan) Retired() (n int) {
 		n += len(s.Retire)
 	}
 	return n
-}
-
-// String writes the plan line by line, with ids and reasons.
-func (p Plan) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d entries: %d groups to merge, %d slots with a newer value, %d entries retired\n",
-		p.Considered, len(p.Merge), len(p.Supersede), p.Retired())
-	for _, m := range p.Merge {
-		into := m.Keep
-		if into == "" {
-			into = "a new text"
-		}
-		fmt.Fprintf(&b, "merge %s into %s: %s\n", strings.Join(m.Retire, ", "), into, m.Reason)
-	}
-	for _, s := range p.Supersede {
-		fmt.Fprintf(&b, "supersede %s by %s: %s\n", strings.Join(s.Retire, ", "), s.By, s.Reason)
-	}
-	return b.String()
 }

@@ -3,20 +3,17 @@ package consolidate
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/openwop/agentmemory/memory"
 )
 
-// Rules is the default [Planner]. It needs no model and decides by form only; its plan
-// is a pure function of the entries, whatever their order (C3):
+// Rules is the default [Planner]. It needs no model; its plan is a pure function of the
+// entries, whatever their order (C3):
 //
-//   - Entries are merged if their texts are equal in canonical form, which the package
-//     documentation describes. Case, dashes, numbers, dates and whatever stands within a
-//     word are never changed, and there is no list of words.
-//   - They merge only if they have the same tags and the same subjects, in any order (C9).
+//   - Entries are merged if their texts are equal in canonical form, see the package
+//     documentation, and they have the same tags and the same subjects, in any order (C9).
 //   - The one that stays is the one that lives longest, then the oldest, so that what
 //     points to it stays right.
 //   - An entry that declares a slot is superseded if each of its slots has a newer entry of
@@ -52,10 +49,6 @@ func (r Rules) Plan(ctx context.Context, entries []memory.Entry) (Plan, error) {
 	return r.plan(ctx, entries, nil)
 }
 
-// maxCompared bounds the groups of one form that an entry is compared with. There are
-// several only where merges were undone.
-const maxCompared = 64
-
 // plan is [Rules.Plan] without the merges and supersessions that were undone.
 func (r Rules) plan(ctx context.Context, entries []memory.Entry, apart undone) (Plan, error) {
 	p := Plan{Considered: len(entries)}
@@ -64,33 +57,20 @@ func (r Rules) plan(ctx context.Context, entries []memory.Entry, apart undone) (
 		return Plan{}, err
 	}
 	type key struct{ form, labels string }
-	first := make(map[key]int32, len(entries)) // to the first of the form, then to its group
-	var groups [][]*memory.Entry
+	equal := map[key][]*memory.Entry{}
 	for i := range entries {
-		if i&0xff == 0 && ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return Plan{}, ctx.Err()
 		}
-		if len(slotted) > 0 && slotted[entries[i].ID] {
-			continue
-		}
-		k := key{form(entries[i].Content), labels(&entries[i])}
-		at, known := first[k]
-		switch {
-		case !known:
-			first[k] = int32(i)
-		case at >= 0:
-			first[k] = int32(-len(groups) - 1)
-			groups = append(groups, []*memory.Entry{&entries[at], &entries[i]})
-		default:
-			groups[-at-1] = append(groups[-at-1], &entries[i])
+		if e := &entries[i]; !slotted(e.ID) {
+			k := key{form(e.Content), labels(e)}
+			equal[k] = append(equal[k], e)
 		}
 	}
-	for _, g := range groups {
-		if err := ctx.Err(); err != nil {
-			return Plan{}, err
-		}
-		for _, part := range keptApart(g, apart) {
-			p.Merge = append(p.Merge, mergeInto(part[0].ID, part[1:]))
+	for _, group := range equal {
+		if len(group) > 1 {
+			slices.SortFunc(group, longestLived)
+			p.merge(group, apart)
 		}
 	}
 	slices.SortFunc(p.Merge, func(a, b Merge) int { return cmp.Compare(a.Keep, b.Keep) })
@@ -98,39 +78,17 @@ func (r Rules) plan(ctx context.Context, entries []memory.Entry, apart undone) (
 	return p, nil
 }
 
-func mergeInto(keep string, others []*memory.Entry) Merge {
-	m := Merge{Keep: keep, Reason: "equal in canonical form"}
-	for _, e := range others {
-		m.Retire = append(m.Retire, e.ID)
+// merge adds the merge of entries that say the same into the first of them, without those
+// that are to be kept apart.
+func (p *Plan) merge(group []*memory.Entry, apart undone) {
+	ids := make([]string, len(group))
+	for i, e := range group {
+		ids[i] = e.ID
 	}
-	slices.Sort(m.Retire)
-	return m
-}
-
-// keptApart splits entries that say the same so that no two are together whose merge was
-// undone, and leaves out those that stand alone. The first of each part is to stay.
-func keptApart(entries []*memory.Entry, apart undone) [][]*memory.Entry {
-	slices.SortFunc(entries, longestLived)
-	if len(apart) == 0 {
-		return [][]*memory.Entry{entries}
+	if ids = apart.together(ids); len(ids) > 1 {
+		slices.Sort(ids[1:])
+		p.Merge = append(p.Merge, Merge{Keep: ids[0], Retire: ids[1:], Reason: "equal in canonical form"})
 	}
-	var parts [][]*memory.Entry
-	var marks []groups
-next:
-	for _, e := range entries {
-		for i := range parts {
-			if !marks[i].has(apart, e.ID) {
-				marks[i].add(apart, e.ID)
-				parts[i] = append(parts[i], e)
-				continue next
-			}
-		}
-		if len(parts) < maxCompared {
-			parts, marks = append(parts, []*memory.Entry{e}), append(marks, nil)
-			marks[len(marks)-1].add(apart, e.ID)
-		}
-	}
-	return slices.DeleteFunc(parts, func(part []*memory.Entry) bool { return len(part) == 1 })
 }
 
 // longestLived orders entries by how long they live, the longest first, then by age.
@@ -157,19 +115,10 @@ func labels(e *memory.Entry) string {
 	if len(e.Tags) == 0 && len(e.Subjects) == 0 {
 		return ""
 	}
-	return nameSet(e.Tags) + "/" + nameSet(e.Subjects)
+	return nameSet(e.Tags) + nameSet(e.Subjects)
 }
 
 // nameSet writes a set of names so that no two sets are written alike.
 func nameSet(names []string) string {
-	if len(names) > 1 {
-		names = slices.Compact(slices.Sorted(slices.Values(names)))
-	}
-	var b strings.Builder
-	for _, n := range names {
-		b.WriteString(strconv.Itoa(len(n)))
-		b.WriteByte(':')
-		b.WriteString(n)
-	}
-	return b.String()
+	return fmt.Sprintf("%q", slices.Compact(slices.Sorted(slices.Values(names))))
 }

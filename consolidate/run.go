@@ -2,11 +2,9 @@ package consolidate
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -21,21 +19,13 @@ type digest struct {
 }
 
 func (d *digest) add(id string, sign int) {
-	h := xxhash.Sum64String(id)
 	d.n += sign
-	d.a += uint64(sign) * mix(h, 1)
-	d.b += uint64(sign) * mix(xxhash.Sum64String(id+"\x00"), h)
+	d.a += uint64(sign) * xxhash.Sum64String(id)
+	d.b += uint64(sign) * xxhash.Sum64String(id+"\x00")
 }
 
 // key is the digest with the versions of all that decided (C2).
 func (p *pass) key() string {
-	buf := []byte(nil)
-	for _, x := range []uint64{uint64(p.sum.n), p.sum.a, p.sum.b} {
-		for range 8 {
-			buf = append(buf, byte(x))
-			x >>= 8
-		}
-	}
 	merger, embedder := "", ""
 	if p.cfg.Merger != nil {
 		merger = fmt.Sprintf("%v %s", p.cfg.Score, p.cfg.Merger.Version())
@@ -43,7 +33,7 @@ func (p *pass) key() string {
 	if p.cfg.Embedder != nil {
 		embedder = p.cfg.Embedder.Version()
 	}
-	return "2 " + hex.EncodeToString(buf) + " " +
+	return fmt.Sprintf("3 %d %016x%016x ", p.sum.n, p.sum.a, p.sum.b) +
 		hash(p.planner().Version(), merger, embedder, p.cfg.SlotVersion, p.selection(), p.o.RedactorVersion)
 }
 
@@ -56,10 +46,8 @@ func (p *pass) run(ctx context.Context) (err error) {
 		return err
 	}
 	// A pass that goes on after an error counts what it did before.
-	done := p.held.state
-	p.result.Merged, p.result.Superseded, p.result.Derived = done.Merged, done.Superseded, done.Derived
-	p.result.InputCount = p.sum.n + done.retired() - done.Derived
-	p.result.OutputCount = p.sum.n
+	p.result.InputCount = p.sum.n + p.held.retired() - p.held.Derived
+	p.count()
 
 	last, err := p.job.Document(ctx, p.ref, digestKind, hash(p.selection()))
 	if err != nil {
@@ -100,7 +88,6 @@ func (p *pass) announce([]memory.Entry) []events.Record {
 
 // read takes in the corpus.
 func (p *pass) read(ctx context.Context) error {
-	start := time.Now()
 	p.eligible, p.sum = nil, digest{}
 	read := 0
 	for e, err := range p.job.Scan(ctx, p.ref) {
@@ -111,7 +98,7 @@ func (p *pass) read(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			p.progress(Reading, read, 0, start)
+			p.progress(Reading, read, 0)
 		}
 		if !p.o.Selection.holds(e) {
 			continue
@@ -121,13 +108,13 @@ func (p *pass) read(ctx context.Context) error {
 			p.eligible = append(p.eligible, e)
 		}
 	}
-	p.progress(Reading, read, 0, start)
+	p.progress(Reading, read, 0)
 	return ctx.Err()
 }
 
-func (p *pass) progress(phase Phase, done, total int, start time.Time) {
+func (p *pass) progress(phase Phase, done, total int) {
 	if p.o.Progress != nil {
-		p.o.Progress(Progress{phase, done, total, since(start, done)})
+		p.o.Progress(Progress{phase, done, total})
 	}
 }
 
@@ -137,8 +124,7 @@ func (p *pass) makePlan(ctx context.Context) (Plan, error) {
 	for i := range p.eligible {
 		p.entries[p.eligible[i].ID] = &p.eligible[i]
 	}
-	start := time.Now()
-	p.progress(Planning, 0, len(p.eligible), start)
+	p.progress(Planning, 0, len(p.eligible))
 	var plan Plan
 	var err error
 	if rules, ok := p.planner().(Rules); ok {
@@ -158,7 +144,7 @@ func (p *pass) makePlan(ctx context.Context) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p.progress(Planning, len(p.eligible), len(p.eligible), start)
+	p.progress(Planning, len(p.eligible), len(p.eligible))
 	return plan, nil
 }
 
@@ -172,8 +158,8 @@ func (p *pass) candidates(ctx context.Context, rules Rules, plan *Plan) error {
 		}
 	}
 	left := make([]memory.Entry, 0, len(p.eligible)-len(gone))
-	for i, e := range p.eligible {
-		if i&0xff == 0 && ctx.Err() != nil {
+	for _, e := range p.eligible {
+		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if !gone[e.ID] && len(rules.slots(e)) == 0 {
@@ -195,12 +181,7 @@ func (p *pass) candidates(ctx context.Context, rules Rules, plan *Plan) error {
 		return err
 	}
 	for _, c := range found {
-		var undone groups
-		if slices.ContainsFunc(c.IDs, func(id string) bool {
-			apart := undone.has(p.apart, id)
-			undone.add(p.apart, id)
-			return apart
-		}) {
+		if p.apart.apart(c.IDs...) {
 			continue
 		}
 		plan.Merge = append(plan.Merge, Merge{Retire: c.IDs, Reason: fmt.Sprintf("%.2f similar, for the merger to decide", c.Score)})
@@ -232,7 +213,7 @@ func (p *pass) embed(ctx context.Context, entries []memory.Entry) ([][]float32, 
 // planAndApply does the work of a pass, group by group.
 func (p *pass) planAndApply(ctx context.Context) error {
 	var err error
-	if p.apart, _, err = readUndone(ctx, p.job, p.ref); err != nil {
+	if p.apart, err = readUndone(ctx, p.job, p.ref); err != nil {
 		return err
 	}
 	plan, err := p.makePlan(ctx)
@@ -242,18 +223,18 @@ func (p *pass) planAndApply(ctx context.Context) error {
 	if plan, p.result.Refused, err = p.check(ctx, plan); err != nil {
 		return err
 	}
-	start, total := time.Now(), len(plan.Merge)+len(plan.Supersede)
+	total := len(plan.Merge) + len(plan.Supersede)
 	for i, m := range plan.Merge {
 		if err := p.merge(ctx, m); err != nil {
 			return err
 		}
-		p.progress(Applying, i+1, total, start)
+		p.progress(Applying, i+1, total)
 	}
 	for i, s := range plan.Supersede {
 		if err := p.retireAll(ctx, memory.Superseded, s.By, s.Retire); err != nil {
 			return err
 		}
-		p.progress(Applying, len(plan.Merge)+i+1, total, start)
+		p.progress(Applying, len(plan.Merge)+i+1, total)
 	}
 	return nil
 }
@@ -271,7 +252,7 @@ func (p *pass) retireAll(ctx context.Context, to memory.State, keep string, ids 
 		for _, id := range part {
 			rw.Retire = append(rw.Retire, memory.Retire{ID: id, State: to, For: keep})
 		}
-		if _, err := p.apply(ctx, rw, to, keep, part); err != nil {
+		if err := p.apply(ctx, rw, to, keep, part); err != nil {
 			return err
 		}
 	}
@@ -279,10 +260,12 @@ func (p *pass) retireAll(ctx context.Context, to memory.State, keep string, ids 
 }
 
 // apply commits one group with its line in the journal.
-func (p *pass) apply(ctx context.Context, rw memory.Rewrite, to memory.State, keep string, ids []string) ([]memory.Entry, error) {
-	number, page := p.journal(line{to, keep, ids})
+func (p *pass) apply(ctx context.Context, rw memory.Rewrite, to memory.State, keep string, ids []string) error {
+	journal, err := p.journal(group{to, keep, ids})
+	if err != nil {
+		return err
+	}
 	made, err := p.commit(ctx, rw, func(s *state) {
-		s.Page = number
 		s.Derived += len(rw.Derive)
 		if to == memory.Superseded {
 			s.Superseded += len(ids)
@@ -294,16 +277,14 @@ func (p *pass) apply(ctx context.Context, rw memory.Rewrite, to memory.State, ke
 		} else {
 			s.IDs = nil
 		}
-	}, memory.DocumentSwap{Document: page})
+	}, journal)
 	if errors.Is(err, errStale) {
 		p.result.Skipped++
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	page.Rev = made.Revs[0]
-	p.held.page = page
 	for _, id := range ids {
 		p.sum.add(id, -1)
 	}
@@ -312,8 +293,13 @@ func (p *pass) apply(ctx context.Context, rw memory.Rewrite, to memory.State, ke
 			p.sum.add(e.ID, 1)
 		}
 	}
+	p.count()
+	return nil
+}
+
+// count takes over what the pass has committed, before an error too.
+func (p *pass) count() {
 	done := p.held.state
 	p.result.Merged, p.result.Superseded, p.result.Derived = done.Merged, done.Superseded, done.Derived
 	p.result.OutputCount = p.result.InputCount - done.retired() + done.Derived
-	return made.Entries, nil
 }

@@ -44,9 +44,8 @@ type SimilarOptions struct {
 
 // The bounds that make [Similar] near-linear, whatever the entries are.
 const (
-	maxWords    = 6   // words and
-	maxGrams    = 2   // 4-grams by which an entry is looked up
-	window      = 8   // entries after it, under each of these, that it is compared with
+	lookups     = 12  // features by which an entry is looked up
+	window      = 4   // entries after it, under each of these, that it is compared with
 	maxFeatures = 512 // of an entry that count
 	tables      = 4   // orders in which vectors are neighbours
 	gram        = 4   // characters
@@ -65,15 +64,15 @@ const (
 // entries have a vector, the similarity is a quarter of this and three quarters of the
 // cosine of the vectors. A group has no two entries below the score.
 //
-// Not every two entries are compared. An entry is looked up by the six rarest of its words
-// and the two rarest of its 4-grams that other entries have too; under each of these it
-// meets up to eight others, those that a sketch of the features tells to have much in
-// common, and it is compared with those that it meets twice, or under a feature that few
-// have. So its worst inputs take no longer, but similar entries are missed in
-// them: one word in every entry, boilerplate around every entry that outweighs the rest,
-// and many equal entries, of which it makes groups of [MaxCandidates]. Of an entry with
-// more than 512 features the 512 heaviest count, so that one of a megabyte costs no more
-// than it takes to read it.
+// Not every two entries are compared. An entry is looked up by the twelve heaviest of its
+// features that other entries have too. Those under one feature are ordered by the next of
+// the twelve, and each meets the four after it. Two are compared if they meet twice, or
+// once if one has fewer than four such features. Vectors bring neighbours together in four
+// orders more. So the worst inputs take no longer, but similar entries are missed in them: one word in
+// every entry, boilerplate around every entry that outweighs the rest, and many equal
+// entries, of which it makes groups of [MaxCandidates]. Of an entry with more than 512
+// features the 512 heaviest count, so that one of a megabyte costs no more than it takes to
+// read it.
 //
 // It holds up to about 20 bytes for each byte of text. It fails with [memory.ErrValidation]
 // for a score out of range, vectors that do not fit, or 2^31 entries, and with the
@@ -85,104 +84,136 @@ func Similar(ctx context.Context, entries []memory.Entry, o SimilarOptions) ([]C
 	if !(o.Score > 0 && o.Score <= 1) || len(entries) > math.MaxInt32 {
 		return nil, &failure{memory.ErrValidation, "a score that is not above 0 and at most 1, or too many entries", nil}
 	}
-	dims, ok := dimensions(o.Vectors, len(entries))
-	if !ok {
-		return nil, &failure{memory.ErrValidation, "the vectors do not fit the entries", nil}
-	}
-	s := newSpace(entries, o.Vectors)
-	if err := s.read(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.weigh(ctx); err != nil {
-		return nil, err
-	}
-	met, err := s.meetings(ctx, dims)
+	planes, err := hyperplanes(ctx, o.Vectors, len(entries))
 	if err != nil {
 		return nil, err
 	}
-	return s.groups(ctx, met, o.Score)
-}
-
-// dimensions is how long the vectors are, which must be all the same and finite.
-func dimensions(vectors [][]float32, entries int) (dims int, ok bool) {
-	for _, v := range vectors {
-		norm := dot(v, v)
-		if v != nil && (len(v) == 0 || dims != 0 && len(v) != dims) || math.IsNaN(norm) || math.IsInf(norm, 0) {
-			return 0, false
-		}
-		dims = max(dims, len(v))
-	}
-	return dims, vectors == nil || len(vectors) == entries
-}
-
-// space holds entries as weighted sets of features. A feature is the hash of a word, or of
-// a 4-gram if its lowest bit is set, and of the class of the entry: entries of different
-// classes have none in common.
-type space struct {
-	entries  []*memory.Entry // oldest first
-	vectors  [][]float32     // of the entries; nil without any
-	class    []uint32        // of the entries: what may be in one group
-	size     []int           // of the classes
-	features []uint32
-	start    []int // of the features of each entry
-	norm     []float64
-	df       []uint32 // how many entries have a feature, by its hash; at least
-	shift    int
-	logs     [1 << 10]float64 // of small counts, which most are
-}
-
-func newSpace(entries []memory.Entry, vectors [][]float32) *space {
-	s := &space{}
-	order := make([]int, len(entries))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(entries[a].CreatedAt.Compare(entries[b].CreatedAt), cmp.Compare(entries[a].ID, entries[b].ID))
-	})
+	// Each class, of entries that may be in one group, is searched by itself.
 	type class struct {
 		labels  string
 		expires int64
 	}
-	classes := map[class]uint32{}
-	for _, i := range order {
-		e := &entries[i]
-		name := class{labels(e), e.ExpiresAt.UnixMilli()}
-		c, known := classes[name]
-		if !known {
-			c = uint32(len(s.size))
-			classes[name] = c
-			s.size = append(s.size, 0)
+	classes := map[class][]member{}
+	for i := range entries {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
-		s.size[c]++
-		s.entries, s.class = append(s.entries, e), append(s.class, c)
-		if vectors != nil {
-			s.vectors = append(s.vectors, vectors[i])
+		m := member{id: entries[i].ID, text: entries[i].Content}
+		if o.Vectors != nil {
+			m.vector = o.Vectors[i]
 		}
+		c := class{labels(&entries[i]), entries[i].ExpiresAt.UnixMilli()}
+		classes[c] = append(classes[c], m)
 	}
-	return s
+	var found []Candidates
+	for _, members := range classes {
+		if len(members) < 2 {
+			continue
+		}
+		groups, err := candidates(ctx, members, planes, o.Score)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, groups...)
+	}
+	err = sortWithin(ctx, found, func(a, b Candidates) int { return cmp.Compare(a.IDs[0], b.IDs[0]) })
+	return found, err
 }
 
-// read takes the features of the entries.
+// member is an entry of a class.
+type member struct {
+	id, text string
+	vector   []float32
+	features []uint32 // in ascending order; those that other members have, too
+	norm     float64
+}
+
+// candidates finds the groups of one class.
+func candidates(ctx context.Context, members []member, planes [][]float32, least float64) ([]Candidates, error) {
+	err := sortWithin(ctx, members, func(a, b member) int { return cmp.Compare(a.id, b.id) })
+	if err != nil {
+		return nil, err
+	}
+	s := space{members: members}
+	if err := s.read(ctx); err != nil {
+		return nil, err
+	}
+	met, err := s.meetings(ctx, planes)
+	if err != nil {
+		return nil, err
+	}
+	return s.groups(ctx, met, least)
+}
+
+// space holds the members of a class as weighted sets of features. A feature is the hash
+// of a word, or of a 4-gram if its lowest bit is set.
+type space struct {
+	members []member
+	weights []float64 // squares of the weights of the words, by [space.cell]
+	shift   int
+}
+
+// cell is where a feature is counted. Where two share one, their count is too high.
+func (s *space) cell(f uint32) uint32 { return f >> s.shift }
+
+// weight is the square of the weight of a feature.
+func (s *space) weight(f uint32) float64 {
+	w := s.weights[s.cell(f)]
+	if f&1 == 1 {
+		w /= 4
+	}
+	return w
+}
+
+// read takes the features of the members, and weighs them by how many have each.
 func (s *space) read(ctx context.Context) error {
-	s.start = make([]int, 1, len(s.entries)+1)
-	for i, e := range s.entries {
-		if i&0xff == 0 && ctx.Err() != nil {
+	size := uint(0)
+	for i := range s.members {
+		size += uint(len(s.members[i].text))
+	}
+	s.shift = 32 - min(bits.Len(size)+2, 22)
+	holders := make([]int, 1<<(32-s.shift))
+	for i := range s.members {
+		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		from := len(s.features)
-		s.features = appendFeatures(s.features, e.Content, s.class[i])
-		own := s.features[from:]
+		own := featuresOf(s.members[i].text)
 		slices.Sort(own)
-		s.features = s.features[:from+len(slices.Compact(own))]
-		s.start = append(s.start, len(s.features))
+		own = slices.Compact(own)
+		for _, f := range own {
+			holders[s.cell(f)]++
+		}
+		s.members[i].features = own
+	}
+	s.weights = make([]float64, len(holders))
+	for i, df := range holders {
+		if df > 0 {
+			w := 1 + math.Log(float64(len(s.members)+1)/float64(df+1))
+			s.weights[i] = w * w
+		}
+	}
+	for i := range s.members {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		m := &s.members[i]
+		if len(m.features) > maxFeatures {
+			slices.SortFunc(m.features, s.byWeight)
+			m.features = m.features[:maxFeatures]
+			slices.Sort(m.features)
+		}
+		for _, f := range m.features {
+			m.norm += s.weight(f)
+		}
+		m.norm = math.Sqrt(m.norm)
+		alone := func(f uint32) bool { return holders[s.cell(f)] < 2 }
+		m.features = slices.Clone(slices.DeleteFunc(m.features, alone))
 	}
 	return nil
 }
 
-// appendFeatures appends the features of a text, with repetitions.
-func appendFeatures(features []uint32, content string, class uint32) []uint32 {
-	seed := mix(uint64(class))
+// featuresOf are the features of a text, with repetitions.
+func featuresOf(content string) (features []uint32) {
 	var word []byte
 	var starts []int // of the characters of the word, the marks of its ends included
 	for t := range text.Tokens(text.Compose(content)) {
@@ -192,148 +223,87 @@ func appendFeatures(features []uint32, content string, class uint32) []uint32 {
 		word, starts = append(word[:0], '^'), append(starts[:0], 0)
 		for _, r := range t.Text {
 			starts = append(starts, len(word))
-			if r < utf8.RuneSelf && 'A' <= r && r <= 'Z' {
-				r += 'a' - 'A'
-			} else if r >= utf8.RuneSelf {
-				r = unicode.ToLower(r)
-			}
-			word = utf8.AppendRune(word, r)
+			word = utf8.AppendRune(word, unicode.ToLower(r))
 		}
 		starts = append(starts, len(word), len(word)+1)
 		word = append(word, '$')
-		features = append(features, uint32(mix(xxhash.Sum64(word), seed))&^1)
+		features = append(features, uint32(xxhash.Sum64(word))&^1)
 		for k := 0; len(starts) > gram+3 && k+gram < len(starts); k++ {
-			features = append(features, uint32(mix(xxhash.Sum64(word[starts[k]:starts[k+gram]]), seed))|1)
+			features = append(features, uint32(xxhash.Sum64(word[starts[k]:starts[k+gram]]))|1)
 		}
 	}
 	return features
 }
 
-// mix hashes numbers, in their order, into one.
-func mix(words ...uint64) uint64 {
-	h := uint64(len(words))
-	for _, w := range words {
-		hi, lo := bits.Mul64(h^w, 0x9e3779b97f4a7c15)
-		h = (hi ^ lo) + bits.RotateLeft64(w, 29)
-	}
-	hi, lo := bits.Mul64(h, 0xd6e8feb86659fd93)
-	return hi ^ lo
-}
-
-// weigh counts in how many entries each feature is, and leaves to each entry its heaviest
-// ones.
-func (s *space) weigh(ctx context.Context) error {
-	cells := min(max(bits.Len(uint(len(s.features))), 8), 22)
-	s.df, s.shift = make([]uint32, 1<<cells), 32-cells
-	for _, f := range s.features {
-		s.df[s.cell(f)]++
-	}
-	for i := range s.logs {
-		s.logs[i] = math.Log(float64(i))
-	}
-	s.norm = make([]float64, len(s.entries))
-	kept := 0
-	for i := range s.entries {
-		if i&0xff == 0 && ctx.Err() != nil {
-			return ctx.Err()
+// heaviest are the features by which a member is looked up, the heaviest first.
+func (s *space) heaviest(features []uint32) []uint32 {
+	var first []uint32
+	for _, f := range features {
+		if at, _ := slices.BinarySearchFunc(first, f, s.byWeight); at < lookups {
+			first = slices.Insert(first[:min(len(first), lookups-1)], at, f)
 		}
-		own, n := s.of(i), s.size[s.class[i]]
-		if len(own) > maxFeatures {
-			slices.SortFunc(own, func(a, b uint32) int {
-				return cmp.Or(cmp.Compare(s.weight(b, n), s.weight(a, n)), cmp.Compare(a, b))
-			})
-			own = own[:maxFeatures]
-			slices.Sort(own)
-		}
-		for _, f := range own {
-			s.norm[i] += s.weight(f, n)
-		}
-		s.norm[i] = math.Sqrt(s.norm[i])
-		s.start[i] = kept
-		kept += copy(s.features[kept:], own)
 	}
-	s.start[len(s.entries)] = kept
-	return nil
+	return first
 }
 
-func (s *space) of(i int) []uint32 { return s.features[s.start[i]:s.start[i+1]] }
-
-// cell is where a feature is counted. Where two share one, their count is too high.
-func (s *space) cell(f uint32) uint32 { return (f * 0x9e3779b1) >> s.shift }
-
-// weight is the square of the weight of a feature in a class of n entries.
-func (s *space) weight(f uint32, n int) float64 {
-	w := 1 + s.log(n+1) - s.log(int(s.df[s.cell(f)])+1)
-	if f&1 == 1 {
-		w /= 2
-	}
-	return w * w
+// byWeight orders features, the heavier first.
+func (s *space) byWeight(a, b uint32) int {
+	return cmp.Or(cmp.Compare(s.weight(b), s.weight(a)), cmp.Compare(a, b))
 }
 
-// log is the logarithm of a count.
-func (s *space) log(n int) float64 {
-	if n < len(s.logs) {
-		return s.logs[n]
-	}
-	return math.Log(float64(n))
-}
-
-// key is one way to look an entry up. Keys of one feature and class stand together, and
-// among them those of like sketches.
+// key is one way to look a member up. Keys under one feature, or of one order of vectors,
+// stand together, and among them those of like sketches.
 type key struct {
-	of     uint64
-	sketch uint32
-	entry  uint32
+	under, sketch uint64
+	member        uint32
 }
 
-// meetings are the pairs of entries to compare, each in one number.
-func (s *space) meetings(ctx context.Context, dims int) ([]uint64, error) {
+// meetings are the pairs of members to compare, each in one number.
+func (s *space) meetings(ctx context.Context, planes [][]float32) ([]uint64, error) {
 	var keys []key
-	planes := hyperplanes(dims)
-	for i := range s.entries {
-		if i&0xff == 0 && ctx.Err() != nil {
+	for i := range s.members {
+		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		for _, f := range s.rarest(s.of(i)) {
-			k := key{of: uint64(s.class[i])<<32 | uint64(f), entry: uint32(i)}
-			if s.df[s.cell(f)] > window+1 {
-				k.sketch = sketch(s.of(i), f)
-			}
-			keys = append(keys, k)
+		m := &s.members[i]
+		features := s.heaviest(m.features)
+		for n, f := range features {
+			next, second := features[(n+1)%len(features)], features[(n+2)%len(features)]
+			keys = append(keys, key{uint64(f), uint64(next)<<32 | uint64(second), uint32(i)})
 		}
-		if dims == 0 || s.vectors[i] == nil {
+		if m.vector == nil {
 			continue
 		}
 		// Vectors of a small angle are on the same side of most planes.
 		var side uint64
 		for b, plane := range planes {
-			if dot(plane, s.vectors[i]) > 0 {
+			if dot(plane, m.vector) > 0 {
 				side |= 1 << b
 			}
 		}
 		for t := range tables {
-			rotated := bits.RotateLeft64(side, t*64/tables)
-			keys = append(keys, key{1<<63 | uint64(t)<<32 | uint64(s.class[i]), uint32(rotated >> 32), uint32(i)})
+			keys = append(keys, key{1<<63 | uint64(t), bits.RotateLeft64(side, t*64/tables), uint32(i)})
 		}
 	}
 	err := sortWithin(ctx, keys, func(a, b key) int {
-		return cmp.Or(cmp.Compare(a.of, b.of), cmp.Compare(a.sketch, b.sketch), cmp.Compare(a.entry, b.entry))
+		return cmp.Or(cmp.Compare(a.under, b.under), cmp.Compare(a.sketch, b.sketch), cmp.Compare(a.member, b.member))
 	})
 	if err != nil {
 		return nil, err
 	}
 	var met []uint64
 	for i, k := range keys {
-		for n := i + 1; n <= i+window && n < len(keys) && keys[n].of == k.of; n++ {
-			o := keys[n].entry
-			m := uint64(min(k.entry, o))<<32 | uint64(max(k.entry, o))
-			if met = append(met, m); k.sketch == 0 || k.of>>63 == 1 {
-				met = append(met, m)
+		for n := i + 1; n <= i+window && n < len(keys) && keys[n].under == k.under; n++ {
+			a, b := min(k.member, keys[n].member), max(k.member, keys[n].member)
+			met = append(met, uint64(a)<<32|uint64(b))
+			short := min(len(s.members[a].features), len(s.members[b].features)) < 4
+			if short || k.under>>63 == 1 {
+				met = append(met, uint64(a)<<32|uint64(b))
 			}
 		}
 	}
 	err = sortWithin(ctx, met, func(a, b uint64) int { return cmp.Compare(a, b) })
-	// Of a feature that many have, one meeting is chance.
+	// Most of those that meet once only have little in common.
 	twice := met[:0]
 	for i := 1; i < len(met); i++ {
 		if met[i] == met[i-1] && (len(twice) == 0 || twice[len(twice)-1] != met[i]) {
@@ -358,36 +328,22 @@ func sortWithin[T any](ctx context.Context, list []T, compare func(a, b T) int) 
 	return ctx.Err()
 }
 
-// rarest are the features by which an entry is looked up: its rarest words and 4-grams
-// that others have too.
-func (s *space) rarest(features []uint32) []uint32 {
-	var best [2][]uint32
-	most := [2]int{maxWords, maxGrams}
-	for _, f := range features {
-		kind, df := f&1, s.df[s.cell(f)]
-		list := best[kind]
-		if df < 2 || len(list) == most[kind] && df >= s.df[s.cell(list[len(list)-1])] {
-			continue
+// hyperplanes are 64 planes through the origin, always the same, by which vectors are told
+// apart. There must be a vector for each entry or none at all, and those that are not nil
+// must be finite and of one length.
+func hyperplanes(ctx context.Context, vectors [][]float32, entries int) ([][]float32, error) {
+	dims, fit := 0, vectors == nil || len(vectors) == entries
+	for _, v := range vectors {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
-		i, _ := slices.BinarySearchFunc(list, df+1, func(g, df uint32) int { return cmp.Compare(s.df[s.cell(g)], df) })
-		best[kind] = slices.Insert(list[:min(len(list), most[kind]-1)], i, f)
+		norm := dot(v, v)
+		fit = fit && (v == nil || len(v) > 0 && (dims == 0 || len(v) == dims) && !math.IsNaN(norm) && !math.IsInf(norm, 0))
+		dims = max(dims, len(v))
 	}
-	return append(best[0], best[1]...)
-}
-
-// sketch is equal for two sets that have much in common more often than for others.
-func sketch(features []uint32, seed uint32) uint32 {
-	a, b := uint32(math.MaxUint32), uint32(math.MaxUint32)
-	for _, f := range features {
-		h := (uint64(seed)<<32 | uint64(f)) * 0x9e3779b97f4a7c15
-		h = (h ^ h>>32) * 0xd6e8feb86659fd93
-		a, b = min(a, uint32(h>>32)), min(b, uint32(h*0x2545f4914f6cdd1d>>32))
+	if !fit {
+		return nil, &failure{memory.ErrValidation, "the vectors do not fit the entries", nil}
 	}
-	return a<<16 | b&0xffff
-}
-
-// hyperplanes are 64 planes through the origin, always the same.
-func hyperplanes(dims int) [][]float32 {
 	r := rand.New(rand.NewPCG(64, uint64(dims)))
 	planes := make([][]float32, 64)
 	for i := range planes {
@@ -395,7 +351,7 @@ func hyperplanes(dims int) [][]float32 {
 			planes[i] = append(planes[i], float32(r.NormFloat64()))
 		}
 	}
-	return planes
+	return planes, nil
 }
 
 func dot(a, b []float32) (sum float64) {
@@ -405,36 +361,35 @@ func dot(a, b []float32) (sum float64) {
 	return sum
 }
 
-// similarity compares two entries of one class.
+// similarity compares two members.
 func (s *space) similarity(a, b int) float64 {
-	x, y, n := s.of(a), s.of(b), s.size[s.class[a]]
+	m, o := &s.members[a], &s.members[b]
 	both := 0.0
-	for i, k := 0, 0; i < len(x) && k < len(y); {
-		switch {
-		case x[i] < y[k]:
+	for i, k := 0, 0; i < len(m.features) && k < len(o.features); {
+		switch f, g := m.features[i], o.features[k]; {
+		case f < g:
 			i++
-		case x[i] > y[k]:
+		case f > g:
 			k++
 		default:
-			both += s.weight(x[i], n)
+			both += s.weight(f)
 			i, k = i+1, k+1
 		}
 	}
 	score := 0.0
 	if both > 0 {
-		score = min(1, both/(s.norm[a]*s.norm[b]))
+		score = min(1, both/(m.norm*o.norm))
 	}
-	if s.vectors == nil || s.vectors[a] == nil || s.vectors[b] == nil {
+	if m.vector == nil || o.vector == nil {
 		return score
 	}
-	u, v := s.vectors[a], s.vectors[b]
-	if norm := math.Sqrt(dot(u, u) * dot(v, v)); norm > 0 {
-		return score/4 + 3*max(0, min(1, dot(u, v)/norm))/4
+	if norm := math.Sqrt(dot(m.vector, m.vector) * dot(o.vector, o.vector)); norm > 0 {
+		return score/4 + 3*max(0, min(1, dot(m.vector, o.vector)/norm))/4
 	}
 	return score / 4
 }
 
-// groups compares the entries that meet and puts the similar ones together, the most
+// groups compares the members that meet and puts the similar ones together, the most
 // similar first.
 func (s *space) groups(ctx context.Context, met []uint64, least float64) ([]Candidates, error) {
 	type pair struct {
@@ -442,8 +397,8 @@ func (s *space) groups(ctx context.Context, met []uint64, least float64) ([]Cand
 		of    uint64
 	}
 	var pairs []pair
-	for i, m := range met {
-		if i&0xff == 0 && ctx.Err() != nil {
+	for _, m := range met {
+		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if score := s.similarity(int(m>>32), int(uint32(m))); score >= least {
@@ -458,10 +413,10 @@ func (s *space) groups(ctx context.Context, met []uint64, least float64) ([]Cand
 		members []int
 		score   float64
 	}
-	of := make([]*group, len(s.entries))
+	of := make([]*group, len(s.members))
 	var groups []*group
-	for i, p := range pairs {
-		if i&0xff == 0 && ctx.Err() != nil {
+	for _, p := range pairs {
+		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		a, b := int(p.of>>32), int(uint32(p.of))
@@ -487,11 +442,10 @@ func (s *space) groups(ctx context.Context, met []uint64, least float64) ([]Cand
 	found := make([]Candidates, len(groups))
 	for i, g := range groups {
 		for _, m := range g.members {
-			found[i].IDs = append(found[i].IDs, s.entries[m].ID)
+			found[i].IDs = append(found[i].IDs, s.members[m].id)
 		}
 		slices.Sort(found[i].IDs)
 		found[i].Score = g.score
 	}
-	slices.SortFunc(found, func(a, b Candidates) int { return cmp.Compare(a.IDs[0], b.IDs[0]) })
 	return found, nil
 }

@@ -3,6 +3,7 @@ package consolidate
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -111,6 +112,69 @@ func TestC9_SimilarKeepsToTagsSubjectsAndExpiry(t *testing.T) {
 	require.InDelta(t, 1, found[0].Score, 1e-9)
 }
 
+// The score is the cosine that the documentation defines, computed here from strings.
+func TestSimilarScoresByTheDeclaredCosine(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		var texts []string
+		for range 2 + r.IntN(6) {
+			var words []string
+			for range 1 + r.IntN(6) {
+				words = append(words, []string{"gate", "Harbour", "harbours", "green", "Ω", "ten", "кран", "is"}[r.IntN(8)])
+			}
+			texts = append(texts, strings.Join(words, " "))
+		}
+		of, holders := make([]map[string]bool, len(texts)), map[string]int{}
+		for i, text := range texts {
+			of[i] = map[string]bool{}
+			for w := range strings.FieldsSeq(strings.ToLower(text)) {
+				of[i]["word "+w] = true
+				for k, marked := 0, []rune("^"+w+"$"); len(marked) > 6 && k+4 <= len(marked); k++ {
+					of[i]["gram "+string(marked[k:k+4])] = true
+				}
+			}
+			for f := range of[i] {
+				holders[f]++
+			}
+		}
+		product := func(a, b int) (sum float64) {
+			for f := range of[a] {
+				w := 1 + math.Log(float64(len(texts)+1)/float64(holders[f]+1))
+				if f[0] == 'g' {
+					w /= 2
+				}
+				if of[b][f] {
+					sum += w * w
+				}
+			}
+			return sum
+		}
+		cosine := func(a, b int) float64 { return product(a, b) / math.Sqrt(product(a, a)*product(b, b)) }
+		in := map[int]bool{}
+		for _, c := range similarOf(t, entriesOf(texts...), SimilarOptions{}) {
+			least := 1.0
+			var members []int
+			for _, id := range c.IDs {
+				var n int
+				_, err := fmt.Sscanf(id, "m%d", &n)
+				require.NoError(t, err)
+				for _, m := range members {
+					least = min(least, cosine(m, n))
+				}
+				members = append(members, n)
+				in[n] = true
+			}
+			// Two features in one cell make a weight a little lighter.
+			require.InDelta(t, least, c.Score, 0.1, "seed %d: %q", seed, texts)
+		}
+		for a := range texts {
+			for b := range a {
+				require.True(t, in[a] || in[b] || cosine(a, b) < DefaultScore+0.05, "seed %d: %q and %q", seed, texts[a], texts[b])
+			}
+		}
+	}
+}
+
 // Vectors bring texts together that have no word in common, and take others apart.
 func TestSimilarBlendsTheVectors(t *testing.T) {
 	es := entriesOf("Lena mag Kaffee.", "Lena likes coffee.", "The gate is green.", "The gate is green.")
@@ -150,14 +214,16 @@ func TestC10_TheComparisonsAreBounded(t *testing.T) {
 		for i := range texts {
 			texts[i] = text(i)
 		}
-		s := newSpace(entriesOf(texts...), nil)
+		s := space{}
+		for _, e := range entriesOf(texts...) {
+			s.members = append(s.members, member{id: e.ID, text: e.Content})
+		}
 		require.NoError(t, s.read(ctx))
-		require.NoError(t, s.weigh(ctx))
-		met, err := s.meetings(ctx, 0)
+		met, err := s.meetings(ctx, nil)
 		require.NoError(t, err)
-		require.LessOrEqual(t, len(met), n*window*(maxWords+maxGrams)/2, name)
+		require.LessOrEqual(t, len(met), n*window*lookups/2, name)
 		for i := range texts {
-			require.LessOrEqual(t, len(s.of(i)), maxFeatures)
+			require.LessOrEqual(t, len(s.members[i].features), maxFeatures)
 		}
 	}
 }

@@ -25,25 +25,20 @@ func tagSlots(e memory.Entry) (slots []string) {
 type slot struct{ name, subjects string }
 
 // planSlots plans what is superseded, and what is merged because it restates the newest
-// value. It returns the ids of all entries that declare a slot.
-func (r Rules) planSlots(ctx context.Context, entries []memory.Entry, apart undone, p *Plan) (map[string]bool, error) {
-	slotted := map[string]bool{}
+// value. It returns which entries declare a slot.
+func (r Rules) planSlots(ctx context.Context, entries []memory.Entry, apart undone, p *Plan) (func(id string) bool, error) {
 	of := map[string][]slot{}
 	values := map[slot][]*memory.Entry{}
 	for i := range entries {
-		if i&0xff == 0 && ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		e := &entries[i]
 		if r.Slot == nil && len(e.Tags) == 0 {
 			continue
 		}
-		subjects := ""
-		for k, name := range r.slots(*e) {
-			if k == 0 {
-				slotted[e.ID], subjects = true, nameSet(e.Subjects)
-			}
-			s := slot{name, subjects}
+		for _, name := range r.slots(*e) {
+			s := slot{name, nameSet(e.Subjects)}
 			of[e.ID] = append(of[e.ID], s)
 			values[s] = append(values[s], e)
 		}
@@ -52,35 +47,36 @@ func (r Rules) planSlots(ctx context.Context, entries []memory.Entry, apart undo
 	for s, list := range values {
 		stay[s] = staying(list)
 	}
-	merged, over := map[string][]*memory.Entry{}, map[string][]string{}
-	marks := map[string]groups{}
+	followers := map[*memory.Entry][]*memory.Entry{} // of each entry, those that give way to it
 	for i := range entries {
-		if i&0xff == 0 && ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		e := &entries[i]
-		by := successor(e, of[e.ID], stay)
-		if by == nil || apart.apart(merging, by.ID, e.ID) || apart.apart(superseding, by.ID, e.ID) {
-			continue
-		}
-		if labels(by) != labels(e) || !slices.Equal(of[by.ID], of[e.ID]) || form(by.Content) != form(e.Content) {
-			over[by.ID] = append(over[by.ID], e.ID)
-			continue
-		}
-		if m := marks[by.ID]; !m.has(apart, e.ID) {
-			m.add(apart, e.ID)
-			marks[by.ID] = m
-			merged[by.ID] = append(merged[by.ID], e)
+		if by := successor(e, of[e.ID], stay); by != nil && !apart.apart(by.ID, e.ID) {
+			followers[by] = append(followers[by], e)
 		}
 	}
-	for id, list := range merged {
-		p.Merge = append(p.Merge, mergeInto(id, list))
+	for by, list := range followers {
+		restating, older := []*memory.Entry{by}, []string(nil)
+		same, is := labels(by), form(by.Content)
+		for _, e := range list {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if labels(e) == same && slices.Equal(of[e.ID], of[by.ID]) && form(e.Content) == is {
+				restating = append(restating, e)
+			} else {
+				older = append(older, e.ID)
+			}
+		}
+		p.merge(restating, apart)
+		if len(older) > 0 {
+			slices.Sort(older)
+			p.Supersede = append(p.Supersede, Supersede{By: by.ID, Retire: older, Reason: "a newer value of the same slot"})
+		}
 	}
-	for id, list := range over {
-		slices.Sort(list)
-		p.Supersede = append(p.Supersede, Supersede{By: id, Retire: list, Reason: "a newer value of the same slot"})
-	}
-	return slotted, nil
+	return func(id string) bool { return of[id] != nil }, nil
 }
 
 // staying are the values of a slot that no newer one supersedes, newest first: each

@@ -1,161 +1,101 @@
 package consolidate
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/openwop/agentmemory/memory"
 )
 
-// fullPage is from how many bytes on a page of the journal is full.
-const fullPage = 4096
-
-// line is one group in the journal of a pass.
-type line struct {
-	to   memory.State // what the entries became
-	keep string       // the entry that stayed; empty where a new text took their place
-	ids  []string
+// group is what one mutation of a pass retired. The journal has a document for each, and
+// so has the list of what was undone.
+type group struct {
+	To   memory.State `json:"to"`             // what the entries became
+	Keep string       `json:"keep,omitempty"` // the entry that stayed; empty where a new text took their place
+	IDs  []string     `json:"ids"`
 }
 
-const (
-	merging     = 'm'
-	superseding = 's'
-)
-
-func (l line) append(dst []byte) []byte {
-	kind := byte(merging)
-	if l.to == memory.Superseded {
-		kind = superseding
-	}
-	dst = append(dst, kind, '\t')
-	dst = append(dst, l.keep...)
-	for _, id := range l.ids {
-		dst = append(append(dst, '\t'), id...)
-	}
-	return append(dst, '\n')
+// journal is the document of a group. The revision of the lease, which every mutation
+// raises, makes its key.
+func (p *pass) journal(g group) (memory.DocumentSwap, error) {
+	value, err := json.Marshal(g)
+	return memory.DocumentSwap{Document: memory.Document{
+		Scope: p.held.doc.Scope, Kind: journalKind, Key: fmt.Sprintf("%016x", p.held.doc.Rev),
+		Group: hash(p.job.ID()), Value: value, Due: p.job.Now().Add(Retention),
+	}}, err
 }
 
-func readLines(page []byte) (lines []line) {
-	for text := range strings.Lines(string(page)) {
-		fields := strings.Split(strings.TrimSuffix(text, "\n"), "\t")
-		if len(fields) < 3 {
-			continue
-		}
-		l := line{to: memory.Merged, keep: fields[1], ids: fields[2:]}
-		if fields[0] == string(rune(superseding)) {
-			l.to = memory.Superseded
-		}
-		lines = append(lines, l)
+// readGroup takes a group from its document.
+func readGroup(d memory.Document) (g group, err error) {
+	if json.Unmarshal(d.Value, &g) != nil {
+		err = &failure{memory.ErrInternal, "a group of the journal cannot be read", nil}
 	}
-	return lines
+	return g, err
 }
 
-func journalPage(pass string, n int) string { return hash(pass) + "/" + strconv.Itoa(n) }
-
-// journal returns the page that a line goes into, with the line, and its number.
-func (p *pass) journal(l line) (int, memory.Document) {
-	number, page := p.held.Page, p.held.page
-	if len(page.Value) >= fullPage {
-		number++
-		page = memory.Document{Scope: page.Scope, Kind: journalKind, Key: journalPage(p.job.ID(), number)}
-	}
-	page.Value = l.append(bytes.Clone(page.Value))
-	page.Due = p.job.Now().Add(Retention)
-	return number, page
-}
-
-// undone are the groups that a host has undone: each id with its groups, by the entry
-// that they had merged into. Two entries that share a group are kept apart.
+// undone are the merges and supersessions that were taken back: each id with the names of
+// those that it was part of. Two entries that share one are kept apart.
 type undone map[string][]string
 
-func (u undone) add(l line, n int) {
-	kind := string(rune(merging))
-	if l.to == memory.Superseded {
-		kind = string(rune(superseding))
+func (u undone) add(g group, key string) {
+	name := fmt.Sprint(g.To, " ", g.Keep)
+	if g.Keep == "" {
+		name = key
 	}
-	group := l.keep
-	if group == "" {
-		group = "#" + strconv.Itoa(n)
-	}
-	for _, id := range append(one(l.keep), l.ids...) {
-		if !slices.Contains(u[kind+id], group) {
-			u[kind+id] = append(u[kind+id], group)
+	for _, id := range append(one(g.Keep), g.IDs...) {
+		if !slices.Contains(u[id], name) {
+			u[id] = append(u[id], name)
 		}
 	}
 }
 
-func (u undone) apart(kind rune, a, b string) bool {
+// together leaves of some ids the first and those that need not be kept apart from any
+// before them.
+func (u undone) together(ids []string) []string {
 	if len(u) == 0 {
+		return ids
+	}
+	taken := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		for _, name := range u[id] {
+			if taken[name] {
+				return true
+			}
+		}
+		for _, name := range u[id] {
+			taken[name] = true
+		}
 		return false
-	}
-	other := u[string(kind)+b]
-	for _, n := range u[string(kind)+a] {
-		if slices.Contains(other, n) {
-			return true
-		}
-	}
-	return false
+	})
 }
 
-// groups are the undone merges that some entries were of, by which one more is compared
-// with all of them at once.
-type groups map[string]bool
+// apart reports whether any two of some ids are kept apart.
+func (u undone) apart(ids ...string) bool { return len(u.together(ids)) < len(ids) }
 
-func (g *groups) add(u undone, id string) {
-	for _, name := range u.of(merging, id) {
-		if *g == nil {
-			*g = groups{}
+// readUndone reads all that was undone in a ref.
+func readUndone(ctx context.Context, job *memory.Job, ref string) (undone, error) {
+	u := undone{}
+	for d, err := range job.Documents(ctx, ref, memory.DocumentQuery{Kind: undoneKind}) {
+		if err != nil {
+			return nil, err
 		}
-		(*g)[name] = true
+		g, err := readGroup(d)
+		if err != nil {
+			return nil, err
+		}
+		u.add(g, d.Key)
 	}
-}
-
-// has reports whether an entry is to be kept apart from any of the others.
-func (g groups) has(u undone, id string) bool {
-	return len(g) > 0 && slices.ContainsFunc(u.of(merging, id), func(name string) bool { return g[name] })
-}
-
-func (u undone) of(kind rune, id string) []string {
-	if len(u) == 0 {
-		return nil
-	}
-	return u[string(kind)+id]
-}
-
-// readUndone reads all that was undone in a ref, and the page that the next of it goes
-// into.
-func readUndone(ctx context.Context, job *memory.Job, ref string) (undone, lastPage, error) {
-	u, n := undone{}, 0
-	for last := (lastPage{}); ; last.number++ {
-		var err error
-		if last.page, err = job.Document(ctx, ref, undoneKind, strconv.Itoa(last.number)); err != nil {
-			return nil, last, err
-		}
-		for _, l := range readLines(last.page.Value) {
-			u.add(l, n)
-			n++
-		}
-		if len(last.page.Value) < fullPage {
-			return u, last, nil
-		}
-	}
-}
-
-type lastPage struct {
-	number int
-	page   memory.Document
+	return u, nil
 }
 
 // Undo brings back what a pass retired, as long as its journal is kept, see [Retention],
-// by the rules of M10: what
-// has expired or was erased stays away, and so does what went to an entry that was
-// deleted since, because deleting takes along what was retired in its favour. A text
-// that the pass wrote ends, if it is still live. What is brought back is not merged, or
-// superseded, with the same entries again.
+// by the rules of M10: what has expired or was erased stays away, and so does what went to
+// an entry that was deleted since, because deleting takes along what was retired in its
+// favour. A text that the pass wrote ends, if it is still live. What is brought back is
+// neither merged with the same entries again nor superseded by them.
 //
 // It returns how many entries are live again. A pass that the ref does not know, or
 // that changed nothing, gives 0. It takes the scope's lease, so it fails with
@@ -174,11 +114,7 @@ func (c *Consolidator) Undo(ctx context.Context, job *memory.Job, ref, pass stri
 	return n, err
 }
 
-func (p *pass) undo(ctx context.Context, pass string) (int, error) {
-	_, last, err := readUndone(ctx, p.job, p.ref)
-	if err != nil {
-		return 0, err
-	}
+func (p *pass) undo(ctx context.Context, pass string) (restored int, err error) {
 	records := map[string]memory.Record{}
 	for rec, err := range p.job.History(ctx, p.ref) {
 		if err != nil {
@@ -186,62 +122,47 @@ func (p *pass) undo(ctx context.Context, pass string) (int, error) {
 		}
 		records[rec.Entry.ID] = rec
 	}
-	restored := 0
-	for n := 0; ; n++ {
-		page, err := p.job.Document(ctx, p.ref, journalKind, journalPage(pass, n))
+	for d, err := range p.job.Documents(ctx, p.ref, memory.DocumentQuery{Kind: journalKind, Group: hash(pass)}) {
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return restored, err
+		}
+		n, err := p.undoGroup(ctx, d, records)
 		if err != nil {
 			return restored, err
 		}
-		for _, l := range readLines(page.Value) {
-			if err := ctx.Err(); err != nil {
-				return restored, err
-			}
-			k, err := p.undoGroup(ctx, l, records, &last)
-			if err != nil {
-				return restored, err
-			}
-			restored += k
-		}
-		if len(page.Value) < fullPage {
-			return restored, nil
-		}
+		restored += n
 	}
+	return restored, nil
 }
 
 // undoGroup brings one group back and notes that its entries are to be kept apart.
-func (p *pass) undoGroup(ctx context.Context, l line, records map[string]memory.Record, last *lastPage) (int, error) {
+func (p *pass) undoGroup(ctx context.Context, d memory.Document, records map[string]memory.Record) (int, error) {
+	g, err := readGroup(d)
+	if err != nil {
+		return 0, err
+	}
 	var rw memory.Rewrite
-	for _, id := range l.ids {
+	for _, id := range g.IDs {
 		rec, known := records[id]
 		now := p.job.Now()
-		if !known || rec.State != l.to || rec.Erased || !rec.Entry.LiveAt(now) ||
-			l.keep != "" && rec.For != l.keep || deletedAbove(records, rec) {
+		if !known || rec.State != g.To || rec.Erased || !rec.Entry.LiveAt(now) ||
+			g.Keep != "" && rec.For != g.Keep || deletedAbove(records, rec) {
 			continue
 		}
 		rw.Restore = append(rw.Restore, id)
-		if made := records[rec.For]; l.keep == "" && made.State == memory.Live && !made.Erased && made.Entry.LiveAt(now) && len(rw.Retire) == 0 {
+		if made := records[rec.For]; g.Keep == "" && made.State == memory.Live && !made.Erased && made.Entry.LiveAt(now) && len(rw.Retire) == 0 {
 			rw.Retire = append(rw.Retire, memory.Retire{ID: made.Entry.ID, State: memory.Deleted})
 		}
 	}
 	if len(rw.Restore) == 0 {
 		return 0, nil
 	}
-	page := last.page
-	if len(page.Value) >= fullPage {
-		last.number++
-		page = memory.Document{Scope: page.Scope, Kind: undoneKind, Key: strconv.Itoa(last.number)}
-	}
-	page.Value = l.append(bytes.Clone(page.Value))
-	made, err := p.commit(ctx, rw, func(*state) {}, memory.DocumentSwap{Document: page})
+	note := memory.Document{Scope: d.Scope, Kind: undoneKind, Key: fmt.Sprintf("%016x", p.held.doc.Rev), Value: d.Value}
+	_, err = p.commit(ctx, rw, func(*state) {}, memory.DocumentSwap{Document: note})
 	if errors.Is(err, errStale) {
 		return 0, nil
 	}
-	if err != nil {
-		return 0, err
-	}
-	page.Rev = made.Revs[0]
-	last.page = page
-	return len(rw.Restore), nil
+	return len(rw.Restore), err
 }
 
 // deletedAbove reports whether the lineage of a retired entry ends in one that was

@@ -31,7 +31,7 @@ var ErrBroken = errors.New("events: the log file failed and has to be opened aga
 //	"x-agentmemory":{"tenant":"t1","more":2}
 //
 // That is the tenant, which is on no wire, and how many lines of the same call are
-// still to follow. Ids of all events are held in memory, payloads are not.
+// still to follow. Ids of all events are held in memory, with where each line begins; payloads are not.
 //
 // All methods are safe for concurrent use. One File at a time may have a path open;
 // where the system has flock, a second one is refused.

@@ -22,6 +22,12 @@ type Record struct {
 	// NodeID is the workflow node that caused the event, if one did; at most 128
 	// bytes.
 	NodeID string
+	// CausationID names the event that caused this one, and EngineVersion and
+	// SchemaVersion are the host's own; the texts have at most 128 bytes. All are optional in the protocol: empty or 0
+	// is none. A log keeps them; nothing in this module sets them, and an outbox has no
+	// place for them.
+	CausationID, EngineVersion string
+	SchemaVersion              int64
 	// Time is the event's timestamp: whole milliseconds, years 1 to 9999 in UTC,
 	// not the zero time.
 	Time time.Time
@@ -68,6 +74,9 @@ func (r Record) Validate() error {
 	c.id("/eventId", r.ID, 1)
 	c.id("/runId", r.RunID, 1)
 	c.id("/nodeId", r.NodeID, 0)
+	c.id("/causationId", r.CausationID, 0)
+	c.id("/engineVersion", r.EngineVersion, 0)
+	c.integer("/schemaVersion", r.SchemaVersion, 0)
 	if len(r.Tenant) > maxTenantBytes || !utf8.ValidString(r.Tenant) {
 		c.fail("tenant", -1, "is longer than 256 bytes or not UTF-8")
 	}

@@ -138,6 +138,7 @@ func TestRunEventJSON(t *testing.T) {
 	for i, p := range append(full, minimal...) {
 		ev := RunEvent{record("e", "tenant", "r", p), int64(i)}
 		ev.Time = noon.In(time.FixedZone("", 7200))
+		ev.CausationID, ev.EngineVersion, ev.SchemaVersion = "cause", "engine <1>", int64(i)
 		doc, err := json.Marshal(ev)
 		if err != nil {
 			t.Fatal(err)

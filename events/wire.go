@@ -13,14 +13,17 @@ const wireTime = "2006-01-02T15:04:05.000Z"
 // wireEvent is the protocol's RunEventDoc. The document is open, and a file log
 // puts what it needs for itself into a field of its own.
 type wireEvent struct {
-	EventID   string  `json:"eventId"`
-	RunID     string  `json:"runId"`
-	NodeID    string  `json:"nodeId,omitempty"`
-	Type      Type    `json:"type"`
-	Payload   Payload `json:"payload"`
-	Timestamp string  `json:"timestamp"`
-	Sequence  int64   `json:"sequence"`
-	File      *place  `json:"x-agentmemory,omitempty"`
+	EventID       string  `json:"eventId"`
+	RunID         string  `json:"runId"`
+	NodeID        string  `json:"nodeId,omitempty"`
+	CausationID   string  `json:"causationId,omitempty"`
+	EngineVersion string  `json:"engineVersion,omitempty"`
+	SchemaVersion int64   `json:"schemaVersion,omitempty"`
+	Type          Type    `json:"type"`
+	Payload       Payload `json:"payload"`
+	Timestamp     string  `json:"timestamp"`
+	Sequence      int64   `json:"sequence"`
+	File          *place  `json:"x-agentmemory,omitempty"`
 }
 
 func wire(ev RunEvent) (wireEvent, error) {
@@ -31,6 +34,7 @@ func wire(ev RunEvent) (wireEvent, error) {
 	c.integer("/sequence", ev.Sequence, 0)
 	return wireEvent{
 		EventID: ev.ID, RunID: ev.RunID, NodeID: ev.NodeID,
+		CausationID: ev.CausationID, EngineVersion: ev.EngineVersion, SchemaVersion: ev.SchemaVersion,
 		Type: ev.Payload.EventType(), Payload: ev.Payload,
 		Timestamp: ev.Time.UTC().Format(wireTime), Sequence: ev.Sequence,
 	}, c.err()
@@ -88,13 +92,14 @@ func readEvent(doc any, raw []byte) (RunEvent, error) {
 		ev.NodeID = f.id("nodeId")
 	}
 	if _, ok := m["causationId"]; ok {
-		f.id("causationId")
+		ev.CausationID = f.id("causationId")
 	}
 	if _, ok := m["schemaVersion"]; ok {
-		c.integer("/schemaVersion", f.integer("schemaVersion"), 0)
+		ev.SchemaVersion = f.integer("schemaVersion")
+		c.integer("/schemaVersion", ev.SchemaVersion, 0)
 	}
 	if v, ok := m["engineVersion"]; ok {
-		f.text("engineVersion", v)
+		ev.EngineVersion = f.text("engineVersion", v)
 	}
 	payload, _ := f.take("payload", true)
 	if err := c.err(); err != nil {

@@ -96,8 +96,13 @@ func (r *asOf) drop(ref, id string) {
 	r.snap.own[ref] = slices.DeleteFunc(r.snap.own[ref], func(m ownMark) bool { return m.id == id && !m.inherited })
 }
 
+// source is what is read. A ranker may keep the view, while a replay goes on.
+func (r *asOf) source() source {
+	return source{r.snap.at, r.view.list, func(context.Context, string) (*view, error) { return r.view.clone(), nil }}
+}
+
 func (r *asOf) List(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {
-	entries, err := readList(ctx, r.bank, r.snap.tenant, ref, o, r.snap.at, r.view.list)
+	entries, err := readList(ctx, r.bank, r.snap.tenant, ref, o, r.source())
 	return exactly(ctx, r, ref, entries, err)
 }
 

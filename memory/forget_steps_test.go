@@ -231,7 +231,7 @@ func TestTraceOfManyInOneLineageIsQuick(t *testing.T) {
 	require.Less(t, time.Since(start), 10*time.Second)
 	require.Len(t, fates, len(ids))
 	for _, id := range ids[:len(ids)-1] {
-		require.Equal(t, memory.Fate{State: memory.Superseded, Head: last}, fates[id])
+		require.Equal(t, memory.Fate{State: memory.Superseded, Head: last, Restorable: true}, fates[id])
 	}
 	require.Equal(t, memory.Fate{State: memory.Live, Head: last}, fates[last.ID])
 }

@@ -5,8 +5,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +33,7 @@ var instants = map[string]string{
 	"memory.Bank.Now":        "out",
 	"memory.Job.Now":         "out",
 	"memory.View.At":         "out",
+	"memory.View.Opened":     "out",
 
 	"commitment.Arm.At":             "up",
 	"commitment.Schedule.Next":      "up",
@@ -74,15 +75,16 @@ var instants = map[string]string{
 func TestEveryInstantHasARule(t *testing.T) {
 	found := map[string]bool{}
 	for _, dir := range []string{"memory", "memory/driver", "commitment", "distill", "consolidate", "recall", "events", "capability", "inventory", "redact"} {
-		up := ".."
-		set := token.NewFileSet()
-		pkgs, err := parser.ParseDir(set, up+"/"+dir, func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+		files, err := filepath.Glob("../" + dir + "/*.go")
 		require.NoError(t, err)
-		for _, pkg := range pkgs {
-			for _, file := range pkg.Files {
-				for _, decl := range file.Decls {
-					instantsOf(dir, decl, found)
-				}
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+			require.NoError(t, err)
+			for _, decl := range file.Decls {
+				instantsOf(dir, decl, found)
 			}
 		}
 	}

@@ -26,6 +26,7 @@ func (r *Run) Token() (Token, error) {
 		run:    digestOf(r.runID),
 		base:   r.view.base,
 		at:     r.bank.Now(),
+		opened: r.view.opened,
 		own:    map[string][]ownMark{},
 	}
 	for ref, own := range r.view.own {

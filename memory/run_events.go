@@ -14,8 +14,8 @@ import (
 // store's run log has them. The strings of a host's payload are redacted; an event in which
 // the redactor finds a secret elsewhere, in a name or a number of its JSON, say, is refused.
 //
-// Of each record the Payload counts, the NodeID, the Time unless it is zero, which is now,
-// and the ID for one that may be emitted again after an error; the bank issues an ID where
+// Of each record the Payload counts, the NodeID, CausationID, EngineVersion and
+// SchemaVersion, the Time unless it is zero, which is now, and the ID for one that may be emitted again after an error; the bank issues an ID where
 // there is none. A RunID, if there is one, is that of the run. So [events.Replay] gives
 // what a replay emits.
 //
@@ -47,10 +47,12 @@ func (w writer) hosted(recs []events.Record) ([]events.Record, error) {
 		if err != nil {
 			return nil, err
 		}
-		if rec.NodeID = given.NodeID; !given.Time.IsZero() {
+		rec.NodeID, rec.CausationID = given.NodeID, given.CausationID
+		rec.EngineVersion, rec.SchemaVersion = given.EngineVersion, given.SchemaVersion
+		if !given.Time.IsZero() {
 			rec.Time = millis(given.Time)
 		}
-		if err := w.identifiers(rec.NodeID, w.runID, w.tenant); err != nil {
+		if err := w.identifiers(rec.NodeID, rec.CausationID, rec.EngineVersion, w.runID, w.tenant); err != nil {
 			return nil, err
 		}
 		if err := rec.Validate(); err != nil {

@@ -21,6 +21,9 @@ type Search struct {
 	// Limit bounds the number of entries; 0 means [DefaultListLimit], and [MaxListLimit] is
 	// the most.
 	Limit int
+	// Rank says by what a recall ranks: "lexical" by words, "semantic" by meaning, and empty
+	// by both as far as the bank's ranker can. A filter does not look at it.
+	Rank string
 }
 
 // Search filters the tenant's live memory in a ref by text, tags and time. Where the

@@ -14,6 +14,9 @@ type Fate struct {
 	// Head is the live entry at the end of the lineage; the entry itself if it is
 	// live. It is zero if State is Deleted.
 	Head Entry
+	// Restorable says of an entry that was merged or superseded that [Rewrite.Restore] makes
+	// it live again, also if whatever took its place has ended.
+	Restorable bool
 }
 
 // Trace follows an entry to the head of its lineage: through every entry that it was
@@ -108,17 +111,19 @@ func (l *lineage) read(ctx context.Context, s Scope, ids []string) error {
 // records are not of one moment, so that one gave way to itself.
 func (l *lineage) resolve(ids []string, fates map[string]Fate) bool {
 	for _, id := range ids {
-		if l.recs[id] == nil {
+		rec := l.recs[id]
+		if rec == nil {
 			continue
 		}
 		e, ok := l.follow(id)
 		if !ok {
 			return false
 		}
-		fates[id] = Fate{State: Deleted}
+		fate := Fate{State: Deleted, Restorable: gaveWay(rec) && !rec.Erased && rec.Entry.LiveAt(l.bank.Now())}
 		if e.head != nil {
-			fates[id] = Fate{State: e.state, Head: ownCopy(e.head.Entry)}
+			fate.State, fate.Head = e.state, ownCopy(e.head.Entry)
 		}
+		fates[id] = fate
 	}
 	return true
 }

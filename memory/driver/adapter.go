@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/openwop/agentmemory/internal/identifier"
@@ -27,6 +28,8 @@ import (
 //     and in UTC, whatever zone they came in. At the zero instant, which a query may
 //     carry, nothing has expired.
 //   - A nil list of an entry and an empty one are the same.
+//   - All strings are valid UTF-8, and hold no U+0000; names, ids and labels hold no
+//     control byte at all. A bank sees to it.
 //   - Errors hold nothing of an entry: no content, no tag, no id.
 //
 // Entries share slices with the store, those that are given to it and those that it
@@ -71,6 +74,13 @@ type Query struct {
 type Cursor struct {
 	CreatedAt time.Time
 	ID        string
+}
+
+// Matches reports whether a list of q holds e, apart from its Limit, which comes after all
+// else.
+func (q *Query) Matches(e *Entry) bool {
+	behind := Entry{ID: q.After.ID, CreatedAt: q.After.CreatedAt}
+	return e.LiveAt(q.At) && (q.Tag == "" || slices.Contains(e.Tags, q.Tag)) && (q.After.IsZero() || behind.Before(e))
 }
 
 // IsZero reports whether c is the position before the first entry.

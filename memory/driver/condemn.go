@@ -8,8 +8,8 @@ type Relic struct {
 	Over bool   // by itself nothing can show it any more: erased, expired, or retired by the horizon
 }
 
-// Condemn returns the ids of those relics that a purge removes: they are over, the
-// end of their chain of successors is too, and no record that stays names them.
+// Condemn returns the ids of those relics, all of one scope, that a purge removes: they are
+// over, the end of their chain of successors is too, and no record that stays names them.
 func Condemn(relics []Relic) []string {
 	index := make(map[string]int, len(relics))
 	for i, r := range relics {

@@ -20,7 +20,9 @@ type Held struct {
 	Erased bool
 }
 
-// Base is the state that a mutation meets, as far as the mutation names it.
+// Base is the state that a mutation meets, as far as the mutation names it. Its functions
+// look things up as the store has them before the mutation; they return no error, so a store
+// whose lookup fails keeps the error, and believes no verdict after it.
 type Base struct {
 	Held     func(ref, id string) Held
 	Document func(ref, kind, key string) (rev int64, class Class) // rev is 0 if there is none

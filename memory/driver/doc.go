@@ -22,10 +22,14 @@
 //
 // A store has no clock, issues no ids, redacts nothing and knows no engine. It keeps
 // entries and documents, and it decides by the functions of this package:
-// [Mutation.Validate] and [Base.Holds] whether a mutation can be committed,
+// [Mutation.Validate] and [Base.Check] whether a mutation can be committed,
 // [Entry.Equal] whether a put says the same again, [Condemn] what a purge removes, and
 // [NewMark] and [Version.Parse] how a version is written down. They are pure: a store
-// looks up what it has, asks, and writes.
+// looks up what it has, asks, and writes. What belongs to a list or a loop the Matches methods
+// of the queries say, for stores that do not ask a database.
+//
+// The example examples/customstore writes a store step by step: four operations over a map,
+// and then all three steps over a file.
 //
 // Package adaptertest proves that a store keeps all of it, by one call in a test of the
 // store: each rule that these interfaces state has a case there, and what a store does

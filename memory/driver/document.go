@@ -1,6 +1,9 @@
 package driver
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Document is a small named value beside the entries: a lease, a digest, a page of a
 // journal, a commitment, an archive, a vector, a file. It is known by its scope, kind
@@ -86,4 +89,11 @@ type DocumentQuery struct {
 	Group    string
 	Subject  string // host text that carries this label
 	Bare     bool   // leave the values out
+}
+
+// Matches reports whether q asks for d.
+func (q *DocumentQuery) Matches(d *Document) bool {
+	return q.Tenant == d.Tenant && (q.EveryRef || q.Ref == d.Ref) && (q.Kind == "" || q.Kind == d.Kind) &&
+		(q.Key == "" || q.Key == d.Key) && (q.Group == "" || q.Group == d.Group) &&
+		(q.Subject == "" || slices.Contains(d.Subjects, q.Subject))
 }

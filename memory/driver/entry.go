@@ -25,7 +25,7 @@ type Scope struct {
 // its ID is never used for another.
 //
 // The JSON form is the protocol's MemoryEntry; what the protocol does not show
-// stays out of it.
+// stays out of it: a store does not keep an entry in that form.
 type Entry struct {
 	// ID is issued by the [Bank] and unique within the scope.
 	ID string `json:"id"`

@@ -52,8 +52,9 @@ type Scanner interface {
 	// Scan yields the entries that List would have returned when the loop began. What is
 	// put, retired or restored during the loop does not change what it yields. An entry
 	// that is erased during the loop is left out, unless the store had read it ahead; it
-	// reads at most 512 entries ahead. Scan stops after an error. The loop may call the
-	// store again, to change it too.
+	// reads at most 512 entries ahead. Scan stops after an error, which may be
+	// [ErrSnapshotUnavailable] if a purge passes the state in which the loop began. The
+	// loop may call the store again, to change it too.
 	Scan(ctx context.Context, s Scope, q Query) iter.Seq2[Entry, error]
 }
 
@@ -67,9 +68,10 @@ type Scheduler interface {
 
 // Tenants is a store that tells whom it holds memory for, and lets go of them.
 type Tenants interface {
-	// Scopes yields the scopes that hold anything, behind the scope after, in the byte order
-	// of tenant and ref, and stops after an error. A scope with an empty Ref stands for the
-	// tenant's own documents. The loop may call the store again, to change it too.
+	// Scopes yields the scopes that hold a record or a document, behind the scope after, in
+	// the byte order of tenant and ref, and stops after an error. A scope with an empty Ref
+	// stands for the tenant's own documents. The loop may call the store again, to change it
+	// too.
 	Scopes(ctx context.Context, after Scope) iter.Seq2[Scope, error]
 
 	// DropTenant removes what is held of a tenant, about limit records, documents and
@@ -82,7 +84,7 @@ type Tenants interface {
 type Changes interface {
 	// Changes returns the ids of a scope that were touched by the mutations after the
 	// version from, up to and with the version to: none if from is not before to. Both must
-	// be available.
+	// be available. An id is told even if a purge has removed its record since.
 	Changes(ctx context.Context, s Scope, from, to Version) (ChangeSet, error)
 }
 

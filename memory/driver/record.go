@@ -1,5 +1,7 @@
 package driver
 
+import "slices"
+
 // State tells what became of an entry, apart from expiry.
 type State uint8
 
@@ -50,4 +52,11 @@ type HistoryQuery struct {
 	Ref     string   // records of this ref
 	Subject string   // records that carry this subject label
 	For     []string // records retired in favour of one of these ids; needs Ref
+}
+
+// Matches reports whether the history of a tenant that q asks for holds r, which is a record
+// of that tenant.
+func (q *HistoryQuery) Matches(r *Record) bool {
+	return (q.Ref == "" || q.Ref == r.Ref) && (q.Subject == "" || slices.Contains(r.Entry.Subjects, q.Subject)) &&
+		(len(q.For) == 0 || slices.Contains(q.For, r.For))
 }

@@ -75,3 +75,8 @@ type OutboxQuery struct {
 	Tenant string // events of this tenant
 	RunID  string // events of this run; needs Tenant
 }
+
+// Matches reports whether q asks for r.
+func (q *OutboxQuery) Matches(r *events.Record) bool {
+	return (q.Tenant == "" || q.Tenant == r.Tenant) && (q.RunID == "" || q.RunID == r.RunID)
+}

@@ -47,6 +47,7 @@ type Versioned interface {
 	// what was merged or superseded is kept until the entry at the end of its chain of
 	// successors is itself removable (deleted by v or earlier, erased or expired), and
 	// no record goes while one that stays names it as its successor. Purge returns the
-	// number of records removed. A version that cannot be read cannot be purged to.
+	// number of records removed. A version that cannot be read cannot be purged to; the one
+	// before the first mutation can, and then what is expired or erased goes.
 	Purge(ctx context.Context, tenant string, v Version, at time.Time) (int, error)
 }

@@ -169,7 +169,7 @@ func (t *tenant) document(q *driver.DocumentQuery, first name) *driver.Document 
 	defer t.mu.RUnlock()
 	sh := &t.shelf
 	if !q.EveryRef && q.Kind != "" && q.Key != "" {
-		if doc := sh.docs[name{q.Ref, q.Kind, q.Key}]; doc != nil && first.key <= q.Key && asked(q, doc.Document) {
+		if doc := sh.docs[name{q.Ref, q.Kind, q.Key}]; doc != nil && first.key <= q.Key && q.Matches(doc.Document) {
 			return doc.Document
 		}
 		return nil
@@ -185,16 +185,11 @@ func (t *tenant) document(q *driver.DocumentQuery, first name) *driver.Document 
 		if x.tag != tag || !q.EveryRef && (x.doc.ref != q.Ref || q.Kind != "" && x.doc.kind != q.Kind) {
 			break
 		}
-		if asked(q, x.doc.Document) {
+		if q.Matches(x.doc.Document) {
 			return x.doc.Document
 		}
 	}
 	return nil
-}
-
-func asked(q *driver.DocumentQuery, d *driver.Document) bool {
-	return (q.EveryRef || q.Ref == d.Ref) && (q.Kind == "" || q.Kind == d.Kind) && (q.Key == "" || q.Key == d.Key) &&
-		(q.Group == "" || q.Group == d.Group) && (q.Subject == "" || slices.Contains(d.Subjects, q.Subject))
 }
 
 // copied returns a document whose slices are its own.

@@ -61,18 +61,26 @@ func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	st.schedule.mu.RLock()
-	defer st.schedule.mu.RUnlock()
-	list := st.schedule.kinds[kind]
-	if list == nil {
-		return nil, nil
-	}
-	var docs []driver.Document
-	for x := range list.from(due{math.MinInt64, nil}) {
-		if x.at > at.UnixMilli() || len(docs) >= limit {
-			break
-		}
-		docs = append(docs, copied(*x.doc))
+	found := st.schedule.due(kind, at.UnixMilli(), limit)
+	docs := make([]driver.Document, len(found))
+	for i, d := range found { // outside the lock: they never change
+		docs[i] = copied(*d)
 	}
 	return docs, nil
+}
+
+func (sd *schedule) due(kind string, at int64, limit int) (found []*driver.Document) {
+	sd.mu.RLock()
+	defer sd.mu.RUnlock()
+	list := sd.kinds[kind]
+	if list == nil {
+		return nil
+	}
+	for x := range list.from(due{math.MinInt64, nil}) {
+		if x.at > at || len(found) >= limit {
+			break
+		}
+		found = append(found, x.doc)
+	}
+	return found
 }

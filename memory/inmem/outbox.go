@@ -94,7 +94,7 @@ func (o *outbox) page(q driver.OutboxQuery, after uint64) (page []*waiting) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for w := range list.from(&waiting{after + 1, events.Record{Tenant: q.Tenant, RunID: q.RunID}}) {
-		mine := (q.Tenant == "" || q.Tenant == w.Tenant) && (q.RunID == "" || q.RunID == w.RunID)
+		mine := q.Matches(&w.Record)
 		if len(page) == pageSize || !mine && q.RunID != "" {
 			break
 		}

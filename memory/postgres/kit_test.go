@@ -35,13 +35,21 @@ func kitConfig(l *lender) adaptertest.Config {
 		Reopen: func(ctx context.Context, a driver.Adapter) (driver.Adapter, error) {
 			return store(a.(*lentStore).loan.open(ctx))
 		},
+		// What a process leaves that is killed is what the server has.
+		Crash: func(ctx context.Context, a driver.Adapter) (driver.Adapter, error) {
+			return store(a.(*lentStore).loan.open(ctx))
+		},
 		Require: []adaptertest.Offer{adaptertest.Transactor, adaptertest.Versioned, adaptertest.Searcher, adaptertest.Scanner,
-			adaptertest.Scheduler, adaptertest.Changes, adaptertest.Tenants, adaptertest.Log, adaptertest.Durable, adaptertest.Shared},
+			adaptertest.Scheduler, adaptertest.Changes, adaptertest.Tenants, adaptertest.Log, adaptertest.Durable, adaptertest.Shared, adaptertest.Killed},
 		Seed: 1,
 	}
 }
 
-func TestStore(t *testing.T) { adaptertest.Run(t, kitConfig(&lender{t: t})) }
+func TestStore(t *testing.T) {
+	cfg := kitConfig(&lender{t: t})
+	cfg.Certificate = "certificate"
+	adaptertest.Run(t, cfg)
+}
 
 // The same statements as in TestStore, under policies.
 func TestStore_RowSecurity(t *testing.T) {

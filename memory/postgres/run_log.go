@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -18,10 +19,9 @@ import (
 // those who write to the log of one of the runs. It is repeated if the connection is lost,
 // so that its outcome is known unless the database stays away.
 func (st *Store) Emit(ctx context.Context, recs ...events.Record) error {
-	for _, r := range recs {
-		if err := r.Validate(); err != nil {
-			return driver.Fail(driver.ErrValidation, "an event that no log takes", err)
-		}
+	docs, err := runEvents(recs)
+	if err != nil {
+		return err
 	}
 	if err := ctx.Err(); err != nil || len(recs) == 0 {
 		return err
@@ -29,12 +29,24 @@ func (st *Store) Emit(ctx context.Context, recs ...events.Record) error {
 	// A snapshot from before the lock, as some isolation levels have, meets a number that is
 	// taken meanwhile.
 	allows := func(err error) bool { return idempotent(err) || codeOf(err) == uniqueViolation }
-	return st.db.write(ctx, tenantSetting(recs[0].Tenant), allows, func(b *pgx.Batch) { st.db.log(b, recs) })
+	return st.db.write(ctx, tenantSetting(recs[0].Tenant), allows, func(b *pgx.Batch) { st.db.log(b, recs, docs) })
+}
+
+// runEvents are the documents of events, without their sequences.
+func runEvents(recs []events.Record) (docs []string, err error) {
+	for _, r := range recs {
+		doc, err := json.Marshal(events.RunEvent{Record: r})
+		if err != nil {
+			return nil, driver.Fail(driver.ErrValidation, "an event that no log takes", errors.Unwrap(err))
+		}
+		docs = append(docs, string(doc))
+	}
+	return docs, nil
 }
 
 // log queues the locks of the runs of events, in one order for everybody, and then the
 // events, which get the next sequences of their runs but for those that are there.
-func (db *DB) log(b *pgx.Batch, recs []events.Record) {
+func (db *DB) log(b *pgx.Batch, recs []events.Record, docs []string) {
 	var locks []int64
 	for i := range recs {
 		locks = append(locks, runLock(&recs[i]))
@@ -44,8 +56,8 @@ func (db *DB) log(b *pgx.Batch, recs []events.Record) {
 		b.Queue(`SELECT pg_advisory_xact_lock($1)`, key)
 	}
 	const add = `
-		INSERT INTO agentmemory.run_events (tenant, run_id, sequence, event_id, node_id, time, type, payload)
-		VALUES ($1, $2, COALESCE((SELECT max(sequence) + 1 FROM agentmemory.run_events WHERE tenant = $1 AND run_id = $2), 0), $3, $4, $5, $6, $7)
+		INSERT INTO agentmemory.run_events (tenant, run_id, sequence, event_id, document)
+		VALUES ($1, $2, COALESCE((SELECT max(sequence) + 1 FROM agentmemory.run_events WHERE tenant = $1 AND run_id = $2), 0), $3, $4)
 		ON CONFLICT (tenant, run_id, event_id) DO NOTHING`
 	tenant := recs[0].Tenant
 	for i := range recs {
@@ -54,7 +66,7 @@ func (db *DB) log(b *pgx.Batch, recs []events.Record) {
 			b.Queue(`SELECT set_config('agentmemory.tenant', $1, true)`, tenantSetting(r.Tenant))
 		}
 		tenant = r.Tenant
-		b.Queue(add, []byte(r.Tenant), []byte(r.RunID), []byte(r.ID), []byte(r.NodeID), r.Time.UnixMilli(), string(r.Payload.EventType()), payloadOf(r))
+		b.Queue(add, []byte(r.Tenant), []byte(r.RunID), []byte(r.ID), docs[i])
 	}
 }
 
@@ -66,36 +78,27 @@ func runLock(r *events.Record) int64 {
 	return int64(binary.BigEndian.Uint64(sum[:8]))
 }
 
-func payloadOf(r *events.Record) string {
-	text, err := json.Marshal(r.Payload)
-	if err != nil {
-		panic(err) // it was found valid
-	}
-	return string(text)
-}
-
 // Read returns events of a run from a sequence on, see [events.RunLog]. A page ends once it
 // has four megabytes of text.
 func (st *Store) Read(ctx context.Context, tenant, runID string, from int64, limit int) ([]events.RunEvent, error) {
 	const read = `
-		SELECT sequence, event_id, node_id, time, type, payload FROM (
-			SELECT *, sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS before FROM (
+		SELECT sequence, document FROM (
+			SELECT *, sum(octet_length(document)) OVER (ORDER BY sequence) - octet_length(document) AS before FROM (
 				SELECT * FROM agentmemory.run_events WHERE tenant = $1 AND run_id = $2 AND sequence >= $3 ORDER BY sequence LIMIT $4) p
 		) q WHERE before < 4194304 ORDER BY sequence`
 	var page []events.RunEvent
 	err := st.db.query(ctx, tenant, rowsInto(&page, func(row pgx.Row, ev *events.RunEvent) error {
-		var time int64
-		var kind string
-		var payload []byte
-		err := row.Scan(&ev.Sequence, (*name)(&ev.ID), (*name)(&ev.NodeID), &time, &kind, &payload)
+		var sequence int64
+		var doc []byte
+		err := row.Scan(&sequence, &doc)
 		if err != nil {
 			return err
 		}
-		ev.Tenant, ev.RunID, ev.Time = tenant, runID, instant(time)
-		if ev.Payload, err = events.Decode(events.Type(kind), payload); err != nil {
-			err = driver.Fail(driver.ErrInternal, "an event cannot be read", err)
+		if err := ev.UnmarshalJSON(doc); err != nil {
+			return driver.Fail(driver.ErrInternal, "an event cannot be read", err)
 		}
-		return err
+		ev.Tenant, ev.Sequence = tenant, sequence
+		return nil
 	}), read, []byte(tenant), []byte(runID), from, events.PageSize(limit))
 	return page, err
 }

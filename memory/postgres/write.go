@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"encoding/json"
+
 	"github.com/jackc/pgx/v5"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -225,7 +227,7 @@ func (w *writes) queueEvents(b *pgx.Batch) {
 		return
 	}
 	if w.m.Log {
-		w.db.log(b, w.m.Events)
+		w.db.log(b, w.m.Events, w.docs)
 		return
 	}
 	tenants, runs, ids, nodes := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n)
@@ -235,7 +237,11 @@ func (w *writes) queueEvents(b *pgx.Batch) {
 		r := &w.m.Events[i]
 		tenants[i], runs[i], ids[i], nodes[i] = []byte(r.Tenant), []byte(r.RunID), []byte(r.ID), []byte(r.NodeID)
 		times[i], types[i] = r.Time.UnixMilli(), string(r.Payload.EventType())
-		payloads[i] = payloadOf(r)
+		payload, err := json.Marshal(r.Payload)
+		if err != nil {
+			panic(err) // the bank has found it valid
+		}
+		payloads[i] = string(payload)
 	}
 	const queue = `
 		INSERT INTO agentmemory.outbox (tenant, run_id, event_id, node_id, time, type, payload)

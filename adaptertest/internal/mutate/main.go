@@ -29,7 +29,8 @@ func main() {
 	log.SetFlags(0)
 
 	targets := []string{"memory/inmem", "memory/driver/conditions.go", "memory/driver/condemn.go", "memory/driver/validate.go",
-		"memory/driver/version.go", "memory/driver/limits.go", "memory/driver/entry.go", "memory/driver/mutation.go"}
+		"memory/driver/version.go", "memory/driver/limits.go", "memory/driver/entry.go", "memory/driver/mutation.go",
+		"memory/driver/document.go", "memory/driver/transactor.go"}
 	o.test = "./adaptertest"
 	if flag.NArg() > 0 {
 		o.test, targets = flag.Arg(0), flag.Args()[1:]

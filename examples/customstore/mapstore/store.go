@@ -1,4 +1,4 @@
-package customstore
+package mapstore
 
 import (
 	"context"
@@ -88,7 +88,7 @@ func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) ([]dr
 	defer st.mu.RUnlock()
 	var found []driver.Entry
 	for _, held := range st.scopes[s] {
-		if held.live(q.At) && carries(&held.entry, q.Tag) && behind(&held.entry, q.After) {
+		if !held.deleted && q.Matches(&held.entry) {
 			found = append(found, held.entry)
 		}
 	}
@@ -106,15 +106,4 @@ func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) ([]dr
 
 func (r *record) live(at time.Time) bool {
 	return r != nil && !r.deleted && r.entry.LiveAt(at)
-}
-
-func carries(e *driver.Entry, tag string) bool {
-	return tag == "" || slices.Contains(e.Tags, tag)
-}
-
-// behind reports whether e stands behind the position of a cursor. No entry need be
-// there any more.
-func behind(e *driver.Entry, after driver.Cursor) bool {
-	position := driver.Entry{ID: after.ID, CreatedAt: after.CreatedAt}
-	return after.IsZero() || position.Before(e)
 }

@@ -1,4 +1,4 @@
-package customstore_test
+package mapstore_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/openwop/agentmemory/adaptertest"
-	"github.com/openwop/agentmemory/examples/customstore"
+	"github.com/openwop/agentmemory/examples/customstore/mapstore"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/redact"
@@ -14,14 +14,15 @@ import (
 
 func TestStore(t *testing.T) {
 	adaptertest.Run(t, adaptertest.Config{
-		New: func(context.Context) (driver.Adapter, error) { return customstore.New(), nil },
+		New:         func(context.Context) (driver.Adapter, error) { return mapstore.New(), nil },
+		Certificate: "certificate",
 	})
 }
 
 // A program can prove the store that it is about to use, and keep the report.
 func Example_certify() {
 	report, err := adaptertest.Check(context.Background(), adaptertest.Config{
-		New: func(context.Context) (driver.Adapter, error) { return customstore.New(), nil },
+		New: func(context.Context) (driver.Adapter, error) { return mapstore.New(), nil },
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -38,7 +39,7 @@ func Example_certify() {
 // live reads.
 func Example_host() {
 	ctx := context.Background()
-	bank, err := memory.New(customstore.New(), memory.Config{})
+	bank, err := memory.New(mapstore.New(), memory.Config{})
 	if err != nil {
 		fmt.Println(err)
 		return

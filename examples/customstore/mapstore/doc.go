@@ -1,5 +1,6 @@
-// Package customstore is a store author's first hour: the four operations of
-// [driver.Adapter] over a map, and the test by which they prove themselves.
+// Package mapstore is the first page of a tutorial: the four operations of [driver.Adapter]
+// over a map, and the test by which they prove themselves. Package boltstore beside it goes
+// on, with a file in place of the map, up to the third step.
 //
 // Copy it, put your database where the map is, and run the test after every change.
 // The kit says what is still wrong, law by law, with the steps that show it.
@@ -13,8 +14,9 @@
 //     the id is a conflict.
 //   - There is no clock. Whether an entry is live is judged at the instant that the
 //     call carries; nothing is swept.
-//   - Whether a put says the same again is for [driver.Entry.Equal] to say, as in every
-//     store.
+//   - Whether a put says the same again is for [driver.Entry.Equal] to say, and what
+//     belongs to a list for [driver.Query.Matches], as in every store. The limit comes
+//     last.
 //   - An error says nothing of an entry: it is [driver.ErrNotFound],
 //     [driver.ErrConflict] or what the context says.
 //
@@ -31,4 +33,4 @@
 // # Concurrency
 //
 // All methods are safe for concurrent use.
-package customstore
+package mapstore

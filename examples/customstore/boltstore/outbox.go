@@ -1,0 +1,107 @@
+package boltstore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"iter"
+	"slices"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// Page 6. Events are committed with the mutation that they tell of, and wait here until a relay
+// has delivered them: in the order of the commits, which is not that of their names (OUTBOX).
+
+// queue puts events into the outbox, but for those that wait there. The numbers of the
+// order in which they came take the place of those that a log will give them.
+func (t *tx) queue(recs []events.Record) {
+	for _, r := range recs {
+		k := key("event", r.Tenant, r.RunID, r.ID)
+		if t.Get(k) == nil {
+			n, err := t.NextSequence()
+			t.note(err)
+			t.save(k, events.RunEvent{Record: r, Sequence: int64(n)})
+		}
+	}
+}
+
+// waiting returns where the events of a tenant wait, or of all if it is empty.
+func waiting(tenant string) []byte {
+	if tenant == "" {
+		return key("event")
+	}
+	return key("event", tenant)
+}
+
+// Undelivered yields the events that wait, in the order of their commits. It has them all
+// in memory: their number is bounded by [driver.Limits]. If one cannot be read, its run
+// waits, and no other one.
+func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
+	return func(yield func(events.Record, error) bool) {
+		var found []events.RunEvent
+		var broken error
+		stuck := map[[2]string]bool{}
+		err := st.view(ctx, func(t *tx) error {
+			prefix := waiting(q.Tenant)
+			for k, data := range t.ascend(prefix, prefix) {
+				names := bytes.Split(k, []byte{0})
+				var e events.RunEvent
+				err := json.Unmarshal(data, &e)
+				e.Tenant, e.RunID = string(names[1]), string(names[2])
+				switch {
+				case !q.Matches(&e.Record):
+				case err != nil:
+					broken, stuck[[2]string{e.Tenant, e.RunID}] = driver.Fail(driver.ErrInternal, "an event cannot be read", err), true
+				default:
+					found = append(found, e)
+				}
+			}
+			return nil
+		})
+		slices.SortFunc(found, func(a, b events.RunEvent) int { return cmp.Compare(a.Sequence, b.Sequence) })
+		for _, e := range found {
+			if err = cmp.Or(err, ctx.Err()); err != nil {
+				break
+			}
+			if !stuck[[2]string{e.Tenant, e.RunID}] && !yield(e.Record, nil) {
+				return
+			}
+		}
+		if err = cmp.Or(err, broken); err != nil {
+			yield(events.Record{}, err)
+		}
+	}
+}
+
+// Waiting counts the events that wait, up to limit.
+func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (n int, err error) {
+	err = st.view(ctx, func(t *tx) error {
+		n = t.waiting(tenant, limit)
+		return nil
+	})
+	return n, err
+}
+
+func (t *tx) waiting(tenant string, limit int) (n int) {
+	prefix := waiting(tenant)
+	for range t.ascend(prefix, prefix) {
+		if n >= limit {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// Delivered takes events out of the outbox.
+func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
+	return st.update(ctx, func(t *tx) error {
+		for _, r := range recs {
+			t.remove(key("event", r.Tenant, r.RunID, r.ID))
+		}
+		return nil
+	})
+}
