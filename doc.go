@@ -30,6 +30,8 @@
 //   - proposal: artifacts that agents made, inert until they are activated.
 //   - inventory: the answer to GET /v1/agents, with what each agent has to do
 //     without.
+//   - inspector: a page for people, and the read-only routes behind it, to mount in
+//     any host.
 //   - consolidate: reconciles an agent's standing memory: merges what says the same,
 //     lets newer facts supersede older ones.
 //   - commitment: turns intentions in memory into standing commitments, and fires

@@ -71,6 +71,8 @@ var plan = []place{
 	{dir: "inventory", floor: 4, ours: []string{"capability", "memory", "wire"}},
 	{dir: "proposal", floor: 4, ours: []string{"memory", "events", "wire", "internal/jsonguard"}},
 	{dir: "workspace", floor: 4, ours: []string{"memory", "events", "wire"}},
+	{dir: "inspector", floor: 4, ours: []string{"capability", "commitment", "memory", "events", "wire"}},
+	{dir: "inspector/pagetest", floor: 5, ours: []string{"..."}},
 	{dir: "adaptertest", floor: 4, others: libraries, testing: true,
 		ours: []string{"memory", "memory/driver", "redact", "events", "consolidate", "distill", "commitment", "recall"}},
 	{dir: "internal/crashload", floor: 4,

@@ -12,5 +12,5 @@
 //   - host.go puts the parts together: a store, a bank, the engines, and the upkeep loop.
 //   - runs.go is a run from its start to its terminal event, and its replay.
 //   - workflows.go has what runs do: all through their view.
-//   - server.go has the routes.
+//   - server.go has the routes, and page.go what the page for people at / is given.
 package main

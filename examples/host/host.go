@@ -35,6 +35,7 @@ type host struct {
 	proposals   *proposal.Store
 	model       *capability.Model // what the host may claim
 	agents      []inventory.Agent
+	waiting     func(ctx context.Context, tenant string, limit int) (int, error) // events that are in no log yet
 	wire        wire.Encoder
 	logger      *slog.Logger
 
@@ -57,6 +58,8 @@ func newHost(store driver.Adapter, logger *slog.Logger) (h *host, err error) {
 		return nil, err
 	}
 	h.log, _ = driver.As[events.RunLog](store) // New has seen it
+	tx, _ := driver.As[driver.Transactor](store)
+	h.waiting = tx.Waiting
 	if h.reconciler, err = consolidate.New(consolidate.Config{}); err != nil {
 		return nil, err
 	}

@@ -362,3 +362,45 @@ func TestEventStream(t *testing.T) {
 	r.Header.Set("Accept", "text/event-stream")
 	s.http.ServeHTTP(httptest.NewRecorder(), r)
 }
+
+// The page and what is behind it are there for people: of their own tenant, and read-only. Its laws
+// are proven by package inspector.
+func TestPage(t *testing.T) {
+	s := serve(t, options{seams: true})
+	page := s.do("", "GET", "/", "")
+	require.Equal(t, 200, page.Code)
+	assert.Contains(t, page.Body.String(), "<title>Memory inspector</title>")
+	assert.Contains(t, page.Header().Get("Content-Security-Policy"), "default-src 'none'")
+
+	made := s.run("a", "conformance-agent-memory-roundtrip")
+	run := made["runId"].(string)
+	s.ok(200, "a", "POST", "/v1/host/sample/commitment/fire", `{"condition":"time"}`)
+	get := func(token, target string) map[string]any { return s.ok(200, token, "GET", "/inspector/"+target, "") }
+	assert.Equal(t, "tenant-a", get("a", "host")["tenant"])
+	assert.Len(t, get("a", "host")["dimensions"], 8)
+	degraded := 0
+	for _, a := range get("a", "agents")["agents"].([]any) {
+		if a.(map[string]any)["degraded"] != nil {
+			degraded++
+		}
+	}
+	assert.Equal(t, 1, degraded)
+	assert.Contains(t, get("a", "refs")["refs"], homeRef)
+	assert.Equal(t, run, get("a", "runs")["runs"].([]any)[1].(map[string]any)["runId"], "the newest but the commitment's")
+	view := get("a", "view?ref="+url.QueryEscape(homeRef)+"&run="+run)["entries"].([]any)
+	require.Len(t, view, 2, "its own entry, and that of the commitment's run")
+	assert.Equal(t, map[string]any{"view": false, "live": true}, view[0].(map[string]any)["in"])
+	assert.Equal(t, map[string]any{"view": true, "live": true}, view[1].(map[string]any)["in"])
+	assert.NotEmpty(t, get("a", "recall?q=remember&ref="+url.QueryEscape(homeRef))["hits"])
+	assert.Equal(t, "acknowledged", get("a", "commitments")["commitments"].([]any)[0].(map[string]any)["state"])
+	assert.Equal(t, 3.0, get("a", "usage")["samples"].([]any)[0].(map[string]any)["entries"])
+	events := s.do("a", "GET", "/inspector/events?run="+run, "", "Accept", "text/event-stream").Body.String()
+	assert.Contains(t, events, `"type":"run.completed"`)
+
+	assert.Empty(t, get("b", "refs")["refs"])
+	assert.Empty(t, get("b", "runs")["runs"])
+	s.ok(404, "b", "GET", "/inspector/events?run="+run, "")
+	s.ok(404, "b", "GET", "/inspector/view?ref="+url.QueryEscape(homeRef)+"&run="+run, "")
+	s.ok(401, "", "GET", "/inspector/refs", "")
+	s.ok(405, "a", "POST", "/inspector/refs", "{}")
+}

@@ -71,6 +71,10 @@ func (h *host) handler(o options) http.Handler {
 	mux.Handle(h.wire.Seam("/proposals"), proposals)
 	mux.Handle(h.wire.Seam("/proposals/"), proposals)
 
+	page := h.inspector(tenant)
+	mux.Handle("/{$}", page)
+	mux.Handle("/inspector/", page)
+
 	handle("POST "+h.wire.Path("/runs"), h.postRun)
 	handle("GET "+h.wire.Path("/runs/{id}"), h.getRun)
 	handle("GET "+h.wire.Path("/runs/{id}/events"), h.getEvents)

@@ -1,0 +1,195 @@
+package inspector
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// entryDoc is an entry with what the protocol does not show: whose it is and where it comes from.
+type entryDoc struct {
+	memoryEntry
+	RunID    string   `json:"runId,omitempty"`
+	Subjects []string `json:"subjects,omitempty"`
+	Sources  []string `json:"sources,omitempty"`
+	// State is set where it is not plainly live, and For is what took the entry's place.
+	State string `json:"state,omitempty"`
+	For   string `json:"for,omitempty"`
+	// In tells, in a comparison, who has it.
+	In *presence `json:"in,omitempty"`
+}
+
+type memoryEntry struct {
+	ID        string    `json:"id"`
+	Content   string    `json:"content"`
+	Tags      []string  `json:"tags"`
+	CreatedAt time.Time `json:"createdAt"`
+	ExpiresAt time.Time `json:"expiresAt,omitzero"`
+}
+
+type presence struct {
+	View bool `json:"view"`
+	Live bool `json:"live"`
+}
+
+func document(e memory.Entry) entryDoc {
+	return entryDoc{
+		memoryEntry: memoryEntry{e.ID, e.Content, append([]string{}, e.Tags...), e.CreatedAt, e.ExpiresAt},
+		RunID:       e.RunID, Subjects: e.Subjects, Sources: e.Sources,
+	}
+}
+
+// mostRefs bounds how many refs are listed.
+const mostRefs = 1000
+
+func (h *Handler) refs(q *request) (any, error) {
+	refs, more := []string{}, false
+	for ref, err := range h.Bank.Refs(q, q.tenant) {
+		if err != nil {
+			return nil, err
+		}
+		if more = len(refs) == mostRefs; more {
+			break
+		}
+		refs = append(refs, ref)
+	}
+	return map[string]any{"refs": refs, "more": more}, nil
+}
+
+func (h *Handler) entries(q *request) (any, error) {
+	ref, err := q.need("ref")
+	if err != nil {
+		return nil, err
+	}
+	o, err := q.page()
+	if err != nil {
+		return nil, err
+	}
+	o.Tag = q.query.Get("tag")
+	entries, err := h.Bank.Reader(q.tenant).List(q, ref, o)
+	if err != nil {
+		return nil, err
+	}
+	docs := []entryDoc{}
+	for _, e := range entries {
+		docs = append(docs, document(e))
+	}
+	out := map[string]any{"entries": docs}
+	if n := len(entries); n == o.Limit {
+		out["next"] = entries[n-1].Cursor()
+	}
+	return out, nil
+}
+
+func (h *Handler) recall(q *request) (any, error) {
+	ref, err := q.need("ref")
+	if err != nil {
+		return nil, err
+	}
+	text, err := q.need("q")
+	if err != nil {
+		return nil, err
+	}
+	o, err := q.page()
+	if err != nil {
+		return nil, err
+	}
+	hits, err := h.Bank.Recall(q, q.tenant, ref, memory.Search{Text: text, Limit: o.Limit})
+	if err != nil {
+		return nil, err
+	}
+	type hitDoc struct {
+		Entry entryDoc `json:"entry"`
+		Score float64  `json:"score"`
+		Terms []string `json:"terms"`
+	}
+	docs := []hitDoc{}
+	for _, hit := range hits {
+		docs = append(docs, hitDoc{document(hit.Entry), hit.Score, append([]string{}, hit.Terms...)})
+	}
+	return map[string]any{"hits": docs}, nil
+}
+
+// mostKin bounds how many entries a lineage shows.
+const mostKin = 200
+
+// lineage tells what became of an entry, and what the entry at the end of its lineage has taken the
+// place of. An entry that came to nothing is not quoted, nor is one that has expired.
+func (h *Handler) lineage(q *request) (any, error) {
+	ref, err := q.need("ref")
+	if err != nil {
+		return nil, err
+	}
+	id, err := q.need("id")
+	if err != nil {
+		return nil, err
+	}
+	fate, err := h.Bank.Trace(q, q.tenant, ref, id)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{"id": id, "state": fate.State.String()}
+	if fate.State == memory.Deleted {
+		return out, nil
+	}
+	kin, more, err := h.kin(q, ref, fate.Head.ID)
+	out["head"], out["kin"], out["more"] = document(fate.Head), kin, more
+	return out, err
+}
+
+// kin returns the retired entries of a ref that lead to head, newest first.
+func (h *Handler) kin(q *request, ref, head string) (docs []entryDoc, more bool, err error) {
+	// The job has nothing to redact, since it writes nothing. It is not ended: it holds nothing, and
+	// ending it could deliver an event.
+	job, err := h.Bank.Background(memory.JobConfig{ID: "inspector", Tenant: q.tenant, Redactor: writesNothing{}})
+	if err != nil {
+		return nil, false, err
+	}
+	retired := map[string]memory.Record{}
+	for rec, err := range job.History(q, ref) {
+		if err != nil {
+			return nil, false, err
+		}
+		if !rec.Erased && (rec.State == memory.Merged || rec.State == memory.Superseded) {
+			retired[rec.Entry.ID] = rec
+		}
+	}
+	leads := func(id string) bool {
+		for range retired { // memory may have moved while it was read, so that one leads to itself
+			if id == head {
+				return true
+			}
+			id = retired[id].For
+		}
+		return id == head
+	}
+	docs = []entryDoc{}
+	for id, rec := range retired {
+		if !leads(id) {
+			continue
+		}
+		d := document(rec.Entry)
+		d.State, d.For = rec.State.String(), rec.For
+		if !rec.Entry.LiveAt(h.Bank.Now()) {
+			d.Content, d.Tags, d.Subjects, d.State = "", []string{}, nil, d.State+", expired"
+		}
+		docs = append(docs, d)
+	}
+	slices.SortFunc(docs, func(a, b entryDoc) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
+	})
+	more = len(docs) > mostKin
+	return docs[:min(len(docs), mostKin)], more, nil
+}
+
+type writesNothing struct{}
+
+func (writesNothing) Redact(string) (string, error) {
+	return "", errors.New("inspector: nothing is written")
+}
+func (writesNothing) RedactDerived(string) (string, error) {
+	return "", errors.New("inspector: nothing is written")
+}

@@ -1,0 +1,124 @@
+package inspector
+
+import (
+	"slices"
+
+	"github.com/openwop/agentmemory/capability"
+	"github.com/openwop/agentmemory/commitment"
+)
+
+// verdict is a dimension or a behaviour of the host.
+type verdict struct {
+	Name   string `json:"name"`
+	Holds  bool   `json:"holds"`
+	Why    string `json:"why"`
+	Source string `json:"source,omitempty"`
+}
+
+func (h *Handler) host(q *request) (any, error) {
+	model := h.Model
+	if model == nil {
+		model = &capability.Model{}
+	}
+	var dimensions, behaviours []verdict
+	for _, s := range model.Statuses() {
+		dimensions = append(dimensions, verdict{string(s.Dimension), s.Satisfied, s.Why, s.Source})
+	}
+	for _, b := range []capability.Behaviour{model.Consolidation(), model.Commitments()} {
+		behaviours = append(behaviours, verdict{b.Name, b.Supported, b.Why, b.Source})
+	}
+	shows := []string{}
+	for part, there := range map[string]bool{
+		"agents": h.Agents != nil, "commitments": h.Commitments != nil, "runs": h.Runs != nil,
+		"view": h.Token != nil, "events": h.Log != nil, "waiting": h.Waiting != nil,
+	} {
+		if there {
+			shows = append(shows, part)
+		}
+	}
+	slices.Sort(shows)
+	holds, why := model.Profile()
+	return map[string]any{
+		"tenant": q.tenant, "now": h.Bank.Now(), "shows": shows, "dimensions": dimensions, "behaviours": behaviours,
+		"profile": verdict{Name: "openwop-memory", Holds: holds, Why: why},
+	}, nil
+}
+
+func (h *Handler) agents(q *request) (any, error) {
+	if h.Agents == nil {
+		return nil, h.missing("agents")
+	}
+	agents, err := h.Agents(q, q.tenant)
+	return map[string]any{"agents": append([]Agent{}, agents...)}, err
+}
+
+// commitmentDoc is a commitment as the page shows it. It names its entry and does not quote it.
+type commitmentDoc struct {
+	ID         string `json:"id"`
+	Unreadable bool   `json:"unreadable,omitempty"`
+	Ref        string `json:"ref,omitempty"`
+	MemoryID   string `json:"memoryId,omitempty"`
+	Condition  string `json:"condition,omitempty"`
+	Arm        string `json:"arm,omitempty"`
+	State      string `json:"state,omitempty"`
+	Final      bool   `json:"final"`
+	Reason     string `json:"reason,omitempty"`
+	ArmedAt    int64  `json:"armedAt,omitempty"` // this and what follows in milliseconds since 1970
+	Due        int64  `json:"due,omitempty"`
+	FiredUpTo  int64  `json:"firedUpTo,omitempty"`
+	EndedAt    int64  `json:"endedAt,omitempty"`
+	Fired      int    `json:"fired"`
+	RunID      string `json:"runId,omitempty"`
+}
+
+// mostCommitments bounds what one answer shows.
+const mostCommitments = 1000
+
+func (h *Handler) commitments(q *request) (any, error) {
+	if h.Commitments == nil {
+		return nil, h.missing("commitments")
+	}
+	docs, more := []commitmentDoc{}, false
+	for c, err := range h.Commitments(q, q.tenant) {
+		if err != nil && c.ID == "" {
+			return nil, err
+		}
+		if more = len(docs) == mostCommitments; more {
+			break
+		}
+		if err != nil {
+			docs = append(docs, commitmentDoc{ID: c.ID, Unreadable: true})
+			continue
+		}
+		d := commitmentDoc{
+			ID: c.ID, Ref: c.Ref, MemoryID: c.MemoryID, Condition: string(c.Arm.Condition()), Arm: waitsFor(c.Arm),
+			State: string(c.State), Final: c.State.Final(), Reason: string(c.Reason), ArmedAt: c.ArmedAt.UnixMilli(), Fired: c.Fired, RunID: c.RunID,
+		}
+		if !c.Due.IsZero() {
+			d.Due = c.Due.UnixMilli()
+		}
+		if c.Fired > 0 && !c.Mark.IsZero() {
+			d.FiredUpTo = c.Mark.UnixMilli()
+		}
+		if !c.EndedAt.IsZero() {
+			d.EndedAt = c.EndedAt.UnixMilli()
+		}
+		docs = append(docs, d)
+	}
+	return map[string]any{"commitments": docs, "more": more, "now": h.Bank.Now().UnixMilli()}, nil
+}
+
+// waitsFor says in a few words what an arm waits for.
+func waitsFor(a commitment.Arm) string {
+	switch {
+	case a.Predicate != "":
+		return "when " + a.Predicate
+	case a.Every > 0:
+		return "every " + a.Every.String()
+	case a.Spec != "" && a.Zone != "":
+		return a.Spec + " (" + a.Zone + ")"
+	case a.Spec != "":
+		return a.Spec
+	}
+	return "at one instant"
+}

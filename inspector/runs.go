@@ -1,0 +1,174 @@
+package inspector
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/wire"
+)
+
+var errNoRun = &wire.Error{Code: memory.CodeNotFound, Message: "there is no such run"}
+
+func (h *Handler) runs(q *request) (any, error) {
+	if h.Runs == nil {
+		return nil, h.missing("runs")
+	}
+	runs, err := h.Runs(q, q.tenant)
+	return map[string]any{"runs": append([]Run{}, runs...)}, err
+}
+
+// token is the one that a request gives, or that of the run that it names.
+func (h *Handler) token(q *request) (memory.Token, error) {
+	if token := q.query.Get("token"); token != "" {
+		return memory.Token(token), nil
+	}
+	run, err := q.need("run")
+	if err != nil {
+		return "", err
+	}
+	if h.Token == nil {
+		return "", h.missing("runs' views")
+	}
+	token, err := h.Token(q, q.tenant, run)
+	switch {
+	case errors.Is(err, memory.ErrNotFound):
+		return "", errNoRun
+	case err == nil && token == "":
+		return "", &wire.Error{Code: memory.CodeSnapshotUnavailable, Message: "the host has no token of this run"}
+	}
+	return token, err
+}
+
+// view lists a ref as a run saw it and as it is now, in one list, newest first. An entry says which of
+// the two it is in, and one that only the run saw says what became of it.
+func (h *Handler) view(q *request) (any, error) {
+	ref, err := q.need("ref")
+	if err != nil {
+		return nil, err
+	}
+	o, err := q.page()
+	if err != nil {
+		return nil, err
+	}
+	token, err := h.token(q)
+	if err != nil {
+		return nil, err
+	}
+	then, err := h.Bank.AsOf(q, q.tenant, token)
+	if err != nil {
+		return nil, err
+	}
+	saw, err := then.List(q, ref, o)
+	if err != nil {
+		return nil, err
+	}
+	live, err := h.Bank.Reader(q.tenant).List(q, ref, o)
+	if err != nil {
+		return nil, err
+	}
+	docs := []entryDoc{}
+	var gone []string
+	out := map[string]any{}
+	for len(saw)+len(live) > 0 && len(docs) < o.Limit { // both are in the order of lists
+		inView := len(saw) > 0 && (len(live) == 0 || saw[0].ID == live[0].ID || saw[0].Before(&live[0]))
+		inLive := len(live) > 0 && (!inView || saw[0].ID == live[0].ID)
+		var e memory.Entry
+		if inView {
+			e, saw = saw[0], saw[1:]
+		}
+		if inLive {
+			e, live = live[0], live[1:]
+		} else {
+			gone = append(gone, e.ID)
+		}
+		d := document(e)
+		d.In = &presence{inView, inLive}
+		docs = append(docs, d)
+		if len(docs) == o.Limit {
+			out["next"] = e.Cursor()
+		}
+	}
+	fates, err := h.Bank.TraceAll(q, q.tenant, ref, gone)
+	if err != nil {
+		return nil, err
+	}
+	for i, d := range docs {
+		if fate, known := fates[d.ID]; known && !d.In.Live {
+			docs[i].State, docs[i].For = fate.State.String(), fate.Head.ID
+		}
+	}
+	out["entries"] = docs
+	return out, nil
+}
+
+// events answers with a page of a run's log, or follows it where the client takes a stream.
+func (h *Handler) events(w http.ResponseWriter, r *http.Request, q *request) error {
+	if h.Log == nil {
+		return h.missing("events")
+	}
+	run, err := q.need("run")
+	if err != nil {
+		return err
+	}
+	from := int64(0)
+	if asked := q.query.Get("from"); asked != "" {
+		if from, err = strconv.ParseInt(asked, 10, 64); err != nil || from < 0 {
+			return wire.Invalid("from", "it is not a number from 0")
+		}
+	}
+	if first, err := h.Log.Read(q, q.tenant, run, 0, 1); err != nil {
+		return err
+	} else if len(first) == 0 {
+		return errNoRun
+	}
+	if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+		return h.follow(w, q, run, from)
+	}
+	page, err := h.Log.Read(q, q.tenant, run, from, longest)
+	if err != nil {
+		return err
+	}
+	docs := []json.RawMessage{}
+	for _, ev := range page {
+		raw, err := h.Wire.RunEvent(ev)
+		if err != nil {
+			return err
+		}
+		docs = append(docs, raw)
+	}
+	return wire.Reply(w, http.StatusOK, map[string]any{"events": docs, "next": from + int64(len(page))})
+}
+
+// follow sends a run's events as they come, until its terminal event or until the client goes.
+func (h *Handler) follow(w http.ResponseWriter, q *request, run string, from int64) error {
+	w.Header().Set("Content-Type", "text/event-stream")
+	flush := http.NewResponseController(w)
+	for ev, err := range events.Follow(q, h.Log, q.tenant, run, from, 250*time.Millisecond) {
+		if q.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		raw, err := h.Wire.RunEvent(ev)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(w, "id: %d\ndata: %s\n\n", ev.Sequence, raw); err != nil {
+			return nil
+		}
+		_ = flush.Flush() // a writer that cannot sends it all at the end
+		switch ev.Payload.EventType() {
+		case "run.completed", "run.failed", "run.cancelled":
+			return nil
+		}
+	}
+	return nil
+}
