@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -130,7 +131,7 @@ func (m *Models) try(ctx context.Context, c Call, prices Prices, call func() (To
 	for c.Try = 1; ; c.Try++ {
 		begun := time.Now()
 		var failed *Error
-		c.Tokens, c.Err = call()
+		c.Tokens, c.Err = recovering(call)
 		if c.Err != nil && !errors.As(c.Err, &failed) {
 			failed = &Error{Kind: CodeUnavailable, Err: c.Err}
 		}
@@ -159,6 +160,16 @@ func (m *Models) try(ctx context.Context, c Call, prices Prices, call func() (To
 			return ctx.Err()
 		}
 	}
+}
+
+// recovering makes a call, of which a panic is an error: it may run in a goroutine of ours.
+func recovering(call func() (Tokens, error)) (t Tokens, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &Error{Kind: CodeUnavailable, Err: fmt.Errorf("panic: %v", r)}
+		}
+	}()
+	return call()
 }
 
 type redactorKey struct{}

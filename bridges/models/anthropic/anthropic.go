@@ -44,6 +44,9 @@ func (m Model) Complete(ctx context.Context, p models.Prompt) (models.Answer, er
 		}
 		return models.Answer{}, transport.Failed(res, err)
 	}
+	if message == nil {
+		return models.Answer{}, &models.Error{Kind: models.CodeUnusable}
+	}
 	u := message.Usage
 	answer := models.Answer{Tokens: models.Tokens{
 		Input:  u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens,

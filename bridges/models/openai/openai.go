@@ -41,6 +41,9 @@ func (m Model) Complete(ctx context.Context, p models.Prompt) (models.Answer, er
 	if err != nil {
 		return models.Answer{}, failed(err)
 	}
+	if completion == nil {
+		return models.Answer{}, &models.Error{Kind: models.CodeUnusable}
+	}
 	u := completion.Usage
 	tokens := models.Tokens{Input: u.PromptTokens, Cached: u.PromptTokensDetails.CachedTokens, Output: u.CompletionTokens}
 	kind := models.CodeUnusable
@@ -91,6 +94,9 @@ func (v Vectors) Embed(ctx context.Context, texts []string) (models.Embedded, er
 	res, err := v.client.Embeddings.New(ctx, params, option.WithMaxRetries(0), option.WithMiddleware(transport.Bound))
 	if err != nil {
 		return models.Embedded{}, failed(err)
+	}
+	if res == nil {
+		return models.Embedded{}, &models.Error{Kind: models.CodeUnusable}
 	}
 	got := models.Embedded{Vectors: make([][]float32, len(texts)), Tokens: models.Tokens{Input: res.Usage.PromptTokens}}
 	for _, e := range res.Data {
