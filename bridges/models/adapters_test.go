@@ -133,7 +133,7 @@ func TestCTI1_PromptsHoldOneTenant(t *testing.T) {
 
 func Example_anthropic() {
 	m, err := models.New(models.Config{
-		Model:  anthropic.New(asdk.NewClient(), string(asdk.ModelClaudeSonnet4_5)),
+		Model:  anthropic.New(asdk.NewClient(), "claude-sonnet-5-5"),
 		Prices: models.Prices{Input: 3, Cached: 0.3, Output: 15},
 		Calls:  func(c models.Call) { log.Println(c.Task, c.Tokens, c.Cost, c.Err) },
 	})

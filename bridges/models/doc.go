@@ -3,7 +3,7 @@
 // (distill) and finds by meaning (consolidate, recall).
 //
 //	client := sdk.NewClient()
-//	m, err := models.New(models.Config{Model: anthropic.New(client, "claude-sonnet-4-5"), Calls: account})
+//	m, err := models.New(models.Config{Model: anthropic.New(client, "claude-sonnet-5-5"), Calls: account})
 //	…
 //	c, err := consolidate.New(consolidate.Config{Merger: m.Merger()})
 //	result, err := c.Run(models.WithRedactor(ctx, secrets), job, ref, consolidate.Options{})

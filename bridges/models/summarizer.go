@@ -2,11 +2,13 @@ package models
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sort"
 	"strings"
 
 	"github.com/openwop/agentmemory/distill"
+	"github.com/openwop/agentmemory/memory"
 )
 
 // Summarizer is a [distill.Summarizer] that asks the model.
@@ -64,12 +66,16 @@ func (s Summarizer) Summarize(ctx context.Context, req distill.Request) ([]disti
 	return fitting(req, items)
 }
 
-// fitting are as many of the first items as keep to the request's limits.
+// fitting are as many of the first items as keep to the request's limits; none if one cannot be stored.
 func fitting(req distill.Request, items []distill.Item) ([]distill.Item, error) {
 	texts := make([]string, len(items))
 	for i := range items {
 		var err error
-		if texts[i], err = req.Redact(items[i].Text); err != nil {
+		texts[i], err = req.Redact(items[i].Text)
+		if errors.Is(err, memory.ErrValidation) {
+			return nil, nil // not text that can be stored
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
