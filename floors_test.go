@@ -72,7 +72,7 @@ var plan = []place{
 	{dir: "proposal", floor: 4, ours: []string{"memory", "events", "wire", "internal/jsonguard"}},
 	{dir: "workspace", floor: 4, ours: []string{"memory", "events", "wire"}},
 	{dir: "adaptertest", floor: 4, others: libraries, testing: true,
-		ours: []string{"memory", "memory/driver", "redact", "events", "consolidate", "distill", "commitment"}},
+		ours: []string{"memory", "memory/driver", "redact", "events", "consolidate", "distill", "commitment", "recall"}},
 	{dir: "internal/crashload", floor: 4,
 		ours: []string{"memory", "memory/driver", "events", "consolidate", "distill", "commitment"}},
 	{dir: "bench/recall/dataset", floor: 4},

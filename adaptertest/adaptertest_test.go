@@ -14,7 +14,7 @@ func TestInMemory(t *testing.T) {
 	adaptertest.Run(t, adaptertest.Config{
 		New: func(context.Context) (driver.Adapter, error) { return inmem.New(), nil },
 		Require: []adaptertest.Offer{adaptertest.Versioned, adaptertest.Searcher, adaptertest.Scanner, adaptertest.Scheduler,
-			adaptertest.Changes, adaptertest.Tenants},
+			adaptertest.Changes, adaptertest.Tenants, adaptertest.Log},
 		Certificate: "../memory/inmem/certificate",
 	})
 }

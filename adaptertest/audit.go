@@ -98,6 +98,7 @@ func (w *world) auditTenant(tenant string, instants []time.Time) {
 	if w.level != LevelAdapter {
 		w.auditDocuments(tenant)
 		w.auditOutbox(tenant)
+		w.unnoted(func() { w.auditLog(tenant) })
 	}
 }
 

@@ -54,6 +54,8 @@ type broken struct {
 	changes     func(ctx context.Context, s driver.Scope, from, to driver.Version) (driver.ChangeSet, error)
 	listed      func(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error]
 	drop        func(ctx context.Context, tenant string, limit int) (bool, error)
+	emit        func(ctx context.Context, recs []events.Record) error
+	readLog     func(ctx context.Context, tenant, run string, from int64, limit int) ([]events.RunEvent, error)
 	text        func() string
 
 	mu     *sync.Mutex
@@ -95,6 +97,8 @@ func newBroken(defect func(b *broken), data *broken) *broken {
 	b.listAt, b.getsAt, b.intact, b.purge = b.in.ListAt, b.in.GetAt, b.in.Intact, b.in.Purge
 	b.search, b.scan, b.due, b.changes = b.in.Search, b.in.Scan, b.in.Due, b.in.Changes
 	b.listed, b.drop = b.in.Scopes, b.in.DropTenant
+	b.emit = func(ctx context.Context, recs []events.Record) error { return b.in.Emit(ctx, recs...) }
+	b.readLog = b.in.Read
 	b.text = func() string { return "a store" }
 	defect(b)
 	return b
@@ -114,6 +118,12 @@ func configOf(defect func(b *broken)) Config {
 
 func (b *broken) Traits() driver.Traits { return driver.Traits{Durable: true} }
 func (b *broken) String() string        { return b.text() }
+
+func (b *broken) Emit(ctx context.Context, recs ...events.Record) error { return b.emit(ctx, recs) }
+
+func (b *broken) Read(ctx context.Context, tenant, run string, from int64, limit int) ([]events.RunEvent, error) {
+	return b.readLog(ctx, tenant, run, from, limit)
+}
 
 // keep remembers what was put.
 func (b *broken) keep(s driver.Scope, e driver.Entry) {

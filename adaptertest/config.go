@@ -56,6 +56,7 @@ const (
 	Scheduler  Offer = "scheduler"  // driver.Scheduler
 	Changes    Offer = "changes"    // driver.Changes
 	Tenants    Offer = "tenants"    // driver.Tenants
+	Log        Offer = "log"        // events.RunLog
 	Durable    Offer = "durable"    // Reopen finds the data of a closed store
 	Shared     Offer = "shared"     // Reopen finds the data of an open store
 	Killed     Offer = "killed"     // Crash finds the data of a store that was not closed

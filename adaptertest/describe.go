@@ -137,6 +137,9 @@ func describeMutation(m *driver.Mutation) string {
 	for _, e := range m.Events {
 		parts = append(parts, fmt.Sprintf("event %s of run %s", short(e.ID), short(e.RunID)))
 	}
+	if m.Log {
+		parts = append(parts, "log the events")
+	}
 	if len(parts) == 0 {
 		parts = []string{"nothing"}
 	}

@@ -24,6 +24,8 @@
 // the environment they take every rung of the ladder of sizes, up to 10,001 of everything
 // and 32 megabytes of text.
 //
+// A host whose log of run events is its own proves that by [RunLog].
+//
 // # Map
 //
 //   - config.go, frame.go, findings.go, report.go, certificate.go: how a store is looked at, how a case
@@ -37,6 +39,7 @@
 //     wherever one is kept, and contexts and error texts through every method, by
 //     reflection, so that a method which is added is swept or fails the kit.
 //   - model.go and law_model.go: random steps that are chosen by what the state allows.
+//   - run_log.go: the cases of a log of run events, whoever keeps it.
 //   - law_*.go: the cases of a law. host.go and tap.go: a bank over the store, and calls
 //     that are made to fail.
 //   - internal/mutate: breaks the in-memory store by machine, and lists what the kit does
@@ -74,6 +77,8 @@
 //     and goes with the entries that it is made of.
 //   - DUE (K3, K9): what is due is found over all tenants, in order.
 //   - OUTBOX (E3): an event commits with its mutation and waits until delivered.
+//   - LOG (E3): in a store that keeps the log of runs, an event has its sequence in the
+//     mutation that it tells of.
 //   - LIMIT (M9): a mutation that goes beyond the limits of its tenant is refused.
 //   - VIEW (M6, M7): reading at a version is exact, or refused.
 //   - CHANGES (M7, S3): what has changed between two versions is told exactly.
@@ -91,6 +96,8 @@
 //   - CONSOLIDATE (C2, C5, C7): a consolidation on the store does what it says, once.
 //   - DISTILL (D1, D2, D3, D5): so do a compaction and a distillation.
 //   - FIRE (K1, K2, K6): commitments on the store fire once.
+//   - RECALL (S1, S2, S3, S4): what answers a question is found, and nothing else. A store that
+//     says it searches by meaning must find texts by other words than theirs.
 //   - MODEL: random operations agree with a model.
 //   - SIZES (M5, M8): what holds for a few holds for many.
 //

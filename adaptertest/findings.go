@@ -107,6 +107,7 @@ func (f *findings) inspect(store driver.Adapter, reopened bool) error {
 	f.offer(Scheduler, w.scheduler != nil, "it has no driver.Scheduler")
 	f.offer(Changes, w.changes != nil, "it has no driver.Changes")
 	f.offer(Tenants, w.tenants != nil, "it has no driver.Tenants")
+	f.offer(Log, w.log != nil, "it has no events.RunLog")
 	if f.traits.Durable && !reopened {
 		f.remarks = append(f.remarks, "the store says that it outlives its process; without Config.Reopen that is not proven")
 	}

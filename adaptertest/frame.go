@@ -30,9 +30,9 @@ type testCase struct {
 // little can be wrong, as a cause that shows in several is told of the first.
 func laws() []law {
 	return []law{
-		recordLaw(), idempotenceLaw(), orderLaw(), expiryLaw(), searchLaw(), batchLaw(), documentLaw(), dueLaw(), outboxLaw(), limitsLaw(),
+		recordLaw(), idempotenceLaw(), orderLaw(), expiryLaw(), searchLaw(), batchLaw(), documentLaw(), dueLaw(), outboxLaw(), logLaw(), limitsLaw(),
 		viewLaw(), changesLaw(), forgetLaw(), tenantLaw(), isolationLaw(), racingLaw(), redactionLaw(), faultLaw(), durableLaw(),
-		consolidationLaw(), distillationLaw(), commitmentLaw(), modelLaw(), sizesLaw(),
+		consolidationLaw(), distillationLaw(), commitmentLaw(), recallLaw(), modelLaw(), sizesLaw(),
 	}
 }
 

@@ -152,17 +152,7 @@ func eventReturns(w *world) {
 }
 
 func eventPayloads(w *world) {
-	updated := true
-	for i, p := range []events.Payload{
-		events.MemoryWritten{MemoryRef: "support", MemoryID: "m1", NodeID: "n1", AgentID: "a1", Tags: []string{"t,1", "é"}},
-		events.MemoryCompacted{MemoryRef: "support", OutputID: "m2", SourceIDs: []string{"m1"}, SourceCount: 1, Trigger: events.CompactionHostManaged,
-			ByteSize: 42, Distillation: &events.Distillation{TokenBudget: 100, TokensUsed: 99, IndexUpdated: &updated}},
-		events.MemoryConsolidated{MemoryRef: "support", InputCount: 3, OutputCount: 2, MergedIDs: []string{"m1", "m2"}, Trigger: events.ConsolidationScheduled},
-		events.CommitmentFired{CommitmentID: "c1", MemoryRef: "support", MemoryID: "m1", Condition: events.ConditionTime, EnqueuedRunID: "run-9"},
-		events.WorkspaceUpdated{Path: "a/b.md", Version: events.MaxInteger},
-		events.ProposalCreated{ProposalID: "p1", Kind: events.KindAgentPack, SourceRunIDs: []string{"run-1"}, DuplicateOf: "p0"},
-		events.ProposalActivated{ProposalID: "p1", Kind: events.KindPromptTemplate, ApprovalID: "ap1", InstalledArtifactRef: "art1"},
-	} {
+	for i, p := range append(samplePayloads(), events.HostPayload{Type: "run.started", JSON: []byte(`{"input":["a",1.5,null]}`)}) {
 		want := events.Record{ID: fmt.Sprint("ev", i), Tenant: home.Tenant, RunID: "run-1", NodeID: "node 1", Time: w.now, Payload: p}
 		w.must(want.Validate())
 		w.apply(queue(want))

@@ -267,6 +267,7 @@ func (m *model) mutation(tenant string, n [8]int) driver.Mutation {
 			e := m.event(fmt.Sprint("run-", k/64%2), fmt.Sprint("ev", k/128%5))
 			e.Tenant = tenant
 			mut.Events = append(mut.Events, e)
+			mut.Log = m.log != nil && n[0]/4%2 == 0
 		default:
 			if x := m.swap(scope, k/16, k/64, k/512); !used[nameOf(&x.Document)] {
 				used[nameOf(&x.Document)] = true

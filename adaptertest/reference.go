@@ -18,6 +18,7 @@ type reference struct {
 	tenants map[string]*refTenant
 	outbox  []*events.Record // in the order of commits, those that were delivered too
 	waiting map[eventName]*events.Record
+	log     logModel
 }
 
 type eventName struct{ tenant, run, id string }
@@ -184,6 +185,10 @@ func (r *reference) apply(tenant string, m *driver.Mutation, revs []int64, singl
 		if i < len(revs) {
 			t.swap(&m.Documents[i], m.Erase, revs[i])
 		}
+	}
+	if m.Log {
+		r.log.emit(m.Events)
+		return t.version, nil
 	}
 	for i := range m.Events {
 		e := m.Events[i]
@@ -517,6 +522,11 @@ func (r *reference) drop(tenant string) {
 	for name := range r.waiting {
 		if name.tenant == tenant {
 			delete(r.waiting, name)
+		}
+	}
+	for name := range r.log.runs {
+		if name.tenant == tenant {
+			r.log.runs[name] = nil
 		}
 	}
 }

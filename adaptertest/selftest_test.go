@@ -10,7 +10,7 @@ import (
 )
 
 func defects() []defect {
-	return slices.Concat(readDefects(), adapterDefects(), transactorDefects(), outboxDefects(), versionedDefects(),
+	return slices.Concat(readDefects(), adapterDefects(), transactorDefects(), outboxDefects(), logDefects(), versionedDefects(),
 		documentDefects(), batchReadDefects(), changesDefects(), tenantDefects(), limitDefects(), searchDefects(), scanDefects(), pagesAtDefects(),
 		durableDefects(), cancelDefects(), modelDefects(), engineDefects(), narrowDefects())
 }

@@ -29,6 +29,7 @@ var abilities = []ability{
 	{"scanner", []Offer{Scanner}, reflect.TypeFor[driver.Scanner](), func(w *world) any { return w.scanner }},
 	{"scheduler", []Offer{Transactor, Scheduler}, reflect.TypeFor[driver.Scheduler](), func(w *world) any { return w.scheduler }},
 	{"changes", []Offer{Transactor, Versioned, Changes}, reflect.TypeFor[driver.Changes](), func(w *world) any { return w.changes }},
+	{"log", []Offer{Transactor, Log}, reflect.TypeFor[events.RunLog](), func(w *world) any { return w.log }},
 	{"tenants", []Offer{Tenants}, reflect.TypeFor[driver.Tenants](), func(w *world) any { return w.tenants }},
 }
 
@@ -40,7 +41,7 @@ type method struct {
 }
 
 // writers are the methods that change something. Any other only reads.
-var writers = []string{"Put", "Delete", "Apply", "Delivered", "Purge", "DropTenant"}
+var writers = []string{"Put", "Delete", "Apply", "Delivered", "Purge", "DropTenant", "Emit"}
 
 // methodsOf are the methods of an ability that no interface below it has.
 func (a *ability) methodsOf(w *world) []method {
@@ -82,6 +83,7 @@ func (w *world) arguments(ctx context.Context, m method, x words) []reflect.Valu
 		reflect.TypeFor[driver.Version]():       x.version,
 		reflect.TypeFor[time.Time]():            x.at,
 		reflect.TypeFor[int]():                  10,
+		reflect.TypeFor[int64]():                int64(0), // a sequence
 		reflect.TypeFor[[]string]():             []string{x.id, "b"},
 		reflect.TypeFor[driver.Query]():         driver.Query{At: x.at, Tag: x.tag},
 		reflect.TypeFor[driver.Search]():        driver.Search{At: x.at, Limit: 100, Tags: slices.DeleteFunc([]string{x.tag}, func(t string) bool { return t == "" })},
@@ -102,7 +104,7 @@ func (w *world) arguments(ctx context.Context, m method, x words) []reflect.Valu
 			w.fail("a parameter of "+m.name+" that the sweep knows", parameter.String())
 		case m.name == "Get" || m.name == "Delete":
 			value = x.id
-		case m.name == "Due":
+		case m.name == "Due", m.name == "Read" && i == 2:
 			value = x.text
 		default:
 			value = x.scope.Tenant
@@ -114,7 +116,11 @@ func (w *world) arguments(ctx context.Context, m method, x words) []reflect.Valu
 
 // try makes a call, walks through what it yields, and returns what came and the error.
 func (w *world) try(ctx context.Context, m method, x words) (answer []string, err error) {
-	for _, out := range m.call.Call(w.arguments(ctx, m, x)) {
+	call := m.call.Call
+	if m.call.Type().IsVariadic() {
+		call = m.call.CallSlice
+	}
+	for _, out := range call(w.arguments(ctx, m, x)) {
 		switch {
 		case out.Type() == reflect.TypeFor[error]():
 			err, _ = out.Interface().(error)
@@ -165,6 +171,9 @@ func (w *world) prepareMethods() words {
 		m := acts(driver.Set, timer(home, "t", w.now), timer(at(home.Tenant, ""), "u", w.now), file(home, "f", "customer:1"), digest(home, "d", "a"))
 		m.Events = []events.Record{w.event("timer", "a"), w.event("timer", "b")}
 		w.apply(m)
+	}
+	if w.log != nil {
+		w.emit(w.event("timer", "a"), w.event("timer", "b"))
 	}
 	if w.versions != nil {
 		x.version = w.version(home.Tenant)

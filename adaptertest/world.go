@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -43,6 +44,7 @@ type world struct {
 	scheduler driver.Scheduler
 	changes   driver.Changes
 	tenants   driver.Tenants
+	log       events.RunLog
 }
 
 // use makes a store the one that the case works on.
@@ -55,6 +57,7 @@ func (w *world) use(s driver.Adapter) {
 	w.scheduler, _ = driver.As[driver.Scheduler](s)
 	w.changes, _ = driver.As[driver.Changes](s)
 	w.tenants, _ = driver.As[driver.Tenants](s)
+	w.log, _ = driver.As[events.RunLog](s)
 }
 
 // play plays to the end or to the first failure, and closes the stores. It tells the

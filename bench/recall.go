@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/recall"
+	"github.com/openwop/agentmemory/redact"
 )
 
 // recallRows measures finding ten entries of 100,000 by a question in words.
@@ -25,6 +27,8 @@ import (
 //	                       bleve indexing them in batches of a thousand
 //	recall/add/n=100000    a new entry and the next question, against the question alone:
 //	                       the difference is what bringing one entry in costs
+//	recall/vectors/n=100000/384  a question by meaning alone against vectors of 384
+//	                       dimensions, one for each entry, of a model that costs nothing
 func recallRows() []row {
 	const n = 100_000
 	return []row{
@@ -92,7 +96,73 @@ func recallRows() []row {
 				theirs: repeat(func() { ours.finds(n / 2) }),
 			}, nil
 		}},
+		{fmt.Sprintf("recall/vectors/n=%d/384", n), "", func() (sides, error) {
+			ours, err := newRecallBank(n)
+			if err != nil {
+				return sides{}, err
+			}
+			meant, err := ours.embedded(n)
+			if err != nil {
+				return sides{}, err
+			}
+			turn := 0
+			next := func() int { turn++; return turn * 7919 % n }
+			return sides{
+				check: func() error {
+					for range 20 {
+						if k := next(); !meant(k) {
+							return fmt.Errorf("entry %d is not the first", k)
+						}
+					}
+					return nil
+				},
+				ours: repeat(func() { meant(next()) }),
+			}, nil
+		}},
 	}
+}
+
+// recallModel gives each text a vector at random, the same whenever it is asked.
+type recallModel struct{}
+
+func (recallModel) Model() string { return "random" }
+
+func (recallModel) Embed(_ context.Context, texts []string) ([][]float32, error) {
+	out := make([][]float32, len(texts))
+	for i, text := range texts {
+		h := fnv.New64a()
+		h.Write([]byte(text))
+		r := rand.New(rand.NewPCG(h.Sum64(), 1))
+		out[i] = make([]float32, 384)
+		for k := range out[i] {
+			out[i][k] = r.Float32() - 0.5
+		}
+	}
+	return out, nil
+}
+
+// embedded opens a bank over the store that ranks by meaning too, and gives every entry a
+// vector. It returns a question for what the k-th entry says, which tells whether that entry
+// came first.
+func (b *recallBank) embedded(n int) (func(k int) bool, error) {
+	ctx := context.Background()
+	ranker := recall.New(recall.Config{MaxBytes: 1 << 30, Embedder: recallModel{}, Redactor: func(context.Context, string) (memory.Redactor, error) {
+		return redact.New(redact.Config{}), nil
+	}})
+	bank, err := memory.New(b.store, memory.Config{Now: func() time.Time { return storeStart.Add(24 * time.Hour) }, Ranker: ranker})
+	if err != nil {
+		return nil, err
+	}
+	for pass, rounds := ranker.Embedding(bank), 0; rounds < n/4096+2; rounds++ {
+		if err := pass(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return func(k int) bool {
+		hits, err := bank.Recall(ctx, recallScope.Tenant, recallScope.Ref, memory.Search{Text: recallNote(k), Rank: "semantic", Limit: 10})
+		must(err)
+		return hits[0].Entry.ID == fmt.Sprintf("mem_%08d", k)
+	}, nil
 }
 
 // recallNote is what the k-th entry says: words of a small vocabulary, of which a few are

@@ -1,8 +1,10 @@
 package capability_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -147,7 +149,7 @@ func TestA1_AskingForMore(t *testing.T) {
 		{readOnly, `{"memory":{"writable":true}}`, "/memory/writable", "the store is read-only"},
 		{readOnly, `{"memory":{"maxEntrySizeBytes":1}}`, "/memory/maxEntrySizeBytes", "the store is read-only"},
 		{same, `{"memory":{"maxEntrySizeBytes":65537}}`, "/memory/maxEntrySizeBytes", "the bank accepts less"},
-		{literal, `{"memory":{"search":{"supported":true,"modes":["semantic"]}}}`, "/memory/search/modes", "the store does not search by meaning"},
+		{literal, `{"memory":{"search":{"supported":true,"modes":["semantic"]}}}`, "/memory/search/modes", "neither the store nor a ranker searches by meaning"},
 		{same, `{"memory":{"injectionBudget":{"supported":true,"tokenCounter":"chars"}}}`, "/memory/injectionBudget/supported", "the bank has no token counter"},
 		{plain, `{"memory":{"retention":{"forget":true}}}`, "/memory/retention/forget", "the store is no driver.Transactor"},
 		{readOnly, `{"memory":{"retention":{"forget":true}}}`, "/memory/retention/forget", "the store is read-only"},
@@ -333,7 +335,9 @@ func (counter) Count(text string) int { return len(text) }
 // A1: budgeted reads (RFC 0113) are claimed only where the bank counts, in its own units.
 func TestA1_InjectionBudget(t *testing.T) {
 	for name, want := range map[string]string{"chars": "chars", "o200k_base": "o200k_base", "acme-tokens/3": "host-defined"} {
-		b, err := memory.New(full(), memory.Config{TokenCounter: counter(name)})
+		s := full()
+		s.traits.Semantic = false
+		b, err := memory.New(s, memory.Config{TokenCounter: counter(name)})
 		require.NoError(t, err)
 		budget := fields(t, derive(t, capability.Inputs{Bank: b}))["memory"].(map[string]any)["injectionBudget"]
 		require.Equal(t, map[string]any{"supported": true, "tokenCounter": want}, budget)
@@ -341,6 +345,46 @@ func TestA1_InjectionBudget(t *testing.T) {
 		require.ErrorIs(t, err, capability.ErrClaim)
 	}
 	require.NotContains(t, fields(t, derive(t, everything(t)))["memory"], "injectionBudget")
+}
+
+// ranker says that it ranks by a model.
+type ranker string
+
+func (r ranker) Model() string { return string(r) }
+func (ranker) Version() string { return "test" }
+func (ranker) Rank(context.Context, *memory.View, memory.Search) ([]memory.Hit, error) {
+	return nil, nil
+}
+
+// A1: search is semantic where the store's search or the bank's ranker goes by meaning. A
+// budget beside it is claimed only if lists can be ranked by relevance then.
+func TestA1_SemanticWhereSomethingRanksByMeaning(t *testing.T) {
+	for _, c := range []struct {
+		store, search, budget bool
+		ranker                memory.Ranker
+		without               []capability.Dimension
+	}{
+		{budget: true},
+		{ranker: ranker(""), budget: true},
+		{ranker: ranker("m"), search: true, budget: true},
+		{store: true, ranker: ranker("m"), search: true, budget: true},
+		{store: true, ranker: ranker(""), search: true},
+		{store: true, search: true},
+		{store: true, budget: true, without: []capability.Dimension{capability.Search}},
+	} {
+		s := full()
+		s.traits.Semantic = c.store
+		b, err := memory.New(s, memory.Config{TokenCounter: counter("chars"), Ranker: c.ranker})
+		require.NoError(t, err)
+		in := capability.Inputs{Bank: b, Without: c.without}
+		family := fields(t, derive(t, in))["memory"].(map[string]any)
+		search, _ := family["search"].(map[string]any)
+		require.Equal(t, c.search, search != nil && slices.Contains(search["modes"].([]any), any("semantic")), "%+v", c)
+		require.Equal(t, c.budget, family["injectionBudget"] != nil, "%+v", c)
+		in.Declare = []byte(`{"memory":{"injectionBudget":{"supported":true,"tokenCounter":"chars"}}}`)
+		_, err = capability.Derive(in)
+		require.Equal(t, c.budget, err == nil, "%+v: %v", c, err)
+	}
 }
 
 // A2: what is declared in the wrapper is written at the root.

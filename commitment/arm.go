@@ -17,8 +17,8 @@ import (
 // the host has registered (K8). Set exactly one of At, Every, Spec and Predicate; At
 // may stand beside Every.
 type Arm struct {
-	// At is an instant, in whole milliseconds. It lies in the future when it is
-	// armed. Beside Every it is an instant from which the intervals are counted, in
+	// At is an instant, which is rounded up to a whole millisecond. It lies in the future
+	// when it is armed. Beside Every it is an instant from which the intervals are counted, in
 	// the past or in the future; without it that is the time of arming.
 	At time.Time
 	// Every is an interval of at least a second. It is elapsed time: across a
@@ -70,7 +70,7 @@ func (a Arm) check() error {
 	case kinds != 1:
 		return invalid("an arm is one of an instant, an interval, a schedule and a predicate")
 	case !a.At.IsZero() && !validInstant(a.At):
-		return invalid("the instant is not in whole milliseconds of the years 1 to 9999")
+		return invalid("the instant is not in the years 1 to 9999")
 	case a.Every != 0 && (a.Every < minInterval || a.Every%time.Millisecond != 0):
 		return invalid("the interval is below a second or not in whole milliseconds")
 	case len(a.Spec) > maxSpecBytes || !utf8.ValidString(a.Spec):
@@ -86,7 +86,7 @@ func (a Arm) check() error {
 // normal is the one form of equal arms.
 func (a Arm) normal() Arm {
 	if !a.At.IsZero() {
-		a.At = a.At.UTC()
+		a.At = millisUp(a.At)
 	}
 	if a.Zone == "UTC" {
 		a.Zone = ""
@@ -96,8 +96,13 @@ func (a Arm) normal() Arm {
 }
 
 func validInstant(t time.Time) bool {
-	y := t.UTC().Year()
-	return y >= 1 && y <= 9999 && t.Nanosecond()%int(time.Millisecond) == 0
+	y := millisUp(t).Year()
+	return y >= 1 && y <= 9999
+}
+
+// millisUp rounds an instant up to a whole millisecond, so that nothing fires before it.
+func millisUp(t time.Time) time.Time {
+	return t.Add(time.Millisecond - time.Nanosecond).UTC().Truncate(time.Millisecond)
 }
 
 func validName(s string) bool {

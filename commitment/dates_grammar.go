@@ -146,7 +146,7 @@ func (t *reading) timestamp(m []string) bool {
 	}
 	at, err := time.Parse("2006-01-02T15:04:05Z0700", m[1]+m[2]+strings.Replace(m[3], ":", "", 1))
 	if err == nil {
-		say(t, &t.exact, at.UTC().Truncate(time.Millisecond))
+		say(t, &t.exact, millisUp(at))
 	}
 	return err == nil
 }

@@ -114,7 +114,7 @@ func (p *pass) enqueue(ctx context.Context, job *memory.Job, c *Commitment) (str
 // (E3). What was canceled while its run was started has started all the same. If the lease
 // is lost, whoever has it finds the same run.
 func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, runID string) error {
-	fired := events.Record{ID: c.Key(), Payload: events.CommitmentFired{
+	fired := events.Record{ID: c.Key(), Tenant: c.Tenant, RunID: job.ID(), Time: job.Now(), Payload: events.CommitmentFired{
 		CommitmentID: c.ID, MemoryRef: c.Ref, MemoryID: c.MemoryID,
 		Condition: c.Arm.Condition(), EnqueuedRunID: runID,
 	}}
@@ -131,6 +131,9 @@ func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, run
 			Documents: func([]memory.Entry) []memory.DocumentSwap { return []memory.DocumentSwap{{Document: next.document()}} },
 			Announce:  func([]memory.Entry) []events.Record { return []events.Record{fired} },
 		})
+		if len(made.Events) > 0 {
+			fired = made.Events[0]
+		}
 		return p.stored(made.Revs, err, next)
 	})
 	if err != nil {
@@ -152,6 +155,7 @@ func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, run
 		return nil
 	}
 	p.done.Fired++
+	p.done.Events = append(p.done.Events, fired)
 	p.moved++
 	// What the sink does not take now stays in the outbox, for Bank.Relay.
 	if err := job.End(ctx); err != nil {

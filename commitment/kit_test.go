@@ -166,6 +166,18 @@ func (h *host) tick() commitment.Ticked {
 	h.t.Helper()
 	done, err := h.Tick(ctx)
 	require.NoError(h.t, err)
+	return counts(h.t, done)
+}
+
+// counts are the numbers of a tick, after a look at its events: one for each firing.
+func counts(t testing.TB, done commitment.Ticked) commitment.Ticked {
+	t.Helper()
+	require.Len(t, done.Events, done.Fired)
+	for _, ev := range done.Events {
+		require.NoError(t, ev.Validate())
+		require.IsType(t, events.CommitmentFired{}, ev.Payload)
+	}
+	done.Events = nil
 	return done
 }
 
@@ -181,7 +193,7 @@ func (h *host) observe(position int64, state string, holds bool) int {
 	h.t.Helper()
 	n, err := h.Observe(ctx, commitment.Observation{Tenant: "acme", Predicate: "signed", Position: position, State: []byte(state), Holds: holds})
 	require.NoError(h.t, err)
-	return n
+	return len(n)
 }
 
 // fired returns the commitment.fired events, by id.

@@ -21,8 +21,8 @@ type Observation struct {
 	Holds bool
 }
 
-// Observe tells the engine what a predicate looks like. It returns how many commitments it
-// made fire; the next tick delivers them.
+// Observe tells the engine what a predicate looks like. It returns the ids of the commitments
+// that it made fire; the next tick delivers them.
 //
 // A commitment fires if its predicate holds and its state has changed since the
 // observation before; the first observation is a change from nothing (RFC 0060 §B).
@@ -33,11 +33,10 @@ type Observation struct {
 // [MaxWaiting] wait. What would be one more is refused with [memory.ErrBacklog] and
 // may be observed again. Neither that nor one that cannot be read, see [ErrNewerFormat],
 // keeps the others from observing it.
-func (e *Engine) Observe(ctx context.Context, o Observation) (int, error) {
+func (e *Engine) Observe(ctx context.Context, o Observation) (claimed []string, err error) {
 	if !validName(o.Predicate) {
-		return 0, invalid("malformed predicate name")
+		return nil, invalid("malformed predicate name")
 	}
-	claimed := 0
 	var refused error
 	for c, err := range e.each(ctx, o.Tenant, memory.DocumentQuery{Group: o.Predicate}) {
 		if err != nil && c.ID == "" {
@@ -61,7 +60,7 @@ func (e *Engine) Observe(ctx context.Context, o Observation) (int, error) {
 		})
 		switch {
 		case err == nil && fires:
-			claimed++
+			claimed = append(claimed, c.ID)
 		case errors.Is(err, memory.ErrBacklog), errors.Is(err, ErrNewerFormat):
 			refused = err
 		case err != nil && !errors.Is(err, memory.ErrNotFound): // it was swept away meanwhile

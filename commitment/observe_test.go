@@ -60,7 +60,7 @@ func TestK5_OnlyItsOwnPredicateAndTenant(t *testing.T) {
 	for _, who := range [][2]string{{"globex", "signed"}, {"acme", "Signed"}, {"acme", "signed2"}} {
 		n, err := h.Observe(ctx, commitment.Observation{Tenant: who[0], Predicate: who[1], Position: 1, State: nil, Holds: true})
 		require.NoError(t, err)
-		require.Zero(t, n)
+		require.Empty(t, n)
 	}
 	_, err := h.Observe(ctx, commitment.Observation{Tenant: "acme", Predicate: "not a name", Position: 1, State: nil, Holds: true})
 	require.ErrorIs(t, err, memory.ErrValidation)
@@ -97,7 +97,7 @@ func TestK5_TransitionsWait(t *testing.T) {
 	next := int64(1 + commitment.MaxWaiting)
 	n, err := h.Observe(ctx, commitment.Observation{Tenant: "acme", Predicate: "signed", Position: next, State: []byte("more"), Holds: true})
 	require.ErrorIs(t, err, memory.ErrBacklog)
-	require.Zero(t, n)
+	require.Empty(t, n)
 	down = false
 	h.clock.Advance(day)
 	require.Equal(t, 1+commitment.MaxWaiting, h.tick().Fired)

@@ -75,7 +75,7 @@ func (e *Engine) nextOf(a Arm, armedAt, t time.Time) (time.Time, error) {
 	if at.IsZero() {
 		return time.Time{}, invalid("the schedule has no next instant")
 	}
-	at = at.UTC().Truncate(time.Millisecond)
+	at = millisUp(at)
 	if !at.After(t) || !validInstant(at) {
 		return time.Time{}, invalid("the schedule does not move on")
 	}

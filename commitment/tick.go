@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -16,6 +17,10 @@ type Ticked struct {
 	Skipped int // missed instants that the policy passed over
 	Lapsed  int // commitments that ended without firing
 	Dead    int // commitments given up
+
+	// Events are the commitment.fired of each firing, which say what fired, for whom
+	// (Record.Tenant) and under which run. They are here without a sink, too.
+	Events []events.Record
 }
 
 func (t *Ticked) add(o Ticked) {
@@ -24,6 +29,7 @@ func (t *Ticked) add(o Ticked) {
 	t.Skipped += o.Skipped
 	t.Lapsed += o.Lapsed
 	t.Dead += o.Dead
+	t.Events = append(t.Events, o.Events...)
 }
 
 const (

@@ -181,6 +181,9 @@ type Result struct {
 	// Refused groups broke a rule. They stay as they are, and are not tried again
 	// until something changes.
 	Refused []Refusal
+	// Events are what this call announced, in order: the memory.written of derived entries,
+	// where the bank has them, and then the agent.memory.consolidated of the pass.
+	Events []events.Record
 }
 
 // Refusal is a group that a planner or merger proposed and that broke a rule.

@@ -149,6 +149,7 @@ func (p *pass) commit(ctx context.Context, rw memory.Rewrite, change func(*state
 	}
 	doc.Rev = made.Revs[len(others)]
 	p.held.state, p.held.doc = next, doc
+	p.result.Events = append(p.result.Events, made.Events...)
 	return made, nil
 }
 

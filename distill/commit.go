@@ -24,7 +24,7 @@ type product struct {
 // publish commits the entry of a distillation with its archive, the head of the index and
 // the events, and retires the sources, all at once. It renders no index: the head gains the
 // digest of one line, whatever the number of the others.
-func (r *Runner) publish(ctx context.Context, job *memory.Job, ref string, p product) (memory.Entry, error) {
+func (r *Runner) publish(ctx context.Context, job *memory.Job, ref string, p product) (memory.Entry, []events.Record, error) {
 	rw := p.rewrite()
 	for before := int64(-1); ; {
 		h, err := readHead(ctx, job)
@@ -32,7 +32,7 @@ func (r *Runner) publish(ctx context.Context, job *memory.Job, ref string, p pro
 			err = memory.ErrConflict // and not over the head: the pass begins anew
 		}
 		if err != nil {
-			return memory.Entry{}, err
+			return memory.Entry{}, nil, err
 		}
 		adds := p.existing == nil
 		rw.Documents = func(stored []memory.Entry) []memory.DocumentSwap {
@@ -50,10 +50,10 @@ func (r *Runner) publish(ctx context.Context, job *memory.Job, ref string, p pro
 		}
 		made, err := job.Rewrite(ctx, ref, rw)
 		if err == nil {
-			return p.output(made.Entries), nil
+			return p.output(made.Entries), made.Events, nil
 		}
 		if !errors.Is(err, memory.ErrConflict) {
-			return memory.Entry{}, err
+			return memory.Entry{}, nil, err
 		}
 		// Another pass may have published meanwhile, on whatever ref. Then it is only the
 		// head that has to be read again.

@@ -43,5 +43,5 @@ func (r *Runner) compact(ctx context.Context, job *memory.Job, ref string, o Opt
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Output: made.Entries[0], Fallback: fallback, Sources: len(in.sources), Left: in.left}, nil
+	return Result{Output: made.Entries[0], Fallback: fallback, Sources: len(in.sources), Left: in.left, Events: made.Events}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -28,6 +29,12 @@ type Result struct {
 	LeftOut []string
 	// Budget and TokensUsed are the account of a distillation.
 	Budget, TokensUsed int
+	// Events are what the pass announced: memory.written, where the bank has it,
+	// workspace.updated if IndexUpdated, and memory.compacted.
+	Events []events.Record
+	// IndexUpdated tells that the pass gave the memory index a new line, as a distillation
+	// does whose archive was not there.
+	IndexUpdated bool
 	// IndexErr says why the index could not be rendered for the host's Workspace, or not be
 	// given to it. The pass is complete nevertheless, and the next one or [Runner.Reindex]
 	// makes up for it.
@@ -96,9 +103,10 @@ func (r *Runner) distill(ctx context.Context, job *memory.Job, ref string, o Opt
 		LeftOut: in.leftOut,
 		Budget:  budget, TokensUsed: a.archive.Tokens.used(),
 	}
-	if res.Output, err = r.publish(ctx, job, ref, p); err != nil {
+	if res.Output, res.Events, err = r.publish(ctx, job, ref, p); err != nil {
 		return Result{}, err
 	}
+	res.IndexUpdated = p.existing == nil
 	if r.cfg.Workspace != nil {
 		_, res.IndexErr = r.Reindex(ctx, job)
 	}

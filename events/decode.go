@@ -14,11 +14,16 @@ import "math"
 // than [MaxDocBytes] or nested deeper than 100 is refused.
 //
 // An absent field, an empty list and a nullable field with null or "" read the
-// same. The error matches [ErrUnknownType] for a type that this package has no
-// payload for, else [ErrInvalid].
+// same. An event of a type that this package has no payload for comes as a [HostPayload],
+// whatever it says: a reader of memory's events passes it over. The error matches
+// [ErrInvalid].
 func Decode(t Type, raw []byte) (Payload, error) {
 	if decoders[t] == nil {
-		return nil, ErrUnknownType
+		p := HostPayload{t, raw}
+		if err := p.Validate(); err != nil {
+			return nil, err
+		}
+		return HostPayload{t, plain(raw)}, nil
 	}
 	v, err := parse(raw)
 	if err != nil {

@@ -3,18 +3,21 @@
 // [Sink] that a host gives them to.
 //
 // A host emits with [Emit], to a sink of its own or to one of [Log] (in memory),
-// [File] (JSON Lines), [Slog] (for people to read) and [Tee] (several sinks). It
-// reads events with [RunEvent]'s JSON form or with [Decode]. The package uses the
+// [File] (JSON Lines), [Slog] (for people to read) and [Tee] (several sinks). Log and
+// File are each a [RunLog], which numbers the events of a run, the host's own among them
+// (see [HostPayload]), and is read page by page or by [Follow]; so are the stores
+// memory/sqlite and memory/postgres. RunEvent's JSON form and [Decode] read events. The package uses the
 // standard library only; the JSON Schemas are in the subpackage eventschema.
 //
 // # Guarantees
 //
-//   - E1: no payload type has a field that could hold what an entry says. There
-//     are identifiers, counts, enums and references; tags only where a host asked
-//     for them. Nothing else can be put into a record or read out of JSON.
+//   - E1: no payload type of the agent-memory layer has a field that could hold what
+//     an entry says. There are identifiers, counts, enums and references; tags only
+//     where a host asked for them. Nothing else can be put into such a record or read
+//     out of JSON. A [HostPayload] is the host's own, and no package here makes one.
 //   - E2: [Emit] checks every record before a sink sees any of them.
-//   - E3: a record's ID stays the same over redelivery. [Log] and [File] assign
-//     sequences, drop a (runId, eventId) that the tenant's log has, and take the
+//   - E3: a record's ID stays the same over redelivery. A [RunLog] assigns sequences
+//     without gaps, drops a (runId, eventId) that the tenant's log has, and takes the
 //     records of one call all together or not at all.
 //   - E4: [Replay] gives recorded payloads a new envelope and regenerates nothing.
 //   - E5: every record has a run id; that of a background pass is its own.
@@ -24,8 +27,7 @@
 // What breaks a rule is refused with an [InvalidError], which matches
 // [ErrInvalid]. The text names the type, the field and the rule, never a value.
 // Such an error is a fault of the host and goes out as internal_error.
-// [ErrUnknownType] marks an event that a reader ignores, [ErrBroken] a [File] that
-// has to be opened again.
+// [ErrBroken] marks a [File] that has to be opened again.
 //
 // # Concurrency
 //

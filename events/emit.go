@@ -8,7 +8,7 @@ import "context"
 // records may be emitted again.
 //
 // It is the one way by which the packages of this module emit. With no records it
-// does nothing. A valid record costs no allocation here.
+// does nothing. A valid record of memory's costs no allocation here.
 func Emit(ctx context.Context, sink Sink, recs ...Record) error {
 	if len(recs) == 0 {
 		return nil

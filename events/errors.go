@@ -7,8 +7,8 @@ var (
 	// that breaks a rule. Each is an [InvalidError].
 	ErrInvalid = errors.New("events: invalid event")
 
-	// ErrUnknownType is returned for an event type that this package has no
-	// payload for. Readers ignore such events; the error never says the name.
+	// ErrUnknownType is returned by package eventschema for an event type that has no
+	// schema of its own. Its text does not say the name.
 	ErrUnknownType = errors.New("events: unknown event type")
 
 	errNoSink = errors.New("events: no sink")

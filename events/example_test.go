@@ -67,7 +67,7 @@ func ExampleOpenFile() {
 	file, _ = events.OpenFile(path)
 	defer func() { _ = file.Close() }()
 	fmt.Println(events.Emit(ctx, file, written("e2", "run-1", "m2"), written("e3", "run-1", "m3")))
-	log, err := file.Events("acme", "run-1")
+	log, err := file.Read(ctx, "acme", "run-1", 0, 0)
 	for _, ev := range log {
 		fmt.Println(ev.Sequence, ev.ID)
 	}

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -16,9 +17,9 @@ import (
 // not known then; only opening the file again finds out.
 var ErrBroken = errors.New("events: the log file failed and has to be opened again")
 
-// File is a run-event log in a file. It numbers the events of each (tenant, run)
-// from 0 and drops an id that the run's log already has, also one from before the
-// file was opened again; the first record with an id stays.
+// File is a [RunLog] in a file. It drops an id that the run's log already has, also one
+// from before the file was opened again. A tenant is not taken out of a file: a host that
+// has to be able to let go of one gives it a file of its own.
 //
 // A call of Emit is one write and one fsync. When it returns nil, its records are
 // on the disk. After a crash at any point a call's records are in the log all
@@ -30,7 +31,7 @@ var ErrBroken = errors.New("events: the log file failed and has to be opened aga
 //	"x-agentmemory":{"tenant":"t1","more":2}
 //
 // That is the tenant, which is on no wire, and how many lines of the same call are
-// still to follow. Ids of all events are held in memory, payloads are not.
+// still to follow. Ids of all events are held in memory, with where each line begins; payloads are not.
 //
 // All methods are safe for concurrent use. One File at a time may have a path open;
 // where the system has flock, a second one is refused.
@@ -41,6 +42,8 @@ type File struct {
 	ledger ledger
 	err    error // why nothing can be written any more
 }
+
+var _ RunLog = (*File)(nil)
 
 // storage is what a File needs of an [os.File].
 type storage interface {
@@ -81,8 +84,8 @@ func OpenFile(path string) (*File, error) {
 
 func openStorage(f storage) (*File, error) {
 	file := &File{f: f}
-	size, err := scanLines(io.NewSectionReader(f, 0, 1<<62), func(ev RunEvent) error {
-		if placed, fresh := file.ledger.admit(ev.Record); !fresh || placed.Sequence != ev.Sequence {
+	size, err := scanLines(io.NewSectionReader(f, 0, 1<<62), func(ev RunEvent, at int64) error {
+		if placed, fresh := file.ledger.admit(ev.Record, at); !fresh || placed.Sequence != ev.Sequence {
 			return &InvalidError{Rule: "has an event that is there already, or a wrong sequence"}
 		}
 		return nil
@@ -130,7 +133,7 @@ func (f *File) Emit(ctx context.Context, recs ...Record) error {
 func (f *File) append(recs []Record) error {
 	var fresh []RunEvent
 	for _, rec := range recs {
-		if ev, ok := f.ledger.admit(rec); ok {
+		if ev, ok := f.ledger.admit(rec, f.size); ok {
 			fresh = append(fresh, ev)
 		}
 	}
@@ -140,6 +143,7 @@ func (f *File) append(recs []Record) error {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf) // ends every line
 	for i, ev := range fresh {
+		f.ledger.moved(&ev, f.size+int64(buf.Len()))
 		w, err := wire(ev)
 		if err != nil {
 			return err
@@ -159,24 +163,32 @@ func (f *File) append(recs []Record) error {
 	return nil
 }
 
-// Events returns a run's log in sequence order, nil if it has none. It reads the
-// file from its start. Events of types that this package does not know, which a
-// later version may have written, are left out.
-func (f *File) Events(tenant, runID string) ([]RunEvent, error) {
+// Read returns events of a run from a sequence on, see [RunLog]. It reads their lines and
+// no others.
+func (f *File) Read(ctx context.Context, tenant, runID string, from int64, limit int) ([]RunEvent, error) {
 	f.mu.Lock()
-	size := f.size
+	size, page := f.size, f.ledger.page(tenant, runID, from, limit)
 	f.mu.Unlock()
 	var out []RunEvent
-	_, err := scanLines(io.NewSectionReader(f.f, 0, size), func(ev RunEvent) error {
-		if ev.Tenant == tenant && ev.RunID == runID && ev.Payload != nil {
-			out = append(out, ev)
+	bytes := 0
+	for _, at := range page {
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
+		if at >= size || bytes > pageBytes {
+			break // what was not written whole is in no answer
+		}
+		line, err := bufio.NewReader(io.NewSectionReader(f.f, at, size-at)).ReadBytes('\n')
+		if err != nil {
+			return nil, err
+		}
+		ev, _, err := readLine(line[:len(line)-1])
+		if err != nil {
+			return nil, err
+		}
+		out, bytes = append(out, ev), bytes+len(line)
 	}
-	return out, nil
+	return out, ctx.Err()
 }
 
 // Close closes the file. Everything that was acknowledged is on the disk already.

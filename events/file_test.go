@@ -27,7 +27,7 @@ func mustOpen(t *testing.T, d *disk) *File {
 func wantLog(t *testing.T, what string, f *File, model modelLog) {
 	t.Helper()
 	var all modelLog
-	if _, err := scanLines(io.NewSectionReader(f.f, 0, f.size), func(ev RunEvent) error {
+	if _, err := scanLines(io.NewSectionReader(f.f, 0, f.size), func(ev RunEvent, _ int64) error {
 		all = append(all, ev)
 		return nil
 	}); err != nil {
@@ -281,10 +281,11 @@ func TestFileKeepsUnknownTypes(t *testing.T) {
 	if err := f.Emit(t.Context(), record("e0", "t", "r", full[0]), record("e1", "t", "r", full[0])); err != nil {
 		t.Fatal(err)
 	}
-	evs, err := f.Events("t", "r")
-	if err != nil || len(evs) != 1 || evs[0].ID != "e1" || evs[0].Sequence != 1 {
+	evs, err := f.Read(t.Context(), "t", "r", 0, 0)
+	if err != nil || len(evs) != 2 || evs[1].ID != "e1" || evs[1].Sequence != 1 {
 		t.Fatal(evs, err)
 	}
+	equal(t, "payload of an unknown type", evs[0].Payload, Payload(HostPayload{"acme.later", []byte("7")}))
 	if !strings.HasPrefix(string(d.data), line) {
 		t.Fatal("the line was changed")
 	}
@@ -303,7 +304,7 @@ func TestFileTakesWhatEmitTakes(t *testing.T) {
 	}
 	f = mustOpen(t, d)
 	for _, tenant := range tenants {
-		evs, err := f.Events(tenant, "r")
+		evs, err := f.Read(t.Context(), tenant, "r", 0, 0)
 		if err != nil || len(evs) != 1 || evs[0].Tenant != tenant {
 			t.Fatalf("%q: %v %v", tenant, evs, err)
 		}
@@ -317,7 +318,7 @@ func TestFileTakesWhatEmitTakes(t *testing.T) {
 		}
 	}
 	f = mustOpen(t, d)
-	evs, err := f.Events("big", "r")
+	evs, err := f.Read(t.Context(), "big", "r", 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +337,7 @@ func TestOpenFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		evs, err := f.Events("t0", "r0")
+		evs, err := f.Read(t.Context(), "t0", "r0", 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -357,7 +358,7 @@ func TestOpenFile(t *testing.T) {
 		if err := f.Emit(t.Context(), batch...); !errors.Is(err, os.ErrClosed) {
 			t.Fatal(err)
 		}
-		if _, err := f.Events("t0", "r0"); !errors.Is(err, os.ErrClosed) {
+		if _, err := f.Read(t.Context(), "t0", "r0", 0, 0); !errors.Is(err, os.ErrClosed) {
 			t.Fatal(err)
 		}
 		// A crash in the middle of the next write.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// allTypes are the payload types, one zero value each.
+// allTypes are the payload types but the host's, one zero value each.
 var allTypes = []Payload{
 	MemoryWritten{}, MemoryCompacted{}, MemoryConsolidated{}, CommitmentFired{},
 	WorkspaceUpdated{}, ProposalCreated{}, ProposalActivated{},
@@ -29,6 +29,7 @@ var full = []Payload{
 	WorkspaceUpdated{Path: "MEMORY-INDEX.json", Version: 1},
 	ProposalCreated{ProposalID: "p", Kind: KindAutomation, SourceRunIDs: []string{"r"}, DuplicateOf: "p0"},
 	ProposalActivated{ProposalID: "p", Kind: KindAgentPack, ApprovalID: "ap", InstalledArtifactRef: "ref"},
+	HostPayload{Type: "run.started", JSON: []byte(`{"input":["a",1.5,null]}`)},
 }
 
 var minimal = []Payload{
@@ -39,6 +40,7 @@ var minimal = []Payload{
 	WorkspaceUpdated{Path: "p", Version: MaxInteger},
 	ProposalCreated{ProposalID: "p", Kind: KindPromptTemplate},
 	ProposalActivated{ProposalID: "p", Kind: KindWorkflowChainPack, InstalledArtifactRef: "ref"},
+	HostPayload{Type: "acme.x", JSON: []byte("null")},
 }
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 123e6, time.UTC)

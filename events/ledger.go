@@ -12,20 +12,37 @@ type ledger struct {
 type runKey struct{ tenant, run string }
 
 type runLedger struct {
-	seen map[string]struct{} // event ids
-	next int64
+	seen  map[string]struct{} // event ids
+	where []int64             // by sequence, where the log has the event
 }
 
-// admit gives a record its place, or reports false if the run's log has it.
-func (l *ledger) admit(rec Record) (RunEvent, bool) {
+// admit gives a record its sequence, or reports false if the run's log has it. The log has
+// it where the second argument says, which [ledger.moved] may correct.
+func (l *ledger) admit(rec Record, where int64) (RunEvent, bool) {
 	run := l.run(runKey{rec.Tenant, rec.RunID})
 	if _, dup := run.seen[rec.ID]; dup {
 		return RunEvent{}, false
 	}
-	ev := RunEvent{Record: rec, Sequence: run.next}
+	ev := RunEvent{Record: rec, Sequence: int64(len(run.where))}
 	run.seen[rec.ID] = struct{}{}
-	run.next++
+	run.where = append(run.where, where)
 	return ev, true
+}
+
+// moved says where the log has an event.
+func (l *ledger) moved(ev *RunEvent, where int64) {
+	l.runs[runKey{ev.Tenant, ev.RunID}].where[ev.Sequence] = where
+}
+
+// page is where the log has the events of a run from a sequence on, as many as a
+// [RunLog.Read] may return.
+func (l *ledger) page(tenant, runID string, from int64, limit int) []int64 {
+	run := l.runs[runKey{tenant, runID}]
+	if run == nil || from >= int64(len(run.where)) {
+		return nil
+	}
+	where := run.where[max(from, 0):]
+	return slices.Clone(where[:min(len(where), PageSize(limit))])
 }
 
 func (l *ledger) run(key runKey) *runLedger {
@@ -38,31 +55,4 @@ func (l *ledger) run(key runKey) *runLedger {
 		l.runs[key] = run
 	}
 	return run
-}
-
-// clone copies a record so that it shares no memory that a caller could change.
-func clone(rec Record) Record {
-	switch p := rec.Payload.(type) {
-	case MemoryWritten:
-		p.Tags = slices.Clone(p.Tags)
-		rec.Payload = p
-	case MemoryCompacted:
-		p.SourceIDs = slices.Clone(p.SourceIDs)
-		if p.Distillation != nil {
-			d := *p.Distillation
-			if d.IndexUpdated != nil {
-				updated := *d.IndexUpdated
-				d.IndexUpdated = &updated
-			}
-			p.Distillation = &d
-		}
-		rec.Payload = p
-	case MemoryConsolidated:
-		p.MergedIDs = slices.Clone(p.MergedIDs)
-		rec.Payload = p
-	case ProposalCreated:
-		p.SourceRunIDs = slices.Clone(p.SourceRunIDs)
-		rec.Payload = p
-	}
-	return rec
 }

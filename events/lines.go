@@ -3,7 +3,6 @@ package events
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 )
@@ -13,13 +12,14 @@ const lineStart = `{"eventId":"`
 
 var errNoLog = &InvalidError{Rule: "is no line of a log of events"}
 
-// scanLines gives the events of every whole batch to each, with their tenants, and
-// returns where the last whole batch ends. What follows it is the start of a batch
+// scanLines gives the events of every whole batch to each, with their tenants and with
+// where their lines begin, and returns where the last whole batch ends. What follows it is the start of a batch
 // whose writing was interrupted, or nothing. Anything else is an error with the
 // line's number.
-func scanLines(r io.Reader, each func(RunEvent) error) (end int64, err error) {
+func scanLines(r io.Reader, each func(ev RunEvent, at int64) error) (end int64, err error) {
 	in := bufio.NewReader(r)
 	var batch []RunEvent
+	var starts []int64   // of the lines of the batch
 	var more, size int64 // lines to come, bytes so far, of the batch
 	for number := 1; ; number++ {
 		line, err := in.ReadBytes('\n')
@@ -41,28 +41,27 @@ func scanLines(r io.Reader, each func(RunEvent) error) (end int64, err error) {
 		if err != nil {
 			return 0, broken(number, err)
 		}
-		batch, more, size = append(batch, ev), left, size+int64(len(line))
+		batch, starts, more, size = append(batch, ev), append(starts, end+size), left, size+int64(len(line))
 		if more > 0 {
 			continue
 		}
 		for i, ev := range batch {
-			if err := each(ev); err != nil {
+			if err := each(ev, starts[i]); err != nil {
 				return 0, broken(number-len(batch)+1+i, err)
 			}
 		}
-		batch, end, size = batch[:0], end+size, 0
+		batch, starts, end, size = batch[:0], starts[:0], end+size, 0
 	}
 }
 
-// readLine reads a line and how many of its batch are to come. The payload is nil
-// where its type is unknown.
+// readLine reads a line and how many of its batch are to come.
 func readLine(line []byte) (ev RunEvent, more int64, err error) {
 	doc, err := parse(line)
 	if err != nil {
 		return ev, 0, &InvalidError{Rule: err.Error()}
 	}
-	ev, err = readEvent(doc)
-	if err != nil && !errors.Is(err, ErrUnknownType) {
+	ev, err = readEvent(doc, line)
+	if err != nil {
 		return ev, 0, err
 	}
 	own, ok := doc.(map[string]any)["x-agentmemory"].(map[string]any)

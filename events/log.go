@@ -2,21 +2,22 @@ package events
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
-// Log is a run-event log in memory, for tests and for hosts whose runs do not
-// outlive the process. It numbers the events of each (tenant, run) from 0 and
-// drops an id that the run's log already has; the first record with an id stays.
+// Log is a [RunLog] in memory, for tests and for hosts whose runs do not outlive the
+// process.
 //
 // The zero value is ready for use. All methods are safe for concurrent use. What
 // goes in and what comes out is copied.
 type Log struct {
 	mu     sync.RWMutex
-	ledger ledger
+	ledger ledger // says where an event is in all
 	all    []RunEvent
-	byRun  map[runKey][]int // positions in all
 }
+
+var _ RunLog = (*Log)(nil)
 
 // Emit appends the records, all or none. It fails with an error that matches
 // [ErrInvalid] when one of them is invalid, and with the context's error when
@@ -31,27 +32,38 @@ func (l *Log) Emit(ctx context.Context, recs ...Record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, rec := range recs {
-		ev, fresh := l.ledger.admit(clone(rec))
-		if !fresh {
-			continue
+		if ev, fresh := l.ledger.admit(rec.Clone(), int64(len(l.all))); fresh {
+			l.all = append(l.all, ev)
 		}
-		if l.byRun == nil {
-			l.byRun = make(map[runKey][]int)
-		}
-		key := runKey{ev.Tenant, ev.RunID}
-		l.byRun[key] = append(l.byRun[key], len(l.all))
-		l.all = append(l.all, ev)
 	}
 	return nil
 }
 
-// Events returns a run's log in sequence order, nil if it has none.
-func (l *Log) Events(tenant, runID string) []RunEvent {
+// Read returns events of a run from a sequence on, see [RunLog].
+func (l *Log) Read(ctx context.Context, tenant, runID string, from int64, limit int) ([]RunEvent, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	var out []RunEvent
-	for _, i := range l.byRun[runKey{tenant, runID}] {
-		out = append(out, l.copyAt(i))
+	for _, i := range l.ledger.page(tenant, runID, from, limit) {
+		out = append(out, l.copyAt(int(i)))
+	}
+	return out, nil
+}
+
+// Events returns all of a run's log in sequence order, nil if it has none.
+func (l *Log) Events(tenant, runID string) []RunEvent {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	run := l.ledger.runs[runKey{tenant, runID}]
+	if run == nil {
+		return nil
+	}
+	var out []RunEvent
+	for _, i := range run.where {
+		out = append(out, l.copyAt(int(i)))
 	}
 	return out
 }
@@ -67,6 +79,21 @@ func (l *Log) All() []RunEvent {
 	return out
 }
 
+// Drop removes all events of a tenant, whose runs then begin at 0 again.
+func (l *Log) Drop(tenant string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key := range l.ledger.runs {
+		if key.tenant == tenant {
+			delete(l.ledger.runs, key)
+		}
+	}
+	l.all = slices.DeleteFunc(l.all, func(ev RunEvent) bool { return ev.Tenant == tenant })
+	for i := range l.all {
+		l.ledger.moved(&l.all[i], int64(i))
+	}
+}
+
 func (l *Log) copyAt(i int) RunEvent {
-	return RunEvent{Record: clone(l.all[i].Record), Sequence: l.all[i].Sequence}
+	return RunEvent{Record: l.all[i].Record.Clone(), Sequence: l.all[i].Sequence}
 }

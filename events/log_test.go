@@ -102,7 +102,7 @@ func TestE3_LogConcurrent(t *testing.T) {
 func TestLogCopies(t *testing.T) {
 	var log Log
 	for i, p := range full {
-		src := clone(record(fmt.Sprint(i), "t", "r", p))
+		src := record(fmt.Sprint(i), "t", "r", p).Clone()
 		if err := log.Emit(t.Context(), src); err != nil {
 			t.Fatal(err)
 		}

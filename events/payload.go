@@ -14,9 +14,10 @@ const (
 	TypeProposalActivated  Type = "proposal.activated"        // RFC 0096
 )
 
-// Payload is what an event says. The set is closed, so that no event can carry
-// content (E1): a record with anything but a value of one of this package's types
-// is invalid, also with a type that embeds one of them.
+// Payload is what an event says. The set is closed, so that no event of the agent-memory
+// layer can carry content (E1): a record with anything but a value of one of this package's
+// types is invalid, also with a type that embeds one of them. What a host says in events of
+// its own is a [HostPayload].
 //
 // All strings are valid UTF-8 and all integers at most [MaxInteger]. The JSON form
 // is that of [encoding/json]; to read one, use [Decode].

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"slices"
 	"time"
 	"unicode/utf8"
 )
@@ -21,6 +22,12 @@ type Record struct {
 	// NodeID is the workflow node that caused the event, if one did; at most 128
 	// bytes.
 	NodeID string
+	// CausationID names the event that caused this one, and EngineVersion and
+	// SchemaVersion are the host's own; the texts have at most 128 bytes. All are optional in the protocol: empty or 0
+	// is none. A log keeps them; nothing in this module sets them, and an outbox has no
+	// place for them.
+	CausationID, EngineVersion string
+	SchemaVersion              int64
 	// Time is the event's timestamp: whole milliseconds, years 1 to 9999 in UTC,
 	// not the zero time.
 	Time time.Time
@@ -51,7 +58,8 @@ const (
 //   - sourceIds of memory.compacted has sourceCount items, and is absent only
 //     where sourceCount is above [MaxListedSources] (RFC 0012 §B);
 //   - tokensUsed of a distillation is at most tokenBudget (RFC 0062);
-//   - outputCount of agent.memory.consolidated is at most inputCount (RFC 0068 §B).
+//   - outputCount of agent.memory.consolidated is at most inputCount (RFC 0068 §B);
+//   - the text of a payload is at most [MaxPayloadText] bytes.
 //
 // These rules bind what is emitted here. They are no part of the payload's own
 // Validate, nor of [Decode], so that another host's log can be read whatever it
@@ -66,6 +74,9 @@ func (r Record) Validate() error {
 	c.id("/eventId", r.ID, 1)
 	c.id("/runId", r.RunID, 1)
 	c.id("/nodeId", r.NodeID, 0)
+	c.id("/causationId", r.CausationID, 0)
+	c.id("/engineVersion", r.EngineVersion, 0)
+	c.integer("/schemaVersion", r.SchemaVersion, 0)
 	if len(r.Tenant) > maxTenantBytes || !utf8.ValidString(r.Tenant) {
 		c.fail("tenant", -1, "is longer than 256 bytes or not UTF-8")
 	}
@@ -94,4 +105,34 @@ type RunEvent struct {
 // concurrent use and do not keep the slice.
 type Sink interface {
 	Emit(ctx context.Context, recs ...Record) error
+}
+
+// Clone copies a record so that it shares no memory that somebody could change.
+func (r Record) Clone() Record {
+	switch p := r.Payload.(type) {
+	case MemoryWritten:
+		p.Tags = slices.Clone(p.Tags)
+		r.Payload = p
+	case MemoryCompacted:
+		p.SourceIDs = slices.Clone(p.SourceIDs)
+		if p.Distillation != nil {
+			d := *p.Distillation
+			if d.IndexUpdated != nil {
+				updated := *d.IndexUpdated
+				d.IndexUpdated = &updated
+			}
+			p.Distillation = &d
+		}
+		r.Payload = p
+	case MemoryConsolidated:
+		p.MergedIDs = slices.Clone(p.MergedIDs)
+		r.Payload = p
+	case ProposalCreated:
+		p.SourceRunIDs = slices.Clone(p.SourceRunIDs)
+		r.Payload = p
+	case HostPayload:
+		p.JSON = slices.Clone(p.JSON)
+		r.Payload = p
+	}
+	return r
 }

@@ -138,6 +138,7 @@ func TestRunEventJSON(t *testing.T) {
 	for i, p := range append(full, minimal...) {
 		ev := RunEvent{record("e", "tenant", "r", p), int64(i)}
 		ev.Time = noon.In(time.FixedZone("", 7200))
+		ev.CausationID, ev.EngineVersion, ev.SchemaVersion = "cause", "engine <1>", int64(i)
 		doc, err := json.Marshal(ev)
 		if err != nil {
 			t.Fatal(err)
@@ -186,12 +187,9 @@ func TestRunEventJSONRefuses(t *testing.T) {
 		equal(t, "the event", ev, valid)
 	}
 	var ev RunEvent
-	err := json.Unmarshal([]byte(`{"eventId":"e","type":"secret.type","payload":null,`+rest), &ev)
-	if !errors.Is(err, ErrUnknownType) || strings.Contains(err.Error(), "secret") {
-		t.Fatal(err)
-	}
-	if _, err := Decode("secret.type", []byte("{}")); !errors.Is(err, ErrUnknownType) {
-		t.Fatal(err)
+	for _, typ := range []string{"vendor.secret", "secret", "Secret.x", "secret."} {
+		err := json.Unmarshal([]byte(`{"eventId":"e","type":"`+typ+`","payload":null,`+rest), &ev)
+		wantInvalid(t, err, "/type", "secret", "Secret")
 	}
 }
 

@@ -98,7 +98,7 @@ func (k ArtifactKind) valid() bool {
 func known(p Payload) bool {
 	switch p.(type) {
 	case MemoryWritten, MemoryCompacted, MemoryConsolidated, CommitmentFired,
-		WorkspaceUpdated, ProposalCreated, ProposalActivated:
+		WorkspaceUpdated, ProposalCreated, ProposalActivated, HostPayload:
 		return true
 	}
 	return false
@@ -142,6 +142,8 @@ func textSize(p Payload) int {
 		return sizes(p.Path)
 	case ProposalCreated:
 		return sizes(p.ProposalID, p.DuplicateOf) + sizes(p.SourceRunIDs...)
+	case HostPayload:
+		return len(plain(p.JSON))
 	case ProposalActivated:
 		return sizes(p.ProposalID, p.ApprovalID, p.InstalledArtifactRef)
 	}

@@ -97,7 +97,7 @@ func TestE2_EveryFieldIsChecked(t *testing.T) {
 		return broken
 	}
 	tried := 0
-	for _, p := range full {
+	for _, p := range full[:len(allTypes)] {
 		typ := reflect.TypeOf(p)
 		for i := range typ.NumField() {
 			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")

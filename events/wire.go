@@ -13,14 +13,17 @@ const wireTime = "2006-01-02T15:04:05.000Z"
 // wireEvent is the protocol's RunEventDoc. The document is open, and a file log
 // puts what it needs for itself into a field of its own.
 type wireEvent struct {
-	EventID   string  `json:"eventId"`
-	RunID     string  `json:"runId"`
-	NodeID    string  `json:"nodeId,omitempty"`
-	Type      Type    `json:"type"`
-	Payload   Payload `json:"payload"`
-	Timestamp string  `json:"timestamp"`
-	Sequence  int64   `json:"sequence"`
-	File      *place  `json:"x-agentmemory,omitempty"`
+	EventID       string  `json:"eventId"`
+	RunID         string  `json:"runId"`
+	NodeID        string  `json:"nodeId,omitempty"`
+	CausationID   string  `json:"causationId,omitempty"`
+	EngineVersion string  `json:"engineVersion,omitempty"`
+	SchemaVersion int64   `json:"schemaVersion,omitempty"`
+	Type          Type    `json:"type"`
+	Payload       Payload `json:"payload"`
+	Timestamp     string  `json:"timestamp"`
+	Sequence      int64   `json:"sequence"`
+	File          *place  `json:"x-agentmemory,omitempty"`
 }
 
 func wire(ev RunEvent) (wireEvent, error) {
@@ -31,6 +34,7 @@ func wire(ev RunEvent) (wireEvent, error) {
 	c.integer("/sequence", ev.Sequence, 0)
 	return wireEvent{
 		EventID: ev.ID, RunID: ev.RunID, NodeID: ev.NodeID,
+		CausationID: ev.CausationID, EngineVersion: ev.EngineVersion, SchemaVersion: ev.SchemaVersion,
 		Type: ev.Payload.EventType(), Payload: ev.Payload,
 		Timestamp: ev.Time.UTC().Format(wireTime), Sequence: ev.Sequence,
 	}, c.err()
@@ -52,15 +56,14 @@ func (ev RunEvent) MarshalJSON() ([]byte, error) {
 // empty: only the reader knows whose log it is. Ids may have 128 characters, as the
 // protocol says, not just 128 bytes. A time is turned to UTC and cut to milliseconds.
 //
-// The error matches [ErrUnknownType] for an event of a type that this package has
-// no payload for, which readers ignore, else [ErrInvalid]. The event is then as it
-// was.
+// An event of a type that this package has no payload for has a [HostPayload], which
+// readers pass over. The error matches [ErrInvalid]; the event is then as it was.
 func (ev *RunEvent) UnmarshalJSON(raw []byte) error {
 	doc, err := parse(raw)
 	if err != nil {
 		return &InvalidError{Rule: err.Error()}
 	}
-	read, err := readEvent(doc)
+	read, err := readEvent(doc, raw)
 	if err != nil {
 		return err
 	}
@@ -68,9 +71,8 @@ func (ev *RunEvent) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// readEvent makes an event of a parsed document. With [ErrUnknownType] everything
-// but the payload is there.
-func readEvent(doc any) (RunEvent, error) {
+// readEvent makes an event of a document, which was parsed from raw.
+func readEvent(doc any, raw []byte) (RunEvent, error) {
 	m, ok := doc.(map[string]any)
 	if !ok {
 		return RunEvent{}, &InvalidError{Rule: "is not an object"}
@@ -90,23 +92,29 @@ func readEvent(doc any) (RunEvent, error) {
 		ev.NodeID = f.id("nodeId")
 	}
 	if _, ok := m["causationId"]; ok {
-		f.id("causationId")
+		ev.CausationID = f.id("causationId")
 	}
 	if _, ok := m["schemaVersion"]; ok {
-		c.integer("/schemaVersion", f.integer("schemaVersion"), 0)
+		ev.SchemaVersion = f.integer("schemaVersion")
+		c.integer("/schemaVersion", ev.SchemaVersion, 0)
 	}
 	if v, ok := m["engineVersion"]; ok {
-		f.text("engineVersion", v)
+		ev.EngineVersion = f.text("engineVersion", v)
 	}
 	payload, _ := f.take("payload", true)
 	if err := c.err(); err != nil {
 		return RunEvent{}, err
 	}
-	if decoders[typ] == nil {
-		return ev, ErrUnknownType
-	}
 	var err error
-	ev.Payload, err = decode(typ, payload)
+	if decoders[typ] != nil {
+		ev.Payload, err = decode(typ, payload)
+		return ev, err
+	}
+	var parts map[string]json.RawMessage // a map's keys are as they are written
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return RunEvent{}, &InvalidError{Rule: err.Error()}
+	}
+	ev.Payload, err = Decode(typ, parts["payload"])
 	return ev, err
 }
 

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 )
@@ -24,6 +25,50 @@ func (b *Bank) AsOf(ctx context.Context, tenant string, t Token) (Reader, error)
 		return nil, err
 	}
 	return &asOf{bank: b, snap: snap, view: v}, nil
+}
+
+// Check tells whether a token can be read, resumed and replayed from, and in a word for a
+// program why not. It is empty if it can, in each of the refs, and otherwise the first of
+// these:
+//
+//   - "malformed": it is no token of this version of the library, or damaged;
+//   - "tenant": it belongs to another tenant;
+//   - "horizon": it is older than the bank's Horizon, and what it stands on was purged;
+//   - "lost": it is younger, and what it stands on is gone all the same: by a restored
+//     backup, or since the tenant was dropped;
+//   - "forgotten": in one of the refs something that its run could see was forgotten.
+//
+// A host that has recorded which refs a run reads names them; without refs the last reason
+// does not come up, and a read of [Bank.AsOf] may still be refused. The error is the store's
+// or that of the context; the store must be Versioned.
+func (b *Bank) Check(ctx context.Context, tenant string, t Token, refs ...string) (reason string, err error) {
+	if b.versions == nil {
+		return "", fail(ErrNotProvided, "tokens need a Versioned store")
+	}
+	snap, err := t.snapshot(tenant)
+	if err == errToken {
+		return "malformed", nil
+	}
+	if err != nil {
+		return "tenant", nil
+	}
+	v, err := b.reopen(ctx, snap, func(*ownMark) bool { return true })
+	if errors.Is(err, ErrSnapshotUnavailable) {
+		if snap.at.Before(b.Now().Add(-b.cfg.Horizon)) {
+			return "horizon", nil
+		}
+		return "lost", nil
+	}
+	r := &asOf{bank: b, snap: snap, view: v}
+	for _, ref := range refs {
+		if err == nil {
+			err = r.whole(ctx, ref)
+		}
+	}
+	if errors.Is(err, ErrSnapshotUnavailable) {
+		return "forgotten", nil
+	}
+	return "", err
 }
 
 type asOf struct {
@@ -51,8 +96,13 @@ func (r *asOf) drop(ref, id string) {
 	r.snap.own[ref] = slices.DeleteFunc(r.snap.own[ref], func(m ownMark) bool { return m.id == id && !m.inherited })
 }
 
+// source is what is read. A ranker may keep the view, while a replay goes on.
+func (r *asOf) source() source {
+	return source{r.snap.at, r.view.list, func(context.Context, string) (*view, error) { return r.view.clone(), nil }}
+}
+
 func (r *asOf) List(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {
-	entries, err := readList(ctx, r.bank, r.snap.tenant, ref, o, r.snap.at, r.view.list)
+	entries, err := readList(ctx, r.bank, r.snap.tenant, ref, o, r.source())
 	return exactly(ctx, r, ref, entries, err)
 }
 

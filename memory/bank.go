@@ -46,8 +46,8 @@ type Config struct {
 	// Logger, if set, is told what [Bank.Maintain] did and what went wrong with it: counts
 	// and classes of errors, never what a store or a sink said.
 	Logger *slog.Logger
-	// Ranker answers [Bank.Recall] and [Run.Recall]. Without one they fail with
-	// [ErrNotProvided]; package recall has one.
+	// Ranker answers [Bank.Recall] and [Run.Recall], and lists by relevance if it ranks by
+	// meaning. Without one they fail with [ErrNotProvided]; package recall has one.
 	Ranker Ranker
 	// TokenCounter counts the units of ListOptions.TokenBudget, as the host advertises them
 	// (RFC 0113). Its name is "chars" for one that counts characters, or that of a tokenizer;
@@ -56,14 +56,19 @@ type Config struct {
 		Name() string
 		Count(text string) int
 	}
-	// Sink receives the events. Without one there are none.
+	// Sink receives the events. Without one there are none, unless RunLog is set.
 	Sink events.Sink
+	// RunLog puts the events into the store's own log of runs, for a store that is an
+	// [events.RunLog] beside its memory: there each has its sequence when the mutation that
+	// it tells of commits, and nothing has to relay it. It takes the place of a Sink. What
+	// an earlier configuration left in the outbox is relayed into the log.
+	RunLog bool
 	// WriteEvents announces every write by a memory.written event (RFC 0057). It
-	// needs a Sink and a Transactor.
+	// needs a Sink or the RunLog, and a Transactor.
 	WriteEvents bool
 	// EventTags puts an entry's redacted tags on its memory.written event, as the entry
 	// has them when the event is delivered. One that was deleted, has expired or was
-	// forgotten by then has none.
+	// forgotten by then has none. It does not go with RunLog: a log keeps what it has.
 	EventTags bool
 	// MaxUndelivered is how many events of one tenant may wait for the sink. While that many
 	// wait, writes of this tenant that would add an event fail with [ErrBacklog], and other
@@ -91,6 +96,10 @@ type Bank struct {
 	tenants   driver.Tenants
 	changes   driver.Changes
 	traits    driver.Traits
+
+	// What parts of the host said of themselves when the bank was made.
+	counter string // the name of the token counter
+	model   string // by which the ranker ranks by meaning
 
 	backlog backlog
 	keeper  keeper
@@ -137,7 +146,17 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 	if b.tx == nil && (b.versions != nil || b.scheduler != nil || b.tenants != nil) {
 		return nil, fail(ErrValidation, "the store grants a step without the Transactor below it")
 	}
-	if cfg.WriteEvents && cfg.Sink == nil {
+	if cfg.RunLog {
+		log, ok := driver.As[events.RunLog](a)
+		switch {
+		case cfg.Sink != nil || cfg.EventTags:
+			return nil, fail(ErrValidation, "the store's run log goes with no sink and no tags on events")
+		case !ok || b.tx == nil:
+			return nil, fail(ErrNotProvided, "the store keeps no run log")
+		}
+		b.cfg.Sink = log
+	}
+	if cfg.WriteEvents && b.cfg.Sink == nil {
 		return nil, fail(ErrValidation, "write events need a sink")
 	}
 	if cfg.WriteEvents && b.tx == nil {
@@ -146,7 +165,24 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 	if cfg.Limits != nil && b.tx == nil {
 		return nil, fail(ErrNotProvided, "limits need a Transactor")
 	}
+	if err := b.introduce(); err != nil {
+		return nil, err
+	}
 	return b, nil
+}
+
+// introduce asks parts of the host for their names.
+func (b *Bank) introduce() (err error) {
+	if b.cfg.TokenCounter != nil {
+		b.counter, err = ask(context.Background(), "the token counter", func(context.Context) (string, error) { return b.cfg.TokenCounter.Name(), nil })
+	}
+	if err == nil && b.cfg.Ranker != nil {
+		b.model, err = ask(context.Background(), "the ranker", func(context.Context) (string, error) { return b.cfg.Ranker.Model(), nil })
+	}
+	if err == nil && b.model != "" && b.tx == nil {
+		err = fail(ErrNotProvided, "ranking by meaning needs a Transactor")
+	}
+	return err
 }
 
 // Offers tells what a bank can do, as its store and its Config really are. The
@@ -158,7 +194,8 @@ type Offers struct {
 	Schedules     bool   // Due tells what is due
 	Views         bool   // runs, tokens and AsOf
 	WriteEvents   bool   // memory.written is emitted
-	Semantic      bool   // Search ranks by meaning
+	Semantic      bool   // Recall, or a store's own Search, ranks by meaning
+	Relevance     bool   // lists can be ranked by relevance
 	TokenCounter  string // the name of the units of ListOptions.TokenBudget; empty if there is none
 	MaxEntryBytes int
 	Horizon       time.Duration
@@ -166,10 +203,6 @@ type Offers struct {
 
 // Offers tells what the bank can do.
 func (b *Bank) Offers() Offers {
-	counter := ""
-	if b.cfg.TokenCounter != nil {
-		counter = b.cfg.TokenCounter.Name()
-	}
 	return Offers{
 		Writes:        !b.traits.ReadOnly,
 		Durable:       b.traits.Durable,
@@ -177,8 +210,9 @@ func (b *Bank) Offers() Offers {
 		Schedules:     b.scheduler != nil,
 		Views:         b.versions != nil,
 		WriteEvents:   b.cfg.WriteEvents && !b.traits.ReadOnly,
-		Semantic:      b.searcher != nil && b.traits.Semantic,
-		TokenCounter:  counter,
+		Semantic:      b.model != "" || b.searcher != nil && b.traits.Semantic,
+		Relevance:     b.model != "",
+		TokenCounter:  b.counter,
 		MaxEntryBytes: b.cfg.MaxEntryBytes,
 		Horizon:       b.cfg.Horizon,
 	}

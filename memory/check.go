@@ -66,5 +66,18 @@ func validInstant(t time.Time) bool {
 	return y >= 1 && y <= 9999
 }
 
-// millis drops what is finer than the wire: whole milliseconds, UTC.
+// Instants are whole milliseconds, in UTC. One that tells when something was, or that ends
+// something, is rounded down: a clock's, CreatedAt, ExpiresAt, an event's. One before which
+// something may not be is rounded up: a bound of a search, a due instant. So nothing lives too
+// long, and nothing comes too early.
+
+// millis rounds an instant down.
 func millis(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
+// millisUp rounds an instant up; zero stays zero.
+func millisUp(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return millis(t.Add(time.Millisecond - time.Nanosecond))
+}

@@ -37,8 +37,13 @@
 //   - M10: forgetting a subject erases its entries, all that was derived from them
 //     and the documents made of those, and brings back what others had lost to a
 //     merge with them.
+//   - S1: a ranked read shows nothing that a list would not: whatever a ranker finds is read
+//     through the view at hand.
+//   - S5: a token budget holds exactly in the bank's counter; an entry is left out, never cut.
 //   - E3: a write and its events commit together; [Bank.Relay] delivers them at
-//     least once, each under one id.
+//     least once, each under one id. With Config.RunLog they are in the run's log of
+//     the same store, under their sequences, as soon as the write is committed. What is
+//     logged stays when what it tells of is forgotten (RFC 0080 §A).
 //
 // # Errors
 //

@@ -31,9 +31,13 @@ type Draft struct {
 	//
 	// Tags and Subjects together are at most 256 in number and 16 KiB long.
 	Tags []string
-	// ExpiresAt ends the entry's life; zero never does. What is finer than a
-	// millisecond is dropped. It must lie in the future.
+	// ExpiresAt ends the entry's life; zero never does. It is rounded down to a whole
+	// millisecond, and must lie in the future.
 	ExpiresAt time.Time
+	// TTL says the same as a time from the write on (RFC 0039): the entry ends at the instant
+	// of the write plus the TTL, rounded down. It is at least a millisecond; zero is none.
+	// Only one of the two is set.
+	TTL time.Duration
 	// Subjects are labels of whom or what the entry is about, under which
 	// [Bank.Forget] finds it: 1 to 256 characters without control characters. They
 	// are identifiers: one that holds a secret is refused.
@@ -50,8 +54,8 @@ type Draft struct {
 	// frees its key. Keys have 1 to 512 bytes without control characters, and need a store
 	// that is a Transactor. Empty is no key.
 	Key string
-	// CreatedAt backdates an entry that a [Job] imports from elsewhere; zero is
-	// now. A run cannot backdate.
+	// CreatedAt backdates an entry that a [Job] imports from elsewhere, rounded down to a
+	// whole millisecond; zero is now. A run cannot backdate.
 	CreatedAt time.Time
 }
 
@@ -93,6 +97,12 @@ func (w writer) checked(d Draft, derived bool, now time.Time) (Entry, error) {
 	}
 	if !validInstant(e.CreatedAt) {
 		return Entry{}, fail(ErrValidation, "createdAt is outside the years 1 to 9999")
+	}
+	if d.TTL != 0 {
+		if d.TTL < 0 || !d.ExpiresAt.IsZero() {
+			return Entry{}, fail(ErrValidation, "a TTL below zero, or beside expiresAt")
+		}
+		d.ExpiresAt = now.Add(d.TTL)
 	}
 	if !d.ExpiresAt.IsZero() {
 		e.ExpiresAt = millis(d.ExpiresAt)

@@ -83,7 +83,7 @@ func shape(err error) error {
 	if e := (*driver.Error)(nil); errors.As(err, &e) {
 		return e
 	}
-	kinds := []*driver.Kind{ErrNotFound, ErrValidation, ErrConflict, ErrSnapshotUnavailable, ErrNotProvided, ErrOutcomeUnknown, ErrStorageLimit, ErrBacklog}
+	kinds := []*driver.Kind{ErrNotFound, ErrValidation, ErrSecretLeakage, ErrConflict, ErrSnapshotUnavailable, ErrNotProvided, ErrOutcomeUnknown, ErrStorageLimit, ErrBacklog, ErrInternal}
 	for _, kind := range kinds {
 		if errors.Is(err, kind) {
 			return failWith(kind, "", err)

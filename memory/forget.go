@@ -13,16 +13,16 @@ import (
 // Forgotten tells what a [Bank.Forget] or a [Bank.Scrub] did.
 type Forgotten struct {
 	// Erased entries are gone from every version, with the documents made of them.
-	Erased []Located
+	Erased []driver.Located
 	// Restored entries belong to others: they had been merged into something that
 	// was erased, and are live again.
-	Restored []Located
+	Restored []driver.Located
 	// Rewritten are the new entries that stand, redacted, in the place of ones that
 	// Scrub erased.
-	Rewritten []Located
+	Rewritten []driver.Located
 	// Lost entries were erased by Scrub without a redacted copy, since the redactor
 	// gives no text of theirs without the secret.
-	Lost []Located
+	Lost []driver.Located
 	// Documents were removed, or redacted if they are host text; those made of erased
 	// entries are not counted.
 	Documents int
@@ -105,27 +105,27 @@ type erasure struct {
 	bank      *Bank
 	tenant    string
 	at        time.Time
-	doomed    map[Located]Record
-	order     []Located // of the doomed
+	doomed    map[driver.Located]Record
+	order     []driver.Located // of the doomed
 	documents []DocumentSwap
 	// rewrite gives the entry that stands for an erased one. It reports lost if there
 	// should be one and cannot.
 	rewrite func(Entry) (e Entry, ok, lost bool)
 
-	mutation driver.Mutation // the step at hand
-	lost     []Located       // by it
+	mutation driver.Mutation  // the step at hand
+	lost     []driver.Located // by it
 }
 
 func newErasure(b *Bank, tenant string) *erasure {
 	return &erasure{
-		bank: b, tenant: tenant, at: b.Now(), doomed: map[Located]Record{},
+		bank: b, tenant: tenant, at: b.Now(), doomed: map[driver.Located]Record{},
 		rewrite: func(Entry) (Entry, bool, bool) { return Entry{}, false, false },
 	}
 }
 
 // doom marks a record for erasure.
 func (x *erasure) doom(rec Record) {
-	at := Located{Scope: rec.Scope, ID: rec.Entry.ID}
+	at := driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}
 	if _, known := x.doomed[at]; known || rec.Erased {
 		return
 	}
@@ -137,7 +137,7 @@ func (x *erasure) doom(rec Record) {
 // It reads all of the tenant's memory, and holds what is doomed and the ids of what is
 // derived.
 func (b *Bank) doomAll(ctx context.Context, x *erasure, chosen func(*Record) (bool, error)) error {
-	derived := map[Located][]string{} // by source, ids of the same ref
+	derived := map[driver.Located][]string{} // by source, ids of the same ref
 	for rec, err := range b.tx.History(ctx, x.tenant, driver.HistoryQuery{}) {
 		if err != nil {
 			return shape(err)
@@ -146,7 +146,7 @@ func (b *Bank) doomAll(ctx context.Context, x *erasure, chosen func(*Record) (bo
 			continue
 		}
 		for _, source := range rec.Entry.Sources {
-			at := Located{Scope: rec.Scope, ID: source}
+			at := driver.Located{Scope: rec.Scope, ID: source}
 			derived[at] = append(derived[at], rec.Entry.ID)
 		}
 		doomed, err := chosen(&rec)
@@ -208,7 +208,7 @@ func (x *erasure) run(ctx context.Context, done *Forgotten) error {
 func (x *erasure) heads(rec Record) bool { return rec.State == Live && rec.Entry.LiveAt(x.at) }
 
 // split tells the live ones of the doomed from the others.
-func (x *erasure) split() (heads, others []Located) {
+func (x *erasure) split() (heads, others []driver.Located) {
 	for _, at := range x.order {
 		if x.heads(x.doomed[at]) {
 			heads = append(heads, at)
@@ -240,7 +240,7 @@ func documentSteps(docs []DocumentSwap) iter.Seq[[]DocumentSwap] {
 // form, and those that were merged into it. What had been deleted or superseded, or had
 // expired, gives nothing back. If something is merged into the head meanwhile, the step is a
 // conflict; behind the head nothing can be, since nothing there is live.
-func (x *erasure) giveBack(ctx context.Context, at Located, head Record) error {
+func (x *erasure) giveBack(ctx context.Context, at driver.Located, head Record) error {
 	var retired []string // in favour of the head
 	for level := []Record{head}; len(level) > 0; {
 		var ids []string
@@ -259,16 +259,16 @@ func (x *erasure) giveBack(ctx context.Context, at Located, head Record) error {
 			if rec.State != Merged {
 				continue
 			}
-			_, doomed := x.doomed[Located{Scope: rec.Scope, ID: rec.Entry.ID}]
+			_, doomed := x.doomed[driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}]
 			if doomed || rec.Erased || !rec.Entry.LiveAt(x.at) {
 				level = append(level, rec)
 			} else {
-				x.mutation.Restore = append(x.mutation.Restore, Located{Scope: rec.Scope, ID: rec.Entry.ID})
+				x.mutation.Restore = append(x.mutation.Restore, driver.Located{Scope: rec.Scope, ID: rec.Entry.ID})
 			}
 		}
 	}
 	if x.mutation.Heirs == nil {
-		x.mutation.Heirs = map[Located][]string{}
+		x.mutation.Heirs = map[driver.Located][]string{}
 	}
 	x.mutation.Heirs[at] = retired
 	return nil
@@ -276,7 +276,7 @@ func (x *erasure) giveBack(ctx context.Context, at Located, head Record) error {
 
 // replace puts the rewritten form of an entry in its place.
 func (x *erasure) replace(rec Record) {
-	at := Located{Scope: rec.Scope, ID: rec.Entry.ID}
+	at := driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}
 	if _, doomed := x.doomed[at]; !doomed || rec.Erased || !rec.Entry.LiveAt(x.at) {
 		return
 	}
@@ -310,7 +310,7 @@ func (x *erasure) commit(ctx context.Context, done *Forgotten) error {
 	done.Erased = append(done.Erased, m.Erase...)
 	done.Restored = append(done.Restored, m.Restore...)
 	for _, p := range m.Put {
-		done.Rewritten = append(done.Rewritten, Located{Scope: p.Scope, ID: p.Entry.ID})
+		done.Rewritten = append(done.Rewritten, driver.Located{Scope: p.Scope, ID: p.Entry.ID})
 	}
 	done.Lost = append(done.Lost, x.lost...)
 	done.Documents += len(m.Documents)

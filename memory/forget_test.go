@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // The lineage tests build random lineages of merges, supersedings and deletions,
@@ -241,7 +242,7 @@ func TestM10_ScrubReplacesWhatHoldsALateSecret(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, done.Erased, 3)
 	require.Len(t, done.Rewritten, 2)
-	require.Equal(t, []memory.Located{{Scope: memory.Scope{Tenant: "acme", Ref: "m"}, ID: other.ID}}, done.Restored)
+	require.Equal(t, []driver.Located{{Scope: memory.Scope{Tenant: "acme", Ref: "m"}, ID: other.ID}}, done.Restored)
 	require.ElementsMatch(t, []string{"key [REDACTED:late]", "clean"}, contents(t, h.Reader("acme"), "m"))
 	entries, err := h.Reader("acme").List(ctx, "m", memory.ListOptions{Tag: "t"})
 	require.NoError(t, err)

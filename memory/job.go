@@ -43,6 +43,20 @@ func (b *Bank) Background(c JobConfig) (*Job, error) {
 	return &Job{writer: w}, nil
 }
 
+// Pass opens a job, calls f with it and ends it, whatever f returns, so that its registry is
+// closed and its events are with the sink. It returns what f and the end of the job said;
+// an end that fails leaves the events to [Bank.Relay]. A panic of f goes on once the job has
+// ended.
+func (b *Bank) Pass(ctx context.Context, c JobConfig, f func(*Job) error) (err error) {
+	j, err := b.Background(c)
+	if err != nil {
+		return err
+	}
+	// What the pass has announced is delivered though its context is done.
+	defer func() { err = errors.Join(err, j.End(context.WithoutCancel(ctx))) }()
+	return f(j)
+}
+
 // ID returns the id of the pass.
 func (j *Job) ID() string { return j.runID }
 

@@ -77,17 +77,17 @@ func (b *Bank) EraseAgain(ctx context.Context, tenant string, ledger []Erasure) 
 	if !validTenant(tenant) {
 		return Forgotten{}, fail(ErrValidation, "malformed tenant")
 	}
-	erased := map[Located]bool{}
+	erased := map[driver.Located]bool{}
 	for _, x := range ledger {
 		for ref, ids := range x.Entries {
 			for _, id := range ids {
-				erased[Located{Scope: Scope{Tenant: tenant, Ref: ref}, ID: id}] = true
+				erased[driver.Located{Scope: Scope{Tenant: tenant, Ref: ref}, ID: id}] = true
 			}
 		}
 	}
 	return b.eraseAll(ctx, tenant, func(ctx context.Context, x *erasure) error {
 		err := b.doomAll(ctx, x, func(rec *Record) (bool, error) {
-			return erased[Located{Scope: rec.Scope, ID: rec.Entry.ID}], nil
+			return erased[driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}], nil
 		})
 		if err != nil {
 			return err

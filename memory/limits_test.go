@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/redact"
 )
 
@@ -101,7 +102,7 @@ func TestM10_ScrubNamesWhatItLoses(t *testing.T) {
 	e := put(t, h.run("r", "acme"), "m", "x", secret)
 	done, err := h.Scrub(ctx, "acme", newVault("k", secret))
 	require.NoError(t, err)
-	at := []memory.Located{{Scope: memory.Scope{Tenant: "acme", Ref: "m"}, ID: e.ID}}
+	at := []driver.Located{{Scope: memory.Scope{Tenant: "acme", Ref: "m"}, ID: e.ID}}
 	require.Equal(t, at, done.Erased)
 	require.Equal(t, at, done.Lost)
 	require.Empty(t, contents(t, h.Reader("acme"), "m"))

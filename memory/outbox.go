@@ -34,7 +34,7 @@ const relayBatch = 256
 // run's events by itself. It is safe to relay in several processes at once.
 func (b *Bank) Relay(ctx context.Context) (Relayed, error) {
 	var done Relayed
-	if b.tx == nil || b.cfg.Sink == nil {
+	if b.tx == nil || b.cfg.Sink == nil || b.traits.ReadOnly {
 		return done, nil
 	}
 	r := relay{bank: b, stuck: map[runName]bool{}, done: &done}
@@ -52,7 +52,7 @@ func (b *Bank) Relay(ctx context.Context) (Relayed, error) {
 
 // flush delivers what one run has in the outbox.
 func (b *Bank) flush(ctx context.Context, tenant, runID string) error {
-	if b.tx == nil || b.cfg.Sink == nil {
+	if b.tx == nil || b.cfg.Sink == nil || b.traits.ReadOnly {
 		return nil
 	}
 	r := relay{bank: b, stuck: map[runName]bool{}, done: new(Relayed)}
@@ -157,7 +157,7 @@ func (b *Bank) dress(ctx context.Context, recs []events.Record) ([]events.Record
 			ids[s] = append(ids[s], p.MemoryID)
 		}
 	}
-	tags := map[Located][]string{}
+	tags := map[driver.Located][]string{}
 	for s, list := range ids {
 		found, err := lookup(ctx, b.tx, s, list)
 		if err != nil {
@@ -165,14 +165,14 @@ func (b *Bank) dress(ctx context.Context, recs []events.Record) ([]events.Record
 		}
 		for _, rec := range found {
 			if rec.State != Deleted && !rec.Erased && rec.Entry.LiveAt(b.Now()) {
-				tags[Located{Scope: s, ID: rec.Entry.ID}] = rec.Entry.Tags
+				tags[driver.Located{Scope: s, ID: rec.Entry.ID}] = rec.Entry.Tags
 			}
 		}
 	}
 	out := make([]events.Record, len(recs))
 	for i, rec := range recs {
 		if p, ok := rec.Payload.(events.MemoryWritten); ok {
-			p.Tags = tags[Located{Scope: Scope{Tenant: rec.Tenant, Ref: p.MemoryRef}, ID: p.MemoryID}]
+			p.Tags = tags[driver.Located{Scope: Scope{Tenant: rec.Tenant, Ref: p.MemoryRef}, ID: p.MemoryID}]
 			rec.Payload = p
 		}
 		out[i] = rec

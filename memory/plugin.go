@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -28,6 +29,7 @@ func ask[T any](ctx context.Context, part string, f func(context.Context) (T, er
 		value T
 		err   error
 	}
+	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, PluginTimeout)
 	defer cancel()
 	replies := make(chan reply, 1) // what comes too late is read by nobody
@@ -39,18 +41,21 @@ func ask[T any](ctx context.Context, part string, f func(context.Context) (T, er
 			return err
 		})
 	}()
+	late := func(cause error) error { return failWith(ErrInternal, part+" did not answer in time", cause) }
+	var r reply
 	select {
-	case r := <-replies:
-		return r.value, r.err
+	case r = <-replies:
 	case <-ctx.Done():
 		select { // an answer in the same moment counts
-		case r := <-replies:
-			return r.value, r.err
+		case r = <-replies:
 		default:
-			var none T
-			return none, failWith(ErrInternal, part+" did not answer in time", ctx.Err())
+			return r.value, late(ctx.Err())
 		}
 	}
+	if ctx.Err() != nil && caller.Err() == nil && errors.Is(r.err, context.DeadlineExceeded) {
+		r.err = late(r.err) // it is not the caller's time that was over
+	}
+	return r.value, r.err
 }
 
 // within is ask for a part that answers nothing.

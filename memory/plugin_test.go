@@ -237,6 +237,7 @@ func (r *hanging) Close() error {
 type rankerFunc func(ctx context.Context, v *memory.View, q memory.Search) ([]memory.Hit, error)
 
 func (f rankerFunc) Version() string { return "test/1" }
+func (f rankerFunc) Model() string   { return "" }
 func (f rankerFunc) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]memory.Hit, error) {
 	return f(ctx, v, q)
 }

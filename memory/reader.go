@@ -3,7 +3,9 @@ package memory
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -13,7 +15,7 @@ import (
 // MemoryAdapter (RFC 0004 §A). A ref that is foreign, malformed or unresolvable
 // reads as one that holds nothing.
 type Reader interface {
-	// List returns live entries, newest first: at most o.Limit, or
+	// List returns live entries, newest first or by relevance: at most o.Limit, or
 	// [DefaultListLimit] if that is 0, and never more than [MaxListLimit]. A longer
 	// list is read page by page, see ListOptions.After. Without an error the result is
 	// not nil. A negative limit, a malformed tag or a malformed cursor is [ErrValidation].
@@ -36,6 +38,14 @@ type ListOptions struct {
 	// budget, one below zero is [ErrValidation], and any other without a counter is
 	// [ErrNotProvided].
 	TokenBudget int `json:"tokenBudget,omitempty"`
+	// Rank is "recency", which is also what an empty one means, or "relevance" (RFC 0113): by
+	// how well the entries answer Query, which then must be set, as the bank's ranker judges.
+	// Where no ranker ranks by meaning, relevance is [ErrNotProvided]. Such a list has no
+	// pages, and none goes beyond the first [MaxListLimit] by words and as many by meaning.
+	Rank string `json:"rank,omitempty"`
+	// Query is what a list by relevance is to answer; for others it means nothing. A run takes
+	// its secrets out of it first.
+	Query string `json:"query,omitempty"`
 }
 
 // Reader returns a reader of the tenant's live memory.
@@ -47,7 +57,7 @@ type liveReader struct {
 }
 
 func (r liveReader) List(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {
-	return readList(ctx, r.bank, r.tenant, ref, o, r.bank.Now(), r.bank.store.List)
+	return readList(ctx, r.bank, r.tenant, ref, o, r.bank.live())
 }
 
 func (r liveReader) Get(ctx context.Context, ref, id string) (Entry, error) {
@@ -59,35 +69,67 @@ type (
 	getFunc  func(ctx context.Context, s Scope, id string, at time.Time) (Entry, error)
 )
 
+// source is what a list is read from: live memory, what a run sees, or what it saw.
+type source struct {
+	at   time.Time
+	list listFunc
+	// view is the same for a ranker, which may keep it; nil if the store has no views.
+	view func(ctx context.Context, tenant string) (*view, error)
+}
+
+// The values of ListOptions.Rank.
+const (
+	rankRecency   = "recency"
+	rankRelevance = "relevance"
+)
+
+// check refuses options that contradict themselves, or that the bank cannot follow.
+func (b *Bank) check(o ListOptions) error {
+	relevance := o.Rank == rankRelevance
+	switch {
+	case o.Tag != "" && !validTag(o.Tag):
+		return fail(ErrValidation, "malformed tag")
+	case !o.After.IsZero() && (!validID(o.After.ID) || !o.After.CreatedAt.Equal(millis(o.After.CreatedAt))):
+		return fail(ErrValidation, "malformed cursor")
+	case o.TokenBudget < 0:
+		return fail(ErrValidation, "the token budget is below zero")
+	case o.Rank != "" && o.Rank != rankRecency && !relevance:
+		return fail(ErrValidation, "unknown rank")
+	case relevance && (strings.TrimSpace(o.Query) == "" || !validText(o.Query)):
+		return fail(ErrValidation, "relevance needs a query")
+	case relevance && !o.After.IsZero():
+		return fail(ErrValidation, "a list by relevance has no pages")
+	case o.TokenBudget > 0 && b.cfg.TokenCounter == nil:
+		return fail(ErrNotProvided, "the bank has no token counter")
+	case relevance && b.model == "":
+		return fail(ErrNotProvided, "the bank has no ranker that ranks by meaning")
+	}
+	return nil
+}
+
 // readList is the one way by which a list reaches a host, whatever it is read
 // from.
-func readList(ctx context.Context, b *Bank, tenant, ref string, o ListOptions, at time.Time, list listFunc) ([]Entry, error) {
+func readList(ctx context.Context, b *Bank, tenant, ref string, o ListOptions, from source) ([]Entry, error) {
 	limit, err := boundLimit(o.Limit)
+	if err == nil {
+		err = b.check(o)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if o.Tag != "" && !validTag(o.Tag) {
-		return nil, fail(ErrValidation, "malformed tag")
-	}
-	switch {
-	case o.TokenBudget < 0:
-		return nil, fail(ErrValidation, "the token budget is below zero")
-	case o.TokenBudget > 0 && b.cfg.TokenCounter == nil:
-		return nil, fail(ErrNotProvided, "the bank has no token counter")
-	}
-	if !o.After.IsZero() && !validID(o.After.ID) {
-		return nil, fail(ErrValidation, "malformed cursor")
 	}
 	s, held, err := b.visible(ctx, tenant, ref)
 	if !held || err != nil {
 		return []Entry{}, err
 	}
-	q := driver.Query{After: o.After, Limit: limit, Tag: o.Tag, At: at}
+	q := driver.Query{After: o.After, Limit: limit, Tag: o.Tag, At: from.at}
 	var entries []Entry
-	if o.TokenBudget == 0 {
-		entries, err = list(ctx, s, q)
-	} else {
-		entries, err = b.fitting(ctx, s, q, o.TokenBudget, list)
+	switch {
+	case o.Rank == rankRelevance:
+		entries, err = b.fitting(ctx, b.relevant(ctx, s, o, limit, from), o.TokenBudget, limit)
+	case o.TokenBudget > 0:
+		entries, err = b.fitting(ctx, pages(ctx, s, q, from.list), o.TokenBudget, limit)
+	default:
+		entries, err = from.list(ctx, s, q)
 	}
 	if err != nil {
 		return nil, shape(err)
@@ -95,32 +137,72 @@ func readList(ctx context.Context, b *Bank, tenant, ref string, o ListOptions, a
 	return handOut(entries), nil
 }
 
-// fitting is the beginning of a list whose entries fit into a budget.
-func (b *Bank) fitting(ctx context.Context, s Scope, q driver.Query, budget int, list listFunc) ([]Entry, error) {
+// fitting is the beginning of a list whose entries fit into a budget, of which 0 is none.
+func (b *Bank) fitting(ctx context.Context, entries iter.Seq2[Entry, error], budget, limit int) ([]Entry, error) {
 	var fit []Entry
 	left := budget
-	for e, err := range pages(ctx, s, q, list) {
+	for part, err := range parts(entries) {
 		if err != nil {
 			return nil, err
 		}
-		size := 0
-		err = guard("the token counter", func() error {
-			size = b.cfg.TokenCounter.Count(e.Content)
-			return nil
-		})
-		if err != nil {
-			return nil, err
+		sizes := make([]int, len(part))
+		if budget > 0 {
+			if sizes, err = b.count(ctx, part); err != nil {
+				return nil, err
+			}
 		}
-		if size > budget {
-			continue
+		for i, e := range part {
+			switch {
+			case sizes[i] > budget:
+			case sizes[i] > left || len(fit) == limit:
+				return fit, nil
+			default:
+				left -= sizes[i]
+				fit = append(fit, e)
+			}
 		}
-		if size > left || len(fit) == q.Limit {
-			break
-		}
-		left -= size
-		fit = append(fit, e)
 	}
 	return fit, nil
+}
+
+// parts yields entries some at a time, so that a part of the host is not waited for once
+// for each.
+func parts(entries iter.Seq2[Entry, error]) iter.Seq2[[]Entry, error] {
+	return func(yield func([]Entry, error) bool) {
+		var part []Entry
+		for e, err := range entries {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if part = append(part, e); len(part) == 64 {
+				if !yield(part, nil) {
+					return
+				}
+				part = nil
+			}
+		}
+		if len(part) > 0 {
+			yield(part, nil)
+		}
+	}
+}
+
+// count asks the token counter how much entries say.
+func (b *Bank) count(ctx context.Context, entries []Entry) ([]int, error) {
+	sizes, err := ask(ctx, "the token counter", func(context.Context) ([]int, error) {
+		sizes := make([]int, len(entries))
+		for i := range entries {
+			if sizes[i] = b.cfg.TokenCounter.Count(entries[i].Content); sizes[i] < 0 {
+				return nil, fail(ErrInternal, "the token counter counts below zero")
+			}
+		}
+		return sizes, nil
+	})
+	if ended := ctx.Err(); ended != nil {
+		return nil, ended
+	}
+	return sizes, err
 }
 
 // readGet is the one way by which an entry reaches a host.

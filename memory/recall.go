@@ -15,11 +15,15 @@ import (
 type Ranker interface {
 	// Rank returns the entries of the view that answer q, best first and at most q.Limit.
 	// Of Hit.Entry only the ID is set: the bank reads each entry through the view, and
-	// leaves out what the view does not show or the filters of q exclude.
+	// leaves out what the view does not show or the filters of q exclude. A smaller limit
+	// gives the beginning of what a larger one gives.
 	Rank(ctx context.Context, v *View, q Search) ([]Hit, error)
 	// Version names how the ranker works. The same view, question and version give the
 	// same answer.
 	Version() string
+	// Model names the model by which the ranker ranks by meaning, and is empty if it ranks by
+	// words only. It is asked once, when a bank is made.
+	Model() string
 }
 
 // Hit is an entry that answers a question, and why it does.
@@ -30,15 +34,24 @@ type Hit struct {
 	// Terms are the words of the question that the entry matched, as the ranker compares
 	// them.
 	Terms []string
+	// Similarity is how near the entry is to the question in meaning: 1 for the same, 0 for
+	// nothing in common or if the ranker does not know.
+	Similarity float64
+	// Age is by how much the entry is older than the newest one that answers.
+	Age time.Duration
 }
 
 // Recall returns the entries of the tenant's live memory in a ref that answer q.Text, best
 // first, by the bank's Config.Ranker; the other fields of q narrow the answer. It returns
 // nothing that a list of the ref would not. A ref that is foreign, malformed or unresolvable
-// holds nothing. It fails with [ErrNotProvided] without a ranker.
+// holds nothing. It fails with [ErrNotProvided] without a ranker, and if q.Rank asks for
+// meaning and the ranker has no model.
 func (b *Bank) Recall(ctx context.Context, tenant, ref string, q Search) ([]Hit, error) {
-	return b.recall(ctx, tenant, ref, q, b.Now(), b.newest)
+	return b.recall(ctx, tenant, ref, q, b.live())
 }
+
+// live is memory as it is now.
+func (b *Bank) live() source { return source{b.Now(), b.store.List, b.newest} }
 
 // RecallAsOf is [Bank.Recall] over what a run saw at a token's position, with the errors of
 // [Bank.AsOf].
@@ -51,29 +64,27 @@ func (b *Bank) RecallAsOf(ctx context.Context, tenant string, t Token, ref strin
 }
 
 func (r *asOf) recall(ctx context.Context, ref string, q Search) ([]Hit, error) {
-	hits, err := r.bank.recall(ctx, r.snap.tenant, ref, q, r.snap.at, func(context.Context, string) (*view, error) {
-		return r.view.clone(), nil // a ranker may keep it, while the replay goes on
-	})
+	hits, err := r.bank.recall(ctx, r.snap.tenant, ref, q, r.source())
 	return exactly(ctx, r, ref, hits, err)
 }
 
-// Recall is [Bank.Recall] over what the run sees. In a replay from tokens it gives the
-// recorded run's answer, or [ErrSnapshotUnavailable] if anything in the ref may have expired
-// meanwhile, since all of it counts in a ranking; one from recorded reads fails with
-// [ErrNotProvided].
+// Recall is [Bank.Recall] over what the run sees, by a question out of which the run's
+// secrets were taken. In a replay from tokens it gives the recorded run's answer, or
+// [ErrSnapshotUnavailable] if anything in the ref may have expired meanwhile, since all of it
+// counts in a ranking; one from recorded reads fails with [ErrNotProvided].
 func (r *Run) Recall(ctx context.Context, ref string, q Search) ([]Hit, error) {
 	if err := r.enter(); err != nil {
 		return nil, err
 	}
 	defer r.life.RUnlock()
+	var err error
+	if q.Text, err = r.clean(q.Text, false); err != nil {
+		return nil, err
+	}
 	if r.replay != nil {
 		return r.replay.recall(ctx, ref, q)
 	}
-	return r.bank.recall(ctx, r.tenant, ref, q, r.bank.Now(), func(context.Context, string) (*view, error) {
-		r.viewLock.RLock()
-		defer r.viewLock.RUnlock()
-		return r.view.clone(), nil
-	})
+	return r.bank.recall(ctx, r.tenant, ref, q, r.source())
 }
 
 func (p *replayer) recall(ctx context.Context, ref string, q Search) ([]Hit, error) {
@@ -122,42 +133,91 @@ func (b *Bank) newest(ctx context.Context, tenant string) (*view, error) {
 }
 
 // recall is the one way by which a ranked answer reaches a host, whatever it is read from.
-func (b *Bank) recall(ctx context.Context, tenant, ref string, q Search, at time.Time, open func(context.Context, string) (*view, error)) ([]Hit, error) {
-	if b.cfg.Ranker == nil {
-		return nil, fail(ErrNotProvided, "the bank has no ranker")
-	}
-	filter, err := b.filter(q, at)
+func (b *Bank) recall(ctx context.Context, tenant, ref string, q Search, from source) ([]Hit, error) {
+	filter, err := b.filter(q, from.at)
 	if err != nil {
 		return nil, err
+	}
+	switch {
+	case b.cfg.Ranker == nil:
+		return nil, fail(ErrNotProvided, "the bank has no ranker")
+	case q.Rank != "" && q.Rank != "lexical" && q.Rank != "semantic":
+		return nil, fail(ErrValidation, "unknown rank")
+	case q.Rank == "semantic" && b.model == "":
+		return nil, fail(ErrNotProvided, "the ranker does not rank by meaning")
 	}
 	s, held, err := b.visible(ctx, tenant, ref)
 	if !held || err != nil {
 		return []Hit{}, err
 	}
-	seen, err := open(ctx, tenant)
+	v, ranked, err := b.rank(ctx, s, q, filter, from)
 	if err != nil {
 		return nil, err
-	}
-	v := &View{bank: b, scope: s, at: at, view: seen}
-	q.Limit, q.Since, q.Until = filter.Limit, filter.Since, filter.Until
-	q.Tags = slices.Clone(q.Tags) // the ranker may do with them what it wants, even too late
-	ranked, err := ask(ctx, "the ranker", func(ctx context.Context) ([]Hit, error) { return b.cfg.Ranker.Rank(ctx, v, q) })
-	if ended := ctx.Err(); ended != nil {
-		return nil, ended
-	}
-	if err != nil {
-		return nil, shape(err)
 	}
 	return v.answer(ctx, ranked, filter)
 }
 
+// relevant yields the entries that answer a query, best first.
+func (b *Bank) relevant(ctx context.Context, s Scope, o ListOptions, limit int, from source) iter.Seq2[Entry, error] {
+	q := Search{Text: o.Query}
+	if o.Tag != "" {
+		q.Tags = []string{o.Tag}
+	}
+	filter := driver.Search{Tags: q.Tags, At: from.at, Limit: limit}
+	if o.TokenBudget > 0 {
+		filter.Limit = 2 * MaxListLimit // some may be passed over
+	}
+	return func(yield func(Entry, error) bool) {
+		v, ranked, err := b.rank(ctx, s, q, filter, from)
+		for part := range slices.Chunk(ranked, pageSize) {
+			var hits []Hit
+			if hits, err = v.answer(ctx, part, filter); err != nil {
+				break
+			}
+			for _, h := range hits {
+				if !yield(h.Entry, nil) {
+					return
+				}
+			}
+		}
+		if err != nil {
+			yield(Entry{}, err)
+		}
+	}
+}
+
+// rank asks the ranker, and returns what it found with the view in which to look it up.
+func (b *Bank) rank(ctx context.Context, s Scope, q Search, filter driver.Search, from source) (*View, []Hit, error) {
+	seen, err := from.view(ctx, s.Tenant)
+	if err != nil {
+		return nil, nil, err
+	}
+	v := &View{bank: b, scope: s, at: from.at, view: seen}
+	q.Limit, q.Since, q.Until = filter.Limit, filter.Since, filter.Until
+	q.Tags = slices.Clone(q.Tags) // the ranker may do with them what it wants, even too late
+	ranked, err := ask(ctx, "the ranker", func(ctx context.Context) ([]Hit, error) { return b.cfg.Ranker.Rank(ctx, v, q) })
+	if ended := ctx.Err(); ended != nil {
+		return nil, nil, ended
+	}
+	if err = shape(err); CodeOf(err) == CodeCanceled { // somebody's, but not the caller's
+		err = failWith(ErrInternal, "the ranker failed", err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	named := map[string]bool{}
+	return v, slices.DeleteFunc(slices.Clone(ranked), func(h Hit) bool {
+		again := named[h.Entry.ID]
+		named[h.Entry.ID] = true
+		return again || !validID(h.Entry.ID)
+	}), nil
+}
+
 // answer reads what a ranker has found, and leaves out what it should not have.
 func (v *View) answer(ctx context.Context, ranked []Hit, filter driver.Search) ([]Hit, error) {
-	var ids []string
+	ids := make([]string, len(ranked))
 	for i := range ranked {
-		if id := ranked[i].Entry.ID; validID(id) {
-			ids = append(ids, id)
-		}
+		ids[i] = ranked[i].Entry.ID
 	}
 	entries, err := v.Get(ctx, ids)
 	if err != nil {
@@ -174,7 +234,6 @@ func (v *View) answer(ctx context.Context, ranked []Hit, filter driver.Search) (
 		if !ok || !filter.Matches(&e) || len(hits) == filter.Limit {
 			continue
 		}
-		delete(byID, e.ID) // once
 		h.Entry = e
 		hits = append(hits, h)
 	}
@@ -195,6 +254,42 @@ func (v *View) Scope() Scope { return v.scope }
 
 // At returns the instant at which expiry is judged.
 func (v *View) At() time.Time { return v.at }
+
+// Opened returns the instant at which a run's view was fixed, which its tokens have too; zero
+// if this view shows live memory. What a ranker learns of entries later, such as their vectors,
+// must not count in the view, or a replay would rank otherwise than the run did.
+func (v *View) Opened() time.Time {
+	if v.view == nil {
+		return time.Time{}
+	}
+	return v.view.opened
+}
+
+// View returns a view of the tenant's live memory in a ref, for the passes of a ranker, and
+// the name of its state, as [View.Newest] has it; the name is empty if the store cannot tell
+// what changes. It fails with [ErrForbidden] for a ref that is not the tenant's.
+func (b *Bank) View(ctx context.Context, tenant, ref string) (v *View, name string, err error) {
+	s, err := b.resolve(ctx, tenant, ref)
+	if err != nil {
+		return nil, "", err
+	}
+	seen, err := b.newest(ctx, tenant)
+	if err != nil {
+		return nil, "", err
+	}
+	if seen != nil && b.changes != nil {
+		name = string(seen.base)
+	}
+	return &View{bank: b, scope: s, at: b.Now(), view: seen}, name, nil
+}
+
+// Documents yields the documents of the ref that q asks for, whose tenant and ref are filled
+// in, in the byte order of kind and key, and stops after an error. Documents are as they are
+// now, whatever the view shows. The store must be a Transactor.
+func (v *View) Documents(ctx context.Context, q DocumentQuery) iter.Seq2[Document, error] {
+	q.Tenant, q.Ref, q.EveryRef = v.scope.Tenant, v.scope.Ref, false
+	return func(yield func(Document, error) bool) { v.bank.eachDocument(ctx, q, yield) }
+}
 
 // Entries yields everything that the view shows, newest first, and stops after an error.
 func (v *View) Entries(ctx context.Context) iter.Seq2[Entry, error] {
@@ -289,27 +384,24 @@ func (v *View) Newest(ctx context.Context) (*View, string, error) {
 	return &View{bank: v.bank, scope: v.scope, view: seen}, string(seen.base), nil
 }
 
-// Differs returns the ids of all entries that the view may show and the newest view of that
-// name did not, or the other way round, and which of them were erased. Expiry is left to
-// the caller. It fails with [ErrSnapshotUnavailable] if the name is too old.
-func (v *View) Differs(ctx context.Context, name string) (touched, erased []string, err error) {
+// Differs tells what is between the view and the newest view of that name: the entries that a
+// run wrote itself and the view shows, unless they have expired or were erased; what was
+// touched after the name and before the view's version; and what after that version and
+// before the name. One of the latter two is empty. It fails with [ErrSnapshotUnavailable] if
+// the name or the view is too old.
+func (v *View) Differs(ctx context.Context, name string) (own []string, later, earlier driver.ChangeSet, err error) {
 	if v.view == nil || v.bank.changes == nil {
-		return nil, nil, fail(ErrNotProvided, "the store does not tell what has changed")
+		return nil, later, earlier, fail(ErrNotProvided, "the store does not tell what has changed")
 	}
 	for _, e := range v.view.own[v.scope.Ref] {
-		touched = append(touched, e.id)
+		own = append(own, e.id)
 	}
 	base, then := v.view.base, driver.Version(name)
 	if base == then {
-		return touched, nil, nil
+		return own, later, earlier, nil
 	}
-	for _, way := range [2][2]driver.Version{{then, base}, {base, then}} { // one of them is empty
-		c, err := v.bank.changes.Changes(ctx, v.scope, way[0], way[1])
-		if err != nil {
-			return nil, nil, shape(err)
-		}
-		touched = slices.Concat(touched, c.Put, c.Retired, c.Restored, c.Erased)
-		erased = append(erased, c.Erased...)
+	if later, err = v.bank.changes.Changes(ctx, v.scope, then, base); err == nil {
+		earlier, err = v.bank.changes.Changes(ctx, v.scope, base, then)
 	}
-	return touched, erased, nil
+	return own, later, earlier, shape(err)
 }

@@ -22,14 +22,21 @@ type RecordedRead struct {
 // read to keep before the node has it, absent entries included. If keep fails, so does the
 // read. A host that must replay a run even after an erasure replays from such a record, see
 // Replay.Reads. Concurrent reads call keep concurrently.
-func (r *Run) Record(keep func(RecordedRead) error) Reader { return recordingReader{r.Memory(), keep} }
+func (r *Run) Record(keep func(RecordedRead) error) Reader {
+	return recordingReader{r, r.Memory(), keep}
+}
 
 type recordingReader struct {
+	run    *Run
 	reader Reader
 	keep   func(RecordedRead) error
 }
 
 func (r recordingReader) List(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {
+	o, err := r.run.asking(o) // so that the record holds no secret either
+	if err != nil {
+		return nil, err
+	}
 	entries, err := r.reader.List(ctx, ref, o)
 	if err != nil {
 		return nil, err

@@ -124,7 +124,10 @@ func (p *replayer) List(ctx context.Context, ref string, o ListOptions) ([]Entry
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	entries, err := p.past.List(ctx, ref, o)
-	if err == nil && o.TokenBudget > 0 {
+	switch {
+	case err == nil && o.Rank == rankRelevance:
+		err = p.steadyRef(ctx, ref)
+	case err == nil && o.TokenBudget > 0:
 		err = p.steadyEnd(ctx, ref, o, entries)
 	}
 	if err == nil {

@@ -61,6 +61,9 @@ type Rewritten struct {
 	Entries []Entry
 	// Revs are the revisions of the documents, in their order; 0 for a removed one.
 	Revs []int64
+	// Events are what was announced with it: the memory.written of each entry of Derive, and
+	// then those of Announce.
+	Events []events.Record
 }
 
 // Retire ends the life of an entry: [Merged] or [Superseded] in favour of For, or
@@ -99,7 +102,7 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (Rewritten, e
 		return Rewritten{}, err
 	}
 	for _, r := range rw.Retire {
-		m.Retire = append(m.Retire, driver.Retirement{Located: Located{Scope: s, ID: r.ID}, State: r.State, For: r.For})
+		m.Retire = append(m.Retire, driver.Retirement{Located: driver.Located{Scope: s, ID: r.ID}, State: r.State, For: r.For})
 	}
 	if err := checkRetirements(m.Retire); err != nil {
 		return Rewritten{}, err
@@ -130,19 +133,37 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (Rewritten, e
 	if err != nil {
 		return Rewritten{}, err
 	}
-	return Rewritten{handOut(stored), made.Revs[:asked]}, nil
+	done := Rewritten{Entries: handOut(stored), Revs: made.Revs[:asked]}
+	for _, rec := range m.Events {
+		done.Events = append(done.Events, rec.Clone())
+	}
+	return done, nil
 }
 
-// announced wraps an event of the pass, in which the redactor must find nothing.
-func (j *Job) announced(a events.Record) (events.Record, error) {
+// announced wraps an event of a run or a pass. A host's own payload is redacted; in all else
+// the redactor must find nothing.
+func (w writer) announced(a events.Record) (events.Record, error) {
+	if p, own := a.Payload.(events.HostPayload); own {
+		if err := p.Validate(); err != nil {
+			return events.Record{}, failWith(ErrValidation, "an event breaks its schema", err)
+		}
+		clean, err := inTime(w, func() (json.RawMessage, error) { return w.cleanJSON(p.JSON) })
+		if err != nil {
+			return events.Record{}, err
+		}
+		a.Payload = events.HostPayload{Type: p.Type, JSON: clean}
+		if err := w.identifiers(string(p.Type)); err != nil {
+			return events.Record{}, err
+		}
+	}
 	text, err := json.Marshal(a.Payload)
 	if err != nil {
 		return events.Record{}, failWith(ErrValidation, "an event breaks its schema", err)
 	}
-	if err := j.identifiers(append(plainTexts(text), a.ID, string(text))...); err != nil {
+	if err := w.identifiers(append(plainTexts(text), a.ID, string(text))...); err != nil {
 		return events.Record{}, err
 	}
-	rec := j.record(a.Payload)
+	rec := w.record(a.Payload)
 	if a.ID != "" {
 		rec.ID = a.ID
 	}
@@ -189,7 +210,7 @@ func (j *Job) deriveAll(ctx context.Context, s Scope, all []Derived, m *driver.M
 		m.Live = append(m.Live, located(s, e.Sources)...)
 		m.Put = append(m.Put, driver.Placed{Scope: s, Entry: e})
 		for _, id := range all[i].Merges {
-			m.Retire = append(m.Retire, driver.Retirement{Located: Located{Scope: s, ID: id}, State: Merged, For: e.ID})
+			m.Retire = append(m.Retire, driver.Retirement{Located: driver.Located{Scope: s, ID: id}, State: Merged, For: e.ID})
 		}
 		if j.bank.cfg.WriteEvents {
 			d := all[i].Draft
@@ -258,10 +279,10 @@ func checkRetirements(list []driver.Retirement) error {
 	return nil
 }
 
-func located(s Scope, ids []string) []Located {
-	out := make([]Located, len(ids))
+func located(s Scope, ids []string) []driver.Located {
+	out := make([]driver.Located, len(ids))
 	for i, id := range ids {
-		out[i] = Located{Scope: s, ID: id}
+		out[i] = driver.Located{Scope: s, ID: id}
 	}
 	return out
 }

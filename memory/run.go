@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -38,6 +39,7 @@ type Run struct {
 
 	life  sync.RWMutex // held shared by every operation, alone to end the run
 	ended bool
+	last  []events.Record // its terminal event, once it has ended
 
 	viewLock sync.RWMutex
 	view     *view // nil in a replay
@@ -76,11 +78,14 @@ func (b *Bank) Start(ctx context.Context, c RunConfig) (*Run, error) {
 
 func (b *Bank) openView(ctx context.Context, c RunConfig) (*view, error) {
 	if c.Resume == "" {
+		opened := b.Now()
 		version, err := b.versions.Version(ctx, c.Tenant)
 		if err != nil {
 			return nil, shape(err)
 		}
-		return newView(b.versions, version), nil
+		v := newView(b.versions, version)
+		v.opened = opened
+		return v, nil
 	}
 	snap, err := c.Resume.snapshot(c.Tenant)
 	if err != nil {
@@ -97,6 +102,7 @@ func (b *Bank) openView(ctx context.Context, c RunConfig) (*view, error) {
 // and without what was erased since.
 func (b *Bank) reopen(ctx context.Context, snap *snapshot, keep func(*ownMark) bool) (*view, error) {
 	v := newView(b.versions, snap.base)
+	v.opened = snap.opened
 	for ref, marks := range snap.own {
 		var ids []string
 		inherited := map[string]bool{}
@@ -138,10 +144,14 @@ func (rr runReader) List(ctx context.Context, ref string, o ListOptions) ([]Entr
 		return nil, err
 	}
 	defer r.life.RUnlock()
+	o, err := r.asking(o)
+	if err != nil {
+		return nil, err
+	}
 	if r.replay != nil {
 		return r.replay.List(ctx, ref, o)
 	}
-	return readList(ctx, r.bank, r.tenant, ref, o, r.bank.Now(), r.list)
+	return readList(ctx, r.bank, r.tenant, ref, o, r.source())
 }
 
 func (rr runReader) Get(ctx context.Context, ref, id string) (Entry, error) {
@@ -197,6 +207,25 @@ func (r *Run) fixed(ctx context.Context, ref string) (*view, Scope, error) {
 	r.viewLock.RLock()
 	defer r.viewLock.RUnlock()
 	return r.view.clone(), s, nil
+}
+
+// source is what the run sees.
+func (r *Run) source() source {
+	return source{r.bank.Now(), r.list, func(context.Context, string) (*view, error) {
+		r.viewLock.RLock()
+		defer r.viewLock.RUnlock()
+		return r.view.clone(), nil
+	}}
+}
+
+// asking takes the run's secrets out of what its node asks for.
+func (r *Run) asking(o ListOptions) (ListOptions, error) {
+	if o.Query == "" {
+		return o, nil
+	}
+	query, err := r.clean(o.Query, false)
+	o.Query = query
+	return o, err
 }
 
 func (r *Run) list(ctx context.Context, s Scope, q driver.Query) ([]Entry, error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+
+	"github.com/openwop/agentmemory/events"
 )
 
 // Token returns the position that the run has reached, by which it can be resumed
@@ -24,6 +26,7 @@ func (r *Run) Token() (Token, error) {
 		run:    digestOf(r.runID),
 		base:   r.view.base,
 		at:     r.bank.Now(),
+		opened: r.view.opened,
 		own:    map[string][]ownMark{},
 	}
 	for ref, own := range r.view.own {
@@ -82,7 +85,9 @@ func (r *Run) Join(ctx context.Context, child Token) error {
 
 // Flush delivers the events of the run that wait, and returns when the sink has taken them,
 // so that they precede whatever the host appends to the run's log afterwards. If the
-// sink refuses, Flush fails and the events wait on.
+// sink refuses, Flush fails and the events wait on. With the store's RunLog an event is in
+// the log as soon as its mutation is committed, and Flush finds nothing that waits, but for
+// what an earlier configuration has left.
 func (r *Run) Flush(ctx context.Context) error {
 	if err := r.enter(); err != nil {
 		return err
@@ -95,19 +100,29 @@ func (r *Run) Flush(ctx context.Context) error {
 }
 
 // End closes a run that completed: no read or write after it, its registry closed,
-// its writes visible to its parent, and its events acknowledged by the sink. A host
-// calls it before it appends the run's terminal event, and calls it again if it
-// fails.
-func (r *Run) End(ctx context.Context) error { return r.finish(ctx, true) }
+// its writes visible to its parent, and its events acknowledged by the sink. Then the
+// run's terminal event, if it is given as last, goes into the log as [Run.Emit] would put it
+// there, redacted by the registry before that was closed; a host that appends it by itself
+// does so after End. If End fails it is called again; what last was the first time counts.
+func (r *Run) End(ctx context.Context, last ...events.Record) error { return r.finish(ctx, true, last) }
 
-// Abort closes a run that failed or was canceled. What the run wrote stays in memory, where
-// later runs see it. It differs from [Run.End] only for a child: its writes do not become
-// visible to its parent.
-func (r *Run) Abort(ctx context.Context) error { return r.finish(ctx, false) }
+// Abort closes a run that failed or was canceled, with its terminal event as [Run.End] does.
+// What the run wrote stays in memory, where later runs see it. It differs from End only for a
+// child: its writes do not become visible to its parent.
+func (r *Run) Abort(ctx context.Context, last ...events.Record) error {
+	return r.finish(ctx, false, last)
+}
 
-func (r *Run) finish(ctx context.Context, completed bool) error {
+func (r *Run) finish(ctx context.Context, completed bool, last []events.Record) error {
 	r.life.Lock()
 	first := !r.ended
+	if first {
+		var err error
+		if r.last, err = r.hosted(last); err != nil {
+			r.life.Unlock()
+			return err
+		}
+	}
 	r.ended = true
 	r.life.Unlock()
 	var closing error
@@ -119,7 +134,11 @@ func (r *Run) finish(ctx context.Context, completed bool) error {
 		r.parent.view.join(r.view)
 		r.parent.viewLock.Unlock()
 	}
-	return errors.Join(closing, r.bank.flush(ctx, r.tenant, r.runID))
+	err := r.bank.flush(ctx, r.tenant, r.runID)
+	if err == nil {
+		err = r.bank.emit(ctx, r.writer, r.last)
+	}
+	return errors.Join(closing, err)
 }
 
 // close closes a redactor that can be closed.

@@ -17,11 +17,13 @@ import (
 // copy takes its place under a new id; it is kept whole even if its markers make it
 // longer than the bank's limits. Documents are removed if r would redact them, but host text
 // is redacted, and the ledger of erasures stays. An event that waits for the sink and names
-// the secret, in a node's id say, is never delivered. Scrub reads all of the tenant's memory.
+// the secret, in a node's id say, is never delivered; one that is in a run's log stays there. Scrub reads all of the tenant's memory.
 // The store must be a Transactor.
 //
 // Subject labels are not rewritten: an entry that has a secret in one is erased, and so
-// is one that r refuses to rewrite. Forgotten.Lost names those.
+// is one that r refuses to rewrite. Forgotten.Lost names those. Refs and the names of tenants
+// stay as they are. An event that another process is delivering at that moment is delivered;
+// a second Scrub finds it if that process has failed.
 func (b *Bank) Scrub(ctx context.Context, tenant string, r Redactor) (Forgotten, error) {
 	w, err := newWriter(b, tenant, "scrub", r)
 	if err != nil {

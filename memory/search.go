@@ -15,11 +15,15 @@ type Search struct {
 	Text string
 	// Tags must all be carried.
 	Tags []string
-	// Since and Until bound CreatedAt: Since <= CreatedAt < Until. Zero is no bound.
+	// Since and Until bound CreatedAt: Since <= CreatedAt < Until, whatever lies between
+	// milliseconds. Zero is no bound.
 	Since, Until time.Time
 	// Limit bounds the number of entries; 0 means [DefaultListLimit], and [MaxListLimit] is
 	// the most.
 	Limit int
+	// Rank says by what a recall ranks: "lexical" by words, "semantic" by meaning, and empty
+	// by both as far as the bank's ranker can. A filter does not look at it.
+	Rank string
 }
 
 // Search filters the tenant's live memory in a ref by text, tags and time. Where the
@@ -81,16 +85,7 @@ func (b *Bank) filter(q Search, at time.Time) (driver.Search, error) {
 			return driver.Search{}, fail(ErrValidation, "malformed tag")
 		}
 	}
-	return driver.Search{Text: q.Text, Tags: q.Tags, Since: wholeMillis(q.Since), Until: wholeMillis(q.Until), Limit: limit, At: at}, nil
-}
-
-// wholeMillis is the first whole millisecond that is not before t: since that is all that an
-// entry is stamped with, it bounds CreatedAt as t does.
-func wholeMillis(t time.Time) time.Time {
-	if t.IsZero() {
-		return t
-	}
-	return t.Add(time.Millisecond - time.Nanosecond).Truncate(time.Millisecond)
+	return driver.Search{Text: q.Text, Tags: q.Tags, Since: millisUp(q.Since), Until: millisUp(q.Until), Limit: limit, At: at}, nil
 }
 
 // sift searches by reading everything.

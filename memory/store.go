@@ -12,9 +12,6 @@ type (
 	// Scope names one agent's memory by Tenant and Ref (CTI-1).
 	Scope = driver.Scope
 
-	// Located is an entry's place: a [Scope] and an ID.
-	Located = driver.Located
-
 	// State tells what became of an entry, apart from expiry.
 	State = driver.State
 

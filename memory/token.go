@@ -29,6 +29,7 @@ type snapshot struct {
 	run    nameDigest
 	base   driver.Version
 	at     time.Time
+	opened time.Time            // when the run's view was
 	own    map[string][]ownMark // by ref
 }
 
@@ -48,7 +49,7 @@ func digestOf(name string) (d nameDigest) {
 }
 
 const (
-	tokenFormat   = 2
+	tokenFormat   = 3 // 2 does not say when the view was opened
 	tokenSumBytes = 8 // enough to tell a damaged token from a whole one
 )
 
@@ -58,6 +59,7 @@ func (s *snapshot) token() Token {
 	b = append(b, tenant[:]...)
 	b = append(b, s.run[:]...)
 	b = binary.AppendVarint(b, s.at.UnixMilli())
+	b = binary.AppendVarint(b, s.at.UnixMilli()-s.opened.UnixMilli())
 	b = appendName(b, string(s.base))
 	for _, ref := range slices.Sorted(maps.Keys(s.own)) {
 		b = appendName(b, ref)
@@ -77,12 +79,16 @@ func (t Token) snapshot(tenant string) (*snapshot, error) {
 		return nil, errToken
 	}
 	body := raw[tokenSumBytes:]
-	if sum := sha256.Sum256(body); !bytes.Equal(sum[:tokenSumBytes], raw[:tokenSumBytes]) || body[0] != tokenFormat {
+	if sum := sha256.Sum256(body); !bytes.Equal(sum[:tokenSumBytes], raw[:tokenSumBytes]) || body[0] != tokenFormat && body[0] != 2 {
 		return nil, errToken
 	}
 	r := tokenReader{rest: body[1:]}
 	owner := r.digest()
 	s := &snapshot{tenant: tenant, run: r.digest(), at: time.UnixMilli(r.varint()).UTC(), own: map[string][]ownMark{}}
+	s.opened = time.UnixMilli(0)
+	if body[0] == tokenFormat {
+		s.opened = s.at.Add(-time.Duration(r.varint()) * time.Millisecond)
+	}
 	s.base = driver.Version(r.name())
 	for len(r.rest) > 0 && !r.bad {
 		ref := r.name()

@@ -13,10 +13,11 @@ import (
 // wrote since laid over it (M6). It holds ids, never content: an entry that was
 // erased is gone from every view.
 type view struct {
-	store driver.Versioned
-	base  driver.Version
-	own   map[string][]ownEntry          // by ref, oldest first
-	known map[string]map[string]ownEntry // the same by ref and id
+	store  driver.Versioned
+	base   driver.Version
+	opened time.Time                      // when it was fixed; zero if it shows live memory
+	own    map[string][]ownEntry          // by ref, oldest first
+	known  map[string]map[string]ownEntry // the same by ref and id
 }
 
 // ownEntry is an entry that a run wrote and has not deleted again.
@@ -70,6 +71,7 @@ func (v *view) drop(ref, id string) {
 // clone copies the view for a child, to whom all of it is inherited.
 func (v *view) clone() *view {
 	c := newView(v.store, v.base)
+	c.opened = v.opened
 	for ref, own := range v.own {
 		for _, e := range own {
 			e.inherited = true

@@ -6,12 +6,22 @@
 //	bank, err := memory.New(store, memory.Config{Ranker: recall.New(recall.Config{})})
 //	hits, err := bank.Recall(ctx, tenant, ref, memory.Search{Text: "when does the lease end?"})
 //
-// # How it ranks
+// A host that has a model also finds by meaning:
+//
+//	ranker := recall.New(recall.Config{Embedder: model, Redactor: secretsOf})
+//	bank, err := memory.New(store, memory.Config{Ranker: ranker})
+//	go bank.Keep(ctx, time.Minute, ranker.Sweep, ranker.Embedding(bank))
+//
+// Then lists can be ranked by relevance too (RFC 0113).
+//
+// # How it ranks by words
 //
 // Entries are ranked by BM25 over the words of their content and their tags: a word counts
 // for more the fewer entries have it, and a word in a tag counts twice. Newer entries come
 // first among those that match alike: an entry a year older than the newest one that matches
-// loses one part in forty, and none loses more than one in twenty.
+// loses one part in forty, and none loses more than one in twenty. An entry that a merge made
+// of two others gains one part in forty, and none gains more than one in twenty; what a
+// compaction made gains nothing.
 //
 // Words are compared in lower case and without accents of letters being decomposed or not.
 // Words of English letters lose their endings (see [Ranker.Version] for the rules' version),
@@ -22,22 +32,57 @@
 // questions are made of, such as "what" and "the", count only in a question that has no
 // others.
 //
+// # How it ranks by meaning
+//
+// An [Embedder] turns a text into a vector, and [Ranker.Embedding] is the pass that stores one
+// for each entry. A question is compared with all of them, by the cosine of the angle between
+// them, in whole numbers of eight bits: there is no approximate index, in which what was
+// removed could live on. What points away from the question is left out. Unless Search.Rank
+// asks for one of them, the ranking by words and that by meaning are fused by reciprocal rank:
+// an entry counts 1/(60+its place) in each, up to the thousandth place.
+//
+// A vector begins to count in live memory when it is stored, and in the view of a run if it was
+// stored a minute before the run began; never in what the run wrote itself. Until then an entry
+// is found by its words only. So a run, whoever resumes it, and its replay rank by the same
+// vectors. The clocks of processes that share a store must agree within half a minute.
+//
 // # Guarantees
 //
 //   - S1: an answer has only what a list of the same ref would show: the bank reads every hit
 //     through the view at hand. A ranker cannot show anything else.
 //   - S2: the same view, question and version of the ranker give the same answer: the counts
-//     behind BM25 are those of the view, not of what the process has seen.
-//   - S3: what is erased leaves the process's index with the next question about its ref, and
-//     by [Ranker.Sweep], which a host gives to memory.Bank.Keep. What was purged
-//     leaves it with the first sweep after the horizon of the store has passed the instant at
-//     which the index was made.
+//     behind BM25 are those of the view, not of what the process has seen, and so are the
+//     vectors of a run's view. For live memory, the vectors that are stored are part of the
+//     view. The model must give the same vector for the same text whenever it is asked.
+//   - S3: what is erased leaves the store with its vectors, by one mutation. It leaves the
+//     process's index with the next question about its ref, and by [Ranker.Sweep], which a
+//     host gives to memory.Bank.Keep. What was purged leaves it with the first sweep after the
+//     horizon of the store has passed the instant at which the index was made.
 //   - S4: an index is of one ref of one tenant. Nothing else moves its ranking.
+//   - M3: the model sees redacted text only, of entries and of questions.
+//
+// # Errors
+//
+// A model that fails, panics, hangs or gives what are no vectors fails the question with
+// [memory.ErrInternal], and so does it the pass, of which nothing is half done. No answer by
+// words takes the place of one by meaning unless the host asks for it, by Search.Rank
+// "lexical". Errors hold nothing of what the model said; errors.Unwrap gives that.
 //
 // # Cost
 //
 // The index is a cache in the process, never the truth: some 300 bytes for an entry of a
-// hundred characters, in least recently used order within Config.MaxBytes. The first question
-// reads the ref once; after that, questions read what has changed since, if the store offers
-// driver.Changes. Otherwise every question reads the ref.
+// hundred characters and besides a byte for each dimension of its vector, in least recently
+// used order within Config.MaxBytes. The first question reads the ref once, in time of its own:
+// if the caller gives up, the work goes on for who asks next. After that, questions read what
+// has changed since, if the store offers driver.Changes; otherwise every question reads the ref.
+// In the store a vector takes some five bytes for each three dimensions. A question by meaning
+// goes through all vectors of the ref: 100,000 of 384 dimensions take a core some 40 milliseconds.
+//
+// # Map
+//
+//   - recall.go: the ranker, and how an answer is made. cache.go: the index of a ref, brought up
+//     to date. index.go: what is known of a ref, and what a view shows of it.
+//   - rank.go: ranking by words. words.go and stem.go: the words of a text.
+//   - meaning.go: ranking by meaning. vector.go: vectors. pass.go: the pass that makes them.
+//   - plugin.go: calls of parts of the host.
 package recall

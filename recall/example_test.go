@@ -29,13 +29,38 @@ func Example() {
 			panic(err)
 		}
 	}
-	hits, err := bank.Recall(ctx, "acme", "support", memory.Search{Text: "When do our leases in Berlin end?"})
+	run, err := bank.Start(ctx, memory.RunConfig{ID: "run-7", Tenant: "acme", Redactor: redact.New(redact.Config{})})
 	if err != nil {
 		panic(err)
 	}
-	for _, h := range hits {
-		fmt.Println(h.Entry.Content, h.Terms)
+	if _, err := job.Put(ctx, "support", memory.Draft{Content: "Dana says that the Berlin lease was ended.", Subjects: []string{"dana"}}); err != nil {
+		panic(err)
 	}
+	question := memory.Search{Text: "When do our leases in Berlin end?"}
+	show := func(who string, hits []memory.Hit, err error) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(who)
+		for _, h := range hits {
+			fmt.Println(" ", h.Entry.Content, h.Terms)
+		}
+	}
+	hits, err := bank.Recall(ctx, "acme", "support", question)
+	show("live memory", hits, err)
+	hits, err = run.Recall(ctx, "support", question)
+	show("a run that began before", hits, err)
+	if _, err := bank.Forget(ctx, "acme", "dana"); err != nil {
+		panic(err)
+	}
+	hits, err = bank.Recall(ctx, "acme", "support", question)
+	show("after dana was forgotten", hits, err)
 	// Output:
-	// The lease of the Berlin office ends on 30 June 2027. [leas berlin end]
+	// live memory
+	//   Dana says that the Berlin lease was ended. [leas berlin end]
+	//   The lease of the Berlin office ends on 30 June 2027. [leas berlin end]
+	// a run that began before
+	//   The lease of the Berlin office ends on 30 June 2027. [leas berlin end]
+	// after dana was forgotten
+	//   The lease of the Berlin office ends on 30 June 2027. [leas berlin end]
 }

@@ -16,7 +16,13 @@ type index struct {
 	number  map[string]uint32    // of an entry, by its id
 	terms   map[string][]posting // in ascending order of entries
 	bytes   int64
-	last    *sight // of the newest view, until the index changes
+
+	vectors    []vector          // by entry; it may be shorter
+	waiting    map[string]vector // of entries that the index does not have
+	dimensions int               // of the vectors, if there are any
+	batches    int               // of vectors that the index has
+
+	last *sight // of the newest view, at some instant
 }
 
 // doc is an entry.
@@ -25,6 +31,7 @@ type doc struct {
 	created int64 // milliseconds
 	expires int64 // milliseconds; 0 for never
 	live    bool  // the newest view shows it, unless it has expired
+	merged  int32 // how many entries a merge made it of
 }
 
 // posting is how much of a term an entry has.
@@ -40,7 +47,7 @@ const exactly = "\x00"
 const tagWeight = 2
 
 func newIndex() *index {
-	return &index{number: map[string]uint32{}, terms: map[string][]posting{}}
+	return &index{number: map[string]uint32{}, terms: map[string][]posting{}, waiting: map[string]vector{}}
 }
 
 // add takes in an entry that the index does not have, and returns its number.
@@ -52,6 +59,9 @@ func (x *index) add(e *memory.Entry) uint32 {
 	d := doc{id: strings.Clone(e.ID), created: e.CreatedAt.UnixMilli()}
 	if !e.ExpiresAt.IsZero() {
 		d.expires = e.ExpiresAt.UnixMilli()
+	}
+	if !e.Compacted() {
+		d.merged = int32(len(e.Sources))
 	}
 	count, length := map[string]float32{}, float32(0)
 	for t := range terms(e.Content) {
@@ -76,8 +86,16 @@ func (x *index) add(e *memory.Entry) uint32 {
 		x.terms[t] = append(list, posting{n, weight})
 	}
 	x.docs, x.lengths = append(x.docs, d), append(x.lengths, length)
+	if x.last != nil {
+		x.last.shown = append(x.last.shown, false)
+	}
 	x.number[d.id] = n
 	x.bytes += int64(len(d.id)) + perDoc + int64(len(count))*perPosting
+	if v, waits := x.waiting[d.id]; waits {
+		delete(x.waiting, d.id)
+		x.bytes -= int64(len(v.coords)) + perVector
+		x.place(d.id, v)
+	}
 	return n
 }
 
@@ -87,17 +105,27 @@ const (
 	perTerm    = 64
 	perDoc     = 96
 	perPosting = 12
+	perVector  = 48 // beside its coordinates
 )
 
-// erase takes an entry out. Its words stay in no index: postings are removed at once.
+// erase takes entries out. Their words and vectors stay in no index: they are removed at once.
 func (x *index) erase(ids []string) {
 	gone := map[uint32]bool{}
 	for _, id := range ids {
+		if v, waits := x.waiting[id]; waits {
+			delete(x.waiting, id)
+			x.bytes -= int64(len(v.coords)) + perVector
+		}
 		if n, known := x.number[id]; known {
 			gone[n] = true
 			delete(x.number, id)
+			x.setLive(n, false)
 			x.docs[n] = doc{}
 			x.bytes -= int64(len(id))
+			if int(n) < len(x.vectors) {
+				x.bytes -= int64(len(x.vectors[n].coords))
+				x.vectors[n] = vector{}
+			}
 		}
 	}
 	if len(gone) == 0 {
@@ -115,27 +143,48 @@ func (x *index) erase(ids []string) {
 	}
 }
 
+// setLive notes whether the newest view shows an entry, unless it has expired.
+func (x *index) setLive(n uint32, live bool) {
+	d := &x.docs[n]
+	d.live = live
+	if x.last == nil {
+		return
+	}
+	now := live && !d.expired(x.last.at)
+	x.last.show(n, now)
+	if now && d.expires != 0 {
+		x.last.until = min(x.last.until, d.expires)
+	}
+}
+
 // sight is what a view shows of an index.
 type sight struct {
 	*index
 	at     int64
+	opened int64  // when the view was, for its vectors; 0 for live memory
 	until  int64  // the next instant at which one of them expires
 	shown  []bool // by entry
 	n      int    // how many are shown
 	length float64
 }
 
+func (d *doc) expired(at int64) bool { return d.expires != 0 && at >= d.expires }
+
 // newest is what the newest view shows at an instant.
-func (x *index) newest(at int64) *sight {
-	if last := x.last; last != nil && last.at <= at && at < last.until && len(last.shown) == len(x.docs) {
+func (x *index) newest(v *memory.View) *sight {
+	at, opened := v.At().UnixMilli(), int64(0)
+	if !v.Opened().IsZero() {
+		opened = v.Opened().UnixMilli()
+	}
+	if last := x.last; last != nil && last.at <= at && at < last.until {
 		s := *last
-		s.at = at
+		s.at, s.opened = at, opened
 		return &s
 	}
-	s := &sight{index: x, at: at, until: math.MaxInt64, shown: make([]bool, len(x.docs))}
+	s := &sight{index: x, at: at, opened: opened, until: math.MaxInt64, shown: make([]bool, len(x.docs))}
 	for n := range x.docs {
 		d := &x.docs[n]
-		if !d.live || d.expires != 0 && at >= d.expires {
+		if !d.live || d.expired(at) {
 			continue
 		}
 		if d.expires != 0 {
@@ -150,7 +199,7 @@ func (x *index) newest(at int64) *sight {
 // differing is the same sight, but for some entries.
 func (s *sight) differing(shown map[uint32]bool) *sight {
 	other := *s
-	other.shown = append(slices.Clone(s.shown), make([]bool, len(s.docs)-len(s.shown))...)
+	other.shown = slices.Clone(s.shown)
 	for n, is := range shown {
 		other.show(n, is)
 	}

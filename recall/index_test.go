@@ -83,7 +83,7 @@ func TestMaxBytesHolds(t *testing.T) {
 		hits, err := b.Recall(ctx, "acme", ref, memory.Search{Text: "well"})
 		require.NoError(t, err)
 		require.Len(t, hits, 10)
-		require.LessOrEqual(t, r.bytes, r.maxBytes)
+		require.LessOrEqual(t, r.bytes, r.cfg.MaxBytes)
 		require.Less(t, len(r.refs), 12)
 	}
 	require.Greater(t, len(r.refs), 1)
@@ -143,7 +143,7 @@ func TestMaxBytesCountsOnlyWhatIsKept(t *testing.T) {
 	r := New(Config{MaxBytes: 10_000})
 	ask := func(ref string, bytes int64) *cached {
 		c := r.of(memory.Scope{Tenant: "acme", Ref: ref})
-		c.mu.Lock()
+		require.NoError(t, c.wait(context.Background()))
 		c.index = newIndex()
 		c.index.bytes = bytes
 		return c

@@ -18,6 +18,10 @@ const (
 // not know at which instant the run asked, ranks as the run did.
 const aging = 0.05
 
+// corroboration is what an entry that a merge made of very many others gains; one made of two
+// gains half of it. What an entry was made of is part of it, and so the same in every view.
+const corroboration = 0.05
+
 const year = 365 * 24 * 3600 * 1000 // milliseconds
 
 // question is what is asked for: each term once, in order, with how often it is asked.
@@ -58,32 +62,36 @@ type hit struct {
 // them that keep lets through. It looks only at what the view shows, so that the same view
 // gives the same scores whatever else the index holds.
 func (s *sight) best(q question, limit int, keep func(uint32) bool) []hit {
-	if s.n == 0 {
+	if s.n == 0 || limit <= 0 {
 		return nil
 	}
-	average := max(s.length/float64(s.n), 1)
+	all := s.n == len(s.docs)
+	perWord := k1 * b / max(s.length/float64(s.n), 1)
 	scores := make([]float64, len(s.docs))
 	var found []uint32
 	for _, t := range q.terms {
-		visible := 0
-		for _, p := range s.terms[t] {
-			if s.shown[p.doc] {
-				visible++
+		visible := len(s.terms[t])
+		if !all {
+			visible = 0
+			for _, p := range s.terms[t] {
+				if s.shown[p.doc] {
+					visible++
+				}
 			}
 		}
 		idf := math.Log(1 + (float64(s.n)-float64(visible)+0.5)/(float64(visible)+0.5))
 		gain := q.counts[t] * idf * (k1 + 1)
 		found = slices.Grow(found, visible)
 		for _, p := range s.terms[t] {
-			if !s.shown[p.doc] {
+			if !all && !s.shown[p.doc] {
 				continue
 			}
-			if scores[p.doc] == 0 {
+			score := &scores[p.doc]
+			if *score == 0 {
 				found = append(found, p.doc)
 			}
 			w := float64(p.weight)
-			norm := k1 * (1 - b + b*float64(s.lengths[p.doc])/average)
-			scores[p.doc] += gain * w / (w + norm)
+			*score += gain * w / (w + k1*(1-b) + float64(perWord*float64(s.lengths[p.doc])))
 		}
 	}
 	newest := int64(math.MinInt64)
@@ -92,15 +100,23 @@ func (s *sight) best(q question, limit int, keep func(uint32) bool) []hit {
 	}
 	var top []hit
 	for _, n := range found {
-		if len(top) == limit && scores[n] < top[limit-1].score || !keep(n) {
-			continue // age only takes away from a score
+		if len(top) == limit && scores[n]*(1+corroboration) < top[limit-1].score || !keep(n) {
+			continue // more than that it does not gain, and age only takes away
 		}
-		age := float64(newest-s.docs[n].created) / year
-		h := hit{n, scores[n] * (1 - aging*(1-math.Exp2(-age)))}
-		i, _ := slices.BinarySearchFunc(top, h, s.before)
-		if i < limit {
-			top = slices.Insert(top[:min(len(top), limit-1)], i, h)
+		score := scores[n] * (1 - aging*(1-math.Exp2(-float64(newest-s.docs[n].created)/year)))
+		if merged := s.docs[n].merged; merged > 1 {
+			score *= 1 + corroboration*(1-1/float64(merged))
 		}
+		top = s.insert(top, hit{n, score}, limit)
+	}
+	return top
+}
+
+// insert puts a hit in its place among the first of a ranking.
+func (s *sight) insert(top []hit, h hit, limit int) []hit {
+	i, _ := slices.BinarySearchFunc(top, h, s.before)
+	if i < limit {
+		top = slices.Insert(top[:min(len(top), limit-1)], i, h)
 	}
 	return top
 }

@@ -4,8 +4,11 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"math"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/openwop/agentmemory/memory"
 )
@@ -19,12 +22,24 @@ type Config struct {
 	// The ref that was asked last is kept even if it alone takes more. 0 means
 	// [DefaultMaxBytes].
 	MaxBytes int64
+	// Embedder is the host's model, by which the ranker also ranks by meaning. It needs a
+	// Redactor, and a host that calls [Ranker.Embedding] from time to time.
+	Embedder Embedder
+	// Redactor opens a tenant's secrets, as a [memory.JobConfig] wants them, for each pass and
+	// for each question that is embedded, so that the model sees redacted text only. What it
+	// returns is closed after that if it is an io.Closer.
+	Redactor func(ctx context.Context, tenant string) (memory.Redactor, error)
+	// Former are the names of models that are not asked any more. [Ranker.Embedding] removes
+	// their vectors. Those of other models stay otherwise, so that two releases of a host can
+	// run side by side. A replay of a run that ranked by a former model ranks otherwise.
+	Former []string
 }
 
-// Ranker is a memory.Ranker that ranks by words. It is safe for concurrent use. One ranker
-// may serve several banks only if they have the same store.
+// Ranker is a memory.Ranker that ranks by words and, with an [Embedder], by meaning. It is safe
+// for concurrent use. One ranker may serve several banks only if they have the same store.
 type Ranker struct {
-	maxBytes int64
+	cfg   Config
+	model func() string
 
 	mu    sync.Mutex
 	refs  map[memory.Scope]*list.Element // of *cached
@@ -32,62 +47,90 @@ type Ranker struct {
 	bytes int64
 }
 
-// cached is the index of a ref.
-type cached struct {
-	scope memory.Scope
-	bytes int64 // as the ranker has counted them, under its own lock
-
-	mu    sync.Mutex
-	index *index
-	built int          // entries of the index when it was made
-	first *memory.View // the newest view when it was made
-	name  string       // of the newest view that the index knows
-	view  *memory.View // that view
-}
-
 // New returns a ranker.
 func New(cfg Config) *Ranker {
 	if cfg.MaxBytes <= 0 {
 		cfg.MaxBytes = DefaultMaxBytes
 	}
-	return &Ranker{maxBytes: cfg.MaxBytes, refs: map[memory.Scope]*list.Element{}}
+	model := func() string { return "" }
+	if cfg.Embedder != nil {
+		model = sync.OnceValue(cfg.Embedder.Model)
+	}
+	return &Ranker{cfg: cfg, model: model, refs: map[memory.Scope]*list.Element{}}
 }
 
 // Version implements memory.Ranker. It changes with every rule by which texts are taken
-// apart or ranked.
-func (r *Ranker) Version() string { return "bm25/1" }
+// apart or ranked, and with the model.
+func (r *Ranker) Version() string {
+	if model := r.model(); model != "" {
+		return "bm25/2 int8/1 rrf/1 " + model
+	}
+	return "bm25/2"
+}
 
-// Rank implements memory.Ranker. A question without a word gives nothing.
+// Model implements memory.Ranker: the name of the embedder's model.
+func (r *Ranker) Model() string { return r.model() }
+
+// Rank implements memory.Ranker. A question without a word gives nothing by words.
+//
+// If the embedder fails, so does a question that is also asked by meaning, with
+// [memory.ErrInternal]: an answer by words alone would be another one, and a replay could not
+// tell which of them the run had. A host that prefers words to nothing asks again with
+// Search.Rank "lexical".
 func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]memory.Hit, error) {
 	asked := questionOf(q.Text)
-	if len(asked.terms) == 0 {
-		return nil, nil
+	if q.Rank == "semantic" {
+		asked = question{}
 	}
-	newest, name, err := v.Newest(ctx)
-	if errors.Is(err, memory.ErrNotProvided) {
-		s, err := read(ctx, v)
-		if err != nil {
+	var near *vector
+	if r.model() != "" && q.Rank != "lexical" && strings.TrimSpace(q.Text) != "" {
+		var err error
+		if near, err = r.meant(ctx, v.Scope().Tenant, q.Text); err != nil {
 			return nil, err
 		}
-		return s.answer(asked, q), nil
 	}
+	if len(asked.terms) == 0 && near == nil {
+		return nil, nil
+	}
+	s, leave, err := r.look(ctx, v)
 	if err != nil {
 		return nil, err
 	}
+	defer leave()
+	if near != nil && s.dimensions != 0 && len(near.coords) != s.dimensions {
+		return nil, fail(memory.ErrInternal, "the embedder gave vectors of different dimensions under one model", nil)
+	}
+	return s.answer(asked, near, q), nil
+}
+
+// look returns what a view shows, and a function to call when the answer is made.
+func (r *Ranker) look(ctx context.Context, v *memory.View) (s *sight, leave func(), err error) {
+	newest, name, err := v.Newest(ctx)
+	if err == nil {
+		s, leave, err = r.lookCached(ctx, v, newest, name)
+	}
+	if errors.Is(err, memory.ErrNotProvided) || errors.Is(err, memory.ErrSnapshotUnavailable) {
+		// Nobody knows what has changed, or not any more: this answer is made without a cache.
+		s, err = r.read(ctx, v)
+		leave = func() {}
+	}
+	return s, leave, err
+}
+
+func (r *Ranker) lookCached(ctx context.Context, v, newest *memory.View, name string) (s *sight, leave func(), err error) {
 	c := r.of(v.Scope())
-	c.mu.Lock()
-	defer r.leave(c)
-	if err := c.update(ctx, newest, name); err != nil {
-		return nil, err
+	if err := r.enter(ctx, c, newest, name); err != nil {
+		return nil, nil, err
 	}
-	s, err := c.sight(ctx, v)
-	if errors.Is(err, memory.ErrSnapshotUnavailable) {
-		s, err = read(ctx, v) // what has changed since then is not known any more
+	defer func() {
+		if leave == nil { // there is no answer to make; a store may have panicked
+			r.leave(c)
+		}
+	}()
+	if s, err = c.sight(ctx, v); err != nil {
+		return nil, nil, err
 	}
-	if err != nil {
-		return nil, err
-	}
-	return s.answer(asked, q), nil
+	return s, func() { r.leave(c) }, nil
 }
 
 // Sweep brings every index up to date, so that what was erased leaves it also where nobody
@@ -109,112 +152,39 @@ func (r *Ranker) Sweep(ctx context.Context) error {
 }
 
 func (r *Ranker) sweep(ctx context.Context, c *cached) error {
-	c.mu.Lock()
-	defer r.leave(c)
-	if c.index == nil {
+	if err := c.wait(ctx); err != nil {
+		return err
+	}
+	view := c.view
+	if c.index != nil {
+		_, err := c.first.Get(ctx, []string{"any"}) // fails behind the horizon
+		if errors.Is(err, memory.ErrSnapshotUnavailable) {
+			c.index = nil
+		}
+	}
+	empty := c.index == nil
+	r.leave(c)
+	if empty {
 		return nil
 	}
-	_, err := c.first.Get(ctx, []string{"any"}) // fails behind the horizon
-	if errors.Is(err, memory.ErrSnapshotUnavailable) {
-		c.index = nil
-		return nil
-	}
-	newest, name, err := c.view.Newest(ctx)
+	newest, name, err := view.Newest(ctx)
 	if err == nil {
-		err = c.update(ctx, newest, name)
+		err = r.enter(ctx, c, newest, name)
 	}
-	if err != nil {
+	if err == nil {
+		r.leave(c)
+		return nil
+	}
+	if c.wait(ctx) == nil {
 		c.index = nil
+		r.leave(c)
 	}
 	return err
 }
 
-// read indexes a view for one question.
-func read(ctx context.Context, v *memory.View) (*sight, error) {
-	x := newIndex()
-	for e, err := range v.Entries(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		x.docs[x.add(&e)].live = true
-	}
-	return x.newest(v.At().UnixMilli()), nil
-}
-
-// update makes the index that of the newest view. An index most of which the view does not
-// show any more is made anew.
-func (c *cached) update(ctx context.Context, newest *memory.View, name string) error {
-	if c.index != nil && len(c.index.docs) < 2*c.built+1000 {
-		err := error(nil)
-		if c.name != name {
-			err = c.follow(ctx, newest)
-		}
-		if !errors.Is(err, memory.ErrSnapshotUnavailable) {
-			if err == nil {
-				c.name, c.view = name, newest
-			}
-			return err
-		}
-	}
-	s, err := read(ctx, newest)
-	if err != nil {
-		return err
-	}
-	c.index, c.built, c.name, c.view, c.first = s.index, len(s.docs), name, newest, newest
-	return nil
-}
-
-// follow takes in what has changed up to the newest view.
-func (c *cached) follow(ctx context.Context, newest *memory.View) error {
-	touched, erased, err := newest.Differs(ctx, c.name)
-	if err != nil {
-		return err
-	}
-	entries, err := newest.Get(ctx, touched)
-	if err != nil {
-		return err
-	}
-	c.index.last = nil
-	c.index.erase(erased)
-	for _, id := range touched {
-		if n, known := c.index.number[id]; known {
-			c.index.docs[n].live = false
-		}
-	}
-	for i := range entries {
-		c.index.docs[c.index.add(&entries[i])].live = true
-	}
-	return nil
-}
-
-// sight is what a view shows of the index, which is that of the newest view.
-func (c *cached) sight(ctx context.Context, v *memory.View) (*sight, error) {
-	at := v.At().UnixMilli()
-	touched, _, err := v.Differs(ctx, c.name)
-	if err != nil {
-		return nil, err
-	}
-	if len(touched) == 0 {
-		return c.index.newest(at), nil
-	}
-	entries, err := v.Get(ctx, touched)
-	if err != nil {
-		return nil, err
-	}
-	shown := map[uint32]bool{}
-	for _, id := range touched {
-		if n, known := c.index.number[id]; known {
-			shown[n] = false
-		}
-	}
-	for i := range entries {
-		shown[c.index.add(&entries[i])] = true
-	}
-	return c.index.newest(at).differing(shown), nil
-}
-
-// answer ranks, and says why.
-func (s *sight) answer(asked question, q memory.Search) []memory.Hit {
+// answer ranks by the words that are asked, by meaning if there is a vector, and by both if
+// there are both; and says why.
+func (s *sight) answer(asked question, near *vector, q memory.Search) []memory.Hit {
 	keep := func(n uint32) bool {
 		created := s.docs[n].created
 		return (q.Since.IsZero() || created >= q.Since.UnixMilli()) && (q.Until.IsZero() || created < q.Until.UnixMilli()) &&
@@ -222,8 +192,17 @@ func (s *sight) answer(asked question, q memory.Search) []memory.Hit {
 	}
 	// What no entry has is not looked for in each of them.
 	asked.terms = slices.DeleteFunc(asked.terms, func(t string) bool { return len(s.terms[t]) == 0 })
-	top := s.best(asked, q.Limit, keep)
+	var top []hit
+	switch {
+	case near == nil:
+		top = s.best(asked, q.Limit, keep)
+	case q.Rank == "semantic":
+		top = s.nearest(near, q.Limit, keep)
+	default:
+		top = s.fuse(q.Limit, s.best(asked, depth, keep), s.nearest(near, depth, keep))
+	}
 	hits := make([]memory.Hit, len(top))
+	newest := int64(math.MinInt64)
 	for i, h := range top {
 		hits[i].Entry.ID, hits[i].Score = s.docs[h.doc].id, h.score
 		for _, t := range asked.terms {
@@ -231,6 +210,13 @@ func (s *sight) answer(asked question, q memory.Search) []memory.Hit {
 				hits[i].Terms = append(hits[i].Terms, t)
 			}
 		}
+		if v := s.vectorOf(h.doc); v != nil && near != nil {
+			hits[i].Similarity = max(0, v.similarity(near))
+		}
+		newest = max(newest, s.docs[h.doc].created)
+	}
+	for i, h := range top {
+		hits[i].Age = time.Duration(newest-s.docs[h.doc].created) * time.Millisecond
 	}
 	return hits
 }
@@ -243,19 +229,19 @@ func (r *Ranker) of(s memory.Scope) *cached {
 		r.order.MoveToFront(e)
 		return e.Value.(*cached)
 	}
-	c := &cached{scope: s}
+	c := &cached{scope: s, turn: make(chan struct{}, 1)}
 	r.refs[s] = r.order.PushFront(c)
 	return c
 }
 
-// leave unlocks an index, counts what it takes now, and lets go of the refs that were asked
+// leave gives back the turn at an index, counts what it takes now, and lets go of the refs that were asked
 // longest ago.
 func (r *Ranker) leave(c *cached) {
 	now := int64(perRef + len(c.scope.Tenant) + len(c.scope.Ref))
 	if c.index != nil {
 		now += c.index.bytes
 	}
-	c.mu.Unlock()
+	<-c.turn
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e, kept := r.refs[c.scope]; !kept || e.Value != c { // it was let go of, and is not counted
@@ -263,7 +249,7 @@ func (r *Ranker) leave(c *cached) {
 	}
 	r.bytes += now - c.bytes
 	c.bytes = now
-	for r.bytes > r.maxBytes && r.order.Len() > 1 {
+	for r.bytes > r.cfg.MaxBytes && r.order.Len() > 1 {
 		r.drop(r.order.Back())
 	}
 }

@@ -150,6 +150,7 @@ func TestS1_OnlyWhatAListWouldShow(t *testing.T) {
 type liar struct{ ids []string }
 
 func (l liar) Version() string { return "liar/1" }
+func (l liar) Model() string   { return "" }
 func (l liar) Rank(context.Context, *memory.View, memory.Search) ([]memory.Hit, error) {
 	var hits []memory.Hit
 	for _, id := range l.ids {
@@ -222,7 +223,11 @@ func (w *world) step(r *rand.Rand, written []memory.Entry) []memory.Entry {
 // A process that has followed memory for long answers as one that has just begun, for live
 // memory, for open runs with writes of their own, and for tokens.
 func TestS2_WarmIsAsCold(t *testing.T) {
-	for seed := range uint64(60) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 3))
 		w := newWorld(t, inmem.New(), recall.New(recall.Config{MaxBytes: int64(1 + r.IntN(2)*1<<20)}))
 		var written []memory.Entry
@@ -385,6 +390,7 @@ func TestE4_AReplayRanksAsTheRunDid(t *testing.T) {
 type keeper struct{ view *memory.View }
 
 func (*keeper) Version() string { return "keeper/1" }
+func (*keeper) Model() string   { return "" }
 func (k *keeper) Rank(_ context.Context, v *memory.View, _ memory.Search) ([]memory.Hit, error) {
 	k.view = v
 	return nil, nil
@@ -439,5 +445,29 @@ func TestS1_BoundsBetweenMilliseconds(t *testing.T) {
 		found, err := w.bank.Search(bg, tenant, ref, *q)
 		require.NoError(t, err)
 		require.Len(t, found, len(want))
+	}
+}
+
+// What several entries say counts a little more than what one says, also where only the first
+// is asked for; the output of a compaction does not.
+func TestCorroboratedEntriesComeFirst(t *testing.T) {
+	w := newWorld(t, inmem.New(), recall.New(recall.Config{}))
+	w.put(strings.Repeat("much that is not asked for and makes the others short ", 4))
+	derive := func(text string, compacted bool) {
+		var sources []string
+		for i := range 5 {
+			sources = append(sources, w.put(fmt.Sprint("source ", i)).ID)
+		}
+		_, err := w.job.Rewrite(bg, ref, memory.Rewrite{Derive: []memory.Derived{{Draft: memory.Draft{Content: text}, Sources: sources, Merges: sources, Compacted: compacted}}})
+		require.NoError(t, err)
+		w.now = w.now.Add(time.Second)
+	}
+	derive("tea is served at nine, they all say so", false)
+	derive("tea is served at nine", true)
+	w.put("tea is served at nine, says he")
+	want := []string{"tea is served at nine, they all say so", "tea is served at nine, says he", "tea is served at nine"}
+	require.Equal(t, want, w.ask("tea at nine"))
+	for n := range 3 {
+		require.Equal(t, want[:n+1], said(w.asked(memory.Search{Text: "tea at nine", Limit: n + 1})))
 	}
 }

@@ -12,7 +12,9 @@ import (
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
-func BenchmarkQuery(b *testing.B) {
+// crowd is a ref with 100,000 entries that was asked once, what the k-th says, and how to put
+// one.
+func crowd() (*memory.Bank, func(k int) string, func(k int)) {
 	ctx := context.Background()
 	st := inmem.New()
 	base := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -25,15 +27,35 @@ func BenchmarkQuery(b *testing.B) {
 		}
 		return strings.Join(words, " ") + fmt.Sprintf(" rare%dx", k)
 	}
-	for k := range 100_000 {
+	put := func(k int) {
 		st.Put(ctx, memory.Scope{Tenant: "t", Ref: "r"}, memory.Entry{ID: fmt.Sprint("m", k), Content: note(k), CreatedAt: base.Add(time.Duration(k) * time.Millisecond)})
+	}
+	for k := range 100_000 {
+		put(k)
 	}
 	bank, _ := memory.New(st, memory.Config{Ranker: New(Config{MaxBytes: 1 << 30})})
 	bank.Recall(ctx, "t", "r", memory.Search{Text: "x"})
+	return bank, note, put
+}
+
+func BenchmarkQuery(b *testing.B) {
+	bank, note, _ := crowd()
 	b.ResetTimer()
 	for i := range b.N {
-		k := i * 7919 % 100000
-		w := strings.Fields(note(k))
-		bank.Recall(ctx, "t", "r", memory.Search{Text: strings.Join([]string{w[0], w[3], w[5], w[8], w[12]}, " "), Limit: 10})
+		w := strings.Fields(note(i * 7919 % 100000))
+		bank.Recall(context.Background(), "t", "r", memory.Search{Text: strings.Join([]string{w[0], w[3], w[5], w[8], w[12]}, " "), Limit: 10})
+	}
+}
+
+// BenchmarkAdd is what the first question after a write costs that finds nothing: to bring the
+// entry in.
+func BenchmarkAdd(b *testing.B) {
+	bank, _, put := crowd()
+	b.ResetTimer()
+	for i := range b.N {
+		b.StopTimer()
+		put(100_000 + i)
+		b.StartTimer()
+		bank.Recall(context.Background(), "t", "r", memory.Search{Text: "zebra", Limit: 10})
 	}
 }

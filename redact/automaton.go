@@ -22,8 +22,7 @@ type automaton struct {
 // maxRows keeps the rows within a quarter of a megabyte.
 const maxRows = 1 << 8
 
-// node is a state: a suffix of some form. Its children follow each other, sorted by
-// their labels.
+// node is a state: a suffix of some form. Its children follow each other.
 type node struct {
 	child int32 // the first one
 	fail  int32 // the longest proper prefix of this suffix that is a state
@@ -35,16 +34,14 @@ type node struct {
 // build makes the nodes breadth first. A node stands for a range of the forms, sorted by
 // their reverse, that have the same last bytes.
 func (a *automaton) build(x *index) {
-	fromEnd := func(f int32, i int) byte {
-		p := &x.forms[f]
-		return x.arena[p.from+p.len-1-i]
-	}
-	order := make([]int32, len(x.forms))
+	forms := x.forms
+	order := make([]int32, len(forms))
 	for i := range order {
 		order[i] = int32(i)
 	}
+	fromEnd := func(f int32, i int) byte { return forms[f].text[len(forms[f].text)-1-i] }
 	slices.SortFunc(order, func(f, g int32) int {
-		n, k := x.forms[f].len, x.forms[g].len
+		n, k := len(forms[f].text), len(forms[g].text)
 		for i := range min(n, k) {
 			if c := cmp.Compare(fromEnd(f, i), fromEnd(g, i)); c != 0 {
 				return c
@@ -55,13 +52,13 @@ func (a *automaton) build(x *index) {
 
 	type span struct{ lo, hi int32 }
 	level := []span{{0, int32(len(order))}}
-	a.nodes = append(a.nodes, node{best: -1})
+	a.nodes = append(make([]node, 0, x.size+1), node{best: -1}) // never moved, so that no copy is left behind
 	for depth, at := 0, int32(0); len(level) > 0; depth++ {
 		var below []span
 		for _, s := range level {
 			n := a.nodes[at]
 			n.child, n.best = int32(len(a.nodes)), a.nodes[n.fail].best
-			if x.forms[order[s.lo]].len == depth {
+			if len(forms[order[s.lo]].text) == depth {
 				n.best = order[s.lo]
 				s.lo++
 			}
@@ -74,7 +71,7 @@ func (a *automaton) build(x *index) {
 				if at > 0 {
 					child.fail = a.next(n.fail, child.label)
 				}
-				a.nodes = append(grow(a.nodes, 1), child)
+				a.nodes = append(a.nodes, child)
 				below = append(below, span{s.lo, end})
 				s.lo = end
 				n.n++
@@ -106,17 +103,9 @@ func (a *automaton) addRow(n node) {
 func (a *automaton) next(at int32, b byte) int32 {
 	for int(at) >= len(a.rows) {
 		n := &a.nodes[at]
-		lo, hi := n.child, n.child+int32(n.n)
-		for hi-lo > 4 {
-			if mid := (lo + hi) / 2; a.nodes[mid].label <= b {
-				lo = mid
-			} else {
-				hi = mid
-			}
-		}
-		for ; lo < hi; lo++ {
-			if a.nodes[lo].label == b {
-				return lo
+		for child := n.child; child < n.child+int32(n.n); child++ {
+			if a.nodes[child].label == b {
+				return child
 			}
 		}
 		at = n.fail
@@ -124,23 +113,21 @@ func (a *automaton) next(at int32, b byte) int32 {
 	return a.rows[at][b]
 }
 
-// through returns the longest form at each start in a stretch of the text from pos on.
-func through[T textual](c *cursor[T], pos int) []int32 {
-	x, a := c.x, &c.x.automaton
+// searchAll appends the hits in text[from:], ordered by start, by the automaton.
+func searchAll[T textual](x *index, text T, from int, hits []hit) []hit {
+	a := &x.automaton
 	a.once.Do(func() { a.build(x) })
-	n := min(c.limit-pos, max(1<<12, 4*x.longest))
-	best := slices.Grow(c.best[:0], n)[:n]
-	at, rows, nodes, stretch := int32(0), a.rows, a.nodes, c.text[pos:]
-	for i := min(len(stretch), n+x.longest) - 1; i >= n; i-- {
-		at = a.next(at, x.folded(stretch[i]))
-	}
-	for i := n - 1; i >= 0; i-- {
-		if b := x.folded(stretch[i]); int(at) < len(rows) {
-			at = rows[at][b]
+	first, at, rows, nodes := len(hits), int32(0), a.rows, a.nodes
+	for i := len(text) - 1; i >= from; i-- {
+		if int(at) < len(rows) {
+			at = rows[at][text[i]]
 		} else {
-			at = a.next(at, b)
+			at = a.next(at, text[i])
 		}
-		best[i] = nodes[at].best
+		if f := nodes[at].best; f >= 0 {
+			hits = append(hits, hit{i, i + len(x.forms[f].text), x.forms[f].marker})
+		}
 	}
-	return best
+	slices.Reverse(hits[first:])
+	return hits
 }

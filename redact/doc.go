@@ -25,35 +25,30 @@
 //   - R6: a closed registry fails closed: every call returns [ErrClosed].
 //   - R7: encoded forms of a value are found as well; see below.
 //
-// # Which values may close a registry
-//
 // [SecretRegistry.Register] protects the value: the host has the promise that nothing is
 // stored while a value which it counts on could show, and pays with a registry that
 // refuses all text once a value and marker text collide. That suits secrets that the host
 // issued itself. [SecretRegistry.RegisterOptional] protects everybody else: where users
 // choose their secrets, one that chose "REDACTED" loses the protection of that value and
-// stops nobody. [SecretRegistry.Uncovered] then names the ids.
+// stops nobody.
 //
 // # Encoded forms
 //
-// Unless [Config.PlainOnly] is set, these forms of each value are replaced too,
-// by the marker of the same id:
+// Unless [Config.PlainOnly] is set, these forms of each value are replaced too:
 //
 //   - the inside of a JSON string: as JavaScript, Go, Python, PHP, Ruby, Jackson, Gson,
 //     Newtonsoft, System.Text.Json, Django and Rails write it by default or for HTML or
-//     ASCII, and with + / = < > & ' or all but ASCII escaped, in either case of hex
-//     digits;
+//     ASCII, and with + / = < > & ' or all but ASCII escaped, in either case of hex digits;
 //   - percent-encoding, with either case of hex digits: RFC 3986 (all but its unreserved
 //     characters), Go's url.PathEscape, url.QueryEscape, url.UserPassword and the path of
 //     a url.URL, JavaScript's encodeURIComponent, encodeURI and URLSearchParams, Python's
 //     quote and quote_plus, PHP's urlencode, Java's URLEncoder and .NET's UrlEncode;
 //   - HTML and XML text and attributes: & < > " ' and + ` = as character references, as
 //     browsers, Go, Python, PHP, Ruby, React, lodash, Handlebars and libxml2 write them;
-//   - base64, standard and URL alphabet, at each of the three alignments that the
-//     value can have within a longer encoded text, also broken into lines at any column,
-//     with up to 32 blanks and line ends at each break. Found are the characters
-//     which the value alone determines; up to four bits of it can be left in the
-//     characters on either side;
+//   - base64, standard and URL alphabet, at each of the three alignments that the value can
+//     have within a longer encoded text, also broken into lines at any column, with up to
+//     32 blanks and line ends at each break. Found are the characters which the value
+//     alone determines; up to four bits of it can be left in the characters beside them;
 //   - hex, in any mixture of cases.
 //
 // The list is closed. A value that was split, reversed, compressed, encrypted,
@@ -66,37 +61,20 @@
 // Such a value is covered without that part as well, wherever the rest occurs. If fewer
 // than six bytes were left, it counts as marker text where a marker does end so.
 //
-// # Policies
-//
-// Under [Rewrite], the default, a secret is replaced by its marker. Under [Reject]
-// a text that holds one is refused with [ErrSecretFound], code secret_leakage, and
-// nothing of it is returned; a stream ends there with that error.
-//
-// # Cost
+// # Cost and concurrency
 //
 // The time for a text grows with its length, whatever is in it: a filter passes over most
 // of it in steps, what the filter suspects is compared, and on text that was made to
 // resemble the secrets everywhere an automaton takes over, with about 16 bytes for each
-// byte of all forms. A text without secrets is returned as it is. Shorter values cost more
-// than longer ones. Encoded forms multiply the number of texts looked for by four to fifty,
-// and line feeds are looked at for base64 in lines. Figures are in the benchmarks. A stream
-// looks again at what it holds back whenever more comes, so pieces of some kilobytes
-// are faster than small ones, most of all on such text.
+// byte of all forms. Shorter values cost more than longer ones. With encoded forms a text
+// is copied and searched three times. A stream looks again at what it holds back whenever
+// more comes, so pieces of some kilobytes are faster than small ones.
 //
 // Registering and unregistering take a time that depends on the value, the id and its
 // other values, and not on how many others there are, whatever these look like. The first
 // redaction after a change prepares all secrets anew. So register first and redact then.
 //
-// # Errors
-//
-// All errors of this package are [*Error] values to be matched with [errors.Is],
-// or come from a wrapped reader or writer. Their texts are fixed and hold neither
-// values nor ids, and [Error.ErrorCode] is the protocol's code. No way of printing a
-// registry shows more than the number of its secrets.
-//
-// # Concurrency
-//
-// A [SecretRegistry] may be used by any number of goroutines. A redaction that
-// begins after Register has returned covers the new value. A writer or reader
-// belongs to one goroutine at a time.
+// A [SecretRegistry] may be used by any number of goroutines; changes to it wait for the
+// redactions that are under way, and a redaction that begins after Register has returned
+// covers the new value. A writer or reader belongs to one goroutine at a time.
 package redact

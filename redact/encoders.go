@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"bytes"
 	"strings"
 	"unicode/utf8"
 )
@@ -33,27 +32,22 @@ var percentEncoders = []percentEncoder{
 	{keep: classOf(letters + digits + "-_.!*'()"), plus: true}, // older .NET and browsers
 }
 
-var percentPlain = classOf(letters + digits + "-._") // every encoder keeps these
-
 // percent adds the percent-encoded forms, with hex digits of either case.
-func (f *forms) percent(v []byte) {
-	if percentPlain.hasAll(v) {
-		return
-	}
+func (w *formWriter) percent(v []byte) {
 	for i := range percentEncoders {
 		e := &percentEncoders[i]
 		for _, hex := range []string{upperHex, lowerHex} {
 			for _, b := range v {
 				switch {
 				case e.keep.has(b):
-					f.write(b)
+					w.write(b)
 				case e.plus && b == ' ':
-					f.write('+')
+					w.write('+')
 				default:
-					f.write('%', hex[b>>4], hex[b&15])
+					w.write('%', hex[b>>4], hex[b&15])
 				}
 			}
-			f.end(exactForm)
+			w.end(exactForm)
 		}
 	}
 }
@@ -94,46 +88,41 @@ var jsonEncoders = []jsonEncoder{
 	{hex: upperHex, escaped: "<>&'=" + lineEnds},        // as Gson, upper case
 }
 
-var jsonPlain = classOf(letters + digits + " !#$%()*,-.:;?@[]^_{|}~")
-
 // json adds the forms inside a JSON string.
-func (f *forms) json(v []byte) {
-	if jsonPlain.hasAll(v) {
-		return
-	}
+func (w *formWriter) json(v []byte) {
 	for i := range jsonEncoders {
 		if e := &jsonEncoders[i]; e.from == 0 || utf8.Valid(v) {
-			f.jsonAs(v, e)
+			w.jsonAs(v, e)
 		}
 	}
 }
 
-func (f *forms) jsonAs(v []byte, e *jsonEncoder) {
+func (w *formWriter) jsonAs(v []byte, e *jsonEncoder) {
 	for i := 0; i < len(v); {
 		r, size := utf8.DecodeRune(v[i:])
 		short := strings.IndexRune("\"\\\b\f\n\r\t/", r)
 		switch {
 		case e.from > 0 && r >= e.from || r != utf8.RuneError && strings.ContainsRune(e.escaped, r):
-			f.jsonHex(r, e.hex)
+			w.jsonHex(r, e.hex)
 		case short >= 0 && (r != '/' || e.solidus):
-			f.write('\\', `"\bfnrt/`[short])
+			w.write('\\', `"\bfnrt/`[short])
 		case r < ' ':
-			f.jsonHex(r, e.hex)
+			w.jsonHex(r, e.hex)
 		default:
-			f.write(v[i : i+size]...)
+			w.write(v[i : i+size]...)
 		}
 		i += size
 	}
-	f.end(exactForm)
+	w.end(exactForm)
 }
 
-func (f *forms) jsonHex(r rune, hex string) {
+func (w *formWriter) jsonHex(r rune, hex string) {
 	if r > 0xffff {
 		r -= 0x10000
-		f.jsonHex(0xd800+r>>10, hex)
+		w.jsonHex(0xd800+r>>10, hex)
 		r = 0xdc00 + r&0x3ff
 	}
-	f.write('\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
+	w.write('\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
 }
 
 // htmlEncoders have the character references that are written for the bytes of htmlChars,
@@ -157,18 +146,15 @@ var htmlEncoders = [][len(htmlChars)]string{
 }
 
 // html adds the forms in HTML and XML text and attributes.
-func (f *forms) html(v []byte) {
-	if !bytes.ContainsAny(v, htmlChars) {
-		return
-	}
+func (w *formWriter) html(v []byte) {
 	for i := range htmlEncoders {
 		for _, b := range v {
 			if at := strings.IndexByte(htmlChars, b); at >= 0 && htmlEncoders[i][at] != "" {
-				f.write([]byte(htmlEncoders[i][at])...)
+				w.text = append(w.text, htmlEncoders[i][at]...)
 			} else {
-				f.write(b)
+				w.write(b)
 			}
 		}
-		f.end(exactForm)
+		w.end(exactForm)
 	}
 }

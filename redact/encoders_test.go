@@ -171,6 +171,23 @@ func TestR7_MixedHex(t *testing.T) {
 	}
 }
 
+// foldHex changes the six capitals and no other byte, wherever it is.
+func TestR7_FoldHex(t *testing.T) {
+	for b := range 256 {
+		for at := range 17 {
+			text := bytes.Repeat([]byte{0xff, 'G'}, 9)[:17]
+			text[at] = byte(b)
+			want := bytes.Clone(text)
+			if 'A' <= b && b <= 'F' {
+				want[at] += 'a' - 'A'
+			}
+			if foldHex(text); !bytes.Equal(text, want) {
+				t.Fatalf("byte %x at %d: %x", b, at, text)
+			}
+		}
+	}
+}
+
 // wrap breaks text into lines of width characters.
 func wrap(text string, width int, lineEnd string) string {
 	var lines []string
@@ -205,11 +222,9 @@ func TestR7_WrappedBase64(t *testing.T) {
 				t.Fatalf("width %d, %q: %q became %q", width, v, text, got)
 			}
 			bare := strings.NewReplacer("\n", "", "\r", "", " ", "", "\t", "").Replace(got)
-			var fs forms
-			fs.of([]byte(v), true)
-			for f := range fs.all {
-				if strings.Contains(bare, string(f)) {
-					t.Fatalf("%q is left in %q", f, got)
+			for _, f := range formsOf([]byte(v), true) {
+				if strings.Contains(bare, string(f.text)) {
+					t.Fatalf("%q is left in %q", f.text, got)
 				}
 			}
 			if again := redacted(t, r, got); again != got {
@@ -257,11 +272,10 @@ func TestR7_WrappedOracle(t *testing.T) {
 	for range rounds {
 		v := strings.Repeat([]string{"abc", "aaa", "k", "\x00\x00\x00"}[rnd.IntN(4)], 12)[:8+rnd.IntN(4)]
 		r, _ := registered(t, Config{}, []pair{{"a", v}})
-		var fs forms
-		fs.of([]byte(v), true)
+		fs := formsOf([]byte(v), true)
 		var text strings.Builder
 		for range rnd.IntN(8) {
-			f := string(fs.at(1 + rnd.IntN(fs.len()-1)))
+			f := string(fs[1+rnd.IntN(len(fs)-1)].text)
 			for _, c := range f[rnd.IntN(3):] {
 				text.WriteRune(c)
 				if rnd.IntN(4) == 0 {
@@ -274,10 +288,10 @@ func TestR7_WrappedOracle(t *testing.T) {
 		covered := 0
 		for i := range len(in) {
 			longest := 0
-			for k, kind := range fs.kinds {
-				f := string(fs.at(k))
+			for _, form := range fs {
+				f, kind := string(form.text), form.kind
 				here := in[i:min(len(in), i+len(f))]
-				if here == f || kind == hexForm && string(foldHex([]byte(here))) == f {
+				if here == f || kind == hexForm && inLowerHex(here) == f {
 					longest = max(longest, i+len(f))
 				}
 				if end, ok := wrappedOracle(f, in, i); ok && kind == base64Form {

@@ -9,20 +9,19 @@ import (
 // viaFallback redacts text by the automatons from the first suspicion on.
 func viaFallback(t testing.TB, r *SecretRegistry, text string) string {
 	t.Helper()
-	m, err := r.acquire()
+	m, scratch, err := r.state().acquire()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.release()
-	var s scan[string]
-	s.init(m, text, len(text), 0)
-	for _, c := range []*cursor[string]{&s.exact, &s.hex} {
-		if c.x != nil && len(c.x.forms) > 0 {
-			c.x.automaton.once.Do(func() { c.x.automaton.build(c.x) })
-			c.work = math.MinInt / 2
+	defer r.state().release(scratch)
+	for _, x := range m.indexes {
+		x.slack = math.MinInt / 2
+		if len(x.forms) > 0 {
+			x.automaton.once.Do(func() { x.automaton.build(x) })
 		}
 	}
-	return string(append(s.rewrite(nil), text[s.covered:]...))
+	cuts, _ := scan(m, text, 0, false, scratch)
+	return string(rewrite(nil, text, 0, len(text), cuts, m.markers))
 }
 
 func TestFallback_SmallAlphabets(t *testing.T) {
@@ -48,31 +47,6 @@ func nested(from, to int) (pairs []pair) {
 		pairs = append(pairs, pair{"n", strings.Repeat("a", n)})
 	}
 	return pairs
-}
-
-// TestSearchCost looks at what no result depends on, only the time it takes: the
-// cost of a look covers the longest form and the longest chain of parents.
-func TestSearchCost(t *testing.T) {
-	for _, c := range []struct {
-		secrets []pair
-		least   int
-	}{
-		{[]pair{{"a", strings.Repeat("a", 64)}}, 5},
-		{nested(8, 207), 200 * 6},
-		{[]pair{{"a", strings.Repeat("a", 16)}, {"b", strings.Repeat("a", 8000)}}, 2 * 250},
-	} {
-		r, _ := registered(t, Config{PlainOnly: true}, c.secrets)
-		m, err := r.acquire()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range m.exact.slots {
-			if s.hi != 0 && (s.cost < c.least || s.cost > 4*c.least) {
-				t.Errorf("a look among %d forms costs %d, want about %d", s.hi-s.lo, s.cost, c.least)
-			}
-		}
-		m.release()
-	}
 }
 
 // TestFallback_HostileText has texts in which nearly every place looks like a
@@ -103,7 +77,7 @@ func TestFallback_HostileText(t *testing.T) {
 					t.Fatal("differs from the oracle")
 				}
 			}
-			if !r.s.compiled.Load().exact.automaton.built.Load() && c.name != "near misses" {
+			if !r.s.matcher.indexes[exactForm].automaton.built.Load() && c.name != "near misses" {
 				t.Error("the automaton was not built")
 			}
 			checkStream(t, newRand(7), Config{PlainOnly: true}, c.secrets, c.text[len(c.text)-3000:])
@@ -123,7 +97,7 @@ func TestFallback_HostileLines(t *testing.T) {
 				t.Fatalf("width %d: the results differ", width)
 			}
 		}
-		if !r.s.compiled.Load().base64.automaton.built.Load() {
+		if !r.s.matcher.indexes[base64Form].automaton.built.Load() {
 			t.Errorf("width %d: the automaton was not built", width)
 		}
 		if strings.Contains(first, "YWFhYWFhYWFh") || strings.Contains(strings.ReplaceAll(first, "\n", ""), "YWFhYWFhYWFh") {

@@ -16,22 +16,9 @@ const (
 
 func marker(id string) string { return markerHead + id + markerTail }
 
-func validID(id string) bool {
-	if id == "" || len(id) > MaxID {
-		return false
-	}
-	for i := range len(id) {
-		if !idByte(id[i]) {
-			return false
-		}
-	}
-	return true
-}
+var idBytes = classOf(letters + digits + "._:/-")
 
-func idByte(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
-		c == '.' || c == '_' || c == ':' || c == '/' || c == '-'
-}
+func validID(id string) bool { return id != "" && len(id) <= MaxID && idBytes.hasAll([]byte(id)) }
 
 // Why the output of a redaction holds no form of a value (R1, R3)
 //
@@ -74,9 +61,6 @@ func stump(f []byte, ends func([]byte) bool) []byte {
 // headLap is the length of the longest suffix of f that is a start of the head
 // of a marker.
 func headLap(f []byte) int {
-	if strings.IndexByte(markerHead, f[len(f)-1]) < 0 {
-		return 0
-	}
 	for n := min(len(f), len(markerHead)-1); n > 0; n-- {
 		if string(f[len(f)-n:]) == markerHead[:n] {
 			return n
@@ -89,13 +73,8 @@ func headLap(f []byte) int {
 // marker, "]" included.
 func tailLap(f []byte) int {
 	i := bytes.IndexByte(f[:min(len(f), len(markerHead)+MaxID)], markerTail[0])
-	if i < 0 {
+	if i < 0 || !idBytes.hasAll(f[:i]) {
 		return 0
-	}
-	for _, c := range f[:i] {
-		if !idByte(c) {
-			return 0
-		}
 	}
 	return i + 1
 }
@@ -106,10 +85,9 @@ func leadsWithMarker(text string) int {
 	if !strings.HasPrefix(text, markerHead) {
 		return 0
 	}
-	rest := text[len(markerHead):]
-	i := strings.IndexByte(rest[:min(len(rest), MaxID+1)], markerTail[0])
-	if i < 0 || !validID(rest[:i]) {
+	id, _, closed := strings.Cut(text[len(markerHead):min(len(text), longestMarker)], markerTail)
+	if !closed || !validID(id) {
 		return 0
 	}
-	return len(markerHead) + i + 1
+	return len(marker(id))
 }

@@ -1,6 +1,10 @@
 package redact
 
-import "io"
+import (
+	"bytes"
+	"cmp"
+	"io"
+)
 
 // NewReader returns a reader that yields what Redact would make of everything in
 // src, whatever the pieces (R4). It reads ahead, and holds back fewer bytes than
@@ -10,17 +14,20 @@ import "io"
 // that error; what it held back is dropped. Under [Reject] that is
 // [ErrSecretFound].
 func (r *SecretRegistry) NewReader(src io.Reader) io.Reader {
-	return &reader{&readerState{stream: stream{r: r}, src: src}}
+	s := &readerState{src: src, piece: new([chunk]byte), ready: new(bytes.Buffer)}
+	s.stream = newStream(r.state(), s.ready)
+	return &reader{s}
 }
 
-// reader keeps its text behind a pointer, where no print of it reaches.
+// reader keeps its text behind pointers, where no print of it reaches.
 type reader struct{ s *readerState }
 
+// readerState writes the source to a stream, and what comes out is ready to be read.
 type readerState struct {
-	stream
-	src  io.Reader
-	out  []byte // not read yet
-	last error  // of src; nil as long as there may be more
+	stream *stream
+	ready  *bytes.Buffer
+	src    io.Reader
+	piece  *[chunk]byte
 }
 
 // maxEmptyReads is how often src may return nothing, as in package bufio.
@@ -29,42 +36,24 @@ const maxEmptyReads = 100
 // Read implements [io.Reader].
 func (r *reader) Read(p []byte) (int, error) {
 	s := r.s
-	for empty := 0; len(p) > 0 && len(s.out) == 0 && s.err == nil; {
-		if s.last != nil {
-			s.drop(s.last)
-			break
+	for empty := 0; len(p) > 0 && s.ready.Len() == 0 && s.stream.err == nil; empty++ {
+		n, err := s.src.Read(s.piece[:])
+		if n < 0 || n > len(s.piece) { // a broken src
+			n, err = 0, io.ErrNoProgress
 		}
-		if n := s.fill(); n > 0 || s.last != nil {
+		if n > 0 {
 			empty = 0
-		} else if empty++; empty == maxEmptyReads {
-			s.drop(io.ErrNoProgress)
+		} else if empty == maxEmptyReads {
+			err = cmp.Or(err, io.ErrNoProgress)
+		}
+		s.stream.push(s.piece[:n], err == io.EOF)
+		clear(s.piece[:n])
+		if s.stream.err == nil && err != nil {
+			s.stream.drop(err)
 		}
 	}
-	if len(s.out) > 0 {
-		n := copy(p, s.out)
-		s.out = s.out[n:]
+	if n, _ := s.ready.Read(p); n > 0 || len(p) == 0 {
 		return n, nil
 	}
-	if len(p) == 0 {
-		return 0, nil
-	}
-	return 0, s.err
-}
-
-// fill reads from src once and decides what can be.
-func (s *readerState) fill() int {
-	in := s.room(chunk)
-	n, err := s.src.Read((*in)[len(*in):][:chunk])
-	if n < 0 || n > chunk {
-		n, err = 0, io.ErrNoProgress // a broken src
-	}
-	*in = (*in)[:len(*in)+n]
-	s.last = err
-	out, err := s.decide(s.last == io.EOF)
-	if err != nil {
-		s.drop(err)
-		return n
-	}
-	s.out = out
-	return n
+	return 0, s.stream.err
 }

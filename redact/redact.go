@@ -3,53 +3,42 @@ package redact
 // Redact returns text with every form of every registered value replaced by its
 // marker; text itself if there is none. Under [Reject] it returns
 // [ErrSecretFound] instead. Any error means that nothing may be stored.
-func (r *SecretRegistry) Redact(text string) (string, error) { return r.redact(text, r.policy()) }
-
-// policy is that of the registry; one that was never made refuses every text anyway.
-func (r *SecretRegistry) policy() Policy {
-	if r == nil || r.s == nil {
-		return Reject
-	}
-	return r.s.cfg.Policy
+func (r *SecretRegistry) Redact(text string) (string, error) {
+	s := r.state()
+	return s.redact(text, s.cfg.Policy)
 }
 
-func (r *SecretRegistry) redact(text string, policy Policy) (string, error) {
-	m, err := r.acquire()
+func (s *state) redact(text string, policy Policy) (string, error) {
+	m, scratch, err := s.acquire()
 	if err != nil {
 		return "", err
 	}
-	defer m.release()
-	var s scan[string]
-	s.init(m, text, len(text), 0)
-	if policy == Reject {
-		if _, found := s.next(); found {
-			return "", ErrSecretFound
-		}
-	}
-	out := s.rewrite(nil)
-	if len(out) == 0 {
+	defer s.release(scratch)
+	cuts, _ := scan(m, text, 0, false, scratch)
+	switch {
+	case len(cuts) == 0:
 		return text, nil
+	case policy == Reject:
+		return "", ErrSecretFound
 	}
-	return string(append(out, text[s.covered:]...)), nil
+	return string(rewrite(nil, text, 0, len(text), cuts, m.markers)), nil
 }
 
 // Append appends the redacted form of text to dst and returns the extended
 // slice. It allocates only if dst has to grow. The spare capacity of dst may not
 // overlap text. On an error it returns dst as it was.
 func (r *SecretRegistry) Append(dst, text []byte) ([]byte, error) {
-	m, err := r.acquire()
+	s := r.state()
+	m, scratch, err := s.acquire()
 	if err != nil {
 		return dst, err
 	}
-	defer m.release()
-	var s scan[[]byte]
-	s.init(m, text, len(text), 0)
-	if r.s.cfg.Policy == Reject {
-		if _, found := s.next(); found {
-			return dst, ErrSecretFound
-		}
+	defer s.release(scratch)
+	cuts, _ := scan(m, text, 0, false, scratch)
+	if len(cuts) > 0 && s.cfg.Policy == Reject {
+		return dst, ErrSecretFound
 	}
-	return append(s.rewrite(dst), text[s.covered:]...), nil
+	return rewrite(dst, text, 0, len(text), cuts, m.markers), nil
 }
 
 // Finding is one marker that [SecretRegistry.Redact] would write. It does not
@@ -63,16 +52,16 @@ type Finding struct {
 // Find returns what Redact would replace, in the order of the text and whatever
 // the policy; nil if there is nothing.
 func (r *SecretRegistry) Find(text string) ([]Finding, error) {
-	m, err := r.acquire()
+	s := r.state()
+	m, scratch, err := s.acquire()
 	if err != nil {
 		return nil, err
 	}
-	defer m.release()
-	var s scan[string]
-	s.init(m, text, len(text), 0)
+	defer s.release(scratch)
 	var found []Finding
-	for c, ok := s.next(); ok; c, ok = s.next() {
-		found = append(found, Finding{m.ids[c.id], c.from, c.to})
+	cuts, _ := scan(m, text, 0, false, scratch)
+	for _, c := range cuts {
+		found = append(found, Finding{m.ids[c.marker], c.start, c.end})
 	}
 	return found, nil
 }

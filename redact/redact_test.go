@@ -97,6 +97,8 @@ func TestR1_MarkerTextIsRefused(t *testing.T) {
 		{"too little beside markers", nil, pair{"a", "abcd[REDA"}},
 		{"too little beside an id", []pair{{"my.key", "abcdefgh"}}, pair{"a", "y.key]abcd"}},
 		{"too little beside a later id", []pair{{"a", "y.key]abcd"}}, pair{"my.key", "abcdefgh"}},
+		{"too little between two ids' markers", []pair{{"mw", "hunter2hunter2"}}, pair{"a", "w]abcde[RED"}},
+		{"too little between two later ids' markers", []pair{{"a", "w]abcde[RED"}}, pair{"mw", "hunter2hunter2"}},
 		{"brackets", nil, pair{"a", "]]]]]]]]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -145,36 +147,5 @@ func TestR7_EncodedForms(t *testing.T) {
 				t.Errorf("plain only: got %q", got)
 			}
 		})
-	}
-}
-
-// TestIndex_Parents looks at what no result depends on, only the time it takes:
-// the forms to be tried instead of one are in the same slot, and begin it.
-func TestIndex_Parents(t *testing.T) {
-	rnd := newRand(10)
-	for range 200 {
-		pairs, _ := smallCase(rnd)
-		r, _ := registered(t, Config{}, pairs)
-		m, err := r.acquire()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, x := range []*index{m.exact, m.hex, m.base64} {
-			if x == nil {
-				continue // no secret was accepted
-			}
-			for _, s := range x.slots {
-				for f := s.lo; f < s.hi; f++ {
-					p := x.forms[f].parent
-					if p == -1 {
-						continue
-					}
-					if p < s.lo || p >= f || !bytes.HasPrefix(x.bytes(&x.forms[f]), x.bytes(&x.forms[p])) {
-						t.Fatalf("form %d of %d to %d has parent %d", f, s.lo, s.hi, p)
-					}
-				}
-			}
-		}
-		m.release()
 	}
 }

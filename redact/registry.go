@@ -46,24 +46,31 @@ type SecretRegistry struct {
 	s *state
 }
 
-// state is the registry proper.
+// state is the registry proper. A redaction holds mu for reading, so that nothing that it
+// looks at is wiped under it.
 type state struct {
 	cfg Config
 
-	// compiled is nil if secrets changed since it was built, and once the
-	// registry has an error to return instead.
-	compiled atomic.Pointer[matcher]
-
-	mu     sync.Mutex
-	broken error // ErrClosed or ErrMarkerText
-	set    secretSet
+	mu      sync.RWMutex
+	broken  error // ErrClosed or ErrMarkerText
+	set     secretSet
+	matcher *matcher                // of set; nil if that changed, and once broken is set
+	free    atomic.Pointer[scratch] // memory for the next scan, or nil
 }
 
 // New returns an open registry without secrets.
 func New(cfg Config) *SecretRegistry {
-	s := &state{cfg: cfg}
-	s.set.init(!cfg.PlainOnly)
-	return &SecretRegistry{s}
+	return &SecretRegistry{&state{cfg: cfg, set: newSecretSet(!cfg.PlainOnly)}}
+}
+
+// closed is the state of a registry that was never made.
+var closed = &state{cfg: Config{Policy: Reject}, broken: ErrClosed}
+
+func (r *SecretRegistry) state() *state {
+	if r == nil || r.s == nil {
+		return closed
+	}
+	return r.s
 }
 
 // Register adds a value to be replaced by the marker of id, for every redaction
@@ -79,32 +86,29 @@ func New(cfg Config) *SecretRegistry {
 // an id at most [MaxID] bytes from [A-Za-z0-9._:/-]. On [ErrTooShort], [ErrTooLong]
 // and [ErrID] nothing happened: the value is not covered, and a host decides whether it
 // starts the run at all. On [ErrMarkerText] (the value, or one registered before, occurs
-// in marker text) the registry refuses every text from now on (R1), so that no value
-// which the host counts on is ever stored. Where the value is chosen by somebody whom the
-// host does not trust, that lets one person stop the runs of all: see
-// [SecretRegistry.RegisterOptional].
+// in marker text) the registry refuses every text from now on (R1).
 func (r *SecretRegistry) Register(id string, value []byte) error {
-	return r.register(id, value, false)
+	return r.state().register(id, value, false)
 }
 
-// RegisterOptional is [SecretRegistry.Register] for a value that the host can do without,
-// above all one chosen by somebody whom it does not trust. If the value occurs in marker
-// text, it alone is refused, with [ErrMarkerText], and the registry goes on; a text may
-// then hold it. An optional value is also given up, without an error, if a later id
-// brings the conflict about. [SecretRegistry.Uncovered] names the ids of both.
-//
-// A value that is registered both ways is not optional.
+// RegisterOptional is [SecretRegistry.Register] for a value that the host can do without.
+// If the value occurs in marker text, it alone is refused, with [ErrMarkerText], and the
+// registry goes on; a text may then hold it. An optional value is also given up, without
+// an error, if a later id brings the conflict about. [SecretRegistry.Uncovered] names the
+// ids of both. A value that is registered both ways is not optional.
 func (r *SecretRegistry) RegisterOptional(id string, value []byte) error {
-	return r.register(id, value, true)
+	return r.state().register(id, value, true)
 }
 
-func (r *SecretRegistry) register(id string, value []byte, optional bool) error {
+func (s *state) register(id string, value []byte, optional bool) error {
 	if n := len(value); n > 0 && value[n-1] == '\n' {
 		value = bytes.TrimSuffix(value[:n-1], []byte("\r"))
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
-	case r == nil || r.s == nil:
-		return ErrClosed
+	case s.broken != nil:
+		return s.broken
 	case !validID(id):
 		return ErrID
 	case len(value) > MaxValue:
@@ -112,18 +116,12 @@ func (r *SecretRegistry) register(id string, value []byte, optional bool) error 
 	case utf8.RuneCount(value) < MinValue:
 		return ErrTooShort
 	}
-	s := r.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.broken != nil {
-		return s.broken
-	}
 	changed, err := s.set.add(id, value, optional)
-	if err != nil && !optional {
-		s.fail(err)
-	}
 	if changed {
 		s.retire()
+	}
+	if err != nil && !optional {
+		s.fail(err)
 	}
 	return err
 }
@@ -131,22 +129,17 @@ func (r *SecretRegistry) register(id string, value []byte, optional bool) error 
 // Uncovered returns, in byte order, the ids with an optional value that was refused and
 // is not covered. Unregister takes an id off this list.
 func (r *SecretRegistry) Uncovered() []string {
-	if r == nil || r.s == nil {
-		return nil
-	}
-	r.s.mu.Lock()
-	defer r.s.mu.Unlock()
-	return slices.Sorted(maps.Keys(r.s.set.refused))
+	s := r.state()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Sorted(maps.Keys(s.set.refused))
 }
 
 // Unregister forgets all values of id. Redactions that begin after it returned
 // let them pass. An unknown id is no error. It does not mend a registry that
 // refuses text.
 func (r *SecretRegistry) Unregister(id string) {
-	if r == nil || r.s == nil {
-		return
-	}
-	s := r.s
+	s := r.state()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.broken == nil && s.set.remove(id) {
@@ -154,27 +147,24 @@ func (r *SecretRegistry) Unregister(id string) {
 	}
 }
 
-// Close wipes the registry's copies of all values; those that redactions still
-// under way use are wiped when the last of these ends. Every later call returns
-// [ErrClosed]. Closing again does nothing. The error is always nil.
+// Close waits for redactions that are under way and wipes the registry's copies of all
+// values. Every later call returns [ErrClosed]. Closing again does nothing. The error is
+// always nil.
 func (r *SecretRegistry) Close() error {
-	if r == nil || r.s == nil {
-		return nil
+	if s := r.state(); s != closed {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.fail(ErrClosed)
 	}
-	r.s.mu.Lock()
-	defer r.s.mu.Unlock()
-	r.s.fail(ErrClosed)
 	return nil
 }
 
 // Len is the number of registered values.
 func (r *SecretRegistry) Len() int {
-	if r == nil || r.s == nil {
-		return 0
-	}
-	r.s.mu.Lock()
-	defer r.s.mu.Unlock()
-	return len(r.s.set.byValue)
+	s := r.state()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.set.len()
 }
 
 // Format prints the number of secrets, whatever the verb.
@@ -185,37 +175,50 @@ func (r *SecretRegistry) Format(f fmt.State, _ rune) {
 // fail makes every later call return err. The caller holds mu.
 func (s *state) fail(err error) {
 	s.broken = err
-	s.set.wipe()
 	s.retire()
+	s.set.wipe()
 }
 
-// retire drops the compiled matcher. The caller holds mu.
+// retire drops the matcher. The caller holds mu.
 func (s *state) retire() {
-	if m := s.compiled.Swap(nil); m != nil {
-		m.release()
+	if s.matcher != nil {
+		s.matcher.wipe()
+		s.matcher = nil
 	}
 }
 
-// acquire returns a matcher for the secrets of this moment. The caller releases
-// it.
-func (r *SecretRegistry) acquire() (*matcher, error) {
-	if r == nil || r.s == nil {
-		return nil, ErrClosed
+// acquire returns a matcher for the secrets of this moment and memory for a scan. Until
+// the caller releases it, the registry does not change.
+func (s *state) acquire() (*matcher, *scratch, error) {
+	for {
+		s.mu.RLock()
+		if s.matcher != nil {
+			if scratch := s.free.Swap(nil); scratch != nil {
+				return s.matcher, scratch, nil
+			}
+			return s.matcher, new(scratch), nil
+		}
+		err := s.broken
+		s.mu.RUnlock()
+		if err != nil {
+			return nil, nil, err
+		}
+		s.prepare()
 	}
-	s := r.s
-	if m := s.compiled.Load(); m != nil && m.retain() {
-		return m, nil
-	}
+}
+
+func (s *state) prepare() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.broken != nil {
-		return nil, s.broken
+	if s.matcher == nil && s.broken == nil {
+		s.matcher = s.set.compile()
 	}
-	m := s.compiled.Load()
-	if m == nil {
-		m = s.set.compile()
-		s.compiled.Store(m)
-	}
-	m.retain()
-	return m, nil
+}
+
+// release ends what acquire began.
+func (s *state) release(scratch *scratch) {
+	clear(scratch.copied)
+	clear(scratch.joined)
+	s.free.Store(scratch)
+	s.mu.RUnlock()
 }

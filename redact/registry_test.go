@@ -85,23 +85,59 @@ func TestR6_ClosedFailsClosed(t *testing.T) {
 
 func TestClose_Wipes(t *testing.T) {
 	r, _ := registered(t, Config{}, []pair{{"a", "abcdefgh"}})
-	redacted(t, r, "x")
-	m := r.s.compiled.Load()
-	m.retain()
-	kept := r.s.set.byID["a"][0].forms.arena
+	viaFallback(t, r, "x abcdefgh")
+	var kept [][]byte
+	for k := range r.s.set.each {
+		for _, f := range k.forms {
+			kept = append(kept, f.text)
+		}
+	}
+	var nodes []node
+	for _, x := range r.s.matcher.indexes {
+		nodes = append(nodes, x.automaton.nodes...)
+		kept = append(kept, x.table)
+	}
+	if len(nodes) < 8 {
+		t.Fatal("the automatons were not built")
+	}
+	indexes := r.s.matcher.indexes
 	r.Close()
-	if len(bytes.Trim(kept, "\x00")) > 0 {
-		t.Error("the registry's copy is left")
+	for _, x := range indexes {
+		for _, n := range x.automaton.nodes {
+			if n != (node{}) {
+				t.Fatal("an automaton is left")
+			}
+		}
 	}
-	if !bytes.Contains(m.arena, []byte("abcdefgh")) {
-		t.Error("wiped under a redaction")
+	for _, text := range kept {
+		if len(bytes.Trim(text, "\x00")) > 0 {
+			t.Error("a copy is left")
+		}
 	}
-	m.release()
-	if len(bytes.Trim(m.arena, "\x00")) > 0 {
-		t.Error("the matcher's copy is left")
+}
+
+// TestClose_WaitsForRedactions demands that nothing is wiped under a redaction.
+func TestClose_WaitsForRedactions(t *testing.T) {
+	r, _ := registered(t, Config{}, []pair{{"a", "abcdefgh"}})
+	m, scratch, err := r.state().acquire()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if m.retain() {
-		t.Error("a wiped matcher is used again")
+	closed := make(chan bool)
+	go func() {
+		r.Close()
+		close(closed)
+	}()
+	for range 1000 {
+		cuts, _ := scan(m, "abcdefgh", 0, false, scratch)
+		if len(cuts) != 1 {
+			t.Fatal("wiped under a redaction")
+		}
+	}
+	r.state().release(scratch)
+	<-closed
+	if _, err := r.Redact("x"); err != ErrClosed {
+		t.Error(err)
 	}
 }
 

@@ -1,100 +1,105 @@
 package redact
 
-// cut is a piece of text that a marker replaces.
-type cut struct {
-	from, to int
-	id       int32
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// matcher finds the forms of the secrets of one moment. It never changes.
+type matcher struct {
+	ids     []string // sorted
+	markers []string // of ids
+	indexes [3]*index
 }
 
-// scan walks from left to right through the pieces of a text that markers replace (R2).
-// It merges the hits of three sources: forms in the text as it is, hex in any case, and
-// base64 that is broken into lines.
-type scan[T textual] struct {
-	m       *matcher
-	text    T
-	covered int // the end of the last cut
-
-	exact, hex cursor[T]
-	wrapped    wrapped[T]
-	heads      [3]hit // the next hit of each source
-	filled     [3]bool
-	ended      [3]bool
+func newMatcher(ids []string, targets [3][]target) *matcher {
+	m := &matcher{ids: ids}
+	for _, id := range ids {
+		m.markers = append(m.markers, marker(id))
+	}
+	for k := range m.indexes {
+		m.indexes[k] = newIndex(targets[k])
+	}
+	return m
 }
 
-// init leaves alone what starts from limit on or ends before covered.
-func (s *scan[T]) init(m *matcher, text T, limit, covered int) {
-	s.m, s.text, s.covered = m, text, covered
-	s.exact.init(m.exact, text, limit)
-	if m.hex != nil {
-		s.hex.init(m.hex, text, limit)
-		s.wrapped.init(m.base64, text, limit)
+func (m *matcher) wipe() {
+	for _, x := range m.indexes {
+		x.wipe()
 	}
 }
 
-// next returns the next piece that is not covered yet.
-func (s *scan[T]) next() (cut, bool) {
-	for {
-		h, ok := s.nextHit()
-		if !ok {
-			return cut{}, false
+// scratch is the memory of a scan.
+type scratch struct {
+	hits           []hit
+	copied, joined []byte
+	breaks         []lineBreak
+}
+
+// scan returns the pieces of text that markers replace and that are not covered already,
+// from left to right (R2). Each kind of form is looked for in its own view of the text. If
+// more text is to come, a form that begins at decided or later may be incomplete, and is
+// left alone.
+func scan[T textual](m *matcher, text T, covered int, more bool, s *scratch) (cuts []hit, decided int) {
+	exact, hex, base64 := m.indexes[exactForm], m.indexes[hexForm], m.indexes[base64Form]
+	hits := search(exact, text, s.hits[:0])
+	if decided = len(text); more {
+		decided = max(0, len(text)-max(1, exact.longest, hex.longest)+1)
+	}
+	if hex.longest > 0 {
+		s.copied = append(s.copied[:0], text...)
+		first := len(hits)
+		if s.join(s.copied); len(s.breaks) > 0 {
+			hits = search(base64, s.joined, hits)
+		} else {
+			hits = search(base64, s.copied, hits)
 		}
-		if h.end > s.covered {
-			c := cut{max(h.start, s.covered), h.end, h.id}
-			s.covered = h.end
-			return c, true
+		for i := range hits[first:] {
+			h := &hits[first+i]
+			h.start, h.end = s.place(h.start), s.place(h.end-1)+1
+		}
+		if more {
+			decided = min(decided, s.place(max(0, s.joinedLen(s.copied)-base64.longest+1)))
+		}
+		foldHex(s.copied)
+		hits = search(hex, s.copied, hits)
+		slices.SortFunc(hits, func(a, b hit) int {
+			return cmp.Or(a.start-b.start, b.end-a.end, int(a.marker-b.marker))
+		})
+	}
+	s.hits, cuts = hits, hits[:0]
+	for _, h := range hits {
+		if h.end > covered && h.start < decided {
+			cuts = append(cuts, hit{max(h.start, covered), h.end, h.marker})
+			covered = h.end
 		}
 	}
+	return cuts, decided
 }
 
-// nextHit returns the hits of all sources by start, and of the same start the longest
-// first, then the first id.
-func (s *scan[T]) nextHit() (hit, bool) {
-	if s.m.hex == nil {
-		return s.exact.next()
+// rewrite appends text[from:to] with markers for the cuts.
+func rewrite[T textual](dst []byte, text T, from, to int, cuts []hit, markers []string) []byte {
+	for _, c := range cuts {
+		dst = append(append(dst, text[from:c.start]...), markers[c.marker]...)
+		from = c.end
 	}
-	first := -1
-	for i := range s.heads {
-		if !s.filled[i] && !s.ended[i] {
-			s.fill(i)
+	return append(dst, text[min(from, to):to]...)
+}
+
+// foldHex maps the digits A-F to a-f, eight bytes at once.
+func foldHex(text []byte) {
+	const ones = 0x0101010101010101
+	for ; len(text) >= 8; text = text[8:] {
+		word := binary.LittleEndian.Uint64(text)
+		ascii := word & (0x7f * ones)
+		from, behind := ascii+(0x80-'A')*ones, ascii+(0x80-'G')*ones // have the high bit where a byte is A or more, G or more
+		capital := from &^ behind &^ word & (0x80 * ones)
+		binary.LittleEndian.PutUint64(text, word|capital>>2)
+	}
+	for i, b := range text {
+		if 'A' <= b && b <= 'F' {
+			text[i] += 'a' - 'A'
 		}
-		if s.filled[i] && (first < 0 || before(&s.heads[i], &s.heads[first])) {
-			first = i
-		}
 	}
-	if first < 0 {
-		return hit{}, false
-	}
-	s.filled[first] = false
-	return s.heads[first], true
-}
-
-func (s *scan[T]) fill(i int) {
-	var ok bool
-	switch i {
-	case 0:
-		s.heads[i], ok = s.exact.next()
-	case 1:
-		s.heads[i], ok = s.hex.next()
-	case 2:
-		s.heads[i], ok = s.wrapped.next()
-	}
-	s.filled[i], s.ended[i] = ok, !ok
-}
-
-func before(a, b *hit) bool {
-	if a.start != b.start {
-		return a.start < b.start
-	}
-	return a.end > b.end || a.end == b.end && a.id < b.id
-}
-
-// rewrite appends the text from where the scan stands, with all further cuts replaced,
-// as far as the last of them.
-func (s *scan[T]) rewrite(dst []byte) []byte {
-	done := s.covered
-	for c, ok := s.next(); ok; c, ok = s.next() {
-		dst = append(append(dst, s.text[done:c.from]...), s.m.markers[c.id]...)
-		done = c.to
-	}
-	return dst
 }

@@ -28,34 +28,37 @@ func Shapes() []Shape {
 // leak form the id if it is a registered one. In a connection string only the
 // password is replaced.
 func (r *SecretRegistry) RedactDerived(text string) (string, error) {
-	return r.redactDerived(text, r.policy())
+	s := r.state()
+	return s.redactDerived(text, s.cfg.Policy)
 }
 
 // Remove is [SecretRegistry.RedactDerived] whatever the policy: under [Reject] too it
 // returns the text without what it found. It is for text that is stored already and has
 // to be cleaned.
-func (r *SecretRegistry) Remove(text string) (string, error) { return r.redactDerived(text, Rewrite) }
+func (r *SecretRegistry) Remove(text string) (string, error) {
+	return r.state().redactDerived(text, Rewrite)
+}
 
-func (r *SecretRegistry) redactDerived(text string, policy Policy) (string, error) {
-	text, err := r.redact(text, policy)
+func (s *state) redactDerived(text string, policy Policy) (string, error) {
+	text, err := s.redact(text, policy)
 	if err != nil {
 		return "", err
 	}
-	m, err := r.acquire()
+	_, scratch, err := s.acquire()
 	if err != nil {
 		return "", err
 	}
-	defer m.release()
+	defer s.release(scratch)
+	// A marker can be a boundary where there was none: look again. Every round
+	// replaces some text that is not a marker, so there is a last one.
 	for {
-		out, changed := replaceShapes(text, m, r.s.cfg.Entropy)
-		if !changed {
+		out, changed := replaceShapes(text, s.set.hasID, s.cfg.Entropy)
+		switch {
+		case !changed:
 			return text, nil
-		}
-		if policy == Reject {
+		case policy == Reject:
 			return "", ErrSecretFound
 		}
-		// A marker can be a boundary where there was none: look again. Every
-		// round replaces some text that is not a marker, so there is a last one.
 		text = out
 	}
 }
@@ -63,45 +66,34 @@ func (r *SecretRegistry) redactDerived(text string, policy Policy) (string, erro
 // shape is a row of the table.
 type shape struct {
 	Shape
-	// anchors are texts, at least one of which every occurrence has.
-	anchors []string
-	// bounded demands that no letter or digit stands before the anchor.
-	bounded bool
-	// match returns what to replace for the anchor at text[i:], from >= i, or
-	// to == 0. rest is where the anchor ends.
-	match func(text string, i, rest int) (from, to int)
+	anchors []string // texts, one of which every occurrence has
+	bounded bool     // no letter or digit stands before the anchor
+	match   matchFunc
 }
 
-// anchorsAt has the rows by the first byte of their anchors.
-var anchorsAt = func() (at [256][]anchor) {
+// A matchFunc returns what to replace for the anchor at text[i:], or to == 0. rest is
+// where the anchor ends.
+type matchFunc func(text string, i, rest int) (from, to int)
+
+// anchorsAt has the anchors by their first byte, and pairs the first two bytes of every
+// anchor and of markers, which lets most of a text pass quickly.
+var anchorsAt, pairs = func() (at [256][]anchor, pairs [1 << 16]bool) {
+	pairs[pairAt(markerHead, 0)] = true
 	for i := range shapes {
 		for _, a := range shapes[i].anchors {
 			at[a[0]] = append(at[a[0]], anchor{a, &shapes[i]})
+			pairs[pairAt(a, 0)] = true
 		}
 	}
-	return at
+	return at, pairs
 }()
+
+func pairAt(text string, i int) uint16 { return uint16(text[i])<<8 | uint16(text[i+1]) }
 
 type anchor struct {
 	text  string
 	shape *shape
 }
-
-// pairs has the first two bytes of every anchor and of markers. It lets most of a
-// text pass quickly.
-var pairs = func() (set [1 << 10]uint64) {
-	add := func(text string) {
-		n := uint(text[0])<<8 | uint(text[1])
-		set[n>>6] |= 1 << (n & 63)
-	}
-	add(markerHead)
-	for i := range shapes {
-		for _, a := range shapes[i].anchors {
-			add(a)
-		}
-	}
-	return set
-}()
 
 // shapeIDs are the ids of markers that any registry can write.
 var shapeIDs = func() (ids []string) {
@@ -113,29 +105,28 @@ var shapeIDs = func() (ids []string) {
 }()
 
 // replaceShapes makes one pass over text. Markers are left as they are.
-func replaceShapes(text string, m *matcher, entropy bool) (string, bool) {
+func replaceShapes(text string, known func(id string) bool, entropy bool) (string, bool) {
 	var out []byte
 	done := 0
 	for i := 0; i+1 < len(text); {
-		n := uint(text[i])<<8 | uint(text[i+1])
-		if pairs[n>>6]>>(n&63)&1 == 0 && !entropy {
+		if !pairs[pairAt(text, i)] && !entropy {
 			i++
 			continue
 		}
-		id, from, to := shapeAt(text, i, done, m)
+		if n := leadsWithMarker(text[i:]); n > 0 {
+			i += n
+			continue
+		}
+		id, from, to := shapeAt(text, i, done, known)
 		if to == 0 && entropy {
 			id, from, to = entropyAt(text, i, done)
 		}
-		switch {
-		case to > 0:
-			out = append(out, text[done:from]...)
-			out = append(out, markerHead+id+markerTail...)
-			done, i = to, to
-		case text[i] == '[':
-			i += max(1, leadsWithMarker(text[i:]))
-		default:
+		if to == 0 {
 			i++
+			continue
 		}
+		out = append(append(out, text[done:max(done, from)]...), marker(id)...)
+		done, i = to, to
 	}
 	if done == 0 {
 		return text, false
@@ -145,23 +136,28 @@ func replaceShapes(text string, m *matcher, entropy bool) (string, bool) {
 
 // shapeAt returns the replacement whose anchor is at text[i:], or to == 0. What
 // stands before text[done:] was replaced.
-func shapeAt(text string, i, done int, m *matcher) (id string, from, to int) {
+func shapeAt(text string, i, done int, known func(id string) bool) (id string, from, to int) {
 	for _, a := range anchorsAt[text[i]] {
 		if !strings.HasPrefix(text[i:], a.text) || a.shape.bounded && !boundary(text, i, done) {
 			continue
 		}
-		from, to = a.shape.match(text, i, i+len(a.text))
-		if to == 0 {
+		if from, to = a.shape.match(text, i, i+len(a.text)); to == 0 {
 			continue
 		}
 		id = a.shape.ID
-		if label := strings.TrimRight(text[i+len(a.text):to], "]>"); id == leakID && m.hasID(label) {
+		if label := strings.TrimRight(text[i+len(a.text):to], "]>"); id == leakID && known(label) {
 			id = label
 		}
 		return id, from, to
 	}
 	return "", 0, 0
 }
+
+var (
+	alnum     = classOf(letters + digits)
+	word      = classOf(letters + digits + "_-")
+	hexDigits = classOf(digits + "abcdefABCDEF")
+)
 
 // boundary reports whether a token may begin at text[i:]. The letter of an
 // escape, as in \n or %20, is not part of a word.
@@ -171,12 +167,4 @@ func boundary(text string, i, done int) bool {
 	}
 	return i >= done+2 && text[i-2] == '\\' && strings.IndexByte("nrtbf", text[i-1]) >= 0 ||
 		i >= done+3 && text[i-3] == '%' && hexDigits.has(text[i-2]) && hexDigits.has(text[i-1])
-}
-
-// run returns where the longest run of class bytes from text[i:] ends.
-func run(text string, i int, class *byteClass) int {
-	for i < len(text) && class.has(text[i]) {
-		i++
-	}
-	return i
 }

@@ -1,24 +1,83 @@
 package redact
 
 import (
-	"bytes"
 	"encoding/base64"
 	"math"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
-// bracketed takes a leak form up to its closing bracket, over one level of
-// brackets in it, such as a marker. An open one goes to the end of the line.
-func bracketed(text string, i, rest int) (int, int) {
-	depth := 1
-	for ; rest < len(text) && text[rest] != '\n'; rest++ {
+const (
+	leakID    = "leak"
+	entropyID = "random"
+)
+
+// leastEntropy is the least that a token has, in bits for each byte. Masks and made-up
+// examples have less.
+const leastEntropy = 2.5
+
+// tokenWindow is where it shows whether a token is one, however long it goes on.
+const tokenWindow = 512
+
+// token matches a regular expression behind the anchor. Where that has a group, the group
+// alone is taken, and otherwise the anchor too.
+func token(expr string) matchFunc { return tokenFrom(0, expr) }
+
+// tokenFrom is token, but if before is not 0, the expression begins so many bytes before
+// the anchor, where a token may begin.
+func tokenFrom(before int, expr string) matchFunc {
+	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^(?:" + expr + ")") })
+	return func(text string, i, rest int) (from, to int) {
+		start := rest
+		if before > 0 {
+			if start = i - before; start < 0 || !boundary(text, start, 0) {
+				return 0, 0
+			}
+		}
+		window := text[start:min(len(text), start+tokenWindow)]
+		m := re().FindStringSubmatchIndex(window)
+		if m == nil || entropy(window[m[len(m)-2]:m[len(m)-1]]) < leastEntropy {
+			return 0, 0
+		}
+		if m[1] == tokenWindow {
+			m = re().FindStringSubmatchIndex(text[start:])
+		}
+		if len(m) == 2 {
+			return i, start + m[1]
+		}
+		return start + m[2], start + m[3]
+	}
+}
+
+// entropy is that of the bytes of text, in bits for each.
+func entropy(text string) (bits float64) {
+	var count [256]float64
+	for i := range len(text) {
+		count[text[i]]++
+	}
+	for _, n := range count {
+		if n > 0 {
+			bits -= n / float64(len(text)) * math.Log2(n/float64(len(text)))
+		}
+	}
+	return bits
+}
+
+// leakForm takes a leak form up to its closing bracket, over brackets in it, such as
+// those of a marker. An open one goes to the end of the line.
+func leakForm(text string, i, rest int) (int, int) {
+	closing := byte(']')
+	if text[i] == '<' {
+		closing = '>'
+	}
+	for depth := 1; rest < len(text) && text[rest] != '\n'; rest++ {
 		switch text[rest] {
-		case '[':
+		case text[i]:
 			depth++
-		case ']':
+		case closing:
 			if depth--; depth == 0 {
 				return i, rest + 1
 			}
@@ -27,81 +86,36 @@ func bracketed(text string, i, rest int) (int, int) {
 	return i, rest
 }
 
-// angled is the same for <REDACTED:…>, which does not nest.
-func angled(text string, i, rest int) (int, int) {
-	for ; rest < len(text) && text[rest] != '\n'; rest++ {
-		if text[rest] == '>' {
-			return i, rest + 1
-		}
-	}
-	return i, rest
-}
-
-var (
-	pemLabel  = classOf(letters + digits + " ")
-	pemBlank  = classOf(" \t\r\n\"'\\,+") // between lines, also in source code
-	base64Std = classOf(letters + digits + "+/=")
+const (
+	maxPEM = 1 << 14
+	// pemLine is a line of a key, and pemGap what stands between two, also in source code.
+	pemLine = `[A-Za-z0-9+/=]{16,}`
+	pemGap  = `(?:[ \t\r\n"',+]|\\[nrt]?|(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]*)*`
 )
 
-const (
-	maxPEM  = 1 << 14
-	pemLine = 16 // a word that is shorter, other than the last, is no line of a key
+var (
+	pemLabel = regexp.MustCompile(`^[A-Za-z0-9 ]*PRIVATE KEY(?: BLOCK)?-----`)
+	pemLines = regexp.MustCompile(`^(?:` + pemGap + pemLine + `)+` + pemGap + `[A-Za-z0-9+/=]*`)
+	pemWord  = regexp.MustCompile(pemLine)
 )
 
 // pemKey takes a private-key block, or what there is of one that was cut off. Where no
 // line of base64 follows, a text only speaks of such a block.
 func pemKey(text string, i, rest int) (int, int) {
-	end := run(text, rest, &pemLabel)
-	label := text[rest:end]
-	if !strings.HasSuffix(label, "PRIVATE KEY") && !strings.HasSuffix(label, "PRIVATE KEY BLOCK") || !strings.HasPrefix(text[end:], "-----") {
+	label := pemLabel.FindString(text[rest:min(len(text), rest+64)])
+	if label == "" {
 		return 0, 0
 	}
-	end += len("-----")
-	within := text[end:min(len(text), end+maxPEM)]
-	closing := "-----END " + label + "-----"
-	if n := strings.Index(within, closing); n >= 0 {
-		for at := 0; at < n; at++ {
-			next := run(within[:n], at, &base64Std)
-			if next-at >= pemLine && strings.ContainsAny(within[at:next], letters[:26]) {
-				return i, end + n + len(closing)
-			}
-			at = next
-		}
+	rest += len(label)
+	body := text[rest:min(len(text), rest+maxPEM)]
+	size, closing := strings.Index(body, "-----END "+label), len("-----END "+label)
+	if size < 0 {
+		size, closing = len(pemLines.FindString(body)), 0
+	}
+	if !strings.ContainsAny(pemWord.FindString(body[:size]), letters[:26]) {
 		return 0, 0
 	}
-	for lines, at := 0, end; ; lines++ {
-		from := pemGap(text, at)
-		next := run(text, from, &base64Std)
-		if lines == 0 && !strings.ContainsAny(text[from:next], letters[:26]) || next-from < pemLine {
-			if lines == 0 {
-				return 0, 0
-			}
-			return i, max(at, next)
-		}
-		at = next
-	}
-}
-
-// pemGap skips blanks, escapes of line ends and headers such as "Proc-Type: 4,ENCRYPTED".
-func pemGap(text string, i int) int {
-	for {
-		next := run(text, i, &pemBlank)
-		if next > i && next < len(text) && text[next-1] == '\\' && strings.IndexByte("nrt", text[next]) >= 0 {
-			next++
-		}
-		for _, name := range []string{"Proc-Type: ", "DEK-Info: ", "Version: ", "Comment: "} {
-			if strings.HasPrefix(text[next:], name) {
-				next += len(name)
-				for next < len(text) && text[next] != '\n' && text[next] != '\\' {
-					next++
-				}
-			}
-		}
-		if next == i {
-			return i
-		}
-		i = next
-	}
+	return i, rest + size + closing
 }
 
 // jwt takes three parts, of which the first two begin as JSON objects do.
@@ -109,70 +123,56 @@ func jwt(text string, i, rest int) (int, int) {
 	if i > 0 && (text[i-1] == '-' || text[i-1] == '_') {
 		return 0, 0 // within a longer word, which was looked at from its start
 	}
-	head := run(text, rest, &word)
-	if head-i < 10 || !strings.HasPrefix(text[head:], ".eyJ") {
+	head := wordEnd(text, rest)
+	if head-rest < 7 || !strings.HasPrefix(text[head:], ".eyJ") {
 		return 0, 0
 	}
-	body := run(text, head+1, &word)
+	body := wordEnd(text, head+1)
 	if body-head < 10 || body == len(text) || text[body] != '.' {
 		return 0, 0
 	}
-	return i, run(text, body+1, &word)
+	return i, wordEnd(text, body+1)
 }
+
+func wordEnd(text string, i int) int {
+	for i < len(text) && word.has(text[i]) {
+		i++
+	}
+	return i
+}
+
+const notInURL = `\x00-\x20"'<>\\\x60`
+
+var (
+	userInfo  = regexp.MustCompile(`^[^` + notInURL + `/?#@:]*:([^` + notInURL + `@]*(?:@[^` + notInURL + `@/?#]*)*)@`)
+	userToken = regexp.MustCompile(`^([A-Za-z0-9._~%-]{20,})@`)
+	port      = regexp.MustCompile(`^[0-9]+$`)
+	markers   = regexp.MustCompile(`\[REDACTED:[A-Za-z0-9._:/-]{1,64}\]`)
+)
 
 // urlPassword takes the password of scheme://user:password@host. Since people do not
 // encode theirs, it ends at the last @ before the path, or if there is none, at the next
 // one behind it. A token in place of user and password is taken too.
 func urlPassword(text string, _, rest int) (int, int) {
-	end, at, colon, slash := rest, -1, -1, false
-	for ; end < len(text) && end-rest < 256; end++ {
-		c := text[end]
-		if c == '[' {
-			if n := leadsWithMarker(text[end:]); n > 0 {
-				end += n - 1
-				continue
-			}
-		}
-		if c <= ' ' || strings.IndexByte("\"'<>`\\", c) >= 0 {
-			break
-		}
-		if strings.IndexByte("/?#", c) >= 0 {
-			if at >= 0 || colon < 0 || !slash && isPort(text[colon+1:end], c) {
-				break // the path
-			}
-			slash = true
-		}
-		if c == '@' {
-			at = end
-		}
-		if c == ':' && colon < 0 && at < 0 {
-			colon = end
-		}
+	url := markers.ReplaceAllStringFunc(text[rest:min(len(text), rest+256)], func(m string) string {
+		return strings.Repeat("m", len(m)) // which has no mark of punctuation
+	})
+	if m := userToken.FindStringSubmatch(url); m != nil && entropy(m[1]) >= 3.2 && strings.ContainsAny(m[1], digits) {
+		return rest, rest + len(m[1])
 	}
-	switch {
-	case at < 0:
+	m := userInfo.FindStringSubmatchIndex(url)
+	if m == nil {
 		return 0, 0
-	case colon >= 0:
-		if slash && strings.Contains(text[colon:at], "://") {
-			return 0, 0 // two URLs, and a list between them
-		}
-		return password(text, colon+1, at)
-	case at-rest >= 20 && run(text, rest, &userInfo) == at && entropy(text[rest:at]) >= 3.2 && strings.ContainsAny(text[rest:at], digits):
-		return rest, at
 	}
-	return 0, 0
+	found := url[m[2]:m[3]]
+	if slash := strings.IndexAny(found, "/?#"); slash >= 0 {
+		before := found[:slash]
+		if before == "" && found[0] == '/' || port.MatchString(before) || before != "" && placeholder(before) || strings.Contains(found, "://") {
+			return 0, 0 // a path, or two URLs and a list between them
+		}
+	}
+	return password(text, rest+m[2], rest+m[3])
 }
-
-// isPort reports whether what stands between a colon and the next of /?# in a URL is a
-// port, and no start of a password.
-func isPort(p string, next byte) bool {
-	return p == "" && next == '/' || p != "" && (run(p, 0, &decimal) == len(p) || placeholder(p))
-}
-
-var (
-	decimal  = classOf(digits)
-	userInfo = classOf(letters + digits + "-._~%")
-)
 
 // connection are words of which one stands in every connection string.
 var connection = []string{"host=", "server=", "data source=", "database=", "dbname=", "initial catalog=", "driver=",
@@ -180,49 +180,34 @@ var connection = []string{"host=", "server=", "data source=", "database=", "dbna
 
 // dsnPassword takes the value of password= where the line is a connection string.
 func dsnPassword(text string, i, rest int) (int, int) {
-	if i > 0 && strings.IndexByte(" \t\n;&?\"'`({[,=", text[i-1]) < 0 {
+	before := text[max(0, i-256):i]
+	before = before[strings.LastIndexByte(before, '\n')+1:]
+	behind, _, _ := strings.Cut(text[rest:min(len(text), rest+256)], "\n")
+	around := strings.ToLower(before + " " + behind)
+	if i > 0 && strings.IndexByte(" \t\n;&?\"'`({[,=", text[i-1]) < 0 ||
+		!slices.ContainsFunc(connection, func(word string) bool { return strings.Contains(around, word) }) {
 		return 0, 0
 	}
-	line := strings.LastIndexByte(text[max(0, i-256):i], '\n') + 1 + max(0, i-256)
-	around := strings.ToLower(text[line:min(len(text), rest+256)])
-	if n := strings.IndexByte(around[i-line:], '\n'); n >= 0 {
-		around = around[:i-line+n]
+	isEnd := func(c rune) bool { return c <= ' ' || strings.ContainsRune(";\"'`&<>", c) }
+	if rest < len(text) && (text[rest] == '\'' || text[rest] == '"') {
+		quote := rune(text[rest])
+		isEnd = func(c rune) bool { return c == quote || c == '\n' }
+		rest++
 	}
-	if !slices.ContainsFunc(connection, func(word string) bool { return strings.Contains(around, word) }) {
-		return 0, 0
+	if n := strings.IndexFunc(text[rest:], isEnd); n >= 0 {
+		return password(text, rest, rest+n)
 	}
-	end := rest
-	if end < len(text) && (text[end] == '\'' || text[end] == '"') {
-		n := strings.IndexAny(text[end+1:], text[end:end+1]+"\n")
-		if n < 0 {
-			n = len(text) - end - 1
-		}
-		return password(text, end+1, end+1+n)
-	}
-	for end < len(text) && text[end] > ' ' && strings.IndexByte(";\"'`&<>", text[end]) < 0 {
-		end++
-	}
-	return password(text, rest, end)
+	return password(text, rest, len(text))
 }
 
-// password accepts text[from:to] as a password unless it is empty, made of
-// markers only, or plainly stands for one.
+// password accepts text[from:to] as a password unless it is short as the a:b of documents,
+// made of markers only, or plainly stands for one.
 func password(text string, from, to int) (int, int) {
-	p := text[from:to]
-	if len(p) < leastPassword || placeholder(p) {
+	if p := text[from:to]; len(p) < 3 || placeholder(p) || markers.ReplaceAllLiteralString(p, "") == "" {
 		return 0, 0
 	}
-	for p != "" {
-		n := leadsWithMarker(p)
-		if n == 0 {
-			return from, to
-		}
-		p = p[n:]
-	}
-	return 0, 0
+	return from, to
 }
-
-const leastPassword = 3 // bytes; fewer are the a:b of documents
 
 // placeholders are what documents write for a password: masks, words for it, variables
 // of shells and templates, and verbs of formatting.
@@ -230,149 +215,36 @@ var placeholders = regexp.MustCompile(`^(?:[*.xX_•-]*|(?i:my|your|the|db|user|
 	`\$[A-Z_][A-Z0-9_]*|\$(?:password|passwd|pass|pwd|pw|secret|token)|\$?\{[^{}]*\}|\$?\{\{[^{}]*\}\}|\$\([^()]*\)|\$\[[^\[\]]*\]|` +
 	`%[a-zA-Z]|%\([a-z_]+\)s|%[A-Z_]+%|\[[^\[\]]*\])$`)
 
-func placeholder(p string) bool { return placeholders.MatchString(p) && leadsWithMarker(p) == 0 }
+func placeholder(p string) bool { return placeholders.MatchString(p) }
 
-var bearerClass = classOf(letters + digits + "-._~+/")
-
-// bearer takes what follows "Bearer " if it has the length and the digits of a
-// token.
-func bearer(text string, _, rest int) (int, int) {
-	end := run(text, rest, &bearerClass)
-	if end-rest < 20 || !strings.ContainsAny(text[rest:end], digits) {
+// bearer takes what follows "Bearer " if it has the length and the digits of a token.
+func bearer(text string, i, rest int) (int, int) {
+	from, to := bearerToken(text, i, rest)
+	if !strings.ContainsAny(text[from:to], digits) {
 		return 0, 0
 	}
-	return rest, end
+	return from, to
 }
+
+var (
+	bearerToken   = token(`([\w.~+/-]{20,})`)
+	authorization = regexp.MustCompile(`(?i)authorization["'\\ \t:=]*$`)
+	basicToken    = regexp.MustCompile(`^[\w+/-]*`)
+	standard64    = strings.NewReplacer("-", "+", "_", "/")
+)
 
 // basic takes what follows "Basic " in an Authorization header, also in JSON, if it is the
 // base64 of a user and a password.
 func basic(text string, i, rest int) (int, int) {
-	name := strings.TrimRight(text[max(0, i-32):i], "\"'\\ \t:=")
-	if len(name) < len("authorization") || !strings.EqualFold(name[len(name)-len("authorization"):], "authorization") {
+	if !authorization.MatchString(text[max(0, i-32):i]) {
 		return 0, 0
 	}
-	end := run(text, rest, &base64Any)
-	plain, err := base64.RawStdEncoding.DecodeString(text[rest:end])
-	if err != nil {
-		plain, err = base64.RawURLEncoding.DecodeString(text[rest:end])
-	}
-	if err != nil || !bytes.Contains(plain, []byte(":")) || bytes.ContainsFunc(plain, unicode.IsControl) {
+	code := basicToken.FindString(text[rest:])
+	plain, err := base64.RawStdEncoding.DecodeString(standard64.Replace(code))
+	if err != nil || !strings.Contains(string(plain), ":") || strings.ContainsFunc(string(plain), unicode.IsControl) {
 		return 0, 0
 	}
-	return rest, end
-}
-
-// entropy is that of the bytes of text, in bits for each.
-func entropy(text string) (bits float64) {
-	var count [256]int
-	for i := range len(text) {
-		count[text[i]]++
-	}
-	for _, n := range count {
-		if n > 0 {
-			p := float64(n) / float64(len(text))
-			bits -= p * math.Log2(p)
-		}
-	}
-	return bits
-}
-
-// leastEntropy is the least that a token has. Masks and made-up examples have less.
-const leastEntropy = 2.5
-
-// token matches an anchor with at least least bytes of class behind it, and
-// takes all there are.
-func token(class *byteClass, least int) func(string, int, int) (int, int) {
-	return func(text string, i, rest int) (int, int) {
-		// What is no token costs no more than this, however long it goes on.
-		near := run(text[:min(len(text), rest+max(256, least))], rest, class)
-		if near-rest < least || entropy(text[rest:near]) < leastEntropy {
-			return 0, 0
-		}
-		return i, run(text, near, class)
-	}
-}
-
-// exactly is token for one length only.
-func exactly(class *byteClass, n int) func(string, int, int) (int, int) {
-	return func(text string, i, rest int) (int, int) {
-		end := run(text[:min(len(text), rest+n+1)], rest, class)
-		if end != rest+n || entropy(text[rest:end]) < leastEntropy {
-			return 0, 0
-		}
-		return i, end
-	}
-}
-
-// maxPart is what a part may have; only the last one may go on.
-const maxPart = 512
-
-// parts matches an anchor with runs of the class behind it that have at least these
-// lengths, joined by sep.
-func parts(class *byteClass, sep byte, least ...int) func(string, int, int) (int, int) {
-	return func(text string, i, rest int) (int, int) {
-		at := rest
-		for k, n := range least {
-			if k > 0 {
-				if at == len(text) || text[at] != sep {
-					return 0, 0
-				}
-				at++
-			}
-			end := run(text[:min(len(text), at+maxPart)], at, class)
-			if end-at < n {
-				return 0, 0
-			}
-			at = end
-		}
-		if entropy(text[rest:at]) < leastEntropy {
-			return 0, 0
-		}
-		return i, run(text, at, class)
-	}
-}
-
-// behind leaves the anchor and takes the rest of what a matcher finds.
-func behind(match func(string, int, int) (int, int)) func(string, int, int) (int, int) {
-	return func(text string, i, rest int) (int, int) {
-		if _, to := match(text, i, rest); to > 0 {
-			return rest, to
-		}
-		return 0, 0
-	}
-}
-
-// after takes n bytes of class before the anchor too.
-func after(class *byteClass, n int, match func(string, int, int) (int, int)) func(string, int, int) (int, int) {
-	return func(text string, i, rest int) (int, int) {
-		from := i
-		for from > 0 && i-from <= n+1 && class.has(text[from-1]) {
-			from--
-		}
-		if from > 0 && text[from-1] == '\\' {
-			from++ // the letter of an escape
-		}
-		if i-from != n {
-			return 0, 0
-		}
-		if _, to := match(text, i, rest); to > 0 {
-			return from, to
-		}
-		return 0, 0
-	}
-}
-
-var assignment = classOf(" \t\"'\\:=>")
-
-// assigned takes a run of at least n base64 bytes that a name is set to.
-func assigned(n int) func(string, int, int) (int, int) {
-	return func(text string, _, rest int) (int, int) {
-		from := run(text[:min(len(text), rest+8)], rest, &assignment)
-		if end := run(text, from, &base64Any); from > rest && end-from >= n && entropy(text[from:end]) >= 3 {
-			return from, end
-		}
-		return 0, 0
-	}
+	return rest, rest + len(code)
 }
 
 // bankID is what the ids of entries and events look like, which a bank issues.
@@ -385,12 +257,10 @@ func entropyAt(text string, i, done int) (string, int, int) {
 	if !word.has(text[i]) || i > done && word.has(text[i-1]) {
 		return "", 0, 0
 	}
-	end := run(text, i, &word)
+	end := wordEnd(text, i)
 	t := text[i:end]
-	if len(t) < 24 || len(t) > 128 || !strings.ContainsAny(t, letters[:26]) || !strings.ContainsAny(t, letters[26:]) || !strings.ContainsAny(t, digits) {
-		return "", 0, 0
-	}
-	if entropy(t) < 4 || bankID.MatchString(t) {
+	if len(t) < 24 || len(t) > 128 || !strings.ContainsAny(t, letters[:26]) || !strings.ContainsAny(t, letters[26:]) ||
+		!strings.ContainsAny(t, digits) || entropy(t) < 4 || bankID.MatchString(t) {
 		return "", 0, 0
 	}
 	return entropyID, i, end

@@ -212,6 +212,14 @@ func TestR5_ProseAboutKeys(t *testing.T) {
 	}
 }
 
+// A shape that begins before its anchor stops at what was replaced already.
+func TestR5_ShapesSideBySide(t *testing.T) {
+	in := "eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0NTY3ODkwIn0." + x20[:14] + ".atlas" + "v1." + x40 + x40
+	if got, err := New(Config{}).RedactDerived(in); err != nil || got != "[REDACTED:jwt][REDACTED:tfcloud]" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
 func derivedCase(t *testing.T, id, hit, secret, miss string) {
 	t.Helper()
 	r := New(Config{})

@@ -22,11 +22,6 @@ func TestR5_OrdinaryTexts(t *testing.T) {
 	}
 	r := New(Config{})
 	defer r.Close()
-	m, err := r.acquire()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.release()
 	size, finds := 0, map[string]int{}
 	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -39,12 +34,12 @@ func TestR5_OrdinaryTexts(t *testing.T) {
 		if size += len(text); size > 50<<20 {
 			return fs.SkipAll
 		}
-		clean, _ := replaceShapes(string(text), m, false)
+		clean, _ := replaceShapes(string(text), r.s.set.hasID, false)
 		for _, id := range markersOf(clean) {
 			finds[id]++
 		}
 		for _, line := range bytes.Split(text, []byte("\n")) {
-			if _, changed := replaceShapes(string(line), m, false); changed {
+			if _, changed := replaceShapes(string(line), r.s.set.hasID, false); changed {
 				t.Logf("%s: %.200q", path, line)
 			}
 		}

@@ -1,6 +1,12 @@
 package redact
 
-import "io"
+import (
+	"io"
+	"sync"
+)
+
+// chunk is how much of a stream is looked at in one go.
+const chunk = 32 << 10
 
 // NewWriter returns a writer that writes to w what Redact would make of
 // everything written to it, whatever the pieces (R4). It holds back fewer bytes
@@ -13,36 +19,42 @@ import "io"
 // Under [Reject] the error is [ErrSecretFound], and what stood before the secret
 // may have been written.
 func (r *SecretRegistry) NewWriter(w io.Writer) io.WriteCloser {
-	return &writer{&writerState{stream: stream{r: r}, w: w}}
+	return &writer{newStream(r.state(), w)}
 }
 
-// writer keeps its text behind a pointer, where no print of it reaches.
-type writer struct{ s *writerState }
+// writer keeps its text behind pointers, where no print of it reaches.
+type writer struct{ s *stream }
 
-type writerState struct {
-	stream
-	w      io.Writer
-	closed bool
+type stream struct {
+	*buffers // nil at the end
+	registry *state
+	w        io.Writer
+	covered  int   // of in: bytes that a marker written before stands for
+	err      error // why the stream has ended
+	closed   bool
+}
+
+// buffers have what is held back, and what is ready to be written.
+type buffers struct{ in, out []byte }
+
+var bufferPool = sync.Pool{New: func() any { return new(buffers) }}
+
+func newStream(registry *state, w io.Writer) *stream {
+	return &stream{buffers: bufferPool.Get().(*buffers), registry: registry, w: w}
 }
 
 // Write implements [io.Writer]. On an error it reports that nothing of p was
 // written, although a part may have been.
 func (w *writer) Write(p []byte) (int, error) {
-	s := w.s
-	n := len(p)
-	for s.err == nil {
+	for n := len(p); ; {
 		piece := p[:min(len(p), chunk)]
-		in := s.room(len(piece))
-		*in = append(*in, piece...)
-		s.flush(false)
+		if w.s.push(piece, false); w.s.err != nil {
+			return 0, w.s.err
+		}
 		if p = p[len(piece):]; len(p) == 0 {
-			break
+			return n, nil
 		}
 	}
-	if s.err != nil {
-		return 0, s.err
-	}
-	return n, nil
 }
 
 // Close writes what was held back. Writing to a closed writer is an error, and
@@ -52,26 +64,68 @@ func (w *writer) Close() error {
 	if s.closed {
 		return nil
 	}
-	s.closed = true
-	if s.err == nil {
-		s.flush(true)
-	}
-	if s.err != nil {
+	if s.push(nil, true); s.err != nil {
 		return s.err
 	}
+	s.closed = true
 	s.drop(io.ErrClosedPipe)
 	return nil
 }
 
-func (s *writerState) flush(end bool) {
-	out, err := s.decide(end)
-	if err == nil && len(out) > 0 {
-		var n int
-		if n, err = s.w.Write(out); err == nil && n < len(out) {
+// push adds a piece to the stream and writes what is decided by then: all of it at the end.
+func (s *stream) push(piece []byte, end bool) {
+	if s.err != nil {
+		return
+	}
+	s.hold(piece)
+	var n int
+	err := s.decide(end)
+	if err == nil && len(s.out) > 0 {
+		if n, err = s.w.Write(s.out); err == nil && n < len(s.out) {
 			err = io.ErrShortWrite
 		}
 	}
 	if err != nil {
 		s.drop(err)
 	}
+}
+
+// hold adds a piece to what is held back. Where that has to move, its old place is wiped.
+func (s *stream) hold(piece []byte) {
+	if n := len(s.in) + len(piece); n > cap(s.in) {
+		old := s.in
+		s.in = append(make([]byte, 0, 2*max(n, chunk)), old...)
+		clear(old)
+	}
+	s.in = append(s.in, piece...)
+}
+
+// decide moves to out what a form can no longer begin with: a form is decided once as many
+// bytes are there as the longest has.
+func (s *stream) decide(end bool) error {
+	m, scratch, err := s.registry.acquire()
+	if err != nil {
+		return err
+	}
+	defer s.registry.release(scratch)
+	cuts, decided := scan(m, s.in, s.covered, !end, scratch)
+	if len(cuts) > 0 && s.registry.cfg.Policy == Reject {
+		return ErrSecretFound
+	}
+	s.out = rewrite(s.out[:0], s.in, s.covered, decided, cuts, m.markers)
+	if len(cuts) > 0 {
+		s.covered = cuts[len(cuts)-1].end
+	}
+	s.covered = max(0, s.covered-decided)
+	s.in = s.in[:copy(s.in, s.in[decided:])]
+	return nil
+}
+
+// drop ends the stream: what was held back is wiped.
+func (s *stream) drop(err error) {
+	clear(s.in[:cap(s.in)])
+	clear(s.out[:cap(s.out)])
+	s.in, s.out = s.in[:0], s.out[:0]
+	bufferPool.Put(s.buffers)
+	s.buffers, s.err = nil, err
 }

@@ -60,7 +60,8 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.mem, s.close, files = newView(run, cfg.Ref), run.End, memorytool.InRun(run)
+		s.mem, files = newView(run, cfg.Ref), memorytool.InRun(run)
+		s.close = func(ctx context.Context) error { return run.End(ctx) }
 	} else {
 		job, err := cfg.Bank.Background(memory.JobConfig{ID: id, Tenant: cfg.Tenant, Redactor: redactor})
 		if err != nil {

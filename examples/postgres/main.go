@@ -83,13 +83,13 @@ func run(ctx context.Context, t told, out io.Writer) (err error) {
 		return errors.Join(err, errors.Unwrap(err)) // what the server said is for the operator
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	// A host that keeps its run log delivers events to that; what its process cannot
-	// deliver any more waits in the database for whichever relays next.
-	bank, err := memory.New(db.Memory(), memory.Config{Sink: new(events.Log), WriteEvents: true})
+	// The database is the host's run log too: an event of memory has its number there when what it
+	// tells of is committed, and the host's own events stand between them.
+	bank, err := memory.New(db.Memory(), memory.Config{RunLog: true, WriteEvents: true})
 	if err != nil {
 		return err
 	}
-	// The host's one loop relays events and removes what nothing needs any more.
+	// The host's one loop removes what nothing needs any more.
 	loop, stop := context.WithCancel(ctx)
 	kept := make(chan error)
 	go func() { kept <- bank.Keep(loop, time.Second) }()
@@ -109,7 +109,16 @@ func run(ctx context.Context, t told, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.End(ctx)) }()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.Abort(ctx, event("run.failed")))
+		} else {
+			err = r.End(ctx, event("run.completed"))
+		}
+	}()
+	if err := r.Emit(ctx, event("run.started")); err != nil {
+		return err
+	}
 	known, err := r.Memory().List(ctx, ref, memory.ListOptions{})
 	if err != nil {
 		return err
@@ -127,4 +136,9 @@ func run(ctx context.Context, t told, out io.Writer) (err error) {
 	}
 	_, err = r.Put(ctx, ref, draft)
 	return err
+}
+
+// event is one of the host's own, which says nothing.
+func event(typ events.Type) events.Record {
+	return events.Record{Payload: events.HostPayload{Type: typ, JSON: []byte("{}")}}
 }

@@ -33,24 +33,27 @@ type host struct {
 	out   io.Writer
 	now   time.Time // the notes' own time
 
+	ranker *recall.Ranker // of bank
+
 	wired capability.Inputs // the engines, as the host starts them
 }
 
 func newHost(sink events.Sink, log *events.Log, out io.Writer) (*host, error) {
-	h := &host{store: inmem.New(), log: log, sink: sink, out: out}
+	h := &host{store: inmem.New(), log: log, sink: sink, out: out, ranker: newRanker()}
 	var err error
-	h.bank, err = h.openBank()
+	h.bank, err = h.openBank(h.ranker)
 	return h, err
 }
 
 // openBank is what every process of the host does with the store that they share.
-func (h *host) openBank() (*memory.Bank, error) {
+func (h *host) openBank(r *recall.Ranker) (*memory.Bank, error) {
 	return memory.New(h.store, memory.Config{
-		Resolver:    tenantOf,
-		Now:         func() time.Time { return h.now },
-		Ranker:      recall.New(recall.Config{}),
-		Sink:        h.sink,
-		WriteEvents: true,
+		Resolver:     tenantOf,
+		Now:          func() time.Time { return h.now },
+		Ranker:       r,
+		TokenCounter: characters{},
+		Sink:         h.sink,
+		WriteEvents:  true,
 	})
 }
 

@@ -32,6 +32,8 @@ func TestQuickstart_BundledNotes(t *testing.T) {
 		", 0 hold a value.",
 		"[REDACTED:deploy-key]",
 		"a write: forbidden",
+		"semantic: 2 hits",
+		"What a prompt of 500 characters gets",
 		"globex still has its 3.",
 		"the newest note is its own: true",
 		"replay_memory_snapshot_unavailable",

@@ -9,7 +9,7 @@ import (
 )
 
 // recalling asks memory a question: as it is now, as an open run sees it, and after what
-// answered it was forgotten.
+// answered it was forgotten. It asks by words alone, whose reasons are easy to see.
 func (h *host) recalling(ctx context.Context) error {
 	h.title("Recall")
 	question, err := h.question(ctx)
@@ -29,14 +29,14 @@ func (h *host) recalling(ctx context.Context) error {
 		return err
 	}
 	live := func() ([]memory.Hit, error) {
-		return h.bank.Recall(ctx, acme, acmeRef, memory.Search{Text: question, Limit: 3})
+		return h.bank.Recall(ctx, acme, acmeRef, memory.Search{Text: question, Rank: "lexical", Limit: 3})
 	}
 	h.say("%q, with what Ida has just asked:", question)
 	if err := h.sayHits(live()); err != nil {
 		return err
 	}
 	h.say("In a run that began before:")
-	if err := h.sayHits(run.Recall(ctx, acmeRef, memory.Search{Text: question, Limit: 3})); err != nil {
+	if err := h.sayHits(run.Recall(ctx, acmeRef, memory.Search{Text: question, Rank: "lexical", Limit: 3})); err != nil {
 		return err
 	}
 	if _, err := h.bank.Forget(ctx, acme, guest); err != nil {

@@ -22,7 +22,7 @@ func (h *host) tell(ctx context.Context, notes io.Reader, name string) error {
 		return err
 	}
 	for _, chapter := range []func(context.Context) error{
-		h.redaction, h.expiry, h.views, h.isolation, h.recalling, h.forgetting, h.consolidation, h.commitments, h.distilling,
+		h.redaction, h.expiry, h.views, h.isolation, h.recalling, h.meaning, h.forgetting, h.consolidation, h.commitments, h.distilling,
 		h.advertise, h.events,
 	} {
 		if err := chapter(ctx); err != nil {
@@ -177,7 +177,7 @@ func (h *host) views(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	elsewhere, err := h.openBank()
+	elsewhere, err := h.openBank(newRanker())
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func (w *worker) commit(ctx context.Context, n note, size int, merges []string) 
 		announce("evt_"+e.ID, events.MemoryWritten{MemoryRef: s.Ref, MemoryID: e.ID})
 	}
 	for _, id := range merges {
-		l := memory.Located{Scope: first, ID: id}
+		l := driver.Located{Scope: first, ID: id}
 		m.Retire = append(m.Retire, driver.Retirement{Located: l, State: memory.Merged, For: batchID(n, 0)})
 	}
 	announce("batch-"+strconv.FormatInt(n.N, 10), events.MemoryConsolidated{

@@ -36,6 +36,8 @@
 // commitments fall due within a round: the instants that a store is told lie ahead of its
 // own.
 //
+// [LogRounds] do the same with a log of run events alone, a file or that of a store.
+//
 // # Guarantees
 //
 // Verify finds each of these:

@@ -67,7 +67,7 @@ func (r Rounds) Run(ctx context.Context) error {
 
 // round is one life of a child.
 func (r Rounds) round(ctx context.Context, round int, rng *rand.Rand) error {
-	c, err := startChild(ctx, r.Dir, r.Env)
+	c, err := startChild(ctx, EnvDir, r.Dir, r.Env)
 	if err != nil {
 		return err
 	}
@@ -114,13 +114,14 @@ type child struct {
 	file   string // of the journal
 }
 
-func startChild(ctx context.Context, dir string, env []string) (*child, error) {
+// startChild starts this binary again, with the directory of its log in a variable.
+func startChild(ctx context.Context, variable, dir string, env []string) (*child, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	c := &child{cmd: exec.CommandContext(ctx, self), done: make(chan struct{}), file: filepath.Join(dir, journalFile)}
-	c.cmd.Env = append(append(os.Environ(), env...), EnvDir+"="+dir)
+	c.cmd.Env = append(append(os.Environ(), env...), variable+"="+dir)
 	c.cmd.Stdout, c.cmd.Stderr = &c.output, &c.output
 	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -177,7 +178,14 @@ func (c *child) kill() {
 // or until its parent is gone. It returns at once in any other process, and never in
 // this one.
 func Child(open Opener) {
-	dir := os.Getenv(EnvDir)
+	runChild(EnvDir, func(ctx context.Context, dir string) error {
+		return with(ctx, dir, 0, open, func(log *Log, store driver.Adapter) error { return log.Load(ctx, store) })
+	})
+}
+
+// runChild does what a process is to do that has a directory in the variable.
+func runChild(variable string, load func(ctx context.Context, dir string) error) {
+	dir := os.Getenv(variable)
 	if dir == "" {
 		return
 	}
@@ -186,8 +194,7 @@ func Child(open Opener) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		stop()
 	}()
-	err := with(ctx, dir, 0, open, func(log *Log, store driver.Adapter) error { return log.Load(ctx, store) })
-	if err != nil {
+	if err := load(ctx, dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

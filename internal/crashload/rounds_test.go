@@ -28,6 +28,7 @@ var openers = map[string]Opener{
 }
 
 func TestMain(m *testing.M) {
+	ChildLog(openLogFile)
 	Child(openers[os.Getenv(envOpener)])
 	os.Exit(m.Run())
 }

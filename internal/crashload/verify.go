@@ -79,11 +79,11 @@ type verifier struct {
 	byNumber  map[int64]*operation
 	mutations []*operation
 	made      map[*operation]bool     // mutations that took place
-	restored  map[memory.Located]bool // by any mutation, or perhaps never ended
+	restored  map[driver.Located]bool // by any mutation, or perhaps never ended
 	forgotten map[place]bool          // subjects whose forgetting was acknowledged
 	starts    map[place][]start       // by commitment
 
-	records    map[memory.Located]memory.Record
+	records    map[driver.Located]memory.Record
 	documents  map[docName]driver.Document
 	changes    map[docName][]change // that were intended
 	deliveries map[eventName][]delivery

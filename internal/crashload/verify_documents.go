@@ -91,7 +91,7 @@ func (v *verifier) checkDocuments() {
 			v.wrong(op, "its document is not what was swapped in")
 		}
 		for _, id := range d.Of {
-			if rec, held := v.records[memory.Located{Scope: name.Scope, ID: id}]; !held || rec.Erased {
+			if rec, held := v.records[driver.Located{Scope: name.Scope, ID: id}]; !held || rec.Erased {
 				v.wrong(op, "its document is there, and the entry is not that it was made of")
 			}
 		}
@@ -139,7 +139,7 @@ func (v *verifier) checkRevisions(list []change) (last *change) {
 // another change.
 func (v *verifier) mayBeRemoved(last *change, list []change) bool {
 	for _, id := range last.swap.Of {
-		if rec := v.records[memory.Located{Scope: last.swap.Scope, ID: id}]; rec.Erased {
+		if rec := v.records[driver.Located{Scope: last.swap.Scope, ID: id}]; rec.Erased {
 			return true
 		}
 	}

@@ -11,13 +11,13 @@ import (
 )
 
 func (v *verifier) readRecords(ctx context.Context) error {
-	v.records = map[memory.Located]memory.Record{}
+	v.records = map[driver.Located]memory.Record{}
 	for _, tenant := range tenants {
 		for rec, err := range v.store.History(ctx, tenant, driver.HistoryQuery{}) {
 			if err != nil {
 				return err
 			}
-			v.records[memory.Located{Scope: rec.Scope, ID: rec.Entry.ID}] = rec
+			v.records[driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}] = rec
 		}
 	}
 	v.report.Entries = len(v.records)
@@ -26,9 +26,9 @@ func (v *verifier) readRecords(ctx context.Context) error {
 
 // checkEntries looks for the cause of every entry, and of what became of it.
 func (v *verifier) checkEntries() {
-	writer := map[memory.Located]*operation{}
-	v.restored = map[memory.Located]bool{}
-	erased, ends := map[memory.Located]bool{}, map[memory.Located][]driver.Retirement{}
+	writer := map[driver.Located]*operation{}
+	v.restored = map[driver.Located]bool{}
+	erased, ends := map[driver.Located]bool{}, map[driver.Located][]driver.Retirement{}
 	for _, m := range v.mutations {
 		if m.outcome == refused || m.out.Missed {
 			continue
@@ -50,7 +50,7 @@ func (v *verifier) checkEntries() {
 		}
 	}
 	for at, rec := range v.records {
-		_, there := v.records[memory.Located{Scope: at.Scope, ID: rec.For}]
+		_, there := v.records[driver.Located{Scope: at.Scope, ID: rec.For}]
 		caused := rec.State == memory.Live || // what should not be is said of the mutation
 			slices.ContainsFunc(ends[at], func(x driver.Retirement) bool { return x.State == rec.State && x.For == rec.For })
 		switch op := writer[at]; {
@@ -96,7 +96,7 @@ func (v *verifier) checkVersions(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		want := slices.DeleteFunc(slices.Clone(op.IDs), func(id string) bool { return v.records[memory.Located{Scope: s, ID: id}].Erased })
+		want := slices.DeleteFunc(slices.Clone(op.IDs), func(id string) bool { return v.records[driver.Located{Scope: s, ID: id}].Erased })
 		got := idsOf(now)
 		if len(op.IDs) == versionLimit && len(got) > len(want) {
 			got = got[:len(want)] // others came up from below

@@ -14,6 +14,12 @@
 // Beside them a store may offer [Searcher], [Scanner], [Scheduler], [Tenants], [Changes] and
 // [Describer]. None of these interfaces ever grows: a new ability is a new interface.
 //
+// A Transactor that is an [events.RunLog] too keeps the log of the host's runs beside their
+// memory: an event of a mutation that says so (Mutation.Log) has its sequence when the mutation
+// commits and waits in no outbox, and the host's own events have theirs by Emit, in the same
+// row of numbers. What is logged stays when its entries are forgotten, and goes with its
+// tenant (DropTenant).
+//
 // A store has no clock, issues no ids, redacts nothing and knows no engine. It keeps
 // entries and documents, and it decides by the functions of this package:
 // [Mutation.Validate] and [Base.Check] whether a mutation can be committed,

@@ -38,6 +38,10 @@ type Mutation struct {
 	// Events go to the outbox. One that waits there already (same tenant, run and
 	// id) is dropped.
 	Events []events.Record
+	// Log puts the Events into the store's own run log instead of the outbox: each has its
+	// sequence from this mutation, and one whose id the run's log has is dropped. Only a
+	// store that is an [events.RunLog] is given such a mutation.
+	Log bool
 	// Limits are what the tenant may come to. A mutation that goes beyond them is
 	// refused: see [Base.Check]. One that changes machinery only has none.
 	Limits Limits

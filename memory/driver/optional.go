@@ -75,7 +75,7 @@ type Tenants interface {
 	Scopes(ctx context.Context, after Scope) iter.Seq2[Scope, error]
 
 	// DropTenant removes what is held of a tenant, about limit records, documents and
-	// events at a time, and reports whether anything is left. Every version that the
+	// events, logged ones too, at a time, and reports whether anything is left. Every version that the
 	// tenant had becomes unavailable with the first call, and none is given out again.
 	DropTenant(ctx context.Context, tenant string, limit int) (more bool, err error)
 }

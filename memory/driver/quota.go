@@ -23,12 +23,16 @@ func (l *Limits) Add(e *Entry, n int64) {
 // still do everything that makes it less.
 func (b Base) within(m *Mutation, grows Limits) error {
 	over := func(limit, used, grows int64) bool { return limit > 0 && grows > 0 && used+grows > limit }
+	waiting := int64(len(m.Events))
+	if m.Log {
+		waiting = 0
+	}
 	switch {
 	case over(m.Limits.Entries, b.Used.Entries, grows.Entries):
 		return &Error{kind: ErrStorageLimit, detail: "too many entries", limit: m.Limits.Entries}
 	case over(m.Limits.Bytes, b.Used.Bytes, grows.Bytes):
 		return &Error{kind: ErrStorageLimit, detail: "too many bytes", limit: m.Limits.Bytes}
-	case over(m.Limits.Waiting, b.Used.Waiting, int64(len(m.Events))):
+	case over(m.Limits.Waiting, b.Used.Waiting, waiting):
 		return &Error{kind: ErrBacklog, limit: m.Limits.Waiting}
 	}
 	return nil

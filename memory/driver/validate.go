@@ -83,6 +83,10 @@ func (m *Mutation) broken(tenant string) string {
 			return "an event of another tenant"
 		case !identifier.Valid(e.ID, MaxRunBytes), !identifier.Valid(e.RunID, MaxRunBytes), e.NodeID != "" && !identifier.Valid(e.NodeID, MaxRunBytes):
 			return "the id of an event, a run or a node is malformed"
+		case !m.Log && (e.CausationID != "" || e.EngineVersion != "" || e.SchemaVersion != 0):
+			return "an event that has no place in an outbox"
+		case m.Log && e.Validate() != nil:
+			return "an event that no log takes"
 		}
 	}
 	return ""

@@ -69,9 +69,15 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	}
 	var done driver.Applied
 	if !m.MachineryOnly() {
+		if m.Log {
+			if err := st.log.Emit(ctx, m.Events...); err != nil {
+				return driver.Applied{}, err
+			}
+		} else {
+			st.outbox.add(m.Events)
+		}
 		t.version++
 		t.commit(&m)
-		st.outbox.add(m.Events)
 		done.Version = t.mark.Version(t.version)
 	}
 	if len(m.Documents) > 0 {

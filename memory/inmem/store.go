@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -18,6 +19,7 @@ var (
 	_ driver.Changes   = (*Store)(nil)
 	_ driver.Tenants   = (*Store)(nil)
 	_ driver.Describer = (*Store)(nil)
+	_ events.RunLog    = (*Store)(nil)
 )
 
 // Store is an in-memory [driver.Adapter] that offers everything a store can offer but
@@ -26,6 +28,7 @@ type Store struct {
 	incarnation string
 	revs        atomic.Int64 // the last revision of a document, of all tenants
 	outbox      outbox
+	log         events.Log
 	schedule    schedule
 
 	mu      sync.RWMutex

@@ -66,12 +66,13 @@ func (t *tenant) holding() []string {
 	return slices.Compact(refs)
 }
 
-// DropTenant removes what is held of a tenant, at most limit records, documents and events
-// at a time, and reports whether anything is left.
+// DropTenant removes what is held of a tenant, at most limit records, documents and
+// waiting events at a time beside all that is logged, and reports whether anything is left.
 func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
+	st.log.Drop(tenant)
 	t := st.tenant(tenant)
 	if t == nil {
 		return false, nil

@@ -65,6 +65,12 @@ func (db *DB) apply(ctx context.Context, w *writes, allows func(error) bool) (dr
 	if !storable(w.m) {
 		return driver.Applied{}, driver.Fail(driver.ErrValidation, "PostgreSQL cannot hold it", nil)
 	}
+	if w.m.Log {
+		var err error
+		if w.docs, err = runEvents(w.m.Events); err != nil {
+			return driver.Applied{}, err
+		}
+	}
 	w.db, w.machinery, w.mark = db, w.m.MachineryOnly(), driver.NewMark()
 	err := w.commit(ctx, allows)
 	if err != nil {
@@ -118,6 +124,7 @@ type writes struct {
 	held      map[place]*heldEntry
 	retired   map[place][]string // in favour of the heirs
 	documents map[title]heldDocument
+	docs      []string // of the events that are to be logged
 	done      driver.Applied
 }
 

@@ -42,6 +42,10 @@
 // claim of the run's oldest event that skips what others are just taking (SKIP LOCKED).
 // A query for one run hides nothing, and counting claims nothing.
 //
+// The store is an [events.RunLog]: an event of a mutation that asks for it has its sequence
+// in the mutation's transaction (E3). Who writes to the log of a run holds an advisory lock
+// of that run until its transaction ends.
+//
 // # Row security
 //
 // With [Options].RowSecurity every transaction names its tenant in the setting

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/internal/crashload"
 	"github.com/openwop/agentmemory/internal/pgcluster"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -54,18 +55,57 @@ func TestM8_KilledWriters(t *testing.T) {
 	require.NoError(t, load.Run(t.Context()))
 }
 
-// The same when the server dies, by a kill and by an immediate shutdown in turns.
+func openLogForLoad(ctx context.Context) (events.RunLog, func() error, error) {
+	store, shut, err := openForLoad(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return store.(*Store), shut, nil
+}
+
+// E3: of a run's events in the database what was acknowledged is there, under its number,
+// when its process is killed, and an event of a mutation if and only if its entry is. Row
+// security is on.
+func TestE3_KilledRunLog(t *testing.T) {
+	key := "role"
+	if pooled() {
+		key = "user"
+	}
+	t.Setenv(envLoad, with(secureDatabase(t), key, hostRole))
+	t.Setenv(envSecure, "1")
+	load := crashload.LogRounds{Dir: t.TempDir(), Seed: 1, N: rounds(3), Open: openLogForLoad}
+	load.Seen = func(round, events int) { t.Logf("round %d: %d events", round+1, events) }
+	require.NoError(t, load.Run(t.Context()))
+}
+
+// The same when the server dies.
+func TestE3_KilledRunLogServer(t *testing.T) {
+	load := crashload.LogRounds{Dir: t.TempDir(), Seed: 2, N: rounds(2), Open: openLogForLoad}
+	load.Strike = mortalServer(t)
+	load.Seen = func(round, events int) { t.Logf("round %d: %d events", round+1, events) }
+	require.NoError(t, load.Run(t.Context()))
+}
+
+// What was acknowledged outlives the server, too.
 func TestM8_KilledServer(t *testing.T) {
+	load := crashload.Rounds{Dir: t.TempDir(), Seed: 2, N: rounds(3), Open: openForLoad}
+	load.Strike = mortalServer(t)
+	load.Seen = func(round int, r crashload.Report) { t.Logf("round %d: %+v", round+1, r) }
+	require.NoError(t, load.Run(t.Context()))
+}
+
+// mortalServer starts a server for the load and returns what kills it, by a kill and by an
+// immediate shutdown in turns, and starts it again.
+func mortalServer(t *testing.T) func(ctx context.Context, round int) error {
 	dsn(t) // skips without a server
 	if !server.cluster.Owned() {
 		t.Skip("the server is not ours to kill")
 	}
 	own, err := pgcluster.Start(t.Context())
 	require.NoError(t, err)
-	defer func() { require.NoError(t, own.Close()) }()
+	t.Cleanup(func() { require.NoError(t, own.Close()) })
 	t.Setenv(envLoad, own.DSN())
-	load := crashload.Rounds{Dir: t.TempDir(), Seed: 2, N: rounds(3), Open: openForLoad}
-	load.Strike = func(ctx context.Context, round int) error {
+	return func(ctx context.Context, round int) error {
 		die := own.Kill
 		if round%2 == 1 {
 			die = own.StopImmediate
@@ -75,6 +115,4 @@ func TestM8_KilledServer(t *testing.T) {
 		}
 		return own.Restart(ctx)
 	}
-	load.Seen = func(round int, r crashload.Report) { t.Logf("round %d: %+v", round+1, r) }
-	require.NoError(t, load.Run(t.Context()))
 }

@@ -40,7 +40,7 @@ func kitConfig(l *lender) adaptertest.Config {
 			return store(a.(*lentStore).loan.open(ctx))
 		},
 		Require: []adaptertest.Offer{adaptertest.Transactor, adaptertest.Versioned, adaptertest.Searcher, adaptertest.Scanner,
-			adaptertest.Scheduler, adaptertest.Changes, adaptertest.Tenants, adaptertest.Durable, adaptertest.Shared, adaptertest.Killed},
+			adaptertest.Scheduler, adaptertest.Changes, adaptertest.Tenants, adaptertest.Log, adaptertest.Durable, adaptertest.Shared, adaptertest.Killed},
 		Seed: 1,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -104,6 +105,7 @@ var (
 	_ driver.Tenants   = (*Store)(nil)
 	_ driver.Changes   = (*Store)(nil)
 	_ driver.Describer = (*Store)(nil)
+	_ events.RunLog    = (*Store)(nil)
 )
 
 // Traits says that the store is durable.

@@ -143,7 +143,7 @@ func TestE3_DamageHoldsUpItsRunOnly(t *testing.T) {
 	for i, run := range []string{"ill", "ill", "ill", "well"} {
 		queue(t, st, run, fmt.Sprint(i))
 	}
-	_, err := db.pool.Exec(ctx, `UPDATE agentmemory.outbox SET type = 'of.another.time' WHERE event_id = '1'`)
+	_, err := db.pool.Exec(ctx, `UPDATE agentmemory.outbox SET payload = '{' WHERE event_id = '1'`)
 	require.NoError(t, err)
 	for _, c := range []struct {
 		q    driver.OutboxQuery
@@ -164,7 +164,7 @@ func TestE3_DamageHoldsUpItsRunOnly(t *testing.T) {
 		require.ErrorIs(t, end, driver.ErrInternal)
 		require.Equal(t, c.want, got)
 	}
-	_, err = db.pool.Exec(ctx, `UPDATE agentmemory.outbox SET type = 'workspace.updated'`)
+	_, err = db.pool.Exec(ctx, `UPDATE agentmemory.outbox SET payload = (SELECT payload FROM agentmemory.outbox WHERE event_id = '0')`)
 	require.NoError(t, err)
 	require.Equal(t, []string{"0", "1", "2"}, take(t, db, driver.OutboxQuery{Tenant: home.Tenant, RunID: "ill"}))
 }

@@ -9,7 +9,7 @@ import (
 
 // Tables with a policy.
 var securedTables = []string{"tenants", "versions", "entries", "former", "scars", "subjects",
-	"documents", "document_of", "document_subjects", "outbox"}
+	"documents", "document_of", "document_subjects", "outbox", "run_events"}
 
 // secureRows makes the database hide every row but those of the tenant that a
 // transaction has named, from the owner of the tables too. Only superusers and roles with

@@ -64,6 +64,14 @@ func TestCTI1_RowSecurity(t *testing.T) {
 		})
 		require.NoError(t, err)
 	}
+	// One call for the logs of both, as a relay makes it.
+	require.NoError(t, db.Memory().Emit(ctx, loggedOf("acme"), loggedOf("globex")))
+	for _, tenant := range []string{"acme", "globex"} {
+		page, err := db.Memory().Read(ctx, tenant, "r", 0, 0)
+		require.NoError(t, err)
+		require.Len(t, page, 1)
+		require.Equal(t, tenant, page[0].ID)
+	}
 	count := func(setting, table string) (n int) {
 		err := sendBy(ctx, db, pool, setting, func(b *pgx.Batch) {
 			b.Queue("SELECT count(*) FROM agentmemory." + table).QueryRow(func(row pgx.Row) error { return row.Scan(&n) })
@@ -112,7 +120,7 @@ func TestCTI1_RowSecurity(t *testing.T) {
 	// nothing with another tenant.
 	guest := guestPool(t, pool)
 	defer guest.Close()
-	for _, table := range []string{"entries", "subjects", "document_of", "tenants"} {
+	for _, table := range []string{"entries", "subjects", "document_of", "tenants", "run_events"} {
 		tag, err := guest.Exec(ctx, "SELECT * FROM agentmemory."+table) // no tenant is named
 		require.True(t, err != nil || tag.RowsAffected() == 0, table)
 		var n int
@@ -131,6 +139,10 @@ func TestCTI1_RowSecurity(t *testing.T) {
 	again, err := opened(ctx, pool, Options{})
 	require.NoError(t, err)
 	require.Equal(t, "content of of acme", mustGet(t, again, "acme").Content)
+}
+
+func loggedOf(tenant string) events.Record {
+	return events.Record{ID: tenant, Tenant: tenant, RunID: "r", Time: now, Payload: events.HostPayload{Type: "run.started", JSON: []byte("{}")}}
 }
 
 // guestRole owns no table and may use all.

@@ -123,6 +123,9 @@ var dropped = []string{
 	`DELETE FROM agentmemory.outbox o USING (
 		SELECT seq FROM agentmemory.outbox WHERE tenant = $1 LIMIT $2) x
 		WHERE o.tenant = $1 AND o.seq = x.seq`,
+	`DELETE FROM agentmemory.run_events e USING (
+		SELECT run_id, sequence FROM agentmemory.run_events WHERE tenant = $1 LIMIT $2) x
+		WHERE e.tenant = $1 AND e.run_id = x.run_id AND e.sequence = x.sequence`,
 	`WITH x AS MATERIALIZED (
 		SELECT ref, id FROM agentmemory.entries WHERE tenant = $1 LIMIT $2
 	), f AS (
@@ -161,6 +164,7 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 		}
 		return tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM agentmemory.documents WHERE tenant = $1)
 			OR EXISTS (SELECT FROM agentmemory.outbox WHERE tenant = $1)
+			OR EXISTS (SELECT FROM agentmemory.run_events WHERE tenant = $1)
 			OR EXISTS (SELECT FROM agentmemory.entries WHERE tenant = $1)`, []byte(tenant)).Scan(&more)
 	})
 	return more && err == nil, err

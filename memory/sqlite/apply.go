@@ -65,7 +65,11 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 
 // apply commits a mutation that makes a version.
 func (db *DB) apply(ctx context.Context, tenant string, m *driver.Mutation) (done driver.Applied, err error) {
-	payloads, err := encodeEvents(m.Events)
+	encode := encodeEvents
+	if m.Log {
+		encode = runEvents
+	}
+	texts, err := encode(m.Events)
 	if err != nil {
 		return done, err
 	}
@@ -79,7 +83,10 @@ func (db *DB) apply(ctx context.Context, tenant string, m *driver.Mutation) (don
 		if done.Revs, err = c.swapAll(m.Documents); err != nil {
 			return err
 		}
-		return c.tx.queue(m.Events, payloads)
+		if m.Log {
+			return c.tx.log(m.Events, texts)
+		}
+		return c.tx.queue(m.Events, texts)
 	})
 	return done, err
 }

@@ -1,7 +1,9 @@
 package sqlite_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/internal/crashload"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/sqlite"
@@ -22,6 +25,33 @@ func openUnderLoad(ctx context.Context) (driver.Adapter, func() error, error) {
 		return nil, nil, err
 	}
 	return db.Memory(), db.Close, nil
+}
+
+// openLogUnderLoad opens the file behind a frame of its log that a crash has torn.
+func openLogUnderLoad(ctx context.Context) (events.RunLog, func() error, error) {
+	if wal, err := os.OpenFile(os.Getenv(envFile)+"-wal", os.O_APPEND|os.O_WRONLY, 0); err == nil {
+		_, err = wal.Write(bytes.Repeat([]byte("torn"), 700))
+		if err = errors.Join(err, wal.Close()); err != nil {
+			return nil, nil, err
+		}
+	}
+	db, err := sqlite.Open(ctx, os.Getenv(envFile), sqlite.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return db.Memory(), db.Close, nil
+}
+
+// E3: of a run's events in the database what was acknowledged is there after kill -9, under
+// its number, and an event of a mutation if and only if its entry is.
+func TestE3_KilledRunLog(t *testing.T) {
+	rounds := crashload.LogRounds{Dir: t.TempDir(), Seed: 1, N: 4, Open: openLogUnderLoad}
+	if os.Getenv("AGENTMEMORY_LONG") != "" {
+		rounds.N = 60
+	}
+	t.Setenv(envFile, filepath.Join(rounds.Dir, "memory.db"))
+	rounds.Seen = func(round, events int) { t.Logf("round %d: %d events", round+1, events) }
+	require.NoError(t, rounds.Run(t.Context()))
 }
 
 // putsOfDead is more than one, since the first commit of a log may not have the seal.
@@ -48,6 +78,7 @@ var children = map[string]func(ctx context.Context, file string) error{
 
 func TestMain(m *testing.M) {
 	crashload.Child(openUnderLoad)
+	crashload.ChildLog(openLogUnderLoad)
 	for name, act := range children {
 		if file := os.Getenv(name); file != "" {
 			if err := act(context.Background(), file); err != nil {

@@ -39,6 +39,9 @@
 //     has a copy of a text: searching uses no index of words.
 //   - The outbox commits with the mutation (E3). Events wait in commit order; nothing is
 //     hidden from a second relay.
+//   - The store is an [events.RunLog]: an event of a mutation that asks for it has its
+//     sequence in the mutation's transaction (E3). The log goes with its tenant and with
+//     nothing else.
 //
 // # Errors
 //

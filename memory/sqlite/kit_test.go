@@ -97,7 +97,7 @@ func TestStore(t *testing.T) {
 			return of(a.(*ownedStore).db.open(ctx))
 		},
 		Require: []adaptertest.Offer{adaptertest.Transactor, adaptertest.Versioned, adaptertest.Searcher,
-			adaptertest.Scanner, adaptertest.Scheduler, adaptertest.Changes, adaptertest.Tenants, adaptertest.Durable, adaptertest.Shared, adaptertest.Killed},
+			adaptertest.Scanner, adaptertest.Scheduler, adaptertest.Changes, adaptertest.Tenants, adaptertest.Log, adaptertest.Durable, adaptertest.Shared, adaptertest.Killed},
 		Certificate: "certificate",
 	})
 }

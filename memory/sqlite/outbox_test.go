@@ -22,7 +22,7 @@ func TestE3_DamageHoldsUpItsRunOnly(t *testing.T) {
 	}
 	_, err := st.Apply(t.Context(), home.Tenant, m)
 	require.NoError(t, err)
-	_, err = raw(t, path).Exec(`UPDATE outbox SET type = 'of.another.time' WHERE event = '1'`)
+	_, err = raw(t, path).Exec(`UPDATE outbox SET payload = '{' WHERE event = '1'`)
 	require.NoError(t, err)
 
 	read := func(q driver.OutboxQuery) (ids []string, last error) {
@@ -46,7 +46,7 @@ func TestE3_DamageHoldsUpItsRunOnly(t *testing.T) {
 	require.Equal(t, []string{"3"}, ids)
 	require.NoError(t, err)
 
-	_, err = raw(t, path).Exec(`UPDATE outbox SET type = 'workspace.updated'`)
+	_, err = raw(t, path).Exec(`UPDATE outbox SET payload = (SELECT payload FROM outbox WHERE event = '0')`)
 	require.NoError(t, err)
 	ids, err = read(driver.OutboxQuery{})
 	require.Equal(t, []string{"0", "1", "2", "3"}, ids)

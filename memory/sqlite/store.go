@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -16,6 +17,7 @@ var (
 	_ driver.Tenants   = (*Store)(nil)
 	_ driver.Changes   = (*Store)(nil)
 	_ driver.Describer = (*Store)(nil)
+	_ events.RunLog    = (*Store)(nil)
 )
 
 // Store is the memory in a database: a [driver.Adapter] that offers everything a

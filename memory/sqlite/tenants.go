@@ -50,7 +50,7 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 			return err
 		}
 		err := t.get([]any{&more}, `SELECT EXISTS (SELECT 1 FROM documents WHERE tenant = ?1)
-			OR EXISTS (SELECT 1 FROM outbox WHERE tenant = ?1) OR EXISTS (SELECT 1 FROM entries WHERE tenant = ?1)`, tenant)
+			OR EXISTS (SELECT 1 FROM outbox WHERE tenant = ?1) OR EXISTS (SELECT 1 FROM run_events WHERE tenant = ?1) OR EXISTS (SELECT 1 FROM entries WHERE tenant = ?1)`, tenant)
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (t *tx) dropVersions(tenant string) error {
 	return err
 }
 
-// dropSome removes documents, events and entries of a tenant, up to limit of them and the
+// dropSome removes documents, events, logged ones too, and entries of a tenant, up to limit of them and the
 // documents that were made of those entries.
 func (t *tx) dropSome(tenant string, limit int) error {
 	gone, err := collect(t.query, scanShelved, `SELECT rev, body FROM documents WHERE tenant = ? LIMIT ? + 0`, tenant, limit)
@@ -91,15 +91,21 @@ func (t *tx) dropSome(tenant string, limit int) error {
 		return err
 	}
 	limit -= len(gone)
-	delivered, err := t.exec(`DELETE FROM outbox WHERE seq IN (SELECT seq FROM outbox WHERE tenant = ? LIMIT ? + 0)`, tenant, limit)
-	if err != nil {
-		return err
+	for _, text := range []string{
+		`DELETE FROM outbox WHERE seq IN (SELECT seq FROM outbox WHERE tenant = ? LIMIT ? + 0)`,
+		`DELETE FROM run_events WHERE rowid IN (SELECT rowid FROM run_events WHERE tenant = ? LIMIT ? + 0)`,
+	} {
+		removed, err := t.exec(text, tenant, limit)
+		if err != nil {
+			return err
+		}
+		n, err := removed.RowsAffected()
+		if err != nil {
+			return wrap(writeFailed, err)
+		}
+		limit -= int(n)
 	}
-	n, err := delivered.RowsAffected()
-	if err != nil {
-		return wrap(writeFailed, err)
-	}
-	keys, err := collect(t.query, scanKey, `SELECT entry FROM entries WHERE tenant = ? LIMIT ? + 0`, tenant, int64(limit)-n)
+	keys, err := collect(t.query, scanKey, `SELECT entry FROM entries WHERE tenant = ? LIMIT ? + 0`, tenant, limit)
 	if err != nil || len(keys) == 0 {
 		return err
 	}

@@ -1,0 +1,143 @@
+package adaptertest
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// logDefects are of stores whose run log is wrong about mutations. What a log can get wrong
+// by itself is in TestRunLog_Broken.
+func logDefects() []defect {
+	applies := func(name, needs string, f func(b *broken, ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error)) defect {
+		return defect{name, needs, func(b *broken) {
+			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+				if !m.Log {
+					return b.in.Apply(ctx, tenant, m)
+				}
+				return f(b, ctx, tenant, m)
+			}
+		}}
+	}
+	return []defect{
+		applies("queues what is to be logged", "LOG/numbered", func(b *broken, ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+			m.Log = false
+			return b.in.Apply(ctx, tenant, m)
+		}),
+		applies("logs and queues", "LOG/numbered", func(b *broken, ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+			made, err := b.in.Apply(ctx, tenant, m)
+			if err == nil {
+				_, err = b.in.Apply(ctx, tenant, driver.Mutation{Events: m.Events})
+			}
+			return made, err
+		}),
+		applies("logs what it then refuses", "LOG/refused", func(b *broken, ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+			_ = b.in.Emit(ctx, m.Events...)
+			return b.in.Apply(ctx, tenant, m)
+		}),
+		applies("takes a mutation without its invalid events", "LOG/invalid", func(b *broken, ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+			m.Events = slices.DeleteFunc(slices.Clone(m.Events), func(r events.Record) bool { return r.Validate() != nil })
+			return b.in.Apply(ctx, tenant, m)
+		}),
+		applies("refuses logged events as if they waited", "LOG/limits", func(b *broken, ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+			if limit := m.Limits.Waiting; limit > 0 && int64(len(m.Events)) > limit {
+				return driver.Applied{}, driver.ErrBacklog
+			}
+			return b.in.Apply(ctx, tenant, m)
+		}),
+		applies("numbers an event again that was emitted", "LOG/once", func(b *broken, ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+			recs := slices.Clone(m.Events)
+			for i := range recs {
+				recs[i].ID += "\u200b"
+			}
+			m.Events = recs
+			return b.in.Apply(ctx, tenant, m)
+		}),
+		{"makes a version of an emitted event", "LOG/versions", func(b *broken) {
+			b.emit = func(ctx context.Context, recs []events.Record) error {
+				for _, r := range recs {
+					if _, err := b.in.Apply(ctx, r.Tenant, logged(r)); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+		}},
+		{"emits one by one", "LOG/racing", func(b *broken) {
+			b.emit = func(ctx context.Context, recs []events.Record) (err error) {
+				for _, r := range recs {
+					err = errors.Join(err, b.in.Emit(ctx, r))
+					runtime.Gosched()
+				}
+				return err
+			}
+		}},
+		{"forgets the log with an entry", "LOG/erased", func(b *broken) {
+			var erased atomic.Bool
+			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+				if len(m.Erase) > 0 {
+					erased.Store(true)
+				}
+				return b.in.Apply(ctx, tenant, m)
+			}
+			b.readLog = func(ctx context.Context, tenant, run string, from int64, limit int) ([]events.RunEvent, error) {
+				if erased.Load() {
+					return nil, ctx.Err()
+				}
+				return b.in.Read(ctx, tenant, run, from, limit)
+			}
+		}},
+		{"keeps the log of a dropped tenant", "LOG/dropped", func(b *broken) {
+			b.drop = func(ctx context.Context, tenant string, limit int) (bool, error) {
+				var kept []events.Record
+				for _, run := range []string{"run-0", "run-1", "run-2"} {
+					evs, _ := b.in.Read(ctx, tenant, run, 0, 1000)
+					kept = append(kept, records(evs)...)
+				}
+				more, err := b.in.DropTenant(ctx, tenant, limit)
+				return more, errors.Join(err, b.in.Emit(ctx, kept...))
+			}
+		}},
+		{"drops the log of every tenant", "LOG/dropped", func(b *broken) {
+			b.drop = func(ctx context.Context, tenant string, limit int) (bool, error) {
+				_, err := b.in.DropTenant(ctx, "globex", 1000)
+				more, err2 := b.in.DropTenant(ctx, tenant, limit)
+				return more, errors.Join(err, err2)
+			}
+		}},
+		{"says that more is left as long as there is a log", "LOG/dropped-by-parts", func(b *broken) {
+			var logs atomic.Bool
+			b.emit = func(ctx context.Context, recs []events.Record) error {
+				logs.Store(true)
+				return b.in.Emit(ctx, recs...)
+			}
+			b.drop = func(ctx context.Context, tenant string, limit int) (bool, error) {
+				more, err := b.in.DropTenant(ctx, tenant, limit)
+				return more || logs.Load(), err
+			}
+		}},
+		{"has no log when it is opened again", "LOG/durable", func(b *broken) {
+			b.readLog = func(ctx context.Context, tenant, run string, from int64, limit int) ([]events.RunEvent, error) {
+				if b.handle > 0 {
+					return nil, ctx.Err()
+				}
+				return b.in.Read(ctx, tenant, run, from, limit)
+			}
+		}},
+		{"reads the runs of all tenants", "LOG/once", func(b *broken) {
+			b.readLog = func(ctx context.Context, tenant, run string, from int64, limit int) ([]events.RunEvent, error) {
+				evs, err := b.in.Read(ctx, tenant, run, from, limit)
+				if len(evs) == 0 && err == nil && strings.HasPrefix(tenant, "globex") {
+					return b.in.Read(ctx, home.Tenant, run, from, limit)
+				}
+				return evs, err
+			}
+		}},
+	}
+}

@@ -1,0 +1,299 @@
+package adaptertest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/redact"
+)
+
+func logLaw() law {
+	log := []Offer{Transactor, Log}
+	l := law{name: "LOG", number: "E3", says: "an event of a mutation has its sequence in the run's log when the mutation commits", cases: []testCase{
+		{"numbered", "events of mutations and emitted ones have sequences in common, without gaps, and nothing waits", log, loggedEvents},
+		{"once", "an event that the run's log has takes no number again, whichever way it comes", log, loggedOnce},
+		{"refused", "a mutation that is refused logs nothing, and its number is the next one's", log, loggedRefused},
+		{"invalid", "a mutation with an event that no log takes is refused as a whole", log, loggedInvalid},
+		{"versions", "an emitted event makes no version, and a mutation with a logged one does", []Offer{Transactor, Versioned, Log}, loggedVersions},
+		{"limits", "logged events do not wait, so that no limit of those is for them", log, loggedLimits},
+		{"erased", "what is logged stays when its entry is erased", log, loggedErased},
+		{"dropped", "the log of a dropped tenant is gone, another's is not, and a run begins at 0 again", []Offer{Transactor, Tenants, Log}, loggedDropped},
+		{"dropped-by-parts", "a tenant with a long log is dropped by calls with a small limit", []Offer{Transactor, Tenants, Log}, loggedDroppedByParts},
+		{"durable", "the log outlives the store, and a later event has the next number", []Offer{Transactor, Durable, Log}, loggedDurable},
+		{"shared", "events by two open stores have sequences in common", []Offer{Transactor, Shared, Log}, loggedShared},
+		{"racing", "of mutations and emitted events that race none is lost, doubled or without its place", log, loggedRacing},
+		{"bank", "a bank over the log relays nothing, and a run's own events stand in their order", []Offer{Transactor, Versioned, Log}, loggedBank},
+	}}
+	for _, c := range logCases {
+		if c.needs == nil {
+			l.cases = append(l.cases, testCase{"log-" + c.name, c.proves, log, func(w *world) { w.proveLog(c) }})
+		}
+	}
+	return l
+}
+
+// proveLog runs a case of [RunLog] on the store's log.
+func (w *world) proveLog(c logCase) {
+	w.quietly("use the store's log", func() {
+		cfg := LogConfig{Seed: w.seed, New: func(context.Context) (events.RunLog, error) { return unclosed{w.log}, nil }}
+		if err := cfg.prove(w.ctx, c); err != nil {
+			w.fail(c.proves, err.Error())
+		}
+	})
+	w.unmirrored()
+}
+
+// unclosed hides that a store can be closed.
+type unclosed struct{ events.RunLog }
+
+func logged(recs ...events.Record) driver.Mutation { return driver.Mutation{Events: recs, Log: true} }
+
+// emit emits events by the store's log.
+func (w *world) emit(recs ...events.Record) {
+	for i := range recs[:min(len(recs), 20)] {
+		w.did("emit event %s of run %s", short(recs[i].ID), short(recs[i].RunID))
+	}
+	w.must(w.log.Emit(w.ctx, recs...))
+	if w.ref != nil {
+		w.ref.log.emit(recs)
+	}
+}
+
+// logs expects a run's log to have these events, in this order.
+func (w *world) logs(tenant, run string, want ...string) {
+	w.did("read the log of run %s of %s", short(run), short(tenant))
+	got := []string{}
+	for i, ev := range w.readLog(tenant, run) {
+		w.check(ev.Sequence == int64(i), fmt.Sprint("the sequence ", i), "%d", ev.Sequence)
+		got = append(got, ev.ID)
+	}
+	w.came(got, want...)
+}
+
+func (w *world) readLog(tenant, run string) (all []events.RunEvent) {
+	for {
+		page, err := w.log.Read(w.ctx, tenant, run, int64(len(all)), 7)
+		w.must(err)
+		if len(page) == 0 {
+			return all
+		}
+		all = append(all, page...)
+	}
+}
+
+// auditLog compares the log of a tenant with the reference.
+func (w *world) auditLog(tenant string) {
+	for name, want := range w.ref.log.runs {
+		if w.log == nil || name.tenant != tenant {
+			continue
+		}
+		got := w.readLog(tenant, name.run)
+		for i := range got {
+			w.check(i < len(want) && sameRunEvent(&got[i], &want[min(i, len(want)-1)]), fmt.Sprintf("%d events as they were logged", len(want)),
+				"as number %d %s, with sequence %d", i, describeEvent(&got[i].Record), got[i].Sequence)
+		}
+		w.check(len(got) == len(want), fmt.Sprintf("%d events in the log of run %s", len(want), short(name.run)), "%d", len(got))
+	}
+}
+
+func loggedEvents(w *world) {
+	host := w.event("run-1", "started")
+	host.Payload = events.HostPayload{Type: "run.started", JSON: []byte(`{"input":{"n":1}}`)}
+	w.emit(host)
+	w.puts(home, "a")
+	m := logged(w.event("run-1", "c"), w.event("run-2", "x"), w.event("run-1", "b"))
+	m.Put = w.placed(home, "e")
+	w.apply(m)
+	w.emit(w.event("run-1", "a"))
+	w.apply(logged(w.event("run-1", "0")))
+	w.logs(home.Tenant, "run-1", "started", "c", "b", "a", "0")
+	w.logs(home.Tenant, "run-2", "x")
+	w.logs(home.Tenant, "run-3")
+	w.waiting(home.Tenant, "run-1")
+	w.counts(home.Tenant, 10, 0)
+	w.apply(queue(w.event("run-1", "queued")))
+	w.waiting(home.Tenant, "run-1", "queued")
+	w.logs(home.Tenant, "run-1", "started", "c", "b", "a", "0")
+}
+
+func loggedOnce(w *world) {
+	one, two := w.event("run-1", "one"), w.event("run-1", "two")
+	w.apply(logged(one, one))
+	w.emit(one, two)
+	w.apply(logged(two, one, w.event("run-1", "three")))
+	w.emit(two)
+	other := two
+	other.Tenant = "globex"
+	w.emit(other)
+	w.apply(logged(w.event("run-2", "one")))
+	w.logs(home.Tenant, "run-1", "one", "two", "three")
+	w.logs(home.Tenant, "run-2", "one")
+	w.logs("globex", "run-1", "two")
+}
+
+func loggedRefused(w *world) {
+	w.puts(home, "a")
+	w.apply(logged(w.event("run-1", "one")))
+	m := logged(w.event("run-1", "no"))
+	m.Put = w.placed(home, "b")
+	m.Live = located(home, "missing")
+	w.conflicts(m)
+	w.logs(home.Tenant, "run-1", "one")
+	m.Live = nil
+	m.Put[0].Entry.ID = "a"
+	m.Put[0].Entry.Content = "another"
+	w.conflicts(m)
+	w.apply(logged(w.event("run-1", "two")))
+	w.logs(home.Tenant, "run-1", "one", "two")
+}
+
+func loggedInvalid(w *world) {
+	bad := w.event("run-1", "bad")
+	bad.Payload = events.MemoryWritten{MemoryRef: "support"}
+	m := logged(w.event("run-1", "good"), bad)
+	m.Put = w.placed(home, "b")
+	_, err := w.tryApply(home.Tenant, m)
+	w.mustBe(err, driver.ErrValidation)
+	w.logs(home.Tenant, "run-1")
+	w.lists(home)
+}
+
+func loggedVersions(w *world) {
+	before := w.version(home.Tenant)
+	w.emit(w.event("run-1", "one"))
+	after := w.version(home.Tenant)
+	w.check(after == before, "the same version", "%s and %s", w.name(before), w.name(after))
+	made := w.apply(logged(w.event("run-1", "two")))
+	w.check(made.Version != "" && made.Version != before, "another version", "%s", w.name(made.Version))
+}
+
+func loggedLimits(w *world) {
+	w.apply(queue(w.event("run-1", "waits")))
+	m := logged(w.event("run-1", "one"), w.event("run-1", "two"))
+	m.Limits.Waiting = 1
+	w.apply(m)
+	w.logs(home.Tenant, "run-1", "one", "two")
+	m = queue(w.event("run-1", "three"))
+	m.Limits.Waiting = 1
+	_, err := w.tryApply(home.Tenant, m)
+	w.mustBe(err, driver.ErrBacklog)
+}
+
+func loggedErased(w *world) {
+	m := logged(w.event("run-1", "one"))
+	m.Put = w.placed(home, "m-one")
+	w.apply(m)
+	w.apply(driver.Mutation{Erase: located(home, "m-one")})
+	w.logs(home.Tenant, "run-1", "one")
+}
+
+func loggedDropped(w *world) {
+	other := w.event("run-1", "theirs")
+	other.Tenant = "globex"
+	w.emit(w.event("run-1", "one"), w.event("run-2", "two"), other)
+	w.apply(logged(w.event("run-1", "three")))
+	w.drop(home.Tenant, 100, 3)
+	w.logs(home.Tenant, "run-1")
+	w.logs(home.Tenant, "run-2")
+	w.logs("globex", "run-1", "theirs")
+	w.apply(logged(w.event("run-1", "three"), w.event("run-1", "one")))
+	w.logs(home.Tenant, "run-1", "three", "one")
+}
+
+func loggedDroppedByParts(w *world) {
+	for i := range 30 {
+		w.emit(w.event(fmt.Sprint("run-", i%2), fmt.Sprint("e", i)))
+	}
+	w.drop(home.Tenant, 7, 20)
+	w.logs(home.Tenant, "run-0")
+	w.logs(home.Tenant, "run-1")
+	w.emit(w.event("run-1", "e1"))
+	w.logs(home.Tenant, "run-1", "e1")
+}
+
+func loggedDurable(w *world) {
+	w.apply(logged(w.event("run-1", "b"), w.event("run-1", "a")))
+	w.emit(w.event("run-1", "c"))
+	w.reopen()
+	w.logs(home.Tenant, "run-1", "b", "a", "c")
+	w.emit(w.event("run-1", "a"), w.event("run-1", "0"))
+	w.logs(home.Tenant, "run-1", "b", "a", "c", "0")
+}
+
+func loggedShared(w *world) {
+	first, second := w.store, w.second()
+	var want []string
+	for i := range 6 {
+		w.did("go on with the other store")
+		w.use(second)
+		id := fmt.Sprint("e", i)
+		if i%3 == 0 {
+			w.apply(logged(w.event("run-1", id)))
+		} else {
+			w.emit(w.event("run-1", id))
+		}
+		want = append(want, id)
+		w.logs(home.Tenant, "run-1", want...)
+		first, second = second, first
+	}
+}
+
+func loggedRacing(w *world) {
+	const callers, each = 6, 10
+	w.quietly("half of six callers commit mutations with two events, half emit two, over one run", func() {
+		w.parallel(callers, func(c int) {
+			for i := range each {
+				one, two := w.event("run-1", fmt.Sprintf("%d-%d-0", c, i)), w.event("run-1", fmt.Sprintf("%d-%d-1", c, i))
+				var err error
+				if c%2 == 0 {
+					err = w.log.Emit(w.ctx, one, two)
+				} else {
+					m := logged(one, two)
+					m.At, m.Put = w.now, w.placed(home, fmt.Sprintf("%d-%d", c, i))
+					_, err = w.tx.Apply(w.ctx, home.Tenant, m)
+				}
+				w.must(err)
+			}
+		})
+	})
+	w.did("read the log")
+	got := w.readLog(home.Tenant, "run-1")
+	w.check(len(got) == 2*callers*each, fmt.Sprint(2*callers*each, " events"), "%d", len(got))
+	next := map[int]int{}
+	for i, ev := range got {
+		var c, n, half int
+		_, err := fmt.Sscanf(ev.ID, "%d-%d-%d", &c, &n, &half)
+		w.check(err == nil && ev.Sequence == int64(i) && half == i%2 && next[c] == 2*n+half, "the events of each caller in its order, two by two",
+			"as number %d the event %s with sequence %d", i, ev.ID, ev.Sequence)
+		next[c]++
+	}
+}
+
+func loggedBank(w *world) {
+	w.unmirrored()
+	bank, err := memory.New(w.store, memory.Config{RunLog: true, WriteEvents: true, Now: func() time.Time { return w.now }})
+	w.must(err)
+	run, err := bank.Start(w.ctx, memory.RunConfig{ID: "run-1", Tenant: home.Tenant, Redactor: redact.New(redact.Config{})})
+	w.must(err)
+	w.did("a run emits, puts, emits, and ends with its terminal event")
+	own := func(id string, typ events.Type) events.Record {
+		return events.Record{ID: id, Payload: events.HostPayload{Type: typ, JSON: []byte("{}")}}
+	}
+	w.must(run.Emit(w.ctx, own("1", "run.started")))
+	_, err = run.Put(w.ctx, home.Ref, memory.Draft{Content: "one"})
+	w.must(err)
+	w.must(run.Emit(w.ctx, own("3", "node.completed")))
+	w.must(run.Flush(w.ctx))
+	w.must(run.End(w.ctx, own("4", "run.completed")))
+	var types []string
+	for i, ev := range w.readLog(home.Tenant, "run-1") {
+		w.check(ev.Sequence == int64(i), fmt.Sprint("the sequence ", i), "%d", ev.Sequence)
+		types = append(types, string(ev.Payload.EventType()))
+	}
+	w.came(types, "run.started", "memory.written", "node.completed", "run.completed")
+	w.counts("", 10, 0)
+}

@@ -1,0 +1,88 @@
+package events
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// HostPayload is the payload of an event that is none of the agent-memory layer's, such as
+// run.started, node.completed or a vendor's own: a host gives it to a [RunLog] so that all
+// events of a run have one sequence. No package of this module makes one.
+//
+// What it says is the host's, and E1 does not bind it: a log keeps it for as long as the
+// run's log, no Forget reaches it (RFC 0080 §A), and nothing redacts it but a memory.Run,
+// which rewrites its strings as it does those of an entry. A host that wants a log without
+// content puts none in.
+type HostPayload struct {
+	// Type is the event's wire name: segments of letters, digits, "_" and "-" between
+	// dots, at least two of them and at most 128 bytes, and none of this package's own
+	// types. The protocol keeps the first segments openwop, core, community, vendor,
+	// private and local to itself.
+	Type Type
+	// JSON is any JSON value, as strict as RFC 8785 has it: no field twice, no integer
+	// beyond [MaxInteger], no lone surrogate. It is emitted with at most
+	// [MaxPayloadText] bytes, where <, >, &, U+2028 and U+2029 count without an escape. A log returns the same value, which it may have written
+	// down in another way.
+	JSON json.RawMessage
+}
+
+// hostType is how a type is written that has no payload in this package.
+var hostType = regexp.MustCompile(`^[a-z][a-zA-Z0-9_-]*(\.[a-zA-Z0-9_-]+)+$`)
+
+func validHostType(t Type) bool {
+	if len(t) > maxIDBytes || decoders[t] != nil || !hostType.MatchString(string(t)) {
+		return false
+	}
+	switch first, _, _ := strings.Cut(string(t), "."); first {
+	case "openwop", "core", "community", "vendor", "private", "local":
+		return false
+	}
+	return true
+}
+
+// EventType is the host's own.
+func (p HostPayload) EventType() Type { return p.Type }
+
+// Validate checks the name, and that the JSON is well-formed. Its length is a rule for
+// emitters: see Record.Validate.
+func (p HostPayload) Validate() error {
+	c := check{}
+	if !validHostType(p.Type) {
+		c.fail("/type", -1, "is no event type of a host")
+	}
+	if err := c.err(); err != nil {
+		return err
+	}
+	if _, err := parse(p.JSON); err != nil {
+		return &InvalidError{Path: "/payload", Rule: err.Error()}
+	}
+	return nil
+}
+
+// MarshalJSON returns the JSON.
+func (p HostPayload) MarshalJSON() ([]byte, error) { return p.JSON, nil }
+
+func (HostPayload) sealed() {}
+
+// plain undoes the escapes that encoding/json makes for the sake of HTML, so that JSON does
+// not grow as it is written and read.
+func plain(raw []byte) []byte {
+	out := make([]byte, 0, len(raw))
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '\\' || i+1 == len(raw) {
+			out = append(out, raw[i])
+			continue
+		}
+		switch r := escape(raw[i:]); r {
+		case '<', '>', '&', '\u2028', '\u2029':
+			out = utf8.AppendRune(out, r)
+			i += 5
+		default:
+			out = append(out, raw[i], raw[i+1])
+			i++
+		}
+	}
+	return out
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/openwop/agentmemory/capability"
+	"github.com/openwop/agentmemory/commitment"
+	"github.com/openwop/agentmemory/consolidate"
+	"github.com/openwop/agentmemory/distill"
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/inventory"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/proposal"
+	"github.com/openwop/agentmemory/recall"
+	"github.com/openwop/agentmemory/redact"
+	"github.com/openwop/agentmemory/wire"
+	"github.com/openwop/agentmemory/workspace"
+)
+
+// host is an agent host: one store, one bank over it, and the engines that work on the bank.
+type host struct {
+	bank        *memory.Bank
+	log         events.RunLog // the runs' events, in the same database as their memory
+	ranker      *recall.Ranker
+	reconciler  *consolidate.Consolidator
+	commitments *commitment.Engine
+	distiller   *distill.Runner
+	files       *workspace.Workspace
+	proposals   *proposal.Store
+	model       *capability.Model // what the host may claim
+	agents      []inventory.Agent
+	wire        wire.Encoder
+	logger      *slog.Logger
+
+	mu    sync.Mutex
+	fired map[string][]events.Record // what the commitments of this process fired, by their ids
+}
+
+// chars counts the units of a token budget as the protocol's "chars" (RFC 0113).
+type chars struct{}
+
+func (chars) Name() string          { return "chars" }
+func (chars) Count(text string) int { return utf8.RuneCountInString(text) }
+
+func newHost(store driver.Adapter, logger *slog.Logger) (h *host, err error) {
+	h = &host{logger: logger, wire: wire.Encoder{Log: logger}, ranker: recall.New(recall.Config{}), fired: map[string][]events.Record{}}
+	h.bank, err = memory.New(store, memory.Config{
+		RunLog: true, WriteEvents: true, Ranker: h.ranker, TokenCounter: chars{}, Logger: logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.log, _ = driver.As[events.RunLog](store) // New has seen it
+	if h.reconciler, err = consolidate.New(consolidate.Config{}); err != nil {
+		return nil, err
+	}
+	if h.commitments, err = commitment.New(h.bank, commitment.Config{
+		Redactor:  func(_ context.Context, tenant string) (memory.Redactor, error) { return secrets(tenant) },
+		Predicate: func(_, name string) bool { return name == "ticket.closed" },
+		Enqueuer:  queue{h},
+	}); err != nil {
+		return nil, err
+	}
+	if h.distiller, err = distill.New(distill.Config{MaxTokenBudget: 16_000, ArchiveRetention: "P90D"}); err != nil {
+		return nil, err
+	}
+	if h.files, err = workspace.New(workspace.Config{IndexPath: distill.IndexPath, Index: h.memoryIndex}); err != nil {
+		return nil, err
+	}
+	if h.proposals, err = proposal.New(proposal.Config{
+		Kinds: map[events.ArtifactKind]proposal.Validator{events.KindAutomation: automation},
+		Scope: scopeActivate, FindDuplicates: true,
+	}); err != nil {
+		return nil, err
+	}
+	return h, h.advertise(store)
+}
+
+// keep is the host's one loop: it relays, purges, forgets expired words, and fires what is due.
+func (h *host) keep(ctx context.Context) error {
+	return h.bank.Keep(ctx, time.Second, h.ranker.Sweep, h.tick)
+}
+
+// tick fires what is due.
+func (h *host) tick(ctx context.Context) error {
+	done, err := h.commitments.Tick(ctx)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, rec := range done.Events {
+		id := rec.Payload.(events.CommitmentFired).CommitmentID
+		h.fired[id] = append(h.fired[id], rec)
+	}
+	return err
+}
+
+// secrets are those of a tenant's vault, for one run or pass, which closes the registry at its end.
+// A real host asks its vault for them.
+func secrets(string) (*redact.SecretRegistry, error) {
+	r := redact.New(redact.Config{})
+	return r, r.Register("conformance-test-secret", []byte(testSecret))
+}
+
+const testSecret = "wop-test-secret-4f1d7c90"
+
+// pass opens a background job of a tenant, calls f with it and ends it.
+func (h *host) pass(ctx context.Context, tenant, id string, f func(*memory.Job) error) error {
+	vault, err := secrets(tenant)
+	if err != nil {
+		return err
+	}
+	return h.bank.Pass(ctx, memory.JobConfig{ID: id, Tenant: tenant, Redactor: vault}, f)
+}
+
+// job opens a background job that somebody else ends.
+func (h *host) job(tenant, id string) (*memory.Job, error) {
+	vault, err := secrets(tenant)
+	if err != nil {
+		return nil, err
+	}
+	return h.bank.Background(memory.JobConfig{ID: id, Tenant: tenant, Redactor: vault})
+}
+
+// memoryIndex renders MEMORY-INDEX.json for the workspace.
+func (h *host) memoryIndex(ctx context.Context, job *memory.Job) (workspace.File, error) {
+	f, err := h.distiller.Reindex(ctx, job)
+	return workspace.File{Content: f.Content, ContentType: f.ContentType, Version: f.Version}, err
+}
+
+// automation checks an artifact of that kind.
+func automation(artifact json.RawMessage) error {
+	var a struct {
+		Schedule string            `json:"schedule"`
+		Steps    []json.RawMessage `json:"steps"`
+	}
+	if json.Unmarshal(artifact, &a) != nil || len(a.Steps) == 0 {
+		return &proposal.ArtifactError{Field: "steps", Rule: "must be a list with a step"}
+	}
+	if _, err := commitment.ParseCron(a.Schedule, time.UTC); err != nil {
+		return &proposal.ArtifactError{Field: "schedule", Rule: "must be a cron expression"}
+	}
+	return nil
+}
+
+// advertise derives what the host may claim, and what its agents get of it.
+func (h *host) advertise(store driver.Adapter) error {
+	var names []string
+	for name := range workflows {
+		names = append(names, name)
+	}
+	document, err := json.Marshal(map[string]any{
+		"protocolVersion": "1.1", "supportedEnvelopes": []string{}, "schemaVersions": map[string]any{},
+		"limits":   map[string]any{"clarificationRounds": 0, "schemaRounds": 0, "envelopesPerTurn": 0},
+		"fixtures": names,
+		"multiAgent": map[string]any{"executionModel": map[string]any{
+			"supported": true, "version": 4, "replayDeterminism": map[string]any{"supported": true},
+		}},
+		"agents":     map[string]any{"manifestRuntime": map[string]any{"supported": true}},
+		"scheduling": map[string]any{"supported": true, "delayed": true, "cron": true},
+		"workspace":  h.files.Limits(),
+	})
+	if err != nil {
+		return err
+	}
+	h.model, err = capability.Derive(capability.Inputs{
+		Bank: h.bank, Consolidator: h.reconciler, Commitments: h.commitments, Distiller: h.distiller, Proposals: h.proposals,
+		Declare: document,
+	})
+	if err != nil {
+		return err
+	}
+	archive, err := memory.New(memory.ReadOnly(store), memory.Config{})
+	if err != nil {
+		return err
+	}
+	ofArchive, err := capability.Derive(capability.Inputs{Bank: archive})
+	if err != nil {
+		return err
+	}
+	agent := func(id, persona string, shape capability.Shape, model *capability.Model) inventory.Agent {
+		return inventory.Agent{ID: id, Persona: persona, ModelClass: "chat", PackName: "host.sample", PackVersion: "1.0.0", MemoryShape: &shape, Memory: model}
+	}
+	h.agents = []inventory.Agent{
+		agent("host.sample.assistant", "Assistant", capability.Shape{LongTerm: true, Conversation: true}, nil),
+		agent("host.sample.router", "Router", capability.Shape{Scratchpad: true}, nil),
+		agent("host.sample.read-only", "Auditor", capability.Shape{LongTerm: true}, ofArchive),
+	}
+	return nil
+}

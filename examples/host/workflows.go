@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// The two tenants of the sample, each with what its bearer token says.
+const (
+	tenantA = "tenant-a"
+	tenantB = "tenant-b"
+)
+
+// homeRef is the memory of the sample's agent. Each tenant has one of that name.
+const homeRef = "mem://host/assistant"
+
+// workflows are what runs do. Everything they read and write goes through the run: its view, its
+// redactor, its log. The first six are the protocol's conformance fixtures; fixtures.go has those
+// that only probe the host.
+var workflows = map[string]func(ctx context.Context, x *execution) error{
+	"conformance-noop":                          noop,
+	"conformance-agent-memory-roundtrip":        roundTrip,
+	"conformance-agent-memory-redaction":        redaction,
+	"conformance-agent-memory-ttl":              expiry,
+	"conformance-agent-memory-cross-tenant":     crossTenant,
+	"conformance-agent-memory-injection-budget": injectionBudget,
+	"host.sample.reminder":                      noop,
+}
+
+// put writes an entry of the run's agent and announces it by memory.written (RFC 0057).
+func (x *execution) put(ctx context.Context, ref string, d memory.Draft) (memory.Entry, error) {
+	d.NodeID, d.AgentID = nodeID, "host.sample.assistant"
+	return x.Put(ctx, ref, d)
+}
+
+// list reads a ref as the run sees it, and notes that it was read.
+func (x *execution) list(ctx context.Context, ref string, o memory.ListOptions) ([]memory.Entry, error) {
+	x.doc.Refs = append(x.doc.Refs, ref)
+	return x.Memory().List(ctx, ref, o)
+}
+
+// noop does nothing, and keeps that it did at the end of the session.
+func noop(ctx context.Context, x *execution) error {
+	_, err := x.put(ctx, homeRef, memory.Draft{Content: "A session ended.", Tags: []string{"source:session-end"}})
+	return err
+}
+
+func roundTrip(ctx context.Context, x *execution) error {
+	e, err := x.put(ctx, homeRef, memory.Draft{Content: "The assistant was asked to remember this.", Tags: []string{"source:conformance"}})
+	if err != nil {
+		return err
+	}
+	x.doc.Refs = append(x.doc.Refs, homeRef)
+	back, err := x.Memory().Get(ctx, homeRef, e.ID)
+	x.doc.Variables["memoryReadback"] = back
+	return err
+}

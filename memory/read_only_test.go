@@ -1,0 +1,146 @@
+package memory_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/capability"
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/inmem"
+)
+
+// A store that is shown without its writes reads as it does, and takes no change by any way.
+func TestReadOnly(t *testing.T) {
+	store := inmem.New()
+	h := newHostOn(t, store, func(c *memory.Config) { c.EventTags = true })
+	full := h.run("r1", "acme")
+	token, err := full.Token()
+	require.NoError(t, err)
+	kept, err := full.Put(ctx, "m", memory.Draft{Content: "kept", Subjects: []string{"s"}, TTL: 1e9})
+	require.NoError(t, err)
+	require.NoError(t, store.Emit(ctx, events.Record{ID: "e", Tenant: "acme", RunID: "logged", Time: epoch, Payload: events.WorkspaceUpdated{Path: "p", Version: 1}}))
+	before, err := store.Version(ctx, "acme")
+	require.NoError(t, err)
+
+	lent := memory.ReadOnly(store)
+	require.Implements(t, (*driver.Adapter)(nil), lent)
+	bank, err := memory.New(lent, memory.Config{Now: h.clock.Now, Sink: h.log, WriteEvents: true})
+	require.NoError(t, err)
+	offers := bank.Offers()
+	require.False(t, offers.Writes || offers.Transactions || offers.WriteEvents)
+	require.True(t, offers.Views)
+
+	list, err := bank.Reader("acme").List(ctx, "m", memory.ListOptions{})
+	require.NoError(t, err)
+	require.Equal(t, []memory.Entry{kept}, list)
+	got, err := bank.Reader("acme").Get(ctx, "m", kept.ID)
+	require.NoError(t, err)
+	require.Equal(t, kept, got)
+	past, err := bank.AsOf(ctx, "acme", token)
+	require.NoError(t, err)
+	list, err = past.List(ctx, "m", memory.ListOptions{})
+	require.NoError(t, err)
+	require.Empty(t, list)
+	found, err := bank.Search(ctx, "acme", "m", memory.Search{Text: "kept"})
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	fate, err := bank.Trace(ctx, "acme", "m", kept.ID)
+	require.NoError(t, err)
+	require.Equal(t, memory.Live, fate.State)
+	for ref, err := range bank.Refs(ctx, "acme") {
+		require.NoError(t, err)
+		require.Equal(t, "m", ref)
+	}
+	exported := 0
+	for _, err := range bank.Export(ctx, "acme", "s") {
+		require.NoError(t, err)
+		exported++
+	}
+	require.Equal(t, 1, exported)
+	log, ok := driver.As[events.RunLog](lent)
+	require.True(t, ok)
+	page, err := log.Read(ctx, "acme", "logged", 0, 0)
+	require.NoError(t, err)
+	require.Len(t, page, 1)
+
+	run, err := bank.Start(ctx, memory.RunConfig{ID: "r2", Tenant: "acme", Redactor: newVault()})
+	require.NoError(t, err)
+	list, err = run.Memory().List(ctx, "m", memory.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	job, err := bank.Background(memory.JobConfig{ID: "pass", Tenant: "acme", Redactor: newVault()})
+	require.NoError(t, err)
+	for name, change := range map[string]func() error{
+		"run put":    func() error { _, err := run.Put(ctx, "m", memory.Draft{Content: "x"}); return err },
+		"run delete": func() error { _, err := run.Delete(ctx, "m", kept.ID); return err },
+		"job put":    func() error { _, err := job.Put(ctx, "m", memory.Draft{Content: "x"}); return err },
+		"rewrite":    func() error { _, err := job.Rewrite(ctx, "m", memory.Rewrite{Erase: []string{kept.ID}}); return err },
+		"swap": func() error {
+			_, err := bank.Swap(ctx, "acme", memory.DocumentSwap{Document: memory.Document{Kind: "k", Key: "k"}})
+			return err
+		},
+		"forget":      func() error { _, err := bank.Forget(ctx, "acme", "s"); return err },
+		"scrub":       func() error { _, err := bank.Scrub(ctx, "acme", newVault("k", "kept")); return err },
+		"purge":       func() error { _, err := bank.Purge(ctx, "acme"); return err },
+		"drop":        func() error { return bank.DropTenant(ctx, "acme") },
+		"the adapter": func() error { return lent.Put(ctx, memory.Scope{Tenant: "acme", Ref: "m"}, memory.Entry{ID: "x"}) },
+		"its log":     func() error { return log.Emit(ctx, page[0].Record) },
+		"its tx": func() error {
+			tx, ok := driver.As[driver.Transactor](lent)
+			require.True(t, ok)
+			require.ErrorIs(t, tx.Delivered(ctx, nil), memory.ErrNotProvided)
+			for _, err := range tx.Undelivered(ctx, driver.OutboxQuery{}) {
+				require.ErrorIs(t, err, memory.ErrNotProvided)
+			}
+			_, err := tx.Apply(ctx, "acme", driver.Mutation{})
+			return err
+		},
+		"its tenants": func() error {
+			tenants, ok := driver.As[driver.Tenants](lent)
+			require.True(t, ok)
+			_, err := tenants.DropTenant(ctx, "acme", 1)
+			return err
+		},
+		"its versions": func() error {
+			v, ok := driver.As[driver.Versioned](lent)
+			require.True(t, ok)
+			_, err := v.Purge(ctx, "acme", before, epoch)
+			return err
+		},
+	} {
+		require.ErrorIs(t, change(), memory.ErrNotProvided, name)
+	}
+	require.NoError(t, run.End(ctx))
+	require.NoError(t, job.End(ctx))
+	_, err = bank.Maintain(ctx)
+	require.NoError(t, err)
+	after, err := store.Version(ctx, "acme")
+	require.NoError(t, err)
+	require.Equal(t, before, after, "nothing has changed")
+	n, err := store.Waiting(ctx, "acme", 10)
+	require.NoError(t, err)
+	require.Equal(t, 1, n, "what waits is for whoever fills the store")
+
+	model, err := capability.Derive(capability.Inputs{Bank: bank})
+	require.NoError(t, err)
+	require.False(t, model.Satisfies(capability.Write))
+	require.True(t, model.Satisfies(capability.Read))
+}
+
+// A store that offers less is shown with less.
+func TestReadOnlyOffersNoMore(t *testing.T) {
+	type least struct{ driver.Adapter }
+	lent := memory.ReadOnly(least{inmem.New()})
+	_, tx := driver.As[driver.Transactor](lent)
+	_, versions := driver.As[driver.Versioned](lent)
+	_, tenants := driver.As[driver.Tenants](lent)
+	_, log := driver.As[events.RunLog](lent)
+	_, scans := driver.As[driver.Scanner](lent)
+	require.False(t, tx || versions || tenants || log || scans)
+	bank, err := memory.New(lent, memory.Config{})
+	require.NoError(t, err)
+	require.False(t, bank.Offers().Views)
+}

@@ -1,0 +1,130 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/openwop/agentmemory/events"
+)
+
+// Emit puts events of the host into the run's log, in one batch behind everything that the
+// run has announced so far: run.started, node.completed and the like as
+// [events.HostPayload], or payloads of package events. It returns when the sink or the
+// store's run log has them. The strings of a host's payload are redacted; an event in which
+// the redactor finds a secret elsewhere, in a name or a number of its JSON, say, is refused.
+//
+// Of each record the Payload counts, the NodeID, CausationID, EngineVersion and
+// SchemaVersion, the Time unless it is zero, which is now, and the ID for one that may be emitted again after an error; the bank issues an ID where
+// there is none. A RunID, if there is one, is that of the run. So [events.Replay] gives
+// what a replay emits.
+//
+// Errors: [ErrValidation], [ErrSecretLeakage], [ErrEnded], [ErrNotProvided] if the bank has
+// neither a Sink nor a RunLog. After [ErrInternal] the events may be in the log.
+func (r *Run) Emit(ctx context.Context, recs ...events.Record) error {
+	if err := r.enter(); err != nil {
+		return err
+	}
+	defer r.life.RUnlock()
+	own, err := r.hosted(recs)
+	if err != nil {
+		return err
+	}
+	return r.bank.emit(ctx, r.writer, own)
+}
+
+// hosted are the events of a host as they go into the log.
+func (w writer) hosted(recs []events.Record) ([]events.Record, error) {
+	if len(recs) > 0 && w.bank.cfg.Sink == nil {
+		return nil, fail(ErrNotProvided, "there is no sink and no run log")
+	}
+	var out []events.Record
+	for _, given := range recs {
+		if given.Payload == nil || given.RunID != "" && given.RunID != w.runID {
+			return nil, fail(ErrValidation, "an event without a payload, or of another run")
+		}
+		rec, err := w.announced(given)
+		if err != nil {
+			return nil, err
+		}
+		rec.NodeID, rec.CausationID = given.NodeID, given.CausationID
+		rec.EngineVersion, rec.SchemaVersion = given.EngineVersion, given.SchemaVersion
+		if !given.Time.IsZero() {
+			rec.Time = millis(given.Time)
+		}
+		if err := w.identifiers(rec.NodeID, rec.CausationID, rec.EngineVersion, w.runID, w.tenant); err != nil {
+			return nil, err
+		}
+		if err := rec.Validate(); err != nil {
+			return nil, failWith(ErrValidation, "an event breaks its schema", err)
+		}
+		out = append(out, rec)
+	}
+	return out, nil
+}
+
+// emit gives events to the log, behind those of the run that wait.
+func (b *Bank) emit(ctx context.Context, w writer, recs []events.Record) error {
+	if len(recs) == 0 {
+		return nil
+	}
+	if b.cfg.RunLog {
+		return shape(b.cfg.Sink.Emit(ctx, recs...))
+	}
+	if err := b.flush(ctx, w.tenant, w.runID); err != nil {
+		return err
+	}
+	err := within(ctx, "the sink", func(ctx context.Context) error { return events.Emit(ctx, b.cfg.Sink, recs...) })
+	if err != nil && ctx.Err() == nil {
+		return failWith(ErrInternal, "the sink failed", err)
+	}
+	return shape(err)
+}
+
+// cleanJSON redacts the strings of a valid JSON value, but for the names of fields.
+func (w writer) cleanJSON(raw json.RawMessage) (json.RawMessage, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, failWith(ErrValidation, "the payload is not JSON", err)
+	}
+	changed := false
+	v, err := w.cleanValue(v, &changed)
+	if err != nil || !changed {
+		return raw, err
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, failWith(ErrValidation, "the payload is not JSON", err)
+	}
+	return bytes.TrimSpace(out.Bytes()), nil
+}
+
+func (w writer) cleanValue(v any, changed *bool) (any, error) {
+	var err error
+	switch v := v.(type) {
+	case string:
+		out, err := redacted(w.redactor.Redact, v)
+		if err != nil {
+			return nil, failWith(ErrSecretLeakage, "the redactor refused", err)
+		}
+		*changed = *changed || out != v
+		return out, nil
+	case []any:
+		for i := range v {
+			if v[i], err = w.cleanValue(v[i], changed); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		for name := range v {
+			if v[name], err = w.cleanValue(v[name], changed); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return v, nil
+}

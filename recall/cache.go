@@ -1,0 +1,178 @@
+package recall
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// cached is the index of a ref. Who has the turn may look at it and change it.
+type cached struct {
+	scope memory.Scope
+	bytes int64 // as the ranker has counted them, under its own lock
+	turn  chan struct{}
+
+	index *index
+	built int          // entries of the index when it was made
+	first *memory.View // the newest view when it was made
+	name  string       // of the newest view that the index knows
+	view  *memory.View // that view
+}
+
+// wait takes the turn.
+func (c *cached) wait(ctx context.Context) error {
+	select {
+	case c.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// buildTime is how long an index may take to be made or brought up to date. It is not the
+// caller's time, nor [memory.PluginTimeout]: if whoever asked first gives up, the work goes on
+// for who asks next.
+const buildTime = 10 * time.Minute
+
+// enter takes the turn at an index and makes it that of the newest view. The caller gives the
+// turn back by leave, unless there was an error.
+func (r *Ranker) enter(ctx context.Context, c *cached, newest *memory.View, name string) error {
+	if err := c.wait(ctx); err != nil {
+		return err
+	}
+	if c.index != nil && c.name == name {
+		return nil
+	}
+	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), buildTime)
+	made := aside("reading the ref", func() error {
+		defer cancel()
+		whole := false
+		defer func() {
+			if !whole { // a store has panicked
+				c.index = nil
+			}
+		}()
+		err := r.update(work, c, newest, name)
+		whole = true
+		return err
+	})
+	select {
+	case err := <-made:
+		if err != nil {
+			r.leave(c)
+		}
+		return err
+	case <-ctx.Done():
+		go func() {
+			<-made
+			r.leave(c)
+		}()
+		return ctx.Err()
+	}
+}
+
+// update makes the index that of the newest view. An index most of which the view does not
+// show any more is made anew.
+func (r *Ranker) update(ctx context.Context, c *cached, newest *memory.View, name string) error {
+	if c.index != nil && len(c.index.docs) < 2*c.built+1000 {
+		err := error(nil)
+		if c.name != name {
+			err = r.follow(ctx, c, newest)
+		}
+		if !errors.Is(err, memory.ErrSnapshotUnavailable) {
+			if err == nil {
+				c.name, c.view = name, newest
+			}
+			return err
+		}
+	}
+	s, err := r.read(ctx, newest)
+	if err != nil {
+		return err
+	}
+	c.index, c.built, c.name, c.view, c.first = s.index, len(s.docs), name, newest, newest
+	return nil
+}
+
+// read indexes a view.
+func (r *Ranker) read(ctx context.Context, v *memory.View) (*sight, error) {
+	x := newIndex()
+	for e, err := range v.Entries(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		x.docs[x.add(&e)].live = true
+	}
+	if model := r.model(); model != "" {
+		if err := x.learn(ctx, v, model); err != nil {
+			return nil, err
+		}
+	}
+	return x.newest(v), nil
+}
+
+// follow takes in what has changed up to the newest view.
+func (r *Ranker) follow(ctx context.Context, c *cached, newest *memory.View) error {
+	_, later, earlier, err := newest.Differs(ctx, c.name)
+	if err != nil {
+		return err
+	}
+	// Another question may have brought the index further than this view: then it goes back.
+	touched := slices.Concat(later.Put, later.Retired, later.Restored, earlier.Put, earlier.Retired, earlier.Restored)
+	entries, err := newest.Get(ctx, touched)
+	if err != nil {
+		return err
+	}
+	c.index.erase(later.Erased)
+	c.index.erase(earlier.Erased)
+	for _, id := range touched {
+		if n, known := c.index.number[id]; known {
+			c.index.setLive(n, false)
+		}
+	}
+	for i := range entries {
+		c.index.setLive(c.index.add(&entries[i]), true)
+	}
+	if model := r.model(); model != "" {
+		return c.index.learn(ctx, newest, model)
+	}
+	return nil
+}
+
+// sight is what a view shows of the index, which is that of the newest view. Entries never
+// change: only those are read of which the index does not know whether the view shows them.
+func (c *cached) sight(ctx context.Context, v *memory.View) (*sight, error) {
+	own, later, earlier, err := v.Differs(ctx, c.name)
+	if err != nil {
+		return nil, err
+	}
+	shown := map[uint32]bool{}
+	unsure := slices.Concat(later.Put, later.Restored, earlier.Retired, earlier.Restored)
+	for _, id := range slices.Concat(later.Retired, earlier.Put, unsure) {
+		if n, known := c.index.number[id]; known {
+			shown[n] = false
+		}
+	}
+	for _, id := range own {
+		if n, known := c.index.number[id]; known { // not erased, or the index would not have it
+			shown[n] = !c.index.docs[n].expired(v.At().UnixMilli())
+		} else {
+			unsure = append(unsure, id)
+		}
+	}
+	entries, err := v.Get(ctx, unsure)
+	if err != nil {
+		return nil, err
+	}
+	for i := range entries {
+		shown[c.index.add(&entries[i])] = true
+	}
+	s := c.index.newest(v)
+	if len(shown) == 0 {
+		return s, nil
+	}
+	return s.differing(shown), nil
+}

@@ -1,0 +1,222 @@
+package recall
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// Embedder is a model that turns texts into vectors, of which those of texts that mean alike
+// point in like directions. It is the host's, and safe for concurrent use. A call that takes
+// longer than [memory.PluginTimeout] counts as failed.
+type Embedder interface {
+	// Embed returns one vector for each text, in their order, all of the same number of
+	// dimensions. It must give the same vector for the same text whenever and wherever it is
+	// asked, as long as Model returns the same name: the answer of a replay rests on it. A
+	// vector of zeros only, or with a NaN or an infinity, fails the call.
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
+	// Model names the model with its version. Vectors of different names are never compared.
+	Model() string
+}
+
+// The documents of a ref by which vectors are known. A vector is content of its entry, under
+// the entry's id, and named by the number of the batch in which it was made as its group. The
+// head counts the batches, so that a process reads only those that it does not have.
+const (
+	headKind   = "recall.vectors"
+	vectorKind = "recall.vector." // and the model's mark
+)
+
+// mark is a short name of a model.
+func mark(model string) string {
+	sum := sha256.Sum256([]byte(model))
+	return hex.EncodeToString(sum[:8])
+}
+
+// head is the value of a head document.
+type head struct {
+	Format     int `json:"format"`
+	Batches    int `json:"batches"`
+	Dimensions int `json:"dimensions"`
+}
+
+// headAt reads the head document of a ref. Without vectors it is not there yet, and zero.
+func headAt(ctx context.Context, v *memory.View, model string) (d memory.Document, h head, err error) {
+	for d, err := range v.Documents(ctx, memory.DocumentQuery{Kind: headKind, Key: mark(model)}) {
+		if err == nil {
+			err = json.Unmarshal(d.Value, &h)
+		}
+		if err != nil || h.Format != 1 || h.Dimensions <= 0 || h.Dimensions > maxDimensions {
+			err = fail(memory.ErrInternal, "the head of the vectors cannot be read, is damaged or of a later release", err)
+		}
+		return d, h, err
+	}
+	return memory.Document{Scope: v.Scope(), Kind: headKind, Key: mark(model)}, head{}, nil
+}
+
+// embed asks the model for the vectors of redacted texts. If dimensions is not zero, they must
+// have as many.
+func (r *Ranker) embed(ctx context.Context, texts []string, dimensions int) ([]vector, error) {
+	given := slices.Clone(texts)
+	answer, err := ask(ctx, "the embedder", func(ctx context.Context) ([][]float32, error) { return r.cfg.Embedder.Embed(ctx, given) })
+	if err != nil {
+		return nil, err
+	}
+	if len(answer) != len(texts) {
+		return nil, fail(memory.ErrInternal, "the embedder gave another number of vectors than texts", nil)
+	}
+	vectors := make([]vector, len(answer))
+	for i, floats := range answer {
+		if dimensions == 0 {
+			dimensions = len(floats)
+		}
+		if len(floats) != dimensions {
+			return nil, fail(memory.ErrInternal, "the embedder gave vectors of different dimensions under one model", nil)
+		}
+		var ok bool
+		if vectors[i], ok = rounded(floats); !ok {
+			return nil, fail(memory.ErrInternal, "the embedder gave a vector without a direction", nil)
+		}
+	}
+	return vectors, nil
+}
+
+// meant is the vector of a question, without the tenant's secrets.
+func (r *Ranker) meant(ctx context.Context, tenant, text string) (*vector, error) {
+	if r.cfg.Redactor == nil {
+		return nil, errNoRedactor
+	}
+	text, err := ask(ctx, "the source of redactors", func(ctx context.Context) (string, error) {
+		secrets, err := r.cfg.Redactor(ctx, tenant)
+		if err != nil {
+			return "", err
+		}
+		if c, ok := secrets.(io.Closer); ok {
+			defer c.Close()
+		}
+		clean, err := secrets.RedactDerived(text) // as the pass does with entries
+		if err != nil {
+			err = fail(memory.ErrSecretLeakage, "the redactor refuses the question", err)
+		}
+		return clean, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	vectors, err := r.embed(ctx, []string{text}, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &vectors[0], nil
+}
+
+var errNoRedactor = fail(memory.ErrValidation, "an embedder needs Config.Redactor, since it sees redacted text only", nil)
+
+// learn takes in the vectors that were made since the index looked last: batch by batch, or
+// all at once if it has none yet. Those of entries that it does not have are kept until it has
+// them.
+func (x *index) learn(ctx context.Context, v *memory.View, model string) error {
+	_, h, err := headAt(ctx, v, model)
+	if err != nil {
+		return err
+	}
+	q := memory.DocumentQuery{Kind: vectorKind + mark(model)}
+	for x.batches < h.Batches {
+		next := h.Batches
+		if x.batches > 0 {
+			next = x.batches + 1
+			q.Group = strconv.Itoa(next)
+		}
+		found := map[string]vector{}
+		for d, err := range v.Documents(ctx, q) {
+			if err != nil {
+				return err
+			}
+			if vec, ok := vectorOf(d.Value, h.Dimensions); ok { // a damaged one is not there
+				found[d.Key] = vec
+			}
+		}
+		for id, vec := range found {
+			x.place(id, vec)
+		}
+		x.batches, x.dimensions = next, h.Dimensions
+	}
+	return nil
+}
+
+// place puts a vector where it belongs, or keeps it until its entry comes.
+func (x *index) place(id string, v vector) {
+	n, known := x.number[id]
+	if !known {
+		x.bytes += int64(len(v.coords)-len(x.waiting[id].coords)) + perVector
+		x.waiting[id] = v
+		return
+	}
+	if missing := int(n) + 1 - len(x.vectors); missing > 0 {
+		x.vectors = append(x.vectors, make([]vector, missing)...)
+		x.bytes += int64(missing) * perVector
+	}
+	x.bytes += int64(len(v.coords) - len(x.vectors[n].coords))
+	x.vectors[n] = v
+}
+
+// vectorOf is the vector of an entry in views that were opened at an instant, 0 for live
+// memory; nil if there is none.
+func (s *sight) vectorOf(n uint32) *vector {
+	if int(n) >= len(s.vectors) {
+		return nil
+	}
+	v := &s.vectors[n]
+	if v.coords == nil || s.opened != 0 && v.since > s.opened {
+		return nil
+	}
+	return v
+}
+
+// nearest ranks the entries that have a vector by how near they are to a question, leaves
+// out those that point away from it, and returns the first of them that keep lets through.
+func (s *sight) nearest(asked *vector, limit int, keep func(uint32) bool) []hit {
+	var top []hit
+	if asked == nil || len(asked.coords) != s.dimensions {
+		return nil
+	}
+	for n := range s.vectors {
+		at := uint32(n)
+		v := s.vectorOf(at)
+		if v == nil || !s.shown[at] {
+			continue
+		}
+		near := v.similarity(asked)
+		if near <= 0 || len(top) == limit && near < top[limit-1].score || !keep(at) {
+			continue
+		}
+		top = s.insert(top, hit{at, near}, limit)
+	}
+	return top
+}
+
+// depth is how far two rankings are fused: as far as any list goes.
+const depth = memory.MaxListLimit
+
+// fuse ranks by two rankings at once, by reciprocal rank: an entry counts 1/(60+its place) in
+// each of them.
+func (s *sight) fuse(limit int, rankings ...[]hit) []hit {
+	scores := map[uint32]float64{}
+	for _, ranking := range rankings {
+		for place, h := range ranking {
+			scores[h.doc] += 1 / float64(60+place+1)
+		}
+	}
+	fused := make([]hit, 0, len(scores))
+	for n, score := range scores {
+		fused = append(fused, hit{n, score})
+	}
+	slices.SortFunc(fused, s.before)
+	return fused[:min(limit, len(fused))]
+}

@@ -1,0 +1,264 @@
+package recall
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// Bounds of the work of a pass.
+const (
+	roundEntries = 4096 // that are embedded in one round, so that it does not hold up others
+	batchEntries = 64   // that are embedded by one call of the model, and stored by one mutation
+)
+
+// embedding is the pass that embeds what has no vector yet.
+type embedding struct {
+	*Ranker
+	bank *memory.Bank
+
+	mu    sync.Mutex
+	next  memory.Scope            // where the next round goes on
+	known map[memory.Scope]string // the newest view of a ref all of which has vectors
+	left  int                     // how many entries this round may embed
+	down  bool                    // the model has failed in this round
+}
+
+// Embedding returns a pass that embeds the live entries of all tenants that have no vector of
+// the model yet, some thousand in a call, and removes the vectors of Config.Former. A host gives
+// it to memory.Bank.Keep; a host that has imported much may call it in a loop of its own
+// meanwhile. The store must be a Transactor and list its tenants.
+//
+// The model sees what the entries say, redacted again by Config.Redactor, and is asked outside
+// of any mutation. Each vector is a document that is made of its entry, and so goes with it, in
+// the mutation that erases the entry. An entry that the
+// redactor refuses gets no vector. If the model panics, hangs, fails or gives what are no
+// vectors, the call ends with [memory.ErrInternal], and the next one begins with the ref behind;
+// what was stored before is whole. Other trouble with one tenant holds up no other: the errors
+// come together at the end. Any number of processes may do it at once.
+func (r *Ranker) Embedding(bank *memory.Bank) func(context.Context) error {
+	p := &embedding{Ranker: r, bank: bank, known: map[memory.Scope]string{}}
+	return p.round
+}
+
+func (p *embedding) round(ctx context.Context) error {
+	if p.model() == "" {
+		return nil
+	}
+	if p.cfg.Redactor == nil {
+		return errNoRedactor
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	begin := p.next
+	p.next, p.left, p.down = memory.Scope{}, roundEntries, false
+	var failed []error
+	for tenant, err := range p.bank.Tenants(ctx) {
+		if err != nil {
+			return errors.Join(append(failed, err)...)
+		}
+		if tenant < begin.Tenant {
+			continue
+		}
+		for ref, err := range p.bank.Refs(ctx, tenant) {
+			at := memory.Scope{Tenant: tenant, Ref: ref}
+			if err == nil && (ref == "" || at.Tenant == begin.Tenant && ref < begin.Ref) {
+				continue
+			}
+			if err == nil {
+				err = p.ref(ctx, at)
+			}
+			failed = append(failed, err)
+			switch {
+			case p.down: // the next round begins with others
+				p.next = memory.Scope{Tenant: tenant, Ref: ref + "\x00"}
+				return errors.Join(failed...)
+			case p.left <= 0:
+				p.next = at
+				return errors.Join(failed...)
+			case ctx.Err() != nil:
+				return ctx.Err()
+			}
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// ref embeds what one ref has.
+func (p *embedding) ref(ctx context.Context, at memory.Scope) (err error) {
+	v, name, err := p.bank.View(ctx, at.Tenant, at.Ref)
+	switch {
+	case errors.Is(err, memory.ErrForbidden):
+		return nil // nobody can read it
+	case err != nil || name != "" && p.known[at] == name:
+		return err
+	}
+	limit := p.left
+	missing, err := p.missing(ctx, v, p.known[at])
+	old, failed := p.former(ctx, v, p.known[at])
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
+	if len(missing)+len(old) > 0 {
+		secrets, err := ask(ctx, "the source of redactors", func(ctx context.Context) (memory.Redactor, error) { return p.cfg.Redactor(ctx, at.Tenant) })
+		if err != nil {
+			return err
+		}
+		job, err := p.bank.Background(memory.JobConfig{ID: "recall-embedding", Tenant: at.Tenant, Redactor: secrets})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, job.End(ctx)) }()
+		moved, err := p.work(ctx, job, v, missing, old)
+		if moved || err != nil {
+			return err // the next round looks again
+		}
+	}
+	if len(missing) == limit && p.left < limit {
+		return nil // there may be more
+	}
+	if name != "" {
+		p.known[at] = name
+	}
+	return nil
+}
+
+// work removes old documents and embeds entries. It reports whether memory has moved
+// meanwhile, so that something was left out.
+func (p *embedding) work(ctx context.Context, job *memory.Job, v *memory.View, missing []memory.Entry, old []memory.DocumentSwap) (moved bool, err error) {
+	rewrite := func(swaps []memory.DocumentSwap) error {
+		within, cancel := context.WithTimeout(ctx, settling/2)
+		defer cancel()
+		_, err := job.Rewrite(within, v.Scope().Ref, memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap { return swaps }})
+		if errors.Is(err, memory.ErrConflict) { // an entry was erased, or another process was faster
+			moved, err = true, nil
+		}
+		return err
+	}
+	for swaps := range slices.Chunk(old, 256) {
+		if err := rewrite(swaps); err != nil {
+			return moved, err
+		}
+	}
+	for entries := range slices.Chunk(missing, batchEntries) {
+		swaps, err := p.batch(ctx, job, v, entries)
+		if err == nil && len(swaps) > 0 {
+			p.left -= len(swaps) - 1
+			err = rewrite(swaps)
+		}
+		if err != nil {
+			return moved, err
+		}
+	}
+	return moved, nil
+}
+
+// batch embeds some entries, and returns the documents of their vectors.
+func (p *embedding) batch(ctx context.Context, job *memory.Job, v *memory.View, entries []memory.Entry) ([]memory.DocumentSwap, error) {
+	top, h, err := headAt(ctx, v, p.model())
+	if err != nil {
+		return nil, err
+	}
+	var texts, ids []string
+	for i := range entries {
+		text, err := job.Redact(entries[i].Content)
+		if err == nil && text != "" {
+			texts, ids = append(texts, text), append(ids, entries[i].ID)
+		}
+		if err != nil && !errors.Is(err, memory.ErrSecretLeakage) {
+			return nil, err
+		}
+	}
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	vectors, err := p.embed(ctx, texts, h.Dimensions)
+	if err != nil {
+		p.down = true
+		return nil, err
+	}
+	h = head{Format: 1, Batches: h.Batches + 1, Dimensions: len(vectors[0].coords)}
+	if top.Value, err = json.Marshal(h); err != nil {
+		return nil, err
+	}
+	swaps := []memory.DocumentSwap{{Document: top}}
+	since := p.bank.Now().Add(settling).UnixMilli()
+	for i, vec := range vectors {
+		vec.since = since
+		swaps = append(swaps, memory.DocumentSwap{Document: memory.Document{
+			Scope: v.Scope(), Class: memory.Content, Kind: vectorKind + mark(p.model()), Key: ids[i], Group: strconv.Itoa(h.Batches),
+			Of: []string{ids[i]}, Value: vec.stored(),
+		}})
+	}
+	return swaps, nil
+}
+
+// missing returns entries that have no vector, as many as the round may embed: of those that
+// were touched since the view of a name, or of all.
+func (p *embedding) missing(ctx context.Context, v *memory.View, since string) (missing []memory.Entry, err error) {
+	q := memory.DocumentQuery{Kind: vectorKind + mark(p.model()), Bare: true}
+	has := map[string]bool{}
+	note := func() error {
+		for d, err := range v.Documents(ctx, q) {
+			if err != nil {
+				return err
+			}
+			has[d.Key] = true
+		}
+		return nil
+	}
+	if since != "" {
+		_, later, _, err := v.Differs(ctx, since)
+		touched := slices.Concat(later.Put, later.Restored)
+		if err == nil && len(touched) < p.left {
+			for _, q.Key = range touched {
+				if err := note(); err != nil {
+					return nil, err
+				}
+			}
+			return v.Get(ctx, slices.DeleteFunc(touched, func(id string) bool { return has[id] }))
+		}
+		if err != nil && !errors.Is(err, memory.ErrSnapshotUnavailable) {
+			return nil, err
+		}
+	}
+	if err := note(); err != nil {
+		return nil, err
+	}
+	for e, err := range v.Entries(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if !has[e.ID] {
+			missing = append(missing, e)
+		}
+		if len(missing) == p.left {
+			break
+		}
+	}
+	return missing, nil
+}
+
+// former returns the removal of what former models have left in a ref, which is looked for
+// once.
+func (p *embedding) former(ctx context.Context, v *memory.View, since string) (old []memory.DocumentSwap, err error) {
+	for _, model := range p.cfg.Former {
+		if since != "" || model == p.model() {
+			continue
+		}
+		for _, q := range []memory.DocumentQuery{{Kind: vectorKind + mark(model), Bare: true}, {Kind: headKind, Key: mark(model), Bare: true}} {
+			for d, err := range v.Documents(ctx, q) {
+				if err != nil {
+					return nil, err
+				}
+				old = append(old, memory.DocumentSwap{Document: d, Act: memory.Remove})
+			}
+		}
+	}
+	return old, nil
+}

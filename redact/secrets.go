@@ -1,0 +1,148 @@
+package redact
+
+import (
+	"hash/maphash"
+	"maps"
+	"slices"
+)
+
+// secretSet is what is registered. Values are kept in byte slices only, since
+// strings cannot be wiped.
+type secretSet struct {
+	encoded bool
+	seeds   [2]maphash.Seed
+	byID    map[string]map[valueKey]*secret
+	refused map[string]bool // ids under which an optional value is not covered
+	clashes clashes
+}
+
+// valueKey stands for a value: two seeded hashes of it.
+type valueKey [2]uint64
+
+// secret is a value under one id.
+type secret struct {
+	id       string
+	key      valueKey
+	forms    []form // of the value, which comes first
+	optional bool
+}
+
+func (k *secret) wipe() {
+	for _, f := range k.forms {
+		clear(f.text)
+	}
+}
+
+func newSecretSet(encoded bool) secretSet {
+	return secretSet{encoded, [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		map[string]map[valueKey]*secret{}, map[string]bool{}, newClashes()}
+}
+
+// add registers value under id and reports whether that changed anything. On
+// ErrMarkerText an optional value was refused and nothing else happened; after any other
+// the set is to be wiped.
+func (s *secretSet) add(id string, value []byte, optional bool) (bool, error) {
+	key := valueKey{maphash.Bytes(s.seeds[0], value), maphash.Bytes(s.seeds[1], value)}
+	if k := s.byID[id][key]; k != nil {
+		if k.optional && !optional {
+			s.clashes.forget(k)
+			k.optional = false
+			s.clashes.note(k)
+		}
+		return false, nil
+	}
+	k := &secret{id, key, formsOf(value, s.encoded), optional}
+	var lost map[*secret]bool
+	bad, newID := false, s.byID[id] == nil
+	if newID {
+		lost, bad = s.clashes.with(id)
+		s.clashes.setID(id, 1)
+	}
+	if bad || optional && len(lost) > 0 || s.clashes.bad(k) {
+		if newID {
+			s.clashes.setID(id, -1)
+		}
+		if k.wipe(); optional {
+			s.refused[id] = true
+		}
+		return false, ErrMarkerText
+	}
+	for other := range lost {
+		s.refused[other.id] = true
+		s.drop(other)
+	}
+	if newID {
+		s.byID[id] = map[valueKey]*secret{}
+	}
+	s.byID[id][key] = k
+	s.clashes.note(k)
+	return true, nil
+}
+
+// remove forgets the values of id and reports whether there were any.
+func (s *secretSet) remove(id string) bool {
+	delete(s.refused, id)
+	known := s.byID[id] != nil
+	for _, k := range s.byID[id] {
+		s.drop(k)
+	}
+	return known
+}
+
+// drop forgets a value, and its id with the last one.
+func (s *secretSet) drop(k *secret) {
+	if delete(s.byID[k.id], k.key); len(s.byID[k.id]) == 0 {
+		delete(s.byID, k.id)
+		s.clashes.setID(k.id, -1)
+	}
+	s.clashes.forget(k)
+	k.wipe()
+}
+
+func (s *secretSet) hasID(id string) bool { return s.byID[id] != nil }
+
+// each yields what is registered.
+func (s *secretSet) each(yield func(k *secret) bool) {
+	for _, list := range s.byID {
+		for _, k := range list {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// wipe forgets everything.
+func (s *secretSet) wipe() {
+	for k := range s.each {
+		k.wipe()
+	}
+	*s = newSecretSet(s.encoded)
+}
+
+// len is the number of values, each counted once.
+func (s *secretSet) len() int {
+	values := map[valueKey]bool{}
+	for k := range s.each {
+		values[k.key] = true
+	}
+	return len(values)
+}
+
+// compile builds the matcher of what is registered now. It looks at the forms where they
+// are, so it is gone before any of them is wiped.
+func (s *secretSet) compile() *matcher {
+	ids := slices.Sorted(maps.Keys(s.byID))
+	var targets [3][]target
+	for i, id := range ids {
+		for _, k := range s.byID[id] {
+			for _, f := range k.forms {
+				targets[f.kind] = append(targets[f.kind], target{f.text, int32(i)})
+				if rest := s.clashes.stump(f.text); len(rest) < len(f.text) {
+					targets[exactForm] = append(targets[exactForm], target{rest, int32(i)})
+				}
+			}
+		}
+	}
+	return newMatcher(ids, targets)
+}
