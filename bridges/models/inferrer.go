@@ -1,0 +1,144 @@
+package models
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/openwop/agentmemory/commitment"
+)
+
+// What an [Inferrer] says of an entry, besides the phrases of package commitment.
+const (
+	WhyRefusedByModel commitment.Why = "the model refused"
+	WhyUnusable       commitment.Why = "the model's answer could not be used"
+)
+
+// Inferrer is a [commitment.Inferrer] that asks the model, in a prompt for each entry. It finds instants,
+// intervals and schedules; predicates are for commitment.Dates, which reads them from tags, and
+// for arming by hand. The context of a pass must carry a redactor, see [WithRedactor].
+type Inferrer struct {
+	m    *Models
+	zone *time.Location
+}
+
+var _ commitment.Inferrer = Inferrer{}
+
+// Inferrer returns the inferrer of the model. The times that entries speak of are those of the zone,
+// an IANA name; empty is UTC. It fails with memory.ErrValidation for one that is not known.
+func (m *Models) Inferrer(zone string) (Inferrer, error) {
+	in, err := time.LoadLocation(zone)
+	if err != nil || zone == "Local" || len(zone) > 64 {
+		return Inferrer{}, invalid("there is no such time zone")
+	}
+	return Inferrer{m, in}, nil
+}
+
+// Version names the model, the prompt and the zone.
+func (f Inferrer) Version() string {
+	return version(f.m.cfg.Model, inferring.version) + " zone " + f.zone.String()
+}
+
+// inferAtOnce is how many entries are asked about at the same time.
+const inferAtOnce = 4
+
+// Infer asks about each entry. It fails if the model cannot be reached.
+func (f Inferrer) Infer(ctx context.Context, r commitment.Request) (commitment.Inference, error) {
+	texts := make([]string, len(r.Entries))
+	for i := range r.Entries {
+		texts[i] = r.Entries[i].Content
+	}
+	texts, err := redacted(ctx, texts)
+	if err != nil {
+		return commitment.Inference{}, err
+	}
+	within, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	found := make([]commitment.Inference, len(texts))
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, inferAtOnce)
+	for i := range texts {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			var err error
+			if within.Err() == nil {
+				found[i], err = f.one(within, r.Entries[i].ID, r.Entries[i].CreatedAt, texts[i])
+			}
+			if err != nil {
+				cancel(err) // the first one counts
+			}
+		})
+	}
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return commitment.Inference{}, err
+	}
+	if within.Err() != nil {
+		return commitment.Inference{}, context.Cause(within)
+	}
+	var all commitment.Inference
+	for _, one := range found {
+		all.Intents = append(all.Intents, one.Intents...)
+		all.Unread = append(all.Unread, one.Unread...)
+	}
+	return all, nil
+}
+
+// one asks about an entry.
+func (f Inferrer) one(ctx context.Context, id string, written time.Time, text string) (found commitment.Inference, err error) {
+	head := fmt.Sprintf("Written on %s.\n", written.In(f.zone).Format("Monday, 2006-01-02 at 15:04"))
+	var answer struct {
+		Arms *[]struct {
+			Kind, Value string
+			Once        bool
+		} `json:"arms"`
+		Unclear *bool `json:"unclear"`
+	}
+	unread := func(why commitment.Why) {
+		found.Unread = append(found.Unread, commitment.Unread{MemoryID: id, Why: why})
+	}
+	err = f.m.ask(ctx, inferring.prompt(head, []note{{text: text}}), &answer, func() bool {
+		return answer.Arms != nil && answer.Unclear != nil && len(*answer.Arms) <= commitment.MaxArms
+	})
+	switch {
+	case isRefusal(err):
+		unread(WhyRefusedByModel)
+		return found, nil
+	case aboutTheText(err):
+		unread(WhyUnusable)
+		return found, nil
+	case err != nil:
+		return found, err
+	}
+	if *answer.Unclear {
+		unread(commitment.WhyNoDate)
+	}
+	for _, a := range *answer.Arms {
+		if arm, ok := f.arm(a.Kind, a.Value); ok {
+			arm.Once = a.Once
+			found.Intents = append(found.Intents, commitment.Intent{MemoryID: id, Arm: arm})
+		} else {
+			unread(commitment.WhyImpossible)
+		}
+	}
+	return found, nil
+}
+
+// arm reads what a model gave. The engine judges it.
+func (f Inferrer) arm(kind, value string) (commitment.Arm, bool) {
+	const local = "2006-01-02T15:04"
+	switch kind {
+	case "at":
+		t, err := time.ParseInLocation(local, value, f.zone)
+		return commitment.Arm{At: t}, err == nil && t.Format(local) == value // not one that the clocks skip
+	case "every":
+		d, err := time.ParseDuration(value)
+		return commitment.Arm{Every: d}, err == nil && d > 0
+	case "cron":
+		_, err := commitment.ParseCron(value, f.zone)
+		return commitment.Arm{Spec: value, Zone: f.zone.String()}, err == nil
+	}
+	return commitment.Arm{}, false
+}
