@@ -40,7 +40,7 @@ type host struct {
 	logger      *slog.Logger
 
 	mu    sync.Mutex
-	fired map[string][]events.Record // what the commitments of this process fired, by their ids
+	fired map[string][]events.Record // what the commitments that a seam waits for have fired
 }
 
 // chars counts the units of a token budget as the protocol's "chars" (RFC 0113).
@@ -97,7 +97,9 @@ func (h *host) tick(ctx context.Context) error {
 	defer h.mu.Unlock()
 	for _, rec := range done.Events {
 		id := rec.Payload.(events.CommitmentFired).CommitmentID
-		h.fired[id] = append(h.fired[id], rec)
+		if _, waited := h.fired[id]; waited {
+			h.fired[id] = append(h.fired[id], rec)
+		}
 	}
 	return err
 }

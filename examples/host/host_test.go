@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -262,6 +261,11 @@ func TestSeams(t *testing.T) {
 		assert.Equal(t, want, [2]float64{payload["inputCount"].(float64), payload["outputCount"].(float64)}, "pass %d", pass)
 		assert.Equal(t, false, out["secretLeaked"])
 	}
+	s.ok(400, "a", "POST", base+"/commitment/fire", `{"condition":"nope"}`)
+	planted := s.ok(200, "a", "POST", base+"/memory/consolidate", `{"memoryRef":"mem://c/late"}`)
+	assert.Equal(t, false, planted["secretLeaked"])
+	planted = s.ok(200, "a", "POST", base+"/memory/consolidate", `{"memoryRef":"mem://c/late","includeSecretCanary":true}`)
+	assert.Equal(t, float64(4), planted["event"].(map[string]any)["payload"].(map[string]any)["inputCount"], "the canary is planted beside what is there")
 	for _, condition := range []string{"time", "predicate", ""} {
 		out := s.ok(200, "a", "POST", base+"/commitment/fire", `{"memoryRef":"mem://c/fire","condition":"`+condition+`","includeIntentionCanary":true}`)
 		assert.Equal(t, float64(1), out["fireCount"])
@@ -354,13 +358,12 @@ func TestEventStream(t *testing.T) {
 	assert.True(t, strings.HasPrefix(w.Body.String(), "id: 0\nevent: run.started\n"))
 	w = s.do("a", "GET", "/v1/runs/"+id+"/events", "", "Accept", "text/event-stream", "Last-Event-ID", "1")
 	assert.True(t, strings.HasPrefix(w.Body.String(), "id: 2\nevent: run.completed\n"), w.Body)
-	// A client that waits for a run that is not there goes, and the host with it.
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	r := httptest.NewRequestWithContext(ctx, "GET", "/v1/runs/none/events", &bytes.Buffer{})
-	r.Header.Set("Authorization", "Bearer a")
-	r.Header.Set("Accept", "text/event-stream")
-	s.http.ServeHTTP(httptest.NewRecorder(), r)
+	for _, path := range []string{"/v1/runs/none/events", "/v1/runs/none/events?fromSeq=5"} {
+		for _, accept := range []string{"text/event-stream", "application/json"} {
+			assert.Equal(t, 404, s.do("a", "GET", path, "", "Accept", accept).Code)
+		}
+	}
+	assert.Equal(t, 400, s.do("a", "GET", "/v1/runs/"+id+"/events", "", "Last-Event-ID", "9223372036854775807").Code)
 }
 
 // The page and what is behind it are there for people: of their own tenant, and read-only. Its laws

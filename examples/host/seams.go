@@ -43,10 +43,17 @@ func (h *host) announced(recs []events.Record, t events.Type) (json.RawMessage, 
 	return json.RawMessage("null"), nil
 }
 
-// seed puts texts into a ref that has none yet.
-func seed(ctx context.Context, job *memory.Job, ref string, texts ...string) error {
-	for _, err := range job.Scan(ctx, ref) {
-		return err
+// seed puts texts into a ref that has none yet, and the canary into one that has none of it.
+func seed(ctx context.Context, job *memory.Job, ref string, canary bool, texts ...string) error {
+	for e, err := range job.Scan(ctx, ref) {
+		if err != nil {
+			return err
+		}
+		texts = nil
+		canary = canary && !strings.Contains(e.Content, "[REDACTED:conformance-test-secret]")
+	}
+	if canary {
+		texts = append(texts, "The key is "+testSecret+".", "The key is "+testSecret)
 	}
 	for _, text := range texts {
 		if _, err := job.Put(ctx, ref, memory.Draft{Content: text}); err != nil {
@@ -83,11 +90,9 @@ func (h *host) seamConsolidate(w http.ResponseWriter, r *http.Request, tenant st
 	}
 	ctx := r.Context()
 	err := h.pass(ctx, tenant, "consolidate-"+rand.Text(), func(job *memory.Job) error {
-		texts := []string{"Ann likes green tea.", "Ann likes green  tea", "The deploy runs at nine.", "The deploy runs at nine"}
-		if body.IncludeSecretCanary {
-			texts = append(texts, "The key is "+testSecret+".", "The key is "+testSecret)
-		}
-		if err := seed(ctx, job, body.MemoryRef, texts...); err != nil {
+		err := seed(ctx, job, body.MemoryRef, body.IncludeSecretCanary,
+			"Ann likes green tea.", "Ann likes green  tea", "The deploy runs at nine.", "The deploy runs at nine")
+		if err != nil {
 			return err
 		}
 		done, err := h.reconcile(ctx, job, body.MemoryRef)
@@ -133,6 +138,9 @@ func (h *host) seamFire(w http.ResponseWriter, r *http.Request, tenant string) e
 	if body.MemoryRef == "" {
 		body.MemoryRef = conformanceRef
 	}
+	if body.Condition != "" && body.Condition != events.ConditionTime && body.Condition != events.ConditionPredicate {
+		return wire.Invalid("condition", "it is neither time nor predicate")
+	}
 	const intention = "Remind Ann of the quarterly report."
 	ctx := r.Context()
 	var armed commitment.Commitment
@@ -145,9 +153,19 @@ func (h *host) seamFire(w http.ResponseWriter, r *http.Request, tenant string) e
 		if body.Condition == events.ConditionPredicate {
 			arm = commitment.Arm{Predicate: "ticket.closed", Once: true}
 		}
-		armed, err = h.commitments.Arm(ctx, job, commitment.Source{Ref: body.MemoryRef, MemoryID: e.ID}, arm)
+		source := commitment.Source{Ref: body.MemoryRef, MemoryID: e.ID}
+		id := commitment.ID(tenant, body.MemoryRef, e.ID, arm)
+		h.mu.Lock()
+		h.fired[id] = nil // it is waited for, before it can fire
+		h.mu.Unlock()
+		armed, err = h.commitments.Arm(ctx, job, source, arm)
 		return err
 	})
+	defer func() {
+		h.mu.Lock()
+		delete(h.fired, armed.ID)
+		h.mu.Unlock()
+	}()
 	if err != nil {
 		return err
 	}
@@ -206,10 +224,7 @@ func (h *host) seamDistill(w http.ResponseWriter, r *http.Request, tenant string
 		if len(texts) == 0 {
 			texts = []string{"Ann moved to the platform team in March.", "The office is closed on Fridays in August."}
 		}
-		if body.IncludeSecretCanary {
-			texts = append(texts, "The key is "+testSecret+".")
-		}
-		if err := seed(ctx, job, body.MemoryRef, texts...); err != nil {
+		if err := seed(ctx, job, body.MemoryRef, body.IncludeSecretCanary, texts...); err != nil {
 			return err
 		}
 		done, err := h.distiller.Distill(ctx, job, body.MemoryRef, distill.Options{TokenBudget: body.TokenBudget})
