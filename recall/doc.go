@@ -28,9 +28,10 @@
 // so that "leases" finds "lease"; any other word is compared whole. Scripts without blanks
 // between words, such as Chinese, Japanese and Thai, are compared by pairs of characters.
 // What has a digit or a symbol in it (a number, a path, a version, an identifier) is
-// compared whole, and an identifier of several words by each of them too. Words that English
+// compared whole, and an identifier of several words by each of them too. Words that
 // questions are made of, such as "what" and "the", count only in a question that has no
-// others.
+// others: those of English, and of German, Spanish, French and Chinese where they are no
+// words of English.
 //
 // # How it ranks by meaning
 //

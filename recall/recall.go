@@ -63,9 +63,9 @@ func New(cfg Config) *Ranker {
 // apart or ranked, and with the model.
 func (r *Ranker) Version() string {
 	if model := r.model(); model != "" {
-		return "bm25/2 int8/1 rrf/1 " + model
+		return "bm25/3 int8/1 rrf/1 " + model
 	}
-	return "bm25/2"
+	return "bm25/3"
 }
 
 // Model implements memory.Ranker: the name of the embedder's model.

@@ -151,14 +151,20 @@ var plain = func() map[rune]rune {
 	return m
 }()
 
-// asking are words that questions in English are made of, and that say little of what is
-// asked for.
+// asking are words that questions are made of, and that say little of what is asked for: in
+// English, and of German, Spanish, French and Chinese those that are no word of English.
 var asking = func() map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(`a about after all an and any are as at be been before being but by can could did do
 		does doing done for from had has have having he her him his how i if in into is it its me my of on or our she
 		should so some than that the their them then there these they this those to was we were what when where which
-		who whom whose why will with would you your`) {
+		who whom whose why will with would you your us
+		der das den dem des ein eine einen einem einer und oder ist sind wer wie wo wann warum welche welcher welches welchen
+		wir ich uns unser unsere unserem mit von zu im zum zur bei aus nach auf nicht haben wird werden wurde
+		el los las un una unos unas del al y o que cual cuales cuando donde quien como por para con es son fue se su sus lo le nos
+		nuestro nuestra en de la
+		le les une du est qui quoi ou quand comment pourquoi dans avec pas nous notre
+		的 了 吗 呢 是 在 我 们 我们 什 么 什么 哪 谁 多 少 多少 怎 怎么 吗`) {
 		m[stem(w)] = true
 	}
 	return m

@@ -43,7 +43,7 @@ var notes = sync.OnceValues(func() (m *measured, err error) {
 
 // behind is how many questions' worth of recall@10 package recall is behind bleve today. Nothing may
 // get worse; what makes it better takes the number away.
-var behind = map[string]float64{"as written": 0.92, "words in another order": 0.92}
+var behind = map[string]float64{"as written": 0.42, "words in another order": 0.42}
 
 // TestRecallIsAtLeastThatOfBleve guards what package recall finds in the data set of the repository:
 // recall@10 over all questions, both halves together, however they are put.
