@@ -21,7 +21,7 @@ trap 'rm -rf "$logs"' EXIT
 check() { # check <dir> <arguments of go test…>
 	local dir=$1 name
 	shift
-	name=${dir//\//_}
+	name=log${dir//\//_}
 	if ! (cd "$dir" && go build -o /dev/null ./... && go vet ./... && go test -race "$@" ./...) >"$logs/$name" 2>&1; then
 		echo "$dir" >>"$logs/failed"
 	fi
