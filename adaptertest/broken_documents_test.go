@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -402,7 +403,10 @@ func looksAlike(name string, fold func(string) string) func(b *broken) {
 				return b.in.Documents(ctx, asked)
 			}
 			var docs []driver.Document
-			for tenant := range sorted(tenants) {
+			b.mu.Lock()
+			known := slices.Sorted(maps.Keys(tenants))
+			b.mu.Unlock()
+			for _, tenant := range known {
 				if tenant == q.Tenant || name == "tenant" {
 					wide.Tenant = tenant
 					part, _ := collect(b.in.Documents(ctx, wide))

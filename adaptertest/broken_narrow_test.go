@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -211,13 +212,13 @@ func halfDone() []defect {
 func modelDefects() []defect {
 	return []defect{
 		{"loses every ninth put after a delete", "MODEL/adapter", func(b *broken) {
-			n := 0
+			var n atomic.Int64
 			b.del = func(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
-				n++
+				n.Add(1)
 				return b.in.Delete(ctx, s, id, at)
 			}
 			b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
-				if n%9 == 8 {
+				if n.Load()%9 == 8 {
 					return nil
 				}
 				return b.in.Put(ctx, s, e)
