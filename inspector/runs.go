@@ -3,13 +3,10 @@ package inspector
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/wire"
 )
@@ -129,7 +126,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, q *request) err
 		return errNoRun
 	}
 	if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-		return h.follow(w, q, run, from)
+		return h.Wire.Stream(w, r, h.Log, q.tenant, run, from)
 	}
 	page, err := h.Log.Read(q, q.tenant, run, from, longest)
 	if err != nil {
@@ -144,31 +141,4 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, q *request) err
 		docs = append(docs, raw)
 	}
 	return wire.Reply(w, http.StatusOK, map[string]any{"events": docs, "next": from + int64(len(page))})
-}
-
-// follow sends a run's events as they come, until its terminal event or until the client goes.
-func (h *Handler) follow(w http.ResponseWriter, q *request, run string, from int64) error {
-	w.Header().Set("Content-Type", "text/event-stream")
-	flush := http.NewResponseController(w)
-	for ev, err := range events.Follow(q, h.Log, q.tenant, run, from, 250*time.Millisecond) {
-		if q.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		raw, err := h.Wire.RunEvent(ev)
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintf(w, "id: %d\ndata: %s\n\n", ev.Sequence, raw); err != nil {
-			return nil
-		}
-		_ = flush.Flush() // a writer that cannot sends it all at the end
-		switch ev.Payload.EventType() {
-		case "run.completed", "run.failed", "run.cancelled":
-			return nil
-		}
-	}
-	return nil
 }

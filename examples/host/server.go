@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/inventory"
@@ -152,7 +150,7 @@ func (h *host) getEvents(w http.ResponseWriter, r *http.Request, tenant string) 
 		return errNoRun
 	}
 	if strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-		return h.stream(w, r, tenant, id, from)
+		return h.wire.Stream(w, r, h.log, tenant, id, from)
 	}
 	page, err := h.log.Read(r.Context(), tenant, id, from, 1000)
 	if err != nil {
@@ -167,32 +165,4 @@ func (h *host) getEvents(w http.ResponseWriter, r *http.Request, tenant string) 
 		docs = append(docs, raw)
 	}
 	return wire.Reply(w, http.StatusOK, map[string]any{"events": docs})
-}
-
-// stream sends a run's events as they come, until the terminal one (server-sent events).
-func (h *host) stream(w http.ResponseWriter, r *http.Request, tenant, id string, from int64) error {
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	flush := http.NewResponseController(w)
-	for ev, err := range events.Follow(r.Context(), h.log, tenant, id, from, 200*time.Millisecond) {
-		if r.Context().Err() != nil {
-			return nil // the client has gone
-		}
-		if err != nil {
-			return err
-		}
-		raw, err := h.wire.RunEvent(ev)
-		if err != nil {
-			return err
-		}
-		t := ev.Payload.EventType()
-		if _, err := fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", ev.Sequence, h.wire.EventType(t), raw); err != nil {
-			return nil
-		}
-		_ = flush.Flush() // a writer that cannot sends it all at the end
-		if t == "run.completed" || t == "run.failed" {
-			return nil
-		}
-	}
-	return nil
 }
