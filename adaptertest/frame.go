@@ -39,6 +39,9 @@ func laws() []law {
 // caseTimeout ends a case whose store does not answer. No store comes near it.
 const caseTimeout = 5 * time.Minute
 
+// graceTime is how long a store has to answer a call whose context is done.
+const graceTime = 10 * time.Second
+
 // runCase runs one case on a store of its own.
 func (cfg Config) runCase(ctx context.Context, found *findings, l *law, c *testCase) Case {
 	result := Case{Name: c.name, Proves: c.proves, Status: Proven, level: levelOf(c.needs)}
@@ -91,6 +94,11 @@ func (cfg Config) play(ctx context.Context, found *findings, l *law, c *testCase
 	case failed := <-ended:
 		return w, failed
 	case <-ctx.Done():
+	}
+	select {
+	case failed := <-ended:
+		return w, failed
+	case <-time.After(graceTime):
 		return w, &failure{expected: "an answer", came: "none before the context was done: the store hangs"}
 	}
 }

@@ -240,11 +240,17 @@ func TestHandle_AnswersOnce(t *testing.T) {
 	var log bytes.Buffer
 	enc := wire.Encoder{Log: slog.New(slog.NewTextHandler(&log, nil))}
 	get := func(serve func(w http.ResponseWriter) error) (int, string) {
-		server := httptest.NewServer(enc.Handle(func(w http.ResponseWriter, _ *http.Request) error {
+		handler := enc.Handle(func(w http.ResponseWriter, _ *http.Request) error {
 			require.NoError(t, serve(w))
 			return errors.New(canary)
+		})
+		ended := make(chan struct{}) // a server does not wait for a connection that was hijacked
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer close(ended)
+			handler.ServeHTTP(w, r)
 		}))
 		defer server.Close()
+		defer func() { <-ended }()
 		res, err := server.Client().Get(server.URL)
 		require.NoError(t, err)
 		defer res.Body.Close()

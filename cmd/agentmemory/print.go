@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -13,9 +14,11 @@ import (
 // plainSteps is how often progress is told of where no line can be rewritten.
 const plainSteps = 1000
 
-// progress tells how far a long piece of work has come.
+// progress tells how far a long piece of work has come. It is safe for concurrent use.
 type progress struct {
 	p     *program
+	mu    sync.Mutex
+	ended bool
 	what  string
 	total int // 0 if it is not known
 	done  int
@@ -35,8 +38,11 @@ func (g *progress) String() string {
 
 // step tells that one more is done.
 func (g *progress) step() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.done++
 	switch {
+	case g.ended:
 	case g.p.rewrites && time.Since(g.shown) > 100*time.Millisecond:
 		g.shown = time.Now()
 		fmt.Fprint(g.p.err, "\r\x1b[K", g)
@@ -45,8 +51,11 @@ func (g *progress) step() {
 	}
 }
 
-// end takes the rewritten line away.
+// end takes the rewritten line away; a step that comes later says nothing.
 func (g *progress) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ended = true
 	if !g.shown.IsZero() {
 		fmt.Fprint(g.p.err, "\r\x1b[K")
 	}

@@ -172,6 +172,8 @@ func (s *scratchDatabases) crashed(ctx context.Context, a driver.Adapter) (drive
 
 // Close drops the databases.
 func (s *scratchDatabases) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var failed []error
 	for _, d := range s.all {
 		if d.pool != nil {
