@@ -8,10 +8,12 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Ticked tells what a [Engine.Tick] did.
 type Ticked struct {
+	Due     int // commitments that were found due; below zero if the store could not tell
 	Fired   int // firings that are over: their run has started, their event is committed
 	Failed  int // deliveries that failed and are tried again
 	Skipped int // missed instants that the policy passed over
@@ -24,6 +26,7 @@ type Ticked struct {
 }
 
 func (t *Ticked) add(o Ticked) {
+	t.Due += o.Due
 	t.Fired += o.Fired
 	t.Failed += o.Failed
 	t.Skipped += o.Skipped
@@ -56,10 +59,16 @@ const (
 // goes on and returns the first such error at the end. A commitment that it cannot read,
 // see [ErrNewerFormat], is such an error too; it stays due, and every tick reads past it. If a claim or another step cannot be stored,
 // or the context is done, the tick ends where it is.
-func (e *Engine) Tick(ctx context.Context) (Ticked, error) {
+func (e *Engine) Tick(ctx context.Context) (done Ticked, err error) {
+	ctx, span := e.bank.Begin(ctx, telemetry.Tick)
+	defer span.Done(&err)
+	defer done.count(&span)
 	due, err := e.bank.Due(ctx, documentKind, batch)
-	if len(due) == 0 || err != nil {
-		return Ticked{}, err
+	if err != nil {
+		return Ticked{Due: -1}, err
+	}
+	if len(due) == 0 {
+		return Ticked{}, nil
 	}
 	now := e.bank.Now()
 	t := &tick{
@@ -69,6 +78,14 @@ func (e *Engine) Tick(ctx context.Context) (Ticked, error) {
 	}
 	t.run(ctx, due)
 	return t.done, errors.Join(t.err, t.problem)
+}
+
+// count counts what a tick did.
+func (t *Ticked) count(span *telemetry.Span) {
+	span.Counts[telemetry.Due] = t.Due
+	span.Counts[telemetry.Fired], span.Counts[telemetry.Failed] = t.Fired, t.Failed
+	span.Counts[telemetry.Skipped], span.Counts[telemetry.Lapsed] = t.Skipped, t.Lapsed
+	span.Counts[telemetry.Dead] = t.Dead
 }
 
 // tick is one Tick that found something due. It hands what it reads out to one goroutine
@@ -126,6 +143,7 @@ func (t *tick) handOut(ctx context.Context, due []memory.Document) (moved int) {
 		d := &due[i]
 		if id := (name{d.Tenant, d.Key}); !d.Due.After(t.until) && !t.hand[id] {
 			t.hand[id] = true
+			t.done.Due++
 			queue, served := t.queues[d.Tenant]
 			t.queues[d.Tenant] = append(queue, d)
 			if !served {
