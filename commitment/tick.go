@@ -13,7 +13,6 @@ import (
 
 // Ticked tells what a [Engine.Tick] did.
 type Ticked struct {
-	Due     int // commitments that were found due; below zero if the store could not tell
 	Fired   int // firings that are over: their run has started, their event is committed
 	Failed  int // deliveries that failed and are tried again
 	Skipped int // missed instants that the policy passed over
@@ -26,7 +25,6 @@ type Ticked struct {
 }
 
 func (t *Ticked) add(o Ticked) {
-	t.Due += o.Due
 	t.Fired += o.Fired
 	t.Failed += o.Failed
 	t.Skipped += o.Skipped
@@ -65,10 +63,10 @@ func (e *Engine) Tick(ctx context.Context) (done Ticked, err error) {
 	defer done.count(&span)
 	due, err := e.bank.Due(ctx, documentKind, batch)
 	if err != nil {
-		return Ticked{Due: -1}, err
+		span.Counts[telemetry.Due] = -1
 	}
-	if len(due) == 0 {
-		return Ticked{}, nil
+	if len(due) == 0 || err != nil {
+		return Ticked{}, err
 	}
 	now := e.bank.Now()
 	t := &tick{
@@ -77,12 +75,12 @@ func (e *Engine) Tick(ctx context.Context) (done Ticked, err error) {
 		hand: map[name]bool{}, queues: map[string][]*memory.Document{},
 	}
 	t.run(ctx, due)
+	span.Counts[telemetry.Due] = t.found
 	return t.done, errors.Join(t.err, t.problem)
 }
 
 // count counts what a tick did.
 func (t *Ticked) count(span *telemetry.Span) {
-	span.Counts[telemetry.Due] = t.Due
 	span.Counts[telemetry.Fired], span.Counts[telemetry.Failed] = t.Fired, t.Failed
 	span.Counts[telemetry.Skipped], span.Counts[telemetry.Lapsed] = t.Skipped, t.Lapsed
 	span.Counts[telemetry.Dead] = t.Dead
@@ -101,6 +99,7 @@ type tick struct {
 	hand    map[name]bool                 // what was handed out and not given back
 	queues  map[string][]*memory.Document // of the tenants that have a goroutine
 	active  int                           // goroutines
+	found   int                           // how many were handed out
 	moved   int                           // swaps that succeeded, and what was put aside
 	unread  int                           // of those in hand, the ones that cannot be read, which are due for ever
 	done    Ticked
@@ -143,7 +142,7 @@ func (t *tick) handOut(ctx context.Context, due []memory.Document) (moved int) {
 		d := &due[i]
 		if id := (name{d.Tenant, d.Key}); !d.Due.After(t.until) && !t.hand[id] {
 			t.hand[id] = true
-			t.done.Due++
+			t.found++
 			queue, served := t.queues[d.Tenant]
 			t.queues[d.Tenant] = append(queue, d)
 			if !served {
