@@ -14,7 +14,8 @@
 //
 // These have no operation of their own: walks that yield while the caller works (Scan, History,
 // Documents, Export, Erasures, Tenants, Refs), look-ups of lineage (Trace), Token, Child, Join and
-// Check, and swaps of machinery such as leases.
+// Check, swaps of machinery such as leases, and what an engine does beside its passes, such as the
+// dry run of a consolidation and reading an archive.
 //
 // A Tracer that panics changes nothing: the operation goes on without it.
 package telemetry
