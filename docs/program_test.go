@@ -23,7 +23,8 @@ import (
 //     runs at once. What stands as a comment behind fmt.Println is what has to be printed.
 //   - A block "diff" changes a file of the program, the one that its first line names.
 //   - A block "console" has commands behind "$ ", and below each what it prints; a line "..."
-//     stands for any lines.
+//     stands for any lines, and "..." at the end of one for the rest of it. Where a line "FAIL" is
+//     said to be printed, the command has to fail.
 //   - Commands of other blocks are only looked up, see commands_test.go.
 //
 // go get becomes a replacement by this tree, so that nothing is fetched.
@@ -125,7 +126,7 @@ func (w *walk) console(where string, b block) {
 			return
 		}
 		got, err := w.command(command)
-		if err != nil {
+		if failed := slices.Contains(want, "FAIL"); failed != (err != nil) {
 			w.t.Fatalf("%s: $ %s: %v\n%s", where, command, err, got)
 		}
 		if !matches(lines(got), want) {
@@ -148,8 +149,20 @@ func (w *walk) console(where string, b block) {
 func (w *walk) command(line string) (string, error) {
 	words := strings.Fields(line)
 	switch {
-	case words[0] == "mkdir" || words[0] == "cd":
-		return "", nil // the walk has a directory
+	case words[0] == "cd":
+		w.dir = filepath.Join(w.dir, words[1])
+		return "", nil
+	case words[0] == "mkdir": // mkdir NAME && cd NAME
+		w.dir = filepath.Join(w.dir, words[1])
+		return "", os.Mkdir(w.dir, 0o755)
+	case strings.HasPrefix(line, "git clone "):
+		tree, err := filepath.Abs("..")
+		if err != nil {
+			return "", err
+		}
+		return "", os.Symlink(tree, filepath.Join(w.dir, filepath.Base(words[2])))
+	case words[0] == "cp":
+		return execute(w.t, w.dir, "bash", "-c", line)
 	case strings.HasPrefix(line, "go mod init "):
 		return "", os.WriteFile(filepath.Join(w.dir, "go.mod"), []byte("module "+words[3]+"\n\ngo 1.26.0\n"), 0o644)
 	case strings.HasPrefix(line, "go get "):
@@ -243,6 +256,9 @@ func requireTree(dir string, modules []string) error {
 	for _, module := range modules {
 		module, _, _ = strings.Cut(module, "@")
 		at, ours := strings.CutPrefix(module, root)
+		if module == "go.etcd.io/bbolt" { // what its store requires of it
+			at, ours, module = "/examples/customstore/boltstore", true, root+"/examples/customstore/boltstore"
+		}
 		if !ours {
 			return fmt.Errorf("go get %s: only modules of this tree are known here", module)
 		}
@@ -291,7 +307,16 @@ func matches(got, want []string) bool {
 		}
 		return false
 	}
-	return len(got) > 0 && strings.TrimRight(got[0], " ") == strings.TrimRight(want[0], " ") && matches(got[1:], want[1:])
+	return len(got) > 0 && sameLine(got[0], want[0]) && matches(got[1:], want[1:])
+}
+
+// sameLine compares two lines; blanks and tabs count once.
+func sameLine(got, want string) bool {
+	got, want = strings.Join(strings.Fields(got), " "), strings.Join(strings.Fields(want), " ")
+	if begin, ok := strings.CutSuffix(want, "..."); ok {
+		return strings.HasPrefix(got+" ", begin)
+	}
+	return got == want
 }
 
 func TestMatches(t *testing.T) {
@@ -301,7 +326,7 @@ func TestMatches(t *testing.T) {
 	}{
 		{"a b c", "a b c", true}, {"a b c", "a ...", true}, {"a b c", "... c", true}, {"a b c", "... b c", true},
 		{"a b c", "a ... c", true}, {"a b c", "a b", false}, {"a b", "a b c", false}, {"", "...", true}, {"", "a", false},
-		{"a", "", false}, {"a b c", "... b", false},
+		{"a", "", false}, {"a b c", "... b", false}, {"abc d", "a... d", true}, {"abc d", "b... d", false},
 	} {
 		if matches(strings.Fields(c.got), strings.Fields(c.want)) != c.same {
 			t.Errorf("%q and %q: not %t", c.got, c.want, c.same)
