@@ -220,7 +220,7 @@ func execute(t *testing.T, dir string, words ...string) (string, error) {
 	t.Helper()
 	if slices.Equal(words[:min(3, len(words))], []string{"go", "run", "."}) {
 		program := filepath.Join(t.TempDir(), "program")
-		if out, err := execute(t, dir, "go", "build", "-o", program, "."); err != nil {
+		if out, err := execute(t, dir, "go", "build", "-ldflags=-w", "-o", program, "."); err != nil {
 			return out, err
 		}
 		words = append([]string{program}, words[3:]...)
