@@ -78,6 +78,7 @@ var plan = []place{
 	{dir: "internal/crashload", floor: 4,
 		ours: []string{"memory", "memory/driver", "events", "consolidate", "distill", "commitment"}},
 	{dir: "bench/recall/dataset", floor: 4},
+	{dir: "docs", floor: 0},
 
 	{dir: "examples/...", floor: 5, ours: []string{"..."}, others: libraries},
 	{dir: "bridges/anthropic/memorytool", floor: 4, ours: []string{"memory"}},

@@ -1,6 +1,8 @@
 package docs
 
 import (
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,7 +24,7 @@ type block struct {
 	text string // with the final line end
 }
 
-// documents are all pages of docs and the README.
+// documents are all pages of docs, the README, and what pkg.go.dev shows of package memory.
 func documents(t *testing.T) []page {
 	t.Helper()
 	names, err := filepath.Glob("*.md")
@@ -42,7 +44,34 @@ func documents(t *testing.T) []page {
 		}
 		pages = append(pages, page{name: shown, text: string(text), blocks: blocksOf(string(text))})
 	}
-	return pages
+	return append(pages, packageComment(t, "memory/doc.go"))
+}
+
+// packageComment is the page that a package comment is on pkg.go.dev. Its code is indented.
+func packageComment(t *testing.T, name string) page {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", name), nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := page{name: name}
+	var open *block
+	for i, line := range strings.Split(file.Doc.Text(), "\n") {
+		code, indented := strings.CutPrefix(line, "\t")
+		switch {
+		case !indented:
+			open = nil
+		case open == nil:
+			p.blocks = append(p.blocks, block{lang: "go", line: i + 1, text: code + "\n"})
+			open = &p.blocks[len(p.blocks)-1]
+		default:
+			open.text += code + "\n"
+		}
+	}
+	if len(p.blocks) == 0 {
+		t.Errorf("%s shows no code", name)
+	}
+	return p
 }
 
 // blocksOf returns the fenced blocks of a page. The indentation of the opening backticks, as a
