@@ -2,6 +2,7 @@ package docs
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -167,6 +168,8 @@ func (w *walk) command(line string) (string, error) {
 		return "", os.WriteFile(filepath.Join(w.dir, "go.mod"), []byte("module "+words[3]+"\n\ngo 1.26.0\n"), 0o644)
 	case strings.HasPrefix(line, "go get "):
 		return "", requireTree(w.dir, words[2:])
+	case line == "go mod tidy":
+		return "", requireSums(w.dir)
 	}
 	w.pending = false
 	return execute(w.t, w.dir, words...)
@@ -192,7 +195,7 @@ func (w *walk) fragment(where string, b block) {
 			w.t.Fatal(err)
 		}
 	}
-	if err := requireTree(dir, []string{root, root + "/memory/sqlite"}); err != nil {
+	if err := errors.Join(requireTree(dir, []string{root, root + "/memory/sqlite"}), requireSums(dir)); err != nil {
 		w.t.Fatal(err)
 	}
 	command := []string{"go", "run", "."}
@@ -227,7 +230,7 @@ func execute(t *testing.T, dir string, words ...string) (string, error) {
 	}
 	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local")
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
@@ -237,32 +240,29 @@ func execute(t *testing.T, dir string, words ...string) (string, error) {
 // root is the module of this tree.
 const root = "github.com/openwop/agentmemory"
 
-// requireTree makes a module require modules of this tree, of which the go command takes those
-// on the disk. What they require themselves is in their go.mod and go.sum.
+// requireTree does what go get would do, with modules of this tree, of which the go command takes
+// those on the disk. What they require themselves is in their go.mod and go.sum. As with go get,
+// the checksums of what only other packages of a module need are missing until go mod tidy.
 func requireTree(dir string, modules []string) error {
-	tree, err := filepath.Abs("..")
-	if err != nil {
-		return err
-	}
-	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	if err != nil {
-		return err
-	}
-	sum, err := os.ReadFile(filepath.Join(dir, "go.sum"))
-	if err != nil && !os.IsNotExist(err) {
-		return err
-	}
-	text := string(mod)
 	for _, module := range modules {
 		module, _, _ = strings.Cut(module, "@")
-		at, ours := strings.CutPrefix(module, root)
 		if module == "go.etcd.io/bbolt" { // what its store requires of it
-			at, ours, module = "/examples/customstore/boltstore", true, root+"/examples/customstore/boltstore"
+			module = root + "/examples/customstore/boltstore"
 		}
+		at, ours := strings.CutPrefix(module, root)
 		if !ours {
 			return fmt.Errorf("go get %s: only modules of this tree are known here", module)
 		}
+		tree, err := filepath.Abs("..")
+		if err != nil {
+			return err
+		}
 		at = filepath.Join(tree, filepath.FromSlash(at))
+		mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err != nil {
+			return err
+		}
+		text := string(mod)
 		if !strings.Contains(text, "replace "+module+" ") {
 			text += fmt.Sprintf("require %s v0.0.0\nreplace %s => %s\n", module, module, at)
 		}
@@ -270,21 +270,56 @@ func requireTree(dir string, modules []string) error {
 		if err != nil {
 			return err
 		}
-		for _, r := range regexp.MustCompile(`(?m)^\t?(?:require )?(\S+\.\S+/\S+) (v\S+)`).FindAllStringSubmatch(string(own), -1) {
+		for _, r := range required.FindAllStringSubmatch(string(own), -1) {
 			if !strings.HasPrefix(r[1], root) && !strings.Contains(text, "require "+r[1]+" ") {
 				text += fmt.Sprintf("require %s %s\n", r[1], r[2])
 			}
 		}
-		sums, err := os.ReadFile(filepath.Join(at, "go.sum"))
-		if err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o644); err != nil {
 			return err
 		}
-		sum = append(sum, sums...)
+		if err := addSums(dir, at, module != root); err != nil {
+			return err
+		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "go.sum"), sum, 0o644); err != nil {
+	return nil
+}
+
+var required = regexp.MustCompile(`(?m)^\t?(?:require )?(\S+\.\S+/\S+) (v\S+)`)
+
+// requireSums does what go mod tidy would do for modules that requireTree has required.
+func requireSums(dir string) error {
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o644)
+	for _, r := range regexp.MustCompile(`(?m)^replace \S+ => (.*)$`).FindAllStringSubmatch(string(mod), -1) {
+		if err := addSums(dir, r[1], true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addSums adds the checksums of a module of this tree: those of what it requires, or only those
+// of their go.mod.
+func addSums(dir, module string, all bool) error {
+	sums, err := os.ReadFile(filepath.Join(module, "go.sum"))
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(filepath.Join(dir, "go.sum"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(sums)) {
+		if all || strings.Contains(line, "/go.mod h1:") {
+			if _, err := file.WriteString(line); err != nil {
+				return errors.Join(err, file.Close())
+			}
+		}
+	}
+	return file.Close()
 }
 
 func lines(text string) []string {
