@@ -14,6 +14,7 @@ import (
 // prose, can be carried out: the program that go run starts builds, go test finds packages, the
 // rows that a benchmark is to measure exist, and the command line has the command.
 func TestCommandsExist(t *testing.T) {
+	t.Parallel()
 	var commands []string
 	for _, p := range documents(t) {
 		var lines []string

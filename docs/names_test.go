@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -208,6 +209,29 @@ func TestEveryRowOfTheMapIsWhole(t *testing.T) {
 	}
 	if n < 80 {
 		t.Errorf("the map has %d rows", n)
+	}
+}
+
+// The page of the module's root on pkg.go.dev names every package that can be imported from it.
+func TestRootNamesEveryPackage(t *testing.T) {
+	text, err := os.ReadFile("../doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Name}} {{.ImportPath}}", root+"/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`[\w/]+`).FindAllString(string(text), -1)
+	for line := range strings.Lines(string(out)) {
+		name, dir, _ := strings.Cut(strings.TrimSpace(line), " ")
+		dir = strings.TrimPrefix(strings.TrimPrefix(dir, root), "/")
+		if dir == "" || dir == "docs" || name == "main" || strings.Contains(dir, "internal/") || strings.HasPrefix(dir, "examples/") {
+			continue
+		}
+		if !slices.Contains(named, dir) {
+			t.Errorf("doc.go does not name %s", dir)
+		}
 	}
 }
 
