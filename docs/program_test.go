@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/format"
 	"go/parser"
 	"go/token"
 	"maps"
@@ -72,6 +73,9 @@ func (w *walk) block(b block) {
 
 func (w *walk) write(name, text string) {
 	w.pending = true
+	if formatted, err := format.Source([]byte(text)); err != nil || string(formatted) != text {
+		w.t.Errorf("%s: %s is not as gofmt would have it: %v", w.page.name, name, err)
+	}
 	if err := write(filepath.Join(w.dir, name), text); err != nil {
 		w.t.Fatal(err)
 	}
