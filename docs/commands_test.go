@@ -65,7 +65,7 @@ func TestCommandsExist(t *testing.T) {
 		}
 		program, known := programs[dir+" "+pkg]
 		if !known {
-			program = filepath.Join(t.TempDir(), "program")
+			program = filepath.Join(t.TempDir(), "program.exe") // as Windows wants it
 			programs[dir+" "+pkg] = program
 			check := exec.CommandContext(t.Context(), "go", "list", pkg)
 			if words[0] != "test" {

@@ -161,13 +161,9 @@ func (w *walk) command(line string) (string, error) {
 		w.dir = filepath.Join(w.dir, words[1])
 		return "", os.Mkdir(w.dir, 0o755)
 	case strings.HasPrefix(line, "git clone "):
-		tree, err := filepath.Abs("..")
-		if err != nil {
-			return "", err
-		}
-		return "", os.Symlink(tree, filepath.Join(w.dir, filepath.Base(words[2])))
+		return "", nil // its files are those of this tree
 	case words[0] == "cp":
-		return execute(w.t, w.dir, "bash", "-c", line)
+		return "", w.copy(line)
 	case strings.HasPrefix(line, "go mod init "):
 		return "", os.WriteFile(filepath.Join(w.dir, "go.mod"), []byte("module "+words[3]+"\n\ngo 1.26.0\n"), 0o644)
 	case strings.HasPrefix(line, "go get "):
@@ -177,6 +173,24 @@ func (w *walk) command(line string) (string, error) {
 	}
 	w.pending = false
 	return execute(w.t, w.dir, words...)
+}
+
+// copy copies files of the tree that a page has cloned beside the program's directory.
+func (w *walk) copy(line string) error {
+	m := regexp.MustCompile(`^cp \.\./agentmemory/(\S+)/\{(\S+)\}(\.\w+) \.$`).FindStringSubmatch(line)
+	if m == nil {
+		return errors.New("only files of the clone can be copied here")
+	}
+	for name := range strings.SplitSeq(m[2], ",") {
+		text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(m[1]), name+m[3]))
+		if err != nil {
+			return err
+		}
+		if err := write(filepath.Join(w.dir, name+m[3]), string(text)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fragment compiles a block within a function, and runs it.
@@ -226,7 +240,7 @@ func (w *walk) finish() {
 func execute(t *testing.T, dir string, words ...string) (string, error) {
 	t.Helper()
 	if slices.Equal(words[:min(3, len(words))], []string{"go", "run", "."}) {
-		program := filepath.Join(t.TempDir(), "program")
+		program := filepath.Join(t.TempDir(), "program.exe") // as Windows wants it
 		if out, err := execute(t, dir, "go", "build", "-ldflags=-w", "-o", program, "."); err != nil {
 			return out, err
 		}
