@@ -68,6 +68,8 @@ func (w *walk) block(b block) {
 		w.change(where, b)
 	case b.lang == "console":
 		w.console(where, b)
+	case b.lang != "" && b.lang != "sh":
+		w.t.Errorf("%s: nothing looks at a block of %q", where, b.lang)
 	}
 }
 
@@ -128,6 +130,9 @@ func (w *walk) console(where string, b block) {
 	var want []string
 	run := func() {
 		if command == "" {
+			if len(want) > 0 {
+				w.t.Fatalf("%s: no command prints %q", where, want)
+			}
 			return
 		}
 		got, err := w.command(command)
