@@ -78,7 +78,6 @@ var plan = []place{
 	{dir: "internal/crashload", floor: 4,
 		ours: []string{"memory", "memory/driver", "events", "consolidate", "distill", "commitment"}},
 	{dir: "bench/recall/dataset", floor: 4},
-	{dir: "docs", floor: 0},
 
 	{dir: "examples/...", floor: 5, ours: []string{"..."}, others: libraries},
 	{dir: "bridges/anthropic/memorytool", floor: 4, ours: []string{"memory"}},
@@ -87,6 +86,7 @@ var plan = []place{
 	{dir: "cmd/...", floor: 6, ours: []string{"..."}},
 	{dir: "bridges/...", floor: 5, ours: []string{"..."}},
 	{dir: "bench/...", floor: 5, ours: []string{"..."}, testing: true},
+	{dir: "docs", floor: 5},
 }
 
 // placeOf finds the rules for the package in dir.
