@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// instruction is a command of the go tool in Markdown: a line of code, perhaps behind a
+// prompt, or a piece of code within a line.
+var instruction = regexp.MustCompile("(?m)(?:^[ \t>$]*|`)(go (?:get|install) [^`#\n]*)")
+
+// instructions are the commands of all Markdown files of the tree below root that get or
+// install something of ours, each once. The error names those that no module of the table
+// can serve, and the tagged modules that no command mentions.
+func instructions(root string, modules []module) ([][]string, error) {
+	var lines [][]string
+	var problems []error
+	mentioned := map[string]bool{}
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path.Ext(name) != ".md" {
+			return err
+		}
+		text, err := fs.ReadFile(os.DirFS(root), name)
+		if err != nil {
+			return err
+		}
+		for _, match := range instruction.FindAllStringSubmatch(string(text), -1) {
+			line, named := strings.Fields(match[1]), 0
+			for _, argument := range line[2:] {
+				packagePath, _, _ := strings.Cut(argument, "@")
+				if packagePath != rootPath && !strings.HasPrefix(packagePath, rootPath+"/") {
+					continue
+				}
+				named++
+				m, ok := holder(modules, packagePath)
+				if !ok || !m.tagged {
+					problems = append(problems, fmt.Errorf("%s: %q: nothing that is tagged has %s", name, match[1], packagePath))
+					continue
+				}
+				mentioned[m.dir] = true
+			}
+			if named > 0 && !slices.ContainsFunc(lines, func(l []string) bool { return slices.Equal(l, line) }) {
+				lines = append(lines, line)
+			}
+		}
+		return nil
+	})
+	problems = append(problems, err)
+	for _, m := range modules {
+		if m.tagged && !mentioned[m.dir] {
+			problems = append(problems, fmt.Errorf("%s: no Markdown file says how to get or install it", m.dir))
+		}
+	}
+	return lines, errors.Join(problems...)
+}
