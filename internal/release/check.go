@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -14,13 +15,14 @@ import (
 	gomodule "golang.org/x/mod/module"
 )
 
-// stranger is a place outside the tree with nothing but the go command, a proxy that serves
-// the tagged modules of a commit, and an empty module cache.
+// stranger is a place outside the tree with nothing but the go command and a proxy that serves
+// the tagged modules of a commit.
 type stranger struct {
 	temp    string
 	tree    string // the commit, with requirements and without replace directives
 	modules []module
 	version string
+	cache   string   // the module cache of the machine
 	fetch   []string // the environment in which modules of others are fetched
 	offline []string // the environment in which nothing but ours can be fetched
 	out     io.Writer
@@ -28,7 +30,7 @@ type stranger struct {
 
 // check proves that the tagged modules of HEAD can be required, and its programs installed,
 // by someone who has nothing of the tree, and that the other modules can be copied out of it.
-func check(repo string, modules []module, out io.Writer) error {
+func check(repo string, modules []module, out io.Writer) (err error) {
 	temp, err := os.MkdirTemp("", "release")
 	if err != nil {
 		return err
@@ -38,6 +40,10 @@ func check(repo string, modules []module, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := s.forget(); err != nil { // what a check that was killed has left
+		return err
+	}
+	defer func() { err = errors.Join(err, s.forget()) }()
 	fmt.Fprintf(out, "%d modules as %s\n", len(modules), s.version)
 	for _, m := range modules {
 		if !m.tagged {
@@ -83,24 +89,55 @@ func newStranger(repo string, modules []module, temp string, out io.Writer) (*st
 	if err := serve(folder, tree, modules, version, at); err != nil {
 		return nil, err
 	}
-	settings, err := command(repo, nil, "go", "env", "GOMODCACHE", "GOPROXY", "GOFLAGS")
+	cache, err := command(repo, nil, "go", "env", "GOMODCACHE")
 	if err != nil {
 		return nil, err
 	}
-	values := strings.SplitN(settings+"\n\n", "\n", 4)
-	own := []string{
-		"GOMODCACHE=" + filepath.Join(temp, "mod"),
-		"GOBIN=" + filepath.Join(temp, "bin"),
-		// Without paths in what is compiled, the build cache serves the next check too.
-		"GOFLAGS=" + strings.TrimSpace(values[2]+" -trimpath -modcacherw"),
-		"GONOPROXY=none", // whatever GOPRIVATE says, ours come from the folder
+	proxies, err := command(repo, nil, "go", "env", "GOPROXY")
+	if err != nil {
+		return nil, err
 	}
 	ours := "GOPROXY=" + fileURL(folder)
+	// Whatever GOPRIVATE says, ours come from the folder.
+	own := []string{"GONOPROXY=none", "GOBIN=" + filepath.Join(temp, "bin")}
 	return &stranger{
-		temp: temp, tree: tree, modules: modules, version: version, out: out,
-		fetch:   append([]string{ours + "," + fileURL(filepath.Join(values[0], "cache", "download")) + "," + values[1], "GONOSUMDB=" + rootPath}, own...),
+		temp: temp, tree: tree, modules: modules, version: version, cache: cache, out: out,
+		fetch:   append([]string{ours + "," + proxies, "GONOSUMDB=" + rootPath}, own...),
 		offline: append([]string{ours, "GOSUMDB=off"}, own...), // the rest is in the cache, and was verified
 	}, nil
+}
+
+// forget removes the version of the stranger from the module cache of the machine, so that a
+// tag of that name is fetched when there is one.
+func (s *stranger) forget() error {
+	for _, m := range s.modules {
+		if !m.tagged {
+			continue
+		}
+		unpacked := filepath.Join(s.cache, filepath.FromSlash(m.path())+"@"+s.version)
+		err := filepath.WalkDir(unpacked, func(name string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() { // the go command has made it one to read
+				err = os.Chmod(name, 0o755)
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := os.RemoveAll(unpacked); err != nil {
+			return err
+		}
+		packed, err := filepath.Glob(filepath.Join(s.cache, "cache", "download", filepath.FromSlash(m.path()), "@v", s.version+".*"))
+		if err != nil {
+			return err
+		}
+		for _, name := range packed {
+			if err := os.Remove(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // versionOfHead is the version of a release, or a pseudo-version of the commit, and its time.

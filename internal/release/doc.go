@@ -29,8 +29,9 @@
 // It exports HEAD into a temporary directory. Unless HEAD is a release, it prepares the copy
 // with a pseudo-version. Then it packs each tagged module as a module proxy would and serves
 // the zips to the go command from a folder; other modules come from the module cache of the
-// machine, and from its proxy if they are not there. With nothing but that, in a module
-// cache of its own, it builds
+// machine, and from its proxy if they are not there. So nothing is downloaded or compiled
+// twice, and a machine that has built the tree needs no network. The version that is checked
+// is removed from the module cache at the end. With nothing but that it builds
 //
 //   - each tagged module, in the order of the table, from a module that requires it and
 //     replaces nothing;

@@ -95,8 +95,8 @@ func serve(folder, root string, modules []module, version string, at time.Time) 
 		}
 		base := filepath.Join(folder, filepath.FromSlash(m.path()))
 		for name, data := range map[string][]byte{
-			"@latest":                info,
-			"@v/list":                []byte(list),
+			"@latest":                 info,
+			"@v/list":                 []byte(list),
 			"@v/" + version + ".info": info,
 			"@v/" + version + ".mod":  mod,
 		} {

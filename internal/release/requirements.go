@@ -139,16 +139,15 @@ func writeSums(root string, m module, lines []string) error {
 // released says at which version the tagged modules of the tree below root require each other
 // without a replace directive; it is empty if the tree is not a release.
 func released(root string, modules []module) (string, error) {
-	version, replaced := "", false
+	version := ""
 	for _, m := range modules {
 		if !m.tagged {
 			continue
 		}
 		file, err := readMod(root, m)
-		if err != nil {
+		if err != nil || len(file.Replace) > 0 {
 			return "", err
 		}
-		replaced = replaced || len(file.Replace) > 0
 		for _, r := range file.Require {
 			if _, ok := find(modules, r.Mod.Path); !ok {
 				continue
@@ -158,9 +157,6 @@ func released(root string, modules []module) (string, error) {
 			}
 			version = r.Mod.Version
 		}
-	}
-	if replaced {
-		return "", nil
 	}
 	return version, nil
 }
