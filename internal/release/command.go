@@ -34,8 +34,10 @@ func tail(output string) string {
 	return output
 }
 
-// git runs git in dir.
-func git(dir string, args ...string) (string, error) { return command(dir, nil, "git", args...) }
+// git runs git in dir, which may belong to another user, as it often does in a container.
+func git(dir string, args ...string) (string, error) {
+	return command(dir, nil, "git", append([]string{"-c", "safe.directory=*"}, args...)...)
+}
 
 // export writes the files of a commit of the repository into a new directory below temp.
 func export(repo, commit, temp string) (string, error) {

@@ -31,21 +31,22 @@ func instructions(root string, modules []module) ([][]string, error) {
 			return err
 		}
 		for _, match := range instruction.FindAllStringSubmatch(string(text), -1) {
-			line, named := strings.Fields(match[1]), 0
+			line, ours := strings.Fields(match[1]), false
 			for _, argument := range line[2:] {
 				packagePath, _, _ := strings.Cut(argument, "@")
 				if packagePath != rootPath && !strings.HasPrefix(packagePath, rootPath+"/") {
 					continue
 				}
-				named++
 				m, ok := holder(modules, packagePath)
 				if !ok || !m.tagged {
 					problems = append(problems, fmt.Errorf("%s: %q: nothing that is tagged has %s", name, match[1], packagePath))
-					continue
+					ours = false
+					break
 				}
 				mentioned[m.dir] = true
+				ours = true
 			}
-			if named > 0 && !slices.ContainsFunc(lines, func(l []string) bool { return slices.Equal(l, line) }) {
+			if ours && !slices.ContainsFunc(lines, func(l []string) bool { return slices.Equal(l, line) }) {
 				lines = append(lines, line)
 			}
 		}
