@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/ast"
 	"go/importer"
+	"go/parser"
 	"go/token"
 	"go/types"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -133,40 +134,96 @@ func surfaces(repo, commit, temp string, modules []module) (map[string]*apidiff.
 	return found, nil
 }
 
-// publicPackages compiles the module in dir and reads the types of the packages that others
-// can import.
-func publicPackages(dir string) ([]*types.Package, error) {
-	const fields = "-json=ImportPath,Name,Export,DepOnly"
-	listed, err := command(dir, nil, "go", "list", "-trimpath", "-export", "-deps", fields, "./...")
+// goPackage is what the go command says of a package.
+type goPackage struct {
+	ImportPath, Name, Dir, Export string
+	GoFiles                       []string
+	DepOnly                       bool
+}
+
+func list(dir string, args ...string) ([]goPackage, error) {
+	out, err := command(dir, nil, "go", append([]string{"list", "-json=ImportPath,Name,Dir,Export,GoFiles,DepOnly"}, args...)...)
 	if err != nil {
 		return nil, err
 	}
-	compiled, public := map[string]string{}, map[string]bool{}
-	for decoder := json.NewDecoder(strings.NewReader(listed)); ; {
-		var p struct {
-			ImportPath, Name, Export string
-			DepOnly                  bool
-		}
+	var packages []goPackage
+	for decoder := json.NewDecoder(strings.NewReader(out)); ; {
+		var p goPackage
 		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
-			break
+			return packages, nil
 		} else if err != nil {
-			return nil, err
-		}
-		compiled[p.ImportPath] = p.Export
-		if !p.DepOnly && p.Name != "main" && !strings.Contains("/"+p.ImportPath+"/", "/internal/") {
-			public[p.ImportPath] = true
-		}
-	}
-	reader := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
-		return os.Open(compiled[path])
-	})
-	var packages []*types.Package
-	for _, path := range slices.Sorted(maps.Keys(public)) {
-		p, err := reader.Import(path)
-		if err != nil {
 			return nil, err
 		}
 		packages = append(packages, p)
 	}
-	return packages, nil
+}
+
+// publicPackages reads the types of the packages of the module in dir that others can import.
+// Those of this tree are read from their sources without the bodies of functions, which is
+// fast; the others from what the go command has compiled for the tests anyway.
+func publicPackages(dir string) ([]*types.Package, error) {
+	needed, err := list(dir, "-deps", "./...")
+	if err != nil {
+		return nil, err
+	}
+	export := []string{"-export"}
+	for _, p := range needed {
+		if !inTree(p.ImportPath) && p.ImportPath != "unsafe" {
+			export = append(export, p.ImportPath)
+		}
+	}
+	compiled := map[string]string{}
+	if len(export) > 1 {
+		others, err := list(dir, export...)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range others {
+			compiled[p.ImportPath] = p.Export
+		}
+	}
+	files := token.NewFileSet()
+	read := reader{
+		sources: map[string]*types.Package{},
+		compiled: importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) {
+			return os.Open(compiled[path])
+		}),
+	}
+	var public []*types.Package
+	for _, p := range needed { // each behind what it imports
+		if !inTree(p.ImportPath) {
+			continue
+		}
+		var parsed []*ast.File
+		for _, name := range p.GoFiles {
+			file, err := parser.ParseFile(files, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+			if err != nil {
+				return nil, err
+			}
+			parsed = append(parsed, file)
+		}
+		config := types.Config{Importer: read, IgnoreFuncBodies: true}
+		checked, err := config.Check(p.ImportPath, files, parsed, nil)
+		if err != nil {
+			return nil, err
+		}
+		read.sources[p.ImportPath] = checked
+		if !p.DepOnly && p.Name != "main" && !strings.Contains("/"+p.ImportPath+"/", "/internal/") {
+			public = append(public, checked)
+		}
+	}
+	return public, nil
+}
+
+// reader imports packages that were read from their sources, or compiled.
+type reader struct {
+	sources  map[string]*types.Package
+	compiled types.Importer
+}
+
+func (r reader) Import(path string) (*types.Package, error) {
+	if p, ok := r.sources[path]; ok {
+		return p, nil
+	}
+	return r.compiled.Import(path)
 }

@@ -34,7 +34,7 @@ func instructions(root string, modules []module) ([][]string, error) {
 			line, ours := strings.Fields(match[1]), false
 			for _, argument := range line[2:] {
 				packagePath, _, _ := strings.Cut(argument, "@")
-				if packagePath != rootPath && !strings.HasPrefix(packagePath, rootPath+"/") {
+				if !inTree(packagePath) {
 					continue
 				}
 				m, ok := holder(modules, packagePath)

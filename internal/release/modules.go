@@ -71,3 +71,8 @@ func holder(modules []module, packagePath string) (module, bool) {
 	}
 	return best, found
 }
+
+// inTree reports whether a package belongs to this tree.
+func inTree(packagePath string) bool {
+	return packagePath == rootPath || strings.HasPrefix(packagePath, rootPath+"/")
+}

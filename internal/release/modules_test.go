@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -45,7 +44,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s is module %s", m.dir, file.Module.Mod.Path)
 		}
 		for _, r := range file.Require {
-			if r.Mod.Path != rootPath && !strings.HasPrefix(r.Mod.Path, rootPath+"/") {
+			if !inTree(r.Mod.Path) {
 				continue
 			}
 			required, ok := find(table, r.Mod.Path)
