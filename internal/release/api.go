@@ -78,7 +78,7 @@ func api(repo string, modules []module, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "since %s: %d compatible changes, %d incompatible ones that are intended, %d that are not\n", last, compatible, wanted, len(problems))
 	if len(problems) > 0 {
-		problems = slices.Insert(problems, 0, fmt.Errorf("incompatible changes that %s does not list:", listName))
+		problems = slices.Insert(problems, 0, fmt.Errorf("incompatible changes that %s does not list", listName))
 	}
 	return errors.Join(append(problems, stale(listed))...)
 }
