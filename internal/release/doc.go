@@ -31,7 +31,8 @@
 // the zips to the go command from a folder; other modules come from the module cache of the
 // machine, and from its proxy if they are not there. So nothing is downloaded or compiled
 // twice, and a machine that has built the tree needs no network. The version that is checked
-// is removed from the module cache at the end. With nothing but that it builds
+// is removed from the module cache at the end, so two checks of one commit must not run at
+// the same time. With nothing but that it builds
 //
 //   - each tagged module, in the order of the table, from a module that requires it and
 //     replaces nothing;
