@@ -87,6 +87,7 @@ var plan = []place{
 	{dir: "internal/release", floor: 6},
 	{dir: "bridges/...", floor: 5, ours: []string{"..."}},
 	{dir: "bench/...", floor: 5, ours: []string{"..."}, testing: true},
+	{dir: "docs", floor: 4},
 }
 
 // placeOf finds the rules for the package in dir.
