@@ -64,7 +64,7 @@ func TestCheck(t *testing.T) {
 
 func TestInstructions(t *testing.T) {
 	dir := t.TempDir()
-	put(t, dir, "README.md", fmt.Sprintf("```\n$ go get -u %[1]s/memory@latest # the newest\n    go get %[1]s\n```\n"+
+	put(t, dir, "README.md", fmt.Sprintf("```\n$ go get -u %[1]s/memory@latest example.org/other # the newest\n    go get %[1]s\n```\n"+
 		"Type `go install %[1]s/cmd/agentmemory@v0.1.0`, or go get %[1]s/not/a/command of ours, or\n"+
 		"go install example.org/other@latest\n> go get %[1]s\n", rootPath))
 	lines, _ := instructions(dir, small)

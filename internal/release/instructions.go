@@ -16,7 +16,8 @@ import (
 var instruction = regexp.MustCompile("(?m)(?:^[ \t>$]*|`)(go (?:get|install) [^`#\n]*)")
 
 // instructions are the commands of all Markdown files of the tree below root that get or
-// install something of ours, each once. The error names those that no module of the table
+// install something of ours, each once and without the modules of others that it names too:
+// which of their versions is the newest is not for this tree to prove. The error names those that no module of the table
 // can serve, and the tagged modules that no command mentions.
 func instructions(root string, modules []module) ([][]string, error) {
 	var lines [][]string
@@ -31,20 +32,21 @@ func instructions(root string, modules []module) ([][]string, error) {
 			return err
 		}
 		for _, match := range instruction.FindAllStringSubmatch(string(text), -1) {
-			line, ours := strings.Fields(match[1]), false
-			for _, argument := range line[2:] {
+			words := strings.Fields(match[1])
+			line, ours := words[:2:2], false
+			for _, argument := range words[2:] {
 				packagePath, _, _ := strings.Cut(argument, "@")
-				if !inTree(packagePath) {
+				switch m, ok := holder(modules, packagePath); {
+				case strings.HasPrefix(argument, "-"):
+				case !inTree(packagePath):
 					continue
-				}
-				m, ok := holder(modules, packagePath)
-				if !ok || !m.tagged {
+				case !ok || !m.tagged:
 					problems = append(problems, fmt.Errorf("%s: %q: nothing that is tagged has %s", name, match[1], packagePath))
-					ours = false
-					break
+					continue
+				default:
+					mentioned[m.dir], ours = true, true
 				}
-				mentioned[m.dir] = true
-				ours = true
+				line = append(line, argument)
 			}
 			if ours && !slices.ContainsFunc(lines, func(l []string) bool { return slices.Equal(l, line) }) {
 				lines = append(lines, line)
