@@ -245,8 +245,9 @@ func (s *stranger) run(line []string) error {
 	}
 	build := []string{"build", "-o", os.DevNull}
 	for _, argument := range line[2:] {
-		name, _, _ := strings.Cut(argument, "@")
-		build = append(build, name)
+		if name, _, _ := strings.Cut(argument, "@"); !strings.HasPrefix(name, "-") {
+			build = append(build, name)
+		}
 	}
 	_, err = command(dir, s.offline, "go", build...)
 	return err

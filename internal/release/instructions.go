@@ -17,8 +17,8 @@ var instruction = regexp.MustCompile("(?m)(?:^[ \t>$]*|`)(go (?:get|install) [^`
 
 // instructions are the commands of all Markdown files of the tree below root that get or
 // install something of ours, each once and without the modules of others that it names too:
-// which of their versions is the newest is not for this tree to prove. The error names those that no module of the table
-// can serve, and the tagged modules that no command mentions.
+// which of their versions is the newest is not for this tree to prove. The error names the
+// commands that no tagged module can serve, and the tagged modules that no command mentions.
 func instructions(root string, modules []module) ([][]string, error) {
 	var lines [][]string
 	var problems []error
