@@ -328,14 +328,14 @@ func (b *broken) ListAt(ctx context.Context, s memory.Scope, v driver.Version, q
 	return b.Versioned.ListAt(ctx, s, v, q)
 }
 
-func (b *broken) Apply(ctx context.Context, m driver.Mutation) ([]int64, error) {
+func (b *broken) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 	b.mu.Lock()
 	err := b.wrote
 	b.mu.Unlock()
 	if err != nil {
-		return nil, err
+		return driver.Applied{}, err
 	}
-	return b.Versioned.Apply(ctx, m)
+	return b.Versioned.Apply(ctx, tenant, m)
 }
 
 // M2: a store that fails is told of in words of ours, and none of its own reaches a model or an event.
