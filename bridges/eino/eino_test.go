@@ -11,6 +11,7 @@ import (
 
 	"github.com/cloudwego/eino/adk"
 	"github.com/cloudwego/eino/components/retriever"
+	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
 	"github.com/stretchr/testify/assert"
@@ -314,4 +315,27 @@ func TestAgentsOfOneRunShareIt(t *testing.T) {
 	require.Len(t, out.results, 2)
 	assert.Contains(t, out.results[1], "on the roof")
 	assert.Contains(t, m.block(1), "on the roof")
+}
+
+// eino formats an instruction as soon as its session has values, which memory adds at the first call of the model: an
+// agent with braces in its instruction works, also when it is resumed.
+func TestAnInstructionWithBraces(t *testing.T) {
+	h := newHost(t, inmem.New())
+	h.tools, h.instruction = []tool.BaseTool{pauses{}}, `Answer as {"text": "…"}, {not_a_value}.`
+	m := script(calls("c1", "confirm"))
+	require.NoError(t, h.ask("acme", "run-1", "Go on.", m).err)
+	assert.Contains(t, m.seen[0][0].Content, `{"text": "…"}, {not_a_value}`)
+	m = script(says(`{"text": "Done."}`))
+	require.NoError(t, h.resume("acme", "run-1", m).err)
+	assert.Contains(t, m.seen[0][0].Content, `{"text": "…"}, {not_a_value}`)
+}
+
+// A question may be as long as a user makes it.
+func TestALongQuestion(t *testing.T) {
+	h := newHost(t, inmem.New())
+	h.put("acme", memory.Draft{Content: "Tea is in the kitchen."})
+	for _, question := range []string{strings.Repeat("tea ", 1<<18), strings.Repeat("\xff\x00tea ", 1<<10), strings.Repeat("x", 1<<20)} {
+		require.NoError(t, h.ask("acme", "run-1", question, script(says("Kitchen."))).err)
+	}
+	assert.Len(t, h.texts("acme"), 1, "too long to be remembered")
 }

@@ -31,19 +31,20 @@ const (
 // host is a bank with a clock, and a memory for agents.
 type host struct {
 	*memory.Bank
-	t      testing.TB
-	mem    *eino.Memory
-	cfg    eino.Config
-	tools  []tool.BaseTool // besides those of memory
-	stream bool
-	points *checkpoints
+	t           testing.TB
+	mem         *eino.Memory
+	cfg         eino.Config
+	tools       []tool.BaseTool // besides those of memory
+	stream      bool
+	instruction string
+	points      *checkpoints
 
 	mu  sync.Mutex
 	now time.Time
 }
 
 func newHost(t testing.TB, store driver.Adapter) *host {
-	h := &host{t: t, now: time.UnixMilli(1_790_000_000_000).UTC(), points: &checkpoints{at: map[string][]byte{}}}
+	h := &host{t: t, instruction: "Be brief.", now: time.UnixMilli(1_790_000_000_000).UTC(), points: &checkpoints{at: map[string][]byte{}}}
 	bank, err := memory.New(store, memory.Config{Ranker: recall.New(recall.Config{}), Now: func() time.Time {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -192,7 +193,7 @@ type turn struct {
 
 func (h *host) runner(m *scripted) *adk.Runner {
 	agent, err := adk.NewChatModelAgent(context.Background(), &adk.ChatModelAgentConfig{
-		Name: "assistant", Description: "answers", Instruction: "Be brief.", Model: m,
+		Name: "assistant", Description: "answers", Instruction: h.instruction, Model: m,
 		Middlewares: []adk.AgentMiddleware{h.mem.Middleware(), {AdditionalTools: h.tools}},
 	})
 	require.NoError(h.t, err)

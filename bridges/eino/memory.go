@@ -16,7 +16,7 @@ type Config struct {
 	// Ref is the memoryRef that is read and written, of the tenant of each run.
 	Ref string
 	// RecallTokens bounds what one recall puts before the model, with all that stands around the entries:
-	// the message of the middleware, which takes some 90 for itself, an answer of memory_recall, and
+	// the message of the middleware, which takes some 100 for itself, an answer of memory_recall, and
 	// the documents of the Retriever together. It must be positive.
 	RecallTokens int
 	// RememberTokens bounds what is remembered of an answer. A longer one is not remembered. With 0 none is,
