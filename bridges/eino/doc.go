@@ -54,7 +54,8 @@
 //
 //   - There is no checkpoint store. A checkpoint is opaque to memory: its messages would be stored without
 //     passing the redactor, and forgetting would not reach them. A host keeps checkpoints elsewhere and erases them
-//     itself. What they hold of memory are the answers of tools, and ids.
+//     itself. What they hold of memory are the answers of tools, and ids; and what a model was shown if it is the model that
+//     interrupts.
 //   - What the model writes by memory_remember is about the subjects that it names, and about no others.
 //
 // # Instructions with braces

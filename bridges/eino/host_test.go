@@ -13,6 +13,7 @@ import (
 	"github.com/cloudwego/eino/adk"
 	"github.com/cloudwego/eino/components/model"
 	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
 	"github.com/stretchr/testify/require"
 
@@ -102,15 +103,20 @@ type scripted struct {
 	mu    sync.Mutex
 	seen  [][]*schema.Message
 	tools []*schema.ToolInfo
+	// pauseAt is the call at which the model interrupts the agent; -1 is none.
+	pauseAt int
 }
 
 var errNoAnswer = errors.New("the model gives no answer")
 
-func (s *scripted) Generate(_ context.Context, messages []*schema.Message, _ ...model.Option) (*schema.Message, error) {
+func (s *scripted) Generate(ctx context.Context, messages []*schema.Message, _ ...model.Option) (*schema.Message, error) {
 	s.mu.Lock()
 	n := len(s.seen)
 	s.seen = append(s.seen, append([]*schema.Message(nil), messages...))
 	s.mu.Unlock()
+	if n == s.pauseAt {
+		return nil, compose.Interrupt(ctx, "the model waits")
+	}
 	if n >= len(s.steps) {
 		return nil, errNoAnswer
 	}
@@ -180,7 +186,7 @@ func callsRaw(id, name, arguments string) func([]*schema.Message) *schema.Messag
 }
 
 func script(steps ...func([]*schema.Message) *schema.Message) *scripted {
-	return &scripted{steps: steps}
+	return &scripted{steps: steps, pauseAt: -1}
 }
 
 // turn is what came of a run of an agent.

@@ -3,6 +3,7 @@ package eino_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -170,4 +171,23 @@ func TestM8_ResumingTwiceWritesOnce(t *testing.T) {
 		h.pass(time.Second)
 	}
 	assert.Len(t, h.texts("acme"), 5)
+}
+
+// A model that interrupts the agent itself is given the notes once when it is called again.
+func TestM7_AModelThatInterrupts(t *testing.T) {
+	h := newHost(t, inmem.New())
+	h.put("acme", memory.Draft{Content: "Tea is in the kitchen."})
+	m := script(says("unused"), says("In the kitchen."))
+	m.pauseAt = 0
+	out := h.ask("acme", "run-1", "Where is tea?", m)
+	require.NoError(t, out.err)
+	require.NotNil(t, out.interrupted)
+	h.put("acme", memory.Draft{Content: "Tea is in the garden."})
+	out = h.resume("acme", "run-1", m)
+	require.NoError(t, out.err)
+	assert.Equal(t, "In the kitchen.", out.answer)
+	require.Len(t, m.seen, 2)
+	assert.Equal(t, 1, strings.Count(fmt.Sprint(m.seen[1]), "<memory-"), fmt.Sprint(m.seen[1]))
+	assert.Equal(t, 1, strings.Count(fmt.Sprint(m.seen[1]), "Where is tea?"), fmt.Sprint(m.seen[1]))
+	assert.NotContains(t, m.block(1), "garden")
 }

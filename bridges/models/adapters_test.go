@@ -2,8 +2,13 @@ package models_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -34,6 +39,43 @@ func TestRequestsAreThoseOfTheAPIs(t *testing.T) {
 		assert.Contains(t, request, "json_schema", name)
 		assert.Contains(t, request, "8192", name)
 		assert.Equal(t, 1, strings.Count(request, "You look after the memory of an agent."), name)
+	}
+}
+
+// Strict structured output takes schemas in which each object names all of its fields as required and allows
+// no others.
+func TestSchemasAreStrict(t *testing.T) {
+	files, err := filepath.Glob("prompts/*.json")
+	require.NoError(t, err)
+	require.Len(t, files, 3)
+	var strict func(v any) (objects int)
+	strict = func(v any) (objects int) {
+		list, _ := v.([]any)
+		for _, item := range list {
+			objects += strict(item)
+		}
+		node, _ := v.(map[string]any)
+		if node["type"] == "object" {
+			objects++
+			assert.Equal(t, false, node["additionalProperties"])
+			var required []string
+			for _, name := range node["required"].([]any) {
+				required = append(required, name.(string))
+			}
+			properties, _ := node["properties"].(map[string]any)
+			assert.ElementsMatch(t, slices.Collect(maps.Keys(properties)), required)
+		}
+		for _, item := range node {
+			objects += strict(item)
+		}
+		return objects
+	}
+	for _, name := range files {
+		raw, err := os.ReadFile(name)
+		require.NoError(t, err)
+		var schema any
+		require.NoError(t, json.Unmarshal(raw, &schema))
+		assert.Positive(t, strict(schema), name)
 	}
 }
 
@@ -121,6 +163,7 @@ func TestCTI1_PromptsHoldOneTenant(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, s.requests(), asked+1)
 		for i, request := range s.requests() {
+			assert.Contains(t, request, "json_schema", "structured output, whatever the task")
 			assert.NotContains(t, request, secret)
 			assert.Equal(t, i == asked, strings.Contains(request, "Globex"))
 			assert.Equal(t, i != asked, strings.Contains(request, "Kestrel") || strings.Contains(request, "Lena") ||
