@@ -38,8 +38,9 @@
 //   - M8: a call of a tool or an answer that is repeated under the same run id, because its process was killed
 //     say, is written once.
 //   - M10: an answer is remembered under the subjects of all entries that the model was shown in the
-//     run, so that forgetting one of them reaches it, and lives no longer than any of them. If one was
-//     forgotten or deleted or has expired meanwhile, the answer is not remembered.
+//     run, so that forgetting one of them reaches it, and lives no longer than any of them. That is wide on
+//     purpose, and goes on through answers that are shown in turn: nobody can tell what a model has used. If one was
+//     forgotten, was deleted by the run or has expired meanwhile, the answer is not remembered.
 //   - S5: an entry is left out, never cut.
 //
 // # Errors

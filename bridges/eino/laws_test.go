@@ -254,6 +254,18 @@ func TestM8_ARepeatedRunWritesOnce(t *testing.T) {
 	assert.Len(t, h.texts("acme"), 7)
 	assert.Contains(t, again("run-1", "c1", "Tea.").results[0], `"error"`)
 	assert.Len(t, h.texts("acme"), 7, "it stays deleted")
+
+	h = newHost(t, inmem.New())
+	h.configure(eino.Config{Ref: ref, RecallTokens: 1000})
+	mortal := script(calls("c1", "memory_remember", "content", "Tea.", "expires_at", h.now.Add(time.Second).Format(time.RFC3339)), says("Kept."))
+	require.NoError(t, h.ask("acme", "run-1", "Keep it.", mortal).err)
+	require.Len(t, h.texts("acme"), 1)
+	h.pass(time.Second)
+	mortal.seen = nil
+	out = h.ask("acme", "run-1", "Keep it.", mortal)
+	require.NoError(t, out.err)
+	assert.Contains(t, out.results[0], `"error"`)
+	assert.Empty(t, h.texts("acme"), "what has expired does not come back")
 }
 
 // M6: a run sees memory as it was at its start and its own changes, and what it was told is gone stays gone.

@@ -191,3 +191,39 @@ func TestM7_AModelThatInterrupts(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(fmt.Sprint(m.seen[1]), "Where is tea?"), fmt.Sprint(m.seen[1]))
 	assert.NotContains(t, m.block(1), "garden")
 }
+
+// An agent that is interrupted as the tool of another one has the same view back.
+func TestM7_AnInnerAgentIsResumed(t *testing.T) {
+	store := inmem.New()
+	first := newHost(t, store)
+	second := newHost(t, store)
+	second.points = first.points
+	outer := calls("c0", "clerk", "request", "Where is tea?")
+	inner := func(h *host, m *scripted) {
+		h.configure(eino.Config{Ref: ref, RecallTokens: 1000})
+		agent, err := adk.NewChatModelAgent(t.Context(), &adk.ChatModelAgentConfig{
+			Name: "clerk", Description: "looks", Model: m, ToolsConfig: adk.ToolsConfig{},
+			Middlewares: []adk.AgentMiddleware{h.mem.Middleware(), {AdditionalTools: []tool.BaseTool{pauses{}}}},
+		})
+		require.NoError(t, err)
+		h.tools = []tool.BaseTool{adk.NewAgentTool(t.Context(), agent)}
+	}
+	first.put("acme", memory.Draft{Content: "Tea is in the kitchen."})
+	inner(first, script(calls("i1", "memory_remember", "content", "Tea is on the roof."), calls("i2", "confirm")))
+	out := first.ask("acme", "run-1", "Where is tea?", script(outer))
+	require.NoError(t, out.err)
+	require.NotNil(t, out.interrupted)
+	first.put("acme", memory.Draft{Content: "Tea is in the garden."})
+
+	m := script(calls("i3", "memory_recall", "query", "where is tea"), says("I know."))
+	inner(second, m)
+	last := script(calls("c1", "memory_recall", "query", "where is tea"), says("Done."))
+	out = second.resume("acme", "run-1", last)
+	require.NoError(t, out.err)
+	require.Equal(t, "Done.", out.answer)
+	for _, at := range []string{m.last(), last.last()} {
+		assert.Contains(t, at, "kitchen")
+		assert.Contains(t, at, "roof")
+		assert.NotContains(t, at, "garden")
+	}
+}

@@ -50,7 +50,8 @@ func WithRun(ctx context.Context, bank *memory.Bank, cfg memory.RunConfig) (cont
 
 // Open returns the run of memory, for what a host itself reads, writes or emits in it. Unless it is open already
 // it is started, from the token in the context's session if there is one. A host that resumes does not
-// call it before the agent has gone on, since the session is in the checkpoint.
+// call it before the agent has gone on, since the session is in the checkpoint. What a host deletes by it goes on
+// being shown, as the run's view has it; only what the tool deletes is hidden.
 func (r *Run) Open(ctx context.Context) (*memory.Run, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -49,8 +49,8 @@
 // text at their instant, a summary by distill's retention, or with its sources if the host asks for that.
 //
 // While a model answers nothing is written but who is working, by a lease that ends. So a process that is
-// killed meanwhile leaves memory as it was. The next pass does what that one did not, and one that finds it done asks
-// no model and writes nothing.
+// killed meanwhile leaves what it had committed before and nothing else. The next pass does what that one did
+// not, and one that finds it done asks no model and writes nothing.
 //
 // # No Planner
 //
