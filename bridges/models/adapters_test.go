@@ -114,6 +114,30 @@ func TestARefusalHasACodeAndItsTokens(t *testing.T) {
 	}
 }
 
+// Whatever a service says that a call took, no count and no cost is below nothing.
+func TestHostileCounts(t *testing.T) {
+	for _, n := range []string{"-5", "1000000", "9223372036854775807", "-9223372036854775808"} {
+		s := serve(t, func(models.Task, string) string {
+			return doRaw + strings.NewReplacer("N", n).Replace(`{"type":"message","role":"assistant","model":"m","id":"x","stop_reason":"end_turn",
+				"content":[{"type":"text","text":"{\"same\":true,\"text\":\"a\"}"}],
+				"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"{\"same\":true,\"text\":\"a\"}"}}],
+				"usage":{"input_tokens":N,"cache_read_input_tokens":N,"cache_creation_input_tokens":N,"output_tokens":N,
+				"prompt_tokens":10,"completion_tokens":N,"prompt_tokens_details":{"cached_tokens":N}}}`)
+		})
+		calls := 0
+		for name, m := range s.over(t, models.Config{Prices: models.Prices{Input: 3, Cached: 0.3, Output: 15}, Calls: func(c models.Call) {
+			calls++
+			assert.GreaterOrEqual(t, c.Cost, 0.0)
+			assert.GreaterOrEqual(t, min(c.Tokens.Input, c.Tokens.Cached, c.Tokens.Output, c.Tokens.Input-c.Tokens.Cached), int64(0), "%+v", c.Tokens)
+		}}) {
+			text, err := m.Merger().Merge(redacting(t.Context()), group)
+			require.NoError(t, err, name)
+			assert.Equal(t, "a", text)
+		}
+		assert.Equal(t, 2, calls)
+	}
+}
+
 func TestHostileVectors(t *testing.T) {
 	vector := func(index int, v string) string {
 		return fmt.Sprintf(`{"object":"embedding","index":%d,"embedding":%s}`, index, v)
