@@ -199,7 +199,7 @@ type turn struct {
 
 func (h *host) runner(m *scripted) *adk.Runner {
 	agent, err := adk.NewChatModelAgent(context.Background(), &adk.ChatModelAgentConfig{
-		Name: "assistant", Description: "answers", Instruction: h.instruction, Model: m,
+		Name: "assistant", Description: "answers", Instruction: h.instruction, Model: m, MaxIterations: 100,
 		Middlewares: []adk.AgentMiddleware{h.mem.Middleware(), {AdditionalTools: h.tools}},
 	})
 	require.NoError(h.t, err)

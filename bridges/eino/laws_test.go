@@ -268,6 +268,46 @@ func TestM8_ARepeatedRunWritesOnce(t *testing.T) {
 	assert.Empty(t, h.texts("acme"), "what has expired does not come back")
 }
 
+// An answer that is repeated under the run's id is written once, also if it was deleted since or would get other tags now.
+func TestM8_ARepeatedAnswerIsWrittenOnce(t *testing.T) {
+	h := newHost(t, inmem.New())
+	tag := "a"
+	h.cfg.Draft = func(_ context.Context, _, answer string) memory.Draft {
+		return memory.Draft{Content: answer, Tags: []string{tag}}
+	}
+	h.configure(h.cfg)
+	again := func(id string) {
+		t.Helper()
+		require.NoError(t, h.ask("acme", id, "Go on.", script(says("Yes."))).err)
+	}
+	again("run-1")
+	again("run-1")
+	tag = "b"
+	again("run-1")
+	entries, err := h.Reader("acme").List(t.Context(), ref, memory.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	assert.Equal(t, []string{"a"}, entries[0].Tags)
+	require.NoError(t, h.Pass(t.Context(), memory.JobConfig{ID: "clean", Tenant: "acme", Redactor: redact.New(redact.Config{})}, func(j *memory.Job) error {
+		_, err := j.Delete(t.Context(), ref, entries[0].ID)
+		return err
+	}))
+	tag = "a"
+	again("run-1")
+	assert.Empty(t, h.texts("acme"), "it stays deleted")
+	again("run-2")
+	assert.Equal(t, []string{"Yes."}, h.texts("acme"))
+}
+
+// What a model says beside a call of a tool is no answer.
+func TestOnlyFinalAnswersAreRemembered(t *testing.T) {
+	h := newHost(t, inmem.New())
+	require.NoError(t, h.ask("acme", "run-1", "Where is tea?", script(func([]*schema.Message) *schema.Message {
+		return schema.AssistantMessage("Let me look.", calls("c1", "memory_recall", "query", "tea")(nil).ToolCalls)
+	}, says("I do not know."))).err)
+	assert.Equal(t, []string{"Asked: Where is tea?\nAnswered: I do not know."}, h.texts("acme"))
+}
+
 // M6: a run sees memory as it was at its start and its own changes, and what it was told is gone stays gone.
 func TestM6_AViewDoesNotMove(t *testing.T) {
 	h := newHost(t, inmem.New())
