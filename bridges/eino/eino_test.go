@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -78,6 +79,34 @@ func TestNotesStandOnceBeforeTheQuestion(t *testing.T) {
 		assert.Equal(t, n == 2, strings.Contains(m.block(n), "Coffee"), "own writes from then on")
 	}
 	assert.Equal(t, m.seen[0][1].Content, m.seen[1][1].Content, "the same entries give the same bytes")
+}
+
+// Two memories may recall for one agent, of which one gives it no tools.
+func TestTwoMemoriesOfOneAgent(t *testing.T) {
+	h := newHost(t, inmem.New())
+	h.put("acme", memory.Draft{Content: "Tea is in the kitchen."})
+	require.NoError(t, h.Pass(t.Context(), memory.JobConfig{ID: "import", Tenant: "acme", Redactor: redact.New(redact.Config{})}, func(j *memory.Job) error {
+		_, err := j.Put(t.Context(), "team", memory.Draft{Content: "Tea is served at ten; long-term memory."})
+		return err
+	}))
+	team, err := eino.New(eino.Config{Ref: "team", RecallTokens: 1000})
+	require.NoError(t, err)
+	reads := team.Middleware()
+	reads.AdditionalTools = nil
+	m := script(calls("c1", "memory_recall", "query", "tea"), says("Done."))
+	agent, err := adk.NewChatModelAgent(t.Context(), &adk.ChatModelAgentConfig{Name: "a", Description: "a", Model: m,
+		Middlewares: []adk.AgentMiddleware{h.mem.Middleware(), reads}})
+	require.NoError(t, err)
+	ctx, run := h.with("acme", "run-1")
+	require.NoError(t, follow(t, adk.NewRunner(t.Context(), adk.RunnerConfig{Agent: agent}).Query(ctx, "What about tea?")).err)
+	require.NoError(t, run.End(t.Context()))
+	for _, messages := range m.seen {
+		assert.Equal(t, 2, strings.Count(fmt.Sprint(messages), "<memory-"))
+		assert.Contains(t, messages[1].Content, "in the kitchen")
+		assert.Contains(t, messages[2].Content, "at ten")
+		assert.Equal(t, "What about tea?", messages[3].Content)
+	}
+	assert.Contains(t, h.texts("acme"), "Asked: What about tea?\nAnswered: Done.")
 }
 
 func TestNoEntryEndsItsMarks(t *testing.T) {

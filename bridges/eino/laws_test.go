@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/schema"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -224,6 +225,32 @@ func TestM10_AnAnswerGoesWithItsSources(t *testing.T) {
 	assert.Empty(t, h.texts("acme"))
 }
 
+// searches is a tool of a host that asks the Retriever.
+type searches struct{ mem *eino.Memory }
+
+func (searches) Info(context.Context) (*schema.ToolInfo, error) {
+	return &schema.ToolInfo{Name: "search", Desc: "searches"}, nil
+}
+
+func (s searches) InvokableRun(ctx context.Context, _ string, _ ...tool.Option) (string, error) {
+	docs, err := s.mem.Retriever().Retrieve(ctx, "Tazorin")
+	if err != nil || len(docs) != 1 {
+		return "", fmt.Errorf("%d documents, %w", len(docs), err)
+	}
+	return docs[0].Content, nil
+}
+
+func TestM10_AnAnswerGoesWithWhatARetrieverFound(t *testing.T) {
+	h := newHost(t, inmem.New())
+	h.put("acme", memory.Draft{Content: "Ann takes Tazorin.", Subjects: []string{"person:ann"}})
+	h.tools = []tool.BaseTool{searches{h.mem}}
+	require.NoError(t, h.ask("acme", "run-1", "Is it known?", script(calls("c1", "search"), says("Yes."))).err)
+	require.Len(t, h.texts("acme"), 2)
+	_, err := h.Forget(t.Context(), "acme", "person:ann")
+	require.NoError(t, err)
+	assert.Empty(t, h.texts("acme"))
+}
+
 // Idempotence: what is repeated under the run's id is written once, comes back as it was, and does not revive
 // what was deleted; another call, another run and other words are other entries.
 func TestM8_ARepeatedRunWritesOnce(t *testing.T) {
@@ -429,4 +456,8 @@ func TestACancelledAgent(t *testing.T) {
 		says("Done."))).Query(ctx, "Go on."))
 	assert.ErrorIs(t, out.err, context.Canceled)
 	assert.Equal(t, []string{"Tea."}, h.texts("acme"))
+	for _, each := range h.mem.Middleware().AdditionalTools {
+		_, err := each.(tool.InvokableTool).InvokableRun(ctx, `{"query":"tea","id":"x","content":"x"}`)
+		assert.ErrorIs(t, err, context.Canceled, "it is not told to a model")
+	}
 }

@@ -13,8 +13,8 @@ func init() {
 	}
 	maps.Copy(hostileAnswers, map[string]string{
 		"fields twice":              `{"same":true,"same":false,"text":"a","arms":[],"items":[],"unclear":false}`,
-		"many numbers":              `[` + strings.Repeat(`1e308,`, 100000) + `1]`,
-		"a long escape":             `{"same":true,"text":"` + strings.Repeat(`\u0000`, 100000) + `"}`,
+		"many numbers":              `[` + strings.Repeat(`1e308,`, 20000) + `1]`,
+		"a long escape":             `{"same":true,"text":"` + strings.Repeat(`\u0000`, 20000) + `"}`,
 		"a comment":                 "// as asked\n" + same(shift),
 		"a callback":                "answer(" + same(shift) + ")",
 		"an unclosed array":         `{"items":[{"notes":[1],"text":"a"}`,
@@ -81,7 +81,7 @@ func init() {
 		"nested": `{"arms":[[{"kind":"every","value":"1h","once":false}]],"unclear":false}`,
 	})
 	maps.Copy(hostileSummaries, map[string]string{
-		"one note many times": `{"items":[{"notes":[1` + strings.Repeat(",1", 400000) + `],"text":"Lena is to be called."}]}`,
+		"one note many times": `{"items":[{"notes":[1` + strings.Repeat(",1", 100000) + `],"text":"Lena is to be called."}]}`,
 		"every note at once":  items(object{"notes": []int{1, 2, 3, 4, 5, 6, 7, 8, 9}, "text": "All is well."}),
 		"null items":          `{"items":[null]}`, "items of items": `{"items":[[]]}`,
 		"right to left":          items(object{"notes": []int{1}, "text": "Call \u202eaneL\u202c."}),
