@@ -19,8 +19,7 @@ type Config struct {
 	// the message of the middleware, which takes some 100 for itself, an answer of memory_recall, and
 	// the documents of the Retriever together. It must be positive.
 	RecallTokens int
-	// RememberTokens bounds what is remembered of an answer. A longer one is not remembered. With 0 none is,
-	// and there are the tools only.
+	// RememberTokens bounds what is remembered of an answer. A longer one is not remembered, and with 0 none is.
 	RememberTokens int
 	// Tokens counts both; nil is [distill.Estimator].
 	Tokens distill.Tokenizer

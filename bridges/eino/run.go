@@ -42,7 +42,7 @@ type state struct {
 type runKey struct{}
 
 // WithRun returns a context for one execution of agents: for Runner.Run, or for Runner.Resume with the same
-// configuration after an interrupt.
+// configuration after an interrupt. The bank needs a Config.Ranker, and a store whose runs have views.
 func WithRun(ctx context.Context, bank *memory.Bank, cfg memory.RunConfig) (context.Context, *Run) {
 	r := &Run{bank: bank, cfg: cfg}
 	return context.WithValue(ctx, runKey{}, r), r
