@@ -198,6 +198,19 @@ func TestM10_AnAnswerGoesWithItsSources(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, h.texts("acme"))
 
+	// The host's own end counts if it is the earlier one.
+	for ttl, lives := range map[time.Duration]time.Duration{time.Minute: time.Minute, 2 * time.Hour: time.Hour, 0: time.Hour} {
+		h = newHost(t, inmem.New())
+		h.put("acme", memory.Draft{Content: "Ann takes 5 mg of Tazorin.", TTL: time.Hour})
+		h.cfg.Draft = func(_ context.Context, _, answer string) memory.Draft { return memory.Draft{Content: answer, TTL: ttl} }
+		h.configure(h.cfg)
+		require.NoError(t, h.ask("acme", "run-1", "What of Tazorin?", script(says("Yes."))).err)
+		h.pass(lives - time.Millisecond)
+		require.Contains(t, h.texts("acme"), "Yes.")
+		h.pass(time.Millisecond)
+		require.NotContains(t, h.texts("acme"), "Yes.")
+	}
+
 	h, _ = meanwhile(func(*host, string) {})
 	h.pass(time.Hour)
 	assert.Equal(t, []string{"Bob likes tea."}, h.texts("acme"))

@@ -51,11 +51,11 @@ func (m *Memory) without(messages []adk.Message) []adk.Message {
 	return slices.DeleteFunc(slices.Clone(messages), func(msg adk.Message) bool { return msg.Extra[mark] == m.cfg.Ref })
 }
 
-// asked is the last message of the user, and where it is.
+// asked is the last message of the user, and where it is. What before has made stands before it.
 func asked(messages []adk.Message) (at int, text string) {
 	for at := len(messages) - 1; at >= 0; at-- {
 		msg := messages[at]
-		if _, ours := msg.Extra[mark]; ours || msg.Role != schema.User {
+		if msg.Role != schema.User {
 			continue
 		}
 		text := msg.Content
