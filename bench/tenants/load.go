@@ -15,8 +15,9 @@ import (
 // zipf is the exponent of the load: the tenant of rank k is drawn in proportion to k^-zipf.
 const zipf = 1.1
 
-// work lets clients work for a while, and maintenance beside them.
-func (w *world) work(ctx context.Context, clients int, span time.Duration, seed uint64) error {
+// work lets clients work for a while, each for so many steps at most, and maintenance
+// beside them.
+func (w *world) work(ctx context.Context, clients, steps int, span time.Duration, seed uint64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	start := time.Now()
@@ -26,7 +27,7 @@ func (w *world) work(ctx context.Context, clients int, span time.Duration, seed 
 		group.Go(func() {
 			r := rand.New(rand.NewPCG(seed, uint64(k)))
 			z := rand.NewZipf(r, zipf, 1, uint64(w.tenants-1))
-			for time.Since(start) < span && errs[k] == nil {
+			for n := 0; n < steps && time.Since(start) < span && errs[k] == nil; n++ {
 				if errs[k] = w.step(ctx, r, int(z.Uint64())); errs[k] != nil {
 					cancel() // the others need not go on
 				}

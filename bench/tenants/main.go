@@ -17,6 +17,7 @@ type settings struct {
 	store, dsn string
 	tenants    []int
 	clients    int
+	steps      int           // of each client in a turn, at most
 	span       time.Duration // of the load for each number of tenants
 	rounds     int           // in which they take turns
 	verify     int           // tenants whose entries are compared at the end
@@ -29,6 +30,7 @@ func main() {
 	flag.StringVar(&s.store, "store", "sqlite", "sqlite or postgres")
 	flag.StringVar(&s.dsn, "dsn", "", "a PostgreSQL server to make databases on; without it one is started")
 	flag.IntVar(&s.clients, "clients", 4, "clients at once")
+	flag.IntVar(&s.steps, "steps", 100_000, "what each client does in a turn, at most")
 	flag.DurationVar(&s.span, "for", 30*time.Second, "how long clients work for each number of tenants")
 	flag.IntVar(&s.rounds, "rounds", 6, "in how many turns")
 	flag.Uint64Var(&s.seed, "seed", 1, "what the load is drawn from")
@@ -99,7 +101,7 @@ func simulate(ctx context.Context, s settings) (r *report, err error) {
 	}
 	for round := range s.rounds {
 		for _, w := range worlds {
-			if err := w.work(ctx, s.clients, s.span/time.Duration(s.rounds), s.seed+uint64(round)<<32); err != nil {
+			if err := w.work(ctx, s.clients, s.steps, s.span/time.Duration(s.rounds), s.seed+uint64(round)<<32); err != nil {
 				return nil, err
 			}
 		}
