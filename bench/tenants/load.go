@@ -67,7 +67,8 @@ func (w *world) step(ctx context.Context, r *rand.Rand, tenant int) error {
 }
 
 // run is a run of a workflow: it lists what is new, reads an entry, writes one to three,
-// deletes one now and then, and ends.
+// deletes one now and then, and ends. One in four does not end, so that its events are left
+// to the relay.
 func (w *world) run(ctx context.Context, r *rand.Rand, tenant int) error {
 	name, b := tenantName(tenant), &w.books[tenant]
 	secrets, err := registry()
@@ -96,7 +97,7 @@ func (w *world) run(ctx context.Context, r *rand.Rand, tenant int) error {
 		}
 	}
 	for range 1 + r.IntN(3) {
-		if err := w.put(ctx, r, run, name, b); err != nil {
+		if err := w.put(ctx, "run put", r, run, name, b); err != nil {
 			return err
 		}
 	}
@@ -122,12 +123,15 @@ func (w *world) run(ctx context.Context, r *rand.Rand, tenant int) error {
 			return err
 		}
 	}
+	if r.IntN(4) == 0 {
+		return nil
+	}
 	return w.latencies.time("run end", func() error { return run.End(ctx) })
 }
 
-// put writes an entry, one in four of which has a secret before it is redacted, one in
+// put writes an entry, timed as op, one in four of which has a secret before it is redacted, one in
 // eight expires, and one in ten is about somebody.
-func (w *world) put(ctx context.Context, r *rand.Rand, run *memory.Run, name string, b *book) error {
+func (w *world) put(ctx context.Context, op string, r *rand.Rand, run *memory.Run, name string, b *book) error {
 	d := memory.Draft{Content: text(r, name), Tags: []string{"note", words[r.IntN(len(words))]}, NodeID: "answer"}
 	if r.IntN(4) == 0 {
 		d.Content += " The key is " + secret + "."
@@ -143,7 +147,7 @@ func (w *world) put(ctx context.Context, r *rand.Rand, run *memory.Run, name str
 	// A forget of the same tenant does not come between the write and the note.
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return w.latencies.time("run put", func() error {
+	return w.latencies.time(op, func() error {
 		e, err := run.Put(ctx, ref, d)
 		if err != nil {
 			return err

@@ -108,7 +108,7 @@ func simulate(ctx context.Context, s settings) (r *report, err error) {
 	}
 	r = &report{Store: s.store}
 	for _, w := range worlds {
-		if err := w.afterwards(ctx); err != nil {
+		if err := errors.Join(w.relay(ctx, s.seed), w.afterwards(ctx)); err != nil {
 			return nil, err
 		}
 		if w.report.Compared, err = w.verify(ctx, s.verify); err != nil {

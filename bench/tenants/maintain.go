@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
@@ -84,6 +85,34 @@ func (w *world) tick(ctx context.Context) (int, error) {
 // a hundred tenants, so that a purge a horizon later can name it.
 func (w *world) note(ctx context.Context) (err error) {
 	w.report.Noting, err = w.rounds(ctx, "round, noting")
+	return err
+}
+
+// relayed is how many events are left to a relay that is timed.
+const relayed = 500
+
+// relay times the relay of events of fifty tenants, with no clients beside it.
+func (w *world) relay(ctx context.Context, seed uint64) error {
+	r := rand.New(rand.NewPCG(seed, 8))
+	for i := range min(50, w.tenants) {
+		secrets, err := registry()
+		if err != nil {
+			return err
+		}
+		name := tenantName(i)
+		run, err := w.bank.Start(ctx, memory.RunConfig{ID: "run-left", Tenant: name, Redactor: secrets})
+		for range relayed / min(50, w.tenants) {
+			if err == nil {
+				err = w.put(ctx, "put alone", r, run, name, &w.books[i])
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	start := time.Now()
+	done, err := w.bank.Relay(ctx)
+	w.report.RelayedPerSecond = float64(done.Delivered) / time.Since(start).Seconds()
 	return err
 }
 

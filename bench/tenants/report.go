@@ -46,7 +46,8 @@ type worldReport struct {
 	Noting           swept   `json:"noting"`
 	Purging          swept   `json:"purging"`
 	Idle             swept   `json:"idle"`
-	CaughtUp         int     `json:"caughtUp"` // commitments after a week without a tick
+	RelayedPerSecond float64 `json:"relayedPerSecond"` // events
+	CaughtUp         int     `json:"caughtUp"`         // commitments after a week without a tick
 	FiringsPerSecond float64 `json:"firingsPerSecond"`
 	Compared         int     `json:"comparedEntries"`
 }
@@ -66,7 +67,7 @@ func (w *world) summarise() worldReport {
 }
 
 func ofMaintenance(name string) bool {
-	return strings.HasPrefix(name, "tick") || strings.HasPrefix(name, "round") || name == "maintain" || name == "recall sweep"
+	return strings.HasPrefix(name, "tick") || strings.HasPrefix(name, "round") || name == "maintain" || name == "recall sweep" || name == "put alone"
 }
 
 // growth compares the last world with the first.
@@ -95,8 +96,9 @@ func (r *report) print(out io.Writer) {
 		fmt.Fprintf(out, "clients: %.0f operations a second\n", w.PerSecond)
 		fmt.Fprintf(out, "events waiting: %.1f on average in the first half, %.1f in the second; commitments overdue: %.1f, %.1f\n",
 			early.waiting, late.waiting, early.overdue, late.overdue)
-		fmt.Fprintf(out, "noting: %.0f tenants a second; purging: %.0f, %d entries of %d tenants; idle: %.0f; after a week without a tick: %d commitments fired or lapsed, %.0f a second\n",
-			w.Noting.PerSecond, w.Purging.PerSecond, w.Purging.Purged, w.Purging.Tenants, w.Idle.PerSecond, w.CaughtUp, w.FiringsPerSecond)
+		fmt.Fprintf(out, "noting: %.0f tenants a second; purging: %.0f, %d entries of %d tenants; idle: %.0f\nrelaying: %.0f events a second; after a week without a tick: %d commitments fired or lapsed, %.0f a second\n",
+			w.Noting.PerSecond, w.Purging.PerSecond, w.Purging.Purged, w.Purging.Tenants, w.Idle.PerSecond,
+			w.RelayedPerSecond, w.CaughtUp, w.FiringsPerSecond)
 		fmt.Fprintf(out, "compared: %d entries\n", w.Compared)
 	}
 	if len(r.Worlds) > 1 {
