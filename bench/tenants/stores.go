@@ -42,7 +42,7 @@ func newServer(ctx context.Context, kind, dsn string) (server, error) {
 	case "postgres":
 		s := &postgresServer{dsn: dsn}
 		if dsn == "" {
-			cluster, err := pgcluster.Start(ctx)
+			cluster, err := pgcluster.Start(ctx, "shared_buffers=1GB", "max_wal_size=4GB")
 			if err != nil {
 				return nil, err
 			}
