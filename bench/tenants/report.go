@@ -34,6 +34,7 @@ type worldReport struct {
 	// FillSeconds is how long filling took.
 	FillSeconds float64 `json:"fillSeconds"`
 	DiskBytes   int64   `json:"diskBytes"`
+	IndexBytes  int64   `json:"indexBytes"` // of that
 	// What a tenant takes on the disk, each of its entries, and an armed commitment.
 	TenantBytes float64 `json:"tenantBytes"`
 	EntryBytes  float64 `json:"entryBytes"`
@@ -85,8 +86,8 @@ func growth(worlds []worldReport) map[string]float64 {
 func (r *report) print(out io.Writer) {
 	fmt.Fprintf(out, "%s, %s, commit %s, %s, %s\n%s\n", r.Store, r.Date, r.Commit, r.Machine, r.Go, r.Command)
 	for _, w := range r.Worlds {
-		fmt.Fprintf(out, "\n%d tenants, %d entries, filled in %.0f s: %.0f bytes a tenant, %.0f an entry, %.0f an armed commitment, %.1f MB in all\n",
-			w.Tenants, w.Entries, w.FillSeconds, w.TenantBytes, w.EntryBytes, w.ArmedBytes, float64(w.DiskBytes)/1e6)
+		fmt.Fprintf(out, "\n%d tenants, %d entries, filled in %.0f s: %.0f bytes a tenant, %.0f an entry, %.0f an armed commitment, %.1f MB in all, %.1f MB of it indexes\n",
+			w.Tenants, w.Entries, w.FillSeconds, w.TenantBytes, w.EntryBytes, w.ArmedBytes, float64(w.DiskBytes)/1e6, float64(w.IndexBytes)/1e6)
 		fmt.Fprintf(out, "%-20s %8s %10s %10s %10s %10s  us\n", "operation", "count", "p50", "p95", "p99", "max")
 		for _, name := range names(w.Latencies) {
 			l := w.Latencies[name]

@@ -28,8 +28,9 @@ type database interface {
 	// open returns the store and what closes it. With relaxed no commit waits for the
 	// disk, which is for filling only.
 	open(ctx context.Context, relaxed bool) (driver.Adapter, func() error, error)
-	// size is what the database takes on the disk, in bytes. Nothing writes meanwhile.
-	size(ctx context.Context) (int64, error)
+	// size is what the database takes on the disk, in bytes, and its indexes of that, 0 where
+	// that is not known. Nothing writes meanwhile.
+	size(ctx context.Context) (all, indexes int64, err error)
 }
 
 // newServer returns the server of a kind of store, "sqlite" or "postgres". dsn names a
@@ -72,19 +73,19 @@ func (d sqliteDatabase) open(ctx context.Context, relaxed bool) (driver.Adapter,
 }
 
 // size opens and closes the database, by which the log is moved into the file.
-func (d sqliteDatabase) size(ctx context.Context) (int64, error) {
+func (d sqliteDatabase) size(ctx context.Context) (all, indexes int64, err error) {
 	_, done, err := d.open(ctx, false)
 	if err == nil {
 		err = done()
 	}
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	info, err := os.Stat(d.path)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return info.Size(), nil
+	return info.Size(), 0, nil
 }
 
 type postgresServer struct {
@@ -149,16 +150,16 @@ func (d postgresDatabase) open(ctx context.Context, relaxed bool) (driver.Adapte
 
 // size counts the tables with their indexes, not the server's log. It analyses the tables
 // first, as autovacuum would within a minute.
-func (d postgresDatabase) size(ctx context.Context) (n int64, err error) {
+func (d postgresDatabase) size(ctx context.Context) (all, indexes int64, err error) {
 	conn, err := pgx.ConnectConfig(ctx, d.config.ConnConfig)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer conn.Close(ctx)
 	if _, err := conn.Exec(ctx, "VACUUM ANALYZE"); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	err = conn.QueryRow(ctx, `SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c
-		JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'agentmemory' AND c.relkind = 'r'`).Scan(&n)
-	return n, err
+	err = conn.QueryRow(ctx, `SELECT sum(pg_total_relation_size(c.oid))::bigint, sum(pg_indexes_size(c.oid))::bigint FROM pg_class c
+		JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'agentmemory' AND c.relkind = 'r'`).Scan(&all, &indexes)
+	return all, indexes, err
 }

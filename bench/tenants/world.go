@@ -138,7 +138,7 @@ func newWorld(ctx context.Context, db database, tenants int, seed uint64) (*worl
 	entry := (float64(second-first) - float64(first-empty)) / (half * (many - few))
 	w.report = worldReport{
 		Tenants: tenants, Entries: tenants/2*few + (tenants-tenants/2)*many, FillSeconds: time.Since(start).Seconds(),
-		DiskBytes: full, EntryBytes: entry, TenantBytes: float64(first-empty)/half - few*entry,
+		DiskBytes: full, IndexBytes: w.report.IndexBytes, EntryBytes: entry, TenantBytes: float64(first-empty)/half - few*entry,
 		ArmedBytes: float64(full-second) / float64((tenants+armedEvery-1)/armedEvery),
 	}
 	return w, w.open(ctx, false)
@@ -149,7 +149,9 @@ func (w *world) sizeAfter(ctx context.Context, f func() error) (int64, error) {
 	if err := f(); err != nil {
 		return 0, err
 	}
-	return w.db.size(ctx)
+	all, indexes, err := w.db.size(ctx)
+	w.report.IndexBytes = indexes
+	return all, err
 }
 
 // open makes the bank and the engines over the database.
