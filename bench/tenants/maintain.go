@@ -83,8 +83,16 @@ func (w *world) tick(ctx context.Context) (int, error) {
 
 // note times rounds of maintenance before there is a load: each writes down the version of
 // a hundred tenants, so that a purge a horizon later can name it.
-func (w *world) note(ctx context.Context) (err error) {
-	w.report.Noting, err = w.rounds(ctx, "round, noting")
+func (w *world) note(ctx context.Context) error {
+	before, _, err := w.db.size(ctx)
+	if err != nil {
+		return err
+	}
+	if w.report.Noting, err = w.rounds(ctx, "round, noting"); err != nil {
+		return err
+	}
+	after, _, err := w.db.size(ctx)
+	w.report.NotedBytes = float64(after-before) / float64(w.report.Noting.Tenants)
 	return err
 }
 

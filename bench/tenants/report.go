@@ -39,6 +39,8 @@ type worldReport struct {
 	TenantBytes float64 `json:"tenantBytes"`
 	EntryBytes  float64 `json:"entryBytes"`
 	ArmedBytes  float64 `json:"armedBytes"`
+	// NotedBytes is what the first note of a tenant's version takes.
+	NotedBytes float64 `json:"notedBytes"`
 
 	Latencies map[string]latency `json:"microseconds"`
 	PerSecond float64            `json:"operationsPerSecond"` // of the clients
@@ -86,8 +88,8 @@ func growth(worlds []worldReport) map[string]float64 {
 func (r *report) print(out io.Writer) {
 	fmt.Fprintf(out, "%s, %s, commit %s, %s, %s\n%s\n", r.Store, r.Date, r.Commit, r.Machine, r.Go, r.Command)
 	for _, w := range r.Worlds {
-		fmt.Fprintf(out, "\n%d tenants, %d entries, filled in %.0f s: %.0f bytes a tenant, %.0f an entry, %.0f an armed commitment, %.1f MB in all, %.1f MB of it indexes\n",
-			w.Tenants, w.Entries, w.FillSeconds, w.TenantBytes, w.EntryBytes, w.ArmedBytes, float64(w.DiskBytes)/1e6, float64(w.IndexBytes)/1e6)
+		fmt.Fprintf(out, "\n%d tenants, %d entries, filled in %.0f s: %.0f bytes a tenant, %.0f an entry, %.0f an armed commitment, %.0f a note, %.1f MB in all, %.1f MB of it indexes\n",
+			w.Tenants, w.Entries, w.FillSeconds, w.TenantBytes, w.EntryBytes, w.ArmedBytes, w.NotedBytes, float64(w.DiskBytes)/1e6, float64(w.IndexBytes)/1e6)
 		fmt.Fprintf(out, "%-20s %8s %10s %10s %10s %10s  us\n", "operation", "count", "p50", "p95", "p99", "max")
 		for _, name := range names(w.Latencies) {
 			l := w.Latencies[name]
