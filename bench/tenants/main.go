@@ -95,9 +95,9 @@ func simulate(ctx context.Context, s settings) (r *report, err error) {
 			return nil, err
 		}
 		worlds = append(worlds, w)
-		if err := w.note(ctx); err != nil {
-			return nil, err
-		}
+	}
+	if err := note(ctx, worlds); err != nil {
+		return nil, err
 	}
 	for round := range s.rounds {
 		for _, w := range worlds {
@@ -106,11 +106,16 @@ func simulate(ctx context.Context, s settings) (r *report, err error) {
 			}
 		}
 	}
-	r = &report{Store: s.store}
 	for _, w := range worlds {
-		if err := errors.Join(w.relay(ctx, s.seed), w.afterwards(ctx)); err != nil {
+		if err := w.relay(ctx, s.seed); err != nil {
 			return nil, err
 		}
+	}
+	if err := afterwards(ctx, worlds); err != nil {
+		return nil, err
+	}
+	r = &report{Store: s.store}
+	for _, w := range worlds {
 		if w.report.Compared, err = w.verify(ctx, s.verify); err != nil {
 			return nil, err
 		}

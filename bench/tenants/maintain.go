@@ -83,17 +83,25 @@ func (w *world) tick(ctx context.Context) (int, error) {
 
 // note times rounds of maintenance before there is a load: each writes down the version of
 // a hundred tenants, so that a purge a horizon later can name it.
-func (w *world) note(ctx context.Context) error {
-	before, _, err := w.db.size(ctx)
-	if err != nil {
+func note(ctx context.Context, worlds []*world) error {
+	before := make([]int64, len(worlds))
+	for i, w := range worlds {
+		var err error
+		if before[i], _, err = w.db.size(ctx); err != nil {
+			return err
+		}
+	}
+	if err := rounds(ctx, worlds, "round, noting", func(w *world) *swept { return &w.report.Noting }); err != nil {
 		return err
 	}
-	if w.report.Noting, err = w.rounds(ctx, "round, noting"); err != nil {
-		return err
+	for i, w := range worlds {
+		after, _, err := w.db.size(ctx)
+		if err != nil {
+			return err
+		}
+		w.report.NotedBytes = float64(after-before[i]) / float64(w.report.Noting.Tenants)
 	}
-	after, _, err := w.db.size(ctx)
-	w.report.NotedBytes = float64(after-before) / float64(w.report.Noting.Tenants)
-	return err
+	return nil
 }
 
 // relayed is how many events are left to a relay that is timed.
@@ -124,26 +132,28 @@ func (w *world) relay(ctx context.Context, seed uint64) error {
 	return err
 }
 
-// afterwards sets the clock beyond the horizon, with no clients any more. It times the
+// afterwards sets the clocks beyond the horizon, with no clients any more. It times the
 // ticks that catch up, rounds of maintenance that remove what has ended before, and rounds
 // that find nothing to do.
-func (w *world) afterwards(ctx context.Context) (err error) {
-	w.ahead.Add(int64(memory.DefaultHorizon + 3*time.Hour))
-	start := time.Now()
-	for more := true; more; {
-		settled, err := w.tick(ctx)
-		if err != nil {
-			return err
+func afterwards(ctx context.Context, worlds []*world) error {
+	for _, w := range worlds {
+		w.ahead.Add(int64(memory.DefaultHorizon + 3*time.Hour))
+		start := time.Now()
+		for more := true; more; {
+			settled, err := w.tick(ctx)
+			if err != nil {
+				return err
+			}
+			w.report.CaughtUp += settled
+			more = settled > 0
 		}
-		w.report.CaughtUp += settled
-		more = settled > 0
+		w.report.FiringsPerSecond = float64(w.report.CaughtUp) / time.Since(start).Seconds()
 	}
-	w.report.FiringsPerSecond = float64(w.report.CaughtUp) / time.Since(start).Seconds()
-	if w.report.Purging, err = w.rounds(ctx, "round, purging"); err != nil {
+	err := rounds(ctx, worlds, "round, purging", func(w *world) *swept { return &w.report.Purging })
+	if err != nil {
 		return err
 	}
-	w.report.Idle, err = w.rounds(ctx, "round, idle")
-	return err
+	return rounds(ctx, worlds, "round, idle", func(w *world) *swept { return &w.report.Idle })
 }
 
 // swept is what rounds of maintenance did.
@@ -151,35 +161,46 @@ type swept struct {
 	Tenants   int     `json:"tenants"`
 	Purged    int     `json:"purged"` // entries
 	Relayed   int     `json:"relayed"`
+	Seconds   float64 `json:"seconds"`
 	PerSecond float64 `json:"tenantsPerSecond"`
 }
 
-// rounds times some rounds of maintenance of a new bank, which begins with the first
-// tenant, as the next one does.
-func (w *world) rounds(ctx context.Context, name string) (swept, error) {
-	var s swept
-	if err := w.reopen(ctx); err != nil {
-		return s, err
+// rounds times some rounds of maintenance of new banks, which take turns and begin with the
+// first tenant, as the next ones do.
+func rounds(ctx context.Context, worlds []*world, name string, into func(*world) *swept) error {
+	if err := reopen(ctx, worlds); err != nil {
+		return err
 	}
-	start := time.Now()
-	for range min(roundsTimed, (w.tenants+99)/100) {
-		err := w.latencies.time(name, func() error {
-			done, err := w.bank.Maintain(ctx)
-			s.Tenants, s.Purged, s.Relayed = s.Tenants+done.Tenants, s.Purged+done.Purged, s.Relayed+done.Relayed.Delivered
-			return err
-		})
-		if err != nil {
-			return s, err
+	for i := range roundsTimed {
+		for _, w := range worlds {
+			if i*100 >= w.tenants {
+				continue
+			}
+			s, start := into(w), time.Now()
+			err := w.latencies.time(name, func() error {
+				done, err := w.bank.Maintain(ctx)
+				s.Tenants, s.Purged, s.Relayed = s.Tenants+done.Tenants, s.Purged+done.Purged, s.Relayed+done.Relayed.Delivered
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			s.Seconds += time.Since(start).Seconds()
+			s.PerSecond = float64(s.Tenants) / s.Seconds
 		}
 	}
-	s.PerSecond = float64(s.Tenants) / time.Since(start).Seconds()
-	return s, w.reopen(ctx)
+	return reopen(ctx, worlds)
 }
 
 // reopen is the end of a process and the beginning of another.
-func (w *world) reopen(ctx context.Context) error {
-	if err := w.close(); err != nil {
-		return err
+func reopen(ctx context.Context, worlds []*world) error {
+	for _, w := range worlds {
+		if err := w.close(); err != nil {
+			return err
+		}
+		if err := w.open(ctx, false); err != nil {
+			return err
+		}
 	}
-	return w.open(ctx, false)
+	return nil
 }
