@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -157,6 +158,29 @@ func TestLeafOf(t *testing.T) {
 		}
 		return err
 	}))
+}
+
+// A page of a table that leads back to itself is damage, and no endless walk.
+func TestLeafOf_Damaged(t *testing.T) {
+	db := openFresh(t)
+	for i := range 200 {
+		require.NoError(t, db.Memory().Put(t.Context(), here, driver.Entry{ID: fmt.Sprint(i), CreatedAt: then, Content: strings.Repeat("x", 1500)}))
+	}
+	err := db.write(t.Context(), func(t *tx) error {
+		var root page
+		if err := t.get([]any{&root.number, &root.data}, `SELECT pgno, data FROM sqlite_dbpage
+			WHERE pgno = (SELECT rootpage FROM sqlite_schema WHERE name = 'texts')`); err != nil {
+			return err
+		}
+		first := binary.BigEndian.Uint16(root.data[12:])
+		binary.BigEndian.PutUint32(root.data[first:], uint32(root.number))
+		if err := t.writePage(root); err != nil {
+			return err
+		}
+		_, err := t.leafOf(root.number, 1)
+		return err // which undoes it
+	})
+	require.EqualError(t, err, "sqlite: "+damaged)
 }
 
 // A purge leaves an entry whose subjects it cannot read.

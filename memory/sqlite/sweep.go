@@ -135,7 +135,7 @@ type leaf struct {
 // leafOf returns the leaf of a table where a key is, or would be.
 func (t *tx) leafOf(root, key int64) (leaf, error) {
 	l := leaf{page{number: root}, math.MinInt64, math.MaxInt64}
-	for {
+	for range maxDepth {
 		if err := t.get([]any{&l.data}, `SELECT data FROM sqlite_dbpage WHERE pgno = ?`, l.number); err != nil {
 			return l, wrap(writeFailed, err)
 		}
@@ -162,7 +162,11 @@ func (t *tx) leafOf(root, key int64) (leaf, error) {
 		}
 		l.number = int64(binary.BigEndian.Uint32(child))
 	}
+	return l, &failure{damaged, nil} // pages that lead back to each other
 }
+
+// maxDepth is how deep a table may be, as SQLite has it.
+const maxDepth = 20
 
 // interiorOfTable is the first byte of a page of a table that is no leaf.
 const interiorOfTable = 5
