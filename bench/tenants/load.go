@@ -36,9 +36,10 @@ func (w *world) work(ctx context.Context, clients, steps int, span time.Duration
 	}
 	over := make(chan struct{})
 	maintained := make(chan struct{})
+	began := w.busy
 	go func() {
 		defer close(maintained)
-		errs[clients] = w.keep(ctx, over)
+		errs[clients] = w.keep(ctx, began, over)
 	}()
 	group.Wait()
 	w.busy += time.Since(start)

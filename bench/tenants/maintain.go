@@ -25,11 +25,11 @@ type watched struct {
 }
 
 // keep does what [memory.Bank.Keep] does with a commitment engine beside it, in a loop
-// that is timed: a tick five times a second and a round of maintenance every two seconds.
-func (w *world) keep(ctx context.Context, over <-chan struct{}) error {
+// that is timed, after clients have worked for so long: a tick five times a second and a round of maintenance every two seconds.
+func (w *world) keep(ctx context.Context, began time.Duration, over <-chan struct{}) error {
 	ticks := time.NewTicker(tickEvery)
 	defer ticks.Stop()
-	began, last := w.busy.Seconds(), time.Time{}
+	var last time.Time
 	for start := time.Now(); ; {
 		select {
 		case <-over:
@@ -61,7 +61,7 @@ func (w *world) keep(ctx context.Context, over <-chan struct{}) error {
 				overdue++
 			}
 		}
-		w.watched = append(w.watched, watched{began + time.Since(start).Seconds(), done.Relayed.Waiting, overdue})
+		w.watched = append(w.watched, watched{(began + time.Since(start)).Seconds(), done.Relayed.Waiting, overdue})
 	}
 }
 
