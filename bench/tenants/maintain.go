@@ -25,7 +25,8 @@ type watched struct {
 }
 
 // keep does what [memory.Bank.Keep] does with a commitment engine beside it, in a loop
-// that is timed, after clients have worked for so long: a tick five times a second and a round of maintenance every two seconds.
+// that is timed: a tick five times a second and a round of maintenance every two seconds.
+// It begins when clients have worked for so long in earlier turns.
 func (w *world) keep(ctx context.Context, began time.Duration, over <-chan struct{}) error {
 	ticks := time.NewTicker(tickEvery)
 	defer ticks.Stop()
