@@ -38,6 +38,7 @@ type DB struct {
 	timeout     time.Duration
 	rowSecurity bool
 	pooler      bool
+	distributed bool   // over the nodes of a cluster
 	incarnation string // names this database: see [driver.FirstMark]
 	owner       []byte // names this DB in the claims of the outbox
 }
@@ -57,7 +58,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.rowSecurity, db.incarnation = have.secured, have.incarnation
+	db.rowSecurity, db.distributed, db.incarnation = have.secured, have.distributed, have.incarnation
 	return db, nil
 }
 

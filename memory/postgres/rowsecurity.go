@@ -15,7 +15,14 @@ var securedTables = []string{"tenants", "versions", "entries", "former", "scars"
 // transaction has named, from the owner of the tables too. Only superusers and roles with
 // BYPASSRLS see more. If they say so, a relay has the outbox of all tenants, and what lists tenants or
 // what is due sees the counters and the machinery of all.
-func secureRows(ctx context.Context, tx pgx.Tx) error {
+func secureRows(ctx context.Context, tx pgx.Tx, distributed bool) error {
+	once := func(expression string) string { return "(SELECT " + expression + ")" } // not for each row
+	if distributed {
+		once = func(expression string) string { return expression } // policies have no sub-selects there
+		if err := enterNodes(ctx, tx); err != nil {
+			return err
+		}
+	}
 	const current = `
 		CREATE OR REPLACE FUNCTION agentmemory.current_tenant() RETURNS bytea LANGUAGE sql STABLE AS $$
 			SELECT CASE WHEN s LIKE 'x%' THEN decode(substr(s, 2), 'hex') END
@@ -32,18 +39,18 @@ func secureRows(ctx context.Context, tx pgx.Tx) error {
 			ALTER TABLE agentmemory.%[1]s FORCE ROW LEVEL SECURITY;
 			DROP POLICY IF EXISTS one_tenant ON agentmemory.%[1]s;
 			CREATE POLICY one_tenant ON agentmemory.%[1]s 
-				USING (CASE WHEN tenant = (SELECT agentmemory.current_tenant()) THEN 1 END IS NOT NULL)`, table))
+				USING (CASE WHEN tenant = %[2]s THEN 1 END IS NOT NULL)`, table, once("agentmemory.current_tenant()")))
 		if err != nil {
 			return err
 		}
 	}
-	_, err := tx.Exec(ctx, `
+	_, err := tx.Exec(ctx, fmt.Sprintf(`
 		DROP POLICY IF EXISTS relay ON agentmemory.outbox;
-		CREATE POLICY relay ON agentmemory.outbox USING ((SELECT current_setting('agentmemory.tenant') = '*'));
+		CREATE POLICY relay ON agentmemory.outbox USING (%[1]s);
 		DROP POLICY IF EXISTS listing ON agentmemory.tenants;
-		CREATE POLICY listing ON agentmemory.tenants FOR SELECT USING ((SELECT current_setting('agentmemory.tenant') = '*'));
+		CREATE POLICY listing ON agentmemory.tenants FOR SELECT USING (%[1]s);
 		DROP POLICY IF EXISTS scheduler ON agentmemory.documents;
-		CREATE POLICY scheduler ON agentmemory.documents FOR SELECT
-			USING (class = 0 AND (SELECT current_setting('agentmemory.tenant') = '*'))`)
+		CREATE POLICY scheduler ON agentmemory.documents FOR SELECT USING (class = 0 AND %[1]s)`,
+		once("current_setting('agentmemory.tenant') = '*'")))
 	return err
 }
