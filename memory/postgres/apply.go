@@ -28,8 +28,8 @@ func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.
 			SELECT octet_length(content) AS size FROM agentmemory.entries
 			WHERE tenant = $1 AND ref = $2 AND id = $3 AND died >= 9223372036854775807 AND NOT erased AND expires_at > $4
 		), noted AS (
-			INSERT INTO agentmemory.versions (tenant, version, mark, changes, entries, bytes)
-			SELECT $1, v.version + 1, $6, $7, v.entries - 1, v.bytes - hit.size FROM hit, ` + newestVersion + ` v RETURNING version
+			INSERT INTO agentmemory.versions AS made (tenant, version, mark, changes, entries, bytes)
+			SELECT $1, v.version + 1, $6, $7, v.entries - 1, v.bytes - hit.size FROM hit, ` + newestVersion + ` v RETURNING made.version
 		)
 		UPDATE agentmemory.entries e SET died = noted.version, state = $5 FROM noted
 		WHERE e.tenant = $1 AND e.ref = $2 AND e.id = $3`
@@ -167,11 +167,11 @@ const newestVersion = `(
 // entries that are put, and by how much what the tenant has grows.
 func (w *writes) note(b *pgx.Batch, fresh []driver.Placed, growth driver.Limits) {
 	const note = `
-		INSERT INTO agentmemory.versions (tenant, version, mark, changes, entries, bytes)
+		INSERT INTO agentmemory.versions AS made (tenant, version, mark, changes, entries, bytes)
 		SELECT t.tenant, COALESCE(v.version, 0) + 1, $2, $3, COALESCE(v.entries, 0) + $4, COALESCE(v.bytes, 0) + $5
 		FROM agentmemory.tenants t LEFT JOIN LATERAL (
 			SELECT version, entries, bytes FROM agentmemory.versions WHERE tenant = $1 ORDER BY version DESC LIMIT 1) v ON true
-		WHERE t.tenant = $1 RETURNING version`
+		WHERE t.tenant = $1 RETURNING made.version`
 	b.Queue(note, []byte(w.tenant), w.mark[:], w.journal(fresh), growth.Entries, growth.Bytes).QueryRow(func(row pgx.Row) error {
 		var n int64
 		err := row.Scan(&n)

@@ -2,17 +2,21 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/adaptertest"
+	"github.com/openwop/agentmemory/internal/crashload"
 )
 
 // envCitus names a database on the coordinator of a Citus cluster, by a superuser of all its
@@ -72,24 +76,21 @@ func citusDatabase(t testing.TB) string {
 	return with(os.Getenv(envCitus), "dbname", name)
 }
 
-// citusPool connects to a new database of the cluster.
-func citusPool(t testing.TB, change ...func(*pgxpool.Config)) *pgxpool.Pool {
-	pool := connect(t, citusDatabase(t), change...)
-	t.Cleanup(pool.Close)
-	return pool
-}
-
 // The whole kit, on tables that are spread over the nodes of a cluster.
 func TestCitus_Store(t *testing.T) {
-	user := citus(t).Config().User
-	report, err := adaptertest.Check(t.Context(), kitConfig(&lender{t: t, root: user, make: func() *pgxpool.Pool { return citusPool(t) }}))
+	checkOnCitus(t, Options{}, func() *pgxpool.Pool { return connect(t, citusDatabase(t)) })
+}
+
+func checkOnCitus(t *testing.T, opts Options, pool func() *pgxpool.Pool) {
+	report, err := adaptertest.Check(t.Context(), kitConfig(&lender{t: t, root: citus(t).Config().User, opts: opts, make: pool}))
 	require.NoError(t, err)
 	require.True(t, report.OK(), strings.Join(report.Failures(), "\n"))
 }
 
 // What somebody does first: entries come back, and the rows are on the workers.
 func TestCitus_Open(t *testing.T) {
-	ctx, pool := t.Context(), citusPool(t)
+	ctx, pool := t.Context(), connect(t, citusDatabase(t))
+	t.Cleanup(pool.Close)
 	db, err := Open(ctx, pool, Options{})
 	require.NoError(t, err)
 	require.True(t, db.distributed)
@@ -103,4 +104,100 @@ func TestCitus_Open(t *testing.T) {
 	again, err := Open(ctx, pool, Options{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a"}, list(t, again.Memory(), home))
+}
+
+// secureOnCitus connects to a new database of the cluster as hostRole. A role that is made in
+// one database is on all nodes, but of another one a superuser has to make it known.
+func secureOnCitus(t *testing.T) *pgxpool.Pool {
+	connection := secured(t, citusDatabase(t))
+	admin := connect(t, connection)
+	defer admin.Close()
+	for _, command := range []string{`CREATE TABLE public.heard (of int)`, `ALTER TABLE public.heard OWNER TO ` + hostRole,
+		`SELECT create_distributed_table('public.heard', 'of')`, `DROP TABLE public.heard`} {
+		_, err := admin.Exec(t.Context(), command)
+		require.NoError(t, err)
+	}
+	return connect(t, connection, func(cfg *pgxpool.Config) { as(cfg, hostRole) })
+}
+
+// The second wall stands on the nodes too, where the statements of a transaction are carried out.
+func TestCitus_RowSecurity(t *testing.T) {
+	pool := secureOnCitus(t)
+	t.Cleanup(pool.Close)
+	holdsApart(t, pool)
+}
+
+// The whole kit under policies.
+func TestCitus_StoreRowSecurity(t *testing.T) {
+	if os.Getenv("AGENTMEMORY_LONG") != "1" {
+		t.Skip("takes minutes: set AGENTMEMORY_LONG=1")
+	}
+	checkOnCitus(t, Options{RowSecurity: true, StatementTimeout: time.Minute}, func() *pgxpool.Pool {
+		return secureOnCitus(t)
+	})
+}
+
+// envStrikes has a command of the shell in each line, which kills a server of the cluster and
+// starts it again: the coordinator's or a worker's.
+const envStrikes = "AGENTMEMORY_CITUS_STRIKES"
+
+// What was acknowledged outlives each server of the cluster.
+func TestCitus_KilledNodes(t *testing.T) {
+	strikes := strings.Split(strings.TrimSpace(os.Getenv(envStrikes)), "\n")
+	if strikes[0] == "" {
+		t.Skip(envStrikes + " has no commands that kill servers and start them again")
+	}
+	loadOnCitus(t, rounds(2*len(strikes)), func(ctx context.Context, _ *pgx.Conn, round int) error {
+		text, err := exec.CommandContext(ctx, "sh", "-c", strikes[round%len(strikes)]).CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%w: %s", err, text)
+		}
+		return err
+	})
+}
+
+// What was acknowledged is there when its rows have moved to another node meanwhile.
+func TestCitus_MovedShards(t *testing.T) {
+	loadOnCitus(t, rounds(4), func(ctx context.Context, coordinator *pgx.Conn, _ int) error {
+		const shards = `
+			SELECT DISTINCT ON (s.shardid) s.shardid, s.nodename, s.nodeport, n.nodename, n.nodeport FROM citus_shards s, pg_dist_node n
+			WHERE s.table_name = 'agentmemory.tenants'::regclass AND n.shouldhaveshards AND (n.nodename, n.nodeport) <> (s.nodename, s.nodeport)`
+		rows, err := coordinator.Query(ctx, shards)
+		if err != nil {
+			return err
+		}
+		moves, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct {
+			Shard    int64
+			From     string
+			FromPort int
+			To       string
+			ToPort   int
+		}])
+		if err == nil && len(moves) == 0 {
+			err = errors.New("no shard to move")
+		}
+		for _, m := range moves {
+			if err == nil {
+				_, err = coordinator.Exec(ctx, `SELECT citus_move_shard_placement($1, $2, $3, $4, $5, 'block_writes')`, m.Shard, m.From, m.FromPort, m.To, m.ToPort)
+			}
+		}
+		return err
+	})
+}
+
+// loadOnCitus puts the load of the kill tests on a cluster, to which something happens meanwhile.
+func loadOnCitus(t *testing.T, n int, strike func(ctx context.Context, coordinator *pgx.Conn, round int) error) {
+	connection := citusDatabase(t)
+	t.Setenv(envLoad, connection)
+	load := crashload.Rounds{Dir: t.TempDir(), Seed: 3, N: n, Open: openForLoad}
+	load.Strike = func(ctx context.Context, round int) error {
+		conn, err := pgx.Connect(ctx, connection)
+		if err != nil {
+			return err
+		}
+		defer conn.Close(ctx)
+		return strike(ctx, conn, round)
+	}
+	load.Seen = func(round int, r crashload.Report) { t.Logf("round %d: %+v", round+1, r) }
+	require.NoError(t, load.Run(t.Context()))
 }

@@ -53,8 +53,8 @@ func swapSQL(x *driver.DocumentSwap) (string, []any) {
 	if args = append(args, value); x.Rev != 0 {
 		return retain + `, value = $11 FROM r` + held + ` RETURNING d.rev`, args
 	}
-	return `INSERT INTO agentmemory.documents (tenant, ref, kind, key, class, grp, due, made_of, subjects, value, rev)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, ` + revision + `) RETURNING rev`, args
+	return `INSERT INTO agentmemory.documents AS d (tenant, ref, kind, key, class, grp, due, made_of, subjects, value, rev)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, ` + revision + `) RETURNING d.rev`, args
 }
 
 // attributes are the group, the due, the entries and the subjects of a document.
