@@ -216,7 +216,7 @@ func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(e
 	b.Queue(commit)
 	err := w.db.settle(ctx, conn, func(ctx context.Context, conn *pgx.Conn) error { return conn.SendBatch(ctx, b).Close() })
 	switch {
-	case open(err):
+	case w.db.open(err):
 		if !errors.Is(err, ErrOutcomeUnknown) {
 			_ = raw.Close(ctx)
 		}

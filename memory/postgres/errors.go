@@ -54,6 +54,7 @@ const (
 	idleInTransaction = "25P03"
 	tooManyClients    = "53300"
 	divisionByZero    = "22012" // only guard divides
+	internalError     = "XX000"
 )
 
 // aborted reports whether the server says that it has undone the transaction because

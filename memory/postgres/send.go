@@ -166,8 +166,9 @@ func (db *DB) unending(ctx context.Context) context.Context {
 
 // open reports whether an error of the statements that were to commit leaves open
 // whether they did: the server did not say that it has undone them. One that ends the
-// connection says nothing about what it has committed just before.
-func open(err error) bool {
+// connection says nothing about what it has committed just before, and a coordinator that
+// could not commit on a node does not know what the node has done.
+func (db *DB) open(err error) bool {
 	if err == nil || errors.As(err, new(early)) {
 		return false
 	}
@@ -177,7 +178,7 @@ func open(err error) bool {
 	}
 	ends := said.SeverityUnlocalized == "FATAL" || said.SeverityUnlocalized == "PANIC"
 	before := said.Code == idleInTransaction || said.Code == tooManyClients // they come before the commit
-	return lost(err) || ends && !before
+	return lost(err) || ends && !before || db.distributed && said.Code == internalError
 }
 
 // write runs statements that change something, as one transaction. Its outcome is
@@ -194,7 +195,7 @@ func (db *DB) write(ctx context.Context, setting string, allows func(error) bool
 					build(b)
 				})
 			})
-			if open(err) && !allows(err) {
+			if db.open(err) && !allows(err) {
 				return driver.Fail(ErrOutcomeUnknown, "", err)
 			}
 			return err
