@@ -16,7 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/adaptertest"
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/internal/crashload"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // envCitus names a database on the coordinator of a Citus cluster, by a superuser of all its
@@ -200,4 +202,100 @@ func loadOnCitus(t *testing.T, n int, strike func(ctx context.Context, coordinat
 	}
 	load.Seen = func(round int, r crashload.Report) { t.Logf("round %d: %+v", round+1, r) }
 	require.NoError(t, load.Run(t.Context()))
+}
+
+// BenchmarkServers has the same calls made to a server of one's own and to the cluster, one
+// after the other, by a host that waits for the disk.
+func BenchmarkServers(b *testing.B) {
+	for _, server := range []struct {
+		name     string
+		database func(b *testing.B) string
+	}{
+		{"PostgreSQL", func(b *testing.B) string { return emptyDatabase(b, b.Context()) }},
+		{"Citus", func(b *testing.B) string { return citusDatabase(b) }},
+	} {
+		b.Run(server.name, func(b *testing.B) {
+			ctx := b.Context()
+			pool, err := pgxpool.New(ctx, server.database(b))
+			require.NoError(b, err)
+			defer pool.Close()
+			db, err := Open(ctx, pool, Options{})
+			require.NoError(b, err)
+			benchmarkCalls(b, db.Memory())
+		})
+	}
+}
+
+func benchmarkCalls(b *testing.B, st *Store) {
+	ctx, n := b.Context(), 0
+	tenant := func(i int) driver.Scope { return driver.Scope{Tenant: fmt.Sprint("t", i%100), Ref: "support"} }
+	put := func() (driver.Scope, string) {
+		n++
+		s, e := tenant(n), entry(fmt.Sprint("e", n))
+		require.NoError(b, st.Put(ctx, s, e))
+		return s, e.ID
+	}
+	for range 1000 {
+		put()
+	}
+	first, err := st.Version(ctx, tenant(0).Tenant)
+	require.NoError(b, err)
+	for _, call := range []struct {
+		name string
+		do   func() error
+	}{
+		{"List1", func() error { n++; _, err := st.List(ctx, tenant(n), driver.Query{At: now, Limit: 1}); return err }},
+		{"ListAt100", func() error {
+			_, err := st.ListAt(ctx, tenant(0), first, driver.Query{At: now, Limit: 100})
+			return err
+		}},
+		{"Put", func() error { put(); return nil }},
+		{"Apply100", func() error {
+			n++
+			s := tenant(n)
+			var m driver.Mutation
+			m.At = now
+			for i := range 100 {
+				m.Put = append(m.Put, driver.Placed{Scope: s, Entry: entry(fmt.Sprint("m", n, ".", i))})
+			}
+			_, err := st.Apply(ctx, s.Tenant, m)
+			return err
+		}},
+		{"ApplyWithACondition", func() error {
+			n++
+			s := tenant(n)
+			event := events.Record{ID: fmt.Sprint(n), Tenant: s.Tenant, RunID: "r", Time: now, Payload: events.WorkspaceUpdated{Path: "a", Version: 1}}
+			old, e := entry(fmt.Sprint("o", n)), entry(fmt.Sprint("n", n))
+			m := driver.Mutation{At: now, Put: []driver.Placed{{Scope: s, Entry: old}, {Scope: s, Entry: e}}, Events: []events.Record{event},
+				Retire: []driver.Retirement{{Located: driver.Located{Scope: s, ID: old.ID}, State: driver.Merged, For: e.ID}}}
+			_, err := st.Apply(ctx, s.Tenant, m)
+			return err
+		}},
+		{"Swap", func() error {
+			n++
+			s := tenant(n)
+			d := driver.Document{Scope: s, Kind: "lease", Key: fmt.Sprint(n)}
+			_, err := st.Apply(ctx, s.Tenant, driver.Mutation{At: now, Documents: []driver.DocumentSwap{{Document: d}}})
+			return err
+		}},
+		{"Relay256", func() error {
+			var recs []events.Record
+			for rec, err := range st.Undelivered(ctx, driver.OutboxQuery{}) {
+				if err != nil {
+					return err
+				}
+				if recs = append(recs, rec); len(recs) == 256 {
+					break
+				}
+			}
+			return nil
+		}},
+		{"Due", func() error { _, err := st.Due(ctx, "lease", now, 100); return err }},
+	} {
+		b.Run(call.name, func(b *testing.B) {
+			for b.Loop() {
+				require.NoError(b, call.do())
+			}
+		})
+	}
 }

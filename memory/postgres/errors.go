@@ -12,7 +12,8 @@ import (
 )
 
 // ErrNewerSchema is returned for a database that a newer release has migrated: by [Open],
-// and by everything that would write if that happened since. Nothing was changed.
+// and by everything that would write if that happened since, or if the tables were spread
+// over the nodes of a cluster since. Nothing was changed.
 var ErrNewerSchema = errors.New("postgres: the database has a newer schema than this release knows")
 
 // ErrOutcomeUnknown: a change had been sent, and whether it was made, or will survive a
