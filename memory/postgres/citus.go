@@ -12,7 +12,8 @@ import (
 
 // coordinator reports whether the server is the coordinator of a Citus cluster that has nodes
 // for the rows of distributed tables. A worker of one is no server to open: the locks that
-// stand for absent documents and for the logs of runs are those of one server.
+// stand for absent documents and for the logs of runs are those of one server, and so are the
+// sequences, by which events wait in the order of their versions and revisions ascend.
 func coordinator(ctx context.Context, q querier) (is bool, err error) {
 	err = q.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus')`).Scan(&is)
 	if err != nil || !is {
@@ -34,11 +35,8 @@ func coordinator(ctx context.Context, q querier) (is bool, err error) {
 // distribute spreads the tables over the nodes of a cluster. All rows of a tenant come to
 // the same node, and meta to each.
 func distribute(ctx context.Context, tx pgx.Tx) error {
-	// Events of before come before those that have the number of their version.
 	const prepare = `
 		SET LOCAL citus.multi_shard_modify_mode TO 'sequential';
-		ALTER TABLE agentmemory.outbox ALTER seq DROP IDENTITY;
-		UPDATE agentmemory.outbox SET seq = seq - 4611686018427387904;
 		SELECT create_reference_table('agentmemory.meta')`
 	if _, err := tx.Exec(ctx, prepare); err != nil {
 		return err
@@ -68,16 +66,6 @@ func enterNodes(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// eventNumber is what the events of a tenant are ordered by on a cluster, where no number is
-// the next of all: that of the version, with room for the events of one mutation.
-const eventNumber = current + ` * 16777216 + v.place`
-
-// numbered is an event by its tenant and its number there.
-type numbered struct {
-	tenant string
-	seq    int64
-}
-
 // nextOnNodes reads a page of the events of all runs. A cluster cannot lock rows of all nodes
 // at once, so that it takes three steps: it looks what there is, takes the runs that nobody
 // else has, by updates that hold for no others, and reads what those have still.
@@ -90,7 +78,7 @@ func (w *walk) nextOnNodes(ctx context.Context, setting string) ([]waiting, erro
 	if err != nil {
 		return nil, err
 	}
-	seqs := map[string][]int64{}
+	seqs, payloads := map[string][]int64{}, map[int64][]byte{}
 	for i := range page {
 		x := &page[i]
 		var head int64
@@ -99,7 +87,6 @@ func (w *walk) nextOnNodes(ctx context.Context, setting string) ([]waiting, erro
 			seqs[x.rec.Tenant] = append(seqs[x.rec.Tenant], x.seq)
 		}
 	}
-	payloads := map[numbered][]byte{}
 	err = w.db.readAs(ctx, setting, func(b *pgx.Batch) {
 		for tenant, seqs := range seqs {
 			b.Queue(`SELECT o.seq, o.payload FROM agentmemory.outbox o WHERE o.tenant = $1 AND o.seq = ANY ($2)`, []byte(tenant), seqs).
@@ -107,14 +94,14 @@ func (w *walk) nextOnNodes(ctx context.Context, setting string) ([]waiting, erro
 					var seq int64
 					var payload []byte
 					err := row.Scan(&seq, &payload)
-					payloads[numbered{tenant, seq}] = payload
+					payloads[seq] = payload
 					return err
 				}))
 		}
 	})
 	for i := range page {
 		x := &page[i]
-		x.payload = payloads[numbered{x.rec.Tenant, x.seq}]
+		x.payload = payloads[x.seq]
 		x.gone = x.ours && x.payload == nil
 	}
 	return page, err
@@ -122,14 +109,14 @@ func (w *walk) nextOnNodes(ctx context.Context, setting string) ([]waiting, erro
 
 // look reads a page without payloads, and the time by which claims end.
 func (w *walk) look(ctx context.Context, setting string) (page []waiting, now int64, err error) {
-	of, args := ``, []any{w.after, append([]byte{}, w.behind...)}
+	of, args := ``, []any{w.after}
 	if w.q.Tenant != "" {
-		of, args = ` AND o.tenant = $3`, append(args, []byte(w.q.Tenant))
+		of, args = ` AND o.tenant = $2`, append(args, []byte(w.q.Tenant))
 	}
 	err = w.db.readAs(ctx, setting, func(b *pgx.Batch) {
 		b.Queue(`SELECT ` + clock).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
 		b.Queue(`SELECT `+eventColumns+`, NULL::text, false, false FROM agentmemory.outbox o
-			WHERE o.seq >= $1 AND (o.seq, o.tenant) > ($1, $2)`+of+` ORDER BY o.seq, o.tenant LIMIT 256`, args...).
+			WHERE o.seq > $1`+of+` ORDER BY o.seq LIMIT 256`, args...).
 			Query(rowsInto(&page, scanWaiting))
 	})
 	return page, now, err

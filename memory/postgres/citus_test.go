@@ -84,9 +84,7 @@ func TestCitus_Store(t *testing.T) {
 }
 
 func checkOnCitus(t *testing.T, opts Options, pool func() *pgxpool.Pool) {
-	report, err := adaptertest.Check(t.Context(), kitConfig(&lender{t: t, root: citus(t).Config().User, opts: opts, make: pool}))
-	require.NoError(t, err)
-	require.True(t, report.OK(), strings.Join(report.Failures(), "\n"))
+	adaptertest.Run(t, kitConfig(&lender{t: t, root: citus(t).Config().User, opts: opts, make: pool}))
 }
 
 // What somebody does first: entries come back, and the rows are on the workers.

@@ -50,8 +50,7 @@
 //
 // On the coordinator of a Citus cluster [Open] spreads the tables over the nodes, each row by
 // its tenant. All of the above holds there, but that the claims of the outbox are conditional
-// updates, and that a tenant's events wait in the order of its versions. README.md has what
-// was tested, and the limits.
+// updates. README.md has what was tested, and the limits.
 //
 // # Row security
 //

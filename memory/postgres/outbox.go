@@ -87,7 +87,6 @@ type walk struct {
 	db     *DB
 	q      driver.OutboxQuery
 	after  int64            // the number of the event that was looked at last
-	behind []byte           // its tenant: on a cluster each has numbers of its own
 	runs   map[runName]bool // those that were met; false if they were passed over
 	unread error            // of an event that cannot be read
 }
@@ -144,7 +143,7 @@ func (w *walk) next(ctx context.Context) (page []waiting, err error) {
 func (w *walk) read(x *waiting) (events.Record, bool) {
 	run := runName{x.rec.Tenant, x.rec.RunID}
 	ours, met := w.runs[run]
-	w.after, w.behind = x.seq, []byte(x.rec.Tenant)
+	w.after = x.seq
 	if met && !ours {
 		return x.rec, false
 	}

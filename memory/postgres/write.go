@@ -238,12 +238,12 @@ func (w *writes) queueEvents(b *pgx.Batch) {
 		w.db.log(b, w.m.Events, w.docs)
 		return
 	}
-	runs, ids, nodes := make([][]byte, n), make([][]byte, n), make([][]byte, n)
+	tenants, runs, ids, nodes := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n)
 	times := make([]int64, n)
 	types, payloads := make([]string, n), make([]string, n)
 	for i := range w.m.Events {
 		r := &w.m.Events[i]
-		runs[i], ids[i], nodes[i] = []byte(r.RunID), []byte(r.ID), []byte(r.NodeID)
+		tenants[i], runs[i], ids[i], nodes[i] = []byte(r.Tenant), []byte(r.RunID), []byte(r.ID), []byte(r.NodeID)
 		times[i], types[i] = r.Time.UnixMilli(), string(r.Payload.EventType())
 		payload, err := json.Marshal(r.Payload)
 		if err != nil {
@@ -251,18 +251,14 @@ func (w *writes) queueEvents(b *pgx.Batch) {
 		}
 		payloads[i] = string(payload)
 	}
-	seq, number := ``, `` // the next of all
-	if w.db.distributed {
-		seq, number = `, seq`, `, `+eventNumber
-	}
-	queue := `
-		INSERT INTO agentmemory.outbox (tenant, run_id, event_id, node_id, time, type, payload` + seq + `)
-		SELECT t.tenant, v.run, v.id, v.node, v.time, v.type, v.payload` + number + `
-		FROM agentmemory.tenants t, unnest($2::bytea[], $3::bytea[], $4::bytea[], $5::bigint[], $6::text[], $7::text[])
-			WITH ORDINALITY AS v (run, id, node, time, type, payload, place)
-		WHERE t.tenant = $1 ORDER BY v.place
+	const queue = `
+		INSERT INTO agentmemory.outbox (tenant, run_id, event_id, node_id, time, type, payload)
+		SELECT v.tenant, v.run, v.id, v.node, v.time, v.type, v.payload
+		FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bigint[], $6::text[], $7::text[])
+			WITH ORDINALITY AS v (tenant, run, id, node, time, type, payload, place)
+		ORDER BY v.place
 		ON CONFLICT (tenant, run_id, event_id) DO NOTHING`
-	b.Queue(queue, []byte(w.tenant), runs, ids, nodes, times, types, payloads)
+	b.Queue(queue, tenants, runs, ids, nodes, times, types, payloads)
 }
 
 func names(list []string) [][]byte {
