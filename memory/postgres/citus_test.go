@@ -137,6 +137,15 @@ func TestCitus_StoreRowSecurity(t *testing.T) {
 	})
 }
 
+// Relays share the runs there too, by three steps instead of one.
+func TestCitus_RelaysShareRuns(t *testing.T) {
+	pool := connect(t, citusDatabase(t))
+	t.Cleanup(pool.Close)
+	db, err := Open(t.Context(), pool, Options{})
+	require.NoError(t, err)
+	shareRuns(t, db)
+}
+
 // envStrikes has a command of the shell in each line, which kills a server of the cluster and
 // starts it again: the coordinator's or a worker's.
 const envStrikes = "AGENTMEMORY_CITUS_STRIKES"
