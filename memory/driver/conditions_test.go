@@ -116,7 +116,7 @@ func TestM3_EntryEqual(t *testing.T) {
 }
 
 // Of each entry that a mutation names, Growth counts what it was before and what it is after.
-func TestS1_Growth(t *testing.T) {
+func TestM8_Growth(t *testing.T) {
 	held := map[string]Held{
 		"live":   {Entry: &Entry{ID: "live", Content: "four"}},
 		"merged": {Entry: &Entry{ID: "merged", Content: "sixsix"}, State: Merged},

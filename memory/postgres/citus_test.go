@@ -42,6 +42,14 @@ func citus(t testing.TB) *pgx.Conn {
 // citusDatabase makes an empty database on all nodes of the cluster, and returns how to
 // connect to it on the coordinator.
 func citusDatabase(t testing.TB) string {
+	connection, _, join := looseDatabases(t)
+	join()
+	return connection
+}
+
+// looseDatabases makes empty databases of one name on all nodes of the cluster, and returns
+// how to connect to that of the coordinator and of a worker, and what joins them.
+func looseDatabases(t testing.TB) (coordinator, worker string, join func()) {
 	ctx, admin := t.Context(), citus(t)
 	name := fmt.Sprintf("agentmemory_test_%d_%d", os.Getpid(), citusDatabases.Add(1))
 	rows, err := admin.Query(ctx, `SELECT format('host=%s port=%s', nodename, nodeport) FROM pg_dist_node WHERE isactive ORDER BY groupid DESC`)
@@ -68,14 +76,14 @@ func citusDatabase(t testing.TB) string {
 			on(context.Background(), nodes[len(nodes)-1-i], admin.Config().Database, `DROP DATABASE `+name+` WITH (FORCE)`)
 		}
 	})
-	join := fmt.Sprintf(`SELECT citus_set_coordinator_host('%s', %d);`, admin.Config().Host, admin.Config().Port)
+	sql := fmt.Sprintf(`SELECT citus_set_coordinator_host('%s', %d);`, admin.Config().Host, admin.Config().Port)
 	for _, node := range nodes[:len(nodes)-1] {
 		at, err := pgx.ParseConfig(node)
 		require.NoError(t, err)
-		join += fmt.Sprintf(`SELECT citus_add_node('%s', %d);`, at.Host, at.Port)
+		sql += fmt.Sprintf(`SELECT citus_add_node('%s', %d);`, at.Host, at.Port)
+		worker = with(with(with(os.Getenv(envCitus), "dbname", name), "host", at.Host), "port", fmt.Sprint(at.Port))
 	}
-	on(ctx, nodes[len(nodes)-1], name, join)
-	return with(os.Getenv(envCitus), "dbname", name)
+	return with(os.Getenv(envCitus), "dbname", name), worker, func() { on(ctx, nodes[len(nodes)-1], name, sql) }
 }
 
 // The whole kit, on tables that are spread over the nodes of a cluster.
@@ -118,6 +126,41 @@ func secureOnCitus(t *testing.T) *pgxpool.Pool {
 		require.NoError(t, err)
 	}
 	return connect(t, connection, func(cfg *pgxpool.Config) { as(cfg, hostRole) })
+}
+
+// A database that was there before its cluster is spread when it is opened anew. Who had it open
+// writes nothing from then on, and nobody opens it on a worker.
+func TestCitus_OpenWithRows(t *testing.T) {
+	ctx := t.Context()
+	coordinator, worker, join := looseDatabases(t)
+	pool, other := connect(t, coordinator), connect(t, worker)
+	t.Cleanup(pool.Close)
+	t.Cleanup(other.Close)
+	before, err := Open(ctx, pool, Options{})
+	require.NoError(t, err)
+	require.False(t, before.distributed, "no node has joined it")
+	old := before.Memory()
+	require.NoError(t, old.Put(ctx, home, entry("a")))
+	queue(t, old, "r", "1")
+	v, err := old.Version(ctx, home.Tenant)
+	require.NoError(t, err)
+	join()
+	_, err = Open(ctx, other, Options{})
+	require.ErrorIs(t, err, driver.ErrValidation)
+	require.NoError(t, old.Put(ctx, home, entry("b")), "it has not been spread yet")
+
+	db, err := Open(ctx, pool, Options{})
+	require.NoError(t, err)
+	require.True(t, db.distributed)
+	require.ErrorIs(t, old.Put(ctx, home, entry("c")), ErrNewerSchema)
+	st := db.Memory()
+	queue(t, st, "r", "2")
+	require.NoError(t, st.Put(ctx, home, entry("d")))
+	require.Equal(t, []string{"d", "b", "a"}, list(t, st, home))
+	then, err := st.ListAt(ctx, home, v, driver.Query{At: now})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, idsOf(then))
+	require.Equal(t, []string{"1", "2"}, take(t, db, driver.OutboxQuery{}))
 }
 
 // The second wall stands on the nodes too, where the statements of a transaction are carried out.

@@ -103,8 +103,10 @@ func (db *DB) purgeRef(ctx context.Context, tenant, ref string, horizon int64, a
 		}
 		b := new(pgx.Batch)
 		db.removeAbout(b, tenant, ref, ids, "former", "subjects", "entries")
-		b.Queue(`UPDATE agentmemory.versions SET entries = entries - $2, bytes = bytes - $3 WHERE tenant = $1 AND version = `+current,
-			[]byte(tenant), used.Entries, used.Bytes)
+		if used != (driver.Limits{}) {
+			b.Queue(`UPDATE agentmemory.versions SET entries = entries - $2, bytes = bytes - $3 WHERE tenant = $1 AND version = `+current,
+				[]byte(tenant), used.Entries, used.Bytes)
+		}
 		return tx.SendBatch(ctx, b).Close()
 	})
 	if err != nil {
