@@ -83,6 +83,8 @@ func looseDatabases(t testing.TB) (coordinator, worker string, join func()) {
 		sql += fmt.Sprintf(`SELECT citus_add_node('%s', %d);`, at.Host, at.Port)
 		worker = with(with(with(os.Getenv(envCitus), "dbname", name), "host", at.Host), "port", fmt.Sprint(at.Port))
 	}
+	// Few shards are as good for a test, and quicker to empty.
+	on(ctx, nodes[len(nodes)-1], name, `ALTER DATABASE `+name+` SET citus.shard_count TO 4`)
 	return with(os.Getenv(envCitus), "dbname", name), worker, func() { on(ctx, nodes[len(nodes)-1], name, sql) }
 }
 
