@@ -48,12 +48,12 @@ func scan[T textual](m *matcher, text T, covered int, more bool, s *scratch) (cu
 		decided = max(0, len(text)-max(1, exact.longest, hex.longest)+1)
 	}
 	if hex.longest > 0 {
-		s.copied = append(s.copied[:0], text...)
 		first := len(hits)
-		if s.join(s.copied); len(s.breaks) > 0 {
-			hits = search(base64, s.joined, hits)
-		} else {
+		s.copied = append(s.copied[:0], text...)
+		if s.join(s.copied); len(s.breaks) == 0 {
 			hits = search(base64, s.copied, hits)
+		} else {
+			hits = search(base64, s.joined, hits)
 		}
 		for i := range hits[first:] {
 			h := &hits[first+i]
@@ -62,11 +62,15 @@ func scan[T textual](m *matcher, text T, covered int, more bool, s *scratch) (cu
 		if more {
 			decided = min(decided, s.place(max(0, s.joinedLen(s.copied)-base64.longest+1)))
 		}
-		foldHex(s.copied)
-		hits = search(hex, s.copied, hits)
-		slices.SortFunc(hits, func(a, b hit) int {
-			return cmp.Or(a.start-b.start, b.end-a.end, int(a.marker-b.marker))
-		})
+		if holdsRun(s.copied, &hexDigits, hex.prefix) {
+			foldHex(s.copied)
+			hits = search(hex, s.copied, hits)
+		}
+		if len(hits) > first {
+			slices.SortFunc(hits, func(a, b hit) int {
+				return cmp.Or(a.start-b.start, b.end-a.end, int(a.marker-b.marker))
+			})
+		}
 	}
 	s.hits, cuts = hits, hits[:0]
 	for _, h := range hits {
@@ -85,6 +89,24 @@ func rewrite[T textual](dst []byte, text T, from, to int, cuts []hit, markers []
 		from = c.end
 	}
 	return append(dst, text[min(from, to):to]...)
+}
+
+// holdsRun reports whether text has n bytes of a class in a row. It looks at every nth byte,
+// and around those that are of the class.
+func holdsRun(text []byte, class *byteClass, n int) bool {
+	for i := n - 1; i < len(text); i += n {
+		from, to := i, i
+		for from >= 0 && i-from < n && class.has(text[from]) {
+			from--
+		}
+		for from < i && to < len(text) && to-from <= n && class.has(text[to]) {
+			to++
+		}
+		if to-from > n {
+			return true
+		}
+	}
+	return false
 }
 
 // foldHex maps the digits A-F to a-f, eight bytes at once.
