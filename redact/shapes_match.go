@@ -22,13 +22,10 @@ const leastEntropy = 2.5
 // tokenWindow is where it shows whether a token is one, however long it goes on.
 const tokenWindow = 512
 
-// token matches a regular expression behind the anchor. Where that has a group, the group
-// alone is taken, and otherwise the anchor too.
-func token(expr string) matchFunc { return tokenFrom(0, expr) }
-
-// tokenFrom is token, but if before is not 0, the expression begins so many bytes before
-// the anchor, where a token may begin.
-func tokenFrom(before int, expr string) matchFunc {
+// token matches a regular expression behind the anchor, or if before is not 0, from a word
+// that begins so many bytes before it. Where the expression has a group, that alone is taken,
+// and otherwise the anchor too. A sample that an issuer documents is not taken.
+func token(before int, expr string) matchFunc {
 	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^(?:" + expr + ")") })
 	return func(text string, i, rest int) (from, to int) {
 		start := rest
@@ -39,7 +36,11 @@ func tokenFrom(before int, expr string) matchFunc {
 		}
 		window := text[start:min(len(text), start+tokenWindow)]
 		m := re().FindStringSubmatchIndex(window)
-		if m == nil || entropy(window[m[len(m)-2]:m[len(m)-1]]) < leastEntropy {
+		if m == nil {
+			return 0, 0
+		}
+		found := window[m[len(m)-2]:m[len(m)-1]]
+		if entropy(found) < leastEntropy || sample.MatchString(found) {
 			return 0, 0
 		}
 		if m[1] == tokenWindow {
@@ -51,6 +52,9 @@ func tokenFrom(before int, expr string) matchFunc {
 		return start + m[2], start + m[3]
 	}
 }
+
+// sample is the end of the keys that Amazon made up for its documentation, which others copy.
+var sample = regexp.MustCompile(`EXAMPLE(?:KEY)?$`)
 
 // entropy is that of the bytes of text, in bits for each.
 func entropy(text string) (bits float64) {
@@ -167,7 +171,7 @@ func urlPassword(text string, _, rest int) (int, int) {
 	found := url[m[2]:m[3]]
 	if slash := strings.IndexAny(found, "/?#"); slash >= 0 {
 		before := found[:slash]
-		if before == "" && found[0] == '/' || port.MatchString(before) || before != "" && placeholder(before) || strings.Contains(found, "://") {
+		if before == "" && found[0] == '/' || port.MatchString(before) || before != "" && placeholders.MatchString(before) || strings.Contains(found, "://") {
 			return 0, 0 // a path, or two URLs and a list between them
 		}
 	}
@@ -203,7 +207,7 @@ func dsnPassword(text string, i, rest int) (int, int) {
 // password accepts text[from:to] as a password unless it is short as the a:b of documents,
 // made of markers only, or plainly stands for one.
 func password(text string, from, to int) (int, int) {
-	if p := text[from:to]; len(p) < 3 || placeholder(p) || markers.ReplaceAllLiteralString(p, "") == "" {
+	if p := text[from:to]; len(p) < 3 || placeholders.MatchString(p) || markers.ReplaceAllLiteralString(p, "") == "" {
 		return 0, 0
 	}
 	return from, to
@@ -215,8 +219,6 @@ var placeholders = regexp.MustCompile(`^(?:[*.xX_•-]*|(?i:my|your|the|db|user|
 	`\$[A-Z_][A-Z0-9_]*|\$(?:password|passwd|pass|pwd|pw|secret|token)|\$?\{[^{}]*\}|\$?\{\{[^{}]*\}\}|\$\([^()]*\)|\$\[[^\[\]]*\]|` +
 	`%[a-zA-Z]|%\([a-z_]+\)s|%[A-Z_]+%|\[[^\[\]]*\])$`)
 
-func placeholder(p string) bool { return placeholders.MatchString(p) }
-
 // bearer takes what follows "Bearer " if it has the length and the digits of a token.
 func bearer(text string, i, rest int) (int, int) {
 	from, to := bearerToken(text, i, rest)
@@ -227,7 +229,7 @@ func bearer(text string, i, rest int) (int, int) {
 }
 
 var (
-	bearerToken   = token(`([\w.~+/-]{20,})`)
+	bearerToken   = token(0, `([\w.~+/-]{20,})`)
 	authorization = regexp.MustCompile(`(?i)authorization["'\\ \t:=]*$`)
 	basicToken    = regexp.MustCompile(`^[\w+/-]*`)
 	standard64    = strings.NewReplacer("-", "+", "_", "/")

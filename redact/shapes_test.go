@@ -112,6 +112,9 @@ var shapeCases = []struct{ id, hit, miss string }{
 	{"", "", "ghp_" + strings.Repeat("x", 36)},
 	{"", "", "sk-proj-" + strings.Repeat("*", 40)},
 	{"", "", "AKIA" + strings.Repeat("X", 16)},
+	// Amazon's samples, as documents have them, and keys that only resemble them.
+	{"aws", "AK" + "IAIOSFODNN7" + "EXAMPLF", "AKIAIOSFODNN7EXAMPLE"},
+	{"aws", "AK" + "IA" + "EXAMPLE" + x16[:9], "AKIAI44QH8DHBEXAMPLE"},
 }
 
 func TestR5_Shapes(t *testing.T) {
@@ -132,6 +135,7 @@ var shapeParts = []struct{ id, before, secret, after, miss string }{
 	{"bearer", "Authorization: Bearer ", x40, "\n", "Bearer authentication-is-required-here"},
 	{"basic", "Authorization: Basic ", "dXNlcjpwYXNz" + "d29yZA", "==", "Authorization: Basic auth"},
 	{"aws", "aws_secret_access_key = ", x20 + "/" + x20 + "+", "\n", "aws_secret_access_key is " + x40},
+	{"aws", "aws_secret_access_key = ", "wJalrXUtnFEMI/K7MDENG/bPxRfiCY" + "EXAMPLEKEZ", "\n", "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"},
 	{"azure", "AccountKey=", x40 + x40, "==;x", "AccountKey=x"},
 	{"slack", "https://hooks.slack.com/services/", "T00000000/B00000000/" + x20, " ", "https://hooks.slack.com/services/new"},
 	{"telegrm", "https://api.telegram.org/bot", "123456789:" + x40, "/getMe", "https://api.telegram.org/bots/api"},
