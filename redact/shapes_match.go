@@ -53,8 +53,9 @@ func token(before int, expr string) matchFunc {
 	}
 }
 
-// sample is the end of the keys that Amazon made up for its documentation, which others copy.
-var sample = regexp.MustCompile(`EXAMPLE(?:KEY)?$`)
+// sample is what stands for an access key id, behind its anchor, and for a secret access key
+// in Amazon's documentation, which others copy.
+var sample = regexp.MustCompile(`^(?:[0-9A-Z]{9}EXAMPLE|[\w+/]{30}EXAMPLEKEY)$`)
 
 // entropy is that of the bytes of text, in bits for each.
 func entropy(text string) (bits float64) {

@@ -115,6 +115,7 @@ var shapeCases = []struct{ id, hit, miss string }{
 	// Amazon's samples, as documents have them, and keys that only resemble them.
 	{"aws", "AK" + "IAIOSFODNN7" + "EXAMPLF", "AKIAIOSFODNN7EXAMPLE"},
 	{"aws", "AK" + "IA" + "EXAMPLE" + x16[:9], "AKIAI44QH8DHBEXAMPLE"},
+	{"github", "ghp" + "_" + x40 + "EXAMPLE", ""},
 }
 
 func TestR5_Shapes(t *testing.T) {
