@@ -52,7 +52,7 @@ func (s *secretSet) addID(id string) (lost map[*secret]bool, required bool) {
 		return nil, false
 	}
 	s.byID[id] = map[valueKey]*secret{}
-	s.countMarker(id, 1)
+	s.count(id, 1)
 	lost = map[*secret]bool{}
 	eachView(id, func(text []byte, k kind) {
 		for i := range len(text) - minStump + 1 {
@@ -73,21 +73,21 @@ func (s *secretSet) addID(id string) (lost map[*secret]bool, required bool) {
 func (s *secretSet) dropUnusedID(id string) {
 	if len(s.byID[id]) == 0 {
 		delete(s.byID, id)
-		s.countMarker(id, -1)
+		s.count(id, -1)
 	}
 }
 
-// countMarker adds by to held for the marker of id, for the lengths that were asked for.
-func (s *secretSet) countMarker(id string, by int) {
+// count adds by to held for the marker of id, for the lengths that were asked for.
+func (s *secretSet) count(id string, by int) {
 	for n := range s.held {
 		if s.held[n] != nil {
-			s.count(n, id, by)
+			s.countOf(n, id, by)
 		}
 	}
 }
 
-// count adds by to the counts of all texts of n bytes in the marker of id.
-func (s *secretSet) count(n int, id string, by int) {
+// countOf adds by to the counts of all texts of n bytes in the marker of id.
+func (s *secretSet) countOf(n int, id string, by int) {
 	eachView(id, func(text []byte, k kind) {
 		for i := range len(text) - n + 1 {
 			sum := s.hash(text[i:i+n], k)
@@ -112,7 +112,7 @@ func (s *secretSet) holds(text []byte, k kind) bool {
 	if s.held[n] == nil {
 		s.held[n] = map[uint64]int{}
 		for id := range s.byID {
-			s.count(n, id, 1)
+			s.countOf(n, id, 1)
 		}
 	}
 	return s.held[n][s.hash(text, k)] > 0

@@ -3,7 +3,6 @@ package redact
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"slices"
 	"sort"
 	"strings"
@@ -11,20 +10,9 @@ import (
 
 // matcher finds the forms of the secrets of one moment. It never changes.
 type matcher struct {
-	ids     []string // sorted
-	markers []string // of ids
-	indexes [3]*index
-}
-
-func newMatcher(ids []string, targets [3][]target) *matcher {
-	m := &matcher{ids: ids}
-	for _, id := range ids {
-		m.markers = append(m.markers, marker(id))
-	}
-	for k := range m.indexes {
-		m.indexes[k] = newIndex(targets[k])
-	}
-	return m
+	ids     []string  // sorted
+	markers []string  // of ids
+	indexes [3]*index // by kind of form
 }
 
 func (m *matcher) wipe() {
@@ -112,19 +100,11 @@ func holdsRun(text []byte, class *byteClass, n int) bool {
 	return false
 }
 
-// foldHex maps the digits A-F to a-f, eight bytes at once.
+// foldHex maps the digits A-F to a-f.
 func foldHex(text []byte) {
-	const ones = 0x0101010101010101
-	for ; len(text) >= 8; text = text[8:] {
-		word := binary.LittleEndian.Uint64(text)
-		ascii := word & (0x7f * ones)
-		from, behind := ascii+(0x80-'A')*ones, ascii+(0x80-'G')*ones // have the high bit where a byte is A or more, G or more
-		capital := from &^ behind &^ word & (0x80 * ones)
-		binary.LittleEndian.PutUint64(text, word|capital>>2)
-	}
 	for i, b := range text {
-		if 'A' <= b && b <= 'F' {
-			text[i] += 'a' - 'A'
+		if b-'A' < 6 {
+			text[i] = b + 'a' - 'A'
 		}
 	}
 }

@@ -124,9 +124,10 @@ func (s *secretSet) len() int {
 // compile builds the matcher of what is registered now. It looks at the forms where they
 // are, so it is gone before any of them is wiped.
 func (s *secretSet) compile() *matcher {
-	ids := slices.Sorted(maps.Keys(s.byID))
-	var targets [3][]target
-	for i, id := range ids {
+	m := &matcher{ids: slices.Sorted(maps.Keys(s.byID))}
+	var targets [len(m.indexes)][]target
+	for i, id := range m.ids {
+		m.markers = append(m.markers, marker(id))
 		for _, k := range s.byID[id] {
 			for _, f := range k.forms {
 				targets[f.kind] = append(targets[f.kind], target{f.text, int32(i)})
@@ -136,5 +137,8 @@ func (s *secretSet) compile() *matcher {
 			}
 		}
 	}
-	return newMatcher(ids, targets)
+	for kind := range targets {
+		m.indexes[kind] = newIndex(targets[kind])
+	}
+	return m
 }

@@ -71,8 +71,6 @@ type matchFunc func(text string, i, rest int) (from, to int)
 
 // shapes are the kinds that have a function of their own, and those of shapes.txt.
 var shapes = append([]shape{
-	{Shape{leakID, "leak form [BYOK:…]", "RFC 0012, conformance"}, []string{"[BYOK:"}, false, leakForm},
-	{Shape{leakID, "leak form <REDACTED:…>", "RFC 0004, RFC 0012"}, []string{"<REDACTED:"}, false, leakForm},
 	{Shape{"pem-key", "private-key block", "RFC 7468 §10, RFC 9580 §6.2"}, []string{"-----BEGIN "}, false, pemKey},
 	{Shape{"jwt", "JSON Web Token", "RFC 7519, RFC 7515 §3.1"}, []string{"eyJ"}, true, jwt},
 	{Shape{"urlpass", "password or token in a URL", "RFC 3986 §3.2.1"}, []string{"://"}, false, urlPassword},
@@ -100,7 +98,11 @@ func readShapes(table string) (list []shape) {
 		s := &list[len(list)-1]
 		if s.match == nil {
 			before, _ := strconv.Atoi(fields[0])
-			s.bounded, s.match, fields = fields[0] == "word", token(before, fields[1]), fields[2:]
+			least := leastEntropy
+			if fields[0] == "leak" {
+				least = 0
+			}
+			s.bounded, s.match, fields = fields[0] == "word", token(before, fields[1], least), fields[2:]
 		}
 		s.anchors = append(s.anchors, fields...)
 	}

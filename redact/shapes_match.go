@@ -24,8 +24,8 @@ const tokenWindow = 512
 
 // token matches a regular expression behind the anchor, or if before is not 0, from a word
 // that begins so many bytes before it. Where the expression has a group, that alone is taken,
-// and otherwise the anchor too. A sample that an issuer documents is not taken.
-func token(before int, expr string) matchFunc {
+// and otherwise the anchor too. What has less entropy, or is a sample, is not taken.
+func token(before int, expr string, least float64) matchFunc {
 	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^(?:" + expr + ")") })
 	return func(text string, i, rest int) (from, to int) {
 		start := rest
@@ -40,7 +40,7 @@ func token(before int, expr string) matchFunc {
 			return 0, 0
 		}
 		found := window[m[len(m)-2]:m[len(m)-1]]
-		if entropy(found) < leastEntropy || sample.MatchString(found) {
+		if entropy(found) < least || sample.MatchString(found) {
 			return 0, 0
 		}
 		if m[1] == tokenWindow {
@@ -69,26 +69,6 @@ func entropy(text string) (bits float64) {
 		}
 	}
 	return bits
-}
-
-// leakForm takes a leak form up to its closing bracket, over brackets in it, such as
-// those of a marker. An open one goes to the end of the line.
-func leakForm(text string, i, rest int) (int, int) {
-	closing := byte(']')
-	if text[i] == '<' {
-		closing = '>'
-	}
-	for depth := 1; rest < len(text) && text[rest] != '\n'; rest++ {
-		switch text[rest] {
-		case text[i]:
-			depth++
-		case closing:
-			if depth--; depth == 0 {
-				return i, rest + 1
-			}
-		}
-	}
-	return i, rest
 }
 
 const (
@@ -230,7 +210,7 @@ func bearer(text string, i, rest int) (int, int) {
 }
 
 var (
-	bearerToken   = token(0, `([\w.~+/-]{20,})`)
+	bearerToken   = token(0, `([\w.~+/-]{20,})`, leastEntropy)
 	authorization = regexp.MustCompile(`(?i)authorization["'\\ \t:=]*$`)
 	basicToken    = regexp.MustCompile(`^[\w+/-]*`)
 	standard64    = strings.NewReplacer("-", "+", "_", "/")

@@ -105,22 +105,14 @@ func (s *stream) hold(piece []byte) {
 // decide moves to out what a form can no longer begin with: a form is decided once as many
 // bytes are there as the longest has.
 func (s *stream) decide(end bool) error {
-	m, scratch, err := s.registry.acquire()
-	if err != nil {
-		return err
-	}
-	defer s.registry.release(scratch)
-	cuts, decided := scan(m, s.in, s.covered, !end, scratch)
-	if len(cuts) > 0 && s.registry.cfg.Policy == Reject {
-		return ErrSecretFound
-	}
-	s.out = rewrite(s.out[:0], s.in, s.covered, decided, cuts, m.markers)
-	if len(cuts) > 0 {
-		s.covered = cuts[len(cuts)-1].end
-	}
-	s.covered = max(0, s.covered-decided)
-	s.in = s.in[:copy(s.in, s.in[decided:])]
-	return nil
+	return look(s.registry, s.in, s.covered, !end, s.registry.cfg.Policy, func(m *matcher, cuts []hit, decided int) {
+		s.out = rewrite(s.out[:0], s.in, s.covered, decided, cuts, m.markers)
+		if len(cuts) > 0 {
+			s.covered = cuts[len(cuts)-1].end
+		}
+		s.covered = max(0, s.covered-decided)
+		s.in = s.in[:copy(s.in, s.in[decided:])]
+	})
 }
 
 // drop ends the stream: what was held back is wiped.
