@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// A marker must not hold what a value needs, whichever of the two is registered first. What is
-// done here for an id or a value depends on the length of these, not on how many others there
-// are. Seeded hashes stand for texts.
+// A marker must not hold what a value needs, whichever of the two is registered first. What is done
+// here for an id or a value depends on the length of these, not on how many others there are.
+// Seeded hashes stand for texts.
 
 const longestMarker = len(markerHead) + MaxID + len(markerTail)
 
@@ -34,8 +34,8 @@ func (s *secretSet) hash(text []byte, k kind) uint64 {
 
 func gramAt(text []byte, i int) uint64 { return loadUpTo8(text, i) & (1<<(8*minStump) - 1) }
 
-// eachView yields the marker of id as the forms of each kind are looked for in it. Hex is
-// found in any case; it is too long for a short id.
+// eachView yields the marker of id as the forms of each kind are looked for in it. Hex is found in
+// any case; it is too long for a short id.
 func eachView(id string, yield func(text []byte, k kind)) {
 	text := []byte(marker(id))
 	yield(text, exactForm)
@@ -45,8 +45,8 @@ func eachView(id string, yield func(text []byte, k kind)) {
 	}
 }
 
-// addID adds an id, if it is new. It returns the optional values that cannot be covered once
-// its marker is there, and whether there is a required one.
+// addID adds an id, if it is new. It returns the optional values that cannot be covered once its
+// marker is there, and whether there is a required one.
 func (s *secretSet) addID(id string) (lost map[*secret]bool, required bool) {
 	if s.byID[id] != nil {
 		return nil, false
@@ -123,8 +123,8 @@ func (s *secretSet) stump(form []byte) []byte {
 	return stump(form, func(end []byte) bool { return s.holds(end, exactForm) })
 }
 
-// clashes reports whether a value cannot be covered: too little of a form is left beside
-// markers, or one of them holds that.
+// clashes reports whether a value cannot be covered: too little of a form is left beside markers,
+// or one of them holds that.
 func (s *secretSet) clashes(k *secret) bool {
 	for _, f := range k.forms {
 		rest := s.stump(f.text)
@@ -148,8 +148,8 @@ func (s *secretSet) eachNote(k *secret, yield func(sum uint64)) {
 	}
 }
 
-// note notes what a value needs. For a required one that holds for ever: what was left of
-// it in texts of the same run still counts when it was unregistered.
+// note notes what a value needs. For a required one that holds for ever: what was left of it in
+// texts of the same run still counts when it was unregistered.
 func (s *secretSet) note(k *secret) {
 	s.eachNote(k, func(sum uint64) {
 		if !k.optional {

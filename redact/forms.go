@@ -51,8 +51,8 @@ var plain = classOf(letters + digits + "-._")
 // longestCode is how many bytes an encoder makes of one byte at most, as in &#x3D;.
 const longestCode = 6
 
-// formWriter collects forms. The buffer of the one that is being written never grows, so
-// that no copy of it is left behind.
+// formWriter collects forms. The buffer of the one that is being written never grows, so that no
+// copy of it is left behind.
 type formWriter struct {
 	forms []form
 	text  []byte
@@ -68,8 +68,8 @@ func (w *formWriter) end(k kind) {
 	w.text = w.text[:0]
 }
 
-// The encoders that people use differ in which characters they leave as they are. Each row of
-// the tables below is one that is in wide use; what they make of a value often is the same.
+// The encoders that people use differ in which characters they leave as they are. Each row of the
+// tables below is one that is in wide use; what they make of a value often is the same.
 
 // percentEncoders write bytes as %xx, but those of keep; and where plus is set, a space as +.
 var percentEncoders = []struct {
@@ -170,8 +170,8 @@ func (w *formWriter) jsonHex(r rune, hex string) {
 	w.write('\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
 }
 
-// htmlEncoders have the character references that are written for the bytes of htmlChars,
-// in that order; where one is empty, the byte stays.
+// htmlEncoders have the character references that are written for the bytes of htmlChars, in that
+// order; where one is empty, the byte stays.
 var htmlEncoders = [][len(htmlChars)]string{
 	{"&amp;", "", "", "&quot;"},                                            // browsers, in attributes
 	{"&amp;", "&lt;", "&gt;"},                                              // text
@@ -204,8 +204,8 @@ func (w *formWriter) html(v []byte) {
 	}
 }
 
-// base64 adds, for each place of the value within groups of three bytes, the
-// characters that the value alone determines.
+// base64 adds, for each place of the value within groups of three bytes, the characters that the
+// value alone determines.
 func (w *formWriter) base64(v []byte) {
 	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for before := range 3 {

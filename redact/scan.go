@@ -28,11 +28,10 @@ type scratch struct {
 	breaks         []lineBreak
 }
 
-// scan returns the pieces of text that markers replace and that are not covered already,
-// from left to right (R2). Each kind of form is looked for in its own view of the text. If
-// more text is to come, a form that begins at decided or later may be incomplete, and is
-// left alone.
-func scan[T textual](m *matcher, text T, covered int, more bool, s *scratch) (cuts []hit, decided int) {
+// scan returns the pieces of text that markers replace and that are not covered already, from left
+// to right (R2). Each kind of form is looked for in its own view of the text. If more text is to
+// come, a form that begins at decided or later may be incomplete, and is left alone.
+func scan(m *matcher, text []byte, covered int, more bool, s *scratch) (cuts []hit, decided int) {
 	exact, hex, base64 := m.indexes[exactForm], m.indexes[hexForm], m.indexes[base64Form]
 	hits := search(exact, text, s.hits[:0])
 	if decided = len(text); more {
@@ -41,17 +40,15 @@ func scan[T textual](m *matcher, text T, covered int, more bool, s *scratch) (cu
 	if hex.longest > 0 {
 		first := len(hits)
 		s.copied = append(s.copied[:0], text...)
-		if s.join(s.copied); len(s.breaks) == 0 {
-			hits = search(base64, s.copied, hits)
-		} else {
-			hits = search(base64, s.joined, hits)
-		}
+		joined := s.join(s.copied)
+		hits = search(base64, joined, hits)
 		for i := range hits[first:] {
 			h := &hits[first+i]
 			h.start, h.end = s.place(h.start), s.place(h.end-1)+1
 		}
-		if more {
-			decided = min(decided, s.place(max(0, s.joinedLen(s.copied)-base64.longest+1)))
+		if more { // blanks at the end may be the beginning of a break
+			end := max(len(bytes.TrimRight(joined, breakBytes)), len(joined)-maxBreak)
+			decided = min(decided, s.place(max(0, end-base64.longest+1)))
 		}
 		if holdsRun(s.copied, &hexDigits, hex.prefix) {
 			foldHex(s.copied)
@@ -74,7 +71,7 @@ func scan[T textual](m *matcher, text T, covered int, more bool, s *scratch) (cu
 }
 
 // rewrite appends text[from:to] with markers for the cuts.
-func rewrite[T textual](dst []byte, text T, from, to int, cuts []hit, markers []string) []byte {
+func rewrite(dst []byte, text []byte, from, to int, cuts []hit, markers []string) []byte {
 	for _, c := range cuts {
 		dst = append(append(dst, text[from:c.start]...), markers[c.marker]...)
 		from = c.end
@@ -82,8 +79,8 @@ func rewrite[T textual](dst []byte, text T, from, to int, cuts []hit, markers []
 	return append(dst, text[min(from, to):to]...)
 }
 
-// holdsRun reports whether text has n bytes of a class in a row. It looks at every nth byte,
-// and around those that are of the class.
+// holdsRun reports whether text has n bytes of a class in a row. It looks at every nth byte, and
+// around those that are of the class.
 func holdsRun(text []byte, class *byteClass, n int) bool {
 	for i := n - 1; i < len(text); i += n {
 		from, to := i, i
@@ -109,9 +106,9 @@ func foldHex(text []byte) {
 	}
 }
 
-// Base64 may be broken into lines at any place. A break is a run of at most maxBreak
-// blanks, carriage returns and line feeds, with at least one of these. It joins the base64
-// characters on both sides.
+// Base64 may be broken into lines at any place. A break is a run of at most maxBreak blanks,
+// carriage returns and line feeds, with at least one of these. It joins the base64 characters on
+// both sides.
 const (
 	breakBytes = " \t\r\n"
 	maxBreak   = 32
@@ -127,9 +124,8 @@ type lineBreak struct {
 	taken int // bytes so far, with this break
 }
 
-// join sets s.joined to text without the breaks, and s.breaks to these. Without any it
-// leaves s.joined empty.
-func (s *scratch) join(text []byte) {
+// join returns text without the breaks, and sets s.breaks to these.
+func (s *scratch) join(text []byte) []byte {
 	s.joined, s.breaks = s.joined[:0], s.breaks[:0]
 	done := 0
 	for pos := 0; ; {
@@ -151,9 +147,11 @@ func (s *scratch) join(text []byte) {
 			done = pos
 		}
 	}
-	if done > 0 {
-		s.joined = append(s.joined, text[done:]...)
+	if done == 0 {
+		return text
 	}
+	s.joined = append(s.joined, text[done:]...)
+	return s.joined
 }
 
 // place returns where the byte i of the joined text is in the text.
@@ -162,21 +160,4 @@ func (s *scratch) place(i int) int {
 		return i + s.breaks[n-1].taken
 	}
 	return i
-}
-
-// joinedLen returns the length of the joined text without what may be, at the end of a text
-// that goes on, the beginning of a break.
-func (s *scratch) joinedLen(text []byte) int {
-	blanks := 0
-	for blanks <= maxBreak && blanks < len(text) && isBreak(text[len(text)-1-blanks]) {
-		blanks++
-	}
-	n := len(text) - blanks
-	if blanks > maxBreak {
-		n = len(text)
-	}
-	if len(s.breaks) > 0 {
-		n -= s.breaks[len(s.breaks)-1].taken
-	}
-	return n
 }

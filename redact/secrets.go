@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// secretSet is what is registered. Values are kept in byte slices only, since strings cannot
-// be wiped.
+// secretSet is what is registered. Values are kept in byte slices only, since strings cannot be
+// wiped.
 type secretSet struct {
 	encoded bool
 	seeds   [2]maphash.Seed
@@ -44,9 +44,8 @@ func newSecretSet(encoded bool) secretSet {
 		required: map[uint64]bool{}, optional: map[uint64]map[*secret]bool{}, grams: map[uint64]bool{}}
 }
 
-// add registers value under id and reports whether that changed anything. On
-// ErrMarkerText an optional value was refused and nothing else happened; after any other
-// the set is to be wiped.
+// add registers value under id and reports whether that changed anything. On ErrMarkerText an
+// optional value was refused and nothing else happened; after any other the set is to be wiped.
 func (s *secretSet) add(id string, value []byte, optional bool) (bool, error) {
 	key := valueKey{maphash.Bytes(s.seeds[0], value), maphash.Bytes(s.seeds[1], value)}
 	if k := s.byID[id][key]; k != nil {
@@ -121,8 +120,8 @@ func (s *secretSet) len() int {
 	return len(values)
 }
 
-// compile builds the matcher of what is registered now. It looks at the forms where they
-// are, so it is gone before any of them is wiped.
+// compile builds the matcher of what is registered now. It looks at the forms where they are, so it
+// is gone before any of them is wiped.
 func (s *secretSet) compile() *matcher {
 	m := &matcher{ids: slices.Sorted(maps.Keys(s.byID))}
 	var targets [len(m.indexes)][]target

@@ -23,26 +23,25 @@ func Shapes() []Shape {
 	return list
 }
 
-// RedactDerived is [SecretRegistry.Redact] for a text that was made from others: merged,
-// compacted, distilled. It also replaces leak forms and whatever has the shape of a
-// well-known secret, see [Shapes]; the marker names the shape, or in a leak form the id if
-// it is a registered one. In a connection string only the password is replaced.
+// RedactDerived is [SecretRegistry.Redact] for a text that was made from others: merged, compacted,
+// distilled. It also replaces leak forms and whatever has the shape of a well-known secret, see
+// [Shapes]; the marker names the shape, or in a leak form the id if it is a registered one. In a
+// connection string only the password is replaced.
 func (r *SecretRegistry) RedactDerived(text string) (string, error) {
 	s := r.state()
 	return s.redactDerived(text, s.cfg.Policy)
 }
 
-// Remove is [SecretRegistry.RedactDerived] whatever the policy: under [Reject] too it
-// returns the text without what it found. It is for text that is stored already and has
-// to be cleaned.
+// Remove is [SecretRegistry.RedactDerived] whatever the policy: under [Reject] too it returns the
+// text without what it found. It is for text that is stored already and has to be cleaned.
 func (r *SecretRegistry) Remove(text string) (string, error) {
 	return r.state().redactDerived(text, Rewrite)
 }
 
 func (s *state) redactDerived(text string, policy Policy) (string, error) {
 	text, err := s.redact(text, policy)
-	// A marker can be a boundary where there was none: look again. Every round replaces
-	// some text that is not a marker, so there is a last one.
+	// A marker can be a boundary where there was none: look again. Every round replaces some text
+	// that is not a marker, so there is a last one.
 	for changed := true; changed && err == nil; {
 		if text, changed = replaceShapes(text, s.hasID, s.cfg.Entropy); changed && policy == Reject {
 			return "", ErrSecretFound
@@ -65,8 +64,8 @@ type shape struct {
 	match   matchFunc
 }
 
-// A matchFunc returns what to replace for the anchor at text[i:], or to == 0. rest is
-// where the anchor ends.
+// A matchFunc returns what to replace for the anchor at text[i:], or to == 0. rest is where the
+// anchor ends.
 type matchFunc func(text string, i, rest int) (from, to int)
 
 // shapes are the kinds that have a function of their own, and those of shapes.txt.
@@ -109,8 +108,8 @@ func readShapes(table string) (list []shape) {
 	return list
 }
 
-// anchorsAt has the anchors by their first byte, and pairs the first two bytes of every
-// anchor and of markers, which lets most of a text pass quickly.
+// anchorsAt has the anchors by their first byte, and pairs the first two bytes of every anchor and
+// of markers, which lets most of a text pass quickly.
 var anchorsAt, pairs = func() (at [256][]anchor, pairs [1 << 16]bool) {
 	pairs[pairAt(markerHead, 0)] = true
 	for i := range shapes {
@@ -169,8 +168,8 @@ func replaceShapes(text string, known func(id string) bool, entropy bool) (strin
 	return string(append(out, text[done:]...)), true
 }
 
-// shapeAt returns the replacement whose anchor is at text[i:], or to == 0. What
-// stands before text[done:] was replaced.
+// shapeAt returns the replacement whose anchor is at text[i:], or to == 0. What stands before
+// text[done:] was replaced.
 func shapeAt(text string, i, done int, known func(id string) bool) (id string, from, to int) {
 	for _, a := range anchorsAt[text[i]] {
 		if !strings.HasPrefix(text[i:], a.text) || a.shape.bounded && !boundary(text, i, done) {
@@ -194,8 +193,8 @@ var (
 	hexDigits = classOf(digits + "abcdefABCDEF")
 )
 
-// boundary reports whether a token may begin at text[i:]. The letter of an
-// escape, as in \n or %20, is not part of a word.
+// boundary reports whether a token may begin at text[i:]. The letter of an escape, as in \n or %20,
+// is not part of a word.
 func boundary(text string, i, done int) bool {
 	if i == done || !alnum.has(text[i-1]) {
 		return true

@@ -15,16 +15,16 @@ const (
 	entropyID = "random"
 )
 
-// leastEntropy is the least that a token has, in bits for each byte. Masks and made-up
-// examples have less.
+// leastEntropy is the least that a token has, in bits for each byte. Masks and made-up examples
+// have less.
 const leastEntropy = 2.5
 
 // tokenWindow is where it shows whether a token is one, however long it goes on.
 const tokenWindow = 512
 
-// token matches a regular expression behind the anchor, or if before is not 0, from a word
-// that begins so many bytes before it. Where the expression has a group, that alone is taken,
-// and otherwise the anchor too. What has less entropy, or is a sample, is not taken.
+// token matches a regular expression behind the anchor, or if before is not 0, from a word that
+// begins so many bytes before it. Where the expression has a group, that alone is taken, and
+// otherwise the anchor too. What has less entropy, or is a sample, is not taken.
 func token(before int, expr string, least float64) matchFunc {
 	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^(?:" + expr + ")") })
 	return func(text string, i, rest int) (from, to int) {
@@ -53,8 +53,8 @@ func token(before int, expr string, least float64) matchFunc {
 	}
 }
 
-// sample is what stands for an access key id, behind its anchor, and for a secret access key
-// in Amazon's documentation, which others copy.
+// sample is what stands for an access key id, behind its anchor, and for a secret access key in
+// Amazon's documentation, which others copy.
 var sample = regexp.MustCompile(`^(?:[0-9A-Z]{9}EXAMPLE|[\w+/]{30}EXAMPLEKEY)$`)
 
 // entropy is that of the bytes of text, in bits for each.
@@ -84,8 +84,8 @@ var (
 	pemWord  = regexp.MustCompile(pemLine)
 )
 
-// pemKey takes a private-key block, or what there is of one that was cut off. Where no
-// line of base64 follows, a text only speaks of such a block.
+// pemKey takes a private-key block, or what there is of one that was cut off. Where no line of
+// base64 follows, a text only speaks of such a block.
 func pemKey(text string, i, rest int) (int, int) {
 	label := pemLabel.FindString(text[rest:min(len(text), rest+64)])
 	if label == "" {
@@ -132,12 +132,12 @@ var (
 	userInfo  = regexp.MustCompile(`^[^` + notInURL + `/?#@:]*:([^` + notInURL + `@]*(?:@[^` + notInURL + `@/?#]*)*)@`)
 	userToken = regexp.MustCompile(`^([A-Za-z0-9._~%-]{20,})@`)
 	port      = regexp.MustCompile(`^[0-9]+$`)
-	markers   = regexp.MustCompile(`\[REDACTED:[A-Za-z0-9._:/-]{1,64}\]`)
+	markers   = regexp.MustCompile(anyMarker)
 )
 
-// urlPassword takes the password of scheme://user:password@host. Since people do not
-// encode theirs, it ends at the last @ before the path, or if there is none, at the next
-// one behind it. A token in place of user and password is taken too.
+// urlPassword takes the password of scheme://user:password@host. Since people do not encode theirs,
+// it ends at the last @ before the path, or if there is none, at the next one behind it. A token in
+// place of user and password is taken too.
 func urlPassword(text string, _, rest int) (int, int) {
 	url := markers.ReplaceAllStringFunc(text[rest:min(len(text), rest+256)], func(m string) string {
 		return strings.Repeat("m", len(m)) // which has no mark of punctuation
@@ -185,8 +185,8 @@ func dsnPassword(text string, i, rest int) (int, int) {
 	return password(text, rest, len(text))
 }
 
-// password accepts text[from:to] as a password unless it is short as the a:b of documents,
-// made of markers only, or plainly stands for one.
+// password accepts text[from:to] as a password unless it is short as the a:b of documents, made of
+// markers only, or plainly stands for one.
 func password(text string, from, to int) (int, int) {
 	if p := text[from:to]; len(p) < 3 || placeholders.MatchString(p) || markers.ReplaceAllLiteralString(p, "") == "" {
 		return 0, 0
@@ -194,8 +194,8 @@ func password(text string, from, to int) (int, int) {
 	return from, to
 }
 
-// placeholders are what documents write for a password: masks, words for it, variables
-// of shells and templates, and verbs of formatting.
+// placeholders are what documents write for a password: masks, words for it, variables of shells
+// and templates, and verbs of formatting.
 var placeholders = regexp.MustCompile(`^(?:[*.xX_•-]*|(?i:my|your|the|db|user|some)?[-_]?(?i:password|passwd|pass|pwd|pw|secret|token|key|PAT)|` +
 	`\$[A-Z_][A-Z0-9_]*|\$(?:password|passwd|pass|pwd|pw|secret|token)|\$?\{[^{}]*\}|\$?\{\{[^{}]*\}\}|\$\([^()]*\)|\$\[[^\[\]]*\]|` +
 	`%[a-zA-Z]|%\([a-z_]+\)s|%[A-Z_]+%|\[[^\[\]]*\])$`)
@@ -216,8 +216,8 @@ var (
 	standard64    = strings.NewReplacer("-", "+", "_", "/")
 )
 
-// basic takes what follows "Basic " in an Authorization header, also in JSON, if it is the
-// base64 of a user and a password.
+// basic takes what follows "Basic " in an Authorization header, also in JSON, if it is the base64
+// of a user and a password.
 func basic(text string, i, rest int) (int, int) {
 	if !authorization.MatchString(text[max(0, i-32):i]) {
 		return 0, 0
@@ -233,9 +233,9 @@ func basic(text string, i, rest int) (int, int) {
 // bankID is what the ids of entries and events look like, which a bank issues.
 var bankID = regexp.MustCompile(`^(mem|evt)_[0-7][0-9A-HJKMNP-TV-Z]{25}$`)
 
-// entropyAt takes a token that looks random: 24 to 128 bytes with upper-case,
-// lower-case and digits, and at least four bits of entropy for each byte. Ids of a
-// bank do, and are no secrets: archives name their sources by them.
+// entropyAt takes a token that looks random: 24 to 128 bytes with upper-case, lower-case and
+// digits, and at least four bits of entropy for each byte. Ids of a bank do, and are no secrets:
+// archives name their sources by them.
 func entropyAt(text string, i, done int) (string, int, int) {
 	if !word.has(text[i]) || i > done && word.has(text[i-1]) {
 		return "", 0, 0

@@ -4,31 +4,28 @@ import (
 	"bytes"
 	"cmp"
 	"io"
-	"sync"
 )
 
 // chunk is how much of a stream is looked at in one go.
 const chunk = 32 << 10
 
-// NewWriter returns a writer that writes to w what Redact would make of
-// everything written to it, whatever the pieces (R4). It holds back fewer bytes
-// than the longest form of the longest value has; Close writes these, and does
-// not close w. A secret that is registered meanwhile counts for the bytes that
-// were not written yet.
+// NewWriter returns a writer that writes to w what Redact would make of everything written to it,
+// whatever the pieces (R4). It holds back fewer bytes than the longest form of the longest value
+// has; Close writes these, and does not close w. A secret that is registered meanwhile counts for
+// the bytes that were not written yet.
 //
-// After an error, of w or of the registry, the writer has dropped what it held
-// back: nothing of it is ever written, and every later call returns that error.
-// Under [Reject] the error is [ErrSecretFound], and what stood before the secret
-// may have been written.
+// After an error, of w or of the registry, the writer has dropped what it held back: nothing of it
+// is ever written, and every later call returns that error. Under [Reject] the error is
+// [ErrSecretFound], and what stood before the secret may have been written.
 func (r *SecretRegistry) NewWriter(w io.Writer) io.WriteCloser {
-	return &writer{newStream(r.state(), w)}
+	return &writer{&stream{buffers: new(buffers), registry: r.state(), w: w}}
 }
 
 // writer keeps its text behind pointers, where no print of it reaches.
 type writer struct{ s *stream }
 
 type stream struct {
-	*buffers // nil at the end
+	*buffers
 	registry *state
 	w        io.Writer
 	covered  int   // of in: bytes that a marker written before stands for
@@ -39,14 +36,8 @@ type stream struct {
 // buffers have what is held back, and what is ready to be written.
 type buffers struct{ in, out []byte }
 
-var bufferPool = sync.Pool{New: func() any { return new(buffers) }}
-
-func newStream(registry *state, w io.Writer) *stream {
-	return &stream{buffers: bufferPool.Get().(*buffers), registry: registry, w: w}
-}
-
-// Write implements [io.Writer]. On an error it reports that nothing of p was
-// written, although a part may have been.
+// Write implements [io.Writer]. On an error it reports that nothing of p was written, although a
+// part may have been.
 func (w *writer) Write(p []byte) (int, error) {
 	for n := len(p); ; {
 		piece := p[:min(len(p), chunk)]
@@ -59,8 +50,8 @@ func (w *writer) Write(p []byte) (int, error) {
 	}
 }
 
-// Close writes what was held back. Writing to a closed writer is an error, and
-// closing it again is none.
+// Close writes what was held back. Writing to a closed writer is an error, and closing it again is
+// none.
 func (w *writer) Close() error {
 	s := w.s
 	if s.closed {
@@ -102,8 +93,8 @@ func (s *stream) hold(piece []byte) {
 	s.in = append(s.in, piece...)
 }
 
-// decide moves to out what a form can no longer begin with: a form is decided once as many
-// bytes are there as the longest has.
+// decide moves to out what a form can no longer begin with: a form is decided once as many bytes
+// are there as the longest has.
 func (s *stream) decide(end bool) error {
 	return look(s.registry, s.in, s.covered, !end, s.registry.cfg.Policy, func(m *matcher, cuts []hit, decided int) {
 		s.out = rewrite(s.out[:0], s.in, s.covered, decided, cuts, m.markers)
@@ -119,22 +110,19 @@ func (s *stream) decide(end bool) error {
 func (s *stream) drop(err error) {
 	clear(s.in[:cap(s.in)])
 	clear(s.out[:cap(s.out)])
-	s.in, s.out = s.in[:0], s.out[:0]
-	bufferPool.Put(s.buffers)
-	s.buffers, s.err = nil, err
+	s.in, s.out, s.err = nil, nil, err
 }
 
-// NewReader returns a reader that yields what Redact would make of everything in
-// src, whatever the pieces (R4). It reads ahead, and holds back fewer bytes than
-// the longest form of the longest value has until src ends.
+// NewReader returns a reader that yields what Redact would make of everything in src, whatever the
+// pieces (R4). It reads ahead, and holds back fewer bytes than the longest form of the longest
+// value has until src ends.
 //
-// If src or the registry fails, the reader yields what was decided before, then
-// that error; what it held back is dropped. Under [Reject] that is
-// [ErrSecretFound].
+// If src or the registry fails, the reader yields what was decided before, then that error; what it
+// held back is dropped. Under [Reject] that is [ErrSecretFound].
 func (r *SecretRegistry) NewReader(src io.Reader) io.Reader {
-	s := &readerState{src: src, piece: new([chunk]byte), ready: new(bytes.Buffer)}
-	s.stream = newStream(r.state(), s.ready)
-	return &reader{s}
+	ready := new(bytes.Buffer)
+	s := &stream{buffers: new(buffers), registry: r.state(), w: ready}
+	return &reader{&readerState{s, ready, src, new([chunk]byte)}}
 }
 
 // reader keeps its text behind pointers, where no print of it reaches.
