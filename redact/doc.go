@@ -57,12 +57,22 @@
 // without that part as well, wherever the rest occurs. If fewer than six bytes were left, it counts
 // as marker text where a marker does end so.
 //
+// # Reading the code
+//
+// In this order, each file is used by those before it: registry.go and redact.go are what hosts
+// call; secrets.go holds what is registered; forms.go makes the forms of a value; marker.go says
+// why the output holds none of them, and clash.go finds the values for which that would fail.
+// scan.go looks for the forms of all values in a text, by way of index.go and, where a text is
+// hostile, automaton.go. stream.go does the same in pieces. shapes.go and shapes_match.go are
+// [SecretRegistry.RedactDerived] alone; shapes.txt lists its kinds of secrets. Nothing but
+// registry.go keeps state that changes.
+//
 // # Cost and concurrency
 //
 // The time for a text grows with its length, whatever is in it: a filter passes over most of it in
 // steps, what the filter suspects is compared, and on text that was made to resemble the secrets
 // everywhere an automaton takes over, with about 16 bytes for each byte of all forms. Shorter
-// values cost more than longer ones. With encoded forms a text is copied and searched three times.
+// values cost more than longer ones. With encoded forms a text is searched twice, and once more where hex is in it.
 // A stream looks again at what it holds back whenever more comes, so pieces of some kilobytes are
 // faster than small ones.
 //

@@ -87,7 +87,7 @@ func (s *stream) push(piece []byte, end bool) {
 func (s *stream) hold(piece []byte) {
 	if n := len(s.in) + len(piece); n > cap(s.in) {
 		old := s.in
-		s.in = append(make([]byte, 0, 2*max(n, chunk)), old...)
+		s.in = append(make([]byte, 0, 2*n), old...)
 		clear(old)
 	}
 	s.in = append(s.in, piece...)
