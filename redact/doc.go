@@ -64,17 +64,16 @@
 // why the output holds none of them, and clash.go finds the values for which that would fail.
 // scan.go looks for the forms of all values in a text, by way of index.go and, where a text is
 // hostile, automaton.go. stream.go does the same in pieces. shapes.go and shapes_match.go are
-// [SecretRegistry.RedactDerived] alone; shapes.txt lists its kinds of secrets. Nothing but
-// registry.go keeps state that changes.
+// [SecretRegistry.RedactDerived] alone; shapes.txt lists its kinds of secrets.
 //
 // # Cost and concurrency
 //
 // The time for a text grows with its length, whatever is in it: a filter passes over most of it in
 // steps, what the filter suspects is compared, and on text that was made to resemble the secrets
 // everywhere an automaton takes over, with about 16 bytes for each byte of all forms. Shorter
-// values cost more than longer ones. With encoded forms a text is searched twice, and once more where hex is in it.
-// A stream looks again at what it holds back whenever more comes, so pieces of some kilobytes are
-// faster than small ones.
+// values cost more than longer ones. With encoded forms a text is searched twice, and once more if
+// hex is in it. A stream looks again at what it holds back whenever more comes, so pieces of some
+// kilobytes are faster than small ones.
 //
 // Registering and unregistering take a time that depends on the value, the id and its other values,
 // and not on how many others there are, whatever these look like. The first redaction after a
