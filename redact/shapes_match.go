@@ -139,7 +139,11 @@ var (
 // it ends at the last @ before the path, or if there is none, at the next one behind it. A token in
 // place of user and password is taken too.
 func urlPassword(text string, _, rest int) (int, int) {
-	url := markers.ReplaceAllStringFunc(text[rest:min(len(text), rest+256)], func(m string) string {
+	url := text[rest:min(len(text), rest+256)]
+	if !strings.Contains(url, "@") {
+		return 0, 0
+	}
+	url = markers.ReplaceAllStringFunc(url, func(m string) string {
 		return strings.Repeat("m", len(m)) // which has no mark of punctuation
 	})
 	if m := userToken.FindStringSubmatch(url); m != nil && entropy(m[1]) >= 3.2 && strings.ContainsAny(m[1], digits) {

@@ -253,6 +253,9 @@ func TestR5_LeakFormsNameRegisteredIds(t *testing.T) {
 		"[BYOK:open\nnext":         "[REDACTED:leak]\nnext",
 		"<REDACTED:open":           "[REDACTED:leak]",
 		"[REDACTED:my.key]":        "[REDACTED:my.key]",
+		"[BYOK:a[b[c]d]e]f":        "[REDACTED:leak]f",
+		"<REDACTED:a<b>c>d":        "[REDACTED:leak]d",
+		"[BYOK:" + strings.Repeat("é[x]", 500) + "]f": "[REDACTED:leak]f",
 	} {
 		if got, err := r.RedactDerived(in); err != nil || got != want {
 			t.Errorf("%q: got %q, %v, want %q", in, got, err, want)
