@@ -18,7 +18,8 @@ func (s *state) redact(text string, policy Policy) (out string, err error) {
 }
 
 // look calls use with what scan finds, and holds the registry as it is meanwhile.
-func look(s *state, text []byte, covered int, more bool, policy Policy, use func(m *matcher, cuts []hit, decided int)) error {
+func look(s *state, text []byte, covered int, more bool, policy Policy,
+	use func(m *matcher, cuts []hit, decided int)) error {
 	m, scratch, err := s.acquire()
 	if err != nil {
 		return err

@@ -75,7 +75,8 @@ var shapes = append([]shape{
 	{Shape{"urlpass", "password or token in a URL", "RFC 3986 §3.2.1"}, []string{"://"}, false, urlPassword},
 	{Shape{"dsnpass", "password in a connection string", "postgresql.org/docs/current/libpq-connect.html"},
 		[]string{"password=", "Password=", "PASSWORD=", "passwd=", "Passwd=", "pwd=", "Pwd=", "PWD="}, true, dsnPassword},
-	{Shape{"bearer", "bearer token in a header", "RFC 6750 §2.1"}, []string{"Bearer ", "bearer ", "BEARER "}, true, bearer},
+	{Shape{"bearer", "bearer token in a header", "RFC 6750 §2.1"},
+		[]string{"Bearer ", "bearer ", "BEARER "}, true, bearer},
 	{Shape{"basic", "basic credentials in a header", "RFC 7617 §2"}, []string{"Basic ", "basic ", "BASIC "}, true, basic},
 }, readShapes(shapeTable)...)
 
