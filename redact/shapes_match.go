@@ -156,7 +156,8 @@ func urlPassword(text string, _, rest int) (int, int) {
 	found := url[m[2]:m[3]]
 	if slash := strings.IndexAny(found, "/?#"); slash >= 0 {
 		before := found[:slash]
-		if before == "" && found[0] == '/' || port.MatchString(before) || before != "" && placeholders.MatchString(before) || strings.Contains(found, "://") {
+		if before == "" && found[0] == '/' || before != "" && placeholders.MatchString(before) ||
+			port.MatchString(before) || strings.Contains(found, "://") {
 			return 0, 0 // a path, or two URLs and a list between them
 		}
 	}
@@ -200,8 +201,10 @@ func password(text string, from, to int) (int, int) {
 
 // placeholders are what documents write for a password: masks, words for it, variables of shells
 // and templates, and verbs of formatting.
-var placeholders = regexp.MustCompile(`^(?:[*.xX_•-]*|(?i:my|your|the|db|user|some)?[-_]?(?i:password|passwd|pass|pwd|pw|secret|token|key|PAT)|` +
-	`\$[A-Z_][A-Z0-9_]*|\$(?:password|passwd|pass|pwd|pw|secret|token)|\$?\{[^{}]*\}|\$?\{\{[^{}]*\}\}|\$\([^()]*\)|\$\[[^\[\]]*\]|` +
+var placeholders = regexp.MustCompile(`^(?:[*.xX_•-]*|` +
+	`(?i:my|your|the|db|user|some)?[-_]?(?i:password|passwd|pass|pwd|pw|secret|token|key|PAT)|` +
+	`\$[A-Z_][A-Z0-9_]*|\$(?:password|passwd|pass|pwd|pw|secret|token)|` +
+	`\$?\{[^{}]*\}|\$?\{\{[^{}]*\}\}|\$\([^()]*\)|\$\[[^\[\]]*\]|` +
 	`%[a-zA-Z]|%\([a-z_]+\)s|%[A-Z_]+%|\[[^\[\]]*\])$`)
 
 // bearer takes what follows "Bearer " if it has the length and the digits of a token.
