@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"io"
+	"sync"
 )
 
 // chunk is how much of a stream is looked at in one go.
@@ -18,14 +19,14 @@ const chunk = 32 << 10
 // is ever written, and every later call returns that error. Under [Reject] the error is
 // [ErrSecretFound], and what stood before the secret may have been written.
 func (r *SecretRegistry) NewWriter(w io.Writer) io.WriteCloser {
-	return &writer{&stream{buffers: new(buffers), registry: r.state(), w: w}}
+	return &writer{newStream(r.state(), w)}
 }
 
 // writer keeps its text behind pointers, where no print of it reaches.
 type writer struct{ s *stream }
 
 type stream struct {
-	*buffers
+	*buffers // nil at the end
 	registry *state
 	w        io.Writer
 	covered  int   // of in: bytes that a marker written before stands for
@@ -35,6 +36,12 @@ type stream struct {
 
 // buffers have what is held back, and what is ready to be written.
 type buffers struct{ in, out []byte }
+
+var bufferPool = sync.Pool{New: func() any { return new(buffers) }}
+
+func newStream(registry *state, w io.Writer) *stream {
+	return &stream{buffers: bufferPool.Get().(*buffers), registry: registry, w: w}
+}
 
 // Write implements [io.Writer]. On an error it reports that nothing of p was written, although a
 // part may have been.
@@ -110,7 +117,9 @@ func (s *stream) decide(end bool) error {
 func (s *stream) drop(err error) {
 	clear(s.in[:cap(s.in)])
 	clear(s.out[:cap(s.out)])
-	s.in, s.out, s.err = nil, nil, err
+	s.in, s.out = s.in[:0], s.out[:0]
+	bufferPool.Put(s.buffers)
+	s.buffers, s.err = nil, err
 }
 
 // NewReader returns a reader that yields what Redact would make of everything in src, whatever the
@@ -121,8 +130,7 @@ func (s *stream) drop(err error) {
 // held back is dropped. Under [Reject] that is [ErrSecretFound].
 func (r *SecretRegistry) NewReader(src io.Reader) io.Reader {
 	ready := new(bytes.Buffer)
-	s := &stream{buffers: new(buffers), registry: r.state(), w: ready}
-	return &reader{&readerState{s, ready, src, new([chunk]byte)}}
+	return &reader{&readerState{newStream(r.state(), ready), ready, src, new([chunk]byte)}}
 }
 
 // reader keeps its text behind pointers, where no print of it reaches.
