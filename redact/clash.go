@@ -45,9 +45,9 @@ func eachView(id string, yield func(text []byte, k kind)) {
 	}
 }
 
-// addID adds an id, if it is new. It returns the optional values that cannot be covered once its
-// marker is there, and whether there is a required one.
-func (s *secretSet) addID(id string) (lost map[*secret]bool, required bool) {
+// addID adds an id, if it is new. bad reports whether a required value cannot be covered once its
+// marker is there, or any where an optional value brings the id. Else lost are the optional ones.
+func (s *secretSet) addID(id string, optional bool) (lost map[*secret]bool, bad bool) {
 	if s.byID[id] != nil {
 		return nil, false
 	}
@@ -61,12 +61,13 @@ func (s *secretSet) addID(id string) (lost map[*secret]bool, required bool) {
 		for i := range text {
 			for end := i + leastNote; end <= len(text); end++ {
 				sum := s.hash(text[i:end], k)
-				required = required || s.required[sum]
-				maps.Copy(lost, s.optional[sum])
+				if bad = bad || s.required[sum] || optional && s.optional[sum] != nil; !bad {
+					maps.Copy(lost, s.optional[sum])
+				}
 			}
 		}
 	})
-	return lost, required
+	return lost, bad
 }
 
 // dropUnusedID forgets an id that has no value.

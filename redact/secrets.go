@@ -57,8 +57,8 @@ func (s *secretSet) add(id string, value []byte, optional bool) (bool, error) {
 		return false, nil
 	}
 	k := &secret{id, key, formsOf(value, s.encoded), optional}
-	lost, bad := s.addID(id)
-	if bad || optional && len(lost) > 0 || s.clashes(k) {
+	lost, bad := s.addID(id, optional)
+	if bad || s.clashes(k) {
 		s.dropUnusedID(id)
 		if k.wipe(); optional {
 			s.refused[id] = true
