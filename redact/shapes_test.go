@@ -225,6 +225,14 @@ func TestR5_ShapesSideBySide(t *testing.T) {
 	}
 }
 
+// Tokens that follow each other are taken at once: not one in each pass over the text.
+func TestR5_ShapesInARow(t *testing.T) {
+	in := strings.Repeat("abc"+"8Q~"+x40[:33]+"-", 400)
+	if got, changed := replaceShapes(in, func(string) bool { return false }, false); !changed || got != "[REDACTED:azure]" {
+		t.Errorf("got %.100q", got)
+	}
+}
+
 func derivedCase(t *testing.T, id, hit, secret, miss string) {
 	t.Helper()
 	r := New(Config{})
