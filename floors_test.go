@@ -86,6 +86,7 @@ var plan = []place{
 	{dir: "cmd/...", floor: 6, ours: []string{"..."}},
 	{dir: "bridges/...", floor: 5, ours: []string{"..."}},
 	{dir: "bench/...", floor: 5, ours: []string{"..."}, testing: true},
+	{dir: "docs", floor: 4},
 }
 
 // placeOf finds the rules for the package in dir.
