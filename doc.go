@@ -22,6 +22,7 @@
 //     check them as JSON. It is a package of its own because it brings
 //     dependencies; events does not.
 //   - redact: takes registered secrets out of text.
+//   - telemetry: what a host's memory does and how long it takes, in numbers and codes.
 //   - recall: ranks the entries of a view for a question, by words and by meaning.
 //   - distill: compaction, and distillation under a token budget into archives that
 //     can be audited.
@@ -46,13 +47,13 @@
 //   - examples/sqlite: a host that keeps its memory in a file; examples/postgres: in
 //     PostgreSQL; examples/tokenizer: an exact tokenizer for distill. Each is a module
 //     of its own. examples/host is a whole host to copy; a module of its own.
-//   - bridges/mcp, bridges/anthropic, bridges/models: memory for clients of the Model
-//     Context Protocol, for Anthropic's memory tool, and language models for the engines;
-//     cmd/agentmemory: the command line. Each is a module of its own.
+//   - bridges/mcp, bridges/anthropic, bridges/models, bridges/otel: memory for clients of the
+//     Model Context Protocol, for Anthropic's memory tool, language models for the engines, and
+//     OpenTelemetry; cmd/agentmemory: the command line. Each is a module of its own.
 //
 // # Dependencies
 //
-// A program that imports memory, events and redact links the standard library
+// A program that imports memory, events, telemetry and redact links the standard library
 // only. A package imports from the floors below its own and never the other way;
 // a test at the root of the module holds the plan and fails on a package that has
 // no place in it.

@@ -78,6 +78,12 @@
 // a code, and Code.OnWire the protocol's. An error of a context is returned as it is.
 // What the store, the sink or the redactor said is reachable by [errors.Unwrap] only.
 //
+// # Operations
+//
+// Config.Tracer is told where each operation begins and ends, how it ended and how much it did, by
+// types that can hold no content, see package telemetry. Config.Logger has a line for maintenance and
+// for each pass.
+//
 // # Concurrency
 //
 // A Bank, a Run and a Job are safe for concurrent use. A tenant's mutations commit
