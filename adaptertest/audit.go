@@ -349,6 +349,7 @@ func (w *world) auditDocuments(tenant string) {
 		queries[driver.DocumentQuery{Ref: name.ref, Kind: name.kind, Key: name.key}] = true
 		queries[driver.DocumentQuery{EveryRef: true, Kind: name.kind}] = true
 		queries[driver.DocumentQuery{EveryRef: true, Key: name.key}] = true
+		queries[driver.DocumentQuery{EveryRef: true, Kind: name.kind, Key: name.key}] = true
 		if d.Group != "" {
 			queries[driver.DocumentQuery{EveryRef: true, Group: d.Group}] = true
 			queries[driver.DocumentQuery{Ref: name.ref, Kind: name.kind, Group: d.Group}] = true

@@ -34,6 +34,7 @@ func viewLaw() law {
 		{"purge-merged", "a purge keeps what was merged or superseded as long as its successor lives", v, purgeKeepsMerged},
 		{"purge-named", "a purge keeps what is over while a record that stays names it as its successor", v, purgeKeepsNamed},
 		{"purge-chain", "a purge keeps a whole chain of successors while one that stays names them", v, purgeKeepsChain},
+		{"purge-heirs", "what a purge removed is no longer retired in favour of an entry that stays", v, purgeEndsHeirs},
 		{"purge-dead-chain", "a purge removes a chain whose end is removable", v, purgeRemovesChain},
 		{"purge-intact", "a version that was not intact is not intact after a purge either", v, purgeKeepsScar},
 		{"purge-twice", "a second purge removes nothing", v, purgeTwice},

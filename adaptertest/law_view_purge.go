@@ -87,6 +87,18 @@ func purgeKeepsChain(w *world) {
 	w.looksUp(home, w.entry("c"), driver.Deleted, "")
 }
 
+func purgeEndsHeirs(w *world) {
+	w.puts(home, "old", "late")
+	w.put(home, w.mortal("heir", time.Millisecond))
+	w.apply(retired(retire(home, "old", driver.Merged, "heir")))
+	v := w.version(home.Tenant)
+	w.apply(retired(retire(home, "late", driver.Merged, "heir")))
+	w.advance(time.Millisecond)
+	w.purge(home.Tenant, v)
+	w.purged(home, "old")
+	w.apply(driver.Mutation{Heirs: map[driver.Located][]string{{Scope: home, ID: "heir"}: {"late"}}})
+}
+
 func purgeRemovesChain(w *world) {
 	w.puts(home, "a", "b", "c", "kept")
 	w.apply(retired(retire(home, "a", driver.Merged, "b")))

@@ -35,6 +35,7 @@ func historyLoop(name string, q driver.HistoryQuery) loop {
 	return loop{"history" + name, []Offer{Transactor}, func(w *world) iter.Seq2[string, error] {
 		return walking(w.tx.History(w.ctx, home.Tenant, q), func(r driver.Record) string {
 			w.check(len(q.For) == 0 || slices.Contains(q.For, r.For), "a record as it is, for which the query asks", "one that is %s", r.State)
+			w.check(r.Erased || r.Entry.Content != "", "a record as it is or was", "one of no content that is not erased")
 			return r.Ref + "/" + r.Entry.ID
 		})
 	}, false, false, nil}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log"
@@ -21,9 +22,12 @@ type result struct{ failed []string }
 // runAll runs the kit on the sound store, which must pass, and then on each mutant.
 func (o *options) runAll(mutants []*mutant) ([]result, error) {
 	start := time.Now()
+	limit := o.limit
+	o.limit = cmp.Or(limit, time.Hour)
 	if sound := o.runOne(0); len(sound.failed) > 0 {
 		return nil, fmt.Errorf("the kit fails without a mutant: %v", sound.failed)
 	}
+	o.limit = cmp.Or(limit, 6*time.Since(start))
 	log.Printf("the sound store takes %v", time.Since(start).Round(time.Millisecond))
 	results := make([]result, len(mutants))
 	var next, survivors atomic.Int64
