@@ -109,9 +109,13 @@ func (w *world) fillLoops() {
 	w.quietly("merge a half, store documents, queue events, and fill refs, 300 of each", func() { w.apply(m) })
 }
 
-// changeInLoop does something to what a loop has yielded, or is about to.
+// changeInLoop does something to what a loop has yielded, or to what is far ahead of it.
 func (w *world) changeInLoop(i int) {
-	gone, stays := manyID("", 2*i), manyID("", 2*i+1)
+	pair := i / 2
+	if i%2 == 1 {
+		pair = looped/2 - 1 - pair
+	}
+	gone, stays := manyID("", 2*pair), manyID("", 2*pair+1)
 	w.delete(home, "e"+gone, true)
 	w.puts(home, manyID("new", i))
 	w.puts(at("another", manyID("new", i)), "x")
