@@ -30,13 +30,23 @@ var many = []struct {
 	needs      []Offer
 	run        func(w *world, n int)
 }{
-	{"entries", "so many entries of different instants, of which a third share a tag", nil, func(w *world, n int) {
+	{"entries", "so many entries of different instants in any order, of which a third share a tag", nil, func(w *world, n int) {
 		w.putMany(home, n, func(i int, e *driver.Entry) {
+			e.CreatedAt = w.now.Add(time.Duration(i*7919%n) * time.Millisecond)
 			if i%3 == 0 {
 				e.Tags = []string{"third"}
 			}
 		})
 		w.pageThrough(n, "third")
+		live := func() []string { return ids(w.ref.list(home, -1, driver.Query{At: w.now})) }
+		for _, end := range []int{n/2 + 1, 3 * n / 4} {
+			w.quietly(fmt.Sprintf("delete entry %d up to %d of the list", n/2, end), func() {
+				for _, id := range live()[n/2 : end] {
+					w.delete(home, id, true)
+				}
+			})
+			w.lists(home, live()...)
+		}
 	}},
 	{"ties", "so many entries of one instant", nil, func(w *world, n int) {
 		w.putMany(home, n, func(i int, e *driver.Entry) {
