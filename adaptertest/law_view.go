@@ -40,6 +40,8 @@ func viewLaw() law {
 		{"purge-twice", "a second purge removes nothing", v, purgeTwice},
 		{"run", "a run sees what was there when it started, and its own writes, whatever others do", v, runView},
 		{"run-token", "reading as of a token shows what the run saw, and a token that could have seen what was forgotten is refused", v, runToken},
+		{"purging-at-once", "of purges at once each removes something else, and what is read meanwhile is whole", v, purgeAtOnce},
+		{"scan-purged", "a scan whose state a purge passes goes on or ends with one error", append(v, Scanner), scanPurged},
 		{"reading-while-writing", "a view that is read while others write does not move", v, readWhileWriting},
 	}...)
 	return l

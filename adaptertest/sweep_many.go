@@ -252,6 +252,7 @@ var many = []struct {
 		}
 		w.quietly("erase two thirds", func() { w.apply(m) })
 		w.purge(home.Tenant, w.version(home.Tenant))
+		w.purge(home.Tenant, w.version(home.Tenant))
 		w.lookUp(home, manyID("e", 0), manyID("e", 1))
 		w.puts(home, "a")
 	}},
