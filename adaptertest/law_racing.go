@@ -12,9 +12,25 @@ import (
 func racingLaw() law {
 	return law{name: "RACING", number: "M1, M8, E3", says: "writers of different scopes do not touch each other, whatever they do at once", cases: []testCase{
 		{"scopes", "what writers of several tenants and refs put and delete at once is all there", nil, racingScopes},
+		{"first", "what writers put at once as the first of a tenant and ref is all there", nil, racingFirst},
 		{"mutations", "mutations of several tenants and refs at once are all there, with their documents and events, while others deliver", []Offer{Transactor}, racingScopes},
 		{"versions", "the version that a mutation made shows what its scope had then, whatever else commits meanwhile", []Offer{Transactor, Versioned}, racingScopes},
 	}}
+}
+
+// racingFirst has four writers meet at one new tenant after the other.
+func racingFirst(w *world) {
+	tenants := w.size(50, 200, 1000)
+	w.quietly(fmt.Sprintf("four put an entry each in a ref of %d tenants", tenants), func() {
+		w.parallel(4, func(i int) {
+			for k := range tenants {
+				w.puts(at(fmt.Sprint("tenant ", k), "ref"), fmt.Sprint("e", i))
+			}
+		})
+		for k := range tenants {
+			w.lists(at(fmt.Sprint("tenant ", k), "ref"), "e3", "e2", "e1", "e0")
+		}
+	})
 }
 
 // racingScopes lets writers work at once, each in a scope of its own: two tenants with

@@ -20,7 +20,7 @@ func main() {
 	flag.BoolVar(&o.sql, "sql", false, "break the SQL text in string literals, and nothing else")
 	flag.BoolVar(&o.all, "all", false, "do not stop at the first failing case, and tell which cases alone find a mutant")
 	flag.IntVar(&o.parallel, "parallel", runtime.NumCPU(), "processes at a time")
-	flag.DurationVar(&o.limit, "limit", 0, "time for one mutant, which counts as found when it is over; 0 is six times that of the sound store")
+	flag.DurationVar(&o.limit, "limit", 0, "time of a processor for one mutant, which counts as found when it is over; 0 is six times that of the sound store")
 	every := flag.Int("every", 1, "run each so manieth mutant only, which gives a figure in less time")
 	only := flag.String("only", "", "a file with the mutants to run, as an earlier run listed them")
 	excused := flag.String("equivalent", "", "a file with mutants that no case can find, each with a tab and the reason")
