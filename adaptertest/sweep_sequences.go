@@ -303,7 +303,7 @@ func (w *world) sweepSequences(moves []move) {
 		all = all[:120]
 	}
 	for i, sequence := range all {
-		w.plan(i, func(p *plan) {
+		w.plan(i, true, func(p *plan) {
 			for _, x := range sequence {
 				x.make(p)
 				if w.level == LevelVersioned {
@@ -315,8 +315,9 @@ func (w *world) sweepSequences(moves []move) {
 	w.unmirrored() // each tenant was audited
 }
 
-// plan plays a sequence in a tenant that has the entries "a", "b" and "c", and audits it.
-func (w *world) plan(i int, play func(p *plan)) {
+// plan plays a sequence in a tenant that has the entries "a", "b" and "c", and audits it at
+// the present and, if it is to, around each expiry.
+func (w *world) plan(i int, around bool, play func(p *plan)) {
 	w.mu.Lock()
 	w.steps = nil
 	w.mu.Unlock()
@@ -329,7 +330,11 @@ func (w *world) plan(i int, play func(p *plan)) {
 		w.version(p.Tenant)
 	}
 	play(p)
-	w.auditTenant(p.Tenant, w.instants(p.Tenant))
+	instants := w.instants(p.Tenant)
+	if !around {
+		instants = instants[:1]
+	}
+	w.auditTenant(p.Tenant, instants)
 	if w.level == LevelVersioned {
 		w.auditHorizons()
 	}
@@ -435,7 +440,7 @@ func sweepParts(w *world) {
 		a := i % states // each state of each entry as often
 		b := (a*5 + i/states) % states
 		ofA, ofB := statesOfOne[a], statesOfOne[b]
-		w.plan(i, func(p *plan) {
+		w.plan(i, false, func(p *plan) {
 			w.set(p.digest("e", "c"))
 			p.bring("a", ofA.bring)
 			p.bring("b", ofB.bring)

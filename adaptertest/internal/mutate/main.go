@@ -89,6 +89,11 @@ func (o *options) mutate(targets, only []string, excused map[string]string, ever
 		return equivalent || n%every != 0 || only != nil && !slices.Contains(only, m.name)
 	})
 	log.Printf("%d mutants, %d of them are run", len(mutants), len(chosen))
+	for name := range excused {
+		if !slices.ContainsFunc(mutants, func(m *mutant) bool { return m.name == name }) {
+			log.Printf("there is no such mutant: %s", name)
+		}
+	}
 	results, err := o.runAll(chosen)
 	if err != nil {
 		return err
