@@ -24,8 +24,7 @@ import (
 //	                       seven languages, code, JSON, logs, hex and base64. Counts
 //	                       may differ by a tenth: that is what the estimate gives up.
 //	distill/run/n=…        one distillation of n different entries by the default
-//	                       summarizer, from the scan to the committed entry; entries/s
-//	                       is n over the time of an operation
+//	                       summarizer, from the scan to the committed entry
 func distillRows() []row {
 	mix := sync.OnceValue(calibrationText)
 	rows := []row{{"distill/estimate", "tiktoken-go/tokenizer", func() (sides, error) {
@@ -55,7 +54,7 @@ func distillRows() []row {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		rows = append(rows, row{fmt.Sprintf("distill/run/n=%d", n), "", func() (sides, error) {
 			run, err := distillation(n)
-			return sides{ours: repeat(run)}, err
+			return sides{ours: repeat(run), items: n}, err
 		}})
 	}
 	return rows

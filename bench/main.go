@@ -61,26 +61,19 @@ type sides struct {
 	items int
 }
 
-// result is what -json prints.
-type result struct {
-	Name   string  `json:"name"`
-	Peer   string  `json:"peer"`
-	Ours   float64 `json:"ours"`
-	Theirs float64 `json:"theirs"`
-	Unit   string  `json:"unit"`
-	Ratio  float64 `json:"ratio"` // their time over our time; of shares, ours over theirs
-	// Allocations and bytes allocated by one operation.
-	OurAllocs   float64 `json:"ourAllocs"`
-	TheirAllocs float64 `json:"theirAllocs"`
-	OurBytes    float64 `json:"ourBytes"`
-	TheirBytes  float64 `json:"theirBytes"`
-}
-
 func main() {
 	run := flag.String("run", "", "measure only rows whose name matches this regular expression")
 	asJSON := flag.Bool("json", false, "print one JSON object a line")
 	list := flag.Bool("list", false, "print the names of the rows and stop")
+	plots := flag.String("plots", "", "measure nothing, but draw the files that -json has printed, given as arguments, into this `directory`")
 	flag.Parse()
+	if *plots != "" {
+		if err := drawAll(*plots, flag.Args()); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	// A collection marks the data of both sides, whoever brought it on, so it
 	// would blur every ratio. It runs between what is timed instead.
 	debug.SetGCPercent(-1)
@@ -100,7 +93,13 @@ func bench(pattern string, asJSON, list bool) error {
 	if err != nil {
 		return err
 	}
-	if !asJSON && !list {
+	switch {
+	case list:
+	case asJSON:
+		if err := json.NewEncoder(os.Stdout).Encode(thisRun()); err != nil {
+			return err
+		}
+	default:
 		fmt.Printf("%-28s %-26s %12s %12s  %-6s %7s  %s\n", "row", "peer", "ours", "theirs", "unit", "ratio", "allocs")
 	}
 	for _, area := range areas {
@@ -162,6 +161,11 @@ func (r row) measure() (result, error) {
 	}
 	if s.theirs != nil {
 		res.Ratio = theirs.ns / ours.ns
+		var ratios []float64
+		for i := range rs[0] {
+			ratios = append(ratios, rs[1][i].ns/rs[0][i].ns)
+		}
+		res.RatioLow, res.RatioHigh = slices.Min(ratios), slices.Max(ratios)
 	}
 	if s.items > 0 {
 		res.Unit = "items/s"

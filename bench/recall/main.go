@@ -15,14 +15,15 @@ import (
 func main() {
 	data := flag.String("data", "testdata/notes.jsonl", "the data set, JSON Lines as package dataset says")
 	missed := flag.Bool("missed", false, "list the questions that are not held out and whose evidence is not among the first ten")
+	asJSON := flag.Bool("json", false, "print the scores as JSON, one object a line, for -plots of the module above")
 	flag.Parse()
-	if err := run(context.Background(), os.Stdout, *data, *missed); err != nil {
+	if err := run(context.Background(), os.Stdout, *data, *missed, *asJSON); err != nil {
 		fmt.Fprintln(os.Stderr, "recall:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, w io.Writer, file string, missed bool) (err error) {
+func run(ctx context.Context, w io.Writer, file string, missed, asJSON bool) (err error) {
 	memories, err := readFile(file)
 	if err != nil {
 		return err
@@ -35,6 +36,9 @@ func run(ctx context.Context, w io.Writer, file string, missed bool) (err error)
 	m, err := measure(ctx, memories, stores)
 	if err != nil {
 		return err
+	}
+	if asJSON {
+		return m.printJSON(w)
 	}
 	m.print(w, file, memories)
 	if leftOut != "" {

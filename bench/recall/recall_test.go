@@ -117,7 +117,7 @@ func TestRun_ReportsEveryStore(t *testing.T) {
 {"question":"r","ref":"two","category":"fact","evidence":["a"],"text":"nothing of that"}
 `), 0o600))
 	var out bytes.Buffer
-	require.NoError(t, run(context.Background(), &out, file, true))
+	require.NoError(t, run(context.Background(), &out, file, true, false))
 	report := out.String()
 	t.Log(report)
 	for _, want := range []string{
@@ -132,10 +132,10 @@ func TestRun_ReportsEveryStore(t *testing.T) {
 }
 
 func TestRun_RefusesFilesThatCannotBeMeasured(t *testing.T) {
-	assert.ErrorIs(t, run(context.Background(), &bytes.Buffer{}, "testdata/absent.jsonl", false), os.ErrNotExist)
+	assert.ErrorIs(t, run(context.Background(), &bytes.Buffer{}, "testdata/absent.jsonl", false, false), os.ErrNotExist)
 	file := filepath.Join(t.TempDir(), "bad.jsonl")
 	require.NoError(t, os.WriteFile(file, []byte("{}"), 0o600))
-	assert.ErrorContains(t, run(context.Background(), &bytes.Buffer{}, file, false), "bad.jsonl: line 1")
+	assert.ErrorContains(t, run(context.Background(), &bytes.Buffer{}, file, false, false), "bad.jsonl: line 1")
 }
 
 func TestSameAnswer_NamesTheTwoThatDiffer(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -47,6 +48,38 @@ func (r *measured) print(w io.Writer, file string, memories []*dataset.Memory) {
 		fmt.Fprintf(table, "%s\t%d\t%d\t\n", name, percentile(0.5, r.took[name]).Microseconds(), percentile(0.95, r.took[name]).Microseconds())
 	}
 	table.Flush()
+}
+
+// printJSON writes the scores of all questions of each half, one JSON object a line, in the form that
+// the benchmarks of the module above draw.
+func (r *measured) printJSON(w io.Writer) error {
+	out := json.NewEncoder(w)
+	for _, heldOut := range []bool{false, true} {
+		half := "open half"
+		if heldOut {
+			half = "held-out half"
+		}
+		for _, v := range variants {
+			p := r.scores[slot{v.name, heldOut, everything}]
+			if p == nil {
+				continue
+			}
+			for _, kind := range []struct {
+				name string
+				of   func(*score) float64
+			}{
+				{"recall@5", func(s *score) float64 { return s.percent(s.recall5) }},
+				{"recall@10", func(s *score) float64 { return s.percent(s.recall10) }},
+			} {
+				line := map[string]any{"name": "retrieval/" + kind.name + ", " + half + ", " + v.name, "peer": bleveName,
+					"unit": "%", "ours": kind.of(&p.ours), "theirs": kind.of(&p.bleve), "ratio": kind.of(&p.ours) / kind.of(&p.bleve)}
+				if err := out.Encode(line); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // groups are the groups of a half in the order of the report: all, categories, languages.
