@@ -78,16 +78,15 @@ func (o *options) mutate(targets, only []string, excused map[string]string, ever
 	if err != nil {
 		return err
 	}
+	o.wanted = func(name string, number int) bool {
+		_, equivalent := excused[name]
+		return !equivalent && number%every == 0 && (only == nil || slices.Contains(only, name))
+	}
 	mutants, err := o.build(sources)
 	if err != nil {
 		return err
 	}
-	n := 0
-	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool {
-		n++
-		_, equivalent := excused[m.name]
-		return equivalent || n%every != 0 || only != nil && !slices.Contains(only, m.name)
-	})
+	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool { return m.idle })
 	log.Printf("%d mutants, %d of them are run", len(mutants), len(chosen))
 	for name := range excused {
 		if !slices.ContainsFunc(mutants, func(m *mutant) bool { return m.name == name }) {
