@@ -2,8 +2,10 @@ package adaptertest
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -20,11 +22,17 @@ func racingLaw() law {
 
 // racingFirst has four writers meet at one new tenant after the other.
 func racingFirst(w *world) {
-	tenants := w.size(50, 200, 1000)
+	tenants := w.size(50, 300, 1000)
+	var arrived atomic.Int64
 	w.quietly(fmt.Sprintf("four put an entry each in a ref of %d tenants", tenants), func() {
 		w.parallel(4, func(i int) {
+			defer arrived.Add(int64(4 * tenants)) // who fails keeps nobody waiting
 			for k := range tenants {
-				w.puts(at(fmt.Sprint("tenant ", k), "ref"), fmt.Sprint("e", i))
+				s, e := at(fmt.Sprint("tenant ", k), "ref"), w.entry(fmt.Sprint("e", i))
+				for arrived.Add(1); arrived.Load() < int64(4*(k+1)); {
+					runtime.Gosched()
+				}
+				w.must(w.store.Put(w.ctx, s, e))
 			}
 		})
 		for k := range tenants {

@@ -141,8 +141,8 @@ func purgeTwice(w *world) {
 
 // purgeAtOnce lets two purge what many refs have ended, while others read what stays.
 func purgeAtOnce(w *world) {
-	want := w.putMany(home, 300, nil)
-	refs, rounds := w.size(60, 200, 1000), w.size(10, 30, 100)
+	want := w.putMany(home, w.size(300, 1000, 5000), nil)
+	refs, rounds := w.size(60, 200, 1000), w.size(10, 60, 200)
 	end := func(ref, id string) {
 		w.puts(at(home.Tenant, ref), id)
 		w.delete(at(home.Tenant, ref), id, true)

@@ -32,7 +32,11 @@ var many = []struct {
 }{
 	{"entries", "so many entries of different instants in any order, of which a third share a tag", nil, func(w *world, n int) {
 		w.putMany(home, n, func(i int, e *driver.Entry) {
-			e.CreatedAt = w.now.Add(time.Duration(i*7919%n) * time.Millisecond)
+			place := 2 * i // the half in order, and then the others between those
+			if i >= (n+1)/2 {
+				place = 2*(i*7919%(n/2)) + 1
+			}
+			e.CreatedAt = w.now.Add(time.Duration(place) * time.Millisecond)
 			if i%3 == 0 {
 				e.Tags = []string{"third"}
 			}
@@ -61,9 +65,9 @@ var many = []struct {
 				e.ExpiresAt = w.now.Add(time.Hour)
 			}
 		})
-		w.quietly("delete all but some", func() {
+		w.quietly("delete all but some of those in the middle", func() {
 			for i, id := range all {
-				if i%4 == 0 && i < n-3 {
+				if i > n/4 && i < 3*n/4 && i%8 > 0 {
 					w.delete(home, id, true)
 				}
 			}
@@ -250,6 +254,7 @@ var many = []struct {
 		for i := range n * 2 / 3 { // the lower part of all ids goes
 			m.Erase = append(m.Erase, located(home, manyID("e", i))...)
 		}
+		m.Erase = append(m.Erase, located(home, "head")...) // and so its lineage
 		w.quietly("erase two thirds", func() { w.apply(m) })
 		w.purge(home.Tenant, w.version(home.Tenant))
 		w.purge(home.Tenant, w.version(home.Tenant))
