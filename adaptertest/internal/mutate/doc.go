@@ -11,7 +11,7 @@
 // rules of package driver that it goes by, and the kit's own test of it.
 //
 // Of 2,024 mutants of the in-memory store and the rules that it goes by, the kit with
-// -short found 1,838. Of the other 186 138 are judged equivalent (6.8 %), nearly all in the
+// -short found 1,838. Of the other 186, 138 are judged equivalent (6.8 %), nearly all in the
 // chunks, bounds and pages that make the store fast; of the 48 that remain the whole kit
 // finds 47: 1,885 of 1,886, which is 99.9 %. The one that is left shows when two writers
 // meet at a new tenant on two processors.
