@@ -1,5 +1,7 @@
-// Package agentmemory is the root of a module that gives an existing Go host the
-// OpenWOP agent-memory layer. It holds no code; import the packages below it.
+// Package agentmemory is the root of OpenWOP agent memory, a module that gives an existing Go
+// host the memory layer of the OpenWOP protocol. It holds no code; import the packages below
+// it, and begin with memory. The pages in docs/ of the repository explain the words, and walk
+// through a whole host and a whole store.
 //
 // The host brings its models, its schedules and its storage. The module brings
 // what has to be right whatever those are: isolation between tenants, redaction
@@ -8,8 +10,8 @@
 //
 // # Packages
 //
-//   - memory: entries, scopes, the contract that a store implements, and the bank
-//     through which a host uses it.
+//   - memory: the bank through which a host uses a store, with runs and background passes.
+//   - memory/driver: what a store implements, and the rules that all stores decide alike.
 //   - memory/inmem: a store in the process's own memory.
 //   - memory/sqlite: a store in an SQLite file, the durable default of one machine; a
 //     module of its own.
@@ -20,6 +22,8 @@
 //     check them as JSON. It is a package of its own because it brings
 //     dependencies; events does not.
 //   - redact: takes registered secrets out of text.
+//   - telemetry: what a host's memory does and how long it takes, in numbers and codes.
+//   - recall: ranks the entries of a view for a question, by words and by meaning.
 //   - distill: compaction, and distillation under a token budget into archives that
 //     can be audited.
 //   - capability: what a host's memory can do, read from its discovery document or
@@ -42,11 +46,14 @@
 //   - examples/quickstart: a program to run and to copy from.
 //   - examples/sqlite: a host that keeps its memory in a file; examples/postgres: in
 //     PostgreSQL; examples/tokenizer: an exact tokenizer for distill. Each is a module
-//     of its own.
+//     of its own. examples/host is a whole host to copy; a module of its own.
+//   - bridges/mcp, bridges/anthropic, bridges/models, bridges/otel: memory for clients of the
+//     Model Context Protocol, for Anthropic's memory tool, language models for the engines, and
+//     OpenTelemetry; cmd/agentmemory: the command line. Each is a module of its own.
 //
 // # Dependencies
 //
-// A program that imports memory, events and redact links the standard library
+// A program that imports memory, events, telemetry and redact links the standard library
 // only. A package imports from the floors below its own and never the other way;
 // a test at the root of the module holds the plan and fails on a package that has
 // no place in it.

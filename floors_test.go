@@ -41,6 +41,7 @@ type place struct {
 
 var (
 	memoryAndEvents = []string{"memory", "events"}
+	ofAnEngine      = append([]string{"telemetry"}, memoryAndEvents...)
 	driverAndEvents = []string{"memory/driver", "events"}
 )
 
@@ -48,6 +49,7 @@ var plan = []place{
 	{dir: ".", floor: 0},
 	{dir: "events", floor: 0},
 	{dir: "redact", floor: 0},
+	{dir: "telemetry", floor: 0},
 	{dir: "internal/identifier", floor: 0},
 	{dir: "internal/text", floor: 0},
 	{dir: "internal/jsonguard", floor: 0, others: libraries[1:3]},
@@ -57,13 +59,13 @@ var plan = []place{
 	{dir: "memory/driver", floor: 1, ours: []string{"events", "internal/identifier"}},
 
 	// Stores know neither memory nor an engine.
-	{dir: "memory", floor: 2, ours: []string{"memory/driver", "events", "internal/identifier"}},
+	{dir: "memory", floor: 2, ours: []string{"memory/driver", "events", "telemetry", "internal/identifier"}},
 	{dir: "memory/...", floor: 2, ours: driverAndEvents},
 
-	{dir: "consolidate", floor: 3, ours: append([]string{"internal/text"}, memoryAndEvents...), others: libraries},
-	{dir: "distill", floor: 3, ours: append([]string{"internal/text"}, memoryAndEvents...), others: libraries},
-	{dir: "recall", floor: 3, ours: []string{"memory", "internal/text"}},
-	{dir: "commitment", floor: 3, ours: memoryAndEvents, others: libraries},
+	{dir: "consolidate", floor: 3, ours: append([]string{"internal/text"}, ofAnEngine...), others: libraries},
+	{dir: "distill", floor: 3, ours: append([]string{"internal/text"}, ofAnEngine...), others: libraries},
+	{dir: "recall", floor: 3, ours: []string{"memory", "telemetry", "internal/text"}},
+	{dir: "commitment", floor: 3, ours: ofAnEngine, others: libraries},
 	{dir: "capability", floor: 3, ours: []string{"memory", "events", "internal/jsonguard"}},
 
 	{dir: "wire", floor: 3, ours: memoryAndEvents},
@@ -82,10 +84,12 @@ var plan = []place{
 	{dir: "examples/...", floor: 5, ours: []string{"..."}, others: libraries},
 	{dir: "bridges/anthropic/memorytool", floor: 4, ours: []string{"memory"}},
 	{dir: "bridges/models", floor: 4, ours: []string{"memory", "consolidate", "distill", "commitment"}},
+	{dir: "bridges/otel", floor: 4, ours: []string{"telemetry"}},
 	{dir: "bridges/mcp/cmd/...", floor: 6, ours: []string{"..."}},
 	{dir: "cmd/...", floor: 6, ours: []string{"..."}},
 	{dir: "bridges/...", floor: 5, ours: []string{"..."}},
 	{dir: "bench/...", floor: 5, ours: []string{"..."}, testing: true},
+	{dir: "docs", floor: 4},
 }
 
 // placeOf finds the rules for the package in dir.

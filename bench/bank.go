@@ -11,6 +11,7 @@ import (
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/redact"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // bankRows measures what the layers above a store cost.
@@ -19,34 +20,25 @@ import (
 //	             against the bare in-memory store's Put of the same entry: what
 //	             redaction, validation, ids and the run's view add. After 1,000
 //	             writes the next run starts, which is timed too
+//	bank/put+tracer  the same put with a Config.Tracer that counts, against one without: what
+//	             it costs to tell somebody. That telling nobody costs nothing is a test of
+//	             package telemetry, which counts allocations
 //	events/emit  one typed event through the checks to a sink that keeps nothing
 func bankRows() []row {
 	ctx := context.Background()
 	content := strings.Repeat("The customer asked for a delivery before noon. ", 22)[:1024]
 	return []row{
 		{"bank/put", "inmem.Store.Put", func() (sides, error) {
-			bank, secrets, err := busyBank()
+			putBank, err := putting(memory.Config{}, content)
 			if err != nil {
 				return sides{}, err
 			}
-			var run *memory.Run
-			writes := 0
 			bare, scope := inmem.New(), memory.Scope{Tenant: "acme", Ref: "support"}
 			at, next := time.UnixMilli(1_760_000_000_000).UTC(), 0
 			putBare := func() memory.Entry {
 				next++
 				e := memory.Entry{ID: fmt.Sprintf("mem_%026d", next), Content: content, Tags: []string{"delivery"}, CreatedAt: at, RunID: "run-1"}
 				must(bare.Put(ctx, scope, e))
-				return e
-			}
-			putBank := func() memory.Entry {
-				if writes%1000 == 0 {
-					run, err = bank.Start(ctx, memory.RunConfig{ID: "run-1", Tenant: "acme", Redactor: secrets})
-					must(err)
-				}
-				writes++
-				e, err := run.Put(ctx, "support", memory.Draft{Content: content, Tags: []string{"delivery"}})
-				must(err)
 				return e
 			}
 			return sides{
@@ -59,6 +51,27 @@ func bankRows() []row {
 				},
 				ours:   repeat(func() { putBank() }),
 				theirs: repeat(func() { putBare() }),
+			}, nil
+		}},
+		{"bank/put+tracer", "without a tracer", func() (sides, error) {
+			told := new(counter)
+			with, err := putting(memory.Config{Tracer: told}, content)
+			if err != nil {
+				return sides{}, err
+			}
+			without, err := putting(memory.Config{}, content)
+			if err != nil {
+				return sides{}, err
+			}
+			return sides{
+				check: func() error {
+					if a, b := with(), without(); a.Content != b.Content || told.ended != 2 {
+						return errors.New("the entries differ, or the tracer was not told of the run and the entry")
+					}
+					return nil
+				},
+				ours:   repeat(func() { with() }),
+				theirs: repeat(func() { without() }),
 			}, nil
 		}},
 		{"events/emit", "", func() (sides, error) {
@@ -74,20 +87,39 @@ func bankRows() []row {
 	}
 }
 
-// busyBank is a bank, and a registry that holds 100 secrets.
-func busyBank() (*memory.Bank, *redact.SecretRegistry, error) {
-	bank, err := memory.New(inmem.New(), memory.Config{})
+// putting returns what puts an entry into a bank, by a run with a registry of 100 secrets.
+func putting(cfg memory.Config, content string) (func() memory.Entry, error) {
+	ctx := context.Background()
+	bank, err := memory.New(inmem.New(), cfg)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	secrets := redact.New(redact.Config{})
 	for i := range 100 {
 		value := fmt.Sprintf("live-%04d-%08x-%08x", i, i*2654435761, i*40503)
 		if err := secrets.Register(fmt.Sprintf("key-%d", i), []byte(value)); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	return bank, secrets, nil
+	var run *memory.Run
+	writes := 0
+	return func() memory.Entry {
+		if writes%1000 == 0 {
+			run, err = bank.Start(ctx, memory.RunConfig{ID: "run-1", Tenant: "acme", Redactor: secrets})
+			must(err)
+		}
+		writes++
+		e, err := run.Put(ctx, "support", memory.Draft{Content: content, Tags: []string{"delivery"}})
+		must(err)
+		return e
+	}, nil
+}
+
+// counter is a tracer that counts what has ended.
+type counter struct{ ended int }
+
+func (c *counter) Start(ctx context.Context, _ telemetry.Op) (context.Context, func(telemetry.Result)) {
+	return ctx, func(telemetry.Result) { c.ended++ }
 }
 
 type discard struct{}

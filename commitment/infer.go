@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Inferrer finds intentions in entries, by a model or without one. It may return the
@@ -135,7 +136,12 @@ func markOf(d *memory.Document) mark {
 //
 // An arm that is refused is reported in Unread. Any other error ends the call, and
 // leaves armed what it had armed.
-func (e *Engine) Infer(ctx context.Context, j *memory.Job, ref string) (Inferred, error) {
+func (e *Engine) Infer(ctx context.Context, j *memory.Job, ref string) (done Inferred, err error) {
+	ctx, span := j.Begin(ctx, telemetry.Infer)
+	defer span.Done(&err)
+	defer func() {
+		span.Counts[telemetry.Armed], span.Counts[telemetry.Refused] = len(done.Armed), len(done.Unread)
+	}()
 	in := inferring{Engine: e, job: j, ref: ref, version: e.cfg.Inferrer.Version(), marks: map[string]mark{}}
 	if in.version == "" || len(in.version) > maxSpecBytes {
 		return in.done, invalid("the inferrer has no version, or one longer than 256 bytes")
@@ -162,10 +168,9 @@ func (e *Engine) Infer(ctx context.Context, j *memory.Job, ref string) (Inferred
 			entries = entries[:0]
 		}
 	}
-	if len(entries) == 0 {
-		return in.done, nil
+	if len(entries) > 0 {
+		err = in.ask(ctx, entries)
 	}
-	err := in.ask(ctx, entries)
 	return in.done, err
 }
 

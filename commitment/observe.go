@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Observation is what a host found when it evaluated a predicate.
@@ -34,6 +35,9 @@ type Observation struct {
 // may be observed again. Neither that nor one that cannot be read, see [ErrNewerFormat],
 // keeps the others from observing it.
 func (e *Engine) Observe(ctx context.Context, o Observation) (claimed []string, err error) {
+	ctx, span := e.bank.Begin(ctx, telemetry.Observe)
+	defer span.Done(&err)
+	defer func() { span.Counts[telemetry.Claimed] = len(claimed) }()
 	if !validName(o.Predicate) {
 		return nil, invalid("malformed predicate name")
 	}

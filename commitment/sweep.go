@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Swept tells what a [Engine.Sweep] did.
@@ -35,8 +36,13 @@ const sweepBatch = 256
 //
 // Commitments that cannot be read are left alone. Sweep returns the first such error at
 // the end, and stops after any other.
-func (e *Engine) Sweep(ctx context.Context, tenant string) (Swept, error) {
-	var done Swept
+func (e *Engine) Sweep(ctx context.Context, tenant string) (done Swept, err error) {
+	ctx, span := e.bank.Begin(ctx, telemetry.Sweep)
+	defer span.Done(&err)
+	defer func() {
+		span.Counts[telemetry.Lapsed], span.Counts[telemetry.Removed] = done.Lapsed, done.Removed
+		span.Counts[telemetry.Armed] = done.Revived
+	}()
 	var unread error
 	var batch []Commitment
 	for c, err := range e.Commitments(ctx, tenant) {

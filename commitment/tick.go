@@ -8,6 +8,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Ticked tells what a [Engine.Tick] did.
@@ -56,8 +57,14 @@ const (
 // goes on and returns the first such error at the end. A commitment that it cannot read,
 // see [ErrNewerFormat], is such an error too; it stays due, and every tick reads past it. If a claim or another step cannot be stored,
 // or the context is done, the tick ends where it is.
-func (e *Engine) Tick(ctx context.Context) (Ticked, error) {
+func (e *Engine) Tick(ctx context.Context) (done Ticked, err error) {
+	ctx, span := e.bank.Begin(ctx, telemetry.Tick)
+	defer span.Done(&err)
+	defer done.count(&span)
 	due, err := e.bank.Due(ctx, documentKind, batch)
+	if err != nil {
+		span.Counts[telemetry.Due] = -1
+	}
 	if len(due) == 0 || err != nil {
 		return Ticked{}, err
 	}
@@ -68,7 +75,15 @@ func (e *Engine) Tick(ctx context.Context) (Ticked, error) {
 		hand: map[name]bool{}, queues: map[string][]*memory.Document{},
 	}
 	t.run(ctx, due)
+	span.Counts[telemetry.Due] = t.found
 	return t.done, errors.Join(t.err, t.problem)
+}
+
+// count counts what a tick did.
+func (t *Ticked) count(span *telemetry.Span) {
+	span.Counts[telemetry.Fired], span.Counts[telemetry.Failed] = t.Fired, t.Failed
+	span.Counts[telemetry.Skipped], span.Counts[telemetry.Lapsed] = t.Skipped, t.Lapsed
+	span.Counts[telemetry.Dead] = t.Dead
 }
 
 // tick is one Tick that found something due. It hands what it reads out to one goroutine
@@ -84,6 +99,7 @@ type tick struct {
 	hand    map[name]bool                 // what was handed out and not given back
 	queues  map[string][]*memory.Document // of the tenants that have a goroutine
 	active  int                           // goroutines
+	found   int                           // how many were handed out
 	moved   int                           // swaps that succeeded, and what was put aside
 	unread  int                           // of those in hand, the ones that cannot be read, which are due for ever
 	done    Ticked
@@ -126,6 +142,7 @@ func (t *tick) handOut(ctx context.Context, due []memory.Document) (moved int) {
 		d := &due[i]
 		if id := (name{d.Tenant, d.Key}); !d.Due.After(t.until) && !t.hand[id] {
 			t.hand[id] = true
+			t.found++
 			queue, served := t.queues[d.Tenant]
 			t.queues[d.Tenant] = append(queue, d)
 			if !served {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Planner decides what a pass does. [Rules] is the default; a host may bring its own,
@@ -226,11 +227,19 @@ func (c *Consolidator) Plan(ctx context.Context, job *memory.Job, ref string, o 
 // of the Planner or Merger; what was done before stays done and is complete, no event
 // is emitted, and the scope's lease is given up as far as the store can be reached.
 // Cancelling finishes the current group.
-func (c *Consolidator) Run(ctx context.Context, job *memory.Job, ref string, o Options) (Result, error) {
+func (c *Consolidator) Run(ctx context.Context, job *memory.Job, ref string, o Options) (done Result, err error) {
 	p, err := c.pass(job, ref, o)
 	if err != nil {
 		return Result{}, err
 	}
+	ctx, span := job.Begin(ctx, telemetry.Consolidate)
+	defer span.Done(&err)
+	defer func() {
+		span.Counts[telemetry.Sources] = done.InputCount
+		span.Counts[telemetry.Merged], span.Counts[telemetry.Superseded] = done.Merged, done.Superseded
+		span.Counts[telemetry.Derived], span.Counts[telemetry.Skipped] = done.Derived, done.Skipped
+		span.Counts[telemetry.Refused] = len(done.Refused)
+	}()
 	if err := p.acquire(ctx); err != nil {
 		return p.result, err
 	}

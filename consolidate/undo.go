@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // group is what one mutation of a pass retired. The journal has a document for each, and
@@ -101,11 +102,14 @@ func readUndone(ctx context.Context, job *memory.Job, ref string) (undone, error
 // that changed nothing, gives 0. It takes the scope's lease, so it fails with
 // [memory.ErrConflict] while a pass is under way. After an error it can be called
 // again.
-func (c *Consolidator) Undo(ctx context.Context, job *memory.Job, ref, pass string) (int, error) {
+func (c *Consolidator) Undo(ctx context.Context, job *memory.Job, ref, pass string) (restored int, err error) {
 	p, err := c.pass(job, ref, Options{})
 	if err != nil {
 		return 0, err
 	}
+	ctx, span := job.Begin(ctx, telemetry.Undo)
+	defer span.Done(&err)
+	defer func() { span.Counts[telemetry.Restored] = restored }()
 	if err := p.acquire(ctx); err != nil {
 		return 0, err
 	}

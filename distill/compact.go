@@ -5,6 +5,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Compact condenses the sources into one entry of at most MaxOutputBytes and emits
@@ -17,7 +18,10 @@ import (
 // runes and outside redaction markers.
 //
 // Errors are those of [Runner.Distill], but for a [*BudgetError].
-func (r *Runner) Compact(ctx context.Context, job *memory.Job, ref string, o Options) (Result, error) {
+func (r *Runner) Compact(ctx context.Context, job *memory.Job, ref string, o Options) (done Result, err error) {
+	ctx, span := job.Begin(ctx, telemetry.Compact)
+	defer span.Done(&err)
+	defer done.count(&span)
 	if err := o.check(); err != nil {
 		return Result{}, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Result tells what a pass did.
@@ -61,7 +62,10 @@ type Result struct {
 // [memory.ErrConflict] if memory moved too often; [memory.ErrNotProvided] if the bank's
 // store is not a Transactor; [ErrIndex]; what the summarizer, the store and the job
 // return.
-func (r *Runner) Distill(ctx context.Context, job *memory.Job, ref string, o Options) (Result, error) {
+func (r *Runner) Distill(ctx context.Context, job *memory.Job, ref string, o Options) (done Result, err error) {
+	ctx, span := job.Begin(ctx, telemetry.Distill)
+	defer span.Done(&err)
+	defer done.count(&span)
 	if err := o.check(); err != nil {
 		return Result{}, err
 	}
@@ -70,6 +74,14 @@ func (r *Runner) Distill(ctx context.Context, job *memory.Job, ref string, o Opt
 		return Result{}, err
 	}
 	return again(func() (Result, error) { return r.distill(ctx, job, ref, o, budget) })
+}
+
+// count counts what a pass did.
+func (r *Result) count(span *telemetry.Span) {
+	span.Counts[telemetry.Sources] = r.Sources
+	if r.Output.ID != "" && !r.Existing {
+		span.Counts[telemetry.Derived] = 1
+	}
 }
 
 // again tries a pass as often as memory moves under it, up to eight times.

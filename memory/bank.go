@@ -9,6 +9,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Config sets up a [Bank]. The zero value is a bank without events, in which every
@@ -43,9 +44,15 @@ type Config struct {
 	// LedgerRetention is how long an erasure is remembered in the ledger, see
 	// [Bank.Erasures]: longer than any backup is kept. 0 means [DefaultLedgerRetention].
 	LedgerRetention time.Duration
-	// Logger, if set, is told what [Bank.Maintain] did and what went wrong with it: counts
-	// and classes of errors, never what a store or a sink said.
+	// Logger, if set, is told what each round of [Bank.Keep], each forgetting, purge and dropped
+	// tenant, and each pass of an engine did and how long it took, and what went wrong with a
+	// round: counts and codes of errors, never content, tags, ids or tenants, and nothing that a
+	// store or a sink said. What a call returns as an error is the caller's to log.
 	Logger *slog.Logger
+	// Tracer, if set, is told where each operation of the bank and of its engines begins and
+	// ends, how it ended and how much it did, and never what it was about; see package telemetry.
+	// Without one it costs nothing.
+	Tracer telemetry.Tracer
 	// Ranker answers [Bank.Recall] and [Run.Recall], and lists by relevance if it ranks by
 	// meaning. Without one they fail with [ErrNotProvided]; package recall has one.
 	Ranker Ranker
@@ -101,6 +108,7 @@ type Bank struct {
 	counter string // the name of the token counter
 	model   string // by which the ranker ranks by meaning
 
+	hooks   telemetry.Hooks
 	backlog backlog
 	keeper  keeper
 }
@@ -131,6 +139,8 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 		cfg.MaxUndelivered = DefaultMaxUndelivered
 	}
 	b := &Bank{cfg: cfg, store: a}
+	b.hooks.Tracer, b.hooks.Logger = cfg.Tracer, cfg.Logger
+	b.hooks.Code = func(err error) string { return string(CodeOf(err)) }
 	b.clock.now = cfg.Now
 	b.clock.last.Store(math.MinInt64)
 	b.tx, _ = driver.As[driver.Transactor](a)

@@ -1,5 +1,32 @@
-// Package memory is the agent-memory layer of OpenWOP over any store: what a host
-// keeps for its agents from run to run, and the rules under which it does.
+// Package memory is OpenWOP agent memory over any store: what a host keeps for its agents
+// from run to run, and the rules under which it does. Eight lines store a note without the
+// secret that is in it; errors are left out here, and a program looks at each:
+//
+//	bank, _ := memory.New(inmem.New(), memory.Config{})
+//	secrets := redact.New(redact.Config{})
+//	secrets.Register("billing-key", []byte("acme-live-7Qm2vT9x"))
+//	run, _ := bank.Start(ctx, memory.RunConfig{ID: "run-1", Tenant: "acme", Redactor: secrets})
+//	run.Put(ctx, "support", memory.Draft{Content: "The key is acme-live-7Qm2vT9x."})
+//	entries, _ := run.Memory().List(ctx, "support", memory.ListOptions{})
+//	fmt.Println(entries[0].Content) // The key is [REDACTED:billing-key].
+//	run.End(ctx)
+//
+// Packages memory/inmem and redact are beside this one. Here the lines use [New], [Bank.Start],
+// [Draft], [Run.Put], [Reader] and [Run.End], and you need no others at first: the zero
+// [Config] is a good one. Come back for
+//
+//   - [Bank.Keep], once memory outlives the process: the one loop that every host runs
+//   - [Draft].Subjects and [Bank.Forget], once it holds what somebody may want erased
+//   - [Bank.Background] and [Job], to import, and for the engines
+//   - [Bank.Recall], to ask questions
+//   - Config.WriteEvents with a Sink or the RunLog, to tell the host's log of writes
+//   - [Token] and [Replay], once runs are suspended or replayed
+//
+// [View] and [Ranker] are for those who write a ranker, [Rewrite] and [Document] for those who
+// write an engine. The pages in docs/ of the repository begin with the concepts and go on to
+// a whole host.
+//
+// # Overview
 //
 // A host gives a [Bank] its store (a driver.Adapter) and works through two handles
 // that carry a tenant, a run id and a redactor, so that no call can forget them:
@@ -50,6 +77,12 @@
 // Errors match their class by [errors.Is], for example [ErrNotFound]; [CodeOf] gives
 // a code, and Code.OnWire the protocol's. An error of a context is returned as it is.
 // What the store, the sink or the redactor said is reachable by [errors.Unwrap] only.
+//
+// # Operations
+//
+// Config.Tracer is told where each operation begins and ends, how it ended and how much it did, by
+// types that can hold no content, see package telemetry. Config.Logger has a line for maintenance and
+// for each pass.
 //
 // # Concurrency
 //

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Forgotten tells what a [Bank.Forget] or a [Bank.Scrub] did.
@@ -43,7 +44,10 @@ type Forgotten struct {
 // cannot keep a copy. Every step leaves memory whole: after an error, that of a context
 // too, call it again. Forget does not reach what a host keeps elsewhere, such as a record
 // of a run's reads. It fails with [ErrNotProvided] unless the store is a Transactor.
-func (b *Bank) Forget(ctx context.Context, tenant, subject string) (Forgotten, error) {
+func (b *Bank) Forget(ctx context.Context, tenant, subject string) (done Forgotten, err error) {
+	ctx, span := b.Begin(ctx, telemetry.Forget)
+	defer span.Done(&err)
+	defer done.count(&span)
 	if !validTenant(tenant) {
 		return Forgotten{}, fail(ErrValidation, "malformed tenant")
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // JobConfig says whose pass it is.
@@ -97,21 +98,27 @@ func (j *Job) look(ctx context.Context, ref string) (s Scope, held bool, err err
 }
 
 // Put redacts a draft and writes it, as [Run.Put] does. Only a job may backdate.
-func (j *Job) Put(ctx context.Context, ref string, d Draft) (Entry, error) {
+func (j *Job) Put(ctx context.Context, ref string, d Draft) (e Entry, err error) {
+	ctx, span := j.Begin(ctx, telemetry.Put)
+	defer span.Done(&err)
 	s, err := j.enter(ctx, ref)
 	if err != nil {
 		return Entry{}, err
 	}
 	defer j.life.RUnlock()
-	e, err := j.entry(d, false, j.bank.Now())
-	if err != nil {
+	if e, err = j.entry(d, false, j.bank.Now()); err != nil {
 		return Entry{}, err
 	}
-	return j.store(ctx, s, e, d)
+	if e, err = j.store(ctx, s, e, d); err == nil {
+		countStored(&span, &d, &e)
+	}
+	return e, err
 }
 
 // Delete ends the life of an entry and reports whether it was live.
-func (j *Job) Delete(ctx context.Context, ref, id string) (bool, error) {
+func (j *Job) Delete(ctx context.Context, ref, id string) (deleted bool, err error) {
+	ctx, span := j.Begin(ctx, telemetry.Delete)
+	defer span.Done(&err)
 	s, err := j.enter(ctx, ref)
 	if err != nil {
 		return false, err
@@ -120,12 +127,19 @@ func (j *Job) Delete(ctx context.Context, ref, id string) (bool, error) {
 	if !validID(id) {
 		return false, nil
 	}
-	deleted, err := j.bank.store.Delete(ctx, s, id, j.bank.Now())
+	deleted, err = j.bank.store.Delete(ctx, s, id, j.bank.Now())
+	if deleted {
+		span.Counts[telemetry.Records] = 1
+	}
 	return deleted, shape(err)
 }
 
 // Get returns a live entry, or [ErrNotFound].
 func (j *Job) Get(ctx context.Context, ref, id string) (Entry, error) {
+	return getting(ctx, j.bank, func(ctx context.Context) (Entry, error) { return j.get(ctx, ref, id) })
+}
+
+func (j *Job) get(ctx context.Context, ref, id string) (Entry, error) {
 	s, held, err := j.look(ctx, ref)
 	if err != nil {
 		return Entry{}, err
@@ -143,6 +157,10 @@ func (j *Job) Get(ctx context.Context, ref, id string) (Entry, error) {
 // Live returns those of the entries that are live, in the order of the ids, in a few calls
 // of the store. A ref that is not the tenant's has none. The store must be a Transactor.
 func (j *Job) Live(ctx context.Context, ref string, ids []string) ([]Entry, error) {
+	return finding(ctx, j.bank, telemetry.List, func(ctx context.Context) ([]Entry, error) { return j.live(ctx, ref, ids) })
+}
+
+func (j *Job) live(ctx context.Context, ref string, ids []string) ([]Entry, error) {
 	s, held, err := j.look(ctx, ref)
 	if err == nil && j.bank.tx == nil {
 		err = fail(ErrNotProvided, "reading many entries needs a Transactor")

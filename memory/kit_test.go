@@ -17,6 +17,7 @@ import (
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 var ctx = context.Background()
@@ -98,7 +99,7 @@ func newHost(t testing.TB, options ...func(*memory.Config)) *host {
 
 func newHostOn(t testing.TB, store driver.Adapter, options ...func(*memory.Config)) *host {
 	h := &host{t: t, store: store, clock: newClock(), log: new(events.Log)}
-	cfg := memory.Config{Now: h.clock.Now, Sink: h.log, WriteEvents: true}
+	cfg := memory.Config{Now: h.clock.Now, Sink: h.log, WriteEvents: true, Tracer: rudeTracer{t}}
 	for _, o := range options {
 		o(&cfg)
 	}
@@ -120,6 +121,23 @@ func (h *host) job(tenant string) *memory.Job {
 	j, err := h.Background(memory.JobConfig{ID: "pass", Tenant: tenant, Redactor: newVault()})
 	require.NoError(h.t, err)
 	return j
+}
+
+// rudeTracer sees to it that every operation ends once, with a known code, and panics as it ends: so
+// every law of the bank is proven with a tracer, and a broken one at that.
+type rudeTracer struct{ t testing.TB }
+
+func (r rudeTracer) Start(ctx context.Context, op telemetry.Op) (context.Context, func(telemetry.Result)) {
+	var ended atomic.Bool
+	return ctx, func(result telemetry.Result) {
+		if ended.Swap(true) {
+			r.t.Errorf("%v has ended twice", op)
+		}
+		if strings.Trim(result.Code, "abcdefghijklmnopqrstuvwxyz_") != "" {
+			r.t.Errorf("%v ended with the code %q", op, result.Code)
+		}
+		panic("the tracer")
+	}
 }
 
 type putter interface {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Erasure is one step of forgetting as the ledger of a tenant has it: where and when, and
@@ -73,7 +74,10 @@ func (b *Bank) Erasures(ctx context.Context, tenant string) iter.Seq2[Erasure, e
 // EraseAgain erases what a ledger names and the tenant's memory holds, with whatever was
 // derived from it, by the rules of [Bank.Forget]: so that what was forgotten stays so after
 // a backup was restored. It may be called again, and with a ledger that was applied.
-func (b *Bank) EraseAgain(ctx context.Context, tenant string, ledger []Erasure) (Forgotten, error) {
+func (b *Bank) EraseAgain(ctx context.Context, tenant string, ledger []Erasure) (done Forgotten, err error) {
+	ctx, span := b.Begin(ctx, telemetry.EraseAgain)
+	defer span.Done(&err)
+	defer done.count(&span)
 	if !validTenant(tenant) {
 		return Forgotten{}, fail(ErrValidation, "malformed tenant")
 	}

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Maintained tells what a [Bank.Maintain] did.
@@ -34,10 +36,15 @@ const roundTenants = 100
 // one tenant or one run holds up no other; the errors come together at the end. Any
 // number of processes may do it. Where the store does not offer driver.Tenants, the host
 // calls [Bank.Purge] for each tenant itself.
-func (b *Bank) Maintain(ctx context.Context) (Maintained, error) {
-	var done Maintained
+func (b *Bank) Maintain(ctx context.Context) (done Maintained, err error) {
+	ctx, span := b.Begin(ctx, telemetry.Maintain)
+	defer span.Done(&err)
+	defer func() {
+		span.Counts[telemetry.Tenants] = done.Tenants
+		span.Counts[telemetry.Purged] = done.Purged
+		span.Counts[telemetry.Trimmed] = done.Forgotten
+	}()
 	var failed []error
-	var err error
 	if done.Relayed, err = b.Relay(ctx); err != nil {
 		failed = append(failed, err)
 	}
@@ -115,8 +122,9 @@ func (b *Bank) trimLedger(ctx context.Context) (int, error) {
 // once in a goroutine of its own.
 func (b *Bank) Keep(ctx context.Context, pause time.Duration, also ...func(context.Context) error) error {
 	for {
+		began := time.Now()
 		done, err := b.Maintain(ctx)
-		b.report(ctx, done, err)
+		b.report(ctx, done, time.Since(began), err)
 		for _, f := range also {
 			if err := guard("what the host does with each round", func() error { return f(ctx) }); err != nil {
 				b.trouble(ctx, err)
@@ -131,7 +139,7 @@ func (b *Bank) Keep(ctx context.Context, pause time.Duration, also ...func(conte
 }
 
 // report logs a round that did something.
-func (b *Bank) report(ctx context.Context, done Maintained, err error) {
+func (b *Bank) report(ctx context.Context, done Maintained, took time.Duration, err error) {
 	if b.cfg.Logger == nil {
 		return
 	}
@@ -139,7 +147,7 @@ func (b *Bank) report(ctx context.Context, done Maintained, err error) {
 		b.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "memory maintained",
 			slog.Int("delivered", done.Relayed.Delivered), slog.Int("waiting", done.Relayed.Waiting),
 			slog.Int("stuck_tenants", len(done.Relayed.Stuck)), slog.Int("tenants", done.Tenants),
-			slog.Int("purged", done.Purged), slog.Int("ledger_trimmed", done.Forgotten))
+			slog.Int("purged", done.Purged), slog.Int("ledger_trimmed", done.Forgotten), slog.Duration("took", took))
 	}
 	if err != nil {
 		b.trouble(ctx, err)

@@ -3,9 +3,11 @@ package memory
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // runName is a run or a background pass of a tenant.
@@ -21,6 +23,9 @@ type Relayed struct {
 	// Waiting events are left in the outbox, counted up to one more than the
 	// bank's MaxUndelivered.
 	Waiting int
+	// Oldest is the age of the oldest event that this relay had in hand and could not deliver; zero
+	// if there is none.
+	Oldest time.Duration
 }
 
 // relayBatch is how many events one call to the sink carries.
@@ -32,31 +37,49 @@ const relayBatch = 256
 // what the sink said as [ErrInternal], with the count of what waits. A host calls
 // it in a loop at whatever pace suits its readers; ending a run delivers that
 // run's events by itself. It is safe to relay in several processes at once.
-func (b *Bank) Relay(ctx context.Context) (Relayed, error) {
-	var done Relayed
+func (b *Bank) Relay(ctx context.Context) (done Relayed, err error) {
+	ctx, span := b.Begin(ctx, telemetry.Relay)
+	span.Counts[telemetry.Waiting] = -1
+	defer span.Done(&err)
+	defer done.count(&span)
 	if b.tx == nil || b.cfg.Sink == nil || b.traits.ReadOnly {
 		return done, nil
 	}
 	r := relay{bank: b, stuck: map[runName]bool{}, done: &done}
-	err := r.all(ctx, driver.OutboxQuery{})
+	err = r.all(ctx, driver.OutboxQuery{})
+	waiting, failed := b.tx.Waiting(ctx, "", b.cfg.MaxUndelivered+1)
+	if failed == nil {
+		done.Waiting = waiting
+		span.Counts[telemetry.Waiting] = waiting
+	}
 	if err != nil && r.refused == nil {
 		return done, err
 	}
-	waiting, failed := b.tx.Waiting(ctx, "", b.cfg.MaxUndelivered+1)
 	if failed != nil {
 		return done, shape(failed)
 	}
-	done.Waiting = waiting
 	return done, errors.Join(r.refused, err)
 }
 
+// count counts what was delivered.
+func (d *Relayed) count(span *telemetry.Span) {
+	span.Counts[telemetry.Events] = d.Delivered
+	span.Oldest = d.Oldest
+	for _, runs := range d.Stuck {
+		span.Counts[telemetry.Stuck] += len(runs)
+	}
+}
+
 // flush delivers what one run has in the outbox.
-func (b *Bank) flush(ctx context.Context, tenant, runID string) error {
+func (b *Bank) flush(ctx context.Context, tenant, runID string) (err error) {
 	if b.tx == nil || b.cfg.Sink == nil || b.traits.ReadOnly {
 		return nil
 	}
+	ctx, span := b.Begin(ctx, telemetry.Flush)
+	defer span.Done(&err)
 	r := relay{bank: b, stuck: map[runName]bool{}, done: new(Relayed)}
-	err := r.all(ctx, driver.OutboxQuery{Tenant: tenant, RunID: runID})
+	defer r.done.count(&span)
+	err = r.all(ctx, driver.OutboxQuery{Tenant: tenant, RunID: runID})
 	if r.refused != nil {
 		return r.refused
 	}
@@ -98,11 +121,17 @@ func (r *relay) deliver(ctx context.Context, batch []events.Record) error {
 		return ctx.Err()
 	}
 	refused, err := r.emit(ctx, batch)
+	if err != nil {
+		r.left(batch)
+	}
 	if refused == nil || err != nil {
 		return err
 	}
 	for _, run := range byRun(batch) {
 		refused, err := r.emit(ctx, run)
+		if refused != nil || err != nil {
+			r.left(run)
+		}
 		if err != nil {
 			return err
 		}
@@ -116,6 +145,13 @@ func (r *relay) deliver(ctx context.Context, batch []events.Record) error {
 		}
 	}
 	return nil
+}
+
+// left notes the age of events that could not be delivered.
+func (r *relay) left(recs []events.Record) {
+	for i := range recs {
+		r.done.Oldest = max(r.done.Oldest, r.bank.Now().Sub(recs[i].Time))
+	}
 }
 
 // emit gives records to the sink and takes them out of the outbox.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // The document of a tenant that remembers when which version was current, so that a
@@ -42,14 +43,18 @@ const (
 // newest note that is older than the horizon. After a restore that made the old
 // versions unavailable it purges nothing until a note from after it is that old. The
 // clocks of processes that share a store must agree within an hour.
-func (b *Bank) Purge(ctx context.Context, tenant string) (int, error) {
+func (b *Bank) Purge(ctx context.Context, tenant string) (n int, err error) {
+	ctx, span := b.Begin(ctx, telemetry.Purge)
+	defer span.Done(&err)
 	if !validTenant(tenant) {
 		return 0, fail(ErrValidation, "malformed tenant")
 	}
 	if b.versions == nil || b.traits.ReadOnly {
 		return 0, fail(ErrNotProvided, "purging needs a Versioned store")
 	}
-	return b.purge(ctx, tenant, true)
+	n, err = b.purge(ctx, tenant, true)
+	span.Counts[telemetry.Purged] = n
+	return n, err
 }
 
 // purge is Purge; unless it is asked to, it does not purge to one note twice.

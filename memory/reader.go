@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Reader is what a node sees as ctx.memory: the protocol's read-only
@@ -57,11 +58,15 @@ type liveReader struct {
 }
 
 func (r liveReader) List(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {
-	return readList(ctx, r.bank, r.tenant, ref, o, r.bank.live())
+	return finding(ctx, r.bank, telemetry.List, func(ctx context.Context) ([]Entry, error) {
+		return readList(ctx, r.bank, r.tenant, ref, o, r.bank.live())
+	})
 }
 
 func (r liveReader) Get(ctx context.Context, ref, id string) (Entry, error) {
-	return readGet(ctx, r.bank, r.tenant, ref, id, r.bank.Now(), r.bank.store.Get)
+	return getting(ctx, r.bank, func(ctx context.Context) (Entry, error) {
+		return readGet(ctx, r.bank, r.tenant, ref, id, r.bank.Now(), r.bank.store.Get)
+	})
 }
 
 type (

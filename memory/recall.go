@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Ranker finds the entries of a view that answer a question. Package recall has one. It is
@@ -47,7 +48,9 @@ type Hit struct {
 // holds nothing. It fails with [ErrNotProvided] without a ranker, and if q.Rank asks for
 // meaning and the ranker has no model.
 func (b *Bank) Recall(ctx context.Context, tenant, ref string, q Search) ([]Hit, error) {
-	return b.recall(ctx, tenant, ref, q, b.live())
+	return finding(ctx, b, telemetry.Recall, func(ctx context.Context) ([]Hit, error) {
+		return b.recall(ctx, tenant, ref, q, b.live())
+	})
 }
 
 // live is memory as it is now.
@@ -56,11 +59,13 @@ func (b *Bank) live() source { return source{b.Now(), b.store.List, b.newest} }
 // RecallAsOf is [Bank.Recall] over what a run saw at a token's position, with the errors of
 // [Bank.AsOf].
 func (b *Bank) RecallAsOf(ctx context.Context, tenant string, t Token, ref string, q Search) ([]Hit, error) {
-	r, err := b.AsOf(ctx, tenant, t)
-	if err != nil {
-		return nil, err
-	}
-	return r.(*asOf).recall(ctx, ref, q)
+	return finding(ctx, b, telemetry.Recall, func(ctx context.Context) ([]Hit, error) {
+		r, err := b.asOf(ctx, tenant, t)
+		if err != nil {
+			return nil, err
+		}
+		return r.recall(ctx, ref, q)
+	})
 }
 
 func (r *asOf) recall(ctx context.Context, ref string, q Search) ([]Hit, error) {
@@ -73,6 +78,10 @@ func (r *asOf) recall(ctx context.Context, ref string, q Search) ([]Hit, error) 
 // [ErrSnapshotUnavailable] if anything in the ref may have expired meanwhile, since all of it
 // counts in a ranking; one from recorded reads fails with [ErrNotProvided].
 func (r *Run) Recall(ctx context.Context, ref string, q Search) ([]Hit, error) {
+	return finding(ctx, r.bank, telemetry.Recall, func(ctx context.Context) ([]Hit, error) { return r.recall(ctx, ref, q) })
+}
+
+func (r *Run) recall(ctx context.Context, ref string, q Search) ([]Hit, error) {
 	if err := r.enter(); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Rewrite is a conditional change of one ref's memory by a background pass. It
@@ -82,7 +83,9 @@ type Retire struct {
 // Errors: [ErrConflict] if something it expects does not hold any more, and nothing
 // happened; otherwise those of [Run.Put], and [ErrNotProvided] if the store is not a
 // Transactor.
-func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (Rewritten, error) {
+func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (done Rewritten, err error) {
+	ctx, span := j.Begin(ctx, telemetry.Rewrite)
+	defer span.Done(&err)
 	s, err := j.begin(func() (Scope, error) {
 		if ref == "" && rw.Documents != nil && len(rw.Expect)+len(rw.Derive)+len(rw.Retire)+len(rw.Restore)+len(rw.Erase) == 0 {
 			return j.own()
@@ -107,9 +110,16 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (Rewritten, e
 	if err := checkRetirements(m.Retire); err != nil {
 		return Rewritten{}, err
 	}
+	redacted := 0 // host texts
 	if rw.Documents != nil {
-		if m.Documents, err = j.documents(s, rw.Documents(handOut(stored))); err != nil {
+		given := rw.Documents(handOut(stored))
+		if m.Documents, err = j.documents(s, given); err != nil {
 			return Rewritten{}, err
+		}
+		for i := range given {
+			if span.Told() && !bytes.Equal(given[i].Value, m.Documents[i].Value) {
+				redacted++
+			}
 		}
 	}
 	if rw.Announce != nil && j.bank.cfg.Sink != nil {
@@ -133,7 +143,14 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (Rewritten, e
 	if err != nil {
 		return Rewritten{}, err
 	}
-	done := Rewritten{Entries: handOut(stored), Revs: made.Revs[:asked]}
+	for i := range stored {
+		countStored(&span, &rw.Derive[i].Draft, &stored[i])
+	}
+	span.Counts[telemetry.Records] += len(m.Retire) + len(m.Restore) + len(m.Erase)
+	span.Counts[telemetry.Redactions] += redacted
+	span.Counts[telemetry.Documents] = asked
+	span.Counts[telemetry.Erased] = len(m.Erase)
+	done = Rewritten{Entries: handOut(stored), Revs: made.Revs[:asked]}
 	for _, rec := range m.Events {
 		done.Events = append(done.Events, rec.Clone())
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // RunConfig says whose run it is.
@@ -51,7 +52,9 @@ type Run struct {
 // [ErrSnapshotUnavailable] for a token of another tenant or store, or one that is
 // older than what was purged; like every open view, a resumed one lacks what was
 // forgotten since.
-func (b *Bank) Start(ctx context.Context, c RunConfig) (*Run, error) {
+func (b *Bank) Start(ctx context.Context, c RunConfig) (run *Run, err error) {
+	ctx, span := b.Begin(ctx, telemetry.Start)
+	defer span.Done(&err)
 	w, err := newWriter(b, c.Tenant, c.ID, c.Redactor)
 	if err != nil {
 		return nil, err
@@ -139,6 +142,10 @@ func (r *Run) Memory() Reader { return runReader{r} }
 type runReader struct{ run *Run }
 
 func (rr runReader) List(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {
+	return finding(ctx, rr.run.bank, telemetry.List, func(ctx context.Context) ([]Entry, error) { return rr.list(ctx, ref, o) })
+}
+
+func (rr runReader) list(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {
 	r := rr.run
 	if err := r.enter(); err != nil {
 		return nil, err
@@ -155,6 +162,10 @@ func (rr runReader) List(ctx context.Context, ref string, o ListOptions) ([]Entr
 }
 
 func (rr runReader) Get(ctx context.Context, ref, id string) (Entry, error) {
+	return getting(ctx, rr.run.bank, func(ctx context.Context) (Entry, error) { return rr.get(ctx, ref, id) })
+}
+
+func (rr runReader) get(ctx context.Context, ref, id string) (Entry, error) {
 	r := rr.run
 	if err := r.enter(); err != nil {
 		return Entry{}, err

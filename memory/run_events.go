@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Emit puts events of the host into the run's log, in one batch behind everything that the
@@ -21,7 +22,9 @@ import (
 //
 // Errors: [ErrValidation], [ErrSecretLeakage], [ErrEnded], [ErrNotProvided] if the bank has
 // neither a Sink nor a RunLog. After [ErrInternal] the events may be in the log.
-func (r *Run) Emit(ctx context.Context, recs ...events.Record) error {
+func (r *Run) Emit(ctx context.Context, recs ...events.Record) (err error) {
+	ctx, span := r.bank.Begin(ctx, telemetry.Emit)
+	defer span.Done(&err)
 	if err := r.enter(); err != nil {
 		return err
 	}
@@ -30,7 +33,10 @@ func (r *Run) Emit(ctx context.Context, recs ...events.Record) error {
 	if err != nil {
 		return err
 	}
-	return r.bank.emit(ctx, r.writer, own)
+	if err = r.bank.emit(ctx, r.writer, own); err == nil {
+		span.Counts[telemetry.Events] = len(own)
+	}
+	return err
 }
 
 // hosted are the events of a host as they go into the log.

@@ -3,6 +3,8 @@ package memory
 import (
 	"context"
 	"errors"
+
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Put redacts a draft and writes it to the ref, and returns the entry as stored.
@@ -13,7 +15,9 @@ import (
 // Errors: [ErrValidation], [ErrForbidden] for another tenant's ref,
 // [ErrSecretLeakage], [ErrBacklog], [ErrEnded], [ErrDiverged] in a replay. After
 // [ErrInternal] the entry may have been written; a second try writes another one.
-func (r *Run) Put(ctx context.Context, ref string, d Draft) (Entry, error) {
+func (r *Run) Put(ctx context.Context, ref string, d Draft) (e Entry, err error) {
+	ctx, span := r.bank.Begin(ctx, telemetry.Put)
+	defer span.Done(&err)
 	if err := r.enter(); err != nil {
 		return Entry{}, err
 	}
@@ -28,7 +32,7 @@ func (r *Run) Put(ctx context.Context, ref string, d Draft) (Entry, error) {
 	if r.replay != nil {
 		return r.replay.put(ctx, s, d)
 	}
-	e, err := r.checked(d, false, r.bank.Now())
+	e, err = r.checked(d, false, r.bank.Now())
 	if err != nil {
 		return Entry{}, err
 	}
@@ -38,6 +42,7 @@ func (r *Run) Put(ctx context.Context, ref string, d Draft) (Entry, error) {
 	r.viewLock.Lock()
 	r.view.add(ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
 	r.viewLock.Unlock()
+	countStored(&span, &d, &e)
 	return e, nil
 }
 
@@ -46,7 +51,9 @@ func (r *Run) Put(ctx context.Context, ref string, d Draft) (Entry, error) {
 // seeing it unless it wrote it itself (RFC 0004 §A). An entry that was merged or
 // superseded since the run started is [ErrConflict]: [Bank.Trace] tells what it
 // became. In a replay nothing is deleted.
-func (r *Run) Delete(ctx context.Context, ref, id string) (bool, error) {
+func (r *Run) Delete(ctx context.Context, ref, id string) (seen bool, err error) {
+	ctx, span := r.bank.Begin(ctx, telemetry.Delete)
+	defer span.Done(&err)
 	if err := r.enter(); err != nil {
 		return false, err
 	}
@@ -84,5 +91,6 @@ func (r *Run) Delete(ctx context.Context, ref, id string) (bool, error) {
 	r.viewLock.Lock()
 	r.view.drop(ref, id)
 	r.viewLock.Unlock()
+	span.Counts[telemetry.Records] = 1
 	return true, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Scrub does for a secret that was registered too late what [Bank.Forget] does for
@@ -24,14 +25,17 @@ import (
 // is one that r refuses to rewrite. Forgotten.Lost names those. Refs and the names of tenants
 // stay as they are. An event that another process is delivering at that moment is delivered;
 // a second Scrub finds it if that process has failed.
-func (b *Bank) Scrub(ctx context.Context, tenant string, r Redactor) (Forgotten, error) {
+func (b *Bank) Scrub(ctx context.Context, tenant string, r Redactor) (done Forgotten, err error) {
+	ctx, span := b.Begin(ctx, telemetry.Scrub)
+	defer span.Done(&err)
+	defer done.count(&span)
 	w, err := newWriter(b, tenant, "scrub", r)
 	if err != nil {
 		return Forgotten{}, err
 	}
 	w.background = true
 	dropped, failed := w.scrubEvents(ctx) // entries are erased even if an event cannot be read
-	done, err := b.eraseAll(ctx, tenant, func(ctx context.Context, x *erasure) error {
+	done, err = b.eraseAll(ctx, tenant, func(ctx context.Context, x *erasure) error {
 		x.rewrite = w.rewritten
 		err := b.doomAll(ctx, x, func(rec *Record) (bool, error) {
 			clean, err := w.isClean(rec.Entry)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Search is a filter over the entries of a ref.
@@ -31,18 +32,24 @@ type Search struct {
 // bank filters, which reads the whole ref. A ref that is foreign, malformed or
 // unresolvable holds nothing. The result is never nil without an error.
 func (b *Bank) Search(ctx context.Context, tenant, ref string, q Search) ([]Entry, error) {
-	return b.search(ctx, tenant, ref, q, func(ctx context.Context, s Scope, q driver.Search) ([]Entry, error) {
-		if b.searcher == nil {
-			return sift(ctx, s, q, b.store.List)
-		}
-		found, err := b.searcher.Search(ctx, s, q)
-		return slices.DeleteFunc(slices.Clone(found), func(e Entry) bool { return !e.LiveAt(q.At) }), err
+	return finding(ctx, b, telemetry.Search, func(ctx context.Context) ([]Entry, error) {
+		return b.search(ctx, tenant, ref, q, func(ctx context.Context, s Scope, q driver.Search) ([]Entry, error) {
+			if b.searcher == nil {
+				return sift(ctx, s, q, b.store.List)
+			}
+			found, err := b.searcher.Search(ctx, s, q)
+			return slices.DeleteFunc(slices.Clone(found), func(e Entry) bool { return !e.LiveAt(q.At) }), err
+		})
 	})
 }
 
 // Search filters what the run sees in a ref by text, tags and time, newest first. It
 // reads the whole ref: no index knows the past.
 func (r *Run) Search(ctx context.Context, ref string, q Search) ([]Entry, error) {
+	return finding(ctx, r.bank, telemetry.Search, func(ctx context.Context) ([]Entry, error) { return r.search(ctx, ref, q) })
+}
+
+func (r *Run) search(ctx context.Context, ref string, q Search) ([]Entry, error) {
 	if err := r.enter(); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package memory
 import (
 	"context"
 	"iter"
+
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Tenants yields the tenants that the store holds anything of, in byte order, and stops
@@ -60,7 +62,9 @@ const dropBatch = 1000
 // whoever gets the tenant's name later. It works in batches; after an error it is called
 // again. The host sees to it that nobody writes for the tenant meanwhile. The store must
 // offer driver.Tenants.
-func (b *Bank) DropTenant(ctx context.Context, tenant string) error {
+func (b *Bank) DropTenant(ctx context.Context, tenant string) (err error) {
+	ctx, span := b.Begin(ctx, telemetry.DropTenant)
+	defer span.Done(&err)
 	switch {
 	case !validTenant(tenant):
 		return fail(ErrValidation, "malformed tenant")
@@ -68,10 +72,10 @@ func (b *Bank) DropTenant(ctx context.Context, tenant string) error {
 		return fail(ErrNotProvided, "the store does not drop tenants")
 	}
 	for more := true; more; {
-		var err error
 		if more, err = b.tenants.DropTenant(ctx, tenant, dropBatch); err != nil {
 			return shape(err)
 		}
 	}
+	span.Counts[telemetry.Tenants] = 1
 	return nil
 }

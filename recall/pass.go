@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Bounds of the work of a pass.
@@ -46,7 +47,7 @@ func (r *Ranker) Embedding(bank *memory.Bank) func(context.Context) error {
 	return p.round
 }
 
-func (p *embedding) round(ctx context.Context) error {
+func (p *embedding) round(ctx context.Context) (err error) {
 	if p.model() == "" {
 		return nil
 	}
@@ -55,6 +56,9 @@ func (p *embedding) round(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	ctx, span := p.bank.Begin(ctx, telemetry.Embed)
+	defer span.Done(&err)
+	defer func() { span.Counts[telemetry.Derived] = roundEntries - p.left }()
 	begin := p.next
 	p.next, p.left, p.down = memory.Scope{}, roundEntries, false
 	var failed []error

@@ -1,0 +1,143 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Hooks are where a bank tells what it does. The zero value tells nobody. It must not be copied
+// after its first use, and is safe for concurrent use.
+type Hooks struct {
+	// Tracer is told of every operation; nil for none.
+	Tracer Tracer
+	// Logger has a line for every operation of maintenance, and for every pass of an engine, that
+	// did something: its name, what is not zero of its counts, how long it took, and the code if it
+	// failed as well. The line is at slog.LevelInfo, and at slog.LevelDebug for what happens with
+	// each round. Nil is none.
+	Logger *slog.Logger
+	// Code returns the code of an error.
+	Code func(error) string
+
+	panicked sync.Once // a panic has been logged
+}
+
+// level is that of the operation's line in the log; ok is false for one that has none. A round of
+// maintenance has its line from whoever makes the rounds.
+func (o Op) level() (level slog.Level, ok bool) {
+	switch o {
+	case Purge, Forget, Scrub, EraseAgain, DropTenant, Consolidate, Undo, Distill, Compact, Infer, Sweep:
+		return slog.LevelInfo, true
+	case Tick, Embed:
+		return slog.LevelDebug, true
+	}
+	return 0, false
+}
+
+// Span is an operation under way. Whoever performs it fills in the counts of its Result.
+type Span struct {
+	Result
+	op    Op
+	hooks *Hooks // nil if nobody wants to know
+	ctx   context.Context
+	began time.Time
+	end   func(Result)
+}
+
+// Begin tells that an operation begins, and returns the context in which it goes on. The caller
+// defers [Span.Done].
+func (h *Hooks) Begin(ctx context.Context, op Op) (context.Context, Span) {
+	if h.Tracer == nil {
+		if _, logged := op.level(); !logged || h.Logger == nil {
+			return ctx, Span{}
+		}
+	}
+	s := Span{op: op, hooks: h, began: time.Now()}
+	if h.Tracer != nil {
+		ctx, s.end = h.start(ctx, op)
+	}
+	s.ctx = ctx
+	return ctx, s
+}
+
+// start calls the tracer.
+func (h *Hooks) start(ctx context.Context, op Op) (within context.Context, end func(Result)) {
+	h.contain(ctx, func() { within, end = h.Tracer.Start(ctx, op) })
+	if within == nil {
+		within = ctx
+	}
+	return within, end
+}
+
+// contain calls a part of the host, of which a panic is logged the first time.
+func (h *Hooks) contain(ctx context.Context, f func()) {
+	defer func() {
+		if recover() == nil || h.Logger == nil {
+			return
+		}
+		h.panicked.Do(func() {
+			defer func() { _ = recover() }() // the logger may be what panics
+			h.Logger.LogAttrs(ctx, slog.LevelWarn, "the tracer or the logger of memory panicked")
+		})
+	}()
+	f()
+}
+
+// Told reports whether anybody is told of the operation, so that it is worth counting for.
+func (s *Span) Told() bool { return s.hooks != nil }
+
+// Done tells that the operation has ended, by which error if there is one. It is deferred directly,
+// so that it sees a panic, which is told of as internal_error and goes on.
+func (s *Span) Done(err *error) {
+	if s.hooks == nil {
+		return
+	}
+	panicked := recover()
+	s.Took = time.Since(s.began)
+	switch {
+	case panicked != nil:
+		s.Code = "internal_error"
+	case *err != nil:
+		s.Code = closed(s.hooks.Code(*err))
+	}
+	if s.end != nil {
+		s.hooks.contain(s.ctx, func() { s.end(s.Result) })
+	}
+	if level, logged := s.op.level(); logged && s.hooks.Logger != nil {
+		s.hooks.contain(s.ctx, func() { s.log(level) })
+	}
+	if panicked != nil {
+		panic(panicked)
+	}
+}
+
+// log writes a line if the operation did something.
+func (s *Span) log(level slog.Level) {
+	var attrs []slog.Attr
+	for c, n := range s.Counts {
+		if n > 0 && c != int(Due) {
+			attrs = append(attrs, slog.Int(Count(c).String(), n))
+		}
+	}
+	if len(attrs) == 0 {
+		return
+	}
+	attrs = append(attrs, slog.Duration("took", s.Took))
+	if s.Code != "" {
+		attrs = append(attrs, slog.String("code", s.Code))
+	}
+	s.hooks.Logger.LogAttrs(s.ctx, level, "memory "+s.op.String(), attrs...)
+}
+
+// closed returns the code if it is one that this project has for a bank or an engine. What else a
+// part of the host may have made up could hold anything.
+func closed(code string) string {
+	switch code {
+	case "validation_error", "forbidden", "not_found", "secret_leakage", "replay_memory_snapshot_unavailable",
+		"capability_not_provided", "storage_limit_exceeded", "conflict", "canceled",
+		"token_budget_exceeded", "schedule_horizon_exceeded":
+		return code
+	}
+	return "internal_error"
+}
