@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"maps"
@@ -192,7 +193,7 @@ func growth(results []result) map[string][]curve {
 	panels := map[string][]curve{}
 	for _, name := range names {
 		ps := points[name]
-		slices.SortFunc(ps, func(a, b point) int { return int(a.size - b.size) })
+		slices.SortFunc(ps, func(a, b point) int { return cmp.Compare(a.size, b.size) })
 		if len(ps) < 2 {
 			continue
 		}
@@ -240,7 +241,7 @@ func drawPanel(p *svg, curves []curve, left, above, wide, deep float64) {
 	// Names stand beside the ends of their lines, moved apart where these are close.
 	order := slices.Clone(curves)
 	end := func(c curve) float64 { return y(c.points[len(c.points)-1].cost) }
-	slices.SortStableFunc(order, func(a, b curve) int { return int(end(a) - end(b)) })
+	slices.SortStableFunc(order, func(a, b curve) int { return cmp.Compare(end(a), end(b)) })
 	last := math.Inf(-1)
 	for i, c := range order {
 		class := fmt.Sprintf("s%d", i%6)

@@ -58,7 +58,7 @@ func TestPlots_AreXML(t *testing.T) {
 
 func TestPlots_RefuseWhatIsNoRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.json")
-	for _, text := range []string{"", "{}", `{"date":"2026-01-02"} {"ours":1}`, "row peer ours"} {
+	for _, text := range []string{"", "{}", `{"date":"2026-01-02"} {"ours":1}`, `{"date":"2026-01-02"} {"name":"a/b","peer":"c","ours":1,"theirs":2}`, "row peer ours"} {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		assert.Error(t, drawAll(t.TempDir(), []string{file}), text)
 	}

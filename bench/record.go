@@ -45,7 +45,7 @@ func thisRun() origin {
 	return origin{
 		Machine: fmt.Sprintf("%d cores of %s", runtime.NumCPU(), processor()),
 		Go:      runtime.Version(),
-		Commit:  commit(),
+		Commit:  commit("."),
 		Date:    time.Now().UTC().Format(time.DateOnly),
 	}
 }
@@ -65,14 +65,17 @@ func processor() string {
 	return runtime.GOOS + "/" + runtime.GOARCH
 }
 
-// commit is the one that the working tree stands on, with a plus sign if it was changed since.
-func commit() string {
-	head, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
+// commit is the one that the working tree of a directory stands on, with a plus sign if it was
+// changed since. The figures do not count: the shell has emptied the file there that a run's
+// results go to before the run begins.
+func commit(dir string) string {
+	head, err := exec.Command("git", "-C", dir, "rev-parse", "--short", "HEAD").Output()
 	if err != nil {
 		return "unknown"
 	}
 	name := strings.TrimSpace(string(head))
-	if changed, err := exec.Command("git", "status", "--porcelain").Output(); err != nil || len(changed) > 0 {
+	changed, err := exec.Command("git", "-C", dir, "status", "--porcelain", "--", ":/", ":(top,exclude)docs/figures").Output()
+	if err != nil || len(changed) > 0 {
 		name += "+"
 	}
 	return name
@@ -116,6 +119,9 @@ func decodeResults(in *json.Decoder, file string) ([]result, error) {
 		}
 		if r.Name == "" {
 			return nil, fmt.Errorf("%s: result %d has no name", file, len(results)+1)
+		}
+		if r.Peer != "" && (r.Ratio <= 0 || r.RatioLow < 0 || r.RatioHigh < r.RatioLow) { // it has no place on a logarithmic scale
+			return nil, fmt.Errorf("%s: result %d has a peer and no ratio", file, len(results)+1)
 		}
 		results = append(results, r)
 	}

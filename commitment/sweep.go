@@ -10,7 +10,7 @@ import (
 	"github.com/openwop/agentmemory/telemetry"
 )
 
-// Swept tells what a [Engine.Sweep] did.
+// Swept tells what an [Engine.Sweep] did.
 type Swept struct {
 	Lapsed  int // commitments that waited for a predicate, and whose entry is gone
 	Removed int // ended commitments that nothing needs any more

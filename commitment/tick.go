@@ -11,7 +11,7 @@ import (
 	"github.com/openwop/agentmemory/telemetry"
 )
 
-// Ticked tells what a [Engine.Tick] did.
+// Ticked tells what an [Engine.Tick] did.
 type Ticked struct {
 	Fired   int // firings that are over: their run has started, their event is committed
 	Failed  int // deliveries that failed and are tried again

@@ -2,6 +2,7 @@ package consolidate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -287,7 +288,15 @@ func TestAStrayLeaseIsReplaced(t *testing.T) {
 		Scope: memory.Scope{Ref: ref}, Kind: leaseKind, Key: leaseKey, Value: []byte("not JSON"),
 	}})
 	require.NoError(t, err)
-	h.run(newConsolidator(t, Config{}), "p1")
+	c := newConsolidator(t, Config{})
+	require.Equal(t, "p1", h.run(c, "p1").Pass)
+	doc, err := h.job("look").Document(ctx, ref, leaseKind, leaseKey)
+	require.NoError(t, err)
+	var s state
+	require.NoError(t, json.Unmarshal(doc.Value, &s))
+	require.Equal(t, state{Pass: "p1", Fence: 1}, s)
+	require.True(t, h.run(c, "p2").Unchanged)
+	require.Len(t, h.passes(), 2)
 }
 
 // Journals and the leases of dead passes are kept for their time and not for ever; what

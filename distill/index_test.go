@@ -447,8 +447,15 @@ func TestR5_AnArchiveIsNoRandomToken(t *testing.T) {
 	h.put(notes(50)...)
 	j, err := h.bank.Background(memory.JobConfig{ID: "p", Tenant: tenant, Redactor: redact.New(redact.Config{Entropy: true})})
 	require.NoError(t, err)
-	_, err = h.runner().Distill(ctx, j, ref, distill.Options{})
+	done, err := h.runner().Distill(ctx, j, ref, distill.Options{})
 	require.NoError(t, err)
+	require.Contains(t, done.Output.Tags, memory.ArchivePrefix+done.Archive.String())
+	_, err = h.runner().Open(ctx, j, ref, done.Output.ID)
+	require.NoError(t, err)
+	lines, err := h.runner().LoadIndex(ctx, j, h.bank.Reader(tenant), ref)
+	require.NoError(t, err)
+	require.Len(t, lines, 1)
+	require.Equal(t, done.Archive, lines[0].ArchiveChecksum)
 }
 
 func TestIndex_IsReadStrictly(t *testing.T) {

@@ -165,13 +165,26 @@ type ProposalActivated struct {
 	InstalledArtifactRef string `json:"installedArtifactRef"`
 }
 
-func (MemoryWritten) EventType() Type      { return TypeMemoryWritten }
-func (MemoryCompacted) EventType() Type    { return TypeMemoryCompacted }
+// EventType returns [TypeMemoryWritten].
+func (MemoryWritten) EventType() Type { return TypeMemoryWritten }
+
+// EventType returns [TypeMemoryCompacted].
+func (MemoryCompacted) EventType() Type { return TypeMemoryCompacted }
+
+// EventType returns [TypeMemoryConsolidated].
 func (MemoryConsolidated) EventType() Type { return TypeMemoryConsolidated }
-func (CommitmentFired) EventType() Type    { return TypeCommitmentFired }
-func (WorkspaceUpdated) EventType() Type   { return TypeWorkspaceUpdated }
-func (ProposalCreated) EventType() Type    { return TypeProposalCreated }
-func (ProposalActivated) EventType() Type  { return TypeProposalActivated }
+
+// EventType returns [TypeCommitmentFired].
+func (CommitmentFired) EventType() Type { return TypeCommitmentFired }
+
+// EventType returns [TypeWorkspaceUpdated].
+func (WorkspaceUpdated) EventType() Type { return TypeWorkspaceUpdated }
+
+// EventType returns [TypeProposalCreated].
+func (ProposalCreated) EventType() Type { return TypeProposalCreated }
+
+// EventType returns [TypeProposalActivated].
+func (ProposalActivated) EventType() Type { return TypeProposalActivated }
 
 func (MemoryWritten) sealed()      {}
 func (MemoryCompacted) sealed()    {}

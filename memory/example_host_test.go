@@ -155,6 +155,24 @@ func ExampleBank_Scrub() {
 	// Output: 1 the key is [REDACTED:billing-key]
 }
 
+// Somebody asks what is held about a customer.
+func ExampleBank_Export() {
+	ctx := context.Background()
+	bank, _ := exampleBank()
+	run := startRun(bank, "run-1", nil)
+	run.Put(ctx, "support", memory.Draft{Content: "Lena prefers e-mail.", Subjects: []string{"customer:lena"}})
+	run.Put(ctx, "support", memory.Draft{Content: "Deploys are on Tuesdays."})
+	for held, err := range bank.Export(ctx, "acme", "customer:lena") {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if held.Record != nil {
+			fmt.Println(held.Record.Ref, held.Record.State, held.Record.Entry.Content)
+		}
+	}
+	// Output: support live Lena prefers e-mail.
+}
+
 // A retry after a lost answer writes once.
 func ExampleDraft_key() {
 	ctx := context.Background()

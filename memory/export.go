@@ -10,7 +10,7 @@ import (
 )
 
 // Exported is one thing that memory holds about a subject: an entry with what became of
-// it, or a document.
+// it, or a document. One of the two is set, and the other is nil.
 type Exported struct {
 	Record   *Record
 	Document *Document

@@ -34,7 +34,9 @@ type Job struct {
 	ended bool
 }
 
-// Background opens a job.
+// Background opens a job, which its caller ends by [Job.End]; [Bank.Pass] does both. It fails
+// with [ErrValidation] for a malformed ID or Tenant and without a Redactor, and makes no store
+// call.
 func (b *Bank) Background(c JobConfig) (*Job, error) {
 	w, err := newWriter(b, c.Tenant, c.ID, c.Redactor)
 	if err != nil {
@@ -115,7 +117,9 @@ func (j *Job) Put(ctx context.Context, ref string, d Draft) (e Entry, err error)
 	return e, err
 }
 
-// Delete ends the life of an entry and reports whether it was live.
+// Delete ends the life of an entry and reports whether it was live. An id that the ref does
+// not hold, or that is malformed, is no error: nothing changes. Errors: [ErrForbidden] for a
+// ref that is not the tenant's; [ErrEnded]; what the store said, as [ErrInternal].
 func (j *Job) Delete(ctx context.Context, ref, id string) (deleted bool, err error) {
 	ctx, span := j.Begin(ctx, telemetry.Delete)
 	defer span.Done(&err)

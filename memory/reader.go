@@ -27,11 +27,14 @@ type Reader interface {
 
 // ListOptions is the protocol's MemoryListOptions.
 type ListOptions struct {
-	Limit int    `json:"limit,omitempty"`
-	Tag   string `json:"tag,omitempty"`
+	// Limit bounds the number of entries: 0 means [DefaultListLimit], and [MaxListLimit] is
+	// the most. One below zero is [ErrValidation].
+	Limit int `json:"limit,omitempty"`
+	// Tag keeps the entries that carry exactly this tag. Empty keeps all.
+	Tag string `json:"tag,omitempty"`
 	// After continues behind the last entry of the page before, by its Entry.Cursor. The
-	// entry need not be there any more. As JSON it is an opaque string. It is not the
-	// protocol's.
+	// entry need not be there any more. As JSON it is an opaque string. The
+	// protocol has no such option.
 	After driver.Cursor `json:"after,omitzero"`
 	// TokenBudget bounds what the entries say together, in the units of the bank's
 	// Config.TokenCounter (RFC 0113). An entry that alone exceeds it is passed over, and never

@@ -72,7 +72,9 @@ type Rewritten struct {
 type Retire struct {
 	ID    string
 	State State
-	For   string
+	// For is the id of the entry that takes the place of this one: a live entry of the ref
+	// that the same rewrite does not retire. It is empty for [Deleted].
+	For string
 }
 
 // Rewrite commits rw. With an empty ref it changes documents of the tenant's own and

@@ -15,7 +15,7 @@ import (
 // Token names what a run saw at one position of its log: the tenant and the run, each
 // by a digest, the version that its view stands on, its own writes up to there, and
 // the instant. It is opaque, printable and safe to keep in a run's log. It takes at
-// most 200 bytes, some 30 for each own write, and once the length of each ref that the
+// most 200 bytes, and besides some 30 for each own write and once the length of each ref that the
 // run wrote to.
 //
 // A token is not signed: a host keeps its tokens where nobody else writes. One that

@@ -46,7 +46,7 @@ type Config struct {
 	Scope string
 	// FindDuplicates has a new proposal name an earlier one with the same artifact.
 	FindDuplicates bool
-	// MaxProposals bounds those that a tenant has, in any state; 10,000 by default. Proposals
+	// MaxProposals bounds those that a tenant has, in any state; 0 means 10,000. Proposals
 	// that are made at the same moment may exceed it.
 	MaxProposals int
 }
@@ -60,7 +60,9 @@ type Caller struct {
 // Store is the proposals of all tenants. Use [New].
 type Store struct{ cfg Config }
 
-// New returns a store that activates as cfg says.
+// New returns a store that activates as cfg says. It fails with memory.ErrValidation if
+// cfg has both or neither of Gate and Scope, MayOverride without a Gate, no kind, one that the
+// protocol does not have or one without a Validator, or a MaxProposals below 0.
 func New(cfg Config) (*Store, error) {
 	switch {
 	case (cfg.Gate != nil) == (cfg.Scope != ""):
@@ -126,7 +128,10 @@ type Revision struct {
 	Title, Rationale *string
 }
 
-// Create keeps a new proposal as a draft and announces it.
+// Create keeps a new proposal as a draft and announces it by proposal.created. Errors, after
+// which nothing was kept: an [*ArtifactError] for a kind that is not taken or an artifact that its
+// validator refuses; memory.ErrValidation for the other fields; memory.ErrStorageLimit if the
+// tenant has MaxProposals; memory.ErrSecretLeakage if the redactor refuses.
 func (s *Store) Create(ctx context.Context, job *memory.Job, d Draft) (Proposal, error) {
 	if s.cfg.Kinds[d.Kind] == nil {
 		return Proposal{}, &ArtifactError{Rule: "its kind is not taken"}
@@ -238,7 +243,7 @@ func (s *Store) check(kind events.ArtifactKind, artifact json.RawMessage) error 
 	return &hostError{"the validator failed", err}
 }
 
-// Get returns a proposal.
+// Get returns a proposal, or memory.ErrNotFound if the tenant has none of that id.
 func (s *Store) Get(ctx context.Context, job *memory.Job, id string) (Proposal, error) {
 	p, _, err := s.read(ctx, job, id)
 	return p, err
@@ -263,7 +268,8 @@ func (s *Store) List(ctx context.Context, job *memory.Job, state State, of event
 	}
 }
 
-// Revise changes a proposal under review. It does not activate anything.
+// Revise changes a proposal under review. It does not activate anything. Errors are those of
+// [Store.Get] and [Store.Create], and a [*StateError] for one that is not under review.
 func (s *Store) Revise(ctx context.Context, job *memory.Job, id string, r Revision) (Proposal, error) {
 	return s.move(ctx, job, id, underReview, func(p *Proposal) (*audit, events.Payload, error) {
 		p.State = StateRevised
@@ -272,6 +278,7 @@ func (s *Store) Revise(ctx context.Context, job *memory.Job, id string, r Revisi
 }
 
 // Reject ends a review. The reason, which may be empty, is kept redacted in the audit.
+// A proposal that is not under review is a [*StateError].
 func (s *Store) Reject(ctx context.Context, job *memory.Job, id string, by Caller, reason string) (Proposal, error) {
 	return s.move(ctx, job, id, underReview, func(p *Proposal) (*audit, events.Payload, error) {
 		p.State = StateRejected
@@ -291,7 +298,9 @@ func (s *Store) Archive(ctx context.Context, job *memory.Job, id string, by Call
 
 // Apply installs the artifact that was persisted last, if the gate or the caller's scope allows
 // it. override, if it is not empty, is the caller's reason to apply without the approval that the
-// gate has not granted: it needs Config.MayOverride, and is kept redacted in the audit.
+// gate has not granted: it needs Config.MayOverride, and is kept redacted in the audit. Errors,
+// after which the proposal is as it was: memory.ErrForbidden if neither allows it; a [*StateError]
+// for one that is not under review; an [*ArtifactError] if the validator refuses it today.
 func (s *Store) Apply(ctx context.Context, job *memory.Job, id string, by Caller, override string) (Proposal, error) {
 	if s.cfg.Scope != "" && (!slices.Contains(by.Scopes, s.cfg.Scope) || override != "") {
 		return Proposal{}, errScope

@@ -23,9 +23,9 @@
 // of two others gains one part in forty, and none gains more than one in twenty; what a
 // compaction made gains nothing.
 //
-// Words are compared in lower case and without accents of letters being decomposed or not.
-// Words of English letters lose their endings (see [Ranker.Version] for the rules' version),
-// so that "leases" finds "lease"; any other word is compared whole. Scripts without blanks
+// Words are compared in lower case and, in the Latin script, without their accents, so that
+// "Zurich" finds "Zürich". Words of English letters lose their endings, so that "leases"
+// finds "lease"; any other word is compared whole. Scripts without blanks
 // between words, such as Chinese, Japanese and Thai, are compared by pairs of characters.
 // What has a digit or a symbol in it (a number, a path, a version, an identifier) is
 // compared whole, and an identifier of several words by each of them too. Words that
@@ -65,19 +65,21 @@
 // # Errors
 //
 // A model that fails, panics, hangs or gives what are no vectors fails the question with
-// [memory.ErrInternal], and so does it the pass, of which nothing is half done. No answer by
-// words takes the place of one by meaning unless the host asks for it, by Search.Rank
-// "lexical". Errors hold nothing of what the model said; errors.Unwrap gives that.
+// [memory.ErrInternal], and likewise the pass, which leaves nothing half done. A question by
+// meaning is never answered by words instead; a host that wants that asks again with
+// Search.Rank "lexical". The text of an error holds nothing of what the model said;
+// errors.Unwrap gives that.
 //
 // # Cost
 //
-// The index is a cache in the process, never the truth: some 300 bytes for an entry of a
-// hundred characters and besides a byte for each dimension of its vector, in least recently
-// used order within Config.MaxBytes. The first question reads the ref once, in time of its own:
-// if the caller gives up, the work goes on for who asks next. After that, questions read what
-// has changed since, if the store offers driver.Changes; otherwise every question reads the ref.
+// The index is a cache in the process, never the truth. It takes some 300 bytes for an entry of
+// a hundred characters, and a byte more for each dimension of its vector. Beyond Config.MaxBytes
+// the index that was used least recently goes. The first question reads the whole ref; if its
+// caller gives up, the work goes on for whoever asks next. After that, questions read what has
+// changed since, if the store offers driver.Changes; otherwise every question reads the ref.
 // In the store a vector takes some five bytes for each three dimensions. A question by meaning
-// goes through all vectors of the ref: 100,000 of 384 dimensions take a core some 40 milliseconds.
+// goes through all vectors of the ref, so that its time grows with their number; docs/operating.md
+// in the repository has measured figures.
 //
 // # Map
 //

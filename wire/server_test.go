@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -117,7 +118,8 @@ func TestReadOfALimitedBody(t *testing.T) {
 	assert.Equal(t, int64(10), refused.Details["maxBytes"])
 }
 
-// A body of any bytes is read or refused with an envelope that holds none of them.
+// A body of any bytes is read or refused with an envelope that holds none of them. What is read
+// is what encoding/json reads of it, and has no other names at the top.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"name":"a","count":3}`))
 	f.Add([]byte(`{"zzzq":1}`))
@@ -125,6 +127,18 @@ func FuzzRead(f *testing.F) {
 		var v body
 		err := wire.Read(httptest.NewRequest("POST", "/", bytes.NewReader(raw)), 1<<10, &v)
 		if err == nil {
+			var want body
+			strict := json.NewDecoder(bytes.NewReader(raw))
+			strict.DisallowUnknownFields()
+			require.NoError(t, strict.Decode(&want))
+			require.Equal(t, want, v)
+			var names map[string]json.RawMessage
+			require.NoError(t, json.Unmarshal(raw, &names))
+			for _, known := range []string{"name", "count", "tags", "in", "more"} {
+				delete(names, known)
+			}
+			require.Empty(t, names)
+			require.True(t, utf8.Valid(raw) && len(raw) <= 1<<10)
 			return
 		}
 		_, status := wire.Encoder{}.Envelope(err)

@@ -35,7 +35,8 @@ const mostFileBytes = 8 << 20 // as JSON with every byte escaped, it fits a docu
 // Workspace is the files of all tenants. Use [New].
 type Workspace struct{ cfg Config }
 
-// New returns a workspace with the limits of cfg.
+// New returns a workspace with the limits of cfg. It fails with memory.ErrValidation for a limit
+// below 0 or above its bound, and if only one of Index and IndexPath is set.
 func New(cfg Config) (*Workspace, error) {
 	for _, limit := range []struct {
 		value    *int
@@ -119,7 +120,8 @@ func (w *Workspace) index(ctx context.Context, job *memory.Job, version int64) (
 	return f, nil
 }
 
-// List returns the files whose path begins with prefix, in byte order, without their content.
+// List returns the files whose path begins with prefix, in the byte order of their paths and
+// without their content; all files for an empty prefix.
 func (w *Workspace) List(ctx context.Context, job *memory.Job, prefix string) ([]File, error) {
 	var files []File
 	for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: fileKind}) {
@@ -149,7 +151,11 @@ func (w *Workspace) List(ctx context.Context, job *memory.Job, prefix string) ([
 	return files, nil
 }
 
-// Write makes the next version of a file and returns it as it is stored.
+// Write makes the next version of a file and returns it as it is stored. Errors, after which
+// nothing was written: a [*ConflictError] if IfMatch or IfNoneMatch does not hold; a [*LimitError]
+// for a content or a number of files beyond the limits; memory.ErrValidation for a malformed path,
+// content type or content, and for the path of the index; memory.ErrSecretLeakage if the redactor
+// refuses, or finds a secret in a name.
 func (w *Workspace) Write(ctx context.Context, job *memory.Job, d Draft) (File, error) {
 	if d.ContentType == "" {
 		d.ContentType = DefaultContentType
@@ -212,7 +218,8 @@ func (w *Workspace) room(ctx context.Context, job *memory.Job) error {
 }
 
 // Delete ends a file and returns the version of the delete. Its earlier versions stay until
-// they are pruned. ifMatch, if set, is the ETag that it must have.
+// they are pruned. ifMatch, if set, is the ETag that it must have, or else the error is
+// a [*ConflictError]. A file that is not there is memory.ErrNotFound.
 func (w *Workspace) Delete(ctx context.Context, job *memory.Job, path, ifMatch string) (version int64, err error) {
 	if !validPath(path) {
 		return 0, errNotFound

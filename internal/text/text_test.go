@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -76,16 +77,28 @@ func TestTokensStopWhenAsked(t *testing.T) {
 	}
 }
 
+// Tokens stand in the text where they say, in order, without overlap but for pairs, and no letter
+// or digit is left out.
 func FuzzTokens(f *testing.F) {
 	f.Add("(see v1.2), 22時 \xff\xfe ''")
 	f.Fuzz(func(t *testing.T, s string) {
-		last := 0
+		last, end := 0, 0
+		between := func(from, to int) { // what belongs to no token has neither letter nor digit
+			if from < to && strings.ContainsFunc(s[from:to], func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+				t.Fatalf("%q: %q is in no token", s, s[from:to])
+			}
+		}
 		for tok := range Tokens(s) {
 			if tok.Text == "" || tok.At < last || tok.At+len(tok.Text) > len(s) || s[tok.At:tok.At+len(tok.Text)] != tok.Text {
 				t.Fatalf("%q: token %q at %d", s, tok.Text, tok.At)
 			}
-			last = tok.At
+			if tok.Kind != Pair && tok.At < end {
+				t.Fatalf("%q: token %q at %d overlaps the one before", s, tok.Text, tok.At)
+			}
+			between(end, tok.At)
+			last, end = tok.At, tok.At+len(tok.Text)
 		}
+		between(end, len(s))
 	})
 }
 

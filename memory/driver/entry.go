@@ -27,7 +27,7 @@ type Scope struct {
 // The JSON form is the protocol's MemoryEntry; what the protocol does not show
 // stays out of it: a store does not keep an entry in that form.
 type Entry struct {
-	// ID is issued by the [Bank] and unique within the scope.
+	// ID is issued by the bank above the store, and unique within the scope.
 	ID string `json:"id"`
 	// Content is UTF-8 and already redacted.
 	Content string `json:"content"`
@@ -41,7 +41,7 @@ type Entry struct {
 
 	// RunID is the run or the background pass that wrote the entry.
 	RunID string `json:"-"`
-	// Subjects are the labels under which [Bank.Forget] finds the entry.
+	// Subjects are the labels under which memory.Bank.Forget finds the entry.
 	Subjects []string `json:"-"`
 	// Sources are the entries of the same scope that this one was derived from.
 	Sources []string `json:"-"`
