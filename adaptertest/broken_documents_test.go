@@ -3,7 +3,6 @@ package adaptertest
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -87,8 +86,8 @@ func shown(f func(d *driver.Document)) func(b *broken) {
 
 func documentDefects() []defect {
 	all := slices.Concat(swapDefects(), documentQueryDefects(), contentDefects(), dueDefects(), documentVersionDefects())
-	for i, r := range refusedParts {
-		all = append(all, defect{"takes a mutation that " + r.says, fmt.Sprint("DOCUMENT/refused-", i+1), func(b *broken) {
+	for _, r := range refusedParts {
+		all = append(all, defect{"takes a mutation that " + r.says, "DOCUMENT/refused-" + r.name, func(b *broken) {
 			apply := b.apply
 			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 				made, err := apply(ctx, tenant, m)

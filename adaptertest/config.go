@@ -87,7 +87,7 @@ func Run(t *testing.T, cfg Config) {
 					report.add(&l, result)
 					switch {
 					case result.Cause != "":
-						t.Errorf("fails at the same operation as %s", result.Cause)
+						t.Errorf("fails most likely for the same reason as %s", result.Cause)
 					case result.Status == Broken:
 						t.Error("\n" + result.Failure)
 					case result.Status == NotOffered:

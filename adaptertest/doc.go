@@ -52,11 +52,18 @@
 //     mutants of the in-memory store and of the rules of package driver, of which each is
 //     broken in one operator, constant, condition or statement (go run
 //     ./adaptertest/internal/mutate), and by a catalogue of stores that are wrong in what
-//     they answer, beside the kit's own tests.
+//     they answer, beside the kit's own tests. Of 2,024 mutants 138 are judged equivalent
+//     (6.8 %, each with a reason in internal/mutate/equivalent.txt, which leaves out 13
+//     that are no longer made), and of the other 1,886 the kit finds 1,885, 99.9 %: 1,838
+//     with -short, and 47 more as a whole (the same command with -short, and then without it
+//     and with -only on the survivors).
 //   - T2: isolation (CTI-1) and redaction (SR-1) have no opt-out.
 //   - T3: nothing sleeps. The kit owns the clock: a store is told every instant.
-//   - T4: a cause that shows in several cases is told of once. A failure names the law, the steps that were taken, what was expected and
-//     what came. One that random steps found is shrunk to the shortest sequence that
+//   - T4: a failure names the law, the steps that were taken, what was expected and
+//     what came. A cause that shows in several cases is told of once, under the first law
+//     that it breaks, with the names of the other cases: those that fail at the same
+//     operation, and those that go through a bank, an engine or goroutines when a case on
+//     the store alone has failed. What random steps found is shrunk to the shortest sequence that
 //     shows it. The same seed gives the same steps and the same text: ids that a bank or
 //     an engine issues are called by a number (mem#1), as they are random. The exception
 //     are cases in which goroutines use the store at once; their texts say so. What a

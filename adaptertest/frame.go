@@ -42,6 +42,9 @@ const caseTimeout = 5 * time.Minute
 // graceTime is how long a store has to answer a call whose context is done.
 const graceTime = 10 * time.Second
 
+// noAnswer is what comes of a store that may still be at work.
+const noAnswer = "none before the context was done: the store hangs"
+
 // runCase runs one case on a store of its own.
 func (cfg Config) runCase(ctx context.Context, found *findings, l *law, c *testCase) Case {
 	result := Case{Name: c.name, Proves: c.proves, Status: Proven, level: levelOf(c.needs)}
@@ -66,6 +69,7 @@ func (cfg Config) runCase(ctx context.Context, found *findings, l *law, c *testC
 	if failed != nil {
 		result.Status, result.level = Broken, levels[len(levels)-1]
 		result.operation = w.lastStep() + failed.kind()
+		result.indirect = failed.came != noAnswer && w.ref == nil
 		result.Failure = w.text(fmt.Sprintf("%s/%s (%s): %s", l.name, c.name, l.number, c.proves), failed)
 	}
 	return result
@@ -101,6 +105,6 @@ func (cfg Config) play(ctx context.Context, found *findings, l *law, c *testCase
 	case failed := <-ended:
 		return w, failed
 	case <-grace.Done():
-		return w, &failure{expected: "an answer", came: "none before the context was done: the store hangs"}
+		return w, &failure{expected: "an answer", came: noAnswer}
 	}
 }

@@ -134,7 +134,7 @@ func TestT4_ACauseIsReportedOnce(t *testing.T) {
 	require.Greater(t, failed, 25)
 	require.Less(t, len(report.Failures()), 25)
 	require.Contains(t, report.Failures()[0], "RECORD/")
-	require.Contains(t, report.String(), "at the same operation fail: ")
+	require.Contains(t, report.String(), "most likely for the same reason fail: ")
 }
 
 func TestTheReportSaysWhatIsKnownOfDurability(t *testing.T) {

@@ -1,8 +1,6 @@
 package adaptertest
 
 import (
-	"fmt"
-
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -18,8 +16,6 @@ func batchLaw() law {
 		{"restore-condition", "only merged and superseded entries can be restored", tx, restoreCondition},
 		{"successor-condition", "the successor must be live", tx, successorCondition},
 		{"heir-condition", "that an entry is heir of exactly some holds for those that were retired in its favour, whatever became of them since", tx, heirCondition},
-		{"history-while-changing", "a history loop may change the store, and yields every record that stays, once", tx, historyWhileChanging},
-		{"history-stops", "a history loop may stop early", tx, historyStops},
 	}
 	for _, f := range failingParts {
 		l.cases = append(l.cases, testCase{"fails-at-" + f.name, "if " + f.says + ", nothing of the mutation happens", tx,
@@ -29,6 +25,7 @@ func batchLaw() law {
 		{"racing-put", "a batch that loses a race for an id leaves nothing behind", tx, racingBatches},
 		{"racing-merges", "of merges that race for an entry exactly one happens", tx, racingMerges},
 		{"readers-see-whole", "a reader sees all of a mutation or nothing of it", tx, readersSeeWhole},
+		{"versions-see-whole", "a version that was read while writers of its tenant were at work shows the same ever after", []Offer{Transactor, Versioned}, versionsSeeWhole},
 	}...)
 	return l
 }
@@ -186,33 +183,4 @@ func successorCondition(w *world) {
 		w.conflicts(retired(retire(home, "a", driver.Superseded, successor)))
 	}
 	w.lists(home, "live", "a")
-}
-
-func historyWhileChanging(w *world) {
-	all := w.putMany(home, 300, nil)
-	seen := map[string]bool{}
-	w.quietly("read the history, and in its loop delete an entry, put another and look one up", func() {
-		i := 0
-		for rec, err := range w.tx.History(w.ctx, home.Tenant, driver.HistoryQuery{Ref: home.Ref}) {
-			w.must(err)
-			w.check(i < 10*len(all), "an end", "more than %d records", 10*len(all))
-			w.check(!seen[rec.Entry.ID], "every record once", "%q again", rec.Entry.ID)
-			seen[rec.Entry.ID] = true
-			if i < 100 {
-				w.delete(home, all[i], true)
-				w.puts(home, fmt.Sprint("new", i))
-				w.get(home, w.entry(fmt.Sprint("new", i)))
-			}
-			i++
-		}
-	})
-	for _, id := range all {
-		w.check(seen[id], "every record that was there", "all but %q", id)
-	}
-}
-
-func historyStops(w *world) {
-	w.putMany(home, 10, nil)
-	stopAt(w.script, 3, "the history", w.tx.History(w.ctx, home.Tenant, driver.HistoryQuery{}))
-	w.puts(home, "after") // nothing is locked
 }

@@ -27,7 +27,7 @@ func documentLaw() law {
 			{"other-version", "a mutation of content, of host text or of anything beside machinery makes a version", versions, otherMakesVersion},
 			{"racing-swaps", "of swaps that race exactly one succeeds", tx, racingSwaps},
 		},
-		documentQueryCases(), contentCases(), refusedCases(), malformedCases(),
+		documentQueryCases(), contentCases(), malformedCases(),
 	)}
 }
 

@@ -15,11 +15,8 @@ func documentQueryCases() []testCase {
 	cases := []testCase{
 		{"values", "values are bytes, and nil and empty are the same", tx, documentValues},
 		{"largest-names", "the longest names come back", tx, largestNames},
-		{"joined-names", "the names of a document are never run together", tx, joinedDocumentNames},
 		{"order", "documents come in the byte order of ref, kind and key", tx, documentOrder},
 		{"narrowed", "kind, key, group and subject narrow together", tx, narrowedDocuments},
-		{"while-changing", "a loop over documents may change the store, and yields every document that stays, once", tx, documentsWhileChanging},
-		{"stops", "a loop over documents may stop early", tx, documentsStop},
 	}
 	return cases
 }
@@ -74,21 +71,6 @@ func largestNames(w *world) {
 	w.lacks(c)
 }
 
-// joinedDocumentNames stores documents whose names are the same once they are joined.
-func joinedDocumentNames(w *world) {
-	for _, sep := range []string{"", "/", ":", "|", ".", "-", ",", " ", "\u241f"} {
-		x, y, z := note(at("acme", "a"), "c"+sep, "x"), note(at("acme", "a"), "c", "y"), note(at("acme", "a"+sep+"b"), "c", "z")
-		x.Kind, y.Kind, z.Kind = "b", "b"+sep, "b"
-		if sep == "" {
-			x.Key, y.Kind = "bc", "bb"
-		}
-		for _, d := range w.sets(x, y, z) {
-			w.holds(d)
-			w.removes(d)
-		}
-	}
-}
-
 func documentOrder(w *world) {
 	var docs []driver.Document
 	for i, ref := range tied {
@@ -139,54 +121,4 @@ func narrowedDocuments(w *world) {
 		q.EveryRef = true
 		w.yields(q, want...)
 	}
-}
-
-// manyNotes stores n documents of one kind, and returns their names in order.
-func (w *world) manyNotes(n int) (docs []driver.Document, names []string) {
-	for i := range n {
-		d := note(home, fmt.Sprintf("n%05d", i), "x")
-		docs, names = append(docs, d), append(names, nameIn(&d))
-	}
-	stored := docs[:0:0]
-	w.quietly(fmt.Sprintf("store %d documents", n), func() {
-		for part := range slices.Chunk(docs, 100) {
-			stored = append(stored, w.sets(part...)...)
-		}
-	})
-	return stored, names
-}
-
-// documentsWhileChanging removes documents before and behind the loop, swaps others in
-// it, and adds some.
-func documentsWhileChanging(w *world) {
-	docs, names := w.manyNotes(300)
-	seen := map[string]int{}
-	last := ""
-	w.quietly("read the documents, and in the loop remove one, swap one and add one each time", func() {
-		i := 0
-		for d, err := range w.tx.Documents(w.ctx, driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true, Kind: "note"}) {
-			w.must(err)
-			w.check(d.Key > last, "the order of the keys", "%s after %s", short(d.Key), short(last))
-			last = d.Key
-			seen[nameIn(&d)]++
-			if i < 100 {
-				w.removes(docs[2*i])
-				docs[2*i+1].Value = []byte("swapped")
-				w.set(docs[2*i+1])
-				w.set(note(home, fmt.Sprintf("a%05d", i), "added"))
-			}
-			i++
-		}
-	})
-	for i, name := range names {
-		if i >= 200 || i%2 == 1 {
-			w.check(seen[name] == 1, "every document that was there and is, once", "%s %d times", name, seen[name])
-		}
-	}
-}
-
-func documentsStop(w *world) {
-	w.manyNotes(10)
-	stopAt(w.script, 3, "the documents", w.tx.Documents(w.ctx, driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}))
-	w.set(note(home, "after", "")) // nothing is locked
 }

@@ -16,7 +16,8 @@ func faultLaw() law {
 	l.cases = append(l.cases,
 		testCase{"cancelled-midway-put", "a put whose context ends under way has happened or has not", nil, putCancelledMidway},
 		testCase{"cancelled-midway-delete", "a delete whose context ends under way has happened or has not", nil, deleteCancelledMidway},
-		testCase{"cancelled-midway-apply", "a mutation whose context ends under way has happened whole or not at all", tx, applyCancelledMidway},
+		testCase{"cancelled-midway-apply", "a mutation whose context ends under way has happened whole or not at all", tx, func(w *world) { applyCancelledMidway(w, false) }},
+		testCase{"cancelled-midway-logged", "so has one whose events are logged", append(tx, Log), func(w *world) { applyCancelledMidway(w, true) }},
 	)
 	for _, p := range slices.Concat(passes, enginePasses) {
 		l.cases = append(l.cases, testCase{p.name, p.says, p.needs, func(w *world) { failEachCall(w, p) }})
@@ -105,7 +106,7 @@ func deleteCancelledMidway(w *world) {
 	})
 }
 
-func applyCancelledMidway(w *world) {
+func applyCancelledMidway(w *world, log bool) {
 	sales := at(home.Tenant, "sales")
 	w.midway(func(ctx context.Context, i int) error {
 		old, fresh := fmt.Sprint("old", i), fmt.Sprint("new", i)
@@ -113,7 +114,7 @@ func applyCancelledMidway(w *world) {
 		m := retired(retire(home, old, driver.Superseded, fresh))
 		m.At, m.Put = w.now, append(w.placed(home, fresh), w.placed(sales, fresh)...)
 		m.Documents = acts(driver.Set, note(home, fresh, "x"), digest(home, fresh, fresh)).Documents
-		m.Events = queue(w.event("run-1", fresh)).Events
+		m.Events, m.Log = queue(w.event(fresh, fresh)).Events, log
 		_, err := w.tx.Apply(ctx, home.Tenant, m)
 		return err
 	}, func(i int, err error) {
@@ -126,9 +127,15 @@ func applyCancelledMidway(w *world) {
 		_, missing = w.tryGet(home, old)
 		happened = append(happened, missing != nil)
 		happened = append(happened, len(w.documents(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref, Key: fresh})) == 2)
-		recs := w.undelivered(driver.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"})
+		recs := w.undelivered(driver.OutboxQuery{Tenant: home.Tenant, RunID: fresh})
+		if log {
+			logged, err := w.log.Read(w.ctx, home.Tenant, fresh, 0, 2)
+			w.must(err)
+			for _, e := range logged {
+				recs = append(recs, e.Record)
+			}
+		}
 		happened = append(happened, len(recs) > 0)
-		w.delivered(recs...)
 		whole := !slices.Contains(happened, !happened[0])
 		w.check(whole, "all parts or none", "put %v, put elsewhere %v, retired %v, documents %v, event %v", happened[0], happened[1], happened[2], happened[3], happened[4])
 		w.check(err != nil || happened[0], "everything done, as the call said", "nothing")

@@ -26,8 +26,6 @@ func forgetLaw() law {
 		{"documents", "forgetting reaches the documents that are made of what is forgotten, and host text of the subject", tx, forgetDocuments},
 		{"view", "an open view loses what is forgotten, and nothing else", []Offer{Transactor, Versioned}, forgetView},
 		{"scan-under-way", "a scan under way does not yield what is erased meanwhile", []Offer{Transactor, Scanner}, scanErased},
-		{"scan-fixed", "a scan yields what was there when it began, whatever is written and deleted meanwhile", []Offer{Scanner}, scanFixed},
-		{"scan-stops", "a scan may stop early", []Offer{Scanner}, scanStops},
 	}...)
 	return l
 }
@@ -162,29 +160,4 @@ func scanErased(w *world) {
 		}
 	})
 	w.check(n >= len(all)-len(erased), fmt.Sprintf("at least %d entries", len(all)-len(erased)), "%d", n)
-}
-
-func scanFixed(w *world) {
-	want := w.putMany(home, 600, nil)
-	var got []driver.Entry
-	w.quietly("scan, and in the loop delete an older entry and put two others each time", func() {
-		for e, err := range w.scanner.Scan(w.ctx, home, driver.Query{At: w.now}) {
-			w.must(err)
-			if i := len(got); i < 200 {
-				w.delete(home, want[len(want)-1-i], true)
-				w.puts(home, "new"+want[i])
-				late := w.entry("late" + want[i])
-				late.CreatedAt = w.now.Add(time.Hour)
-				w.put(home, late)
-			}
-			got = append(got, e)
-		}
-	})
-	w.sameIDs(got, want)
-}
-
-func scanStops(w *world) {
-	w.putMany(home, 10, nil)
-	stopAt(w.script, 3, "a scan", w.scanner.Scan(w.ctx, home, driver.Query{At: w.now}))
-	w.puts(home, "after") // nothing is locked
 }

@@ -106,6 +106,7 @@ func loggedEvents(w *world) {
 	w.emit(host)
 	w.puts(home, "a")
 	m := logged(w.event("run-1", "c"), w.event("run-2", "x"), w.event("run-1", "b"))
+	m.Events[0].CausationID, m.Events[0].EngineVersion, m.Events[0].SchemaVersion = "started", "engine", 1
 	m.Put = w.placed(home, "e")
 	w.apply(m)
 	w.emit(w.event("run-1", "a"))

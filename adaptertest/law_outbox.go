@@ -15,7 +15,6 @@ func outboxLaw() law {
 		{"all-tenants", "a query without a tenant has the events of all", tx, eventsOfAll},
 		{"stuck-run", "a run whose events are not delivered holds up no other", tx, stuckRun},
 		{"deliver-in-loop", "a loop over the outbox may deliver, and every event that waits comes once", tx, deliverInLoop},
-		{"stops", "a loop over the outbox may stop early", tx, outboxStops},
 		{"count", "what waits is counted, up to the limit", tx, countEvents},
 		{"count-hidden", "what was handed out and not delivered is counted still, and counting hands out nothing", tx, countHidden},
 		{"returns", "an event that was delivered may come again", tx, eventReturns},
@@ -94,13 +93,6 @@ func deliverInLoop(w *world) {
 	})
 	w.came(got, want...)
 	w.counts(home.Tenant, 1000, 100)
-}
-
-func outboxStops(w *world) {
-	w.apply(queue(w.event("run-1", "one"), w.event("run-1", "two"), w.event("run-1", "three")))
-	stopAt(w.script, 1, "the outbox", w.tx.Undelivered(w.ctx, driver.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"}))
-	w.apply(queue(w.event("run-1", "four"))) // nothing is locked
-	w.waiting(home.Tenant, "run-1", "one", "two", "three", "four")
 }
 
 // counts expects so many events of a tenant to wait, or of all if it is empty.

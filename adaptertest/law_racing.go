@@ -2,8 +2,10 @@ package adaptertest
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -12,9 +14,31 @@ import (
 func racingLaw() law {
 	return law{name: "RACING", number: "M1, M8, E3", says: "writers of different scopes do not touch each other, whatever they do at once", cases: []testCase{
 		{"scopes", "what writers of several tenants and refs put and delete at once is all there", nil, racingScopes},
+		{"first", "what writers put at once as the first of a tenant and ref is all there", nil, racingFirst},
 		{"mutations", "mutations of several tenants and refs at once are all there, with their documents and events, while others deliver", []Offer{Transactor}, racingScopes},
 		{"versions", "the version that a mutation made shows what its scope had then, whatever else commits meanwhile", []Offer{Transactor, Versioned}, racingScopes},
 	}}
+}
+
+// racingFirst has four writers meet at one new tenant after the other.
+func racingFirst(w *world) {
+	tenants := w.size(50, 300, 1000)
+	var arrived atomic.Int64
+	w.quietly(fmt.Sprintf("four put an entry each in a ref of %d tenants", tenants), func() {
+		w.parallel(4, func(i int) {
+			defer arrived.Add(int64(4 * tenants)) // who fails keeps nobody waiting
+			for k := range tenants {
+				s, e := at(fmt.Sprint("tenant ", k), "ref"), w.entry(fmt.Sprint("e", i))
+				for arrived.Add(1); arrived.Load() < int64(4*(k+1)); {
+					runtime.Gosched()
+				}
+				w.must(w.store.Put(w.ctx, s, e))
+			}
+		})
+		for k := range tenants {
+			w.lists(at(fmt.Sprint("tenant ", k), "ref"), "e3", "e2", "e1", "e0")
+		}
+	})
 }
 
 // racingScopes lets writers work at once, each in a scope of its own: two tenants with

@@ -20,7 +20,6 @@ func tenantLaw() law {
 		{"own", "the tenant's own documents are a scope with an empty ref", tx, scopesOfOwn},
 		{"ended", "a scope is listed while it holds what has ended, expired or was erased", tx, scopesOfEnded},
 		{"purged", "a scope that holds nothing any more is not listed", versioned, scopesOfPurged},
-		{"loop", "the loop may change the store, and may stop early", plain, scopesWhileWriting},
 		{"dropped", "a dropped tenant has no entries, whatever their state", tx, droppedEntries},
 		{"dropped-documents", "a dropped tenant has no documents, by no name", tx, droppedDocuments},
 		{"dropped-events", "no event of a dropped tenant waits, and the same may come again", tx, droppedEvents},
@@ -135,19 +134,4 @@ func scopesOfPurged(w *world) {
 	w.delete(home, "x", true)
 	w.purge(home.Tenant, w.version(home.Tenant))
 	w.listed(driver.Scope{}, at("acme", "sales"))
-}
-
-func scopesWhileWriting(w *world) {
-	w.puts(at("a", "1"), "x")
-	w.puts(at("b", "1"), "x")
-	stopAt(w.script, 1, "the scopes", w.tenants.Scopes(w.ctx, driver.Scope{}))
-	w.did("list the scopes, and put an entry in each, and one before all of them")
-	n := 0
-	for s, err := range w.tenants.Scopes(w.ctx, driver.Scope{}) {
-		w.must(err)
-		w.puts(s, "new")
-		w.puts(at("a", "0"), s.Tenant)
-		n++
-	}
-	w.check(n == 2, "2 scopes", "%d", n)
 }

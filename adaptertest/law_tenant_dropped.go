@@ -126,8 +126,8 @@ func droppedDocuments(w *world) {
 }
 
 func droppedEvents(w *world) {
-	w.apply(queue(w.event("run-1", "one"), w.event("run-2", "two")))
-	w.drop(home.Tenant, 100, 3)
+	w.apply(queue(w.event("run-1", "one"), w.event("run-2", "two"), w.event("run-2", "three")))
+	w.drop(home.Tenant, 1, 6) // there are more of them than go at a time
 	w.apply(queue(w.event("run-1", "one")))
 	w.waiting(home.Tenant, "run-1", "one")
 }

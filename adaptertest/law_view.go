@@ -34,11 +34,14 @@ func viewLaw() law {
 		{"purge-merged", "a purge keeps what was merged or superseded as long as its successor lives", v, purgeKeepsMerged},
 		{"purge-named", "a purge keeps what is over while a record that stays names it as its successor", v, purgeKeepsNamed},
 		{"purge-chain", "a purge keeps a whole chain of successors while one that stays names them", v, purgeKeepsChain},
+		{"purge-heirs", "what a purge removed is no longer retired in favour of an entry that stays", v, purgeEndsHeirs},
 		{"purge-dead-chain", "a purge removes a chain whose end is removable", v, purgeRemovesChain},
 		{"purge-intact", "a version that was not intact is not intact after a purge either", v, purgeKeepsScar},
 		{"purge-twice", "a second purge removes nothing", v, purgeTwice},
 		{"run", "a run sees what was there when it started, and its own writes, whatever others do", v, runView},
 		{"run-token", "reading as of a token shows what the run saw, and a token that could have seen what was forgotten is refused", v, runToken},
+		{"purging-at-once", "of purges at once each removes something else, and what is read meanwhile is whole", v, purgeAtOnce},
+		{"scan-purged", "a scan whose state a purge passes goes on or ends with one error", append(v, Scanner), scanPurged},
 		{"reading-while-writing", "a view that is read while others write does not move", v, readWhileWriting},
 	}...)
 	return l

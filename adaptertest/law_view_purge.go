@@ -1,7 +1,9 @@
 package adaptertest
 
 import (
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -87,6 +89,18 @@ func purgeKeepsChain(w *world) {
 	w.looksUp(home, w.entry("c"), driver.Deleted, "")
 }
 
+func purgeEndsHeirs(w *world) {
+	w.puts(home, "old", "late")
+	w.put(home, w.mortal("heir", time.Millisecond))
+	w.apply(retired(retire(home, "old", driver.Merged, "heir")))
+	v := w.version(home.Tenant)
+	w.apply(retired(retire(home, "late", driver.Merged, "heir")))
+	w.advance(time.Millisecond)
+	w.purge(home.Tenant, v)
+	w.purged(home, "old")
+	w.apply(driver.Mutation{Heirs: map[driver.Located][]string{{Scope: home, ID: "heir"}: {"late"}}})
+}
+
 func purgeRemovesChain(w *world) {
 	w.puts(home, "a", "b", "c", "kept")
 	w.apply(retired(retire(home, "a", driver.Merged, "b")))
@@ -122,4 +136,64 @@ func purgeTwice(w *world) {
 	n = w.purge(home.Tenant, v)
 	w.check(n == 0, "nothing removed", "%d", n)
 	w.lists(home, "e4", "e2", "e0")
+	w.purge("nobody", w.version("nobody"))
+}
+
+// purgeAtOnce lets two purge what many refs have ended, while others read what stays.
+func purgeAtOnce(w *world) {
+	want := w.putMany(home, w.size(300, 1000, 5000), nil)
+	refs, rounds := w.size(60, 200, 1000), w.size(10, 60, 200)
+	end := func(ref, id string) {
+		w.puts(at(home.Tenant, ref), id)
+		w.delete(at(home.Tenant, ref), id, true)
+	}
+	w.quietly(fmt.Sprintf("put an entry in each of %d refs and delete it", refs), func() {
+		for i := range refs {
+			end(fmt.Sprint("ref ", i), "e")
+		}
+	})
+	var removed, purging atomic.Int64
+	purging.Store(2)
+	w.quietly("two put, delete and purge, while two read what stays", func() {
+		w.parallel(4, func(i int) {
+			if i > 1 {
+				for purging.Load() > 0 {
+					w.sameIDs(w.list(home, driver.Query{At: w.now}), want)
+				}
+				return
+			}
+			defer purging.Add(-1)
+			for k := range rounds {
+				v, err := w.versions.Version(w.ctx, home.Tenant)
+				w.must(err)
+				n, err := w.versions.Purge(w.ctx, home.Tenant, v, w.now)
+				if !errors.Is(err, driver.ErrSnapshotUnavailable) { // the other was first
+					w.must(err)
+				}
+				removed.Add(int64(n))
+				end(fmt.Sprint("own ", i), fmt.Sprint("e", k))
+			}
+		})
+		removed.Add(int64(w.purge(home.Tenant, w.version(home.Tenant))))
+	})
+	w.check(removed.Load() == int64(refs+2*rounds), fmt.Sprintf("%d records removed", refs+2*rounds), "%d", removed.Load())
+}
+
+func scanPurged(w *world) {
+	all := w.putMany(home, 1200, nil)
+	n, failed := 0, false
+	w.quietly("scan, and in the loop delete what comes last, and purge", func() {
+		for _, err := range w.scanner.Scan(w.ctx, home, driver.Query{At: w.now}) {
+			w.check(!failed, "nothing after an error", "more")
+			if failed = err != nil; failed {
+				w.mustBe(err, driver.ErrSnapshotUnavailable)
+				continue
+			}
+			if n++; n == 1 {
+				w.delete(home, all[len(all)-1], true)
+				w.purge(home.Tenant, w.version(home.Tenant))
+			}
+		}
+	})
+	w.check(failed || n == len(all), fmt.Sprintf("all %d entries, or the error of a version that is not available", len(all)), "%d", n)
 }

@@ -92,12 +92,14 @@ type Case struct {
 	// Failure is the whole text of a failure: law, steps, what was expected, what
 	// came.
 	Failure string `json:"failure,omitempty"`
-	// Cause is another case, as "LAW/case", that failed before at the same operation and
-	// most likely for the same reason.
+	// Cause is another case, as "LAW/case", that failed before and most likely for the same
+	// reason: at the same operation, or on the store alone where this one saw it through a
+	// bank, an engine or goroutines.
 	Cause string `json:"cause,omitempty"`
 
 	level     Level  // the step that it belongs to
 	operation string // at which it failed
+	indirect  bool   // it failed where no reference takes the same steps
 	missing   Offer  // for lack of which it was not tried
 }
 
@@ -177,7 +179,7 @@ func (r *Report) String() string {
 		b.WriteString("\n" + text)
 		name, _, _ := strings.Cut(text, " ")
 		if others := shown[name]; len(others) > 0 {
-			fmt.Fprintf(&b, "  at the same operation fail: %s\n", strings.Join(others, ", "))
+			fmt.Fprintf(&b, "  most likely for the same reason fail: %s\n", strings.Join(others, ", "))
 		}
 	}
 	return b.String()
@@ -213,11 +215,14 @@ func libraryVersion() string {
 	return "(devel)"
 }
 
-// explain looks for a case that failed at the same operation before.
+// explain looks for a case that failed before, most likely for the same reason.
 func (r *Report) explain(c *Case) {
+	if c.Status != Broken {
+		return
+	}
 	for _, l := range r.Laws {
 		for _, earlier := range l.Cases {
-			if c.Status == Broken && earlier.Status == Broken && earlier.Cause == "" && earlier.operation == c.operation {
+			if earlier.Status == Broken && earlier.Cause == "" && (earlier.operation == c.operation || c.indirect && !earlier.indirect) {
 				c.Cause = l.Name + "/" + earlier.Name
 				return
 			}

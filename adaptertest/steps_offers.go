@@ -134,7 +134,7 @@ func (w *world) history(tenant string, q driver.HistoryQuery) []driver.Record {
 		recs = append(recs, rec)
 	}
 	// A history has no order; the text of a failure has one.
-	slices.SortStableFunc(recs, func(a, b driver.Record) int {
+	slices.SortFunc(recs, func(a, b driver.Record) int {
 		return cmp.Or(strings.Compare(a.Ref, b.Ref), strings.Compare(a.Entry.ID, b.Entry.ID))
 	})
 	return recs

@@ -35,6 +35,7 @@ func historyLoop(name string, q driver.HistoryQuery) loop {
 	return loop{"history" + name, []Offer{Transactor}, func(w *world) iter.Seq2[string, error] {
 		return walking(w.tx.History(w.ctx, home.Tenant, q), func(r driver.Record) string {
 			w.check(len(q.For) == 0 || slices.Contains(q.For, r.For), "a record as it is, for which the query asks", "one that is %s", r.State)
+			w.check(r.Erased || r.Entry.Content != "", "a record as it is or was", "one of no content that is not erased")
 			return r.Ref + "/" + r.Entry.ID
 		})
 	}, false, false, nil}
@@ -108,9 +109,13 @@ func (w *world) fillLoops() {
 	w.quietly("merge a half, store documents, queue events, and fill refs, 300 of each", func() { w.apply(m) })
 }
 
-// changeInLoop does something to what a loop has yielded, or is about to.
+// changeInLoop does something to what a loop has yielded, or to what is far ahead of it.
 func (w *world) changeInLoop(i int) {
-	gone, stays := manyID("", 2*i), manyID("", 2*i+1)
+	pair := i / 2
+	if i%2 == 1 {
+		pair = looped/2 - 1 - pair
+	}
+	gone, stays := manyID("", 2*pair), manyID("", 2*pair+1)
 	w.delete(home, "e"+gone, true)
 	w.puts(home, manyID("new", i))
 	w.puts(at("another", manyID("new", i)), "x")

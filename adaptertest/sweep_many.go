@@ -30,13 +30,27 @@ var many = []struct {
 	needs      []Offer
 	run        func(w *world, n int)
 }{
-	{"entries", "so many entries of different instants, of which a third share a tag", nil, func(w *world, n int) {
+	{"entries", "so many entries of different instants in any order, of which a third share a tag", nil, func(w *world, n int) {
 		w.putMany(home, n, func(i int, e *driver.Entry) {
+			place := 2 * i // the half in order, and then the others between those
+			if i >= (n+1)/2 {
+				place = 2*(i*7919%(n/2)) + 1
+			}
+			e.CreatedAt = w.now.Add(time.Duration(place) * time.Millisecond)
 			if i%3 == 0 {
 				e.Tags = []string{"third"}
 			}
 		})
 		w.pageThrough(n, "third")
+		live := func() []string { return ids(w.ref.list(home, -1, driver.Query{At: w.now})) }
+		for _, end := range []int{n/2 + 1, 3 * n / 4} {
+			w.quietly(fmt.Sprintf("delete entry %d up to %d of the list", n/2, end), func() {
+				for _, id := range live()[n/2 : end] {
+					w.delete(home, id, true)
+				}
+			})
+			w.lists(home, live()...)
+		}
 	}},
 	{"ties", "so many entries of one instant", nil, func(w *world, n int) {
 		w.putMany(home, n, func(i int, e *driver.Entry) {
@@ -51,9 +65,9 @@ var many = []struct {
 				e.ExpiresAt = w.now.Add(time.Hour)
 			}
 		})
-		w.quietly("delete all but some", func() {
+		w.quietly("delete all but some of those in the middle", func() {
 			for i, id := range all {
-				if i%4 == 0 && i < n-3 {
+				if i > n/4 && i < 3*n/4 && i%8 > 0 {
 					w.delete(home, id, true)
 				}
 			}
@@ -240,7 +254,9 @@ var many = []struct {
 		for i := range n * 2 / 3 { // the lower part of all ids goes
 			m.Erase = append(m.Erase, located(home, manyID("e", i))...)
 		}
+		m.Erase = append(m.Erase, located(home, "head")...) // and so its lineage
 		w.quietly("erase two thirds", func() { w.apply(m) })
+		w.purge(home.Tenant, w.version(home.Tenant))
 		w.purge(home.Tenant, w.version(home.Tenant))
 		w.lookUp(home, manyID("e", 0), manyID("e", 1))
 		w.puts(home, "a")

@@ -197,6 +197,10 @@ func methodCases(name, says string, run func(w *world, a *ability)) []testCase {
 // it began.
 func sweepCancelled(w *world, a *ability) {
 	x := w.prepareMethods()
+	nothing := words{scope: at("never written", "ref"), id: "never", entry: w.entry("never"), text: "never", at: w.now}
+	if w.versions != nil {
+		nothing.version = w.version(nothing.scope.Tenant)
+	}
 	done, cancel := cancelled(w.ctx)
 	defer cancel()
 	late, cancel := context.WithDeadline(w.ctx, time.Now().Add(-time.Hour))
@@ -204,8 +208,10 @@ func sweepCancelled(w *world, a *ability) {
 	for _, m := range a.methodsOf(w) {
 		for _, ctx := range []context.Context{done, late} {
 			w.did("call %s with a context that is done: %v", m.name, ctx.Err())
-			_, err := w.try(ctx, m, x)
-			w.check(errors.Is(err, ctx.Err()), describeError(ctx.Err()), "%s", describeError(err))
+			for _, x := range []words{x, nothing} {
+				_, err := w.try(ctx, m, x)
+				w.check(errors.Is(err, ctx.Err()), describeError(ctx.Err()), "%s", describeError(err))
+			}
 		}
 		if m.writes {
 			continue

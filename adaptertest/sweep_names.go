@@ -62,18 +62,27 @@ var namePositions = []struct {
 	{"group", driver.MaxKeyBytes, []Offer{Transactor}, func(p *plot, name string, i int) { p.shared(i); p.group = name }},
 	{"joined-document", 64, []Offer{Transactor}, func(p *plot, name string, i int) {
 		p.shared(i)
-		p.kind, p.key = split(name, i)
+		one, other := split(i)
+		if p.kind, p.key = one, other; i/2/len(separators)%2 == 1 {
+			p.Ref, p.kind, p.key = one, other, "key"
+		}
 	}},
 	{"joined", 64, nil, func(p *plot, name string, i int) { // the names are the same once they are run together
-		p.Tenant, p.Ref = split(name, i)
+		p.Tenant, p.Ref = split(i)
 	}},
 }
 
-// split makes two names of one, at different places.
-func split(name string, i int) (one, other string) {
-	whole := []rune("ab" + name[:min(len(name), 40)] + "cd")
-	at := 1 + i%(len(whole)-1)
-	return string(whole[:at]), string(whole[at:])
+// separators are what a store may put between two names that it joins.
+var separators = []string{"", "/", ":", "|", ".", "-", ",", " ", "\u241f", "_", "#", ";", `\`, "::", "'", `"`}
+
+// split makes two names. Those of an even number and the next one are the same once they
+// are joined by a separator.
+func split(i int) (one, other string) {
+	separator, base := separators[i/2%len(separators)], fmt.Sprintf("p%02d", i/2)
+	if i%2 == 0 {
+		return base, "b" + separator + "c"
+	}
+	return base + separator + "b", "c"
 }
 
 // apart gives what is not in question names of its own.

@@ -95,13 +95,13 @@ func (r nameRule) names(limit int) (fine, refusedParts []string) {
 	return fine, append(append(refusedParts, ""), odd...)
 }
 
-// refusedParts are mutations that no state makes possible beside those of refusedParts names, and
+// refusedParts are mutations that no state makes possible beside those of malformed names, and
 // near ones that are valid, in a memory that has the entry "a".
 var refusedParts = []struct {
-	says           string
+	name, says     string
 	refused, valid func() []driver.Mutation
 }{
-	{"names a scope of another tenant", func() []driver.Mutation {
+	{"foreign-scope", "names a scope of another tenant", func() []driver.Mutation {
 		foreign := at("globex", "support")
 		return []driver.Mutation{
 			{Live: located(foreign, "a")}, {Put: []driver.Placed{{Scope: foreign, Entry: bare("b")}}}, retired(retire(foreign, "a", driver.Deleted, "")),
@@ -109,14 +109,14 @@ var refusedParts = []struct {
 			heirs(foreign, "a"), ofEvent(func(e *events.Record, n string) { e.Tenant = n })("globex"),
 		}
 	}, nil},
-	{"names a document twice", func() []driver.Mutation {
+	{"twice", "names a document twice", func() []driver.Mutation {
 		return []driver.Mutation{acts(driver.Set, note(home, "n", "x"), note(home, "n", "y")), acts(driver.Check, note(home, "n", ""), note(home, "n", ""))}
 	}, func() []driver.Mutation {
 		other := note(home, "n", "")
 		other.Kind = "other"
 		return []driver.Mutation{acts(driver.Check, note(home, "n", ""), note(home, "m", ""), other, note(at(home.Tenant, ""), "n", ""))}
 	}},
-	{"has content or host text that is due, or an instant between two milliseconds or beyond the years", func() []driver.Mutation {
+	{"due", "has content or host text that is due, or an instant between two milliseconds or beyond the years", func() []driver.Mutation {
 		c, h := digest(home, "d", "a"), file(home, "f")
 		c.Due, h.Due = epoch, epoch
 		all := []driver.Mutation{acts(driver.Set, c), acts(driver.Set, h)}
@@ -131,33 +131,35 @@ var refusedParts = []struct {
 		}
 		return all
 	}},
-	{"has content of nothing or of no ref, or other documents that are made of entries", func() []driver.Mutation {
+	{"of", "has content of nothing or of no ref, or other documents that are made of entries", func() []driver.Mutation {
 		m, h := note(home, "n", ""), file(home, "f")
 		m.Of, h.Of = []string{"a"}, []string{"a"}
 		return []driver.Mutation{acts(driver.Set, digest(home, "d")), acts(driver.Set, digest(at(home.Tenant, ""), "d", "a")), acts(driver.Set, m), acts(driver.Set, h)}
 	}, func() []driver.Mutation { // what is not stored need not be whole
 		return []driver.Mutation{acts(driver.Check, digest(home, "d")), acts(driver.Remove, digest(at(home.Tenant, ""), "d"))}
 	}},
-	{"has machinery or content with subjects", func() []driver.Mutation {
+	{"labelled", "has machinery or content with subjects", func() []driver.Mutation {
 		m, c := note(home, "n", ""), digest(home, "d", "a")
 		m.Subjects, c.Subjects = []string{"customer:1"}, []string{"customer:1"}
 		return []driver.Mutation{acts(driver.Set, m), acts(driver.Set, c)}
 	}, nil},
-	{"has a swap that there is not: a retained document that is not there, a revision below 0, an unknown act or class", func() []driver.Mutation {
+	{"swap", "has a swap that there is not: a retained document that is not there, a revision below 0, an unknown act or class", func() []driver.Mutation {
 		below, class := note(home, "n", ""), note(home, "n", "")
 		below.Rev, class.Class = -1, driver.HostText+1
+		kindless, long := note(home, "n", ""), note(home, "n", "") // what is not stored has a name too
+		kindless.Kind, long.Kind = "", strings.Repeat("k", driver.MaxKindBytes+1)
 		unlabelled := digest(home, "d")
 		unlabelled.Rev = 1 // what is retained is stored, and must be whole
 		return []driver.Mutation{acts(driver.Retain, note(home, "n", "")), acts(driver.Set, below), acts(driver.Set, class), acts(driver.Remove+1, note(home, "n", "")),
-			acts(driver.Retain, unlabelled)}
+			acts(driver.Retain, unlabelled), acts(driver.Check, kindless), acts(driver.Remove, long)}
 	}, nil},
-	{"retires in favour of nothing or of itself, deletes in favour of an entry, or retires to no state", func() []driver.Mutation {
+	{"retirement", "retires in favour of nothing or of itself, deletes in favour of an entry, or retires to no state", func() []driver.Mutation {
 		return []driver.Mutation{
 			retired(retire(home, "a", driver.Merged, "")), retired(retire(home, "a", driver.Superseded, "a")),
 			retired(retire(home, "a", driver.Deleted, "b")), retired(retire(home, "a", driver.Live, "")),
 		}
 	}, nil},
-	{"has a value that is too large", func() []driver.Mutation {
+	{"value", "has a value that is too large", func() []driver.Mutation {
 		d := note(home, "n", "")
 		d.Value = make([]byte, driver.MaxDocumentBytes+1)
 		return []driver.Mutation{acts(driver.Set, d), acts(driver.Check, d)}
@@ -166,9 +168,11 @@ var refusedParts = []struct {
 		d.Value = make([]byte, driver.MaxDocumentBytes)
 		return []driver.Mutation{acts(driver.Check, d)}
 	}},
-	{"has an event without a payload, or a limit below zero", func() []driver.Mutation {
+	{"event", "has an event without a payload, one with what only a log keeps, or a limit below zero", func() []driver.Mutation {
 		return []driver.Mutation{
 			queue(events.Record{ID: "ev", Tenant: home.Tenant, RunID: "run-1", Time: epoch}),
+			ofEvent(func(e *events.Record, n string) { e.CausationID = n })("cause"), ofEvent(func(e *events.Record, n string) { e.EngineVersion = n })("engine"),
+			ofEvent(func(e *events.Record, _ string) { e.SchemaVersion = 1 })(""),
 			{Limits: driver.Limits{Entries: -1}}, {Limits: driver.Limits{Bytes: -1}}, {Limits: driver.Limits{Waiting: -1}},
 		}
 	}, nil},
@@ -176,9 +180,9 @@ var refusedParts = []struct {
 
 func malformedCases() []testCase {
 	tx := []Offer{Transactor}
-	cases := []testCase{{"refused-names", "a mutation with a refusedParts name is invalid wherever the name stands, and one with the longest names is not", tx, sweepMalformed}}
-	for i, r := range refusedParts {
-		cases = append(cases, testCase{fmt.Sprint("refused-", i+1), "a mutation that " + r.says + " is invalid, and nothing of it happens", tx, func(w *world) {
+	cases := []testCase{{"refused-names", "a mutation with a malformed name is invalid wherever the name stands, and one with the longest names is not", tx, sweepMalformed}}
+	for _, r := range refusedParts {
+		cases = append(cases, testCase{"refused-" + r.name, "a mutation that " + r.says + " is invalid, and nothing of it happens", tx, func(w *world) {
 			w.prepareRefusal()
 			for _, m := range r.refused() {
 				w.refuses(m)

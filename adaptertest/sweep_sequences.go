@@ -236,6 +236,11 @@ var documentMoves = []move{
 // versionMoves end what is held at versions.
 var versionMoves = []move{
 	{"purge", func(p *plan) { p.purge(p.Tenant, p.version(p.Tenant)) }},
+	{"purge before a version in the middle", func(p *plan) {
+		if held := p.heldOf(p.Tenant); len(held) > 0 {
+			p.purge(p.Tenant, held[len(held)/2].store)
+		}
+	}},
 	{"purge before the first version that is held", func(p *plan) {
 		if held := p.heldOf(p.Tenant); len(held) > 0 {
 			p.purge(p.Tenant, held[0].store)
@@ -298,7 +303,7 @@ func (w *world) sweepSequences(moves []move) {
 		all = all[:120]
 	}
 	for i, sequence := range all {
-		w.plan(i, func(p *plan) {
+		w.plan(i, true, func(p *plan) {
 			for _, x := range sequence {
 				x.make(p)
 				if w.level == LevelVersioned {
@@ -310,8 +315,9 @@ func (w *world) sweepSequences(moves []move) {
 	w.unmirrored() // each tenant was audited
 }
 
-// plan plays a sequence in a tenant that has the entries "a", "b" and "c", and audits it.
-func (w *world) plan(i int, play func(p *plan)) {
+// plan plays a sequence in a tenant that has the entries "a", "b" and "c", and audits it at
+// the present and, if it is to, around each expiry.
+func (w *world) plan(i int, around bool, play func(p *plan)) {
 	w.mu.Lock()
 	w.steps = nil
 	w.mu.Unlock()
@@ -324,7 +330,11 @@ func (w *world) plan(i int, play func(p *plan)) {
 		w.version(p.Tenant)
 	}
 	play(p)
-	w.auditTenant(p.Tenant, w.instants(p.Tenant))
+	instants := w.instants(p.Tenant)
+	if !around {
+		instants = instants[:1]
+	}
+	w.auditTenant(p.Tenant, instants)
 	if w.level == LevelVersioned {
 		w.auditHorizons()
 	}
@@ -341,6 +351,11 @@ var partsOfOne = []struct {
 	{"a lives", func(p *plan, m *driver.Mutation) { m.Live = append(m.Live, located(p.Scope, p.id("a"))...) }},
 	{"put a", func(p *plan, m *driver.Mutation) { p.places(m, p.member("a")) }},
 	{"put another a", func(p *plan, m *driver.Mutation) { p.places(m, p.another("a")) }},
+	{"put what is left of an erased a", func(p *plan, m *driver.Mutation) {
+		if rec := p.ref.tenant(p.Tenant).find(p.Ref, p.id("a")); rec != nil && rec.Erased {
+			p.places(m, driver.Entry{ID: p.id("a")})
+		}
+	}},
 	{"put b", func(p *plan, m *driver.Mutation) { p.places(m, p.member("b")) }},
 	{"put an expired d", func(p *plan, m *driver.Mutation) {
 		d := p.member("d")
@@ -360,9 +375,8 @@ var partsOfOne = []struct {
 	{"erase b", func(p *plan, m *driver.Mutation) { p.erases(m, "b") }},
 	{"set d of a", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Set, p.digest("d", "a"), 0) }},
 	{"retain e of a", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Retain, p.digest("e", "c", "a"), 0) }},
-	{"c is heir of a", func(p *plan, m *driver.Mutation) {
-		p.heir(m, "c", "a")
-	}},
+	{"c is heir of a", func(p *plan, m *driver.Mutation) { p.heir(m, "c", "a") }},
+	{"b is heir of nothing", func(p *plan, m *driver.Mutation) { p.heir(m, "b") }},
 	{"queue an event", func(p *plan, m *driver.Mutation) { p.queues(m, "run-1", "one") }},
 }
 
@@ -419,19 +433,21 @@ func (w *world) limit(tenant string, m *driver.Mutation, n int) {
 // sweepParts applies all mutations of one and of two parts, in either order of two of the
 // same kind, to the entries in each of their states.
 func sweepParts(w *world) {
-	n := len(partsOfOne)
-	every := w.size(127, 15, 1)
-	for i := w.rng.IntN(every); i < len(statesOfOne)*len(statesOfOne)*n*n; i += every {
-		ofA, ofB := statesOfOne[i%len(statesOfOne)], statesOfOne[i/len(statesOfOne)%len(statesOfOne)]
-		one, other := partsOfOne[i/len(statesOfOne)/len(statesOfOne)/n], partsOfOne[i/len(statesOfOne)/len(statesOfOne)%n]
-		w.plan(i, func(p *plan) {
+	n, states := len(partsOfOne), len(statesOfOne)
+	tries := w.size(1, states, states*states) // of each pair of parts
+	for i := range n * n * tries {
+		one, other := partsOfOne[i/tries/n], partsOfOne[i/tries%n]
+		a := i % states // each state of each entry as often
+		b := (a*5 + i/states) % states
+		ofA, ofB := statesOfOne[a], statesOfOne[b]
+		w.plan(i, false, func(p *plan) {
 			w.set(p.digest("e", "c"))
 			p.bring("a", ofA.bring)
 			p.bring("b", ofB.bring)
 			var m driver.Mutation
 			one.add(p, &m)
 			other.add(p, &m)
-			if w.rng.IntN(3) == 0 {
+			if w.rng.IntN(2) == 0 {
 				p.swaps(&m, driver.Set, note(at(p.Tenant, "beside"), "n", "x"), 0)
 			}
 			p.limit(p.Tenant, &m, w.rng.IntN(24))
@@ -442,7 +458,8 @@ func sweepParts(w *world) {
 }
 
 // usesWhatTheReferenceSays expects the tenant of a scope to use exactly what the reference says: there is room
-// for one entry more where the limits leave it, and for nothing beyond.
+// for one entry more where the limits leave it, and for nothing beyond. It also expects each
+// entry to be the heir of exactly those that were retired in its favour.
 func (w *world) usesWhatTheReferenceSays(s driver.Scope) {
 	used := w.ref.used(s.Tenant, &driver.Mutation{Limits: driver.Limits{Entries: 1}})
 	probe := fmt.Sprintf("probe%04d", w.probes)
@@ -460,5 +477,15 @@ func (w *world) usesWhatTheReferenceSays(s driver.Scope) {
 		_, err := w.tryApply(s.Tenant, driver.Mutation{Put: w.placed(s, try.ids...), Limits: try.limits})
 		w.check(errors.Is(err, driver.ErrStorageLimit) != try.fits, "what the tenant uses", "%s", describeError(err))
 	}
-	w.apply(driver.Mutation{Erase: located(s, probe)})
+	m := driver.Mutation{Erase: located(s, probe), Heirs: map[driver.Located][]string{}}
+	for _, rec := range w.ref.tenant(s.Tenant).refs[s.Ref] {
+		m.Heirs[driver.Located{Scope: s, ID: rec.id}] = nil
+	}
+	for _, rec := range w.ref.tenant(s.Tenant).refs[s.Ref] {
+		if rec.For != "" {
+			heir := driver.Located{Scope: s, ID: rec.For}
+			m.Heirs[heir] = append(m.Heirs[heir], rec.id)
+		}
+	}
+	w.apply(m)
 }

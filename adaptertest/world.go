@@ -31,7 +31,8 @@ type world struct {
 	held   []heldVersion   // the versions that the store gave
 	lent   map[string]bool // the tenants, "" for all, whose outbox was read as a whole: what was handed out may be hidden
 
-	probes int // entries that were put to see how much a tenant uses
+	asked  map[string]bool // the subjects by which an audit has read a tenant's history
+	probes int             // entries that were put to see how much a tenant uses
 
 	swaps   sync.Mutex
 	swapped map[string]int // by name and revision, the swaps that succeeded through a tap

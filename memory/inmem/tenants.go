@@ -14,6 +14,10 @@ import (
 // of tenant and ref. The body of the loop may use the store.
 func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
 	return func(yield func(driver.Scope, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(driver.Scope{}, err)
+			return
+		}
 		st.mu.RLock()
 		names := slices.Sorted(maps.Keys(st.tenants))
 		st.mu.RUnlock()

@@ -25,6 +25,7 @@ type options struct {
 	parallel        int
 	limit           time.Duration
 	work            string
+	wanted          func(name string, number int) bool
 }
 
 // mutant is one broken place.
@@ -34,6 +35,7 @@ type mutant struct {
 	first, last int // the lines of its function in the generated file
 	file    string // the generated one
 	dropped bool   // it does not compile
+	idle    bool   // it is not asked for
 }
 
 // build makes one test binary of all mutants that compile.
@@ -99,9 +101,9 @@ func (o *options) generate(sources map[string][]byte, known map[string]*mutant) 
 	}
 	packages := map[string]string{}
 	for _, file := range slices.Sorted(maps.Keys(sources)) {
-		breakFile := breakGoFile
+		breakFile := o.breakGoFile
 		if o.sql {
-			breakFile = breakSQLFile
+			breakFile = o.breakSQLFile
 		}
 		text, name, made, err := breakFile(file, sources[file], len(all), known)
 		if err != nil {
@@ -130,7 +132,7 @@ func (o *options) generate(sources map[string][]byte, known map[string]*mutant) 
 
 // breakGoFile puts a copy of each function for each of its mutants behind it, and lets the
 // function itself call the one whose number is chosen.
-func breakGoFile(path string, source []byte, before int, known map[string]*mutant) (text, pkg string, made []*mutant, err error) {
+func (o *options) breakGoFile(path string, source []byte, before int, known map[string]*mutant) (text, pkg string, made []*mutant, err error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, path, source, parser.SkipObjectResolution)
 	if err != nil {
@@ -171,7 +173,8 @@ func breakGoFile(path string, source []byte, before int, known map[string]*mutan
 			}
 			made = append(made, m)
 			m.number = before + len(made)
-			if m.dropped {
+			m.idle = !o.wanted(name, m.number)
+			if m.dropped || m.idle {
 				continue
 			}
 			broken := fmt.Sprintf("%sMutant%d", f.Name.Name, m.number)

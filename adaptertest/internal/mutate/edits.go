@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"slices"
 	"strings"
 )
 
@@ -18,6 +19,8 @@ type editor struct {
 	source []byte
 	base   int // of the file's positions
 	edits  []edit
+	failed []*ast.BlockStmt // those that are for an error only
+	alone  ast.Node         // the only statement of an if
 }
 
 func (d *editor) offset(p token.Pos) int { return int(p) - d.base }
@@ -48,12 +51,33 @@ func (d *editor) breakGo(n ast.Node) bool {
 			d.put(n, d.text(n.X))
 			d.put(n, d.text(n.Y))
 		}
+		if d.text(n.Y) == `""` {
+			ast.Inspect(n.X, d.breakGo)
+			return false // compared with another text it is always the same, as below
+		}
 	case *ast.UnaryExpr:
-		if n.Op == token.NOT {
+		if n.Op == token.NOT || n.Op == token.SUB {
 			d.put(n, d.text(n.X))
+		}
+		if _, number := n.X.(*ast.BasicLit); number {
+			return false // of a comparison's answer only the sign counts
 		}
 	case *ast.IfStmt:
 		d.condition(n.Cond)
+		if d.text(n.Cond) == "err != nil" {
+			d.failed = append(d.failed, n.Body)
+		}
+		if n.Else == nil && n.Init == nil && len(n.Body.List) == 1 {
+			d.alone = n.Body.List[0]
+		}
+	case *ast.ReturnStmt:
+		if len(n.Results) == 1 && d.text(n.Results[0]) == "1" {
+			d.put(n.Results[0], "-1")
+			return false
+		}
+		return !d.fails(n)
+	case *ast.KeyValueExpr:
+		return d.text(n.Key) != "detail" // the text of an error
 	case *ast.ForStmt:
 		if n.Cond != nil {
 			d.put(n.Cond, "false && ("+d.text(n.Cond)+")")
@@ -82,11 +106,18 @@ func (d *editor) breakGo(n ast.Node) bool {
 			}
 			d.drop(n)
 		}
-	case *ast.ExprStmt, *ast.DeferStmt:
+	case *ast.ExprStmt:
+		if !strings.HasPrefix(d.text(n), "clear(") {
+			d.drop(n)
+		}
+	case *ast.DeferStmt:
 		d.drop(n)
 	case *ast.BranchStmt:
 		d.drop(n)
 	case *ast.CallExpr:
+		if name := d.text(n.Fun); name == "make" || name == "clear" {
+			return false // what is set aside or set free shows in time and memory only
+		}
 		if strings.HasPrefix(d.text(n.Fun), "cmp.Or") {
 			d.dropEach(n.Args)
 		}
@@ -96,13 +127,28 @@ func (d *editor) breakGo(n ast.Node) bool {
 	return true
 }
 
+// fails reports whether nothing but an error is returned: what is beside it means nothing.
+func (d *editor) fails(r *ast.ReturnStmt) bool {
+	if len(r.Results) < 2 {
+		return false
+	}
+	last := d.text(r.Results[len(r.Results)-1])
+	return strings.HasPrefix(last, "driver.Err") || last == "err" &&
+		slices.ContainsFunc(d.failed, func(b *ast.BlockStmt) bool { return b.Pos() < r.Pos() && r.End() < b.End() })
+}
+
 func (d *editor) condition(x ast.Expr) {
 	d.put(x, "true || ("+d.text(x)+")")
 	d.put(x, "false && ("+d.text(x)+")")
 }
 
-// drop leaves a statement out, but not what it uses.
-func (d *editor) drop(s ast.Node) { d.put(s, "if false { "+d.text(s)+" }") }
+// drop leaves a statement out, but not what it uses. The only statement of an if is not
+// left out, as a condition that is never true does the same.
+func (d *editor) drop(s ast.Node) {
+	if s != d.alone {
+		d.put(s, "if false { "+d.text(s)+" }")
+	}
+}
 
 // dropEach leaves one of the elements of a list out.
 func (d *editor) dropEach(list []ast.Expr) {

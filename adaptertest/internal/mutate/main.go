@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 )
 
 func main() {
@@ -21,7 +20,7 @@ func main() {
 	flag.BoolVar(&o.sql, "sql", false, "break the SQL text in string literals, and nothing else")
 	flag.BoolVar(&o.all, "all", false, "do not stop at the first failing case, and tell which cases alone find a mutant")
 	flag.IntVar(&o.parallel, "parallel", runtime.NumCPU(), "processes at a time")
-	flag.DurationVar(&o.limit, "limit", time.Minute, "time for one mutant, which counts as found when it is over")
+	flag.DurationVar(&o.limit, "limit", 0, "time of a processor for one mutant, which counts as found when it is over; 0 is six times that of the sound store")
 	every := flag.Int("every", 1, "run each so manieth mutant only, which gives a figure in less time")
 	only := flag.String("only", "", "a file with the mutants to run, as an earlier run listed them")
 	excused := flag.String("equivalent", "", "a file with mutants that no case can find, each with a tab and the reason")
@@ -79,17 +78,21 @@ func (o *options) mutate(targets, only []string, excused map[string]string, ever
 	if err != nil {
 		return err
 	}
+	o.wanted = func(name string, number int) bool {
+		_, equivalent := excused[name]
+		return !equivalent && number%every == 0 && (only == nil || slices.Contains(only, name))
+	}
 	mutants, err := o.build(sources)
 	if err != nil {
 		return err
 	}
-	n := 0
-	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool {
-		n++
-		_, equivalent := excused[m.name]
-		return equivalent || n%every != 0 || only != nil && !slices.Contains(only, m.name)
-	})
+	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool { return m.idle })
 	log.Printf("%d mutants, %d of them are run", len(mutants), len(chosen))
+	for name := range excused {
+		if !slices.ContainsFunc(mutants, func(m *mutant) bool { return m.name == name }) {
+			log.Printf("there is no such mutant: %s", name)
+		}
+	}
 	results, err := o.runAll(chosen)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 
 // breakSQLFile lets each text of SQL in a file, in functions and in constants, be chosen by
 // the number of the mutant. Constants of text become variables for it.
-func breakSQLFile(path string, source []byte, before int, known map[string]*mutant) (text, pkg string, made []*mutant, err error) {
+func (o *options) breakSQLFile(path string, source []byte, before int, known map[string]*mutant) (text, pkg string, made []*mutant, err error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, path, source, parser.SkipObjectResolution)
 	if err != nil {
@@ -57,6 +57,7 @@ func breakSQLFile(path string, source []byte, before int, known map[string]*muta
 					name = fmt.Sprintf("%s #%d", strings.TrimSuffix(name, fmt.Sprintf(" #%d", n-1)), n)
 				}
 				m := &mutant{name: name, number: before + len(made) + 1}
+				m.idle = !o.wanted(name, m.number)
 				known[name] = m
 				made = append(made, m)
 				call += fmt.Sprintf(", %d, %q", m.number, broken)
