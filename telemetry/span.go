@@ -17,7 +17,7 @@ type Hooks struct {
 	// failed as well. The line is at slog.LevelInfo, and at slog.LevelDebug for what happens with
 	// each round. Nil is none.
 	Logger *slog.Logger
-	// Code returns the code of an error.
+	// Code returns the code of an error. It is required with a Tracer or a Logger.
 	Code func(error) string
 
 	panicked sync.Once // a panic has been logged

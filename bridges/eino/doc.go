@@ -19,7 +19,8 @@
 //   - Before each call of the model, the entries that answer the last message of the user are put
 //     before that message: as many of the best as Config.RecallTokens holds. They stand between two lines
 //     with a digest of them, which no entry can contain, and are called data. After the call they
-//     are taken out of the messages again.
+//     are taken out of the messages again. What eino tells an agent of others in its session, in messages of the user
+//     that begin with "For context:", is passed over, so each of several agents answers the user.
 //   - After a final answer, the question and the answer are remembered as one entry, if it is within
 //     Config.RememberTokens. Config.Draft makes another one of them.
 //   - The tools memory_remember, memory_recall and memory_delete are for the model.
@@ -40,7 +41,8 @@
 //   - M10: an answer is remembered under the subjects of all entries that the model was shown in the
 //     run, so that forgetting one of them reaches it, and lives no longer than any of them. That is wide on
 //     purpose, and goes on through answers that are shown in turn: nobody can tell what a model has used. If one was
-//     forgotten, was deleted by the run or has expired meanwhile, the answer is not remembered.
+//     forgotten, was deleted by the run or has expired meanwhile, the answer is not remembered. If one is forgotten while
+//     the answer is being written, the answer is erased again; only a process that is killed between the two leaves it.
 //   - S5: an entry is left out, never cut.
 //
 // # Errors

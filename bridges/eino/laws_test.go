@@ -238,6 +238,62 @@ func TestM10_AnAnswerGoesWithItsSources(t *testing.T) {
 	assert.Empty(t, h.texts("acme"))
 }
 
+// interrupting is a store that does something else before and after its next write.
+type interrupting struct {
+	driver.Versioned
+	mu            sync.Mutex
+	before, after func()
+}
+
+func (s *interrupting) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+	s.mu.Lock()
+	before, after := s.before, s.after
+	s.before, s.after = nil, nil
+	s.mu.Unlock()
+	if before != nil {
+		before()
+		defer after()
+	}
+	return s.Versioned.Apply(ctx, tenant, m)
+}
+
+// An answer whose source is forgotten while it is being written is in no version, whether its agent was cancelled or not; and the
+// run goes on with its secrets.
+func TestM10_AnAnswerIsNotWrittenAfterAForgetting(t *testing.T) {
+	for _, cancelled := range []bool{false, true} {
+		store := &interrupting{Versioned: inmem.New()}
+		h := newHost(t, store)
+		h.put("acme", memory.Draft{Content: "Ann takes Tazorin.", Subjects: []string{"person:ann"}})
+		ctx, cancel := context.WithCancel(t.Context())
+		ctx, run := eino.WithRun(ctx, h.Bank, memory.RunConfig{ID: "run-1", Tenant: "acme", Redactor: secrets(t)})
+		m := script(func([]*schema.Message) *schema.Message {
+			store.before = func() {
+				_, err := h.Forget(context.Background(), "acme", "person:ann")
+				require.NoError(t, err)
+			}
+			store.after = func() {
+				if cancelled {
+					cancel()
+				}
+			}
+			return schema.AssistantMessage("Ann takes Tazorin.", nil)
+		})
+		out := follow(t, h.runner(m).Query(ctx, "What does Ann take?"))
+		assert.Equal(t, cancelled, out.err != nil, "%v", out.err)
+		assert.Empty(t, h.texts("acme"))
+		open, err := run.Open(t.Context())
+		require.NoError(t, err)
+		for _, err := range open.Scan(t.Context(), ref) {
+			require.NoError(t, err)
+			t.Error("the run's own view has an entry")
+		}
+		e, err := open.Put(t.Context(), ref, memory.Draft{Content: "It is " + secret})
+		require.NoError(t, err)
+		assert.NotContains(t, e.Content, secret)
+		cancel()
+	}
+}
+
 // searches is a tool of a host that asks the Retriever.
 type searches struct{ mem *eino.Memory }
 

@@ -51,11 +51,16 @@ func (m *Memory) without(messages []adk.Message) []adk.Message {
 	return slices.DeleteFunc(slices.Clone(messages), func(msg adk.Message) bool { return msg.Extra[mark] == m.cfg.Ref })
 }
 
-// asked is the last message of the user, and where it is. What before has made stands before it.
+// otherAgents begins each message in which eino gives an agent, in the role of the user, what other agents have said, called
+// and found.
+const otherAgents = "For context:"
+
+// asked is the last message of the user, and where it is. What before has made stands before it. What other agents
+// did is not asked by a user.
 func asked(messages []adk.Message) (at int, text string) {
 	for at := len(messages) - 1; at >= 0; at-- {
 		msg := messages[at]
-		if msg.Role != schema.User {
+		if msg.Role != schema.User || strings.HasPrefix(msg.Content, otherAgents) {
 			continue
 		}
 		text := msg.Content

@@ -66,8 +66,10 @@ func (m *Memory) remember(ctx context.Context, r *Run, run *memory.Run, d memory
 	if d.Key == "" {
 		d.Key = "eino answer " + digest(run.ID(), d.Content)
 	}
-	_, err = run.Put(ctx, m.cfg.Ref, d)
+	e, err := run.Put(ctx, m.cfg.Ref, d)
 	switch {
+	case err == nil:
+		return m.unlessForgotten(ctx, r, run, e.ID)
 	case errors.Is(err, memory.ErrDeleted), errors.Is(err, memory.ErrConflict):
 		return nil // it was remembered before
 	case errors.Is(err, memory.ErrValidation), errors.Is(err, memory.ErrSecretLeakage):
@@ -75,6 +77,22 @@ func (m *Memory) remember(ctx context.Context, r *Run, run *memory.Run, d memory
 		return nil
 	}
 	return err
+}
+
+// unlessForgotten erases an answer of which a source was forgotten between the look at the sources and the write. A
+// forgetting that begins later finds the answer by its subjects.
+func (m *Memory) unlessForgotten(ctx context.Context, r *Run, run *memory.Run, id string) error {
+	ctx = context.WithoutCancel(ctx)
+	if _, held, err := r.sources(ctx, run); held || err != nil {
+		return err
+	}
+	m.skipped(ctx, "a source has ended")
+	// The run goes on with its redactor, which the end of a pass would close.
+	pass := memory.JobConfig{ID: "eino answer " + digest(run.ID(), id), Tenant: r.cfg.Tenant, Redactor: struct{ memory.Redactor }{r.cfg.Redactor}}
+	return r.bank.Pass(ctx, pass, func(j *memory.Job) error {
+		_, err := j.Rewrite(ctx, m.cfg.Ref, memory.Rewrite{Erase: []string{id}})
+		return err
+	})
 }
 
 func (m *Memory) skipped(ctx context.Context, why string) {

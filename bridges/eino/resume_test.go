@@ -139,6 +139,7 @@ func TestM7_AViewThatIsGoneIsRefused(t *testing.T) {
 	for _, values := range []map[string]any{
 		{eino.TokenKey: 7}, {eino.TokenKey: ""}, {eino.TokenKey: "x"}, {eino.TokenKey: "x", "agentmemory.state": "{}"}, {eino.TokenKey: "", "agentmemory.state": "{}"},
 		{eino.TokenKey: "x", "agentmemory.state": "["}, {eino.TokenKey: "x", "agentmemory.state": 7},
+		{"agentmemory.state": "{}"}, {"agentmemory.state": 7}, {eino.TokenKey: nil, "agentmemory.state": "{}"},
 	} {
 		ctx, _ := h.with("acme", "run-1")
 		out := follow(t, h.runner(script(says("x"))).Query(ctx, "tea", adk.WithSessionValues(values)))

@@ -59,10 +59,12 @@ func (r *Run) Open(ctx context.Context) (*memory.Run, error) {
 		return r.run, nil
 	}
 	cfg, saved := r.cfg, state{}
-	if token, ok := adk.GetSessionValue(ctx, TokenKey); ok {
+	token, goesOn := adk.GetSessionValue(ctx, TokenKey)
+	known, hasState := adk.GetSessionValue(ctx, stateKey)
+	if goesOn || hasState {
 		text, _ := token.(string)
 		cfg.Resume = memory.Token(text)
-		if text, _ = sessionText(ctx, stateKey); text == "" || json.Unmarshal([]byte(text), &saved) != nil || cfg.Resume == "" {
+		if text, _ = known.(string); text == "" || json.Unmarshal([]byte(text), &saved) != nil || cfg.Resume == "" {
 			return nil, fmt.Errorf("eino: the session's values are not those of a run: %w", memory.ErrSnapshotUnavailable)
 		}
 	}
@@ -72,12 +74,6 @@ func (r *Run) Open(ctx context.Context) (*memory.Run, error) {
 	}
 	r.run, r.state = run, saved
 	return run, nil
-}
-
-func sessionText(ctx context.Context, key string) (string, bool) {
-	value, _ := adk.GetSessionValue(ctx, key)
-	text, ok := value.(string)
-	return text, ok
 }
 
 // End ends the run of memory when the agents are done: its registry is closed and its events are with the sink,

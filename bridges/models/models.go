@@ -136,6 +136,8 @@ func (m *Models) try(ctx context.Context, c Call, prices Prices, call func() (To
 		c.Tokens, c.Err = recovering(call)
 		if c.Err != nil && !errors.As(c.Err, &failed) {
 			failed = &Error{Kind: CodeUnavailable, Err: c.Err}
+		} else if c.Err != nil && failed == nil { // a nil *Error is an error as well, but has no methods that work
+			failed = &Error{Kind: CodeUnavailable}
 		}
 		switch {
 		case ctx.Err() != nil && failed != nil:

@@ -99,6 +99,7 @@ func TestRetriesKeepToTheirBudget(t *testing.T) {
 			return "", &models.Error{Kind: models.CodeRejected}
 		}, ok}, fails: true},
 		"unknown errors": {steps: []func() (string, error){func() (string, error) { return "", errors.New("secret words") }, ok}, fails: true},
+		"a nil *Error":   {steps: []func() (string, error){func() (string, error) { return "", (*models.Error)(nil) }, ok}, fails: true},
 		"panics":         {steps: []func() (string, error){func() (string, error) { panic("secret words") }, ok}, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,6 +117,7 @@ func TestRetriesKeepToTheirBudget(t *testing.T) {
 				_, err := m.Merger().Merge(ctx, group)
 				if c.fails {
 					require.ErrorIs(t, err, memory.ErrInternal)
+					assert.NotErrorIs(t, err, context.Canceled)
 					assert.NotContains(t, err.Error(), "secret")
 				} else {
 					require.NoError(t, err)
