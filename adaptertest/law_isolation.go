@@ -96,19 +96,23 @@ func (w *world) live(s driver.Scope) {
 	w.version(s.Tenant)
 }
 
-// foreignEnd ends what is held of a tenant, of which there are more versions than of the
-// other one, whose life goes on as before.
+// foreignEnd ends what is held of a tenant, of which there are more versions than of its
+// neighbours in the byte order of names, whose lives go on as before.
 func foreignEnd(w *world, end func()) {
-	other := at("globex", "support")
-	w.live(other)
+	others := []driver.Scope{at("Acme", "support"), at("globex", "support")}
+	for _, other := range others {
+		w.live(other)
+	}
 	w.puts(home, "a", "b", "c", "d")
 	w.live(home)
 	end()
 	w.audit()
-	w.apply(retired(retire(other, "restored", driver.Merged, "kept")))
-	w.version(other.Tenant)
-	w.apply(driver.Mutation{Restore: located(other, "restored")})
-	w.apply(driver.Mutation{Erase: located(other, "kept")})
+	for _, other := range others {
+		w.apply(retired(retire(other, "restored", driver.Merged, "kept")))
+		w.version(other.Tenant)
+		w.apply(driver.Mutation{Restore: located(other, "restored")})
+		w.apply(driver.Mutation{Erase: located(other, "kept")})
+	}
 }
 
 func foreignPurge(w *world) {
