@@ -47,9 +47,10 @@
 //   - examples/sqlite: a host that keeps its memory in a file; examples/postgres: in
 //     PostgreSQL; examples/tokenizer: an exact tokenizer for distill. Each is a module
 //     of its own. examples/host is a whole host to copy; a module of its own.
-//   - bridges/mcp, bridges/anthropic, bridges/models, bridges/otel: memory for clients of the
-//     Model Context Protocol, for Anthropic's memory tool, language models for the engines, and
-//     OpenTelemetry; cmd/agentmemory: the command line. Each is a module of its own.
+//   - bridges/mcp, bridges/anthropic, bridges/eino: memory for clients of the Model Context
+//     Protocol, for Anthropic's memory tool, and for agents of eino; bridges/models: language
+//     models for the engines; bridges/otel: OpenTelemetry; cmd/agentmemory: the command line.
+//     Each is a module of its own.
 //
 // # Dependencies
 //

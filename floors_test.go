@@ -87,6 +87,7 @@ var plan = []place{
 	{dir: "bridges/otel", floor: 4, ours: []string{"telemetry"}},
 	{dir: "bridges/mcp/cmd/...", floor: 6, ours: []string{"..."}},
 	{dir: "cmd/...", floor: 6, ours: []string{"..."}},
+	{dir: "internal/release", floor: 6},
 	{dir: "bridges/...", floor: 5, ours: []string{"..."}},
 	{dir: "bench/...", floor: 5, ours: []string{"..."}, testing: true},
 	{dir: "docs", floor: 4},
@@ -157,6 +158,8 @@ func refusal(own place, dir, imported string, nested bool) string {
 		}
 	case within(imported, testify):
 		return "only test files import testify"
+	case within(dir, "examples") && within(imported, modulePath) && strings.Contains(imported+"/", "/internal/"):
+		return "an example is copied, and nobody can import internal packages of another module"
 	case within(imported, modulePath):
 		return refusalOfOurs(own, dir, path.Clean(strings.TrimPrefix(strings.TrimPrefix(imported, modulePath), "/")))
 	case strings.Contains(first, "."): // outside the standard library
@@ -291,6 +294,8 @@ func TestFloors_BrokenTrees(t *testing.T) {
 		{"adaptertest/a.go", source(testify + "/require"), "only test files import testify"},
 		{"examples/host/a.go", source("~/inventory", "~/memory/inmem", "~/redact"), ""},
 		{"examples/host/a.go", source("~/examples/quickstart"), "must not import floor 5"},
+		{"examples/host/a.go", source("~/internal/text"), "an example is copied"},
+		{"examples/host/a_test.go", source("~/internal/pgcluster"), ""},
 		{"examples/host/a.go", source("testing"), "does not import testing"},
 		{"memory/a.go", source("testing/fstest"), "does not import testing"},
 		{"memory/a_test.go", source("testing", testify+"/require", "~/redact"), ""},

@@ -13,8 +13,7 @@ import (
 
 // versionedDefects are about reading at a version.
 func versionedDefects() []defect {
-	all := slices.Concat(viewDefects(), versionDefects(), intactDefects(), purgeDefects())
-	return all
+	return append(slices.Concat(viewDefects(), versionDefects(), intactDefects(), purgeDefects()), byParts())
 }
 
 // live lets a list at a version show what live memory has of some kind.
@@ -35,6 +34,26 @@ func (b *broken) leakIntoViews(kind func(r driver.Record) bool, hide bool) {
 		slices.SortFunc(out, newestFirst)
 		return out, nil
 	}
+}
+
+// byParts has a write make its version before what it puts is there.
+func byParts() defect {
+	return defect{"makes a version before what it holds is there", "BATCH/versions-see-whole", func(b *broken) {
+		var missing memo[string, bool]
+		b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
+			missing.set(e.ID, true)
+			defer missing.set(e.ID, false)
+			err := b.in.Put(ctx, s, e)
+			for range 20 {
+				runtime.Gosched()
+			}
+			return err
+		}
+		b.listAt = func(ctx context.Context, s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
+			out, err := b.in.ListAt(ctx, s, v, q)
+			return slices.DeleteFunc(out, func(e driver.Entry) bool { return missing.get(e.ID) }), err
+		}
+	}}
 }
 
 func viewDefects() []defect {

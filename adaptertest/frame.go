@@ -99,10 +99,12 @@ func (cfg Config) play(ctx context.Context, found *findings, l *law, c *testCase
 		return w, failed
 	case <-ctx.Done():
 	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceTime)
+	defer cancel()
 	select {
 	case failed := <-ended:
 		return w, failed
-	case <-time.After(graceTime):
+	case <-grace.Done():
 		return w, &failure{expected: "an answer", came: noAnswer}
 	}
 }

@@ -25,6 +25,7 @@ func batchLaw() law {
 		{"racing-put", "a batch that loses a race for an id leaves nothing behind", tx, racingBatches},
 		{"racing-merges", "of merges that race for an entry exactly one happens", tx, racingMerges},
 		{"readers-see-whole", "a reader sees all of a mutation or nothing of it", tx, readersSeeWhole},
+		{"versions-see-whole", "a version that was read while writers of its tenant were at work shows the same ever after", []Offer{Transactor, Versioned}, versionsSeeWhole},
 	}...)
 	return l
 }

@@ -82,3 +82,63 @@ func readersSeeWhole(w *world) {
 		})
 	})
 }
+
+// versionsSeeWhole lets three writers of one tenant put, merge and delete, and readers list
+// the version that there is. A store that makes a version before all that it holds is there,
+// because the statements of a write are no transaction, shows more of it later.
+func versionsSeeWhole(w *world) {
+	writes := w.size(15, 30, 200)
+	sales := at(home.Tenant, "sales")
+	w.puts(home, "other")
+	w.quietly(fmt.Sprintf("three writers put, merge and delete %d times each, while two readers list versions of the tenant", writes), func() {
+		var writing atomic.Int64
+		writing.Store(3)
+		w.parallel(5, func(i int) {
+			if i < 3 {
+				defer writing.Add(-1)
+				w.writeParts(i, writes, sales)
+				return
+			}
+			seen := map[driver.Version][2]string{}
+			read := func(v driver.Version) (texts [2]string) {
+				for k, s := range []driver.Scope{home, sales} {
+					got, err := w.versions.ListAt(w.ctx, s, v, driver.Query{At: w.now})
+					w.must(err)
+					texts[k] = describeTexts(ids(got))
+				}
+				return texts
+			}
+			for last := false; !last; {
+				last = writing.Load() == 0
+				v, err := w.versions.Version(w.ctx, home.Tenant)
+				w.must(err)
+				if _, known := seen[v]; !known {
+					seen[v] = read(v)
+				}
+			}
+			for v, before := range seen {
+				after := read(v)
+				w.check(after == before, fmt.Sprint("as of that version what it had at first: ", before), "%s", after)
+			}
+		})
+	})
+}
+
+// writeParts is one of the writers: each write of it is several parts of a store.
+func (w *world) writeParts(i, writes int, sales driver.Scope) {
+	for k := range writes {
+		id := fmt.Sprintf("w%d-%03d", i, k)
+		switch k % 3 {
+		case 0:
+			w.must(w.tryPut(home, w.entry(id)))
+		case 1:
+			m := retired(retire(home, fmt.Sprintf("w%d-%03d", i, k-1), driver.Merged, id))
+			m.Put = append(w.placed(home, id), w.placed(sales, id)...)
+			_, err := w.tryApply(home.Tenant, m)
+			w.must(err)
+		default:
+			_, err := w.store.Delete(w.ctx, home, fmt.Sprintf("w%d-%03d", i, k-1), w.now)
+			w.must(err)
+		}
+	}
+}

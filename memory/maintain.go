@@ -32,10 +32,11 @@ const roundTenants = 100
 
 // Maintain does one bounded round of what memory needs from time to time: it relays
 // events, purges what no view within the horizon can show, of the next hundred tenants in
-// their order, and removes erasures from the ledger after their retention. Trouble with
-// one tenant or one run holds up no other; the errors come together at the end. Any
-// number of processes may do it. Where the store does not offer driver.Tenants, the host
-// calls [Bank.Purge] for each tenant itself.
+// their order, and removes erasures from the ledger after their retention. What has ended goes
+// a horizon later and little more; of a tenant that nothing is written to, what has expired goes
+// up to a quarter of the horizon after that. Trouble with one tenant or one run holds up no
+// other; the errors come together at the end. Any number of processes may do it. Where the
+// store does not offer driver.Tenants, the host calls [Bank.Purge] for each tenant itself.
 func (b *Bank) Maintain(ctx context.Context) (done Maintained, err error) {
 	ctx, span := b.Begin(ctx, telemetry.Maintain)
 	defer span.Done(&err)

@@ -125,6 +125,43 @@ func TestMaintainIsFair(t *testing.T) {
 	require.Len(t, h.log.Events("t000", "pass"), before)
 }
 
+// A tenant that nothing is written to is noted four times in a horizon, and one that is
+// written to more often; what has expired goes soon after the horizon all the same.
+func TestMaintainLeavesIdleTenantsAlone(t *testing.T) {
+	h := newHost(t)
+	const step = memory.DefaultHorizon / 64
+	for _, tenant := range []string{"idle", "busy"} {
+		_, err := h.job(tenant).Put(ctx, "m", memory.Draft{Content: "x", TTL: 10 * step})
+		require.NoError(t, err)
+	}
+	seen := map[string]map[string]bool{"idle": {}, "busy": {}} // versions after rounds, by tenant
+	gone := map[string]int{}                                   // the step in which nothing is left
+	for i := range 192 {
+		if i%2 == 0 {
+			put(t, h.job("busy"), "other", "y")
+		}
+		_, err := h.Maintain(ctx)
+		require.NoError(t, err)
+		for tenant, versions := range seen {
+			_, name, err := h.View(ctx, tenant, "m")
+			require.NoError(t, err)
+			versions[name] = true
+			left := 0
+			for range h.job(tenant).History(ctx, "m") {
+				left++
+			}
+			if left == 0 && gone[tenant] == 0 {
+				gone[tenant] = i
+			}
+		}
+		h.clock.Advance(step)
+	}
+	require.Len(t, seen["idle"], 3*4, "in three horizons")
+	require.Len(t, seen["busy"], 96, "one for each write")
+	require.InDelta(t, 64+10, gone["busy"], 2)
+	require.InDelta(t, 64+10+8, gone["idle"], 8)
+}
+
 func TestKeepGoesOnWhateverFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

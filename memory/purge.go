@@ -28,6 +28,9 @@ const (
 	// maxPurgeMarks bounds the document; more calls than that within a horizon make it
 	// coarser, never shorter.
 	maxPurgeMarks = 64
+	// idleMarks is how many notes a horizon has of a tenant that nothing is written to, so
+	// that it costs little to have many of them.
+	idleMarks = 4
 	// clockSkew is how far the clocks of processes that share a store may differ
 	// before a token could miss an entry that expired and was purged.
 	clockSkew = time.Hour
@@ -93,7 +96,14 @@ func (b *Bank) notePurge(ctx context.Context, tenant string, again bool) (*purge
 	}
 	now := b.Now()
 	changed := false
-	if n := len(marks); n == 0 || again || now.UnixMilli()-marks[n-1].Millis >= b.cfg.Horizon.Milliseconds()/maxPurgeMarks {
+	due := again
+	if !due {
+		var err error
+		if due, err = b.markDue(ctx, tenant, marks, now); err != nil {
+			return nil, err
+		}
+	}
+	if due {
 		// A version of its own: tokens stand on one for as long as it is the latest, and none
 		// that can still be read may be from before the instant by which entries have
 		// expired.
@@ -134,6 +144,20 @@ func (b *Bank) notePurge(ctx context.Context, tenant string, again bool) (*purge
 	}
 	_, err = b.Swap(ctx, tenant, DocumentSwap{Document: note})
 	return behind, err
+}
+
+// markDue reports whether a note of a tenant is to be added in a round of maintenance.
+func (b *Bank) markDue(ctx context.Context, tenant string, marks []purgeMark, now time.Time) (bool, error) {
+	if len(marks) == 0 {
+		return true, nil
+	}
+	last := marks[len(marks)-1]
+	since, horizon := now.UnixMilli()-last.Millis, b.cfg.Horizon.Milliseconds()
+	if since < horizon/maxPurgeMarks || since >= horizon/idleMarks {
+		return since >= horizon/idleMarks, nil
+	}
+	current, err := b.versions.Version(ctx, tenant)
+	return current != last.Version, shape(err)
 }
 
 // thin drops the mark that leaves the smallest gap, neither the first nor the last.

@@ -39,9 +39,10 @@ func (w writer) store(ctx context.Context, s Scope, e Entry, d Draft) (Entry, er
 	return ownCopy(e), nil
 }
 
-// put writes one entry, with its event where the bank announces writes.
+// put writes one entry, with its event where the bank announces writes. An entry that
+// nothing goes with needs no mutation.
 func (w writer) put(ctx context.Context, s Scope, e Entry, d Draft) error {
-	if w.bank.tx == nil {
+	if w.bank.tx == nil || !w.bank.cfg.WriteEvents && w.bank.cfg.Limits == nil && d.Key == "" {
 		return shape(w.bank.store.Put(ctx, s, e))
 	}
 	m := driver.Mutation{At: e.CreatedAt, Put: []driver.Placed{{Scope: s, Entry: e}}}

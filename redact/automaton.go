@@ -7,11 +7,10 @@ import (
 	"sync/atomic"
 )
 
-// automaton is Aho and Corasick's, over the reversed forms and reading the text
-// backwards, because there a state knows the longest form that starts at a place, where
-// the usual direction knows those that end there. A byte of text costs a few steps,
-// whatever the text and the forms are. It takes 16 bytes for each byte of the forms, and
-// is built when it is needed first.
+// automaton is Aho and Corasick's, over the reversed forms and reading the text backwards, because
+// there a state knows the longest form that starts at a place, where the usual direction knows
+// those that end there. A byte of text costs a few steps, whatever the text and the forms are. It
+// takes 16 bytes for each byte of the forms, and is built when it is needed first.
 type automaton struct {
 	once  sync.Once
 	built atomic.Bool
@@ -31,8 +30,8 @@ type node struct {
 	label byte // on the edge to this node
 }
 
-// build makes the nodes breadth first. A node stands for a range of the forms, sorted by
-// their reverse, that have the same last bytes.
+// build makes the nodes breadth first. A node stands for a range of the forms, sorted by their
+// reverse, that have the same last bytes.
 func (a *automaton) build(x *index) {
 	forms := x.forms
 	order := make([]int32, len(forms))
@@ -114,7 +113,7 @@ func (a *automaton) next(at int32, b byte) int32 {
 }
 
 // searchAll appends the hits in text[from:], ordered by start, by the automaton.
-func searchAll[T textual](x *index, text T, from int, hits []hit) []hit {
+func searchAll(x *index, text []byte, from int, hits []hit) []hit {
 	a := &x.automaton
 	a.once.Do(func() { a.build(x) })
 	first, at, rows, nodes := len(hits), int32(0), a.rows, a.nodes

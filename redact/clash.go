@@ -3,21 +3,13 @@ package redact
 import (
 	"bytes"
 	"hash/maphash"
+	"maps"
 	"strings"
 )
 
-// clashes finds out whether a marker holds what a value needs, as ids and values come and
-// go. What it does for an id or a value depends on the length of these, not on how many
-// others there are. Seeded hashes stand for texts.
-type clashes struct {
-	seed     maphash.Seed
-	required map[uint64]bool             // what markers must not hold, for required values that ever were
-	optional map[uint64]map[*secret]bool // the same for optional values that are covered
-
-	ids   map[string]bool
-	grams map[uint64]bool                   // of minStump bytes, in the markers of all ids that ever were
-	held  [longestMarker + 1]map[uint64]int // in how many places markers hold a text of that length; nil until it is asked
-}
+// A marker must not hold what a value needs, whichever of the two is registered first. What is done
+// here for an id or a value depends on the length of these, not on how many others there are.
+// Seeded hashes stand for texts.
 
 const longestMarker = len(markerHead) + MaxID + len(markerTail)
 
@@ -32,23 +24,18 @@ var shapeMarkers = func() (all []byte) {
 	return all
 }()
 
-func newClashes() clashes {
-	return clashes{seed: maphash.MakeSeed(), required: map[uint64]bool{}, optional: map[uint64]map[*secret]bool{},
-		ids: map[string]bool{}, grams: map[uint64]bool{}}
-}
-
 // hash stands for a text that a form of that kind is looked for in.
-func (c *clashes) hash(text []byte, k kind) uint64 {
+func (s *secretSet) hash(text []byte, k kind) uint64 {
 	if k == hexForm {
-		return maphash.Bytes(c.seed, text) ^ mix
+		return maphash.Bytes(s.seeds[0], text) ^ mix
 	}
-	return maphash.Bytes(c.seed, text)
+	return maphash.Bytes(s.seeds[0], text)
 }
 
 func gramAt(text []byte, i int) uint64 { return loadUpTo8(text, i) & (1<<(8*minStump) - 1) }
 
-// eachView yields the marker of id as the forms of each kind are looked for in it. Hex is
-// found in any case; it is too long for a short id.
+// eachView yields the marker of id as the forms of each kind are looked for in it. Hex is found in
+// any case; it is too long for a short id.
 func eachView(id string, yield func(text []byte, k kind)) {
 	text := []byte(marker(id))
 	yield(text, exactForm)
@@ -58,123 +45,130 @@ func eachView(id string, yield func(text []byte, k kind)) {
 	}
 }
 
-// setID adds the marker of an id, by 1, or takes it away, by -1.
-func (c *clashes) setID(id string, by int) {
-	if by > 0 {
-		c.ids[id] = true
-	} else {
-		delete(c.ids, id)
+// addID adds an id, if it is new. bad reports whether a required value cannot be covered once its
+// marker is there, or any where an optional value brings the id. Else lost are the optional ones.
+func (s *secretSet) addID(id string, optional bool) (lost map[*secret]bool, bad bool) {
+	if s.byID[id] != nil {
+		return nil, false
 	}
+	s.byID[id] = map[valueKey]*secret{}
+	s.count(id, 1)
+	lost = map[*secret]bool{}
 	eachView(id, func(text []byte, k kind) {
 		for i := range len(text) - minStump + 1 {
-			c.grams[gramAt(text, i)] = true
+			s.grams[gramAt(text, i)] = true
 		}
-		for n, counts := range c.held {
-			if counts != nil {
-				c.count(counts, n, text, k, by)
+		for i := range text {
+			for end := i + leastNote; end <= len(text); end++ {
+				sum := s.hash(text[i:end], k)
+				if bad = bad || s.required[sum] || optional && s.optional[sum] != nil; !bad {
+					maps.Copy(lost, s.optional[sum])
+				}
+			}
+		}
+	})
+	return lost, bad
+}
+
+// dropUnusedID forgets an id that has no value.
+func (s *secretSet) dropUnusedID(id string) {
+	if len(s.byID[id]) == 0 {
+		delete(s.byID, id)
+		s.count(id, -1)
+	}
+}
+
+// count adds by to held for the marker of id, for the lengths that were asked for.
+func (s *secretSet) count(id string, by int) {
+	for n := range s.held {
+		if s.held[n] != nil {
+			s.countOf(n, id, by)
+		}
+	}
+}
+
+// countOf adds by to the counts of all texts of n bytes in the marker of id.
+func (s *secretSet) countOf(n int, id string, by int) {
+	eachView(id, func(text []byte, k kind) {
+		for i := range len(text) - n + 1 {
+			sum := s.hash(text[i:i+n], k)
+			if s.held[n][sum] += by; s.held[n][sum] == 0 {
+				delete(s.held[n], sum)
 			}
 		}
 	})
 }
 
-// count adds by to the counts of all texts of n bytes in a marker.
-func (c *clashes) count(counts map[uint64]int, n int, text []byte, k kind, by int) {
-	for i := range len(text) - n + 1 {
-		sum := c.hash(text[i:i+n], k)
-		if counts[sum] += by; counts[sum] == 0 {
-			delete(counts, sum)
-		}
-	}
-}
-
 // holds reports whether the marker of one of the ids, or of a shape, holds text.
-func (c *clashes) holds(text []byte, k kind) bool {
+func (s *secretSet) holds(text []byte, k kind) bool {
 	n := len(text)
 	if n > longestMarker || bytes.Contains(shapeMarkers, text) {
 		return n <= longestMarker
 	}
 	for i := range n - minStump + 1 {
-		if !c.grams[gramAt(text, i)] {
+		if !s.grams[gramAt(text, i)] {
 			return false
 		}
 	}
-	if c.held[n] == nil {
-		c.held[n] = map[uint64]int{}
-		for id := range c.ids {
-			eachView(id, func(text []byte, k kind) { c.count(c.held[n], n, text, k, 1) })
+	if s.held[n] == nil {
+		s.held[n] = map[uint64]int{}
+		for id := range s.byID {
+			s.countOf(n, id, 1)
 		}
 	}
-	return c.held[n][c.hash(text, k)] > 0
+	return s.held[n][s.hash(text, k)] > 0
 }
 
 // stump returns what of a form is searched for beside the markers of the ids, see stump.
-func (c *clashes) stump(form []byte) []byte {
-	return stump(form, func(end []byte) bool { return c.holds(end, exactForm) })
+func (s *secretSet) stump(form []byte) []byte {
+	return stump(form, func(end []byte) bool { return s.holds(end, exactForm) })
 }
 
-// bad reports whether a value cannot be covered: too little of a form is left beside
-// markers, or one of them holds that.
-func (c *clashes) bad(k *secret) bool {
+// clashes reports whether a value cannot be covered: too little of a form is left beside markers,
+// or one of them holds that.
+func (s *secretSet) clashes(k *secret) bool {
 	for _, f := range k.forms {
-		rest := c.stump(f.text)
-		if rest == nil || strings.Contains(string(f.text), markerHead) || c.holds(rest, f.kind) {
+		rest := s.stump(f.text)
+		if rest == nil || strings.Contains(string(f.text), markerHead) || s.holds(rest, f.kind) {
 			return true
 		}
 	}
 	return false
 }
 
-// with returns the optional values that cannot be covered once the marker of id is there,
-// and whether there is a required one.
-func (c *clashes) with(id string) (optional map[*secret]bool, required bool) {
-	optional = map[*secret]bool{}
-	eachView(id, func(text []byte, k kind) {
-		for i := range text {
-			for end := i + leastNote; end <= len(text); end++ {
-				sum := c.hash(text[i:end], k)
-				required = required || c.required[sum]
-				for other := range c.optional[sum] {
-					optional[other] = true
-				}
-			}
-		}
-	})
-	return optional, required
-}
-
 // eachNote yields what markers must not hold so that the value can be covered.
-func (c *clashes) eachNote(k *secret, yield func(sum uint64)) {
+func (s *secretSet) eachNote(k *secret, yield func(sum uint64)) {
 	for _, f := range k.forms {
 		rest := stump(f.text, func(end []byte) bool {
-			yield(c.hash(end, exactForm))
+			yield(s.hash(end, exactForm))
 			return false
 		})
 		if len(rest) <= longestMarker {
-			yield(c.hash(rest, f.kind))
+			yield(s.hash(rest, f.kind))
 		}
 	}
 }
 
-// note notes what a value needs. For a required one that holds for ever: what was left of
-// it in texts of the same run still counts when it was unregistered.
-func (c *clashes) note(k *secret) {
-	c.eachNote(k, func(sum uint64) {
+// note notes what a value needs. For a required one that holds for ever: what was left of it in
+// texts of the same run still counts when it was unregistered.
+func (s *secretSet) note(k *secret) {
+	s.eachNote(k, func(sum uint64) {
 		if !k.optional {
-			c.required[sum] = true
+			s.required[sum] = true
 			return
 		}
-		if c.optional[sum] == nil {
-			c.optional[sum] = map[*secret]bool{}
+		if s.optional[sum] == nil {
+			s.optional[sum] = map[*secret]bool{}
 		}
-		c.optional[sum][k] = true
+		s.optional[sum][k] = true
 	})
 }
 
 // forget forgets what an optional value needs.
-func (c *clashes) forget(k *secret) {
-	c.eachNote(k, func(sum uint64) {
-		if delete(c.optional[sum], k); len(c.optional[sum]) == 0 {
-			delete(c.optional, sum)
+func (s *secretSet) forget(k *secret) {
+	s.eachNote(k, func(sum uint64) {
+		if delete(s.optional[sum], k); len(s.optional[sum]) == 0 {
+			delete(s.optional, sum)
 		}
 	})
 }

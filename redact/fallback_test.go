@@ -20,8 +20,8 @@ func viaFallback(t testing.TB, r *SecretRegistry, text string) string {
 			x.automaton.once.Do(func() { x.automaton.build(x) })
 		}
 	}
-	cuts, _ := scan(m, text, 0, false, scratch)
-	return string(rewrite(nil, text, 0, len(text), cuts, m.markers))
+	cuts, _ := scan(m, []byte(text), 0, false, scratch)
+	return string(rewrite(nil, []byte(text), 0, len(text), cuts, m.markers))
 }
 
 func TestFallback_SmallAlphabets(t *testing.T) {

@@ -3,27 +3,27 @@ package redact
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"math"
 	"math/bits"
 	"slices"
 	"sync/atomic"
 )
 
-// An index finds the forms of a fixed set in a text: at every place the longest one
-// that begins there. It never changes once it is built.
+// An index finds the forms of a fixed set in a text: at every place the longest one that begins
+// there. It never changes once it is built.
 //
-// The filter samples the text. Let prefix be the number of bytes that all forms have at
-// least. Of any prefix bytes in a row, one place in every step = prefix-q+1 begins a gram
-// of q bytes that lies wholly within them. So it is enough to look at one gram in every
-// step bytes of the text and to ask a table whether any form has it among its first
-// bytes, and how far from its start.
+// The filter samples the text. Let prefix be the number of bytes that all forms have at least. Of
+// any prefix bytes in a row, one place in every step = prefix-q+1 begins a gram of q bytes that
+// lies wholly within them. So it is enough to look at one gram in every step bytes of the text and
+// to ask a table whether any form has it among its first bytes, and how far from its start.
 //
-// The verification looks up, where the answer was yes, the forms with the first and last
-// bytes of the prefix that are there, and compares them with the text.
+// The verification looks up, where the answer was yes, the forms with the first and last bytes of
+// the prefix that are there, and compares them with the text.
 //
 // The fallback is an automaton whose cost does not depend on the text. It takes over where
-// verification has cost more than a budget that grows with the text, which takes a text
-// that was made to resemble the forms everywhere.
+// verification has cost more than a budget that grows with the text, which takes a text that was
+// made to resemble the forms everywhere.
 type index struct {
 	forms   []target // by slot, the longest of a slot first
 	size    int      // bytes of all forms
@@ -150,27 +150,89 @@ func (x *index) wipe() {
 	clear(x.automaton.rows)
 }
 
-// textual is what can be searched without a copy.
-type textual interface{ string | []byte }
+// hit is the longest form at a start.
+type hit struct {
+	start, end int
+	marker     int32
+}
+
+// workSlack is the budget of verification at the start of a text. Each byte that the filter passes
+// adds one; a look at a place costs one, and a comparison as in compareCost.
+const workSlack = 1024
+
+// compareCost is how many bytes the automaton could read while a form is compared.
+func compareCost(form []byte) int { return 2 + len(form)/32 }
+
+// search appends the hits in text, ordered by start.
+func search(x *index, text []byte, hits []hit) []hit {
+	starts, work := len(text)-x.prefix+1, x.slack
+	if starts <= 0 {
+		return hits
+	}
+	for at := x.step - 1; ; at += x.step {
+		before := at
+		if at = suspect(x, text, at); at-x.step+1 >= starts {
+			return hits
+		}
+		work += at - before + x.step
+		distance := int(x.table[hash(loadUpTo8(text, at), x.gram, x.shift)])
+		lo, hi := at+1-distance, at+2-distance
+		if distance == several {
+			lo, hi = at-x.step+1, at+1
+		}
+		for i := lo; i < min(hi, starts); i++ {
+			s := x.slot(keyOf(x, text, i))
+			work--
+			for _, f := range x.forms[s.lo:s.hi] {
+				work -= compareCost(f.text)
+				if len(f.text) <= len(text)-i && string(text[i:i+len(f.text)]) == string(f.text) {
+					hits = append(hits, hit{i, i + len(f.text), f.marker})
+					break
+				}
+			}
+			if work < 0 {
+				if x.overdrawn(workSlack - work) {
+					return searchAll(x, text, i+1, hits)
+				}
+				work = workSlack
+			}
+		}
+	}
+}
+
+// suspect returns the next place, from at on, whose gram a form may have. If there is none, it
+// returns one for which no start is left.
+func suspect(x *index, text []byte, at int) int {
+	table, gram, shift, step := x.table, x.gram, x.shift, x.step
+	for last := len(text) - 7*step - 8; at <= last; at += 8 * step { // eight at once, with one branch
+		if table[hash(load8(text, at), gram, shift)]|table[hash(load8(text, at+step), gram, shift)]|
+			table[hash(load8(text, at+2*step), gram, shift)]|table[hash(load8(text, at+3*step), gram, shift)]|
+			table[hash(load8(text, at+4*step), gram, shift)]|table[hash(load8(text, at+5*step), gram, shift)]|
+			table[hash(load8(text, at+6*step), gram, shift)]|table[hash(load8(text, at+7*step), gram, shift)] != 0 {
+			break
+		}
+	}
+	for at-step+x.prefix < len(text) && table[hash(loadUpTo8(text, at), gram, shift)] == 0 {
+		at += step
+	}
+	return at
+}
+
+// overdrawn reports whether the automaton is to take over. It is built when all verifications
+// together have cost as much beyond their budgets as building it does.
+func (x *index) overdrawn(spent int) bool {
+	return x.automaton.built.Load() || x.excess.Add(int64(spent)) >= int64(x.size)
+}
 
 // keyOf is made of the first four and the last four of the prefix bytes of text[i:].
-func keyOf[T textual](x *index, text T, i int) uint64 {
-	return uint64(load4(text, i)) | uint64(load4(text, i+x.prefix-4))<<32
+func keyOf(x *index, text []byte, i int) uint64 {
+	return uint64(binary.LittleEndian.Uint32(text[i:])) | uint64(binary.LittleEndian.Uint32(text[i+x.prefix-4:]))<<32
 }
 
-func load4[T textual](text T, i int) uint32 {
-	b := text[i : i+4]
-	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
-}
+func load8(text []byte, i int) uint64 { return binary.LittleEndian.Uint64(text[i:]) }
 
-func load8[T textual](text T, i int) uint64 {
-	b := text[i : i+8]
-	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
-		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
-}
-
-// loadUpTo8 is load8 with zeros for what is missing at the end of text.
-func loadUpTo8[T textual](text T, i int) uint64 {
+// loadUpTo8 loads text[i:i+8], with zeros for what is missing at the end of text.
+func loadUpTo8(text []byte, i int) uint64 {
 	if i+8 <= len(text) {
 		return load8(text, i)
 	}

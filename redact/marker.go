@@ -2,6 +2,7 @@ package redact
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 )
 
@@ -9,8 +10,8 @@ const (
 	markerHead = "[REDACTED:"
 	markerTail = "]"
 
-	// minStump is the length in bytes below which the rest of a value beside
-	// marker text is not searched for, since it would be found everywhere.
+	// minStump is the length in bytes below which the rest of a value beside marker text is not
+	// searched for, since it would be found everywhere.
 	minStump = 6
 )
 
@@ -22,20 +23,19 @@ func validID(id string) bool { return id != "" && len(id) <= MaxID && idBytes.ha
 
 // Why the output of a redaction holds no form of a value (R1, R3)
 //
-// What was a form in the text is covered. So an occurrence in the output touches
-// a marker that the redaction wrote. No form contains the head of a marker
-// (refused), so it contains no whole marker; none lies within a marker or within
-// two adjacent ones (refused). What is left is
+// What was a form in the text is covered. So an occurrence in the output touches a marker that the
+// redaction wrote. No form contains the head of a marker (refused), so it contains no whole marker;
+// none lies within a marker or within two adjacent ones (refused). What is left is
 //
 //	end of a marker + text + start of a marker
 //
-// where one of the markers may be missing. The middle part is the form's stump,
-// or contains it, and the stump is itself a form: it would have been covered.
+// where one of the markers may be missing. The middle part is the form's stump, or contains it, and
+// the stump is itself a form: it would have been covered.
 
-// stump returns f without what the end of a marker before it and the start of a
-// marker behind it could complete, f itself if there is nothing of that kind. It
-// returns nil if the stump is too short to be searched for. Then what stands before
-// it is left only if no marker ends so: ends reports whether one does.
+// stump returns f without what the end of a marker before it and the start of a marker behind it
+// could complete, f itself if there is nothing of that kind. It returns nil if the stump is too
+// short to be searched for. Then what stands before it is left only if no marker ends so: ends
+// reports whether one does.
 func stump(f []byte, ends func([]byte) bool) []byte {
 	for {
 		if n := headLap(f); n > 0 {
@@ -58,8 +58,7 @@ func stump(f []byte, ends func([]byte) bool) []byte {
 	}
 }
 
-// headLap is the length of the longest suffix of f that is a start of the head
-// of a marker.
+// headLap is the length of the longest suffix of f that is a start of the head of a marker.
 func headLap(f []byte) int {
 	for n := min(len(f), len(markerHead)-1); n > 0; n-- {
 		if string(f[len(f)-n:]) == markerHead[:n] {
@@ -69,8 +68,7 @@ func headLap(f []byte) int {
 	return 0
 }
 
-// tailLap is the length of the prefix of f that has the shape of the end of a
-// marker, "]" included.
+// tailLap is the length of the prefix of f that has the shape of the end of a marker, "]" included.
 func tailLap(f []byte) int {
 	i := bytes.IndexByte(f[:min(len(f), len(markerHead)+MaxID)], markerTail[0])
 	if i < 0 || !idBytes.hasAll(f[:i]) {
@@ -79,15 +77,14 @@ func tailLap(f []byte) int {
 	return i + 1
 }
 
-// leadsWithMarker returns the length of the marker at the start of text, 0 if
-// there is none.
+// leadsWithMarker returns the length of the marker at the start of text, 0 if there is none.
 func leadsWithMarker(text string) int {
 	if !strings.HasPrefix(text, markerHead) {
 		return 0
 	}
-	id, _, closed := strings.Cut(text[len(markerHead):min(len(text), longestMarker)], markerTail)
-	if !closed || !validID(id) {
-		return 0
-	}
-	return len(marker(id))
+	return len(oneMarker.FindString(text))
 }
+
+var oneMarker = regexp.MustCompile(`^` + anyMarker)
+
+const anyMarker = `\[REDACTED:[A-Za-z0-9._:/-]{1,64}\]`

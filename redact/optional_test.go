@@ -211,3 +211,25 @@ func TestRegister_ManyAlike(t *testing.T) {
 		})
 	}
 }
+
+// TestR1_RefusalCostsWhatItRefuses registers an optional value under an id that many other
+// optional values stand against. What that costs does not grow with their number.
+func TestR1_RefusalCostsWhatItRefuses(t *testing.T) {
+	allocations := func(n int) float64 {
+		r := New(Config{PlainOnly: true})
+		defer r.Close()
+		for i := range n {
+			if err := r.RegisterOptional(fmt.Sprintf("id-%d", i), fmt.Appendf(nil, "yyyyyyy]%04d", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return testing.AllocsPerRun(10, func() {
+			if err := r.RegisterOptional("x-yyyyyyy", []byte("harmless-value")); err != ErrMarkerText {
+				t.Fatal(err)
+			}
+		})
+	}
+	if few, many := allocations(10), allocations(3000); many > few+2 {
+		t.Errorf("%v allocations against 3000 values, %v against 10", many, few)
+	}
+}

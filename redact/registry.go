@@ -21,8 +21,8 @@ const (
 type Policy uint8
 
 const (
-	// Rewrite replaces each secret by its marker. It is the default, and the only
-	// policy under which an entry is stored with its marker.
+	// Rewrite replaces each secret by its marker. It is the default, and the only policy under
+	// which an entry is stored with its marker.
 	Rewrite Policy = iota
 	// Reject refuses the text with [ErrSecretFound], code secret_leakage.
 	Reject
@@ -33,21 +33,21 @@ type Config struct {
 	Policy Policy
 	// PlainOnly leaves encoded forms of values alone (R7).
 	PlainOnly bool
-	// Entropy makes [SecretRegistry.RedactDerived] also replace long tokens that
-	// merely look random. It hits harmless text too.
+	// Entropy makes [SecretRegistry.RedactDerived] also replace long tokens that merely look
+	// random. It hits harmless text too.
 	Entropy bool
 }
 
-// SecretRegistry holds the secrets of one run or pass and redacts text. Use
-// [New]; the zero value and nil behave as a closed registry.
+// SecretRegistry holds the secrets of one run or pass and redacts text. Use [New]; the zero value
+// and nil behave as a closed registry.
 type SecretRegistry struct {
-	// Behind a pointer of its own, so that no print of a registry, or of a struct
-	// that holds one by value, reaches a secret.
+	// Behind a pointer of its own, so that no print of a registry, or of a struct that holds one by
+	// value, reaches a secret.
 	s *state
 }
 
-// state is the registry proper. A redaction holds mu for reading, so that nothing that it
-// looks at is wiped under it.
+// state is the registry proper. A redaction holds mu for reading, so that nothing that it looks at
+// is wiped under it.
 type state struct {
 	cfg Config
 
@@ -73,29 +73,29 @@ func (r *SecretRegistry) state() *state {
 	return r.s
 }
 
-// Register adds a value to be replaced by the marker of id, for every redaction
-// that begins after it returned. It copies value; the caller may wipe its own. One line
-// end at the end of value is left out: it is the file's from which the value was read.
+// Register adds a value to be replaced by the marker of id, for every redaction that begins after
+// it returned. It copies value; the caller may wipe its own. One line end at the end of value is
+// left out: it is the file's from which the value was read.
 //
-// Register secrets of users, tenants, workspaces and runs, and none of the platform
-// (SR-1). One id may have several values, as during a rotation; the same id and value
-// again is no error and changes nothing. Where several ids have the same value
-// the marker names the first of them in byte order.
+// Register secrets of users, tenants, workspaces and runs, and none of the platform (SR-1). One id
+// may have several values, as during a rotation; the same id and value again is no error and
+// changes nothing. Where several ids have the same value the marker names the first of them in byte
+// order.
 //
-// A value must have at least [MinValue] code points and at most [MaxValue] bytes,
-// an id at most [MaxID] bytes from [A-Za-z0-9._:/-]. On [ErrTooShort], [ErrTooLong]
-// and [ErrID] nothing happened: the value is not covered, and a host decides whether it
-// starts the run at all. On [ErrMarkerText] (the value, or one registered before, occurs
-// in marker text) the registry refuses every text from now on (R1).
+// A value must have at least [MinValue] code points and at most [MaxValue] bytes, an id at most
+// [MaxID] bytes from [A-Za-z0-9._:/-]. On [ErrTooShort], [ErrTooLong] and [ErrID] nothing happened:
+// the value is not covered, and a host decides whether it starts the run at all. On [ErrMarkerText]
+// (the value, or one registered before, occurs in marker text) the registry refuses every text from
+// now on (R1).
 func (r *SecretRegistry) Register(id string, value []byte) error {
 	return r.state().register(id, value, false)
 }
 
-// RegisterOptional is [SecretRegistry.Register] for a value that the host can do without.
-// If the value occurs in marker text, it alone is refused, with [ErrMarkerText], and the
-// registry goes on; a text may then hold it. An optional value is also given up, without
-// an error, if a later id brings the conflict about. [SecretRegistry.Uncovered] names the
-// ids of both. A value that is registered both ways is not optional.
+// RegisterOptional is [SecretRegistry.Register] for a value that the host can do without. If the
+// value occurs in marker text, it alone is refused, with [ErrMarkerText], and the registry goes on;
+// a text may then hold it. An optional value is also given up, without an error, if a later id
+// brings the conflict about. [SecretRegistry.Uncovered] names the ids of both. A value that is
+// registered both ways is not optional.
 func (r *SecretRegistry) RegisterOptional(id string, value []byte) error {
 	return r.state().register(id, value, true)
 }
@@ -126,8 +126,8 @@ func (s *state) register(id string, value []byte, optional bool) error {
 	return err
 }
 
-// Uncovered returns, in byte order, the ids with an optional value that was refused and
-// is not covered. Unregister takes an id off this list.
+// Uncovered returns, in byte order, the ids with an optional value that was refused and is not
+// covered. Unregister takes an id off this list.
 func (r *SecretRegistry) Uncovered() []string {
 	s := r.state()
 	s.mu.RLock()
@@ -135,9 +135,8 @@ func (r *SecretRegistry) Uncovered() []string {
 	return slices.Sorted(maps.Keys(s.set.refused))
 }
 
-// Unregister forgets all values of id. Redactions that begin after it returned
-// let them pass. An unknown id is no error. It does not mend a registry that
-// refuses text.
+// Unregister forgets all values of id. Redactions that begin after it returned let them pass. An
+// unknown id is no error. It does not mend a registry that refuses text.
 func (r *SecretRegistry) Unregister(id string) {
 	s := r.state()
 	s.mu.Lock()
@@ -147,9 +146,8 @@ func (r *SecretRegistry) Unregister(id string) {
 	}
 }
 
-// Close waits for redactions that are under way and wipes the registry's copies of all
-// values. Every later call returns [ErrClosed]. Closing again does nothing. The error is
-// always nil.
+// Close waits for redactions that are under way and wipes the registry's copies of all values.
+// Every later call returns [ErrClosed]. Closing again does nothing. The error is always nil.
 func (r *SecretRegistry) Close() error {
 	if s := r.state(); s != closed {
 		s.mu.Lock()
@@ -187,8 +185,8 @@ func (s *state) retire() {
 	}
 }
 
-// acquire returns a matcher for the secrets of this moment and memory for a scan. Until
-// the caller releases it, the registry does not change.
+// acquire returns a matcher for the secrets of this moment and memory for a scan. Until the caller
+// releases it, the registry does not change.
 func (s *state) acquire() (*matcher, *scratch, error) {
 	for {
 		s.mu.RLock()

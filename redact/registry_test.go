@@ -129,7 +129,7 @@ func TestClose_WaitsForRedactions(t *testing.T) {
 		close(closed)
 	}()
 	for range 1000 {
-		cuts, _ := scan(m, "abcdefgh", 0, false, scratch)
+		cuts, _ := scan(m, []byte("abcdefgh"), 0, false, scratch)
 		if len(cuts) != 1 {
 			t.Fatal("wiped under a redaction")
 		}

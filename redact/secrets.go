@@ -6,14 +6,19 @@ import (
 	"slices"
 )
 
-// secretSet is what is registered. Values are kept in byte slices only, since
-// strings cannot be wiped.
+// secretSet is what is registered. Values are kept in byte slices only, since strings cannot be
+// wiped.
 type secretSet struct {
 	encoded bool
 	seeds   [2]maphash.Seed
 	byID    map[string]map[valueKey]*secret
 	refused map[string]bool // ids under which an optional value is not covered
-	clashes clashes
+
+	// For the clashes of values and markers, see clash.go.
+	required map[uint64]bool             // what markers must not hold, for required values that ever were
+	optional map[uint64]map[*secret]bool // the same for optional values that are covered
+	grams    map[uint64]bool             // of minStump bytes, in the markers of all ids that ever were
+	held     [longestMarker + 1]map[uint64]int
 }
 
 // valueKey stands for a value: two seeded hashes of it.
@@ -34,34 +39,27 @@ func (k *secret) wipe() {
 }
 
 func newSecretSet(encoded bool) secretSet {
-	return secretSet{encoded, [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
-		map[string]map[valueKey]*secret{}, map[string]bool{}, newClashes()}
+	return secretSet{encoded: encoded, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		byID: map[string]map[valueKey]*secret{}, refused: map[string]bool{},
+		required: map[uint64]bool{}, optional: map[uint64]map[*secret]bool{}, grams: map[uint64]bool{}}
 }
 
-// add registers value under id and reports whether that changed anything. On
-// ErrMarkerText an optional value was refused and nothing else happened; after any other
-// the set is to be wiped.
+// add registers value under id and reports whether that changed anything. On ErrMarkerText an
+// optional value was refused and nothing else happened; after any other the set is to be wiped.
 func (s *secretSet) add(id string, value []byte, optional bool) (bool, error) {
 	key := valueKey{maphash.Bytes(s.seeds[0], value), maphash.Bytes(s.seeds[1], value)}
 	if k := s.byID[id][key]; k != nil {
 		if k.optional && !optional {
-			s.clashes.forget(k)
+			s.forget(k)
 			k.optional = false
-			s.clashes.note(k)
+			s.note(k)
 		}
 		return false, nil
 	}
 	k := &secret{id, key, formsOf(value, s.encoded), optional}
-	var lost map[*secret]bool
-	bad, newID := false, s.byID[id] == nil
-	if newID {
-		lost, bad = s.clashes.with(id)
-		s.clashes.setID(id, 1)
-	}
-	if bad || optional && len(lost) > 0 || s.clashes.bad(k) {
-		if newID {
-			s.clashes.setID(id, -1)
-		}
+	lost, bad := s.addID(id, optional)
+	if bad || s.clashes(k) {
+		s.dropUnusedID(id)
 		if k.wipe(); optional {
 			s.refused[id] = true
 		}
@@ -71,11 +69,8 @@ func (s *secretSet) add(id string, value []byte, optional bool) (bool, error) {
 		s.refused[other.id] = true
 		s.drop(other)
 	}
-	if newID {
-		s.byID[id] = map[valueKey]*secret{}
-	}
 	s.byID[id][key] = k
-	s.clashes.note(k)
+	s.note(k)
 	return true, nil
 }
 
@@ -91,15 +86,11 @@ func (s *secretSet) remove(id string) bool {
 
 // drop forgets a value, and its id with the last one.
 func (s *secretSet) drop(k *secret) {
-	if delete(s.byID[k.id], k.key); len(s.byID[k.id]) == 0 {
-		delete(s.byID, k.id)
-		s.clashes.setID(k.id, -1)
-	}
-	s.clashes.forget(k)
+	delete(s.byID[k.id], k.key)
+	s.dropUnusedID(k.id)
+	s.forget(k)
 	k.wipe()
 }
-
-func (s *secretSet) hasID(id string) bool { return s.byID[id] != nil }
 
 // each yields what is registered.
 func (s *secretSet) each(yield func(k *secret) bool) {
@@ -129,20 +120,24 @@ func (s *secretSet) len() int {
 	return len(values)
 }
 
-// compile builds the matcher of what is registered now. It looks at the forms where they
-// are, so it is gone before any of them is wiped.
+// compile builds the matcher of what is registered now. It looks at the forms where they are, so it
+// is gone before any of them is wiped.
 func (s *secretSet) compile() *matcher {
-	ids := slices.Sorted(maps.Keys(s.byID))
-	var targets [3][]target
-	for i, id := range ids {
+	m := &matcher{ids: slices.Sorted(maps.Keys(s.byID))}
+	var targets [len(m.indexes)][]target
+	for i, id := range m.ids {
+		m.markers = append(m.markers, marker(id))
 		for _, k := range s.byID[id] {
 			for _, f := range k.forms {
 				targets[f.kind] = append(targets[f.kind], target{f.text, int32(i)})
-				if rest := s.clashes.stump(f.text); len(rest) < len(f.text) {
+				if rest := s.stump(f.text); len(rest) < len(f.text) {
 					targets[exactForm] = append(targets[exactForm], target{rest, int32(i)})
 				}
 			}
 		}
 	}
-	return newMatcher(ids, targets)
+	for kind := range targets {
+		m.indexes[kind] = newIndex(targets[kind])
+	}
+	return m
 }

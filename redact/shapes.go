@@ -1,7 +1,9 @@
 package redact
 
 import (
+	_ "embed"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -12,8 +14,7 @@ type Shape struct {
 	Reference string // where its issuer describes it
 }
 
-// Shapes lists what [SecretRegistry.RedactDerived] looks for beside the
-// registered values.
+// Shapes lists what [SecretRegistry.RedactDerived] looks for beside the registered values.
 func Shapes() []Shape {
 	list := make([]Shape, len(shapes))
 	for i := range shapes {
@@ -22,48 +23,40 @@ func Shapes() []Shape {
 	return list
 }
 
-// RedactDerived is [SecretRegistry.Redact] for a text that was made from others:
-// merged, compacted, distilled. It also replaces leak forms and whatever has the
-// shape of a well-known secret, see [Shapes]; the marker names the shape, or in a
-// leak form the id if it is a registered one. In a connection string only the
-// password is replaced.
+// RedactDerived is [SecretRegistry.Redact] for a text that was made from others: merged, compacted,
+// distilled. It also replaces leak forms and whatever has the shape of a well-known secret, see
+// [Shapes]; the marker names the shape, or in a leak form the id if it is a registered one. In a
+// connection string only the password is replaced.
 func (r *SecretRegistry) RedactDerived(text string) (string, error) {
 	s := r.state()
 	return s.redactDerived(text, s.cfg.Policy)
 }
 
-// Remove is [SecretRegistry.RedactDerived] whatever the policy: under [Reject] too it
-// returns the text without what it found. It is for text that is stored already and has
-// to be cleaned.
+// Remove is [SecretRegistry.RedactDerived] whatever the policy: under [Reject] too it returns the
+// text without what it found. It is for text that is stored already and has to be cleaned.
 func (r *SecretRegistry) Remove(text string) (string, error) {
 	return r.state().redactDerived(text, Rewrite)
 }
 
 func (s *state) redactDerived(text string, policy Policy) (string, error) {
 	text, err := s.redact(text, policy)
-	if err != nil {
-		return "", err
-	}
-	_, scratch, err := s.acquire()
-	if err != nil {
-		return "", err
-	}
-	defer s.release(scratch)
-	// A marker can be a boundary where there was none: look again. Every round
-	// replaces some text that is not a marker, so there is a last one.
-	for {
-		out, changed := replaceShapes(text, s.set.hasID, s.cfg.Entropy)
-		switch {
-		case !changed:
-			return text, nil
-		case policy == Reject:
+	// A marker can be a boundary where there was none: look again. Every round replaces some text
+	// that is not a marker, so there is a last one.
+	for changed := true; changed && err == nil; {
+		if text, changed = replaceShapes(text, s.hasID, s.cfg.Entropy); changed && policy == Reject {
 			return "", ErrSecretFound
 		}
-		text = out
 	}
+	return text, err
 }
 
-// shape is a row of the table.
+func (s *state) hasID(id string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.set.byID[id] != nil
+}
+
+// shape is a kind and how it is found.
 type shape struct {
 	Shape
 	anchors []string // texts, one of which every occurrence has
@@ -71,12 +64,53 @@ type shape struct {
 	match   matchFunc
 }
 
-// A matchFunc returns what to replace for the anchor at text[i:], or to == 0. rest is
-// where the anchor ends.
+// A matchFunc returns what to replace for the anchor at text[i:], or to == 0. rest is where the
+// anchor ends.
 type matchFunc func(text string, i, rest int) (from, to int)
 
-// anchorsAt has the anchors by their first byte, and pairs the first two bytes of every
-// anchor and of markers, which lets most of a text pass quickly.
+// shapes are the kinds that have a function of their own, and those of shapes.txt.
+var shapes = append([]shape{
+	{Shape{"pem-key", "private-key block", "RFC 7468 §10, RFC 9580 §6.2"}, []string{"-----BEGIN "}, false, pemKey},
+	{Shape{"jwt", "JSON Web Token", "RFC 7519, RFC 7515 §3.1"}, []string{"eyJ"}, true, jwt},
+	{Shape{"urlpass", "password or token in a URL", "RFC 3986 §3.2.1"}, []string{"://"}, false, urlPassword},
+	{Shape{"dsnpass", "password in a connection string", "postgresql.org/docs/current/libpq-connect.html"},
+		[]string{"password=", "Password=", "PASSWORD=", "passwd=", "Passwd=", "pwd=", "Pwd=", "PWD="}, true, dsnPassword},
+	{Shape{"bearer", "bearer token in a header", "RFC 6750 §2.1"},
+		[]string{"Bearer ", "bearer ", "BEARER "}, true, bearer},
+	{Shape{"basic", "basic credentials in a header", "RFC 7617 §2"}, []string{"Basic ", "basic ", "BASIC "}, true, basic},
+}, readShapes(shapeTable)...)
+
+//go:embed shapes.txt
+var shapeTable string
+
+// readShapes reads a table as shapes.txt describes it.
+func readShapes(table string) (list []shape) {
+	for line := range strings.Lines(table) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || fields[0] == "#" {
+			continue
+		}
+		if line[0] != ' ' {
+			name, reference, _ := strings.Cut(strings.Join(fields[1:], " "), ": ")
+			list = append(list, shape{Shape: Shape{fields[0], name, reference}})
+			continue
+		}
+		s := &list[len(list)-1]
+		if s.match == nil {
+			before, _ := strconv.Atoi(fields[0])
+			least := leastEntropy
+			if fields[0] == "leak" {
+				least = 0
+			}
+			s.bounded, s.match, fields = fields[0] == "word", token(before, fields[1], least), fields[2:]
+		}
+		s.anchors = append(s.anchors, fields...)
+	}
+	return list
+}
+
+// anchorsAt has the anchors by their first byte, and pairs the first two bytes of every anchor and
+// of markers, which lets most of a text pass quickly.
 var anchorsAt, pairs = func() (at [256][]anchor, pairs [1 << 16]bool) {
 	pairs[pairAt(markerHead, 0)] = true
 	for i := range shapes {
@@ -88,20 +122,21 @@ var anchorsAt, pairs = func() (at [256][]anchor, pairs [1 << 16]bool) {
 	return at, pairs
 }()
 
-func pairAt(text string, i int) uint16 { return uint16(text[i])<<8 | uint16(text[i+1]) }
-
 type anchor struct {
 	text  string
 	shape *shape
 }
 
+func pairAt(text string, i int) uint16 { return uint16(text[i])<<8 | uint16(text[i+1]) }
+
 // shapeIDs are the ids of markers that any registry can write.
-var shapeIDs = func() (ids []string) {
+var shapeIDs = func() []string {
+	ids := []string{entropyID}
 	for i := range shapes {
 		ids = append(ids, shapes[i].ID)
 	}
 	slices.Sort(ids)
-	return slices.Compact(append(ids, entropyID))
+	return slices.Compact(ids)
 }()
 
 // replaceShapes makes one pass over text. Markers are left as they are.
@@ -134,8 +169,8 @@ func replaceShapes(text string, known func(id string) bool, entropy bool) (strin
 	return string(append(out, text[done:]...)), true
 }
 
-// shapeAt returns the replacement whose anchor is at text[i:], or to == 0. What
-// stands before text[done:] was replaced.
+// shapeAt returns the replacement whose anchor is at text[i:], or to == 0. What stands before
+// text[done:] was replaced.
 func shapeAt(text string, i, done int, known func(id string) bool) (id string, from, to int) {
 	for _, a := range anchorsAt[text[i]] {
 		if !strings.HasPrefix(text[i:], a.text) || a.shape.bounded && !boundary(text, i, done) {
@@ -144,11 +179,11 @@ func shapeAt(text string, i, done int, known func(id string) bool) (id string, f
 		if from, to = a.shape.match(text, i, i+len(a.text)); to == 0 {
 			continue
 		}
-		id = a.shape.ID
-		if label := strings.TrimRight(text[i+len(a.text):to], "]>"); id == leakID && known(label) {
-			id = label
+		label := strings.TrimRight(text[i+len(a.text):to], "]>")
+		if a.shape.ID == leakID && known(label) {
+			return label, from, to
 		}
-		return id, from, to
+		return a.shape.ID, from, to
 	}
 	return "", 0, 0
 }
@@ -159,8 +194,8 @@ var (
 	hexDigits = classOf(digits + "abcdefABCDEF")
 )
 
-// boundary reports whether a token may begin at text[i:]. The letter of an
-// escape, as in \n or %20, is not part of a word.
+// boundary reports whether a token may begin at text[i:]. The letter of an escape, as in \n or %20,
+// is not part of a word.
 func boundary(text string, i, done int) bool {
 	if i == done || !alnum.has(text[i-1]) {
 		return true

@@ -15,20 +15,17 @@ const (
 	entropyID = "random"
 )
 
-// leastEntropy is the least that a token has, in bits for each byte. Masks and made-up
-// examples have less.
+// leastEntropy is the least that a token has, in bits for each byte. Masks and made-up examples
+// have less.
 const leastEntropy = 2.5
 
 // tokenWindow is where it shows whether a token is one, however long it goes on.
 const tokenWindow = 512
 
-// token matches a regular expression behind the anchor. Where that has a group, the group
-// alone is taken, and otherwise the anchor too.
-func token(expr string) matchFunc { return tokenFrom(0, expr) }
-
-// tokenFrom is token, but if before is not 0, the expression begins so many bytes before
-// the anchor, where a token may begin.
-func tokenFrom(before int, expr string) matchFunc {
+// token matches a regular expression behind the anchor, or if before is not 0, from a word that
+// begins so many bytes before it. Where the expression has a group, that alone is taken, and
+// otherwise the anchor too. What has less entropy, or is a sample, is not taken.
+func token(before int, expr string, least float64) matchFunc {
 	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^(?:" + expr + ")") })
 	return func(text string, i, rest int) (from, to int) {
 		start := rest
@@ -39,7 +36,11 @@ func tokenFrom(before int, expr string) matchFunc {
 		}
 		window := text[start:min(len(text), start+tokenWindow)]
 		m := re().FindStringSubmatchIndex(window)
-		if m == nil || entropy(window[m[len(m)-2]:m[len(m)-1]]) < leastEntropy {
+		if m == nil {
+			return 0, 0
+		}
+		found := window[m[len(m)-2]:m[len(m)-1]]
+		if entropy(found) < least || sample.MatchString(found) {
 			return 0, 0
 		}
 		if m[1] == tokenWindow {
@@ -51,6 +52,10 @@ func tokenFrom(before int, expr string) matchFunc {
 		return start + m[2], start + m[3]
 	}
 }
+
+// sample is what stands for an access key id, behind its anchor, and for a secret access key in
+// Amazon's documentation, which others copy.
+var sample = regexp.MustCompile(`^(?:[0-9A-Z]{9}EXAMPLE|[\w+/]{30}EXAMPLEKEY)$`)
 
 // entropy is that of the bytes of text, in bits for each.
 func entropy(text string) (bits float64) {
@@ -66,26 +71,6 @@ func entropy(text string) (bits float64) {
 	return bits
 }
 
-// leakForm takes a leak form up to its closing bracket, over brackets in it, such as
-// those of a marker. An open one goes to the end of the line.
-func leakForm(text string, i, rest int) (int, int) {
-	closing := byte(']')
-	if text[i] == '<' {
-		closing = '>'
-	}
-	for depth := 1; rest < len(text) && text[rest] != '\n'; rest++ {
-		switch text[rest] {
-		case text[i]:
-			depth++
-		case closing:
-			if depth--; depth == 0 {
-				return i, rest + 1
-			}
-		}
-	}
-	return i, rest
-}
-
 const (
 	maxPEM = 1 << 14
 	// pemLine is a line of a key, and pemGap what stands between two, also in source code.
@@ -99,8 +84,8 @@ var (
 	pemWord  = regexp.MustCompile(pemLine)
 )
 
-// pemKey takes a private-key block, or what there is of one that was cut off. Where no
-// line of base64 follows, a text only speaks of such a block.
+// pemKey takes a private-key block, or what there is of one that was cut off. Where no line of
+// base64 follows, a text only speaks of such a block.
 func pemKey(text string, i, rest int) (int, int) {
 	label := pemLabel.FindString(text[rest:min(len(text), rest+64)])
 	if label == "" {
@@ -147,14 +132,18 @@ var (
 	userInfo  = regexp.MustCompile(`^[^` + notInURL + `/?#@:]*:([^` + notInURL + `@]*(?:@[^` + notInURL + `@/?#]*)*)@`)
 	userToken = regexp.MustCompile(`^([A-Za-z0-9._~%-]{20,})@`)
 	port      = regexp.MustCompile(`^[0-9]+$`)
-	markers   = regexp.MustCompile(`\[REDACTED:[A-Za-z0-9._:/-]{1,64}\]`)
+	markers   = regexp.MustCompile(anyMarker)
 )
 
-// urlPassword takes the password of scheme://user:password@host. Since people do not
-// encode theirs, it ends at the last @ before the path, or if there is none, at the next
-// one behind it. A token in place of user and password is taken too.
+// urlPassword takes the password of scheme://user:password@host. Since people do not encode theirs,
+// it ends at the last @ before the path, or if there is none, at the next one behind it. A token in
+// place of user and password is taken too.
 func urlPassword(text string, _, rest int) (int, int) {
-	url := markers.ReplaceAllStringFunc(text[rest:min(len(text), rest+256)], func(m string) string {
+	url := text[rest:min(len(text), rest+256)]
+	if !strings.Contains(url, "@") {
+		return 0, 0
+	}
+	url = markers.ReplaceAllStringFunc(url, func(m string) string {
 		return strings.Repeat("m", len(m)) // which has no mark of punctuation
 	})
 	if m := userToken.FindStringSubmatch(url); m != nil && entropy(m[1]) >= 3.2 && strings.ContainsAny(m[1], digits) {
@@ -167,7 +156,8 @@ func urlPassword(text string, _, rest int) (int, int) {
 	found := url[m[2]:m[3]]
 	if slash := strings.IndexAny(found, "/?#"); slash >= 0 {
 		before := found[:slash]
-		if before == "" && found[0] == '/' || port.MatchString(before) || before != "" && placeholder(before) || strings.Contains(found, "://") {
+		if before == "" && found[0] == '/' || before != "" && placeholders.MatchString(before) ||
+			port.MatchString(before) || strings.Contains(found, "://") {
 			return 0, 0 // a path, or two URLs and a list between them
 		}
 	}
@@ -200,22 +190,22 @@ func dsnPassword(text string, i, rest int) (int, int) {
 	return password(text, rest, len(text))
 }
 
-// password accepts text[from:to] as a password unless it is short as the a:b of documents,
-// made of markers only, or plainly stands for one.
+// password accepts text[from:to] as a password unless it is short as the a:b of documents, made of
+// markers only, or plainly stands for one.
 func password(text string, from, to int) (int, int) {
-	if p := text[from:to]; len(p) < 3 || placeholder(p) || markers.ReplaceAllLiteralString(p, "") == "" {
+	if p := text[from:to]; len(p) < 3 || placeholders.MatchString(p) || markers.ReplaceAllLiteralString(p, "") == "" {
 		return 0, 0
 	}
 	return from, to
 }
 
-// placeholders are what documents write for a password: masks, words for it, variables
-// of shells and templates, and verbs of formatting.
-var placeholders = regexp.MustCompile(`^(?:[*.xX_•-]*|(?i:my|your|the|db|user|some)?[-_]?(?i:password|passwd|pass|pwd|pw|secret|token|key|PAT)|` +
-	`\$[A-Z_][A-Z0-9_]*|\$(?:password|passwd|pass|pwd|pw|secret|token)|\$?\{[^{}]*\}|\$?\{\{[^{}]*\}\}|\$\([^()]*\)|\$\[[^\[\]]*\]|` +
+// placeholders are what documents write for a password: masks, words for it, variables of shells
+// and templates, and verbs of formatting.
+var placeholders = regexp.MustCompile(`^(?:[*.xX_•-]*|` +
+	`(?i:my|your|the|db|user|some)?[-_]?(?i:password|passwd|pass|pwd|pw|secret|token|key|PAT)|` +
+	`\$[A-Z_][A-Z0-9_]*|\$(?:password|passwd|pass|pwd|pw|secret|token)|` +
+	`\$?\{[^{}]*\}|\$?\{\{[^{}]*\}\}|\$\([^()]*\)|\$\[[^\[\]]*\]|` +
 	`%[a-zA-Z]|%\([a-z_]+\)s|%[A-Z_]+%|\[[^\[\]]*\])$`)
-
-func placeholder(p string) bool { return placeholders.MatchString(p) }
 
 // bearer takes what follows "Bearer " if it has the length and the digits of a token.
 func bearer(text string, i, rest int) (int, int) {
@@ -227,14 +217,14 @@ func bearer(text string, i, rest int) (int, int) {
 }
 
 var (
-	bearerToken   = token(`([\w.~+/-]{20,})`)
+	bearerToken   = token(0, `([\w.~+/-]{20,})`, leastEntropy)
 	authorization = regexp.MustCompile(`(?i)authorization["'\\ \t:=]*$`)
 	basicToken    = regexp.MustCompile(`^[\w+/-]*`)
 	standard64    = strings.NewReplacer("-", "+", "_", "/")
 )
 
-// basic takes what follows "Basic " in an Authorization header, also in JSON, if it is the
-// base64 of a user and a password.
+// basic takes what follows "Basic " in an Authorization header, also in JSON, if it is the base64
+// of a user and a password.
 func basic(text string, i, rest int) (int, int) {
 	if !authorization.MatchString(text[max(0, i-32):i]) {
 		return 0, 0
@@ -250,9 +240,9 @@ func basic(text string, i, rest int) (int, int) {
 // bankID is what the ids of entries and events look like, which a bank issues.
 var bankID = regexp.MustCompile(`^(mem|evt)_[0-7][0-9A-HJKMNP-TV-Z]{25}$`)
 
-// entropyAt takes a token that looks random: 24 to 128 bytes with upper-case,
-// lower-case and digits, and at least four bits of entropy for each byte. Ids of a
-// bank do, and are no secrets: archives name their sources by them.
+// entropyAt takes a token that looks random: 24 to 128 bytes with upper-case, lower-case and
+// digits, and at least four bits of entropy for each byte. Ids of a bank do, and are no secrets:
+// archives name their sources by them.
 func entropyAt(text string, i, done int) (string, int, int) {
 	if !word.has(text[i]) || i > done && word.has(text[i-1]) {
 		return "", 0, 0

@@ -112,6 +112,10 @@ var shapeCases = []struct{ id, hit, miss string }{
 	{"", "", "ghp_" + strings.Repeat("x", 36)},
 	{"", "", "sk-proj-" + strings.Repeat("*", 40)},
 	{"", "", "AKIA" + strings.Repeat("X", 16)},
+	// Amazon's samples, as documents have them, and keys that only resemble them.
+	{"aws", "AK" + "IAIOSFODNN7" + "EXAMPLF", "AKIAIOSFODNN7EXAMPLE"},
+	{"aws", "AK" + "IA" + "EXAMPLE" + x16[:9], "AKIAI44QH8DHBEXAMPLE"},
+	{"github", "ghp" + "_" + x40 + "EXAMPLE", ""},
 }
 
 func TestR5_Shapes(t *testing.T) {
@@ -132,6 +136,7 @@ var shapeParts = []struct{ id, before, secret, after, miss string }{
 	{"bearer", "Authorization: Bearer ", x40, "\n", "Bearer authentication-is-required-here"},
 	{"basic", "Authorization: Basic ", "dXNlcjpwYXNz" + "d29yZA", "==", "Authorization: Basic auth"},
 	{"aws", "aws_secret_access_key = ", x20 + "/" + x20 + "+", "\n", "aws_secret_access_key is " + x40},
+	{"aws", "aws_secret_access_key = ", "wJalrXUtnFEMI/K7MDENG/bPxRfiCY" + "EXAMPLEKEZ", "\n", "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"},
 	{"azure", "AccountKey=", x40 + x40, "==;x", "AccountKey=x"},
 	{"slack", "https://hooks.slack.com/services/", "T00000000/B00000000/" + x20, " ", "https://hooks.slack.com/services/new"},
 	{"telegrm", "https://api.telegram.org/bot", "123456789:" + x40, "/getMe", "https://api.telegram.org/bots/api"},
@@ -220,6 +225,14 @@ func TestR5_ShapesSideBySide(t *testing.T) {
 	}
 }
 
+// Tokens that follow each other are taken at once: not one in each pass over the text.
+func TestR5_ShapesInARow(t *testing.T) {
+	in := strings.Repeat("abc"+"8Q~"+x40[:33]+"-", 400)
+	if got, changed := replaceShapes(in, func(string) bool { return false }, false); !changed || got != "[REDACTED:azure]" {
+		t.Errorf("got %.100q", got)
+	}
+}
+
 func derivedCase(t *testing.T, id, hit, secret, miss string) {
 	t.Helper()
 	r := New(Config{})
@@ -248,6 +261,9 @@ func TestR5_LeakFormsNameRegisteredIds(t *testing.T) {
 		"[BYOK:open\nnext":         "[REDACTED:leak]\nnext",
 		"<REDACTED:open":           "[REDACTED:leak]",
 		"[REDACTED:my.key]":        "[REDACTED:my.key]",
+		"[BYOK:a[b[c]d]e]f":        "[REDACTED:leak]f",
+		"<REDACTED:a<b>c>d":        "[REDACTED:leak]d",
+		"[BYOK:" + strings.Repeat("é[x]", 500) + "]f": "[REDACTED:leak]f",
 	} {
 		if got, err := r.RedactDerived(in); err != nil || got != want {
 			t.Errorf("%q: got %q, %v, want %q", in, got, err, want)

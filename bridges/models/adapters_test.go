@@ -2,8 +2,13 @@ package models_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -34,6 +39,43 @@ func TestRequestsAreThoseOfTheAPIs(t *testing.T) {
 		assert.Contains(t, request, "json_schema", name)
 		assert.Contains(t, request, "8192", name)
 		assert.Equal(t, 1, strings.Count(request, "You look after the memory of an agent."), name)
+	}
+}
+
+// Strict structured output takes schemas in which each object names all of its fields as required and allows
+// no others.
+func TestSchemasAreStrict(t *testing.T) {
+	files, err := filepath.Glob("prompts/*.json")
+	require.NoError(t, err)
+	require.Len(t, files, 3)
+	var strict func(v any) (objects int)
+	strict = func(v any) (objects int) {
+		list, _ := v.([]any)
+		for _, item := range list {
+			objects += strict(item)
+		}
+		node, _ := v.(map[string]any)
+		if node["type"] == "object" {
+			objects++
+			assert.Equal(t, false, node["additionalProperties"])
+			var required []string
+			for _, name := range node["required"].([]any) {
+				required = append(required, name.(string))
+			}
+			properties, _ := node["properties"].(map[string]any)
+			assert.ElementsMatch(t, slices.Collect(maps.Keys(properties)), required)
+		}
+		for _, item := range node {
+			objects += strict(item)
+		}
+		return objects
+	}
+	for _, name := range files {
+		raw, err := os.ReadFile(name)
+		require.NoError(t, err)
+		var schema any
+		require.NoError(t, json.Unmarshal(raw, &schema))
+		assert.Positive(t, strict(schema), name)
 	}
 }
 
@@ -69,6 +111,30 @@ func TestARefusalHasACodeAndItsTokens(t *testing.T) {
 	for _, c := range calls {
 		assert.Equal(t, models.CodeRefused, memory.CodeOf(c.Err))
 		assert.EqualValues(t, 20, c.Tokens.Output)
+	}
+}
+
+// Whatever a service says that a call took, no count and no cost is below nothing.
+func TestHostileCounts(t *testing.T) {
+	for _, n := range []string{"-5", "1000000", "9223372036854775807", "-9223372036854775808"} {
+		s := serve(t, func(models.Task, string) string {
+			return doRaw + strings.NewReplacer("N", n).Replace(`{"type":"message","role":"assistant","model":"m","id":"x","stop_reason":"end_turn",
+				"content":[{"type":"text","text":"{\"same\":true,\"text\":\"a\"}"}],
+				"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"{\"same\":true,\"text\":\"a\"}"}}],
+				"usage":{"input_tokens":N,"cache_read_input_tokens":N,"cache_creation_input_tokens":N,"output_tokens":N,
+				"prompt_tokens":10,"completion_tokens":N,"prompt_tokens_details":{"cached_tokens":N}}}`)
+		})
+		calls := 0
+		for name, m := range s.over(t, models.Config{Prices: models.Prices{Input: 3, Cached: 0.3, Output: 15}, Calls: func(c models.Call) {
+			calls++
+			assert.GreaterOrEqual(t, c.Cost, 0.0)
+			assert.GreaterOrEqual(t, min(c.Tokens.Input, c.Tokens.Cached, c.Tokens.Output, c.Tokens.Input-c.Tokens.Cached), int64(0), "%+v", c.Tokens)
+		}}) {
+			text, err := m.Merger().Merge(redacting(t.Context()), group)
+			require.NoError(t, err, name)
+			assert.Equal(t, "a", text)
+		}
+		assert.Equal(t, 2, calls)
 	}
 }
 
@@ -121,6 +187,7 @@ func TestCTI1_PromptsHoldOneTenant(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, s.requests(), asked+1)
 		for i, request := range s.requests() {
+			assert.Contains(t, request, "json_schema", "structured output, whatever the task")
 			assert.NotContains(t, request, secret)
 			assert.Equal(t, i == asked, strings.Contains(request, "Globex"))
 			assert.Equal(t, i != asked, strings.Contains(request, "Kestrel") || strings.Contains(request, "Lena") ||

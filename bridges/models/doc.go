@@ -41,6 +41,19 @@
 // that of [distill.Extractive]. Config.Calls tells the host. A model that cannot be reached stops
 // the pass with an error, and the next pass goes on.
 //
+// # Expiry and crashes
+//
+// A model takes its time, in which notes expire. What it makes of them is committed only while they are live: a text
+// that was to take the place of a group is not written, a summary is asked for again from what lives on, an intention fires
+// nothing, and a vector finds nothing. What was made in time ends with its sources, as the engines have it: a merged
+// text at their instant, a summary by distill's retention, or with its sources if the host asks for that.
+//
+// While a model answers nothing is written but who is working, by a lease that ends. So a process that is
+// killed meanwhile leaves what it had committed before and nothing else. The next pass does what that one did
+// not, and one that finds it done asks no model and writes nothing.
+//
+// # No Planner
+//
 // There is no Planner. One by a model would have to see a whole ref at once, and could gain nothing by it:
 // a group that says the same is found by [consolidate.Similar], with vectors if there are any, and
 // put to the Merger; and superseding takes a declared slot (C8), which

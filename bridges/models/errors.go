@@ -10,10 +10,10 @@ import (
 const (
 	// CodeRefused: the model, or a filter before it, refused to answer.
 	CodeRefused memory.Code = "model_refused"
-	// CodeUnusable: the answer is not JSON of the schema, was cut off, is too long, or is no vectors.
+	// CodeUnusable: the answer is not JSON of the schema, was cut off, is too long, or is no vectors; or the
+	// prompt was too long for the model.
 	CodeUnusable memory.Code = "model_answer_unusable"
-	// CodeRejected: the service does not take the request: a wrong key, an unknown model, a prompt
-	// that is too long.
+	// CodeRejected: the service does not take the request, whatever the prompt: a wrong key, an unknown model.
 	CodeRejected memory.Code = "model_request_rejected"
 	// CodeUnavailable: the service could not be reached, failed, or has too much to do.
 	CodeUnavailable memory.Code = "model_unavailable"

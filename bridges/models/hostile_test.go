@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/openwop/agentmemory/consolidate"
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/redact"
 )
@@ -34,22 +36,41 @@ type world struct {
 	bank    *memory.Bank
 	secrets *redact.SecretRegistry
 	passes  int
+	mu      sync.Mutex
+	now     time.Time
 }
 
 func newWorld(t *testing.T) *world {
-	now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
-	bank, err := memory.New(inmem.New(), memory.Config{Now: func() time.Time { return now }})
-	require.NoError(t, err)
-	w := &world{T: t, bank: bank, secrets: redact.New(redact.Config{})}
+	w := emptyWorld(t, inmem.New(), nil)
 	// The secret becomes known only after it was written.
 	for _, text := range []string{shift, shift2, attack, "The key of the depot is " + secret + ".", "Call Lena on 12 May at 17:00."} {
 		_, err := w.job("acme").Put(t.Context(), "ref", memory.Draft{Content: text})
 		require.NoError(t, err)
 	}
-	_, err = w.job("globex").Put(t.Context(), "ref", memory.Draft{Content: "Globex buys the harbour of Genoa for 7 million."})
+	_, err := w.job("globex").Put(t.Context(), "ref", memory.Draft{Content: "Globex buys the harbour of Genoa for 7 million."})
 	require.NoError(t, err)
 	require.NoError(t, w.secrets.Register("depot", []byte(secret)))
 	return w
+}
+
+// emptyWorld is a bank without notes, in the morning of a day of March.
+func emptyWorld(t *testing.T, store driver.Adapter, ranker memory.Ranker) *world {
+	w := &world{T: t, secrets: redact.New(redact.Config{}), now: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)}
+	var err error
+	w.bank, err = memory.New(store, memory.Config{Ranker: ranker, Now: func() time.Time {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.now
+	}})
+	require.NoError(t, err)
+	return w
+}
+
+// pass lets time go by.
+func (w *world) pass(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
 }
 
 func (w *world) job(tenant string) *memory.Job {

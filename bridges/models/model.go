@@ -58,6 +58,13 @@ type Embedded struct {
 // Tokens is what a call used. Cached ones are part of Input.
 type Tokens struct{ Input, Cached, Output int64 }
 
+// sane are the counts of a service that may say anything: none is negative, and no more was cached than was sent.
+func (t Tokens) sane() Tokens {
+	t.Input, t.Output = max(0, t.Input), max(0, t.Output)
+	t.Cached = min(max(0, t.Cached), t.Input)
+	return t
+}
+
 // Limits of a call.
 const (
 	// MaxAnswerTokens is what a model is given for an answer, its reasoning included.

@@ -40,6 +40,8 @@ func (p Prices) of(t Tokens) float64 {
 	return (float64(t.Input-t.Cached)*p.Input + float64(t.Cached)*p.Cached + float64(t.Output)*p.Output) / 1e6
 }
 
+func (p Prices) valid() bool { return p.Input >= 0 && p.Cached >= 0 && p.Output >= 0 }
+
 // Call tells what one call of a model was for, and what it took. It holds no text of a prompt or
 // an answer.
 type Call struct {
@@ -65,8 +67,8 @@ func New(cfg Config) (*Models, error) {
 			return nil, invalid("a model's name must have 1 to 128 bytes of text")
 		}
 	}
-	if cfg.Tries < 0 || cfg.Patience < 0 {
-		return nil, invalid("tries and patience must not be negative")
+	if cfg.Tries < 0 || cfg.Patience < 0 || !cfg.Prices.valid() || !cfg.VectorPrices.valid() {
+		return nil, invalid("tries, patience and prices must not be negative")
 	}
 	if cfg.Tries == 0 {
 		cfg.Tries = 4
@@ -141,6 +143,7 @@ func (m *Models) try(ctx context.Context, c Call, prices Prices, call func() (To
 		case failed != nil:
 			c.Err = failed
 		}
+		c.Tokens = c.Tokens.sane()
 		c.Took, c.Cost = time.Since(begun), prices.of(c.Tokens)
 		if m.cfg.Calls != nil {
 			m.cfg.Calls(c)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -201,7 +202,8 @@ func TestVersionsNameModelAndPrompt(t *testing.T) {
 		assert.ErrorIs(t, err, memory.ErrValidation)
 	}
 	// The name is the model's to choose.
-	for _, cfg := range []models.Config{{Model: named("")}, {Model: named(strings.Repeat("x", 129))}, {Model: named("\xff")}, {Tries: -1}, {Patience: -1}} {
+	for _, cfg := range []models.Config{{Model: named("")}, {Model: named(strings.Repeat("x", 129))}, {Model: named("\xff")}, {Tries: -1}, {Patience: -1},
+		{Prices: models.Prices{Input: -1}}, {VectorPrices: models.Prices{Output: math.NaN()}}} {
 		_, err = models.New(cfg)
 		assert.ErrorIs(t, err, memory.ErrValidation)
 	}

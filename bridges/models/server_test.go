@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -35,6 +36,7 @@ const (
 	doRefuse   = "\x00refuse"
 	doTruncate = "\x00truncate" // ends for want of tokens
 	doStatus   = "\x00status "
+	doFail     = "\x00fail " // with a status and a body
 	doBreak    = "\x00break" // the body ends before its length
 	doRaw      = "\x00raw "  // a body that is not of the API
 	doHang     = "\x00hang"
@@ -75,6 +77,12 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After-Ms", "1")
 		w.WriteHeader(status)
 		fmt.Fprintf(w, `{"type":"error","error":{"type":"api_error","message":%q}}`, "quoting: "+body[:min(len(body), 4000)])
+		return
+	case strings.HasPrefix(text, doFail):
+		status, body, _ := strings.Cut(text[len(doFail):], " ")
+		code, _ := strconv.Atoi(status)
+		w.WriteHeader(code)
+		fmt.Fprint(w, body)
 		return
 	case text == doBreak:
 		w.Header().Set("Content-Length", "10000")

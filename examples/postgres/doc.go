@@ -6,7 +6,6 @@
 //
 //	postgres [-dsn DSN] [-about SUBJECT] [NOTE]
 //	postgres [-dsn DSN] -forget SUBJECT
-//	postgres -try
 //
 // The DSN is a connection string of libpq's kind, by default what AGENTMEMORY_POSTGRES_DSN
 // says. The database must exist; the program makes the tables. Start it twice, on any
@@ -16,7 +15,4 @@
 //	postgres -about customer:1 "Lena prefers e-mail."
 //	postgres "The office is closed on Fridays."
 //	postgres -forget customer:1
-//
-// With -try it starts a server of its own from the machine's binaries, plays those
-// starts on it and removes it.
 package main

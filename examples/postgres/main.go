@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/internal/pgcluster"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/postgres"
 	"github.com/openwop/agentmemory/redact"
@@ -25,48 +24,21 @@ const tenant, ref = "acme", "support"
 // told is what the command line says.
 type told struct{ dsn, note, about, forget string }
 
-var errNoDSN = errors.New("which database? Give -dsn or " + pgcluster.EnvDSN + ", for example postgres://agents@localhost/agents, or -try")
+const envDSN = "AGENTMEMORY_POSTGRES_DSN"
+
+var errNoDSN = errors.New("which database? Give -dsn or " + envDSN + ", for example postgres://agents@localhost/agents")
 
 func main() {
 	var t told
-	flag.StringVar(&t.dsn, "dsn", os.Getenv(pgcluster.EnvDSN), "the database")
+	flag.StringVar(&t.dsn, "dsn", os.Getenv(envDSN), "the database")
 	flag.StringVar(&t.about, "about", "", "whom the note is about, for -forget")
 	flag.StringVar(&t.forget, "forget", "", "erase what is about a subject")
-	alone := flag.Bool("try", false, "play some starts on a server that is made for it")
 	flag.Parse()
 	t.note = flag.Arg(0)
-	ctx, do := context.Background(), run
-	if *alone {
-		do = func(ctx context.Context, _ told, out io.Writer) error { return try(ctx, out) }
-	}
-	if err := do(ctx, t, os.Stdout); err != nil {
+	if err := run(context.Background(), t, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "postgres:", err)
 		os.Exit(1)
 	}
-}
-
-// try plays starts on a private server.
-func try(ctx context.Context, out io.Writer) (err error) {
-	cluster, err := pgcluster.Start(ctx)
-	if errors.Is(err, pgcluster.ErrNoServer) {
-		return errors.Join(err, errNoDSN)
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cluster.Close()) }()
-	for _, t := range []told{
-		{note: "Lena prefers e-mail.", about: "customer:1"},
-		{note: "The office is closed on Fridays."},
-		{forget: "customer:1"},
-		{},
-	} {
-		t.dsn = cluster.DSN()
-		if err := run(ctx, t, out); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func run(ctx context.Context, t told, out io.Writer) (err error) {

@@ -11,15 +11,32 @@ import (
 	"github.com/openwop/agentmemory/internal/pgcluster"
 )
 
-// Each start sees what the ones before it left, until it is forgotten.
-func TestTry(t *testing.T) {
-	var out bytes.Buffer
-	err := try(t.Context(), &out)
+// Each start sees what the ones before it left, until it is forgotten. The server is one of
+// the test's own, so that nothing is there at first.
+func TestRun(t *testing.T) {
+	cluster, err := pgcluster.Start(t.Context())
 	if errors.Is(err, pgcluster.ErrNoServer) && (os.Getenv(pgcluster.EnvRequire) != "1" || os.Getenv(pgcluster.EnvDSN) != "") {
 		t.Skip(pgcluster.ErrNoServer)
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	defer func() {
+		if err := cluster.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	var out bytes.Buffer
+	for _, start := range []told{
+		{note: "Lena prefers e-mail.", about: "customer:1"},
+		{note: "The office is closed on Fridays."},
+		{forget: "customer:1"},
+		{},
+	} {
+		start.dsn = cluster.DSN()
+		if err := run(t.Context(), start, &out); err != nil {
+			t.Fatal(err)
+		}
 	}
 	want := regexp.MustCompile(`^0 remembered
 1 remembered

@@ -22,8 +22,9 @@ var (
 
 // Cluster is a PostgreSQL server with its data. Make one by [Start] or [ForTests].
 type Cluster struct {
-	dsn  string
-	home *home // nil if the server is not ours
+	dsn      string
+	home     *home    // nil if the server is not ours
+	settings []string // of the server, "name=value"
 
 	lock   sync.Mutex
 	server *server // nil while it is stopped
@@ -31,21 +32,22 @@ type Cluster struct {
 }
 
 // Start makes a private cluster and returns when it answers, within some seconds.
-// Without binaries for it the error is [ErrNoServer]. ctx bounds the start only.
-func Start(ctx context.Context) (*Cluster, error) {
+// Without binaries for it the error is [ErrNoServer]. ctx bounds the start only. Settings
+// of the server, such as "shared_buffers=1GB", take the place of those for tests.
+func Start(ctx context.Context, settings ...string) (*Cluster, error) {
 	bin, err := binaries(ctx, debianBinaries)
 	if err != nil {
 		return nil, err
 	}
-	return start(ctx, bin)
+	return start(ctx, bin, settings...)
 }
 
-func start(ctx context.Context, bin string) (*Cluster, error) {
+func start(ctx context.Context, bin string, settings ...string) (*Cluster, error) {
 	h, err := newHome(ctx, bin, initdb)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{dsn: h.dsn(), home: h}
+	c := &Cluster{dsn: h.dsn(), home: h, settings: settings}
 	if err := c.Restart(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -101,7 +103,7 @@ func (c *Cluster) Restart(ctx context.Context) error {
 	if err := c.halt((*server).quit); err != nil {
 		return err
 	}
-	s, err := c.home.serve(ctx)
+	s, err := c.home.serve(ctx, c.settings...)
 	if err != nil {
 		return err
 	}

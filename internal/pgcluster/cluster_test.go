@@ -74,6 +74,19 @@ func until(t *testing.T, what string, done func() bool) {
 	}
 }
 
+// A setting that is asked for takes the place of the usual one, after a restart too.
+func TestStart_Settings(t *testing.T) {
+	c, err := Start(t.Context(), "shared_buffers=24MB")
+	if errors.Is(err, ErrNoServer) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	defer c.Close()
+	assert.Equal(t, "24MB", psql(t, c, "show shared_buffers"))
+	require.NoError(t, c.Restart(t.Context()))
+	assert.Equal(t, "24MB on", psql(t, c, "select current_setting('shared_buffers') || ' ' || current_setting('fsync')"))
+}
+
 func TestCluster_SurvivesEveryKill(t *testing.T) {
 	c := private(t)
 	require.True(t, c.Owned())

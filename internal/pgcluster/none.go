@@ -13,9 +13,9 @@ func newHome(context.Context, string, func(context.Context, *home) error) (*home
 }
 func initdb(context.Context, *home) error { return ErrNoServer }
 
-func (*home) dsn() string                            { return "" }
-func (*home) serve(context.Context) (*server, error) { return nil, ErrNoServer }
-func (*home) remove() error                          { return nil }
+func (*home) dsn() string                                       { return "" }
+func (*home) serve(context.Context, ...string) (*server, error) { return nil, ErrNoServer }
+func (*home) remove() error                                     { return nil }
 
 func (*server) kill() error { return nil }
 func (*server) quit() error { return nil }

@@ -22,16 +22,17 @@ type server struct {
 	done    chan struct{} // closed when it has ended and was waited for
 }
 
-// serve starts the server and waits until it answers.
-func (h *home) serve(ctx context.Context) (*server, error) {
+// serve starts the server and waits until it answers. Of settings that are named twice
+// the last one holds.
+func (h *home) serve(ctx context.Context, settings ...string) (*server, error) {
 	args := []string{"-D", h.data(), "-k", h.dir, "-p", port}
-	for _, setting := range []string{
+	for _, setting := range append([]string{
 		"listen_addresses=",
 		"fsync=on",
 		"shared_buffers=16MB",
 		"max_connections=200",
 		"dynamic_shared_memory_type=mmap", // files in the data directory, which goes
-	} {
+	}, settings...) {
 		args = append(args, "-c", setting)
 	}
 	return h.launch(ctx, filepath.Join(h.bin, "postgres"), args...)

@@ -48,6 +48,14 @@ func (b Base) Check(m *Mutation) error {
 	return b.within(m, o.growth())
 }
 
+// Growth is by how much a mutation that [Base.Check] has let through changes the entries and
+// bytes that the tenant has. Events that wait are not counted.
+func (b Base) Growth(m *Mutation) Limits {
+	o := outlook{b, time.UnixMilli(m.At.UnixMilli()), map[place]*prospect{}}
+	o.holds(m)
+	return o.growth()
+}
+
 func (o *outlook) holds(m *Mutation) bool {
 	for _, l := range m.Live {
 		if !o.live(l.Ref, l.ID) {

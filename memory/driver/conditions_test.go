@@ -114,3 +114,37 @@ func TestM3_EntryEqual(t *testing.T) {
 		require.False(t, e.Equal(&other))
 	}
 }
+
+// Of each entry that a mutation names, Growth counts what it was before and what it is after.
+func TestM8_Growth(t *testing.T) {
+	held := map[string]Held{
+		"live":   {Entry: &Entry{ID: "live", Content: "four"}},
+		"merged": {Entry: &Entry{ID: "merged", Content: "sixsix"}, State: Merged},
+		"erased": {Entry: &Entry{ID: "erased"}, Erased: true},
+	}
+	base := Base{
+		Held:    func(_, id string) Held { return held[id] },
+		Retired: func(string, string) []string { return nil },
+	}
+	at := func(id string) Located { return Located{home, id} }
+	put := []Placed{{home, Entry{ID: "new", Content: "new"}}}
+	retire := func(id string) []Retirement { return []Retirement{{Located: at(id), State: Deleted}} }
+	for name, c := range map[string]struct {
+		m              Mutation
+		entries, bytes int64
+	}{
+		"nothing":           {Mutation{}, 0, 0},
+		"put":               {Mutation{Put: put}, 1, 3},
+		"put again":         {Mutation{Put: []Placed{{home, *held["live"].Entry}}}, 0, 0},
+		"retire":            {Mutation{Retire: retire("live")}, -1, -4},
+		"put and retire":    {Mutation{Put: put, Retire: retire("new")}, 0, 0},
+		"restore":           {Mutation{Restore: []Located{at("merged")}}, 1, 6},
+		"restore and erase": {Mutation{Restore: []Located{at("merged")}, Erase: []Located{at("merged")}}, 0, 0},
+		"erase":             {Mutation{Erase: []Located{at("live")}}, -1, -4},
+		"erase retired":     {Mutation{Erase: []Located{at("merged")}}, 0, 0},
+		"erase again":       {Mutation{Erase: []Located{at("erased"), at("none")}}, 0, 0},
+	} {
+		require.NoError(t, base.Check(&c.m), name)
+		require.Equal(t, Limits{Entries: c.entries, Bytes: c.bytes}, base.Growth(&c.m), name)
+	}
+}

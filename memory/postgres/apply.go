@@ -25,11 +25,11 @@ func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error 
 func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
 	const retire = `
 		WITH hit AS (
-			SELECT FROM agentmemory.entries
+			SELECT octet_length(content) AS size FROM agentmemory.entries
 			WHERE tenant = $1 AND ref = $2 AND id = $3 AND died >= 9223372036854775807 AND NOT erased AND expires_at > $4
 		), noted AS (
-			INSERT INTO agentmemory.versions (tenant, version, mark, changes, entries, bytes)
-			SELECT $1, v.version + 1, $6, $7, v.entries, v.bytes FROM hit, ` + newestVersion + ` v RETURNING version
+			INSERT INTO agentmemory.versions AS made (tenant, version, mark, changes, entries, bytes)
+			SELECT $1, v.version + 1, $6, $7, v.entries - 1, v.bytes - hit.size FROM hit, ` + newestVersion + ` v RETURNING made.version
 		)
 		UPDATE agentmemory.entries e SET died = noted.version, state = $5 FROM noted
 		WHERE e.tenant = $1 AND e.ref = $2 AND e.id = $3`
@@ -141,7 +141,7 @@ type heldEntry struct {
 func (w *writes) add(ctx context.Context, allows func(error) bool) error {
 	return w.db.write(ctx, tenantSetting(w.tenant), allows, func(b *pgx.Batch) {
 		b.Queue(takeTenant, []byte(w.tenant))
-		w.note(b, w.m.Put)
+		w.note(b, w.m.Put, usageOf(w.m.Put))
 		w.insert(b, w.m.Put, "")
 		w.queueEvents(b)
 	})
@@ -163,14 +163,16 @@ const newestVersion = `(
 	(SELECT version, entries, bytes FROM agentmemory.versions WHERE tenant = $1 ORDER BY version DESC LIMIT 1)
 	UNION ALL SELECT 0, 0, 0 LIMIT 1)`
 
-// note queues the next version with its mark and what it touches, of which fresh are the
-// entries that are put.
-func (w *writes) note(b *pgx.Batch, fresh []driver.Placed) {
+// note queues the next version with its mark, what it touches, of which fresh are the
+// entries that are put, and by how much what the tenant has grows.
+func (w *writes) note(b *pgx.Batch, fresh []driver.Placed, growth driver.Limits) {
 	const note = `
-		INSERT INTO agentmemory.versions (tenant, version, mark, changes, entries, bytes)
-		SELECT $1, v.version + 1, $2, $3, v.entries + $4, v.bytes + $5 FROM ` + newestVersion + ` v RETURNING version`
-	u := usageOf(fresh)
-	b.Queue(note, []byte(w.tenant), w.mark[:], w.journal(fresh), u.Entries, u.Bytes).QueryRow(func(row pgx.Row) error {
+		INSERT INTO agentmemory.versions AS made (tenant, version, mark, changes, entries, bytes)
+		SELECT t.tenant, COALESCE(v.version, 0) + 1, $2, $3, COALESCE(v.entries, 0) + $4, COALESCE(v.bytes, 0) + $5
+		FROM agentmemory.tenants t LEFT JOIN LATERAL (
+			SELECT version, entries, bytes FROM agentmemory.versions WHERE tenant = $1 ORDER BY version DESC LIMIT 1) v ON true
+		WHERE t.tenant = $1 RETURNING made.version`
+	b.Queue(note, []byte(w.tenant), w.mark[:], w.journal(fresh), growth.Entries, growth.Bytes).QueryRow(func(row pgx.Row) error {
 		var n int64
 		err := row.Scan(&n)
 		w.done.Version = w.mark.Version(uint64(n))
@@ -186,8 +188,8 @@ func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(e
 	w.held, w.documents = map[place]*heldEntry{}, map[title]heldDocument{}
 	w.done = driver.Applied{Revs: make([]int64, len(w.m.Documents))}
 	b := new(pgx.Batch)
-	b.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`)
-	guard(b)
+	b.Queue(begin)
+	w.db.guard(b)
 	w.db.prelude(b, tenantSetting(w.tenant))
 	if !w.machinery {
 		w.stage(b)
@@ -201,7 +203,7 @@ func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(e
 		undo(ctx, raw)
 		return again(err)
 	}
-	if err := w.check(); err != nil {
+	if err := w.base().Check(w.m); err != nil {
 		undo(ctx, raw)
 		return err
 	}
@@ -211,10 +213,10 @@ func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(e
 	}
 	b = new(pgx.Batch)
 	w.queueAll(b)
-	b.Queue(`COMMIT`)
+	b.Queue(commit)
 	err := w.db.settle(ctx, conn, func(ctx context.Context, conn *pgx.Conn) error { return conn.SendBatch(ctx, b).Close() })
 	switch {
-	case open(err):
+	case w.db.open(err):
 		if !errors.Is(err, ErrOutcomeUnknown) {
 			_ = raw.Close(ctx)
 		}
@@ -272,16 +274,16 @@ func (w *writes) loadUsage(b *pgx.Batch) {
 		return
 	}
 	const load = `
-		SELECT v.entries, v.bytes, (SELECT count(*) FROM (SELECT FROM agentmemory.outbox WHERE tenant = $1 LIMIT $2) x)
+		SELECT v.entries, v.bytes, (SELECT count(*) FROM (SELECT 1 FROM agentmemory.outbox WHERE tenant = $1 LIMIT $2) x)
 		FROM ` + newestVersion + ` v`
 	b.Queue(load, []byte(w.tenant), max(0, w.m.Limits.Waiting)).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&w.used.Entries, &w.used.Bytes, &w.used.Waiting)
 	})
 }
 
-// check asks [driver.Base.Check] about the mutation.
-func (w *writes) check() error {
-	base := driver.Base{
+// base is what the mutation meets.
+func (w *writes) base() driver.Base {
+	return driver.Base{
 		Held: func(ref, id string) driver.Held {
 			if h := w.held[place{ref, id}]; h != nil {
 				return h.Held
@@ -295,7 +297,6 @@ func (w *writes) check() error {
 		Retired: func(ref, id string) []string { return w.retired[place{ref, id}] },
 		Used:    w.used,
 	}
-	return base.Check(w.m)
 }
 
 // named are the entries that the mutation names.

@@ -46,6 +46,12 @@
 // in the mutation's transaction (E3). Who writes to the log of a run holds an advisory lock
 // of that run until its transaction ends.
 //
+// # Clusters
+//
+// On the coordinator of a Citus cluster [Open] spreads the tables over the nodes, each row by
+// its tenant. All of the above holds there, but that the claims of the outbox are conditional
+// updates. README.md has what was tested, and the limits.
+//
 // # Row security
 //
 // With [Options].RowSecurity every transaction names its tenant in the setting

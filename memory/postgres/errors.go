@@ -12,7 +12,8 @@ import (
 )
 
 // ErrNewerSchema is returned for a database that a newer release has migrated: by [Open],
-// and by everything that would write if that happened since. Nothing was changed.
+// and by everything that would write if that happened since, or if the tables were spread
+// over the nodes of a cluster since. Nothing was changed.
 var ErrNewerSchema = errors.New("postgres: the database has a newer schema than this release knows")
 
 // ErrOutcomeUnknown: a change had been sent, and whether it was made, or will survive a
@@ -54,6 +55,7 @@ const (
 	idleInTransaction = "25P03"
 	tooManyClients    = "53300"
 	divisionByZero    = "22012" // only guard divides
+	internalError     = "XX000"
 )
 
 // aborted reports whether the server says that it has undone the transaction because

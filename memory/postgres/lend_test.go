@@ -17,6 +17,7 @@ type lender struct {
 	t    *testing.T
 	opts Options
 	make func() *pgxpool.Pool // nil: as freshPool does
+	root string               // of make: who may empty the database; empty: the user of the shared server
 	mu   sync.Mutex
 	lent []*loan
 	idle []*pgxpool.Pool // of make
@@ -80,7 +81,9 @@ func (l *lender) pool(ctx context.Context) *pgxpool.Pool {
 	if !known {
 		admin := pool.Config()
 		delete(admin.ConnConfig.RuntimeParams, "role")
-		admin.ConnConfig.User = databases.admin.Config().ConnConfig.User
+		if admin.ConnConfig.User = l.root; l.root == "" {
+			admin.ConnConfig.User = databases.admin.Config().ConnConfig.User
+		}
 		made, err := pgxpool.NewWithConfig(context.Background(), admin)
 		require.NoError(l.t, err)
 		l.t.Cleanup(made.Close)

@@ -36,6 +36,13 @@ type schema struct {
 	number      int // of the last migration; 0 if there are no tables
 	incarnation string
 	secured     bool // row security is on
+	distributed bool // over the nodes of a cluster
+	coordinator bool // the server is the coordinator of one; tables say nothing of it
+}
+
+// current reports whether there is nothing to do.
+func (s *schema) current(secure bool) bool {
+	return s.number >= newest && (s.secured || !secure) && (s.distributed || !s.coordinator)
 }
 
 // prepare brings the schema up to date. Where there is nothing to do it needs no right to
@@ -45,7 +52,7 @@ func prepare(ctx context.Context, pool *pgxpool.Pool, secure bool) (have schema,
 		return have, err
 	}
 	have, err = schemaOf(ctx, pool)
-	if err == nil && (have.number < newest || secure && !have.secured) {
+	if err == nil && !have.current(secure) {
 		err = repeat(ctx, idempotent, func() error {
 			return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 				have, err = migrate(ctx, tx, secure)
@@ -84,8 +91,12 @@ func schemaOf(ctx context.Context, q querier) (have schema, err error) {
 		return have, driver.Fail(driver.ErrInternal, "the database is not encoded in UTF-8", nil)
 	}
 	if there {
-		err = q.QueryRow(ctx, `SELECT schema, incarnation, row_security FROM agentmemory.meta`).
-			Scan(&have.number, &have.incarnation, &have.secured)
+		// Before the sixth schema there is no column of that name.
+		err = q.QueryRow(ctx, `SELECT schema, incarnation, row_security, COALESCE((to_jsonb(m) ->> 'distributed')::boolean, false) FROM agentmemory.meta m`).
+			Scan(&have.number, &have.incarnation, &have.secured, &have.distributed)
+	}
+	if err == nil {
+		have.coordinator, err = coordinator(ctx, q)
 	}
 	return have, err
 }
@@ -131,11 +142,17 @@ func migrate(ctx context.Context, tx pgx.Tx, secure bool) (have schema, err erro
 			return have, err
 		}
 	}
+	if have.coordinator && !have.distributed {
+		if err := distribute(ctx, tx); err != nil {
+			return have, err
+		}
+		have.distributed = true
+	}
 	if have.secured = have.secured || secure; have.secured {
-		if err := secureRows(ctx, tx); err != nil {
+		if err := secureRows(ctx, tx, have.distributed); err != nil {
 			return have, err
 		}
 	}
-	_, err = tx.Exec(ctx, `UPDATE agentmemory.meta SET schema = $1, row_security = $2`, have.number, have.secured)
+	_, err = tx.Exec(ctx, `UPDATE agentmemory.meta SET schema = $1, row_security = $2, distributed = $3`, have.number, have.secured, have.distributed)
 	return have, err
 }

@@ -38,16 +38,19 @@ type DB struct {
 	timeout     time.Duration
 	rowSecurity bool
 	pooler      bool
+	distributed bool   // over the nodes of a cluster
 	incarnation string // names this database: see [driver.FirstMark]
 	owner       []byte // names this DB in the claims of the outbox
 }
 
 // Open prepares the database that the pool is connected to, and brings its schema up
-// to date. Several processes may do that at once. The pool stays the caller's: Open
+// to date. Several processes may do that at once. On the coordinator of a Citus cluster it
+// spreads them over the nodes. The pool stays the caller's: Open
 // sets nothing on it, and [DB.Close] does not close it.
 //
 // It returns [ErrNewerSchema] for a database of a newer release, and
-// [driver.ErrValidation] for a pool that would not work: see [Options].Pooler.
+// [driver.ErrValidation] for a pool that would not work: see [Options].Pooler. A worker of a
+// cluster is such a pool's server.
 func Open(ctx context.Context, pool *pgxpool.Pool, opts Options) (*DB, error) {
 	db := &DB{pool: pool, timeout: opts.StatementTimeout, pooler: opts.Pooler, owner: []byte(rand.Text())}
 	if err := db.suits(ctx); err != nil {
@@ -57,7 +60,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.rowSecurity, db.incarnation = have.secured, have.incarnation
+	db.rowSecurity, db.distributed, db.incarnation = have.secured, have.distributed, have.incarnation
 	return db, nil
 }
 

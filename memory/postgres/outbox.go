@@ -99,6 +99,16 @@ type waiting struct {
 	payload []byte
 	ours    bool // we have its run
 	oldest  bool // of its run, which we have
+	gone    bool // it was delivered before it was read
+}
+
+// scanWaiting reads a row of the eventColumns, the payload, and what we have of its run.
+func scanWaiting(row pgx.Row, x *waiting) error {
+	var time int64
+	err := row.Scan(&x.seq, (*name)(&x.rec.Tenant), (*name)(&x.rec.RunID), (*name)(&x.rec.ID), (*name)(&x.rec.NodeID),
+		&time, &x.kind, &x.payload, &x.ours, &x.oldest)
+	x.rec.Time = instant(time)
+	return err
 }
 
 // next reads a page.
@@ -107,18 +117,15 @@ func (w *walk) next(ctx context.Context) (page []waiting, err error) {
 	if w.q.Tenant != "" {
 		setting, tenant = tenantSetting(w.q.Tenant), ` AND o.tenant = $4`
 	}
-	collect := rowsInto(&page, func(row pgx.Row, x *waiting) error {
-		var time int64
-		err := row.Scan(&x.seq, (*name)(&x.rec.Tenant), (*name)(&x.rec.RunID), (*name)(&x.rec.ID), (*name)(&x.rec.NodeID),
-			&time, &x.kind, &x.payload, &x.ours, &x.oldest)
-		x.rec.Time = instant(time)
-		return err
-	})
+	collect := rowsInto(&page, scanWaiting)
 	if w.q.RunID != "" {
 		err = w.db.readAs(ctx, setting, func(b *pgx.Batch) {
 			b.Queue(ofRunPage, w.after, []byte(w.q.Tenant), []byte(w.q.RunID)).Query(collect)
 		})
 		return page, err
+	}
+	if w.db.distributed {
+		return w.nextOnNodes(ctx, setting)
 	}
 	args := []any{w.after, w.db.owner, hold}
 	if w.q.Tenant != "" {
@@ -140,7 +147,7 @@ func (w *walk) read(x *waiting) (events.Record, bool) {
 	if met && !ours {
 		return x.rec, false
 	}
-	if ours = x.oldest || met && x.ours; ours {
+	if ours = x.oldest || met && x.ours; ours && !x.gone {
 		payload, err := events.Decode(events.Type(x.kind), x.payload)
 		if err != nil {
 			w.unread, ours = err, false
@@ -148,7 +155,7 @@ func (w *walk) read(x *waiting) (events.Record, bool) {
 		x.rec.Payload = payload
 	}
 	w.runs[run] = ours
-	return x.rec, ours
+	return x.rec, ours && !x.gone
 }
 
 // Waiting counts the events that wait, those of all tenants if tenant is empty, up to
@@ -160,7 +167,7 @@ func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (int, er
 	}
 	n := 0
 	err := st.db.readAs(ctx, setting, func(b *pgx.Batch) {
-		b.Queue(`SELECT count(*) FROM (SELECT FROM agentmemory.outbox`+of+` LIMIT $1) x`, args...).
+		b.Queue(`SELECT count(*) FROM (SELECT 1 FROM agentmemory.outbox`+of+` LIMIT $1) x`, args...).
 			QueryRow(func(row pgx.Row) error { return row.Scan(&n) })
 	})
 	return n, err

@@ -28,8 +28,9 @@ func take(t *testing.T, db *DB, q driver.OutboxQuery) (ids []string) {
 
 // Relays of two processes share the runs, and neither gets an event of a run of which
 // the other has one.
-func TestE3_RelaysShareRuns(t *testing.T) {
-	one := openDB(t, Options{})
+func TestE3_RelaysShareRuns(t *testing.T) { shareRuns(t, openDB(t, Options{})) }
+
+func shareRuns(t *testing.T, one *DB) {
 	st, ctx := one.Memory(), t.Context()
 	other, err := opened(ctx, one.pool, Options{})
 	require.NoError(t, err)

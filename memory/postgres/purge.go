@@ -49,7 +49,7 @@ func (db *DB) change(ctx context.Context, tenant string, f func(ctx context.Cont
 			ctx := db.unending(ctx)
 			return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 				b := new(pgx.Batch)
-				guard(b)
+				db.guard(b)
 				db.prelude(b, tenantSetting(tenant))
 				b.Queue(lockTenant, []byte(tenant))
 				if err := tx.SendBatch(ctx, b).Close(); err != nil {
@@ -96,13 +96,17 @@ func (db *DB) sweep(ctx context.Context, tenant string, horizon int64, at time.T
 // purgeRef removes what is to be removed of one ref, with the documents made of it.
 func (db *DB) purgeRef(ctx context.Context, tenant, ref string, horizon int64, at time.Time) (removed int, err error) {
 	err = db.change(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
-		ids, err := condemned(ctx, tx, tenant, ref, horizon, at)
+		ids, used, err := condemned(ctx, tx, tenant, ref, horizon, at)
 		removed = len(ids)
 		if err != nil || len(ids) == 0 {
 			return err
 		}
 		b := new(pgx.Batch)
-		removeAbout(b, tenant, ref, ids, "former", "subjects", "entries")
+		db.removeAbout(b, tenant, ref, ids, "former", "subjects", "entries")
+		if used != (driver.Limits{}) {
+			b.Queue(`UPDATE agentmemory.versions SET entries = entries - $2, bytes = bytes - $3 WHERE tenant = $1 AND version = `+current,
+				[]byte(tenant), used.Entries, used.Bytes)
+		}
 		return tx.SendBatch(ctx, b).Close()
 	})
 	if err != nil {
@@ -111,25 +115,42 @@ func (db *DB) purgeRef(ctx context.Context, tenant, ref string, horizon int64, a
 	return removed, nil
 }
 
-// condemned are the ids of a ref that a purge removes.
-func condemned(ctx context.Context, tx pgx.Tx, tenant, ref string, horizon int64, at time.Time) ([]string, error) {
+// condemned are the ids of a ref that a purge removes, and what the entries come to that
+// counted until now.
+func condemned(ctx context.Context, tx pgx.Tx, tenant, ref string, horizon int64, at time.Time) (ids []string, used driver.Limits, err error) {
 	const find = `
-		SELECT id, heir, erased OR expires_at <= $3 OR died <= $4 FROM agentmemory.entries
+		SELECT id, heir, erased OR expires_at <= $3 OR died <= $4, NULL::integer FROM agentmemory.entries
 		WHERE tenant = $1 AND ref = $2 AND (died < 9223372036854775807 OR erased)
 		UNION
-		SELECT id, heir, true FROM agentmemory.entries
+		SELECT id, heir, true, ` + counted + ` FROM agentmemory.entries
 		WHERE tenant = $1 AND ref = $2 AND expires_at < 9223372036854775807 AND expires_at <= $3`
 	rows, err := tx.Query(ctx, find, []byte(tenant), keyOf(ref), at.UnixMilli(), horizon)
 	if err != nil {
-		return nil, err
+		return nil, used, err
 	}
 	defer rows.Close()
 	var relics []driver.Relic
+	sizes := map[string]int64{}
 	err = rowsInto(&relics, func(row pgx.Row, r *driver.Relic) error {
-		return row.Scan((*name)(&r.ID), (*name)(&r.For), &r.Over)
+		var size *int64
+		err := row.Scan((*name)(&r.ID), (*name)(&r.For), &r.Over, &size)
+		if size != nil {
+			sizes[r.ID] = *size
+		}
+		return err
 	})(rows)
 	if err != nil {
-		return nil, err
+		return nil, used, err
 	}
-	return driver.Condemn(relics), nil
+	ids = driver.Condemn(relics)
+	for _, id := range ids {
+		if size, counts := sizes[id]; counts {
+			used.Entries++
+			used.Bytes += size
+		}
+	}
+	return ids, used, nil
 }
+
+// counted is the size of an entry that counts in what its tenant has, NULL of any other.
+const counted = `CASE WHEN died = 9223372036854775807 AND NOT erased THEN octet_length(content) END`

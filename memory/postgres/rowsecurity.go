@@ -15,7 +15,16 @@ var securedTables = []string{"tenants", "versions", "entries", "former", "scars"
 // transaction has named, from the owner of the tables too. Only superusers and roles with
 // BYPASSRLS see more. If they say so, a relay has the outbox of all tenants, and what lists tenants or
 // what is due sees the counters and the machinery of all.
-func secureRows(ctx context.Context, tx pgx.Tx) error {
+func secureRows(ctx context.Context, tx pgx.Tx, distributed bool) error {
+	// Every statement names its tenant itself. The CASE keeps planners from going by the
+	// policy, into an index or with an estimate, and from reading all that a tenant has.
+	own, all := `CASE WHEN tenant = (SELECT agentmemory.current_tenant()) THEN 1 END IS NOT NULL`, `(SELECT current_setting('agentmemory.tenant') = '*')`
+	if distributed { // no policy has a sub-select there, nor a CASE
+		own, all = `tenant = agentmemory.current_tenant()`, `current_setting('agentmemory.tenant') = '*'`
+		if err := enterNodes(ctx, tx); err != nil {
+			return err
+		}
+	}
 	const current = `
 		CREATE OR REPLACE FUNCTION agentmemory.current_tenant() RETURNS bytea LANGUAGE sql STABLE AS $$
 			SELECT CASE WHEN s LIKE 'x%' THEN decode(substr(s, 2), 'hex') END
@@ -24,26 +33,23 @@ func secureRows(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, current); err != nil {
 		return err
 	}
-	// Every statement names its tenant itself. The CASE keeps planners from going by the
-	// policy, into an index or with an estimate, and from reading all that a tenant has.
+	var commands []string // one by one: a cluster sends each to its nodes as it stands
+	policy := func(name, table, of, using string) {
+		commands = append(commands, fmt.Sprintf(`DROP POLICY IF EXISTS %s ON agentmemory.%s`, name, table),
+			fmt.Sprintf(`CREATE POLICY %s ON agentmemory.%s %s USING (%s)`, name, table, of, using))
+	}
 	for _, table := range securedTables {
-		_, err := tx.Exec(ctx, fmt.Sprintf(`
-			ALTER TABLE agentmemory.%[1]s ENABLE ROW LEVEL SECURITY;
-			ALTER TABLE agentmemory.%[1]s FORCE ROW LEVEL SECURITY;
-			DROP POLICY IF EXISTS one_tenant ON agentmemory.%[1]s;
-			CREATE POLICY one_tenant ON agentmemory.%[1]s 
-				USING (CASE WHEN tenant = (SELECT agentmemory.current_tenant()) THEN 1 END IS NOT NULL)`, table))
-		if err != nil {
+		commands = append(commands, `ALTER TABLE agentmemory.`+table+` ENABLE ROW LEVEL SECURITY`,
+			`ALTER TABLE agentmemory.`+table+` FORCE ROW LEVEL SECURITY`)
+		policy("one_tenant", table, "", own)
+	}
+	policy("relay", "outbox", "", all)
+	policy("listing", "tenants", "FOR SELECT", all)
+	policy("scheduler", "documents", "FOR SELECT", "class = 0 AND "+all)
+	for _, command := range commands {
+		if _, err := tx.Exec(ctx, command); err != nil {
 			return err
 		}
 	}
-	_, err := tx.Exec(ctx, `
-		DROP POLICY IF EXISTS relay ON agentmemory.outbox;
-		CREATE POLICY relay ON agentmemory.outbox USING ((SELECT current_setting('agentmemory.tenant') = '*'));
-		DROP POLICY IF EXISTS listing ON agentmemory.tenants;
-		CREATE POLICY listing ON agentmemory.tenants FOR SELECT USING ((SELECT current_setting('agentmemory.tenant') = '*'));
-		DROP POLICY IF EXISTS scheduler ON agentmemory.documents;
-		CREATE POLICY scheduler ON agentmemory.documents FOR SELECT
-			USING (class = 0 AND (SELECT current_setting('agentmemory.tenant') = '*'))`)
-	return err
+	return nil
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -18,11 +19,14 @@ const hostRole = "agentmemory_test_host"
 
 // secureDatabase makes an empty database in which hostRole may make the tables.
 func secureDatabase(t *testing.T) (connection string) {
-	ctx := t.Context()
-	connection = emptyDatabase(t, ctx)
+	return secured(t, emptyDatabase(t, t.Context()))
+}
+
+// secured has an empty database that hostRole may make the tables in.
+func secured(t *testing.T, connection string) string {
 	admin := connect(t, connection)
 	defer admin.Close()
-	_, err := admin.Exec(ctx, `
+	_, err := admin.Exec(t.Context(), `
 		DO $$ BEGIN CREATE ROLE `+hostRole+` NOSUPERUSER LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$;
 		CREATE SCHEMA agentmemory AUTHORIZATION `+hostRole+`;
 		DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO `+hostRole+`', current_database()); END $$`)
@@ -43,11 +47,16 @@ func sendBy(ctx context.Context, db *DB, pool *pgxpool.Pool, setting string, bui
 // The second wall holds when the first is gone: statements without a tenant find
 // nothing of another, not even for the owner of the tables.
 func TestCTI1_RowSecurity(t *testing.T) {
-	ctx := t.Context()
 	pool := securePool(t)
 	defer pool.Close()
+	holdsApart(t, pool)
+}
+
+// holdsApart expects policies to keep tenants apart in an empty database.
+func holdsApart(t *testing.T, pool *pgxpool.Pool) {
+	ctx := t.Context()
 	db, err := opened(ctx, pool, Options{RowSecurity: true})
-	require.NoError(t, err)
+	require.NoError(t, err, "%v", errors.Unwrap(err))
 	for _, tenant := range []string{"acme", "globex"} {
 		s := driver.Scope{Tenant: tenant, Ref: "support"}
 		e := entry("of " + tenant)

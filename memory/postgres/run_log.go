@@ -57,13 +57,13 @@ func (db *DB) log(b *pgx.Batch, recs []events.Record, docs []string) {
 	}
 	const add = `
 		INSERT INTO agentmemory.run_events (tenant, run_id, sequence, event_id, document)
-		VALUES ($1, $2, COALESCE((SELECT max(sequence) + 1 FROM agentmemory.run_events WHERE tenant = $1 AND run_id = $2), 0), $3, $4)
+		SELECT $1, $2, COALESCE((SELECT max(sequence) + 1 FROM agentmemory.run_events WHERE tenant = $1 AND run_id = $2), 0), $3, $4
 		ON CONFLICT (tenant, run_id, event_id) DO NOTHING`
 	tenant := recs[0].Tenant
 	for i := range recs {
 		r := &recs[i]
-		if r.Tenant != tenant && db.rowSecurity {
-			b.Queue(`SELECT set_config('agentmemory.tenant', $1, true)`, tenantSetting(r.Tenant))
+		if r.Tenant != tenant {
+			db.enter(b, tenantSetting(r.Tenant))
 		}
 		tenant = r.Tenant
 		b.Queue(add, []byte(r.Tenant), []byte(r.RunID), []byte(r.ID), docs[i])

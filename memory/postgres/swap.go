@@ -12,8 +12,12 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// revision is the next one that a document gets.
-const revision = `nextval('agentmemory.revisions')`
+// revision is the next one that a document gets. An update has it from nextRevision: a
+// cluster takes no function there that is called for each row, wherever that is.
+const (
+	revision     = `nextval('agentmemory.revisions')`
+	nextRevision = `WITH r AS MATERIALIZED (SELECT ` + revision + ` AS next) `
+)
 
 // swapSQL is a statement that does what a swap says if it holds. It returns one row then,
 // with the revision that the document has, 0 if none is there; if not it returns none. A
@@ -38,19 +42,19 @@ func swapSQL(x *driver.DocumentSwap) (string, []any) {
 		return `DELETE FROM agentmemory.documents d` + held + ` RETURNING 0::bigint`, args
 	}
 	args = append(args, attributes(x)...)
-	const retain = `UPDATE agentmemory.documents d SET rev = ` + revision + `, grp = $7, due = $8, made_of = $9, subjects = $10`
+	const retain = nextRevision + `UPDATE agentmemory.documents d SET rev = r.next, grp = $7, due = $8, made_of = $9, subjects = $10`
 	if x.Act == driver.Retain {
-		return retain + held + ` RETURNING d.rev`, args
+		return retain + ` FROM r` + held + ` RETURNING d.rev`, args
 	}
 	value := x.Value
 	if value == nil {
 		value = []byte{}
 	}
 	if args = append(args, value); x.Rev != 0 {
-		return retain + `, value = $11` + held + ` RETURNING d.rev`, args
+		return retain + `, value = $11 FROM r` + held + ` RETURNING d.rev`, args
 	}
-	return `INSERT INTO agentmemory.documents (tenant, ref, kind, key, class, grp, due, made_of, subjects, value, rev)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, ` + revision + `) RETURNING rev`, args
+	return `INSERT INTO agentmemory.documents AS d (tenant, ref, kind, key, class, grp, due, made_of, subjects, value, rev)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, ` + revision + `) RETURNING d.rev`, args
 }
 
 // attributes are the group, the due, the entries and the subjects of a document.
@@ -69,8 +73,8 @@ func attributes(x *driver.DocumentSwap) []any {
 
 // namedSQL is a statement that gives a staged document its name.
 func namedSQL(x *driver.DocumentSwap, key []byte) (string, []any) {
-	return `UPDATE agentmemory.documents SET ref = $2, kind = $3, key = $4, class = $5, grp = $6, due = $7, made_of = $8, subjects = $9,
-			rev = ` + revision + ` WHERE tenant = $1 AND ref = '' AND kind = '' AND key = $10 RETURNING rev`,
+	return nextRevision + `UPDATE agentmemory.documents d SET ref = $2, kind = $3, key = $4, class = $5, grp = $6, due = $7, made_of = $8, subjects = $9,
+			rev = r.next FROM r WHERE d.tenant = $1 AND d.ref = '' AND d.kind = '' AND d.key = $10 RETURNING d.rev`,
 		append(append([]any{[]byte(x.Tenant), []byte(x.Ref), []byte(x.Kind), []byte(x.Key), int16(x.Class)}, attributes(x)...), key)
 }
 

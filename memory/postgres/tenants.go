@@ -25,6 +25,12 @@ const (
 				SELECT tenant FROM (` + tenantFrom + ` > t.tenant` + firstTenant + `) UNION ALL ` + documentsFrom + ` > t.tenant` + firstTenant + `)) f
 				ORDER BY tenant LIMIT 1) n
 		) SELECT tenant FROM t LIMIT $2`
+	// nextOnNodes asks all nodes of a cluster at once, which cannot step from one to another.
+	nextOnNodes = `
+		SELECT tenant FROM (
+			(SELECT x.tenant FROM agentmemory.tenants x WHERE x.tenant >= $1 ORDER BY x.tenant LIMIT $2)
+			UNION (SELECT x.tenant FROM agentmemory.documents x WHERE x.tenant >= $1 GROUP BY x.tenant ORDER BY x.tenant LIMIT $2)) f
+		ORDER BY tenant LIMIT $2`
 	tenantFrom    = `(SELECT x.tenant FROM agentmemory.tenants x WHERE x.tenant`
 	documentsFrom = `(SELECT x.tenant FROM agentmemory.documents x WHERE x.tenant`
 	firstTenant   = ` ORDER BY x.tenant LIMIT 1`
@@ -52,11 +58,15 @@ const (
 // 256 tenants and the refs of one. Under row security it lists tenants for all of them, and
 // the refs of each as that tenant.
 func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
+	next := nextTenants
+	if st.db.distributed {
+		next = nextOnNodes
+	}
 	return func(yield func(driver.Scope, error) bool) {
 		for from, more := after.Tenant, true; more; {
 			var tenants []string
 			err := st.db.readAs(ctx, everyTenant, func(b *pgx.Batch) {
-				b.Queue(nextTenants, []byte(from), namesPage).
+				b.Queue(next, []byte(from), namesPage).
 					Query(rowsInto(&tenants, func(row pgx.Row, x *string) error { return row.Scan((*name)(x)) }))
 			})
 			if err != nil {
@@ -127,7 +137,10 @@ var dropped = []string{
 		SELECT run_id, sequence FROM agentmemory.run_events WHERE tenant = $1 LIMIT $2) x
 		WHERE e.tenant = $1 AND e.run_id = x.run_id AND e.sequence = x.sequence`,
 	`WITH x AS MATERIALIZED (
-		SELECT ref, id FROM agentmemory.entries WHERE tenant = $1 LIMIT $2
+		SELECT ref, id, ` + counted + ` AS size FROM agentmemory.entries WHERE tenant = $1 LIMIT $2
+	), u AS (
+		UPDATE agentmemory.versions v SET entries = v.entries - y.entries, bytes = v.bytes - y.bytes
+		FROM (SELECT count(size) AS entries, COALESCE(sum(size), 0) AS bytes FROM x) y WHERE v.tenant = $1 AND v.version = ` + current + `
 	), f AS (
 		DELETE FROM agentmemory.former f USING x WHERE f.tenant = $1 AND f.ref = x.ref AND f.id = x.id
 	), s AS (
@@ -147,7 +160,7 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 	err = st.db.change(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
 		b := new(pgx.Batch)
 		b.Queue(takeTenant, []byte(tenant))
-		w.note(b, nil)
+		w.note(b, nil, driver.Limits{})
 		b.Queue(`UPDATE agentmemory.tenants SET horizon = `+current+` WHERE tenant = $1`, []byte(tenant))
 		b.Queue(`DELETE FROM agentmemory.versions WHERE tenant = $1 AND version < `+current, []byte(tenant))
 		b.Queue(`DELETE FROM agentmemory.scars WHERE tenant = $1`, []byte(tenant))

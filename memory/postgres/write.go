@@ -12,7 +12,7 @@ import (
 func (w *writes) queueAll(b *pgx.Batch) {
 	fresh := w.fresh()
 	if !w.machinery {
-		w.note(b, fresh)
+		w.note(b, fresh, w.base().Growth(w.m))
 	}
 	w.insert(b, fresh, ` ON CONFLICT DO NOTHING`)
 	w.retire(b)
@@ -60,7 +60,7 @@ func (w *writes) fresh() []driver.Placed {
 	return fresh
 }
 
-// usageOf is what new entries come to. Triggers count whatever becomes of them later.
+// usageOf is what new entries come to.
 func usageOf(put []driver.Placed) (u driver.Limits) {
 	for i := range put {
 		u.Add(&put[i].Entry, 1)
@@ -68,8 +68,8 @@ func usageOf(put []driver.Placed) (u driver.Limits) {
 	return u
 }
 
-// insert queues entries and their labels, which are counted apart: a trigger would cost a
-// put a fifth of its time.
+// insert queues entries and their labels. The row of the tenant, which the transaction has,
+// says with each that it belongs on the node of that tenant, where a cluster then does all.
 func (w *writes) insert(b *pgx.Batch, put []driver.Placed, onConflict string) {
 	switch len(put) {
 	case 0:
@@ -77,7 +77,7 @@ func (w *writes) insert(b *pgx.Batch, put []driver.Placed, onConflict string) {
 	case 1:
 		const one = `
 			INSERT INTO agentmemory.entries (tenant, ref, long_ref, id, created_at, expires_at, run_id, content, tags, subjects, sources, born)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, ` + current + `)`
+			SELECT t.tenant, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, ` + current + ` FROM agentmemory.tenants t WHERE t.tenant = $1`
 		p := &put[0]
 		e := &p.Entry
 		b.Queue(one+onConflict, []byte(w.tenant), keyOf(p.Ref), wholeOf(p.Ref), []byte(e.ID), e.CreatedAt.UnixMilli(), expiry(e),
@@ -91,10 +91,12 @@ func (w *writes) insert(b *pgx.Batch, put []driver.Placed, onConflict string) {
 func (w *writes) insertMany(b *pgx.Batch, put []driver.Placed, onConflict string) {
 	const many = `
 		INSERT INTO agentmemory.entries (tenant, ref, long_ref, id, created_at, expires_at, run_id, content, tags, subjects, sources, born)
-		SELECT $1, p.ref, p.long_ref, p.id, p.created_at, p.expires_at, p.run_id, p.content,
+		SELECT t.tenant, p.ref, p.long_ref, p.id, p.created_at, p.expires_at, p.run_id, p.content,
 			NULLIF(p.tags, '')::text[], NULLIF(p.subjects, '')::bytea[], NULLIF(p.sources, '')::bytea[], ` + current + `
-		FROM unnest($2::bytea[], $3::bytea[], $4::bytea[], $5::bigint[], $6::bigint[], $7::bytea[], $8::text[], $9::text[], $10::text[], $11::text[])
-			AS p (ref, long_ref, id, created_at, expires_at, run_id, content, tags, subjects, sources)`
+		FROM agentmemory.tenants t,
+			unnest($2::bytea[], $3::bytea[], $4::bytea[], $5::bigint[], $6::bigint[], $7::bytea[], $8::text[], $9::text[], $10::text[], $11::text[])
+				AS p (ref, long_ref, id, created_at, expires_at, run_id, content, tags, subjects, sources)
+		WHERE t.tenant = $1`
 	n := len(put)
 	refs, wholes, ids, runs := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n)
 	created, expires := make([]int64, n), make([]int64, n)
@@ -121,7 +123,8 @@ func (w *writes) label(b *pgx.Batch, put []driver.Placed) {
 	}
 	const label = `
 		INSERT INTO agentmemory.subjects (tenant, subject, ref, id)
-		SELECT $1, l.* FROM unnest($2::bytea[], $3::bytea[], $4::bytea[]) AS l ON CONFLICT DO NOTHING`
+		SELECT t.tenant, l.* FROM agentmemory.tenants t, unnest($2::bytea[], $3::bytea[], $4::bytea[]) AS l WHERE t.tenant = $1
+		ON CONFLICT DO NOTHING`
 	b.Queue(label, []byte(w.tenant), labels, refs, ids)
 }
 
@@ -141,15 +144,20 @@ func (w *writes) byRef(ls []driver.Located, each func(ref string, ids []string, 
 }
 
 // ofTenant is the condition that a row is of the tenant $1, in words that lead no plan into
-// an index.
-const ofTenant = ` CASE WHEN tenant = $1 THEN 1 END IS NOT NULL`
+// an index, unless a cluster has to be told by them where the row is.
+func (db *DB) ofTenant() string {
+	if db.distributed {
+		return ` tenant = $1`
+	}
+	return ` CASE WHEN tenant = $1 THEN 1 END IS NOT NULL`
+}
 
 // these is the condition that a row of a table is about one of the entries that $1 to $3
 // name. Joined with them, or compared with all, the planner could choose to read the whole
 // scope; the OFFSET has each looked up. Who has the tenant's row may go by ctid: nobody else
 // changes what is about entries.
-func these(table string) string {
-	return ofTenant + ` AND ctid = ANY (ARRAY(SELECT x.ctid FROM unnest($3::bytea[]) AS n (id), LATERAL (
+func (db *DB) these(table string) string {
+	return db.ofTenant() + ` AND ctid = ANY (ARRAY(SELECT x.ctid FROM unnest($3::bytea[]) AS n (id), LATERAL (
 		SELECT x.ctid FROM agentmemory.` + table + ` x WHERE x.tenant = $1 AND x.ref = $2 AND x.id = n.id OFFSET 0) x))`
 }
 
@@ -169,7 +177,7 @@ func (w *writes) retire(b *pgx.Batch) {
 	}
 	for _, f := range fates {
 		w.byRef(alike[f], func(_ string, _ []string, args []any) {
-			b.Queue(`UPDATE agentmemory.entries SET died = `+current+`, state = $4, heir = NULLIF($5::bytea, '') WHERE`+these("entries"),
+			b.Queue(`UPDATE agentmemory.entries SET died = `+current+`, state = $4, heir = NULLIF($5::bytea, '') WHERE`+w.db.these("entries"),
 				append(args, int16(f.state), []byte(f.heir))...)
 		})
 	}
@@ -179,11 +187,11 @@ func (w *writes) restore(b *pgx.Batch) {
 	w.byRef(w.m.Restore, func(_ string, _ []string, args []any) {
 		b.Queue(`
 			INSERT INTO agentmemory.former (tenant, ref, id, born, died)
-			SELECT tenant, ref, id, born, died FROM agentmemory.entries WHERE`+these("entries")+` AND born < died
+			SELECT tenant, ref, id, born, died FROM agentmemory.entries WHERE`+w.db.these("entries")+` AND born < died
 			ON CONFLICT DO NOTHING`, args...)
 		b.Queue(`
 			UPDATE agentmemory.entries SET born = `+current+`, died = 9223372036854775807, state = 0, heir = NULL
-			WHERE`+these("entries"), args...)
+			WHERE`+w.db.these("entries"), args...)
 	})
 }
 
@@ -193,28 +201,28 @@ func (w *writes) erase(b *pgx.Batch) {
 		// longest says all.
 		b.Queue(`
 			INSERT INTO agentmemory.scars AS s (tenant, ref, died, born)
-			SELECT $1, $2, x.died, min(x.born) FROM (
-				SELECT LEAST(died, `+current+`) AS died, born FROM agentmemory.entries WHERE`+these("entries")+` AND NOT erased
+			SELECT x.tenant, $2, x.died, min(x.born) FROM (
+				SELECT tenant, LEAST(died, `+current+`) AS died, born FROM agentmemory.entries WHERE`+w.db.these("entries")+` AND NOT erased
 				UNION ALL
-				SELECT died, born FROM agentmemory.former WHERE`+these("former")+`
-			) x WHERE x.born < x.died GROUP BY x.died
+				SELECT tenant, died, born FROM agentmemory.former WHERE`+w.db.these("former")+`
+			) x WHERE x.born < x.died GROUP BY x.tenant, x.died
 			ON CONFLICT (tenant, ref, died) DO UPDATE SET born = LEAST(s.born, excluded.born)`, args...)
 		b.Queue(`
 			UPDATE agentmemory.entries
 			SET erased = true, content = '', run_id = '', tags = NULL, subjects = NULL, sources = NULL
-			WHERE`+these("entries")+` AND NOT erased`, args...)
-		removeAbout(b, w.tenant, ref, ids, "former", "subjects")
+			WHERE`+w.db.these("entries")+` AND NOT erased`, args...)
+		w.db.removeAbout(b, w.tenant, ref, ids, "former", "subjects")
 	})
 }
 
 // removeAbout queues the removal of the rows of some tables that are about entries of a ref,
 // and of the documents that were made of them.
-func removeAbout(b *pgx.Batch, tenant, ref string, ids []string, tables ...string) {
+func (db *DB) removeAbout(b *pgx.Batch, tenant, ref string, ids []string, tables ...string) {
 	for _, table := range tables {
-		b.Queue(`DELETE FROM agentmemory.`+table+` WHERE`+these(table), []byte(tenant), keyOf(ref), names(ids))
+		b.Queue(`DELETE FROM agentmemory.`+table+` WHERE`+db.these(table), []byte(tenant), keyOf(ref), names(ids))
 	}
-	const documents = `
-		DELETE FROM agentmemory.documents WHERE` + ofTenant + ` AND ctid = ANY (ARRAY(
+	documents := `
+		DELETE FROM agentmemory.documents WHERE` + db.ofTenant() + ` AND ctid = ANY (ARRAY(
 			SELECT d.ctid FROM unnest($3::bytea[]) AS n (id), LATERAL (
 				SELECT o.kind, o.key FROM agentmemory.document_of o WHERE o.tenant = $1 AND o.ref = $2 AND o.id = n.id OFFSET 0) o, LATERAL (
 				SELECT d.ctid FROM agentmemory.documents d WHERE d.tenant = $1 AND d.ref = $2 AND d.kind = o.kind AND d.key = o.key OFFSET 0) d))`

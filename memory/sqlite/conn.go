@@ -192,8 +192,8 @@ type tx struct {
 	sealed bool            // see seal
 	// erased tells that text was removed, which is to leave the log too.
 	erased bool
-	// moved tells that rows with text were taken out of their tables, so that others may
-	// have left copies of themselves: see sweep.
+	// moved tells that rows with text were taken out of their tables, and a later call is to
+	// sweep what others have left of themselves: see sweep.
 	moved bool
 	// sweeps selects the pages that a sweep looks at, if not only those with text.
 	sweeps string

@@ -43,22 +43,23 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 	return removed, err
 }
 
-// spentAtLeast is how many bodies that belong to no document are worth a sweep, which
-// reads all pages with text.
+// spentAtLeast is how many bodies that belong to no document are worth a transaction.
 const spentAtLeast = 256
 
 // removeSpent ends a purge: it removes bodies that belong to no document, if anything else
-// was removed or they are many, and sweeps.
+// was removed or they are many, and has the log emptied.
 func (t *tx) removeSpent(removed bool) error {
-	var spent int
-	err := t.get([]any{&spent}, `SELECT count(*) FROM (SELECT 1 FROM bodies INDEXED BY bodies_spent WHERE value IS NULL LIMIT ? + 0)`, spentAtLeast)
-	if err == nil && !removed && spent < spentAtLeast {
+	spent, err := collect(t.query, scanKey, `SELECT body FROM bodies INDEXED BY bodies_spent WHERE value IS NULL`)
+	if err == nil && !removed && len(spent) < spentAtLeast {
 		err = errUnchanged
 	}
 	if err == nil {
 		_, err = t.exec(`DELETE FROM bodies WHERE value IS NULL`)
 	}
-	t.erased, t.moved = true, true
+	if err == nil {
+		err = t.sweepBeside("bodies", spent)
+	}
+	t.erased = true
 	return err
 }
 
@@ -132,7 +133,10 @@ func (db *DB) purge(ctx context.Context, s driver.Scope, v, at int64) (removed i
 		for i, id := range condemned {
 			gone[i] = keys[id]
 		}
-		return t.removeEntries(s.Tenant, keyList(gone))
+		if err := t.removeEntries(s.Tenant, keyList(gone)); err != nil {
+			return err
+		}
+		return t.sweepBeside("texts", gone)
 	})
 	if err != nil {
 		return 0, err
@@ -167,7 +171,6 @@ func (t *tx) removeEntries(tenant, keys string) error {
 	if err := t.discardOf(keys); err != nil {
 		return err
 	}
-	t.moved = true
 	return t.execAll(keys, `DELETE FROM former WHERE entry IN (SELECT value FROM json_each(?))`,
 		`DELETE FROM entries WHERE entry IN (SELECT value FROM json_each(?))`,
 		`DELETE FROM texts WHERE entry IN (SELECT value FROM json_each(?))`)

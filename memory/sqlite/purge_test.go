@@ -2,7 +2,13 @@ package sqlite
 
 import (
 	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
 	"math/rand"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -79,26 +85,102 @@ func TestIntact_FormerLives(t *testing.T) {
 	}
 }
 
-// A purge that is killed before its end has left a note that a sweep is owed.
-func TestPurge_OwesASweep(t *testing.T) {
+// A purge leaves no copy of what it moved in any gap, whatever it took out: the pages beside
+// it that it sweeps, in the transaction that takes out, are all that are to be swept.
+func TestM10_PurgeSweepsBesideWhatItTakesOut(t *testing.T) {
+	for seed := range int64(3) {
+		r := rand.New(rand.NewSource(seed))
+		db := openFresh(t)
+		refs := make([]driver.Scope, 12)
+		for i := range refs {
+			refs[i] = driver.Scope{Tenant: fmt.Sprint("tenant-", i), Ref: "r"}
+		}
+		live := map[driver.Scope][]string{}
+		for i := range 1200 {
+			s, id := refs[r.Intn(len(refs))], fmt.Sprint("id", i)
+			e := driver.Entry{ID: id, CreatedAt: then, Content: strings.Repeat("x", 1+r.Intn([]int{20, 100, 700, 1500, 6000}[r.Intn(5)]))}
+			require.NoError(t, db.Memory().Put(t.Context(), s, e))
+			live[s] = append(live[s], id)
+		}
+		taken := 0
+		for range 60 {
+			s := refs[r.Intn(len(refs))]
+			for range min(len(live[s]), 1+r.Intn([]int{2, 60}[r.Intn(2)])) {
+				i := r.Intn(len(live[s]))
+				_, err := db.Memory().Delete(t.Context(), s, live[s][i], then)
+				require.NoError(t, err)
+				live[s] = slices.Delete(live[s], i, i+1)
+			}
+			n, err := db.purge(t.Context(), s, math.MaxInt64-1, then.UnixMilli())
+			require.NoError(t, err)
+			taken += n
+			dirty := 0
+			require.NoError(t, db.write(t.Context(), func(t *tx) error {
+				return t.query(func(rows *sql.Rows) (bool, error) {
+					var number int64
+					var data sql.RawBytes
+					err := rows.Scan(&number, &data)
+					if _, is := cleaned(data); is && data[0] != interiorOfTable { // which has keys only
+						dirty++
+					}
+					return true, err
+				}, textPages)
+			}))
+			require.Zero(t, dirty, "seed %d, %d entries were taken out", seed, taken)
+		}
+		require.Greater(t, taken, 400)
+	}
+}
+
+// Each key of a table is found on the one leaf that it is on.
+func TestLeafOf(t *testing.T) {
 	db := openFresh(t)
-	st := db.Memory()
-	require.NoError(t, st.Put(t.Context(), here, driver.Entry{ID: "a", CreatedAt: then}))
-	_, err := st.Delete(t.Context(), here, "a", then)
-	require.NoError(t, err)
-	n, err := db.purge(t.Context(), here, 2, then.UnixMilli())
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
-	var owed int
-	require.NoError(t, db.get(t.Context(), []any{&owed}, `SELECT count(*) FROM meta WHERE key = 'unswept'`))
-	require.Equal(t, 1, owed)
-	v, err := st.Version(t.Context(), here.Tenant)
-	require.NoError(t, err)
-	require.NoError(t, st.Put(t.Context(), here, driver.Entry{ID: "b", CreatedAt: then, ExpiresAt: then.Add(1e6)}))
-	_, err = st.Purge(t.Context(), here.Tenant, v, then.Add(1e6))
-	require.NoError(t, err)
-	require.NoError(t, db.get(t.Context(), []any{&owed}, `SELECT count(*) FROM meta WHERE key = 'unswept'`))
-	require.Zero(t, owed)
+	const n = 2000
+	for i := range n {
+		s := driver.Scope{Tenant: fmt.Sprint("tenant-", i%100), Ref: "r"}
+		require.NoError(t, db.Memory().Put(t.Context(), s, driver.Entry{ID: fmt.Sprint(i), CreatedAt: then, Content: strings.Repeat("x", 1500)}))
+	}
+	require.NoError(t, db.write(t.Context(), func(t *tx) error {
+		var root int64
+		err := t.get([]any{&root}, `SELECT rootpage FROM sqlite_schema WHERE name = 'texts'`)
+		pages := map[int64]bool{}
+		after := int64(math.MinInt64)
+		for key := int64(1); key <= n && err == nil; key++ {
+			var l leaf
+			l, err = t.leafOf(root, key)
+			if err == nil && (l.after < after || key <= l.after || key > l.last) {
+				err = errors.New("the key is beside its leaf")
+			}
+			pages[l.number], after = true, l.after
+		}
+		if err == nil && len(pages) != n/2 {
+			err = fmt.Errorf("%d leaves, of two rows each", len(pages))
+		}
+		return err
+	}))
+}
+
+// A page of a table that leads back to itself is damage, and no endless walk.
+func TestLeafOf_Damaged(t *testing.T) {
+	db := openFresh(t)
+	for i := range 200 {
+		require.NoError(t, db.Memory().Put(t.Context(), here, driver.Entry{ID: fmt.Sprint(i), CreatedAt: then, Content: strings.Repeat("x", 1500)}))
+	}
+	err := db.write(t.Context(), func(t *tx) error {
+		var root page
+		if err := t.get([]any{&root.number, &root.data}, `SELECT pgno, data FROM sqlite_dbpage
+			WHERE pgno = (SELECT rootpage FROM sqlite_schema WHERE name = 'texts')`); err != nil {
+			return err
+		}
+		first := binary.BigEndian.Uint16(root.data[12:])
+		binary.BigEndian.PutUint32(root.data[first:], uint32(root.number))
+		if err := t.writePage(root); err != nil {
+			return err
+		}
+		_, err := t.leafOf(root.number, 1)
+		return err // which undoes it
+	})
+	require.EqualError(t, err, "sqlite: "+damaged)
 }
 
 // A purge leaves an entry whose subjects it cannot read.

@@ -5,6 +5,9 @@ import (
 	"cmp"
 	"database/sql"
 	"encoding/binary"
+	"math"
+	"slices"
+	"sort"
 )
 
 // SQLite fills with zeros what it frees on a page, and each page that leaves a table. But
@@ -13,8 +16,9 @@ import (
 // erasure later would not reach them. So the rows with text, those of texts and bodies, do
 // not move: each is added behind the last one, for which SQLite takes a new page and moves
 // nothing (balance_quick), and is only ever made smaller, for which it moves nothing
-// either. A purge alone takes rows out of these tables, so that others move. In the same
-// transaction it notes that a sweep is owed.
+// either. A purge alone takes rows out of these tables, so that others move, to pages beside
+// those that it took them from: these it sweeps in the same transaction. DropTenant, whose
+// last call sweeps all pages, notes that a sweep is owed.
 const oweSweep = `INSERT INTO meta (key, value) VALUES ('unswept', '') ON CONFLICT DO NOTHING`
 
 // textPages are the pages of the tables with text.
@@ -26,16 +30,18 @@ const textPages = `SELECT p.pgno, p.data FROM dbstat d CROSS JOIN sqlite_dbpage 
 const allPages = `SELECT p.pgno, p.data FROM dbstat d CROSS JOIN sqlite_dbpage p ON p.pgno = d.pageno
 	WHERE d.pageno > 1 AND d.pagetype <> 'overflow'`
 
+// page is a page of the file.
+type page struct {
+	number int64
+	data   []byte
+}
+
 // sweep fills the gaps on the pages with text, or those that t.sweeps selects, with zeros,
 // if that is owed. It reads them all.
 func (t *tx) sweep() error {
 	owed, err := t.changed(`DELETE FROM meta WHERE key = 'unswept'`)
 	if err != nil || !owed {
 		return err
-	}
-	type page struct {
-		number int64
-		data   []byte
 	}
 	var dirty []page
 	err = t.query(func(rows *sql.Rows) (bool, error) {
@@ -44,23 +50,139 @@ func (t *tx) sweep() error {
 		if err := rows.Scan(&number, &data); err != nil {
 			return false, wrap(writeFailed, err)
 		}
-		from, to, ok := gap(data)
-		if ok && len(bytes.Trim(data[from:to], "\x00")) > 0 { // what is damaged is for others to find
-			clean := bytes.Clone(data)
-			clear(clean[from:to])
+		if clean, ok := cleaned(data); ok {
 			dirty = append(dirty, page{number, clean})
 		}
 		return true, nil
 	}, cmp.Or(t.sweeps, textPages))
-	if err != nil {
-		return err
-	}
 	for _, p := range dirty {
-		if _, err := t.exec(`UPDATE sqlite_dbpage SET data = ? WHERE pgno = ?`, p.data, p.number); err != nil {
+		if err == nil {
+			err = t.writePage(p)
+		}
+	}
+	return err
+}
+
+// cleaned returns a copy of a page without what is in its gap, if there is anything. What
+// is damaged is for others to find.
+func cleaned(data []byte) ([]byte, bool) {
+	from, to, ok := gap(data)
+	if !ok || len(bytes.Trim(data[from:to], "\x00")) == 0 {
+		return nil, false
+	}
+	clean := bytes.Clone(data)
+	clear(clean[from:to])
+	return clean, true
+}
+
+func (t *tx) writePage(p page) error {
+	_, err := t.exec(`UPDATE sqlite_dbpage SET data = ? WHERE pgno = ?`, p.data, p.number)
+	return err
+}
+
+// reach is how many leaves on each side of a row that was taken out may hold a copy of one
+// that moved: SQLite balances a leaf with two others under the same page, which leaves no
+// more of them than there were.
+const reach = 2
+
+// sweepBeside fills the gaps on the leaves of a table that rows with those keys were taken out
+// of, and on those beside them, with zeros. What it costs does not depend on how large the
+// table is, but for its depth.
+func (t *tx) sweepBeside(table string, keys []int64) error {
+	var root int64
+	if err := t.get([]any{&root}, `SELECT rootpage FROM sqlite_schema WHERE type = 'table' AND name = ?`, table); err != nil {
+		return wrap(writeFailed, err)
+	}
+	slices.Sort(keys)
+	done := int64(math.MinInt64) // the last key of the leaf that was looked at last
+	for _, key := range keys {
+		if key <= done {
+			continue
+		}
+		l, err := t.leafOf(root, key)
+		done = l.last
+		for range reach {
+			if err == nil && l.after > math.MinInt64 {
+				l, err = t.leafOf(root, l.after)
+			}
+		}
+		for behind := 0; err == nil; l, err = t.leafOf(root, l.last+1) {
+			if clean, dirty := cleaned(l.data); dirty {
+				if err := t.writePage(page{l.number, clean}); err != nil {
+					return err
+				}
+			}
+			if l.last >= key {
+				behind++
+			}
+			if behind > reach || l.last == math.MaxInt64 {
+				break
+			}
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// leaf is a leaf of a table, on which the rows are that have keys behind after, up to last.
+type leaf struct {
+	page
+	after, last int64
+}
+
+// leafOf returns the leaf of a table where a key is, or would be.
+func (t *tx) leafOf(root, key int64) (leaf, error) {
+	l := leaf{page{number: root}, math.MinInt64, math.MaxInt64}
+	for range maxDepth {
+		if err := t.get([]any{&l.data}, `SELECT data FROM sqlite_dbpage WHERE pgno = ?`, l.number); err != nil {
+			return l, wrap(writeFailed, err)
+		}
+		if len(l.data) < 12 || l.data[0] != interiorOfTable {
+			return l, nil
+		}
+		// A cell is the number of a page and the last key in it; behind them is the last page.
+		n := int(binary.BigEndian.Uint16(l.data[3:]))
+		if 12+2*n > len(l.data) {
+			return l, &failure{damaged, nil}
+		}
+		cell := func(i int) []byte { return l.data[min(len(l.data), int(binary.BigEndian.Uint16(l.data[12+2*i:]))):] }
+		last := func(i int) int64 { return varint(cell(i)[min(4, len(cell(i))):]) }
+		i := sort.Search(n, func(i int) bool { return last(i) >= key })
+		if i > 0 {
+			l.after = last(i - 1)
+		}
+		child := l.data[8:]
+		if i < n {
+			l.last, child = last(i), cell(i)
+		}
+		if len(child) < 4 {
+			return l, &failure{damaged, nil}
+		}
+		l.number = int64(binary.BigEndian.Uint32(child))
+	}
+	return l, &failure{damaged, nil} // pages that lead back to each other
+}
+
+// maxDepth is how deep a table may be, as SQLite has it.
+const maxDepth = 20
+
+// interiorOfTable is the first byte of a page of a table that is no leaf.
+const interiorOfTable = 5
+
+// varint reads an integer as SQLite writes one: seven bits a byte, the highest first, and
+// all eight of a ninth.
+func varint(b []byte) (n int64) {
+	for i, x := range b {
+		if i == 8 {
+			return n<<8 | int64(x)
+		}
+		if n = n<<7 | int64(x&0x7f); x < 0x80 {
+			break
+		}
+	}
+	return n
 }
 
 // gap returns where the gap of a page of a table is, which is not the file's first one.

@@ -3,7 +3,6 @@ package anthropic
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
@@ -38,11 +37,10 @@ func (m Model) Complete(ctx context.Context, p models.Prompt) (models.Answer, er
 	}, option.WithMaxRetries(0), option.WithMiddleware(transport.Bound))
 	if err != nil {
 		var failed *sdk.Error
-		var res *http.Response
 		if errors.As(err, &failed) {
-			res = failed.Response
+			return models.Answer{}, transport.Failed(failed.Response, failed.RawJSON(), err)
 		}
-		return models.Answer{}, transport.Failed(res, err)
+		return models.Answer{}, transport.Failed(nil, "", err)
 	}
 	if message == nil {
 		return models.Answer{}, &models.Error{Kind: models.CodeUnusable}

@@ -115,7 +115,7 @@ func (v Vectors) Embed(ctx context.Context, texts []string) (models.Embedded, er
 func failed(err error) error {
 	var e *sdk.Error
 	if errors.As(err, &e) {
-		return transport.Failed(e.Response, err)
+		return transport.Failed(e.Response, e.RawJSON(), err)
 	}
-	return transport.Failed(nil, err)
+	return transport.Failed(nil, "", err)
 }

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/openwop/agentmemory/bridges/models"
+	"github.com/openwop/agentmemory/memory"
 )
 
 // MaxBody bounds the body of an answer in bytes.
@@ -15,12 +18,20 @@ const MaxBody = 8 << 20
 
 var errTooLong = errors.New("the answer is too long")
 
-// Bound is a middleware of both SDKs, by which reading a body of more than MaxBody fails.
+var errRedirected = errors.New("the request was redirected to nowhere")
+
+// Bound is a middleware of both SDKs, by which reading a body of more than MaxBody fails, and so does a
+// redirect that was not followed, which the SDKs would read as an answer.
 func Bound(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	res, err := next(req)
-	if res != nil && res.Body != nil {
-		res.Body = &bounded{res.Body, MaxBody}
+	if res == nil || res.Body == nil {
+		return res, err
 	}
+	if err == nil && res.StatusCode >= 300 && res.StatusCode < 400 {
+		res.Body.Close()
+		return nil, errRedirected
+	}
+	res.Body = &bounded{res.Body, MaxBody}
 	return res, err
 }
 
@@ -38,8 +49,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Failed is the error for a request that was answered with an error, or not at all; then res is nil.
-func Failed(res *http.Response, err error) error {
+// Failed is the error for a request that was answered with an error, whose body said what, or not at all; then res
+// is nil.
+func Failed(res *http.Response, said string, err error) error {
 	e := &models.Error{Kind: models.CodeUnavailable, Again: true, Err: err}
 	switch {
 	case errors.Is(err, errTooLong):
@@ -49,9 +61,31 @@ func Failed(res *http.Response, err error) error {
 		res.StatusCode == http.StatusTooManyRequests, res.StatusCode >= 500:
 		e.After = after(res.Header)
 	default:
-		e.Kind, e.Again = models.CodeRejected, false
+		e.Kind, e.Again = rejected(res.StatusCode, said), false
 	}
 	return e
+}
+
+// What services say, in a bad request's code or message, of a prompt that a filter stopped or that is too long.
+var (
+	filtered = []string{"content_filter", "content filter", "content_policy", "invalid_prompt"}
+	tooLong  = []string{"context_length", "context length", "context size", "prompt is too long"}
+)
+
+// rejected tells whether it is the text of a prompt for which a request was not taken. Then another prompt may be,
+// and one note must not keep the others from being looked at.
+func rejected(status int, said string) memory.Code {
+	if status == http.StatusBadRequest || status == http.StatusUnprocessableEntity {
+		said = strings.ToLower(said)
+		in := func(word string) bool { return strings.Contains(said, word) }
+		switch {
+		case slices.ContainsFunc(filtered, in):
+			return models.CodeRefused
+		case slices.ContainsFunc(tooLong, in):
+			return models.CodeUnusable
+		}
+	}
+	return models.CodeRejected
 }
 
 // after is how long a service asks to wait.

@@ -1,0 +1,173 @@
+package redact
+
+import (
+	"bytes"
+	"cmp"
+	"io"
+	"sync"
+)
+
+// chunk is how much of a stream is looked at in one go.
+const chunk = 32 << 10
+
+// NewWriter returns a writer that writes to w what Redact would make of everything written to it,
+// whatever the pieces (R4). It holds back fewer bytes than the longest form of the longest value
+// has; Close writes these, and does not close w. A secret that is registered meanwhile counts for
+// the bytes that were not written yet.
+//
+// After an error, of w or of the registry, the writer has dropped what it held back: nothing of it
+// is ever written, and every later call returns that error. Under [Reject] the error is
+// [ErrSecretFound], and what stood before the secret may have been written.
+func (r *SecretRegistry) NewWriter(w io.Writer) io.WriteCloser {
+	return &writer{newStream(r.state(), w)}
+}
+
+// writer keeps its text behind pointers, where no print of it reaches.
+type writer struct{ s *stream }
+
+type stream struct {
+	*buffers // nil at the end
+	registry *state
+	w        io.Writer
+	covered  int   // of in: bytes that a marker written before stands for
+	err      error // why the stream has ended
+	closed   bool
+}
+
+// buffers have what is held back, and what is ready to be written.
+type buffers struct{ in, out []byte }
+
+var bufferPool = sync.Pool{New: func() any { return new(buffers) }}
+
+func newStream(registry *state, w io.Writer) *stream {
+	return &stream{buffers: bufferPool.Get().(*buffers), registry: registry, w: w}
+}
+
+// Write implements [io.Writer]. On an error it reports that nothing of p was written, although a
+// part may have been.
+func (w *writer) Write(p []byte) (int, error) {
+	for n := len(p); ; {
+		piece := p[:min(len(p), chunk)]
+		if w.s.push(piece, false); w.s.err != nil {
+			return 0, w.s.err
+		}
+		if p = p[len(piece):]; len(p) == 0 {
+			return n, nil
+		}
+	}
+}
+
+// Close writes what was held back. Writing to a closed writer is an error, and closing it again is
+// none.
+func (w *writer) Close() error {
+	s := w.s
+	if s.closed {
+		return nil
+	}
+	if s.push(nil, true); s.err != nil {
+		return s.err
+	}
+	s.closed = true
+	s.drop(io.ErrClosedPipe)
+	return nil
+}
+
+// push adds a piece to the stream and writes what is decided by then: all of it at the end.
+func (s *stream) push(piece []byte, end bool) {
+	if s.err != nil {
+		return
+	}
+	s.hold(piece)
+	var n int
+	err := s.decide(end)
+	if err == nil && len(s.out) > 0 {
+		if n, err = s.w.Write(s.out); err == nil && n < len(s.out) {
+			err = io.ErrShortWrite
+		}
+	}
+	if err != nil {
+		s.drop(err)
+	}
+}
+
+// hold adds a piece to what is held back. Where that has to move, its old place is wiped.
+func (s *stream) hold(piece []byte) {
+	if n := len(s.in) + len(piece); n > cap(s.in) {
+		old := s.in
+		s.in = append(make([]byte, 0, 2*n), old...)
+		clear(old)
+	}
+	s.in = append(s.in, piece...)
+}
+
+// decide moves to out what a form can no longer begin with: a form is decided once as many bytes
+// are there as the longest has.
+func (s *stream) decide(end bool) error {
+	return look(s.registry, s.in, s.covered, !end, s.registry.cfg.Policy, func(m *matcher, cuts []hit, decided int) {
+		s.out = rewrite(s.out[:0], s.in, s.covered, decided, cuts, m.markers)
+		if len(cuts) > 0 {
+			s.covered = cuts[len(cuts)-1].end
+		}
+		s.covered = max(0, s.covered-decided)
+		s.in = s.in[:copy(s.in, s.in[decided:])]
+	})
+}
+
+// drop ends the stream: what was held back is wiped.
+func (s *stream) drop(err error) {
+	clear(s.in[:cap(s.in)])
+	clear(s.out[:cap(s.out)])
+	s.in, s.out = s.in[:0], s.out[:0]
+	bufferPool.Put(s.buffers)
+	s.buffers, s.err = nil, err
+}
+
+// NewReader returns a reader that yields what Redact would make of everything in src, whatever the
+// pieces (R4). It reads ahead, and holds back fewer bytes than the longest form of the longest
+// value has until src ends.
+//
+// If src or the registry fails, the reader yields what was decided before, then that error; what it
+// held back is dropped. Under [Reject] that is [ErrSecretFound].
+func (r *SecretRegistry) NewReader(src io.Reader) io.Reader {
+	ready := new(bytes.Buffer)
+	return &reader{&readerState{newStream(r.state(), ready), ready, src, new([chunk]byte)}}
+}
+
+// reader keeps its text behind pointers, where no print of it reaches.
+type reader struct{ s *readerState }
+
+// readerState writes the source to a stream, and what comes out is ready to be read.
+type readerState struct {
+	stream *stream
+	ready  *bytes.Buffer
+	src    io.Reader
+	piece  *[chunk]byte
+}
+
+// maxEmptyReads is how often src may return nothing, as in package bufio.
+const maxEmptyReads = 100
+
+// Read implements [io.Reader].
+func (r *reader) Read(p []byte) (int, error) {
+	s := r.s
+	for empty := 0; len(p) > 0 && s.ready.Len() == 0 && s.stream.err == nil; empty++ {
+		n, err := s.src.Read(s.piece[:])
+		if n < 0 || n > len(s.piece) { // a broken src
+			n, err = 0, io.ErrNoProgress
+		}
+		if n > 0 {
+			empty = 0
+		} else if empty == maxEmptyReads {
+			err = cmp.Or(err, io.ErrNoProgress)
+		}
+		s.stream.push(s.piece[:n], err == io.EOF)
+		clear(s.piece[:n])
+		if s.stream.err == nil && err != nil {
+			s.stream.drop(err)
+		}
+	}
+	if n, _ := s.ready.Read(p); n > 0 || len(p) == 0 {
+		return n, nil
+	}
+	return 0, s.stream.err
+}
