@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"slices"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -16,6 +17,8 @@ func isolationLaw() law {
 			{"foreign-successor", "an entry is retired in favour of one of its own ref only", []Offer{Transactor}, foreignSuccessor},
 			{"foreign-version", "a version of one tenant does not read another's memory", []Offer{Transactor, Versioned}, foreignVersion},
 			{"foreign-intact", "erasing in one tenant or ref leaves the versions of others intact", []Offer{Transactor, Versioned}, foreignIntact},
+			{"foreign-purge", "purging a tenant takes nothing of another: versions, former lives, marks of erasure, documents", []Offer{Transactor, Versioned}, foreignPurge},
+			{"foreign-drop", "dropping a tenant takes nothing of another: versions, former lives, marks of erasure, documents", []Offer{Transactor, Versioned, Tenants}, foreignDrop},
 		},
 		nameCases())
 	return l
@@ -72,4 +75,50 @@ func foreignIntact(w *world) {
 	w.intact(home, v, true)
 	w.intact(at("acme", "nothing"), v, true)
 	w.intact(at("acme", "sales"), v, false)
+}
+
+// live takes a tenant through all that leaves a trace behind its entries, and holds the
+// versions on the way, from the one before anything.
+func (w *world) live(s driver.Scope) {
+	w.version(s.Tenant)
+	kept := w.entry("kept")
+	kept.Subjects = []string{"customer:1"}
+	w.put(s, kept)
+	w.puts(s, "deleted", "restored", "erased")
+	w.sets(note(s, "n", "value"), digest(s, "d", "kept"), digest(s, "gone", "erased"), file(s, "f", "customer:1"))
+	w.version(s.Tenant)
+	ended := retired(retire(s, "restored", driver.Merged, "kept"), retire(s, "deleted", driver.Deleted, ""))
+	ended.Events = []events.Record{w.event("run-1", "e")}
+	ended.Events[0].Tenant = s.Tenant
+	w.apply(ended)
+	w.version(s.Tenant)
+	w.apply(driver.Mutation{Restore: located(s, "restored"), Erase: located(s, "erased")})
+	w.version(s.Tenant)
+}
+
+// foreignEnd ends what is held of a tenant, of which there are more versions than of its
+// neighbours in the byte order of names, whose lives go on as before.
+func foreignEnd(w *world, end func()) {
+	others := []driver.Scope{at("Acme", "support"), at("globex", "support")}
+	for _, other := range others {
+		w.live(other)
+	}
+	w.puts(home, "a", "b", "c", "d")
+	w.live(home)
+	end()
+	w.audit()
+	for _, other := range others {
+		w.apply(retired(retire(other, "restored", driver.Merged, "kept")))
+		w.version(other.Tenant)
+		w.apply(driver.Mutation{Restore: located(other, "restored")})
+		w.apply(driver.Mutation{Erase: located(other, "kept")})
+	}
+}
+
+func foreignPurge(w *world) {
+	foreignEnd(w, func() { w.purge(home.Tenant, w.version(home.Tenant)) })
+}
+
+func foreignDrop(w *world) {
+	foreignEnd(w, func() { w.drop(home.Tenant, 3, 30) })
 }

@@ -12,6 +12,7 @@ import (
 // The cases of VIEW about purging.
 
 func purgeHorizon(w *world) {
+	empty := w.version(home.Tenant)
 	w.puts(home, "a")
 	before := w.version(home.Tenant)
 	w.puts(home, "b")
@@ -19,6 +20,7 @@ func purgeHorizon(w *world) {
 	w.puts(home, "c")
 	after := w.version(home.Tenant)
 	w.purge(home.Tenant, horizon)
+	w.refused(home, empty)
 	w.refused(home, before)
 	w.listsAt(home, horizon, "b", "a")
 	w.listsAt(home, after, "c", "b", "a")

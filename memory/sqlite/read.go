@@ -14,7 +14,7 @@ import (
 type selection struct {
 	scope  driver.Scope
 	at     int64
-	since  int64                    // no entry that was created earlier
+	since  int64                    // no entry that was created earlier; of what is live only
 	behind int64                    // only entries behind the position (behind, id)
 	id     string                   // the id of that position
 	limit  int                      // 0 means all
@@ -44,10 +44,10 @@ const (
 	shown     = `(e.born <= ?8 OR EXISTS (SELECT 1 FROM former f WHERE f.entry = e.entry AND f.born <= ?8 AND ?8 < f.died))`
 	listShown = `SELECT ` + entryColumns + ` FROM entries e INDEXED BY entries_live` + withText + `
 		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.died = 9223372036854775807 AND e.expires > ?3
-		AND (e.created, e.id) < (?4, ?5) AND e.created >= ?6 AND ` + shown
+		AND (e.created, e.id) < (?4, ?5) AND ` + shown
 	listGone = `SELECT * FROM (SELECT ` + entryColumns + ` FROM entries e INDEXED BY entries_past` + withText + `
 		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.died > ?8 AND e.died < 9223372036854775807 AND e.expires > ?3
-		AND (e.created, e.id) < (?4, ?5) AND e.created >= ?6 AND ` + shown + `
+		AND (e.created, e.id) < (?4, ?5) AND ` + shown + `
 		ORDER BY e.created DESC, e.id DESC LIMIT ?7 + 0)`
 	listAt = listShown + ` UNION ALL ` + listGone + ` ORDER BY 4 DESC, 1 DESC LIMIT ?7 + 0`
 

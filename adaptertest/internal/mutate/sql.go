@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -117,7 +118,7 @@ func brokenSQL(text string) (all []string) {
 	for _, b := range sqlBreaks {
 		for _, at := range b.find.FindAllStringSubmatchIndex(text, -1) {
 			broken := text[:at[0]] + string(b.find.ExpandString(nil, b.put, text, at)) + text[at[1]:]
-			if broken != text {
+			if broken != text && !notSQL.MatchString(broken) && !slices.Contains(all, broken) {
 				all = append(all, broken)
 			}
 		}
@@ -126,6 +127,11 @@ func brokenSQL(text string) (all []string) {
 }
 
 var sqlText = regexp.MustCompile(`(?s)\b(SELECT|INSERT|UPDATE|DELETE|WHERE|AND|ORDER BY|FROM|SET|JOIN|VALUES)\b`)
+
+// notSQL is found in broken texts that the database does not take, so that any case would
+// find them, and in those with another value in a SELECT that is asked for rows only.
+var notSQL = regexp.MustCompile(`\?\(|\?0\b|\bIS NOT (OR|AND)\b|\bSELECT 0 FROM\b|\bBY 0\b|, 0 DESC\b|\bCAST (OR|AND)\b|\bINSERT AND\b` +
+	`|(\bSET |, )(\(\w+ = [^()]* (OR true|AND false)\)|\w+ <> )`)
 
 // sqlBreaks are the ways to break a text. A condition that is left out is put as one
 // that holds, so that the text keeps its parameters.
@@ -148,7 +154,7 @@ var sqlBreaks = func() []struct {
 		{`ORDER BY ([\w. ]+), `, `ORDER BY `}, {`, [\w.]+( DESC)?( LIMIT|\s*$)`, `$2`}, {`\bLIMIT (\?\d* \+ 0|\?\d*)`, `LIMIT ($1) + 1`},
 		{`\bDISTINCT\b`, ``}, {`\bLEFT JOIN\b`, `JOIN`}, {`\bUNION ALL\b`, `UNION`}, {`\bMAX\(`, `MIN(`}, {`\bMIN\(`, `MAX(`},
 		{`(SET |, )(\w+) = (\?\d*|[\w.]+)`, `$1$2 = $2`}, {`\bOR IGNORE\b`, ``}, {` \+ 1\b`, ` + 0`}, {` - 1\b`, ` - 0`},
-		{`^\s*DELETE FROM (\w+)`, `DELETE FROM $1 WHERE false AND true OR false AND 1 = (SELECT 1)`}, {`\b0\b`, `1`}, {`\b1\b`, `0`},
+		{`\bDELETE FROM (\w+) WHERE (\w+ IN)\b`, `DELETE FROM $1 WHERE false AND $2`}, {`\b0\b`, `1`}, {`\b1\b`, `0`},
 	} {
 		all = append(all, struct {
 			find *regexp.Regexp
