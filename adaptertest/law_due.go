@@ -12,6 +12,7 @@ func dueLaw() law {
 	return law{name: "DUE", number: "K3, K9", says: "what is due is found over all tenants, in order, and nothing else", cases: []testCase{
 		{"instant", "a document is due from the very millisecond on, at the instant that the call carries", due, dueInstant},
 		{"order", "what is due comes by its instant, of all tenants and refs, and a limit keeps what is due first", due, dueInOrder},
+		{"moved", "what is stored anew, with its value or without, is due at its new instant only, and never if it has none", due, dueMoved},
 		{"undated", "what has no instant is never due, of whatever class", due, undatedIsNotDue},
 	}}
 }
@@ -44,6 +45,28 @@ func dueInOrder(w *world) {
 	w.advance(time.Second)
 	for n := 1; n <= len(want); n++ {
 		w.isDue("timer", n, want[:n]...)
+	}
+}
+
+func dueMoved(w *world) {
+	soon, late := w.now.Add(time.Millisecond), w.now.Add(time.Hour)
+	for _, store := range []func(driver.Document) driver.Document{w.retains, w.set} {
+		d := w.set(timer(home, "t", soon))
+		d.Due = late
+		d = store(d)
+		w.advance(time.Minute)
+		w.isDue("timer", 10)
+		w.now = late
+		w.isDue("timer", 10, "acme support/timer/t")
+		d.Due = time.Time{}
+		d = store(d)
+		w.isDue("timer", 10)
+		d.Due = soon
+		d = store(d)
+		w.isDue("timer", 10, "acme support/timer/t")
+		w.removes(d)
+		w.isDue("timer", 10)
+		soon, late = w.now.Add(time.Millisecond), w.now.Add(time.Hour)
 	}
 }
 

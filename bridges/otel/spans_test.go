@@ -94,6 +94,12 @@ func (d drawing) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	return d.Store.Apply(ctx, tenant, m)
 }
 
+func (d drawing) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {
+	ctx, span := d.tracer.Start(ctx, "store")
+	defer span.End()
+	return d.Store.Put(ctx, s, e)
+}
+
 // A span is the child of the caller's and the parent of those of the store, also across the goroutines of a
 // pass.
 func TestSpansNest(t *testing.T) {
