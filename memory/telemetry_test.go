@@ -287,10 +287,12 @@ func TestE3_WhatWaitsIsTold(t *testing.T) {
 		require.Equal(t, []int{0, 2, 2}, []int{r.Counts[telemetry.Events], r.Counts[telemetry.Stuck], r.Counts[telemetry.Waiting]})
 		require.Equal(t, 2*time.Minute, r.Oldest)
 		require.Equal(t, "internal_error", r.Code)
+		synctest.Wait() // the sink's goroutines have ended
 		refuse = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		r = relay()
 		require.Equal(t, 2, r.Counts[telemetry.Waiting])
 		require.Equal(t, 2*time.Minute+memory.PluginTimeout, r.Oldest)
+		synctest.Wait()
 		refuse = func(context.Context) error { return nil }
 		r = relay()
 		require.Equal(t, []int{2, 0, 0}, []int{r.Counts[telemetry.Events], r.Counts[telemetry.Stuck], r.Counts[telemetry.Waiting]})
