@@ -174,7 +174,7 @@ func growth(results []result) map[string][]curve {
 	var names []string
 	for _, r := range results {
 		m := sized.FindStringSubmatch(r.Name)
-		if m == nil || r.Ours == 0 {
+		if m == nil || r.Ours == 0 || strings.Contains(r.Name, "build/") { // one build is of all items
 			continue
 		}
 		size, err := strconv.ParseFloat(m[2], 64)
@@ -209,7 +209,11 @@ func growth(results []result) map[string][]curve {
 
 // growthCurves draws one panel for each area, both scales logarithmic.
 func growthCurves(from origin, panels map[string][]curve) string {
-	const across, wide, deep, gap = 2, 420.0, 230.0, 24.0
+	const across, wide, gap = 2, 420.0, 24.0
+	deep := 230.0
+	for _, curves := range panels {
+		deep = max(deep, 80+13*float64(len(curves))) // room for the names beside the lines
+	}
 	areas := slices.Sorted(maps.Keys(panels))
 	p := &svg{width: across*wide + gap, height: top + deep*math.Ceil(float64(len(areas))/across)}
 	for i, area := range areas {
@@ -244,13 +248,14 @@ func drawPanel(p *svg, curves []curve, left, above, wide, deep float64) {
 	slices.SortStableFunc(order, func(a, b curve) int { return cmp.Compare(end(a), end(b)) })
 	last := math.Inf(-1)
 	for i, c := range order {
+		room := above + deep - 13*float64(len(order)-1-i) // what the names below need
 		class := fmt.Sprintf("s%d", i%6)
 		var path strings.Builder
 		for _, at := range c.points {
 			fmt.Fprintf(&path, "%.1f,%.1f ", x(at.size), y(at.cost))
 		}
 		fmt.Fprintf(p, `<polyline points="%s" class="line %s"/>`+"\n", strings.TrimSpace(path.String()), class)
-		last = max(end(c), last+13)
+		last = max(min(end(c), room), last+13)
 		p.line(x(c.points[len(c.points)-1].size), end(c), left+wide+10, last, class)
 		p.text(left+wide+13, last+4, "note", "start", c.name+" "+figure(c.points[len(c.points)-1].cost)+"x")
 	}
