@@ -20,12 +20,6 @@ func defects() []defect {
 // any other is caught by the first try.
 const maxTries = 5
 
-// lawOf lets the cases of a defect's law through.
-func (d defect) lawOf(name string) bool {
-	law, _, _ := strings.Cut(d.needs, "/")
-	return strings.HasPrefix(name, law+"/")
-}
-
 // fullRun is set for the runs that take many minutes.
 var fullRun = os.Getenv("AGENTMEMORY_LONG") == "1"
 

@@ -35,11 +35,12 @@
 // prompt for commitments, and the model names none, so what an entry says has no influence on
 // another's arms. A summary names its sources by their number.
 //
-// What a model makes of one text is never the reason why a pass stops, since then a single entry
+// What a model writes of one text is never the reason why a pass stops, since then a single entry
 // could keep the others from being looked at. If it refuses, or its answer cannot be used, the
 // entries of a group stay as they are; an entry has no arms and is reported as unread; a summary is
 // that of [distill.Extractive]. Config.Calls tells the host. A model that cannot be reached stops
-// the pass with an error, and the next pass goes on.
+// the pass with an error, and the next pass goes on. So do vectors that cannot be used: they come
+// for several texts at once, and one that is refused stops the pass over vectors of its ref each time.
 //
 // # Expiry and crashes
 //
