@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -15,7 +16,23 @@ type findings struct {
 	reasons map[Offer]string
 	remarks []string
 	traits  driver.Traits
-	reached map[string]int // what the steps of all cases met
+
+	mu      sync.Mutex      // a case whose store hangs goes on beside the others
+	reached map[string]bool // what the steps of all cases met
+}
+
+// reach notes what a step met.
+func (f *findings) reach(what string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reached[what] = true
+}
+
+// hasReached tells whether a step of any case so far met this.
+func (f *findings) hasReached(what string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.reached[what]
 }
 
 func (f *findings) offer(o Offer, ok bool, reason string) {
@@ -67,7 +84,7 @@ func (cfg Config) look(ctx context.Context) (found *findings, err error) {
 		return nil, errors.New("adaptertest: Config.New gave no store")
 	}
 	defer closeStore(store)
-	found = &findings{reasons: map[Offer]string{}, reached: map[string]int{}}
+	found = &findings{reasons: map[Offer]string{}, reached: map[string]bool{}}
 	if err := found.inspect(store, cfg.Reopen != nil); err != nil {
 		return nil, err
 	}

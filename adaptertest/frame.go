@@ -65,8 +65,9 @@ func (cfg Config) runCase(ctx context.Context, found *findings, l *law, c *testC
 			break
 		}
 	}
-	result.Remark = w.remark
-	if failed != nil {
+	if failed == nil {
+		result.Remark = w.remark
+	} else {
 		result.Status, result.level = Broken, levels[len(levels)-1]
 		result.operation = w.lastStep() + failed.kind()
 		result.indirect = failed.came != noAnswer && w.ref == nil

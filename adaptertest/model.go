@@ -100,7 +100,7 @@ func (w *world) stateOf(s driver.Scope, id string) string {
 // reference.
 func (w *world) count(part string, s driver.Scope, id string) {
 	if w.ref != nil {
-		w.found.reached[part+" of "+w.stateOf(s, id)]++
+		w.found.reach(part + " of " + w.stateOf(s, id))
 	}
 }
 
@@ -132,7 +132,7 @@ func (w *world) unreached() []string {
 	var missed []string
 	for _, part := range []string{"put", "delete", "expect live", "retire", "succeed", "restore", "erase", "make a document"} {
 		for _, state := range []string{"absent", "live", "expired", "deleted", "merged", "superseded", "erased", "restored"} {
-			if w.found.reached[part+" of "+state] == 0 {
+			if !w.found.hasReached(part + " of " + state) {
 				missed = append(missed, part+" of "+state)
 			}
 		}
