@@ -76,6 +76,11 @@ func contentGoesWithEntries(w *world) {
 	w.apply(driver.Mutation{Erase: located(home, "never", "a1", "c1")})
 	w.lacks(docs[0])
 	w.lacks(docs[1])
+	empty := digest(home, "empty", "b3")
+	empty.Value = nil
+	empty = w.set(empty)
+	w.apply(driver.Mutation{Erase: located(home, "b3")})
+	w.lacks(empty)
 	anew := w.set(digest(home, "c", "c3"))
 	w.check(anew.Rev > docs[1].Rev, "a revision above that of the document that went", "another one")
 }
