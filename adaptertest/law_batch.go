@@ -1,6 +1,8 @@
 package adaptertest
 
 import (
+	"time"
+
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -177,6 +179,11 @@ func restoreCondition(w *world) {
 	for _, id := range []string{"live", "deleted", "never", "merged"} {
 		w.conflicts(driver.Mutation{Restore: located(home, id)})
 	}
+	w.lists(home, "live")
+	w.put(home, w.mortal("over", time.Millisecond))
+	w.apply(retired(retire(home, "over", driver.Merged, "live")))
+	w.advance(time.Millisecond)
+	w.apply(driver.Mutation{Restore: located(home, "over")}) // expiry does not matter
 	w.lists(home, "live")
 }
 
