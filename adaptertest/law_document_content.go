@@ -164,4 +164,15 @@ func hostTextBySubject(w *world) {
 	find("customer:2", "support/file/f")
 	w.apply(driver.Mutation{Erase: located(home, "a")})
 	find("customer:2", "support/file/f")
+	for _, store := range []func(driver.Document) driver.Document{w.set, w.retains} {
+		d := file(home, "emptied", "customer:9")
+		d.Group = "group"
+		d = w.set(d)
+		d.Group, d.Subjects = "", nil
+		d = store(d)
+		w.holds(d)
+		find("customer:9")
+		w.yields(driver.DocumentQuery{Tenant: "acme", EveryRef: true, Group: "group"})
+		w.removes(d)
+	}
 }
