@@ -422,6 +422,19 @@ func manyRecords(w *world, n int) {
 		}
 	}
 	w.quietly("merge, delete and erase the most of them", func() { w.apply(m) })
+	var merged []string
+	for _, r := range m.Retire {
+		if r.For == "head" {
+			merged = append(merged, r.ID)
+		}
+	}
+	w.quietly("expect that the one is heir of all of them, and of all but the last", func() {
+		heirs := func(of []string) driver.Mutation {
+			return driver.Mutation{Heirs: map[driver.Located][]string{{Scope: home, ID: "head"}: of}}
+		}
+		w.apply(heirs(merged))
+		w.conflicts(heirs(append(slices.Clone(merged[:len(merged)-1]), "never")))
+	})
 }
 
 func manyWaiting(w *world, n int) {
