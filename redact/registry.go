@@ -33,9 +33,6 @@ type Config struct {
 	Policy Policy
 	// PlainOnly leaves encoded forms of values alone (R7).
 	PlainOnly bool
-	// Entropy makes [SecretRegistry.RedactDerived] also replace long tokens that merely look
-	// random. It hits harmless text too.
-	Entropy bool
 }
 
 // SecretRegistry holds the secrets of one run or pass and redacts text. Use [New]; the zero value
@@ -157,12 +154,15 @@ func (r *SecretRegistry) Close() error {
 	return nil
 }
 
-// Len is the number of registered values.
-func (r *SecretRegistry) Len() int {
+// Len is the number of registered values, where one counts under each of its ids.
+func (r *SecretRegistry) Len() (n int) {
 	s := r.state()
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.set.len()
+	for _, values := range s.set.byID {
+		n += len(values)
+	}
+	return n
 }
 
 // Format prints the number of secrets, whatever the verb.

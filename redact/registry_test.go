@@ -31,7 +31,7 @@ func TestRegister_Refusals(t *testing.T) {
 			t.Errorf("Register(%q, %d bytes): %v, want %v", c.id, len(c.value), err, c.want)
 		}
 	}
-	if r.Len() != 1 {
+	if r.Len() != 2 { // one value under two ids
 		t.Errorf("Len() = %d", r.Len())
 	}
 	if got := redacted(t, r, "abcdefgh"); got != "[REDACTED:a]" {
@@ -70,9 +70,6 @@ func TestR6_ClosedFailsClosed(t *testing.T) {
 		if out, err := r.Append([]byte("d"), []byte("x")); err != ErrClosed || string(out) != "d" {
 			t.Errorf("%s: Append: %q, %v", name, out, err)
 		}
-		if _, err := r.Find("x"); err != ErrClosed {
-			t.Errorf("%s: Find: %v", name, err)
-		}
 		if err := r.Register("a", []byte("abcdefgh")); err != ErrClosed {
 			t.Errorf("%s: Register: %v", name, err)
 		}
@@ -87,9 +84,11 @@ func TestClose_Wipes(t *testing.T) {
 	r, _ := registered(t, Config{}, []pair{{"a", "abcdefgh"}})
 	viaFallback(t, r, "x abcdefgh")
 	var kept [][]byte
-	for k := range r.s.set.each {
-		for _, f := range k.forms {
-			kept = append(kept, f.text)
+	for _, values := range r.s.set.byID {
+		for _, k := range values {
+			for _, f := range k.forms {
+				kept = append(kept, f.text)
+			}
 		}
 	}
 	var nodes []node
@@ -168,9 +167,6 @@ func TestPolicy_Reject(t *testing.T) {
 	}
 	if out, err := r.RedactDerived("[BYOK:x]"); err != ErrSecretFound || out != "" {
 		t.Errorf("got %q, %v", out, err)
-	}
-	if found, err := r.Find("-abcdefgh-"); err != nil || len(found) != 1 || found[0] != (Finding{"a", 1, 9}) {
-		t.Errorf("Find: %v, %v", found, err)
 	}
 }
 

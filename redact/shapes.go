@@ -43,7 +43,7 @@ func (s *state) redactDerived(text string, policy Policy) (string, error) {
 	// A marker can be a boundary where there was none: look again. Every round replaces some text
 	// that is not a marker, so there is a last one.
 	for changed := true; changed && err == nil; {
-		if text, changed = replaceShapes(text, s.hasID, s.cfg.Entropy); changed && policy == Reject {
+		if text, changed = replaceShapes(text, s.hasID); changed && policy == Reject {
 			return "", ErrSecretFound
 		}
 	}
@@ -131,7 +131,7 @@ func pairAt(text string, i int) uint16 { return uint16(text[i])<<8 | uint16(text
 
 // shapeIDs are the ids of markers that any registry can write.
 var shapeIDs = func() []string {
-	ids := []string{entropyID}
+	var ids []string
 	for i := range shapes {
 		ids = append(ids, shapes[i].ID)
 	}
@@ -140,11 +140,11 @@ var shapeIDs = func() []string {
 }()
 
 // replaceShapes makes one pass over text. Markers are left as they are.
-func replaceShapes(text string, known func(id string) bool, entropy bool) (string, bool) {
+func replaceShapes(text string, known func(id string) bool) (string, bool) {
 	var out []byte
 	done := 0
 	for i := 0; i+1 < len(text); {
-		if !pairs[pairAt(text, i)] && !entropy {
+		if !pairs[pairAt(text, i)] {
 			i++
 			continue
 		}
@@ -153,9 +153,6 @@ func replaceShapes(text string, known func(id string) bool, entropy bool) (strin
 			continue
 		}
 		id, from, to := shapeAt(text, i, done, known)
-		if to == 0 && entropy {
-			id, from, to = entropyAt(text, i, done)
-		}
 		if to == 0 {
 			i++
 			continue

@@ -10,10 +10,7 @@ import (
 	"unicode"
 )
 
-const (
-	leakID    = "leak"
-	entropyID = "random"
-)
+const leakID = "leak"
 
 // leastEntropy is the least that a token has, in bits for each byte. Masks and made-up examples
 // have less.
@@ -235,23 +232,4 @@ func basic(text string, i, rest int) (int, int) {
 		return 0, 0
 	}
 	return rest, rest + len(code)
-}
-
-// bankID is what the ids of entries and events look like, which a bank issues.
-var bankID = regexp.MustCompile(`^(mem|evt)_[0-7][0-9A-HJKMNP-TV-Z]{25}$`)
-
-// entropyAt takes a token that looks random: 24 to 128 bytes with upper-case, lower-case and
-// digits, and at least four bits of entropy for each byte. Ids of a bank do, and are no secrets:
-// archives name their sources by them.
-func entropyAt(text string, i, done int) (string, int, int) {
-	if !word.has(text[i]) || i > done && word.has(text[i-1]) {
-		return "", 0, 0
-	}
-	end := wordEnd(text, i)
-	t := text[i:end]
-	if len(t) < 24 || len(t) > 128 || !strings.ContainsAny(t, letters[:26]) || !strings.ContainsAny(t, letters[26:]) ||
-		!strings.ContainsAny(t, digits) || entropy(t) < 4 || bankID.MatchString(t) {
-		return "", 0, 0
-	}
-	return entropyID, i, end
 }
