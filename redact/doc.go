@@ -70,7 +70,7 @@
 //
 // The time for a text grows with its length, whatever is in it: a filter passes over most of it in
 // steps, what the filter suspects is compared, and on text that was made to resemble the secrets
-// everywhere an automaton takes over, with about 16 bytes for each byte of all forms. Shorter
+// everywhere an automaton takes over, with about 20 bytes for each byte of all forms. Shorter
 // values cost more than longer ones. With encoded forms a text is searched twice, and once more if
 // hex is in it. A stream looks again at what it holds back whenever more comes, so pieces of some
 // kilobytes are faster than small ones.

@@ -52,8 +52,8 @@ const (
 	several = math.MaxUint8 // in index.table: look at every distance
 	maxStep = 64
 
-	leastTable = 1 << 12
-	mostTable  = 1 << 22
+	leastTable = 15 // binary logarithms of the sizes of index.table
+	mostTable  = 22
 
 	mix = 0x9e3779b97f4a7c15 // an odd number without a pattern, for multiplicative hashing
 )
@@ -81,11 +81,8 @@ func newIndex(forms []target) *index {
 }
 
 func (x *index) fillTable() {
-	size := leastTable
-	for size < 64*x.step*len(x.forms) && size < mostTable {
-		size *= 2
-	}
-	x.table, x.shift = make([]uint8, size), 64-uint(bits.TrailingZeros(uint(size)))
+	size := min(max(leastTable, bits.Len(uint(64*x.step*len(x.forms)))), mostTable)
+	x.table, x.shift = make([]uint8, 1<<size), 64-uint(size)
 	for _, f := range x.forms {
 		for i := range x.step {
 			at := &x.table[hash(loadUpTo8(f.text, i), x.gram, x.shift)]

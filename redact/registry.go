@@ -188,21 +188,20 @@ func (s *state) retire() {
 // acquire returns a matcher for the secrets of this moment and memory for a scan. Until the caller
 // releases it, the registry does not change.
 func (s *state) acquire() (*matcher, *scratch, error) {
-	for {
-		s.mu.RLock()
-		if s.matcher != nil {
-			if scratch := s.free.Swap(nil); scratch != nil {
-				return s.matcher, scratch, nil
-			}
-			return s.matcher, new(scratch), nil
-		}
-		err := s.broken
+	s.mu.RLock()
+	for s.matcher == nil && s.broken == nil {
 		s.mu.RUnlock()
-		if err != nil {
-			return nil, nil, err
-		}
 		s.prepare()
+		s.mu.RLock()
 	}
+	if err := s.broken; err != nil {
+		s.mu.RUnlock()
+		return nil, nil, err
+	}
+	if kept := s.free.Swap(nil); kept != nil {
+		return s.matcher, kept, nil
+	}
+	return s.matcher, new(scratch), nil
 }
 
 func (s *state) prepare() {

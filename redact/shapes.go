@@ -3,7 +3,6 @@ package redact
 import (
 	_ "embed"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -75,8 +74,6 @@ var shapes = append([]shape{
 	{Shape{"urlpass", "password or token in a URL", "RFC 3986 §3.2.1"}, []string{"://"}, false, urlPassword},
 	{Shape{"dsnpass", "password in a connection string", "postgresql.org/docs/current/libpq-connect.html"},
 		[]string{"password=", "Password=", "PASSWORD=", "passwd=", "Passwd=", "pwd=", "Pwd=", "PWD="}, true, dsnPassword},
-	{Shape{"bearer", "bearer token in a header", "RFC 6750 §2.1"},
-		[]string{"Bearer ", "bearer ", "BEARER "}, true, bearer},
 	{Shape{"basic", "basic credentials in a header", "RFC 7617 §2"}, []string{"Basic ", "basic ", "BASIC "}, true, basic},
 }, readShapes(shapeTable)...)
 
@@ -97,12 +94,8 @@ func readShapes(table string) (list []shape) {
 		}
 		s := &list[len(list)-1]
 		if s.match == nil {
-			before, _ := strconv.Atoi(fields[0])
-			least := leastEntropy
-			if fields[0] == "leak" {
-				least = 0
-			}
-			s.bounded, s.match, fields = fields[0] == "word", token(before, fields[1], least), fields[2:]
+			s.bounded = fields[0] == "word" || fields[0] == "digit"
+			s.match, fields = token(fields[0], fields[1]), fields[2:]
 		}
 		s.anchors = append(s.anchors, fields...)
 	}
@@ -187,7 +180,6 @@ func shapeAt(text string, i, done int, known func(id string) bool) (id string, f
 
 var (
 	alnum     = classOf(letters + digits)
-	word      = classOf(letters + digits + "_-")
 	hexDigits = classOf(digits + "abcdefABCDEF")
 )
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -19,10 +20,11 @@ const leastEntropy = 2.5
 // tokenWindow is where it shows whether a token is one, however long it goes on.
 const tokenWindow = 512
 
-// token matches a regular expression behind the anchor, or if before is not 0, from a word that
-// begins so many bytes before it. Where the expression has a group, that alone is taken, and
-// otherwise the anchor too. What has less entropy, or is a sample, is not taken.
-func token(before int, expr string, least float64) matchFunc {
+// token matches a regular expression behind the anchor, or from a word before it, as shapes.txt
+// says. Where the expression has a group, that alone is taken, and otherwise the anchor too. What
+// has little entropy, or is a sample, is not taken.
+func token(how, expr string) matchFunc {
+	before, _ := strconv.Atoi(how)
 	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^(?:" + expr + ")") })
 	return func(text string, i, rest int) (from, to int) {
 		start := rest
@@ -37,7 +39,8 @@ func token(before int, expr string, least float64) matchFunc {
 			return 0, 0
 		}
 		found := window[m[len(m)-2]:m[len(m)-1]]
-		if entropy(found) < least || sample.MatchString(found) {
+		if how != "leak" && entropy(found) < leastEntropy || how == "digit" && !strings.ContainsAny(found, digits) ||
+			sample.MatchString(found) {
 			return 0, 0
 		}
 		if m[1] == tokenWindow {
@@ -100,27 +103,17 @@ func pemKey(text string, i, rest int) (int, int) {
 	return i, rest + size + closing
 }
 
-// jwt takes three parts, of which the first two begin as JSON objects do.
+// jwtRest is what follows the anchor: three parts, of which the first two begin as JSON objects do.
+var jwtRest = regexp.MustCompile(`^[\w-]{7,}\.eyJ[\w-]{6,}\.[\w-]*`)
+
 func jwt(text string, i, rest int) (int, int) {
 	if i > 0 && (text[i-1] == '-' || text[i-1] == '_') {
 		return 0, 0 // within a longer word, which was looked at from its start
 	}
-	head := wordEnd(text, rest)
-	if head-rest < 7 || !strings.HasPrefix(text[head:], ".eyJ") {
-		return 0, 0
+	if n := len(jwtRest.FindString(text[rest:])); n > 0 {
+		return i, rest + n
 	}
-	body := wordEnd(text, head+1)
-	if body-head < 10 || body == len(text) || text[body] != '.' {
-		return 0, 0
-	}
-	return i, wordEnd(text, body+1)
-}
-
-func wordEnd(text string, i int) int {
-	for i < len(text) && word.has(text[i]) {
-		i++
-	}
-	return i
+	return 0, 0
 }
 
 const notInURL = `\x00-\x20"'<>\\\x60`
@@ -204,17 +197,7 @@ var placeholders = regexp.MustCompile(`^(?:[*.xX_•-]*|` +
 	`\$?\{[^{}]*\}|\$?\{\{[^{}]*\}\}|\$\([^()]*\)|\$\[[^\[\]]*\]|` +
 	`%[a-zA-Z]|%\([a-z_]+\)s|%[A-Z_]+%|\[[^\[\]]*\])$`)
 
-// bearer takes what follows "Bearer " if it has the length and the digits of a token.
-func bearer(text string, i, rest int) (int, int) {
-	from, to := bearerToken(text, i, rest)
-	if !strings.ContainsAny(text[from:to], digits) {
-		return 0, 0
-	}
-	return from, to
-}
-
 var (
-	bearerToken   = token(0, `([\w.~+/-]{20,})`, leastEntropy)
 	authorization = regexp.MustCompile(`(?i)authorization["'\\ \t:=]*$`)
 	basicToken    = regexp.MustCompile(`^[\w+/-]*`)
 	standard64    = strings.NewReplacer("-", "+", "_", "/")
