@@ -130,11 +130,10 @@ type hit struct {
 }
 
 // workSlack is the budget of verification at the start of a text. Each byte that the filter passes
-// adds one; a look at a place costs one, and a comparison as in compareCost.
+// adds one; a look at a place costs one, and a comparison as many as the automaton could read bytes
+// meanwhile. The automaton takes over when all verifications together have cost as much beyond
+// their budgets as building it does.
 const workSlack = 1024
-
-// compareCost is how many bytes the automaton could read while a form is compared.
-func compareCost(form []byte) int { return 2 + len(form)/32 }
 
 // search appends the hits in text, ordered by start.
 func search(x *index, text []byte, hits []hit) []hit {
@@ -157,14 +156,14 @@ func search(x *index, text []byte, hits []hit) []hit {
 			b := bucket(x, text, i)
 			work--
 			for _, f := range x.forms[x.starts[b]:x.starts[b+1]] {
-				work -= compareCost(f.text)
+				work -= 2 + len(f.text)/32
 				if len(f.text) <= len(text)-i && string(text[i:i+len(f.text)]) == string(f.text) {
 					hits = append(hits, hit{i, i + len(f.text), f.marker})
 					break
 				}
 			}
 			if work < 0 {
-				if x.overdrawn(workSlack - work) {
+				if x.automaton.built.Load() || x.excess.Add(int64(workSlack-work)) >= int64(x.size) {
 					return searchAll(x, text, i+1, hits)
 				}
 				work = workSlack
@@ -189,12 +188,6 @@ func suspect(x *index, text []byte, at int) int {
 		at += step
 	}
 	return at
-}
-
-// overdrawn reports whether the automaton is to take over. It is built when all verifications
-// together have cost as much beyond their budgets as building it does.
-func (x *index) overdrawn(spent int) bool {
-	return x.automaton.built.Load() || x.excess.Add(int64(spent)) >= int64(x.size)
 }
 
 // bucket is a hash of the first four and the last four of the prefix bytes of text[i:].

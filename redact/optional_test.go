@@ -207,8 +207,8 @@ func TestRegister_ManyAlike(t *testing.T) {
 			for i := range n {
 				r.Unregister(pairOf(i).id)
 			}
-			if r.Len() != 0 {
-				t.Errorf("%d are left", r.Len())
+			if valuesIn(r) != 0 {
+				t.Errorf("%d are left", valuesIn(r))
 			}
 		})
 	}

@@ -2,7 +2,6 @@ package redact
 
 import (
 	"bytes"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -152,22 +151,6 @@ func (r *SecretRegistry) Close() error {
 		s.fail(ErrClosed)
 	}
 	return nil
-}
-
-// Len is the number of registered values, where one counts under each of its ids.
-func (r *SecretRegistry) Len() (n int) {
-	s := r.state()
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, values := range s.set.byID {
-		n += len(values)
-	}
-	return n
-}
-
-// Format prints the number of secrets, whatever the verb.
-func (r *SecretRegistry) Format(f fmt.State, _ rune) {
-	fmt.Fprintf(f, "SecretRegistry(%d)", r.Len())
 }
 
 // fail makes every later call return err. The caller holds mu.

@@ -31,12 +31,20 @@ func TestRegister_Refusals(t *testing.T) {
 			t.Errorf("Register(%q, %d bytes): %v, want %v", c.id, len(c.value), err, c.want)
 		}
 	}
-	if r.Len() != 2 { // one value under two ids
-		t.Errorf("Len() = %d", r.Len())
+	if valuesIn(r) != 2 {
+		t.Errorf("%d values", valuesIn(r))
 	}
 	if got := redacted(t, r, "abcdefgh"); got != "[REDACTED:a]" {
 		t.Errorf("got %q", got)
 	}
+}
+
+// valuesIn counts the values, each under each of its ids.
+func valuesIn(r *SecretRegistry) (n int) {
+	for _, values := range r.state().set.byID {
+		n += len(values)
+	}
+	return n
 }
 
 func TestUnregister(t *testing.T) {
@@ -47,8 +55,8 @@ func TestUnregister(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	r.Unregister("b")
-	if got := redacted(t, r, "abcdefgh"); got != "abcdefgh" || r.Len() != 0 {
-		t.Errorf("got %q, %d left", got, r.Len())
+	if got := redacted(t, r, "abcdefgh"); got != "abcdefgh" || valuesIn(r) != 0 {
+		t.Errorf("got %q, %d left", got, valuesIn(r))
 	}
 }
 
@@ -74,7 +82,7 @@ func TestR6_ClosedFailsClosed(t *testing.T) {
 			t.Errorf("%s: Register: %v", name, err)
 		}
 		r.Unregister("a")
-		if err := r.Close(); err != nil || r.Len() != 0 {
+		if err := r.Close(); err != nil || valuesIn(r) != 0 {
 			t.Errorf("%s: Close: %v", name, err)
 		}
 	}
@@ -195,9 +203,6 @@ func TestPrinting_ShowsNoValue(t *testing.T) {
 		if leaks(log.String(), value) {
 			t.Errorf("log of %T: %s", x, log.String())
 		}
-	}
-	if got := fmt.Sprint(r); got != "SecretRegistry(1)" {
-		t.Errorf("got %q", got)
 	}
 }
 

@@ -6,25 +6,9 @@ import (
 	"strings"
 )
 
-// Shape is a kind of secret that is recognised by its form alone (R5).
-type Shape struct {
-	ID        string // what the marker names
-	Name      string
-	Reference string // where its issuer describes it
-}
-
-// Shapes lists what [SecretRegistry.RedactDerived] looks for beside the registered values.
-func Shapes() []Shape {
-	list := make([]Shape, len(shapes))
-	for i := range shapes {
-		list[i] = shapes[i].Shape
-	}
-	return list
-}
-
 // RedactDerived is [SecretRegistry.Redact] for a text that was made from others: merged, compacted,
 // distilled. It also replaces leak forms and whatever has the shape of a well-known secret, see
-// [Shapes]; the marker names the shape, or in a leak form the id if it is a registered one. In a
+// shapes.txt; the marker names the shape, or in a leak form the id if it is a registered one. In a
 // connection string only the password is replaced.
 func (r *SecretRegistry) RedactDerived(text string) (string, error) {
 	s := r.state()
@@ -55,9 +39,9 @@ func (s *state) hasID(id string) bool {
 	return s.set.byID[id] != nil
 }
 
-// shape is a kind and how it is found.
+// shape is a kind of secret that is recognised by its form alone (R5), and how it is found.
 type shape struct {
-	Shape
+	id      string   // what the marker names
 	anchors []string // texts, one of which every occurrence has
 	bounded bool     // no letter or digit stands before the anchor
 	match   matchFunc
@@ -69,12 +53,16 @@ type matchFunc func(text string, i, rest int) (from, to int)
 
 // shapes are the kinds that have a function of their own, and those of shapes.txt.
 var shapes = append([]shape{
-	{Shape{"pem-key", "private-key block", "RFC 7468 §10, RFC 9580 §6.2"}, []string{"-----BEGIN "}, false, pemKey},
-	{Shape{"jwt", "JSON Web Token", "RFC 7519, RFC 7515 §3.1"}, []string{"eyJ"}, true, jwt},
-	{Shape{"urlpass", "password or token in a URL", "RFC 3986 §3.2.1"}, []string{"://"}, false, urlPassword},
-	{Shape{"dsnpass", "password in a connection string", "postgresql.org/docs/current/libpq-connect.html"},
-		[]string{"password=", "Password=", "PASSWORD=", "passwd=", "Passwd=", "pwd=", "Pwd=", "PWD="}, true, dsnPassword},
-	{Shape{"basic", "basic credentials in a header", "RFC 7617 §2"}, []string{"Basic ", "basic ", "BASIC "}, true, basic},
+	// Private-key blocks: RFC 7468 §10, RFC 9580 §6.2.
+	{"pem-key", []string{"-----BEGIN "}, false, pemKey},
+	// JSON Web Tokens: RFC 7519, RFC 7515 §3.1.
+	{"jwt", []string{"eyJ"}, true, jwt},
+	// Passwords and tokens in URLs: RFC 3986 §3.2.1.
+	{"urlpass", []string{"://"}, false, urlPassword},
+	// Passwords in connection strings: postgresql.org/docs/current/libpq-connect.html.
+	{"dsnpass", []string{"password=", "Password=", "PASSWORD=", "passwd=", "Passwd=", "pwd=", "Pwd=", "PWD="}, true, dsnPassword},
+	// Basic credentials in headers: RFC 7617 §2.
+	{"basic", []string{"Basic ", "basic ", "BASIC "}, true, basic},
 }, readShapes(shapeTable)...)
 
 //go:embed shapes.txt
@@ -88,8 +76,7 @@ func readShapes(table string) (list []shape) {
 			continue
 		}
 		if line[0] != ' ' {
-			name, reference, _ := strings.Cut(strings.Join(fields[1:], " "), ": ")
-			list = append(list, shape{Shape: Shape{fields[0], name, reference}})
+			list = append(list, shape{id: fields[0]})
 			continue
 		}
 		s := &list[len(list)-1]
@@ -126,9 +113,8 @@ func pairAt(text string, i int) uint16 { return uint16(text[i])<<8 | uint16(text
 var shapeIDs = func() []string {
 	var ids []string
 	for i := range shapes {
-		ids = append(ids, shapes[i].ID)
+		ids = append(ids, shapes[i].id)
 	}
-	slices.Sort(ids)
 	return slices.Compact(ids)
 }()
 
@@ -170,10 +156,10 @@ func shapeAt(text string, i, done int, known func(id string) bool) (id string, f
 			continue
 		}
 		label := strings.TrimRight(text[i+len(a.text):to], "]>")
-		if a.shape.ID == leakID && known(label) {
+		if a.shape.id == "leak" && known(label) {
 			return label, from, to
 		}
-		return a.shape.ID, from, to
+		return a.shape.id, from, to
 	}
 	return "", 0, 0
 }

@@ -11,8 +11,6 @@ import (
 	"unicode"
 )
 
-const leakID = "leak"
-
 // leastEntropy is the least that a token has, in bits for each byte. Masks and made-up examples
 // have less.
 const leastEntropy = 2.5
@@ -122,7 +120,7 @@ var (
 	userInfo  = regexp.MustCompile(`^[^` + notInURL + `/?#@:]*:([^` + notInURL + `@]*(?:@[^` + notInURL + `@/?#]*)*)@`)
 	userToken = regexp.MustCompile(`^([A-Za-z0-9._~%-]{20,})@`)
 	port      = regexp.MustCompile(`^[0-9]+$`)
-	markers   = regexp.MustCompile(anyMarker)
+	markers   = regexp.MustCompile(`\[REDACTED:[A-Za-z0-9._:/-]{1,64}\]`)
 )
 
 // urlPassword takes the password of scheme://user:password@host. Since people do not encode theirs,
