@@ -270,8 +270,10 @@ func TestR5_LeakFormsNameRegisteredIds(t *testing.T) {
 		"[BYOK:open\nnext":         "[REDACTED:leak]\nnext",
 		"<REDACTED:open":           "[REDACTED:leak]",
 		"[REDACTED:my.key]":        "[REDACTED:my.key]",
-		"[BYOK:a[b[c]d]e]f":        "[REDACTED:leak]f",
-		"<REDACTED:a<b>c>d":        "[REDACTED:leak]d",
+		"[REDACTED:[BYOK:x]":       "[REDACTED:[REDACTED:leak]",
+		"[REDACTED:" + strings.Repeat("x", MaxID) + "[BYOK:x]": "[REDACTED:" + strings.Repeat("x", MaxID) + "[REDACTED:leak]",
+		"[BYOK:a[b[c]d]e]f":                           "[REDACTED:leak]f",
+		"<REDACTED:a<b>c>d":                           "[REDACTED:leak]d",
 		"[BYOK:" + strings.Repeat("é[x]", 500) + "]f": "[REDACTED:leak]f",
 	} {
 		if got, err := r.RedactDerived(in); err != nil || got != want {
