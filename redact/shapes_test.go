@@ -242,6 +242,15 @@ func TestR5_ShapesInARow(t *testing.T) {
 	}
 }
 
+// A word of a megabyte that is full of anchors is looked at once. Once for each of them would
+// take hours.
+func TestR5_AnchorsInOneWord(t *testing.T) {
+	in := strings.Repeat("eyJ-", 1<<18)
+	if got, err := New(Config{}).RedactDerived(in); err != nil || got != in {
+		t.Errorf("got %.100q, %v", got, err)
+	}
+}
+
 func derivedCase(t *testing.T, id, hit, secret, miss string) {
 	t.Helper()
 	r := New(Config{})
