@@ -12,7 +12,7 @@ import (
 func defects() []defect {
 	return slices.Concat(readDefects(), adapterDefects(), transactorDefects(), outboxDefects(), logDefects(), versionedDefects(),
 		documentDefects(), batchReadDefects(), changesDefects(), tenantDefects(), limitDefects(), searchDefects(), scanDefects(), pagesAtDefects(),
-		durableDefects(), cancelDefects(), modelDefects(), engineDefects(), narrowDefects())
+		durableDefects(), cancelDefects(), modelDefects(), engineDefects(), narrowDefects(), cachedDefects())
 }
 
 // maxTries is how often a broken store is tried before it counts as not caught. A
