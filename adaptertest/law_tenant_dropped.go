@@ -91,6 +91,22 @@ func droppedVersions(w *world) {
 	w.listsAt(home, empty)
 }
 
+// droppedLives drops an entry that has had two lives. A store may give its place to the next
+// one.
+func droppedLives(w *world) {
+	other := at("globex", "support")
+	w.puts(other, "a")
+	v := w.version(other.Tenant)
+	w.puts(home, "restored", "head")
+	w.livesAgain(home, "restored", "head")
+	w.drop(home.Tenant, 100, 3)
+	w.puts(other, "b", "c")
+	w.listsAt(other, v, "a")
+	w.livesAgain(other, "b", "a")
+	w.livesAgain(other, "c", "a")
+	w.listsAt(other, v, "a")
+}
+
 func droppedAgain(w *world) {
 	w.puts(at("globex", "support"), "a")
 	w.drop(home.Tenant, 10, 2)

@@ -20,12 +20,14 @@ import (
 
 // options are those of the command line, and the directory of what is built.
 type options struct {
-	dir, test, run  string
-	short, sql, all bool
-	parallel        int
-	limit           time.Duration
-	work            string
-	wanted          func(name string, number int) bool
+	dir, test, run        string
+	short, sql, all, list bool
+	parallel              int
+	limit                 time.Duration
+	log                   string
+	finders               finders
+	work                  string
+	wanted                func(name string, number int) bool
 }
 
 // mutant is one broken place.
