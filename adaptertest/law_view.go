@@ -121,6 +121,7 @@ func viewExpiry(w *world) {
 }
 
 func viewErased(w *world) {
+	empty := w.version(home.Tenant)
 	w.puts(home, "a", "b", "c")
 	v := w.version(home.Tenant)
 	w.delete(home, "c", true)
@@ -128,6 +129,7 @@ func viewErased(w *world) {
 	w.listsAt(home, v, "a")
 	w.absentAt(home, v, "b")
 	w.absentAt(home, v, "c")
+	w.as(time.Time{}, func() { w.listsAt(home, empty) }) // which is before whatever stands for no instant
 }
 
 func versionOfMutation(w *world) {
