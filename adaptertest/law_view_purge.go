@@ -59,11 +59,16 @@ func purgeRemoves(w *world) {
 }
 
 func purgeKeepsLater(w *world) {
-	w.puts(home, "a", "b")
+	w.put(home, w.mortal("expired", time.Millisecond))
+	a := w.put(home, w.entry("a"))
+	w.puts(home, "b")
 	v := w.version(home.Tenant)
 	w.delete(home, "a", true)
-	w.purge(home.Tenant, v)
-	w.looksUp(home, w.entry("a"), driver.Deleted, "")
+	w.delete(home, "expired", true)
+	w.advance(time.Millisecond)
+	n := w.purge(home.Tenant, v)
+	w.check(n == 1, "1 record removed, the one that expires at this instant", "%d", n)
+	w.looksUp(home, a, driver.Deleted, "")
 	w.listsAt(home, v, "b", "a")
 }
 
