@@ -144,7 +144,7 @@ func (o *options) runSoon(m *mutant) (r result) {
 func (o *options) runOne(number int, run string) (r result) {
 	// One that works for ever runs into the limit of the processor's time, which does not
 	// depend on what else the machine does, and one that waits for ever into that of the clock.
-	ctx, cancel := context.WithTimeout(context.Background(), 2*o.limit+5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*o.limit+time.Minute)
 	defer cancel()
 	seconds := strconv.Itoa(int(o.limit.Seconds()) + 1)
 	args := []string{"-c", `ulimit -t "$0"; exec "$@"`, seconds, filepath.Join(o.work, "kit"), "-test.run=" + run, "-test.timeout=0"}
