@@ -64,6 +64,8 @@ func droppedByParts(w *world) {
 }
 
 func droppedVersions(w *world) {
+	w.drop("nobody", 2, 2)
+	w.listsAt(at("nobody", "support"), w.version("nobody"))
 	old := []driver.Version{w.version(home.Tenant)}
 	for i := range 5 {
 		w.puts(home, fmt.Sprint("e", i))
