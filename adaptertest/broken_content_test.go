@@ -136,6 +136,16 @@ func contentDefects() []defect {
 		{"compares what content is made of without regard to case", "DOCUMENT/content-elsewhere", overeager(func(m driver.Mutation, d driver.Document) bool {
 			return slices.ContainsFunc(m.Erase, func(l driver.Located) bool { return l.Scope == d.Scope && strings.EqualFold(l.ID, d.Of[0]) })
 		})},
+		{"refuses a document that names an entry twice", "DOCUMENT/named-twice", func(b *broken) {
+			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+				for _, x := range m.Documents {
+					if len(slices.Compact(slices.Sorted(slices.Values(x.Of)))) < len(x.Of) {
+						return driver.Applied{}, errLocked
+					}
+				}
+				return b.in.Apply(ctx, tenant, m)
+			}
+		}},
 		{"removes content with what it was made of", "DOCUMENT/content-remade", func(b *broken) {
 			var made memo[string, []string]
 			overeager(func(m driver.Mutation, d driver.Document) bool {

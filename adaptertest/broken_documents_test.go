@@ -125,6 +125,13 @@ func swapDefects() []defect {
 				x.Rev = b.document(&x.Document).Rev
 			}
 		})},
+		{"takes the revision of a document of another name", "DOCUMENT/revision-elsewhere", conflicting(func(b *broken, x *driver.DocumentSwap) bool {
+			held := false
+			for d := range b.in.Documents(context.Background(), driver.DocumentQuery{Tenant: x.Tenant, EveryRef: true}) {
+				held = held || d.Rev == x.Rev && nameOf(&d) != nameOf(&x.Document)
+			}
+			return held
+		})},
 		{"changes the class of a document", "DOCUMENT/class", conflicting(func(b *broken, x *driver.DocumentSwap) bool {
 			return b.document(&x.Document).Class != x.Class && x.Rev > 0
 		})},

@@ -43,8 +43,8 @@
 //   - model.go and law_model.go: long random sequences of the same steps.
 //   - run_log.go: the cases of a log of run events, whoever keeps it.
 //   - law_*.go: the cases of a law. host.go and tap.go: a bank over the store.
-//   - internal/mutate: breaks the in-memory store by machine, and lists what the kit does
-//     not find.
+//   - internal/mutate: breaks a store's source, or its SQL text, by machine, and lists what
+//     the kit does not find.
 //
 // # Guarantees
 //
@@ -56,7 +56,10 @@
 //     (6.8 %, each with a reason in internal/mutate/equivalent.txt, which leaves out 13
 //     that are no longer made), and of the other 1,886 the kit finds 1,885, 99.9 %: 1,838
 //     with -short, and 47 more as a whole (the same command with -short, and then without it
-//     and with -only on the survivors).
+//     and with -only on the survivors). Of the 740 mutants of SQLite's SQL text that a store's
+//     answers can show each fourth was run, 185: 15 are judged equivalent (8.1 %), and of the
+//     other 170 the kit with -short finds 169 (99.4 %), and as a whole the one that is
+//     left. The documentation of internal/mutate has the command.
 //   - T2: isolation (CTI-1) and redaction (SR-1) have no opt-out.
 //   - T3: nothing sleeps. The kit owns the clock: a store is told every instant.
 //   - T4: a failure names the law, the steps that were taken, what was expected and

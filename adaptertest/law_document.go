@@ -17,6 +17,7 @@ func documentLaw() law {
 	return law{name: "DOCUMENT", number: "M8, M10, K2", says: "a document changes by compare-and-swap, together with its mutation, and goes with the entries that it is made of", cases: slices.Concat(
 		[]testCase{
 			{"revision", "a swap holds only for the revision that is there, whatever it does", tx, swapByRevision},
+			{"revision-elsewhere", "a revision holds for no document of another tenant, ref, kind or key", tx, revisionElsewhere},
 			{"class", "a swap holds only for the class that the document has, whatever it does", tx, swapByClass},
 			{"labels", "the labels of host text come back as they are, whatever separates others", tx, documentLabels},
 			{"remove", "what is removed is not there, and what was not there can be removed", tx, removeDocument},
@@ -67,6 +68,31 @@ func swapByRevision(w *world) {
 		}
 	}
 	w.holds(second)
+}
+
+func revisionElsewhere(w *world) {
+	places := []driver.Scope{home, at(home.Tenant, "sales"), at("globex", home.Ref)}
+	for _, s := range places {
+		w.puts(s, "a")
+	}
+	for _, d := range ofEveryClass() {
+		d = w.set(d)
+		for i := range 4 {
+			other := d
+			switch i {
+			case 0, 1:
+				other.Scope = places[1+i]
+			case 2:
+				other.Kind = "other"
+			default:
+				other.Key = "other"
+			}
+			for _, m := range everyAct(other) {
+				w.conflicts(m)
+			}
+		}
+		w.holds(d)
+	}
 }
 
 // ofEveryClass are documents that differ in their classes and what goes with those, in

@@ -17,6 +17,7 @@ func contentCases() []testCase {
 		{"content-remade", "content goes with what it is made of now, not with what it was made of", tx, contentRemade},
 		{"content-retained", "content that a mutation retains goes all the same if the mutation erases what it was made of", tx, contentRetained},
 		{"content-purged", "a purge removes content with the entry, and leaves that of entries which stay", []Offer{Transactor, Versioned}, contentPurged},
+		{"named-twice", "an entry, and a subject, that a document names twice counts once", tx, namedTwice},
 		{"host-text", "host text is found by each of its subjects, those that it has now", tx, hostTextBySubject},
 	}
 }
@@ -144,6 +145,19 @@ func contentPurged(w *world) {
 			w.lacks(d)
 		}
 	}
+}
+
+func namedTwice(w *world) {
+	w.puts(home, "a", "b")
+	docs := w.sets(digest(home, "set", "a", "b", "a"), digest(home, "retained", "b"), file(home, "f", "customer:1", "customer:2", "customer:1"), file(home, "g"))
+	docs[1].Of, docs[3].Subjects = []string{"b", "a", "a"}, []string{"customer:1", "customer:1"}
+	docs = []driver.Document{docs[0], w.retains(docs[1]), docs[2], w.retains(docs[3])}
+	for _, d := range docs {
+		w.holds(d)
+	}
+	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true, Subject: "customer:1"}, "support/file/f", "support/file/g")
+	w.apply(driver.Mutation{Erase: located(home, "a")})
+	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}, "support/file/f", "support/file/g")
 }
 
 func hostTextBySubject(w *world) {

@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"slices"
+	"time"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -85,6 +86,7 @@ func (w *world) live(s driver.Scope) {
 	kept.Subjects = []string{"customer:1"}
 	w.put(s, kept)
 	w.puts(s, "deleted", "restored", "erased")
+	w.put(s, w.mortal("expired", time.Millisecond))
 	w.sets(note(s, "n", "value"), digest(s, "d", "kept"), digest(s, "gone", "erased"), file(s, "f", "customer:1"))
 	w.version(s.Tenant)
 	ended := retired(retire(s, "restored", driver.Merged, "kept"), retire(s, "deleted", driver.Deleted, ""))
@@ -105,6 +107,7 @@ func foreignEnd(w *world, end func()) {
 	}
 	w.puts(home, "a", "b", "c", "d")
 	w.live(home)
+	w.advance(time.Millisecond)
 	end()
 	w.audit()
 	for _, other := range others {

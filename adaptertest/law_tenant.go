@@ -25,6 +25,7 @@ func tenantLaw() law {
 		{"dropped-events", "no event of a dropped tenant waits, and the same may come again", tx, droppedEvents},
 		{"dropped-limit", "a tenant is dropped by as many calls as its limit asks for, and the last one says so", tx, droppedByParts},
 		{"dropped-versions", "versions of a dropped tenant are unavailable for ever, and later ones can be read", versioned, droppedVersions},
+		{"dropped-lives", "what another tenant puts has none of the lives of what was dropped", versioned, droppedLives},
 		{"dropped-again", "a tenant may be dropped over and over, one that is not there too", plain, droppedAgain},
 		{"dropped-anew", "the name and the ids of a dropped tenant may be used anew", tx, droppedAnew},
 	}}

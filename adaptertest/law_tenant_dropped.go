@@ -64,6 +64,8 @@ func droppedByParts(w *world) {
 }
 
 func droppedVersions(w *world) {
+	w.drop("nobody", 2, 2)
+	w.listsAt(at("nobody", "support"), w.version("nobody"))
 	old := []driver.Version{w.version(home.Tenant)}
 	for i := range 5 {
 		w.puts(home, fmt.Sprint("e", i))
@@ -89,6 +91,22 @@ func droppedVersions(w *world) {
 	}
 	unavailable()
 	w.listsAt(home, empty)
+}
+
+// droppedLives drops an entry that has had two lives. A store may give its place to the next
+// one.
+func droppedLives(w *world) {
+	other := at("globex", "support")
+	w.puts(other, "a")
+	v := w.version(other.Tenant)
+	w.puts(home, "restored", "head")
+	w.livesAgain(home, "restored", "head")
+	w.drop(home.Tenant, 100, 3)
+	w.puts(other, "b", "c")
+	w.listsAt(other, v, "a")
+	w.livesAgain(other, "b", "a")
+	w.livesAgain(other, "c", "a")
+	w.listsAt(other, v, "a")
 }
 
 func droppedAgain(w *world) {

@@ -38,6 +38,7 @@ func viewLaw() law {
 		{"purge-dead-chain", "a purge removes a chain whose end is removable", v, purgeRemovesChain},
 		{"purge-intact", "a version that was not intact is not intact after a purge either", v, purgeKeepsScar},
 		{"purge-twice", "a second purge removes nothing", v, purgeTwice},
+		{"purge-lives", "what is put after a purge has none of the lives of what the purge removed", v, purgeEndsLives},
 		{"run", "a run sees what was there when it started, and its own writes, whatever others do", v, runView},
 		{"run-token", "reading as of a token shows what the run saw, and a token that could have seen what was forgotten is refused", v, runToken},
 		{"purging-at-once", "of purges at once each removes something else, and what is read meanwhile is whole", v, purgeAtOnce},
@@ -120,6 +121,7 @@ func viewExpiry(w *world) {
 }
 
 func viewErased(w *world) {
+	empty := w.version(home.Tenant)
 	w.puts(home, "a", "b", "c")
 	v := w.version(home.Tenant)
 	w.delete(home, "c", true)
@@ -127,6 +129,7 @@ func viewErased(w *world) {
 	w.listsAt(home, v, "a")
 	w.absentAt(home, v, "b")
 	w.absentAt(home, v, "c")
+	w.as(time.Time{}, func() { w.listsAt(home, empty) }) // which is before whatever stands for no instant
 }
 
 func versionOfMutation(w *world) {

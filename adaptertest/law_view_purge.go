@@ -150,6 +150,30 @@ func purgeTwice(w *world) {
 	w.purge("nobody", w.version("nobody"))
 }
 
+// livesAgain merges an entry with another one and restores it, so that it has two lives.
+func (w *world) livesAgain(s driver.Scope, id, successor string) {
+	w.apply(retired(retire(s, id, driver.Merged, successor)))
+	w.apply(driver.Mutation{Restore: located(s, id)})
+}
+
+// purgeEndsLives purges an entry that has expired, whose lives were at versions that can be
+// read still. A store may give its place to the next one.
+func purgeEndsLives(w *world) {
+	w.puts(home, "head")
+	w.put(home, w.mortal("restored", time.Millisecond))
+	kept := w.version(home.Tenant)
+	w.livesAgain(home, "restored", "head")
+	later := w.version(home.Tenant)
+	w.advance(time.Millisecond)
+	w.purge(home.Tenant, kept)
+	w.puts(home, "new")
+	w.listsAt(home, kept, "head")
+	w.listsAt(home, later, "head")
+	w.livesAgain(home, "new", "head")
+	w.listsAt(home, kept, "head")
+	w.intact(home, kept, true)
+}
+
 // purgeAtOnce lets two purge what many refs have ended, while others read what stays.
 func purgeAtOnce(w *world) {
 	want := w.putMany(home, w.size(300, 1000, 5000), nil)

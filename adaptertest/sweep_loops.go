@@ -15,9 +15,10 @@ type loop struct {
 	name   string
 	needs  []Offer
 	walk   func(w *world) iter.Seq2[string, error]
+	held   func(w *world) []string // the names of what it is to yield, by the reference
 	fixed  bool                    // it yields what was there when it began
 	sorted bool                    // it yields in the order of the names
-	lent   func(w *world) []string // what waits, if a loop may hide it from the next one
+	lent   bool                    // it may hide what it yields from the next one
 }
 
 // walking gives what is yielded a name.
@@ -36,42 +37,43 @@ func historyLoop(name string, q driver.HistoryQuery) loop {
 		return walking(w.tx.History(w.ctx, home.Tenant, q), func(r driver.Record) string {
 			w.check(len(q.For) == 0 || slices.Contains(q.For, r.For), "a record as it is, for which the query asks", "one that is %s", r.State)
 			w.check(r.Erased || r.Entry.Content != "", "a record as it is or was", "one of no content that is not erased")
-			return r.Ref + "/" + r.Entry.ID
+			return recordText(r)
 		})
-	}, false, false, nil}
+	}, func(w *world) []string { return names(w.ref.history(home.Tenant, q), recordText) }, false, false, false}
 }
 
 func documentsLoop(name string, q driver.DocumentQuery) loop {
 	q.Tenant = home.Tenant
 	return loop{"documents" + name, []Offer{Transactor}, func(w *world) iter.Seq2[string, error] {
-		return walking(w.tx.Documents(w.ctx, q), func(d driver.Document) string { return nameIn(&d) })
-	}, false, true, nil}
+		return walking(w.tx.Documents(w.ctx, q), documentText)
+	}, func(w *world) []string { return names(w.ref.find(q), documentText) }, false, true, false}
 }
 
 func outboxLoop(name string, q driver.OutboxQuery) loop {
-	l := loop{"outbox" + name, []Offer{Transactor}, func(w *world) iter.Seq2[string, error] {
+	return loop{"outbox" + name, []Offer{Transactor}, func(w *world) iter.Seq2[string, error] {
 		return walking(w.tx.Undelivered(w.ctx, q), eventText)
-	}, false, false, nil}
-	if q.RunID == "" {
-		l.lent = func(w *world) (names []string) {
-			for _, e := range w.ref.undelivered(q) {
-				names = append(names, eventText(e))
-			}
-			return names
-		}
-	}
-	return l
+	}, func(w *world) []string { return names(w.ref.undelivered(q), eventText) }, false, false, q.RunID == ""}
 }
 
-func eventText(e events.Record) string { return e.Tenant + "/" + e.RunID + "/" + e.ID }
+func eventText(e events.Record) string      { return e.Tenant + "/" + e.RunID + "/" + e.ID }
+func recordText(r driver.Record) string     { return r.Ref + "/" + r.Entry.ID }
+func documentText(d driver.Document) string { return nameIn(&d) }
+
+// names are what things are called.
+func names[T any](things []T, name func(x T) string) (all []string) {
+	for _, x := range things {
+		all = append(all, name(x))
+	}
+	return all
+}
 
 var loops = []loop{
 	{"scan", []Offer{Scanner}, func(w *world) iter.Seq2[string, error] {
 		return walking(w.scanner.Scan(w.ctx, home, driver.Query{At: w.now}), func(e driver.Entry) string { return e.ID })
-	}, true, false, nil},
+	}, func(w *world) []string { return ids(w.ref.list(home, -1, driver.Query{At: w.now})) }, true, false, false},
 	{"scopes", []Offer{Tenants}, func(w *world) iter.Seq2[string, error] {
 		return walking(w.tenants.Scopes(w.ctx, driver.Scope{}), describeScope)
-	}, false, true, nil},
+	}, func(w *world) []string { return names(w.ref.scopes(), describeScope) }, false, true, false},
 	historyLoop("", driver.HistoryQuery{}), historyLoop("-ref", driver.HistoryQuery{Ref: home.Ref}), historyLoop("-subject", driver.HistoryQuery{Subject: "customer:1"}),
 	historyLoop("-ref-subject", driver.HistoryQuery{Ref: home.Ref, Subject: "customer:1"}),
 	historyLoop("-successor", driver.HistoryQuery{Ref: home.Ref, For: []string{"head", "other"}}),
@@ -155,14 +157,14 @@ func (w *world) sweepLoop(l loop) {
 		}
 		return names
 	}
-	all := func() []string { return collect(func(int) {}) }
-	if l.lent != nil {
-		all = func() []string { return l.lent(w) }
-	} else {
+	if !l.lent {
 		stopAt(w.script, 3, l.name, l.walk(w))
 	}
 	w.puts(home, "after") // nothing is locked
-	before := all()
+	before := l.held(w)
+	if !l.lent {
+		w.sameTexts(collect(func(int) {}), before...)
+	}
 	var seen []string
 	w.quietly("walk through "+l.name+", and change the store in the loop", func() {
 		seen = collect(func(i int) {
@@ -174,7 +176,7 @@ func (w *world) sweepLoop(l loop) {
 			}
 		})
 	})
-	after := all()
+	after := l.held(w)
 	if l.sorted {
 		w.check(slices.IsSorted(seen) && slices.IsSorted(before), "the order of the names", "another")
 	}

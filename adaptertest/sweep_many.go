@@ -232,7 +232,7 @@ var many = []struct {
 		})
 	}},
 	{"at-a-version", "so many entries at a version, most of which have ended since", []Offer{Transactor, Versioned}, func(w *world, n int) {
-		w.fillMany(n, "e", func(i int, e *driver.Entry) { e.CreatedAt = w.now.Add(time.Duration(i/5) * time.Millisecond) })
+		w.fillMany(n, "e", func(i int, e *driver.Entry) { e.CreatedAt = w.now.Add(time.Duration(i*7919%n/5) * time.Millisecond) })
 		v := w.version(home.Tenant)
 		var m driver.Mutation
 		for i := range n {

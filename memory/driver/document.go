@@ -25,10 +25,10 @@ type Document struct {
 	Due time.Time
 	// Of are the entries of the ref that the document was made from. It is removed
 	// in the mutation that erases any of them, and by the purge that removes one. Only
-	// content has them, and always.
+	// content has them, and always. One that is named twice counts once.
 	Of []string
 	// Subjects are the labels under which forgetting finds the document. Only host
-	// text has them.
+	// text has them. One that is named twice counts once.
 	Subjects []string
 	// Rev is the revision, which the store chooses. It ascends, and a store never uses
 	// one again, not even after the document was removed.

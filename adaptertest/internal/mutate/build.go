@@ -20,12 +20,14 @@ import (
 
 // options are those of the command line, and the directory of what is built.
 type options struct {
-	dir, test, run  string
-	short, sql, all bool
-	parallel        int
-	limit           time.Duration
-	work            string
-	wanted          func(name string, number int) bool
+	dir, test, run        string
+	short, sql, all, list bool
+	parallel              int
+	limit                 time.Duration
+	log                   string
+	finders               finders
+	work                  string
+	wanted                func(name string, number int) bool
 }
 
 // mutant is one broken place.
@@ -87,6 +89,34 @@ func drop(all []*mutant, out string) (any bool) {
 	return any
 }
 
+// chooser is what the broken packages have beside their files. A mutant names no index: its
+// conditions may not imply those of a partial one, and the database would not take it.
+const chooser = `package %s
+
+import (
+	mutantos "os"
+	mutantregexp "regexp"
+	mutantconv "strconv"
+)
+
+var mutantNumber, _ = mutantconv.Atoi(mutantos.Getenv("MUTANT"))
+
+var mutantHint = mutantregexp.MustCompile("(?i) INDEXED BY [a-z_]+")
+
+// mutantText is a text, or a broken form of it if the number of that is chosen.
+func mutantText(text string, broken ...any) string {
+	for i := 0; i < len(broken); i += 2 {
+		if broken[i] == mutantNumber {
+			text = broken[i+1].(string)
+		}
+	}
+	if mutantNumber > 0 {
+		text = mutantHint.ReplaceAllString(text, "")
+	}
+	return text
+}
+`
+
 // generate writes the broken sources and an overlay that puts them in place.
 func (o *options) generate(sources map[string][]byte, known map[string]*mutant) ([]*mutant, error) {
 	overlay := map[string]string{}
@@ -116,9 +146,6 @@ func (o *options) generate(sources map[string][]byte, known map[string]*mutant) 
 		}
 	}
 	for dir, name := range packages {
-		const chooser = "package %s\n\nimport (\n\tmutantos \"os\"\n\tmutantconv \"strconv\"\n)\n\nvar mutantNumber, _ = mutantconv.Atoi(mutantos.Getenv(\"MUTANT\"))\n" +
-			"\n// mutantText is a text, or a broken form of it if the number of that is chosen.\nfunc mutantText(text string, broken ...any) string {\n" +
-			"\tfor i := 0; i < len(broken); i += 2 {\n\t\tif broken[i] == mutantNumber {\n\t\t\treturn broken[i+1].(string)\n\t\t}\n\t}\n\treturn text\n}\n"
 		if err := place(filepath.Join(dir, "mutant_number.go"), fmt.Sprintf(chooser, name)); err != nil {
 			return nil, err
 		}

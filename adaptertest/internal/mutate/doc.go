@@ -4,7 +4,7 @@
 //	go run ./adaptertest/internal/mutate -short            # the in-memory store, half an hour of two processors
 //	go run ./adaptertest/internal/mutate -short -every 12  # the same of each twelfth mutant
 //	go run ./adaptertest/internal/mutate -only survivors   # the whole kit on what a run with -short has printed
-//	go run ./adaptertest/internal/mutate -short -limit 5m -sql -C memory/sqlite -run '^TestStore$' . .
+//	go run ./adaptertest/internal/mutate -short -limit 1m -sql -C memory/sqlite -run '^TestStore$' -log found.txt . .
 //
 // The arguments are directories of packages, or files, that are broken, behind the
 // directory of the test that is run. Without arguments it is the in-memory store, the
@@ -16,8 +16,18 @@
 // finds 47: 1,885 of 1,886, which is 99.9 %. The one that is left shows when two writers
 // meet at a new tenant on two processors.
 //
-// Of the 866 mutants of the SQL text of memory/sqlite a small sample has been run. Those of
-// them that are judged equivalent are in equivalent_sql.txt.
+// The SQL text of memory/sqlite has 864 mutants: 740 in what a store does, which the kit
+// sees, and 124 in what moves an older file's tables, cleans the pages of the file and restores
+// a backup (carry.go, conn.go, restore.go, schema.go, sweep.go), which is for the module's own
+// tests and was not run. Each fourth of the 740 was run, 185: 15 are judged equivalent
+// (8.1 %, in equivalent_sql.txt), and of the other 170 the kit with -short finds 169 (99.4 %)
+// and the whole kit the one that is left, which needs a second page of one successor's records.
+// With 79 more, the other even ones up to purge.go, it is 264: 29 equivalent, and all 235 found.
+// Three of those that are found are so because they do not end. The other 479 were not run.
+//
+//	go run ./adaptertest/internal/mutate -short -limit 1m -sql -every 4 -C memory/sqlite -run '^TestStore$' -log found.txt \
+//	  -equivalent adaptertest/internal/mutate/equivalent_sql.txt . apply.go changes.go commit.go documents.go entry.go \
+//	  history.go outbox.go purge.go read.go run_log.go scars.go store.go swap.go tenants.go
 //
 // With -equivalent adaptertest/internal/mutate/equivalent.txt those are left out that are
 // judged to show in no answer of a store, each with the reason. What can show in time,
@@ -25,5 +35,7 @@
 //
 // All mutants are compiled into one test binary, and the variable MUTANT of the
 // environment chooses one. A mutant that does not compile is dropped. One that panics,
-// hangs or ends its process is found, as one is on which a case fails.
+// hangs or ends its process is found, as one is on which a case fails. The cases that found
+// others of the same function are run first, and then the rest. What came of each is added
+// to the file that -log names, so that a run that was ended goes on where it was.
 package main

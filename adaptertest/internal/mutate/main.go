@@ -23,6 +23,8 @@ func main() {
 	flag.DurationVar(&o.limit, "limit", 0, "time of a processor for one mutant, which counts as found when it is over; 0 is six times that of the sound store")
 	every := flag.Int("every", 1, "run each so manieth mutant only, which gives a figure in less time")
 	only := flag.String("only", "", "a file with the mutants to run, as an earlier run listed them")
+	flag.BoolVar(&o.list, "list", false, "list the mutants that would be run, and run none")
+	flag.StringVar(&o.log, "log", "", "a file to which what comes of each mutant is added as soon as it is known; the mutants in it are not run again")
 	excused := flag.String("equivalent", "", "a file with mutants that no case can find, each with a tab and the reason")
 	flag.Parse()
 	log.SetFlags(0)
@@ -92,6 +94,12 @@ func (o *options) mutate(targets, only []string, excused map[string]string, ever
 		if !slices.ContainsFunc(mutants, func(m *mutant) bool { return m.name == name }) {
 			log.Printf("there is no such mutant: %s", name)
 		}
+	}
+	if o.list {
+		for _, m := range chosen {
+			fmt.Println(m.name)
+		}
+		return nil
 	}
 	results, err := o.runAll(chosen)
 	if err != nil {

@@ -52,7 +52,8 @@ func (o *options) breakSQLFile(path string, source []byte, before int, known map
 				return true
 			}
 			call := "mutantText(" + lit.Value
-			for _, broken := range brokenSQL(whole) {
+			all := brokenSQL(whole)
+			for _, broken := range all {
 				name := fmt.Sprintf("%s %s: %s -> %s", path, where, changedPart(whole, broken), changedPart(broken, whole))
 				for n := 2; known[name] != nil && known[name].number != before+len(made)+1; n++ {
 					name = fmt.Sprintf("%s #%d", strings.TrimSuffix(name, fmt.Sprintf(" #%d", n-1)), n)
@@ -63,7 +64,7 @@ func (o *options) breakSQLFile(path string, source []byte, before int, known map
 				made = append(made, m)
 				call += fmt.Sprintf(", %d, %q", m.number, broken)
 			}
-			if strings.Contains(call, ", ") && len(brokenSQL(whole)) > 0 {
+			if len(all) > 0 || strings.Contains(whole, "INDEXED BY") {
 				put(lit.Pos(), lit.End(), call+")")
 			}
 			return true
