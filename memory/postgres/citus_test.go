@@ -182,13 +182,24 @@ func TestCitus_StoreRowSecurity(t *testing.T) {
 	})
 }
 
-// Relays share the runs there too, by three steps instead of one.
-func TestCitus_RelaysShareRuns(t *testing.T) {
-	pool := connect(t, citusDatabase(t))
-	t.Cleanup(pool.Close)
-	db, err := Open(t.Context(), pool, Options{})
-	require.NoError(t, err)
-	shareRuns(t, db)
+// Relays do there by three steps what they do elsewhere by one.
+func TestCitus_Relays(t *testing.T) {
+	databases := &lender{t: t, root: citus(t).Config().User, make: func() *pgxpool.Pool { return connect(t, citusDatabase(t)) }}
+	for name, test := range map[string]func(t *testing.T, db *DB){
+		"share runs":     shareRuns,
+		"count only":     countOnly,
+		"pass over":      passOver,
+		"look once":      lookOnce,
+		"hold up one":    holdUpOne,
+		"end old claims": endOldClaims,
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, err := databases.fresh(t.Context())
+			require.NoError(t, err)
+			test(t, db.DB)
+			require.NoError(t, db.Close())
+		})
+	}
 }
 
 // envStrikes has a command of the shell in each line, which kills a server of the cluster and
