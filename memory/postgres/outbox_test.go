@@ -10,10 +10,13 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// queue commits an event of a run.
-func queue(t *testing.T, st *Store, run, id string) {
-	rec := events.Record{ID: id, Tenant: home.Tenant, RunID: run, Time: now, Payload: events.WorkspaceUpdated{Path: "a", Version: 1}}
-	_, err := st.Apply(t.Context(), home.Tenant, driver.Mutation{At: now, Events: []events.Record{rec}})
+// queue commits events of a run, in one mutation.
+func queue(t *testing.T, st *Store, run string, ids ...string) {
+	m := driver.Mutation{At: now}
+	for _, id := range ids {
+		m.Events = append(m.Events, events.Record{ID: id, Tenant: home.Tenant, RunID: run, Time: now, Payload: events.WorkspaceUpdated{Path: "a", Version: 1}})
+	}
+	_, err := st.Apply(t.Context(), home.Tenant, m)
 	require.NoError(t, err)
 }
 
@@ -81,9 +84,11 @@ func passOver(t *testing.T, one *DB) {
 	queue(t, st, "theirs", "t1")
 	take(t, other, driver.OutboxQuery{})
 	queue(t, st, "ours", "o1")
+	var filler []string
 	for i := range outboxPage { // so that what comes now is on the second page
-		queue(t, st, "filler", fmt.Sprint(i))
+		filler = append(filler, fmt.Sprint(i))
 	}
+	queue(t, st, "filler", filler...)
 	queue(t, st, "theirs", "t2")
 	queue(t, st, "ours", "o2")
 	queue(t, st, "late", "l1")
