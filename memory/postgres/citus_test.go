@@ -116,6 +116,37 @@ func TestCitus_Open(t *testing.T) {
 	require.Equal(t, []string{"a"}, list(t, again.Memory(), home))
 }
 
+// Events and revisions are numbered by the coordinator's sequences, whatever node their rows
+// are on: the numbers that a node would draw itself begin at 2^48, and are of no order.
+func TestCitus_NumbersAreTheCoordinators(t *testing.T) {
+	ctx, pool := t.Context(), connect(t, citusDatabase(t))
+	t.Cleanup(pool.Close)
+	db, err := Open(ctx, pool, Options{})
+	require.NoError(t, err)
+	st, want, rev := db.Memory(), []string(nil), int64(0)
+	for i := range 20 {
+		s := driver.Scope{Tenant: fmt.Sprint("t", i%10), Ref: "r"}
+		event := events.Record{ID: fmt.Sprint(i), Tenant: s.Tenant, RunID: "r", Time: now, Payload: events.WorkspaceUpdated{Path: "a", Version: 1}}
+		d := driver.Document{Scope: s, Kind: "k", Key: fmt.Sprint(i)}
+		for _, act := range []driver.Act{driver.Set, driver.Set, driver.Retain} {
+			done, err := st.Apply(ctx, s.Tenant, driver.Mutation{At: now, Events: []events.Record{event}, Documents: []driver.DocumentSwap{{Document: d, Act: act}}})
+			require.NoError(t, err)
+			require.Greater(t, done.Revs[0], rev)
+			rev, d.Rev = done.Revs[0], done.Revs[0]
+		}
+		want = append(want, event.ID)
+	}
+	require.Equal(t, want, take(t, db, driver.OutboxQuery{}), "in the order of their commits, over all tenants")
+	var seq int64
+	require.NoError(t, pool.QueryRow(ctx, `SELECT max(seq) FROM agentmemory.outbox`).Scan(&seq))
+	const ofNodes = 1 << 48
+	require.Less(t, seq, int64(ofNodes))
+	require.Less(t, rev, int64(ofNodes))
+	var shards int
+	require.NoError(t, pool.QueryRow(ctx, `SELECT count(DISTINCT get_shard_id_for_distribution_column('agentmemory.outbox', tenant)) FROM agentmemory.outbox`).Scan(&shards))
+	require.Greater(t, shards, 1, "of one shard this would say little")
+}
+
 // secureOnCitus connects to a new database of the cluster as hostRole. A role that is made in
 // one database is on all nodes, but of another one a superuser has to make it known.
 func secureOnCitus(t *testing.T) *pgxpool.Pool {
