@@ -19,6 +19,7 @@ import (
 
 	"github.com/openwop/agentmemory/events/eventschema"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/sqlite"
 )
 
@@ -27,15 +28,22 @@ type served struct {
 	t    testing.TB
 	host *host
 	http http.Handler
-	file string
 }
 
 func serve(t testing.TB, o options) *served {
-	return open(t, filepath.Join(t.TempDir(), "host.db"), o)
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "host.db"), sqlite.Options{Relaxed: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, db.Close()) })
+	return over(t, db.Memory(), o)
 }
 
-// reopen is the host over a file that another process has left.
-func reopen(t testing.TB, file string) *served { return open(t, file, options{}) }
+// reopen is the host over what another process has left.
+func reopen(t testing.TB, o options) *served {
+	store, closeStore, err := openStore(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, closeStore()) })
+	return over(t, store, o)
+}
 
 // runs are all that a tenant has.
 func (s *served) runs(tenant string) (ids []string) {
@@ -52,11 +60,9 @@ func (s *served) runs(tenant string) (ids []string) {
 	return ids
 }
 
-func open(t testing.TB, file string, o options) *served {
-	db, err := sqlite.Open(t.Context(), file, sqlite.Options{Relaxed: true})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, db.Close()) })
-	h, err := newHost(db.Memory(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+// over is the host over a store.
+func over(t testing.TB, store driver.Adapter, o options) *served {
+	h, err := newHost(store, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	require.NoError(t, err)
 	require.NoError(t, h.recover(t.Context()))
 	upkeep, stop := context.WithCancel(t.Context())
@@ -64,7 +70,7 @@ func open(t testing.TB, file string, o options) *served {
 	go func() { kept <- h.keep(upkeep) }()
 	t.Cleanup(func() { stop(); <-kept })
 	o.token, o.tenantB, o.approver = "a", "b", "approver"
-	return &served{t, h, h.handler(o), file}
+	return &served{t, h, h.handler(o)}
 }
 
 func (s *served) do(token, method, path, body string, header ...string) *httptest.ResponseRecorder {

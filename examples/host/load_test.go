@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/internal/pgcluster"
 )
 
 // The test binary is the host itself where this variable is set.
@@ -37,10 +40,25 @@ type process struct {
 	address string
 }
 
-func spawn(t testing.TB, file string) *process {
+// everywhere runs a test of the program over a new file, and over a new PostgreSQL server.
+func everywhere(t *testing.T, test func(t *testing.T, o options)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, options{data: filepath.Join(t.TempDir(), "host.db")}) })
+	t.Run("postgres", func(t *testing.T) {
+		cluster, err := pgcluster.Start(t.Context())
+		if errors.Is(err, pgcluster.ErrNoServer) && (os.Getenv(pgcluster.EnvRequire) != "1" || os.Getenv(pgcluster.EnvDSN) != "") {
+			t.Skip(pgcluster.ErrNoServer)
+		}
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, cluster.Close()) })
+		test(t, options{postgres: cluster.DSN()})
+	})
+}
+
+// spawn starts the program over the file or the database that the options name.
+func spawn(t testing.TB, o options) *process {
 	self, err := os.Executable()
 	require.NoError(t, err)
-	cmd := exec.Command(self, "-data", file, "-token", "a", "-tenant-b", "b", "-seams")
+	cmd := exec.Command(self, "-data", o.data, "-postgres", o.postgres, "-token", "a", "-tenant-b", "b", "-seams")
 	cmd.Env = append(os.Environ(), isProgram+"=1")
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -69,12 +87,14 @@ func (p *process) call(token, method, path, body string) (int, map[string]any, e
 }
 
 // Two hundred clients at once get no error, and passes over one ref wait for each other.
-func TestManyClients(t *testing.T) {
+func TestManyClients(t *testing.T) { everywhere(t, manyClients) }
+
+func manyClients(t *testing.T, o options) {
 	clients, lasting := 40, 2*time.Second
 	if os.Getenv("AGENTMEMORY_LONG") != "" {
 		clients, lasting = 200, 30*time.Second
 	}
-	p := spawn(t, filepath.Join(t.TempDir(), "host.db"))
+	p := spawn(t, o)
 	end := time.Now().Add(lasting)
 	var served atomic.Int64
 	var wg sync.WaitGroup
@@ -107,16 +127,17 @@ func TestManyClients(t *testing.T) {
 }
 
 // After a kill -9 under load everything acknowledged is there, and every log is complete.
-func TestM8_KilledHostLosesNothingAcknowledged(t *testing.T) {
+func TestM8_KilledHostLosesNothingAcknowledged(t *testing.T) { everywhere(t, killedHost) }
+
+func killedHost(t *testing.T, o options) {
 	rounds := 2
 	if os.Getenv("AGENTMEMORY_LONG") != "" {
 		rounds = 30
 	}
-	file := filepath.Join(t.TempDir(), "host.db")
 	var mu sync.Mutex
 	acknowledged := map[string]string{} // run to token
 	for range rounds {
-		p := spawn(t, file)
+		p := spawn(t, o)
 		var wg sync.WaitGroup
 		var n atomic.Int64
 		for client := range 8 {
@@ -142,7 +163,7 @@ func TestM8_KilledHostLosesNothingAcknowledged(t *testing.T) {
 		wg.Wait()
 		p.cmd.Wait()
 	}
-	p := spawn(t, file)
+	p := spawn(t, o)
 	for id, token := range acknowledged {
 		status, run, err := p.call(token, "GET", "/v1/runs/"+id, "")
 		require.NoError(t, err)
@@ -152,7 +173,7 @@ func TestM8_KilledHostLosesNothingAcknowledged(t *testing.T) {
 	// Whatever was begun has come to an end: the store is read as the host would.
 	require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, p.cmd.Wait())
-	s := reopen(t, file)
+	s := reopen(t, o)
 	ended := map[string]int{}
 	for token, tenant := range map[string]string{"a": tenantA, "b": tenantB} {
 		for _, id := range s.runs(tenant) {
