@@ -65,6 +65,10 @@ func enterNodes(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
+// oneConnection has a transaction use one connection to each node. A cluster opens more for a
+// statement of many shards that takes some milliseconds, which costs more than such a statement.
+const oneConnection = `SET LOCAL citus.max_adaptive_executor_pool_size TO 1`
+
 // nextOnNodes reads a page of the events of all runs. A cluster cannot lock rows of all nodes
 // at once, so that it takes three steps: it looks what there is, takes the runs that nobody
 // else has, by an update that holds for no others, and reads what those have still. Each is
@@ -88,6 +92,7 @@ func (w *walk) nextOnNodes(ctx context.Context, setting string) ([]waiting, erro
 	}
 	payloads := map[int64][]byte{}
 	err = w.db.readAs(ctx, setting, func(b *pgx.Batch) {
+		b.Queue(oneConnection)
 		b.Queue(`SELECT o.seq, o.payload FROM agentmemory.outbox o WHERE o.tenant = ANY ($1) AND o.seq = ANY ($2)`, tenantsOf(page), ours).
 			Query(eachRow(func(row pgx.Row) error {
 				var seq int64
@@ -112,6 +117,7 @@ func (w *walk) look(ctx context.Context, setting string) (page []waiting, now in
 		of, args = ` AND o.tenant = $2`, append(args, []byte(w.q.Tenant))
 	}
 	err = w.db.readAs(ctx, setting, func(b *pgx.Batch) {
+		b.Queue(oneConnection)
 		b.Queue(`SELECT ` + clock).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
 		b.Queue(`SELECT `+eventColumns+`, (
 				SELECT h.seq FROM agentmemory.outbox h WHERE h.tenant = o.tenant AND h.run_id = o.run_id ORDER BY h.seq LIMIT 1)
@@ -135,6 +141,7 @@ func (w *walk) take(ctx context.Context, setting string, page []waiting, now int
 	var taken map[int64]bool
 	err := w.db.write(ctx, setting, idempotent, func(b *pgx.Batch) {
 		taken = map[int64]bool{}
+		b.Queue(oneConnection)
 		b.Queue(take, tenantsOf(page), heads, w.db.owner, now, hold).Query(eachRow(func(row pgx.Row) error {
 			var seq int64
 			err := row.Scan(&seq)

@@ -85,7 +85,14 @@ func looseDatabases(t testing.TB) (coordinator, worker string, join func()) {
 	}
 	// Few shards are as good for a test, and quicker to empty.
 	on(ctx, nodes[len(nodes)-1], name, `ALTER DATABASE `+name+` SET citus.shard_count TO 4`)
-	return with(os.Getenv(envCitus), "dbname", name), worker, func() { on(ctx, nodes[len(nodes)-1], name, sql) }
+	return with(os.Getenv(envCitus), "dbname", name), worker, func() {
+		// Nodes are told of all roles, which two processes of tests cannot do at once.
+		_, err := admin.Exec(ctx, `SELECT pg_advisory_lock(1)`)
+		require.NoError(t, err)
+		on(ctx, nodes[len(nodes)-1], name, sql)
+		_, err = admin.Exec(ctx, `SELECT pg_advisory_unlock(1)`)
+		require.NoError(t, err)
+	}
 }
 
 // The whole kit, on tables that are spread over the nodes of a cluster.
