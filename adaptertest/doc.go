@@ -35,7 +35,7 @@
 //     the words for them.
 //   - reference.go, audit.go and audit_queries.go: what every step is compared with.
 //   - sweep_names.go, sweep_many.go, sweep_instants.go, sweep_methods.go, sweep_refused.go,
-//     sweep_loops.go, sweep_sequences.go: cases that are generated: lookalike names in every
+//     sweep_loops.go, sweep_again.go, sweep_sequences.go: cases that are generated: lookalike names in every
 //     place of a name, many of everything, instants wherever one is kept, contexts and error
 //     texts through every method, by reflection, so that a method which is added is swept
 //     or fails the kit, malformed names in every part of a mutation, changes in the body of

@@ -1,6 +1,8 @@
 package adaptertest
 
 import (
+	"time"
+
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -24,6 +26,7 @@ func batchLaw() law {
 	l.cases = append(l.cases, []testCase{
 		{"racing-put", "a batch that loses a race for an id leaves nothing behind", tx, racingBatches},
 		{"racing-merges", "of merges that race for an entry exactly one happens", tx, racingMerges},
+		{"racing-heirs", "of mutations that race to be the first for whose entry another is retired exactly one happens", tx, racingHeirs},
 		{"readers-see-whole", "a reader sees all of a mutation or nothing of it", tx, readersSeeWhole},
 		{"versions-see-whole", "a version that was read while writers of its tenant were at work shows the same ever after", []Offer{Transactor, Versioned}, versionsSeeWhole},
 	}...)
@@ -137,6 +140,10 @@ func heirCondition(w *world) {
 	w.conflicts(expects("m", "s", "r"))
 	w.conflicts(expects("m", "s", "x", "r", "other"))
 	w.conflicts(expects("m", "s", "x", "other"))
+	for _, of := range [][]string{{"m", "s", "x"}, nil} { // what erases the heir, and another entry too, may not miss any
+		m := driver.Mutation{Heirs: expects(of...).Heirs, Erase: located(home, "h", "other")}
+		w.conflicts(m)
+	}
 	w.apply(expects("m", "s", "x", "r"))
 	w.apply(driver.Mutation{Restore: located(home, "r")})
 	w.conflicts(expects("m", "s", "x", "r"))
@@ -172,6 +179,11 @@ func restoreCondition(w *world) {
 	for _, id := range []string{"live", "deleted", "never", "merged"} {
 		w.conflicts(driver.Mutation{Restore: located(home, id)})
 	}
+	w.lists(home, "live")
+	w.put(home, w.mortal("over", time.Millisecond))
+	w.apply(retired(retire(home, "over", driver.Merged, "live")))
+	w.advance(time.Millisecond)
+	w.apply(driver.Mutation{Restore: located(home, "over")}) // expiry does not matter
 	w.lists(home, "live")
 }
 

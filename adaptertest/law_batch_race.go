@@ -59,6 +59,23 @@ func racingMerges(w *world) {
 	}
 }
 
+func racingHeirs(w *world) {
+	for round := range 5 {
+		heir := fmt.Sprint("heir", round)
+		own := func(i int) string { return fmt.Sprint(heir, "-of-", i) }
+		w.puts(home, heir)
+		for i := range 8 {
+			w.puts(home, own(i))
+		}
+		w.oneWins(8, fmt.Sprintf("eight batches at once expect that %q is heir of none, and merge an entry of their own into it", heir), func(i int) error {
+			m := retired(retire(home, own(i), driver.Merged, heir))
+			m.Heirs = map[driver.Located][]string{{Scope: home, ID: heir}: nil}
+			_, err := w.tryApply(home.Tenant, m)
+			return err
+		})
+	}
+}
+
 // readersSeeWhole replaces an entry over and over, and lets readers count.
 func readersSeeWhole(w *world) {
 	w.puts(home, "e000", "other")

@@ -76,6 +76,11 @@ func contentGoesWithEntries(w *world) {
 	w.apply(driver.Mutation{Erase: located(home, "never", "a1", "c1")})
 	w.lacks(docs[0])
 	w.lacks(docs[1])
+	empty := digest(home, "empty", "b3")
+	empty.Value = nil
+	empty = w.set(empty)
+	w.apply(driver.Mutation{Erase: located(home, "b3")})
+	w.lacks(empty)
 	anew := w.set(digest(home, "c", "c3"))
 	w.check(anew.Rev > docs[1].Rev, "a revision above that of the document that went", "another one")
 }
@@ -159,4 +164,15 @@ func hostTextBySubject(w *world) {
 	find("customer:2", "support/file/f")
 	w.apply(driver.Mutation{Erase: located(home, "a")})
 	find("customer:2", "support/file/f")
+	for _, store := range []func(driver.Document) driver.Document{w.set, w.retains} {
+		d := file(home, "emptied", "customer:9")
+		d.Group = "group"
+		d = w.set(d)
+		d.Group, d.Subjects = "", nil
+		d = store(d)
+		w.holds(d)
+		find("customer:9")
+		w.yields(driver.DocumentQuery{Tenant: "acme", EveryRef: true, Group: "group"})
+		w.removes(d)
+	}
 }

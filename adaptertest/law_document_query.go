@@ -120,5 +120,7 @@ func narrowedDocuments(w *world) {
 		w.yields(q, want...)
 		q.EveryRef = true
 		w.yields(q, want...)
+		q.EveryRef, q.Ref = false, ""
+		w.yields(q)
 	}
 }

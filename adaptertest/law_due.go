@@ -40,7 +40,11 @@ func dueInOrder(w *world) {
 		want = append(want, d.Tenant+" "+nameIn(&d))
 	}
 	for _, i := range w.rng.Perm(len(places)) {
-		w.set(timer(places[i], fmt.Sprint("t", 9-i), w.now.Add(time.Duration(i)*time.Millisecond)))
+		d := timer(places[i], fmt.Sprint("t", 9-i), w.now.Add(time.Duration(i)*time.Millisecond))
+		other := d
+		other.Kind, other.Due = "tim", d.Due.Add(-time.Hour) // of another kind, and due before
+		w.set(d)
+		w.set(other)
 	}
 	w.advance(time.Second)
 	for n := 1; n <= len(want); n++ {

@@ -36,6 +36,9 @@ func durableLaw() law {
 				w.use(handles[0])
 			})
 		}},
+		{"shared-again", "whatever one of two open stores has read before, it reads what the other one has made of it", []Offer{Shared}, func(w *world) {
+			sweepAgain(w, func() []driver.Adapter { return []driver.Adapter{w.store, w.second()} })
+		}},
 		{"limits", "what was written before a store was opened counts towards its limits", []Offer{Transactor, Durable}, durableLimits},
 		{"shared-writes", "each of two open stores sees the other's writes at once", []Offer{Shared}, sharedWrites},
 		{"shared-ids", "of puts by two open stores that race for an id one wins", []Offer{Shared}, sharedIDs},

@@ -111,6 +111,12 @@ func shrinkingBeyond(w *world) {
 }
 
 func limitedEvents(w *world) {
+	for _, tenant := range []string{"globex", "acme2", "ACME"} { // what waits of others does not count
+		other := w.event("run-1", "theirs")
+		other.Tenant = tenant
+		_, err := w.tryApply(tenant, queue(other))
+		w.must(err)
+	}
 	m := queue(w.event("run-1", "one"), w.event("run-2", "two"))
 	m.Limits.Waiting = 2
 	w.apply(m)

@@ -193,14 +193,20 @@ func loggedErased(w *world) {
 }
 
 func loggedDropped(w *world) {
-	other := w.event("run-1", "theirs")
-	other.Tenant = "globex"
-	w.emit(w.event("run-1", "one"), w.event("run-2", "two"), other)
+	others := []string{"globex", home.Tenant + "2", home.Tenant[:3], "ACME", home.Tenant + " ", "a_me", "a%"}
+	for _, tenant := range others {
+		other := w.event("run-1", "theirs")
+		other.Tenant = tenant
+		w.emit(other)
+	}
+	w.emit(w.event("run-1", "one"), w.event("run-2", "two"))
 	w.apply(logged(w.event("run-1", "three")))
 	w.drop(home.Tenant, 100, 3)
 	w.logs(home.Tenant, "run-1")
 	w.logs(home.Tenant, "run-2")
-	w.logs("globex", "run-1", "theirs")
+	for _, tenant := range others {
+		w.logs(tenant, "run-1", "theirs")
+	}
 	w.apply(logged(w.event("run-1", "three"), w.event("run-1", "one")))
 	w.logs(home.Tenant, "run-1", "three", "one")
 }

@@ -116,8 +116,7 @@ func countEvents(w *world) {
 	w.counts("acme", 100, 4)
 	w.counts("", 5, 8)
 	w.counts("acme", 1, 4)
-	e := w.event("run-1", "acme run-1 1")
-	w.delivered(e)
+	w.delivered(w.event("run-1", "unknown"), w.event("run-1", "acme run-1 1"), w.event("unknown", "acme run-1 2"))
 	w.counts("", 100, 7)
 	w.counts("acme", 100, 3)
 }

@@ -119,7 +119,7 @@ func droppedAnew(w *world) {
 
 func droppedDocuments(w *world) {
 	w.puts(home, "a")
-	w.sets(note(home, "n", ""), digest(home, "d", "a"), file(home, "f", "customer:1"), note(at("acme", ""), "own", ""))
+	w.sets(note(home, "n", ""), digest(home, "d", "a"), file(home, "f", "customer:1"), note(at("acme", ""), "own", ""), timer(home, "t", w.now), timer(at("acme", ""), "t", w.now))
 	w.drop(home.Tenant, 100, 3)
 	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true})
 	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true, Subject: "customer:1"})

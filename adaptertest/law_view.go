@@ -184,16 +184,16 @@ func (w *world) refused(s driver.Scope, v driver.Version) {
 	w.did("ask whether it is intact")
 	_, err = w.versions.Intact(w.ctx, s, v)
 	w.mustBe(err, driver.ErrSnapshotUnavailable)
-	w.did("purge up to it")
-	_, err = w.versions.Purge(w.ctx, s.Tenant, v, w.now)
-	w.mustBe(err, driver.ErrSnapshotUnavailable)
 	if w.changes != nil {
 		w.did("ask what has changed since, and until then")
-		for _, pair := range [][2]driver.Version{{v, w.version(s.Tenant)}, {w.version(s.Tenant), v}} {
+		for _, pair := range [][2]driver.Version{{v, v}, {v, w.version(s.Tenant)}, {w.version(s.Tenant), v}} {
 			_, err = w.changes.Changes(w.ctx, s, pair[0], pair[1])
 			w.mustBe(err, driver.ErrSnapshotUnavailable)
 		}
 	}
+	w.did("purge up to it")
+	_, err = w.versions.Purge(w.ctx, s.Tenant, v, w.now)
+	w.mustBe(err, driver.ErrSnapshotUnavailable)
 }
 
 func unknownVersion(w *world) {

@@ -43,15 +43,19 @@ func purgeRemoves(w *world) {
 	w.puts(home, "kept", "deleted", "erased")
 	w.put(home, w.mortal("expired", 5*time.Millisecond))
 	w.put(home, w.mortal("expiring", 6*time.Millisecond))
+	w.put(home, w.mortal("restored", 5*time.Millisecond))
+	w.apply(retired(retire(home, "restored", driver.Merged, "kept")))
+	w.apply(driver.Mutation{Restore: located(home, "restored")})
 	w.puts(at(home.Tenant, "sales"), "deleted")
 	w.delete(home, "deleted", true)
 	w.delete(at(home.Tenant, "sales"), "deleted", true)
 	w.apply(driver.Mutation{Erase: located(home, "erased")})
 	w.advance(5 * time.Millisecond)
 	n := w.purge(home.Tenant, w.version(home.Tenant))
-	w.check(n == 4, "4 records removed", "%d", n)
+	w.check(n == 5, "5 records removed", "%d", n)
 	w.purged(home, "deleted")
 	w.purged(home, "expired")
+	w.purged(home, "restored")
 	w.purged(home, "erased")
 	w.purged(at(home.Tenant, "sales"), "deleted")
 	w.remembers(home.Tenant, driver.HistoryQuery{}, "kept", "expiring")
@@ -59,11 +63,16 @@ func purgeRemoves(w *world) {
 }
 
 func purgeKeepsLater(w *world) {
+	w.put(home, w.mortal("over", time.Millisecond))
 	w.puts(home, "a", "b")
 	v := w.version(home.Tenant)
 	w.delete(home, "a", true)
+	w.delete(home, "over", true)
+	a := w.entry("a")
+	w.advance(time.Millisecond)
 	w.purge(home.Tenant, v)
-	w.looksUp(home, w.entry("a"), driver.Deleted, "")
+	w.looksUp(home, a, driver.Deleted, "")
+	w.purged(home, "over") // an expiry counts whatever became of the entry
 	w.listsAt(home, v, "b", "a")
 }
 

@@ -73,11 +73,14 @@ var loops = []loop{
 		return walking(w.tenants.Scopes(w.ctx, driver.Scope{}), describeScope)
 	}, false, true, nil},
 	historyLoop("", driver.HistoryQuery{}), historyLoop("-ref", driver.HistoryQuery{Ref: home.Ref}), historyLoop("-subject", driver.HistoryQuery{Subject: "customer:1"}),
+	historyLoop("-ref-subject", driver.HistoryQuery{Ref: home.Ref, Subject: "customer:1"}),
 	historyLoop("-successor", driver.HistoryQuery{Ref: home.Ref, For: []string{"head", "other"}}),
 	documentsLoop("", driver.DocumentQuery{EveryRef: true}), documentsLoop("-kind", driver.DocumentQuery{Ref: home.Ref, Kind: "file"}),
 	documentsLoop("-group", driver.DocumentQuery{EveryRef: true, Group: "group"}), documentsLoop("-subject", driver.DocumentQuery{EveryRef: true, Subject: "customer:1"}),
+	documentsLoop("-ref", driver.DocumentQuery{Ref: home.Ref, Bare: true}), documentsLoop("-ref-group", driver.DocumentQuery{Ref: home.Ref, Group: "group"}),
+	documentsLoop("-ref-subject", driver.DocumentQuery{Ref: home.Ref, Subject: "customer:1"}),
 	outboxLoop("", driver.OutboxQuery{}), outboxLoop("-tenant", driver.OutboxQuery{Tenant: home.Tenant}),
-	outboxLoop("-run", driver.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"}),
+	outboxLoop("-run", driver.OutboxQuery{Tenant: home.Tenant, RunID: "run-0"}),
 }
 
 // loopCases stop each loop early, and change the store in its body.
@@ -89,16 +92,19 @@ func loopCases() []testCase {
 	return cases
 }
 
-// looped is how many of each thing there are: more than any page that a store reads ahead.
-const looped = 300
+// looped is how many of each thing there are: more than a page that a store reads ahead.
+func (w *world) looped() int { return w.size(300, 1100, 1100) }
+
+// changedInLoop is at how many of them the store is changed.
+const changedInLoop = 100
 
 // fillLoops makes entries, of which the half is merged, documents, events and scopes.
 func (w *world) fillLoops() {
 	w.puts(home, "head", "other")
-	w.fillMany(looped, "e", func(i int, e *driver.Entry) { e.Subjects = []string{"customer:1"} })
-	w.fillMany(looped, "m", func(i int, e *driver.Entry) { e.Subjects = []string{"customer:1"} })
+	w.fillMany(w.looped(), "e", func(i int, e *driver.Entry) { e.Subjects = []string{"customer:1"} })
+	w.fillMany(w.looped(), "m", func(i int, e *driver.Entry) { e.Subjects = []string{"customer:1"} })
 	var m driver.Mutation
-	for i := range looped {
+	for i := range w.looped() {
 		m.Retire = append(m.Retire, retire(home, manyID("m", i), driver.Merged, []string{"head", "other"}[i%2]))
 		d := file(home, manyID("f", i), "customer:1")
 		d.Group = "group"
@@ -106,14 +112,14 @@ func (w *world) fillLoops() {
 		m.Events = append(m.Events, w.event(fmt.Sprint("run-", i%2), manyID("ev", i)))
 		m.Put = append(m.Put, w.placed(at(home.Tenant, manyID("ref", i)), "x")...)
 	}
-	w.quietly("merge a half, store documents, queue events, and fill refs, 300 of each", func() { w.apply(m) })
+	w.quietly("merge a half, store documents, queue events, and fill refs, hundreds of each", func() { w.apply(m) })
 }
 
 // changeInLoop does something to what a loop has yielded, or to what is far ahead of it.
 func (w *world) changeInLoop(i int) {
 	pair := i / 2
 	if i%2 == 1 {
-		pair = looped/2 - 1 - pair
+		pair = w.looped()/2 - 1 - pair
 	}
 	gone, stays := manyID("", 2*pair), manyID("", 2*pair+1)
 	w.delete(home, "e"+gone, true)
@@ -125,6 +131,7 @@ func (w *world) changeInLoop(i int) {
 	held := func(key string) driver.Document {
 		return w.ref.tenant(home.Tenant).documents[documentName{home.Ref, "file", key}]
 	}
+	w.delete(at(home.Tenant, "ref"+gone), "x", true)
 	m := acts(driver.Remove, held("f"+gone))
 	m.Documents = append(m.Documents, acts(driver.Set, held("f"+stays), file(home, manyID("a", i), "customer:1")).Documents...)
 	m.Restore = located(home, "m"+gone)
@@ -135,14 +142,14 @@ func (w *world) changeInLoop(i int) {
 
 func (w *world) sweepLoop(l loop) {
 	if w.level == LevelAdapter {
-		w.putMany(home, looped, nil)
+		w.putMany(home, w.looped(), nil)
 	} else {
 		w.fillLoops()
 	}
 	collect := func(body func(i int)) (names []string) {
 		for name, err := range l.walk(w) {
 			w.must(err)
-			w.check(len(names) < 20*looped, "an end", "%d", len(names))
+			w.check(len(names) < 20*w.looped(), "an end", "%d", len(names))
 			names = append(names, name)
 			body(len(names) - 1)
 		}
@@ -159,10 +166,10 @@ func (w *world) sweepLoop(l loop) {
 	var seen []string
 	w.quietly("walk through "+l.name+", and change the store in the loop", func() {
 		seen = collect(func(i int) {
-			if i < looped/3 {
+			if i < changedInLoop {
 				w.changeInLoop(i)
 			}
-			if i == looped/3 && w.level == LevelVersioned && !l.fixed {
+			if i == changedInLoop && w.level == LevelVersioned && !l.fixed {
 				w.purge(home.Tenant, w.version(home.Tenant))
 			}
 		})

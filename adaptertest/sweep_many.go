@@ -204,6 +204,7 @@ var many = []struct {
 		w.listed(driver.Scope{}, w.ref.scopes()...)
 		w.listed(at("acme", "r00050"), w.ref.scopes()[51:]...)
 		if w.tx != nil {
+			w.sameRecords(w.history("acme", driver.HistoryQuery{}), w.ref.history("acme", driver.HistoryQuery{}))
 			w.drop("acme", 1000, n)
 			w.listed(driver.Scope{}, w.ref.scopes()...)
 		}
@@ -421,6 +422,19 @@ func manyRecords(w *world, n int) {
 		}
 	}
 	w.quietly("merge, delete and erase the most of them", func() { w.apply(m) })
+	var merged []string
+	for _, r := range m.Retire {
+		if r.For == "head" {
+			merged = append(merged, r.ID)
+		}
+	}
+	w.quietly("expect that the one is heir of all of them, and of all but the last", func() {
+		heirs := func(of []string) driver.Mutation {
+			return driver.Mutation{Heirs: map[driver.Located][]string{{Scope: home, ID: "head"}: of}}
+		}
+		w.apply(heirs(merged))
+		w.conflicts(heirs(append(slices.Clone(merged[:len(merged)-1]), "never")))
+	})
 }
 
 func manyWaiting(w *world, n int) {
@@ -476,6 +490,11 @@ func longTexts(w *world) {
 		e.Tags, e.Subjects = []string{long(min(n, 256))}, []string{long(min(n, driver.MaxLabelBytes))}
 		w.put(home, e)
 		w.get(home, e)
+		if w.searcher != nil && !w.found.traits.Semantic {
+			q := driver.Search{At: w.now, Text: e.Content[max(0, n-700):], Limit: 100}
+			q.Text = strings.ToValidUTF8(q.Text, "")
+			w.sameEntries(w.search(home, q), w.ref.search(home, q))
+		}
 		other := e
 		other.Content = e.Content[:len(e.Content)-1] + "~"
 		w.mustBe(w.tryPut(home, other), driver.ErrConflict)

@@ -205,8 +205,14 @@ func sweepCancelled(w *world, a *ability) {
 	defer cancel()
 	late, cancel := context.WithDeadline(w.ctx, time.Now().Add(-time.Hour))
 	defer cancel()
+	caused, because := context.WithCancelCause(w.ctx)
+	because(errors.New("a cause, which is not the context's error"))
+	contexts := []context.Context{done, late, caused}
 	for _, m := range a.methodsOf(w) {
-		for _, ctx := range []context.Context{done, late} {
+		if m.name == "Apply" {
+			w.cancelledMutations(contexts)
+		}
+		for _, ctx := range contexts {
 			w.did("call %s with a context that is done: %v", m.name, ctx.Err())
 			for _, x := range []words{x, nothing} {
 				_, err := w.try(ctx, m, x)
@@ -228,6 +234,19 @@ func sweepCancelled(w *world, a *ability) {
 			}
 		}
 		w.cancelInLoop(m, x, whole)
+	}
+}
+
+// cancelledMutations applies mutations of every kind with contexts that are done.
+func (w *world) cancelledMutations(contexts []context.Context) {
+	limited := driver.Mutation{Put: w.placed(home, "limited"), Limits: driver.Limits{Entries: 1000}}
+	for _, m := range []driver.Mutation{acts(driver.Set, note(home, "never", "")), acts(driver.Set, file(home, "never")), queue(w.event("never", "never")), limited} {
+		m.At = w.now
+		w.did("with a context that is done apply %s", describeMutation(&m))
+		for _, ctx := range contexts {
+			_, err := w.tx.Apply(ctx, home.Tenant, m)
+			w.check(errors.Is(err, ctx.Err()), describeError(ctx.Err()), "%s", describeError(err))
+		}
 	}
 }
 

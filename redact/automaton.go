@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -10,7 +9,7 @@ import (
 // automaton is Aho and Corasick's, over the reversed forms and reading the text backwards, because
 // there a state knows the longest form that starts at a place, where the usual direction knows
 // those that end there. A byte of text costs a few steps, whatever the text and the forms are. It
-// takes 16 bytes for each byte of the forms, and is built when it is needed first.
+// takes 20 bytes for each byte of the forms, and is built when it is needed first.
 type automaton struct {
 	once  sync.Once
 	built atomic.Bool
@@ -21,93 +20,79 @@ type automaton struct {
 // maxRows keeps the rows within a quarter of a megabyte.
 const maxRows = 1 << 8
 
-// node is a state: a suffix of some form. Its children follow each other.
+// node is a state: a suffix of some form. 0 is the empty one.
 type node struct {
-	child int32 // the first one
-	fail  int32 // the longest proper prefix of this suffix that is a state
-	best  int32 // the longest form that starts with the text read so far, or -1
-	n     uint16
-	label byte // on the edge to this node
+	child   int32 // the one that was added last, or 0
+	sibling int32 // the child of the same parent that was added before, or 0
+	fail    int32 // the longest proper prefix of this suffix that is a state
+	best    int32 // the longest form that starts with the text read so far, or -1
+	label   byte  // on the edge to this node
 }
 
-// build makes the nodes breadth first. A node stands for a range of the forms, sorted by their
-// reverse, that have the same last bytes.
+// build adds the nodes by their depth: in each round one more byte of every form, from its end.
 func (a *automaton) build(x *index) {
-	forms := x.forms
-	order := make([]int32, len(forms))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	fromEnd := func(f int32, i int) byte { return forms[f].text[len(forms[f].text)-1-i] }
-	slices.SortFunc(order, func(f, g int32) int {
-		n, k := len(forms[f].text), len(forms[g].text)
-		for i := range min(n, k) {
-			if c := cmp.Compare(fromEnd(f, i), fromEnd(g, i)); c != 0 {
-				return c
-			}
-		}
-		return cmp.Compare(n, k)
-	})
-
-	type span struct{ lo, hi int32 }
-	level := []span{{0, int32(len(order))}}
 	a.nodes = append(make([]node, 0, x.size+1), node{best: -1}) // never moved, so that no copy is left behind
-	for depth, at := 0, int32(0); len(level) > 0; depth++ {
-		var below []span
-		for _, s := range level {
-			n := a.nodes[at]
-			n.child, n.best = int32(len(a.nodes)), a.nodes[n.fail].best
-			if len(forms[order[s.lo]].text) == depth {
-				n.best = order[s.lo]
-				s.lo++
+	a.rows = make([][256]int32, 1, maxRows)
+	states, left := make([]int32, len(x.forms)), make([]int, len(x.forms))
+	for f := range left {
+		left[f] = f
+	}
+	for depth := 1; len(left) > 0; depth++ {
+		longer := left[:0]
+		for _, f := range left {
+			text := x.forms[f].text
+			states[f] = a.extend(states[f], text[len(text)-depth])
+			if len(text) > depth {
+				longer = append(longer, f)
+			} else {
+				a.nodes[states[f]].best = int32(f)
 			}
-			for s.lo < s.hi {
-				child := node{label: fromEnd(order[s.lo], depth), best: -1}
-				end := s.lo
-				for end < s.hi && fromEnd(order[end], depth) == child.label {
-					end++
-				}
-				if at > 0 {
-					child.fail = a.next(n.fail, child.label)
-				}
-				a.nodes = append(a.nodes, child)
-				below = append(below, span{s.lo, end})
-				s.lo = end
-				n.n++
-			}
-			a.nodes[at] = n
-			if at < maxRows {
-				a.addRow(n)
-			}
-			at++
 		}
-		level = below
+		left = longer
+	}
+	for at := 1; at < min(maxRows, len(a.nodes)); at++ {
+		row := a.rows[a.nodes[at].fail]
+		for child := a.nodes[at].child; child > 0; child = a.nodes[child].sibling {
+			row[a.nodes[child].label] = child
+		}
+		a.rows = append(a.rows, row)
 	}
 	a.built.Store(true)
 }
 
-// addRow adds the row of a node whose children are there.
-func (a *automaton) addRow(n node) {
-	var row [256]int32
-	if len(a.rows) > 0 {
-		row = a.rows[n.fail]
+// extend returns the child of a node, which it adds if it is new. All nodes above it are there.
+func (a *automaton) extend(at int32, b byte) int32 {
+	if child := a.child(at, b); child > 0 {
+		return child
 	}
-	for child := n.child; child < n.child+int32(n.n); child++ {
-		row[a.nodes[child].label] = child
+	n, child := node{sibling: a.nodes[at].child, label: b}, int32(len(a.nodes))
+	if at > 0 {
+		n.fail = a.next(a.nodes[at].fail, b)
+	} else {
+		a.rows[0][b] = child
 	}
-	a.rows = append(a.rows, row)
+	n.best = a.nodes[n.fail].best
+	a.nodes[at].child = child
+	a.nodes = append(a.nodes, n)
+	return child
+}
+
+// child returns the child of a node, or 0.
+func (a *automaton) child(at int32, b byte) int32 {
+	child := a.nodes[at].child
+	for child > 0 && a.nodes[child].label != b {
+		child = a.nodes[child].sibling
+	}
+	return child
 }
 
 // next returns the state behind one more byte.
 func (a *automaton) next(at int32, b byte) int32 {
 	for int(at) >= len(a.rows) {
-		n := &a.nodes[at]
-		for child := n.child; child < n.child+int32(n.n); child++ {
-			if a.nodes[child].label == b {
-				return child
-			}
+		if child := a.child(at, b); child > 0 {
+			return child
 		}
-		at = n.fail
+		at = a.nodes[at].fail
 	}
 	return a.rows[at][b]
 }

@@ -13,9 +13,6 @@ import (
 
 const longestMarker = len(markerHead) + MaxID + len(markerTail)
 
-// leastNote is the length of the shortest end of a marker, a byte of its id and the bracket.
-const leastNote = 2
-
 // shapeMarkers are those that any registry can write.
 var shapeMarkers = func() (all []byte) {
 	for _, id := range shapeIDs {
@@ -59,7 +56,7 @@ func (s *secretSet) addID(id string, optional bool) (lost map[*secret]bool, bad 
 			s.grams[gramAt(text, i)] = true
 		}
 		for i := range text {
-			for end := i + leastNote; end <= len(text); end++ {
+			for end := i + 2; end <= len(text); end++ { // a note has a byte of an id and the bracket at least
 				sum := s.hash(text[i:end], k)
 				if bad = bad || s.required[sum] || optional && s.optional[sum] != nil; !bad {
 					maps.Copy(lost, s.optional[sum])

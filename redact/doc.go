@@ -14,11 +14,10 @@
 //     marker for each value that extends it, so that no tail of a partly overlapped value is left.
 //   - R3: one marker form, with ids of at most 64 bytes from [A-Za-z0-9._:/-]. Redacting an output
 //     again under the same secrets changes nothing.
-//   - R4: [SecretRegistry.NewWriter] and [SecretRegistry.NewReader] give the result of the whole
-//     text for every chunking. They hold back fewer bytes than the longest form of the longest
-//     value has, in the text at hand.
+//   - R4: [SecretRegistry.NewWriter] gives the result of the whole text for every chunking. It
+//     holds back fewer bytes than the longest form of the longest value has, in the text at hand.
 //   - R5: [SecretRegistry.RedactDerived] also replaces leak forms ([BYOK:…], <REDACTED:…>) and
-//     well-known shapes of secrets ([Shapes]).
+//     well-known shapes of secrets (shapes.txt).
 //   - R6: a closed registry fails closed: every call returns [ErrClosed].
 //   - R7: encoded forms of a value are found as well; see below.
 //
@@ -70,10 +69,9 @@
 //
 // The time for a text grows with its length, whatever is in it: a filter passes over most of it in
 // steps, what the filter suspects is compared, and on text that was made to resemble the secrets
-// everywhere an automaton takes over, with about 16 bytes for each byte of all forms. Shorter
-// values cost more than longer ones. With encoded forms a text is searched twice, and once more if
-// hex is in it. A stream looks again at what it holds back whenever more comes, so pieces of some
-// kilobytes are faster than small ones.
+// everywhere an automaton takes over, with about 20 bytes for each byte of all forms. With encoded
+// forms a text is searched twice, and once more if hex is in it. A stream looks again at what it
+// holds back whenever more comes, so pieces of some kilobytes are faster than small ones.
 //
 // Registering and unregistering take a time that depends on the value, the id and its other values,
 // and not on how many others there are, whatever these look like. The first redaction after a
@@ -81,5 +79,5 @@
 //
 // A [SecretRegistry] may be used by any number of goroutines; changes to it wait for the redactions
 // that are under way, and a redaction that begins after Register has returned covers the new value.
-// A writer or reader belongs to one goroutine at a time.
+// A writer belongs to one goroutine at a time.
 package redact

@@ -26,16 +26,3 @@ func Example() {
 	// The key is [REDACTED:openai-key], in hex [REDACTED:openai-key]. <nil>
 	// Notes say [REDACTED:openai-key], db at postgres://app:[REDACTED:urlpass]@db/app <nil>
 }
-
-func ExampleSecretRegistry_Find() {
-	secrets := redact.New(redact.Config{})
-	defer secrets.Close()
-	_ = secrets.Register("db", []byte("hunter2hunter2"))
-
-	found, _ := secrets.Find("db password: hunter2hunter2")
-	for _, f := range found {
-		fmt.Println(f.ID, f.Start, f.End)
-	}
-	// Output:
-	// db 13 27
-}

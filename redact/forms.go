@@ -32,7 +32,7 @@ func formsOf(value []byte, encoded bool) []form {
 	w.end(exactForm)
 	if encoded {
 		if !plain.hasAll(value) {
-			for _, hex := range []string{lowerHex, upperHex} {
+			for _, hex := range []string{"0123456789abcdef", "0123456789ABCDEF"} {
 				w.percent(value, hex)
 				w.json(value, hex)
 			}
@@ -237,7 +237,4 @@ func (c *byteClass) hasAll(v []byte) bool {
 const (
 	letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	digits  = "0123456789"
-
-	lowerHex = "0123456789abcdef"
-	upperHex = "0123456789ABCDEF"
 )

@@ -25,17 +25,17 @@ import (
 // verification has cost more than a budget that grows with the text, which takes a text that was
 // made to resemble the forms everywhere.
 type index struct {
-	forms   []target // by slot, the longest of a slot first
+	forms   []target // by bucket, the longest of a bucket first
 	size    int      // bytes of all forms
 	longest int      // bytes of the longest form
 
-	prefix int     // what all forms have at least, but no more than the step needs
-	step   int     // the filter looks at one gram in so many bytes
-	gram   uint64  // the mask of q bytes
-	table  []uint8 // by hash of a gram: 0, or one more than its distance from the start of a form, or several
-	shift  uint    // of a hash, to its place in table
-	slots  []slot  // hash table of the forms, by key
-	toSlot uint    // shift of a hash, to its place in slots
+	prefix   int     // what all forms have at least, but no more than the step needs
+	step     int     // the filter looks at one gram in so many bytes
+	gram     uint64  // the mask of q bytes
+	table    []uint8 // by hash of a gram: 0, or one more than its distance from the start of a form, or several
+	shift    uint    // of a hash, to its place in table
+	toBucket uint    // shift of a hash, to a bucket
+	starts   []int32 // forms[starts[b]:starts[b+1]] are those of bucket b, see bucket
 
 	slack     int // of the budget of verification at the start of a text, see workSlack
 	automaton automaton
@@ -48,18 +48,12 @@ type target struct {
 	marker int32
 }
 
-// slot refers to the forms with one key: forms[lo:hi]. It is free if hi is 0.
-type slot struct {
-	key    uint64
-	lo, hi int32
-}
-
 const (
 	several = math.MaxUint8 // in index.table: look at every distance
 	maxStep = 64
 
-	leastTable = 1 << 12
-	mostTable  = 1 << 22
+	leastTable = 15 // binary logarithms of the sizes of index.table
+	mostTable  = 22
 
 	mix = 0x9e3779b97f4a7c15 // an odd number without a pattern, for multiplicative hashing
 )
@@ -82,16 +76,13 @@ func newIndex(forms []target) *index {
 	x.prefix = min(x.prefix, maxStep+q-1)
 	x.step, x.gram = x.prefix-q+1, 1<<(8*q)-1
 	x.fillTable()
-	x.fillSlots()
+	x.fillBuckets()
 	return x
 }
 
 func (x *index) fillTable() {
-	size := leastTable
-	for size < 64*x.step*len(x.forms) && size < mostTable {
-		size *= 2
-	}
-	x.table, x.shift = make([]uint8, size), 64-uint(bits.TrailingZeros(uint(size)))
+	size := min(max(leastTable, bits.Len(uint(64*x.step*len(x.forms)))), mostTable)
+	x.table, x.shift = make([]uint8, 1<<size), 64-uint(size)
 	for _, f := range x.forms {
 		for i := range x.step {
 			at := &x.table[hash(loadUpTo8(f.text, i), x.gram, x.shift)]
@@ -107,45 +98,27 @@ func (x *index) fillTable() {
 // hash is the place in a table of the gram that word begins with.
 func hash(word, gram uint64, shift uint) uint64 { return word & gram * mix >> (shift & 63) }
 
-// fillSlots sorts the forms into slots, each text once and for its first marker.
-func (x *index) fillSlots() {
+// fillBuckets sorts the forms into buckets, each text once and for its first marker.
+func (x *index) fillBuckets() {
+	buckets := 2 + bits.Len(uint(len(x.forms)))
+	x.toBucket, x.starts = 64-uint(buckets), make([]int32, 1<<buckets+1)
 	slices.SortFunc(x.forms, func(a, b target) int {
-		if k, l := keyOf(x, a.text, 0), keyOf(x, b.text, 0); k != l {
-			return cmp.Compare(k, l)
-		}
-		if len(a.text) != len(b.text) {
-			return len(b.text) - len(a.text)
-		}
-		return cmp.Or(bytes.Compare(a.text, b.text), cmp.Compare(a.marker, b.marker))
+		return cmp.Or(cmp.Compare(bucket(x, a.text, 0), bucket(x, b.text, 0)), len(b.text)-len(a.text),
+			bytes.Compare(a.text, b.text), cmp.Compare(a.marker, b.marker))
 	})
 	x.forms = slices.CompactFunc(x.forms, func(a, b target) bool { return bytes.Equal(a.text, b.text) })
-	size := 2
-	for size < 2*len(x.forms) {
-		size *= 2
-	}
-	x.slots, x.toSlot = make([]slot, size), 64-uint(bits.TrailingZeros(uint(size)))
 	for f, form := range x.forms {
-		s := x.slot(keyOf(x, form.text, 0))
-		if s.hi == 0 {
-			s.lo = int32(f)
-		}
-		s.key, s.hi = keyOf(x, form.text, 0), int32(f+1)
+		x.starts[bucket(x, form.text, 0)+1] = int32(f + 1)
 	}
-}
-
-// slot returns the slot of a key, or the free one where it would be.
-func (x *index) slot(key uint64) *slot {
-	for i := key * mix >> x.toSlot; ; i = (i + 1) & uint64(len(x.slots)-1) {
-		if s := &x.slots[i]; s.key == key || s.hi == 0 {
-			return s
-		}
+	for b := range len(x.starts) - 1 {
+		x.starts[b+1] = max(x.starts[b], x.starts[b+1])
 	}
 }
 
 // wipe forgets what could tell of the forms. The forms are wiped by their owner.
 func (x *index) wipe() {
 	clear(x.table)
-	clear(x.slots)
+	clear(x.starts)
 	clear(x.automaton.nodes)
 	clear(x.automaton.rows)
 }
@@ -157,11 +130,10 @@ type hit struct {
 }
 
 // workSlack is the budget of verification at the start of a text. Each byte that the filter passes
-// adds one; a look at a place costs one, and a comparison as in compareCost.
+// adds one; a look at a place costs one, and a comparison as many as the automaton could read bytes
+// meanwhile. The automaton takes over when all verifications together have cost as much beyond
+// their budgets as building it does.
 const workSlack = 1024
-
-// compareCost is how many bytes the automaton could read while a form is compared.
-func compareCost(form []byte) int { return 2 + len(form)/32 }
 
 // search appends the hits in text, ordered by start.
 func search(x *index, text []byte, hits []hit) []hit {
@@ -181,17 +153,17 @@ func search(x *index, text []byte, hits []hit) []hit {
 			lo, hi = at-x.step+1, at+1
 		}
 		for i := lo; i < min(hi, starts); i++ {
-			s := x.slot(keyOf(x, text, i))
+			b := bucket(x, text, i)
 			work--
-			for _, f := range x.forms[s.lo:s.hi] {
-				work -= compareCost(f.text)
+			for _, f := range x.forms[x.starts[b]:x.starts[b+1]] {
+				work -= 2 + len(f.text)/32
 				if len(f.text) <= len(text)-i && string(text[i:i+len(f.text)]) == string(f.text) {
 					hits = append(hits, hit{i, i + len(f.text), f.marker})
 					break
 				}
 			}
 			if work < 0 {
-				if x.overdrawn(workSlack - work) {
+				if x.automaton.built.Load() || x.excess.Add(int64(workSlack-work)) >= int64(x.size) {
 					return searchAll(x, text, i+1, hits)
 				}
 				work = workSlack
@@ -218,15 +190,10 @@ func suspect(x *index, text []byte, at int) int {
 	return at
 }
 
-// overdrawn reports whether the automaton is to take over. It is built when all verifications
-// together have cost as much beyond their budgets as building it does.
-func (x *index) overdrawn(spent int) bool {
-	return x.automaton.built.Load() || x.excess.Add(int64(spent)) >= int64(x.size)
-}
-
-// keyOf is made of the first four and the last four of the prefix bytes of text[i:].
-func keyOf(x *index, text []byte, i int) uint64 {
-	return uint64(binary.LittleEndian.Uint32(text[i:])) | uint64(binary.LittleEndian.Uint32(text[i+x.prefix-4:]))<<32
+// bucket is a hash of the first four and the last four of the prefix bytes of text[i:].
+func bucket(x *index, text []byte, i int) uint64 {
+	key := uint64(binary.LittleEndian.Uint32(text[i:])) | uint64(binary.LittleEndian.Uint32(text[i+x.prefix-4:]))<<32
+	return key * mix >> x.toBucket
 }
 
 func load8(text []byte, i int) uint64 { return binary.LittleEndian.Uint64(text[i:]) }

@@ -2,7 +2,6 @@ package redact
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 )
 
@@ -79,12 +78,10 @@ func tailLap(f []byte) int {
 
 // leadsWithMarker returns the length of the marker at the start of text, 0 if there is none.
 func leadsWithMarker(text string) int {
-	if !strings.HasPrefix(text, markerHead) {
-		return 0
+	rest, found := strings.CutPrefix(text, markerHead)
+	id, _, ended := strings.Cut(rest[:min(len(rest), MaxID+1)], markerTail)
+	if found && ended && validID(id) {
+		return len(marker(id))
 	}
-	return len(oneMarker.FindString(text))
+	return 0
 }
-
-var oneMarker = regexp.MustCompile(`^` + anyMarker)
-
-const anyMarker = `\[REDACTED:[A-Za-z0-9._:/-]{1,64}\]`

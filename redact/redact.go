@@ -43,21 +43,3 @@ func (r *SecretRegistry) Append(dst, text []byte) ([]byte, error) {
 	})
 	return dst, err
 }
-
-// Finding is one marker that [SecretRegistry.Redact] would write. It does not hold the value.
-type Finding struct {
-	ID string
-	// Start and End are the bytes of the text that the marker stands for.
-	Start, End int
-}
-
-// Find returns what Redact would replace, in the order of the text and whatever the policy; nil if
-// there is nothing.
-func (r *SecretRegistry) Find(text string) (found []Finding, err error) {
-	err = look(r.state(), []byte(text), 0, false, Rewrite, func(m *matcher, cuts []hit, _ int) {
-		for _, c := range cuts {
-			found = append(found, Finding{m.ids[c.marker], c.start, c.end})
-		}
-	})
-	return found, err
-}

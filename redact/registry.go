@@ -2,7 +2,6 @@ package redact
 
 import (
 	"bytes"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -33,9 +32,6 @@ type Config struct {
 	Policy Policy
 	// PlainOnly leaves encoded forms of values alone (R7).
 	PlainOnly bool
-	// Entropy makes [SecretRegistry.RedactDerived] also replace long tokens that merely look
-	// random. It hits harmless text too.
-	Entropy bool
 }
 
 // SecretRegistry holds the secrets of one run or pass and redacts text. Use [New]; the zero value
@@ -157,19 +153,6 @@ func (r *SecretRegistry) Close() error {
 	return nil
 }
 
-// Len is the number of registered values.
-func (r *SecretRegistry) Len() int {
-	s := r.state()
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.set.len()
-}
-
-// Format prints the number of secrets, whatever the verb.
-func (r *SecretRegistry) Format(f fmt.State, _ rune) {
-	fmt.Fprintf(f, "SecretRegistry(%d)", r.Len())
-}
-
 // fail makes every later call return err. The caller holds mu.
 func (s *state) fail(err error) {
 	s.broken = err
@@ -188,21 +171,20 @@ func (s *state) retire() {
 // acquire returns a matcher for the secrets of this moment and memory for a scan. Until the caller
 // releases it, the registry does not change.
 func (s *state) acquire() (*matcher, *scratch, error) {
-	for {
-		s.mu.RLock()
-		if s.matcher != nil {
-			if scratch := s.free.Swap(nil); scratch != nil {
-				return s.matcher, scratch, nil
-			}
-			return s.matcher, new(scratch), nil
-		}
-		err := s.broken
+	s.mu.RLock()
+	for s.matcher == nil && s.broken == nil {
 		s.mu.RUnlock()
-		if err != nil {
-			return nil, nil, err
-		}
 		s.prepare()
+		s.mu.RLock()
 	}
+	if err := s.broken; err != nil {
+		s.mu.RUnlock()
+		return nil, nil, err
+	}
+	if kept := s.free.Swap(nil); kept != nil {
+		return s.matcher, kept, nil
+	}
+	return s.matcher, new(scratch), nil
 }
 
 func (s *state) prepare() {

@@ -31,12 +31,20 @@ func TestRegister_Refusals(t *testing.T) {
 			t.Errorf("Register(%q, %d bytes): %v, want %v", c.id, len(c.value), err, c.want)
 		}
 	}
-	if r.Len() != 1 {
-		t.Errorf("Len() = %d", r.Len())
+	if valuesIn(r) != 2 {
+		t.Errorf("%d values", valuesIn(r))
 	}
 	if got := redacted(t, r, "abcdefgh"); got != "[REDACTED:a]" {
 		t.Errorf("got %q", got)
 	}
+}
+
+// valuesIn counts the values, each under each of its ids.
+func valuesIn(r *SecretRegistry) (n int) {
+	for _, values := range r.state().set.byID {
+		n += len(values)
+	}
+	return n
 }
 
 func TestUnregister(t *testing.T) {
@@ -47,8 +55,8 @@ func TestUnregister(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	r.Unregister("b")
-	if got := redacted(t, r, "abcdefgh"); got != "abcdefgh" || r.Len() != 0 {
-		t.Errorf("got %q, %d left", got, r.Len())
+	if got := redacted(t, r, "abcdefgh"); got != "abcdefgh" || valuesIn(r) != 0 {
+		t.Errorf("got %q, %d left", got, valuesIn(r))
 	}
 }
 
@@ -70,14 +78,11 @@ func TestR6_ClosedFailsClosed(t *testing.T) {
 		if out, err := r.Append([]byte("d"), []byte("x")); err != ErrClosed || string(out) != "d" {
 			t.Errorf("%s: Append: %q, %v", name, out, err)
 		}
-		if _, err := r.Find("x"); err != ErrClosed {
-			t.Errorf("%s: Find: %v", name, err)
-		}
 		if err := r.Register("a", []byte("abcdefgh")); err != ErrClosed {
 			t.Errorf("%s: Register: %v", name, err)
 		}
 		r.Unregister("a")
-		if err := r.Close(); err != nil || r.Len() != 0 {
+		if err := r.Close(); err != nil || valuesIn(r) != 0 {
 			t.Errorf("%s: Close: %v", name, err)
 		}
 	}
@@ -87,9 +92,11 @@ func TestClose_Wipes(t *testing.T) {
 	r, _ := registered(t, Config{}, []pair{{"a", "abcdefgh"}})
 	viaFallback(t, r, "x abcdefgh")
 	var kept [][]byte
-	for k := range r.s.set.each {
-		for _, f := range k.forms {
-			kept = append(kept, f.text)
+	for _, values := range r.s.set.byID {
+		for _, k := range values {
+			for _, f := range k.forms {
+				kept = append(kept, f.text)
+			}
 		}
 	}
 	var nodes []node
@@ -169,9 +176,6 @@ func TestPolicy_Reject(t *testing.T) {
 	if out, err := r.RedactDerived("[BYOK:x]"); err != ErrSecretFound || out != "" {
 		t.Errorf("got %q, %v", out, err)
 	}
-	if found, err := r.Find("-abcdefgh-"); err != nil || len(found) != 1 || found[0] != (Finding{"a", 1, 9}) {
-		t.Errorf("Find: %v, %v", found, err)
-	}
 }
 
 func TestPrinting_ShowsNoValue(t *testing.T) {
@@ -199,9 +203,6 @@ func TestPrinting_ShowsNoValue(t *testing.T) {
 		if leaks(log.String(), value) {
 			t.Errorf("log of %T: %s", x, log.String())
 		}
-	}
-	if got := fmt.Sprint(r); got != "SecretRegistry(1)" {
-		t.Errorf("got %q", got)
 	}
 }
 

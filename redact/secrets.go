@@ -92,32 +92,14 @@ func (s *secretSet) drop(k *secret) {
 	k.wipe()
 }
 
-// each yields what is registered.
-func (s *secretSet) each(yield func(k *secret) bool) {
-	for _, list := range s.byID {
-		for _, k := range list {
-			if !yield(k) {
-				return
-			}
-		}
-	}
-}
-
 // wipe forgets everything.
 func (s *secretSet) wipe() {
-	for k := range s.each {
-		k.wipe()
+	for _, values := range s.byID {
+		for _, k := range values {
+			k.wipe()
+		}
 	}
 	*s = newSecretSet(s.encoded)
-}
-
-// len is the number of values, each counted once.
-func (s *secretSet) len() int {
-	values := map[valueKey]bool{}
-	for k := range s.each {
-		values[k.key] = true
-	}
-	return len(values)
 }
 
 // compile builds the matcher of what is registered now. It looks at the forms where they are, so it

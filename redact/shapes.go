@@ -3,29 +3,12 @@ package redact
 import (
 	_ "embed"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-// Shape is a kind of secret that is recognised by its form alone (R5).
-type Shape struct {
-	ID        string // what the marker names
-	Name      string
-	Reference string // where its issuer describes it
-}
-
-// Shapes lists what [SecretRegistry.RedactDerived] looks for beside the registered values.
-func Shapes() []Shape {
-	list := make([]Shape, len(shapes))
-	for i := range shapes {
-		list[i] = shapes[i].Shape
-	}
-	return list
-}
-
 // RedactDerived is [SecretRegistry.Redact] for a text that was made from others: merged, compacted,
 // distilled. It also replaces leak forms and whatever has the shape of a well-known secret, see
-// [Shapes]; the marker names the shape, or in a leak form the id if it is a registered one. In a
+// shapes.txt; the marker names the shape, or in a leak form the id if it is a registered one. In a
 // connection string only the password is replaced.
 func (r *SecretRegistry) RedactDerived(text string) (string, error) {
 	s := r.state()
@@ -43,7 +26,7 @@ func (s *state) redactDerived(text string, policy Policy) (string, error) {
 	// A marker can be a boundary where there was none: look again. Every round replaces some text
 	// that is not a marker, so there is a last one.
 	for changed := true; changed && err == nil; {
-		if text, changed = replaceShapes(text, s.hasID, s.cfg.Entropy); changed && policy == Reject {
+		if text, changed = replaceShapes(text, s.hasID); changed && policy == Reject {
 			return "", ErrSecretFound
 		}
 	}
@@ -56,9 +39,9 @@ func (s *state) hasID(id string) bool {
 	return s.set.byID[id] != nil
 }
 
-// shape is a kind and how it is found.
+// shape is a kind of secret that is recognised by its form alone (R5), and how it is found.
 type shape struct {
-	Shape
+	id      string   // what the marker names
 	anchors []string // texts, one of which every occurrence has
 	bounded bool     // no letter or digit stands before the anchor
 	match   matchFunc
@@ -70,14 +53,16 @@ type matchFunc func(text string, i, rest int) (from, to int)
 
 // shapes are the kinds that have a function of their own, and those of shapes.txt.
 var shapes = append([]shape{
-	{Shape{"pem-key", "private-key block", "RFC 7468 §10, RFC 9580 §6.2"}, []string{"-----BEGIN "}, false, pemKey},
-	{Shape{"jwt", "JSON Web Token", "RFC 7519, RFC 7515 §3.1"}, []string{"eyJ"}, true, jwt},
-	{Shape{"urlpass", "password or token in a URL", "RFC 3986 §3.2.1"}, []string{"://"}, false, urlPassword},
-	{Shape{"dsnpass", "password in a connection string", "postgresql.org/docs/current/libpq-connect.html"},
-		[]string{"password=", "Password=", "PASSWORD=", "passwd=", "Passwd=", "pwd=", "Pwd=", "PWD="}, true, dsnPassword},
-	{Shape{"bearer", "bearer token in a header", "RFC 6750 §2.1"},
-		[]string{"Bearer ", "bearer ", "BEARER "}, true, bearer},
-	{Shape{"basic", "basic credentials in a header", "RFC 7617 §2"}, []string{"Basic ", "basic ", "BASIC "}, true, basic},
+	// Private-key blocks: RFC 7468 §10, RFC 9580 §6.2.
+	{"pem-key", []string{"-----BEGIN "}, false, pemKey},
+	// JSON Web Tokens: RFC 7519, RFC 7515 §3.1.
+	{"jwt", []string{"eyJ"}, true, jwt},
+	// Passwords and tokens in URLs: RFC 3986 §3.2.1.
+	{"urlpass", []string{"://"}, false, urlPassword},
+	// Passwords in connection strings: postgresql.org/docs/current/libpq-connect.html.
+	{"dsnpass", []string{"password=", "Password=", "PASSWORD=", "passwd=", "Passwd=", "pwd=", "Pwd=", "PWD="}, true, dsnPassword},
+	// Basic credentials in headers: RFC 7617 §2.
+	{"basic", []string{"Basic ", "basic ", "BASIC "}, true, basic},
 }, readShapes(shapeTable)...)
 
 //go:embed shapes.txt
@@ -91,18 +76,13 @@ func readShapes(table string) (list []shape) {
 			continue
 		}
 		if line[0] != ' ' {
-			name, reference, _ := strings.Cut(strings.Join(fields[1:], " "), ": ")
-			list = append(list, shape{Shape: Shape{fields[0], name, reference}})
+			list = append(list, shape{id: fields[0]})
 			continue
 		}
 		s := &list[len(list)-1]
 		if s.match == nil {
-			before, _ := strconv.Atoi(fields[0])
-			least := leastEntropy
-			if fields[0] == "leak" {
-				least = 0
-			}
-			s.bounded, s.match, fields = fields[0] == "word", token(before, fields[1], least), fields[2:]
+			s.bounded = fields[0] == "word" || fields[0] == "digit"
+			s.match, fields = token(fields[0], fields[1]), fields[2:]
 		}
 		s.anchors = append(s.anchors, fields...)
 	}
@@ -131,20 +111,19 @@ func pairAt(text string, i int) uint16 { return uint16(text[i])<<8 | uint16(text
 
 // shapeIDs are the ids of markers that any registry can write.
 var shapeIDs = func() []string {
-	ids := []string{entropyID}
+	var ids []string
 	for i := range shapes {
-		ids = append(ids, shapes[i].ID)
+		ids = append(ids, shapes[i].id)
 	}
-	slices.Sort(ids)
 	return slices.Compact(ids)
 }()
 
 // replaceShapes makes one pass over text. Markers are left as they are.
-func replaceShapes(text string, known func(id string) bool, entropy bool) (string, bool) {
+func replaceShapes(text string, known func(id string) bool) (string, bool) {
 	var out []byte
 	done := 0
 	for i := 0; i+1 < len(text); {
-		if !pairs[pairAt(text, i)] && !entropy {
+		if !pairs[pairAt(text, i)] {
 			i++
 			continue
 		}
@@ -153,9 +132,6 @@ func replaceShapes(text string, known func(id string) bool, entropy bool) (strin
 			continue
 		}
 		id, from, to := shapeAt(text, i, done, known)
-		if to == 0 && entropy {
-			id, from, to = entropyAt(text, i, done)
-		}
 		if to == 0 {
 			i++
 			continue
@@ -180,17 +156,16 @@ func shapeAt(text string, i, done int, known func(id string) bool) (id string, f
 			continue
 		}
 		label := strings.TrimRight(text[i+len(a.text):to], "]>")
-		if a.shape.ID == leakID && known(label) {
+		if a.shape.id == "leak" && known(label) {
 			return label, from, to
 		}
-		return a.shape.ID, from, to
+		return a.shape.id, from, to
 	}
 	return "", 0, 0
 }
 
 var (
 	alnum     = classOf(letters + digits)
-	word      = classOf(letters + digits + "_-")
 	hexDigits = classOf(digits + "abcdefABCDEF")
 )
 

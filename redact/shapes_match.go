@@ -5,14 +5,10 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
-)
-
-const (
-	leakID    = "leak"
-	entropyID = "random"
 )
 
 // leastEntropy is the least that a token has, in bits for each byte. Masks and made-up examples
@@ -22,10 +18,11 @@ const leastEntropy = 2.5
 // tokenWindow is where it shows whether a token is one, however long it goes on.
 const tokenWindow = 512
 
-// token matches a regular expression behind the anchor, or if before is not 0, from a word that
-// begins so many bytes before it. Where the expression has a group, that alone is taken, and
-// otherwise the anchor too. What has less entropy, or is a sample, is not taken.
-func token(before int, expr string, least float64) matchFunc {
+// token matches a regular expression behind the anchor, or from a word before it, as shapes.txt
+// says. Where the expression has a group, that alone is taken, and otherwise the anchor too. What
+// has little entropy, or is a sample, is not taken.
+func token(how, expr string) matchFunc {
+	before, _ := strconv.Atoi(how)
 	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^(?:" + expr + ")") })
 	return func(text string, i, rest int) (from, to int) {
 		start := rest
@@ -40,7 +37,8 @@ func token(before int, expr string, least float64) matchFunc {
 			return 0, 0
 		}
 		found := window[m[len(m)-2]:m[len(m)-1]]
-		if entropy(found) < least || sample.MatchString(found) {
+		if how != "leak" && entropy(found) < leastEntropy || how == "digit" && !strings.ContainsAny(found, digits) ||
+			sample.MatchString(found) {
 			return 0, 0
 		}
 		if m[1] == tokenWindow {
@@ -103,27 +101,17 @@ func pemKey(text string, i, rest int) (int, int) {
 	return i, rest + size + closing
 }
 
-// jwt takes three parts, of which the first two begin as JSON objects do.
+// jwtRest is what follows the anchor: three parts, of which the first two begin as JSON objects do.
+var jwtRest = regexp.MustCompile(`^[\w-]{7,}\.eyJ[\w-]{6,}\.[\w-]*`)
+
 func jwt(text string, i, rest int) (int, int) {
 	if i > 0 && (text[i-1] == '-' || text[i-1] == '_') {
 		return 0, 0 // within a longer word, which was looked at from its start
 	}
-	head := wordEnd(text, rest)
-	if head-rest < 7 || !strings.HasPrefix(text[head:], ".eyJ") {
-		return 0, 0
+	if n := len(jwtRest.FindString(text[rest:])); n > 0 {
+		return i, rest + n
 	}
-	body := wordEnd(text, head+1)
-	if body-head < 10 || body == len(text) || text[body] != '.' {
-		return 0, 0
-	}
-	return i, wordEnd(text, body+1)
-}
-
-func wordEnd(text string, i int) int {
-	for i < len(text) && word.has(text[i]) {
-		i++
-	}
-	return i
+	return 0, 0
 }
 
 const notInURL = `\x00-\x20"'<>\\\x60`
@@ -132,7 +120,7 @@ var (
 	userInfo  = regexp.MustCompile(`^[^` + notInURL + `/?#@:]*:([^` + notInURL + `@]*(?:@[^` + notInURL + `@/?#]*)*)@`)
 	userToken = regexp.MustCompile(`^([A-Za-z0-9._~%-]{20,})@`)
 	port      = regexp.MustCompile(`^[0-9]+$`)
-	markers   = regexp.MustCompile(anyMarker)
+	markers   = regexp.MustCompile(`\[REDACTED:[A-Za-z0-9._:/-]{1,64}\]`)
 )
 
 // urlPassword takes the password of scheme://user:password@host. Since people do not encode theirs,
@@ -207,17 +195,7 @@ var placeholders = regexp.MustCompile(`^(?:[*.xX_•-]*|` +
 	`\$?\{[^{}]*\}|\$?\{\{[^{}]*\}\}|\$\([^()]*\)|\$\[[^\[\]]*\]|` +
 	`%[a-zA-Z]|%\([a-z_]+\)s|%[A-Z_]+%|\[[^\[\]]*\])$`)
 
-// bearer takes what follows "Bearer " if it has the length and the digits of a token.
-func bearer(text string, i, rest int) (int, int) {
-	from, to := bearerToken(text, i, rest)
-	if !strings.ContainsAny(text[from:to], digits) {
-		return 0, 0
-	}
-	return from, to
-}
-
 var (
-	bearerToken   = token(0, `([\w.~+/-]{20,})`, leastEntropy)
 	authorization = regexp.MustCompile(`(?i)authorization["'\\ \t:=]*$`)
 	basicToken    = regexp.MustCompile(`^[\w+/-]*`)
 	standard64    = strings.NewReplacer("-", "+", "_", "/")
@@ -235,23 +213,4 @@ func basic(text string, i, rest int) (int, int) {
 		return 0, 0
 	}
 	return rest, rest + len(code)
-}
-
-// bankID is what the ids of entries and events look like, which a bank issues.
-var bankID = regexp.MustCompile(`^(mem|evt)_[0-7][0-9A-HJKMNP-TV-Z]{25}$`)
-
-// entropyAt takes a token that looks random: 24 to 128 bytes with upper-case, lower-case and
-// digits, and at least four bits of entropy for each byte. Ids of a bank do, and are no secrets:
-// archives name their sources by them.
-func entropyAt(text string, i, done int) (string, int, int) {
-	if !word.has(text[i]) || i > done && word.has(text[i-1]) {
-		return "", 0, 0
-	}
-	end := wordEnd(text, i)
-	t := text[i:end]
-	if len(t) < 24 || len(t) > 128 || !strings.ContainsAny(t, letters[:26]) || !strings.ContainsAny(t, letters[26:]) ||
-		!strings.ContainsAny(t, digits) || entropy(t) < 4 || bankID.MatchString(t) {
-		return "", 0, 0
-	}
-	return entropyID, i, end
 }

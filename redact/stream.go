@@ -1,8 +1,6 @@
 package redact
 
 import (
-	"bytes"
-	"cmp"
 	"io"
 	"sync"
 )
@@ -19,7 +17,7 @@ const chunk = 32 << 10
 // is ever written, and every later call returns that error. Under [Reject] the error is
 // [ErrSecretFound], and what stood before the secret may have been written.
 func (r *SecretRegistry) NewWriter(w io.Writer) io.WriteCloser {
-	return &writer{newStream(r.state(), w)}
+	return &writer{&stream{buffers: bufferPool.Get().(*buffers), registry: r.state(), w: w}}
 }
 
 // writer keeps its text behind pointers, where no print of it reaches.
@@ -38,10 +36,6 @@ type stream struct {
 type buffers struct{ in, out []byte }
 
 var bufferPool = sync.Pool{New: func() any { return new(buffers) }}
-
-func newStream(registry *state, w io.Writer) *stream {
-	return &stream{buffers: bufferPool.Get().(*buffers), registry: registry, w: w}
-}
 
 // Write implements [io.Writer]. On an error it reports that nothing of p was written, although a
 // part may have been.
@@ -120,54 +114,4 @@ func (s *stream) drop(err error) {
 	s.in, s.out = s.in[:0], s.out[:0]
 	bufferPool.Put(s.buffers)
 	s.buffers, s.err = nil, err
-}
-
-// NewReader returns a reader that yields what Redact would make of everything in src, whatever the
-// pieces (R4). It reads ahead, and holds back fewer bytes than the longest form of the longest
-// value has until src ends.
-//
-// If src or the registry fails, the reader yields what was decided before, then that error; what it
-// held back is dropped. Under [Reject] that is [ErrSecretFound].
-func (r *SecretRegistry) NewReader(src io.Reader) io.Reader {
-	ready := new(bytes.Buffer)
-	return &reader{&readerState{newStream(r.state(), ready), ready, src, new([chunk]byte)}}
-}
-
-// reader keeps its text behind pointers, where no print of it reaches.
-type reader struct{ s *readerState }
-
-// readerState writes the source to a stream, and what comes out is ready to be read.
-type readerState struct {
-	stream *stream
-	ready  *bytes.Buffer
-	src    io.Reader
-	piece  *[chunk]byte
-}
-
-// maxEmptyReads is how often src may return nothing, as in package bufio.
-const maxEmptyReads = 100
-
-// Read implements [io.Reader].
-func (r *reader) Read(p []byte) (int, error) {
-	s := r.s
-	for empty := 0; len(p) > 0 && s.ready.Len() == 0 && s.stream.err == nil; empty++ {
-		n, err := s.src.Read(s.piece[:])
-		if n < 0 || n > len(s.piece) { // a broken src
-			n, err = 0, io.ErrNoProgress
-		}
-		if n > 0 {
-			empty = 0
-		} else if empty == maxEmptyReads {
-			err = cmp.Or(err, io.ErrNoProgress)
-		}
-		s.stream.push(s.piece[:n], err == io.EOF)
-		clear(s.piece[:n])
-		if s.stream.err == nil && err != nil {
-			s.stream.drop(err)
-		}
-	}
-	if n, _ := s.ready.Read(p); n > 0 || len(p) == 0 {
-		return n, nil
-	}
-	return 0, s.stream.err
 }

@@ -34,12 +34,12 @@ func TestR5_OrdinaryTexts(t *testing.T) {
 		if size += len(text); size > 50<<20 {
 			return fs.SkipAll
 		}
-		clean, _ := replaceShapes(string(text), r.s.hasID, false)
+		clean, _ := replaceShapes(string(text), r.s.hasID)
 		for _, id := range markersOf(clean) {
 			finds[id]++
 		}
 		for _, line := range bytes.Split(text, []byte("\n")) {
-			if _, changed := replaceShapes(string(line), r.s.hasID, false); changed {
+			if _, changed := replaceShapes(string(line), r.s.hasID); changed {
 				t.Logf("%s: %.200q", path, line)
 			}
 		}
