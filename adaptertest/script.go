@@ -17,6 +17,7 @@ import (
 // steps that were taken so far.
 type script struct {
 	ctx   context.Context
+	alarm *time.Timer // ends ctx if no step is taken for a stepTimeout
 	found *findings
 	seed  uint64 // of the configuration
 	part  uint64 // the case's own
@@ -49,6 +50,7 @@ func (f *failure) kind() string {
 
 // did notes a step for the text of a failure.
 func (s *script) did(format string, args ...any) {
+	s.alarm.Reset(stepTimeout)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.quiet == 0 {
@@ -82,6 +84,7 @@ func (s *script) silently(f func()) {
 
 // noting tells whether a step is noted, as describing one costs more than most reads.
 func (s *script) noting() bool {
+	s.alarm.Reset(stepTimeout)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.quiet == 0

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -66,38 +65,42 @@ func enterNodes(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
+// oneConnection has a transaction use one connection to each node. A cluster opens more for a
+// statement of many shards that takes some milliseconds, which costs more than such a statement.
+const oneConnection = `SET LOCAL citus.max_adaptive_executor_pool_size TO 1`
+
 // nextOnNodes reads a page of the events of all runs. A cluster cannot lock rows of all nodes
 // at once, so that it takes three steps: it looks what there is, takes the runs that nobody
-// else has, by updates that hold for no others, and reads what those have still.
+// else has, by an update that holds for no others, and reads what those have still. Each is
+// one statement for all tenants of the page, since a statement costs a cluster more than rows.
 func (w *walk) nextOnNodes(ctx context.Context, setting string) ([]waiting, error) {
 	page, now, err := w.look(ctx, setting)
 	if err != nil || len(page) == 0 {
 		return nil, err
 	}
-	oldest, err := w.take(ctx, setting, page, now)
+	taken, err := w.take(ctx, setting, page, now)
 	if err != nil {
 		return nil, err
 	}
-	seqs, payloads := map[string][]int64{}, map[int64][]byte{}
+	var ours []int64
 	for i := range page {
 		x := &page[i]
-		var head int64
-		head, x.ours = oldest[runName{x.rec.Tenant, x.rec.RunID}]
-		if x.oldest = x.ours && x.seq == head; x.ours {
-			seqs[x.rec.Tenant] = append(seqs[x.rec.Tenant], x.seq)
+		x.ours, x.oldest = taken[x.head], taken[x.seq]
+		if x.ours {
+			ours = append(ours, x.seq)
 		}
 	}
+	payloads := map[int64][]byte{}
 	err = w.db.readAs(ctx, setting, func(b *pgx.Batch) {
-		for tenant, seqs := range seqs {
-			b.Queue(`SELECT o.seq, o.payload FROM agentmemory.outbox o WHERE o.tenant = $1 AND o.seq = ANY ($2)`, []byte(tenant), seqs).
-				Query(eachRow(func(row pgx.Row) error {
-					var seq int64
-					var payload []byte
-					err := row.Scan(&seq, &payload)
-					payloads[seq] = payload
-					return err
-				}))
-		}
+		b.Queue(oneConnection)
+		b.Queue(`SELECT o.seq, o.payload FROM agentmemory.outbox o WHERE o.tenant = ANY ($1) AND o.seq = ANY ($2)`, tenantsOf(page), ours).
+			Query(eachRow(func(row pgx.Row) error {
+				var seq int64
+				var payload []byte
+				err := row.Scan(&seq, &payload)
+				payloads[seq] = payload
+				return err
+			}))
 	})
 	for i := range page {
 		x := &page[i]
@@ -114,40 +117,47 @@ func (w *walk) look(ctx context.Context, setting string) (page []waiting, now in
 		of, args = ` AND o.tenant = $2`, append(args, []byte(w.q.Tenant))
 	}
 	err = w.db.readAs(ctx, setting, func(b *pgx.Batch) {
+		b.Queue(oneConnection)
 		b.Queue(`SELECT ` + clock).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
-		b.Queue(`SELECT `+eventColumns+`, NULL::text, false, false FROM agentmemory.outbox o
-			WHERE o.seq > $1`+of+` ORDER BY o.seq LIMIT 256`, args...).
-			Query(rowsInto(&page, scanWaiting))
+		b.Queue(`SELECT `+eventColumns+`, (
+				SELECT h.seq FROM agentmemory.outbox h WHERE h.tenant = o.tenant AND h.run_id = o.run_id ORDER BY h.seq LIMIT 1)
+			FROM agentmemory.outbox o WHERE o.seq > $1`+of+` ORDER BY o.seq LIMIT 256`, args...).
+			Query(rowsInto(&page, func(row pgx.Row, x *waiting) error { return scanWaiting(row, x, &x.head) }))
 	})
 	return page, now, err
 }
 
-// take claims the runs of a page, and returns the oldest event of each that we have.
-func (w *walk) take(ctx context.Context, setting string, page []waiting, now int64) (map[runName]int64, error) {
-	runs := map[string][][]byte{}
-	for i := range page {
-		r := &page[i].rec
-		runs[r.Tenant] = append(runs[r.Tenant], []byte(r.RunID))
-	}
+// take claims the runs of a page by their oldest events, and returns those that we have.
+func (w *walk) take(ctx context.Context, setting string, page []waiting, now int64) (map[int64]bool, error) {
 	const take = `
-		UPDATE agentmemory.outbox o SET owner = $2, until = $3::bigint + $5::bigint
-		WHERE o.tenant = $1 AND o.seq = ANY (ARRAY(
-			SELECT h.seq FROM unnest($4::bytea[]) AS r (run_id), LATERAL (
-				SELECT o.seq FROM agentmemory.outbox o WHERE o.tenant = $1 AND o.run_id = r.run_id ORDER BY o.seq LIMIT 1) h))
-			AND (o.owner = $2 OR o.until NOT BETWEEN $3::bigint + 1 AND $3::bigint + $5::bigint)
-		RETURNING o.run_id, o.seq`
-	var oldest map[runName]int64
+		UPDATE agentmemory.outbox o SET owner = $3, until = $4::bigint + $5::bigint
+		WHERE o.tenant = ANY ($1) AND o.seq = ANY ($2)
+			AND (o.owner = $3 OR o.until NOT BETWEEN $4::bigint + 1 AND $4::bigint + $5::bigint)
+		RETURNING o.seq`
+	heads := make([]int64, len(page))
+	for i := range page {
+		heads[i] = page[i].head
+	}
+	var taken map[int64]bool
 	err := w.db.write(ctx, setting, idempotent, func(b *pgx.Batch) {
-		oldest = map[runName]int64{}
-		for _, tenant := range slices.Sorted(maps.Keys(runs)) { // one order for everybody, as rows are locked
-			b.Queue(take, []byte(tenant), w.db.owner, now, runs[tenant], hold).Query(eachRow(func(row pgx.Row) error {
-				var run name
-				var seq int64
-				err := row.Scan(&run, &seq)
-				oldest[runName{tenant, string(run)}] = seq
-				return err
-			}))
-		}
+		taken = map[int64]bool{}
+		b.Queue(oneConnection)
+		b.Queue(take, tenantsOf(page), heads, w.db.owner, now, hold).Query(eachRow(func(row pgx.Row) error {
+			var seq int64
+			err := row.Scan(&seq)
+			taken[seq] = true
+			return err
+		}))
 	})
-	return oldest, err
+	return taken, err
+}
+
+// tenantsOf are the tenants of a page, which tell a cluster where its events are.
+func tenantsOf(page []waiting) [][]byte {
+	var tenants []string
+	for i := range page {
+		tenants = append(tenants, page[i].rec.Tenant)
+	}
+	slices.Sort(tenants)
+	return names(slices.Compact(tenants))
 }

@@ -85,7 +85,14 @@ func looseDatabases(t testing.TB) (coordinator, worker string, join func()) {
 	}
 	// Few shards are as good for a test, and quicker to empty.
 	on(ctx, nodes[len(nodes)-1], name, `ALTER DATABASE `+name+` SET citus.shard_count TO 4`)
-	return with(os.Getenv(envCitus), "dbname", name), worker, func() { on(ctx, nodes[len(nodes)-1], name, sql) }
+	return with(os.Getenv(envCitus), "dbname", name), worker, func() {
+		// Nodes are told of all roles, which two processes of tests cannot do at once.
+		_, err := admin.Exec(ctx, `SELECT pg_advisory_lock(1)`)
+		require.NoError(t, err)
+		on(ctx, nodes[len(nodes)-1], name, sql)
+		_, err = admin.Exec(ctx, `SELECT pg_advisory_unlock(1)`)
+		require.NoError(t, err)
+	}
 }
 
 // The whole kit, on tables that are spread over the nodes of a cluster.
@@ -114,6 +121,37 @@ func TestCitus_Open(t *testing.T) {
 	again, err := Open(ctx, pool, Options{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a"}, list(t, again.Memory(), home))
+}
+
+// Events and revisions are numbered by the coordinator's sequences, whatever node their rows
+// are on: the numbers that a node would draw itself begin at 2^48, and are of no order.
+func TestCitus_NumbersAreTheCoordinators(t *testing.T) {
+	ctx, pool := t.Context(), connect(t, citusDatabase(t))
+	t.Cleanup(pool.Close)
+	db, err := Open(ctx, pool, Options{})
+	require.NoError(t, err)
+	st, want, rev := db.Memory(), []string(nil), int64(0)
+	for i := range 20 {
+		s := driver.Scope{Tenant: fmt.Sprint("t", i%10), Ref: "r"}
+		event := events.Record{ID: fmt.Sprint(i), Tenant: s.Tenant, RunID: "r", Time: now, Payload: events.WorkspaceUpdated{Path: "a", Version: 1}}
+		d := driver.Document{Scope: s, Kind: "k", Key: fmt.Sprint(i)}
+		for _, act := range []driver.Act{driver.Set, driver.Set, driver.Retain} {
+			done, err := st.Apply(ctx, s.Tenant, driver.Mutation{At: now, Events: []events.Record{event}, Documents: []driver.DocumentSwap{{Document: d, Act: act}}})
+			require.NoError(t, err)
+			require.Greater(t, done.Revs[0], rev)
+			rev, d.Rev = done.Revs[0], done.Revs[0]
+		}
+		want = append(want, event.ID)
+	}
+	require.Equal(t, want, take(t, db, driver.OutboxQuery{}), "in the order of their commits, over all tenants")
+	var seq int64
+	require.NoError(t, pool.QueryRow(ctx, `SELECT max(seq) FROM agentmemory.outbox`).Scan(&seq))
+	const ofNodes = 1 << 48
+	require.Less(t, seq, int64(ofNodes))
+	require.Less(t, rev, int64(ofNodes))
+	var shards int
+	require.NoError(t, pool.QueryRow(ctx, `SELECT count(DISTINCT get_shard_id_for_distribution_column('agentmemory.outbox', tenant)) FROM agentmemory.outbox`).Scan(&shards))
+	require.Greater(t, shards, 1, "of one shard this would say little")
 }
 
 // secureOnCitus connects to a new database of the cluster as hostRole. A role that is made in
@@ -182,13 +220,24 @@ func TestCitus_StoreRowSecurity(t *testing.T) {
 	})
 }
 
-// Relays share the runs there too, by three steps instead of one.
-func TestCitus_RelaysShareRuns(t *testing.T) {
-	pool := connect(t, citusDatabase(t))
-	t.Cleanup(pool.Close)
-	db, err := Open(t.Context(), pool, Options{})
-	require.NoError(t, err)
-	shareRuns(t, db)
+// Relays do there by three steps what they do elsewhere by one.
+func TestCitus_Relays(t *testing.T) {
+	databases := &lender{t: t, root: citus(t).Config().User, make: func() *pgxpool.Pool { return connect(t, citusDatabase(t)) }}
+	for name, test := range map[string]func(t *testing.T, db *DB){
+		"share runs":     shareRuns,
+		"count only":     countOnly,
+		"pass over":      passOver,
+		"look once":      lookOnce,
+		"hold up one":    holdUpOne,
+		"end old claims": endOldClaims,
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, err := databases.fresh(t.Context())
+			require.NoError(t, err)
+			test(t, db.DB)
+			require.NoError(t, db.Close())
+		})
+	}
 }
 
 // envStrikes has a command of the shell in each line, which kills a server of the cluster and

@@ -163,8 +163,9 @@ func TestRetry_TooManyClients(t *testing.T) {
 
 // A relay that died before the server's clock was put back hides its runs no longer than
 // any other.
-func TestE3_ClockPutBack(t *testing.T) {
-	one := openDB(t, Options{})
+func TestE3_ClockPutBack(t *testing.T) { endOldClaims(t, openDB(t, Options{})) }
+
+func endOldClaims(t *testing.T, one *DB) {
 	st, ctx := one.Memory(), t.Context()
 	other, err := opened(ctx, one.pool, Options{})
 	require.NoError(t, err)

@@ -97,16 +97,17 @@ type waiting struct {
 	rec     events.Record
 	kind    string
 	payload []byte
-	ours    bool // we have its run
-	oldest  bool // of its run, which we have
-	gone    bool // it was delivered before it was read
+	ours    bool  // we have its run
+	oldest  bool  // of its run, which we have
+	gone    bool  // it was delivered before it was read
+	head    int64 // the number of the oldest event of its run; only a cluster is asked for it
 }
 
-// scanWaiting reads a row of the eventColumns, the payload, and what we have of its run.
-func scanWaiting(row pgx.Row, x *waiting) error {
+// scanWaiting reads a row of the eventColumns and further ones.
+func scanWaiting(row pgx.Row, x *waiting, further ...any) error {
 	var time int64
-	err := row.Scan(&x.seq, (*name)(&x.rec.Tenant), (*name)(&x.rec.RunID), (*name)(&x.rec.ID), (*name)(&x.rec.NodeID),
-		&time, &x.kind, &x.payload, &x.ours, &x.oldest)
+	err := row.Scan(append([]any{&x.seq, (*name)(&x.rec.Tenant), (*name)(&x.rec.RunID), (*name)(&x.rec.ID), (*name)(&x.rec.NodeID),
+		&time, &x.kind}, further...)...)
 	x.rec.Time = instant(time)
 	return err
 }
@@ -117,7 +118,7 @@ func (w *walk) next(ctx context.Context) (page []waiting, err error) {
 	if w.q.Tenant != "" {
 		setting, tenant = tenantSetting(w.q.Tenant), ` AND o.tenant = $4`
 	}
-	collect := rowsInto(&page, scanWaiting)
+	collect := rowsInto(&page, func(row pgx.Row, x *waiting) error { return scanWaiting(row, x, &x.payload, &x.ours, &x.oldest) })
 	if w.q.RunID != "" {
 		err = w.db.readAs(ctx, setting, func(b *pgx.Batch) {
 			b.Queue(ofRunPage, w.after, []byte(w.q.Tenant), []byte(w.q.RunID)).Query(collect)

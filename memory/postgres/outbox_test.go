@@ -10,10 +10,13 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// queue commits an event of a run.
-func queue(t *testing.T, st *Store, run, id string) {
-	rec := events.Record{ID: id, Tenant: home.Tenant, RunID: run, Time: now, Payload: events.WorkspaceUpdated{Path: "a", Version: 1}}
-	_, err := st.Apply(t.Context(), home.Tenant, driver.Mutation{At: now, Events: []events.Record{rec}})
+// queue commits events of a run, in one mutation.
+func queue(t *testing.T, st *Store, run string, ids ...string) {
+	m := driver.Mutation{At: now}
+	for _, id := range ids {
+		m.Events = append(m.Events, events.Record{ID: id, Tenant: home.Tenant, RunID: run, Time: now, Payload: events.WorkspaceUpdated{Path: "a", Version: 1}})
+	}
+	_, err := st.Apply(t.Context(), home.Tenant, m)
 	require.NoError(t, err)
 }
 
@@ -47,8 +50,9 @@ func shareRuns(t *testing.T, one *DB) {
 }
 
 // Counting hands nothing out: another relay gets all of it.
-func TestE3_WaitingClaimsNothing(t *testing.T) {
-	one := openDB(t, Options{})
+func TestE3_WaitingClaimsNothing(t *testing.T) { countOnly(t, openDB(t, Options{})) }
+
+func countOnly(t *testing.T, one *DB) {
 	st, ctx := one.Memory(), t.Context()
 	other, err := opened(ctx, one.pool, Options{})
 	require.NoError(t, err)
@@ -71,17 +75,20 @@ func TestE3_WaitingClaimsNothing(t *testing.T) {
 
 // A loop never yields an event of a run behind one that it has passed over, though the
 // claim on that ends meanwhile; and not one of a run that another process has taken over.
-func TestE3_PassedRunsStayPassed(t *testing.T) {
-	one := openDB(t, Options{})
+func TestE3_PassedRunsStayPassed(t *testing.T) { passOver(t, openDB(t, Options{})) }
+
+func passOver(t *testing.T, one *DB) {
 	st, ctx := one.Memory(), t.Context()
 	other, err := opened(ctx, one.pool, Options{})
 	require.NoError(t, err)
 	queue(t, st, "theirs", "t1")
 	take(t, other, driver.OutboxQuery{})
 	queue(t, st, "ours", "o1")
+	var filler []string
 	for i := range outboxPage { // so that what comes now is on the second page
-		queue(t, st, "filler", fmt.Sprint(i))
+		filler = append(filler, fmt.Sprint(i))
 	}
+	queue(t, st, "filler", filler...)
 	queue(t, st, "theirs", "t2")
 	queue(t, st, "ours", "o2")
 	queue(t, st, "late", "l1")
@@ -94,7 +101,9 @@ func TestE3_PassedRunsStayPassed(t *testing.T) {
 		case r.ID == "1":
 			// What we had is delivered, and the other process has the rest of the run.
 			require.NoError(t, st.Delivered(ctx, []events.Record{{Tenant: home.Tenant, RunID: "ours", ID: "o1"}}))
-			_, err := one.pool.Exec(ctx, `UPDATE agentmemory.outbox SET owner = $1, until = `+clock+` + $2 WHERE event_id = 'o2'`, other.owner, hold)
+			var at int64
+			require.NoError(t, one.pool.QueryRow(ctx, `SELECT `+clock).Scan(&at))
+			_, err = one.pool.Exec(ctx, `UPDATE agentmemory.outbox SET owner = $1, until = $2 WHERE event_id = 'o2'`, other.owner, at+hold)
 			require.NoError(t, err)
 		}
 		if r.RunID != "filler" {
@@ -105,8 +114,9 @@ func TestE3_PassedRunsStayPassed(t *testing.T) {
 }
 
 // A walk over runs that a sink refuses looks at each event once.
-func TestE3_StuckRunsCostTheirEvents(t *testing.T) {
-	db := openDB(t, Options{})
+func TestE3_StuckRunsCostTheirEvents(t *testing.T) { lookOnce(t, openDB(t, Options{})) }
+
+func lookOnce(t *testing.T, db *DB) {
 	st, ctx := db.Memory(), t.Context()
 	const runs = 1000
 	for i := range 2 {
@@ -138,8 +148,9 @@ func TestE3_StuckRunsCostTheirEvents(t *testing.T) {
 
 // An event that cannot be read holds up no other run, and is not lost: nothing of its
 // run overtakes it, and the loop ends with an error.
-func TestE3_DamageHoldsUpItsRunOnly(t *testing.T) {
-	db := openDB(t, Options{})
+func TestE3_DamageHoldsUpItsRunOnly(t *testing.T) { holdUpOne(t, openDB(t, Options{})) }
+
+func holdUpOne(t *testing.T, db *DB) {
 	st, ctx := db.Memory(), t.Context()
 	for i, run := range []string{"ill", "ill", "ill", "well"} {
 		queue(t, st, run, fmt.Sprint(i))
@@ -165,7 +176,9 @@ func TestE3_DamageHoldsUpItsRunOnly(t *testing.T) {
 		require.ErrorIs(t, end, driver.ErrInternal)
 		require.Equal(t, c.want, got)
 	}
-	_, err = db.pool.Exec(ctx, `UPDATE agentmemory.outbox SET payload = (SELECT payload FROM agentmemory.outbox WHERE event_id = '0')`)
+	var sound string
+	require.NoError(t, db.pool.QueryRow(ctx, `SELECT payload FROM agentmemory.outbox WHERE event_id = '0'`).Scan(&sound))
+	_, err = db.pool.Exec(ctx, `UPDATE agentmemory.outbox SET payload = $1`, sound)
 	require.NoError(t, err)
 	require.Equal(t, []string{"0", "1", "2"}, take(t, db, driver.OutboxQuery{Tenant: home.Tenant, RunID: "ill"}))
 }
