@@ -36,9 +36,13 @@ func laws() []law {
 	}
 }
 
-// stepTimeout ends a case that takes no step for so long: its store does not answer. A store
-// that takes long for many steps, as a cluster does, is not ended.
-const stepTimeout = 5 * time.Minute
+// A case ends that takes no step for a stepTimeout, since its store does not answer, or that takes
+// steps for longer than caseTimeout, since its store has no end. A cluster that takes long for many
+// steps needs some ten minutes for the longest.
+const (
+	stepTimeout = 5 * time.Minute
+	caseTimeout = 30 * time.Minute
+)
 
 // graceTime is how long a store has to answer a call whose context is done.
 const graceTime = 10 * time.Second
@@ -79,7 +83,7 @@ func (cfg Config) runCase(ctx context.Context, found *findings, l *law, c *testC
 
 // play runs one case up to a level, on a store of its own.
 func (cfg Config) play(ctx context.Context, found *findings, l *law, c *testCase, level Level) (*world, *failure) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithTimeout(ctx, caseTimeout)
 	defer cancel()
 	alarm := time.AfterFunc(stepTimeout, cancel)
 	defer alarm.Stop()
