@@ -23,7 +23,7 @@
 // (8.1 %, in equivalent_sql.txt), and of the other 170 the kit with -short finds 169 (99.4 %)
 // and the whole kit the one that is left, which needs a second page of one successor's records.
 // With 79 more, the other even ones up to purge.go, it is 264: 29 equivalent, and all 235 found.
-// Three of those that are found are so because they do not end. The other 479 were not run.
+// Three of those that are found are so because they do not end. The other 476 were not run.
 //
 //	go run ./adaptertest/internal/mutate -short -limit 1m -sql -every 4 -C memory/sqlite -run '^TestStore$' -log found.txt \
 //	  -equivalent adaptertest/internal/mutate/equivalent_sql.txt . apply.go changes.go commit.go documents.go entry.go \
