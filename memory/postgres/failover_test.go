@@ -63,6 +63,13 @@ func TestErrOutcomeUnknown_SynchronousStandby(t *testing.T) {
 	st := db.Memory()
 	require.NoError(t, st.Put(t.Context(), home, entry("old")))
 	settings(t, db, "synchronous_standby_names", "nobody")
+	tried := 0
+	require.Eventually(t, func() bool { // a server takes a setting up some time after it was told to
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		tried++
+		return st.Put(ctx, driver.Scope{Tenant: home.Tenant, Ref: "tried"}, entry(fmt.Sprint(tried))) != nil
+	}, time.Minute, 5*time.Millisecond)
 	for name, change := range map[string]func(ctx context.Context) error{
 		"Put":    func(ctx context.Context) error { return st.Put(ctx, home, entry("a")) },
 		"Delete": func(ctx context.Context) error { _, err := st.Delete(ctx, home, "old", now); return err },
