@@ -39,7 +39,8 @@
 //     place of a name, many of everything, instants wherever one is kept, contexts and error
 //     texts through every method, by reflection, so that a method which is added is swept
 //     or fails the kit, malformed names in every part of a mutation, changes in the body of
-//     every loop, and every short sequence of steps about the same entries and documents.
+//     every loop, every read with the same words before and behind each kind of change, and
+//     every short sequence of steps about the same entries and documents.
 //   - model.go and law_model.go: long random sequences of the same steps.
 //   - run_log.go: the cases of a log of run events, whoever keeps it.
 //   - law_*.go: the cases of a law. host.go and tap.go: a bank over the store.

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -68,7 +69,7 @@ func TestErrOutcomeUnknown_SynchronousStandby(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		tried++
-		return st.Put(ctx, driver.Scope{Tenant: home.Tenant, Ref: "tried"}, entry(fmt.Sprint(tried))) != nil
+		return errors.Is(st.Put(ctx, driver.Scope{Tenant: home.Tenant, Ref: "tried"}, entry(fmt.Sprint(tried))), ErrOutcomeUnknown)
 	}, time.Minute, 5*time.Millisecond)
 	for name, change := range map[string]func(ctx context.Context) error{
 		"Put":    func(ctx context.Context) error { return st.Put(ctx, home, entry("a")) },
