@@ -61,9 +61,7 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	base := driver.Base{Held: t.held, Document: t.shelf.state, Retired: t.retired, Used: t.used}
-	if limit := m.Limits.Waiting; limit > 0 {
-		base.Used.Waiting = int64(st.outbox.count(tenant, int(limit)))
-	}
+	base.Used.Waiting = int64(st.outbox.count(tenant))
 	if err := base.Check(&m); err != nil {
 		return driver.Applied{}, err
 	}

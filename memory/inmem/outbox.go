@@ -17,6 +17,7 @@ type outbox struct {
 	mu       sync.Mutex
 	last     uint64 // the number of the event that came last
 	known    map[eventKey]*waiting
+	counts   map[string]int    // of the events that wait, by tenant
 	byNumber ordered[*waiting] // which is the order of commits
 	byRun    ordered[*waiting]
 }
@@ -38,15 +39,12 @@ func byRun(a, b *waiting) int {
 
 func newOutbox() outbox {
 	return outbox{
-		known:    map[eventKey]*waiting{},
+		known: map[eventKey]*waiting{}, counts: map[string]int{},
 		byNumber: ordered[*waiting]{compare: byNumber}, byRun: ordered[*waiting]{compare: byRun},
 	}
 }
 
 func (o *outbox) add(recs []events.Record) {
-	if len(recs) == 0 {
-		return
-	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, r := range recs {
@@ -54,6 +52,7 @@ func (o *outbox) add(recs []events.Record) {
 			o.last++
 			w := &waiting{o.last, r}
 			o.known[keyOf(&r)] = w
+			o.counts[r.Tenant]++
 			o.byNumber.insert(w)
 			o.byRun.insert(w)
 		}
@@ -61,48 +60,38 @@ func (o *outbox) add(recs []events.Record) {
 }
 
 // Undelivered yields the events of committed mutations that were not marked as
-// delivered, in commit order. Nothing is hidden: two relays on one store get the same
-// events. The body of the loop may use the store.
+// delivered when the loop began, in commit order. Nothing is hidden: two relays on one store
+// get the same events. The body of the loop may use the store.
 func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
 	return func(yield func(events.Record, error) bool) {
-		after := uint64(0)
-		for {
-			if err := ctx.Err(); err != nil {
-				yield(events.Record{}, err)
-				return
-			}
-			page := st.outbox.page(q, after)
-			for _, w := range page {
-				if !yield(w.Record, nil) {
-					return
-				}
-				after = w.number
-			}
-			if len(page) < pageSize {
+		if err := ctx.Err(); err != nil {
+			yield(events.Record{}, err)
+			return
+		}
+		for _, w := range st.outbox.asked(q) {
+			if !yield(w.Record, nil) {
 				return
 			}
 		}
 	}
 }
 
-// page returns the next events that q asks for behind a number.
-func (o *outbox) page(q driver.OutboxQuery, after uint64) (page []*waiting) {
+// asked returns the events that q asks for.
+func (o *outbox) asked(q driver.OutboxQuery) (found []*waiting) {
 	list := &o.byNumber
 	if q.RunID != "" {
 		list = &o.byRun
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for w := range list.from(&waiting{after + 1, events.Record{Tenant: q.Tenant, RunID: q.RunID}}) {
-		mine := q.Matches(&w.Record)
-		if len(page) == pageSize || !mine && q.RunID != "" {
+	for w := range list.from(&waiting{Record: events.Record{Tenant: q.Tenant, RunID: q.RunID}}) {
+		if q.Matches(&w.Record) {
+			found = append(found, w)
+		} else if q.RunID != "" {
 			break
 		}
-		if mine {
-			page = append(page, w)
-		}
 	}
-	return page
+	return found
 }
 
 // Waiting counts the events that wait, up to limit.
@@ -110,22 +99,17 @@ func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (int, er
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	return st.outbox.count(tenant, limit), nil
+	return min(limit, st.outbox.count(tenant)), nil
 }
 
-func (o *outbox) count(tenant string, limit int) (n int) {
+// count counts the events of a tenant, or all if it is empty.
+func (o *outbox) count(tenant string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if tenant == "" {
-		return min(len(o.known), limit)
+		return len(o.known)
 	}
-	for w := range o.byRun.from(&waiting{0, events.Record{Tenant: tenant}}) {
-		if w.Tenant != tenant || n >= limit {
-			break
-		}
-		n++
-	}
-	return n
+	return o.counts[tenant]
 }
 
 // Delivered takes events out of the outbox.
@@ -146,6 +130,7 @@ func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
 
 func (o *outbox) remove(w *waiting) {
 	delete(o.known, keyOf(&w.Record))
+	o.counts[w.Tenant]--
 	o.byNumber.remove(w)
 	o.byRun.remove(w)
 }

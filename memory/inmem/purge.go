@@ -2,6 +2,7 @@ package inmem
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -49,8 +50,8 @@ func (t *tenant) purge(ref string, v uint64, at int64) int {
 	}
 	var relics []driver.Relic
 	for r := range sc.recs.all() {
-		over := r.erased || at >= r.expires || r.died <= v
-		if over || r.died < forever {
+		over := at >= r.expires || r.died <= v
+		if over || r.heir != nil {
 			relics = append(relics, driver.Relic{ID: r.entry.ID, For: r.record().For, Over: over})
 		}
 	}
@@ -58,9 +59,9 @@ func (t *tenant) purge(ref string, v uint64, at int64) int {
 	for _, id := range condemned {
 		sc.purge(sc.recs.find(id))
 	}
-	sc.erased = sc.erased.since(v)
-	sc.journal.dropBefore(change{version: v + 1})
-	if len(sc.recs.parts)+len(sc.erased)+len(sc.journal.chunks) == 0 {
+	sc.erased = slices.DeleteFunc(sc.erased, func(s span) bool { return s.to <= v })
+	sc.journal = slices.DeleteFunc(sc.journal, func(c change) bool { return c.version <= v })
+	if sc.recs.size+len(sc.erased)+len(sc.journal) == 0 {
 		delete(t.scopes, ref)
 	}
 	return len(condemned)
