@@ -51,7 +51,7 @@ func (t *tenant) purge(ref string, v uint64, at int64) int {
 	var relics []driver.Relic
 	for r := range sc.recs.all() {
 		over := at >= r.expires || r.died <= v
-		if over || r.heir != nil {
+		if over || r.state != driver.Live {
 			relics = append(relics, driver.Relic{ID: r.entry.ID, For: r.record().For, Over: over})
 		}
 	}
