@@ -42,6 +42,9 @@ func (b Base) Check(m *Mutation) error {
 	if !o.holds(m) {
 		return ErrConflict
 	}
+	if m.Limits == (Limits{}) {
+		return nil
+	}
 	return b.within(m, o.growth())
 }
 

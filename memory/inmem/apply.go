@@ -61,7 +61,9 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	base := driver.Base{Held: t.held, Document: t.shelf.state, Retired: t.retired, Used: t.used}
-	base.Used.Waiting = int64(st.outbox.count(tenant))
+	if limit := m.Limits.Waiting; limit > 0 {
+		base.Used.Waiting = int64(st.outbox.count(tenant, int(limit)))
+	}
 	if err := base.Check(&m); err != nil {
 		return driver.Applied{}, err
 	}

@@ -3,9 +3,8 @@
 // traits are zero, which means volatile and writable.
 //
 // Entries are in Go maps by id, one for each range of ids. Whatever has an order is in an
-// ordered list of chunks: the live entries of a scope, the documents by name, group,
-// subject and entry, what is due, and the outbox. A journal of each scope has the changes
-// since the oldest version that can be read.
+// ordered list of chunks: the live entries of a scope, the retired ones, the documents by
+// name, group, subject and entry, what is due, the journal of changes, and the outbox.
 //
 // # Guarantees
 //
@@ -15,8 +14,8 @@
 //   - A mutation is checked as a whole before any of it is applied, and readers
 //     see all of it or nothing (M8).
 //   - Taking a version copies nothing. A read at an old version costs what the
-//     entries it returns cost, plus a look at each change that the scope has seen
-//     since; a long one takes that look again for each page of 128 entries.
+//     entries it returns cost, plus a glance at each few hundred entries that
+//     have come or gone since.
 //   - Erasing drops the last reference that the store has to a text (M10). A scan
 //     that runs meanwhile passes over it, but for the page that it has read.
 //   - The order of entries is kept at insertion (M5), so entries of any age can

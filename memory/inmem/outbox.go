@@ -17,7 +17,6 @@ type outbox struct {
 	mu       sync.Mutex
 	last     uint64 // the number of the event that came last
 	known    map[eventKey]*waiting
-	counts   map[string]int    // of the events that wait, by tenant
 	byNumber ordered[*waiting] // which is the order of commits
 	byRun    ordered[*waiting]
 }
@@ -39,12 +38,15 @@ func byRun(a, b *waiting) int {
 
 func newOutbox() outbox {
 	return outbox{
-		known: map[eventKey]*waiting{}, counts: map[string]int{},
+		known:    map[eventKey]*waiting{},
 		byNumber: ordered[*waiting]{compare: byNumber}, byRun: ordered[*waiting]{compare: byRun},
 	}
 }
 
 func (o *outbox) add(recs []events.Record) {
+	if len(recs) == 0 {
+		return
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, r := range recs {
@@ -52,7 +54,6 @@ func (o *outbox) add(recs []events.Record) {
 			o.last++
 			w := &waiting{o.last, r}
 			o.known[keyOf(&r)] = w
-			o.counts[r.Tenant]++
 			o.byNumber.insert(w)
 			o.byRun.insert(w)
 		}
@@ -60,38 +61,48 @@ func (o *outbox) add(recs []events.Record) {
 }
 
 // Undelivered yields the events of committed mutations that were not marked as
-// delivered when the loop began, in commit order. Nothing is hidden: two relays on one store
-// get the same events. The body of the loop may use the store.
+// delivered, in commit order. Nothing is hidden: two relays on one store get the same
+// events. The body of the loop may use the store.
 func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
 	return func(yield func(events.Record, error) bool) {
-		if err := ctx.Err(); err != nil {
-			yield(events.Record{}, err)
-			return
-		}
-		for _, w := range st.outbox.asked(q) {
-			if !yield(w.Record, nil) {
+		after := uint64(0)
+		for {
+			if err := ctx.Err(); err != nil {
+				yield(events.Record{}, err)
+				return
+			}
+			page := st.outbox.page(q, after)
+			for _, w := range page {
+				if !yield(w.Record, nil) {
+					return
+				}
+				after = w.number
+			}
+			if len(page) < pageSize {
 				return
 			}
 		}
 	}
 }
 
-// asked returns the events that q asks for.
-func (o *outbox) asked(q driver.OutboxQuery) (found []*waiting) {
+// page returns the next events that q asks for behind a number.
+func (o *outbox) page(q driver.OutboxQuery, after uint64) (page []*waiting) {
 	list := &o.byNumber
 	if q.RunID != "" {
 		list = &o.byRun
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for w := range list.from(&waiting{Record: events.Record{Tenant: q.Tenant, RunID: q.RunID}}) {
-		if q.Matches(&w.Record) {
-			found = append(found, w)
-		} else if q.RunID != "" {
+	for w := range list.from(&waiting{after + 1, events.Record{Tenant: q.Tenant, RunID: q.RunID}}) {
+		mine := q.Matches(&w.Record)
+		if len(page) == pageSize || !mine && q.RunID != "" {
 			break
 		}
+		if mine {
+			page = append(page, w)
+		}
 	}
-	return found
+	return page
 }
 
 // Waiting counts the events that wait, up to limit.
@@ -99,17 +110,22 @@ func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (int, er
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	return min(limit, st.outbox.count(tenant)), nil
+	return st.outbox.count(tenant, limit), nil
 }
 
-// count counts the events of a tenant, or all if it is empty.
-func (o *outbox) count(tenant string) int {
+func (o *outbox) count(tenant string, limit int) (n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if tenant == "" {
-		return len(o.known)
+		return min(len(o.known), limit)
 	}
-	return o.counts[tenant]
+	for w := range o.byRun.from(&waiting{0, events.Record{Tenant: tenant}}) {
+		if w.Tenant != tenant || n >= limit {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 // Delivered takes events out of the outbox.
@@ -130,7 +146,6 @@ func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
 
 func (o *outbox) remove(w *waiting) {
 	delete(o.known, keyOf(&w.Record))
-	o.counts[w.Tenant]--
 	o.byNumber.remove(w)
 	o.byRun.remove(w)
 }

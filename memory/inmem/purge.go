@@ -50,8 +50,8 @@ func (t *tenant) purge(ref string, v uint64, at int64) int {
 	}
 	var relics []driver.Relic
 	for r := range sc.recs.all() {
-		over := at >= r.expires || r.died <= v
-		if over || r.state != driver.Live {
+		over := r.erased || at >= r.expires || r.died <= v
+		if over || r.died < forever {
 			relics = append(relics, driver.Relic{ID: r.entry.ID, For: r.record().For, Over: over})
 		}
 	}
@@ -59,7 +59,7 @@ func (t *tenant) purge(ref string, v uint64, at int64) int {
 	for _, id := range condemned {
 		sc.purge(sc.recs.find(id))
 	}
-	sc.erased = slices.DeleteFunc(sc.erased, func(s span) bool { return s.to <= v })
+	sc.erased = sc.erased.since(v)
 	sc.journal = slices.DeleteFunc(sc.journal, func(c change) bool { return c.version <= v })
 	if sc.recs.size+len(sc.erased)+len(sc.journal) == 0 {
 		delete(t.scopes, ref)

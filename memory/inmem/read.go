@@ -1,12 +1,10 @@
 package inmem
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -43,7 +41,7 @@ func (st *Store) GetAt(ctx context.Context, s driver.Scope, v driver.Version, id
 	}
 	var entries []driver.Entry
 	for _, id := range ids {
-		if r := t.find(s.Ref, id); r != nil && r.visible(n, at.UnixMilli()) {
+		if r := t.find(s.Ref, id); r != nil && !r.erased && r.visible(n, at.UnixMilli()) {
 			entries = append(entries, *r.entry)
 		}
 	}
@@ -71,9 +69,12 @@ func (st *Store) ListAt(ctx context.Context, s driver.Scope, v driver.Version, q
 // first. A limit of 0 means all.
 func (st *Store) Search(ctx context.Context, s driver.Scope, q driver.Search) ([]driver.Entry, error) {
 	r := st.reader(s, driver.Query{Limit: q.Limit, At: q.At})
-	r.match, r.since = q.Matches, q.Since
+	r.match = q.Matches
 	if !q.Until.IsZero() {
 		r.behind = &driver.Entry{CreatedAt: q.Until}
+	}
+	if !q.Since.IsZero() {
+		r.since = q.Since.UnixMilli()
 	}
 	return r.latest(ctx)
 }
@@ -113,7 +114,7 @@ type reader struct {
 	ref     string
 	at      int64
 	behind  *driver.Entry            // behind which the next page begins; nil for the newest
-	since   time.Time                // no older entries are wanted
+	since   int64                    // no older entries are wanted
 	match   func(*driver.Entry) bool // nil lets everything through
 	left    int                      // how many entries are wanted still
 	pinned  bool                     // at the version; the first page pins a reader to the latest one
@@ -122,7 +123,7 @@ type reader struct {
 }
 
 func (st *Store) reader(s driver.Scope, q driver.Query) reader {
-	r := reader{tenant: st.tenant(s.Tenant), ref: s.Ref, at: q.At.UnixMilli(), left: q.Limit}
+	r := reader{tenant: st.tenant(s.Tenant), ref: s.Ref, at: q.At.UnixMilli(), since: math.MinInt64, left: q.Limit}
 	if q.Limit <= 0 {
 		r.left = math.MaxInt
 	}
@@ -177,16 +178,30 @@ func (r *reader) next(ctx context.Context, page []*driver.Entry) ([]*driver.Entr
 	if err != nil {
 		return nil, err
 	}
-	if r.done = len(page) < room || page[room-1].CreatedAt.Before(r.since); !r.done {
+	if r.done = len(page) < room; !r.done {
 		r.behind = page[room-1]
 	}
 	if r.match != nil {
-		page = slices.DeleteFunc(page, func(e *driver.Entry) bool { return !r.match(e) })
-		page = page[:min(len(page), r.left)]
+		page = r.narrow(page)
 	}
 	r.left -= len(page)
 	r.done = r.done || r.left == 0
 	return page, nil
+}
+
+// narrow keeps the entries that match, as many as are wanted.
+func (r *reader) narrow(page []*driver.Entry) []*driver.Entry {
+	kept := page[:0]
+	for _, e := range page {
+		if len(kept) == r.left || e.CreatedAt.UnixMilli() < r.since {
+			r.done = true
+			break
+		}
+		if r.match(e) {
+			kept = append(kept, e)
+		}
+	}
+	return kept
 }
 
 // read appends the next visible entries to page, up to a number of them.
@@ -202,30 +217,35 @@ func (r *reader) read(page []*driver.Entry, room int) ([]*driver.Entry, error) {
 		return nil, err
 	}
 	page = r.walk(&sc.live, page, room)
-	for _, c := range sc.since(r.version) {
-		if e := c.rec.entry; c.rec.visible(r.version, r.at) && (r.behind == nil || r.behind.Before(e)) {
-			if i, found := slices.BinarySearchFunc(page, e, newestFirst); !found {
-				page = slices.Insert(page, i, e)[:min(len(page)+1, room)]
-			}
-		}
+	if sc.lastDied > r.version {
+		page = r.walk(&sc.past, page, len(page)+room)
+		slices.SortFunc(page, newestFirst)
+		page = page[:min(len(page), room)]
 	}
 	return page, nil
 }
 
-// walk appends the next visible entries that are live, until page has no room for more.
-func (r *reader) walk(live *ordered[*record], page []*driver.Entry, room int) []*driver.Entry {
-	c, i := live.end()
+// walk appends the next visible entries of one list, until page has a length.
+func (r *reader) walk(l *ordered[*record], page []*driver.Entry, length int) []*driver.Entry {
+	c, i := l.end()
 	if c >= 0 && r.behind != nil {
-		c, i = live.locate(&record{entry: r.behind, created: r.behind.CreatedAt.UnixMilli()})
+		c, i = l.locate(&record{entry: r.behind, created: r.behind.CreatedAt.UnixMilli()})
 	}
 	v, at := r.version, r.at
-	for ; c >= 0; c, i = c-1, chunkSize {
-		items := live.chunks[c]
-		for i = min(i, len(items)) - 1; i >= 0; i-- {
-			if len(page) == room {
-				return page
+	for ; c >= 0 && len(page) < length; c, i = c-1, chunkSize {
+		ch := &l.chunks[c]
+		if ch.bounds.hide(v, at) {
+			continue
+		}
+		items := ch.items[:min(i, len(ch.items))]
+		if ch.bounds.show(v, at) {
+			for j := len(items) - 1; j >= 0 && len(page) < length; j-- {
+				page = append(page, items[j].entry)
 			}
-			if rec := items[i]; rec.visible(v, at) {
+			continue
+		}
+		for j := len(items) - 1; j >= 0 && len(page) < length; j-- {
+			if rec := items[j]; rec.visible(v, at) {
 				page = append(page, rec.entry)
 			}
 		}
@@ -234,5 +254,8 @@ func (r *reader) walk(live *ordered[*record], page []*driver.Entry, room int) []
 }
 
 func newestFirst(a, b *driver.Entry) int {
-	return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.ID, a.ID))
+	if a.Before(b) {
+		return -1
+	}
+	return 1
 }

@@ -18,8 +18,7 @@ type record struct {
 	expires int64         // milliseconds; never for an entry that does not expire
 
 	// The entry is live at the versions from born to before died, which is forever as
-	// long as it lives. Before it was restored it was live at the earlier ones. Once its
-	// text is gone it is live at none.
+	// long as it lives. Before it was restored it was live at the earlier ones.
 	born, died uint64
 	earlier    spans
 
@@ -46,10 +45,10 @@ func newRecord(sc *scope, e driver.Entry, born uint64) *record {
 }
 
 // liveAt reports whether r can be read now, at the instant at.
-func (r *record) liveAt(at int64) bool { return r.died == forever && at < r.expires }
+func (r *record) liveAt(at int64) bool { return r.died == forever && at < r.expires && !r.erased }
 
-// visible reports whether r was not retired at version v and has not expired at the
-// instant at.
+// visible reports whether r, which is not erased, was not retired at version v and has
+// not expired at the instant at.
 func (r *record) visible(v uint64, at int64) bool {
 	return at < r.expires && (r.born <= v && v < r.died || r.earlier.contain(v))
 }
@@ -64,6 +63,30 @@ func (r *record) record() driver.Record {
 		rec.For = r.heir.entry.ID
 	}
 	return rec
+}
+
+// widen makes bounds hold for r.
+func widen(b *bounds, r *record) {
+	born := r.born
+	if len(r.earlier) > 0 {
+		born = r.earlier[0].from
+	}
+	b.firstBorn = min(b.firstBorn, born)
+	b.lastBorn = max(b.lastBorn, r.born)
+	b.minExpires = min(b.minExpires, r.expires)
+	b.lastDied = max(b.lastDied, r.died)
+	b.maxExpires = max(b.maxExpires, r.expires)
+}
+
+// hide reports whether no record of a chunk can be seen at version v and instant at.
+func (b *bounds) hide(v uint64, at int64) bool {
+	return v < b.firstBorn || at >= b.maxExpires || v >= b.lastDied
+}
+
+// show reports whether all records of a chunk, which are either all live or all retired,
+// can be seen at version v and instant at.
+func (b *bounds) show(v uint64, at int64) bool {
+	return v >= b.lastBorn && at < b.minExpires && b.lastDied == forever
 }
 
 // byAge orders the records of a scope oldest first, the reverse of a list.

@@ -8,19 +8,24 @@ import (
 
 // scope has every record of a ref by id, and the lists in which readers find them.
 type scope struct {
-	tenant  *tenant
-	ref     string
-	recs    index
-	live    ordered[*record] // neither retired nor erased
-	heirs   ordered[*record] // those that have a successor
-	erased  spans            // versions at which something was live that is erased now
-	journal []change         // since the horizon, the oldest first
+	tenant   *tenant
+	ref      string
+	recs     index
+	live     ordered[*record] // neither retired nor erased
+	past     ordered[*record] // retired, not erased
+	lastDied uint64           // no record was retired later
+	heirs    ordered[*record] // those that have a successor
+	erased   spans            // versions at which something was live that is erased now
+	journal  []change         // since the horizon, the oldest first
 }
 
 func newScope(t *tenant, ref string) *scope {
 	return &scope{
-		tenant: t, ref: strings.Clone(ref), recs: newIndex(),
-		live: ordered[*record]{compare: byAge}, heirs: ordered[*record]{compare: byHeir},
+		tenant: t, ref: strings.Clone(ref),
+		recs:  newIndex(),
+		live:  ordered[*record]{compare: byAge, widen: widen},
+		past:  ordered[*record]{compare: byAge, widen: widen},
+		heirs: ordered[*record]{compare: byHeir},
 	}
 }
 
@@ -51,6 +56,8 @@ func (sc *scope) end(r *record) {
 func (sc *scope) retire(r *record, state driver.State, heir *record, v uint64) {
 	sc.end(r)
 	r.died, r.state, r.heir = v, state, heir
+	sc.past.insert(r)
+	sc.lastDied = v
 	if heir != nil {
 		sc.heirs.insert(r)
 	}
@@ -71,8 +78,11 @@ func (sc *scope) retiredFor(id string) (recs []*record) {
 
 // restore begins a new life of r.
 func (sc *scope) restore(r *record, v uint64) {
+	sc.past.remove(r)
 	sc.heirs.remove(r)
-	r.earlier = append(r.earlier, span{r.born, r.died})
+	if r.born < r.died {
+		r.earlier = append(r.earlier, span{r.born, r.died})
+	}
 	r.born, r.died, r.state, r.heir = v, forever, driver.Live, nil
 	sc.begin(r)
 	sc.note(v, restored, r)
@@ -80,16 +90,20 @@ func (sc *scope) restore(r *record, v uint64) {
 
 // erase leaves a stub of r.
 func (sc *scope) erase(r *record, v uint64) {
-	sc.erased = append(append(sc.erased, r.earlier...), span{r.born, min(r.died, v)})
+	for _, s := range append(r.earlier, span{r.born, min(r.died, v)}) {
+		sc.erased = sc.erased.with(s)
+	}
 	sc.forget(r)
 	r.erased = true
 	sc.note(v, erased, r)
 }
 
-// forget drops the text of r, which is not erased, and hides it from every version.
+// forget drops the text of r, which is not erased.
 func (sc *scope) forget(r *record) {
 	if r.died == forever {
 		sc.end(r)
+	} else {
+		sc.past.remove(r)
 	}
 	for _, label := range distinct(r.entry.Subjects) {
 		sc.tenant.subjects.remove(labelled{label, r})
@@ -99,7 +113,7 @@ func (sc *scope) forget(r *record) {
 	id := strings.Clone(r.entry.ID)
 	sc.recs.remove(id)
 	sc.recs.add(id, r)
-	r.entry, r.born, r.died, r.earlier = &driver.Entry{ID: id}, 0, 0, nil
+	r.entry, r.earlier = &driver.Entry{ID: id}, nil
 }
 
 // purge removes r.

@@ -98,20 +98,19 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 }
 
 // drop takes up to limit events of a tenant out of the outbox, and returns how many there
-// were.
+// are, of which it counts one more than the limit.
 func (o *outbox) drop(tenant string, limit int) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	held := o.counts[tenant]
 	var found []*waiting
-	for w := range o.byRun.from(&waiting{Record: events.Record{Tenant: tenant}}) {
-		if w.Tenant != tenant || len(found) == limit {
+	for w := range o.byRun.from(&waiting{0, events.Record{Tenant: tenant}}) {
+		if w.Tenant != tenant || len(found) > limit {
 			break
 		}
 		found = append(found, w)
 	}
-	for _, w := range found {
+	for _, w := range found[:min(len(found), limit)] {
 		o.remove(w)
 	}
-	return held
+	return len(found)
 }
