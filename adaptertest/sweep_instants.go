@@ -49,19 +49,7 @@ func sweepInstants(w *world) {
 			other := e
 			other.CreatedAt = e.CreatedAt.Add(tick)
 			w.mustBe(w.tryPut(home, other), driver.ErrConflict)
-			if w.tx != nil {
-				d := timer(home, e.ID, at.In(zone))
-				record := w.event("run-1", e.ID)
-				record.Time = at.In(zone)
-				m := acts(driver.Set, d)
-				m.Events = []events.Record{record}
-				w.apply(m)
-				if w.log != nil {
-					w.apply(logged(record))
-					record.ID += " emitted"
-					w.emit(record)
-				}
-			}
+			w.keepsInstant(e.ID, at, zone)
 		}
 		w.readAround(t, zone)
 	}
@@ -71,18 +59,65 @@ func sweepInstants(w *world) {
 		}
 	}
 	for i, t := range instants {
-		w.as(t.Add(tick).In(zones[i%len(zones)]), func() { w.delete(home, fmt.Sprintf("e%02d-0", i), true) })
-		w.as(t.Add(2*tick), func() { w.delete(home, fmt.Sprintf("e%02d-2", i), false) })
-		if w.tx == nil {
-			continue
-		}
-		alive, over := driver.Mutation{Live: located(home, fmt.Sprintf("e%02d-2", i))}, retired(retire(home, fmt.Sprintf("e%02d-2", i), driver.Deleted, ""))
-		w.as(t.Add(tick), func() { w.apply(alive) })
-		w.as(t.Add(2*tick), func() { w.conflicts(alive); w.conflicts(over) })
+		w.judgesAround(i, t, zones[i%len(zones)])
 	}
-	if w.versions != nil {
-		w.version(home.Tenant)
-		w.as(instants[len(instants)/2], func() { w.purge(home.Tenant, w.version(home.Tenant)) })
+	for i, t := range instants {
+		for k := range 4 {
+			if w.versions != nil {
+				w.as(t.Add(time.Duration(k-1)*tick).In(zones[i%len(zones)]), func() { w.purge(home.Tenant, w.version(home.Tenant)) })
+			}
+		}
+	}
+}
+
+// keepsInstant sets a document that is due at an instant, and queues and logs events of it,
+// given in a zone and in UTC: a calendar has its odd days in either.
+func (w *world) keepsInstant(id string, at time.Time, zone *time.Location) {
+	if w.tx == nil {
+		return
+	}
+	given := []time.Time{at}
+	if zone != time.UTC {
+		given = append(given, at.In(zone))
+	}
+	for i, at := range given {
+		name := fmt.Sprint(id, " form ", i)
+		record := w.event("run-1", name)
+		record.Time = at
+		m := acts(driver.Set, timer(home, name, at))
+		m.Events = []events.Record{record}
+		w.apply(m)
+		if w.log != nil {
+			w.apply(logged(record))
+			record.ID += " emitted"
+			w.emit(record)
+		}
+	}
+}
+
+// judgesAround judges at the instants around one, by all that takes an instant and changes
+// something: whether the entries of that instant live, and one that has expired long ago.
+func (w *world) judgesAround(i int, t time.Time, zone *time.Location) {
+	mine, long := fmt.Sprintf("e%02d-2", i), "e00-2"
+	for k := range 4 {
+		w.as(t.Add(time.Duration(k-1)*time.Millisecond).In(zone), func() {
+			if w.tx != nil {
+				w.tryApply(home.Tenant, driver.Mutation{Live: located(home, mine)})
+			}
+			if i > 0 && w.tx != nil {
+				w.conflicts(driver.Mutation{Live: located(home, long)})
+				w.conflicts(retired(retire(home, long, driver.Deleted, "")))
+			}
+			if i > 0 {
+				w.delete(home, long, false)
+			}
+			switch k {
+			case 2:
+				w.delete(home, fmt.Sprintf("e%02d-0", i), true)
+			case 3:
+				w.delete(home, mine, false)
+			}
+		})
 	}
 }
 

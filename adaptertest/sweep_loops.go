@@ -111,7 +111,7 @@ func (w *world) fillLoops() {
 		d := file(home, manyID("f", i), "customer:1")
 		d.Group = "group"
 		m.Documents = append(m.Documents, acts(driver.Set, d).Documents...)
-		m.Events = append(m.Events, w.event(fmt.Sprint("run-", i%2), manyID("ev", i)))
+		m.Events = append(m.Events, w.event(fmt.Sprint("run-", i%16/15), manyID("ev", i)))
 		m.Put = append(m.Put, w.placed(at(home.Tenant, manyID("ref", i)), "x")...)
 	}
 	w.quietly("merge a half, store documents, queue events, and fill refs, hundreds of each", func() { w.apply(m) })
