@@ -95,7 +95,7 @@ func loopCases() []testCase {
 }
 
 // looped is how many of each thing there are: more than a page that a store reads ahead.
-func (w *world) looped() int { return w.size(300, 1100, 1100) }
+func (w *world) looped() int { return w.size(150, 1100, 1100) }
 
 // changedInLoop is at how many of them the store is changed.
 const changedInLoop = 100
