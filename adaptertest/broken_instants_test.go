@@ -33,5 +33,19 @@ func judgingDefects() []defect {
 			}},
 		)
 	}
-	return all
+	return append(all,
+		defect{"counts seconds in a float", "TTL/any-instants", changed(func(e driver.Entry) driver.Entry {
+			if !e.ExpiresAt.IsZero() {
+				e.ExpiresAt = time.UnixMilli(int64(float64(e.ExpiresAt.UnixMilli()) / 1000 * 1000)).UTC()
+			}
+			return e
+		})},
+		defect{"gets as of the first instant of 1970 what is of no instant", "TTL/instants", func(b *broken) {
+			b.instant["get"] = func(at time.Time) time.Time {
+				if at.UnixMilli() == 0 {
+					return time.Time{}
+				}
+				return at
+			}
+		}})
 }

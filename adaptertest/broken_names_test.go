@@ -50,3 +50,30 @@ func foldedDefects() []defect {
 	}
 	return all
 }
+
+// textDefects convert a text that they keep.
+func textDefects() []defect {
+	var all []defect
+	for name, pair := range map[string][2]string{
+		"no-break spaces": {"\u00a0", " "}, "soft hyphens": {"\u00ad", ""}, "noncharacters": {"\uffff", "\ufffd"}, "escapes": {"%20", " "},
+	} {
+		convert := func(text string) string { return strings.ReplaceAll(text, pair[0], pair[1]) }
+		all = append(all,
+			defect{"puts content without " + name, "RECORD/texts", changed(func(e driver.Entry) driver.Entry { e.Content = convert(e.Content); return e })},
+			defect{"puts runs without " + name, "RECORD/texts", changed(func(e driver.Entry) driver.Entry { e.RunID = convert(e.RunID); return e })},
+			defect{"keeps nodes of events without " + name, "RECORD/texts", mutated(func(_ *broken, m *driver.Mutation) {
+				m.Events = slices.Clone(m.Events)
+				for i := range m.Events {
+					m.Events[i].NodeID = convert(m.Events[i].NodeID)
+				}
+			})})
+	}
+	return append(all, defect{"goes on behind a cursor by the first 100 bytes of ids", "ORDER/cursor-ties", func(b *broken) {
+		b.list = func(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
+			found, err := b.in.List(ctx, s, q)
+			return slices.DeleteFunc(slices.Clone(found), func(e driver.Entry) bool {
+				return e.CreatedAt.Equal(q.After.CreatedAt) && e.ID[:min(len(e.ID), 100)] == q.After.ID[:min(len(q.After.ID), 100)]
+			}), err
+		}
+	}})
+}

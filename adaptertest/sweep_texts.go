@@ -3,7 +3,6 @@ package adaptertest
 import (
 	"fmt"
 	"strings"
-	"unicode"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -13,13 +12,15 @@ import (
 var texts = []string{
 	"", " ", "null", "NULL", "0", "007", "7", "1.0", "1", "1e3", "true", `{"a":1}`, "{braced}", "braced", "[]", `"quoted"`, "quoted", "it''s", "it's",
 	"  two  spaces ", "two spaces", " before", "before", "behind ", "behind", "tab\t", "tab ", "line\n", "line", "a\r\nb", "a\rb", "a\nb", "a\u2028b\u2029",
-	`\`, `\\ \n`, `\n`, "%s %d", "a%20b", "a%25b", "a%b", "a b", "a\u00a0b", "a, b", "a,b", "a;b", "a|b", "a/b", "a:b", `a","b`, "a\u241fb", "a\x1fb\x1ec\x01",
-	"$1 ${x}", "<b>&amp;</b>", "<b>&</b>", "--; DROP TABLE entries", "\x01\x1f\x7f", "x\u0085y\u009fz", "xyz", "ab", "a\u00adb", "a\u200bb", "a\u200db",
+	`\`, `\\ \n`, `\n`, "%s %d", "a%20b", "a%25b", "a%b", "a b", "a\u00a0b", "a, b", "a,b", "a;b", "a|b", "a/b", "a:b", `a","b`, `a":"b`, "a\u241fb", "a\x1fb\x1ec\x01",
+	"$1", "$1 ${x}", "<b>&amp;</b>", "<b>&</b>", "--; DROP TABLE entries", "\x01\x1f\x7f", "x\u0085y\u009fz", "xyz", "ab", "a\u00adb", "a\u200bb", "a\u200db",
 	"é", "e\u0301", "\u212b", "ß", "İ", "ı", "\ufeffbom", "bom", "\ufffd", "\ufffe\uffff", "\U0010ffff", "\ue000\uf8ff", "\U0001F9E0", "日本語",
 }
 
-// isName tells whether a text may be a name, which holds no control character.
-func isName(text string) bool { return text != "" && !strings.ContainsFunc(text, unicode.IsControl) }
+// isName tells whether a text may be a name, which holds no control byte.
+func isName(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
 
 // sweepTexts puts each of the texts wherever one is kept, and looks for it.
 func sweepTexts(w *world) {
