@@ -76,7 +76,7 @@ func keptTags(w *world) {
 }
 
 func keptLists(w *world) {
-	for i, list := range [][]string{nil, {"b", "a"}, {"a,b"}, {"a", "b"}, {"a\u241fb"}, {`"a"`, "b"}, {"a:b", "a"}} {
+	for i, list := range [][]string{nil, {"b", "a"}, {"a", "a", "b", "a"}, {"a,b"}, {"a", "b"}, {"a\u241fb"}, {`"a"`, "b"}, {"a:b", "a"}} {
 		e := w.entry(fmt.Sprintf("e%02d", i))
 		e.Subjects, e.Sources = list, slices.Clone(list)
 		w.put(home, e)

@@ -190,6 +190,7 @@ func anyInstants(w *world) {
 		if i%2 == 0 { // most are of these centuries
 			e.ExpiresAt = epoch.Add(time.Duration(w.rng.Int64N(3e12)) * time.Millisecond)
 			e.CreatedAt = e.ExpiresAt.Add(-time.Duration(1+w.rng.Int64N(3e12)) * time.Millisecond)
+			e.CreatedAt, e.ExpiresAt = unfloatable(e.CreatedAt), unfloatable(e.ExpiresAt)
 		}
 		w.put(s, e)
 		for _, now := range []time.Time{e.ExpiresAt.Add(-time.Millisecond), e.ExpiresAt} {
@@ -197,6 +198,16 @@ func anyInstants(w *world) {
 		}
 	}
 	w.unmirrored() // each tenant was read
+}
+
+// unfloatable is the next instant of which a floating-point number of seconds loses the last
+// millisecond, which is one in a hundred.
+func unfloatable(t time.Time) time.Time {
+	for ms := t.UnixMilli(); ; ms++ {
+		if int64(float64(ms)/1000*1000) != ms {
+			return time.UnixMilli(ms)
+		}
+	}
 }
 
 // judgesOne reads a scope that has one entry by all ways, and changes it in such as take an instant.

@@ -94,8 +94,9 @@ func loopCases() []testCase {
 	return cases
 }
 
-// looped is how many of each thing there are: more than a page that a store reads ahead.
-func (w *world) looped() int { return w.size(150, 1100, 1100) }
+// looped is how many of each thing there are: more than a page that a store reads ahead, and at
+// least twice changedInLoop.
+func (w *world) looped() int { return w.size(200, 1100, 1100) }
 
 // changedInLoop is at how many of them the store is changed.
 const changedInLoop = 100
