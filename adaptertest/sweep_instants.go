@@ -200,14 +200,15 @@ func anyInstants(w *world) {
 	w.unmirrored() // each tenant was read
 }
 
-// unfloatable is the next instant of which a floating-point number of seconds loses the last
-// millisecond, which is one in a hundred.
+// unfloatable is an instant soon after another of which a floating-point number of seconds loses
+// the last millisecond, or the other if there is none: that depends on the power of two above it.
 func unfloatable(t time.Time) time.Time {
-	for ms := t.UnixMilli(); ; ms++ {
+	for ms := t.UnixMilli(); ms < t.UnixMilli()+2000; ms++ {
 		if int64(float64(ms)/1000*1000) != ms {
 			return time.UnixMilli(ms)
 		}
 	}
+	return t
 }
 
 // judgesOne reads a scope that has one entry by all ways, and changes it in such as take an instant.
