@@ -23,6 +23,7 @@ func viewLaw() law {
 		{"of-events", "a mutation of nothing but events makes a version", v, versionOfEvents},
 		{"of-empty", "a tenant that was never written has a version, and it stays empty", v, versionOfEmpty},
 		{"restored", "each version shows a restored entry as it was then", v, viewRestored},
+		{"restored-at-once", "an entry that one mutation puts, merges and restores lives on as any other, and again", v, viewRestoredAtOnce},
 		{"unknown-version", "a version that the store never gave is refused", v, unknownVersion},
 		{"other-incarnation", "a version of another store is refused", v, otherIncarnation},
 		{"intact", "a version is intact until something is erased that was not retired there", v, viewIntact},
@@ -175,6 +176,17 @@ func viewRestored(w *world) {
 			w.listsAt(home, v, "b")
 			w.absentAt(home, v, "a")
 		}
+	}
+}
+
+func viewRestoredAtOnce(w *world) {
+	w.puts(home, "b")
+	m := retired(retire(home, "a", driver.Merged, "b"))
+	m.Put, m.Restore = w.placed(home, "a"), located(home, "a")
+	v := w.apply(m).Version
+	for range 2 {
+		w.livesAgain(home, "a", "b")
+		w.listsAt(home, v, "b", "a")
 	}
 }
 

@@ -132,7 +132,7 @@ func (t *tx) carryPurgeMarks() error {
 		}
 		text, err := json.Marshal(kept)
 		if err == nil {
-			_, err = t.exec(addMachinery, tenant, "", "memory/purge", "marks", "", nil, text)
+			_, err = t.exec(setMachinery, tenant, "", "memory/purge", "marks", "", nil, text, 0)
 		}
 		return true, err
 	}, `SELECT c.tenant, c.value, t.horizon, t.version FROM cells c JOIN tenants t ON t.tenant = c.tenant
