@@ -93,7 +93,7 @@ func (st *Store) history(ctx context.Context, tenant string, q driver.HistoryQue
 			return false
 		}
 		for _, r := range page {
-			asked := (q.Ref == "" || r.Ref == q.Ref) && (q.Subject == "" || slices.Contains(r.Entry.Subjects, q.Subject))
+			asked := q.Subject == "" || slices.Contains(r.Entry.Subjects, q.Subject) && (q.Ref == "" || r.Ref == q.Ref)
 			if asked && !yield(r, nil) {
 				return false
 			}
