@@ -27,6 +27,7 @@ func viewLaw() law {
 		{"unknown-version", "a version that the store never gave is refused", v, unknownVersion},
 		{"other-incarnation", "a version of another store is refused", v, otherIncarnation},
 		{"intact", "a version is intact until something is erased that was not retired there", v, viewIntact},
+		{"intact-apart", "an erasure leaves a gap in its own scope, and in no other one", v, intactApart},
 		{"intact-restored", "erasing what was retired at a version leaves it intact, even if it was restored since", v, intactRestored},
 		{"purge-horizon", "versions before a purge are refused, that one and later ones are not", v, purgeHorizon},
 		{"purge-first", "a purge to the version before the first mutation removes what has expired or was erased, and nothing else", v, purgeToFirst},
@@ -265,6 +266,30 @@ func versionOfEvents(w *world) {
 	after := w.version(home.Tenant)
 	w.newVersion(before, made, after)
 	w.listsAt(home, made)
+}
+
+// intactApart erases in three refs and of two tenants what was put by versions of the same
+// numbers.
+func intactApart(w *world) {
+	sales, legal, other := at(home.Tenant, "sales"), at(home.Tenant, "legal"), at("globex", home.Ref)
+	var versions []driver.Version
+	does := func(m driver.Mutation) { versions = append(versions, w.apply(m).Version) }
+	does(driver.Mutation{Put: append(w.placed(home, "first"), w.placed(legal, "gone")...)})
+	does(driver.Mutation{Put: append(w.placed(home, "a", "b"), w.placed(sales, "gone")...)})
+	does(driver.Mutation{Put: w.placed(home, "c")})
+	w.puts(other, "first", "gone")
+	seen := w.version(other.Tenant)
+	w.puts(other, "c", "d", "e", "f", "g")
+	w.apply(driver.Mutation{Erase: located(other, "gone")})
+	does(driver.Mutation{Erase: append(located(sales, "gone"), located(legal, "gone")...)})
+	does(driver.Mutation{Erase: located(home, "a")})
+	does(driver.Mutation{Erase: located(home, "b")})
+	for i, v := range versions {
+		w.intact(home, v, i == 0 || i == 5)
+		w.intact(sales, v, i == 0 || i > 2)
+		w.intact(legal, v, i > 2)
+	}
+	w.intact(other, seen, false)
 }
 
 func viewIntact(w *world) {

@@ -39,7 +39,7 @@ const (
 	outboxColumns = `SELECT seq, tenant, run, event, type, node, at, payload FROM outbox`
 	outboxOfAll   = outboxColumns + ` WHERE seq > ?1 ORDER BY seq`
 	outboxOf      = outboxColumns + ` NOT INDEXED WHERE seq > ?1 AND tenant = ?2 ORDER BY seq`
-	outboxOfRun   = outboxColumns + ` WHERE tenant = ?2 AND run = ?3 AND seq > ?1 ORDER BY seq`
+	outboxOfRun   = outboxColumns + ` WHERE tenant = ? AND run = ? ORDER BY seq`
 )
 
 // runName is a run of a tenant.
@@ -58,7 +58,7 @@ func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq
 			text, args := outboxOfAll, []any{last}
 			switch {
 			case q.RunID != "":
-				text, args = outboxOfRun, append(args, q.Tenant, q.RunID)
+				text, args = outboxOfRun, []any{q.Tenant, q.RunID}
 			case q.Tenant != "":
 				text, args = outboxOf, append(args, q.Tenant)
 			}

@@ -60,11 +60,11 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 	return more, err
 }
 
-// dropVersions begins a history of a tenant anew, behind all numbers that were given out.
+// dropVersions begins a history of a tenant anew, at the number that it has come to and with
+// another mark.
 func (t *tx) dropVersions(tenant string) error {
 	err := t.execAll(tenant, `DELETE FROM versions WHERE tenant = ?`, `DELETE FROM scars WHERE tenant = ?`,
-		`INSERT INTO tenants (tenant, version, horizon) VALUES (?, 1, 1)
-			ON CONFLICT DO UPDATE SET version = version + 1, horizon = 1`)
+		`INSERT INTO tenants (tenant, version, horizon) VALUES (?, 1, 1) ON CONFLICT DO UPDATE SET horizon = 1`)
 	if err != nil {
 		return err
 	}
