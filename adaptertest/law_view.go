@@ -31,7 +31,6 @@ func viewLaw() law {
 		{"intact-restored", "erasing what was retired at a version leaves it intact, even if it was restored since", v, intactRestored},
 		{"purge-horizon", "versions before a purge are refused, that one and later ones are not", v, purgeHorizon},
 		{"purge-first", "a purge to the version before the first mutation removes what has expired or was erased, and nothing else", v, purgeToFirst},
-		{"purge-others", "a purge of a tenant takes nothing from another one: no record, no version, and no gap that an erasure has left", v, purgeLeavesOthers},
 		{"purge-view", "a view at the purged-to version shows what it did", v, purgeKeepsView},
 		{"purge-removes", "a purge removes what was deleted, has expired or was erased, and says how much", v, purgeRemoves},
 		{"purge-later", "a purge keeps what was deleted after the version", v, purgeKeepsLater},

@@ -40,33 +40,6 @@ func purgeToFirst(w *world) {
 	w.listsAt(home, first)
 }
 
-// purgeLeavesOthers gives two tenants the same, one of them in twice as many versions.
-func purgeLeavesOthers(w *world) {
-	other := at("globex", home.Ref)
-	first := w.version(other.Tenant)
-	w.puts(other, "early")
-	w.apply(driver.Mutation{Erase: located(other, "early")})
-	w.puts(home, "more")
-	w.intact(home, w.version(home.Tenant), true)
-	w.delete(home, "more", true)
-	w.puts(home, "more again")
-	var seen driver.Version
-	for _, s := range []driver.Scope{home, other} {
-		w.put(s, w.mortal("expired", time.Millisecond))
-		w.puts(s, "kept", "deleted", "erased")
-		w.delete(s, "deleted", true)
-		seen = w.version(s.Tenant)
-		w.apply(driver.Mutation{Erase: located(s, "erased")})
-	}
-	w.puts(home, "last")
-	w.advance(time.Millisecond)
-	w.purge(home.Tenant, w.version(home.Tenant))
-	w.listsAt(other, first)
-	w.intact(other, seen, false)
-	w.intact(other, w.version(other.Tenant), true)
-	w.remembers(other.Tenant, driver.HistoryQuery{}, "early", "expired", "kept", "deleted", "erased")
-}
-
 func purgeKeepsView(w *world) {
 	w.puts(home, "a", "b", "c")
 	w.apply(retired(retire(home, "a", driver.Merged, "b")))
