@@ -179,6 +179,7 @@ func (w *world) ask(ctx context.Context, r *rand.Rand, tenant int) error {
 	op := "recall"
 	if b.asks == 1 {
 		op = "recall, first"
+		w.asked.Add(1)
 	}
 	b.mu.Unlock()
 	var hits []memory.Hit

@@ -12,9 +12,13 @@ const (
 	tickEvery     = 200 * time.Millisecond
 	maintainEvery = 2 * time.Second
 
-	// roundsTimed bounds the rounds of maintenance that are timed by themselves. Each looks
-	// at a hundred tenants.
-	roundsTimed = 20
+	// roundsTimed are the rounds of maintenance that are timed by themselves, each of which looks
+	// at a hundred tenants. Of the first, in which the tenants are that the load writes to most,
+	// the latencies are told.
+	roundsTimed, firstRounds = 200, 20
+
+	// ticksTimed are how many ticks that find nothing due are timed.
+	ticksTimed = 200
 )
 
 // watched is what waited at an instant of the load.
@@ -47,7 +51,10 @@ func (w *world) keep(ctx context.Context, began time.Duration, over <-chan struc
 		var done memory.Maintained
 		err := w.latencies.time("maintain", func() (err error) { done, err = w.bank.Maintain(ctx); return err })
 		if err == nil {
-			err = w.latencies.time("recall sweep", func() error { return w.ranker.Sweep(ctx) })
+			start, asked := time.Now(), w.asked.Load()
+			if err = w.ranker.Sweep(ctx); asked > 0 {
+				w.latencies.add("recall sweep, per index", time.Since(start)/time.Duration(asked))
+			}
 		}
 		if err != nil {
 			return err
@@ -73,10 +80,8 @@ func (w *world) tick(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if took := time.Since(start); done.Fired > 0 {
-		w.latencies.add("tick, per firing", took/time.Duration(done.Fired))
-	} else {
-		w.latencies.add("tick, nothing due", took)
+	if done.Fired > 0 {
+		w.latencies.add("tick, per firing", time.Since(start)/time.Duration(done.Fired))
 	}
 	w.settled.Add(int64(done.Fired + done.Lapsed))
 	return done.Fired + done.Lapsed, nil
@@ -134,7 +139,7 @@ func (w *world) relay(ctx context.Context, seed uint64) error {
 }
 
 // afterwards sets the clocks beyond the horizon, with no clients any more. It times the
-// ticks that catch up, rounds of maintenance that remove what has ended before, and rounds
+// ticks that catch up, ticks that find nothing due, rounds of maintenance that remove what has ended before, and rounds
 // that find nothing to do.
 func afterwards(ctx context.Context, worlds []*world) error {
 	for _, w := range worlds {
@@ -149,6 +154,11 @@ func afterwards(ctx context.Context, worlds []*world) error {
 			more = settled > 0
 		}
 		w.report.FiringsPerSecond = float64(w.report.CaughtUp) / time.Since(start).Seconds()
+		for range ticksTimed {
+			if err := w.latencies.time("tick, nothing due", func() error { _, err := w.tick(ctx); return err }); err != nil {
+				return err
+			}
+		}
 	}
 	err := rounds(ctx, worlds, "round, purging", func(w *world) *swept { return &w.report.Purging })
 	if err != nil {
@@ -178,15 +188,16 @@ func rounds(ctx context.Context, worlds []*world, name string, into func(*world)
 				continue
 			}
 			s, start := into(w), time.Now()
-			err := w.latencies.time(name, func() error {
-				done, err := w.bank.Maintain(ctx)
-				s.Tenants, s.Purged, s.Relayed = s.Tenants+done.Tenants, s.Purged+done.Purged, s.Relayed+done.Relayed.Delivered
-				return err
-			})
+			done, err := w.bank.Maintain(ctx)
 			if err != nil {
 				return err
 			}
-			s.Seconds += time.Since(start).Seconds()
+			took := time.Since(start)
+			if i < firstRounds {
+				w.latencies.add(name, took)
+			}
+			s.Tenants, s.Purged, s.Relayed = s.Tenants+done.Tenants, s.Purged+done.Purged, s.Relayed+done.Relayed.Delivered
+			s.Seconds += took.Seconds()
 			s.PerSecond = float64(s.Tenants) / s.Seconds
 		}
 	}

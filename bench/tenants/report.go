@@ -70,7 +70,7 @@ func (w *world) summarise() worldReport {
 }
 
 func ofMaintenance(name string) bool {
-	return strings.HasPrefix(name, "tick") || strings.HasPrefix(name, "round") || name == "maintain" || name == "recall sweep" || name == "put alone"
+	return strings.HasPrefix(name, "tick") || strings.HasPrefix(name, "round") || name == "maintain" || strings.HasPrefix(name, "recall sweep") || name == "put alone"
 }
 
 // growth compares the last world with the first.

@@ -47,6 +47,7 @@ type world struct {
 	armed     atomic.Int64 // commitments of the clients, which are due within seconds
 	settled   atomic.Int64 // commitments that have fired or lapsed
 	runs      atomic.Int64
+	asked     atomic.Int64 // tenants about which something was recalled, each of which has an index
 
 	latencies latencies
 	busy      time.Duration // that clients have worked

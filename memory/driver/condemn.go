@@ -1,5 +1,7 @@
 package driver
 
+import "slices"
+
 // Relic is a record of a scope that a purge looks at. Records that are neither over
 // nor retired can be left out.
 type Relic struct {
@@ -10,53 +12,29 @@ type Relic struct {
 
 // Condemn returns the ids of those relics, all of one scope, that a purge removes: they are
 // over, the end of their chain of successors is too, and no record that stays names them.
-func Condemn(relics []Relic) []string {
-	index := make(map[string]int, len(relics))
-	for i, r := range relics {
-		index[r.ID] = i
-	}
-	ends := make([]int8, len(relics)) // of the chain: 0 unknown, 1 over, 2 not
-	gone := make([]bool, len(relics))
-	for i, r := range relics {
-		gone[i] = r.Over && endsOver(relics, index, ends, i)
-	}
+func Condemn(relics []Relic) (ids []string) {
+	retiredFor := map[string][]*Relic{}
 	for i := range relics {
-		if gone[i] {
-			continue
-		}
-		for next, held := index[relics[i].For]; held && gone[next]; next, held = index[relics[next].For] {
-			gone[next] = false
+		r := &relics[i]
+		retiredFor[r.For] = append(retiredFor[r.For], r)
+	}
+	// The chains whose end is over, each relic behind its successor.
+	var chains []*Relic
+	for _, end := range retiredFor[""] {
+		if end.Over {
+			chains = append(chains, end)
 		}
 	}
-	var ids []string
-	for i, r := range relics {
-		if gone[i] {
+	for i := 0; i < len(chains); i++ {
+		chains = append(chains, retiredFor[chains[i].ID]...)
+	}
+	named := map[string]bool{} // by one that stays
+	for _, r := range slices.Backward(chains) {
+		if r.Over && !named[r.ID] {
 			ids = append(ids, r.ID)
+		} else {
+			named[r.For] = true
 		}
 	}
 	return ids
-}
-
-// endsOver reports whether the last of the successors of relic i is over. One that is
-// not among the relics is not.
-func endsOver(relics []Relic, index map[string]int, ends []int8, i int) bool {
-	chain := []int{i}
-	end := ends[i]
-	for end == 0 {
-		r := &relics[chain[len(chain)-1]]
-		next, held := index[r.For]
-		switch {
-		case r.For == "" && r.Over:
-			end = 1
-		case !held:
-			end = 2
-		default:
-			chain = append(chain, next)
-			end = ends[next]
-		}
-	}
-	for _, c := range chain {
-		ends[c] = end
-	}
-	return end == 1
 }

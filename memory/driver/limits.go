@@ -15,8 +15,8 @@ const (
 	MaxDocumentBytes = 64 << 20
 )
 
-// validInstant accepts whole milliseconds of the years 1 to 9999, but not the zero
-// time.
+// validInstant accepts whole milliseconds of the years 1 to 9999, of which the zero time
+// is the first.
 func validInstant(t time.Time) bool {
 	y := t.UTC().Year()
 	return t.Nanosecond()%int(time.Millisecond) == 0 && y >= 1 && y <= 9999

@@ -127,7 +127,7 @@ func documentRule(swaps []DocumentSwap, in func(Scope) bool) string {
 
 func classRule(d *Document) string {
 	switch {
-	case d.Class != Machinery && !d.Due.IsZero(), !d.Due.IsZero() && !validInstant(d.Due):
+	case d.Class != Machinery && !d.Due.IsZero(), !validInstant(d.Due):
 		return "only machinery is due, at a whole millisecond"
 	case d.Class == Content && (len(d.Of) == 0 || d.Ref == ""), d.Class != Content && len(d.Of) > 0:
 		return "content is made of entries, and nothing else is"

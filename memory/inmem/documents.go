@@ -52,7 +52,7 @@ func (sh *shelf) state(ref, kind, key string) (int64, driver.Class) {
 	if doc := sh.docs[name{ref, kind, key}]; doc != nil {
 		return doc.Rev, doc.Class
 	}
-	return 0, 0
+	return 0, driver.Machinery
 }
 
 // swap does what a swap that holds says, and returns the revision that the document has
@@ -164,12 +164,15 @@ func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq
 	}
 }
 
-// document returns the first document that q asks for whose name is not below first, or
-// nil.
 func (t *tenant) document(q *driver.DocumentQuery, first name) *driver.Document {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	sh := &t.shelf
+	return t.shelf.document(q, first)
+}
+
+// document returns the first document that q asks for whose name is not below first, or
+// nil.
+func (sh *shelf) document(q *driver.DocumentQuery, first name) *driver.Document {
 	if !q.EveryRef && q.Kind != "" && q.Key != "" {
 		if doc := sh.docs[name{q.Ref, q.Kind, q.Key}]; doc != nil && first.key <= q.Key && q.Matches(doc.Document) {
 			return doc.Document

@@ -300,3 +300,30 @@ func TestPurge(t *testing.T) {
 	require.Empty(t, st.tenant("t").scopes)
 	require.NoError(t, st.Put(bg, home, note("head", 40)), "a purged id is an unknown one")
 }
+
+// What a scope has noted of changes and erasures goes when no version that can be read needs
+// it, though the scope itself stays.
+func TestM7_PurgeLetsGoOfWhatWasNoted(t *testing.T) {
+	st := New()
+	for i := range 4 {
+		require.NoError(t, st.Put(bg, home, note(fmt.Sprint(i), i)))
+	}
+	apply(t, st, driver.Mutation{Erase: located(home, "1")})
+	before, err := st.Version(bg, "t")
+	require.NoError(t, err)
+	apply(t, st, driver.Mutation{Erase: located(home, "2")})
+	sc := st.tenant("t").scopes["r"]
+	require.Len(t, sc.journal, 6)
+	require.Equal(t, spans{{2, 6}}, sc.erased)
+	_, err = st.Purge(bg, "t", before, ms(9))
+	require.NoError(t, err)
+	require.Len(t, sc.journal, 1, "the last erasure can still be asked for")
+	require.Equal(t, spans{{2, 6}}, sc.erased, "the version before it is broken by it")
+	now, err := st.Version(bg, "t")
+	require.NoError(t, err)
+	_, err = st.Purge(bg, "t", now, ms(9))
+	require.NoError(t, err)
+	require.Empty(t, sc.journal)
+	require.Empty(t, sc.erased)
+	require.Same(t, sc, st.tenant("t").scopes["r"])
+}

@@ -120,9 +120,16 @@ const (
 	erased
 )
 
-func byVersion(a, b change) int { return cmp.Compare(a.version, b.version) }
+func (sc *scope) note(v uint64, a act, r *record) { sc.journal = append(sc.journal, change{v, r, a}) }
 
-func (sc *scope) note(v uint64, a act, r *record) { sc.journal.insert(change{v, r, a}) }
+// since returns the changes after a version.
+func (sc *scope) since(v uint64) []change {
+	i := len(sc.journal)
+	for i > 0 && sc.journal[i-1].version > v {
+		i--
+	}
+	return sc.journal[i:]
+}
 
 // Changes returns the ids of a scope that were touched by the mutations after the
 // version from, up to and with the version to.
@@ -140,13 +147,12 @@ func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Ve
 	if err := cmp.Or(t.available(low), t.available(high)); err != nil {
 		return driver.ChangeSet{}, err
 	}
-	var ids [erased + 1][]string
+	ids := map[act][]string{}
 	if sc := t.scopes[s.Ref]; sc != nil {
-		for c := range sc.journal.from(change{version: low + 1}) {
-			if c.version > high {
-				break
+		for _, c := range sc.since(low) {
+			if c.version <= high {
+				ids[c.act] = append(ids[c.act], c.rec.entry.ID)
 			}
-			ids[c.act] = append(ids[c.act], c.rec.entry.ID)
 		}
 	}
 	return driver.ChangeSet{
@@ -156,10 +162,9 @@ func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Ve
 
 // distinct returns the strings, each once.
 func distinct(ss []string) []string {
-	if len(ss) < 2 {
-		return ss
-	}
-	return slices.Compact(slices.Sorted(slices.Values(ss)))
+	ss = slices.Clone(ss)
+	slices.Sort(ss)
+	return slices.Compact(ss)
 }
 
 // Intact reports whether nothing of the scope that was live at v has been erased since.

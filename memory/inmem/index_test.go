@@ -12,12 +12,12 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// An index is a map, in parts that are neither empty nor too large, in whatever order ids
-// come and go.
+// An index is a map in whatever order ids come and go, and in full parts as long as they
+// ascend.
 func TestIndex(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 9))
-		var x index
+		x := newIndex()
 		want := map[string]*record{}
 		for step := range 12_000 {
 			id := fmt.Sprintf("%05d", r.IntN(20_000))
@@ -32,13 +32,13 @@ func TestIndex(t *testing.T) {
 				x.remove(id)
 				delete(want, id)
 			}
-			if step == 5_999 && seed%2 == 0 {
-				require.LessOrEqual(t, len(x.parts), len(want)/partSize+1, "no part was split before it was full")
-			}
 			if step%100 == 0 {
-				for _, p := range x.parts {
-					require.NotEmpty(t, p.recs)
-					require.LessOrEqual(t, len(p.recs), partSize)
+				require.Equal(t, len(want), x.size)
+				for n, p := range x.parts {
+					require.True(t, n == 0 || len(p.recs) > 0)
+				}
+				if seed%2 == 0 && step < 6_000 {
+					require.Len(t, x.parts, max(1, (len(want)+partSize-1)/partSize), "a part was begun before the last one was full")
 				}
 			}
 		}
@@ -52,6 +52,7 @@ func TestIndex(t *testing.T) {
 			delete(want, id)
 			require.Nil(t, x.find(id))
 		}
-		require.Empty(t, x.parts)
+		require.Len(t, x.parts, 1)
+		require.Zero(t, x.size)
 	}
 }

@@ -11,9 +11,8 @@ import (
 // chunks, small enough that an insertion in the middle of one is cheap.
 const chunkSize = 512
 
-// ordered holds items in the order of compare, which tells any two of them apart or
-// leaves them in the order in which they came. They lie in chunks, so that an insertion
-// or a removal anywhere moves few of them.
+// ordered holds items in the order of compare, which tells any two of them apart. They
+// lie in chunks, so that an insertion or a removal anywhere moves few of them.
 type ordered[T any] struct {
 	compare func(a, b T) int
 	widen   func(*bounds, T) // nil where nobody reads the bounds
@@ -133,19 +132,5 @@ func (o *ordered[T]) from(x T) iter.Seq[T] {
 				}
 			}
 		}
-	}
-}
-
-// dropBefore takes out the items before x.
-func (o *ordered[T]) dropBefore(x T) {
-	if len(o.chunks) == 0 {
-		return
-	}
-	c, i := o.locate(x)
-	o.chunks = slices.Delete(o.chunks, 0, c)
-	if rest := slices.Clone(o.chunks[0].items[i:]); len(rest) > 0 {
-		o.chunks[0] = o.newChunk(rest)
-	} else {
-		o.chunks = slices.Delete(o.chunks, 0, 1)
 	}
 }

@@ -49,11 +49,6 @@ func TestOrdered(t *testing.T) {
 				require.Equal(t, append([]int(nil), want[i:]...), slices.AppendSeq([]int(nil), list.from(x)))
 			}
 		}
-		x := r.IntN(20_000)
-		i, _ := slices.BinarySearch(want, x)
-		list.dropBefore(x)
-		want = append([]int(nil), want[i:]...)
-		same()
 		for len(want) > 0 {
 			i := r.IntN(len(want))
 			list.remove(want[i])
@@ -64,18 +59,4 @@ func TestOrdered(t *testing.T) {
 		}
 		require.Empty(t, list.chunks)
 	}
-}
-
-// What compares equal keeps the order in which it came.
-func TestOrderedKeepsTheOrderOfEquals(t *testing.T) {
-	list := ordered[[2]int]{compare: func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) }}
-	for i := range 3 * chunkSize {
-		list.insert([2]int{i / 100, i})
-	}
-	i := 300
-	for x := range list.from([2]int{3}) {
-		require.Equal(t, i, x[1])
-		i++
-	}
-	require.Equal(t, 3*chunkSize, i)
 }

@@ -2,6 +2,7 @@ package inmem
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -59,8 +60,8 @@ func (t *tenant) purge(ref string, v uint64, at int64) int {
 		sc.purge(sc.recs.find(id))
 	}
 	sc.erased = sc.erased.since(v)
-	sc.journal.dropBefore(change{version: v + 1})
-	if len(sc.recs.parts)+len(sc.erased)+len(sc.journal.chunks) == 0 {
+	sc.journal = slices.DeleteFunc(sc.journal, func(c change) bool { return c.version <= v })
+	if sc.recs.size+len(sc.erased)+len(sc.journal) == 0 {
 		delete(t.scopes, ref)
 	}
 	return len(condemned)

@@ -16,16 +16,16 @@ type scope struct {
 	lastDied uint64           // no record was retired later
 	heirs    ordered[*record] // those that have a successor
 	erased   spans            // versions at which something was live that is erased now
-	journal  ordered[change]  // since the horizon
+	journal  []change         // since the horizon, the oldest first
 }
 
 func newScope(t *tenant, ref string) *scope {
 	return &scope{
 		tenant: t, ref: strings.Clone(ref),
-		live:    ordered[*record]{compare: byAge, widen: widen},
-		past:    ordered[*record]{compare: byAge, widen: widen},
-		heirs:   ordered[*record]{compare: byHeir},
-		journal: ordered[change]{compare: byVersion},
+		recs:  newIndex(),
+		live:  ordered[*record]{compare: byAge, widen: widen},
+		past:  ordered[*record]{compare: byAge, widen: widen},
+		heirs: ordered[*record]{compare: byHeir},
 	}
 }
 

@@ -85,9 +85,6 @@ func (st *Store) tenant(name string) *tenant {
 }
 
 func (st *Store) makeTenant(name string) *tenant {
-	if t := st.tenant(name); t != nil {
-		return t
-	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	t := st.tenants[name]

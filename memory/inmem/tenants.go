@@ -48,23 +48,13 @@ func (t *tenant) holding() []string {
 	defer t.mu.RUnlock()
 	var refs []string
 	for ref, sc := range t.scopes {
-		for range sc.recs.all() {
+		if sc.recs.size > 0 {
 			refs = append(refs, ref)
-			break
 		}
 	}
-	next := name{}
-	for {
-		ref, found := "", false
-		for x := range t.shelf.names.from(tagged{"", &document{name: next}}) {
-			ref, found = x.doc.ref, true
-			break
-		}
-		if !found {
-			break
-		}
-		refs = append(refs, ref)
-		next = name{ref: ref + "\x00"}
+	all := driver.DocumentQuery{Tenant: t.name, EveryRef: true}
+	for d := t.shelf.document(&all, name{}); d != nil; d = t.shelf.document(&all, name{ref: d.Ref + "\x00"}) {
+		refs = append(refs, d.Ref)
 	}
 	slices.Sort(refs)
 	return slices.Compact(refs)
@@ -96,7 +86,7 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 		return true, nil
 	}
 	for ref, sc := range t.scopes {
-		for _, r := range sc.recs.some(left + 1) {
+		for r := range sc.recs.all() {
 			if left--; left < 0 {
 				return true, nil
 			}

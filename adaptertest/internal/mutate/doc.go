@@ -31,7 +31,8 @@
 //
 // With -equivalent adaptertest/internal/mutate/equivalent.txt those are left out that are
 // judged to show in no answer of a store, each with the reason. What can show in time,
-// memory or the text of an error only is not made where a rule can say so.
+// memory or the text of an error only is not made where a rule can say so. Of two edits that make the
+// same of integers, x <= 3 and x < 3+1, one is made.
 //
 // All mutants are compiled into one test binary, and the variable MUTANT of the
 // environment chooses one. A mutant that does not compile is dropped. One that panics,

@@ -39,6 +39,11 @@ var otherOperators = map[token.Token][]string{
 	token.AND: {"|"}, token.OR: {"&"}, token.ADD_ASSIGN: {"-="}, token.SUB_ASSIGN: {"+="},
 }
 
+// sameAsEqual is by how much the number on the right of a comparison of integers would be moved
+// to say what the comparison says with or without the equal sign: x < 3+1 is x <= 3. Of the
+// two mutants one is made.
+var sameAsEqual = map[token.Token]int{token.LSS: 1, token.LEQ: -1, token.GTR: -1, token.GEQ: 1}
+
 // breakGo collects what can be broken at a node: an operator, a constant, a condition, a
 // statement, a part of a literal or of a comparison.
 func (d *editor) breakGo(n ast.Node) bool {
@@ -54,6 +59,11 @@ func (d *editor) breakGo(n ast.Node) bool {
 		if d.text(n.Y) == `""` {
 			ast.Inspect(n.X, d.breakGo)
 			return false // compared with another text it is always the same, as below
+		}
+		if number, ok := n.Y.(*ast.BasicLit); ok && number.Kind == token.INT && sameAsEqual[n.Op] != 0 {
+			ast.Inspect(n.X, d.breakGo)
+			d.number(number, -sameAsEqual[n.Op])
+			return false
 		}
 	case *ast.UnaryExpr:
 		if n.Op == token.NOT || n.Op == token.SUB {
@@ -167,16 +177,23 @@ func (d *editor) dropEach(list []ast.Expr) {
 func (d *editor) literal(n *ast.BasicLit) {
 	switch n.Kind {
 	case token.INT:
-		d.put(n, "("+n.Value+" + 1)")
-		if n.Value != "0" {
-			d.put(n, "("+n.Value+" - 1)")
-		}
+		d.number(n, 1)
+		d.number(n, -1)
 	case token.STRING:
 		if n.Value == `""` {
 			d.put(n, `"x"`)
 		} else {
 			d.put(n, `""`)
 		}
+	}
+}
+
+// number moves a number by 1 or -1, but none below 0.
+func (d *editor) number(n *ast.BasicLit, by int) {
+	if by > 0 {
+		d.put(n, "("+n.Value+" + 1)")
+	} else if n.Value != "0" {
+		d.put(n, "("+n.Value+" - 1)")
 	}
 }
 
