@@ -425,3 +425,18 @@ func looksAlike(name string, fold func(string) string) func(b *broken) {
 		}
 	}
 }
+
+// documentNames are the names by which documents are found.
+var documentNames = []struct {
+	name string
+	set  func(d *driver.Document, name string)
+	ask  func(q *driver.DocumentQuery, name string)
+}{
+	{"tenant", func(d *driver.Document, name string) { d.Tenant = name }, func(q *driver.DocumentQuery, name string) { q.Tenant = name }},
+	{"ref", func(d *driver.Document, name string) { d.Ref = name }, func(q *driver.DocumentQuery, name string) { q.Ref, q.EveryRef = name, false }},
+	{"kind", func(d *driver.Document, name string) { d.Kind = name }, func(q *driver.DocumentQuery, name string) { q.Kind = name }},
+	{"key", func(d *driver.Document, name string) { d.Key = name }, func(q *driver.DocumentQuery, name string) { q.Key = name }},
+	{"group", func(d *driver.Document, name string) { d.Group = name }, func(q *driver.DocumentQuery, name string) { q.Group = name }},
+	{"subject", func(d *driver.Document, name string) { d.Subjects = []string{"everyone", name} },
+		func(q *driver.DocumentQuery, name string) { q.Subject = name }},
+}

@@ -69,6 +69,10 @@ func logDefects() []defect {
 				return nil
 			}
 		}},
+		applies("logs 1000 events of a mutation at most", "SIZES/many-logged", func(b *broken, ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+			m.Events = m.Events[:min(len(m.Events), 1000)]
+			return b.in.Apply(ctx, tenant, m)
+		}),
 		{"emits one by one", "LOG/racing", func(b *broken) {
 			b.emit = func(ctx context.Context, recs []events.Record) (err error) {
 				for _, r := range recs {

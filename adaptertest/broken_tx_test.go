@@ -317,6 +317,22 @@ func conditionDefects() []defect {
 				}
 				return b.in.Apply(ctx, tenant, m)
 			}
+		}},
+		defect{"lists in two halves", "BATCH/readers-see-whole", func(b *broken) {
+			b.list = func(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
+				all, err := b.in.List(ctx, s, q)
+				if err != nil || len(all) < 2 {
+					return all, err
+				}
+				all = slices.Clone(all[:len(all)/2])
+				q.After = all[len(all)-1].Cursor()
+				q.Limit = max(0, q.Limit-len(all))
+				for range 50 {
+					runtime.Gosched()
+				}
+				rest, err := b.in.List(ctx, s, q)
+				return append(all, rest...), err
+			}
 		}})
 	return all
 }

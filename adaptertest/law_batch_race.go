@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"fmt"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/openwop/agentmemory/events"
@@ -76,25 +77,33 @@ func racingHeirs(w *world) {
 	}
 }
 
-// readersSeeWhole replaces an entry over and over, and lets readers count.
+// readersSeeWhole moves a window of entries over and over, the oldest one out and a newer one in
+// by one mutation, and lets readers count. A read of two moments misses both.
 func readersSeeWhole(w *world) {
-	w.puts(home, "e000", "other")
-	w.quietly("replace the one entry by another 100 times, while four readers list", func() {
+	const window = 10
+	id := func(i int) string { return fmt.Sprintf("e%05d", i) }
+	for i := range window {
+		w.puts(home, id(i))
+	}
+	times := w.size(100, 400, 2000)
+	w.quietly(fmt.Sprintf("replace the last entry by a new first one %d times, while readers list, search and scan", times), func() {
 		var done atomic.Bool
-		w.parallel(5, func(i int) {
-			if i > 0 {
-				for !done.Load() {
-					got := w.list(home, driver.Query{At: w.now})
-					w.check(len(got) == 2, "two entries in each list", "%s", describeTexts(ids(got)))
+		w.parallel(1+len(readers), func(i int) {
+			if i < len(readers) {
+				r := readers[i]
+				for r.lists && len(w.found.missing(r.needs)) == 0 && !done.Load() {
+					got := r.read(w, home, nil)
+					w.check(len(got) == window, fmt.Sprint(window, " entries in each ", r.name), "%s", describeTexts(ids(got)))
+					runtime.Gosched()
 				}
 				return
 			}
 			defer done.Store(true)
-			for k := range 100 {
-				next := fmt.Sprintf("e%03d", k+1)
-				m := retired(retire(home, fmt.Sprintf("e%03d", k), driver.Superseded, next))
-				m.Put = w.placed(home, next)
+			for k := range times {
+				m := retired(retire(home, id(k), driver.Superseded, id(k+window)))
+				m.Put = w.placed(home, id(k+window))
 				w.apply(m)
+				runtime.Gosched()
 			}
 		})
 	})

@@ -21,21 +21,6 @@ func documentQueryCases() []testCase {
 	return cases
 }
 
-// documentNames are the names by which documents are found.
-var documentNames = []struct {
-	name string
-	set  func(d *driver.Document, name string)
-	ask  func(q *driver.DocumentQuery, name string)
-}{
-	{"tenant", func(d *driver.Document, name string) { d.Tenant = name }, func(q *driver.DocumentQuery, name string) { q.Tenant = name }},
-	{"ref", func(d *driver.Document, name string) { d.Ref = name }, func(q *driver.DocumentQuery, name string) { q.Ref, q.EveryRef = name, false }},
-	{"kind", func(d *driver.Document, name string) { d.Kind = name }, func(q *driver.DocumentQuery, name string) { q.Kind = name }},
-	{"key", func(d *driver.Document, name string) { d.Key = name }, func(q *driver.DocumentQuery, name string) { q.Key = name }},
-	{"group", func(d *driver.Document, name string) { d.Group = name }, func(q *driver.DocumentQuery, name string) { q.Group = name }},
-	{"subject", func(d *driver.Document, name string) { d.Subjects = []string{"everyone", name} },
-		func(q *driver.DocumentQuery, name string) { q.Subject = name }},
-}
-
 func documentValues(w *world) {
 	d := note(home, "n", "")
 	for _, value := range [][]byte{nil, {}, []byte("\x00\xff\x00"), []byte("null"), []byte(`{"a":1.0}`), []byte("a\r\nb "), {}, []byte("\x01"), nil, {0}} {

@@ -18,6 +18,7 @@ func expiryLaw() law {
 		[]testCase{
 			{"expired-delete", "an expired entry cannot be deleted, and stays as it is", nil, deleteExpired},
 			{"instants", "every instant that is kept comes back, in UTC, and is judged to the millisecond", nil, sweepInstants},
+			{"any-instants", "so does every instant that chance chooses", nil, anyInstants},
 			{"zero-instant", "at the zero instant nothing has expired", nil, zeroInstant},
 			{"expired-condition", "a mutation's condition that an entry is live does not hold from its expiresAt on", []Offer{Transactor}, expiredCondition},
 			{"expired-retire", "an expired entry cannot be retired", []Offer{Transactor}, expiredRetire},

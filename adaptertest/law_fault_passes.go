@@ -52,18 +52,18 @@ func failEachCall(w *world, p pass) {
 	for n := 1; ; n++ {
 		for _, how := range waysToFail {
 			w.restart()
-			t := &tap{world: w}
-			h := w.hostOn(t)
+			faults := &injector{world: w}
+			h := w.hostOn(faults)
 			p.prepare(w, h)
-			t.calls, t.at, t.after, t.dies = nil, n, how.after, how.dies
+			faults.calls, faults.at, faults.after, faults.dies = nil, n, how.after, how.dies
 			err := p.run(w, h)
-			t.at = 0
-			if len(t.calls) < n { // the pass is complete without that call
+			faults.at = 0
+			if len(faults.calls) < n { // the pass is complete without that call
 				w.must(err)
 				p.done(w, h)
 				return
 			}
-			w.did("the pass runs, and its call %d (%s) %s", n, t.calls[n-1], how.says)
+			w.did("the pass runs, and its call %d (%s) %s", n, faults.calls[n-1], how.says)
 			p.whole(w, h)
 			w.did("the pass runs again")
 			w.must(p.run(w, h))

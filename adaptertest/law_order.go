@@ -20,6 +20,7 @@ func orderLaw() law {
 			{"limit-huge", "the largest limit means all", nil, limitHuge},
 			{"pages-of-expiring", "the limit counts what is live, and a page is full if there is enough", nil, pagesOfExpiring},
 			{"cursor-deleted", "a cursor is a position: the entry there may be gone", nil, cursorOfDeleted},
+			{"cursor-ties", "a cursor among entries of one instant goes on by the bytes of their ids, up to the last one", nil, cursorInTies},
 			{"cursor-between", "a cursor need not be the position of any entry", nil, cursorBetween},
 			{"scan-query", "a scan keeps to limit, tag and cursor as a list does", []Offer{Scanner}, scanQuery},
 		})
@@ -91,6 +92,23 @@ func cursorOfDeleted(w *world) {
 	w.sameIDs(page, want[:2])
 	w.delete(home, want[1], true)
 	w.sameIDs(w.list(home, driver.Query{At: w.now, After: page[1].Cursor()}), want[2:])
+}
+
+// cursorInTies also has ids that begin with numbers, and long ones that are the same up to the end.
+func cursorInTies(w *world) {
+	long := strings.Repeat("n", driver.MaxIDBytes-1)
+	w.puts(home, append([]string{"9", "10", "09", long + "1", long + "2", long}, tied...)...)
+	all := w.ref.list(home, -1, driver.Query{At: w.now})
+	for i := range all {
+		q := driver.Query{At: w.now, After: all[i].Cursor()}
+		w.sameEntries(w.list(home, q), all[i+1:])
+		if w.scanner != nil {
+			w.sameEntries(w.scan(home, q), all[i+1:])
+		}
+		if w.versions != nil {
+			w.sameEntries(w.listAt(home, w.version(home.Tenant), q), all[i+1:])
+		}
+	}
 }
 
 func cursorBetween(w *world) {

@@ -2,7 +2,6 @@ package adaptertest
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -379,149 +378,6 @@ func (r *reference) delivered(recs []events.Record) {
 	}
 }
 
-// undelivered are the events that wait, in the order of commits.
-func (r *reference) undelivered(q driver.OutboxQuery) []events.Record {
-	var out []events.Record
-	for _, e := range r.outbox {
-		if r.waiting[eventName{e.Tenant, e.RunID, e.ID}] == e && (q.Tenant == "" || q.Tenant == e.Tenant) && (q.RunID == "" || q.RunID == e.RunID) {
-			out = append(out, *e)
-		}
-	}
-	return out
-}
-
-// list returns what was not retired at v, the current version if v is below zero.
-func (r *reference) list(s driver.Scope, v int, q driver.Query) []driver.Entry {
-	t := r.tenant(s.Tenant)
-	if v < 0 {
-		v = t.version
-	}
-	var found []*driver.Entry
-	for _, rec := range t.refs[s.Ref] {
-		e := &rec.Entry
-		if hasVersion(rec.lives, v) && (e.ExpiresAt.IsZero() || q.At.Before(e.ExpiresAt)) && (q.Tag == "" || slices.Contains(e.Tags, q.Tag)) &&
-			(q.After.IsZero() || cmp.Or(q.After.CreatedAt.Compare(e.CreatedAt), strings.Compare(q.After.ID, e.ID)) > 0) {
-			found = append(found, e)
-		}
-	}
-	if q.Limit > 0 && len(found) > q.Limit {
-		found = found[:q.Limit]
-	}
-	return copies(found)
-}
-
-// copies are the values themselves. What a query finds is collected by pointers, since
-// most of the time of an audit is spent on the reference's answers.
-func copies[T any](found []*T) []T {
-	out := make([]T, len(found))
-	for i, v := range found {
-		out[i] = *v
-	}
-	return out
-}
-
-// search is what a filter over a list finds.
-func (r *reference) search(s driver.Scope, q driver.Search) []driver.Entry {
-	out := slices.DeleteFunc(r.list(s, -1, driver.Query{At: q.At}), func(e driver.Entry) bool {
-		for _, tag := range q.Tags {
-			if !slices.Contains(e.Tags, tag) {
-				return true
-			}
-		}
-		return !q.Since.IsZero() && e.CreatedAt.Before(q.Since) || !q.Until.IsZero() && !e.CreatedAt.Before(q.Until) ||
-			!strings.Contains(strings.ToLower(e.Content), strings.ToLower(q.Text))
-	})
-	return out[:min(len(out), q.Limit)]
-}
-
-// history are the records that a query asks for, by ref and id.
-func (r *reference) history(tenant string, q driver.HistoryQuery) []driver.Record {
-	heads := map[string]bool{}
-	for _, id := range q.For {
-		heads[id] = true
-	}
-	var found []*driver.Record
-	for ref, recs := range r.tenant(tenant).refs {
-		for _, rec := range recs {
-			if (q.Ref == "" || q.Ref == ref) && (q.Subject == "" || slices.Contains(rec.Entry.Subjects, q.Subject)) &&
-				(len(q.For) == 0 || heads[rec.For]) {
-				found = append(found, &rec.Record)
-			}
-		}
-	}
-	slices.SortFunc(found, func(a, b *driver.Record) int {
-		return cmp.Or(strings.Compare(a.Ref, b.Ref), strings.Compare(a.Entry.ID, b.Entry.ID))
-	})
-	return copies(found)
-}
-
-// find are the documents that a query asks for, in their order.
-func (r *reference) find(q driver.DocumentQuery) []driver.Document {
-	var out []driver.Document
-	for _, d := range r.tenant(q.Tenant).documents {
-		if (q.EveryRef || q.Ref == d.Ref) && (q.Kind == "" || q.Kind == d.Kind) && (q.Key == "" || q.Key == d.Key) &&
-			(q.Group == "" || q.Group == d.Group) && (q.Subject == "" || slices.Contains(d.Subjects, q.Subject)) {
-			if q.Bare {
-				d.Value = nil
-			}
-			out = append(out, d)
-		}
-	}
-	slices.SortFunc(out, func(a, b driver.Document) int { return compareNames(nameOf(&a), nameOf(&b)) })
-	return out
-}
-
-// due is what is due of a kind. What is due at one instant has no order.
-func (r *reference) due(kind string, at time.Time) []driver.Document {
-	var out []driver.Document
-	for _, t := range r.tenants {
-		for _, d := range t.documents {
-			if d.Kind == kind && !d.Due.IsZero() && !d.Due.After(at) {
-				out = append(out, d)
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b driver.Document) int {
-		return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.Tenant, b.Tenant), compareNames(nameOf(&a), nameOf(&b)))
-	})
-	return out
-}
-
-// scopes are those that hold anything, in their order.
-func (r *reference) scopes() []driver.Scope {
-	held := map[driver.Scope]bool{}
-	for tenant, t := range r.tenants {
-		for ref, recs := range t.refs {
-			if len(recs) > 0 {
-				held[at(tenant, ref)] = true
-			}
-		}
-		for name := range t.documents {
-			held[at(tenant, name.ref)] = true
-		}
-	}
-	return slices.SortedFunc(maps.Keys(held), compareScopes)
-}
-
-func (r *reference) intact(s driver.Scope, v int) bool {
-	return !hasVersion(r.tenant(s.Tenant).scars[s.Ref], v)
-}
-
-// changed are what the mutations after one version up to another did in a scope.
-func (r *reference) changed(s driver.Scope, from, to int) driver.ChangeSet {
-	var ids [4]map[string]bool
-	for _, c := range r.tenant(s.Tenant).changes {
-		if c.ref == s.Ref && from < c.version && c.version <= to {
-			if ids[c.kind] == nil {
-				ids[c.kind] = map[string]bool{}
-			}
-			ids[c.kind][c.id] = true
-		}
-	}
-	list := func(kind refKind) []string { return slices.Sorted(maps.Keys(ids[kind])) }
-	return driver.ChangeSet{Put: list(refPut), Retired: list(refRetired), Restored: list(refRestored), Erased: list(refErased)}
-}
-
 // purge removes what no version from v on can show, but for lineage that is needed.
 func (r *reference) purge(tenant string, v int, at time.Time) int {
 	t := r.tenant(tenant)
@@ -594,9 +450,5 @@ func (r *reference) drop(tenant string) {
 			delete(r.waiting, name)
 		}
 	}
-	for name := range r.log.runs {
-		if name.tenant == tenant {
-			r.log.runs[name] = nil
-		}
-	}
+	r.log.drop(tenant)
 }

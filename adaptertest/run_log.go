@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -198,28 +199,37 @@ func sameRunEvent(got, want *events.RunEvent) bool {
 // logModel is what a log is, said as plainly as possible.
 type logModel struct {
 	runs map[logRun][]events.RunEvent
+	ids  map[eventName]bool
 }
 
 type logRun struct{ tenant, run string }
 
 func (m *logModel) emit(recs []events.Record) {
 	if m.runs == nil {
-		m.runs = map[logRun][]events.RunEvent{}
+		m.runs, m.ids = map[logRun][]events.RunEvent{}, map[eventName]bool{}
 	}
-next:
 	for _, rec := range recs {
-		name := logRun{rec.Tenant, rec.RunID}
-		for _, ev := range m.runs[name] {
-			if ev.ID == rec.ID {
-				continue next
-			}
+		name, run := eventName{rec.Tenant, rec.RunID, rec.ID}, logRun{rec.Tenant, rec.RunID}
+		if m.ids[name] {
+			continue
 		}
+		m.ids[name] = true
 		rec.Time = rec.Time.UTC()
-		m.runs[name] = append(m.runs[name], events.RunEvent{Record: rec, Sequence: int64(len(m.runs[name]))})
+		m.runs[run] = append(m.runs[run], events.RunEvent{Record: rec, Sequence: int64(len(m.runs[run]))})
 	}
 }
 
-// logRecord is a record of some payload.
+// drop empties the runs of a tenant.
+func (m *logModel) drop(tenant string) {
+	for run := range m.runs {
+		if run.tenant == tenant {
+			m.runs[run] = nil
+		}
+	}
+	maps.DeleteFunc(m.ids, func(name eventName, _ bool) bool { return name.tenant == tenant })
+}
+
+// record is a record of some payload.
 func (l *logWorld) record(tenant, run, id string) events.Record {
 	rec := events.Record{ID: id, Tenant: tenant, RunID: run, Time: epoch, Payload: events.WorkspaceUpdated{Path: "f/" + id, Version: 1}}
 	switch l.rng.IntN(3) {

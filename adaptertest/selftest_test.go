@@ -14,7 +14,7 @@ import (
 func defects() []defect {
 	return slices.Concat(readDefects(), adapterDefects(), transactorDefects(), outboxDefects(), logDefects(), versionedDefects(),
 		documentDefects(), batchReadDefects(), changesDefects(), tenantDefects(), limitDefects(), searchDefects(), scanDefects(), pagesAtDefects(),
-		durableDefects(), cancelDefects(), modelDefects(), engineDefects(), narrowDefects(), cachedDefects())
+		durableDefects(), cancelDefects(), modelDefects(), engineDefects(), narrowDefects(), cachedDefects(), foldedDefects(), textDefects(), judgingDefects())
 }
 
 // maxTries is how often a broken store is tried before it counts as not caught. A

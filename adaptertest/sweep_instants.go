@@ -16,8 +16,8 @@ var instants = func() []time.Time {
 	for _, text := range []string{
 		"0001-01-01T00:00:00.010Z", "1000-02-28T23:59:59.999Z", "1582-10-15T00:00:00.001Z", "1677-09-21T00:12:43.145Z", "1899-12-31T23:59:59.999Z",
 		"1900-02-28T23:59:59.999Z", "1901-12-13T20:45:52.500Z", "1969-12-31T23:59:58.001Z", "1969-12-31T23:59:59.998Z", "1969-12-31T23:59:59.999Z", "1970-01-01T00:00:00.001Z",
-		"1970-01-01T00:00:01.010Z", "1999-12-31T23:59:59.999Z", "2000-02-29T12:00:00.100Z", "2001-03-04T05:06:07.001Z", "2004-12-31T23:59:59.500Z",
-		"2016-12-31T23:59:59.999Z", "2024-02-29T00:00:00.007Z", "2038-01-19T03:14:07.999Z", "2100-02-28T23:59:59.999Z", "2106-02-07T06:28:15.998Z",
+		"1970-01-01T00:00:01.010Z", "1999-12-31T23:59:59.999Z", "2000-02-29T12:00:00.100Z", "2001-03-04T05:06:07.001Z", "2004-12-31T23:59:59.999Z",
+		"2016-12-31T23:59:59.500Z", "2024-02-29T00:00:00.007Z", "2038-01-19T03:14:07.999Z", "2100-02-28T23:59:59.999Z", "2106-02-07T06:28:15.998Z",
 		"2262-04-11T23:47:16.854Z", "2999-12-31T23:59:59.999Z", "4000-02-29T23:59:59.990Z", "9999-12-31T23:59:59.900Z",
 	} {
 		at, err := time.Parse(time.RFC3339Nano, text)
@@ -49,19 +49,7 @@ func sweepInstants(w *world) {
 			other := e
 			other.CreatedAt = e.CreatedAt.Add(tick)
 			w.mustBe(w.tryPut(home, other), driver.ErrConflict)
-			if w.tx != nil {
-				d := timer(home, e.ID, at.In(zone))
-				record := w.event("run-1", e.ID)
-				record.Time = at.In(zone)
-				m := acts(driver.Set, d)
-				m.Events = []events.Record{record}
-				w.apply(m)
-				if w.log != nil {
-					w.apply(logged(record))
-					record.ID += " emitted"
-					w.emit(record)
-				}
-			}
+			w.keepsInstant(e.ID, at, zone)
 		}
 		w.readAround(t, zone)
 	}
@@ -71,18 +59,65 @@ func sweepInstants(w *world) {
 		}
 	}
 	for i, t := range instants {
-		w.as(t.Add(tick).In(zones[i%len(zones)]), func() { w.delete(home, fmt.Sprintf("e%02d-0", i), true) })
-		w.as(t.Add(2*tick), func() { w.delete(home, fmt.Sprintf("e%02d-2", i), false) })
-		if w.tx == nil {
-			continue
-		}
-		alive, over := driver.Mutation{Live: located(home, fmt.Sprintf("e%02d-2", i))}, retired(retire(home, fmt.Sprintf("e%02d-2", i), driver.Deleted, ""))
-		w.as(t.Add(tick), func() { w.apply(alive) })
-		w.as(t.Add(2*tick), func() { w.conflicts(alive); w.conflicts(over) })
+		w.judgesAround(i, t, zones[i%len(zones)])
 	}
-	if w.versions != nil {
-		w.version(home.Tenant)
-		w.as(instants[len(instants)/2], func() { w.purge(home.Tenant, w.version(home.Tenant)) })
+	for i, t := range instants {
+		for k := range 4 {
+			if w.versions != nil {
+				w.as(t.Add(time.Duration(k-1)*tick).In(zones[i%len(zones)]), func() { w.purge(home.Tenant, w.version(home.Tenant)) })
+			}
+		}
+	}
+}
+
+// keepsInstant sets a document that is due at an instant, and queues and logs events of it,
+// given in a zone and in UTC: a calendar has its odd days in either.
+func (w *world) keepsInstant(id string, at time.Time, zone *time.Location) {
+	if w.tx == nil {
+		return
+	}
+	given := []time.Time{at}
+	if zone != time.UTC {
+		given = append(given, at.In(zone))
+	}
+	for i, at := range given {
+		name := fmt.Sprint(id, " form ", i)
+		record := w.event("run-1", name)
+		record.Time = at
+		m := acts(driver.Set, timer(home, name, at))
+		m.Events = []events.Record{record}
+		w.apply(m)
+		if w.log != nil {
+			w.apply(logged(record))
+			record.ID += " emitted"
+			w.emit(record)
+		}
+	}
+}
+
+// judgesAround judges at the instants around one, by all that takes an instant and changes
+// something: whether the entries of that instant live, and one that has expired long ago.
+func (w *world) judgesAround(i int, t time.Time, zone *time.Location) {
+	mine, long := fmt.Sprintf("e%02d-2", i), "e00-2"
+	for k := range 4 {
+		w.as(t.Add(time.Duration(k-1)*time.Millisecond).In(zone), func() {
+			if w.tx != nil {
+				w.tryApply(home.Tenant, driver.Mutation{Live: located(home, mine)})
+			}
+			if i > 0 && w.tx != nil {
+				w.conflicts(driver.Mutation{Live: located(home, long)})
+				w.conflicts(retired(retire(home, long, driver.Deleted, "")))
+			}
+			if i > 0 {
+				w.delete(home, long, false)
+			}
+			switch k {
+			case 2:
+				w.delete(home, fmt.Sprintf("e%02d-0", i), true)
+			case 3:
+				w.delete(home, mine, false)
+			}
+		})
 	}
 }
 
@@ -113,9 +148,17 @@ func (w *world) readAround(t time.Time, zone *time.Location) {
 					w.sameEntries(w.search(home, q), w.ref.search(home, q))
 				}
 			}
-			for i := range all {
-				if d := all[i].CreatedAt.Sub(t); d > -time.Second && d < time.Second {
-					w.get(home, all[i])
+			var near []string // the entries of that time, and one that has expired long ago
+			var live []driver.Entry
+			for _, rec := range w.ref.tenant(home.Tenant).refs[home.Ref] {
+				if d := rec.created.Sub(t); rec.id != "e00-2" && (d <= -time.Second || d >= time.Second) {
+					continue
+				}
+				if near = append(near, rec.id); rec.liveAt(w.now) {
+					live = append(live, rec.Entry)
+					w.get(home, rec.Entry)
+				} else {
+					w.absent(home, rec.id)
 				}
 			}
 			if w.scanner != nil {
@@ -125,11 +168,79 @@ func (w *world) readAround(t time.Time, zone *time.Location) {
 				v := w.version(home.Tenant)
 				w.sameEntries(w.listAt(home, v, driver.Query{At: w.now}), all)
 				w.sameEntries(w.getAt(home, v, ids(all)...), all)
+				w.sameEntries(w.getAt(home, v, near...), live)
 			}
 			if w.scheduler != nil {
 				want := w.ref.due("timer", w.now)
 				w.sameDue(w.due("timer", w.now, len(want)+1), want)
 			}
 		})
+	}
+}
+
+// anyInstants keeps entries that chance gives their instants, each in a tenant of its own,
+// and judges them a millisecond before they expire and as they do.
+func anyInstants(w *world) {
+	span := time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC).UnixMilli() - time.Date(2, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+	for i := range w.size(40, 150, 2000) {
+		s := at(fmt.Sprint("tenant ", i), "ref")
+		e := w.entry("e")
+		e.CreatedAt = time.UnixMilli(time.Date(2, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli() + w.rng.Int64N(span))
+		e.ExpiresAt = e.CreatedAt.Add(time.Duration(1+w.rng.Int64N(1e10)) * time.Millisecond)
+		if i%2 == 0 { // most are of these centuries
+			e.ExpiresAt = epoch.Add(time.Duration(w.rng.Int64N(3e12)) * time.Millisecond)
+			e.CreatedAt = e.ExpiresAt.Add(-time.Duration(1+w.rng.Int64N(3e12)) * time.Millisecond)
+			e.CreatedAt, e.ExpiresAt = unfloatable(e.CreatedAt), unfloatable(e.ExpiresAt)
+		}
+		w.put(s, e)
+		for _, now := range []time.Time{e.ExpiresAt.Add(-time.Millisecond), e.ExpiresAt} {
+			w.as(now.In(zones[i%len(zones)]), func() { w.judgesOne(s, &e) })
+		}
+	}
+	w.unmirrored() // each tenant was read
+}
+
+// unfloatable is an instant soon after another of which a floating-point number of seconds loses
+// the last millisecond, or the other if there is none: that depends on the power of two above it.
+func unfloatable(t time.Time) time.Time {
+	for ms := t.UnixMilli(); ms < t.UnixMilli()+2000; ms++ {
+		if int64(float64(ms)/1000*1000) != ms {
+			return time.UnixMilli(ms)
+		}
+	}
+	return t
+}
+
+// judgesOne reads a scope that has one entry by all ways, and changes it in such as take an instant.
+func (w *world) judgesOne(s driver.Scope, e *driver.Entry) {
+	var want []string
+	if e.LiveAt(w.now) {
+		want = []string{e.ID}
+	}
+	for _, r := range readers {
+		if len(w.found.missing(r.needs)) == 0 {
+			w.sameIDs(r.read(w, s, []string{e.ID}), want)
+		}
+	}
+	before := driver.Query{At: w.now, After: driver.Cursor{CreatedAt: e.CreatedAt, ID: e.ID + "+"}}
+	behind := driver.Query{At: w.now, After: e.Cursor()}
+	for _, q := range []driver.Query{before, behind} {
+		listed := w.ref.list(s, -1, q)
+		w.sameEntries(w.list(s, q), listed)
+		if w.scanner != nil {
+			w.sameEntries(w.scan(s, q), listed)
+		}
+		if w.versions != nil {
+			w.sameEntries(w.listAt(s, w.version(s.Tenant), q), listed)
+		}
+	}
+	if w.tx != nil {
+		w.tryApply(s.Tenant, driver.Mutation{Live: located(s, e.ID)})
+	}
+	if want == nil {
+		w.delete(s, e.ID, false)
+	}
+	if w.versions != nil {
+		w.purge(s.Tenant, w.version(s.Tenant))
 	}
 }

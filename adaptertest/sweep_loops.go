@@ -94,8 +94,9 @@ func loopCases() []testCase {
 	return cases
 }
 
-// looped is how many of each thing there are: more than a page that a store reads ahead.
-func (w *world) looped() int { return w.size(300, 1100, 1100) }
+// looped is how many of each thing there are: more than a page that a store reads ahead, and at
+// least twice changedInLoop.
+func (w *world) looped() int { return w.size(200, 1100, 1100) }
 
 // changedInLoop is at how many of them the store is changed.
 const changedInLoop = 100
@@ -111,7 +112,7 @@ func (w *world) fillLoops() {
 		d := file(home, manyID("f", i), "customer:1")
 		d.Group = "group"
 		m.Documents = append(m.Documents, acts(driver.Set, d).Documents...)
-		m.Events = append(m.Events, w.event(fmt.Sprint("run-", i%2), manyID("ev", i)))
+		m.Events = append(m.Events, w.event(fmt.Sprint("run-", i%16/15), manyID("ev", i)))
 		m.Put = append(m.Put, w.placed(at(home.Tenant, manyID("ref", i)), "x")...)
 	}
 	w.quietly("merge a half, store documents, queue events, and fill refs, hundreds of each", func() { w.apply(m) })

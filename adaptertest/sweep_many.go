@@ -177,6 +177,18 @@ var many = []struct {
 		}
 	}},
 	{"events", "so many events of two runs, queued one by one and together", []Offer{Transactor}, manyWaiting},
+	{"logged", "a log of so many events, which a mutation and an emission bring in halves", []Offer{Transactor, Log}, func(w *world, n int) {
+		w.quietly(fmt.Sprintf("log %d events by a mutation, as many by an emission, and all of them again", n/2), func() {
+			var recs []events.Record
+			for i := range n / 2 * 2 {
+				recs = append(recs, w.event("run-1", manyID("ev", i)))
+			}
+			w.apply(logged(recs[:n/2]...))
+			w.emit(recs[n/2:]...)
+			w.emit(recs...)
+			w.apply(logged(recs...))
+		})
+	}},
 	{"foreign-events", "a few events behind so many of other tenants and runs", []Offer{Transactor}, func(w *world, n int) {
 		w.quietly(fmt.Sprintf("queue %d events of another run, as many of another tenant, and then two", n), func() {
 			for _, tenant := range []string{"acme", "globex"} {
@@ -248,8 +260,15 @@ var many = []struct {
 			})
 		}
 	}},
-	{"purged", "a purge of so many records", []Offer{Transactor, Versioned}, func(w *world, n int) {
+	{"purged", "a purge of so many records, of three refs", []Offer{Transactor, Versioned}, func(w *world, n int) {
 		manyRecords(w, n)
+		for _, s := range []driver.Scope{at(home.Tenant, "sales"), at(home.Tenant, "zoo")} {
+			m := driver.Mutation{Put: w.placed(s, manyTexts("e", n/3)...)}
+			for _, p := range m.Put {
+				m.Retire = append(m.Retire, retire(s, p.Entry.ID, driver.Deleted, ""))
+			}
+			w.quietly(fmt.Sprintf("put and delete %d entries in %s", n/3, describeScope(s)), func() { w.apply(m) })
+		}
 		w.purge(home.Tenant, w.version(home.Tenant))
 		var m driver.Mutation
 		for i := range n * 2 / 3 { // the lower part of all ids goes

@@ -248,6 +248,12 @@ func (w *world) cancelledMutations(contexts []context.Context) {
 			w.check(errors.Is(err, ctx.Err()), describeError(ctx.Err()), "%s", describeError(err))
 		}
 	}
+	invalid := retired(retire(home, "a", driver.Merged, "a"))
+	w.did("with a context that is done apply a mutation that is invalid")
+	for _, ctx := range contexts {
+		_, err := w.tx.Apply(ctx, home.Tenant, invalid)
+		w.check(errors.Is(err, ctx.Err()) || errors.Is(err, driver.ErrValidation), describeError(ctx.Err())+", or that it is invalid", "%s", describeError(err))
+	}
 }
 
 // wholeOrCancelled expects a call to give the context's error, or all that there is.

@@ -35,7 +35,7 @@ type world struct {
 	probes int             // entries that were put to see how much a tenant uses
 
 	swaps   sync.Mutex
-	swapped map[string]int // by name and revision, the swaps that succeeded through a tap
+	swapped map[string]int // by name and revision, the swaps that succeeded through an injector
 
 	store     driver.Adapter
 	tx        driver.Transactor // this and the following are nil if the store does not offer them
