@@ -67,13 +67,13 @@ func (w *world) emit(recs ...events.Record) {
 func (w *world) logs(tenant, run string, want ...string) {
 	w.did("read the log of run %s of %s", short(run), short(tenant))
 	got := []string{}
-	for i, ev := range w.readLog(tenant, run) {
-		w.check(ev.Sequence == int64(i), fmt.Sprint("the sequence ", i), "%d", ev.Sequence)
+	for _, ev := range w.readLog(tenant, run) {
 		got = append(got, ev.ID)
 	}
 	w.came(got, want...)
 }
 
+// readLog reads the log of a run, whose sequences are to begin at 0 and have no gaps.
 func (w *world) readLog(tenant, run string) (all []events.RunEvent) {
 	for {
 		page, err := w.log.Read(w.ctx, tenant, run, int64(len(all)), 7)
@@ -81,7 +81,10 @@ func (w *world) readLog(tenant, run string) (all []events.RunEvent) {
 		if len(page) == 0 {
 			return all
 		}
-		all = append(all, page...)
+		for _, ev := range page {
+			w.check(ev.Sequence == int64(len(all)), fmt.Sprint("the sequence ", len(all)), "%d", ev.Sequence)
+			all = append(all, ev)
+		}
 	}
 }
 
@@ -274,7 +277,7 @@ func loggedRacing(w *world) {
 	for i, ev := range got {
 		var c, n, half int
 		_, err := fmt.Sscanf(ev.ID, "%d-%d-%d", &c, &n, &half)
-		w.check(err == nil && ev.Sequence == int64(i) && half == i%2 && next[c] == 2*n+half, "the events of each caller in its order, two by two",
+		w.check(err == nil && half == i%2 && next[c] == 2*n+half, "the events of each caller in its order, two by two",
 			"as number %d the event %s with sequence %d", i, ev.ID, ev.Sequence)
 		next[c]++
 	}
@@ -297,8 +300,7 @@ func loggedBank(w *world) {
 	w.must(run.Flush(w.ctx))
 	w.must(run.End(w.ctx, own("4", "run.completed")))
 	var types []string
-	for i, ev := range w.readLog(home.Tenant, "run-1") {
-		w.check(ev.Sequence == int64(i), fmt.Sprint("the sequence ", i), "%d", ev.Sequence)
+	for _, ev := range w.readLog(home.Tenant, "run-1") {
 		types = append(types, string(ev.Payload.EventType()))
 	}
 	w.came(types, "run.started", "memory.written", "node.completed", "run.completed")

@@ -66,6 +66,10 @@ func droppedByParts(w *world) {
 func droppedVersions(w *world) {
 	w.drop("nobody", 2, 2)
 	w.listsAt(at("nobody", "support"), w.version("nobody"))
+	other := at("globex", home.Ref)
+	w.puts(other, "gone")
+	seen := w.version(other.Tenant)
+	w.apply(driver.Mutation{Erase: located(other, "gone")})
 	old := []driver.Version{w.version(home.Tenant)}
 	for i := range 5 {
 		w.puts(home, fmt.Sprint("e", i))
@@ -91,6 +95,7 @@ func droppedVersions(w *world) {
 	}
 	unavailable()
 	w.listsAt(home, empty)
+	w.intact(other, seen, false)
 }
 
 // droppedLives drops an entry that has had two lives. A store may give its place to the next

@@ -23,11 +23,14 @@ func viewLaw() law {
 		{"of-events", "a mutation of nothing but events makes a version", v, versionOfEvents},
 		{"of-empty", "a tenant that was never written has a version, and it stays empty", v, versionOfEmpty},
 		{"restored", "each version shows a restored entry as it was then", v, viewRestored},
+		{"restored-at-once", "an entry that one mutation puts, merges and restores lives on as any other, and again", v, viewRestoredAtOnce},
 		{"unknown-version", "a version that the store never gave is refused", v, unknownVersion},
 		{"other-incarnation", "a version of another store is refused", v, otherIncarnation},
 		{"intact", "a version is intact until something is erased that was not retired there", v, viewIntact},
+		{"intact-apart", "an erasure leaves a gap in its own scope, and in no other one", v, intactApart},
 		{"intact-restored", "erasing what was retired at a version leaves it intact, even if it was restored since", v, intactRestored},
 		{"purge-horizon", "versions before a purge are refused, that one and later ones are not", v, purgeHorizon},
+		{"purge-first", "a purge to the version before the first mutation removes what has expired or was erased, and nothing else", v, purgeToFirst},
 		{"purge-view", "a view at the purged-to version shows what it did", v, purgeKeepsView},
 		{"purge-removes", "a purge removes what was deleted, has expired or was erased, and says how much", v, purgeRemoves},
 		{"purge-later", "a purge keeps what was deleted after the version", v, purgeKeepsLater},
@@ -106,15 +109,19 @@ func holdAcross(w *world, change func(w *world)) {
 }
 
 func viewExpiry(w *world) {
-	e := w.mortal("short", 5*time.Millisecond)
+	e, gone := w.mortal("short", 5*time.Millisecond), w.mortal("gone", 5*time.Millisecond)
 	w.put(home, e)
+	w.put(home, gone)
 	v := w.version(home.Tenant)
+	w.delete(home, "gone", true)
 	w.advance(4 * time.Millisecond)
-	w.listsAt(home, v, "short")
+	w.listsAt(home, v, "short", "gone")
 	w.getsAt(home, v, e)
+	w.getsAt(home, v, gone)
 	w.advance(time.Millisecond)
 	w.listsAt(home, v)
 	w.absentAt(home, v, "short")
+	w.absentAt(home, v, "gone")
 	w.intact(home, v, true)
 	w.now = time.Time{}
 	w.getsAt(home, v, e)
@@ -175,6 +182,17 @@ func viewRestored(w *world) {
 			w.listsAt(home, v, "b")
 			w.absentAt(home, v, "a")
 		}
+	}
+}
+
+func viewRestoredAtOnce(w *world) {
+	w.puts(home, "b")
+	m := retired(retire(home, "a", driver.Merged, "b"))
+	m.Put, m.Restore = w.placed(home, "a"), located(home, "a")
+	v := w.apply(m).Version
+	for range 2 {
+		w.livesAgain(home, "a", "b")
+		w.listsAt(home, v, "b", "a")
 	}
 }
 
@@ -247,6 +265,30 @@ func versionOfEvents(w *world) {
 	after := w.version(home.Tenant)
 	w.newVersion(before, made, after)
 	w.listsAt(home, made)
+}
+
+// intactApart erases in three refs and of two tenants what was put by versions of the same
+// numbers.
+func intactApart(w *world) {
+	sales, legal, other := at(home.Tenant, "sales"), at(home.Tenant, "legal"), at("globex", home.Ref)
+	var versions []driver.Version
+	does := func(m driver.Mutation) { versions = append(versions, w.apply(m).Version) }
+	does(driver.Mutation{Put: append(w.placed(home, "first"), w.placed(legal, "gone")...)})
+	does(driver.Mutation{Put: append(w.placed(home, "a", "b"), w.placed(sales, "gone")...)})
+	does(driver.Mutation{Put: w.placed(home, "c")})
+	w.puts(other, "first", "gone")
+	seen := w.version(other.Tenant)
+	w.puts(other, "c", "d", "e", "f", "g")
+	w.apply(driver.Mutation{Erase: located(other, "gone")})
+	does(driver.Mutation{Erase: append(located(sales, "gone"), located(legal, "gone")...)})
+	does(driver.Mutation{Erase: located(home, "a")})
+	does(driver.Mutation{Erase: located(home, "b")})
+	for i, v := range versions {
+		w.intact(home, v, i == 0 || i == 5)
+		w.intact(sales, v, i == 0 || i > 2)
+		w.intact(legal, v, i > 2)
+	}
+	w.intact(other, seen, false)
 }
 
 func viewIntact(w *world) {

@@ -27,6 +27,19 @@ func purgeHorizon(w *world) {
 	w.intact(home, horizon, true)
 }
 
+func purgeToFirst(w *world) {
+	first := w.version(home.Tenant)
+	w.puts(home, "kept", "erased", "deleted")
+	w.put(home, w.mortal("expired", time.Millisecond))
+	w.delete(home, "deleted", true)
+	w.apply(driver.Mutation{Erase: located(home, "erased")})
+	w.advance(time.Millisecond)
+	n := w.purge(home.Tenant, first)
+	w.check(n == 2, "2 records removed", "%d", n)
+	w.remembers(home.Tenant, driver.HistoryQuery{}, "kept", "deleted")
+	w.listsAt(home, first)
+}
+
 func purgeKeepsView(w *world) {
 	w.puts(home, "a", "b", "c")
 	w.apply(retired(retire(home, "a", driver.Merged, "b")))
@@ -47,12 +60,13 @@ func purgeRemoves(w *world) {
 	w.apply(retired(retire(home, "restored", driver.Merged, "kept")))
 	w.apply(driver.Mutation{Restore: located(home, "restored")})
 	w.puts(at(home.Tenant, "sales"), "deleted")
+	w.put(at(home.Tenant, "sales"), w.mortal("expired", 5*time.Millisecond))
 	w.delete(home, "deleted", true)
 	w.delete(at(home.Tenant, "sales"), "deleted", true)
 	w.apply(driver.Mutation{Erase: located(home, "erased")})
 	w.advance(5 * time.Millisecond)
 	n := w.purge(home.Tenant, w.version(home.Tenant))
-	w.check(n == 5, "5 records removed", "%d", n)
+	w.check(n == 6, "6 records removed", "%d", n)
 	w.purged(home, "deleted")
 	w.purged(home, "expired")
 	w.purged(home, "restored")

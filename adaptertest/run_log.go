@@ -157,6 +157,7 @@ func (l *logWorld) read(ctx context.Context, tenant, run string, limit int) []ev
 		if len(page) == 0 {
 			return all
 		}
+		l.check(page[0].Sequence == int64(len(all)), "a page from %d on begins with the sequence %d", len(all), page[0].Sequence)
 		all = append(all, page...)
 	}
 }

@@ -59,7 +59,7 @@ func (t *tx) carryArchives() error {
 		}
 		return true, err
 	}, `SELECT e.tenant, e.ref, e.id, e.entry, x.tags FROM entries e`+withText+`
-		WHERE e.erased = 0 AND x.tags IS NOT NULL ORDER BY e.died = 9223372036854775807, e.created, e.id`)
+		ORDER BY e.died = 9223372036854775807, e.created, e.id`)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (t *tx) carryArchives() error {
 		}
 		return true, err
 	}, `SELECT k.tenant, k.ref, k.key, k.address, a.rowid FROM archive_keys k
-		JOIN archives a ON a.tenant = k.tenant AND a.ref = k.ref AND a.address = k.address ORDER BY k.tenant, k.ref, k.key`)
+		JOIN archives a ON a.tenant = k.tenant AND a.ref = k.ref AND a.address = k.address`)
 }
 
 // carryPurgeMarks gives marks to the versions that a purge may still go to, and writes the
@@ -120,19 +120,17 @@ func (t *tx) carryPurgeMarks() error {
 			if !ok || err != nil || n < max(1, horizon) || n > now {
 				continue // it cannot be read
 			}
-			_, err = t.exec(`INSERT INTO versions (tenant, version, mark) VALUES (?, ?, randomblob(10)) ON CONFLICT DO NOTHING`, tenant, n)
+			var mark []byte // the newest version has one
+			err = t.get([]any{&mark}, `INSERT INTO versions (tenant, version, mark) VALUES (?, ?, randomblob(10))
+				ON CONFLICT DO UPDATE SET mark = mark RETURNING mark`, tenant, n)
 			if err != nil {
-				return false, err
-			}
-			var mark []byte
-			if err := t.get([]any{&mark}, `SELECT mark FROM versions WHERE tenant = ? AND version = ?`, tenant, n); err != nil {
 				return false, err
 			}
 			kept = append(kept, note{x.Millis, string(driver.Mark(mark).Version(uint64(n)))})
 		}
 		text, err := json.Marshal(kept)
 		if err == nil {
-			_, err = t.exec(addMachinery, tenant, "", "memory/purge", "marks", "", nil, text)
+			_, err = t.exec(setMachinery, tenant, "", "memory/purge", "marks", "", nil, text, 0)
 		}
 		return true, err
 	}, `SELECT c.tenant, c.value, t.horizon, t.version FROM cells c JOIN tenants t ON t.tenant = c.tenant
@@ -195,5 +193,5 @@ func (t *tx) carrySums() error {
 		}
 		_, err := t.exec(`UPDATE documents SET key = ?, value = ? WHERE rev = ?`, key, summed(value), rev)
 		return true, err
-	}, `SELECT rev, key, value FROM documents WHERE class = 0 ORDER BY rev`)
+	}, `SELECT rev, key, value FROM documents WHERE class = 0`)
 }

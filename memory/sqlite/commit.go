@@ -119,9 +119,7 @@ func (c *change) erase(ref string, ids []string) error {
 		return err
 	}
 	c.tx.erased = true
-	return c.tx.execAll(list,
-		`DELETE FROM former WHERE entry IN (SELECT value FROM json_each(?))`,
-		`UPDATE entries SET erased = 1, born = 0, died = 0, created = 0, expires = 0, size = 0 WHERE entry IN (SELECT value FROM json_each(?))`,
+	return c.tx.execAll(list, `UPDATE entries SET erased = 1, died = 0 WHERE entry IN (SELECT value FROM json_each(?))`,
 		`UPDATE texts SET head = NULL, content = '' WHERE entry IN (SELECT value FROM json_each(?))`)
 }
 

@@ -261,7 +261,7 @@ func (t *tx) begun() error {
 		}
 		t.w.unclean = true
 		return true, nil
-	}, `SELECT key = 'schema' FROM meta WHERE key BETWEEN 'schema' AND 'unclean' AND (key = 'unclean' OR CAST(value AS INTEGER) > ?)`, len(migrations))
+	}, `SELECT key = 'schema' FROM meta WHERE key = 'unclean' OR key = 'schema' AND CAST(value AS INTEGER) > ?`, len(migrations))
 }
 
 // finish writes what belongs to a transaction at its end.
@@ -273,7 +273,7 @@ func (t *tx) finish() (err error) {
 		err = t.sweep()
 	}
 	if err == nil && t.erased {
-		_, err = t.exec(`INSERT INTO meta (key, value) VALUES ('unclean', ?) ON CONFLICT DO UPDATE SET value = excluded.value`, rand.Text())
+		_, err = t.exec(`INSERT OR REPLACE INTO meta (key, value) VALUES ('unclean', ?)`, rand.Text())
 	}
 	if err == nil {
 		t.sealed, err = t.seal()

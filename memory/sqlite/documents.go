@@ -122,7 +122,7 @@ func documentsAfter(q *driver.DocumentQuery, last *driver.Document) (string, []a
 }
 
 const dueDocuments = documentColumns + withValue + fromDocuments + `
-	WHERE d.kind = ?1 AND d.due IS NOT NULL AND d.due <= ?2 ORDER BY d.due LIMIT ?3 + 0`
+	WHERE d.kind = ?1 AND d.due <= ?2 ORDER BY d.due LIMIT ?3 + 0`
 
 // Due returns machinery of a kind, of all tenants, that is due at the instant at, by a
 // range of an index of what is due at all.

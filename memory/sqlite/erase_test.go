@@ -157,6 +157,22 @@ func TestM10_ErasureOfTheKilled(t *testing.T) {
 	require.Zero(t, told(), "once it is done nobody does it again")
 }
 
+// What another process has erased while the log was emptied is noted still.
+func TestM10_ErasureMeanwhile(t *testing.T) {
+	db, path := fresh(t)
+	st := db.Memory()
+	require.NoError(t, st.Put(t.Context(), home, entry("a", "the-erased-sentence")))
+	// The transaction that takes the note away begins with the seal.
+	_, err := raw(t, path).Exec(`CREATE TRIGGER other AFTER UPDATE ON seal BEGIN
+		UPDATE meta SET value = hex(randomblob(8)) WHERE key = 'unclean'; END`)
+	require.NoError(t, err)
+	_, err = st.Apply(t.Context(), home.Tenant, driver.Mutation{At: now, Erase: []driver.Located{{Scope: home, ID: "a"}}})
+	require.NoError(t, err)
+	var n int
+	require.NoError(t, raw(t, path).QueryRow(`SELECT count(*) FROM meta WHERE key = 'unclean'`).Scan(&n))
+	require.Equal(t, 1, n)
+}
+
 // A view does not move when a transaction commits that was under way while it was
 // taken, and a version is read while one is held open.
 func TestM7_OverlappingTransactions(t *testing.T) {
@@ -252,4 +268,76 @@ func TestM10_ErasureAmongReaders(t *testing.T) {
 	all.Wait()
 	require.NoError(t, err)
 	require.Zero(t, left)
+}
+
+// Beside the stub of an entry that is erased, the row of a tenant that is dropped, and bodies
+// until the next purge, no table has a row about what is gone.
+func TestM10_NoRowIsLeft(t *testing.T) {
+	db, path := fresh(t)
+	st, ctx := db.Memory(), t.Context()
+	file := raw(t, path)
+	rows := func(want map[string]int) {
+		t.Helper()
+		got := map[string]int{}
+		for table := range want {
+			var n int
+			require.NoError(t, file.QueryRow(`SELECT count(*) FROM `+table).Scan(&n))
+			got[table] = n
+		}
+		require.Equal(t, want, got)
+	}
+	apply := func(m driver.Mutation) driver.Applied {
+		t.Helper()
+		m.At = now
+		done, err := st.Apply(ctx, home.Tenant, m)
+		require.NoError(t, err)
+		return done
+	}
+	purge := func() {
+		t.Helper()
+		v, err := st.Version(ctx, home.Tenant)
+		require.NoError(t, err)
+		_, err = st.Purge(ctx, home.Tenant, v, now)
+		require.NoError(t, err)
+	}
+	at := func(id string) []driver.Located { return []driver.Located{{Scope: home, ID: id}} }
+	labelled := func(id string) []driver.Placed {
+		e := entry(id, "text of "+id)
+		e.Subjects = []string{"customer:1", "customer:2"}[:1+len(id)%2]
+		return []driver.Placed{{Scope: home, Entry: e}}
+	}
+	digest := func(of string) driver.DocumentSwap {
+		return driver.DocumentSwap{Document: driver.Document{Scope: home, Class: driver.Content, Kind: "digest", Key: of, Of: []string{of}, Value: []byte("digest")}}
+	}
+	letter := driver.DocumentSwap{Document: driver.Document{Scope: home, Class: driver.HostText, Kind: "file", Key: "f", Subjects: []string{"customer:1"}, Value: []byte("letter")}}
+
+	apply(driver.Mutation{Put: labelled("erased"), Documents: []driver.DocumentSwap{digest("erased")}})
+	made := apply(driver.Mutation{Put: labelled("purged"), Documents: []driver.DocumentSwap{digest("purged"), letter}})
+	rows(map[string]int{"entries": 2, "texts": 2, "labels": 2, "documents": 3, "bodies": 3, "document_of": 2, "document_labels": 1})
+	letter.Act, letter.Rev = driver.Remove, made.Revs[1]
+	apply(driver.Mutation{Erase: at("erased"), Documents: []driver.DocumentSwap{letter}})
+	rows(map[string]int{"entries": 2, "texts": 2, "labels": 1, "documents": 1, "bodies": 3, "document_of": 1, "document_labels": 0, "scars": 1})
+
+	apply(driver.Mutation{Put: labelled("heir")})
+	apply(driver.Mutation{Retire: []driver.Retirement{{Located: at("purged")[0], State: driver.Merged, For: "heir"}}})
+	apply(driver.Mutation{Restore: at("purged")})
+	_, err := st.Delete(ctx, home, "purged", now)
+	require.NoError(t, err)
+	rows(map[string]int{"former": 1})
+	purge()
+	rows(map[string]int{"entries": 1, "texts": 1, "labels": 1, "documents": 0, "bodies": 0, "document_of": 0, "former": 0, "scars": 0, "versions": 1})
+
+	apply(driver.Mutation{Put: labelled("again"), Documents: []driver.DocumentSwap{digest("heir")}})
+	apply(driver.Mutation{Erase: at("again")})
+	purgedTo, err := st.Version(ctx, home.Tenant)
+	require.NoError(t, err)
+	rows(map[string]int{"scars": 1})
+	_, err = st.Purge(ctx, home.Tenant, purgedTo, now) // the erasure is at that version
+	require.NoError(t, err)
+	rows(map[string]int{"scars": 0})
+
+	apply(driver.Mutation{Erase: at("heir")})
+	apply(driver.Mutation{Put: labelled("dropped"), Documents: []driver.DocumentSwap{digest("dropped")}})
+	drop(t, st, home.Tenant, 1)
+	rows(map[string]int{"entries": 0, "texts": 0, "labels": 0, "documents": 0, "bodies": 0, "document_of": 0, "former": 0, "scars": 0, "versions": 1, "tenants": 1})
 }

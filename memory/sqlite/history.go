@@ -34,17 +34,17 @@ func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]dr
 
 const lookedUp = `SELECT ` + recordColumns + ` FROM ` + listed + withText
 
-// The statements of History, each of which reads a page in the order of an index.
+// The statements of History, each of which reads on behind a record in the order of an index.
 const (
 	historyOfTenant = `SELECT ` + recordColumns + ` FROM entries e` + withText + `
-		WHERE e.tenant = ?1 AND (e.ref, e.id) >= (?2, ?3) ORDER BY e.ref, e.id LIMIT ?4 + 0`
+		WHERE e.tenant = ?1 AND (e.ref, e.id) > (?2, ?3) ORDER BY e.ref, e.id`
 	historyOfRef = `SELECT ` + recordColumns + ` FROM entries e` + withText + `
-		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.id >= ?3 ORDER BY e.id LIMIT ?4 + 0`
+		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.id > ?3 ORDER BY e.id`
 	historyOfSuccessor = `SELECT ` + recordColumns + ` FROM entries e INDEXED BY entries_successor` + withText + `
 		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.successor = ?3 AND e.successor <> '' AND e.entry > ?4
-		ORDER BY e.entry LIMIT ?5 + 0`
+		ORDER BY e.entry`
 	historyOfSubject = `SELECT ` + recordColumns + ` FROM labels l CROSS JOIN entries e ON e.entry = l.entry AND e.tenant = ?1` + withText + `
-		WHERE l.label = ?2 AND l.entry > ?3 ORDER BY l.entry LIMIT ?4 + 0`
+		WHERE l.label = ?2 AND l.entry > ?3 ORDER BY l.entry`
 )
 
 // History yields the records that q asks for. The body of the loop may use the
@@ -69,35 +69,31 @@ func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQue
 func (st *Store) history(ctx context.Context, tenant string, q driver.HistoryQuery, heir string, yield func(driver.Record, error) bool) bool {
 	var last driver.Record
 	var key int64
-	for begun := false; ; begun = true {
-		next := "" // the least id that comes behind the last one
-		if begun {
-			next = last.Entry.ID + "\x00"
-		}
+	for {
 		var text string
 		var args []any
 		switch {
 		case heir != "":
-			text, args = historyOfSuccessor, []any{tenant, q.Ref, heir, key, ahead}
+			text, args = historyOfSuccessor, []any{tenant, q.Ref, heir, key}
 		case q.Subject != "":
-			text, args = historyOfSubject, []any{tenant, labelOf(tenant, q.Subject), key, ahead}
+			text, args = historyOfSubject, []any{tenant, labelOf(tenant, q.Subject), key}
 		case q.Ref != "":
-			text, args = historyOfRef, []any{tenant, q.Ref, next, ahead}
+			text, args = historyOfRef, []any{tenant, q.Ref, last.Entry.ID}
 		default:
-			text, args = historyOfTenant, []any{tenant, last.Ref, next, ahead}
+			text, args = historyOfTenant, []any{tenant, last.Ref, last.Entry.ID}
 		}
 		var page []driver.Record
 		err := st.db.query(ctx, func(rows *sql.Rows) (bool, error) {
 			r, k, err := scanRecord(rows, tenant)
 			page, key = append(page, r), k
-			return true, err
+			return len(page) < ahead, err
 		}, text, args...)
 		if err != nil {
 			yield(driver.Record{}, err)
 			return false
 		}
 		for _, r := range page {
-			asked := (q.Ref == "" || r.Ref == q.Ref) && (q.Subject == "" || slices.Contains(r.Entry.Subjects, q.Subject))
+			asked := q.Subject == "" || slices.Contains(r.Entry.Subjects, q.Subject) && (q.Ref == "" || r.Ref == q.Ref)
 			if asked && !yield(r, nil) {
 				return false
 			}

@@ -453,6 +453,65 @@ func TestM7_ErasuresAfterMigration(t *testing.T) {
 	require.Zero(t, n)
 }
 
+// Of the entries that name an archive it goes with the one that was not retired, or else with
+// the newest and of those with the last by id, and with none of another tenant. A cell that
+// is called as the notes of purges are is one like others. An erasure is noted from its first
+// version to before its last.
+func TestMigrations_Choices(t *testing.T) {
+	_, path := unpacked(t)
+	old := raw(t, path)
+	exec := func(text string, args ...any) {
+		t.Helper()
+		_, err := old.Exec(text, args...)
+		require.NoError(t, err)
+	}
+	address := func(name string) []byte { sum := sha256.Sum256([]byte(name)); return sum[:] }
+	put := func(tenant, id, archive string, created, died int64) {
+		tag := fmt.Sprintf("archive:sha256:%x", address(archive))
+		exec(`INSERT INTO entries (tenant, ref, id, created, expires, born, died, run, tags, content)
+			VALUES (?, 'ties', ?, ?, 9223372036854775807, 1, ?, 'r', CAST(? AS BLOB), 'text')`, tenant, id, created, died, string(rune(len(tag)))+tag)
+	}
+	const live = 9223372036854775807
+	put("acme", "older-live", "retired", 1, live)
+	put("acme", "newer-retired", "retired", 2, 5)
+	put("acme", "tie-2", "tie", 1, live)
+	put("acme", "tie-1", "tie", 1, live)
+	put("bulk", "theirs", "tie", 1, live)
+	for tenant, archives := range map[string][]string{"acme": {"retired", "tie"}, "bulk": {"tie"}} {
+		for _, name := range archives {
+			exec(`INSERT INTO archives VALUES (?, 'ties', ?, 1, CAST(? AS BLOB))`, tenant, address(name), tenant+"'s "+name)
+			exec(`INSERT INTO archive_keys VALUES (?, 'ties', ?, ?)`, tenant, address(name), address(name))
+		}
+	}
+	exec(`INSERT INTO cells VALUES ('acme', 'support', 'purge', CAST('[]' AS BLOB))`)
+	exec(`INSERT INTO scars VALUES ('acme', 10, 16), ('acme', 19, 20)`) // purges have noted 16 and 19
+	require.NoError(t, old.Close())
+
+	st := open(t, path).Memory()
+	of := map[string]string{}
+	for _, tenant := range []string{"acme", "bulk"} {
+		for _, d := range allDocuments(t, st, driver.DocumentQuery{Tenant: tenant, Ref: "ties"}) {
+			require.Len(t, d.Of, 1)
+			of[string(d.Value)] = d.Of[0]
+		}
+	}
+	require.Equal(t, map[string]string{"acme's retired": "older-live", "acme's tie": "tie-2", "bulk's tie": "theirs"}, of)
+	var marks []struct{ V driver.Version }
+	for _, d := range allDocuments(t, st, driver.DocumentQuery{Tenant: "acme", Kind: "memory/purge", Key: "marks"}) {
+		require.NoError(t, json.Unmarshal(d.Value, &marks))
+	}
+	require.Len(t, marks, 2)
+	require.Len(t, allDocuments(t, st, driver.DocumentQuery{Tenant: "acme", Ref: "support", Kind: "cell", Key: "purge"}), 1)
+	for i, want := range []bool{true, false} {
+		intact, err := st.Intact(t.Context(), driver.Scope{Tenant: "acme", Ref: "support"}, marks[i].V)
+		require.NoError(t, err)
+		require.Equal(t, want, intact)
+	}
+	var spans int
+	require.NoError(t, raw(t, path).QueryRow(`SELECT count(*) FROM scars WHERE tenant = 'acme' AND ref = 'support'`).Scan(&spans))
+	require.Equal(t, 1, spans)
+}
+
 // What tenants had before there were limits counts towards them.
 func TestM9_UsageAfterMigration(t *testing.T) {
 	f, path := unpacked(t)

@@ -37,9 +37,9 @@ func (t *tx) queue(recs []events.Record, payloads []string) error {
 
 const (
 	outboxColumns = `SELECT seq, tenant, run, event, type, node, at, payload FROM outbox`
-	outboxOfAll   = outboxColumns + ` WHERE seq > ?1 ORDER BY seq LIMIT ?2 + 0`
-	outboxOf      = outboxColumns + ` NOT INDEXED WHERE seq > ?1 AND tenant = ?3 ORDER BY seq LIMIT ?2 + 0`
-	outboxOfRun   = outboxColumns + ` WHERE tenant = ?3 AND run = ?4 AND seq > ?1 ORDER BY seq`
+	outboxOfAll   = outboxColumns + ` WHERE seq > ?1 ORDER BY seq`
+	outboxOf      = outboxColumns + ` NOT INDEXED WHERE seq > ?1 AND tenant = ?2 ORDER BY seq`
+	outboxOfRun   = outboxColumns + ` WHERE tenant = ? AND run = ? ORDER BY seq`
 )
 
 // runName is a run of a tenant.
@@ -55,10 +55,10 @@ func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq
 		var broken error
 		ill := map[runName]bool{}
 		for last := int64(0); ; {
-			text, args := outboxOfAll, []any{last, ahead}
+			text, args := outboxOfAll, []any{last}
 			switch {
 			case q.RunID != "":
-				text, args = outboxOfRun, append(args, q.Tenant, q.RunID)
+				text, args = outboxOfRun, []any{q.Tenant, q.RunID}
 			case q.Tenant != "":
 				text, args = outboxOf, append(args, q.Tenant)
 			}
@@ -66,6 +66,7 @@ func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq
 			read := 0
 			err := st.db.query(ctx, func(rows *sql.Rows) (bool, error) {
 				read++
+				more := read < ahead || q.RunID != ""
 				var r events.Record
 				var at int64
 				var kind events.Type
@@ -75,16 +76,16 @@ func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq
 				}
 				run := runName{r.Tenant, r.RunID}
 				if ill[run] {
-					return true, nil
+					return more, nil
 				}
 				var err error
 				r.Time = instant(at)
 				if r.Payload, err = events.Decode(kind, payload); err != nil {
 					broken, ill[run] = &failure{damaged, err}, true
-					return true, nil
+					return more, nil
 				}
 				page = append(page, r)
-				return true, nil
+				return more, nil
 			}, text, args...)
 			if err != nil {
 				yield(events.Record{}, err)

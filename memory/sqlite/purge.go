@@ -46,15 +46,15 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 // spentAtLeast is how many bodies that belong to no document are worth a transaction.
 const spentAtLeast = 256
 
+// removeBodies removes bodies that belong to no document.
+const removeBodies = `DELETE FROM bodies WHERE value IS NULL RETURNING body`
+
 // removeSpent ends a purge: it removes bodies that belong to no document, if anything else
 // was removed or they are many, and has the log emptied.
 func (t *tx) removeSpent(removed bool) error {
-	spent, err := collect(t.query, scanKey, `SELECT body FROM bodies INDEXED BY bodies_spent WHERE value IS NULL`)
+	spent, err := collect(t.query, scanKey, removeBodies)
 	if err == nil && !removed && len(spent) < spentAtLeast {
 		err = errUnchanged
-	}
-	if err == nil {
-		_, err = t.exec(`DELETE FROM bodies WHERE value IS NULL`)
 	}
 	if err == nil {
 		err = t.sweepBeside("bodies", spent)
@@ -66,7 +66,7 @@ func (t *tx) removeSpent(removed bool) error {
 func (db *DB) purgeAll(ctx context.Context, p point, at int64) (removed int, err error) {
 	for from := ""; ; {
 		var ref string
-		err := db.get(ctx, []any{&ref}, `SELECT ref FROM entries WHERE tenant = ? AND ref >= ? ORDER BY ref LIMIT 1`, p.tenant, from)
+		err := db.get(ctx, []any{&ref}, `SELECT ref FROM entries WHERE tenant = ? AND ref > ? ORDER BY ref LIMIT 1`, p.tenant, from)
 		if errors.Is(err, sql.ErrNoRows) {
 			return removed, nil
 		}
@@ -78,7 +78,7 @@ func (db *DB) purgeAll(ctx context.Context, p point, at int64) (removed int, err
 		if err != nil {
 			return removed, err
 		}
-		from = ref + "\x00"
+		from = ref
 	}
 }
 

@@ -45,10 +45,9 @@ const (
 	listShown = `SELECT ` + entryColumns + ` FROM entries e INDEXED BY entries_live` + withText + `
 		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.died = 9223372036854775807 AND e.expires > ?3
 		AND (e.created, e.id) < (?4, ?5) AND ` + shown
-	listGone = `SELECT * FROM (SELECT ` + entryColumns + ` FROM entries e INDEXED BY entries_past` + withText + `
+	listGone = `SELECT ` + entryColumns + ` FROM entries e INDEXED BY entries_past` + withText + `
 		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.died > ?8 AND e.died < 9223372036854775807 AND e.expires > ?3
-		AND (e.created, e.id) < (?4, ?5) AND ` + shown + `
-		ORDER BY e.created DESC, e.id DESC LIMIT ?7 + 0)`
+		AND (e.created, e.id) < (?4, ?5) AND ` + shown
 	listAt = listShown + ` UNION ALL ` + listGone + ` ORDER BY 4 DESC, 1 DESC LIMIT ?7 + 0`
 
 	getLive = `SELECT ` + entryColumns + ` FROM entries e` + withText + `

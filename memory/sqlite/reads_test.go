@@ -55,7 +55,7 @@ func TestPlans(t *testing.T) {
 		"held":         {getHeld, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id=?)"},
 		"scopes":       {nextScope, "SEARCH entries USING COVERING INDEX sqlite_autoindex_entries_1 ((tenant,ref)>(?,?))"},
 		"shelves":      {nextScope, "SEARCH documents USING COVERING INDEX sqlite_autoindex_documents_1 ((tenant,ref)>(?,?))"},
-		"due":          {dueDocuments, "SEARCH d USING INDEX documents_due (kind=? AND due>? AND due<?)"},
+		"due":          {dueDocuments, "SEARCH d USING INDEX documents_due (kind=? AND due<?)"},
 		"set":          {setMachinery, "SEARCH documents USING INTEGER PRIMARY KEY (rowid=?)"},
 		"by key":       {documents(driver.DocumentQuery{Ref: "r", Kind: "k", Key: "y"}), "SEARCH d USING INDEX sqlite_autoindex_documents_1 (tenant=? AND ref=? AND kind=? AND key=?)"},
 		"by kind":      {documents(driver.DocumentQuery{Ref: "r", Kind: "k"}), "SEARCH d USING INDEX sqlite_autoindex_documents_1 (tenant=? AND ref=? AND kind=? AND key>?)"},

@@ -91,6 +91,6 @@ func (t *tx) upgrade() error {
 	}
 	// The version is in a table too, where a transaction finds it at no cost.
 	_, err = c.ExecContext(background, fmt.Sprintf(`PRAGMA application_id = %d; PRAGMA user_version = %[2]d;
-		INSERT INTO meta (key, value) VALUES ('schema', %[2]d) ON CONFLICT DO UPDATE SET value = excluded.value`, applicationID, len(migrations)))
+		INSERT OR REPLACE INTO meta (key, value) VALUES ('schema', %[2]d)`, applicationID, len(migrations)))
 	return wrap(openFailed, err)
 }

@@ -2,21 +2,17 @@ package sqlite
 
 import (
 	"bytes"
-	"database/sql"
-	"errors"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
 const (
-	addMachinery = `INSERT INTO documents (tenant, ref, kind, key, class, grp, due, value) VALUES (?, ?, ?, ?, 0, ?, ?, ?) ON CONFLICT DO NOTHING`
-	// A new row has a new revision and takes the place of the old one.
+	// A new row has a new revision and takes the place of the old one, of which it has the
+	// value if none is given.
 	setMachinery = `INSERT OR REPLACE INTO documents (tenant, ref, kind, key, class, grp, due, value)
-		SELECT tenant, ref, kind, key, class, ?6, ?7, iif(?8, value, ?9) FROM documents
-		WHERE rev = ?1 AND tenant = ?2 AND ref = ?3 AND kind = ?4 AND key = ?5 AND class = 0`
-	addText         = `INSERT INTO documents (tenant, ref, kind, key, class, grp, body, origin) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
-	checkMachinery  = `SELECT 1 FROM documents WHERE rev = ? AND tenant = ? AND ref = ? AND kind = ? AND key = ? AND class = 0`
-	removeMachinery = `DELETE FROM documents WHERE rev = ? AND tenant = ? AND ref = ? AND kind = ? AND key = ? AND class = 0`
+		VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ifnull(?7, (SELECT value FROM documents WHERE rev = ?8)))`
+	addText        = `INSERT INTO documents (tenant, ref, kind, key, class, grp, body, origin) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+	removeDocument = `DELETE FROM documents WHERE rev = ?`
 )
 
 func due(d *driver.Document) any {
@@ -26,35 +22,27 @@ func due(d *driver.Document) any {
 	return d.Due.UnixMilli()
 }
 
-// swapMachinery swaps documents of the class [driver.Machinery], each by one conditional
-// statement, or returns [driver.ErrConflict].
+// swapMachinery swaps documents of the class [driver.Machinery], or returns
+// [driver.ErrConflict].
 func (t *tx) swapMachinery(swaps []driver.DocumentSwap) ([]int64, error) {
 	revs := make([]int64, len(swaps))
 	for i := range swaps {
 		x := &swaps[i]
-		name := []any{x.Rev, x.Tenant, x.Ref, x.Kind, x.Key}
-		var err error
+		there, err := t.shelved(x.Tenant, x.Ref, x.Kind, x.Key)
 		switch {
-		case x.Act == driver.Set && x.Rev == 0:
-			revs[i], err = t.insert(addMachinery, x.Tenant, x.Ref, x.Kind, x.Key, x.Group, due(&x.Document), summed(x.Value))
-		case x.Act == driver.Set, x.Act == driver.Retain:
-			revs[i], err = t.insert(setMachinery, append(name, x.Group, due(&x.Document), x.Act == driver.Retain, summed(x.Value))...)
-		case x.Rev == 0:
-			var there shelved
-			if there, err = t.shelved(x.Tenant, x.Ref, x.Kind, x.Key); err == nil && there.rev != 0 {
-				err = driver.ErrConflict
-			}
-		case x.Act == driver.Remove:
-			var held bool
-			if held, err = t.changed(removeMachinery, name...); err == nil && !held {
-				err = driver.ErrConflict
-			}
-		default:
-			var one int
-			if err = t.get([]any{&one}, checkMachinery, name...); errors.Is(err, sql.ErrNoRows) {
-				err = driver.ErrConflict
-			}
+		case err != nil:
+		case there.rev != x.Rev, there.class != driver.Machinery:
+			err = driver.ErrConflict
+		case x.Act == driver.Check:
 			revs[i] = x.Rev
+		case x.Act == driver.Remove:
+			err = t.execAll(x.Rev, removeDocument)
+		default:
+			var value []byte // of the old one
+			if x.Act == driver.Set {
+				value = summed(x.Value)
+			}
+			revs[i], err = t.insert(setMachinery, x.Tenant, x.Ref, x.Kind, x.Key, x.Group, due(&x.Document), value, x.Rev)
 		}
 		if err != nil {
 			return nil, err
@@ -150,7 +138,7 @@ func (t *tx) discard(d shelved) error {
 			return err
 		}
 	}
-	return t.execAll(d.rev, `DELETE FROM document_of WHERE rev = ?`, `DELETE FROM document_labels WHERE rev = ?`, `DELETE FROM documents WHERE rev = ?`)
+	return t.execAll(d.rev, `DELETE FROM document_of WHERE rev = ?`, `DELETE FROM document_labels WHERE rev = ?`, removeDocument)
 }
 
 // discardOf removes the documents that were made of any of the entries whose keys a list

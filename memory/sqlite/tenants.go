@@ -46,12 +46,7 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 		if err := t.dropVersions(tenant); err != nil {
 			return err
 		}
-		if err := t.dropSome(tenant, max(1, limit)); err != nil {
-			return err
-		}
-		err := t.get([]any{&more}, `SELECT EXISTS (SELECT 1 FROM documents WHERE tenant = ?1)
-			OR EXISTS (SELECT 1 FROM outbox WHERE tenant = ?1) OR EXISTS (SELECT 1 FROM run_events WHERE tenant = ?1) OR EXISTS (SELECT 1 FROM entries WHERE tenant = ?1)`, tenant)
-		if err != nil {
+		if more, err = t.dropSome(tenant, max(1, limit)); err != nil {
 			return err
 		}
 		t.moved, t.erased = true, !more
@@ -59,17 +54,17 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 			return nil
 		}
 		t.sweeps = allPages
-		_, err = t.exec(`DELETE FROM bodies WHERE value IS NULL`)
+		_, err = t.exec(removeBodies)
 		return err
 	})
 	return more, err
 }
 
-// dropVersions begins a history of a tenant anew, behind all numbers that were given out.
+// dropVersions begins a history of a tenant anew, at the number that it has come to and with
+// another mark.
 func (t *tx) dropVersions(tenant string) error {
 	err := t.execAll(tenant, `DELETE FROM versions WHERE tenant = ?`, `DELETE FROM scars WHERE tenant = ?`,
-		`INSERT INTO tenants (tenant, version, horizon) VALUES (?, 1, 1)
-			ON CONFLICT DO UPDATE SET version = version + 1, horizon = version + 1`)
+		`INSERT INTO tenants (tenant, version, horizon) VALUES (?, 1, 1) ON CONFLICT DO UPDATE SET horizon = 1`)
 	if err != nil {
 		return err
 	}
@@ -78,36 +73,46 @@ func (t *tx) dropVersions(tenant string) error {
 	return err
 }
 
-// dropSome removes documents, events, logged ones too, and entries of a tenant, up to limit of them and the
-// documents that were made of those entries.
-func (t *tx) dropSome(tenant string, limit int) error {
-	gone, err := collect(t.query, scanShelved, `SELECT rev, body FROM documents WHERE tenant = ? LIMIT ? + 0`, tenant, limit)
-	for _, d := range gone {
-		if err == nil {
-			err = t.discard(d)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	limit -= len(gone)
-	for _, text := range []string{
-		`DELETE FROM outbox WHERE seq IN (SELECT seq FROM outbox WHERE tenant = ? LIMIT ? + 0)`,
-		`DELETE FROM run_events WHERE rowid IN (SELECT rowid FROM run_events WHERE tenant = ? LIMIT ? + 0)`,
-	} {
-		removed, err := t.exec(text, tenant, limit)
+// ofTenant select what a tenant has, by its keys: documents with their bodies, events,
+// logged ones, and entries.
+var ofTenant = [4]string{
+	`SELECT rev, body FROM documents WHERE tenant = ?`,
+	`SELECT seq, NULL FROM outbox WHERE tenant = ?`,
+	`SELECT rowid, NULL FROM run_events WHERE tenant = ?`,
+	`SELECT entry, NULL FROM entries WHERE tenant = ?`,
+}
+
+// dropSome removes documents, events, logged ones too, and entries of a tenant, up to limit of
+// them in this order, and reports whether any is left.
+func (t *tx) dropSome(tenant string, limit int) (more bool, err error) {
+	var documents []shelved
+	var keys [len(ofTenant)][]int64
+	for i, text := range ofTenant {
+		err := t.query(func(rows *sql.Rows) (bool, error) {
+			if more = limit == 0; more {
+				return false, nil
+			}
+			limit--
+			d, err := scanShelved(rows)
+			if keys[i] = append(keys[i], d.rev); i == 0 {
+				documents = append(documents, d)
+			}
+			return true, err
+		}, text, tenant)
 		if err != nil {
-			return err
+			return false, err
 		}
-		n, err := removed.RowsAffected()
-		if err != nil {
-			return wrap(writeFailed, err)
+	}
+	for _, d := range documents {
+		if err := t.discard(d); err != nil {
+			return false, err
 		}
-		limit -= int(n)
 	}
-	keys, err := collect(t.query, scanKey, `SELECT entry FROM entries WHERE tenant = ? LIMIT ? + 0`, tenant, limit)
-	if err != nil || len(keys) == 0 {
-		return err
+	if err := t.execAll(keyList(keys[1]), `DELETE FROM outbox WHERE seq IN (SELECT value FROM json_each(?))`); err != nil {
+		return false, err
 	}
-	return t.removeEntries(tenant, keyList(keys))
+	if err := t.execAll(keyList(keys[2]), `DELETE FROM run_events WHERE rowid IN (SELECT value FROM json_each(?))`); err != nil {
+		return false, err
+	}
+	return more, t.removeEntries(tenant, keyList(keys[3]))
 }

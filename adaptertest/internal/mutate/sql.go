@@ -130,8 +130,9 @@ func brokenSQL(text string) (all []string) {
 var sqlText = regexp.MustCompile(`(?s)\b(SELECT|INSERT|UPDATE|DELETE|WHERE|AND|ORDER BY|FROM|SET|JOIN|VALUES)\b`)
 
 // notSQL is found in broken texts that the database does not take, so that any case would
-// find them, and in those with another value in a SELECT that is asked for rows only.
-var notSQL = regexp.MustCompile(`\?\(|\?0\b|\bIS NOT (OR|AND)\b|\bSELECT 0 FROM\b|\bBY 0\b|, 0 DESC\b|\bCAST (OR|AND)\b|\bINSERT AND\b` +
+// find them, in those with another value in a SELECT that is asked for rows only, and in those
+// with another constant added to a LIMIT, which the rule for limits makes too.
+var notSQL = regexp.MustCompile(`\bLIMIT \?\d* \+ 1\b|\?\(|\?0\b|\bIS NOT (OR|AND)\b|\bSELECT 0 FROM\b|\bBY 0\b|, 0 DESC\b|\bCAST (OR|AND)\b|\bINSERT AND\b` +
 	`|(\bSET |, )(\(\w+ = [^()]* (OR true|AND false)\)|\w+ <> )`)
 
 // sqlBreaks are the ways to break a text. A condition that is left out is put as one

@@ -10,7 +10,7 @@ ALTER TABLE entries RENAME TO old_entries;
 ALTER TABLE scars RENAME TO old_scars;
 
 -- An entry is seen at the versions from born to before died, and at those of its
--- spans in former. One that was erased is seen at none: both are 0.
+-- spans in former. One that was erased is seen at none: it has died at 0.
 CREATE TABLE entries (
 	entry     INTEGER PRIMARY KEY,
 	tenant    TEXT NOT NULL,
