@@ -28,14 +28,15 @@ func purgeHorizon(w *world) {
 }
 
 func purgeToFirst(w *world) {
-	first := w.version(home.Tenant)
+	first, sales := w.version(home.Tenant), at(home.Tenant, "sales")
 	w.puts(home, "kept", "erased", "deleted")
+	w.puts(sales, "erased")
 	w.put(home, w.mortal("expired", time.Millisecond))
 	w.delete(home, "deleted", true)
-	w.apply(driver.Mutation{Erase: located(home, "erased")})
+	w.apply(driver.Mutation{Erase: append(located(home, "erased"), located(sales, "erased")...)})
 	w.advance(time.Millisecond)
 	n := w.purge(home.Tenant, first)
-	w.check(n == 2, "2 records removed", "%d", n)
+	w.check(n == 3, "3 records removed", "%d", n)
 	w.remembers(home.Tenant, driver.HistoryQuery{}, "kept", "deleted")
 	w.listsAt(home, first)
 }
