@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -75,5 +76,14 @@ func TestM5_AListMatchesWhatIsLiveBehindItsCursor(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The tags of an entry are a list in its JSON form, also if it has none.
+func TestM8_TagsAreNeverNull(t *testing.T) {
+	for want, tags := range map[string][]string{`"tags":[]`: nil, `"tags":["a"]`: {"a"}} {
+		text, err := json.Marshal(Entry{ID: "1", Tags: tags})
+		require.NoError(t, err)
+		require.Contains(t, string(text), want)
 	}
 }
