@@ -117,12 +117,14 @@ func wholeBatch(w *world) {
 }
 
 func retiredIsFinal(w *world) {
-	w.puts(home, "new", "old")
-	w.apply(retired(retire(home, "old", driver.Merged, "new")))
-	w.conflicts(driver.Mutation{Live: located(home, "old")})
-	w.conflicts(retired(retire(home, "old", driver.Deleted, "")))
-	w.delete(home, "old", false)
-	w.looksUp(home, w.entry("old"), driver.Merged, "new")
+	w.puts(home, "new", "old", "older")
+	w.apply(retired(retire(home, "old", driver.Merged, "new"), retire(home, "older", driver.Superseded, "new")))
+	for id, state := range sorted(map[string]driver.State{"old": driver.Merged, "older": driver.Superseded}) {
+		w.conflicts(driver.Mutation{Live: located(home, id)})
+		w.conflicts(retired(retire(home, id, driver.Deleted, "")))
+		w.delete(home, id, false)
+		w.looksUp(home, w.entry(id), state, "new")
+	}
 }
 
 func heirCondition(w *world) {

@@ -14,7 +14,7 @@ func modelLaw() law {
 		{"again", "after a change of any kind every read gives another answer than before, or the same, as the change wants it", nil,
 			func(w *world) { sweepAgain(w, func() []driver.Adapter { return []driver.Adapter{w.store} }) }},
 		{"random", "random mutations, deliveries, purges and reads agree with a model, over handles and reopenings", nil,
-			func(w *world) { w.explore(w.size(6, 40, 300), nil) }},
+			func(w *world) { w.explore(w.size(8, 40, 300), nil) }},
 	}...)}
 }
 

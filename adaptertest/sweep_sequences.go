@@ -300,7 +300,7 @@ func (w *world) sweepSequences(moves []move) {
 	}
 	if w.config.short {
 		w.rng.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
-		all = all[:100]
+		all = all[:120]
 	}
 	for i, sequence := range all {
 		w.plan(i, true, func(p *plan) {
