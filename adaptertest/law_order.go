@@ -100,14 +100,19 @@ func cursorInTies(w *world) {
 	w.puts(home, append([]string{"9", "10", "09", long + "1", long + "2", long}, tied...)...)
 	all := w.ref.list(home, -1, driver.Query{At: w.now})
 	for i := range all {
-		q := driver.Query{At: w.now, After: all[i].Cursor()}
-		w.sameEntries(w.list(home, q), all[i+1:])
-		if w.scanner != nil {
-			w.sameEntries(w.scan(home, q), all[i+1:])
-		}
-		if w.versions != nil {
-			w.sameEntries(w.listAt(home, w.version(home.Tenant), q), all[i+1:])
-		}
+		w.samePages(home, driver.Query{At: w.now, After: all[i].Cursor()})
+	}
+}
+
+// samePages expects a list, a scan, and a list at the latest version to be what the reference lists.
+func (w *world) samePages(s driver.Scope, q driver.Query) {
+	want := w.ref.list(s, -1, q)
+	w.sameEntries(w.list(s, q), want)
+	if w.scanner != nil {
+		w.sameEntries(w.scan(s, q), want)
+	}
+	if w.versions != nil {
+		w.sameEntries(w.listAt(s, w.version(s.Tenant), q), want)
 	}
 }
 

@@ -132,14 +132,7 @@ func (w *world) readAround(t time.Time, zone *time.Location) {
 			for i := range all { // a cursor at each entry of that time
 				if d := all[i].CreatedAt.Sub(t); d > -time.Second && d < time.Second {
 					q.After, q.Limit = driver.Cursor{CreatedAt: all[i].CreatedAt.In(zone), ID: all[i].ID}, 3
-					want := w.ref.list(home, -1, q)
-					w.sameEntries(w.list(home, q), want)
-					if w.scanner != nil {
-						w.sameEntries(w.scan(home, q), want)
-					}
-					if w.versions != nil {
-						w.sameEntries(w.listAt(home, w.version(home.Tenant), q), want)
-					}
+					w.samePages(home, q)
 				}
 			}
 			if w.searcher != nil {
@@ -225,14 +218,7 @@ func (w *world) judgesOne(s driver.Scope, e *driver.Entry) {
 	before := driver.Query{At: w.now, After: driver.Cursor{CreatedAt: e.CreatedAt, ID: e.ID + "+"}}
 	behind := driver.Query{At: w.now, After: e.Cursor()}
 	for _, q := range []driver.Query{before, behind} {
-		listed := w.ref.list(s, -1, q)
-		w.sameEntries(w.list(s, q), listed)
-		if w.scanner != nil {
-			w.sameEntries(w.scan(s, q), listed)
-		}
-		if w.versions != nil {
-			w.sameEntries(w.listAt(s, w.version(s.Tenant), q), listed)
-		}
+		w.samePages(s, q)
 	}
 	if w.tx != nil {
 		w.tryApply(s.Tenant, driver.Mutation{Live: located(s, e.ID)})

@@ -52,7 +52,7 @@ func (w *world) keep(ctx context.Context, began time.Duration, over <-chan struc
 		err := w.latencies.time("maintain", func() (err error) { done, err = w.bank.Maintain(ctx); return err })
 		if err == nil {
 			start, asked := time.Now(), w.asked.Load()
-			if err = w.ranker.Sweep(ctx); asked > 0 {
+			if err = w.ranker.Sweep(ctx); err == nil && asked > 0 {
 				w.latencies.add("recall sweep, per index", time.Since(start)/time.Duration(asked))
 			}
 		}
