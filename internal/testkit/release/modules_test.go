@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-const tree = "../.."
+const tree = "../../.."
 
 // Every go.mod of the tree is in the table, each behind those that it requires, and a tagged
 // module requires only tagged ones.

@@ -3,11 +3,11 @@
 //
 // Usage, from anywhere in the tree:
 //
-//	go run -C internal/release . check             build everything that is committed as a stranger would
-//	go run -C internal/release . api               compare the public packages with those of the last tag
-//	go run -C internal/release . prepare vX.Y.Z    let the modules require each other at a version
-//	go run -C internal/release . tag [-yes]        show the tags of the commit; with -yes check it and make them
-//	go run -C internal/release . reopen            go back to working in the tree
+//	go run -C internal/testkit/release . check             build everything that is committed as a stranger would
+//	go run -C internal/testkit/release . api               compare the public packages with those of the last tag
+//	go run -C internal/testkit/release . prepare vX.Y.Z    let the modules require each other at a version
+//	go run -C internal/testkit/release . tag [-yes]        show the tags of the commit; with -yes check it and make them
+//	go run -C internal/testkit/release . reopen            go back to working in the tree
 //
 // # Modules
 //
