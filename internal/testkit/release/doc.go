@@ -24,6 +24,11 @@
 // in which they have them again, made by reopen. The go.sum files of the release hold the
 // sums of the modules of that very commit, as the go command will compute them from the tags.
 //
+// A module also replaces what its requirements require: "go mod tidy" looks for the tests of
+// the packages that a module imports. Therefore internal/testkit, which tests of the stores
+// import, is tagged. This program is a module of its own, since it runs in the commit of a
+// release too, whose modules require versions that cannot be got yet.
+//
 // # What check does
 //
 // It exports HEAD into a temporary directory. Unless HEAD is a release, it prepares the copy
