@@ -47,23 +47,24 @@
 //   - run_log.go: the cases of a log of run events, whoever keeps it.
 //   - law_*.go: the cases of a law. host.go and fault_injection.go: a bank over the
 //     store, and calls of it that are made to fail.
-//   - internal/mutate: breaks a store's source, or its SQL text, by machine, and lists what
-//     the kit does not find.
+//
+// The program internal/testkit/mutate breaks a store's source, or its SQL text, by machine, and
+// lists what the kit does not find.
 //
 // # Guarantees
 //
 //   - T1: every law that a store can break has a case. What the kit finds is measured by
 //     mutants of the in-memory store and of the rules of package driver, of which each is
-//     broken in one operator, constant, condition or statement (go run
-//     ./adaptertest/internal/mutate), and by a catalogue of stores that are wrong in what
+//     broken in one operator, constant, condition or statement (go run -C
+//     internal/testkit ./mutate), and by a catalogue of stores that are wrong in what
 //     they answer, beside the kit's own tests. Of 1,854 mutants 128 show in no answer of
-//     the store, each with a reason in internal/mutate/equivalent.txt; tests of the packages
+//     the store, each with a reason in mutate/equivalent.txt; tests of the packages
 //     themselves find 44 of them, so that 84 are equivalent (4.5 %). Of the other 1,726 the kit
 //     finds 1,723, 99.8 %: 1,680 with -short, and 43 more as a whole (the same command with
 //     -short, and then without it and with -only on the survivors). Of the 596 mutants of
 //     SQLite's SQL text that a store's answers can show 28 are judged equivalent (4.7 %), and
 //     the kit finds all of the other 568: 561 with -short, and 7 more as a whole. The
-//     documentation of internal/mutate has the commands.
+//     program's documentation has the commands.
 //   - T2: isolation (CTI-1) and redaction (SR-1) have no opt-out.
 //   - T3: nothing sleeps. The kit owns the clock: a store is told every instant.
 //   - T4: a failure names the law, the steps that were taken, what was expected and

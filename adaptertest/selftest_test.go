@@ -54,7 +54,7 @@ func sampled(d defect) bool {
 
 // TestBroken shows for each of these broken stores that the kit fails; for one in eight
 // unless AGENTMEMORY_LONG=1. What breaks a store in one place of its source is shown by
-// internal/mutate; these are wrong in what they answer, whatever way they came to it. A
+// internal/testkit/mutate; these are wrong in what they answer, whatever way they came to it. A
 // defect of concurrency is tried up to maxTries times.
 func TestBroken(t *testing.T) {
 	if testing.Short() {

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/openwop/agentmemory v0.0.0
+	github.com/openwop/agentmemory/internal/testkit v0.0.0
 	github.com/openwop/agentmemory/memory/postgres v0.0.0
 	github.com/openwop/agentmemory/memory/sqlite v0.0.0
 )
@@ -68,8 +69,9 @@ require (
 	modernc.org/sqlite v1.60.1 // indirect
 )
 
-replace github.com/openwop/agentmemory => ../
-
-replace github.com/openwop/agentmemory/memory/postgres => ../memory/postgres
-
-replace github.com/openwop/agentmemory/memory/sqlite => ../memory/sqlite
+replace (
+	github.com/openwop/agentmemory => ..
+	github.com/openwop/agentmemory/internal/testkit => ../internal/testkit
+	github.com/openwop/agentmemory/memory/postgres => ../memory/postgres
+	github.com/openwop/agentmemory/memory/sqlite => ../memory/sqlite
+)

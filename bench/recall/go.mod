@@ -6,6 +6,7 @@ require (
 	github.com/blevesearch/bleve/v2 v2.6.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/openwop/agentmemory v0.0.0
+	github.com/openwop/agentmemory/internal/testkit v0.0.0
 	github.com/openwop/agentmemory/memory/postgres v0.0.0
 	github.com/openwop/agentmemory/memory/sqlite v0.0.0
 	github.com/stretchr/testify v1.12.1
@@ -56,8 +57,9 @@ require (
 	modernc.org/sqlite v1.60.1 // indirect
 )
 
-replace github.com/openwop/agentmemory => ../../
-
-replace github.com/openwop/agentmemory/memory/postgres => ../../memory/postgres
-
-replace github.com/openwop/agentmemory/memory/sqlite => ../../memory/sqlite
+replace (
+	github.com/openwop/agentmemory => ../..
+	github.com/openwop/agentmemory/internal/testkit => ../../internal/testkit
+	github.com/openwop/agentmemory/memory/postgres => ../../memory/postgres
+	github.com/openwop/agentmemory/memory/sqlite => ../../memory/sqlite
+)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/openwop/agentmemory/bench/recall/dataset"
 	"github.com/openwop/agentmemory/consolidate"
-	"github.com/openwop/agentmemory/internal/pgcluster"
+	"github.com/openwop/agentmemory/internal/testkit/pgcluster"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openwop/agentmemory/internal/pgcluster"
+	"github.com/openwop/agentmemory/internal/testkit/pgcluster"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/redact"
 )

@@ -34,5 +34,6 @@ require (
 replace (
 	github.com/openwop/agentmemory => ../..
 	github.com/openwop/agentmemory/bridges/anthropic => ../anthropic
+	github.com/openwop/agentmemory/internal/testkit => ../../internal/testkit
 	github.com/openwop/agentmemory/memory/sqlite => ../../memory/sqlite
 )

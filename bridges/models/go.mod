@@ -46,5 +46,6 @@ require (
 
 replace (
 	github.com/openwop/agentmemory => ../..
+	github.com/openwop/agentmemory/internal/testkit => ../../internal/testkit
 	github.com/openwop/agentmemory/memory/sqlite => ../../memory/sqlite
 )

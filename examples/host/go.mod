@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/openwop/agentmemory v0.0.0
+	github.com/openwop/agentmemory/internal/testkit v0.0.0
 	github.com/openwop/agentmemory/memory/postgres v0.0.0
 	github.com/openwop/agentmemory/memory/sqlite v0.0.0
 	github.com/stretchr/testify v1.12.1
@@ -34,6 +35,7 @@ require (
 
 replace (
 	github.com/openwop/agentmemory => ../..
+	github.com/openwop/agentmemory/internal/testkit => ../../internal/testkit
 	github.com/openwop/agentmemory/memory/postgres => ../../memory/postgres
 	github.com/openwop/agentmemory/memory/sqlite => ../../memory/sqlite
 )

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/openwop/agentmemory v0.0.0
+	github.com/openwop/agentmemory/internal/testkit v0.0.0
 	github.com/openwop/agentmemory/memory/postgres v0.0.0
 )
 
@@ -16,6 +17,8 @@ require (
 	golang.org/x/text v0.41.0 // indirect
 )
 
-replace github.com/openwop/agentmemory => ../..
-
-replace github.com/openwop/agentmemory/memory/postgres => ../../memory/postgres
+replace (
+	github.com/openwop/agentmemory => ../..
+	github.com/openwop/agentmemory/internal/testkit => ../../internal/testkit
+	github.com/openwop/agentmemory/memory/postgres => ../../memory/postgres
+)

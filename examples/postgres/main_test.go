@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/openwop/agentmemory/internal/pgcluster"
+	"github.com/openwop/agentmemory/internal/testkit/pgcluster"
 )
 
 // Each start sees what the ones before it left, until it is forgotten. The server is one of

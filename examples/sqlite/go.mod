@@ -20,6 +20,8 @@ require (
 	modernc.org/sqlite v1.60.1 // indirect
 )
 
-replace github.com/openwop/agentmemory => ../..
-
-replace github.com/openwop/agentmemory/memory/sqlite => ../../memory/sqlite
+replace (
+	github.com/openwop/agentmemory => ../..
+	github.com/openwop/agentmemory/internal/testkit => ../../internal/testkit
+	github.com/openwop/agentmemory/memory/sqlite => ../../memory/sqlite
+)

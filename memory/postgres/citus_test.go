@@ -17,7 +17,7 @@ import (
 
 	"github.com/openwop/agentmemory/adaptertest"
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/internal/crashload"
+	"github.com/openwop/agentmemory/internal/testkit/crashload"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/openwop/agentmemory/internal/crashload"
-	"github.com/openwop/agentmemory/internal/pgcluster"
+	"github.com/openwop/agentmemory/internal/testkit/crashload"
+	"github.com/openwop/agentmemory/internal/testkit/pgcluster"
 )
 
 // server is the one that all tests share.

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/openwop/agentmemory v0.0.0
+	github.com/openwop/agentmemory/internal/testkit v0.0.0
 	github.com/stretchr/testify v1.12.1
 )
 
@@ -19,4 +20,7 @@ require (
 	golang.org/x/text v0.41.0 // indirect
 )
 
-replace github.com/openwop/agentmemory => ../..
+replace (
+	github.com/openwop/agentmemory => ../..
+	github.com/openwop/agentmemory/internal/testkit => ../../internal/testkit
+)

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/internal/crashload"
-	"github.com/openwop/agentmemory/internal/pgcluster"
+	"github.com/openwop/agentmemory/internal/testkit/crashload"
+	"github.com/openwop/agentmemory/internal/testkit/pgcluster"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 

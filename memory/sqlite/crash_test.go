@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/internal/crashload"
+	"github.com/openwop/agentmemory/internal/testkit/crashload"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/sqlite"
 )

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/openwop/agentmemory v0.0.0
+	github.com/openwop/agentmemory/internal/testkit v0.0.0
 	github.com/stretchr/testify v1.12.1
 	modernc.org/sqlite v1.60.1
 )
@@ -23,4 +24,7 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 )
 
-replace github.com/openwop/agentmemory => ../..
+replace (
+	github.com/openwop/agentmemory => ../..
+	github.com/openwop/agentmemory/internal/testkit => ../../internal/testkit
+)

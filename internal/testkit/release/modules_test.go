@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-const tree = "../.."
+const tree = "../../.."
 
 // Every go.mod of the tree is in the table, each behind those that it requires, and a tagged
 // module requires only tagged ones.
@@ -87,5 +87,29 @@ func TestTable_Dependabot(t *testing.T) {
 	slices.Sort(want)
 	if got := slices.Sorted(maps.Keys(listed)); !slices.Equal(got, want) {
 		t.Errorf("dependabot.yml lists %v, and the table %v", got, want)
+	}
+}
+
+// Between releases the go.mod files of the tree have the replace directives that reopen writes.
+func TestReplacements_OfTheTree(t *testing.T) {
+	copied := t.TempDir()
+	for _, m := range table {
+		data, err := os.ReadFile(filepath.Join(tree, m.dir, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, copied, path.Join(m.dir, "go.mod"), string(data))
+	}
+	if err := setReplacements(copied, table); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range table {
+		want, err := os.ReadFile(filepath.Join(copied, m.dir, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(tree, m.dir, "go.mod")); err != nil || string(got) != string(want) {
+			t.Errorf("%s: %v, want\n%s", m.dir, err, want)
+		}
 	}
 }

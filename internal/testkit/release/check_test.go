@@ -27,7 +27,7 @@ func TestCheck(t *testing.T) {
 			files["examples/README.md"] = "`go install " + rootPath + "/examples/sqlite@latest`\n"
 		}, "examples/README.md"},
 		"a page names a module that is not in the table": {func(files map[string]string) {
-			files["examples/README.md"] = "`go install " + rootPath + "/internal/release@latest`\n"
+			files["examples/README.md"] = "`go install " + rootPath + "/internal/testkit/release@latest`\n"
 		}, "does not contain package"},
 		"a page names a package that is not there": {func(files map[string]string) {
 			files["memory/sqlite/README.md"] = "$ go get " + rootPath + "/memory/sqlite/vectors\n"

@@ -3,11 +3,11 @@
 //
 // Usage, from anywhere in the tree:
 //
-//	go run -C internal/release . check             build everything that is committed as a stranger would
-//	go run -C internal/release . api               compare the public packages with those of the last tag
-//	go run -C internal/release . prepare vX.Y.Z    let the modules require each other at a version
-//	go run -C internal/release . tag [-yes]        show the tags of the commit; with -yes check it and make them
-//	go run -C internal/release . reopen            go back to working in the tree
+//	go run -C internal/testkit/release . check             build everything that is committed as a stranger would
+//	go run -C internal/testkit/release . api               compare the public packages with those of the last tag
+//	go run -C internal/testkit/release . prepare vX.Y.Z    let the modules require each other at a version
+//	go run -C internal/testkit/release . tag [-yes]        show the tags of the commit; with -yes check it and make them
+//	go run -C internal/testkit/release . reopen            go back to working in the tree
 //
 // # Modules
 //
@@ -23,6 +23,11 @@
 // therefore a commit in which the tagged modules have none, made by prepare, followed by one
 // in which they have them again, made by reopen. The go.sum files of the release hold the
 // sums of the modules of that very commit, as the go command will compute them from the tags.
+//
+// A module also replaces what its requirements require: "go mod tidy" looks for the tests of
+// the packages that a module imports. Therefore internal/testkit, which tests of the stores
+// import, is tagged. This program is a module of its own, since it runs in the commit of a
+// release too, whose modules require versions that cannot be got yet.
 //
 // # What check does
 //

@@ -1,14 +1,15 @@
 // Command mutate breaks a store in one place at a time and runs the kit on each of the
 // broken stores. It lists those that the kit does not find.
 //
-//	go run ./adaptertest/internal/mutate -short            # the in-memory store, half an hour of two processors
-//	go run ./adaptertest/internal/mutate -short -every 12  # the same of each twelfth mutant
-//	go run ./adaptertest/internal/mutate -only survivors   # the whole kit on what a run with -short has printed
-//	go run ./adaptertest/internal/mutate -short -limit 1m -sql -C memory/sqlite -run '^TestStore$' -log found.txt . .
+//	go run -C internal/testkit ./mutate -short            # the in-memory store, half an hour of two processors
+//	go run -C internal/testkit ./mutate -short -every 12  # the same of each twelfth mutant
+//	go run -C internal/testkit ./mutate -only survivors   # the whole kit on what a run with -short has printed
+//	go run -C internal/testkit ./mutate -short -limit 1m -sql -C ../../memory/sqlite -run '^TestStore$' -log found.txt . .
 //
 // The arguments are directories of packages, or files, that are broken, behind the
 // directory of the test that is run. Without arguments it is the in-memory store, the
-// rules of package driver that it goes by, and the kit's own test of it.
+// rules of package driver that it goes by, and the kit's own test of it. A file that an
+// option names, and the directory of -C, are relative to internal/testkit.
 //
 // Of 1,854 mutants of the in-memory store and the rules that it goes by 128 show in no answer
 // of the store, nearly all in the chunks, bounds and pages that make it fast. Tests of the
@@ -26,16 +27,16 @@
 // second page of one successor's records or of the outbox. So all are found; nine of them are so
 // because they do not end. The module's tests find all 97 of the others.
 //
-//	go run ./adaptertest/internal/mutate -short -limit 1m -sql -C memory/sqlite -run '^TestStore$' -log found.txt \
-//	  -equivalent adaptertest/internal/mutate/equivalent_sql.txt . apply.go changes.go commit.go documents.go entry.go \
+//	go run -C internal/testkit ./mutate -short -limit 1m -sql -C ../../memory/sqlite -run '^TestStore$' -log found.txt \
+//	  -equivalent mutate/equivalent_sql.txt . apply.go changes.go commit.go documents.go entry.go \
 //	  history.go outbox.go purge.go read.go run_log.go scars.go store.go swap.go tenants.go
-//	go run ./adaptertest/internal/mutate -limit 1m -sql -C memory/sqlite -run '^Test(Migrations|M7_|M9_|M10_|Leaf|Open_|Restore_)' \
+//	go run -C internal/testkit ./mutate -limit 1m -sql -C ../../memory/sqlite -run '^Test(Migrations|M7_|M9_|M10_|Leaf|Open_|Restore_)' \
 //	  -log found_own.txt . carry.go conn.go restore.go schema.go sweep.go
 //
-// With -equivalent adaptertest/internal/mutate/equivalent.txt those are left out that are
-// judged to show in no answer of a store, each with the reason. What can show in time,
-// memory or the text of an error only is not made where a rule can say so. Of two edits that make the
-// same of integers, x <= 3 and x < 3+1, one is made.
+// With -equivalent mutate/equivalent.txt those are left out that are judged to show in no
+// answer of a store, each with the reason. What can show in time, memory or the text of an
+// error only is not made where a rule can say so. Of two edits that make the same of integers,
+// x <= 3 and x < 3+1, one is made.
 //
 // All mutants are compiled into one test binary, and the variable MUTANT of the
 // environment chooses one. A mutant that does not compile is dropped. One that panics,

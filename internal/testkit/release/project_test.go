@@ -7,10 +7,11 @@ import (
 	"testing"
 )
 
-// small is a table like that of this tree: a library, a store over it, a program over both,
-// and an example to be copied.
+// small is a table like that of this tree: a library, what tests of stores need, a store over
+// the library, a program over both, and an example to be copied.
 var small = []module{
 	{dir: ".", tagged: true},
+	{dir: "internal/testkit", tagged: true},
 	{dir: "memory/sqlite", tagged: true},
 	{dir: "cmd/agentmemory", tagged: true, programs: []string{"."}},
 	{dir: "examples/sqlite"},
@@ -19,6 +20,7 @@ var small = []module{
 const (
 	goLine    = "\n\ngo 1.26.0\n"
 	rootLine  = "\nrequire " + rootPath + " v0.0.0\n"
+	kitLine   = "\nrequire " + rootPath + "/internal/testkit v0.0.0\n"
 	storeLine = "\nrequire " + rootPath + "/memory/sqlite v0.0.0\n\nrequire " + rootPath + " v0.0.0 // indirect\n"
 )
 
@@ -29,18 +31,21 @@ func smallFiles() map[string]string {
 		"CHANGELOG.md": "# Changelog\n\n## [0.2.0] - 2026-12-02\n\n## [0.1.0] - 2026-12-01\n",
 		"README.md": "# Small\n\n```\ngo get " + rootPath + "/memory  # the library\n```\n\n" +
 			"    go get " + rootPath + "/memory/sqlite\n\nor `go install " + rootPath + "/cmd/agentmemory@latest`\n",
-		"go.mod":                             "module " + rootPath + goLine,
-		"internal/hidden/hidden.go":          "package hidden\n\nconst Size = 1\n",
-		"memory/memory.go":                   "package memory\n\n// Get is public.\nfunc Get(id string) string { return id }\n\n// Reader is public.\ntype Reader interface{ Read() string }\n",
-		"memory/sqlite/go.mod":               "module " + rootPath + "/memory/sqlite" + goLine + rootLine,
-		"memory/sqlite/sqlite.go":            "package sqlite\n\nimport \"" + rootPath + "/memory\"\n\n// Open is public.\nfunc Open(r memory.Reader) string { return memory.Get(r.Read()) }\n",
-		"cmd/agentmemory/go.mod":             "module " + rootPath + "/cmd/agentmemory" + goLine + storeLine,
-		"cmd/agentmemory/main.go":            "package main\n\nimport \"" + rootPath + "/memory/sqlite\"\n\nfunc main() { _ = sqlite.Open }\n",
-		"examples/sqlite/go.mod":             "module " + rootPath + "/examples/sqlite" + goLine + storeLine,
-		"examples/sqlite/main.go":            "package main\n\nimport \"" + rootPath + "/memory/sqlite\"\n\nfunc main() { _ = sqlite.Open }\n",
-		"internal/release/api-changes.txt":   listHead,
-		"internal/release/go.mod":            "module " + rootPath + "/internal/release" + goLine,
-		"internal/release/testdata/keep.txt": "So that there is one.\n",
+		"go.mod":                                     "module " + rootPath + goLine,
+		"internal/hidden/hidden.go":                  "package hidden\n\nconst Size = 1\n",
+		"memory/memory.go":                           "package memory\n\n// Get is public.\nfunc Get(id string) string { return id }\n\n// Reader is public.\ntype Reader interface{ Read() string }\n",
+		"internal/testkit/go.mod":                    "module " + rootPath + "/internal/testkit" + goLine,
+		"internal/testkit/load.go":                   "package testkit\n\n// Rounds is a number of kills.\nconst Rounds = 3\n",
+		"memory/sqlite/go.mod":                       "module " + rootPath + "/memory/sqlite" + goLine + rootLine + kitLine,
+		"memory/sqlite/sqlite_test.go":               "package sqlite\n\nimport (\n\t\"testing\"\n\n\t\"" + rootPath + "/internal/testkit\"\n)\n\nfunc TestKill(t *testing.T) { _ = testkit.Rounds }\n",
+		"memory/sqlite/sqlite.go":                    "package sqlite\n\nimport \"" + rootPath + "/memory\"\n\n// Open is public.\nfunc Open(r memory.Reader) string { return memory.Get(r.Read()) }\n",
+		"cmd/agentmemory/go.mod":                     "module " + rootPath + "/cmd/agentmemory" + goLine + storeLine,
+		"cmd/agentmemory/main.go":                    "package main\n\nimport \"" + rootPath + "/memory/sqlite\"\n\nfunc main() { _ = sqlite.Open }\n",
+		"examples/sqlite/go.mod":                     "module " + rootPath + "/examples/sqlite" + goLine + storeLine,
+		"examples/sqlite/main.go":                    "package main\n\nimport \"" + rootPath + "/memory/sqlite\"\n\nfunc main() { _ = sqlite.Open }\n",
+		"internal/testkit/release/api-changes.txt":   listHead,
+		"internal/testkit/release/go.mod":            "module " + rootPath + "/internal/testkit/release" + goLine,
+		"internal/testkit/release/testdata/keep.txt": "So that there is one.\n",
 	}
 }
 

@@ -21,9 +21,9 @@ import (
 // listName is the file with the changes of the API since the last tag that somebody has
 // looked at and wants, and listHead is the file without any.
 const (
-	listName = "internal/release/api-changes.txt"
+	listName = "internal/testkit/release/api-changes.txt"
 	listHead = `# Incompatible changes of public packages since the last tag that are intended, one a line, as
-# "go run -C internal/release . api" prints them. A change that is not listed fails there, and
+# "go run -C internal/testkit/release . api" prints them. A change that is not listed fails there, and
 # so does a line that is no change any more. Compatible changes need no line.
 `
 )

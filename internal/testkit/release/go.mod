@@ -1,4 +1,4 @@
-module github.com/openwop/agentmemory/internal/release
+module github.com/openwop/agentmemory/internal/testkit/release
 
 go 1.26.0
 

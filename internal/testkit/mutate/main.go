@@ -14,7 +14,7 @@ import (
 
 func main() {
 	var o options
-	flag.StringVar(&o.dir, "C", ".", "the directory of the module")
+	flag.StringVar(&o.dir, "C", "../..", "the directory of the module")
 	flag.StringVar(&o.run, "run", "^TestInMemory$", "the test that runs the kit")
 	flag.BoolVar(&o.short, "short", false, "run the kit with -short")
 	flag.BoolVar(&o.sql, "sql", false, "break the SQL text in string literals, and nothing else")

@@ -21,6 +21,7 @@ type module struct {
 // requires only tagged ones.
 var table = []module{
 	{dir: ".", tagged: true},
+	{dir: "internal/testkit", tagged: true}, // tests of the stores import it
 	{dir: "memory/sqlite", tagged: true},
 	{dir: "memory/postgres", tagged: true},
 	{dir: "bridges/anthropic", tagged: true},
@@ -39,7 +40,7 @@ var table = []module{
 	{dir: "inspector/pagetest"},
 	{dir: "bench"},
 	{dir: "bench/recall"},
-	{dir: "internal/release"},
+	{dir: "internal/testkit/release"},
 }
 
 // path is the module path.
@@ -47,6 +48,10 @@ func (m module) path() string { return path.Join(rootPath, m.dir) }
 
 // tag is the name of the module's tag for a version.
 func (m module) tag(version string) string { return path.Join(m.dir, version) }
+
+// forTests reports whether only tests of this tree import the module: go mod tidy of a module that imports a store
+// looks for it, and nobody gets it by name.
+func (m module) forTests() bool { return strings.HasPrefix(m.dir, "internal/") }
 
 // example reports whether the module is there to be copied.
 func (m module) example() bool { return strings.HasPrefix(m.dir, "examples/") }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -63,8 +64,10 @@ func setVersions(root string, modules []module, version string, drop func(module
 				return nil, fmt.Errorf("%s requires %s, which has no tags or stands behind it in the table", m.dir, required.dir)
 			}
 			lines = append(lines, line)
-			if drop(m) {
-				if err := file.DropReplace(required.path(), ""); err != nil {
+		}
+		if drop(m) {
+			for _, other := range modules { // also those that m only replaces
+				if err := file.DropReplace(other.path(), ""); err != nil {
 					return nil, err
 				}
 			}
@@ -88,14 +91,23 @@ func setVersions(root string, modules []module, version string, drop func(module
 }
 
 // setReplacements lets every module of the tree below root replace what it requires of the
-// table by its directory.
+// table by its directory, and what that requires in its turn: go mod tidy looks for the tests
+// of what a module imports. It goes by the order of the table.
 func setReplacements(root string, modules []module) error {
+	needed := map[string][]module{} // by directory
 	for _, m := range modules {
 		file, err := readMod(root, m)
 		if err != nil {
 			return err
 		}
 		for _, required := range ours(file, modules) {
+			for _, n := range append([]module{required}, needed[required.dir]...) {
+				if !slices.ContainsFunc(needed[m.dir], func(o module) bool { return o.dir == n.dir }) {
+					needed[m.dir] = append(needed[m.dir], n)
+				}
+			}
+		}
+		for _, required := range needed[m.dir] {
 			dir, err := filepath.Rel(filepath.FromSlash(m.dir), filepath.FromSlash(required.dir))
 			if err != nil {
 				return err

@@ -14,7 +14,7 @@ import (
 func TestRelease_IsWhatTheGoCommandGetsFromTheTags(t *testing.T) {
 	repo := project(t, smallFiles())
 	release(t, repo, "v0.1.0")
-	if tags := must(t, repo, "tag", "--points-at", "HEAD"); tags != "cmd/agentmemory/v0.1.0\nmemory/sqlite/v0.1.0\nv0.1.0" {
+	if tags := must(t, repo, "tag", "--points-at", "HEAD"); tags != "cmd/agentmemory/v0.1.0\ninternal/testkit/v0.1.0\nmemory/sqlite/v0.1.0\nv0.1.0" {
 		t.Fatalf("tags: %q", tags)
 	}
 	if kind := must(t, repo, "cat-file", "-t", "memory/sqlite/v0.1.0"); kind != "tag" {
@@ -29,7 +29,7 @@ func TestRelease_IsWhatTheGoCommandGetsFromTheTags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range small[:2] { // what the program requires
+	for _, m := range []module{small[0], small[2]} { // what the program requires
 		out, err := command(t.TempDir(), direct, "go", "mod", "download", "-json", m.path()+"@v0.1.0")
 		if err != nil {
 			t.Fatal(err)
@@ -45,6 +45,13 @@ func TestRelease_IsWhatTheGoCommandGetsFromTheTags(t *testing.T) {
 		}
 	}
 	if _, err := command(t.TempDir(), direct, "go", "install", rootPath+"/cmd/agentmemory@v0.1.0"); err != nil {
+		t.Error(err)
+	}
+	// A module that imports the store can be tidied, which looks for what its tests import.
+	importer := t.TempDir()
+	put(t, importer, "go.mod", "module example.org/importer"+goLine)
+	put(t, importer, "importer.go", "package importer\n\nimport _ \""+rootPath+"/memory/sqlite\"\n")
+	if _, err := command(importer, direct, "go", "mod", "tidy"); err != nil {
 		t.Error(err)
 	}
 	// And the commit can be built as it is, by somebody who has checked it out.
