@@ -293,7 +293,7 @@ func logPayloads(l *logWorld) {
 func samplePayloads() []events.Payload {
 	updated := true
 	return []events.Payload{
-		events.MemoryWritten{MemoryRef: "support", MemoryID: "m1", NodeID: "n1", AgentID: "a1", Tags: []string{"t,1", "é"}},
+		events.MemoryWritten{MemoryRef: "support", MemoryID: "m1", NodeID: "n1", AgentID: "a1"},
 		events.MemoryCompacted{MemoryRef: "support", OutputID: "m2", SourceIDs: []string{"m1"}, SourceCount: 1, Trigger: events.CompactionHostManaged,
 			ByteSize: 42, Distillation: &events.Distillation{TokenBudget: 100, TokensUsed: 99, IndexUpdated: &updated}},
 		events.MemoryConsolidated{MemoryRef: "support", InputCount: 3, OutputCount: 2, MergedIDs: []string{"m1", "m2"}, Trigger: events.ConsolidationScheduled},

@@ -134,8 +134,8 @@ func TestRunLog_Broken(t *testing.T) {
 		})},
 		{name: "drops the payload's list", finds: "payloads", read: changed(func(evs []events.RunEvent) []events.RunEvent {
 			for i := range evs {
-				if p, ok := evs[i].Payload.(events.MemoryWritten); ok {
-					p.Tags = nil
+				if p, ok := evs[i].Payload.(events.MemoryConsolidated); ok {
+					p.MergedIDs = nil
 					evs[i].Payload = p
 				}
 			}

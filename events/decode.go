@@ -51,9 +51,10 @@ func decode(t Type, doc any) (Payload, error) {
 
 var decoders = map[Type]func(*fields) Payload{
 	TypeMemoryWritten: func(f *fields) Payload {
+		f.list("tags") // by the schema, and then dropped: a tag may be anything
 		return MemoryWritten{
 			MemoryRef: f.required("memoryRef"), MemoryID: f.required("memoryId"),
-			NodeID: f.optional("nodeId"), AgentID: f.optional("agentId"), Tags: f.list("tags"),
+			NodeID: f.optional("nodeId"), AgentID: f.optional("agentId"),
 		}
 	},
 	TypeMemoryCompacted: func(f *fields) Payload {

@@ -12,9 +12,9 @@
 // # Guarantees
 //
 //   - E1: no payload type of the agent-memory layer has a field that could hold what
-//     an entry says. There are identifiers, counts, enums and references; tags only
-//     where a host asked for them. Nothing else can be put into such a record or read
-//     out of JSON. A [HostPayload] is the host's own, and no package here makes one.
+//     an entry says. There are identifiers, counts, enums and references; no tags.
+//     Nothing else can be put into such a record or read out of JSON. A [HostPayload]
+//     is the host's own, and no package here makes one.
 //   - E2: [Emit] checks every record before a sink sees any of them.
 //   - E3: a record's ID stays the same over redelivery. A [RunLog] assigns sequences
 //     without gaps, drops a (runId, eventId) that the tenant's log has, and takes the

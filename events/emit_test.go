@@ -52,7 +52,7 @@ func TestEmitAllocations(t *testing.T) {
 	for name, emit := range map[string]func(){
 		"written": func() {
 			r := rec
-			r.Payload = MemoryWritten{MemoryRef: rec.RunID, MemoryID: rec.ID, Tags: full[0].(MemoryWritten).Tags}
+			r.Payload = MemoryWritten{MemoryRef: rec.RunID, MemoryID: rec.ID}
 			_ = Emit(ctx, sink, r)
 		},
 		"compacted": func() {

@@ -311,7 +311,7 @@ func TestFileTakesWhatEmitTakes(t *testing.T) {
 	}
 	for i, p := range slices.Concat(full, minimal, []Payload{
 		WorkspaceUpdated{Path: strings.Repeat("\x01", MaxPayloadText-3), Version: 1},
-		MemoryWritten{MemoryRef: "r", MemoryID: "m", Tags: make([]string, MaxPayloadText/3-4)},
+		MemoryConsolidated{MemoryRef: "r", MergedIDs: slices.Repeat([]string{"m"}, MaxPayloadText/4-4)},
 	}) {
 		if err := Emit(t.Context(), f, record(strings.Repeat("\x01", 127)+string(rune('A'+i)), "big", "r", p)); err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ var updated = true
 
 // full are valid payloads with every field set, minimal with the required ones.
 var full = []Payload{
-	MemoryWritten{MemoryRef: "ref", MemoryID: "m1", NodeID: "n", AgentID: "a", Tags: []string{"", "t<&>\u2028"}},
+	MemoryWritten{MemoryRef: "ref", MemoryID: "m1", NodeID: "n", AgentID: "a"},
 	MemoryCompacted{
 		MemoryRef: "ref", OutputID: "o", SourceIDs: []string{"a", "b"}, SourceCount: 2,
 		Trigger: CompactionBoth, ByteSize: MaxInteger,

@@ -118,8 +118,6 @@ func TestLogCopies(t *testing.T) {
 // spoil changes everything that a payload shares with its copies.
 func spoil(p Payload) {
 	switch p := p.(type) {
-	case MemoryWritten:
-		p.Tags[0] = "spoilt"
 	case MemoryCompacted:
 		p.SourceIDs[0] = "spoilt"
 		*p.Distillation.IndexUpdated = false

@@ -39,8 +39,6 @@ type MemoryWritten struct {
 	// that no node made, such as one of a background pass.
 	NodeID  string `json:"nodeId,omitempty"`
 	AgentID string `json:"agentId,omitempty"`
-	// Tags are the entry's redacted tags; absent unless the host asked for them.
-	Tags []string `json:"tags,omitempty"`
 }
 
 // CompactionTrigger says what started a compaction or a distillation. A

@@ -110,9 +110,6 @@ type Sink interface {
 // Clone copies a record so that it shares no memory that somebody could change.
 func (r Record) Clone() Record {
 	switch p := r.Payload.(type) {
-	case MemoryWritten:
-		p.Tags = slices.Clone(p.Tags)
-		r.Payload = p
 	case MemoryCompacted:
 		p.SourceIDs = slices.Clone(p.SourceIDs)
 		if p.Distillation != nil {

@@ -7,7 +7,6 @@ func (p MemoryWritten) Validate() error {
 	c.required("/memoryId", p.MemoryID)
 	c.text("/nodeId", p.NodeID)
 	c.text("/agentId", p.AgentID)
-	c.texts("/tags", p.Tags, 0)
 	return c.err()
 }
 
@@ -131,7 +130,7 @@ func emitterRules(p Payload) error {
 func textSize(p Payload) int {
 	switch p := p.(type) {
 	case MemoryWritten:
-		return sizes(p.MemoryRef, p.MemoryID, p.NodeID, p.AgentID) + sizes(p.Tags...)
+		return sizes(p.MemoryRef, p.MemoryID, p.NodeID, p.AgentID)
 	case MemoryCompacted:
 		return sizes(p.MemoryRef, p.OutputID) + sizes(p.SourceIDs...)
 	case MemoryConsolidated:

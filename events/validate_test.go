@@ -12,7 +12,7 @@ import (
 // field has to be put here by hand, which is the point.
 func TestE1_FieldWhitelist(t *testing.T) {
 	allowed := map[Type]string{
-		TypeMemoryWritten:      "memoryRef:string memoryId:string nodeId:string agentId:string tags:[]string",
+		TypeMemoryWritten:      "memoryRef:string memoryId:string nodeId:string agentId:string",
 		TypeMemoryCompacted:    "memoryRef:string outputId:string sourceIds:[]string sourceCount:int64 trigger:events.CompactionTrigger byteSize:int64 distillation:*events.Distillation",
 		TypeMemoryConsolidated: "memoryRef:string inputCount:int64 outputCount:int64 mergedIds:[]string trigger:events.ConsolidationTrigger",
 		TypeCommitmentFired:    "commitmentId:string memoryRef:string memoryId:string condition:events.Condition enqueuedRunId:string",
@@ -155,7 +155,7 @@ func TestE2_EmitterRules(t *testing.T) {
 			Distillation: &Distillation{TokenBudget: 5, TokensUsed: 6},
 		}, "/distillation/tokensUsed"},
 		{"most text", WorkspaceUpdated{Path: strings.Repeat("p", MaxPayloadText-3), Version: 1}, ""},
-		{"too much text", MemoryWritten{MemoryRef: "r", MemoryID: "m", Tags: make([]string, MaxPayloadText/3)}, ""},
+		{"too much text", WorkspaceUpdated{Path: strings.Repeat("p", MaxPayloadText+1), Version: 1}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if err := c.p.Validate(); err != nil {

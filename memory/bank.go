@@ -73,10 +73,6 @@ type Config struct {
 	// WriteEvents announces every write by a memory.written event (RFC 0057). It
 	// needs a Sink or the RunLog, and a Transactor.
 	WriteEvents bool
-	// EventTags puts an entry's redacted tags on its memory.written event, as the entry
-	// has them when the event is delivered. One that was deleted, has expired or was
-	// forgotten by then has none. It does not go with RunLog: a log keeps what it has.
-	EventTags bool
 	// MaxUndelivered is how many events of one tenant may wait for the sink. While that many
 	// wait, writes of this tenant that would add an event fail with [ErrBacklog], and other
 	// tenants are not affected. They succeed again once any process has relayed the events.
@@ -159,8 +155,8 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 	if cfg.RunLog {
 		log, ok := driver.As[events.RunLog](a)
 		switch {
-		case cfg.Sink != nil || cfg.EventTags:
-			return nil, fail(ErrValidation, "the store's run log goes with no sink and no tags on events")
+		case cfg.Sink != nil:
+			return nil, fail(ErrValidation, "the store's run log goes with no sink")
 		case !ok || b.tx == nil:
 			return nil, fail(ErrNotProvided, "the store keeps no run log")
 		}

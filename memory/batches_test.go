@@ -10,7 +10,6 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // calls returns how often the store was called by f.
@@ -89,35 +88,6 @@ func TestRewritesAndForgettingReadInBatches(t *testing.T) {
 		_, err := h.Forget(ctx, "acme", "s")
 		require.NoError(t, err)
 	}), 6)
-}
-
-// Tags go on events as the entries have them at delivery, so that no tag outlives its
-// entry in the outbox.
-func TestM10_UndeliveredTagsAreForgotten(t *testing.T) {
-	store := newSpy()
-	h := newHostOn(t, store, func(c *memory.Config) { c.EventTags = true })
-	run := h.run("r", "acme")
-	for _, subject := range []string{"s", "other"} {
-		_, err := run.Put(ctx, "m", memory.Draft{Content: "x", Tags: []string{"tag of " + subject}, Subjects: []string{subject}})
-		require.NoError(t, err)
-	}
-	for rec, err := range store.Undelivered(ctx, driver.OutboxQuery{}) {
-		require.NoError(t, err)
-		require.Empty(t, rec.Payload.(events.MemoryWritten).Tags, "no tag waits in the store")
-	}
-	deleted, err := run.Put(ctx, "m", memory.Draft{Content: "x", Tags: []string{"tag of what was deleted"}})
-	require.NoError(t, err)
-	_, err = run.Delete(ctx, "m", deleted.ID)
-	require.NoError(t, err)
-	_, err = h.Forget(ctx, "acme", "s")
-	require.NoError(t, err)
-	_, err = h.Relay(ctx)
-	require.NoError(t, err)
-	logged := h.log.Events("acme", "r")
-	require.Len(t, logged, 3)
-	require.Empty(t, logged[2].Payload.(events.MemoryWritten).Tags)
-	require.Empty(t, logged[0].Payload.(events.MemoryWritten).Tags)
-	require.Equal(t, []string{"tag of other"}, logged[1].Payload.(events.MemoryWritten).Tags)
 }
 
 // A relay looks at every event once, however many runs are stuck.

@@ -156,11 +156,7 @@ func (r *relay) left(recs []events.Record) {
 
 // emit gives records to the sink and takes them out of the outbox.
 func (r *relay) emit(ctx context.Context, recs []events.Record) (refused, err error) {
-	out, err := r.bank.dress(ctx, recs)
-	if err != nil {
-		return nil, err
-	}
-	err = within(ctx, "the sink", func(ctx context.Context) error { return events.Emit(ctx, r.bank.cfg.Sink, out...) })
+	err = within(ctx, "the sink", func(ctx context.Context) error { return events.Emit(ctx, r.bank.cfg.Sink, recs...) })
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -178,42 +174,6 @@ func (r *relay) emit(ctx context.Context, recs []events.Record) (refused, err er
 		r.bank.backlog.add(recs[i].Tenant, -1)
 	}
 	return nil, nil
-}
-
-// dress returns events as the sink gets them: with the tags that their entries have now,
-// where the host wants tags. The outbox has none, so that none outlives its entry.
-func (b *Bank) dress(ctx context.Context, recs []events.Record) ([]events.Record, error) {
-	if !b.cfg.EventTags {
-		return recs, nil
-	}
-	ids := map[Scope][]string{}
-	for i := range recs {
-		if p, ok := recs[i].Payload.(events.MemoryWritten); ok {
-			s := Scope{Tenant: recs[i].Tenant, Ref: p.MemoryRef}
-			ids[s] = append(ids[s], p.MemoryID)
-		}
-	}
-	tags := map[driver.Located][]string{}
-	for s, list := range ids {
-		found, err := lookup(ctx, b.tx, s, list)
-		if err != nil {
-			return nil, err
-		}
-		for _, rec := range found {
-			if rec.State != Deleted && !rec.Erased && rec.Entry.LiveAt(b.Now()) {
-				tags[driver.Located{Scope: s, ID: rec.Entry.ID}] = rec.Entry.Tags
-			}
-		}
-	}
-	out := make([]events.Record, len(recs))
-	for i, rec := range recs {
-		if p, ok := rec.Payload.(events.MemoryWritten); ok {
-			p.Tags = tags[driver.Located{Scope: Scope{Tenant: rec.Tenant, Ref: p.MemoryRef}, ID: p.MemoryID}]
-			rec.Payload = p
-		}
-		out[i] = rec
-	}
-	return out, nil
 }
 
 func nameOf(r *events.Record) runName { return runName{r.Tenant, r.RunID} }

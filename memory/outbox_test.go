@@ -20,7 +20,7 @@ func (f sinkFunc) Emit(ctx context.Context, recs ...events.Record) error { retur
 
 func TestE3_AWriteAndItsEventCommitTogether(t *testing.T) {
 	store := newSpy()
-	h := newHostOn(t, store, func(c *memory.Config) { c.EventTags = true })
+	h := newHostOn(t, store)
 	run := h.run("r1", "acme")
 	e, err := run.Put(ctx, "m", memory.Draft{Content: "x", Tags: []string{"t"}, NodeID: "node-1", AgentID: "agent-1"})
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func TestE3_AWriteAndItsEventCommitTogether(t *testing.T) {
 	require.Equal(t, memory.Relayed{Delivered: 1}, relayed)
 	logged := h.log.Events("acme", "r1")
 	require.Len(t, logged, 1)
-	require.Equal(t, events.MemoryWritten{MemoryRef: "m", MemoryID: e.ID, NodeID: "node-1", AgentID: "agent-1", Tags: []string{"t"}}, logged[0].Payload)
+	require.Equal(t, events.MemoryWritten{MemoryRef: "m", MemoryID: e.ID, NodeID: "node-1", AgentID: "agent-1"}, logged[0].Payload)
 	require.Equal(t, "node-1", logged[0].NodeID)
 	require.Equal(t, e.CreatedAt, logged[0].Time)
 
@@ -65,7 +65,6 @@ func TestE3_EveryWriteOfARunIsAnnouncedBeforeItEnds(t *testing.T) {
 		written := ev.Payload.(events.MemoryWritten)
 		require.True(t, want[written.MemoryID])
 		delete(want, written.MemoryID)
-		require.Empty(t, written.Tags, "tags are off unless asked for")
 	}
 	require.Empty(t, want)
 	require.Equal(t, inChild.ID, h.log.Events("acme", "c1")[0].Payload.(events.MemoryWritten).MemoryID)

@@ -15,7 +15,7 @@ import (
 // A store that is shown without its writes reads as it does, and takes no change by any way.
 func TestReadOnly(t *testing.T) {
 	store := inmem.New()
-	h := newHostOn(t, store, func(c *memory.Config) { c.EventTags = true })
+	h := newHostOn(t, store)
 	full := h.run("r1", "acme")
 	token, err := full.Token()
 	require.NoError(t, err)

@@ -110,7 +110,6 @@ func TestRunLogConfig(t *testing.T) {
 		want error
 	}{
 		"a sink too": {memory.Config{RunLog: true, Sink: new(events.Log)}, memory.ErrValidation},
-		"tags":       {memory.Config{RunLog: true, EventTags: true}, memory.ErrValidation},
 		"no log":     {memory.Config{RunLog: true}, memory.ErrNotProvided},
 	} {
 		_, err := memory.New(newSpy(), c.cfg)

@@ -18,7 +18,7 @@ const secret = "hunter2-hunter2-hunter2"
 
 func TestM3_NothingReachesTheStoreUnredacted(t *testing.T) {
 	store := newSpy()
-	h := newHostOn(t, store, func(c *memory.Config) { c.EventTags = true })
+	h := newHostOn(t, store)
 	keys := newVault("vault/key", secret)
 	run, err := h.Start(ctx, memory.RunConfig{ID: "r1", Tenant: "acme", Redactor: keys})
 	require.NoError(t, err)
@@ -68,7 +68,6 @@ func TestM3_NothingReachesTheStoreUnredacted(t *testing.T) {
 	logged, err := json.Marshal(h.log.Events("acme", "r1"))
 	require.NoError(t, err)
 	require.NotContains(t, string(logged), secret)
-	require.Contains(t, string(logged), "vault/key")
 }
 
 func TestM3_IDsAreIssuedAndAscend(t *testing.T) {

@@ -69,7 +69,7 @@ func newWorld(t testing.TB, plain bool) *world {
 	require.NoError(t, err)
 	w.ranker = recall.New(recall.Config{Embedder: embedder{w}, Redactor: w.vaults})
 	cfg := memory.Config{
-		Now: func() time.Time { return time.UnixMilli(w.clock.Load()) }, Sink: sink{w}, WriteEvents: true, EventTags: true,
+		Now: func() time.Time { return time.UnixMilli(w.clock.Load()) }, Sink: sink{w}, WriteEvents: true,
 		Ranker: w.ranker, TokenCounter: chars{}, MaxEntryBytes: 4096,
 	}
 	if !plain {

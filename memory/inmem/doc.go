@@ -14,8 +14,8 @@
 //   - A mutation is checked as a whole before any of it is applied, and readers
 //     see all of it or nothing (M8).
 //   - Taking a version copies nothing. A read at an old version costs what the
-//     entries it returns cost, plus a glance at each few hundred entries that
-//     have come or gone since.
+//     entries it returns cost, plus a glance at each entry that
+//     has come or gone since.
 //   - Erasing drops the last reference that the store has to a text (M10). A scan
 //     that runs meanwhile passes over it, but for the page that it has read.
 //   - The order of entries is kept at insertion (M5), so entries of any age can

@@ -2,7 +2,6 @@ package inmem
 
 import (
 	"iter"
-	"math"
 	"slices"
 	"sort"
 )
@@ -15,49 +14,24 @@ const chunkSize = 512
 // lie in chunks, so that an insertion or a removal anywhere moves few of them.
 type ordered[T any] struct {
 	compare func(a, b T) int
-	widen   func(*bounds, T) // nil where nobody reads the bounds
-	chunks  []chunk[T]
-}
-
-// chunk is a part of the items. It is never empty.
-type chunk[T any] struct {
-	items  []T
-	bounds bounds
-}
-
-// bounds hold for all records of a chunk, so that a reader can pass over it as a whole.
-// They may be wider than need be.
-type bounds struct {
-	firstBorn, lastBorn    uint64 // of their lives
-	lastDied               uint64
-	minExpires, maxExpires int64
-}
-
-func (o *ordered[T]) newChunk(items []T) chunk[T] {
-	ch := chunk[T]{items: items, bounds: bounds{firstBorn: forever, minExpires: never, maxExpires: math.MinInt64}}
-	if o.widen != nil {
-		for _, x := range items {
-			o.widen(&ch.bounds, x)
-		}
-	}
-	return ch
+	chunks  [][]T // none is empty
 }
 
 // locate returns where x is or belongs: before the item i of chunk c. If i is the
 // chunk's length, that is also where the next chunk begins.
 func (o *ordered[T]) locate(x T) (c, i int) {
-	c = sort.Search(len(o.chunks), func(c int) bool { return o.compare(o.chunks[c].items[0], x) >= 0 }) - 1
+	c = sort.Search(len(o.chunks), func(c int) bool { return o.compare(o.chunks[c][0], x) >= 0 }) - 1
 	if c < 0 {
 		return 0, 0
 	}
-	items := o.chunks[c].items
+	items := o.chunks[c]
 	return c, sort.Search(len(items), func(i int) bool { return o.compare(items[i], x) >= 0 })
 }
 
 // end returns where the items end.
 func (o *ordered[T]) end() (c, i int) {
 	if c = len(o.chunks) - 1; c >= 0 {
-		i = len(o.chunks[c].items)
+		i = len(o.chunks[c])
 	}
 	return c, i
 }
@@ -65,35 +39,32 @@ func (o *ordered[T]) end() (c, i int) {
 // insert puts x in its place, which is nearly always the end.
 func (o *ordered[T]) insert(x T) {
 	c, i := o.end()
-	if c >= 0 && o.compare(o.chunks[c].items[i-1], x) > 0 {
+	if c >= 0 && o.compare(o.chunks[c][i-1], x) > 0 {
 		c, i = o.locate(x)
-		if len(o.chunks[c].items) == chunkSize {
+		if len(o.chunks[c]) == chunkSize {
 			o.split(c)
-			if half := len(o.chunks[c].items); i > half {
+			if half := len(o.chunks[c]); i > half {
 				c, i = c+1, i-half
 			}
 		}
-		o.chunks[c].items = slices.Insert(o.chunks[c].items, i, x)
+		o.chunks[c] = slices.Insert(o.chunks[c], i, x)
 	} else {
 		switch {
 		case c < 0:
-			o.chunks, c = append(o.chunks, o.newChunk(nil)), 0
+			o.chunks, c = append(o.chunks, nil), 0
 		case i == chunkSize:
-			o.chunks, c = append(o.chunks, o.newChunk(make([]T, 0, chunkSize))), c+1
+			o.chunks, c = append(o.chunks, make([]T, 0, chunkSize)), c+1
 		}
-		o.chunks[c].items = append(o.chunks[c].items, x)
-	}
-	if o.widen != nil {
-		o.widen(&o.chunks[c].bounds, x)
+		o.chunks[c] = append(o.chunks[c], x)
 	}
 }
 
 func (o *ordered[T]) split(c int) {
 	const half = chunkSize / 2
-	items := o.chunks[c].items
-	o.chunks = slices.Insert(o.chunks, c+1, o.newChunk(slices.Clone(items[half:])))
+	items := o.chunks[c]
+	o.chunks = slices.Insert(o.chunks, c+1, slices.Clone(items[half:]))
 	clear(items[half:])
-	o.chunks[c] = o.newChunk(items[:half])
+	o.chunks[c] = items[:half:half]
 }
 
 // remove takes out the item that compares equal to x and is there. It joins chunks that
@@ -101,19 +72,19 @@ func (o *ordered[T]) split(c int) {
 // tiny chunks.
 func (o *ordered[T]) remove(x T) {
 	c, i := o.locate(x)
-	if i == len(o.chunks[c].items) {
+	if i == len(o.chunks[c]) {
 		c, i = c+1, 0
 	}
-	items := o.chunks[c].items
+	items := o.chunks[c]
 	if i == 0 { // as of what is due, or of what is delivered
 		clear(items[:1])
 		items = items[1:]
 	} else {
 		items = slices.Delete(items, i, i+1)
 	}
-	o.chunks[c].items = items
-	if c > 0 && len(o.chunks[c-1].items)+len(items) <= chunkSize/2 {
-		o.chunks[c-1] = o.newChunk(append(o.chunks[c-1].items, items...))
+	o.chunks[c] = items
+	if c > 0 && len(o.chunks[c-1])+len(items) <= chunkSize/2 {
+		o.chunks[c-1] = append(o.chunks[c-1], items...)
 		items = nil
 	}
 	if len(items) == 0 {
@@ -126,7 +97,7 @@ func (o *ordered[T]) from(x T) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		c, i := o.locate(x)
 		for ; c < len(o.chunks); c, i = c+1, 0 {
-			for _, item := range o.chunks[c].items[i:] {
+			for _, item := range o.chunks[c][i:] {
 				if !yield(item) {
 					return
 				}

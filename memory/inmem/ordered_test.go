@@ -18,9 +18,9 @@ func TestOrdered(t *testing.T) {
 		same := func() {
 			require.Equal(t, want, slices.AppendSeq([]int(nil), list.from(-1)))
 			for c, ch := range list.chunks {
-				require.True(t, 0 < len(ch.items) && len(ch.items) <= chunkSize)
+				require.True(t, 0 < len(ch) && len(ch) <= chunkSize)
 				if c > 0 {
-					require.Greater(t, len(list.chunks[c-1].items)+len(ch.items), chunkSize/4)
+					require.Greater(t, len(list.chunks[c-1])+len(ch), chunkSize/4)
 				}
 			}
 		}

@@ -231,21 +231,10 @@ func (r *reader) walk(l *ordered[*record], page []*driver.Entry, length int) []*
 	if c >= 0 && r.behind != nil {
 		c, i = l.locate(&record{entry: r.behind, created: r.behind.CreatedAt.UnixMilli()})
 	}
-	v, at := r.version, r.at
 	for ; c >= 0 && len(page) < length; c, i = c-1, chunkSize {
-		ch := &l.chunks[c]
-		if ch.bounds.hide(v, at) {
-			continue
-		}
-		items := ch.items[:min(i, len(ch.items))]
-		if ch.bounds.show(v, at) {
-			for j := len(items) - 1; j >= 0 && len(page) < length; j-- {
-				page = append(page, items[j].entry)
-			}
-			continue
-		}
-		for j := len(items) - 1; j >= 0 && len(page) < length; j-- {
-			if rec := items[j]; rec.visible(v, at) {
+		items := l.chunks[c]
+		for j := min(i, len(items)) - 1; j >= 0 && len(page) < length; j-- {
+			if rec := items[j]; rec.visible(r.version, r.at) {
 				page = append(page, rec.entry)
 			}
 		}

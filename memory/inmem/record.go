@@ -65,30 +65,6 @@ func (r *record) record() driver.Record {
 	return rec
 }
 
-// widen makes bounds hold for r.
-func widen(b *bounds, r *record) {
-	born := r.born
-	if len(r.earlier) > 0 {
-		born = r.earlier[0].from
-	}
-	b.firstBorn = min(b.firstBorn, born)
-	b.lastBorn = max(b.lastBorn, r.born)
-	b.minExpires = min(b.minExpires, r.expires)
-	b.lastDied = max(b.lastDied, r.died)
-	b.maxExpires = max(b.maxExpires, r.expires)
-}
-
-// hide reports whether no record of a chunk can be seen at version v and instant at.
-func (b *bounds) hide(v uint64, at int64) bool {
-	return v < b.firstBorn || at >= b.maxExpires || v >= b.lastDied
-}
-
-// show reports whether all records of a chunk, which are either all live or all retired,
-// can be seen at version v and instant at.
-func (b *bounds) show(v uint64, at int64) bool {
-	return v >= b.lastBorn && at < b.minExpires && b.lastDied == forever
-}
-
 // byAge orders the records of a scope oldest first, the reverse of a list.
 func byAge(a, b *record) int {
 	return cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.entry.ID, b.entry.ID))

@@ -23,8 +23,8 @@ func newScope(t *tenant, ref string) *scope {
 	return &scope{
 		tenant: t, ref: strings.Clone(ref),
 		recs:  newIndex(),
-		live:  ordered[*record]{compare: byAge, widen: widen},
-		past:  ordered[*record]{compare: byAge, widen: widen},
+		live:  ordered[*record]{compare: byAge},
+		past:  ordered[*record]{compare: byAge},
 		heirs: ordered[*record]{compare: byHeir},
 	}
 }

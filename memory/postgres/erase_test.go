@@ -55,7 +55,7 @@ func TestM10_ErasureReachesEverything(t *testing.T) {
 	db, err := opened(ctx, pool, Options{})
 	require.NoError(t, err)
 	st := db.Memory()
-	bank, err := memory.New(st, memory.Config{WriteEvents: true, EventTags: true, Sink: new(events.Log)})
+	bank, err := memory.New(st, memory.Config{WriteEvents: true, Sink: new(events.Log)})
 	require.NoError(t, err)
 	job, err := bank.Background(memory.JobConfig{ID: "import", Tenant: home.Tenant, Redactor: redact.New(redact.Config{})})
 	require.NoError(t, err)

@@ -121,7 +121,7 @@ type teller struct {
 func newTeller(name string, st driver.Adapter, sink events.Sink) (*teller, error) {
 	h := &teller{name: name}
 	var errs [3]error
-	h.bank, errs[0] = memory.New(st, memory.Config{Sink: sink, WriteEvents: true, EventTags: true})
+	h.bank, errs[0] = memory.New(st, memory.Config{Sink: sink, WriteEvents: true})
 	h.consolidator, errs[1] = consolidate.New(consolidate.Config{Merger: model{}})
 	h.distiller, errs[2] = distill.New(distill.Config{Summarizer: model{}})
 	return h, errors.Join(errs[:]...)
