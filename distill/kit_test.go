@@ -437,3 +437,9 @@ func (f *files) WriteFile(_ context.Context, tenant string, file distill.File) e
 	}
 	return nil
 }
+
+func readIndex(t *testing.T, file string) (x distill.Index) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(file), &x))
+	return x
+}
