@@ -169,27 +169,6 @@ func TestD3_APassCostsTheSameWhateverElseThereIs(t *testing.T) {
 	require.LessOrEqual(t, manyRead.calls, 100*fewRead.calls)
 }
 
-// A head of the time when it had the digest of the file goes on in the new form.
-func TestD3_AnOlderHeadGoesOn(t *testing.T) {
-	h := newHost(t)
-	h.put(notes(2)...)
-	r := h.runner(func(c *distill.Config) { c.Workspace = nil })
-	h.distill(r, distill.Options{TokenBudget: 300})
-	d, err := h.job().Document(ctx, "", "distill/index", distill.IndexPath)
-	require.NoError(t, err)
-	d.Value = []byte(`{"format":1,"version":7,"digest":"` + distill.DigestOf(nil).String() + `"}`)
-	_, err = h.bank.Swap(ctx, tenant, memory.DocumentSwap{Document: d})
-	require.NoError(t, err)
-	h.distill(r, distill.Options{TokenBudget: 400})
-	require.EqualValues(t, 8, h.version())
-	for range 2 {
-		f, err := r.Reindex(ctx, h.job())
-		require.NoError(t, err)
-		require.EqualValues(t, 9, f.Version, "its lines are known from then on")
-	}
-	require.Equal(t, []int64{1, 8, 9}, h.updates())
-}
-
 func TestD3_NoIndexIsNoFile(t *testing.T) {
 	h := newHost(t)
 	h.put(notes(2)...)
@@ -264,7 +243,7 @@ func TestD3_AWorkspaceThatFails(t *testing.T) {
 func TestD3_ANewerHeadIsLeftAlone(t *testing.T) {
 	h := newHost(t)
 	h.put(notes(2)...)
-	for _, value := range []string{`{"format":3,"version":7}`, `{"version":7}`, "", "x"} {
+	for _, value := range []string{`{"format":2,"version":7}`, `{"version":7}`, "", "x"} {
 		d, err := h.job().Document(ctx, "", "distill/index", distill.IndexPath)
 		require.NoError(t, err)
 		d.Value = []byte(value)
