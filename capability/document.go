@@ -195,20 +195,6 @@ func (d *document) note(path string) string {
 // parent is the path of the object that holds a field.
 func parent(path string) string { return path[:max(0, strings.LastIndexByte(path, '/'))] }
 
-// leaves calls f for each field of value that is no object, in no order.
-func leaves(pointer string, value any, f func(pointer string, value any)) {
-	o, ok := value.(object)
-	if !ok || len(o) == 0 {
-		f(pointer, value)
-		return
-	}
-	for name, field := range o {
-		leaves(pointer+"/"+escape.Replace(name), field, f)
-	}
-}
-
-var escape = strings.NewReplacer("~", "~0", "/", "~1")
-
 func integer(n int) json.Number { return json.Number(strconv.Itoa(n)) }
 
 func list[S ~string](items ...S) []any {

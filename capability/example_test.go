@@ -112,22 +112,3 @@ func ExampleParse() {
 	// [write long-term-durability]
 	// memory.writable is false
 }
-
-func ExampleDiff() {
-	parse := func(doc string) *capability.Model {
-		m, err := capability.Parse([]byte(doc))
-		if err != nil {
-			log.Fatal(err)
-		}
-		return m
-	}
-	before := parse(`{"memory": {"supported": true, "maxEntrySizeBytes": 1000}}`)
-	after := parse(`{"memory": {"supported": true, "maxEntrySizeBytes": 4000, "retention": {"ttl": true}}}`)
-	fmt.Print(capability.Diff(before, after))
-	// Output:
-	// - retention: no, memory.retention.ttl is absent
-	// + retention: yes, expiry
-	// - /memory/maxEntrySizeBytes 1000
-	// + /memory/maxEntrySizeBytes 4000
-	// + /memory/retention/ttl true
-}

@@ -45,10 +45,10 @@ func (d *Digest) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// SourceDigest is the digest by which an archive names what a source said: SHA-256
+// sourceDigest is the digest by which an archive names what a source said: SHA-256
 // of the canonical JSON of {content, createdAt, tags}, redacted as it was when the
 // archive was made. An auditor who holds the entry can compute it again.
-func SourceDigest(e memory.Entry) Digest {
+func sourceDigest(e memory.Entry) Digest {
 	return sha256.Sum256(canonical(&struct {
 		Content   string   `json:"content"`
 		CreatedAt string   `json:"createdAt"`

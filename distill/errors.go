@@ -39,8 +39,8 @@ var (
 	// ErrArchive: the bytes are not an intact archive of this package, or not the
 	// one that was asked for.
 	ErrArchive = errors.New("distill: not an intact archive")
-	// ErrIndex: the bytes are not a memory index, or the head of a tenant's index is of a
-	// newer version of this package. It is left as it is.
+	// ErrIndex: the head of a tenant's index is of a newer version of this package. It is
+	// left as it is.
 	ErrIndex = errors.New("distill: not a memory index of this version")
 )
 

@@ -29,11 +29,10 @@ type File struct {
 }
 
 // The head of a tenant's index says which version it is at. It is machinery: it holds no
-// word of an entry. Format 1 had the digest of the rendered file instead of Lines; such a
-// head is read as one whose lines are unknown, so that [Runner.Reindex] moves it once.
+// word of an entry.
 const (
 	headKind   = "distill/index" // under IndexPath
-	headFormat = 2
+	headFormat = 1
 )
 
 type indexHead struct {
@@ -55,7 +54,7 @@ func readHead(ctx context.Context, job *memory.Job) (head, error) {
 	if h.doc, err = job.Document(ctx, "", headKind, IndexPath); err != nil || h.doc.Rev == 0 {
 		return h, err
 	}
-	if json.Unmarshal(h.doc.Value, &h.indexHead) != nil || h.Format < 1 || h.Format > headFormat {
+	if json.Unmarshal(h.doc.Value, &h.indexHead) != nil || h.Format != headFormat {
 		return h, ErrIndex
 	}
 	return h, nil

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"iter"
 	"maps"
 	"slices"
@@ -55,23 +54,6 @@ type IndexLine struct {
 	ByteSize        int       `json:"byteSize"`   // of the entry's content
 	CreatedAt       time.Time `json:"createdAt"`
 	ExpiresAt       time.Time `json:"expiresAt,omitzero"`
-}
-
-// ParseIndex reads an index. An error matches [ErrIndex] and holds nothing of it.
-func ParseIndex(data string) (Index, error) {
-	dec := json.NewDecoder(strings.NewReader(data))
-	dec.DisallowUnknownFields()
-	var x Index
-	if err := dec.Decode(&x); err != nil {
-		return Index{}, ErrIndex
-	}
-	if _, err := dec.Token(); err != io.EOF || x.Version != IndexVersion {
-		return Index{}, ErrIndex
-	}
-	if x.Refs == nil {
-		x.Refs = map[string][]IndexLine{}
-	}
-	return x, nil
 }
 
 // Encode returns the index as the file holds it.

@@ -203,7 +203,7 @@ func (h *host) version() int64 {
 	require.Equal(h.t, memory.Machinery, all[0].Class)
 	var head struct{ Format, Version int64 }
 	require.NoError(h.t, json.Unmarshal(all[0].Value, &head))
-	require.EqualValues(h.t, 2, head.Format)
+	require.EqualValues(h.t, 1, head.Format)
 	return head.Version
 }
 
@@ -436,4 +436,10 @@ func (f *files) WriteFile(_ context.Context, tenant string, file distill.File) e
 		f.held[tenant] = file
 	}
 	return nil
+}
+
+func readIndex(t *testing.T, file string) (x distill.Index) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(file), &x))
+	return x
 }

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Retention is an ISO 8601 duration, such as P90D, P1Y6M or PT36H: how long an
+// retention is an ISO 8601 duration, such as P90D, P1Y6M or PT36H: how long an
 // archive is kept. Years, months and days are the calendar's, in UTC. The zero
 // value keeps for ever.
-type Retention struct {
+type retention struct {
 	text                string
 	years, months, days int
 	clock               time.Duration
@@ -18,40 +18,40 @@ type Retention struct {
 
 var iso = regexp.MustCompile(`^P(?:(\d{1,4})W|(?:(\d{1,4})Y)?(?:(\d{1,5})M)?(?:(\d{1,6})D)?(T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})(?:[.,](\d{1,3}))?S)?)?)$`)
 
-// ParseRetention reads an ISO 8601 duration that is longer than nothing; the empty
+// parseRetention reads an ISO 8601 duration that is longer than nothing; the empty
 // text keeps for ever. A fraction is allowed for seconds only.
-func ParseRetention(s string) (Retention, error) {
+func parseRetention(s string) (retention, error) {
 	if s == "" {
-		return Retention{}, nil
+		return retention{}, nil
 	}
 	m := iso.FindStringSubmatch(s)
 	if m == nil || strings.HasSuffix(s, "T") {
-		return Retention{}, invalid("not an ISO 8601 duration")
+		return retention{}, invalid("not an ISO 8601 duration")
 	}
 	n := func(i int) int {
 		v, _ := strconv.Atoi(m[i]) // digits by the pattern, or nothing
 		return v
 	}
 	frac, _ := strconv.Atoi((m[9] + "000")[:3])
-	r := Retention{
+	r := retention{
 		text: s, years: n(2), months: n(3), days: 7*n(1) + n(4),
 		clock: time.Duration(n(6))*time.Hour + time.Duration(n(7))*time.Minute +
 			time.Duration(n(8))*time.Second + time.Duration(frac)*time.Millisecond,
 	}
 	if r.years+r.months+r.days == 0 && r.clock == 0 {
-		return Retention{}, invalid("an archive retention of nothing")
+		return retention{}, invalid("an archive retention of nothing")
 	}
 	return r, nil
 }
 
 // String is the duration as it was given.
-func (r Retention) String() string { return r.text }
+func (r retention) String() string { return r.text }
 
 // From is the instant at which what was made at t ends, by the calendar in UTC; zero if
 // it never does, or not before the year 10000. A day that the last month does not have
 // runs over into the next, so that no month is cut short: P1M from the 31st of January
 // is the 3rd of March, and the 2nd in a leap year.
-func (r Retention) From(t time.Time) time.Time {
+func (r retention) From(t time.Time) time.Time {
 	if r.text == "" {
 		return time.Time{}
 	}

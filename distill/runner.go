@@ -44,13 +44,13 @@ type Config struct {
 // concurrent use, in any number of processes over the same stores.
 type Runner struct {
 	cfg       Config
-	retention Retention
+	retention retention
 }
 
 // New returns a runner. It fails with [memory.ErrValidation] for a Config that
 // contradicts itself.
 func New(cfg Config) (*Runner, error) {
-	retention, err := ParseRetention(cfg.ArchiveRetention)
+	retention, err := parseRetention(cfg.ArchiveRetention)
 	if err != nil {
 		return nil, err
 	}

@@ -169,7 +169,7 @@ func clean(job *memory.Job, picked []memory.Entry) (err error) {
 func (in *input) describe(picked []memory.Entry) {
 	for i, e := range picked {
 		s := &in.sources[i]
-		in.archived = append(in.archived, ArchivedSource{SourceDigest(e), e.ID, s.Weight})
+		in.archived = append(in.archived, ArchivedSource{sourceDigest(e), e.ID, s.Weight})
 		if !s.Archive.IsZero() {
 			in.parents = append(in.parents, s.Archive)
 		}

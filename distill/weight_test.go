@@ -88,5 +88,5 @@ func TestR5_SourcesAreRedactedBeforeAnythingElse(t *testing.T) {
 	a, err := r.Open(ctx, h.job(), ref, res.Output.ID)
 	require.NoError(t, err)
 	in[0].Content = "The code is [REDACTED:door]."
-	require.Equal(t, distill.SourceDigest(in[0]), a.Sources[0].Digest)
+	require.Equal(t, sourceDigest(t, in[0]), a.Sources[0].Digest)
 }

@@ -3,8 +3,7 @@
 // [Sink] that a host gives them to.
 //
 // A host emits with [Emit], to a sink of its own or to one of [Log] (in memory),
-// [File] (JSON Lines), [Slog] (for people to read) and [Tee] (several sinks). Log and
-// File are each a [RunLog], which numbers the events of a run, the host's own among them
+// [File] (JSON Lines) and [Tee] (several sinks). Log and File are each a [RunLog], which numbers the events of a run, the host's own among them
 // (see [HostPayload]), and is read page by page or by [Follow]; so are the stores
 // memory/sqlite and memory/postgres. RunEvent's JSON form and [Decode] read events. The package uses the
 // standard library only; the JSON Schemas are in the subpackage eventschema.

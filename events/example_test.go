@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -23,12 +22,11 @@ func written(id, run, memory string) events.Record {
 
 func ExampleEmit() {
 	var log events.Log
-	sink := events.Tee(&log, events.Slog(slog.DiscardHandler))
 
-	err := events.Emit(context.Background(), sink, written("e1", "run-1", "m1"))
+	err := events.Emit(context.Background(), &log, written("e1", "run-1", "m1"))
 	fmt.Println(err, len(log.All()))
 
-	err = events.Emit(context.Background(), sink, written("e2", "run-1", ""))
+	err = events.Emit(context.Background(), &log, written("e2", "run-1", ""))
 	fmt.Println(err, len(log.All()))
 	// Output:
 	// <nil> 1

@@ -1,12 +1,10 @@
 package events
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -42,50 +40,6 @@ func TestTee(t *testing.T) {
 		t.Fatal(err)
 	}
 }
-
-func TestSlog(t *testing.T) {
-	var out bytes.Buffer
-	h := slog.NewJSONHandler(&out, nil)
-	for _, p := range full {
-		out.Reset()
-		if err := Emit(t.Context(), Slog(h), record("e1", "t1", "r1", p)); err != nil {
-			t.Fatal(err)
-		}
-		var line struct {
-			Time, Level, Msg               string
-			EventID, Tenant, RunID, NodeID string
-			Payload                        json.RawMessage
-		}
-		if err := json.Unmarshal(out.Bytes(), &line); err != nil {
-			t.Fatal(err)
-		}
-		got, err := Decode(p.EventType(), line.Payload)
-		if err != nil {
-			t.Fatal(err)
-		}
-		equal(t, "payload", got, p)
-		equal(t, "the rest",
-			fmt.Sprint(line.Time, line.Level, line.Msg, line.EventID, line.Tenant, line.RunID, line.NodeID),
-			fmt.Sprint("2026-05-01T12:00:00.123Z", "INFO", p.EventType(), "e1", "t1", "r1", "node"))
-	}
-	out.Reset()
-	quiet := slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn})
-	if err := Emit(t.Context(), Slog(quiet), record("e1", "t1", "r1", full[0])); err != nil || out.Len() > 0 {
-		t.Fatal(err, out.String())
-	}
-	wantInvalid(t, Slog(h).Emit(t.Context(), Record{}), "/payload")
-	if err := Emit(t.Context(), Slog(nil), record("e1", "t1", "r1", full[0])); err == nil {
-		t.Fatal("a handler that is none is an error")
-	}
-	broken := slog.NewJSONHandler(brokenWriter{}, nil)
-	if err := Emit(t.Context(), Slog(broken), record("e1", "t1", "r1", full[0])); !errors.Is(err, errDisk) {
-		t.Fatal(err)
-	}
-}
-
-type brokenWriter struct{}
-
-func (brokenWriter) Write([]byte) (int, error) { return 0, errDisk }
 
 // E4: replayed records differ from the recorded ones in run id and event id only,
 // and replaying again changes nothing.
@@ -206,7 +160,7 @@ func TestE1_DecodeDropsForeignFields(t *testing.T) {
 
 // The sinks of this package check for themselves too.
 func TestE2_SinksCheck(t *testing.T) {
-	for _, sink := range []Sink{&Log{}, mustOpen(t, newDisk(nil)), Tee(&Log{}), Slog(slog.DiscardHandler)} {
+	for _, sink := range []Sink{&Log{}, mustOpen(t, newDisk(nil)), Tee(&Log{})} {
 		wantInvalid(t, sink.Emit(context.Background(), record("e", "t", "", full[0])), "/runId")
 	}
 }

@@ -154,8 +154,4 @@ func TestM7_TokensSayWhenTheirViewWasOpened(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, start, recall(func(q memory.Search) ([]memory.Hit, error) { return h.RecallAsOf(ctx, "acme", token, "m", q) }))
 	require.Zero(t, recall(func(q memory.Search) ([]memory.Hit, error) { return h.Recall(ctx, "acme", "m", q) }))
-	old := memory.OlderToken(token)
-	require.Equal(t, time.UnixMilli(0).UTC(), recall(func(q memory.Search) ([]memory.Hit, error) { return h.RecallAsOf(ctx, "acme", old, "m", q) }).UTC())
-	_, err = h.AsOf(ctx, "acme", old)
-	require.NoError(t, err)
 }

@@ -49,7 +49,7 @@ func digestOf(name string) (d nameDigest) {
 }
 
 const (
-	tokenFormat   = 3 // 2 does not say when the view was opened
+	tokenFormat   = 1
 	tokenSumBytes = 8 // enough to tell a damaged token from a whole one
 )
 
@@ -79,16 +79,13 @@ func (t Token) snapshot(tenant string) (*snapshot, error) {
 		return nil, errToken
 	}
 	body := raw[tokenSumBytes:]
-	if sum := sha256.Sum256(body); !bytes.Equal(sum[:tokenSumBytes], raw[:tokenSumBytes]) || body[0] != tokenFormat && body[0] != 2 {
+	if sum := sha256.Sum256(body); !bytes.Equal(sum[:tokenSumBytes], raw[:tokenSumBytes]) || body[0] != tokenFormat {
 		return nil, errToken
 	}
 	r := tokenReader{rest: body[1:]}
 	owner := r.digest()
 	s := &snapshot{tenant: tenant, run: r.digest(), at: time.UnixMilli(r.varint()).UTC(), own: map[string][]ownMark{}}
-	s.opened = time.UnixMilli(0)
-	if body[0] == tokenFormat {
-		s.opened = s.at.Add(-time.Duration(r.varint()) * time.Millisecond)
-	}
+	s.opened = s.at.Add(-time.Duration(r.varint()) * time.Millisecond)
 	s.base = driver.Version(r.name())
 	for len(r.rest) > 0 && !r.bad {
 		ref := r.name()

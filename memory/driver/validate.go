@@ -92,9 +92,8 @@ func (m *Mutation) broken(tenant string) string {
 	return ""
 }
 
-// held reports whether an entry that is there may have the id: first releases let longer
-// ones in than a put does now.
-func held(id string) bool { return id != "" && len(id) <= 4*MaxIDBytes }
+// held reports whether a stored entry can have the id.
+func held(id string) bool { return id != "" && len(id) <= MaxIDBytes }
 
 // documentRule returns the first rule that swaps break, or "".
 func documentRule(swaps []DocumentSwap, in func(Scope) bool) string {

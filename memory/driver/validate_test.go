@@ -94,7 +94,7 @@ func TestM8_InvalidMutations(t *testing.T) {
 	for _, id := range []string{"", "a\x00", "\xff"} {
 		bad["put of "+id] = Mutation{Put: []Placed{{home, Entry{ID: id}}}}
 	}
-	for name, id := range map[string]string{"empty": "", "long": long(4*MaxIDBytes + 1)} {
+	for name, id := range map[string]string{"empty": "", "long": long(MaxIDBytes + 1)} {
 		bad[name+" live"] = Mutation{Live: []Located{{home, id}}}
 		bad[name+" retired"] = Mutation{Retire: []Retirement{{Located{home, id}, Deleted, ""}}}
 		bad[name+" heir"] = Mutation{Retire: []Retirement{{Located{home, "a"}, Merged, id}}}
