@@ -41,7 +41,7 @@ type place struct {
 
 var (
 	memoryAndEvents = []string{"memory", "events"}
-	ofAnEngine      = append([]string{"telemetry"}, memoryAndEvents...)
+	ofAnEngine      = append([]string{"telemetry", "internal/hostcall"}, memoryAndEvents...)
 	driverAndEvents = []string{"memory/driver", "events"}
 )
 
@@ -49,7 +49,7 @@ var plan = []place{
 	{dir: ".", floor: 0},
 	{dir: "events", floor: 0},
 	{dir: "redact", floor: 0},
-	{dir: "telemetry", floor: 0},
+	{dir: "internal/hostcall", floor: 0},
 	{dir: "internal/identifier", floor: 0},
 	{dir: "internal/text", floor: 0},
 	{dir: "internal/jsonguard", floor: 0, others: libraries[1:3]},
@@ -57,25 +57,26 @@ var plan = []place{
 	{dir: "internal/testkit/mutate", floor: 0},
 	{dir: "internal/testkit/pgcluster", floor: 0},
 
+	{dir: "telemetry", floor: 1, ours: []string{"internal/hostcall"}},
 	{dir: "events/eventschema", floor: 1, ours: []string{"events", "internal/jsonguard"}},
 	{dir: "memory/driver", floor: 1, ours: []string{"events", "internal/identifier"}},
 
 	// Stores know neither memory nor an engine.
-	{dir: "memory", floor: 2, ours: []string{"memory/driver", "events", "telemetry", "internal/identifier"}},
+	{dir: "memory", floor: 2, ours: []string{"memory/driver", "events", "telemetry", "internal/identifier", "internal/hostcall"}},
 	{dir: "memory/...", floor: 2, ours: driverAndEvents},
 
 	{dir: "consolidate", floor: 3, ours: append([]string{"internal/text"}, ofAnEngine...), others: libraries},
 	{dir: "distill", floor: 3, ours: append([]string{"internal/text"}, ofAnEngine...), others: libraries},
-	{dir: "recall", floor: 3, ours: []string{"memory", "telemetry", "internal/text"}},
+	{dir: "recall", floor: 3, ours: []string{"memory", "telemetry", "internal/text", "internal/hostcall"}},
 	{dir: "commitment", floor: 3, ours: ofAnEngine, others: libraries},
-	{dir: "capability", floor: 3, ours: []string{"memory", "events", "internal/jsonguard"}},
+	{dir: "capability", floor: 3, ours: []string{"memory", "events", "internal/jsonguard", "internal/hostcall"}},
 
-	{dir: "wire", floor: 3, ours: memoryAndEvents},
+	{dir: "wire", floor: 3, ours: []string{"memory", "events", "internal/hostcall"}},
 
-	{dir: "inventory", floor: 4, ours: []string{"capability", "memory", "wire"}},
-	{dir: "proposal", floor: 4, ours: []string{"memory", "events", "wire", "internal/jsonguard"}},
-	{dir: "workspace", floor: 4, ours: []string{"memory", "events", "wire"}},
-	{dir: "inspector", floor: 4, ours: []string{"capability", "commitment", "memory", "events", "wire"}},
+	{dir: "inventory", floor: 4, ours: []string{"capability", "memory", "wire", "internal/hostcall"}},
+	{dir: "proposal", floor: 4, ours: []string{"memory", "events", "wire", "internal/jsonguard", "internal/hostcall"}},
+	{dir: "workspace", floor: 4, ours: []string{"memory", "events", "wire", "internal/hostcall"}},
+	{dir: "inspector", floor: 4, ours: []string{"capability", "commitment", "memory", "events", "wire", "internal/hostcall"}},
 	{dir: "inspector/pagetest", floor: 5, ours: []string{"..."}},
 	{dir: "adaptertest", floor: 4, others: libraries, testing: true,
 		ours: []string{"memory", "memory/driver", "redact", "events", "consolidate", "distill", "commitment", "recall"}},

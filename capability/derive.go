@@ -2,9 +2,11 @@ package capability
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -85,7 +87,8 @@ type Proposals interface {
 // distillation without a scheduler, or version 2 of the execution model, which
 // promises replay of memory reads, over a store whose runs have no views. The
 // error joins a [*ClaimError] for each. A Declare that is no valid document gives a
-// [*DocumentError], and a name in Without that is no dimension [ErrDimension].
+// [*DocumentError], and a name in Without that is no dimension [ErrDimension]. The methods of the
+// engines are called in place; one that panics gives [memory.ErrInternal].
 func Derive(in Inputs) (*Model, error) {
 	for _, d := range in.Without {
 		if !slices.Contains(dimensions[:], d) {
@@ -101,7 +104,9 @@ func Derive(in Inputs) (*Model, error) {
 	}
 	doc.wrapped = nil // what is derived stands at the root
 	g := gather(in, doc)
-	g.grant()
+	if err := g.grant(); err != nil {
+		return nil, err
+	}
 	if err := errors.Join(g.overclaims()...); err != nil {
 		return nil, err
 	}
@@ -195,7 +200,7 @@ func (g *grants) allow(path string, value any, needs ...need) {
 }
 
 // grant goes through the fields of the two families and what each rests on.
-func (g *grants) grant() {
+func (g *grants) grant() error {
 	g.allow("memory/supported", true, g.memory)
 	g.allow("memory/writable", true, g.memory, g.writes)
 	g.allow("memory/maxEntrySizeBytes", integer(g.offer.MaxEntryBytes), g.memory, g.writes)
@@ -218,9 +223,24 @@ func (g *grants) grant() {
 	g.allow(backends, list(longTermBackend), g.memory, g.durable)
 
 	changes := []need{g.memory, g.writes, g.transactions}
-	g.grantDistiller(changes)
-	g.grantConsolidator(changes)
-	g.grantCommitments()
+	for _, part := range []struct {
+		name  string
+		grant func()
+	}{
+		{"the distiller", func() { g.grantDistiller(changes) }},
+		{"the consolidator", func() { g.grantConsolidator(changes) }},
+		{"the commitment engine", g.grantCommitments},
+		{"the store of proposals", func() { g.grantProposals(changes) }},
+	} {
+		_, err := hostcall.Inline(part.name, func() (struct{}, error) { part.grant(); return struct{}{}, nil })
+		if err != nil {
+			return fmt.Errorf("capability: %w: %w", err, memory.ErrInternal)
+		}
+	}
+	return nil
+}
+
+func (g *grants) grantProposals(changes []need) {
 	if p := g.in.Proposals; p == nil {
 		g.allow(proposals, nil, need{false, "there is no store of proposals"})
 	} else {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -38,7 +39,7 @@ func (e *Engine) Arm(ctx context.Context, j *memory.Job, s Source, a Arm) (Commi
 	if !errors.Is(err, memory.ErrNotFound) {
 		return known, err
 	}
-	if c.Due, err = e.firstDue(a, c.ArmedAt); err != nil {
+	if c.Due, err = e.firstDue(ctx, a, c.ArmedAt); err != nil {
 		return Commitment{}, err
 	}
 	// A rewrite of the ref refuses one that is not the tenant's, and what holds a secret.
@@ -64,11 +65,11 @@ func (e *Engine) commitment(j *memory.Job, s Source, a Arm) Commitment {
 }
 
 // firstDue is the first instant of an arm; zero for a predicate.
-func (e *Engine) firstDue(a Arm, now time.Time) (time.Time, error) {
+func (e *Engine) firstDue(ctx context.Context, a Arm, now time.Time) (time.Time, error) {
 	if a.Predicate != "" {
 		return time.Time{}, nil
 	}
-	due, err := e.nextOf(a, now, now)
+	due, err := e.nextOf(ctx, a, now, now)
 	if err == nil && due.Sub(now) > e.cfg.Horizon {
 		err = &HorizonError{e.cfg.Horizon}
 	}
@@ -82,18 +83,19 @@ func (e *Engine) admit(ctx context.Context, j *memory.Job, s Source, a Arm) erro
 		return err
 	}
 	if a.Predicate != "" {
-		known, err := ask(ctx, "the registry of predicates", func(context.Context) (bool, error) {
+		const part = "the registry of predicates"
+		known, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(context.Context) (bool, error) {
 			return e.cfg.Predicate != nil && e.cfg.Predicate(j.Tenant(), a.Predicate), nil
 		})
 		if err != nil {
-			return err
+			return hostFailed(ctx, part, err)
 		}
 		if !known {
 			return errPredicate
 		}
 	}
 	for _, name := range []string{s.Ref, s.MemoryID, a.Spec, a.Predicate, a.Zone} {
-		clean, err := j.Redact(name)
+		clean, err := j.Redact(ctx, name)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -86,26 +87,29 @@ func (p *pass) enqueue(ctx context.Context, job *memory.Job, c *Commitment) (str
 	if p.cfg.Enqueuer == nil {
 		return "", nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.cfg.Lease/2)
-	defer cancel()
 	firing := Firing{
 		Key: c.Key(), Tenant: c.Tenant, CommitmentID: c.ID, Ref: c.Ref, MemoryID: c.MemoryID, Arm: c.Arm,
 		Instant: c.Claim.Instant, Position: c.Claim.Position, Try: c.Claim.Tries, Fence: c.Fence,
 	}
 	// A run that it starts when nobody waits any more is found by its key.
-	runID, err := ask(ctx, "the enqueuer", func(ctx context.Context) (string, error) { return p.cfg.Enqueuer.Enqueue(ctx, firing) })
+	const part = "the enqueuer"
+	runID, err := hostcall.Call(ctx, part, p.cfg.Lease/2, func(ctx context.Context) (string, error) { return p.cfg.Enqueuer.Enqueue(ctx, firing) })
+	if hostcall.Misbehaved(err) && !hostcall.Late(err) {
+		p.note(hostFailed(ctx, part, err))
+	}
 	if err != nil {
-		if errors.Is(err, errMisbehaved) {
-			p.note(err)
-		}
 		return "", err
 	}
 	// An id that cannot go on the event is no id.
 	if n := len(runID); n == 0 || n > maxNameBytes || !utf8.ValidString(runID) {
 		return "", invalid("malformed run id")
 	}
-	if clean, err := job.Redact(runID); err != nil || clean != runID {
-		return "", &refusal{memory.ErrSecretLeakage, "the run id holds a secret", err}
+	clean, err := job.Redact(ctx, runID)
+	if err == nil && clean != runID {
+		err = &refusal{memory.ErrSecretLeakage, "the run id holds a secret", nil}
+	}
+	if err != nil {
+		return "", err
 	}
 	return runID, nil
 }
@@ -124,7 +128,7 @@ func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, run
 	}, func(next *Commitment) (bool, error) {
 		if next.Arm.once() {
 			next.end(Acknowledged, ReasonNone, p.bank.Now())
-		} else if err := p.rearm(next); err != nil {
+		} else if err := p.rearm(ctx, next); err != nil {
 			return false, err
 		}
 		made, err := job.Rewrite(ctx, next.Ref, memory.Rewrite{

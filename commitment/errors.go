@@ -1,9 +1,11 @@
 package commitment
 
 import (
+	"context"
 	"strconv"
 	"time"
 
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -69,6 +71,10 @@ var (
 	errPredicate = invalid("no such predicate is registered")
 )
 
-func hostFailed(detail string, cause error) error {
-	return &refusal{memory.ErrInternal, detail, cause}
+// hostFailed is the error of a part of the host; that of the caller's context stays as it is.
+func hostFailed(ctx context.Context, part string, err error) error {
+	if err == nil || err == ctx.Err() {
+		return err
+	}
+	return &refusal{memory.ErrInternal, hostcall.Describe(part, err), err}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/telemetry"
 )
@@ -15,11 +16,12 @@ import (
 // arms of an entry in any order, several for one entry, and none for most. It says
 // for each entry in which it sees an intention that it cannot read why not.
 //
-// It is called outside any lock, and must be safe for concurrent use.
+// It is called outside any lock, and must be safe for concurrent use. A call of Infer that takes
+// longer than [InferTimeout] counts as failed.
 type Inferrer interface {
 	Infer(ctx context.Context, r Request) (Inference, error)
 	// Version names the inferrer as it is now, with its model and its settings, in at most 256
-	// bytes. While it stays the same, an entry is not asked about again.
+	// bytes. While it stays the same, an entry is not asked about again. It is called in place.
 	Version() string
 }
 
@@ -36,6 +38,11 @@ type Request struct {
 
 // RequestSize bounds the entries of a [Request].
 const RequestSize = 100
+
+// InferTimeout is the deadline of one call of an [Inferrer].
+const InferTimeout = 2 * time.Minute
+
+const theInferrer = "the inferrer"
 
 // Inference is what an [Inferrer] found.
 type Inference struct {
@@ -142,7 +149,11 @@ func (e *Engine) Infer(ctx context.Context, j *memory.Job, ref string) (done Inf
 	defer func() {
 		span.Counts[telemetry.Armed], span.Counts[telemetry.Refused] = len(done.Armed), len(done.Unread)
 	}()
-	in := inferring{Engine: e, job: j, ref: ref, version: e.cfg.Inferrer.Version(), marks: map[string]mark{}}
+	in := inferring{Engine: e, job: j, ref: ref, marks: map[string]mark{}}
+	in.version, err = hostcall.Inline(theInferrer, func() (string, error) { return e.cfg.Inferrer.Version(), nil })
+	if err != nil {
+		return in.done, hostFailed(ctx, theInferrer, err)
+	}
 	if in.version == "" || len(in.version) > maxSpecBytes {
 		return in.done, invalid("the inferrer has no version, or one longer than 256 bytes")
 	}
@@ -186,9 +197,10 @@ type inferring struct {
 
 // ask asks about some entries.
 func (in *inferring) ask(ctx context.Context, entries []memory.Entry) error {
-	found, err := in.cfg.Inferrer.Infer(ctx, Request{slices.Clone(entries), in.bank.Now(), in.cfg.Horizon})
+	asked := Request{slices.Clone(entries), in.bank.Now(), in.cfg.Horizon}
+	found, err := hostcall.Call(ctx, theInferrer, InferTimeout, func(ctx context.Context) (Inference, error) { return in.cfg.Inferrer.Infer(ctx, asked) })
 	if err != nil {
-		return hostFailed("the inferrer failed", err)
+		return hostFailed(ctx, theInferrer, err)
 	}
 	in.done.Unread = append(in.done.Unread, found.Unread...)
 	arms := map[string][]Arm{}
@@ -315,7 +327,7 @@ func (in *inferring) holds(ctx context.Context, id string) (bool, error) {
 func (in *inferring) refused(ctx context.Context, c *Commitment) (Why, error) {
 	err := in.admit(ctx, in.job, Source{c.Ref, c.MemoryID}, c.Arm)
 	if err == nil {
-		c.Due, err = in.firstDue(c.Arm, c.ArmedAt)
+		c.Due, err = in.firstDue(ctx, c.Arm, c.ArmedAt)
 	}
 	horizon := (*HorizonError)(nil)
 	switch {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -29,10 +30,15 @@ type pass struct {
 func (p *pass) redactor(ctx context.Context) (memory.Redactor, error) {
 	if !p.asked {
 		p.asked = true
-		p.secrets, p.unopened = ask(ctx, "the source of redactors", func(ctx context.Context) (memory.Redactor, error) { return p.cfg.Redactor(ctx, p.tenant) })
-		if p.secrets == nil || p.unopened != nil {
-			p.unopened = &refusal{memory.ErrSecretLeakage, "the tenant's secrets cannot be opened", p.unopened}
+		const part = "the source of redactors"
+		secrets, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(ctx context.Context) (memory.Redactor, error) { return p.cfg.Redactor(ctx, p.tenant) })
+		switch {
+		case hostcall.Misbehaved(err):
+			err = hostFailed(ctx, part, err)
+		case secrets == nil || err != nil:
+			err = &refusal{memory.ErrSecretLeakage, "the tenant's secrets cannot be opened", err}
 		}
+		p.secrets, p.unopened = secrets, err
 	}
 	return shared{p.secrets}, p.unopened
 }
@@ -40,11 +46,18 @@ func (p *pass) redactor(ctx context.Context) (memory.Redactor, error) {
 // shared hides that a redactor can be closed.
 type shared struct{ memory.Redactor }
 
-func (p *pass) close() {
+// Inline reports whether the redactor says that it returns promptly.
+func (s shared) Inline() bool {
+	r, ok := s.Redactor.(interface{ Inline() bool })
+	return ok && r.Inline()
+}
+
+func (p *pass) close(ctx context.Context) {
 	if c, ok := p.secrets.(io.Closer); ok {
-		_, err := ask(context.Background(), "a redactor", func(context.Context) (struct{}, error) { return struct{}{}, c.Close() })
+		const part = "the redactor"
+		_, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(context.Context) (struct{}, error) { return struct{}{}, c.Close() })
 		if err != nil {
-			p.note(hostFailed("a redactor does not close", err))
+			p.note(hostFailed(ctx, part, err))
 		}
 	}
 }
@@ -100,7 +113,7 @@ func (p *pass) claim(ctx context.Context, c *Commitment) (bool, error) {
 		if c.Arm.single() {
 			return false, p.finish(ctx, c, Lapsed, ReasonMissed)
 		}
-		if err := p.rearm(c); err != nil {
+		if err := p.rearm(ctx, c); err != nil {
 			p.note(err) // it stays due
 			return false, nil
 		}
@@ -117,7 +130,7 @@ func (p *pass) claim(ctx context.Context, c *Commitment) (bool, error) {
 // rearm makes a commitment wait: for the delivery of a transition that was claimed
 // meanwhile, for its next instant after Mark, or for its next transition. It fails if the
 // schedule misbehaves.
-func (p *pass) rearm(c *Commitment) error {
+func (p *pass) rearm(ctx context.Context, c *Commitment) error {
 	now := p.bank.Now()
 	c.State, c.Claim, c.Lease, c.Due = Armed, Claim{}, time.Time{}, time.Time{}
 	switch {
@@ -128,7 +141,7 @@ func (p *pass) rearm(c *Commitment) error {
 		c.Claim.Position = c.Waiting[0]
 		c.Waiting = append([]int64(nil), c.Waiting[1:]...)
 	case c.Arm.Predicate == "":
-		next, reason, err := p.Engine.next(c.Arm, c.ArmedAt, c.Mark, now)
+		next, reason, err := p.Engine.next(ctx, c.Arm, c.ArmedAt, c.Mark, now)
 		if err != nil {
 			return err
 		}

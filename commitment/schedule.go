@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -30,21 +31,21 @@ const (
 
 // next returns the first instant of the arm after t, which lies after t and within
 // the horizon from now, or why there is none. An error says that the schedule panicked or
-// hung, which says nothing about its instants.
-func (e *Engine) next(a Arm, armedAt, t, now time.Time) (time.Time, Reason, error) {
-	at, err := e.nextOf(a, armedAt, t)
+// hung, or that the context ended, which says nothing about its instants.
+func (e *Engine) next(ctx context.Context, a Arm, armedAt, t, now time.Time) (time.Time, Reason, error) {
+	at, err := e.nextOf(ctx, a, armedAt, t)
 	switch {
-	case errors.Is(err, errMisbehaved):
-		return time.Time{}, ReasonNone, err
-	case err != nil:
+	case errors.Is(err, memory.ErrValidation):
 		return time.Time{}, ReasonSchedule, nil
+	case err != nil:
+		return time.Time{}, ReasonNone, err
 	case at.Sub(now) > e.cfg.Horizon:
 		return time.Time{}, ReasonHorizon, nil
 	}
 	return at, ReasonNone, nil
 }
 
-func (e *Engine) nextOf(a Arm, armedAt, t time.Time) (time.Time, error) {
+func (e *Engine) nextOf(ctx context.Context, a Arm, armedAt, t time.Time) (time.Time, error) {
 	switch {
 	case a.single():
 		if a.At.After(t) {
@@ -62,13 +63,17 @@ func (e *Engine) nextOf(a Arm, armedAt, t time.Time) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	at, err := ask(context.Background(), "the schedule", func(context.Context) (time.Time, error) {
+	const part = "the schedule"
+	at, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(context.Context) (time.Time, error) {
 		s, err := e.cfg.Schedule(a.Spec, zone)
 		if s == nil || err != nil {
 			return time.Time{}, &refusal{memory.ErrValidation, "the schedule cannot be read", err}
 		}
 		return s.Next(t.In(zone)), nil
 	})
+	if hostcall.Misbehaved(err) {
+		err = hostFailed(ctx, part, err)
+	}
 	if err != nil {
 		return time.Time{}, err
 	}

@@ -138,7 +138,7 @@ func (e *Engine) revive(ctx context.Context, c Commitment, fate memory.Fate, don
 	}
 	c.State, c.Reason, c.Heir, c.Claim, c.EndedAt = Armed, ReasonNone, "", Claim{}, time.Time{}
 	if now := e.bank.Now(); c.Arm.Predicate == "" {
-		due, reason, err := e.next(c.Arm, c.ArmedAt, slices.MaxFunc([]time.Time{c.Mark, now}, time.Time.Compare), now)
+		due, reason, err := e.next(ctx, c.Arm, c.ArmedAt, slices.MaxFunc([]time.Time{c.Mark, now}, time.Time.Compare), now)
 		if reason != ReasonNone || err != nil {
 			return err
 		}

@@ -182,7 +182,7 @@ func (t *tick) serve(ctx context.Context, tenant string, until time.Time) {
 			t.giveBack(d)
 		}
 	}
-	p.close()
+	p.close(ctx)
 	<-t.slots
 
 	t.mu.Lock()

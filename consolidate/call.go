@@ -2,58 +2,31 @@ package consolidate
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
-var errNoAnswer = errors.New("it ended without an answer")
-
-// call calls the host's code, and waits for it no longer than its time. Code that panics,
-// or does not come back, gives an error; in the latter case its goroutine is left alone.
-func call[T any](ctx context.Context, timeout time.Duration, failed string, f func(context.Context) (T, error)) (T, error) {
-	within, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	type answer struct {
-		value T
-		err   error
-	}
-	done := make(chan answer, 1)
-	go func() {
-		a := answer{err: errNoAnswer}
-		defer func() {
-			if r := recover(); r != nil {
-				a = answer{err: fmt.Errorf("panic: %v", r)}
-			}
-			done <- a
-		}()
-		a.value, a.err = f(within)
-	}()
-	var a answer
-	select {
-	case a = <-done:
-	case <-within.Done():
-	}
-	if err := ctx.Err(); err != nil {
-		return *new(T), err
-	}
-	if a.err == nil {
-		a.err = within.Err()
-	}
-	if a.err != nil {
-		return *new(T), &failure{memory.ErrInternal, failed, a.err}
-	}
-	return a.value, nil
+// call calls a part of the host that may block, and waits for it no longer than
+// Config.Timeout.
+func call[T any](ctx context.Context, c *Consolidator, part string, f func(context.Context) (T, error)) (T, error) {
+	value, err := hostcall.Call(ctx, part, c.cfg.Timeout, f)
+	return value, hostFailed(ctx, part, err)
 }
 
-// recovered turns a panic of one of the host's functions, such as Config.Slot, into an
-// error.
-func recovered(err *error) {
-	if r := recover(); r != nil {
-		*err = &failure{memory.ErrInternal, "a function of the host panicked", fmt.Errorf("panic: %v", r)}
+// inline calls a part of the host in place.
+func inline[T any](part string, f func() T) (T, error) {
+	value, err := hostcall.Inline(part, func() (T, error) { return f(), nil })
+	return value, hostFailed(context.Background(), part, err)
+}
+
+// hostFailed is the error of a part of the host; that of the caller's context stays as it is.
+func hostFailed(ctx context.Context, part string, err error) error {
+	if err == nil || err == ctx.Err() {
+		return err
 	}
+	return &failure{memory.ErrInternal, hostcall.Describe(part, err), err}
 }
 
 // maxAnswer bounds what a model may answer about entries, in bytes. No merged text needs

@@ -22,7 +22,7 @@ import (
 type Planner interface {
 	Plan(ctx context.Context, entries []memory.Entry) (Plan, error)
 	// Version names the planner as it is now, with its model and its settings. While
-	// it stays the same, an unchanged corpus is not planned again.
+	// it stays the same, an unchanged corpus is not planned again. It is called in place.
 	Version() string
 }
 
@@ -68,13 +68,14 @@ type Config struct {
 	// Embedder, if set, helps to find candidates.
 	Embedder Embedder
 	// Slot names the slots that an entry is a value of; nil reads its tags that begin
-	// with "slot:". Give SlotVersion another value whenever Slot changes.
+	// with "slot:". Give SlotVersion another value whenever Slot changes. It is called in
+	// place for every entry, so it must return promptly.
 	Slot        func(memory.Entry) []string
 	SlotVersion string
 	// Trigger is how passes are started unless [Options] say otherwise, as the host
 	// advertises it (RFC 0068 §A); empty means host-managed.
 	Trigger events.ConsolidationTrigger
-	// Timeout bounds each call of the Planner and the Merger; 0 means a minute.
+	// Timeout bounds each call of the Planner, the Merger and the Embedder; 0 means a minute.
 	Timeout time.Duration
 	// Lease is how long a pass that died keeps others from its scope; 0 means a
 	// minute. A pass renews its lease with every group, so it must outlast a call of
@@ -126,7 +127,7 @@ type Options struct {
 	// RedactorVersion names what the job's redactor knows, for example a digest of
 	// the ids of its secrets. When it changes, an unchanged corpus is looked at again.
 	RedactorVersion string
-	// Progress, if set, is called between the steps of the pass, by the goroutine
+	// Progress, if set, is called in place between the steps of the pass, by the goroutine
 	// that runs it.
 	Progress func(Progress)
 }
@@ -136,15 +137,21 @@ type Options struct {
 type Selection struct {
 	// Tag must be carried by the entry.
 	Tag string
-	// Func must accept the entry; nil accepts all.
+	// Func must accept the entry; nil accepts all. It is called in place for every entry.
 	Func func(memory.Entry) bool
 	// Version names what Func does. A host changes it whenever Func accepts other entries
 	// than before, so that an unchanged corpus is looked at again.
 	Version string
 }
 
-func (s Selection) holds(e memory.Entry) bool {
-	return (s.Tag == "" || slices.Contains(e.Tags, s.Tag)) && (s.Func == nil || s.Func(e))
+func (s Selection) holds(e memory.Entry) (bool, error) {
+	if s.Tag != "" && !slices.Contains(e.Tags, s.Tag) {
+		return false, nil
+	}
+	if s.Func == nil {
+		return true, nil
+	}
+	return inline("the selection", func() bool { return s.Func(e) })
 }
 
 // Phase is a part of a pass.
@@ -198,7 +205,6 @@ type Refusal struct {
 // Plan says what [Consolidator.Run] would do, and writes nothing: the dry run. It
 // calls the Planner whether or not the corpus has changed, and no Merger.
 func (c *Consolidator) Plan(ctx context.Context, job *memory.Job, ref string, o Options) (plan Plan, err error) {
-	defer recovered(&err)
 	p, err := c.pass(job, ref, o)
 	if err != nil {
 		return Plan{}, err

@@ -17,7 +17,7 @@ func (p *pass) check(ctx context.Context, plan Plan) (Plan, []Refusal, error) {
 	out := Plan{Considered: plan.Considered}
 	var refused []Refusal
 	gone := map[string]bool{}
-	try := func(keep string, retire []string, rule func() string) bool {
+	try := func(keep string, retire []string, rule func() (string, error)) (fits bool, err error) {
 		why := ""
 		seen := map[string]bool{keep: keep != ""}
 		switch {
@@ -36,22 +36,28 @@ func (p *pass) check(ctx context.Context, plan Plan) (Plan, []Refusal, error) {
 			seen[id] = true
 		}
 		if why == "" {
-			why = rule()
+			why, err = rule()
 		}
-		if why != "" {
+		if why != "" && err == nil {
 			refused = append(refused, Refusal{slices.Concat(one(keep), retire), why})
-			return false
+		}
+		if why != "" || err != nil {
+			return false, err
 		}
 		for _, id := range retire {
 			gone[id] = true
 		}
-		return true
+		return true, nil
 	}
 	for _, m := range plan.Merge {
 		if err := ctx.Err(); err != nil {
 			return Plan{}, nil, err
 		}
-		if try(m.Keep, m.Retire, func() string { return p.mayMerge(m) }) {
+		fits, err := try(m.Keep, m.Retire, func() (string, error) { return p.mayMerge(m) })
+		if err != nil {
+			return Plan{}, nil, err
+		}
+		if fits {
 			out.Merge = append(out.Merge, m)
 		}
 	}
@@ -59,7 +65,11 @@ func (p *pass) check(ctx context.Context, plan Plan) (Plan, []Refusal, error) {
 		if err := ctx.Err(); err != nil {
 			return Plan{}, nil, err
 		}
-		if try(s.By, s.Retire, func() string { return p.maySupersede(s) }) {
+		fits, err := try(s.By, s.Retire, func() (string, error) { return p.maySupersede(s) })
+		if err != nil {
+			return Plan{}, nil, err
+		}
+		if fits {
 			out.Supersede = append(out.Supersede, s)
 		}
 	}
@@ -82,26 +92,30 @@ func (p *pass) group(ids []string) []memory.Entry {
 }
 
 // mayMerge names the rule that a merge breaks, "" if none.
-func (p *pass) mayMerge(m Merge) string {
+func (p *pass) mayMerge(m Merge) (string, error) {
 	ids := slices.Concat(one(m.Keep), m.Retire)
 	if p.apart.apart(ids...) {
-		return "the same merge was undone"
+		return "the same merge was undone", nil
 	}
 	group := p.group(ids)
 	for i := range group {
 		if labels(&group[i]) != labels(&group[0]) {
-			return "the tags or the subjects differ"
+			return "the tags or the subjects differ", nil
 		}
 	}
 	writes := m.Keep == "" || m.Text != ""
 	switch {
 	case writes && m.Text == "" && p.cfg.Merger == nil:
-		return "there is nobody to write the merged text"
+		return "there is nobody to write the merged text", nil
 	case writes && len(group) > maxGroup:
-		return "the group is too large for one text"
+		return "the group is too large for one text", nil
 	}
 	keep := &group[0]
-	is, slots := form(keep.Content), p.rules().slots(*keep)
+	is := form(keep.Content)
+	slots, err := p.rules().slots(*keep)
+	if err != nil {
+		return "", err
+	}
 	var others []string // that are not equal in form
 	for i := range group[1:] {
 		e := &group[i+1]
@@ -110,40 +124,50 @@ func (p *pass) mayMerge(m Merge) string {
 			others = append(others, e.Content)
 		}
 		if c := compareLife(keep, e); c < 0 || c > 0 && (writes || !equal) {
-			return "the expiries differ"
+			return "the expiries differ", nil
 		}
-		if !writes && !slices.Equal(p.rules().slots(*e), slots) {
-			return "the slots differ"
+		if writes {
+			continue
+		}
+		if own, err := p.rules().slots(*e); err != nil || !slices.Equal(own, slots) {
+			return "the slots differ", err
 		}
 	}
 	if writes || len(others) == 0 {
-		return "" // what is written is checked when it is there
+		return "", nil // what is written is checked when it is there
 	}
-	return guard(keep.Content, others)
+	return guard(keep.Content, others), nil
 }
 
 // maySupersede names the rule that a supersession breaks, "" if none (C8).
-func (p *pass) maySupersede(s Supersede) string {
+func (p *pass) maySupersede(s Supersede) (string, error) {
 	by := p.entries[s.By]
-	slots := p.rules().slots(*by)
+	slots, err := p.rules().slots(*by)
+	if err != nil {
+		return "", err
+	}
 	for _, e := range p.group(s.Retire) {
 		if p.apart.apart(s.By, e.ID) {
-			return "the same supersession was undone"
+			return "the same supersession was undone", nil
 		}
 		if !by.Before(&e) {
-			return "the newest value of a slot stays"
+			return "the newest value of a slot stays", nil
 		}
-		if !slices.ContainsFunc(p.rules().slots(e), func(slot string) bool { return slices.Contains(slots, slot) }) {
-			return "the slots differ"
+		own, err := p.rules().slots(e)
+		if err != nil {
+			return "", err
+		}
+		if !slices.ContainsFunc(own, func(slot string) bool { return slices.Contains(slots, slot) }) {
+			return "the slots differ", nil
 		}
 		if nameSet(by.Subjects) != nameSet(e.Subjects) {
-			return "the subjects differ"
+			return "the subjects differ", nil
 		}
 		if compareLife(by, &e) < 0 {
-			return "the older value lives longer"
+			return "the older value lives longer", nil
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // merge applies one group.
@@ -170,7 +194,7 @@ func (p *pass) merge(ctx context.Context, m Merge) error {
 			return err
 		}
 	}
-	text, err := p.job.Redact(text)
+	text, err := p.job.Redact(ctx, text)
 	if errors.Is(err, memory.ErrValidation) {
 		return refuse("the merged text is not text")
 	} else if err != nil {
@@ -214,7 +238,7 @@ func (p *pass) ask(ctx context.Context, group []memory.Entry) (string, error) {
 	if err := p.renew(ctx); err != nil {
 		return "", err
 	}
-	text, err := call(ctx, p.cfg.Timeout, "the merger failed", func(ctx context.Context) (string, error) {
+	text, err := call(ctx, p.Consolidator, "the merger", func(ctx context.Context) (string, error) {
 		return p.cfg.Merger.Merge(ctx, slices.Clone(group))
 	})
 	if err == nil && len(text) > maxAnswer(group) {

@@ -26,7 +26,7 @@ import (
 // tags "slot:<name>".
 type Rules struct {
 	// Slot names the slots that an entry is a value of: "acme/price". Nil takes them
-	// from its tags that begin with "slot:".
+	// from its tags that begin with "slot:". It is called in place.
 	Slot func(memory.Entry) []string
 	// SlotVersion names the version of Slot. Give it another value when Slot changes.
 	SlotVersion string
@@ -35,13 +35,14 @@ type Rules struct {
 // Version names the rules, for the digest of C2.
 func (r Rules) Version() string { return "rules/2 " + r.SlotVersion }
 
-func (r Rules) slots(e memory.Entry) []string {
-	names := tagSlots(e)
-	if r.Slot != nil {
-		names = slices.Clone(r.Slot(e))
+func (r Rules) slots(e memory.Entry) (names []string, err error) {
+	if r.Slot == nil {
+		names = tagSlots(e)
+	} else if names, err = inline("the slots", func() []string { return slices.Clone(r.Slot(e)) }); err != nil {
+		return nil, err
 	}
 	slices.Sort(names)
-	return slices.Compact(names)
+	return slices.Compact(names), nil
 }
 
 // Plan makes the plan. It stops with the context's error.

@@ -25,23 +25,24 @@ func (d *digest) add(id string, sign int) {
 }
 
 // key is the digest with the versions of all that decided (C2).
-func (p *pass) key() string {
+func (p *pass) key() (string, error) {
+	planner, err := inline("the planner", p.planner().Version)
 	merger, embedder := "", ""
-	if p.cfg.Merger != nil {
-		merger = fmt.Sprintf("%v %s", p.cfg.Score, p.cfg.Merger.Version())
+	if p.cfg.Merger != nil && err == nil {
+		merger, err = inline("the merger", p.cfg.Merger.Version)
+		merger = fmt.Sprintf("%v %s", p.cfg.Score, merger)
 	}
-	if p.cfg.Embedder != nil {
-		embedder = p.cfg.Embedder.Version()
+	if p.cfg.Embedder != nil && err == nil {
+		embedder, err = inline("the embedder", p.cfg.Embedder.Version)
 	}
 	return fmt.Sprintf("3 %d %016x%016x ", p.sum.n, p.sum.a, p.sum.b) +
-		hash(p.planner().Version(), merger, embedder, p.cfg.SlotVersion, p.selection(), p.o.RedactorVersion)
+		hash(planner, merger, embedder, p.cfg.SlotVersion, p.selection(), p.o.RedactorVersion), err
 }
 
 func (p *pass) selection() string { return p.o.Selection.Tag + "\x00" + p.o.Selection.Version }
 
 // run is a pass that holds its lease.
 func (p *pass) run(ctx context.Context) (err error) {
-	defer recovered(&err)
 	if err := p.read(ctx); err != nil {
 		return err
 	}
@@ -53,7 +54,11 @@ func (p *pass) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if string(last.Value) == p.key() {
+	key, err := p.key()
+	if err != nil {
+		return err
+	}
+	if string(last.Value) == key {
 		p.result.Unchanged = true
 	} else if err := p.planAndApply(ctx); err != nil {
 		return err
@@ -61,8 +66,11 @@ func (p *pass) run(ctx context.Context) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if key, err = p.key(); err != nil { // of what the pass leaves
+		return err
+	}
 	rw := memory.Rewrite{Announce: p.announce}
-	last.Value = []byte(p.key())
+	last.Value = []byte(key)
 	_, err = p.commit(ctx, rw, func(s *state) {
 		*s = state{Pass: s.Pass, Fence: s.Fence}
 	}, memory.DocumentSwap{Document: last})
@@ -98,9 +106,15 @@ func (p *pass) read(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			p.progress(Reading, read, 0)
+			if err := p.progress(Reading, read, 0); err != nil {
+				return err
+			}
 		}
-		if !p.o.Selection.holds(e) {
+		selected, err := p.o.Selection.holds(e)
+		if err != nil {
+			return err
+		}
+		if !selected {
 			continue
 		}
 		p.sum.add(e.ID, 1)
@@ -108,14 +122,18 @@ func (p *pass) read(ctx context.Context) error {
 			p.eligible = append(p.eligible, e)
 		}
 	}
-	p.progress(Reading, read, 0)
+	if err := p.progress(Reading, read, 0); err != nil {
+		return err
+	}
 	return ctx.Err()
 }
 
-func (p *pass) progress(phase Phase, done, total int) {
-	if p.o.Progress != nil {
-		p.o.Progress(Progress{phase, done, total})
+func (p *pass) progress(phase Phase, done, total int) error {
+	if p.o.Progress == nil {
+		return nil
 	}
+	_, err := inline("the progress", func() struct{} { p.o.Progress(Progress{phase, done, total}); return struct{}{} })
+	return err
 }
 
 // makePlan asks the planner.
@@ -124,7 +142,9 @@ func (p *pass) makePlan(ctx context.Context) (Plan, error) {
 	for i := range p.eligible {
 		p.entries[p.eligible[i].ID] = &p.eligible[i]
 	}
-	p.progress(Planning, 0, len(p.eligible))
+	if err := p.progress(Planning, 0, len(p.eligible)); err != nil {
+		return Plan{}, err
+	}
 	var plan Plan
 	var err error
 	if rules, ok := p.planner().(Rules); ok {
@@ -133,7 +153,7 @@ func (p *pass) makePlan(ctx context.Context) (Plan, error) {
 			err = p.candidates(ctx, rules, &plan)
 		}
 	} else {
-		plan, err = call(ctx, p.cfg.Timeout, "the planner failed", func(ctx context.Context) (Plan, error) {
+		plan, err = call(ctx, p.Consolidator, "the planner", func(ctx context.Context) (Plan, error) {
 			// The planner gets a slice of its own: what is checked afterwards is ours.
 			return p.planner().Plan(ctx, slices.Clone(p.eligible))
 		})
@@ -144,8 +164,7 @@ func (p *pass) makePlan(ctx context.Context) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p.progress(Planning, len(p.eligible), len(p.eligible))
-	return plan, nil
+	return plan, p.progress(Planning, len(p.eligible), len(p.eligible))
 }
 
 // candidates adds to the plan what the merger is to be asked about: groups of similar
@@ -162,7 +181,14 @@ func (p *pass) candidates(ctx context.Context, rules Rules, plan *Plan) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if !gone[e.ID] && len(rules.slots(e)) == 0 {
+		if gone[e.ID] {
+			continue
+		}
+		slots, err := rules.slots(e)
+		if err != nil {
+			return err
+		}
+		if len(slots) == 0 {
 			left = append(left, e)
 		}
 	}
@@ -201,7 +227,7 @@ func (p *pass) embed(ctx context.Context, entries []memory.Entry) ([][]float32, 
 	for i, e := range entries {
 		texts[i] = e.Content
 	}
-	vectors, err := call(ctx, p.cfg.Timeout, "the embedder failed", func(ctx context.Context) ([][]float32, error) {
+	vectors, err := call(ctx, p.Consolidator, "the embedder", func(ctx context.Context) ([][]float32, error) {
 		return p.cfg.Embedder.Embed(ctx, texts)
 	})
 	if err == nil && len(vectors) != len(entries) {
@@ -228,13 +254,17 @@ func (p *pass) planAndApply(ctx context.Context) error {
 		if err := p.merge(ctx, m); err != nil {
 			return err
 		}
-		p.progress(Applying, i+1, total)
+		if err := p.progress(Applying, i+1, total); err != nil {
+			return err
+		}
 	}
 	for i, s := range plan.Supersede {
 		if err := p.retireAll(ctx, memory.Superseded, s.By, s.Retire); err != nil {
 			return err
 		}
-		p.progress(Applying, len(plan.Merge)+i+1, total)
+		if err := p.progress(Applying, len(plan.Merge)+i+1, total); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -288,12 +318,16 @@ func (p *pass) apply(ctx context.Context, rw memory.Rewrite, to memory.State, ke
 	for _, id := range ids {
 		p.sum.add(id, -1)
 	}
+	p.count()
 	for _, e := range made.Entries {
-		if p.o.Selection.holds(e) {
+		selected, err := p.o.Selection.holds(e)
+		if err != nil {
+			return err
+		}
+		if selected {
 			p.sum.add(e.ID, 1)
 		}
 	}
-	p.count()
 	return nil
 }
 

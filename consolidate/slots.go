@@ -37,7 +37,11 @@ func (r Rules) planSlots(ctx context.Context, entries []memory.Entry, apart undo
 		if r.Slot == nil && len(e.Tags) == 0 {
 			continue
 		}
-		for _, name := range r.slots(*e) {
+		names, err := r.slots(*e)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
 			s := slot{name, nameSet(e.Subjects)}
 			of[e.ID] = append(of[e.ID], s)
 			values[s] = append(values[s], e)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -36,14 +37,18 @@ func (r *Runner) answer(ctx context.Context, job *memory.Job, ref string, in *in
 	if len(in.sources) == 0 {
 		return nil, nil
 	}
+	version, err := hostcall.Inline("the summarizer", func() (string, error) { return r.cfg.Summarizer.Version(), nil })
+	if err != nil {
+		return nil, hostFailed(ctx, "the summarizer", err)
+	}
 	a := &Archive{
 		Budget: budget, Format: Format, MaxBytes: r.cfg.MaxOutputBytes, MemoryRef: ref, Parents: in.parents,
-		Redactor: r.cfg.RedactorVersion, Sources: in.archived, Summarizer: r.cfg.Summarizer.Version(),
+		Redactor: r.cfg.RedactorVersion, Sources: in.archived, Summarizer: version,
 		Tokenizer: r.cfg.Tokenizer.Name(), Tokens: Tokens{Input: in.tokens},
 	}
 	a.Key = a.Question()
 	for _, name := range []string{ref, a.Redactor, a.Summarizer, a.Tokenizer} {
-		if clean, err := isClean(job, name); err != nil || !clean {
+		if clean, err := isClean(ctx, job, name); err != nil || !clean {
 			return nil, cmp.Or(err, leaks("a ref, a name or a version holds a secret"))
 		}
 	}
@@ -60,13 +65,13 @@ func (r *Runner) answer(ctx context.Context, job *memory.Job, ref string, in *in
 		}
 	}
 	if len(a.Items) == 0 {
-		output, err := minimum(ctx, r.request(job, in, 0))
+		output, err := minimum(ctx, r.request(ctx, job, in, 0))
 		if err != nil || output == 0 {
 			return nil, err
 		}
 		return nil, &BudgetError{Budget: budget, MinimumRequired: in.tokens + output}
 	}
-	if doc.Value, err = r.seal(job, a); err != nil {
+	if doc.Value, err = r.seal(ctx, job, a); err != nil {
 		return nil, err
 	}
 	address := DigestOf(doc.Value)
@@ -76,14 +81,14 @@ func (r *Runner) answer(ctx context.Context, job *memory.Job, ref string, in *in
 
 // seal encodes a new archive in a form that the redactor leaves as it is: beside each
 // other on one line, two texts may look like a secret that neither is.
-func (r *Runner) seal(job *memory.Job, a *Archive) ([]byte, error) {
+func (r *Runner) seal(ctx context.Context, job *memory.Job, a *Archive) ([]byte, error) {
 	for range 4 {
 		a.Tokens.Output = r.cfg.Tokenizer.Count(a.Text())
 		data := a.Encode()
 		if len(data) > MaxArchiveBytes {
 			return nil, invalid("the archive would be too large")
 		}
-		clean, err := job.Redact(string(data))
+		clean, err := job.Redact(ctx, string(data))
 		if err != nil {
 			return nil, err
 		}
@@ -105,7 +110,7 @@ func (r *Runner) seal(job *memory.Job, a *Archive) ([]byte, error) {
 // recall returns a stored archive, if it is intact and clean by today's redactor. One
 // that is not is erased with the entries that name it, and the pass begins anew.
 func recall(ctx context.Context, job *memory.Job, ref string, doc memory.Document) (*answer, error) {
-	a, err := read(job, doc)
+	a, err := read(ctx, job, doc)
 	if err == nil {
 		return &answer{a, DigestOf(doc.Value), doc}, nil
 	}
@@ -123,7 +128,7 @@ var errUnclean = leaks("the archive holds what is a secret today")
 
 // read returns the archive that a document holds: the one that it is named for, in which
 // today's redactor finds nothing.
-func read(job *memory.Job, doc memory.Document) (*Archive, error) {
+func read(ctx context.Context, job *memory.Job, doc memory.Document) (*Archive, error) {
 	if DigestOf(doc.Value).String() != doc.Group {
 		return nil, broken("has another address")
 	}
@@ -134,11 +139,11 @@ func read(job *memory.Job, doc memory.Document) (*Archive, error) {
 	if a.Key.String() != doc.Key {
 		return nil, broken("has the key of another question")
 	}
-	whole, err := job.Redact(string(doc.Value))
+	whole, err := job.Redact(ctx, string(doc.Value))
 	if err != nil {
 		return nil, err
 	}
-	clean, err := isClean(job, a.Text())
+	clean, err := isClean(ctx, job, a.Text())
 	if err != nil {
 		return nil, err
 	}
@@ -150,8 +155,8 @@ func read(job *memory.Job, doc memory.Document) (*Archive, error) {
 
 // isClean reports whether the redactor leaves a text as it is, in the form that an archive
 // holds it in too.
-func isClean(job *memory.Job, text string) (bool, error) {
-	out, err := settle(job.Redact, text)
+func isClean(ctx context.Context, job *memory.Job, text string) (bool, error) {
+	out, err := settle(redacting(ctx, job), text)
 	return out == text, err
 }
 
@@ -171,9 +176,9 @@ func (r *Runner) Open(ctx context.Context, job *memory.Job, ref, entryID string)
 				return nil, err
 			}
 			if slices.Contains(doc.Of, e.ID) {
-				return read(job, doc)
+				return read(ctx, job, doc)
 			}
 		}
 	}
-	return nil, &failed{"the entry names no archive", memory.ErrNotFound}
+	return nil, &failed{memory.ErrNotFound, "the entry names no archive", nil}
 }

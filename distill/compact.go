@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/openwop/agentmemory/events"
@@ -30,12 +31,13 @@ func (r *Runner) Compact(ctx context.Context, job *memory.Job, ref string, o Opt
 
 // compact is one attempt.
 func (r *Runner) compact(ctx context.Context, job *memory.Job, ref string, o Options) (Result, error) {
+	r, uncounted := r.counting(ctx)
 	in, err := r.gather(ctx, job, ref, o, r.cfg.MaxInputEntries, 0)
 	if err != nil || len(in.sources) == 0 {
 		return Result{}, err
 	}
 	items, fallback, err := r.summarize(ctx, job, in, 0)
-	if err != nil || len(items) == 0 {
+	if err = cmp.Or(uncounted(), err); err != nil || len(items) == 0 {
 		return Result{}, err
 	}
 	p := product{text: join(items), in: in, o: o}

@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -96,12 +97,13 @@ func again(pass func() (Result, error)) (res Result, err error) {
 
 // distill is one attempt.
 func (r *Runner) distill(ctx context.Context, job *memory.Job, ref string, o Options, budget int) (Result, error) {
+	r, uncounted := r.counting(ctx)
+	var a *answer
 	in, err := r.gather(ctx, job, ref, o, 0, budget)
-	if err != nil {
-		return Result{}, err
+	if err == nil {
+		a, err = r.answer(ctx, job, ref, in, budget)
 	}
-	a, err := r.answer(ctx, job, ref, in, budget)
-	if err != nil || a == nil {
+	if err = cmp.Or(uncounted(), err); err != nil || a == nil {
 		return Result{}, err
 	}
 	p := product{text: a.archive.Text(), in: in, o: o, answer: a, expires: r.retention.From(job.Now())}

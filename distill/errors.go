@@ -1,9 +1,11 @@
 package distill
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -49,12 +51,22 @@ func invalid(rule string) error { return fmt.Errorf("distill: %s: %w", rule, mem
 
 func leaks(what string) error { return fmt.Errorf("distill: %s: %w", what, memory.ErrSecretLeakage) }
 
+// hostFailed is the error of a part of the host; that of the caller's context stays as it is.
+func hostFailed(ctx context.Context, part string, err error) error {
+	if err == nil || err == ctx.Err() {
+		return err
+	}
+	return &failed{memory.ErrInternal, hostcall.Describe(part, err), err}
+}
+
 // failed wraps what a host's own part said: its text stays out of ours.
 type failed struct {
+	kind  error
 	what  string
 	cause error
 }
 
-func (e *failed) Error() string     { return "distill: " + e.what }
-func (e *failed) Unwrap() error     { return e.cause }
-func (e *failed) Code() memory.Code { return memory.CodeOf(e.cause) }
+func (e *failed) Error() string        { return "distill: " + e.what }
+func (e *failed) Is(target error) bool { return target == e.kind }
+func (e *failed) Unwrap() error        { return e.cause }
+func (e *failed) Code() memory.Code    { return memory.CodeOf(e.kind) }

@@ -6,7 +6,8 @@ import (
 )
 
 // Tokenizer counts tokens as the host's model does. It is deterministic and safe
-// for concurrent use.
+// for concurrent use. A call of Count has [memory.PluginTimeout]; Name is called in place. A
+// pass fails, and writes nothing, if one of them panics or Count takes longer.
 type Tokenizer interface {
 	// Name identifies the tokenizer and its version. The host advertises it
 	// (RFC 0062 §A), and an archive made under another name is another archive.

@@ -11,7 +11,7 @@ import (
 // fit keeps those of the sources, and of their entries, that leave room in the budget for a
 // summary of them: at most three quarters of it, or else a single one that needs more.
 func (r *Runner) fit(ctx context.Context, job *memory.Job, in *input, picked []memory.Entry, budget int) ([]memory.Entry, error) {
-	req := r.request(job, in, 0)
+	req := r.request(ctx, job, in, 0)
 	candidates := make([]candidate, len(in.sources))
 	for i, s := range in.sources {
 		candidates[i] = candidate{s.Text, s.Weight, req.Count(s.Text)}

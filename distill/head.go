@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -16,7 +17,7 @@ import (
 type Workspace interface {
 	// WriteFile keeps a version of a file, unless it has that one or a later one: then
 	// it does nothing. It does not emit workspace.updated, which committed with the
-	// version.
+	// version. A call of it has [memory.PluginTimeout].
 	WriteFile(ctx context.Context, tenant string, f File) error
 }
 
@@ -118,8 +119,12 @@ func (r *Runner) Reindex(ctx context.Context, job *memory.Job) (File, error) {
 		}
 		f := File{IndexPath, x.Encode(), "application/json", h.Version}
 		if r.cfg.Workspace != nil && f.Version > 0 {
-			if err := r.cfg.Workspace.WriteFile(ctx, job.Tenant(), f); err != nil {
-				return f, &failed{"the workspace failed", err}
+			const part = "the workspace"
+			_, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(ctx context.Context) (struct{}, error) {
+				return struct{}{}, r.cfg.Workspace.WriteFile(ctx, job.Tenant(), f)
+			})
+			if err != nil {
+				return f, hostFailed(ctx, part, err)
 			}
 		}
 		return f, nil

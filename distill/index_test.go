@@ -366,7 +366,7 @@ func TestR5_WhatIsASecretOnOneLineOnly(t *testing.T) {
 	_, err := h.job().Put(ctx, to, memory.Draft{Content: "It is in the manual."})
 	require.NoError(t, err)
 	const text = "It says password=Hunter-22-hunter there."
-	alone, err := h.job().Redact(text)
+	alone, err := h.job().Redact(ctx, text)
 	require.NoError(t, err)
 	require.Equal(t, text, alone)
 	r := h.runner(func(c *distill.Config) {

@@ -35,7 +35,7 @@ type Options struct {
 	// keeps all.
 	Tag string
 	// Select keeps sources for which it is true; nil keeps all. It must depend on
-	// the entry alone.
+	// the entry alone. It is called in place for every entry, so it must return promptly.
 	Select func(memory.Entry) bool
 	// Sources is what becomes of them.
 	Sources Policy

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -68,7 +69,11 @@ func (r *Runner) gather(ctx context.Context, job *memory.Job, ref string, o Opti
 			in.outputs = append(in.outputs, out)
 			continue
 		}
-		if o.takes(e) {
+		takes, err := o.takes(e)
+		if err != nil {
+			return nil, err
+		}
+		if takes {
 			picked = append(picked, e)
 		}
 	}
@@ -82,7 +87,11 @@ func (r *Runner) gather(ctx context.Context, job *memory.Job, ref string, o Opti
 	}
 	archives := map[string]Digest{}
 	if o.Recursive {
-		for _, out := range in.recursion(picked, o) {
+		earlier, err := in.recursion(picked, o)
+		if err != nil {
+			return nil, err
+		}
+		for _, out := range earlier {
 			archives[out.ID] = out.archive
 			weights[out.ID] = 0 // it says again what others said
 			picked = append(picked, out.Entry)
@@ -94,7 +103,7 @@ func (r *Runner) gather(ctx context.Context, job *memory.Job, ref string, o Opti
 			return 1
 		})
 	}
-	if err := clean(job, picked); err != nil {
+	if err := clean(ctx, job, picked); err != nil {
 		return nil, err
 	}
 	for _, e := range picked {
@@ -114,14 +123,22 @@ func (r *Runner) gather(ctx context.Context, job *memory.Job, ref string, o Opti
 	return in, nil
 }
 
-func (o *Options) takes(e memory.Entry) bool {
-	return (o.Tag == "" || slices.Contains(e.Tags, o.Tag)) && (o.Select == nil || o.Select(e))
+func (o *Options) takes(e memory.Entry) (bool, error) {
+	if o.Tag != "" && !slices.Contains(e.Tags, o.Tag) {
+		return false, nil
+	}
+	if o.Select == nil {
+		return true, nil
+	}
+	const part = "the selection"
+	selected, err := hostcall.Inline(part, func() (bool, error) { return o.Select(e), nil })
+	return selected, hostFailed(context.Background(), part, err)
 }
 
 // recursion gives the earlier outputs that are sources. One that was made from
 // outputs says nothing that is not there, as long as all of its sources are: taking
 // it in would make another archive each time.
-func (in *input) recursion(picked []memory.Entry, o Options) []outputEntry {
+func (in *input) recursion(picked []memory.Entry, o Options) ([]outputEntry, error) {
 	there, outputs := map[string]bool{}, map[string]bool{}
 	for _, e := range picked {
 		there[e.ID] = true
@@ -131,7 +148,11 @@ func (in *input) recursion(picked []memory.Entry, o Options) []outputEntry {
 	}
 	var taken []outputEntry
 	for _, out := range slices.Backward(in.outputs) { // oldest first
-		if !o.takes(out.Entry) {
+		takes, err := o.takes(out.Entry)
+		if err != nil {
+			return nil, err
+		}
+		if !takes {
 			continue
 		}
 		again, whole := false, true
@@ -145,18 +166,18 @@ func (in *input) recursion(picked []memory.Entry, o Options) []outputEntry {
 		there[out.ID] = true
 		taken = append(taken, out)
 	}
-	return taken
+	return taken, nil
 }
 
 // clean redacts the entries, which are our own copies.
-func clean(job *memory.Job, picked []memory.Entry) (err error) {
+func clean(ctx context.Context, job *memory.Job, picked []memory.Entry) (err error) {
 	for k := range picked {
 		e := &picked[k]
-		if e.Content, err = job.Redact(e.Content); err != nil {
+		if e.Content, err = job.Redact(ctx, e.Content); err != nil {
 			return err
 		}
 		for i, t := range e.Tags {
-			if e.Tags[i], err = job.Redact(t); err != nil {
+			if e.Tags[i], err = job.Redact(ctx, t); err != nil {
 				return err
 			}
 		}

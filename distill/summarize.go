@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -15,10 +16,11 @@ import (
 // wins (D2). It is safe for concurrent use.
 type Summarizer interface {
 	// Version identifies the summarizer and how it works, prompts included. An archive
-	// made by another version is another archive.
+	// made by another version is another archive. It is called in place.
 	Version() string
 	// Summarize returns the summary, most valuable items first. The context carries
-	// the deadline. An error stops the pass, and nothing is written. An answer that
+	// the deadline, Config.SummarizerTimeout. An error stops the pass, and nothing is written,
+	// and so do a panic and a call that outlives its deadline. An answer that
 	// does not keep to the request's limits, names a source that is none, or is empty
 	// is replaced by the default summarizer's.
 	Summarize(ctx context.Context, req Request) ([]Item, error)
@@ -65,7 +67,7 @@ func (q *Request) within(text string) bool {
 // summarize asks the summarizer, and the default one where that does not keep to
 // its limits. No items means that not even the smallest would fit.
 func (r *Runner) summarize(ctx context.Context, job *memory.Job, in *input, maxTokens int) (items []Item, fallback bool, err error) {
-	req := r.request(job, in, maxTokens)
+	req := r.request(ctx, job, in, maxTokens)
 	if _, ok := r.cfg.Summarizer.(Extractive); !ok {
 		items, err := r.ask(ctx, req)
 		if err != nil || len(items) > 0 {
@@ -77,10 +79,10 @@ func (r *Runner) summarize(ctx context.Context, job *memory.Job, in *input, maxT
 	return items, fallback, err
 }
 
-func (r *Runner) request(job *memory.Job, in *input, maxTokens int) Request {
+func (r *Runner) request(ctx context.Context, job *memory.Job, in *input, maxTokens int) Request {
 	return Request{
 		Sources: in.sources, MaxTokens: maxTokens, MaxBytes: r.cfg.MaxOutputBytes, Count: r.cfg.Tokenizer.Count,
-		Redact: func(text string) (string, error) { return settle(job.Redact, text) },
+		Redact: func(text string) (string, error) { return settle(redacting(ctx, job), text) },
 	}
 }
 
@@ -89,11 +91,10 @@ func (r *Runner) request(job *memory.Job, in *input, maxTokens int) Request {
 func (r *Runner) ask(ctx context.Context, req Request) ([]Item, error) {
 	own := req
 	own.Sources = slices.Clone(req.Sources)
-	deadline, cancel := context.WithTimeout(ctx, r.cfg.SummarizerTimeout)
-	defer cancel()
-	answer, err := r.cfg.Summarizer.Summarize(deadline, own)
-	if err = errors.Join(err, deadline.Err()); err != nil {
-		return nil, &failed{"the summarizer failed", err}
+	const part = "the summarizer"
+	answer, err := hostcall.Call(ctx, part, r.cfg.SummarizerTimeout, func(ctx context.Context) ([]Item, error) { return r.cfg.Summarizer.Summarize(ctx, own) })
+	if err != nil {
+		return nil, hostFailed(ctx, part, err)
 	}
 	ids := make(map[string]bool, len(req.Sources))
 	for i := range req.Sources {
@@ -149,6 +150,11 @@ func whole(req Request, items *[]Item) (string, error) {
 	}
 	*items = []Item{{sortedIDs(ids), clean}}
 	return clean, nil
+}
+
+// redacting is [memory.Job.Redact] within a pass.
+func redacting(ctx context.Context, job *memory.Job) func(string) (string, error) {
+	return func(text string) (string, error) { return job.Redact(ctx, text) }
 }
 
 // settle redacts text until neither it nor its form inside a JSON string, in which

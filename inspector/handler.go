@@ -13,12 +13,15 @@ import (
 	"github.com/openwop/agentmemory/capability"
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/wire"
 )
 
 // Handler serves the page and its routes. Its fields are not to be changed once it serves; Bank and
 // Tenant are required, and a section of the page whose part is nil says that the host does not show it.
+// A call of one of its functions has [memory.PluginTimeout] and the request's context; if it panics or
+// takes longer, the answer is internal_error.
 type Handler struct {
 	// Bank is the memory that is looked at.
 	Bank *memory.Bank
@@ -117,11 +120,13 @@ func (h *Handler) authenticate(r *http.Request) (*request, error) {
 	if h.Tenant == nil {
 		return nil, errForbidden
 	}
-	tenant, err := h.Tenant(r)
+	tenant, err := ask(r.Context(), "the source of tenants", func(ctx context.Context) (string, error) { return h.Tenant(r.WithContext(ctx)) })
 	var refused *wire.Error
 	switch {
 	case errors.As(err, &refused):
 		return nil, refused
+	case hostcall.Misbehaved(err) || err != nil && err == r.Context().Err():
+		return nil, err
 	case err != nil || tenant == "":
 		return nil, errForbidden
 	}
@@ -130,6 +135,11 @@ func (h *Handler) authenticate(r *http.Request) (*request, error) {
 		return nil, wire.Invalid("query", "it cannot be read")
 	}
 	return &request{r.Context(), tenant, query}, nil
+}
+
+// ask calls a part of the host.
+func ask[T any](ctx context.Context, part string, f func(context.Context) (T, error)) (T, error) {
+	return hostcall.Call(ctx, part, memory.PluginTimeout, f)
 }
 
 // need returns a parameter that must be there.

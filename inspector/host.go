@@ -1,6 +1,8 @@
 package inspector
 
 import (
+	"context"
+	"iter"
 	"slices"
 
 	"github.com/openwop/agentmemory/capability"
@@ -48,7 +50,7 @@ func (h *Handler) agents(q *request) (any, error) {
 	if h.Agents == nil {
 		return nil, h.missing("agents")
 	}
-	agents, err := h.Agents(q, q.tenant)
+	agents, err := ask(q, "the source of agents", func(ctx context.Context) ([]Agent, error) { return h.Agents(ctx, q.tenant) })
 	return map[string]any{"agents": append([]Agent{}, agents...)}, err
 }
 
@@ -78,13 +80,31 @@ func (h *Handler) commitments(q *request) (any, error) {
 	if h.Commitments == nil {
 		return nil, h.missing("commitments")
 	}
-	docs, more := []commitmentDoc{}, false
-	for c, err := range h.Commitments(q, q.tenant) {
+	type page struct {
+		docs []commitmentDoc
+		more bool
+	}
+	found, err := ask(q, theCommitments, func(ctx context.Context) (p page, err error) {
+		p.docs, p.more, err = listed(h.Commitments(ctx, q.tenant))
+		return p, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"commitments": found.docs, "more": found.more, "now": h.Bank.Now().UnixMilli()}, nil
+}
+
+const theCommitments = "the source of commitments"
+
+// listed are the first commitments of a tenant, and whether there are more.
+func listed(all iter.Seq2[commitment.Commitment, error]) (docs []commitmentDoc, more bool, err error) {
+	docs = []commitmentDoc{}
+	for c, err := range all {
 		if err != nil && c.ID == "" {
-			return nil, err
+			return nil, false, err
 		}
-		if more = len(docs) == mostCommitments; more {
-			break
+		if len(docs) == mostCommitments {
+			return docs, true, nil
 		}
 		if err != nil {
 			docs = append(docs, commitmentDoc{ID: c.ID, Unreadable: true})
@@ -105,7 +125,7 @@ func (h *Handler) commitments(q *request) (any, error) {
 		}
 		docs = append(docs, d)
 	}
-	return map[string]any{"commitments": docs, "more": more, "now": h.Bank.Now().UnixMilli()}, nil
+	return docs, false, nil
 }
 
 // waitsFor says in a few words what an arm waits for.

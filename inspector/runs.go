@@ -1,12 +1,14 @@
 package inspector
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
 	"strings"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/wire"
 )
@@ -17,7 +19,7 @@ func (h *Handler) runs(q *request) (any, error) {
 	if h.Runs == nil {
 		return nil, h.missing("runs")
 	}
-	runs, err := h.Runs(q, q.tenant)
+	runs, err := ask(q, "the source of runs", func(ctx context.Context) ([]Run, error) { return h.Runs(ctx, q.tenant) })
 	return map[string]any{"runs": append([]Run{}, runs...)}, err
 }
 
@@ -33,7 +35,7 @@ func (h *Handler) token(q *request) (memory.Token, error) {
 	if h.Token == nil {
 		return "", h.missing("runs' views")
 	}
-	token, err := h.Token(q, q.tenant, run)
+	token, err := ask(q, "the source of tokens", func(ctx context.Context) (memory.Token, error) { return h.Token(ctx, q.tenant, run) })
 	switch {
 	case errors.Is(err, memory.ErrNotFound):
 		return "", errNoRun
@@ -120,7 +122,12 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, q *request) err
 			return wire.Invalid("from", "it is not a number from 0")
 		}
 	}
-	if first, err := h.Log.Read(q, q.tenant, run, 0, 1); err != nil {
+	read := func(from int64, limit int) ([]events.RunEvent, error) {
+		return ask(q, "the log", func(ctx context.Context) ([]events.RunEvent, error) {
+			return h.Log.Read(ctx, q.tenant, run, from, limit)
+		})
+	}
+	if first, err := read(0, 1); err != nil {
 		return err
 	} else if len(first) == 0 {
 		return errNoRun
@@ -128,7 +135,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, q *request) err
 	if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 		return h.Wire.Stream(w, r, h.Log, q.tenant, run, from)
 	}
-	page, err := h.Log.Read(q, q.tenant, run, from, longest)
+	page, err := read(from, longest)
 	if err != nil {
 		return err
 	}

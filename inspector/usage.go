@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"context"
 	"maps"
 	"sync"
 	"time"
@@ -113,20 +114,24 @@ func (h *Handler) count(q *request) (s sample, err error) {
 		}
 	}
 	if h.Waiting != nil {
-		if s.Waiting, err = h.Waiting(q, q.tenant, memory.DefaultMaxUndelivered); err != nil {
+		s.Waiting, err = ask(q, "the count of what waits", func(ctx context.Context) (int, error) { return h.Waiting(ctx, q.tenant, memory.DefaultMaxUndelivered) })
+		if err != nil {
 			return s, err
 		}
 	}
 	if h.Commitments == nil {
 		return s, nil
 	}
-	for c, err := range h.Commitments(q, q.tenant) {
-		if err != nil && c.ID == "" {
-			return s, err
+	s.Overdue, err = ask(q, theCommitments, func(ctx context.Context) (overdue int, err error) {
+		for c, err := range h.Commitments(ctx, q.tenant) {
+			if err != nil && c.ID == "" {
+				return 0, err
+			}
+			if err == nil && !c.State.Final() && !c.Due.IsZero() && c.Due.Before(s.At) {
+				overdue++
+			}
 		}
-		if err == nil && !c.State.Final() && !c.Due.IsZero() && c.Due.Before(s.At) {
-			s.Overdue++
-		}
-	}
-	return s, nil
+		return overdue, nil
+	})
+	return s, err
 }

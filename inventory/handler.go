@@ -13,13 +13,16 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/capability"
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/wire"
 )
 
 // Handler serves GET and HEAD of /v1/agents and /v1/agents/{agentId} (in version 2 of the
 // protocol without /v1), with an ETag and conditional requests (RFC 0072, RFC 0074).
-// Its fields are not to be changed once it serves.
+// Its fields are not to be changed once it serves. A call of one of its functions has
+// memory.PluginTimeout and the request's context; if it panics or takes longer, the answer is
+// internal_error.
 //
 // An agent with a Tenant is shown to callers of that tenant only, compared byte for
 // byte. An agent without one is shown to every caller, unless the host's model says
@@ -77,10 +80,13 @@ func (h *Handler) answer(r *http.Request) ([]byte, error) {
 	tenant := ""
 	if h.Tenant != nil {
 		var err error
-		if tenant, err = h.Tenant(r); err != nil {
-			if own := (*wire.Error)(nil); errors.As(err, &own) {
-				return nil, own
-			}
+		tenant, err = hostcall.Call(r.Context(), "the source of tenants", memory.PluginTimeout, func(ctx context.Context) (string, error) { return h.Tenant(r.WithContext(ctx)) })
+		switch own := (*wire.Error)(nil); {
+		case errors.As(err, &own):
+			return nil, own
+		case hostcall.Misbehaved(err) || err != nil && err == r.Context().Err():
+			return nil, err
+		case err != nil:
 			return nil, errForbidden
 		}
 	}
@@ -125,7 +131,7 @@ func (h *Handler) visible(ctx context.Context, tenant string, perTenant bool) ([
 	if h.Agents == nil {
 		return nil, nil
 	}
-	all, err := h.Agents(ctx)
+	all, err := hostcall.Call(ctx, "the source of agents", memory.PluginTimeout, h.Agents)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/telemetry"
 )
@@ -22,7 +23,8 @@ type Config struct {
 	// the same ref under two tenants is two scopes.
 	Resolver func(ctx context.Context, ref string) (tenant string, err error)
 	// Now is the bank's only clock; nil means time.Now. The bank drops what is
-	// finer than a millisecond and never lets it run backwards.
+	// finer than a millisecond and never lets it run backwards. It is called in place, so it
+	// must return promptly. While it panics, operations fail with [ErrInternal].
 	Now func() time.Time
 	// MaxEntryBytes bounds the redacted content of an entry, as the host
 	// advertises it; 0 means [DefaultMaxEntryBytes].
@@ -37,7 +39,8 @@ type Config struct {
 	// write. What is counted are the tenant's entries that were not deleted, merged or
 	// superseded, and the bytes of their content; expired ones count until they are purged.
 	// Whatever frees memory, and forgetting in any case, goes on beyond the limits. Limits
-	// is asked before each such write; an error refuses the write. It must be safe for
+	// is asked before each such write; an error refuses the write. Like every part of the
+	// host that may block, it has [PluginTimeout] for a call. It must be safe for
 	// concurrent use, and needs a store that is a Transactor.
 	Limits func(ctx context.Context, tenant string) (driver.Limits, error)
 
@@ -58,7 +61,8 @@ type Config struct {
 	Ranker Ranker
 	// TokenCounter counts the units of ListOptions.TokenBudget, as the host advertises them
 	// (RFC 0113). Its name is "chars" for one that counts characters, or that of a tokenizer;
-	// every distill.Tokenizer is one. It is safe for concurrent use.
+	// every distill.Tokenizer is one. It is safe for concurrent use. Name is called in place,
+	// once, when the bank is made.
 	TokenCounter interface {
 		Name() string
 		Count(text string) int
@@ -180,10 +184,10 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 // introduce asks parts of the host for their names.
 func (b *Bank) introduce() (err error) {
 	if b.cfg.TokenCounter != nil {
-		b.counter, err = ask(context.Background(), "the token counter", func(context.Context) (string, error) { return b.cfg.TokenCounter.Name(), nil })
+		b.counter, err = named("the token counter", b.cfg.TokenCounter.Name)
 	}
 	if err == nil && b.cfg.Ranker != nil {
-		b.model, err = ask(context.Background(), "the ranker", func(context.Context) (string, error) { return b.cfg.Ranker.Model(), nil })
+		b.model, err = named("the ranker", b.cfg.Ranker.Model)
 	}
 	if err == nil && b.model != "" && b.tx == nil {
 		err = fail(ErrNotProvided, "ranking by meaning needs a Transactor")
@@ -225,8 +229,20 @@ func (b *Bank) Offers() Offers {
 }
 
 // Now returns the bank's time: whole milliseconds, UTC, never before an earlier
-// answer.
-func (b *Bank) Now() time.Time { return b.clock.Now() }
+// answer. While Config.Now panics it is the last instant that Config.Now gave.
+func (b *Bank) Now() time.Time {
+	now, _ := b.clock.read()
+	return now
+}
+
+// ticking fails while the host's clock does. An operation begins with it, so that none judges
+// an expiry, or stamps a write, by a clock that stands.
+func (b *Bank) ticking() error {
+	if _, err := b.clock.read(); err != nil {
+		return failWith(ErrInternal, hostcall.Describe("the clock", err), err)
+	}
+	return nil
+}
 
 // resolve returns the scope of a ref that the tenant may use, or an error for a write.
 // It does not tell a ref of another tenant from one that nobody has (CTI-1).
@@ -234,16 +250,16 @@ func (b *Bank) resolve(ctx context.Context, tenant, ref string) (Scope, error) {
 	if err := ctx.Err(); err != nil {
 		return Scope{}, err
 	}
+	if err := b.ticking(); err != nil {
+		return Scope{}, err
+	}
 	if !validRef(ref) {
 		return Scope{}, fail(ErrValidation, "malformed memoryRef")
 	}
 	if b.cfg.Resolver != nil {
-		owner, err := ask(ctx, "the resolver", func(ctx context.Context) (string, error) { return b.cfg.Resolver(ctx, ref) })
-		if ended := ctx.Err(); ended != nil {
-			return Scope{}, ended
-		}
+		owner, err := hostcall.Call(ctx, "the resolver", PluginTimeout, func(ctx context.Context) (string, error) { return b.cfg.Resolver(ctx, ref) })
 		if err != nil && !errors.Is(err, ErrNotFound) {
-			return Scope{}, failWith(ErrInternal, "the resolver failed", err)
+			return Scope{}, hostFailed(ctx, "the resolver", err)
 		}
 		if err != nil || owner != tenant {
 			return Scope{}, fail(ErrForbidden, "the memoryRef is not the tenant's")

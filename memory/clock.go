@@ -3,10 +3,13 @@ package memory
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/openwop/agentmemory/internal/hostcall"
 )
 
 // clock gives whole milliseconds that never run backwards, whatever the host's
@@ -16,15 +19,21 @@ type clock struct {
 	last atomic.Int64
 }
 
-func (c *clock) Now() time.Time {
-	ms := c.now().UnixMilli()
+// read returns the instant. If the host's clock panics, it is the last one that the clock gave,
+// with an error.
+func (c *clock) read() (time.Time, error) {
+	now, err := hostcall.Inline("the clock", func() (time.Time, error) { return c.now(), nil })
+	if err != nil && c.last.Load() == math.MinInt64 {
+		now = time.Now()
+	}
+	ms := now.UnixMilli()
 	for {
 		last := c.last.Load()
-		if ms <= last {
-			return time.UnixMilli(last).UTC()
+		if err != nil || ms <= last {
+			return time.UnixMilli(max(ms, last)).UTC(), err
 		}
 		if c.last.CompareAndSwap(last, ms) {
-			return time.UnixMilli(ms).UTC()
+			return time.UnixMilli(ms).UTC(), nil
 		}
 	}
 }

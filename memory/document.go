@@ -85,6 +85,9 @@ func (b *Bank) Due(ctx context.Context, kind string, limit int) ([]Document, err
 	if b.scheduler == nil {
 		return nil, fail(ErrNotProvided, "what is due needs a Scheduler")
 	}
+	if err := b.ticking(); err != nil {
+		return nil, err
+	}
 	due, err := b.scheduler.Due(ctx, kind, b.Now(), limit)
 	return due, shape(err)
 }
@@ -101,6 +104,9 @@ func (b *Bank) Swap(ctx context.Context, tenant string, swaps ...DocumentSwap) (
 	}
 	if !validTenant(tenant) {
 		return nil, fail(ErrValidation, "malformed tenant")
+	}
+	if err := b.ticking(); err != nil {
+		return nil, err
 	}
 	m := driver.Mutation{At: b.Now(), Documents: make([]DocumentSwap, len(swaps))}
 	resolved := map[string]bool{"": true} // the tenant's own
@@ -123,11 +129,7 @@ func (b *Bank) Swap(ctx context.Context, tenant string, swaps ...DocumentSwap) (
 
 // documents prepares the documents of a rewrite of a scope: what they say is clean or
 // made so.
-func (j *Job) documents(s Scope, swaps []DocumentSwap) ([]DocumentSwap, error) {
-	return inTime(j.writer, func() ([]DocumentSwap, error) { return j.screened(s, swaps) })
-}
-
-func (j *Job) screened(s Scope, swaps []DocumentSwap) ([]DocumentSwap, error) {
+func (j *Job) documents(ctx context.Context, s Scope, swaps []DocumentSwap) ([]DocumentSwap, error) {
 	out := make([]DocumentSwap, 0, len(swaps))
 	for _, x := range swaps {
 		if x.Ref != "" && x.Ref != s.Ref {
@@ -135,7 +137,7 @@ func (j *Job) screened(s Scope, swaps []DocumentSwap) ([]DocumentSwap, error) {
 		}
 		x.Tenant = s.Tenant
 		if x.Act == Set || x.Act == Retain {
-			if err := j.screen(&x); err != nil {
+			if err := j.screen(ctx, &x); err != nil {
 				return nil, err
 			}
 		}
@@ -145,8 +147,8 @@ func (j *Job) screened(s Scope, swaps []DocumentSwap) ([]DocumentSwap, error) {
 }
 
 // screen lets a document into the store as its class allows.
-func (j *Job) screen(x *DocumentSwap) error {
-	if err := j.pure(append([]string{x.Kind, x.Key, x.Group}, x.Subjects...)); err != nil {
+func (j *Job) screen(ctx context.Context, x *DocumentSwap) error {
+	if err := j.identifiers(ctx, append([]string{x.Kind, x.Key, x.Group}, x.Subjects...)...); err != nil {
 		return err
 	}
 	if x.Act == Retain {
@@ -154,15 +156,15 @@ func (j *Job) screen(x *DocumentSwap) error {
 	}
 	switch x.Class {
 	case Machinery:
-		return j.pure([]string{string(x.Value)})
+		return j.identifiers(ctx, string(x.Value))
 	case Content:
-		clean, err := j.clean(string(x.Value), true)
+		clean, err := j.clean(ctx, string(x.Value), true)
 		if err == nil && clean != string(x.Value) {
 			err = fail(ErrSecretLeakage, "a document holds a secret")
 		}
 		return err
 	default:
-		clean, err := j.clean(string(x.Value), false)
+		clean, err := j.clean(ctx, string(x.Value), false)
 		x.Value = []byte(clean)
 		return err
 	}

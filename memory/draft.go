@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 	"unicode/utf8"
+
+	"github.com/openwop/agentmemory/internal/hostcall"
 )
 
 // Redactor takes the secrets of one run, or of one background pass, out of text.
@@ -13,6 +15,12 @@ import (
 //
 // A Redactor that is also an [io.Closer] belongs to its run: it is closed when the
 // run ends.
+//
+// Each call has [PluginTimeout], in a goroutine of its own. A Redactor with a method
+// Inline() bool that returns true says that all of its methods return promptly, as
+// *redact.SecretRegistry does: they are then called in place, which costs nothing, and one
+// that hangs would hang the write. A panic is caught in either case. A type that embeds a
+// registry has its Inline, and one that asks a service must return false.
 type Redactor interface {
 	// Redact is for text that a host or a node wrote.
 	Redact(text string) (string, error)
@@ -66,8 +74,7 @@ type writer struct {
 	tenant   string
 	runID    string
 	redactor Redactor
-
-	background bool
+	inline   bool // the redactor says that it returns promptly
 }
 
 func newWriter(b *Bank, tenant, runID string, r Redactor) (writer, error) {
@@ -79,16 +86,20 @@ func newWriter(b *Bank, tenant, runID string, r Redactor) (writer, error) {
 	case r == nil:
 		return writer{}, fail(ErrValidation, "no redactor: give an empty registry to declare that there are no secrets")
 	}
-	return writer{bank: b, tenant: tenant, runID: runID, redactor: r}, nil
+	w := writer{bank: b, tenant: tenant, runID: runID, redactor: r}
+	if p, ok := r.(interface{ Inline() bool }); ok {
+		inline, err := hostcall.Inline(theRedactor, func() (bool, error) { return p.Inline(), nil })
+		if err != nil {
+			return writer{}, failWith(ErrInternal, hostcall.Describe(theRedactor, err), err)
+		}
+		w.inline = inline
+	}
+	return w, nil
 }
 
 // entry turns a draft into the entry to store as of the instant now (M3, M4, M9).
 // derived asks for the redaction of derived text.
-func (w writer) entry(d Draft, derived bool, now time.Time) (Entry, error) {
-	return inTime(w, func() (Entry, error) { return w.checked(d, derived, now) })
-}
-
-func (w writer) checked(d Draft, derived bool, now time.Time) (Entry, error) {
+func (w writer) entry(ctx context.Context, d Draft, derived bool, now time.Time) (Entry, error) {
 	e := Entry{CreatedAt: now, RunID: w.runID}
 	if !d.CreatedAt.IsZero() {
 		if e.CreatedAt = millis(d.CreatedAt); e.CreatedAt.After(now) {
@@ -114,13 +125,13 @@ func (w writer) checked(d Draft, derived bool, now time.Time) (Entry, error) {
 		}
 	}
 	var err error
-	if e.Content, err = w.clean(d.Content, derived); err != nil {
+	if e.Content, err = w.clean(ctx, d.Content, derived); err != nil {
 		return Entry{}, err
 	}
 	if len(e.Content) > w.bank.cfg.MaxEntryBytes {
 		return Entry{}, fail(ErrValidation, "the content is too large")
 	}
-	if e.Tags, err = w.tags(d.Tags, derived); err != nil {
+	if e.Tags, err = w.tags(ctx, d.Tags, derived); err != nil {
 		return Entry{}, err
 	}
 	for _, s := range d.Subjects {
@@ -139,7 +150,7 @@ func (w writer) checked(d Draft, derived bool, now time.Time) (Entry, error) {
 	if err := w.checkKey(d.Key); err != nil {
 		return Entry{}, err
 	}
-	if err := w.pure(append([]string{d.NodeID, d.AgentID, d.Key}, d.Subjects...)); err != nil {
+	if err := w.identifiers(ctx, append([]string{d.NodeID, d.AgentID, d.Key}, d.Subjects...)...); err != nil {
 		return Entry{}, err
 	}
 	e.Subjects = slices.Clone(d.Subjects)
@@ -147,13 +158,13 @@ func (w writer) checked(d Draft, derived bool, now time.Time) (Entry, error) {
 	return e, nil
 }
 
-func (w writer) tags(tags []string, derived bool) ([]string, error) {
+func (w writer) tags(ctx context.Context, tags []string, derived bool) ([]string, error) {
 	out := make([]string, 0, len(tags))
 	for _, t := range tags {
 		if t == "" {
 			continue
 		}
-		t, err := w.clean(t, derived)
+		t, err := w.clean(ctx, t, derived)
 		if err != nil {
 			return nil, err
 		}
@@ -183,17 +194,17 @@ func checkLabels(tags, subjects []string) error {
 }
 
 // clean redacts free text.
-func (w writer) clean(text string, derived bool) (string, error) {
+func (w writer) clean(ctx context.Context, text string, derived bool) (string, error) {
 	if !validText(text) {
 		return "", fail(ErrValidation, "text is not UTF-8 or holds U+0000")
 	}
-	redact := w.redactor.Redact
+	redact := Redactor.Redact
 	if derived {
-		redact = w.redactor.RedactDerived
+		redact = Redactor.RedactDerived
 	}
-	out, err := redacted(redact, text)
+	out, err := w.redacted(ctx, redact, text)
 	if err != nil {
-		return "", failWith(ErrSecretLeakage, "the redactor refused", err)
+		return "", refused(ctx, err)
 	}
 	if out != text && !validText(out) {
 		return "", fail(ErrSecretLeakage, "the redactor gave text that is not UTF-8")
@@ -201,44 +212,34 @@ func (w writer) clean(text string, derived bool) (string, error) {
 	return out, nil
 }
 
-// redacted calls a method of the redactor.
-func redacted(redact func(string) (string, error), text string) (out string, err error) {
-	err = guard("the redactor", func() (err error) {
-		out, err = redact(text)
-		return err
-	})
-	return out, err
+const theRedactor = "the redactor"
+
+// redacted calls a method of the redactor, in place if that says that it returns promptly.
+func (w writer) redacted(ctx context.Context, redact func(Redactor, string) (string, error), text string) (string, error) {
+	if w.inline {
+		return hostcall.Inline(theRedactor, func() (string, error) { return redact(w.redactor, text) })
+	}
+	return hostcall.Call(ctx, theRedactor, PluginTimeout, func(context.Context) (string, error) { return redact(w.redactor, text) })
 }
 
-// inTime runs what asks the redactor something, once for all the texts of a write. The
-// redactor of a background pass is given up when it hangs, or it would hold up the passes of
-// other tenants. That of a run holds up its run only, and a goroutine for each write would
-// cost many times the write.
-func inTime[T any](w writer, f func() (T, error)) (T, error) {
-	if !w.background {
-		return f()
+// refused is the error of a text that the redactor did not give back.
+func refused(ctx context.Context, err error) error {
+	if err == ctx.Err() || hostcall.Misbehaved(err) {
+		return hostFailed(ctx, theRedactor, err)
 	}
-	return ask(context.Background(), "the redactor", func(context.Context) (T, error) { return f() })
+	return failWith(ErrSecretLeakage, "the redactor refused", err)
 }
 
 // identifiers refuses names that hold a secret: rewriting one would make it another
 // name. Every identifier on its way to the store or the sink comes through here.
-func (w writer) identifiers(ids ...string) error {
-	if !w.background {
-		return w.pure(ids)
-	}
-	_, err := inTime(w, func() (struct{}, error) { return struct{}{}, w.pure(ids) })
-	return err
-}
-
-func (w writer) pure(ids []string) error {
+func (w writer) identifiers(ctx context.Context, ids ...string) error {
 	for _, id := range ids {
 		if id == "" {
 			continue
 		}
-		out, err := redacted(w.redactor.Redact, id)
+		out, err := w.redacted(ctx, Redactor.Redact, id)
 		if err != nil {
-			return failWith(ErrSecretLeakage, "the redactor refused", err)
+			return refused(ctx, err)
 		}
 		if out != id {
 			return fail(ErrSecretLeakage, "an identifier holds a secret")

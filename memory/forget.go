@@ -81,6 +81,9 @@ func (b *Bank) eraseAll(ctx context.Context, tenant string, plan func(context.Co
 		return done, fail(ErrNotProvided, "forgetting needs a Transactor")
 	}
 	for {
+		if err := b.ticking(); err != nil {
+			return done, err
+		}
 		x := newErasure(b, tenant)
 		if err := plan(ctx, x); err != nil {
 			return done, err
@@ -118,6 +121,7 @@ type erasure struct {
 
 	mutation driver.Mutation  // the step at hand
 	lost     []driver.Located // by it
+	failed   error            // why a rewrite could not be made: then nothing is committed
 }
 
 func newErasure(b *Bank, tenant string) *erasure {
@@ -298,6 +302,9 @@ func (x *erasure) commit(ctx context.Context, done *Forgotten) error {
 	m := x.mutation
 	if len(m.Erase) == 0 && len(m.Documents) == 0 {
 		return nil
+	}
+	if x.failed != nil {
+		return x.failed
 	}
 	if err := ctx.Err(); err != nil {
 		return err

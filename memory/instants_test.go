@@ -48,7 +48,6 @@ var instants = map[string]string{
 
 	"distill.IndexLine.CreatedAt": "out",
 	"distill.IndexLine.ExpiresAt": "out",
-	"distill.Retention.From":      "out",
 	"distill.Source.CreatedAt":    "out",
 
 	"events.Record.Time": "whole", // and down by Run.Emit and in JSON

@@ -42,7 +42,6 @@ func (b *Bank) Background(c JobConfig) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.background = true
 	return &Job{writer: w}, nil
 }
 
@@ -108,7 +107,7 @@ func (j *Job) Put(ctx context.Context, ref string, d Draft) (e Entry, err error)
 		return Entry{}, err
 	}
 	defer j.life.RUnlock()
-	if e, err = j.entry(d, false, j.bank.Now()); err != nil {
+	if e, err = j.entry(ctx, d, false, j.bank.Now()); err != nil {
 		return Entry{}, err
 	}
 	if e, err = j.store(ctx, s, e, d); err == nil {
@@ -259,15 +258,15 @@ func (j *Job) History(ctx context.Context, ref string) iter.Seq2[Record, error] 
 // Redact takes the tenant's secrets out of text that was made from entries, as the
 // bank will when it is written. Engines that must know the final form, to count
 // its bytes or to address it by digest, call it first.
-func (j *Job) Redact(text string) (string, error) {
-	return inTime(j.writer, func() (string, error) { return j.clean(text, true) })
+func (j *Job) Redact(ctx context.Context, text string) (string, error) {
+	return j.clean(ctx, text, true)
 }
 
 // RedactText takes the tenant's secrets out of text that the host or a person wrote, as the
 // bank will when it is stored as host text (WSR-1). What must know the final form, such as an
 // ETag, calls it first.
-func (j *Job) RedactText(text string) (string, error) {
-	return inTime(j.writer, func() (string, error) { return j.clean(text, false) })
+func (j *Job) RedactText(ctx context.Context, text string) (string, error) {
+	return j.clean(ctx, text, false)
 }
 
 // End closes the job: no call after it, its registry closed, its events
@@ -279,7 +278,7 @@ func (j *Job) End(ctx context.Context) error {
 	j.life.Unlock()
 	var closing error
 	if first {
-		closing = j.close()
+		closing = j.close(ctx)
 	}
 	return errors.Join(closing, j.bank.flush(ctx, j.tenant, j.runID))
 }

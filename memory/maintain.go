@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/telemetry"
 )
 
@@ -120,14 +121,15 @@ func (b *Bank) trimLedger(ctx context.Context) (int, error) {
 // between them, and calls what else the host's engines need with each round, such as the
 // tick of a commitment engine. What fails is logged, if there is a Config.Logger, and
 // tried again with the next round. It returns the error of the context. A host calls it
-// once in a goroutine of its own.
+// once in a goroutine of its own. What it is given to call has no time but the context's.
 func (b *Bank) Keep(ctx context.Context, pause time.Duration, also ...func(context.Context) error) error {
 	for {
 		began := time.Now()
 		done, err := b.Maintain(ctx)
 		b.report(ctx, done, time.Since(began), err)
 		for _, f := range also {
-			if err := guard("what the host does with each round", func() error { return f(ctx) }); err != nil {
+			_, err := hostcall.Call(ctx, "a job of the host", 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
+			if err != nil {
 				b.trouble(ctx, err)
 			}
 		}
@@ -145,7 +147,7 @@ func (b *Bank) report(ctx context.Context, done Maintained, took time.Duration, 
 		return
 	}
 	if done.Relayed.Delivered+done.Purged+done.Forgotten > 0 {
-		b.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "memory maintained",
+		b.log(ctx, slog.LevelDebug, "memory maintained",
 			slog.Int("delivered", done.Relayed.Delivered), slog.Int("waiting", done.Relayed.Waiting),
 			slog.Int("stuck_tenants", len(done.Relayed.Stuck)), slog.Int("tenants", done.Tenants),
 			slog.Int("purged", done.Purged), slog.Int("ledger_trimmed", done.Forgotten), slog.Duration("took", took))
@@ -158,6 +160,14 @@ func (b *Bank) report(ctx context.Context, done Maintained, took time.Duration, 
 // trouble logs an error by its code: what a store or a sink said may hold anything (M2).
 func (b *Bank) trouble(ctx context.Context, err error) {
 	if b.cfg.Logger != nil && ctx.Err() == nil {
-		b.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "memory maintenance failed", slog.String("code", string(CodeOf(err))))
+		b.log(ctx, slog.LevelWarn, "memory maintenance failed", slog.String("code", string(CodeOf(err))))
 	}
+}
+
+// log writes a line, unless the logger panics.
+func (b *Bank) log(ctx context.Context, level slog.Level, line string, attrs ...slog.Attr) {
+	_, _ = hostcall.Inline("the logger", func() (struct{}, error) {
+		b.cfg.Logger.LogAttrs(ctx, level, line, attrs...)
+		return struct{}{}, nil
+	})
 }

@@ -3,9 +3,11 @@ package memory
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/telemetry"
 )
@@ -156,15 +158,12 @@ func (r *relay) left(recs []events.Record) {
 
 // emit gives records to the sink and takes them out of the outbox.
 func (r *relay) emit(ctx context.Context, recs []events.Record) (refused, err error) {
-	err = within(ctx, "the sink", func(ctx context.Context) error { return events.Emit(ctx, r.bank.cfg.Sink, recs...) })
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+	if err := r.bank.emitTo(ctx, r.bank.cfg.Sink, recs); err != nil {
+		failed := hostFailed(ctx, "the sink", err)
+		if err == ctx.Err() || hostcall.Late(err) {
+			return nil, failed // it hangs: ask it no more in this walk
 		}
-		if errors.Is(err, context.DeadlineExceeded) {
-			return nil, err // it hangs: ask it no more in this walk
-		}
-		return failWith(ErrInternal, "the sink failed", err), nil
+		return failed, nil
 	}
 	if err := r.bank.tx.Delivered(ctx, recs); err != nil {
 		return nil, shape(err)
@@ -174,6 +173,15 @@ func (r *relay) emit(ctx context.Context, recs []events.Record) (refused, err er
 		r.bank.backlog.add(recs[i].Tenant, -1)
 	}
 	return nil, nil
+}
+
+// emitTo gives records to a sink, which gets a slice of its own.
+func (b *Bank) emitTo(ctx context.Context, sink events.Sink, recs []events.Record) error {
+	own := slices.Clone(recs)
+	_, err := hostcall.Call(ctx, "the sink", PluginTimeout, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, events.Emit(ctx, sink, own...)
+	})
+	return err
 }
 
 func nameOf(r *events.Record) runName { return runName{r.Tenant, r.RunID} }

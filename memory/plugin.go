@@ -2,9 +2,9 @@ package memory
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
+
+	"github.com/openwop/agentmemory/internal/hostcall"
 )
 
 // PluginTimeout is how long one call of a part that a host plugs in, such as a sink, a
@@ -12,54 +12,20 @@ import (
 // has no effect on memory.
 const PluginTimeout = 30 * time.Second
 
-// guard calls a part of the host and turns a panic into an error that names the part.
-func guard(part string, f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = failWith(ErrInternal, part+" panicked", fmt.Errorf("panic: %v", r))
-		}
-	}()
-	return f()
+// named asks a part of the host for a name, in place.
+func named(part string, name func() string) (string, error) {
+	is, err := hostcall.Inline(part, func() (string, error) { return name(), nil })
+	if err != nil {
+		return "", failWith(ErrInternal, hostcall.Describe(part, err), err)
+	}
+	return is, nil
 }
 
-// ask calls a part of the host that may panic, hang or end its goroutine: it waits until
-// the context or [PluginTimeout] ends, and then fails with an error that names the part.
-func ask[T any](ctx context.Context, part string, f func(context.Context) (T, error)) (T, error) {
-	type reply struct {
-		value T
-		err   error
+// hostFailed is the error of a call of a part of the host: that of the caller's context as
+// it is, and any other as [ErrInternal] that names the part.
+func hostFailed(ctx context.Context, part string, err error) error {
+	if err == ctx.Err() {
+		return err
 	}
-	caller := ctx
-	ctx, cancel := context.WithTimeout(ctx, PluginTimeout)
-	defer cancel()
-	replies := make(chan reply, 1) // what comes too late is read by nobody
-	go func() {
-		r := reply{err: fail(ErrInternal, part+" did not return")} // unless it does
-		defer func() { replies <- r }()
-		r.err = guard(part, func() (err error) {
-			r.value, err = f(ctx)
-			return err
-		})
-	}()
-	late := func(cause error) error { return failWith(ErrInternal, part+" did not answer in time", cause) }
-	var r reply
-	select {
-	case r = <-replies:
-	case <-ctx.Done():
-		select { // an answer in the same moment counts
-		case r = <-replies:
-		default:
-			return r.value, late(ctx.Err())
-		}
-	}
-	if ctx.Err() != nil && caller.Err() == nil && errors.Is(r.err, context.DeadlineExceeded) {
-		r.err = late(r.err) // it is not the caller's time that was over
-	}
-	return r.value, r.err
-}
-
-// within is ask for a part that answers nothing.
-func within(ctx context.Context, part string, f func(context.Context) error) error {
-	_, err := ask(ctx, part, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
-	return err
+	return failWith(ErrInternal, hostcall.Describe(part, err), err)
 }

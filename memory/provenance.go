@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"strings"
 	"unicode"
 
@@ -31,7 +32,7 @@ func compactedTag(runID string) string {
 
 // provenance are the tags of a derived entry that the bank adds. A reader has to find
 // them as they are, so one that the redactor would change is refused.
-func (w writer) provenance(d *Derived) ([]string, error) {
+func (w writer) provenance(ctx context.Context, d *Derived) ([]string, error) {
 	if !d.Compacted {
 		if d.Archive != "" {
 			return nil, fail(ErrValidation, "an archive without a compaction")
@@ -47,5 +48,5 @@ func (w writer) provenance(d *Derived) ([]string, error) {
 			return nil, fail(ErrValidation, "a provenance tag is too long")
 		}
 	}
-	return tags, w.identifiers(tags...)
+	return tags, w.identifiers(ctx, tags...)
 }

@@ -94,6 +94,9 @@ func (b *Bank) notePurge(ctx context.Context, tenant string, again bool) (*purge
 			return nil, failWith(ErrInternal, "the notes of purges are damaged", err)
 		}
 	}
+	if err := b.ticking(); err != nil {
+		return nil, err
+	}
 	now := b.Now()
 	changed := false
 	due := again

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/telemetry"
 )
@@ -198,19 +199,21 @@ func parts(entries iter.Seq2[Entry, error]) iter.Seq2[[]Entry, error] {
 
 // count asks the token counter how much entries say.
 func (b *Bank) count(ctx context.Context, entries []Entry) ([]int, error) {
-	sizes, err := ask(ctx, "the token counter", func(context.Context) ([]int, error) {
+	const part = "the token counter"
+	sizes, err := hostcall.Call(ctx, part, PluginTimeout, func(context.Context) ([]int, error) {
 		sizes := make([]int, len(entries))
 		for i := range entries {
-			if sizes[i] = b.cfg.TokenCounter.Count(entries[i].Content); sizes[i] < 0 {
-				return nil, fail(ErrInternal, "the token counter counts below zero")
-			}
+			sizes[i] = b.cfg.TokenCounter.Count(entries[i].Content)
 		}
 		return sizes, nil
 	})
-	if ended := ctx.Err(); ended != nil {
-		return nil, ended
+	if err != nil {
+		return nil, hostFailed(ctx, part, err)
 	}
-	return sizes, err
+	if slices.ContainsFunc(sizes, func(n int) bool { return n < 0 }) {
+		return nil, fail(ErrInternal, "the token counter counts below zero")
+	}
+	return sizes, nil
 }
 
 // readGet is the one way by which an entry reaches a host.

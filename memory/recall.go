@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/telemetry"
 )
@@ -23,7 +24,7 @@ type Ranker interface {
 	// same answer.
 	Version() string
 	// Model names the model by which the ranker ranks by meaning, and is empty if it ranks by
-	// words only. It is asked once, when a bank is made.
+	// words only. It is asked once, in place, when a bank is made.
 	Model() string
 }
 
@@ -87,7 +88,7 @@ func (r *Run) recall(ctx context.Context, ref string, q Search) ([]Hit, error) {
 	}
 	defer r.life.RUnlock()
 	var err error
-	if q.Text, err = r.clean(q.Text, false); err != nil {
+	if q.Text, err = r.clean(ctx, q.Text, false); err != nil {
 		return nil, err
 	}
 	if r.replay != nil {
@@ -204,15 +205,10 @@ func (b *Bank) rank(ctx context.Context, s Scope, q Search, filter driver.Search
 	v := &View{bank: b, scope: s, at: from.at, view: seen}
 	q.Limit, q.Since, q.Until = filter.Limit, filter.Since, filter.Until
 	q.Tags = slices.Clone(q.Tags) // the ranker may do with them what it wants, even too late
-	ranked, err := ask(ctx, "the ranker", func(ctx context.Context) ([]Hit, error) { return b.cfg.Ranker.Rank(ctx, v, q) })
-	if ended := ctx.Err(); ended != nil {
-		return nil, nil, ended
-	}
-	if err = shape(err); CodeOf(err) == CodeCanceled { // somebody's, but not the caller's
-		err = failWith(ErrInternal, "the ranker failed", err)
-	}
+	const part = "the ranker"
+	ranked, err := hostcall.Call(ctx, part, PluginTimeout, func(ctx context.Context) ([]Hit, error) { return b.cfg.Ranker.Rank(ctx, v, q) })
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, rankerFailed(ctx, part, err)
 	}
 	named := map[string]bool{}
 	return v, slices.DeleteFunc(slices.Clone(ranked), func(h Hit) bool {
@@ -220,6 +216,15 @@ func (b *Bank) rank(ctx context.Context, s Scope, q Search, filter driver.Search
 		named[h.Entry.ID] = true
 		return again || !validID(h.Entry.ID)
 	}), nil
+}
+
+// rankerFailed is the error of a ranker. One that carries a class, as those of package recall
+// do, keeps it.
+func rankerFailed(ctx context.Context, part string, err error) error {
+	if shaped := shape(err); !errors.Is(shaped, ErrInternal) && CodeOf(shaped) != CodeCanceled {
+		return shaped
+	}
+	return hostFailed(ctx, part, err)
 }
 
 // answer reads what a ranker has found, and leaves out what it should not have.

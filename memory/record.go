@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/openwop/agentmemory/internal/hostcall"
 )
 
 // RecordedRead is one read of a run with its answer. It holds what the entries
@@ -20,8 +22,8 @@ type RecordedRead struct {
 
 // Record returns what the run's nodes read, as [Run.Memory] does, and gives every successful
 // read to keep before the node has it, absent entries included. If keep fails, so does the
-// read. A host that must replay a run even after an erasure replays from such a record, see
-// Replay.Reads. Concurrent reads call keep concurrently.
+// read. A call of it has [PluginTimeout]. A host that must replay a run even after an erasure
+// replays from such a record, see Replay.Reads. Concurrent reads call keep concurrently.
 func (r *Run) Record(keep func(RecordedRead) error) Reader {
 	return recordingReader{r, r.Memory(), keep}
 }
@@ -33,7 +35,7 @@ type recordingReader struct {
 }
 
 func (r recordingReader) List(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {
-	o, err := r.run.asking(o) // so that the record holds no secret either
+	o, err := r.run.asking(ctx, o) // so that the record holds no secret either
 	if err != nil {
 		return nil, err
 	}
@@ -41,10 +43,20 @@ func (r recordingReader) List(ctx context.Context, ref string, o ListOptions) ([
 	if err != nil {
 		return nil, err
 	}
-	if err := r.keep(RecordedRead{Ref: ref, Options: o, Entries: handOut(entries)}); err != nil {
-		return nil, failWith(ErrInternal, "the read was not recorded", err)
+	if err := r.record(ctx, RecordedRead{Ref: ref, Options: o, Entries: handOut(entries)}); err != nil {
+		return nil, err
 	}
 	return entries, nil
+}
+
+// record gives a read to keep.
+func (r recordingReader) record(ctx context.Context, read RecordedRead) error {
+	const part = "the record of reads"
+	_, err := hostcall.Call(ctx, part, PluginTimeout, func(context.Context) (struct{}, error) { return struct{}{}, r.keep(read) })
+	if err != nil {
+		return hostFailed(ctx, part, err)
+	}
+	return nil
 }
 
 func (r recordingReader) Get(ctx context.Context, ref, id string) (Entry, error) {
@@ -56,8 +68,8 @@ func (r recordingReader) Get(ctx context.Context, ref, id string) (Entry, error)
 	case !errors.Is(err, ErrNotFound):
 		return Entry{}, err
 	}
-	if err := r.keep(rec); err != nil {
-		return Entry{}, failWith(ErrInternal, "the read was not recorded", err)
+	if err := r.record(ctx, rec); err != nil {
+		return Entry{}, err
 	}
 	return e, err
 }

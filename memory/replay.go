@@ -188,7 +188,7 @@ func (p *replayer) put(ctx context.Context, s Scope, d Draft) (Entry, error) {
 	if len(left) == 0 {
 		return Entry{}, fail(ErrDiverged, "no such write was recorded")
 	}
-	e, err := p.entry(d, false, left[0].Time)
+	e, err := p.entry(ctx, d, false, left[0].Time)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -201,9 +201,8 @@ func (p *replayer) put(ctx context.Context, s Scope, d Draft) (Entry, error) {
 	}
 	if sink := p.bank.cfg.Sink; sink != nil {
 		again := events.Replay(left[:1], p.runID)
-		err := within(ctx, "the sink", func(ctx context.Context) error { return events.Emit(ctx, sink, again...) })
-		if err != nil {
-			return Entry{}, failWith(ErrInternal, "the sink failed", err)
+		if err := p.bank.emitTo(ctx, sink, again); err != nil {
+			return Entry{}, hostFailed(ctx, "the sink", err)
 		}
 	}
 	p.left[s.Ref] = left[1:]
@@ -226,7 +225,7 @@ func (p *replayer) keyed(ctx context.Context, s Scope, d Draft) (e Entry, found 
 			return Entry{}, false, nil
 		}
 	}
-	if e, err = p.entry(d, false, rec.Entry.CreatedAt); err == nil {
+	if e, err = p.entry(ctx, d, false, rec.Entry.CreatedAt); err == nil {
 		e, err = again(rec, &e)
 	}
 	if err == nil {

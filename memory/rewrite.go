@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/telemetry"
 )
@@ -30,12 +31,13 @@ type Rewrite struct {
 	// returns documents to change or check: of the ref, or with an empty Ref the tenant's
 	// own. Their tenant is filled in. Machinery holds identifiers, digests and positions;
 	// one in which the redactor finds a secret is refused. Content must be as the redactor
-	// leaves it. Host text is redacted. It may be called more than once.
+	// leaves it. Host text is redacted. It may be called more than once, in place, and must
+	// return promptly.
 	Documents func(stored []Entry) []DocumentSwap
 	// Announce is called with the entries of Derive as they will be stored, and
 	// returns the events that commit with them. Of each, the Payload counts, and the ID for
 	// one that must be the same however often the pass is tried; the bank fills in the rest,
-	// and issues an ID where there is none. It may be called more than once.
+	// and issues an ID where there is none. It is called like Documents.
 	Announce func(stored []Entry) []events.Record
 }
 
@@ -90,7 +92,7 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (done Rewritt
 	defer span.Done(&err)
 	s, err := j.begin(func() (Scope, error) {
 		if ref == "" && rw.Documents != nil && len(rw.Expect)+len(rw.Derive)+len(rw.Retire)+len(rw.Restore)+len(rw.Erase) == 0 {
-			return j.own()
+			return j.own(ctx)
 		}
 		return j.target(ctx, ref)
 	})
@@ -114,8 +116,11 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (done Rewritt
 	}
 	redacted := 0 // host texts
 	if rw.Documents != nil {
-		given := rw.Documents(handOut(stored))
-		if m.Documents, err = j.documents(s, given); err != nil {
+		given, err := hostcall.Inline("Rewrite.Documents", func() ([]DocumentSwap, error) { return rw.Documents(handOut(stored)), nil })
+		if err != nil {
+			return Rewritten{}, hostFailed(ctx, "Rewrite.Documents", err)
+		}
+		if m.Documents, err = j.documents(ctx, s, given); err != nil {
 			return Rewritten{}, err
 		}
 		for i := range given {
@@ -125,8 +130,12 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (done Rewritt
 		}
 	}
 	if rw.Announce != nil && j.bank.cfg.Sink != nil {
-		for _, a := range rw.Announce(handOut(stored)) {
-			rec, err := j.announced(a)
+		said, err := hostcall.Inline("Rewrite.Announce", func() ([]events.Record, error) { return rw.Announce(handOut(stored)), nil })
+		if err != nil {
+			return Rewritten{}, hostFailed(ctx, "Rewrite.Announce", err)
+		}
+		for _, a := range said {
+			rec, err := j.announced(ctx, a)
 			if err != nil {
 				return Rewritten{}, err
 			}
@@ -161,17 +170,17 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (done Rewritt
 
 // announced wraps an event of a run or a pass. A host's own payload is redacted; in all else
 // the redactor must find nothing.
-func (w writer) announced(a events.Record) (events.Record, error) {
+func (w writer) announced(ctx context.Context, a events.Record) (events.Record, error) {
 	if p, own := a.Payload.(events.HostPayload); own {
 		if err := p.Validate(); err != nil {
 			return events.Record{}, failWith(ErrValidation, "an event breaks its schema", err)
 		}
-		clean, err := inTime(w, func() (json.RawMessage, error) { return w.cleanJSON(p.JSON) })
+		clean, err := w.cleanJSON(ctx, p.JSON)
 		if err != nil {
 			return events.Record{}, err
 		}
 		a.Payload = events.HostPayload{Type: p.Type, JSON: clean}
-		if err := w.identifiers(string(p.Type)); err != nil {
+		if err := w.identifiers(ctx, string(p.Type)); err != nil {
 			return events.Record{}, err
 		}
 	}
@@ -179,7 +188,7 @@ func (w writer) announced(a events.Record) (events.Record, error) {
 	if err != nil {
 		return events.Record{}, failWith(ErrValidation, "an event breaks its schema", err)
 	}
-	if err := w.identifiers(append(plainTexts(text), a.ID, string(text))...); err != nil {
+	if err := w.identifiers(ctx, append(plainTexts(text), a.ID, string(text))...); err != nil {
 		return events.Record{}, err
 	}
 	rec := w.record(a.Payload)
@@ -222,7 +231,7 @@ func (j *Job) deriveAll(ctx context.Context, s Scope, all []Derived, m *driver.M
 	}
 	stored := make([]Entry, 0, len(all))
 	for i := range all {
-		e, err := j.derive(&all[i], sources, j.bank.Now())
+		e, err := j.derive(ctx, &all[i], sources, j.bank.Now())
 		if err != nil {
 			return nil, err
 		}
@@ -243,17 +252,17 @@ func (j *Job) deriveAll(ctx context.Context, s Scope, all []Derived, m *driver.M
 
 // derive makes the entry of a derived draft, which takes over the subjects of its
 // sources.
-func (j *Job) derive(d *Derived, sources map[string]*Record, now time.Time) (Entry, error) {
+func (j *Job) derive(ctx context.Context, d *Derived, sources map[string]*Record, now time.Time) (Entry, error) {
 	draft := d.Draft
 	draft.NodeID = "" // no node made it (RFC 0068 §D)
 	if draft.Key != "" {
 		return Entry{}, fail(ErrValidation, "a derived entry has no key")
 	}
-	e, err := j.entry(draft, true, now)
+	e, err := j.entry(ctx, draft, true, now)
 	if err != nil {
 		return Entry{}, err
 	}
-	own, err := j.provenance(d)
+	own, err := j.provenance(ctx, d)
 	if err != nil {
 		return Entry{}, err
 	}

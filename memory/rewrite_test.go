@@ -98,11 +98,11 @@ func TestJobTellsWhoseItIsAndRedacts(t *testing.T) {
 	require.Equal(t, "acme", job.Tenant())
 	require.Equal(t, h.Now(), job.Now())
 	require.Equal(t, "r1", h.run("r1", "acme").ID())
-	got, err := job.Redact(secret + " [BYOK:x]")
+	got, err := job.Redact(ctx, secret+" [BYOK:x]")
 	require.NoError(t, err)
 	require.Equal(t, "[REDACTED:k] [REDACTED:x]", got)
 	require.NoError(t, job.End(ctx))
-	_, err = job.Redact("x")
+	_, err = job.Redact(ctx, "x")
 	require.ErrorIs(t, err, memory.ErrSecretLeakage)
 }
 

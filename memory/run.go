@@ -81,6 +81,9 @@ func (b *Bank) Start(ctx context.Context, c RunConfig) (run *Run, err error) {
 
 func (b *Bank) openView(ctx context.Context, c RunConfig) (*view, error) {
 	if c.Resume == "" {
+		if err := b.ticking(); err != nil {
+			return nil, err
+		}
 		opened := b.Now()
 		version, err := b.versions.Version(ctx, c.Tenant)
 		if err != nil {
@@ -151,7 +154,7 @@ func (rr runReader) list(ctx context.Context, ref string, o ListOptions) ([]Entr
 		return nil, err
 	}
 	defer r.life.RUnlock()
-	o, err := r.asking(o)
+	o, err := r.asking(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -230,11 +233,11 @@ func (r *Run) source() source {
 }
 
 // asking takes the run's secrets out of what its node asks for.
-func (r *Run) asking(o ListOptions) (ListOptions, error) {
+func (r *Run) asking(ctx context.Context, o ListOptions) (ListOptions, error) {
 	if o.Query == "" {
 		return o, nil
 	}
-	query, err := r.clean(o.Query, false)
+	query, err := r.clean(ctx, o.Query, false)
 	o.Query = query
 	return o, err
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/hostcall"
 )
 
 // Token returns the position that the run has reached, by which it can be resumed
@@ -118,7 +119,7 @@ func (r *Run) finish(ctx context.Context, completed bool, last []events.Record) 
 	first := !r.ended
 	if first {
 		var err error
-		if r.last, err = r.hosted(last); err != nil {
+		if r.last, err = r.hosted(ctx, last); err != nil {
 			r.life.Unlock()
 			return err
 		}
@@ -127,7 +128,7 @@ func (r *Run) finish(ctx context.Context, completed bool, last []events.Record) 
 	r.life.Unlock()
 	var closing error
 	if first && r.parent == nil {
-		closing = r.close()
+		closing = r.close(ctx)
 	}
 	if first && r.parent != nil && completed {
 		r.parent.viewLock.Lock()
@@ -142,13 +143,20 @@ func (r *Run) finish(ctx context.Context, completed bool, last []events.Record) 
 }
 
 // close closes a redactor that can be closed.
-func (w writer) close() error {
+func (w writer) close(ctx context.Context) error {
 	c, ok := w.redactor.(io.Closer)
 	if !ok {
 		return nil
 	}
-	if err := within(context.Background(), "the redactor", func(context.Context) error { return c.Close() }); err != nil {
-		return failWith(ErrInternal, "the redactor did not close", err)
+	closing := func() (struct{}, error) { return struct{}{}, c.Close() }
+	var err error
+	if w.inline {
+		_, err = hostcall.Inline(theRedactor, closing)
+	} else {
+		_, err = hostcall.Call(ctx, theRedactor, PluginTimeout, func(context.Context) (struct{}, error) { return closing() })
 	}
-	return nil
+	if err == nil || err == ctx.Err() {
+		return err
+	}
+	return failWith(ErrInternal, "the redactor did not close", err)
 }

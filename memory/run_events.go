@@ -29,7 +29,7 @@ func (r *Run) Emit(ctx context.Context, recs ...events.Record) (err error) {
 		return err
 	}
 	defer r.life.RUnlock()
-	own, err := r.hosted(recs)
+	own, err := r.hosted(ctx, recs)
 	if err != nil {
 		return err
 	}
@@ -40,16 +40,19 @@ func (r *Run) Emit(ctx context.Context, recs ...events.Record) (err error) {
 }
 
 // hosted are the events of a host as they go into the log.
-func (w writer) hosted(recs []events.Record) ([]events.Record, error) {
+func (w writer) hosted(ctx context.Context, recs []events.Record) ([]events.Record, error) {
 	if len(recs) > 0 && w.bank.cfg.Sink == nil {
 		return nil, fail(ErrNotProvided, "there is no sink and no run log")
+	}
+	if err := w.bank.ticking(); len(recs) > 0 && err != nil {
+		return nil, err
 	}
 	var out []events.Record
 	for _, given := range recs {
 		if given.Payload == nil || given.RunID != "" && given.RunID != w.runID {
 			return nil, fail(ErrValidation, "an event without a payload, or of another run")
 		}
-		rec, err := w.announced(given)
+		rec, err := w.announced(ctx, given)
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +61,7 @@ func (w writer) hosted(recs []events.Record) ([]events.Record, error) {
 		if !given.Time.IsZero() {
 			rec.Time = millis(given.Time)
 		}
-		if err := w.identifiers(rec.NodeID, rec.CausationID, rec.EngineVersion, w.runID, w.tenant); err != nil {
+		if err := w.identifiers(ctx, rec.NodeID, rec.CausationID, rec.EngineVersion, w.runID, w.tenant); err != nil {
 			return nil, err
 		}
 		if err := rec.Validate(); err != nil {
@@ -80,15 +83,14 @@ func (b *Bank) emit(ctx context.Context, w writer, recs []events.Record) error {
 	if err := b.flush(ctx, w.tenant, w.runID); err != nil {
 		return err
 	}
-	err := within(ctx, "the sink", func(ctx context.Context) error { return events.Emit(ctx, b.cfg.Sink, recs...) })
-	if err != nil && ctx.Err() == nil {
-		return failWith(ErrInternal, "the sink failed", err)
+	if err := b.emitTo(ctx, b.cfg.Sink, recs); err != nil {
+		return hostFailed(ctx, "the sink", err)
 	}
-	return shape(err)
+	return nil
 }
 
 // cleanJSON redacts the strings of a valid JSON value, but for the names of fields.
-func (w writer) cleanJSON(raw json.RawMessage) (json.RawMessage, error) {
+func (w writer) cleanJSON(ctx context.Context, raw json.RawMessage) (json.RawMessage, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	var v any
@@ -96,7 +98,7 @@ func (w writer) cleanJSON(raw json.RawMessage) (json.RawMessage, error) {
 		return nil, failWith(ErrValidation, "the payload is not JSON", err)
 	}
 	changed := false
-	v, err := w.cleanValue(v, &changed)
+	v, err := w.cleanValue(ctx, v, &changed)
 	if err != nil || !changed {
 		return raw, err
 	}
@@ -109,25 +111,25 @@ func (w writer) cleanJSON(raw json.RawMessage) (json.RawMessage, error) {
 	return bytes.TrimSpace(out.Bytes()), nil
 }
 
-func (w writer) cleanValue(v any, changed *bool) (any, error) {
+func (w writer) cleanValue(ctx context.Context, v any, changed *bool) (any, error) {
 	var err error
 	switch v := v.(type) {
 	case string:
-		out, err := redacted(w.redactor.Redact, v)
+		out, err := w.redacted(ctx, Redactor.Redact, v)
 		if err != nil {
-			return nil, failWith(ErrSecretLeakage, "the redactor refused", err)
+			return nil, refused(ctx, err)
 		}
 		*changed = *changed || out != v
 		return out, nil
 	case []any:
 		for i := range v {
-			if v[i], err = w.cleanValue(v[i], changed); err != nil {
+			if v[i], err = w.cleanValue(ctx, v[i], changed); err != nil {
 				return nil, err
 			}
 		}
 	case map[string]any:
 		for name := range v {
-			if v[name], err = w.cleanValue(v[name], changed); err != nil {
+			if v[name], err = w.cleanValue(ctx, v[name], changed); err != nil {
 				return nil, err
 			}
 		}

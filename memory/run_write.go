@@ -32,7 +32,7 @@ func (r *Run) Put(ctx context.Context, ref string, d Draft) (e Entry, err error)
 	if r.replay != nil {
 		return r.replay.put(ctx, s, d)
 	}
-	e, err = r.checked(d, false, r.bank.Now())
+	e, err = r.entry(ctx, d, false, r.bank.Now())
 	if err != nil {
 		return Entry{}, err
 	}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,12 +34,15 @@ func (b *Bank) Scrub(ctx context.Context, tenant string, r Redactor) (done Forgo
 	if err != nil {
 		return Forgotten{}, err
 	}
-	w.background = true
 	dropped, failed := w.scrubEvents(ctx) // entries are erased even if an event cannot be read
 	done, err = b.eraseAll(ctx, tenant, func(ctx context.Context, x *erasure) error {
-		x.rewrite = w.rewritten
+		x.rewrite = func(e Entry) (out Entry, ok, lost bool) {
+			out, ok, lost, err := w.rewritten(ctx, e)
+			x.failed = cmp.Or(x.failed, err)
+			return out, ok, lost
+		}
 		err := b.doomAll(ctx, x, func(rec *Record) (bool, error) {
-			clean, err := w.isClean(rec.Entry)
+			clean, err := w.isClean(ctx, rec.Entry)
 			return !clean, err
 		})
 		if err != nil {
@@ -67,7 +71,7 @@ func (w writer) scrubEvents(ctx context.Context) (dropped int, err error) {
 		if err != nil {
 			return dropped, failWith(ErrInternal, "an event cannot be written down", err)
 		}
-		dirty, err := w.dirty(append(plainTexts(text), rec.ID, rec.RunID, rec.NodeID, string(text))...)
+		dirty, err := w.dirty(ctx, append(plainTexts(text), rec.ID, rec.RunID, rec.NodeID, string(text))...)
 		if err == nil && dirty {
 			err = shape(w.bank.tx.Delivered(ctx, []events.Record{rec}))
 		}
@@ -95,7 +99,7 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 		if d.Class == Machinery {
 			texts = append(texts, plainTexts(d.Value)...) // engines write JSON
 		}
-		dirty, err := w.dirty(texts...)
+		dirty, err := w.dirty(ctx, texts...)
 		if err != nil {
 			return err
 		}
@@ -103,9 +107,15 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 			continue
 		}
 		act := Remove
-		if value, ok := w.remove(string(d.Value)); d.Class == HostText && ok && len(value) <= driver.MaxDocumentBytes {
-			if still, err := w.dirty(append(d.Subjects, d.Kind, d.Key, d.Group, value)...); err == nil && !still {
-				act, d.Value = Set, []byte(value)
+		if d.Class == HostText {
+			value, ok, err := w.remove(ctx, string(d.Value))
+			if err == nil && ok && len(value) <= driver.MaxDocumentBytes {
+				if dirty, err = w.dirty(ctx, append(d.Subjects, d.Kind, d.Key, d.Group, value)...); err == nil && !dirty {
+					act, d.Value = Set, []byte(value)
+				}
+			}
+			if err := unlessRefused(err); err != nil {
+				return err
 			}
 		}
 		x.documents = append(x.documents, DocumentSwap{Document: d, Act: act})
@@ -115,19 +125,15 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 
 // dirty reports whether the redactor would change any of the texts, or refuses one for
 // the secret in it.
-func (w writer) dirty(texts ...string) (bool, error) {
-	return inTime(w, func() (bool, error) { return w.marked(texts) })
-}
-
-func (w writer) marked(texts []string) (bool, error) {
+func (w writer) dirty(ctx context.Context, texts ...string) (bool, error) {
 	for _, text := range texts {
-		out, err := redacted(w.redactor.Redact, text)
+		out, err := w.redacted(ctx, Redactor.Redact, text)
 		found := interface{ SecretFound() bool }(nil)
 		if errors.As(err, &found) && found.SecretFound() {
 			return true, nil
 		}
 		if err != nil {
-			return false, failWith(ErrSecretLeakage, "the redactor refused", err)
+			return false, refused(ctx, err)
 		}
 		if out != text {
 			return true, nil
@@ -137,50 +143,64 @@ func (w writer) marked(texts []string) (bool, error) {
 }
 
 // isClean reports whether the redactor would leave an entry as it is.
-func (w writer) isClean(e Entry) (bool, error) {
-	dirty, err := w.dirty(slices.Concat([]string{e.Content, e.RunID}, e.Tags, e.Subjects)...)
+func (w writer) isClean(ctx context.Context, e Entry) (bool, error) {
+	dirty, err := w.dirty(ctx, slices.Concat([]string{e.Content, e.RunID}, e.Tags, e.Subjects)...)
 	return !dirty, err
 }
 
 // remove takes the secrets out of a text, also with a redactor that otherwise refuses
-// text with a secret and offers Remove.
-func (w writer) remove(text string) (string, bool) {
-	redact := w.redactor.RedactDerived
-	if r, ok := w.redactor.(interface {
-		Remove(text string) (string, error)
-	}); ok {
-		redact = r.Remove
+// text with a secret and offers Remove. It reports false if the redactor gives none.
+func (w writer) remove(ctx context.Context, text string) (out string, ok bool, err error) {
+	redact := Redactor.RedactDerived
+	if _, ok := w.redactor.(remover); ok {
+		redact = func(r Redactor, text string) (string, error) { return r.(remover).Remove(text) }
 	}
-	out, err := inTime(w, func() (string, error) { return redacted(redact, text) })
-	return out, err == nil && validText(out)
+	out, err = w.redacted(ctx, redact, text)
+	if err != nil {
+		return "", false, unlessRefused(refused(ctx, err))
+	}
+	return out, validText(out), nil
+}
+
+// unlessRefused drops a refusal of the redactor: a text that it refuses is lost. Any other error
+// ends the scrubbing.
+func unlessRefused(err error) error {
+	if errors.Is(err, ErrSecretLeakage) {
+		return nil
+	}
+	return err
+}
+
+type remover interface {
+	Remove(text string) (string, error)
 }
 
 // rewritten is the redacted form of an entry under a new id. There is none for a clean
 // entry, which is erased only because it was derived from something that is, and none
 // where no redaction makes it clean: that one is lost.
-func (w writer) rewritten(e Entry) (out Entry, ok, lost bool) {
-	if clean, err := w.isClean(e); clean || err != nil {
-		return Entry{}, false, false
+func (w writer) rewritten(ctx context.Context, e Entry) (out Entry, ok, lost bool, err error) {
+	if clean, err := w.isClean(ctx, e); clean || err != nil {
+		return Entry{}, false, false, err
 	}
 	out = Entry{
 		ID: w.bank.ids.next(entryPrefix, w.bank.Now()), RunID: e.RunID, Subjects: e.Subjects,
 		CreatedAt: e.CreatedAt, ExpiresAt: e.ExpiresAt,
 	}
-	if out.Content, ok = w.remove(e.Content); !ok {
-		return Entry{}, false, true
+	if out.Content, ok, err = w.remove(ctx, e.Content); !ok {
+		return Entry{}, false, true, err
 	}
 	for _, t := range e.Tags {
 		if isProvenance(t) {
 			continue // it is no output of a pass any more
 		}
-		t, ok := w.remove(t)
+		t, ok, err := w.remove(ctx, t)
 		if !ok {
-			return Entry{}, false, true
+			return Entry{}, false, true, err
 		}
 		out.Tags = append(out.Tags, t)
 	}
-	if clean, err := w.isClean(out); !clean || err != nil {
-		return Entry{}, false, true
+	if clean, err := w.isClean(ctx, out); !clean || err != nil {
+		return Entry{}, false, true, unlessRefused(err)
 	}
-	return out, true, false
+	return out, true, false, nil
 }

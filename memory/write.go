@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -11,21 +12,24 @@ import (
 // with it is checked: see [writer.identifiers].
 func (w writer) target(ctx context.Context, ref string) (Scope, error) {
 	if w.bank.traits.ReadOnly {
-		return w.own()
+		return w.own(ctx)
 	}
 	s, err := w.bank.resolve(ctx, w.tenant, ref)
 	if err != nil {
 		return Scope{}, err
 	}
-	return s, w.identifiers(w.runID, w.tenant, ref)
+	return s, w.identifiers(ctx, w.runID, w.tenant, ref)
 }
 
 // own is the scope of the tenant's own documents, for a write to them.
-func (w writer) own() (Scope, error) {
+func (w writer) own(ctx context.Context) (Scope, error) {
 	if w.bank.traits.ReadOnly {
 		return Scope{}, fail(ErrNotProvided, "the store is read-only")
 	}
-	return Scope{Tenant: w.tenant}, w.identifiers(w.runID, w.tenant)
+	if err := w.bank.ticking(); err != nil {
+		return Scope{}, err
+	}
+	return Scope{Tenant: w.tenant}, w.identifiers(ctx, w.runID, w.tenant)
 }
 
 // store writes an entry, once under its key, and returns what is there.
@@ -85,12 +89,9 @@ func (w writer) record(p events.Payload) events.Record {
 func (b *Bank) apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 	if b.cfg.Limits != nil && len(m.Put)+len(m.Restore)+len(m.Events) > 0 {
 		var err error
-		m.Limits, err = ask(ctx, "the limits", func(ctx context.Context) (driver.Limits, error) { return b.cfg.Limits(ctx, tenant) })
-		if ended := ctx.Err(); ended != nil {
-			return driver.Applied{}, ended
-		}
+		m.Limits, err = hostcall.Call(ctx, "the limits", PluginTimeout, func(ctx context.Context) (driver.Limits, error) { return b.cfg.Limits(ctx, tenant) })
 		if err != nil {
-			return driver.Applied{}, failWith(ErrInternal, "the limits failed", err)
+			return driver.Applied{}, hostFailed(ctx, "the limits", err)
 		}
 	}
 	return b.commit(ctx, tenant, m)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -55,8 +56,12 @@ func (s *Store) put(ctx context.Context, job *memory.Job, d memory.Document, p *
 		return err
 	}
 	value = []byte(`{"format":1,"proposal":` + string(value) + `}`)
-	if clean, err := job.RedactText(string(value)); err != nil || clean != string(value) {
-		return errSecret // what is around the texts would be changed
+	clean, err := job.RedactText(ctx, string(value))
+	if err == nil && clean != string(value) {
+		err = errSecret // what is around the texts would be changed
+	}
+	if err != nil {
+		return err
 	}
 	d.Class, d.Kind, d.Key, d.Group, d.Value = memory.HostText, kind, p.ID, group(p), value
 	swaps := []memory.DocumentSwap{{Document: d}}
@@ -116,15 +121,15 @@ type audit struct {
 }
 
 // note makes the record of a decision.
-func (s *Store) note(job *memory.Job, p *Proposal, decision string, by Caller, reason string) (*audit, error) {
+func (s *Store) note(ctx context.Context, job *memory.Job, p *Proposal, decision string, by Caller, reason string) (*audit, error) {
 	if len(reason) > MaxRationaleBytes {
 		return nil, invalid("a text is too long")
 	}
-	reason, err := job.Redact(reason)
+	reason, err := job.Redact(ctx, reason)
 	if err != nil {
 		return nil, err
 	}
-	principal, err := job.RedactText(by.Principal)
+	principal, err := job.RedactText(ctx, by.Principal)
 	return &audit{p.ID, decision, principal, reason, p.Digest(), job.Now()}, err
 }
 
@@ -150,6 +155,15 @@ type hostError struct {
 	cause error
 }
 
-func (e *hostError) Error() string     { return "proposal: " + e.what }
-func (e *hostError) Unwrap() error     { return e.cause }
-func (e *hostError) Code() memory.Code { return memory.CodeInternal }
+func (e *hostError) Error() string        { return "proposal: " + e.what }
+func (e *hostError) Is(target error) bool { return target == error(memory.ErrInternal) }
+func (e *hostError) Unwrap() error        { return e.cause }
+func (e *hostError) Code() memory.Code    { return memory.CodeInternal }
+
+// hostFailed is the error of a part of the host; that of the caller's context stays as it is.
+func hostFailed(ctx context.Context, part string, err error) error {
+	if err == nil || err == ctx.Err() {
+		return err
+	}
+	return &hostError{hostcall.Describe(part, err), err}
+}

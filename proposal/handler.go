@@ -2,6 +2,7 @@ package proposal
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/wire"
 )
@@ -23,7 +25,8 @@ import (
 //	DELETE …/proposals/{id}           archives
 //
 // Proposals are made by [Store.Create] alone. The handler's fields are not to be changed once it
-// serves.
+// serves. A call of Job has memory.PluginTimeout and the request's context; if it panics or takes
+// longer, the answer is internal_error.
 type Handler struct {
 	Store *Store
 	// Job returns a job of the caller's tenant, whose redactor holds the tenant's secrets, and
@@ -76,10 +79,18 @@ func (h *Handler) target(u *url.URL) (id, move string, ok bool) {
 
 func (h *Handler) serve(r *http.Request, id, move string) (any, error) {
 	ctx := r.Context()
-	job, by, err := h.Job(r)
+	type caller struct {
+		job *memory.Job
+		by  Caller
+	}
+	asked, err := hostcall.Call(ctx, "the source of jobs", memory.PluginTimeout, func(ctx context.Context) (c caller, err error) {
+		c.job, c.by, err = h.Job(r.WithContext(ctx))
+		return c, err
+	})
 	if err != nil {
 		return nil, err
 	}
+	job, by := asked.job, asked.by
 	defer job.End(ctx) // events that the sink has not taken yet are relayed later
 	switch {
 	case id == "":

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -25,12 +26,12 @@ const (
 // Validator checks an artifact of a kind before it is stored: the compact JSON object as it
 // will be, redacted. It returns an [*ArtifactError] that says where it is wrong; any other error
 // is a failure of the host. It must not depend on anything that changes: it is asked again before
-// the artifact is installed.
+// the artifact is installed. It is called in place, so it must return promptly.
 type Validator func(artifact json.RawMessage) error
 
 // Gate tells whether the approval that the host has open for a proposal is granted (RFC 0051).
 // The digest names the artifact that would be installed: an approval of other bytes is none. It
-// may be asked more than once for one Apply.
+// may be asked more than once for one Apply. A call of it has memory.PluginTimeout.
 type Gate func(ctx context.Context, tenant, proposalID, digest string) (approvalID string, granted bool, err error)
 
 // Config is how a host activates. It has either a Gate or a Scope.
@@ -40,7 +41,7 @@ type Config struct {
 	// Gate makes the mode approval-gate.
 	Gate Gate
 	// MayOverride tells whether a caller may apply without the gate's approval (RFC 0009, RFC
-	// 0010). Nil is nobody.
+	// 0010). Nil is nobody. A call of it has memory.PluginTimeout.
 	MayOverride func(ctx context.Context, tenant string, by Caller) (bool, error)
 	// Scope makes the mode direct-rbac: what a caller must hold (RFC 0049).
 	Scope string
@@ -149,7 +150,7 @@ func (s *Store) Create(ctx context.Context, job *memory.Job, d Draft) (Proposal,
 	if d.Artifact == nil {
 		d.Artifact = json.RawMessage{}
 	}
-	if err := s.fill(job, &p, Revision{Artifact: d.Artifact, Title: &d.Title, Rationale: &d.Rationale}); err != nil {
+	if err := s.fill(ctx, job, &p, Revision{Artifact: d.Artifact, Title: &d.Title, Rationale: &d.Rationale}); err != nil {
 		return Proposal{}, err
 	}
 	n := 0
@@ -175,12 +176,12 @@ func (s *Store) Create(ctx context.Context, job *memory.Job, d Draft) (Proposal,
 }
 
 // fill puts the redacted fields of a revision into a proposal.
-func (s *Store) fill(job *memory.Job, p *Proposal, r Revision) (err error) {
+func (s *Store) fill(ctx context.Context, job *memory.Job, p *Proposal, r Revision) (err error) {
 	redact := func(text *string, most int) {
 		if err != nil || *text == "" {
 			return
 		}
-		if *text, err = job.Redact(*text); err == nil && len(*text) > most {
+		if *text, err = job.Redact(ctx, *text); err == nil && len(*text) > most {
 			err = invalid("a text is too long")
 		}
 	}
@@ -203,24 +204,24 @@ func (s *Store) fill(job *memory.Job, p *Proposal, r Revision) (err error) {
 		return err
 	}
 	before := p.Digest()
-	if p.Artifact, err = s.artifact(job, p.Kind, r.Artifact); err == nil && p.Digest() != before {
+	if p.Artifact, err = s.artifact(ctx, job, p.Kind, r.Artifact); err == nil && p.Digest() != before {
 		p.DuplicateOf = "" // it was of the artifact that is gone
 	}
 	return err
 }
 
 // artifact returns an artifact as it is stored: compact, redacted and valid.
-func (s *Store) artifact(job *memory.Job, kind events.ArtifactKind, raw json.RawMessage) (json.RawMessage, error) {
+func (s *Store) artifact(ctx context.Context, job *memory.Job, kind events.ArtifactKind, raw json.RawMessage) (json.RawMessage, error) {
 	if err := object(raw, MaxArtifactBytes); err != nil {
 		return nil, err
 	}
 	// Each text by itself, since JSON may write any letter as an escape; then the whole, which has
 	// the numbers too, and before each value its name.
-	plain, err := rewrite(raw, job.Redact)
+	plain, err := rewrite(raw, func(text string) (string, error) { return job.Redact(ctx, text) })
 	if err != nil {
 		return nil, err
 	}
-	clean, err := job.Redact(string(plain))
+	clean, err := job.Redact(ctx, string(plain))
 	if err != nil {
 		return nil, err
 	}
@@ -236,11 +237,12 @@ func (s *Store) check(kind events.ArtifactKind, artifact json.RawMessage) error 
 	if validate == nil {
 		return &ArtifactError{Rule: "its kind is not taken"}
 	}
-	err := validate(slices.Clone(artifact))
-	if wrong := (*ArtifactError)(nil); err == nil || errors.As(err, &wrong) {
+	const part = "the validator"
+	_, err := hostcall.Inline(part, func() (struct{}, error) { return struct{}{}, validate(slices.Clone(artifact)) })
+	if wrong := (*ArtifactError)(nil); errors.As(err, &wrong) {
 		return err
 	}
-	return &hostError{"the validator failed", err}
+	return hostFailed(context.Background(), part, err)
 }
 
 // Get returns a proposal, or memory.ErrNotFound if the tenant has none of that id.
@@ -273,7 +275,7 @@ func (s *Store) List(ctx context.Context, job *memory.Job, state State, of event
 func (s *Store) Revise(ctx context.Context, job *memory.Job, id string, r Revision) (Proposal, error) {
 	return s.move(ctx, job, id, underReview, func(p *Proposal) (*audit, events.Payload, error) {
 		p.State = StateRevised
-		return nil, nil, s.fill(job, p, r)
+		return nil, nil, s.fill(ctx, job, p, r)
 	})
 }
 
@@ -282,7 +284,7 @@ func (s *Store) Revise(ctx context.Context, job *memory.Job, id string, r Revisi
 func (s *Store) Reject(ctx context.Context, job *memory.Job, id string, by Caller, reason string) (Proposal, error) {
 	return s.move(ctx, job, id, underReview, func(p *Proposal) (*audit, events.Payload, error) {
 		p.State = StateRejected
-		note, err := s.note(job, p, "rejected", by, reason)
+		note, err := s.note(ctx, job, p, "rejected", by, reason)
 		return note, nil, err
 	})
 }
@@ -291,7 +293,7 @@ func (s *Store) Reject(ctx context.Context, job *memory.Job, id string, by Calle
 func (s *Store) Archive(ctx context.Context, job *memory.Job, id string, by Caller) (Proposal, error) {
 	return s.move(ctx, job, id, append(slices.Clip(underReview), StateApplied), func(p *Proposal) (*audit, events.Payload, error) {
 		p.State = StateArchived
-		note, err := s.note(job, p, "archived", by, "")
+		note, err := s.note(ctx, job, p, "archived", by, "")
 		return note, nil, err
 	})
 }
@@ -323,7 +325,7 @@ func (s *Store) Apply(ctx context.Context, job *memory.Job, id string, by Caller
 		if overridden {
 			what = "overridden"
 		}
-		note, err := s.note(job, p, what, by, override)
+		note, err := s.note(ctx, job, p, what, by, override)
 		return note, events.ProposalActivated{
 			ProposalID: id, Kind: p.Kind, ApprovalID: approval, InstalledArtifactRef: p.Activation.InstalledArtifactRef,
 		}, err
@@ -332,27 +334,32 @@ func (s *Store) Apply(ctx context.Context, job *memory.Job, id string, by Caller
 
 // pass asks the gate, and where it does not grant, whether the caller may override it.
 func (s *Store) pass(ctx context.Context, tenant, id, digest string, by Caller, override string) (approval string, overridden bool, err error) {
-	approval, granted, err := s.cfg.Gate(ctx, tenant, id, digest)
+	type answer struct {
+		approval string
+		granted  bool
+	}
+	gate, err := hostcall.Call(ctx, "the gate", memory.PluginTimeout, func(ctx context.Context) (a answer, err error) {
+		a.approval, a.granted, err = s.cfg.Gate(ctx, tenant, id, digest)
+		return a, err
+	})
 	switch {
-	case ctx.Err() != nil:
-		return "", false, ctx.Err()
 	case err != nil:
-		return "", false, &hostError{"the gate failed", err}
-	case granted:
-		return approval, false, nil
+		return "", false, hostFailed(ctx, "the gate", err)
+	case gate.granted:
+		return gate.approval, false, nil
 	case override == "":
 		return "", false, errApproval
 	case s.cfg.MayOverride == nil:
 		return "", false, errOverride
 	}
-	may, err := s.cfg.MayOverride(ctx, tenant, by)
+	may, err := hostcall.Call(ctx, "the override", memory.PluginTimeout, func(ctx context.Context) (bool, error) { return s.cfg.MayOverride(ctx, tenant, by) })
 	if err != nil {
-		return "", false, &hostError{"the override failed", err}
+		return "", false, hostFailed(ctx, "the override", err)
 	}
 	if !may {
 		return "", false, errOverride
 	}
-	return approval, true, nil
+	return gate.approval, true, nil
 }
 
 // Artifact returns the bytes that were installed under a ref (Activation.InstalledArtifactRef).

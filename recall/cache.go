@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -47,18 +48,27 @@ func (r *Ranker) enter(ctx context.Context, c *cached, newest *memory.View, name
 		return nil
 	}
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), buildTime)
-	made := aside("reading the ref", func() error {
+	made := make(chan error, 1)
+	go func() { // which goes on if the caller does not
 		defer cancel()
+		const part = "reading the ref"
+		err := fail(memory.ErrInternal, part+" did not return", nil) // unless it does
 		whole := false
 		defer func() {
 			if !whole { // a store has panicked
 				c.index = nil
 			}
+			made <- err
 		}()
-		err := r.update(work, c, newest, name)
-		whole = true
-		return err
-	})
+		_, err = hostcall.Inline(part, func() (struct{}, error) {
+			err := r.update(work, c, newest, name)
+			whole = true
+			return struct{}{}, err
+		})
+		if hostcall.Misbehaved(err) {
+			err = hostFailed(ctx, part, err)
+		}
+	}()
 	select {
 	case err := <-made:
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -21,9 +22,16 @@ type Embedder interface {
 	// asked, as long as Model returns the same name: the answer of a replay rests on it. A
 	// vector of zeros only, or with a NaN or an infinity, fails the call.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
-	// Model names the model with its version. Vectors of different names are never compared.
+	// Model names the model with its version. Vectors of different names are never compared. It
+	// is called once, in place.
 	Model() string
 }
+
+// What errors call the parts of the host.
+const (
+	theEmbedder = "the embedder"
+	theSource   = "the source of redactors"
+)
 
 // The documents of a ref by which vectors are known. A vector is content of its entry, under
 // the entry's id, and named by the number of the batch in which it was made as its group. The
@@ -64,9 +72,9 @@ func headAt(ctx context.Context, v *memory.View, model string) (d memory.Documen
 // have as many.
 func (r *Ranker) embed(ctx context.Context, texts []string, dimensions int) ([]vector, error) {
 	given := slices.Clone(texts)
-	answer, err := ask(ctx, "the embedder", func(ctx context.Context) ([][]float32, error) { return r.cfg.Embedder.Embed(ctx, given) })
+	answer, err := hostcall.Call(ctx, theEmbedder, memory.PluginTimeout, func(ctx context.Context) ([][]float32, error) { return r.cfg.Embedder.Embed(ctx, given) })
 	if err != nil {
-		return nil, err
+		return nil, hostFailed(ctx, theEmbedder, err)
 	}
 	if len(answer) != len(texts) {
 		return nil, fail(memory.ErrInternal, "the embedder gave another number of vectors than texts", nil)
@@ -92,7 +100,7 @@ func (r *Ranker) meant(ctx context.Context, tenant, text string) (*vector, error
 	if r.cfg.Redactor == nil {
 		return nil, errNoRedactor
 	}
-	text, err := ask(ctx, "the source of redactors", func(ctx context.Context) (string, error) {
+	text, err := hostcall.Call(ctx, theSource, memory.PluginTimeout, func(ctx context.Context) (string, error) {
 		secrets, err := r.cfg.Redactor(ctx, tenant)
 		if err != nil {
 			return "", err
@@ -100,14 +108,14 @@ func (r *Ranker) meant(ctx context.Context, tenant, text string) (*vector, error
 		if c, ok := secrets.(io.Closer); ok {
 			defer c.Close()
 		}
-		clean, err := secrets.RedactDerived(text) // as the pass does with entries
-		if err != nil {
+		clean, err := hostcall.Inline("the redactor", func() (string, error) { return secrets.RedactDerived(text) }) // as the pass does with entries
+		if err != nil && !hostcall.Misbehaved(err) {
 			err = fail(memory.ErrSecretLeakage, "the redactor refuses the question", err)
 		}
 		return clean, err
 	})
 	if err != nil {
-		return nil, err
+		return nil, hostFailed(ctx, theSource, err)
 	}
 	vectors, err := r.embed(ctx, []string{text}, 0)
 	if err != nil {

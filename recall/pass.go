@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/telemetry"
 )
@@ -48,8 +49,8 @@ func (r *Ranker) Embedding(bank *memory.Bank) func(context.Context) error {
 }
 
 func (p *embedding) round(ctx context.Context) (err error) {
-	if p.model() == "" {
-		return nil
+	if model, err := p.modelOf(); model == "" {
+		return err
 	}
 	if p.cfg.Redactor == nil {
 		return errNoRedactor
@@ -109,9 +110,9 @@ func (p *embedding) ref(ctx context.Context, at memory.Scope) (err error) {
 		return err
 	}
 	if len(missing)+len(old) > 0 {
-		secrets, err := ask(ctx, "the source of redactors", func(ctx context.Context) (memory.Redactor, error) { return p.cfg.Redactor(ctx, at.Tenant) })
+		secrets, err := hostcall.Call(ctx, theSource, memory.PluginTimeout, func(ctx context.Context) (memory.Redactor, error) { return p.cfg.Redactor(ctx, at.Tenant) })
 		if err != nil {
-			return err
+			return hostFailed(ctx, theSource, err)
 		}
 		job, err := p.bank.Background(memory.JobConfig{ID: "recall-embedding", Tenant: at.Tenant, Redactor: secrets})
 		if err != nil {
@@ -170,7 +171,7 @@ func (p *embedding) batch(ctx context.Context, job *memory.Job, v *memory.View, 
 	}
 	var texts, ids []string
 	for i := range entries {
-		text, err := job.Redact(entries[i].Content)
+		text, err := job.Redact(ctx, entries[i].Content)
 		if err == nil && text != "" {
 			texts, ids = append(texts, text), append(ids, entries[i].ID)
 		}

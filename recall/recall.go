@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -38,8 +39,8 @@ type Config struct {
 // Ranker is a memory.Ranker that ranks by words and, with an [Embedder], by meaning. It is safe
 // for concurrent use. One ranker may serve several banks only if they have the same store.
 type Ranker struct {
-	cfg   Config
-	model func() string
+	cfg     Config
+	modelOf func() (string, error) // "" without an embedder
 
 	mu    sync.Mutex
 	refs  map[memory.Scope]*list.Element // of *cached
@@ -52,11 +53,14 @@ func New(cfg Config) *Ranker {
 	if cfg.MaxBytes <= 0 {
 		cfg.MaxBytes = DefaultMaxBytes
 	}
-	model := func() string { return "" }
-	if cfg.Embedder != nil {
-		model = sync.OnceValue(cfg.Embedder.Model)
-	}
-	return &Ranker{cfg: cfg, model: model, refs: map[memory.Scope]*list.Element{}}
+	model := sync.OnceValues(func() (string, error) {
+		if cfg.Embedder == nil {
+			return "", nil
+		}
+		model, err := hostcall.Inline(theEmbedder, func() (string, error) { return cfg.Embedder.Model(), nil })
+		return model, hostFailed(context.Background(), theEmbedder, err)
+	})
+	return &Ranker{cfg: cfg, modelOf: model, refs: map[memory.Scope]*list.Element{}}
 }
 
 // Version implements memory.Ranker. It changes with every rule by which texts are taken
@@ -68,8 +72,14 @@ func (r *Ranker) Version() string {
 	return "bm25/3"
 }
 
-// Model implements memory.Ranker: the name of the embedder's model.
+// Model implements memory.Ranker: the name of the embedder's model. It is empty if the embedder
+// panicked when it was asked; then every question fails.
 func (r *Ranker) Model() string { return r.model() }
+
+func (r *Ranker) model() string {
+	model, _ := r.modelOf()
+	return model
+}
 
 // Rank implements memory.Ranker. A question without a word gives nothing by words.
 //
@@ -78,6 +88,9 @@ func (r *Ranker) Model() string { return r.model() }
 // tell which of them the run had. A host that prefers words to nothing asks again with
 // Search.Rank "lexical".
 func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]memory.Hit, error) {
+	if _, err := r.modelOf(); err != nil {
+		return nil, err
+	}
 	asked := questionOf(q.Text)
 	if q.Rank == "semantic" {
 		asked = question{}

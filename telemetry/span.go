@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/openwop/agentmemory/internal/hostcall"
 )
 
 // Hooks are where a bank tells what it does. The zero value tells nobody. It must not be copied
@@ -72,16 +74,19 @@ func (h *Hooks) start(ctx context.Context, op Op) (within context.Context, end f
 
 // contain calls a part of the host, of which a panic is logged the first time.
 func (h *Hooks) contain(ctx context.Context, f func()) {
-	defer func() {
-		if recover() == nil || h.Logger == nil {
-			return
-		}
+	if panics("the tracer", f) && h.Logger != nil {
 		h.panicked.Do(func() {
-			defer func() { _ = recover() }() // the logger may be what panics
-			h.Logger.LogAttrs(ctx, slog.LevelWarn, "the tracer or the logger of memory panicked")
+			panics("the logger", func() { // it may be what panicked
+				h.Logger.LogAttrs(ctx, slog.LevelWarn, "the tracer or the logger of memory panicked")
+			})
 		})
-	}()
-	f()
+	}
+}
+
+// panics calls a part of the host in place, and reports whether it panicked.
+func panics(part string, f func()) bool {
+	_, err := hostcall.Inline(part, func() (struct{}, error) { f(); return struct{}{}, nil })
+	return err != nil
 }
 
 // Told reports whether anybody is told of the operation, so that it is worth counting for.

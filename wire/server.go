@@ -15,6 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -106,10 +107,14 @@ func (e Encoder) Unadvertised(message string) *Error {
 }
 
 func (e Encoder) report(r *http.Request, err error) {
-	if e.Log != nil {
+	if e.Log == nil {
+		return
+	}
+	_, _ = hostcall.Inline("the logger", func() (struct{}, error) { // there is nobody else to tell
 		e.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "route", r.Pattern,
 			"code", memory.CodeOf(err), "error", err)
-	}
+		return struct{}{}, nil
+	})
 }
 
 // Reply answers with a status and the JSON form of body. A body that has none is an error,

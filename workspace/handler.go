@@ -1,12 +1,14 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/wire"
 )
@@ -19,7 +21,9 @@ import (
 //	DELETE …/files/{path}          204, with If-Match
 //
 // A path may be percent-encoded whole. Version 2 of the protocol has no path for files, and
-// the handler answers not_found. Its fields are not to be changed once it serves.
+// the handler answers not_found. Its fields are not to be changed once it serves. A call of one
+// of its functions has memory.PluginTimeout and the request's context; if it panics or takes
+// longer, the answer is internal_error.
 type Handler struct {
 	Workspace *Workspace
 	// Job returns a job of the caller's tenant, as its credentials say, whose redactor holds
@@ -59,7 +63,7 @@ func (h *Handler) target(u *url.URL) (path string, list, ok bool) {
 
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, path string, list bool) error {
 	ctx := r.Context()
-	job, err := h.Job(r)
+	job, err := hostcall.Call(ctx, "the source of jobs", memory.PluginTimeout, func(ctx context.Context) (*memory.Job, error) { return h.Job(r.WithContext(ctx)) })
 	if err != nil {
 		return err
 	}
@@ -132,7 +136,10 @@ func (h *Handler) put(w http.ResponseWriter, r *http.Request, job *memory.Job, p
 		IfMatch: r.Header.Get("If-Match"), IfNoneMatch: none == "*",
 	}
 	if h.Subjects != nil {
-		d.Subjects = h.Subjects(r, path)
+		subjects := func(ctx context.Context) ([]string, error) { return h.Subjects(r.WithContext(ctx), path), nil }
+		if d.Subjects, err = hostcall.Call(r.Context(), "the source of subjects", memory.PluginTimeout, subjects); err != nil {
+			return err
+		}
 	}
 	f, err := h.Workspace.Write(r.Context(), job, d)
 	if err != nil {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -24,7 +26,8 @@ type Config struct {
 	MaxVersions int
 
 	// Index, if set, renders the file at IndexPath, such as MEMORY-INDEX.json by
-	// distill.Runner.Reindex. It is read and listed like any other, and cannot be written.
+	// distill.Runner.Reindex. It is read and listed like any other, and cannot be written. A
+	// call of it has memory.PluginTimeout.
 	Index func(ctx context.Context, job *memory.Job) (File, error)
 	// IndexPath is the path of the rendered file.
 	IndexPath string
@@ -105,7 +108,11 @@ func (w *Workspace) current(ctx context.Context, job *memory.Job, path string) (
 }
 
 func (w *Workspace) index(ctx context.Context, job *memory.Job, version int64) (File, error) {
-	f, err := w.cfg.Index(ctx, job)
+	const part = "the index"
+	f, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(ctx context.Context) (File, error) { return w.cfg.Index(ctx, job) })
+	if hostcall.Misbehaved(err) {
+		err = fmt.Errorf("workspace: %w: %w", err, memory.ErrInternal)
+	}
 	if err != nil {
 		return File{}, err
 	}
@@ -166,7 +173,7 @@ func (w *Workspace) Write(ctx context.Context, job *memory.Job, d Draft) (File, 
 	if len(d.ContentType) > MaxContentType || !utf8.ValidString(d.ContentType) || strings.ContainsFunc(d.ContentType, unprintable) {
 		return File{}, invalid("the content type is malformed")
 	}
-	content, err := job.RedactText(d.Content)
+	content, err := job.RedactText(ctx, d.Content)
 	if err != nil {
 		return File{}, err
 	}
@@ -188,8 +195,12 @@ func (w *Workspace) Write(ctx context.Context, job *memory.Job, d Draft) (File, 
 		if err != nil {
 			return nil, err
 		}
-		if clean, err := job.RedactText(string(value)); err != nil || clean != string(value) {
-			return nil, errSecret
+		clean, err := job.RedactText(ctx, string(value))
+		if err == nil && clean != string(value) {
+			err = errSecret
+		}
+		if err != nil {
+			return nil, err
 		}
 		doc := &memory.Document{Value: value, Subjects: d.Subjects}
 		made, err = fileOf(d.Path, doc)
