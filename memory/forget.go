@@ -11,9 +11,11 @@ import (
 	"github.com/openwop/agentmemory/telemetry"
 )
 
-// Forgotten tells what a [Bank.Forget] or a [Bank.Scrub] did.
+// Forgotten tells what a [Bank.Forget], a [Bank.Scrub] or a [Bank.EraseAgain] did: what this
+// call committed, after an error too. What an earlier call has erased is not in it.
 type Forgotten struct {
-	// Erased entries are gone from every version, with the documents made of them.
+	// Erased entries are gone from every version, with the documents made of them. They are
+	// all that had a text, each once: live, expired, deleted, merged and superseded ones.
 	Erased []driver.Located
 	// Restored entries belong to others: they had been merged into something that
 	// was erased, and are live again.
@@ -24,8 +26,9 @@ type Forgotten struct {
 	// Lost entries were erased by Scrub without a redacted copy, since the redactor
 	// gives no text of theirs without the secret.
 	Lost []driver.Located
-	// Documents were removed, or redacted if they are host text; those made of erased
-	// entries are not counted.
+	// Documents counts those that were removed by themselves, or were redacted: a host text,
+	// or a step of the ledger whose names Scrub redacted. Those made of erased entries, and
+	// the new steps of the ledger, are not counted. A version of a workspace file is one.
 	Documents int
 	// Events held the secret of a Scrub while they waited for the sink, and were removed.
 	Events int
@@ -116,6 +119,8 @@ type erasure struct {
 	// rewrite gives the entry that stands for an erased one. It reports lost if there
 	// should be one and cannot.
 	rewrite func(Entry) (e Entry, ok, lost bool)
+	// name gives a name as the ledger may have it.
+	name func(string) (string, error)
 
 	mutation driver.Mutation  // the step at hand
 	lost     []driver.Located // by it
@@ -125,6 +130,7 @@ func newErasure(b *Bank, tenant string) *erasure {
 	return &erasure{
 		bank: b, tenant: tenant, at: b.Now(), doomed: map[driver.Located]Record{},
 		rewrite: func(Entry) (Entry, bool, bool) { return Entry{}, false, false },
+		name:    sameName,
 	}
 }
 
@@ -302,7 +308,7 @@ func (x *erasure) commit(ctx context.Context, done *Forgotten) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	note, err := x.bank.ledger(x.tenant, &m)
+	note, err := x.bank.ledger(x.tenant, &m, x.name)
 	if err != nil {
 		return err
 	}

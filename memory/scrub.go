@@ -17,9 +17,9 @@ import (
 // an entry was live, or had been merged into something that is erased, a redacted
 // copy takes its place under a new id; it is kept whole even if its markers make it
 // longer than the bank's limits. Documents are removed if r would redact them, but host text
-// is redacted, and the ledger of erasures stays. An event that waits for the sink and names
-// the secret, in a node's id say, is never delivered; one that is in a run's log stays there. Scrub reads all of the tenant's memory.
-// The store must be a Transactor.
+// is redacted, and so are the names in the ledger of erasures. An event that waits for the sink
+// and names the secret, in a node's id say, is never delivered; one that is in a run's log stays
+// there. Scrub reads all of the tenant's memory. The store must be a Transactor.
 //
 // Subject labels are not rewritten: an entry that has a secret in one is erased, and so
 // is one that r refuses to rewrite. Forgotten.Lost names those. Refs and the names of tenants
@@ -36,7 +36,7 @@ func (b *Bank) Scrub(ctx context.Context, tenant string, r Redactor) (done Forgo
 	w.background = true
 	dropped, failed := w.scrubEvents(ctx) // entries are erased even if an event cannot be read
 	done, err = b.eraseAll(ctx, tenant, func(ctx context.Context, x *erasure) error {
-		x.rewrite = w.rewritten
+		x.rewrite, x.name = w.rewritten, w.cleanName
 		err := b.doomAll(ctx, x, func(rec *Record) (bool, error) {
 			clean, err := w.isClean(rec.Entry)
 			return !clean, err
@@ -88,29 +88,38 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 		if err != nil {
 			return shape(err)
 		}
-		if d.Kind == ledgerKind {
-			continue // what was erased must stay known
-		}
-		texts := append(d.Subjects, d.Kind, d.Key, d.Group, string(d.Value))
-		if d.Class == Machinery {
-			texts = append(texts, plainTexts(d.Value)...) // engines write JSON
-		}
-		dirty, err := w.dirty(texts...)
+		dirty, err := w.dirty(documentTexts(&d)...)
 		if err != nil {
 			return err
 		}
 		if !dirty {
 			continue
 		}
+		clean := d
+		ok := false
+		switch {
+		case d.Kind == ledgerKind: // what was erased must stay known
+			clean.Value, ok = w.cleanLedger(d.Value)
+		case d.Class == HostText:
+			var text string
+			text, ok = w.remove(string(d.Value))
+			clean.Value = []byte(text)
+		}
 		act := Remove
-		if value, ok := w.remove(string(d.Value)); d.Class == HostText && ok && len(value) <= driver.MaxDocumentBytes {
-			if still, err := w.dirty(append(d.Subjects, d.Kind, d.Key, d.Group, value)...); err == nil && !still {
-				act, d.Value = Set, []byte(value)
+		if ok && len(clean.Value) <= driver.MaxDocumentBytes {
+			if still, err := w.dirty(documentTexts(&clean)...); err == nil && !still {
+				act, d = Set, clean
 			}
 		}
 		x.documents = append(x.documents, DocumentSwap{Document: d, Act: act})
 	}
 	return nil
+}
+
+// documentTexts are the texts of a document, those in a value that is JSON without its
+// escapes too.
+func documentTexts(d *Document) []string {
+	return slices.Concat(d.Subjects, []string{d.Kind, d.Key, d.Group, string(d.Value)}, plainTexts(d.Value))
 }
 
 // dirty reports whether the redactor would change any of the texts, or refuses one for
@@ -153,6 +162,20 @@ func (w writer) remove(text string) (string, bool) {
 	}
 	out, err := inTime(w, func() (string, error) { return redacted(redact, text) })
 	return out, err == nil && validText(out)
+}
+
+// cleanName returns what the redactor leaves of a name.
+func (w writer) cleanName(name string) (string, error) {
+	dirty, err := w.dirty(name)
+	if err != nil || !dirty {
+		return name, err
+	}
+	if out, ok := w.remove(name); ok {
+		if still, err := w.dirty(out); err == nil && !still {
+			return out, nil
+		}
+	}
+	return "[REDACTED]", nil
 }
 
 // rewritten is the redacted form of an entry under a new id. There is none for a clean
