@@ -392,6 +392,17 @@ func purgeDefects() []defect {
 		loses("purges what was deleted after the version", "VIEW/purge-later", func(r driver.Record) bool { return r.State == driver.Deleted }),
 		loses("purges what was merged", "VIEW/purge-merged", func(r driver.Record) bool { return r.State == driver.Merged }),
 		loses("purges what was superseded", "VIEW/purge-merged", func(r driver.Record) bool { return r.State == driver.Superseded }),
+		purge("purges what was merged into an entry that has expired", "VIEW/purge-merged-later", func(b *broken, ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {
+			lost := map[string]bool{}
+			all, _ := collect(b.in.History(ctx, tenant, driver.HistoryQuery{}))
+			for _, r := range all {
+				head, _ := b.in.find(ctx, r.Scope, r.For)
+				lost[r.Entry.ID] = r.State == driver.Merged && head.State == driver.Live && !head.Erased && !head.Entry.LiveAt(at)
+			}
+			n, err := b.in.Purge(ctx, tenant, v, at)
+			filtered(func(_ *broken, _ driver.HistoryQuery, r driver.Record) bool { return !lost[r.Entry.ID] })(b)
+			return n, err
+		}),
 		loses("purges stubs that lead to a live entry", "VIEW/purge-chain", func(r driver.Record) bool { return r.Erased }),
 		{"keeps chains whose end is removable", "VIEW/purge-dead-chain", func(b *broken) {
 			b.purge = func(ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {

@@ -35,6 +35,7 @@ func viewLaw() law {
 		{"purge-removes", "a purge removes what was deleted, has expired or was erased, and says how much", v, purgeRemoves},
 		{"purge-later", "a purge keeps what was deleted after the version", v, purgeKeepsLater},
 		{"purge-merged", "a purge keeps what was merged or superseded as long as its successor lives", v, purgeKeepsMerged},
+		{"purge-merged-later", "a purge keeps what was merged until it has expired or was erased itself, also if its successor has", v, purgeKeepsMergedOfEnded},
 		{"purge-named", "a purge keeps what is over while a record that stays names it as its successor", v, purgeKeepsNamed},
 		{"purge-chain", "a purge keeps a whole chain of successors while one that stays names them", v, purgeKeepsChain},
 		{"purge-heirs", "what a purge removed is no longer retired in favour of an entry that stays", v, purgeEndsHeirs},
@@ -405,9 +406,9 @@ func purgeKeepsNamed(w *world) {
 	w.puts(home, "a", "b", "c")
 	w.put(home, w.mortal("short", time.Second))
 	w.put(home, w.mortal("shorter", time.Millisecond))
-	w.apply(retired(retire(home, "c", driver.Merged, "shorter")))
+	w.apply(retired(retire(home, "c", driver.Superseded, "shorter")))
 	v := w.version(home.Tenant)
-	w.apply(retired(retire(home, "b", driver.Superseded, "a"), retire(home, "a", driver.Merged, "short")))
+	w.apply(retired(retire(home, "b", driver.Merged, "a"), retire(home, "a", driver.Superseded, "short")))
 	w.advance(time.Second)
 	n := w.purge(home.Tenant, v)
 	w.check(n == 2, "2 records removed: c and what it gave way to", "%d", n)

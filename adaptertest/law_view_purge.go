@@ -116,7 +116,8 @@ func purgeKeepsChain(w *world) {
 }
 
 func purgeEndsHeirs(w *world) {
-	w.puts(home, "old", "late")
+	w.puts(home, "late")
+	w.put(home, w.mortal("old", time.Millisecond))
 	w.put(home, w.mortal("heir", time.Millisecond))
 	w.apply(retired(retire(home, "old", driver.Merged, "heir")))
 	v := w.version(home.Tenant)
@@ -125,6 +126,38 @@ func purgeEndsHeirs(w *world) {
 	w.purge(home.Tenant, v)
 	w.purged(home, "old")
 	w.apply(driver.Mutation{Heirs: map[driver.Located][]string{{Scope: home, ID: "heir"}: {"late"}}})
+}
+
+// purgeKeepsMergedOfEnded purges ends of chains: what was merged into one that has expired or
+// was erased may be restored still.
+func purgeKeepsMergedOfEnded(w *world) {
+	for _, id := range []string{"expired", "m1", "m2", "s1", "s3"} {
+		w.put(home, w.mortal(id, time.Millisecond))
+	}
+	w.put(home, w.mortal("short", 2*time.Millisecond))
+	w.puts(home, "erased", "m3", "m4", "m5", "s2", "kept")
+	w.apply(retired(
+		retire(home, "m3", driver.Merged, "m2"), retire(home, "m2", driver.Merged, "m1"), // over what has expired
+		retire(home, "m1", driver.Merged, "expired"), retire(home, "short", driver.Merged, "expired"),
+		retire(home, "m4", driver.Merged, "erased"), retire(home, "s3", driver.Superseded, "erased"),
+		retire(home, "m5", driver.Merged, "s2"), retire(home, "s2", driver.Superseded, "s1"), // over what was superseded
+	))
+	w.apply(driver.Mutation{Erase: located(home, "erased", "m2")})
+	w.advance(time.Millisecond)
+	n := w.purge(home.Tenant, w.version(home.Tenant))
+	w.check(n == 4, "4 records removed", "%d", n)
+	w.remembers(home.Tenant, driver.HistoryQuery{}, "expired", "m1", "m2", "m3", "short", "erased", "m4", "kept")
+	w.advance(time.Millisecond)
+	n = w.purge(home.Tenant, w.version(home.Tenant))
+	w.check(n == 1, "1 record removed", "%d", n)
+	w.apply(driver.Mutation{
+		Heirs: map[driver.Located][]string{{Scope: home, ID: "expired"}: {"m1"}, {Scope: home, ID: "erased"}: {"m4"}},
+		Erase: located(home, "expired"), Restore: located(home, "m3", "m4"),
+	})
+	w.lists(home, "m4", "m3", "kept")
+	n = w.purge(home.Tenant, w.version(home.Tenant))
+	w.check(n == 4, "4 records removed", "%d", n)
+	w.remembers(home.Tenant, driver.HistoryQuery{}, "m3", "m4", "kept")
 }
 
 func purgeRemovesChain(w *world) {

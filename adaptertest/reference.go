@@ -390,6 +390,16 @@ func (r *reference) purge(tenant string, v int, at time.Time) int {
 		return last.to > 0 && last.to <= v
 	}
 	successor := func(rec *refRecord) *refRecord { return t.find(rec.Ref, rec.For) }
+	// What is merged comes back when the end of its chain is erased.
+	mayReturn := func(rec *refRecord) bool {
+		if rec.Erased || !rec.Entry.LiveAt(at) {
+			return false
+		}
+		for rec.State == driver.Merged && successor(rec) != nil {
+			rec = successor(rec)
+		}
+		return rec.State == driver.Live
+	}
 	ends := map[*refRecord]bool{} // whether the end of the chain is over
 	stays := map[*refRecord]bool{}
 	for _, rec := range t.records {
@@ -408,7 +418,7 @@ func (r *reference) purge(tenant string, v int, at time.Time) int {
 		for _, link := range chain {
 			ends[link] = ends[head]
 		}
-		if over(rec) && ends[rec] {
+		if over(rec) && ends[rec] && !mayReturn(rec) {
 			continue
 		}
 		for h := rec; h != nil && !stays[h]; h = successor(h) {

@@ -64,7 +64,7 @@
 // Errors match the classes of package memory by errors.Is and never hold text of an
 // entry or of an arm. [*HorizonError] carries schedule_horizon_exceeded, and
 // [ErrNewerFormat] says that a newer version of this package is at work beside this one.
-// What a host or a store said is reachable by errors.Unwrap only.
+// What a host or a store said is reachable by errors.Is and errors.As only.
 //
 // # Concurrency
 //

@@ -76,7 +76,9 @@
 //
 // Errors match their class by [errors.Is], for example [ErrNotFound]; [CodeOf] gives
 // a code, and Code.OnWire the protocol's. An error of a context is returned as it is.
-// What the store, the sink or the redactor said is reachable by [errors.Unwrap] only.
+// What the store, the sink or the redactor said is reachable by [errors.Is] and [errors.As],
+// and is in no text. [errors.Unwrap] gives it too, but not of two errors that came at once:
+// [Run.End], [Job.End] and [Bank.Relay] join those.
 //
 // # Operations
 //

@@ -74,6 +74,18 @@ func failWith(kind *driver.Kind, detail string, cause error) error {
 	return driver.Fail(kind, detail, cause)
 }
 
+// both returns two errors as one. One alone it returns as it is, so that errors.Unwrap reaches
+// its cause.
+func both(a, b error) error {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return errors.Join(a, b)
+}
+
 // shape turns what a store, a sink or a resolver said into what this package returns:
 // an *driver.Error, or the error of a context as it is.
 func shape(err error) error {

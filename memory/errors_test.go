@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -67,6 +69,52 @@ func TestM2_ErrorsNeverShowWhatTheStoreSaid(t *testing.T) {
 		require.ErrorIs(t, err, memory.ErrInternal, name)
 		require.Equal(t, memory.CodeInternal, memory.CodeOf(err), name)
 	}
+}
+
+// locked is a redactor that does not close.
+type locked struct {
+	*vault
+	err error
+}
+
+func (l locked) Close() error { return l.err }
+
+// What a sink, a registry or a store said is reached by errors.Is and errors.As, also of two
+// errors that came at once; of one alone by errors.Unwrap too.
+func TestM2_CausesOfEndAndRelayAreReachable(t *testing.T) {
+	full, stuck, lost := fmt.Errorf("sink: %w", &os.PathError{Op: "write", Err: os.ErrPermission}), errors.New("stuck"), errors.New("lost")
+	store := newSpy()
+	h := newHostOn(t, store, func(c *memory.Config) {
+		c.Sink = sinkFunc(func(context.Context, ...events.Record) error { return full })
+	})
+	end := func(registry memory.Redactor) error {
+		run, err := h.Start(ctx, memory.RunConfig{ID: "r", Tenant: "acme", Redactor: registry})
+		require.NoError(t, err)
+		put(t, run, "m", "x")
+		return run.End(ctx)
+	}
+	relay := func() error { _, err := h.Relay(ctx); return err }
+	one, both := end(newVault()), end(locked{newVault(), stuck})
+	alone := relay()
+	store.fail = func(call string) error {
+		if call == "Delivered" || call == "Undelivered" {
+			return lost
+		}
+		return nil
+	}
+	for _, err := range []error{one, alone} {
+		require.ErrorIs(t, errors.Unwrap(err), full)
+	}
+	for _, err := range []error{one, both, alone} {
+		var cause *os.PathError
+		require.ErrorAs(t, err, &cause)
+		require.ErrorIs(t, err, os.ErrPermission)
+		require.ErrorIs(t, err, memory.ErrInternal)
+		require.Equal(t, memory.CodeInternal, memory.CodeOf(err))
+	}
+	require.ErrorIs(t, both, stuck)
+	require.ErrorIs(t, relay(), lost)
+	require.ErrorIs(t, errors.Unwrap(relay()), lost)
 }
 
 func TestM2_CodesAreTheProtocols(t *testing.T) {

@@ -226,7 +226,7 @@ func ExampleBank_EraseAgain() {
 	}
 
 	// After the restoration:
-	done, err := bank.EraseAgain(ctx, "acme", ledger)
+	done, err := bank.EraseAgain(ctx, "acme", ledger, nil)
 	fmt.Println(len(ledger), len(done.Erased), err)
 	// Output: 1 0 <nil>
 }

@@ -11,9 +11,11 @@ import (
 	"github.com/openwop/agentmemory/telemetry"
 )
 
-// Forgotten tells what a [Bank.Forget] or a [Bank.Scrub] did.
+// Forgotten tells what a [Bank.Forget], a [Bank.Scrub] or a [Bank.EraseAgain] did: what this
+// call committed, after an error too. What an earlier call has erased is not in it.
 type Forgotten struct {
-	// Erased entries are gone from every version, with the documents made of them.
+	// Erased entries are gone from every version, with the documents made of them. They are
+	// all that had a text, each once: live, expired, deleted, merged and superseded ones.
 	Erased []driver.Located
 	// Restored entries belong to others: they had been merged into something that
 	// was erased, and are live again.
@@ -24,8 +26,9 @@ type Forgotten struct {
 	// Lost entries were erased by Scrub without a redacted copy, since the redactor
 	// gives no text of theirs without the secret.
 	Lost []driver.Located
-	// Documents were removed, or redacted if they are host text; those made of erased
-	// entries are not counted.
+	// Documents counts those that were removed by themselves, or were redacted: a host text,
+	// or a step of the ledger whose names Scrub redacted. Those made of erased entries, and
+	// the new steps of the ledger, are not counted. A version of a workspace file is one.
 	Documents int
 	// Events held the secret of a Scrub while they waited for the sink, and were removed.
 	Events int
@@ -35,7 +38,8 @@ type Forgotten struct {
 // all versions (M10; RFC 0080 §A retention). With an entry go the entries that were derived
 // from it and the documents that were made of it; host text that carries the label is
 // removed too. Entries about somebody else that had been merged into an erased one become
-// live again, unless they have expired.
+// live again unless they have expired, also if the erased one had. If that one had been
+// deleted or superseded they do not.
 //
 // Open views lose the entries at once. A token of a run that could have seen one of them
 // becomes unavailable in the ref of that entry.
@@ -118,6 +122,8 @@ type erasure struct {
 	// rewrite gives the entry that stands for an erased one. It reports lost if there
 	// should be one and cannot.
 	rewrite func(Entry) (e Entry, ok, lost bool)
+	// name gives a name as the ledger may have it.
+	name func(string) (string, error)
 
 	mutation driver.Mutation  // the step at hand
 	lost     []driver.Located // by it
@@ -128,6 +134,7 @@ func newErasure(b *Bank, tenant string) *erasure {
 	return &erasure{
 		bank: b, tenant: tenant, at: b.Now(), doomed: map[driver.Located]Record{},
 		rewrite: func(Entry) (Entry, bool, bool) { return Entry{}, false, false },
+		name:    sameName,
 	}
 }
 
@@ -181,9 +188,9 @@ func (b *Bank) doomAll(ctx context.Context, x *erasure, chosen func(*Record) (bo
 // large one holds no store up for long and can be interrupted.
 const stepSize = 256
 
-// run commits the plan in steps, each of which leaves memory whole: what a live entry
-// stood for comes back in the mutation that erases it. Live entries go first, while what
-// was merged into them has its text.
+// run commits the plan in steps, each of which leaves memory whole: what a head stood for
+// comes back in the mutation that erases it. Heads go first, while what was merged into
+// them has its text.
 func (x *erasure) run(ctx context.Context, done *Forgotten) error {
 	x.mutation = driver.Mutation{At: x.at}
 	for step := range documentSteps(x.documents) {
@@ -196,8 +203,10 @@ func (x *erasure) run(ctx context.Context, done *Forgotten) error {
 	for _, at := range slices.Concat(heads, others) {
 		rec := x.doomed[at]
 		x.mutation.Erase = append(x.mutation.Erase, at)
-		if x.heads(rec) {
-			x.mutation.Live = append(x.mutation.Live, at)
+		if rec.State == Live {
+			if rec.Entry.LiveAt(x.at) {
+				x.mutation.Live = append(x.mutation.Live, at)
+			}
 			if err := x.giveBack(ctx, at, rec); err != nil {
 				return err
 			}
@@ -211,14 +220,11 @@ func (x *erasure) run(ctx context.Context, done *Forgotten) error {
 	return x.commit(ctx, done)
 }
 
-// heads reports whether a doomed record is live, so that others may have been merged into
-// it.
-func (x *erasure) heads(rec Record) bool { return rec.State == Live && rec.Entry.LiveAt(x.at) }
-
-// split tells the live ones of the doomed from the others.
+// split tells those of the doomed that were not retired, live or expired, from the others:
+// they are the heads of what was merged into them.
 func (x *erasure) split() (heads, others []driver.Located) {
 	for _, at := range x.order {
-		if x.heads(x.doomed[at]) {
+		if x.doomed[at].State == Live {
 			heads = append(heads, at)
 		} else {
 			others = append(others, at)
@@ -244,10 +250,10 @@ func documentSteps(docs []DocumentSwap) iter.Seq[[]DocumentSwap] {
 	}
 }
 
-// giveBack takes care of the facts that a doomed head stood for: its own, in a rewritten
-// form, and those that were merged into it. What had been deleted or superseded, or had
-// expired, gives nothing back. If something is merged into the head meanwhile, the step is a
-// conflict; behind the head nothing can be, since nothing there is live.
+// giveBack takes care of the facts that a doomed head stood for, live or expired: its own, in
+// a rewritten form, and the nearest unexpired ones that were merged into it. What had been
+// deleted or superseded gives nothing back. If something is merged into the head meanwhile,
+// the step is a conflict; behind the head nothing can be, since nothing there is live.
 func (x *erasure) giveBack(ctx context.Context, at driver.Located, head Record) error {
 	var retired []string // in favour of the head
 	for level := []Record{head}; len(level) > 0; {
@@ -309,7 +315,7 @@ func (x *erasure) commit(ctx context.Context, done *Forgotten) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	note, err := x.bank.ledger(x.tenant, &m)
+	note, err := x.bank.ledger(x.tenant, &m, x.name)
 	if err != nil {
 		return err
 	}

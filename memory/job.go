@@ -280,5 +280,5 @@ func (j *Job) End(ctx context.Context) error {
 	if first {
 		closing = j.close(ctx)
 	}
-	return errors.Join(closing, j.bank.flush(ctx, j.tenant, j.runID))
+	return both(closing, j.bank.flush(ctx, j.tenant, j.runID))
 }

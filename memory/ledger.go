@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -11,13 +12,33 @@ import (
 )
 
 // Erasure is one step of forgetting as the ledger of a tenant has it: where and when, and
-// nothing of what was said.
+// nothing of what was said. Refs and the names of host texts stand in it as the redactor of
+// the step leaves them, and after a [Bank.Scrub] as that one does. [Bank.Forget] has none.
 type Erasure struct {
 	At time.Time `json:"at"`
 	// Entries were erased, by ref.
 	Entries map[string][]string `json:"entries,omitempty"`
 	// Texts are host texts that were removed.
 	Texts []ErasedText `json:"texts,omitempty"`
+}
+
+// clean returns the erasure with its names as name leaves them.
+func (x Erasure) clean(name func(string) (string, error)) (out Erasure, err error) {
+	var failed error
+	cleaned := func(s string) string {
+		s, err := name(s)
+		failed = cmp.Or(failed, err)
+		return s
+	}
+	out = Erasure{At: x.At, Entries: map[string][]string{}}
+	for ref, ids := range x.Entries {
+		ref = cleaned(ref)
+		out.Entries[ref] = append(out.Entries[ref], ids...)
+	}
+	for _, t := range x.Texts {
+		out.Texts = append(out.Texts, ErasedText{cleaned(t.Ref), cleaned(t.Kind), cleaned(t.Key), t.Rev})
+	}
+	return out, failed
 }
 
 // ErasedText names a host text that was removed, up to a revision.
@@ -32,8 +53,9 @@ type ErasedText struct {
 // mutation that erased. They are kept for Config.LedgerRetention.
 const ledgerKind = "memory/erasure"
 
-// ledger returns the document that notes what a mutation erases.
-func (b *Bank) ledger(tenant string, m *driver.Mutation) (DocumentSwap, error) {
+// ledger returns the document that notes what a mutation erases, by names as name leaves
+// them.
+func (b *Bank) ledger(tenant string, m *driver.Mutation, name func(string) (string, error)) (DocumentSwap, error) {
 	x := Erasure{At: b.Now(), Entries: map[string][]string{}}
 	for _, l := range m.Erase {
 		x.Entries[l.Ref] = append(x.Entries[l.Ref], l.ID)
@@ -43,6 +65,10 @@ func (b *Bank) ledger(tenant string, m *driver.Mutation) (DocumentSwap, error) {
 			x.Texts = append(x.Texts, ErasedText{d.Ref, d.Kind, d.Key, d.Rev})
 		}
 	}
+	x, err := x.clean(name)
+	if err != nil {
+		return DocumentSwap{}, err
+	}
 	value, err := json.Marshal(x)
 	if err != nil {
 		return DocumentSwap{}, failWith(ErrInternal, "", err)
@@ -51,6 +77,20 @@ func (b *Bank) ledger(tenant string, m *driver.Mutation) (DocumentSwap, error) {
 		Scope: Scope{Tenant: tenant}, Kind: ledgerKind, Key: b.ids.next("era_", x.At),
 		Value: value, Due: x.At.Add(b.cfg.LedgerRetention),
 	}}, nil
+}
+
+// cleanLedger returns the value of a document of the ledger as the redactor leaves its
+// names; ok is false for a damaged one.
+func (w writer) cleanLedger(ctx context.Context, value []byte) (clean []byte, ok bool, err error) {
+	var x Erasure
+	if json.Unmarshal(value, &x) != nil {
+		return nil, false, nil
+	}
+	if x, err = x.clean(w.names(ctx)); err != nil {
+		return nil, false, err
+	}
+	clean, err = json.Marshal(x)
+	return clean, err == nil, err
 }
 
 // Erasures yields the tenant's ledger: every step of [Bank.Forget], [Bank.Scrub] and of
@@ -74,50 +114,88 @@ func (b *Bank) Erasures(ctx context.Context, tenant string) iter.Seq2[Erasure, e
 // EraseAgain erases what a ledger names and the tenant's memory holds, with whatever was
 // derived from it, by the rules of [Bank.Forget]: so that what was forgotten stays so after
 // a backup was restored. It may be called again, and with a ledger that was applied.
-func (b *Bank) EraseAgain(ctx context.Context, tenant string, ledger []Erasure) (done Forgotten, err error) {
+//
+// If the ledger has redacted names, r must hold the same secrets under the same ids: what was
+// erased is found by the name that r leaves of its own. Without such names r may be nil. Texts
+// that a [Bank.Scrub] redacted are in no ledger: after a restore a host scrubs them again.
+func (b *Bank) EraseAgain(ctx context.Context, tenant string, ledger []Erasure, r Redactor) (done Forgotten, err error) {
 	ctx, span := b.Begin(ctx, telemetry.EraseAgain)
 	defer span.Done(&err)
 	defer done.count(&span)
 	if !validTenant(tenant) {
 		return Forgotten{}, fail(ErrValidation, "malformed tenant")
 	}
-	erased := map[driver.Located]bool{}
+	name := sameName
+	if r != nil {
+		w, err := newWriter(b, tenant, "erase-again", r)
+		if err != nil {
+			return Forgotten{}, err
+		}
+		name = w.names(ctx)
+	}
+	name = remembered(name)
+	erased, texts := map[driver.Located]bool{}, map[ErasedText]int64{} // texts by name, the last revision that was removed
 	for _, x := range ledger {
+		if x, err = x.clean(name); err != nil {
+			return Forgotten{}, err
+		}
 		for ref, ids := range x.Entries {
 			for _, id := range ids {
 				erased[driver.Located{Scope: Scope{Tenant: tenant, Ref: ref}, ID: id}] = true
 			}
 		}
+		for _, t := range x.Texts {
+			rev := t.Rev
+			t.Rev = 0
+			texts[t] = max(texts[t], rev)
+		}
 	}
 	return b.eraseAll(ctx, tenant, func(ctx context.Context, x *erasure) error {
+		x.name = name
 		err := b.doomAll(ctx, x, func(rec *Record) (bool, error) {
-			return erased[driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}], nil
+			ref, err := name(rec.Ref)
+			return erased[driver.Located{Scope: Scope{Tenant: tenant, Ref: ref}, ID: rec.Entry.ID}], err
 		})
-		if err != nil {
+		if err != nil || len(texts) == 0 {
 			return err
 		}
-		return b.doomTexts(ctx, x, ledger)
+		return b.doomTexts(ctx, x, texts)
 	})
 }
 
-// doomTexts has the host texts of a ledger removed, unless they are newer.
-func (b *Bank) doomTexts(ctx context.Context, x *erasure, ledger []Erasure) error {
-	newest := map[ErasedText]int64{} // by name, the last revision that was removed
-	for _, e := range ledger {
-		for _, t := range e.Texts {
-			name := ErasedText{Ref: t.Ref, Kind: t.Kind, Key: t.Key}
-			newest[name] = max(newest[name], t.Rev)
+// sameName leaves a name as it is.
+func sameName(name string) (string, error) { return name, nil }
+
+// remembered is name, which is asked once for each name.
+func remembered(name func(string) (string, error)) func(string) (string, error) {
+	known := map[string]string{}
+	return func(s string) (string, error) {
+		if out, ok := known[s]; ok {
+			return out, nil
 		}
+		out, err := name(s)
+		if err == nil {
+			known[s] = out
+		}
+		return out, err
 	}
-	for t, rev := range newest {
-		q := DocumentQuery{Tenant: x.tenant, Ref: t.Ref, Kind: t.Kind, Key: t.Key, Bare: true}
-		for d, err := range b.tx.Documents(ctx, q) {
-			if err != nil {
-				return shape(err)
-			}
-			if d.Class == HostText && d.Rev <= rev {
-				x.documents = append(x.documents, DocumentSwap{Document: d, Act: Remove})
-			}
+}
+
+// doomTexts has the host texts of a ledger removed, unless they are newer.
+func (b *Bank) doomTexts(ctx context.Context, x *erasure, texts map[ErasedText]int64) error {
+	for d, err := range b.tx.Documents(ctx, DocumentQuery{Tenant: x.tenant, EveryRef: true, Bare: true}) {
+		if err != nil {
+			return shape(err)
+		}
+		if d.Class != HostText {
+			continue
+		}
+		named, err := Erasure{Texts: []ErasedText{{Ref: d.Ref, Kind: d.Kind, Key: d.Key}}}.clean(x.name)
+		if err != nil {
+			return err
+		}
+		if rev, ok := texts[named.Texts[0]]; ok && d.Rev <= rev {
+			x.documents = append(x.documents, DocumentSwap{Document: d, Act: Remove})
 		}
 	}
 	return nil

@@ -97,7 +97,7 @@ func TestM10_TheLedgerOutlivesABackup(t *testing.T) {
 	_, err = job.Rewrite(ctx, "m", memory.Rewrite{Derive: []memory.Derived{{
 		Draft: memory.Draft{Content: "derived after the restoration"}, Sources: []string{ids["fact 0"], ids["fact 1"]}, Merges: []string{ids["fact 0"], ids["fact 1"]}}}})
 	require.NoError(t, err)
-	done, err := backup.EraseAgain(ctx, "acme", kept)
+	done, err := backup.EraseAgain(ctx, "acme", kept, nil)
 	require.NoError(t, err)
 	require.Len(t, done.Erased, 4, "facts 1, 4 and 5, and what was derived")
 	require.Equal(t, 1, done.Documents)
@@ -105,7 +105,7 @@ func TestM10_TheLedgerOutlivesABackup(t *testing.T) {
 	require.NotZero(t, document(t, job, "", "file", "0").Rev)
 	require.Zero(t, document(t, job, "", "file", "1").Rev)
 	for range 2 {
-		done, err = backup.EraseAgain(ctx, "acme", kept)
+		done, err = backup.EraseAgain(ctx, "acme", kept, nil)
 		require.NoError(t, err)
 		require.Empty(t, done.Erased)
 	}

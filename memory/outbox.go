@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -36,8 +35,8 @@ const relayBatch = 256
 // Relay gives the events of committed mutations to the sink, of all tenants and
 // all processes that share the store, each at least once and under one id (E3). A
 // run whose events the sink refuses holds up no other run; Relay then returns
-// what the sink said as [ErrInternal], with the count of what waits. A host calls
-// it in a loop at whatever pace suits its readers; ending a run delivers that
+// what the sink said as [ErrInternal], with the count of what waits; if the store failed
+// too, errors.Is and errors.As reach both. A host calls it in a loop at whatever pace suits its readers; ending a run delivers that
 // run's events by itself. It is safe to relay in several processes at once.
 func (b *Bank) Relay(ctx context.Context) (done Relayed, err error) {
 	ctx, span := b.Begin(ctx, telemetry.Relay)
@@ -60,7 +59,7 @@ func (b *Bank) Relay(ctx context.Context) (done Relayed, err error) {
 	if failed != nil {
 		return done, shape(failed)
 	}
-	return done, errors.Join(r.refused, err)
+	return done, both(r.refused, err)
 }
 
 // count counts what was delivered.
@@ -101,7 +100,7 @@ func (r *relay) all(ctx context.Context, q driver.OutboxQuery) error {
 	batch := make([]events.Record, 0, relayBatch)
 	for rec, err := range r.bank.tx.Undelivered(ctx, q) {
 		if err != nil {
-			return errors.Join(r.deliver(ctx, batch), shape(err))
+			return both(r.deliver(ctx, batch), shape(err))
 		}
 		if r.stuck[nameOf(&rec)] {
 			continue

@@ -144,7 +144,7 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (done Rewritt
 	}
 	asked := len(m.Documents)
 	if len(m.Erase) > 0 {
-		note, err := j.bank.ledger(s.Tenant, &m)
+		note, err := j.bank.ledger(s.Tenant, &m, j.names(ctx))
 		if err != nil {
 			return Rewritten{}, err
 		}

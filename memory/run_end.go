@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"io"
 
 	"github.com/openwop/agentmemory/events"
@@ -104,7 +103,8 @@ func (r *Run) Flush(ctx context.Context) error {
 // its writes visible to its parent, and its events acknowledged by the sink. Then the
 // run's terminal event, if it is given as last, goes into the log as [Run.Emit] would put it
 // there, redacted by the registry before that was closed; a host that appends it by itself
-// does so after End. If End fails it is called again; what last was the first time counts.
+// does so after End. If End fails it is called again; what last was the first time counts. If
+// both the registry and the sink failed, errors.Is and errors.As reach what each of them said.
 func (r *Run) End(ctx context.Context, last ...events.Record) error { return r.finish(ctx, true, last) }
 
 // Abort closes a run that failed or was canceled, with its terminal event as [Run.End] does.
@@ -139,7 +139,7 @@ func (r *Run) finish(ctx context.Context, completed bool, last []events.Record) 
 	if err == nil {
 		err = r.bank.emit(ctx, r.writer, r.last)
 	}
-	return errors.Join(closing, err)
+	return both(closing, err)
 }
 
 // close closes a redactor that can be closed.

@@ -18,9 +18,9 @@ import (
 // an entry was live, or had been merged into something that is erased, a redacted
 // copy takes its place under a new id; it is kept whole even if its markers make it
 // longer than the bank's limits. Documents are removed if r would redact them, but host text
-// is redacted, and the ledger of erasures stays. An event that waits for the sink and names
-// the secret, in a node's id say, is never delivered; one that is in a run's log stays there. Scrub reads all of the tenant's memory.
-// The store must be a Transactor.
+// is redacted, and so are the names in the ledger of erasures. An event that waits for the sink
+// and names the secret, in a node's id say, is never delivered; one that is in a run's log stays
+// there. Scrub reads all of the tenant's memory. The store must be a Transactor.
 //
 // Subject labels are not rewritten: an entry that has a secret in one is erased, and so
 // is one that r refuses to rewrite. Forgotten.Lost names those. Refs and the names of tenants
@@ -36,6 +36,7 @@ func (b *Bank) Scrub(ctx context.Context, tenant string, r Redactor) (done Forgo
 	}
 	dropped, failed := w.scrubEvents(ctx) // entries are erased even if an event cannot be read
 	done, err = b.eraseAll(ctx, tenant, func(ctx context.Context, x *erasure) error {
+		x.name = w.names(ctx)
 		x.rewrite = func(e Entry) (out Entry, ok, lost bool) {
 			out, ok, lost, err := w.rewritten(ctx, e)
 			x.failed = cmp.Or(x.failed, err)
@@ -92,35 +93,45 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 		if err != nil {
 			return shape(err)
 		}
-		if d.Kind == ledgerKind {
-			continue // what was erased must stay known
-		}
-		texts := append(d.Subjects, d.Kind, d.Key, d.Group, string(d.Value))
-		if d.Class == Machinery {
-			texts = append(texts, plainTexts(d.Value)...) // engines write JSON
-		}
-		dirty, err := w.dirty(ctx, texts...)
+		dirty, err := w.dirty(ctx, documentTexts(&d)...)
 		if err != nil {
 			return err
 		}
 		if !dirty {
 			continue
 		}
+		clean := d
+		ok := false
+		switch {
+		case d.Kind == ledgerKind: // what was erased must stay known
+			clean.Value, ok, err = w.cleanLedger(ctx, d.Value)
+		case d.Class == HostText:
+			var text string
+			text, ok, err = w.remove(ctx, string(d.Value))
+			clean.Value = []byte(text)
+		}
+		if err := unlessRefused(err); err != nil {
+			return err
+		}
 		act := Remove
-		if d.Class == HostText {
-			value, ok, err := w.remove(ctx, string(d.Value))
-			if err == nil && ok && len(value) <= driver.MaxDocumentBytes {
-				if dirty, err = w.dirty(ctx, append(d.Subjects, d.Kind, d.Key, d.Group, value)...); err == nil && !dirty {
-					act, d.Value = Set, []byte(value)
-				}
-			}
+		if ok && len(clean.Value) <= driver.MaxDocumentBytes {
+			still, err := w.dirty(ctx, documentTexts(&clean)...)
 			if err := unlessRefused(err); err != nil {
 				return err
+			}
+			if err == nil && !still {
+				act, d = Set, clean
 			}
 		}
 		x.documents = append(x.documents, DocumentSwap{Document: d, Act: act})
 	}
 	return nil
+}
+
+// documentTexts are the texts of a document, those in a value that is JSON without its
+// escapes too.
+func documentTexts(d *Document) []string {
+	return slices.Concat(d.Subjects, []string{d.Kind, d.Key, d.Group, string(d.Value)}, plainTexts(d.Value))
 }
 
 // dirty reports whether the redactor would change any of the texts, or refuses one for
@@ -173,6 +184,32 @@ func unlessRefused(err error) error {
 
 type remover interface {
 	Remove(text string) (string, error)
+}
+
+// names returns what gives of a name what the redactor leaves of it.
+func (w writer) names(ctx context.Context) func(string) (string, error) {
+	return func(name string) (string, error) { return w.cleanName(ctx, name) }
+}
+
+func (w writer) cleanName(ctx context.Context, name string) (string, error) {
+	dirty, err := w.dirty(ctx, name)
+	if err != nil || !dirty {
+		return name, err
+	}
+	out, ok, err := w.remove(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if ok {
+		still, err := w.dirty(ctx, out)
+		if err := unlessRefused(err); err != nil {
+			return "", err
+		}
+		if err == nil && !still {
+			return out, nil
+		}
+	}
+	return "[REDACTED]", nil
 }
 
 // rewritten is the redacted form of an entry under a new id. There is none for a clean

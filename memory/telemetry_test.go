@@ -213,7 +213,7 @@ func TestOperationsAreTold(t *testing.T) {
 		require.NoError(t, err)
 		ledger = append(ledger, x)
 	}
-	_, err = h.EraseAgain(ctx, "acme", ledger)
+	_, err = h.EraseAgain(ctx, "acme", ledger, nil)
 	require.NoError(t, err)
 	expect("erase_again")
 	_, err = h.Purge(ctx, "acme")

@@ -102,7 +102,7 @@ func (w *world) everything() (given []string) {
 			ledger = append(ledger, x)
 		}
 	}
-	_, _ = b.EraseAgain(ctx, tenant, ledger)
+	_, _ = b.EraseAgain(ctx, tenant, ledger, nil)
 	_, _ = b.Purge(ctx, tenant)
 	w.advance(8 * 24 * time.Hour)
 	_, _ = b.Purge(ctx, tenant)

@@ -66,10 +66,14 @@ func Inline[T any](part string, f func() (T, error)) (value T, err error) {
 //
 //   - what the part returns, also at the very moment at which its time is over;
 //   - the error of ctx, as it is, if ctx ended before the part answered, or the part failed then;
+//     a context that has ended before calls nothing;
 //   - an [*Error] if the part panicked, ended its goroutine, or did not answer within limit.
 //
 // With an error it returns the zero value. A part that goes on after that is left alone.
 func Call[T any](ctx context.Context, part string, limit time.Duration, f func(context.Context) (T, error)) (T, error) {
+	if err := ctx.Err(); err != nil {
+		return *new(T), err
+	}
 	within := ctx
 	if limit > 0 {
 		var cancel context.CancelFunc

@@ -85,7 +85,7 @@ var (
 // Error is what every method of package memory returns when it fails, but for the error
 // of a context, which is returned as it is. Its text
 // consists of fixed phrases and never holds content, tags, ids or secrets (M2);
-// what the store said is reachable by [errors.Unwrap] only.
+// what the store said is reachable by [errors.Is], [errors.As] and [errors.Unwrap] only.
 type Error struct {
 	kind   *Kind
 	detail string

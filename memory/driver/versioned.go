@@ -43,11 +43,13 @@ type Versioned interface {
 	// Purge makes versions before v unavailable and removes what neither v nor a
 	// later one can show: entries that were retired by v or earlier, those that
 	// have expired at the instant at, and stubs of erased ones. The documents that
-	// were made of a removed entry go with it. Lineage that may still be needed stays:
-	// what was merged or superseded is kept until the entry at the end of its chain of
-	// successors is itself removable (deleted by v or earlier, erased or expired), and
-	// no record goes while one that stays names it as its successor. Purge returns the
-	// number of records removed. A version that cannot be read cannot be purged to; the one
-	// before the first mutation can, and then what is expired or erased goes.
+	// were made of a removed entry go with it. Lineage that may still be needed stays, see
+	// [Condemn]. What was merged or superseded is kept until the entry at the end of its
+	// chain of successors is itself removable (deleted by v or earlier, erased or expired).
+	// A merged entry is kept until it has itself expired or was erased, also after the end
+	// of its chain has, unless the chain leads through a superseded entry or ends in a
+	// deleted one. No record goes while one that stays names it as its successor. Purge
+	// returns the number of records removed. A version that cannot be read cannot be purged
+	// to; the one before the first mutation can, and then what is expired or erased goes.
 	Purge(ctx context.Context, tenant string, v Version, at time.Time) (int, error)
 }

@@ -223,7 +223,7 @@ func (t *modelTenant) purge(v int, at time.Time) (int, error) {
 		for end.heir != "" {
 			end = t.recs[modelKey{k.ref, end.heir}]
 		}
-		gone[k] = over(r) && over(end)
+		gone[k] = over(r) && over(end) && !t.mayReturn(k, at)
 	}
 	for changed := true; changed; {
 		changed = false
@@ -245,6 +245,18 @@ func (t *modelTenant) purge(v int, at time.Time) (int, error) {
 		}
 	}
 	return removed, nil
+}
+
+// mayReturn reports whether an entry is merged, is neither erased nor expired, and so is
+// restored if the end of its chain is erased.
+func (t *modelTenant) mayReturn(k modelKey, at time.Time) bool {
+	if r := t.recs[k]; r.erased || !r.entry.LiveAt(at) || r.state != driver.Merged {
+		return false
+	}
+	for t.recs[k].state == driver.Merged {
+		k.id = t.recs[k].heir
+	}
+	return t.recs[k].state == driver.Live
 }
 
 func (t *modelTenant) list(v int, ref string, q driver.Query, match func(*driver.Entry) bool) []driver.Entry {

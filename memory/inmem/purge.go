@@ -50,9 +50,10 @@ func (t *tenant) purge(ref string, v uint64, at int64) int {
 	}
 	var relics []driver.Relic
 	for r := range sc.recs.all() {
-		over := r.erased || at >= r.expires || r.died <= v
-		if over || r.died < forever {
-			relics = append(relics, driver.Relic{ID: r.entry.ID, For: r.record().For, Over: over})
+		if ended := r.erased || at >= r.expires; ended || r.died < forever {
+			relics = append(relics, driver.Relic{
+				ID: r.entry.ID, For: r.record().For, State: r.state, Ended: ended, Retired: r.died <= v,
+			})
 		}
 	}
 	condemned := driver.Condemn(relics)

@@ -235,7 +235,7 @@ func TestM10_BackupAndRestore(t *testing.T) {
 			require.Len(t, list(t, db.Memory(), home), 4, "as they were")
 			bank, err := memory.New(db.Memory(), memory.Config{})
 			require.NoError(t, err)
-			done, err := bank.EraseAgain(ctx, home.Tenant, ledger)
+			done, err := bank.EraseAgain(ctx, home.Tenant, ledger, nil)
 			require.NoError(t, err)
 			require.Len(t, done.Erased, 2)
 			require.Equal(t, []string{"e2", "e0"}, list(t, db.Memory(), home))

@@ -119,10 +119,10 @@ func (db *DB) purgeRef(ctx context.Context, tenant, ref string, horizon int64, a
 // counted until now.
 func condemned(ctx context.Context, tx pgx.Tx, tenant, ref string, horizon int64, at time.Time) (ids []string, used driver.Limits, err error) {
 	const find = `
-		SELECT id, heir, erased OR expires_at <= $3 OR died <= $4, NULL::integer FROM agentmemory.entries
+		SELECT id, heir, state, erased OR expires_at <= $3, died <= $4, NULL::integer FROM agentmemory.entries
 		WHERE tenant = $1 AND ref = $2 AND (died < 9223372036854775807 OR erased)
 		UNION
-		SELECT id, heir, true, ` + counted + ` FROM agentmemory.entries
+		SELECT id, heir, state, true, died <= $4, ` + counted + ` FROM agentmemory.entries
 		WHERE tenant = $1 AND ref = $2 AND expires_at < 9223372036854775807 AND expires_at <= $3`
 	rows, err := tx.Query(ctx, find, []byte(tenant), keyOf(ref), at.UnixMilli(), horizon)
 	if err != nil {
@@ -133,7 +133,9 @@ func condemned(ctx context.Context, tx pgx.Tx, tenant, ref string, horizon int64
 	sizes := map[string]int64{}
 	err = rowsInto(&relics, func(row pgx.Row, r *driver.Relic) error {
 		var size *int64
-		err := row.Scan((*name)(&r.ID), (*name)(&r.For), &r.Over, &size)
+		var state int16
+		err := row.Scan((*name)(&r.ID), (*name)(&r.For), &state, &r.Ended, &r.Retired, &size)
+		r.State = driver.State(state)
 		if size != nil {
 			sizes[r.ID] = *size
 		}

@@ -102,12 +102,12 @@ func (db *DB) advance(ctx context.Context, p point) error {
 	})
 }
 
-// findRelics selects what is over by itself, and what is retired.
+// findRelics selects what has ended, and what is retired.
 const findRelics = `
-	SELECT entry, id, successor, died <= ?3 OR expires <= ?4 FROM entries INDEXED BY entries_past
+	SELECT entry, id, successor, state, erased OR expires <= ?4, died <= ?3 FROM entries INDEXED BY entries_past
 		WHERE tenant = ?1 AND ref = ?2 AND died < 9223372036854775807
 	UNION ALL
-	SELECT entry, id, successor, 1 FROM entries INDEXED BY entries_live
+	SELECT entry, id, successor, state, 1, 0 FROM entries INDEXED BY entries_live
 		WHERE tenant = ?1 AND ref = ?2 AND died = 9223372036854775807 AND expires <= ?4`
 
 func (db *DB) purge(ctx context.Context, s driver.Scope, v, at int64) (removed int, err error) {
@@ -117,7 +117,7 @@ func (db *DB) purge(ctx context.Context, s driver.Scope, v, at int64) (removed i
 		err := t.query(func(r *sql.Rows) (bool, error) {
 			var relic driver.Relic
 			var key int64
-			err := r.Scan(&key, &relic.ID, &relic.For, &relic.Over)
+			err := r.Scan(&key, &relic.ID, &relic.For, &relic.State, &relic.Ended, &relic.Retired)
 			relics, keys[relic.ID] = append(relics, relic), key
 			return true, wrap(readFailed, err)
 		}, findRelics, s.Tenant, s.Ref, v, at)

@@ -82,7 +82,7 @@ func TestM10_BackupAndRestore(t *testing.T) {
 	text, err = os.ReadFile(ledgerFile)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &ledger))
-	done, err := bank.EraseAgain(ctx, home.Tenant, ledger)
+	done, err := bank.EraseAgain(ctx, home.Tenant, ledger, nil)
 	require.NoError(t, err)
 	require.Len(t, done.Erased, 1)
 	require.Zero(t, onDisk(t, path, "the-forgotten-sentence"))

@@ -128,9 +128,12 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 		all := key("record", tenant)
 		for _, data := range t.ascend(all, all) {
 			r := t.record(data)
-			over := r.Erased || !r.Entry.LiveAt(at) || r.State != driver.Live && r.Lives[len(r.Lives)-1].To <= horizon
-			if over || r.State != driver.Live {
-				relics[r.Scope] = append(relics[r.Scope], driver.Relic{ID: r.Entry.ID, For: r.For, Over: over})
+			ended := r.Erased || !r.Entry.LiveAt(at)
+			if ended || r.State != driver.Live {
+				relics[r.Scope] = append(relics[r.Scope], driver.Relic{
+					ID: r.Entry.ID, For: r.For, State: r.State, Ended: ended,
+					Retired: !ended && r.Lives[len(r.Lives)-1].To <= horizon,
+				})
 			}
 		}
 		a := t.account(tenant)
