@@ -36,16 +36,15 @@ import (
 // An entry is Unread, with its reason, if
 //
 //   - any other word of the sentence can belong to a time, such as a number beside one, a unit, "before",
-//     "except" or a second time, or a time says what is spoken about, as after "from" or "the" ([WhyUnclear])
+//     "except" or a second time, or a time says what is spoken about, as after "from" or before "invoice" ([WhyUnclear])
 //   - there are several times or readings: 5 without am or pm, the day of the week of CreatedAt, "next Friday"
 //     on a Monday, a weekday that is not that of its date, an hour that the clocks show twice ([WhyAmbiguous])
 //   - the calendar or the clocks do not have it: 31 June, 25:00, the hour that is skipped ([WhyImpossible],
 //     [WhyZone])
 //   - it is negated, canceled or done ([WhyNegated]); reported, or there is any quotation mark ([WhyReported]);
 //     asked, supposed or conditional ([WhySupposed]); told of the past or of a state ([WhyTold])
-//   - it does not begin as what is to be done begins: with one of some hundred verbs, after "please", "I must"
-//     and their like. Only if it names a day in English and a time of day it may begin otherwise, except as a
-//     question or with he, she, they ([WhyNoIntent])
+//   - it does not ask its reader for something: it begins with one of some hundred verbs, after "please", "I must"
+//     and their like, or is nothing but a time ([WhyNoIntent])
 //   - it has passed, or it is relative in an entry that was derived from others, whose CreatedAt is not that of
 //     the words ([WhyPast], [WhyRelative])
 type Dates struct {
@@ -57,7 +56,7 @@ type Dates struct {
 const defaultHour = 9
 
 // Version names the rules and the time zone.
-func (d Dates) Version() string { return "dates/3 " + d.Zone }
+func (d Dates) Version() string { return "dates/4 " + d.Zone }
 
 // Infer implements [Inferrer].
 func (d Dates) Infer(ctx context.Context, r Request) (Inference, error) {

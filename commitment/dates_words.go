@@ -33,7 +33,7 @@ func sentences(text string) (out [][]string) {
 			if len(s) > 0 {
 				last := strings.TrimRight(s[len(s)-1], `"')]*_`)
 				first, _ := utf8.DecodeRuneInString(w)
-				goesOn := unicode.IsLower(first) || titles[strings.ToLower(last)] || halves.MatchString(last) && named.MatchString(w)
+				goesOn := unicode.IsLower(first) || titles[strings.ToLower(strings.TrimSuffix(last, "."))] || halves.MatchString(last) && named.MatchString(w)
 				if !goesOn && (n == 0 || strings.ContainsAny(last[max(0, len(last)-1):], ".;!?…")) {
 					out, s = append(out, s), nil
 				}
@@ -107,8 +107,8 @@ func (t *reading) temporal(i int) bool {
 	switch digits := strings.TrimLeft(w.low, "0123456789"); {
 	case w.low == "":
 		return false
-	case digits == "": // a number is one of a time if it could be
-		return (len(w.low) < 3 || len(w.low) == 4 && w.low < "24") && (near(3) || attributive[prev.low])
+	case digits == "": // a number is one of a time if it could be, or stands beside one
+		return near(1) || (len(w.low) < 3 || len(w.low) == 4 && w.low < "24") && (near(3) || attributive[prev.low])
 	case digits != w.low:
 		return true
 	}
@@ -141,7 +141,7 @@ func (t *reading) whole() Why {
 	if t.why != "" {
 		return t.why
 	}
-	begin, ok := t.intends()
+	begin, intends := t.intends()
 	last, asked := 0, false // the last time; the rest is what is asked for
 	for i, w := range t.words {
 		if w.time {
@@ -155,9 +155,11 @@ func (t *reading) whole() Why {
 		case w.time && attributive[prev.low] && !alarm && !strings.ContainsAny(prev.after, ",:"),
 			w.bare && !prev.time && (i > 0 || !next.time),                                 // "Exodus 12:30", "Sat on a bench"
 			w.lone && w.after == "" && next.raw != "" && !next.time && !follows[next.low], // "at 7 Main Street"
+			// "the 12 May invoice"
+			w.time && i > 0 && !prev.time && w.after == "" && next.raw != "" && !next.time && !follows[next.low] && !clauses[next.low],
 			!w.time && t.temporal(i):
 			return WhyUnclear
-		case begin <= i && i < last && clauses[w.low]:
+		case begin <= i && i < last && clauses[w.low]: // "Check in starts at 15:00"
 			return WhyTold
 		default:
 			asked = asked || i > last && w.low == "whether"
@@ -166,15 +168,14 @@ func (t *reading) whole() Why {
 			}
 		}
 	}
-	if !ok {
+	if !intends {
 		return WhyNoIntent
 	}
 	return ""
 }
 
-// intends reports whether the sentence has the form of an intention: it begins with a verb of the list, after
-// "please", "I will" and their like, or it names a day in English and a time of day, and begins as no question does,
-// or it is nothing but a time. begin is its first word after those.
+// intends reports whether the sentence asks its reader for something: it begins with a verb of the list, after
+// "please", "I will" and their like, or it is nothing but a time. begin is its first word after those.
 func (t *reading) intends() (begin int, ok bool) {
 	led := false
 	for i, w := range t.words {
@@ -183,10 +184,8 @@ func (t *reading) intends() (begin int, ok bool) {
 		case w.time, !strings.ContainsFunc(w.raw, unicode.IsLetter), labels[w.low] && strings.Contains(w.after, ":"):
 		case leads[w.low] && (led || !asking[who]):
 			led = true
-		case verbs[w.low]:
-			return i, true
 		default:
-			return i, t.english && (t.clock.set || t.part != "") && !asking[who]
+			return i, verbs[w.low]
 		}
 	}
 	return 0, !led
@@ -221,8 +220,7 @@ var notPast = set(`need feed speed proceed exceed succeed indeed hundred weed bl
 
 var determiners = set("the a an my our your his her its their this that these those be get")
 
-// verbs begin what is to be done. The list is short: a sentence that begins otherwise must name
-// a day and a time of day.
+// verbs begin what is to be done.
 var verbs = set(`add alert answer arrange ask back begin bring buy call change check close collect come create deliver
 	deploy email e-mail feed fetch fill find finish fix follow get give go hand join leave let log lock look mail make meet
 	message move notify order pack pay phone pick ping play post prepare print publish push put read reboot record release
@@ -262,9 +260,10 @@ var attributive = set(`at by on for from to of off about around approximately ro
 	over regarding re into as plus minus & vs versus mr mrs ms dr line page starting
 	beginning effective`)
 
-// clauses are words before which a time may be that of what is told, and not of what is to be done.
+// clauses are words after which a time may be that of what is told, and not of what is to be done.
 var clauses = set(`that which who whose whom where when while because whether how what why as since so but than
-	is are isn't aren't has it's he's she's there's what's that's`)
+	is are isn't aren't has it's he's she's there's what's that's starts begins opens closes ends goes comes leaves
+	arrives runs takes`)
 
 // follows may stand after a mere number that is an hour.
 var follows = set("to for about with on in by via and the my our please so i we")

@@ -256,6 +256,34 @@ func TestC5_CancellingFinishesTheCurrentGroup(t *testing.T) {
 	}
 }
 
+// A job id is used again for a pass that has something to retire, also long after the lease of the
+// first was swept away.
+func TestE3_AJobIDMayBeUsedAgain(t *testing.T) {
+	h := newHost(t)
+	c := newConsolidator(t, Config{})
+	for pass := range 3 {
+		for range 2 {
+			h.note(fmt.Sprintf("Lena prefers e-mail %d.", pass))
+		}
+		require.Equal(t, 1, h.run(c, "nightly").Merged)
+		evs := h.passes()
+		require.Len(t, evs, pass+1)
+		require.Len(t, evs[pass].MergedIDs, 1)
+		if pass == 1 {
+			h.advance(2 * Retention)
+			_, err := Sweep(ctx, h.Bank)
+			require.NoError(t, err)
+		}
+	}
+	for range 2 {
+		h.note("Lena calls.")
+	}
+	require.Equal(t, 1, h.run(c, "nightly").Merged)
+	n, err := c.Undo(ctx, h.job("undo"), ref, "nightly")
+	require.NoError(t, err)
+	require.Equal(t, 2, n, "of both passes whose journal is there")
+}
+
 func TestC6_OneEventPerPass(t *testing.T) {
 	h := newHost(t)
 	c := newConsolidator(t, Config{Trigger: events.ConsolidationScheduled})
@@ -265,9 +293,10 @@ func TestC6_OneEventPerPass(t *testing.T) {
 	h.note("The key lies in the drawer.", "slot:key")
 	h.run(c, "p1")
 	h.run(c, "p2")
-	h.run(c, "p2") // the same pass again: its event is known
+	h.run(c, "p2") // another pass
 	evs := h.passes()
-	require.Len(t, evs, 3)
+	require.Len(t, evs, 4)
+	require.Equal(t, evs[2], evs[3])
 	require.Equal(t, events.MemoryConsolidated{MemoryRef: ref, Trigger: events.ConsolidationOnDemand}, evs[0])
 	require.Len(t, evs[1].MergedIDs, 2)
 	require.Contains(t, evs[1].MergedIDs, b.ID)

@@ -61,7 +61,7 @@ func Sweep(ctx context.Context, bank *memory.Bank) (int, error) {
 // commit any more, and what is counted is what was committed.
 type state struct {
 	Pass  string `json:"pass"`
-	Fence uint64 `json:"fence"` // counts the holders
+	Fence int64  `json:"fence"` // the revision of the lease by which the pass began; 0 until it is known
 	Until int64  `json:"until"` // milliseconds; 0 when nobody holds it
 	Open  bool   `json:"open"`  // the pass has begun and not emitted its event
 	// What the pass has committed so far.
@@ -81,7 +81,9 @@ type lease struct {
 
 var errStale = errors.New("the group has changed")
 
-// acquire takes the lease. A pass of the same id that died goes on where it was.
+// acquire takes the lease. A pass of the same id that died goes on where it was, under the fence
+// by which it began. Any other pass gets a fence that no pass has had: a store uses no revision
+// again.
 func (p *pass) acquire(ctx context.Context) error {
 	doc, err := p.job.Document(ctx, p.ref, leaseKind, leaseKey)
 	if err != nil {
@@ -95,15 +97,17 @@ func (p *pass) acquire(ctx context.Context) error {
 		return &failure{memory.ErrConflict, "another pass holds the scope", nil}
 	}
 	if s.Pass != p.job.ID() || !s.Open {
-		s = state{Pass: p.job.ID(), Fence: s.Fence, Open: true}
+		s = state{Pass: p.job.ID(), Open: true}
 	}
-	s.Fence++
 	p.held = lease{state: s, doc: doc}
 	if _, err := p.commit(ctx, memory.Rewrite{}, func(*state) {}); err != nil {
 		if errors.Is(err, memory.ErrConflict) {
 			return &failure{memory.ErrConflict, "another pass holds the scope", err}
 		}
 		return err
+	}
+	if p.held.Fence == 0 { // nothing was committed under another one
+		p.held.Fence = p.held.doc.Rev
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -72,7 +73,7 @@ func (p *pass) run(ctx context.Context) (err error) {
 	rw := memory.Rewrite{Announce: p.announce}
 	last.Value = []byte(key)
 	_, err = p.commit(ctx, rw, func(s *state) {
-		*s = state{Pass: s.Pass, Fence: s.Fence}
+		*s = state{Pass: s.Pass}
 	}, memory.DocumentSwap{Document: last})
 	if errors.Is(err, errStale) {
 		return &failure{memory.ErrConflict, "the digest of the scope was changed", err}
@@ -80,7 +81,8 @@ func (p *pass) run(ctx context.Context) (err error) {
 	return err
 }
 
-// announce is the event of the pass (C6).
+// announce is the event of the pass (C6). Its id is that of the pass and no other: a crash leaves
+// the fence as it was, and a later pass of the same job id has another one.
 func (p *pass) announce([]memory.Entry) []events.Record {
 	ev := events.MemoryConsolidated{
 		MemoryRef:   p.ref,
@@ -91,7 +93,7 @@ func (p *pass) announce([]memory.Entry) []events.Record {
 	if len(p.held.IDs) == p.held.retired() {
 		ev.MergedIDs = p.held.IDs
 	}
-	return []events.Record{{ID: "consolidated_" + hash(p.job.ID(), p.ref), Payload: ev}}
+	return []events.Record{{ID: "consolidated_" + hash(p.job.ID(), p.ref, strconv.FormatInt(p.held.Fence, 10)), Payload: ev}}
 }
 
 // read takes in the corpus.

@@ -50,3 +50,20 @@ func TestResultCarriesWhatWasAnnounced(t *testing.T) {
 	require.Equal(t, []events.Type{events.TypeMemoryWritten, events.TypeMemoryCompacted}, types(res.Events))
 	require.Equal(t, logged("third"), res.Events)
 }
+
+// A job id is used again: for a pass that finds its archive there, and for one that retires what the
+// first two have left.
+func TestE3_AJobIDMayBeUsedAgain(t *testing.T) {
+	h := newHost(t)
+	h.put(notes(20)...)
+	r := h.runner()
+	for i, policy := range []distill.Policy{distill.KeepSources, distill.KeepSources, distill.ExpireSources} {
+		job := h.jobOf("nightly")
+		res, err := r.Distill(ctx, job, ref, distill.Options{TokenBudget: 4000, Sources: policy})
+		require.NoError(t, err)
+		require.NoError(t, job.End(ctx))
+		require.Equal(t, i > 0, res.Existing)
+		require.Len(t, h.compacted(), i+1)
+	}
+	require.Len(t, h.live(), 1)
+}

@@ -2,8 +2,6 @@ package distill
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"time"
 
@@ -46,7 +44,7 @@ func (r *Runner) publish(ctx context.Context, job *memory.Job, ref string, p pro
 			if adds {
 				all = append(all, h.next(h.Lines).announcement())
 			}
-			return append(all, p.compacted(job, ref, p.output(stored), &adds))
+			return append(all, p.compacted(ref, p.output(stored), &adds))
 		}
 		made, err := job.Rewrite(ctx, ref, rw)
 		if err == nil {
@@ -103,9 +101,9 @@ func (p *product) rewrite() memory.Rewrite {
 	return rw
 }
 
-// compacted is memory.compacted (RFC 0012 §B). Its id is the same however often a
-// pass is tried.
-func (p *product) compacted(job *memory.Job, ref string, out memory.Entry, indexed *bool) events.Record {
+// compacted is memory.compacted (RFC 0012 §B). The bank issues its id: a pass commits once, and
+// another one, of the same job too, has an event of its own.
+func (p *product) compacted(ref string, out memory.Entry, indexed *bool) events.Record {
 	ids := p.in.ids()
 	payload := events.MemoryCompacted{
 		MemoryRef: ref, OutputID: out.ID, SourceCount: int64(len(ids)), Trigger: p.o.Trigger, ByteSize: int64(len(out.Content)),
@@ -118,6 +116,5 @@ func (p *product) compacted(job *memory.Job, ref string, out memory.Entry, index
 	if len(ids) <= events.MaxListedSources {
 		payload.SourceIDs = ids
 	}
-	sum := sha256.Sum256([]byte(job.ID() + "\x00" + ref + "\x00" + out.ID))
-	return events.Record{ID: "evt_" + hex.EncodeToString(sum[:16]), Payload: payload}
+	return events.Record{Payload: payload}
 }

@@ -43,7 +43,7 @@ func (r *Runner) compact(ctx context.Context, job *memory.Job, ref string, o Opt
 	p := product{text: join(items), in: in, o: o}
 	rw := p.rewrite()
 	rw.Announce = func(stored []memory.Entry) []events.Record {
-		return []events.Record{p.compacted(job, ref, stored[0], nil)}
+		return []events.Record{p.compacted(ref, stored[0], nil)}
 	}
 	made, err := job.Rewrite(ctx, ref, rw)
 	if err != nil {

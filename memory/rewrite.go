@@ -37,7 +37,8 @@ type Rewrite struct {
 	// Announce is called with the entries of Derive as they will be stored, and
 	// returns the events that commit with them. Of each, the Payload counts, and the ID for
 	// one that must be the same however often the pass is tried; the bank fills in the rest,
-	// and issues an ID where there is none. It is called like Documents.
+	// and issues an ID where there is none. An ID belongs to one payload of the run: with
+	// another one the mutation fails, or the sink does. It is called like Documents.
 	Announce func(stored []Entry) []events.Record
 }
 

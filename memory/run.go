@@ -13,7 +13,9 @@ import (
 
 // RunConfig says whose run it is.
 type RunConfig struct {
-	// ID is the run's id, 1 to 128 bytes. Events carry it.
+	// ID is the run's id, 1 to 128 bytes. Events carry it. Give each run a fresh one: a
+	// second run of an id writes into the log of the first, behind its terminal event, and a
+	// replay would show both. Only a suspended run that resumes keeps its id.
 	ID string
 	// Tenant owns the run, 1 to 256 bytes, from the host's authentication.
 	Tenant string

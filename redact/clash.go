@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"hash/maphash"
 	"maps"
-	"strings"
 )
 
 // A marker must not hold what a value needs, whichever of the two is registered first. What is done
-// here for an id or a value depends on the length of these, not on how many others there are.
-// Seeded hashes stand for texts.
+// here for an id or a value depends on the length of these, and on the logarithm of how many others
+// there are. A new id is compared with the notes of all values, which are seeded hashes of what no
+// marker may hold. A new value is searched for in the markers of all ids.
 
 const longestMarker = len(markerHead) + MaxID + len(markerTail)
 
@@ -29,32 +29,26 @@ func (s *secretSet) hash(text []byte, k kind) uint64 {
 	return maphash.Bytes(s.seeds[0], text)
 }
 
-func gramAt(text []byte, i int) uint64 { return loadUpTo8(text, i) & (1<<(8*minStump) - 1) }
-
 // eachView yields the marker of id as the forms of each kind are looked for in it. Hex is found in
-// any case; it is too long for a short id.
+// any case, and lies within the id.
 func eachView(id string, yield func(text []byte, k kind)) {
 	text := []byte(marker(id))
 	yield(text, exactForm)
-	if len(id) >= 2*MinValue {
+	if holdsRun(text, &hexDigits, 2*MinValue) {
 		foldHex(text)
 		yield(text, hexForm)
 	}
 }
 
-// addID adds an id, if it is new. bad reports whether a required value cannot be covered once its
-// marker is there, or any where an optional value brings the id. Else lost are the optional ones.
-func (s *secretSet) addID(id string, optional bool) (lost map[*secret]bool, bad bool) {
+// against returns what stands against an id, if it is new. bad reports whether a required value cannot
+// be covered once its marker is there, or any where an optional value brings the id. Else lost are
+// the optional ones.
+func (s *secretSet) against(id string, optional bool) (lost map[*secret]bool, bad bool) {
 	if s.byID[id] != nil {
 		return nil, false
 	}
-	s.byID[id] = map[valueKey]*secret{}
-	s.count(id, 1)
 	lost = map[*secret]bool{}
 	eachView(id, func(text []byte, k kind) {
-		for i := range len(text) - minStump + 1 {
-			s.grams[gramAt(text, i)] = true
-		}
 		for i := range text {
 			for end := i + 2; end <= len(text); end++ { // a note has a byte of an id and the bracket at least
 				sum := s.hash(text[i:end], k)
@@ -67,53 +61,25 @@ func (s *secretSet) addID(id string, optional bool) (lost map[*secret]bool, bad 
 	return lost, bad
 }
 
+// addID adds an id, if it is new.
+func (s *secretSet) addID(id string) {
+	if s.byID[id] == nil {
+		s.byID[id] = map[valueKey]*secret{}
+		eachView(id, func(text []byte, k kind) { s.markers[k].add(string(text)) })
+	}
+}
+
 // dropUnusedID forgets an id that has no value.
 func (s *secretSet) dropUnusedID(id string) {
 	if len(s.byID[id]) == 0 {
 		delete(s.byID, id)
-		s.count(id, -1)
+		eachView(id, func(text []byte, k kind) { s.markers[k].remove(string(text)) })
 	}
-}
-
-// count adds by to held for the marker of id, for the lengths that were asked for.
-func (s *secretSet) count(id string, by int) {
-	for n := range s.held {
-		if s.held[n] != nil {
-			s.countOf(n, id, by)
-		}
-	}
-}
-
-// countOf adds by to the counts of all texts of n bytes in the marker of id.
-func (s *secretSet) countOf(n int, id string, by int) {
-	eachView(id, func(text []byte, k kind) {
-		for i := range len(text) - n + 1 {
-			sum := s.hash(text[i:i+n], k)
-			if s.held[n][sum] += by; s.held[n][sum] == 0 {
-				delete(s.held[n], sum)
-			}
-		}
-	})
 }
 
 // holds reports whether the marker of one of the ids, or of a shape, holds text.
 func (s *secretSet) holds(text []byte, k kind) bool {
-	n := len(text)
-	if n > longestMarker || bytes.Contains(shapeMarkers, text) {
-		return n <= longestMarker
-	}
-	for i := range n - minStump + 1 {
-		if !s.grams[gramAt(text, i)] {
-			return false
-		}
-	}
-	if s.held[n] == nil {
-		s.held[n] = map[uint64]int{}
-		for id := range s.byID {
-			s.countOf(n, id, 1)
-		}
-	}
-	return s.held[n][s.hash(text, k)] > 0
+	return len(text) <= longestMarker && (bytes.Contains(shapeMarkers, text) || s.markers[k].holds(text))
 }
 
 // stump returns what of a form is searched for beside the markers of the ids, see stump.
@@ -126,7 +92,7 @@ func (s *secretSet) stump(form []byte) []byte {
 func (s *secretSet) clashes(k *secret) bool {
 	for _, f := range k.forms {
 		rest := s.stump(f.text)
-		if rest == nil || strings.Contains(string(f.text), markerHead) || s.holds(rest, f.kind) {
+		if rest == nil || bytes.Contains(f.text, []byte(markerHead)) || s.holds(rest, f.kind) {
 			return true
 		}
 	}

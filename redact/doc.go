@@ -60,7 +60,8 @@
 //
 // In this order, each file is used by those before it: registry.go and redact.go are what hosts
 // call; secrets.go holds what is registered; forms.go makes the forms of a value; marker.go says
-// why the output holds none of them, and clash.go finds the values for which that would fail.
+// why the output holds none of them, and clash.go, by way of substrings.go, finds the values for
+// which that would fail.
 // scan.go looks for the forms of all values in a text, by way of index.go and, where a text is
 // hostile, automaton.go. stream.go does the same in pieces. shapes.go and shapes_match.go are
 // [SecretRegistry.RedactDerived] alone; shapes.txt lists its kinds of secrets.
@@ -74,8 +75,9 @@
 // holds back whenever more comes, so pieces of some kilobytes are faster than small ones.
 //
 // Registering and unregistering take a time that depends on the value, the id and its other values,
-// and not on how many others there are, whatever these look like. The first redaction after a
-// change prepares all secrets anew. So register first and redact then.
+// and next to nothing on how many others there are, whatever these look like. A refused value leaves
+// only its id, in [SecretRegistry.Uncovered]. The first redaction after a change prepares all
+// secrets anew. So register first and redact then.
 //
 // A [SecretRegistry] may be used by any number of goroutines; changes to it wait for the redactions
 // that are under way, and a redaction that begins after Register has returned covers the new value.

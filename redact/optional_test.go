@@ -2,6 +2,7 @@ package redact
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -233,5 +234,34 @@ func TestR1_RefusalCostsWhatItRefuses(t *testing.T) {
 	}
 	if few, many := allocations(10), allocations(3000); many > few+2 {
 		t.Errorf("%v allocations against 3000 values, %v against 10", many, few)
+	}
+}
+
+// TestR1_RefusalIsAsCheapAmongMany registers optional values that occur in the markers of many ids, each
+// of another length. What that allocates, and so what it could leave, does not grow with the ids.
+func TestR1_RefusalIsAsCheapAmongMany(t *testing.T) {
+	allocated := func(n int) uint64 {
+		r := New(Config{})
+		defer r.Close()
+		for i := range n {
+			if err := r.RegisterOptional(fmt.Sprintf("tenant/secret-key-%04d", i), fmt.Appendf(nil, "value-of-%04d", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for length := MinValue; length <= len("tenant/secret-key-0"); length++ {
+			if err := r.RegisterOptional("o", []byte("tenant/secret-key-0")[:length]); err != ErrMarkerText {
+				t.Fatal(err)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		if lost := r.Uncovered(); !slices.Equal(lost, []string{"o"}) || len(r.s.set.byID) != n {
+			t.Errorf("uncovered: %q; %d ids of %d", lost, len(r.s.set.byID), n)
+		}
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if few, many := allocated(10), allocated(3000); many > few+few/2 {
+		t.Errorf("%d bytes for refusals among 3000, %d among 10", many, few)
 	}
 }

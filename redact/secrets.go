@@ -17,8 +17,7 @@ type secretSet struct {
 	// For the clashes of values and markers, see clash.go.
 	required map[uint64]bool             // what markers must not hold, for required values that ever were
 	optional map[uint64]map[*secret]bool // the same for optional values that are covered
-	grams    map[uint64]bool             // of minStump bytes, in the markers of all ids that ever were
-	held     [longestMarker + 1]map[uint64]int
+	markers  [3]substrings               // of the ids, by the kind of form that is looked for in them
 }
 
 // valueKey stands for a value: two seeded hashes of it.
@@ -41,7 +40,7 @@ func (k *secret) wipe() {
 func newSecretSet(encoded bool) secretSet {
 	return secretSet{encoded: encoded, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
 		byID: map[string]map[valueKey]*secret{}, refused: map[string]bool{},
-		required: map[uint64]bool{}, optional: map[uint64]map[*secret]bool{}, grams: map[uint64]bool{}}
+		required: map[uint64]bool{}, optional: map[uint64]map[*secret]bool{}}
 }
 
 // add registers value under id and reports whether that changed anything. On ErrMarkerText an
@@ -57,7 +56,8 @@ func (s *secretSet) add(id string, value []byte, optional bool) (bool, error) {
 		return false, nil
 	}
 	k := &secret{id, key, formsOf(value, s.encoded), optional}
-	lost, bad := s.addID(id, optional)
+	lost, bad := s.against(id, optional)
+	s.addID(id)
 	if bad || s.clashes(k) {
 		s.dropUnusedID(id)
 		if k.wipe(); optional {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"log/slog"
 	"sync"
@@ -113,22 +114,23 @@ func secrets(string) (*redact.SecretRegistry, error) {
 
 const testSecret = "wop-test-secret-4f1d7c90"
 
-// pass opens a background job of a tenant, calls f with it and ends it.
-func (h *host) pass(ctx context.Context, tenant, id string, f func(*memory.Job) error) error {
+// pass opens a background job of a tenant, calls f with it and ends it. Its id is one that no other
+// job has.
+func (h *host) pass(ctx context.Context, tenant, name string, f func(*memory.Job) error) error {
 	vault, err := secrets(tenant)
 	if err != nil {
 		return err
 	}
-	return h.bank.Pass(ctx, memory.JobConfig{ID: id, Tenant: tenant, Redactor: vault}, f)
+	return h.bank.Pass(ctx, memory.JobConfig{ID: name + "-" + rand.Text(), Tenant: tenant, Redactor: vault}, f)
 }
 
 // job opens a background job that somebody else ends.
-func (h *host) job(tenant, id string) (*memory.Job, error) {
+func (h *host) job(tenant, name string) (*memory.Job, error) {
 	vault, err := secrets(tenant)
 	if err != nil {
 		return nil, err
 	}
-	return h.bank.Background(memory.JobConfig{ID: id, Tenant: tenant, Redactor: vault})
+	return h.bank.Background(memory.JobConfig{ID: name + "-" + rand.Text(), Tenant: tenant, Redactor: vault})
 }
 
 // memoryIndex renders MEMORY-INDEX.json for the workspace.

@@ -156,7 +156,7 @@ func (h *host) save(ctx context.Context, tenant string, doc *runDoc) error {
 	if err != nil {
 		return err
 	}
-	return h.pass(ctx, tenant, "host-save-"+doc.RunID, func(job *memory.Job) error {
+	return h.pass(ctx, tenant, "host-save", func(job *memory.Job) error {
 		d, err := job.Document(ctx, "", runKind, doc.RunID)
 		if err != nil {
 			return err

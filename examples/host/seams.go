@@ -89,7 +89,7 @@ func (h *host) seamConsolidate(w http.ResponseWriter, r *http.Request, tenant st
 		SecretLeaked bool            `json:"secretLeaked"`
 	}
 	ctx := r.Context()
-	err := h.pass(ctx, tenant, "consolidate-"+rand.Text(), func(job *memory.Job) error {
+	err := h.pass(ctx, tenant, "consolidate", func(job *memory.Job) error {
 		err := seed(ctx, job, body.MemoryRef, body.IncludeSecretCanary,
 			"Ann likes green tea.", "Ann likes green  tea", "The deploy runs at nine.", "The deploy runs at nine")
 		if err != nil {
@@ -144,7 +144,7 @@ func (h *host) seamFire(w http.ResponseWriter, r *http.Request, tenant string) e
 	const intention = "Remind Ann of the quarterly report."
 	ctx := r.Context()
 	var armed commitment.Commitment
-	err := h.pass(ctx, tenant, "arm-"+rand.Text(), func(job *memory.Job) error {
+	err := h.pass(ctx, tenant, "arm", func(job *memory.Job) error {
 		e, err := job.Put(ctx, body.MemoryRef, memory.Draft{Content: intention})
 		if err != nil {
 			return err
@@ -219,7 +219,7 @@ func (h *host) seamDistill(w http.ResponseWriter, r *http.Request, tenant string
 	}
 	out := map[string]any{}
 	ctx := r.Context()
-	err := h.pass(ctx, tenant, "distill-"+rand.Text(), func(job *memory.Job) error {
+	err := h.pass(ctx, tenant, "distill", func(job *memory.Job) error {
 		texts := body.Sources
 		if len(texts) == 0 {
 			texts = []string{"Ann moved to the platform team in March.", "The office is closed on Fridays in August."}
@@ -262,7 +262,7 @@ func (h *host) seamSeed(w http.ResponseWriter, r *http.Request, tenant string) e
 		return err
 	}
 	var stored memory.Entry
-	err := h.pass(r.Context(), tenant, "seed-"+rand.Text(), func(job *memory.Job) (err error) {
+	err := h.pass(r.Context(), tenant, "seed", func(job *memory.Job) (err error) {
 		stored, err = job.Put(r.Context(), body.MemoryRef, memory.Draft{Content: body.Content, Tags: body.Tags, ExpiresAt: body.ExpiresAt})
 		return err
 	})
@@ -284,7 +284,7 @@ func (h *host) seamCompact(w http.ResponseWriter, r *http.Request, tenant string
 		Payload       events.Payload `json:"payload"`
 		OutputContent string         `json:"outputContent"`
 	}
-	err := h.pass(r.Context(), tenant, "compact-"+rand.Text(), func(job *memory.Job) error {
+	err := h.pass(r.Context(), tenant, "compact", func(job *memory.Job) error {
 		done, err := h.distiller.Compact(r.Context(), job, body.MemoryRef, distill.Options{Sources: distill.ExpireSources})
 		if err != nil {
 			return err
@@ -335,7 +335,7 @@ func (h *host) seamPropose(w http.ResponseWriter, r *http.Request, tenant string
 		return err
 	}
 	var made proposal.Proposal
-	err := h.pass(r.Context(), tenant, "propose-"+rand.Text(), func(job *memory.Job) (err error) {
+	err := h.pass(r.Context(), tenant, "propose", func(job *memory.Job) (err error) {
 		made, err = h.proposals.Create(r.Context(), job, proposal.Draft{
 			Kind: body.Kind, Artifact: body.Artifact, Title: body.Title, Rationale: body.Rationale, SourceRunIDs: body.SourceRunIDs,
 		})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"strings"
@@ -95,13 +96,13 @@ func start(ctx context.Context, b *memory.Bank, tenant, id string, resume memory
 	return b.Start(ctx, memory.RunConfig{ID: id, Tenant: tenant, Redactor: r, Resume: resume})
 }
 
-// background opens a pass of a tenant.
-func (h *host) background(tenant, id string) (*memory.Job, error) {
+// background opens a pass of a tenant, under an id that no other pass has.
+func (h *host) background(tenant, name string) (*memory.Job, error) {
 	r, err := vault(tenant)
 	if err != nil {
 		return nil, err
 	}
-	return h.bank.Background(memory.JobConfig{ID: id, Tenant: tenant, Redactor: r})
+	return h.bank.Background(memory.JobConfig{ID: name + "-" + rand.Text(), Tenant: tenant, Redactor: r})
 }
 
 func (h *host) say(format string, args ...any) { fmt.Fprintf(h.out, format+"\n", args...) }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"flag"
 	"fmt"
 	"io"
@@ -49,7 +50,7 @@ func run(ctx context.Context, in io.Reader, out io.Writer, budget int) error {
 		return err
 	}
 	job, err := bank.Background(memory.JobConfig{
-		ID: "distill-1", Tenant: "acme", Redactor: redact.New(redact.Config{}),
+		ID: "distill-" + rand.Text(), Tenant: "acme", Redactor: redact.New(redact.Config{}),
 	})
 	if err != nil {
 		return err
