@@ -18,6 +18,9 @@ const (
 	stale = time.Hour
 )
 
+// restoreWhole is the way out of a damaged file.
+const restoreWhole = "restore a backup; if one was copied over the file while its old log (-wal) was there, that damaged it: remove the log first"
+
 // diagnosis is what doctor found.
 type diagnosis struct {
 	OK     bool     `json:"ok"`
@@ -52,10 +55,10 @@ func (p *program) doctor(ctx context.Context, args *arguments) (err error) {
 	d := &diagnosis{Wrong: []string{}, Purges: map[string]time.Time{}}
 	schema, damage, err := at.health(ctx)
 	if err != nil {
-		d.wrong("the database cannot check itself: restore a backup")
+		d.wrong("the database cannot check itself: %s", restoreWhole)
 	}
 	for _, said := range damage {
-		d.wrong("the database file is damaged (%s): restore a backup", said)
+		d.wrong("the database file is damaged (%s): %s", said, restoreWhole)
 	}
 	d.Schema = schema
 	for _, look := range []func(context.Context, *place, *diagnosis) error{p.findDamage, p.findEvents, p.findOverdue} {

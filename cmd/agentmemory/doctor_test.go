@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -132,4 +134,61 @@ func (s *stopping) Write(text []byte) (int, error) {
 		s.stop()
 	}
 	return s.Buffer.Write(text)
+}
+
+// A backup that was copied over the file beside the old log is found to be damaged, with what to do.
+func TestDoctorFindsABackupBesideAStaleLog(t *testing.T) {
+	for name, after := range map[string]string{"before anything is opened": "VACUUM INTO", "by the check of SQLite": "copy"} {
+		t.Run(name, func(t *testing.T) {
+			source := filepath.Join(t.TempDir(), "memory.db")
+			backup := filepath.Join(t.TempDir(), "backup.db")
+			host := open(t, []string{"-db", source})
+			tool, err := sql.Open("sqlite", source)
+			require.NoError(t, err)
+			defer tool.Close()
+			copied := func(from, to string) {
+				data, err := os.ReadFile(from)
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(to, data, 0o600))
+			}
+			put := func(from int) {
+				var m driver.Mutation
+				for i := from; i < from+50; i++ {
+					e := driver.Entry{ID: strconv.Itoa(i), Content: strings.Repeat("x", 1000), CreatedAt: host.bank.Now(), RunID: "r"}
+					m.Put = append(m.Put, driver.Placed{Scope: driver.Scope{Tenant: "acme", Ref: "notes"}, Entry: e})
+				}
+				_, err := host.Apply(t.Context(), "acme", m)
+				require.NoError(t, err)
+			}
+			emptyLog := func() {
+				_, err := tool.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
+				require.NoError(t, err)
+			}
+			put(0)
+			if after == "copy" {
+				emptyLog()
+				copied(source, backup)
+			} else {
+				_, err = tool.Exec("VACUUM INTO ?", backup)
+				require.NoError(t, err)
+			}
+			put(50)
+			emptyLog()
+			put(100)
+			path := filepath.Join(t.TempDir(), "memory.db")
+			copied(source+"-wal", path+"-wal") // as a crash leaves it
+			copied(backup, path)
+			require.NoError(t, host.close())
+
+			r := call(t, "", []string{"-db", path}, "doctor")
+			assert.Equal(t, 1, r.status)
+			assert.Contains(t, r.out+r.err, "old log (-wal)")
+			if after == "copy" {
+				assert.Contains(t, r.out, "the database file is damaged (")
+			}
+			require.NoError(t, os.RemoveAll(path+"-wal"))
+			copied(backup, path)
+			assert.Contains(t, succeed(t, []string{"-db", path}, "doctor"), "50 records")
+		})
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
-	"os"
 
 	"modernc.org/sqlite"
 )
@@ -27,8 +26,6 @@ type writer struct {
 	statements map[string]*sql.Stmt
 	closed     bool
 
-	log    *os.File // of the connection; nil until it is needed
-	sealed salt     // of the log in which this process has set the seal
 	// unclean is set while the log may hold text that was erased from the database. The
 	// database says so too, for the time when this process is no more.
 	unclean bool
@@ -138,12 +135,9 @@ func (w *writer) release() {
 		s.Close()
 	}
 	w.statements = nil
-	if w.log != nil {
-		w.log.Close()
-		w.log = nil
-	}
 }
 
+// close moves the log into the file and closes the connection, also if moving failed.
 func (w *writer) close() error {
 	w.lock <- struct{}{}
 	defer func() { <-w.lock }()
@@ -151,17 +145,21 @@ func (w *writer) close() error {
 		w.closed = true
 		defer release(w.path)
 	}
+	var err error
 	if w.conn != nil {
-		w.scrub(true)
+		if err = w.scrub(true); err == nil {
+			_, err = w.checkpoint("PASSIVE")
+		}
 		w.release()
 		w.conn.Close()
 		w.conn = nil
 	}
-	if w.db == nil {
-		return nil
+	if w.db != nil {
+		if failed := w.db.Close(); err == nil {
+			err = failed
+		}
+		w.db = nil
 	}
-	err := w.db.Close()
-	w.db = nil
 	return err
 }
 
@@ -187,9 +185,8 @@ func (w *writer) exec(text string, args ...any) (sql.Result, error) {
 
 // tx is a write transaction. It holds the lock of the database from its beginning.
 type tx struct {
-	w      *writer
-	ctx    context.Context // ends it between two statements
-	sealed bool            // see seal
+	w   *writer
+	ctx context.Context // ends it between two statements
 	// erased tells that text was removed, which is to leave the log too.
 	erased bool
 	// moved tells that rows with text were taken out of their tables, and a later call is to
@@ -240,9 +237,6 @@ func (db *DB) transact(ctx context.Context, f func(*tx) error) error {
 			w.drop()
 			return wrap(commitLost, errors.Join(ErrOutcomeUnknown, err))
 		}
-		if t.sealed {
-			w.sealed = w.logSalt()
-		}
 		w.scrub(t.erased)
 		return nil
 	})
@@ -275,9 +269,6 @@ func (t *tx) finish() (err error) {
 	if err == nil && t.erased {
 		_, err = t.exec(`INSERT OR REPLACE INTO meta (key, value) VALUES ('unclean', ?)`, rand.Text())
 	}
-	if err == nil {
-		t.sealed, err = t.seal()
-	}
 	return err
 }
 
@@ -287,12 +278,12 @@ func (w *writer) rollback() {
 	}
 }
 
-// scrub moves the log into the database and empties it, once something was erased. A
-// reader of another process may be in the way; the next write of any process tries again,
-// and does not wait for it.
-func (w *writer) scrub(wait bool) {
+// scrub empties the log once something was erased, and the note of that goes. If a reader of
+// another process is in the way, or the disk fails, the next write of any process tries again.
+// Without wait it does not wait for readers. The error is that of the disk.
+func (w *writer) scrub(wait bool) error {
 	if !w.unclean {
-		return
+		return nil
 	}
 	for range cap(w.readers) {
 		w.readers <- struct{}{}
@@ -300,26 +291,48 @@ func (w *writer) scrub(wait bool) {
 	}
 	if !wait {
 		if _, err := w.conn.ExecContext(background, "PRAGMA busy_timeout = 0"); err != nil {
-			return
+			return err
 		}
 		defer w.conn.ExecContext(background, "PRAGMA busy_timeout = 100")
 	}
-	var which string // of the erasures was the last one that is sure to be in the log now
-	err := w.conn.QueryRowContext(background, `SELECT value FROM meta WHERE key = 'unclean'`).Scan(&which)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return
-	}
-	var blocked, frames, moved int
-	err = w.conn.QueryRowContext(background, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&blocked, &frames, &moved)
-	w.unclean = err != nil || blocked != 0
-	if w.unclean || which == "" {
-		return
-	}
-	// If this fails, the next write sees it still. It begins the log anew.
-	_, err = w.conn.ExecContext(background, `BEGIN IMMEDIATE; `+reseal+`; DELETE FROM meta WHERE key = 'unclean' AND value = ?; COMMIT`, which)
+	last, err := w.lastErasure()
 	if err != nil {
-		w.conn.ExecContext(background, `ROLLBACK`)
-		return
+		return err
 	}
-	w.sealed = w.logSalt()
+	moved, err := w.checkpoint("TRUNCATE")
+	if err != nil || !moved {
+		return err
+	}
+	w.unclean = false
+	w.forgetErasure(last) // if this fails, the next write sees the note still
+	return nil
+}
+
+// lastErasure returns the note of the last erasure that is in the log now, if there is any.
+func (w *writer) lastErasure() (note string, err error) {
+	err = w.conn.QueryRowContext(background, `SELECT value FROM meta WHERE key = 'unclean'`).Scan(&note)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return note, err
+}
+
+// forgetErasure removes the note of an erasure, but not that of a later one.
+func (w *writer) forgetErasure(note string) error {
+	if note == "" {
+		return nil
+	}
+	_, err := w.exec(`DELETE FROM meta WHERE key = 'unclean' AND value = ?`, note)
+	return err
+}
+
+// checkpoint moves the log into the file and reports whether all of it is there. Other
+// processes in the way are no error.
+func (w *writer) checkpoint(mode string) (moved bool, err error) {
+	var blocked, frames, there int
+	err = w.conn.QueryRowContext(background, "PRAGMA wal_checkpoint("+mode+")").Scan(&blocked, &frames, &there)
+	if busy(err) {
+		return false, nil
+	}
+	return err == nil && blocked == 0, err
 }

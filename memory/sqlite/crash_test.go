@@ -54,7 +54,7 @@ func TestE3_KilledRunLog(t *testing.T) {
 	require.NoError(t, rounds.Run(t.Context()))
 }
 
-// putsOfDead is more than one, since the first commit of a log may not have the seal.
+// putsOfDead is how many entries putAndDie puts.
 const putsOfDead = 2
 
 // putAndDie puts entries and leaves the file and its log as they are.

@@ -23,8 +23,7 @@
 //     nothing; what commits later does not move it. Each has a random mark, so that a file
 //     that was restored from a backup refuses versions that were given out since.
 //   - What is stored of an entry, and the value of a document, has a checksum that each read
-//     compares: a bit that was flipped on the disk is an error. A file and a log that do not
-//     belong together are not opened.
+//     compares: a bit that was flipped on the disk is an error.
 //   - A swap of one document of machinery is one conditional statement and makes no
 //     version (K2). What is due is found by an index (K9).
 //   - Names are compared byte for byte (M1) and are parameters of statements. What is
@@ -50,7 +49,7 @@
 // (M2). Such an error of a write says that nothing was changed, unless it matches
 // [ErrOutcomeUnknown] too. A call that has waited some 30 seconds for another process
 // gives up. [Open] has errors of its own: [ErrNewerSchema], which writes return too once a
-// newer program has migrated the database, [ErrForeignFile], [ErrForeignLog] and [ErrLinkedFile].
+// newer program has migrated the database, [ErrForeignFile] and [ErrLinkedFile].
 //
 // # Concurrency
 //

@@ -157,22 +157,6 @@ func TestM10_ErasureOfTheKilled(t *testing.T) {
 	require.Zero(t, told(), "once it is done nobody does it again")
 }
 
-// What another process has erased while the log was emptied is noted still.
-func TestM10_ErasureMeanwhile(t *testing.T) {
-	db, path := fresh(t)
-	st := db.Memory()
-	require.NoError(t, st.Put(t.Context(), home, entry("a", "the-erased-sentence")))
-	// The transaction that takes the note away begins with the seal.
-	_, err := raw(t, path).Exec(`CREATE TRIGGER other AFTER UPDATE ON seal BEGIN
-		UPDATE meta SET value = hex(randomblob(8)) WHERE key = 'unclean'; END`)
-	require.NoError(t, err)
-	_, err = st.Apply(t.Context(), home.Tenant, driver.Mutation{At: now, Erase: []driver.Located{{Scope: home, ID: "a"}}})
-	require.NoError(t, err)
-	var n int
-	require.NoError(t, raw(t, path).QueryRow(`SELECT count(*) FROM meta WHERE key = 'unclean'`).Scan(&n))
-	require.Equal(t, 1, n)
-}
-
 // A view does not move when a transaction commits that was under way while it was
 // taken, and a version is read while one is held open.
 func TestM7_OverlappingTransactions(t *testing.T) {

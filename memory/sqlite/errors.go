@@ -16,9 +16,6 @@ var (
 	ErrNewerSchema = errors.New("sqlite: the database has a newer schema than this program knows")
 	// ErrForeignFile: the file is a database of something else. It was left as it is.
 	ErrForeignFile = errors.New("sqlite: the file is no database of agentmemory")
-	// ErrForeignLog: the log beside the file (-wal) belongs to another one, as it does when
-	// a backup was copied over the file. Both were left as they are: see [Restore].
-	ErrForeignLog = errors.New("sqlite: the log beside the file does not belong to it")
 	// ErrLinkedFile: the file has several names (hard links), each of which would have a
 	// log of its own.
 	ErrLinkedFile = errors.New("sqlite: the file has several names")
@@ -51,9 +48,14 @@ const (
 	lockTimeout = "another process holds the database's write lock"
 	readTimeout = "another process keeps the database from being read"
 	openTimeout = "another process keeps the database from being opened"
+	notMoved    = "the log was not moved into the file: it has all that was acknowledged, and the next Open tries again"
 	closed      = "the database is closed"
+	corrupt     = "SQLite finds the file damaged: restore a backup by Restore; who copies one over a file removes its old log (-wal) first"
 	damaged     = "the database holds something that this package did not write"
 )
+
+// refused is what a path gets that names no file.
+func refused(text string) error { return driver.Fail(driver.ErrValidation, text, nil) }
 
 // code returns what SQLite calls an error, or 0.
 func code(err error) int {
@@ -77,6 +79,9 @@ func notWritten(err error) bool {
 func wrap(text string, err error) error {
 	if err == nil {
 		return nil
+	}
+	if code(err)&0xff == sqlite3.SQLITE_CORRUPT {
+		text = corrupt
 	}
 	return &failure{text, err}
 }

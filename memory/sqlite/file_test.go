@@ -1,15 +1,14 @@
 package sqlite_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	driversqlite "modernc.org/sqlite"
 
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/sqlite"
@@ -81,59 +80,6 @@ func copied(t *testing.T, from, to string) {
 	require.NoError(t, os.WriteFile(to, data, 0o600))
 }
 
-// A backup that is copied over the file, however it was made, is refused while the log of
-// the file that was there is beside it; a log of its own is taken.
-func TestM8_ForeignLog(t *testing.T) {
-	for name, backup := range map[string]func(t *testing.T, path, to string){
-		"of VACUUM INTO": func(t *testing.T, path, to string) {
-			_, err := raw(t, path).Exec(`VACUUM INTO ?`, to)
-			require.NoError(t, err)
-		},
-		"a copy": func(t *testing.T, path, to string) { // nobody has it open, and it has no log
-			require.NoError(t, open(t, path).Close())
-			require.NoFileExists(t, path+"-wal")
-			copied(t, path, to)
-		},
-		"a copy of an older schema": func(t *testing.T, _, to string) {
-			_, path := unpacked(t)
-			copied(t, path, to)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "memory.db")
-			kept := path + ".kept"
-			dieWithLog(t, path, "a")
-			backup(t, path, kept)
-			between := open(t, path) // and a log that went
-			require.NoError(t, between.Memory().Put(t.Context(), home, entry("between", "x")))
-			require.NoError(t, between.Close())
-			dieWithLog(t, path, "b")
-			ours, log := path+".ours", path+".log"
-			copied(t, path, ours)
-			copied(t, path+"-wal", log)
-
-			copied(t, kept, path)
-			for range 2 { // it does not go by itself
-				_, err := sqlite.Open(t.Context(), path, sqlite.Options{})
-				require.ErrorIs(t, err, sqlite.ErrForeignLog)
-				for _, pair := range [][2]string{{kept, path}, {log, path + "-wal"}} {
-					want, err := os.ReadFile(pair[0])
-					require.NoError(t, err)
-					got, err := os.ReadFile(pair[1])
-					require.NoError(t, err)
-					require.Equal(t, want, got, "left as it was")
-				}
-			}
-
-			copied(t, ours, path) // what belongs together is opened
-			os.Remove(path + "-shm")
-			entries, err := open(t, path).Memory().List(t.Context(), home, driver.Query{At: now})
-			require.NoError(t, err)
-			require.Len(t, entries, 2*putsOfDead+1)
-		})
-	}
-}
-
 // A log is taken after every number of commits, whatever of it was moved into the file.
 func TestM8_OwnLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memory.db")
@@ -153,46 +99,98 @@ func TestM8_OwnLog(t *testing.T) {
 	require.Len(t, entries, 12*putsOfDead)
 }
 
-// A backup of the time in which the log was begun is refused too, unless its pages are those
-// of the file: then the log brings it up to its own end.
-func TestM8_LogOfTheSameTime(t *testing.T) {
-	db, path := fresh(t)
-	put := func(from, to int) {
-		for i := from; i < to; i++ {
-			require.NoError(t, db.Memory().Put(t.Context(), home, entry(fmt.Sprint(i), "x")))
-		}
+// SQLite adds a log to whatever file is beside it. A backup that is copied over the file while the
+// old log is there is therefore not what was backed up: SQLite finds it damaged, and the store says
+// what to do; or the log has everything since the backup, and brings the file to its own end.
+// Restore puts it right, and so does the copy once the log is gone.
+func TestM8_StaleLog(t *testing.T) {
+	vacuumed := func(t *testing.T, path, to string) {
+		_, err := raw(t, path).Exec(`VACUUM INTO ?`, to)
+		require.NoError(t, err)
 	}
-	put(0, 20)
-	vacuumed, paged := path+".vacuumed", path+".paged"
-	tool := raw(t, path)
-	_, err := tool.Exec(`VACUUM INTO ?`, vacuumed)
-	require.NoError(t, err)
-	conn, err := tool.Conn(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, conn.Raw(func(c any) error {
-		b, err := c.(interface {
-			NewBackup(string) (*driversqlite.Backup, error)
-		}).NewBackup(paged)
-		if err != nil {
-			return err
-		}
-		_, err = b.Step(-1)
-		return errors.Join(err, b.Finish())
-	}))
-	require.NoError(t, conn.Close())
-	put(20, 40)
+	restart := func(t *testing.T, path string) { // all of the log is in the file, and it begins anew
+		_, err := raw(t, path).Exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
+		require.NoError(t, err)
+	}
+	copiedOnly := func(t *testing.T, path, to string) {
+		restart(t, path)
+		copied(t, path, to)
+	}
+	for name, c := range map[string]struct {
+		backup  func(t *testing.T, path, to string)
+		between func(t *testing.T, path string)
+		whole   bool
+	}{
+		"of VACUUM INTO":              {vacuumed, nil, false},
+		"of VACUUM INTO, a newer log": {vacuumed, restart, false},
+		"a copy, a newer log":         {copiedOnly, restart, false},
+		"a copy, the log since then":  {copiedOnly, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const batch = 50
+			db, source := fresh(t)
+			put := func(from int) {
+				var m driver.Mutation
+				for i := from; i < from+batch; i++ {
+					m.Put = append(m.Put, driver.Placed{Scope: home, Entry: entry(fmt.Sprintf("%03d", i), strings.Repeat("x", 1000))})
+				}
+				_, err := db.Memory().Apply(t.Context(), home.Tenant, m)
+				require.NoError(t, err)
+			}
+			put(0)
+			backup := filepath.Join(t.TempDir(), "backup.db")
+			c.backup(t, source, backup)
+			put(batch)
+			if c.between != nil {
+				c.between(t, source)
+			}
+			put(2 * batch)
+			path := filepath.Join(t.TempDir(), "memory.db")
+			spoil := func() {
+				copied(t, source+"-wal", path+"-wal") // as a crash leaves it
+				copied(t, backup, path)
+			}
+			listed := func() (int, error) {
+				db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+				if err != nil {
+					return 0, err
+				}
+				entries, err := db.Memory().List(t.Context(), home, driver.Query{At: now})
+				db.Close()
+				return len(entries), err
+			}
+			spoil()
+			var verdict string
+			check := raw(t, path)
+			if err := check.QueryRow(`PRAGMA integrity_check(1)`).Scan(&verdict); err != nil {
+				verdict = err.Error()
+			}
+			require.NoError(t, check.Close())
+			require.Equal(t, c.whole, verdict == "ok")
+			n, err := listed()
+			if c.whole {
+				require.NoError(t, err)
+				require.Equal(t, 3*batch, n)
+			} else {
+				require.ErrorIs(t, err, driver.ErrInternal)
+				require.ErrorContains(t, err, "restore a backup by Restore")
+			}
 
-	killed := filepath.Join(t.TempDir(), "memory.db") // as a crash leaves it
-	copied(t, path+"-wal", killed+"-wal")
-	copied(t, vacuumed, killed)
-	_, err = sqlite.Open(t.Context(), killed, sqlite.Options{})
-	require.ErrorIs(t, err, sqlite.ErrForeignLog)
-
-	copied(t, paged, killed)
-	entries, err := open(t, killed).Memory().List(t.Context(), home, driver.Query{At: now})
-	require.NoError(t, err)
-	require.Len(t, entries, 40)
-	var verdict string
-	require.NoError(t, raw(t, killed).QueryRow(`PRAGMA integrity_check`).Scan(&verdict))
-	require.Equal(t, "ok", verdict)
+			for _, way := range []func() error{
+				func() error { return sqlite.Restore(t.Context(), backup, path) },
+				func() error {
+					err := os.Remove(path + "-wal")
+					copied(t, backup, path)
+					return err
+				},
+			} {
+				spoil()
+				require.NoError(t, way())
+				n, err := listed()
+				require.NoError(t, err)
+				require.Equal(t, batch, n)
+				sound(t, path)
+			}
+		})
+	}
 }

@@ -356,7 +356,7 @@ func TestMigrations_Fixture(t *testing.T) {
 	var tables string
 	require.NoError(t, raw(t, path).QueryRow(`SELECT group_concat(name) FROM (SELECT name FROM sqlite_schema
 		WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name)`).Scan(&tables))
-	require.Equal(t, "bodies,document_labels,document_of,documents,entries,former,labels,meta,outbox,run_events,scars,seal,tenants,texts,versions", tables)
+	require.Equal(t, "bodies,document_labels,document_of,documents,entries,former,labels,meta,outbox,run_events,scars,tenants,texts,versions", tables)
 }
 
 // A cell whose name is longer than any key can be is a document that can be asked for, under

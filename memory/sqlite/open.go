@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 
 	"modernc.org/sqlite"
@@ -39,8 +41,8 @@ const maxReaders = 8
 // must be. A schema of an earlier version is brought up to date, in a transaction and
 // without removing anything; several processes may do so at once.
 //
-// Errors: [ErrNewerSchema], [ErrForeignFile], [ErrForeignLog], [ErrLinkedFile], ctx.Err(),
-// or what the file system said, behind errors.Unwrap.
+// Errors: [ErrNewerSchema], [ErrForeignFile], [ErrLinkedFile], [driver.ErrValidation] for a path
+// that names no file, ctx.Err(), or what the file system said, behind errors.Unwrap.
 func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -80,12 +82,9 @@ var inUse = struct {
 // safely, and notes that it is in use until release. A file that this process has open is
 // not opened besides: closing it would let go of SQLite's locks.
 func take(path string) (string, error) {
-	if path == "" {
-		return "", &failure{"an empty path names no file", nil}
-	}
-	path, err := filepath.Abs(path)
+	path, err := fileName(path)
 	if err != nil {
-		return "", wrap(openFailed, err)
+		return "", err
 	}
 	inUse.Lock()
 	defer inUse.Unlock()
@@ -100,6 +99,9 @@ func take(path string) (string, error) {
 	if err != nil {
 		return "", wrap(openFailed, err)
 	}
+	if err := checkRegular(info); err != nil {
+		return "", err
+	}
 	// Each system has a struct of its own, and that of Windows has no such field.
 	if sys := reflect.Indirect(reflect.ValueOf(info.Sys())); sys.Kind() == reflect.Struct {
 		if links := sys.FieldByName("Nlink"); links.IsValid() && links.CanUint() && links.Uint() > 1 {
@@ -109,13 +111,35 @@ func take(path string) (string, error) {
 	if info.Size() == 1 { // which SQLite takes for an empty one
 		return "", ErrForeignFile
 	}
-	if inUse.times[path] == 0 {
-		if err := checkLog(path); err != nil {
-			return "", err
-		}
-	}
 	inUse.times[path]++
 	return path, nil
+}
+
+// fileName returns the absolute form of a path. What other programs take for the name of a
+// database, but is no path, is refused.
+func fileName(path string) (string, error) {
+	scheme, rest, colon := strings.Cut(path, ":")
+	switch {
+	case path == "":
+		return "", refused("the path is empty: write that of a file, such as /var/lib/host/memory.db")
+	case path == ":memory:":
+		return "", refused("the path :memory: is no file: use memory/inmem for what need not last, or write ./:memory: for a file of that name")
+	case colon && (strings.HasPrefix(rest, "//") || slices.Contains([]string{"file", "sqlite", "sqlite3"}, strings.ToLower(scheme))):
+		return "", refused("the path is a URI: write the path alone, such as /var/lib/host/memory.db, and choices in Options")
+	}
+	path, err := filepath.Abs(path)
+	return path, wrap(openFailed, err)
+}
+
+// checkRegular refuses directories and devices.
+func checkRegular(info os.FileInfo) error {
+	switch {
+	case info.IsDir():
+		return refused("the path is that of a directory: write that of a file in it, such as memory.db")
+	case !info.Mode().IsRegular():
+		return refused("the path is that of a device or pipe: write that of a file, such as /var/lib/host/memory.db")
+	}
+	return nil
 }
 
 func release(path string) {
@@ -147,12 +171,13 @@ func dataSource(path string, opts Options) string {
 	return fileURI(path) + "?" + q.Encode()
 }
 
-// Close waits for the write under way and closes the database. What is called later
-// fails. A second Close does nothing.
+// Close waits for the write under way, moves the log into the file and closes the database.
+// What is called later fails. A second Close does nothing. If the disk fails, the error matches
+// [driver.ErrInternal]; nothing that was acknowledged is lost, and the next Open tries again.
 func (db *DB) Close() error {
 	err := db.reads.Close()
-	if werr := db.writer.close(); err == nil {
-		err = werr
+	if failed := db.writer.close(); failed != nil {
+		err = failed
 	}
-	return wrap("closing failed", err)
+	return wrap(notMoved, err)
 }

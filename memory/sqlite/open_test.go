@@ -92,14 +92,40 @@ func TestOpen_Refuses(t *testing.T) {
 		refused(foreign, sqlite.ErrForeignFile)
 	}
 
-	for _, path := range []string{"", filepath.Join(t.TempDir(), "no", "such", "directory.db")} {
-		_, err := sqlite.Open(t.Context(), path, sqlite.Options{})
-		require.ErrorIs(t, err, driver.ErrInternal)
-	}
+	_, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "no", "such", "directory.db"), sqlite.Options{})
+	require.ErrorIs(t, err, driver.ErrInternal)
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := sqlite.Open(done, with(""), sqlite.Options{})
+	_, err = sqlite.Open(done, with(""), sqlite.Options{})
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// What names no file is refused with what to write instead, and nothing is made of it.
+func TestOpen_NoPath(t *testing.T) {
+	t.Chdir(t.TempDir())
+	backup, path := fresh(t)
+	require.NoError(t, backup.Close())
+	for name, instead := range map[string]string{
+		"": "memory.db", ":memory:": "memory/inmem", "file::memory:?cache=shared": "the path alone", "file:memory.db": "the path alone",
+		"FILE:///tmp/memory.db": "the path alone", "sqlite://memory.db": "the path alone", "sqlite3:memory.db": "the path alone",
+		"postgres://localhost/memory": "the path alone", ".": "a file in it", t.TempDir(): "a file in it", os.DevNull: "that of a file",
+	} {
+		_, err := sqlite.Open(t.Context(), name, sqlite.Options{})
+		for _, err := range []error{err, sqlite.Restore(t.Context(), path, name)} {
+			require.ErrorIs(t, err, driver.ErrValidation, name)
+			require.Equal(t, driver.CodeValidation, driver.CodeOf(err))
+			require.ErrorContains(t, err, instead, name)
+		}
+	}
+	left, err := os.ReadDir(".")
+	require.NoError(t, err)
+	require.Empty(t, left)
+	for _, name := range []string{"./:memory:", "memory.db"} {
+		db, err := sqlite.Open(t.Context(), name, sqlite.Options{})
+		require.NoError(t, err, name)
+		require.NoError(t, db.Close())
+		require.FileExists(t, name)
+	}
 }
 
 // A path is a path, whatever a URI would make of it.

@@ -3,14 +3,17 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"modernc.org/sqlite"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -53,8 +56,10 @@ func TestPlans(t *testing.T) {
 		"of a tenant":  {outboxOf, "SEARCH outbox USING INTEGER PRIMARY KEY (rowid>?)"},
 		"lookup":       {lookedUp, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id=?)"},
 		"held":         {getHeld, "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id=?)"},
-		"scopes":       {nextScope, "SEARCH entries USING COVERING INDEX sqlite_autoindex_entries_1 ((tenant,ref)>(?,?))"},
-		"shelves":      {nextScope, "SEARCH documents USING COVERING INDEX sqlite_autoindex_documents_1 ((tenant,ref)>(?,?))"},
+		"refs":         {nextScope, "SEARCH entries USING COVERING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref>?)"},
+		"shelves":      {nextScope, "SEARCH documents USING COVERING INDEX sqlite_autoindex_documents_1 (tenant=? AND ref>?)"},
+		"tenants":      {nextScope, "SEARCH entries USING COVERING INDEX sqlite_autoindex_entries_1 (tenant>?)"},
+		"of documents": {nextScope, "SEARCH documents USING COVERING INDEX sqlite_autoindex_documents_1 (tenant>?)"},
 		"due":          {dueDocuments, "SEARCH d USING INDEX documents_due (kind=? AND due<?)"},
 		"set":          {setMachinery, "SEARCH documents USING INTEGER PRIMARY KEY (rowid=?)"},
 		"by key":       {documents(driver.DocumentQuery{Ref: "r", Kind: "k", Key: "y"}), "SEARCH d USING INDEX sqlite_autoindex_documents_1 (tenant=? AND ref=? AND kind=? AND key=?)"},
@@ -78,7 +83,69 @@ func TestPlans(t *testing.T) {
 		if name != "list at" && name != "set" && c.text != nextScope { // they sort what has died since, keep the row aside, and sort two
 			require.NotContains(t, strings.Join(plan, "\n"), "TEMP B-TREE", name)
 		}
+		// SQLite reads all rows that equal the bound of a row value: there may be one only.
+		for _, bound := range rowValues.FindAllStringSubmatch(strings.Join(plan, "\n"), -1) {
+			require.Contains(t, []string{"id", "key"}, bound[1], "%s: a row value that others may share", name)
+		}
 	}
+}
+
+// rowValues finds the last column in each bound of a row value.
+var rowValues = regexp.MustCompile(`,(\w+)\)[<>]\(`)
+
+// pages is how many pages a connection has looked at.
+func pages(t *testing.T, conn *sql.Conn) (n int) {
+	require.NoError(t, conn.Raw(func(c any) error {
+		for _, op := range []sqlite.DBStatusOp{sqlite.DBStatusCacheHit, sqlite.DBStatusCacheMiss} {
+			found, _, err := c.(sqlite.DBStatus).Status(op, false)
+			if err != nil {
+				return err
+			}
+			n += found
+		}
+		return nil
+	}))
+	return n
+}
+
+// Listing scopes looks at as many pages for each as the indexes are deep, however much a scope
+// holds.
+func TestScopes_StepsIntoIndexes(t *testing.T) {
+	db := openFresh(t)
+	st := db.Memory()
+	const large = 10_000
+	for _, s := range []driver.Scope{{Tenant: "a", Ref: "large"}, {Tenant: "a", Ref: "small"}, {Tenant: "b", Ref: "large"}, {Tenant: "c", Ref: "small"}} {
+		var m driver.Mutation
+		n := 1
+		if s.Ref == "large" {
+			n = large
+		}
+		for i := range n {
+			id := fmt.Sprintf("e%06d", i)
+			m.Put = append(m.Put, driver.Placed{Scope: s, Entry: driver.Entry{ID: id, Content: "x", CreatedAt: then}})
+			m.Documents = append(m.Documents, driver.DocumentSwap{Document: driver.Document{Scope: s, Kind: "k", Key: id}})
+		}
+		_, err := st.Apply(t.Context(), s.Tenant, m)
+		require.NoError(t, err)
+	}
+	conn, err := db.reads.Conn(t.Context())
+	require.NoError(t, err)
+	defer conn.Close()
+	step, err := conn.PrepareContext(t.Context(), nextScope)
+	require.NoError(t, err)
+	defer step.Close()
+	var found []driver.Scope
+	for s := (driver.Scope{}); ; {
+		before := pages(t, conn)
+		err := step.QueryRowContext(t.Context(), s.Tenant, s.Ref).Scan(&s.Tenant, &s.Ref)
+		require.LessOrEqual(t, pages(t, conn)-before, 4*4, "behind %v", s)
+		if errors.Is(err, sql.ErrNoRows) {
+			break
+		}
+		require.NoError(t, err)
+		found = append(found, s)
+	}
+	require.Equal(t, []driver.Scope{{Tenant: "a", Ref: "large"}, {Tenant: "a", Ref: "small"}, {Tenant: "b", Ref: "large"}, {Tenant: "c", Ref: "small"}}, found)
 }
 
 // Strings come back byte by byte, whatever they are.

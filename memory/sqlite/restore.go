@@ -9,17 +9,16 @@ import (
 	"path/filepath"
 )
 
-// Restore puts a backup in the place of the database at path, which no process may have
-// open; whatever is there, its log too, is lost. A log (-wal) beside the backup is part of
-// it. The backup is checked as a whole first and left as it is. If Restore fails or is
-// killed, the database is the old one or the new one.
+// Restore replaces the database at path, which no process may have open, and its log by a
+// backup. A log (-wal) beside the backup is part of it. The backup is checked as a whole first
+// and left as it is. If Restore fails or is killed, the database is the old one or the new one.
 //
 // What was forgotten since the backup was made is there again: give the bank its ledger of
 // erasures before anything else uses the database, see the README.
 //
-// Errors: [ErrForeignFile] and [ErrNewerSchema] of the backup, [ErrForeignLog] of the log
-// beside it, ctx.Err(), or one that matches [driver.ErrInternal]: the backup is damaged, a
-// process has the database open, or what the file system said, behind errors.Unwrap.
+// Errors: [ErrForeignFile] and [ErrNewerSchema] of the backup, [driver.ErrValidation] for a path
+// that names no file, ctx.Err(), or one that matches [driver.ErrInternal]: the backup is damaged,
+// a process has the database open, or what the file system said, behind errors.Unwrap.
 func Restore(ctx context.Context, backup, path string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -33,19 +32,21 @@ func Restore(ctx context.Context, backup, path string) error {
 	if backup, err = filepath.Abs(backup); err != nil {
 		return wrap(restoreFailed, err)
 	}
-	if path, err = filepath.Abs(path); err != nil {
-		return wrap(restoreFailed, err)
+	if path, err = fileName(path); err != nil {
+		return err
 	}
 	if _, err := os.Lstat(path); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err != nil {
 			return wrap(restoreFailed, err)
 		}
 	}
+	if info, err := os.Stat(path); err == nil {
+		if err := checkRegular(info); err != nil {
+			return err
+		}
+	}
 	if backup == path || inUse.times[backup] > 0 {
 		return &failure{"the backup is in use", nil}
-	}
-	if err := checkLog(backup); err != nil {
-		return err
 	}
 	copied := path + "-restore"
 	defer os.Remove(copied)
@@ -63,18 +64,16 @@ func Restore(ctx context.Context, backup, path string) error {
 	if err := makeWhole(ctx, copied); err != nil {
 		return err
 	}
-	if err := idle(ctx, path); err != nil {
+	if err := settle(ctx, path); err != nil {
 		return err
 	}
-	// A log that stays, because this is killed in between, is one that Open refuses.
-	err = os.Rename(copied, path)
+	// SQLite would add a log to whatever file is beside it: the log goes first.
 	for _, name := range []string{path + "-wal", path + "-shm"} {
-		if err == nil {
-			if err = os.Remove(name); os.IsNotExist(err) {
-				err = nil
-			}
+		if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
+			return wrap(restoreFailed, err)
 		}
 	}
+	err = os.Rename(copied, path)
 	if dir, failed := os.Open(filepath.Dir(path)); failed == nil {
 		dir.Sync() // not every system can
 		dir.Close()
@@ -84,25 +83,30 @@ func Restore(ctx context.Context, backup, path string) error {
 
 const restoreFailed = "the backup cannot be restored"
 
-// idle fails if any process has a database open.
-func idle(ctx context.Context, path string) error {
+// settle fails if any process has a database open. Otherwise SQLite moves its log into it, so
+// that it is whole if this is killed before the backup is there.
+func settle(ctx context.Context, path string) error {
 	open := &failure{"a process has the database open", nil}
 	if inUse.times[path] > 0 {
 		return open
 	}
-	if _, err := os.Stat(path); err != nil || checkLog(path) != nil {
-		return nil // not there, or not to be opened, not even for this
+	if _, err := os.Stat(path); err != nil {
+		return nil
 	}
-	db, err := sql.Open("sqlite", fileURI(path)+"?_pragma=locking_mode(EXCLUSIVE)")
+	db, err := sql.Open("sqlite", fileURI(path))
 	if err != nil {
 		return wrap(restoreFailed, err)
 	}
 	defer db.Close()
-	var n int
-	if busy(db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema`).Scan(&n)) {
+	var mode string
+	err = db.QueryRowContext(ctx, `PRAGMA journal_mode = DELETE`).Scan(&mode)
+	switch {
+	case busy(err):
 		return open
+	case notWritten(err):
+		return wrap(restoreFailed, err)
 	}
-	return ctx.Err() // whatever else it is, it is to be replaced
+	return ctx.Err() // what is damaged is replaced
 }
 
 // makeWhole checks a backup and moves its log into it.

@@ -9,16 +9,23 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// nextScope selects the first scope behind another one, by a step into each of two indexes.
+// nextScope selects the first scope behind another one: the next ref of the tenant or, if there
+// is none, the first of the next tenant. Each is a step into an index. The bound (tenant, ref) >
+// (?1, ?2) would not be: of a row value SQLite takes the rows that are equal for candidates, and
+// these are all that the scope holds.
 const nextScope = `SELECT * FROM (
-	SELECT * FROM (SELECT tenant, ref FROM entries WHERE (tenant, ref) > (?1, ?2) ORDER BY tenant, ref LIMIT 1)
+	SELECT * FROM (SELECT tenant, ref FROM entries WHERE tenant = ?1 AND ref > ?2 ORDER BY ref LIMIT 1)
 	UNION ALL
-	SELECT * FROM (SELECT tenant, ref FROM documents WHERE (tenant, ref) > (?1, ?2) ORDER BY tenant, ref LIMIT 1)
+	SELECT * FROM (SELECT tenant, ref FROM documents WHERE tenant = ?1 AND ref > ?2 ORDER BY ref LIMIT 1)
+	UNION ALL
+	SELECT * FROM (SELECT tenant, ref FROM entries WHERE tenant > ?1 ORDER BY tenant, ref LIMIT 1)
+	UNION ALL
+	SELECT * FROM (SELECT tenant, ref FROM documents WHERE tenant > ?1 ORDER BY tenant, ref LIMIT 1)
 	) ORDER BY 1, 2 LIMIT 1`
 
 // Scopes yields the scopes that hold entries, ended ones too, or documents, behind the scope
 // after, in the byte order of tenant and ref. The body of the loop may use the store. Each
-// scope costs two steps into an index, however much it holds.
+// scope costs four steps into indexes, however much it holds.
 func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
 	return func(yield func(driver.Scope, error) bool) {
 		for s := after; ; {

@@ -1,16 +1,6 @@
--- A checksum in each row with text or a value; what tells whether a log belongs to the
--- file; and an index by which a group of documents is found in all refs. Go code computes
--- the sums, and the script after this one drops what is left.
-
--- The row fills the end of its page: see seal.go.
-CREATE TABLE seal (
-	one    INTEGER PRIMARY KEY,
-	magic  BLOB NOT NULL,
-	before BLOB NOT NULL,
-	now    BLOB NOT NULL
-) STRICT;
-
-INSERT INTO seal VALUES (1, CAST('agentmemory seal' AS BLOB), zeroblob(16), randomblob(16));
+-- A checksum in each row with text or a value; and an index by which a group of documents
+-- is found in all refs. Go code computes the sums, and the script after this one drops what
+-- is left.
 
 DROP INDEX documents_group;
 CREATE INDEX documents_group ON documents (tenant, kind, grp, ref, key) WHERE grp <> '';
