@@ -35,7 +35,7 @@ func TestIncludedTextsAreThoseOfTheTree(t *testing.T) {
 			continue
 		}
 		if os.Getenv("AGENTMEMORY_UPDATE_DOCS") == "" {
-			t.Errorf("%s does not show what is in the tree: AGENTMEMORY_UPDATE_DOCS=1 go test ./docs writes it anew", p.name)
+			t.Errorf("%s does not show what is in the tree: AGENTMEMORY_UPDATE_DOCS=1 go test -C docs writes it anew", p.name)
 		} else if err := os.WriteFile(strings.TrimPrefix(p.name, "docs/"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"archive/zip"
 	"bytes"
 	"errors"
 	"fmt"
@@ -241,7 +242,8 @@ func (w *walk) finish() {
 }
 
 // execute runs a command and returns what it printed, standard error behind it. go run is a
-// build and a start, so that its output is the program's alone.
+// build and a start, so that its output is the program's alone. The lines in which the go command
+// says that it fetches a module depend on the machine and are left out.
 func execute(t *testing.T, dir string, words ...string) (string, error) {
 	t.Helper()
 	if slices.Equal(words[:min(3, len(words))], []string{"go", "run", "."}) {
@@ -257,7 +259,49 @@ func execute(t *testing.T, dir string, words ...string) (string, error) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
-	return out.String() + errs.String(), err
+	return out.String() + fetching.ReplaceAllString(errs.String(), ""), err
+}
+
+var fetching = regexp.MustCompile(`(?m)^go: downloading .*\n`)
+
+// What a program prints is the same on a machine that has none of its modules.
+func TestExecute_LeavesOutWhatIsFetched(t *testing.T) {
+	proxy := filepath.Join(t.TempDir(), "proxy")
+	const mod = "module example.org/dep\n\ngo 1.26.0\n"
+	var packed bytes.Buffer
+	w := zip.NewWriter(&packed)
+	for name, text := range map[string]string{"go.mod": mod, "dep.go": "package dep\n\nconst Word = 1\n"} {
+		f, err := w.Create("example.org/dep@v1.0.0/" + name)
+		if err == nil {
+			_, err = f.Write([]byte(text))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	if err := errors.Join(
+		w.Close(),
+		write(filepath.Join(proxy, "example.org", "dep", "@v", "v1.0.0.info"), `{"Version":"v1.0.0"}`),
+		write(filepath.Join(proxy, "example.org", "dep", "@v", "v1.0.0.mod"), mod),
+		write(filepath.Join(proxy, "example.org", "dep", "@v", "v1.0.0.zip"), packed.String()),
+		write(filepath.Join(dir, "go.mod"), "module example.org/program\n\ngo 1.26.0\n\nrequire example.org/dep v1.0.0\n"),
+		write(filepath.Join(dir, "main.go"), "package main\n\nimport \"example.org/dep\"\n\nfunc main() { _ = dep.Word }\n"),
+	); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"GOMODCACHE": filepath.Join(t.TempDir(), "mod"), "GOPROXY": "file://" + filepath.ToSlash(proxy), "GOSUMDB": "off",
+	} {
+		t.Setenv(name, value)
+	}
+	defer execute(t, dir, "go", "clean", "-modcache") // it can be read only
+	if out, err := execute(t, dir, "go", "mod", "tidy"); err != nil || out != "" {
+		t.Errorf("%v, printed %q", err, out)
+	}
+	if out, err := execute(t, dir, "go", "vet", "."); err != nil || out != "" {
+		t.Errorf("%v, printed %q", err, out)
+	}
 }
 
 // root is the module of this tree.

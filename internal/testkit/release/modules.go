@@ -38,6 +38,7 @@ var table = []module{
 	{dir: "examples/sqlite"},
 	{dir: "examples/tokenizer"},
 	{dir: "inspector/pagetest"},
+	{dir: "docs"},
 	{dir: "bench"},
 	{dir: "bench/recall"},
 	{dir: "internal/testkit/release"},

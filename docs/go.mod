@@ -1,0 +1,3 @@
+module github.com/openwop/agentmemory/docs
+
+go 1.26.0
