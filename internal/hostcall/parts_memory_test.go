@@ -190,6 +190,17 @@ var memoryParts = []part{
 		},
 	},
 	{
+		of: []string{"memory.Bank.EraseAgain"}, says: "the redactor", limit: memory.PluginTimeout,
+		use: func(w *world) func(context.Context) error {
+			w.open(memory.Config{})
+			ledger := []memory.Erasure{{Entries: map[string][]string{ref: {w.note("x")[0].ID}}}}
+			return func(ctx context.Context) error {
+				_, err := w.bank.EraseAgain(ctx, tenant, ledger, redactor{w, "redact"})
+				return err
+			}
+		},
+	},
+	{
 		of: []string{"memory.Rewrite.Documents"}, says: "Rewrite.Documents",
 		use: func(w *world) func(context.Context) error {
 			w.open(memory.Config{})
