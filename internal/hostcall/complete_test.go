@@ -208,3 +208,35 @@ func receiver(f *ast.FuncDecl) string {
 	}
 	return typ.(*ast.Ident).Name + "."
 }
+
+// Nothing but this package starts a goroutine for code of the host, or catches its panics.
+func TestNothingElseStartsAGoroutineOrRecovers(t *testing.T) {
+	own := map[string]string{
+		"../../recall/cache.go":    "makes an index, which goes on for whoever asks next",
+		"../../commitment/tick.go": "works on some tenants at once",
+		"../../telemetry/span.go":  "tells of a panic of the operation, which goes on",
+	}
+	seen := map[string]bool{}
+	for _, p := range packages {
+		set := token.NewFileSet()
+		parsed, err := parser.ParseDir(set, path.Join("../..", p), func(i fs.FileInfo) bool { return !strings.HasSuffix(i.Name(), "_test.go") }, 0)
+		require.NoError(t, err)
+		for name, f := range parsed[p].Files {
+			ast.Inspect(f, func(n ast.Node) bool {
+				_, starts := n.(*ast.GoStmt)
+				call, ok := n.(*ast.CallExpr)
+				catches := false
+				if ok {
+					id, plain := call.Fun.(*ast.Ident)
+					catches = plain && id.Name == "recover"
+				}
+				if starts || catches {
+					seen[name] = true
+					require.NotEmpty(t, own[name], "%s", set.Position(n.Pos()))
+				}
+				return true
+			})
+		}
+	}
+	require.Len(t, seen, len(own))
+}
