@@ -94,7 +94,7 @@ func (p *pass) enqueue(ctx context.Context, job *memory.Job, c *Commitment) (str
 	// A run that it starts when nobody waits any more is found by its key.
 	const part = "the enqueuer"
 	runID, err := hostcall.Call(ctx, part, p.cfg.Lease/2, func(ctx context.Context) (string, error) { return p.cfg.Enqueuer.Enqueue(ctx, firing) })
-	if hostcall.Misbehaved(err) && !hostcall.Late(err) {
+	if hostcall.Misbehaved(err) {
 		p.note(hostFailed(ctx, part, err))
 	}
 	if err != nil {

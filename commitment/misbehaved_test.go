@@ -83,7 +83,9 @@ func TestK3_AnEnqueuerThatOverlooksItsDeadlineHasFailed(t *testing.T) {
 	})
 	h.arm(h.note("x"), commitment.Arm{At: epoch.Add(time.Hour)})
 	h.clock.Advance(time.Hour)
-	require.Equal(t, commitment.Ticked{Failed: 1}, h.tick())
+	done, err := h.Tick(ctx)
+	require.EqualError(t, err, "commitment: the enqueuer did not answer in time")
+	require.Equal(t, commitment.Ticked{Failed: 1}, done)
 }
 
 // moody is a schedule that panics once it has been let loose.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -210,6 +211,49 @@ func TestPluginsThatHangAreContained_Redactor(t *testing.T) {
 		require.ErrorContains(t, run.End(ctx), "the redactor did not close")
 		require.Equal(t, []string{"kept"}, contents(t, h.Reader("acme"), "m"))
 	})
+}
+
+// nth is a redactor that panics when it is called for the nth time.
+type nth struct {
+	*vault
+	left int
+}
+
+func (r *nth) Redact(text string) (string, error) {
+	if r.left--; r.left == 0 {
+		panic("canary")
+	}
+	return r.vault.Redact(text)
+}
+
+func (r *nth) RedactDerived(text string) (string, error) {
+	if r.left--; r.left == 0 {
+		panic("canary")
+	}
+	return r.vault.RedactDerived(text)
+}
+
+// Wherever the redactor of a Scrub misbehaves, the next one ends as if nothing had happened: no
+// entry was erased without its copy.
+func TestM10_AScrubWhoseRedactorMisbehavesLosesNothing(t *testing.T) {
+	whole := []string{"beside it", "tell nobody of [REDACTED:k]", "who knows of [REDACTED:k]"}
+	for calls, done := 1, false; !done; calls++ {
+		h := newHost(t)
+		job := h.job("acme")
+		for _, text := range []string{"tell nobody of " + secret, "beside it", "who knows of " + secret} {
+			put(t, job, "m", text)
+		}
+		_, err := h.Scrub(ctx, "acme", &nth{newVault("k", secret), calls})
+		if done = err == nil; !done {
+			require.ErrorContains(t, err, "the redactor panicked")
+			require.NotContains(t, err.Error(), "canary")
+			_, err = h.Scrub(ctx, "acme", newVault("k", secret))
+			require.NoError(t, err)
+		}
+		left := contents(t, h.Reader("acme"), "m")
+		slices.Sort(left)
+		require.Equal(t, whole, left, "call %d", calls)
+	}
 }
 
 // hanging is a redactor that waits at a gate when it sees a text.
