@@ -37,7 +37,8 @@ const (
 )
 
 // Purge lets go of what no view within the bank's horizon can show: versions older
-// than it, entries deleted or expired before it. Runs and tokens from before it
+// than it, entries deleted or expired before it. What was merged is kept until it has expired
+// or was forgotten itself, with what it was merged into: see [Bank.Forget]. Runs and tokens from before it
 // become [ErrSnapshotUnavailable]. It returns the number of records removed. The
 // store must be Versioned.
 //

@@ -25,7 +25,10 @@ type RunConfig struct {
 	Redactor Redactor
 	// Resume continues from a token: of this run, after a suspension and in
 	// whatever process; of another run of the tenant, as a fork of it that sees
-	// what that run saw there.
+	// what that run saw there. Before it waits, a host takes the token of the first
+	// handle, and then ends that one by [Run.Abort] without a terminal event: its
+	// registry is closed and its events are delivered. The two handles do not see
+	// what the other writes after the token.
 	Resume Token
 	// Replay makes this a replay of a recorded run; see [Replay].
 	Replay *Replay

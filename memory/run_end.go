@@ -99,7 +99,7 @@ func (r *Run) Flush(ctx context.Context) error {
 	return r.bank.flush(ctx, r.tenant, r.runID)
 }
 
-// End closes a run that completed: no read or write after it, its registry closed,
+// End closes a run that completed, not one that is only suspended, see RunConfig.Resume: no read or write after it, its registry closed,
 // its writes visible to its parent, and its events acknowledged by the sink. Then the
 // run's terminal event, if it is given as last, goes into the log as [Run.Emit] would put it
 // there, redacted by the registry before that was closed; a host that appends it by itself
@@ -109,7 +109,8 @@ func (r *Run) End(ctx context.Context, last ...events.Record) error { return r.f
 
 // Abort closes a run that failed or was canceled, with its terminal event as [Run.End] does.
 // What the run wrote stays in memory, where later runs see it. It differs from End only for a
-// child: its writes do not become visible to its parent.
+// child: its writes do not become visible to its parent. Without a terminal event it also ends
+// the handle of a run that is suspended, once its token was taken.
 func (r *Run) Abort(ctx context.Context, last ...events.Record) error {
 	return r.finish(ctx, false, last)
 }

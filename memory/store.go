@@ -37,7 +37,7 @@ const (
 	// Live entries are in lists until they expire.
 	Live = driver.Live
 	// Merged entries gave way to one that says the same. If that one is forgotten they
-	// come back.
+	// come back, also if it had expired.
 	Merged = driver.Merged
 	// Superseded entries gave way to a newer fact. They never come back by themselves.
 	Superseded = driver.Superseded

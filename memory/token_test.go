@@ -327,3 +327,25 @@ func TestM6_ALoopOverAScanMayUseItsHandle(t *testing.T) {
 		require.ErrorIs(t, err, memory.ErrEnded)
 	}
 }
+
+// The first handle of a run that is suspended is ended without a terminal event: its registry
+// is closed and its events are delivered. The one that resumes sees what it wrote.
+func TestM6_ASuspendedRunLeavesNothingOpen(t *testing.T) {
+	h := newHost(t)
+	first := newVault()
+	run, err := h.Start(ctx, memory.RunConfig{ID: "r", Tenant: "acme", Redactor: first})
+	require.NoError(t, err)
+	put(t, run, "m", "before")
+	token, err := run.Token()
+	require.NoError(t, err)
+	require.NoError(t, run.Abort(ctx))
+	require.True(t, first.closed)
+	require.Len(t, h.log.Events("acme", "r"), 1, "the write, and no terminal event")
+
+	resumed, err := h.Start(ctx, memory.RunConfig{ID: "r", Tenant: "acme", Redactor: newVault(), Resume: token})
+	require.NoError(t, err)
+	put(t, resumed, "m", "after")
+	require.Equal(t, []string{"after", "before"}, contents(t, resumed.Memory(), "m"))
+	require.NoError(t, resumed.End(ctx))
+	require.Len(t, h.log.Events("acme", "r"), 2)
+}

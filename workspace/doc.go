@@ -18,7 +18,8 @@
 //     delete, which is a version too, nor after the file was forgotten. Of two writes at once,
 //     one is first. A write and its workspace.updated commit together (E3).
 //   - M10: forgetting a subject removes every version that carries it, and a version that was
-//     written without it stays. Scrub redacts all versions; see memory.Bank.
+//     written without it stays: the newest that is left is then the current one, under its own
+//     number. Scrub redacts all versions; see memory.Bank.
 //   - A [Snapshot] names the versions of an instant, and reads those until they are pruned.
 //
 // # Errors

@@ -59,7 +59,8 @@ func validPath(path string) bool {
 
 // The documents of a file. Its current version is under its path and earlier ones are under
 // path@version, where "@" is in no path; all are host text, by whose subjects Forget finds
-// them. The head, machinery under its path, outlives them: it has the last version.
+// them. The head, machinery under its path, outlives them: it has the last version. If the
+// document under the path is gone, and not by a delete, the newest earlier version is current.
 const (
 	fileKind = "workspace/file"
 	headKind = "workspace/head"
@@ -80,17 +81,27 @@ type stored struct {
 type head struct {
 	Format  int   `json:"format"`
 	Version int64 `json:"version"`
+	Deleted bool  `json:"deleted,omitempty"` // by its last version
+}
+
+// headOf reads a head out of its document.
+func headOf(d *memory.Document) (h head, err error) {
+	if json.Unmarshal(d.Value, &h) != nil || h.Format != format {
+		return head{}, errFormat
+	}
+	return h, nil
 }
 
 func versionKey(path string, version int64) string {
 	return path + "@" + strconv.FormatInt(version, 10)
 }
 
-// versionOf reads the version out of the key of an earlier one.
-func versionOf(key string) (version int64, ok bool) {
-	_, digits, ok := strings.Cut(key, "@")
-	version, err := strconv.ParseInt(digits, 10, 64)
-	return version, ok && err == nil
+// namesOf reads the path out of the key of a document, and the version of an earlier one; of
+// the document under the path itself it is 0.
+func namesOf(key string) (path string, version int64) {
+	path, digits, _ := strings.Cut(key, "@")
+	version, _ = strconv.ParseInt(digits, 10, 64)
+	return path, version
 }
 
 // fileOf reads a version out of its document.

@@ -161,9 +161,12 @@ func TestWorkspace_LikeItsModel(t *testing.T) {
 					for v, f := range versions {
 						if len(f.Subjects) > 0 {
 							delete(versions, v)
-							if o.current[path] == v {
-								delete(o.current, path)
-							}
+						}
+					}
+					if now, there := o.current[path]; there && versions[now].Version == 0 {
+						delete(o.current, path)
+						for v := range versions {
+							o.current[path] = max(o.current[path], v)
 						}
 					}
 				}
@@ -292,6 +295,69 @@ func TestM3_ScrubReachesEveryVersion(t *testing.T) {
 	now, err := w.Read(t.Context(), job, "a.json", 0)
 	require.NoError(t, err)
 	assert.Equal(t, "again [REDACTED:key-0]", now.Content)
+}
+
+// A file whose current version was forgotten is as its newest version that is left, and goes on
+// from the number that was forgotten. A deleted one stays deleted.
+func TestM10_AFileShowsTheNewestVersionThatIsLeft(t *testing.T) {
+	h, w := newHost(t), newWorkspace(t, workspace.Config{})
+	job := h.job("acme")
+	for _, path := range []string{"a.md", "gone.md"} {
+		for _, subject := range []string{"tom", "ann", "lena", "lena"} {
+			_, err := w.Write(t.Context(), job, workspace.Draft{Path: path, Content: "of " + subject, Subjects: []string{subject}})
+			require.NoError(t, err)
+		}
+	}
+	_, err := w.Delete(t.Context(), job, "gone.md", "")
+	require.NoError(t, err)
+	done, err := h.Forget(t.Context(), "acme", "lena")
+	require.NoError(t, err)
+	require.Equal(t, 4, done.Documents, "two versions of each file")
+	f, err := w.Read(t.Context(), job, "a.md", 0)
+	require.NoError(t, err)
+	require.Equal(t, "of ann", f.Content)
+	require.EqualValues(t, 2, f.Version)
+	files, err := w.List(t.Context(), job, "")
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	_, err = w.Read(t.Context(), job, "gone.md", 0)
+	require.ErrorIs(t, err, memory.ErrNotFound)
+	f, err = w.Write(t.Context(), job, workspace.Draft{Path: "a.md", Content: "new", IfMatch: f.ETag})
+	require.NoError(t, err)
+	require.EqualValues(t, 5, f.Version)
+}
+
+// A secret in a path, found out too late, is in no ledger and in no list, and its file is found
+// again in a backup.
+func TestM3_AScrubbedPathIsNotInTheLedger(t *testing.T) {
+	h, w := newHost(t), newWorkspace(t, workspace.Config{})
+	write := func(h *host) {
+		job, err := h.Background(memory.JobConfig{ID: "files", Tenant: "acme", Redactor: redact.New(redact.Config{})})
+		require.NoError(t, err)
+		for range 3 {
+			_, err = w.Write(t.Context(), job, workspace.Draft{Path: "keys/hunter2hunter2.md", Content: "x"})
+			require.NoError(t, err)
+		}
+	}
+	write(h)
+	late := registry(t, "hunter2hunter2")
+	_, err := h.Scrub(t.Context(), "acme", late)
+	require.NoError(t, err)
+	var ledger []memory.Erasure
+	for x, err := range h.Erasures(t.Context(), "acme") {
+		require.NoError(t, err)
+		ledger = append(ledger, x)
+	}
+	require.NotContains(t, fmt.Sprint(ledger), "hunter2")
+	require.Contains(t, fmt.Sprint(ledger), "keys/[REDACTED:key-0].md@2")
+	backup := newHost(t)
+	write(backup)
+	done, err := backup.EraseAgain(t.Context(), "acme", ledger, late)
+	require.NoError(t, err)
+	require.Equal(t, 3, done.Documents)
+	files, err := w.List(t.Context(), backup.job("acme"), "")
+	require.NoError(t, err)
+	require.Empty(t, files)
 }
 
 func TestSnapshotIsOfItsInstant(t *testing.T) {

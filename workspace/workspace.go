@@ -71,7 +71,8 @@ func (w *Workspace) Limits() map[string]any {
 }
 
 // Read returns the current version of a file, or with a version above 0 that one, as long as
-// it is kept. The error is memory.ErrNotFound for what is not there.
+// it is kept. If the current version was forgotten it is the newest that is left. The error is
+// memory.ErrNotFound for what is not there.
 func (w *Workspace) Read(ctx context.Context, job *memory.Job, path string, version int64) (File, error) {
 	if !validPath(path) || version < 0 {
 		return File{}, errNotFound
@@ -96,15 +97,54 @@ func (w *Workspace) Read(ctx context.Context, job *memory.Job, path string, vers
 	return fileOf(path, &d)
 }
 
-// current returns the current version of a file with its document; one that is not there has
-// version 0.
+// current returns the current version of a file, and the document under its path; a file that
+// is not there has version 0.
 func (w *Workspace) current(ctx context.Context, job *memory.Job, path string) (File, memory.Document, error) {
 	d, err := job.Document(ctx, "", fileKind, path)
-	if err != nil || d.Rev == 0 {
+	if err != nil {
 		return File{}, d, err
+	}
+	if d.Rev == 0 {
+		f, err := w.left(ctx, job, path)
+		return f, d, err
 	}
 	f, err := fileOf(path, &d)
 	return f, d, err
+}
+
+// left returns the current version of a file that has no document under its path: the newest
+// earlier one, unless the file was deleted. It begins anew if the file is changed meanwhile.
+func (w *Workspace) left(ctx context.Context, job *memory.Job, path string) (File, error) {
+	for {
+		h, before, err := readHead(ctx, job, path)
+		if err != nil || h.Deleted {
+			return File{}, err
+		}
+		var newest memory.Document
+		last := int64(0)
+		for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: fileKind, Group: path}) {
+			if err != nil {
+				return File{}, err
+			}
+			if _, version := namesOf(d.Key); version > last {
+				last, newest = version, d
+			}
+		}
+		d, err := job.Document(ctx, "", fileKind, path)
+		if err != nil {
+			return File{}, err
+		}
+		if d.Rev > 0 {
+			return fileOf(path, &d)
+		}
+		_, after, err := readHead(ctx, job, path)
+		switch {
+		case err != nil || after.Rev == before.Rev && last == 0:
+			return File{}, err
+		case after.Rev == before.Rev:
+			return fileOf(path, &newest)
+		}
+	}
 }
 
 func (w *Workspace) index(ctx context.Context, job *memory.Job, version int64) (File, error) {
@@ -130,20 +170,15 @@ func (w *Workspace) index(ctx context.Context, job *memory.Job, version int64) (
 // List returns the files whose path begins with prefix, in the byte order of their paths and
 // without their content; all files for an empty prefix.
 func (w *Workspace) List(ctx context.Context, job *memory.Job, prefix string) ([]File, error) {
+	all, err := w.all(ctx, job, false)
+	if err != nil {
+		return nil, err
+	}
 	var files []File
-	for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: fileKind}) {
-		if err != nil {
-			return nil, err
-		}
-		if _, old := versionOf(d.Key); old || d.Key == w.cfg.IndexPath || !strings.HasPrefix(d.Key, prefix) {
-			continue // the index hides a file that was written before there was one
-		}
-		f, err := fileOf(d.Key, &d)
-		if err != nil {
-			return nil, err
-		}
-		f.Content = ""
-		files = append(files, f)
+	for path, f := range all {
+		if path != w.cfg.IndexPath && strings.HasPrefix(path, prefix) {
+			files = append(files, f)
+		} // the index hides a file that was written before there was one
 	}
 	if w.cfg.Index != nil && strings.HasPrefix(w.cfg.IndexPath, prefix) {
 		f, err := w.index(ctx, job, 0)
@@ -155,6 +190,54 @@ func (w *Workspace) List(ctx context.Context, job *memory.Job, prefix string) ([
 		}
 	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return files, nil
+}
+
+// all returns the files by path, each with its current version and without its content; bare
+// ones may be empty.
+func (w *Workspace) all(ctx context.Context, job *memory.Job, bare bool) (map[string]File, error) {
+	files, earlier := map[string]File{}, map[string]bool{}
+	for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: fileKind, Bare: bare}) {
+		if err != nil {
+			return nil, err
+		}
+		path, version := namesOf(d.Key)
+		if version > 0 {
+			earlier[path] = true
+			continue
+		}
+		var f File
+		if !bare {
+			if f, err = fileOf(path, &d); err != nil {
+				return nil, err
+			}
+		}
+		f.Content = ""
+		files[path] = f
+	}
+	for path := range files {
+		delete(earlier, path)
+	}
+	if len(earlier) > 0 {
+		for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: headKind}) {
+			if err != nil {
+				return nil, err
+			}
+			if h, err := headOf(&d); err == nil && h.Deleted {
+				delete(earlier, d.Key)
+			}
+		}
+	}
+	for path := range earlier { // the current version was forgotten
+		f, err := w.left(ctx, job, path)
+		if err != nil {
+			return nil, err
+		}
+		if f.Version > 0 {
+			f.Content = ""
+			files[path] = f
+		}
+	}
 	return files, nil
 }
 
@@ -213,19 +296,11 @@ func unprintable(r rune) bool { return r < ' ' || r == 0x7f }
 
 // room fails if the tenant has all the files that it may have.
 func (w *Workspace) room(ctx context.Context, job *memory.Job) error {
-	n := 0
-	for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: fileKind, Bare: true}) {
-		if err != nil {
-			return err
-		}
-		if _, old := versionOf(d.Key); !old {
-			n++
-		}
+	files, err := w.all(ctx, job, true)
+	if err == nil && len(files) >= w.cfg.MaxFiles {
+		err = &LimitError{Limit: w.cfg.MaxFiles, files: true}
 	}
-	if n >= w.cfg.MaxFiles {
-		return &LimitError{Limit: w.cfg.MaxFiles, files: true}
-	}
-	return nil
+	return err
 }
 
 // Delete ends a file and returns the version of the delete. Its earlier versions stay until
@@ -263,11 +338,12 @@ func (w *Workspace) change(ctx context.Context, job *memory.Job, path, ifMatch s
 		if ifMatch != "" && (before.Version == 0 || ifMatch != "*" && ifMatch != before.ETag) {
 			return &ConflictError{before.Version}
 		}
-		h = head{format, max(h.Version, before.Version) + 1}
+		h = head{format, max(h.Version, before.Version) + 1, false}
 		made, err := next(before, h.Version)
 		if err != nil {
 			return err
 		}
+		h.Deleted = made == nil
 		hd.Value, _ = json.Marshal(h) // plain values: it cannot fail
 		swaps := []memory.DocumentSwap{{Document: hd}}
 		if fd.Rev > 0 && before.Version > h.Version-int64(w.cfg.MaxVersions) {
@@ -306,7 +382,7 @@ func (w *Workspace) prune(ctx context.Context, job *memory.Job, path string, ver
 		if err != nil {
 			return nil, err
 		}
-		if n, ok := versionOf(d.Key); ok && n <= version-int64(w.cfg.MaxVersions) {
+		if _, n := namesOf(d.Key); n > 0 && n <= version-int64(w.cfg.MaxVersions) {
 			swaps = append(swaps, memory.DocumentSwap{Document: d, Act: memory.Remove})
 		}
 	}
@@ -318,9 +394,6 @@ func readHead(ctx context.Context, job *memory.Job, path string) (head, memory.D
 	if err != nil || d.Rev == 0 {
 		return head{}, d, err
 	}
-	var h head
-	if json.Unmarshal(d.Value, &h) != nil || h.Format != format {
-		return head{}, d, errFormat
-	}
-	return h, d, nil
+	h, err := headOf(&d)
+	return h, d, err
 }

@@ -4,7 +4,7 @@ package driver
 // store keeps what the tenant has in the same form.
 type Limits struct {
 	// Entries counts those that are neither retired nor erased. One that has expired counts
-	// until a purge has removed it.
+	// until a purge has removed it, which keeps it for what was merged into it.
 	Entries int64
 	// Bytes are those of their content.
 	Bytes int64

@@ -10,7 +10,7 @@ const (
 	// Live entries are in lists until they expire.
 	Live State = iota
 	// Merged entries gave way to one that says the same. If that one is
-	// forgotten they come back.
+	// forgotten they come back, also if it had expired.
 	Merged
 	// Superseded entries gave way to a newer fact. They never come back by
 	// themselves.

@@ -13,7 +13,8 @@ import (
 // Page 8. A version is a number of a tenant with a random mark. To read at one is to compare it
 // with the lives of each entry (VIEW); an erased entry has none, and leaves scars, so that the
 // gap is known even when its record is gone. A purge moves the horizon, behind which nothing
-// can be read, and what only such reads would have shown is removed.
+// can be read, and what only such reads would have shown is removed, unless it was merged into
+// another entry, whose erasure restores it.
 
 // mark returns the mark of a version: none if there is no such version, or none any more.
 func (st *Store) mark(t *tx, tenant string, n uint64) (m driver.Mark, held bool) {
