@@ -44,9 +44,7 @@ func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Ve
 	}
 	touched := map[byte][]string{}
 	seen := map[string]bool{}
-	versions := int64(0)
 	err = st.db.query(ctx, func(rows *sql.Rows) (bool, error) {
-		versions++
 		var packed sql.RawBytes
 		if err := rows.Scan(&packed); err != nil {
 			return false, wrap(readFailed, err)
@@ -70,9 +68,6 @@ func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Ve
 		if err == nil {
 			err = st.db.available(st.db.queries(ctx), p)
 		}
-	}
-	if err == nil && versions < last.n-first.n { // an older schema has kept no journal
-		err = driver.ErrSnapshotUnavailable
 	}
 	if err != nil {
 		return driver.ChangeSet{}, err

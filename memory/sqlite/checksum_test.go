@@ -94,29 +94,6 @@ func TestM8_FlippedBit(t *testing.T) {
 	require.NoError(t, read(db.Memory()))
 }
 
-// A process that has a database open while a newer program migrates it changes nothing more.
-func TestOpen_MigratedMeanwhile(t *testing.T) {
-	db := openFresh(t)
-	st := db.Memory()
-	require.NoError(t, st.Put(t.Context(), here, driver.Entry{ID: "a", CreatedAt: then}))
-	newer, err := Open(t.Context(), db.writer.path, Options{Relaxed: true})
-	require.NoError(t, err)
-	defer newer.Close()
-	require.NoError(t, newer.write(t.Context(), func(t *tx) error {
-		_, err := t.exec(fmt.Sprintf("PRAGMA user_version = %d", len(migrations)+1))
-		if err == nil {
-			_, err = t.exec(`UPDATE meta SET value = ? WHERE key = 'schema' AND value = ?`, fmt.Sprint(len(migrations)+1), fmt.Sprint(len(migrations)))
-		}
-		return err
-	}))
-	require.ErrorIs(t, st.Put(t.Context(), here, driver.Entry{ID: "b", CreatedAt: then}), ErrNewerSchema)
-	_, err = st.Apply(t.Context(), here.Tenant, driver.Mutation{At: then, Documents: []driver.DocumentSwap{{Document: driver.Document{Scope: here, Kind: "k", Key: "k"}}}})
-	require.ErrorIs(t, err, ErrNewerSchema)
-	entries, err := st.List(t.Context(), here, driver.Query{At: then})
-	require.NoError(t, err)
-	require.Len(t, entries, 1)
-}
-
 // A mutation ends with its context, between any two of its statements, and leaves nothing.
 func TestM8_MutationEndsWithItsContext(t *testing.T) {
 	db := openFresh(t)

@@ -273,3 +273,11 @@ func TestM8_OpenedBesideAWriter(t *testing.T) {
 	holds(t, path, size, l.said)
 	sound(t, path)
 }
+
+func idsOf(entries []driver.Entry) []string {
+	ids := []string{}
+	for _, e := range entries {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}

@@ -27,7 +27,9 @@ func TestM10_ErasedAndRetained(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, []int64{0}, done.Revs)
-	require.Empty(t, allDocuments(t, st, driver.DocumentQuery{Tenant: "acme", EveryRef: true}))
+	docs, err := gather(st.Documents(ctx, driver.DocumentQuery{Tenant: "acme", EveryRef: true}))
+	require.NoError(t, err)
+	require.Empty(t, docs)
 }
 
 // Nothing was retired in favour of an entry without an id.

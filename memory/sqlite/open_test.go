@@ -36,28 +36,6 @@ func TestMigrations_OpenedAtOnce(t *testing.T) {
 	require.Len(t, entries, 8)
 }
 
-// A database of the first version keeps what it has when it is brought up to date.
-func TestMigrations_FromTheFirst(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "memory.db")
-	first, err := os.ReadFile("migrations/0001_memory.sql")
-	require.NoError(t, err)
-	old := raw(t, path)
-	for _, script := range []string{string(first), `PRAGMA application_id = 1097289061; PRAGMA user_version = 1;
-		INSERT INTO meta VALUES ('incarnation', 'ABCDEFGHIJKLMNOPQRSTUVWXYZ');
-		INSERT INTO tenants (tenant, version) VALUES ('acme', 1);
-		INSERT INTO entries (tenant, ref, id, created, expires, born, run, content) VALUES ('acme', 'support', 'a', 0, 9223372036854775807, 1, '', 'old')`} {
-		_, err := old.Exec(script)
-		require.NoError(t, err)
-	}
-	require.NoError(t, old.Close())
-	db := open(t, path)
-	e, err := db.Memory().Get(t.Context(), home, "a", now)
-	require.NoError(t, err)
-	require.Equal(t, "old", e.Content)
-	_, err = db.Memory().Due(t.Context(), "k", now, 1)
-	require.NoError(t, err)
-}
-
 func TestOpen_Refuses(t *testing.T) {
 	with := func(script string) string {
 		path := filepath.Join(t.TempDir(), "memory.db")

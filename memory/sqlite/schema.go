@@ -12,21 +12,19 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// migrations are the names of the scripts that make the schema, in their order. A database
-// knows how many of them it has had by its user_version.
-var migrations, _ = fs.Glob(migrationFiles, "migrations/*.sql")
-
-// carried is what Go code does after a script, where SQL cannot.
-var carried = map[string]func(*tx) error{
-	"migrations/0001_memory.sql":    (*tx).nameIncarnation,
-	"migrations/0004_documents.sql": (*tx).carryOver,
-	"migrations/0007_sums.sql":      (*tx).carrySums,
-}
-
-func (t *tx) nameIncarnation() error {
-	_, err := t.exec(`INSERT INTO meta (key, value) VALUES ('incarnation', ?)`, rand.Text())
-	return err
-}
+// migrations are the scripts that make the schema, in their order. A database knows how many
+// of them it has had by its user_version. One that was released is never changed.
+var migrations = func() (scripts []string) {
+	names, _ := fs.Glob(migrationFiles, "migrations/*.sql")
+	for _, name := range names {
+		script, err := migrationFiles.ReadFile(name)
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		scripts = append(scripts, string(script))
+	}
+	return scripts
+}()
 
 // applicationID tells our files from other databases.
 const applicationID = 0x41674d65
@@ -77,20 +75,14 @@ func (t *tx) upgrade() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range migrations[version:] {
-		script, err := migrationFiles.ReadFile(name)
-		if err == nil {
-			_, err = c.ExecContext(background, string(script))
-		}
-		if carry := carried[name]; err == nil && carry != nil {
-			err = carry(t)
-		}
-		if err != nil {
+	for _, script := range migrations[version:] {
+		if _, err := c.ExecContext(background, script); err != nil {
 			return wrap(openFailed, err)
 		}
 	}
 	// The version is in a table too, where a transaction finds it at no cost.
 	_, err = c.ExecContext(background, fmt.Sprintf(`PRAGMA application_id = %d; PRAGMA user_version = %[2]d;
-		INSERT OR REPLACE INTO meta (key, value) VALUES ('schema', %[2]d)`, applicationID, len(migrations)))
+		INSERT OR REPLACE INTO meta (key, value) VALUES ('schema', %[2]d);
+		INSERT INTO meta (key, value) VALUES ('incarnation', ?) ON CONFLICT DO NOTHING`, applicationID, len(migrations)), rand.Text())
 	return wrap(openFailed, err)
 }
