@@ -63,6 +63,9 @@ func (p *pass) run(ctx context.Context) (err error) {
 		return err
 	}
 	rw := memory.Rewrite{Announce: p.announce}
+	if p.result.Unchanged && p.held.Again {
+		rw.Announce = nil // the pass is asked for again, and has its event
+	}
 	last.Value = []byte(p.key())
 	_, err = p.commit(ctx, rw, func(s *state) {
 		*s = state{Pass: s.Pass}

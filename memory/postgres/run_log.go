@@ -58,7 +58,9 @@ func (db *DB) log(b *pgx.Batch, recs []events.Record, docs []string) {
 	const add = `
 		INSERT INTO agentmemory.run_events (tenant, run_id, sequence, event_id, document)
 		SELECT $1, $2, COALESCE((SELECT max(sequence) + 1 FROM agentmemory.run_events WHERE tenant = $1 AND run_id = $2), 0), $3, $4
-		ON CONFLICT (tenant, run_id, event_id) DO NOTHING`
+		ON CONFLICT (tenant, run_id, event_id) DO UPDATE SET document = NULL -- which it cannot be: see notNull
+			WHERE (run_events.document::json -> 'type')::text <> (excluded.document::json -> 'type')::text
+				OR (run_events.document::json -> 'payload')::text <> (excluded.document::json -> 'payload')::text`
 	tenant := recs[0].Tenant
 	for i := range recs {
 		r := &recs[i]
