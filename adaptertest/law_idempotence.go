@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"time"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -163,6 +164,10 @@ func eventAgain(w *world) {
 	w.waiting(home.Tenant, "run-1", "ev1", "ev2")
 	got := w.undelivered(driver.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"})[0]
 	w.check(got.Time.Equal(e.Time), describeTime(e.Time), "%s", describeTime(got.Time))
+	other := e
+	other.Payload = events.WorkspaceUpdated{Path: "another", Version: 9}
+	w.conflicts(queue(w.event("run-1", "ev3"), other))
+	w.waiting(home.Tenant, "run-1", "ev1", "ev2")
 	w.apply(queue(w.event("run-2", "ev1"))) // another run's event of that id is another
 	w.waiting(home.Tenant, "run-2", "ev1")
 }

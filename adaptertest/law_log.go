@@ -126,10 +126,13 @@ func loggedEvents(w *world) {
 
 func loggedOnce(w *world) {
 	one, two := w.event("run-1", "one"), w.event("run-1", "two")
-	w.apply(logged(one, one))
-	w.emit(one, two)
+	w.apply(logged(one))
+	w.emit(one, two, one)
 	w.apply(logged(two, one, w.event("run-1", "three")))
 	w.emit(two)
+	changed := two
+	changed.Payload = events.WorkspaceUpdated{Path: "another", Version: 9}
+	w.conflicts(logged(w.event("run-1", "four"), changed))
 	other := two
 	other.Tenant = "globex"
 	w.emit(other)

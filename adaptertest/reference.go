@@ -176,7 +176,7 @@ func (r *reference) apply(tenant string, m *driver.Mutation, revs []int64, singl
 		t.version++
 	}
 	had := r.used(tenant, m)
-	if !c.commit(m) {
+	if !c.commit(m) || r.taken(m) {
 		err = driver.ErrConflict
 	} else {
 		queued := int64(len(m.Events))
@@ -216,6 +216,21 @@ func (r *reference) apply(tenant string, m *driver.Mutation, revs []int64, singl
 		}
 	}
 	return t.version, nil
+}
+
+// taken reports whether an id of m's events names another payload, where the events go.
+func (r *reference) taken(m *driver.Mutation) bool {
+	return slices.ContainsFunc(m.Events, func(e events.Record) bool {
+		name := eventName{e.Tenant, e.RunID, e.ID}
+		there := r.log.payloads[name]
+		if !m.Log {
+			there = nil
+			if e := r.waiting[name]; e != nil {
+				there = e.Payload
+			}
+		}
+		return there != nil && !events.SamePayload(there, e.Payload)
+	})
 }
 
 // machineryOnly tells mutations that make no version.

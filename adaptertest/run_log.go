@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -198,22 +199,22 @@ func sameRunEvent(got, want *events.RunEvent) bool {
 
 // logModel is what a log is, said as plainly as possible.
 type logModel struct {
-	runs map[logRun][]events.RunEvent
-	ids  map[eventName]bool
+	runs     map[logRun][]events.RunEvent
+	payloads map[eventName]events.Payload
 }
 
 type logRun struct{ tenant, run string }
 
 func (m *logModel) emit(recs []events.Record) {
 	if m.runs == nil {
-		m.runs, m.ids = map[logRun][]events.RunEvent{}, map[eventName]bool{}
+		m.runs, m.payloads = map[logRun][]events.RunEvent{}, map[eventName]events.Payload{}
 	}
 	for _, rec := range recs {
 		name, run := eventName{rec.Tenant, rec.RunID, rec.ID}, logRun{rec.Tenant, rec.RunID}
-		if m.ids[name] {
+		if m.payloads[name] != nil {
 			continue
 		}
-		m.ids[name] = true
+		m.payloads[name] = rec.Payload
 		rec.Time = rec.Time.UTC()
 		m.runs[run] = append(m.runs[run], events.RunEvent{Record: rec, Sequence: int64(len(m.runs[run]))})
 	}
@@ -226,13 +227,13 @@ func (m *logModel) drop(tenant string) {
 			m.runs[run] = nil
 		}
 	}
-	maps.DeleteFunc(m.ids, func(name eventName, _ bool) bool { return name.tenant == tenant })
+	maps.DeleteFunc(m.payloads, func(name eventName, _ events.Payload) bool { return name.tenant == tenant })
 }
 
-// record is a record of some payload.
+// record is a record of a payload that depends on the id.
 func (l *logWorld) record(tenant, run, id string) events.Record {
 	rec := events.Record{ID: id, Tenant: tenant, RunID: run, Time: epoch, Payload: events.WorkspaceUpdated{Path: "f/" + id, Version: 1}}
-	switch l.rng.IntN(3) {
+	switch sum := sha256.Sum256([]byte(id)); sum[0] % 3 {
 	case 0:
 		rec.NodeID = fmt.Sprint("node-", len(id))
 		rec.Payload = events.MemoryWritten{MemoryRef: "support", MemoryID: "m-" + id, NodeID: rec.NodeID}
@@ -332,11 +333,17 @@ func logRefused(l *logWorld) {
 		func(r *events.Record) { r.Time = r.Time.Add(1) },
 		func(r *events.Record) { r.Payload = events.MemoryWritten{MemoryRef: "support"} },
 		func(r *events.Record) { r.Payload = events.HostPayload{Type: "run.started"} },
+		func(r *events.Record) {
+			r.ID, r.Payload = "first", events.WorkspaceUpdated{Path: "another", Version: 9}
+		},
+		func(r *events.Record) {
+			r.ID, r.Payload = "before", events.WorkspaceUpdated{Path: "another", Version: 9}
+		},
 	} {
 		bad := l.record("t", "r", "bad")
 		spoil(&bad)
 		if err := l.log.Emit(l.ctx, l.record("t", "r", "before"), bad, l.record("t", "r", "after")); err == nil {
-			l.check(false, "a batch with an invalid record was taken: %s", describeEvent(&bad))
+			l.check(false, "a batch with an invalid record, or another payload of an id, was taken: %s", describeEvent(&bad))
 		}
 		l.same("t", "r")
 	}

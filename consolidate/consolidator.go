@@ -226,8 +226,9 @@ func (c *Consolidator) Plan(ctx context.Context, job *memory.Job, ref string, o 
 // announces (RFC 0068 §D). The job is the pass: its id names it, its redactor cleans
 // what is written, and its tenant bounds what is read. To run again after an error,
 // open a job of the same id: the pass goes on, and announces all that it has done as one.
-// A job id whose pass is over begins another pass, with an event of its own. Its events
-// stand in the same run's log, and [Consolidator.Undo] of that id takes back both.
+// If the pass is over and the corpus as it left it, nothing is done or announced; else
+// it is another pass, with an event of its own in the same run's log, and
+// [Consolidator.Undo] of the id takes back both.
 //
 // While another pass holds the scope's lease it fails with [memory.ErrConflict]. It
 // returns the error of the context, of the store, or [memory.ErrInternal] for an error

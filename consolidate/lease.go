@@ -64,6 +64,7 @@ type state struct {
 	Fence int64  `json:"fence"` // the revision of the lease by which the pass began; 0 until it is known
 	Until int64  `json:"until"` // milliseconds; 0 when nobody holds it
 	Open  bool   `json:"open"`  // the pass has begun and not emitted its event
+	Again bool   `json:"again"` // a pass of the same id was over as it began
 	// What the pass has committed so far.
 	Merged     int      `json:"merged,omitempty"`
 	Superseded int      `json:"superseded,omitempty"`
@@ -97,7 +98,7 @@ func (p *pass) acquire(ctx context.Context) error {
 		return &failure{memory.ErrConflict, "another pass holds the scope", nil}
 	}
 	if s.Pass != p.job.ID() || !s.Open {
-		s = state{Pass: p.job.ID(), Open: true}
+		s = state{Pass: p.job.ID(), Open: true, Again: s.Pass == p.job.ID()}
 	}
 	p.held = lease{state: s, doc: doc}
 	if _, err := p.commit(ctx, memory.Rewrite{}, func(*state) {}); err != nil {

@@ -71,6 +71,9 @@ func (p *pass) run(ctx context.Context) (err error) {
 		return err
 	}
 	rw := memory.Rewrite{Announce: p.announce}
+	if p.result.Unchanged && p.held.Again {
+		rw.Announce = nil // a retry of a pass that was over: its event is known
+	}
 	last.Value = []byte(key)
 	_, err = p.commit(ctx, rw, func(s *state) {
 		*s = state{Pass: s.Pass}

@@ -56,7 +56,8 @@ type Result struct {
 //     workspace.updated and memory.compacted commit together, if every source is still
 //     live and no other pass answered the question first (D3).
 //
-// A crash leaves all of it or nothing. Nothing is generated at replay: a pass takes a
+// A crash leaves all of it or nothing. If the pass runs again under its job's id, and has
+// nothing left to do, it announces nothing. Nothing is generated at replay: a pass takes a
 // job, and a replay has none (E4).
 //
 // Errors: [*BudgetError]; [memory.ErrValidation] for options that make no sense;

@@ -7,6 +7,10 @@ var (
 	// that breaks a rule. Each is an [InvalidError].
 	ErrInvalid = errors.New("events: invalid event")
 
+	// ErrTaken is returned by a log for an event whose id names another payload in its run's
+	// log already. Nothing of the call is in the log then.
+	ErrTaken = errors.New("events: an id of the run names another payload already")
+
 	// ErrUnknownType is returned by package eventschema for an event type that has no
 	// schema of its own. Its text does not say the name.
 	ErrUnknownType = errors.New("events: unknown event type")

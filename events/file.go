@@ -106,9 +106,9 @@ func openStorage(f storage) (*File, error) {
 }
 
 // Emit appends the records in one write and one fsync; without any that is new it
-// does neither. The error matches [ErrInvalid] when a record is invalid, and
-// [ErrBroken] when this or an earlier call failed to write; in the first case and
-// when the context is done, nothing was written.
+// does neither. The error matches [ErrInvalid] when a record is invalid, [ErrTaken] when
+// an id has another payload, and [ErrBroken] when this or an earlier call failed to write;
+// but for the last, and when the context is done, nothing was written.
 func (f *File) Emit(ctx context.Context, recs ...Record) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -120,6 +120,13 @@ func (f *File) Emit(ctx context.Context, recs ...Record) error {
 	defer f.mu.Unlock()
 	if f.err != nil {
 		return f.err
+	}
+	err := f.ledger.check(recs, func(at int64) (Payload, error) {
+		ev, _, err := f.line(at, f.size)
+		return ev.Payload, err
+	})
+	if err != nil {
+		return err
 	}
 	if err := f.append(recs); err != nil {
 		f.err = fmt.Errorf("%w: %w", ErrBroken, err)
@@ -178,17 +185,23 @@ func (f *File) Read(ctx context.Context, tenant, runID string, from int64, limit
 		if at >= size || bytes > pageBytes {
 			break // what was not written whole is in no answer
 		}
-		line, err := bufio.NewReader(io.NewSectionReader(f.f, at, size-at)).ReadBytes('\n')
+		ev, n, err := f.line(at, size)
 		if err != nil {
 			return nil, err
 		}
-		ev, _, err := readLine(line[:len(line)-1])
-		if err != nil {
-			return nil, err
-		}
-		out, bytes = append(out, ev), bytes+len(line)
+		out, bytes = append(out, ev), bytes+n
 	}
 	return out, ctx.Err()
+}
+
+// line reads the event whose line begins at a place, and says how long the line is.
+func (f *File) line(at, size int64) (RunEvent, int, error) {
+	line, err := bufio.NewReader(io.NewSectionReader(f.f, at, size-at)).ReadBytes('\n')
+	if err != nil {
+		return RunEvent{}, 0, err
+	}
+	ev, _, err := readLine(line[:len(line)-1])
+	return ev, len(line), err
 }
 
 // Close closes the file. Everything that was acknowledged is on the disk already.

@@ -278,7 +278,7 @@ func TestFileKeepsUnknownTypes(t *testing.T) {
 	line := `{"eventId":"e0","runId":"r","type":"acme.later","payload":7,"timestamp":"2026-05-01T12:00:00Z","sequence":0,"x-agentmemory":{"tenant":"t","more":0}}` + "\n"
 	d := newDisk([]byte(line))
 	f := mustOpen(t, d)
-	if err := f.Emit(t.Context(), record("e0", "t", "r", full[0]), record("e1", "t", "r", full[0])); err != nil {
+	if err := f.Emit(t.Context(), record("e0", "t", "r", HostPayload{"acme.later", []byte("7")}), record("e1", "t", "r", full[0])); err != nil {
 		t.Fatal(err)
 	}
 	evs, err := f.Read(t.Context(), "t", "r", 0, 0)

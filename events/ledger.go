@@ -12,8 +12,32 @@ type ledger struct {
 type runKey struct{ tenant, run string }
 
 type runLedger struct {
-	seen  map[string]struct{} // event ids
-	where []int64             // by sequence, where the log has the event
+	seen  map[string]int64 // by event id, the sequence
+	where []int64          // by sequence, where the log has the event
+}
+
+// check returns [ErrTaken] if one of the records has the id of another payload, in the log or
+// among them. payload reads one of the log from where it is.
+func (l *ledger) check(recs []Record, payload func(where int64) (Payload, error)) error {
+	batch := map[[3]string]Payload{}
+	for _, rec := range recs {
+		name := [3]string{rec.Tenant, rec.RunID, rec.ID}
+		there, known := batch[name]
+		if run := l.runs[runKey{rec.Tenant, rec.RunID}]; run != nil && !known {
+			var sequence int64
+			if sequence, known = run.seen[rec.ID]; known {
+				var err error
+				if there, err = payload(run.where[sequence]); err != nil {
+					return err
+				}
+			}
+		}
+		if known && !SamePayload(there, rec.Payload) {
+			return ErrTaken
+		}
+		batch[name] = rec.Payload
+	}
+	return nil
 }
 
 // admit gives a record its sequence, or reports false if the run's log has it. The log has
@@ -24,7 +48,7 @@ func (l *ledger) admit(rec Record, where int64) (RunEvent, bool) {
 		return RunEvent{}, false
 	}
 	ev := RunEvent{Record: rec, Sequence: int64(len(run.where))}
-	run.seen[rec.ID] = struct{}{}
+	run.seen[rec.ID] = ev.Sequence
 	run.where = append(run.where, where)
 	return ev, true
 }
@@ -51,7 +75,7 @@ func (l *ledger) run(key runKey) *runLedger {
 		if l.runs == nil {
 			l.runs = make(map[runKey]*runLedger)
 		}
-		run = &runLedger{seen: make(map[string]struct{})}
+		run = &runLedger{seen: make(map[string]int64)}
 		l.runs[key] = run
 	}
 	return run

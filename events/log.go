@@ -20,8 +20,8 @@ type Log struct {
 var _ RunLog = (*Log)(nil)
 
 // Emit appends the records, all or none. It fails with an error that matches
-// [ErrInvalid] when one of them is invalid, and with the context's error when
-// that is done.
+// [ErrInvalid] when one of them is invalid, with [ErrTaken], and with the context's
+// error when that is done.
 func (l *Log) Emit(ctx context.Context, recs ...Record) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -31,6 +31,10 @@ func (l *Log) Emit(ctx context.Context, recs ...Record) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	err := l.ledger.check(recs, func(where int64) (Payload, error) { return l.all[where].Payload, nil })
+	if err != nil {
+		return err
+	}
 	for _, rec := range recs {
 		if ev, fresh := l.ledger.admit(rec.Clone(), int64(len(l.all))); fresh {
 			l.all = append(l.all, ev)

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 )
 
 // modelLog is what a run-event log is, said as plainly as possible.
@@ -38,13 +40,12 @@ func (m modelLog) events(tenant, run string) (out []RunEvent) {
 }
 
 // someBatch makes records whose tenants, runs and ids are few, so that ids repeat
-// within a batch, over batches, over runs and over tenants.
+// within a batch, over batches, over runs and over tenants. An id has one payload.
 func someBatch(rng *rand.Rand) []Record {
 	recs := make([]Record, 1+rng.IntN(4))
 	for i := range recs {
-		recs[i] = record(
-			fmt.Sprint("e", rng.IntN(12)), fmt.Sprint("t", rng.IntN(2)), fmt.Sprint("r", rng.IntN(3)),
-			full[rng.IntN(len(full))])
+		n := rng.IntN(12)
+		recs[i] = record(fmt.Sprint("e", n), fmt.Sprint("t", rng.IntN(2)), fmt.Sprint("r", rng.IntN(3)), full[n%len(full)])
 	}
 	return recs
 }
@@ -76,6 +77,35 @@ func TestE3_LogAgainstModel(t *testing.T) {
 				tenant, run := fmt.Sprint("t", tenant), fmt.Sprint("r", run)
 				equal(t, "events of a run", log.Events(tenant, run), model.events(tenant, run))
 			}
+		}
+	}
+}
+
+// E3: an id that comes again with another payload is an error, and its call leaves nothing,
+// whether the log or the call itself has the first. The log goes on.
+func TestE3_AnIDOfAnotherPayloadIsAnError(t *testing.T) {
+	for name, log := range map[string]RunLog{"memory": new(Log), "file": mustOpen(t, newDisk(nil))} {
+		emit := func(recs ...Record) error { return Emit(t.Context(), log, recs...) }
+		first := record("e", "t", "r", full[0])
+		if err := emit(first, first); err != nil {
+			t.Fatal(name, err)
+		}
+		for _, other := range append(slices.Clone(full[1:]), minimal...) {
+			if err := emit(record("new", "t", "r", full[1]), record("e", "t", "r", other)); !errors.Is(err, ErrTaken) {
+				t.Fatalf("%s: %T: %v", name, other, err)
+			}
+			if err := emit(record("new", "t", "r", full[0]), record("new", "t", "r", other)); !errors.Is(err, ErrTaken) {
+				t.Fatalf("%s: %T twice: %v", name, other, err)
+			}
+		}
+		later := first
+		later.Time = later.Time.Add(time.Hour)
+		if err := emit(later, record("e", "t", "r2", full[1]), record("e", "t2", "r", full[1]), record("last", "t", "r", full[1])); err != nil {
+			t.Fatal(name, err)
+		}
+		evs, err := log.Read(t.Context(), "t", "r", 0, 0)
+		if err != nil || len(evs) != 2 || !evs[0].Time.Equal(first.Time) || evs[1].ID != "last" {
+			t.Fatal(name, evs, err)
 		}
 	}
 }

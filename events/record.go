@@ -1,7 +1,9 @@
 package events
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -101,10 +103,22 @@ type RunEvent struct {
 //
 // One call is one commit: when Emit returns nil, every record of it is in the
 // log. After an error nothing is known, and the same records come again: a sink
-// drops a (RunID, ID) that it already has. Implementations are safe for
-// concurrent use and do not keep the slice.
+// drops a (RunID, ID) that it already has with the same payload, and fails for one
+// that it has with another, see [SamePayload]. Implementations are safe for concurrent
+// use and do not keep the slice.
 type Sink interface {
 	Emit(ctx context.Context, recs ...Record) error
+}
+
+// SamePayload reports whether two payloads are of one type and say the same: their JSON is
+// equal, byte for byte, apart from the blanks in that of a [HostPayload].
+func SamePayload(a, b Payload) bool {
+	x, err := json.Marshal(a)
+	if err != nil || a.EventType() != b.EventType() {
+		return false
+	}
+	y, err := json.Marshal(b)
+	return err == nil && bytes.Equal(x, y)
 }
 
 // Clone copies a record so that it shares no memory that somebody could change.

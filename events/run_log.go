@@ -13,8 +13,9 @@ import (
 // adaptertest proves a host's own.
 //
 // An event that is in the log stays there as it is, under its number. Of two events with
-// one id in a run, the first stays, and the second takes no number. An Emit that fails
-// leaves all of its events in the log or none.
+// one id and one payload in a run, the first stays, and the second takes no number; with
+// another payload the Emit fails, as with [ErrTaken]. An Emit that fails leaves all of its
+// events in the log or none.
 type RunLog interface {
 	Sink
 	// Read returns events of a run in the order of their sequence, beginning with the

@@ -19,7 +19,8 @@ func TestE3_Read(t *testing.T) {
 	for i := range 60 {
 		batch := someBatch(rng)
 		for range rng.IntN(4) {
-			batch = append(batch, record(fmt.Sprint("x", i, "-", rng.IntN(9)), "t0", "r0", full[rng.IntN(len(full))]))
+			n := rng.IntN(9)
+			batch = append(batch, record(fmt.Sprint("x", i, "-", n), "t0", "r0", full[n%len(full)]))
 		}
 		if err := Emit(t.Context(), Tee(f, log), batch...); err != nil {
 			t.Fatal(err)

@@ -36,11 +36,12 @@ type Mutation struct {
 	// Documents are changed or checked by compare-and-swap. None is named twice.
 	Documents []DocumentSwap
 	// Events go to the outbox. One that waits there already (same tenant, run and
-	// id) is dropped.
+	// id) is dropped, and a conflict if it waits with another payload. None is named twice.
 	Events []events.Record
 	// Log puts the Events into the store's own run log instead of the outbox: each has its
-	// sequence from this mutation, and one whose id the run's log has is dropped. Only a
-	// store that is an [events.RunLog] is given such a mutation.
+	// sequence from this mutation, and one whose id the run's log has is dropped, and a
+	// conflict if the log has it with another payload. Only a store that is an [events.RunLog]
+	// is given such a mutation.
 	Log bool
 	// Limits are what the tenant may come to. A mutation that goes beyond them is
 	// refused: see [Base.Check]. One that changes machinery only has none.

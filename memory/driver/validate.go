@@ -75,8 +75,13 @@ func (m *Mutation) broken(tenant string) string {
 	if rule := documentRule(m.Documents, in); rule != "" {
 		return rule
 	}
+	named := make(map[[2]string]bool, len(m.Events))
 	for i := range m.Events {
-		switch e := &m.Events[i]; {
+		e := &m.Events[i]
+		name := [2]string{e.RunID, e.ID}
+		switch {
+		case named[name]:
+			return "an event is named twice"
 		case e.Payload == nil:
 			return "an event without a payload"
 		case e.Tenant != tenant:
@@ -88,6 +93,7 @@ func (m *Mutation) broken(tenant string) string {
 		case m.Log && e.Validate() != nil:
 			return "an event that no log takes"
 		}
+		named[name] = true
 	}
 	return ""
 }

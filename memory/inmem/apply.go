@@ -2,8 +2,10 @@ package inmem
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -69,12 +71,14 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	}
 	var done driver.Applied
 	if !m.MachineryOnly() {
+		add := st.outbox.add
 		if m.Log {
-			if err := st.log.Emit(ctx, m.Events...); err != nil {
-				return driver.Applied{}, err
-			}
-		} else {
-			st.outbox.add(m.Events)
+			add = func(recs []events.Record) error { return st.log.Emit(ctx, recs...) }
+		}
+		if err := add(m.Events); errors.Is(err, events.ErrTaken) {
+			return driver.Applied{}, driver.Fail(driver.ErrConflict, "the id of an event has another payload", err)
+		} else if err != nil {
+			return driver.Applied{}, err
 		}
 		t.version++
 		t.commit(&m)

@@ -191,6 +191,11 @@ func (m *model) apply(tenant string, mu driver.Mutation, stale map[int]bool) err
 		docs[at] = d
 	}
 	for _, e := range mu.Events {
+		if slices.ContainsFunc(m.outbox, func(o events.Record) bool { return keyOf(&o) == keyOf(&e) && o.Payload != e.Payload }) {
+			return driver.Fail(driver.ErrConflict, "the id of an event has another payload", events.ErrTaken)
+		}
+	}
+	for _, e := range mu.Events {
 		if !slices.ContainsFunc(m.outbox, func(o events.Record) bool { return keyOf(&o) == keyOf(&e) }) {
 			m.outbox = append(m.outbox, e)
 		}

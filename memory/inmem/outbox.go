@@ -43,12 +43,18 @@ func newOutbox() outbox {
 	}
 }
 
-func (o *outbox) add(recs []events.Record) {
+// add adds events, all or none, but for those that wait.
+func (o *outbox) add(recs []events.Record) error {
 	if len(recs) == 0 {
-		return
+		return nil
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	for _, r := range recs {
+		if w := o.known[keyOf(&r)]; w != nil && !events.SamePayload(w.Payload, r.Payload) {
+			return events.ErrTaken
+		}
+	}
 	for _, r := range recs {
 		if o.known[keyOf(&r)] == nil {
 			o.last++
@@ -58,6 +64,7 @@ func (o *outbox) add(recs []events.Record) {
 			o.byRun.insert(w)
 		}
 	}
+	return nil
 }
 
 // Undelivered yields the events of committed mutations that were not marked as

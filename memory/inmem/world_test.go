@@ -212,9 +212,15 @@ func (w *world) mutation(tenant string, t *modelTenant, at time.Time, live func(
 		m.Erase = append(m.Erase, located(w.held(t, anyRecord)))
 	}
 	for range some() {
-		m.Events = append(m.Events, events.Record{
+		e := events.Record{
 			ID: pick(w, []string{"e1", "e2", "e3"}), Tenant: tenant, RunID: pick(w, []string{"run1", "run2"}), Payload: events.MemoryWritten{},
-		})
+		}
+		if w.chance(10) {
+			e.Payload = events.WorkspaceUpdated{}
+		}
+		if !slices.ContainsFunc(m.Events, func(o events.Record) bool { return keyOf(&o) == keyOf(&e) }) {
+			m.Events = append(m.Events, e)
+		}
 	}
 	return m
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -35,6 +36,8 @@ func failed(ctx context.Context, err error) error {
 		return kind
 	case codeOf(err) == divisionByZero:
 		return ErrNewerSchema
+	case codeOf(err) == notNull:
+		return driver.Fail(driver.ErrConflict, "the id of an event has another payload", events.ErrTaken)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
@@ -55,6 +58,7 @@ const (
 	idleInTransaction = "25P03"
 	tooManyClients    = "53300"
 	divisionByZero    = "22012" // only guard divides
+	notNull           = "23502" // only an event whose id names another payload breaks it
 	internalError     = "XX000"
 )
 

@@ -55,10 +55,6 @@ func (db *DB) log(b *pgx.Batch, recs []events.Record, docs []string) {
 	for _, key := range slices.Compact(locks) {
 		b.Queue(`SELECT pg_advisory_xact_lock($1)`, key)
 	}
-	const add = `
-		INSERT INTO agentmemory.run_events (tenant, run_id, sequence, event_id, document)
-		SELECT $1, $2, COALESCE((SELECT max(sequence) + 1 FROM agentmemory.run_events WHERE tenant = $1 AND run_id = $2), 0), $3, $4
-		ON CONFLICT (tenant, run_id, event_id) DO NOTHING`
 	tenant := recs[0].Tenant
 	for i := range recs {
 		r := &recs[i]
@@ -66,8 +62,20 @@ func (db *DB) log(b *pgx.Batch, recs []events.Record, docs []string) {
 			db.enter(b, tenantSetting(r.Tenant))
 		}
 		tenant = r.Tenant
-		b.Queue(add, []byte(r.Tenant), []byte(r.RunID), []byte(r.ID), docs[i])
+		b.Queue(addEvent, []byte(r.Tenant), []byte(r.RunID), []byte(r.ID), docs[i])
 	}
+}
+
+var addEvent = `
+	INSERT INTO agentmemory.run_events (tenant, run_id, sequence, event_id, document)
+	SELECT $1, $2, COALESCE((SELECT max(sequence) + 1 FROM agentmemory.run_events WHERE tenant = $1 AND run_id = $2), 0), $3, $4
+	ON CONFLICT (tenant, run_id, event_id) DO UPDATE SET document = NULL -- which it cannot be: see notNull
+		WHERE ` + said("run_events.document") + ` <> ` + said("excluded.document")
+
+// said is the SQL of an event's type and payload, which stand in its document between the ids and
+// the instant. JSON functions of PostgreSQL are of no use here: they refuse an escaped U+0000.
+func said(document string) string {
+	return `regexp_replace(substr(` + document + `, position('"type":' IN ` + document + `)), '"timestamp":"[^"]*","sequence":0}$', '')`
 }
 
 // runLock is the key of the advisory lock of a run, under which its events are numbered.

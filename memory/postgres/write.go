@@ -257,7 +257,8 @@ func (w *writes) queueEvents(b *pgx.Batch) {
 		FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bigint[], $6::text[], $7::text[])
 			WITH ORDINALITY AS v (tenant, run, id, node, time, type, payload, place)
 		ORDER BY v.place
-		ON CONFLICT (tenant, run_id, event_id) DO NOTHING`
+		ON CONFLICT (tenant, run_id, event_id) DO UPDATE SET payload = NULL -- which it cannot be: see notNull
+			WHERE outbox.type <> excluded.type OR outbox.payload <> excluded.payload`
 	b.Queue(queue, tenants, runs, ids, nodes, times, types, payloads)
 }
 

@@ -26,14 +26,29 @@ func encodeEvents(recs []events.Record) ([]string, error) {
 // queue puts events into the outbox. One that waits there is dropped.
 func (t *tx) queue(recs []events.Record, payloads []string) error {
 	for i, r := range recs {
-		_, err := t.exec(`INSERT INTO outbox (tenant, run, event, type, node, at, payload) VALUES (?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT DO NOTHING`, r.Tenant, r.RunID, r.ID, string(r.Payload.EventType()), r.NodeID, r.Time.UnixMilli(), payloads[i])
+		kind := string(r.Payload.EventType())
+		fresh, err := t.changed(`INSERT INTO outbox (tenant, run, event, type, node, at, payload) VALUES (?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT DO NOTHING`, r.Tenant, r.RunID, r.ID, kind, r.NodeID, r.Time.UnixMilli(), payloads[i])
 		if err != nil {
 			return err
+		}
+		if !fresh {
+			same := false
+			err := t.get([]any{&same}, `SELECT type = ? AND payload = ? FROM outbox WHERE tenant = ? AND run = ? AND event = ?`,
+				kind, payloads[i], r.Tenant, r.RunID, r.ID)
+			if err != nil {
+				return err
+			}
+			if !same {
+				return errTaken
+			}
 		}
 	}
 	return nil
 }
+
+// errTaken refuses an event whose id names another payload.
+var errTaken = driver.Fail(driver.ErrConflict, "the id of an event has another payload", events.ErrTaken)
 
 const (
 	outboxColumns = `SELECT seq, tenant, run, event, type, node, at, payload FROM outbox`

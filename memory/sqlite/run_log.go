@@ -35,11 +35,24 @@ func runEvents(recs []events.Record) (docs []string, err error) {
 // log gives events the next sequences of their runs, but for those that are there.
 func (t *tx) log(recs []events.Record, docs []string) error {
 	for i, r := range recs {
-		_, err := t.exec(`INSERT INTO run_events (tenant, run, sequence, event, document)
+		fresh, err := t.changed(`INSERT INTO run_events (tenant, run, sequence, event, document)
 			VALUES (?1, ?2, (SELECT ifnull(max(sequence) + 1, 0) FROM run_events WHERE tenant = ?1 AND run = ?2), ?3, ?4)
 			ON CONFLICT (tenant, run, event) DO NOTHING`, r.Tenant, r.RunID, r.ID, docs[i])
 		if err != nil {
 			return err
+		}
+		if !fresh {
+			var doc []byte
+			if err := t.get([]any{&doc}, `SELECT document FROM run_events WHERE tenant = ? AND run = ? AND event = ?`, r.Tenant, r.RunID, r.ID); err != nil {
+				return err
+			}
+			var there events.RunEvent
+			if err := there.UnmarshalJSON(doc); err != nil {
+				return &failure{damaged, err}
+			}
+			if !events.SamePayload(there.Payload, r.Payload) {
+				return errTaken
+			}
 		}
 	}
 	return nil
