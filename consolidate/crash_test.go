@@ -98,6 +98,34 @@ func TestE3_CrashAtEveryStoreCall(t *testing.T) {
 	}
 }
 
+// The second pass of a job id, which leaves the corpus as the first one did, dies at any call to the
+// store and is tried again: what it retired is announced, once.
+func TestE3_CrashOfAPassWhoseJobIDCameAgain(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for at := 1; ; at++ {
+			store := &faulty{Versioned: inmem.New(), after: after}
+			h := newHostOn(t, store)
+			c := newConsolidator(t, Config{})
+			h.note("Lena prefers e-mail.")
+			h.run(c, "nightly")
+			h.note("Lena prefers e-mail.")
+			store.calls, store.failAt = 0, at
+			_, err := c.Run(ctx, h.job("nightly"), ref, Options{})
+			crashed := store.calls >= at
+			store.failAt = 0
+			if err != nil {
+				h.run(c, "nightly")
+			}
+			evs := h.passes()
+			require.Len(t, evs, 2, "call %d, after %t", at, after)
+			require.Len(t, evs[1].MergedIDs, 1, "call %d, after %t", at, after)
+			if !crashed {
+				break
+			}
+		}
+	}
+}
+
 func TestC5_WritesRacingPassesSurvive(t *testing.T) {
 	h := newHost(t)
 	c := newConsolidator(t, Config{})

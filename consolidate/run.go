@@ -71,7 +71,7 @@ func (p *pass) run(ctx context.Context) (err error) {
 		return err
 	}
 	rw := memory.Rewrite{Announce: p.announce}
-	if p.result.Unchanged && p.held.Again {
+	if p.result.Unchanged && p.held.Again && p.held.retired() == 0 {
 		rw.Announce = nil // a retry of a pass that was over: its event is known
 	}
 	last.Value = []byte(key)

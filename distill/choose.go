@@ -29,8 +29,8 @@ func choose(ctx context.Context, all []candidate, take func(i int) (taken, more 
 	var holders [][]int32              // of each term
 	terms := make([][]int32, len(all)) // of each candidate, each once
 	for i := range all {
-		if i%1024 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		for term := range termsOf(all[i].text) {
 			n, known := numbers[term]
@@ -57,9 +57,9 @@ func choose(ctx context.Context, all []candidate, take func(i int) (taken, more 
 		q.sink(i - 1)
 	}
 	covered := make([]bool, len(holders))
-	for step := 0; len(q.offers) > 0; step++ {
-		if step%1024 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+	for len(q.offers) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		next := q.offers[0]
 		if now := q.worth[next.at]; now != next.worth { // something of it was taken since

@@ -46,6 +46,9 @@ func (Extractive) Summarize(ctx context.Context, req Request) ([]Item, error) {
 		return nil, err
 	}
 	for len(items) > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		kept := items
 		text, err := whole(req, &kept)
 		if err != nil {
@@ -67,10 +70,13 @@ func collect(ctx context.Context, req Request) ([]fact, error) {
 	var failed error
 	for i := range req.Sources {
 		s := &req.Sources[i]
-		if i%1024 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
 		facts(s.Text, func(text string) {
+			if failed = cmp.Or(failed, ctx.Err()); failed != nil {
+				return
+			}
 			text, err := shorten(req, text)
 			if err != nil || text == "" {
 				failed = cmp.Or(failed, err)
@@ -94,6 +100,9 @@ func collect(ctx context.Context, req Request) ([]fact, error) {
 		}
 	}
 	for i := range all {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		all[i].cost = req.Count(all[i].text)
 	}
 	return all, nil

@@ -14,6 +14,9 @@ func (r *Runner) fit(ctx context.Context, job *memory.Job, in *input, picked []m
 	req := r.request(ctx, job, in, 0)
 	candidates := make([]candidate, len(in.sources))
 	for i, s := range in.sources {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		candidates[i] = candidate{s.Text, s.Weight, req.Count(s.Text)}
 	}
 	chosen := make([]bool, len(candidates))

@@ -114,11 +114,14 @@ func (r *Runner) gather(ctx context.Context, job *memory.Job, ref string, o Opti
 			return nil, err
 		}
 	}
-	in.describe(picked)
+	if err := in.describe(ctx, picked); err != nil || budget == 0 {
+		return in, err
+	}
 	for i := range in.sources {
-		if budget > 0 {
-			in.tokens += r.cfg.Tokenizer.Count(in.sources[i].Text)
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
+		in.tokens += r.cfg.Tokenizer.Count(in.sources[i].Text)
 	}
 	return in, nil
 }
@@ -171,13 +174,14 @@ func (in *input) recursion(picked []memory.Entry, o Options) ([]outputEntry, err
 
 // clean redacts the entries, which are our own copies.
 func clean(ctx context.Context, job *memory.Job, picked []memory.Entry) (err error) {
+	redact := redacting(ctx, job)
 	for k := range picked {
 		e := &picked[k]
-		if e.Content, err = job.Redact(ctx, e.Content); err != nil {
+		if e.Content, err = redact(e.Content); err != nil {
 			return err
 		}
 		for i, t := range e.Tags {
-			if e.Tags[i], err = job.Redact(ctx, t); err != nil {
+			if e.Tags[i], err = redact(t); err != nil {
 				return err
 			}
 		}
@@ -187,8 +191,11 @@ func clean(ctx context.Context, job *memory.Job, picked []memory.Entry) (err err
 
 // describe says for the archive and for what follows what the sources are, whose redacted
 // entries are given.
-func (in *input) describe(picked []memory.Entry) {
+func (in *input) describe(ctx context.Context, picked []memory.Entry) error {
 	for i, e := range picked {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		s := &in.sources[i]
 		in.archived = append(in.archived, ArchivedSource{sourceDigest(e), e.ID, s.Weight})
 		if !s.Archive.IsZero() {
@@ -204,6 +211,7 @@ func (in *input) describe(picked []memory.Entry) {
 	slices.SortFunc(in.archived, func(a, b ArchivedSource) int { return strings.Compare(a.ID, b.ID) })
 	slices.SortFunc(in.parents, func(a, b Digest) int { return bytes.Compare(a[:], b[:]) })
 	in.parents = slices.Compact(in.parents)
+	return nil
 }
 
 // ids are the sources in the order of the archive.

@@ -154,7 +154,12 @@ func whole(req Request, items *[]Item) (string, error) {
 
 // redacting is [memory.Job.Redact] within a pass.
 func redacting(ctx context.Context, job *memory.Job) func(string) (string, error) {
-	return func(text string) (string, error) { return job.Redact(ctx, text) }
+	return func(text string) (string, error) {
+		if err := ctx.Err(); err != nil {
+			return "", err // a redactor that is called in place does not look at it
+		}
+		return job.Redact(ctx, text)
+	}
 }
 
 // settle redacts text until neither it nor its form inside a JSON string, in which
