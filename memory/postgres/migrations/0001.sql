@@ -119,6 +119,7 @@ ALTER TABLE agentmemory.documents ALTER key SET STATISTICS 0, ALTER grp SET STAT
 	ALTER subjects SET STATISTICS 0, ALTER value SET STATISTICS 0;
 CREATE INDEX documents_group ON agentmemory.documents (tenant, grp, ref, kind, key) WHERE grp IS NOT NULL;
 CREATE INDEX documents_kind ON agentmemory.documents (tenant, kind, ref, key);
+CREATE INDEX documents_machinery ON agentmemory.documents (tenant) WHERE class = 0;
 CREATE INDEX documents_due ON agentmemory.documents (kind, due) WHERE due IS NOT NULL;
 
 -- What finds the documents of an entry. An id above 400 bytes stands here by a digest.
