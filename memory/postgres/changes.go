@@ -71,12 +71,10 @@ func readJournal(data []byte, ref string, each func(what byte, id string)) error
 }
 
 // Changes returns the ids of the scope that were touched between two versions. Its cost
-// grows with the mutations of the tenant between them. What mutations from before an
-// upgrade of the first schema did is not known: then it returns
-// [driver.ErrSnapshotUnavailable].
+// grows with the mutations of the tenant between them.
 func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Version) (driver.ChangeSet, error) {
 	const read = `
-		SELECT changes FROM agentmemory.versions WHERE tenant = $1 AND version > $2 AND version <= $3 AND changes IS NOT NULL`
+		SELECT changes FROM agentmemory.versions WHERE tenant = $1 AND version > $2 AND version <= $3`
 	first, err := availabilityOf(from)
 	if err != nil {
 		return driver.ChangeSet{}, err
@@ -90,9 +88,6 @@ func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Ve
 		b.Queue(read, []byte(s.Tenant), first.n, last.n).
 			Query(rowsInto(&journals, func(row pgx.Row, data *[]byte) error { return row.Scan(data) }))
 	}, first, last)
-	if err == nil && int64(len(journals)) < last.n-first.n {
-		err = driver.ErrSnapshotUnavailable
-	}
 	if err != nil {
 		return driver.ChangeSet{}, err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/openwop/agentmemory/internal/testkit/crashload"
 	"github.com/openwop/agentmemory/internal/testkit/pgcluster"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // server is the one that all tests share.
@@ -209,4 +210,20 @@ func clean(t testing.TB, ctx context.Context, pool *pgxpool.Pool) {
 	}
 	_, err := pool.Exec(ctx, sql)
 	require.NoError(t, err)
+}
+
+func idsOf(entries []driver.Entry) []string {
+	ids := []string{}
+	for _, e := range entries {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+// must returns what a call that may not fail returned.
+func must[T any](x T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return x
 }

@@ -28,7 +28,7 @@ func TestErrNewerSchema_OpenProcess(t *testing.T) {
 	_, err = db.pool.Exec(ctx, `UPDATE agentmemory.meta SET schema = schema + 1`)
 	require.NoError(t, err)
 	defer func() {
-		_, err := db.pool.Exec(ctx, `UPDATE agentmemory.meta SET schema = $1`, newest)
+		_, err := db.pool.Exec(ctx, `UPDATE agentmemory.meta SET schema = $1`, len(migrations))
 		require.NoError(t, err)
 	}()
 	apply := func(m driver.Mutation) error {
@@ -93,7 +93,7 @@ func TestErrNewerSchema_DuringTheMigration(t *testing.T) {
 	require.NoError(t, <-migrated)
 	require.ErrorIs(t, <-late, ErrNewerSchema)
 	require.Empty(t, list(t, st, home))
-	_, err = db.pool.Exec(ctx, `UPDATE agentmemory.meta SET schema = $1`, newest)
+	_, err = db.pool.Exec(ctx, `UPDATE agentmemory.meta SET schema = $1`, len(migrations))
 	require.NoError(t, err)
 }
 

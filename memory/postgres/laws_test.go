@@ -248,38 +248,3 @@ func noise(n int) string {
 	}
 	return string(b)
 }
-
-// Entries of the first release could have ids of 1,500 bytes. They are read, retired in
-// favour of each other, restored and erased as others, and a document is made of them.
-func TestM8_LongIDsOfOld(t *testing.T) {
-	db := openDB(t, Options{})
-	st, ctx := db.Memory(), t.Context()
-	s := driver.Scope{Tenant: noise(driver.MaxTenantBytes), Ref: noise(400)}
-	old, heir := "a"+noise(1499), "b"+noise(1499)
-	require.NoError(t, st.Put(ctx, s, entry("a")))
-	require.NoError(t, st.Put(ctx, s, entry("b")))
-	_, err := db.pool.Exec(ctx, `UPDATE agentmemory.entries SET id = CASE id WHEN 'a' THEN $1::bytea ELSE $2::bytea END`, []byte(old), []byte(heir))
-	require.NoError(t, err)
-	apply := func(m driver.Mutation) {
-		m.At = now
-		_, err := st.Apply(ctx, s.Tenant, m)
-		require.NoError(t, err)
-	}
-	doc := driver.Document{Scope: s, Class: driver.Content, Kind: "k", Key: noise(driver.MaxKeyBytes), Of: []string{old}}
-	apply(driver.Mutation{Retire: []driver.Retirement{{Located: driver.Located{Scope: s, ID: old}, State: driver.Merged, For: heir}},
-		Documents: []driver.DocumentSwap{{Document: doc}}})
-	n := 0
-	for r, err := range st.History(ctx, s.Tenant, driver.HistoryQuery{Ref: s.Ref, For: []string{heir}}) {
-		require.NoError(t, err)
-		require.Equal(t, old, r.Entry.ID)
-		n++
-	}
-	require.Equal(t, 1, n)
-	apply(driver.Mutation{Restore: []driver.Located{{Scope: s, ID: old}}})
-	require.Equal(t, []string{heir, old}, list(t, st, s))
-	apply(driver.Mutation{Erase: []driver.Located{{Scope: s, ID: old}}})
-	require.Equal(t, []string{heir}, list(t, st, s))
-	for range st.Documents(ctx, driver.DocumentQuery{Tenant: s.Tenant, EveryRef: true}) {
-		require.Fail(t, "a document of an erased entry")
-	}
-}

@@ -5,7 +5,7 @@ import (
 	"crypto/rand"
 	"embed"
 	"errors"
-	"fmt"
+	"io/fs"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -13,19 +13,21 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// migrations are numbered from 1, without gaps. One that was released is never
-// changed.
-//
-//go:embed migrations
-var migrations embed.FS
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
 
-// newest is the schema that this release works with.
-var newest = func() int {
-	files, err := migrations.ReadDir("migrations")
-	if err != nil {
-		panic(err) // it is embedded
+// migrations are the scripts that make the schema, in their order. A database knows how many
+// of them it has had. One that was released is never changed.
+var migrations = func() (scripts []string) {
+	names, _ := fs.Glob(migrationFiles, "migrations/*.sql")
+	for _, name := range names {
+		script, err := migrationFiles.ReadFile(name)
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		scripts = append(scripts, string(script))
 	}
-	return len(files)
+	return scripts
 }()
 
 // migrationLock is the key of the advisory lock under which schemas change.
@@ -42,7 +44,7 @@ type schema struct {
 
 // current reports whether there is nothing to do.
 func (s *schema) current(secure bool) bool {
-	return s.number >= newest && (s.secured || !secure) && (s.distributed || !s.coordinator)
+	return s.number >= len(migrations) && (s.secured || !secure) && (s.distributed || !s.coordinator)
 }
 
 // prepare brings the schema up to date. Where there is nothing to do it needs no right to
@@ -60,7 +62,7 @@ func prepare(ctx context.Context, pool *pgxpool.Pool, secure bool) (have schema,
 			})
 		})
 	}
-	if err == nil && have.number > newest {
+	if err == nil && have.number > len(migrations) {
 		err = ErrNewerSchema
 	}
 	if errors.Is(err, ErrNewerSchema) {
@@ -91,8 +93,7 @@ func schemaOf(ctx context.Context, q querier) (have schema, err error) {
 		return have, driver.Fail(driver.ErrInternal, "the database is not encoded in UTF-8", nil)
 	}
 	if there {
-		// Before the sixth schema there is no column of that name.
-		err = q.QueryRow(ctx, `SELECT schema, incarnation, row_security, COALESCE((to_jsonb(m) ->> 'distributed')::boolean, false) FROM agentmemory.meta m`).
+		err = q.QueryRow(ctx, `SELECT schema, incarnation, row_security, distributed FROM agentmemory.meta`).
 			Scan(&have.number, &have.incarnation, &have.secured, &have.distributed)
 	}
 	if err == nil {
@@ -100,6 +101,17 @@ func schemaOf(ctx context.Context, q querier) (have schema, err error) {
 	}
 	return have, err
 }
+
+// showRows lets scripts see rows that row security hides from the owner of the tables too, until
+// secureRows has been called.
+const showRows = `
+	DO $$ DECLARE t regclass; BEGIN
+		FOR t IN SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+			WHERE n.nspname = 'agentmemory' AND c.relforcerowsecurity
+		LOOP
+			EXECUTE format('ALTER TABLE %s NO FORCE ROW LEVEL SECURITY', t);
+		END LOOP;
+	END $$`
 
 // migrate does what no other process has done before it had the lock.
 func migrate(ctx context.Context, tx pgx.Tx, secure bool) (have schema, err error) {
@@ -114,31 +126,23 @@ func migrate(ctx context.Context, tx pgx.Tx, secure bool) (have schema, err erro
 	switch {
 	case err != nil:
 		return have, err
-	case have.number > newest:
+	case have.number > len(migrations):
 		return have, ErrNewerSchema
-	case have.number == 0:
-		const create = `
-			CREATE SCHEMA IF NOT EXISTS agentmemory;
-			CREATE TABLE agentmemory.meta (
-				one_row      boolean PRIMARY KEY DEFAULT true CHECK (one_row),
-				schema       integer NOT NULL,
-				incarnation  text NOT NULL,
-				row_security boolean NOT NULL DEFAULT false
-			)`
-		if _, err := tx.Exec(ctx, create); err != nil {
-			return have, err
-		}
-		have.incarnation = rand.Text()
-		if _, err := tx.Exec(ctx, `INSERT INTO agentmemory.meta (schema, incarnation) VALUES (0, $1)`, have.incarnation); err != nil {
+	}
+	if have.secured && have.number < len(migrations) {
+		if _, err := tx.Exec(ctx, showRows); err != nil {
 			return have, err
 		}
 	}
-	for ; have.number < newest; have.number++ {
-		sql, err := migrations.ReadFile(fmt.Sprintf("migrations/%04d.sql", have.number+1))
-		if err != nil {
+	for _, script := range migrations[have.number:] {
+		if _, err := tx.Exec(ctx, script); err != nil {
 			return have, err
 		}
-		if _, err := tx.Exec(ctx, string(sql)); err != nil {
+		have.number++
+	}
+	if have.incarnation == "" {
+		have.incarnation = rand.Text()
+		if _, err := tx.Exec(ctx, `INSERT INTO agentmemory.meta (schema, incarnation) VALUES (0, $1)`, have.incarnation); err != nil {
 			return have, err
 		}
 	}

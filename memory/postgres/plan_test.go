@@ -256,6 +256,14 @@ func everyStatement(st *Store, s driver.Scope) []statement {
 			return nil
 		}
 	}
+	scopes := func(after driver.Scope) func() error {
+		return func() error {
+			for _, err := range st.Scopes(ctx, after) {
+				return err
+			}
+			return nil
+		}
+	}
 	outbox := func(q driver.OutboxQuery) func() error {
 		return func() error {
 			for _, err := range st.Undelivered(ctx, q) {
@@ -279,6 +287,8 @@ func everyStatement(st *Store, s driver.Scope) []statement {
 	return []statement{
 		{"Get", 1, false, one},
 		{"Version", 1, false, func() error { _, err := st.Version(ctx, s.Tenant); return err }},
+		{"Scopes", 256, false, scopes(driver.Scope{})},
+		{"Scopes behind a large one", 256, false, scopes(s)},
 		{"GetAt", 5, false, func() error { _, err := st.GetAt(ctx, s, v, ids, now); return err }},
 		{"Lookup", 5, false, func() error { _, err := st.Lookup(ctx, s, ids); return err }},
 		{"List", 20, false, func() error { _, err := st.List(ctx, s, driver.Query{Limit: 20, At: now}); return err }},

@@ -69,7 +69,7 @@ func (db *DB) enter(b *pgx.Batch, setting string) {
 // distributed since this DB was opened. It comes first in every transaction that writes, and
 // keeps a migration waiting until that has ended.
 func (db *DB) guard(b *pgx.Batch) {
-	b.Queue(`SELECT 1 / (schema <= $1 AND distributed = $2)::int FROM agentmemory.meta`, newest, db.distributed)
+	b.Queue(`SELECT 1 / (schema <= $1 AND distributed = $2)::int FROM agentmemory.meta`, len(migrations), db.distributed)
 }
 
 // pauses are made before a call is repeated.

@@ -14,8 +14,8 @@ import (
 const namesPage = 256
 
 const (
-	// nextTenants steps through two indexes from tenant to tenant. Whoever has entries has
-	// a row in tenants; whoever has nothing but machinery has documents only.
+	// nextTenants steps through two indexes from tenant to tenant. Whoever has entries, content
+	// or host text has a row in tenants; whoever has nothing but machinery has documents only.
 	nextTenants = `
 		WITH RECURSIVE t (tenant) AS (
 			(SELECT tenant FROM (` + tenantFrom + ` >= $1` + firstTenant + `) UNION ALL ` + documentsFrom + ` >= $1` + firstTenant + `)) f
@@ -29,10 +29,10 @@ const (
 	nextOnNodes = `
 		SELECT tenant FROM (
 			(SELECT x.tenant FROM agentmemory.tenants x WHERE x.tenant >= $1 ORDER BY x.tenant LIMIT $2)
-			UNION (SELECT x.tenant FROM agentmemory.documents x WHERE x.tenant >= $1 GROUP BY x.tenant ORDER BY x.tenant LIMIT $2)) f
+			UNION (SELECT x.tenant FROM agentmemory.documents x WHERE x.class = 0 AND x.tenant >= $1 GROUP BY x.tenant ORDER BY x.tenant LIMIT $2)) f
 		ORDER BY tenant LIMIT $2`
 	tenantFrom    = `(SELECT x.tenant FROM agentmemory.tenants x WHERE x.tenant`
-	documentsFrom = `(SELECT x.tenant FROM agentmemory.documents x WHERE x.tenant`
+	documentsFrom = `(SELECT x.tenant FROM agentmemory.documents x WHERE x.class = 0 AND x.tenant`
 	firstTenant   = ` ORDER BY x.tenant LIMIT 1`
 
 	// nextRefs steps through the index of a table from ref to ref, as it stands in keys.

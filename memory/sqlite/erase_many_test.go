@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,12 +25,12 @@ const (
 	inFile    = 'F'
 )
 
-// markOf is what the row of a number says in a table, over and over.
+// markOf is what the row of a number says in a table, over and over and never in part.
 func markOf(table rune, row int) string { return fmt.Sprintf("MARK%c%06d.", table, row) }
 
 func marked(table rune, row, size int) string {
 	mark := markOf(table, row)
-	return string(bytes.Repeat([]byte(mark), size/len(mark)+1)[:size])
+	return strings.Repeat(mark, (size+len(mark)-1)/len(mark))
 }
 
 // marksOnDisk finds the rows of which a file or its log has anything, by table.
