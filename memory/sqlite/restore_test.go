@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -151,4 +153,49 @@ func TestRestore_Refuses(t *testing.T) {
 	entries, err := open(t, path).Memory().List(t.Context(), home, driver.Query{At: now})
 	require.NoError(t, err)
 	require.Len(t, entries, putsOfDead)
+}
+
+// envRestore makes the test binary restore the backup beside a file.
+const envRestore = "AGENTMEMORY_SQLITE_RESTORE"
+
+func init() {
+	children[envRestore] = func(ctx context.Context, path string) error { return sqlite.Restore(ctx, path+".backup", path) }
+}
+
+// A Restore that is killed at any moment leaves the old database, with all of its log, or the new
+// one.
+func TestRestore_Killed(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	rng := rand.New(rand.NewPCG(5, 5))
+	db, source := fresh(t)
+	require.NoError(t, db.Memory().Put(t.Context(), home, entry("backup", "x")))
+	require.NoError(t, db.Close())
+	old := 0
+	for range long(12, 200) {
+		path := filepath.Join(t.TempDir(), "memory.db")
+		copied(t, source, path+".backup")
+		dieWithLog(t, path, "a")
+		c := exec.CommandContext(t.Context(), self)
+		c.Env = append(os.Environ(), envRestore+"="+path)
+		require.NoError(t, c.Start())
+		for range rng.IntN(40_000) {
+			if _, err := os.Stat(path + "-wal"); err != nil {
+				break // the log has gone, and the backup comes
+			}
+		}
+		require.NoError(t, c.Process.Kill())
+		c.Wait()
+		db := open(t, path)
+		entries, err := db.Memory().List(t.Context(), home, driver.Query{At: now})
+		require.NoError(t, err)
+		if len(entries) == putsOfDead {
+			old++
+		} else {
+			require.Equal(t, []string{"backup"}, idsOf(entries))
+		}
+		require.NoError(t, db.Close())
+		sound(t, path)
+	}
+	t.Logf("%d kills left the old database", old)
 }

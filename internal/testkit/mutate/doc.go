@@ -18,20 +18,19 @@
 // The three that are left show when a purge or a drop meets another purge, or a list, at the
 // same moment.
 //
-// The SQL text of memory/sqlite has 693 mutants: 596 in what a store does, which the kit
-// sees, and 97 in what moves an older file's tables, cleans the pages of the file and restores
-// a backup (carry.go, conn.go, restore.go, schema.go, sweep.go), which are for the module's own
-// tests. Of the 596, 28 are judged equivalent (4.7 %, in equivalent_sql.txt). Sixteen of those
+// The SQL text of memory/sqlite has 596 mutants in what a store does, which the kit sees. What
+// cleans the pages of the file and restores a backup (conn.go, restore.go, schema.go, sweep.go)
+// is for the module's own tests. Of the 596, 28 are judged equivalent (4.7 %, in equivalent_sql.txt). Sixteen of those
 // the module's own tests find, most of them in the file: the reason names the test that fails. Of
 // the other 568 the kit with -short finds 561, and the whole kit the 7 that are left, which need a
 // second page of one successor's records or of the outbox. So all are found; nine of them are so
-// because they do not end. The module's tests find all 97 of the others.
+// because they do not end.
 //
 //	go run -C internal/testkit ./mutate -short -limit 1m -sql -C ../../memory/sqlite -run '^TestStore$' -log found.txt \
 //	  -equivalent mutate/equivalent_sql.txt . apply.go changes.go commit.go documents.go entry.go \
 //	  history.go outbox.go purge.go read.go run_log.go scars.go store.go swap.go tenants.go
 //	go run -C internal/testkit ./mutate -limit 1m -sql -C ../../memory/sqlite -run '^Test(Migrations|M7_|M9_|M10_|Leaf|Open_|Restore_)' \
-//	  -log found_own.txt . carry.go conn.go restore.go schema.go sweep.go
+//	  -log found_own.txt . conn.go restore.go schema.go sweep.go
 //
 // With -equivalent mutate/equivalent.txt those are left out that are judged to show in no
 // answer of a store, each with the reason. What can show in time, memory or the text of an
