@@ -35,7 +35,9 @@ type host struct {
 
 func newHost(t testing.TB, store driver.Adapter) *host {
 	h := &host{t: t, now: time.UnixMilli(1_790_000_000_000).UTC()}
-	bank, err := memory.New(store, memory.Config{Ranker: recall.New(recall.Config{}), Now: func() time.Time {
+	ranker, err := recall.New(recall.Config{})
+	require.NoError(t, err)
+	bank, err := memory.New(store, memory.Config{Ranker: ranker, Now: func() time.Time {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		return h.now
@@ -365,7 +367,11 @@ func TestHTTP(t *testing.T) {
 
 func ExampleNew() {
 	ctx := context.Background()
-	bank, err := memory.New(inmem.New(), memory.Config{Ranker: recall.New(recall.Config{})})
+	ranker, err := recall.New(recall.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	bank, err := memory.New(inmem.New(), memory.Config{Ranker: ranker})
 	if err != nil {
 		log.Fatal(err)
 	}

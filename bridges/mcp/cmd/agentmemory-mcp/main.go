@@ -64,7 +64,10 @@ func run(ctx context.Context, o options, status io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	ranker := recall.New(recall.Config{})
+	ranker, err := recall.New(recall.Config{})
+	if err != nil {
+		return err
+	}
 	log := slog.New(slog.NewTextHandler(status, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	bank, err := memory.New(db.Memory(), memory.Config{Ranker: ranker, Logger: log})
 	if err != nil {
