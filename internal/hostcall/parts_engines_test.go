@@ -98,7 +98,7 @@ func embedding(cfg func(w *world, c *recall.Config)) func(w *world) func(context
 		}
 		cfg(w, &c)
 		ranker, err := recall.New(c)
-		require.NoError(w.t, err)
+		require.NoError(w, err)
 		return ranker.Embedding(w.bank)
 	}
 }
