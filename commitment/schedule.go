@@ -66,6 +66,9 @@ func (e *Engine) nextOf(ctx context.Context, a Arm, armedAt, t time.Time) (time.
 	const part = "the schedule"
 	at, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(context.Context) (time.Time, error) {
 		s, err := e.cfg.Schedule(a.Spec, zone)
+		if own := (*refusal)(nil); errors.As(err, &own) { // of ParseCron, which says what it cannot read
+			return time.Time{}, own
+		}
 		if s == nil || err != nil {
 			return time.Time{}, &refusal{memory.ErrValidation, "Config.Schedule cannot read Arm.Spec", err}
 		}
