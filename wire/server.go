@@ -198,7 +198,7 @@ func Read(r *http.Request, max int64, v any) error {
 		return &Error{Code: CodePayloadTooLarge, Message: "the body is too long", Details: map[string]any{"maxBytes": long.Limit}}
 	}
 	if err != nil {
-		return &Error{Code: memory.CodeValidation, Message: "the body cannot be read"}
+		return &Error{Code: memory.CodeValidation, Message: "the body did not arrive as a whole"}
 	}
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' {
 		return &Error{Code: memory.CodeValidation, Message: "the body is not a JSON object"}

@@ -184,6 +184,28 @@ func TestTools(t *testing.T) {
 	assert.Empty(t, c.recall("who is on call"))
 }
 
+// M10: a subject is forgotten in every ref of the tenant, and the tool says so to the model.
+func TestM10_ForgetReachesEveryRef(t *testing.T) {
+	h := newHost(t, inmem.New())
+	cfg := h.config("acme")
+	cfg.Ref = "elsewhere"
+	here, elsewhere := connect(t, h.config("acme")), connect(t, cfg)
+	elsewhere.remember("Bob is on call", "subjects", []string{"person:bob"})
+	tools, err := here.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	said := ""
+	for _, tool := range tools.Tools {
+		if tool.Name == "memory_forget" {
+			said = tool.Description
+		}
+	}
+	assert.Contains(t, said, "in every memory of the tenant: also in those that these tools do not show")
+	var erased struct{ Erased int }
+	here.ok(&erased, "memory_forget", "subject", "person:bob")
+	assert.Equal(t, 1, erased.Erased)
+	assert.Empty(t, elsewhere.recall("who is on call"))
+}
+
 func TestBadInputIsAToolErrorAndChangesNothing(t *testing.T) {
 	h := newHost(t, inmem.New())
 	c := connect(t, h.config("acme"))
