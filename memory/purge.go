@@ -102,7 +102,11 @@ func (b *Bank) notePurge(ctx context.Context, tenant string, again bool) (*purge
 		return nil, err
 	}
 	now := b.Now()
-	changed := false
+	noted := len(marks)
+	marks = slices.DeleteFunc(marks, func(m purgeMark) bool { // of a clock that leapt
+		return m.Millis > now.Add(clockSkew).UnixMilli()
+	})
+	changed := len(marks) < noted
 	due := again
 	if !due {
 		var err error
