@@ -71,7 +71,7 @@ var plan = []place{
 	{dir: "commitment", floor: 3, ours: ofAnEngine, others: libraries},
 	{dir: "capability", floor: 3, ours: []string{"memory", "events", "internal/jsonguard", "internal/hostcall"}},
 
-	{dir: "wire", floor: 3, ours: []string{"memory", "events", "internal/hostcall"}},
+	{dir: "wire", floor: 3, ours: []string{"memory", "events", "internal/jsonguard", "internal/hostcall"}},
 
 	{dir: "inventory", floor: 4, ours: []string{"capability", "memory", "wire", "internal/hostcall"}},
 	{dir: "proposal", floor: 4, ours: []string{"memory", "events", "wire", "internal/jsonguard", "internal/hostcall"}},

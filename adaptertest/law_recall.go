@@ -56,7 +56,9 @@ func (w *world) recaller() recaller {
 		cfg.Embedder = letters{}
 		cfg.Redactor = func(context.Context, string) (memory.Redactor, error) { return redact.New(redact.Config{}), nil }
 	}
-	r := recaller{h, recall.New(cfg)}
+	ranker, err := recall.New(cfg)
+	w.must(err)
+	r := recaller{h, ranker}
 	bank, err := memory.New(w.store, memory.Config{Now: func() time.Time { return w.now }, Ranker: r.ranker, Horizon: time.Millisecond})
 	w.must(err)
 	r.bank = bank

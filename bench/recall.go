@@ -146,9 +146,12 @@ func (recallModel) Embed(_ context.Context, texts []string) ([][]float32, error)
 // came first.
 func (b *recallBank) embedded(n int) (func(k int) bool, error) {
 	ctx := context.Background()
-	ranker := recall.New(recall.Config{MaxBytes: 1 << 30, Embedder: recallModel{}, Redactor: func(context.Context, string) (memory.Redactor, error) {
+	ranker, err := recall.New(recall.Config{MaxBytes: 1 << 30, Embedder: recallModel{}, Redactor: func(context.Context, string) (memory.Redactor, error) {
 		return redact.New(redact.Config{}), nil
 	}})
+	if err != nil {
+		return nil, err
+	}
 	bank, err := memory.New(b.store, memory.Config{Now: func() time.Time { return storeStart.Add(24 * time.Hour) }, Ranker: ranker})
 	if err != nil {
 		return nil, err
@@ -205,9 +208,13 @@ func newRecallBank(n int) (*recallBank, error) {
 
 // open is another process over the store.
 func (b *recallBank) open() (*recallBank, error) {
+	ranker, err := recall.New(recall.Config{MaxBytes: 1 << 30})
+	if err != nil {
+		return nil, err
+	}
 	bank, err := memory.New(b.store, memory.Config{
 		Now:    func() time.Time { return storeStart.Add(24 * time.Hour) },
-		Ranker: recall.New(recall.Config{MaxBytes: 1 << 30}),
+		Ranker: ranker,
 	})
 	return &recallBank{b.store, bank}, err
 }

@@ -162,12 +162,12 @@ func gather(in Inputs, said *document) *grants {
 	g.search = of(Search, true, "")
 	g.retention = of(Retention, true, "")
 	g.attribution = of(Attribution, true, "")
-	g.writeEvents = need{o.WriteEvents, "the bank announces no writes"}
+	g.writeEvents = need{o.WriteEvents, "the bank announces no writes: set memory.Config.WriteEvents"}
 	g.consolidator = need{in.Consolidator != nil, "there is no consolidator"}
 	g.commitments = need{in.Commitments != nil, "there is no commitment engine"}
 	g.distiller = of(Compaction, in.Distiller != nil, "there is no distiller")
-	g.scheduling = need{said.isTrue(scheduling), "the host declares no scheduling"}
-	g.workspace = need{said.isTrue(workspace), "the host declares no workspace"}
+	g.scheduling = need{said.isTrue(scheduling), "the host declares no scheduling: if it starts runs by time, declare scheduling.supported"}
+	g.workspace = need{said.isTrue(workspace), "the host declares no workspace: if it serves files, declare workspace.supported"}
 	return g
 }
 
@@ -214,8 +214,8 @@ func (g *grants) grant() error {
 	budget := object{"supported": true, "tokenCounter": counterName(g.offer.TokenCounter)}
 	// Who reads that search is semantic may ask a budgeted list for relevance (RFC 0113).
 	ranks := g.offer.Relevance || !g.offer.Semantic || !g.search.met
-	g.allow("memory/injectionBudget", budget, g.memory, need{g.offer.TokenCounter != "", "the bank has no token counter"},
-		need{ranks, "the store searches by meaning, and the bank has no ranker that does"})
+	g.allow("memory/injectionBudget", budget, g.memory, need{g.offer.TokenCounter != "", "the bank has no token counter: set memory.Config.TokenCounter"},
+		need{ranks, "the store searches by meaning, and the bank has no ranker that does: set memory.Config.Ranker"})
 	g.allow("memory/retention/ttl", true, g.memory, g.retention)
 	g.allow("memory/retention/forget", true, g.memory, g.retention, g.writes, g.transactions)
 	g.allow("memory/attribution", object{"supported": true, "emitsWriteEvents": true},

@@ -150,16 +150,16 @@ func TestA1_AskingForMore(t *testing.T) {
 		{readOnly, `{"memory":{"maxEntrySizeBytes":1}}`, "/memory/maxEntrySizeBytes", "the store is read-only"},
 		{same, `{"memory":{"maxEntrySizeBytes":65537}}`, "/memory/maxEntrySizeBytes", "the bank accepts less"},
 		{literal, `{"memory":{"search":{"supported":true,"modes":["semantic"]}}}`, "/memory/search/modes", "neither the store nor a ranker searches by meaning"},
-		{same, `{"memory":{"injectionBudget":{"supported":true,"tokenCounter":"chars"}}}`, "/memory/injectionBudget/supported", "the bank has no token counter"},
+		{same, `{"memory":{"injectionBudget":{"supported":true,"tokenCounter":"chars"}}}`, "/memory/injectionBudget/supported", "the bank has no token counter: set memory.Config.TokenCounter"},
 		{plain, `{"memory":{"retention":{"forget":true}}}`, "/memory/retention/forget", "the store is no driver.Transactor"},
 		{readOnly, `{"memory":{"retention":{"forget":true}}}`, "/memory/retention/forget", "the store is read-only"},
-		{plain, `{"memory":{"attribution":{"supported":true}}}`, "/memory/attribution/supported", "the bank announces no writes"},
+		{plain, `{"memory":{"attribution":{"supported":true}}}`, "/memory/attribution/supported", "the bank announces no writes: set memory.Config.WriteEvents"},
 		{same, `{"memory":{"compaction":{"supported":true,"trigger":"both"}}}`, "/memory/compaction/trigger", "clients cannot request it"},
 		{plain, `{"memory":{"compaction":{"supported":true,"trigger":"host-managed"}}}`, "/memory/compaction/supported", "the store is no driver.Transactor"},
 		{same, `{"memory":{"distillation":{"supported":true,"maxTokenBudget":8001}}}`, "/memory/distillation/maxTokenBudget", "the distiller accepts less"},
 		{same, `{"memory":{"distillation":{"supported":true,"tokenizerName":"cl100k_base"}}}`, "/memory/distillation/tokenizerName", "the distiller counts with another tokenizer"},
 		{same, `{"memory":{"distillation":{"supported":true,"archiveRetention":"P91D"}}}`, "/memory/distillation/archiveRetention", "the distiller keeps an archive for another time"},
-		{same, `{"memory":{"distillation":{"supported":true,"indexEmitted":true}}}`, "/memory/distillation/indexEmitted", "the host declares no workspace"},
+		{same, `{"memory":{"distillation":{"supported":true,"indexEmitted":true}}}`, "/memory/distillation/indexEmitted", "the host declares no workspace: if it serves files, declare workspace.supported"},
 		{same, `{"memory":{"distillation":{"supported":true,"scheduled":true}}}`, "/memory/distillation/scheduled", "the host does not schedule the distiller"},
 		{volatile, `{"agents":{"memoryBackends":["long-term"]}}`, "/agents/memoryBackends", "the store does not outlive its process"},
 		{volatile, `{"agents":{"memoryConsolidation":{"supported":true,"schedule":"on-demand"}}}`, "/agents/memoryConsolidation/supported", "the store does not outlive its process"},
@@ -216,11 +216,11 @@ func TestA1_ScheduledNeedsScheduling(t *testing.T) {
 	_, err := capability.Derive(in)
 	var claim *capability.ClaimError
 	require.ErrorAs(t, err, &claim)
-	assert.Equal(t, "the host declares no scheduling", claim.Missing)
+	assert.Equal(t, "the host declares no scheduling: if it starts runs by time, declare scheduling.supported", claim.Missing)
 
 	in.ScheduledDistillation = false
 	m := derive(t, in)
-	assert.Equal(t, "its passes are scheduled, and the host declares no scheduling", m.Consolidation().Why)
+	assert.Equal(t, "its passes are scheduled, and the host declares no scheduling: if it starts runs by time, declare scheduling.supported", m.Consolidation().Why)
 
 	_, err = capability.Derive(capability.Inputs{Bank: in.Bank, Declare: []byte(rest), ScheduledDistillation: true})
 	require.ErrorAs(t, err, &claim)
@@ -411,9 +411,9 @@ func TestA4_ReplayNeedsViews(t *testing.T) {
 	assert.Equal(t, "/multiAgent/executionModel/version", claim.Path)
 
 	for declared, why := range map[string]string{
-		`{}`: "multiAgent.executionModel.version is absent",
+		`{}`: "multiAgent.executionModel.version is absent: declare 2 if runs replay memory reads",
 		`{"multiAgent":{"executionModel":{"version":"5"}}}`:                  "multiAgent.executionModel.version is no number",
-		`{"multiAgent":{"executionModel":{"version":1}}}`:                    "multiAgent.executionModel.version is below 2",
+		`{"multiAgent":{"executionModel":{"version":1}}}`:                    "multiAgent.executionModel.version is below 2, the first that replays memory reads",
 		`{"multiAgent":{"executionModel":{"version":5,"supported":false}}}`:  "multiAgent.executionModel.supported is not true",
 		`{"multiAgent":{"executionModel":{"version":5,"supported":"true"}}}`: "multiAgent.executionModel.supported is not true",
 	} {

@@ -47,7 +47,7 @@ func read(raw []byte) (*document, error) {
 	}
 	root, ok := value.(object)
 	if !ok {
-		return nil, &DocumentError{Problem: "is not an object"}
+		return nil, &DocumentError{Problem: "is not a JSON object"}
 	}
 	d := &document{root: root}
 	d.unwrap()

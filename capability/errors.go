@@ -12,7 +12,7 @@ var (
 	// ErrClaim matches an error about a claim that nothing bears.
 	ErrClaim = errors.New("capability: the host would claim more than it has")
 	// ErrDimension is returned for a name that is none of the eight.
-	ErrDimension = errors.New("capability: no such dimension")
+	ErrDimension = errors.New("capability: no such dimension: Dimensions has the names of all eight")
 )
 
 // DocumentError says what is wrong with a discovery document. It holds field names

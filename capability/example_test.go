@@ -35,20 +35,20 @@ func ExampleDerive() {
 	}
 	fmt.Println(string(document))
 	// Output:
-	// dimension             satisfied  why                            field
-	// read                  yes        list and get                   /memory/supported
-	// write                 yes        put and delete                 /memory/writable
-	// search                yes        filter                         /memory/search/supported
-	// long-term-durability  yes        long-term                      /agents/memoryBackends
-	// compaction            no         there is no distiller          /memory/compaction/supported
-	// attribution           no         the bank announces no writes   /memory/attribution/supported
-	// replay-snapshot       yes        execution model 4              /agents/memoryBackends, /multiAgent/executionModel/version
-	// retention             yes        expiry and forgetting          /memory/retention/ttl, /memory/retention/forget
-	// memoryConsolidation   yes        on-demand                      /agents/memoryConsolidation
-	// commitments           no         there is no commitment engine  /agents/commitments
-	// indexEmitted          no         there is no distiller          /memory/distillation/indexEmitted
-	// scheduled             no         there is no distiller          /memory/distillation/scheduled
-	// openwop-memory        no         protocolVersion is not 1.x     (profile)
+	// dimension             satisfied  why                                                          field
+	// read                  yes        list and get                                                 /memory/supported
+	// write                 yes        put and delete                                               /memory/writable
+	// search                yes        filter                                                       /memory/search/supported
+	// long-term-durability  yes        long-term                                                    /agents/memoryBackends
+	// compaction            no         there is no distiller                                        /memory/compaction/supported
+	// attribution           no         the bank announces no writes: set memory.Config.WriteEvents  /memory/attribution/supported
+	// replay-snapshot       yes        execution model 4                                            /agents/memoryBackends, /multiAgent/executionModel/version
+	// retention             yes        expiry and forgetting                                        /memory/retention/ttl, /memory/retention/forget
+	// memoryConsolidation   yes        on-demand                                                    /agents/memoryConsolidation
+	// commitments           no         there is no commitment engine                                /agents/commitments
+	// indexEmitted          no         there is no distiller                                        /memory/distillation/indexEmitted
+	// scheduled             no         there is no distiller                                        /memory/distillation/scheduled
+	// openwop-memory        no         protocolVersion is not 1.x                                   (profile)
 	// {
 	//   "agents": {
 	//     "memoryBackends": [

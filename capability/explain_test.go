@@ -25,5 +25,5 @@ func TestA1_ExplainSaysWhyTheIndexIsNotClaimed(t *testing.T) {
 	in := everything(t)
 	in.Declare, in.ScheduledDistillation = []byte(`{}`), false
 	m := derive(t, in)
-	assert.Regexp(t, `(?m)^indexEmitted +no +the host declares no workspace +/memory/distillation/indexEmitted$`, m.Explain())
+	assert.Regexp(t, `(?m)^indexEmitted +no +the host declares no workspace: if it serves files, declare workspace.supported +/memory/distillation/indexEmitted$`, m.Explain())
 }

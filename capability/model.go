@@ -192,7 +192,7 @@ func replayStatus(d *document) Status {
 	case why != "":
 		s.Why = why
 	case version < replayVersion:
-		s.Why = fmt.Sprintf("multiAgent.executionModel.version is below %d", replayVersion)
+		s.Why = fmt.Sprintf("multiAgent.executionModel.version is below %d, the first that replays memory reads", replayVersion)
 	default:
 		s.Satisfied, s.Why = true, fmt.Sprintf("execution model %v", version)
 	}
@@ -207,7 +207,7 @@ func (d *document) execution() (version float64, why string) {
 		if _, said := d.at(executionVersion); said {
 			return 0, "multiAgent.executionModel.version is no number"
 		}
-		return 0, "multiAgent.executionModel.version is absent"
+		return 0, fmt.Sprintf("multiAgent.executionModel.version is absent: declare %d if runs replay memory reads", replayVersion)
 	}
 	if supported, said := d.at(executionModel + "/supported"); said && supported != true {
 		return 0, "multiAgent.executionModel.supported is not true"

@@ -68,17 +68,17 @@ func (a Arm) check() error {
 	}
 	switch {
 	case kinds != 1:
-		return invalid("an arm is one of an instant, an interval, a schedule and a predicate")
+		return invalid("Arm has none or several of At, Every, Spec and Predicate: set one, or At beside Every")
 	case !a.At.IsZero() && !validInstant(a.At):
-		return invalid("the instant is not in the years 1 to 9999")
+		return invalid("Arm.At is not in the years 1 to 9999")
 	case a.Every != 0 && (a.Every < minInterval || a.Every%time.Millisecond != 0):
-		return invalid("the interval is below a second or not in whole milliseconds")
+		return invalid("Arm.Every is below a second or not in whole milliseconds")
 	case len(a.Spec) > maxSpecBytes || !utf8.ValidString(a.Spec):
-		return invalid("the schedule is longer than 256 bytes or not UTF-8")
+		return invalid("Arm.Spec is longer than 256 bytes or not UTF-8")
 	case a.Predicate != "" && !validName(a.Predicate):
-		return invalid("malformed predicate name")
+		return invalid("Arm.Predicate has other characters than letters, digits and . _ : / -, or more than 128")
 	case a.Zone != "" && a.Spec == "":
-		return invalid("a time zone belongs to a schedule")
+		return invalid("Arm.Zone is set without Arm.Spec, the schedule that it is for")
 	}
 	return nil
 }

@@ -25,6 +25,9 @@ type Source struct{ Ref, MemoryID string }
 // the tenant's; and without an entry with [memory.ErrForbidden] if the ref is not the
 // tenant's.
 func (e *Engine) Arm(ctx context.Context, j *memory.Job, s Source, a Arm) (Commitment, error) {
+	if j == nil {
+		return Commitment{}, errJob
+	}
 	a = a.normal()
 	if err := e.admit(ctx, j, s, a); err != nil {
 		return Commitment{}, err
@@ -94,13 +97,15 @@ func (e *Engine) admit(ctx context.Context, j *memory.Job, s Source, a Arm) erro
 			return errPredicate
 		}
 	}
-	for _, name := range []string{s.Ref, s.MemoryID, a.Spec, a.Predicate, a.Zone} {
-		clean, err := j.Redact(ctx, name)
+	for name, text := range map[string]string{
+		"Source.Ref": s.Ref, "Source.MemoryID": s.MemoryID, "Arm.Spec": a.Spec, "Arm.Predicate": a.Predicate, "Arm.Zone": a.Zone,
+	} {
+		clean, err := j.Redact(ctx, text)
 		if err != nil {
 			return err
 		}
-		if clean != name {
-			return &refusal{memory.ErrSecretLeakage, "an identifier holds a secret", nil}
+		if clean != text {
+			return &refusal{memory.ErrSecretLeakage, name + " holds a secret", nil}
 		}
 	}
 	return nil

@@ -26,23 +26,24 @@ func ParseCron(spec string, in *time.Location) (Schedule, error) {
 	}
 	fields := strings.Fields(spec)
 	if len(spec) > maxSpecBytes || len(fields) != 5 {
-		return nil, invalid("a schedule has five fields")
+		return nil, invalid("the schedule has not five fields: minute, hour, day of month, month, day of week")
 	}
 	c := cron{in: in, anyDay: fields[2][0] == '*' || fields[4][0] == '*'}
 	for i, f := range []struct {
+		name      string
 		set       *uint64
 		low, high int
 		names     string
 	}{
-		{&c.minutes, 0, 59, ""},
-		{&c.hours, 0, 23, ""},
-		{&c.days, 1, 31, ""},
-		{&c.months, 1, 12, "... jan feb mar apr may jun jul aug sep oct nov dec"},
-		{&c.weekdays, 0, 7, "sun mon tue wed thu fri sat"},
+		{"minute", &c.minutes, 0, 59, ""},
+		{"hour", &c.hours, 0, 23, ""},
+		{"day of month", &c.days, 1, 31, ""},
+		{"month", &c.months, 1, 12, "... jan feb mar apr may jun jul aug sep oct nov dec"},
+		{"day of week", &c.weekdays, 0, 7, "sun mon tue wed thu fri sat"},
 	} {
 		set, ok := cronField(strings.ToLower(fields[i]), f.low, f.high, f.names)
 		if !ok {
-			return nil, invalid("a field of the schedule cannot be read")
+			return nil, invalid("the " + f.name + " of the schedule cannot be read")
 		}
 		*f.set = set
 	}

@@ -102,11 +102,11 @@ func (p *pass) enqueue(ctx context.Context, job *memory.Job, c *Commitment) (str
 	}
 	// An id that cannot go on the event is no id.
 	if n := len(runID); n == 0 || n > maxNameBytes || !utf8.ValidString(runID) {
-		return "", invalid("malformed run id")
+		return "", invalid("the enqueuer returned a run id that is empty, longer than 128 bytes or not UTF-8")
 	}
 	clean, err := job.Redact(ctx, runID)
 	if err == nil && clean != runID {
-		err = &refusal{memory.ErrSecretLeakage, "the run id holds a secret", nil}
+		err = &refusal{memory.ErrSecretLeakage, "the run id of the enqueuer holds a secret", nil}
 	}
 	if err != nil {
 		return "", err

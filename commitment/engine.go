@@ -79,14 +79,16 @@ type Engine struct {
 // what is due.
 func New(bank *memory.Bank, cfg Config) (*Engine, error) {
 	switch {
-	case bank == nil || cfg.Redactor == nil:
-		return nil, invalid("an engine needs a bank and a redactor")
+	case bank == nil:
+		return nil, invalid("the bank is nil")
+	case cfg.Redactor == nil:
+		return nil, invalid("Config.Redactor is nil: it opens a tenant's secrets for each pass")
 	case cfg.Grace < 0 || cfg.Horizon < 0 || cfg.Lease < 0 || cfg.Backoff < 0 || cfg.Tries < 0 || cfg.Retention < 0:
-		return nil, invalid("a limit is below zero")
+		return nil, invalid("Grace, Horizon, Lease, Backoff, Tries or Retention of the Config is below zero: 0 means the default")
 	case cfg.Missed != "" && cfg.Missed != FireOnce && cfg.Missed != Skip:
-		return nil, invalid("unknown policy for missed instants")
+		return nil, invalid("Config.Missed is neither FireOnce nor Skip nor empty")
 	case !bank.Offers().Transactions || !bank.Offers().Schedules:
-		return nil, &refusal{memory.ErrNotProvided, "commitments need a Transactor that is a Scheduler", nil}
+		return nil, &refusal{memory.ErrNotProvided, "commitments need a bank over a store that is a driver.Transactor and a driver.Scheduler, and not read-only", nil}
 	}
 	cfg.Grace = cmp.Or(cfg.Grace, DefaultGrace)
 	cfg.Horizon = cmp.Or(cfg.Horizon, DefaultHorizon)

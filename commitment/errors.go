@@ -61,14 +61,16 @@ func invalid(detail string) error { return &refusal{memory.ErrValidation, detail
 
 // ErrNewerFormat: a commitment was written by a newer version of this package, and is left
 // as it is. The processes of that version take care of it.
-var ErrNewerFormat error = &refusal{memory.ErrInternal, "the commitment was written by a newer version", nil}
+var ErrNewerFormat error = &refusal{memory.ErrInternal, "the commitment was written by a newer version of this package", nil}
 
-var errUnknown = &refusal{memory.ErrNotFound, "no such commitment", nil}
+var errUnknown = &refusal{memory.ErrNotFound, "the tenant has no such commitment", nil}
+
+var errJob = invalid("the job is nil: open one by Bank.Background or Bank.Pass")
 
 // Refusals that Infer tells apart.
 var (
-	errPast      = invalid("the instant is not in the future")
-	errPredicate = invalid("no such predicate is registered")
+	errPast      = invalid("Arm.At is not in the future of the bank's clock")
+	errPredicate = invalid("the host has not registered the predicate: Config.Predicate is nil or says no")
 )
 
 // hostFailed is the error of a part of the host; that of the caller's context stays as it is.

@@ -144,6 +144,9 @@ func markOf(d *memory.Document) mark {
 // An arm that is refused is reported in Unread. Any other error ends the call, and
 // leaves armed what it had armed.
 func (e *Engine) Infer(ctx context.Context, j *memory.Job, ref string) (done Inferred, err error) {
+	if j == nil {
+		return Inferred{}, errJob
+	}
 	ctx, span := j.Begin(ctx, telemetry.Infer)
 	defer span.Done(&err)
 	defer func() {
@@ -155,7 +158,7 @@ func (e *Engine) Infer(ctx context.Context, j *memory.Job, ref string) (done Inf
 		return in.done, hostFailed(ctx, theInferrer, err)
 	}
 	if in.version == "" || len(in.version) > maxSpecBytes {
-		return in.done, invalid("the inferrer has no version, or one longer than 256 bytes")
+		return in.done, invalid("Config.Inferrer has no Version, or one longer than 256 bytes")
 	}
 	for d, err := range j.Documents(ctx, ref, memory.DocumentQuery{Kind: readKind}) {
 		if err != nil {

@@ -39,7 +39,7 @@ func (e *Engine) Observe(ctx context.Context, o Observation) (claimed []string, 
 	defer span.Done(&err)
 	defer func() { span.Counts[telemetry.Claimed] = len(claimed) }()
 	if !validName(o.Predicate) {
-		return nil, invalid("malformed predicate name")
+		return nil, invalid("Observation.Predicate is empty, has other characters than letters, digits and . _ : / -, or more than 128")
 	}
 	var refused error
 	for c, err := range e.each(ctx, o.Tenant, memory.DocumentQuery{Group: o.Predicate}) {

@@ -66,8 +66,11 @@ func (e *Engine) nextOf(ctx context.Context, a Arm, armedAt, t time.Time) (time.
 	const part = "the schedule"
 	at, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(context.Context) (time.Time, error) {
 		s, err := e.cfg.Schedule(a.Spec, zone)
+		if own := (*refusal)(nil); errors.As(err, &own) { // of ParseCron, which says what it cannot read
+			return time.Time{}, own
+		}
 		if s == nil || err != nil {
-			return time.Time{}, &refusal{memory.ErrValidation, "the schedule cannot be read", err}
+			return time.Time{}, &refusal{memory.ErrValidation, "Config.Schedule cannot read Arm.Spec", err}
 		}
 		return s.Next(t.In(zone)), nil
 	})
@@ -78,11 +81,11 @@ func (e *Engine) nextOf(ctx context.Context, a Arm, armedAt, t time.Time) (time.
 		return time.Time{}, err
 	}
 	if at.IsZero() {
-		return time.Time{}, invalid("the schedule has no next instant")
+		return time.Time{}, invalid("Arm.Spec has no instant to come")
 	}
 	at = millisUp(at)
 	if !at.After(t) || !validInstant(at) {
-		return time.Time{}, invalid("the schedule does not move on")
+		return time.Time{}, invalid("the schedule of Arm.Spec does not move on, or leaves the years 1 to 9999")
 	}
 	return at, nil
 }
@@ -97,7 +100,7 @@ func nextInterval(anchor time.Time, every time.Duration, t time.Time) (time.Time
 	}
 	at := time.UnixMilli(next).UTC()
 	if !validInstant(at) {
-		return time.Time{}, invalid("the interval leaves the calendar")
+		return time.Time{}, invalid("Arm.Every leads beyond the year 9999")
 	}
 	return at, nil
 }
@@ -108,11 +111,11 @@ func loadZone(name string) (*time.Location, error) {
 		return time.UTC, nil
 	}
 	if name == "Local" || len(name) > maxNameBytes {
-		return nil, invalid("unknown time zone")
+		return nil, invalid("Arm.Zone is no IANA name of a time zone, such as Europe/Berlin")
 	}
 	loc, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, &refusal{memory.ErrValidation, "unknown time zone", err}
+		return nil, &refusal{memory.ErrValidation, "Arm.Zone is no IANA name of a time zone, such as Europe/Berlin", err}
 	}
 	return loc, nil
 }

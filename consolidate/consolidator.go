@@ -94,8 +94,15 @@ func New(cfg Config) (*Consolidator, error) {
 	if cfg.Trigger == "" {
 		cfg.Trigger = events.ConsolidationHostManaged
 	}
-	if !validTrigger(cfg.Trigger) || cfg.Timeout < 0 || cfg.Lease < 0 || !(cfg.Score >= 0 && cfg.Score <= 1) {
-		return nil, &failure{memory.ErrValidation, "an unknown trigger, a negative duration, or a score that is not from 0 to 1", nil}
+	switch {
+	case !validTrigger(cfg.Trigger):
+		return nil, invalid("Config.Trigger is unknown: leave it empty for host-managed")
+	case cfg.Timeout < 0:
+		return nil, invalid("Config.Timeout is below zero: 0 means a minute")
+	case cfg.Lease < 0:
+		return nil, invalid("Config.Lease is below zero: 0 means a minute")
+	case !(cfg.Score >= 0 && cfg.Score <= 1):
+		return nil, invalid("Config.Score is not from 0 to 1")
 	}
 	if cfg.Timeout == 0 {
 		cfg.Timeout = time.Minute
@@ -275,13 +282,13 @@ type pass struct {
 
 func (c *Consolidator) pass(job *memory.Job, ref string, o Options) (*pass, error) {
 	if job == nil {
-		return nil, &failure{memory.ErrValidation, "no job", nil}
+		return nil, invalid(noJob)
 	}
 	if o.Trigger == "" {
 		o.Trigger = c.cfg.Trigger
 	}
 	if !validTrigger(o.Trigger) {
-		return nil, &failure{memory.ErrValidation, "an unknown trigger", nil}
+		return nil, invalid("Options.Trigger is unknown: leave it empty for that of the Consolidator")
 	}
 	return &pass{Consolidator: c, job: job, ref: ref, o: o, result: Result{Pass: job.ID()}}, nil
 }
@@ -302,6 +309,10 @@ type failure struct {
 	text  string
 	cause error
 }
+
+func invalid(rule string) error { return &failure{memory.ErrValidation, rule, nil} }
+
+const noJob = "the job is nil: open one by Bank.Background or Bank.Pass"
 
 func (f *failure) Error() string        { return "consolidate: " + f.text }
 func (f *failure) Is(target error) bool { return target == f.kind }

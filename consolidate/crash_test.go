@@ -183,7 +183,7 @@ func TestTwoProcessesDoNotWorkOnOneScope(t *testing.T) {
 	c := newConsolidator(t, Config{Lease: time.Hour, Planner: planner{func(ctx context.Context, es []memory.Entry) (Plan, error) {
 		_, err := other.Run(ctx, h.job("p2"), ref, Options{})
 		require.ErrorIs(t, err, memory.ErrConflict)
-		require.Equal(t, "consolidate: another pass holds the scope", err.Error())
+		require.Equal(t, "consolidate: another pass holds the lease on the ref: try again once it has ended, or its lease has", err.Error())
 		_, err = other.Undo(ctx, h.job("p2"), ref, "p0")
 		require.ErrorIs(t, err, memory.ErrConflict)
 		_, err = other.Run(ctx, h.job("p2"), ref+"/2", Options{})

@@ -95,7 +95,7 @@ func (p *pass) acquire(ctx context.Context) error {
 		s = state{} // not ours; the swap below replaces it
 	}
 	if s.Until > p.job.Now().UnixMilli() && s.Pass != p.job.ID() {
-		return &failure{memory.ErrConflict, "another pass holds the scope", nil}
+		return &failure{memory.ErrConflict, "another pass holds the lease on the ref: try again once it has ended, or its lease has", nil}
 	}
 	if s.Pass != p.job.ID() || !s.Open {
 		s = state{Pass: p.job.ID(), Open: true, Again: s.Pass == p.job.ID()}
@@ -103,7 +103,7 @@ func (p *pass) acquire(ctx context.Context) error {
 	p.held = lease{state: s, doc: doc}
 	if _, err := p.commit(ctx, memory.Rewrite{}, func(*state) {}); err != nil {
 		if errors.Is(err, memory.ErrConflict) {
-			return &failure{memory.ErrConflict, "another pass holds the scope", err}
+			return &failure{memory.ErrConflict, "another pass holds the lease on the ref: try again once it has ended, or its lease has", err}
 		}
 		return err
 	}

@@ -163,7 +163,7 @@ func (p *pass) makePlan(ctx context.Context) (Plan, error) {
 			return p.planner().Plan(ctx, slices.Clone(p.eligible))
 		})
 		if err == nil && plan.size() > 4*maxAnswer(p.eligible) {
-			err = &failure{memory.ErrInternal, "the plan is too large", nil}
+			err = &failure{memory.ErrInternal, "the planner's plan is too large", nil}
 		}
 	}
 	if err != nil {

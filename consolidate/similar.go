@@ -81,8 +81,11 @@ func Similar(ctx context.Context, entries []memory.Entry, o SimilarOptions) ([]C
 	if o.Score == 0 {
 		o.Score = DefaultScore
 	}
-	if !(o.Score > 0 && o.Score <= 1) || len(entries) > math.MaxInt32 {
-		return nil, &failure{memory.ErrValidation, "a score that is not above 0 and at most 1, or too many entries", nil}
+	switch {
+	case !(o.Score > 0 && o.Score <= 1):
+		return nil, invalid("SimilarOptions.Score is not from 0 to 1")
+	case len(entries) > math.MaxInt32:
+		return nil, invalid("there are 2^31 entries or more")
 	}
 	planes, err := hyperplanes(ctx, o.Vectors, len(entries))
 	if err != nil {
@@ -342,7 +345,7 @@ func hyperplanes(ctx context.Context, vectors [][]float32, entries int) ([][]flo
 		dims = max(dims, len(v))
 	}
 	if !fit {
-		return nil, &failure{memory.ErrValidation, "the vectors do not fit the entries", nil}
+		return nil, &failure{memory.ErrValidation, "SimilarOptions.Vectors has not one vector for each entry, all of one length", nil}
 	}
 	r := rand.New(rand.NewPCG(64, uint64(dims)))
 	planes := make([][]float32, 64)

@@ -86,7 +86,7 @@ func (r *Runner) seal(ctx context.Context, job *memory.Job, a *Archive) ([]byte,
 		a.Tokens.Output = r.cfg.Tokenizer.Count(a.Text())
 		data := a.Encode()
 		if len(data) > MaxArchiveBytes {
-			return nil, invalid("the archive would be too large")
+			return nil, invalid("the archive of these sources would be larger than a document: narrow Options.Tag or Select")
 		}
 		clean, err := job.Redact(ctx, string(data))
 		if err != nil {
@@ -166,6 +166,9 @@ func isClean(ctx context.Context, job *memory.Job, text string) (bool, error) {
 // [memory.Bank.Scrub] is due. An entry that is not live, or names no archive, is
 // [memory.ErrNotFound].
 func (r *Runner) Open(ctx context.Context, job *memory.Job, ref, entryID string) (*Archive, error) {
+	if job == nil {
+		return nil, errJob
+	}
 	e, err := job.Get(ctx, ref, entryID)
 	if err != nil {
 		return nil, err
@@ -180,5 +183,5 @@ func (r *Runner) Open(ctx context.Context, job *memory.Job, ref, entryID string)
 			}
 		}
 	}
-	return nil, &failed{memory.ErrNotFound, "the entry names no archive", nil}
+	return nil, &failed{memory.ErrNotFound, "the entry has no archive tag: it was not distilled", nil}
 }

@@ -20,6 +20,9 @@ import (
 //
 // Errors are those of [Runner.Distill], but for a [*BudgetError].
 func (r *Runner) Compact(ctx context.Context, job *memory.Job, ref string, o Options) (done Result, err error) {
+	if job == nil {
+		return Result{}, errJob
+	}
 	ctx, span := job.Begin(ctx, telemetry.Compact)
 	defer span.Done(&err)
 	defer done.count(&span)

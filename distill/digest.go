@@ -22,10 +22,10 @@ func ParseDigest(s string) (Digest, error) {
 	var d Digest
 	digits, ok := strings.CutPrefix(s, digestHead)
 	if !ok || len(digits) != hex.EncodedLen(len(d)) || strings.ToLower(digits) != digits {
-		return Digest{}, invalid("malformed digest")
+		return Digest{}, invalid("the digest is not sha256: and 64 lower-case hex digits")
 	}
 	if _, err := hex.Decode(d[:], []byte(digits)); err != nil {
-		return Digest{}, invalid("malformed digest")
+		return Digest{}, invalid("the digest is not sha256: and 64 lower-case hex digits")
 	}
 	return d, nil
 }

@@ -65,6 +65,9 @@ type Result struct {
 // store is not a Transactor; [ErrIndex]; what the summarizer, the store and the job
 // return.
 func (r *Runner) Distill(ctx context.Context, job *memory.Job, ref string, o Options) (done Result, err error) {
+	if job == nil {
+		return Result{}, errJob
+	}
 	ctx, span := job.Begin(ctx, telemetry.Distill)
 	defer span.Done(&err)
 	defer done.count(&span)

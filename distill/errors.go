@@ -49,6 +49,8 @@ var (
 // invalid is bad input. The rule is a fixed phrase (M2).
 func invalid(rule string) error { return fmt.Errorf("distill: %s: %w", rule, memory.ErrValidation) }
 
+var errJob = invalid("the job is nil: open one by Bank.Background or Bank.Pass")
+
 func leaks(what string) error { return fmt.Errorf("distill: %s: %w", what, memory.ErrSecretLeakage) }
 
 // hostFailed is the error of a part of the host; that of the caller's context stays as it is.

@@ -95,6 +95,9 @@ func (l IndexLine) digest(ref string) Digest {
 // Its cost is that of [Runner.Index]. Errors: [ErrIndex]; what the store, the job and the
 // workspace return.
 func (r *Runner) Reindex(ctx context.Context, job *memory.Job) (File, error) {
+	if job == nil {
+		return File{}, errJob
+	}
 	for {
 		h, err := readHead(ctx, job)
 		if err != nil {

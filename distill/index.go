@@ -70,6 +70,9 @@ func (x Index) Encode() string {
 // now. It reads no archive, but the entries, in batches: its cost is near-linear in the
 // number and the size of the summaries that the tenant has.
 func (r *Runner) Index(ctx context.Context, job *memory.Job) (Index, error) {
+	if job == nil {
+		return Index{}, errJob
+	}
 	addresses := map[string]map[string]Digest{} // by ref and entry
 	for d, err := range archives(ctx, job, "") {
 		if err != nil {

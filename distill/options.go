@@ -68,10 +68,10 @@ type Options struct {
 
 func (o *Options) check() error {
 	if o.Sources > RemoveSources {
-		return invalid("no such policy for sources")
+		return invalid("Options.Sources is no Policy")
 	}
 	if o.TokenBudget < 0 {
-		return invalid("a token budget below 1")
+		return invalid("Options.TokenBudget is below 0: 0 looks into Options.Configurable")
 	}
 	if o.Trigger == "" {
 		o.Trigger = events.CompactionHostManaged
@@ -89,7 +89,7 @@ func (r *Runner) budget(o Options) (int, error) {
 		}
 		n, ok := number(value)
 		if !ok || n != math.Trunc(n) || n < 1 {
-			return 0, invalid(BudgetKey + " is not an integer above 0")
+			return 0, invalid("Options.Configurable: " + BudgetKey + " is not an integer above 0")
 		}
 		asked = int(min(n, float64(r.cfg.MaxTokenBudget)))
 	}

@@ -26,7 +26,7 @@ func parseRetention(s string) (retention, error) {
 	}
 	m := iso.FindStringSubmatch(s)
 	if m == nil || strings.HasSuffix(s, "T") {
-		return retention{}, invalid("not an ISO 8601 duration")
+		return retention{}, invalid("the retention is no ISO 8601 duration, such as P90D or PT12H: see Config.ArchiveRetention")
 	}
 	n := func(i int) int {
 		v, _ := strconv.Atoi(m[i]) // digits by the pattern, or nothing
@@ -39,7 +39,7 @@ func parseRetention(s string) (retention, error) {
 			time.Duration(n(8))*time.Second + time.Duration(frac)*time.Millisecond,
 	}
 	if r.years+r.months+r.days == 0 && r.clock == 0 {
-		return retention{}, invalid("an archive retention of nothing")
+		return retention{}, invalid("the retention is nothing: leave Config.ArchiveRetention empty to keep archives for ever")
 	}
 	return r, nil
 }

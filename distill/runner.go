@@ -54,9 +54,19 @@ func New(cfg Config) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if min(cfg.MaxTokenBudget, cfg.MaxInputEntries, cfg.MaxOutputBytes) < 0 || cfg.SummarizerTimeout < 0 ||
-		int64(max(cfg.MaxTokenBudget, cfg.MaxOutputBytes)) > events.MaxInteger {
-		return nil, invalid("a limit is out of range")
+	for _, limit := range []struct {
+		name  string
+		value int64
+	}{
+		{"MaxTokenBudget", int64(cfg.MaxTokenBudget)}, {"MaxInputEntries", int64(cfg.MaxInputEntries)},
+		{"MaxOutputBytes", int64(cfg.MaxOutputBytes)}, {"SummarizerTimeout", int64(cfg.SummarizerTimeout)},
+	} {
+		if limit.value < 0 {
+			return nil, invalid("Config." + limit.name + " is below zero: 0 means the default")
+		}
+	}
+	if int64(max(cfg.MaxTokenBudget, cfg.MaxOutputBytes)) > events.MaxInteger {
+		return nil, invalid("Config.MaxTokenBudget or Config.MaxOutputBytes is above 2^53-1")
 	}
 	if cfg.Tokenizer == nil {
 		cfg.Tokenizer = Estimator{}

@@ -7,7 +7,7 @@ var surroundings = map[string]surrounding{
 	`db, err := sqlite.Open(ctx, "memory.db", sqlite.Options{}) // github.com/openwop/agentmemory/memory/sqlite`: {},
 
 	// The README: ranked reads. What stands below a recall as a comment is what it finds.
-	`bank, err := memory.New(store, memory.Config{Ranker: recall.New(recall.Config{})})`: {
+	`ranker, err := recall.New(recall.Config{})`: {
 		top: `
 func put(ctx context.Context, bank *memory.Bank, d memory.Draft) {
 	err := bank.Pass(ctx, memory.JobConfig{ID: "import", Tenant: "acme", Redactor: redact.New(redact.Config{})}, func(job *memory.Job) error {

@@ -144,7 +144,7 @@ func (h *Handler) lineage(q *request) (any, error) {
 func (h *Handler) kin(q *request, ref, head string) (docs []entryDoc, more bool, err error) {
 	// The job has nothing to redact, since it writes nothing. It is not ended: it holds nothing, and
 	// ending it could deliver an event.
-	job, err := h.Bank.Background(memory.JobConfig{ID: "inspector", Tenant: q.tenant, Redactor: writesNothing{}})
+	job, err := h.Bank.Background(memory.JobConfig{ID: jobID, Tenant: q.tenant, Redactor: writesNothing{q.tenant}})
 	if err != nil {
 		return nil, false, err
 	}
@@ -185,11 +185,20 @@ func (h *Handler) kin(q *request, ref, head string) (docs []entryDoc, more bool,
 	return docs[:min(len(docs), mostKin)], more, nil
 }
 
-type writesNothing struct{}
+// jobID is the id of the jobs by which the inspector reads.
+const jobID = "inspector"
 
-func (writesNothing) Redact(string) (string, error) {
+// writesNothing is the redactor of a job that only reads: it lets the names of the job and of its
+// tenant through, and nothing else.
+type writesNothing struct{ tenant string }
+
+func (w writesNothing) Redact(text string) (string, error) {
+	if text == jobID || text == w.tenant {
+		return text, nil
+	}
 	return "", errors.New("inspector: nothing is written")
 }
+
 func (writesNothing) RedactDerived(string) (string, error) {
 	return "", errors.New("inspector: nothing is written")
 }

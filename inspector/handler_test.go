@@ -82,7 +82,9 @@ func inspect(t *testing.T) *inspected {
 			require.NoError(t, err)
 		})
 	}
-	looked, err := memory.New(memory.ReadOnly(store), memory.Config{Now: now, Ranker: recall.New(recall.Config{})})
+	ranker, err := recall.New(recall.Config{})
+	require.NoError(t, err)
+	looked, err := memory.New(memory.ReadOnly(store), memory.Config{Now: now, Ranker: ranker})
 	require.NoError(t, err)
 	model, err := capability.Derive(capability.Inputs{Bank: x.bank})
 	require.NoError(t, err)

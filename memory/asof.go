@@ -26,7 +26,7 @@ func (b *Bank) AsOf(ctx context.Context, tenant string, t Token) (_ Reader, err 
 
 func (b *Bank) asOf(ctx context.Context, tenant string, t Token) (*asOf, error) {
 	if b.versions == nil {
-		return nil, fail(ErrNotProvided, "AsOf needs a Versioned store")
+		return nil, fail(ErrNotProvided, "AsOf needs a store that is driver.Versioned")
 	}
 	snap, err := t.snapshot(tenant)
 	if err != nil {
@@ -55,7 +55,7 @@ func (b *Bank) asOf(ctx context.Context, tenant string, t Token) (*asOf, error) 
 // or that of the context; the store must be Versioned.
 func (b *Bank) Check(ctx context.Context, tenant string, t Token, refs ...string) (reason string, err error) {
 	if b.versions == nil {
-		return "", fail(ErrNotProvided, "tokens need a Versioned store")
+		return "", fail(ErrNotProvided, "tokens need a store that is driver.Versioned")
 	}
 	snap, err := t.snapshot(tenant)
 	if err == errToken {

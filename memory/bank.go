@@ -118,10 +118,18 @@ type Bank struct {
 // cannot bear.
 func New(a driver.Adapter, cfg Config) (*Bank, error) {
 	if a == nil {
-		return nil, fail(ErrValidation, "no store")
+		return nil, fail(ErrValidation, "the store is nil: give New a driver.Adapter, such as inmem.New()")
 	}
-	if cfg.MaxEntryBytes < 0 || cfg.Horizon < 0 || cfg.MaxUndelivered < 0 || cfg.LedgerRetention < 0 {
-		return nil, fail(ErrValidation, "a limit is below zero")
+	for _, limit := range []struct {
+		name  string
+		value int64
+	}{
+		{"MaxEntryBytes", int64(cfg.MaxEntryBytes)}, {"Horizon", int64(cfg.Horizon)},
+		{"MaxUndelivered", int64(cfg.MaxUndelivered)}, {"LedgerRetention", int64(cfg.LedgerRetention)},
+	} {
+		if limit.value < 0 {
+			return nil, fail(ErrValidation, "Config."+limit.name+" is below zero: 0 means the default")
+		}
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -154,26 +162,26 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 		b.traits = d.Traits()
 	}
 	if b.tx == nil && (b.versions != nil || b.scheduler != nil || b.tenants != nil) {
-		return nil, fail(ErrValidation, "the store grants a step without the Transactor below it")
+		return nil, fail(ErrValidation, "the store offers driver.Versioned, Scheduler or Tenants and is no driver.Transactor, which these need")
 	}
 	if cfg.RunLog {
 		log, ok := driver.As[events.RunLog](a)
 		switch {
 		case cfg.Sink != nil:
-			return nil, fail(ErrValidation, "the store's run log goes with no sink")
+			return nil, fail(ErrValidation, "Config.RunLog takes the place of Config.Sink: set one of them")
 		case !ok || b.tx == nil:
-			return nil, fail(ErrNotProvided, "the store keeps no run log")
+			return nil, fail(ErrNotProvided, "Config.RunLog needs a store that is an events.RunLog and a driver.Transactor: set Config.Sink instead")
 		}
 		b.cfg.Sink = log
 	}
 	if cfg.WriteEvents && b.cfg.Sink == nil {
-		return nil, fail(ErrValidation, "write events need a sink")
+		return nil, fail(ErrValidation, "Config.WriteEvents needs Config.Sink or Config.RunLog, which takes the events")
 	}
 	if cfg.WriteEvents && b.tx == nil {
-		return nil, fail(ErrNotProvided, "write events need a Transactor")
+		return nil, fail(ErrNotProvided, "Config.WriteEvents needs a store that is a driver.Transactor")
 	}
 	if cfg.Limits != nil && b.tx == nil {
-		return nil, fail(ErrNotProvided, "limits need a Transactor")
+		return nil, fail(ErrNotProvided, "Config.Limits needs a store that is a driver.Transactor")
 	}
 	if err := b.introduce(); err != nil {
 		return nil, err
@@ -190,7 +198,7 @@ func (b *Bank) introduce() (err error) {
 		b.model, err = named("the ranker", b.cfg.Ranker.Model)
 	}
 	if err == nil && b.model != "" && b.tx == nil {
-		err = fail(ErrNotProvided, "ranking by meaning needs a Transactor")
+		err = fail(ErrNotProvided, "Config.Ranker ranks by meaning, which needs a store that is a driver.Transactor: give it no embedder")
 	}
 	return err
 }
@@ -253,8 +261,8 @@ func (b *Bank) resolve(ctx context.Context, tenant, ref string) (Scope, error) {
 	if err := b.ticking(); err != nil {
 		return Scope{}, err
 	}
-	if !validRef(ref) {
-		return Scope{}, fail(ErrValidation, "malformed memoryRef")
+	if err := checkRef(ref); err != nil {
+		return Scope{}, err
 	}
 	if b.cfg.Resolver != nil {
 		owner, err := hostcall.Call(ctx, "the resolver", PluginTimeout, func(ctx context.Context) (string, error) { return b.cfg.Resolver(ctx, ref) })
@@ -269,9 +277,12 @@ func (b *Bank) resolve(ctx context.Context, tenant, ref string) (Scope, error) {
 }
 
 // visible is resolve for a read: held is false for a ref under which the tenant has
-// nothing, whatever the reason. The only errors are that of the context and that of a
-// resolver which could not look.
+// nothing, whatever the reason. The only errors are that of the context, that of a
+// resolver which could not look, and [ErrValidation] for a tenant that can be no tenant's name.
 func (b *Bank) visible(ctx context.Context, tenant, ref string) (s Scope, held bool, err error) {
+	if err := checkTenant(tenant); err != nil {
+		return Scope{}, false, err
+	}
 	if s, err = b.resolve(ctx, tenant, ref); err == nil {
 		return s, true, nil
 	}

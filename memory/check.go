@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -38,20 +39,51 @@ const (
 	maxLabelBytes = 16 << 10 // of their text
 )
 
-func validTenant(t string) bool { return identifier.Valid(t, driver.MaxTenantBytes) }
 func validRunID(id string) bool { return identifier.Valid(id, maxRunIDBytes) }
 func validID(id string) bool    { return identifier.Valid(id, driver.MaxIDBytes) }
 
-// validRef accepts the shape of a memoryRef: 1 to 256 characters, nothing that
-// looks like path traversal.
-func validRef(ref string) bool {
-	return identifier.Valid(ref, driver.MaxRefBytes) &&
-		utf8.RuneCountInString(ref) <= maxRefChars && !strings.Contains(ref, "..")
+// checkName refuses an identifier that is not [identifier.Valid]; the error calls it what.
+func checkName(what, name string, limit int) error {
+	switch {
+	case identifier.Valid(name, limit):
+		return nil
+	case name == "":
+		return fail(ErrValidation, what+" is empty")
+	case len(name) > limit:
+		return fail(ErrValidation, fmt.Sprintf("%s is longer than %d bytes", what, limit))
+	}
+	return fail(ErrValidation, what+" is not UTF-8 or has control characters")
 }
 
-// validLabel accepts the shape of a subject label.
-func validLabel(s string) bool {
-	return identifier.Valid(s, driver.MaxLabelBytes) && utf8.RuneCountInString(s) <= maxRefChars
+func checkTenant(tenant string) error {
+	return checkName("the tenant", tenant, driver.MaxTenantBytes)
+}
+
+// checkRef refuses what is no memoryRef: it has 1 to 256 characters and nothing that looks like
+// path traversal.
+func checkRef(ref string) error {
+	if err := checkName("the memoryRef", ref, driver.MaxRefBytes); err != nil {
+		return err
+	}
+	if strings.Contains(ref, "..") {
+		return fail(ErrValidation, `the memoryRef has ".."`)
+	}
+	return checkChars("the memoryRef", ref)
+}
+
+// checkSubject refuses what is no subject label.
+func checkSubject(subject string) error {
+	if err := checkName("a subject", subject, driver.MaxLabelBytes); err != nil {
+		return err
+	}
+	return checkChars("a subject", subject)
+}
+
+func checkChars(what, name string) error {
+	if utf8.RuneCountInString(name) > maxRefChars {
+		return fail(ErrValidation, fmt.Sprintf("%s is longer than %d characters", what, maxRefChars))
+	}
+	return nil
 }
 
 // validText accepts text that every store can hold.

@@ -65,11 +65,11 @@ func (b *Bank) Documents(ctx context.Context, tenant string, q DocumentQuery) it
 
 func (b *Bank) eachDocument(ctx context.Context, q DocumentQuery, yield func(Document, error) bool) {
 	if b.tx == nil {
-		yield(Document{}, fail(ErrNotProvided, "documents need a Transactor"))
+		yield(Document{}, fail(ErrNotProvided, "documents need a store that is a driver.Transactor"))
 		return
 	}
-	if !validTenant(q.Tenant) {
-		yield(Document{}, fail(ErrValidation, "malformed tenant"))
+	if err := checkTenant(q.Tenant); err != nil {
+		yield(Document{}, err)
 		return
 	}
 	for d, err := range b.tx.Documents(ctx, q) {
@@ -83,7 +83,7 @@ func (b *Bank) eachDocument(ctx context.Context, q DocumentQuery, yield func(Doc
 // at most limit of it. It fails with [ErrNotProvided] if the store is not a Scheduler.
 func (b *Bank) Due(ctx context.Context, kind string, limit int) ([]Document, error) {
 	if b.scheduler == nil {
-		return nil, fail(ErrNotProvided, "what is due needs a Scheduler")
+		return nil, fail(ErrNotProvided, "what is due needs a store that is a driver.Scheduler")
 	}
 	if err := b.ticking(); err != nil {
 		return nil, err
@@ -99,11 +99,11 @@ func (b *Bank) Due(ctx context.Context, kind string, limit int) ([]Document, err
 // one, and nothing happened; [ErrForbidden] for a ref that is not the tenant's;
 // [ErrValidation] for anything but machinery.
 func (b *Bank) Swap(ctx context.Context, tenant string, swaps ...DocumentSwap) ([]int64, error) {
-	if b.tx == nil || b.traits.ReadOnly {
-		return nil, fail(ErrNotProvided, "documents need a Transactor")
+	if err := b.changeable("documents"); err != nil {
+		return nil, err
 	}
-	if !validTenant(tenant) {
-		return nil, fail(ErrValidation, "malformed tenant")
+	if err := checkTenant(tenant); err != nil {
+		return nil, err
 	}
 	if err := b.ticking(); err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (b *Bank) Swap(ctx context.Context, tenant string, swaps ...DocumentSwap) (
 		m.Documents[i] = x
 	}
 	if !m.MachineryOnly() {
-		return nil, fail(ErrValidation, "only machinery can be swapped without a job")
+		return nil, fail(ErrValidation, "Swap takes documents of the class Machinery only: write others by Job.Rewrite")
 	}
 	made, err := b.commit(ctx, tenant, m)
 	return made.Revs, err
@@ -133,7 +133,7 @@ func (j *Job) documents(ctx context.Context, s Scope, swaps []DocumentSwap) ([]D
 	out := make([]DocumentSwap, 0, len(swaps))
 	for _, x := range swaps {
 		if x.Ref != "" && x.Ref != s.Ref {
-			return nil, fail(ErrValidation, "a document of another ref")
+			return nil, fail(ErrValidation, "a document names another ref than the rewrite: leave Document.Ref empty or give the rewrite's")
 		}
 		x.Tenant = s.Tenant
 		if x.Act == Set || x.Act == Retain {
@@ -148,7 +148,7 @@ func (j *Job) documents(ctx context.Context, s Scope, swaps []DocumentSwap) ([]D
 
 // screen lets a document into the store as its class allows.
 func (j *Job) screen(ctx context.Context, x *DocumentSwap) error {
-	if err := j.identifiers(ctx, append([]string{x.Kind, x.Key, x.Group}, x.Subjects...)...); err != nil {
+	if err := j.identifiers(ctx, append(names("a subject of a document", x.Subjects...), name{"Document.Kind", x.Kind}, name{"Document.Key", x.Key}, name{"Document.Group", x.Group})...); err != nil {
 		return err
 	}
 	if x.Act == Retain {
@@ -156,11 +156,11 @@ func (j *Job) screen(ctx context.Context, x *DocumentSwap) error {
 	}
 	switch x.Class {
 	case Machinery:
-		return j.identifiers(ctx, string(x.Value))
+		return j.identifiers(ctx, name{"the value of a document of the class Machinery", string(x.Value)})
 	case Content:
 		clean, err := j.clean(ctx, string(x.Value), true)
 		if err == nil && clean != string(x.Value) {
-			err = fail(ErrSecretLeakage, "a document holds a secret")
+			err = fail(ErrSecretLeakage, "the value of a document holds a secret: pass its texts through Job.Redact first")
 		}
 		return err
 	default:

@@ -2,7 +2,9 @@ package memory
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -11,7 +13,8 @@ import (
 
 // Redactor takes the secrets of one run, or of one background pass, out of text.
 // *redact.SecretRegistry is one. Its methods must be safe for concurrent use; an
-// error refuses the write.
+// error refuses the write. If the error has a method ContentFree() string, the bank's error
+// says what that returns, which must hold nothing of the text.
 //
 // A Redactor that is also an [io.Closer] belongs to its run: it is closed when the
 // run ends.
@@ -75,18 +78,14 @@ type writer struct {
 	runID    string
 	redactor Redactor
 	inline   bool // the redactor says that it returns promptly
+
+	background bool
+
+	closed *atomic.Bool // whether the redactor is, by the end of the run or job that owns it
 }
 
-func newWriter(b *Bank, tenant, runID string, r Redactor) (writer, error) {
-	switch {
-	case !validTenant(tenant):
-		return writer{}, fail(ErrValidation, "malformed tenant")
-	case !validRunID(runID):
-		return writer{}, fail(ErrValidation, "malformed run id")
-	case r == nil:
-		return writer{}, fail(ErrValidation, "no redactor: give an empty registry to declare that there are no secrets")
-	}
-	w := writer{bank: b, tenant: tenant, runID: runID, redactor: r}
+func newWriter(b *Bank, tenant, runID string, r Redactor, background bool) (writer, error) {
+	w := writer{bank: b, tenant: tenant, runID: runID, redactor: r, background: background, closed: new(atomic.Bool)}
 	if p, ok := r.(interface{ Inline() bool }); ok {
 		inline, err := hostcall.Inline(theRedactor, func() (bool, error) { return p.Inline(), nil })
 		if err != nil {
@@ -94,8 +93,32 @@ func newWriter(b *Bank, tenant, runID string, r Redactor) (writer, error) {
 		}
 		w.inline = inline
 	}
-	return w, nil
+	return w, w.check()
 }
+
+// check refuses malformed names, and to be without a redactor.
+func (w writer) check() error {
+	if err := checkTenant(w.tenant); err != nil {
+		return err
+	}
+	if err := checkName(w.run().what, w.runID, maxRunIDBytes); err != nil {
+		return err
+	}
+	if w.redactor == nil {
+		return fail(ErrValidation, "the Redactor is nil: give an empty registry, redact.New, to declare that there are no secrets")
+	}
+	return nil
+}
+
+// run is the id of the run or job.
+func (w writer) run() name {
+	if w.background {
+		return name{"the job's id", w.runID}
+	}
+	return name{"the run's id", w.runID}
+}
+
+func (w writer) owner() name { return name{"the tenant", w.tenant} }
 
 // entry turns a draft into the entry to store as of the instant now (M3, M4, M9).
 // derived asks for the redaction of derived text.
@@ -103,25 +126,28 @@ func (w writer) entry(ctx context.Context, d Draft, derived bool, now time.Time)
 	e := Entry{CreatedAt: now, RunID: w.runID}
 	if !d.CreatedAt.IsZero() {
 		if e.CreatedAt = millis(d.CreatedAt); e.CreatedAt.After(now) {
-			return Entry{}, fail(ErrValidation, "createdAt lies in the future")
+			return Entry{}, fail(ErrValidation, "Draft.CreatedAt lies in the future")
 		}
 	}
 	if !validInstant(e.CreatedAt) {
-		return Entry{}, fail(ErrValidation, "createdAt is outside the years 1 to 9999")
+		return Entry{}, fail(ErrValidation, "Draft.CreatedAt, or the bank's clock, is outside the years 1 to 9999")
 	}
 	if d.TTL != 0 {
-		if d.TTL < 0 || !d.ExpiresAt.IsZero() {
-			return Entry{}, fail(ErrValidation, "a TTL below zero, or beside expiresAt")
+		if d.TTL < 0 {
+			return Entry{}, fail(ErrValidation, "Draft.TTL is below zero: 0 is none")
+		}
+		if !d.ExpiresAt.IsZero() {
+			return Entry{}, fail(ErrValidation, "Draft has both TTL and ExpiresAt: set one of them")
 		}
 		d.ExpiresAt = now.Add(d.TTL)
 	}
 	if !d.ExpiresAt.IsZero() {
 		e.ExpiresAt = millis(d.ExpiresAt)
 		if !validInstant(e.ExpiresAt) {
-			return Entry{}, fail(ErrValidation, "expiresAt is outside the years 1 to 9999")
+			return Entry{}, fail(ErrValidation, "Draft.ExpiresAt, or the end of Draft.TTL, is outside the years 1 to 9999")
 		}
 		if !e.LiveAt(now) {
-			return Entry{}, fail(ErrValidation, "expiresAt is not in the future")
+			return Entry{}, fail(ErrValidation, "Draft.ExpiresAt, or the end of Draft.TTL, is not in the future of the bank's clock")
 		}
 	}
 	var err error
@@ -129,28 +155,33 @@ func (w writer) entry(ctx context.Context, d Draft, derived bool, now time.Time)
 		return Entry{}, err
 	}
 	if len(e.Content) > w.bank.cfg.MaxEntryBytes {
-		return Entry{}, fail(ErrValidation, "the content is too large")
+		return Entry{}, fail(ErrValidation, fmt.Sprintf("Draft.Content has more than %d bytes once redacted: see Config.MaxEntryBytes", w.bank.cfg.MaxEntryBytes))
 	}
 	if e.Tags, err = w.tags(ctx, d.Tags, derived); err != nil {
 		return Entry{}, err
 	}
 	for _, s := range d.Subjects {
-		if !validLabel(s) {
-			return Entry{}, fail(ErrValidation, "malformed subject")
+		if err := checkSubject(s); err != nil {
+			return Entry{}, err
 		}
 	}
 	if err := checkLabels(e.Tags, d.Subjects); err != nil {
 		return Entry{}, err
 	}
-	for _, id := range []string{d.NodeID, d.AgentID} {
-		if id != "" && !validRunID(id) {
-			return Entry{}, fail(ErrValidation, "malformed node or agent id")
+	attributed := []name{{"Draft.NodeID", d.NodeID}, {"Draft.AgentID", d.AgentID}}
+	for _, n := range attributed {
+		if n.id == "" {
+			continue
+		}
+		if err := checkName(n.what, n.id, maxRunIDBytes); err != nil {
+			return Entry{}, err
 		}
 	}
 	if err := w.checkKey(d.Key); err != nil {
 		return Entry{}, err
 	}
-	if err := w.identifiers(ctx, append([]string{d.NodeID, d.AgentID, d.Key}, d.Subjects...)...); err != nil {
+	attributed = append(attributed, name{"Draft.Key", d.Key})
+	if err := w.identifiers(ctx, append(attributed, names("a subject", d.Subjects...)...)...); err != nil {
 		return Entry{}, err
 	}
 	e.Subjects = slices.Clone(d.Subjects)
@@ -169,10 +200,10 @@ func (w writer) tags(ctx context.Context, tags []string, derived bool) ([]string
 			return nil, err
 		}
 		if !validTag(t) {
-			return nil, fail(ErrValidation, "a tag is too long")
+			return nil, fail(ErrValidation, fmt.Sprintf("a tag is longer than %d characters once redacted", maxTagChars))
 		}
 		if isProvenance(t) {
-			return nil, fail(ErrValidation, "a tag of the bank's own")
+			return nil, fail(ErrValidation, "a tag begins with compacted-from: or archive:, which only the bank writes")
 		}
 		out = append(out, t)
 	}
@@ -188,7 +219,7 @@ func checkLabels(tags, subjects []string) error {
 		}
 	}
 	if len(tags)+len(subjects) > maxLabels || size > maxLabelBytes {
-		return fail(ErrValidation, "too many or too long tags and subjects")
+		return fail(ErrValidation, fmt.Sprintf("tags and subjects are more than %d or have more than %d bytes together", maxLabels, maxLabelBytes))
 	}
 	return nil
 }
@@ -196,7 +227,7 @@ func checkLabels(tags, subjects []string) error {
 // clean redacts free text.
 func (w writer) clean(ctx context.Context, text string, derived bool) (string, error) {
 	if !validText(text) {
-		return "", fail(ErrValidation, "text is not UTF-8 or holds U+0000")
+		return "", fail(ErrValidation, "a text is not UTF-8 or has U+0000")
 	}
 	redact := Redactor.Redact
 	if derived {
@@ -204,10 +235,10 @@ func (w writer) clean(ctx context.Context, text string, derived bool) (string, e
 	}
 	out, err := w.redacted(ctx, redact, text)
 	if err != nil {
-		return "", refused(ctx, err)
+		return "", w.refused(ctx, err)
 	}
 	if out != text && !validText(out) {
-		return "", fail(ErrSecretLeakage, "the redactor gave text that is not UTF-8")
+		return "", fail(ErrSecretLeakage, "the redactor gave text that is not UTF-8 or has U+0000")
 	}
 	return out, nil
 }
@@ -222,27 +253,45 @@ func (w writer) redacted(ctx context.Context, redact func(Redactor, string) (str
 	return hostcall.Call(ctx, theRedactor, PluginTimeout, func(context.Context) (string, error) { return redact(w.redactor, text) })
 }
 
-// refused is the error of a text that the redactor did not give back.
-func refused(ctx context.Context, err error) error {
+// refused is the error of a text that the redactor did not let through.
+func (w writer) refused(ctx context.Context, err error) error {
 	if err == ctx.Err() || hostcall.Misbehaved(err) {
 		return hostFailed(ctx, theRedactor, err)
 	}
-	return failWith(ErrSecretLeakage, "the redactor refused", err)
+	reason := contentFree(err)
+	switch {
+	case w.closed.Load():
+		reason = "the run that this child belongs to has ended, and its redactor is closed: end children before their parent"
+	case reason == "":
+		reason = "the redactor failed"
+	}
+	return failWith(ErrSecretLeakage, reason, err)
+}
+
+// name is an identifier, with what an error calls it.
+type name struct{ what, id string }
+
+func names(what string, ids ...string) []name {
+	out := make([]name, len(ids))
+	for i, id := range ids {
+		out[i] = name{what, id}
+	}
+	return out
 }
 
 // identifiers refuses names that hold a secret: rewriting one would make it another
 // name. Every identifier on its way to the store or the sink comes through here.
-func (w writer) identifiers(ctx context.Context, ids ...string) error {
-	for _, id := range ids {
-		if id == "" {
+func (w writer) identifiers(ctx context.Context, ids ...name) error {
+	for _, n := range ids {
+		if n.id == "" {
 			continue
 		}
-		out, err := w.redacted(ctx, Redactor.Redact, id)
+		out, err := w.redacted(ctx, Redactor.Redact, n.id)
 		if err != nil {
-			return refused(ctx, err)
+			return w.refused(ctx, err)
 		}
-		if out != id {
-			return fail(ErrSecretLeakage, "an identifier holds a secret")
+		if out != n.id {
+			return fail(ErrSecretLeakage, n.what+" holds a secret: an identifier is stored as it is")
 		}
 	}
 	return nil

@@ -47,7 +47,7 @@ var (
 	// ErrSnapshotUnavailable: memory can no longer be read as it was then. Live
 	// memory is never given instead.
 	ErrSnapshotUnavailable = driver.ErrSnapshotUnavailable
-	// ErrNotProvided: the store does not offer what the call needs.
+	// ErrNotProvided: the store or the bank's Config lacks what the call needs.
 	ErrNotProvided = driver.ErrNotProvided
 	// ErrBacklog: too many events wait for the sink; nothing was written.
 	ErrBacklog = driver.ErrBacklog
@@ -60,7 +60,7 @@ var (
 	ErrDiverged = driver.ErrDiverged
 	// ErrOutcomeUnknown: it cannot be told whether the change was made.
 	ErrOutcomeUnknown = driver.ErrOutcomeUnknown
-	// ErrInternal: the store or the sink failed.
+	// ErrInternal: the store or a part of the host failed; the text names it.
 	ErrInternal = driver.ErrInternal
 )
 
@@ -86,9 +86,12 @@ func both(a, b error) error {
 	return errors.Join(a, b)
 }
 
-// shape turns what a store, a sink or a resolver said into what this package returns:
+// shape turns what a store said into what this package returns:
 // an *driver.Error, or the error of a context as it is.
-func shape(err error) error {
+func shape(err error) error { return shapeOf("the store", err) }
+
+// shapeOf is shape for what a part of the host said.
+func shapeOf(part string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -98,7 +101,11 @@ func shape(err error) error {
 	kinds := []*driver.Kind{ErrNotFound, ErrValidation, ErrSecretLeakage, ErrConflict, ErrSnapshotUnavailable, ErrNotProvided, ErrOutcomeUnknown, ErrStorageLimit, ErrBacklog, ErrInternal}
 	for _, kind := range kinds {
 		if errors.Is(err, kind) {
-			return failWith(kind, "", err)
+			detail := contentFree(err)
+			if kind == ErrInternal && detail == "" {
+				detail = part + " failed"
+			}
+			return failWith(kind, detail, err)
 		}
 	}
 	for _, ended := range []error{context.Canceled, context.DeadlineExceeded} {
@@ -106,5 +113,14 @@ func shape(err error) error {
 			return ended
 		}
 	}
-	return failWith(ErrInternal, "", err)
+	return failWith(ErrInternal, part+" failed", err)
+}
+
+// contentFree is what an error says of itself by a method of that name, as those of packages
+// redact and recall do: a text that holds nothing of content, or nothing.
+func contentFree(err error) string {
+	if known := interface{ ContentFree() string }(nil); errors.As(err, &known) {
+		return known.ContentFree()
+	}
+	return ""
 }

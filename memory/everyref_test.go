@@ -66,8 +66,10 @@ func TestM1_ARewriteWithoutARefTouchesNoEntry(t *testing.T) {
 	_, err := job.Rewrite(ctx, "", memory.Rewrite{Documents: own})
 	require.NoError(t, err)
 	require.NotZero(t, document(t, job, "", "k", "own").Rev)
-	marked, err := h.Background(memory.JobConfig{ID: "pass-s3cr3t-value", Tenant: "acme", Redactor: newVault("k", "s3cr3t-value")})
+	keys := newVault()
+	marked, err := h.Background(memory.JobConfig{ID: "pass-s3cr3t-value", Tenant: "acme", Redactor: keys})
 	require.NoError(t, err)
+	keys.values["k"] = "s3cr3t-value" // registered too late
 	_, err = marked.Rewrite(ctx, "", memory.Rewrite{Documents: one(memory.Document{Kind: "k", Key: "b"})})
 	require.ErrorIs(t, err, memory.ErrSecretLeakage)
 }

@@ -30,13 +30,14 @@ func (b *Bank) Export(ctx context.Context, tenant, subject string) iter.Seq2[Exp
 }
 
 func (b *Bank) export(ctx context.Context, tenant, subject string, yield func(Exported, error) bool) error {
-	switch {
-	case !validTenant(tenant):
-		return fail(ErrValidation, "malformed tenant")
-	case !validLabel(subject):
-		return fail(ErrValidation, "malformed subject")
-	case b.tx == nil:
-		return fail(ErrNotProvided, "an export needs a Transactor")
+	if err := checkTenant(tenant); err != nil {
+		return err
+	}
+	if err := checkSubject(subject); err != nil {
+		return err
+	}
+	if b.tx == nil {
+		return fail(ErrNotProvided, "an export needs a store that is a driver.Transactor")
 	}
 	about := map[string]map[string]bool{} // by ref, the ids
 	for rec, err := range b.tx.History(ctx, tenant, driver.HistoryQuery{Subject: subject}) {

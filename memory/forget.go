@@ -52,11 +52,11 @@ func (b *Bank) Forget(ctx context.Context, tenant, subject string) (done Forgott
 	ctx, span := b.Begin(ctx, telemetry.Forget)
 	defer span.Done(&err)
 	defer done.count(&span)
-	if !validTenant(tenant) {
-		return Forgotten{}, fail(ErrValidation, "malformed tenant")
+	if err := checkTenant(tenant); err != nil {
+		return Forgotten{}, err
 	}
-	if !validLabel(subject) {
-		return Forgotten{}, fail(ErrValidation, "malformed subject")
+	if err := checkSubject(subject); err != nil {
+		return Forgotten{}, err
 	}
 	return b.eraseAll(ctx, tenant, func(ctx context.Context, x *erasure) error {
 		// What was derived from an entry carries its subjects, so that the label
@@ -81,8 +81,8 @@ func (b *Bank) Forget(ctx context.Context, tenant, subject string) (done Forgott
 // eraseAll plans and commits until a plan finds nothing left to erase.
 func (b *Bank) eraseAll(ctx context.Context, tenant string, plan func(context.Context, *erasure) error) (Forgotten, error) {
 	var done Forgotten
-	if b.tx == nil || b.traits.ReadOnly {
-		return done, fail(ErrNotProvided, "forgetting needs a Transactor")
+	if err := b.changeable("forgetting"); err != nil {
+		return done, err
 	}
 	for {
 		if err := b.ticking(); err != nil {

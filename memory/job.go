@@ -37,10 +37,14 @@ type Job struct {
 }
 
 // Background opens a job, which its caller ends by [Job.End]; [Bank.Pass] does both. It fails
-// with [ErrValidation] for a malformed ID or Tenant and without a Redactor, and makes no store
+// with [ErrValidation] for a malformed ID or Tenant and without a Redactor, and with
+// [ErrSecretLeakage] if the redactor is closed or finds a secret in the ID. It makes no store
 // call.
 func (b *Bank) Background(c JobConfig) (*Job, error) {
-	w, err := newWriter(b, c.Tenant, c.ID, c.Redactor)
+	w, err := newWriter(b, c.Tenant, c.ID, c.Redactor, true)
+	if err == nil {
+		err = w.identifiers(context.Background(), w.run()) // no write could carry it
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +172,7 @@ func (j *Job) Live(ctx context.Context, ref string, ids []string) ([]Entry, erro
 func (j *Job) live(ctx context.Context, ref string, ids []string) ([]Entry, error) {
 	s, held, err := j.look(ctx, ref)
 	if err == nil && j.bank.tx == nil {
-		err = fail(ErrNotProvided, "reading many entries needs a Transactor")
+		err = fail(ErrNotProvided, "reading many entries needs a store that is a driver.Transactor")
 	}
 	if !held || err != nil {
 		return nil, err
@@ -240,7 +244,7 @@ func (j *Job) History(ctx context.Context, ref string) iter.Seq2[Record, error] 
 	return func(yield func(Record, error) bool) {
 		s, held, err := j.look(ctx, ref)
 		if err == nil && j.bank.tx == nil {
-			err = fail(ErrNotProvided, "history needs a Transactor")
+			err = fail(ErrNotProvided, "history needs a store that is a driver.Transactor")
 		}
 		if err != nil {
 			yield(Record{}, err)

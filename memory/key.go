@@ -7,7 +7,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/openwop/agentmemory/internal/identifier"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -23,15 +22,13 @@ func keyDocument(s Scope, key string) Document {
 
 // checkKey refuses a key that no store could keep.
 func (w writer) checkKey(key string) error {
-	switch {
-	case key == "":
+	if key == "" {
 		return nil
-	case !identifier.Valid(key, driver.MaxKeyBytes):
-		return fail(ErrValidation, "malformed key")
-	case w.bank.tx == nil:
-		return fail(ErrNotProvided, "keys need a Transactor")
 	}
-	return nil
+	if w.bank.tx == nil {
+		return fail(ErrNotProvided, "Draft.Key needs a store that is a driver.Transactor")
+	}
+	return checkName("Draft.Key", key, driver.MaxKeyBytes)
 }
 
 // keyed returns the record of the entry that was put under a key; found is false if there
@@ -57,7 +54,7 @@ func (b *Bank) keyed(ctx context.Context, s Scope, key string) (rec Record, foun
 func again(rec Record, e *Entry) (Entry, error) {
 	there := &rec.Entry
 	if there.Content != e.Content || !slices.Equal(there.Tags, e.Tags) || !slices.Equal(there.Subjects, e.Subjects) {
-		return Entry{}, fail(ErrConflict, "another entry was put under the key")
+		return Entry{}, fail(ErrConflict, "another entry was put under Draft.Key: its content, tags or subjects differ")
 	}
 	if rec.State == Deleted {
 		return ownCopy(*there), fail(ErrDeleted, "")

@@ -71,7 +71,7 @@ func (b *Bank) ledger(tenant string, m *driver.Mutation, name func(string) (stri
 	}
 	value, err := json.Marshal(x)
 	if err != nil {
-		return DocumentSwap{}, failWith(ErrInternal, "", err)
+		return DocumentSwap{}, failWith(ErrInternal, "a note of the ledger of erasures is no JSON", err)
 	}
 	return DocumentSwap{Document: Document{
 		Scope: Scope{Tenant: tenant}, Kind: ledgerKind, Key: b.ids.next("era_", x.At),
@@ -102,7 +102,7 @@ func (b *Bank) Erasures(ctx context.Context, tenant string) iter.Seq2[Erasure, e
 		for d, err := range b.Documents(ctx, tenant, DocumentQuery{Kind: ledgerKind}) {
 			var x Erasure
 			if err == nil && json.Unmarshal(d.Value, &x) != nil {
-				err = fail(ErrInternal, "the ledger of erasures is damaged")
+				err = fail(ErrInternal, "a note of the ledger of erasures is damaged")
 			}
 			if !yield(x, err) || err != nil {
 				return
@@ -122,12 +122,12 @@ func (b *Bank) EraseAgain(ctx context.Context, tenant string, ledger []Erasure, 
 	ctx, span := b.Begin(ctx, telemetry.EraseAgain)
 	defer span.Done(&err)
 	defer done.count(&span)
-	if !validTenant(tenant) {
-		return Forgotten{}, fail(ErrValidation, "malformed tenant")
+	if err := checkTenant(tenant); err != nil {
+		return Forgotten{}, err
 	}
 	name := sameName
 	if r != nil {
-		w, err := newWriter(b, tenant, "erase-again", r)
+		w, err := newWriter(b, tenant, "erase-again", r, true)
 		if err != nil {
 			return Forgotten{}, err
 		}

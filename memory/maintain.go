@@ -117,12 +117,18 @@ func (b *Bank) trimLedger(ctx context.Context) (int, error) {
 	return removed, nil
 }
 
+// DefaultPause is the pause of a [Bank.Keep] that names none.
+const DefaultPause = 10 * time.Second
+
 // Keep maintains memory until the context ends, one round after the other with a pause
-// between them, and calls what else the host's engines need with each round, such as the
-// tick of a commitment engine. What fails is logged, if there is a Config.Logger, and
+// between them, which is [DefaultPause] if it is 0 or below, and calls what else the host's
+// engines need with each round, such as the tick of a commitment engine. What fails is logged, if there is a Config.Logger, and
 // tried again with the next round. It returns the error of the context. A host calls it
 // once in a goroutine of its own. What it is given to call has no time but the context's.
 func (b *Bank) Keep(ctx context.Context, pause time.Duration, also ...func(context.Context) error) error {
+	if pause <= 0 {
+		pause = DefaultPause
+	}
 	for {
 		began := time.Now()
 		done, err := b.Maintain(ctx)

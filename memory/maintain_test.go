@@ -203,7 +203,7 @@ func TestKeepSurvivesWhatItIsGiven(t *testing.T) {
 	h := newHost(t)
 	ctx, cancel := context.WithCancel(ctx)
 	var first, second int
-	err := h.Keep(ctx, 0, func(context.Context) error {
+	err := h.Keep(ctx, time.Nanosecond, func(context.Context) error {
 		first++
 		panic("canary")
 	}, func(context.Context) error {

@@ -326,5 +326,5 @@ func TestS1_RankersAreContained(t *testing.T) {
 	require.Equal(t, memory.CodeCanceled, memory.CodeOf(err))
 	rank = func(context.Context, *memory.View, memory.Search) ([]memory.Hit, error) { panic("canary") }
 	_, err = h.Recall(ctx, "acme", "m", memory.Search{Text: "x"})
-	require.EqualError(t, err, "memory: storage failure: the ranker panicked")
+	require.EqualError(t, err, "memory: internal failure: the ranker panicked")
 }

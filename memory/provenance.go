@@ -35,7 +35,7 @@ func compactedTag(runID string) string {
 func (w writer) provenance(ctx context.Context, d *Derived) ([]string, error) {
 	if !d.Compacted {
 		if d.Archive != "" {
-			return nil, fail(ErrValidation, "an archive without a compaction")
+			return nil, fail(ErrValidation, "Derived.Archive is set without Derived.Compacted")
 		}
 		return nil, nil
 	}
@@ -45,8 +45,8 @@ func (w writer) provenance(ctx context.Context, d *Derived) ([]string, error) {
 	}
 	for _, t := range tags {
 		if !validTag(t) {
-			return nil, fail(ErrValidation, "a provenance tag is too long")
+			return nil, fail(ErrValidation, "the job's id or Derived.Archive is too long for a tag of 256 characters")
 		}
 	}
-	return tags, w.identifiers(ctx, tags...)
+	return tags, w.identifiers(ctx, names("the job's id or Derived.Archive", tags...)...)
 }

@@ -50,11 +50,14 @@ const (
 func (b *Bank) Purge(ctx context.Context, tenant string) (n int, err error) {
 	ctx, span := b.Begin(ctx, telemetry.Purge)
 	defer span.Done(&err)
-	if !validTenant(tenant) {
-		return 0, fail(ErrValidation, "malformed tenant")
+	if err := checkTenant(tenant); err != nil {
+		return 0, err
 	}
-	if b.versions == nil || b.traits.ReadOnly {
-		return 0, fail(ErrNotProvided, "purging needs a Versioned store")
+	if b.versions == nil {
+		return 0, fail(ErrNotProvided, "purging needs a store that is driver.Versioned")
+	}
+	if err := b.changeable("purging"); err != nil {
+		return 0, err
 	}
 	n, err = b.purge(ctx, tenant, true)
 	span.Counts[telemetry.Purged] = n
@@ -99,7 +102,11 @@ func (b *Bank) notePurge(ctx context.Context, tenant string, again bool) (*purge
 		return nil, err
 	}
 	now := b.Now()
-	changed := false
+	noted := len(marks)
+	marks = slices.DeleteFunc(marks, func(m purgeMark) bool { // of a clock that leapt
+		return m.Millis > now.Add(clockSkew).UnixMilli()
+	})
+	changed := len(marks) < noted
 	due := again
 	if !due {
 		var err error
@@ -144,7 +151,7 @@ func (b *Bank) notePurge(ctx context.Context, tenant string, again bool) (*purge
 	}
 	var err error
 	if note.Value, err = json.Marshal(kept); err != nil {
-		return nil, failWith(ErrInternal, "", err)
+		return nil, failWith(ErrInternal, "the notes of purges are no JSON", err)
 	}
 	_, err = b.Swap(ctx, tenant, DocumentSwap{Document: note})
 	return behind, err

@@ -20,7 +20,7 @@ func ReadOnly(a driver.Adapter) driver.Adapter { return readOnly{a} }
 // readOnly has the methods of every step; As tells which of them the store has.
 type readOnly struct{ store driver.Adapter }
 
-var errReadOnly = fail(ErrNotProvided, "the store is read-only")
+var errReadOnly = fail(ErrNotProvided, storeReadOnly)
 
 // As offers what the store offers and reading needs.
 func (r readOnly) As(target any) (ok bool) {

@@ -53,7 +53,8 @@ type ListOptions struct {
 	Query string `json:"query,omitempty"`
 }
 
-// Reader returns a reader of the tenant's live memory.
+// Reader returns a reader of the tenant's live memory. If the tenant is empty, or cannot be a
+// tenant's name, every read of it fails with [ErrValidation].
 func (b *Bank) Reader(tenant string) Reader { return liveReader{b, tenant} }
 
 type liveReader struct {
@@ -97,21 +98,21 @@ func (b *Bank) check(o ListOptions) error {
 	relevance := o.Rank == rankRelevance
 	switch {
 	case o.Tag != "" && !validTag(o.Tag):
-		return fail(ErrValidation, "malformed tag")
+		return fail(ErrValidation, "ListOptions.Tag is longer than 256 characters, not UTF-8 or has U+0000")
 	case !o.After.IsZero() && (!validID(o.After.ID) || !o.After.CreatedAt.Equal(millis(o.After.CreatedAt))):
-		return fail(ErrValidation, "malformed cursor")
+		return fail(ErrValidation, "ListOptions.After is no cursor: take that of the last entry of the page before, by Entry.Cursor")
 	case o.TokenBudget < 0:
-		return fail(ErrValidation, "the token budget is below zero")
+		return fail(ErrValidation, "ListOptions.TokenBudget is below zero: 0 is no budget")
 	case o.Rank != "" && o.Rank != rankRecency && !relevance:
-		return fail(ErrValidation, "unknown rank")
+		return fail(ErrValidation, `ListOptions.Rank is neither "recency" nor "relevance"`)
 	case relevance && (strings.TrimSpace(o.Query) == "" || !validText(o.Query)):
-		return fail(ErrValidation, "relevance needs a query")
+		return fail(ErrValidation, "ListOptions.Query is empty, not UTF-8 or has U+0000, and a list by relevance answers it")
 	case relevance && !o.After.IsZero():
-		return fail(ErrValidation, "a list by relevance has no pages")
+		return fail(ErrValidation, "ListOptions.After is set, and a list by relevance has no pages")
 	case o.TokenBudget > 0 && b.cfg.TokenCounter == nil:
-		return fail(ErrNotProvided, "the bank has no token counter")
+		return fail(ErrNotProvided, "ListOptions.TokenBudget needs Config.TokenCounter, which this bank has not")
 	case relevance && b.model == "":
-		return fail(ErrNotProvided, "the bank has no ranker that ranks by meaning")
+		return fail(ErrNotProvided, "a list by relevance needs Config.Ranker with a model, such as recall.New with an Embedder, which this bank has not")
 	}
 	return nil
 }
@@ -238,7 +239,7 @@ func readGet(ctx context.Context, b *Bank, tenant, ref, id string, at time.Time,
 func boundLimit(limit int) (int, error) {
 	switch {
 	case limit < 0:
-		return 0, fail(ErrValidation, "the limit is below zero")
+		return 0, fail(ErrValidation, "Limit is below zero: 0 means the default")
 	case limit == 0:
 		return DefaultListLimit, nil
 	}

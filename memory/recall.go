@@ -99,7 +99,7 @@ func (r *Run) recall(ctx context.Context, ref string, q Search) ([]Hit, error) {
 
 func (p *replayer) recall(ctx context.Context, ref string, q Search) ([]Hit, error) {
 	if p.past == nil {
-		return nil, fail(ErrNotProvided, "recalls are not in a record of reads")
+		return nil, fail(ErrNotProvided, "a replay from recorded reads has no recalls: replay from tokens")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,11 +150,11 @@ func (b *Bank) recall(ctx context.Context, tenant, ref string, q Search, from so
 	}
 	switch {
 	case b.cfg.Ranker == nil:
-		return nil, fail(ErrNotProvided, "the bank has no ranker")
+		return nil, fail(ErrNotProvided, "Recall needs Config.Ranker, such as recall.New, which this bank has not")
 	case q.Rank != "" && q.Rank != "lexical" && q.Rank != "semantic":
-		return nil, fail(ErrValidation, "unknown rank")
+		return nil, fail(ErrValidation, `Search.Rank is neither "lexical" nor "semantic" nor empty`)
 	case q.Rank == "semantic" && b.model == "":
-		return nil, fail(ErrNotProvided, "the ranker does not rank by meaning")
+		return nil, fail(ErrNotProvided, "Search.Rank is \"semantic\", and Config.Ranker has no model: make it with an Embedder")
 	}
 	s, held, err := b.visible(ctx, tenant, ref)
 	if !held || err != nil {
@@ -221,10 +221,13 @@ func (b *Bank) rank(ctx context.Context, s Scope, q Search, filter driver.Search
 // rankerFailed is the error of a ranker. One that carries a class, as those of package recall
 // do, keeps it.
 func rankerFailed(ctx context.Context, part string, err error) error {
-	if shaped := shape(err); !errors.Is(shaped, ErrInternal) && CodeOf(shaped) != CodeCanceled {
+	if err == ctx.Err() || hostcall.Misbehaved(err) {
+		return hostFailed(ctx, part, err)
+	}
+	if shaped := shapeOf(part, err); CodeOf(shaped) != CodeCanceled {
 		return shaped
 	}
-	return hostFailed(ctx, part, err)
+	return hostFailed(ctx, part, err) // somebody's context has ended, but not the caller's
 }
 
 // answer reads what a ranker has found, and leaves out what it should not have.
@@ -283,6 +286,9 @@ func (v *View) Opened() time.Time {
 // the name of its state, as [View.Newest] has it; the name is empty if the store cannot tell
 // what changes. It fails with [ErrForbidden] for a ref that is not the tenant's.
 func (b *Bank) View(ctx context.Context, tenant, ref string) (v *View, name string, err error) {
+	if err := checkTenant(tenant); err != nil {
+		return nil, "", err
+	}
 	s, err := b.resolve(ctx, tenant, ref)
 	if err != nil {
 		return nil, "", err
@@ -389,7 +395,7 @@ func (v *view) split(ref string, ids []string) (own, base []string) {
 // that a ranker must read the ref each time.
 func (v *View) Newest(ctx context.Context) (*View, string, error) {
 	if v.view == nil || v.bank.changes == nil {
-		return nil, "", fail(ErrNotProvided, "the store does not tell what has changed")
+		return nil, "", fail(ErrNotProvided, "the store is no driver.Changes, so that it does not tell what has changed")
 	}
 	seen, err := v.bank.newest(ctx, v.scope.Tenant)
 	if err != nil {
@@ -405,7 +411,7 @@ func (v *View) Newest(ctx context.Context) (*View, string, error) {
 // the name or the view is too old.
 func (v *View) Differs(ctx context.Context, name string) (own []string, later, earlier driver.ChangeSet, err error) {
 	if v.view == nil || v.bank.changes == nil {
-		return nil, later, earlier, fail(ErrNotProvided, "the store does not tell what has changed")
+		return nil, later, earlier, fail(ErrNotProvided, "the store is no driver.Changes, so that it does not tell what has changed")
 	}
 	for _, e := range v.view.own[v.scope.Ref] {
 		own = append(own, e.id)

@@ -52,9 +52,9 @@ func (b *Bank) replay(ctx context.Context, w writer, r *Replay) (*replayer, erro
 	switch {
 	case r.From == "" && r.To == "" && r.Reads != nil:
 	case r.From == "" || r.To == "" || r.Reads != nil:
-		return nil, fail(ErrValidation, "a replay needs either two tokens or recorded reads")
+		return nil, fail(ErrValidation, "Replay needs either From and To or Reads, and not both")
 	case b.versions == nil:
-		return nil, fail(ErrNotProvided, "a replay from tokens needs a Versioned store")
+		return nil, fail(ErrNotProvided, "a replay from tokens needs a store that is driver.Versioned")
 	default:
 		if err := p.open(ctx, r.From, r.To); err != nil {
 			return nil, err
@@ -80,7 +80,7 @@ func (p *replayer) open(ctx context.Context, from, to Token) error {
 		return err
 	}
 	if begin.run != end.run || begin.base != end.base || end.at.Before(begin.at) {
-		return fail(ErrValidation, "the tokens are not of one run, in their order")
+		return fail(ErrValidation, "Replay.From and Replay.To are not tokens of one run, in their order")
 	}
 	v, err := p.bank.reopen(ctx, begin, func(*ownMark) bool { return true })
 	if err != nil {

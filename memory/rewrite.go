@@ -102,7 +102,7 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (done Rewritt
 	}
 	defer j.life.RUnlock()
 	if j.bank.tx == nil {
-		return Rewritten{}, fail(ErrNotProvided, "a rewrite needs a Transactor")
+		return Rewritten{}, fail(ErrNotProvided, "a rewrite needs a store that is a driver.Transactor")
 	}
 	m := driver.Mutation{At: j.bank.Now(), Live: located(s, rw.Expect), Restore: located(s, rw.Restore), Erase: located(s, rw.Erase)}
 	stored, err := j.deriveAll(ctx, s, rw.Derive, &m)
@@ -181,7 +181,7 @@ func (w writer) announced(ctx context.Context, a events.Record) (events.Record, 
 			return events.Record{}, err
 		}
 		a.Payload = events.HostPayload{Type: p.Type, JSON: clean}
-		if err := w.identifiers(ctx, string(p.Type)); err != nil {
+		if err := w.identifiers(ctx, name{"the type of an event", string(p.Type)}); err != nil {
 			return events.Record{}, err
 		}
 	}
@@ -189,7 +189,7 @@ func (w writer) announced(ctx context.Context, a events.Record) (events.Record, 
 	if err != nil {
 		return events.Record{}, failWith(ErrValidation, "an event breaks its schema", err)
 	}
-	if err := w.identifiers(ctx, append(plainTexts(text), a.ID, string(text))...); err != nil {
+	if err := w.identifiers(ctx, append(names("the payload of an event", append(plainTexts(text), string(text))...), name{"Record.ID", a.ID})...); err != nil {
 		return events.Record{}, err
 	}
 	rec := w.record(a.Payload)
@@ -257,7 +257,7 @@ func (j *Job) derive(ctx context.Context, d *Derived, sources map[string]*Record
 	draft := d.Draft
 	draft.NodeID = "" // no node made it (RFC 0068 §D)
 	if draft.Key != "" {
-		return Entry{}, fail(ErrValidation, "a derived entry has no key")
+		return Entry{}, fail(ErrValidation, "Derived.Draft.Key is set, and a derived entry has no key")
 	}
 	e, err := j.entry(ctx, draft, true, now)
 	if err != nil {
@@ -275,7 +275,7 @@ func (j *Job) derive(ctx context.Context, d *Derived, sources map[string]*Record
 	for _, id := range d.Sources {
 		source := sources[id]
 		if source == nil {
-			return Entry{}, fail(ErrConflict, "a source is gone")
+			return Entry{}, fail(ErrConflict, "an entry of Derived.Sources is no longer live: read the ref again and plan anew")
 		}
 		for _, s := range source.Entry.Subjects {
 			if !carried[s] {
@@ -293,7 +293,7 @@ func checkRetirements(list []driver.Retirement) error {
 	retired := make(map[string]bool, len(list))
 	for _, r := range list {
 		if retired[r.ID] {
-			return fail(ErrValidation, "an entry is retired twice")
+			return fail(ErrValidation, "Rewrite.Retire names an entry twice")
 		}
 		retired[r.ID] = true
 	}
@@ -302,7 +302,7 @@ func checkRetirements(list []driver.Retirement) error {
 		case r.State == Deleted && r.For == "":
 		case (r.State == Merged || r.State == Superseded) && r.For != "" && !retired[r.For]:
 		default:
-			return fail(ErrValidation, "a retirement without a successor that stays")
+			return fail(ErrValidation, "Rewrite.Retire: a merged or superseded entry needs For, an entry that is not retired itself, and a deleted one has none")
 		}
 	}
 	return nil

@@ -53,20 +53,24 @@ type Run struct {
 
 // Start opens a run. The store must be Versioned, unless the run is a replay:
 // otherwise Start fails with [ErrNotProvided], and a host can work with
-// [Bank.Background] and [Bank.Reader], which promise no view. Resuming fails with
+// [Bank.Background] and [Bank.Reader], which promise no view. A malformed ID or Tenant is
+// [ErrValidation], and a secret in the ID, or a closed redactor, [ErrSecretLeakage]. Resuming fails with
 // [ErrSnapshotUnavailable] for a token of another tenant or store, or one that is
 // older than what was purged; like every open view, a resumed one lacks what was
 // forgotten since.
 func (b *Bank) Start(ctx context.Context, c RunConfig) (run *Run, err error) {
 	ctx, span := b.Begin(ctx, telemetry.Start)
 	defer span.Done(&err)
-	w, err := newWriter(b, c.Tenant, c.ID, c.Redactor)
+	w, err := newWriter(b, c.Tenant, c.ID, c.Redactor, false)
+	if err == nil {
+		err = w.identifiers(ctx, w.run()) // no write could carry it
+	}
 	if err != nil {
 		return nil, err
 	}
 	if c.Replay != nil {
 		if c.Resume != "" {
-			return nil, fail(ErrValidation, "a replay does not resume")
+			return nil, fail(ErrValidation, "RunConfig has both Resume and Replay: set one of them")
 		}
 		replay, err := b.replay(ctx, w, c.Replay)
 		if err != nil {
@@ -75,7 +79,7 @@ func (b *Bank) Start(ctx context.Context, c RunConfig) (run *Run, err error) {
 		return &Run{writer: w, replay: replay}, nil
 	}
 	if b.versions == nil {
-		return nil, fail(ErrNotProvided, "run views need a Versioned store")
+		return nil, fail(ErrNotProvided, "a run needs a store that is driver.Versioned for its view: use Bank.Background and Bank.Reader")
 	}
 	v, err := b.openView(ctx, c)
 	if err != nil {
@@ -217,7 +221,7 @@ func (r *Run) fixed(ctx context.Context, ref string) (*view, Scope, error) {
 	}
 	defer r.life.RUnlock()
 	if r.replay != nil {
-		return nil, Scope{}, fail(ErrNotProvided, "scans are not recorded")
+		return nil, Scope{}, fail(ErrNotProvided, "a replay has no scans: they are not recorded")
 	}
 	s, held, err := r.bank.visible(ctx, r.tenant, ref)
 	if !held || err != nil {

@@ -47,9 +47,14 @@ func (r *Run) Child(id string) (*Run, error) {
 	}
 	defer r.life.RUnlock()
 	if r.replay != nil {
-		return nil, fail(ErrNotProvided, "a child's replay is started by itself")
+		return nil, fail(ErrNotProvided, "a replay has no children: start the replay of a child by Bank.Start")
 	}
-	w, err := newWriter(r.bank, r.tenant, id, r.redactor)
+	w := r.writer
+	w.runID = id
+	err := w.check()
+	if err == nil {
+		err = w.identifiers(context.Background(), w.run())
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -149,6 +154,7 @@ func (w writer) close(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
+	w.closed.Store(true)
 	closing := func() (struct{}, error) { return struct{}{}, c.Close() }
 	var err error
 	if w.inline {

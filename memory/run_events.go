@@ -42,15 +42,18 @@ func (r *Run) Emit(ctx context.Context, recs ...events.Record) (err error) {
 // hosted are the events of a host as they go into the log.
 func (w writer) hosted(ctx context.Context, recs []events.Record) ([]events.Record, error) {
 	if len(recs) > 0 && w.bank.cfg.Sink == nil {
-		return nil, fail(ErrNotProvided, "there is no sink and no run log")
+		return nil, fail(ErrNotProvided, "an event of the host needs Config.Sink or Config.RunLog, which this bank has not")
 	}
 	if err := w.bank.ticking(); len(recs) > 0 && err != nil {
 		return nil, err
 	}
 	var out []events.Record
 	for _, given := range recs {
-		if given.Payload == nil || given.RunID != "" && given.RunID != w.runID {
-			return nil, fail(ErrValidation, "an event without a payload, or of another run")
+		if given.Payload == nil {
+			return nil, fail(ErrValidation, "an event has no payload: set Record.Payload")
+		}
+		if given.RunID != "" && given.RunID != w.runID {
+			return nil, fail(ErrValidation, "an event names another run: leave Record.RunID empty")
 		}
 		rec, err := w.announced(ctx, given)
 		if err != nil {
@@ -61,7 +64,7 @@ func (w writer) hosted(ctx context.Context, recs []events.Record) ([]events.Reco
 		if !given.Time.IsZero() {
 			rec.Time = millis(given.Time)
 		}
-		if err := w.identifiers(ctx, rec.NodeID, rec.CausationID, rec.EngineVersion, w.runID, w.tenant); err != nil {
+		if err := w.identifiers(ctx, name{"Record.NodeID", rec.NodeID}, name{"Record.CausationID", rec.CausationID}, name{"Record.EngineVersion", rec.EngineVersion}, w.run(), w.owner()); err != nil {
 			return nil, err
 		}
 		if err := rec.Validate(); err != nil {
@@ -117,7 +120,7 @@ func (w writer) cleanValue(ctx context.Context, v any, changed *bool) (any, erro
 	case string:
 		out, err := w.redacted(ctx, Redactor.Redact, v)
 		if err != nil {
-			return nil, refused(ctx, err)
+			return nil, w.refused(ctx, err)
 		}
 		*changed = *changed || out != v
 		return out, nil

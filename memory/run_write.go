@@ -23,7 +23,7 @@ func (r *Run) Put(ctx context.Context, ref string, d Draft) (e Entry, err error)
 	}
 	defer r.life.RUnlock()
 	if !d.CreatedAt.IsZero() {
-		return Entry{}, fail(ErrValidation, "a run cannot backdate an entry")
+		return Entry{}, fail(ErrValidation, "Draft.CreatedAt is set, and a run cannot backdate an entry: use a Job")
 	}
 	s, err := r.target(ctx, ref)
 	if err != nil {

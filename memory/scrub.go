@@ -30,7 +30,7 @@ func (b *Bank) Scrub(ctx context.Context, tenant string, r Redactor) (done Forgo
 	ctx, span := b.Begin(ctx, telemetry.Scrub)
 	defer span.Done(&err)
 	defer done.count(&span)
-	w, err := newWriter(b, tenant, "scrub", r)
+	w, err := newWriter(b, tenant, "scrub", r, true)
 	if err != nil {
 		return Forgotten{}, err
 	}
@@ -144,7 +144,7 @@ func (w writer) dirty(ctx context.Context, texts ...string) (bool, error) {
 			return true, nil
 		}
 		if err != nil {
-			return false, refused(ctx, err)
+			return false, w.refused(ctx, err)
 		}
 		if out != text {
 			return true, nil
@@ -168,7 +168,7 @@ func (w writer) remove(ctx context.Context, text string) (out string, ok bool, e
 	}
 	out, err = w.redacted(ctx, redact, text)
 	if err != nil {
-		return "", false, unlessRefused(refused(ctx, err))
+		return "", false, unlessRefused(w.refused(ctx, err))
 	}
 	return out, validText(out), nil
 }

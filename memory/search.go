@@ -55,7 +55,7 @@ func (r *Run) search(ctx context.Context, ref string, q Search) ([]Entry, error)
 	}
 	defer r.life.RUnlock()
 	if r.replay != nil {
-		return nil, fail(ErrNotProvided, "searches are not recorded")
+		return nil, fail(ErrNotProvided, "a replay has no searches: they are not recorded")
 	}
 	return r.bank.search(ctx, r.tenant, ref, q, func(ctx context.Context, s Scope, q driver.Search) ([]Entry, error) {
 		return sift(ctx, s, q, r.list)
@@ -85,11 +85,11 @@ func (b *Bank) filter(q Search, at time.Time) (driver.Search, error) {
 		return driver.Search{}, err
 	}
 	if !validText(q.Text) {
-		return driver.Search{}, fail(ErrValidation, "text is not UTF-8 or holds U+0000")
+		return driver.Search{}, fail(ErrValidation, "Search.Text is not UTF-8 or has U+0000")
 	}
 	for _, t := range q.Tags {
 		if !validTag(t) {
-			return driver.Search{}, fail(ErrValidation, "malformed tag")
+			return driver.Search{}, fail(ErrValidation, "a tag of Search.Tags is longer than 256 characters, not UTF-8 or has U+0000")
 		}
 	}
 	return driver.Search{Text: q.Text, Tags: q.Tags, Since: millisUp(q.Since), Until: millisUp(q.Until), Limit: limit, At: at}, nil

@@ -28,6 +28,10 @@ func (b *Bank) Tenants(ctx context.Context) iter.Seq2[string, error] {
 // error. The store must offer driver.Tenants. The loop may use the bank.
 func (b *Bank) Refs(ctx context.Context, tenant string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
+		if err := checkTenant(tenant); err != nil {
+			yield("", err)
+			return
+		}
 		for s, err := range b.scopes(ctx, Scope{Tenant: tenant}) {
 			if err != nil {
 				yield("", err)
@@ -43,7 +47,7 @@ func (b *Bank) Refs(ctx context.Context, tenant string) iter.Seq2[string, error]
 func (b *Bank) scopes(ctx context.Context, after Scope) iter.Seq2[Scope, error] {
 	return func(yield func(Scope, error) bool) {
 		if b.tenants == nil {
-			yield(Scope{}, fail(ErrNotProvided, "the store does not list its tenants"))
+			yield(Scope{}, fail(ErrNotProvided, "listing tenants or refs needs a store that is driver.Tenants"))
 			return
 		}
 		for s, err := range b.tenants.Scopes(ctx, after) {
@@ -65,11 +69,14 @@ const dropBatch = 1000
 func (b *Bank) DropTenant(ctx context.Context, tenant string) (err error) {
 	ctx, span := b.Begin(ctx, telemetry.DropTenant)
 	defer span.Done(&err)
-	switch {
-	case !validTenant(tenant):
-		return fail(ErrValidation, "malformed tenant")
-	case b.tenants == nil || b.traits.ReadOnly:
-		return fail(ErrNotProvided, "the store does not drop tenants")
+	if err := checkTenant(tenant); err != nil {
+		return err
+	}
+	if b.tenants == nil {
+		return fail(ErrNotProvided, "dropping a tenant needs a store that is driver.Tenants")
+	}
+	if err := b.changeable("dropping a tenant"); err != nil {
+		return err
 	}
 	for more := true; more; {
 		if more, err = b.tenants.DropTenant(ctx, tenant, dropBatch); err != nil {

@@ -97,12 +97,12 @@ func (t Token) snapshot(tenant string) (*snapshot, error) {
 		return nil, errToken
 	}
 	if owner != digestOf(tenant) {
-		return nil, fail(ErrSnapshotUnavailable, "the token belongs to another tenant")
+		return nil, fail(ErrSnapshotUnavailable, "the token is of another tenant")
 	}
 	return s, nil
 }
 
-var errToken = fail(ErrSnapshotUnavailable, "malformed token")
+var errToken = fail(ErrSnapshotUnavailable, "it is no token of this package, or was cut or changed")
 
 func appendName(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)

@@ -39,7 +39,7 @@ func (b *Bank) Trace(ctx context.Context, tenant, ref, id string) (Fate, error) 
 // not be known, are left out.
 func (b *Bank) TraceAll(ctx context.Context, tenant, ref string, ids []string) (map[string]Fate, error) {
 	if b.tx == nil {
-		return nil, fail(ErrNotProvided, "lineage needs a Transactor")
+		return nil, fail(ErrNotProvided, "lineage needs a store that is a driver.Transactor")
 	}
 	fates := map[string]Fate{}
 	s, held, err := b.visible(ctx, tenant, ref)

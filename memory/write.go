@@ -18,18 +18,31 @@ func (w writer) target(ctx context.Context, ref string) (Scope, error) {
 	if err != nil {
 		return Scope{}, err
 	}
-	return s, w.identifiers(ctx, w.runID, w.tenant, ref)
+	return s, w.identifiers(ctx, w.run(), w.owner(), name{"the memoryRef", ref})
+}
+
+const storeReadOnly = "the store is read-only: open a bank over the store itself to change it"
+
+// changeable refuses what a store cannot do that does not offer transactions or is read-only.
+func (b *Bank) changeable(what string) error {
+	switch {
+	case b.tx == nil:
+		return fail(ErrNotProvided, what+" needs a store that is a driver.Transactor")
+	case b.traits.ReadOnly:
+		return errReadOnly
+	}
+	return nil
 }
 
 // own is the scope of the tenant's own documents, for a write to them.
 func (w writer) own(ctx context.Context) (Scope, error) {
 	if w.bank.traits.ReadOnly {
-		return Scope{}, fail(ErrNotProvided, "the store is read-only")
+		return Scope{}, errReadOnly
 	}
 	if err := w.bank.ticking(); err != nil {
 		return Scope{}, err
 	}
-	return Scope{Tenant: w.tenant}, w.identifiers(ctx, w.runID, w.tenant)
+	return Scope{Tenant: w.tenant}, w.identifiers(ctx, w.run(), w.owner())
 }
 
 // store writes an entry, once under its key, and returns what is there.

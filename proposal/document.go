@@ -3,6 +3,7 @@ package proposal
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"time"
 
@@ -35,6 +36,9 @@ func decode(d *memory.Document) (Proposal, error) {
 
 // read returns a proposal with its document.
 func (s *Store) read(ctx context.Context, job *memory.Job, id string) (Proposal, memory.Document, error) {
+	if job == nil {
+		return Proposal{}, memory.Document{}, errJob
+	}
 	if len(id) > 128 || id == "" {
 		return Proposal{}, memory.Document{}, errNotFound
 	}
@@ -123,7 +127,7 @@ type audit struct {
 // note makes the record of a decision.
 func (s *Store) note(ctx context.Context, job *memory.Job, p *Proposal, decision string, by Caller, reason string) (*audit, error) {
 	if len(reason) > MaxRationaleBytes {
-		return nil, invalid("a text is too long")
+		return nil, invalid(fmt.Sprintf("the reason has more than %d bytes", MaxRationaleBytes))
 	}
 	reason, err := job.Redact(ctx, reason)
 	if err != nil {

@@ -50,13 +50,14 @@ func (e *ArtifactError) Details() map[string]any {
 }
 
 var (
-	errNotFound = fmt.Errorf("proposal: there is none: %w", memory.ErrNotFound)
+	errNotFound = fmt.Errorf("proposal: the tenant has no such proposal: %w", memory.ErrNotFound)
+	errJob      = invalid("the job is nil: open one by Bank.Background or Bank.Pass")
 	errScope    = fmt.Errorf("proposal: the caller may not activate: %w", memory.ErrForbidden)
 	errApproval = fmt.Errorf("proposal: there is no approval for this artifact: %w", memory.ErrForbidden)
 	errOverride = fmt.Errorf("proposal: the caller may not override the approval: %w", memory.ErrForbidden)
-	errFormat   = fmt.Errorf("proposal: it was written by a newer version: %w", memory.ErrInternal)
+	errFormat   = fmt.Errorf("proposal: it was written by a newer version of this package: %w", memory.ErrInternal)
 	errSecret   = fmt.Errorf("proposal: a secret cannot be taken out: %w", memory.ErrSecretLeakage)
-	errLimit    = fmt.Errorf("proposal: the tenant has as many as it may have: %w", memory.ErrStorageLimit)
+	errLimit    = fmt.Errorf("proposal: the tenant has as many proposals as Config.MaxProposals allows: %w", memory.ErrStorageLimit)
 )
 
 func invalid(rule string) error { return fmt.Errorf("proposal: %s: %w", rule, memory.ErrValidation) }

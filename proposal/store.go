@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -67,17 +68,20 @@ type Store struct{ cfg Config }
 func New(cfg Config) (*Store, error) {
 	switch {
 	case (cfg.Gate != nil) == (cfg.Scope != ""):
-		return nil, invalid("either a Gate or a Scope activates")
+		return nil, invalid("Config has both or neither of Gate and Scope: set the one that activates")
 	case cfg.MayOverride != nil && cfg.Gate == nil:
-		return nil, invalid("without a Gate there is nothing to override")
+		return nil, invalid("Config.MayOverride is set without Config.Gate, which it overrides")
 	case len(cfg.Kinds) == 0:
-		return nil, invalid("no kind of artifacts is taken")
+		return nil, invalid("Config.Kinds is empty: name the kinds of artifacts that are taken, each with a Validator")
 	case cfg.MaxProposals < 0:
-		return nil, invalid("a limit is below 0")
+		return nil, invalid("Config.MaxProposals is below 0: 0 means the default")
 	}
 	for kind, check := range cfg.Kinds {
-		if !slices.Contains(kinds, kind) || check == nil {
-			return nil, invalid("a kind is unknown, or has no validator")
+		if !slices.Contains(kinds, kind) {
+			return nil, invalid("Config.Kinds has a kind that the protocol does not have")
+		}
+		if check == nil {
+			return nil, invalid("Config.Kinds has a kind whose Validator is nil")
 		}
 	}
 	cfg.Kinds = maps.Clone(cfg.Kinds)
@@ -134,12 +138,15 @@ type Revision struct {
 // validator refuses; memory.ErrValidation for the other fields; memory.ErrStorageLimit if the
 // tenant has MaxProposals; memory.ErrSecretLeakage if the redactor refuses.
 func (s *Store) Create(ctx context.Context, job *memory.Job, d Draft) (Proposal, error) {
+	if job == nil {
+		return Proposal{}, errJob
+	}
 	if s.cfg.Kinds[d.Kind] == nil {
-		return Proposal{}, &ArtifactError{Rule: "its kind is not taken"}
+		return Proposal{}, &ArtifactError{Rule: "its kind is not one of Config.Kinds"}
 	}
 	malformed := func(id string) bool { return id == "" || len(id) > MaxRunIDBytes }
 	if n := len(d.SourceRunIDs); n == 0 || n > MaxSourceRuns || slices.ContainsFunc(d.SourceRunIDs, malformed) {
-		return Proposal{}, invalid("it names no source run, too many or a malformed one")
+		return Proposal{}, invalid(fmt.Sprintf("Draft.SourceRunIDs are not 1 to %d run ids of 1 to %d bytes", MaxSourceRuns, MaxRunIDBytes))
 	}
 	now := job.Now()
 	p := Proposal{
@@ -182,7 +189,7 @@ func (s *Store) fill(ctx context.Context, job *memory.Job, p *Proposal, r Revisi
 			return
 		}
 		if *text, err = job.Redact(ctx, *text); err == nil && len(*text) > most {
-			err = invalid("a text is too long")
+			err = invalid(fmt.Sprintf("a text has more than %d bytes once redacted", most))
 		}
 	}
 	if r.Title != nil {
@@ -235,7 +242,7 @@ func (s *Store) artifact(ctx context.Context, job *memory.Job, kind events.Artif
 func (s *Store) check(kind events.ArtifactKind, artifact json.RawMessage) error {
 	validate := s.cfg.Kinds[kind]
 	if validate == nil {
-		return &ArtifactError{Rule: "its kind is not taken"}
+		return &ArtifactError{Rule: "its kind is not one of Config.Kinds"}
 	}
 	const part = "the validator"
 	_, err := hostcall.Inline(part, func() (struct{}, error) { return struct{}{}, validate(slices.Clone(artifact)) })

@@ -49,7 +49,7 @@ func (m *metered) ListAt(ctx context.Context, s memory.Scope, v driver.Version, 
 func TestARecallReadsOwnWritesOnce(t *testing.T) {
 	ctx := context.Background()
 	st := &metered{Store: inmem.New()}
-	b, err := memory.New(st, memory.Config{Ranker: New(Config{})})
+	b, err := memory.New(st, memory.Config{Ranker: made(Config{})})
 	require.NoError(t, err)
 	job, err := b.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: none{}})
 	require.NoError(t, err)
@@ -77,7 +77,7 @@ func TestARecallReadsOwnWritesOnce(t *testing.T) {
 func TestAnIndexIsMadeInItsOwnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &metered{Store: inmem.New()}
-		b, err := memory.New(st, memory.Config{Ranker: New(Config{})})
+		b, err := memory.New(st, memory.Config{Ranker: made(Config{})})
 		require.NoError(t, err)
 		job, err := b.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: none{}})
 		require.NoError(t, err)
@@ -104,7 +104,7 @@ func TestAnIndexIsMadeInItsOwnTime(t *testing.T) {
 func TestAStoreThatPanicsIsContained(t *testing.T) {
 	ctx := context.Background()
 	st := &panicking{Store: inmem.New()}
-	r := New(Config{})
+	r := made(Config{})
 	b, err := memory.New(st, memory.Config{Ranker: r})
 	require.NoError(t, err)
 	job, err := b.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: none{}})

@@ -3,12 +3,14 @@
 // A host gives a bank a [Ranker], and asks by memory.Bank.Recall, memory.Run.Recall or
 // memory.Bank.RecallAsOf:
 //
-//	bank, err := memory.New(store, memory.Config{Ranker: recall.New(recall.Config{})})
+//	ranker, err := recall.New(recall.Config{})
+//	…
+//	bank, err := memory.New(store, memory.Config{Ranker: ranker})
 //	hits, err := bank.Recall(ctx, tenant, ref, memory.Search{Text: "when does the lease end?"})
 //
 // A host that has a model also finds by meaning:
 //
-//	ranker := recall.New(recall.Config{Embedder: model, Redactor: secretsOf})
+//	ranker, err := recall.New(recall.Config{Embedder: model, Redactor: secretsOf})
 //	bank, err := memory.New(store, memory.Config{Ranker: ranker})
 //	go bank.Keep(ctx, time.Minute, ranker.Sweep, ranker.Embedding(bank))
 //

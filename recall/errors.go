@@ -21,6 +21,9 @@ func (f *failure) Is(target error) bool { return target == f.kind }
 func (f *failure) Code() memory.Code    { return memory.CodeOf(f.kind) }
 func (f *failure) Unwrap() error        { return f.cause }
 
+// ContentFree returns the text without the name of this package: a bank's error says it.
+func (f *failure) ContentFree() string { return f.text }
+
 func fail(kind error, text string, cause error) error { return &failure{kind, text, cause} }
 
 // hostFailed is the error of a part of the host; that of the caller's context stays as it is, and

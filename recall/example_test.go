@@ -12,7 +12,11 @@ import (
 
 func Example() {
 	ctx := context.Background()
-	bank, err := memory.New(inmem.New(), memory.Config{Ranker: recall.New(recall.Config{})})
+	ranker, err := recall.New(recall.Config{})
+	if err != nil {
+		panic(err)
+	}
+	bank, err := memory.New(inmem.New(), memory.Config{Ranker: ranker})
 	if err != nil {
 		panic(err)
 	}

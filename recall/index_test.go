@@ -16,6 +16,15 @@ import (
 
 type none struct{}
 
+// made is New with a Config that is not refused.
+func made(cfg Config) *Ranker {
+	r, err := New(cfg)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
 func (none) Redact(s string) (string, error)        { return s, nil }
 func (none) RedactDerived(s string) (string, error) { return s, nil }
 
@@ -47,7 +56,7 @@ func TestS3_ForgottenWordsLeaveTheIndex(t *testing.T) {
 		},
 		"a sweep": func(_ *memory.Bank, r *Ranker) error { return r.Sweep(ctx) },
 	} {
-		r := New(Config{})
+		r := made(Config{})
 		b, err := memory.New(inmem.New(), memory.Config{Ranker: r})
 		require.NoError(t, err)
 		job, err := b.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: none{}})
@@ -69,7 +78,7 @@ func TestS3_ForgottenWordsLeaveTheIndex(t *testing.T) {
 
 func TestMaxBytesHolds(t *testing.T) {
 	ctx := context.Background()
-	r := New(Config{MaxBytes: 20_000})
+	r := made(Config{MaxBytes: 20_000})
 	b, err := memory.New(inmem.New(), memory.Config{Ranker: r})
 	require.NoError(t, err)
 	job, err := b.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: none{}})
@@ -126,7 +135,7 @@ func (r *Ranker) count() (sum int64) {
 
 // Refs that hold nothing take memory too.
 func TestMaxBytesHoldsForEmptyRefs(t *testing.T) {
-	r := New(Config{MaxBytes: 100_000})
+	r := made(Config{MaxBytes: 100_000})
 	b, err := memory.New(inmem.New(), memory.Config{Ranker: r})
 	require.NoError(t, err)
 	for i := range 1000 {
@@ -140,7 +149,7 @@ func TestMaxBytesHoldsForEmptyRefs(t *testing.T) {
 // An index that is let go of while somebody asks it is not counted in place of the one that
 // was made for its ref meanwhile.
 func TestMaxBytesCountsOnlyWhatIsKept(t *testing.T) {
-	r := New(Config{MaxBytes: 10_000})
+	r := made(Config{MaxBytes: 10_000})
 	ask := func(ref string, bytes int64) *cached {
 		c := r.of(memory.Scope{Tenant: "acme", Ref: ref})
 		require.NoError(t, c.wait(context.Background()))
@@ -159,7 +168,7 @@ func TestMaxBytesCountsOnlyWhatIsKept(t *testing.T) {
 func TestS3_PurgedWordsLeaveTheIndex(t *testing.T) {
 	ctx := context.Background()
 	now := time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
-	r := New(Config{})
+	r := made(Config{})
 	b, err := memory.New(inmem.New(), memory.Config{Ranker: r, Now: func() time.Time { return now }, Horizon: 24 * time.Hour})
 	require.NoError(t, err)
 	job, err := b.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: none{}})

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"slices"
 	"strconv"
@@ -97,20 +98,24 @@ func (r *Ranker) embed(ctx context.Context, texts []string, dimensions int) ([]v
 
 // meant is the vector of a question, without the tenant's secrets.
 func (r *Ranker) meant(ctx context.Context, tenant, text string) (*vector, error) {
-	if r.cfg.Redactor == nil {
-		return nil, errNoRedactor
-	}
 	text, err := hostcall.Call(ctx, theSource, memory.PluginTimeout, func(ctx context.Context) (string, error) {
 		secrets, err := r.cfg.Redactor(ctx, tenant)
 		if err != nil {
 			return "", err
+		}
+		if secrets == nil {
+			return "", fail(memory.ErrInternal, noSecrets, nil)
 		}
 		if c, ok := secrets.(io.Closer); ok {
 			defer c.Close()
 		}
 		clean, err := hostcall.Inline("the redactor", func() (string, error) { return secrets.RedactDerived(text) }) // as the pass does with entries
 		if err != nil && !hostcall.Misbehaved(err) {
-			err = fail(memory.ErrSecretLeakage, "the redactor refuses the question", err)
+			reason := "the redactor failed"
+			if known := interface{ ContentFree() string }(nil); errors.As(err, &known) {
+				reason = known.ContentFree()
+			}
+			err = fail(memory.ErrSecretLeakage, reason, err)
 		}
 		return clean, err
 	})
@@ -124,7 +129,7 @@ func (r *Ranker) meant(ctx context.Context, tenant, text string) (*vector, error
 	return &vectors[0], nil
 }
 
-var errNoRedactor = fail(memory.ErrValidation, "an embedder needs Config.Redactor, since it sees redacted text only", nil)
+const noSecrets = "Config.Redactor returned nil: give an empty registry, redact.New, if there are no secrets"
 
 // learn takes in the vectors that were made since the index looked last: batch by batch, or
 // all at once if it has none yet. Those of entries that it does not have are kept until it has

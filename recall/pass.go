@@ -52,9 +52,6 @@ func (p *embedding) round(ctx context.Context) (err error) {
 	if model, err := p.modelOf(); model == "" {
 		return err
 	}
-	if p.cfg.Redactor == nil {
-		return errNoRedactor
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ctx, span := p.bank.Begin(ctx, telemetry.Embed)

@@ -33,7 +33,7 @@ func TestAPassIsBoundedAndFair(t *testing.T) {
 		}
 		return none{}, nil
 	}
-	r := New(Config{Embedder: allergic{hashed{8}}, Redactor: secrets})
+	r := made(Config{Embedder: allergic{hashed{8}}, Redactor: secrets})
 	b, err := memory.New(inmem.New(), memory.Config{Ranker: r})
 	require.NoError(t, err)
 	put := func(tenant, ref string, texts ...string) {

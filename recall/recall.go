@@ -48,9 +48,16 @@ type Ranker struct {
 	bytes int64
 }
 
-// New returns a ranker.
-func New(cfg Config) *Ranker {
-	if cfg.MaxBytes <= 0 {
+// New returns a ranker. It fails with [memory.ErrValidation] for an Embedder without a Redactor
+// and for a MaxBytes below zero.
+func New(cfg Config) (*Ranker, error) {
+	switch {
+	case cfg.MaxBytes < 0:
+		return nil, fail(memory.ErrValidation, "Config.MaxBytes is below zero: 0 means the default", nil)
+	case cfg.Embedder != nil && cfg.Redactor == nil:
+		return nil, fail(memory.ErrValidation, "Config.Embedder needs Config.Redactor, since the model sees redacted text only", nil)
+	}
+	if cfg.MaxBytes == 0 {
 		cfg.MaxBytes = DefaultMaxBytes
 	}
 	model := sync.OnceValues(func() (string, error) {
@@ -60,7 +67,7 @@ func New(cfg Config) *Ranker {
 		model, err := hostcall.Inline(theEmbedder, func() (string, error) { return cfg.Embedder.Model(), nil })
 		return model, hostFailed(context.Background(), theEmbedder, err)
 	})
-	return &Ranker{cfg: cfg, modelOf: model, refs: map[memory.Scope]*list.Element{}}
+	return &Ranker{cfg: cfg, modelOf: model, refs: map[memory.Scope]*list.Element{}}, nil
 }
 
 // Version implements memory.Ranker. It changes with every rule by which texts are taken

@@ -32,6 +32,15 @@ type world struct {
 	job   *memory.Job
 }
 
+// newRanker returns a ranker with a Config that is not refused.
+func newRanker(cfg recall.Config) *recall.Ranker {
+	r, err := recall.New(cfg)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
 func newWorld(t testing.TB, store driver.Adapter, r memory.Ranker) *world {
 	w := &world{t: t, store: store, now: time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)}
 	w.bank = w.open(r)
@@ -81,7 +90,7 @@ func said(hits []memory.Hit) []string {
 }
 
 func TestRecallFindsWhatMatters(t *testing.T) {
-	w := newWorld(t, inmem.New(), recall.New(recall.Config{}))
+	w := newWorld(t, inmem.New(), newRanker(recall.Config{}))
 	for _, text := range []string{
 		"The lease of the Berlin office ends on 30 June 2027.",
 		"Lena prefers calls before noon.",
@@ -121,7 +130,7 @@ func TestRecallFindsWhatMatters(t *testing.T) {
 // What is asked is answered through the view at hand, and only by what the filters let
 // through, before the limit applies.
 func TestS1_OnlyWhatAListWouldShow(t *testing.T) {
-	w := newWorld(t, inmem.New(), recall.New(recall.Config{}))
+	w := newWorld(t, inmem.New(), newRanker(recall.Config{}))
 	for i := range 50 {
 		w.put(fmt.Sprintf("tea %d", i), "many")
 	}
@@ -229,7 +238,7 @@ func TestS2_WarmIsAsCold(t *testing.T) {
 	}
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 3))
-		w := newWorld(t, inmem.New(), recall.New(recall.Config{MaxBytes: int64(1 + r.IntN(2)*1<<20)}))
+		w := newWorld(t, inmem.New(), newRanker(recall.Config{MaxBytes: int64(1 + r.IntN(2)*1<<20)}))
 		var written []memory.Entry
 		var runs []*memory.Run
 		var tokens []memory.Token
@@ -248,7 +257,7 @@ func TestS2_WarmIsAsCold(t *testing.T) {
 				tokens = append(tokens, token)
 			}
 			q := memory.Search{Text: vocabulary[r.IntN(len(vocabulary))] + " " + vocabulary[r.IntN(len(vocabulary))], Limit: 1 + r.IntN(20)}
-			fresh := w.open(recall.New(recall.Config{}))
+			fresh := w.open(newRanker(recall.Config{}))
 			got, err := w.bank.Recall(bg, tenant, ref, q)
 			require.NoError(t, err)
 			want, err := fresh.Recall(bg, tenant, ref, q)
@@ -289,7 +298,7 @@ func TestS2_WarmIsAsCold(t *testing.T) {
 
 // The words of one ref do not move the ranking of another.
 func TestS4_OtherScopesDoNotMoveIt(t *testing.T) {
-	w := newWorld(t, inmem.New(), recall.New(recall.Config{}))
+	w := newWorld(t, inmem.New(), newRanker(recall.Config{}))
 	w.put("tea in Berlin")
 	w.put("coffee in Lisbon")
 	q := memory.Search{Text: "tea or coffee in Lisbon"}
@@ -316,7 +325,7 @@ type plainStore struct{ driver.Adapter }
 func (plainStore) As(any) bool { return false }
 
 func TestRecallOverAStoreOfTheFirstStep(t *testing.T) {
-	w := newWorld(t, plainStore{inmem.New()}, recall.New(recall.Config{}))
+	w := newWorld(t, plainStore{inmem.New()}, newRanker(recall.Config{}))
 	w.put("tea in Berlin")
 	w.put("coffee")
 	require.Equal(t, []string{"tea in Berlin"}, w.ask("tea"))
@@ -325,7 +334,7 @@ func TestRecallOverAStoreOfTheFirstStep(t *testing.T) {
 }
 
 func TestE4_AReplayRecallsWhatTheRunSaw(t *testing.T) {
-	w := newWorld(t, inmem.New(), recall.New(recall.Config{}))
+	w := newWorld(t, inmem.New(), newRanker(recall.Config{}))
 	w.put("tea in Berlin")
 	run := w.run("r")
 	from, err := run.Token()
@@ -345,14 +354,14 @@ func TestE4_AReplayRecallsWhatTheRunSaw(t *testing.T) {
 
 // A question of any length is answered, and does not end the process.
 func TestS1_AQuestionOfAnyLength(t *testing.T) {
-	w := newWorld(t, inmem.New(), recall.New(recall.Config{}))
+	w := newWorld(t, inmem.New(), newRanker(recall.Config{}))
 	w.put("tea")
 	require.Equal(t, []string{"tea"}, w.ask("tea t"+strings.Repeat("y", 24<<20)))
 }
 
 // A replay does not know at which instant the run asked, only between which two.
 func TestE4_AReplayRanksAsTheRunDid(t *testing.T) {
-	w := newWorld(t, inmem.New(), recall.New(recall.Config{}))
+	w := newWorld(t, inmem.New(), newRanker(recall.Config{}))
 	for _, days := range []int{1000, 400, 100, 30, 7, 1} {
 		_, err := w.job.Put(bg, ref, memory.Draft{Content: fmt.Sprint("tea for ", strings.Repeat("more ", days%7), days), CreatedAt: w.now.AddDate(0, 0, -days)})
 		require.NoError(t, err)
@@ -428,7 +437,7 @@ func TestS2_AKeptViewStaysAsItIs(t *testing.T) {
 
 // Bounds finer than a millisecond let the same entries through as a filter does.
 func TestS1_BoundsBetweenMilliseconds(t *testing.T) {
-	w := newWorld(t, inmem.New(), recall.New(recall.Config{}))
+	w := newWorld(t, inmem.New(), newRanker(recall.Config{}))
 	w.put("tea tea")
 	e := w.put("tea, and much that makes it less of a match")
 	inside := e.CreatedAt.Add(time.Microsecond)
@@ -451,7 +460,7 @@ func TestS1_BoundsBetweenMilliseconds(t *testing.T) {
 // What several entries say counts a little more than what one says, also where only the first
 // is asked for; the output of a compaction does not.
 func TestCorroboratedEntriesComeFirst(t *testing.T) {
-	w := newWorld(t, inmem.New(), recall.New(recall.Config{}))
+	w := newWorld(t, inmem.New(), newRanker(recall.Config{}))
 	w.put(strings.Repeat("much that is not asked for and makes the others short ", 4))
 	derive := func(text string, compacted bool) {
 		var sources []string

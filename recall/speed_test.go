@@ -33,7 +33,7 @@ func crowd() (*memory.Bank, func(k int) string, func(k int)) {
 	for k := range 100_000 {
 		put(k)
 	}
-	bank, _ := memory.New(st, memory.Config{Ranker: New(Config{MaxBytes: 1 << 30})})
+	bank, _ := memory.New(st, memory.Config{Ranker: made(Config{MaxBytes: 1 << 30})})
 	bank.Recall(ctx, "t", "r", memory.Search{Text: "x"})
 	return bank, note, put
 }

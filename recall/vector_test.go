@@ -105,7 +105,7 @@ func (h hashed) Embed(_ context.Context, texts []string) ([][]float32, error) {
 
 func open(t testing.TB, dimensions int) (*Ranker, *memory.Bank, *memory.Job) {
 	secrets := func(context.Context, string) (memory.Redactor, error) { return none{}, nil }
-	r := New(Config{Embedder: hashed{dimensions}, Redactor: secrets})
+	r := made(Config{Embedder: hashed{dimensions}, Redactor: secrets})
 	b, err := memory.New(inmem.New(), memory.Config{Ranker: r})
 	require.NoError(t, err)
 	job, err := b.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: none{}})

@@ -60,7 +60,7 @@ func New(cfg Config) *SecretRegistry {
 }
 
 // closed is the state of a registry that was never made.
-var closed = &state{cfg: Config{Policy: Reject}, broken: ErrClosed}
+var closed = &state{cfg: Config{Policy: Reject}, broken: errZero}
 
 func (r *SecretRegistry) state() *state {
 	if r == nil || r.s == nil {

@@ -69,16 +69,16 @@ func TestR6_ClosedFailsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, r := range map[string]*SecretRegistry{"closed": closed, "zero": {}, "nil": nil} {
-		if _, err := r.Redact("x"); err != ErrClosed {
+		if _, err := r.Redact("x"); !errors.Is(err, ErrClosed) {
 			t.Errorf("%s: Redact: %v", name, err)
 		}
-		if _, err := r.RedactDerived("x"); err != ErrClosed {
+		if _, err := r.RedactDerived("x"); !errors.Is(err, ErrClosed) {
 			t.Errorf("%s: RedactDerived: %v", name, err)
 		}
-		if out, err := r.Append([]byte("d"), []byte("x")); err != ErrClosed || string(out) != "d" {
+		if out, err := r.Append([]byte("d"), []byte("x")); !errors.Is(err, ErrClosed) || string(out) != "d" {
 			t.Errorf("%s: Append: %q, %v", name, out, err)
 		}
-		if err := r.Register("a", []byte("abcdefgh")); err != ErrClosed {
+		if err := r.Register("a", []byte("abcdefgh")); !errors.Is(err, ErrClosed) {
 			t.Errorf("%s: Register: %v", name, err)
 		}
 		r.Unregister("a")

@@ -13,9 +13,9 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/openwop/agentmemory/internal/hostcall"
+	"github.com/openwop/agentmemory/internal/jsonguard"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -184,10 +184,11 @@ func (d *discarded) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discarded) WriteHeader(status int)      { d.status = status }
 
 // Read reads the JSON object in the body of a request into v, a pointer to a struct, as
-// strictly as a closed schema: a field that v does not have by that very name, a field twice, a
-// field of another type, and anything after the object are validation_error, whose details.field
-// names the field where it is one of v's. Null is a field that is absent. A body longer than max
-// bytes (0: [DefaultMaxBody]) is payload_too_large.
+// strictly as a closed schema: a field that v does not have by that very name, a field of another
+// type, and anything after the object are validation_error, whose details.field names the field
+// where it is one of v's. So is what RFC 7493 refuses, at any depth: a field twice, a lone
+// surrogate, an integer beyond 2^53-1. Null is a field that is absent. A body longer than max bytes
+// (0: [DefaultMaxBody]) is payload_too_large.
 func Read(r *http.Request, max int64, v any) error {
 	if max <= 0 {
 		max = DefaultMaxBody
@@ -197,34 +198,33 @@ func Read(r *http.Request, max int64, v any) error {
 		return &Error{Code: CodePayloadTooLarge, Message: "the body is too long", Details: map[string]any{"maxBytes": long.Limit}}
 	}
 	if err != nil {
-		return &Error{Code: memory.CodeValidation, Message: "the body cannot be read"}
+		return &Error{Code: memory.CodeValidation, Message: "the body did not arrive as a whole"}
 	}
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' {
 		return &Error{Code: memory.CodeValidation, Message: "the body is not a JSON object"}
 	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	err = decoder.Decode(v)
+	err = json.NewDecoder(bytes.NewReader(raw)).Decode(v)
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
 		return Invalid(wrong.Field, "the field is not "+kindName(wrong.Type))
 	}
-	if err != nil || !utf8.Valid(raw) {
-		return &Error{Code: memory.CodeValidation, Message: "the body is not JSON"}
+	if _, strict := jsonguard.Decode(raw, len(raw)); strict != nil {
+		return &Error{Code: memory.CodeValidation, Message: "the body " + strict.Error()}
 	}
-	if _, more := decoder.Token(); more != io.EOF {
-		return &Error{Code: memory.CodeValidation, Message: "something follows the JSON object"}
+	if err != nil {
+		return &Error{Code: memory.CodeValidation, Message: "the body does not have the form of the request"}
 	}
-	if !exact(json.NewDecoder(bytes.NewReader(raw)), reflect.TypeOf(v)) { // the name is the client's text
-		return &Error{Code: memory.CodeValidation, Message: "the body has a field that is not known, or one twice"}
+	if !known(json.NewDecoder(bytes.NewReader(raw)), reflect.TypeOf(v)) { // the name is the client's text
+		return &Error{Code: memory.CodeValidation, Message: "the body has a field that is not known"}
 	}
 	return nil
 }
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// exact reports whether the objects in a text that was decoded into a value of a type have only
-// names of the type's fields, spelt as they are, and each once. The decoder of encoding/json takes
-// the last of several, and looks at no letter's case.
-func exact(text *json.Decoder, t reflect.Type) bool {
+// known reports whether the objects in a text that was decoded into a value of a type have only
+// names of the type's fields, spelt as they are: the decoder of encoding/json looks at no
+// letter's case.
+func known(text *json.Decoder, t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -244,23 +244,23 @@ func exact(text *json.Decoder, t reflect.Type) bool {
 			}
 		}
 	}
-	seen := map[string]bool{}
 	for text.More() {
 		var of reflect.Type
-		if kind == reflect.Slice {
-			of = t.Elem()
-		} else {
+		if kind == reflect.Struct {
 			token, err := text.Token()
 			name, _ := token.(string)
-			if of = fields[name]; kind == reflect.Map {
-				of = t.Elem()
-			}
-			if err != nil || seen[name] || of == nil {
+			if of = fields[name]; err != nil || of == nil {
 				return false
 			}
-			seen[name] = true
+		} else {
+			if kind == reflect.Map {
+				if _, err := text.Token(); err != nil {
+					return false
+				}
+			}
+			of = t.Elem()
 		}
-		if !exact(text, of) {
+		if !known(text, of) {
 			return false
 		}
 	}

@@ -52,9 +52,10 @@ func (e *LimitError) Details() map[string]any { return map[string]any{"limit": e
 
 var (
 	errNotFound = fmt.Errorf("workspace: no such file: %w", memory.ErrNotFound)
-	errPath     = invalid("the path is malformed")
-	errRendered = fmt.Errorf("workspace: the index is rendered and cannot be changed: %w", memory.ErrForbidden)
-	errFormat   = fmt.Errorf("workspace: the file was written by a newer version: %w", memory.ErrInternal)
+	errJob      = invalid("the job is nil: open one by Bank.Background or Bank.Pass")
+	errPath     = invalid("the path is not up to 256 letters, digits and . _ - / that begin with a letter or digit and have no empty, . or .. part")
+	errRendered = fmt.Errorf("workspace: the file at Config.IndexPath is rendered and cannot be changed: %w", memory.ErrForbidden)
+	errFormat   = fmt.Errorf("workspace: the file was written by a newer version of this package: %w", memory.ErrInternal)
 	errSecret   = fmt.Errorf("workspace: the content type holds a secret: %w", memory.ErrSecretLeakage)
 )
 

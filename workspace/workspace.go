@@ -42,21 +42,25 @@ type Workspace struct{ cfg Config }
 // below 0 or above its bound, and if only one of Index and IndexPath is set.
 func New(cfg Config) (*Workspace, error) {
 	for _, limit := range []struct {
+		name     string
 		value    *int
 		standard int
-	}{{&cfg.MaxFileBytes, 1 << 20}, {&cfg.MaxFiles, 1000}, {&cfg.MaxVersions, 20}} {
+	}{{"MaxFileBytes", &cfg.MaxFileBytes, 1 << 20}, {"MaxFiles", &cfg.MaxFiles, 1000}, {"MaxVersions", &cfg.MaxVersions, 20}} {
 		if *limit.value < 0 {
-			return nil, invalid("a limit is below 0")
+			return nil, invalid("Config." + limit.name + " is below 0: 0 means the default")
 		}
 		if *limit.value == 0 {
 			*limit.value = limit.standard
 		}
 	}
 	if cfg.MaxFileBytes > mostFileBytes {
-		return nil, invalid("MaxFileBytes is above 8 MiB")
+		return nil, invalid("Config.MaxFileBytes is above 8 MiB")
 	}
-	if (cfg.Index != nil) != (cfg.IndexPath != "") || cfg.Index != nil && !validPath(cfg.IndexPath) {
-		return nil, invalid("Index and IndexPath belong together")
+	if (cfg.Index != nil) != (cfg.IndexPath != "") {
+		return nil, invalid("Config has only one of Index and IndexPath: set both or none")
+	}
+	if cfg.Index != nil && !validPath(cfg.IndexPath) {
+		return nil, errPath
 	}
 	return &Workspace{cfg}, nil
 }
@@ -74,6 +78,9 @@ func (w *Workspace) Limits() map[string]any {
 // it is kept. If the current version was forgotten it is the newest that is left. The error is
 // memory.ErrNotFound for what is not there.
 func (w *Workspace) Read(ctx context.Context, job *memory.Job, path string, version int64) (File, error) {
+	if job == nil {
+		return File{}, errJob
+	}
 	if !validPath(path) || version < 0 {
 		return File{}, errNotFound
 	}
@@ -170,6 +177,9 @@ func (w *Workspace) index(ctx context.Context, job *memory.Job, version int64) (
 // List returns the files whose path begins with prefix, in the byte order of their paths and
 // without their content; all files for an empty prefix.
 func (w *Workspace) List(ctx context.Context, job *memory.Job, prefix string) ([]File, error) {
+	if job == nil {
+		return nil, errJob
+	}
 	all, err := w.all(ctx, job, false)
 	if err != nil {
 		return nil, err
@@ -247,6 +257,9 @@ func (w *Workspace) all(ctx context.Context, job *memory.Job, bare bool) (map[st
 // content type or content, and for the path of the index; memory.ErrSecretLeakage if the redactor
 // refuses, or finds a secret in a name.
 func (w *Workspace) Write(ctx context.Context, job *memory.Job, d Draft) (File, error) {
+	if job == nil {
+		return File{}, errJob
+	}
 	if d.ContentType == "" {
 		d.ContentType = DefaultContentType
 	}
@@ -254,7 +267,7 @@ func (w *Workspace) Write(ctx context.Context, job *memory.Job, d Draft) (File, 
 		return File{}, errPath
 	}
 	if len(d.ContentType) > MaxContentType || !utf8.ValidString(d.ContentType) || strings.ContainsFunc(d.ContentType, unprintable) {
-		return File{}, invalid("the content type is malformed")
+		return File{}, invalid(fmt.Sprintf("the content type is longer than %d bytes, not UTF-8 or has control characters", MaxContentType))
 	}
 	content, err := job.RedactText(ctx, d.Content)
 	if err != nil {
@@ -307,6 +320,9 @@ func (w *Workspace) room(ctx context.Context, job *memory.Job) error {
 // they are pruned. ifMatch, if set, is the ETag that it must have, or else the error is
 // a [*ConflictError]. A file that is not there is memory.ErrNotFound.
 func (w *Workspace) Delete(ctx context.Context, job *memory.Job, path, ifMatch string) (version int64, err error) {
+	if job == nil {
+		return 0, errJob
+	}
 	if !validPath(path) {
 		return 0, errNotFound
 	}

@@ -67,10 +67,11 @@ func closeStores(ctx context.Context, stores []*store) error {
 
 // openStore makes a bank over a store. Its clock stands still, after the last entry.
 func openStore(name string, a driver.Transactor, now time.Time, close func(ctx context.Context) error) (*store, error) {
-	bank, err := memory.New(a, memory.Config{
-		Now:    func() time.Time { return now },
-		Ranker: recall.New(recall.Config{}),
-	})
+	ranker, err := recall.New(recall.Config{})
+	if err != nil {
+		return nil, err
+	}
+	bank, err := memory.New(a, memory.Config{Now: func() time.Time { return now }, Ranker: ranker})
 	if err != nil {
 		return nil, err
 	}

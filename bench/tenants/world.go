@@ -162,7 +162,9 @@ func (w *world) open(ctx context.Context, relaxed bool) error {
 		return err
 	}
 	w.close = done
-	w.ranker = recall.New(recall.Config{})
+	if w.ranker, err = recall.New(recall.Config{}); err != nil {
+		return errors.Join(err, done())
+	}
 	w.bank, err = memory.New(store, memory.Config{
 		Now: w.now, Sink: &w.delivered, WriteEvents: true, Ranker: w.ranker,
 	})

@@ -19,7 +19,11 @@ import (
 // An agent answers two questions in two runs. Its model is scripted here; a program takes one of eino's.
 func Example() {
 	ctx := context.Background()
-	bank, err := memory.New(inmem.New(), memory.Config{Ranker: recall.New(recall.Config{})})
+	ranker, err := recall.New(recall.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	bank, err := memory.New(inmem.New(), memory.Config{Ranker: ranker})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -46,7 +46,9 @@ type host struct {
 
 func newHost(t testing.TB, store driver.Adapter) *host {
 	h := &host{t: t, instruction: "Be brief.", now: time.UnixMilli(1_790_000_000_000).UTC(), points: &checkpoints{at: map[string][]byte{}}}
-	bank, err := memory.New(store, memory.Config{Ranker: recall.New(recall.Config{}), Now: func() time.Time {
+	ranker, err := recall.New(recall.Config{})
+	require.NoError(t, err)
+	bank, err := memory.New(store, memory.Config{Ranker: ranker, Now: func() time.Time {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		return h.now

@@ -35,7 +35,9 @@ type host struct {
 
 func newHost(t testing.TB, store driver.Adapter) *host {
 	h := &host{t: t, now: time.UnixMilli(1_790_000_000_000).UTC()}
-	bank, err := memory.New(store, memory.Config{Ranker: recall.New(recall.Config{}), Now: func() time.Time {
+	ranker, err := recall.New(recall.Config{})
+	require.NoError(t, err)
+	bank, err := memory.New(store, memory.Config{Ranker: ranker, Now: func() time.Time {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		return h.now
@@ -180,6 +182,28 @@ func TestTools(t *testing.T) {
 	c.ok(&erased, "memory_forget", "subject", "person:bob")
 	assert.Equal(t, 0, erased.Erased)
 	assert.Empty(t, c.recall("who is on call"))
+}
+
+// M10: a subject is forgotten in every ref of the tenant, and the tool says so to the model.
+func TestM10_ForgetReachesEveryRef(t *testing.T) {
+	h := newHost(t, inmem.New())
+	cfg := h.config("acme")
+	cfg.Ref = "elsewhere"
+	here, elsewhere := connect(t, h.config("acme")), connect(t, cfg)
+	elsewhere.remember("Bob is on call", "subjects", []string{"person:bob"})
+	tools, err := here.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	said := ""
+	for _, tool := range tools.Tools {
+		if tool.Name == "memory_forget" {
+			said = tool.Description
+		}
+	}
+	assert.Contains(t, said, "in every memory of the tenant: also in those that these tools do not show")
+	var erased struct{ Erased int }
+	here.ok(&erased, "memory_forget", "subject", "person:bob")
+	assert.Equal(t, 1, erased.Erased)
+	assert.Empty(t, elsewhere.recall("who is on call"))
 }
 
 func TestBadInputIsAToolErrorAndChangesNothing(t *testing.T) {
@@ -365,7 +389,11 @@ func TestHTTP(t *testing.T) {
 
 func ExampleNew() {
 	ctx := context.Background()
-	bank, err := memory.New(inmem.New(), memory.Config{Ranker: recall.New(recall.Config{})})
+	ranker, err := recall.New(recall.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	bank, err := memory.New(inmem.New(), memory.Config{Ranker: ranker})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type Config struct {
 	Secrets func() (memory.Redactor, error)
 	// View has the server read as one run does. It needs a store whose runs have views.
 	View bool
-	// AllowForget serves memory_forget.
+	// AllowForget serves memory_forget, which reaches every ref of the tenant, not only Ref.
 	AllowForget bool
 	// Files serves the one tool of package memorytool instead of all others.
 	Files bool

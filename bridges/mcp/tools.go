@@ -65,7 +65,7 @@ type (
 		Subject string `json:"subject" jsonschema:"a subject as memory_remember was given it"`
 	}
 	forgetOut struct {
-		Erased int `json:"erased" jsonschema:"how many entries are gone for good"`
+		Erased int `json:"erased" jsonschema:"how many entries are gone for good, in every memory of the tenant"`
 	}
 )
 
@@ -107,7 +107,7 @@ func (s *Server) addTools() {
 	if s.cfg.AllowForget {
 		sdk.AddTool(s.mcp, &sdk.Tool{
 			Name: "memory_forget", Annotations: hints("Forget a subject", false, true, true),
-			Description: "Erases for good every entry about a subject, and whatever was made of one.",
+			Description: "Erases for good every entry about a subject, and whatever was made of one, in every memory of the tenant: also in those that these tools do not show.",
 		}, s.forget)
 	}
 }

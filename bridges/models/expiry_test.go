@@ -172,8 +172,9 @@ func TestS3_WhatExpiresWhileTheModelThinksIsNotFound(t *testing.T) {
 	vectors := &thinks{scripted: scripted{steps: []func() (string, error){ok}}}
 	m, err := models.New(models.Config{Vectors: vectors})
 	require.NoError(t, err)
-	ranker := recall.New(recall.Config{Embedder: m.RankerEmbedder(),
+	ranker, err := recall.New(recall.Config{Embedder: m.RankerEmbedder(),
 		Redactor: func(context.Context, string) (memory.Redactor, error) { return shared{vectors.w.secrets}, nil }})
+	require.NoError(t, err)
 	w := emptyWorld(t, inmem.New(), ranker)
 	vectors.w = w
 	for text, ttl := range map[string]time.Duration{shift: anHour, lasting: 0} {

@@ -67,7 +67,8 @@ func newWorld(t testing.TB, plain bool) *world {
 	w.meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(w.reader))
 	tracer, err := memoryotel.New(memoryotel.Config{TracerProvider: w.traces, MeterProvider: w.meters, StoreID: "agents"})
 	require.NoError(t, err)
-	w.ranker = recall.New(recall.Config{Embedder: embedder{w}, Redactor: w.vaults})
+	w.ranker, err = recall.New(recall.Config{Embedder: embedder{w}, Redactor: w.vaults})
+	require.NoError(t, err)
 	cfg := memory.Config{
 		Now: func() time.Time { return time.UnixMilli(w.clock.Load()) }, Sink: sink{w}, WriteEvents: true,
 		Ranker: w.ranker, TokenCounter: chars{}, MaxEntryBytes: 4096,

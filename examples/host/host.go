@@ -51,7 +51,10 @@ func (chars) Name() string          { return "chars" }
 func (chars) Count(text string) int { return utf8.RuneCountInString(text) }
 
 func newHost(store driver.Adapter, logger *slog.Logger) (h *host, err error) {
-	h = &host{logger: logger, wire: wire.Encoder{Log: logger}, ranker: recall.New(recall.Config{}), fired: map[string][]events.Record{}}
+	h = &host{logger: logger, wire: wire.Encoder{Log: logger}, fired: map[string][]events.Record{}}
+	if h.ranker, err = recall.New(recall.Config{}); err != nil {
+		return nil, err
+	}
 	h.bank, err = memory.New(store, memory.Config{
 		RunLog: true, WriteEvents: true, Ranker: h.ranker, TokenCounter: chars{}, Logger: logger,
 	})

@@ -90,7 +90,7 @@ func run(ctx context.Context, o options, out, status io.Writer) (err error) {
 	if made {
 		fmt.Fprintf(out, "token %s\n", o.token)
 	}
-	server := &http.Server{Handler: h.handler(o), ReadHeaderTimeout: 10 * time.Second}
+	server := newServer(h.handler(o))
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	select {
@@ -125,4 +125,12 @@ func openStore(ctx context.Context, o options) (driver.Adapter, func() error, er
 		return nil, nil, err
 	}
 	return db.Memory(), func() error { defer pool.Close(); return db.Close() }, nil
+}
+
+// requestTime is how long a request may take to arrive, with its body. How long an answer takes is
+// not limited.
+const requestTime = 30 * time.Second
+
+func newServer(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: requestTime}
 }

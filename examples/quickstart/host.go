@@ -40,8 +40,11 @@ type host struct {
 }
 
 func newHost(sink events.Sink, log *events.Log, out io.Writer) (*host, error) {
-	h := &host{store: inmem.New(), log: log, sink: sink, out: out, ranker: newRanker()}
+	h := &host{store: inmem.New(), log: log, sink: sink, out: out}
 	var err error
+	if h.ranker, err = newRanker(); err != nil {
+		return nil, err
+	}
 	h.bank, err = h.openBank(h.ranker)
 	return h, err
 }

@@ -81,7 +81,7 @@ func TestQuickstart_NotesOfOnesOwn(t *testing.T) {
 		"empty":   {"", "0 written"},
 		"hostile": {"\x00\xff\n{\n[]\n\"\\ud800\"\n{\"content\":\"ok\"}", "1 written to mem://acme/support, 0 of them with an expiry. Not read: 4."},
 		"expired": {`{"content":"x","createdAt":"2026-01-02T00:00:00Z","expiresAt":"2026-01-01T00:00:00Z"}`, "refused: line 1: memory: invalid input"},
-		"large":   {`{"content":"` + strings.Repeat("x", 70000) + `"}`, "refused: line 1: memory: invalid input: the content is too large"},
+		"large":   {`{"content":"` + strings.Repeat("x", 70000) + `"}`, "refused: line 1: memory: invalid input: Draft.Content has more than 65536 bytes"},
 		"many":    {many, "run-1 sees 12000, then 12001"},
 		"unsorted": {`{"content":"b","createdAt":"2026-01-02T00:00:00Z"}
 {"content":"a","createdAt":"2026-01-01T00:00:00Z"}

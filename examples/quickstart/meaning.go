@@ -11,7 +11,7 @@ import (
 )
 
 // newRanker ranks by words and by what spelling knows.
-func newRanker() *recall.Ranker {
+func newRanker() (*recall.Ranker, error) {
 	return recall.New(recall.Config{
 		Embedder: spelling{},
 		Redactor: func(_ context.Context, tenant string) (memory.Redactor, error) { return vault(tenant) },

@@ -177,7 +177,11 @@ func (h *host) views(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	elsewhere, err := h.openBank(newRanker())
+	ranker, err := newRanker()
+	if err != nil {
+		return err
+	}
+	elsewhere, err := h.openBank(ranker)
 	if err != nil {
 		return err
 	}

@@ -88,8 +88,9 @@ func (s *sample) put(tenant, ref, content string, tags ...string) (e memory.Entr
 func newSample(t *testing.T) *sample {
 	s := &sample{t: t, behind: 6*24*time.Hour + 30*time.Minute}
 	ctx, store, log := t.Context(), inmem.New(), &events.Log{}
-	var err error
-	s.bank, err = memory.New(store, memory.Config{Now: s.clock, Sink: log, WriteEvents: true, Ranker: recall.New(recall.Config{})})
+	ranker, err := recall.New(recall.Config{})
+	require.NoError(t, err)
+	s.bank, err = memory.New(store, memory.Config{Now: s.clock, Sink: log, WriteEvents: true, Ranker: ranker})
 	require.NoError(t, err)
 	engine, err := commitment.New(s.bank, commitment.Config{
 		Redactor:  func(context.Context, string) (memory.Redactor, error) { return redact.New(redact.Config{}), nil },

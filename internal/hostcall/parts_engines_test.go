@@ -97,7 +97,9 @@ func embedding(cfg func(w *world, c *recall.Config)) func(w *world) func(context
 			Redactor: func(context.Context, string) (memory.Redactor, error) { return redact.New(redact.Config{}), nil },
 		}
 		cfg(w, &c)
-		return recall.New(c).Embedding(w.bank)
+		ranker, err := recall.New(c)
+		require.NoError(w, err)
+		return ranker.Embedding(w.bank)
 	}
 }
 

@@ -36,7 +36,7 @@ func Decode(raw []byte, maxBytes int) (any, error) {
 	}
 	plain, err := jcs.Transform(raw)
 	if err != nil {
-		return nil, errors.New("has no canonical form (RFC 8785)")
+		return nil, errors.New("has a field twice, a lone surrogate or a number that is no double")
 	}
 	// Numbers stay as they are written, for the validator to compare exactly.
 	dec := json.NewDecoder(bytes.NewReader(plain))

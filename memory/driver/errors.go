@@ -57,7 +57,7 @@ var (
 	ErrForbidden = &Kind{CodeForbidden, "not allowed"}
 	// ErrSecretLeakage: an identifier holds a secret, the redactor refuses, or
 	// its registry is closed; nothing was written.
-	ErrSecretLeakage = &Kind{CodeSecretLeakage, "a secret would have been stored"}
+	ErrSecretLeakage = &Kind{CodeSecretLeakage, "refused to protect secrets"}
 	// ErrConflict: a condition did not hold any more; nothing was written.
 	ErrConflict = &Kind{CodeConflict, "conflict with another change"}
 	// ErrDeleted: the entry that was put under the key has been deleted since.
@@ -65,21 +65,21 @@ var (
 	// ErrSnapshotUnavailable: memory can no longer be read as it was then. Live
 	// memory is never given instead.
 	ErrSnapshotUnavailable = &Kind{CodeSnapshotUnavailable, "that state of memory is no longer available"}
-	// ErrNotProvided: the store does not offer what the call needs.
-	ErrNotProvided = &Kind{CodeNotProvided, "the store does not offer this"}
+	// ErrNotProvided: the store or the bank's Config lacks what the call needs.
+	ErrNotProvided = &Kind{CodeNotProvided, "not provided"}
 	// ErrBacklog: too many events wait for the sink; nothing was written.
 	ErrBacklog = &Kind{CodeStorageLimit, "too many undelivered events"}
 	// ErrStorageLimit: the tenant would have more than its limits allow; nothing was
 	// written.
 	ErrStorageLimit = &Kind{CodeStorageLimit, "the tenant's storage limit is reached"}
 	// ErrEnded: the run or job has ended.
-	ErrEnded = &Kind{CodeInternal, "the run has ended"}
+	ErrEnded = &Kind{CodeInternal, "the run or job has ended"}
 	// ErrDiverged: a replay did something that its recording does not have.
 	ErrDiverged = &Kind{CodeInternal, "the replay left its recording"}
 	// ErrOutcomeUnknown: it cannot be told whether the change was made.
 	ErrOutcomeUnknown = &Kind{CodeInternal, "it is not known whether the change was made"}
-	// ErrInternal: the store or the sink failed.
-	ErrInternal = &Kind{CodeInternal, "storage failure"}
+	// ErrInternal: the store or a part of the host failed; the text names it.
+	ErrInternal = &Kind{CodeInternal, "internal failure"}
 )
 
 // Error is what every method of package memory returns when it fails, but for the error

@@ -29,11 +29,11 @@ func (b Base) within(m *Mutation, grows Limits) error {
 	}
 	switch {
 	case over(m.Limits.Entries, b.Used.Entries, grows.Entries):
-		return &Error{kind: ErrStorageLimit, detail: "too many entries", limit: m.Limits.Entries}
+		return &Error{kind: ErrStorageLimit, detail: "too many entries: purge, or raise Limits.Entries", limit: m.Limits.Entries}
 	case over(m.Limits.Bytes, b.Used.Bytes, grows.Bytes):
-		return &Error{kind: ErrStorageLimit, detail: "too many bytes", limit: m.Limits.Bytes}
+		return &Error{kind: ErrStorageLimit, detail: "too many bytes: purge, or raise Limits.Bytes", limit: m.Limits.Bytes}
 	case over(m.Limits.Waiting, b.Used.Waiting, waiting):
-		return &Error{kind: ErrBacklog, limit: m.Limits.Waiting}
+		return &Error{kind: ErrBacklog, detail: "relay them by Bank.Relay or Bank.Keep, or raise Limits.Waiting", limit: m.Limits.Waiting}
 	}
 	return nil
 }

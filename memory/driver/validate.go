@@ -30,10 +30,10 @@ func (m *Mutation) broken(tenant string) string {
 		return ""
 	}
 	if len(tenant) > MaxTenantBytes {
-		return "the tenant is too long"
+		return "the tenant is longer than 256 bytes"
 	}
 	if min(m.Limits.Entries, m.Limits.Bytes, m.Limits.Waiting) < 0 {
-		return "a limit is below zero"
+		return "a limit of Limits is below zero: 0 is no limit"
 	}
 	for _, ls := range [][]Located{m.Live, m.Restore, m.Erase} {
 		for _, l := range ls {
@@ -62,14 +62,14 @@ func (m *Mutation) broken(tenant string) string {
 		switch x.State {
 		case Merged, Superseded:
 			if !held(x.For) || x.For == x.ID {
-				return "a retirement in favour of nothing or of itself"
+				return "a retirement as Merged or Superseded needs For, another entry"
 			}
 		case Deleted:
 			if x.For != "" {
-				return "a deletion in favour of an entry"
+				return "a retirement with the state Deleted has a For"
 			}
 		default:
-			return "a retirement to no state"
+			return "the State of a retirement is not Merged, Superseded or Deleted"
 		}
 	}
 	if rule := documentRule(m.Documents, in); rule != "" {
@@ -89,9 +89,9 @@ func (m *Mutation) broken(tenant string) string {
 		case !identifier.Valid(e.ID, MaxRunBytes), !identifier.Valid(e.RunID, MaxRunBytes), e.NodeID != "" && !identifier.Valid(e.NodeID, MaxRunBytes):
 			return "the id of an event, a run or a node is malformed"
 		case !m.Log && (e.CausationID != "" || e.EngineVersion != "" || e.SchemaVersion != 0):
-			return "an event that has no place in an outbox"
+			return "an event has a CausationID, EngineVersion or SchemaVersion, which only a run log keeps"
 		case m.Log && e.Validate() != nil:
-			return "an event that no log takes"
+			return "an event breaks its schema, and no run log takes it"
 		}
 		named[name] = true
 	}
@@ -118,7 +118,7 @@ func documentRule(swaps []DocumentSwap, in func(Scope) bool) string {
 		case len(d.Value) > MaxDocumentBytes:
 			return "the value of a document is too large"
 		case d.Rev < 0, d.Class > HostText, swaps[i].Act > Remove, swaps[i].Act == Retain && d.Rev == 0:
-			return "a swap of a document that cannot be"
+			return "the Rev, Class or Act of a document is out of range, or it is retained without a Rev"
 		}
 		if swaps[i].Act == Set || swaps[i].Act == Retain {
 			if rule := classRule(d); rule != "" {
@@ -133,11 +133,11 @@ func documentRule(swaps []DocumentSwap, in func(Scope) bool) string {
 func classRule(d *Document) string {
 	switch {
 	case d.Class != Machinery && !d.Due.IsZero(), !validInstant(d.Due):
-		return "only machinery is due, at a whole millisecond"
+		return "Document.Due is no whole millisecond, or set on a document that is not Machinery"
 	case d.Class == Content && (len(d.Of) == 0 || d.Ref == ""), d.Class != Content && len(d.Of) > 0:
-		return "content is made of entries, and nothing else is"
+		return "a document of the class Content needs a Ref and Of, and no other class has Of"
 	case d.Class != HostText && len(d.Subjects) > 0:
-		return "only host text has subjects"
+		return "Document.Subjects is set on a document that is not HostText"
 	case slices.ContainsFunc(d.Of, func(id string) bool { return !held(id) }):
 		return "the id of an entry is empty or too long"
 	case slices.ContainsFunc(d.Subjects, func(s string) bool { return !identifier.Valid(s, MaxLabelBytes) }):

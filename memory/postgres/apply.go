@@ -63,16 +63,19 @@ func (db *DB) apply(ctx context.Context, w *writes, allows func(error) bool) (dr
 		return driver.Applied{}, err
 	}
 	if !storable(w.m) {
-		return driver.Applied{}, driver.Fail(driver.ErrValidation, "PostgreSQL cannot hold it", nil)
+		return driver.Applied{}, driver.Fail(driver.ErrValidation, "the content or a tag of an entry is not UTF-8 or has U+0000, which PostgreSQL cannot hold", nil)
 	}
+	var err error
 	if w.m.Log {
-		var err error
-		if w.docs, err = runEvents(w.m.Events); err != nil {
-			return driver.Applied{}, err
-		}
+		w.docs, err = runEvents(w.m.Events)
+	} else {
+		w.docs, err = payloads(w.m.Events)
+	}
+	if err != nil {
+		return driver.Applied{}, err
 	}
 	w.db, w.machinery, w.mark = db, w.m.MachineryOnly(), driver.NewMark()
-	err := w.commit(ctx, allows)
+	err = w.commit(ctx, allows)
 	if err != nil {
 		return driver.Applied{}, err
 	}
@@ -124,7 +127,7 @@ type writes struct {
 	held      map[place]*heldEntry
 	retired   map[place][]string // in favour of the heirs
 	documents map[title]heldDocument
-	docs      []string // of the events that are to be logged
+	docs      []string // of the events that are to be logged, or the payloads of those that are to wait
 	done      driver.Applied
 }
 

@@ -49,9 +49,16 @@ type DB struct {
 // sets nothing on it, and [DB.Close] does not close it.
 //
 // It returns [ErrNewerSchema] for a database of a newer release, and
-// [driver.ErrValidation] for a pool that would not work: see [Options].Pooler. A worker of a
+// [driver.ErrValidation] for a pool that is nil or would not work: see [Options].Pooler. A worker of a
 // cluster is such a pool's server.
 func Open(ctx context.Context, pool *pgxpool.Pool, opts Options) (*DB, error) {
+	refuse := func(why string) error { return driver.Fail(driver.ErrValidation, why, nil) }
+	switch {
+	case pool == nil:
+		return nil, refuse("the pool is nil: make one by pgxpool.New")
+	case opts.StatementTimeout < 0:
+		return nil, refuse("Options.StatementTimeout is below zero: 0 leaves what the server is set to")
+	}
 	db := &DB{pool: pool, timeout: opts.StatementTimeout, pooler: opts.Pooler, owner: []byte(rand.Text())}
 	if err := db.suits(ctx); err != nil {
 		return nil, err

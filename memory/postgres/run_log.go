@@ -37,11 +37,23 @@ func runEvents(recs []events.Record) (docs []string, err error) {
 	for _, r := range recs {
 		doc, err := json.Marshal(events.RunEvent{Record: r})
 		if err != nil {
-			return nil, driver.Fail(driver.ErrValidation, "an event that no log takes", errors.Unwrap(err))
+			return nil, driver.Fail(driver.ErrValidation, "an event breaks its schema, and no run log takes it", errors.Unwrap(err))
 		}
 		docs = append(docs, string(doc))
 	}
 	return docs, nil
+}
+
+// payloads are those of events, as the outbox has them.
+func payloads(recs []events.Record) (texts []string, err error) {
+	for _, r := range recs {
+		text, err := json.Marshal(r.Payload)
+		if err != nil {
+			return nil, driver.Fail(driver.ErrValidation, "the payload of an event cannot be written as JSON", err)
+		}
+		texts = append(texts, string(text))
+	}
+	return texts, nil
 }
 
 // log queues the locks of the runs of events, in one order for everybody, and then the

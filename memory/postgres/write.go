@@ -1,8 +1,6 @@
 package postgres
 
 import (
-	"encoding/json"
-
 	"github.com/jackc/pgx/v5"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -240,16 +238,11 @@ func (w *writes) queueEvents(b *pgx.Batch) {
 	}
 	tenants, runs, ids, nodes := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n)
 	times := make([]int64, n)
-	types, payloads := make([]string, n), make([]string, n)
+	types := make([]string, n)
 	for i := range w.m.Events {
 		r := &w.m.Events[i]
 		tenants[i], runs[i], ids[i], nodes[i] = []byte(r.Tenant), []byte(r.RunID), []byte(r.ID), []byte(r.NodeID)
 		times[i], types[i] = r.Time.UnixMilli(), string(r.Payload.EventType())
-		payload, err := json.Marshal(r.Payload)
-		if err != nil {
-			panic(err) // the bank has found it valid
-		}
-		payloads[i] = string(payload)
 	}
 	const queue = `
 		INSERT INTO agentmemory.outbox (tenant, run_id, event_id, node_id, time, type, payload)
@@ -259,7 +252,7 @@ func (w *writes) queueEvents(b *pgx.Batch) {
 		ORDER BY v.place
 		ON CONFLICT (tenant, run_id, event_id) DO UPDATE SET payload = NULL -- which it cannot be: see notNull
 			WHERE outbox.type <> excluded.type OR outbox.payload <> excluded.payload`
-	b.Queue(queue, tenants, runs, ids, nodes, times, types, payloads)
+	b.Queue(queue, tenants, runs, ids, nodes, times, types, w.docs)
 }
 
 func names(list []string) [][]byte {

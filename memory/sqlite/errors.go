@@ -33,6 +33,9 @@ type failure struct {
 
 func (f *failure) Error() string { return "sqlite: " + f.text }
 
+// ContentFree returns the text, for the error of a bank.
+func (f *failure) ContentFree() string { return f.Error() }
+
 // Is makes every failure one of the store.
 func (f *failure) Is(target error) bool { return target == error(driver.ErrInternal) }
 

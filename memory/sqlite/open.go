@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"modernc.org/sqlite"
 )
@@ -30,6 +31,7 @@ type DB struct {
 
 	reads      *sql.DB
 	statements sync.Map // of reads, by their text: *sql.Stmt
+	closed     atomic.Bool
 
 	incarnation string // the random name that the database took when it was made
 }
@@ -175,6 +177,7 @@ func dataSource(path string, opts Options) string {
 // What is called later fails. A second Close does nothing. If the disk fails, the error matches
 // [driver.ErrInternal]; nothing that was acknowledged is lost, and the next Open tries again.
 func (db *DB) Close() error {
+	db.closed.Store(true)
 	err := db.reads.Close()
 	if failed := db.writer.close(); failed != nil {
 		err = failed

@@ -16,7 +16,7 @@ func encodeEvents(recs []events.Record) ([]string, error) {
 	for _, r := range recs {
 		data, err := json.Marshal(r.Payload)
 		if err != nil {
-			return nil, &failure{writeFailed, err}
+			return nil, driver.Fail(driver.ErrValidation, "the payload of an event cannot be written as JSON", err)
 		}
 		payloads = append(payloads, string(data))
 	}

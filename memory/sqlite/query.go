@@ -99,6 +99,9 @@ func (db *DB) get(ctx context.Context, dest []any, text string, args ...any) err
 
 // reader returns the statement of a text for any of the reading connections.
 func (db *DB) reader(ctx context.Context, text string) (*sql.Stmt, error) {
+	if db.closed.Load() {
+		return nil, &failure{closed, nil}
+	}
 	if s, ok := db.statements.Load(text); ok {
 		return s.(*sql.Stmt), nil
 	}

@@ -41,7 +41,7 @@ func main() {
 	flag.StringVar(&o.tokens, "tokens", "", `for -http: a JSON file {"token": {"tenant": "…", "ref": "…"}}`)
 	flag.StringVar(&o.secrets, "secrets", "", `a JSON file {"id": "value"} of what must never be stored`)
 	flag.BoolVar(&o.view, "view", false, "read as one run does: memory as it is now, and own writes")
-	flag.BoolVar(&o.forget, "allow-forget", false, "serve memory_forget")
+	flag.BoolVar(&o.forget, "allow-forget", false, "serve memory_forget, which reaches every ref of the tenant")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -64,7 +64,10 @@ func run(ctx context.Context, o options, status io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	ranker := recall.New(recall.Config{})
+	ranker, err := recall.New(recall.Config{})
+	if err != nil {
+		return err
+	}
 	log := slog.New(slog.NewTextHandler(status, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	bank, err := memory.New(db.Memory(), memory.Config{Ranker: ranker, Logger: log})
 	if err != nil {
@@ -118,7 +121,7 @@ func serve(ctx context.Context, cfg mcp.Config, o options, status io.Writer) (er
 		return err
 	}
 	fmt.Fprintf(status, "listening on http://%s\n", listener.Addr())
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	server := newServer(h)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	select {
@@ -129,6 +132,14 @@ func serve(ctx context.Context, cfg mcp.Config, o options, status io.Writer) (er
 		defer cancel()
 		return server.Shutdown(last)
 	}
+}
+
+// requestTime is how long a request may take to arrive, with its body. How long an answer takes is
+// not limited.
+const requestTime = 30 * time.Second
+
+func newServer(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: requestTime}
 }
 
 const variable = "AGENTMEMORY_SECRET_"

@@ -1,0 +1,33 @@
+package consolidate
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/memory"
+)
+
+// A pass that died while the clock showed 2099 holds its lease until then. Its document can be
+// removed; the next pass then has the ref.
+func TestC5_TheLeaseOfAClockThatLeaptCanBeRemoved(t *testing.T) {
+	h := newHost(t)
+	h.note("Lena prefers e-mail.")
+	value, err := json.Marshal(state{Pass: "dead", Until: time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli(), Open: true})
+	require.NoError(t, err)
+	_, err = h.Swap(ctx, "acme", memory.DocumentSwap{Document: memory.Document{Scope: memory.Scope{Ref: ref}, Kind: leaseKind, Key: leaseKey, Value: value}})
+	require.NoError(t, err)
+	c := newConsolidator(t, Config{})
+	_, err = c.Run(ctx, h.job("p"), ref, Options{})
+	require.ErrorIs(t, err, memory.ErrConflict)
+
+	for d, err := range h.Documents(ctx, "acme", memory.DocumentQuery{Ref: ref, Kind: "consolidate/pass"}) {
+		require.NoError(t, err)
+		_, err = h.Swap(ctx, "acme", memory.DocumentSwap{Document: d, Act: memory.Remove})
+		require.NoError(t, err)
+	}
+	_, err = c.Run(ctx, h.job("p"), ref, Options{})
+	require.NoError(t, err)
+}
