@@ -9,12 +9,12 @@ import (
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
-// The ten lines of a store author.
+// The ten lines of a store author, and the choice of sizes.
 func TestInMemory(t *testing.T) {
-	adaptertest.Run(t, adaptertest.Config{
+	adaptertest.Run(t, adaptertest.Quick(adaptertest.Config{
 		New: func(context.Context) (driver.Adapter, error) { return inmem.New(), nil },
 		Require: []adaptertest.Offer{adaptertest.Versioned, adaptertest.Searcher, adaptertest.Scanner, adaptertest.Scheduler,
 			adaptertest.Changes, adaptertest.Tenants, adaptertest.Log},
 		Certificate: "../memory/inmem/certificate",
-	})
+	}))
 }

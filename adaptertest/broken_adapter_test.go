@@ -69,12 +69,12 @@ func foreignDefects() []defect {
 	sameRef := func(a, b driver.Scope) bool { return a.Ref == b.Ref }
 	sameTenant := func(a, b driver.Scope) bool { return a.Tenant == b.Tenant }
 	all := []defect{
-		{"says that an id is another tenant's", "CTI-1/foreign-tenant-error", errorFor(sameRef)},
+		{"says that an id is another tenant's", "CTI-1/foreign-", errorFor(sameRef)},
 		{"says that an id is another ref's", "CTI-1/foreign-ref-error", errorFor(sameTenant)},
-		{"deletes by id in every tenant", "CTI-1/foreign-tenant-delete", deleteIn(sameRef, true)},
-		{"deletes by id in every tenant, and does not say so", "CTI-1/foreign-tenant-delete", deleteIn(sameRef, false)},
-		{"deletes by id in every ref", "CTI-1/foreign-ref-delete", deleteIn(sameTenant, true)},
-		{"has one name space of ids", "CTI-1/foreign-put", func(b *broken) {
+		{"deletes by id in every tenant", "DURABLE/shared", deleteIn(sameRef, true)},
+		{"deletes by id in every tenant, and does not say so", "DURABLE/shared", deleteIn(sameRef, false)},
+		{"deletes by id in every ref", "CTI-1/unknown-scope", deleteIn(sameTenant, true)},
+		{"has one name space of ids", "CTI-1/foreign-successor", func(b *broken) {
 			b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
 				for _, other := range b.known(func(o driver.Scope) bool { return o != s }) {
 					if _, err := b.in.find(ctx, other, e.ID); err == nil {
@@ -84,10 +84,10 @@ func foreignDefects() []defect {
 				return b.in.Put(ctx, s, e)
 			}
 		}},
-		{"has columns of 255 bytes for names", "CTI-1/long-names", mapScopes(func(s driver.Scope) driver.Scope {
+		{"has columns of 255 bytes for names", "CTI-1/names-tenant", mapScopes(func(s driver.Scope) driver.Scope {
 			return at(s.Tenant[:min(255, len(s.Tenant))], s.Ref[:min(255, len(s.Ref))])
 		})},
-		{"has columns of 256 bytes for refs", "CTI-1/long-names", mapScopes(func(s driver.Scope) driver.Scope {
+		{"has columns of 256 bytes for refs", "CTI-1/names-tenant", mapScopes(func(s driver.Scope) driver.Scope {
 			return at(s.Tenant, s.Ref[:min(256, len(s.Ref))])
 		})},
 		{"fails for a tenant that it does not know", "CTI-1/unknown-scope", func(b *broken) {
@@ -108,7 +108,7 @@ func foreignDefects() []defect {
 		}},
 	}
 	for _, sep := range []string{"", "/", ":", "::", "|", "-", "_", "."} {
-		all = append(all, defect{fmt.Sprintf("joins tenant and ref by %q", sep), "CTI-1/joined-names", joinWith(sep)})
+		all = append(all, defect{fmt.Sprintf("joins tenant and ref by %q", sep), "CTI-1/foreign-", joinWith(sep)})
 	}
 	return all
 }
@@ -201,23 +201,23 @@ func instantDefects() []defect {
 		return time.Unix(0, t.UnixNano()).UTC()
 	}
 	return []defect{
-		{"keeps seconds", "TTL/milliseconds", changed(truncated(time.Second))},
-		{"keeps hundredths", "TTL/milliseconds", changed(truncated(10 * time.Millisecond))},
-		{"counts nanoseconds in 64 bits", "TTL/far-instants", changed(func(e driver.Entry) driver.Entry {
+		{"keeps seconds", "TTL/expired-get", changed(truncated(time.Second))},
+		{"keeps hundredths", "TTL/expired-get", changed(truncated(10 * time.Millisecond))},
+		{"counts nanoseconds in 64 bits", "TTL/instants", changed(func(e driver.Entry) driver.Entry {
 			e.CreatedAt, e.ExpiresAt = nanos(e.CreatedAt), nanos(e.ExpiresAt)
 			return e
 		})},
-		{"knows no time before 1970", "TTL/far-instants", changed(func(e driver.Entry) driver.Entry {
+		{"knows no time before 1970", "TTL/instants", changed(func(e driver.Entry) driver.Entry {
 			if e.CreatedAt.Unix() < 0 {
 				e.CreatedAt = time.Unix(0, 0).UTC()
 			}
 			return e
 		})},
-		{"drops the offset of an instant", "TTL/offset-instants", changed(func(e driver.Entry) driver.Entry {
+		{"drops the offset of an instant", "TTL/instants", changed(func(e driver.Entry) driver.Entry {
 			e.CreatedAt, e.ExpiresAt = wallClock(e.CreatedAt), wallClock(e.ExpiresAt)
 			return e
 		})},
-		{"compares instants as text", "TTL/offset-instants", func(b *broken) {
+		{"compares instants as text", "TTL/instants", func(b *broken) {
 			b.get = func(ctx context.Context, s driver.Scope, id string, at time.Time) (driver.Entry, error) {
 				return b.in.Get(ctx, s, id, wallClock(at))
 			}
@@ -288,13 +288,13 @@ func queryDefects() []defect {
 			}
 			return q
 		}),
-		ask("has cursors of instants only", "pages", func(_ *broken, _ driver.Scope, q driver.Query) driver.Query {
+		ask("has cursors of instants only", "", func(_ *broken, _ driver.Scope, q driver.Query) driver.Query {
 			if !q.After.IsZero() {
 				q.After.ID = "\x00"
 			}
 			return q
 		}),
-		ask("repeats what a cursor stands on", "pages", func(_ *broken, _ driver.Scope, q driver.Query) driver.Query {
+		ask("repeats what a cursor stands on", "", func(_ *broken, _ driver.Scope, q driver.Query) driver.Query {
 			if !q.After.IsZero() {
 				q.After.ID += "\x00"
 			}
@@ -315,20 +315,20 @@ func queryDefects() []defect {
 		late("applies the limit before it looks at expiry", "pages-of-expiring",
 			func(q *driver.Query) { q.At = time.Time{} },
 			func(q driver.Query, e driver.Entry) bool { return !e.LiveAt(q.At) }),
-		late("applies the limit before the tag", "tag-pages",
+		late("applies the limit before the tag", "",
 			func(q *driver.Query) { q.Tag = "" },
 			func(q driver.Query, e driver.Entry) bool { return q.Tag != "" && !slices.Contains(e.Tags, q.Tag) }),
-		late("looks for a tag within tags", "tag",
+		late("looks for a tag within tags", "",
 			func(q *driver.Query) { q.Tag = "" },
 			func(q driver.Query, e driver.Entry) bool {
 				return q.Tag != "" && !strings.Contains(strings.Join(e.Tags, ","), q.Tag)
 			}),
-		late("looks for a tag without regard to case", "tag",
+		late("looks for a tag without regard to case", "",
 			func(q *driver.Query) { q.Tag = "" },
 			func(q driver.Query, e driver.Entry) bool {
 				return q.Tag != "" && !slices.ContainsFunc(e.Tags, func(t string) bool { return strings.EqualFold(t, q.Tag) })
 			}),
-		late("looks at the first tag only", "tag",
+		late("looks at the first tag only", "",
 			func(q *driver.Query) { q.Tag = "" },
 			func(q driver.Query, e driver.Entry) bool {
 				return q.Tag != "" && (len(e.Tags) == 0 || e.Tags[0] != q.Tag)

@@ -104,15 +104,15 @@ func changesDefects() []defect {
 		}))
 	}
 	return append(all,
-		asks("tells what the first version itself did", "CHANGES/bounds", func(_ *broken, _ driver.Scope, from, to driver.Version) (driver.Version, driver.Version) {
+		asks("tells what the first version itself did", "CHANGES/kinds", func(_ *broken, _ driver.Scope, from, to driver.Version) (driver.Version, driver.Version) {
 			n, mark, _ := from.Parse()
 			return mark.Version(max(n, 1) - 1), to
 		}),
-		asks("tells what has changed to the present", "CHANGES/bounds", func(b *broken, s driver.Scope, from, _ driver.Version) (driver.Version, driver.Version) {
+		asks("tells what has changed to the present", "CHANGES/kinds", func(b *broken, s driver.Scope, from, _ driver.Version) (driver.Version, driver.Version) {
 			now, _ := b.in.Version(context.Background(), s.Tenant)
 			return from, now
 		}),
-		tells("tells an id as often as it was touched", "CHANGES/once", func(_ *broken, c driver.ChangeSet) driver.ChangeSet {
+		tells("tells an id as often as it was touched", "CHANGES/kinds", func(_ *broken, c driver.ChangeSet) driver.ChangeSet {
 			if len(c.Restored) > 0 {
 				c.Retired = append(c.Retired, c.Restored...)
 			}
@@ -132,7 +132,7 @@ func changesDefects() []defect {
 				return c, err
 			}
 		}},
-		defect{"tells of versions that it does not have", "CHANGES/unavailable", func(b *broken) {
+		defect{"tells of versions that it does not have", "TTL/instants", func(b *broken) {
 			b.changes = func(ctx context.Context, s driver.Scope, from, to driver.Version) (driver.ChangeSet, error) {
 				if _, err := b.in.Intact(ctx, s, from); err != nil && ctx.Err() == nil && strings.HasPrefix(string(to), string(from)) {
 					return driver.ChangeSet{}, nil
@@ -140,7 +140,7 @@ func changesDefects() []defect {
 				return b.in.Changes(ctx, s, from, to)
 			}
 		}},
-		defect{"tells of versions before a purge", "CHANGES/unavailable", func(b *broken) {
+		defect{"tells of versions before a purge", "TTL/instants", func(b *broken) {
 			purge := b.purge
 			b.purge = func(ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {
 				b.changes = func(context.Context, driver.Scope, driver.Version, driver.Version) (driver.ChangeSet, error) {
@@ -149,18 +149,18 @@ func changesDefects() []defect {
 				return purge(ctx, tenant, v, at)
 			}
 		}},
-		defect{"forgets at a purge what has changed since", "CHANGES/purged", func(b *broken) {
+		defect{"forgets at a purge what has changed since", "LIMIT/expired", func(b *broken) {
 			b.purge = func(ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {
 				n, err := b.in.Purge(ctx, tenant, v, at)
 				tells("", "", func(_ *broken, c driver.ChangeSet) driver.ChangeSet { c.Erased = nil; return c }).do(b)
 				return n, err
 			}
 		}},
-		tells("tells a thousand ids at most", "CHANGES/many", func(_ *broken, c driver.ChangeSet) driver.ChangeSet {
+		tells("tells a thousand ids at most", "SIZES/many-changes", func(_ *broken, c driver.ChangeSet) driver.ChangeSet {
 			c.Put = c.Put[:min(1000, len(c.Put))]
 			return c
 		}),
-		defect{"tells what has changed in the tenant", "CTI-1/foreign-changes", func(b *broken) {
+		defect{"tells what has changed in the tenant", "CTI-1/foreign-version", func(b *broken) {
 			b.changes = func(ctx context.Context, s driver.Scope, from, to driver.Version) (all driver.ChangeSet, err error) {
 				for _, o := range b.known(func(o driver.Scope) bool { return o.Tenant == s.Tenant }) {
 					c, err := b.in.Changes(ctx, o, from, to)

@@ -120,7 +120,7 @@ func cancelDefects() []defect {
 		all = append(all, defect{"does not look at the context in " + name, "FAULT/cancelled", do})
 	}
 	return append(all,
-		defect{"deletes, then looks at the context", "FAULT/cancelled-delete", func(b *broken) {
+		defect{"deletes, then looks at the context", "FAULT/cancelled-adapter", func(b *broken) {
 			b.del = func(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
 				ok, _ := b.in.Delete(bg, s, id, at)
 				return ok, ctx.Err()

@@ -132,8 +132,8 @@ func contentDefects() []defect {
 		{"removes all content of a ref in which something is erased", "DOCUMENT/content-stays", overeager(func(m driver.Mutation, d driver.Document) bool {
 			return slices.ContainsFunc(m.Erase, func(l driver.Located) bool { return l.Scope == d.Scope })
 		})},
-		{"removes content of an id in every ref", "DOCUMENT/content-elsewhere", overeager(func(m driver.Mutation, d driver.Document) bool { return erases(m, d.Of) >= 0 })},
-		{"compares what content is made of without regard to case", "DOCUMENT/content-elsewhere", overeager(func(m driver.Mutation, d driver.Document) bool {
+		{"removes content of an id in every ref", "CTI-1/foreign-", overeager(func(m driver.Mutation, d driver.Document) bool { return erases(m, d.Of) >= 0 })},
+		{"compares what content is made of without regard to case", "CTI-1/foreign-", overeager(func(m driver.Mutation, d driver.Document) bool {
 			return slices.ContainsFunc(m.Erase, func(l driver.Located) bool { return l.Scope == d.Scope && strings.EqualFold(l.ID, d.Of[0]) })
 		})},
 		{"refuses a document that names an entry twice", "DOCUMENT/named-twice", func(b *broken) {
@@ -178,20 +178,20 @@ func contentDefects() []defect {
 				return n, err
 			}
 		}},
-		{"finds host text by its first subject only", "DOCUMENT/host-text", found(func(_ *broken, q driver.DocumentQuery, docs []driver.Document) []driver.Document {
+		{"finds host text by its first subject only", "DOCUMENT/", found(func(_ *broken, q driver.DocumentQuery, docs []driver.Document) []driver.Document {
 			return slices.DeleteFunc(docs, func(d driver.Document) bool { return q.Subject != "" && d.Subjects[0] != q.Subject })
 		})},
-		{"keeps the subjects of what is retained", "DOCUMENT/host-text", altered(func(b *broken, x *driver.DocumentSwap) {
+		{"keeps the subjects of what is retained", "DOCUMENT/", altered(func(b *broken, x *driver.DocumentSwap) {
 			if x.Act == driver.Retain {
 				x.Subjects = b.document(&x.Document).Subjects
 			}
 		})},
-		{"has documents of tenants only", "CTI-1/foreign-document", altered(func(_ *broken, x *driver.DocumentSwap) {
+		{"has documents of tenants only", "CTI-1/foreign-", altered(func(_ *broken, x *driver.DocumentSwap) {
 			if x.Class == driver.Machinery {
 				x.Ref = ""
 			}
 		})},
-		{"finds a tenant's own document where a ref has none", "CTI-1/foreign-document", found(func(b *broken, q driver.DocumentQuery, docs []driver.Document) []driver.Document {
+		{"finds a tenant's own document where a ref has none", "CTI-1/foreign-", found(func(b *broken, q driver.DocumentQuery, docs []driver.Document) []driver.Document {
 			if len(docs) == 0 {
 				q.Ref = ""
 				docs, _ = collect(b.in.Documents(context.Background(), q))
@@ -239,7 +239,7 @@ func documentVersionDefects() []defect {
 				made.Version = ""
 			}
 		}),
-		{"shows documents as they were at the version that was read last", "DOCUMENT/unversioned", func(b *broken) {
+		{"shows documents as they were at the version that was read last", "DOCUMENT/revision-elsewhere", func(b *broken) {
 			var read memo[string, []driver.Document]
 			b.listAt = func(ctx context.Context, s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
 				found(func(_ *broken, q driver.DocumentQuery, _ []driver.Document) []driver.Document {
@@ -301,7 +301,7 @@ func dueDefects() []defect {
 			slices.SortFunc(docs, func(a, b driver.Document) int { return strings.Compare(a.Key, b.Key) })
 			return docs[:min(limit, len(docs))]
 		}),
-		due("finds what is due of kinds that look alike", "DUE/kind", func(b *broken, kind string, at time.Time, limit int) ([]driver.Document, error) {
+		due("finds what is due of kinds that look alike", "CTI-1/names-kind", func(b *broken, kind string, at time.Time, limit int) ([]driver.Document, error) {
 			var docs []driver.Document
 			for _, k := range lookalikes {
 				if strings.EqualFold(k, kind) {
@@ -342,13 +342,13 @@ func dueDefects() []defect {
 				return append(docs, removed...), err
 			}
 		}},
-		then("gives what is due without its group", "whole", func(docs []driver.Document, limit int) []driver.Document {
+		then("gives what is due without its group", "instant", func(docs []driver.Document, limit int) []driver.Document {
 			for i := range docs {
 				docs[i].Group = ""
 			}
 			return docs[:min(limit, len(docs))]
 		}),
-		then("gives what is due bare", "whole", func(docs []driver.Document, limit int) []driver.Document {
+		then("gives what is due bare", "instant", func(docs []driver.Document, limit int) []driver.Document {
 			for i := range docs {
 				docs[i].Value = nil
 			}
@@ -363,7 +363,7 @@ func dueDefects() []defect {
 			}
 			return docs[:min(limit, len(docs))]
 		}),
-		{"removes what is due of every tenant", "CTI-1/foreign-due", func(b *broken) {
+		{"removes what is due of every tenant", "DUE/moved", func(b *broken) {
 			var removed memo[string, bool]
 			mutated(func(b *broken, m *driver.Mutation) {
 				for _, x := range m.Documents {

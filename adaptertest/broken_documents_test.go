@@ -140,32 +140,32 @@ func swapDefects() []defect {
 				x.Class = held.Class
 			}
 		})},
-		{"keeps the group of what is set without", "DOCUMENT/set", altered(func(b *broken, x *driver.DocumentSwap) {
+		{"keeps the group of what is set without", "DOCUMENT/", altered(func(b *broken, x *driver.DocumentSwap) {
 			if held := b.document(&x.Document); x.Group == "" && x.Act == driver.Set {
 				x.Group = held.Group
 			}
 		})},
-		{"keeps the value of what is set without", "DOCUMENT/set", altered(func(b *broken, x *driver.DocumentSwap) {
+		{"keeps the value of what is set without", "DOCUMENT/", altered(func(b *broken, x *driver.DocumentSwap) {
 			if len(x.Value) == 0 && x.Rev > 0 && x.Act == driver.Set {
 				x.Act = driver.Retain
 			}
 		})},
-		{"stores the value of what is retained", "DOCUMENT/retain", altered(func(_ *broken, x *driver.DocumentSwap) {
+		{"stores the value of what is retained", "DOCUMENT/", altered(func(_ *broken, x *driver.DocumentSwap) {
 			if x.Act == driver.Retain {
 				x.Act = driver.Set
 			}
 		})},
-		{"keeps the group of what is retained", "DOCUMENT/retain", altered(func(b *broken, x *driver.DocumentSwap) {
+		{"keeps the group of what is retained", "DOCUMENT/", altered(func(b *broken, x *driver.DocumentSwap) {
 			if x.Act == driver.Retain {
 				x.Group = b.document(&x.Document).Group
 			}
 		})},
-		{"raises the revision of what is checked", "DOCUMENT/check", altered(func(_ *broken, x *driver.DocumentSwap) {
+		{"raises the revision of what is checked", "DOCUMENT/several", altered(func(_ *broken, x *driver.DocumentSwap) {
 			if x.Act == driver.Check && x.Rev > 0 {
 				x.Act = driver.Retain
 			}
 		})},
-		{"refuses to check that there is none", "DOCUMENT/check", altered(func(_ *broken, x *driver.DocumentSwap) {
+		{"refuses to check that there is none", "DOCUMENT/several", altered(func(_ *broken, x *driver.DocumentSwap) {
 			if x.Act == driver.Check && x.Rev == 0 {
 				x.Rev = 1 << 40
 			}
@@ -261,25 +261,25 @@ func documentQueryDefects() []defect {
 		}}
 	}
 	all := []defect{
-		alter("keeps when it is due to the second", "round-trip", func(d *driver.Document) { d.Due = d.Due.Truncate(time.Second) }),
-		show("gives the instant in local time", "round-trip", func(d *driver.Document) {
+		alter("keeps when it is due to the second", "", func(d *driver.Document) { d.Due = d.Due.Truncate(time.Second) }),
+		show("gives the instant in local time", "", func(d *driver.Document) {
 			if !d.Due.IsZero() {
 				d.Due = d.Due.In(time.FixedZone("", 3600)).Add(time.Hour)
 			}
 		}),
-		show("sorts what a document is made of", "round-trip", func(d *driver.Document) { slices.Sort(d.Of) }),
+		show("sorts what a document is made of", "", func(d *driver.Document) { slices.Sort(d.Of) }),
 		show("joins the subjects of host text by a comma", "labels", func(d *driver.Document) {
 			if len(d.Subjects) > 0 {
 				d.Subjects = strings.Split(strings.Join(d.Subjects, ","), ",")
 			}
 		}),
-		show("forgets the class", "round-trip", func(d *driver.Document) { d.Class = driver.Machinery }),
+		show("forgets the class", "", func(d *driver.Document) { d.Class = driver.Machinery }),
 		alter("ends values at a zero byte", "values", func(d *driver.Document) { d.Value, _, _ = bytes.Cut(d.Value, []byte{0}) }),
 		alter("keeps values as text", "values", func(d *driver.Document) { d.Value = bytes.ToValidUTF8(d.Value, []byte("\ufffd")) }),
-		alter("cuts values at 64 KiB", "large-value", func(d *driver.Document) { d.Value = d.Value[:min(len(d.Value), 1<<16)] }),
+		alter("cuts values at 64 KiB", "", func(d *driver.Document) { d.Value = d.Value[:min(len(d.Value), 1<<16)] }),
 		alter("has columns of 255 bytes for keys", "largest-names", func(d *driver.Document) { d.Key = d.Key[:min(len(d.Key), 255)] }),
-		alter("runs kind and key together", "joined-names", func(d *driver.Document) { d.Kind, d.Key = "k", d.Kind+"/"+d.Key }),
-		alter("runs kind and key together by nothing", "joined-names", func(d *driver.Document) { d.Kind, d.Key = "k", d.Kind+d.Key }),
+		alter("runs kind and key together", "", func(d *driver.Document) { d.Kind, d.Key = "k", d.Kind+"/"+d.Key }),
+		alter("runs kind and key together by nothing", "", func(d *driver.Document) { d.Kind, d.Key = "k", d.Kind+d.Key }),
 		{"orders documents by key alone", "DOCUMENT/order", found(func(_ *broken, _ driver.DocumentQuery, docs []driver.Document) []driver.Document {
 			slices.SortStableFunc(docs, func(a, b driver.Document) int { return strings.Compare(a.Key, b.Key) })
 			return docs
@@ -290,8 +290,8 @@ func documentQueryDefects() []defect {
 			})
 			return docs
 		})},
-		ask("takes an empty ref for every ref", "refs", func(q *driver.DocumentQuery) { q.EveryRef = q.EveryRef || q.Ref == "" }),
-		ask("looks at the ref though every ref is asked for", "refs", func(q *driver.DocumentQuery) { q.EveryRef = q.EveryRef && q.Ref == "" }),
+		ask("takes an empty ref for every ref", "", func(q *driver.DocumentQuery) { q.EveryRef = q.EveryRef || q.Ref == "" }),
+		ask("looks at the ref though every ref is asked for", "", func(q *driver.DocumentQuery) { q.EveryRef = q.EveryRef && q.Ref == "" }),
 		ask("does not look at the group where there is a subject", "narrowed", func(q *driver.DocumentQuery) {
 			if q.Subject != "" {
 				q.Group = ""
@@ -307,7 +307,7 @@ func documentQueryDefects() []defect {
 				q.Group, q.Subject = "", ""
 			}
 		}),
-		{"finds a document by the group that it had", "DOCUMENT/regrouped", func(b *broken) {
+		{"finds a document by the group that it had", "DOCUMENT/", func(b *broken) {
 			var had memo[string, string]
 			altered(func(_ *broken, x *driver.DocumentSwap) {
 				if x.Group != "" {
@@ -321,16 +321,16 @@ func documentQueryDefects() []defect {
 				return sequence(slices.DeleteFunc(docs, func(d driver.Document) bool { return had.get(describeName(&d)+group) != group }), err)
 			}
 		}},
-		ask("leaves nothing out", "bare", func(q *driver.DocumentQuery) { q.Bare = false }),
-		show("leaves out with the value what it is made of", "bare", func(d *driver.Document) {
+		ask("leaves nothing out", "", func(q *driver.DocumentQuery) { q.Bare = false }),
+		show("leaves out with the value what it is made of", "", func(d *driver.Document) {
 			if d.Value == nil {
 				d.Of = nil
 			}
 		}),
-		{"has a page of a thousand documents", "DOCUMENT/many", found(func(_ *broken, _ driver.DocumentQuery, docs []driver.Document) []driver.Document {
+		{"has a page of a thousand documents", "SIZES/many-documents", found(func(_ *broken, _ driver.DocumentQuery, docs []driver.Document) []driver.Document {
 			return docs[:min(1000, len(docs))]
 		})},
-		{"walks through documents by offset", "DOCUMENT/while-changing", func(b *broken) {
+		{"walks through documents by offset", "MODEL/loop-documents", func(b *broken) {
 			b.documents = func(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
 				return func(yield func(driver.Document, error) bool) {
 					for offset := 0; ; offset++ {
@@ -345,7 +345,7 @@ func documentQueryDefects() []defect {
 				}
 			}
 		}},
-		{"holds a lock once documents were left early", "DOCUMENT/stops", func(b *broken) {
+		{"holds a lock once documents were left early", "FAULT/consolidation-pass", func(b *broken) {
 			var mu sync.Mutex
 			stuck := false
 			b.documents = func(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
@@ -372,7 +372,7 @@ func documentQueryDefects() []defect {
 	}
 	for _, n := range documentNames {
 		for _, f := range folds {
-			all = append(all, defect{"finds documents by a " + n.name + " without its " + f.name, "DOCUMENT/exact-" + n.name, looksAlike(n.name, f.of)})
+			all = append(all, defect{"finds documents by a " + n.name + " without its " + f.name, "CTI-1/names-" + n.name, looksAlike(n.name, f.of)})
 		}
 	}
 	return all

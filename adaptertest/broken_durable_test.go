@@ -28,12 +28,12 @@ func durableDefects() []defect {
 		}}
 	}
 	return []defect{
-		reopened("keeps entries in memory", "DURABLE/entries", func(b *broken) {
+		reopened("keeps entries in memory", "DURABLE/reopened", func(b *broken) {
 			b.list = func(ctx context.Context, _ driver.Scope, _ driver.Query) ([]driver.Entry, error) {
 				return nil, ctx.Err()
 			}
 		}),
-		reopened("does not keep subjects", "DURABLE/entries", func(b *broken) {
+		reopened("does not keep subjects", "DURABLE/reopened", func(b *broken) {
 			b.show["get"] = func(_ driver.Scope, _ time.Time, found []driver.Entry) []driver.Entry {
 				for i := range found {
 					found[i].Subjects = nil
@@ -41,7 +41,7 @@ func durableDefects() []defect {
 				return found
 			}
 		}),
-		reopened("keeps deletions in memory", "DURABLE/deletions", func(b *broken) {
+		reopened("keeps deletions in memory", "DURABLE/reopened", func(b *broken) {
 			b.show["list"] = func(s driver.Scope, _ time.Time, found []driver.Entry) []driver.Entry {
 				return append(found, b.others(s, found, func(r driver.Record) bool { return r.State == driver.Deleted })...)
 			}
@@ -52,12 +52,12 @@ func durableDefects() []defect {
 			}
 			return driver.ErrConflict
 		})),
-		reopened("keeps successors in memory", "DURABLE/records", recorded(func(_ *broken, r *driver.Record) {
+		reopened("keeps successors in memory", "DURABLE/reopened", recorded(func(_ *broken, r *driver.Record) {
 			if r.State == driver.Superseded {
 				r.For = ""
 			}
 		})),
-		reopened("keeps stubs in memory", "DURABLE/records", func(b *broken) {
+		reopened("keeps stubs in memory", "DURABLE/reopened", func(b *broken) {
 			b.lookup = func(ctx context.Context, s driver.Scope, id string) (driver.Record, error) {
 				rec, err := b.in.find(ctx, s, id)
 				if err == nil && rec.Erased {
@@ -80,12 +80,12 @@ func durableDefects() []defect {
 				return made, err
 			}
 		}),
-		reopened("keeps what is due in memory", "DURABLE/due", func(b *broken) {
+		reopened("keeps what is due in memory", "DURABLE/documents", func(b *broken) {
 			b.due = func(ctx context.Context, _ string, _ time.Time, _ int) ([]driver.Document, error) {
 				return nil, ctx.Err()
 			}
 		}),
-		reopened("keeps what has changed in memory", "DURABLE/changes", func(b *broken) {
+		reopened("keeps what has changed in memory", "DURABLE/reopened", func(b *broken) {
 			b.changes = func(ctx context.Context, _ driver.Scope, _, _ driver.Version) (driver.ChangeSet, error) {
 				return driver.ChangeSet{}, ctx.Err()
 			}

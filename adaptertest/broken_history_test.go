@@ -75,25 +75,25 @@ func historyDefects() []defect {
 		}
 	}
 	all := []defect{
-		{"does not narrow history by successor", "BATCH/history", widened(func(q *driver.HistoryQuery) { q.For = nil }, func(driver.HistoryQuery, driver.Record) bool { return true })},
-		{"looks for what was retired in favour of the first of several only", "BATCH/history", widened(func(q *driver.HistoryQuery) {
+		{"does not narrow history by successor", "BATCH/", widened(func(q *driver.HistoryQuery) { q.For = nil }, func(driver.HistoryQuery, driver.Record) bool { return true })},
+		{"looks for what was retired in favour of the first of several only", "BATCH/", widened(func(q *driver.HistoryQuery) {
 			q.For = q.For[:min(1, len(q.For))]
 		}, func(driver.HistoryQuery, driver.Record) bool { return true })},
-		{"does not narrow the history of a subject by ref", "CTI-1/foreign-history", widened(func(q *driver.HistoryQuery) {
+		{"does not narrow the history of a subject by ref", "CTI-1/foreign-", widened(func(q *driver.HistoryQuery) {
 			if q.Subject != "" {
 				q.Ref = ""
 			}
 		}, func(driver.HistoryQuery, driver.Record) bool { return true })},
-		{"does not narrow history by ref", "CTI-1/foreign-history", widened(func(q *driver.HistoryQuery) {
+		{"does not narrow history by ref", "CTI-1/foreign-", widened(func(q *driver.HistoryQuery) {
 			if len(q.For) == 0 {
 				q.Ref = ""
 			}
 		}, func(driver.HistoryQuery, driver.Record) bool { return true })},
-		{"finds successors in every ref", "CTI-1/foreign-history", widened(func(q *driver.HistoryQuery) { q.Ref, q.For = "", nil },
+		{"finds successors in every ref", "CTI-1/foreign-", widened(func(q *driver.HistoryQuery) { q.Ref, q.For = "", nil },
 			func(q driver.HistoryQuery, r driver.Record) bool {
 				return (len(q.For) == 0 || slices.Contains(q.For, r.For)) && (len(q.For) > 0 || q.Ref == "" || q.Ref == r.Ref)
 			})},
-		{"has the history of all tenants", "CTI-1/foreign-history", func(b *broken) {
+		{"has the history of all tenants", "CTI-1/foreign-", func(b *broken) {
 			b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
 				return func(yield func(driver.Record, error) bool) {
 					seen := map[string]bool{tenant: true}
@@ -110,12 +110,12 @@ func historyDefects() []defect {
 				}
 			}
 		}},
-		{"forgets the deleted in history", "BATCH/history", filtered(func(_ *broken, _ driver.HistoryQuery, r driver.Record) bool { return r.State != driver.Deleted })},
-		{"forgets stubs in history", "BATCH/history", filtered(func(_ *broken, _ driver.HistoryQuery, r driver.Record) bool { return !r.Erased })},
-		{"forgets live entries in the history of a subject", "BATCH/history", filtered(func(_ *broken, q driver.HistoryQuery, r driver.Record) bool {
+		{"forgets the deleted in history", "BATCH/", filtered(func(_ *broken, _ driver.HistoryQuery, r driver.Record) bool { return r.State != driver.Deleted })},
+		{"forgets stubs in history", "BATCH/", filtered(func(_ *broken, _ driver.HistoryQuery, r driver.Record) bool { return !r.Erased })},
+		{"forgets live entries in the history of a subject", "BATCH/", filtered(func(_ *broken, q driver.HistoryQuery, r driver.Record) bool {
 			return q.Subject == "" || r.State != driver.Live
 		})},
-		{"has a page of a thousand in history", "BATCH/history-many", limited(1000)},
+		{"has a page of a thousand in history", "SIZES/many", limited(1000)},
 		{"loses the refs before the one that fills a page of a history", "MODEL/loop-history", func(b *broken) {
 			history := b.history
 			b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
@@ -126,8 +126,8 @@ func historyDefects() []defect {
 				return sequence(all, err)
 			}
 		}},
-		{"has a page of a hundred in history", "BATCH/history-while-changing", limited(100)},
-		{"walks through history by offset", "BATCH/history-while-changing", func(b *broken) {
+		{"has a page of a hundred in history", "RECORD/many-ids-lookup", limited(100)},
+		{"walks through history by offset", "RECORD/many-ids-lookup", func(b *broken) {
 			// What is put meanwhile moves everything behind it.
 			b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
 				return func(yield func(driver.Record, error) bool) {
@@ -150,7 +150,7 @@ func historyDefects() []defect {
 				}
 			}
 		}},
-		{"holds a lock once history was left early", "BATCH/history-stops", func(b *broken) {
+		{"holds a lock once history was left early", "MODEL/loop-history", func(b *broken) {
 			var mu sync.Mutex
 			stuck := false
 			b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
@@ -174,7 +174,7 @@ func historyDefects() []defect {
 				return b.in.Put(ctx, s, e)
 			}
 		}},
-		{"goes on after history was left", "BATCH/history-stops", func(b *broken) {
+		{"goes on after history was left", "MODEL/loop-history", func(b *broken) {
 			b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
 				return func(yield func(driver.Record, error) bool) {
 					for rec, err := range b.in.History(ctx, tenant, q) {
@@ -218,7 +218,7 @@ func historyDefects() []defect {
 		{"finds the first subject only", "FORGET/subject", filtered(func(_ *broken, q driver.HistoryQuery, r driver.Record) bool {
 			return q.Subject == "" || r.Entry.Subjects[0] == q.Subject
 		})},
-		{"finds at most 600 of a subject, then says that there are no more", "BATCH/history-many", func(b *broken) {
+		{"finds at most 600 of a subject, then says that there are no more", "SIZES/many", func(b *broken) {
 			b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
 				return func(yield func(driver.Record, error) bool) {
 					all, _ := collect(b.in.History(ctx, tenant, q))
@@ -232,7 +232,7 @@ func historyDefects() []defect {
 				}
 			}
 		}},
-		{"takes what was superseded for merged", "BATCH/retired", recorded(func(_ *broken, r *driver.Record) {
+		{"takes what was superseded for merged", "BATCH/", recorded(func(_ *broken, r *driver.Record) {
 			if r.State == driver.Superseded {
 				r.State = driver.Merged
 			}

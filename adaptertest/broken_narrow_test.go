@@ -24,14 +24,14 @@ func narrowDefects() []defect {
 	}
 	all = append(all, halfDone()...)
 	return append(all, []defect{
-		{"lists what has the same name once it is joined", "CTI-1/joined-names", func(b *broken) {
+		{"lists what has the same name once it is joined", "CTI-1/foreign-", func(b *broken) {
 			b.from["list"] = func(want driver.Scope) []driver.Scope {
 				return append([]driver.Scope{want}, b.known(func(have driver.Scope) bool {
 					return have != want && have.Tenant+have.Ref == want.Tenant+want.Ref
 				})...)
 			}
 		}},
-		{"deletes by id in every ref that it knows", "CTI-1/foreign-ref-delete", func(b *broken) {
+		{"deletes by id in every ref that it knows", "CTI-1/unknown-scope", func(b *broken) {
 			b.del = func(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
 				ok, err := b.in.Delete(ctx, s, id, at)
 				known := len(b.kept(s)) > 0
@@ -55,7 +55,7 @@ func narrowDefects() []defect {
 				return b.in.ListAt(ctx, s, v, q)
 			}
 		}},
-		{"says once more, when it is opened again, that it deletes", "DURABLE/deletions", func(b *broken) {
+		{"says once more, when it is opened again, that it deletes", "DURABLE/reopened", func(b *broken) {
 			if b.handle == 0 {
 				return
 			}
@@ -64,7 +64,7 @@ func narrowDefects() []defect {
 				return ok || b.record(s, id).State == driver.Deleted, err
 			}
 		}},
-		{"finds the last of a period after its end", "SEARCH/period", func(b *broken) {
+		{"finds the last of a period after its end", "SEARCH/oracle", func(b *broken) {
 			b.search = func(ctx context.Context, s driver.Scope, q driver.Search) ([]driver.Entry, error) {
 				if !q.Since.IsZero() && q.Until.Before(q.Since) && !q.Until.IsZero() {
 					q.Since, q.Until = time.Time{}, time.Time{}
@@ -211,7 +211,7 @@ func halfDone() []defect {
 // modelDefects take several steps of several kinds to show.
 func modelDefects() []defect {
 	return []defect{
-		{"loses every ninth put after a delete", "MODEL/adapter", func(b *broken) {
+		{"loses every ninth put after a delete", "MODEL/short-sequences", func(b *broken) {
 			var n atomic.Int64
 			b.del = func(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
 				n.Add(1)
@@ -224,12 +224,12 @@ func modelDefects() []defect {
 				return b.in.Put(ctx, s, e)
 			}
 		}},
-		{"forgets the successor of what was retired for one that expires", "MODEL/transactor", recorded(func(b *broken, r *driver.Record) {
+		{"forgets the successor of what was retired for one that expires", "MODEL/short-sequences", recorded(func(b *broken, r *driver.Record) {
 			if r.For != "" && !b.record(r.Scope, r.For).Entry.ExpiresAt.IsZero() {
 				r.For = ""
 			}
 		})},
-		{"shows an entry of two lives in its gap", "MODEL/versioned", func(b *broken) {
+		{"shows an entry of two lives in its gap", "MODEL/short-sequences", func(b *broken) {
 			var lives memo[driver.Located, int]
 			mutated(func(_ *broken, m *driver.Mutation) {
 				for _, l := range m.Restore {

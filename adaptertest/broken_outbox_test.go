@@ -60,21 +60,21 @@ func outboxDefects() []defect {
 			}
 			return recs
 		}),
-		asks("does not look at the run", "OUTBOX/run", func(q *driver.OutboxQuery) { q.RunID = "" }, nil),
-		asks("looks for runs by prefix", "OUTBOX/run", func(q *driver.OutboxQuery) { q.RunID = "" }, func(q driver.OutboxQuery, recs []events.Record) []events.Record {
+		asks("does not look at the run", "OUTBOX/order", func(q *driver.OutboxQuery) { q.RunID = "" }, nil),
+		asks("looks for runs by prefix", "OUTBOX/order", func(q *driver.OutboxQuery) { q.RunID = "" }, func(q driver.OutboxQuery, recs []events.Record) []events.Record {
 			return slices.DeleteFunc(recs, func(r events.Record) bool {
 				return q.RunID != "" && (len(r.RunID) < len(q.RunID) || r.RunID[:len(q.RunID)] != q.RunID)
 			})
 		}),
-		asks("does not look at the tenant of an event", "CTI-1/foreign-events", func(q *driver.OutboxQuery) { q.Tenant = "" }, nil),
-		asks("has a page of a thousand events", "OUTBOX/many", same, func(_ driver.OutboxQuery, recs []events.Record) []events.Record {
+		asks("does not look at the tenant of an event", "CTI-1/foreign-", func(q *driver.OutboxQuery) { q.Tenant = "" }, nil),
+		asks("has a page of a thousand events", "SIZES/many-events", same, func(_ driver.OutboxQuery, recs []events.Record) []events.Record {
 			return recs[:min(1000, len(recs))]
 		}),
-		delivers("keeps delivered events", "OUTBOX/delivered", func(*broken, context.Context, []events.Record) error { return nil }),
-		delivers("takes out the first of several", "OUTBOX/delivered", func(b *broken, ctx context.Context, recs []events.Record) error {
+		delivers("keeps delivered events", "OUTBOX/count", func(*broken, context.Context, []events.Record) error { return nil }),
+		delivers("takes out the first of several", "OUTBOX/count", func(b *broken, ctx context.Context, recs []events.Record) error {
 			return b.in.Delivered(ctx, recs[:min(1, len(recs))])
 		}),
-		delivers("takes out an id of every run", "OUTBOX/delivered", func(b *broken, ctx context.Context, recs []events.Record) error {
+		delivers("takes out an id of every run", "OUTBOX/count", func(b *broken, ctx context.Context, recs []events.Record) error {
 			all, _ := b.in.outbox(ctx, driver.OutboxQuery{})
 			for _, r := range all {
 				if slices.ContainsFunc(recs, func(o events.Record) bool { return o.ID == r.ID && o.Tenant == r.Tenant }) {
@@ -83,7 +83,7 @@ func outboxDefects() []defect {
 			}
 			return b.in.Delivered(ctx, recs)
 		}),
-		delivers("takes out an event of every tenant", "CTI-1/foreign-delivered", func(b *broken, ctx context.Context, recs []events.Record) error {
+		delivers("takes out an event of every tenant", "CTI-1/names-tenant", func(b *broken, ctx context.Context, recs []events.Record) error {
 			all, _ := b.in.outbox(ctx, driver.OutboxQuery{})
 			for _, r := range all {
 				if slices.ContainsFunc(recs, func(o events.Record) bool { return o.ID == r.ID && o.RunID == r.RunID }) {
@@ -218,7 +218,7 @@ func outboxDefects() []defect {
 				}
 			}
 		}},
-		{"holds a lock once the outbox was left early", "OUTBOX/stops", func(b *broken) {
+		{"holds a lock once the outbox was left early", "MODEL/loop-outbox-run", func(b *broken) {
 			var stuck atomic.Bool
 			b.outbox = func(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
 				return func(yield func(events.Record, error) bool) {
@@ -243,7 +243,7 @@ func outboxDefects() []defect {
 		counted("stops counting before the limit", "OUTBOX/count", func(_ *broken, n int, _ string, limit int) int {
 			return min(n, limit-2)
 		}),
-		counted("counts the events of all tenants for each", "CTI-1/foreign-waiting", func(b *broken, _ int, _ string, limit int) int {
+		counted("counts the events of all tenants for each", "CTI-1/foreign-", func(b *broken, _ int, _ string, limit int) int {
 			all, _ := b.in.Waiting(context.Background(), "", limit)
 			return all
 		}),

@@ -9,11 +9,10 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// defect is one way for a store to be wrong, and the case that needs it: the one
-// that finds this defect.
+// defect is one way for a store to be wrong, and the cases of the kit that find it.
 type defect struct {
 	name  string
-	needs string // LAW/case
+	needs string // LAW/case, or how the names of some cases begin
 	do    func(b *broken)
 }
 
@@ -42,20 +41,20 @@ func readDefects() []defect {
 	for _, r := range readers {
 		way := r.name
 		leak := func(name, needs string, same func(want, have driver.Scope) bool) {
-			add(way+" "+name, "CTI-1/"+needs+"-"+way, func(b *broken) {
+			add(way+" "+name, "CTI-1/"+needs, func(b *broken) {
 				b.from[way] = func(want driver.Scope) []driver.Scope {
 					others := b.known(func(have driver.Scope) bool { return have != want && same(want, have) })
 					return append([]driver.Scope{want}, others...)
 				}
 			})
 		}
-		leak("does not look at the tenant", "foreign-tenant", func(want, have driver.Scope) bool { return want.Ref == have.Ref })
-		leak("does not look at the ref", "foreign-ref", func(want, have driver.Scope) bool { return want.Tenant == have.Tenant })
+		leak("does not look at the tenant", "foreign-", func(want, have driver.Scope) bool { return want.Ref == have.Ref })
+		leak("does not look at the ref", "foreign-", func(want, have driver.Scope) bool { return want.Tenant == have.Tenant })
 		for _, f := range folds {
-			leak("folds "+f.name+" of tenants", "foreign-tenant", func(want, have driver.Scope) bool {
+			leak("folds "+f.name+" of tenants", "names-tenant", func(want, have driver.Scope) bool {
 				return want.Ref == have.Ref && f.of(want.Tenant) == f.of(have.Tenant)
 			})
-			leak("folds "+f.name+" of refs", "foreign-ref", func(want, have driver.Scope) bool {
+			leak("folds "+f.name+" of refs", "names-ref", func(want, have driver.Scope) bool {
 				return want.Tenant == have.Tenant && f.of(want.Ref) == f.of(have.Ref)
 			})
 		}

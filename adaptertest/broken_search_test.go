@@ -40,16 +40,16 @@ func searchDefects() []defect {
 			lower := strings.NewReplacer("A", "a", "B", "b").Replace
 			return strings.Contains(lower(e.Content), lower(q.Text))
 		}),
-		asks("finds any of the tags", "SEARCH/tags", func(q *driver.Search) { q.Tags = nil }, func(q driver.Search, e driver.Entry) bool {
+		asks("finds any of the tags", "RECORD/tags", func(q *driver.Search) { q.Tags = nil }, func(q driver.Search, e driver.Entry) bool {
 			return len(q.Tags) == 0 || slices.ContainsFunc(q.Tags, func(t string) bool { return slices.Contains(e.Tags, t) })
 		}),
-		asks("looks at the first tag of a search only", "SEARCH/tags", func(q *driver.Search) { q.Tags = q.Tags[:min(1, len(q.Tags))] }, nil),
-		asks("counts Until in", "SEARCH/period", func(q *driver.Search) {
+		asks("looks at the first tag of a search only", "MODEL/short-sequences", func(q *driver.Search) { q.Tags = q.Tags[:min(1, len(q.Tags))] }, nil),
+		asks("counts Until in", "SEARCH/oracle", func(q *driver.Search) {
 			if !q.Until.IsZero() {
 				q.Until = q.Until.Add(time.Millisecond)
 			}
 		}, nil),
-		asks("counts Since out", "SEARCH/period", func(q *driver.Search) {
+		asks("counts Since out", "SEARCH/oracle", func(q *driver.Search) {
 			if !q.Since.IsZero() {
 				q.Since = q.Since.Add(time.Millisecond)
 			}
@@ -64,8 +64,8 @@ func searchDefects() []defect {
 				q.Since = time.Time{}
 			}
 		}, nil),
-		asks("finds more than the limit", "ORDER/search-limit", func(q *driver.Search) { q.Limit = 0 }, nil),
-		{"keeps the oldest at a limit", "ORDER/search-limit", func(b *broken) {
+		asks("finds more than the limit", "ORDER/newest-first-list", func(q *driver.Search) { q.Limit = 0 }, nil),
+		{"keeps the oldest at a limit", "ORDER/newest-first-list", func(b *broken) {
 			b.search = func(ctx context.Context, s driver.Scope, q driver.Search) ([]driver.Entry, error) {
 				limit := q.Limit
 				q.Limit = 0
@@ -101,7 +101,7 @@ func scanDefects() []defect {
 				}
 			}
 		}},
-		{"scans live memory page by page", "FORGET/scan-fixed", func(b *broken) {
+		{"scans live memory page by page", "FORGET/erased-get", func(b *broken) {
 			b.scan = func(ctx context.Context, s driver.Scope, q driver.Query) iter.Seq2[driver.Entry, error] {
 				return func(yield func(driver.Entry, error) bool) {
 					q.Limit = 50
@@ -123,7 +123,7 @@ func scanDefects() []defect {
 				}
 			}
 		}},
-		{"holds a lock once a scan was left early", "FORGET/scan-stops", func(b *broken) {
+		{"holds a lock once a scan was left early", "MODEL/loop-scan", func(b *broken) {
 			stuck := false
 			b.scan = func(ctx context.Context, s driver.Scope, q driver.Query) iter.Seq2[driver.Entry, error] {
 				return func(yield func(driver.Entry, error) bool) {
@@ -165,16 +165,16 @@ func pagesAtDefects() []defect {
 		}}
 	}
 	return []defect{
-		asks("has cursors of instants only, in versions", "pages-at", func(q *driver.Query) {
+		asks("has cursors of instants only, in versions", "", func(q *driver.Query) {
 			if !q.After.IsZero() {
 				q.After.ID = "\x00"
 			}
 		}),
-		asks("repeats what a cursor stands on, in versions", "pages-at", func(q *driver.Query) {
+		asks("repeats what a cursor stands on, in versions", "", func(q *driver.Query) {
 			if !q.After.IsZero() {
 				q.After.ID += "\x00"
 			}
 		}),
-		asks("does not look at the tag in versions", "tag-at", func(q *driver.Query) { q.Tag = "" }),
+		asks("does not look at the tag in versions", "", func(q *driver.Query) { q.Tag = "" }),
 	}
 }

@@ -129,7 +129,7 @@ func listingDefects() []defect {
 		lists("lists a thousand scopes at most", "many", func(_ *broken, _ driver.Scope, all []driver.Scope) []driver.Scope {
 			return all[:min(1000, len(all))]
 		}),
-		{"stops listing when something is written meanwhile", "TENANT/loop", func(b *broken) {
+		{"stops listing when something is written meanwhile", "MODEL/loop-scopes", func(b *broken) {
 			b.listed = func(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
 				return func(yield func(driver.Scope, error) bool) {
 					began := len(b.known(func(driver.Scope) bool { return true }))
@@ -195,7 +195,7 @@ func droppingDefects() []defect {
 				}
 			}
 		}),
-		spares("keeps the index of a search", "dropped-search", func(b *broken, tenant string) func() {
+		spares("keeps the index of a search", "dropped", func(b *broken, tenant string) func() {
 			return func() {
 				b.search = func(_ context.Context, s driver.Scope, q driver.Search) (found []driver.Entry, err error) {
 					for _, e := range b.kept(s) {
@@ -224,7 +224,7 @@ func droppingDefects() []defect {
 				}
 			}
 		}),
-		spares("keeps the schedule", "dropped-due", func(b *broken, tenant string) func() {
+		spares("keeps the schedule", "dropped-documents", func(b *broken, tenant string) func() {
 			docs, _ := b.in.Due(bg, "timer", time.Unix(1<<40, 0), 100)
 			return func() {
 				b.due = func(context.Context, string, time.Time, int) ([]driver.Document, error) { return docs, nil }
@@ -245,7 +245,7 @@ func droppingDefects() []defect {
 				}
 			}
 		}),
-		spares("drops every tenant whose name begins so", "dropped-lookalikes", func(b *broken, tenant string) func() {
+		spares("drops every tenant whose name begins so", "dropped", func(b *broken, tenant string) func() {
 			return func() {
 				for _, s := range b.known(func(s driver.Scope) bool { return strings.HasPrefix(s.Tenant, tenant) }) {
 					b.in.DropTenant(bg, s.Tenant, 1)

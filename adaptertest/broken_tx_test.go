@@ -51,11 +51,11 @@ func mutationDefects() []defect {
 	drops := func(name, needs string, f func(b *broken, m *driver.Mutation)) {
 		all = append(all, defect{name, needs, mutated(f)})
 	}
-	drops("forgets restorations", "BATCH/whole", func(_ *broken, m *driver.Mutation) { m.Restore = nil })
-	drops("forgets erasures", "BATCH/whole", func(_ *broken, m *driver.Mutation) { m.Erase = nil })
-	all = append(all, defect{"stores only the first document", "BATCH/whole", swapped(func(_ *broken, i int, _ *driver.DocumentSwap) bool { return i == 0 })})
-	drops("queues only the first event", "BATCH/whole", func(_ *broken, m *driver.Mutation) { m.Events = m.Events[:min(1, len(m.Events))] })
-	drops("puts only into the first scope", "BATCH/whole", func(_ *broken, m *driver.Mutation) {
+	drops("forgets restorations", "BATCH/", func(_ *broken, m *driver.Mutation) { m.Restore = nil })
+	drops("forgets erasures", "BATCH/", func(_ *broken, m *driver.Mutation) { m.Erase = nil })
+	all = append(all, defect{"stores only the first document", "BATCH/", swapped(func(_ *broken, i int, _ *driver.DocumentSwap) bool { return i == 0 })})
+	drops("queues only the first event", "BATCH/", func(_ *broken, m *driver.Mutation) { m.Events = m.Events[:min(1, len(m.Events))] })
+	drops("puts only into the first scope", "BATCH/", func(_ *broken, m *driver.Mutation) {
 		m.Put = unless(m.Put, func(p driver.Placed) bool { return p.Scope != m.Put[0].Scope })
 	})
 	// heirs changes the ids that entries are expected to be heirs of.
@@ -74,7 +74,7 @@ func mutationDefects() []defect {
 	heirs("takes what was superseded for no heir's", func(b *broken, ids []string) []string {
 		return slices.DeleteFunc(ids, func(id string) bool { return b.record(home, id).State == driver.Superseded })
 	})
-	drops("retires everything as merged", "BATCH/retired", func(_ *broken, m *driver.Mutation) {
+	drops("retires everything as merged", "BATCH/", func(_ *broken, m *driver.Mutation) {
 		m.Retire = slices.Clone(m.Retire)
 		for i := range m.Retire {
 			if m.Retire[i].State == driver.Superseded {
@@ -226,23 +226,23 @@ func conditionDefects() []defect {
 	elsewhere := func(b *broken, s driver.Scope, id string) bool {
 		return b.dead(s, id) && len(b.known(func(o driver.Scope) bool { return o != s && !b.dead(o, id) })) > 0
 	}
-	skip("finds conditions in any scope", "CTI-1/foreign-mutation", func(b *broken, m *driver.Mutation) {
+	skip("finds conditions in any scope", "CTI-1/names-tenant", func(b *broken, m *driver.Mutation) {
 		m.Live = unless(m.Live, func(l driver.Located) bool { return elsewhere(b, l.Scope, l.ID) })
 	})
-	skip("finds what it retires in any scope", "CTI-1/foreign-mutation", func(b *broken, m *driver.Mutation) {
+	skip("finds what it retires in any scope", "CTI-1/names-tenant", func(b *broken, m *driver.Mutation) {
 		m.Retire = unless(m.Retire, func(r driver.Retirement) bool { return elsewhere(b, r.Scope, r.ID) })
 	})
 	skip("finds successors in any scope", "CTI-1/foreign-successor", func(b *broken, m *driver.Mutation) {
 		m.Retire = unless(m.Retire, func(r driver.Retirement) bool { return r.For != "" && !b.placing(m, r) && elsewhere(b, r.Scope, r.For) })
 	})
-	skip("erases an id in every ref", "CTI-1/foreign-erase", func(b *broken, m *driver.Mutation) {
+	skip("erases an id in every ref", "CTI-1/foreign-", func(b *broken, m *driver.Mutation) {
 		for _, l := range m.Erase {
 			for _, s := range b.known(func(o driver.Scope) bool { return o.Tenant == l.Tenant }) {
 				m.Erase = append(m.Erase, located(s, l.ID)...)
 			}
 		}
 	})
-	skip("erases what it has put in every tenant", "CTI-1/foreign-erase", func(b *broken, m *driver.Mutation) {
+	skip("erases what it has put in every tenant", "CTI-1/foreign-", func(b *broken, m *driver.Mutation) {
 		for _, l := range m.Erase {
 			for _, s := range b.known(func(o driver.Scope) bool { return o.Tenant != l.Tenant }) {
 				b.in.Apply(context.Background(), s.Tenant, driver.Mutation{Erase: located(s, l.ID)})
@@ -251,7 +251,7 @@ func conditionDefects() []defect {
 	})
 	// Errors that say too much.
 	says := func(what string, f func(m driver.Mutation) string) {
-		all = append(all, defect{"names " + what + " in the conflict of a mutation", "SR-1/errors-of-mutations", func(b *broken) {
+		all = append(all, defect{"names " + what + " in the conflict of a mutation", "SR-1/errors-transactor", func(b *broken) {
 			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 				v, err := b.in.Apply(ctx, tenant, m)
 				if err != nil {
@@ -264,7 +264,7 @@ func conditionDefects() []defect {
 	says("ids", func(m driver.Mutation) string { return fmt.Sprint(m.Live, m.Retire, m.Restore) })
 	says("entries", func(m driver.Mutation) string { return fmt.Sprint(m.Put) })
 	says("documents", func(m driver.Mutation) string { return fmt.Sprint(m.Documents) })
-	all = append(all, defect{"names what is not valid", "SR-1/errors-of-mutations", func(b *broken) {
+	all = append(all, defect{"names what is not valid", "SR-1/errors-transactor", func(b *broken) {
 		b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 			made, err := b.in.Apply(ctx, tenant, m)
 			if errors.Is(err, driver.ErrValidation) {
@@ -378,17 +378,17 @@ func recordDefects() []defect {
 		return r.Entry
 	}
 	return []defect{
-		{"forgets the successor of what was superseded", "BATCH/retired", recorded(func(_ *broken, r *driver.Record) {
+		{"forgets the successor of what was superseded", "BATCH/", recorded(func(_ *broken, r *driver.Record) {
 			if r.State == driver.Superseded {
 				r.For = ""
 			}
 		})},
-		{"keeps only the id of what was retired", "BATCH/retired", recorded(func(_ *broken, r *driver.Record) {
+		{"keeps only the id of what was retired", "BATCH/", recorded(func(_ *broken, r *driver.Record) {
 			if r.State == driver.Merged && !r.Erased {
 				r.Entry = driver.Entry{ID: r.Entry.ID, Content: r.Entry.Content, CreatedAt: r.Entry.CreatedAt}
 			}
 		})},
-		{"keeps the successor of what was restored", "BATCH/restored", func(b *broken) {
+		{"keeps the successor of what was restored", "BATCH/", func(b *broken) {
 			var successor memo[driver.Located, string]
 			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 				for _, r := range m.Retire {
@@ -402,7 +402,7 @@ func recordDefects() []defect {
 				}
 			})(b)
 		}},
-		{"restores with a new createdAt", "BATCH/restored", func(b *broken) {
+		{"restores with a new createdAt", "BATCH/", func(b *broken) {
 			var restored memo[string, bool]
 			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 				for _, l := range m.Restore {
@@ -437,7 +437,7 @@ func recordDefects() []defect {
 				r.State = driver.Deleted
 			}
 		})},
-		{"escapes markers in records", "SR-1/marker-in-history", recorded(func(_ *broken, r *driver.Record) {
+		{"escapes markers in records", "SR-1/marker-get", recorded(func(_ *broken, r *driver.Record) {
 			r.Entry.Content = strings.ReplaceAll(r.Entry.Content, "<", "&lt;")
 		})},
 		{"keeps the content of what was erased", "SR-1/erased", recorded(func(b *broken, r *driver.Record) {

@@ -435,7 +435,7 @@ func purgeDefects() []defect {
 				return total, err
 			}
 		}},
-		purge("purges every tenant", "CTI-1/foreign-purge", func(b *broken, ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {
+		purge("purges every tenant", "CTI-1/foreign-", func(b *broken, ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {
 			n, err := b.in.Purge(ctx, tenant, v, at)
 			for _, s := range b.known(func(s driver.Scope) bool { return s.Tenant != tenant }) {
 				now, _ := b.in.Version(ctx, s.Tenant)
@@ -448,7 +448,7 @@ func purgeDefects() []defect {
 			filtered(func(_ *broken, _ driver.HistoryQuery, r driver.Record) bool { return r.State != driver.Superseded })(b)
 			return n, err
 		}),
-		{"finds lineage of another scope", "CTI-1/foreign-lookup", func(b *broken) {
+		{"finds lineage of another scope", "CTI-1/foreign-", func(b *broken) {
 			b.lookup = func(ctx context.Context, s driver.Scope, id string) (driver.Record, error) {
 				rec, err := b.in.find(ctx, s, id)
 				for _, o := range b.known(func(o driver.Scope) bool { return o.Tenant == s.Tenant && o != s }) {

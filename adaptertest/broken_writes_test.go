@@ -33,7 +33,7 @@ func putDefects() []defect {
 			}
 			return s
 		}),
-		text("cuts content at 64,000 bytes", "RECORD/large", func(s string) string { return s[:min(len(s), 64000)] }),
+		text("cuts content at 64,000 bytes", "SIZES/", func(s string) string { return s[:min(len(s), 64000)] }),
 		tags("joins tags by a comma", func(tags []string) []string {
 			if len(tags) == 0 {
 				return nil
@@ -54,11 +54,11 @@ func putDefects() []defect {
 			}
 			return e
 		})},
-		{"keeps sixteen tags", "RECORD/large", changed(func(e driver.Entry) driver.Entry {
+		{"keeps sixteen tags", "SIZES/", changed(func(e driver.Entry) driver.Entry {
 			e.Tags = e.Tags[:min(16, len(e.Tags))]
 			return e
 		})},
-		{"has a column of 255 bytes for ids", "RECORD/large", func(b *broken) {
+		{"has a column of 255 bytes for ids", "SIZES/", func(b *broken) {
 			b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
 				if len(e.ID) > 255 {
 					return errors.New("value too long")
@@ -66,7 +66,7 @@ func putDefects() []defect {
 				return b.in.Put(ctx, s, e)
 			}
 		}},
-		{"compares ids without regard to case", "RECORD/lookalike-ids", func(b *broken) {
+		{"compares ids without regard to case", "RECORD/in-order-of-ids-lookup", func(b *broken) {
 			b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
 				for _, o := range b.kept(s) {
 					if o.ID != e.ID && strings.EqualFold(o.ID, e.ID) {
@@ -222,7 +222,7 @@ func deleteDefects() []defect {
 				return ok, err
 			}
 		}},
-		{"has a thousand tombstones", "RECORD/delete-many", func(b *broken) {
+		{"has a thousand tombstones", "SIZES/many", func(b *broken) {
 			n := 0
 			b.del = func(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
 				if n++; n > 1000 {

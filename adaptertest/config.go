@@ -66,7 +66,7 @@ const (
 // the store does not offer the means is skipped with the reason.
 func Run(t *testing.T, cfg Config) {
 	t.Helper()
-	cfg.short = testing.Short()
+	cfg.short = cfg.short || testing.Short()
 	found, err := cfg.look(t.Context())
 	if err != nil {
 		t.Fatal(err)

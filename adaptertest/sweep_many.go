@@ -171,7 +171,7 @@ var many = []struct {
 		for _, limit := range []int{1, 100, 128, n - 1, n} {
 			got := w.due("timer", w.now, limit)
 			w.check(len(got) == min(limit, n), fmt.Sprint(min(limit, n), " documents"), "%d", len(got))
-			for i, want := range w.ref.due("timer", w.now)[:limit] {
+			for i, want := range w.ref.due("timer", w.now)[:min(limit, n)] {
 				w.check(got[i].Due.Equal(want.Due), "what is due first", "%s", describeDocument(&got[i]))
 			}
 		}

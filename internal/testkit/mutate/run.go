@@ -156,7 +156,7 @@ func (o *options) runOne(number int, run string) (r result) {
 	}
 	cmd := exec.CommandContext(ctx, "sh", args...)
 	cmd.Dir = filepath.Join(o.dir, o.test)
-	cmd.Env = append(os.Environ(), "MUTANT="+strconv.Itoa(number), "GOMEMLIMIT=2GiB", "GOTRACEBACK=none")
+	cmd.Env = append(os.Environ(), "MUTANT="+strconv.Itoa(number), "AGENTMEMORY_WHOLE=1", "GOMEMLIMIT=2GiB", "GOTRACEBACK=none")
 	out, err := cmd.CombinedOutput()
 	for _, found := range failedCase.FindAllStringSubmatch(string(out), -1) {
 		r.failed = append(r.failed, found[1])
