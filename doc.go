@@ -28,13 +28,13 @@
 //     can be audited.
 //   - capability: what a host's memory can do, read from its discovery document or
 //     derived from what is really wired, and never more.
-//   - wire: codes, statuses and error envelopes of both versions of the protocol,
+//   - host/wire: codes, statuses and error envelopes of both versions of the protocol,
 //     for a host's handlers.
-//   - workspace: a tenant's files with their versions, and the handler for them.
-//   - proposal: artifacts that agents made, inert until they are activated.
+//   - host/workspace: a tenant's files with their versions, and the handler for them.
+//   - host/proposal: artifacts that agents made, inert until they are activated.
 //   - inventory: the answer to GET /v1/agents, with what each agent has to do
 //     without.
-//   - inspector: a page for people, and the read-only routes behind it, to mount in
+//   - host/inspector: a page for people, and the read-only routes behind it, to mount in
 //     any host.
 //   - consolidate: reconciles an agent's standing memory: merges what says the same,
 //     lets newer facts supersede older ones.

@@ -522,9 +522,9 @@ var packages = map[string]string{
 	"slog": "log/slog", "testing": "testing", "time": "time",
 	"adaptertest": root + "/adaptertest", "capability": root + "/capability", "commitment": root + "/commitment",
 	"consolidate": root + "/consolidate", "distill": root + "/distill", "driver": root + "/memory/driver",
-	"events": root + "/events", "inmem": root + "/memory/inmem", "inspector": root + "/inspector",
+	"events": root + "/events", "inmem": root + "/memory/inmem", "inspector": root + "/host/inspector",
 	"inventory": root + "/inventory", "mystore": "example.org/fragment/mystore", "memory": root + "/memory", "recall": root + "/recall", "redact": root + "/redact",
-	"sqlite": root + "/memory/sqlite", "wire": root + "/wire", "workspace": root + "/workspace",
+	"sqlite": root + "/memory/sqlite", "wire": root + "/host/wire", "workspace": root + "/host/workspace",
 }
 
 // declaredIn returns the variables that the statements of a fragment declare at their top, so

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/capability"
+	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/wire"
 )
 
 // Handler serves GET and HEAD of /v1/agents and /v1/agents/{agentId} (in version 2 of the

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/capability"
+	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/inventory"
-	"github.com/openwop/agentmemory/wire"
 )
 
 const (

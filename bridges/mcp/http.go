@@ -9,8 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/wire"
 )
 
 // Place is whose memory a bearer token opens.

@@ -14,14 +14,14 @@ import (
 	"github.com/openwop/agentmemory/consolidate"
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/host/proposal"
+	"github.com/openwop/agentmemory/host/wire"
+	"github.com/openwop/agentmemory/host/workspace"
 	"github.com/openwop/agentmemory/inventory"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
-	"github.com/openwop/agentmemory/proposal"
 	"github.com/openwop/agentmemory/recall"
 	"github.com/openwop/agentmemory/redact"
-	"github.com/openwop/agentmemory/wire"
-	"github.com/openwop/agentmemory/workspace"
 )
 
 // host is an agent host: one store, one bank over it, and the engines that work on the bank.

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/openwop/agentmemory/inspector"
+	"github.com/openwop/agentmemory/host/inspector"
 	"github.com/openwop/agentmemory/inventory"
 	"github.com/openwop/agentmemory/memory"
 )

@@ -11,9 +11,9 @@ import (
 
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/host/wire"
+	"github.com/openwop/agentmemory/host/workspace"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/wire"
-	"github.com/openwop/agentmemory/workspace"
 )
 
 // runDoc is what the host keeps of a run beside its events: host text of its tenant, redacted, since

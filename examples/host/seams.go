@@ -13,10 +13,10 @@ import (
 	"github.com/openwop/agentmemory/consolidate"
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/host/proposal"
+	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/inmem"
-	"github.com/openwop/agentmemory/proposal"
-	"github.com/openwop/agentmemory/wire"
 )
 
 // conformanceRef is the corpus that the seams work on unless they are told another.

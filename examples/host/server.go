@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/host/proposal"
+	"github.com/openwop/agentmemory/host/wire"
+	"github.com/openwop/agentmemory/host/workspace"
 	"github.com/openwop/agentmemory/inventory"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/proposal"
-	"github.com/openwop/agentmemory/wire"
-	"github.com/openwop/agentmemory/workspace"
 )
 
 // scopeActivate is what a caller must hold to apply a proposal (RFC 0049).

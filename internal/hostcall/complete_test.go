@@ -19,14 +19,14 @@ import (
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/consolidate"
 	"github.com/openwop/agentmemory/distill"
-	"github.com/openwop/agentmemory/inspector"
+	"github.com/openwop/agentmemory/host/inspector"
+	"github.com/openwop/agentmemory/host/proposal"
+	"github.com/openwop/agentmemory/host/wire"
+	"github.com/openwop/agentmemory/host/workspace"
 	"github.com/openwop/agentmemory/inventory"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/proposal"
 	"github.com/openwop/agentmemory/recall"
 	"github.com/openwop/agentmemory/telemetry"
-	"github.com/openwop/agentmemory/wire"
-	"github.com/openwop/agentmemory/workspace"
 )
 
 // configurations are the types by which a host plugs parts in.
@@ -40,8 +40,8 @@ var configurations = []any{
 
 // packages are where a host plugs parts in.
 var packages = []string{
-	"memory", "consolidate", "distill", "commitment", "recall", "capability", "workspace", "proposal", "inspector",
-	"inventory", "events", "redact", "wire", "telemetry",
+	"memory", "consolidate", "distill", "commitment", "recall", "capability", "host/workspace", "host/proposal", "host/inspector",
+	"inventory", "events", "redact", "host/wire", "telemetry",
 }
 
 // noParts are not called, or not on behalf of the library, with the reason.
@@ -129,8 +129,8 @@ func declarations(t *testing.T) (names []string) {
 	for _, p := range packages {
 		parsed, err := parser.ParseDir(token.NewFileSet(), path.Join("../..", p), func(i fs.FileInfo) bool { return !strings.HasSuffix(i.Name(), "_test.go") }, 0)
 		require.NoError(t, err)
-		for _, f := range parsed[p].Files {
-			files[p] = append(files[p], f)
+		for _, f := range parsed[path.Base(p)].Files {
+			files[path.Base(p)] = append(files[path.Base(p)], f)
 		}
 	}
 	calls := map[string]bool{"io.Writer": true, "io.Reader": true, "slog.Handler": true, "http.Handler": true}
@@ -222,7 +222,7 @@ func TestNothingElseStartsAGoroutineOrRecovers(t *testing.T) {
 		set := token.NewFileSet()
 		parsed, err := parser.ParseDir(set, path.Join("../..", p), func(i fs.FileInfo) bool { return !strings.HasSuffix(i.Name(), "_test.go") }, 0)
 		require.NoError(t, err)
-		for name, f := range parsed[p].Files {
+		for name, f := range parsed[path.Base(p)].Files {
 			ast.Inspect(f, func(n ast.Node) bool {
 				_, starts := n.(*ast.GoStmt)
 				call, ok := n.(*ast.CallExpr)

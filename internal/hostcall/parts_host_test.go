@@ -14,12 +14,12 @@ import (
 	"github.com/openwop/agentmemory/capability"
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/inspector"
+	"github.com/openwop/agentmemory/host/inspector"
+	"github.com/openwop/agentmemory/host/proposal"
+	"github.com/openwop/agentmemory/host/wire"
+	"github.com/openwop/agentmemory/host/workspace"
 	"github.com/openwop/agentmemory/inventory"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/proposal"
-	"github.com/openwop/agentmemory/wire"
-	"github.com/openwop/agentmemory/workspace"
 )
 
 // filing is a request to the handler of a workspace.

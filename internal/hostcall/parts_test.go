@@ -17,12 +17,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/redact"
-	"github.com/openwop/agentmemory/wire"
 )
 
 const tenant, ref = "acme", "support"

@@ -37,7 +37,7 @@ var table = []module{
 	{dir: "examples/postgres"},
 	{dir: "examples/sqlite"},
 	{dir: "examples/tokenizer"},
-	{dir: "inspector/pagetest"},
+	{dir: "host/inspector/pagetest"},
 	{dir: "docs"},
 	{dir: "bench"},
 	{dir: "bench/recall"},

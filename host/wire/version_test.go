@@ -12,7 +12,7 @@ import (
 	"github.com/openwop/agentmemory/capability"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/events/eventschema"
-	"github.com/openwop/agentmemory/wire"
+	"github.com/openwop/agentmemory/host/wire"
 )
 
 func TestPaths(t *testing.T) {

@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/host/workspace"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/redact"
-	"github.com/openwop/agentmemory/workspace"
 )
 
 const secret = "sk-very-secret-value"

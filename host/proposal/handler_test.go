@@ -15,11 +15,11 @@ import (
 
 	"github.com/openwop/agentmemory/capability"
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/host/proposal"
+	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/inmem"
-	"github.com/openwop/agentmemory/proposal"
 	"github.com/openwop/agentmemory/redact"
-	"github.com/openwop/agentmemory/wire"
 )
 
 const root = "/v1/host/sample/proposals"

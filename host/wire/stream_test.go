@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/wire"
+	"github.com/openwop/agentmemory/host/wire"
 )
 
 // E3: a stream has every event of the run in its order, from the one asked for to the terminal one,

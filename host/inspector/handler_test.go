@@ -22,11 +22,11 @@ import (
 	"github.com/openwop/agentmemory/capability"
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/recall"
 	"github.com/openwop/agentmemory/redact"
-	"github.com/openwop/agentmemory/wire"
 )
 
 const ref = "mem://host/assistant"

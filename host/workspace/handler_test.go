@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/openwop/agentmemory/host/wire"
+	"github.com/openwop/agentmemory/host/workspace"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/redact"
-	"github.com/openwop/agentmemory/wire"
-	"github.com/openwop/agentmemory/workspace"
 )
 
 const root = "/v1/host/workspace/files"

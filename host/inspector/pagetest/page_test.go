@@ -356,7 +356,7 @@ func TestPage_Keyboard(t *testing.T) {
 func TestPage_OfTheReferenceHost(t *testing.T) {
 	chromium(t)
 	program := filepath.Join(t.TempDir(), "host")
-	built, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../../examples/host", "-o", program, ".").CombinedOutput()
+	built, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../../../examples/host", "-o", program, ".").CombinedOutput()
 	require.NoError(t, err, "%s", built)
 	host := exec.CommandContext(t.Context(), program, "-data", filepath.Join(t.TempDir(), "host.db"), "-token", "a", "-seams")
 	out, err := host.StdoutPipe()

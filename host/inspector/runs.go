@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/wire"
 )
 
 var errNoRun = &wire.Error{Code: memory.CodeNotFound, Message: "there is no such run"}

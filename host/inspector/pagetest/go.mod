@@ -1,4 +1,4 @@
-module github.com/openwop/agentmemory/inspector/pagetest
+module github.com/openwop/agentmemory/host/inspector/pagetest
 
 go 1.26.0
 
@@ -17,4 +17,4 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 )
 
-replace github.com/openwop/agentmemory => ../..
+replace github.com/openwop/agentmemory => ../../..

@@ -14,12 +14,12 @@ import (
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/consolidate"
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/inspector"
+	"github.com/openwop/agentmemory/host/inspector"
+	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/recall"
 	"github.com/openwop/agentmemory/redact"
-	"github.com/openwop/agentmemory/wire"
 )
 
 const (

@@ -3,8 +3,8 @@ package workspace
 import (
 	"fmt"
 
+	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/wire"
 )
 
 // ConflictError says that a file is not as the writer knows it. Nothing was written.

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/host/proposal"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/proposal"
 )
 
 func validated(t *testing.T, check proposal.Validator) *proposal.Store {

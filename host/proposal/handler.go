@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/wire"
 )
 
 // Handler serves /v1/host/sample/proposals and what is below (RFC 0096):

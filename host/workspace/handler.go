@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/wire"
 )
 
 // Handler serves /v1/host/workspace/files and what is below (RFC 0059 §C):

@@ -7,11 +7,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 
-	"github.com/openwop/agentmemory/inspector"
+	"github.com/openwop/agentmemory/host/inspector"
+	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/redact"
-	"github.com/openwop/agentmemory/wire"
 )
 
 // A host mounts the page below a path of its own. Here somebody asks for the refs of a tenant.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/openwop/agentmemory/host/workspace"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/workspace"
 )
 
 // What a host's author does wrong is named, with what to do.

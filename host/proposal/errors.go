@@ -3,8 +3,8 @@ package proposal
 import (
 	"fmt"
 
+	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/wire"
 )
 
 // StateError refuses a move that the proposal's state does not have. Nothing has changed.

@@ -13,11 +13,11 @@ import (
 
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/distill"
+	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/redact"
-	"github.com/openwop/agentmemory/wire"
 )
 
 const canary = "hunter2-and-the-entry's-text"
