@@ -271,7 +271,8 @@ type closing struct {
 
 func (c closing) Close() error { *c.closed++; return c.err }
 
-func TestStoresAreClosed(t *testing.T) {
+// A store with no defect passes everything, durability included, and is closed as often as it was opened.
+func TestASoundStorePassesAndIsClosed(t *testing.T) {
 	opened, closed := 0, 0
 	refuse := error(nil)
 	cfg := Config{
@@ -285,9 +286,12 @@ func TestStoresAreClosed(t *testing.T) {
 			return closing{newBroken(func(*broken) {}, a.(closing).broken), &closed, refuse}, nil
 		},
 	}
+	cfg.Crash = cfg.Reopen
 	report, err := Check(ctx, cfg)
 	require.NoError(t, err)
 	require.True(t, report.OK(), report)
+	require.Equal(t, LevelVersioned, report.Level)
+	require.Empty(t, report.NotOffered)
 	require.Equal(t, opened, closed)
 
 	refuse = errors.New("file busy")

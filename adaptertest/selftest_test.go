@@ -50,15 +50,15 @@ func finds(t *testing.T, d defect, short bool, wanted func(name string) bool) bo
 // named lets the cases through that a defect needs.
 func (d defect) named(name string) bool { return strings.HasPrefix(name, d.needs) }
 
-// sampled tells whether a broken store is tried when there is no time for all: one in four, by its
+// sampled tells whether a broken store is tried when there is no time for all: one in eight, by its
 // name, so that another store changes nothing.
 func sampled(d defect) bool {
 	h := fnv.New32a()
 	io.WriteString(h, d.needs+" "+d.name)
-	return h.Sum32()%4 == 0
+	return h.Sum32()%8 == 0
 }
 
-// TestBroken shows for each of these broken stores that the kit fails; for one in four unless
+// TestBroken shows for each of these broken stores that the kit fails; for one in eight unless
 // AGENTMEMORY_WHOLE=1. The cases that are named beside a defect find nine in ten of them with the
 // sizes of -short. The others need more: with AGENTMEMORY_LONG=1 they meet the whole kit, and a
 // defect of concurrency up to maxTries times. What breaks a store in one place of its source is
@@ -85,15 +85,4 @@ func TestBroken(t *testing.T) {
 		})
 	}
 	require.GreaterOrEqual(t, found, len(all)*9/10, "found by the cases that are named, of %d", len(all))
-}
-
-// A store with no defect passes everything, durability included.
-func TestSound(t *testing.T) {
-	cfg := configOf(func(*broken) {})
-	cfg.Crash = cfg.Reopen
-	report, err := Check(ctx, cfg)
-	require.NoError(t, err)
-	require.True(t, report.OK(), report)
-	require.Equal(t, LevelVersioned, report.Level)
-	require.Empty(t, report.NotOffered)
 }

@@ -135,9 +135,9 @@ func agree(t *testing.T, raw []byte) []string {
 }
 
 func TestSchemasAgreeWithRules(t *testing.T) {
-	docs := 10_000
+	docs := 3_000
 	if os.Getenv("AGENTMEMORY_LONG") != "" {
-		docs *= 50
+		docs = 500_000
 	}
 	rng := rand.New(rand.NewPCG(80, 0))
 	accepted := 0

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -353,9 +354,9 @@ func TestS4_OtherScopesDoNotMoveMeaning(t *testing.T) {
 // S1, S2 and S5 over every way to ask: of live memory, a run, a token and a replay, by words,
 // by meaning and by both, with every option of a list, while memory and its vectors move.
 func TestS1S2S5_GeneratedReads(t *testing.T) {
-	seeds := uint64(40)
-	if testing.Short() {
-		seeds = 10
+	seeds := uint64(12)
+	if os.Getenv("AGENTMEMORY_LONG") != "" {
+		seeds = 400
 	}
 	for seed := range seeds {
 		s := newReads(t, seed)

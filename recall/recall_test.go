@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -232,9 +233,9 @@ func (w *world) step(r *rand.Rand, written []memory.Entry) []memory.Entry {
 // A process that has followed memory for long answers as one that has just begun, for live
 // memory, for open runs with writes of their own, and for tokens.
 func TestS2_WarmIsAsCold(t *testing.T) {
-	seeds := uint64(60)
-	if testing.Short() {
-		seeds = 10
+	seeds := uint64(20)
+	if os.Getenv("AGENTMEMORY_LONG") != "" {
+		seeds = 400
 	}
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 3))

@@ -42,7 +42,7 @@ func anyWithin(texts, ids []string) bool {
 // TestR1_Clashes registers ids and values that often occur in each other, short
 // ones first or long ones first, and some that were unregistered meanwhile.
 func TestR1_Clashes(t *testing.T) {
-	cases := 3000
+	cases := 1500
 	if long {
 		cases = 300_000
 	}

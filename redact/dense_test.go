@@ -76,7 +76,7 @@ func denseCase(rnd *rand.Rand) ([]pair, string) {
 // buffers whose memory ends with their capacity.
 func TestR2_Dense(t *testing.T) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	cases := 600
+	cases := 300
 	if long {
 		cases = 100_000
 	}

@@ -155,7 +155,7 @@ func checkLaws(t testing.TB, cfg Config, pairs []pair, text string) {
 }
 
 func TestR1R2R3_SmallAlphabets(t *testing.T) {
-	cases := 10_000
+	cases := 5_000
 	if long {
 		cases = 10_000_000
 	}

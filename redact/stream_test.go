@@ -50,7 +50,7 @@ func checkStream(t testing.TB, rnd *rand.Rand, cfg Config, pairs []pair, text st
 }
 
 func TestR4_SmallAlphabets(t *testing.T) {
-	cases := 10_000
+	cases := 5_000
 	if long {
 		cases = 1_000_000
 	}
