@@ -150,7 +150,7 @@ func (e *Engine) Infer(ctx context.Context, j *memory.Job, ref string) (done Inf
 	ctx, span := j.Begin(ctx, telemetry.Infer)
 	defer span.Done(&err)
 	defer func() {
-		span.Counts[telemetry.Armed], span.Counts[telemetry.Refused] = len(done.Armed), len(done.Unread)
+		span.Add(telemetry.Armed.Of(len(done.Armed)), telemetry.Refused.Of(len(done.Unread)))
 	}()
 	in := inferring{Engine: e, job: j, ref: ref, marks: map[string]mark{}}
 	in.version, err = hostcall.Inline(theInferrer, func() (string, error) { return e.cfg.Inferrer.Version(), nil })

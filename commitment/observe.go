@@ -37,7 +37,7 @@ type Observation struct {
 func (e *Engine) Observe(ctx context.Context, o Observation) (claimed []string, err error) {
 	ctx, span := e.bank.Begin(ctx, telemetry.Observe)
 	defer span.Done(&err)
-	defer func() { span.Counts[telemetry.Claimed] = len(claimed) }()
+	defer func() { span.Add(telemetry.Claimed.Of(len(claimed))) }()
 	if !validName(o.Predicate) {
 		return nil, invalid("Observation.Predicate is empty, has other characters than letters, digits and . _ : / -, or more than 128")
 	}

@@ -40,8 +40,7 @@ func (e *Engine) Sweep(ctx context.Context, tenant string) (done Swept, err erro
 	ctx, span := e.bank.Begin(ctx, telemetry.Sweep)
 	defer span.Done(&err)
 	defer func() {
-		span.Counts[telemetry.Lapsed], span.Counts[telemetry.Removed] = done.Lapsed, done.Removed
-		span.Counts[telemetry.Armed] = done.Revived
+		span.Add(telemetry.Armed.Of(done.Revived), telemetry.Lapsed.Of(done.Lapsed), telemetry.Removed.Of(done.Removed))
 	}()
 	var unread error
 	var batch []Commitment

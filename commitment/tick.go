@@ -62,8 +62,8 @@ func (e *Engine) Tick(ctx context.Context) (done Ticked, err error) {
 	defer span.Done(&err)
 	defer done.count(&span)
 	due, err := e.bank.Due(ctx, documentKind, batch)
-	if err != nil {
-		span.Counts[telemetry.Due] = -1
+	if err == nil && len(due) == 0 {
+		span.Add(telemetry.Due.Of(0))
 	}
 	if len(due) == 0 || err != nil {
 		return Ticked{}, err
@@ -75,15 +75,14 @@ func (e *Engine) Tick(ctx context.Context) (done Ticked, err error) {
 		hand: map[name]bool{}, queues: map[string][]*memory.Document{},
 	}
 	t.run(ctx, due)
-	span.Counts[telemetry.Due] = t.found
+	span.Add(telemetry.Due.Of(t.found))
 	return t.done, errors.Join(t.err, t.problem)
 }
 
 // count counts what a tick did.
 func (t *Ticked) count(span *telemetry.Span) {
-	span.Counts[telemetry.Fired], span.Counts[telemetry.Failed] = t.Fired, t.Failed
-	span.Counts[telemetry.Skipped], span.Counts[telemetry.Lapsed] = t.Skipped, t.Lapsed
-	span.Counts[telemetry.Dead] = t.Dead
+	span.Add(telemetry.Skipped.Of(t.Skipped), telemetry.Fired.Of(t.Fired), telemetry.Failed.Of(t.Failed),
+		telemetry.Lapsed.Of(t.Lapsed), telemetry.Dead.Of(t.Dead))
 }
 
 // tick is one Tick that found something due. It hands what it reads out to one goroutine

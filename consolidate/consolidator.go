@@ -250,10 +250,8 @@ func (c *Consolidator) Run(ctx context.Context, job *memory.Job, ref string, o O
 	ctx, span := job.Begin(ctx, telemetry.Consolidate)
 	defer span.Done(&err)
 	defer func() {
-		span.Counts[telemetry.Sources] = done.InputCount
-		span.Counts[telemetry.Merged], span.Counts[telemetry.Superseded] = done.Merged, done.Superseded
-		span.Counts[telemetry.Derived], span.Counts[telemetry.Skipped] = done.Derived, done.Skipped
-		span.Counts[telemetry.Refused] = len(done.Refused)
+		span.Add(telemetry.Sources.Of(done.InputCount), telemetry.Merged.Of(done.Merged), telemetry.Superseded.Of(done.Superseded),
+			telemetry.Derived.Of(done.Derived), telemetry.Refused.Of(len(done.Refused)), telemetry.Skipped.Of(done.Skipped))
 	}()
 	if err := p.acquire(ctx); err != nil {
 		return p.result, err

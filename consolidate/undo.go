@@ -109,7 +109,7 @@ func (c *Consolidator) Undo(ctx context.Context, job *memory.Job, ref, pass stri
 	}
 	ctx, span := job.Begin(ctx, telemetry.Undo)
 	defer span.Done(&err)
-	defer func() { span.Counts[telemetry.Restored] = restored }()
+	defer func() { span.Add(telemetry.Restored.Of(restored)) }()
 	if err := p.acquire(ctx); err != nil {
 		return 0, err
 	}

@@ -83,9 +83,9 @@ func (r *Runner) Distill(ctx context.Context, job *memory.Job, ref string, o Opt
 
 // count counts what a pass did.
 func (r *Result) count(span *telemetry.Span) {
-	span.Counts[telemetry.Sources] = r.Sources
+	span.Add(telemetry.Sources.Of(r.Sources))
 	if r.Output.ID != "" && !r.Existing {
-		span.Counts[telemetry.Derived] = 1
+		span.Add(telemetry.Derived.Of(1))
 	}
 }
 

@@ -17,14 +17,15 @@ import (
 func (b *Bank) AsOf(ctx context.Context, tenant string, t Token) (_ Reader, err error) {
 	ctx, span := b.Begin(ctx, telemetry.AsOf)
 	defer span.Done(&err)
-	r, err := b.asOf(ctx, tenant, t)
+	r, err := b.openAsOf(ctx, tenant, t)
 	if err != nil {
 		return nil, err
 	}
-	return r, nil
+	return b.told(r), nil
 }
 
-func (b *Bank) asOf(ctx context.Context, tenant string, t Token) (*asOf, error) {
+// openAsOf opens what a run saw at a token's position.
+func (b *Bank) openAsOf(ctx context.Context, tenant string, t Token) (*asOf, error) {
 	if b.versions == nil {
 		return nil, fail(ErrNotProvided, "AsOf needs a store that is driver.Versioned")
 	}
@@ -114,19 +115,11 @@ func (r *asOf) source() source {
 }
 
 func (r *asOf) List(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {
-	return finding(ctx, r.bank, telemetry.List, func(ctx context.Context) ([]Entry, error) { return r.list(ctx, ref, o) })
-}
-
-func (r *asOf) list(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {
 	entries, err := readList(ctx, r.bank, r.snap.tenant, ref, o, r.source())
 	return exactly(ctx, r, ref, entries, err)
 }
 
 func (r *asOf) Get(ctx context.Context, ref, id string) (Entry, error) {
-	return getting(ctx, r.bank, func(ctx context.Context) (Entry, error) { return r.get(ctx, ref, id) })
-}
-
-func (r *asOf) get(ctx context.Context, ref, id string) (Entry, error) {
 	e, err := readGet(ctx, r.bank, r.snap.tenant, ref, id, r.snap.at, r.view.get)
 	return exactly(ctx, r, ref, e, err)
 }

@@ -117,7 +117,7 @@ func (j *Job) Put(ctx context.Context, ref string, d Draft) (e Entry, err error)
 		return Entry{}, err
 	}
 	if e, err = j.store(ctx, s, e, d); err == nil {
-		countStored(&span, &d, &e)
+		span.Add(telemetry.Records.Of(1), telemetry.Redactions.Of(redactions(&d, &e)))
 	}
 	return e, err
 }
@@ -138,17 +138,15 @@ func (j *Job) Delete(ctx context.Context, ref, id string) (deleted bool, err err
 	}
 	deleted, err = j.bank.store.Delete(ctx, s, id, j.bank.Now())
 	if deleted {
-		span.Counts[telemetry.Records] = 1
+		span.Add(telemetry.Records.Of(1))
 	}
 	return deleted, shape(err)
 }
 
 // Get returns a live entry, or [ErrNotFound].
-func (j *Job) Get(ctx context.Context, ref, id string) (Entry, error) {
-	return getting(ctx, j.bank, func(ctx context.Context) (Entry, error) { return j.get(ctx, ref, id) })
-}
-
-func (j *Job) get(ctx context.Context, ref, id string) (Entry, error) {
+func (j *Job) Get(ctx context.Context, ref, id string) (e Entry, err error) {
+	ctx, span := j.Begin(ctx, telemetry.Get)
+	defer span.Done(&err)
 	s, held, err := j.look(ctx, ref)
 	if err != nil {
 		return Entry{}, err
@@ -156,8 +154,11 @@ func (j *Job) get(ctx context.Context, ref, id string) (Entry, error) {
 	if !held || !validID(id) {
 		return Entry{}, fail(ErrNotFound, "")
 	}
-	e, err := j.bank.store.Get(ctx, s, id, j.bank.Now())
-	if errors.Is(err, ErrNotFound) {
+	e, err = j.bank.store.Get(ctx, s, id, j.bank.Now())
+	switch {
+	case err == nil:
+		span.Add(telemetry.Records.Of(1))
+	case errors.Is(err, ErrNotFound):
 		return Entry{}, fail(ErrNotFound, "")
 	}
 	return ownCopy(e), shape(err)
@@ -165,11 +166,10 @@ func (j *Job) get(ctx context.Context, ref, id string) (Entry, error) {
 
 // Live returns those of the entries that are live, in the order of the ids, in a few calls
 // of the store. A ref that is not the tenant's has none. The store must be a Transactor.
-func (j *Job) Live(ctx context.Context, ref string, ids []string) ([]Entry, error) {
-	return finding(ctx, j.bank, telemetry.List, func(ctx context.Context) ([]Entry, error) { return j.live(ctx, ref, ids) })
-}
-
-func (j *Job) live(ctx context.Context, ref string, ids []string) ([]Entry, error) {
+func (j *Job) Live(ctx context.Context, ref string, ids []string) (live []Entry, err error) {
+	ctx, span := j.Begin(ctx, telemetry.List)
+	defer span.Done(&err)
+	defer func() { span.Add(telemetry.Records.Of(len(live))) }()
 	s, held, err := j.look(ctx, ref)
 	if err == nil && j.bank.tx == nil {
 		err = fail(ErrNotProvided, "reading many entries needs a store that is a driver.Transactor")
@@ -181,7 +181,6 @@ func (j *Job) live(ctx context.Context, ref string, ids []string) ([]Entry, erro
 	if err != nil {
 		return nil, err
 	}
-	var live []Entry
 	now := j.bank.Now()
 	for _, rec := range recs {
 		if rec.State == Live && !rec.Erased && rec.Entry.LiveAt(now) {

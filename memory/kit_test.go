@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -123,7 +124,8 @@ func (h *host) job(tenant string) *memory.Job {
 	return j
 }
 
-// rudeTracer sees to it that every operation ends once, with a known code, and panics as it ends: so
+// rudeTracer sees to it that every operation ends once, with a known code and with each count that it
+// names once, and panics as it ends: so
 // every law of the bank is proven with a tracer, and a broken one at that.
 type rudeTracer struct{ t testing.TB }
 
@@ -135,6 +137,11 @@ func (r rudeTracer) Start(ctx context.Context, op telemetry.Op) (context.Context
 		}
 		if strings.Trim(result.Code, "abcdefghijklmnopqrstuvwxyz_") != "" {
 			r.t.Errorf("%v ended with the code %q", op, result.Code)
+		}
+		for i, c := range result.Counts {
+			if slices.ContainsFunc(result.Counts[:i], func(o telemetry.Counted) bool { return o.Count == c.Count }) {
+				r.t.Errorf("%v names %v twice", op, c.Count)
+			}
 		}
 		panic("the tracer")
 	}

@@ -42,9 +42,7 @@ func (b *Bank) Maintain(ctx context.Context) (done Maintained, err error) {
 	ctx, span := b.Begin(ctx, telemetry.Maintain)
 	defer span.Done(&err)
 	defer func() {
-		span.Counts[telemetry.Tenants] = done.Tenants
-		span.Counts[telemetry.Purged] = done.Purged
-		span.Counts[telemetry.Trimmed] = done.Forgotten
+		span.Add(telemetry.Tenants.Of(done.Tenants), telemetry.Purged.Of(done.Purged), telemetry.Trimmed.Of(done.Forgotten))
 	}()
 	var failed []error
 	if done.Relayed, err = b.Relay(ctx); err != nil {

@@ -40,7 +40,6 @@ const relayBatch = 256
 // run's events by itself. It is safe to relay in several processes at once.
 func (b *Bank) Relay(ctx context.Context) (done Relayed, err error) {
 	ctx, span := b.Begin(ctx, telemetry.Relay)
-	span.Counts[telemetry.Waiting] = -1
 	defer span.Done(&err)
 	defer done.count(&span)
 	if b.tx == nil || b.cfg.Sink == nil || b.traits.ReadOnly {
@@ -51,7 +50,7 @@ func (b *Bank) Relay(ctx context.Context) (done Relayed, err error) {
 	waiting, failed := b.tx.Waiting(ctx, "", b.cfg.MaxUndelivered+1)
 	if failed == nil {
 		done.Waiting = waiting
-		span.Counts[telemetry.Waiting] = waiting
+		span.Add(telemetry.Waiting.Of(waiting))
 	}
 	if err != nil && r.refused == nil {
 		return done, err
@@ -64,11 +63,12 @@ func (b *Bank) Relay(ctx context.Context) (done Relayed, err error) {
 
 // count counts what was delivered.
 func (d *Relayed) count(span *telemetry.Span) {
-	span.Counts[telemetry.Events] = d.Delivered
-	span.Oldest = d.Oldest
+	stuck := 0
 	for _, runs := range d.Stuck {
-		span.Counts[telemetry.Stuck] += len(runs)
+		stuck += len(runs)
 	}
+	span.Add(telemetry.Events.Of(d.Delivered), telemetry.Stuck.Of(stuck))
+	span.Oldest = d.Oldest
 }
 
 // flush delivers what one run has in the outbox.

@@ -60,7 +60,7 @@ func (b *Bank) Purge(ctx context.Context, tenant string) (n int, err error) {
 		return 0, err
 	}
 	n, err = b.purge(ctx, tenant, true)
-	span.Counts[telemetry.Purged] = n
+	span.Add(telemetry.Purged.Of(n))
 	return n, err
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory/driver"
-	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Reader is what a node sees as ctx.memory: the protocol's read-only
@@ -55,7 +54,7 @@ type ListOptions struct {
 
 // Reader returns a reader of the tenant's live memory. If the tenant is empty, or cannot be a
 // tenant's name, every read of it fails with [ErrValidation].
-func (b *Bank) Reader(tenant string) Reader { return liveReader{b, tenant} }
+func (b *Bank) Reader(tenant string) Reader { return b.told(liveReader{b, tenant}) }
 
 type liveReader struct {
 	bank   *Bank
@@ -63,15 +62,11 @@ type liveReader struct {
 }
 
 func (r liveReader) List(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {
-	return finding(ctx, r.bank, telemetry.List, func(ctx context.Context) ([]Entry, error) {
-		return readList(ctx, r.bank, r.tenant, ref, o, r.bank.live())
-	})
+	return readList(ctx, r.bank, r.tenant, ref, o, r.bank.live())
 }
 
 func (r liveReader) Get(ctx context.Context, ref, id string) (Entry, error) {
-	return getting(ctx, r.bank, func(ctx context.Context) (Entry, error) {
-		return readGet(ctx, r.bank, r.tenant, ref, id, r.bank.Now(), r.bank.store.Get)
-	})
+	return readGet(ctx, r.bank, r.tenant, ref, id, r.bank.Now(), r.bank.store.Get)
 }
 
 type (

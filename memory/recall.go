@@ -48,10 +48,11 @@ type Hit struct {
 // nothing that a list of the ref would not. A ref that is foreign, malformed or unresolvable
 // holds nothing. It fails with [ErrNotProvided] without a ranker, and if q.Rank asks for
 // meaning and the ranker has no model.
-func (b *Bank) Recall(ctx context.Context, tenant, ref string, q Search) ([]Hit, error) {
-	return finding(ctx, b, telemetry.Recall, func(ctx context.Context) ([]Hit, error) {
-		return b.recall(ctx, tenant, ref, q, b.live())
-	})
+func (b *Bank) Recall(ctx context.Context, tenant, ref string, q Search) (hits []Hit, err error) {
+	ctx, span := b.Begin(ctx, telemetry.Recall)
+	defer span.Done(&err)
+	defer func() { span.Add(telemetry.Records.Of(len(hits))) }()
+	return b.readRanked(ctx, tenant, ref, q, b.live())
 }
 
 // live is memory as it is now.
@@ -59,18 +60,19 @@ func (b *Bank) live() source { return source{b.Now(), b.store.List, b.newest} }
 
 // RecallAsOf is [Bank.Recall] over what a run saw at a token's position, with the errors of
 // [Bank.AsOf].
-func (b *Bank) RecallAsOf(ctx context.Context, tenant string, t Token, ref string, q Search) ([]Hit, error) {
-	return finding(ctx, b, telemetry.Recall, func(ctx context.Context) ([]Hit, error) {
-		r, err := b.asOf(ctx, tenant, t)
-		if err != nil {
-			return nil, err
-		}
-		return r.recall(ctx, ref, q)
-	})
+func (b *Bank) RecallAsOf(ctx context.Context, tenant string, t Token, ref string, q Search) (hits []Hit, err error) {
+	ctx, span := b.Begin(ctx, telemetry.Recall)
+	defer span.Done(&err)
+	defer func() { span.Add(telemetry.Records.Of(len(hits))) }()
+	r, err := b.openAsOf(ctx, tenant, t)
+	if err != nil {
+		return nil, err
+	}
+	return r.recall(ctx, ref, q)
 }
 
 func (r *asOf) recall(ctx context.Context, ref string, q Search) ([]Hit, error) {
-	hits, err := r.bank.recall(ctx, r.snap.tenant, ref, q, r.source())
+	hits, err := r.bank.readRanked(ctx, r.snap.tenant, ref, q, r.source())
 	return exactly(ctx, r, ref, hits, err)
 }
 
@@ -78,23 +80,21 @@ func (r *asOf) recall(ctx context.Context, ref string, q Search) ([]Hit, error) 
 // secrets were taken. In a replay from tokens it gives the recorded run's answer, or
 // [ErrSnapshotUnavailable] if anything in the ref may have expired meanwhile, since all of it
 // counts in a ranking; one from recorded reads fails with [ErrNotProvided].
-func (r *Run) Recall(ctx context.Context, ref string, q Search) ([]Hit, error) {
-	return finding(ctx, r.bank, telemetry.Recall, func(ctx context.Context) ([]Hit, error) { return r.recall(ctx, ref, q) })
-}
-
-func (r *Run) recall(ctx context.Context, ref string, q Search) ([]Hit, error) {
+func (r *Run) Recall(ctx context.Context, ref string, q Search) (hits []Hit, err error) {
+	ctx, span := r.bank.Begin(ctx, telemetry.Recall)
+	defer span.Done(&err)
+	defer func() { span.Add(telemetry.Records.Of(len(hits))) }()
 	if err := r.enter(); err != nil {
 		return nil, err
 	}
 	defer r.life.RUnlock()
-	var err error
 	if q.Text, err = r.clean(ctx, q.Text, false); err != nil {
 		return nil, err
 	}
 	if r.replay != nil {
 		return r.replay.recall(ctx, ref, q)
 	}
-	return r.bank.recall(ctx, r.tenant, ref, q, r.source())
+	return r.bank.readRanked(ctx, r.tenant, ref, q, r.source())
 }
 
 func (p *replayer) recall(ctx context.Context, ref string, q Search) ([]Hit, error) {
@@ -142,8 +142,8 @@ func (b *Bank) newest(ctx context.Context, tenant string) (*view, error) {
 	return newView(b.versions, version), nil
 }
 
-// recall is the one way by which a ranked answer reaches a host, whatever it is read from.
-func (b *Bank) recall(ctx context.Context, tenant, ref string, q Search, from source) ([]Hit, error) {
+// readRanked is the one way by which a ranked answer reaches a host, whatever it is read from.
+func (b *Bank) readRanked(ctx context.Context, tenant, ref string, q Search, from source) ([]Hit, error) {
 	filter, err := b.filter(q, from.at)
 	if err != nil {
 		return nil, err

@@ -124,7 +124,7 @@ func (p *replayer) List(ctx context.Context, ref string, o ListOptions) ([]Entry
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	entries, err := p.past.list(ctx, ref, o)
+	entries, err := p.past.List(ctx, ref, o)
 	switch {
 	case err == nil && o.Rank == rankRelevance:
 		err = p.steadyRef(ctx, ref)
@@ -148,7 +148,7 @@ func (p *replayer) steadyEnd(ctx context.Context, ref string, o ListOptions, ent
 		return nil // not the budget ended it
 	}
 	o.After, o.Limit = entries[n-1].Cursor(), 1
-	end, err := p.past.list(ctx, ref, o)
+	end, err := p.past.List(ctx, ref, o)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (p *replayer) Get(ctx context.Context, ref, id string) (Entry, error) {
 }
 
 func (p *replayer) get(ctx context.Context, ref, id string) (Entry, error) {
-	e, err := p.past.get(ctx, ref, id)
+	e, err := p.past.Get(ctx, ref, id)
 	if err == nil {
 		err = p.steady(e)
 	}

@@ -115,7 +115,7 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (done Rewritt
 	if err := checkRetirements(m.Retire); err != nil {
 		return Rewritten{}, err
 	}
-	redacted := 0 // host texts
+	redacted := 0 // texts of the host and of drafts
 	if rw.Documents != nil {
 		given, err := hostcall.Inline("Rewrite.Documents", func() ([]DocumentSwap, error) { return rw.Documents(handOut(stored)), nil })
 		if err != nil {
@@ -125,7 +125,7 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (done Rewritt
 			return Rewritten{}, err
 		}
 		for i := range given {
-			if span.Told() && !bytes.Equal(given[i].Value, m.Documents[i].Value) {
+			if !bytes.Equal(given[i].Value, m.Documents[i].Value) {
 				redacted++
 			}
 		}
@@ -156,12 +156,10 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (done Rewritt
 		return Rewritten{}, err
 	}
 	for i := range stored {
-		countStored(&span, &rw.Derive[i].Draft, &stored[i])
+		redacted += redactions(&rw.Derive[i].Draft, &stored[i])
 	}
-	span.Counts[telemetry.Records] += len(m.Retire) + len(m.Restore) + len(m.Erase)
-	span.Counts[telemetry.Redactions] += redacted
-	span.Counts[telemetry.Documents] = asked
-	span.Counts[telemetry.Erased] = len(m.Erase)
+	span.Add(telemetry.Records.Of(len(stored)+len(m.Retire)+len(m.Restore)+len(m.Erase)), telemetry.Redactions.Of(redacted),
+		telemetry.Documents.Of(asked), telemetry.Erased.Of(len(m.Erase)))
 	done = Rewritten{Entries: handOut(stored), Revs: made.Revs[:asked]}
 	for _, rec := range m.Events {
 		done.Events = append(done.Events, rec.Clone())

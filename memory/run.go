@@ -149,15 +149,11 @@ func (b *Bank) reopen(ctx context.Context, snap *snapshot, keep func(*ownMark) b
 func (r *Run) ID() string { return r.runID }
 
 // Memory returns what the run's nodes read. It has no way to write.
-func (r *Run) Memory() Reader { return runReader{r} }
+func (r *Run) Memory() Reader { return r.bank.told(runReader{r}) }
 
 type runReader struct{ run *Run }
 
 func (rr runReader) List(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {
-	return finding(ctx, rr.run.bank, telemetry.List, func(ctx context.Context) ([]Entry, error) { return rr.list(ctx, ref, o) })
-}
-
-func (rr runReader) list(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {
 	r := rr.run
 	if err := r.enter(); err != nil {
 		return nil, err
@@ -174,10 +170,6 @@ func (rr runReader) list(ctx context.Context, ref string, o ListOptions) ([]Entr
 }
 
 func (rr runReader) Get(ctx context.Context, ref, id string) (Entry, error) {
-	return getting(ctx, rr.run.bank, func(ctx context.Context) (Entry, error) { return rr.get(ctx, ref, id) })
-}
-
-func (rr runReader) get(ctx context.Context, ref, id string) (Entry, error) {
 	r := rr.run
 	if err := r.enter(); err != nil {
 		return Entry{}, err

@@ -34,7 +34,7 @@ func (r *Run) Emit(ctx context.Context, recs ...events.Record) (err error) {
 		return err
 	}
 	if err = r.bank.emit(ctx, r.writer, own); err == nil {
-		span.Counts[telemetry.Events] = len(own)
+		span.Add(telemetry.Events.Of(len(own)))
 	}
 	return err
 }

@@ -42,7 +42,7 @@ func (r *Run) Put(ctx context.Context, ref string, d Draft) (e Entry, err error)
 	r.viewLock.Lock()
 	r.view.add(ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
 	r.viewLock.Unlock()
-	countStored(&span, &d, &e)
+	span.Add(telemetry.Records.Of(1), telemetry.Redactions.Of(redactions(&d, &e)))
 	return e, nil
 }
 
@@ -91,6 +91,6 @@ func (r *Run) Delete(ctx context.Context, ref, id string) (seen bool, err error)
 	r.viewLock.Lock()
 	r.view.drop(ref, id)
 	r.viewLock.Unlock()
-	span.Counts[telemetry.Records] = 1
+	span.Add(telemetry.Records.Of(1))
 	return true, nil
 }

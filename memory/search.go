@@ -31,25 +31,25 @@ type Search struct {
 // store is a driver.Searcher its index is used, and a semantic one ranks; otherwise the
 // bank filters, which reads the whole ref. A ref that is foreign, malformed or
 // unresolvable holds nothing. The result is never nil without an error.
-func (b *Bank) Search(ctx context.Context, tenant, ref string, q Search) ([]Entry, error) {
-	return finding(ctx, b, telemetry.Search, func(ctx context.Context) ([]Entry, error) {
-		return b.search(ctx, tenant, ref, q, func(ctx context.Context, s Scope, q driver.Search) ([]Entry, error) {
-			if b.searcher == nil {
-				return sift(ctx, s, q, b.store.List)
-			}
-			found, err := b.searcher.Search(ctx, s, q)
-			return slices.DeleteFunc(slices.Clone(found), func(e Entry) bool { return !e.LiveAt(q.At) }), err
-		})
+func (b *Bank) Search(ctx context.Context, tenant, ref string, q Search) (found []Entry, err error) {
+	ctx, span := b.Begin(ctx, telemetry.Search)
+	defer span.Done(&err)
+	defer func() { span.Add(telemetry.Records.Of(len(found))) }()
+	return b.readFiltered(ctx, tenant, ref, q, func(ctx context.Context, s Scope, q driver.Search) ([]Entry, error) {
+		if b.searcher == nil {
+			return sift(ctx, s, q, b.store.List)
+		}
+		found, err := b.searcher.Search(ctx, s, q)
+		return slices.DeleteFunc(slices.Clone(found), func(e Entry) bool { return !e.LiveAt(q.At) }), err
 	})
 }
 
 // Search filters what the run sees in a ref by text, tags and time, newest first. It
 // reads the whole ref: no index knows the past.
-func (r *Run) Search(ctx context.Context, ref string, q Search) ([]Entry, error) {
-	return finding(ctx, r.bank, telemetry.Search, func(ctx context.Context) ([]Entry, error) { return r.search(ctx, ref, q) })
-}
-
-func (r *Run) search(ctx context.Context, ref string, q Search) ([]Entry, error) {
+func (r *Run) Search(ctx context.Context, ref string, q Search) (found []Entry, err error) {
+	ctx, span := r.bank.Begin(ctx, telemetry.Search)
+	defer span.Done(&err)
+	defer func() { span.Add(telemetry.Records.Of(len(found))) }()
 	if err := r.enter(); err != nil {
 		return nil, err
 	}
@@ -57,12 +57,13 @@ func (r *Run) search(ctx context.Context, ref string, q Search) ([]Entry, error)
 	if r.replay != nil {
 		return nil, fail(ErrNotProvided, "a replay has no searches: they are not recorded")
 	}
-	return r.bank.search(ctx, r.tenant, ref, q, func(ctx context.Context, s Scope, q driver.Search) ([]Entry, error) {
+	return r.bank.readFiltered(ctx, r.tenant, ref, q, func(ctx context.Context, s Scope, q driver.Search) ([]Entry, error) {
 		return sift(ctx, s, q, r.list)
 	})
 }
 
-func (b *Bank) search(ctx context.Context, tenant, ref string, q Search, find func(context.Context, Scope, driver.Search) ([]Entry, error)) ([]Entry, error) {
+// readFiltered is the one way by which the answer of a search reaches a host.
+func (b *Bank) readFiltered(ctx context.Context, tenant, ref string, q Search, find func(context.Context, Scope, driver.Search) ([]Entry, error)) ([]Entry, error) {
 	filter, err := b.filter(q, b.Now())
 	if err != nil {
 		return nil, err

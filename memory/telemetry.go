@@ -9,7 +9,7 @@ import (
 
 // Begin tells the bank's Tracer and Logger that an operation begins, and returns the context in
 // which it goes on. It is for engines: each of their passes is an operation. The caller defers
-// telemetry.Span.Done, and fills in counts.
+// telemetry.Span.Done, and names its counts by telemetry.Span.Add.
 func (b *Bank) Begin(ctx context.Context, op telemetry.Op) (context.Context, telemetry.Span) {
 	return b.hooks.Begin(ctx, op)
 }
@@ -19,47 +19,52 @@ func (j *Job) Begin(ctx context.Context, op telemetry.Op) (context.Context, tele
 	return j.bank.Begin(ctx, op)
 }
 
-// finding is a read of any number of entries, as an operation.
-func finding[T any](ctx context.Context, b *Bank, op telemetry.Op, find func(context.Context) ([]T, error)) (found []T, err error) {
-	ctx, span := b.Begin(ctx, op)
+// told returns a reader of which each read is an operation. Without a Tracer it is r.
+func (b *Bank) told(r Reader) Reader {
+	if b.cfg.Tracer == nil {
+		return r
+	}
+	return toldReader{b, r}
+}
+
+// toldReader tells the bank's Tracer of each read.
+type toldReader struct {
+	bank   *Bank
+	reader Reader
+}
+
+func (r toldReader) List(ctx context.Context, ref string, o ListOptions) (found []Entry, err error) {
+	ctx, span := r.bank.Begin(ctx, telemetry.List)
 	defer span.Done(&err)
-	found, err = find(ctx)
-	span.Counts[telemetry.Records] = len(found)
+	found, err = r.reader.List(ctx, ref, o)
+	span.Add(telemetry.Records.Of(len(found)))
 	return found, err
 }
 
-// getting is a read of one entry, as an operation.
-func getting(ctx context.Context, b *Bank, get func(context.Context) (Entry, error)) (e Entry, err error) {
-	ctx, span := b.Begin(ctx, telemetry.Get)
+func (r toldReader) Get(ctx context.Context, ref, id string) (e Entry, err error) {
+	ctx, span := r.bank.Begin(ctx, telemetry.Get)
 	defer span.Done(&err)
-	if e, err = get(ctx); err == nil {
-		span.Counts[telemetry.Records] = 1
+	if e, err = r.reader.Get(ctx, ref, id); err == nil {
+		span.Add(telemetry.Records.Of(1))
 	}
 	return e, err
 }
 
-// countStored counts a draft that was stored as an entry.
-func countStored(span *telemetry.Span, d *Draft, e *Entry) {
-	span.Counts[telemetry.Records]++
-	if !span.Told() {
-		return
-	}
+// redactions is how many texts of a draft the entry that was stored of it has otherwise.
+func redactions(d *Draft, e *Entry) (n int) {
 	if e.Content != d.Content {
-		span.Counts[telemetry.Redactions]++
+		n++
 	}
 	for _, t := range d.Tags {
 		if t != "" && !slices.Contains(e.Tags, t) {
-			span.Counts[telemetry.Redactions]++
+			n++
 		}
 	}
+	return n
 }
 
 // count counts what was forgotten.
 func (f *Forgotten) count(span *telemetry.Span) {
-	span.Counts[telemetry.Erased] = len(f.Erased)
-	span.Counts[telemetry.Restored] = len(f.Restored)
-	span.Counts[telemetry.Rewritten] = len(f.Rewritten)
-	span.Counts[telemetry.Lost] = len(f.Lost)
-	span.Counts[telemetry.Documents] = f.Documents
-	span.Counts[telemetry.Events] = f.Events
+	span.Add(telemetry.Documents.Of(f.Documents), telemetry.Events.Of(f.Events), telemetry.Erased.Of(len(f.Erased)),
+		telemetry.Restored.Of(len(f.Restored)), telemetry.Rewritten.Of(len(f.Rewritten)), telemetry.Lost.Of(len(f.Lost)))
 }

@@ -83,6 +83,6 @@ func (b *Bank) DropTenant(ctx context.Context, tenant string) (err error) {
 			return shape(err)
 		}
 	}
-	span.Counts[telemetry.Tenants] = 1
+	span.Add(telemetry.Tenants.Of(1))
 	return nil
 }

@@ -56,7 +56,7 @@ func (p *embedding) round(ctx context.Context) (err error) {
 	defer p.mu.Unlock()
 	ctx, span := p.bank.Begin(ctx, telemetry.Embed)
 	defer span.Done(&err)
-	defer func() { span.Counts[telemetry.Derived] = roundEntries - p.left }()
+	defer func() { span.Add(telemetry.Derived.Of(roundEntries - p.left)) }()
 	begin := p.next
 	p.next, p.left, p.down = memory.Scope{}, roundEntries, false
 	var failed []error

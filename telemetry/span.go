@@ -37,7 +37,7 @@ func (o Op) level() (level slog.Level, ok bool) {
 	return 0, false
 }
 
-// Span is an operation under way. Whoever performs it fills in the counts of its Result.
+// Span is an operation under way.
 type Span struct {
 	Result
 	op    Op
@@ -89,8 +89,13 @@ func panics(part string, f func()) bool {
 	return err != nil
 }
 
-// Told reports whether anybody is told of the operation, so that it is worth counting for.
-func (s *Span) Told() bool { return s.hooks != nil }
+// Add names counts of the operation, which it has not named before. Without a Tracer and a Logger it
+// does nothing.
+func (s *Span) Add(counts ...Counted) {
+	if s.hooks != nil {
+		s.Counts = append(s.Counts, counts...)
+	}
+}
 
 // Done tells that the operation has ended, by which error if there is one. It is deferred directly,
 // so that it sees a panic, which is told of as internal_error and goes on.
@@ -120,9 +125,9 @@ func (s *Span) Done(err *error) {
 // log writes a line if the operation did something.
 func (s *Span) log(level slog.Level) {
 	var attrs []slog.Attr
-	for c, n := range s.Counts {
-		if n > 0 && c != int(Due) {
-			attrs = append(attrs, slog.Int(Count(c).String(), n))
+	for _, c := range s.Counts {
+		if c.N > 0 && c.Count != Due {
+			attrs = append(attrs, slog.Int(c.Count.String(), c.N))
 		}
 	}
 	if len(attrs) == 0 {

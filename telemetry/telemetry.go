@@ -62,8 +62,7 @@ var opNames = [...]string{
 func (o Op) String() string { return nameIn(opNames[:], int(o)) }
 
 // Ops returns all operations.
-func Ops() []Op {
-	var all []Op
+func Ops() (all []Op) {
 	for o := Put; int(o) < len(opNames); o++ {
 		all = append(all, o)
 	}
@@ -72,6 +71,15 @@ func Ops() []Op {
 
 // Count names one of the numbers of a [Result].
 type Count uint8
+
+// Counted is how much there is of a count.
+type Counted struct {
+	Count Count
+	N     int
+}
+
+// Of returns n of the count.
+func (c Count) Of(n int) Counted { return Counted{c, n} }
 
 // The counts.
 const (
@@ -101,16 +109,14 @@ const (
 	Dead                    // commitments that were given up
 	Removed                 // ended commitments that were removed
 
-	// Waiting and Due tell how much there is at the moment, and are not to be summed up. Below
-	// zero they are not known.
+	// Waiting and Due tell how much there is at the moment, and are not to be summed up like those
+	// before them. An operation that could not find out does not name them.
 
 	Waiting // of Relay: events left in the outbox, up to one more than the bank's MaxUndelivered
 	Due     // of Tick: commitments that it found due
-
-	counts // how many there are
 )
 
-var countNames = [counts]string{
+var countNames = [...]string{
 	Records: "records", Redactions: "redactions", Documents: "documents", Events: "events", Stuck: "stuck", Tenants: "tenants",
 	Purged: "purged", Trimmed: "trimmed", Erased: "erased", Restored: "restored", Rewritten: "rewritten", Lost: "lost",
 	Sources: "sources", Merged: "merged", Superseded: "superseded", Derived: "derived", Refused: "refused", Skipped: "skipped",
@@ -141,6 +147,7 @@ type Result struct {
 	// Oldest is the age of the oldest event that a Relay had in hand and could not deliver; zero
 	// if there is none.
 	Oldest time.Duration
-	// Counts are by [Count]. After an error they tell what was done before.
-	Counts [counts]int
+	// Counts are those that the operation names, each once, zero included. After an error they tell
+	// what was done before.
+	Counts []Counted
 }

@@ -14,7 +14,7 @@ import (
 // instruments are the metrics of a tracer.
 type instruments struct {
 	genAI, own   metric.Float64Histogram
-	counts       [len(telemetry.Result{}.Counts)]metric.Int64Counter // nil for a gauge
+	counts       [telemetry.Waiting]metric.Int64Counter // of those that are summed up
 	conflicts    metric.Int64Counter
 	refused      metric.Int64Counter
 	waiting, due metric.Int64Gauge
@@ -44,12 +44,8 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 	}
 	i.genAI = histogram("gen_ai.client.operation.duration", "How long operations on memory take.")
 	i.own = histogram("agentmemory.operation.duration", "How long runs take to start, rounds of maintenance and passes of engines.")
-	for c := range i.counts {
-		switch count := telemetry.Count(c); count {
-		case telemetry.Waiting, telemetry.Due:
-		default:
-			i.counts[c] = counter("agentmemory."+count.String(), "The count of that name of package telemetry, summed up.")
-		}
+	for c := range telemetry.Waiting {
+		i.counts[c] = counter("agentmemory."+c.String(), "The count of that name of package telemetry, summed up.")
 	}
 	i.conflicts = counter("agentmemory.conflicts", "Operations that ended since something else had changed.")
 	i.refused = counter("agentmemory.refused_writes", "Writes that broke a rule or a limit, or held a secret that cannot be redacted.")
@@ -72,9 +68,15 @@ func (i *instruments) measure(ctx context.Context, o *operation, r *telemetry.Re
 	} else {
 		i.own.Record(ctx, r.Took.Seconds(), ended)
 	}
-	for c, n := range r.Counts {
-		if n > 0 && i.counts[c] != nil {
-			i.counts[c].Add(ctx, int64(n), as)
+	for _, c := range r.Counts {
+		switch n := int64(c.N); {
+		case c.Count == telemetry.Waiting:
+			i.waiting.Record(ctx, n, o.store)
+			i.oldest.Record(ctx, r.Oldest.Seconds(), o.store)
+		case c.Count == telemetry.Due:
+			i.due.Record(ctx, n, o.store)
+		case c.Count < telemetry.Waiting && n > 0:
+			i.counts[c.Count].Add(ctx, n, as)
 		}
 	}
 	switch {
@@ -82,13 +84,6 @@ func (i *instruments) measure(ctx context.Context, o *operation, r *telemetry.Re
 		i.conflicts.Add(ctx, 1, as)
 	case o.write && refuses(r.Code):
 		i.refused.Add(ctx, 1, ended)
-	}
-	if n := r.Counts[telemetry.Waiting]; o.op == telemetry.Relay && n >= 0 {
-		i.waiting.Record(ctx, int64(n), o.store)
-		i.oldest.Record(ctx, r.Oldest.Seconds(), o.store)
-	}
-	if n := r.Counts[telemetry.Due]; o.op == telemetry.Tick && n >= 0 {
-		i.due.Record(ctx, int64(n), o.store)
 	}
 }
 

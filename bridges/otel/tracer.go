@@ -78,7 +78,6 @@ var conventional = map[telemetry.Op]string{
 
 // operation is what is the same for every call of an operation.
 type operation struct {
-	op      telemetry.Op
 	name    string // of the span
 	genAI   bool   // whether the conventions have it
 	records telemetry.Count
@@ -90,7 +89,7 @@ type operation struct {
 }
 
 func newOperation(op telemetry.Op, storeID string) operation {
-	o := operation{op: op, name: "agentmemory." + op.String(), records: telemetry.Records}
+	o := operation{name: "agentmemory." + op.String(), records: telemetry.Records}
 	var store []attribute.KeyValue
 	if storeID != "" {
 		store = append(store, attribute.String("gen_ai.memory.store.id", storeID))
@@ -131,18 +130,22 @@ func (t *Tracer) Start(ctx context.Context, op telemetry.Op) (context.Context, f
 
 // describe says on a span how the operation ended.
 func describe(span trace.Span, o *operation, r *telemetry.Result) {
-	var attrs []attribute.KeyValue
+	var attrs, counts []attribute.KeyValue
 	if r.Code != "" {
 		attrs = append(attrs, attribute.String("error.type", r.Code))
 		span.SetStatus(codes.Error, "")
 	}
-	if n := r.Counts[o.records]; o.genAI && (n > 0 || r.Code == "") {
-		attrs = append(attrs, attribute.Int("gen_ai.memory.record.count", n))
-	}
-	for c, n := range r.Counts {
-		if n > 0 && telemetry.Count(c) != telemetry.Records {
-			attrs = append(attrs, attribute.Int("agentmemory."+telemetry.Count(c).String(), n))
+	records := 0
+	for _, c := range r.Counts {
+		if c.Count == o.records {
+			records = c.N
+		}
+		if c.N > 0 && c.Count != telemetry.Records {
+			counts = append(counts, attribute.Int("agentmemory."+c.Count.String(), c.N))
 		}
 	}
-	span.SetAttributes(attrs...)
+	if o.genAI && (records > 0 || r.Code == "") {
+		attrs = append(attrs, attribute.Int("gen_ai.memory.record.count", records))
+	}
+	span.SetAttributes(append(attrs, counts...)...)
 }

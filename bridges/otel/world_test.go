@@ -28,6 +28,7 @@ import (
 	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/recall"
 	"github.com/openwop/agentmemory/redact"
+	"github.com/openwop/agentmemory/telemetry"
 )
 
 var ctx = context.Background()
@@ -74,7 +75,7 @@ func newWorld(t testing.TB, plain bool) *world {
 		Ranker: w.ranker, TokenCounter: chars{}, MaxEntryBytes: 4096,
 	}
 	if !plain {
-		cfg.Tracer = tracer
+		cfg.Tracer = few{t, tracer}
 		cfg.Logger = slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	w.bank, err = memory.New(w.store, cfg)
@@ -133,6 +134,26 @@ func attributeOf(attrs []attribute.KeyValue, key string) any {
 		}
 	}
 	return nil
+}
+
+// few sees to it that an operation names few counts, each once.
+type few struct {
+	t testing.TB
+	telemetry.Tracer
+}
+
+func (f few) Start(ctx context.Context, op telemetry.Op) (context.Context, func(telemetry.Result)) {
+	ctx, end := f.Tracer.Start(ctx, op)
+	return ctx, func(r telemetry.Result) {
+		named := map[telemetry.Count]bool{}
+		for _, c := range r.Counts {
+			named[c.Count] = true
+		}
+		if len(named) != len(r.Counts) || len(named) > 6 {
+			f.t.Errorf("%v names %v", op, r.Counts)
+		}
+		end(r)
+	}
 }
 
 // The host's parts.
