@@ -65,6 +65,9 @@ func sampled(d defect) bool {
 // shown by internal/testkit/mutate; these are wrong in what they answer, whatever way they came
 // to it.
 func TestBroken(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short is set")
+	}
 	all := slices.DeleteFunc(defects(), func(d defect) bool { return !wholeKit && !sampled(d) })
 	found := 0
 	for _, d := range all {
