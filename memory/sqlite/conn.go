@@ -232,7 +232,7 @@ func (db *DB) transact(ctx context.Context, f func(*tx) error) error {
 		w.unclean = w.unclean || t.erased // whatever comes of the commit
 		if _, err := w.exec("COMMIT"); notWritten(err) {
 			w.rollback()
-			return wrap(diskFull, err)
+			return wrap(writeFailed, err)
 		} else if err != nil {
 			w.drop()
 			return wrap(commitLost, errors.Join(ErrOutcomeUnknown, err))
