@@ -23,6 +23,7 @@ type writer struct {
 
 	db         *sql.DB
 	conn       *sql.Conn // nil until it is needed, and after it broke
+	broke      bool      // once
 	statements map[string]*sql.Stmt
 	closed     bool
 
@@ -127,7 +128,7 @@ func (w *writer) drop() {
 	w.release()
 	w.conn.Raw(func(any) error { return sqldriver.ErrBadConn })
 	w.conn.Close()
-	w.conn = nil
+	w.conn, w.broke = nil, true
 }
 
 func (w *writer) release() {
@@ -146,6 +147,9 @@ func (w *writer) close() error {
 		defer release(w.path)
 	}
 	var err error
+	if w.broke {
+		w.broke, err = false, w.connect(background)
+	}
 	if w.conn != nil {
 		if err = w.scrub(true); err == nil {
 			_, err = w.checkpoint("PASSIVE")
