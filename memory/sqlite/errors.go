@@ -14,12 +14,12 @@ import (
 var (
 	// ErrNewerSchema: a newer version of this package has made or migrated the
 	// database, maybe while it was open here. It was left as it is.
-	ErrNewerSchema = errors.New("sqlite: the database has a newer schema than this program knows")
+	ErrNewerSchema = errors.New("sqlite: the database has a newer schema than this program knows, and was left as it is: use the newer program, or a backup of before")
 	// ErrForeignFile: the file is a database of something else. It was left as it is.
-	ErrForeignFile = errors.New("sqlite: the file is no database of agentmemory")
+	ErrForeignFile = errors.New("sqlite: the file is no database of agentmemory, and was left as it is: name another one")
 	// ErrLinkedFile: the file has several names (hard links), each of which would have a
 	// log of its own.
-	ErrLinkedFile = errors.New("sqlite: the file has several names")
+	ErrLinkedFile = errors.New("sqlite: the file has several names (hard links): remove all of them but one")
 )
 
 // ErrOutcomeUnknown is [driver.ErrOutcomeUnknown]: the disk failed while a change was
@@ -60,7 +60,7 @@ const (
 const (
 	corrupt  = "SQLite finds the file damaged: restore a backup by Restore; who copies one over a file removes its old logs (-wal, -journal) first"
 	diskFull = "the disk is full or refuses to be written: make room, and call again"
-	locked   = "this user cannot write the file, its log (-wal, -shm) or their directory: make all of them writable"
+	locked   = "this user cannot write the file, its log (-wal, -shm) or their directory, or the path is too long: make all of them writable, or the path shorter"
 )
 
 // refused is what a path gets that names no file.

@@ -25,12 +25,12 @@ func Restore(ctx context.Context, backup, path string) error {
 	}
 	inUse.Lock()
 	defer inUse.Unlock()
-	backup, err := filepath.EvalSymlinks(backup)
+	backup, err := fileName(backup)
 	if err != nil {
-		return wrap("there is no such backup", err)
+		return err
 	}
-	if backup, err = filepath.Abs(backup); err != nil {
-		return wrap(restoreFailed, err)
+	if backup, err = filepath.EvalSymlinks(backup); err != nil {
+		return wrap("there is no such backup", err)
 	}
 	if path, err = fileName(path); err != nil {
 		return err
@@ -40,13 +40,15 @@ func Restore(ctx context.Context, backup, path string) error {
 			return wrap(restoreFailed, err)
 		}
 	}
-	if info, err := os.Stat(path); err == nil {
-		if err := checkRegular(info); err != nil {
-			return err
+	for _, name := range []string{backup, path} {
+		if info, err := os.Stat(name); err == nil {
+			if err := checkRegular(info); err != nil {
+				return err
+			}
 		}
 	}
 	if backup == path || inUse.times[backup] > 0 {
-		return &failure{"the backup is in use", nil}
+		return &failure{"the backup is the database itself, or this process has it open: name a copy that nobody uses", nil}
 	}
 	copied := path + "-restore"
 	defer os.Remove(copied)

@@ -122,6 +122,9 @@ func TestRestore_Refuses(t *testing.T) {
 	require.ErrorIs(t, sqlite.Restore(t.Context(), filepath.Join(t.TempDir(), "none"), path), driver.ErrInternal)
 	require.Equal(t, before, files())
 	require.ErrorIs(t, sqlite.Restore(t.Context(), path, path), driver.ErrInternal)
+	for _, noFile := range []string{"", "file:backup.db", t.TempDir(), os.DevNull} {
+		require.ErrorIs(t, sqlite.Restore(t.Context(), noFile, path), driver.ErrValidation, noFile)
+	}
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, sqlite.Restore(done, text, path), context.Canceled)
