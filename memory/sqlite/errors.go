@@ -53,7 +53,7 @@ const (
 	openTimeout = "another process keeps the database from being opened"
 	notMoved    = "the log was not moved into the file: it has all that was acknowledged, and the next Open tries again"
 	closed      = "the database is closed"
-	damaged     = "the database holds something that this package did not write"
+	damaged     = "the database holds something that this package did not write: restore a backup by Restore"
 )
 
 // Why a call failed that SQLite was asked for, if it says so.
