@@ -19,7 +19,7 @@ const (
 )
 
 // restoreWhole is the way out of a damaged file.
-const restoreWhole = "restore a backup; if one was copied over the file while its old log (-wal) was there, that damaged it: remove the log first"
+const restoreWhole = "restore a backup; if one was copied over the file while an old log (-wal, -journal) was there, that damaged it: remove the logs first"
 
 // diagnosis is what doctor found.
 type diagnosis struct {

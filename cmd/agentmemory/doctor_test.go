@@ -182,7 +182,7 @@ func TestDoctorFindsABackupBesideAStaleLog(t *testing.T) {
 
 			r := call(t, "", []string{"-db", path}, "doctor")
 			assert.Equal(t, 1, r.status)
-			assert.Contains(t, r.out+r.err, "old log (-wal)")
+			assert.Contains(t, r.out+r.err, "(-wal, -journal)")
 			if after == "copy" {
 				assert.Contains(t, r.out, "the database file is damaged (")
 			}

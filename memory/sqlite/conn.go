@@ -23,6 +23,7 @@ type writer struct {
 
 	db         *sql.DB
 	conn       *sql.Conn // nil until it is needed, and after it broke
+	broke      bool      // once
 	statements map[string]*sql.Stmt
 	closed     bool
 
@@ -127,7 +128,7 @@ func (w *writer) drop() {
 	w.release()
 	w.conn.Raw(func(any) error { return sqldriver.ErrBadConn })
 	w.conn.Close()
-	w.conn = nil
+	w.conn, w.broke = nil, true
 }
 
 func (w *writer) release() {
@@ -146,6 +147,9 @@ func (w *writer) close() error {
 		defer release(w.path)
 	}
 	var err error
+	if w.broke {
+		w.broke, err = false, w.connect(background)
+	}
 	if w.conn != nil {
 		if err = w.scrub(true); err == nil {
 			_, err = w.checkpoint("PASSIVE")
@@ -232,7 +236,7 @@ func (db *DB) transact(ctx context.Context, f func(*tx) error) error {
 		w.unclean = w.unclean || t.erased // whatever comes of the commit
 		if _, err := w.exec("COMMIT"); notWritten(err) {
 			w.rollback()
-			return wrap(diskFull, err)
+			return wrap(writeFailed, err)
 		} else if err != nil {
 			w.drop()
 			return wrap(commitLost, errors.Join(ErrOutcomeUnknown, err))

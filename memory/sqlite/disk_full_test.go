@@ -83,6 +83,13 @@ var fills = map[string]func(f *filling, n int64) error{
 		}
 		return driver.ErrInternal // an erasure that reaches the disk later is none
 	},
+	"open": func(f *filling, n int64) error { // the index of the log does not fit
+		if err := errors.Join(f.put(1, 10), f.db.Close(), f.disk.shrink((n+1)*800)); err != nil {
+			return err
+		}
+		_, err := sqlite.Open(f.ctx, f.path, sqlite.Options{})
+		return err
+	},
 	"close": func(f *filling, n int64) error {
 		if err := f.logged(n); err != nil {
 			return err
@@ -158,7 +165,8 @@ func fillDisk(ctx context.Context, path string) error {
 		return err
 	}
 	failed := fills[where](f, n)
-	if where != "close" {
+	over := where == "open" || where == "close"
+	if !over {
 		if _, err := f.db.Memory().List(ctx, home, driver.Query{At: now}); err != nil {
 			return errors.Join(failed, err)
 		}
@@ -166,12 +174,13 @@ func fillDisk(ctx context.Context, path string) error {
 	switch {
 	case !errors.Is(failed, driver.ErrInternal), errors.Is(failed, sqlite.ErrOutcomeUnknown):
 		return fmt.Errorf("no such failure: %w", failed)
-	case where == "commit" && !strings.Contains(failed.Error(), "the disk is full or refuses to be written, and nothing was changed"),
+	case where == "commit" && !strings.Contains(failed.Error(), "nothing was changed: the disk is full or refuses to be written"),
 		where == "put" && !strings.Contains(failed.Error(), "nothing was changed"),
-		where == "close" && !strings.Contains(failed.Error(), "has all that was acknowledged"):
+		where == "close" && !strings.Contains(failed.Error(), "has all that was acknowledged"),
+		where != "checkpoint" && !strings.Contains(failed.Error(), "the disk is full or refuses to be written"):
 		return failed
 	}
-	if where == "close" || n%2 == 1 {
+	if over || n%2 == 1 {
 		os.Exit(0)
 	}
 	if err := f.disk.grow(); err != nil {

@@ -45,7 +45,7 @@
 // # Errors
 //
 // Errors are the classes of package driver and ctx.Err(). What SQLite said is a
-// [driver.ErrInternal] whose text is a constant and whose cause is behind errors.Unwrap
+// [driver.ErrInternal] whose text is made of constants and whose cause is behind errors.Unwrap
 // (M2). Such an error of a write says that nothing was changed, unless it matches
 // [ErrOutcomeUnknown] too. A call that has waited some 30 seconds for another process
 // gives up. [Open] has errors of its own: [ErrNewerSchema], which writes return too once a

@@ -163,7 +163,7 @@ func dataSource(path string, opts Options) string {
 	if opts.Relaxed {
 		synchronous = "synchronous(NORMAL)"
 	}
-	q := url.Values{"_pragma": {
+	q := url.Values{"mode": {"rw"}, "_pragma": { // take has made the file
 		"busy_timeout(100)", // begin counts how often
 		synchronous,
 		"secure_delete(ON)",

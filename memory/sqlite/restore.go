@@ -25,12 +25,12 @@ func Restore(ctx context.Context, backup, path string) error {
 	}
 	inUse.Lock()
 	defer inUse.Unlock()
-	backup, err := filepath.EvalSymlinks(backup)
+	backup, err := fileName(backup)
 	if err != nil {
-		return wrap("there is no such backup", err)
+		return err
 	}
-	if backup, err = filepath.Abs(backup); err != nil {
-		return wrap(restoreFailed, err)
+	if backup, err = filepath.EvalSymlinks(backup); err != nil {
+		return wrap("there is no such backup", err)
 	}
 	if path, err = fileName(path); err != nil {
 		return err
@@ -40,20 +40,23 @@ func Restore(ctx context.Context, backup, path string) error {
 			return wrap(restoreFailed, err)
 		}
 	}
-	if info, err := os.Stat(path); err == nil {
-		if err := checkRegular(info); err != nil {
-			return err
+	for _, name := range []string{backup, path} {
+		if info, err := os.Stat(name); err == nil {
+			if err := checkRegular(info); err != nil {
+				return err
+			}
 		}
 	}
 	if backup == path || inUse.times[backup] > 0 {
-		return &failure{"the backup is in use", nil}
+		return &failure{"the backup is the database itself, or this process has it open: name a copy that nobody uses", nil}
 	}
 	copied := path + "-restore"
 	defer os.Remove(copied)
-	defer os.Remove(copied + "-wal")
-	err = copyFile(backup, copied)
+	defer removeLogs(copied)
+	if err = removeLogs(copied); err == nil { // of one that was killed
+		err = copyFile(backup, copied)
+	}
 	if err == nil {
-		os.Remove(copied + "-wal")
 		if err = copyFile(backup+"-wal", copied+"-wal"); os.IsNotExist(err) {
 			err = nil
 		}
@@ -68,12 +71,9 @@ func Restore(ctx context.Context, backup, path string) error {
 		return err
 	}
 	// SQLite would add a log to whatever file is beside it: the log goes first.
-	for _, name := range []string{path + "-wal", path + "-shm"} {
-		if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
-			return wrap(restoreFailed, err)
-		}
+	if err = removeLogs(path); err == nil {
+		err = os.Rename(copied, path)
 	}
-	err = os.Rename(copied, path)
 	if dir, failed := os.Open(filepath.Dir(path)); failed == nil {
 		dir.Sync() // not every system can
 		dir.Close()
@@ -82,6 +82,17 @@ func Restore(ctx context.Context, backup, path string) error {
 }
 
 const restoreFailed = "the backup cannot be restored"
+
+// removeLogs removes the logs of a database: the one in use, and the journal that a process leaves
+// if it is killed while it turns that one on or off.
+func removeLogs(path string) error {
+	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
+		if err := os.Remove(path + suffix); err != nil && !os.IsNotExist(err) {
+			return err
+		}
+	}
+	return nil
+}
 
 // settle fails if any process has a database open. Otherwise SQLite moves its log into it, so
 // that it is whole if this is killed before the backup is there.
@@ -101,12 +112,14 @@ func settle(ctx context.Context, path string) error {
 	var mode string
 	err = db.QueryRowContext(ctx, `PRAGMA journal_mode = DELETE`).Scan(&mode)
 	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
 	case busy(err):
 		return open
-	case notWritten(err):
+	case notAllowed(err), noRoom(err): // a process may have it open
 		return wrap(restoreFailed, err)
 	}
-	return ctx.Err() // what is damaged is replaced
+	return nil // what is damaged is replaced
 }
 
 // makeWhole checks a backup and moves its log into it.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -121,6 +122,9 @@ func TestRestore_Refuses(t *testing.T) {
 	require.ErrorIs(t, sqlite.Restore(t.Context(), filepath.Join(t.TempDir(), "none"), path), driver.ErrInternal)
 	require.Equal(t, before, files())
 	require.ErrorIs(t, sqlite.Restore(t.Context(), path, path), driver.ErrInternal)
+	for _, noFile := range []string{"", "file:backup.db", t.TempDir(), os.DevNull} {
+		require.ErrorIs(t, sqlite.Restore(t.Context(), noFile, path), driver.ErrValidation, noFile)
+	}
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, sqlite.Restore(done, text, path), context.Canceled)
@@ -198,4 +202,57 @@ func TestRestore_Killed(t *testing.T) {
 		sound(t, path)
 	}
 	t.Logf("%d kills left the old database", old)
+}
+
+// What a killed process left beside the file or beside the copy is not added to the backup: neither
+// a log, nor the journal of the moment in which the log is turned on or off.
+func TestRestore_LeftBeside(t *testing.T) {
+	db, other := fresh(t)
+	require.NoError(t, db.Memory().Put(t.Context(), home, entry("other", "x")))
+	require.NoError(t, db.Close())
+	tool, err := raw(t, other).Conn(t.Context())
+	require.NoError(t, err)
+	defer tool.Close()
+	_, err = tool.ExecContext(t.Context(), `PRAGMA journal_mode = DELETE; PRAGMA synchronous = OFF; BEGIN IMMEDIATE; UPDATE meta SET value = value; PRAGMA user_version = 1`)
+	require.NoError(t, err)
+	db, backup := fresh(t)
+	const entries = 60
+	for i := range entries {
+		require.NoError(t, db.Memory().Put(t.Context(), home, entry(fmt.Sprint(i), strings.Repeat("x", 3000))))
+	}
+	require.NoError(t, db.Close())
+	for _, beside := range []string{"-journal", "-restore-journal", "-restore-wal", "-restore-shm"} {
+		path := filepath.Join(t.TempDir(), "memory.db")
+		copied(t, other+"-journal", path+beside)
+		require.NoError(t, sqlite.Restore(t.Context(), backup, path), beside)
+		db := open(t, path)
+		found, err := db.Memory().List(t.Context(), home, driver.Query{At: now})
+		require.NoError(t, err)
+		require.Len(t, found, entries, beside)
+		require.NoError(t, db.Close())
+		sound(t, path)
+		left, err := os.ReadDir(filepath.Dir(path))
+		require.NoError(t, err)
+		require.Len(t, left, 1, beside)
+	}
+}
+
+// A database that Restore may not open is not known to be closed: it stays, with its log.
+func TestRestore_NotAllowed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "memory.db")
+	dieWithLog(t, path, "a")
+	db, backup := fresh(t)
+	require.NoError(t, db.Close())
+	require.NoError(t, os.Rename(path+"-wal", path+".log"))
+	require.NoError(t, os.Mkdir(path+"-wal", 0o700)) // which no user may open as a log
+	_, refused := sqlite.Open(t.Context(), path, sqlite.Options{})
+	for _, err := range []error{refused, sqlite.Restore(t.Context(), backup, path)} {
+		require.ErrorIs(t, err, driver.ErrInternal)
+		require.ErrorContains(t, err, "make all of them writable")
+	}
+	require.NoError(t, os.Remove(path+"-wal"))
+	require.NoError(t, os.Rename(path+".log", path+"-wal"))
+	entries, err := open(t, path).Memory().List(t.Context(), home, driver.Query{At: now})
+	require.NoError(t, err)
+	require.Len(t, entries, putsOfDead)
 }
