@@ -123,6 +123,25 @@ func (closer) Redact(text string) (string, error)        { return text, nil }
 func (closer) RedactDerived(text string) (string, error) { return text, nil }
 func (c closer) Close() error                            { c.close(); return nil }
 
+// A tick whose context ends on the way closes what it has opened.
+func TestR6_ATickThatIsCutOffClosesItsRegistries(t *testing.T) {
+	h := newHost(t)
+	h.armFor("acme", 1, time.Hour)
+	h.clock.Advance(2 * time.Hour)
+	cut, cancel := context.WithCancel(ctx)
+	closed := 0
+	h.restart(func(c *commitment.Config) {
+		c.Redactor = func(context.Context, string) (memory.Redactor, error) { return closer{func() { closed++ }}, nil }
+		c.Enqueuer = enqueuer(func(context.Context, commitment.Firing) (string, error) {
+			cancel()
+			return "", context.Canceled
+		})
+	})
+	_, err := h.Tick(cut)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 1, closed)
+}
+
 // A tick that takes as long as a lease begins nothing more, and the next goes on.
 func TestATickEnds(t *testing.T) {
 	h := newHost(t)

@@ -148,13 +148,17 @@ func (r *Run) finish(ctx context.Context, completed bool, last []events.Record) 
 	return both(closing, err)
 }
 
-// close closes a redactor that can be closed.
+// close closes a redactor that can be closed, also if the context has ended: nobody would close
+// it later.
 func (w writer) close(ctx context.Context) error {
 	c, ok := w.redactor.(io.Closer)
 	if !ok {
 		return nil
 	}
 	w.closed.Store(true)
+	if ctx.Err() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
 	closing := func() (struct{}, error) { return struct{}{}, c.Close() }
 	var err error
 	if w.inline {
