@@ -61,7 +61,7 @@ func (b *Bank) Pass(ctx context.Context, c JobConfig, f func(*Job) error) (err e
 		return err
 	}
 	// What the pass has announced is delivered though its context is done.
-	defer func() { err = errors.Join(err, j.End(context.WithoutCancel(ctx))) }()
+	defer func() { err = both(err, j.End(context.WithoutCancel(ctx))) }()
 	return f(j)
 }
 
