@@ -21,6 +21,9 @@ type Inputs struct {
 	Consolidator Consolidator
 	Commitments  Commitments
 	Distiller    Distiller
+	// Workspace is where the host serves a tenant's files; nil if it serves none, or gives the
+	// distiller one to write to.
+	Workspace Workspace
 	// Proposals are those that the host takes; nil if it takes none.
 	Proposals Proposals
 
@@ -61,12 +64,17 @@ type Distiller interface {
 	TokenizerName() string
 	// MaxTokenBudget is the largest budget that it accepts.
 	MaxTokenBudget() int
-	// EmitsIndex reports whether it keeps an index of its archives in the
-	// workspace.
+	// EmitsIndex reports whether it writes an index of its archives to a workspace.
 	EmitsIndex() bool
 	// Retention is how long an archive is kept, as an ISO 8601 duration; empty if it
 	// does not say. It is advertised as it is: a month has no length in days.
 	Retention() string
+}
+
+// Workspace is what is asked of where a host serves files (RFC 0059).
+type Workspace interface {
+	// RendersIndex reports whether it renders the memory index when that is read.
+	RendersIndex() bool
 }
 
 // Proposals is what is asked of a store of proposals (RFC 0096).
@@ -134,6 +142,7 @@ type grants struct {
 	search, retention, attribution                            need
 	consolidator, commitments, distiller                      need
 	scheduling, workspace                                     need
+	rendered                                                  bool // the index, by the workspace
 }
 
 const (
@@ -227,6 +236,7 @@ func (g *grants) grant() error {
 		name  string
 		grant func()
 	}{
+		{"the workspace", func() { g.rendered = g.in.Workspace != nil && g.in.Workspace.RendersIndex() }},
 		{"the distiller", func() { g.grantDistiller(changes) }},
 		{"the consolidator", func() { g.grantConsolidator(changes) }},
 		{"the commitment engine", g.grantCommitments},

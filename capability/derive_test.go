@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/capability"
+	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -60,6 +61,34 @@ func TestDeriveNothing(t *testing.T) {
 		assert.Equal(t, "there is no bank", s.Why, s.Dimension)
 	}
 }
+
+type files bool
+
+func (f files) RendersIndex() bool { return bool(f) }
+
+// The index is claimed only if somebody writes it: the distiller to a workspace, or a workspace that
+// renders it.
+func TestA1_AnIndexIsClaimedOnlyIfItIsWritten(t *testing.T) {
+	toFiles, err := distill.New(distill.Config{Workspace: noFiles{}})
+	require.NoError(t, err)
+	toNobody, err := distill.New(distill.Config{})
+	require.NoError(t, err)
+	for _, c := range []struct {
+		distiller *distill.Runner
+		workspace capability.Workspace
+		want      bool
+	}{
+		{toNobody, nil, false}, {toNobody, files(false), false}, {toNobody, files(true), true},
+		{toFiles, nil, true}, {toFiles, files(false), true},
+	} {
+		in := capability.Inputs{Bank: bank(t, full()), Distiller: c.distiller, Workspace: c.workspace, Declare: []byte(rest)}
+		assert.Equal(t, c.want, at(fields(t, derive(t, in)), "memory", "distillation", "indexEmitted") == true, "%+v", c)
+	}
+}
+
+type noFiles struct{}
+
+func (noFiles) WriteFile(context.Context, string, distill.File) error { return nil }
 
 // A1: over all stores, with and without each engine, a derived model claims exactly
 // what the parts bear. The rules are written down here a second time.

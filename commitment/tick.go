@@ -176,14 +176,18 @@ func (t *tick) wait() bool {
 func (t *tick) serve(ctx context.Context, tenant string, until time.Time) {
 	t.slots <- struct{}{}
 	p := &pass{tick: t, until: until, tenant: tenant}
+	defer t.served(p) // also if a part of the host ends the goroutine
+	defer p.close(ctx)
 	for d := t.next(ctx, tenant); d != nil; d = t.next(ctx, tenant) {
 		if p.take(ctx, d) {
 			t.giveBack(d)
 		}
 	}
-	p.close(ctx)
-	<-t.slots
+}
 
+// served takes over what was done for a tenant.
+func (t *tick) served(p *pass) {
+	<-t.slots
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.done.add(p.done)

@@ -3,6 +3,7 @@ package commitment_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -122,6 +123,62 @@ type closer struct{ close func() }
 func (closer) Redact(text string) (string, error)        { return text, nil }
 func (closer) RedactDerived(text string) (string, error) { return text, nil }
 func (c closer) Close() error                            { c.close(); return nil }
+
+// A tick whose context ends on the way closes what it has opened.
+func TestR6_ATickThatIsCutOffClosesItsRegistries(t *testing.T) {
+	h := newHost(t)
+	h.armFor("acme", 1, time.Hour)
+	h.clock.Advance(2 * time.Hour)
+	cut, cancel := context.WithCancel(ctx)
+	closed := 0
+	h.restart(func(c *commitment.Config) {
+		c.Redactor = func(context.Context, string) (memory.Redactor, error) { return closer{func() { closed++ }}, nil }
+		c.Enqueuer = enqueuer(func(context.Context, commitment.Firing) (string, error) {
+			cancel()
+			return "", context.Canceled
+		})
+	})
+	_, err := h.Tick(cut)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 1, closed)
+}
+
+// A redactor that is called in place and ends its goroutine ends no more than the work on its tenant.
+func TestATickEndsThoughARedactorEndsItsGoroutine(t *testing.T) {
+	h := newHost(t)
+	h.armFor("acme", 1, time.Hour)
+	h.armFor("globex", 1, time.Hour)
+	h.clock.Advance(2 * time.Hour)
+	closed := 0
+	h.restart(func(c *commitment.Config) {
+		c.Redactor = func(_ context.Context, tenant string) (memory.Redactor, error) {
+			if tenant == "acme" {
+				return leaver{closer{func() { closed++ }}}, nil
+			}
+			return closer{func() {}}, nil
+		}
+	})
+	over := make(chan commitment.Ticked, 1)
+	go func() {
+		done, _ := h.Tick(ctx)
+		over <- done
+	}()
+	select {
+	case done := <-over:
+		require.Equal(t, 1, done.Fired)
+		require.Equal(t, 1, closed)
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "the tick hangs")
+	}
+}
+
+type leaver struct{ closer }
+
+func (leaver) Inline() bool { return true }
+func (leaver) Redact(string) (string, error) {
+	runtime.Goexit()
+	return "", nil
+}
 
 // A tick that takes as long as a lease begins nothing more, and the next goes on.
 func TestATickEnds(t *testing.T) {

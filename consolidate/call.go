@@ -2,6 +2,7 @@ package consolidate
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/openwop/agentmemory/internal/hostcall"
@@ -27,6 +28,20 @@ func hostFailed(ctx context.Context, part string, err error) error {
 		return err
 	}
 	return &failure{memory.ErrInternal, hostcall.Describe(part, err), err}
+}
+
+// own is an entry that shares nothing with e, for a part of the host to do with as it likes.
+func own(e memory.Entry) memory.Entry {
+	e.Tags, e.Subjects, e.Sources = slices.Clone(e.Tags), slices.Clone(e.Subjects), slices.Clone(e.Sources)
+	return e
+}
+
+func ownAll(entries []memory.Entry) []memory.Entry {
+	out := make([]memory.Entry, len(entries))
+	for i, e := range entries {
+		out[i] = own(e)
+	}
+	return out
 }
 
 // maxAnswer bounds what a model may answer about entries, in bytes. No merged text needs

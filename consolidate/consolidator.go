@@ -158,7 +158,7 @@ func (s Selection) holds(e memory.Entry) (bool, error) {
 	if s.Func == nil {
 		return true, nil
 	}
-	return inline("the selection", func() bool { return s.Func(e) })
+	return inline("the selection", func() bool { return s.Func(own(e)) })
 }
 
 // Phase is a part of a pass.

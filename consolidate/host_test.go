@@ -94,6 +94,72 @@ func TestC8_AHostsResultThatDropsAFactIsRefused(t *testing.T) {
 	}
 }
 
+// A part that changes the tags of what it is given, to compare them say, changes its own copy:
+// what is checked and written are those of memory.
+func TestC9_WhatAPartDoesWithTheTagsItIsGivenIsItsOwn(t *testing.T) {
+	lower := func(e memory.Entry) {
+		for _, labels := range [][]string{e.Tags, e.Subjects} {
+			for i := range labels {
+				labels[i] = strings.ToLower(labels[i])
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		with func(cfg *Config, o *Options)
+		tags [2]string
+	}{
+		"planner": {func(cfg *Config, _ *Options) {
+			cfg.Planner = planner{func(_ context.Context, es []memory.Entry) (Plan, error) {
+				lower(es[0])
+				lower(es[1])
+				return Plan{Merge: []Merge{{Keep: es[0].ID, Retire: []string{es[1].ID}}}}, nil
+			}, "1"}
+		}, [2]string{"Red", "red"}},
+		"selection": {func(_ *Config, o *Options) {
+			o.Selection = Selection{Func: func(e memory.Entry) bool { lower(e); return true }, Version: "1"}
+		}, [2]string{"Red", "red"}},
+		"slots": {func(cfg *Config, _ *Options) {
+			cfg.Slot, cfg.SlotVersion = func(e memory.Entry) []string { lower(e); return nil }, "1"
+		}, [2]string{"Red", "red"}},
+		"merger": {func(cfg *Config, _ *Options) {
+			cfg.Planner = planner{func(_ context.Context, es []memory.Entry) (Plan, error) {
+				if len(es) < 2 {
+					return Plan{}, nil
+				}
+				return Plan{Merge: []Merge{{Retire: []string{es[0].ID, es[1].ID}}}}, nil
+			}, "1"}
+			cfg.Merger = merger{func(_ context.Context, es []memory.Entry) (string, error) {
+				lower(es[0])
+				lower(es[1])
+				return "The belt runs, and it runs.", nil
+			}, "1"}
+		}, [2]string{"Red", "Red"}},
+	} {
+		h := newHost(t)
+		h.note("The belt runs.", c.tags[0])
+		h.note("The belt runs.", c.tags[1])
+		if c.tags[0] == c.tags[1] {
+			h = newHost(t)
+			h.note("The belt runs.", c.tags[0])
+			h.note("The belt runs, it runs.", c.tags[1])
+		}
+		var cfg Config
+		var o Options
+		c.with(&cfg, &o)
+		before := h.live()
+		r := h.run(newConsolidator(t, cfg), "p-"+name, o)
+		if c.tags[0] != c.tags[1] {
+			require.Equal(t, before, h.live(), name)
+			continue
+		}
+		require.Equal(t, 1, r.Derived, "%s %v", name, r)
+		for e, err := range h.job("look").Scan(ctx, ref) {
+			require.NoError(t, err)
+			require.Equal(t, []string{"Red"}, e.Tags, name)
+		}
+	}
+}
+
 func TestAHostsPlanIsChecked(t *testing.T) {
 	h := newHost(t)
 	a, b, c := h.note("The gate is green.").ID, h.note("The gate  is green.").ID, h.note("The gate is closed to Lena.").ID

@@ -238,8 +238,9 @@ func (p *pass) ask(ctx context.Context, group []memory.Entry) (string, error) {
 	if err := p.renew(ctx); err != nil {
 		return "", err
 	}
+	given := ownAll(group)
 	text, err := call(ctx, p.Consolidator, "the merger", func(ctx context.Context) (string, error) {
-		return p.cfg.Merger.Merge(ctx, slices.Clone(group))
+		return p.cfg.Merger.Merge(ctx, given)
 	})
 	if err == nil && len(text) > maxAnswer(group) {
 		return "", &failure{memory.ErrInternal, "the merger's answer is too long", nil}

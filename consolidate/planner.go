@@ -38,7 +38,7 @@ func (r Rules) Version() string { return "rules/2 " + r.SlotVersion }
 func (r Rules) slots(e memory.Entry) (names []string, err error) {
 	if r.Slot == nil {
 		names = tagSlots(e)
-	} else if names, err = inline("the slots", func() []string { return slices.Clone(r.Slot(e)) }); err != nil {
+	} else if names, err = inline("the slots", func() []string { return slices.Clone(r.Slot(own(e))) }); err != nil {
 		return nil, err
 	}
 	slices.Sort(names)

@@ -158,9 +158,9 @@ func (p *pass) makePlan(ctx context.Context) (Plan, error) {
 			err = p.candidates(ctx, rules, &plan)
 		}
 	} else {
+		given := ownAll(p.eligible) // what is checked afterwards is ours
 		plan, err = call(ctx, p.Consolidator, "the planner", func(ctx context.Context) (Plan, error) {
-			// The planner gets a slice of its own: what is checked afterwards is ours.
-			return p.planner().Plan(ctx, slices.Clone(p.eligible))
+			return p.planner().Plan(ctx, given)
 		})
 		if err == nil && plan.size() > 4*maxAnswer(p.eligible) {
 			err = &failure{memory.ErrInternal, "the planner's plan is too large", nil}

@@ -94,8 +94,9 @@ func (r *Runner) MaxTokenBudget() int { return r.cfg.MaxTokenBudget }
 // TokenizerName is the name of what budgets are counted by.
 func (r *Runner) TokenizerName() string { return r.cfg.Tokenizer.Name() }
 
-// EmitsIndex reports that a memory index is kept.
-func (r *Runner) EmitsIndex() bool { return true }
+// EmitsIndex reports whether the memory index is written to a Workspace. A host that renders it by
+// [Runner.Reindex] says so itself.
+func (r *Runner) EmitsIndex() bool { return r.cfg.Workspace != nil }
 
 // Retention is how long an archive is kept, as ArchiveRetention of the [Config] gave it;
 // empty if it is kept for ever.

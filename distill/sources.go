@@ -134,6 +134,7 @@ func (o *Options) takes(e memory.Entry) (bool, error) {
 		return true, nil
 	}
 	const part = "the selection"
+	e.Tags, e.Subjects, e.Sources = slices.Clone(e.Tags), slices.Clone(e.Subjects), slices.Clone(e.Sources) // the host's own
 	selected, err := hostcall.Inline(part, func() (bool, error) { return o.Select(e), nil })
 	return selected, hostFailed(context.Background(), part, err)
 }

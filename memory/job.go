@@ -61,7 +61,7 @@ func (b *Bank) Pass(ctx context.Context, c JobConfig, f func(*Job) error) (err e
 		return err
 	}
 	// What the pass has announced is delivered though its context is done.
-	defer func() { err = errors.Join(err, j.End(context.WithoutCancel(ctx))) }()
+	defer func() { err = both(err, j.End(context.WithoutCancel(ctx))) }()
 	return f(j)
 }
 
@@ -79,17 +79,19 @@ func (j *Job) enter(ctx context.Context, ref string) (Scope, error) {
 	return j.begin(func() (Scope, error) { return j.target(ctx, ref) })
 }
 
-func (j *Job) begin(target func() (Scope, error)) (Scope, error) {
+func (j *Job) begin(target func() (Scope, error)) (s Scope, err error) {
 	j.life.RLock()
-	s, err := Scope{}, error(nil)
+	begun := false // nor is it if a part of the host ends the goroutine
+	defer func() {
+		if !begun {
+			j.life.RUnlock()
+		}
+	}()
 	if j.ended {
-		err = fail(ErrEnded, "")
-	} else {
-		s, err = target()
+		return Scope{}, fail(ErrEnded, "")
 	}
-	if err != nil {
-		j.life.RUnlock()
-	}
+	s, err = target()
+	begun = err == nil
 	return s, err
 }
 

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
@@ -174,9 +173,13 @@ func (r *relay) emit(ctx context.Context, recs []events.Record) (refused, err er
 	return nil, nil
 }
 
-// emitTo gives records to a sink, which gets a slice of its own.
+// emitTo gives records to a sink, which gets copies: what it does with them, even too late,
+// changes nothing that waits.
 func (b *Bank) emitTo(ctx context.Context, sink events.Sink, recs []events.Record) error {
-	own := slices.Clone(recs)
+	own := make([]events.Record, len(recs))
+	for i, rec := range recs {
+		own[i] = rec.Clone()
+	}
 	_, err := hostcall.Call(ctx, "the sink", PluginTimeout, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, events.Emit(ctx, sink, own...)
 	})

@@ -280,3 +280,40 @@ func TestEndTellsOfEveryFailure(t *testing.T) {
 	require.ErrorIs(t, err, refused)
 	require.ErrorContains(t, err, "did not close")
 }
+
+// scribbler writes into what it is given, and fails the first time.
+type scribbler struct {
+	failed bool
+	got    [][]string
+}
+
+func (s *scribbler) Emit(_ context.Context, recs ...events.Record) error {
+	for _, r := range recs {
+		p, ok := r.Payload.(events.MemoryConsolidated)
+		if !ok {
+			continue
+		}
+		s.got = append(s.got, append([]string{}, p.MergedIDs...))
+		for i := range p.MergedIDs {
+			p.MergedIDs[i] = "scribbled"
+		}
+	}
+	if !s.failed {
+		s.failed = true
+		return errors.New("the log is full")
+	}
+	return nil
+}
+
+func TestE3_ASinkThatWritesIntoWhatItIsGivenChangesNothingThatWaits(t *testing.T) {
+	sink := &scribbler{}
+	h := newHost(t, func(c *memory.Config) { c.Sink = sink })
+	job := h.job("acme")
+	_, err := job.Rewrite(ctx, "m", memory.Rewrite{Announce: func([]memory.Entry) []events.Record {
+		return []events.Record{{Payload: events.MemoryConsolidated{MemoryRef: "m", InputCount: 2, OutputCount: 1, MergedIDs: []string{"a", "b"}, Trigger: events.ConsolidationOnDemand}}}
+	}})
+	require.NoError(t, err)
+	_, err = h.Relay(ctx)
+	require.NoError(t, err, "the second try within the relay, run by run")
+	require.Equal(t, [][]string{{"a", "b"}, {"a", "b"}}, sink.got)
+}

@@ -121,17 +121,10 @@ func (r *Run) Abort(ctx context.Context, last ...events.Record) error {
 }
 
 func (r *Run) finish(ctx context.Context, completed bool, last []events.Record) error {
-	r.life.Lock()
-	first := !r.ended
-	if first {
-		var err error
-		if r.last, err = r.hosted(ctx, last); err != nil {
-			r.life.Unlock()
-			return err
-		}
+	first, err := r.leave(ctx, last)
+	if err != nil {
+		return err
 	}
-	r.ended = true
-	r.life.Unlock()
 	var closing error
 	if first && r.parent == nil {
 		closing = r.close(ctx)
@@ -141,20 +134,36 @@ func (r *Run) finish(ctx context.Context, completed bool, last []events.Record) 
 		r.parent.view.join(r.view)
 		r.parent.viewLock.Unlock()
 	}
-	err := r.bank.flush(ctx, r.tenant, r.runID)
+	err = r.bank.flush(ctx, r.tenant, r.runID)
 	if err == nil {
 		err = r.bank.emit(ctx, r.writer, r.last)
 	}
 	return both(closing, err)
 }
 
-// close closes a redactor that can be closed.
+// leave lets no operation in any more, and reports whether it was the first to do that.
+func (r *Run) leave(ctx context.Context, last []events.Record) (first bool, err error) {
+	r.life.Lock()
+	defer r.life.Unlock()
+	if r.ended {
+		return false, nil
+	}
+	r.last, err = r.hosted(ctx, last)
+	r.ended = err == nil
+	return r.ended, err
+}
+
+// close closes a redactor that can be closed, also if the context has ended: nobody would close
+// it later.
 func (w writer) close(ctx context.Context) error {
 	c, ok := w.redactor.(io.Closer)
 	if !ok {
 		return nil
 	}
 	w.closed.Store(true)
+	if ctx.Err() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
 	closing := func() (struct{}, error) { return struct{}{}, c.Close() }
 	var err error
 	if w.inline {

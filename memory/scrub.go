@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -93,6 +94,19 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 		if err != nil {
 			return shape(err)
 		}
+		if d.Kind == ledgerKind { // what was erased must stay known
+			value, ok, err := w.cleanLedger(ctx, d.Value)
+			if err != nil {
+				return err
+			}
+			if ok && !bytes.Equal(value, d.Value) {
+				d.Value = value
+				x.documents = append(x.documents, DocumentSwap{Document: d})
+			}
+			if ok {
+				continue // its ids and instants say nothing, whatever a redactor finds in them
+			}
+		}
 		dirty, err := w.dirty(ctx, documentTexts(&d)...)
 		if err != nil {
 			return err
@@ -102,10 +116,7 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 		}
 		clean := d
 		ok := false
-		switch {
-		case d.Kind == ledgerKind: // what was erased must stay known
-			clean.Value, ok, err = w.cleanLedger(ctx, d.Value)
-		case d.Class == HostText:
+		if d.Class == HostText {
 			var text string
 			text, ok, err = w.remove(ctx, string(d.Value))
 			clean.Value = []byte(text)

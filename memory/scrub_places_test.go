@@ -1,13 +1,16 @@
 package memory_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -282,4 +285,34 @@ func TestM10_TheLedgerFindsWhatItNamesRedacted(t *testing.T) {
 	done, err = backup.EraseAgain(ctx, "acme", ledgerOf(backup), late)
 	require.NoError(t, err)
 	require.Zero(t, done)
+}
+
+// dateless is the redactor of a host that takes dates for personal.
+type dateless struct{}
+
+var writtenDate = regexp.MustCompile(`\d{4}-\d\d-\d\d`)
+
+func (dateless) Redact(text string) (string, error) {
+	return writtenDate.ReplaceAllString(text, "[REDACTED:date]"), nil
+}
+func (r dateless) RedactDerived(text string) (string, error) { return r.Redact(text) }
+func (dateless) Inline() bool                                { return true }
+
+// The ledger has instants and ids of its own. A scrub that took them for secrets would remove
+// each step of the ledger, note that in a new one, and never end.
+func TestM10_AScrubEndsWhateverItsRedactorFindsInTheLedger(t *testing.T) {
+	h := newHost(t)
+	put(t, h.job("acme"), "m", "born on 1990-01-01")
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	done, err := h.Scrub(ctx, "acme", dateless{})
+	require.NoError(t, err)
+	require.Len(t, done.Rewritten, 1)
+	var ledger []memory.Erasure
+	for x, err := range h.Erasures(ctx, "acme") {
+		require.NoError(t, err)
+		ledger = append(ledger, x)
+	}
+	require.Len(t, ledger, 1)
+	require.Equal(t, map[string][]string{"m": {done.Erased[0].ID}}, ledger[0].Entries)
 }

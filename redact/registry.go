@@ -122,8 +122,8 @@ func (s *state) register(id string, value []byte, optional bool) error {
 	return err
 }
 
-// Uncovered returns, in byte order, the ids with an optional value that was refused and is not
-// covered. Unregister takes an id off this list.
+// Uncovered returns, in byte order, the ids with an optional value that was refused or given up. An
+// id stays on this list until Unregister, also if the value is registered again and then covered.
 func (r *SecretRegistry) Uncovered() []string {
 	s := r.state()
 	s.mu.RLock()

@@ -178,7 +178,7 @@ func (h *host) advertise(store driver.Adapter) error {
 		return err
 	}
 	h.model, err = capability.Derive(capability.Inputs{
-		Bank: h.bank, Consolidator: h.reconciler, Commitments: h.commitments, Distiller: h.distiller, Proposals: h.proposals,
+		Bank: h.bank, Consolidator: h.reconciler, Commitments: h.commitments, Distiller: h.distiller, Workspace: h.files, Proposals: h.proposals,
 		Declare: document,
 	})
 	if err != nil {

@@ -174,6 +174,9 @@ func (w *Workspace) index(ctx context.Context, job *memory.Job, version int64) (
 	return f, nil
 }
 
+// RendersIndex reports whether Config.Index is set, as capability.Derive asks.
+func (w *Workspace) RendersIndex() bool { return w.cfg.Index != nil }
+
 // List returns the files whose path begins with prefix, in the byte order of their paths and
 // without their content; all files for an empty prefix.
 func (w *Workspace) List(ctx context.Context, job *memory.Job, prefix string) ([]File, error) {

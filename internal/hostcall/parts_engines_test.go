@@ -108,7 +108,7 @@ func deriving(method string) func(w *world) func(context.Context) error {
 	return func(w *world) func(context.Context) error {
 		bank := w.open(memory.Config{})
 		x := engine{w, method}
-		in := capability.Inputs{Bank: bank, Consolidator: x, Commitments: x, Distiller: distiller{x}, Proposals: proposals{x}}
+		in := capability.Inputs{Bank: bank, Consolidator: x, Commitments: x, Distiller: distiller{x}, Workspace: rendering{x}, Proposals: proposals{x}}
 		return func(context.Context) error {
 			_, err := capability.Derive(in)
 			return err
@@ -293,6 +293,7 @@ var engineParts = []part{
 	{of: []string{"capability.Inputs.Distiller.MaxTokenBudget"}, says: "the distiller", use: deriving("MaxTokenBudget")},
 	{of: []string{"capability.Inputs.Distiller.EmitsIndex"}, says: "the distiller", use: deriving("EmitsIndex")},
 	{of: []string{"capability.Inputs.Distiller.Retention"}, says: "the distiller", use: deriving("Retention")},
+	{of: []string{"capability.Inputs.Workspace.RendersIndex"}, says: "the workspace", use: deriving("RendersIndex")},
 	{of: []string{"capability.Inputs.Proposals.Kinds"}, says: "the store of proposals", use: deriving("Kinds")},
 	{of: []string{"capability.Inputs.Proposals.Activation"}, says: "the store of proposals", use: deriving("Activation")},
 	{of: []string{"capability.Inputs.Proposals.FindsDuplicates"}, says: "the store of proposals", use: deriving("FindsDuplicates")},
@@ -405,6 +406,10 @@ func (d distiller) TokenizerName() string { at(d.w, "TokenizerName", d.in); retu
 func (d distiller) MaxTokenBudget() int   { at(d.w, "MaxTokenBudget", d.in); return 100 }
 func (d distiller) EmitsIndex() bool      { at(d.w, "EmitsIndex", d.in); return true }
 func (d distiller) Retention() string     { at(d.w, "Retention", d.in); return "" }
+
+type rendering struct{ engine }
+
+func (r rendering) RendersIndex() bool { at(r.w, "RendersIndex", r.in); return true }
 
 type proposals struct{ engine }
 
