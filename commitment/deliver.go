@@ -106,7 +106,7 @@ func (p *pass) enqueue(ctx context.Context, job *memory.Job, c *Commitment) (str
 	}
 	clean, err := job.Redact(ctx, runID)
 	if err == nil && clean != runID {
-		err = &refusal{memory.ErrSecretLeakage, "the run id of the enqueuer holds a secret", nil}
+		err = memory.ErrSecretLeakage.In(pkg, "the run id of the enqueuer holds a secret", nil)
 	}
 	if err != nil {
 		return "", err

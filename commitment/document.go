@@ -111,14 +111,14 @@ func fromDocument(d *memory.Document) (Commitment, error) {
 	named := Commitment{Tenant: d.Tenant, ID: d.Key}
 	var head struct{ Format int }
 	if err := json.Unmarshal(d.Value, &head); err != nil || head.Format < 1 {
-		return named, &refusal{memory.ErrInternal, "a commitment cannot be read", err}
+		return named, internal("a commitment cannot be read", err)
 	}
 	if head.Format > documentFormat {
 		return named, ErrNewerFormat
 	}
 	var v value
 	if err := json.Unmarshal(d.Value, &v); err != nil {
-		return named, &refusal{memory.ErrInternal, "a commitment cannot be read", err}
+		return named, internal("a commitment cannot be read", err)
 	}
 	a := v.Arm
 	return Commitment{

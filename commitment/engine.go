@@ -88,7 +88,7 @@ func New(bank *memory.Bank, cfg Config) (*Engine, error) {
 	case cfg.Missed != "" && cfg.Missed != FireOnce && cfg.Missed != Skip:
 		return nil, invalid("Config.Missed is neither FireOnce nor Skip nor empty")
 	case !bank.Offers().Transactions || !bank.Offers().Schedules:
-		return nil, &refusal{memory.ErrNotProvided, "commitments need a bank over a store that is a driver.Transactor and a driver.Scheduler, and not read-only", nil}
+		return nil, memory.ErrNotProvided.In(pkg, "commitments need a bank over a store that is a driver.Transactor and a driver.Scheduler, and not read-only", nil)
 	}
 	cfg.Grace = cmp.Or(cfg.Grace, DefaultGrace)
 	cfg.Horizon = cmp.Or(cfg.Horizon, DefaultHorizon)

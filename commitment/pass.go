@@ -36,7 +36,7 @@ func (p *pass) redactor(ctx context.Context) (memory.Redactor, error) {
 		case hostcall.Misbehaved(err):
 			err = hostFailed(ctx, part, err)
 		case secrets == nil || err != nil:
-			err = &refusal{memory.ErrSecretLeakage, "the tenant's secrets cannot be opened", err}
+			err = memory.ErrSecretLeakage.In(pkg, "the tenant's secrets cannot be opened", err)
 		}
 		p.secrets, p.unopened = secrets, err
 	}

@@ -24,10 +24,7 @@ func inline[T any](part string, f func() T) (T, error) {
 
 // hostFailed is the error of a part of the host; that of the caller's context stays as it is.
 func hostFailed(ctx context.Context, part string, err error) error {
-	if err == nil || err == ctx.Err() {
-		return err
-	}
-	return &failure{memory.ErrInternal, hostcall.Describe(part, err), err}
+	return hostcall.Failed(ctx, part, err, internal)
 }
 
 // own is an entry that shares nothing with e, for a part of the host to do with as it likes.

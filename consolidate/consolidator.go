@@ -280,7 +280,7 @@ type pass struct {
 
 func (c *Consolidator) pass(job *memory.Job, ref string, o Options) (*pass, error) {
 	if job == nil {
-		return nil, invalid(noJob)
+		return nil, invalid("the job is nil: open one by Bank.Background or Bank.Pass")
 	}
 	if o.Trigger == "" {
 		o.Trigger = c.cfg.Trigger
@@ -301,18 +301,9 @@ func (c *Consolidator) planner() Planner {
 
 func (c *Consolidator) rules() Rules { return Rules{c.cfg.Slot, c.cfg.SlotVersion} }
 
-// failure is an error of this package. Its text is fixed, and it matches its kind.
-type failure struct {
-	kind  error
-	text  string
-	cause error
-}
+// pkg begins the texts of this package's errors.
+const pkg = "consolidate"
 
-func invalid(rule string) error { return &failure{memory.ErrValidation, rule, nil} }
+func invalid(rule string) error { return memory.ErrValidation.In(pkg, rule, nil) }
 
-const noJob = "the job is nil: open one by Bank.Background or Bank.Pass"
-
-func (f *failure) Error() string        { return "consolidate: " + f.text }
-func (f *failure) Is(target error) bool { return target == f.kind }
-func (f *failure) Code() memory.Code    { return memory.CodeOf(f.kind) }
-func (f *failure) Unwrap() error        { return f.cause }
+func internal(detail string, cause error) error { return memory.ErrInternal.In(pkg, detail, cause) }

@@ -95,7 +95,7 @@ func (p *pass) acquire(ctx context.Context) error {
 		s = state{} // not ours; the swap below replaces it
 	}
 	if s.Until > p.job.Now().UnixMilli() && s.Pass != p.job.ID() {
-		return &failure{memory.ErrConflict, "another pass holds the lease on the ref: try again once it has ended, or its lease has", nil}
+		return memory.ErrConflict.In(pkg, "another pass holds the lease on the ref: try again once it has ended, or its lease has", nil)
 	}
 	if s.Pass != p.job.ID() || !s.Open {
 		s = state{Pass: p.job.ID(), Open: true, Again: s.Pass == p.job.ID()}
@@ -103,7 +103,7 @@ func (p *pass) acquire(ctx context.Context) error {
 	p.held = lease{state: s, doc: doc}
 	if _, err := p.commit(ctx, memory.Rewrite{}, func(*state) {}); err != nil {
 		if errors.Is(err, memory.ErrConflict) {
-			return &failure{memory.ErrConflict, "another pass holds the lease on the ref: try again once it has ended, or its lease has", err}
+			return memory.ErrConflict.In(pkg, "another pass holds the lease on the ref: try again once it has ended, or its lease has", err)
 		}
 		return err
 	}
@@ -133,7 +133,7 @@ func (p *pass) commit(ctx context.Context, rw memory.Rewrite, change func(*state
 	doc.Due = now.Add(Retention)
 	var err error
 	if doc.Value, err = json.Marshal(next); err != nil {
-		return memory.Rewritten{}, &failure{memory.ErrInternal, "the state of the pass cannot be written", err}
+		return memory.Rewritten{}, internal("the state of the pass cannot be written", err)
 	}
 	rw.Documents = func([]memory.Entry) []memory.DocumentSwap {
 		return append(slices.Clip(others), memory.DocumentSwap{Document: doc})
@@ -147,7 +147,7 @@ func (p *pass) commit(ctx context.Context, rw memory.Rewrite, change func(*state
 		if now.Rev == p.held.doc.Rev {
 			return memory.Rewritten{}, errStale
 		}
-		return memory.Rewritten{}, &failure{memory.ErrConflict, "the lease on the scope was lost", err}
+		return memory.Rewritten{}, memory.ErrConflict.In(pkg, "the lease on the scope was lost", err)
 	}
 	if err != nil {
 		return memory.Rewritten{}, err

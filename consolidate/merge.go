@@ -243,7 +243,7 @@ func (p *pass) ask(ctx context.Context, group []memory.Entry) (string, error) {
 		return p.cfg.Merger.Merge(ctx, given)
 	})
 	if err == nil && len(text) > maxAnswer(group) {
-		return "", &failure{memory.ErrInternal, "the merger's answer is too long", nil}
+		return "", internal("the merger's answer is too long", nil)
 	}
 	return text, err
 }

@@ -79,7 +79,7 @@ func (p *pass) run(ctx context.Context) (err error) {
 		*s = state{Pass: s.Pass}
 	}, memory.DocumentSwap{Document: last})
 	if errors.Is(err, errStale) {
-		return &failure{memory.ErrConflict, "the digest of the scope was changed", err}
+		return memory.ErrConflict.In(pkg, "the digest of the scope was changed", err)
 	}
 	return err
 }
@@ -163,7 +163,7 @@ func (p *pass) makePlan(ctx context.Context) (Plan, error) {
 			return p.planner().Plan(ctx, given)
 		})
 		if err == nil && plan.size() > 4*maxAnswer(p.eligible) {
-			err = &failure{memory.ErrInternal, "the planner's plan is too large", nil}
+			err = internal("the planner's plan is too large", nil)
 		}
 	}
 	if err != nil {
@@ -236,7 +236,7 @@ func (p *pass) embed(ctx context.Context, entries []memory.Entry) ([][]float32, 
 		return p.cfg.Embedder.Embed(ctx, texts)
 	})
 	if err == nil && len(vectors) != len(entries) {
-		return nil, &failure{memory.ErrInternal, "the embedder gave another number of vectors", nil}
+		return nil, internal("the embedder gave another number of vectors", nil)
 	}
 	return vectors, err
 }

@@ -345,7 +345,7 @@ func hyperplanes(ctx context.Context, vectors [][]float32, entries int) ([][]flo
 		dims = max(dims, len(v))
 	}
 	if !fit {
-		return nil, &failure{memory.ErrValidation, "SimilarOptions.Vectors has not one vector for each entry, all of one length", nil}
+		return nil, invalid("SimilarOptions.Vectors has not one vector for each entry, all of one length")
 	}
 	r := rand.New(rand.NewPCG(64, uint64(dims)))
 	planes := make([][]float32, 64)

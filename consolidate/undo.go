@@ -32,7 +32,7 @@ func (p *pass) journal(g group) (memory.DocumentSwap, error) {
 // readGroup takes a group from its document.
 func readGroup(d memory.Document) (g group, err error) {
 	if json.Unmarshal(d.Value, &g) != nil {
-		err = &failure{memory.ErrInternal, "a group of the journal cannot be read", nil}
+		err = internal("a group of the journal cannot be read", nil)
 	}
 	return g, err
 }

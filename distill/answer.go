@@ -183,5 +183,5 @@ func (r *Runner) Open(ctx context.Context, job *memory.Job, ref, entryID string)
 			}
 		}
 	}
-	return nil, &failed{memory.ErrNotFound, "the entry has no archive tag: it was not distilled", nil}
+	return nil, memory.ErrNotFound.In("distill", "the entry has no archive tag: it was not distilled", nil)
 }

@@ -52,7 +52,7 @@ func (r *Ranker) enter(ctx context.Context, c *cached, newest *memory.View, name
 	go func() { // which goes on if the caller does not
 		defer cancel()
 		const part = "reading the ref"
-		err := fail(memory.ErrInternal, part+" did not return", nil) // unless it does
+		err := internal(part+" did not return", nil) // unless it does
 		whole := false
 		defer func() {
 			if !whole { // a store has panicked

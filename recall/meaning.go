@@ -62,7 +62,7 @@ func headAt(ctx context.Context, v *memory.View, model string) (d memory.Documen
 			err = json.Unmarshal(d.Value, &h)
 		}
 		if err != nil || h.Format != 1 || h.Dimensions <= 0 || h.Dimensions > maxDimensions {
-			err = fail(memory.ErrInternal, "the head of the vectors cannot be read, is damaged or of a later release", err)
+			err = internal("the head of the vectors cannot be read, is damaged or of a later release", err)
 		}
 		return d, h, err
 	}
@@ -78,7 +78,7 @@ func (r *Ranker) embed(ctx context.Context, texts []string, dimensions int) ([]v
 		return nil, hostFailed(ctx, theEmbedder, err)
 	}
 	if len(answer) != len(texts) {
-		return nil, fail(memory.ErrInternal, "the embedder gave another number of vectors than texts", nil)
+		return nil, internal("the embedder gave another number of vectors than texts", nil)
 	}
 	vectors := make([]vector, len(answer))
 	for i, floats := range answer {
@@ -86,11 +86,11 @@ func (r *Ranker) embed(ctx context.Context, texts []string, dimensions int) ([]v
 			dimensions = len(floats)
 		}
 		if len(floats) != dimensions {
-			return nil, fail(memory.ErrInternal, "the embedder gave vectors of different dimensions under one model", nil)
+			return nil, internal("the embedder gave vectors of different dimensions under one model", nil)
 		}
 		var ok bool
 		if vectors[i], ok = rounded(floats); !ok {
-			return nil, fail(memory.ErrInternal, "the embedder gave a vector without a direction", nil)
+			return nil, internal("the embedder gave a vector without a direction", nil)
 		}
 	}
 	return vectors, nil
@@ -101,10 +101,10 @@ func (r *Ranker) meant(ctx context.Context, tenant, text string) (*vector, error
 	text, err := hostcall.Call(ctx, theSource, memory.PluginTimeout, func(ctx context.Context) (string, error) {
 		secrets, err := r.cfg.Redactor(ctx, tenant)
 		if err != nil {
-			return "", err
+			return "", hostFailed(ctx, theSource, err)
 		}
 		if secrets == nil {
-			return "", fail(memory.ErrInternal, noSecrets, nil)
+			return "", internal(noSecrets, nil)
 		}
 		if c, ok := secrets.(io.Closer); ok {
 			defer c.Close()
@@ -115,12 +115,15 @@ func (r *Ranker) meant(ctx context.Context, tenant, text string) (*vector, error
 			if known := interface{ ContentFree() string }(nil); errors.As(err, &known) {
 				reason = known.ContentFree()
 			}
-			err = fail(memory.ErrSecretLeakage, reason, err)
+			err = memory.ErrSecretLeakage.In(pkg, reason, err)
 		}
 		return clean, err
 	})
+	if hostcall.Misbehaved(err) {
+		err = hostFailed(ctx, theSource, err)
+	}
 	if err != nil {
-		return nil, hostFailed(ctx, theSource, err)
+		return nil, err
 	}
 	vectors, err := r.embed(ctx, []string{text}, 0)
 	if err != nil {

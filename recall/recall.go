@@ -53,9 +53,9 @@ type Ranker struct {
 func New(cfg Config) (*Ranker, error) {
 	switch {
 	case cfg.MaxBytes < 0:
-		return nil, fail(memory.ErrValidation, "Config.MaxBytes is below zero: 0 means the default", nil)
+		return nil, invalid("Config.MaxBytes is below zero: 0 means the default")
 	case cfg.Embedder != nil && cfg.Redactor == nil:
-		return nil, fail(memory.ErrValidation, "Config.Embedder needs Config.Redactor, since the model sees redacted text only", nil)
+		return nil, invalid("Config.Embedder needs Config.Redactor, since the model sees redacted text only")
 	}
 	if cfg.MaxBytes == 0 {
 		cfg.MaxBytes = DefaultMaxBytes
@@ -118,7 +118,7 @@ func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]m
 	}
 	defer leave()
 	if near != nil && s.dimensions != 0 && len(near.coords) != s.dimensions {
-		return nil, fail(memory.ErrInternal, "the embedder gave vectors of different dimensions under one model", nil)
+		return nil, internal("the embedder gave vectors of different dimensions under one model", nil)
 	}
 	return s.answer(asked, near, q), nil
 }

@@ -153,21 +153,7 @@ func (s *Store) Audit(ctx context.Context, job *memory.Job, id string) iter.Seq2
 	}
 }
 
-// hostError is what a host's own part failed with: its text stays out of ours.
-type hostError struct {
-	what  string
-	cause error
-}
-
-func (e *hostError) Error() string        { return "proposal: " + e.what }
-func (e *hostError) Is(target error) bool { return target == error(memory.ErrInternal) }
-func (e *hostError) Unwrap() error        { return e.cause }
-func (e *hostError) Code() memory.Code    { return memory.CodeInternal }
-
 // hostFailed is the error of a part of the host; that of the caller's context stays as it is.
 func hostFailed(ctx context.Context, part string, err error) error {
-	if err == nil || err == ctx.Err() {
-		return err
-	}
-	return &hostError{hostcall.Describe(part, err), err}
+	return hostcall.Failed(ctx, part, err, func(detail string, cause error) error { return memory.ErrInternal.In("proposal", detail, cause) })
 }
