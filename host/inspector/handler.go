@@ -76,7 +76,7 @@ type request struct {
 	query  url.Values
 }
 
-var errForbidden = &wire.Error{Code: memory.CodeForbidden, Message: "the caller has no tenant here"}
+var errForbidden = &wire.Error{Kind: memory.CodeForbidden, Message: "the caller has no tenant here"}
 
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {

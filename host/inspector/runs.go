@@ -13,7 +13,7 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-var errNoRun = &wire.Error{Code: memory.CodeNotFound, Message: "there is no such run"}
+var errNoRun = &wire.Error{Kind: memory.CodeNotFound, Message: "there is no such run"}
 
 func (h *Handler) runs(q *request) (any, error) {
 	if h.Runs == nil {
@@ -40,7 +40,7 @@ func (h *Handler) token(q *request) (memory.Token, error) {
 	case errors.Is(err, memory.ErrNotFound):
 		return "", errNoRun
 	case err == nil && token == "":
-		return "", &wire.Error{Code: memory.CodeSnapshotUnavailable, Message: "the host has no token of this run"}
+		return "", &wire.Error{Kind: memory.CodeSnapshotUnavailable, Message: "the host has no token of this run"}
 	}
 	return token, err
 }

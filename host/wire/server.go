@@ -89,7 +89,7 @@ func (e Encoder) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 func (e Encoder) RefuseMethod(w http.ResponseWriter, r *http.Request, allow string) {
 	w.Header().Set("Allow", allow)
 	if e.Version == V2 {
-		e.Refuse(w, r, &Error{Code: memory.CodeNotFound, Message: noMethod})
+		e.Refuse(w, r, &Error{Kind: memory.CodeNotFound, Message: noMethod})
 		return
 	}
 	reply(w, r, http.StatusMethodNotAllowed, Envelope{Code: memory.CodeValidation, Message: noMethod})
@@ -101,9 +101,9 @@ const noMethod = "the path does not have this method"
 // capability_not_provided in version 1, not_found in version 2.
 func (e Encoder) Unadvertised(message string) *Error {
 	if e.Version == V2 {
-		return &Error{Code: memory.CodeNotFound, Message: message}
+		return &Error{Kind: memory.CodeNotFound, Message: message}
 	}
-	return &Error{Code: memory.CodeNotProvided, Message: message}
+	return &Error{Kind: memory.CodeNotProvided, Message: message}
 }
 
 func (e Encoder) report(r *http.Request, err error) {
@@ -168,7 +168,7 @@ func (e Encoder) Routes(mux *http.ServeMux) http.Handler {
 		case said.status == http.StatusMethodNotAllowed:
 			e.RefuseMethod(w, r, said.header.Get("Allow"))
 		default:
-			e.Refuse(w, r, &Error{Code: memory.CodeNotFound, Message: "there is nothing at this path"})
+			e.Refuse(w, r, &Error{Kind: memory.CodeNotFound, Message: "there is nothing at this path"})
 		}
 	})
 }
@@ -195,26 +195,26 @@ func Read(r *http.Request, max int64, v any) error {
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, max))
 	if long := (*http.MaxBytesError)(nil); errors.As(err, &long) { // the host may have a limit of its own
-		return &Error{Code: CodePayloadTooLarge, Message: "the body is too long", Details: map[string]any{"maxBytes": long.Limit}}
+		return &Error{Kind: CodePayloadTooLarge, Message: "the body is too long", Details: map[string]any{"maxBytes": long.Limit}}
 	}
 	if err != nil {
-		return &Error{Code: memory.CodeValidation, Message: "the body did not arrive as a whole"}
+		return &Error{Kind: memory.CodeValidation, Message: "the body did not arrive as a whole"}
 	}
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' {
-		return &Error{Code: memory.CodeValidation, Message: "the body is not a JSON object"}
+		return &Error{Kind: memory.CodeValidation, Message: "the body is not a JSON object"}
 	}
 	err = json.NewDecoder(bytes.NewReader(raw)).Decode(v)
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
 		return Invalid(wrong.Field, "the field is not "+kindName(wrong.Type))
 	}
 	if _, strict := jsonguard.Decode(raw, len(raw)); strict != nil {
-		return &Error{Code: memory.CodeValidation, Message: "the body " + strict.Error()}
+		return &Error{Kind: memory.CodeValidation, Message: "the body " + strict.Error()}
 	}
 	if err != nil {
-		return &Error{Code: memory.CodeValidation, Message: "the body does not have the form of the request"}
+		return &Error{Kind: memory.CodeValidation, Message: "the body does not have the form of the request"}
 	}
 	if !known(json.NewDecoder(bytes.NewReader(raw)), reflect.TypeOf(v)) { // the name is the client's text
-		return &Error{Code: memory.CodeValidation, Message: "the body has a field that is not known"}
+		return &Error{Kind: memory.CodeValidation, Message: "the body has a field that is not known"}
 	}
 	return nil
 }
@@ -296,7 +296,7 @@ func Bearer(tokens map[string]string) func(r *http.Request) (tenant string, err 
 		all = append(all, known{sha256.Sum256([]byte(token)), tenant})
 	}
 	return func(r *http.Request) (string, error) {
-		refused := &Error{Code: CodeUnauthenticated, Message: "a valid bearer token is required"}
+		refused := &Error{Kind: CodeUnauthenticated, Message: "a valid bearer token is required"}
 		scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 		if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
 			return "", refused
