@@ -127,10 +127,10 @@ func (c *Commitment) end(s State, why Reason, now time.Time) {
 	c.Waiting = nil
 }
 
-// gaveWay reports whether it lapsed because its entry gave way to another one, which can be undone.
-func (c *Commitment) gaveWay() bool {
+// isReplaced reports whether it lapsed because its entry was merged or superseded, which can be undone.
+func (c *Commitment) isReplaced() bool {
 	return c.State == Lapsed && (c.Reason == ReasonMerged || c.Reason == ReasonSuperseded)
 }
 
-// busy reports whether somebody is delivering it at the instant now.
-func (c *Commitment) busy(now time.Time) bool { return c.Lease.After(now) }
+// isLeased reports whether a process is delivering it at the instant now.
+func (c *Commitment) isLeased(now time.Time) bool { return c.Lease.After(now) }

@@ -141,11 +141,11 @@ func (e *Engine) Cancel(ctx context.Context, tenant, id string) (Commitment, err
 	}
 	err = e.update(ctx, &c, func(c *Commitment) (bool, error) {
 		switch {
-		case c.Canceled || c.State.Final() && !c.gaveWay():
+		case c.Canceled || c.State.Final() && !c.isReplaced():
 			return false, nil
-		case c.gaveWay():
+		case c.isReplaced():
 			c.Canceled = true // it does not come back
-		case c.State == Delivered || c.busy(e.bank.Now()):
+		case c.State == Delivered || c.isLeased(e.bank.Now()):
 			c.Canceled, c.Waiting = true, nil
 		default:
 			c.end(Lapsed, ReasonCanceled, e.bank.Now())
