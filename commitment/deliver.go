@@ -172,14 +172,14 @@ func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, run
 // that all that were merged fire once. Both change in one swap.
 func (p *pass) transferClaim(ctx context.Context, c *Commitment, head string) error {
 	ok, err := p.changeBy(ctx, c, func(c *Commitment) {
-		c.Heir = ID(c.Tenant, c.Ref, head, c.Arm)
+		c.MergedInto = ID(c.Tenant, c.Ref, head, c.Arm)
 		c.end(Lapsed, ReasonMerged, p.bank.Now())
 	}, func(next *Commitment) (bool, error) {
-		into, err := p.load(ctx, c.Tenant, next.Heir)
+		into, err := p.load(ctx, c.Tenant, next.MergedInto)
 		switch {
 		case errors.Is(err, memory.ErrNotFound):
 			into = *c
-			into.ID, into.MemoryID = next.Heir, head
+			into.ID, into.MemoryID = next.MergedInto, head
 			into.Claim.Tries, into.Fence, into.Fired, into.Rev = 0, 0, 0, 0
 			into.Lease, into.RunID = time.Time{}, ""
 		case err != nil:

@@ -31,8 +31,8 @@ const sweepPageSize = 256
 //
 // An entry that was merged or superseded is not gone while it can be restored, whatever became
 // of the one that took its place. When it is live again, what recurs goes on: a commitment that
-// lapsed by the merge or the supersession is armed again for what comes next, unless its Heir is
-// not at its end and fires in its place.
+// lapsed by the merge or the supersession is armed again for what comes next, unless MergedInto
+// names one that has not ended and fires in its place.
 //
 // Commitments that cannot be read are left alone. Sweep returns the first such error at
 // the end, and stops after any other.
@@ -122,8 +122,8 @@ func (e *Engine) rearmLapsed(ctx context.Context, c Commitment, fate memory.Fate
 	if !c.isReplaced() || c.Canceled || c.Arm.once() || fate.State != memory.Live {
 		return nil
 	}
-	if c.Heir != "" {
-		into, err := e.load(ctx, c.Tenant, c.Heir)
+	if c.MergedInto != "" {
+		into, err := e.load(ctx, c.Tenant, c.MergedInto)
 		switch {
 		case errors.Is(err, memory.ErrNotFound):
 		case errors.Is(err, ErrNewerFormat) || err == nil && (!into.State.Final() || into.Reason == ReasonMerged):
@@ -136,7 +136,7 @@ func (e *Engine) rearmLapsed(ctx context.Context, c Commitment, fate memory.Fate
 			c.Position, c.Digest = into.Position, into.Digest
 		}
 	}
-	c.State, c.Reason, c.Heir, c.Claim, c.EndedAt = Armed, ReasonNone, "", Claim{}, time.Time{}
+	c.State, c.Reason, c.MergedInto, c.Claim, c.EndedAt = Armed, ReasonNone, "", Claim{}, time.Time{}
 	if now := e.bank.Now(); c.Arm.Predicate == "" {
 		due, reason, err := e.next(ctx, c.Arm, c.ArmedAt, slices.MaxFunc([]time.Time{c.Mark, now}, time.Time.Compare), now)
 		if reason != ReasonNone || err != nil {
