@@ -65,7 +65,7 @@ func (p Plan) size() (n int) {
 // renew prolongs the lease, if the pass holds one, so that a call of the host's code has
 // all its time.
 func (p *pass) renew(ctx context.Context) error {
-	if !p.held.Open || time.UnixMilli(p.held.Until).Sub(p.job.Now()) >= p.cfg.Lease/2+p.cfg.Timeout/2 {
+	if !p.lease.Open || time.UnixMilli(p.lease.Until).Sub(p.job.Now()) >= p.cfg.Lease/2+p.cfg.Timeout/2 {
 		return nil
 	}
 	_, err := p.commit(ctx, memory.Rewrite{}, func(*state) {})

@@ -151,7 +151,7 @@ type Selection struct {
 	Version string
 }
 
-func (s Selection) holds(e memory.Entry) (bool, error) {
+func (s Selection) selects(e memory.Entry) (bool, error) {
 	if s.Tag != "" && !slices.Contains(e.Tags, s.Tag) {
 		return false, nil
 	}
@@ -216,7 +216,7 @@ func (c *Consolidator) Plan(ctx context.Context, job *memory.Job, ref string, o 
 	if err != nil {
 		return Plan{}, err
 	}
-	if err := p.read(ctx); err != nil {
+	if err := p.readCorpus(ctx); err != nil {
 		return Plan{}, err
 	}
 	if p.apart, err = readUndone(ctx, job, ref); err != nil {
@@ -266,10 +266,10 @@ func (c *Consolidator) Run(ctx context.Context, job *memory.Job, ref string, o O
 // pass is one pass under way.
 type pass struct {
 	*Consolidator
-	job  *memory.Job
-	ref  string
-	o    Options
-	held lease
+	job   *memory.Job
+	ref   string
+	o     Options
+	lease lease
 
 	entries  map[string]*memory.Entry // those considered
 	eligible []memory.Entry           // those that may be changed

@@ -105,7 +105,7 @@ func Similar(ctx context.Context, entries []memory.Entry, o SimilarOptions) ([]C
 		if o.Vectors != nil {
 			m.vector = o.Vectors[i]
 		}
-		c := class{labels(&entries[i]), entries[i].ExpiresAt.UnixMilli()}
+		c := class{labelKey(&entries[i]), entries[i].ExpiresAt.UnixMilli()}
 		classes[c] = append(classes[c], m)
 	}
 	var found []Candidates

@@ -96,8 +96,8 @@ func (r *Ranker) embed(ctx context.Context, texts []string, dimensions int) ([]v
 	return vectors, nil
 }
 
-// meant is the vector of a question, without the tenant's secrets.
-func (r *Ranker) meant(ctx context.Context, tenant, text string) (*vector, error) {
+// embedQuestion returns the vector of a question, without the tenant's secrets.
+func (r *Ranker) embedQuestion(ctx context.Context, tenant, text string) (*vector, error) {
 	text, err := hostcall.Call(ctx, theSource, memory.PluginTimeout, func(ctx context.Context) (string, error) {
 		secrets, err := r.cfg.Redactor(ctx, tenant)
 		if err != nil {
@@ -134,10 +134,10 @@ func (r *Ranker) meant(ctx context.Context, tenant, text string) (*vector, error
 
 const noSecrets = "Config.Redactor returned nil: give an empty registry, redact.New, if there are no secrets"
 
-// learn takes in the vectors that were made since the index looked last: batch by batch, or
+// loadVectors reads the vectors that were made since the index read them last: batch by batch, or
 // all at once if it has none yet. Those of entries that it does not have are kept until it has
 // them.
-func (x *index) learn(ctx context.Context, v *memory.View, model string) error {
+func (x *index) loadVectors(ctx context.Context, v *memory.View, model string) error {
 	_, h, err := headAt(ctx, v, model)
 	if err != nil {
 		return err
@@ -159,15 +159,15 @@ func (x *index) learn(ctx context.Context, v *memory.View, model string) error {
 			}
 		}
 		for id, vec := range found {
-			x.place(id, vec)
+			x.setVector(id, vec)
 		}
 		x.batches, x.dimensions = next, h.Dimensions
 	}
 	return nil
 }
 
-// place puts a vector where it belongs, or keeps it until its entry comes.
-func (x *index) place(id string, v vector) {
+// setVector sets the vector of an entry, or keeps it until the entry is indexed.
+func (x *index) setVector(id string, v vector) {
 	n, known := x.number[id]
 	if !known {
 		x.bytes += int64(len(v.coords)-len(x.waiting[id].coords)) + perVector
@@ -184,7 +184,7 @@ func (x *index) place(id string, v vector) {
 
 // vectorOf is the vector of an entry in views that were opened at an instant, 0 for live
 // memory; nil if there is none.
-func (s *sight) vectorOf(n uint32) *vector {
+func (s *snapshot) vectorOf(n uint32) *vector {
 	if int(n) >= len(s.vectors) {
 		return nil
 	}
@@ -197,7 +197,7 @@ func (s *sight) vectorOf(n uint32) *vector {
 
 // nearest ranks the entries that have a vector by how near they are to a question, leaves
 // out those that point away from it, and returns the first of them that keep lets through.
-func (s *sight) nearest(asked *vector, limit int, keep func(uint32) bool) []hit {
+func (s *snapshot) nearest(asked *vector, limit int, keep func(uint32) bool) []hit {
 	var top []hit
 	if asked == nil || len(asked.coords) != s.dimensions {
 		return nil
@@ -222,11 +222,11 @@ const depth = memory.MaxListLimit
 
 // fuse ranks by two rankings at once, by reciprocal rank: an entry counts 1/(60+its place) in
 // each of them.
-func (s *sight) fuse(limit int, rankings ...[]hit) []hit {
+func (s *snapshot) fuse(limit int, rankings ...[]hit) []hit {
 	scores := map[uint32]float64{}
 	for _, ranking := range rankings {
-		for place, h := range ranking {
-			scores[h.doc] += 1 / float64(60+place+1)
+		for rank, h := range ranking {
+			scores[h.doc] += 1 / float64(60+rank+1)
 		}
 	}
 	fused := make([]hit, 0, len(scores))
