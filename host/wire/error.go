@@ -126,7 +126,7 @@ func (e Encoder) Envelope(err error) (Envelope, int) {
 		if detailed, ok := said.(interface{ Details() map[string]any }); ok {
 			maps.Copy(details, detailed.Details())
 		}
-		if e.Version == V2 && generic(to.code) {
+		if e.Version == V2 && isGeneric(to.code) {
 			details["service"] = "memory"
 		}
 	}
@@ -148,8 +148,8 @@ type coded interface {
 	Code() memory.Code
 }
 
-// generic reports whether a code says nothing of the family that it comes from.
-func generic(code memory.Code) bool {
+// isGeneric reports whether a code says nothing of the family that it comes from.
+func isGeneric(code memory.Code) bool {
 	return code == memory.CodeValidation || code == memory.CodeForbidden || code == memory.CodeNotFound ||
 		code == memory.CodeStorageLimit
 }

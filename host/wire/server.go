@@ -27,11 +27,11 @@ const DefaultMaxBody = 1 << 20
 // If serve has begun its answer, the error comes too late and is only logged.
 func (e Encoder) Handle(serve func(w http.ResponseWriter, r *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		begun := &watched{ResponseWriter: w}
+		begun := &answerState{ResponseWriter: w}
 		err := serve(begun, r)
 		switch {
 		case err == nil:
-		case begun.yes:
+		case begun.begun:
 			e.report(r, err)
 		default:
 			e.Refuse(w, r, err)
@@ -39,37 +39,37 @@ func (e Encoder) Handle(serve func(w http.ResponseWriter, r *http.Request) error
 	})
 }
 
-// watched tells whether an answer has begun.
-type watched struct {
+// answerState records whether an answer has begun.
+type answerState struct {
 	http.ResponseWriter
-	yes bool
+	begun bool
 }
 
-func (w *watched) WriteHeader(status int) {
-	w.yes = w.yes || status >= 200 || status == http.StatusSwitchingProtocols // others only announce
+func (w *answerState) WriteHeader(status int) {
+	w.begun = w.begun || status >= 200 || status == http.StatusSwitchingProtocols // others only announce
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w *watched) Write(p []byte) (int, error) {
-	w.yes = true
+func (w *answerState) Write(p []byte) (int, error) {
+	w.begun = true
 	return w.ResponseWriter.Write(p)
 }
 
 // FlushError and Hijack are what an http.ResponseController calls; both begin an answer.
-func (w *watched) FlushError() error {
+func (w *answerState) FlushError() error {
 	err := http.NewResponseController(w.ResponseWriter).Flush()
-	w.yes = w.yes || !errors.Is(err, http.ErrNotSupported)
+	w.begun = w.begun || !errors.Is(err, http.ErrNotSupported)
 	return err
 }
 
-func (w *watched) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (w *answerState) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	w.yes = w.yes || err == nil
+	w.begun = w.begun || err == nil
 	return conn, rw, err
 }
 
 // Unwrap leads an http.ResponseController to the deadlines.
-func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *answerState) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Refuse answers a request with the envelope of an error.
 func (e Encoder) Refuse(w http.ResponseWriter, r *http.Request, err error) {
@@ -213,7 +213,7 @@ func Read(r *http.Request, max int64, v any) error {
 	if err != nil {
 		return &Error{Kind: memory.CodeValidation, Message: "the body does not have the form of the request"}
 	}
-	if !known(json.NewDecoder(bytes.NewReader(raw)), reflect.TypeOf(v)) { // the name is the client's text
+	if !hasKnownFields(json.NewDecoder(bytes.NewReader(raw)), reflect.TypeOf(v)) { // the name is the client's text
 		return &Error{Kind: memory.CodeValidation, Message: "the body has a field that is not known"}
 	}
 	return nil
@@ -221,10 +221,10 @@ func Read(r *http.Request, max int64, v any) error {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// known reports whether the objects in a text that was decoded into a value of a type have only
+// hasKnownFields reports whether the objects in a text that was decoded into a value of a type have only
 // names of the type's fields, spelt as they are: the decoder of encoding/json looks at no
 // letter's case.
-func known(text *json.Decoder, t reflect.Type) bool {
+func hasKnownFields(text *json.Decoder, t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -260,7 +260,7 @@ func known(text *json.Decoder, t reflect.Type) bool {
 			}
 			of = t.Elem()
 		}
-		if !known(text, of) {
+		if !hasKnownFields(text, of) {
 			return false
 		}
 	}
