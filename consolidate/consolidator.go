@@ -212,7 +212,7 @@ type Refusal struct {
 // Plan says what [Consolidator.Run] would do, and writes nothing: the dry run. It
 // calls the Planner whether or not the corpus has changed, and no Merger.
 func (c *Consolidator) Plan(ctx context.Context, job *memory.Job, ref string, o Options) (plan Plan, err error) {
-	p, err := c.pass(job, ref, o)
+	p, err := c.newPass(job, ref, o)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -243,7 +243,7 @@ func (c *Consolidator) Plan(ctx context.Context, job *memory.Job, ref string, o 
 // is emitted, and the scope's lease is given up as far as the store can be reached.
 // Cancelling finishes the current group.
 func (c *Consolidator) Run(ctx context.Context, job *memory.Job, ref string, o Options) (done Result, err error) {
-	p, err := c.pass(job, ref, o)
+	p, err := c.newPass(job, ref, o)
 	if err != nil {
 		return Result{}, err
 	}
@@ -278,7 +278,7 @@ type pass struct {
 	result   Result
 }
 
-func (c *Consolidator) pass(job *memory.Job, ref string, o Options) (*pass, error) {
+func (c *Consolidator) newPass(job *memory.Job, ref string, o Options) (*pass, error) {
 	if job == nil {
 		return nil, invalid("the job is nil: open one by Bank.Background or Bank.Pass")
 	}

@@ -103,7 +103,7 @@ func readUndone(ctx context.Context, job *memory.Job, ref string) (undone, error
 // [memory.ErrConflict] while a pass is under way. After an error it can be called
 // again.
 func (c *Consolidator) Undo(ctx context.Context, job *memory.Job, ref, pass string) (restored int, err error) {
-	p, err := c.pass(job, ref, Options{})
+	p, err := c.newPass(job, ref, Options{})
 	if err != nil {
 		return 0, err
 	}
