@@ -109,10 +109,10 @@ func (d *document) core() (why string) {
 	if !strings.HasPrefix(d.text("protocolVersion"), "1.") {
 		return "protocolVersion is not 1.x"
 	}
-	if value, _ := d.at("supportedEnvelopes"); !is[[]any](value) {
+	if value, _ := d.at("supportedEnvelopes"); !hasType[[]any](value) {
 		return "supportedEnvelopes is not a list"
 	}
-	if value, _ := d.at("schemaVersions"); !is[object](value) {
+	if value, _ := d.at("schemaVersions"); !hasType[object](value) {
 		return "schemaVersions is not an object"
 	}
 	for _, name := range []string{"clarificationRounds", "schemaRounds", "envelopesPerTurn"} {
@@ -123,7 +123,7 @@ func (d *document) core() (why string) {
 	return ""
 }
 
-func is[T any](value any) bool {
+func hasType[T any](value any) bool {
 	_, ok := value.(T)
 	return ok
 }

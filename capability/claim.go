@@ -73,8 +73,8 @@ func among(said, given any) bool {
 func (g *grants) overclaims() []error {
 	var errs []error
 	lack := func(path, missing string) {
-		if note := g.given.note(path); note != "" {
-			missing = note
+		if reason := g.given.missingAt(path); reason != "" {
+			missing = reason
 		}
 		errs = append(errs, &ClaimError{Path: g.said.pointer(path), Missing: missing})
 	}
@@ -124,7 +124,7 @@ func (g *grants) claimed(path string) (any, bool) {
 // fill puts the fields and blocks that may be claimed where the host says nothing,
 // and says no where silence would mean yes.
 func (g *grants) fill() {
-	g.said.notes = g.given.notes
+	g.said.missing = g.given.missing
 	for _, name := range families[:2] {
 		family, _ := g.given.root[name].(object)
 		for field, value := range family {

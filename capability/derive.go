@@ -151,7 +151,7 @@ const (
 )
 
 func gather(in Inputs, said *document) *grants {
-	g := &grants{in: in, said: said, given: &document{root: object{}, notes: map[string]string{}}}
+	g := &grants{in: in, said: said, given: &document{root: object{}, missing: map[string]string{}}}
 	if in.Bank != nil {
 		g.offer = in.Bank.Offers()
 	}
@@ -201,7 +201,7 @@ func leftOut(without []Dimension, said *document) []Dimension {
 func (g *grants) allow(path string, value any, needs ...need) {
 	for _, n := range needs {
 		if !n.met {
-			g.given.notes[path] = n.missing
+			g.given.missing[path] = n.missing
 			return
 		}
 	}

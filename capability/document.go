@@ -35,8 +35,8 @@ type document struct {
 	root object
 	// wrapped are the families that were read from the wrapper.
 	wrapped []string
-	// notes say of fields that are absent in a derived document what is missing.
-	notes map[string]string
+	// missing says of fields that are absent in a derived document what is missing.
+	missing map[string]string
 }
 
 // read checks a document and moves its families to the root.
@@ -170,8 +170,8 @@ func (d *document) texts(path string) []string {
 // lacks says in one line why a flag is not true.
 func (d *document) lacks(path string) string {
 	name := strings.ReplaceAll(path, "/", ".")
-	if note := d.note(path); note != "" {
-		return note
+	if missing := d.missingAt(path); missing != "" {
+		return missing
 	}
 	switch value, ok := d.at(path); {
 	case !ok:
@@ -182,11 +182,11 @@ func (d *document) lacks(path string) string {
 	return name + " is not a boolean"
 }
 
-// note returns what is missing for a field, or for the block that would hold it.
-func (d *document) note(path string) string {
+// missingAt returns what is missing for a field, or for the block that would hold it.
+func (d *document) missingAt(path string) string {
 	for ; path != ""; path = parent(path) {
-		if note := d.notes[path]; note != "" {
-			return note
+		if missing := d.missing[path]; missing != "" {
+			return missing
 		}
 	}
 	return ""

@@ -148,7 +148,7 @@ func longTermStatus(d *document) Status {
 			return s
 		}
 	}
-	if s.Why = d.note(backends); s.Why == "" {
+	if s.Why = d.missingAt(backends); s.Why == "" {
 		s.Why = "agents.memoryBackends does not include long-term"
 	}
 	return s

@@ -151,7 +151,8 @@ func ID(tenant, ref, memoryID string, a Arm) string {
 }
 
 // digest stands for an observed state of a tenant's predicate. It is the same for all
-// that wait for it, so that an heir goes on where its commitment was.
+// that wait for it, so that a claim can move to
+// the commitment of the entry that its own was merged into.
 func digest(tenant, predicate string, state []byte) string {
 	h := sha256.New()
 	for _, s := range []string{tenant, predicate} {

@@ -105,7 +105,7 @@ func (e *Engine) admit(ctx context.Context, j *memory.Job, s Source, a Arm) erro
 			return err
 		}
 		if clean != text {
-			return &refusal{memory.ErrSecretLeakage, name + " holds a secret", nil}
+			return memory.ErrSecretLeakage.In(pkg, name+" holds a secret", nil)
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ const (
 	ReasonNone       Reason = ""
 	ReasonGone       Reason = "source-gone"       // its entry was deleted, has expired, or was forgotten
 	ReasonSuperseded Reason = "source-superseded" // its entry gave way to a newer fact
-	ReasonMerged     Reason = "source-merged"     // Heir fires in its place
+	ReasonMerged     Reason = "source-merged"     // MergedInto fires in its place
 	ReasonCanceled   Reason = "canceled"          // by [Engine.Cancel]
 	ReasonMissed     Reason = "missed"            // its only instant passed, and the policy is [Skip]
 	ReasonSchedule   Reason = "schedule-ended"    // its schedule has no next instant, or none that can be used
@@ -59,8 +59,8 @@ type Commitment struct {
 
 	State  State
 	Reason Reason
-	// Heir is the commitment that fires in place of one whose entry was merged.
-	Heir string
+	// MergedInto is the id of the commitment that fires in place of one whose entry was merged.
+	MergedInto string
 	// EndedAt is when it reached its final state. It is zero before that, and for what
 	// ended before there was this field.
 	EndedAt time.Time
@@ -127,10 +127,10 @@ func (c *Commitment) end(s State, why Reason, now time.Time) {
 	c.Waiting = nil
 }
 
-// gaveWay reports whether it lapsed because its entry gave way to another one, which can be undone.
-func (c *Commitment) gaveWay() bool {
+// isReplaced reports whether it lapsed because its entry was merged or superseded, which can be undone.
+func (c *Commitment) isReplaced() bool {
 	return c.State == Lapsed && (c.Reason == ReasonMerged || c.Reason == ReasonSuperseded)
 }
 
-// busy reports whether somebody is delivering it at the instant now.
-func (c *Commitment) busy(now time.Time) bool { return c.Lease.After(now) }
+// isLeased reports whether a process is delivering it at the instant now.
+func (c *Commitment) isLeased(now time.Time) bool { return c.Lease.After(now) }

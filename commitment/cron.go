@@ -133,7 +133,7 @@ func (c cron) on(day time.Time) bool {
 // within returns the first instant of a day after t.
 func (c cron) within(day, t time.Time) (time.Time, bool) {
 	at := func(hour, minute int) time.Time {
-		return wall(day.Year(), day.Month(), day.Day(), hour, minute, c.in)
+		return localInstant(day.Year(), day.Month(), day.Day(), hour, minute, c.in)
 	}
 	last := bits.Len64(c.minutes) - 1
 	for hours := c.hours; hours != 0; hours &= hours - 1 {

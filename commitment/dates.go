@@ -99,9 +99,9 @@ func (t *reading) read(e *memory.Entry) ([]Arm, Why) {
 		r := *t
 		r.readTimes(s)
 		switch {
-		case !r.timed():
+		case !r.hasTime():
 			for i := range r.words {
-				if why := r.barred(i); why == WhyNegated || why == WhyReported {
+				if why := r.whyBarred(i); why == WhyNegated || why == WhyReported {
 					t.fail(why)
 				}
 			}
@@ -117,7 +117,7 @@ func (t *reading) read(e *memory.Entry) ([]Arm, Why) {
 	if quotes.MatchString(e.Content) {
 		t.fail(WhyReported)
 	}
-	t.fail(with.whole())
+	t.fail(with.whyRejected())
 	if t.why != "" {
 		return nil, t.why
 	}
@@ -151,12 +151,12 @@ func (t *reading) schedule() (Arm, Why) {
 	case t.shown != "":
 		return Arm{}, WhyZone
 	}
-	a := Arm{Spec: strconv.Itoa(c.minute) + " " + strconv.Itoa(c.hour) + " * * " + t.days, Zone: t.place().String()}
+	a := Arm{Spec: strconv.Itoa(c.minute) + " " + strconv.Itoa(c.hour) + " * * " + t.days, Zone: t.location().String()}
 	return a.normal(), ""
 }
 
-// place is where the clocks are that the sentence means.
-func (t *reading) place() *time.Location {
+// location returns the time zone that the sentence means.
+func (t *reading) location() *time.Location {
 	if t.in != nil {
 		return t.in
 	}
@@ -187,7 +187,7 @@ func (t *reading) hour() clock {
 
 // instant returns the one instant that the sentence names.
 func (t *reading) instant() (time.Time, Why) {
-	c, day, in := t.hour(), t.whichDay(), t.place()
+	c, day, in := t.hour(), t.resolveDay(), t.location()
 	relative := t.relative || day.IsZero() && t.exact.IsZero()
 	switch {
 	case t.why != "":
@@ -199,18 +199,18 @@ func (t *reading) instant() (time.Time, Why) {
 	case !t.exact.IsZero():
 		return t.exact, ""
 	case !day.IsZero():
-		return t.exactly(day, c, in)
+		return t.instantAt(day, c, in)
 	}
-	at, why := t.exactly(t.today(), c, in)
+	at, why := t.instantAt(t.today(), c, in)
 	if why == "" && !at.After(t.created) {
-		return t.exactly(t.today().AddDate(0, 0, 1), c, in)
+		return t.instantAt(t.today().AddDate(0, 0, 1), c, in)
 	}
 	return at, why
 }
 
-// whichDay returns the day that the sentence names, or zero. A day of the week is the first one after today, and
+// resolveDay returns the day that the sentence names, or zero. A day of the week is the first one after today, and
 // with "next" one that is also in the next week.
-func (t *reading) whichDay() time.Time {
+func (t *reading) resolveDay() time.Time {
 	if t.weekday == "" {
 		return t.day
 	}
@@ -224,14 +224,14 @@ func (t *reading) whichDay() time.Time {
 		t.fail(WhyAmbiguous) // a Sunday ends a week for some, and begins one for others
 	}
 	t.relative = true
-	say(t, &t.day, today.AddDate(0, 0, ahead))
+	assign(t, &t.day, today.AddDate(0, 0, ahead))
 	return t.day
 }
 
-// exactly returns the one instant at which the clocks of a place show c on a day, with the
+// instantAt returns the one instant at which the clocks of a place show c on a day, with the
 // abbreviation that was said. They show some times of day never, because they were put forward, and
 // some twice.
-func (t *reading) exactly(day time.Time, c clock, in *time.Location) (time.Time, Why) {
+func (t *reading) instantAt(day time.Time, c clock, in *time.Location) (time.Time, Why) {
 	shown := day.Add(time.Duration(c.hour)*time.Hour + time.Duration(c.minute)*time.Minute)
 	at := instants(shown, in)
 	if t.shown != "" {

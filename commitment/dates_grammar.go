@@ -41,17 +41,17 @@ var grammar = []form{
 		if err != nil {
 			return false
 		}
-		say(t, &t.day, day)
+		assign(t, &t.day, day)
 		return m[2] == "" || t.timeOfDay([]string{"at", "", "", m[2], m[3], "", "", m[4]})
 	}),
 	written(`(?i:(today|tonight|tomorrow|the day after tomorrow|this (?:morning|afternoon|evening)))`, (*reading).namedDay),
-	written(`(?i:in )`+span+`)`, (*reading).ahead),
-	written(span+` from (?:now|today))`, (*reading).ahead),
+	written(`(?i:in )`+span+`)`, (*reading).relativeTime),
+	written(span+` from (?:now|today))`, (*reading).relativeTime),
 	written(`(?i:the )?`+dayOfMonth+`(?: of)? (`+monthNames+`)`+year, func(t *reading, m []string) bool { return t.date(m[1], m[2], m[3]) }),
 	written(`(`+monthNames+`) `+dayOfMonth+year, func(t *reading, m []string) bool { return t.date(m[2], m[1], m[3]) }),
 	written(`(?i:the )(\d\d?)(?:st|nd|rd|th)`, func(t *reading, m []string) bool { return t.date(m[1], "", "") }),
 	written(`(?i:(next )?)(`+dayNames+`)`, func(t *reading, m []string) bool {
-		say(t, &t.weekday, strings.ToLower(m[2][:3]))
+		assign(t, &t.weekday, strings.ToLower(m[2][:3]))
 		t.next, t.english = m[1] != "", true
 		t.bare = len(m[2]) < 6 && m[0] == ""
 		return true
@@ -59,11 +59,11 @@ var grammar = []form{
 	written(`(?i:every )(?:(day|weekday)|((?:`+dayNames+`)(?:(?:, | and )(?:`+dayNames+`))*))`, (*reading).every),
 	written(`(?i:(half|quarter) (past|to) )?`+hours+`(?:[:.](\d\d)(?::00)?)?( o'clock)?(?: ?(?i:(am|pm)))?`+zone, (*reading).timeOfDay),
 	written(`(?i:(noon|midday))`+zone, func(t *reading, m []string) bool {
-		say(t, &t.part, "noon")
+		assign(t, &t.part, "noon")
 		return t.inZone(m[2])
 	}),
 	written(`(?i:(in the |at )?(morning|afternoon|evening|night))`, func(t *reading, m []string) bool {
-		say(t, &t.part, strings.ToLower(m[2]))
+		assign(t, &t.part, strings.ToLower(m[2]))
 		return m[0]+m[1] != "" || t.after
 	}),
 }
@@ -111,8 +111,8 @@ func (t *reading) fail(why Why) {
 	}
 }
 
-// say sets what a sentence says, which it says once or says again.
-func say[T comparable](t *reading, at *T, is T) {
+// assign sets what a sentence says, which it says once or says again.
+func assign[T comparable](t *reading, at *T, is T) {
 	var nothing T
 	if *at != nothing && *at != is {
 		t.fail(WhyAmbiguous)
@@ -146,13 +146,13 @@ func (t *reading) timestamp(m []string) bool {
 	}
 	at, err := time.Parse("2006-01-02T15:04:05Z0700", m[1]+m[2]+strings.Replace(m[3], ":", "", 1))
 	if err == nil {
-		say(t, &t.exact, millisUp(at))
+		assign(t, &t.exact, millisUp(at))
 	}
 	return err == nil
 }
 
 func (t *reading) onDay(day time.Time) bool {
-	say(t, &t.day, day)
+	assign(t, &t.day, day)
 	t.relative, t.english = true, true
 	return true
 }
@@ -164,12 +164,12 @@ func (t *reading) namedDay(m []string) bool {
 		part = "night"
 	}
 	if part != "" {
-		say(t, &t.part, part)
+		assign(t, &t.part, part)
 	}
 	return t.onDay(t.today().AddDate(0, 0, map[string]int{"tomorrow": 1, "the day after tomorrow": 2}[name]))
 }
 
-func (t *reading) ahead(m []string) bool {
+func (t *reading) relativeTime(m []string) bool {
 	n := time.Duration(number(strings.ToLower(m[1])))
 	unit := map[string]time.Duration{
 		"min": time.Minute, "minute": time.Minute, "hr": time.Hour, "hour": time.Hour, "day": oneDay, "week": 7 * oneDay,
@@ -177,7 +177,7 @@ func (t *reading) ahead(m []string) bool {
 	if unit >= oneDay {
 		return t.onDay(t.today().Add(n * unit))
 	}
-	say(t, &t.exact, t.created.UTC().Add(n*unit))
+	assign(t, &t.exact, t.created.UTC().Add(n*unit))
 	t.relative = true
 	return true
 }
@@ -217,7 +217,7 @@ func (t *reading) every(m []string) bool {
 		slices.Sort(list)
 		days = strings.Join(slices.Compact(list), ",")
 	}
-	say(t, &t.days, days)
+	assign(t, &t.days, days)
 	t.english = true
 	return true
 }
@@ -245,7 +245,7 @@ func (t *reading) timeOfDay(m []string) bool {
 		}
 	}
 	t.bare, t.lone = half == "" && m[0] == "", half+minute+m[5] == ""
-	say(t, &t.clock, c)
+	assign(t, &t.clock, c)
 	return t.inZone(m[7])
 }
 
@@ -253,11 +253,11 @@ func (t *reading) inZone(name string) bool {
 	if name == "" {
 		return true
 	}
-	place, short := zones[name]
+	zoneName, short := zones[name]
 	if !short {
-		place = name
+		zoneName = name
 	}
-	in, err := loadZone(place)
+	in, err := loadZone(zoneName)
 	if err != nil {
 		t.fail(WhyZone)
 		return true
@@ -265,8 +265,8 @@ func (t *reading) inZone(name string) bool {
 	if t.in != nil && t.in.String() != in.String() {
 		t.fail(WhyAmbiguous)
 	}
-	if short && place != "UTC" {
-		say(t, &t.shown, name)
+	if short && zoneName != "UTC" {
+		assign(t, &t.shown, name)
 	}
 	t.in = in
 	return true

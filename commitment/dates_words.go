@@ -83,18 +83,18 @@ func (t *reading) word(i int) word {
 	return t.words[i]
 }
 
-// timed reports whether the sentence holds a word that can belong to a time.
-func (t *reading) timed() bool {
+// hasTime reports whether the sentence holds a word that can belong to a time.
+func (t *reading) hasTime() bool {
 	for i, w := range t.words {
-		if w.time || t.temporal(i) {
+		if w.time || t.isTemporal(i) {
 			return true
 		}
 	}
 	return false
 }
 
-// temporal reports whether a word that was not read can belong to a time.
-func (t *reading) temporal(i int) bool {
+// isTemporal reports whether a word that was not read can belong to a time.
+func (t *reading) isTemporal(i int) bool {
 	w, prev, next := t.words[i], t.word(i-1), t.word(i+1)
 	for _, part := range append(strings.FieldsFunc(w.raw, func(r rune) bool { return strings.ContainsRune("-–/'", r) }), w.raw) {
 		if timeWords[strings.ToLower(part)] || named.MatchString(part) {
@@ -113,12 +113,12 @@ func (t *reading) temporal(i int) bool {
 		return true
 	}
 	// After a time a word in capitals may be a time zone.
-	place := prev.time && len(w.raw) > 1 && w.raw != w.low && (w.raw == strings.ToUpper(w.raw) || next.raw == "" || w.after != "")
-	return place || near(1) && (nearWords[w.low] || strings.ContainsAny(w.low, "0123456789/"))
+	isZone := prev.time && len(w.raw) > 1 && w.raw != w.low && (w.raw == strings.ToUpper(w.raw) || next.raw == "" || w.after != "")
+	return isZone || near(1) && (nearWords[w.low] || strings.ContainsAny(w.low, "0123456789/"))
 }
 
-// barred returns why a word keeps its sentence from being armed, or "".
-func (t *reading) barred(i int) Why {
+// whyBarred returns why a word keeps its sentence from being armed, or "".
+func (t *reading) whyBarred(i int) Why {
 	w := t.words[i].low
 	for _, why := range []Why{WhyNegated, WhyReported, WhySupposed, WhyTold} {
 		if bars[why][w] {
@@ -136,12 +136,12 @@ func (t *reading) barred(i int) Why {
 	return ""
 }
 
-// whole returns why the sentence was not read whole, or is no intention, or "".
-func (t *reading) whole() Why {
+// whyRejected returns why the sentence was not read whole, or is no intention, or "".
+func (t *reading) whyRejected() Why {
 	if t.why != "" {
 		return t.why
 	}
-	begin, intends := t.intends()
+	begin, hasIntent := t.findIntent()
 	last, asked := 0, false // the last time; the rest is what is asked for
 	for i, w := range t.words {
 		if w.time {
@@ -157,26 +157,26 @@ func (t *reading) whole() Why {
 			w.lone && w.after == "" && next.raw != "" && !next.time && !follows[next.low], // "at 7 Main Street"
 			// "the 12 May invoice"
 			w.time && i > 0 && !prev.time && w.after == "" && next.raw != "" && !next.time && !follows[next.low] && !clauses[next.low],
-			!w.time && t.temporal(i):
+			!w.time && t.isTemporal(i):
 			return WhyUnclear
 		case begin <= i && i < last && clauses[w.low]: // "Check in starts at 15:00"
 			return WhyTold
 		default:
 			asked = asked || i > last && w.low == "whether"
-			if why := t.barred(i); why != "" && !(asked && why == WhyTold) {
+			if why := t.whyBarred(i); why != "" && !(asked && why == WhyTold) {
 				return why
 			}
 		}
 	}
-	if !intends {
+	if !hasIntent {
 		return WhyNoIntent
 	}
 	return ""
 }
 
-// intends reports whether the sentence asks its reader for something: it begins with a verb of the list, after
+// findIntent reports whether the sentence asks its reader for something: it begins with a verb of the list, after
 // "please", "I will" and their like, or it is nothing but a time. begin is its first word after those.
-func (t *reading) intends() (begin int, ok bool) {
+func (t *reading) findIntent() (begin int, ok bool) {
 	led := false
 	for i, w := range t.words {
 		who, _, _ := strings.Cut(w.low, "'")

@@ -16,23 +16,23 @@ import (
 func (p *pass) deliver(ctx context.Context, c *Commitment) error {
 	job, err := p.job(ctx, c)
 	if err != nil {
-		p.note(err)
-		return p.later(ctx, c, false)
+		p.recordError(err)
+		return p.retry(ctx, c, false)
 	}
 	runID := c.RunID
 	if c.State == Claimed {
-		head, why, err := p.source(ctx, job, c)
+		head, why, err := p.checkSource(ctx, job, c)
 		switch {
 		case err != nil:
-			p.note(err)
-			return p.later(ctx, c, false)
+			p.recordError(err)
+			return p.retry(ctx, c, false)
 		case why == ReasonMerged:
-			return p.handOver(ctx, c, head)
+			return p.transferClaim(ctx, c, head)
 		case why != ReasonNone:
 			return p.finish(ctx, c, Lapsed, why)
 		}
 		if runID, err = p.enqueue(ctx, job, c); err != nil {
-			return p.later(ctx, c, true)
+			return p.retry(ctx, c, true)
 		}
 	}
 	return p.complete(ctx, job, c, runID)
@@ -48,9 +48,9 @@ func (p *pass) job(ctx context.Context, c *Commitment) (*memory.Job, error) {
 	return p.bank.Background(memory.JobConfig{ID: c.ID, Tenant: c.Tenant, Redactor: r})
 }
 
-// source tells what became of the entry that a commitment comes from (K6): a reason
-// not to fire, and with ReasonMerged the entry that took its place.
-func (p *pass) source(ctx context.Context, job *memory.Job, c *Commitment) (head string, why Reason, err error) {
+// checkSource returns what became of the entry that a commitment comes from (K6): a reason
+// not to fire, and with ReasonMerged the entry that it was merged into.
+func (p *pass) checkSource(ctx context.Context, job *memory.Job, c *Commitment) (head string, why Reason, err error) {
 	if c.MemoryID == "" {
 		// Only a write tells whether the ref is the tenant's, so this one changes nothing.
 		_, err := job.Rewrite(ctx, c.Ref, memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap {
@@ -95,7 +95,7 @@ func (p *pass) enqueue(ctx context.Context, job *memory.Job, c *Commitment) (str
 	const part = "the enqueuer"
 	runID, err := hostcall.Call(ctx, part, p.cfg.Lease/2, func(ctx context.Context) (string, error) { return p.cfg.Enqueuer.Enqueue(ctx, firing) })
 	if hostcall.Misbehaved(err) {
-		p.note(hostFailed(ctx, part, err))
+		p.recordError(hostFailed(ctx, part, err))
 	}
 	if err != nil {
 		return "", err
@@ -106,7 +106,7 @@ func (p *pass) enqueue(ctx context.Context, job *memory.Job, c *Commitment) (str
 	}
 	clean, err := job.Redact(ctx, runID)
 	if err == nil && clean != runID {
-		err = &refusal{memory.ErrSecretLeakage, "the run id of the enqueuer holds a secret", nil}
+		err = memory.ErrSecretLeakage.In(pkg, "the run id of the enqueuer holds a secret", nil)
 	}
 	if err != nil {
 		return "", err
@@ -143,12 +143,12 @@ func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, run
 	if err != nil {
 		// The run is recorded, so that it is not asked for again while, say, the outbox
 		// is full.
-		p.note(err)
+		p.recordError(err)
 		refused := errors.Is(err, memory.ErrForbidden) || errors.Is(err, memory.ErrValidation) || errors.Is(err, memory.ErrSecretLeakage)
 		if c.State == Delivered && refused && c.Claim.Tries >= 2*p.cfg.Tries {
 			return p.finish(ctx, c, Dead, ReasonRefused)
 		}
-		return p.again(ctx, c, func(c *Commitment) {
+		return p.postpone(ctx, c, func(c *Commitment) {
 			if c.State == Delivered {
 				c.Claim.Tries++
 			}
@@ -163,61 +163,61 @@ func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, run
 	p.moved++
 	// What the sink does not take now stays in the outbox, for Bank.Relay.
 	if err := job.End(ctx); err != nil {
-		p.note(err)
+		p.recordError(err)
 	}
 	return nil
 }
 
-// handOver gives a claim to the commitment of the entry into which its own was merged, so
+// transferClaim moves a claim to the commitment of the entry into which its own was merged, so
 // that all that were merged fire once. Both change in one swap.
-func (p *pass) handOver(ctx context.Context, c *Commitment, head string) error {
+func (p *pass) transferClaim(ctx context.Context, c *Commitment, head string) error {
 	ok, err := p.changeBy(ctx, c, func(c *Commitment) {
-		c.Heir = ID(c.Tenant, c.Ref, head, c.Arm)
+		c.MergedInto = ID(c.Tenant, c.Ref, head, c.Arm)
 		c.end(Lapsed, ReasonMerged, p.bank.Now())
 	}, func(next *Commitment) (bool, error) {
-		heir, err := p.load(ctx, c.Tenant, next.Heir)
+		into, err := p.load(ctx, c.Tenant, next.MergedInto)
 		switch {
 		case errors.Is(err, memory.ErrNotFound):
-			heir = *c
-			heir.ID, heir.MemoryID = next.Heir, head
-			heir.Claim.Tries, heir.Fence, heir.Fired, heir.Rev = 0, 0, 0, 0
-			heir.Lease, heir.RunID = time.Time{}, ""
+			into = *c
+			into.ID, into.MemoryID = next.MergedInto, head
+			into.Claim.Tries, into.Fence, into.Fired, into.Rev = 0, 0, 0, 0
+			into.Lease, into.RunID = time.Time{}, ""
 		case err != nil:
 			return false, err
-		case !heir.inherit(c):
+		case !into.moveClaim(c):
 			return p.store(ctx, next)
 		}
-		heir.Due = p.until
-		return p.store(ctx, next, &heir)
+		into.Due = p.until
+		return p.store(ctx, next, &into)
 	})
 	if ok {
 		p.done.Lapsed++
 	}
-	if errors.Is(err, ErrNewerFormat) { // of the heir
-		p.note(err)
-		return p.later(ctx, c, false)
+	if errors.Is(err, ErrNewerFormat) { // of the commitment that it was merged into
+		p.recordError(err)
+		return p.retry(ctx, c, false)
 	}
 	return err
 }
 
-// inherit takes c's claim, and reports false if there is none to take: because the heir is
-// past it, or fires anyway and comes to what is left by its own arm.
-func (heir *Commitment) inherit(c *Commitment) bool {
+// moveClaim moves c's claim to the commitment of the entry that c's entry was merged into. It
+// reports false if that one has passed the claim, or fires by itself.
+func (into *Commitment) moveClaim(c *Commitment) bool {
 	switch {
-	case heir.State != Armed:
+	case into.State != Armed:
 		return false
 	case c.Arm.Predicate == "":
-		if !c.Claim.Instant.After(heir.Mark) {
+		if !c.Claim.Instant.After(into.Mark) {
 			return false
 		}
-		heir.Mark = c.Mark
+		into.Mark = c.Mark
 	default:
-		if heir.Digest != "" && c.Claim.Position <= heir.Position {
+		if into.Digest != "" && c.Claim.Position <= into.Position {
 			return false
 		}
-		heir.Position, heir.Digest, heir.Waiting = c.Position, c.Digest, c.Waiting
+		into.Position, into.Digest, into.Waiting = c.Position, c.Digest, c.Waiting
 	}
-	heir.State, heir.Claim = Claimed, c.Claim
-	heir.Claim.Tries = 0
+	into.State, into.Claim = Claimed, c.Claim
+	into.Claim.Tries = 0
 	return true
 }

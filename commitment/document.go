@@ -49,25 +49,25 @@ func (t *millis) UnmarshalJSON(text []byte) error {
 // [Commitment] that has its name. The tenant, the id and the instant at which it is due
 // are the document's. EndedAt is left out of a commitment of the time before documents.
 type value struct {
-	Format   int      `json:"format"`
-	Ref      string   `json:"ref,omitzero"`
-	MemoryID string   `json:"memoryId,omitzero"`
-	Arm      armValue `json:"arm,omitzero"`
-	ArmedAt  millis   `json:"armedAt,omitzero"`
-	State    State    `json:"state,omitzero"`
-	Reason   Reason   `json:"reason,omitzero"`
-	Heir     string   `json:"heir,omitzero"`
-	EndedAt  millis   `json:"endedAt,omitzero"`
-	Canceled bool     `json:"canceled,omitzero"`
-	Mark     millis   `json:"mark,omitzero"`
-	Position int64    `json:"position,omitzero"`
-	Digest   string   `json:"digest,omitzero"`
-	Claim    claim    `json:"claim,omitzero"`
-	Waiting  []int64  `json:"waiting,omitempty"`
-	Fence    int64    `json:"fence,omitzero"`
-	Lease    millis   `json:"lease,omitzero"`
-	Fired    int      `json:"fired,omitzero"`
-	RunID    string   `json:"runId,omitzero"`
+	Format     int      `json:"format"`
+	Ref        string   `json:"ref,omitzero"`
+	MemoryID   string   `json:"memoryId,omitzero"`
+	Arm        armValue `json:"arm,omitzero"`
+	ArmedAt    millis   `json:"armedAt,omitzero"`
+	State      State    `json:"state,omitzero"`
+	Reason     Reason   `json:"reason,omitzero"`
+	MergedInto string   `json:"mergedInto,omitzero"`
+	EndedAt    millis   `json:"endedAt,omitzero"`
+	Canceled   bool     `json:"canceled,omitzero"`
+	Mark       millis   `json:"mark,omitzero"`
+	Position   int64    `json:"position,omitzero"`
+	Digest     string   `json:"digest,omitzero"`
+	Claim      claim    `json:"claim,omitzero"`
+	Waiting    []int64  `json:"waiting,omitempty"`
+	Fence      int64    `json:"fence,omitzero"`
+	Lease      millis   `json:"lease,omitzero"`
+	Fired      int      `json:"fired,omitzero"`
+	RunID      string   `json:"runId,omitzero"`
 }
 
 type armValue struct {
@@ -91,7 +91,7 @@ func (c *Commitment) document() memory.Document {
 	text, _ := json.Marshal(value{ // of strings and numbers, which never fails
 		documentFormat, c.Ref, c.MemoryID,
 		armValue{millis{a.At}, a.Every.Milliseconds(), a.Spec, a.Predicate, a.Zone, a.Once},
-		millis{c.ArmedAt}, c.State, c.Reason, c.Heir, millis{c.EndedAt}, c.Canceled,
+		millis{c.ArmedAt}, c.State, c.Reason, c.MergedInto, millis{c.EndedAt}, c.Canceled,
 		millis{c.Mark}, c.Position, c.Digest, claim{millis{c.Claim.Instant}, c.Claim.Position, c.Claim.Tries},
 		c.Waiting, c.Fence, millis{c.Lease}, c.Fired, c.RunID,
 	})
@@ -111,20 +111,20 @@ func fromDocument(d *memory.Document) (Commitment, error) {
 	named := Commitment{Tenant: d.Tenant, ID: d.Key}
 	var head struct{ Format int }
 	if err := json.Unmarshal(d.Value, &head); err != nil || head.Format < 1 {
-		return named, &refusal{memory.ErrInternal, "a commitment cannot be read", err}
+		return named, internal("a commitment cannot be read", err)
 	}
 	if head.Format > documentFormat {
 		return named, ErrNewerFormat
 	}
 	var v value
 	if err := json.Unmarshal(d.Value, &v); err != nil {
-		return named, &refusal{memory.ErrInternal, "a commitment cannot be read", err}
+		return named, internal("a commitment cannot be read", err)
 	}
 	a := v.Arm
 	return Commitment{
 		Tenant: d.Tenant, ID: d.Key, Ref: v.Ref, MemoryID: v.MemoryID,
 		Arm:     Arm{a.At.Time, time.Duration(a.Every) * time.Millisecond, a.Spec, a.Predicate, a.Zone, a.Once},
-		ArmedAt: v.ArmedAt.Time, State: v.State, Reason: v.Reason, Heir: v.Heir, EndedAt: v.EndedAt.Time,
+		ArmedAt: v.ArmedAt.Time, State: v.State, Reason: v.Reason, MergedInto: v.MergedInto, EndedAt: v.EndedAt.Time,
 		Canceled: v.Canceled, Due: d.Due, Mark: v.Mark.Time, Position: v.Position, Digest: v.Digest,
 		Claim: Claim{v.Claim.Instant.Time, v.Claim.Position, v.Claim.Tries}, Waiting: v.Waiting,
 		Fence: v.Fence, Lease: v.Lease.Time, Fired: v.Fired, RunID: v.RunID, Rev: d.Rev,

@@ -88,7 +88,7 @@ func New(bank *memory.Bank, cfg Config) (*Engine, error) {
 	case cfg.Missed != "" && cfg.Missed != FireOnce && cfg.Missed != Skip:
 		return nil, invalid("Config.Missed is neither FireOnce nor Skip nor empty")
 	case !bank.Offers().Transactions || !bank.Offers().Schedules:
-		return nil, &refusal{memory.ErrNotProvided, "commitments need a bank over a store that is a driver.Transactor and a driver.Scheduler, and not read-only", nil}
+		return nil, memory.ErrNotProvided.In(pkg, "commitments need a bank over a store that is a driver.Transactor and a driver.Scheduler, and not read-only", nil)
 	}
 	cfg.Grace = cmp.Or(cfg.Grace, DefaultGrace)
 	cfg.Horizon = cmp.Or(cfg.Horizon, DefaultHorizon)
@@ -141,11 +141,11 @@ func (e *Engine) Cancel(ctx context.Context, tenant, id string) (Commitment, err
 	}
 	err = e.update(ctx, &c, func(c *Commitment) (bool, error) {
 		switch {
-		case c.Canceled || c.State.Final() && !c.gaveWay():
+		case c.Canceled || c.State.Final() && !c.isReplaced():
 			return false, nil
-		case c.gaveWay():
+		case c.isReplaced():
 			c.Canceled = true // it does not come back
-		case c.State == Delivered || c.busy(e.bank.Now()):
+		case c.State == Delivered || c.isLeased(e.bank.Now()):
 			c.Canceled, c.Waiting = true, nil
 		default:
 			c.end(Lapsed, ReasonCanceled, e.bank.Now())

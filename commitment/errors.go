@@ -44,26 +44,18 @@ func (e *HorizonError) MaxFutureHorizon() string {
 	return "PT" + strconv.FormatInt(int64(e.Max/time.Second), 10) + "S"
 }
 
-// refusal is an error of one of memory's classes. Its text consists of fixed phrases
-// (M2); what a host said is reachable by errors.Unwrap only.
-type refusal struct {
-	kind   error
-	detail string
-	cause  error
-}
+// pkg begins the texts of this package's errors.
+const pkg = "commitment"
 
-func (e *refusal) Error() string        { return "commitment: " + e.detail }
-func (e *refusal) Code() memory.Code    { return memory.CodeOf(e.kind) }
-func (e *refusal) Is(target error) bool { return target == e.kind }
-func (e *refusal) Unwrap() error        { return e.cause }
+func invalid(detail string) error { return memory.ErrValidation.In(pkg, detail, nil) }
 
-func invalid(detail string) error { return &refusal{memory.ErrValidation, detail, nil} }
+func internal(detail string, cause error) error { return memory.ErrInternal.In(pkg, detail, cause) }
 
 // ErrNewerFormat: a commitment was written by a newer version of this package, and is left
 // as it is. The processes of that version take care of it.
-var ErrNewerFormat error = &refusal{memory.ErrInternal, "the commitment was written by a newer version of this package", nil}
+var ErrNewerFormat = internal("the commitment was written by a newer version of this package", nil)
 
-var errUnknown = &refusal{memory.ErrNotFound, "the tenant has no such commitment", nil}
+var errUnknown = memory.ErrNotFound.In(pkg, "the tenant has no such commitment", nil)
 
 var errJob = invalid("the job is nil: open one by Bank.Background or Bank.Pass")
 
@@ -75,8 +67,5 @@ var (
 
 // hostFailed is the error of a part of the host; that of the caller's context stays as it is.
 func hostFailed(ctx context.Context, part string, err error) error {
-	if err == nil || err == ctx.Err() {
-		return err
-	}
-	return &refusal{memory.ErrInternal, hostcall.Describe(part, err), err}
+	return hostcall.Failed(ctx, part, err, internal)
 }

@@ -514,7 +514,7 @@ func TestK6_MergedFireOnce(t *testing.T) {
 					for _, c := range all {
 						if got := h.get(c); got.ID != heir {
 							require.Equal(t, commitment.ReasonMerged, got.Reason)
-							require.Equal(t, heir, got.Heir)
+							require.Equal(t, heir, got.MergedInto)
 						}
 					}
 					h.clock.Advance(day)

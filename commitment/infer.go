@@ -106,8 +106,8 @@ type Inferred struct {
 // which goes with the entry.
 const readKind = "commitment-read"
 
-// mark is what such a document holds.
-type mark struct {
+// readMark is what such a document holds.
+type readMark struct {
 	// Version is that of the inferrer, or empty if the entry is to be read again.
 	Version string `json:"version,omitzero"`
 	// Arms counts the commitments that were armed for the entry.
@@ -115,19 +115,19 @@ type mark struct {
 	rev  int64 // of the document
 }
 
-func (m mark) settled(version string) bool {
+func (m readMark) isDone(version string) bool {
 	return m.rev != 0 && m.Version == version || m.Arms >= MaxArms
 }
 
-func (m mark) document(s memory.Scope, entry string) memory.Document {
+func (m readMark) document(s memory.Scope, entry string) memory.Document {
 	text, _ := json.Marshal(m) // a string and a number, which never fails
 	return memory.Document{Scope: s, Class: memory.Content, Kind: readKind, Key: entry, Value: text, Of: []string{entry}, Rev: m.rev}
 }
 
-func markOf(d *memory.Document) mark {
-	m := mark{rev: d.Rev}
+func readMarkOf(d *memory.Document) readMark {
+	m := readMark{rev: d.Rev}
 	if json.Unmarshal(d.Value, &m) != nil {
-		return mark{rev: d.Rev} // read again
+		return readMark{rev: d.Rev} // read again
 	}
 	return m
 }
@@ -152,7 +152,7 @@ func (e *Engine) Infer(ctx context.Context, j *memory.Job, ref string) (done Inf
 	defer func() {
 		span.Add(telemetry.Armed.Of(len(done.Armed)), telemetry.Refused.Of(len(done.Unread)))
 	}()
-	in := inferring{Engine: e, job: j, ref: ref, marks: map[string]mark{}}
+	in := inferring{Engine: e, job: j, ref: ref, marks: map[string]readMark{}}
 	in.version, err = hostcall.Inline(theInferrer, func() (string, error) { return e.cfg.Inferrer.Version(), nil })
 	if err != nil {
 		return in.done, hostFailed(ctx, theInferrer, err)
@@ -164,26 +164,26 @@ func (e *Engine) Infer(ctx context.Context, j *memory.Job, ref string) (done Inf
 		if err != nil {
 			return in.done, err
 		}
-		in.marks[d.Key] = markOf(&d)
+		in.marks[d.Key] = readMarkOf(&d)
 	}
 	var entries []memory.Entry
 	for entry, err := range j.Scan(ctx, ref) {
 		if err != nil {
 			return in.done, err
 		}
-		if m := in.marks[entry.ID]; m.settled(in.version) {
+		if m := in.marks[entry.ID]; m.isDone(in.version) {
 			in.done.Known += m.Arms
 			continue
 		}
 		if entries = append(entries, entry); len(entries) == RequestSize {
-			if err := in.ask(ctx, entries); err != nil {
+			if err := in.infer(ctx, entries); err != nil {
 				return in.done, err
 			}
 			entries = entries[:0]
 		}
 	}
 	if len(entries) > 0 {
-		err = in.ask(ctx, entries)
+		err = in.infer(ctx, entries)
 	}
 	return in.done, err
 }
@@ -194,12 +194,12 @@ type inferring struct {
 	job     *memory.Job
 	ref     string
 	version string
-	marks   map[string]mark // by entry, at the beginning
+	marks   map[string]readMark // by entry, at the beginning
 	done    Inferred
 }
 
-// ask asks about some entries.
-func (in *inferring) ask(ctx context.Context, entries []memory.Entry) error {
+// infer calls the inferrer with some entries and arms what it finds.
+func (in *inferring) infer(ctx context.Context, entries []memory.Entry) error {
 	asked := Request{slices.Clone(entries), in.bank.Now(), in.cfg.Horizon}
 	found, err := hostcall.Call(ctx, theInferrer, InferTimeout, func(ctx context.Context) (Inference, error) { return in.cfg.Inferrer.Infer(ctx, asked) })
 	if err != nil {
@@ -210,9 +210,9 @@ func (in *inferring) ask(ctx context.Context, entries []memory.Entry) error {
 	for _, i := range found.Intents {
 		arms[i.MemoryID] = append(arms[i.MemoryID], i.Arm.normal())
 	}
-	kept, err := in.keep(ctx, entries, arms)
+	kept, err := in.armEntries(ctx, entries, arms)
 	for i := 0; i < len(entries) && !kept && err == nil; i++ {
-		err = in.keepOne(ctx, entries[i], arms)
+		err = in.armEntry(ctx, entries[i], arms)
 	}
 	for _, entry := range entries {
 		delete(arms, entry.ID)
@@ -223,8 +223,8 @@ func (in *inferring) ask(ctx context.Context, entries []memory.Entry) error {
 	return err
 }
 
-// keepOne is keep for one entry, unless it has ended or was read by another process meanwhile.
-func (in *inferring) keepOne(ctx context.Context, entry memory.Entry, arms map[string][]Arm) error {
+// armEntry is armEntries for one entry, unless it has ended or was read by another process meanwhile.
+func (in *inferring) armEntry(ctx context.Context, entry memory.Entry, arms map[string][]Arm) error {
 	for kept := false; !kept; {
 		if _, err := in.job.Get(ctx, in.ref, entry.ID); errors.Is(err, memory.ErrNotFound) {
 			return nil
@@ -235,22 +235,22 @@ func (in *inferring) keepOne(ctx context.Context, entry memory.Entry, arms map[s
 		if err != nil {
 			return err
 		}
-		m := markOf(&d)
-		if m.settled(in.version) {
+		m := readMarkOf(&d)
+		if m.isDone(in.version) {
 			in.done.Known += m.Arms
 			return nil
 		}
 		in.marks[entry.ID] = m
-		if kept, err = in.keep(ctx, []memory.Entry{entry}, arms); err != nil {
+		if kept, err = in.armEntries(ctx, []memory.Entry{entry}, arms); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// keep arms what was found in some entries and remembers that they were read, in one mutation.
-// It reports false if somebody else was faster, or an entry has ended.
-func (in *inferring) keep(ctx context.Context, entries []memory.Entry, arms map[string][]Arm) (bool, error) {
+// armEntries arms what was found in some entries and remembers that they were read, in one mutation.
+// It reports false if another process was faster, or an entry has ended.
+func (in *inferring) armEntries(ctx context.Context, entries []memory.Entry, arms map[string][]Arm) (bool, error) {
 	var done Inferred
 	var swaps []memory.DocumentSwap
 	var ids []string
@@ -264,15 +264,15 @@ func (in *inferring) keep(ctx context.Context, entries []memory.Entry, arms map[
 				continue
 			}
 			seen[c.ID] = true
-			held, err := in.holds(ctx, c.ID)
+			known, err := in.exists(ctx, c.ID)
 			if err != nil {
 				return false, err
 			}
-			if held {
+			if known {
 				done.Known++
 				continue
 			}
-			why, err := in.refused(ctx, &c)
+			why, err := in.whyNotArmed(ctx, &c)
 			switch {
 			case err != nil:
 				return false, err
@@ -315,8 +315,8 @@ func (in *inferring) keep(ctx context.Context, entries []memory.Entry, arms map[
 	return true, nil
 }
 
-// holds reports whether the tenant has a commitment of that id, readable or not.
-func (in *inferring) holds(ctx context.Context, id string) (bool, error) {
+// exists reports whether the tenant has a commitment of that id, readable or not.
+func (in *inferring) exists(ctx context.Context, id string) (bool, error) {
 	for c, err := range in.each(ctx, in.job.Tenant(), memory.DocumentQuery{Key: id}) {
 		if c.ID == "" {
 			return false, err
@@ -326,8 +326,8 @@ func (in *inferring) holds(ctx context.Context, id string) (bool, error) {
 	return false, nil
 }
 
-// refused tells why a commitment cannot be armed now, or sets when it is due.
-func (in *inferring) refused(ctx context.Context, c *Commitment) (Why, error) {
+// whyNotArmed returns why a commitment cannot be armed now, or sets when it is due.
+func (in *inferring) whyNotArmed(ctx context.Context, c *Commitment) (Why, error) {
 	err := in.admit(ctx, in.job, Source{c.Ref, c.MemoryID}, c.Arm)
 	if err == nil {
 		c.Due, err = in.firstDue(ctx, c.Arm, c.ArmedAt)

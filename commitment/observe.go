@@ -86,7 +86,7 @@ func (c *Commitment) observe(o Observation) (ok, fires bool, err error) {
 		if c.Arm.Once {
 			fires = false
 		} else if len(c.Waiting) >= MaxWaiting {
-			return false, false, &refusal{memory.ErrBacklog, "too many transitions wait for delivery", nil}
+			return false, false, memory.ErrBacklog.In(pkg, "too many transitions wait for delivery", nil)
 		}
 	}
 	c.Position, c.Digest = o.Position, seen

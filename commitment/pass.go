@@ -20,27 +20,27 @@ type pass struct {
 	unread int // what was put aside
 
 	// The tenant's secrets, once they were asked for.
-	asked    bool
-	secrets  memory.Redactor
-	unopened error
+	opened  bool
+	secrets memory.Redactor
+	openErr error
 }
 
 // redactor returns the tenant's secrets, opened once for the pass. Its jobs share them,
 // so that none of them closes them.
 func (p *pass) redactor(ctx context.Context) (memory.Redactor, error) {
-	if !p.asked {
-		p.asked = true
+	if !p.opened {
+		p.opened = true
 		const part = "the source of redactors"
 		secrets, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(ctx context.Context) (memory.Redactor, error) { return p.cfg.Redactor(ctx, p.tenant) })
 		switch {
 		case hostcall.Misbehaved(err):
 			err = hostFailed(ctx, part, err)
 		case secrets == nil || err != nil:
-			err = &refusal{memory.ErrSecretLeakage, "the tenant's secrets cannot be opened", err}
+			err = memory.ErrSecretLeakage.In(pkg, "the tenant's secrets cannot be opened", err)
 		}
-		p.secrets, p.unopened = secrets, err
+		p.secrets, p.openErr = secrets, err
 	}
-	return shared{p.secrets}, p.unopened
+	return shared{p.secrets}, p.openErr
 }
 
 // shared hides that a redactor can be closed.
@@ -61,30 +61,30 @@ func (p *pass) close(ctx context.Context) {
 		}
 		_, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(context.Context) (struct{}, error) { return struct{}{}, c.Close() })
 		if err != nil {
-			p.note(hostFailed(ctx, part, err))
+			p.recordError(hostFailed(ctx, part, err))
 		}
 	}
 }
 
-// take works on a due commitment. It reports false for one that it cannot read, which is
+// process advances a due commitment. It reports false for one that it cannot read, which is
 // put aside for the rest of the tick.
-func (p *pass) take(ctx context.Context, d *memory.Document) bool {
+func (p *pass) process(ctx context.Context, d *memory.Document) bool {
 	c, err := fromDocument(d)
 	if err != nil {
-		p.note(err)
+		p.recordError(err)
 		p.moved++
 		p.unread++
 		return false
 	}
-	if err := p.step(ctx, &c); err != nil {
+	if err := p.advance(ctx, &c); err != nil {
 		p.fail(err)
 	}
 	return true
 }
 
-// step does with a due commitment what its state asks for. It returns errors that end
+// advance takes a due commitment to the state that follows. It returns errors that end
 // the tick.
-func (p *pass) step(ctx context.Context, c *Commitment) error {
+func (p *pass) advance(ctx context.Context, c *Commitment) error {
 	var ok bool
 	var err error
 	switch {
@@ -118,7 +118,7 @@ func (p *pass) claim(ctx context.Context, c *Commitment) (bool, error) {
 			return false, p.finish(ctx, c, Lapsed, ReasonMissed)
 		}
 		if err := p.rearm(ctx, c); err != nil {
-			p.note(err) // it stays due
+			p.recordError(err) // it stays due
 			return false, nil
 		}
 		ok, err := p.store(ctx, c)
@@ -194,7 +194,7 @@ func (p *pass) changeBy(ctx context.Context, c *Commitment, to func(*Commitment)
 		}
 		now, err := p.load(ctx, c.Tenant, c.ID)
 		if errors.Is(err, memory.ErrNotFound) || errors.Is(err, ErrNewerFormat) {
-			return false, nil // somebody else has gone on with it
+			return false, nil // another process has gone on with it
 		}
 		if err != nil || now.State != c.State || now.Fence != c.Fence || now.Key() != c.Key() {
 			return false, err
@@ -216,13 +216,13 @@ func (p *pass) finish(ctx context.Context, c *Commitment, s State, why Reason) e
 	return err
 }
 
-// later puts a commitment back for another try. The try counts if the delivery failed
-// and not if something on the way to it did.
-func (p *pass) later(ctx context.Context, c *Commitment, counts bool) error {
+// retry postpones a commitment, or ends it as dead after its last try. The try counts if the
+// delivery failed, and not if something on the way to it did.
+func (p *pass) retry(ctx context.Context, c *Commitment, counts bool) error {
 	if counts && c.Claim.Tries >= p.cfg.Tries {
 		return p.finish(ctx, c, Dead, ReasonNone)
 	}
-	return p.again(ctx, c, func(c *Commitment) {
+	return p.postpone(ctx, c, func(c *Commitment) {
 		if !counts && c.State == Claimed {
 			c.Claim.Tries--
 		}
@@ -232,8 +232,8 @@ func (p *pass) later(ctx context.Context, c *Commitment, counts bool) error {
 	})
 }
 
-// again gives the lease of a commitment back until it is tried again, and changes it.
-func (p *pass) again(ctx context.Context, c *Commitment, to func(*Commitment)) error {
+// postpone releases the lease of a commitment until its backoff is over, and changes it.
+func (p *pass) postpone(ctx context.Context, c *Commitment, to func(*Commitment)) error {
 	ok, err := p.change(ctx, c, func(c *Commitment) {
 		c.Lease = time.Time{}
 		c.Due = p.bank.Now().Add(backoff(p.cfg.Backoff, c.Claim.Tries))

@@ -66,11 +66,15 @@ func (e *Engine) nextOf(ctx context.Context, a Arm, armedAt, t time.Time) (time.
 	const part = "the schedule"
 	at, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(context.Context) (time.Time, error) {
 		s, err := e.cfg.Schedule(a.Spec, zone)
-		if own := (*refusal)(nil); errors.As(err, &own) { // of ParseCron, which says what it cannot read
+		own := interface {
+			error
+			Package() string
+		}(nil)
+		if errors.As(err, &own) && own.Package() == pkg { // of ParseCron, which says what it cannot read
 			return time.Time{}, own
 		}
 		if s == nil || err != nil {
-			return time.Time{}, &refusal{memory.ErrValidation, "Config.Schedule cannot read Arm.Spec", err}
+			return time.Time{}, memory.ErrValidation.In(pkg, "Config.Schedule cannot read Arm.Spec", err)
 		}
 		return s.Next(t.In(zone)), nil
 	})
@@ -115,7 +119,7 @@ func loadZone(name string) (*time.Location, error) {
 	}
 	loc, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, &refusal{memory.ErrValidation, "Arm.Zone is no IANA name of a time zone, such as Europe/Berlin", err}
+		return nil, memory.ErrValidation.In(pkg, "Arm.Zone is no IANA name of a time zone, such as Europe/Berlin", err)
 	}
 	return loc, nil
 }

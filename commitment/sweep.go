@@ -17,8 +17,8 @@ type Swept struct {
 	Revived int // recurring ones that had lapsed by a merge or a supersession that was undone
 }
 
-// sweepBatch is how many commitments are looked up at a time.
-const sweepBatch = 256
+// sweepPageSize is how many commitments are looked up at a time.
+const sweepPageSize = 256
 
 // Sweep tidies up the commitments of a tenant. A host calls it now and then, once a day
 // say; it costs what the tenant has armed and ended.
@@ -31,8 +31,8 @@ const sweepBatch = 256
 //
 // An entry that was merged or superseded is not gone while it can be restored, whatever became
 // of the one that took its place. When it is live again, what recurs goes on: a commitment that
-// lapsed by the merge or the supersession is armed again for what comes next, unless its Heir is
-// not at its end and fires in its place.
+// lapsed by the merge or the supersession is armed again for what comes next, unless MergedInto
+// names one that has not ended and fires in its place.
 //
 // Commitments that cannot be read are left alone. Sweep returns the first such error at
 // the end, and stops after any other.
@@ -53,21 +53,22 @@ func (e *Engine) Sweep(ctx context.Context, tenant string) (done Swept, err erro
 		case err == nil && (c.State.Final() || c.State == Armed && c.Arm.Predicate != ""):
 			batch = append(batch, c)
 		}
-		if len(batch) == sweepBatch {
-			if err := e.sweep(ctx, batch, &done); err != nil {
+		if len(batch) == sweepPageSize {
+			if err := e.sweepPage(ctx, batch, &done); err != nil {
 				return done, err
 			}
 			batch = batch[:0]
 		}
 	}
-	if err := e.sweep(ctx, batch, &done); err != nil {
+	if err := e.sweepPage(ctx, batch, &done); err != nil {
 		return done, err
 	}
 	return done, unread
 }
 
-// sweep tidies up some commitments of a tenant.
-func (e *Engine) sweep(ctx context.Context, batch []Commitment, done *Swept) error {
+// sweepPage removes or ends the commitments of a page whose entries are gone, and arms those again whose
+// entries were restored.
+func (e *Engine) sweepPage(ctx context.Context, batch []Commitment, done *Swept) error {
 	ids := map[string][]string{} // of entries, by ref
 	for _, c := range batch {
 		if c.MemoryID != "" {
@@ -85,15 +86,15 @@ func (e *Engine) sweep(ctx context.Context, batch []Commitment, done *Swept) err
 		}
 	}
 	for _, c := range batch {
-		fate, held := fates[Source{c.Ref, c.MemoryID}]
-		gone := c.MemoryID != "" && (!held || fate.State == memory.Deleted && !fate.Restorable)
+		fate, found := fates[Source{c.Ref, c.MemoryID}]
+		gone := c.MemoryID != "" && (!found || fate.State == memory.Deleted && !fate.Restorable)
 		if c.MemoryID == "" && c.State.Final() {
 			// One that does not say when it ended was marked, or armed, last.
 			ended := slices.MaxFunc([]time.Time{c.EndedAt, c.Mark, c.ArmedAt}, time.Time.Compare)
 			gone = e.bank.Now().Sub(ended) > e.cfg.Retention
 		}
 		if !gone {
-			if err := e.revive(ctx, c, fate, done); err != nil {
+			if err := e.rearmLapsed(ctx, c, fate, done); err != nil {
 				return err
 			}
 			continue
@@ -115,27 +116,27 @@ func (e *Engine) sweep(ctx context.Context, batch []Commitment, done *Swept) err
 	return nil
 }
 
-// revive arms a recurring commitment again that lapsed because its entry, which is live again, had
-// given way to another one.
-func (e *Engine) revive(ctx context.Context, c Commitment, fate memory.Fate, done *Swept) error {
-	if !c.gaveWay() || c.Canceled || c.Arm.once() || fate.State != memory.Live {
+// rearmLapsed arms a recurring commitment again that lapsed because its entry, which is live again, had
+// been merged or superseded.
+func (e *Engine) rearmLapsed(ctx context.Context, c Commitment, fate memory.Fate, done *Swept) error {
+	if !c.isReplaced() || c.Canceled || c.Arm.once() || fate.State != memory.Live {
 		return nil
 	}
-	if c.Heir != "" {
-		heir, err := e.load(ctx, c.Tenant, c.Heir)
+	if c.MergedInto != "" {
+		into, err := e.load(ctx, c.Tenant, c.MergedInto)
 		switch {
 		case errors.Is(err, memory.ErrNotFound):
-		case errors.Is(err, ErrNewerFormat) || err == nil && (!heir.State.Final() || heir.Reason == ReasonMerged):
+		case errors.Is(err, ErrNewerFormat) || err == nil && (!into.State.Final() || into.Reason == ReasonMerged):
 			return nil
 		case err != nil:
 			return err
-		case heir.Mark.After(c.Mark):
-			c.Mark = heir.Mark
-		case heir.Position > c.Position:
-			c.Position, c.Digest = heir.Position, heir.Digest
+		case into.Mark.After(c.Mark):
+			c.Mark = into.Mark
+		case into.Position > c.Position:
+			c.Position, c.Digest = into.Position, into.Digest
 		}
 	}
-	c.State, c.Reason, c.Heir, c.Claim, c.EndedAt = Armed, ReasonNone, "", Claim{}, time.Time{}
+	c.State, c.Reason, c.MergedInto, c.Claim, c.EndedAt = Armed, ReasonNone, "", Claim{}, time.Time{}
 	if now := e.bank.Now(); c.Arm.Predicate == "" {
 		due, reason, err := e.next(ctx, c.Arm, c.ArmedAt, slices.MaxFunc([]time.Time{c.Mark, now}, time.Time.Compare), now)
 		if reason != ReasonNone || err != nil {

@@ -72,7 +72,7 @@ func (e *Engine) Tick(ctx context.Context) (done Ticked, err error) {
 	t := &tick{
 		Engine: e, end: now.Add(e.cfg.Lease), until: now,
 		slots: make(chan struct{}, workers), idle: make(chan struct{}, 1),
-		hand: map[name]bool{}, queues: map[string][]*memory.Document{},
+		dispatched: map[documentName]bool{}, queues: map[string][]*memory.Document{},
 	}
 	t.run(ctx, due)
 	span.Add(telemetry.Due.Of(t.found))
@@ -85,7 +85,7 @@ func (t *Ticked) count(span *telemetry.Span) {
 		telemetry.Lapsed.Of(t.Lapsed), telemetry.Dead.Of(t.Dead))
 }
 
-// tick is one Tick that found something due. It hands what it reads out to one goroutine
+// tick is one Tick that found something due. It dispatches what it reads to one goroutine
 // for each tenant, of which only some work at a time.
 type tick struct {
 	*Engine
@@ -93,29 +93,29 @@ type tick struct {
 	slots chan struct{} // one for each tenant that is worked on
 	idle  chan struct{} // told when the last goroutine has ended
 
-	mu      sync.Mutex
-	until   time.Time                     // what is due by then is handed out
-	hand    map[name]bool                 // what was handed out and not given back
-	queues  map[string][]*memory.Document // of the tenants that have a goroutine
-	active  int                           // goroutines
-	found   int                           // how many were handed out
-	moved   int                           // swaps that succeeded, and what was put aside
-	unread  int                           // of those in hand, the ones that cannot be read, which are due for ever
-	done    Ticked
-	problem error // the first trouble that did not end the tick
-	err     error // what ended it
+	mu         sync.Mutex
+	until      time.Time                     // what is due by then is dispatched
+	dispatched map[documentName]bool         // what was dispatched and not released
+	queues     map[string][]*memory.Document // of the tenants that have a goroutine
+	active     int                           // goroutines
+	found      int                           // how many were dispatched
+	moved      int                           // swaps that succeeded, and what was put aside
+	unread     int                           // of those dispatched, the ones that cannot be read, which are due for ever
+	done       Ticked
+	problem    error // the first trouble that did not end the tick
+	err        error // what ended it
 }
 
-type name struct{ tenant, id string }
+type documentName struct{ tenant, id string }
 
-// run hands out what is due until nothing moves any more.
+// run dispatches what is due until nothing moves any more.
 func (t *tick) run(ctx context.Context, due []memory.Document) {
 	for {
-		moved := t.handOut(ctx, due)
+		moved := t.dispatch(ctx, due)
 		idle := t.wait()
 		t.mu.Lock()
 		over := t.err != nil || idle && t.moved == moved // others are at it, or nothing is left
-		limit := min(batch+2*(len(t.hand)-t.unread), maxRead) + 2*t.unread
+		limit := min(batch+2*(len(t.dispatched)-t.unread), maxRead) + 2*t.unread
 		if !idle {
 			t.until = t.bank.Now()
 		}
@@ -133,20 +133,20 @@ func (t *tick) run(ctx context.Context, due []memory.Document) {
 	}
 }
 
-// handOut queues what nobody has in hand, and returns how much had moved before.
-func (t *tick) handOut(ctx context.Context, due []memory.Document) (moved int) {
+// dispatch queues what is not dispatched yet, and returns how much had moved before.
+func (t *tick) dispatch(ctx context.Context, due []memory.Document) (moved int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range due {
 		d := &due[i]
-		if id := (name{d.Tenant, d.Key}); !d.Due.After(t.until) && !t.hand[id] {
-			t.hand[id] = true
+		if id := (documentName{d.Tenant, d.Key}); !d.Due.After(t.until) && !t.dispatched[id] {
+			t.dispatched[id] = true
 			t.found++
 			queue, served := t.queues[d.Tenant]
 			t.queues[d.Tenant] = append(queue, d)
 			if !served {
 				t.active++
-				go t.serve(ctx, d.Tenant, t.until)
+				go t.serveTenant(ctx, d.Tenant, t.until)
 			}
 		}
 	}
@@ -172,15 +172,15 @@ func (t *tick) wait() bool {
 	}
 }
 
-// serve works on what is queued for a tenant.
-func (t *tick) serve(ctx context.Context, tenant string, until time.Time) {
+// serveTenant works on what is queued for a tenant.
+func (t *tick) serveTenant(ctx context.Context, tenant string, until time.Time) {
 	t.slots <- struct{}{}
 	p := &pass{tick: t, until: until, tenant: tenant}
 	defer t.served(p) // also if a part of the host ends the goroutine
 	defer p.close(ctx)
 	for d := t.next(ctx, tenant); d != nil; d = t.next(ctx, tenant) {
-		if p.take(ctx, d) {
-			t.giveBack(d)
+		if p.process(ctx, d) {
+			t.release(d)
 		}
 	}
 }
@@ -217,10 +217,10 @@ func (t *tick) next(ctx context.Context, tenant string) *memory.Document {
 	return queue[0]
 }
 
-func (t *tick) giveBack(d *memory.Document) {
+func (t *tick) release(d *memory.Document) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.hand, name{d.Tenant, d.Key})
+	delete(t.dispatched, documentName{d.Tenant, d.Key})
 }
 
 // fail ends the tick.
@@ -232,8 +232,8 @@ func (t *tick) fail(err error) {
 	}
 }
 
-// note keeps trouble that does not end the tick.
-func (t *tick) note(err error) {
+// recordError keeps the first error that does not end the tick.
+func (t *tick) recordError(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.problem == nil {

@@ -24,10 +24,7 @@ func inline[T any](part string, f func() T) (T, error) {
 
 // hostFailed is the error of a part of the host; that of the caller's context stays as it is.
 func hostFailed(ctx context.Context, part string, err error) error {
-	if err == nil || err == ctx.Err() {
-		return err
-	}
-	return &failure{memory.ErrInternal, hostcall.Describe(part, err), err}
+	return hostcall.Failed(ctx, part, err, internal)
 }
 
 // own is an entry that shares nothing with e, for a part of the host to do with as it likes.
@@ -68,7 +65,7 @@ func (p Plan) size() (n int) {
 // renew prolongs the lease, if the pass holds one, so that a call of the host's code has
 // all its time.
 func (p *pass) renew(ctx context.Context) error {
-	if !p.held.Open || time.UnixMilli(p.held.Until).Sub(p.job.Now()) >= p.cfg.Lease/2+p.cfg.Timeout/2 {
+	if !p.lease.Open || time.UnixMilli(p.lease.Until).Sub(p.job.Now()) >= p.cfg.Lease/2+p.cfg.Timeout/2 {
 		return nil
 	}
 	_, err := p.commit(ctx, memory.Rewrite{}, func(*state) {})

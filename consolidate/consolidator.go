@@ -151,7 +151,7 @@ type Selection struct {
 	Version string
 }
 
-func (s Selection) holds(e memory.Entry) (bool, error) {
+func (s Selection) selects(e memory.Entry) (bool, error) {
 	if s.Tag != "" && !slices.Contains(e.Tags, s.Tag) {
 		return false, nil
 	}
@@ -212,11 +212,11 @@ type Refusal struct {
 // Plan says what [Consolidator.Run] would do, and writes nothing: the dry run. It
 // calls the Planner whether or not the corpus has changed, and no Merger.
 func (c *Consolidator) Plan(ctx context.Context, job *memory.Job, ref string, o Options) (plan Plan, err error) {
-	p, err := c.pass(job, ref, o)
+	p, err := c.newPass(job, ref, o)
 	if err != nil {
 		return Plan{}, err
 	}
-	if err := p.read(ctx); err != nil {
+	if err := p.readCorpus(ctx); err != nil {
 		return Plan{}, err
 	}
 	if p.apart, err = readUndone(ctx, job, ref); err != nil {
@@ -243,7 +243,7 @@ func (c *Consolidator) Plan(ctx context.Context, job *memory.Job, ref string, o 
 // is emitted, and the scope's lease is given up as far as the store can be reached.
 // Cancelling finishes the current group.
 func (c *Consolidator) Run(ctx context.Context, job *memory.Job, ref string, o Options) (done Result, err error) {
-	p, err := c.pass(job, ref, o)
+	p, err := c.newPass(job, ref, o)
 	if err != nil {
 		return Result{}, err
 	}
@@ -266,10 +266,10 @@ func (c *Consolidator) Run(ctx context.Context, job *memory.Job, ref string, o O
 // pass is one pass under way.
 type pass struct {
 	*Consolidator
-	job  *memory.Job
-	ref  string
-	o    Options
-	held lease
+	job   *memory.Job
+	ref   string
+	o     Options
+	lease lease
 
 	entries  map[string]*memory.Entry // those considered
 	eligible []memory.Entry           // those that may be changed
@@ -278,9 +278,9 @@ type pass struct {
 	result   Result
 }
 
-func (c *Consolidator) pass(job *memory.Job, ref string, o Options) (*pass, error) {
+func (c *Consolidator) newPass(job *memory.Job, ref string, o Options) (*pass, error) {
 	if job == nil {
-		return nil, invalid(noJob)
+		return nil, invalid("the job is nil: open one by Bank.Background or Bank.Pass")
 	}
 	if o.Trigger == "" {
 		o.Trigger = c.cfg.Trigger
@@ -301,18 +301,9 @@ func (c *Consolidator) planner() Planner {
 
 func (c *Consolidator) rules() Rules { return Rules{c.cfg.Slot, c.cfg.SlotVersion} }
 
-// failure is an error of this package. Its text is fixed, and it matches its kind.
-type failure struct {
-	kind  error
-	text  string
-	cause error
-}
+// pkg begins the texts of this package's errors.
+const pkg = "consolidate"
 
-func invalid(rule string) error { return &failure{memory.ErrValidation, rule, nil} }
+func invalid(rule string) error { return memory.ErrValidation.In(pkg, rule, nil) }
 
-const noJob = "the job is nil: open one by Bank.Background or Bank.Pass"
-
-func (f *failure) Error() string        { return "consolidate: " + f.text }
-func (f *failure) Is(target error) bool { return target == f.kind }
-func (f *failure) Code() memory.Code    { return memory.CodeOf(f.kind) }
-func (f *failure) Unwrap() error        { return f.cause }
+func internal(detail string, cause error) error { return memory.ErrInternal.In(pkg, detail, cause) }

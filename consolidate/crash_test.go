@@ -212,7 +212,7 @@ func TestALeaseIsFenced(t *testing.T) {
 	h.note("Lena prefers e-mail.")
 	h.note("Lena prefers e-mail")
 	c := newConsolidator(t, Config{Planner: planner{func(ctx context.Context, es []memory.Entry) (Plan, error) {
-		dies, err := newConsolidator(t, Config{}).pass(h.job("p1"), ref, Options{})
+		dies, err := newConsolidator(t, Config{}).newPass(h.job("p1"), ref, Options{})
 		require.NoError(t, err)
 		require.NoError(t, dies.acquire(ctx)) // and nothing more: the process dies
 		return Rules{}.Plan(ctx, es)

@@ -40,13 +40,13 @@ type reading struct {
 	bare     map[string][]fact // the negations and identifiers by the word in them
 }
 
-// guard compares a merged text with the texts that it is to stand for, and says which
+// changedFact compares a merged text with the texts that it is to stand for, and says which
 // rule it breaks; "" if none. Every fact of every source must be in it, and no other. No
 // source may have the bare word of a negation or identifier without that: "closed" where
 // the merged text has "not closed", "ok" where it has "!ok". If it is none of the sources
 // in canonical form, all of them and itself must be in one of the [languages], since names
 // and negations are known in these only. It errs to refusing.
-func guard(merged string, sources []string) string {
+func changedFact(merged string, sources []string) string {
 	m := read(merged)
 	all := make([]*reading, len(sources))
 	known, said, verbatim := map[fact]bool{}, words{}, false

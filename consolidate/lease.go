@@ -60,11 +60,11 @@ func Sweep(ctx context.Context, bank *memory.Bank) (int, error) {
 // mutation of a pass replaces it, so that a pass which has lost its lease cannot
 // commit any more, and what is counted is what was committed.
 type state struct {
-	Pass  string `json:"pass"`
-	Fence int64  `json:"fence"` // the revision of the lease by which the pass began; 0 until it is known
-	Until int64  `json:"until"` // milliseconds; 0 when nobody holds it
-	Open  bool   `json:"open"`  // the pass has begun and not emitted its event
-	Again bool   `json:"again"` // a pass of the same id was over as it began
+	Pass     string `json:"pass"`
+	Fence    int64  `json:"fence"`    // the revision of the lease by which the pass began; 0 until it is known
+	Until    int64  `json:"until"`    // milliseconds; 0 when nobody holds it
+	Open     bool   `json:"open"`     // the pass has begun and not emitted its event
+	Repeated bool   `json:"repeated"` // a pass of the same id was over as it began
 	// What the pass has committed so far.
 	Merged     int      `json:"merged,omitempty"`
 	Superseded int      `json:"superseded,omitempty"`
@@ -74,7 +74,7 @@ type state struct {
 
 func (s *state) retired() int { return s.Merged + s.Superseded }
 
-// lease is a pass's hold on its scope.
+// lease is the lease of a pass on its scope.
 type lease struct {
 	state
 	doc memory.Document // as this pass wrote it
@@ -95,20 +95,20 @@ func (p *pass) acquire(ctx context.Context) error {
 		s = state{} // not ours; the swap below replaces it
 	}
 	if s.Until > p.job.Now().UnixMilli() && s.Pass != p.job.ID() {
-		return &failure{memory.ErrConflict, "another pass holds the lease on the ref: try again once it has ended, or its lease has", nil}
+		return memory.ErrConflict.In(pkg, "another pass holds the lease on the ref: try again once it has ended, or its lease has", nil)
 	}
 	if s.Pass != p.job.ID() || !s.Open {
-		s = state{Pass: p.job.ID(), Open: true, Again: s.Pass == p.job.ID()}
+		s = state{Pass: p.job.ID(), Open: true, Repeated: s.Pass == p.job.ID()}
 	}
-	p.held = lease{state: s, doc: doc}
+	p.lease = lease{state: s, doc: doc}
 	if _, err := p.commit(ctx, memory.Rewrite{}, func(*state) {}); err != nil {
 		if errors.Is(err, memory.ErrConflict) {
-			return &failure{memory.ErrConflict, "another pass holds the lease on the ref: try again once it has ended, or its lease has", err}
+			return memory.ErrConflict.In(pkg, "another pass holds the lease on the ref: try again once it has ended, or its lease has", err)
 		}
 		return err
 	}
-	if p.held.Fence == 0 { // nothing was committed under another one
-		p.held.Fence = p.held.doc.Rev
+	if p.lease.Fence == 0 { // nothing was committed under another one
+		p.lease.Fence = p.lease.doc.Rev
 	}
 	return nil
 }
@@ -126,14 +126,14 @@ func (p *pass) commit(ctx context.Context, rw memory.Rewrite, change func(*state
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.cfg.Lease)
 	defer cancel()
 	now := p.job.Now()
-	next := p.held.state
+	next := p.lease.state
 	next.Until = now.Add(p.cfg.Lease).UnixMilli()
 	change(&next)
-	doc := p.held.doc
+	doc := p.lease.doc
 	doc.Due = now.Add(Retention)
 	var err error
 	if doc.Value, err = json.Marshal(next); err != nil {
-		return memory.Rewritten{}, &failure{memory.ErrInternal, "the state of the pass cannot be written", err}
+		return memory.Rewritten{}, internal("the state of the pass cannot be written", err)
 	}
 	rw.Documents = func([]memory.Entry) []memory.DocumentSwap {
 		return append(slices.Clip(others), memory.DocumentSwap{Document: doc})
@@ -144,16 +144,16 @@ func (p *pass) commit(ctx context.Context, rw memory.Rewrite, change func(*state
 		if failed != nil {
 			return memory.Rewritten{}, failed
 		}
-		if now.Rev == p.held.doc.Rev {
+		if now.Rev == p.lease.doc.Rev {
 			return memory.Rewritten{}, errStale
 		}
-		return memory.Rewritten{}, &failure{memory.ErrConflict, "the lease on the scope was lost", err}
+		return memory.Rewritten{}, memory.ErrConflict.In(pkg, "the lease on the scope was lost", err)
 	}
 	if err != nil {
 		return memory.Rewritten{}, err
 	}
 	doc.Rev = made.Revs[len(others)]
-	p.held.state, p.held.doc = next, doc
+	p.lease.state, p.lease.doc = next, doc
 	p.result.Events = append(p.result.Events, made.Events...)
 	return made, nil
 }

@@ -39,7 +39,7 @@ func (p *pass) check(ctx context.Context, plan Plan) (Plan, []Refusal, error) {
 			why, err = rule()
 		}
 		if why != "" && err == nil {
-			refused = append(refused, Refusal{slices.Concat(one(keep), retire), why})
+			refused = append(refused, Refusal{slices.Concat(asList(keep), retire), why})
 		}
 		if why != "" || err != nil {
 			return false, err
@@ -53,7 +53,7 @@ func (p *pass) check(ctx context.Context, plan Plan) (Plan, []Refusal, error) {
 		if err := ctx.Err(); err != nil {
 			return Plan{}, nil, err
 		}
-		fits, err := try(m.Keep, m.Retire, func() (string, error) { return p.mayMerge(m) })
+		fits, err := try(m.Keep, m.Retire, func() (string, error) { return p.whyNotMerge(m) })
 		if err != nil {
 			return Plan{}, nil, err
 		}
@@ -65,7 +65,7 @@ func (p *pass) check(ctx context.Context, plan Plan) (Plan, []Refusal, error) {
 		if err := ctx.Err(); err != nil {
 			return Plan{}, nil, err
 		}
-		fits, err := try(s.By, s.Retire, func() (string, error) { return p.maySupersede(s) })
+		fits, err := try(s.By, s.Retire, func() (string, error) { return p.whyNotSupersede(s) })
 		if err != nil {
 			return Plan{}, nil, err
 		}
@@ -76,7 +76,7 @@ func (p *pass) check(ctx context.Context, plan Plan) (Plan, []Refusal, error) {
 	return out, refused, nil
 }
 
-func one(id string) []string {
+func asList(id string) []string {
 	if id == "" {
 		return nil
 	}
@@ -91,15 +91,15 @@ func (p *pass) group(ids []string) []memory.Entry {
 	return out
 }
 
-// mayMerge names the rule that a merge breaks, "" if none.
-func (p *pass) mayMerge(m Merge) (string, error) {
-	ids := slices.Concat(one(m.Keep), m.Retire)
-	if p.apart.apart(ids...) {
+// whyNotMerge names the rule that a merge breaks, "" if none.
+func (p *pass) whyNotMerge(m Merge) (string, error) {
+	ids := slices.Concat(asList(m.Keep), m.Retire)
+	if p.apart.anyApart(ids...) {
 		return "the same merge was undone", nil
 	}
 	group := p.group(ids)
 	for i := range group {
-		if labels(&group[i]) != labels(&group[0]) {
+		if labelKey(&group[i]) != labelKey(&group[0]) {
 			return "the tags or the subjects differ", nil
 		}
 	}
@@ -136,18 +136,18 @@ func (p *pass) mayMerge(m Merge) (string, error) {
 	if writes || len(others) == 0 {
 		return "", nil // what is written is checked when it is there
 	}
-	return guard(keep.Content, others), nil
+	return changedFact(keep.Content, others), nil
 }
 
-// maySupersede names the rule that a supersession breaks, "" if none (C8).
-func (p *pass) maySupersede(s Supersede) (string, error) {
+// whyNotSupersede names the rule that a supersession breaks, "" if none (C8).
+func (p *pass) whyNotSupersede(s Supersede) (string, error) {
 	by := p.entries[s.By]
 	slots, err := p.rules().slots(*by)
 	if err != nil {
 		return "", err
 	}
 	for _, e := range p.group(s.Retire) {
-		if p.apart.apart(s.By, e.ID) {
+		if p.apart.anyApart(s.By, e.ID) {
 			return "the same supersession was undone", nil
 		}
 		if !by.Before(&e) {
@@ -178,7 +178,7 @@ func (p *pass) merge(ctx context.Context, m Merge) error {
 	if m.Keep != "" && m.Text == "" {
 		return p.retireAll(ctx, memory.Merged, m.Keep, m.Retire)
 	}
-	ids := slices.Concat(one(m.Keep), m.Retire)
+	ids := slices.Concat(asList(m.Keep), m.Retire)
 	group := p.group(ids)
 	refuse := func(why string) error {
 		p.result.Refused = append(p.result.Refused, Refusal{ids, why})
@@ -187,7 +187,7 @@ func (p *pass) merge(ctx context.Context, m Merge) error {
 	text := m.Text
 	if text == "" {
 		var err error
-		if text, err = p.ask(ctx, group); errors.Is(err, ErrDiffer) {
+		if text, err = p.callMerger(ctx, group); errors.Is(err, ErrDiffer) {
 			p.result.Different++
 			return nil
 		} else if err != nil {
@@ -212,7 +212,7 @@ func (p *pass) merge(ctx context.Context, m Merge) error {
 			stays = e.ID
 		}
 	}
-	if why := guard(text, texts); why != "" {
+	if why := changedFact(text, texts); why != "" {
 		return refuse(why)
 	}
 	if stays != "" {
@@ -233,8 +233,8 @@ func (p *pass) merge(ctx context.Context, m Merge) error {
 	return err
 }
 
-// ask puts a group to the merger.
-func (p *pass) ask(ctx context.Context, group []memory.Entry) (string, error) {
+// callMerger returns the text that the merger makes of a group.
+func (p *pass) callMerger(ctx context.Context, group []memory.Entry) (string, error) {
 	if err := p.renew(ctx); err != nil {
 		return "", err
 	}
@@ -243,7 +243,7 @@ func (p *pass) ask(ctx context.Context, group []memory.Entry) (string, error) {
 		return p.cfg.Merger.Merge(ctx, given)
 	})
 	if err == nil && len(text) > maxAnswer(group) {
-		return "", &failure{memory.ErrInternal, "the merger's answer is too long", nil}
+		return "", internal("the merger's answer is too long", nil)
 	}
 	return text, err
 }

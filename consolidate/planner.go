@@ -64,7 +64,7 @@ func (r Rules) plan(ctx context.Context, entries []memory.Entry, apart undone) (
 			return Plan{}, ctx.Err()
 		}
 		if e := &entries[i]; !slotted(e.ID) {
-			k := key{form(e.Content), labels(e)}
+			k := key{form(e.Content), labelKey(e)}
 			equal[k] = append(equal[k], e)
 		}
 	}
@@ -86,7 +86,7 @@ func (p *Plan) merge(group []*memory.Entry, apart undone) {
 	for i, e := range group {
 		ids[i] = e.ID
 	}
-	if ids = apart.together(ids); len(ids) > 1 {
+	if ids = apart.mergeable(ids); len(ids) > 1 {
 		slices.Sort(ids[1:])
 		p.Merge = append(p.Merge, Merge{Keep: ids[0], Retire: ids[1:], Reason: "equal in canonical form"})
 	}
@@ -110,9 +110,9 @@ func compareLife(a, b *memory.Entry) int {
 	return a.ExpiresAt.Compare(b.ExpiresAt)
 }
 
-// labels are the tags and subjects of an entry as one string. Two entries have the same
+// labelKey returns the tags and subjects of an entry as one string. Two entries have the same
 // string only if they have the same tags and the same subjects, in any order.
-func labels(e *memory.Entry) string {
+func labelKey(e *memory.Entry) string {
 	if len(e.Tags) == 0 && len(e.Subjects) == 0 {
 		return ""
 	}

@@ -44,12 +44,12 @@ func (p *pass) selection() string { return p.o.Selection.Tag + "\x00" + p.o.Sele
 
 // run is a pass that holds its lease.
 func (p *pass) run(ctx context.Context) (err error) {
-	if err := p.read(ctx); err != nil {
+	if err := p.readCorpus(ctx); err != nil {
 		return err
 	}
 	// A pass that goes on after an error counts what it did before.
-	p.result.InputCount = p.sum.n + p.held.retired() - p.held.Derived
-	p.count()
+	p.result.InputCount = p.sum.n + p.lease.retired() - p.lease.Derived
+	p.countCommitted()
 
 	last, err := p.job.Document(ctx, p.ref, digestKind, hash(p.selection()))
 	if err != nil {
@@ -71,7 +71,7 @@ func (p *pass) run(ctx context.Context) (err error) {
 		return err
 	}
 	rw := memory.Rewrite{Announce: p.announce}
-	if p.result.Unchanged && p.held.Again && p.held.retired() == 0 {
+	if p.result.Unchanged && p.lease.Repeated && p.lease.retired() == 0 {
 		rw.Announce = nil // a retry of a pass that was over: its event is known
 	}
 	last.Value = []byte(key)
@@ -79,7 +79,7 @@ func (p *pass) run(ctx context.Context) (err error) {
 		*s = state{Pass: s.Pass}
 	}, memory.DocumentSwap{Document: last})
 	if errors.Is(err, errStale) {
-		return &failure{memory.ErrConflict, "the digest of the scope was changed", err}
+		return memory.ErrConflict.In(pkg, "the digest of the scope was changed", err)
 	}
 	return err
 }
@@ -93,14 +93,14 @@ func (p *pass) announce([]memory.Entry) []events.Record {
 		OutputCount: int64(p.result.OutputCount),
 		Trigger:     p.o.Trigger,
 	}
-	if len(p.held.IDs) == p.held.retired() {
-		ev.MergedIDs = p.held.IDs
+	if len(p.lease.IDs) == p.lease.retired() {
+		ev.MergedIDs = p.lease.IDs
 	}
-	return []events.Record{{ID: "consolidated_" + hash(p.job.ID(), p.ref, strconv.FormatInt(p.held.Fence, 10)), Payload: ev}}
+	return []events.Record{{ID: "consolidated_" + hash(p.job.ID(), p.ref, strconv.FormatInt(p.lease.Fence, 10)), Payload: ev}}
 }
 
-// read takes in the corpus.
-func (p *pass) read(ctx context.Context) error {
+// readCorpus reads the selected entries of the ref.
+func (p *pass) readCorpus(ctx context.Context) error {
 	p.eligible, p.sum = nil, digest{}
 	read := 0
 	for e, err := range p.job.Scan(ctx, p.ref) {
@@ -115,7 +115,7 @@ func (p *pass) read(ctx context.Context) error {
 				return err
 			}
 		}
-		selected, err := p.o.Selection.holds(e)
+		selected, err := p.o.Selection.selects(e)
 		if err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (p *pass) makePlan(ctx context.Context) (Plan, error) {
 			return p.planner().Plan(ctx, given)
 		})
 		if err == nil && plan.size() > 4*maxAnswer(p.eligible) {
-			err = &failure{memory.ErrInternal, "the planner's plan is too large", nil}
+			err = internal("the planner's plan is too large", nil)
 		}
 	}
 	if err != nil {
@@ -212,7 +212,7 @@ func (p *pass) candidates(ctx context.Context, rules Rules, plan *Plan) error {
 		return err
 	}
 	for _, c := range found {
-		if p.apart.apart(c.IDs...) {
+		if p.apart.anyApart(c.IDs...) {
 			continue
 		}
 		plan.Merge = append(plan.Merge, Merge{Retire: c.IDs, Reason: fmt.Sprintf("%.2f similar, for the merger to decide", c.Score)})
@@ -236,7 +236,7 @@ func (p *pass) embed(ctx context.Context, entries []memory.Entry) ([][]float32, 
 		return p.cfg.Embedder.Embed(ctx, texts)
 	})
 	if err == nil && len(vectors) != len(entries) {
-		return nil, &failure{memory.ErrInternal, "the embedder gave another number of vectors", nil}
+		return nil, internal("the embedder gave another number of vectors", nil)
 	}
 	return vectors, err
 }
@@ -323,9 +323,9 @@ func (p *pass) apply(ctx context.Context, rw memory.Rewrite, to memory.State, ke
 	for _, id := range ids {
 		p.sum.add(id, -1)
 	}
-	p.count()
+	p.countCommitted()
 	for _, e := range made.Entries {
-		selected, err := p.o.Selection.holds(e)
+		selected, err := p.o.Selection.selects(e)
 		if err != nil {
 			return err
 		}
@@ -336,9 +336,9 @@ func (p *pass) apply(ctx context.Context, rw memory.Rewrite, to memory.State, ke
 	return nil
 }
 
-// count takes over what the pass has committed, before an error too.
-func (p *pass) count() {
-	done := p.held.state
+// countCommitted sets the result to what the pass has committed, before an error too.
+func (p *pass) countCommitted() {
+	done := p.lease.state
 	p.result.Merged, p.result.Superseded, p.result.Derived = done.Merged, done.Superseded, done.Derived
 	p.result.OutputCount = p.result.InputCount - done.retired() + done.Derived
 }

@@ -105,7 +105,7 @@ func Similar(ctx context.Context, entries []memory.Entry, o SimilarOptions) ([]C
 		if o.Vectors != nil {
 			m.vector = o.Vectors[i]
 		}
-		c := class{labels(&entries[i]), entries[i].ExpiresAt.UnixMilli()}
+		c := class{labelKey(&entries[i]), entries[i].ExpiresAt.UnixMilli()}
 		classes[c] = append(classes[c], m)
 	}
 	var found []Candidates
@@ -345,7 +345,7 @@ func hyperplanes(ctx context.Context, vectors [][]float32, entries int) ([][]flo
 		dims = max(dims, len(v))
 	}
 	if !fit {
-		return nil, &failure{memory.ErrValidation, "SimilarOptions.Vectors has not one vector for each entry, all of one length", nil}
+		return nil, invalid("SimilarOptions.Vectors has not one vector for each entry, all of one length")
 	}
 	r := rand.New(rand.NewPCG(64, uint64(dims)))
 	planes := make([][]float32, 64)

@@ -49,7 +49,7 @@ func (r Rules) planSlots(ctx context.Context, entries []memory.Entry, apart undo
 	}
 	stay := map[slot][]*memory.Entry{}
 	for s, list := range values {
-		stay[s] = staying(list)
+		stay[s] = unsuperseded(list)
 	}
 	followers := map[*memory.Entry][]*memory.Entry{} // of each entry, those that give way to it
 	for i := range entries {
@@ -57,18 +57,18 @@ func (r Rules) planSlots(ctx context.Context, entries []memory.Entry, apart undo
 			return nil, ctx.Err()
 		}
 		e := &entries[i]
-		if by := successor(e, of[e.ID], stay); by != nil && !apart.apart(by.ID, e.ID) {
+		if by := successor(e, of[e.ID], stay); by != nil && !apart.anyApart(by.ID, e.ID) {
 			followers[by] = append(followers[by], e)
 		}
 	}
 	for by, list := range followers {
 		restating, older := []*memory.Entry{by}, []string(nil)
-		same, is := labels(by), form(by.Content)
+		same, is := labelKey(by), form(by.Content)
 		for _, e := range list {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			if labels(e) == same && slices.Equal(of[e.ID], of[by.ID]) && form(e.Content) == is {
+			if labelKey(e) == same && slices.Equal(of[e.ID], of[by.ID]) && form(e.Content) == is {
 				restating = append(restating, e)
 			} else {
 				older = append(older, e.ID)
@@ -83,9 +83,9 @@ func (r Rules) planSlots(ctx context.Context, entries []memory.Entry, apart undo
 	return func(id string) bool { return of[id] != nil }, nil
 }
 
-// staying are the values of a slot that no newer one supersedes, newest first: each
+// unsuperseded returns the values of a slot that no newer one supersedes, newest first: each
 // lives longer than all before it.
-func staying(values []*memory.Entry) (stay []*memory.Entry) {
+func unsuperseded(values []*memory.Entry) (stay []*memory.Entry) {
 	slices.SortFunc(values, func(a, b *memory.Entry) int {
 		if a.Before(b) {
 			return -1

@@ -24,7 +24,7 @@ type group struct {
 func (p *pass) journal(g group) (memory.DocumentSwap, error) {
 	value, err := json.Marshal(g)
 	return memory.DocumentSwap{Document: memory.Document{
-		Scope: p.held.doc.Scope, Kind: journalKind, Key: fmt.Sprintf("%016x", p.held.doc.Rev),
+		Scope: p.lease.doc.Scope, Kind: journalKind, Key: fmt.Sprintf("%016x", p.lease.doc.Rev),
 		Group: hash(p.job.ID()), Value: value, Due: p.job.Now().Add(Retention),
 	}}, err
 }
@@ -32,7 +32,7 @@ func (p *pass) journal(g group) (memory.DocumentSwap, error) {
 // readGroup takes a group from its document.
 func readGroup(d memory.Document) (g group, err error) {
 	if json.Unmarshal(d.Value, &g) != nil {
-		err = &failure{memory.ErrInternal, "a group of the journal cannot be read", nil}
+		err = internal("a group of the journal cannot be read", nil)
 	}
 	return g, err
 }
@@ -46,16 +46,16 @@ func (u undone) add(g group, key string) {
 	if g.Keep == "" {
 		name = key
 	}
-	for _, id := range append(one(g.Keep), g.IDs...) {
+	for _, id := range append(asList(g.Keep), g.IDs...) {
 		if !slices.Contains(u[id], name) {
 			u[id] = append(u[id], name)
 		}
 	}
 }
 
-// together leaves of some ids the first and those that need not be kept apart from any
-// before them.
-func (u undone) together(ids []string) []string {
+// mergeable returns the first of some ids and those that need not be kept apart from any before
+// them.
+func (u undone) mergeable(ids []string) []string {
 	if len(u) == 0 {
 		return ids
 	}
@@ -73,8 +73,8 @@ func (u undone) together(ids []string) []string {
 	})
 }
 
-// apart reports whether any two of some ids are kept apart.
-func (u undone) apart(ids ...string) bool { return len(u.together(ids)) < len(ids) }
+// anyApart reports whether any two of some ids are kept apart.
+func (u undone) anyApart(ids ...string) bool { return len(u.mergeable(ids)) < len(ids) }
 
 // readUndone reads all that was undone in a ref.
 func readUndone(ctx context.Context, job *memory.Job, ref string) (undone, error) {
@@ -103,7 +103,7 @@ func readUndone(ctx context.Context, job *memory.Job, ref string) (undone, error
 // [memory.ErrConflict] while a pass is under way. After an error it can be called
 // again.
 func (c *Consolidator) Undo(ctx context.Context, job *memory.Job, ref, pass string) (restored int, err error) {
-	p, err := c.pass(job, ref, Options{})
+	p, err := c.newPass(job, ref, Options{})
 	if err != nil {
 		return 0, err
 	}
@@ -139,7 +139,7 @@ func (p *pass) undo(ctx context.Context, pass string) (restored int, err error) 
 	return restored, nil
 }
 
-// undoGroup brings one group back and notes that its entries are to be kept apart.
+// undoGroup restores one group and records that its entries are to be kept apart.
 func (p *pass) undoGroup(ctx context.Context, d memory.Document, records map[string]memory.Record) (int, error) {
 	g, err := readGroup(d)
 	if err != nil {
@@ -150,7 +150,7 @@ func (p *pass) undoGroup(ctx context.Context, d memory.Document, records map[str
 		rec, known := records[id]
 		now := p.job.Now()
 		if !known || rec.State != g.To || rec.Erased || !rec.Entry.LiveAt(now) ||
-			g.Keep != "" && rec.For != g.Keep || deletedAbove(records, rec) {
+			g.Keep != "" && rec.For != g.Keep || headDeleted(records, rec) {
 			continue
 		}
 		rw.Restore = append(rw.Restore, id)
@@ -161,17 +161,17 @@ func (p *pass) undoGroup(ctx context.Context, d memory.Document, records map[str
 	if len(rw.Restore) == 0 {
 		return 0, nil
 	}
-	note := memory.Document{Scope: d.Scope, Kind: undoneKind, Key: fmt.Sprintf("%016x", p.held.doc.Rev), Value: d.Value}
-	_, err = p.commit(ctx, rw, func(*state) {}, memory.DocumentSwap{Document: note})
+	mark := memory.Document{Scope: d.Scope, Kind: undoneKind, Key: fmt.Sprintf("%016x", p.lease.doc.Rev), Value: d.Value}
+	_, err = p.commit(ctx, rw, func(*state) {}, memory.DocumentSwap{Document: mark})
 	if errors.Is(err, errStale) {
 		return 0, nil
 	}
 	return len(rw.Restore), err
 }
 
-// deletedAbove reports whether the lineage of a retired entry ends in one that was
+// headDeleted reports whether the lineage of a retired entry ends in one that was
 // deleted.
-func deletedAbove(records map[string]memory.Record, rec memory.Record) bool {
+func headDeleted(records map[string]memory.Record, rec memory.Record) bool {
 	for rec.State == memory.Merged || rec.State == memory.Superseded {
 		next, known := records[rec.For]
 		if !known {

@@ -57,7 +57,7 @@ func (r *Runner) answer(ctx context.Context, job *memory.Job, ref string, in *in
 		return nil, err
 	}
 	if doc.Rev != 0 {
-		return recall(ctx, job, ref, doc)
+		return loadArchive(ctx, job, ref, doc)
 	}
 	if in.tokens < budget {
 		if a.Items, a.Fallback, err = r.summarize(ctx, job, in, budget-in.tokens); err != nil {
@@ -71,7 +71,7 @@ func (r *Runner) answer(ctx context.Context, job *memory.Job, ref string, in *in
 		}
 		return nil, &BudgetError{Budget: budget, MinimumRequired: in.tokens + output}
 	}
-	if doc.Value, err = r.seal(ctx, job, a); err != nil {
+	if doc.Value, err = r.encodeRedacted(ctx, job, a); err != nil {
 		return nil, err
 	}
 	address := DigestOf(doc.Value)
@@ -79,9 +79,9 @@ func (r *Runner) answer(ctx context.Context, job *memory.Job, ref string, in *in
 	return &answer{a, address, doc}, nil
 }
 
-// seal encodes a new archive in a form that the redactor leaves as it is: beside each
+// encodeRedacted encodes a new archive in a form that the redactor leaves as it is: beside each
 // other on one line, two texts may look like a secret that neither is.
-func (r *Runner) seal(ctx context.Context, job *memory.Job, a *Archive) ([]byte, error) {
+func (r *Runner) encodeRedacted(ctx context.Context, job *memory.Job, a *Archive) ([]byte, error) {
 	for range 4 {
 		a.Tokens.Output = r.cfg.Tokenizer.Count(a.Text())
 		data := a.Encode()
@@ -98,19 +98,19 @@ func (r *Runner) seal(ctx context.Context, job *memory.Job, a *Archive) ([]byte,
 			}
 			return data, nil
 		}
-		var again Archive
-		if json.Unmarshal([]byte(clean), &again) != nil {
+		var cleaned Archive
+		if json.Unmarshal([]byte(clean), &cleaned) != nil {
 			break
 		}
-		a.Items = again.Items
+		a.Items = cleaned.Items
 	}
 	return nil, leaks("an archive that cannot be redacted")
 }
 
-// recall returns a stored archive, if it is intact and clean by today's redactor. One
+// loadArchive returns a stored archive, if it is intact and clean by today's redactor. One
 // that is not is erased with the entries that name it, and the pass begins anew.
-func recall(ctx context.Context, job *memory.Job, ref string, doc memory.Document) (*answer, error) {
-	a, err := read(ctx, job, doc)
+func loadArchive(ctx context.Context, job *memory.Job, ref string, doc memory.Document) (*answer, error) {
+	a, err := readArchive(ctx, job, doc)
 	if err == nil {
 		return &answer{a, DigestOf(doc.Value), doc}, nil
 	}
@@ -126,9 +126,9 @@ func recall(ctx context.Context, job *memory.Job, ref string, doc memory.Documen
 // errUnclean: the redactor finds in an archive today what it did not find when it was made.
 var errUnclean = leaks("the archive holds what is a secret today")
 
-// read returns the archive that a document holds: the one that it is named for, in which
+// readArchive returns the archive that a document holds: the one that it is named for, in which
 // today's redactor finds nothing.
-func read(ctx context.Context, job *memory.Job, doc memory.Document) (*Archive, error) {
+func readArchive(ctx context.Context, job *memory.Job, doc memory.Document) (*Archive, error) {
 	if DigestOf(doc.Value).String() != doc.Group {
 		return nil, broken("has another address")
 	}
@@ -156,7 +156,7 @@ func read(ctx context.Context, job *memory.Job, doc memory.Document) (*Archive, 
 // isClean reports whether the redactor leaves a text as it is, in the form that an archive
 // holds it in too.
 func isClean(ctx context.Context, job *memory.Job, text string) (bool, error) {
-	out, err := settle(redacting(ctx, job), text)
+	out, err := redactFully(redacting(ctx, job), text)
 	return out == text, err
 }
 
@@ -179,9 +179,9 @@ func (r *Runner) Open(ctx context.Context, job *memory.Job, ref, entryID string)
 				return nil, err
 			}
 			if slices.Contains(doc.Of, e.ID) {
-				return read(ctx, job, doc)
+				return readArchive(ctx, job, doc)
 			}
 		}
 	}
-	return nil, &failed{memory.ErrNotFound, "the entry has no archive tag: it was not distilled", nil}
+	return nil, memory.ErrNotFound.In("distill", "the entry has no archive tag: it was not distilled", nil)
 }

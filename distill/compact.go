@@ -29,12 +29,12 @@ func (r *Runner) Compact(ctx context.Context, job *memory.Job, ref string, o Opt
 	if err := o.check(); err != nil {
 		return Result{}, err
 	}
-	return again(func() (Result, error) { return r.compact(ctx, job, ref, o) })
+	return retryConflict(func() (Result, error) { return r.compact(ctx, job, ref, o) })
 }
 
 // compact is one attempt.
 func (r *Runner) compact(ctx context.Context, job *memory.Job, ref string, o Options) (Result, error) {
-	r, uncounted := r.counting(ctx)
+	r, uncounted := r.checkTokenizer(ctx)
 	in, err := r.gather(ctx, job, ref, o, r.cfg.MaxInputEntries, 0)
 	if err != nil || len(in.sources) == 0 {
 		return Result{}, err

@@ -78,7 +78,7 @@ func (r *Runner) Distill(ctx context.Context, job *memory.Job, ref string, o Opt
 	if err != nil {
 		return Result{}, err
 	}
-	return again(func() (Result, error) { return r.distill(ctx, job, ref, o, budget) })
+	return retryConflict(func() (Result, error) { return r.distill(ctx, job, ref, o, budget) })
 }
 
 // count counts what a pass did.
@@ -89,10 +89,10 @@ func (r *Result) count(span *telemetry.Span) {
 	}
 }
 
-// again tries a pass as often as memory moves under it, up to eight times.
-func again(pass func() (Result, error)) (res Result, err error) {
+// retryConflict runs attempt until it ends without a conflict, at most eight times.
+func retryConflict(attempt func() (Result, error)) (res Result, err error) {
 	for range 8 {
-		if res, err = pass(); !errors.Is(err, memory.ErrConflict) {
+		if res, err = attempt(); !errors.Is(err, memory.ErrConflict) {
 			break
 		}
 	}
@@ -101,13 +101,13 @@ func again(pass func() (Result, error)) (res Result, err error) {
 
 // distill is one attempt.
 func (r *Runner) distill(ctx context.Context, job *memory.Job, ref string, o Options, budget int) (Result, error) {
-	r, uncounted := r.counting(ctx)
+	r, tokenizerErr := r.checkTokenizer(ctx)
 	var a *answer
 	in, err := r.gather(ctx, job, ref, o, 0, budget)
 	if err == nil {
 		a, err = r.answer(ctx, job, ref, in, budget)
 	}
-	if err = cmp.Or(uncounted(), err); err != nil || a == nil {
+	if err = cmp.Or(tokenizerErr(), err); err != nil || a == nil {
 		return Result{}, err
 	}
 	p := product{text: a.archive.Text(), in: in, o: o, answer: a, expires: r.retention.From(job.Now())}

@@ -55,20 +55,5 @@ func leaks(what string) error { return fmt.Errorf("distill: %s: %w", what, memor
 
 // hostFailed is the error of a part of the host; that of the caller's context stays as it is.
 func hostFailed(ctx context.Context, part string, err error) error {
-	if err == nil || err == ctx.Err() {
-		return err
-	}
-	return &failed{memory.ErrInternal, hostcall.Describe(part, err), err}
+	return hostcall.Failed(ctx, part, err, func(detail string, cause error) error { return memory.ErrInternal.In("distill", detail, cause) })
 }
-
-// failed wraps what a host's own part said: its text stays out of ours.
-type failed struct {
-	kind  error
-	what  string
-	cause error
-}
-
-func (e *failed) Error() string        { return "distill: " + e.what }
-func (e *failed) Is(target error) bool { return target == e.kind }
-func (e *failed) Unwrap() error        { return e.cause }
-func (e *failed) Code() memory.Code    { return memory.CodeOf(e.kind) }

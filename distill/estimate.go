@@ -63,7 +63,7 @@ func split(text string, add func(piece int)) {
 			}
 		}
 		s := splitter{add: add, text: text[:end]}
-		s.look()
+		s.detectLanguage()
 		s.split()
 		text = text[end:]
 	}

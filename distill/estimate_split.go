@@ -131,8 +131,8 @@ type splitter struct {
 	code bool
 }
 
-// look counts the letters that tell languages apart.
-func (s *splitter) look() {
+// detectLanguage sets what the letters of the text say of its language.
+func (s *splitter) detectLanguage() {
 	var ascii, narrow, finnish, wide, vietnamese int
 	for _, r := range s.text {
 		switch {

@@ -50,12 +50,12 @@ func (Extractive) Summarize(ctx context.Context, req Request) ([]Item, error) {
 			return nil, err
 		}
 		kept := items
-		text, err := whole(req, &kept)
+		text, err := joinRedacted(req, &kept)
 		if err != nil {
 			return nil, err
 		}
 		// Costs of items need not add up to that of their text.
-		if req.within(text) {
+		if req.fits(text) {
 			return kept, nil
 		}
 		items = items[:len(items)-1]

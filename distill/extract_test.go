@@ -256,12 +256,12 @@ func TestR5_SettleCoversTheEscapedForm(t *testing.T) {
 	const secret = `a\nb-secret`
 	redact := func(s string) (string, error) { return strings.ReplaceAll(s, secret, "[REDACTED:s]"), nil }
 	for _, text := range []string{"x a\nb-secret y", `x a\nb-secret y`, "clean \"quoted\"\n"} {
-		got, err := settle(redact, text)
+		got, err := redactFully(redact, text)
 		require.NoError(t, err)
 		require.NotContains(t, escaped(got), secret)
 		require.NotContains(t, got, secret)
 	}
 	odd := func(s string) (string, error) { return s + `"`, nil } // never settles
-	_, err := settle(odd, "x")
+	_, err := redactFully(odd, "x")
 	require.Error(t, err)
 }

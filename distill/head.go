@@ -73,7 +73,7 @@ func (h head) announcement() events.Record {
 }
 
 // xor of the digests of its lines, no two of which are equal, tells whether an index changed,
-// and gains a line without a look at the others.
+// and gains a line without reading the others.
 func (d Digest) xor(o Digest) Digest {
 	for i := range d {
 		d[i] ^= o[i]

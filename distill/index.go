@@ -123,22 +123,22 @@ func (r *Runner) LoadIndex(ctx context.Context, job *memory.Job, mem memory.Read
 	return lines, nil
 }
 
-// kept is an archive's document without its value.
-type kept struct {
+// storedArchive is an archive's document without its value.
+type storedArchive struct {
 	memory.Document
 	address Digest
 }
 
 // archives yields the archives of a ref, or with an empty ref those of all refs.
-func archives(ctx context.Context, job *memory.Job, ref string) iter.Seq2[kept, error] {
-	return func(yield func(kept, error) bool) {
+func archives(ctx context.Context, job *memory.Job, ref string) iter.Seq2[storedArchive, error] {
+	return func(yield func(storedArchive, error) bool) {
 		q := memory.DocumentQuery{EveryRef: ref == "", Kind: archiveKind, Bare: true}
 		for d, err := range job.Documents(ctx, ref, q) {
 			address, malformed := ParseDigest(d.Group)
 			if err == nil && malformed != nil {
 				continue // no archive of this package
 			}
-			if !yield(kept{d, address}, err) || err != nil {
+			if !yield(storedArchive{d, address}, err) || err != nil {
 				return
 			}
 		}

@@ -69,7 +69,7 @@ func (r *Runner) gather(ctx context.Context, job *memory.Job, ref string, o Opti
 			in.outputs = append(in.outputs, out)
 			continue
 		}
-		takes, err := o.takes(e)
+		takes, err := o.selects(e)
 		if err != nil {
 			return nil, err
 		}
@@ -81,13 +81,13 @@ func (r *Runner) gather(ctx context.Context, job *memory.Job, ref string, o Opti
 		in.left = len(picked) - limit
 		picked = picked[in.left:] // the oldest: the newer ones have a next time
 	}
-	weights, err := weigh(ctx, job, ref)
+	weights, err := corroborations(ctx, job, ref)
 	if err != nil {
 		return nil, err
 	}
 	archives := map[string]Digest{}
 	if o.Recursive {
-		earlier, err := in.recursion(picked, o)
+		earlier, err := in.earlierOutputs(picked, o)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +126,8 @@ func (r *Runner) gather(ctx context.Context, job *memory.Job, ref string, o Opti
 	return in, nil
 }
 
-func (o *Options) takes(e memory.Entry) (bool, error) {
+// selects reports whether an entry is a source.
+func (o *Options) selects(e memory.Entry) (bool, error) {
 	if o.Tag != "" && !slices.Contains(e.Tags, o.Tag) {
 		return false, nil
 	}
@@ -139,10 +140,10 @@ func (o *Options) takes(e memory.Entry) (bool, error) {
 	return selected, hostFailed(context.Background(), part, err)
 }
 
-// recursion gives the earlier outputs that are sources. One that was made from
+// earlierOutputs returns the earlier outputs that are sources. One that was made from
 // outputs says nothing that is not there, as long as all of its sources are: taking
 // it in would make another archive each time.
-func (in *input) recursion(picked []memory.Entry, o Options) ([]outputEntry, error) {
+func (in *input) earlierOutputs(picked []memory.Entry, o Options) ([]outputEntry, error) {
 	there, outputs := map[string]bool{}, map[string]bool{}
 	for _, e := range picked {
 		there[e.ID] = true
@@ -152,19 +153,19 @@ func (in *input) recursion(picked []memory.Entry, o Options) ([]outputEntry, err
 	}
 	var taken []outputEntry
 	for _, out := range slices.Backward(in.outputs) { // oldest first
-		takes, err := o.takes(out.Entry)
+		takes, err := o.selects(out.Entry)
 		if err != nil {
 			return nil, err
 		}
 		if !takes {
 			continue
 		}
-		again, whole := false, true
+		fromOutputs, whole := false, true
 		for _, id := range out.Sources {
-			again = again || outputs[id]
+			fromOutputs = fromOutputs || outputs[id]
 			whole = whole && there[id]
 		}
-		if again && whole {
+		if fromOutputs && whole {
 			continue
 		}
 		there[out.ID] = true
@@ -224,8 +225,8 @@ func (in *input) ids() []string {
 	return ids
 }
 
-// weigh counts, for each entry, those that were merged into it, directly or not.
-func weigh(ctx context.Context, job *memory.Job, ref string) (map[string]int, error) {
+// corroborations counts, for each entry, those that were merged into it, directly or not.
+func corroborations(ctx context.Context, job *memory.Job, ref string) (map[string]int, error) {
 	into := map[string]string{}
 	gone := map[string]bool{}
 	for rec, err := range job.History(ctx, ref) {
@@ -240,14 +241,14 @@ func weigh(ctx context.Context, job *memory.Job, ref string) (map[string]int, er
 	weights := map[string]int{}
 	for id := range into {
 		if !gone[id] {
-			weights[endOf(id, into)]++
+			weights[headOf(id, into)]++
 		}
 	}
 	return weights, nil
 }
 
-// endOf follows merges to their end, and makes the way shorter for the next.
-func endOf(id string, into map[string]string) string {
+// headOf follows merges to their end, and shortens the path for the next call.
+func headOf(id string, into map[string]string) string {
 	for {
 		next, merged := into[id]
 		if !merged {

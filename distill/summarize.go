@@ -59,8 +59,8 @@ func join(items []Item) string {
 	return strings.Join(texts, "\n")
 }
 
-// within reports whether a text keeps to the limits.
-func (q *Request) within(text string) bool {
+// fits reports whether a text keeps to the limits.
+func (q *Request) fits(text string) bool {
 	return len(text) <= q.MaxBytes && (q.MaxTokens == 0 || q.Count(text) <= q.MaxTokens)
 }
 
@@ -69,7 +69,7 @@ func (q *Request) within(text string) bool {
 func (r *Runner) summarize(ctx context.Context, job *memory.Job, in *input, maxTokens int) (items []Item, fallback bool, err error) {
 	req := r.request(ctx, job, in, maxTokens)
 	if _, ok := r.cfg.Summarizer.(Extractive); !ok {
-		items, err := r.ask(ctx, req)
+		items, err := r.callSummarizer(ctx, req)
 		if err != nil || len(items) > 0 {
 			return items, false, err
 		}
@@ -82,13 +82,13 @@ func (r *Runner) summarize(ctx context.Context, job *memory.Job, in *input, maxT
 func (r *Runner) request(ctx context.Context, job *memory.Job, in *input, maxTokens int) Request {
 	return Request{
 		Sources: in.sources, MaxTokens: maxTokens, MaxBytes: r.cfg.MaxOutputBytes, Count: r.cfg.Tokenizer.Count,
-		Redact: func(text string) (string, error) { return settle(redacting(ctx, job), text) },
+		Redact: func(text string) (string, error) { return redactFully(redacting(ctx, job), text) },
 	}
 }
 
-// ask calls the host's summarizer and returns what can be used of its answer: all of
+// callSummarizer calls the host's summarizer and returns what can be used of its answer: all of
 // it or nothing.
-func (r *Runner) ask(ctx context.Context, req Request) ([]Item, error) {
+func (r *Runner) callSummarizer(ctx context.Context, req Request) ([]Item, error) {
 	own := req
 	own.Sources = slices.Clone(req.Sources)
 	const part = "the summarizer"
@@ -118,8 +118,8 @@ func (r *Runner) ask(ctx context.Context, req Request) ([]Item, error) {
 			items = append(items, Item{sortedIDs(it.Sources), text})
 		}
 	}
-	text, err := whole(req, &items)
-	if err != nil || len(items) == 0 || !req.within(text) {
+	text, err := joinRedacted(req, &items)
+	if err != nil || len(items) == 0 || !req.fits(text) {
 		return nil, err
 	}
 	return items, nil
@@ -129,9 +129,9 @@ func sortedIDs(ids []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(ids)))
 }
 
-// whole returns the joined text. If redaction finds something only across items,
+// joinRedacted returns the joined text. If redaction finds something only across items,
 // they become one.
-func whole(req Request, items *[]Item) (string, error) {
+func joinRedacted(req Request, items *[]Item) (string, error) {
 	text := join(*items)
 	clean, err := req.Redact(text)
 	if err != nil {
@@ -162,9 +162,9 @@ func redacting(ctx context.Context, job *memory.Job) func(string) (string, error
 	}
 }
 
-// settle redacts text until neither it nor its form inside a JSON string, in which
+// redactFully redacts text until neither it nor its form inside a JSON string, in which
 // an archive holds it, has anything more to redact.
-func settle(redact func(string) (string, error), text string) (string, error) {
+func redactFully(redact func(string) (string, error), text string) (string, error) {
 	for range 4 {
 		clean, err := redact(text)
 		if err != nil {
@@ -174,14 +174,14 @@ func settle(redact func(string) (string, error), text string) (string, error) {
 			return clean, nil // nothing to escape
 		}
 		inner := escaped(clean)
-		again, err := redact(inner)
+		twice, err := redact(inner)
 		if err != nil {
 			return "", err
 		}
-		if again == inner {
+		if twice == inner {
 			return clean, nil
 		}
-		if json.Unmarshal([]byte(`"`+again+`"`), &text) != nil {
+		if json.Unmarshal([]byte(`"`+twice+`"`), &text) != nil {
 			break
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-// contained is the host's tokenizer for one attempt of a pass. After a call that failed it calls
-// no more: the attempt looks at err before it relies on a count.
-type contained struct {
+// checkedTokenizer is the host's tokenizer for one attempt of a pass. After a call that failed it calls
+// no more: the attempt checks err before it relies on a count.
+type checkedTokenizer struct {
 	Tokenizer
 	ctx context.Context // of the attempt; a summarizer that outlives it counts no more
 
@@ -20,25 +20,25 @@ type contained struct {
 
 const theTokenizer = "the tokenizer"
 
-// counting returns the runner with its tokenizer contained for an attempt, and what tells
-// why that failed.
-func (r *Runner) counting(ctx context.Context) (*Runner, func() error) {
+// checkTokenizer returns the runner with a [checkedTokenizer] for an attempt, and a function that
+// returns why the tokenizer failed.
+func (r *Runner) checkTokenizer(ctx context.Context) (*Runner, func() error) {
 	if _, own := r.cfg.Tokenizer.(Estimator); own {
 		return r, func() error { return nil }
 	}
-	c := &contained{Tokenizer: r.cfg.Tokenizer, ctx: ctx}
+	c := &checkedTokenizer{Tokenizer: r.cfg.Tokenizer, ctx: ctx}
 	within := *r
 	within.cfg.Tokenizer = c
 	return &within, c.err
 }
 
-func (c *contained) err() error {
+func (c *checkedTokenizer) err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.failed
 }
 
-func (c *contained) note(err error) {
+func (c *checkedTokenizer) recordError(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.failed == nil {
@@ -47,18 +47,18 @@ func (c *contained) note(err error) {
 }
 
 // Count counts nothing once a call has failed.
-func (c *contained) Count(text string) int {
+func (c *checkedTokenizer) Count(text string) int {
 	if c.err() != nil {
 		return 0
 	}
 	n, err := hostcall.Call(c.ctx, theTokenizer, memory.PluginTimeout, func(context.Context) (int, error) { return c.Tokenizer.Count(text), nil })
-	c.note(err)
+	c.recordError(err)
 	return n
 }
 
 // Name is called in place.
-func (c *contained) Name() string {
+func (c *checkedTokenizer) Name() string {
 	name, err := hostcall.Inline(theTokenizer, func() (string, error) { return c.Tokenizer.Name(), nil })
-	c.note(err)
+	c.recordError(err)
 	return name
 }

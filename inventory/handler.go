@@ -45,8 +45,8 @@ type Handler struct {
 }
 
 var (
-	errForbidden = &wire.Error{Code: memory.CodeForbidden, Message: "the caller has no tenant here"}
-	errNotFound  = &wire.Error{Code: memory.CodeNotFound, Message: "there is no such agent"}
+	errForbidden = &wire.Error{Kind: memory.CodeForbidden, Message: "the caller has no tenant here"}
+	errNotFound  = &wire.Error{Kind: memory.CodeNotFound, Message: "there is no such agent"}
 )
 
 // ServeHTTP answers a request.

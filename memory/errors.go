@@ -86,8 +86,8 @@ func both(a, b error) error {
 	return errors.Join(a, b)
 }
 
-// shape turns what a store said into what this package returns:
-// an *driver.Error, or the error of a context as it is.
+// shape turns what a store said into what this package returns: an *driver.Error of this
+// package, or the error of a context as it is.
 func shape(err error) error { return shapeOf("the store", err) }
 
 // shapeOf is shape for what a part of the host said.
@@ -95,8 +95,10 @@ func shapeOf(part string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if e := (*driver.Error)(nil); errors.As(err, &e) {
-		return e
+	for e, in := (*driver.Error)(nil), err; errors.As(in, &e); in = e.Unwrap() {
+		if e.Package() == "" {
+			return e
+		}
 	}
 	kinds := []*driver.Kind{ErrNotFound, ErrValidation, ErrSecretLeakage, ErrConflict, ErrSnapshotUnavailable, ErrNotProvided, ErrOutcomeUnknown, ErrStorageLimit, ErrBacklog, ErrInternal}
 	for _, kind := range kinds {

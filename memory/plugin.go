@@ -15,17 +15,11 @@ const PluginTimeout = 30 * time.Second
 // named asks a part of the host for a name, in place.
 func named(part string, name func() string) (string, error) {
 	is, err := hostcall.Inline(part, func() (string, error) { return name(), nil })
-	if err != nil {
-		return "", failWith(ErrInternal, hostcall.Describe(part, err), err)
-	}
-	return is, nil
+	return is, hostFailed(context.Background(), part, err)
 }
 
 // hostFailed is the error of a call of a part of the host: that of the caller's context as
 // it is, and any other as [ErrInternal] that names the part.
 func hostFailed(ctx context.Context, part string, err error) error {
-	if err == ctx.Err() {
-		return err
-	}
-	return failWith(ErrInternal, hostcall.Describe(part, err), err)
+	return hostcall.Failed(ctx, part, err, func(detail string, cause error) error { return failWith(ErrInternal, detail, cause) })
 }

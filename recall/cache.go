@@ -10,11 +10,11 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-// cached is the index of a ref. Who has the turn may look at it and change it.
+// cached is the index of a ref. The holder of its lock may read and change it.
 type cached struct {
-	scope memory.Scope
-	bytes int64 // as the ranker has counted them, under its own lock
-	turn  chan struct{}
+	scope  memory.Scope
+	bytes  int64 // as the ranker has counted them, under its own lock
+	locked chan struct{}
 
 	index *index
 	built int          // entries of the index when it was made
@@ -23,10 +23,10 @@ type cached struct {
 	view  *memory.View // that view
 }
 
-// wait takes the turn.
-func (c *cached) wait(ctx context.Context) error {
+// lock takes the lock of the index.
+func (c *cached) lock(ctx context.Context) error {
 	select {
-	case c.turn <- struct{}{}:
+	case c.locked <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -38,10 +38,10 @@ func (c *cached) wait(ctx context.Context) error {
 // for who asks next.
 const buildTime = 10 * time.Minute
 
-// enter takes the turn at an index and makes it that of the newest view. The caller gives the
-// turn back by leave, unless there was an error.
-func (r *Ranker) enter(ctx context.Context, c *cached, newest *memory.View, name string) error {
-	if err := c.wait(ctx); err != nil {
+// lockCurrent locks an index and brings it up to date with the newest view. The caller unlocks it,
+// unless there was an error.
+func (r *Ranker) lockCurrent(ctx context.Context, c *cached, newest *memory.View, name string) error {
+	if err := c.lock(ctx); err != nil {
 		return err
 	}
 	if c.index != nil && c.name == name {
@@ -52,7 +52,7 @@ func (r *Ranker) enter(ctx context.Context, c *cached, newest *memory.View, name
 	go func() { // which goes on if the caller does not
 		defer cancel()
 		const part = "reading the ref"
-		err := fail(memory.ErrInternal, part+" did not return", nil) // unless it does
+		err := internal(part+" did not return", nil) // unless it does
 		whole := false
 		defer func() {
 			if !whole { // a store has panicked
@@ -72,13 +72,13 @@ func (r *Ranker) enter(ctx context.Context, c *cached, newest *memory.View, name
 	select {
 	case err := <-made:
 		if err != nil {
-			r.leave(c)
+			r.unlock(c)
 		}
 		return err
 	case <-ctx.Done():
 		go func() {
 			<-made
-			r.leave(c)
+			r.unlock(c)
 		}()
 		return ctx.Err()
 	}
@@ -90,7 +90,7 @@ func (r *Ranker) update(ctx context.Context, c *cached, newest *memory.View, nam
 	if c.index != nil && len(c.index.docs) < 2*c.built+1000 {
 		err := error(nil)
 		if c.name != name {
-			err = r.follow(ctx, c, newest)
+			err = r.applyChanges(ctx, c, newest)
 		}
 		if !errors.Is(err, memory.ErrSnapshotUnavailable) {
 			if err == nil {
@@ -99,7 +99,7 @@ func (r *Ranker) update(ctx context.Context, c *cached, newest *memory.View, nam
 			return err
 		}
 	}
-	s, err := r.read(ctx, newest)
+	s, err := r.buildIndex(ctx, newest)
 	if err != nil {
 		return err
 	}
@@ -107,8 +107,8 @@ func (r *Ranker) update(ctx context.Context, c *cached, newest *memory.View, nam
 	return nil
 }
 
-// read indexes a view.
-func (r *Ranker) read(ctx context.Context, v *memory.View) (*sight, error) {
+// buildIndex indexes a view.
+func (r *Ranker) buildIndex(ctx context.Context, v *memory.View) (*snapshot, error) {
 	x := newIndex()
 	for e, err := range v.Entries(ctx) {
 		if err != nil {
@@ -117,15 +117,15 @@ func (r *Ranker) read(ctx context.Context, v *memory.View) (*sight, error) {
 		x.docs[x.add(&e)].live = true
 	}
 	if model := r.model(); model != "" {
-		if err := x.learn(ctx, v, model); err != nil {
+		if err := x.loadVectors(ctx, v, model); err != nil {
 			return nil, err
 		}
 	}
-	return x.newest(v), nil
+	return x.newestSnapshot(v), nil
 }
 
-// follow takes in what has changed up to the newest view.
-func (r *Ranker) follow(ctx context.Context, c *cached, newest *memory.View) error {
+// applyChanges takes in what has changed up to the newest view.
+func (r *Ranker) applyChanges(ctx context.Context, c *cached, newest *memory.View) error {
 	_, later, earlier, err := newest.Differs(ctx, c.name)
 	if err != nil {
 		return err
@@ -147,14 +147,14 @@ func (r *Ranker) follow(ctx context.Context, c *cached, newest *memory.View) err
 		c.index.setLive(c.index.add(&entries[i]), true)
 	}
 	if model := r.model(); model != "" {
-		return c.index.learn(ctx, newest, model)
+		return c.index.loadVectors(ctx, newest, model)
 	}
 	return nil
 }
 
-// sight is what a view shows of the index, which is that of the newest view. Entries never
+// snapshotOf returns what a view shows of the index, which is that of the newest view. Entries never
 // change: only those are read of which the index does not know whether the view shows them.
-func (c *cached) sight(ctx context.Context, v *memory.View) (*sight, error) {
+func (c *cached) snapshotOf(ctx context.Context, v *memory.View) (*snapshot, error) {
 	own, later, earlier, err := v.Differs(ctx, c.name)
 	if err != nil {
 		return nil, err
@@ -180,9 +180,9 @@ func (c *cached) sight(ctx context.Context, v *memory.View) (*sight, error) {
 	for i := range entries {
 		shown[c.index.add(&entries[i])] = true
 	}
-	s := c.index.newest(v)
+	s := c.index.newestSnapshot(v)
 	if len(shown) == 0 {
 		return s, nil
 	}
-	return s.differing(shown), nil
+	return s.with(shown), nil
 }

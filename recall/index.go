@@ -22,7 +22,7 @@ type index struct {
 	dimensions int               // of the vectors, if there are any
 	batches    int               // of vectors that the index has
 
-	last *sight // of the newest view, at some instant
+	last *snapshot // of the newest view, at some instant
 }
 
 // doc is an entry.
@@ -40,8 +40,8 @@ type posting struct {
 	weight float32
 }
 
-// exactly stands before a tag as it is, which no word begins with.
-const exactly = "\x00"
+// exactPrefix stands before a tag as it is, which no word begins with.
+const exactPrefix = "\x00"
 
 // tagWeight is how much a word in a tag counts, against one of the content.
 const tagWeight = 2
@@ -75,7 +75,7 @@ func (x *index) add(e *memory.Entry) uint32 {
 		}
 	}
 	for _, tag := range e.Tags {
-		count[exactly+tag] = 0 // for the filter: it weighs nothing
+		count[exactPrefix+tag] = 0 // for the filter: it weighs nothing
 	}
 	for t, weight := range count {
 		list, known := x.terms[t]
@@ -94,7 +94,7 @@ func (x *index) add(e *memory.Entry) uint32 {
 	if v, waits := x.waiting[d.id]; waits {
 		delete(x.waiting, d.id)
 		x.bytes -= int64(len(v.coords)) + perVector
-		x.place(d.id, v)
+		x.setVector(d.id, v)
 	}
 	return n
 }
@@ -157,8 +157,8 @@ func (x *index) setLive(n uint32, live bool) {
 	}
 }
 
-// sight is what a view shows of an index.
-type sight struct {
+// snapshot is what a view shows of an index.
+type snapshot struct {
 	*index
 	at     int64
 	opened int64  // when the view was, for its vectors; 0 for live memory
@@ -170,8 +170,8 @@ type sight struct {
 
 func (d *doc) expired(at int64) bool { return d.expires != 0 && at >= d.expires }
 
-// newest is what the newest view shows at an instant.
-func (x *index) newest(v *memory.View) *sight {
+// newestSnapshot is what the newest view shows at an instant.
+func (x *index) newestSnapshot(v *memory.View) *snapshot {
 	at, opened := v.At().UnixMilli(), int64(0)
 	if !v.Opened().IsZero() {
 		opened = v.Opened().UnixMilli()
@@ -181,7 +181,7 @@ func (x *index) newest(v *memory.View) *sight {
 		s.at, s.opened = at, opened
 		return &s
 	}
-	s := &sight{index: x, at: at, opened: opened, until: math.MaxInt64, shown: make([]bool, len(x.docs))}
+	s := &snapshot{index: x, at: at, opened: opened, until: math.MaxInt64, shown: make([]bool, len(x.docs))}
 	for n := range x.docs {
 		d := &x.docs[n]
 		if !d.live || d.expired(at) {
@@ -196,8 +196,8 @@ func (x *index) newest(v *memory.View) *sight {
 	return s
 }
 
-// differing is the same sight, but for some entries.
-func (s *sight) differing(shown map[uint32]bool) *sight {
+// with returns the same snapshot, but for some entries.
+func (s *snapshot) with(shown map[uint32]bool) *snapshot {
 	other := *s
 	other.shown = slices.Clone(s.shown)
 	for n, is := range shown {
@@ -206,7 +206,7 @@ func (s *sight) differing(shown map[uint32]bool) *sight {
 	return &other
 }
 
-func (s *sight) show(n uint32, is bool) {
+func (s *snapshot) show(n uint32, is bool) {
 	if s.shown[n] == is {
 		return
 	}

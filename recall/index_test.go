@@ -151,16 +151,16 @@ func TestMaxBytesHoldsForEmptyRefs(t *testing.T) {
 func TestMaxBytesCountsOnlyWhatIsKept(t *testing.T) {
 	r := made(Config{MaxBytes: 10_000})
 	ask := func(ref string, bytes int64) *cached {
-		c := r.of(memory.Scope{Tenant: "acme", Ref: ref})
-		require.NoError(t, c.wait(context.Background()))
+		c := r.indexOf(memory.Scope{Tenant: "acme", Ref: ref})
+		require.NoError(t, c.lock(context.Background()))
 		c.index = newIndex()
 		c.index.bytes = bytes
 		return c
 	}
 	old := ask("m", 8000)
-	r.leave(ask("other", 9000)) // lets go of m
-	r.leave(ask("m", 10))
-	r.leave(old)
+	r.unlock(ask("other", 9000)) // lets go of m
+	r.unlock(ask("m", 10))
+	r.unlock(old)
 	require.Equal(t, r.count(), r.bytes)
 }
 

@@ -62,7 +62,7 @@ func headAt(ctx context.Context, v *memory.View, model string) (d memory.Documen
 			err = json.Unmarshal(d.Value, &h)
 		}
 		if err != nil || h.Format != 1 || h.Dimensions <= 0 || h.Dimensions > maxDimensions {
-			err = fail(memory.ErrInternal, "the head of the vectors cannot be read, is damaged or of a later release", err)
+			err = internal("the head of the vectors cannot be read, is damaged or of a later release", err)
 		}
 		return d, h, err
 	}
@@ -78,7 +78,7 @@ func (r *Ranker) embed(ctx context.Context, texts []string, dimensions int) ([]v
 		return nil, hostFailed(ctx, theEmbedder, err)
 	}
 	if len(answer) != len(texts) {
-		return nil, fail(memory.ErrInternal, "the embedder gave another number of vectors than texts", nil)
+		return nil, internal("the embedder gave another number of vectors than texts", nil)
 	}
 	vectors := make([]vector, len(answer))
 	for i, floats := range answer {
@@ -86,25 +86,25 @@ func (r *Ranker) embed(ctx context.Context, texts []string, dimensions int) ([]v
 			dimensions = len(floats)
 		}
 		if len(floats) != dimensions {
-			return nil, fail(memory.ErrInternal, "the embedder gave vectors of different dimensions under one model", nil)
+			return nil, internal("the embedder gave vectors of different dimensions under one model", nil)
 		}
 		var ok bool
 		if vectors[i], ok = rounded(floats); !ok {
-			return nil, fail(memory.ErrInternal, "the embedder gave a vector without a direction", nil)
+			return nil, internal("the embedder gave a vector without a direction", nil)
 		}
 	}
 	return vectors, nil
 }
 
-// meant is the vector of a question, without the tenant's secrets.
-func (r *Ranker) meant(ctx context.Context, tenant, text string) (*vector, error) {
+// embedQuestion returns the vector of a question, without the tenant's secrets.
+func (r *Ranker) embedQuestion(ctx context.Context, tenant, text string) (*vector, error) {
 	text, err := hostcall.Call(ctx, theSource, memory.PluginTimeout, func(ctx context.Context) (string, error) {
 		secrets, err := r.cfg.Redactor(ctx, tenant)
 		if err != nil {
-			return "", err
+			return "", hostFailed(ctx, theSource, err)
 		}
 		if secrets == nil {
-			return "", fail(memory.ErrInternal, noSecrets, nil)
+			return "", internal(noSecrets, nil)
 		}
 		if c, ok := secrets.(io.Closer); ok {
 			defer c.Close()
@@ -115,12 +115,15 @@ func (r *Ranker) meant(ctx context.Context, tenant, text string) (*vector, error
 			if known := interface{ ContentFree() string }(nil); errors.As(err, &known) {
 				reason = known.ContentFree()
 			}
-			err = fail(memory.ErrSecretLeakage, reason, err)
+			err = memory.ErrSecretLeakage.In(pkg, reason, err)
 		}
 		return clean, err
 	})
+	if hostcall.Misbehaved(err) {
+		err = hostFailed(ctx, theSource, err)
+	}
 	if err != nil {
-		return nil, hostFailed(ctx, theSource, err)
+		return nil, err
 	}
 	vectors, err := r.embed(ctx, []string{text}, 0)
 	if err != nil {
@@ -131,10 +134,10 @@ func (r *Ranker) meant(ctx context.Context, tenant, text string) (*vector, error
 
 const noSecrets = "Config.Redactor returned nil: give an empty registry, redact.New, if there are no secrets"
 
-// learn takes in the vectors that were made since the index looked last: batch by batch, or
+// loadVectors reads the vectors that were made since the index read them last: batch by batch, or
 // all at once if it has none yet. Those of entries that it does not have are kept until it has
 // them.
-func (x *index) learn(ctx context.Context, v *memory.View, model string) error {
+func (x *index) loadVectors(ctx context.Context, v *memory.View, model string) error {
 	_, h, err := headAt(ctx, v, model)
 	if err != nil {
 		return err
@@ -156,15 +159,15 @@ func (x *index) learn(ctx context.Context, v *memory.View, model string) error {
 			}
 		}
 		for id, vec := range found {
-			x.place(id, vec)
+			x.setVector(id, vec)
 		}
 		x.batches, x.dimensions = next, h.Dimensions
 	}
 	return nil
 }
 
-// place puts a vector where it belongs, or keeps it until its entry comes.
-func (x *index) place(id string, v vector) {
+// setVector sets the vector of an entry, or keeps it until the entry is indexed.
+func (x *index) setVector(id string, v vector) {
 	n, known := x.number[id]
 	if !known {
 		x.bytes += int64(len(v.coords)-len(x.waiting[id].coords)) + perVector
@@ -181,7 +184,7 @@ func (x *index) place(id string, v vector) {
 
 // vectorOf is the vector of an entry in views that were opened at an instant, 0 for live
 // memory; nil if there is none.
-func (s *sight) vectorOf(n uint32) *vector {
+func (s *snapshot) vectorOf(n uint32) *vector {
 	if int(n) >= len(s.vectors) {
 		return nil
 	}
@@ -194,7 +197,7 @@ func (s *sight) vectorOf(n uint32) *vector {
 
 // nearest ranks the entries that have a vector by how near they are to a question, leaves
 // out those that point away from it, and returns the first of them that keep lets through.
-func (s *sight) nearest(asked *vector, limit int, keep func(uint32) bool) []hit {
+func (s *snapshot) nearest(asked *vector, limit int, keep func(uint32) bool) []hit {
 	var top []hit
 	if asked == nil || len(asked.coords) != s.dimensions {
 		return nil
@@ -219,11 +222,11 @@ const depth = memory.MaxListLimit
 
 // fuse ranks by two rankings at once, by reciprocal rank: an entry counts 1/(60+its place) in
 // each of them.
-func (s *sight) fuse(limit int, rankings ...[]hit) []hit {
+func (s *snapshot) fuse(limit int, rankings ...[]hit) []hit {
 	scores := map[uint32]float64{}
 	for _, ranking := range rankings {
-		for place, h := range ranking {
-			scores[h.doc] += 1 / float64(60+place+1)
+		for rank, h := range ranking {
+			scores[h.doc] += 1 / float64(60+rank+1)
 		}
 	}
 	fused := make([]hit, 0, len(scores))

@@ -61,7 +61,7 @@ type hit struct {
 // best ranks the entries that have any term of the question, and returns the first of
 // them that keep lets through. It looks only at what the view shows, so that the same view
 // gives the same scores whatever else the index holds.
-func (s *sight) best(q question, limit int, keep func(uint32) bool) []hit {
+func (s *snapshot) best(q question, limit int, keep func(uint32) bool) []hit {
 	if s.n == 0 || limit <= 0 {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (s *sight) best(q question, limit int, keep func(uint32) bool) []hit {
 }
 
 // insert puts a hit in its place among the first of a ranking.
-func (s *sight) insert(top []hit, h hit, limit int) []hit {
+func (s *snapshot) insert(top []hit, h hit, limit int) []hit {
 	i, _ := slices.BinarySearchFunc(top, h, s.before)
 	if i < limit {
 		top = slices.Insert(top[:min(len(top), limit-1)], i, h)
@@ -122,7 +122,7 @@ func (s *sight) insert(top []hit, h hit, limit int) []hit {
 }
 
 // before orders hits: the better first, and the newer of two that are as good.
-func (s *sight) before(a, b hit) int {
+func (s *snapshot) before(a, b hit) int {
 	if c := cmp.Compare(b.score, a.score); c != 0 {
 		return c
 	}
@@ -130,7 +130,7 @@ func (s *sight) before(a, b hit) int {
 }
 
 // newer orders entries as a list does.
-func (s *sight) newer(a, b uint32) int {
+func (s *snapshot) newer(a, b uint32) int {
 	x, y := &s.docs[a], &s.docs[b]
 	if c := cmp.Compare(y.created, x.created); c != 0 {
 		return c

@@ -53,9 +53,9 @@ type Ranker struct {
 func New(cfg Config) (*Ranker, error) {
 	switch {
 	case cfg.MaxBytes < 0:
-		return nil, fail(memory.ErrValidation, "Config.MaxBytes is below zero: 0 means the default", nil)
+		return nil, invalid("Config.MaxBytes is below zero: 0 means the default")
 	case cfg.Embedder != nil && cfg.Redactor == nil:
-		return nil, fail(memory.ErrValidation, "Config.Embedder needs Config.Redactor, since the model sees redacted text only", nil)
+		return nil, invalid("Config.Embedder needs Config.Redactor, since the model sees redacted text only")
 	}
 	if cfg.MaxBytes == 0 {
 		cfg.MaxBytes = DefaultMaxBytes
@@ -105,52 +105,52 @@ func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]m
 	var near *vector
 	if r.model() != "" && q.Rank != "lexical" && strings.TrimSpace(q.Text) != "" {
 		var err error
-		if near, err = r.meant(ctx, v.Scope().Tenant, q.Text); err != nil {
+		if near, err = r.embedQuestion(ctx, v.Scope().Tenant, q.Text); err != nil {
 			return nil, err
 		}
 	}
 	if len(asked.terms) == 0 && near == nil {
 		return nil, nil
 	}
-	s, leave, err := r.look(ctx, v)
+	s, unlock, err := r.snapshotOf(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer unlock()
 	if near != nil && s.dimensions != 0 && len(near.coords) != s.dimensions {
-		return nil, fail(memory.ErrInternal, "the embedder gave vectors of different dimensions under one model", nil)
+		return nil, internal("the embedder gave vectors of different dimensions under one model", nil)
 	}
 	return s.answer(asked, near, q), nil
 }
 
-// look returns what a view shows, and a function to call when the answer is made.
-func (r *Ranker) look(ctx context.Context, v *memory.View) (s *sight, leave func(), err error) {
+// snapshotOf returns what a view shows, and a function to call when the answer is made.
+func (r *Ranker) snapshotOf(ctx context.Context, v *memory.View) (s *snapshot, unlock func(), err error) {
 	newest, name, err := v.Newest(ctx)
 	if err == nil {
-		s, leave, err = r.lookCached(ctx, v, newest, name)
+		s, unlock, err = r.cachedSnapshot(ctx, v, newest, name)
 	}
 	if errors.Is(err, memory.ErrNotProvided) || errors.Is(err, memory.ErrSnapshotUnavailable) {
 		// Nobody knows what has changed, or not any more: this answer is made without a cache.
-		s, err = r.read(ctx, v)
-		leave = func() {}
+		s, err = r.buildIndex(ctx, v)
+		unlock = func() {}
 	}
-	return s, leave, err
+	return s, unlock, err
 }
 
-func (r *Ranker) lookCached(ctx context.Context, v, newest *memory.View, name string) (s *sight, leave func(), err error) {
-	c := r.of(v.Scope())
-	if err := r.enter(ctx, c, newest, name); err != nil {
+func (r *Ranker) cachedSnapshot(ctx context.Context, v, newest *memory.View, name string) (s *snapshot, unlock func(), err error) {
+	c := r.indexOf(v.Scope())
+	if err := r.lockCurrent(ctx, c, newest, name); err != nil {
 		return nil, nil, err
 	}
 	defer func() {
-		if leave == nil { // there is no answer to make; a store may have panicked
-			r.leave(c)
+		if unlock == nil { // there is no answer to make; a store may have panicked
+			r.unlock(c)
 		}
 	}()
-	if s, err = c.sight(ctx, v); err != nil {
+	if s, err = c.snapshotOf(ctx, v); err != nil {
 		return nil, nil, err
 	}
-	return s, func() { r.leave(c) }, nil
+	return s, func() { r.unlock(c) }, nil
 }
 
 // Sweep brings every index up to date, so that what was erased leaves it also where nobody
@@ -166,13 +166,14 @@ func (r *Ranker) Sweep(ctx context.Context) error {
 	r.mu.Unlock()
 	var failed []error
 	for _, c := range all {
-		failed = append(failed, r.sweep(ctx, c))
+		failed = append(failed, r.refresh(ctx, c))
 	}
 	return errors.Join(failed...)
 }
 
-func (r *Ranker) sweep(ctx context.Context, c *cached) error {
-	if err := c.wait(ctx); err != nil {
+// refresh brings an index up to date, or drops it if that fails.
+func (r *Ranker) refresh(ctx context.Context, c *cached) error {
+	if err := c.lock(ctx); err != nil {
 		return err
 	}
 	view := c.view
@@ -183,32 +184,32 @@ func (r *Ranker) sweep(ctx context.Context, c *cached) error {
 		}
 	}
 	empty := c.index == nil
-	r.leave(c)
+	r.unlock(c)
 	if empty {
 		return nil
 	}
 	newest, name, err := view.Newest(ctx)
 	if err == nil {
-		err = r.enter(ctx, c, newest, name)
+		err = r.lockCurrent(ctx, c, newest, name)
 	}
 	if err == nil {
-		r.leave(c)
+		r.unlock(c)
 		return nil
 	}
-	if c.wait(ctx) == nil {
+	if c.lock(ctx) == nil {
 		c.index = nil
-		r.leave(c)
+		r.unlock(c)
 	}
 	return err
 }
 
 // answer ranks by the words that are asked, by meaning if there is a vector, and by both if
 // there are both; and says why.
-func (s *sight) answer(asked question, near *vector, q memory.Search) []memory.Hit {
+func (s *snapshot) answer(asked question, near *vector, q memory.Search) []memory.Hit {
 	keep := func(n uint32) bool {
 		created := s.docs[n].created
 		return (q.Since.IsZero() || created >= q.Since.UnixMilli()) && (q.Until.IsZero() || created < q.Until.UnixMilli()) &&
-			!slices.ContainsFunc(q.Tags, func(tag string) bool { return !s.has(n, exactly+tag) })
+			!slices.ContainsFunc(q.Tags, func(tag string) bool { return !s.has(n, exactPrefix+tag) })
 	}
 	// What no entry has is not looked for in each of them.
 	asked.terms = slices.DeleteFunc(asked.terms, func(t string) bool { return len(s.terms[t]) == 0 })
@@ -241,40 +242,40 @@ func (s *sight) answer(asked question, near *vector, q memory.Search) []memory.H
 	return hits
 }
 
-// of is the cached index of a ref, which becomes the last one asked.
-func (r *Ranker) of(s memory.Scope) *cached {
+// indexOf returns the cached index of a ref, which becomes the last one asked.
+func (r *Ranker) indexOf(s memory.Scope) *cached {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e, known := r.refs[s]; known {
 		r.order.MoveToFront(e)
 		return e.Value.(*cached)
 	}
-	c := &cached{scope: s, turn: make(chan struct{}, 1)}
+	c := &cached{scope: s, locked: make(chan struct{}, 1)}
 	r.refs[s] = r.order.PushFront(c)
 	return c
 }
 
-// leave gives back the turn at an index, counts what it takes now, and lets go of the refs that were asked
+// unlock unlocks an index, counts the bytes that it takes now, and evicts the refs that were asked
 // longest ago.
-func (r *Ranker) leave(c *cached) {
+func (r *Ranker) unlock(c *cached) {
 	now := int64(perRef + len(c.scope.Tenant) + len(c.scope.Ref))
 	if c.index != nil {
 		now += c.index.bytes
 	}
-	<-c.turn
+	<-c.locked
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if e, kept := r.refs[c.scope]; !kept || e.Value != c { // it was let go of, and is not counted
+	if e, kept := r.refs[c.scope]; !kept || e.Value != c { // it was evicted, and is not counted
 		return
 	}
 	r.bytes += now - c.bytes
 	c.bytes = now
 	for r.bytes > r.cfg.MaxBytes && r.order.Len() > 1 {
-		r.drop(r.order.Back())
+		r.evict(r.order.Back())
 	}
 }
 
-func (r *Ranker) drop(e *list.Element) {
+func (r *Ranker) evict(e *list.Element) {
 	c := r.order.Remove(e).(*cached)
 	delete(r.refs, c.scope)
 	r.bytes -= c.bytes

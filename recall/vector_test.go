@@ -116,7 +116,7 @@ func open(t testing.TB, dimensions int) (*Ranker, *memory.Bank, *memory.Job) {
 // known is how many vectors the index of a ref has, and of how many entries it has none to
 // place.
 func (r *Ranker) known(ref string) (placed, waiting int) {
-	c := r.of(memory.Scope{Tenant: "acme", Ref: ref})
+	c := r.indexOf(memory.Scope{Tenant: "acme", Ref: ref})
 	for _, v := range c.index.vectors {
 		if v.coords != nil {
 			placed++
@@ -151,7 +151,7 @@ func TestS3_ForgottenVectorsAreGone(t *testing.T) {
 		require.Equal(t, "tea", hits[0].Entry.Content)
 		placed, waiting := r.known("m")
 		require.Equal(t, [2]int{3, 1}, [2]int{placed, waiting}, name)
-		before := r.of(memory.Scope{Tenant: "acme", Ref: "m"}).index.bytes
+		before := r.indexOf(memory.Scope{Tenant: "acme", Ref: "m"}).index.bytes
 		_, err = b.Forget(ctx, "acme", "ann")
 		require.NoError(t, err)
 		for d, err := range job.Documents(ctx, "m", memory.DocumentQuery{Kind: vectorKind + mark("hashed")}) {
@@ -163,7 +163,7 @@ func TestS3_ForgottenVectorsAreGone(t *testing.T) {
 		require.NoError(t, touch(b, r))
 		placed, waiting = r.known("m")
 		require.Equal(t, [2]int{2, 0}, [2]int{placed, waiting}, name)
-		require.Less(t, r.of(memory.Scope{Tenant: "acme", Ref: "m"}).index.bytes, before-64)
+		require.Less(t, r.indexOf(memory.Scope{Tenant: "acme", Ref: "m"}).index.bytes, before-64)
 	}
 }
 
@@ -182,7 +182,7 @@ func BenchmarkVectors(b *testing.B) {
 		x.vectors = append(x.vectors, measured(0, coords))
 		shown[i] = true
 	}
-	s := &sight{index: x, shown: shown, n: n}
+	s := &snapshot{index: x, shown: shown, n: n}
 	start := time.Now()
 	for i := range b.N {
 		s.nearest(&x.vectors[i%n], depth, func(uint32) bool { return true })

@@ -14,10 +14,10 @@ func (e *Error) ContentFree() string { return e.text }
 // Is reports whether target is e, or [ErrClosed] for a registry that was never made.
 func (e *Error) Is(target error) bool { return target == e || e == errZero && target == ErrClosed }
 
-// ErrorCode is the protocol's code for the error: "secret_leakage" for a text that may not be
+// Code is the protocol's code for the error: "secret_leakage" for a text that may not be
 // written, "validation_error" for a bad call of Register. Who answers for several packages finds it
-// by errors.As and interface{ ErrorCode() string }, without an import of this one.
-func (e *Error) ErrorCode() string { return e.code }
+// by errors.As and interface{ Code() string }, without an import of this one.
+func (e *Error) Code() string { return e.code }
 
 // SecretFound reports whether the error tells that a text holds a secret, rather than that the
 // registry could not look.

@@ -9,12 +9,12 @@ import (
 )
 
 // coded is what a package that does not know this one looks for.
-type coded interface{ ErrorCode() string }
+type coded interface{ Code() string }
 
 func codeOf(err error) string {
 	var c coded
 	if errors.As(fmt.Errorf("host: %w", err), &c) {
-		return c.ErrorCode()
+		return c.Code()
 	}
 	return ""
 }

@@ -193,8 +193,8 @@ type faulty struct {
 
 type quoting struct{}
 
-func (quoting) Error() string     { return "canary: constraint violated by canary-content" }
-func (quoting) ErrorCode() string { return "canary_code" }
+func (quoting) Error() string { return "canary: constraint violated by canary-content" }
+func (quoting) Code() string  { return "canary_code" }
 
 func (f *faulty) fail() error {
 	if n := f.calls.Add(1); f.every > 0 && n%int64(f.every) == 0 {

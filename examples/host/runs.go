@@ -169,7 +169,7 @@ func (h *host) save(ctx context.Context, tenant string, doc *runDoc) error {
 	})
 }
 
-var errNoRun = &wire.Error{Code: memory.CodeNotFound, Message: "there is no such run"}
+var errNoRun = &wire.Error{Kind: memory.CodeNotFound, Message: "there is no such run"}
 
 // recover ends the runs that a killed process left under way: each log gets its terminal event. It
 // is for a host of one process, before it serves; several would each need to know its own runs.
@@ -262,7 +262,7 @@ func (h *host) fork(ctx context.Context, tenant, id string, fromSeq int64, mode 
 		return nil, err
 	}
 	if fromSeq < 0 || fromSeq > int64(len(recorded)) {
-		return nil, &wire.Error{Code: wire.CodeInvalidFromSeq, Message: "the run's log does not reach so far",
+		return nil, &wire.Error{Kind: wire.CodeInvalidFromSeq, Message: "the run's log does not reach so far",
 			Details: map[string]any{"fromSeq": fromSeq, "maxSeq": len(recorded) - 1}}
 	}
 	if source.Start == "" {
@@ -273,7 +273,7 @@ func (h *host) fork(ctx context.Context, tenant, id string, fromSeq int64, mode 
 		return nil, err
 	}
 	if reason != "" {
-		return nil, &wire.Error{Code: memory.CodeSnapshotUnavailable, Message: "memory as the run saw it is no longer available",
+		return nil, &wire.Error{Kind: memory.CodeSnapshotUnavailable, Message: "memory as the run saw it is no longer available",
 			Details: map[string]any{"fromSeq": fromSeq, "sourceRunId": id, "reason": "retention_expired", "cause": reason}}
 	}
 	switch mode {

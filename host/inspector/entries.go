@@ -60,7 +60,7 @@ func (h *Handler) refs(q *request) (any, error) {
 }
 
 func (h *Handler) entries(q *request) (any, error) {
-	ref, err := q.need("ref")
+	ref, err := q.required("ref")
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +85,11 @@ func (h *Handler) entries(q *request) (any, error) {
 }
 
 func (h *Handler) recall(q *request) (any, error) {
-	ref, err := q.need("ref")
+	ref, err := q.required("ref")
 	if err != nil {
 		return nil, err
 	}
-	text, err := q.need("q")
+	text, err := q.required("q")
 	if err != nil {
 		return nil, err
 	}
@@ -113,17 +113,17 @@ func (h *Handler) recall(q *request) (any, error) {
 	return map[string]any{"hits": docs}, nil
 }
 
-// mostKin bounds how many entries a lineage shows.
-const mostKin = 200
+// maxRetired bounds how many entries a lineage shows.
+const maxRetired = 200
 
 // lineage tells what became of an entry, and what the entry at the end of its lineage has taken the
 // place of. An entry that came to nothing is not quoted, nor is one that has expired.
 func (h *Handler) lineage(q *request) (any, error) {
-	ref, err := q.need("ref")
+	ref, err := q.required("ref")
 	if err != nil {
 		return nil, err
 	}
-	id, err := q.need("id")
+	id, err := q.required("id")
 	if err != nil {
 		return nil, err
 	}
@@ -135,16 +135,16 @@ func (h *Handler) lineage(q *request) (any, error) {
 	if fate.State == memory.Deleted {
 		return out, nil
 	}
-	kin, more, err := h.kin(q, ref, fate.Head.ID)
+	kin, more, err := h.retiredInto(q, ref, fate.Head.ID)
 	out["head"], out["kin"], out["more"] = document(fate.Head), kin, more
 	return out, err
 }
 
-// kin returns the retired entries of a ref that lead to head, newest first.
-func (h *Handler) kin(q *request, ref, head string) (docs []entryDoc, more bool, err error) {
+// retiredInto returns the retired entries of a ref that lead to head, newest first.
+func (h *Handler) retiredInto(q *request, ref, head string) (docs []entryDoc, more bool, err error) {
 	// The job has nothing to redact, since it writes nothing. It is not ended: it holds nothing, and
 	// ending it could deliver an event.
-	job, err := h.Bank.Background(memory.JobConfig{ID: jobID, Tenant: q.tenant, Redactor: writesNothing{q.tenant}})
+	job, err := h.Bank.Background(memory.JobConfig{ID: jobID, Tenant: q.tenant, Redactor: readOnlyRedactor{q.tenant}})
 	if err != nil {
 		return nil, false, err
 	}
@@ -181,24 +181,24 @@ func (h *Handler) kin(q *request, ref, head string) (docs []entryDoc, more bool,
 	slices.SortFunc(docs, func(a, b entryDoc) int {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
 	})
-	more = len(docs) > mostKin
-	return docs[:min(len(docs), mostKin)], more, nil
+	more = len(docs) > maxRetired
+	return docs[:min(len(docs), maxRetired)], more, nil
 }
 
 // jobID is the id of the jobs by which the inspector reads.
 const jobID = "inspector"
 
-// writesNothing is the redactor of a job that only reads: it lets the names of the job and of its
+// readOnlyRedactor is the redactor of a job that only reads: it lets the names of the job and of its
 // tenant through, and nothing else.
-type writesNothing struct{ tenant string }
+type readOnlyRedactor struct{ tenant string }
 
-func (w writesNothing) Redact(text string) (string, error) {
+func (w readOnlyRedactor) Redact(text string) (string, error) {
 	if text == jobID || text == w.tenant {
 		return text, nil
 	}
 	return "", errors.New("inspector: nothing is written")
 }
 
-func (writesNothing) RedactDerived(string) (string, error) {
+func (readOnlyRedactor) RedactDerived(string) (string, error) {
 	return "", errors.New("inspector: nothing is written")
 }

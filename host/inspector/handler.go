@@ -76,7 +76,7 @@ type request struct {
 	query  url.Values
 }
 
-var errForbidden = &wire.Error{Code: memory.CodeForbidden, Message: "the caller has no tenant here"}
+var errForbidden = &wire.Error{Kind: memory.CodeForbidden, Message: "the caller has no tenant here"}
 
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -120,7 +120,7 @@ func (h *Handler) authenticate(r *http.Request) (*request, error) {
 	if h.Tenant == nil {
 		return nil, errForbidden
 	}
-	tenant, err := ask(r.Context(), "the source of tenants", func(ctx context.Context) (string, error) { return h.Tenant(r.WithContext(ctx)) })
+	tenant, err := callHost(r.Context(), "the source of tenants", func(ctx context.Context) (string, error) { return h.Tenant(r.WithContext(ctx)) })
 	var refused *wire.Error
 	switch {
 	case errors.As(err, &refused):
@@ -137,13 +137,13 @@ func (h *Handler) authenticate(r *http.Request) (*request, error) {
 	return &request{r.Context(), tenant, query}, nil
 }
 
-// ask calls a part of the host.
-func ask[T any](ctx context.Context, part string, f func(context.Context) (T, error)) (T, error) {
+// callHost calls a part of the host.
+func callHost[T any](ctx context.Context, part string, f func(context.Context) (T, error)) (T, error) {
 	return hostcall.Call(ctx, part, memory.PluginTimeout, f)
 }
 
-// need returns a parameter that must be there.
-func (q *request) need(name string) (string, error) {
+// required returns a parameter that must be there.
+func (q *request) required(name string) (string, error) {
 	if v := q.query.Get(name); v != "" {
 		return v, nil
 	}

@@ -50,7 +50,7 @@ func (h *Handler) agents(q *request) (any, error) {
 	if h.Agents == nil {
 		return nil, h.missing("agents")
 	}
-	agents, err := ask(q, "the source of agents", func(ctx context.Context) ([]Agent, error) { return h.Agents(ctx, q.tenant) })
+	agents, err := callHost(q, "the source of agents", func(ctx context.Context) ([]Agent, error) { return h.Agents(ctx, q.tenant) })
 	return map[string]any{"agents": append([]Agent{}, agents...)}, err
 }
 
@@ -84,7 +84,7 @@ func (h *Handler) commitments(q *request) (any, error) {
 		docs []commitmentDoc
 		more bool
 	}
-	found, err := ask(q, theCommitments, func(ctx context.Context) (p page, err error) {
+	found, err := callHost(q, theCommitments, func(ctx context.Context) (p page, err error) {
 		p.docs, p.more, err = listed(h.Commitments(ctx, q.tenant))
 		return p, err
 	})

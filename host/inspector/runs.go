@@ -13,13 +13,13 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-var errNoRun = &wire.Error{Code: memory.CodeNotFound, Message: "there is no such run"}
+var errNoRun = &wire.Error{Kind: memory.CodeNotFound, Message: "there is no such run"}
 
 func (h *Handler) runs(q *request) (any, error) {
 	if h.Runs == nil {
 		return nil, h.missing("runs")
 	}
-	runs, err := ask(q, "the source of runs", func(ctx context.Context) ([]Run, error) { return h.Runs(ctx, q.tenant) })
+	runs, err := callHost(q, "the source of runs", func(ctx context.Context) ([]Run, error) { return h.Runs(ctx, q.tenant) })
 	return map[string]any{"runs": append([]Run{}, runs...)}, err
 }
 
@@ -28,19 +28,19 @@ func (h *Handler) token(q *request) (memory.Token, error) {
 	if token := q.query.Get("token"); token != "" {
 		return memory.Token(token), nil
 	}
-	run, err := q.need("run")
+	run, err := q.required("run")
 	if err != nil {
 		return "", err
 	}
 	if h.Token == nil {
 		return "", h.missing("runs' views")
 	}
-	token, err := ask(q, "the source of tokens", func(ctx context.Context) (memory.Token, error) { return h.Token(ctx, q.tenant, run) })
+	token, err := callHost(q, "the source of tokens", func(ctx context.Context) (memory.Token, error) { return h.Token(ctx, q.tenant, run) })
 	switch {
 	case errors.Is(err, memory.ErrNotFound):
 		return "", errNoRun
 	case err == nil && token == "":
-		return "", &wire.Error{Code: memory.CodeSnapshotUnavailable, Message: "the host has no token of this run"}
+		return "", &wire.Error{Kind: memory.CodeSnapshotUnavailable, Message: "the host has no token of this run"}
 	}
 	return token, err
 }
@@ -48,7 +48,7 @@ func (h *Handler) token(q *request) (memory.Token, error) {
 // view lists a ref as a run saw it and as it is now, in one list, newest first. An entry says which of
 // the two it is in, and one that only the run saw says what became of it.
 func (h *Handler) view(q *request) (any, error) {
-	ref, err := q.need("ref")
+	ref, err := q.required("ref")
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, q *request) err
 	if h.Log == nil {
 		return h.missing("events")
 	}
-	run, err := q.need("run")
+	run, err := q.required("run")
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, q *request) err
 		}
 	}
 	read := func(from int64, limit int) ([]events.RunEvent, error) {
-		return ask(q, "the log", func(ctx context.Context) ([]events.RunEvent, error) {
+		return callHost(q, "the log", func(ctx context.Context) ([]events.RunEvent, error) {
 			return h.Log.Read(ctx, q.tenant, run, from, limit)
 		})
 	}

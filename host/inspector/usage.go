@@ -114,7 +114,7 @@ func (h *Handler) count(q *request) (s sample, err error) {
 		}
 	}
 	if h.Waiting != nil {
-		s.Waiting, err = ask(q, "the count of what waits", func(ctx context.Context) (int, error) { return h.Waiting(ctx, q.tenant, memory.DefaultMaxUndelivered) })
+		s.Waiting, err = callHost(q, "the count of what waits", func(ctx context.Context) (int, error) { return h.Waiting(ctx, q.tenant, memory.DefaultMaxUndelivered) })
 		if err != nil {
 			return s, err
 		}
@@ -122,7 +122,7 @@ func (h *Handler) count(q *request) (s sample, err error) {
 	if h.Commitments == nil {
 		return s, nil
 	}
-	s.Overdue, err = ask(q, theCommitments, func(ctx context.Context) (overdue int, err error) {
+	s.Overdue, err = callHost(q, theCommitments, func(ctx context.Context) (overdue int, err error) {
 		for c, err := range h.Commitments(ctx, q.tenant) {
 			if err != nil && c.ID == "" {
 				return 0, err

@@ -13,7 +13,7 @@ import (
 )
 
 // A proposal is host text of the tenant's own under its id; its group is the kind and the digest
-// of its artifact, by which a twin is found. An audit record is host text too.
+// of its artifact, by which a duplicate is found. An audit record is host text too.
 const (
 	kind      = "proposal"
 	auditKind = "proposal/audit"
@@ -54,7 +54,7 @@ func (s *Store) read(ctx context.Context, job *memory.Job, id string) (Proposal,
 }
 
 // put stores a proposal in place of what d is, with its audit record and its event.
-func (s *Store) put(ctx context.Context, job *memory.Job, d memory.Document, p *Proposal, note *audit, event events.Payload) error {
+func (s *Store) put(ctx context.Context, job *memory.Job, d memory.Document, p *Proposal, record *audit, event events.Payload) error {
 	value, err := p.MarshalJSON()
 	if err != nil {
 		return err
@@ -69,8 +69,8 @@ func (s *Store) put(ctx context.Context, job *memory.Job, d memory.Document, p *
 	}
 	d.Class, d.Kind, d.Key, d.Group, d.Value = memory.HostText, kind, p.ID, group(p), value
 	swaps := []memory.DocumentSwap{{Document: d}}
-	if note != nil {
-		value, err := json.Marshal(note)
+	if record != nil {
+		value, err := json.Marshal(record)
 		if err != nil {
 			return err
 		}
@@ -92,9 +92,9 @@ func (s *Store) put(ctx context.Context, job *memory.Job, d memory.Document, p *
 
 func group(p *Proposal) string { return string(p.Kind) + " " + p.Digest() }
 
-// twin returns the id of the earliest proposal with the same artifact that was not rejected or
+// duplicate returns the id of the earliest proposal with the same artifact that was not rejected or
 // archived.
-func (s *Store) twin(ctx context.Context, job *memory.Job, p *Proposal) (string, error) {
+func (s *Store) duplicate(ctx context.Context, job *memory.Job, p *Proposal) (string, error) {
 	var first Proposal
 	for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: kind, Group: group(p)}) {
 		if err != nil {
@@ -124,8 +124,8 @@ type audit struct {
 	At         time.Time `json:"at"`
 }
 
-// note makes the record of a decision.
-func (s *Store) note(ctx context.Context, job *memory.Job, p *Proposal, decision string, by Caller, reason string) (*audit, error) {
+// newAudit returns the record of a decision.
+func (s *Store) newAudit(ctx context.Context, job *memory.Job, p *Proposal, decision string, by Caller, reason string) (*audit, error) {
 	if len(reason) > MaxRationaleBytes {
 		return nil, invalid(fmt.Sprintf("the reason has more than %d bytes", MaxRationaleBytes))
 	}
@@ -153,21 +153,7 @@ func (s *Store) Audit(ctx context.Context, job *memory.Job, id string) iter.Seq2
 	}
 }
 
-// hostError is what a host's own part failed with: its text stays out of ours.
-type hostError struct {
-	what  string
-	cause error
-}
-
-func (e *hostError) Error() string        { return "proposal: " + e.what }
-func (e *hostError) Is(target error) bool { return target == error(memory.ErrInternal) }
-func (e *hostError) Unwrap() error        { return e.cause }
-func (e *hostError) Code() memory.Code    { return memory.CodeInternal }
-
 // hostFailed is the error of a part of the host; that of the caller's context stays as it is.
 func hostFailed(ctx context.Context, part string, err error) error {
-	if err == nil || err == ctx.Err() {
-		return err
-	}
-	return &hostError{hostcall.Describe(part, err), err}
+	return hostcall.Failed(ctx, part, err, func(detail string, cause error) error { return memory.ErrInternal.In("proposal", detail, cause) })
 }

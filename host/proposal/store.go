@@ -170,7 +170,7 @@ func (s *Store) Create(ctx context.Context, job *memory.Job, d Draft) (Proposal,
 		}
 	}
 	if s.cfg.FindDuplicates {
-		earlier, err := s.twin(ctx, job, &p)
+		earlier, err := s.duplicate(ctx, job, &p)
 		if err != nil {
 			return Proposal{}, err
 		}
@@ -280,7 +280,7 @@ func (s *Store) List(ctx context.Context, job *memory.Job, state State, of event
 // Revise changes a proposal under review. It does not activate anything. Errors are those of
 // [Store.Get] and [Store.Create], and a [*StateError] for one that is not under review.
 func (s *Store) Revise(ctx context.Context, job *memory.Job, id string, r Revision) (Proposal, error) {
-	return s.move(ctx, job, id, underReview, func(p *Proposal) (*audit, events.Payload, error) {
+	return s.transition(ctx, job, id, underReview, func(p *Proposal) (*audit, events.Payload, error) {
 		p.State = StateRevised
 		return nil, nil, s.fill(ctx, job, p, r)
 	})
@@ -289,19 +289,19 @@ func (s *Store) Revise(ctx context.Context, job *memory.Job, id string, r Revisi
 // Reject ends a review. The reason, which may be empty, is kept redacted in the audit.
 // A proposal that is not under review is a [*StateError].
 func (s *Store) Reject(ctx context.Context, job *memory.Job, id string, by Caller, reason string) (Proposal, error) {
-	return s.move(ctx, job, id, underReview, func(p *Proposal) (*audit, events.Payload, error) {
+	return s.transition(ctx, job, id, underReview, func(p *Proposal) (*audit, events.Payload, error) {
 		p.State = StateRejected
-		note, err := s.note(ctx, job, p, "rejected", by, reason)
-		return note, nil, err
+		record, err := s.newAudit(ctx, job, p, "rejected", by, reason)
+		return record, nil, err
 	})
 }
 
 // Archive takes a proposal out of use. One that was applied is inert from then on.
 func (s *Store) Archive(ctx context.Context, job *memory.Job, id string, by Caller) (Proposal, error) {
-	return s.move(ctx, job, id, append(slices.Clip(underReview), StateApplied), func(p *Proposal) (*audit, events.Payload, error) {
+	return s.transition(ctx, job, id, append(slices.Clip(underReview), StateApplied), func(p *Proposal) (*audit, events.Payload, error) {
 		p.State = StateArchived
-		note, err := s.note(ctx, job, p, "archived", by, "")
-		return note, nil, err
+		record, err := s.newAudit(ctx, job, p, "archived", by, "")
+		return record, nil, err
 	})
 }
 
@@ -314,12 +314,12 @@ func (s *Store) Apply(ctx context.Context, job *memory.Job, id string, by Caller
 	if s.cfg.Scope != "" && (!slices.Contains(by.Scopes, s.cfg.Scope) || override != "") {
 		return Proposal{}, errScope
 	}
-	return s.move(ctx, job, id, underReview, func(p *Proposal) (*audit, events.Payload, error) {
+	return s.transition(ctx, job, id, underReview, func(p *Proposal) (*audit, events.Payload, error) {
 		digest := p.Digest()
 		approval, overridden := "", false
 		if s.cfg.Gate != nil {
 			var err error
-			if approval, overridden, err = s.pass(ctx, job.Tenant(), id, digest, by, override); err != nil {
+			if approval, overridden, err = s.authorize(ctx, job.Tenant(), id, digest, by, override); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -332,15 +332,15 @@ func (s *Store) Apply(ctx context.Context, job *memory.Job, id string, by Caller
 		if overridden {
 			what = "overridden"
 		}
-		note, err := s.note(ctx, job, p, what, by, override)
-		return note, events.ProposalActivated{
+		record, err := s.newAudit(ctx, job, p, what, by, override)
+		return record, events.ProposalActivated{
 			ProposalID: id, Kind: p.Kind, ApprovalID: approval, InstalledArtifactRef: p.Activation.InstalledArtifactRef,
 		}, err
 	})
 }
 
-// pass asks the gate, and where it does not grant, whether the caller may override it.
-func (s *Store) pass(ctx context.Context, tenant, id, digest string, by Caller, override string) (approval string, overridden bool, err error) {
+// authorize asks the gate, and where it does not grant, whether the caller may override it.
+func (s *Store) authorize(ctx context.Context, tenant, id, digest string, by Caller, override string) (approval string, overridden bool, err error) {
 	type answer struct {
 		approval string
 		granted  bool
@@ -386,9 +386,9 @@ func (s *Store) Artifact(ctx context.Context, job *memory.Job, ref string) (json
 // underReview are the states in which a proposal can be decided.
 var underReview = []State{StateDraft, StateRevised}
 
-// move changes a proposal that is in one of the states from. It begins anew if something else
-// moved it first: change is then asked about what is there now.
-func (s *Store) move(ctx context.Context, job *memory.Job, id string, from []State, change func(*Proposal) (*audit, events.Payload, error)) (Proposal, error) {
+// transition changes a proposal that is in one of the states from. If something else
+// changed it first, change is called with what is stored now.
+func (s *Store) transition(ctx context.Context, job *memory.Job, id string, from []State, change func(*Proposal) (*audit, events.Payload, error)) (Proposal, error) {
 	for {
 		p, d, err := s.read(ctx, job, id)
 		if err != nil {
@@ -397,12 +397,12 @@ func (s *Store) move(ctx context.Context, job *memory.Job, id string, from []Sta
 		if !slices.Contains(from, p.State) {
 			return Proposal{}, &StateError{p.State}
 		}
-		note, event, err := change(&p)
+		record, event, err := change(&p)
 		if err != nil {
 			return Proposal{}, err
 		}
 		p.UpdatedAt = job.Now()
-		err = s.put(ctx, job, d, &p, note, event)
+		err = s.put(ctx, job, d, &p, record, event)
 		switch {
 		case err == nil:
 			return p, nil

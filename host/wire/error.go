@@ -27,20 +27,20 @@ const (
 // Error is a refusal in a host's own words. Its message is a fixed phrase, and its details
 // hold no more than a client may know: both go out as they are.
 type Error struct {
-	Code    memory.Code
+	Kind    memory.Code
 	Message string
 	Details map[string]any
 }
 
 // Error returns the code and the message.
-func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
+func (e *Error) Error() string { return string(e.Kind) + ": " + e.Message }
 
-// ErrorCode is the code by which memory.CodeOf knows the error, if it is one of memory's.
-func (e *Error) ErrorCode() string { return string(e.Code) }
+// Code is the code, for memory.CodeOf.
+func (e *Error) Code() memory.Code { return e.Kind }
 
 // Invalid is a validation_error about a field of a request, which details.field names.
 func Invalid(field, message string) *Error {
-	return &Error{Code: memory.CodeValidation, Message: message, Details: map[string]any{"field": field}}
+	return &Error{Kind: memory.CodeValidation, Message: message, Details: map[string]any{"field": field}}
 }
 
 // Envelope is the body of an answer that refuses a request (error-envelope, closed).
@@ -108,7 +108,7 @@ func (e Encoder) Envelope(err error) (Envelope, int) {
 	own, said := (*Error)(nil), coded(nil)
 	code := memory.CodeOf(err)
 	if errors.As(err, &own) {
-		code = own.Code
+		code = own.Kind
 	}
 	to := e.lookup(code)
 	if to.code == memory.CodeInternal {
@@ -126,7 +126,7 @@ func (e Encoder) Envelope(err error) (Envelope, int) {
 		if detailed, ok := said.(interface{ Details() map[string]any }); ok {
 			maps.Copy(details, detailed.Details())
 		}
-		if e.Version == V2 && generic(to.code) {
+		if e.Version == V2 && isGeneric(to.code) {
 			details["service"] = "memory"
 		}
 	}
@@ -148,8 +148,8 @@ type coded interface {
 	Code() memory.Code
 }
 
-// generic reports whether a code says nothing of the family that it comes from.
-func generic(code memory.Code) bool {
+// isGeneric reports whether a code says nothing of the family that it comes from.
+func isGeneric(code memory.Code) bool {
 	return code == memory.CodeValidation || code == memory.CodeForbidden || code == memory.CodeNotFound ||
 		code == memory.CodeStorageLimit
 }

@@ -46,14 +46,14 @@ var said = []struct {
 	{&distill.BudgetError{Budget: 100, MinimumRequired: 900}, "422 token_budget_exceeded", "422 token_budget_exceeded"},
 	{&commitment.HorizonError{Max: 90 * 24 * time.Hour}, "400 schedule_horizon_exceeded", "400 schedule_horizon_exceeded"},
 	{redactError(), "422 secret_leakage", "400 validation_error"},
-	{&wire.Error{Code: wire.CodeUnauthenticated, Message: "no token"}, "401 unauthenticated", "401 unauthenticated"},
-	{&wire.Error{Code: wire.CodePayloadTooLarge, Message: "too long"}, "413 payload_too_large", "413 payload_too_large"},
-	{&wire.Error{Code: wire.CodeInvalidFromSeq, Message: "beyond the log"}, "422 invalid_from_seq", "422 fork_point_invalid"},
-	{&wire.Error{Code: wire.CodeWorkspaceConflict, Message: "another version"}, "409 workspace_conflict", "409 workspace_conflict"},
-	{&wire.Error{Code: wire.CodeWorkspaceTooLarge, Message: "too long"}, "413 workspace_too_large", "413 workspace_too_large"},
-	{&wire.Error{Code: wire.CodeVersionConflict, Message: "another state"}, "409 version_conflict", "409 version_conflict"},
-	{&wire.Error{Code: wire.CodeArtifactInvalid, Message: "no steps"}, "422 validation_error", "400 validation_error"},
-	{&wire.Error{Code: "made_up", Message: canary}, "500 internal_error", "500 internal_error"},
+	{&wire.Error{Kind: wire.CodeUnauthenticated, Message: "no token"}, "401 unauthenticated", "401 unauthenticated"},
+	{&wire.Error{Kind: wire.CodePayloadTooLarge, Message: "too long"}, "413 payload_too_large", "413 payload_too_large"},
+	{&wire.Error{Kind: wire.CodeInvalidFromSeq, Message: "beyond the log"}, "422 invalid_from_seq", "422 fork_point_invalid"},
+	{&wire.Error{Kind: wire.CodeWorkspaceConflict, Message: "another version"}, "409 workspace_conflict", "409 workspace_conflict"},
+	{&wire.Error{Kind: wire.CodeWorkspaceTooLarge, Message: "too long"}, "413 workspace_too_large", "413 workspace_too_large"},
+	{&wire.Error{Kind: wire.CodeVersionConflict, Message: "another state"}, "409 version_conflict", "409 version_conflict"},
+	{&wire.Error{Kind: wire.CodeArtifactInvalid, Message: "no steps"}, "422 validation_error", "400 validation_error"},
+	{&wire.Error{Kind: "made_up", Message: canary}, "500 internal_error", "500 internal_error"},
 }
 
 func redactError() error {

@@ -27,11 +27,11 @@ const DefaultMaxBody = 1 << 20
 // If serve has begun its answer, the error comes too late and is only logged.
 func (e Encoder) Handle(serve func(w http.ResponseWriter, r *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		begun := &watched{ResponseWriter: w}
+		begun := &answerState{ResponseWriter: w}
 		err := serve(begun, r)
 		switch {
 		case err == nil:
-		case begun.yes:
+		case begun.begun:
 			e.report(r, err)
 		default:
 			e.Refuse(w, r, err)
@@ -39,37 +39,37 @@ func (e Encoder) Handle(serve func(w http.ResponseWriter, r *http.Request) error
 	})
 }
 
-// watched tells whether an answer has begun.
-type watched struct {
+// answerState records whether an answer has begun.
+type answerState struct {
 	http.ResponseWriter
-	yes bool
+	begun bool
 }
 
-func (w *watched) WriteHeader(status int) {
-	w.yes = w.yes || status >= 200 || status == http.StatusSwitchingProtocols // others only announce
+func (w *answerState) WriteHeader(status int) {
+	w.begun = w.begun || status >= 200 || status == http.StatusSwitchingProtocols // others only announce
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w *watched) Write(p []byte) (int, error) {
-	w.yes = true
+func (w *answerState) Write(p []byte) (int, error) {
+	w.begun = true
 	return w.ResponseWriter.Write(p)
 }
 
 // FlushError and Hijack are what an http.ResponseController calls; both begin an answer.
-func (w *watched) FlushError() error {
+func (w *answerState) FlushError() error {
 	err := http.NewResponseController(w.ResponseWriter).Flush()
-	w.yes = w.yes || !errors.Is(err, http.ErrNotSupported)
+	w.begun = w.begun || !errors.Is(err, http.ErrNotSupported)
 	return err
 }
 
-func (w *watched) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (w *answerState) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	w.yes = w.yes || err == nil
+	w.begun = w.begun || err == nil
 	return conn, rw, err
 }
 
 // Unwrap leads an http.ResponseController to the deadlines.
-func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *answerState) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Refuse answers a request with the envelope of an error.
 func (e Encoder) Refuse(w http.ResponseWriter, r *http.Request, err error) {
@@ -89,7 +89,7 @@ func (e Encoder) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 func (e Encoder) RefuseMethod(w http.ResponseWriter, r *http.Request, allow string) {
 	w.Header().Set("Allow", allow)
 	if e.Version == V2 {
-		e.Refuse(w, r, &Error{Code: memory.CodeNotFound, Message: noMethod})
+		e.Refuse(w, r, &Error{Kind: memory.CodeNotFound, Message: noMethod})
 		return
 	}
 	reply(w, r, http.StatusMethodNotAllowed, Envelope{Code: memory.CodeValidation, Message: noMethod})
@@ -101,9 +101,9 @@ const noMethod = "the path does not have this method"
 // capability_not_provided in version 1, not_found in version 2.
 func (e Encoder) Unadvertised(message string) *Error {
 	if e.Version == V2 {
-		return &Error{Code: memory.CodeNotFound, Message: message}
+		return &Error{Kind: memory.CodeNotFound, Message: message}
 	}
-	return &Error{Code: memory.CodeNotProvided, Message: message}
+	return &Error{Kind: memory.CodeNotProvided, Message: message}
 }
 
 func (e Encoder) report(r *http.Request, err error) {
@@ -168,7 +168,7 @@ func (e Encoder) Routes(mux *http.ServeMux) http.Handler {
 		case said.status == http.StatusMethodNotAllowed:
 			e.RefuseMethod(w, r, said.header.Get("Allow"))
 		default:
-			e.Refuse(w, r, &Error{Code: memory.CodeNotFound, Message: "there is nothing at this path"})
+			e.Refuse(w, r, &Error{Kind: memory.CodeNotFound, Message: "there is nothing at this path"})
 		}
 	})
 }
@@ -195,36 +195,36 @@ func Read(r *http.Request, max int64, v any) error {
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, max))
 	if long := (*http.MaxBytesError)(nil); errors.As(err, &long) { // the host may have a limit of its own
-		return &Error{Code: CodePayloadTooLarge, Message: "the body is too long", Details: map[string]any{"maxBytes": long.Limit}}
+		return &Error{Kind: CodePayloadTooLarge, Message: "the body is too long", Details: map[string]any{"maxBytes": long.Limit}}
 	}
 	if err != nil {
-		return &Error{Code: memory.CodeValidation, Message: "the body did not arrive as a whole"}
+		return &Error{Kind: memory.CodeValidation, Message: "the body did not arrive as a whole"}
 	}
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' {
-		return &Error{Code: memory.CodeValidation, Message: "the body is not a JSON object"}
+		return &Error{Kind: memory.CodeValidation, Message: "the body is not a JSON object"}
 	}
 	err = json.NewDecoder(bytes.NewReader(raw)).Decode(v)
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
 		return Invalid(wrong.Field, "the field is not "+kindName(wrong.Type))
 	}
 	if _, strict := jsonguard.Decode(raw, len(raw)); strict != nil {
-		return &Error{Code: memory.CodeValidation, Message: "the body " + strict.Error()}
+		return &Error{Kind: memory.CodeValidation, Message: "the body " + strict.Error()}
 	}
 	if err != nil {
-		return &Error{Code: memory.CodeValidation, Message: "the body does not have the form of the request"}
+		return &Error{Kind: memory.CodeValidation, Message: "the body does not have the form of the request"}
 	}
-	if !known(json.NewDecoder(bytes.NewReader(raw)), reflect.TypeOf(v)) { // the name is the client's text
-		return &Error{Code: memory.CodeValidation, Message: "the body has a field that is not known"}
+	if !hasKnownFields(json.NewDecoder(bytes.NewReader(raw)), reflect.TypeOf(v)) { // the name is the client's text
+		return &Error{Kind: memory.CodeValidation, Message: "the body has a field that is not known"}
 	}
 	return nil
 }
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// known reports whether the objects in a text that was decoded into a value of a type have only
+// hasKnownFields reports whether the objects in a text that was decoded into a value of a type have only
 // names of the type's fields, spelt as they are: the decoder of encoding/json looks at no
 // letter's case.
-func known(text *json.Decoder, t reflect.Type) bool {
+func hasKnownFields(text *json.Decoder, t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -260,7 +260,7 @@ func known(text *json.Decoder, t reflect.Type) bool {
 			}
 			of = t.Elem()
 		}
-		if !known(text, of) {
+		if !hasKnownFields(text, of) {
 			return false
 		}
 	}
@@ -296,7 +296,7 @@ func Bearer(tokens map[string]string) func(r *http.Request) (tenant string, err 
 		all = append(all, known{sha256.Sum256([]byte(token)), tenant})
 	}
 	return func(r *http.Request) (string, error) {
-		refused := &Error{Code: CodeUnauthenticated, Message: "a valid bearer token is required"}
+		refused := &Error{Kind: CodeUnauthenticated, Message: "a valid bearer token is required"}
 		scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 		if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
 			return "", refused

@@ -120,7 +120,7 @@ func TestReadOfALimitedBody(t *testing.T) {
 	r.Body = http.MaxBytesReader(httptest.NewRecorder(), r.Body, 10)
 	refused := (*wire.Error)(nil)
 	require.ErrorAs(t, wire.Read(r, 0, new(body)), &refused)
-	assert.Equal(t, wire.CodePayloadTooLarge, refused.Code)
+	assert.Equal(t, wire.CodePayloadTooLarge, refused.Kind)
 	assert.Equal(t, int64(10), refused.Details["maxBytes"])
 }
 
@@ -187,7 +187,7 @@ func serve(enc wire.Encoder, method, target string) *httptest.ResponseRecorder {
 			}
 			return errors.New(canary)
 		case "unauthenticated":
-			return &wire.Error{Code: wire.CodeUnauthenticated, Message: "no token"}
+			return &wire.Error{Kind: wire.CodeUnauthenticated, Message: "no token"}
 		case "unwritable":
 			return wire.Reply(w, 200, func() {})
 		}

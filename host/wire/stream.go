@@ -11,10 +11,10 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-// contained is a log of the host that cannot take a stream along.
-type contained struct{ events.RunLog }
+// timedLog is a log of the host whose reads are bounded in time, and whose panics are errors.
+type timedLog struct{ events.RunLog }
 
-func (c contained) Read(ctx context.Context, tenant, runID string, from int64, limit int) ([]events.RunEvent, error) {
+func (c timedLog) Read(ctx context.Context, tenant, runID string, from int64, limit int) ([]events.RunEvent, error) {
 	return hostcall.Call(ctx, "the log", memory.PluginTimeout, func(ctx context.Context) ([]events.RunEvent, error) {
 		return c.RunLog.Read(ctx, tenant, runID, from, limit)
 	})
@@ -30,7 +30,7 @@ func (e Encoder) Stream(w http.ResponseWriter, r *http.Request, log events.RunLo
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	flush := http.NewResponseController(w)
-	for ev, err := range events.Follow(r.Context(), contained{log}, tenant, runID, from, 200*time.Millisecond) {
+	for ev, err := range events.Follow(r.Context(), timedLog{log}, tenant, runID, from, 200*time.Millisecond) {
 		if r.Context().Err() != nil {
 			return nil // the client has gone
 		}

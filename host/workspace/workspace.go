@@ -112,16 +112,16 @@ func (w *Workspace) current(ctx context.Context, job *memory.Job, path string) (
 		return File{}, d, err
 	}
 	if d.Rev == 0 {
-		f, err := w.left(ctx, job, path)
+		f, err := w.lastVersion(ctx, job, path)
 		return f, d, err
 	}
 	f, err := fileOf(path, &d)
 	return f, d, err
 }
 
-// left returns the current version of a file that has no document under its path: the newest
+// lastVersion returns the current version of a file that has no document under its path: the newest
 // earlier one, unless the file was deleted. It begins anew if the file is changed meanwhile.
-func (w *Workspace) left(ctx context.Context, job *memory.Job, path string) (File, error) {
+func (w *Workspace) lastVersion(ctx context.Context, job *memory.Job, path string) (File, error) {
 	for {
 		h, before, err := readHead(ctx, job, path)
 		if err != nil || h.Deleted {
@@ -183,7 +183,7 @@ func (w *Workspace) List(ctx context.Context, job *memory.Job, prefix string) ([
 	if job == nil {
 		return nil, errJob
 	}
-	all, err := w.all(ctx, job, false)
+	all, err := w.allFiles(ctx, job, false)
 	if err != nil {
 		return nil, err
 	}
@@ -206,9 +206,9 @@ func (w *Workspace) List(ctx context.Context, job *memory.Job, prefix string) ([
 	return files, nil
 }
 
-// all returns the files by path, each with its current version and without its content; bare
+// allFiles returns the files by path, each with its current version and without its content; bare
 // ones may be empty.
-func (w *Workspace) all(ctx context.Context, job *memory.Job, bare bool) (map[string]File, error) {
+func (w *Workspace) allFiles(ctx context.Context, job *memory.Job, bare bool) (map[string]File, error) {
 	files, earlier := map[string]File{}, map[string]bool{}
 	for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: fileKind, Bare: bare}) {
 		if err != nil {
@@ -242,7 +242,7 @@ func (w *Workspace) all(ctx context.Context, job *memory.Job, bare bool) (map[st
 		}
 	}
 	for path := range earlier { // the current version was forgotten
-		f, err := w.left(ctx, job, path)
+		f, err := w.lastVersion(ctx, job, path)
 		if err != nil {
 			return nil, err
 		}
@@ -269,7 +269,7 @@ func (w *Workspace) Write(ctx context.Context, job *memory.Job, d Draft) (File, 
 	if !validPath(d.Path) {
 		return File{}, errPath
 	}
-	if len(d.ContentType) > MaxContentType || !utf8.ValidString(d.ContentType) || strings.ContainsFunc(d.ContentType, unprintable) {
+	if len(d.ContentType) > MaxContentType || !utf8.ValidString(d.ContentType) || strings.ContainsFunc(d.ContentType, isControl) {
 		return File{}, invalid(fmt.Sprintf("the content type is longer than %d bytes, not UTF-8 or has control characters", MaxContentType))
 	}
 	content, err := job.RedactText(ctx, d.Content)
@@ -285,7 +285,7 @@ func (w *Workspace) Write(ctx context.Context, job *memory.Job, d Draft) (File, 
 		case d.IfNoneMatch && before.Version > 0:
 			return nil, &ConflictError{before.Version}
 		case before.Version == 0:
-			if err := w.room(ctx, job); err != nil {
+			if err := w.checkFileLimit(ctx, job); err != nil {
 				return nil, err
 			}
 		}
@@ -308,11 +308,11 @@ func (w *Workspace) Write(ctx context.Context, job *memory.Job, d Draft) (File, 
 	return made, err
 }
 
-func unprintable(r rune) bool { return r < ' ' || r == 0x7f }
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
-// room fails if the tenant has all the files that it may have.
-func (w *Workspace) room(ctx context.Context, job *memory.Job) error {
-	files, err := w.all(ctx, job, true)
+// checkFileLimit fails if the tenant has all the files that it may have.
+func (w *Workspace) checkFileLimit(ctx context.Context, job *memory.Job) error {
+	files, err := w.allFiles(ctx, job, true)
 	if err == nil && len(files) >= w.cfg.MaxFiles {
 		err = &LimitError{Limit: w.cfg.MaxFiles, files: true}
 	}

@@ -50,6 +50,15 @@ func Describe(part string, err error) string {
 	return part + " failed"
 }
 
+// Failed returns the error of a [Call] or an [Inline] of part to a caller whose context is ctx: nil
+// and the error of ctx as they are, and any other as the class makes it of what [Describe] says.
+func Failed(ctx context.Context, part string, err error, class func(detail string, cause error) error) error {
+	if err == nil || err == ctx.Err() {
+		return err
+	}
+	return class(Describe(part, err), err)
+}
+
 // Inline calls a part in place and returns what it returns. A panic of the part is an [*Error].
 // It is for parts that return promptly: nothing ends a call that hangs.
 func Inline[T any](part string, f func() (T, error)) (value T, err error) {

@@ -47,6 +47,12 @@ func (k *Kind) Error() string { return "memory: " + k.text }
 // Code is the protocol's code for the class.
 func (k *Kind) Code() Code { return k.code }
 
+// In returns an error of the class that another package of this module makes: its text is the
+// name of the package and the detail. What else holds is said at [Fail].
+func (k *Kind) In(pkg, detail string, cause error) error {
+	return &Error{kind: k, pkg: pkg, detail: detail, cause: cause}
+}
+
 // The classes of errors.
 var (
 	// ErrNotFound: there is no such entry, or the caller may not know of it.
@@ -83,18 +89,22 @@ var (
 )
 
 // Error is what every method of package memory returns when it fails, but for the error
-// of a context, which is returned as it is. Its text
-// consists of fixed phrases and never holds content, tags, ids or secrets (M2);
+// of a context, which is returned as it is. Those of the engines that have a class are such
+// errors too. Its text consists of fixed phrases and never holds content, tags, ids or secrets (M2);
 // what the store said is reachable by [errors.Is], [errors.As] and [errors.Unwrap] only.
 type Error struct {
 	kind   *Kind
+	pkg    string // the package that made it; empty: memory
 	detail string
 	cause  error
 	limit  int64
 }
 
-// Error returns the class and the rule that was broken.
+// Error returns the class, or the package that [Kind.In] was told, and the rule that was broken.
 func (e *Error) Error() string {
+	if e.pkg != "" {
+		return e.pkg + ": " + e.detail
+	}
 	if e.detail == "" {
 		return e.kind.Error()
 	}
@@ -103,6 +113,13 @@ func (e *Error) Error() string {
 
 // Code is the protocol's code for the error.
 func (e *Error) Code() Code { return e.kind.code }
+
+// Package is the package that [Kind.In] was told, and empty for an error of package memory.
+func (e *Error) Package() string { return e.pkg }
+
+// ContentFree returns the rule that was broken alone. By it the error of another package says
+// what is wrong.
+func (e *Error) ContentFree() string { return e.detail }
 
 // Is reports whether target is the class of the error.
 func (e *Error) Is(target error) bool { return target == error(e.kind) }
@@ -123,7 +140,7 @@ func (e *Error) Details() map[string]any {
 // CodeOf returns the code of an error of this module: [CodeCanceled] for an error of a
 // context, [CodeInternal] for one that carries none, and "" for nil. An error carries its
 // code by a method Code() Code or, in a package that does not import this one, by
-// ErrorCode() string, which counts if the protocol knows it.
+// Code() string, which counts if the protocol knows it.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -132,9 +149,9 @@ func CodeOf(err error) Code {
 	if errors.As(err, &coded) {
 		return coded.Code()
 	}
-	var named interface{ ErrorCode() string }
+	var named interface{ Code() string }
 	if errors.As(err, &named) {
-		switch c := Code(named.ErrorCode()); c {
+		switch c := Code(named.Code()); c {
 		case CodeValidation, CodeForbidden, CodeNotFound, CodeSecretLeakage, CodeSnapshotUnavailable,
 			CodeNotProvided, CodeStorageLimit:
 			return c
@@ -149,5 +166,5 @@ func CodeOf(err error) Code {
 // Fail returns an error of a kind. The detail is a fixed phrase, which may be empty, and
 // never holds anything of an entry or an identifier (M2); the cause may be nil.
 func Fail(kind *Kind, detail string, cause error) error {
-	return &Error{kind: kind, detail: detail, cause: cause}
+	return kind.In("", detail, cause)
 }

@@ -73,7 +73,7 @@ func (p *embedding) round(ctx context.Context) (err error) {
 				continue
 			}
 			if err == nil {
-				err = p.ref(ctx, at)
+				err = p.embedRef(ctx, at)
 			}
 			failed = append(failed, err)
 			switch {
@@ -91,8 +91,8 @@ func (p *embedding) round(ctx context.Context) (err error) {
 	return errors.Join(failed...)
 }
 
-// ref embeds what one ref has.
-func (p *embedding) ref(ctx context.Context, at memory.Scope) (err error) {
+// embedRef embeds what one ref has.
+func (p *embedding) embedRef(ctx context.Context, at memory.Scope) (err error) {
 	v, name, err := p.bank.View(ctx, at.Tenant, at.Ref)
 	switch {
 	case errors.Is(err, memory.ErrForbidden):
@@ -116,7 +116,7 @@ func (p *embedding) ref(ctx context.Context, at memory.Scope) (err error) {
 			return err
 		}
 		defer func() { err = errors.Join(err, job.End(ctx)) }()
-		moved, err := p.work(ctx, job, v, missing, old)
+		moved, err := p.embedMissing(ctx, job, v, missing, old)
 		if moved || err != nil {
 			return err // the next round looks again
 		}
@@ -130,9 +130,9 @@ func (p *embedding) ref(ctx context.Context, at memory.Scope) (err error) {
 	return nil
 }
 
-// work removes old documents and embeds entries. It reports whether memory has moved
+// embedMissing removes old documents and embeds entries. It reports whether memory has moved
 // meanwhile, so that something was left out.
-func (p *embedding) work(ctx context.Context, job *memory.Job, v *memory.View, missing []memory.Entry, old []memory.DocumentSwap) (moved bool, err error) {
+func (p *embedding) embedMissing(ctx context.Context, job *memory.Job, v *memory.View, missing []memory.Entry, old []memory.DocumentSwap) (moved bool, err error) {
 	rewrite := func(swaps []memory.DocumentSwap) error {
 		within, cancel := context.WithTimeout(ctx, settling/2)
 		defer cancel()
@@ -148,7 +148,7 @@ func (p *embedding) work(ctx context.Context, job *memory.Job, v *memory.View, m
 		}
 	}
 	for entries := range slices.Chunk(missing, batchEntries) {
-		swaps, err := p.batch(ctx, job, v, entries)
+		swaps, err := p.embedBatch(ctx, job, v, entries)
 		if err == nil && len(swaps) > 0 {
 			p.left -= len(swaps) - 1
 			err = rewrite(swaps)
@@ -160,8 +160,8 @@ func (p *embedding) work(ctx context.Context, job *memory.Job, v *memory.View, m
 	return moved, nil
 }
 
-// batch embeds some entries, and returns the documents of their vectors.
-func (p *embedding) batch(ctx context.Context, job *memory.Job, v *memory.View, entries []memory.Entry) ([]memory.DocumentSwap, error) {
+// embedBatch embeds some entries, and returns the documents of their vectors.
+func (p *embedding) embedBatch(ctx context.Context, job *memory.Job, v *memory.View, entries []memory.Entry) ([]memory.DocumentSwap, error) {
 	top, h, err := headAt(ctx, v, p.model())
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (p *embedding) batch(ctx context.Context, job *memory.Job, v *memory.View, 
 func (p *embedding) missing(ctx context.Context, v *memory.View, since string) (missing []memory.Entry, err error) {
 	q := memory.DocumentQuery{Kind: vectorKind + mark(p.model()), Bare: true}
 	has := map[string]bool{}
-	note := func() error {
+	readKeys := func() error {
 		for d, err := range v.Documents(ctx, q) {
 			if err != nil {
 				return err
@@ -219,7 +219,7 @@ func (p *embedding) missing(ctx context.Context, v *memory.View, since string) (
 		touched := slices.Concat(later.Put, later.Restored)
 		if err == nil && len(touched) < p.left {
 			for _, q.Key = range touched {
-				if err := note(); err != nil {
+				if err := readKeys(); err != nil {
 					return nil, err
 				}
 			}
@@ -229,7 +229,7 @@ func (p *embedding) missing(ctx context.Context, v *memory.View, since string) (
 			return nil, err
 		}
 	}
-	if err := note(); err != nil {
+	if err := readKeys(); err != nil {
 		return nil, err
 	}
 	for e, err := range v.Entries(ctx) {

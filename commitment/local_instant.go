@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// wall returns the instant at which the clocks of a place show a time of day.
+// localInstant returns the instant at which the clocks of a place show a time of day.
 //
 // Where they show it twice, because they were put back, it is the first time. Where
 // they never show it, because they were put forward, it is the instant of the change:
 // a note for half past two is neither lost nor early by an hour. So every time of day
 // has one instant on every day, and later ones never have earlier instants.
-func wall(year int, month time.Month, day, hour, minute int, in *time.Location) time.Time {
+func localInstant(year int, month time.Month, day, hour, minute int, in *time.Location) time.Time {
 	shown := time.Date(year, month, day, hour, minute, 0, 0, time.UTC)
 	if at := instants(shown, in); len(at) > 0 {
 		return at[0]
