@@ -3,6 +3,7 @@ package commitment_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,10 @@ func oracle(from, to time.Time, in *time.Location, match func(wall time.Time) bo
 }
 
 func TestCronAgainstTheClockOnTheWall(t *testing.T) {
+	schedules := 10
+	if os.Getenv("AGENTMEMORY_LONG") != "" {
+		schedules = 250
+	}
 	r := rand.New(rand.NewPCG(3, 3))
 	number := func(low, high int) (string, func(int) bool) {
 		switch r.IntN(5) {
@@ -77,7 +82,7 @@ func TestCronAgainstTheClockOnTheWall(t *testing.T) {
 	} {
 		in := zone(t, place.zone)
 		to := place.from.Add(5 * day)
-		for range 25 {
+		for range schedules {
 			minute, onMinute := number(0, 59)
 			hour, onHour := number(0, 23)
 			weekday, onWeekday := number(0, 6)

@@ -265,7 +265,7 @@ func wrappedOracle(form, text string, i int) (end int, ok bool) {
 // forms overlap, nest and nearly match.
 func TestR7_WrappedOracle(t *testing.T) {
 	rnd := newRand(44)
-	rounds := 3000
+	rounds := 1500
 	if long {
 		rounds = 300_000
 	}

@@ -25,7 +25,7 @@ func viaFallback(t testing.TB, r *SecretRegistry, text string) string {
 }
 
 func TestFallback_SmallAlphabets(t *testing.T) {
-	cases := 3_000
+	cases := 2_000
 	if long {
 		cases = 1_000_000
 	}

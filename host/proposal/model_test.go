@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -129,7 +130,11 @@ func TestProposals_LikeTheirModel(t *testing.T) {
 		"archive": {proposal.StateDraft: proposal.StateArchived, proposal.StateRevised: proposal.StateArchived, proposal.StateApplied: proposal.StateArchived},
 	}
 	names := []string{"revise", "apply", "reject", "archive"}
-	for seed := range uint64(60) {
+	seeds := uint64(20)
+	if os.Getenv("AGENTMEMORY_LONG") != "" {
+		seeds = 600
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 96))
 		h := newHost(t)
 		g := &granted{of: map[string]bool{}}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -85,7 +86,11 @@ func (o *tree) moved(path string, version int64, kept int) {
 func TestWorkspace_LikeItsModel(t *testing.T) {
 	const most = 4
 	paths := []string{"a.md", "a/b.md", "ab.md", "A.md", "notes/x_1.json", "z-9"}
-	for seed := range uint64(40) {
+	seeds := uint64(16)
+	if os.Getenv("AGENTMEMORY_LONG") != "" {
+		seeds = 400
+	}
+	for seed := range seeds {
 		kept := 1 + int(seed%4)
 		rng := rand.New(rand.NewPCG(seed, 7))
 		h := newHost(t)
