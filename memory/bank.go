@@ -183,14 +183,14 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 	if cfg.Limits != nil && b.tx == nil {
 		return nil, fail(ErrNotProvided, "Config.Limits needs a store that is a driver.Transactor")
 	}
-	if err := b.introduce(); err != nil {
+	if err := b.readNames(); err != nil {
 		return nil, err
 	}
 	return b, nil
 }
 
-// introduce asks parts of the host for their names.
-func (b *Bank) introduce() (err error) {
+// readNames asks parts of the host for their names.
+func (b *Bank) readNames() (err error) {
 	if b.cfg.TokenCounter != nil {
 		b.counter, err = named("the token counter", b.cfg.TokenCounter.Name)
 	}
@@ -243,9 +243,9 @@ func (b *Bank) Now() time.Time {
 	return now
 }
 
-// ticking fails while the host's clock does. An operation begins with it, so that none judges
+// checkClock fails while the host's clock does. An operation begins with it, so that none judges
 // an expiry, or stamps a write, by a clock that stands.
-func (b *Bank) ticking() error {
+func (b *Bank) checkClock() error {
 	if _, err := b.clock.read(); err != nil {
 		return failWith(ErrInternal, hostcall.Describe("the clock", err), err)
 	}
@@ -258,7 +258,7 @@ func (b *Bank) resolve(ctx context.Context, tenant, ref string) (Scope, error) {
 	if err := ctx.Err(); err != nil {
 		return Scope{}, err
 	}
-	if err := b.ticking(); err != nil {
+	if err := b.checkClock(); err != nil {
 		return Scope{}, err
 	}
 	if err := checkRef(ref); err != nil {
@@ -279,7 +279,7 @@ func (b *Bank) resolve(ctx context.Context, tenant, ref string) (Scope, error) {
 // visible is resolve for a read: held is false for a ref under which the tenant has
 // nothing, whatever the reason. The only errors are that of the context, that of a
 // resolver which could not look, and [ErrValidation] for a tenant that can be no tenant's name.
-func (b *Bank) visible(ctx context.Context, tenant, ref string) (s Scope, held bool, err error) {
+func (b *Bank) visible(ctx context.Context, tenant, ref string) (s Scope, ok bool, err error) {
 	if err := checkTenant(tenant); err != nil {
 		return Scope{}, false, err
 	}

@@ -65,7 +65,7 @@ func (b *Bank) Forget(ctx context.Context, tenant, subject string) (done Forgott
 			if err != nil {
 				return shape(err)
 			}
-			x.doom(rec)
+			x.markErased(rec)
 		}
 		q := DocumentQuery{Tenant: tenant, EveryRef: true, Subject: subject, Bare: true}
 		for d, err := range b.tx.Documents(ctx, q) {
@@ -85,7 +85,7 @@ func (b *Bank) eraseAll(ctx context.Context, tenant string, plan func(context.Co
 		return done, err
 	}
 	for {
-		if err := b.ticking(); err != nil {
+		if err := b.checkClock(); err != nil {
 			return done, err
 		}
 		x := newErasure(b, tenant)
@@ -116,7 +116,7 @@ type erasure struct {
 	bank      *Bank
 	tenant    string
 	at        time.Time
-	doomed    map[driver.Located]Record
+	marked    map[driver.Located]Record
 	order     []driver.Located // of the doomed
 	documents []DocumentSwap
 	// rewrite gives the entry that stands for an erased one. It reports lost if there
@@ -132,26 +132,26 @@ type erasure struct {
 
 func newErasure(b *Bank, tenant string) *erasure {
 	return &erasure{
-		bank: b, tenant: tenant, at: b.Now(), doomed: map[driver.Located]Record{},
+		bank: b, tenant: tenant, at: b.Now(), marked: map[driver.Located]Record{},
 		rewrite: func(Entry) (Entry, bool, bool) { return Entry{}, false, false },
 		name:    sameName,
 	}
 }
 
-// doom marks a record for erasure.
-func (x *erasure) doom(rec Record) {
+// markErased marks a record for erasure.
+func (x *erasure) markErased(rec Record) {
 	at := driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}
-	if _, known := x.doomed[at]; known || rec.Erased {
+	if _, known := x.marked[at]; known || rec.Erased {
 		return
 	}
-	x.doomed[at] = rec
+	x.marked[at] = rec
 	x.order = append(x.order, at)
 }
 
-// doomAll marks every entry of the tenant that is chosen, and what was derived from those.
+// markChosen marks every entry of the tenant that is chosen, and what was derived from those.
 // It reads all of the tenant's memory, and holds what is doomed and the ids of what is
 // derived.
-func (b *Bank) doomAll(ctx context.Context, x *erasure, chosen func(*Record) (bool, error)) error {
+func (b *Bank) markChosen(ctx context.Context, x *erasure, chosen func(*Record) (bool, error)) error {
 	derived := map[driver.Located][]string{} // by source, ids of the same ref
 	for rec, err := range b.tx.History(ctx, x.tenant, driver.HistoryQuery{}) {
 		if err != nil {
@@ -164,12 +164,12 @@ func (b *Bank) doomAll(ctx context.Context, x *erasure, chosen func(*Record) (bo
 			at := driver.Located{Scope: rec.Scope, ID: source}
 			derived[at] = append(derived[at], rec.Entry.ID)
 		}
-		doomed, err := chosen(&rec)
+		mark, err := chosen(&rec)
 		if err != nil {
 			return err
 		}
-		if doomed {
-			x.doom(rec)
+		if mark {
+			x.markErased(rec)
 		}
 	}
 	for i := 0; i < len(x.order); i++ { // doom appends to it
@@ -178,7 +178,7 @@ func (b *Bank) doomAll(ctx context.Context, x *erasure, chosen func(*Record) (bo
 			return err
 		}
 		for _, rec := range found {
-			x.doom(rec)
+			x.markErased(rec)
 		}
 	}
 	return nil
@@ -199,15 +199,15 @@ func (x *erasure) run(ctx context.Context, done *Forgotten) error {
 			return err
 		}
 	}
-	heads, others := x.split()
+	heads, others := x.liveFirst()
 	for _, at := range slices.Concat(heads, others) {
-		rec := x.doomed[at]
+		rec := x.marked[at]
 		x.mutation.Erase = append(x.mutation.Erase, at)
 		if rec.State == Live {
 			if rec.Entry.LiveAt(x.at) {
 				x.mutation.Live = append(x.mutation.Live, at)
 			}
-			if err := x.giveBack(ctx, at, rec); err != nil {
+			if err := x.restoreMerged(ctx, at, rec); err != nil {
 				return err
 			}
 		}
@@ -220,11 +220,11 @@ func (x *erasure) run(ctx context.Context, done *Forgotten) error {
 	return x.commit(ctx, done)
 }
 
-// split tells those of the doomed that were not retired, live or expired, from the others:
+// liveFirst tells those of the doomed that were not retired, live or expired, from the others:
 // they are the heads of what was merged into them.
-func (x *erasure) split() (heads, others []driver.Located) {
+func (x *erasure) liveFirst() (heads, others []driver.Located) {
 	for _, at := range x.order {
-		if x.doomed[at].State == Live {
+		if x.marked[at].State == Live {
 			heads = append(heads, at)
 		} else {
 			others = append(others, at)
@@ -250,16 +250,16 @@ func documentSteps(docs []DocumentSwap) iter.Seq[[]DocumentSwap] {
 	}
 }
 
-// giveBack takes care of the facts that a doomed head stood for, live or expired: its own, in
+// restoreMerged takes care of the facts that a doomed head stood for, live or expired: its own, in
 // a rewritten form, and the nearest unexpired ones that were merged into it. What had been
 // deleted or superseded gives nothing back. If something is merged into the head meanwhile,
 // the step is a conflict; behind the head nothing can be, since nothing there is live.
-func (x *erasure) giveBack(ctx context.Context, at driver.Located, head Record) error {
+func (x *erasure) restoreMerged(ctx context.Context, at driver.Located, head Record) error {
 	var retired []string // in favour of the head
 	for level := []Record{head}; len(level) > 0; {
 		var ids []string
 		for _, rec := range level {
-			x.replace(rec)
+			x.putRewritten(rec)
 			ids = append(ids, rec.Entry.ID)
 		}
 		level = level[:0]
@@ -273,8 +273,8 @@ func (x *erasure) giveBack(ctx context.Context, at driver.Located, head Record) 
 			if rec.State != Merged {
 				continue
 			}
-			_, doomed := x.doomed[driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}]
-			if doomed || rec.Erased || !rec.Entry.LiveAt(x.at) {
+			_, marked := x.marked[driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}]
+			if marked || rec.Erased || !rec.Entry.LiveAt(x.at) {
 				level = append(level, rec)
 			} else {
 				x.mutation.Restore = append(x.mutation.Restore, driver.Located{Scope: rec.Scope, ID: rec.Entry.ID})
@@ -288,10 +288,10 @@ func (x *erasure) giveBack(ctx context.Context, at driver.Located, head Record) 
 	return nil
 }
 
-// replace puts the rewritten form of an entry in its place.
-func (x *erasure) replace(rec Record) {
+// putRewritten puts the rewritten form of an entry in its place.
+func (x *erasure) putRewritten(rec Record) {
 	at := driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}
-	if _, doomed := x.doomed[at]; !doomed || rec.Erased || !rec.Entry.LiveAt(x.at) {
+	if _, marked := x.marked[at]; !marked || rec.Erased || !rec.Entry.LiveAt(x.at) {
 		return
 	}
 	e, ok, lost := x.rewrite(rec.Entry)
@@ -315,7 +315,7 @@ func (x *erasure) commit(ctx context.Context, done *Forgotten) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	note, err := x.bank.ledger(x.tenant, &m, x.name)
+	note, err := x.bank.ledgerStep(x.tenant, &m, x.name)
 	if err != nil {
 		return err
 	}

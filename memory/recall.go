@@ -73,7 +73,7 @@ func (b *Bank) RecallAsOf(ctx context.Context, tenant string, t Token, ref strin
 
 func (r *asOf) recall(ctx context.Context, ref string, q Search) ([]Hit, error) {
 	hits, err := r.bank.readRanked(ctx, r.snap.tenant, ref, q, r.source())
-	return exactly(ctx, r, ref, hits, err)
+	return ifIntact(ctx, r, ref, hits, err)
 }
 
 // Recall is [Bank.Recall] over what the run sees, by a question out of which the run's
@@ -115,8 +115,8 @@ func (p *replayer) recall(ctx context.Context, ref string, q Search) ([]Hit, err
 
 // steadyRef is steady for everything in a ref, by all of which an answer is ranked.
 func (p *replayer) steadyRef(ctx context.Context, ref string) error {
-	s, held, err := p.bank.visible(ctx, p.tenant, ref)
-	if !held || err != nil {
+	s, ok, err := p.bank.visible(ctx, p.tenant, ref)
+	if !ok || err != nil {
 		return err
 	}
 	for e, err := range pages(ctx, s, driver.Query{At: p.past.snap.at}, p.past.view.list) {
@@ -156,8 +156,8 @@ func (b *Bank) readRanked(ctx context.Context, tenant, ref string, q Search, fro
 	case q.Rank == "semantic" && b.model == "":
 		return nil, fail(ErrNotProvided, "Search.Rank is \"semantic\", and Config.Ranker has no model: make it with an Embedder")
 	}
-	s, held, err := b.visible(ctx, tenant, ref)
-	if !held || err != nil {
+	s, ok, err := b.visible(ctx, tenant, ref)
+	if !ok || err != nil {
 		return []Hit{}, err
 	}
 	v, ranked, err := b.rank(ctx, s, q, filter, from)

@@ -35,7 +35,7 @@ type recordingReader struct {
 }
 
 func (r recordingReader) List(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {
-	o, err := r.run.asking(ctx, o) // so that the record holds no secret either
+	o, err := r.run.redactQuery(ctx, o) // so that the record holds no secret either
 	if err != nil {
 		return nil, err
 	}

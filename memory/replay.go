@@ -227,7 +227,7 @@ func (p *replayer) keyed(ctx context.Context, s Scope, d Draft) (e Entry, found 
 		}
 	}
 	if e, err = p.entry(ctx, d, false, rec.Entry.CreatedAt); err == nil {
-		e, err = again(rec, &e)
+		e, err = answerRepeatedPut(rec, &e)
 	}
 	if err == nil {
 		p.past.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})

@@ -121,7 +121,7 @@ func (r *Run) Abort(ctx context.Context, last ...events.Record) error {
 }
 
 func (r *Run) finish(ctx context.Context, completed bool, last []events.Record) error {
-	first, err := r.leave(ctx, last)
+	first, err := r.markEnded(ctx, last)
 	if err != nil {
 		return err
 	}
@@ -141,14 +141,14 @@ func (r *Run) finish(ctx context.Context, completed bool, last []events.Record) 
 	return both(closing, err)
 }
 
-// leave lets no operation in any more, and reports whether it was the first to do that.
-func (r *Run) leave(ctx context.Context, last []events.Record) (first bool, err error) {
+// markEnded lets no operation in any more, and reports whether it was the first to do that.
+func (r *Run) markEnded(ctx context.Context, last []events.Record) (first bool, err error) {
 	r.life.Lock()
 	defer r.life.Unlock()
 	if r.ended {
 		return false, nil
 	}
-	r.last, err = r.hosted(ctx, last)
+	r.last, err = r.hostEvents(ctx, last)
 	r.ended = err == nil
 	return r.ended, err
 }

@@ -37,13 +37,13 @@ func (b *Bank) Scrub(ctx context.Context, tenant string, r Redactor) (done Forgo
 	}
 	dropped, failed := w.scrubEvents(ctx) // entries are erased even if an event cannot be read
 	done, err = b.eraseAll(ctx, tenant, func(ctx context.Context, x *erasure) error {
-		x.name = w.names(ctx)
+		x.name = w.nameCleaner(ctx)
 		x.rewrite = func(e Entry) (out Entry, ok, lost bool) {
-			out, ok, lost, err := w.rewritten(ctx, e)
+			out, ok, lost, err := w.redactedCopy(ctx, e)
 			x.failed = cmp.Or(x.failed, err)
 			return out, ok, lost
 		}
-		err := b.doomAll(ctx, x, func(rec *Record) (bool, error) {
+		err := b.markChosen(ctx, x, func(rec *Record) (bool, error) {
 			clean, err := w.isClean(ctx, rec.Entry)
 			return !clean, err
 		})
@@ -197,8 +197,8 @@ type remover interface {
 	Remove(text string) (string, error)
 }
 
-// names returns what gives of a name what the redactor leaves of it.
-func (w writer) names(ctx context.Context) func(string) (string, error) {
+// nameCleaner returns what gives of a name what the redactor leaves of it.
+func (w writer) nameCleaner(ctx context.Context) func(string) (string, error) {
 	return func(name string) (string, error) { return w.cleanName(ctx, name) }
 }
 
@@ -223,10 +223,10 @@ func (w writer) cleanName(ctx context.Context, name string) (string, error) {
 	return "[REDACTED]", nil
 }
 
-// rewritten is the redacted form of an entry under a new id. There is none for a clean
+// redactedCopy is the redacted form of an entry under a new id. There is none for a clean
 // entry, which is erased only because it was derived from something that is, and none
 // where no redaction makes it clean: that one is lost.
-func (w writer) rewritten(ctx context.Context, e Entry) (out Entry, ok, lost bool, err error) {
+func (w writer) redactedCopy(ctx context.Context, e Entry) (out Entry, ok, lost bool, err error) {
 	if clean, err := w.isClean(ctx, e); clean || err != nil {
 		return Entry{}, false, false, err
 	}
