@@ -37,9 +37,9 @@ type Forgotten struct {
 // Forget erases every entry of the tenant that carries the subject label, in all refs and
 // all versions (M10; RFC 0080 §A retention). With an entry go the entries that were derived
 // from it and the documents that were made of it; host text that carries the label is
-// removed too. Entries about somebody else that had been merged into an erased one become
-// live again unless they have expired, also if the erased one had. If that one had been
-// deleted or superseded they do not.
+// removed too. Entries about another subject that had been merged into an erased one become
+// live again unless they have expired. They do so too if the erased one had expired, but not
+// if it had been deleted or superseded.
 //
 // Open views lose the entries at once. A token of a run that could have seen one of them
 // becomes unavailable in the ref of that entry.
@@ -102,9 +102,9 @@ func (b *Bank) eraseAll(ctx context.Context, tenant string, plan func(context.Co
 	}
 }
 
-// finishErasures changes nothing, but is a write: it has a store empty its log of what a
-// process has erased that was killed before it could do that, and that no plan finds any
-// more. It looks at a document that nobody has.
+// finishErasures makes an empty write, after which the store empties its log. A process that
+// was killed may have erased text that is still in that log and that no plan finds. The write
+// checks a document that never exists.
 func (b *Bank) finishErasures(ctx context.Context, tenant string) error {
 	none := Document{Scope: Scope{Tenant: tenant}, Kind: ledgerKind, Key: "none"}
 	_, err := b.tx.Apply(ctx, tenant, driver.Mutation{At: b.Now(), Documents: []DocumentSwap{{Document: none, Act: Check}}})
@@ -117,12 +117,12 @@ type erasure struct {
 	tenant    string
 	at        time.Time
 	marked    map[driver.Located]Record
-	order     []driver.Located // of the doomed
+	order     []driver.Located // of the marked
 	documents []DocumentSwap
-	// rewrite gives the entry that stands for an erased one. It reports lost if there
-	// should be one and cannot.
+	// rewrite returns the entry that replaces an erased one. lost reports that there should
+	// be one and the redactor cannot make it.
 	rewrite func(Entry) (e Entry, ok, lost bool)
-	// name gives a name as the ledger may have it.
+	// name returns a name as the ledger may have it.
 	name func(string) (string, error)
 
 	mutation driver.Mutation  // the step at hand
@@ -149,8 +149,7 @@ func (x *erasure) markErased(rec Record) {
 }
 
 // markChosen marks every entry of the tenant that is chosen, and what was derived from those.
-// It reads all of the tenant's memory, and holds what is doomed and the ids of what is
-// derived.
+// It reads all of the tenant's memory, and keeps what it marks and the ids of what is derived.
 func (b *Bank) markChosen(ctx context.Context, x *erasure, chosen func(*Record) (bool, error)) error {
 	derived := map[driver.Located][]string{} // by source, ids of the same ref
 	for rec, err := range b.tx.History(ctx, x.tenant, driver.HistoryQuery{}) {
@@ -172,7 +171,7 @@ func (b *Bank) markChosen(ctx context.Context, x *erasure, chosen func(*Record) 
 			x.markErased(rec)
 		}
 	}
-	for i := 0; i < len(x.order); i++ { // doom appends to it
+	for i := 0; i < len(x.order); i++ { // markErased appends to it
 		found, err := lookup(ctx, b.tx, x.order[i].Scope, derived[x.order[i]])
 		if err != nil {
 			return err
@@ -188,9 +187,9 @@ func (b *Bank) markChosen(ctx context.Context, x *erasure, chosen func(*Record) 
 // large one holds no store up for long and can be interrupted.
 const stepSize = 256
 
-// run commits the plan in steps, each of which leaves memory whole: what a head stood for
-// comes back in the mutation that erases it. Heads go first, while what was merged into
-// them has its text.
+// run commits the plan in steps, each of which leaves memory whole: the mutation that erases
+// an entry restores what had been merged into it. Entries that were not retired go first,
+// while what was merged into them has its text.
 func (x *erasure) run(ctx context.Context, done *Forgotten) error {
 	x.mutation = driver.Mutation{At: x.at}
 	for step := range documentSteps(x.documents) {
@@ -199,8 +198,7 @@ func (x *erasure) run(ctx context.Context, done *Forgotten) error {
 			return err
 		}
 	}
-	heads, others := x.liveFirst()
-	for _, at := range slices.Concat(heads, others) {
+	for _, at := range x.liveFirst() {
 		rec := x.marked[at]
 		x.mutation.Erase = append(x.mutation.Erase, at)
 		if rec.State == Live {
@@ -220,17 +218,18 @@ func (x *erasure) run(ctx context.Context, done *Forgotten) error {
 	return x.commit(ctx, done)
 }
 
-// liveFirst tells those of the doomed that were not retired, live or expired, from the others:
-// they are the heads of what was merged into them.
-func (x *erasure) liveFirst() (heads, others []driver.Located) {
+// liveFirst returns the marked entries, those that were not retired before the others.
+// Expired ones count as not retired.
+func (x *erasure) liveFirst() []driver.Located {
+	var live, retired []driver.Located
 	for _, at := range x.order {
 		if x.marked[at].State == Live {
-			heads = append(heads, at)
+			live = append(live, at)
 		} else {
-			others = append(others, at)
+			retired = append(retired, at)
 		}
 	}
-	return heads, others
+	return append(live, retired...)
 }
 
 // documentSteps yields documents in parts that one mutation can take.
@@ -250,10 +249,10 @@ func documentSteps(docs []DocumentSwap) iter.Seq[[]DocumentSwap] {
 	}
 }
 
-// restoreMerged takes care of the facts that a doomed head stood for, live or expired: its own, in
-// a rewritten form, and the nearest unexpired ones that were merged into it. What had been
-// deleted or superseded gives nothing back. If something is merged into the head meanwhile,
-// the step is a conflict; behind the head nothing can be, since nothing there is live.
+// restoreMerged plans what replaces an erased head, live or expired: its own rewritten form,
+// and the nearest unexpired entries that were merged into it, which are restored. Entries that
+// had been deleted or superseded restore nothing. The step is a conflict if another entry is
+// merged into the head meanwhile. None can be merged into those behind it: they are not live.
 func (x *erasure) restoreMerged(ctx context.Context, at driver.Located, head Record) error {
 	var retired []string // in favour of the head
 	for level := []Record{head}; len(level) > 0; {

@@ -51,9 +51,9 @@ func (b *Bank) Background(c JobConfig) (*Job, error) {
 	return &Job{writer: w}, nil
 }
 
-// Pass opens a job, calls f with it and ends it, whatever f returns, so that its registry is
-// closed and its events are with the sink. It returns what f and the end of the job said;
-// an end that fails leaves the events to [Bank.Relay]. A panic of f goes on once the job has
+// Pass opens a job, calls f with it and ends it, also if f fails. The end closes the registry
+// and delivers the events to the sink. Pass returns the errors of f and of the end. An end that
+// fails leaves the events to [Bank.Relay]. A panic of f goes on once the job has
 // ended.
 func (b *Bank) Pass(ctx context.Context, c JobConfig, f func(*Job) error) (err error) {
 	j, err := b.Background(c)
@@ -95,8 +95,8 @@ func (j *Job) begin(target func() (Scope, error)) (s Scope, err error) {
 	return s, err
 }
 
-// beginRead begins a read of a ref: held is false for one under which the tenant has
-// nothing, whatever the reason. The job may end while the read goes on.
+// beginRead resolves a ref for a read, as Bank.visible does. The job may end while the
+// read goes on.
 func (j *Job) beginRead(ctx context.Context, ref string) (s Scope, ok bool, err error) {
 	j.life.RLock()
 	defer j.life.RUnlock()
@@ -238,7 +238,7 @@ func (j *Job) entries(ctx context.Context, s Scope) (iter.Seq2[Entry, error], er
 	return pages(ctx, s, q, list), nil
 }
 
-// History yields the records of a ref, whatever their state, in no particular
+// History yields the records of a ref, in every state and in no particular
 // order: what was merged into what, superseded, deleted or erased. It needs a store
 // that is a Transactor, and stops after an error. The loop may use the job.
 func (j *Job) History(ctx context.Context, ref string) iter.Seq2[Record, error] {

@@ -50,7 +50,8 @@ func (b *Bank) keyed(ctx context.Context, s Scope, key string) (rec Record, foun
 	return Record{}, false, nil
 }
 
-// answerRepeatedPut answers a put under a key with the entry that is there.
+// answerRepeatedPut answers a put under a key that has an entry with that entry.
+// It is a conflict if the put is of another one.
 func answerRepeatedPut(rec Record, e *Entry) (Entry, error) {
 	stored := &rec.Entry
 	if stored.Content != e.Content || !slices.Equal(stored.Tags, e.Tags) || !slices.Equal(stored.Subjects, e.Subjects) {
@@ -73,7 +74,7 @@ func (w writer) putKeyed(ctx context.Context, s Scope, e Entry, d Draft) (Entry,
 			return answerRepeatedPut(rec, &e)
 		}
 		err = w.put(ctx, s, e, d)
-		if !errors.Is(err, ErrConflict) { // somebody else put under the key meanwhile
+		if !errors.Is(err, ErrConflict) { // another caller put under the key meanwhile
 			return ownCopy(e), err
 		}
 	}

@@ -111,9 +111,9 @@ func (b *Bank) Erasures(ctx context.Context, tenant string) iter.Seq2[Erasure, e
 	}
 }
 
-// EraseAgain erases what a ledger names and the tenant's memory holds, with whatever was
-// derived from it, by the rules of [Bank.Forget]: so that what was forgotten stays so after
-// a backup was restored. It may be called again, and with a ledger that was applied.
+// EraseAgain erases the entries and texts that a ledger names, with all that was derived from
+// them, by the rules of [Bank.Forget]. So forgotten memory stays forgotten after a backup was
+// restored. It may be called again, and with a ledger that was applied.
 //
 // If the ledger has redacted names, r must hold the same secrets under the same ids: what was
 // erased is found by the name that r leaves of its own. Without such names r may be nil. Texts
@@ -166,7 +166,7 @@ func (b *Bank) EraseAgain(ctx context.Context, tenant string, ledger []Erasure, 
 // sameName leaves a name as it is.
 func sameName(name string) (string, error) { return name, nil }
 
-// cached is name, which is asked once for each name.
+// cached returns name with a memory: it is called once for each name.
 func cached(name func(string) (string, error)) func(string) (string, error) {
 	known := map[string]string{}
 	return func(s string) (string, error) {

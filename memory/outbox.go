@@ -35,8 +35,8 @@ const relayBatch = 256
 // all processes that share the store, each at least once and under one id (E3). A
 // run whose events the sink refuses holds up no other run; Relay then returns
 // what the sink said as [ErrInternal], with the count of what waits; if the store failed
-// too, errors.Is and errors.As reach both. A host calls it in a loop at whatever pace suits its readers; ending a run delivers that
-// run's events by itself. It is safe to relay in several processes at once.
+// too, errors.Is and errors.As reach both. A host calls it in a loop, as often as its readers
+// need; ending a run delivers that run's events by itself. It is safe to relay in several processes at once.
 func (b *Bank) Relay(ctx context.Context) (done Relayed, err error) {
 	ctx, span := b.Begin(ctx, telemetry.Relay)
 	defer span.Done(&err)
@@ -86,7 +86,7 @@ func (b *Bank) flush(ctx context.Context, tenant, runID string) (err error) {
 	return err
 }
 
-// relay is one walk over the outbox.
+// relay delivers what is in the outbox, once over all of it.
 type relay struct {
 	bank    *Bank
 	stuck   map[runName]bool
@@ -159,7 +159,7 @@ func (r *relay) emit(ctx context.Context, recs []events.Record) (refused, err er
 	if err := r.bank.emitTo(ctx, r.bank.cfg.Sink, recs); err != nil {
 		failed := hostFailed(ctx, "the sink", err)
 		if err == ctx.Err() || hostcall.Late(err) {
-			return nil, failed // it hangs: ask it no more in this walk
+			return nil, failed // it hangs: call it no more in this relay
 		}
 		return failed, nil
 	}

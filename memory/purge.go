@@ -64,7 +64,8 @@ func (b *Bank) Purge(ctx context.Context, tenant string) (n int, err error) {
 	return n, err
 }
 
-// purge is Purge; unless it is asked to, it does not purge to one note twice.
+// purge is Purge. In a round of maintenance, which is not on demand, it adds marks only if one
+// is due, and does not purge to one mark twice.
 func (b *Bank) purge(ctx context.Context, tenant string, onDemand bool) (int, error) {
 	for {
 		behind, err := b.markPurge(ctx, tenant, onDemand)

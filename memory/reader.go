@@ -112,8 +112,7 @@ func (b *Bank) check(o ListOptions) error {
 	return nil
 }
 
-// readList is the one way by which a list reaches a host, whatever it is read
-// from.
+// readList is the one way by which a list reaches a host, from every source.
 func readList(ctx context.Context, b *Bank, tenant, ref string, o ListOptions, from source) ([]Entry, error) {
 	limit, err := boundLimit(o.Limit)
 	if err == nil {

@@ -18,7 +18,7 @@ import (
 // where the replay ends, and needs no record of what was read. What the run wrote appears
 // when it is put again. A read is refused with [ErrSnapshotUnavailable] if something that
 // it shows has been forgotten or purged, or expired between the recorded write before it
-// and the one after it, so that nobody can tell whether the run still saw it. So a TTL that
+// and the one after it, so that the bank cannot tell whether the run still saw it. So a TTL that
 // runs out while a run works makes later lists of its replay refuse, until the next recorded
 // write. A host that must replay even then records what the run reads, see [Run.Record].
 type Replay struct {

@@ -24,7 +24,7 @@ type RunConfig struct {
 	// run closes it.
 	Redactor Redactor
 	// Resume continues from a token: of this run, after a suspension and in
-	// whatever process; of another run of the tenant, as a fork of it that sees
+	// any process; of another run of the tenant, as a fork of it that sees
 	// what that run saw there. Before it waits, a host takes the token of the first
 	// handle, and then ends that one by [Run.Abort] without a terminal event: its
 	// registry is closed and its events are delivered. The two handles do not see
@@ -205,8 +205,8 @@ func (r *Run) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
 	}
 }
 
-// copyView is a copy of the view, which own writes do not move; nil for a ref that
-// holds nothing.
+// copyView returns a copy of the view, which later writes of the run do not change. It is nil
+// for a ref under which the tenant has nothing.
 func (r *Run) copyView(ctx context.Context, ref string) (*view, Scope, error) {
 	if err := r.enter(); err != nil {
 		return nil, Scope{}, err
@@ -233,7 +233,7 @@ func (r *Run) source() source {
 	}}
 }
 
-// redactQuery takes the run's secrets out of what its node asks for.
+// redactQuery takes the run's secrets out of the query of its node.
 func (r *Run) redactQuery(ctx context.Context, o ListOptions) (ListOptions, error) {
 	if o.Query == "" {
 		return o, nil

@@ -89,7 +89,7 @@ func (r *Run) Join(ctx context.Context, child Token) error {
 }
 
 // Flush delivers the events of the run that wait, and returns when the sink has taken them,
-// so that they precede whatever the host appends to the run's log afterwards. If the
+// so that they precede what the host appends to the run's log afterwards. If the
 // sink refuses, Flush fails and the events wait on. With the store's RunLog an event is in
 // the log as soon as its mutation is committed, and Flush finds nothing that waits, but for
 // what an earlier configuration has left.
@@ -153,8 +153,8 @@ func (r *Run) markEnded(ctx context.Context, last []events.Record) (first bool, 
 	return r.ended, err
 }
 
-// close closes a redactor that can be closed, also if the context has ended: nobody would close
-// it later.
+// close closes a redactor that can be closed, also if the context has ended: no later call closes
+// it.
 func (w writer) close(ctx context.Context) error {
 	c, ok := w.redactor.(io.Closer)
 	if !ok {

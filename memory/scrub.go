@@ -15,7 +15,7 @@ import (
 
 // Scrub does for a secret that was registered too late what [Bank.Forget] does for
 // a subject: it erases, in every ref of the tenant and in every version, each entry
-// that r would redact today, together with whatever was derived from one. Where such
+// that r would redact today, together with all that was derived from one. Where such
 // an entry was live, or had been merged into something that is erased, a redacted
 // copy takes its place under a new id; it is kept whole even if its markers make it
 // longer than the bank's limits. Documents are removed if r would redact them, but host text
@@ -104,7 +104,7 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 				x.documents = append(x.documents, DocumentSwap{Document: d})
 			}
 			if ok {
-				continue // its ids and instants say nothing, whatever a redactor finds in them
+				continue // its ids and instants are no secrets, also if a redactor takes them for some
 			}
 		}
 		dirty, err := w.dirty(ctx, documentTexts(&d)...)
@@ -197,7 +197,7 @@ type remover interface {
 	Remove(text string) (string, error)
 }
 
-// nameCleaner returns what gives of a name what the redactor leaves of it.
+// nameCleaner returns cleanName with its context bound.
 func (w writer) nameCleaner(ctx context.Context) func(string) (string, error) {
 	return func(name string) (string, error) { return w.cleanName(ctx, name) }
 }

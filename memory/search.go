@@ -16,7 +16,7 @@ type Search struct {
 	Text string
 	// Tags must all be carried.
 	Tags []string
-	// Since and Until bound CreatedAt: Since <= CreatedAt < Until, whatever lies between
+	// Since and Until bound CreatedAt: Since <= CreatedAt < Until, also for instants between
 	// milliseconds. Zero is no bound.
 	Since, Until time.Time
 	// Limit bounds the number of entries; 0 means [DefaultListLimit], and [MaxListLimit] is
@@ -96,7 +96,7 @@ func (b *Bank) filter(q Search, at time.Time) (driver.Search, error) {
 	return driver.Search{Text: q.Text, Tags: q.Tags, Since: millisUp(q.Since), Until: millisUp(q.Until), Limit: limit, At: at}, nil
 }
 
-// filterPages searches by reading everything.
+// filterPages searches a ref by reading all of it, page by page.
 func filterPages(ctx context.Context, s Scope, q driver.Search, list listFunc) ([]Entry, error) {
 	var found []Entry
 	for e, err := range pages(ctx, s, driver.Query{At: q.At}, list) {

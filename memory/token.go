@@ -18,8 +18,8 @@ import (
 // most 200 bytes, and besides some 30 for each own write and once the length of each ref that the
 // run wrote to.
 //
-// A token is not signed: a host keeps its tokens where nobody else writes. One that
-// somebody made up can show what its tenant's memory was at another version, but
+// A token is not signed: a host keeps its tokens where no other party writes. A forged
+// one can show what its tenant's memory was at another version, but
 // nothing of another tenant.
 type Token string
 

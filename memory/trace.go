@@ -8,14 +8,14 @@ import (
 // Fate is what became of an entry.
 type Fate struct {
 	// State is Live for an entry that is in lists now, Merged or Superseded for one
-	// whose Head is, and otherwise Deleted: the entry and whatever took its place
+	// whose Head is, and otherwise Deleted: the entry and those that replaced it
 	// were deleted, have expired or were forgotten.
 	State State
 	// Head is the live entry at the end of the lineage; the entry itself if it is
 	// live. It is zero if State is Deleted.
 	Head Entry
 	// Restorable says of an entry that was merged or superseded that [Rewrite.Restore] makes
-	// it live again, also if whatever took its place has ended.
+	// it live again, also if those that replaced it have ended.
 	Restorable bool
 }
 
@@ -75,7 +75,7 @@ type outcome struct {
 	head  *Record
 }
 
-// read looks records up with all that they gave way to.
+// read looks records up with all those that replaced them.
 func (l *lineage) read(ctx context.Context, s Scope, ids []string) error {
 	var names []string
 	enqueue := func(id string) {
@@ -108,7 +108,7 @@ func (l *lineage) read(ctx context.Context, s Scope, ids []string) error {
 }
 
 // resolve tells the fates of those ids that the ref has held. It reports false if the
-// records are not of one moment, so that one gave way to itself.
+// records are not of one moment, so that one was replaced by itself.
 func (l *lineage) resolve(ids []string, fates map[string]Fate) bool {
 	for _, id := range ids {
 		rec := l.recs[id]
@@ -128,8 +128,8 @@ func (l *lineage) resolve(ids []string, fates map[string]Fate) bool {
 	return true
 }
 
-// isUnchanged reports whether what ends in nothing does so now, when all of it was read: what
-// another has given way to may have been erased meanwhile, and that other restored.
+// isUnchanged reports whether the records whose lineage ends in nothing are still as they were
+// read. The entry that replaced one may have been erased meanwhile, and that one restored.
 func (l *lineage) isUnchanged(ctx context.Context, s Scope) (bool, error) {
 	var ids []string
 	for id, e := range l.outcomes {
