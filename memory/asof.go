@@ -21,7 +21,7 @@ func (b *Bank) AsOf(ctx context.Context, tenant string, t Token) (_ Reader, err 
 	if err != nil {
 		return nil, err
 	}
-	return b.told(r), nil
+	return b.traced(r), nil
 }
 
 // openAsOf opens what a run saw at a token's position.
@@ -75,7 +75,7 @@ func (b *Bank) Check(ctx context.Context, tenant string, t Token, refs ...string
 	r := &asOf{bank: b, snap: snap, view: v}
 	for _, ref := range refs {
 		if err == nil {
-			err = r.whole(ctx, ref)
+			err = r.checkIntact(ctx, ref)
 		}
 	}
 	if errors.Is(err, ErrSnapshotUnavailable) {
@@ -116,28 +116,28 @@ func (r *asOf) source() source {
 
 func (r *asOf) List(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {
 	entries, err := readList(ctx, r.bank, r.snap.tenant, ref, o, r.source())
-	return exactly(ctx, r, ref, entries, err)
+	return ifIntact(ctx, r, ref, entries, err)
 }
 
 func (r *asOf) Get(ctx context.Context, ref, id string) (Entry, error) {
 	e, err := readGet(ctx, r.bank, r.snap.tenant, ref, id, r.snap.at, r.view.get)
-	return exactly(ctx, r, ref, e, err)
+	return ifIntact(ctx, r, ref, e, err)
 }
 
-// exactly lets an answer through, an error too, if after it everything that the run
+// ifIntact lets an answer through, an error too, if after it everything that the run
 // could see in the ref is still there: what was erased meanwhile could be missing.
-func exactly[T any](ctx context.Context, r *asOf, ref string, answer T, err error) (T, error) {
-	if gone := r.whole(ctx, ref); gone != nil {
+func ifIntact[T any](ctx context.Context, r *asOf, ref string, answer T, err error) (T, error) {
+	if gone := r.checkIntact(ctx, ref); gone != nil {
 		var none T
 		return none, gone
 	}
 	return answer, err
 }
 
-// whole fails if anything that the run could see in the ref is gone.
-func (r *asOf) whole(ctx context.Context, ref string) error {
-	s, held, err := r.bank.visible(ctx, r.snap.tenant, ref)
-	if !held || err != nil {
+// checkIntact fails if anything that the run could see in the ref is gone.
+func (r *asOf) checkIntact(ctx context.Context, ref string) error {
+	s, ok, err := r.bank.visible(ctx, r.snap.tenant, ref)
+	if !ok || err != nil {
 		return err
 	}
 	ids := make([]string, 0, len(r.snap.own[ref]))

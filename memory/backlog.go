@@ -36,8 +36,8 @@ func (l *backlog) full(tenant string, limit int) bool {
 	return l.waiting[tenant] >= limit
 }
 
-// admit fails with [ErrBacklog] if too many events of the tenant wait.
-func (b *Bank) admit(ctx context.Context, tenant string) error {
+// checkBacklog fails with [ErrBacklog] if too many events of the tenant wait.
+func (b *Bank) checkBacklog(ctx context.Context, tenant string) error {
 	if !b.backlog.full(tenant, b.cfg.MaxUndelivered) {
 		return nil
 	}

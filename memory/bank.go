@@ -16,7 +16,7 @@ import (
 // Config sets up a [Bank]. The zero value is a bank without events, in which every
 // tenant has a name space of its own for refs.
 type Config struct {
-	// Resolver tells which tenant a memoryRef belongs to. For a ref that nobody has it
+	// Resolver tells which tenant a memoryRef belongs to. For a ref that no tenant has it
 	// returns an error that matches [ErrNotFound], or an empty tenant. After any other error
 	// the call fails with [ErrInternal], so that memory does not seem empty while a directory
 	// is down. It must be safe for concurrent use. Nil gives each tenant its own name space:
@@ -38,7 +38,7 @@ type Config struct {
 	// with [ErrBacklog] for events, and nothing is written: exactly, however many processes
 	// write. What is counted are the tenant's entries that were not deleted, merged or
 	// superseded, and the bytes of their content; expired ones count until they are purged.
-	// Whatever frees memory, and forgetting in any case, goes on beyond the limits. Limits
+	// Writes that free memory are allowed beyond the limits, and so is forgetting. Limits
 	// is asked before each such write; an error refuses the write. Like every part of the
 	// host that may block, it has [PluginTimeout] for a call. It must be safe for
 	// concurrent use, and needs a store that is a Transactor.
@@ -183,14 +183,14 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 	if cfg.Limits != nil && b.tx == nil {
 		return nil, fail(ErrNotProvided, "Config.Limits needs a store that is a driver.Transactor")
 	}
-	if err := b.introduce(); err != nil {
+	if err := b.readNames(); err != nil {
 		return nil, err
 	}
 	return b, nil
 }
 
-// introduce asks parts of the host for their names.
-func (b *Bank) introduce() (err error) {
+// readNames asks parts of the host for their names.
+func (b *Bank) readNames() (err error) {
 	if b.cfg.TokenCounter != nil {
 		b.counter, err = named("the token counter", b.cfg.TokenCounter.Name)
 	}
@@ -243,9 +243,9 @@ func (b *Bank) Now() time.Time {
 	return now
 }
 
-// ticking fails while the host's clock does. An operation begins with it, so that none judges
-// an expiry, or stamps a write, by a clock that stands.
-func (b *Bank) ticking() error {
+// checkClock fails while the host's clock does. Every operation begins with it, so that none
+// judges an expiry, or stamps a write, by a clock that stands.
+func (b *Bank) checkClock() error {
 	if _, err := b.clock.read(); err != nil {
 		return failWith(ErrInternal, hostcall.Describe("the clock", err), err)
 	}
@@ -253,12 +253,12 @@ func (b *Bank) ticking() error {
 }
 
 // resolve returns the scope of a ref that the tenant may use, or an error for a write.
-// It does not tell a ref of another tenant from one that nobody has (CTI-1).
+// It does not tell a ref of another tenant from one that no tenant has (CTI-1).
 func (b *Bank) resolve(ctx context.Context, tenant, ref string) (Scope, error) {
 	if err := ctx.Err(); err != nil {
 		return Scope{}, err
 	}
-	if err := b.ticking(); err != nil {
+	if err := b.checkClock(); err != nil {
 		return Scope{}, err
 	}
 	if err := checkRef(ref); err != nil {
@@ -276,10 +276,10 @@ func (b *Bank) resolve(ctx context.Context, tenant, ref string) (Scope, error) {
 	return Scope{Tenant: tenant, Ref: ref}, nil
 }
 
-// visible is resolve for a read: held is false for a ref under which the tenant has
-// nothing, whatever the reason. The only errors are that of the context, that of a
-// resolver which could not look, and [ErrValidation] for a tenant that can be no tenant's name.
-func (b *Bank) visible(ctx context.Context, tenant, ref string) (s Scope, held bool, err error) {
+// visible resolves a ref for a read. ok is false if the tenant has nothing under it;
+// malformed, foreign and unknown refs are not told apart. Errors: that of the context, that
+// of a resolver that failed, and [ErrValidation] for a malformed tenant.
+func (b *Bank) visible(ctx context.Context, tenant, ref string) (s Scope, ok bool, err error) {
 	if err := checkTenant(tenant); err != nil {
 		return Scope{}, false, err
 	}

@@ -17,7 +17,7 @@ const (
 	DefaultMaxEntryBytes = 65536
 	// DefaultListLimit is the length of a list whose caller named none.
 	DefaultListLimit = 100
-	// MaxListLimit bounds every list, whatever its caller asks for.
+	// MaxListLimit bounds every list, also if its caller asks for more.
 	MaxListLimit = 1000
 	// DefaultHorizon is how long a suspended run may wait, unless a [Config]
 	// says otherwise.

@@ -12,8 +12,7 @@ import (
 	"github.com/openwop/agentmemory/internal/hostcall"
 )
 
-// clock gives whole milliseconds that never run backwards, whatever the host's
-// clock does.
+// clock gives whole milliseconds that never run backwards, also if the host's clock does.
 type clock struct {
 	now  func() time.Time
 	last atomic.Int64

@@ -16,7 +16,7 @@
 // [Config] is a good one. Come back for
 //
 //   - [Bank.Keep], once memory outlives the process: the one loop that every host runs
-//   - [Draft].Subjects and [Bank.Forget], once it holds what somebody may want erased
+//   - [Draft].Subjects and [Bank.Forget], once it holds what a person may want erased
 //   - [Bank.Background] and [Job], to import, and for the engines
 //   - [Bank.Recall], to ask questions
 //   - Config.WriteEvents with a Sink or the RunLog, to tell the host's log of writes
@@ -64,8 +64,8 @@
 //   - M10: forgetting a subject erases its entries, all that was derived from them
 //     and the documents made of those, and brings back what others had lost to a
 //     merge with them.
-//   - S1: a ranked read shows nothing that a list would not: whatever a ranker finds is read
-//     through the view at hand.
+//   - S1: a ranked read shows nothing that a list would not: the bank reads what a ranker
+//     finds through the view at hand.
 //   - S5: a token budget holds exactly in the bank's counter; an entry is left out, never cut.
 //   - E3: a write and its events commit together; [Bank.Relay] delivers them at
 //     least once, each under one id. With Config.RunLog they are in the run's log of

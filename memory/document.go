@@ -13,15 +13,15 @@ import (
 // must be a Transactor. The loop may use the job.
 func (j *Job) Documents(ctx context.Context, ref string, q DocumentQuery) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
-		at, held := "", true // the ref that was looked at last; the tenant's own are its
+		at, ok := "", true // the ref that was looked at last; the tenant's own are its
 		reach := func(ref string) (err error) {
 			if ref != at {
 				at = ref
-				_, held, err = j.look(ctx, ref)
+				_, ok, err = j.beginRead(ctx, ref)
 			}
 			return err
 		}
-		if err := reach(ref); err != nil || !held {
+		if err := reach(ref); err != nil || !ok {
 			if err != nil {
 				yield(Document{}, err)
 			}
@@ -36,7 +36,7 @@ func (j *Job) Documents(ctx context.Context, ref string, q DocumentQuery) iter.S
 				yield(Document{}, err)
 				return false
 			}
-			return !held || yield(d, nil)
+			return !ok || yield(d, nil)
 		})
 	}
 }
@@ -85,7 +85,7 @@ func (b *Bank) Due(ctx context.Context, kind string, limit int) ([]Document, err
 	if b.scheduler == nil {
 		return nil, fail(ErrNotProvided, "what is due needs a store that is a driver.Scheduler")
 	}
-	if err := b.ticking(); err != nil {
+	if err := b.checkClock(); err != nil {
 		return nil, err
 	}
 	due, err := b.scheduler.Due(ctx, kind, b.Now(), limit)
@@ -105,7 +105,7 @@ func (b *Bank) Swap(ctx context.Context, tenant string, swaps ...DocumentSwap) (
 	if err := checkTenant(tenant); err != nil {
 		return nil, err
 	}
-	if err := b.ticking(); err != nil {
+	if err := b.checkClock(); err != nil {
 		return nil, err
 	}
 	m := driver.Mutation{At: b.Now(), Documents: make([]DocumentSwap, len(swaps))}

@@ -17,7 +17,7 @@ type Exported struct {
 }
 
 // Export yields everything about a subject, in every ref of the tenant: the entries that
-// carry its label, whatever their state and expiry, with what was derived from them; the
+// carry its label, in any state and also expired, with what was derived from them; the
 // documents made of those; and host text that carries the label. It is what [Bank.Forget]
 // would erase, but for what is erased already. It stops after an error. The store must be
 // a Transactor. The loop may use the bank.

@@ -37,9 +37,9 @@ type Forgotten struct {
 // Forget erases every entry of the tenant that carries the subject label, in all refs and
 // all versions (M10; RFC 0080 §A retention). With an entry go the entries that were derived
 // from it and the documents that were made of it; host text that carries the label is
-// removed too. Entries about somebody else that had been merged into an erased one become
-// live again unless they have expired, also if the erased one had. If that one had been
-// deleted or superseded they do not.
+// removed too. Entries about another subject that had been merged into an erased one become
+// live again unless they have expired. They do so too if the erased one had expired, but not
+// if it had been deleted or superseded.
 //
 // Open views lose the entries at once. A token of a run that could have seen one of them
 // becomes unavailable in the ref of that entry.
@@ -65,7 +65,7 @@ func (b *Bank) Forget(ctx context.Context, tenant, subject string) (done Forgott
 			if err != nil {
 				return shape(err)
 			}
-			x.doom(rec)
+			x.markErased(rec)
 		}
 		q := DocumentQuery{Tenant: tenant, EveryRef: true, Subject: subject, Bare: true}
 		for d, err := range b.tx.Documents(ctx, q) {
@@ -85,7 +85,7 @@ func (b *Bank) eraseAll(ctx context.Context, tenant string, plan func(context.Co
 		return done, err
 	}
 	for {
-		if err := b.ticking(); err != nil {
+		if err := b.checkClock(); err != nil {
 			return done, err
 		}
 		x := newErasure(b, tenant)
@@ -102,9 +102,9 @@ func (b *Bank) eraseAll(ctx context.Context, tenant string, plan func(context.Co
 	}
 }
 
-// finishErasures changes nothing, but is a write: it has a store empty its log of what a
-// process has erased that was killed before it could do that, and that no plan finds any
-// more. It looks at a document that nobody has.
+// finishErasures makes an empty write, after which the store empties its log. A process that
+// was killed may have erased text that is still in that log and that no plan finds. The write
+// checks a document that never exists.
 func (b *Bank) finishErasures(ctx context.Context, tenant string) error {
 	none := Document{Scope: Scope{Tenant: tenant}, Kind: ledgerKind, Key: "none"}
 	_, err := b.tx.Apply(ctx, tenant, driver.Mutation{At: b.Now(), Documents: []DocumentSwap{{Document: none, Act: Check}}})
@@ -116,13 +116,13 @@ type erasure struct {
 	bank      *Bank
 	tenant    string
 	at        time.Time
-	doomed    map[driver.Located]Record
-	order     []driver.Located // of the doomed
+	marked    map[driver.Located]Record
+	order     []driver.Located // of the marked
 	documents []DocumentSwap
-	// rewrite gives the entry that stands for an erased one. It reports lost if there
-	// should be one and cannot.
+	// rewrite returns the entry that replaces an erased one. lost reports that there should
+	// be one and the redactor cannot make it.
 	rewrite func(Entry) (e Entry, ok, lost bool)
-	// name gives a name as the ledger may have it.
+	// name returns a name as the ledger may have it.
 	name func(string) (string, error)
 
 	mutation driver.Mutation  // the step at hand
@@ -132,26 +132,25 @@ type erasure struct {
 
 func newErasure(b *Bank, tenant string) *erasure {
 	return &erasure{
-		bank: b, tenant: tenant, at: b.Now(), doomed: map[driver.Located]Record{},
+		bank: b, tenant: tenant, at: b.Now(), marked: map[driver.Located]Record{},
 		rewrite: func(Entry) (Entry, bool, bool) { return Entry{}, false, false },
 		name:    sameName,
 	}
 }
 
-// doom marks a record for erasure.
-func (x *erasure) doom(rec Record) {
+// markErased marks a record for erasure.
+func (x *erasure) markErased(rec Record) {
 	at := driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}
-	if _, known := x.doomed[at]; known || rec.Erased {
+	if _, known := x.marked[at]; known || rec.Erased {
 		return
 	}
-	x.doomed[at] = rec
+	x.marked[at] = rec
 	x.order = append(x.order, at)
 }
 
-// doomAll marks every entry of the tenant that is chosen, and what was derived from those.
-// It reads all of the tenant's memory, and holds what is doomed and the ids of what is
-// derived.
-func (b *Bank) doomAll(ctx context.Context, x *erasure, chosen func(*Record) (bool, error)) error {
+// markChosen marks every entry of the tenant that is chosen, and what was derived from those.
+// It reads all of the tenant's memory, and keeps what it marks and the ids of what is derived.
+func (b *Bank) markChosen(ctx context.Context, x *erasure, chosen func(*Record) (bool, error)) error {
 	derived := map[driver.Located][]string{} // by source, ids of the same ref
 	for rec, err := range b.tx.History(ctx, x.tenant, driver.HistoryQuery{}) {
 		if err != nil {
@@ -164,21 +163,21 @@ func (b *Bank) doomAll(ctx context.Context, x *erasure, chosen func(*Record) (bo
 			at := driver.Located{Scope: rec.Scope, ID: source}
 			derived[at] = append(derived[at], rec.Entry.ID)
 		}
-		doomed, err := chosen(&rec)
+		mark, err := chosen(&rec)
 		if err != nil {
 			return err
 		}
-		if doomed {
-			x.doom(rec)
+		if mark {
+			x.markErased(rec)
 		}
 	}
-	for i := 0; i < len(x.order); i++ { // doom appends to it
+	for i := 0; i < len(x.order); i++ { // markErased appends to it
 		found, err := lookup(ctx, b.tx, x.order[i].Scope, derived[x.order[i]])
 		if err != nil {
 			return err
 		}
 		for _, rec := range found {
-			x.doom(rec)
+			x.markErased(rec)
 		}
 	}
 	return nil
@@ -188,9 +187,9 @@ func (b *Bank) doomAll(ctx context.Context, x *erasure, chosen func(*Record) (bo
 // large one holds no store up for long and can be interrupted.
 const stepSize = 256
 
-// run commits the plan in steps, each of which leaves memory whole: what a head stood for
-// comes back in the mutation that erases it. Heads go first, while what was merged into
-// them has its text.
+// run commits the plan in steps, each of which leaves memory whole: the mutation that erases
+// an entry restores what had been merged into it. Entries that were not retired go first,
+// while what was merged into them has its text.
 func (x *erasure) run(ctx context.Context, done *Forgotten) error {
 	x.mutation = driver.Mutation{At: x.at}
 	for step := range documentSteps(x.documents) {
@@ -199,15 +198,14 @@ func (x *erasure) run(ctx context.Context, done *Forgotten) error {
 			return err
 		}
 	}
-	heads, others := x.split()
-	for _, at := range slices.Concat(heads, others) {
-		rec := x.doomed[at]
+	for _, at := range x.liveFirst() {
+		rec := x.marked[at]
 		x.mutation.Erase = append(x.mutation.Erase, at)
 		if rec.State == Live {
 			if rec.Entry.LiveAt(x.at) {
 				x.mutation.Live = append(x.mutation.Live, at)
 			}
-			if err := x.giveBack(ctx, at, rec); err != nil {
+			if err := x.restoreMerged(ctx, at, rec); err != nil {
 				return err
 			}
 		}
@@ -220,17 +218,18 @@ func (x *erasure) run(ctx context.Context, done *Forgotten) error {
 	return x.commit(ctx, done)
 }
 
-// split tells those of the doomed that were not retired, live or expired, from the others:
-// they are the heads of what was merged into them.
-func (x *erasure) split() (heads, others []driver.Located) {
+// liveFirst returns the marked entries, those that were not retired before the others.
+// Expired ones count as not retired.
+func (x *erasure) liveFirst() []driver.Located {
+	var live, retired []driver.Located
 	for _, at := range x.order {
-		if x.doomed[at].State == Live {
-			heads = append(heads, at)
+		if x.marked[at].State == Live {
+			live = append(live, at)
 		} else {
-			others = append(others, at)
+			retired = append(retired, at)
 		}
 	}
-	return heads, others
+	return append(live, retired...)
 }
 
 // documentSteps yields documents in parts that one mutation can take.
@@ -250,16 +249,16 @@ func documentSteps(docs []DocumentSwap) iter.Seq[[]DocumentSwap] {
 	}
 }
 
-// giveBack takes care of the facts that a doomed head stood for, live or expired: its own, in
-// a rewritten form, and the nearest unexpired ones that were merged into it. What had been
-// deleted or superseded gives nothing back. If something is merged into the head meanwhile,
-// the step is a conflict; behind the head nothing can be, since nothing there is live.
-func (x *erasure) giveBack(ctx context.Context, at driver.Located, head Record) error {
+// restoreMerged plans what replaces an erased head, live or expired: its own rewritten form,
+// and the nearest unexpired entries that were merged into it, which are restored. Entries that
+// had been deleted or superseded restore nothing. The step is a conflict if another entry is
+// merged into the head meanwhile. None can be merged into those behind it: they are not live.
+func (x *erasure) restoreMerged(ctx context.Context, at driver.Located, head Record) error {
 	var retired []string // in favour of the head
 	for level := []Record{head}; len(level) > 0; {
 		var ids []string
 		for _, rec := range level {
-			x.replace(rec)
+			x.putRewritten(rec)
 			ids = append(ids, rec.Entry.ID)
 		}
 		level = level[:0]
@@ -273,8 +272,8 @@ func (x *erasure) giveBack(ctx context.Context, at driver.Located, head Record) 
 			if rec.State != Merged {
 				continue
 			}
-			_, doomed := x.doomed[driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}]
-			if doomed || rec.Erased || !rec.Entry.LiveAt(x.at) {
+			_, marked := x.marked[driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}]
+			if marked || rec.Erased || !rec.Entry.LiveAt(x.at) {
 				level = append(level, rec)
 			} else {
 				x.mutation.Restore = append(x.mutation.Restore, driver.Located{Scope: rec.Scope, ID: rec.Entry.ID})
@@ -288,10 +287,10 @@ func (x *erasure) giveBack(ctx context.Context, at driver.Located, head Record) 
 	return nil
 }
 
-// replace puts the rewritten form of an entry in its place.
-func (x *erasure) replace(rec Record) {
+// putRewritten puts the rewritten form of an entry in its place.
+func (x *erasure) putRewritten(rec Record) {
 	at := driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}
-	if _, doomed := x.doomed[at]; !doomed || rec.Erased || !rec.Entry.LiveAt(x.at) {
+	if _, marked := x.marked[at]; !marked || rec.Erased || !rec.Entry.LiveAt(x.at) {
 		return
 	}
 	e, ok, lost := x.rewrite(rec.Entry)
@@ -315,7 +314,7 @@ func (x *erasure) commit(ctx context.Context, done *Forgotten) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	note, err := x.bank.ledger(x.tenant, &m, x.name)
+	note, err := x.bank.ledgerStep(x.tenant, &m, x.name)
 	if err != nil {
 		return err
 	}

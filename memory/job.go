@@ -51,9 +51,9 @@ func (b *Bank) Background(c JobConfig) (*Job, error) {
 	return &Job{writer: w}, nil
 }
 
-// Pass opens a job, calls f with it and ends it, whatever f returns, so that its registry is
-// closed and its events are with the sink. It returns what f and the end of the job said;
-// an end that fails leaves the events to [Bank.Relay]. A panic of f goes on once the job has
+// Pass opens a job, calls f with it and ends it, also if f fails. The end closes the registry
+// and delivers the events to the sink. Pass returns the errors of f and of the end. An end that
+// fails leaves the events to [Bank.Relay]. A panic of f goes on once the job has
 // ended.
 func (b *Bank) Pass(ctx context.Context, c JobConfig, f func(*Job) error) (err error) {
 	j, err := b.Background(c)
@@ -95,9 +95,9 @@ func (j *Job) begin(target func() (Scope, error)) (s Scope, err error) {
 	return s, err
 }
 
-// look begins a read of a ref: held is false for one under which the tenant has
-// nothing, whatever the reason. The job may end while the read goes on.
-func (j *Job) look(ctx context.Context, ref string) (s Scope, held bool, err error) {
+// beginRead resolves a ref for a read, as Bank.visible does. The job may end while the
+// read goes on.
+func (j *Job) beginRead(ctx context.Context, ref string) (s Scope, ok bool, err error) {
 	j.life.RLock()
 	defer j.life.RUnlock()
 	if j.ended {
@@ -149,11 +149,11 @@ func (j *Job) Delete(ctx context.Context, ref, id string) (deleted bool, err err
 func (j *Job) Get(ctx context.Context, ref, id string) (e Entry, err error) {
 	ctx, span := j.Begin(ctx, telemetry.Get)
 	defer span.Done(&err)
-	s, held, err := j.look(ctx, ref)
+	s, ok, err := j.beginRead(ctx, ref)
 	if err != nil {
 		return Entry{}, err
 	}
-	if !held || !validID(id) {
+	if !ok || !validID(id) {
 		return Entry{}, fail(ErrNotFound, "")
 	}
 	e, err = j.bank.store.Get(ctx, s, id, j.bank.Now())
@@ -172,11 +172,11 @@ func (j *Job) Live(ctx context.Context, ref string, ids []string) (live []Entry,
 	ctx, span := j.Begin(ctx, telemetry.List)
 	defer span.Done(&err)
 	defer func() { span.Add(telemetry.Records.Of(len(live))) }()
-	s, held, err := j.look(ctx, ref)
+	s, ok, err := j.beginRead(ctx, ref)
 	if err == nil && j.bank.tx == nil {
 		err = fail(ErrNotProvided, "reading many entries needs a store that is a driver.Transactor")
 	}
-	if !held || err != nil {
+	if !ok || err != nil {
 		return nil, err
 	}
 	recs, err := lookup(ctx, j.bank.tx, s, slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !validID(id) }))
@@ -197,11 +197,11 @@ func (j *Job) Live(ctx context.Context, ref string, ids []string) (live []Entry,
 // is written or retired during the loop does not change it. The loop may use the job.
 func (j *Job) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		s, held, err := j.look(ctx, ref)
+		s, ok, err := j.beginRead(ctx, ref)
 		if err != nil {
 			yield(Entry{}, err)
 		}
-		if !held || err != nil {
+		if !ok || err != nil {
 			return
 		}
 		entries, err := j.entries(ctx, s)
@@ -238,19 +238,19 @@ func (j *Job) entries(ctx context.Context, s Scope) (iter.Seq2[Entry, error], er
 	return pages(ctx, s, q, list), nil
 }
 
-// History yields the records of a ref, whatever their state, in no particular
+// History yields the records of a ref, in every state and in no particular
 // order: what was merged into what, superseded, deleted or erased. It needs a store
 // that is a Transactor, and stops after an error. The loop may use the job.
 func (j *Job) History(ctx context.Context, ref string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		s, held, err := j.look(ctx, ref)
+		s, ok, err := j.beginRead(ctx, ref)
 		if err == nil && j.bank.tx == nil {
 			err = fail(ErrNotProvided, "history needs a store that is a driver.Transactor")
 		}
 		if err != nil {
 			yield(Record{}, err)
 		}
-		if !held || err != nil {
+		if !ok || err != nil {
 			return
 		}
 		for rec, err := range j.bank.tx.History(ctx, s.Tenant, driver.HistoryQuery{Ref: s.Ref}) {

@@ -50,16 +50,17 @@ func (b *Bank) keyed(ctx context.Context, s Scope, key string) (rec Record, foun
 	return Record{}, false, nil
 }
 
-// again answers a put under a key with the entry that is there.
-func again(rec Record, e *Entry) (Entry, error) {
-	there := &rec.Entry
-	if there.Content != e.Content || !slices.Equal(there.Tags, e.Tags) || !slices.Equal(there.Subjects, e.Subjects) {
+// answerRepeatedPut answers a put under a key that has an entry with that entry.
+// It is a conflict if the put is of another one.
+func answerRepeatedPut(rec Record, e *Entry) (Entry, error) {
+	stored := &rec.Entry
+	if stored.Content != e.Content || !slices.Equal(stored.Tags, e.Tags) || !slices.Equal(stored.Subjects, e.Subjects) {
 		return Entry{}, fail(ErrConflict, "another entry was put under Draft.Key: its content, tags or subjects differ")
 	}
 	if rec.State == Deleted {
-		return ownCopy(*there), fail(ErrDeleted, "")
+		return ownCopy(*stored), fail(ErrDeleted, "")
 	}
-	return ownCopy(*there), nil
+	return ownCopy(*stored), nil
 }
 
 // putKeyed writes an entry unless its key has one, which it returns then.
@@ -70,10 +71,10 @@ func (w writer) putKeyed(ctx context.Context, s Scope, e Entry, d Draft) (Entry,
 			return Entry{}, err
 		}
 		if found {
-			return again(rec, &e)
+			return answerRepeatedPut(rec, &e)
 		}
 		err = w.put(ctx, s, e, d)
-		if !errors.Is(err, ErrConflict) { // somebody else put under the key meanwhile
+		if !errors.Is(err, ErrConflict) { // another caller put under the key meanwhile
 			return ownCopy(e), err
 		}
 	}

@@ -53,9 +53,9 @@ type ErasedText struct {
 // mutation that erased. They are kept for Config.LedgerRetention.
 const ledgerKind = "memory/erasure"
 
-// ledger returns the document that notes what a mutation erases, by names as name leaves
+// ledgerStep returns the document that notes what a mutation erases, by names as name leaves
 // them.
-func (b *Bank) ledger(tenant string, m *driver.Mutation, name func(string) (string, error)) (DocumentSwap, error) {
+func (b *Bank) ledgerStep(tenant string, m *driver.Mutation, name func(string) (string, error)) (DocumentSwap, error) {
 	x := Erasure{At: b.Now(), Entries: map[string][]string{}}
 	for _, l := range m.Erase {
 		x.Entries[l.Ref] = append(x.Entries[l.Ref], l.ID)
@@ -86,7 +86,7 @@ func (w writer) cleanLedger(ctx context.Context, value []byte) (clean []byte, ok
 	if json.Unmarshal(value, &x) != nil {
 		return nil, false, nil
 	}
-	if x, err = x.clean(w.names(ctx)); err != nil {
+	if x, err = x.clean(w.nameCleaner(ctx)); err != nil {
 		return nil, false, err
 	}
 	clean, err = json.Marshal(x)
@@ -111,9 +111,9 @@ func (b *Bank) Erasures(ctx context.Context, tenant string) iter.Seq2[Erasure, e
 	}
 }
 
-// EraseAgain erases what a ledger names and the tenant's memory holds, with whatever was
-// derived from it, by the rules of [Bank.Forget]: so that what was forgotten stays so after
-// a backup was restored. It may be called again, and with a ledger that was applied.
+// EraseAgain erases the entries and texts that a ledger names, with all that was derived from
+// them, by the rules of [Bank.Forget]. So forgotten memory stays forgotten after a backup was
+// restored. It may be called again, and with a ledger that was applied.
 //
 // If the ledger has redacted names, r must hold the same secrets under the same ids: what was
 // erased is found by the name that r leaves of its own. Without such names r may be nil. Texts
@@ -131,9 +131,9 @@ func (b *Bank) EraseAgain(ctx context.Context, tenant string, ledger []Erasure, 
 		if err != nil {
 			return Forgotten{}, err
 		}
-		name = w.names(ctx)
+		name = w.nameCleaner(ctx)
 	}
-	name = remembered(name)
+	name = cached(name)
 	erased, texts := map[driver.Located]bool{}, map[ErasedText]int64{} // texts by name, the last revision that was removed
 	for _, x := range ledger {
 		if x, err = x.clean(name); err != nil {
@@ -152,22 +152,22 @@ func (b *Bank) EraseAgain(ctx context.Context, tenant string, ledger []Erasure, 
 	}
 	return b.eraseAll(ctx, tenant, func(ctx context.Context, x *erasure) error {
 		x.name = name
-		err := b.doomAll(ctx, x, func(rec *Record) (bool, error) {
+		err := b.markChosen(ctx, x, func(rec *Record) (bool, error) {
 			ref, err := name(rec.Ref)
 			return erased[driver.Located{Scope: Scope{Tenant: tenant, Ref: ref}, ID: rec.Entry.ID}], err
 		})
 		if err != nil || len(texts) == 0 {
 			return err
 		}
-		return b.doomTexts(ctx, x, texts)
+		return b.markTexts(ctx, x, texts)
 	})
 }
 
 // sameName leaves a name as it is.
 func sameName(name string) (string, error) { return name, nil }
 
-// remembered is name, which is asked once for each name.
-func remembered(name func(string) (string, error)) func(string) (string, error) {
+// cached returns name with a memory: it is called once for each name.
+func cached(name func(string) (string, error)) func(string) (string, error) {
 	known := map[string]string{}
 	return func(s string) (string, error) {
 		if out, ok := known[s]; ok {
@@ -181,8 +181,8 @@ func remembered(name func(string) (string, error)) func(string) (string, error) 
 	}
 }
 
-// doomTexts has the host texts of a ledger removed, unless they are newer.
-func (b *Bank) doomTexts(ctx context.Context, x *erasure, texts map[ErasedText]int64) error {
+// markTexts has the host texts of a ledger removed, unless they are newer.
+func (b *Bank) markTexts(ctx context.Context, x *erasure, texts map[ErasedText]int64) error {
 	for d, err := range b.tx.Documents(ctx, DocumentQuery{Tenant: x.tenant, EveryRef: true, Bare: true}) {
 		if err != nil {
 			return shape(err)

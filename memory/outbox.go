@@ -35,8 +35,8 @@ const relayBatch = 256
 // all processes that share the store, each at least once and under one id (E3). A
 // run whose events the sink refuses holds up no other run; Relay then returns
 // what the sink said as [ErrInternal], with the count of what waits; if the store failed
-// too, errors.Is and errors.As reach both. A host calls it in a loop at whatever pace suits its readers; ending a run delivers that
-// run's events by itself. It is safe to relay in several processes at once.
+// too, errors.Is and errors.As reach both. A host calls it in a loop, as often as its readers
+// need; ending a run delivers that run's events by itself. It is safe to relay in several processes at once.
 func (b *Bank) Relay(ctx context.Context) (done Relayed, err error) {
 	ctx, span := b.Begin(ctx, telemetry.Relay)
 	defer span.Done(&err)
@@ -45,7 +45,7 @@ func (b *Bank) Relay(ctx context.Context) (done Relayed, err error) {
 		return done, nil
 	}
 	r := relay{bank: b, stuck: map[runName]bool{}, done: &done}
-	err = r.all(ctx, driver.OutboxQuery{})
+	err = r.deliverAll(ctx, driver.OutboxQuery{})
 	waiting, failed := b.tx.Waiting(ctx, "", b.cfg.MaxUndelivered+1)
 	if failed == nil {
 		done.Waiting = waiting
@@ -79,14 +79,14 @@ func (b *Bank) flush(ctx context.Context, tenant, runID string) (err error) {
 	defer span.Done(&err)
 	r := relay{bank: b, stuck: map[runName]bool{}, done: new(Relayed)}
 	defer r.done.count(&span)
-	err = r.all(ctx, driver.OutboxQuery{Tenant: tenant, RunID: runID})
+	err = r.deliverAll(ctx, driver.OutboxQuery{Tenant: tenant, RunID: runID})
 	if r.refused != nil {
 		return r.refused
 	}
 	return err
 }
 
-// relay is one walk over the outbox.
+// relay delivers what is in the outbox, once over all of it.
 type relay struct {
 	bank    *Bank
 	stuck   map[runName]bool
@@ -94,8 +94,8 @@ type relay struct {
 	done    *Relayed
 }
 
-// all delivers what a query yields, batch by batch.
-func (r *relay) all(ctx context.Context, q driver.OutboxQuery) error {
+// deliverAll delivers what a query yields, batch by batch.
+func (r *relay) deliverAll(ctx context.Context, q driver.OutboxQuery) error {
 	batch := make([]events.Record, 0, relayBatch)
 	for rec, err := range r.bank.tx.Undelivered(ctx, q) {
 		if err != nil {
@@ -122,7 +122,7 @@ func (r *relay) deliver(ctx context.Context, batch []events.Record) error {
 	}
 	refused, err := r.emit(ctx, batch)
 	if err != nil {
-		r.left(batch)
+		r.noteAge(batch)
 	}
 	if refused == nil || err != nil {
 		return err
@@ -130,7 +130,7 @@ func (r *relay) deliver(ctx context.Context, batch []events.Record) error {
 	for _, run := range byRun(batch) {
 		refused, err := r.emit(ctx, run)
 		if refused != nil || err != nil {
-			r.left(run)
+			r.noteAge(run)
 		}
 		if err != nil {
 			return err
@@ -147,8 +147,8 @@ func (r *relay) deliver(ctx context.Context, batch []events.Record) error {
 	return nil
 }
 
-// left notes the age of events that could not be delivered.
-func (r *relay) left(recs []events.Record) {
+// noteAge notes the age of events that could not be delivered.
+func (r *relay) noteAge(recs []events.Record) {
 	for i := range recs {
 		r.done.Oldest = max(r.done.Oldest, r.bank.Now().Sub(recs[i].Time))
 	}
@@ -159,7 +159,7 @@ func (r *relay) emit(ctx context.Context, recs []events.Record) (refused, err er
 	if err := r.bank.emitTo(ctx, r.bank.cfg.Sink, recs); err != nil {
 		failed := hostFailed(ctx, "the sink", err)
 		if err == ctx.Err() || hostcall.Late(err) {
-			return nil, failed // it hangs: ask it no more in this walk
+			return nil, failed // it hangs: call it no more in this relay
 		}
 		return failed, nil
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // The tags by which the outputs of compaction and distillation are known (RFC 0012 §C)
-// begin with these. Only a bank writes them, see [Derived], so that nobody can pass off
+// begin with these. Only a bank writes them, see [Derived], so that no caller can pass off
 // an entry as such an output.
 const (
 	CompactedPrefix = driver.CompactedPrefix

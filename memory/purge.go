@@ -64,10 +64,11 @@ func (b *Bank) Purge(ctx context.Context, tenant string) (n int, err error) {
 	return n, err
 }
 
-// purge is Purge; unless it is asked to, it does not purge to one note twice.
-func (b *Bank) purge(ctx context.Context, tenant string, again bool) (int, error) {
+// purge is Purge. In a round of maintenance, which is not on demand, it adds marks only if one
+// is due, and does not purge to one mark twice.
+func (b *Bank) purge(ctx context.Context, tenant string, onDemand bool) (int, error) {
 	for {
-		behind, err := b.notePurge(ctx, tenant, again)
+		behind, err := b.markPurge(ctx, tenant, onDemand)
 		if errors.Is(err, ErrConflict) {
 			continue // another process noted first
 		}
@@ -82,9 +83,9 @@ func (b *Bank) purge(ctx context.Context, tenant string, again bool) (int, error
 	}
 }
 
-// notePurge adds a mark for now and returns the newest one behind the horizon, if
+// markPurge adds a mark for now and returns the newest one behind the horizon, if
 // there is one.
-func (b *Bank) notePurge(ctx context.Context, tenant string, again bool) (*purgeMark, error) {
+func (b *Bank) markPurge(ctx context.Context, tenant string, onDemand bool) (*purgeMark, error) {
 	note := Document{Scope: Scope{Tenant: tenant}, Kind: purgeKind, Key: purgeKey}
 	for d, err := range b.Documents(ctx, tenant, DocumentQuery{Kind: purgeKind, Key: purgeKey}) {
 		if err != nil {
@@ -98,7 +99,7 @@ func (b *Bank) notePurge(ctx context.Context, tenant string, again bool) (*purge
 			return nil, failWith(ErrInternal, "the notes of purges are damaged", err)
 		}
 	}
-	if err := b.ticking(); err != nil {
+	if err := b.checkClock(); err != nil {
 		return nil, err
 	}
 	now := b.Now()
@@ -107,7 +108,7 @@ func (b *Bank) notePurge(ctx context.Context, tenant string, again bool) (*purge
 		return m.Millis > now.Add(clockSkew).UnixMilli()
 	})
 	changed := len(marks) < noted
-	due := again
+	due := onDemand
 	if !due {
 		var err error
 		if due, err = b.markDue(ctx, tenant, marks, now); err != nil {
@@ -132,7 +133,7 @@ func (b *Bank) notePurge(ctx context.Context, tenant string, again bool) (*purge
 	}
 	kept := marks
 	if behind != nil {
-		if behind.Done && !again {
+		if behind.Done && !onDemand {
 			behind = nil
 		} else {
 			changed = true

@@ -11,10 +11,10 @@ import (
 
 // ReadOnly shows a store without its writes: memory that a host lends out, or looks at
 // beside the process that fills it. All that the store offers for reading is there, runs and
-// their views too; whatever would change it is [ErrNotProvided] and never reaches it. It
+// their views too; a call that would change it is [ErrNotProvided] and never reaches it. It
 // says of itself that it is read-only (driver.Traits), so a bank over it offers no writes,
 // passes or forgetting, and the capability model degrades what needs them. The events that
-// wait in the store are for whoever fills it.
+// wait in the store are left to the process that fills it.
 func ReadOnly(a driver.Adapter) driver.Adapter { return readOnly{a} }
 
 // readOnly has the methods of every step; As tells which of them the store has.

@@ -54,7 +54,7 @@ type ListOptions struct {
 
 // Reader returns a reader of the tenant's live memory. If the tenant is empty, or cannot be a
 // tenant's name, every read of it fails with [ErrValidation].
-func (b *Bank) Reader(tenant string) Reader { return b.told(liveReader{b, tenant}) }
+func (b *Bank) Reader(tenant string) Reader { return b.traced(liveReader{b, tenant}) }
 
 type liveReader struct {
 	bank   *Bank
@@ -112,8 +112,7 @@ func (b *Bank) check(o ListOptions) error {
 	return nil
 }
 
-// readList is the one way by which a list reaches a host, whatever it is read
-// from.
+// readList is the one way by which a list reaches a host, from every source.
 func readList(ctx context.Context, b *Bank, tenant, ref string, o ListOptions, from source) ([]Entry, error) {
 	limit, err := boundLimit(o.Limit)
 	if err == nil {
@@ -122,8 +121,8 @@ func readList(ctx context.Context, b *Bank, tenant, ref string, o ListOptions, f
 	if err != nil {
 		return nil, err
 	}
-	s, held, err := b.visible(ctx, tenant, ref)
-	if !held || err != nil {
+	s, ok, err := b.visible(ctx, tenant, ref)
+	if !ok || err != nil {
 		return []Entry{}, err
 	}
 	q := driver.Query{After: o.After, Limit: limit, Tag: o.Tag, At: from.at}
@@ -214,11 +213,11 @@ func (b *Bank) count(ctx context.Context, entries []Entry) ([]int, error) {
 
 // readGet is the one way by which an entry reaches a host.
 func readGet(ctx context.Context, b *Bank, tenant, ref, id string, at time.Time, get getFunc) (Entry, error) {
-	s, held, err := b.visible(ctx, tenant, ref)
+	s, ok, err := b.visible(ctx, tenant, ref)
 	if err != nil {
 		return Entry{}, err
 	}
-	if !held || !validID(id) {
+	if !ok || !validID(id) {
 		return Entry{}, fail(ErrNotFound, "")
 	}
 	e, err := get(ctx, s, id, at)

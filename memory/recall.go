@@ -73,7 +73,7 @@ func (b *Bank) RecallAsOf(ctx context.Context, tenant string, t Token, ref strin
 
 func (r *asOf) recall(ctx context.Context, ref string, q Search) ([]Hit, error) {
 	hits, err := r.bank.readRanked(ctx, r.snap.tenant, ref, q, r.source())
-	return exactly(ctx, r, ref, hits, err)
+	return ifIntact(ctx, r, ref, hits, err)
 }
 
 // Recall is [Bank.Recall] over what the run sees, by a question out of which the run's
@@ -115,8 +115,8 @@ func (p *replayer) recall(ctx context.Context, ref string, q Search) ([]Hit, err
 
 // steadyRef is steady for everything in a ref, by all of which an answer is ranked.
 func (p *replayer) steadyRef(ctx context.Context, ref string) error {
-	s, held, err := p.bank.visible(ctx, p.tenant, ref)
-	if !held || err != nil {
+	s, ok, err := p.bank.visible(ctx, p.tenant, ref)
+	if !ok || err != nil {
 		return err
 	}
 	for e, err := range pages(ctx, s, driver.Query{At: p.past.snap.at}, p.past.view.list) {
@@ -142,7 +142,7 @@ func (b *Bank) newest(ctx context.Context, tenant string) (*view, error) {
 	return newView(b.versions, version), nil
 }
 
-// readRanked is the one way by which a ranked answer reaches a host, whatever it is read from.
+// readRanked is the one way by which a ranked answer reaches a host, from every source.
 func (b *Bank) readRanked(ctx context.Context, tenant, ref string, q Search, from source) ([]Hit, error) {
 	filter, err := b.filter(q, from.at)
 	if err != nil {
@@ -156,8 +156,8 @@ func (b *Bank) readRanked(ctx context.Context, tenant, ref string, q Search, fro
 	case q.Rank == "semantic" && b.model == "":
 		return nil, fail(ErrNotProvided, "Search.Rank is \"semantic\", and Config.Ranker has no model: make it with an Embedder")
 	}
-	s, held, err := b.visible(ctx, tenant, ref)
-	if !held || err != nil {
+	s, ok, err := b.visible(ctx, tenant, ref)
+	if !ok || err != nil {
 		return []Hit{}, err
 	}
 	v, ranked, err := b.rank(ctx, s, q, filter, from)
@@ -227,7 +227,7 @@ func rankerFailed(ctx context.Context, part string, err error) error {
 	if shaped := shapeOf(part, err); CodeOf(shaped) != CodeCanceled {
 		return shaped
 	}
-	return hostFailed(ctx, part, err) // somebody's context has ended, but not the caller's
+	return hostFailed(ctx, part, err) // a context has ended, but not the caller's
 }
 
 // answer reads what a ranker has found, and leaves out what it should not have.
@@ -257,7 +257,7 @@ func (v *View) answer(ctx context.Context, ranked []Hit, filter driver.Search) (
 	return hits, nil
 }
 
-// View is what a [Ranker] reads: the entries of one ref as somebody sees them at one
+// View is what a [Ranker] reads: the entries of one ref as a run or a reader sees them at one
 // instant. It is safe for concurrent use, and may be kept.
 type View struct {
 	bank  *Bank
@@ -305,7 +305,7 @@ func (b *Bank) View(ctx context.Context, tenant, ref string) (v *View, name stri
 
 // Documents yields the documents of the ref that q asks for, whose tenant and ref are filled
 // in, in the byte order of kind and key, and stops after an error. Documents are as they are
-// now, whatever the view shows. The store must be a Transactor.
+// now, also if the view shows an earlier version. The store must be a Transactor.
 func (v *View) Documents(ctx context.Context, q DocumentQuery) iter.Seq2[Document, error] {
 	q.Tenant, q.Ref, q.EveryRef = v.scope.Tenant, v.scope.Ref, false
 	return func(yield func(Document, error) bool) { v.bank.eachDocument(ctx, q, yield) }

@@ -35,7 +35,7 @@ type recordingReader struct {
 }
 
 func (r recordingReader) List(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {
-	o, err := r.run.asking(ctx, o) // so that the record holds no secret either
+	o, err := r.run.redactQuery(ctx, o) // so that the record holds no secret either
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (r recordingReader) Get(ctx context.Context, ref, id string) (Entry, error)
 }
 
 // replayReads returns a reader that answers from a record, without any store. Equal
-// reads are answered in the order in which they were recorded, whatever other reads
+// reads are answered in the order in which they were recorded, also if other reads
 // come between. A read that the record does not have is [ErrDiverged].
 func replayReads(reads []RecordedRead) *replayingReader {
 	r := &replayingReader{left: map[readKey][]RecordedRead{}}

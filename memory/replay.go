@@ -18,7 +18,7 @@ import (
 // where the replay ends, and needs no record of what was read. What the run wrote appears
 // when it is put again. A read is refused with [ErrSnapshotUnavailable] if something that
 // it shows has been forgotten or purged, or expired between the recorded write before it
-// and the one after it, so that nobody can tell whether the run still saw it. So a TTL that
+// and the one after it, so that the bank cannot tell whether the run still saw it. So a TTL that
 // runs out while a run works makes later lists of its replay refuse, until the next recorded
 // write. A host that must replay even then records what the run reads, see [Run.Record].
 type Replay struct {
@@ -227,7 +227,7 @@ func (p *replayer) keyed(ctx context.Context, s Scope, d Draft) (e Entry, found 
 		}
 	}
 	if e, err = p.entry(ctx, d, false, rec.Entry.CreatedAt); err == nil {
-		e, err = again(rec, &e)
+		e, err = answerRepeatedPut(rec, &e)
 	}
 	if err == nil {
 		p.past.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})

@@ -136,7 +136,7 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (done Rewritt
 			return Rewritten{}, hostFailed(ctx, "Rewrite.Announce", err)
 		}
 		for _, a := range said {
-			rec, err := j.announced(ctx, a)
+			rec, err := j.wrapEvent(ctx, a)
 			if err != nil {
 				return Rewritten{}, err
 			}
@@ -145,7 +145,7 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (done Rewritt
 	}
 	asked := len(m.Documents)
 	if len(m.Erase) > 0 {
-		note, err := j.bank.ledger(s.Tenant, &m, j.names(ctx))
+		note, err := j.bank.ledgerStep(s.Tenant, &m, j.nameCleaner(ctx))
 		if err != nil {
 			return Rewritten{}, err
 		}
@@ -167,9 +167,9 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (done Rewritt
 	return done, nil
 }
 
-// announced wraps an event of a run or a pass. A host's own payload is redacted; in all else
+// wrapEvent wraps an event of a run or a pass. A host's own payload is redacted; in all else
 // the redactor must find nothing.
-func (w writer) announced(ctx context.Context, a events.Record) (events.Record, error) {
+func (w writer) wrapEvent(ctx context.Context, a events.Record) (events.Record, error) {
 	if p, own := a.Payload.(events.HostPayload); own {
 		if err := p.Validate(); err != nil {
 			return events.Record{}, failWith(ErrValidation, "an event breaks its schema", err)
@@ -242,7 +242,7 @@ func (j *Job) deriveAll(ctx context.Context, s Scope, all []Derived, m *driver.M
 		if j.bank.cfg.WriteEvents {
 			d := all[i].Draft
 			d.NodeID = ""
-			m.Events = append(m.Events, j.written(s, &e, d))
+			m.Events = append(m.Events, j.writeEvent(s, &e, d))
 		}
 		stored = append(stored, e)
 	}

@@ -24,7 +24,7 @@ type RunConfig struct {
 	// run closes it.
 	Redactor Redactor
 	// Resume continues from a token: of this run, after a suspension and in
-	// whatever process; of another run of the tenant, as a fork of it that sees
+	// any process; of another run of the tenant, as a fork of it that sees
 	// what that run saw there. Before it waits, a host takes the token of the first
 	// handle, and then ends that one by [Run.Abort] without a terminal event: its
 	// registry is closed and its events are delivered. The two handles do not see
@@ -90,7 +90,7 @@ func (b *Bank) Start(ctx context.Context, c RunConfig) (run *Run, err error) {
 
 func (b *Bank) openView(ctx context.Context, c RunConfig) (*view, error) {
 	if c.Resume == "" {
-		if err := b.ticking(); err != nil {
+		if err := b.checkClock(); err != nil {
 			return nil, err
 		}
 		opened := b.Now()
@@ -149,7 +149,7 @@ func (b *Bank) reopen(ctx context.Context, snap *snapshot, keep func(*ownMark) b
 func (r *Run) ID() string { return r.runID }
 
 // Memory returns what the run's nodes read. It has no way to write.
-func (r *Run) Memory() Reader { return r.bank.told(runReader{r}) }
+func (r *Run) Memory() Reader { return r.bank.traced(runReader{r}) }
 
 type runReader struct{ run *Run }
 
@@ -159,7 +159,7 @@ func (rr runReader) List(ctx context.Context, ref string, o ListOptions) ([]Entr
 		return nil, err
 	}
 	defer r.life.RUnlock()
-	o, err := r.asking(ctx, o)
+	o, err := r.redactQuery(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (rr runReader) Get(ctx context.Context, ref, id string) (Entry, error) {
 // the loop began, and stops after an error. The loop may use the run.
 func (r *Run) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		seen, s, err := r.fixed(ctx, ref)
+		seen, s, err := r.copyView(ctx, ref)
 		if err != nil {
 			yield(Entry{}, err)
 			return
@@ -205,9 +205,9 @@ func (r *Run) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
 	}
 }
 
-// fixed is a copy of the view, which own writes do not move; nil for a ref that
-// holds nothing.
-func (r *Run) fixed(ctx context.Context, ref string) (*view, Scope, error) {
+// copyView returns a copy of the view, which later writes of the run do not change. It is nil
+// for a ref under which the tenant has nothing.
+func (r *Run) copyView(ctx context.Context, ref string) (*view, Scope, error) {
 	if err := r.enter(); err != nil {
 		return nil, Scope{}, err
 	}
@@ -215,8 +215,8 @@ func (r *Run) fixed(ctx context.Context, ref string) (*view, Scope, error) {
 	if r.replay != nil {
 		return nil, Scope{}, fail(ErrNotProvided, "a replay has no scans: they are not recorded")
 	}
-	s, held, err := r.bank.visible(ctx, r.tenant, ref)
-	if !held || err != nil {
+	s, ok, err := r.bank.visible(ctx, r.tenant, ref)
+	if !ok || err != nil {
 		return nil, Scope{}, err
 	}
 	r.viewLock.RLock()
@@ -233,8 +233,8 @@ func (r *Run) source() source {
 	}}
 }
 
-// asking takes the run's secrets out of what its node asks for.
-func (r *Run) asking(ctx context.Context, o ListOptions) (ListOptions, error) {
+// redactQuery takes the run's secrets out of the query of its node.
+func (r *Run) redactQuery(ctx context.Context, o ListOptions) (ListOptions, error) {
 	if o.Query == "" {
 		return o, nil
 	}

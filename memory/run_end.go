@@ -89,7 +89,7 @@ func (r *Run) Join(ctx context.Context, child Token) error {
 }
 
 // Flush delivers the events of the run that wait, and returns when the sink has taken them,
-// so that they precede whatever the host appends to the run's log afterwards. If the
+// so that they precede what the host appends to the run's log afterwards. If the
 // sink refuses, Flush fails and the events wait on. With the store's RunLog an event is in
 // the log as soon as its mutation is committed, and Flush finds nothing that waits, but for
 // what an earlier configuration has left.
@@ -121,7 +121,7 @@ func (r *Run) Abort(ctx context.Context, last ...events.Record) error {
 }
 
 func (r *Run) finish(ctx context.Context, completed bool, last []events.Record) error {
-	first, err := r.leave(ctx, last)
+	first, err := r.markEnded(ctx, last)
 	if err != nil {
 		return err
 	}
@@ -141,20 +141,20 @@ func (r *Run) finish(ctx context.Context, completed bool, last []events.Record) 
 	return both(closing, err)
 }
 
-// leave lets no operation in any more, and reports whether it was the first to do that.
-func (r *Run) leave(ctx context.Context, last []events.Record) (first bool, err error) {
+// markEnded lets no operation in any more, and reports whether it was the first to do that.
+func (r *Run) markEnded(ctx context.Context, last []events.Record) (first bool, err error) {
 	r.life.Lock()
 	defer r.life.Unlock()
 	if r.ended {
 		return false, nil
 	}
-	r.last, err = r.hosted(ctx, last)
+	r.last, err = r.hostEvents(ctx, last)
 	r.ended = err == nil
 	return r.ended, err
 }
 
-// close closes a redactor that can be closed, also if the context has ended: nobody would close
-// it later.
+// close closes a redactor that can be closed, also if the context has ended: no later call closes
+// it.
 func (w writer) close(ctx context.Context) error {
 	c, ok := w.redactor.(io.Closer)
 	if !ok {

@@ -29,7 +29,7 @@ func (r *Run) Emit(ctx context.Context, recs ...events.Record) (err error) {
 		return err
 	}
 	defer r.life.RUnlock()
-	own, err := r.hosted(ctx, recs)
+	own, err := r.hostEvents(ctx, recs)
 	if err != nil {
 		return err
 	}
@@ -39,12 +39,12 @@ func (r *Run) Emit(ctx context.Context, recs ...events.Record) (err error) {
 	return err
 }
 
-// hosted are the events of a host as they go into the log.
-func (w writer) hosted(ctx context.Context, recs []events.Record) ([]events.Record, error) {
+// hostEvents are the events of a host as they go into the log.
+func (w writer) hostEvents(ctx context.Context, recs []events.Record) ([]events.Record, error) {
 	if len(recs) > 0 && w.bank.cfg.Sink == nil {
 		return nil, fail(ErrNotProvided, "an event of the host needs Config.Sink or Config.RunLog, which this bank has not")
 	}
-	if err := w.bank.ticking(); len(recs) > 0 && err != nil {
+	if err := w.bank.checkClock(); len(recs) > 0 && err != nil {
 		return nil, err
 	}
 	var out []events.Record
@@ -55,7 +55,7 @@ func (w writer) hosted(ctx context.Context, recs []events.Record) ([]events.Reco
 		if given.RunID != "" && given.RunID != w.runID {
 			return nil, fail(ErrValidation, "an event names another run: leave Record.RunID empty")
 		}
-		rec, err := w.announced(ctx, given)
+		rec, err := w.wrapEvent(ctx, given)
 		if err != nil {
 			return nil, err
 		}

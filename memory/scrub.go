@@ -15,7 +15,7 @@ import (
 
 // Scrub does for a secret that was registered too late what [Bank.Forget] does for
 // a subject: it erases, in every ref of the tenant and in every version, each entry
-// that r would redact today, together with whatever was derived from one. Where such
+// that r would redact today, together with all that was derived from one. Where such
 // an entry was live, or had been merged into something that is erased, a redacted
 // copy takes its place under a new id; it is kept whole even if its markers make it
 // longer than the bank's limits. Documents are removed if r would redact them, but host text
@@ -37,13 +37,13 @@ func (b *Bank) Scrub(ctx context.Context, tenant string, r Redactor) (done Forgo
 	}
 	dropped, failed := w.scrubEvents(ctx) // entries are erased even if an event cannot be read
 	done, err = b.eraseAll(ctx, tenant, func(ctx context.Context, x *erasure) error {
-		x.name = w.names(ctx)
+		x.name = w.nameCleaner(ctx)
 		x.rewrite = func(e Entry) (out Entry, ok, lost bool) {
-			out, ok, lost, err := w.rewritten(ctx, e)
+			out, ok, lost, err := w.redactedCopy(ctx, e)
 			x.failed = cmp.Or(x.failed, err)
 			return out, ok, lost
 		}
-		err := b.doomAll(ctx, x, func(rec *Record) (bool, error) {
+		err := b.markChosen(ctx, x, func(rec *Record) (bool, error) {
 			clean, err := w.isClean(ctx, rec.Entry)
 			return !clean, err
 		})
@@ -104,7 +104,7 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 				x.documents = append(x.documents, DocumentSwap{Document: d})
 			}
 			if ok {
-				continue // its ids and instants say nothing, whatever a redactor finds in them
+				continue // its ids and instants are no secrets, also if a redactor takes them for some
 			}
 		}
 		dirty, err := w.dirty(ctx, documentTexts(&d)...)
@@ -197,8 +197,8 @@ type remover interface {
 	Remove(text string) (string, error)
 }
 
-// names returns what gives of a name what the redactor leaves of it.
-func (w writer) names(ctx context.Context) func(string) (string, error) {
+// nameCleaner returns cleanName with its context bound.
+func (w writer) nameCleaner(ctx context.Context) func(string) (string, error) {
 	return func(name string) (string, error) { return w.cleanName(ctx, name) }
 }
 
@@ -223,10 +223,10 @@ func (w writer) cleanName(ctx context.Context, name string) (string, error) {
 	return "[REDACTED]", nil
 }
 
-// rewritten is the redacted form of an entry under a new id. There is none for a clean
+// redactedCopy is the redacted form of an entry under a new id. There is none for a clean
 // entry, which is erased only because it was derived from something that is, and none
 // where no redaction makes it clean: that one is lost.
-func (w writer) rewritten(ctx context.Context, e Entry) (out Entry, ok, lost bool, err error) {
+func (w writer) redactedCopy(ctx context.Context, e Entry) (out Entry, ok, lost bool, err error) {
 	if clean, err := w.isClean(ctx, e); clean || err != nil {
 		return Entry{}, false, false, err
 	}

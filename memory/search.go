@@ -16,7 +16,7 @@ type Search struct {
 	Text string
 	// Tags must all be carried.
 	Tags []string
-	// Since and Until bound CreatedAt: Since <= CreatedAt < Until, whatever lies between
+	// Since and Until bound CreatedAt: Since <= CreatedAt < Until, also for instants between
 	// milliseconds. Zero is no bound.
 	Since, Until time.Time
 	// Limit bounds the number of entries; 0 means [DefaultListLimit], and [MaxListLimit] is
@@ -37,7 +37,7 @@ func (b *Bank) Search(ctx context.Context, tenant, ref string, q Search) (found 
 	defer func() { span.Add(telemetry.Records.Of(len(found))) }()
 	return b.readFiltered(ctx, tenant, ref, q, func(ctx context.Context, s Scope, q driver.Search) ([]Entry, error) {
 		if b.searcher == nil {
-			return sift(ctx, s, q, b.store.List)
+			return filterPages(ctx, s, q, b.store.List)
 		}
 		found, err := b.searcher.Search(ctx, s, q)
 		return slices.DeleteFunc(slices.Clone(found), func(e Entry) bool { return !e.LiveAt(q.At) }), err
@@ -58,7 +58,7 @@ func (r *Run) Search(ctx context.Context, ref string, q Search) (found []Entry, 
 		return nil, fail(ErrNotProvided, "a replay has no searches: they are not recorded")
 	}
 	return r.bank.readFiltered(ctx, r.tenant, ref, q, func(ctx context.Context, s Scope, q driver.Search) ([]Entry, error) {
-		return sift(ctx, s, q, r.list)
+		return filterPages(ctx, s, q, r.list)
 	})
 }
 
@@ -68,8 +68,8 @@ func (b *Bank) readFiltered(ctx context.Context, tenant, ref string, q Search, f
 	if err != nil {
 		return nil, err
 	}
-	s, held, err := b.visible(ctx, tenant, ref)
-	if !held || err != nil {
+	s, ok, err := b.visible(ctx, tenant, ref)
+	if !ok || err != nil {
 		return []Entry{}, err
 	}
 	found, err := find(ctx, s, filter)
@@ -96,8 +96,8 @@ func (b *Bank) filter(q Search, at time.Time) (driver.Search, error) {
 	return driver.Search{Text: q.Text, Tags: q.Tags, Since: millisUp(q.Since), Until: millisUp(q.Until), Limit: limit, At: at}, nil
 }
 
-// sift searches by reading everything.
-func sift(ctx context.Context, s Scope, q driver.Search, list listFunc) ([]Entry, error) {
+// filterPages searches a ref by reading all of it, page by page.
+func filterPages(ctx context.Context, s Scope, q driver.Search, list listFunc) ([]Entry, error) {
 	var found []Entry
 	for e, err := range pages(ctx, s, driver.Query{At: q.At}, list) {
 		if err != nil {

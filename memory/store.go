@@ -36,12 +36,12 @@ type (
 const (
 	// Live entries are in lists until they expire.
 	Live = driver.Live
-	// Merged entries gave way to one that says the same. If that one is forgotten they
-	// come back, also if it had expired.
+	// Merged entries were replaced by one that says the same. They are restored if that one is
+	// forgotten, also if it had expired.
 	Merged = driver.Merged
-	// Superseded entries gave way to a newer fact. They never come back by themselves.
+	// Superseded entries were replaced by a newer fact. Forgetting that one does not restore them.
 	Superseded = driver.Superseded
-	// Deleted entries took along whatever was retired in their favour.
+	// Deleted entries are gone, and with them all that was merged into them or superseded by them.
 	Deleted = driver.Deleted
 )
 

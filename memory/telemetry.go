@@ -19,21 +19,21 @@ func (j *Job) Begin(ctx context.Context, op telemetry.Op) (context.Context, tele
 	return j.bank.Begin(ctx, op)
 }
 
-// told returns a reader of which each read is an operation. Without a Tracer it is r.
-func (b *Bank) told(r Reader) Reader {
+// traced returns a reader of which each read is an operation. Without a Tracer it is r.
+func (b *Bank) traced(r Reader) Reader {
 	if b.cfg.Tracer == nil {
 		return r
 	}
-	return toldReader{b, r}
+	return tracedReader{b, r}
 }
 
-// toldReader tells the bank's Tracer of each read.
-type toldReader struct {
+// tracedReader tells the bank's Tracer of each read.
+type tracedReader struct {
 	bank   *Bank
 	reader Reader
 }
 
-func (r toldReader) List(ctx context.Context, ref string, o ListOptions) (found []Entry, err error) {
+func (r tracedReader) List(ctx context.Context, ref string, o ListOptions) (found []Entry, err error) {
 	ctx, span := r.bank.Begin(ctx, telemetry.List)
 	defer span.Done(&err)
 	found, err = r.reader.List(ctx, ref, o)
@@ -41,7 +41,7 @@ func (r toldReader) List(ctx context.Context, ref string, o ListOptions) (found 
 	return found, err
 }
 
-func (r toldReader) Get(ctx context.Context, ref, id string) (e Entry, err error) {
+func (r tracedReader) Get(ctx context.Context, ref, id string) (e Entry, err error) {
 	ctx, span := r.bank.Begin(ctx, telemetry.Get)
 	defer span.Done(&err)
 	if e, err = r.reader.Get(ctx, ref, id); err == nil {

@@ -63,8 +63,8 @@ const dropBatch = 1000
 
 // DropTenant removes everything that the store holds of a tenant: entries, documents,
 // undelivered events. Its runs and tokens become [ErrSnapshotUnavailable], also for
-// whoever gets the tenant's name later. It works in batches; after an error it is called
-// again. The host sees to it that nobody writes for the tenant meanwhile. The store must
+// a later tenant of the same name. It works in batches; after an error it is called
+// again. The host sees to it that no process writes for the tenant meanwhile. The store must
 // offer driver.Tenants.
 func (b *Bank) DropTenant(ctx context.Context, tenant string) (err error) {
 	ctx, span := b.Begin(ctx, telemetry.DropTenant)

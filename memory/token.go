@@ -18,8 +18,8 @@ import (
 // most 200 bytes, and besides some 30 for each own write and once the length of each ref that the
 // run wrote to.
 //
-// A token is not signed: a host keeps its tokens where nobody else writes. One that
-// somebody made up can show what its tenant's memory was at another version, but
+// A token is not signed: a host keeps its tokens where no other party writes. A forged
+// one can show what its tenant's memory was at another version, but
 // nothing of another tenant.
 type Token string
 
@@ -132,7 +132,7 @@ type tokenReader struct {
 	bad  bool
 }
 
-func (r *tokenReader) take(n uint64) []byte {
+func (r *tokenReader) bytes(n uint64) []byte {
 	if r.bad || n > uint64(len(r.rest)) {
 		r.bad = true
 		return nil
@@ -143,35 +143,35 @@ func (r *tokenReader) take(n uint64) []byte {
 }
 
 func (r *tokenReader) digest() (d nameDigest) {
-	copy(d[:], r.take(uint64(len(d))))
+	copy(d[:], r.bytes(uint64(len(d))))
 	return d
 }
 
 func (r *tokenReader) uvarint() uint64 {
 	n, size := binary.Uvarint(r.rest)
-	r.take(uint64(max(size, 0)))
+	r.bytes(uint64(max(size, 0)))
 	r.bad = r.bad || size <= 0
 	return n
 }
 
 func (r *tokenReader) varint() int64 {
 	n, size := binary.Varint(r.rest)
-	r.take(uint64(max(size, 0)))
+	r.bytes(uint64(max(size, 0)))
 	r.bad = r.bad || size <= 0
 	return n
 }
 
-func (r *tokenReader) name() string { return string(r.take(r.uvarint())) }
+func (r *tokenReader) name() string { return string(r.bytes(r.uvarint())) }
 
 func (r *tokenReader) mark() ownMark {
-	flags := r.take(1)
+	flags := r.bytes(1)
 	if r.bad {
 		return ownMark{}
 	}
 	m := ownMark{inherited: flags[0]&markInherited != 0}
 	if flags[0]&markIssued == 0 {
 		m.id = r.name()
-	} else if number := r.take(16); !r.bad {
+	} else if number := r.bytes(16); !r.bad {
 		m.id = formatID(entryPrefix, binary.BigEndian.Uint64(number), binary.BigEndian.Uint64(number[8:]))
 	}
 	return m

@@ -8,14 +8,14 @@ import (
 // Fate is what became of an entry.
 type Fate struct {
 	// State is Live for an entry that is in lists now, Merged or Superseded for one
-	// whose Head is, and otherwise Deleted: the entry and whatever took its place
+	// whose Head is, and otherwise Deleted: the entry and those that replaced it
 	// were deleted, have expired or were forgotten.
 	State State
 	// Head is the live entry at the end of the lineage; the entry itself if it is
 	// live. It is zero if State is Deleted.
 	Head Entry
 	// Restorable says of an entry that was merged or superseded that [Rewrite.Restore] makes
-	// it live again, also if whatever took its place has ended.
+	// it live again, also if those that replaced it have ended.
 	Restorable bool
 }
 
@@ -42,17 +42,17 @@ func (b *Bank) TraceAll(ctx context.Context, tenant, ref string, ids []string) (
 		return nil, fail(ErrNotProvided, "lineage needs a store that is a driver.Transactor")
 	}
 	fates := map[string]Fate{}
-	s, held, err := b.visible(ctx, tenant, ref)
-	if !held || err != nil {
+	s, ok, err := b.visible(ctx, tenant, ref)
+	if !ok || err != nil {
 		return fates, err
 	}
 	for {
-		l := lineage{bank: b, recs: map[string]*Record{}, ends: map[string]end{}}
+		l := lineage{bank: b, recs: map[string]*Record{}, outcomes: map[string]outcome{}}
 		if err := l.read(ctx, s, ids); err != nil {
 			return nil, err
 		}
 		if l.resolve(ids, fates) {
-			if still, err := l.still(ctx, s); still || err != nil {
+			if still, err := l.isUnchanged(ctx, s); still || err != nil {
 				return fates, err
 			}
 		}
@@ -63,22 +63,22 @@ func (b *Bank) TraceAll(ctx context.Context, tenant, ref string, ids []string) (
 // lineage is a set of records with their successors. It has each of them once, however many
 // lead to it.
 type lineage struct {
-	bank *Bank
-	recs map[string]*Record // nil for one that is not there
-	ends map[string]end
+	bank     *Bank
+	recs     map[string]*Record // nil for one that is not there
+	outcomes map[string]outcome
 }
 
-// end is what a record comes to: through the state, to the head, which is nil for an end
+// outcome is what a record comes to: through the state, to the head, which is nil for an end
 // in nothing.
-type end struct {
+type outcome struct {
 	state State
 	head  *Record
 }
 
-// read looks records up with all that they gave way to.
+// read looks records up with all those that replaced them.
 func (l *lineage) read(ctx context.Context, s Scope, ids []string) error {
 	var names []string
-	ask := func(id string) {
+	enqueue := func(id string) {
 		if _, known := l.recs[id]; !known {
 			l.recs[id] = nil
 			names = append(names, id)
@@ -86,7 +86,7 @@ func (l *lineage) read(ctx context.Context, s Scope, ids []string) error {
 	}
 	for _, id := range ids {
 		if validID(id) {
-			ask(id)
+			enqueue(id)
 		}
 	}
 	for len(names) > 0 {
@@ -99,8 +99,8 @@ func (l *lineage) read(ctx context.Context, s Scope, ids []string) error {
 		}
 		names = nil
 		for i := range recs {
-			if gaveWay(&recs[i]) {
-				ask(recs[i].For)
+			if isReplaced(&recs[i]) {
+				enqueue(recs[i].For)
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func (l *lineage) read(ctx context.Context, s Scope, ids []string) error {
 }
 
 // resolve tells the fates of those ids that the ref has held. It reports false if the
-// records are not of one moment, so that one gave way to itself.
+// records are not of one moment, so that one was replaced by itself.
 func (l *lineage) resolve(ids []string, fates map[string]Fate) bool {
 	for _, id := range ids {
 		rec := l.recs[id]
@@ -119,7 +119,7 @@ func (l *lineage) resolve(ids []string, fates map[string]Fate) bool {
 		if !ok {
 			return false
 		}
-		fate := Fate{State: Deleted, Restorable: gaveWay(rec) && !rec.Erased && rec.Entry.LiveAt(l.bank.Now())}
+		fate := Fate{State: Deleted, Restorable: isReplaced(rec) && !rec.Erased && rec.Entry.LiveAt(l.bank.Now())}
 		if e.head != nil {
 			fate.State, fate.Head = e.state, ownCopy(e.head.Entry)
 		}
@@ -128,12 +128,12 @@ func (l *lineage) resolve(ids []string, fates map[string]Fate) bool {
 	return true
 }
 
-// still reports whether what ends in nothing does so now, when all of it was read: what
-// another has given way to may have been erased meanwhile, and that other restored.
-func (l *lineage) still(ctx context.Context, s Scope) (bool, error) {
+// isUnchanged reports whether the records whose lineage ends in nothing are still as they were
+// read. The entry that replaced one may have been erased meanwhile, and that one restored.
+func (l *lineage) isUnchanged(ctx context.Context, s Scope) (bool, error) {
 	var ids []string
-	for id, e := range l.ends {
-		if rec := l.recs[id]; e.head == nil && rec != nil && gaveWay(rec) {
+	for id, e := range l.outcomes {
+		if rec := l.recs[id]; e.head == nil && rec != nil && isReplaced(rec) {
 			ids = append(ids, id)
 		}
 	}
@@ -145,29 +145,29 @@ func (l *lineage) still(ctx context.Context, s Scope) (bool, error) {
 }
 
 // follow walks to the end of a lineage and remembers the way.
-func (l *lineage) follow(id string) (end, bool) {
+func (l *lineage) follow(id string) (outcome, bool) {
 	var way []*Record
 	for {
-		e, known := l.ends[id]
+		e, known := l.outcomes[id]
 		rec := l.recs[id]
 		switch {
 		case known:
 		case len(way) > len(l.recs):
-			return end{}, false
-		case rec != nil && gaveWay(rec):
+			return outcome{}, false
+		case rec != nil && isReplaced(rec):
 			way = append(way, rec)
 			id = rec.For
 			continue
 		case rec != nil && rec.State == Live && !rec.Erased && rec.Entry.LiveAt(l.bank.Now()):
-			e = end{Live, rec}
+			e = outcome{Live, rec}
 		}
-		l.ends[id] = e
+		l.outcomes[id] = e
 		for _, rec := range slices.Backward(way) {
 			e.state = max(e.state, rec.State)
-			l.ends[rec.Entry.ID] = e
+			l.outcomes[rec.Entry.ID] = e
 		}
 		return e, true
 	}
 }
 
-func gaveWay(rec *Record) bool { return rec.State == Merged || rec.State == Superseded }
+func isReplaced(rec *Record) bool { return rec.State == Merged || rec.State == Superseded }

@@ -95,7 +95,7 @@ func (v *view) join(child *view) {
 // lookupSize bounds the ids of one look-up.
 const lookupSize = 1000
 
-// lookup reads records of a scope, whatever their state, in batches.
+// lookup reads records of a scope, in every state, in batches.
 func lookup(ctx context.Context, tx driver.Transactor, s Scope, ids []string) ([]Record, error) {
 	var found []Record
 	for part := range slices.Chunk(ids, lookupSize) {

@@ -39,7 +39,7 @@ func (w writer) own(ctx context.Context) (Scope, error) {
 	if w.bank.traits.ReadOnly {
 		return Scope{}, errReadOnly
 	}
-	if err := w.bank.ticking(); err != nil {
+	if err := w.bank.checkClock(); err != nil {
 		return Scope{}, err
 	}
 	return Scope{Tenant: w.tenant}, w.identifiers(ctx, w.run(), w.owner())
@@ -64,7 +64,7 @@ func (w writer) put(ctx context.Context, s Scope, e Entry, d Draft) error {
 	}
 	m := driver.Mutation{At: e.CreatedAt, Put: []driver.Placed{{Scope: s, Entry: e}}}
 	if w.bank.cfg.WriteEvents {
-		rec := w.written(s, &e, d)
+		rec := w.writeEvent(s, &e, d)
 		if d.CreatedAt.IsZero() {
 			rec.Time = e.CreatedAt // a replay takes the entry's instant from here
 		}
@@ -79,8 +79,8 @@ func (w writer) put(ctx context.Context, s Scope, e Entry, d Draft) error {
 	return err
 }
 
-// written is the event that attributes a write (RFC 0057 §A).
-func (w writer) written(s Scope, e *Entry, d Draft) events.Record {
+// writeEvent is the event that attributes a write (RFC 0057 §A).
+func (w writer) writeEvent(s Scope, e *Entry, d Draft) events.Record {
 	r := w.record(events.MemoryWritten{MemoryRef: s.Ref, MemoryID: e.ID, NodeID: d.NodeID, AgentID: d.AgentID})
 	r.NodeID = d.NodeID
 	return r
@@ -118,7 +118,7 @@ func (b *Bank) commit(ctx context.Context, tenant string, m driver.Mutation) (dr
 	}
 	if len(m.Events) > 0 {
 		if !m.Log {
-			if err := b.admit(ctx, tenant); err != nil {
+			if err := b.checkBacklog(ctx, tenant); err != nil {
 				return driver.Applied{}, err
 			}
 		}

@@ -8,7 +8,7 @@ import (
 
 // A marker must not hold what a value needs, whichever of the two is registered first. What is done
 // here for an id or a value depends on the length of these, and on the logarithm of how many others
-// there are. A new id is compared with the notes of all values, which are seeded hashes of what no
+// there are. A new id is compared with the needs of all values, which are seeded hashes of what no
 // marker may hold. A new value is searched for in the markers of all ids.
 
 const longestMarker = len(markerHead) + MaxID + len(markerTail)
@@ -40,17 +40,17 @@ func eachView(id string, yield func(text []byte, k kind)) {
 	}
 }
 
-// against returns what stands against an id, if it is new. bad reports whether a required value cannot
+// conflicts returns what stands against an id, if it is new. bad reports whether a required value cannot
 // be covered once its marker is there, or any where an optional value brings the id. Else lost are
 // the optional ones.
-func (s *secretSet) against(id string, optional bool) (lost map[*secret]bool, bad bool) {
+func (s *secretSet) conflicts(id string, optional bool) (lost map[*secret]bool, bad bool) {
 	if s.byID[id] != nil {
 		return nil, false
 	}
 	lost = map[*secret]bool{}
 	eachView(id, func(text []byte, k kind) {
 		for i := range text {
-			for end := i + 2; end <= len(text); end++ { // a note has a byte of an id and the bracket at least
+			for end := i + 2; end <= len(text); end++ { // a need has a byte of an id and the bracket at least
 				sum := s.hash(text[i:end], k)
 				if bad = bad || s.required[sum] || optional && s.optional[sum] != nil; !bad {
 					maps.Copy(lost, s.optional[sum])
@@ -82,16 +82,16 @@ func (s *secretSet) holds(text []byte, k kind) bool {
 	return len(text) <= longestMarker && (bytes.Contains(shapeMarkers, text) || s.markers[k].holds(text))
 }
 
-// stump returns what of a form is searched for beside the markers of the ids, see stump.
-func (s *secretSet) stump(form []byte) []byte {
-	return stump(form, func(end []byte) bool { return s.holds(end, exactForm) })
+// core returns what of a form is searched for beside the markers of the ids, see core.
+func (s *secretSet) core(form []byte) []byte {
+	return core(form, func(end []byte) bool { return s.holds(end, exactForm) })
 }
 
 // clashes reports whether a value cannot be covered: too little of a form is left beside markers,
 // or one of them holds that.
 func (s *secretSet) clashes(k *secret) bool {
 	for _, f := range k.forms {
-		rest := s.stump(f.text)
+		rest := s.core(f.text)
 		if rest == nil || bytes.Contains(f.text, []byte(markerHead)) || s.holds(rest, f.kind) {
 			return true
 		}
@@ -99,10 +99,10 @@ func (s *secretSet) clashes(k *secret) bool {
 	return false
 }
 
-// eachNote yields what markers must not hold so that the value can be covered.
-func (s *secretSet) eachNote(k *secret, yield func(sum uint64)) {
+// eachNeed yields what markers must not hold so that the value can be covered.
+func (s *secretSet) eachNeed(k *secret, yield func(sum uint64)) {
 	for _, f := range k.forms {
-		rest := stump(f.text, func(end []byte) bool {
+		rest := core(f.text, func(end []byte) bool {
 			yield(s.hash(end, exactForm))
 			return false
 		})
@@ -112,10 +112,10 @@ func (s *secretSet) eachNote(k *secret, yield func(sum uint64)) {
 	}
 }
 
-// note notes what a value needs. For a required one that holds for ever: what was left of it in
+// addNeeds stores what a value needs. For a required one that holds for ever: what was left of it in
 // texts of the same run still counts when it was unregistered.
-func (s *secretSet) note(k *secret) {
-	s.eachNote(k, func(sum uint64) {
+func (s *secretSet) addNeeds(k *secret) {
+	s.eachNeed(k, func(sum uint64) {
 		if !k.optional {
 			s.required[sum] = true
 			return
@@ -127,9 +127,9 @@ func (s *secretSet) note(k *secret) {
 	})
 }
 
-// forget forgets what an optional value needs.
-func (s *secretSet) forget(k *secret) {
-	s.eachNote(k, func(sum uint64) {
+// dropNeeds forgets what an optional value needs.
+func (s *secretSet) dropNeeds(k *secret) {
+	s.eachNeed(k, func(sum uint64) {
 		if delete(s.optional[sum], k); len(s.optional[sum]) == 0 {
 			delete(s.optional, sum)
 		}

@@ -15,7 +15,7 @@ func stumps(values []pair, ids []string, encoded bool) (list []string, ok bool) 
 	ok = true
 	for _, p := range values {
 		for _, f := range formsOf([]byte(p.value), encoded) {
-			rest := stump(f.text, ends)
+			rest := core(f.text, ends)
 			if ok = ok && rest != nil && !strings.Contains(string(f.text), markerHead); rest != nil {
 				list = append(list, string(rest))
 			}

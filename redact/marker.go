@@ -9,9 +9,9 @@ const (
 	markerHead = "[REDACTED:"
 	markerTail = "]"
 
-	// minStump is the length in bytes below which the rest of a value beside marker text is not
+	// minCore is the length in bytes below which the rest of a value beside marker text is not
 	// searched for, since it would be found everywhere.
-	minStump = 6
+	minCore = 6
 )
 
 func marker(id string) string { return markerHead + id + markerTail }
@@ -28,26 +28,26 @@ func validID(id string) bool { return id != "" && len(id) <= MaxID && idBytes.ha
 //
 //	end of a marker + text + start of a marker
 //
-// where one of the markers may be missing. The middle part is the form's stump, or contains it, and
-// the stump is itself a form: it would have been covered.
+// where one of the markers may be missing. The middle part is the form's core, or contains it, and
+// the core is itself a form: it would have been covered.
 
-// stump returns f without what the end of a marker before it and the start of a marker behind it
-// could complete, f itself if there is nothing of that kind. It returns nil if the stump is too
+// core returns f without what the end of a marker before it and the start of a marker behind it
+// could complete, f itself if there is nothing of that kind. It returns nil if the core is too
 // short to be searched for. Then what stands before it is left only if no marker ends so: ends
 // reports whether one does.
-func stump(f []byte, ends func([]byte) bool) []byte {
+func core(f []byte, ends func([]byte) bool) []byte {
 	for {
-		if n := headLap(f); n > 0 {
-			if f = f[:len(f)-n]; len(f) < minStump {
+		if n := headOverlap(f); n > 0 {
+			if f = f[:len(f)-n]; len(f) < minCore {
 				return nil
 			}
 			continue
 		}
-		n := tailLap(f)
+		n := tailOverlap(f)
 		switch {
 		case n == 0:
 			return f
-		case len(f)-n >= minStump:
+		case len(f)-n >= minCore:
 			f = f[n:]
 		case n == len(markerTail) || ends(f[:n]):
 			return nil
@@ -57,8 +57,8 @@ func stump(f []byte, ends func([]byte) bool) []byte {
 	}
 }
 
-// headLap is the length of the longest suffix of f that is a start of the head of a marker.
-func headLap(f []byte) int {
+// headOverlap is the length of the longest suffix of f that is a start of the head of a marker.
+func headOverlap(f []byte) int {
 	for n := min(len(f), len(markerHead)-1); n > 0; n-- {
 		if string(f[len(f)-n:]) == markerHead[:n] {
 			return n
@@ -67,8 +67,8 @@ func headLap(f []byte) int {
 	return 0
 }
 
-// tailLap is the length of the prefix of f that has the shape of the end of a marker, "]" included.
-func tailLap(f []byte) int {
+// tailOverlap is the length of the prefix of f that has the shape of the end of a marker, "]" included.
+func tailOverlap(f []byte) int {
 	i := bytes.IndexByte(f[:min(len(f), len(markerHead)+MaxID)], markerTail[0])
 	if i < 0 || !idBytes.hasAll(f[:i]) {
 		return 0

@@ -28,7 +28,7 @@ func oracle(pairs []pair, text string, encoded bool) string {
 	}
 	for _, p := range pairs {
 		for _, f := range formsOf([]byte(p.value), encoded) {
-			targets = append(targets, target{string(f.text), p.id, f.kind}, target{string(stump(f.text, ends)), p.id, f.kind})
+			targets = append(targets, target{string(f.text), p.id, f.kind}, target{string(core(f.text, ends)), p.id, f.kind})
 		}
 	}
 	slices.SortFunc(targets, func(a, b target) int {

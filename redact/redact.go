@@ -9,7 +9,7 @@ func (r *SecretRegistry) Redact(text string) (string, error) {
 }
 
 func (s *state) redact(text string, policy Policy) (out string, err error) {
-	err = look(s, []byte(text), 0, false, policy, func(m *matcher, cuts []hit, _ int) {
+	err = scanWith(s, []byte(text), 0, false, policy, func(m *matcher, cuts []hit, _ int) {
 		if out = text; len(cuts) > 0 {
 			out = string(rewrite(nil, []byte(text), 0, len(text), cuts, m.markers))
 		}
@@ -17,8 +17,8 @@ func (s *state) redact(text string, policy Policy) (out string, err error) {
 	return out, err
 }
 
-// look calls use with what scan finds, and holds the registry as it is meanwhile.
-func look(s *state, text []byte, covered int, more bool, policy Policy,
+// scanWith scans text and calls use with the cuts. The registry does not change until use returns.
+func scanWith(s *state, text []byte, covered int, more bool, policy Policy,
 	use func(m *matcher, cuts []hit, decided int)) error {
 	m, scratch, err := s.acquire()
 	if err != nil {
@@ -38,7 +38,7 @@ func look(s *state, text []byte, covered int, more bool, policy Policy,
 // it was.
 func (r *SecretRegistry) Append(dst, text []byte) ([]byte, error) {
 	s := r.state()
-	err := look(s, text, 0, false, s.cfg.Policy, func(m *matcher, cuts []hit, _ int) {
+	err := scanWith(s, text, 0, false, s.cfg.Policy, func(m *matcher, cuts []hit, _ int) {
 		dst = rewrite(dst, text, 0, len(text), cuts, m.markers)
 	})
 	return dst, err

@@ -44,11 +44,11 @@ func scan(m *matcher, text []byte, covered int, more bool, s *scratch) (cuts []h
 		hits = search(base64, joined, hits)
 		for i := range hits[first:] {
 			h := &hits[first+i]
-			h.start, h.end = s.place(h.start), s.place(h.end-1)+1
+			h.start, h.end = s.textOffset(h.start), s.textOffset(h.end-1)+1
 		}
 		if more { // blanks at the end may be the beginning of a break
 			end := max(len(bytes.TrimRight(joined, breakBytes)), len(joined)-maxBreak)
-			decided = min(decided, s.place(max(0, end-base64.longest+1)))
+			decided = min(decided, s.textOffset(max(0, end-base64.longest+1)))
 		}
 		if holdsRun(s.copied, &hexDigits, hex.prefix) {
 			foldHex(s.copied)
@@ -154,8 +154,8 @@ func (s *scratch) join(text []byte) []byte {
 	return s.joined
 }
 
-// place returns where the byte i of the joined text is in the text.
-func (s *scratch) place(i int) int {
+// textOffset returns the offset in the text of the byte i of the joined text.
+func (s *scratch) textOffset(i int) int {
 	if n := sort.Search(len(s.breaks), func(n int) bool { return s.breaks[n].at > i }); n > 0 {
 		return i + s.breaks[n-1].taken
 	}

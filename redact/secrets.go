@@ -49,14 +49,14 @@ func (s *secretSet) add(id string, value []byte, optional bool) (bool, error) {
 	key := valueKey{maphash.Bytes(s.seeds[0], value), maphash.Bytes(s.seeds[1], value)}
 	if k := s.byID[id][key]; k != nil {
 		if k.optional && !optional {
-			s.forget(k)
+			s.dropNeeds(k)
 			k.optional = false
-			s.note(k)
+			s.addNeeds(k)
 		}
 		return false, nil
 	}
 	k := &secret{id, key, formsOf(value, s.encoded), optional}
-	lost, bad := s.against(id, optional)
+	lost, bad := s.conflicts(id, optional)
 	s.addID(id)
 	if bad || s.clashes(k) {
 		s.dropUnusedID(id)
@@ -70,7 +70,7 @@ func (s *secretSet) add(id string, value []byte, optional bool) (bool, error) {
 		s.drop(other)
 	}
 	s.byID[id][key] = k
-	s.note(k)
+	s.addNeeds(k)
 	return true, nil
 }
 
@@ -88,7 +88,7 @@ func (s *secretSet) remove(id string) bool {
 func (s *secretSet) drop(k *secret) {
 	delete(s.byID[k.id], k.key)
 	s.dropUnusedID(k.id)
-	s.forget(k)
+	s.dropNeeds(k)
 	k.wipe()
 }
 
@@ -112,7 +112,7 @@ func (s *secretSet) compile() *matcher {
 		for _, k := range s.byID[id] {
 			for _, f := range k.forms {
 				targets[f.kind] = append(targets[f.kind], target{f.text, int32(i)})
-				if rest := s.stump(f.text); len(rest) < len(f.text) {
+				if rest := s.core(f.text); len(rest) < len(f.text) {
 					targets[exactForm] = append(targets[exactForm], target{rest, int32(i)})
 				}
 			}

@@ -71,7 +71,7 @@ func (s *stream) push(piece []byte, end bool) {
 	if s.err != nil {
 		return
 	}
-	s.hold(piece)
+	s.buffer(piece)
 	var n int
 	err := s.decide(end)
 	if err == nil && len(s.out) > 0 {
@@ -84,8 +84,8 @@ func (s *stream) push(piece []byte, end bool) {
 	}
 }
 
-// hold adds a piece to what is held back. Where that has to move, its old place is wiped.
-func (s *stream) hold(piece []byte) {
+// buffer adds a piece to what is held back, and wipes the old memory if that has to move.
+func (s *stream) buffer(piece []byte) {
 	if n := len(s.in) + len(piece); n > cap(s.in) {
 		old := s.in
 		s.in = append(make([]byte, 0, 2*n), old...)
@@ -97,7 +97,7 @@ func (s *stream) hold(piece []byte) {
 // decide moves to out what a form can no longer begin with: a form is decided once as many bytes
 // are there as the longest has.
 func (s *stream) decide(end bool) error {
-	return look(s.registry, s.in, s.covered, !end, s.registry.cfg.Policy, func(m *matcher, cuts []hit, decided int) {
+	return scanWith(s.registry, s.in, s.covered, !end, s.registry.cfg.Policy, func(m *matcher, cuts []hit, decided int) {
 		s.out = rewrite(s.out[:0], s.in, s.covered, decided, cuts, m.markers)
 		if len(cuts) > 0 {
 			s.covered = cuts[len(cuts)-1].end

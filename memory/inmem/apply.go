@@ -62,7 +62,7 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	t := st.makeTenant(tenant)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	base := driver.Base{Held: t.held, Document: t.shelf.state, Retired: t.retired, Used: t.used}
+	base := driver.Base{Held: t.stored, Document: t.shelf.state, Retired: t.retired, Used: t.used}
 	if limit := m.Limits.Waiting; limit > 0 {
 		base.Used.Waiting = int64(st.outbox.count(tenant, int(limit)))
 	}
@@ -90,14 +90,14 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	return done, nil
 }
 
-func (t *tenant) held(ref, id string) driver.Held {
+func (t *tenant) stored(ref, id string) driver.Held {
 	if r := t.find(ref, id); r != nil {
 		return driver.Held{Entry: r.entry, State: r.state, Erased: r.erased}
 	}
 	return driver.Held{}
 }
 
-// retired are the ids that were retired in favour of an entry.
+// retired returns the ids of the entries that were merged into an entry or superseded by it.
 func (t *tenant) retired(ref, id string) (ids []string) {
 	if sc := t.scopes[ref]; sc != nil {
 		for _, r := range sc.retiredFor(id) {

@@ -38,6 +38,6 @@
 // store. Purge holds a tenant's lock while it works on one scope.
 //
 // Slices of an entry or an event that is given to the store belong to the store
-// from then on, and returned entries share them: nobody may change them. The
+// from then on, and returned entries share them: neither a caller nor the store may change them. The
 // values of documents are copied.
 package inmem

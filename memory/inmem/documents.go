@@ -117,8 +117,8 @@ func (sh *shelf) eachTag(doc *document, f func(*ordered[tagged], tagged)) {
 	}
 }
 
-// withdraw removes the documents that were made of an entry.
-func (sh *shelf) withdraw(ref, id string) {
+// removeMadeOf removes the documents that were made of an entry.
+func (sh *shelf) removeMadeOf(ref, id string) {
 	var docs []*document
 	for x := range sh.origins.from(tagged{id, &document{name: name{ref: ref}}}) {
 		if x.tag != id || x.doc.ref != ref {

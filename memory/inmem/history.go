@@ -10,7 +10,7 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Lookup returns the records of those ids that the scope holds, whatever their state, in
+// Lookup returns the records of those ids that the scope holds, in every state and in
 // the order of the ids.
 func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
 	t := st.tenant(s.Tenant)
@@ -95,11 +95,11 @@ func (t *tenant) candidates(ref string, q driver.HistoryQuery) (recs []*record) 
 }
 
 // describe returns the record if it is still there and q asks for it.
-func (t *tenant) describe(r *record, q driver.HistoryQuery, heads map[string]bool) (driver.Record, bool) {
+func (t *tenant) describe(r *record, q driver.HistoryQuery, successors map[string]bool) (driver.Record, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	rec := r.record()
-	ok := !r.purged && (q.Ref == "" || q.Ref == rec.Ref) && (len(heads) == 0 || heads[rec.For]) &&
+	ok := !r.purged && (q.Ref == "" || q.Ref == rec.Ref) && (len(successors) == 0 || successors[rec.For]) &&
 		(q.Subject == "" || slices.Contains(rec.Entry.Subjects, q.Subject))
 	return rec, ok
 }
@@ -120,7 +120,9 @@ const (
 	erased
 )
 
-func (sc *scope) note(v uint64, a act, r *record) { sc.journal = append(sc.journal, change{v, r, a}) }
+func (sc *scope) logChange(v uint64, a act, r *record) {
+	sc.journal = append(sc.journal, change{v, r, a})
+}
 
 // since returns the changes after a version.
 func (sc *scope) since(v uint64) []change {

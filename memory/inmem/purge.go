@@ -48,16 +48,16 @@ func (t *tenant) purge(ref string, v uint64, at int64) int {
 	if sc == nil {
 		return 0
 	}
-	var relics []driver.Relic
+	var candidates []driver.Relic
 	for r := range sc.recs.all() {
 		if ended := r.erased || at >= r.expires; ended || r.died < forever {
-			relics = append(relics, driver.Relic{
+			candidates = append(candidates, driver.Relic{
 				ID: r.entry.ID, For: r.record().For, State: r.state, Ended: ended, Retired: r.died <= v,
 			})
 		}
 	}
-	condemned := driver.Condemn(relics)
-	for _, id := range condemned {
+	purgeable := driver.Condemn(candidates)
+	for _, id := range purgeable {
 		sc.purge(sc.recs.find(id))
 	}
 	sc.erased = sc.erased.since(v)
@@ -65,5 +65,5 @@ func (t *tenant) purge(ref string, v uint64, at int64) int {
 	if sc.recs.size+len(sc.erased)+len(sc.journal) == 0 {
 		delete(t.scopes, ref)
 	}
-	return len(condemned)
+	return len(purgeable)
 }

@@ -71,7 +71,7 @@ func (st *Store) Search(ctx context.Context, s driver.Scope, q driver.Search) ([
 	r := st.reader(s, driver.Query{Limit: q.Limit, At: q.At})
 	r.match = q.Matches
 	if !q.Until.IsZero() {
-		r.behind = &driver.Entry{CreatedAt: q.Until}
+		r.after = &driver.Entry{CreatedAt: q.Until}
 	}
 	if !q.Since.IsZero() {
 		r.since = q.Since.UnixMilli()
@@ -113,7 +113,7 @@ type reader struct {
 	tenant  *tenant // nil if there is none
 	ref     string
 	at      int64
-	behind  *driver.Entry            // behind which the next page begins; nil for the newest
+	after   *driver.Entry            // behind which the next page begins; nil for the newest
 	since   int64                    // no older entries are wanted
 	match   func(*driver.Entry) bool // nil lets everything through
 	left    int                      // how many entries are wanted still
@@ -128,7 +128,7 @@ func (st *Store) reader(s driver.Scope, q driver.Query) reader {
 		r.left = math.MaxInt
 	}
 	if !q.After.IsZero() {
-		r.behind = &driver.Entry{CreatedAt: q.After.CreatedAt, ID: q.After.ID}
+		r.after = &driver.Entry{CreatedAt: q.After.CreatedAt, ID: q.After.ID}
 	}
 	if q.Tag != "" {
 		r.match = func(e *driver.Entry) bool { return slices.Contains(e.Tags, q.Tag) }
@@ -139,8 +139,8 @@ func (st *Store) reader(s driver.Scope, q driver.Query) reader {
 // latest reads all at the latest version. It begins again if a purge passes that one.
 func (r reader) latest(ctx context.Context) ([]driver.Entry, error) {
 	for {
-		again := r
-		entries, err := again.all(ctx)
+		fresh := r
+		entries, err := fresh.all(ctx)
 		if err != error(driver.ErrSnapshotUnavailable) {
 			return entries, err
 		}
@@ -179,7 +179,7 @@ func (r *reader) next(ctx context.Context, page []*driver.Entry) ([]*driver.Entr
 		return nil, err
 	}
 	if r.done = len(page) < room; !r.done {
-		r.behind = page[room-1]
+		r.after = page[room-1]
 	}
 	if r.match != nil {
 		page = r.narrow(page)
@@ -216,20 +216,20 @@ func (r *reader) read(page []*driver.Entry, room int) ([]*driver.Entry, error) {
 	if err := t.available(r.version); err != nil || sc == nil {
 		return nil, err
 	}
-	page = r.walk(&sc.live, page, room)
+	page = r.appendVisible(&sc.live, page, room)
 	if sc.lastDied > r.version {
-		page = r.walk(&sc.past, page, len(page)+room)
+		page = r.appendVisible(&sc.past, page, len(page)+room)
 		slices.SortFunc(page, newestFirst)
 		page = page[:min(len(page), room)]
 	}
 	return page, nil
 }
 
-// walk appends the next visible entries of one list, until page has a length.
-func (r *reader) walk(l *ordered[*record], page []*driver.Entry, length int) []*driver.Entry {
+// appendVisible appends the next visible entries of one list, until page has a length.
+func (r *reader) appendVisible(l *ordered[*record], page []*driver.Entry, length int) []*driver.Entry {
 	c, i := l.end()
-	if c >= 0 && r.behind != nil {
-		c, i = l.locate(&record{entry: r.behind, created: r.behind.CreatedAt.UnixMilli()})
+	if c >= 0 && r.after != nil {
+		c, i = l.locate(&record{entry: r.after, created: r.after.CreatedAt.UnixMilli()})
 	}
 	for ; c >= 0 && len(page) < length; c, i = c-1, chunkSize {
 		items := l.chunks[c]

@@ -22,10 +22,10 @@ type record struct {
 	born, died uint64
 	earlier    spans
 
-	heir   *record // in whose favour it was retired
-	state  driver.State
-	erased bool
-	purged bool
+	successor *record // that it was merged into or superseded by
+	state     driver.State
+	erased    bool
+	purged    bool
 }
 
 const (
@@ -59,8 +59,8 @@ func (r *record) record() driver.Record {
 		Scope: driver.Scope{Tenant: r.scope.tenant.name, Ref: r.scope.ref},
 		Entry: *r.entry, State: r.state, Erased: r.erased,
 	}
-	if r.heir != nil {
-		rec.For = r.heir.entry.ID
+	if r.successor != nil {
+		rec.For = r.successor.entry.ID
 	}
 	return rec
 }
@@ -70,9 +70,9 @@ func byAge(a, b *record) int {
 	return cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.entry.ID, b.entry.ID))
 }
 
-// byHeir orders retired records of a scope by the id of their successor.
-func byHeir(a, b *record) int {
-	return cmp.Or(strings.Compare(a.heir.entry.ID, b.heir.entry.ID), strings.Compare(a.entry.ID, b.entry.ID))
+// bySuccessor orders retired records of a scope by the id of their successor.
+func bySuccessor(a, b *record) int {
+	return cmp.Or(strings.Compare(a.successor.entry.ID, b.successor.entry.ID), strings.Compare(a.entry.ID, b.entry.ID))
 }
 
 // labelled is a record under one of its subject labels.

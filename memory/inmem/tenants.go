@@ -25,7 +25,7 @@ func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[drive
 			if name < after.Tenant {
 				continue
 			}
-			for _, ref := range st.tenant(name).holding() {
+			for _, ref := range st.tenant(name).usedRefs() {
 				if err := ctx.Err(); err != nil {
 					yield(driver.Scope{}, err)
 					return
@@ -41,9 +41,9 @@ func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[drive
 	}
 }
 
-// holding returns the refs that hold records or documents, in byte order; the empty one for
+// usedRefs returns the refs that hold records or documents, in byte order; the empty one for
 // the tenant's own documents.
-func (t *tenant) holding() []string {
+func (t *tenant) usedRefs() []string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	var refs []string

@@ -105,12 +105,12 @@ func (w *writes) commit(ctx context.Context, allows func(error) bool) error {
 		// One of the ids is there. The long way tells whether by the same entry.
 	}
 	return repeat(ctx, allows, func() error {
-		return w.db.on(ctx, func(conn *pgxpool.Conn) error { return w.transact(ctx, conn, allows) })
+		return w.db.withPoolConn(ctx, func(conn *pgxpool.Conn) error { return w.transact(ctx, conn, allows) })
 	})
 }
 
 // onlyAdds reports whether m has no condition but that its ids are new, so that it can
-// be committed without a look at what is there.
+// be committed without reading what is there.
 func onlyAdds(m *driver.Mutation) bool {
 	return len(m.Live)+len(m.Heirs)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0 && m.Limits == (driver.Limits{})
 }
@@ -124,18 +124,18 @@ type writes struct {
 	machinery bool          // it changes nothing else
 	mark      driver.Mark   // of the version that it makes, if it makes one
 	used      driver.Limits // before; known if the mutation has limits
-	held      map[place]*heldEntry
-	retired   map[place][]string // in favour of the heirs
-	documents map[title]heldDocument
+	entries   map[entryName]*storedEntry
+	retired   map[entryName][]string // by the entry that they were merged into
+	documents map[documentName]storedDocument
 	docs      []string // of the events that are to be logged, or the payloads of those that are to wait
 	done      driver.Applied
 }
 
-// place names an entry within a tenant.
-type place struct{ ref, id string }
+// entryName names an entry within a tenant.
+type entryName struct{ ref, id string }
 
-// heldEntry is an entry as a mutation meets it.
-type heldEntry struct {
+// storedEntry is an entry as a mutation meets it.
+type storedEntry struct {
 	driver.Held
 	born, died int64
 }
@@ -144,7 +144,7 @@ type heldEntry struct {
 func (w *writes) add(ctx context.Context, allows func(error) bool) error {
 	return w.db.write(ctx, tenantSetting(w.tenant), allows, func(b *pgx.Batch) {
 		b.Queue(takeTenant, []byte(w.tenant))
-		w.note(b, w.m.Put, usageOf(w.m.Put))
+		w.addVersion(b, w.m.Put, usageOf(w.m.Put))
 		w.insert(b, w.m.Put, "")
 		w.queueEvents(b)
 	})
@@ -166,9 +166,9 @@ const newestVersion = `(
 	(SELECT version, entries, bytes FROM agentmemory.versions WHERE tenant = $1 ORDER BY version DESC LIMIT 1)
 	UNION ALL SELECT 0, 0, 0 LIMIT 1)`
 
-// note queues the next version with its mark, what it touches, of which fresh are the
+// addVersion queues the next version with its mark, what it touches, of which fresh are the
 // entries that are put, and by how much what the tenant has grows.
-func (w *writes) note(b *pgx.Batch, fresh []driver.Placed, growth driver.Limits) {
+func (w *writes) addVersion(b *pgx.Batch, fresh []driver.Placed, growth driver.Limits) {
 	const note = `
 		INSERT INTO agentmemory.versions AS made (tenant, version, mark, changes, entries, bytes)
 		SELECT t.tenant, COALESCE(v.version, 0) + 1, $2, $3, COALESCE(v.entries, 0) + $4, COALESCE(v.bytes, 0) + $5
@@ -187,12 +187,12 @@ func (w *writes) note(b *pgx.Batch, fresh []driver.Placed, growth driver.Limits)
 // the documents and reads what the mutation names, and one that writes and commits.
 func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(error) bool) error {
 	raw := conn.Conn()
-	w.retired = map[place][]string{}
-	w.held, w.documents = map[place]*heldEntry{}, map[title]heldDocument{}
+	w.retired = map[entryName][]string{}
+	w.entries, w.documents = map[entryName]*storedEntry{}, map[documentName]storedDocument{}
 	w.done = driver.Applied{Revs: make([]int64, len(w.m.Documents))}
 	b := new(pgx.Batch)
 	b.Queue(begin)
-	w.db.guard(b)
+	w.db.checkSchema(b)
 	w.db.prelude(b, tenantSetting(w.tenant))
 	if !w.machinery {
 		w.stage(b)
@@ -202,24 +202,24 @@ func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(e
 	w.loadRetired(b)
 	w.loadDocuments(b)
 	w.loadUsage(b)
-	if err := raw.SendBatch(w.db.unending(ctx), b).Close(); err != nil {
-		undo(ctx, raw)
-		return again(err)
+	if err := raw.SendBatch(w.db.withoutCancelIfPooled(ctx), b).Close(); err != nil {
+		rollback(ctx, raw)
+		return retryable(err)
 	}
-	if err := w.base().Check(w.m); err != nil {
-		undo(ctx, raw)
+	if err := w.state().Check(w.m); err != nil {
+		rollback(ctx, raw)
 		return err
 	}
 	if w.lone && len(w.fresh()) == 0 {
-		undo(ctx, raw)
+		rollback(ctx, raw)
 		return nil
 	}
 	b = new(pgx.Batch)
 	w.queueAll(b)
 	b.Queue(commit)
-	err := w.db.settle(ctx, conn, func(ctx context.Context, conn *pgx.Conn) error { return conn.SendBatch(ctx, b).Close() })
+	err := w.db.awaitOutcome(ctx, conn, func(ctx context.Context, conn *pgx.Conn) error { return conn.SendBatch(ctx, b).Close() })
 	switch {
-	case w.db.open(err):
+	case w.db.outcomeUnknown(err):
 		if !errors.Is(err, ErrOutcomeUnknown) {
 			_ = raw.Close(ctx)
 		}
@@ -227,17 +227,17 @@ func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(e
 			return driver.Fail(ErrOutcomeUnknown, "", err)
 		}
 	case err != nil:
-		undo(ctx, raw)
+		rollback(ctx, raw)
 		if codeOf(err) == uniqueViolation {
-			return driver.ErrConflict // somebody else made the machinery
+			return driver.ErrConflict // another caller made the machinery
 		}
 	}
 	return err
 }
 
-// undo ends a transaction that is not to be committed. A connection on which that does not
+// rollback ends a transaction that is not to be committed. A connection on which that does not
 // succeed in time is not used again, which ends it as well.
-func undo(ctx context.Context, conn *pgx.Conn) {
+func rollback(ctx context.Context, conn *pgx.Conn) {
 	brief, end := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer end()
 	if _, err := conn.Exec(brief, `ROLLBACK`); err != nil {
@@ -245,15 +245,15 @@ func undo(ctx context.Context, conn *pgx.Conn) {
 	}
 }
 
-// loadRetired queues what finds the entries that are retired in favour of the heirs.
+// loadRetired queues what finds the entries that were merged into those that the mutation names.
 func (w *writes) loadRetired(b *pgx.Batch) {
 	if len(w.m.Heirs) == 0 {
 		return
 	}
-	var heirs []place
+	var successors []entryName
 	var refs, ids [][]byte
 	for h := range w.m.Heirs {
-		heirs, refs, ids = append(heirs, place{h.Ref, h.ID}), append(refs, keyOf(h.Ref)), append(ids, []byte(h.ID))
+		successors, refs, ids = append(successors, entryName{h.Ref, h.ID}), append(refs, keyOf(h.Ref)), append(ids, []byte(h.ID))
 	}
 	const load = `
 		SELECT h.number, e.id FROM unnest($2::bytea[], $3::bytea[]) WITH ORDINALITY AS h (ref, id, number), LATERAL (
@@ -263,8 +263,8 @@ func (w *writes) loadRetired(b *pgx.Batch) {
 		var number int64
 		var id name
 		_, err := pgx.ForEachRow(rows, []any{&number, &id}, func() error {
-			heir := heirs[number-1]
-			w.retired[heir] = append(w.retired[heir], string(id))
+			successor := successors[number-1]
+			w.retired[successor] = append(w.retired[successor], string(id))
 			return nil
 		})
 		return err
@@ -284,29 +284,29 @@ func (w *writes) loadUsage(b *pgx.Batch) {
 	})
 }
 
-// base is what the mutation meets.
-func (w *writes) base() driver.Base {
+// state gives Check read access to what was loaded before the mutation.
+func (w *writes) state() driver.Base {
 	return driver.Base{
 		Held: func(ref, id string) driver.Held {
-			if h := w.held[place{ref, id}]; h != nil {
+			if h := w.entries[entryName{ref, id}]; h != nil {
 				return h.Held
 			}
 			return driver.Held{}
 		},
 		Document: func(ref, kind, key string) (int64, driver.Class) {
-			d := w.documents[title{ref, kind, key}]
+			d := w.documents[documentName{ref, kind, key}]
 			return d.rev, d.class
 		},
-		Retired: func(ref, id string) []string { return w.retired[place{ref, id}] },
+		Retired: func(ref, id string) []string { return w.retired[entryName{ref, id}] },
 		Used:    w.used,
 	}
 }
 
 // named are the entries that the mutation names.
 func (w *writes) named() (refs, ids [][]byte) {
-	seen := map[place]bool{}
+	seen := map[entryName]bool{}
 	name := func(ref, id string) {
-		if p := (place{ref, id}); id != "" && !seen[p] {
+		if p := (entryName{ref, id}); id != "" && !seen[p] {
 			seen[p] = true
 			refs, ids = append(refs, keyOf(ref)), append(ids, []byte(id))
 		}
@@ -341,12 +341,12 @@ func (w *writes) loadEntries(b *pgx.Batch) {
 		FROM unnest($2::bytea[], $3::bytea[]) AS n (ref, id), LATERAL (
 			SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = n.ref AND e.id = n.id OFFSET 0) e`
 	b.Queue(load, []byte(w.tenant), refs, ids).Query(eachRow(func(row pgx.Row) error {
-		h := &heldEntry{Held: driver.Held{Entry: new(driver.Entry)}}
+		h := &storedEntry{Held: driver.Held{Entry: new(driver.Entry)}}
 		var ref name
 		var state int16
 		err := scanEntry(row, h.Entry, &ref, &h.born, &h.died, &state, &h.Erased)
 		h.State = driver.State(state)
-		w.held[place{string(ref), h.Entry.ID}] = h
+		w.entries[entryName{string(ref), h.Entry.ID}] = h
 		return err
 	}))
 }

@@ -19,10 +19,10 @@ func coordinator(ctx context.Context, q querier) (is bool, err error) {
 		return false, err
 	}
 	var group int
-	const look = `
+	const find = `
 		SELECT (SELECT groupid FROM pg_catalog.pg_dist_local_group), EXISTS (
 			SELECT FROM pg_catalog.pg_dist_node WHERE isactive AND shouldhaveshards AND noderole = 'primary')`
-	if err := q.QueryRow(ctx, look).Scan(&group, &is); err != nil {
+	if err := q.QueryRow(ctx, find).Scan(&group, &is); err != nil {
 		return false, err
 	}
 	if group != 0 {
@@ -70,22 +70,22 @@ func enterNodes(ctx context.Context, tx pgx.Tx) error {
 const oneConnection = `SET LOCAL citus.max_adaptive_executor_pool_size TO 1`
 
 // nextOnNodes reads a page of the events of all runs. A cluster cannot lock rows of all nodes
-// at once, so that it takes three steps: it looks what there is, takes the runs that nobody
-// else has, by an update that holds for no others, and reads what those have still. Each is
+// at once, so that it takes three steps: it reads a page, claims the runs that no other
+// process has, by an update with that condition, and reads the payloads of these. Each is
 // one statement for all tenants of the page, since a statement costs a cluster more than rows.
-func (w *walk) nextOnNodes(ctx context.Context, setting string) ([]waiting, error) {
-	page, now, err := w.look(ctx, setting)
+func (w *outboxReader) nextOnNodes(ctx context.Context, setting string) ([]waiting, error) {
+	page, now, err := w.readPage(ctx, setting)
 	if err != nil || len(page) == 0 {
 		return nil, err
 	}
-	taken, err := w.take(ctx, setting, page, now)
+	claimed, err := w.claimRuns(ctx, setting, page, now)
 	if err != nil {
 		return nil, err
 	}
 	var ours []int64
 	for i := range page {
 		x := &page[i]
-		x.ours, x.oldest = taken[x.head], taken[x.seq]
+		x.ours, x.oldest = claimed[x.head], claimed[x.seq]
 		if x.ours {
 			ours = append(ours, x.seq)
 		}
@@ -110,8 +110,8 @@ func (w *walk) nextOnNodes(ctx context.Context, setting string) ([]waiting, erro
 	return page, err
 }
 
-// look reads a page without payloads, and the time by which claims end.
-func (w *walk) look(ctx context.Context, setting string) (page []waiting, now int64, err error) {
+// readPage reads a page without payloads, and the time by which claims end.
+func (w *outboxReader) readPage(ctx context.Context, setting string) (page []waiting, now int64, err error) {
 	of, args := ``, []any{w.after}
 	if w.q.Tenant != "" {
 		of, args = ` AND o.tenant = $2`, append(args, []byte(w.q.Tenant))
@@ -127,9 +127,9 @@ func (w *walk) look(ctx context.Context, setting string) (page []waiting, now in
 	return page, now, err
 }
 
-// take claims the runs of a page by their oldest events, and returns those that we have.
-func (w *walk) take(ctx context.Context, setting string, page []waiting, now int64) (map[int64]bool, error) {
-	const take = `
+// claimRuns claims the runs of a page by their oldest events, and returns those that we have.
+func (w *outboxReader) claimRuns(ctx context.Context, setting string, page []waiting, now int64) (map[int64]bool, error) {
+	const claim = `
 		UPDATE agentmemory.outbox o SET owner = $3, until = $4::bigint + $5::bigint
 		WHERE o.tenant = ANY ($1) AND o.seq = ANY ($2)
 			AND (o.owner = $3 OR o.until NOT BETWEEN $4::bigint + 1 AND $4::bigint + $5::bigint)
@@ -138,18 +138,18 @@ func (w *walk) take(ctx context.Context, setting string, page []waiting, now int
 	for i := range page {
 		heads[i] = page[i].head
 	}
-	var taken map[int64]bool
+	var claimed map[int64]bool
 	err := w.db.write(ctx, setting, idempotent, func(b *pgx.Batch) {
-		taken = map[int64]bool{}
+		claimed = map[int64]bool{}
 		b.Queue(oneConnection)
-		b.Queue(take, tenantsOf(page), heads, w.db.owner, now, hold).Query(eachRow(func(row pgx.Row) error {
+		b.Queue(claim, tenantsOf(page), heads, w.db.owner, now, claimMillis).Query(eachRow(func(row pgx.Row) error {
 			var seq int64
 			err := row.Scan(&seq)
-			taken[seq] = true
+			claimed[seq] = true
 			return err
 		}))
 	})
-	return taken, err
+	return claimed, err
 }
 
 // tenantsOf are the tenants of a page, which tell a cluster where its events are.
@@ -159,5 +159,5 @@ func tenantsOf(page []waiting) [][]byte {
 		tenants = append(tenants, page[i].rec.Tenant)
 	}
 	slices.Sort(tenants)
-	return names(slices.Compact(tenants))
+	return idKeys(slices.Compact(tenants))
 }

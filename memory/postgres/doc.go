@@ -19,7 +19,7 @@
 // tenant follow each other, and version n is visible to a statement if and only if all
 // up to n are. That is why READ COMMITTED is enough: what a mutation's conditions rest
 // on is read by statements that begin after it has the row, and each sees what was
-// committed before; nobody else can change it until the mutation has ended. Tenants do
+// committed before; no other transaction can change it until the mutation has ended. Tenants do
 // not wait for each other. A mutation that only adds, or deletes, is one round trip, any
 // other two; large values of documents are written before the row is taken.
 //

@@ -57,7 +57,7 @@ const (
 	queryCanceled     = "57014"
 	idleInTransaction = "25P03"
 	tooManyClients    = "53300"
-	divisionByZero    = "22012" // only guard divides
+	divisionByZero    = "22012" // only checkSchema divides
 	notNull           = "23502" // only an event whose id names another payload breaks it
 	internalError     = "XX000"
 )

@@ -66,8 +66,8 @@ func (d *dying) Apply(ctx context.Context, tenant string, m driver.Mutation) (dr
 	return driver.Applied{}, errDead
 }
 
-// doom makes the server end connections that commit while there is a row in a table.
-const doom = `
+// endCommits makes the server end connections that commit while there is a row in a table.
+const endCommits = `
 	CREATE TABLE public.doomed (yes boolean);
 	CREATE FUNCTION public.die() RETURNS trigger LANGUAGE plpgsql AS $$
 	BEGIN
@@ -146,7 +146,7 @@ func TestM10_AfterForgetAloneNoByteIsLeft(t *testing.T) {
 	defer pool.Close()
 	db, err := opened(ctx, pool, Options{})
 	require.NoError(t, err)
-	_, err = pool.Exec(ctx, doom)
+	_, err = pool.Exec(ctx, endCommits)
 	require.NoError(t, err)
 	sink := new(gate)
 	sink.shut.Store(true)

@@ -70,7 +70,7 @@ func TestErrNewerSchema_DuringTheMigration(t *testing.T) {
 	require.NoError(t, err)
 	defer writer.Rollback(ctx)
 	b := new(pgx.Batch)
-	db.guard(b)
+	db.checkSchema(b)
 	require.NoError(t, writer.SendBatch(ctx, b).Close())
 	blocked := func(n string) {
 		until(t, db, `SELECT count(*) = `+n+` FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)

@@ -30,13 +30,13 @@ func collectRecords(tenant string, recs *[]driver.Record) func(pgx.Rows) error {
 	return rowsInto(recs, func(row pgx.Row, r *driver.Record) error { return scanRecord(row, tenant, r) })
 }
 
-// Lookup returns the records of those ids that the scope holds, whatever their state, in
+// Lookup returns the records of those ids that the scope holds, in every state and in
 // the order of the ids.
 func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
 	const look = `
 		SELECT ` + recordColumns + ` FROM ` + lookedUp + ` ORDER BY n.place`
 	var recs []driver.Record
-	err := st.db.query(ctx, s.Tenant, collectRecords(s.Tenant, &recs), look, []byte(s.Tenant), keyOf(s.Ref), names(ids))
+	err := st.db.query(ctx, s.Tenant, collectRecords(s.Tenant, &recs), look, []byte(s.Tenant), keyOf(s.Ref), idKeys(ids))
 	return recs, err
 }
 
@@ -47,10 +47,10 @@ const historyPage = 256
 // use the store.
 func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
 	return func(yield func(driver.Record, error) bool) {
-		heirs := slices.Compact(slices.Sorted(slices.Values(q.For)))
+		successors := slices.Compact(slices.Sorted(slices.Values(q.For)))
 		ref, id := []byte{}, []byte{} // the last that was seen
 		for {
-			sql, args := historySQL(tenant, &q, heirs)
+			sql, args := historySQL(tenant, &q, successors)
 			var recs []driver.Record
 			err := st.db.read(ctx, tenant, func(b *pgx.Batch) {
 				b.Queue(sql, append(args, ref, id)...).Query(collectRecords(tenant, &recs))
@@ -72,9 +72,9 @@ func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQue
 			}
 			last := recs[len(recs)-1]
 			ref, id = keyOf(last.Ref), []byte(last.Entry.ID)
-			if q.Subject == "" && len(heirs) > 0 {
-				k, _ := slices.BinarySearch(heirs, last.For)
-				heirs = heirs[k:]
+			if q.Subject == "" && len(successors) > 0 {
+				k, _ := slices.BinarySearch(successors, last.For)
+				successors = successors[k:]
 			}
 		}
 	}
@@ -82,7 +82,7 @@ func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQue
 
 // historySQL is the statement of a page. Its last two arguments are the ref and the id
 // behind which it begins.
-func historySQL(tenant string, q *driver.HistoryQuery, heirs []string) (string, []any) {
+func historySQL(tenant string, q *driver.HistoryQuery, successors []string) (string, []any) {
 	const (
 		from   = `SELECT ` + recordColumns + ` FROM agentmemory.entries e`
 		behind = ` ORDER BY e.ref, e.id LIMIT 256`
@@ -95,14 +95,14 @@ func historySQL(tenant string, q *driver.HistoryQuery, heirs []string) (string, 
 		if q.Ref != "" {
 			one = keyOf(q.Ref)
 		}
-		args = append(args, keyOf(q.Subject), one, names(heirs))
+		args = append(args, keyOf(q.Subject), one, idKeys(successors))
 		return `SELECT ` + recordColumns + ` FROM agentmemory.subjects s, LATERAL (
 				SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = s.ref AND e.id = s.id OFFSET 0) e
 			WHERE s.tenant = $1 AND s.subject = $2 AND ($3::bytea IS NULL OR s.ref = $3)
 				AND ($4::bytea[] IS NULL OR e.heir = ANY ($4)) AND (s.ref, s.id) > ($5, $6) ORDER BY s.ref, s.id LIMIT 256`, args
-	case len(heirs) > 0:
-		// Heir by heir, of which the first has been read up to a record of the ref.
-		args = append(args, keyOf(q.Ref), names(heirs))
+	case len(successors) > 0:
+		// Successor by successor; the first has been read up to a record of the ref.
+		args = append(args, keyOf(q.Ref), idKeys(successors))
 		return `SELECT ` + recordColumns + ` FROM unnest($3::bytea[]) WITH ORDINALITY AS h (heir, place), LATERAL (
 				SELECT * FROM agentmemory.entries e
 				WHERE e.tenant = $1 AND e.ref = $2 AND sha256(e.heir) = sha256(h.heir) AND e.heir = h.heir

@@ -274,15 +274,15 @@ func TestErrOutcomeUnknown_Codes(t *testing.T) {
 		{"FATAL", idleInTransaction, false, false, false},
 	} {
 		err := fmt.Errorf("wrapped: %w", &pgconn.PgError{SeverityUnlocalized: c.severity, Code: c.code})
-		require.Equal(t, c.open, new(DB).open(err), c.code)
+		require.Equal(t, c.open, new(DB).outcomeUnknown(err), c.code)
 		require.Equal(t, c.again, idempotent(err), c.code)
 		require.Equal(t, c.aborts, unsent(err), c.code)
 	}
-	require.False(t, new(DB).open(nil))
-	require.True(t, new(DB).open(io.ErrUnexpectedEOF))
+	require.False(t, new(DB).outcomeUnknown(nil))
+	require.True(t, new(DB).outcomeUnknown(io.ErrUnexpectedEOF))
 	noCommit := &pgconn.PgError{SeverityUnlocalized: "ERROR", Code: internalError}
-	require.False(t, new(DB).open(noCommit))
-	require.True(t, (&DB{distributed: true}).open(noCommit), "a node may have committed and not said so")
+	require.False(t, new(DB).outcomeUnknown(noCommit))
+	require.True(t, (&DB{distributed: true}).outcomeUnknown(noCommit), "a node may have committed and not said so")
 }
 
 // A rollback that the server does not answer is given up in time, with its connection,

@@ -120,7 +120,7 @@ func migrate(ctx context.Context, tx pgx.Tx, secure bool) (have schema, err erro
 	}
 	have, err = schemaOf(ctx, tx)
 	if have.number > 0 && err == nil {
-		// Those who write have read it, and hold it to their end; see guard.
+		// Those who write have read it, and hold it to their end; see checkSchema.
 		_, err = tx.Exec(ctx, `LOCK TABLE agentmemory.meta IN ACCESS EXCLUSIVE MODE`)
 	}
 	switch {

@@ -83,7 +83,7 @@ func (db *DB) suits(ctx context.Context) error {
 		}
 		return nil
 	}
-	return db.reading(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+	return db.withConn(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		var pid uint32
 		err := conn.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&pid)
 		if err == nil && pid != conn.PgConn().PID() {

@@ -11,8 +11,8 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// hold is for how long a run is claimed, in milliseconds.
-const hold = 5000
+// claimMillis is for how long a run is claimed, in milliseconds.
+const claimMillis = 5000
 
 // clock is the database's own time, by which claims end. One that would end later than one
 // made now is of a clock that has been put back since, and has ended.
@@ -29,9 +29,9 @@ const ofRunPage = `
 	SELECT ` + eventColumns + `, o.payload, true, true FROM agentmemory.outbox o
 	WHERE o.tenant = $2 AND o.run_id = $3 AND o.seq > $1 ORDER BY o.seq LIMIT 256`
 
-// claimPage is a page of the events of all runs. The oldest event of a run stands for it:
-// who has its claim has the run. The page claims those that nobody else has, and says of
-// each event whether we have its run, and whether it is the one that stands for it.
+// claimPage reads a page of events and claims their runs. A run is claimed through its oldest
+// event, unless another process has it. Each row tells whether we have its run, and whether it
+// is the oldest event of that.
 func claimPage(tenant string) string {
 	return `
 		WITH page AS MATERIALIZED (
@@ -61,9 +61,9 @@ type runName struct{ tenant, id string }
 // it is an error at the end, and what is behind it in its run waits.
 func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
 	return func(yield func(events.Record, error) bool) {
-		w := walk{db: st.db, q: q, runs: map[runName]bool{}}
+		w := outboxReader{db: st.db, q: q, runs: map[runName]bool{}}
 		for more := true; more; {
-			page, err := w.next(ctx)
+			page, err := w.nextPage(ctx)
 			if err != nil {
 				yield(events.Record{}, err)
 				return
@@ -81,9 +81,9 @@ func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq
 	}
 }
 
-// walk is one loop over the outbox. It looks at each event once, and at none of a run
-// again that it has passed over.
-type walk struct {
+// outboxReader is one loop over the outbox. It reads each event once, and skips all later
+// events of a run that it has skipped once.
+type outboxReader struct {
 	db     *DB
 	q      driver.OutboxQuery
 	after  int64            // the number of the event that was looked at last
@@ -112,8 +112,8 @@ func scanWaiting(row pgx.Row, x *waiting, further ...any) error {
 	return err
 }
 
-// next reads a page.
-func (w *walk) next(ctx context.Context) (page []waiting, err error) {
+// nextPage reads a page.
+func (w *outboxReader) nextPage(ctx context.Context) (page []waiting, err error) {
 	setting, tenant := everyTenant, ``
 	if w.q.Tenant != "" {
 		setting, tenant = tenantSetting(w.q.Tenant), ` AND o.tenant = $4`
@@ -128,7 +128,7 @@ func (w *walk) next(ctx context.Context) (page []waiting, err error) {
 	if w.db.distributed {
 		return w.nextOnNodes(ctx, setting)
 	}
-	args := []any{w.after, w.db.owner, hold}
+	args := []any{w.after, w.db.owner, claimMillis}
 	if w.q.Tenant != "" {
 		args = append(args, []byte(w.q.Tenant))
 	}
@@ -139,9 +139,9 @@ func (w *walk) next(ctx context.Context) (page []waiting, err error) {
 	return page, nil
 }
 
-// read reads an event, and whether it is to be yielded. A run that somebody else has, or
-// that was met behind its oldest event, is passed over from then on.
-func (w *walk) read(x *waiting) (events.Record, bool) {
+// read reads an event, and whether it is to be yielded. A run that another process has, or
+// that was met behind its oldest event, is skipped from then on.
+func (w *outboxReader) read(x *waiting) (events.Record, bool) {
 	run := runName{x.rec.Tenant, x.rec.RunID}
 	ours, met := w.runs[run]
 	w.after = x.seq

@@ -103,7 +103,7 @@ func passOver(t *testing.T, one *DB) {
 			require.NoError(t, st.Delivered(ctx, []events.Record{{Tenant: home.Tenant, RunID: "ours", ID: "o1"}}))
 			var at int64
 			require.NoError(t, one.pool.QueryRow(ctx, `SELECT `+clock).Scan(&at))
-			_, err = one.pool.Exec(ctx, `UPDATE agentmemory.outbox SET owner = $1, until = $2 WHERE event_id = 'o2'`, other.owner, at+hold)
+			_, err = one.pool.Exec(ctx, `UPDATE agentmemory.outbox SET owner = $1, until = $2 WHERE event_id = 'o2'`, other.owner, at+claimMillis)
 			require.NoError(t, err)
 		}
 		if r.RunID != "filler" {
@@ -128,10 +128,10 @@ func lookOnce(t *testing.T, db *DB) {
 		_, err := st.Apply(ctx, home.Tenant, m)
 		require.NoError(t, err)
 	}
-	w := walk{db: db, runs: map[runName]bool{}}
+	w := outboxReader{db: db, runs: map[runName]bool{}}
 	rows, yielded := 0, 0
 	for {
-		page, err := w.next(ctx)
+		page, err := w.nextPage(ctx)
 		require.NoError(t, err)
 		for i := range page {
 			if _, ok := w.read(&page[i]); ok {

@@ -25,7 +25,7 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 	if err := st.db.advance(ctx, tenant, horizon); err != nil {
 		return 0, err
 	}
-	refs, err := st.db.sweep(ctx, tenant, horizon.n, at)
+	refs, err := st.db.removeOldVersions(ctx, tenant, horizon.n, at)
 	removed := 0
 	for _, ref := range refs {
 		if err != nil {
@@ -45,11 +45,11 @@ const lockTenant = `SELECT FROM agentmemory.tenants WHERE tenant = $1 FOR UPDATE
 // times.
 func (db *DB) change(ctx context.Context, tenant string, f func(ctx context.Context, tx pgx.Tx) error) error {
 	return repeat(ctx, idempotent, func() error {
-		return db.on(ctx, func(conn *pgxpool.Conn) error {
-			ctx := db.unending(ctx)
+		return db.withPoolConn(ctx, func(conn *pgxpool.Conn) error {
+			ctx := db.withoutCancelIfPooled(ctx)
 			return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 				b := new(pgx.Batch)
-				db.guard(b)
+				db.checkSchema(b)
 				db.prelude(b, tenantSetting(tenant))
 				b.Queue(lockTenant, []byte(tenant))
 				if err := tx.SendBatch(ctx, b).Close(); err != nil {
@@ -77,9 +77,9 @@ func (db *DB) advance(ctx context.Context, tenant string, v *availability) error
 	})
 }
 
-// sweep removes what was kept about versions before the horizon, and returns the refs
+// removeOldVersions removes what was kept about versions before the horizon, and returns the refs
 // that may have something to remove.
-func (db *DB) sweep(ctx context.Context, tenant string, horizon int64, at time.Time) (refs []string, err error) {
+func (db *DB) removeOldVersions(ctx context.Context, tenant string, horizon int64, at time.Time) (refs []string, err error) {
 	const find = `
 		SELECT COALESCE(long_ref, ref) FROM agentmemory.entries WHERE tenant = $1 AND (died < 9223372036854775807 OR erased)
 		UNION SELECT COALESCE(long_ref, ref) FROM agentmemory.entries
@@ -96,7 +96,7 @@ func (db *DB) sweep(ctx context.Context, tenant string, horizon int64, at time.T
 // purgeRef removes what is to be removed of one ref, with the documents made of it.
 func (db *DB) purgeRef(ctx context.Context, tenant, ref string, horizon int64, at time.Time) (removed int, err error) {
 	err = db.change(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
-		ids, used, err := condemned(ctx, tx, tenant, ref, horizon, at)
+		ids, used, err := findPurgeable(ctx, tx, tenant, ref, horizon, at)
 		removed = len(ids)
 		if err != nil || len(ids) == 0 {
 			return err
@@ -115,9 +115,8 @@ func (db *DB) purgeRef(ctx context.Context, tenant, ref string, horizon int64, a
 	return removed, nil
 }
 
-// condemned are the ids of a ref that a purge removes, and what the entries come to that
-// counted until now.
-func condemned(ctx context.Context, tx pgx.Tx, tenant, ref string, horizon int64, at time.Time) (ids []string, used driver.Limits, err error) {
+// findPurgeable returns the ids of a ref that a purge removes, and the usage that goes with them.
+func findPurgeable(ctx context.Context, tx pgx.Tx, tenant, ref string, horizon int64, at time.Time) (ids []string, used driver.Limits, err error) {
 	const find = `
 		SELECT id, heir, state, erased OR expires_at <= $3, died <= $4, NULL::integer FROM agentmemory.entries
 		WHERE tenant = $1 AND ref = $2 AND (died < 9223372036854775807 OR erased)
@@ -129,9 +128,9 @@ func condemned(ctx context.Context, tx pgx.Tx, tenant, ref string, horizon int64
 		return nil, used, err
 	}
 	defer rows.Close()
-	var relics []driver.Relic
+	var candidates []driver.Relic
 	sizes := map[string]int64{}
-	err = rowsInto(&relics, func(row pgx.Row, r *driver.Relic) error {
+	err = rowsInto(&candidates, func(row pgx.Row, r *driver.Relic) error {
 		var size *int64
 		var state int16
 		err := row.Scan((*name)(&r.ID), (*name)(&r.For), &state, &r.Ended, &r.Retired, &size)
@@ -144,7 +143,7 @@ func condemned(ctx context.Context, tx pgx.Tx, tenant, ref string, horizon int64
 	if err != nil {
 		return nil, used, err
 	}
-	ids = driver.Condemn(relics)
+	ids = driver.Condemn(candidates)
 	for _, id := range ids {
 		if size, counts := sizes[id]; counts {
 			used.Entries++

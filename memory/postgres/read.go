@@ -96,7 +96,7 @@ func (st *Store) GetAt(ctx context.Context, s driver.Scope, v driver.Version, id
 	}
 	var found []driver.Entry
 	err = st.db.readAt(ctx, s.Tenant, func(b *pgx.Batch) {
-		b.Queue(get, []byte(s.Tenant), keyOf(s.Ref), names(ids), at.UnixMilli(), version.n).Query(collect(&found))
+		b.Queue(get, []byte(s.Tenant), keyOf(s.Ref), idKeys(ids), at.UnixMilli(), version.n).Query(collect(&found))
 	}, version)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 )
 
 // Emit puts events into the log of their runs, all or none, behind those of mutations that
-// were committed before, see [events.RunLog]. It makes no version, and waits for nobody but
+// were committed before, see [events.RunLog]. It makes no version, and waits for no transaction but
 // those who write to the log of one of the runs. It is repeated if the connection is lost,
 // so that its outcome is known unless the database stays away.
 func (st *Store) Emit(ctx context.Context, recs ...events.Record) error {
@@ -71,7 +71,7 @@ func (db *DB) log(b *pgx.Batch, recs []events.Record, docs []string) {
 	for i := range recs {
 		r := &recs[i]
 		if r.Tenant != tenant {
-			db.enter(b, tenantSetting(r.Tenant))
+			db.setTenant(b, tenantSetting(r.Tenant))
 		}
 		tenant = r.Tenant
 		b.Queue(addEvent, []byte(r.Tenant), []byte(r.RunID), []byte(r.ID), docs[i])

@@ -41,22 +41,22 @@ func (db *DB) send(ctx context.Context, conn *pgx.Conn, setting string, build fu
 	}
 	err := conn.SendBatch(ctx, b).Close()
 	if err != nil && !conn.IsClosed() && conn.PgConn().TxStatus() != 'I' {
-		undo(ctx, conn)
+		rollback(ctx, conn)
 	}
 	return err
 }
 
 // prelude queues the settings of a transaction, if there are any.
 func (db *DB) prelude(b *pgx.Batch, setting string) {
-	db.enter(b, setting)
+	db.setTenant(b, setting)
 	if db.timeout > 0 {
 		b.Queue(`SELECT set_config('statement_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $1, true)`,
 			strconv.FormatInt(max(1, db.timeout.Milliseconds()), 10))
 	}
 }
 
-// enter queues the setting of a tenant, which is in force until the transaction ends.
-func (db *DB) enter(b *pgx.Batch, setting string) {
+// setTenant queues the setting of a tenant, which is in force until the transaction ends.
+func (db *DB) setTenant(b *pgx.Batch, setting string) {
 	switch {
 	case db.rowSecurity && db.distributed:
 		b.Queue(`SELECT agentmemory.enter($1)`, setting)
@@ -65,10 +65,10 @@ func (db *DB) enter(b *pgx.Batch, setting string) {
 	}
 }
 
-// guard queues what fails if a newer release has migrated the database, or if it has been
+// checkSchema queues what fails if a newer release has migrated the database, or if it has been
 // distributed since this DB was opened. It comes first in every transaction that writes, and
 // keeps a migration waiting until that has ended.
-func (db *DB) guard(b *pgx.Batch) {
+func (db *DB) checkSchema(b *pgx.Batch) {
 	b.Queue(`SELECT 1 / (schema <= $1 AND distributed = $2)::int FROM agentmemory.meta`, len(migrations), db.distributed)
 }
 
@@ -104,18 +104,18 @@ type early struct{ error }
 
 func (e early) Unwrap() error { return e.error }
 
-func again(err error) error {
+func retryable(err error) error {
 	if idempotent(err) {
 		return early{err}
 	}
 	return err
 }
 
-// on runs f with a connection of the pool.
-func (db *DB) on(ctx context.Context, f func(conn *pgxpool.Conn) error) error {
+// withPoolConn runs f with a connection of the pool.
+func (db *DB) withPoolConn(ctx context.Context, f func(conn *pgxpool.Conn) error) error {
 	conn, err := db.pool.Acquire(ctx)
 	if err != nil {
-		return again(err)
+		return retryable(err)
 	}
 	defer conn.Release()
 	return f(conn)
@@ -128,7 +128,7 @@ func (db *DB) read(ctx context.Context, tenant string, build func(*pgx.Batch)) e
 
 // readAs is read under another setting.
 func (db *DB) readAs(ctx context.Context, setting string, build func(*pgx.Batch)) error {
-	return db.reading(ctx, func(ctx context.Context, conn *pgx.Conn) error { return db.send(ctx, conn, setting, build) })
+	return db.withConn(ctx, func(ctx context.Context, conn *pgx.Conn) error { return db.send(ctx, conn, setting, build) })
 }
 
 // query is read for one statement, whose rows collect reads.
@@ -136,7 +136,7 @@ func (db *DB) query(ctx context.Context, tenant string, collect func(pgx.Rows) e
 	if db.rowSecurity || db.timeout > 0 {
 		return db.read(ctx, tenant, func(b *pgx.Batch) { b.Queue(sql, args...).Query(collect) })
 	}
-	return db.reading(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+	return db.withConn(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		rows, err := conn.Query(ctx, sql, args...)
 		if err != nil {
 			return err
@@ -146,29 +146,29 @@ func (db *DB) query(ctx context.Context, tenant string, collect func(pgx.Rows) e
 	})
 }
 
-func (db *DB) reading(ctx context.Context, f func(ctx context.Context, conn *pgx.Conn) error) error {
+func (db *DB) withConn(ctx context.Context, f func(ctx context.Context, conn *pgx.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	return repeat(ctx, idempotent, func() error {
-		return db.on(ctx, func(conn *pgxpool.Conn) error { return f(db.unending(ctx), conn.Conn()) })
+		return db.withPoolConn(ctx, func(conn *pgxpool.Conn) error { return f(db.withoutCancelIfPooled(ctx), conn.Conn()) })
 	})
 }
 
-// unending is a context for what pgx sends: one that never ends if that would make it send
-// a request to cancel through a pooler.
-func (db *DB) unending(ctx context.Context) context.Context {
+// withoutCancelIfPooled returns a context for what pgx sends: one that never ends if its end
+// would make pgx send a request to cancel through a pooler.
+func (db *DB) withoutCancelIfPooled(ctx context.Context) context.Context {
 	if db.pooler {
 		return context.WithoutCancel(ctx)
 	}
 	return ctx
 }
 
-// open reports whether an error of the statements that were to commit leaves open
+// outcomeUnknown reports whether an error of the statements that were to commit leaves open
 // whether they did: the server did not say that it has undone them. One that ends the
 // connection says nothing about what it has committed just before, and a coordinator that
 // could not commit on a node does not know what the node has done.
-func (db *DB) open(err error) bool {
+func (db *DB) outcomeUnknown(err error) bool {
 	if err == nil || errors.As(err, new(early)) {
 		return false
 	}
@@ -188,14 +188,14 @@ func (db *DB) write(ctx context.Context, setting string, allows func(error) bool
 		return err
 	}
 	return repeat(ctx, allows, func() error {
-		return db.on(ctx, func(conn *pgxpool.Conn) error {
-			err := db.settle(ctx, conn, func(ctx context.Context, conn *pgx.Conn) error {
+		return db.withPoolConn(ctx, func(conn *pgxpool.Conn) error {
+			err := db.awaitOutcome(ctx, conn, func(ctx context.Context, conn *pgx.Conn) error {
 				return db.send(ctx, conn, setting, func(b *pgx.Batch) {
-					db.guard(b)
+					db.checkSchema(b)
 					build(b)
 				})
 			})
-			if db.open(err) && !allows(err) {
+			if db.outcomeUnknown(err) && !allows(err) {
 				return driver.Fail(ErrOutcomeUnknown, "", err)
 			}
 			return err
@@ -206,15 +206,15 @@ func (db *DB) write(ctx context.Context, setting string, allows func(error) bool
 // patience is how long a change whose context has ended is waited for.
 var patience = 5 * time.Second
 
-// settle runs f, which changes something, so that its outcome is known if the server
+// awaitOutcome runs f, which changes something, so that its outcome is known if the server
 // answers at all: when ctx ends the server is asked to give up, and then says whether
 // it did. If it says that all is well it may have stopped waiting for a standby.
-func (db *DB) settle(ctx context.Context, conn *pgxpool.Conn, f func(ctx context.Context, conn *pgx.Conn) error) error {
+func (db *DB) awaitOutcome(ctx context.Context, conn *pgxpool.Conn, f func(ctx context.Context, conn *pgx.Conn) error) error {
 	if ctx.Done() == nil {
 		return f(ctx, conn.Conn())
 	}
 	if db.pooler {
-		return db.await(ctx, conn, f)
+		return db.awaitBehindPooler(ctx, conn, f)
 	}
 	steady, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -238,10 +238,10 @@ func (db *DB) settle(ctx context.Context, conn *pgxpool.Conn, f func(ctx context
 	return err
 }
 
-// await is settle behind a pooler, where nobody asks the server to give up: it does so by
-// its own timeout. A change whose answer does not come in that time either is left to itself,
+// awaitBehindPooler is awaitOutcome behind a pooler, where the server gets no request to give up:
+// it gives up by its own timeout. A change whose answer does not come in that time either is left to itself,
 // with its connection, which the pool replaces.
-func (db *DB) await(ctx context.Context, conn *pgxpool.Conn, f func(ctx context.Context, conn *pgx.Conn) error) error {
+func (db *DB) awaitBehindPooler(ctx context.Context, conn *pgxpool.Conn, f func(ctx context.Context, conn *pgx.Conn) error) error {
 	steady, raw := context.WithoutCancel(ctx), conn.Conn()
 	answer := make(chan error, 1)
 	go func() { answer <- f(steady, raw) }()

@@ -68,7 +68,7 @@ func attributes(x *driver.DocumentSwap) []any {
 		ms := x.Due.UnixMilli()
 		due = &ms
 	}
-	return []any{group, due, names(x.Of), names(x.Subjects)}
+	return []any{group, due, idKeys(x.Of), idKeys(x.Subjects)}
 }
 
 // namedSQL is a statement that gives a staged document its name.
@@ -115,11 +115,11 @@ func (w *writes) loadDocuments(b *pgx.Batch) {
 		for _, i := range w.inOrder(func(*driver.DocumentSwap) bool { return true }) {
 			d := &w.m.Documents[i]
 			b.Queue(sql, []byte(w.tenant), []byte(d.Ref), []byte(d.Kind), []byte(d.Key)).Query(eachRow(func(row pgx.Row) error {
-				var h heldDocument
+				var h storedDocument
 				var class int16
 				err := row.Scan(&h.rev, &class)
 				h.class = driver.Class(class)
-				w.documents[title{d.Ref, d.Kind, d.Key}] = h
+				w.documents[documentName{d.Ref, d.Kind, d.Key}] = h
 				return err
 			}))
 		}
@@ -154,11 +154,11 @@ func (w *writes) lockAbsent(b *pgx.Batch) (alone bool) {
 	return alone
 }
 
-// title names a document within a tenant.
-type title struct{ ref, kind, key string }
+// documentName names a document within a tenant.
+type documentName struct{ ref, kind, key string }
 
-// heldDocument is a document as a mutation meets it.
-type heldDocument struct {
+// storedDocument is a document as a mutation meets it.
+type storedDocument struct {
 	rev   int64
 	class driver.Class
 }

@@ -15,7 +15,7 @@ const namesPage = 256
 
 const (
 	// nextTenants steps through two indexes from tenant to tenant. Whoever has entries, content
-	// or host text has a row in tenants; whoever has nothing but machinery has documents only.
+	// or host text has a row in tenants; a tenant with nothing but machinery has documents only.
 	nextTenants = `
 		WITH RECURSIVE t (tenant) AS (
 			(SELECT tenant FROM (` + tenantFrom + ` >= $1` + firstTenant + `) UNION ALL ` + documentsFrom + ` >= $1` + firstTenant + `)) f
@@ -160,7 +160,7 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 	err = st.db.change(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
 		b := new(pgx.Batch)
 		b.Queue(takeTenant, []byte(tenant))
-		w.note(b, nil, driver.Limits{})
+		w.addVersion(b, nil, driver.Limits{})
 		b.Queue(`UPDATE agentmemory.tenants SET horizon = `+current+` WHERE tenant = $1`, []byte(tenant))
 		b.Queue(`DELETE FROM agentmemory.versions WHERE tenant = $1 AND version < `+current, []byte(tenant))
 		b.Queue(`DELETE FROM agentmemory.scars WHERE tenant = $1`, []byte(tenant))

@@ -44,7 +44,7 @@ func availabilityOf(v driver.Version) (*availability, error) {
 	return &availability{version: v, n: int64(n)}, err
 }
 
-// queue queues the look at the horizon and the mark.
+// queue queues the statement that reads the horizon and the mark.
 func (a *availability) queue(b *pgx.Batch, db *DB, tenant string) {
 	const look = `
 		SELECT COALESCE(t.horizon, 0), v.mark FROM (SELECT) AS one

@@ -10,7 +10,7 @@ import (
 func (w *writes) queueAll(b *pgx.Batch) {
 	fresh := w.fresh()
 	if !w.machinery {
-		w.note(b, fresh, w.base().Growth(w.m))
+		w.addVersion(b, fresh, w.state().Growth(w.m))
 	}
 	w.insert(b, fresh, ` ON CONFLICT DO NOTHING`)
 	w.retire(b)
@@ -24,10 +24,10 @@ func (w *writes) queueAll(b *pgx.Batch) {
 // journal is what the mutation touches, of which fresh are the entries that it puts.
 func (w *writes) journal(fresh []driver.Placed) []byte {
 	j := journal{data: []byte{}}
-	there := map[place]bool{}
+	there := map[entryName]bool{}
 	for i := range fresh {
 		j.add(wasPut, fresh[i].Ref, fresh[i].Entry.ID)
-		there[place{fresh[i].Ref, fresh[i].Entry.ID}] = true
+		there[entryName{fresh[i].Ref, fresh[i].Entry.ID}] = true
 	}
 	for _, x := range w.m.Retire {
 		j.add(wasRetired, x.Ref, x.ID)
@@ -36,8 +36,8 @@ func (w *writes) journal(fresh []driver.Placed) []byte {
 		j.add(wasRestored, l.Ref, l.ID)
 	}
 	for _, l := range w.m.Erase {
-		at := place{l.Ref, l.ID}
-		if h := w.held[at]; there[at] || h != nil && !h.Erased {
+		at := entryName{l.Ref, l.ID}
+		if h := w.entries[at]; there[at] || h != nil && !h.Erased {
 			j.add(wasErased, l.Ref, l.ID)
 		}
 	}
@@ -47,10 +47,10 @@ func (w *writes) journal(fresh []driver.Placed) []byte {
 // fresh are the entries to put that are not there.
 func (w *writes) fresh() []driver.Placed {
 	var fresh []driver.Placed
-	seen := map[place]bool{}
+	seen := map[entryName]bool{}
 	for _, p := range w.m.Put {
-		at := place{p.Ref, p.Entry.ID}
-		if w.held[at] == nil && !seen[at] {
+		at := entryName{p.Ref, p.Entry.ID}
+		if w.entries[at] == nil && !seen[at] {
 			fresh = append(fresh, p)
 		}
 		seen[at] = true
@@ -79,7 +79,7 @@ func (w *writes) insert(b *pgx.Batch, put []driver.Placed, onConflict string) {
 		p := &put[0]
 		e := &p.Entry
 		b.Queue(one+onConflict, []byte(w.tenant), keyOf(p.Ref), wholeOf(p.Ref), []byte(e.ID), e.CreatedAt.UnixMilli(), expiry(e),
-			[]byte(e.RunID), e.Content, orNil(e.Tags), names(e.Subjects), names(e.Sources))
+			[]byte(e.RunID), e.Content, orNil(e.Tags), idKeys(e.Subjects), idKeys(e.Sources))
 	default:
 		w.insertMany(b, put, onConflict)
 	}
@@ -137,7 +137,7 @@ func (w *writes) byRef(ls []driver.Located, each func(ref string, ids []string, 
 		ids[l.Ref] = append(ids[l.Ref], l.ID)
 	}
 	for _, ref := range refs {
-		each(ref, ids[ref], []any{[]byte(w.tenant), keyOf(ref), names(ids[ref])})
+		each(ref, ids[ref], []any{[]byte(w.tenant), keyOf(ref), idKeys(ids[ref])})
 	}
 }
 
@@ -152,8 +152,8 @@ func (db *DB) ofTenant() string {
 
 // these is the condition that a row of a table is about one of the entries that $1 to $3
 // name. Joined with them, or compared with all, the planner could choose to read the whole
-// scope; the OFFSET has each looked up. Who has the tenant's row may go by ctid: nobody else
-// changes what is about entries.
+// scope; the OFFSET has each looked up. A transaction that has the tenant's row may go by ctid:
+// no other changes what is about entries.
 func (db *DB) these(table string) string {
 	return db.ofTenant() + ` AND ctid = ANY (ARRAY(SELECT x.ctid FROM unnest($3::bytea[]) AS n (id), LATERAL (
 		SELECT x.ctid FROM agentmemory.` + table + ` x WHERE x.tenant = $1 AND x.ref = $2 AND x.id = n.id OFFSET 0) x))`
@@ -217,7 +217,7 @@ func (w *writes) erase(b *pgx.Batch) {
 // and of the documents that were made of them.
 func (db *DB) removeAbout(b *pgx.Batch, tenant, ref string, ids []string, tables ...string) {
 	for _, table := range tables {
-		b.Queue(`DELETE FROM agentmemory.`+table+` WHERE`+db.these(table), []byte(tenant), keyOf(ref), names(ids))
+		b.Queue(`DELETE FROM agentmemory.`+table+` WHERE`+db.these(table), []byte(tenant), keyOf(ref), idKeys(ids))
 	}
 	documents := `
 		DELETE FROM agentmemory.documents WHERE` + db.ofTenant() + ` AND ctid = ANY (ARRAY(
@@ -255,7 +255,7 @@ func (w *writes) queueEvents(b *pgx.Batch) {
 	b.Queue(queue, tenants, runs, ids, nodes, times, types, w.docs)
 }
 
-func names(list []string) [][]byte {
+func idKeys(list []string) [][]byte {
 	if len(list) == 0 {
 		return nil
 	}

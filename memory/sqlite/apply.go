@@ -125,26 +125,26 @@ func (db *DB) change(ctx context.Context, tenant string, f func(*change) error) 
 	return mark.Version(uint64(c.version)), nil
 }
 
-// held is what the database has under an id.
-type held struct {
+// storedEntry is what the database has under an id.
+type storedEntry struct {
 	driver.Held
 	key        int64 // of the row
 	born, died int64
 }
 
-const getHeld = `SELECT ` + entryColumns + `, e.entry, e.born, e.died, e.state, e.erased FROM ` + listed + withText
+const getStored = `SELECT ` + entryColumns + `, e.entry, e.born, e.died, e.state, e.erased FROM ` + listed + withText
 
 // find returns what a ref holds of some ids.
-func (c *change) find(ref string, ids []string) (map[string]held, error) {
-	found := make(map[string]held, len(ids))
-	var h held
+func (c *change) find(ref string, ids []string) (map[string]storedEntry, error) {
+	found := make(map[string]storedEntry, len(ids))
+	var h storedEntry
 	row := newScanner(&h.key, &h.born, &h.died, &h.State, &h.Erased)
 	err := c.tx.query(func(rows *sql.Rows) (bool, error) {
 		e, err := row.read(rows)
 		h.Entry = &e
 		found[e.ID] = h
 		return true, err
-	}, getHeld, c.tenant, ref, idList(ids))
+	}, getStored, c.tenant, ref, idList(ids))
 	return found, err
 }
 
@@ -154,8 +154,8 @@ func (c *change) check(m *driver.Mutation) error {
 	if len(m.Live)+len(m.Heirs)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0 && m.Limits == (driver.Limits{}) {
 		return nil
 	}
-	known := map[string]map[string]held{}
-	for ref, ids := range named(m) {
+	known := map[string]map[string]storedEntry{}
+	for ref, ids := range idsByRef(m) {
 		var err error
 		if known[ref], err = c.find(ref, ids); err != nil {
 			return err
@@ -168,7 +168,7 @@ func (c *change) check(m *driver.Mutation) error {
 	base := driver.Base{
 		Held: func(ref, id string) driver.Held { return known[ref][id].Held },
 		Document: func(ref, kind, key string) (int64, driver.Class) {
-			d, err := c.tx.shelved(c.tenant, ref, kind, key)
+			d, err := c.tx.document(c.tenant, ref, kind, key)
 			failed = errors.Join(failed, err)
 			return d.rev, d.class
 		},
@@ -186,8 +186,8 @@ func (c *change) check(m *driver.Mutation) error {
 	return failed
 }
 
-// named returns the ids that a mutation names in each ref.
-func named(m *driver.Mutation) map[string][]string {
+// idsByRef returns the ids that a mutation names in each ref.
+func idsByRef(m *driver.Mutation) map[string][]string {
 	ids := map[string][]string{}
 	for _, list := range [][]driver.Located{m.Live, m.Restore, m.Erase} {
 		for _, l := range list {

@@ -85,7 +85,7 @@ func (c *change) restore(ref, id string) error {
 	return err
 }
 
-// erase makes stubs of records of a ref, and notes at which versions they are missed.
+// erase removes the text of records of a ref, and records at which versions they are missed.
 func (c *change) erase(ref string, ids []string) error {
 	found, err := c.find(ref, ids)
 	if err != nil {
@@ -110,10 +110,10 @@ func (c *change) erase(ref string, ids []string) error {
 	before, err := collect(c.tx.query, func(rows *sql.Rows) (s span, err error) { return s, wrap(readFailed, rows.Scan(&s.from, &s.to)) },
 		`SELECT born, died FROM former WHERE entry IN (SELECT value FROM json_each(?))`, list)
 	if err == nil {
-		err = c.scar(ref, append(missed, before...))
+		err = c.recordErased(ref, append(missed, before...))
 	}
 	if err == nil {
-		err = c.tx.discardOf(list)
+		err = c.tx.removeMadeOf(list)
 	}
 	if err != nil {
 		return err

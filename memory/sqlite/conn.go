@@ -19,7 +19,7 @@ var background = context.Background()
 type writer struct {
 	path string
 	dsn  string
-	lock chan struct{} // holds a token while somebody writes
+	lock chan struct{} // holds a token while a caller writes
 
 	db         *sql.DB
 	conn       *sql.Conn // nil until it is needed, and after it broke
@@ -44,8 +44,8 @@ func newWriter(path, dsn string) writer {
 // patience is how often a call waits busy_timeout for other processes: some 30 seconds.
 var patience = 300
 
-// do runs f on the connection, which nobody else uses meanwhile.
-func (w *writer) do(ctx context.Context, f func(*sql.Conn) error) error {
+// withConn runs f on the connection, which no other call uses meanwhile.
+func (w *writer) withConn(ctx context.Context, f func(*sql.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (w *writer) connect(ctx context.Context) error {
 		}
 		w.db = sql.OpenDB(connector)
 	}
-	// The first connection turns the log on, for which nobody may be reading. That
+	// The first connection turns the log on, for which no process may be reading. That
 	// changes the file, which must be ours.
 	var refused error
 	err := retry(ctx, func() error {
@@ -123,8 +123,8 @@ func retry(ctx context.Context, f func() error, text, late string) error {
 	return &failure{late, nil}
 }
 
-// drop gives up a connection that is in a state nobody knows.
-func (w *writer) drop() {
+// abandonConn closes a connection whose state is unknown.
+func (w *writer) abandonConn() {
 	w.release()
 	w.conn.Raw(func(any) error { return sqldriver.ErrBadConn })
 	w.conn.Close()
@@ -144,14 +144,14 @@ func (w *writer) close() error {
 	defer func() { <-w.lock }()
 	if !w.closed {
 		w.closed = true
-		defer release(w.path)
+		defer releaseFile(w.path)
 	}
 	var err error
 	if w.broke {
 		w.broke, err = false, w.connect(background)
 	}
 	if w.conn != nil {
-		if err = w.scrub(true); err == nil {
+		if err = w.emptyLog(true); err == nil {
 			_, err = w.checkpoint("PASSIVE")
 		}
 		w.release()
@@ -194,10 +194,10 @@ type tx struct {
 	// erased tells that text was removed, which is to leave the log too.
 	erased bool
 	// moved tells that rows with text were taken out of their tables, and a later call is to
-	// sweep what others have left of themselves: see sweep.
+	// overwrite what other rows have left of themselves: see zeroGaps.
 	moved bool
-	// sweeps selects the pages that a sweep looks at, if not only those with text.
-	sweeps string
+	// gapPages selects the pages that zeroGaps reads, if not only those with text.
+	gapPages string
 }
 
 // write runs f in a transaction and commits it unless f fails, the context ends before
@@ -213,11 +213,11 @@ func (db *DB) write(ctx context.Context, f func(*tx) error) error {
 
 func (db *DB) transact(ctx context.Context, f func(*tx) error) error {
 	w := &db.writer
-	return w.do(ctx, func(*sql.Conn) error {
+	return w.withConn(ctx, func(*sql.Conn) error {
 		begin := func() error { _, err := w.exec("BEGIN IMMEDIATE"); return err }
 		if err := retry(ctx, begin, writeFailed, lockTimeout); err != nil {
 			if errors.Unwrap(err) != nil { // not just a lock or a context
-				w.drop()
+				w.abandonConn()
 			}
 			return err
 		}
@@ -233,15 +233,15 @@ func (db *DB) transact(ctx context.Context, f func(*tx) error) error {
 			}
 			return err
 		}
-		w.unclean = w.unclean || t.erased // whatever comes of the commit
+		w.unclean = w.unclean || t.erased // also if the commit fails
 		if _, err := w.exec("COMMIT"); notWritten(err) {
 			w.rollback()
 			return wrap(writeFailed, err)
 		} else if err != nil {
-			w.drop()
+			w.abandonConn()
 			return wrap(commitLost, errors.Join(ErrOutcomeUnknown, err))
 		}
-		w.scrub(t.erased)
+		w.emptyLog(t.erased)
 		return nil
 	})
 }
@@ -265,10 +265,10 @@ func (t *tx) begun() error {
 // finish writes what belongs to a transaction at its end.
 func (t *tx) finish() (err error) {
 	if t.moved {
-		_, err = t.exec(oweSweep)
+		_, err = t.exec(oweZeroing)
 	}
 	if err == nil && t.erased {
-		err = t.sweep()
+		err = t.zeroGaps()
 	}
 	if err == nil && t.erased {
 		_, err = t.exec(`INSERT OR REPLACE INTO meta (key, value) VALUES ('unclean', ?)`, rand.Text())
@@ -278,14 +278,14 @@ func (t *tx) finish() (err error) {
 
 func (w *writer) rollback() {
 	if _, err := w.exec("ROLLBACK"); err != nil {
-		w.drop()
+		w.abandonConn()
 	}
 }
 
-// scrub empties the log once something was erased, and the note of that goes. If a reader of
+// emptyLog empties the log once something was erased, and the note of that goes. If a reader of
 // another process is in the way, or the disk fails, the next write of any process tries again.
 // Without wait it does not wait for readers. The error is that of the disk.
-func (w *writer) scrub(wait bool) error {
+func (w *writer) emptyLog(wait bool) error {
 	if !w.unclean {
 		return nil
 	}

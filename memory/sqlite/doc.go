@@ -17,7 +17,7 @@
 //   - An acknowledged write is on the disk: it survives kill -9 and, unless
 //     [Options.Relaxed] is set, the loss of power, as far as the disk keeps its word
 //     about a sync. A mutation is there as a whole or not at all (M8).
-//   - Versions are exact (M7): whoever changes more than machinery takes the tenant's row
+//   - Versions are exact (M7): a call that changes more than machinery takes the tenant's row
 //     first, in a transaction that has the database's only write lock, so that the order of
 //     versions is the order of commits. Taking a version reads two rows and copies
 //     nothing; what commits later does not move it. Each has a random mark, so that a file
@@ -34,7 +34,7 @@
 //   - What is erased (M10) is overwritten in the pages of the file when the mutation
 //     commits, with the documents made of it, and the log is emptied after it: if a reader
 //     is in the way or the process is killed, by the next write of any process or the next
-//     [Open]. An erasure costs what it erases, whatever else is in the file. Nothing else
+//     [Open]. An erasure costs what it erases, and not more in a larger file. Nothing else
 //     has a copy of a text: searching uses no index of words.
 //   - The outbox commits with the mutation (E3). Events wait in commit order; nothing is
 //     hidden from a second relay.
@@ -54,7 +54,7 @@
 // # Concurrency
 //
 // All methods of all types are safe for concurrent use. SQLite has one writer at a time,
-// whatever the tenants: writes of this process queue, and wait for those of others.
+// also of several tenants: writes of this process queue, and wait for those of others.
 // Readers never wait for writers, nor writers for readers, but for the emptying of the
 // log after an erasure. The context is looked at while a call queues, between the rows of
 // a read, and between the statements of a mutation, until its commit begins: one that ends

@@ -130,18 +130,18 @@ func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) 
 	return collect(st.db.queries(ctx), scanDocument, dueDocuments, kind, at.UnixMilli(), max(0, limit))
 }
 
-// shelved is what the database has of a document: nothing if rev is 0.
-type shelved struct {
+// storedDocument is what the database has of a document: nothing if rev is 0.
+type storedDocument struct {
 	rev   int64
 	class driver.Class
 	body  *int64
 }
 
-func scanShelved(rows *sql.Rows) (d shelved, err error) {
+func scanStoredDocument(rows *sql.Rows) (d storedDocument, err error) {
 	return d, wrap(readFailed, rows.Scan(&d.rev, &d.body))
 }
 
-func (t *tx) shelved(tenant, ref, kind, key string) (d shelved, err error) {
+func (t *tx) document(tenant, ref, kind, key string) (d storedDocument, err error) {
 	err = t.get([]any{&d.rev, &d.class, &d.body}, `SELECT rev, class, body FROM documents
 		WHERE tenant = ? AND ref = ? AND kind = ? AND key = ?`, tenant, ref, kind, key)
 	if errors.Is(err, sql.ErrNoRows) {

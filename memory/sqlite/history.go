@@ -23,7 +23,7 @@ func scanRecord(rows *sql.Rows, tenant string) (driver.Record, int64, error) {
 	return r, key, err
 }
 
-// Lookup returns the records of those ids that the scope holds, whatever their state, in
+// Lookup returns the records of those ids that the scope holds, in every state and in
 // the order of the ids.
 func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
 	return collect(st.db.queries(ctx), func(rows *sql.Rows) (driver.Record, error) {
@@ -52,12 +52,12 @@ const (
 // in either form.
 func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
 	return func(yield func(driver.Record, error) bool) {
-		heirs := []string{""}
+		successors := []string{""}
 		if len(q.For) > 0 {
-			heirs = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(q.For))), func(id string) bool { return id == "" })
+			successors = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(q.For))), func(id string) bool { return id == "" })
 		}
-		for _, heir := range heirs {
-			if !st.history(ctx, tenant, q, heir, yield) {
+		for _, successor := range successors {
+			if !st.history(ctx, tenant, q, successor, yield) {
 				return
 			}
 		}
@@ -66,15 +66,15 @@ func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQue
 
 // history yields what q asks for, of what was retired in favour of an heir if there is one,
 // and reports whether to go on.
-func (st *Store) history(ctx context.Context, tenant string, q driver.HistoryQuery, heir string, yield func(driver.Record, error) bool) bool {
+func (st *Store) history(ctx context.Context, tenant string, q driver.HistoryQuery, successor string, yield func(driver.Record, error) bool) bool {
 	var last driver.Record
 	var key int64
 	for {
 		var text string
 		var args []any
 		switch {
-		case heir != "":
-			text, args = historyOfSuccessor, []any{tenant, q.Ref, heir, key}
+		case successor != "":
+			text, args = historyOfSuccessor, []any{tenant, q.Ref, successor, key}
 		case q.Subject != "":
 			text, args = historyOfSubject, []any{tenant, labelOf(tenant, q.Subject), key}
 		case q.Ref != "":

@@ -49,7 +49,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	path, err := take(path)
+	path, err := claimFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	db := &DB{writer: newWriter(path, dsn)}
 	err = db.migrate(ctx)
 	if err == nil {
-		err = db.writer.do(ctx, func(*sql.Conn) error { db.writer.scrub(true); return nil })
+		err = db.writer.withConn(ctx, func(*sql.Conn) error { db.writer.emptyLog(true); return nil })
 	}
 	if err != nil {
 		db.writer.close()
@@ -80,10 +80,10 @@ var inUse = struct {
 	times map[string]int
 }{times: map[string]int{}}
 
-// take finds the file that a path names, or makes it, looks whether it can be opened
-// safely, and notes that it is in use until release. A file that this process has open is
+// claimFile finds the file that a path names, or makes it, checks whether it can be opened
+// safely, and notes that it is in use until releaseFile. A file that this process has open is
 // not opened besides: closing it would let go of SQLite's locks.
-func take(path string) (string, error) {
+func claimFile(path string) (string, error) {
 	path, err := fileName(path)
 	if err != nil {
 		return "", err
@@ -144,7 +144,7 @@ func checkRegular(info os.FileInfo) error {
 	return nil
 }
 
-func release(path string) {
+func releaseFile(path string) {
 	inUse.Lock()
 	defer inUse.Unlock()
 	if inUse.times[path]--; inUse.times[path] <= 0 {

@@ -37,7 +37,7 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 		return 0, err
 	}
 	removed, err := st.db.purgeAll(ctx, p, at.UnixMilli())
-	if swept := st.db.write(background, func(t *tx) error { return t.removeSpent(removed > 0) }); err == nil {
+	if swept := st.db.write(background, func(t *tx) error { return t.removeUnusedBodies(removed > 0) }); err == nil {
 		err = swept
 	}
 	return removed, err
@@ -49,15 +49,15 @@ const spentAtLeast = 256
 // removeBodies removes bodies that belong to no document.
 const removeBodies = `DELETE FROM bodies WHERE value IS NULL RETURNING body`
 
-// removeSpent ends a purge: it removes bodies that belong to no document, if anything else
+// removeUnusedBodies ends a purge: it removes bodies that belong to no document, if anything else
 // was removed or they are many, and has the log emptied.
-func (t *tx) removeSpent(removed bool) error {
+func (t *tx) removeUnusedBodies(removed bool) error {
 	spent, err := collect(t.query, scanKey, removeBodies)
 	if err == nil && !removed && len(spent) < spentAtLeast {
 		err = errUnchanged
 	}
 	if err == nil {
-		err = t.sweepBeside("bodies", spent)
+		err = t.zeroGapsBeside("bodies", spent)
 	}
 	t.erased = true
 	return err
@@ -102,8 +102,8 @@ func (db *DB) advance(ctx context.Context, p point) error {
 	})
 }
 
-// findRelics selects what has ended, and what is retired.
-const findRelics = `
+// findPurgeable selects the entries that have ended, and those that are retired.
+const findPurgeable = `
 	SELECT entry, id, successor, state, erased OR expires <= ?4, died <= ?3 FROM entries INDEXED BY entries_past
 		WHERE tenant = ?1 AND ref = ?2 AND died < 9223372036854775807
 	UNION ALL
@@ -112,31 +112,31 @@ const findRelics = `
 
 func (db *DB) purge(ctx context.Context, s driver.Scope, v, at int64) (removed int, err error) {
 	err = db.write(ctx, func(t *tx) error {
-		var relics []driver.Relic
+		var candidates []driver.Relic
 		keys := map[string]int64{}
 		err := t.query(func(r *sql.Rows) (bool, error) {
-			var relic driver.Relic
+			var candidate driver.Relic
 			var key int64
-			err := r.Scan(&key, &relic.ID, &relic.For, &relic.State, &relic.Ended, &relic.Retired)
-			relics, keys[relic.ID] = append(relics, relic), key
+			err := r.Scan(&key, &candidate.ID, &candidate.For, &candidate.State, &candidate.Ended, &candidate.Retired)
+			candidates, keys[candidate.ID] = append(candidates, candidate), key
 			return true, wrap(readFailed, err)
-		}, findRelics, s.Tenant, s.Ref, v, at)
+		}, findPurgeable, s.Tenant, s.Ref, v, at)
 		if err != nil {
 			return err
 		}
-		condemned := driver.Condemn(relics)
-		if len(condemned) == 0 {
+		purgeable := driver.Condemn(candidates)
+		if len(purgeable) == 0 {
 			return errUnchanged
 		}
-		removed = len(condemned)
+		removed = len(purgeable)
 		gone := make([]int64, removed)
-		for i, id := range condemned {
+		for i, id := range purgeable {
 			gone[i] = keys[id]
 		}
 		if err := t.removeEntries(s.Tenant, keyList(gone)); err != nil {
 			return err
 		}
-		return t.sweepBeside("texts", gone)
+		return t.zeroGapsBeside("texts", gone)
 	})
 	if err != nil {
 		return 0, err
@@ -168,7 +168,7 @@ func (t *tx) removeEntries(tenant, keys string) error {
 			return err
 		}
 	}
-	if err := t.discardOf(keys); err != nil {
+	if err := t.removeMadeOf(keys); err != nil {
 		return err
 	}
 	return t.execAll(keys, `DELETE FROM former WHERE entry IN (SELECT value FROM json_each(?))`,

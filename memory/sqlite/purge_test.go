@@ -37,7 +37,7 @@ func TestScars(t *testing.T) {
 			}
 			spans = append(spans, s)
 		}
-		require.NoError(t, db.write(t.Context(), func(t *tx) error { return (&change{tx: t, tenant: "t"}).scar("r", spans) }))
+		require.NoError(t, db.write(t.Context(), func(t *tx) error { return (&change{tx: t, tenant: "t"}).recordErased("r", spans) }))
 		var is [versions]bool
 		last := int64(-1)
 		require.NoError(t, db.query(t.Context(), func(rows *sql.Rows) (bool, error) {
@@ -120,7 +120,7 @@ func TestM10_PurgeSweepsBesideWhatItTakesOut(t *testing.T) {
 					var number int64
 					var data sql.RawBytes
 					err := rows.Scan(&number, &data)
-					if _, is := cleaned(data); is && data[0] != interiorOfTable { // which has keys only
+					if _, is := zeroed(data); is && data[0] != interiorOfTable { // which has keys only
 						dirty++
 					}
 					return true, err

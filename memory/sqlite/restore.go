@@ -67,10 +67,10 @@ func Restore(ctx context.Context, backup, path string) error {
 	if err := makeWhole(ctx, copied); err != nil {
 		return err
 	}
-	if err := settle(ctx, path); err != nil {
+	if err := foldLog(ctx, path); err != nil {
 		return err
 	}
-	// SQLite would add a log to whatever file is beside it: the log goes first.
+	// SQLite would apply a log to any file beside it: the log goes first.
 	if err = removeLogs(path); err == nil {
 		err = os.Rename(copied, path)
 	}
@@ -94,9 +94,9 @@ func removeLogs(path string) error {
 	return nil
 }
 
-// settle fails if any process has a database open. Otherwise SQLite moves its log into it, so
+// foldLog fails if any process has a database open. Otherwise SQLite moves its log into it, so
 // that it is whole if this is killed before the backup is there.
-func settle(ctx context.Context, path string) error {
+func foldLog(ctx context.Context, path string) error {
 	open := &failure{"a process has the database open", nil}
 	if inUse.times[path] > 0 {
 		return open

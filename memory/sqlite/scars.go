@@ -9,10 +9,10 @@ import (
 // span is the versions from one to before another.
 type span struct{ from, to int64 }
 
-// scar adds spans to those at which something of a ref is missed. The spans of a ref stay
+// recordErased adds spans to those at which an entry of a ref is missed. The spans of a ref stay
 // apart from each other: those that touch are joined.
-func (c *change) scar(ref string, spans []span) error {
-	for _, s := range joined(spans) {
+func (c *change) recordErased(ref string, spans []span) error {
+	for _, s := range mergeSpans(spans) {
 		// Spans that are apart end in the order in which they begin, so that the first
 		// one that does not touch s is the last to look at.
 		var touched []span
@@ -43,8 +43,8 @@ func (c *change) scar(ref string, spans []span) error {
 	return nil
 }
 
-// joined returns what spans cover, as spans that are apart and ascend.
-func joined(spans []span) (apart []span) {
+// mergeSpans returns what spans cover, as spans that are apart and ascend.
+func mergeSpans(spans []span) (apart []span) {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	for _, s := range spans {
 		last := len(apart) - 1

@@ -32,7 +32,7 @@ const applicationID = 0x41674d65
 // migrate brings the schema up to date and learns the incarnation.
 func (db *DB) migrate(ctx context.Context) error {
 	known := false
-	err := db.writer.do(ctx, func(c *sql.Conn) error {
+	err := db.writer.withConn(ctx, func(c *sql.Conn) error {
 		version, err := schemaVersion(c)
 		known = version == len(migrations)
 		return err
@@ -43,7 +43,7 @@ func (db *DB) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return db.writer.do(ctx, func(c *sql.Conn) error {
+	return db.writer.withConn(ctx, func(c *sql.Conn) error {
 		err := c.QueryRowContext(background, `SELECT value FROM meta WHERE key = 'incarnation'`).Scan(&db.incarnation)
 		return wrap(openFailed, err)
 	})

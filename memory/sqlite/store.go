@@ -30,7 +30,7 @@ func (db *DB) Memory() *Store { return &Store{db} }
 // Traits says that the store is durable and writable, and searches by text.
 func (st *Store) Traits() driver.Traits { return driver.Traits{Durable: true} }
 
-// point is a version of a tenant. A version of nobody's is one too: whether a point is
+// point is a version of a tenant. A version of no tenant is one too: whether a point is
 // available is another question.
 type point struct {
 	tenant string

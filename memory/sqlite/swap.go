@@ -28,7 +28,7 @@ func (t *tx) swapMachinery(swaps []driver.DocumentSwap) ([]int64, error) {
 	revs := make([]int64, len(swaps))
 	for i := range swaps {
 		x := &swaps[i]
-		there, err := t.shelved(x.Tenant, x.Ref, x.Kind, x.Key)
+		there, err := t.document(x.Tenant, x.Ref, x.Kind, x.Key)
 		switch {
 		case err != nil:
 		case there.rev != x.Rev, there.class != driver.Machinery:
@@ -68,15 +68,15 @@ func (c *change) swapAll(swaps []driver.DocumentSwap) ([]int64, error) {
 			revs[i] = made[0]
 			continue
 		}
-		old, err := c.tx.shelved(c.tenant, x.Ref, x.Kind, x.Key)
+		old, err := c.tx.document(c.tenant, x.Ref, x.Kind, x.Key)
 		switch {
 		case err != nil:
 		case x.Act == driver.Check, x.Act == driver.Retain && old.rev == 0: // it went with an entry, and its value too
 			revs[i] = old.rev
 		case x.Act == driver.Remove:
-			err = c.tx.discard(old)
+			err = c.tx.removeText(old)
 		default:
-			revs[i], err = c.shelve(x, old)
+			revs[i], err = c.putText(x, old)
 		}
 		if err != nil {
 			return nil, err
@@ -85,8 +85,8 @@ func (c *change) swapAll(swaps []driver.DocumentSwap) ([]int64, error) {
 	return revs, nil
 }
 
-// shelve stores content or host text in place of what was there.
-func (c *change) shelve(x *driver.DocumentSwap, old shelved) (int64, error) {
+// putText stores content or host text in place of what was there.
+func (c *change) putText(x *driver.DocumentSwap, old storedDocument) (int64, error) {
 	t := c.tx
 	subjects := pack(x.Subjects)
 	body := old.body
@@ -112,7 +112,7 @@ func (c *change) shelve(x *driver.DocumentSwap, old shelved) (int64, error) {
 	if kept {
 		old.body = nil // stays
 	}
-	if err := t.discard(old); err != nil {
+	if err := t.removeText(old); err != nil {
 		return 0, err
 	}
 	rev, err := t.insert(addText, c.tenant, x.Ref, x.Kind, x.Key, x.Class, x.Group, *body, pack(x.Of))
@@ -127,8 +127,8 @@ func (c *change) shelve(x *driver.DocumentSwap, old shelved) (int64, error) {
 	return rev, err
 }
 
-// discard removes a document that is no machinery. Its body is emptied: see the README.
-func (t *tx) discard(d shelved) error {
+// removeText removes a document that is no machinery. Its body is emptied: see the README.
+func (t *tx) removeText(d storedDocument) error {
 	if d.rev == 0 {
 		return nil
 	}
@@ -141,14 +141,14 @@ func (t *tx) discard(d shelved) error {
 	return t.execAll(d.rev, `DELETE FROM document_of WHERE rev = ?`, `DELETE FROM document_labels WHERE rev = ?`, removeDocument)
 }
 
-// discardOf removes the documents that were made of any of the entries whose keys a list
+// removeMadeOf removes the documents that were made of any of the entries whose keys a list
 // has.
-func (t *tx) discardOf(keys string) error {
-	made, err := collect(t.query, scanShelved, `SELECT rev, body FROM documents WHERE rev IN
+func (t *tx) removeMadeOf(keys string) error {
+	made, err := collect(t.query, scanStoredDocument, `SELECT rev, body FROM documents WHERE rev IN
 		(SELECT rev FROM document_of WHERE entry IN (SELECT value FROM json_each(?)))`, keys)
 	for _, d := range made {
 		if err == nil {
-			err = t.discard(d)
+			err = t.removeText(d)
 		}
 	}
 	return err

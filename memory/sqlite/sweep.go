@@ -17,9 +17,9 @@ import (
 // not move: each is added behind the last one, for which SQLite takes a new page and moves
 // nothing (balance_quick), and is only ever made smaller, for which it moves nothing
 // either. A purge alone takes rows out of these tables, so that others move, to pages beside
-// those that it took them from: these it sweeps in the same transaction. DropTenant, whose
-// last call sweeps all pages, notes that a sweep is owed.
-const oweSweep = `INSERT INTO meta (key, value) VALUES ('unswept', '') ON CONFLICT DO NOTHING`
+// those that it took them from: zeroGapsBeside overwrites the gaps of these in the same
+// transaction. DropTenant notes that it owes this for all pages, and its last call does it.
+const oweZeroing = `INSERT INTO meta (key, value) VALUES ('unswept', '') ON CONFLICT DO NOTHING`
 
 // textPages are the pages of the tables with text.
 const textPages = `SELECT p.pgno, p.data FROM dbstat d CROSS JOIN sqlite_dbpage p ON p.pgno = d.pageno
@@ -37,9 +37,9 @@ type page struct {
 	data   []byte
 }
 
-// sweep fills the gaps on the pages with text, or those that t.sweeps selects, with zeros,
+// zeroGaps fills the gaps on the pages with text, or those that t.gapPages selects, with zeros,
 // if that is owed. It reads them all.
-func (t *tx) sweep() error {
+func (t *tx) zeroGaps() error {
 	owed, err := t.changed(`DELETE FROM meta WHERE key = 'unswept'`)
 	if err != nil || !owed {
 		return err
@@ -51,11 +51,11 @@ func (t *tx) sweep() error {
 		if err := rows.Scan(&number, &data); err != nil {
 			return false, wrap(writeFailed, err)
 		}
-		if clean, ok := cleaned(data); ok {
+		if clean, ok := zeroed(data); ok {
 			dirty = append(dirty, page{number, clean})
 		}
 		return true, nil
-	}, cmp.Or(t.sweeps, textPages))
+	}, cmp.Or(t.gapPages, textPages))
 	for _, p := range dirty {
 		if err == nil {
 			err = t.writePage(p)
@@ -64,9 +64,9 @@ func (t *tx) sweep() error {
 	return err
 }
 
-// cleaned returns a copy of a page without what is in its gap, if there is anything. What
-// is damaged is for others to find.
-func cleaned(data []byte) ([]byte, bool) {
+// zeroed returns a copy of a page whose gap is zeros; ok is false if it was so. A damaged page
+// is left to the integrity check.
+func zeroed(data []byte) ([]byte, bool) {
 	from, to, ok := gap(data)
 	if !ok || len(bytes.Trim(data[from:to], "\x00")) == 0 {
 		return nil, false
@@ -86,10 +86,10 @@ func (t *tx) writePage(p page) error {
 // more of them than there were.
 const reach = 2
 
-// sweepBeside fills the gaps on the leaves of a table that rows with those keys were taken out
+// zeroGapsBeside fills the gaps on the leaves of a table that rows with those keys were taken out
 // of, and on those beside them, with zeros. What it costs does not depend on how large the
 // table is, but for its depth.
-func (t *tx) sweepBeside(table string, keys []int64) error {
+func (t *tx) zeroGapsBeside(table string, keys []int64) error {
 	var root int64
 	if err := t.get([]any{&root}, `SELECT rootpage FROM sqlite_schema WHERE name = ?`, table); err != nil {
 		return wrap(writeFailed, err)
@@ -108,7 +108,7 @@ func (t *tx) sweepBeside(table string, keys []int64) error {
 			}
 		}
 		for behind := 0; err == nil; l, err = t.leafOf(root, l.last+1) {
-			if clean, dirty := cleaned(l.data); dirty {
+			if clean, dirty := zeroed(l.data); dirty {
 				if err := t.writePage(page{l.number, clean}); err != nil {
 					return err
 				}

@@ -60,7 +60,7 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 		if more {
 			return nil
 		}
-		t.sweeps = allPages
+		t.gapPages = allPages
 		_, err = t.exec(removeBodies)
 		return err
 	})
@@ -92,7 +92,7 @@ var ofTenant = [4]string{
 // dropSome removes documents, events, logged ones too, and entries of a tenant, up to limit of
 // them in this order, and reports whether any is left.
 func (t *tx) dropSome(tenant string, limit int) (more bool, err error) {
-	var documents []shelved
+	var documents []storedDocument
 	var keys [len(ofTenant)][]int64
 	for i, text := range ofTenant {
 		err := t.query(func(rows *sql.Rows) (bool, error) {
@@ -100,7 +100,7 @@ func (t *tx) dropSome(tenant string, limit int) (more bool, err error) {
 				return false, nil
 			}
 			limit--
-			d, err := scanShelved(rows)
+			d, err := scanStoredDocument(rows)
 			if keys[i] = append(keys[i], d.rev); i == 0 {
 				documents = append(documents, d)
 			}
@@ -111,7 +111,7 @@ func (t *tx) dropSome(tenant string, limit int) (more bool, err error) {
 		}
 	}
 	for _, d := range documents {
-		if err := t.discard(d); err != nil {
+		if err := t.removeText(d); err != nil {
 			return false, err
 		}
 	}
