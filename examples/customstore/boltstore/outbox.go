@@ -15,16 +15,22 @@ import (
 // Page 6. Events are committed with the mutation that they tell of, and wait here until a relay
 // has delivered them: in the order of the commits, which is not that of their names (OUTBOX).
 
-// queue puts events into the outbox, but for those that wait there. The numbers of the
-// order in which they came take the place of those that a log will give them.
+// queue puts events into the outbox, but for those that wait there. An id that has another
+// payload there is a conflict. The numbers of the order in which they came take the place of
+// those that a log will give them.
 func (t *tx) queue(recs []events.Record) {
 	for _, r := range recs {
 		k := key("event", r.Tenant, r.RunID, r.ID)
-		if t.Get(k) == nil {
-			n, err := t.NextSequence()
-			t.note(err)
-			t.save(k, events.RunEvent{Record: r, Sequence: int64(n)})
+		var known events.RunEvent
+		if t.load(k, &known) {
+			if !events.SamePayload(known.Payload, r.Payload) {
+				t.note(driver.Fail(driver.ErrConflict, "the id of an event has another payload", events.ErrTaken))
+			}
+			continue
 		}
+		n, err := t.NextSequence()
+		t.note(err)
+		t.save(k, events.RunEvent{Record: r, Sequence: int64(n)})
 	}
 }
 
