@@ -39,8 +39,7 @@ const (
 	maxLabelBytes = 16 << 10 // of their text
 )
 
-func validRunID(id string) bool { return identifier.Valid(id, maxRunIDBytes) }
-func validID(id string) bool    { return identifier.Valid(id, driver.MaxIDBytes) }
+func validID(id string) bool { return identifier.Valid(id, driver.MaxIDBytes) }
 
 // checkName refuses an identifier that is not [identifier.Valid]; the error calls it what.
 func checkName(what, name string, limit int) error {
