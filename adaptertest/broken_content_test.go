@@ -191,7 +191,7 @@ func contentDefects() []defect {
 				x.Ref = ""
 			}
 		})},
-		{"finds a tenant's own document where a ref has none", "CTI-1/foreign-", found(func(b *broken, q driver.DocumentQuery, docs []driver.Document) []driver.Document {
+		{"finds a tenant's own document where a ref has none", "DOCUMENT/", found(func(b *broken, q driver.DocumentQuery, docs []driver.Document) []driver.Document {
 			if len(docs) == 0 {
 				q.Ref = ""
 				docs, _ = collect(b.in.Documents(context.Background(), q))

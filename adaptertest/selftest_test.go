@@ -18,9 +18,8 @@ func defects() []defect {
 		durableDefects(), cancelDefects(), modelDefects(), engineDefects(), narrowDefects(), cachedDefects(), foldedDefects(), textDefects(), judgingDefects())
 }
 
-// maxTries is how often a broken store is tried before it counts as not caught. A
-// defect of concurrency shows only when goroutines meet, so it is tried until they do;
-// any other is caught by the first try.
+// maxTries is how often the cases that are named beside a defect are tried on the store. A defect
+// of concurrency shows only when goroutines meet.
 const maxTries = 5
 
 // fullRun is set for the runs that take many minutes, and wholeKit for those that take one.
@@ -61,18 +60,20 @@ func sampled(d defect) bool {
 
 // TestBroken shows for each of these broken stores that the kit fails; for one in eight unless
 // AGENTMEMORY_WHOLE=1. The cases that are named beside a defect find nine in ten of them with the
-// sizes of -short. The others need more: with AGENTMEMORY_LONG=1 they meet the whole kit, and a
-// defect of concurrency up to maxTries times. What breaks a store in one place of its source is
-// shown by internal/testkit/mutate; these are wrong in what they answer, whatever way they came
-// to it.
+// sizes of -short. The others need more: with AGENTMEMORY_LONG=1 these cases are tried with all
+// sizes, maxTries times since goroutines have to meet, and then the whole kit is. What breaks a
+// store in one place of its source is shown by internal/testkit/mutate; these are wrong in what
+// they answer, whatever way they came to it.
 func TestBroken(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short is set")
 	}
 	all := slices.DeleteFunc(defects(), func(d defect) bool { return !wholeKit && !sampled(d) })
-	var found atomic.Int64
+	var found, missed atomic.Int64
 	t.Cleanup(func() {
-		require.GreaterOrEqual(t, int(found.Load()), len(all)*9/10, "found by the cases that are named, of %d", len(all))
+		if f, m := found.Load(), missed.Load(); f+m == int64(len(all)) && f < 9*m {
+			t.Errorf("the cases that are named find %d, and miss %d", f, m)
+		}
 	})
 	for _, d := range all {
 		t.Run(strings.ReplaceAll(d.needs, "/", ":")+" "+d.name, func(t *testing.T) {
@@ -81,15 +82,18 @@ func TestBroken(t *testing.T) {
 				found.Add(1)
 				return
 			}
+			missed.Add(1)
 			if !fullRun {
 				t.Skip("only the whole kit finds it: set AGENTMEMORY_LONG=1")
 			}
 			for range maxTries {
-				if finds(t, d, false, d.named) || finds(t, d, true, everything) || finds(t, d, false, everything) {
+				if finds(t, d, false, d.named) {
 					return
 				}
 			}
-			t.Error("the kit does not fail")
+			if !finds(t, d, true, everything) && !finds(t, d, false, everything) {
+				t.Error("the kit does not fail")
+			}
 		})
 	}
 }
