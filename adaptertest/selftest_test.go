@@ -63,7 +63,7 @@ func sampled(d defect) bool {
 // sizes of -short. The others need more: with AGENTMEMORY_LONG=1 these cases are tried with all
 // sizes, maxTries times since goroutines have to meet, and then the whole kit is. What breaks a
 // store in one place of its source is shown by internal/testkit/mutate; these are wrong in what
-// they answer, whatever way they came to it.
+// they answer.
 func TestBroken(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short is set")

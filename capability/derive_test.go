@@ -66,7 +66,7 @@ type files bool
 
 func (f files) RendersIndex() bool { return bool(f) }
 
-// The index is claimed only if somebody writes it: the distiller to a workspace, or a workspace that
+// The index is claimed only if it is written: by the distiller to a workspace, or by a workspace that
 // renders it.
 func TestA1_AnIndexIsClaimedOnlyIfItIsWritten(t *testing.T) {
 	toFiles, err := distill.New(distill.Config{Workspace: noFiles{}})

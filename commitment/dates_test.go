@@ -176,7 +176,7 @@ func TestDates_ANumberBesideATimeIsUnread(t *testing.T) {
 	}
 }
 
-// TestDates_AsksItsReader has sentences in which somebody or something else does what is told of.
+// TestDates_AsksItsReader has sentences in which another person or thing acts than the reader.
 func TestDates_AsksItsReader(t *testing.T) {
 	for _, text := range []string{
 		"Tom will call the bank tomorrow", "Tom will call the bank tomorrow at 5pm", "Tom calls the bank tomorrow at noon", "Check-in starts at 15:00",

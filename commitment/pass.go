@@ -52,7 +52,7 @@ func (s shared) Inline() bool {
 	return ok && r.Inline()
 }
 
-// close closes the tenant's secrets, also if the context has ended: nobody would close them later.
+// close closes the tenant's secrets, also if the context has ended: no later call closes them.
 func (p *pass) close(ctx context.Context) {
 	if c, ok := p.secrets.(io.Closer); ok {
 		const part = "the redactor"

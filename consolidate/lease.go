@@ -62,7 +62,7 @@ func Sweep(ctx context.Context, bank *memory.Bank) (int, error) {
 type state struct {
 	Pass     string `json:"pass"`
 	Fence    int64  `json:"fence"`    // the revision of the lease by which the pass began; 0 until it is known
-	Until    int64  `json:"until"`    // milliseconds; 0 when nobody holds it
+	Until    int64  `json:"until"`    // milliseconds; 0 if no pass holds it
 	Open     bool   `json:"open"`     // the pass has begun and not emitted its event
 	Repeated bool   `json:"repeated"` // a pass of the same id was over as it began
 	// What the pass has committed so far.

@@ -252,7 +252,7 @@ func TestM2_MistakesWithADraftAreNamed(t *testing.T) {
 	})
 }
 
-// Whoever reads a list or recalls is told which part of Config is missing.
+// A caller that lists or recalls is told which part of Config is missing.
 func TestM2_MissingPartsAreNamed(t *testing.T) {
 	h := newHost(t)
 	byWords := newHost(t, func(c *memory.Config) {

@@ -75,7 +75,7 @@
 // holds back whenever more comes, so pieces of some kilobytes are faster than small ones.
 //
 // Registering and unregistering take a time that depends on the value, the id and its other values,
-// and next to nothing on how many others there are, whatever these look like. A refused value leaves
+// and next to nothing on how many others there are or how they look. A refused value leaves
 // only its id, in [SecretRegistry.Uncovered]. The first redaction after a change prepares all
 // secrets anew. So register first and redact then.
 //

@@ -110,7 +110,7 @@ func (e Encoder) report(r *http.Request, err error) {
 	if e.Log == nil {
 		return
 	}
-	_, _ = hostcall.Inline("the logger", func() (struct{}, error) { // there is nobody else to tell
+	_, _ = hostcall.Inline("the logger", func() (struct{}, error) { // its failure has no other place to go
 		e.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "route", r.Pattern,
 			"code", memory.CodeOf(err), "error", err)
 		return struct{}{}, nil

@@ -222,7 +222,7 @@ var hostParts = []part{
 				r := httptest.NewRequest(http.MethodGet, "/", nil).WithContext(ctx)
 				w.log.err = wire.Encoder{}.Stream(httptest.NewRecorder(), r, log{ended{}, w}, tenant, "r", 0)
 				if ctx.Err() != nil {
-					return ctx.Err() // the client has gone: there is nobody to tell
+					return ctx.Err() // the client has gone, and reads no answer
 				}
 				return w.log.err
 			}

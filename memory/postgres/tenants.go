@@ -14,8 +14,8 @@ import (
 const namesPage = 256
 
 const (
-	// nextTenants steps through two indexes from tenant to tenant. Whoever has entries, content
-	// or host text has a row in tenants; a tenant with nothing but machinery has documents only.
+	// nextTenants steps through two indexes from tenant to tenant. A tenant with entries, content
+	// or host text has a row in tenants; one with nothing but machinery has documents only.
 	nextTenants = `
 		WITH RECURSIVE t (tenant) AS (
 			(SELECT tenant FROM (` + tenantFrom + ` >= $1` + firstTenant + `) UNION ALL ` + documentsFrom + ` >= $1` + firstTenant + `)) f

@@ -99,7 +99,7 @@ func TestM8_OwnLog(t *testing.T) {
 	require.Len(t, entries, 12*putsOfDead)
 }
 
-// SQLite adds a log to whatever file is beside it. A backup that is copied over the file while the
+// SQLite adds a log to any file that is beside it. A backup that is copied over the file while the
 // old log is there is therefore not what was backed up: SQLite finds it damaged, and the store says
 // what to do; or the log has everything since the backup, and brings the file to its own end.
 // Restore puts it right, and so does the copy once the log is gone.

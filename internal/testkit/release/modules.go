@@ -51,7 +51,7 @@ func (m module) path() string { return path.Join(rootPath, m.dir) }
 func (m module) tag(version string) string { return path.Join(m.dir, version) }
 
 // forTests reports whether only tests of this tree import the module: go mod tidy of a module that imports a store
-// looks for it, and nobody gets it by name.
+// looks for it, and no user gets it by name.
 func (m module) forTests() bool { return strings.HasPrefix(m.dir, "internal/") }
 
 // example reports whether the module is there to be copied.
