@@ -18,6 +18,11 @@ import (
 // events in the log or none.
 type RunLog interface {
 	Sink
+	Reader
+}
+
+// Reader reads the log of runs: a [RunLog], or the events that a bank of memory keeps.
+type Reader interface {
 	// Read returns events of a run in the order of their sequence, beginning with the
 	// sequence from, 0 being the first: at most limit of them, or 100 if limit is not
 	// above 0. It may return fewer, but none only where the run has none from there on,
@@ -48,7 +53,7 @@ func PageSize(limit int) int {
 // followed from the one behind it. It ends when the loop does, which for a run that is
 // over is at its terminal event; after an error of the log; and with the context, whose
 // error it yields.
-func Follow(ctx context.Context, log RunLog, tenant, runID string, from int64, pause time.Duration) iter.Seq2[RunEvent, error] {
+func Follow(ctx context.Context, log Reader, tenant, runID string, from int64, pause time.Duration) iter.Seq2[RunEvent, error] {
 	if pause <= 0 {
 		pause = 100 * time.Millisecond
 	}

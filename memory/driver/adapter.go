@@ -37,8 +37,8 @@ import (
 // concurrent use. If the context was done before anything happened they return an
 // error that is ctx.Err(), by [errors.Is]; a loop yields it.
 type Adapter interface {
-	// List returns the live entries of s that q asks for. An unknown scope has
-	// none.
+	// List returns the entries of s that q asks for, all as they are at one moment. An
+	// unknown scope has none.
 	List(ctx context.Context, s Scope, q Query) ([]Entry, error)
 
 	// Get returns the entry, or [ErrNotFound] if the scope holds none of that id
@@ -56,17 +56,29 @@ type Adapter interface {
 	Delete(ctx context.Context, s Scope, id string, at time.Time) (bool, error)
 }
 
-// Query says which live entries [Adapter.List] returns. Set At: an entry that has expired at
-// that instant is left out, and at the zero instant nothing has expired.
+// Query says which entries [Adapter.List] returns. Fields that are zero do not narrow, but
+// for At.
 type Query struct {
-	// Limit bounds the number of entries; 0 means all.
-	Limit int
-	// Tag keeps entries that carry exactly this tag; empty keeps all.
-	Tag string
+	// At is the instant at which expiry is judged: an entry that has expired then is left
+	// out, and at the zero instant nothing has expired.
+	At time.Time
+	// Version, if set, asks for the entries that were not retired at that version. It is set
+	// only for a [Versioned] store, which then fails with [ErrSnapshotUnavailable] if it can
+	// no longer be read. Without one List returns what is live.
+	Version Version
+	// IDs keeps these entries. Ids that the list does not hold are left out, and the order
+	// stays that of the list.
+	IDs []string
+	// Tags keeps the entries that carry all of these tags.
+	Tags []string
+	// Subject keeps the entries that carry this subject.
+	Subject string
+	// Since and Until keep the entries with Since <= CreatedAt < Until.
+	Since, Until time.Time
 	// After continues behind a position, at which there need be no entry any more.
 	After Cursor
-	// At is the instant at which liveness is judged.
-	At time.Time
+	// Limit bounds the number of entries.
+	Limit int
 }
 
 // Cursor is a position in a list: the CreatedAt and the ID of the last entry
@@ -76,11 +88,23 @@ type Cursor struct {
 	ID        string
 }
 
-// Matches reports whether a list of q holds e, apart from its Limit, which comes after all
-// else.
+// Matches reports whether q asks for e, apart from its Version and its Limit. A store that
+// asks no database filters by it.
 func (q *Query) Matches(e *Entry) bool {
-	behind := Entry{ID: q.After.ID, CreatedAt: q.After.CreatedAt}
-	return e.LiveAt(q.At) && (q.Tag == "" || slices.Contains(e.Tags, q.Tag)) && (q.After.IsZero() || behind.Before(e))
+	last := Entry{ID: q.After.ID, CreatedAt: q.After.CreatedAt}
+	return e.LiveAt(q.At) && (q.After.IsZero() || last.Before(e)) &&
+		(q.Since.IsZero() || !e.CreatedAt.Before(q.Since)) && (q.Until.IsZero() || e.CreatedAt.Before(q.Until)) &&
+		(len(q.IDs) == 0 || slices.Contains(q.IDs, e.ID)) && q.carried(e)
+}
+
+// carried reports whether e carries the tags and the subject that q asks for.
+func (q *Query) carried(e *Entry) bool {
+	for _, tag := range q.Tags {
+		if !slices.Contains(e.Tags, tag) {
+			return false
+		}
+	}
+	return q.Subject == "" || slices.Contains(e.Subjects, q.Subject)
 }
 
 // IsZero reports whether c is the position before the first entry.
@@ -104,7 +128,7 @@ func (c *Cursor) UnmarshalText(text []byte) error {
 	raw, err := base64.RawURLEncoding.DecodeString(string(text))
 	ms, n := binary.Varint(raw)
 	if err != nil || n <= 0 || !identifier.Valid(string(raw[n:]), MaxIDBytes) {
-		return Fail(ErrValidation, "malformed cursor", nil)
+		return ErrValidation.With("malformed cursor", nil)
 	}
 	*c = Cursor{CreatedAt: time.UnixMilli(ms).UTC(), ID: string(raw[n:])}
 	return nil

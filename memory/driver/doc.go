@@ -11,22 +11,21 @@
 //     are built on it.
 //   - [Versioned]: memory can be read as it was. The views of runs are built on it.
 //
-// Beside them a store may offer [Searcher], [Scanner], [Scheduler], [Tenants], [Changes] and
+// Beside them a store may offer [EventKeeper], [Scheduler], [Tenants], [Changes] and
 // [Describer]. None of these interfaces ever grows: a new ability is a new interface.
 //
-// A Transactor that is an [events.RunLog] too keeps the log of the host's runs beside their
-// memory: an event of a mutation that says so (Mutation.Log) has its sequence when the mutation
-// commits and waits in no outbox, and the host's own events have theirs by Emit, in the same
-// row of numbers. What is logged stays when its entries are forgotten, and goes with its
-// tenant (DropTenant).
+// A store reads entries in one way: by [Query], live or at a version. It has one table of
+// events: those of mutations wait there until they were delivered, or are kept as the log of
+// their run.
 //
 // A store has no clock, issues no ids, redacts nothing and knows no engine. It keeps
-// entries and documents, and it decides by the functions of this package:
-// [Mutation.Validate] and [Base.Check] whether a mutation can be committed,
-// [Entry.Equal] whether a put says the same again, [Condemn] what a purge removes, and
-// [NewMark] and [Version.Parse] how a version is written down. They are pure: a store
-// looks up what it has, asks, and writes. What belongs to a list or a loop the Matches methods
-// of the queries say, for stores that do not ask a database.
+// entries, documents and events, and it decides by the functions of this package:
+// [Mutation.Validate] whether a mutation is well-formed, [Mutation.Needs] what to look up for
+// it, [Stored.Plan] whether it can be committed and what it does to which row, [Plan.Journal]
+// what the version that it makes has touched, [Purgeable] what a purge removes, and
+// [Mark.Version] and [Version.Parse] how a version is written down. They are pure: a store
+// looks up what it has, asks, and writes. The Matches methods of the queries filter for stores
+// that do not ask a database.
 //
 // The example examples/customstore writes a store step by step: four operations over a map,
 // and then all three steps over a file.

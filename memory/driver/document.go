@@ -1,7 +1,9 @@
 package driver
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -25,8 +27,14 @@ type Document struct {
 	Due time.Time
 	// Of are the entries of the ref that the document was made from. It is removed
 	// in the mutation that erases any of them, and by the purge that removes one. Only
-	// content has them, and always. One that is named twice counts once.
+	// content has them. One that is named twice counts once.
 	Of []string
+	// Whole says that the document was made from the whole ref: it is removed in the
+	// mutation that erases any entry of the ref, and by the purge that removes one. Content
+	// has Of or is Whole. So that nothing that was erased meanwhile can be in the value, it
+	// is stored in two mutations: the first sets the document without a value; then the ref
+	// is read; the second sets the value, by the Rev of the first.
+	Whole bool
 	// Subjects are the labels under which forgetting finds the document. Only host
 	// text has them. One that is named twice counts once.
 	Subjects []string
@@ -68,7 +76,7 @@ const (
 	Set Act = iota
 	// Retain stores Of, Group, Due and Subjects, and leaves the Value as it is. The
 	// document must be there; if the mutation itself erases an entry that it was made
-	// of, it goes all the same.
+	// of, it is removed all the same.
 	Retain
 	// Check changes nothing.
 	Check
@@ -89,11 +97,21 @@ type DocumentQuery struct {
 	Group    string
 	Subject  string // host text that carries this label
 	Bare     bool   // leave the values out
+
+	// After continues behind a document, of which the Ref, Kind and Key count. It need not
+	// be there any more.
+	After *Document
+	Limit int // bounds the number of documents; 0 is no bound
 }
 
-// Matches reports whether q asks for d.
+// Matches reports whether q asks for d, apart from its Limit.
 func (q *DocumentQuery) Matches(d *Document) bool {
-	return q.Tenant == d.Tenant && (q.EveryRef || q.Ref == d.Ref) && (q.Kind == "" || q.Kind == d.Kind) &&
+	return q.Tenant == d.Tenant && (q.After == nil || q.After.compare(d) < 0) && (q.EveryRef || q.Ref == d.Ref) && (q.Kind == "" || q.Kind == d.Kind) &&
 		(q.Key == "" || q.Key == d.Key) && (q.Group == "" || q.Group == d.Group) &&
 		(q.Subject == "" || slices.Contains(d.Subjects, q.Subject))
+}
+
+// compare orders the documents of a tenant by the bytes of ref, kind and key.
+func (d *Document) compare(o *Document) int {
+	return cmp.Or(strings.Compare(d.Ref, o.Ref), strings.Compare(d.Kind, o.Kind), strings.Compare(d.Key, o.Key))
 }

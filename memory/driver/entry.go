@@ -52,6 +52,14 @@ func (e *Entry) LiveAt(now time.Time) bool {
 	return e.ExpiresAt.IsZero() || now.Before(e.ExpiresAt)
 }
 
+// Equal reports whether two entries are the same in every field. No tags and an empty list of
+// tags are the same.
+func (e *Entry) Equal(other *Entry) bool {
+	return e.ID == other.ID && e.Content == other.Content && e.RunID == other.RunID &&
+		e.CreatedAt.Equal(other.CreatedAt) && e.ExpiresAt.Equal(other.ExpiresAt) &&
+		slices.Equal(e.Tags, other.Tags) && slices.Equal(e.Subjects, other.Subjects) && slices.Equal(e.Sources, other.Sources)
+}
+
 // Cursor is the position of the entry in a list, from which the next page continues.
 func (e *Entry) Cursor() Cursor { return Cursor{CreatedAt: e.CreatedAt, ID: e.ID} }
 

@@ -47,8 +47,12 @@ func (k *Kind) Error() string { return "memory: " + k.text }
 // Code is the protocol's code for the class.
 func (k *Kind) Code() Code { return k.code }
 
-// In returns an error of the class that another package of this module makes: its text is the
-// name of the package and the detail. What else holds is said at [Fail].
+// With returns an error of the class. The detail is a fixed phrase, which may be empty, and
+// never holds anything of an entry or an identifier (M2); the cause may be nil.
+func (k *Kind) With(detail string, cause error) error { return k.In("", detail, cause) }
+
+// In is [Kind.With] for another package of this module: the text of the error is the name of
+// the package and the detail.
 func (k *Kind) In(pkg, detail string, cause error) error {
 	return &Error{kind: k, pkg: pkg, detail: detail, cause: cause}
 }
@@ -161,10 +165,4 @@ func CodeOf(err error) Code {
 		return CodeCanceled
 	}
 	return CodeInternal
-}
-
-// Fail returns an error of a kind. The detail is a fixed phrase, which may be empty, and
-// never holds anything of an entry or an identifier (M2); the cause may be nil.
-func Fail(kind *Kind, detail string, cause error) error {
-	return kind.In("", detail, cause)
 }

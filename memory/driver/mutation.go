@@ -15,10 +15,11 @@ type Mutation struct {
 	At time.Time
 	// Live are entries that must be live at At.
 	Live []Located
-	// Heirs are entries, each with the ids of all entries of its scope whose
-	// Retirement.For names it, in any order, as they are before the mutation, erased ones
-	// too. What erases an entry brings back what it stood for, and may not miss any of it.
-	Heirs map[Located][]string `json:"-"`
+	// MergedInto are entries, each with the ids that must have been retired in its favour,
+	// no more and no fewer: all entries of its scope whose Retirement.For names it, in any
+	// order, as they are before the mutation, erased ones too. A mutation that erases an
+	// entry restores what was merged into it, and may not miss any of it.
+	MergedInto map[Located][]string `json:"-"`
 	// Put inserts entries as [Adapter.Put] does.
 	Put []Placed
 	// Retire ends the life of entries, which must be live at At or be put by
@@ -29,37 +30,41 @@ type Mutation struct {
 	// [Superseded], and not erased.
 	Restore []Located
 	// Erase removes the text, tags, subjects and sources of entries from every
-	// version, whatever their state, and the documents made of them. A stub stays, so
-	// that the id is never used again and lineage can be walked. An id that the store
-	// does not hold, or has erased, is no conflict.
+	// version, in any state, and the documents made of them or of their whole ref. The id
+	// and the lineage stay, so that the id is never used again. An id that the store does
+	// not hold, or has erased, is no conflict.
 	Erase []Located
 	// Documents are changed or checked by compare-and-swap. None is named twice.
 	Documents []DocumentSwap
-	// Events go to the outbox. One that waits there already (same tenant, run and
-	// id) is dropped, and a conflict if it waits with another payload. None is named twice.
+	// Events are told by the mutation. They wait until they are delivered, or are kept. One
+	// that the store has already (same tenant, run and id) is dropped, and a conflict if
+	// the store has it with another payload, see [events.SamePayload]. None is named twice.
 	Events []events.Record
-	// Log puts the Events into the store's own run log instead of the outbox: each has its
-	// sequence from this mutation, and one whose id the run's log has is dropped, and a
-	// conflict if the log has it with another payload. Only a store that is an [events.RunLog]
-	// is given such a mutation.
-	Log bool
+	// Keep says that the Events are kept as the log of their runs, in which the mutation
+	// gives each the next sequence, and do not wait. Only an [EventKeeper] is given such a
+	// mutation.
+	Keep bool
 	// Limits are what the tenant may come to. A mutation that goes beyond them is
-	// refused: see [Base.Check]. One that changes machinery only has none.
+	// refused: see [Stored.Plan]. One that is [Mutation.Unversioned] has none.
 	Limits Limits
 }
 
-// MachineryOnly reports whether m names nothing but documents of the class
-// [Machinery], and has no events. Such a mutation makes no version.
-func (m *Mutation) MachineryOnly() bool {
-	if len(m.Live)+len(m.Heirs)+len(m.Put)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Events) > 0 || len(m.Documents) == 0 {
+// Unversioned reports whether m makes no version, since no read of entries can tell: it
+// changes nothing but documents of the class [Machinery] and has no events, or has nothing but
+// events that are kept.
+func (m *Mutation) Unversioned() bool {
+	if len(m.Live)+len(m.MergedInto)+len(m.Put)+len(m.Retire)+len(m.Restore)+len(m.Erase) > 0 {
 		return false
+	}
+	if len(m.Events) > 0 {
+		return m.Keep && len(m.Documents) == 0
 	}
 	for i := range m.Documents {
 		if m.Documents[i].Class != Machinery {
 			return false
 		}
 	}
-	return true
+	return len(m.Documents) > 0
 }
 
 // Located is an entry's place.

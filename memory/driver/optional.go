@@ -3,59 +3,23 @@ package driver
 import (
 	"context"
 	"iter"
-	"slices"
-	"strings"
 	"time"
+
+	"github.com/openwop/agentmemory/events"
 )
 
-// Searcher is a store with a search of its own over the live entries of a scope:
-// a full-text index, an embedding. Without it a bank filters lists itself.
-type Searcher interface {
-	// Search returns live entries that match q: newest first, or best first if
-	// the store is semantic and q.Text is not empty.
-	Search(ctx context.Context, s Scope, q Search) ([]Entry, error)
-}
+// EventKeeper is a store that can keep the events of runs, for a host without a log of its
+// own: see [Mutation.Keep]. Kept events of a run have sequences from 0 without gaps, in the
+// order in which their mutations were committed. They stay when entries are forgotten (RFC
+// 0080 §A), and are removed by PurgeEvents and with their tenant.
+type EventKeeper interface {
+	Transactor
+	events.Reader
 
-// Search is a filter over the entries of a scope. Empty fields do not filter.
-type Search struct {
-	// Text must occur in the content, compared without regard to case; a semantic
-	// store ranks by it instead.
-	Text string
-	// Tags must all be carried.
-	Tags []string
-	// Since and Until bound CreatedAt: Since <= CreatedAt < Until.
-	Since, Until time.Time
-	// Limit bounds the number of entries; 0 means all. A bank always sets it.
-	Limit int
-	// At is the instant at which liveness is judged; a bank sets it.
-	At time.Time
-}
-
-// Matches reports whether e passes the filter, apart from its Limit. It is what a
-// [Searcher] without an index of its own uses.
-func (q *Search) Matches(e *Entry) bool {
-	if !e.LiveAt(q.At) || (!q.Since.IsZero() && e.CreatedAt.Before(q.Since)) ||
-		(!q.Until.IsZero() && !e.CreatedAt.Before(q.Until)) {
-		return false
-	}
-	for _, t := range q.Tags {
-		if !slices.Contains(e.Tags, t) {
-			return false
-		}
-	}
-	return q.Text == "" || strings.Contains(strings.ToLower(e.Content), strings.ToLower(q.Text))
-}
-
-// Scanner is a store that can yield the live entries of a scope one by one, in
-// the order of a list, without holding them all. A background pass reads through it.
-type Scanner interface {
-	// Scan yields the entries that List would have returned when the loop began. What is
-	// put, retired or restored during the loop does not change what it yields. An entry
-	// that is erased during the loop is left out, unless the store had read it ahead; it
-	// reads at most 512 entries ahead. Scan stops after an error, which may be
-	// [ErrSnapshotUnavailable] if a purge passes the state in which the loop began. The
-	// loop may call the store again, to change it too.
-	Scan(ctx context.Context, s Scope, q Query) iter.Seq2[Entry, error]
+	// PurgeEvents removes the kept events of those runs, of all tenants, whose newest one is
+	// from before an instant: all events of a run or none, and at most limit runs. It
+	// reports whether there may be more such runs.
+	PurgeEvents(ctx context.Context, before time.Time, limit int) (more bool, err error)
 }
 
 // Scheduler is a store that finds what is due over all tenants.
@@ -75,7 +39,7 @@ type Tenants interface {
 	Scopes(ctx context.Context, after Scope) iter.Seq2[Scope, error]
 
 	// DropTenant removes what is held of a tenant, about limit records, documents and
-	// events, logged ones too, at a time, and reports whether anything is left. Every version that the
+	// events, kept ones too, at a time, and reports whether anything is left. Every version that the
 	// tenant had becomes unavailable with the first call, and none is given out again.
 	DropTenant(ctx context.Context, tenant string, limit int) (more bool, err error)
 }
@@ -104,7 +68,6 @@ type Describer interface {
 type Traits struct {
 	Durable  bool // outlives its process
 	ReadOnly bool // refuses every change
-	Semantic bool // its Search ranks by meaning
 }
 
 // As returns a as a T, if the store offers T. A wrapper that has a method

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/openwop/agentmemory/events"
 )
 
 // agrees expects of a query that it matches iff no field that it sets is another one. The bits
@@ -49,13 +47,37 @@ func TestM1_QueriesMatchByEveryFieldThatTheySet(t *testing.T) {
 		}
 		return q.Matches(&r)
 	})
-	agrees(t, 2, func(set, other uint) bool {
-		q := OutboxQuery{Tenant: field(set, 0, "x"), RunID: field(set, 1, "x")}
-		return q.Matches(&events.Record{Tenant: name(other, 0), RunID: name(other, 1)})
+	agrees(t, 4, func(set, other uint) bool {
+		e := Entry{ID: name(other, 0), Tags: []string{"y", name(other, 1)}, Subjects: []string{"z", name(other, 2)}, CreatedAt: noon}
+		q := Query{Subject: field(set, 2, "x")}
+		if set&1 != 0 {
+			q.IDs = []string{"y", "x"}
+		}
+		if set&2 != 0 {
+			q.Tags = []string{"x", "y"}
+		}
+		if set&8 != 0 {
+			q.Since, q.Until = noon, noon.Add(1)
+		}
+		if other&8 != 0 {
+			e.CreatedAt = []time.Time{noon.Add(-1), noon.Add(1)}[set>>1&1]
+		}
+		return q.Matches(&e)
 	})
 	own := DocumentQuery{Tenant: "t"}
 	require.True(t, own.Matches(&Document{Scope: Scope{"t", ""}}), "the tenant's own documents")
 	require.False(t, own.Matches(&Document{Scope: home}), "an empty ref is the tenant's own, and not every one")
+
+	names := []string{"a", "b"}
+	doc := func(n int) *Document {
+		return &Document{Scope: Scope{"t", names[n>>2&1]}, Kind: names[n>>1&1], Key: names[n&1]}
+	}
+	for last := range 8 {
+		for n := range 8 {
+			q := DocumentQuery{Tenant: "t", EveryRef: true, After: doc(last)}
+			require.Equal(t, n > last, q.Matches(doc(n)))
+		}
+	}
 }
 
 func TestM5_AListMatchesWhatIsLiveBehindItsCursor(t *testing.T) {
@@ -67,7 +89,10 @@ func TestM5_AListMatchesWhatIsLiveBehindItsCursor(t *testing.T) {
 				for at := range 4 {
 					for _, tag := range []string{"", "x", "y"} {
 						live := at < expires && tag != "y"
-						q := Query{At: instant(at), Tag: tag, Limit: 1}
+						q := Query{At: instant(at), Limit: 1}
+						if tag != "" {
+							q.Tags = []string{tag}
+						}
 						require.Equal(t, live, q.Matches(&e))
 						q.After = Cursor{instant(1), "b"}
 						behind := created < 1 || created == 1 && id < "b"

@@ -8,7 +8,7 @@ type Limits struct {
 	Entries int64
 	// Bytes are those of their content.
 	Bytes int64
-	// Waiting counts the events in the outbox.
+	// Waiting counts the events that wait.
 	Waiting int64
 }
 
@@ -21,18 +21,18 @@ func (l *Limits) Add(e *Entry, n int64) {
 // within returns [ErrStorageLimit] or [ErrBacklog] if a mutation makes more of what its
 // limits bound and comes out above them. A tenant that has more than it may have can
 // still do everything that makes it less.
-func (b Base) within(m *Mutation, grows Limits) error {
+func (s *Stored) within(m *Mutation, grows Limits) error {
 	over := func(limit, used, grows int64) bool { return limit > 0 && grows > 0 && used+grows > limit }
 	waiting := int64(len(m.Events))
-	if m.Log {
+	if m.Keep {
 		waiting = 0
 	}
 	switch {
-	case over(m.Limits.Entries, b.Used.Entries, grows.Entries):
+	case over(m.Limits.Entries, s.Used.Entries, grows.Entries):
 		return &Error{kind: ErrStorageLimit, detail: "too many entries: purge, or raise Limits.Entries", limit: m.Limits.Entries}
-	case over(m.Limits.Bytes, b.Used.Bytes, grows.Bytes):
+	case over(m.Limits.Bytes, s.Used.Bytes, grows.Bytes):
 		return &Error{kind: ErrStorageLimit, detail: "too many bytes: purge, or raise Limits.Bytes", limit: m.Limits.Bytes}
-	case over(m.Limits.Waiting, b.Used.Waiting, waiting):
+	case over(m.Limits.Waiting, s.Used.Waiting, waiting):
 		return &Error{kind: ErrBacklog, detail: "relay them by Bank.Relay or Bank.Keep, or raise Limits.Waiting", limit: m.Limits.Waiting}
 	}
 	return nil

@@ -9,13 +9,14 @@ type State uint8
 const (
 	// Live entries are in lists until they expire.
 	Live State = iota
-	// Merged entries gave way to one that says the same. If that one is
-	// forgotten they come back, also if it had expired.
+	// Merged entries were replaced by one that says the same. They are restored if that one
+	// is forgotten, also if it had expired.
 	Merged
-	// Superseded entries gave way to a newer fact. They never come back by
-	// themselves.
+	// Superseded entries were replaced by a newer fact. Forgetting that one does not restore
+	// them.
 	Superseded
-	// Deleted entries took along whatever was retired in their favour.
+	// Deleted entries are gone, and with them all that was merged into them or superseded by
+	// them.
 	Deleted
 )
 
@@ -43,7 +44,7 @@ type Record struct {
 	State State
 	// For is the entry in whose favour this one was retired.
 	For string
-	// Erased tells that only this stub is left.
+	// Erased says that only the id and the lineage are left.
 	Erased bool
 }
 

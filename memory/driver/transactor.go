@@ -13,13 +13,13 @@ import (
 //
 // Mutations of one tenant are serialised. They never wait for another tenant's, as
 // far as the store can help it. A mutation that changes machinery only, see
-// [Mutation.MachineryOnly], does not wait for the tenant's others either.
+// [Mutation.Unversioned], does not wait for the tenant's others either.
 type Transactor interface {
 	Adapter
 
 	// Apply commits m for the tenant. If a condition of m does not hold it returns
 	// [ErrConflict], if m goes beyond its limits [ErrStorageLimit] or [ErrBacklog], see
-	// [Base.Check], and for a mutation that could never be committed, see
+	// [Stored.Plan], and for a mutation that could never be committed, see
 	// [Mutation.Validate], [ErrValidation]: in all these cases nothing happened. After any
 	// other error the outcome may be unknown.
 	Apply(ctx context.Context, tenant string, m Mutation) (Applied, error)
@@ -44,39 +44,29 @@ type Transactor interface {
 	Documents(ctx context.Context, q DocumentQuery) iter.Seq2[Document, error]
 
 	// Undelivered yields the events of committed mutations that were not yet marked as
-	// delivered, in commit order, and stops after an error. The loop may call the
-	// store again; an event that is queued while it runs may be missing. A store may
-	// hide for a short while what it has just handed to another process, but never
-	// from a query for one run. An event that cannot be read holds up its own run
-	// only: the others are yielded, and then the error.
-	Undelivered(ctx context.Context, q OutboxQuery) iter.Seq2[events.Record, error]
+	// delivered, in commit order, and stops after an error: those of all tenants or, if a
+	// tenant and a run are given, of that run. Kept events are not among them. The loop may
+	// call the store again; an event that is queued while it runs may be missing. A store
+	// may hide for a short while what it has just handed to another process, but never from
+	// a query for one run. An event that cannot be read holds up its own run only: the
+	// others are yielded, and then the error.
+	Undelivered(ctx context.Context, tenant, runID string) iter.Seq2[events.Record, error]
 
 	// Waiting counts the events that wait, hidden ones too: those of the tenant, or of
 	// all tenants if it is empty. It may stop counting at limit. It hands nothing out.
 	Waiting(ctx context.Context, tenant string, limit int) (int, error)
 
-	// Delivered takes events out of the outbox, by tenant, run and id. Unknown ones
-	// are no error.
+	// Delivered removes events that wait, by tenant, run and id. Unknown and kept ones
+	// are no error, and stay.
 	Delivered(ctx context.Context, recs []events.Record) error
 }
 
 // Applied is what a committed mutation made.
 type Applied struct {
 	// Version is the version that it made, at which a [Versioned] store can be read.
-	// It is empty for a mutation that changes machinery only, which makes none.
+	// It is empty for one that is [Mutation.Unversioned].
 	Version Version
 	// Revs are the revisions that the documents of the mutation have now, in its
 	// order: 0 for one that is not there.
 	Revs []int64
-}
-
-// OutboxQuery narrows a [Transactor.Undelivered]. Empty fields do not narrow.
-type OutboxQuery struct {
-	Tenant string // events of this tenant
-	RunID  string // events of this run; needs Tenant
-}
-
-// Matches reports whether q asks for r.
-func (q *OutboxQuery) Matches(r *events.Record) bool {
-	return (q.Tenant == "" || q.Tenant == r.Tenant) && (q.RunID == "" || q.RunID == r.RunID)
 }

@@ -12,7 +12,7 @@ import (
 // of its class, an event without a payload. Every store calls it first.
 func (m *Mutation) Validate(tenant string) error {
 	if rule := m.broken(tenant); rule != "" {
-		return Fail(ErrValidation, rule, nil)
+		return ErrValidation.With(rule, nil)
 	}
 	return nil
 }
@@ -24,7 +24,7 @@ func (m *Mutation) broken(tenant string) string {
 		switch {
 		case !in(s):
 			return "a scope of another tenant"
-		case !held(id):
+		case !validStored(id):
 			return "the id of an entry is empty or too long"
 		}
 		return ""
@@ -42,7 +42,7 @@ func (m *Mutation) broken(tenant string) string {
 			}
 		}
 	}
-	for h := range m.Heirs {
+	for h := range m.MergedInto {
 		if rule := placeRule(h.Scope, h.ID); rule != "" {
 			return rule
 		}
@@ -61,7 +61,7 @@ func (m *Mutation) broken(tenant string) string {
 		}
 		switch x.State {
 		case Merged, Superseded:
-			if !held(x.For) || x.For == x.ID {
+			if !validStored(x.For) || x.For == x.ID {
 				return "a retirement as Merged or Superseded needs For, another entry"
 			}
 		case Deleted:
@@ -72,8 +72,11 @@ func (m *Mutation) broken(tenant string) string {
 			return "the State of a retirement is not Merged, Superseded or Deleted"
 		}
 	}
-	if rule := documentRule(m.Documents, in); rule != "" {
+	if rule := documentRule(m, in); rule != "" {
 		return rule
+	}
+	if m.Keep && len(m.Events) == 0 {
+		return "Keep is set without Events"
 	}
 	named := make(map[[2]string]bool, len(m.Events))
 	for i := range m.Events {
@@ -88,22 +91,21 @@ func (m *Mutation) broken(tenant string) string {
 			return "an event of another tenant"
 		case !identifier.Valid(e.ID, MaxRunBytes), !identifier.Valid(e.RunID, MaxRunBytes), e.NodeID != "" && !identifier.Valid(e.NodeID, MaxRunBytes):
 			return "the id of an event, a run or a node is malformed"
-		case !m.Log && (e.CausationID != "" || e.EngineVersion != "" || e.SchemaVersion != 0):
-			return "an event has a CausationID, EngineVersion or SchemaVersion, which only a run log keeps"
-		case m.Log && e.Validate() != nil:
-			return "an event breaks its schema, and no run log takes it"
+		case e.Validate() != nil:
+			return "an event breaks its schema"
 		}
 		named[name] = true
 	}
 	return ""
 }
 
-// held reports whether a stored entry can have the id.
-func held(id string) bool { return id != "" && len(id) <= MaxIDBytes }
+// validStored reports whether a stored entry can have the id.
+func validStored(id string) bool { return id != "" && len(id) <= MaxIDBytes }
 
-// documentRule returns the first rule that swaps break, or "".
-func documentRule(swaps []DocumentSwap, in func(Scope) bool) string {
+// documentRule returns the first rule that the swaps of m break, or "".
+func documentRule(m *Mutation, in func(Scope) bool) string {
 	type name struct{ ref, kind, key string }
+	swaps := m.Documents
 	seen := make(map[name]bool, len(swaps))
 	for i := range swaps {
 		d := &swaps[i].Document
@@ -124,6 +126,12 @@ func documentRule(swaps []DocumentSwap, in func(Scope) bool) string {
 			if rule := classRule(d); rule != "" {
 				return rule
 			}
+			if d.Whole && d.Rev == 0 && len(d.Value) > 0 {
+				return "a document that is Whole is first set without a Value"
+			}
+			if d.Whole && slices.ContainsFunc(m.Erase, func(l Located) bool { return l.Ref == d.Ref }) {
+				return "a document that is Whole is set beside an erasure in its ref"
+			}
 		}
 		seen[at] = true
 	}
@@ -134,11 +142,11 @@ func classRule(d *Document) string {
 	switch {
 	case d.Class != Machinery && !d.Due.IsZero(), !validInstant(d.Due):
 		return "Document.Due is no whole millisecond, or set on a document that is not Machinery"
-	case d.Class == Content && (len(d.Of) == 0 || d.Ref == ""), d.Class != Content && len(d.Of) > 0:
-		return "a document of the class Content needs a Ref and Of, and no other class has Of"
+	case d.Class == Content && (d.Ref == "" || d.Whole == (len(d.Of) > 0)), d.Class != Content && (d.Whole || len(d.Of) > 0):
+		return "a document of the class Content needs a Ref, and either Of or Whole, which no other class has"
 	case d.Class != HostText && len(d.Subjects) > 0:
 		return "Document.Subjects is set on a document that is not HostText"
-	case slices.ContainsFunc(d.Of, func(id string) bool { return !held(id) }):
+	case slices.ContainsFunc(d.Of, func(id string) bool { return !validStored(id) }):
 		return "the id of an entry is empty or too long"
 	case slices.ContainsFunc(d.Subjects, func(s string) bool { return !identifier.Valid(s, MaxLabelBytes) }):
 		return "a subject is malformed"

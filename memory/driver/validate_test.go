@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +25,7 @@ func swapOf(d Document, act Act) Mutation {
 
 // event is one that breaks no rule.
 func event(change func(*events.Record)) events.Record {
-	e := events.Record{ID: "e", Tenant: "t", RunID: "r", NodeID: "n", Payload: events.MemoryWritten{}}
+	e := events.Record{ID: "e", Tenant: "t", RunID: "r", NodeID: "n", Time: noon, Payload: events.MemoryWritten{MemoryRef: "r", MemoryID: "m"}}
 	change(&e)
 	return e
 }
@@ -49,7 +48,10 @@ func TestM8_ValidMutations(t *testing.T) {
 		"event":     {Events: []events.Record{event(func(e *events.Record) { e.ID, e.RunID, e.NodeID = long(MaxRunBytes), long(MaxRunBytes), "" })}},
 		"machinery": swapOf(plain(func(d *Document) { d.Due, d.Group = noon.In(time.FixedZone("x", 60)), "g" }), Set),
 		"tenant's":  swapOf(plain(func(d *Document) { d.Ref = "" }), Set),
+		"kept":      {Keep: true, Events: []events.Record{event(func(e *events.Record) { e.CausationID, e.EngineVersion, e.SchemaVersion = "c", "v", 1 })}},
 		"content":   swapOf(plain(func(d *Document) { d.Class, d.Of = Content, []string{"a"} }), Set),
+		"whole":     swapOf(plain(func(d *Document) { d.Class, d.Whole = Content, true }), Set),
+		"whole set": swapOf(plain(func(d *Document) { d.Class, d.Whole, d.Rev, d.Value = Content, true, 1, []byte("v") }), Set),
 		"host text": swapOf(plain(func(d *Document) { d.Class, d.Ref, d.Subjects = HostText, "", []string{long(MaxLabelBytes)} }), Set),
 		"retained":  swapOf(plain(func(d *Document) { d.Rev = 1 }), Retain),
 		"check":     swapOf(plain(func(d *Document) { d.Class = Content }), Check),
@@ -128,6 +130,10 @@ func TestM8_InvalidMutations(t *testing.T) {
 		"content of no ref":    func(d *Document) { d.Class, d.Of, d.Ref = Content, []string{"a"}, "" },
 		"content of subject":   func(d *Document) { d.Class, d.Of, d.Subjects = Content, []string{"a"}, []string{"ann"} },
 		"content due":          func(d *Document) { d.Class, d.Of, d.Due = Content, []string{"a"}, noon },
+		"machinery of a ref":   func(d *Document) { d.Whole = true },
+		"host text of a ref":   func(d *Document) { d.Class, d.Whole = HostText, true },
+		"of entries and a ref": func(d *Document) { d.Class, d.Of, d.Whole = Content, []string{"a"}, true },
+		"a tenant's whole":     func(d *Document) { d.Class, d.Ref, d.Whole = Content, "", true },
 		"host text of entries": func(d *Document) { d.Class, d.Of = HostText, []string{"a"} },
 		"host text due":        func(d *Document) { d.Class, d.Due = HostText, noon },
 		"empty subject":        func(d *Document) { d.Class, d.Subjects = HostText, []string{"ann", ""} },
@@ -136,6 +142,11 @@ func TestM8_InvalidMutations(t *testing.T) {
 		bad[name] = swapOf(plain(change), Set)
 		bad[name+", retained"] = swapOf(plain(func(d *Document) { d.Rev = 1; change(d) }), Retain)
 	}
+	bad["whole in one"] = swapOf(plain(func(d *Document) { d.Class, d.Whole, d.Value = Content, true, []byte("v") }), Set)
+	erased := swapOf(plain(func(d *Document) { d.Class, d.Whole, d.Rev = Content, true, 1 }), Set)
+	erased.Erase = []Located{{home, "a"}}
+	bad["whole beside an erasure"] = erased
+	bad["kept nothing"] = Mutation{Keep: true}
 	bad["retained from nothing"] = swapOf(plain(func(*Document) {}), Retain)
 	bad["no act"] = swapOf(plain(func(*Document) {}), Remove+1)
 	for name, m := range bad {
@@ -148,30 +159,31 @@ func TestM8_InvalidMutations(t *testing.T) {
 	require.NoError(t, m.Validate(long(MaxTenantBytes)))
 }
 
-// A mutation is of machinery only if it names documents, all of that class, and has
-// nothing else.
-func TestD_MachineryOnly(t *testing.T) {
+// A mutation makes no version if it names documents, all machinery, and has nothing else, or
+// has nothing but events that are kept.
+func TestD_Unversioned(t *testing.T) {
 	machine, content := plain(func(*Document) {}), plain(func(d *Document) { d.Class = Content })
 	m := swapOf(machine, Check)
-	require.True(t, m.MachineryOnly())
+	require.True(t, m.Unversioned())
+	kept := Mutation{Keep: true, Events: []events.Record{{}}}
+	require.True(t, kept.Unversioned())
 	for _, spoil := range []func(*Mutation){
-		func(m *Mutation) { m.Documents = nil },
-		func(m *Mutation) { m.Documents = append(m.Documents, DocumentSwap{Document: content}) },
 		func(m *Mutation) { m.Live = []Located{{}} },
+		func(m *Mutation) { m.MergedInto = map[Located][]string{{}: nil} },
 		func(m *Mutation) { m.Put = []Placed{{}} },
 		func(m *Mutation) { m.Retire = []Retirement{{}} },
 		func(m *Mutation) { m.Restore = []Located{{}} },
 		func(m *Mutation) { m.Erase = []Located{{}} },
-		func(m *Mutation) { m.Events = []events.Record{{}} },
+		func(m *Mutation) { m.Documents = append(m.Documents, DocumentSwap{Document: content}) },
+		func(m *Mutation) {
+			m.Documents, m.Events = append(m.Documents, DocumentSwap{Document: machine}), []events.Record{{}}
+		},
+		func(m *Mutation) { m.Documents, m.Events, m.Keep = nil, nil, false },
+		func(m *Mutation) { m.Documents, m.Events, m.Keep = nil, []events.Record{{}}, false },
 	} {
-		m := swapOf(machine, Check)
-		spoil(&m)
-		require.False(t, m.MachineryOnly())
+		for _, m := range []Mutation{swapOf(machine, Check), kept} {
+			spoil(&m)
+			require.False(t, m.Unversioned())
+		}
 	}
-}
-
-// A mutation can be written down as JSON, as a store with a log of its own does.
-func TestM8_MutationsCanBeEncoded(t *testing.T) {
-	_, err := json.Marshal(Mutation{Heirs: map[Located][]string{{home, "a"}: {"b"}}})
-	require.NoError(t, err)
 }

@@ -6,19 +6,18 @@ import (
 )
 
 // Version names a state of one tenant's memory. It is opaque, valid UTF-8, and only
-// equality means anything outside the store. A mutation makes a new version if it names an
-// entry, a document of another class than [Machinery] or an event, and so does a put or a
-// delete that changes anything.
+// equality means anything outside the store. A mutation makes a new version unless it is
+// [Mutation.Unversioned], and so does a put or a delete that changes anything.
 type Version string
 
-// Versioned is a store that can still be read as it was. Run views and their
-// tokens are built on it.
+// Versioned is a store whose List can be read as it was, see [Query].Version. Run views and
+// their tokens are built on it.
 //
 // Versions are exact: reading at a version gives the same entries for ever,
 // whatever is committed later, but for expiry, erasure and purging. A version of
 // another tenant, of a history that was lost (by a restored backup, or a standby that
 // had not got it), or behind the purge horizon is [ErrSnapshotUnavailable], whoever
-// did or did not tell the store: see [NewMark].
+// did or did not tell the store: see [Mark].
 type Versioned interface {
 	Transactor
 
@@ -26,25 +25,17 @@ type Versioned interface {
 	// nothing.
 	Version(ctx context.Context, tenant string) (Version, error)
 
-	// ListAt is List over the entries that were not retired at v.
-	ListAt(ctx context.Context, s Scope, v Version, q Query) ([]Entry, error)
-
-	// GetAt returns those of the entries that were not retired at v and are live at
-	// the instant at, in the order of the ids, all as they are at one moment. Others
-	// are left out.
-	GetAt(ctx context.Context, s Scope, v Version, ids []string, at time.Time) ([]Entry, error)
-
 	// Intact reports whether the scope can be read at v without a gap: whether no entry
-	// that ListAt would have returned at v has been erased since. It stays false after a
+	// that a List at v would have returned has been erased since. It stays false after a
 	// purge has removed the erased entries' records. An entry that has merely expired is
 	// no gap.
 	Intact(ctx context.Context, s Scope, v Version) (bool, error)
 
 	// Purge makes versions before v unavailable and removes what neither v nor a
 	// later one can show: entries that were retired by v or earlier, those that
-	// have expired at the instant at, and stubs of erased ones. The documents that
-	// were made of a removed entry go with it. Lineage that may still be needed stays, see
-	// [Condemn]. What was merged or superseded is kept until the entry at the end of its
+	// have expired at the instant at, and erased ones. The documents that were made of a
+	// removed entry, or of its whole ref, are removed with it. Lineage that may still be
+	// needed stays, see [Purgeable]. What was merged or superseded is kept until the entry at the end of its
 	// chain of successors is itself removable (deleted by v or earlier, erased or expired).
 	// A merged entry is kept until it has itself expired or was erased, also after the end
 	// of its chain has, unless the chain leads through a superseded entry or ends in a

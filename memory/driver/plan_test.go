@@ -1,42 +1,49 @@
 package driver
 
 import (
+	"bytes"
+	"iter"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// A mutation holds or not against a base of one entry in each state and one document of
+// planOf plans a mutation over records of home, and over documents of home of the kind "k" by
+// their keys, all with the revision 5.
+func planOf(m *Mutation, held map[string]Record, docs map[string]Class) (Plan, error) {
+	s := m.Needs()
+	for l := range s.Entries {
+		if r, ok := held[l.ID]; ok && l.Scope == home {
+			s.Entries[l] = r
+		} else {
+			delete(s.Entries, l)
+		}
+	}
+	for i := range m.Documents {
+		x := &m.Documents[i]
+		if class, ok := docs[x.Key]; ok && x.Ref == home.Ref && x.Kind == "k" {
+			s.Documents[i] = Document{Rev: 5, Class: class}
+		}
+	}
+	return s.Plan(m)
+}
+
+// A mutation holds or not over one entry in each state and one document of
 // each class.
 func TestM8_Holds(t *testing.T) {
-	entry := func(id string) *Entry { return &Entry{ID: id, Content: "c", CreatedAt: noon} }
-	held := map[string]Held{
+	entry := func(id string) Entry { return Entry{ID: id, Content: "c", CreatedAt: noon} }
+	held := map[string]Record{
 		"live": {Entry: entry("live")}, "live2": {Entry: entry("live2")},
 		"merged":   {Entry: entry("merged"), State: Merged},
 		"replaced": {Entry: entry("replaced"), State: Superseded},
 		"deleted":  {Entry: entry("deleted"), State: Deleted},
-		"erased":   {Entry: &Entry{ID: "erased"}, State: Merged, Erased: true},
-		"expired":  {Entry: &Entry{ID: "expired", CreatedAt: noon, ExpiresAt: noon}},
+		"erased":   {Entry: Entry{ID: "erased"}, State: Merged, Erased: true},
+		"expired":  {Entry: Entry{ID: "expired", CreatedAt: noon, ExpiresAt: noon}},
 	}
 	docs := map[string]Class{"machine": Machinery, "content": Content, "text": HostText}
-	base := Base{
-		Held: func(ref, id string) Held {
-			if ref != home.Ref {
-				return Held{}
-			}
-			return held[id]
-		},
-		Document: func(ref, kind, key string) (int64, Class) {
-			class, ok := docs[key]
-			if !ok || ref != home.Ref || kind != "k" {
-				return 0, 0
-			}
-			return 5, class
-		},
-	}
 	at := func(id string) Located { return Located{home, id} }
-	put := func(id string) Placed { return Placed{home, *entry(id)} }
+	put := func(id string) Placed { return Placed{home, entry(id)} }
 	swap := func(act Act, key string, class Class, rev int64, of ...string) DocumentSwap {
 		return DocumentSwap{Document{Scope: home, Class: class, Kind: "k", Key: key, Rev: rev, Of: of}, act}
 	}
@@ -62,7 +69,7 @@ func TestM8_Holds(t *testing.T) {
 		"retire":                      {true, Mutation{Retire: retire("live", Merged, "live2")}},
 		"retire what is put":          {true, Mutation{Put: []Placed{put("new")}, Retire: retire("new", Deleted, "")}},
 		"retire for what is put":      {true, Mutation{Put: []Placed{put("new")}, Retire: retire("live", Merged, "new")}},
-		"retire an expired put":       {true, Mutation{Put: []Placed{{home, *held["expired"].Entry}}, Retire: retire("expired", Deleted, "")}},
+		"retire an expired put":       {true, Mutation{Put: []Placed{{home, held["expired"].Entry}}, Retire: retire("expired", Deleted, "")}},
 		"retire what expired":         {false, Mutation{Retire: retire("expired", Deleted, "")}},
 		"retire twice":                {false, Mutation{Retire: append(retire("live", Deleted, ""), retire("live", Deleted, "")...)}},
 		"retire for what is retired":  {false, Mutation{Retire: append(retire("live2", Deleted, ""), retire("live", Merged, "live2")...)}},
@@ -93,7 +100,8 @@ func TestM8_Holds(t *testing.T) {
 		"checked beside what is gone": {true, Mutation{Documents: []DocumentSwap{swap(Check, "content", Content, 5, "none")}}},
 	} {
 		c.m.At = noon.Add(time.Millisecond - 1) // judged to the millisecond
-		require.Equal(t, c.holds, base.Check(&c.m) == nil, name)
+		_, err := planOf(&c.m, held, docs)
+		require.Equal(t, c.holds, err == nil, name)
 	}
 }
 
@@ -115,16 +123,12 @@ func TestM3_EntryEqual(t *testing.T) {
 	}
 }
 
-// Of each entry that a mutation names, Growth counts what it was before and what it is after.
-func TestM8_Growth(t *testing.T) {
-	held := map[string]Held{
-		"live":   {Entry: &Entry{ID: "live", Content: "four"}},
-		"merged": {Entry: &Entry{ID: "merged", Content: "sixsix"}, State: Merged},
-		"erased": {Entry: &Entry{ID: "erased"}, Erased: true},
-	}
-	base := Base{
-		Held:    func(_, id string) Held { return held[id] },
-		Retired: func(string, string) []string { return nil },
+// Of each entry that a mutation names, Grows counts what it was before and what it is after.
+func TestM8_Grows(t *testing.T) {
+	held := map[string]Record{
+		"live":   {Entry: Entry{ID: "live", Content: "four"}},
+		"merged": {Entry: Entry{ID: "merged", Content: "sixsix"}, State: Merged},
+		"erased": {Entry: Entry{ID: "erased"}, Erased: true},
 	}
 	at := func(id string) Located { return Located{home, id} }
 	put := []Placed{{home, Entry{ID: "new", Content: "new"}}}
@@ -135,7 +139,7 @@ func TestM8_Growth(t *testing.T) {
 	}{
 		"nothing":           {Mutation{}, 0, 0},
 		"put":               {Mutation{Put: put}, 1, 3},
-		"put again":         {Mutation{Put: []Placed{{home, *held["live"].Entry}}}, 0, 0},
+		"put again":         {Mutation{Put: []Placed{{home, held["live"].Entry}}}, 0, 0},
 		"retire":            {Mutation{Retire: retire("live")}, -1, -4},
 		"put and retire":    {Mutation{Put: put, Retire: retire("new")}, 0, 0},
 		"restore":           {Mutation{Restore: []Located{at("merged")}}, 1, 6},
@@ -144,7 +148,94 @@ func TestM8_Growth(t *testing.T) {
 		"erase retired":     {Mutation{Erase: []Located{at("merged")}}, 0, 0},
 		"erase again":       {Mutation{Erase: []Located{at("erased"), at("none")}}, 0, 0},
 	} {
-		require.NoError(t, base.Check(&c.m), name)
-		require.Equal(t, Limits{Entries: c.entries, Bytes: c.bytes}, base.Growth(&c.m), name)
+		plan, err := planOf(&c.m, held, nil)
+		require.NoError(t, err, name)
+		require.Equal(t, Limits{Entries: c.entries, Bytes: c.bytes}, plan.Grows, name)
 	}
+}
+
+// A plan inserts and erases what is not so yet, each once, and its journal says what it touches.
+func TestM8_Plan(t *testing.T) {
+	there := Entry{ID: "there", Content: "c"}
+	held := map[string]Record{"there": {Entry: there}, "merged": {Entry: Entry{ID: "merged"}, State: Merged}, "erased": {Entry: Entry{ID: "erased"}, Erased: true}}
+	at := func(id string) Located { return Located{home, id} }
+	put := func(id string) Placed { return Placed{home, Entry{ID: id}} }
+	m := Mutation{
+		Put:     []Placed{put("new"), {home, there}, put("new"), put("other")},
+		Retire:  []Retirement{{at("new"), Merged, "other"}},
+		Restore: []Located{at("merged")},
+		Erase:   []Located{at("there"), at("erased"), at("there"), at("none")},
+	}
+	plan, err := planOf(&m, held, nil)
+	require.NoError(t, err)
+	require.Equal(t, []Placed{put("new"), put("other")}, plan.Insert)
+	require.Equal(t, m.Retire, plan.Retire)
+	require.Equal(t, m.Restore, plan.Restore)
+	require.Equal(t, []Located{at("there")}, plan.Erase)
+	require.False(t, plan.Empty())
+	again := Plan{Insert: []Placed{{Scope{"t", "R"}, Entry{ID: "far"}}, put("new")}}
+	journals := [][]byte{plan.Journal(), (&Plan{}).Journal(), again.Journal()}
+	got, err := ReadJournals(each(journals), home.Ref)
+	require.NoError(t, err)
+	require.Equal(t, ChangeSet{Put: []string{"new", "other"}, Retired: []string{"new"}, Restored: []string{"merged"}, Erased: []string{"there"}}, got)
+	got, err = ReadJournals(each(journals), "R")
+	require.NoError(t, err)
+	require.Equal(t, ChangeSet{Put: []string{"far"}}, got)
+
+	// A journal that is damaged is an error or another journal, and no panic.
+	for n := range journals[0] {
+		_, _ = ReadJournals(each([][]byte{journals[0][:n]}), home.Ref)
+		for _, flip := range []byte{1, 0x80, 0xff} {
+			bad := bytes.Clone(journals[0])
+			bad[n] ^= flip
+			_, _ = ReadJournals(each([][]byte{bad}), home.Ref)
+		}
+	}
+	_, err = ReadJournals(each([][]byte{journals[0][:len(journals[0])-1]}), home.Ref)
+	require.ErrorIs(t, err, ErrInternal)
+	_, err = ReadJournals(func(yield func([]byte, error) bool) { yield(nil, ErrNotFound) }, home.Ref)
+	require.ErrorIs(t, err, ErrNotFound)
+}
+
+func each(journals [][]byte) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for _, j := range journals {
+			if !yield(j, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Pages yields every page until none follows, an error behind its page, and nothing more to a
+// loop that was left.
+func TestPages(t *testing.T) {
+	calls := 0
+	next := func(last *int) ([]int, bool, error) {
+		calls++
+		from := 0
+		if last != nil {
+			from = *last + 1
+		}
+		return []int{from, from + 1}, from < 4, nil
+	}
+	var got []int
+	for n, err := range Pages(next) {
+		require.NoError(t, err)
+		got = append(got, n)
+	}
+	require.Equal(t, []int{0, 1, 2, 3, 4, 5}, got)
+	require.Equal(t, 3, calls)
+	for range Pages(next) {
+		break
+	}
+	require.Equal(t, 4, calls)
+	got, failed := nil, error(nil)
+	for n, err := range Pages(func(*int) ([]int, bool, error) { return []int{7}, true, ErrInternal }) {
+		if failed = err; err == nil {
+			got = append(got, n)
+		}
+	}
+	require.Equal(t, []int{7}, got)
+	require.ErrorIs(t, failed, ErrInternal)
 }

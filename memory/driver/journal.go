@@ -1,0 +1,80 @@
+package driver
+
+import (
+	"encoding/binary"
+	"iter"
+	"slices"
+)
+
+// What the journal of a version says of an id. inRef begins a ref, whose ids follow.
+const (
+	inRef byte = iota
+	wasPut
+	wasRetired
+	wasRestored
+	wasErased
+)
+
+// Journal writes down which entries the plan touches, for [ReadJournals]. A store that offers
+// [Changes] keeps it with the version that the mutation makes. It is nil if there are none.
+func (p *Plan) Journal() (data []byte) {
+	var ref string
+	add := func(what byte, s Scope, id string) {
+		if data == nil || s.Ref != ref {
+			ref = s.Ref
+			data = appendName(append(data, inRef), ref)
+		}
+		data = appendName(append(data, what), id)
+	}
+	for i := range p.Insert {
+		add(wasPut, p.Insert[i].Scope, p.Insert[i].Entry.ID)
+	}
+	for i := range p.Retire {
+		add(wasRetired, p.Retire[i].Scope, p.Retire[i].ID)
+	}
+	for _, l := range p.Restore {
+		add(wasRestored, l.Scope, l.ID)
+	}
+	for _, l := range p.Erase {
+		add(wasErased, l.Scope, l.ID)
+	}
+	return data
+}
+
+func appendName(data []byte, s string) []byte {
+	return append(binary.AppendUvarint(data, uint64(len(s))), s...)
+}
+
+// ReadJournals returns what the journals of versions say of a ref. What no [Plan.Journal]
+// wrote is [ErrInternal].
+func ReadJournals(journals iter.Seq2[[]byte, error], ref string) (ChangeSet, error) {
+	touched := [wasErased + 1]map[string]bool{{}, {}, {}, {}, {}}
+	for data, err := range journals {
+		if err != nil {
+			return ChangeSet{}, err
+		}
+		inside := false
+		for len(data) > 0 {
+			what := data[0]
+			n, size := binary.Uvarint(data[1:])
+			if what > wasErased || size <= 0 || n > uint64(len(data)-1-size) {
+				return ChangeSet{}, ErrInternal.With("the journal of a version is damaged", nil)
+			}
+			name := string(data[1+size:][:n])
+			data = data[1+size+int(n):]
+			if what == inRef {
+				inside = name == ref
+			} else if inside {
+				touched[what][name] = true
+			}
+		}
+	}
+	ids := func(what byte) (ids []string) {
+		for id := range touched[what] {
+			ids = append(ids, id)
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	return ChangeSet{Put: ids(wasPut), Retired: ids(wasRetired), Restored: ids(wasRestored), Erased: ids(wasErased)}, nil
+}
