@@ -219,13 +219,13 @@ func documentVersionDefects() []defect {
 	}
 	return []defect{
 		versioned("makes a version of machinery", "machinery-version", func(b *broken, m *driver.Mutation, made *driver.Applied) {
-			if m.MachineryOnly() {
+			if m.Unversioned() {
 				empty, _ := b.in.Apply(context.Background(), m.Documents[0].Tenant, driver.Mutation{})
 				made.Version = empty.Version
 			}
 		}),
 		versioned("names the version that there is for machinery", "machinery-version", func(b *broken, m *driver.Mutation, made *driver.Applied) {
-			if m.MachineryOnly() {
+			if m.Unversioned() {
 				made.Version, _ = b.in.Version(context.Background(), m.Documents[0].Tenant)
 			}
 		}),

@@ -61,13 +61,13 @@ func mutationDefects() []defect {
 	// heirs changes the ids that entries are expected to be heirs of.
 	heirs := func(name string, f func(b *broken, ids []string) []string) {
 		drops(name, "BATCH/heir-condition", func(b *broken, m *driver.Mutation) {
-			m.Heirs = maps.Clone(m.Heirs)
-			for h, of := range m.Heirs {
-				m.Heirs[h] = f(b, slices.Clone(of))
+			m.MergedInto = maps.Clone(m.MergedInto)
+			for h, of := range m.MergedInto {
+				m.MergedInto[h] = f(b, slices.Clone(of))
 			}
 		})
 	}
-	drops("does not look at heirs", "BATCH/heir-condition", func(_ *broken, m *driver.Mutation) { m.Heirs = nil })
+	drops("does not look at heirs", "BATCH/heir-condition", func(_ *broken, m *driver.Mutation) { m.MergedInto = nil })
 	heirs("takes what was erased for no heir's", func(b *broken, ids []string) []string {
 		return slices.DeleteFunc(ids, func(id string) bool { return b.record(home, id).Erased })
 	})

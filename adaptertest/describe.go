@@ -115,8 +115,8 @@ func describeMutation(m *driver.Mutation) string {
 		}
 	}
 	places("expect live", m.Live)
-	for _, h := range slices.SortedFunc(maps.Keys(m.Heirs), func(a, b driver.Located) int { return strings.Compare(a.Ref+a.ID, b.Ref+b.ID) }) {
-		of := slices.Sorted(slices.Values(m.Heirs[h]))
+	for _, h := range slices.SortedFunc(maps.Keys(m.MergedInto), func(a, b driver.Located) int { return strings.Compare(a.Ref+a.ID, b.Ref+b.ID) }) {
+		of := slices.Sorted(slices.Values(m.MergedInto[h]))
 		parts = append(parts, fmt.Sprintf("expect %s in %s to be heir of %s", short(h.ID), describeScope(h.Scope), describeTexts(of)))
 	}
 	for _, p := range m.Put {

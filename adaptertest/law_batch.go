@@ -132,7 +132,7 @@ func heirCondition(w *world) {
 	w.puts(at(home.Tenant, "sales"), "h", "m")
 	w.apply(retired(retire(at(home.Tenant, "sales"), "m", driver.Merged, "h")))
 	expects := func(of ...string) driver.Mutation {
-		return driver.Mutation{Heirs: map[driver.Located][]string{{Scope: home, ID: "h"}: of}, Live: located(home, "h")}
+		return driver.Mutation{MergedInto: map[driver.Located][]string{{Scope: home, ID: "h"}: of}, Live: located(home, "h")}
 	}
 	w.apply(expects())
 	w.apply(retired(retire(home, "m", driver.Merged, "h"), retire(home, "s", driver.Superseded, "h"), retire(home, "x", driver.Merged, "h"),
@@ -143,7 +143,7 @@ func heirCondition(w *world) {
 	w.conflicts(expects("m", "s", "x", "r", "other"))
 	w.conflicts(expects("m", "s", "x", "other"))
 	for _, of := range [][]string{{"m", "s", "x"}, nil} { // what erases the heir, and another entry too, may not miss any
-		m := driver.Mutation{Heirs: expects(of...).Heirs, Erase: located(home, "h", "other")}
+		m := driver.Mutation{MergedInto: expects(of...).MergedInto, Erase: located(home, "h", "other")}
 		w.conflicts(m)
 	}
 	w.apply(expects("m", "s", "x", "r"))

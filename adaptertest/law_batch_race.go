@@ -70,7 +70,7 @@ func racingHeirs(w *world) {
 		}
 		w.oneWins(8, fmt.Sprintf("eight batches at once expect that %q is heir of none, and merge an entry of their own into it", heir), func(i int) error {
 			m := retired(retire(home, own(i), driver.Merged, heir))
-			m.Heirs = map[driver.Located][]string{{Scope: home, ID: heir}: nil}
+			m.MergedInto = map[driver.Located][]string{{Scope: home, ID: heir}: nil}
 			_, err := w.tryApply(home.Tenant, m)
 			return err
 		})

@@ -125,7 +125,7 @@ func purgeEndsHeirs(w *world) {
 	w.advance(time.Millisecond)
 	w.purge(home.Tenant, v)
 	w.purged(home, "old")
-	w.apply(driver.Mutation{Heirs: map[driver.Located][]string{{Scope: home, ID: "heir"}: {"late"}}})
+	w.apply(driver.Mutation{MergedInto: map[driver.Located][]string{{Scope: home, ID: "heir"}: {"late"}}})
 }
 
 // purgeKeepsMergedOfEnded purges ends of chains: what was merged into one that has expired or
@@ -151,7 +151,7 @@ func purgeKeepsMergedOfEnded(w *world) {
 	n = w.purge(home.Tenant, w.version(home.Tenant))
 	w.check(n == 1, "1 record removed", "%d", n)
 	w.apply(driver.Mutation{
-		Heirs: map[driver.Located][]string{{Scope: home, ID: "expired"}: {"m1"}, {Scope: home, ID: "erased"}: {"m4"}},
+		MergedInto: map[driver.Located][]string{{Scope: home, ID: "expired"}: {"m1"}, {Scope: home, ID: "erased"}: {"m4"}},
 		Erase: located(home, "expired"), Restore: located(home, "m3", "m4"),
 	})
 	w.lists(home, "m4", "m3", "kept")

@@ -235,7 +235,7 @@ func (r *reference) taken(m *driver.Mutation) bool {
 
 // machineryOnly tells mutations that make no version.
 func machineryOnly(m *driver.Mutation) bool {
-	return len(m.Documents) > 0 && len(m.Live) == 0 && len(m.Heirs) == 0 && len(m.Put) == 0 && len(m.Retire) == 0 && len(m.Restore) == 0 &&
+	return len(m.Documents) > 0 && len(m.Live) == 0 && len(m.MergedInto) == 0 && len(m.Put) == 0 && len(m.Retire) == 0 && len(m.Restore) == 0 &&
 		len(m.Erase) == 0 && len(m.Events) == 0 &&
 		!slices.ContainsFunc(m.Documents, func(x driver.DocumentSwap) bool { return x.Class != driver.Machinery })
 }
@@ -285,7 +285,7 @@ func (c *change) commit(m *driver.Mutation) bool {
 			return false
 		}
 	}
-	for heir, want := range m.Heirs {
+	for heir, want := range m.MergedInto {
 		var of []string
 		for _, held := range c.refs[heir.Ref] {
 			if held.For == heir.ID {

@@ -449,7 +449,7 @@ func manyRecords(w *world, n int) {
 	}
 	w.quietly("expect that the one is heir of all of them, and of all but the last", func() {
 		heirs := func(of []string) driver.Mutation {
-			return driver.Mutation{Heirs: map[driver.Located][]string{{Scope: home, ID: "head"}: of}}
+			return driver.Mutation{MergedInto: map[driver.Located][]string{{Scope: home, ID: "head"}: of}}
 		}
 		w.apply(heirs(merged))
 		w.conflicts(heirs(append(slices.Clone(merged[:len(merged)-1]), "never")))

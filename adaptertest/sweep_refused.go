@@ -60,7 +60,7 @@ var namedParts = []struct {
 func bare(id string) driver.Entry { return driver.Entry{ID: id, CreatedAt: epoch} }
 
 func heirs(s driver.Scope, id string) driver.Mutation {
-	return driver.Mutation{Heirs: map[driver.Located][]string{{Scope: s, ID: id}: nil}}
+	return driver.Mutation{MergedInto: map[driver.Located][]string{{Scope: s, ID: id}: nil}}
 }
 
 func ofDocument(set func(d *driver.Document, name string)) func(string) driver.Mutation {
@@ -205,8 +205,8 @@ func (w *world) prepareRefusal() {
 // refuses expects a mutation to be invalid, with something that could be done beside it.
 func (w *world) refuses(m driver.Mutation) {
 	m.Live, m.Erase = append(located(home, "a"), m.Live...), append(located(home, "never"), m.Erase...)
-	if m.Heirs == nil {
-		m.Heirs = heirs(home, "a").Heirs
+	if m.MergedInto == nil {
+		m.MergedInto = heirs(home, "a").MergedInto
 	}
 	m.Put = append(w.placed(home, "new"), m.Put...)
 	m.Documents = append(acts(driver.Set, note(home, "new", "x")).Documents, m.Documents...)

@@ -43,7 +43,7 @@ func (p *plan) digest(key string, of ...string) driver.Document {
 
 // heir is the condition that an entry is the heir of some others.
 func (p *plan) heir(m *driver.Mutation, name string, of ...string) {
-	m.Heirs = map[driver.Located][]string{{Scope: p.Scope, ID: p.id(name)}: p.ids(of...)}
+	m.MergedInto = map[driver.Located][]string{{Scope: p.Scope, ID: p.id(name)}: p.ids(of...)}
 }
 
 func (p *plan) deletes(name string) { p.delete(p.Scope, p.id(name), false) }
@@ -477,14 +477,14 @@ func (w *world) usesWhatTheReferenceSays(s driver.Scope) {
 		_, err := w.tryApply(s.Tenant, driver.Mutation{Put: w.placed(s, try.ids...), Limits: try.limits})
 		w.check(errors.Is(err, driver.ErrStorageLimit) != try.fits, "what the tenant uses", "%s", describeError(err))
 	}
-	m := driver.Mutation{Erase: located(s, probe), Heirs: map[driver.Located][]string{}}
+	m := driver.Mutation{Erase: located(s, probe), MergedInto: map[driver.Located][]string{}}
 	for _, rec := range w.ref.tenant(s.Tenant).refs[s.Ref] {
-		m.Heirs[driver.Located{Scope: s, ID: rec.id}] = nil
+		m.MergedInto[driver.Located{Scope: s, ID: rec.id}] = nil
 	}
 	for _, rec := range w.ref.tenant(s.Tenant).refs[s.Ref] {
 		if rec.For != "" {
 			heir := driver.Located{Scope: s, ID: rec.For}
-			m.Heirs[heir] = append(m.Heirs[heir], rec.id)
+			m.MergedInto[heir] = append(m.MergedInto[heir], rec.id)
 		}
 	}
 	w.apply(m)

@@ -397,7 +397,7 @@ type forgetful struct {
 func (s *forgetful) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 	made, err := s.store.Apply(ctx, tenant, m)
 	if s.calls++; s.calls == s.at && err == nil {
-		return driver.Applied{}, driver.Fail(driver.ErrOutcomeUnknown, "", nil)
+		return driver.Applied{}, driver.ErrOutcomeUnknown.With("", nil)
 	}
 	return made, err
 }

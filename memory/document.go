@@ -120,7 +120,7 @@ func (b *Bank) Swap(ctx context.Context, tenant string, swaps ...DocumentSwap) (
 		x.Tenant = tenant
 		m.Documents[i] = x
 	}
-	if !m.MachineryOnly() {
+	if !m.Unversioned() {
 		return nil, fail(ErrValidation, "Swap takes documents of the class Machinery only: write others by Job.Rewrite")
 	}
 	made, err := b.commit(ctx, tenant, m)

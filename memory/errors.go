@@ -68,10 +68,10 @@ var (
 // context, [CodeInternal] for one that carries none, and "" for nil.
 func CodeOf(err error) Code { return driver.CodeOf(err) }
 
-func fail(kind *driver.Kind, detail string) error { return driver.Fail(kind, detail, nil) }
+func fail(kind *driver.Kind, detail string) error { return kind.With(detail, nil) }
 
 func failWith(kind *driver.Kind, detail string, cause error) error {
-	return driver.Fail(kind, detail, cause)
+	return kind.With(detail, cause)
 }
 
 // both returns two errors as one. One alone it returns as it is, so that errors.Unwrap reaches

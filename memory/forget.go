@@ -280,10 +280,10 @@ func (x *erasure) restoreMerged(ctx context.Context, at driver.Located, head Rec
 			}
 		}
 	}
-	if x.mutation.Heirs == nil {
-		x.mutation.Heirs = map[driver.Located][]string{}
+	if x.mutation.MergedInto == nil {
+		x.mutation.MergedInto = map[driver.Located][]string{}
 	}
-	x.mutation.Heirs[at] = retired
+	x.mutation.MergedInto[at] = retired
 	return nil
 }
 

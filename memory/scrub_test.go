@@ -57,7 +57,7 @@ type unreadable struct{ *inmem.Store }
 
 func (unreadable) Undelivered(context.Context, driver.OutboxQuery) iter.Seq2[events.Record, error] {
 	return func(yield func(events.Record, error) bool) {
-		yield(events.Record{}, driver.Fail(driver.ErrInternal, "an event cannot be read", nil))
+		yield(events.Record{}, driver.ErrInternal.With("an event cannot be read", nil))
 	}
 }
 

@@ -73,7 +73,7 @@ func TestM2_EnvelopesHaveTheirVersionsCodeAndNothingFromInside(t *testing.T) {
 			errors.Join(errors.New(canary), c.err),
 		}
 		if kind, ok := c.err.(*driver.Kind); ok {
-			wraps = append(wraps, driver.Fail(kind, "a fixed phrase", errors.New(canary)))
+			wraps = append(wraps, kind.With("a fixed phrase", errors.New(canary)))
 		}
 		for _, err := range wraps {
 			for version, want := range map[wire.Version]string{0: c.v1, wire.V1: c.v1, wire.V2: c.v2} {

@@ -28,7 +28,7 @@ func TestM2_ErrorsOfEveryPackageAreOfOneType(t *testing.T) {
 		require.Equal(t, pkg, known.Package())
 		require.Equal(t, "the planner failed", known.ContentFree())
 	}
-	require.Equal(t, driver.Fail(driver.ErrDeleted, "detail", cause), driver.ErrDeleted.In("", "detail", cause))
+	require.Equal(t, driver.ErrDeleted.With("detail", cause), driver.ErrDeleted.In("", "detail", cause))
 }
 
 type foreign string

@@ -70,13 +70,13 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 		return driver.Applied{}, err
 	}
 	var done driver.Applied
-	if !m.MachineryOnly() {
+	if !m.Unversioned() {
 		add := st.outbox.add
 		if m.Log {
 			add = func(recs []events.Record) error { return st.log.Emit(ctx, recs...) }
 		}
 		if err := add(m.Events); errors.Is(err, events.ErrTaken) {
-			return driver.Applied{}, driver.Fail(driver.ErrConflict, "the id of an event has another payload", err)
+			return driver.Applied{}, driver.ErrConflict.With("the id of an event has another payload", err)
 		} else if err != nil {
 			return driver.Applied{}, err
 		}

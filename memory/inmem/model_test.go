@@ -192,7 +192,7 @@ func (m *model) apply(tenant string, mu driver.Mutation, stale map[int]bool) err
 	}
 	for _, e := range mu.Events {
 		if slices.ContainsFunc(m.outbox, func(o events.Record) bool { return keyOf(&o) == keyOf(&e) && o.Payload != e.Payload }) {
-			return driver.Fail(driver.ErrConflict, "the id of an event has another payload", events.ErrTaken)
+			return driver.ErrConflict.With("the id of an event has another payload", events.ErrTaken)
 		}
 	}
 	for _, e := range mu.Events {
@@ -201,7 +201,7 @@ func (m *model) apply(tenant string, mu driver.Mutation, stale map[int]bool) err
 		}
 	}
 	t.docs = docs
-	if !mu.MachineryOnly() {
+	if !mu.Unversioned() {
 		t.commit(recs, did)
 	}
 	return nil

@@ -143,7 +143,7 @@ func (w *world) step(tenant string) error {
 		done, err := w.store.Apply(bg, tenant, m)
 		if err == nil {
 			now, _ := w.store.Version(bg, tenant)
-			if m.MachineryOnly() != (done.Version == "") || done.Version != "" && done.Version != now {
+			if m.Unversioned() != (done.Version == "") || done.Version != "" && done.Version != now {
 				return errors.New("Apply returned another version than is current")
 			}
 		}

@@ -63,7 +63,7 @@ func (db *DB) apply(ctx context.Context, w *writes, allows func(error) bool) (dr
 		return driver.Applied{}, err
 	}
 	if !storable(w.m) {
-		return driver.Applied{}, driver.Fail(driver.ErrValidation, "the content or a tag of an entry is not UTF-8 or has U+0000, which PostgreSQL cannot hold", nil)
+		return driver.Applied{}, driver.ErrValidation.With("the content or a tag of an entry is not UTF-8 or has U+0000, which PostgreSQL cannot hold", nil)
 	}
 	var err error
 	if w.m.Log {
@@ -74,7 +74,7 @@ func (db *DB) apply(ctx context.Context, w *writes, allows func(error) bool) (dr
 	if err != nil {
 		return driver.Applied{}, err
 	}
-	w.db, w.machinery, w.mark = db, w.m.MachineryOnly(), driver.NewMark()
+	w.db, w.machinery, w.mark = db, w.m.Unversioned(), driver.NewMark()
 	err = w.commit(ctx, allows)
 	if err != nil {
 		return driver.Applied{}, err
@@ -112,7 +112,7 @@ func (w *writes) commit(ctx context.Context, allows func(error) bool) error {
 // onlyAdds reports whether m has no condition but that its ids are new, so that it can
 // be committed without reading what is there.
 func onlyAdds(m *driver.Mutation) bool {
-	return len(m.Live)+len(m.Heirs)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0 && m.Limits == (driver.Limits{})
+	return len(m.Live)+len(m.MergedInto)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0 && m.Limits == (driver.Limits{})
 }
 
 // writes is a mutation on its way into the tables.
@@ -224,7 +224,7 @@ func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(e
 			_ = raw.Close(ctx)
 		}
 		if !allows(err) {
-			return driver.Fail(ErrOutcomeUnknown, "", err)
+			return ErrOutcomeUnknown.With("", err)
 		}
 	case err != nil:
 		rollback(ctx, raw)
@@ -247,12 +247,12 @@ func rollback(ctx context.Context, conn *pgx.Conn) {
 
 // loadRetired queues what finds the entries that were merged into those that the mutation names.
 func (w *writes) loadRetired(b *pgx.Batch) {
-	if len(w.m.Heirs) == 0 {
+	if len(w.m.MergedInto) == 0 {
 		return
 	}
 	var successors []entryName
 	var refs, ids [][]byte
-	for h := range w.m.Heirs {
+	for h := range w.m.MergedInto {
 		successors, refs, ids = append(successors, entryName{h.Ref, h.ID}), append(refs, keyOf(h.Ref)), append(ids, []byte(h.ID))
 	}
 	const load = `

@@ -95,7 +95,7 @@ func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Ve
 	for _, data := range journals {
 		err := readJournal(data, s.Ref, func(what byte, id string) { touched[what][id] = true })
 		if err != nil {
-			return driver.ChangeSet{}, driver.Fail(driver.ErrInternal, "a journal is damaged", err)
+			return driver.ChangeSet{}, driver.ErrInternal.With("a journal is damaged", err)
 		}
 	}
 	return driver.ChangeSet{

@@ -26,7 +26,7 @@ func coordinator(ctx context.Context, q querier) (is bool, err error) {
 		return false, err
 	}
 	if group != 0 {
-		return false, driver.Fail(driver.ErrValidation, "the server is a worker of a cluster: connect to its coordinator", nil)
+		return false, driver.ErrValidation.With("the server is a worker of a cluster: connect to its coordinator", nil)
 	}
 	return is, nil
 }

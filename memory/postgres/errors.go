@@ -37,11 +37,11 @@ func failed(ctx context.Context, err error) error {
 	case codeOf(err) == divisionByZero:
 		return ErrNewerSchema
 	case codeOf(err) == notNull:
-		return driver.Fail(driver.ErrConflict, "the id of an event has another payload", events.ErrTaken)
+		return driver.ErrConflict.With("the id of an event has another payload", events.ErrTaken)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return driver.Fail(driver.ErrInternal, "the database failed", err)
+	return driver.ErrInternal.With("the database failed", err)
 }
 
 func codeOf(err error) string {

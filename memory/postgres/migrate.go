@@ -90,7 +90,7 @@ func schemaOf(ctx context.Context, q querier) (have schema, err error) {
 		return have, err
 	}
 	if encoding != "UTF8" {
-		return have, driver.Fail(driver.ErrInternal, "the database is not encoded in UTF-8", nil)
+		return have, driver.ErrInternal.With("the database is not encoded in UTF-8", nil)
 	}
 	if there {
 		err = q.QueryRow(ctx, `SELECT schema, incarnation, row_security, distributed FROM agentmemory.meta`).

@@ -52,7 +52,7 @@ type DB struct {
 // [driver.ErrValidation] for a pool that is nil or would not work: see [Options].Pooler. A worker of a
 // cluster is such a pool's server.
 func Open(ctx context.Context, pool *pgxpool.Pool, opts Options) (*DB, error) {
-	refuse := func(why string) error { return driver.Fail(driver.ErrValidation, why, nil) }
+	refuse := func(why string) error { return driver.ErrValidation.With(why, nil) }
 	switch {
 	case pool == nil:
 		return nil, refuse("the pool is nil: make one by pgxpool.New")
@@ -73,7 +73,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool, opts Options) (*DB, error) {
 
 // suits reports whether the pool and the options go together.
 func (db *DB) suits(ctx context.Context) error {
-	refuse := func(why string) error { return driver.Fail(driver.ErrValidation, why, nil) }
+	refuse := func(why string) error { return driver.ErrValidation.With(why, nil) }
 	if mode := db.pool.Config().ConnConfig.DefaultQueryExecMode; db.pooler {
 		switch {
 		case db.timeout <= 0:

@@ -76,7 +76,7 @@ func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq
 			more = len(page) == outboxPage
 		}
 		if w.unread != nil {
-			yield(events.Record{}, driver.Fail(driver.ErrInternal, "an event cannot be read", w.unread))
+			yield(events.Record{}, driver.ErrInternal.With("an event cannot be read", w.unread))
 		}
 	}
 }

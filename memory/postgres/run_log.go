@@ -37,7 +37,7 @@ func runEvents(recs []events.Record) (docs []string, err error) {
 	for _, r := range recs {
 		doc, err := json.Marshal(events.RunEvent{Record: r})
 		if err != nil {
-			return nil, driver.Fail(driver.ErrValidation, "an event breaks its schema, and no run log takes it", errors.Unwrap(err))
+			return nil, driver.ErrValidation.With("an event breaks its schema, and no run log takes it", errors.Unwrap(err))
 		}
 		docs = append(docs, string(doc))
 	}
@@ -49,7 +49,7 @@ func payloads(recs []events.Record) (texts []string, err error) {
 	for _, r := range recs {
 		text, err := json.Marshal(r.Payload)
 		if err != nil {
-			return nil, driver.Fail(driver.ErrValidation, "the payload of an event cannot be written as JSON", err)
+			return nil, driver.ErrValidation.With("the payload of an event cannot be written as JSON", err)
 		}
 		texts = append(texts, string(text))
 	}
@@ -115,7 +115,7 @@ func (st *Store) Read(ctx context.Context, tenant, runID string, from int64, lim
 			return err
 		}
 		if err := ev.UnmarshalJSON(doc); err != nil {
-			return driver.Fail(driver.ErrInternal, "an event cannot be read", err)
+			return driver.ErrInternal.With("an event cannot be read", err)
 		}
 		ev.Tenant, ev.Sequence = tenant, sequence
 		return nil

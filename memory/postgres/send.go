@@ -196,7 +196,7 @@ func (db *DB) write(ctx context.Context, setting string, allows func(error) bool
 				})
 			})
 			if db.outcomeUnknown(err) && !allows(err) {
-				return driver.Fail(ErrOutcomeUnknown, "", err)
+				return ErrOutcomeUnknown.With("", err)
 			}
 			return err
 		})
@@ -233,7 +233,7 @@ func (db *DB) awaitOutcome(ctx context.Context, conn *pgxpool.Conn, f func(ctx c
 	<-asked
 	_ = conn.Conn().Close(steady)
 	if err == nil {
-		err = driver.Fail(ErrOutcomeUnknown, "", ctx.Err())
+		err = ErrOutcomeUnknown.With("", ctx.Err())
 	}
 	return err
 }
@@ -260,5 +260,5 @@ func (db *DB) awaitBehindPooler(ctx context.Context, conn *pgxpool.Conn, f func(
 		<-answer
 		_ = raw.Close(steady)
 	}()
-	return driver.Fail(ErrOutcomeUnknown, "", ctx.Err())
+	return ErrOutcomeUnknown.With("", ctx.Err())
 }

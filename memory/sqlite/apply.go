@@ -49,7 +49,7 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	if err := m.Validate(tenant); err != nil {
 		return driver.Applied{}, err
 	}
-	if m.MachineryOnly() {
+	if m.Unversioned() {
 		err = st.db.write(ctx, func(t *tx) error {
 			done.Revs, err = t.swapMachinery(m.Documents)
 			return err
@@ -151,7 +151,7 @@ func (c *change) find(ref string, ids []string) (map[string]storedEntry, error) 
 // check asks [driver.Base.Check] about m. The conditions of its puts are left to put if
 // nothing else in m can bear on them.
 func (c *change) check(m *driver.Mutation) error {
-	if len(m.Live)+len(m.Heirs)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0 && m.Limits == (driver.Limits{}) {
+	if len(m.Live)+len(m.MergedInto)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0 && m.Limits == (driver.Limits{}) {
 		return nil
 	}
 	known := map[string]map[string]storedEntry{}

@@ -64,7 +64,7 @@ const (
 )
 
 // refused is what a path gets that names no file.
-func refused(text string) error { return driver.Fail(driver.ErrValidation, text, nil) }
+func refused(text string) error { return driver.ErrValidation.With(text, nil) }
 
 // code returns what SQLite calls an error, or 0.
 func code(err error) int {

@@ -16,7 +16,7 @@ func encodeEvents(recs []events.Record) ([]string, error) {
 	for _, r := range recs {
 		data, err := json.Marshal(r.Payload)
 		if err != nil {
-			return nil, driver.Fail(driver.ErrValidation, "the payload of an event cannot be written as JSON", err)
+			return nil, driver.ErrValidation.With("the payload of an event cannot be written as JSON", err)
 		}
 		payloads = append(payloads, string(data))
 	}
@@ -48,7 +48,7 @@ func (t *tx) queue(recs []events.Record, payloads []string) error {
 }
 
 // errTaken refuses an event whose id names another payload.
-var errTaken = driver.Fail(driver.ErrConflict, "the id of an event has another payload", events.ErrTaken)
+var errTaken = driver.ErrConflict.With("the id of an event has another payload", events.ErrTaken)
 
 const (
 	outboxColumns = `SELECT seq, tenant, run, event, type, node, at, payload FROM outbox`

@@ -25,7 +25,7 @@ func runEvents(recs []events.Record) (docs []string, err error) {
 	for _, r := range recs {
 		doc, err := json.Marshal(events.RunEvent{Record: r})
 		if err != nil {
-			return nil, driver.Fail(driver.ErrValidation, "an event breaks its schema, and no run log takes it", errors.Unwrap(err))
+			return nil, driver.ErrValidation.With("an event breaks its schema, and no run log takes it", errors.Unwrap(err))
 		}
 		docs = append(docs, string(doc))
 	}

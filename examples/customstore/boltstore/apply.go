@@ -23,7 +23,7 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 		if err := t.base(tenant, &m).Check(&m); err != nil {
 			return err
 		}
-		if !m.MachineryOnly() {
+		if !m.Unversioned() {
 			done.Version = t.change(tenant, func(a *account) { t.commit(a, &m) })
 		}
 		for i := range m.Documents {

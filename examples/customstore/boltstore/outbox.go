@@ -24,7 +24,7 @@ func (t *tx) queue(recs []events.Record) {
 		var known events.RunEvent
 		if t.load(k, &known) {
 			if !events.SamePayload(known.Payload, r.Payload) {
-				t.note(driver.Fail(driver.ErrConflict, "the id of an event has another payload", events.ErrTaken))
+				t.note(driver.ErrConflict.With("the id of an event has another payload", events.ErrTaken))
 			}
 			continue
 		}
@@ -60,7 +60,7 @@ func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq
 				switch {
 				case !q.Matches(&e.Record):
 				case err != nil:
-					broken, stuck[[2]string{e.Tenant, e.RunID}] = driver.Fail(driver.ErrInternal, "an event cannot be read", err), true
+					broken, stuck[[2]string{e.Tenant, e.RunID}] = driver.ErrInternal.With("an event cannot be read", err), true
 				default:
 					found = append(found, e)
 				}

@@ -90,7 +90,7 @@ func within(ctx context.Context, run func(func(*bolt.Tx) error) error, f func(t 
 		return err
 	})
 	if driver.CodeOf(err) == driver.CodeInternal { // what bbolt says is for the host's own eyes
-		return driver.Fail(driver.ErrInternal, "", err)
+		return driver.ErrInternal.With("", err)
 	}
 	return err
 }
