@@ -2,10 +2,8 @@ package inmem
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -50,8 +48,9 @@ func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.
 	return true, nil
 }
 
-// Apply commits m or returns [driver.ErrConflict], or [driver.ErrValidation] for a
-// mutation that could never be committed; in both cases nothing happened.
+// Apply commits m, or returns [driver.ErrConflict], an error of its limits, or
+// [driver.ErrValidation] for a mutation that could never be committed; in all these cases
+// nothing happened.
 func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 	if err := ctx.Err(); err != nil {
 		return driver.Applied{}, err
@@ -62,26 +61,21 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	t := st.makeTenant(tenant)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	base := driver.Base{Held: t.stored, Document: t.shelf.state, Retired: t.retired, Used: t.used}
+	stored := t.stored(&m)
 	if limit := m.Limits.Waiting; limit > 0 {
-		base.Used.Waiting = int64(st.outbox.count(tenant, int(limit)))
+		stored.Used.Waiting = int64(st.events.waiting(tenant, int(limit)))
 	}
-	if err := base.Check(&m); err != nil {
+	plan, err := stored.Plan(&m)
+	if err == nil {
+		err = st.events.add(m.Events, m.Keep)
+	}
+	if err != nil {
 		return driver.Applied{}, err
 	}
 	var done driver.Applied
 	if !m.Unversioned() {
-		add := st.outbox.add
-		if m.Log {
-			add = func(recs []events.Record) error { return st.log.Emit(ctx, recs...) }
-		}
-		if err := add(m.Events); errors.Is(err, events.ErrTaken) {
-			return driver.Applied{}, driver.ErrConflict.With("the id of an event has another payload", err)
-		} else if err != nil {
-			return driver.Applied{}, err
-		}
 		t.version++
-		t.commit(&m)
+		t.commit(&plan)
 		done.Version = t.mark.Version(t.version)
 	}
 	for i := range m.Documents {
@@ -90,43 +84,47 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	return done, nil
 }
 
-func (t *tenant) stored(ref, id string) driver.Held {
-	if r := t.find(ref, id); r != nil {
-		return driver.Held{Entry: r.entry, State: r.state, Erased: r.erased}
-	}
-	return driver.Held{}
-}
-
-// retired returns the ids of the entries that were merged into an entry or superseded by it.
-func (t *tenant) retired(ref, id string) (ids []string) {
-	if sc := t.scopes[ref]; sc != nil {
-		for _, r := range sc.retiredFor(id) {
-			ids = append(ids, r.entry.ID)
+// stored looks up what a mutation needs.
+func (t *tenant) stored(m *driver.Mutation) driver.Stored {
+	s := m.Needs()
+	s.Used = t.used
+	for l := range s.Entries {
+		if r := t.find(l.Ref, l.ID); r != nil {
+			s.Entries[l] = r.record()
+		} else {
+			delete(s.Entries, l)
 		}
 	}
-	return ids
+	for l := range s.MergedInto {
+		if sc := t.scopes[l.Ref]; sc != nil {
+			for _, r := range sc.retiredFor(l.ID) {
+				s.MergedInto[l] = append(s.MergedInto[l], r.entry.ID)
+			}
+		}
+	}
+	for i := range m.Documents {
+		s.Documents[i] = t.shelf.state(&m.Documents[i].Document)
+	}
+	return s
 }
 
-// commit applies what a mutation that holds does to entries, as the latest version.
-func (t *tenant) commit(m *driver.Mutation) {
+// commit does to entries what a plan says, as the latest version.
+func (t *tenant) commit(plan *driver.Plan) {
 	v := t.version
-	for i := range m.Put {
-		p := &m.Put[i]
-		if t.find(p.Ref, p.Entry.ID) == nil {
-			t.scope(p.Ref).insert(&p.Entry, v)
-		}
+	for i := range plan.Insert {
+		p := &plan.Insert[i]
+		t.scope(p.Ref).insert(&p.Entry, v)
 	}
-	for _, x := range m.Retire {
+	for _, x := range plan.Retire {
 		r := t.find(x.Ref, x.ID)
 		r.scope.retire(r, x.State, r.scope.recs.find(x.For), v)
 	}
-	for _, l := range m.Restore {
+	for _, l := range plan.Restore {
 		r := t.find(l.Ref, l.ID)
 		r.scope.restore(r, v)
 	}
-	for _, l := range m.Erase {
-		if r := t.find(l.Ref, l.ID); r != nil && !r.erased {
-			r.scope.erase(r, v)
-		}
+	for _, l := range plan.Erase {
+		r := t.find(l.Ref, l.ID)
+		r.scope.erase(r, v)
 	}
 }

@@ -14,6 +14,11 @@ import (
 // name is what a tenant's document is known by.
 type name struct{ ref, kind, key string }
 
+// compare orders names as Documents yields them.
+func (n name) compare(d *driver.Document) int {
+	return cmp.Or(strings.Compare(n.ref, d.Ref), strings.Compare(n.kind, d.Kind), strings.Compare(n.key, d.Key))
+}
+
 // document is the place of a document. What is there is never changed: a swap puts
 // something else in its place, so that readers may look at it after they left the lock.
 type document struct {
@@ -29,6 +34,7 @@ type shelf struct {
 	groups   ordered[tagged]
 	subjects ordered[tagged]
 	origins  ordered[tagged] // under the ids of the entries that they were made from
+	wholes   ordered[tagged] // those made from their whole ref, under the empty tag
 }
 
 // tagged is a document under a tag, of which it may have several.
@@ -44,15 +50,15 @@ func byTag(a, b tagged) int {
 
 func newShelf(sd *schedule) shelf {
 	list := ordered[tagged]{compare: byTag}
-	return shelf{sd, map[name]*document{}, list, list, list, list}
+	return shelf{sd, map[name]*document{}, list, list, list, list, list}
 }
 
-// state returns the revision and class of a document; the revision is 0 if there is none.
-func (sh *shelf) state(ref, kind, key string) (int64, driver.Class) {
-	if doc := sh.docs[name{ref, kind, key}]; doc != nil {
-		return doc.Rev, doc.Class
+// state returns what there is under the name of d; its revision is 0 if there is nothing.
+func (sh *shelf) state(d *driver.Document) driver.Document {
+	if doc := sh.docs[name{d.Ref, d.Kind, d.Key}]; doc != nil {
+		return *doc.Document
 	}
-	return 0, driver.Machinery
+	return driver.Document{}
 }
 
 // swap does what a swap that holds says, and returns the revision that the document has
@@ -115,20 +121,27 @@ func (sh *shelf) eachTag(doc *document, f func(*ordered[tagged], tagged)) {
 	for _, id := range distinct(doc.Of) {
 		f(&sh.origins, tagged{id, doc})
 	}
+	if doc.Whole {
+		f(&sh.wholes, tagged{"", doc})
+	}
 }
 
-// removeMadeOf removes the documents that were made of an entry.
+// removeMadeOf removes the documents that were made of an entry, or of its whole ref.
 func (sh *shelf) removeMadeOf(ref, id string) {
-	var docs []*document
-	for x := range sh.origins.from(tagged{id, &document{name: name{ref: ref}}}) {
-		if x.tag != id || x.doc.ref != ref {
+	for _, doc := range append(under(&sh.origins, id, ref), under(&sh.wholes, "", ref)...) {
+		sh.remove(doc)
+	}
+}
+
+// under returns the documents of a ref under a tag.
+func under(list *ordered[tagged], tag, ref string) (docs []*document) {
+	for x := range list.from(tagged{tag, &document{name: name{ref: ref}}}) {
+		if x.tag != tag || x.doc.ref != ref {
 			break
 		}
 		docs = append(docs, x.doc)
 	}
-	for _, doc := range docs {
-		sh.remove(doc)
-	}
+	return docs
 }
 
 // Documents yields the documents that q asks for, in the byte order of their refs, kinds
@@ -139,8 +152,11 @@ func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq
 		if !q.EveryRef {
 			behind = name{q.Ref, q.Kind, ""}
 		}
+		if q.After != nil && behind.compare(q.After) < 0 {
+			behind = name{q.After.Ref, q.After.Kind, q.After.Key}
+		}
 		t := st.tenant(q.Tenant)
-		for {
+		for left := q.Limit; ; {
 			if err := ctx.Err(); err != nil {
 				yield(driver.Document{}, err)
 				return
@@ -157,7 +173,7 @@ func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq
 			if q.Bare {
 				shown.Value = nil
 			}
-			if !yield(copied(shown), nil) {
+			if left--; !yield(copied(shown), nil) || left == 0 {
 				return
 			}
 		}

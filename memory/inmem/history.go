@@ -136,11 +136,14 @@ func (sc *scope) since(v uint64) []change {
 // Changes returns the ids of a scope that were touched by the mutations after the
 // version from, up to and with the version to.
 func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Version) (driver.ChangeSet, error) {
-	_, low, err := st.at(ctx, s.Tenant, from)
+	if err := ctx.Err(); err != nil {
+		return driver.ChangeSet{}, err
+	}
+	_, low, err := st.at(s.Tenant, from)
 	if err != nil {
 		return driver.ChangeSet{}, err
 	}
-	t, high, err := st.at(ctx, s.Tenant, to)
+	t, high, err := st.at(s.Tenant, to)
 	if t == nil {
 		return driver.ChangeSet{}, err
 	}
@@ -172,7 +175,10 @@ func distinct(ss []string) []string {
 // Intact reports whether nothing of the scope that was live at v has been erased since.
 // It does not look at expiry: the store does not know when v was.
 func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {
-	t, n, err := st.at(ctx, s.Tenant, v)
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	t, n, err := st.at(s.Tenant, v)
 	if t == nil {
 		return err == nil, err
 	}

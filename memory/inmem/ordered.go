@@ -92,6 +92,25 @@ func (o *ordered[T]) remove(x T) {
 	}
 }
 
+// back yields the items before x, the last one first; all of them if x is nil. Nothing may
+// change meanwhile.
+func (o *ordered[T]) back(x *T) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		c, i := o.end()
+		if c >= 0 && x != nil {
+			c, i = o.locate(*x)
+		}
+		for ; c >= 0; c, i = c-1, chunkSize {
+			items := o.chunks[c]
+			for j := min(i, len(items)) - 1; j >= 0; j-- {
+				if !yield(items[j]) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // from yields the items from x on. Nothing may change meanwhile.
 func (o *ordered[T]) from(x T) iter.Seq[T] {
 	return func(yield func(T) bool) {

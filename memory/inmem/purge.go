@@ -12,7 +12,10 @@ import (
 // the instant at or after it. It works scope by scope, and stops between two of them
 // when the context is done; the rest goes with the next call.
 func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {
-	t, n, err := st.at(ctx, tenant, v)
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	t, n, err := st.at(tenant, v)
 	if t == nil {
 		return 0, err
 	}
@@ -24,7 +27,7 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 		if err := ctx.Err(); err != nil {
 			return removed, err
 		}
-		removed += t.purge(ref, n, at.UnixMilli())
+		removed += t.purge(ref, n, at)
 	}
 	return removed, nil
 }
@@ -41,22 +44,21 @@ func (t *tenant) advance(v uint64) error {
 }
 
 // purge removes what it can of one scope, and the scope if nothing is left.
-func (t *tenant) purge(ref string, v uint64, at int64) int {
+func (t *tenant) purge(ref string, v uint64, at time.Time) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	sc := t.scopes[ref]
 	if sc == nil {
 		return 0
 	}
-	var candidates []driver.Relic
+	var candidates []driver.Record
 	for r := range sc.recs.all() {
-		if ended := r.erased || at >= r.expires; ended || r.died < forever {
-			candidates = append(candidates, driver.Relic{
-				ID: r.entry.ID, For: r.record().For, State: r.state, Ended: ended, Retired: r.died <= v,
-			})
+		if r.erased || r.died < forever || r.expires <= at.UnixMilli() {
+			candidates = append(candidates, r.record())
 		}
 	}
-	purgeable := driver.Condemn(candidates)
+	retired := func(r *driver.Record) bool { return sc.recs.find(r.Entry.ID).died <= v }
+	purgeable := driver.Purgeable(candidates, retired, at)
 	for _, id := range purgeable {
 		sc.purge(sc.recs.find(id))
 	}

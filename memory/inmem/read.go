@@ -2,8 +2,6 @@ package inmem
 
 import (
 	"context"
-	"iter"
-	"math"
 	"slices"
 	"time"
 
@@ -27,224 +25,114 @@ func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Tim
 	return driver.Entry{}, driver.ErrNotFound
 }
 
-// GetAt returns those of the entries that were not retired at v and are live at the
-// instant at, in the order of the ids.
-func (st *Store) GetAt(ctx context.Context, s driver.Scope, v driver.Version, ids []string, at time.Time) ([]driver.Entry, error) {
-	t, n, err := st.at(ctx, s.Tenant, v)
-	if t == nil {
+// List returns the entries of s that q asks for, at the latest version if q has none.
+func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
+	found, err := st.find(ctx, s, &q)
+	if len(found) == 0 {
 		return nil, err
 	}
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	if err := t.available(n); err != nil {
-		return nil, err
-	}
-	var entries []driver.Entry
-	for _, id := range ids {
-		if r := t.find(s.Ref, id); r != nil && !r.erased && r.visible(n, at.UnixMilli()) {
-			entries = append(entries, *r.entry)
-		}
+	entries := make([]driver.Entry, len(found))
+	for i, e := range found { // outside the lock: they never change
+		entries[i] = *e
 	}
 	return entries, nil
 }
 
-// List returns the live entries of s that q asks for, at the latest version.
-func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
-	r := st.reader(s, q)
-	return r.latest(ctx)
-}
-
-// ListAt is List over the entries that were not retired at v.
-func (st *Store) ListAt(ctx context.Context, s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
-	t, n, err := st.at(ctx, s.Tenant, v)
-	if t == nil {
+func (st *Store) find(ctx context.Context, s driver.Scope, q *driver.Query) ([]*driver.Entry, error) {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r := st.reader(s, q)
-	r.pinned, r.version = true, n
-	return r.all(ctx)
-}
-
-// Search returns the live entries that match q by [driver.Search.Matches], newest
-// first. A limit of 0 means all.
-func (st *Store) Search(ctx context.Context, s driver.Scope, q driver.Search) ([]driver.Entry, error) {
-	r := st.reader(s, driver.Query{Limit: q.Limit, At: q.At})
-	r.match = q.Matches
-	if !q.Until.IsZero() {
-		r.after = &driver.Entry{CreatedAt: q.Until}
-	}
-	if !q.Since.IsZero() {
-		r.since = q.Since.UnixMilli()
-	}
-	return r.latest(ctx)
-}
-
-// Scan yields what List would return. The body of the loop may use the store. What
-// is erased meanwhile is passed over, but for a page that was read ahead; if
-// [Store.Purge] passes the version that the scan began at, the scan stops with
-// [driver.ErrSnapshotUnavailable].
-func (st *Store) Scan(ctx context.Context, s driver.Scope, q driver.Query) iter.Seq2[driver.Entry, error] {
-	// There is one call of yield, so that the compiler can put a loop's body in its
-	// place instead of copying every entry twice.
-	return func(yield func(driver.Entry, error) bool) {
-		r := st.reader(s, q)
-		var buf [pageSize]*driver.Entry
-		for !r.done {
-			page, err := r.next(ctx, buf[:0])
-			if err != nil {
-				page = append(page, &driver.Entry{})
-				r.done = true
-			}
-			for _, e := range page {
-				if !yield(*e, err) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// pageSize is the number of entries that a reader finds at a time under the lock.
-const pageSize = 128
-
-// reader reads the visible entries of a scope page by page, newest first. The tenant's
-// lock is free between pages; all pages are of one version.
-type reader struct {
-	tenant  *tenant // nil if there is none
-	ref     string
-	at      int64
-	after   *driver.Entry            // behind which the next page begins; nil for the newest
-	since   int64                    // no older entries are wanted
-	match   func(*driver.Entry) bool // nil lets everything through
-	left    int                      // how many entries are wanted still
-	pinned  bool                     // at the version; the first page pins a reader to the latest one
-	version uint64
-	done    bool
-}
-
-func (st *Store) reader(s driver.Scope, q driver.Query) reader {
-	r := reader{tenant: st.tenant(s.Tenant), ref: s.Ref, at: q.At.UnixMilli(), since: math.MinInt64, left: q.Limit}
-	if q.Limit <= 0 {
-		r.left = math.MaxInt
-	}
-	if !q.After.IsZero() {
-		r.after = &driver.Entry{CreatedAt: q.After.CreatedAt, ID: q.After.ID}
-	}
-	if q.Tag != "" {
-		r.match = func(e *driver.Entry) bool { return slices.Contains(e.Tags, q.Tag) }
-	}
-	return r
-}
-
-// latest reads all at the latest version. It begins again if a purge passes that one.
-func (r reader) latest(ctx context.Context) ([]driver.Entry, error) {
-	for {
-		fresh := r
-		entries, err := fresh.all(ctx)
-		if err != error(driver.ErrSnapshotUnavailable) {
-			return entries, err
-		}
-	}
-}
-
-func (r *reader) all(ctx context.Context) ([]driver.Entry, error) {
-	var entries []driver.Entry
-	var buf [pageSize]*driver.Entry
-	for !r.done {
-		page, err := r.next(ctx, buf[:0])
-		if err != nil {
+	t, n := st.tenant(s.Tenant), uint64(0)
+	if q.Version != "" {
+		var err error
+		if t, n, err = st.at(s.Tenant, q.Version); err != nil {
 			return nil, err
 		}
-		n := len(entries)
-		entries = slices.Grow(entries, len(page))[:n+len(page)]
-		for i, e := range page {
-			entries[n+i] = *e // append would copy it twice
-		}
 	}
-	return entries, nil
-}
-
-// next appends the next entries that match to page, which has room for them.
-func (r *reader) next(ctx context.Context, page []*driver.Entry) ([]*driver.Entry, error) {
-	if err := ctx.Err(); err != nil || r.tenant == nil {
-		r.done = true
-		return nil, err
+	if t == nil {
+		return nil, nil
 	}
-	room := pageSize
-	if r.match == nil {
-		room = min(room, r.left)
-	}
-	page, err := r.read(page, room)
-	if err != nil {
-		return nil, err
-	}
-	if r.done = len(page) < room; !r.done {
-		r.after = page[room-1]
-	}
-	if r.match != nil {
-		page = r.narrow(page)
-	}
-	r.left -= len(page)
-	r.done = r.done || r.left == 0
-	return page, nil
-}
-
-// narrow keeps the entries that match, as many as are wanted.
-func (r *reader) narrow(page []*driver.Entry) []*driver.Entry {
-	kept := page[:0]
-	for _, e := range page {
-		if len(kept) == r.left || e.CreatedAt.UnixMilli() < r.since {
-			r.done = true
-			break
-		}
-		if r.match(e) {
-			kept = append(kept, e)
-		}
-	}
-	return kept
-}
-
-// read appends the next visible entries to page, up to a number of them.
-func (r *reader) read(page []*driver.Entry, room int) ([]*driver.Entry, error) {
-	t := r.tenant
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if !r.pinned {
-		r.pinned, r.version = true, t.version
-	}
-	sc := t.scopes[r.ref]
-	if err := t.available(r.version); err != nil || sc == nil {
+	if q.Version == "" {
+		n = t.version
+	} else if err := t.available(n); err != nil {
 		return nil, err
 	}
-	page = r.appendVisible(&sc.live, page, room)
-	if sc.lastDied > r.version {
-		page = r.appendVisible(&sc.past, page, len(page)+room)
-		slices.SortFunc(page, newestFirst)
-		page = page[:min(len(page), room)]
+	sc := t.scopes[s.Ref]
+	switch {
+	case sc == nil:
+		return nil, nil
+	case len(q.IDs) > 0:
+		return sc.named(q, n), nil
 	}
-	return page, nil
+	found := sc.visible(&sc.live, q, n, nil)
+	if sc.lastDied > n {
+		found = newest(sc.visible(&sc.past, q, n, found), q.Limit)
+	}
+	return found, nil
 }
 
-// appendVisible appends the next visible entries of one list, until page has a length.
-func (r *reader) appendVisible(l *ordered[*record], page []*driver.Entry, length int) []*driver.Entry {
-	c, i := l.end()
-	if c >= 0 && r.after != nil {
-		c, i = l.locate(&record{entry: r.after, created: r.after.CreatedAt.UnixMilli()})
-	}
-	for ; c >= 0 && len(page) < length; c, i = c-1, chunkSize {
-		items := l.chunks[c]
-		for j := min(i, len(items)) - 1; j >= 0 && len(page) < length; j-- {
-			if rec := items[j]; rec.visible(r.version, r.at) {
-				page = append(page, rec.entry)
-			}
+// named returns the entries that q asks for by their ids.
+func (sc *scope) named(q *driver.Query, n uint64) (found []*driver.Entry) {
+	for _, id := range distinct(q.IDs) {
+		r := sc.recs.find(id)
+		if r != nil && !r.erased && r.visible(n, q.At.UnixMilli()) && q.Matches(r.entry) {
+			found = append(found, r.entry)
 		}
 	}
-	return page
+	return newest(found, q.Limit)
 }
 
-func newestFirst(a, b *driver.Entry) int {
-	if a.Before(b) {
-		return -1
+// visible appends the first entries of one list that q asks for, as many as it wants.
+func (sc *scope) visible(list *ordered[*record], q *driver.Query, n uint64, found []*driver.Entry) []*driver.Entry {
+	at, left := q.At.UnixMilli(), q.Limit
+	narrow := len(q.Tags) > 0 || q.Subject != ""
+	for r := range list.back(begin(q)) {
+		if !q.Since.IsZero() && r.entry.CreatedAt.Before(q.Since) {
+			break
+		}
+		if !r.visible(n, at) || narrow && !q.Matches(r.entry) {
+			continue
+		}
+		found = append(found, r.entry)
+		if left--; left == 0 {
+			break
+		}
 	}
-	return 1
+	return found
+}
+
+// begin is the record behind which a list of q begins, which need not be there; nil for all.
+func begin(q *driver.Query) **record {
+	var first *record
+	if !q.Until.IsZero() { // nothing has an id before ""
+		ms := q.Until.Add(time.Millisecond - 1).UnixMilli()
+		first = &record{entry: &driver.Entry{}, created: ms}
+	}
+	if !q.After.IsZero() {
+		after := &record{entry: &driver.Entry{ID: q.After.ID}, created: q.After.CreatedAt.UnixMilli()}
+		if first == nil || byAge(after, first) < 0 {
+			first = after
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return &first
+}
+
+// newest sorts entries as a list has them, and returns the first of them; all if limit is not
+// above 0.
+func newest(entries []*driver.Entry, limit int) []*driver.Entry {
+	slices.SortFunc(entries, func(a, b *driver.Entry) int {
+		if a.Before(b) {
+			return -1
+		}
+		return 1
+	})
+	if limit > 0 {
+		entries = entries[:min(len(entries), limit)]
+	}
+	return entries
 }

@@ -7,19 +7,16 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
 var (
-	_ driver.Versioned = (*Store)(nil)
-	_ driver.Searcher  = (*Store)(nil)
-	_ driver.Scanner   = (*Store)(nil)
-	_ driver.Scheduler = (*Store)(nil)
-	_ driver.Changes   = (*Store)(nil)
-	_ driver.Tenants   = (*Store)(nil)
-	_ driver.Describer = (*Store)(nil)
-	_ events.RunLog    = (*Store)(nil)
+	_ driver.Versioned   = (*Store)(nil)
+	_ driver.EventKeeper = (*Store)(nil)
+	_ driver.Scheduler   = (*Store)(nil)
+	_ driver.Changes     = (*Store)(nil)
+	_ driver.Tenants     = (*Store)(nil)
+	_ driver.Describer   = (*Store)(nil)
 )
 
 // Store is an in-memory [driver.Adapter] that offers everything a store can offer but
@@ -27,8 +24,7 @@ var (
 type Store struct {
 	incarnation string
 	revs        atomic.Int64 // the last revision of a document, of all tenants
-	outbox      outbox
-	log         events.Log
+	events      eventTable
 	schedule    schedule
 
 	mu      sync.RWMutex
@@ -53,13 +49,12 @@ type tenant struct {
 // New returns an empty store.
 func New() *Store {
 	return &Store{
-		incarnation: rand.Text(), outbox: newOutbox(),
+		incarnation: rand.Text(), events: newEventTable(),
 		schedule: schedule{kinds: map[string]*ordered[due]{}}, tenants: map[string]*tenant{},
 	}
 }
 
-// Traits returns the zero value: the store is volatile, writable and searches by
-// text.
+// Traits returns the zero value: the store is volatile and writable.
 func (st *Store) Traits() driver.Traits { return driver.Traits{} }
 
 // Version returns the version that the tenant's memory has now (M7).
@@ -102,10 +97,7 @@ func (st *Store) makeTenant(name string) *tenant {
 // at returns the tenant and the number of one of its versions. The tenant is nil if it
 // was never written, and beside an error. Whether the version can be read still, [tenant.available] says
 // under the lock.
-func (st *Store) at(ctx context.Context, tenant string, v driver.Version) (*tenant, uint64, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, 0, err
-	}
+func (st *Store) at(tenant string, v driver.Version) (*tenant, uint64, error) {
 	n, mark, err := v.Parse()
 	t := st.tenant(tenant)
 	if err != nil || mark != driver.FirstMark(st.incarnation, tenant) || t == nil && n != 0 {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -60,30 +59,27 @@ func (t *tenant) usedRefs() []string {
 	return slices.Compact(refs)
 }
 
-// DropTenant removes what is held of a tenant, at most limit records, documents and
-// waiting events at a time beside all that is logged, and reports whether anything is left.
+// DropTenant removes what is held of a tenant, about limit records, documents and
+// events at a time, and reports whether anything is left.
 func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	st.log.Drop(tenant)
+	left := max(1, limit)
+	left -= st.events.drop(tenant, left)
 	t := st.tenant(tenant)
 	if t == nil {
-		return false, nil
+		return st.events.has(tenant), nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.version++
 	t.horizon = t.version
-	left := max(1, limit)
 	for _, doc := range t.shelf.docs {
 		if left--; left < 0 {
 			return true, nil
 		}
 		t.shelf.remove(doc)
-	}
-	if left -= st.outbox.drop(tenant, left); left < 0 {
-		return true, nil
 	}
 	for ref, sc := range t.scopes {
 		for r := range sc.recs.all() {
@@ -94,23 +90,5 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 		}
 		delete(t.scopes, ref)
 	}
-	return false, nil
-}
-
-// drop takes up to limit events of a tenant out of the outbox, and returns how many there
-// are, of which it counts one more than the limit.
-func (o *outbox) drop(tenant string, limit int) int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	var found []*waiting
-	for w := range o.byRun.from(&waiting{0, events.Record{Tenant: tenant}}) {
-		if w.Tenant != tenant || len(found) > limit {
-			break
-		}
-		found = append(found, w)
-	}
-	for _, w := range found[:min(len(found), limit)] {
-		o.remove(w)
-	}
-	return len(found)
+	return st.events.has(tenant), nil
 }
