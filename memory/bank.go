@@ -67,15 +67,18 @@ type Config struct {
 		Name() string
 		Count(text string) int
 	}
-	// Sink receives the events. Without one there are none, unless RunLog is set.
+	// Sink receives the events. Without one there are none, unless KeepEvents is set.
 	Sink events.Sink
-	// RunLog puts the events into the store's own log of runs, for a store that is an
-	// [events.RunLog] beside its memory: there each has its sequence when the mutation that
-	// it tells of commits, and nothing has to relay it. It takes the place of a Sink. What
-	// an earlier configuration left in the outbox is relayed into the log.
-	RunLog bool
+	// KeepEvents, in place of a Sink, keeps the events of each run in the store, as the log
+	// that [Bank.Log] reads: for that long after the run's newest one. It should be longer
+	// than a run may be suspended, since a run that goes on after that begins at sequence 0
+	// again. An event has its sequence when the mutation that it tells of commits, and
+	// nothing has to relay it. Kept events outlive Forget (RFC 0080 §A), and go with the
+	// tenant. It needs a store that is a driver.EventKeeper. Events that wait for an earlier
+	// bank's Sink wait on: relay them by a bank with that Sink first.
+	KeepEvents time.Duration
 	// WriteEvents announces every write by a memory.written event (RFC 0057). It
-	// needs a Sink or the RunLog, and a Transactor.
+	// needs a Sink or KeepEvents, and a Transactor.
 	WriteEvents bool
 	// MaxUndelivered is how many events of one tenant may wait for the sink. While that many
 	// wait, writes of this tenant that would add an event fail with [ErrBacklog], and other
@@ -97,8 +100,7 @@ type Bank struct {
 	store     driver.Adapter
 	tx        driver.Transactor
 	versions  driver.Versioned
-	searcher  driver.Searcher
-	scanner   driver.Scanner
+	kept      driver.EventKeeper
 	scheduler driver.Scheduler
 	tenants   driver.Tenants
 	changes   driver.Changes
@@ -126,6 +128,7 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 	}{
 		{"MaxEntryBytes", int64(cfg.MaxEntryBytes)}, {"Horizon", int64(cfg.Horizon)},
 		{"MaxUndelivered", int64(cfg.MaxUndelivered)}, {"LedgerRetention", int64(cfg.LedgerRetention)},
+		{"KeepEvents", int64(cfg.KeepEvents)},
 	} {
 		if limit.value < 0 {
 			return nil, fail(ErrValidation, "Config."+limit.name+" is below zero: 0 means the default")
@@ -153,8 +156,7 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 	b.clock.last.Store(math.MinInt64)
 	b.tx, _ = driver.As[driver.Transactor](a)
 	b.versions, _ = driver.As[driver.Versioned](a)
-	b.searcher, _ = driver.As[driver.Searcher](a)
-	b.scanner, _ = driver.As[driver.Scanner](a)
+	b.kept, _ = driver.As[driver.EventKeeper](a)
 	b.scheduler, _ = driver.As[driver.Scheduler](a)
 	b.tenants, _ = driver.As[driver.Tenants](a)
 	b.changes, _ = driver.As[driver.Changes](a)
@@ -164,18 +166,14 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 	if b.tx == nil && (b.versions != nil || b.scheduler != nil || b.tenants != nil) {
 		return nil, fail(ErrValidation, "the store offers driver.Versioned, Scheduler or Tenants and is no driver.Transactor, which these need")
 	}
-	if cfg.RunLog {
-		log, ok := driver.As[events.RunLog](a)
-		switch {
-		case cfg.Sink != nil:
-			return nil, fail(ErrValidation, "Config.RunLog takes the place of Config.Sink: set one of them")
-		case !ok || b.tx == nil:
-			return nil, fail(ErrNotProvided, "Config.RunLog needs a store that is an events.RunLog and a driver.Transactor: set Config.Sink instead")
-		}
-		b.cfg.Sink = log
+	if cfg.KeepEvents > 0 && cfg.Sink != nil {
+		return nil, fail(ErrValidation, "Config.KeepEvents takes the place of Config.Sink: set one of them")
 	}
-	if cfg.WriteEvents && b.cfg.Sink == nil {
-		return nil, fail(ErrValidation, "Config.WriteEvents needs Config.Sink or Config.RunLog, which takes the events")
+	if cfg.KeepEvents > 0 && b.kept == nil {
+		return nil, fail(ErrNotProvided, "Config.KeepEvents needs a store that is a driver.EventKeeper: set Config.Sink instead")
+	}
+	if cfg.WriteEvents && !b.takesEvents() {
+		return nil, fail(ErrValidation, "Config.WriteEvents needs Config.Sink or Config.KeepEvents, which takes the events")
 	}
 	if cfg.WriteEvents && b.tx == nil {
 		return nil, fail(ErrNotProvided, "Config.WriteEvents needs a store that is a driver.Transactor")
@@ -212,7 +210,7 @@ type Offers struct {
 	Schedules     bool   // Due tells what is due
 	Views         bool   // runs, tokens and AsOf
 	WriteEvents   bool   // memory.written is emitted
-	Semantic      bool   // Recall, or a store's own Search, ranks by meaning
+	Semantic      bool   // Recall ranks by meaning
 	Relevance     bool   // lists can be ranked by relevance
 	TokenCounter  string // the name of the units of ListOptions.TokenBudget; empty if there is none
 	MaxEntryBytes int
@@ -228,12 +226,24 @@ func (b *Bank) Offers() Offers {
 		Schedules:     b.scheduler != nil,
 		Views:         b.versions != nil,
 		WriteEvents:   b.cfg.WriteEvents && !b.traits.ReadOnly,
-		Semantic:      b.model != "" || b.searcher != nil && b.traits.Semantic,
+		Semantic:      b.model != "",
 		Relevance:     b.model != "",
 		TokenCounter:  b.counter,
 		MaxEntryBytes: b.cfg.MaxEntryBytes,
 		Horizon:       b.cfg.Horizon,
 	}
+}
+
+// takesEvents reports whether there is a place for events.
+func (b *Bank) takesEvents() bool { return b.cfg.Sink != nil || b.cfg.KeepEvents > 0 }
+
+// Log reads the events that the bank keeps, run by run; it is nil without Config.KeepEvents.
+// Serve a client from it by [events.Follow].
+func (b *Bank) Log() events.Reader {
+	if b.cfg.KeepEvents == 0 {
+		return nil
+	}
+	return b.kept
 }
 
 // Now returns the bank's time: whole milliseconds, UTC, never before an earlier

@@ -19,7 +19,7 @@
 //   - [Draft].Subjects and [Bank.Forget], once it holds what a person may want erased
 //   - [Bank.Background] and [Job], to import, and for the engines
 //   - [Bank.Recall], to ask questions
-//   - Config.WriteEvents with a Sink or the RunLog, to tell the host's log of writes
+//   - Config.WriteEvents with a Sink or KeepEvents, to tell the host's log of writes
 //   - [Token] and [Replay], once runs are suspended or replayed
 //
 // [View] and [Ranker] are for those who write a ranker, [Rewrite] and [Document] for those who
@@ -68,9 +68,9 @@
 //     finds through the view at hand.
 //   - S5: a token budget holds exactly in the bank's counter; an entry is left out, never cut.
 //   - E3: a write and its events commit together; [Bank.Relay] delivers them at
-//     least once, each under one id. With Config.RunLog they are in the run's log of
-//     the same store, under their sequences, as soon as the write is committed. What is
-//     logged stays when what it tells of is forgotten (RFC 0080 §A).
+//     least once, each under one id. With Config.KeepEvents they are in the log of their run,
+//     under their sequences, as soon as the write is committed, and stay there when what they
+//     tell of is forgotten (RFC 0080 §A).
 //
 // # Errors
 //

@@ -193,7 +193,7 @@ func (j *Job) Live(ctx context.Context, ref string, ids []string) (live []Entry,
 }
 
 // Scan yields all live entries of a ref, newest first, and stops after an error. If the
-// store is a Scanner or Versioned, it yields the ref as it was when the loop began: what
+// store is Versioned, it yields the ref as it was when the loop began: what
 // is written or retired during the loop does not change it. The loop may use the job.
 func (j *Job) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
@@ -224,18 +224,13 @@ func (j *Job) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
 // entries walks over a scope as it is now, as far as the store can.
 func (j *Job) entries(ctx context.Context, s Scope) (iter.Seq2[Entry, error], error) {
 	q := driver.Query{At: j.bank.Now()}
-	if j.bank.scanner != nil {
-		return j.bank.scanner.Scan(ctx, s, q), nil
-	}
-	list := j.bank.store.List
 	if j.bank.versions != nil {
-		v, err := j.bank.versions.Version(ctx, j.tenant)
-		if err != nil {
+		var err error
+		if q.Version, err = j.bank.versions.Version(ctx, j.tenant); err != nil {
 			return nil, err
 		}
-		list = newView(j.bank.versions, v).list
 	}
-	return pages(ctx, s, q, list), nil
+	return pages(ctx, s, q, j.bank.store.List), nil
 }
 
 // History yields the records of a ref, in every state and in no particular

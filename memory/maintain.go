@@ -31,8 +31,11 @@ type keeper struct {
 // many rounds.
 const roundTenants = 100
 
+// roundRuns bounds the runs whose kept events a round removes.
+const roundRuns = 1000
+
 // Maintain does one bounded round of what memory needs from time to time: it relays
-// events, purges what no view within the horizon can show, of the next hundred tenants in
+// events, removes kept ones after Config.KeepEvents, purges what no view within the horizon can show, of the next hundred tenants in
 // their order, and removes erasures from the ledger after their retention. What has ended goes
 // a horizon later and little more; of a tenant that nothing is written to, what has expired goes
 // up to a quarter of the horizon after that. Trouble with one tenant or one run holds up no
@@ -47,6 +50,10 @@ func (b *Bank) Maintain(ctx context.Context) (done Maintained, err error) {
 	var failed []error
 	if done.Relayed, err = b.Relay(ctx); err != nil {
 		failed = append(failed, err)
+	}
+	if b.cfg.KeepEvents > 0 && !b.traits.ReadOnly {
+		_, err := b.kept.PurgeEvents(ctx, b.Now().Add(-b.cfg.KeepEvents), roundRuns)
+		failed = append(failed, shape(err))
 	}
 	if b.scheduler != nil && !b.traits.ReadOnly {
 		n, err := b.trimLedger(ctx)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/internal/hostcall"
-	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/telemetry"
 )
 
@@ -45,7 +44,7 @@ func (b *Bank) Relay(ctx context.Context) (done Relayed, err error) {
 		return done, nil
 	}
 	r := relay{bank: b, stuck: map[runName]bool{}, done: &done}
-	err = r.deliverAll(ctx, driver.OutboxQuery{})
+	err = r.deliverAll(ctx, "", "")
 	waiting, failed := b.tx.Waiting(ctx, "", b.cfg.MaxUndelivered+1)
 	if failed == nil {
 		done.Waiting = waiting
@@ -79,7 +78,7 @@ func (b *Bank) flush(ctx context.Context, tenant, runID string) (err error) {
 	defer span.Done(&err)
 	r := relay{bank: b, stuck: map[runName]bool{}, done: new(Relayed)}
 	defer r.done.count(&span)
-	err = r.deliverAll(ctx, driver.OutboxQuery{Tenant: tenant, RunID: runID})
+	err = r.deliverAll(ctx, tenant, runID)
 	if r.refused != nil {
 		return r.refused
 	}
@@ -94,10 +93,10 @@ type relay struct {
 	done    *Relayed
 }
 
-// deliverAll delivers what a query yields, batch by batch.
-func (r *relay) deliverAll(ctx context.Context, q driver.OutboxQuery) error {
+// deliverAll delivers what waits of a run, or of all, batch by batch.
+func (r *relay) deliverAll(ctx context.Context, tenant, runID string) error {
 	batch := make([]events.Record, 0, relayBatch)
-	for rec, err := range r.bank.tx.Undelivered(ctx, q) {
+	for rec, err := range r.bank.tx.Undelivered(ctx, tenant, runID) {
 		if err != nil {
 			return both(r.deliver(ctx, batch), shape(err))
 		}

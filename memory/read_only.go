@@ -39,16 +39,12 @@ func (r readOnly) As(target any) (ok bool) {
 		var tenants driver.Tenants
 		tenants, ok = driver.As[driver.Tenants](r.store)
 		*t = readOnlyTenants{tenants}
-	case *events.RunLog:
-		var log events.RunLog
-		log, ok = driver.As[events.RunLog](r.store)
-		*t = readOnlyLog{log}
+	case *driver.EventKeeper:
+		var kept driver.EventKeeper
+		kept, ok = driver.As[driver.EventKeeper](r.store)
+		*t = readOnlyEvents{readOnlyTx{r, kept}, kept}
 	case *driver.Describer:
 		*t, ok = r, true
-	case *driver.Searcher:
-		*t, ok = driver.As[driver.Searcher](r.store)
-	case *driver.Scanner:
-		*t, ok = driver.As[driver.Scanner](r.store)
 	case *driver.Scheduler:
 		*t, ok = driver.As[driver.Scheduler](r.store)
 	case *driver.Changes:
@@ -101,7 +97,7 @@ func (r readOnlyTx) Waiting(ctx context.Context, tenant string, limit int) (int,
 }
 
 // Undelivered would claim what it yields.
-func (readOnlyTx) Undelivered(context.Context, driver.OutboxQuery) iter.Seq2[events.Record, error] {
+func (readOnlyTx) Undelivered(context.Context, string, string) iter.Seq2[events.Record, error] {
 	return func(yield func(events.Record, error) bool) { yield(events.Record{}, errReadOnly) }
 }
 
@@ -118,14 +114,6 @@ type readOnlyVersioned struct {
 
 func (r readOnlyVersioned) Version(ctx context.Context, tenant string) (driver.Version, error) {
 	return r.versions.Version(ctx, tenant)
-}
-
-func (r readOnlyVersioned) ListAt(ctx context.Context, s Scope, v driver.Version, q driver.Query) ([]Entry, error) {
-	return r.versions.ListAt(ctx, s, v, q)
-}
-
-func (r readOnlyVersioned) GetAt(ctx context.Context, s Scope, v driver.Version, ids []string, at time.Time) ([]Entry, error) {
-	return r.versions.GetAt(ctx, s, v, ids, at)
 }
 
 func (r readOnlyVersioned) Intact(ctx context.Context, s Scope, v driver.Version) (bool, error) {
@@ -146,10 +134,11 @@ func (readOnlyTenants) DropTenant(context.Context, string, int) (bool, error) {
 	return false, errReadOnly
 }
 
-type readOnlyLog struct{ log events.RunLog }
-
-func (r readOnlyLog) Read(ctx context.Context, tenant, runID string, from int64, limit int) ([]events.RunEvent, error) {
-	return r.log.Read(ctx, tenant, runID, from, limit)
+type readOnlyEvents struct {
+	readOnlyTx
+	events.Reader
 }
 
-func (readOnlyLog) Emit(context.Context, ...events.Record) error { return errReadOnly }
+func (readOnlyEvents) PurgeEvents(context.Context, time.Time, int) (bool, error) {
+	return false, errReadOnly
+}

@@ -125,7 +125,10 @@ func readList(ctx context.Context, b *Bank, tenant, ref string, o ListOptions, f
 	if !ok || err != nil {
 		return []Entry{}, err
 	}
-	q := driver.Query{After: o.After, Limit: limit, Tag: o.Tag, At: from.at}
+	q := driver.Query{After: o.After, Limit: limit, At: from.at}
+	if o.Tag != "" {
+		q.Tags = []string{o.Tag}
+	}
 	var entries []Entry
 	switch {
 	case o.Rank == rankRelevance:

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -144,10 +143,15 @@ func (b *Bank) newest(ctx context.Context, tenant string) (*view, error) {
 
 // readRanked is the one way by which a ranked answer reaches a host, from every source.
 func (b *Bank) readRanked(ctx context.Context, tenant, ref string, q Search, from source) ([]Hit, error) {
-	filter, err := b.filter(q, from.at)
+	limit, err := boundLimit(q.Limit)
+	if err == nil {
+		err = q.check()
+	}
 	if err != nil {
 		return nil, err
 	}
+	filter := q.filter(from.at)
+	filter.Limit = limit
 	switch {
 	case b.cfg.Ranker == nil:
 		return nil, fail(ErrNotProvided, "Recall needs Config.Ranker, such as recall.New, which this bank has not")
@@ -173,7 +177,7 @@ func (b *Bank) relevant(ctx context.Context, s Scope, o ListOptions, limit int, 
 	if o.Tag != "" {
 		q.Tags = []string{o.Tag}
 	}
-	filter := driver.Search{Tags: q.Tags, At: from.at, Limit: limit}
+	filter := driver.Query{Tags: q.Tags, At: from.at, Limit: limit}
 	if o.TokenBudget > 0 {
 		filter.Limit = 2 * MaxListLimit // some may be passed over
 	}
@@ -197,7 +201,7 @@ func (b *Bank) relevant(ctx context.Context, s Scope, o ListOptions, limit int, 
 }
 
 // rank asks the ranker, and returns what it found with the view in which to look it up.
-func (b *Bank) rank(ctx context.Context, s Scope, q Search, filter driver.Search, from source) (*View, []Hit, error) {
+func (b *Bank) rank(ctx context.Context, s Scope, q Search, filter driver.Query, from source) (*View, []Hit, error) {
 	seen, err := from.view(ctx, s.Tenant)
 	if err != nil {
 		return nil, nil, err
@@ -231,7 +235,7 @@ func rankerFailed(ctx context.Context, part string, err error) error {
 }
 
 // answer reads what a ranker has found, and leaves out what it should not have.
-func (v *View) answer(ctx context.Context, ranked []Hit, filter driver.Search) ([]Hit, error) {
+func (v *View) answer(ctx context.Context, ranked []Hit, filter driver.Query) ([]Hit, error) {
 	ids := make([]string, len(ranked))
 	for i := range ranked {
 		ids[i] = ranked[i].Entry.ID
@@ -244,7 +248,6 @@ func (v *View) answer(ctx context.Context, ranked []Hit, filter driver.Search) (
 	for _, e := range entries {
 		byID[e.ID] = e
 	}
-	filter.Text = "" // the ranker has judged it
 	hits := make([]Hit, 0, len(ranked))
 	for _, h := range ranked {
 		e, ok := byID[h.Entry.ID]
@@ -333,38 +336,29 @@ func (v *View) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 // Get returns those of the entries that the view shows, in no particular order.
 func (v *View) Get(ctx context.Context, ids []string) ([]Entry, error) {
 	var found []Entry
-	if v.view == nil {
-		for _, id := range ids {
-			e, err := v.bank.store.Get(ctx, v.scope, id, v.at)
-			if errors.Is(err, ErrNotFound) {
-				continue
-			}
+	q := driver.Query{At: v.at}
+	if v.view != nil {
+		own, others := v.view.split(v.scope.Ref, ids)
+		for part := range slices.Chunk(own, lookupSize) {
+			recs, err := v.view.store.Lookup(ctx, v.scope, part)
 			if err != nil {
 				return nil, shape(err)
 			}
-			found = append(found, ownCopy(e))
-		}
-		return found, nil
-	}
-	own, base := v.view.split(v.scope.Ref, ids)
-	for part := range slices.Chunk(own, lookupSize) {
-		recs, err := v.view.store.Lookup(ctx, v.scope, part)
-		if err != nil {
-			return nil, shape(err)
-		}
-		for _, rec := range recs {
-			if !rec.Erased && rec.Entry.LiveAt(v.at) {
-				found = append(found, ownCopy(rec.Entry))
+			for _, rec := range recs {
+				if !rec.Erased && rec.Entry.LiveAt(v.at) {
+					found = append(found, ownCopy(rec.Entry))
+				}
 			}
 		}
-	}
-	if len(own) > 0 { // while the base can be read, no purge has taken an own write
-		if _, err := v.view.store.Intact(ctx, v.scope, v.view.base); err != nil {
-			return nil, shape(err)
+		if len(own) > 0 { // while the base can be read, no purge has taken an own write
+			if _, err := v.view.store.Intact(ctx, v.scope, v.view.base); err != nil {
+				return nil, shape(err)
+			}
 		}
+		ids, q.Version = others, v.view.base
 	}
-	for part := range slices.Chunk(base, lookupSize) {
-		entries, err := v.view.store.GetAt(ctx, v.scope, v.view.base, part, v.at)
+	for q.IDs = range slices.Chunk(ids, lookupSize) {
+		entries, err := v.bank.store.List(ctx, v.scope, q)
 		if err != nil {
 			return nil, shape(err)
 		}

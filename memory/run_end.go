@@ -90,9 +90,7 @@ func (r *Run) Join(ctx context.Context, child Token) error {
 
 // Flush delivers the events of the run that wait, and returns when the sink has taken them,
 // so that they precede what the host appends to the run's log afterwards. If the
-// sink refuses, Flush fails and the events wait on. With the store's RunLog an event is in
-// the log as soon as its mutation is committed, and Flush finds nothing that waits, but for
-// what an earlier configuration has left.
+// sink refuses, Flush fails and the events wait on. Events that are kept do not wait.
 func (r *Run) Flush(ctx context.Context) error {
 	if err := r.enter(); err != nil {
 		return err

@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Emit puts events of the host into the run's log, in one batch behind everything that the
 // run has announced so far: run.started, node.completed and the like as
-// [events.HostPayload], or payloads of package events. It returns when the sink or the
-// store's run log has them. The strings of a host's payload are redacted; an event in which
+// [events.HostPayload], or payloads of package events. It returns when the sink has them, or
+// they are kept. The strings of a host's payload are redacted; an event in which
 // the redactor finds a secret elsewhere, in a name or a number of its JSON, say, is refused.
 //
 // Of each record the Payload counts, the NodeID, CausationID, EngineVersion and
@@ -21,7 +22,7 @@ import (
 // what a replay emits.
 //
 // Errors: [ErrValidation], [ErrSecretLeakage], [ErrEnded], [ErrNotProvided] if the bank has
-// neither a Sink nor a RunLog. After [ErrInternal] the events may be in the log.
+// neither a Sink nor KeepEvents. After [ErrInternal] the events may be in the log.
 func (r *Run) Emit(ctx context.Context, recs ...events.Record) (err error) {
 	ctx, span := r.bank.Begin(ctx, telemetry.Emit)
 	defer span.Done(&err)
@@ -41,8 +42,8 @@ func (r *Run) Emit(ctx context.Context, recs ...events.Record) (err error) {
 
 // hostEvents are the events of a host as they go into the log.
 func (w writer) hostEvents(ctx context.Context, recs []events.Record) ([]events.Record, error) {
-	if len(recs) > 0 && w.bank.cfg.Sink == nil {
-		return nil, fail(ErrNotProvided, "an event of the host needs Config.Sink or Config.RunLog, which this bank has not")
+	if len(recs) > 0 && !w.bank.takesEvents() {
+		return nil, fail(ErrNotProvided, "an event of the host needs Config.Sink or Config.KeepEvents, which this bank has not")
 	}
 	if err := w.bank.checkClock(); len(recs) > 0 && err != nil {
 		return nil, err
@@ -80,8 +81,9 @@ func (b *Bank) emit(ctx context.Context, w writer, recs []events.Record) error {
 	if len(recs) == 0 {
 		return nil
 	}
-	if b.cfg.RunLog {
-		return shape(b.cfg.Sink.Emit(ctx, recs...))
+	if b.cfg.KeepEvents > 0 {
+		_, err := b.commit(ctx, w.tenant, driver.Mutation{At: b.Now(), Events: recs})
+		return err
 	}
 	if err := b.flush(ctx, w.tenant, w.runID); err != nil {
 		return err

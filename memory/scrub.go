@@ -59,15 +59,18 @@ func (b *Bank) Scrub(ctx context.Context, tenant string, r Redactor) (done Forgo
 	return done, err
 }
 
-// scrubEvents takes events out of the outbox in which the redactor finds a secret, and
-// returns how many.
+// scrubEvents removes events that wait in which the redactor finds a secret, and returns how
+// many.
 func (w writer) scrubEvents(ctx context.Context) (dropped int, err error) {
 	if w.bank.tx == nil || w.bank.traits.ReadOnly {
 		return 0, nil
 	}
-	for rec, err := range w.bank.tx.Undelivered(ctx, driver.OutboxQuery{Tenant: w.tenant}) {
+	for rec, err := range w.bank.tx.Undelivered(ctx, "", "") {
 		if err != nil {
 			return dropped, shape(err)
+		}
+		if rec.Tenant != w.tenant {
+			continue
 		}
 		text, err := json.Marshal(rec.Payload)
 		if err != nil {

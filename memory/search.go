@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -11,8 +12,7 @@ import (
 
 // Search is a filter over the entries of a ref.
 type Search struct {
-	// Text must occur in the content, compared without regard to case; a semantic store
-	// ranks by it instead. Empty keeps all.
+	// Text must occur in the content, compared without regard to case. Empty keeps all.
 	Text string
 	// Tags must all be carried.
 	Tags []string
@@ -27,25 +27,17 @@ type Search struct {
 	Rank string
 }
 
-// Search filters the tenant's live memory in a ref by text, tags and time. Where the
-// store is a driver.Searcher its index is used, and a semantic one ranks; otherwise the
-// bank filters, which reads the whole ref. A ref that is foreign, malformed or
+// Search filters the tenant's live memory in a ref by text, tags and time, newest first. A
+// search by text reads the ref until it has enough. A ref that is foreign, malformed or
 // unresolvable holds nothing. The result is never nil without an error.
 func (b *Bank) Search(ctx context.Context, tenant, ref string, q Search) (found []Entry, err error) {
 	ctx, span := b.Begin(ctx, telemetry.Search)
 	defer span.Done(&err)
 	defer func() { span.Add(telemetry.Records.Of(len(found))) }()
-	return b.readFiltered(ctx, tenant, ref, q, func(ctx context.Context, s Scope, q driver.Search) ([]Entry, error) {
-		if b.searcher == nil {
-			return filterPages(ctx, s, q, b.store.List)
-		}
-		found, err := b.searcher.Search(ctx, s, q)
-		return slices.DeleteFunc(slices.Clone(found), func(e Entry) bool { return !e.LiveAt(q.At) }), err
-	})
+	return b.readFiltered(ctx, tenant, ref, q, b.store.List)
 }
 
-// Search filters what the run sees in a ref by text, tags and time, newest first. It
-// reads the whole ref: no index knows the past.
+// Search filters what the run sees in a ref by text, tags and time, as [Bank.Search] does.
 func (r *Run) Search(ctx context.Context, ref string, q Search) (found []Entry, err error) {
 	ctx, span := r.bank.Begin(ctx, telemetry.Search)
 	defer span.Done(&err)
@@ -57,14 +49,15 @@ func (r *Run) Search(ctx context.Context, ref string, q Search) (found []Entry, 
 	if r.replay != nil {
 		return nil, fail(ErrNotProvided, "a replay has no searches: they are not recorded")
 	}
-	return r.bank.readFiltered(ctx, r.tenant, ref, q, func(ctx context.Context, s Scope, q driver.Search) ([]Entry, error) {
-		return filterPages(ctx, s, q, r.list)
-	})
+	return r.bank.readFiltered(ctx, r.tenant, ref, q, r.list)
 }
 
 // readFiltered is the one way by which the answer of a search reaches a host.
-func (b *Bank) readFiltered(ctx context.Context, tenant, ref string, q Search, find func(context.Context, Scope, driver.Search) ([]Entry, error)) ([]Entry, error) {
-	filter, err := b.filter(q, b.Now())
+func (b *Bank) readFiltered(ctx context.Context, tenant, ref string, q Search, list listFunc) ([]Entry, error) {
+	limit, err := boundLimit(q.Limit)
+	if err == nil {
+		err = q.check()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -72,43 +65,34 @@ func (b *Bank) readFiltered(ctx context.Context, tenant, ref string, q Search, f
 	if !ok || err != nil {
 		return []Entry{}, err
 	}
-	found, err := find(ctx, s, filter)
-	if err != nil {
-		return nil, shape(err)
-	}
-	return handOut(found), nil
-}
-
-// filter is what a host searches for, as a store is asked for it.
-func (b *Bank) filter(q Search, at time.Time) (driver.Search, error) {
-	limit, err := boundLimit(q.Limit)
-	if err != nil {
-		return driver.Search{}, err
-	}
-	if !validText(q.Text) {
-		return driver.Search{}, fail(ErrValidation, "Search.Text is not UTF-8 or has U+0000")
-	}
-	for _, t := range q.Tags {
-		if !validTag(t) {
-			return driver.Search{}, fail(ErrValidation, "a tag of Search.Tags is longer than 256 characters, not UTF-8 or has U+0000")
-		}
-	}
-	return driver.Search{Text: q.Text, Tags: q.Tags, Since: millisUp(q.Since), Until: millisUp(q.Until), Limit: limit, At: at}, nil
-}
-
-// filterPages searches a ref by reading all of it, page by page.
-func filterPages(ctx context.Context, s Scope, q driver.Search, list listFunc) ([]Entry, error) {
-	var found []Entry
-	for e, err := range pages(ctx, s, driver.Query{At: q.At}, list) {
+	text := strings.ToLower(q.Text)
+	found := []Entry{}
+	for e, err := range pages(ctx, s, q.filter(b.Now()), list) {
 		if err != nil {
-			return nil, err
+			return nil, shape(err)
 		}
-		if !q.Matches(&e) {
+		if !strings.Contains(strings.ToLower(e.Content), text) {
 			continue
 		}
-		if found = append(found, e); len(found) == q.Limit {
+		if found = append(found, ownCopy(e)); len(found) == limit {
 			break
 		}
 	}
 	return found, nil
+}
+
+// check refuses a question that no entry could answer.
+func (q *Search) check() error {
+	if !validText(q.Text) {
+		return fail(ErrValidation, "Search.Text is not UTF-8 or has U+0000")
+	}
+	if !slices.ContainsFunc(q.Tags, func(t string) bool { return !validTag(t) }) {
+		return nil
+	}
+	return fail(ErrValidation, "a tag of Search.Tags is longer than 256 characters, not UTF-8 or has U+0000")
+}
+
+// filter is the question as a store is asked it, without its text.
+func (q *Search) filter(at time.Time) driver.Query {
+	return driver.Query{At: at, Tags: q.Tags, Since: millisUp(q.Since), Until: millisUp(q.Until)}
 }

@@ -125,7 +125,7 @@ func (v *view) get(ctx context.Context, s Scope, id string, at time.Time) (Entry
 		}
 		return recs[0].Entry, nil
 	}
-	found, err := v.store.GetAt(ctx, s, v.base, []string{id}, at)
+	found, err := v.store.List(ctx, s, driver.Query{At: at, Version: v.base, IDs: []string{id}})
 	if err != nil {
 		return Entry{}, err
 	}
@@ -142,7 +142,8 @@ func (v *view) list(ctx context.Context, s Scope, q driver.Query) ([]Entry, erro
 	if err != nil {
 		return nil, err
 	}
-	base, err := v.store.ListAt(ctx, s, v.base, q)
+	q.Version = v.base
+	base, err := v.store.List(ctx, s, q)
 	if err != nil || len(own) == 0 {
 		return base, err
 	}
@@ -180,9 +181,8 @@ func (v *view) ownEntries(ctx context.Context, s Scope, q driver.Query) ([]Entry
 			return nil, err
 		}
 		for _, rec := range recs {
-			e := rec.Entry
-			if !rec.Erased && e.LiveAt(q.At) && (q.Tag == "" || slices.Contains(e.Tags, q.Tag)) {
-				found = append(found, e)
+			if !rec.Erased && q.Matches(&rec.Entry) {
+				found = append(found, rec.Entry)
 			}
 		}
 	}

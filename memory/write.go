@@ -112,12 +112,12 @@ func (b *Bank) apply(ctx context.Context, tenant string, m driver.Mutation) (dri
 
 // commit commits a mutation, unless its events would pile up.
 func (b *Bank) commit(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
-	m.Log = b.cfg.RunLog
+	m.Keep = b.cfg.KeepEvents > 0 && len(m.Events) > 0
 	for i := range m.Documents {
 		m.Documents[i].Due = millisUp(m.Documents[i].Due)
 	}
 	if len(m.Events) > 0 {
-		if !m.Log {
+		if !m.Keep {
 			if err := b.checkBacklog(ctx, tenant); err != nil {
 				return driver.Applied{}, err
 			}
@@ -132,7 +132,7 @@ func (b *Bank) commit(ctx context.Context, tenant string, m driver.Mutation) (dr
 	if err != nil {
 		return driver.Applied{}, shape(err)
 	}
-	if !m.Log {
+	if !m.Keep {
 		b.backlog.add(tenant, len(m.Events))
 	}
 	return made, nil
