@@ -4,18 +4,19 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
-// A host without a run log of its own keeps it beside memory. What it says in its events is
+// A host without a log of its own has the bank keep the events of its runs. What it says in its events is
 // redacted, and nothing has to be relayed.
 func ExampleRun_Emit() {
 	ctx := context.Background()
 	store := inmem.New() // or that of memory/sqlite or memory/postgres
-	bank, err := memory.New(store, memory.Config{RunLog: true, WriteEvents: true})
+	bank, err := memory.New(store, memory.Config{KeepEvents: 30 * 24 * time.Hour, WriteEvents: true})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func ExampleRun_Emit() {
 		log.Fatal(err)
 	}
 
-	page, err := store.Read(ctx, "acme", "run-1", 0, 0)
+	page, err := bank.Log().Read(ctx, "acme", "run-1", 0, 0)
 	for _, ev := range page {
 		if p, own := ev.Payload.(events.HostPayload); own {
 			fmt.Println(ev.Sequence, p.Type, string(p.JSON))

@@ -53,21 +53,21 @@ var instants = map[string]string{
 	"events.Record.Time": "whole", // and down by Run.Emit and in JSON
 
 	// What a bank gives to a store, and a store to a bank.
-	"memory/driver.Adapter.Get":      "whole",
-	"memory/driver.Adapter.Delete":   "whole",
-	"memory/driver.Cursor.CreatedAt": "whole",
-	"memory/driver.Document.Due":     "up",
-	"memory/driver.Entry.CreatedAt":  "whole",
-	"memory/driver.Entry.ExpiresAt":  "whole",
-	"memory/driver.Entry.LiveAt":     "whole",
-	"memory/driver.Mutation.At":      "whole",
-	"memory/driver.Query.At":         "whole",
-	"memory/driver.Scheduler.Due":    "whole",
-	"memory/driver.Search.At":        "whole",
-	"memory/driver.Search.Since":     "whole",
-	"memory/driver.Search.Until":     "whole",
-	"memory/driver.Versioned.GetAt":  "whole",
-	"memory/driver.Versioned.Purge":  "whole",
+	"memory/driver.Adapter.Get":             "whole",
+	"memory/driver.Adapter.Delete":          "whole",
+	"memory/driver.Cursor.CreatedAt":        "whole",
+	"memory/driver.Document.Due":            "up",
+	"memory/driver.Entry.CreatedAt":         "whole",
+	"memory/driver.Entry.ExpiresAt":         "whole",
+	"memory/driver.Entry.LiveAt":            "whole",
+	"memory/driver.EventKeeper.PurgeEvents": "whole",
+	"memory/driver.Mutation.At":             "whole",
+	"memory/driver.Purgeable":               "whole",
+	"memory/driver.Query.At":                "whole",
+	"memory/driver.Scheduler.Due":           "whole",
+	"memory/driver.Query.Since":             "whole",
+	"memory/driver.Query.Until":             "whole",
+	"memory/driver.Versioned.Purge":         "whole",
 }
 
 // An instant that is new in the API is in the table above, and has a rule.
@@ -149,7 +149,7 @@ func TestInstantsAreRoundedOneWay(t *testing.T) {
 	for _, f := range finer {
 		clock := epoch
 		store := inmem.New()
-		bank, err := memory.New(store, memory.Config{RunLog: true, Now: func() time.Time { return clock.Add(f).In(zone) }})
+		bank, err := memory.New(store, memory.Config{KeepEvents: time.Hour, Now: func() time.Time { return clock.Add(f).In(zone) }})
 		require.NoError(t, err)
 		require.Equal(t, epoch, bank.Now(), "the clock is rounded down")
 		job, err := bank.Background(memory.JobConfig{ID: "pass", Tenant: "acme", Redactor: newVault()})
@@ -191,7 +191,7 @@ func TestInstantsAreRoundedOneWay(t *testing.T) {
 		require.NoError(t, err)
 		rec := own("e", "run.started", `{}`)
 		rec.Time = epoch.Add(f).In(zone)
-		require.ErrorIs(t, events.Emit(ctx, store, events.Record{ID: "e", Tenant: "acme", RunID: "r", Time: rec.Time, Payload: rec.Payload}), events.ErrInvalid)
+		require.ErrorIs(t, events.Emit(ctx, new(events.Log), events.Record{ID: "e", Tenant: "acme", RunID: "r", Time: rec.Time, Payload: rec.Payload}), events.ErrInvalid)
 		require.NoError(t, run.Emit(ctx, rec))
 		page, err := store.Read(ctx, "acme", "r", 0, 0)
 		require.NoError(t, err)

@@ -220,20 +220,6 @@ func (s *spy) Delete(ctx context.Context, sc memory.Scope, id string, at time.Ti
 	return s.Versioned.Delete(ctx, sc, id, at)
 }
 
-func (s *spy) ListAt(ctx context.Context, sc memory.Scope, v driver.Version, q driver.Query) ([]memory.Entry, error) {
-	if err := s.called("ListAt"); err != nil {
-		return nil, err
-	}
-	return s.Versioned.ListAt(ctx, sc, v, q)
-}
-
-func (s *spy) GetAt(ctx context.Context, sc memory.Scope, v driver.Version, ids []string, at time.Time) ([]memory.Entry, error) {
-	if err := s.called("GetAt"); err != nil {
-		return nil, err
-	}
-	return s.Versioned.GetAt(ctx, sc, v, ids, at)
-}
-
 func (s *spy) Lookup(ctx context.Context, sc memory.Scope, ids []string) ([]memory.Record, error) {
 	if err := s.called("Lookup"); err != nil {
 		return nil, err
@@ -262,11 +248,11 @@ func (s *spy) Version(ctx context.Context, tenant string) (driver.Version, error
 	return s.Versioned.Version(ctx, tenant)
 }
 
-func (s *spy) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
+func (s *spy) Undelivered(ctx context.Context, tenant, runID string) iter.Seq2[events.Record, error] {
 	if err := s.called("Undelivered"); err != nil {
 		return func(yield func(events.Record, error) bool) { yield(events.Record{}, err) }
 	}
-	return s.Versioned.Undelivered(ctx, q)
+	return s.Versioned.Undelivered(ctx, tenant, runID)
 }
 
 func (s *spy) Delivered(ctx context.Context, recs []events.Record) error {

@@ -52,7 +52,7 @@ func (b *Bank) Maintain(ctx context.Context) (done Maintained, err error) {
 		failed = append(failed, err)
 	}
 	if b.cfg.KeepEvents > 0 && !b.traits.ReadOnly {
-		_, err := b.kept.PurgeEvents(ctx, b.Now().Add(-b.cfg.KeepEvents), roundRuns)
+		_, err := b.kept.PurgeEvents(ctx, millis(b.Now().Add(-b.cfg.KeepEvents)), roundRuns)
 		failed = append(failed, shape(err))
 	}
 	if b.scheduler != nil && !b.traits.ReadOnly {

@@ -70,17 +70,17 @@ func TestM2_MistakesWithAConfigAreNamed(t *testing.T) {
 		"a retention below zero": {with(inmem.New(), memory.Config{LedgerRetention: -1}), memory.ErrValidation,
 			"memory: invalid input: Config.LedgerRetention is below zero: 0 means the default"},
 		"write events to nobody": {with(inmem.New(), memory.Config{WriteEvents: true}), memory.ErrValidation,
-			"memory: invalid input: Config.WriteEvents needs Config.Sink or Config.RunLog, which takes the events"},
+			"memory: invalid input: Config.WriteEvents needs Config.Sink or Config.KeepEvents, which takes the events"},
 		"write events over a small store": {with(plainAdapter{inmem.New()}, memory.Config{WriteEvents: true, Sink: log}), memory.ErrNotProvided,
 			"memory: not provided: Config.WriteEvents needs a store that is a driver.Transactor"},
 		"limits over a small store": {with(plainAdapter{inmem.New()}, memory.Config{Limits: func(context.Context, string) (driver.Limits, error) {
 			return driver.Limits{}, nil
 		}}), memory.ErrNotProvided,
 			"memory: not provided: Config.Limits needs a store that is a driver.Transactor"},
-		"a log and a sink": {with(inmem.New(), memory.Config{RunLog: true, Sink: log}), memory.ErrValidation,
-			"memory: invalid input: Config.RunLog takes the place of Config.Sink: set one of them"},
-		"a log that the store has not": {with(plainAdapter{inmem.New()}, memory.Config{RunLog: true}), memory.ErrNotProvided,
-			"memory: not provided: Config.RunLog needs a store that is an events.RunLog and a driver.Transactor: set Config.Sink instead"},
+		"a log and a sink": {with(inmem.New(), memory.Config{KeepEvents: time.Hour, Sink: log}), memory.ErrValidation,
+			"memory: invalid input: Config.KeepEvents takes the place of Config.Sink: set one of them"},
+		"a log that the store has not": {with(plainAdapter{inmem.New()}, memory.Config{KeepEvents: time.Hour}), memory.ErrNotProvided,
+			"memory: not provided: Config.KeepEvents needs a store that is a driver.EventKeeper: set Config.Sink instead"},
 		"a step without the one below": {with(untransacted{inmem.New()}, memory.Config{}), memory.ErrValidation,
 			"memory: invalid input: the store offers driver.Versioned, Scheduler or Tenants and is no driver.Transactor, which these need"},
 	})
@@ -282,7 +282,7 @@ func TestM2_MissingPartsAreNamed(t *testing.T) {
 		"no sink": {func() error {
 			return silent.run("r", "acme").Emit(ctx, events.Record{Payload: events.MemoryWritten{MemoryRef: "m", MemoryID: "mem_x"}})
 		}, memory.ErrNotProvided,
-			"memory: not provided: an event of the host needs Config.Sink or Config.RunLog, which this bank has not"},
+			"memory: not provided: an event of the host needs Config.Sink or Config.KeepEvents, which this bank has not"},
 		"no payload": {func() error { return h.run("r", "acme").Emit(ctx, events.Record{}) }, memory.ErrValidation,
 			"memory: invalid input: an event has no payload: set Record.Payload"},
 		"another's event": {func() error {

@@ -21,7 +21,9 @@ func TestReadOnly(t *testing.T) {
 	require.NoError(t, err)
 	kept, err := full.Put(ctx, "m", memory.Draft{Content: "kept", Subjects: []string{"s"}, TTL: 1e9})
 	require.NoError(t, err)
-	require.NoError(t, store.Emit(ctx, events.Record{ID: "e", Tenant: "acme", RunID: "logged", Time: epoch, Payload: events.WorkspaceUpdated{Path: "p", Version: 1}}))
+	logged := events.Record{ID: "e", Tenant: "acme", RunID: "logged", Time: epoch, Payload: events.WorkspaceUpdated{Path: "p", Version: 1}}
+	_, err = store.Apply(ctx, "acme", driver.Mutation{At: epoch, Events: []events.Record{logged}, Keep: true})
+	require.NoError(t, err)
 	before, err := store.Version(ctx, "acme")
 	require.NoError(t, err)
 
@@ -60,7 +62,7 @@ func TestReadOnly(t *testing.T) {
 		exported++
 	}
 	require.Equal(t, 1, exported)
-	log, ok := driver.As[events.RunLog](lent)
+	log, ok := driver.As[driver.EventKeeper](lent)
 	require.True(t, ok)
 	page, err := log.Read(ctx, "acme", "logged", 0, 0)
 	require.NoError(t, err)
@@ -87,12 +89,12 @@ func TestReadOnly(t *testing.T) {
 		"purge":       func() error { _, err := bank.Purge(ctx, "acme"); return err },
 		"drop":        func() error { return bank.DropTenant(ctx, "acme") },
 		"the adapter": func() error { return lent.Put(ctx, memory.Scope{Tenant: "acme", Ref: "m"}, memory.Entry{ID: "x"}) },
-		"its log":     func() error { return log.Emit(ctx, page[0].Record) },
+		"its log":     func() error { _, err := log.PurgeEvents(ctx, epoch, 1); return err },
 		"its tx": func() error {
 			tx, ok := driver.As[driver.Transactor](lent)
 			require.True(t, ok)
 			require.ErrorIs(t, tx.Delivered(ctx, nil), memory.ErrNotProvided)
-			for _, err := range tx.Undelivered(ctx, driver.OutboxQuery{}) {
+			for _, err := range tx.Undelivered(ctx, "", "") {
 				require.ErrorIs(t, err, memory.ErrNotProvided)
 			}
 			_, err := tx.Apply(ctx, "acme", driver.Mutation{})
@@ -137,9 +139,8 @@ func TestReadOnlyOffersNoMore(t *testing.T) {
 	_, tx := driver.As[driver.Transactor](lent)
 	_, versions := driver.As[driver.Versioned](lent)
 	_, tenants := driver.As[driver.Tenants](lent)
-	_, log := driver.As[events.RunLog](lent)
-	_, scans := driver.As[driver.Scanner](lent)
-	require.False(t, tx || versions || tenants || log || scans)
+	_, log := driver.As[driver.EventKeeper](lent)
+	require.False(t, tx || versions || tenants || log)
 	bank, err := memory.New(lent, memory.Config{})
 	require.NoError(t, err)
 	require.False(t, bank.Offers().Views)

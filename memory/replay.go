@@ -200,10 +200,9 @@ func (p *replayer) put(ctx context.Context, s Scope, d Draft) (Entry, error) {
 			return Entry{}, err
 		}
 	}
-	if sink := p.bank.cfg.Sink; sink != nil {
-		again := events.Replay(left[:1], p.runID)
-		if err := p.bank.emitTo(ctx, sink, again); err != nil {
-			return Entry{}, hostFailed(ctx, "the sink", err)
+	if p.bank.takesEvents() {
+		if err := p.bank.tell(ctx, p.tenant, events.Replay(left[:1], p.runID)); err != nil {
+			return Entry{}, err
 		}
 	}
 	p.left[s.Ref] = left[1:]

@@ -130,7 +130,7 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (done Rewritt
 			}
 		}
 	}
-	if rw.Announce != nil && j.bank.cfg.Sink != nil {
+	if rw.Announce != nil && j.bank.takesEvents() {
 		said, err := hostcall.Inline("Rewrite.Announce", func() ([]events.Record, error) { return rw.Announce(handOut(stored)), nil })
 		if err != nil {
 			return Rewritten{}, hostFailed(ctx, "Rewrite.Announce", err)

@@ -81,11 +81,16 @@ func (b *Bank) emit(ctx context.Context, w writer, recs []events.Record) error {
 	if len(recs) == 0 {
 		return nil
 	}
-	if b.cfg.KeepEvents > 0 {
-		_, err := b.commit(ctx, w.tenant, driver.Mutation{At: b.Now(), Events: recs})
+	if err := b.flush(ctx, w.tenant, w.runID); err != nil {
 		return err
 	}
-	if err := b.flush(ctx, w.tenant, w.runID); err != nil {
+	return b.tell(ctx, w.tenant, recs)
+}
+
+// tell gives events to the log.
+func (b *Bank) tell(ctx context.Context, tenant string, recs []events.Record) error {
+	if b.cfg.KeepEvents > 0 {
+		_, err := b.commit(ctx, tenant, driver.Mutation{At: b.Now(), Events: recs})
 		return err
 	}
 	if err := b.emitTo(ctx, b.cfg.Sink, recs); err != nil {

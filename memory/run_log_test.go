@@ -20,7 +20,7 @@ func own(id string, typ events.Type, text string) events.Record {
 }
 
 // typesOf are the types of a run's events, whose sequences have no gap.
-func typesOf(t *testing.T, log events.RunLog, tenant, run string) []string {
+func typesOf(t *testing.T, log events.Reader, tenant, run string) []string {
 	t.Helper()
 	page, err := log.Read(t.Context(), tenant, run, 0, 1000)
 	require.NoError(t, err)
@@ -32,24 +32,24 @@ func typesOf(t *testing.T, log events.RunLog, tenant, run string) []string {
 	return types
 }
 
-// both runs a test with a sink that is a log, and with the store's own log.
-func both(t *testing.T, f func(t *testing.T, h *host, log events.RunLog)) {
+// both runs a test with a sink that is a log, and with a bank that keeps events.
+func both(t *testing.T, f func(t *testing.T, h *host, log events.Reader)) {
 	t.Run("sink", func(t *testing.T) {
 		h := newHost(t)
 		f(t, h, h.log)
 	})
 	t.Run("store", func(t *testing.T) {
-		store := inmem.New()
-		f(t, newHostOn(t, store, inStore), store)
+		h := newHostOn(t, inmem.New(), inStore)
+		f(t, h, h.Log())
 	})
 }
 
-func inStore(c *memory.Config) { c.Sink, c.RunLog = nil, true }
+func inStore(c *memory.Config) { c.Sink, c.KeepEvents = nil, 24*time.Hour }
 
 // E3: a run's own events and those of its writes stand in the order in which they came, and
 // the terminal one is the last.
 func TestE3_ARunsEventsAreInOrder(t *testing.T) {
-	both(t, func(t *testing.T, h *host, log events.RunLog) {
+	both(t, func(t *testing.T, h *host, log events.Reader) {
 		run := h.run("r1", "acme")
 		require.NoError(t, run.Emit(ctx, own("1", "run.started", `{}`)))
 		var want = []string{"run.started"}
@@ -70,9 +70,9 @@ func TestE3_ARunsEventsAreInOrder(t *testing.T) {
 	})
 }
 
-// With the store's log nothing waits, and Flush has nothing to do; what an earlier
-// configuration has left goes into the log.
-func TestE3_TheStoresLogNeedsNoRelay(t *testing.T) {
+// What a bank keeps does not wait, and Flush has nothing to do; what waits for the sink of
+// another bank waits on.
+func TestE3_KeptEventsNeedNoRelay(t *testing.T) {
 	store := inmem.New()
 	old := newHostOn(t, store)
 	was := old.run("r1", "acme")
@@ -88,8 +88,11 @@ func TestE3_TheStoresLogNeedsNoRelay(t *testing.T) {
 	require.Equal(t, []string{"memory.written", "memory.written", "memory.written"}, typesOf(t, store, "acme", "r2"), "before any relay")
 	relayed, err := h.Relay(ctx)
 	require.NoError(t, err)
+	require.Zero(t, relayed)
+	require.Empty(t, typesOf(t, store, "acme", "r1"))
+	relayed, err = old.Relay(ctx)
+	require.NoError(t, err)
 	require.Equal(t, memory.Relayed{Delivered: 1}, relayed)
-	require.Equal(t, []string{"memory.written"}, typesOf(t, store, "acme", "r1"))
 	require.NoError(t, run.Flush(ctx))
 	require.NoError(t, run.End(ctx))
 
@@ -104,13 +107,42 @@ func TestE3_TheStoresLogNeedsNoRelay(t *testing.T) {
 	require.Empty(t, typesOf(t, store, "acme", "r2"))
 }
 
-func TestRunLogConfig(t *testing.T) {
+// E3: kept events go after their retention, run by run: a run that goes on keeps all of its
+// own, and none of them goes by Forget.
+func TestE3_KeptEventsHaveARetention(t *testing.T) {
+	h := newHostOn(t, inmem.New(), inStore)
+	for _, id := range []string{"r1", "r2"} {
+		run := h.run(id, "acme")
+		_, err := run.Put(ctx, "m", memory.Draft{Content: "x", Subjects: []string{"ann"}})
+		require.NoError(t, err)
+		require.NoError(t, run.End(ctx))
+	}
+	_, err := h.Forget(ctx, "acme", "ann")
+	require.NoError(t, err)
+	h.clock.Advance(12 * time.Hour)
+	run := h.run("r2", "acme")
+	require.NoError(t, run.Emit(ctx, own("1", "run.resumed", `{}`)))
+	for _, step := range []struct {
+		after  time.Duration
+		r1, r2 int
+	}{{12 * time.Hour, 1, 2}, {time.Millisecond, 0, 2}, {12 * time.Hour, 0, 0}} {
+		h.clock.Advance(step.after)
+		_, err := h.Maintain(ctx)
+		require.NoError(t, err)
+		require.Len(t, typesOf(t, h.Log(), "acme", "r1"), step.r1)
+		require.Len(t, typesOf(t, h.Log(), "acme", "r2"), step.r2)
+	}
+	require.NoError(t, run.Emit(ctx, own("2", "run.resumed", `{}`)))
+	require.Equal(t, []string{"run.resumed"}, typesOf(t, h.Log(), "acme", "r2"))
+}
+
+func TestKeepEventsConfig(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg  memory.Config
 		want error
 	}{
-		"a sink too": {memory.Config{RunLog: true, Sink: new(events.Log)}, memory.ErrValidation},
-		"no log":     {memory.Config{RunLog: true}, memory.ErrNotProvided},
+		"a sink too": {memory.Config{KeepEvents: 1, Sink: new(events.Log)}, memory.ErrValidation},
+		"no keeper":  {memory.Config{KeepEvents: 1}, memory.ErrNotProvided},
 	} {
 		_, err := memory.New(newSpy(), c.cfg)
 		require.ErrorIs(t, err, c.want, name)
@@ -127,7 +159,7 @@ func TestRunLogConfig(t *testing.T) {
 // M3: what a host says in an event of its own goes through the run's redactor, the terminal
 // event too, whose registry is closed by then; what cannot be rewritten is refused.
 func TestM3_HostEventsAreRedacted(t *testing.T) {
-	both(t, func(t *testing.T, h *host, log events.RunLog) {
+	both(t, func(t *testing.T, h *host, log events.Reader) {
 		v := newVault("key", "s3cret-value", "pin", "12345678")
 		run, err := h.Start(ctx, memory.RunConfig{ID: "r1", Tenant: "acme", Redactor: v})
 		require.NoError(t, err)
@@ -155,7 +187,7 @@ func TestM3_HostEventsAreRedacted(t *testing.T) {
 
 // What is no event is refused, and nothing of its batch is there.
 func TestRunEmitRefuses(t *testing.T) {
-	both(t, func(t *testing.T, h *host, log events.RunLog) {
+	both(t, func(t *testing.T, h *host, log events.Reader) {
 		run := h.run("r1", "acme")
 		for name, rec := range map[string]events.Record{
 			"no payload":      {},
@@ -190,7 +222,7 @@ func bytesOf(b byte, n int) []byte {
 // E4: a replay emits what was recorded in new envelopes, with the ids and instants as they
 // were, and doing so again adds nothing.
 func TestE4_AReplayEmitsHostEvents(t *testing.T) {
-	both(t, func(t *testing.T, h *host, log events.RunLog) {
+	both(t, func(t *testing.T, h *host, log events.Reader) {
 		run := h.run("r1", "acme")
 		from, err := run.Token()
 		require.NoError(t, err)

@@ -55,7 +55,7 @@ func TestM10_ScrubReachesWaitingEventsAndMachinery(t *testing.T) {
 // unreadable is a store with an event that cannot be read.
 type unreadable struct{ *inmem.Store }
 
-func (unreadable) Undelivered(context.Context, driver.OutboxQuery) iter.Seq2[events.Record, error] {
+func (unreadable) Undelivered(context.Context, string, string) iter.Seq2[events.Record, error] {
 	return func(yield func(events.Record, error) bool) {
 		yield(events.Record{}, driver.ErrInternal.With("an event cannot be read", nil))
 	}

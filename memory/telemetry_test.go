@@ -81,9 +81,9 @@ func (m *marking) Apply(ctx context.Context, tenant string, mu driver.Mutation) 
 	return m.Versioned.Apply(ctx, tenant, mu)
 }
 
-func (m *marking) ListAt(ctx context.Context, s memory.Scope, v driver.Version, q driver.Query) ([]memory.Entry, error) {
+func (m *marking) List(ctx context.Context, s memory.Scope, q driver.Query) ([]memory.Entry, error) {
 	m.mark(ctx)
-	return m.Versioned.ListAt(ctx, s, v, q)
+	return m.Versioned.List(ctx, s, q)
 }
 
 func (m *marking) Version(ctx context.Context, tenant string) (driver.Version, error) {

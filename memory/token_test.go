@@ -161,7 +161,7 @@ func TestM7_WhatIsErasedWhileItIsReadIsNotMissed(t *testing.T) {
 	asOf, err := h.AsOf(ctx, "acme", token)
 	require.NoError(t, err)
 	store.fail = func(call string) error {
-		if call == "GetAt" {
+		if call == "List" {
 			store.mu.Unlock() // the spy holds its lock here
 			defer store.mu.Lock()
 			store.fail = nil
