@@ -28,9 +28,9 @@ func TestM6_ViewsDoNotMove(t *testing.T) {
 	far := driver.Scope{Tenant: "t", Ref: "far"}
 	const writers, rounds = 3, 60
 	view := func(v driver.Version) (near, distant []string) {
-		a, err := st.ListAt(bg, home, v, at(99))
+		a, err := st.List(bg, home, seen(v, at(99)))
 		require.NoError(t, err)
-		b, err := st.ListAt(bg, far, v, at(99))
+		b, err := st.List(bg, far, seen(v, at(99)))
 		require.NoError(t, err)
 		return ids(a), ids(b)
 	}
@@ -97,7 +97,7 @@ func TestNothingIsLost(t *testing.T) {
 					require.True(t, deleted)
 				case 2:
 					_, err := st.Apply(bg, "t", driver.Mutation{
-						Erase: located(s, id), Events: []events.Record{{Tenant: "t", RunID: fmt.Sprint(i), ID: id, Payload: events.MemoryWritten{}}},
+						Erase: located(s, id), Events: []events.Record{{Tenant: "t", RunID: fmt.Sprint(i), ID: id, Time: ms(1), Payload: events.MemoryWritten{MemoryRef: "r", MemoryID: "m"}}},
 					})
 					require.NoError(t, err)
 				}
@@ -109,7 +109,7 @@ func TestNothingIsLost(t *testing.T) {
 			case 1:
 				v, err := st.Version(bg, "t")
 				require.NoError(t, err)
-				_, err = st.ListAt(bg, s, v, at(n))
+				_, err = st.List(bg, s, seen(v, at(n)))
 				refusal(err)
 				_, err = st.Intact(bg, s, v)
 				refusal(err)
@@ -121,13 +121,9 @@ func TestNothingIsLost(t *testing.T) {
 					require.Equal(t, "about "+e.ID, e.Content)
 				}
 			case 2:
-				for e, err := range st.Scan(bg, s, at(n)) {
-					if refusal(err); err == nil {
-						require.Equal(t, "about "+e.ID, e.Content)
-					}
-				}
-				_, err := st.Search(bg, s, driver.Search{Text: "about", At: ms(n)})
+				list, err := st.List(bg, s, driver.Query{At: ms(n), Until: ms(n), Tags: []string{"none"}})
 				require.NoError(t, err)
+				require.Empty(t, list)
 			case 3:
 				for _, err := range st.History(bg, "t", driver.HistoryQuery{}) {
 					require.NoError(t, err)
@@ -142,7 +138,7 @@ func TestNothingIsLost(t *testing.T) {
 				due, err := st.Due(bg, "k", ms(rounds), 9)
 				require.NoError(t, err)
 				require.NotEmpty(t, due)
-				for rec, err := range st.Undelivered(bg, driver.OutboxQuery{}) {
+				for rec, err := range st.Undelivered(bg, "", "") {
 					require.NoError(t, err)
 					require.NoError(t, st.Delivered(bg, []events.Record{rec}))
 					break
@@ -160,80 +156,19 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// A scan that a purge overtakes says so; a list begins again.
-func TestPurgeOvertakesScan(t *testing.T) {
-	st := New()
-	for i := range 2 * pageSize {
-		require.NoError(t, st.Put(bg, home, note(fmt.Sprint(i), i)))
-	}
-	n := 0
-	for e, err := range st.Scan(bg, home, at(0)) {
-		if n == pageSize {
-			require.Equal(t, error(driver.ErrSnapshotUnavailable), err)
-			require.Zero(t, e)
-			n++
-			continue
-		}
-		require.NoError(t, err)
-		if n == 0 {
-			require.NoError(t, st.Put(bg, home, note("new", 0)))
-			v, err := st.Version(bg, "t")
-			require.NoError(t, err)
-			_, err = st.Purge(bg, "t", v, ms(0))
-			require.NoError(t, err)
-		}
-		n++
-	}
-	require.Equal(t, pageSize+1, n)
-
-	// The same while a list is between two pages: the context is asked before each.
-	for _, list := range []func(context.Context) ([]driver.Entry, error){
-		func(ctx context.Context) ([]driver.Entry, error) { return st.List(ctx, home, at(0)) },
-		func(ctx context.Context) ([]driver.Entry, error) {
-			return st.Search(ctx, home, driver.Search{At: ms(0)})
-		},
-	} {
-		asked := 0
-		got, err := list(hooked{bg, func() {
-			if asked++; asked == 2 {
-				require.NoError(t, st.Put(bg, home, note(fmt.Sprint("newer", st.tenant("t").version), 0)))
-				v, err := st.Version(bg, "t")
-				require.NoError(t, err)
-				_, err = st.Purge(bg, "t", v, ms(0))
-				require.NoError(t, err)
-			}
-		}})
-		require.NoError(t, err)
-		now, err := st.List(bg, home, at(0))
-		require.NoError(t, err)
-		require.Equal(t, now, got)
-	}
-}
-
-// hooked is a context that calls a function each time it is asked.
-type hooked struct {
-	context.Context
-	hook func()
-}
-
-func (h hooked) Err() error { h.hook(); return h.Context.Err() }
-
 // A context that is done stops every call before anything happens.
 func TestContexts(t *testing.T) {
 	st := New()
 	require.NoError(t, st.Put(bg, home, note("a", 0)))
-	v := apply(t, st, driver.Mutation{Events: []events.Record{{ID: "e", Tenant: home.Tenant, RunID: "r", Payload: events.MemoryWritten{}}}})
+	v := apply(t, st, driver.Mutation{Events: []events.Record{{ID: "e", Tenant: home.Tenant, RunID: "r", Time: ms(1), Payload: events.MemoryWritten{MemoryRef: "r", MemoryID: "m"}}}})
 	done, cancel := context.WithCancel(bg)
 	cancel()
 	for name, call := range map[string]func(context.Context, *Store) error{
 		"Put":     func(c context.Context, st *Store) error { return st.Put(c, home, note("b", 0)) },
 		"Delete":  func(c context.Context, st *Store) error { _, err := st.Delete(c, home, "a", ms(0)); return err },
 		"Get":     func(c context.Context, st *Store) error { _, err := st.Get(c, home, "a", ms(0)); return err },
-		"GetAt":   func(c context.Context, st *Store) error { _, err := st.GetAt(c, home, v, nil, ms(0)); return err },
 		"List":    func(c context.Context, st *Store) error { _, err := st.List(c, home, at(0)); return err },
-		"ListAt":  func(c context.Context, st *Store) error { _, err := st.ListAt(c, home, v, at(0)); return err },
-		"Search":  func(c context.Context, st *Store) error { _, err := st.Search(c, home, driver.Search{}); return err },
-		"Scan":    func(c context.Context, st *Store) error { _, err := collect(st.Scan(c, home, at(0))); return err },
+		"at":      func(c context.Context, st *Store) error { _, err := st.List(c, home, seen(v, at(0))); return err },
 		"Lookup":  func(c context.Context, st *Store) error { _, err := st.Lookup(c, home, nil); return err },
 		"Due":     func(c context.Context, st *Store) error { _, err := st.Due(c, "k", ms(0), 1); return err },
 		"Waiting": func(c context.Context, st *Store) error { _, err := st.Waiting(c, "", 1); return err },
@@ -246,7 +181,7 @@ func TestContexts(t *testing.T) {
 		"Intact":  func(c context.Context, st *Store) error { _, err := st.Intact(c, home, v); return err },
 		"Purge":   func(c context.Context, st *Store) error { _, err := st.Purge(c, "t", v, ms(0)); return err },
 		"Undelivered": func(c context.Context, st *Store) error {
-			_, err := collect(st.Undelivered(c, driver.OutboxQuery{}))
+			_, err := collect(st.Undelivered(c, "", ""))
 			return err
 		},
 		"Delivered": func(c context.Context, st *Store) error { return st.Delivered(c, []events.Record{{ID: "e"}}) },
@@ -268,7 +203,7 @@ func TestContexts(t *testing.T) {
 	list, err := st.List(bg, home, at(0))
 	require.NoError(t, err)
 	require.Equal(t, []string{"a"}, ids(list))
-	recs, err := collect(st.Undelivered(bg, driver.OutboxQuery{}))
+	recs, err := collect(st.Undelivered(bg, "", ""))
 	require.NoError(t, err)
 	require.Len(t, recs, 1)
 }
@@ -297,15 +232,6 @@ func TestLoopsUseTheStore(t *testing.T) {
 	st := New()
 	for i := range 5 {
 		require.NoError(t, st.Put(bg, home, note(fmt.Sprint(i), i)))
-	}
-	for e, err := range st.Scan(bg, home, at(9)) {
-		require.NoError(t, err)
-		deleted, err := st.Delete(bg, home, e.ID, ms(9))
-		require.NoError(t, err)
-		require.True(t, deleted)
-		if e.ID == "2" {
-			break
-		}
 	}
 	n := 0
 	ctx, cancel := context.WithCancel(bg)
@@ -342,7 +268,7 @@ func TestOutboxOrder(t *testing.T) {
 	var want []string
 	for n := range 500 {
 		id := fmt.Sprint(n)
-		e := events.Record{Tenant: "t", RunID: "r", ID: id, Payload: events.MemoryWritten{}}
+		e := events.Record{Tenant: "t", RunID: "r", ID: id, Time: ms(1), Payload: events.MemoryWritten{MemoryRef: "r", MemoryID: "m"}}
 		apply(t, st, driver.Mutation{Events: []events.Record{e}})
 		if want = append(want, id); n%3 == 0 {
 			i := (n * 7) % len(want)
@@ -350,7 +276,7 @@ func TestOutboxOrder(t *testing.T) {
 			want = append(want[:i:i], want[i+1:]...)
 		}
 	}
-	recs, err := collect(st.Undelivered(bg, driver.OutboxQuery{}))
+	recs, err := collect(st.Undelivered(bg, "", ""))
 	require.NoError(t, err)
 	var got []string
 	for _, r := range recs {

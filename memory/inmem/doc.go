@@ -2,22 +2,20 @@
 // for hosts that persist elsewhere. It offers everything that package driver knows of; its
 // traits are zero, which means volatile and writable.
 //
-// Entries are in Go maps by id, one for each range of ids. Whatever has an order is in an
+// Entries are in Go maps by id, one for each range of ids. What has an order is in an
 // ordered list of chunks: the live entries of a scope, the retired ones, the documents by
-// name, group, subject and entry, what is due, the journal of changes, and the outbox.
+// name, group, subject and entry, what is due, the journal of changes, and the events that wait.
 //
 // # Guarantees
 //
 //   - Tenants have nothing in common but the store: no lock is held over two of
-//     them, apart from those that find a tenant, what is due, and what waits in the
-//     outbox.
+//     them, apart from those that find a tenant, what is due, and events.
 //   - A mutation is checked as a whole before any of it is applied, and readers
 //     see all of it or nothing (M8).
 //   - Taking a version copies nothing. A read at an old version costs what the
 //     entries it returns cost, plus a glance at each entry that
 //     has come or gone since.
-//   - Erasing drops the last reference that the store has to a text (M10). A scan
-//     that runs meanwhile passes over it, but for the page that it has read.
+//   - Erasing drops the last reference that the store has to a text (M10).
 //   - The order of entries is kept at insertion (M5), so entries of any age can
 //     come in any order.
 //   - Versions carry the incarnation of the store as their mark: no other store, and
@@ -26,16 +24,13 @@
 //
 // # Errors
 //
-// Errors are the classes of package driver and ctx.Err(). A Scan or ListAt that
-// goes on while [Store.Purge] passes the version it reads stops with
-// [driver.ErrSnapshotUnavailable]; List and Search start again by themselves.
+// Errors are the classes of package driver and ctx.Err().
 //
 // # Concurrency
 //
 // All methods are safe for concurrent use. Each tenant has one lock, which
-// readers share. Long reads take it for some entries at a time and never while
-// the caller's code runs, so the body of a Scan or History loop may write to the
-// store. Purge holds a tenant's lock while it works on one scope.
+// readers share. No lock is held while the caller's code runs, so the body of a loop may write
+// to the store. Purge holds a tenant's lock while it works on one scope.
 //
 // Slices of an entry or an event that is given to the store belong to the store
 // from then on, and returned entries share them: neither a caller nor the store may change them. The

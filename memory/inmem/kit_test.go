@@ -1,6 +1,8 @@
 package inmem
 
 import (
+	"context"
+	"iter"
 	"testing"
 	"time"
 
@@ -9,9 +11,31 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
+var (
+	base = time.UnixMilli(1_700_000_000_000).UTC()
+	bg   = context.Background()
+)
+
+func collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
+	var all []T
+	for x, err := range seq {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, x)
+	}
+	return all, nil
+}
+
 func ms(n int) time.Time { return base.Add(time.Duration(n) * time.Millisecond) }
 
 func at(n int) driver.Query { return driver.Query{At: ms(n)} }
+
+// seen is a query at a version.
+func seen(v driver.Version, q driver.Query) driver.Query {
+	q.Version = v
+	return q
+}
 
 func note(id string, created int) driver.Entry {
 	return driver.Entry{ID: id, Content: "about " + id, CreatedAt: ms(created)}
