@@ -93,7 +93,7 @@ func (t Token) snapshot(tenant string) (*snapshot, error) {
 			s.own[ref] = append(s.own[ref], r.mark())
 		}
 	}
-	if r.bad {
+	if r.bad || s.base == "" { // without a version a store would show live memory
 		return nil, errToken
 	}
 	if owner != digestOf(tenant) {

@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"iter"
@@ -12,10 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/inmem"
 )
 
 func TestM7_TokensOfOthersAreUnavailable(t *testing.T) {
-	h, other := newHost(t), newHost(t)
+	store := inmem.New()
+	h, other := newHostOn(t, store), newHost(t)
 	put(t, h.job("acme"), "m", "x")
 	token, err := h.run("r", "acme").Token()
 	require.NoError(t, err)
@@ -31,6 +34,15 @@ func TestM7_TokensOfOthersAreUnavailable(t *testing.T) {
 		require.ErrorIs(t, err, memory.ErrSnapshotUnavailable, "byte %d", i)
 	}
 
+	// A token that somebody has made without a version, which would name live memory.
+	version, err := store.Version(ctx, "acme")
+	require.NoError(t, err)
+	const sumBytes = 8
+	at := bytes.Index(raw, []byte(version))
+	forged := append(append(bytes.Clone(raw[sumBytes:at-1]), 0), raw[at+len(version):]...)
+	sum := sha256.Sum256(forged)
+	forged = append(sum[:sumBytes:sumBytes], forged...)
+
 	for name, c := range map[string]struct {
 		bank   *host
 		tenant string
@@ -43,6 +55,7 @@ func TestM7_TokensOfOthersAreUnavailable(t *testing.T) {
 		"no token":       {h, "acme", "no token"},
 		"short":          {h, "acme", "AA"},
 		"foreign text":   {h, "acme", "\x00\xff"},
+		"no version":     {h, "acme", memory.Token(base64.RawURLEncoding.EncodeToString(forged))},
 	} {
 		_, err := c.bank.AsOf(ctx, c.tenant, c.token)
 		require.ErrorIs(t, err, memory.ErrSnapshotUnavailable, name)
