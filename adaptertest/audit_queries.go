@@ -44,22 +44,6 @@ func some[T any](w *world, things []T) (none T) {
 func (w *world) anyQuery(s driver.Scope) driver.Query {
 	q := driver.Query{At: w.now, Limit: max(0, w.dice.IntN(8)-2)}
 	recs := w.ref.tenant(s.Tenant).refs[s.Ref]
-	if rec := some(w, recs); rec != nil {
-		q.Tag = some(w, rec.Entry.Tags)
-	}
-	if rec := some(w, recs); rec != nil {
-		q.After = driver.Cursor{CreatedAt: rec.created.Add(time.Duration(w.dice.IntN(3)-1) * time.Millisecond), ID: rec.id + some(w, []string{"!"})}
-	}
-	return q
-}
-
-// anySearch asks for what one or several records have.
-func (w *world) anySearch(s driver.Scope) driver.Search {
-	recs := w.ref.tenant(s.Tenant).refs[s.Ref]
-	q := driver.Search{At: w.now, Limit: 1 + w.dice.IntN(len(recs)+5)}
-	if rec := some(w, recs); rec != nil {
-		q.Text = rec.Entry.Content[:min(len(rec.Entry.Content), 7)]
-	}
 	for range 2 {
 		if rec := some(w, recs); rec != nil {
 			if tag := some(w, rec.Entry.Tags); tag != "" {
@@ -68,10 +52,23 @@ func (w *world) anySearch(s driver.Scope) driver.Search {
 		}
 	}
 	if rec := some(w, recs); rec != nil {
+		q.Subject = some(w, rec.Entry.Subjects)
+	}
+	switch rec := some(w, recs); {
+	case rec == nil:
+	case w.dice.IntN(2) == 0:
 		q.Since = rec.created
+	default:
+		q.Until = rec.created
+	}
+	for range w.dice.IntN(3) * w.dice.IntN(4) {
+		q.IDs = append(q.IDs, "never")
+		if rec := some(w, recs); rec != nil {
+			q.IDs = append(q.IDs, rec.id)
+		}
 	}
 	if rec := some(w, recs); rec != nil {
-		q.Until = rec.created
+		q.After = driver.Cursor{CreatedAt: rec.created.Add(time.Duration(w.dice.IntN(3)-1) * time.Millisecond), ID: rec.id + some(w, []string{"!"})}
 	}
 	return q
 }
@@ -82,15 +79,6 @@ func (w *world) auditAnyPages(s driver.Scope) {
 		q := w.anyQuery(s)
 		want := w.ref.list(s, -1, q)
 		w.unnoted(func() { w.sameEntries(w.list(s, q), want) })
-		if w.scanner != nil {
-			w.unnoted(func() { w.sameEntries(w.scan(s, q), want) })
-		}
-		if w.searcher != nil {
-			search := w.anySearch(s)
-			if !w.found.traits.Semantic || search.Text == "" {
-				w.unnoted(func() { w.sameEntries(w.search(s, search), w.ref.search(s, search)) })
-			}
-		}
 		if held := w.heldOf(s.Tenant); w.level == LevelVersioned && len(held) > 0 {
 			h := held[w.dice.IntN(len(held))]
 			w.unnoted(func() { w.sameEntries(w.listAt(s, h.store, q), w.ref.list(s, h.number, q)) })
@@ -105,12 +93,8 @@ func (w *world) auditGone(tenant string) {
 	for range min(len(gone), auditedAtRandom) {
 		rec := gone[w.dice.IntN(len(gone))]
 		s, e := rec.Scope, rec.Entry
-		if w.searcher != nil && !w.found.traits.Semantic && len(e.Content) < 1000 {
-			q := driver.Search{At: w.now, Text: e.Content, Limit: 1000}
-			w.unnoted(func() { w.sameEntries(w.search(s, q), w.ref.search(s, q)) })
-		}
 		if len(e.Tags) > 0 {
-			q := driver.Query{At: w.now, Tag: e.Tags[0]}
+			q := driver.Query{At: w.now, Tags: e.Tags[:1]}
 			w.unnoted(func() { w.sameEntries(w.list(s, q), w.ref.list(s, -1, q)) })
 		}
 		if len(e.Subjects) > 0 && w.level != LevelAdapter {
@@ -155,6 +139,10 @@ func (w *world) auditAnyDocuments(tenant string) {
 		q.Kind, q.Key = some(w, []string{one.Kind}), some(w, []string{one.Key})
 		if q.Ref = one.Ref; w.dice.IntN(2) == 0 {
 			q.EveryRef, q.Ref = true, some(w, []string{other.Ref}) // which does not matter then
+		}
+		if w.dice.IntN(3) == 0 {
+			behind := documents[names[w.dice.IntN(len(names))]]
+			q.After, q.Limit = &driver.Document{Scope: behind.Scope, Kind: behind.Kind, Key: behind.Key + some(w, []string{"!"})}, w.dice.IntN(3)
 		}
 		w.unnoted(func() { w.sameDocuments(w.documents(q), w.ref.find(q)) })
 	}

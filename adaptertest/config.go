@@ -51,12 +51,10 @@ type Offer string
 const (
 	Transactor Offer = "transactor" // driver.Transactor
 	Versioned  Offer = "versioned"  // driver.Versioned
-	Searcher   Offer = "searcher"   // driver.Searcher
-	Scanner    Offer = "scanner"    // driver.Scanner
 	Scheduler  Offer = "scheduler"  // driver.Scheduler
 	Changes    Offer = "changes"    // driver.Changes
 	Tenants    Offer = "tenants"    // driver.Tenants
-	Log        Offer = "log"        // events.RunLog
+	Events     Offer = "events"     // driver.EventKeeper
 	Durable    Offer = "durable"    // Reopen finds the data of a closed store
 	Shared     Offer = "shared"     // Reopen finds the data of an open store
 	Killed     Offer = "killed"     // Crash finds the data of a store that was not closed

@@ -98,8 +98,22 @@ func describeQuery(q driver.Query) string {
 	if q.Limit != 0 {
 		fmt.Fprintf(&b, " limit %d", q.Limit)
 	}
-	if q.Tag != "" {
-		fmt.Fprintf(&b, " tag %s", short(q.Tag))
+	for _, list := range []struct {
+		name   string
+		values []string
+	}{{"ids", q.IDs}, {"tags", q.Tags}} {
+		if len(list.values) > 0 {
+			fmt.Fprintf(&b, " %s %s", list.name, describeTexts(list.values))
+		}
+	}
+	if q.Subject != "" {
+		fmt.Fprintf(&b, " subject %s", short(q.Subject))
+	}
+	if !q.Since.IsZero() {
+		fmt.Fprintf(&b, " since %s", describeTime(q.Since))
+	}
+	if !q.Until.IsZero() {
+		fmt.Fprintf(&b, " until %s", describeTime(q.Until))
 	}
 	if !q.After.IsZero() {
 		fmt.Fprintf(&b, " after %s of %s", short(q.After.ID), describeTime(q.After.CreatedAt))
@@ -117,7 +131,7 @@ func describeMutation(m *driver.Mutation) string {
 	places("expect live", m.Live)
 	for _, h := range slices.SortedFunc(maps.Keys(m.MergedInto), func(a, b driver.Located) int { return strings.Compare(a.Ref+a.ID, b.Ref+b.ID) }) {
 		of := slices.Sorted(slices.Values(m.MergedInto[h]))
-		parts = append(parts, fmt.Sprintf("expect %s in %s to be heir of %s", short(h.ID), describeScope(h.Scope), describeTexts(of)))
+		parts = append(parts, fmt.Sprintf("expect exactly %s to be retired for %s in %s", describeTexts(of), short(h.ID), describeScope(h.Scope)))
 	}
 	for _, p := range m.Put {
 		parts = append(parts, fmt.Sprintf("put %s in %s", describeEntry(&p.Entry), describeScope(p.Scope)))
@@ -137,8 +151,8 @@ func describeMutation(m *driver.Mutation) string {
 	for _, e := range m.Events {
 		parts = append(parts, fmt.Sprintf("event %s of run %s", short(e.ID), short(e.RunID)))
 	}
-	if m.Log {
-		parts = append(parts, "log the events")
+	if m.Keep {
+		parts = append(parts, "keep the events")
 	}
 	if len(parts) == 0 {
 		parts = []string{"nothing"}

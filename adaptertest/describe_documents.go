@@ -33,6 +33,9 @@ func describeDocument(d *driver.Document) string {
 	if len(d.Of) > 0 {
 		text += ", of " + describeTexts(d.Of)
 	}
+	if d.Whole {
+		text += ", of the whole ref"
+	}
 	if len(d.Subjects) > 0 {
 		text += ", subjects " + describeTexts(d.Subjects)
 	}
@@ -91,6 +94,9 @@ func documentDifferences(got, want *driver.Document) string {
 	d.instant("due", got.Due, want.Due)
 	d.list("of", got.Of, want.Of)
 	d.list("subjects", got.Subjects, want.Subjects)
+	if got.Whole != want.Whole {
+		d = append(d, fmt.Sprintf("whole %v instead of %v", got.Whole, want.Whole))
+	}
 	if got.Rev != want.Rev {
 		d = append(d, "another revision than the one that the swap gave")
 	}

@@ -170,8 +170,8 @@ func (i *injector) Documents(ctx context.Context, q driver.DocumentQuery) iter.S
 	return walked(i, "Documents", i.world.tx.Documents(ctx, q))
 }
 
-func (i *injector) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
-	return walked(i, "Undelivered", i.world.tx.Undelivered(ctx, q))
+func (i *injector) Undelivered(ctx context.Context, tenant, runID string) iter.Seq2[events.Record, error] {
+	return walked(i, "Undelivered", i.world.tx.Undelivered(ctx, tenant, runID))
 }
 
 func (i *injector) Waiting(ctx context.Context, tenant string, limit int) (int, error) {
@@ -184,14 +184,6 @@ func (i *injector) Delivered(ctx context.Context, recs []events.Record) error {
 
 func (i *injector) Version(ctx context.Context, tenant string) (driver.Version, error) {
 	return called(i, "Version", func() (driver.Version, error) { return i.world.versions.Version(ctx, tenant) })
-}
-
-func (i *injector) ListAt(ctx context.Context, s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
-	return called(i, "ListAt", func() ([]driver.Entry, error) { return i.world.versions.ListAt(ctx, s, v, q) })
-}
-
-func (i *injector) GetAt(ctx context.Context, s driver.Scope, v driver.Version, ids []string, at time.Time) ([]driver.Entry, error) {
-	return called(i, "GetAt", func() ([]driver.Entry, error) { return i.world.versions.GetAt(ctx, s, v, ids, at) })
 }
 
 func (i *injector) Intact(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {

@@ -120,12 +120,10 @@ func (f *findings) inspect(store driver.Adapter, reopened bool) error {
 	w.use(store)
 	f.offer(Transactor, w.tx != nil, "it has no driver.Transactor")
 	f.offer(Versioned, w.versions != nil, "it has no driver.Versioned")
-	f.offer(Searcher, w.searcher != nil, "it has no driver.Searcher")
-	f.offer(Scanner, w.scanner != nil, "it has no driver.Scanner")
 	f.offer(Scheduler, w.scheduler != nil, "it has no driver.Scheduler")
 	f.offer(Changes, w.changes != nil, "it has no driver.Changes")
 	f.offer(Tenants, w.tenants != nil, "it has no driver.Tenants")
-	f.offer(Log, w.log != nil, "it has no events.RunLog")
+	f.offer(Events, w.kept != nil, "it has no driver.EventKeeper")
 	if f.traits.Durable && !reopened {
 		f.remarks = append(f.remarks, "the store says that it outlives its process; without Config.Reopen that is not proven")
 	}

@@ -30,7 +30,7 @@ type testCase struct {
 // little can be wrong, as a cause that shows in several is told of the first.
 func laws() []law {
 	return []law{
-		recordLaw(), idempotenceLaw(), orderLaw(), expiryLaw(), searchLaw(), batchLaw(), documentLaw(), dueLaw(), outboxLaw(), logLaw(), limitsLaw(),
+		recordLaw(), idempotenceLaw(), orderLaw(), expiryLaw(), queryLaw(), batchLaw(), documentLaw(), dueLaw(), outboxLaw(), logLaw(), limitsLaw(),
 		viewLaw(), changesLaw(), forgetLaw(), tenantLaw(), isolationLaw(), racingLaw(), redactionLaw(), faultLaw(), durableLaw(),
 		consolidationLaw(), distillationLaw(), commitmentLaw(), recallLaw(), modelLaw(), sizesLaw(),
 	}

@@ -128,7 +128,7 @@ func versionsSeeWhole(w *world) {
 			seen := map[driver.Version][2]string{}
 			read := func(v driver.Version) (texts [2]string) {
 				for k, s := range []driver.Scope{home, sales} {
-					got, err := w.versions.ListAt(w.ctx, s, v, driver.Query{At: w.now})
+					got, err := w.versions.List(w.ctx, s, driver.Query{At: w.now, Version: v})
 					w.must(err)
 					texts[k] = describeTexts(ids(got))
 				}

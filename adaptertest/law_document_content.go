@@ -17,9 +17,82 @@ func contentCases() []testCase {
 		{"content-remade", "content goes with what it is made of now, not with what it was made of", tx, contentRemade},
 		{"content-retained", "content that a mutation retains goes all the same if the mutation erases what it was made of", tx, contentRetained},
 		{"content-purged", "a purge removes content with the entry, and leaves that of entries which stay", []Offer{Transactor, Versioned}, contentPurged},
+		{"whole-erased", "content of a whole ref goes in the mutation that erases any entry of it, and with nothing else", tx, wholeErased},
+		{"whole-purged", "a purge that removes a record removes the content of the whole ref with it", []Offer{Transactor, Versioned}, wholePurged},
+		{"whole-in-two", "content of a whole ref has its value from its second revision on, which an erasure in between refuses", tx, wholeInTwo},
 		{"named-twice", "an entry, and a subject, that a document names twice counts once", tx, namedTwice},
 		{"host-text", "host text is found by each of its subjects, those that it has now", tx, hostTextBySubject},
 	}
+}
+
+// whole is content of a whole ref.
+func whole(s driver.Scope, key string) driver.Document {
+	return driver.Document{Scope: s, Class: driver.Content, Kind: "whole", Key: key, Whole: true}
+}
+
+// setWhole stores content of a whole ref, with its value.
+func (w *world) setWhole(s driver.Scope, key string) driver.Document {
+	d := w.set(whole(s, key))
+	d.Value = []byte("made of all of " + s.Ref)
+	return w.set(d)
+}
+
+func wholeErased(w *world) {
+	sales, foreign := at(home.Tenant, "sales"), at("globex", home.Ref)
+	for _, s := range []driver.Scope{home, sales, foreign} {
+		w.puts(s, "a", "b", "c")
+	}
+	w.setWhole(home, "d")
+	w.setWhole(home, "e")
+	stays, theirs := w.setWhole(sales, "d"), w.setWhole(foreign, "d")
+	w.puts(home, "new")
+	w.delete(home, "b", true)
+	w.apply(retired(retire(home, "c", driver.Merged, "a")))
+	w.apply(driver.Mutation{Restore: located(home, "c")})
+	w.apply(driver.Mutation{Erase: located(home, "never")})
+	w.yields(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref}, "support/whole/d", "support/whole/e")
+	w.apply(driver.Mutation{Erase: located(home, "b")})
+	w.yields(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref})
+	w.holds(stays)
+	w.holds(theirs)
+	again := w.setWhole(home, "d")
+	w.apply(driver.Mutation{Erase: located(home, "b")}) // which is erased
+	w.holds(again)
+	w.apply(driver.Mutation{Erase: located(sales, "a")})
+	w.holds(again)
+	again.Group = "group"
+	w.holds(w.retains(again))
+}
+
+func wholePurged(w *world) {
+	sales := at(home.Tenant, "sales")
+	w.puts(home, "a", "b")
+	w.puts(sales, "a")
+	d, stays := w.setWhole(home, "d"), w.setWhole(sales, "d")
+	w.purge(home.Tenant, w.version(home.Tenant))
+	w.holds(d)
+	w.delete(home, "b", true)
+	w.holds(d)
+	w.purge(home.Tenant, w.version(home.Tenant))
+	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}, "sales/whole/d")
+	w.holds(stays)
+	w.apply(driver.Mutation{Erase: located(home, "a")})
+	d = w.setWhole(home, "d")
+	w.purge(home.Tenant, w.version(home.Tenant)) // of what was erased before the document was made
+	w.holds(d)
+}
+
+func wholeInTwo(w *world) {
+	w.puts(home, "a", "b")
+	m := acts(driver.Set, whole(home, "d"))
+	m.Documents[0].Value = []byte("made of all")
+	_, err := w.tryApply(home.Tenant, m)
+	w.mustBe(err, driver.ErrValidation)
+	d := w.set(whole(home, "d"))
+	w.apply(driver.Mutation{Erase: located(home, "a")})
+	d.Value = []byte("made of all, and of what is erased")
+	w.conflicts(acts(driver.Set, d))
+	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true})
 }
 
 func contentNeedsEntries(w *world) {

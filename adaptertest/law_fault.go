@@ -17,7 +17,7 @@ func faultLaw() law {
 		testCase{"cancelled-midway-put", "a put whose context ends under way has happened or has not", nil, putCancelledMidway},
 		testCase{"cancelled-midway-delete", "a delete whose context ends under way has happened or has not", nil, deleteCancelledMidway},
 		testCase{"cancelled-midway-apply", "a mutation whose context ends under way has happened whole or not at all", tx, func(w *world) { applyCancelledMidway(w, false) }},
-		testCase{"cancelled-midway-logged", "so has one whose events are logged", append(tx, Log), func(w *world) { applyCancelledMidway(w, true) }},
+		testCase{"cancelled-midway-kept", "so has one whose events are kept", append(tx, Events), func(w *world) { applyCancelledMidway(w, true) }},
 	)
 	for _, p := range slices.Concat(passes, enginePasses) {
 		l.cases = append(l.cases, testCase{p.name, p.says, p.needs, func(w *world) { failEachCall(w, p) }})
@@ -114,7 +114,7 @@ func applyCancelledMidway(w *world, log bool) {
 		m := retired(retire(home, old, driver.Superseded, fresh))
 		m.At, m.Put = w.now, append(w.placed(home, fresh), w.placed(sales, fresh)...)
 		m.Documents = acts(driver.Set, note(home, fresh, "x"), digest(home, fresh, fresh)).Documents
-		m.Events, m.Log = queue(w.event(fresh, fresh)).Events, log
+		m.Events, m.Keep = queue(w.event(fresh, fresh)).Events, log
 		_, err := w.tx.Apply(ctx, home.Tenant, m)
 		return err
 	}, func(i int, err error) {
@@ -127,9 +127,9 @@ func applyCancelledMidway(w *world, log bool) {
 		_, missing = w.tryGet(home, old)
 		happened = append(happened, missing != nil)
 		happened = append(happened, len(w.documents(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref, Key: fresh})) == 2)
-		recs := w.undelivered(driver.OutboxQuery{Tenant: home.Tenant, RunID: fresh})
+		recs := w.undelivered(home.Tenant, fresh)
 		if log {
-			logged, err := w.log.Read(w.ctx, home.Tenant, fresh, 0, 2)
+			logged, err := w.kept.Read(w.ctx, home.Tenant, fresh, 0, 2)
 			w.must(err)
 			for _, e := range logged {
 				recs = append(recs, e.Record)

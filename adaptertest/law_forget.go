@@ -1,7 +1,6 @@
 package adaptertest
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -25,7 +24,6 @@ func forgetLaw() law {
 		{"subject", "forgetting a subject reaches every ref, whatever was derived, and nothing of others", tx, forgetSubject},
 		{"documents", "forgetting reaches the documents that are made of what is forgotten, and host text of the subject", tx, forgetDocuments},
 		{"view", "an open view loses what is forgotten, and nothing else", []Offer{Transactor, Versioned}, forgetView},
-		{"scan-under-way", "a scan under way does not yield what is erased meanwhile", []Offer{Transactor, Scanner}, scanErased},
 	}...)
 	return l
 }
@@ -135,29 +133,4 @@ func forgetView(w *world) {
 	w.did("a run that sees entries of customers 1 and 2 and writes one of customer 1")
 	h.forget()
 	w.sameTexts(w.contents(run.Memory(), home.Ref), "b")
-}
-
-// readAhead is how many entries a scan may have read before the loop asks for them.
-const readAhead = 512
-
-func scanErased(w *world) {
-	all := w.putMany(home, 1100, nil)
-	erased := map[string]bool{}
-	n := 0
-	w.quietly("scan, and at the second entry erase all later ones of odd place", func() {
-		for e, err := range w.scanner.Scan(w.ctx, home, driver.Query{At: w.now}) {
-			w.must(err)
-			if n++; n == 2 {
-				var places []driver.Located
-				for i := 3; i < len(all); i += 2 {
-					erased[all[i]] = true
-					places = append(places, located(home, all[i])...)
-				}
-				w.apply(driver.Mutation{Erase: places})
-			}
-			w.check(!erased[e.ID] || n <= 2+readAhead, fmt.Sprintf("nothing erased, beyond the %d entries that may be read ahead", readAhead),
-				"%q as entry %d", e.ID, n)
-		}
-	})
-	w.check(n >= len(all)-len(erased), fmt.Sprintf("at least %d entries", len(all)-len(erased)), "%d", n)
 }

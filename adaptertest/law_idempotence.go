@@ -162,7 +162,7 @@ func eventAgain(w *world) {
 	later.Time = e.Time.Add(time.Hour)
 	w.apply(queue(later))
 	w.waiting(home.Tenant, "run-1", "ev1", "ev2")
-	got := w.undelivered(driver.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"})[0]
+	got := w.undelivered(home.Tenant, "run-1")[0]
 	w.check(got.Time.Equal(e.Time), describeTime(e.Time), "%s", describeTime(got.Time))
 	other := e
 	other.Payload = events.WorkspaceUpdated{Path: "another", Version: 9}

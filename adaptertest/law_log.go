@@ -12,21 +12,23 @@ import (
 )
 
 func logLaw() law {
-	log := []Offer{Transactor, Log}
-	l := law{name: "LOG", number: "E3", says: "an event of a mutation has its sequence in the run's log when the mutation commits", cases: []testCase{
-		{"numbered", "events of mutations and emitted ones have sequences in common, without gaps, and nothing waits", log, loggedEvents},
-		{"once", "an event that the run's log has takes no number again, whichever way it comes", log, loggedOnce},
-		{"refused", "a mutation that is refused logs nothing, and its number is the next one's", log, loggedRefused},
-		{"invalid", "a mutation with an event that no log takes is refused as a whole", log, loggedInvalid},
-		{"versions", "an emitted event makes no version, and a mutation with a logged one does", []Offer{Transactor, Versioned, Log}, loggedVersions},
-		{"limits", "logged events do not wait, so that no limit of those is for them", log, loggedLimits},
-		{"erased", "what is logged stays when its entry is erased", log, loggedErased},
-		{"dropped", "the log of a dropped tenant is gone, another's is not, and a run begins at 0 again", []Offer{Transactor, Tenants, Log}, loggedDropped},
-		{"dropped-by-parts", "a tenant with a long log is dropped by calls with a small limit", []Offer{Transactor, Tenants, Log}, loggedDroppedByParts},
-		{"durable", "the log outlives the store, and a later event has the next number", []Offer{Transactor, Durable, Log}, loggedDurable},
-		{"shared", "events by two open stores have sequences in common", []Offer{Transactor, Shared, Log}, loggedShared},
-		{"racing", "of mutations and emitted events that race none is lost, doubled or without its place", log, loggedRacing},
-		{"bank", "a bank over the log relays nothing, and a run's own events stand in their order", []Offer{Transactor, Versioned, Log}, loggedBank},
+	log := []Offer{Transactor, Events}
+	l := law{name: "LOG", number: "E3", says: "a kept event has its sequence in its run when its mutation commits", cases: []testCase{
+		{"numbered", "kept events of a run have sequences without gaps, and do not wait", log, loggedEvents},
+		{"once", "an event that is kept takes no number again, and one that waits takes none", log, loggedOnce},
+		{"refused", "a mutation that is refused keeps nothing, and its number is the next one's", log, loggedRefused},
+		{"invalid", "a mutation with an event that breaks its schema is refused as a whole", log, loggedInvalid},
+		{"versions", "kept events alone make no version, beside anything else they do", []Offer{Transactor, Versioned, Events}, loggedVersions},
+		{"limits", "kept events do not wait, so that no limit of those is for them", log, loggedLimits},
+		{"erased", "what is kept stays when its entry is erased", log, loggedErased},
+		{"purged", "what is kept of a run goes as a whole, once its newest event is old, and later ones begin at 0", log, loggedPurged},
+		{"purged-by-parts", "a purge of kept events removes at most as many runs as it is asked to, and says whether there are more", log, loggedPurgedByParts},
+		{"dropped", "what is kept of a dropped tenant is gone, another's is not, and a run begins at 0 again", []Offer{Transactor, Tenants, Events}, loggedDropped},
+		{"dropped-by-parts", "a tenant with many kept events is dropped by calls with a small limit", []Offer{Transactor, Tenants, Events}, loggedDroppedByParts},
+		{"durable", "kept events outlive the store, and a later one has the next number", []Offer{Transactor, Durable, Events}, loggedDurable},
+		{"shared", "events by two open stores have sequences in common", []Offer{Transactor, Shared, Events}, loggedShared},
+		{"racing", "of kept events that race, alone and beside entries, none is lost, doubled or without its place", log, loggedRacing},
+		{"bank", "a bank that keeps events relays nothing, and a run's own events stand in their order", []Offer{Transactor, Versioned, Events}, loggedBank},
 	}}
 	for _, c := range logCases {
 		if c.needs == nil {
@@ -36,10 +38,10 @@ func logLaw() law {
 	return l
 }
 
-// proveLog runs a case of [RunLog] on the store's log.
+// proveLog runs a case of [RunLog] on the events that the store keeps.
 func (w *world) proveLog(c logCase) {
-	w.quietly("use the store's log", func() {
-		cfg := LogConfig{Seed: w.seed, New: func(context.Context) (events.RunLog, error) { return unclosed{w.log}, nil }}
+	w.quietly("keep events", func() {
+		cfg := LogConfig{Seed: w.seed, New: func(context.Context) (events.RunLog, error) { return keptLog{w.kept}, nil }}
 		if err := cfg.prove(w.ctx, c); err != nil {
 			w.fail(c.proves, err.Error())
 		}
@@ -47,19 +49,70 @@ func (w *world) proveLog(c logCase) {
 	w.unmirrored()
 }
 
-// unclosed hides that a store can be closed.
-type unclosed struct{ events.RunLog }
+// keptLog is a log that keeps its events in a store. It does not show that the store can be
+// closed.
+type keptLog struct{ store driver.EventKeeper }
 
-func logged(recs ...events.Record) driver.Mutation { return driver.Mutation{Events: recs, Log: true} }
+func (l keptLog) Read(ctx context.Context, tenant, runID string, from int64, limit int) ([]events.RunEvent, error) {
+	return l.store.Read(ctx, tenant, runID, from, limit)
+}
 
-// emit emits events by the store's log.
-func (w *world) emit(recs ...events.Record) {
-	for i := range recs[:min(len(recs), 20)] {
-		w.did("emit event %s of run %s", short(recs[i].ID), short(recs[i].RunID))
+// Emit keeps the events of each tenant by a mutation, in which each is named once.
+func (l keptLog) Emit(ctx context.Context, recs ...events.Record) error {
+	byTenant := map[string]*driver.Mutation{}
+	seen := map[eventName]events.Payload{}
+	for _, rec := range recs {
+		if err := rec.Validate(); err != nil {
+			return err
+		}
+		name := eventName{rec.Tenant, rec.RunID, rec.ID}
+		if there := seen[name]; there != nil {
+			if !events.SamePayload(there, rec.Payload) {
+				return events.ErrTaken
+			}
+			continue
+		}
+		seen[name] = rec.Payload
+		if byTenant[rec.Tenant] == nil {
+			byTenant[rec.Tenant] = &driver.Mutation{Keep: true}
+		}
+		byTenant[rec.Tenant].Events = append(byTenant[rec.Tenant].Events, rec)
 	}
-	w.must(w.log.Emit(w.ctx, recs...))
+	for tenant, m := range sorted(byTenant) {
+		if _, err := l.store.Apply(ctx, tenant, *m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func logged(recs ...events.Record) driver.Mutation { return driver.Mutation{Events: recs, Keep: true} }
+
+// emit keeps events, those of a tenant by a mutation of nothing else.
+func (w *world) emit(recs ...events.Record) {
+	w.quietly(fmt.Sprintf("keep %d events, the first being %s of run %s", len(recs), short(recs[0].ID), short(recs[0].RunID)), func() {
+		w.must(keptLog{w.kept}.Emit(w.ctx, recs...))
+	})
+	if w.ref == nil {
+		return
+	}
+	for _, rec := range recs {
+		m := logged(rec)
+		w.mirrored(nil, func(r *reference) error {
+			_, err := r.apply(rec.Tenant, &m, nil, false)
+			return err
+		})
+	}
+}
+
+// purgeEvents removes kept events of runs whose newest one is from before an instant.
+func (w *world) purgeEvents(before time.Time) {
+	w.did("purge the events of runs that ended before %s", describeTime(before))
+	more, err := w.kept.PurgeEvents(w.ctx, before, 1000)
+	w.must(err)
+	w.check(!more, "no more of them", "more")
 	if w.ref != nil {
-		w.ref.log.emit(recs)
+		w.ref.purgeEvents(before)
 	}
 }
 
@@ -76,7 +129,7 @@ func (w *world) logs(tenant, run string, want ...string) {
 // readLog reads the log of a run, whose sequences are to begin at 0 and have no gaps.
 func (w *world) readLog(tenant, run string) (all []events.RunEvent) {
 	for {
-		page, err := w.log.Read(w.ctx, tenant, run, int64(len(all)), 7)
+		page, err := w.kept.Read(w.ctx, tenant, run, int64(len(all)), 7)
 		w.must(err)
 		if len(page) == 0 {
 			return all
@@ -91,7 +144,7 @@ func (w *world) readLog(tenant, run string) (all []events.RunEvent) {
 // auditLog compares the log of a tenant with the reference.
 func (w *world) auditLog(tenant string) {
 	for name, want := range w.ref.log.runs {
-		if w.log == nil || name.tenant != tenant {
+		if w.kept == nil || name.tenant != tenant {
 			continue
 		}
 		got := w.readLog(tenant, name.run)
@@ -174,8 +227,14 @@ func loggedVersions(w *world) {
 	w.emit(w.event("run-1", "one"))
 	after := w.version(home.Tenant)
 	w.check(after == before, "the same version", "%s and %s", w.name(before), w.name(after))
-	made := w.apply(logged(w.event("run-1", "two")))
+	m := logged(w.event("run-1", "two"))
+	m.Put = w.placed(home, "a")
+	made := w.apply(m)
 	w.check(made.Version != "" && made.Version != before, "another version", "%s", w.name(made.Version))
+	m = logged(w.event("run-1", "three"))
+	m.Documents = acts(driver.Set, note(home, "n", "x")).Documents
+	again := w.apply(m)
+	w.check(again.Version != "" && again.Version != made.Version, "another version", "%s", w.name(again.Version))
 }
 
 func loggedLimits(w *world) {
@@ -196,6 +255,59 @@ func loggedErased(w *world) {
 	w.apply(m)
 	w.apply(driver.Mutation{Erase: located(home, "m-one")})
 	w.logs(home.Tenant, "run-1", "one")
+}
+
+func loggedPurged(w *world) {
+	w.apply(queue(w.event("run-1", "waits")))
+	w.emit(w.event("run-1", "one"), w.event("run-1", "two"), w.event("run-2", "one"))
+	other := w.event("run-1", "theirs")
+	other.Tenant = "globex"
+	w.emit(other)
+	begun := w.now
+	w.advance(time.Minute)
+	w.emit(w.event("run-2", "two"))
+	w.purgeEvents(begun)
+	w.logs(home.Tenant, "run-1", "one", "two")
+	w.purgeEvents(begun.Add(time.Millisecond))
+	w.logs(home.Tenant, "run-1")
+	w.logs("globex", "run-1")
+	w.logs(home.Tenant, "run-2", "one", "two")
+	w.waiting(home.Tenant, "run-1", "waits")
+	w.emit(w.event("run-1", "three"), w.event("run-1", "two"), w.event("run-1", "waits"))
+	w.logs(home.Tenant, "run-1", "three", "two")
+	w.purgeEvents(w.now)
+	w.logs(home.Tenant, "run-2", "one", "two")
+	w.advance(time.Hour)
+	w.purgeEvents(w.now)
+	w.logs(home.Tenant, "run-2")
+}
+
+func loggedPurgedByParts(w *world) {
+	for i := range 10 {
+		w.emit(w.event(fmt.Sprint("run-", i), "one"), w.event(fmt.Sprint("run-", i), "two"))
+	}
+	w.advance(time.Hour)
+	w.emit(w.event("run-3", "three"))
+	left := func() (runs int) {
+		for i := range 10 {
+			all := w.readLog(home.Tenant, fmt.Sprint("run-", i))
+			w.check(len(all) == 0 || len(all) == 2+map[bool]int{i == 3: 1}[true], "all events of a run or none", "%d", len(all))
+			runs += min(len(all), 1)
+		}
+		return runs
+	}
+	more := true
+	for round := 0; more && round < 10; round++ {
+		before := left()
+		w.did("purge at most four runs")
+		var err error
+		more, err = w.kept.PurgeEvents(w.ctx, w.now, 4)
+		w.must(err)
+		removed := before - left()
+		w.check(removed <= 4, "at most four runs fewer", "%d", removed)
+	}
+	w.check(!more && left() == 1, "in the end the run whose newest event is not old", "%d runs, more: %v", left(), more)
+	w.unmirrored()
 }
 
 func loggedDropped(w *world) {
@@ -263,7 +375,7 @@ func loggedRacing(w *world) {
 				one, two := w.event("run-1", fmt.Sprintf("%d-%d-0", c, i)), w.event("run-1", fmt.Sprintf("%d-%d-1", c, i))
 				var err error
 				if c%2 == 0 {
-					err = w.log.Emit(w.ctx, one, two)
+					err = keptLog{w.kept}.Emit(w.ctx, one, two)
 				} else {
 					m := logged(one, two)
 					m.At, m.Put = w.now, w.placed(home, fmt.Sprintf("%d-%d", c, i))
@@ -288,7 +400,7 @@ func loggedRacing(w *world) {
 
 func loggedBank(w *world) {
 	w.unmirrored()
-	bank, err := memory.New(w.store, memory.Config{RunLog: true, WriteEvents: true, Now: func() time.Time { return w.now }})
+	bank, err := memory.New(w.store, memory.Config{KeepEvents: time.Hour, WriteEvents: true, Now: func() time.Time { return w.now }})
 	w.must(err)
 	run, err := bank.Start(w.ctx, memory.RunConfig{ID: "run-1", Tenant: home.Tenant, Redactor: redact.New(redact.Config{})})
 	w.must(err)

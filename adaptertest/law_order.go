@@ -22,7 +22,6 @@ func orderLaw() law {
 			{"cursor-deleted", "a cursor is a position: the entry there may be gone", nil, cursorOfDeleted},
 			{"cursor-ties", "a cursor among entries of one instant goes on by the bytes of their ids, up to the last one", nil, cursorInTies},
 			{"cursor-between", "a cursor need not be the position of any entry", nil, cursorBetween},
-			{"scan-query", "a scan keeps to limit, tag and cursor as a list does", []Offer{Scanner}, scanQuery},
 		})
 	return l
 }
@@ -104,13 +103,10 @@ func cursorInTies(w *world) {
 	}
 }
 
-// samePages expects a list, a scan, and a list at the latest version to be what the reference lists.
+// samePages expects a list, and one at the latest version, to be what the reference lists.
 func (w *world) samePages(s driver.Scope, q driver.Query) {
 	want := w.ref.list(s, -1, q)
 	w.sameEntries(w.list(s, q), want)
-	if w.scanner != nil {
-		w.sameEntries(w.scan(s, q), want)
-	}
 	if w.versions != nil {
 		w.sameEntries(w.listAt(s, w.version(s.Tenant), q), want)
 	}
@@ -142,12 +138,4 @@ func (w *world) taggedMix() []string {
 		}
 	}
 	return want
-}
-
-func scanQuery(w *world) {
-	want := w.taggedMix()
-	w.sameIDs(w.scan(home, driver.Query{At: w.now, Tag: "x"}), want)
-	w.sameIDs(w.scan(home, driver.Query{At: w.now, Tag: "x", Limit: 3}), want[:3])
-	page := w.list(home, driver.Query{At: w.now, Tag: "x", Limit: 4})
-	w.sameIDs(w.scan(home, driver.Query{At: w.now, Tag: "x", After: page[3].Cursor()}), want[4:])
 }

@@ -50,7 +50,7 @@ func (w *world) queueForAll() {
 
 func eventsOfAll(w *world) {
 	w.queueForAll()
-	w.sameEvents(w.undelivered(driver.OutboxQuery{}),
+	w.sameEvents(w.undelivered("", ""),
 		"acme run-1 1", "acme run-1 2", "acme run-2 1", "acme run-2 2", "globex run-1 1", "globex run-1 2", "globex run-2 1", "globex run-2 2")
 }
 
@@ -59,7 +59,7 @@ func stuckRun(w *world) {
 	for i := range 6 {
 		w.apply(queue(w.event([]string{"run-1", "stuck", "run-2"}[i%3], fmt.Sprint("ev", i))))
 	}
-	for _, e := range w.undelivered(driver.OutboxQuery{}) {
+	for _, e := range w.undelivered("", "") {
 		if e.RunID != "stuck" {
 			w.delivered(e)
 		}
@@ -69,7 +69,7 @@ func stuckRun(w *world) {
 	w.waiting(home.Tenant, "stuck", "ev1", "ev4")
 	w.apply(queue(w.event("run-1", "ev6")))
 	w.waiting(home.Tenant, "run-1", "ev6")
-	w.sameEvents(w.undelivered(driver.OutboxQuery{Tenant: home.Tenant, RunID: "stuck"}), "ev1", "ev4")
+	w.sameEvents(w.undelivered(home.Tenant, "stuck"), "ev1", "ev4")
 }
 
 func deliverInLoop(w *world) {
@@ -83,7 +83,7 @@ func deliverInLoop(w *world) {
 		}
 	})
 	w.quietly("read the outbox, and in the loop deliver each event of two runs", func() {
-		for e, err := range w.tx.Undelivered(w.ctx, driver.OutboxQuery{Tenant: home.Tenant}) {
+		for e, err := range w.tx.Undelivered(w.ctx, "", "") {
 			w.must(err)
 			got = append(got, e.ID)
 			if e.RunID != "run-1" {
@@ -126,7 +126,7 @@ func countHidden(w *world) {
 	for range 3 {
 		w.counts("", 100, 8)
 	}
-	all := w.undelivered(driver.OutboxQuery{})
+	all := w.undelivered("", "")
 	w.check(len(all) == 8, "8 events: counting has not handed them out", "%d", len(all))
 	w.counts("", 100, 8)
 	w.counts("globex", 100, 4)
@@ -145,9 +145,17 @@ func eventReturns(w *world) {
 func eventPayloads(w *world) {
 	for i, p := range append(samplePayloads(), events.HostPayload{Type: "run.started", JSON: []byte(`{"input":["a",1.5,null]}`)}) {
 		want := events.Record{ID: fmt.Sprint("ev", i), Tenant: home.Tenant, RunID: "run-1", NodeID: "node 1", Time: w.now, Payload: p}
+		switch i % 4 {
+		case 1:
+			want.CausationID = "ev-before"
+		case 2:
+			want.EngineVersion = "2.1 <x>"
+		case 3:
+			want.SchemaVersion = 1 << 53 / 2
+		}
 		w.must(want.Validate())
 		w.apply(queue(want))
-		recs := w.undelivered(driver.OutboxQuery{Tenant: home.Tenant, RunID: "run-1"})
+		recs := w.undelivered(home.Tenant, "run-1")
 		w.sameEvents(recs, want.ID)
 		got := recs[0]
 		w.check(got.Time.Equal(want.Time), describeTime(want.Time), "%s", describeTime(got.Time))

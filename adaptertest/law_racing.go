@@ -69,7 +69,7 @@ func racingScopes(w *world) {
 		})
 	})
 	w.ref = ref
-	w.lent[""] = true // the order among the writers is open
+	w.lent = true // the order among the writers is open
 	w.audit()
 	w.unmirrored()
 }
@@ -107,13 +107,13 @@ func (w *world) raceOne(s driver.Scope, k int, then func(func(r *reference)), ma
 	})
 	if w.level == LevelVersioned {
 		made(applied.Version)
-		got, err := w.versions.ListAt(w.ctx, s, applied.Version, driver.Query{At: w.now})
+		got, err := w.versions.List(w.ctx, s, driver.Query{At: w.now, Version: applied.Version})
 		w.must(err)
 		w.check(slices.Equal(ids(got), want), "as of the version of a mutation, what its scope had then: "+describeTexts(want), "%s", describeTexts(ids(got)))
 	}
 	if k%2 == 1 { // each writer delivers for itself, some as a relay that reads all tenants does
-		for _, q := range []driver.OutboxQuery{{Tenant: s.Tenant, RunID: event.RunID}, {}}[:1+k%4/3] {
-			for rec, err := range w.tx.Undelivered(w.ctx, q) {
+		for _, of := range [][2]string{{s.Tenant, event.RunID}, {}}[:1+k%4/3] {
+			for rec, err := range w.tx.Undelivered(w.ctx, of[0], of[1]) {
 				w.must(err)
 				if rec.Tenant == s.Tenant && rec.RunID == event.RunID && rec.ID != event.ID {
 					w.must(w.tx.Delivered(w.ctx, []events.Record{rec}))

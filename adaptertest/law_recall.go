@@ -21,8 +21,6 @@ func recallLaw() law {
 		{"followed", "a process that has followed the store finds what one does that has just begun", nil, recallFollowed},
 		{"view", "a run and its token find what the run sees, whatever others do", views, recallView},
 		{"vectors", "a vector goes with its entry, in the mutation that erases it", []Offer{Transactor, Tenants}, recallVectors},
-		{"erased", "no search by the store finds a word of what was erased", []Offer{Transactor, Searcher}, recallErased},
-		{"semantic", "a store that says it searches by meaning finds texts by other words than theirs", nil, recallSemantic},
 	}}
 }
 
@@ -212,49 +210,4 @@ func recallVectors(w *world) {
 		w.must(err)
 		w.check(!slices.ContainsFunc(hits, func(h memory.Hit) bool { return h.Entry.ID == e.ID }), "nothing that was forgotten", "the forgotten entry")
 	}
-}
-
-func recallErased(w *world) {
-	for _, id := range []string{"a", "b"} {
-		e := w.entry(id)
-		e.Content = "the word zanzibar of " + id
-		w.put(home, e)
-	}
-	w.apply(driver.Mutation{Erase: located(home, "a")})
-	for _, text := range []string{"zanzibar", "the word zanzibar of a", "of a"} {
-		got := w.search(home, driver.Search{Text: text, Limit: 10})
-		w.check(!slices.Contains(ids(got), "a"), "nothing that was erased", "%s", describeTexts(ids(got)))
-	}
-}
-
-// paraphrases are texts, each with a question that has no word of it.
-var paraphrases = [][2]string{
-	{"The cat sleeps on the sofa all day.", "Where does a kitten nap?"},
-	{"Our invoice was paid twice by mistake.", "Is there any duplicate billing?"},
-	{"He broke a leg while skiing.", "Who got injured during winter sports?"},
-	{"The server runs out of memory every night.", "Why do computers crash after dark?"},
-	{"She moved from Paris to Berlin in May.", "Which German city did somebody relocate into?"},
-	{"Dinner is soup and fresh bread.", "What will we eat this evening?"},
-}
-
-// recallSemantic asks of a store that says it searches by meaning what no search for words can
-// tell: four of six questions have their answer among the first two.
-func recallSemantic(w *world) {
-	if !w.found.traits.Semantic {
-		return
-	}
-	w.check(w.searcher != nil, "a driver.Searcher in a store that says it searches by meaning", "none")
-	for i, p := range paraphrases {
-		e := w.entry(fmt.Sprint("e", i))
-		e.Content = p[0]
-		w.put(home, e)
-	}
-	found := 0
-	for i, p := range paraphrases {
-		got := ids(w.search(home, driver.Search{Text: p[1], Limit: 2}))
-		if slices.Contains(got, fmt.Sprint("e", i)) {
-			found++
-		}
-	}
-	w.check(found >= 4, "at least 4 of 6 texts among the first two that are found by other words", "%d", found)
 }

@@ -129,7 +129,7 @@ func (w *world) unsaid(tenant string, refs []string, ids []string, versions ...d
 		}
 		if w.tx != nil {
 			all = append(all, w.history(tenant, driver.HistoryQuery{}), w.history(tenant, driver.HistoryQuery{Subject: "subject-" + canary}))
-			all = append(all, w.undelivered(driver.OutboxQuery{Tenant: tenant, RunID: "run-1"}))
+			all = append(all, w.undelivered(tenant, "run-1"))
 			for _, d := range w.documents(driver.DocumentQuery{Tenant: tenant, EveryRef: true}) {
 				all = append(all, describeDocument(&d))
 			}

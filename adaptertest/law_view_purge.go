@@ -152,7 +152,7 @@ func purgeKeepsMergedOfEnded(w *world) {
 	w.check(n == 1, "1 record removed", "%d", n)
 	w.apply(driver.Mutation{
 		MergedInto: map[driver.Located][]string{{Scope: home, ID: "expired"}: {"m1"}, {Scope: home, ID: "erased"}: {"m4"}},
-		Erase: located(home, "expired"), Restore: located(home, "m3", "m4"),
+		Erase:      located(home, "expired"), Restore: located(home, "m3", "m4"),
 	})
 	w.lists(home, "m4", "m3", "kept")
 	n = w.purge(home.Tenant, w.version(home.Tenant))
@@ -260,23 +260,4 @@ func purgeAtOnce(w *world) {
 		removed.Add(int64(w.purge(home.Tenant, w.version(home.Tenant))))
 	})
 	w.check(removed.Load() == int64(refs+2*rounds), fmt.Sprintf("%d records removed", refs+2*rounds), "%d", removed.Load())
-}
-
-func scanPurged(w *world) {
-	all := w.putMany(home, 1200, nil)
-	n, failed := 0, false
-	w.quietly("scan, and in the loop delete what comes last, and purge", func() {
-		for _, err := range w.scanner.Scan(w.ctx, home, driver.Query{At: w.now}) {
-			w.check(!failed, "nothing after an error", "more")
-			if failed = err != nil; failed {
-				w.mustBe(err, driver.ErrSnapshotUnavailable)
-				continue
-			}
-			if n++; n == 1 {
-				w.delete(home, all[len(all)-1], true)
-				w.purge(home.Tenant, w.version(home.Tenant))
-			}
-		}
-	})
-	w.check(failed || n == len(all), fmt.Sprintf("all %d entries, or the error of a version that is not available", len(all)), "%d", n)
 }

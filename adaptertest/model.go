@@ -50,7 +50,7 @@ func (m *model) play(s step) {
 			partsOfOne[part%len(partsOfOne)].add(p, &mut)
 		}
 		m.limit(p.Tenant, &mut, s.parts[0])
-		mut.Log = m.log != nil && s.parts[0]/4%2 == 0
+		mut.Keep = m.kept != nil && len(mut.Events) > 0 && s.parts[0]/4%2 == 0
 		m.tryApply(p.Tenant, mut)
 	}
 	if m.level == LevelVersioned && s.parts[0]%4 == 0 {

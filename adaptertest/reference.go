@@ -17,7 +17,7 @@ type reference struct {
 	tenants map[string]*refTenant
 	outbox  []*events.Record // in the order of commits, those that were delivered too
 	waiting map[eventName]*events.Record
-	log     logModel
+	log     logModel // those that are kept
 }
 
 type eventName struct{ tenant, run, id string }
@@ -29,7 +29,7 @@ type refTenant struct {
 	documents        map[documentName]driver.Document
 	origins          map[place][]documentName // of the documents that were ever made of an entry
 	changes          []refChange
-	scars            map[string][]refSpan // by ref: of versions at which something was live that is erased now
+	erasedAt         map[string][]refSpan // by ref: of versions at which something was live that is erased now
 	purged           map[place]bool       // ids that were purged: what becomes of them is open
 	gone             []driver.Record      // the first that were erased, purged or dropped: nothing finds them
 }
@@ -83,7 +83,7 @@ func newReference() *reference {
 func (r *reference) tenant(name string) *refTenant {
 	if r.tenants[name] == nil {
 		r.tenants[name] = &refTenant{records: map[place]*refRecord{}, refs: map[string][]*refRecord{}, purged: map[place]bool{},
-			documents: map[documentName]driver.Document{}, origins: map[place][]documentName{}, scars: map[string][]refSpan{}}
+			documents: map[documentName]driver.Document{}, origins: map[place][]documentName{}, erasedAt: map[string][]refSpan{}}
 	}
 	return r.tenants[name]
 }
@@ -172,7 +172,7 @@ func (r *reference) apply(tenant string, m *driver.Mutation, revs []int64, singl
 	t := r.tenant(tenant)
 	c := &change{refTenant: t}
 	version, before := t.version, len(t.changes)
-	if !machineryOnly(m) {
+	if !unversioned(m) {
 		t.version++
 	}
 	had := r.used(tenant, m)
@@ -180,8 +180,8 @@ func (r *reference) apply(tenant string, m *driver.Mutation, revs []int64, singl
 		err = driver.ErrConflict
 	} else {
 		queued := int64(len(m.Events))
-		if m.Log {
-			queued = 0 // what is logged does not wait
+		if m.Keep {
+			queued = 0 // what is kept does not wait
 		}
 		err = beyond(m.Limits, had, r.used(tenant, m), queued)
 	}
@@ -195,22 +195,25 @@ func (r *reference) apply(tenant string, m *driver.Mutation, revs []int64, singl
 	if single && len(t.changes) == before {
 		t.version = version
 	}
-	for _, l := range m.Erase {
-		t.removeMadeOf(l.Ref, l.ID)
+	for _, change := range t.changes[before:] {
+		if change.kind == refErased {
+			t.removeMadeOf(change.ref, change.id)
+		}
 	}
 	for i := range m.Documents {
 		if i < len(revs) {
 			t.swap(&m.Documents[i], m.Erase, revs[i])
 		}
 	}
-	if m.Log {
-		r.log.emit(m.Events)
-		return t.version, nil
-	}
 	for i := range m.Events {
 		e := m.Events[i]
 		e.Time = e.Time.UTC()
-		if name := (eventName{e.Tenant, e.RunID, e.ID}); r.waiting[name] == nil {
+		name := eventName{e.Tenant, e.RunID, e.ID}
+		switch {
+		case r.there(name) != nil:
+		case m.Keep:
+			r.log.emit([]events.Record{e})
+		default:
 			r.waiting[name] = &e
 			r.outbox = append(r.outbox, &e)
 		}
@@ -218,25 +221,32 @@ func (r *reference) apply(tenant string, m *driver.Mutation, revs []int64, singl
 	return t.version, nil
 }
 
-// taken reports whether an id of m's events names another payload, where the events go.
+// there is the payload of an event that waits or is kept, else nil.
+func (r *reference) there(name eventName) events.Payload {
+	if e := r.waiting[name]; e != nil {
+		return e.Payload
+	}
+	return r.log.payloads[name]
+}
+
+// taken reports whether an id of m's events names another payload.
 func (r *reference) taken(m *driver.Mutation) bool {
 	return slices.ContainsFunc(m.Events, func(e events.Record) bool {
-		name := eventName{e.Tenant, e.RunID, e.ID}
-		there := r.log.payloads[name]
-		if !m.Log {
-			there = nil
-			if e := r.waiting[name]; e != nil {
-				there = e.Payload
-			}
-		}
+		there := r.there(eventName{e.Tenant, e.RunID, e.ID})
 		return there != nil && !events.SamePayload(there, e.Payload)
 	})
 }
 
-// machineryOnly tells mutations that make no version.
-func machineryOnly(m *driver.Mutation) bool {
-	return len(m.Documents) > 0 && len(m.Live) == 0 && len(m.MergedInto) == 0 && len(m.Put) == 0 && len(m.Retire) == 0 && len(m.Restore) == 0 &&
-		len(m.Erase) == 0 && len(m.Events) == 0 &&
+// unversioned tells mutations that make no version: of machinery only, and of kept events only.
+func unversioned(m *driver.Mutation) bool {
+	entries := len(m.Live) + len(m.MergedInto) + len(m.Put) + len(m.Retire) + len(m.Restore) + len(m.Erase)
+	switch {
+	case entries > 0:
+		return false
+	case len(m.Events) > 0:
+		return m.Keep && len(m.Documents) == 0
+	}
+	return len(m.Documents) > 0 &&
 		!slices.ContainsFunc(m.Documents, func(x driver.DocumentSwap) bool { return x.Class != driver.Machinery })
 }
 
@@ -327,9 +337,9 @@ func (c *change) commit(m *driver.Mutation) bool {
 		if held := c.touch(l); held != nil && !held.Erased {
 			c.forget(held)
 			held.end(c.version)
-			scars := c.scars[l.Ref]
-			c.undo = append(c.undo, func() { c.scars[l.Ref] = scars })
-			c.scars[l.Ref] = slices.Concat(scars, held.lives)
+			erasedAt := c.erasedAt[l.Ref]
+			c.undo = append(c.undo, func() { c.erasedAt[l.Ref] = erasedAt })
+			c.erasedAt[l.Ref] = slices.Concat(erasedAt, held.lives)
 			held.Entry, held.Erased, held.lives = driver.Entry{ID: l.ID}, true, nil
 			c.note(l, refErased)
 		}
@@ -377,14 +387,28 @@ func (t *refTenant) swap(x *driver.DocumentSwap, erased []driver.Located, rev in
 	}
 }
 
-// removeMadeOf removes the documents that are made of an entry.
+// removeMadeOf removes the documents that are made of an entry, or of its whole ref.
 func (t *refTenant) removeMadeOf(ref, id string) {
+	for name, d := range t.documents {
+		if d.Whole && name.ref == ref {
+			delete(t.documents, name)
+		}
+	}
 	for _, name := range t.origins[place{ref, id}] {
 		if slices.Contains(t.documents[name].Of, id) {
 			delete(t.documents, name)
 		}
 	}
 	delete(t.origins, place{ref, id})
+}
+
+// purgeEvents removes what is kept of runs whose newest event is from before an instant.
+func (r *reference) purgeEvents(before time.Time) {
+	for run, kept := range r.log.runs {
+		if len(kept) > 0 && kept[len(kept)-1].Time.Before(before) {
+			r.log.forget(run)
+		}
+	}
 }
 
 func (r *reference) delivered(recs []events.Record) {
@@ -450,7 +474,9 @@ func (r *reference) purge(tenant string, v int, at time.Time) int {
 			t.purged[where] = true
 			t.forget(rec)
 			delete(t.records, where)
-			t.removeMadeOf(ref, rec.Entry.ID)
+			if !rec.Erased {
+				t.removeMadeOf(ref, rec.Entry.ID)
+			}
 			removed++
 			return true
 		})

@@ -13,11 +13,11 @@ import (
 
 // What the reference answers to each query of a store.
 
-// undelivered are the events that wait, in the order of commits.
-func (r *reference) undelivered(q driver.OutboxQuery) []events.Record {
+// undelivered are the events that wait of a run, or of all, in the order of commits.
+func (r *reference) undelivered(tenant, run string) []events.Record {
 	var out []events.Record
 	for _, e := range r.outbox {
-		if r.waiting[eventName{e.Tenant, e.RunID, e.ID}] == e && (q.Tenant == "" || q.Tenant == e.Tenant) && (q.RunID == "" || q.RunID == e.RunID) {
+		if r.waiting[eventName{e.Tenant, e.RunID, e.ID}] == e && (run == "" || tenant == e.Tenant && run == e.RunID) {
 			out = append(out, *e)
 		}
 	}
@@ -33,7 +33,7 @@ func (r *reference) list(s driver.Scope, v int, q driver.Query) []driver.Entry {
 	var found []*driver.Entry
 	for _, rec := range t.refs[s.Ref] {
 		e := &rec.Entry
-		if hasVersion(rec.lives, v) && (e.ExpiresAt.IsZero() || q.At.Before(e.ExpiresAt)) && (q.Tag == "" || slices.Contains(e.Tags, q.Tag)) &&
+		if hasVersion(rec.lives, v) && (e.ExpiresAt.IsZero() || q.At.Before(e.ExpiresAt)) && asksFor(&q, e) &&
 			(q.After.IsZero() || cmp.Or(q.After.CreatedAt.Compare(e.CreatedAt), strings.Compare(q.After.ID, e.ID)) > 0) {
 			found = append(found, e)
 		}
@@ -54,18 +54,15 @@ func copies[T any](found []*T) []T {
 	return out
 }
 
-// search is what a filter over a list finds.
-func (r *reference) search(s driver.Scope, q driver.Search) []driver.Entry {
-	out := slices.DeleteFunc(r.list(s, -1, driver.Query{At: q.At}), func(e driver.Entry) bool {
-		for _, tag := range q.Tags {
-			if !slices.Contains(e.Tags, tag) {
-				return true
-			}
+// asksFor reports whether the fields of a query that narrow let an entry through.
+func asksFor(q *driver.Query, e *driver.Entry) bool {
+	for _, tag := range q.Tags {
+		if !slices.Contains(e.Tags, tag) {
+			return false
 		}
-		return !q.Since.IsZero() && e.CreatedAt.Before(q.Since) || !q.Until.IsZero() && !e.CreatedAt.Before(q.Until) ||
-			q.Text != "" && !strings.Contains(strings.ToLower(e.Content), strings.ToLower(q.Text))
-	})
-	return out[:min(len(out), q.Limit)]
+	}
+	return (len(q.IDs) == 0 || slices.Contains(q.IDs, e.ID)) && (q.Subject == "" || slices.Contains(e.Subjects, q.Subject)) &&
+		(q.Since.IsZero() || !e.CreatedAt.Before(q.Since)) && (q.Until.IsZero() || e.CreatedAt.Before(q.Until))
 }
 
 // history are the records that a query asks for, by ref and id.
@@ -99,11 +96,15 @@ func (r *reference) find(q driver.DocumentQuery) []driver.Document {
 	var names []documentName
 	for name, d := range documents {
 		if (q.EveryRef || q.Ref == d.Ref) && (q.Kind == "" || q.Kind == d.Kind) && (q.Key == "" || q.Key == d.Key) &&
-			(q.Group == "" || q.Group == d.Group) && (q.Subject == "" || slices.Contains(d.Subjects, q.Subject)) {
+			(q.Group == "" || q.Group == d.Group) && (q.Subject == "" || slices.Contains(d.Subjects, q.Subject)) &&
+			(q.After == nil || compareNames(nameOf(q.After), name) < 0) {
 			names = append(names, name)
 		}
 	}
 	slices.SortFunc(names, compareNames)
+	if q.Limit > 0 {
+		names = names[:min(len(names), q.Limit)]
+	}
 	out := make([]driver.Document, len(names))
 	for i, name := range names {
 		if out[i] = documents[name]; q.Bare {
@@ -146,7 +147,7 @@ func (r *reference) scopes() []driver.Scope {
 }
 
 func (r *reference) intact(s driver.Scope, v int) bool {
-	return !hasVersion(r.tenant(s.Tenant).scars[s.Ref], v)
+	return !hasVersion(r.tenant(s.Tenant).erasedAt[s.Ref], v)
 }
 
 // changed are what the mutations after one version up to another did in a scope.

@@ -39,7 +39,7 @@ type LogConfig struct {
 // not at all, whoever reads meanwhile; and all that was acknowledged is there when the log is
 // opened again. A host whose log has another way to be read wraps it.
 //
-// A store that keeps a run log beside its memory is proven by [Run], which takes these cases
+// A store that keeps events (driver.EventKeeper) is proven by [Run], which takes these cases
 // too.
 func RunLog(t *testing.T, cfg LogConfig) {
 	t.Helper()
@@ -224,10 +224,15 @@ func (m *logModel) emit(recs []events.Record) {
 func (m *logModel) drop(tenant string) {
 	for run := range m.runs {
 		if run.tenant == tenant {
-			m.runs[run] = nil
+			m.forget(run)
 		}
 	}
-	maps.DeleteFunc(m.payloads, func(name eventName, _ events.Payload) bool { return name.tenant == tenant })
+}
+
+// forget empties a run.
+func (m *logModel) forget(run logRun) {
+	m.runs[run] = nil
+	maps.DeleteFunc(m.payloads, func(name eventName, _ events.Payload) bool { return name.tenant == run.tenant && name.run == run.run })
 }
 
 // record is a record of a payload that depends on the id.

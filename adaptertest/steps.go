@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -154,12 +153,9 @@ var readers = []reader{
 	{"list", nil, func(w *world, s driver.Scope, _ []string) []driver.Entry {
 		return w.list(s, driver.Query{At: w.now})
 	}, true},
-	{"search", []Offer{Searcher}, func(w *world, s driver.Scope, _ []string) []driver.Entry {
-		return w.search(s, driver.Search{Limit: memory.MaxListLimit})
-	}, true},
-	{"scan", []Offer{Scanner}, func(w *world, s driver.Scope, _ []string) []driver.Entry {
-		return w.scan(s, driver.Query{At: w.now})
-	}, true},
+	{"by-ids", nil, func(w *world, s driver.Scope, ids []string) []driver.Entry {
+		return w.list(s, driver.Query{At: w.now, IDs: append([]string{"never"}, ids...)})
+	}, false},
 	{"get-at", []Offer{Transactor, Versioned}, func(w *world, s driver.Scope, ids []string) []driver.Entry {
 		return w.getAt(s, w.version(s.Tenant), ids...)
 	}, false},

@@ -29,7 +29,7 @@ func (w *world) tryApply(tenant string, m driver.Mutation) (driver.Applied, erro
 	if err == nil {
 		w.check(len(made.Revs) == len(m.Documents), fmt.Sprint(len(m.Documents), " revisions"), "%d", len(made.Revs))
 		if w.versions != nil {
-			w.check((made.Version == "") == machineryOnly(&m), "a version of every mutation but one that changes machinery only", "the version %q", w.name(made.Version))
+			w.check((made.Version == "") == unversioned(&m), "a version of every mutation but one that changes machinery only", "the version %q", w.name(made.Version))
 			w.hold(tenant, made.Version)
 		}
 	}
@@ -155,17 +155,18 @@ func (w *world) event(run, id string) events.Record {
 		Payload: events.MemoryWritten{MemoryRef: home.Ref, MemoryID: "m-" + id}}
 }
 
-func (w *world) undelivered(q driver.OutboxQuery) []events.Record {
+// undelivered reads what waits of a run, or of all tenants if both are empty.
+func (w *world) undelivered(tenant, run string) []events.Record {
 	if w.noting() {
-		w.did("read the outbox: tenant %q, run %q", q.Tenant, q.RunID)
+		w.did("read what waits: tenant %q, run %q", tenant, run)
 	}
-	if q.RunID == "" {
+	if run == "" {
 		w.mu.Lock()
-		w.lent[q.Tenant] = true
+		w.lent = true
 		w.mu.Unlock()
 	}
 	var recs []events.Record
-	for rec, err := range w.tx.Undelivered(w.ctx, q) {
+	for rec, err := range w.tx.Undelivered(w.ctx, tenant, run) {
 		w.must(err)
 		recs = append(recs, rec)
 	}
@@ -174,7 +175,7 @@ func (w *world) undelivered(q driver.OutboxQuery) []events.Record {
 
 // waiting expects these events of a run to wait, in this order.
 func (w *world) waiting(tenant, run string, want ...string) {
-	w.sameEvents(w.undelivered(driver.OutboxQuery{Tenant: tenant, RunID: run}), want...)
+	w.sameEvents(w.undelivered(tenant, run), want...)
 }
 
 func (w *world) sameEvents(recs []events.Record, want ...string) {
@@ -207,7 +208,8 @@ func (w *world) tryListAt(s driver.Scope, v driver.Version, q driver.Query) ([]d
 	if w.noting() {
 		w.did("list %s as of %s%s", describeScope(s), w.name(v), describeQuery(q))
 	}
-	return w.versions.ListAt(w.ctx, s, v, q)
+	q.Version = v
+	return w.versions.List(w.ctx, s, q)
 }
 
 func (w *world) listAt(s driver.Scope, v driver.Version, q driver.Query) []driver.Entry {
@@ -222,15 +224,26 @@ func (w *world) listsAt(s driver.Scope, v driver.Version, want ...string) {
 }
 
 func (w *world) tryGetAt(s driver.Scope, v driver.Version, ids ...string) ([]driver.Entry, error) {
-	if w.noting() {
-		w.did("get %s from %s as of %s at %s", describeTexts(ids), describeScope(s), w.name(v), describeTime(w.now))
-	}
-	return w.versions.GetAt(w.ctx, s, v, ids, w.now)
+	return w.tryListAt(s, v, driver.Query{At: w.now, IDs: ids})
 }
 
-func (w *world) getAt(s driver.Scope, v driver.Version, ids ...string) []driver.Entry {
-	entries, err := w.tryGetAt(s, v, ids...)
+// getAt reads entries by their ids, and returns them in the order of the ids.
+func (w *world) getAt(s driver.Scope, v driver.Version, ids ...string) (entries []driver.Entry) {
+	if len(ids) == 0 {
+		return nil
+	}
+	got, err := w.tryGetAt(s, v, ids...)
 	w.must(err)
+	for i := 1; i < len(got); i++ {
+		before, after := &refRecord{id: got[i-1].ID, created: got[i-1].CreatedAt}, &refRecord{id: got[i].ID, created: got[i].CreatedAt}
+		w.check(inListOrder(before, after) < 0, "the order of a list, each entry once", "%s before %s", describeEntry(&got[i-1]), describeEntry(&got[i]))
+	}
+	byID := byID(got)
+	for _, id := range ids {
+		if e := byID[id]; e != nil {
+			entries = append(entries, *e)
+		}
+	}
 	return entries
 }
 
@@ -268,28 +281,6 @@ func (w *world) purge(tenant string, v driver.Version) int {
 	}
 	w.unmirrored()
 	return n
-}
-
-func (w *world) search(s driver.Scope, q driver.Search) []driver.Entry {
-	q.At = w.now
-	if w.noting() {
-		w.did("search %s for text %s, tags %s, limit %d, at %s", describeScope(s), short(q.Text), describeTexts(q.Tags), q.Limit, describeTime(q.At))
-	}
-	entries, err := w.searcher.Search(w.ctx, s, q)
-	w.must(err)
-	return entries
-}
-
-func (w *world) scan(s driver.Scope, q driver.Query) []driver.Entry {
-	if w.noting() {
-		w.did("scan %s%s", describeScope(s), describeQuery(q))
-	}
-	var entries []driver.Entry
-	for e, err := range w.scanner.Scan(w.ctx, s, q) {
-		w.must(err)
-		entries = append(entries, e)
-	}
-	return entries
 }
 
 // stub expects that nothing is left of an entry but its id and what became of it.

@@ -87,10 +87,9 @@ func (w *world) keepsInstant(id string, at time.Time, zone *time.Location) {
 		m := acts(driver.Set, timer(home, name, at))
 		m.Events = []events.Record{record}
 		w.apply(m)
-		if w.log != nil {
+		if w.kept != nil {
+			record.ID += " kept"
 			w.apply(logged(record))
-			record.ID += " emitted"
-			w.emit(record)
 		}
 	}
 }
@@ -135,11 +134,9 @@ func (w *world) readAround(t time.Time, zone *time.Location) {
 					w.samePages(home, q)
 				}
 			}
-			if w.searcher != nil {
-				for _, q := range []driver.Search{{Since: w.now}, {Until: w.now}, {Since: w.now.Add(-tick), Until: w.now.Add(tick)}, {Since: w.now.Add(tick), Until: w.now.Add(-tick)}} {
-					q.At, q.Limit = w.now, len(all)+1
-					w.sameEntries(w.search(home, q), w.ref.search(home, q))
-				}
+			for _, q := range []driver.Query{{Since: w.now}, {Until: w.now}, {Since: w.now.Add(-tick), Until: w.now.Add(tick)}, {Since: w.now.Add(tick), Until: w.now.Add(-tick)}} {
+				q.At, q.Limit = w.now, len(all)+1
+				w.samePages(home, q)
 			}
 			var near []string // the entries of that time, and one that has expired long ago
 			var live []driver.Entry
@@ -153,9 +150,6 @@ func (w *world) readAround(t time.Time, zone *time.Location) {
 				} else {
 					w.absent(home, rec.id)
 				}
-			}
-			if w.scanner != nil {
-				w.sameEntries(w.scan(home, driver.Query{At: w.now}), all)
 			}
 			if w.versions != nil {
 				v := w.version(home.Tenant)

@@ -49,10 +49,10 @@ func documentsLoop(name string, q driver.DocumentQuery) loop {
 	}, func(w *world) []string { return names(w.ref.find(q), documentText) }, false, true, false}
 }
 
-func outboxLoop(name string, q driver.OutboxQuery) loop {
+func outboxLoop(name, tenant, run string) loop {
 	return loop{"outbox" + name, []Offer{Transactor}, func(w *world) iter.Seq2[string, error] {
-		return walking(w.tx.Undelivered(w.ctx, q), eventText)
-	}, func(w *world) []string { return names(w.ref.undelivered(q), eventText) }, false, false, q.RunID == ""}
+		return walking(w.tx.Undelivered(w.ctx, tenant, run), eventText)
+	}, func(w *world) []string { return names(w.ref.undelivered(tenant, run), eventText) }, false, false, run == ""}
 }
 
 func eventText(e events.Record) string      { return e.Tenant + "/" + e.RunID + "/" + e.ID }
@@ -68,9 +68,6 @@ func names[T any](things []T, name func(x T) string) (all []string) {
 }
 
 var loops = []loop{
-	{"scan", []Offer{Scanner}, func(w *world) iter.Seq2[string, error] {
-		return walking(w.scanner.Scan(w.ctx, home, driver.Query{At: w.now}), func(e driver.Entry) string { return e.ID })
-	}, func(w *world) []string { return ids(w.ref.list(home, -1, driver.Query{At: w.now})) }, true, false, false},
 	{"scopes", []Offer{Tenants}, func(w *world) iter.Seq2[string, error] {
 		return walking(w.tenants.Scopes(w.ctx, driver.Scope{}), describeScope)
 	}, func(w *world) []string { return names(w.ref.scopes(), describeScope) }, false, true, false},
@@ -81,8 +78,7 @@ var loops = []loop{
 	documentsLoop("-group", driver.DocumentQuery{EveryRef: true, Group: "group"}), documentsLoop("-subject", driver.DocumentQuery{EveryRef: true, Subject: "customer:1"}),
 	documentsLoop("-ref", driver.DocumentQuery{Ref: home.Ref, Bare: true}), documentsLoop("-ref-group", driver.DocumentQuery{Ref: home.Ref, Group: "group"}),
 	documentsLoop("-ref-subject", driver.DocumentQuery{Ref: home.Ref, Subject: "customer:1"}),
-	outboxLoop("", driver.OutboxQuery{}), outboxLoop("-tenant", driver.OutboxQuery{Tenant: home.Tenant}),
-	outboxLoop("-run", driver.OutboxQuery{Tenant: home.Tenant, RunID: "run-0"}),
+	outboxLoop("", "", ""), outboxLoop("-run", home.Tenant, "run-0"),
 }
 
 // loopCases stop each loop early, and change the store in its body.

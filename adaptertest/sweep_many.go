@@ -78,11 +78,9 @@ var many = []struct {
 		e := w.entry("e")
 		e.Tags = manyTexts("tag", min(n, 4097))
 		w.put(home, e)
-		w.sameIDs(w.list(home, driver.Query{At: w.now, Tag: e.Tags[len(e.Tags)-1]}), []string{"e"})
-		if w.searcher != nil {
-			w.finds(driver.Search{Tags: e.Tags}, "e")
-			w.finds(driver.Search{Tags: append(slices.Clone(e.Tags), "other")})
-		}
+		w.sameIDs(w.list(home, driver.Query{At: w.now, Tags: e.Tags[len(e.Tags)-1:]}), []string{"e"})
+		w.sameIDs(w.list(home, driver.Query{At: w.now, Tags: e.Tags}), []string{"e"})
+		w.sameIDs(w.list(home, driver.Query{At: w.now, Tags: append(slices.Clone(e.Tags), "other")}), nil)
 	}},
 	{"labels", "an entry of so many subjects and sources", nil, func(w *world, n int) {
 		e := w.entry("e")
@@ -177,7 +175,7 @@ var many = []struct {
 		}
 	}},
 	{"events", "so many events of two runs, queued one by one and together", []Offer{Transactor}, manyWaiting},
-	{"logged", "a log of so many events, which a mutation and an emission bring in halves", []Offer{Transactor, Log}, func(w *world, n int) {
+	{"logged", "a log of so many events, which a mutation and an emission bring in halves", []Offer{Transactor, Events}, func(w *world, n int) {
 		w.quietly(fmt.Sprintf("log %d events by a mutation, as many by an emission, and all of them again", n/2), func() {
 			var recs []events.Record
 			for i := range n / 2 * 2 {
@@ -310,27 +308,17 @@ func manyTexts(name string, n int) []string {
 
 // pageThrough reads a scope of n entries by pages of many sizes, with a tag and without.
 func (w *world) pageThrough(n int, tag string) {
-	for _, tag := range []string{"", tag} {
-		want := ids(w.ref.list(home, -1, driver.Query{At: w.now, Tag: tag}))
+	for _, tags := range [][]string{nil, {tag}} {
+		want := ids(w.ref.list(home, -1, driver.Query{At: w.now, Tags: tags}))
 		for _, size := range []int{n/7 + 1, 100, 127, 128, 129, 256, 511, 512, 513, 1000, 1024, n - 1, n} {
 			if size < n/20 || size > n {
 				continue
 			}
-			w.quietly(fmt.Sprintf("read by pages of %d, tag %q", size, tag), func() {
+			w.quietly(fmt.Sprintf("read by pages of %d, tags %s", size, describeTexts(tags)), func() {
 				w.walk(size, want, func(q driver.Query) []driver.Entry {
-					q.Tag = tag
+					q.Tags = tags
 					return w.list(home, q)
 				})
-				if w.scanner != nil {
-					w.sameIDs(w.scan(home, driver.Query{At: w.now, Tag: tag, Limit: size}), want[:min(size, len(want))])
-				}
-				if w.searcher != nil {
-					q := driver.Search{Limit: size}
-					if tag != "" {
-						q.Tags = []string{tag}
-					}
-					w.sameIDs(w.search(home, q), want[:min(size, len(want))])
-				}
 			})
 		}
 	}
@@ -474,7 +462,7 @@ func manyWaiting(w *world, n int) {
 	}
 	w.audit()
 	w.quietly("deliver all but some, in one call", func() {
-		all := w.ref.undelivered(driver.OutboxQuery{})
+		all := w.ref.undelivered("", "")
 		w.delivered(all[2 : len(all)-1]...)
 	})
 }
@@ -509,11 +497,6 @@ func longTexts(w *world) {
 		e.Tags, e.Subjects = []string{long(min(n, 256))}, []string{long(min(n, driver.MaxLabelBytes))}
 		w.put(home, e)
 		w.get(home, e)
-		if w.searcher != nil && !w.found.traits.Semantic {
-			q := driver.Search{At: w.now, Text: e.Content[max(0, n-700):], Limit: 100}
-			q.Text = strings.ToValidUTF8(q.Text, "")
-			w.sameEntries(w.search(home, q), w.ref.search(home, q))
-		}
 		other := e
 		other.Content = e.Content[:len(e.Content)-1] + "~"
 		w.mustBe(w.tryPut(home, other), driver.ErrConflict)

@@ -25,11 +25,9 @@ var abilities = []ability{
 	{"adapter", nil, reflect.TypeFor[driver.Adapter](), func(w *world) any { return w.store }},
 	{"transactor", []Offer{Transactor}, reflect.TypeFor[driver.Transactor](), func(w *world) any { return w.tx }},
 	{"versioned", []Offer{Transactor, Versioned}, reflect.TypeFor[driver.Versioned](), func(w *world) any { return w.versions }},
-	{"searcher", []Offer{Searcher}, reflect.TypeFor[driver.Searcher](), func(w *world) any { return w.searcher }},
-	{"scanner", []Offer{Scanner}, reflect.TypeFor[driver.Scanner](), func(w *world) any { return w.scanner }},
 	{"scheduler", []Offer{Transactor, Scheduler}, reflect.TypeFor[driver.Scheduler](), func(w *world) any { return w.scheduler }},
 	{"changes", []Offer{Transactor, Versioned, Changes}, reflect.TypeFor[driver.Changes](), func(w *world) any { return w.changes }},
-	{"log", []Offer{Transactor, Log}, reflect.TypeFor[events.RunLog](), func(w *world) any { return w.log }},
+	{"events", []Offer{Transactor, Events}, reflect.TypeFor[driver.EventKeeper](), func(w *world) any { return w.kept }},
 	{"tenants", []Offer{Tenants}, reflect.TypeFor[driver.Tenants](), func(w *world) any { return w.tenants }},
 }
 
@@ -41,7 +39,7 @@ type method struct {
 }
 
 // writers are the methods that change something. Any other only reads.
-var writers = []string{"Put", "Delete", "Apply", "Delivered", "Purge", "DropTenant", "Emit"}
+var writers = []string{"Put", "Delete", "Apply", "Delivered", "Purge", "DropTenant", "PurgeEvents"}
 
 // methodsOf are the methods of an ability that no interface below it has.
 func (a *ability) methodsOf(w *world) []method {
@@ -85,12 +83,10 @@ func (w *world) arguments(ctx context.Context, m method, x words) []reflect.Valu
 		reflect.TypeFor[int]():                  10,
 		reflect.TypeFor[int64]():                int64(0), // a sequence
 		reflect.TypeFor[[]string]():             []string{x.id, "b"},
-		reflect.TypeFor[driver.Query]():         driver.Query{At: x.at, Tag: x.tag},
-		reflect.TypeFor[driver.Search]():        driver.Search{At: x.at, Limit: 100, Tags: slices.DeleteFunc([]string{x.tag}, func(t string) bool { return t == "" })},
+		reflect.TypeFor[driver.Query]():         driver.Query{At: x.at, Tags: slices.DeleteFunc([]string{x.tag}, func(t string) bool { return t == "" })},
 		reflect.TypeFor[driver.Mutation]():      mutation,
 		reflect.TypeFor[driver.HistoryQuery]():  driver.HistoryQuery{Ref: x.scope.Ref},
 		reflect.TypeFor[driver.DocumentQuery](): driver.DocumentQuery{Tenant: x.scope.Tenant, EveryRef: true},
-		reflect.TypeFor[driver.OutboxQuery]():   driver.OutboxQuery{Tenant: x.scope.Tenant, RunID: x.text},
 		reflect.TypeFor[[]events.Record]():      []events.Record{event},
 	}
 	args := []reflect.Value{reflect.ValueOf(ctx)}
@@ -104,7 +100,7 @@ func (w *world) arguments(ctx context.Context, m method, x words) []reflect.Valu
 			w.fail("a parameter of "+m.name+" that the sweep knows", parameter.String())
 		case m.name == "Get" || m.name == "Delete":
 			value = x.id
-		case m.name == "Due", m.name == "Read" && i == 2:
+		case m.name == "Due", (m.name == "Read" || m.name == "Undelivered") && i == 2:
 			value = x.text
 		default:
 			value = x.scope.Tenant
@@ -172,8 +168,8 @@ func (w *world) prepareMethods() words {
 		m.Events = []events.Record{w.event("timer", "a"), w.event("timer", "b")}
 		w.apply(m)
 	}
-	if w.log != nil {
-		w.emit(w.event("timer", "a"), w.event("timer", "b"))
+	if w.kept != nil {
+		w.emit(w.event("timer", "c"), w.event("timer", "d"))
 	}
 	if w.versions != nil {
 		x.version = w.version(home.Tenant)

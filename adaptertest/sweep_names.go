@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -230,8 +231,10 @@ func (w *world) fill(p *plot) {
 	m.Retire = []driver.Retirement{retire(p.Scope, p.entries("restore"), driver.Merged, p.entries("keep"))}
 	m.Events = w.plotEvents(p)
 	w.apply(m)
-	if w.log != nil {
-		w.emit(m.Events[0])
+	if w.kept != nil {
+		kept := w.event(p.run, fmt.Sprintf("kept %x", sha256.Sum256([]byte(p.event))))
+		kept.Tenant = p.Tenant
+		w.emit(kept)
 	}
 	if w.level == LevelVersioned {
 		w.version(p.Tenant)
@@ -263,7 +266,7 @@ func (w *world) disturb(p *plot, plots []*plot) {
 	w.retains(timed[0])
 	recs := w.plotEvents(p)
 	w.delivered(recs[0])
-	if w.log != nil {
+	if w.kept != nil {
 		w.emit(recs...)
 	}
 	if w.level == LevelVersioned {

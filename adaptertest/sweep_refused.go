@@ -168,11 +168,11 @@ var refusedParts = []struct {
 		d.Value = make([]byte, driver.MaxDocumentBytes)
 		return []driver.Mutation{acts(driver.Check, d)}
 	}},
-	{"event", "has an event without a payload, one with what only a log keeps, or a limit below zero", func() []driver.Mutation {
+	{"event", "has an event without a payload or of a broken schema, or has a limit below zero", func() []driver.Mutation {
 		return []driver.Mutation{
 			queue(events.Record{ID: "ev", Tenant: home.Tenant, RunID: "run-1", Time: epoch}),
-			ofEvent(func(e *events.Record, n string) { e.CausationID = n })("cause"), ofEvent(func(e *events.Record, n string) { e.EngineVersion = n })("engine"),
-			ofEvent(func(e *events.Record, _ string) { e.SchemaVersion = 1 })(""),
+			ofEvent(func(e *events.Record, _ string) { e.Payload = events.WorkspaceUpdated{Path: "f"} })(""),
+			ofEvent(func(e *events.Record, _ string) { e.SchemaVersion = -1 })(""), ofEvent(func(e *events.Record, _ string) { e.Time = time.Time{} })(""),
 			{Limits: driver.Limits{Entries: -1}}, {Limits: driver.Limits{Bytes: -1}}, {Limits: driver.Limits{Waiting: -1}},
 		}
 	}, nil},

@@ -181,6 +181,15 @@ var entryMoves = []move{
 	}),
 }
 
+// whole is a document of the whole ref, which has a value from its second revision on.
+func (p *plan) whole(key string) driver.Document {
+	d := driver.Document{Scope: p.Scope, Class: driver.Content, Kind: "whole", Key: key, Whole: true}
+	if p.ref.tenant(p.Tenant).documents[nameOf(&d)].Rev != 0 {
+		d.Value = []byte("made of all")
+	}
+	return d
+}
+
 // documentMoves are what may happen to documents and events.
 var documentMoves = []move{
 	mutation("set n", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Set, note(p.Scope, "n", "set"), 0) }),
@@ -210,6 +219,12 @@ var documentMoves = []move{
 	mutation("retain d, of c, and erase a", func(p *plan, m *driver.Mutation) {
 		p.swaps(m, driver.Retain, p.digest("d", "c"), 0)
 		p.erases(m, "a")
+	}),
+	mutation("set w, of the whole ref", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Set, p.whole("w"), 0) }),
+	mutation("retain w in a group", func(p *plan, m *driver.Mutation) {
+		d := p.whole("w")
+		d.Group = "group"
+		p.swaps(m, driver.Retain, d, 0)
 	}),
 	mutation("erase c", func(p *plan, m *driver.Mutation) { p.erases(m, "c") }),
 	mutation("set f of one subject", func(p *plan, m *driver.Mutation) { p.swaps(m, driver.Set, file(p.Scope, "f", "one", "both"), 0) }),
@@ -321,7 +336,7 @@ func (w *world) plan(i int, around bool, play func(p *plan)) {
 	w.mu.Lock()
 	w.steps = nil
 	w.mu.Unlock()
-	w.now, w.ref, w.held, w.lent = epoch, newReference(), nil, map[string]bool{}
+	w.now, w.ref, w.held, w.lent = epoch, newReference(), nil, false
 	p := &plan{world: w, Scope: at(fmt.Sprintf("tenant %d", i), "ref")}
 	for _, id := range []string{"a", "b", "c"} {
 		w.put(p.Scope, p.member(id))

@@ -42,11 +42,10 @@ func sweepTexts(w *world) {
 		}
 	}
 	for _, text := range texts {
-		if w.searcher != nil && !w.found.traits.Semantic {
-			for _, q := range []driver.Search{{Text: text}, {Tags: []string{"t" + text}}, {Tags: []string{text}}} {
-				if q.At, q.Limit = w.now, 2*len(texts); len(q.Tags) == 0 || q.Tags[0] != "" {
-					w.sameEntries(w.search(home, q), w.ref.search(home, q))
-				}
+		for _, q := range []driver.Query{{Tags: []string{"t" + text}}, {Tags: []string{text}}, {Subject: text}, {IDs: []string{text}}} {
+			if len(q.Tags) == 0 || q.Tags[0] != "" {
+				q.At = w.now
+				w.samePages(home, q)
 			}
 		}
 	}
@@ -61,7 +60,8 @@ func (w *world) keepsText(e *driver.Entry, text string) {
 	record.NodeID = e.RunID
 	m.Events = append(m.Events, record)
 	w.apply(m)
-	if w.log != nil {
+	if w.kept != nil {
+		record.RunID += "k"
 		w.emit(record)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -26,10 +25,10 @@ type world struct {
 	level  Level  // how far the case and its audits look
 	remark string // what a reader should know of the case, though nothing is wrong
 	opened []driver.Adapter
-	view   driver.Version  // of cases that hold one
-	ref    *reference      // what the store must agree with; nil if nobody can tell
-	held   []heldVersion   // the versions that the store gave
-	lent   map[string]bool // the tenants, "" for all, whose outbox was read as a whole: what was handed out may be hidden
+	view   driver.Version // of cases that hold one
+	ref    *reference     // what the store must agree with; nil if nobody can tell
+	held   []heldVersion  // the versions that the store gave
+	lent   bool           // all that waits was read at once: what was handed out may be hidden
 
 	asked  map[string]bool // the subjects by which an audit has read a tenant's history
 	probes int             // entries that were put to see how much a tenant uses
@@ -40,12 +39,10 @@ type world struct {
 	store     driver.Adapter
 	tx        driver.Transactor // this and the following are nil if the store does not offer them
 	versions  driver.Versioned
-	searcher  driver.Searcher
-	scanner   driver.Scanner
 	scheduler driver.Scheduler
 	changes   driver.Changes
 	tenants   driver.Tenants
-	log       events.RunLog
+	kept      driver.EventKeeper
 }
 
 // use makes a store the one that the case works on.
@@ -53,12 +50,10 @@ func (w *world) use(s driver.Adapter) {
 	w.store = s
 	w.tx, _ = driver.As[driver.Transactor](s)
 	w.versions, _ = driver.As[driver.Versioned](s)
-	w.searcher, _ = driver.As[driver.Searcher](s)
-	w.scanner, _ = driver.As[driver.Scanner](s)
 	w.scheduler, _ = driver.As[driver.Scheduler](s)
 	w.changes, _ = driver.As[driver.Changes](s)
 	w.tenants, _ = driver.As[driver.Tenants](s)
-	w.log, _ = driver.As[events.RunLog](s)
+	w.kept, _ = driver.As[driver.EventKeeper](s)
 }
 
 // play plays to the end or to the first failure, and closes the stores. It tells the
@@ -86,7 +81,7 @@ func (w *world) play(part func(), failed **failure) {
 
 // fresh closes what is open and works on a store with nothing in it.
 func (w *world) fresh() {
-	w.swapped, w.ref, w.held, w.lent = nil, newReference(), nil, map[string]bool{}
+	w.swapped, w.ref, w.held, w.lent = nil, newReference(), nil, false
 	if err := w.closeAll(); err != nil {
 		w.fail("the store closes", describeError(err))
 	}

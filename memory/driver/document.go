@@ -30,8 +30,8 @@ type Document struct {
 	// content has them. One that is named twice counts once.
 	Of []string
 	// Whole says that the document was made from the whole ref: it is removed in the
-	// mutation that erases any entry of the ref, and by the purge that removes one. Content
-	// has Of or is Whole. So that nothing that was erased meanwhile can be in the value, it
+	// mutation that erases any entry of the ref, and by the purge that removes one which was
+	// not erased. Content has Of or is Whole. So that nothing that was erased meanwhile can be in the value, it
 	// is stored in two mutations: the first sets the document without a value; then the ref
 	// is read; the second sets the value, by the Rev of the first.
 	Whole bool

@@ -34,7 +34,8 @@ type Versioned interface {
 	// Purge makes versions before v unavailable and removes what neither v nor a
 	// later one can show: entries that were retired by v or earlier, those that
 	// have expired at the instant at, and erased ones. The documents that were made of a
-	// removed entry, or of its whole ref, are removed with it. Lineage that may still be
+	// removed entry are removed with it, and, unless it was erased before, those of its whole
+	// ref. Lineage that may still be
 	// needed stays, see [Purgeable]. What was merged or superseded is kept until the entry at the end of its
 	// chain of successors is itself removable (deleted by v or earlier, erased or expired).
 	// A merged entry is kept until it has itself expired or was erased, also after the end
