@@ -13,8 +13,8 @@ import (
 func TestInMemory(t *testing.T) {
 	adaptertest.Run(t, adaptertest.Quick(adaptertest.Config{
 		New: func(context.Context) (driver.Adapter, error) { return inmem.New(), nil },
-		Require: []adaptertest.Offer{adaptertest.Versioned, adaptertest.Searcher, adaptertest.Scanner, adaptertest.Scheduler,
-			adaptertest.Changes, adaptertest.Tenants, adaptertest.Log},
+		Require: []adaptertest.Offer{adaptertest.Versioned, adaptertest.Scheduler,
+			adaptertest.Changes, adaptertest.Tenants, adaptertest.Events},
 		Certificate: "../memory/inmem/certificate",
 	}))
 }

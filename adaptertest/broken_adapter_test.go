@@ -157,7 +157,7 @@ func silenceDefects() []defect {
 			b.list = func(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
 				out, err := b.in.List(ctx, s, q)
 				if err != nil {
-					err = fmt.Errorf("select … where tag = '%s': %w", q.Tag, err)
+					err = fmt.Errorf("select … where tags = '%s': %w", q.Tags, err)
 				}
 				return out, err
 			}
@@ -260,7 +260,7 @@ func queryDefects() []defect {
 	}
 	// late applies a part of the query to what the limit left.
 	late := func(name, needs string, ask func(q *driver.Query), drop func(q driver.Query, e driver.Entry) bool) defect {
-		return defect{name, "ORDER/" + needs, func(b *broken) {
+		return defect{name, needs, func(b *broken) {
 			b.list = func(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
 				wide := q
 				ask(&wide)
@@ -312,26 +312,35 @@ func queryDefects() []defect {
 			}
 			return q
 		}),
-		late("applies the limit before it looks at expiry", "pages-of-expiring",
+		late("applies the limit before it looks at expiry", "ORDER/pages-of-expiring",
 			func(q *driver.Query) { q.At = time.Time{} },
 			func(q driver.Query, e driver.Entry) bool { return !e.LiveAt(q.At) }),
-		late("applies the limit before the tag", "",
-			func(q *driver.Query) { q.Tag = "" },
-			func(q driver.Query, e driver.Entry) bool { return q.Tag != "" && !slices.Contains(e.Tags, q.Tag) }),
-		late("looks for a tag within tags", "",
-			func(q *driver.Query) { q.Tag = "" },
+		late("applies the limit before the tag", "QUERY/",
+			func(q *driver.Query) { q.Tags = nil },
 			func(q driver.Query, e driver.Entry) bool {
-				return q.Tag != "" && !strings.Contains(strings.Join(e.Tags, ","), q.Tag)
+				return misses(q, func(t string) bool { return slices.Contains(e.Tags, t) })
 			}),
-		late("looks for a tag without regard to case", "",
-			func(q *driver.Query) { q.Tag = "" },
+		late("looks for a tag within tags", "QUERY/",
+			func(q *driver.Query) { q.Tags = nil },
 			func(q driver.Query, e driver.Entry) bool {
-				return q.Tag != "" && !slices.ContainsFunc(e.Tags, func(t string) bool { return strings.EqualFold(t, q.Tag) })
+				return misses(q, func(t string) bool { return strings.Contains(strings.Join(e.Tags, ","), t) })
 			}),
-		late("looks at the first tag only", "",
-			func(q *driver.Query) { q.Tag = "" },
+		late("looks for a tag without regard to case", "QUERY/",
+			func(q *driver.Query) { q.Tags = nil },
 			func(q driver.Query, e driver.Entry) bool {
-				return q.Tag != "" && (len(e.Tags) == 0 || e.Tags[0] != q.Tag)
+				return misses(q, func(t string) bool {
+					return slices.ContainsFunc(e.Tags, func(o string) bool { return strings.EqualFold(o, t) })
+				})
+			}),
+		late("looks at the first tag only", "QUERY/",
+			func(q *driver.Query) { q.Tags = nil },
+			func(q driver.Query, e driver.Entry) bool {
+				return misses(q, func(t string) bool { return len(e.Tags) > 0 && e.Tags[0] == t })
 			}),
 	}
+}
+
+// misses reports whether an entry does not carry one of the tags that a query asks for.
+func misses(q driver.Query, carries func(tag string) bool) bool {
+	return slices.ContainsFunc(q.Tags, func(t string) bool { return !carries(t) })
 }

@@ -13,7 +13,7 @@ import (
 // batchReadDefects are about reads of many ids at once.
 func batchReadDefects() []defect {
 	var all []defect
-	both := func(name, needs string, lookups func(recs []driver.Record) []driver.Record, getsAt func(entries []driver.Entry) []driver.Entry) {
+	both := func(name, needs string, lookups func(recs []driver.Record) []driver.Record, getsAt func(ids []string, entries []driver.Entry) []driver.Entry) {
 		all = append(all,
 			defect{"looks up " + name, "RECORD/" + needs + "-lookup", func(b *broken) {
 				b.lookups = func(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
@@ -24,7 +24,7 @@ func batchReadDefects() []defect {
 			defect{"gets as of a version " + name, "RECORD/" + needs + "-get-at", func(b *broken) {
 				b.getsAt = func(ctx context.Context, s driver.Scope, v driver.Version, ids []string, at time.Time) ([]driver.Entry, error) {
 					entries, err := b.in.GetAt(ctx, s, v, ids, at)
-					return getsAt(entries), err
+					return getsAt(ids, entries), err
 				}
 			}})
 	}
@@ -32,17 +32,26 @@ func batchReadDefects() []defect {
 	entryID := func(a, b driver.Entry) int { return strings.Compare(a.ID, b.ID) }
 	both("in the order of the bytes", "in-order-of-ids",
 		func(recs []driver.Record) []driver.Record { slices.SortFunc(recs, recordID); return recs },
-		func(entries []driver.Entry) []driver.Entry { slices.SortFunc(entries, entryID); return entries })
-	both("each id once", "in-order-of-ids", func(recs []driver.Record) []driver.Record {
+		func(_ []string, entries []driver.Entry) []driver.Entry {
+			slices.SortFunc(entries, entryID)
+			return entries
+		})
+	both("each id once, or as often as it is asked for, the other way round than it should,", "in-order-of-ids", func(recs []driver.Record) []driver.Record {
 		seen := map[string]bool{}
 		return slices.DeleteFunc(recs, func(r driver.Record) bool { was := seen[r.Entry.ID]; seen[r.Entry.ID] = true; return was })
-	}, func(entries []driver.Entry) []driver.Entry {
-		seen := map[string]bool{}
-		return slices.DeleteFunc(entries, func(e driver.Entry) bool { was := seen[e.ID]; seen[e.ID] = true; return was })
+	}, func(ids []string, entries []driver.Entry) (twice []driver.Entry) { // a list has each once
+		for _, e := range entries {
+			for _, id := range ids {
+				if id == e.ID {
+					twice = append(twice, e)
+				}
+			}
+		}
+		return twice
 	})
 	both("a thousand ids at most", "many-ids",
 		func(recs []driver.Record) []driver.Record { return recs[:min(1000, len(recs))] },
-		func(entries []driver.Entry) []driver.Entry { return entries[:min(1000, len(entries))] })
+		func(_ []string, entries []driver.Entry) []driver.Entry { return entries[:min(1000, len(entries))] })
 	pause := func() {
 		for range 20 {
 			runtime.Gosched()

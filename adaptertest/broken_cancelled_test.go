@@ -76,7 +76,7 @@ func cancelDefects() []defect {
 			}
 		},
 		"undelivered": func(b *broken) {
-			b.undelivered = func(_ context.Context, q driver.OutboxQuery) ([]events.Record, error) { return b.in.outbox(bg, q) }
+			b.undelivered = func(_ context.Context, q outboxQuery) ([]events.Record, error) { return b.in.outbox(bg, q) }
 		},
 		"delivered": func(b *broken) {
 			b.delivered = func(_ context.Context, recs []events.Record) error { return b.in.Delivered(bg, recs) }
@@ -102,16 +102,6 @@ func cancelDefects() []defect {
 		"purge": func(b *broken) {
 			b.purge = func(_ context.Context, tenant string, v driver.Version, at time.Time) (int, error) {
 				return b.in.Purge(bg, tenant, v, at)
-			}
-		},
-		"search": func(b *broken) {
-			b.search = func(_ context.Context, s driver.Scope, q driver.Search) ([]driver.Entry, error) {
-				return b.in.Search(bg, s, q)
-			}
-		},
-		"scan": func(b *broken) {
-			b.scan = func(_ context.Context, s driver.Scope, q driver.Query) iter.Seq2[driver.Entry, error] {
-				return b.in.Scan(bg, s, q)
 			}
 		},
 	}

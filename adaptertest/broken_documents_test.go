@@ -222,8 +222,31 @@ func swapDefects() []defect {
 				return made, err
 			}
 		}},
+		keepsWhole("keeps content of a whole ref at an erasure", "DOCUMENT/whole-erased", func(b *broken, note func(tenant string)) {
+			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+				if len(m.Erase) > 0 {
+					note(tenant)
+				}
+				return b.in.Apply(ctx, tenant, m)
+			}
+		}),
+		keepsWhole("keeps content of a whole ref at a purge", "DOCUMENT/whole-purged", func(b *broken, note func(tenant string)) {
+			b.purge = func(ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {
+				note(tenant)
+				return b.in.Purge(ctx, tenant, v, at)
+			}
+		}),
+		{"removes content of a whole ref at any change", "DOCUMENT/whole-erased", func(b *broken) {
+			b.del = func(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
+				ok, err := b.in.Delete(ctx, s, id, at)
+				for d := range b.in.Documents(ctx, driver.DocumentQuery{Tenant: s.Tenant, Ref: s.Ref, Kind: "whole"}) {
+					b.in.Apply(ctx, s.Tenant, driver.Mutation{Documents: []driver.DocumentSwap{{Document: d, Act: driver.Remove}}})
+				}
+				return ok, err
+			}
+		}},
 		{"lists files as entries", "DOCUMENT/apart", func(b *broken) {
-			b.show["search"] = func(s driver.Scope, _ time.Time, entries []driver.Entry) []driver.Entry {
+			b.show["list-at"] = func(s driver.Scope, _ time.Time, entries []driver.Entry) []driver.Entry {
 				for d := range b.in.Documents(context.Background(), driver.DocumentQuery{Tenant: s.Tenant, Ref: s.Ref, Kind: "file"}) {
 					entries = append(entries, driver.Entry{ID: d.Key})
 				}
@@ -439,4 +462,24 @@ var documentNames = []struct {
 	{"group", func(d *driver.Document, name string) { d.Group = name }, func(q *driver.DocumentQuery, name string) { q.Group = name }},
 	{"subject", func(d *driver.Document, name string) { d.Subjects = []string{"everyone", name} },
 		func(q *driver.DocumentQuery, name string) { q.Subject = name }},
+}
+
+// keepsWhole shows documents of whole refs that were there when a defect noted them.
+func keepsWhole(name, needs string, do func(b *broken, note func(tenant string))) defect {
+	return defect{name, needs, func(b *broken) {
+		var noted []driver.Document
+		do(b, func(tenant string) {
+			docs, _ := collect(b.in.Documents(context.Background(), driver.DocumentQuery{Tenant: tenant, EveryRef: true, Kind: "whole"}))
+			noted = append(noted, docs...)
+		})
+		b.documents = func(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
+			docs, err := collect(b.in.Documents(ctx, q))
+			for _, d := range noted {
+				if q.Matches(&d) && !slices.ContainsFunc(docs, func(o driver.Document) bool { return nameOf(&o) == nameOf(&d) }) {
+					docs = append(docs, d)
+				}
+			}
+			return sequence(docs, err)
+		}
+	}}
 }

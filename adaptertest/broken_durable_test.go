@@ -101,10 +101,10 @@ func durableDefects() []defect {
 			})(b)
 		}),
 		reopened("keeps events in memory", "DURABLE/events", func(b *broken) {
-			b.undelivered = func(ctx context.Context, _ driver.OutboxQuery) ([]events.Record, error) { return nil, ctx.Err() }
+			b.undelivered = func(ctx context.Context, _ outboxQuery) ([]events.Record, error) { return nil, ctx.Err() }
 		}),
 		reopened("orders reopened events by id", "DURABLE/events", func(b *broken) {
-			b.undelivered = func(ctx context.Context, q driver.OutboxQuery) ([]events.Record, error) {
+			b.undelivered = func(ctx context.Context, q outboxQuery) ([]events.Record, error) {
 				recs, err := b.in.outbox(ctx, q)
 				slices.SortFunc(recs, func(a, b events.Record) int { return strings.Compare(a.ID, b.ID) })
 				return recs, err
@@ -115,7 +115,7 @@ func durableDefects() []defect {
 				return nil, driver.ErrSnapshotUnavailable
 			}
 		}),
-		reopened("keeps scars in memory", "DURABLE/versions", func(b *broken) {
+		reopened("keeps in memory what was erased at which versions", "DURABLE/versions", func(b *broken) {
 			b.intact = func(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {
 				_, err := b.in.Intact(ctx, s, v)
 				return err == nil, err

@@ -113,7 +113,7 @@ func turnsTags(b *broken) {
 		}
 		return found
 	}
-	for _, way := range []string{"list", "list-at", "scan"} {
+	for _, way := range []string{"list", "list-at"} {
 		b.show[way] = turn
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -18,7 +19,7 @@ func logDefects() []defect {
 	applies := func(name, needs string, f func(b *broken, ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error)) defect {
 		return defect{name, needs, func(b *broken) {
 			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
-				if !m.Log {
+				if !m.Keep {
 					return b.in.Apply(ctx, tenant, m)
 				}
 				return f(b, ctx, tenant, m)
@@ -26,11 +27,11 @@ func logDefects() []defect {
 		}}
 	}
 	return []defect{
-		applies("queues what is to be logged", "LOG/numbered", func(b *broken, ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
-			m.Log = false
+		applies("queues what is to be logged", "LOG/", func(b *broken, ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+			m.Keep = false
 			return b.in.Apply(ctx, tenant, m)
 		}),
-		applies("logs and queues", "LOG/numbered", func(b *broken, ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+		applies("logs and queues", "LOG/", func(b *broken, ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 			made, err := b.in.Apply(ctx, tenant, m)
 			if err == nil {
 				_, err = b.in.Apply(ctx, tenant, driver.Mutation{Events: m.Events})
@@ -61,12 +62,8 @@ func logDefects() []defect {
 		}),
 		{"makes a version of an emitted event", "LOG/versions", func(b *broken) {
 			b.emit = func(ctx context.Context, recs []events.Record) error {
-				for _, r := range recs {
-					if _, err := b.in.Apply(ctx, r.Tenant, logged(r)); err != nil {
-						return err
-					}
-				}
-				return nil
+				b.in.Apply(ctx, recs[0].Tenant, driver.Mutation{})
+				return b.in.Emit(ctx, recs...)
 			}
 		}},
 		applies("logs 1000 events of a mutation at most", "SIZES/many-logged", func(b *broken, ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
@@ -95,6 +92,39 @@ func logDefects() []defect {
 					return nil, ctx.Err()
 				}
 				return b.in.Read(ctx, tenant, run, from, limit)
+			}
+		}},
+		{"purges the events of a run one by one", "LOG/purged", func(b *broken) {
+			b.purgeEvents = func(ctx context.Context, before time.Time, limit int) (bool, error) {
+				evs, _ := b.in.Read(ctx, home.Tenant, "run-2", 0, 100)
+				for _, e := range evs {
+					if e.Time.Before(before) {
+						b.purged.set("run-2", e.Sequence+1)
+					}
+				}
+				return b.in.PurgeEvents(ctx, before, limit)
+			}
+			b.readLog = func(ctx context.Context, tenant, run string, from int64, limit int) ([]events.RunEvent, error) {
+				return b.in.Read(ctx, tenant, run, max(from, b.purged.get(run)), limit)
+			}
+		}},
+		{"purges what is as old as the instant", "LOG/purged", func(b *broken) {
+			b.purgeEvents = func(ctx context.Context, before time.Time, limit int) (bool, error) {
+				return b.in.PurgeEvents(ctx, before.Add(time.Millisecond), limit)
+			}
+		}},
+		{"purges no events", "LOG/purged", func(b *broken) {
+			b.purgeEvents = func(ctx context.Context, _ time.Time, _ int) (bool, error) { return false, ctx.Err() }
+		}},
+		{"purges as many runs as there are", "LOG/purged-by-parts", func(b *broken) {
+			b.purgeEvents = func(ctx context.Context, before time.Time, _ int) (bool, error) {
+				return b.in.PurgeEvents(ctx, before, 1000)
+			}
+		}},
+		{"says of a part that it was all", "LOG/purged-by-parts", func(b *broken) {
+			b.purgeEvents = func(ctx context.Context, before time.Time, limit int) (bool, error) {
+				_, err := b.in.PurgeEvents(ctx, before, limit)
+				return false, err
 			}
 		}},
 		{"keeps the log of a dropped tenant", "LOG/dropped", func(b *broken) {

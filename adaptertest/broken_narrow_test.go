@@ -18,9 +18,6 @@ func narrowDefects() []defect {
 	var all []defect
 	for _, r := range readers {
 		all = append(all, narrowReads(r.name)...)
-		if r.name == "search" || r.name == "scan" {
-			all = append(all, narrowIndexes(r.name)...)
-		}
 	}
 	all = append(all, halfDone()...)
 	return append(all, []defect{
@@ -64,12 +61,12 @@ func narrowDefects() []defect {
 				return ok || b.record(s, id).State == driver.Deleted, err
 			}
 		}},
-		{"finds the last of a period after its end", "SEARCH/oracle", func(b *broken) {
-			b.search = func(ctx context.Context, s driver.Scope, q driver.Search) ([]driver.Entry, error) {
+		{"finds the last of a period after its end", "QUERY/random", func(b *broken) {
+			b.query["list"] = func(_ driver.Scope, q driver.Query) driver.Query {
 				if !q.Since.IsZero() && q.Until.Before(q.Since) && !q.Until.IsZero() {
 					q.Since, q.Until = time.Time{}, time.Time{}
 				}
-				return b.in.Search(ctx, s, q)
+				return q
 			}
 		}},
 		{"checks and merges in two steps, of one entry only", "BATCH/racing-merges", func(b *broken) {
@@ -136,33 +133,6 @@ func narrowReads(way string) []defect {
 						found[i].RunID = ""
 					}
 				}
-				return found
-			}
-		}},
-	}
-}
-
-// narrowIndexes are for the ways in which other cases do not look that closely.
-func narrowIndexes(way string) []defect {
-	return []defect{
-		{way + " shows the stub of what was erased", "FORGET/erased-" + way, func(b *broken) {
-			b.show[way] = func(s driver.Scope, _ time.Time, found []driver.Entry) []driver.Entry {
-				for _, e := range b.others(s, found, func(r driver.Record) bool { return r.Erased }) {
-					found = append(found, driver.Entry{ID: e.ID})
-				}
-				return found
-			}
-		}},
-		{way + " gives its fifth answer for a scope once more", "RECORD/written-" + way, func(b *broken) {
-			var counts memo[driver.Scope, int]
-			var kept memo[driver.Scope, []driver.Entry]
-			b.show[way] = func(s driver.Scope, _ time.Time, found []driver.Entry) []driver.Entry {
-				n := counts.get(s) + 1
-				counts.set(s, n)
-				if old := kept.get(s); n == 5 && len(old) == 4 {
-					return old
-				}
-				kept.set(s, slices.Clone(found))
 				return found
 			}
 		}},

@@ -15,9 +15,9 @@ import (
 var errLocked = errors.New("the database is locked")
 
 func outboxDefects() []defect {
-	asks := func(name, needs string, f func(q *driver.OutboxQuery), after func(q driver.OutboxQuery, recs []events.Record) []events.Record) defect {
+	asks := func(name, needs string, f func(q *outboxQuery), after func(q outboxQuery, recs []events.Record) []events.Record) defect {
 		return defect{name, needs, func(b *broken) {
-			b.undelivered = func(ctx context.Context, q driver.OutboxQuery) ([]events.Record, error) {
+			b.undelivered = func(ctx context.Context, q outboxQuery) ([]events.Record, error) {
 				wide := q
 				f(&wide)
 				recs, err := b.in.outbox(ctx, wide)
@@ -28,9 +28,9 @@ func outboxDefects() []defect {
 			}
 		}}
 	}
-	same := func(*driver.OutboxQuery) {}
+	same := func(*outboxQuery) {}
 	changes := func(name, needs string, f func(r *events.Record)) defect {
-		return asks(name, needs, same, func(_ driver.OutboxQuery, recs []events.Record) []events.Record {
+		return asks(name, needs, same, func(_ outboxQuery, recs []events.Record) []events.Record {
 			for i := range recs {
 				f(&recs[i])
 			}
@@ -38,7 +38,7 @@ func outboxDefects() []defect {
 		})
 	}
 	sorted := func(name, needs string, less func(a, b events.Record) int) defect {
-		return asks(name, needs, same, func(_ driver.OutboxQuery, recs []events.Record) []events.Record {
+		return asks(name, needs, same, func(_ outboxQuery, recs []events.Record) []events.Record {
 			slices.SortStableFunc(recs, less)
 			return recs
 		})
@@ -50,24 +50,24 @@ func outboxDefects() []defect {
 	}
 	all := []defect{
 		sorted("orders events by their own time", "OUTBOX/order", func(a, b events.Record) int { return a.Time.Compare(b.Time) }),
-		asks("gives the newest event first", "OUTBOX/order", same, func(_ driver.OutboxQuery, recs []events.Record) []events.Record {
+		asks("gives the newest event first", "OUTBOX/order", same, func(_ outboxQuery, recs []events.Record) []events.Record {
 			slices.Reverse(recs)
 			return recs
 		}),
-		asks("takes no tenant for one without a name", "OUTBOX/all-tenants", same, func(q driver.OutboxQuery, recs []events.Record) []events.Record {
+		asks("takes no tenant for one without a name", "OUTBOX/all-tenants", same, func(q outboxQuery, recs []events.Record) []events.Record {
 			if q.Tenant == "" {
 				return nil
 			}
 			return recs
 		}),
-		asks("does not look at the run", "OUTBOX/order", func(q *driver.OutboxQuery) { q.RunID = "" }, nil),
-		asks("looks for runs by prefix", "OUTBOX/order", func(q *driver.OutboxQuery) { q.RunID = "" }, func(q driver.OutboxQuery, recs []events.Record) []events.Record {
+		asks("does not look at the run", "OUTBOX/order", func(q *outboxQuery) { q.RunID = "" }, nil),
+		asks("looks for runs by prefix", "OUTBOX/order", func(q *outboxQuery) { q.RunID = "" }, func(q outboxQuery, recs []events.Record) []events.Record {
 			return slices.DeleteFunc(recs, func(r events.Record) bool {
 				return q.RunID != "" && (len(r.RunID) < len(q.RunID) || r.RunID[:len(q.RunID)] != q.RunID)
 			})
 		}),
-		asks("does not look at the tenant of an event", "CTI-1/foreign-", func(q *driver.OutboxQuery) { q.Tenant = "" }, nil),
-		asks("has a page of a thousand events", "SIZES/many-events", same, func(_ driver.OutboxQuery, recs []events.Record) []events.Record {
+		asks("does not look at the tenant of an event", "CTI-1/foreign-", func(q *outboxQuery) { q.Tenant = "" }, nil),
+		asks("has a page of a thousand events", "SIZES/many-events", same, func(_ outboxQuery, recs []events.Record) []events.Record {
 			return recs[:min(1000, len(recs))]
 		}),
 		delivers("keeps delivered events", "OUTBOX/count", func(*broken, context.Context, []events.Record) error { return nil }),
@@ -75,7 +75,7 @@ func outboxDefects() []defect {
 			return b.in.Delivered(ctx, recs[:min(1, len(recs))])
 		}),
 		delivers("takes out an id of every run", "OUTBOX/count", func(b *broken, ctx context.Context, recs []events.Record) error {
-			all, _ := b.in.outbox(ctx, driver.OutboxQuery{})
+			all, _ := b.in.outbox(ctx, outboxQuery{})
 			for _, r := range all {
 				if slices.ContainsFunc(recs, func(o events.Record) bool { return o.ID == r.ID && o.Tenant == r.Tenant }) {
 					recs = append(recs, r)
@@ -84,7 +84,7 @@ func outboxDefects() []defect {
 			return b.in.Delivered(ctx, recs)
 		}),
 		delivers("takes out an event of every tenant", "CTI-1/names-tenant", func(b *broken, ctx context.Context, recs []events.Record) error {
-			all, _ := b.in.outbox(ctx, driver.OutboxQuery{})
+			all, _ := b.in.outbox(ctx, outboxQuery{})
 			for _, r := range all {
 				if slices.ContainsFunc(recs, func(o events.Record) bool { return o.ID == r.ID && o.RunID == r.RunID }) {
 					recs = append(recs, r)
@@ -94,7 +94,7 @@ func outboxDefects() []defect {
 		}),
 		delivers("fails to deliver what is gone", "IDEMPOTENCE/delivered-again", func(b *broken, ctx context.Context, recs []events.Record) error {
 			for _, r := range recs {
-				all, _ := b.in.outbox(ctx, driver.OutboxQuery{Tenant: r.Tenant, RunID: r.RunID})
+				all, _ := b.in.outbox(ctx, outboxQuery{Tenant: r.Tenant, RunID: r.RunID})
 				if !slices.ContainsFunc(all, func(o events.Record) bool { return o.ID == r.ID }) {
 					return driver.ErrNotFound
 				}
@@ -105,14 +105,14 @@ func outboxDefects() []defect {
 			var doubles []events.Record
 			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 				for _, e := range m.Events {
-					waiting, _ := b.in.outbox(ctx, driver.OutboxQuery{Tenant: tenant, RunID: e.RunID})
+					waiting, _ := b.in.outbox(ctx, outboxQuery{Tenant: tenant, RunID: e.RunID})
 					if slices.ContainsFunc(waiting, func(o events.Record) bool { return o.ID == e.ID }) {
 						doubles = append(doubles, e)
 					}
 				}
 				return b.in.Apply(ctx, tenant, m)
 			}
-			b.undelivered = func(ctx context.Context, q driver.OutboxQuery) ([]events.Record, error) {
+			b.undelivered = func(ctx context.Context, q outboxQuery) ([]events.Record, error) {
 				recs, err := b.in.outbox(ctx, q)
 				for _, d := range doubles {
 					if d.RunID == q.RunID {
@@ -129,7 +129,7 @@ func outboxDefects() []defect {
 					last.set(e.Tenant+"/"+e.RunID+"/"+e.ID, e)
 				}
 			})(b)
-			b.undelivered = func(ctx context.Context, q driver.OutboxQuery) ([]events.Record, error) {
+			b.undelivered = func(ctx context.Context, q outboxQuery) ([]events.Record, error) {
 				recs, err := b.in.outbox(ctx, q)
 				for i, e := range recs {
 					recs[i].Time = last.get(e.Tenant + "/" + e.RunID + "/" + e.ID).Time
@@ -138,7 +138,7 @@ func outboxDefects() []defect {
 			}
 		}},
 		{"drops an event that has another run's id", "IDEMPOTENCE/event-again", mutated(func(b *broken, m *driver.Mutation) {
-			all, _ := b.in.outbox(context.Background(), driver.OutboxQuery{})
+			all, _ := b.in.outbox(context.Background(), outboxQuery{})
 			m.Events = unless(m.Events, func(e events.Record) bool {
 				return slices.ContainsFunc(all, func(o events.Record) bool { return o.ID == e.ID })
 			})
@@ -171,14 +171,14 @@ func outboxDefects() []defect {
 		}),
 		delivers("takes out all of a run", "OUTBOX/relay", func(b *broken, ctx context.Context, recs []events.Record) error {
 			if len(recs) > 0 {
-				recs, _ = b.in.outbox(ctx, driver.OutboxQuery{Tenant: recs[0].Tenant, RunID: recs[0].RunID})
+				recs, _ = b.in.outbox(ctx, outboxQuery{Tenant: recs[0].Tenant, RunID: recs[0].RunID})
 			}
-			b.undelivered = func(context.Context, driver.OutboxQuery) ([]events.Record, error) { return nil, nil }
+			b.undelivered = func(context.Context, outboxQuery) ([]events.Record, error) { return nil, nil }
 			return b.in.Delivered(ctx, recs)
 		}),
 		{"hides what another relay has, from the run too, and loses it", "OUTBOX/racing-relays", func(b *broken) {
 			n := 0
-			b.undelivered = func(ctx context.Context, q driver.OutboxQuery) ([]events.Record, error) {
+			b.undelivered = func(ctx context.Context, q outboxQuery) ([]events.Record, error) {
 				recs, err := b.in.outbox(ctx, q)
 				b.mu.Lock()
 				defer b.mu.Unlock()
@@ -190,7 +190,7 @@ func outboxDefects() []defect {
 			}
 		}},
 		{"yields nothing behind a run that is stuck", "OUTBOX/stuck-run", func(b *broken) {
-			b.undelivered = func(ctx context.Context, q driver.OutboxQuery) ([]events.Record, error) {
+			b.undelivered = func(ctx context.Context, q outboxQuery) ([]events.Record, error) {
 				recs, err := b.in.outbox(ctx, q)
 				if i := slices.IndexFunc(recs, func(r events.Record) bool { return r.RunID == "run-1" }); q.RunID == "" && i >= 0 {
 					recs = recs[:i+1]
@@ -199,7 +199,7 @@ func outboxDefects() []defect {
 			}
 		}},
 		{"reads the outbox by offset", "OUTBOX/deliver-in-loop", func(b *broken) {
-			b.outbox = func(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
+			b.outbox = func(ctx context.Context, q outboxQuery) iter.Seq2[events.Record, error] {
 				return func(yield func(events.Record, error) bool) {
 					for offset := 0; ; offset += 100 {
 						recs, err := b.in.outbox(ctx, q)
@@ -220,9 +220,9 @@ func outboxDefects() []defect {
 		}},
 		{"holds a lock once the outbox was left early", "MODEL/loop-outbox-run", func(b *broken) {
 			var stuck atomic.Bool
-			b.outbox = func(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
+			b.outbox = func(ctx context.Context, q outboxQuery) iter.Seq2[events.Record, error] {
 				return func(yield func(events.Record, error) bool) {
-					for r, err := range b.in.Undelivered(ctx, q) {
+					for r, err := range b.in.allOutbox(ctx, q) {
 						if !yield(r, err) {
 							stuck.Store(q.RunID != "")
 							return
@@ -249,7 +249,7 @@ func outboxDefects() []defect {
 		}),
 		{"counts only what it has not handed out", "OUTBOX/count-hidden", func(b *broken) {
 			var handed memo[string, bool]
-			b.undelivered = func(ctx context.Context, q driver.OutboxQuery) ([]events.Record, error) {
+			b.undelivered = func(ctx context.Context, q outboxQuery) ([]events.Record, error) {
 				recs, err := b.in.outbox(ctx, q)
 				for _, r := range recs {
 					handed.set(r.Tenant+r.RunID+r.ID, q.Tenant == "")
@@ -257,7 +257,7 @@ func outboxDefects() []defect {
 				return recs, err
 			}
 			b.waiting = func(ctx context.Context, tenant string, limit int) (int, error) {
-				recs, err := b.in.outbox(ctx, driver.OutboxQuery{Tenant: tenant})
+				recs, err := b.in.outbox(ctx, outboxQuery{Tenant: tenant})
 				recs = slices.DeleteFunc(recs, func(r events.Record) bool { return handed.get(r.Tenant + r.RunID + r.ID) })
 				return min(limit, len(recs)), err
 			}
@@ -268,7 +268,7 @@ func outboxDefects() []defect {
 				counted.Store(true)
 				return b.in.Waiting(ctx, tenant, limit)
 			}
-			b.undelivered = func(ctx context.Context, q driver.OutboxQuery) ([]events.Record, error) {
+			b.undelivered = func(ctx context.Context, q outboxQuery) ([]events.Record, error) {
 				if q.RunID == "" && counted.Load() {
 					return nil, ctx.Err()
 				}
@@ -277,7 +277,7 @@ func outboxDefects() []defect {
 		}},
 		// Under FAULT, with what the passes do.
 		{"takes events out as it hands them out", "FAULT/relay-pass", func(b *broken) {
-			b.undelivered = func(ctx context.Context, q driver.OutboxQuery) ([]events.Record, error) {
+			b.undelivered = func(ctx context.Context, q outboxQuery) ([]events.Record, error) {
 				recs, err := b.in.outbox(ctx, q)
 				b.in.Delivered(ctx, recs)
 				return recs, err

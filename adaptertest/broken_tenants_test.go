@@ -195,18 +195,6 @@ func droppingDefects() []defect {
 				}
 			}
 		}),
-		spares("keeps the index of a search", "dropped", func(b *broken, tenant string) func() {
-			return func() {
-				b.search = func(_ context.Context, s driver.Scope, q driver.Search) (found []driver.Entry, err error) {
-					for _, e := range b.kept(s) {
-						if q.Matches(&e) {
-							found = append(found, e)
-						}
-					}
-					return found, nil
-				}
-			}
-		}),
 		spares("keeps host text", "dropped-documents", func(b *broken, tenant string) func() {
 			return documents(b, tenant, func(d driver.Document) bool { return d.Class == driver.HostText })
 		}),
@@ -231,11 +219,11 @@ func droppingDefects() []defect {
 			}
 		}),
 		spares("keeps the events that wait", "dropped-events", func(b *broken, tenant string) func() {
-			recs, _ := b.in.outbox(bg, driver.OutboxQuery{Tenant: tenant})
+			recs, _ := b.in.outbox(bg, outboxQuery{Tenant: tenant})
 			return func() { b.in.Apply(bg, tenant, driver.Mutation{At: time.Unix(0, 0), Events: recs}) }
 		}),
 		spares("remembers the events of a dropped tenant", "dropped-events", func(b *broken, tenant string) func() {
-			recs, _ := b.in.outbox(bg, driver.OutboxQuery{Tenant: tenant})
+			recs, _ := b.in.outbox(bg, outboxQuery{Tenant: tenant})
 			return func() {
 				b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 					m.Events = slices.DeleteFunc(slices.Clone(m.Events), func(r events.Record) bool {

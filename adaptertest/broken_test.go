@@ -26,7 +26,7 @@ type broken struct {
 	from    map[string]func(s driver.Scope) []driver.Scope
 	instant map[string]func(at time.Time) time.Time
 	show    map[string]func(s driver.Scope, at time.Time, found []driver.Entry) []driver.Entry
-	// What is said of the queries of list, scan and list-at.
+	// What is said of the queries of list and list-at.
 	query map[string]func(s driver.Scope, q driver.Query) driver.Query
 
 	list        func(context.Context, driver.Scope, driver.Query) ([]driver.Entry, error)
@@ -38,8 +38,8 @@ type broken struct {
 	lookups     func(context.Context, driver.Scope, []string) ([]driver.Record, error)
 	history     func(context.Context, string, driver.HistoryQuery) iter.Seq2[driver.Record, error]
 	documents   func(context.Context, driver.DocumentQuery) iter.Seq2[driver.Document, error]
-	undelivered func(context.Context, driver.OutboxQuery) ([]events.Record, error) // nil for outbox
-	outbox      func(context.Context, driver.OutboxQuery) iter.Seq2[events.Record, error]
+	undelivered func(context.Context, outboxQuery) ([]events.Record, error) // nil for outbox
+	outbox      func(context.Context, outboxQuery) iter.Seq2[events.Record, error]
 	waiting     func(context.Context, string, int) (int, error)
 	delivered   func(context.Context, []events.Record) error
 	version     func(context.Context, string) (driver.Version, error)
@@ -48,15 +48,15 @@ type broken struct {
 	getsAt      func(context.Context, driver.Scope, driver.Version, []string, time.Time) ([]driver.Entry, error)
 	intact      func(context.Context, driver.Scope, driver.Version) (bool, error)
 	purge       func(context.Context, string, driver.Version, time.Time) (int, error)
-	search      func(context.Context, driver.Scope, driver.Search) ([]driver.Entry, error)
-	scan        func(context.Context, driver.Scope, driver.Query) iter.Seq2[driver.Entry, error]
 	due         func(context.Context, string, time.Time, int) ([]driver.Document, error)
 	changes     func(ctx context.Context, s driver.Scope, from, to driver.Version) (driver.ChangeSet, error)
 	listed      func(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error]
 	drop        func(ctx context.Context, tenant string, limit int) (bool, error)
-	emit        func(ctx context.Context, recs []events.Record) error
+	emit        func(ctx context.Context, recs []events.Record) error // of mutations that only keep events; nil for apply
+	purgeEvents func(ctx context.Context, before time.Time, limit int) (bool, error)
 	readLog     func(ctx context.Context, tenant, run string, from int64, limit int) ([]events.RunEvent, error)
 	text        func() string
+	purged      memo[string, int64] // by run, the first sequence that a defect shows
 
 	mu     *sync.Mutex
 	scopes map[driver.Scope][]driver.Entry // all that was ever put
@@ -93,12 +93,10 @@ func newBroken(defect func(b *broken), data *broken) *broken {
 	b.query = map[string]func(driver.Scope, driver.Query) driver.Query{}
 	b.list, b.get, b.put, b.del = b.in.List, b.in.Get, b.in.Put, b.in.Delete
 	b.apply, b.lookups, b.history, b.documents = b.in.Apply, b.in.Lookup, b.inOrder, b.in.Documents
-	b.outbox, b.waiting, b.delivered, b.version = b.in.Undelivered, b.in.Waiting, b.in.Delivered, b.in.Version
+	b.outbox, b.waiting, b.delivered, b.version = b.in.allOutbox, b.in.Waiting, b.in.Delivered, b.in.Version
 	b.listAt, b.getsAt, b.intact, b.purge = b.in.ListAt, b.in.GetAt, b.in.Intact, b.in.Purge
-	b.search, b.scan, b.due, b.changes = b.in.Search, b.in.Scan, b.in.Due, b.in.Changes
-	b.listed, b.drop = b.in.Scopes, b.in.DropTenant
-	b.emit = func(ctx context.Context, recs []events.Record) error { return b.in.Emit(ctx, recs...) }
-	b.readLog = b.in.Read
+	b.due, b.changes, b.listed, b.drop = b.in.Due, b.in.Changes, b.in.Scopes, b.in.DropTenant
+	b.readLog, b.purgeEvents = b.in.Read, b.in.PurgeEvents
 	b.text = func() string { return "a store" }
 	defect(b)
 	return b
@@ -119,10 +117,12 @@ func configOf(defect func(b *broken)) Config {
 func (b *broken) Traits() driver.Traits { return driver.Traits{Durable: true} }
 func (b *broken) String() string        { return b.text() }
 
-func (b *broken) Emit(ctx context.Context, recs ...events.Record) error { return b.emit(ctx, recs) }
-
 func (b *broken) Read(ctx context.Context, tenant, run string, from int64, limit int) ([]events.RunEvent, error) {
 	return b.readLog(ctx, tenant, run, from, limit)
+}
+
+func (b *broken) PurgeEvents(ctx context.Context, before time.Time, limit int) (bool, error) {
+	return b.purgeEvents(ctx, before, limit)
 }
 
 // keep remembers what was put.
@@ -190,7 +190,7 @@ func (b *broken) inOrder(ctx context.Context, tenant string, q driver.HistoryQue
 	}
 }
 
-// read is a read by one of the six ways, with the defect that it has.
+// read is a read by one of the ways, with the defect that it has.
 func (b *broken) read(way string, s driver.Scope, at time.Time, do func(s driver.Scope, at time.Time) ([]driver.Entry, error)) ([]driver.Entry, error) {
 	judged := at
 	if f := b.instant[way]; f != nil {
@@ -224,12 +224,42 @@ func (st sound) find(ctx context.Context, s driver.Scope, id string) (driver.Rec
 	return first(st.Lookup(ctx, s, []string{id}))
 }
 
+func (st sound) ListAt(ctx context.Context, s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
+	q.Version = v
+	return st.List(ctx, s, q)
+}
+
+func (st sound) GetAt(ctx context.Context, s driver.Scope, v driver.Version, ids []string, at time.Time) ([]driver.Entry, error) {
+	return st.List(ctx, s, driver.Query{At: at, Version: v, IDs: ids})
+}
+
 func (st sound) getAt(ctx context.Context, s driver.Scope, v driver.Version, id string, at time.Time) (driver.Entry, error) {
 	return first(st.GetAt(ctx, s, v, []string{id}, at))
 }
 
-func (st sound) outbox(ctx context.Context, q driver.OutboxQuery) ([]events.Record, error) {
-	return collect(st.Undelivered(ctx, q))
+// outboxQuery asks for what waits: of all, of a tenant, or of a run of it.
+type outboxQuery struct{ Tenant, RunID string }
+
+func (st sound) outbox(ctx context.Context, q outboxQuery) ([]events.Record, error) {
+	return collect(st.allOutbox(ctx, q))
+}
+
+func (st sound) allOutbox(ctx context.Context, q outboxQuery) iter.Seq2[events.Record, error] {
+	return func(yield func(events.Record, error) bool) {
+		for r, err := range st.Undelivered(ctx, "", "") {
+			if err == nil && (q.Tenant != "" && q.Tenant != r.Tenant || q.RunID != "" && q.RunID != r.RunID) {
+				continue
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// Emit keeps events.
+func (st sound) Emit(ctx context.Context, recs ...events.Record) error {
+	return keptLog{st.Store}.Emit(ctx, recs...)
 }
 
 // first is what came of one id.
@@ -289,8 +319,18 @@ func one(e driver.Entry, err error) ([]driver.Entry, error) {
 }
 
 func (b *broken) List(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
+	if q.Version != "" && len(q.IDs) > 0 {
+		return b.namedAt(ctx, s, q)
+	}
+	if q.Version != "" {
+		return b.pageAt(ctx, s, q)
+	}
+	way := "list"
+	if len(q.IDs) > 0 {
+		way = "by-ids"
+	}
 	q = b.narrow("list", s, q)
-	return b.read("list", s, q.At, func(s driver.Scope, at time.Time) ([]driver.Entry, error) {
+	return b.read(way, s, q.At, func(s driver.Scope, at time.Time) ([]driver.Entry, error) {
 		q.At = at
 		return b.list(ctx, s, q)
 	})
@@ -310,46 +350,6 @@ func (b *broken) Get(ctx context.Context, s driver.Scope, id string, at time.Tim
 	return first(b.read("get", s, at, func(s driver.Scope, at time.Time) ([]driver.Entry, error) { return one(b.get(ctx, s, id, at)) }))
 }
 
-func (b *broken) Search(ctx context.Context, s driver.Scope, q driver.Search) ([]driver.Entry, error) {
-	return b.read("search", s, q.At, func(s driver.Scope, at time.Time) ([]driver.Entry, error) {
-		q.At = at
-		return b.search(ctx, s, q)
-	})
-}
-
-func (b *broken) Scan(ctx context.Context, s driver.Scope, q driver.Query) iter.Seq2[driver.Entry, error] {
-	q = b.narrow("scan", s, q)
-	if b.from["scan"] == nil && b.instant["scan"] == nil && b.show["scan"] == nil {
-		return b.scan(ctx, s, q)
-	}
-	return func(yield func(driver.Entry, error) bool) {
-		found, err := b.read("scan", s, q.At, func(s driver.Scope, at time.Time) ([]driver.Entry, error) {
-			q.At = at
-			return collect(b.scan(ctx, s, q))
-		})
-		if err != nil {
-			yield(driver.Entry{}, err)
-			return
-		}
-		erased := func(e driver.Entry) bool {
-			rec, err := b.in.find(ctx, s, e.ID)
-			return err == nil && rec.Erased
-		}
-		before := make([]bool, len(found))
-		for i, e := range found {
-			before[i] = erased(e)
-		}
-		for i, e := range found {
-			if !before[i] && erased(e) {
-				continue // an erasure reaches what was read ahead
-			}
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
-}
-
 func collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	var out []T
 	for x, err := range seq {
@@ -361,8 +361,9 @@ func collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	return out, nil
 }
 
-func (b *broken) ListAt(ctx context.Context, s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
-	asked := s
+// pageAt lists at a version.
+func (b *broken) pageAt(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
+	asked, v := s, q.Version
 	q = b.narrow("list-at", s, q)
 	return b.read("list-at", s, q.At, func(s driver.Scope, at time.Time) ([]driver.Entry, error) {
 		q.At = at
@@ -370,18 +371,29 @@ func (b *broken) ListAt(ctx context.Context, s driver.Scope, v driver.Version, q
 	})
 }
 
-func (b *broken) GetAt(ctx context.Context, s driver.Scope, v driver.Version, ids []string, at time.Time) ([]driver.Entry, error) {
-	asked := s
-	return b.read("get-at", s, at, func(s driver.Scope, at time.Time) ([]driver.Entry, error) {
-		v := v
+// namedAt lists entries at a version by their ids.
+func (b *broken) namedAt(ctx context.Context, asked driver.Scope, q driver.Query) ([]driver.Entry, error) {
+	narrow := q
+	narrow.Limit, narrow.At = 0, time.Time{}
+	found, err := b.read("get-at", asked, q.At, func(s driver.Scope, at time.Time) ([]driver.Entry, error) {
+		v := q.Version
 		if b.from["get-at"] != nil {
 			v = b.at(ctx, asked, s, v)
 		}
-		if b.getAt != nil {
-			return each(ids, func(id string) (driver.Entry, error) { return b.getAt(ctx, s, v, id, at) })
+		if b.getAt == nil {
+			return b.getsAt(ctx, s, v, q.IDs, at)
 		}
-		return b.getsAt(ctx, s, v, ids, at)
+		ids := slices.Clone(q.IDs)
+		slices.Sort(ids)
+		found, err := each(slices.Compact(ids), func(id string) (driver.Entry, error) { return b.getAt(ctx, s, v, id, at) })
+		slices.SortFunc(found, newestFirst)
+		return found, err
 	})
+	found = slices.DeleteFunc(found, func(e driver.Entry) bool { e.ExpiresAt = time.Time{}; return !narrow.Matches(&e) })
+	if q.Limit > 0 {
+		found = found[:min(q.Limit, len(found))]
+	}
+	return found, err
 }
 
 // at is the version of a read that wanders from the tenant that was asked into another.
@@ -405,6 +417,9 @@ func (b *broken) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	for _, p := range m.Put {
 		b.keep(p.Scope, p.Entry)
 	}
+	if b.emit != nil && m.Keep && m.Unversioned() && m.Validate(tenant) == nil {
+		return driver.Applied{}, b.emit(ctx, m.Events)
+	}
 	return b.apply(ctx, tenant, m)
 }
 
@@ -423,7 +438,8 @@ func (b *broken) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq
 	return b.documents(ctx, q)
 }
 
-func (b *broken) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
+func (b *broken) Undelivered(ctx context.Context, tenant, runID string) iter.Seq2[events.Record, error] {
+	q := outboxQuery{tenant, runID}
 	if b.undelivered != nil {
 		return sequence(b.undelivered(ctx, q))
 	}

@@ -251,7 +251,7 @@ func TestAStoreThatHangsIsBroken(t *testing.T) {
 func TestCheckEndsWithItsContext(t *testing.T) {
 	done, cancel := context.WithCancel(ctx)
 	cfg := configOf(func(b *broken) {
-		b.search = func(ctx context.Context, s driver.Scope, q driver.Search) ([]driver.Entry, error) {
+		b.list = func(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
 			cancel()
 			return nil, ctx.Err()
 		}

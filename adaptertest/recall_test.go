@@ -3,7 +3,6 @@ package adaptertest
 import (
 	"context"
 	"iter"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,44 +13,6 @@ import (
 
 // ofRecall lets the cases of the law through.
 func ofRecall(name string) bool { return strings.HasPrefix(name, "RECALL/") }
-
-// claimant says that it searches by meaning.
-type claimant struct{ *broken }
-
-func (claimant) Traits() driver.Traits { return driver.Traits{Durable: true, Semantic: true} }
-
-// A store that says it searches by meaning is refused unless it does.
-func TestSemanticNeedsProof(t *testing.T) {
-	means := map[string]string{}
-	for _, p := range paraphrases {
-		means[p[1]] = p[0]
-	}
-	for name, c := range map[string]struct {
-		defect func(*broken)
-		proven bool
-	}{
-		"looks for words": {func(*broken) {}, false},
-		"gives the newest": {func(b *broken) {
-			b.search = func(ctx context.Context, s driver.Scope, q driver.Search) ([]driver.Entry, error) {
-				q.Text = ""
-				return b.in.Search(ctx, s, q)
-			}
-		}, false},
-		"goes by meaning": {func(b *broken) {
-			b.search = func(ctx context.Context, s driver.Scope, q driver.Search) ([]driver.Entry, error) {
-				if text, known := means[q.Text]; known {
-					q.Text = text
-				}
-				return b.in.Search(ctx, s, q)
-			}
-		}, true},
-	} {
-		cfg := Config{short: true, New: func(context.Context) (driver.Adapter, error) { return claimant{newBroken(c.defect, nil)}, nil }}
-		report, err := cfg.check(ctx, func(name string) bool { return name == "RECALL/semantic" })
-		require.NoError(t, err)
-		require.Equal(t, c.proven, report.OK(), name)
-	}
-}
 
 // The law finds stores that answer wrongly where a recall asks.
 func TestRecallLawFindsBrokenStores(t *testing.T) {
@@ -99,11 +60,6 @@ func TestRecallLawFindsBrokenStores(t *testing.T) {
 						}
 					}
 				}
-			}
-		},
-		"searches what was erased": func(b *broken) {
-			b.search = func(ctx context.Context, s driver.Scope, q driver.Search) ([]driver.Entry, error) {
-				return slices.DeleteFunc(b.kept(s), func(e driver.Entry) bool { return !q.Matches(&e) }), nil
 			}
 		},
 	} {

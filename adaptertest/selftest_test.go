@@ -14,7 +14,7 @@ import (
 
 func defects() []defect {
 	return slices.Concat(readDefects(), adapterDefects(), transactorDefects(), outboxDefects(), logDefects(), versionedDefects(),
-		documentDefects(), batchReadDefects(), changesDefects(), tenantDefects(), limitDefects(), searchDefects(), scanDefects(), pagesAtDefects(),
+		documentDefects(), batchReadDefects(), changesDefects(), tenantDefects(), limitDefects(), narrowingDefects(), pagesAtDefects(),
 		durableDefects(), cancelDefects(), modelDefects(), engineDefects(), narrowDefects(), cachedDefects(), foldedDefects(), textDefects(), judgingDefects())
 }
 
