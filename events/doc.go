@@ -2,11 +2,11 @@
 // layer: typed payloads, the run-event envelope around them, and the one-method
 // [Sink] that a host gives them to.
 //
-// A host emits with [Emit], to a sink of its own or to one of [Log] (in memory),
-// [File] (JSON Lines) and [Tee] (several sinks). Log and File are each a [RunLog], which numbers the events of a run, the host's own among them
-// (see [HostPayload]), and is read page by page or by [Follow]; so are the stores
-// memory/sqlite and memory/postgres. RunEvent's JSON form and [Decode] read events. The package uses the
-// standard library only; the JSON Schemas are in the subpackage eventschema.
+// A host emits with [Emit], to a sink of its own or to a [Log], which is in memory. A [RunLog]
+// numbers the events of a run, the host's own among them (see [HostPayload]), and is read page
+// by page or by [Follow], as are the events that a bank of memory keeps. RunEvent's JSON form
+// and [Decode] read events. The package uses the standard library only; the JSON Schemas are in
+// the subpackage eventschema.
 //
 // # Guarantees
 //
@@ -26,7 +26,6 @@
 // What breaks a rule is refused with an [InvalidError], which matches
 // [ErrInvalid]. The text names the type, the field and the rule, never a value.
 // Such an error is a fault of the host and goes out as internal_error.
-// [ErrBroken] marks a [File] that has to be opened again.
 //
 // # Concurrency
 //

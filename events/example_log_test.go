@@ -3,25 +3,15 @@ package events_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/openwop/agentmemory/events"
 )
 
-// A host without a run log of its own keeps it in a file, its own events in one sequence with
-// those of memory, and serves an event stream from it.
-func ExampleRunLog() {
-	dir, _ := os.MkdirTemp("", "events")
-	defer func() { _ = os.RemoveAll(dir) }()
+// A host serves an event stream from its log, its own events in one sequence with those of
+// memory.
+func ExampleFollow() {
 	ctx := context.Background()
-	file, err := events.OpenFile(filepath.Join(dir, "runs.jsonl"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer func() { _ = file.Close() }()
-	var log events.RunLog = file // memory.Config.Sink takes it, too
+	log := new(events.Log) // memory.Config.Sink takes it; a bank with KeepEvents has one in its store
 
 	own := func(id string, typ events.Type, text string) events.Record {
 		return events.Record{ID: id, Tenant: "acme", RunID: "run-1", Time: noon, Payload: events.HostPayload{Type: typ, JSON: []byte(text)}}

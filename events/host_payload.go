@@ -8,7 +8,7 @@ import (
 )
 
 // HostPayload is the payload of an event that is none of the agent-memory layer's, such as
-// run.started, node.completed or a vendor's own: a host gives it to a [RunLog] so that all
+// run.started, node.completed or a vendor's own: a host gives it to its log so that all
 // events of a run have one sequence. No package of this module makes one.
 //
 // What it says is the host's, and E1 does not bind it: a log keeps it for as long as the

@@ -12,10 +12,21 @@ import (
 // The zero value is ready for use. All methods are safe for concurrent use. What
 // goes in and what comes out is copied.
 type Log struct {
-	mu     sync.RWMutex
-	ledger ledger // says where an event is in all
-	all    []RunEvent
+	mu   sync.RWMutex
+	all  []*RunEvent // in the order in which they came
+	runs map[runKey][]*RunEvent
+	ids  map[eventKey]*RunEvent
 }
+
+// runKey is a run: ids are only unique within a tenant.
+type runKey struct{ tenant, run string }
+
+type eventKey struct {
+	runKey
+	id string
+}
+
+func keyOf(r *Record) eventKey { return eventKey{runKey{r.Tenant, r.RunID}, r.ID} }
 
 var _ RunLog = (*Log)(nil)
 
@@ -31,73 +42,86 @@ func (l *Log) Emit(ctx context.Context, recs ...Record) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err := l.ledger.check(recs, func(where int64) (Payload, error) { return l.all[where].Payload, nil })
+	fresh, err := l.fresh(recs)
 	if err != nil {
 		return err
 	}
-	for _, rec := range recs {
-		if ev, fresh := l.ledger.admit(rec.Clone(), int64(len(l.all))); fresh {
-			l.all = append(l.all, ev)
-		}
+	if l.ids == nil {
+		l.runs, l.ids = map[runKey][]*RunEvent{}, map[eventKey]*RunEvent{}
+	}
+	for _, rec := range fresh {
+		key := keyOf(&rec)
+		ev := &RunEvent{Record: rec.Clone(), Sequence: int64(len(l.runs[key.runKey]))}
+		l.ids[key] = ev
+		l.runs[key.runKey] = append(l.runs[key.runKey], ev)
+		l.all = append(l.all, ev)
 	}
 	return nil
 }
 
-// Read returns events of a run from a sequence on, see [RunLog].
+// fresh returns the records that the log has not got, each once, or [ErrTaken] if one has the
+// id of another payload, in the log or among them.
+func (l *Log) fresh(recs []Record) (fresh []Record, err error) {
+	batch := map[eventKey]Payload{}
+	for i := range recs {
+		key := keyOf(&recs[i])
+		there := batch[key]
+		if ev := l.ids[key]; ev != nil {
+			there = ev.Payload
+		}
+		switch {
+		case there == nil:
+			batch[key] = recs[i].Payload
+			fresh = append(fresh, recs[i])
+		case !SamePayload(there, recs[i].Payload):
+			return nil, ErrTaken
+		}
+	}
+	return fresh, nil
+}
+
+// Read returns events of a run from a sequence on, see [Reader].
 func (l *Log) Read(ctx context.Context, tenant, runID string, from int64, limit int) ([]RunEvent, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	var out []RunEvent
-	for _, i := range l.ledger.page(tenant, runID, from, limit) {
-		out = append(out, l.copyAt(int(i)))
-	}
-	return out, nil
+	run := l.runs[runKey{tenant, runID}]
+	run = run[min(max(from, 0), int64(len(run))):]
+	return copies(run[:min(len(run), PageSize(limit))]), nil
 }
 
 // Events returns all of a run's log in sequence order, nil if it has none.
 func (l *Log) Events(tenant, runID string) []RunEvent {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	run := l.ledger.runs[runKey{tenant, runID}]
-	if run == nil {
-		return nil
-	}
-	var out []RunEvent
-	for _, i := range run.where {
-		out = append(out, l.copyAt(int(i)))
-	}
-	return out
+	return copies(l.runs[runKey{tenant, runID}])
 }
 
 // All returns the events of all runs in the order in which they came.
 func (l *Log) All() []RunEvent {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	var out []RunEvent
-	for i := range l.all {
-		out = append(out, l.copyAt(i))
-	}
-	return out
+	return copies(l.all)
 }
 
 // Drop removes all events of a tenant, whose runs then begin at 0 again.
 func (l *Log) Drop(tenant string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for key := range l.ledger.runs {
-		if key.tenant == tenant {
-			delete(l.ledger.runs, key)
+	l.all = slices.DeleteFunc(l.all, func(ev *RunEvent) bool {
+		if ev.Tenant == tenant {
+			delete(l.runs, keyOf(&ev.Record).runKey)
+			delete(l.ids, keyOf(&ev.Record))
 		}
-	}
-	l.all = slices.DeleteFunc(l.all, func(ev RunEvent) bool { return ev.Tenant == tenant })
-	for i := range l.all {
-		l.ledger.moved(&l.all[i], int64(i))
-	}
+		return ev.Tenant == tenant
+	})
 }
 
-func (l *Log) copyAt(i int) RunEvent {
-	return RunEvent{Record: l.all[i].Record.Clone(), Sequence: l.all[i].Sequence}
+func copies(evs []*RunEvent) (out []RunEvent) {
+	for _, ev := range evs {
+		out = append(out, RunEvent{Record: ev.Clone(), Sequence: ev.Sequence})
+	}
+	return out
 }

@@ -3,43 +3,11 @@ package events
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 )
-
-func TestTee(t *testing.T) {
-	var first, last Log
-	boom := errors.New("boom")
-	fails := true
-	flaky := sinkFunc(func(recs []Record) error {
-		clear(recs) // which no other sink may notice
-		if fails {
-			return boom
-		}
-		return nil
-	})
-	recs := []Record{record("1", "t", "r", full[0]), record("2", "t", "r", full[1])}
-	sink := Tee(&first, flaky, &last)
-	if err := Emit(t.Context(), sink, recs...); !errors.Is(err, boom) {
-		t.Fatal(err)
-	}
-	equal(t, "events behind the failure", len(last.All()), 2)
-	fails = false
-	if err := Emit(t.Context(), sink, recs...); err != nil {
-		t.Fatal(err)
-	}
-	equal(t, "events after redelivery", first.All(), last.All())
-	equal(t, "number of events", len(first.All()), 2)
-	if err := Emit(t.Context(), Tee(&first, nil), recs...); err == nil {
-		t.Fatal("a sink that is none is an error")
-	}
-	if err := Emit(t.Context(), Tee(), recs...); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // E4: replayed records differ from the recorded ones in run id and event id only,
 // and replaying again changes nothing.
@@ -158,9 +126,7 @@ func TestE1_DecodeDropsForeignFields(t *testing.T) {
 	wantInvalid(t, err, "", "content", "text")
 }
 
-// The sinks of this package check for themselves too.
-func TestE2_SinksCheck(t *testing.T) {
-	for _, sink := range []Sink{&Log{}, mustOpen(t, newDisk(nil)), Tee(&Log{})} {
-		wantInvalid(t, sink.Emit(context.Background(), record("e", "t", "", full[0])), "/runId")
-	}
+// A log checks for itself too.
+func TestE2_LogChecks(t *testing.T) {
+	wantInvalid(t, new(Log).Emit(context.Background(), record("e", "t", "", full[0])), "/runId")
 }

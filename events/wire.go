@@ -10,8 +10,7 @@ import (
 // wireTime is RFC 3339 with milliseconds, for times in UTC.
 const wireTime = "2006-01-02T15:04:05.000Z"
 
-// wireEvent is the protocol's RunEventDoc. The document is open, and a file log
-// puts what it needs for itself into a field of its own.
+// wireEvent is the protocol's RunEventDoc.
 type wireEvent struct {
 	EventID       string  `json:"eventId"`
 	RunID         string  `json:"runId"`
@@ -23,7 +22,6 @@ type wireEvent struct {
 	Payload       Payload `json:"payload"`
 	Timestamp     string  `json:"timestamp"`
 	Sequence      int64   `json:"sequence"`
-	File          *place  `json:"x-agentmemory,omitempty"`
 }
 
 func wire(ev RunEvent) (wireEvent, error) {

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -56,20 +58,27 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 	}
 
 	log := new(events.Log)
-	var sink events.Sink = log
-	if *eventFile != "" {
-		file, err := events.OpenFile(*eventFile)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		sink = events.Tee(log, file)
-	}
 	out := bufio.NewWriter(stdout)
 	defer out.Flush()
-	h, err := newHost(sink, log, out)
+	h, err := newHost(log, log, out)
 	if err != nil {
 		return err
 	}
-	return h.tell(ctx, notes, name)
+	if err := h.tell(ctx, notes, name); err != nil || *eventFile == "" {
+		return err
+	}
+	return writeEvents(*eventFile, log.All())
+}
+
+// writeEvents writes events down as JSON Lines.
+func writeEvents(path string, all []events.RunEvent) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(file)
+	for i := range all {
+		err = errors.Join(err, enc.Encode(all[i]))
+	}
+	return errors.Join(err, file.Close())
 }

@@ -63,7 +63,6 @@ var noParts = map[string]string{
 	"wire.Encoder.Handle":             "the caller's own handler: net/http contains it",
 	"events.SamePayload":              "a payload has no code of a host",
 	"events.Emit":                     "the bank calls the sink, see memory.Config.Sink",
-	"events.Tee":                      "a sink, see memory.Config.Sink",
 	"events.Follow":                   "the caller's own loop; wire.Encoder.Stream contains its log",
 	"redact.SecretRegistry.NewWriter": "the caller's own stream",
 }

@@ -8,9 +8,7 @@ import (
 
 // RunLog is the log of a host's runs: a [Sink] that numbers the events of each
 // (tenant, run) from 0 without gaps, in the order in which they came, and can be read.
-// [File] is one, [Log] is one for tests, and a store of memory may be one, in whose
-// database an event then gets its number in the mutation that it tells of. Package
-// adaptertest proves a host's own.
+// [Log] is one for tests; package adaptertest proves a host's own.
 //
 // An event that is in the log stays there as it is, under its number. Of two events with
 // one id and one payload in a run, the first stays, and the second takes no number; with
@@ -35,7 +33,6 @@ type Reader interface {
 const (
 	defaultPage = 100
 	maxPage     = 1000
-	pageBytes   = 4 << 20 // after which a page of large events ends
 )
 
 // PageSize is how many events a [RunLog] returns at most for a limit: the limit, 100 for
