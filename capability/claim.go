@@ -22,7 +22,7 @@ var bounds = []bound{
 	{"memory/maxEntrySizeBytes", atMost, "the bank accepts less"},
 	{"memory/ttlSupported", granted, ""},
 	{"memory/search/supported", granted, ""},
-	{"memory/search/modes", among, "neither the store nor a ranker searches by meaning"},
+	{"memory/search/modes", among, "the bank has no ranker that ranks by meaning"},
 	{"memory/injectionBudget/supported", granted, ""},
 	{"memory/injectionBudget/tokenCounter", same, "the bank counts in other units"},
 	{"memory/retention/ttl", granted, ""},

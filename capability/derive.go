@@ -221,10 +221,7 @@ func (g *grants) grant() error {
 	}
 	g.allow("memory/search", object{"supported": true, "modes": list(modes...)}, g.memory, g.search)
 	budget := object{"supported": true, "tokenCounter": counterName(g.offer.TokenCounter)}
-	// Who reads that search is semantic may ask a budgeted list for relevance (RFC 0113).
-	ranks := g.offer.Relevance || !g.offer.Semantic || !g.search.met
-	g.allow("memory/injectionBudget", budget, g.memory, need{g.offer.TokenCounter != "", "the bank has no token counter: set memory.Config.TokenCounter"},
-		need{ranks, "the store searches by meaning, and the bank has no ranker that does: set memory.Config.Ranker"})
+	g.allow("memory/injectionBudget", budget, g.memory, need{g.offer.TokenCounter != "", "the bank has no token counter: set memory.Config.TokenCounter"})
 	g.allow("memory/retention/ttl", true, g.memory, g.retention)
 	g.allow("memory/retention/forget", true, g.memory, g.retention, g.writes, g.transactions)
 	g.allow("memory/attribution", object{"supported": true, "emitsWriteEvents": true},

@@ -99,8 +99,8 @@ func TestA1_DerivedFromWhatIsThere(t *testing.T) {
 		versioned := transacts && bit(3)
 		engines, scheduled, workspace, modelTwo := bit(5), bit(6), bit(7), bit(8)
 		s := &store{
-			traits:    driver.Traits{ReadOnly: readOnly, Durable: durable, Semantic: semantic},
-			transacts: transacts, versioned: versioned, searchable: true,
+			traits:    driver.Traits{ReadOnly: readOnly, Durable: durable},
+			transacts: transacts, versioned: versioned, semantic: semantic,
 		}
 		in := capability.Inputs{Bank: bank(t, s)}
 		if engines {
@@ -141,7 +141,7 @@ func TestA1_DerivedFromWhatIsThere(t *testing.T) {
 		assert.Equal(t, engines && changes, flag("memory", "distillation", "supported"), name)
 		assert.Equal(t, engines && changes && workspace, flag("memory", "distillation", "indexEmitted"), name)
 		assert.False(t, flag("memory", "distillation", "scheduled"), name)
-		assert.Equal(t, semantic, strings.Contains(marshal(t, m), "semantic"), name)
+		assert.Equal(t, semantic && transacts, strings.Contains(marshal(t, m), "semantic"), name)
 
 		// The document says the same to somebody who has only the document.
 		read := parse(t, marshal(t, m))
@@ -166,7 +166,7 @@ func TestA1_AskingForMore(t *testing.T) {
 	readOnly := func(s *store) { s.traits.ReadOnly = true }
 	plain := func(s *store) { s.transacts, s.versioned = false, false }
 	volatile := func(s *store) { s.traits.Durable = false }
-	literal := func(s *store) { s.traits.Semantic = false }
+	literal := func(s *store) { s.semantic = false }
 	unversioned := func(s *store) { s.versioned = false }
 	same := func(*store) {}
 	for _, c := range []struct {
@@ -178,7 +178,7 @@ func TestA1_AskingForMore(t *testing.T) {
 		{readOnly, `{"memory":{"writable":true}}`, "/memory/writable", "the store is read-only"},
 		{readOnly, `{"memory":{"maxEntrySizeBytes":1}}`, "/memory/maxEntrySizeBytes", "the store is read-only"},
 		{same, `{"memory":{"maxEntrySizeBytes":65537}}`, "/memory/maxEntrySizeBytes", "the bank accepts less"},
-		{literal, `{"memory":{"search":{"supported":true,"modes":["semantic"]}}}`, "/memory/search/modes", "neither the store nor a ranker searches by meaning"},
+		{literal, `{"memory":{"search":{"supported":true,"modes":["semantic"]}}}`, "/memory/search/modes", "the bank has no ranker that ranks by meaning"},
 		{same, `{"memory":{"injectionBudget":{"supported":true,"tokenCounter":"chars"}}}`, "/memory/injectionBudget/supported", "the bank has no token counter: set memory.Config.TokenCounter"},
 		{plain, `{"memory":{"retention":{"forget":true}}}`, "/memory/retention/forget", "the store is no driver.Transactor"},
 		{readOnly, `{"memory":{"retention":{"forget":true}}}`, "/memory/retention/forget", "the store is read-only"},
@@ -365,7 +365,6 @@ func (counter) Count(text string) int { return len(text) }
 func TestA1_InjectionBudget(t *testing.T) {
 	for name, want := range map[string]string{"chars": "chars", "o200k_base": "o200k_base", "acme-tokens/3": "host-defined"} {
 		s := full()
-		s.traits.Semantic = false
 		b, err := memory.New(s, memory.Config{TokenCounter: counter(name)})
 		require.NoError(t, err)
 		budget := fields(t, derive(t, capability.Inputs{Bank: b}))["memory"].(map[string]any)["injectionBudget"]
@@ -385,34 +384,19 @@ func (ranker) Rank(context.Context, *memory.View, memory.Search) ([]memory.Hit, 
 	return nil, nil
 }
 
-// A1: search is semantic where the store's search or the bank's ranker goes by meaning. A
-// budget beside it is claimed only if lists can be ranked by relevance then.
-func TestA1_SemanticWhereSomethingRanksByMeaning(t *testing.T) {
-	for _, c := range []struct {
-		store, search, budget bool
-		ranker                memory.Ranker
-		without               []capability.Dimension
-	}{
-		{budget: true},
-		{ranker: ranker(""), budget: true},
-		{ranker: ranker("m"), search: true, budget: true},
-		{store: true, ranker: ranker("m"), search: true, budget: true},
-		{store: true, ranker: ranker(""), search: true},
-		{store: true, search: true},
-		{store: true, budget: true, without: []capability.Dimension{capability.Search}},
-	} {
-		s := full()
-		s.traits.Semantic = c.store
-		b, err := memory.New(s, memory.Config{TokenCounter: counter("chars"), Ranker: c.ranker})
+// A1: search is semantic iff the bank's ranker goes by meaning. A budget beside it is claimed
+// in any case: lists can be ranked by relevance then.
+func TestA1_SemanticIfTheRankerRanksByMeaning(t *testing.T) {
+	for model, semantic := range map[string]bool{"": false, "m": true} {
+		b, err := memory.New(full(), memory.Config{TokenCounter: counter("chars"), Ranker: ranker(model)})
 		require.NoError(t, err)
-		in := capability.Inputs{Bank: b, Without: c.without}
+		in := capability.Inputs{Bank: b}
 		family := fields(t, derive(t, in))["memory"].(map[string]any)
-		search, _ := family["search"].(map[string]any)
-		require.Equal(t, c.search, search != nil && slices.Contains(search["modes"].([]any), any("semantic")), "%+v", c)
-		require.Equal(t, c.budget, family["injectionBudget"] != nil, "%+v", c)
+		require.Equal(t, semantic, slices.Contains(family["search"].(map[string]any)["modes"].([]any), any("semantic")))
+		require.NotNil(t, family["injectionBudget"])
 		in.Declare = []byte(`{"memory":{"injectionBudget":{"supported":true,"tokenCounter":"chars"}}}`)
 		_, err = capability.Derive(in)
-		require.Equal(t, c.budget, err == nil, "%+v: %v", c, err)
+		require.NoError(t, err)
 	}
 }
 
@@ -468,11 +452,11 @@ func TestDeriveInvalidDeclare(t *testing.T) {
 func TestA1_LessNeverMore(t *testing.T) {
 	host := func(bits int) (s *store, has [4]bool) {
 		s = &store{
-			traits:     driver.Traits{ReadOnly: bits&1 != 0, Durable: bits&2 != 0, Semantic: bits&8 != 0},
-			transacts:  bits&4 != 0,
-			searchable: true,
+			traits:    driver.Traits{ReadOnly: bits&1 != 0, Durable: bits&2 != 0},
+			transacts: bits&4 != 0,
+			semantic:  bits&8 != 0,
 		}
-		return s, [4]bool{!s.traits.ReadOnly, s.traits.Durable, s.transacts && !s.traits.ReadOnly, s.traits.Semantic}
+		return s, [4]bool{!s.traits.ReadOnly, s.traits.Durable, s.transacts && !s.traits.ReadOnly, s.transacts && s.semantic}
 	}
 	for a := range 16 {
 		poor, claims := host(a)

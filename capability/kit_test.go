@@ -16,8 +16,9 @@ import (
 // writes an entry.
 type store struct {
 	driver.Adapter
-	traits                           driver.Traits
-	transacts, versioned, searchable bool
+	traits               driver.Traits
+	transacts, versioned bool
+	semantic             bool // the bank has a ranker that ranks by meaning, if the store can bear it
 }
 
 // As offers what the fields say.
@@ -36,11 +37,6 @@ func (s *store) As(target any) bool {
 			*t = struct{ driver.Versioned }{}
 		}
 		return s.versioned
-	case *driver.Searcher:
-		if s.searchable {
-			*t = struct{ driver.Searcher }{}
-		}
-		return s.searchable
 	}
 	return false
 }
@@ -50,15 +46,19 @@ func (s *store) Traits() driver.Traits { return s.traits }
 // full is a store that can do everything.
 func full() *store {
 	return &store{
-		traits:    driver.Traits{Durable: true, Semantic: true},
-		transacts: true, versioned: true, searchable: true,
+		traits:    driver.Traits{Durable: true},
+		transacts: true, versioned: true, semantic: true,
 	}
 }
 
 // bank opens a bank over a store; it announces writes if the store can bear it.
 func bank(t testing.TB, s *store) *memory.Bank {
 	t.Helper()
-	b, err := memory.New(s, memory.Config{Sink: new(events.Log), WriteEvents: s.transacts})
+	cfg := memory.Config{Sink: new(events.Log), WriteEvents: s.transacts}
+	if s.semantic && s.transacts {
+		cfg.Ranker = ranker("m")
+	}
+	b, err := memory.New(s, cfg)
 	require.NoError(t, err)
 	return b
 }

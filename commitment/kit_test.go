@@ -356,8 +356,8 @@ func (s crashing) Documents(ctx context.Context, q driver.DocumentQuery) iter.Se
 	return crashingSeq(s.c, s.store.Documents(ctx, q))
 }
 
-func (s crashing) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
-	return crashingSeq(s.c, s.store.Undelivered(ctx, q))
+func (s crashing) Undelivered(ctx context.Context, tenant, runID string) iter.Seq2[events.Record, error] {
+	return crashingSeq(s.c, s.store.Undelivered(ctx, tenant, runID))
 }
 
 func (s crashing) Delivered(ctx context.Context, recs []events.Record) error {

@@ -212,8 +212,8 @@ func (f *faulty) Lookup(ctx context.Context, s memory.Scope, ids []string) (recs
 	return recs, err
 }
 
-func (f *faulty) ListAt(ctx context.Context, s memory.Scope, v driver.Version, q driver.Query) (es []memory.Entry, err error) {
-	err = f.call("ListAt", func() (err error) { es, err = f.Versioned.ListAt(ctx, s, v, q); return err })
+func (f *faulty) List(ctx context.Context, s memory.Scope, q driver.Query) (es []memory.Entry, err error) {
+	err = f.call("List", func() (err error) { es, err = f.Versioned.List(ctx, s, q); return err })
 	return es, err
 }
 

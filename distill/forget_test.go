@@ -25,7 +25,7 @@ func (h *host) everything() string {
 	for _, d := range h.documents("") {
 		fmt.Fprintf(&b, "%s %s %s %s %s %v %v\n", d.Ref, d.Kind, d.Key, d.Group, d.Value, d.Of, d.Subjects)
 	}
-	for rec, err := range h.raw.Undelivered(ctx, driver.OutboxQuery{}) {
+	for rec, err := range h.raw.Undelivered(ctx, "", "") {
 		require.NoError(h.t, err)
 		payload, err := json.Marshal(rec.Payload)
 		require.NoError(h.t, err)

@@ -310,8 +310,8 @@ func (c crashStore) Get(ctx context.Context, s memory.Scope, id string, at time.
 	return guard(c.fuse, func() (memory.Entry, error) { return c.Store.Get(ctx, s, id, at) })
 }
 
-func (c crashStore) ListAt(ctx context.Context, s memory.Scope, v driver.Version, q driver.Query) ([]memory.Entry, error) {
-	return guard(c.fuse, func() ([]memory.Entry, error) { return c.Store.ListAt(ctx, s, v, q) })
+func (c crashStore) List(ctx context.Context, s memory.Scope, q driver.Query) ([]memory.Entry, error) {
+	return guard(c.fuse, func() ([]memory.Entry, error) { return c.Store.List(ctx, s, q) })
 }
 
 func (c crashStore) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
@@ -364,15 +364,8 @@ func (m *meter) Get(ctx context.Context, s memory.Scope, id string, at time.Time
 	return m.Store.Get(ctx, s, id, at)
 }
 
-func (m *meter) ListAt(ctx context.Context, s memory.Scope, v driver.Version, q driver.Query) ([]memory.Entry, error) {
-	found, err := m.Store.ListAt(ctx, s, v, q)
-	m.calls++
-	m.entries += int64(len(found))
-	return found, err
-}
-
-func (m *meter) GetAt(ctx context.Context, s memory.Scope, v driver.Version, ids []string, at time.Time) ([]memory.Entry, error) {
-	found, err := m.Store.GetAt(ctx, s, v, ids, at)
+func (m *meter) List(ctx context.Context, s memory.Scope, q driver.Query) ([]memory.Entry, error) {
+	found, err := m.Store.List(ctx, s, q)
 	m.calls++
 	m.entries += int64(len(found))
 	return found, err

@@ -16,7 +16,7 @@ func ExampleFollow() {
 	own := func(id string, typ events.Type, text string) events.Record {
 		return events.Record{ID: id, Tenant: "acme", RunID: "run-1", Time: noon, Payload: events.HostPayload{Type: typ, JSON: []byte(text)}}
 	}
-	err = log.Emit(ctx, own("e1", "run.started", `{"input":{"question":42}}`), written("e2", "run-1", "m1"))
+	err := log.Emit(ctx, own("e1", "run.started", `{"input":{"question":42}}`), written("e2", "run-1", "m1"))
 	if err == nil {
 		err = log.Emit(ctx, own("e3", "run.completed", `{}`))
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
@@ -46,37 +44,6 @@ func ExampleLog() {
 	// Output:
 	// {"eventId":"e1","runId":"run-1","nodeId":"node-1","type":"memory.written","payload":{"memoryRef":"notes","memoryId":"m1"},"timestamp":"2026-05-01T12:00:00.000Z","sequence":0}
 	// {"eventId":"e2","runId":"run-1","nodeId":"node-1","type":"memory.written","payload":{"memoryRef":"notes","memoryId":"m2"},"timestamp":"2026-05-01T12:00:00.000Z","sequence":1}
-}
-
-func ExampleOpenFile() {
-	dir, _ := os.MkdirTemp("", "events")
-	defer func() { _ = os.RemoveAll(dir) }()
-	path := filepath.Join(dir, "events.jsonl")
-	ctx := context.Background()
-
-	file, err := events.OpenFile(path)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(events.Emit(ctx, file, written("e1", "run-1", "m1"), written("e2", "run-1", "m2")))
-	_ = file.Close()
-
-	file, _ = events.OpenFile(path)
-	defer func() { _ = file.Close() }()
-	fmt.Println(events.Emit(ctx, file, written("e2", "run-1", "m2"), written("e3", "run-1", "m3")))
-	log, err := file.Read(ctx, "acme", "run-1", 0, 0)
-	for _, ev := range log {
-		fmt.Println(ev.Sequence, ev.ID)
-	}
-	fmt.Println(err)
-	// Output:
-	// <nil>
-	// <nil>
-	// 0 e1
-	// 1 e2
-	// 2 e3
-	// <nil>
 }
 
 func ExampleReplay() {

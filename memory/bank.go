@@ -210,8 +210,7 @@ type Offers struct {
 	Schedules     bool   // Due tells what is due
 	Views         bool   // runs, tokens and AsOf
 	WriteEvents   bool   // memory.written is emitted
-	Semantic      bool   // Recall ranks by meaning
-	Relevance     bool   // lists can be ranked by relevance
+	Semantic      bool   // recall ranks by meaning, and lists by relevance
 	TokenCounter  string // the name of the units of ListOptions.TokenBudget; empty if there is none
 	MaxEntryBytes int
 	Horizon       time.Duration
@@ -227,7 +226,6 @@ func (b *Bank) Offers() Offers {
 		Views:         b.versions != nil,
 		WriteEvents:   b.cfg.WriteEvents && !b.traits.ReadOnly,
 		Semantic:      b.model != "",
-		Relevance:     b.model != "",
 		TokenCounter:  b.counter,
 		MaxEntryBytes: b.cfg.MaxEntryBytes,
 		Horizon:       b.cfg.Horizon,

@@ -31,17 +31,16 @@ func (m *metered) Lookup(ctx context.Context, s memory.Scope, ids []string) ([]m
 	return m.Store.Lookup(ctx, s, ids)
 }
 
-func (m *metered) GetAt(ctx context.Context, s memory.Scope, v driver.Version, ids []string, at time.Time) ([]memory.Entry, error) {
-	m.looked.Add(int64(len(ids)))
-	return m.Store.GetAt(ctx, s, v, ids, at)
-}
-
-func (m *metered) ListAt(ctx context.Context, s memory.Scope, v driver.Version, q driver.Query) ([]memory.Entry, error) {
+func (m *metered) List(ctx context.Context, s memory.Scope, q driver.Query) ([]memory.Entry, error) {
+	if len(q.IDs) > 0 {
+		m.looked.Add(int64(len(q.IDs)))
+		return m.Store.List(ctx, s, q)
+	}
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-time.After(time.Duration(m.pause.Load())):
-		return m.Store.ListAt(ctx, s, v, q)
+		return m.Store.List(ctx, s, q)
 	}
 }
 
@@ -131,11 +130,11 @@ type panicking struct {
 	loose bool
 }
 
-func (p *panicking) GetAt(ctx context.Context, s memory.Scope, v driver.Version, ids []string, at time.Time) ([]memory.Entry, error) {
+func (p *panicking) List(ctx context.Context, s memory.Scope, q driver.Query) ([]memory.Entry, error) {
 	if p.loose {
 		panic("canary")
 	}
-	return p.Store.GetAt(ctx, s, v, ids, at)
+	return p.Store.List(ctx, s, q)
 }
 
 func (p *panicking) Changes(ctx context.Context, s memory.Scope, from, to driver.Version) (driver.ChangeSet, error) {

@@ -106,7 +106,7 @@ func TestRecallByMeaning(t *testing.T) {
 	w.put("the automobile is parked")
 	w.put("a physician called twice")
 	w.put("her abode has two floors")
-	require.True(t, w.bank.Offers().Semantic && w.bank.Offers().Relevance)
+	require.True(t, w.bank.Offers().Semantic)
 	require.Empty(t, w.ask("car doctor"), "nothing is embedded yet, and no word is the same")
 	w.embed(r)
 	require.Len(t, w.vectors(), 3)
@@ -129,7 +129,7 @@ func TestRecallByMeaning(t *testing.T) {
 		require.ErrorIs(t, err, memory.ErrValidation)
 	}
 	byWords := w.open(newRanker(recall.Config{}))
-	require.False(t, byWords.Offers().Semantic || byWords.Offers().Relevance)
+	require.False(t, byWords.Offers().Semantic)
 	_, err := byWords.Recall(bg, tenant, ref, memory.Search{Text: "car", Rank: "semantic"})
 	require.ErrorIs(t, err, memory.ErrNotProvided)
 	_, err = memory.New(plainStore{inmem.New()}, memory.Config{Ranker: r})

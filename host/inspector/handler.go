@@ -40,7 +40,7 @@ type Handler struct {
 	// tenant does not have is [memory.ErrNotFound].
 	Token func(ctx context.Context, tenant, runID string) (memory.Token, error)
 	// Log has the events of the runs.
-	Log events.RunLog
+	Log events.Reader
 	// Waiting counts the tenant's events that wait for their sink, up to a limit; it is the method
 	// of a store that is a driver.Transactor.
 	Waiting func(ctx context.Context, tenant string, limit int) (int, error)

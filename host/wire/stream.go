@@ -12,11 +12,11 @@ import (
 )
 
 // timedLog is a log of the host whose reads are bounded in time, and whose panics are errors.
-type timedLog struct{ events.RunLog }
+type timedLog struct{ events.Reader }
 
 func (c timedLog) Read(ctx context.Context, tenant, runID string, from int64, limit int) ([]events.RunEvent, error) {
 	return hostcall.Call(ctx, "the log", memory.PluginTimeout, func(ctx context.Context) ([]events.RunEvent, error) {
-		return c.RunLog.Read(ctx, tenant, runID, from, limit)
+		return c.Reader.Read(ctx, tenant, runID, from, limit)
 	})
 }
 
@@ -26,7 +26,7 @@ func (c timedLog) Read(ctx context.Context, tenant, runID string, from int64, li
 // Last-Event-ID. A run that the log does not have is waited for: whoever calls Stream has
 // looked whether there is one. An error after the first event ends the stream. A read of the log
 // has memory.PluginTimeout.
-func (e Encoder) Stream(w http.ResponseWriter, r *http.Request, log events.RunLog, tenant, runID string, from int64) error {
+func (e Encoder) Stream(w http.ResponseWriter, r *http.Request, log events.Reader, tenant, runID string, from int64) error {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	flush := http.NewResponseController(w)

@@ -47,7 +47,6 @@ var packages = []string{
 // noParts are not called, or not on behalf of the library, with the reason.
 var noParts = map[string]string{
 	"memory.Config.Ranker.Version":    "no operation asks for it",
-	"inspector.Handler.Log.Emit":      "the page only reads",
 	"telemetry.Hooks.Code":            "the bank's",
 	"telemetry.Hooks.Logger":          "the bank's, see memory.Config.Logger",
 	"distill.Options.Configurable":    "data",

@@ -248,17 +248,17 @@ func commitments(w *world, h *inspector.Handler) {
 
 // log is a log whose reading is the part.
 type log struct {
-	events.RunLog
+	events.Reader
 	w *world
 }
 
 func (l log) Read(ctx context.Context, tenant, run string, from int64, limit int) ([]events.RunEvent, error) {
 	l.w.part()
-	return l.RunLog.Read(ctx, tenant, run, from, limit)
+	return l.Reader.Read(ctx, tenant, run, from, limit)
 }
 
 // ended is a log whose run has completed.
-type ended struct{ events.RunLog }
+type ended struct{ events.Reader }
 
 func (ended) Read(context.Context, string, string, int64, int) ([]events.RunEvent, error) {
 	return []events.RunEvent{{Record: events.Record{ID: "e", RunID: "r", Tenant: tenant, Time: time.UnixMilli(0), Payload: events.HostPayload{Type: "run.completed", JSON: json.RawMessage(`{}`)}}}}, nil
