@@ -1,134 +1,263 @@
 package sqlite
 
 import (
+	"context"
 	"database/sql"
+	"errors"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// commit writes what a mutation whose conditions hold does to entries, field by field.
-func (c *change) commit(m *driver.Mutation) error {
-	for i := range m.Put {
-		if _, err := c.put(m.Put[i].Ref, &m.Put[i].Entry); err != nil {
-			return err
-		}
-	}
-	for _, x := range m.Retire {
-		_, err := c.tx.exec(`UPDATE entries SET died = ?, state = ?, successor = ? WHERE tenant = ? AND ref = ? AND id = ?`,
-			c.version, x.State, x.For, c.tenant, x.Ref, x.ID)
-		if err != nil {
-			return err
-		}
-		c.journal.add(actRetired, x.Ref, x.ID)
-	}
-	for _, l := range m.Restore {
-		if err := c.restore(l.Ref, l.ID); err != nil {
-			return err
-		}
-	}
-	erase := map[string][]string{}
-	for _, l := range m.Erase {
-		erase[l.Ref] = append(erase[l.Ref], l.ID)
-	}
-	for ref, ids := range erase {
-		if err := c.erase(ref, ids); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// put inserts an entry and reports whether it was not there. Another one under its
-// id, or an erased one, is [driver.ErrConflict].
-func (c *change) put(ref string, e *driver.Entry) (fresh bool, err error) {
-	key, err := c.tx.insert(`INSERT INTO entries (tenant, ref, id, created, expires, born, size) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		c.tenant, ref, e.ID, e.CreatedAt.UnixMilli(), expiry(e.ExpiresAt), c.version, len(e.Content))
-	if err == driver.ErrConflict {
-		found, err := c.find(ref, []string{e.ID})
-		if h := found[e.ID]; err == nil && (h.Erased || !h.Entry.Equal(e)) {
-			err = driver.ErrConflict
-		}
-		return false, err
-	}
-	if err != nil {
-		return false, err
-	}
-	// The key is beyond that of every text.
-	fields := [4][]byte{[]byte(e.RunID), pack(e.Tags), pack(e.Subjects), pack(e.Sources)}
-	head := headOf(e.ID, e.CreatedAt.UnixMilli(), expiry(e.ExpiresAt), fields, e.Content)
-	if _, err = c.tx.exec(addWords, key, head, e.Content); err != nil {
-		return false, err
-	}
-	for _, subject := range e.Subjects {
-		if _, err := c.tx.exec(addLabel, labelOf(c.tenant, subject), key); err != nil {
-			return false, err
-		}
-	}
-	c.journal.add(actPut, ref, e.ID)
-	return true, nil
-}
-
-const addWords = `INSERT INTO texts (entry, head, content) VALUES (?, ?, ?)`
-
-const addLabel = `INSERT INTO labels (label, entry) VALUES (?, ?) ON CONFLICT DO NOTHING`
-
-// restore begins a new life of an entry.
-func (c *change) restore(ref, id string) error {
-	_, err := c.tx.exec(`INSERT INTO former (entry, born, died)
-		SELECT entry, born, died FROM entries WHERE tenant = ? AND ref = ? AND id = ? AND born < died`, c.tenant, ref, id)
-	if err != nil {
-		return err
-	}
-	c.journal.add(actRestored, ref, id)
-	_, err = c.tx.exec(`UPDATE entries SET born = ?, died = 9223372036854775807, state = 0, successor = ''
-		WHERE tenant = ? AND ref = ? AND id = ?`, c.version, c.tenant, ref, id)
+// Put inserts e if the scope has no entry of that id.
+func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {
+	_, err := st.db.apply(ctx, s.Tenant, &driver.Mutation{Put: []driver.Placed{{Scope: s, Entry: e}}}, false)
 	return err
 }
 
-// erase removes the text of records of a ref, and records at which versions they are missed.
-func (c *change) erase(ref string, ids []string) error {
-	found, err := c.find(ref, ids)
-	if err != nil {
-		return err
+// Delete ends the life of an entry and reports whether it was live at the instant
+// at. If it was not, nothing changes.
+func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
+	end := driver.Retirement{Located: driver.Located{Scope: s, ID: id}, State: driver.Deleted}
+	_, err := st.db.apply(ctx, s.Tenant, &driver.Mutation{At: at, Retire: []driver.Retirement{end}}, false)
+	if errors.Is(err, driver.ErrConflict) {
+		return false, nil
 	}
-	var keys []int64
-	var missed []span
-	for id, h := range found {
-		if h.Erased {
-			continue
-		}
-		c.journal.add(actErased, ref, id)
-		keys, missed = append(keys, h.key), append(missed, span{h.born, min(h.died, c.version)})
-		if err := c.tx.unlabel(c.tenant, h.key, h.Entry.Subjects); err != nil {
-			return err
-		}
-	}
-	if len(keys) == 0 {
-		return nil
-	}
-	list := keyList(keys)
-	before, err := collect(c.tx.query, func(rows *sql.Rows) (s span, err error) { return s, wrap(readFailed, rows.Scan(&s.from, &s.to)) },
-		`SELECT born, died FROM former WHERE entry IN (SELECT value FROM json_each(?))`, list)
-	if err == nil {
-		err = c.recordErased(ref, append(missed, before...))
-	}
-	if err == nil {
-		err = c.tx.removeMadeOf(list)
-	}
-	if err != nil {
-		return err
-	}
-	c.tx.erased = true
-	return c.tx.execAll(list, `UPDATE entries SET erased = 1, died = 0 WHERE entry IN (SELECT value FROM json_each(?))`,
-		`UPDATE texts SET head = NULL, content = '' WHERE entry IN (SELECT value FROM json_each(?))`)
+	return err == nil, err
 }
 
-// unlabel takes an entry out of the index of subjects.
-func (t *tx) unlabel(tenant string, key int64, subjects []string) error {
-	for _, subject := range subjects {
-		if _, err := t.exec(`DELETE FROM labels WHERE label = ? AND entry = ?`, labelOf(tenant, subject), key); err != nil {
+// Apply commits m or returns [driver.ErrConflict], or [driver.ErrValidation] for a
+// mutation that could never be committed; in both cases nothing happened, nor after
+// any other error that is not [ErrOutcomeUnknown].
+func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+	if err := ctx.Err(); err != nil {
+		return driver.Applied{}, err
+	}
+	if err := m.Validate(tenant); err != nil {
+		return driver.Applied{}, err
+	}
+	return st.db.apply(ctx, tenant, &m, true)
+}
+
+// errUnchanged rolls back a transaction that changes nothing, and is no error of it.
+var errUnchanged = errors.New("sqlite: nothing to do")
+
+// errThere says that an entry is there already, which was not looked up.
+var errThere = errors.New("sqlite: the entry is there")
+
+// apply commits a mutation; one that changes no entry is committed only if always is set.
+func (db *DB) apply(ctx context.Context, tenant string, m *driver.Mutation, always bool) (driver.Applied, error) {
+	done, err := db.try(ctx, tenant, m, always, !m.OnlyPuts())
+	if err == errThere {
+		done, err = db.try(ctx, tenant, m, always, true)
+	}
+	if err != nil {
+		return driver.Applied{}, err
+	}
+	return done, nil
+}
+
+// try is apply, without looking up what is stored unless look is set.
+func (db *DB) try(ctx context.Context, tenant string, m *driver.Mutation, always, look bool) (done driver.Applied, err error) {
+	payloads, err := payloadsOf(m.Events)
+	if err != nil {
+		return done, err
+	}
+	return done, db.tx(ctx, func(t *tx) error {
+		c := &change{tx: t, tenant: tenant, rows: map[driver.Located]*row{}}
+		if look {
+			if err := c.load(m); err != nil {
+				return err
+			}
+		}
+		plan, err := c.stored.Plan(m)
+		if err == nil && plan.Empty() && !always {
+			err = errUnchanged
+		}
+		if err == nil && !m.Unversioned() {
+			done.Version, err = c.makeVersion(&plan)
+		}
+		if err == nil {
+			err = c.changeEntries(&plan)
+		}
+		if err == nil {
+			done.Revs, err = c.swapAll(m.Documents)
+		}
+		if err == nil {
+			err = c.addEvents(m, payloads)
+		}
+		return err
+	})
+}
+
+// change is a mutation under way.
+type change struct {
+	*tx
+	tenant    string
+	version   int64 // that it makes
+	stored    driver.Stored
+	rows      map[driver.Located]*row // that it names, as its parts have left them
+	documents []storedDocument
+}
+
+const (
+	getMergedInto = `SELECT e.ref, e.successor, e.id FROM json_each(?2) j CROSS JOIN entries e INDEXED BY entries_successor
+		ON e.tenant = ?1 AND e.ref = ` + name0 + ` AND e.successor = ` + name1 + ` AND e.successor <> ''`
+
+	getUsed = `SELECT ifnull(v.entries, 0), ifnull(v.bytes, 0), (` + countWaiting + `) FROM (SELECT 1) LEFT JOIN (
+		SELECT entries, bytes FROM versions WHERE tenant = ?2 ORDER BY version DESC LIMIT 1) v`
+)
+
+// load looks up what a mutation names.
+func (c *change) load(m *driver.Mutation) error {
+	c.stored = m.Needs()
+	if places := slices.Collect(maps.Keys(c.stored.Entries)); len(places) > 0 {
+		rows, err := collect(c.query, rowScanner(c.tenant), getRows, c.tenant, placesIn(places))
+		if err != nil {
+			return err
+		}
+		clear(c.stored.Entries)
+		for i := range rows {
+			c.rows[rows[i].located()] = &rows[i]
+			c.stored.Entries[rows[i].located()] = rows[i].Record
+		}
+	}
+	if places := slices.Collect(maps.Keys(c.stored.MergedInto)); len(places) > 0 {
+		err := c.query(func(rows *sql.Rows) (bool, error) {
+			at := driver.Located{Scope: driver.Scope{Tenant: c.tenant}}
+			var id string
+			err := rows.Scan(&at.Ref, &at.ID, &id)
+			c.stored.MergedInto[at] = append(c.stored.MergedInto[at], id)
+			return true, wrap(readFailed, err)
+		}, getMergedInto, c.tenant, placesIn(places))
+		if err != nil {
 			return err
 		}
 	}
-	return nil
+	if m.Limits != (driver.Limits{}) {
+		used := &c.stored.Used
+		if err := first(c.query, []any{&used.Entries, &used.Bytes, &used.Waiting}, getUsed, m.Limits.Waiting, c.tenant); err != nil {
+			return err
+		}
+	}
+	return c.loadDocuments(m.Documents)
+}
+
+// placesIn are the refs and ids of entries, for named.
+func placesIn(places []driver.Located) string {
+	rows := make([][2]string, len(places))
+	for i, l := range places {
+		rows[i] = [2]string{inHex(l.Ref), inHex(l.ID)}
+	}
+	return inJSON(rows)
+}
+
+// addVersion makes the next version of a tenant from the last one. The transaction has the
+// database's only write lock, so that the order of versions is the order of commits.
+const addVersion = `INSERT INTO versions (tenant, version, mark, entries, bytes, journal)
+	SELECT ?1, ifnull(max(version), 0) + 1, ?2, ifnull(entries, 0) + ?3, ifnull(bytes, 0) + ?4, ?5 FROM versions WHERE tenant = ?1
+	RETURNING version`
+
+func (c *change) makeVersion(p *driver.Plan) (driver.Version, error) {
+	mark := driver.NewMark()
+	journal := p.Journal()
+	if journal == nil {
+		journal = []byte{} // and not NULL
+	}
+	err := first(c.query, []any{&c.version}, addVersion, c.tenant, mark[:], p.Grows.Entries, p.Grows.Bytes, journal)
+	return mark.Version(uint64(c.version)), err
+}
+
+const (
+	addEntry = `INSERT INTO entries (tenant, ref, id, created, expires, born) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	addText  = `INSERT INTO texts (entry, head, content) VALUES (?, ?, ?)`
+
+	setEntries = `UPDATE entries SET born = j.value ->> 1, died = j.value ->> 2, state = j.value ->> 3,
+		successor = CAST(unhex(j.value ->> 4) AS TEXT), former = j.value ->> 5 FROM json_each(?) j WHERE entry = j.value ->> 0`
+
+	addLabels = `INSERT OR IGNORE INTO labels (label, entry) SELECT unhex(j.value ->> 0), j.value ->> 1 FROM json_each(?) j`
+)
+
+// changeEntries does to entries what a plan says.
+func (c *change) changeEntries(p *driver.Plan) error {
+	var labelled []*row
+	for i := range p.Insert {
+		r, err := c.insertEntry(&p.Insert[i])
+		if err != nil {
+			return err
+		}
+		if len(r.Entry.Subjects) > 0 {
+			labelled = append(labelled, r)
+		}
+	}
+	if len(labelled) > 0 {
+		if _, err := c.exec(addLabels, labelsOf(c.tenant, labelled)); err != nil {
+			return err
+		}
+	}
+	changed := map[*row]bool{}
+	for _, x := range p.Retire {
+		r := c.rows[x.Located]
+		r.life[1], r.State, r.For = c.version, x.State, x.For
+		changed[r] = true
+	}
+	for _, l := range p.Restore {
+		r := c.rows[l]
+		r.former = append(r.former, r.life)
+		r.life, r.State, r.For = span{c.version, never}, driver.Live, ""
+		changed[r] = true
+	}
+	if len(p.Erase) > 0 {
+		erased := make([]*row, len(p.Erase))
+		for i, l := range p.Erase {
+			erased[i] = c.rows[l]
+			changed[c.rows[l]] = true
+		}
+		if err := c.erase(erased); err != nil {
+			return err
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	var values [][6]any
+	for r := range changed {
+		values = append(values, [6]any{r.key, r.life[0], r.life[1], r.State, inHex(r.For), r.former})
+	}
+	_, err := c.exec(setEntries, inJSON(values))
+	return err
+}
+
+// insertEntry inserts an entry, or returns errThere.
+func (c *change) insertEntry(x *driver.Placed) (*row, error) {
+	e := &x.Entry
+	created, expires := e.CreatedAt.UnixMilli(), expiry(e.ExpiresAt)
+	key, err := c.insert(addEntry, c.tenant, x.Ref, e.ID, created, expires, c.version)
+	if err == errUnchanged {
+		err = errThere
+	}
+	if err != nil {
+		return nil, err
+	}
+	// The key is beyond that of every text.
+	fields := [4][]byte{[]byte(e.RunID), pack(e.Tags), pack(e.Subjects), pack(e.Sources)}
+	if _, err := c.exec(addText, key, headOf(e.ID, created, expires, fields, e.Content), e.Content); err != nil {
+		return nil, err
+	}
+	r := &row{Record: driver.Record{Scope: x.Scope, Entry: *e}, key: key, life: span{c.version, never}}
+	c.rows[r.located()] = r
+	return r, nil
+}
+
+// labelsOf are the rows that entries have in the index of subjects.
+func labelsOf(tenant string, entries []*row) string {
+	labels := [][2]any{}
+	for _, r := range entries {
+		for _, subject := range r.Entry.Subjects {
+			labels = append(labels, [2]any{inHex(string(labelOf(tenant, subject))), r.key})
+		}
+	}
+	return inJSON(labels)
 }

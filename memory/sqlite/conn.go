@@ -56,7 +56,7 @@ func (w *writer) withConn(ctx context.Context, f func(*sql.Conn) error) error {
 		return ctx.Err()
 	}
 	if w.closed {
-		return &failure{closed, nil}
+		return fail(closed, nil)
 	}
 	if err := w.connect(ctx); err != nil {
 		return err
@@ -120,7 +120,7 @@ func retry(ctx context.Context, f func() error, text, late string) error {
 			return ctx.Err()
 		}
 	}
-	return &failure{late, nil}
+	return fail(late, nil)
 }
 
 // abandonConn closes a connection whose state is unknown.
@@ -193,21 +193,22 @@ type tx struct {
 	ctx context.Context // ends it between two statements
 	// erased tells that text was removed, which is to leave the log too.
 	erased bool
-	// moved tells that rows with text were taken out of their tables, and a later call is to
-	// overwrite what other rows have left of themselves: see zeroGaps.
-	moved bool
-	// gapPages selects the pages that zeroGaps reads, if not only those with text.
-	gapPages string
+	// What documents that were removed leave: see clearRemoved.
+	oldRevs, oldBodies []int64
 }
 
-// write runs f in a transaction and commits it unless f fails, the context ends before
+// tx runs f in a transaction and commits it unless f fails, the context ends before
 // the commit begins, or f returns errUnchanged, which is no error.
-func (db *DB) write(ctx context.Context, f func(*tx) error) error {
+func (db *DB) tx(ctx context.Context, f func(*tx) error) error {
 	return db.transact(ctx, func(t *tx) error {
-		if err := t.begun(); err != nil {
-			return err
+		err := t.begun()
+		if err == nil {
+			err = f(t)
 		}
-		return f(t)
+		if err == nil {
+			err = t.finish()
+		}
+		return err
 	})
 }
 
@@ -222,11 +223,7 @@ func (db *DB) transact(ctx context.Context, f func(*tx) error) error {
 			return err
 		}
 		t := &tx{w: w, ctx: ctx}
-		err := f(t)
-		if err == nil {
-			err = t.finish()
-		}
-		if err != nil {
+		if err := f(t); err != nil {
 			w.rollback()
 			if err == errUnchanged {
 				return nil
@@ -263,13 +260,8 @@ func (t *tx) begun() error {
 }
 
 // finish writes what belongs to a transaction at its end.
-func (t *tx) finish() (err error) {
-	if t.moved {
-		_, err = t.exec(oweZeroing)
-	}
-	if err == nil && t.erased {
-		err = t.zeroGaps()
-	}
+func (t *tx) finish() error {
+	err := t.clearRemoved()
 	if err == nil && t.erased {
 		_, err = t.exec(`INSERT OR REPLACE INTO meta (key, value) VALUES ('unclean', ?)`, rand.Text())
 	}

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -12,10 +11,10 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// documentColumns are of a row d of documents and its row b of bodies, which withBody
+// documentColumns are of a row d of documents and its row b of bodies, which fromDocuments
 // joins if there is one.
 const (
-	documentColumns = `SELECT d.rev, d.tenant, d.ref, d.kind, d.key, d.class, d.grp, d.due, d.origin, b.subjects, `
+	documentColumns = `SELECT d.rev, d.tenant, d.ref, d.kind, d.key, d.class, d.grp, d.due, d.origin, d.whole, b.subjects, `
 	fromDocuments   = ` FROM documents d LEFT JOIN bodies b ON b.body = d.body`
 	withValue       = `coalesce(d.value, b.value, x'')`
 )
@@ -23,7 +22,7 @@ const (
 func scanDocument(rows *sql.Rows) (d driver.Document, err error) {
 	var due *int64
 	var of, subjects sql.RawBytes
-	err = rows.Scan(&d.Rev, &d.Tenant, &d.Ref, &d.Kind, &d.Key, &d.Class, &d.Group, &due, &of, &subjects, &d.Value)
+	err = rows.Scan(&d.Rev, &d.Tenant, &d.Ref, &d.Kind, &d.Key, &d.Class, &d.Group, &due, &of, &d.Whole, &subjects, &d.Value)
 	if err != nil {
 		return d, wrap(readFailed, err)
 	}
@@ -37,7 +36,7 @@ func scanDocument(rows *sql.Rows) (d driver.Document, err error) {
 		d.Value, ok[2] = unsummed(d.Value)
 	}
 	if ok != [3]bool{true, true, true} {
-		err = &failure{damaged, nil}
+		err = fail(damaged, nil)
 	}
 	return d, err
 }
@@ -51,36 +50,27 @@ const enough = 1 << 20
 // time, or fewer that have some megabyte.
 func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
 	return func(yield func(driver.Document, error) bool) {
-		for last := new(driver.Document); last != nil; {
-			text, args := documentsAfter(&q, last)
-			var page []driver.Document
-			size := 0
-			err := st.db.query(ctx, func(rows *sql.Rows) (bool, error) {
+		last, left := q.After, q.Limit
+		driver.Pages(func(*driver.Document) (page []driver.Document, more bool, err error) {
+			text, args := documentsBehind(&q, last)
+			read, size := 0, 0
+			err = st.db.reads(ctx)(func(rows *sql.Rows) (bool, error) {
 				d, err := scanDocument(rows)
-				page, size = append(page, d), size+len(d.Value)
-				return size < enough && len(page) < ahead, err
+				if err == nil && (q.Subject == "" || slices.Contains(d.Subjects, q.Subject)) {
+					page = append(page, d)
+				}
+				last, read, size = &d, read+1, size+len(d.Value)
+				more = q.Limit <= 0 || len(page) < left
+				return more && size < enough && read < ahead, err
 			}, text, args...)
-			if err != nil {
-				yield(driver.Document{}, err)
-				return
-			}
-			full := size >= enough || len(page) == ahead
-			last = nil
-			for i := range page {
-				d := &page[i]
-				if (q.Subject == "" || slices.Contains(d.Subjects, q.Subject)) && !yield(*d, nil) {
-					return
-				}
-				if full {
-					last = d
-				}
-			}
-		}
+			left -= len(page)
+			return page, more && (size >= enough || read == ahead), err
+		})(yield)
 	}
 }
 
-// documentsAfter selects what q asks for behind a document, in order.
-func documentsAfter(q *driver.DocumentQuery, last *driver.Document) (string, []any) {
+// documentsBehind selects what q asks for behind a document, if there is one, in order.
+func documentsBehind(q *driver.DocumentQuery, last *driver.Document) (string, []any) {
 	text := documentColumns + withValue
 	if q.Bare {
 		text = documentColumns + `NULL`
@@ -107,18 +97,37 @@ func documentsAfter(q *driver.DocumentQuery, last *driver.Document) (string, []a
 	if q.Subject != "" {
 		narrow(`d.rev IN (SELECT rev FROM document_labels WHERE label = ?)`, labelOf(q.Tenant, q.Subject))
 	}
-	switch { // behind the last one, in terms of the index in use
-	case last.Rev == 0:
-	case q.EveryRef && q.Kind != "":
-		narrow(`(d.ref, d.key) > (?, ?)`, last.Ref, last.Key)
-	case q.EveryRef:
-		narrow(`(d.ref, d.kind, d.key) > (?, ?, ?)`, last.Ref, last.Kind, last.Key)
-	case q.Kind == "":
-		narrow(`(d.kind, d.key) > (?, ?)`, last.Kind, last.Key)
-	default:
-		narrow(`d.key > ?`, last.Key)
+	if last != nil {
+		columns, bound := boundOf(q, last)
+		narrow(`(`+strings.Join(columns, `, `)+`) > (?`+strings.Repeat(`, ?`, len(bound)-1)+`)`, bound...)
 	}
 	return text + ` WHERE ` + strings.Join(where, ` AND `) + ` ORDER BY d.ref, d.kind, d.key`, args
+}
+
+// beyond is behind all text, as SQLite orders values.
+var beyond = []byte{0}
+
+// boundOf returns what is behind a document in terms of the index in use: without the columns
+// that q fixes. If the fixed one is not that of the document, all of what it has is behind, or
+// nothing.
+func boundOf(q *driver.DocumentQuery, last *driver.Document) (columns []string, bound []any) {
+	var rest any
+	for _, c := range []struct {
+		name, last, fixed string
+		isFixed           bool
+	}{{`d.ref`, last.Ref, q.Ref, !q.EveryRef}, {`d.kind`, last.Kind, q.Kind, q.Kind != ""}, {`d.key`, last.Key, "", false}} {
+		switch {
+		case !c.isFixed && rest == nil:
+			columns, bound = append(columns, c.name), append(bound, c.last)
+		case !c.isFixed:
+			columns, bound = append(columns, c.name), append(bound, rest)
+		case rest == nil && c.last < c.fixed:
+			rest = ""
+		case rest == nil && c.last > c.fixed:
+			rest = beyond
+		}
+	}
+	return columns, bound
 }
 
 const dueDocuments = documentColumns + withValue + fromDocuments + `
@@ -127,25 +136,5 @@ const dueDocuments = documentColumns + withValue + fromDocuments + `
 // Due returns machinery of a kind, of all tenants, that is due at the instant at, by a
 // range of an index of what is due at all.
 func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
-	return collect(st.db.queries(ctx), scanDocument, dueDocuments, kind, at.UnixMilli(), max(0, limit))
-}
-
-// storedDocument is what the database has of a document: nothing if rev is 0.
-type storedDocument struct {
-	rev   int64
-	class driver.Class
-	body  *int64
-}
-
-func scanStoredDocument(rows *sql.Rows) (d storedDocument, err error) {
-	return d, wrap(readFailed, rows.Scan(&d.rev, &d.body))
-}
-
-func (t *tx) document(tenant, ref, kind, key string) (d storedDocument, err error) {
-	err = t.get([]any{&d.rev, &d.class, &d.body}, `SELECT rev, class, body FROM documents
-		WHERE tenant = ? AND ref = ? AND kind = ? AND key = ?`, tenant, ref, kind, key)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
-	return d, err
+	return collect(st.db.reads(ctx), scanDocument, dueDocuments, kind, at.UnixMilli(), max(0, limit))
 }

@@ -5,8 +5,8 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -16,11 +16,14 @@ import (
 // live has died. Statements name it by its digits, so that it selects an index.
 const never = math.MaxInt64
 
-// entryColumns are the columns that make an entry, in the order of a scanner: of a row e
-// of entries and its row x of texts, which withText joins.
 const (
+	// entryColumns are the columns that make an entry, in the order of a scanner: of a row e
+	// of entries and its row x of texts, which withText joins.
 	entryColumns = `e.id, x.content, x.head, e.created, e.expires`
 	withText     = ` CROSS JOIN texts x ON x.entry = e.entry`
+
+	// recordColumns are those that make a row.
+	recordColumns = entryColumns + `, e.ref, e.state, e.successor, e.entry, e.born, e.died, e.former`
 )
 
 // expiry returns what the database has for ExpiresAt.
@@ -61,10 +64,43 @@ func (s *scanner) read(rows *sql.Rows) (driver.Entry, error) {
 		e.ExpiresAt = instant(s.expires)
 	}
 	if !readHead(&e, s.head) || binary.BigEndian.Uint32(s.head) != s.summer.sum(s.head[sumBytes:], e.ID, s.created, s.expires, e.Content) {
-		return driver.Entry{}, &failure{damaged, nil}
+		return driver.Entry{}, fail(damaged, nil)
 	}
 	return e, nil
 }
+
+// span is the versions from one to before another.
+type span [2]int64
+
+// row is a record and when it was live.
+type row struct {
+	driver.Record
+	key    int64
+	life   span
+	former []span // before it was restored
+}
+
+// rowScanner returns a function that reads recordColumns.
+func rowScanner(tenant string) func(*sql.Rows) (row, error) {
+	var r row
+	var former sql.RawBytes
+	s := newScanner(&r.Ref, &r.State, &r.For, &r.key, &r.life[0], &r.life[1], &former)
+	return func(rows *sql.Rows) (row, error) {
+		var err error
+		r.Entry, err = s.read(rows)
+		r.Tenant, r.Erased, r.former = tenant, r.life[1] == 0, nil
+		if r.Erased {
+			r.Entry = driver.Entry{ID: r.Entry.ID}
+		}
+		if err == nil && former != nil && json.Unmarshal(former, &r.former) != nil {
+			err = fail(damaged, nil)
+		}
+		return r, err
+	}
+}
+
+// located is the place of the record.
+func (r *row) located() driver.Located { return driver.Located{Scope: r.Scope, ID: r.Entry.ID} }
 
 // pack writes a list of strings: each its length, as a varint, and its bytes. Unlike
 // JSON it keeps every byte. An empty list is NULL.
@@ -112,29 +148,33 @@ func labelOf(tenant, subject string) []byte {
 	return sum[:16]
 }
 
-// Statements that take a list have one parameter for all of it, in JSON: of ids their
-// bytes in hex, which listed joins with entries in the order of the list, since a CROSS JOIN
-// is done from left to right; of keys the numbers.
-const listed = `json_each(?3) j CROSS JOIN entries e ON e.tenant = ?1 AND e.ref = ?2 AND e.id = CAST(unhex(j.value) AS TEXT)`
+// A statement that takes many rows has one parameter for all of them: an array j in JSON, in
+// which strings are their bytes in hex. A CROSS JOIN with it is done from left to right.
+const (
+	name0 = `CAST(unhex(j.value ->> 0) AS TEXT)`
+	name1 = `CAST(unhex(j.value ->> 1) AS TEXT)`
+	name2 = `CAST(unhex(j.value ->> 2) AS TEXT)`
 
-func idList(ids []string) string {
-	b := []byte{'['}
-	for i, id := range ids {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(hex.AppendEncode(append(b, '"'), []byte(id)), '"')
+	// named are the entries of a tenant with these refs and ids, in their order.
+	named = `json_each(?2) j CROSS JOIN entries e ON e.tenant = ?1 AND e.ref = ` + name0 + ` AND e.id = ` + name1
+)
+
+func inHex(s string) string { return hex.EncodeToString([]byte(s)) }
+
+// inJSON writes numbers and ASCII.
+func inJSON(rows any) string {
+	b, err := json.Marshal(rows)
+	if err != nil {
+		panic(err) // it has no such type
 	}
-	return string(append(b, ']'))
+	return string(b)
 }
 
-func keyList(keys []int64) string {
-	b := []byte{'['}
-	for i, k := range keys {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendInt(b, k, 10)
+// namesIn are the refs and ids of entries of a scope, for named.
+func namesIn(s driver.Scope, ids []string) string {
+	rows := make([][2]string, len(ids))
+	for i, id := range ids {
+		rows[i] = [2]string{inHex(s.Ref), inHex(id)}
 	}
-	return string(append(b, ']'))
+	return inJSON(rows)
 }

@@ -26,22 +26,8 @@ var (
 // committed, and whether it was made is not known.
 var ErrOutcomeUnknown = driver.ErrOutcomeUnknown
 
-// failure is what the database said, under a text that holds nothing of it.
-type failure struct {
-	text  string
-	cause error
-}
-
-func (f *failure) Error() string { return "sqlite: " + f.text }
-
-// ContentFree returns the text, for the error of a bank.
-func (f *failure) ContentFree() string { return f.Error() }
-
-// Is makes every failure one of the store.
-func (f *failure) Is(target error) bool { return target == error(driver.ErrInternal) }
-
-// Unwrap returns what the driver said.
-func (f *failure) Unwrap() error { return f.cause }
+// fail returns a failure of the store, whose text holds nothing of what is stored.
+func fail(text string, cause error) error { return driver.ErrInternal.In("sqlite", text, cause) }
 
 const (
 	readFailed  = "reading failed"
@@ -105,7 +91,7 @@ func wrap(text string, err error) error {
 	case notAllowed(err):
 		text += ": " + locked
 	}
-	return &failure{text, err}
+	return fail(text, err)
 }
 
 // busy reports whether another connection was in the way.

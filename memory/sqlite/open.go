@@ -29,8 +29,8 @@ type Options struct {
 type DB struct {
 	writer writer
 
-	reads      *sql.DB
-	statements sync.Map // of reads, by their text: *sql.Stmt
+	readers    *sql.DB
+	statements sync.Map // of readers, by their text: *sql.Stmt
 	closed     atomic.Bool
 
 	incarnation string // the random name that the database took when it was made
@@ -68,9 +68,9 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 		db.writer.close()
 		return nil, wrap(openFailed, err)
 	}
-	db.reads = sql.OpenDB(connector)
-	db.reads.SetMaxOpenConns(maxReaders)
-	db.reads.SetMaxIdleConns(maxReaders)
+	db.readers = sql.OpenDB(connector)
+	db.readers.SetMaxOpenConns(maxReaders)
+	db.readers.SetMaxIdleConns(maxReaders)
 	return db, nil
 }
 
@@ -178,7 +178,7 @@ func dataSource(path string, opts Options) string {
 // [driver.ErrInternal]; nothing that was acknowledged is lost, and the next Open tries again.
 func (db *DB) Close() error {
 	db.closed.Store(true)
-	err := db.reads.Close()
+	err := db.readers.Close()
 	if failed := db.writer.close(); failed != nil {
 		err = failed
 	}

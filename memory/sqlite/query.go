@@ -3,8 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-
-	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // exec runs a statement of the transaction.
@@ -16,34 +14,6 @@ func (t *tx) exec(text string, args ...any) (sql.Result, error) {
 	return r, wrap(writeFailed, err)
 }
 
-// changed runs a statement and reports whether it changed anything.
-func (t *tx) changed(text string, args ...any) (bool, error) {
-	r, err := t.exec(text, args...)
-	if err != nil {
-		return false, err
-	}
-	n, err := r.RowsAffected()
-	return n > 0, wrap(writeFailed, err)
-}
-
-// insert runs a statement that inserts one row, and returns its key. If its conditions
-// let it change nothing it is [driver.ErrConflict].
-func (t *tx) insert(text string, args ...any) (int64, error) {
-	r, err := t.exec(text, args...)
-	if err != nil {
-		return 0, err
-	}
-	n, err := r.RowsAffected()
-	if err == nil && n == 0 {
-		return 0, driver.ErrConflict
-	}
-	if err != nil {
-		return 0, wrap(writeFailed, err)
-	}
-	key, err := r.LastInsertId()
-	return key, wrap(writeFailed, err)
-}
-
 // execAll runs statements that have the same argument.
 func (t *tx) execAll(arg any, texts ...string) error {
 	for _, text := range texts {
@@ -52,6 +22,24 @@ func (t *tx) execAll(arg any, texts ...string) error {
 		}
 	}
 	return nil
+}
+
+// insert runs a statement that inserts a row or changes some, and returns the key of the last
+// row. It returns errUnchanged if the statement has changed nothing.
+func (t *tx) insert(text string, args ...any) (int64, error) {
+	r, err := t.exec(text, args...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := r.RowsAffected()
+	if err == nil && n == 0 {
+		return 0, errUnchanged
+	}
+	if err != nil {
+		return 0, wrap(writeFailed, err)
+	}
+	key, err := r.LastInsertId()
+	return key, wrap(writeFailed, err)
 }
 
 // query calls f for each row until f returns false.
@@ -66,32 +54,28 @@ func (t *tx) query(f func(*sql.Rows) (bool, error), text string, args ...any) er
 	return each(t.ctx, s, f, args...)
 }
 
-// get reads one row, or returns sql.ErrNoRows.
-func (t *tx) get(dest []any, text string, args ...any) error {
-	return first(t.query, dest, text, args...)
-}
+// queryFunc calls f for each row of a statement until f returns false, in a transaction or
+// outside.
+type queryFunc = func(f func(*sql.Rows) (bool, error), text string, args ...any) error
 
-// query calls f for each row of one state of the database until f returns false.
-func (db *DB) query(ctx context.Context, f func(*sql.Rows) (bool, error), text string, args ...any) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// reads returns the function that queries one state of the database.
+func (db *DB) reads(ctx context.Context) queryFunc {
+	return func(f func(*sql.Rows) (bool, error), text string, args ...any) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		select {
+		case db.writer.readers <- struct{}{}:
+			defer func() { <-db.writer.readers }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		s, err := db.reader(ctx, text)
+		if err != nil {
+			return err
+		}
+		return each(ctx, s, f, args...)
 	}
-	select {
-	case db.writer.readers <- struct{}{}:
-		defer func() { <-db.writer.readers }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	s, err := db.reader(ctx, text)
-	if err != nil {
-		return err
-	}
-	return each(ctx, s, f, args...)
-}
-
-// get reads one row, or returns sql.ErrNoRows.
-func (db *DB) get(ctx context.Context, dest []any, text string, args ...any) error {
-	return first(db.queries(ctx), dest, text, args...)
 }
 
 // A statement whose LIMIT is a bare parameter is prepared again, by SQLite itself, each
@@ -100,13 +84,13 @@ func (db *DB) get(ctx context.Context, dest []any, text string, args ...any) err
 // reader returns the statement of a text for any of the reading connections.
 func (db *DB) reader(ctx context.Context, text string) (*sql.Stmt, error) {
 	if db.closed.Load() {
-		return nil, &failure{closed, nil}
+		return nil, fail(closed, nil)
 	}
 	if s, ok := db.statements.Load(text); ok {
 		return s.(*sql.Stmt), nil
 	}
 	var s *sql.Stmt
-	err := retry(ctx, func() (err error) { s, err = db.reads.PrepareContext(background, text); return err }, readFailed, readTimeout)
+	err := retry(ctx, func() (err error) { s, err = db.readers.PrepareContext(background, text); return err }, readFailed, readTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -140,15 +124,6 @@ func each(ctx context.Context, s *sql.Stmt, f func(*sql.Rows) (bool, error), arg
 	return wrap(readFailed, rows.Err())
 }
 
-// queryFunc calls f for each row of a statement, in a transaction or outside.
-type queryFunc = func(f func(*sql.Rows) (bool, error), text string, args ...any) error
-
-func (db *DB) queries(ctx context.Context) queryFunc {
-	return func(f func(*sql.Rows) (bool, error), text string, args ...any) error {
-		return db.query(ctx, f, text, args...)
-	}
-}
-
 // collect returns what scan makes of all rows of a statement.
 func collect[T any](query queryFunc, scan func(*sql.Rows) (T, error), text string, args ...any) (all []T, err error) {
 	err = query(func(rows *sql.Rows) (bool, error) {
@@ -167,7 +142,7 @@ func scanKey(rows *sql.Rows) (key int64, err error) {
 	return key, wrap(readFailed, rows.Scan(&key))
 }
 
-// first reads one row by query, or returns sql.ErrNoRows.
+// first reads one row, or returns sql.ErrNoRows.
 func first(query queryFunc, dest []any, text string, args ...any) error {
 	found := false
 	err := query(func(rows *sql.Rows) (bool, error) {

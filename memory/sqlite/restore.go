@@ -48,7 +48,7 @@ func Restore(ctx context.Context, backup, path string) error {
 		}
 	}
 	if backup == path || inUse.times[backup] > 0 {
-		return &failure{"the backup is the database itself, or this process has it open: name a copy that nobody uses", nil}
+		return fail("the backup is the database itself, or this process has it open: name a copy that nobody uses", nil)
 	}
 	copied := path + "-restore"
 	defer os.Remove(copied)
@@ -97,7 +97,7 @@ func removeLogs(path string) error {
 // foldLog fails if any process has a database open. Otherwise SQLite moves its log into it, so
 // that it is whole if this is killed before the backup is there.
 func foldLog(ctx context.Context, path string) error {
-	open := &failure{"a process has the database open", nil}
+	open := fail("a process has the database open", nil)
 	if inUse.times[path] > 0 {
 		return open
 	}

@@ -5,19 +5,16 @@ import (
 	"database/sql"
 	"errors"
 
-	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
 var (
-	_ driver.Versioned = (*Store)(nil)
-	_ driver.Searcher  = (*Store)(nil)
-	_ driver.Scanner   = (*Store)(nil)
-	_ driver.Scheduler = (*Store)(nil)
-	_ driver.Tenants   = (*Store)(nil)
-	_ driver.Changes   = (*Store)(nil)
-	_ driver.Describer = (*Store)(nil)
-	_ events.RunLog    = (*Store)(nil)
+	_ driver.Versioned   = (*Store)(nil)
+	_ driver.EventKeeper = (*Store)(nil)
+	_ driver.Scheduler   = (*Store)(nil)
+	_ driver.Tenants     = (*Store)(nil)
+	_ driver.Changes     = (*Store)(nil)
+	_ driver.Describer   = (*Store)(nil)
 )
 
 // Store is the memory in a database: a [driver.Adapter] that offers everything a
@@ -27,7 +24,7 @@ type Store struct{ db *DB }
 // Memory returns the memory in the database.
 func (db *DB) Memory() *Store { return &Store{db} }
 
-// Traits says that the store is durable and writable, and searches by text.
+// Traits says that the store is durable and writable.
 func (st *Store) Traits() driver.Traits { return driver.Traits{Durable: true} }
 
 // point is a version of a tenant. A version of no tenant is one too: whether a point is
@@ -47,40 +44,29 @@ func pointOf(ctx context.Context, tenant string, v driver.Version) (point, error
 	return point{tenant, int64(n), mark}, err
 }
 
-// Version returns the version that the tenant's memory has now (M7). It reads two rows.
+// Version returns the version that the tenant's memory has now (M7). It reads a row.
 func (st *Store) Version(ctx context.Context, tenant string) (driver.Version, error) {
-	p, err := st.now(ctx, tenant)
-	if err != nil {
+	n, mark := uint64(0), driver.FirstMark(st.db.incarnation, tenant)
+	var stored []byte
+	err := first(st.db.reads(ctx), []any{&n, &stored}, `SELECT version, mark FROM versions WHERE tenant = ? ORDER BY version DESC LIMIT 1`, tenant)
+	if err == nil && copy(mark[:], stored) != len(stored) {
+		err = fail(damaged, nil)
+	}
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return "", err
 	}
-	return p.mark.Version(uint64(p.n)), nil
-}
-
-func (st *Store) now(ctx context.Context, tenant string) (point, error) {
-	p := point{tenant: tenant, mark: driver.FirstMark(st.db.incarnation, tenant)}
-	var mark sql.RawBytes
-	err := st.db.query(ctx, func(rows *sql.Rows) (bool, error) {
-		err := rows.Scan(&p.n, &mark)
-		if copy(p.mark[:], mark) != len(mark) && err == nil {
-			return false, &failure{damaged, nil}
-		}
-		return false, wrap(readFailed, err)
-	}, `SELECT v.version, v.mark FROM tenants t CROSS JOIN versions v ON v.tenant = t.tenant AND v.version = t.version
-		WHERE t.tenant = ?`, tenant)
-	return p, err
+	return mark.Version(n), nil
 }
 
 // available returns [driver.ErrSnapshotUnavailable] unless the point exists and can be
 // read still. A reader asks after it has read: what can be read was whole before.
 func (db *DB) available(query queryFunc, p point) error {
-	var held bool
+	held := p.n == 0 && p.mark == driver.FirstMark(db.incarnation, p.tenant)
 	var err error
-	if p.n == 0 {
-		var horizon int64
-		err = first(query, []any{&horizon}, `SELECT horizon FROM tenants WHERE tenant = ?`, p.tenant)
-		held = p.mark == driver.FirstMark(db.incarnation, p.tenant) && horizon == 0
-	} else {
+	if p.n > 0 {
 		err = first(query, []any{&held}, `SELECT mark = ? FROM versions WHERE tenant = ? AND version = ?`, p.mark[:], p.tenant, p.n)
+	} else if held { // unless it was purged
+		err = first(query, []any{&held}, `SELECT version = 1 AND journal IS NOT NULL FROM versions WHERE tenant = ? ORDER BY version LIMIT 1`, p.tenant)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
@@ -89,4 +75,51 @@ func (db *DB) available(query queryFunc, p point) error {
 		err = driver.ErrSnapshotUnavailable
 	}
 	return err
+}
+
+// Intact reports whether nothing of the scope that was live at v has been erased since.
+func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {
+	p, err := pointOf(ctx, s.Tenant, v)
+	if err != nil {
+		return false, err
+	}
+	var intact bool
+	err = first(st.db.reads(ctx), []any{&intact}, `SELECT ?3 >= ifnull((SELECT until FROM erased_spans WHERE tenant = ?1 AND ref = ?2 AND since <= ?3
+		ORDER BY since DESC LIMIT 1), 0)`, s.Tenant, s.Ref, p.n)
+	if err == nil {
+		err = st.db.available(st.db.reads(ctx), p)
+	}
+	return err == nil && intact, err
+}
+
+// Changes returns the ids of a scope that were touched by the mutations after the
+// version from, up to and with the version to. It reads the journals of all of them.
+func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Version) (driver.ChangeSet, error) {
+	after, err := pointOf(ctx, s.Tenant, from)
+	if err != nil {
+		return driver.ChangeSet{}, err
+	}
+	last, err := pointOf(ctx, s.Tenant, to)
+	if err != nil {
+		return driver.ChangeSet{}, err
+	}
+	changed, err := driver.ReadJournals(func(yield func([]byte, error) bool) {
+		err := st.db.reads(ctx)(func(rows *sql.Rows) (bool, error) {
+			var journal sql.RawBytes
+			err := rows.Scan(&journal)
+			return err == nil && yield(journal, nil), wrap(readFailed, err)
+		}, `SELECT journal FROM versions WHERE tenant = ? AND version > ? AND version <= ?`, s.Tenant, after.n, last.n)
+		if err != nil {
+			yield(nil, err)
+		}
+	}, s.Ref)
+	for _, p := range []point{after, last} {
+		if err == nil {
+			err = st.db.available(st.db.reads(ctx), p)
+		}
+	}
+	if err != nil {
+		return driver.ChangeSet{}, err
+	}
+	return changed, nil
 }

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"bytes"
-	"cmp"
 	"database/sql"
 	"encoding/binary"
 	"math"
@@ -16,14 +15,9 @@ import (
 // erasure later would not reach them. So the rows with text, those of texts and bodies, do
 // not move: each is added behind the last one, for which SQLite takes a new page and moves
 // nothing (balance_quick), and is only ever made smaller, for which it moves nothing
-// either. A purge alone takes rows out of these tables, so that others move, to pages beside
-// those that it took them from: zeroGapsBeside overwrites the gaps of these in the same
-// transaction. DropTenant notes that it owes this for all pages, and its last call does it.
-const oweZeroing = `INSERT INTO meta (key, value) VALUES ('unswept', '') ON CONFLICT DO NOTHING`
-
-// textPages are the pages of the tables with text.
-const textPages = `SELECT p.pgno, p.data FROM dbstat d CROSS JOIN sqlite_dbpage p ON p.pgno = d.pageno
-	WHERE d.name IN ('texts', 'bodies') AND d.pagetype <> 'overflow'`
+// either. Purge and DropTenant alone take rows out of these tables, so that others move, to pages
+// beside those that they took them from: zeroGapsBeside overwrites the gaps of these in the same
+// transaction.
 
 // allPages are the pages of all tables and indexes. Rows of the others move at any time, so
 // that names and machinery of a tenant that is dropped are in their gaps too. The first page of
@@ -37,15 +31,10 @@ type page struct {
 	data   []byte
 }
 
-// zeroGaps fills the gaps on the pages with text, or those that t.gapPages selects, with zeros,
-// if that is owed. It reads them all.
-func (t *tx) zeroGaps() error {
-	owed, err := t.changed(`DELETE FROM meta WHERE key = 'unswept'`)
-	if err != nil || !owed {
-		return err
-	}
+// zeroAllGaps fills the gaps on all pages with zeros.
+func (t *tx) zeroAllGaps() error {
 	var dirty []page
-	err = t.query(func(rows *sql.Rows) (bool, error) {
+	err := t.query(func(rows *sql.Rows) (bool, error) {
 		var number int64
 		var data sql.RawBytes
 		if err := rows.Scan(&number, &data); err != nil {
@@ -55,7 +44,7 @@ func (t *tx) zeroGaps() error {
 			dirty = append(dirty, page{number, clean})
 		}
 		return true, nil
-	}, cmp.Or(t.gapPages, textPages))
+	}, allPages)
 	for _, p := range dirty {
 		if err == nil {
 			err = t.writePage(p)
@@ -91,7 +80,7 @@ const reach = 2
 // table is, but for its depth.
 func (t *tx) zeroGapsBeside(table string, keys []int64) error {
 	var root int64
-	if err := t.get([]any{&root}, `SELECT rootpage FROM sqlite_schema WHERE name = ?`, table); err != nil {
+	if err := first(t.query, []any{&root}, `SELECT rootpage FROM sqlite_schema WHERE name = ?`, table); err != nil {
 		return wrap(writeFailed, err)
 	}
 	slices.Sort(keys)
@@ -137,7 +126,7 @@ type leaf struct {
 func (t *tx) leafOf(root, key int64) (leaf, error) {
 	l := leaf{page{number: root}, math.MinInt64, math.MaxInt64}
 	for range maxDepth {
-		if err := t.get([]any{&l.data}, `SELECT data FROM sqlite_dbpage WHERE pgno = ?`, l.number); err != nil {
+		if err := first(t.query, []any{&l.data}, `SELECT data FROM sqlite_dbpage WHERE pgno = ?`, l.number); err != nil {
 			return l, wrap(writeFailed, err)
 		}
 		if len(l.data) < 12 || l.data[0] != interiorOfTable {
@@ -146,7 +135,7 @@ func (t *tx) leafOf(root, key int64) (leaf, error) {
 		// A cell is the number of a page and the last key in it; behind them is the last page.
 		n := int(binary.BigEndian.Uint16(l.data[3:]))
 		if 12+2*n > len(l.data) {
-			return l, &failure{damaged, nil}
+			return l, fail(damaged, nil)
 		}
 		cell := func(i int) []byte { return l.data[min(len(l.data), int(binary.BigEndian.Uint16(l.data[12+2*i:]))):] }
 		last := func(i int) int64 { return varint(cell(i)[min(4, len(cell(i))):]) }
@@ -159,11 +148,11 @@ func (t *tx) leafOf(root, key int64) (leaf, error) {
 			l.last, child = last(i), cell(i)
 		}
 		if len(child) < 4 {
-			return l, &failure{damaged, nil}
+			return l, fail(damaged, nil)
 		}
 		l.number = int64(binary.BigEndian.Uint32(child))
 	}
-	return l, &failure{damaged, nil} // pages that lead back to each other
+	return l, fail(damaged, nil) // pages that lead back to each other
 }
 
 // maxDepth is how deep a table may be, as SQLite has it.

@@ -29,7 +29,7 @@ const nextScope = `SELECT * FROM (
 func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
 	return func(yield func(driver.Scope, error) bool) {
 		for s := after; ; {
-			err := st.db.get(ctx, []any{&s.Tenant, &s.Ref}, nextScope, s.Tenant, s.Ref)
+			err := first(st.db.reads(ctx), []any{&s.Tenant, &s.Ref}, nextScope, s.Tenant, s.Ref)
 			if errors.Is(err, sql.ErrNoRows) {
 				return
 			}
@@ -45,54 +45,52 @@ func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[drive
 }
 
 // DropTenant removes what is held of a tenant, about limit rows at a time, and reports
-// whether anything is left. Each call makes all versions of the tenant unavailable. Its
-// counter stays, so that none is given out again. The last call reads the whole file, and
-// leaves nothing of the tenant in it but that counter.
+// whether anything is left. Each call makes all versions of the tenant unavailable. The number
+// of the last one stays, so that none is given out again. The last call reads the whole file, and
+// leaves nothing of the tenant in it but that number.
 func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more bool, err error) {
-	err = st.db.write(ctx, func(t *tx) error {
+	return more, st.db.tx(ctx, func(t *tx) error {
 		if err := t.dropVersions(tenant); err != nil {
 			return err
 		}
-		if more, err = t.dropSome(tenant, max(1, limit)); err != nil {
+		t.erased = true
+		if more, err = t.dropSome(tenant, max(1, limit)); err != nil || more {
 			return err
 		}
-		t.moved, t.erased = true, !more
-		if more {
-			return nil
+		if err := t.clearRemoved(); err != nil {
+			return err
 		}
-		t.gapPages = allPages
-		_, err = t.exec(removeBodies)
-		return err
+		if _, err := t.exec(removeBodies); err != nil {
+			return err
+		}
+		return t.zeroAllGaps()
 	})
-	return more, err
 }
 
-// dropVersions begins a history of a tenant anew, at the number that it has come to and with
-// another mark.
+// dropVersions begins a history of a tenant anew, behind the number that it has come to.
 func (t *tx) dropVersions(tenant string) error {
-	err := t.execAll(tenant, `DELETE FROM versions WHERE tenant = ?`, `DELETE FROM scars WHERE tenant = ?`,
-		`INSERT INTO tenants (tenant, version, horizon) VALUES (?, 1, 1) ON CONFLICT DO UPDATE SET horizon = 1`)
-	if err != nil {
+	var last int64
+	mark := driver.NewMark()
+	if err := first(t.query, []any{&last}, addVersion, tenant, mark[:], 0, 0, nil); err != nil {
 		return err
 	}
-	mark := driver.NewMark()
-	_, err = t.exec(`INSERT INTO versions (tenant, version, mark) SELECT tenant, version, ? FROM tenants WHERE tenant = ?`, mark[:], tenant)
-	return err
+	if _, err := t.exec(`DELETE FROM versions WHERE tenant = ? AND version < ?`, tenant, last); err != nil {
+		return err
+	}
+	return t.execAll(tenant, `DELETE FROM erased_spans WHERE tenant = ?`)
 }
 
-// ofTenant select what a tenant has, by its keys: documents with their bodies, events,
-// logged ones, and entries.
-var ofTenant = [4]string{
+// ofTenant select what a tenant has, by its keys: documents with their bodies, events, and
+// entries.
+var ofTenant = [3]string{
 	`SELECT rev, body FROM documents WHERE tenant = ?`,
-	`SELECT seq, NULL FROM outbox WHERE tenant = ?`,
-	`SELECT rowid, NULL FROM run_events WHERE tenant = ?`,
+	`SELECT number, NULL FROM events WHERE tenant = ?`,
 	`SELECT entry, NULL FROM entries WHERE tenant = ?`,
 }
 
-// dropSome removes documents, events, logged ones too, and entries of a tenant, up to limit of
-// them in this order, and reports whether any is left.
+// dropSome removes documents, events and entries of a tenant, up to limit of them in this
+// order, and reports whether any is left.
 func (t *tx) dropSome(tenant string, limit int) (more bool, err error) {
-	var documents []storedDocument
 	var keys [len(ofTenant)][]int64
 	for i, text := range ofTenant {
 		err := t.query(func(rows *sql.Rows) (bool, error) {
@@ -100,26 +98,23 @@ func (t *tx) dropSome(tenant string, limit int) (more bool, err error) {
 				return false, nil
 			}
 			limit--
-			d, err := scanStoredDocument(rows)
-			if keys[i] = append(keys[i], d.rev); i == 0 {
-				documents = append(documents, d)
+			var key int64
+			var body *int64
+			err := rows.Scan(&key, &body)
+			if keys[i] = append(keys[i], key); i == 0 {
+				t.removed(key, body)
 			}
-			return true, err
+			return true, wrap(readFailed, err)
 		}, text, tenant)
 		if err != nil {
 			return false, err
 		}
 	}
-	for _, d := range documents {
-		if err := t.removeText(d); err != nil {
-			return false, err
-		}
-	}
-	if err := t.execAll(keyList(keys[1]), `DELETE FROM outbox WHERE seq IN (SELECT value FROM json_each(?))`); err != nil {
+	if err := t.execAll(inJSON(keys[0]), `DELETE FROM documents WHERE rev IN (SELECT value FROM json_each(?))`); err != nil {
 		return false, err
 	}
-	if err := t.execAll(keyList(keys[2]), `DELETE FROM run_events WHERE rowid IN (SELECT value FROM json_each(?))`); err != nil {
+	if err := t.execAll(inJSON(keys[1]), `DELETE FROM events WHERE number IN (SELECT value FROM json_each(?))`); err != nil {
 		return false, err
 	}
-	return more, t.removeEntries(tenant, keyList(keys[3]))
+	return more, t.removeEntries(tenant, keys[2])
 }

@@ -6,28 +6,23 @@ CREATE TABLE meta (
 	value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The version of a tenant counts its mutations. Versions below the horizon were purged.
--- entries and bytes are what its entries come to that are neither retired nor erased: their
--- number, and the bytes of their content. Triggers count, so that no statement can forget to.
-CREATE TABLE tenants (
-	tenant  TEXT PRIMARY KEY,
-	version INTEGER NOT NULL,
-	horizon INTEGER NOT NULL DEFAULT 0,
-	entries INTEGER NOT NULL DEFAULT 0,
-	bytes   INTEGER NOT NULL DEFAULT 0
-) STRICT, WITHOUT ROWID;
-
--- The random mark of each version that can be read, and the ids that it touched.
+-- The versions of a tenant that can be read: a random mark, and what it changed of the one
+-- before, which is NULL once that one was purged. entries and bytes are what the tenant's entries
+-- come to that are neither retired nor erased: their number, and the bytes of their content. The
+-- last version of a tenant has the next one made from it, and is never removed.
 CREATE TABLE versions (
 	tenant  TEXT NOT NULL,
 	version INTEGER NOT NULL,
 	mark    BLOB NOT NULL,
-	changes BLOB,
+	entries INTEGER NOT NULL,
+	bytes   INTEGER NOT NULL,
+	journal BLOB,
 	PRIMARY KEY (tenant, version)
 ) STRICT, WITHOUT ROWID;
 
--- An entry is seen at the versions from born to before died, and at those of its spans in
--- former. One that was erased is seen at none: it has died at 0.
+-- An entry is seen at the versions from born to before died, and at those from before it was
+-- restored: former is NULL or such pairs, in JSON. One that was erased is seen at none: it has
+-- died at 0.
 CREATE TABLE entries (
 	entry     INTEGER PRIMARY KEY,
 	tenant    TEXT NOT NULL,
@@ -38,9 +33,8 @@ CREATE TABLE entries (
 	born      INTEGER NOT NULL,
 	died      INTEGER NOT NULL DEFAULT 9223372036854775807,
 	state     INTEGER NOT NULL DEFAULT 0,
-	erased    INTEGER NOT NULL DEFAULT 0,
 	successor TEXT NOT NULL DEFAULT '',
-	size      INTEGER NOT NULL DEFAULT 0, -- of the content, in bytes
+	former    TEXT,
 	UNIQUE (tenant, ref, id)
 ) STRICT;
 
@@ -51,21 +45,6 @@ CREATE INDEX entries_past ON entries (tenant, ref, died)
 CREATE INDEX entries_successor ON entries (tenant, ref, successor)
 	WHERE successor <> '';
 
-CREATE TRIGGER entries_come AFTER INSERT ON entries WHEN NEW.died = 9223372036854775807 BEGIN
-	UPDATE tenants SET entries = entries + 1, bytes = bytes + NEW.size WHERE tenant = NEW.tenant;
-END;
-CREATE TRIGGER entries_return AFTER UPDATE OF died ON entries
-		WHEN NEW.died = 9223372036854775807 AND OLD.died < 9223372036854775807 BEGIN
-	UPDATE tenants SET entries = entries + 1, bytes = bytes + NEW.size WHERE tenant = NEW.tenant;
-END;
-CREATE TRIGGER entries_end AFTER UPDATE OF died ON entries
-		WHEN OLD.died = 9223372036854775807 AND NEW.died < 9223372036854775807 BEGIN
-	UPDATE tenants SET entries = entries - 1, bytes = bytes - OLD.size WHERE tenant = OLD.tenant;
-END;
-CREATE TRIGGER entries_go AFTER DELETE ON entries WHEN OLD.died = 9223372036854775807 BEGIN
-	UPDATE tenants SET entries = entries - 1, bytes = bytes - OLD.size WHERE tenant = OLD.tenant;
-END;
-
 -- What an entry says. The head is a checksum, the run, tags, subjects and sources; NULL if
 -- the entry is erased. A row is added at the end and never grows: see the README.
 CREATE TABLE texts (
@@ -74,17 +53,9 @@ CREATE TABLE texts (
 	content TEXT NOT NULL
 ) STRICT;
 
--- When restored entries were live before.
-CREATE TABLE former (
-	entry INTEGER NOT NULL,
-	born  INTEGER NOT NULL,
-	died  INTEGER NOT NULL,
-	PRIMARY KEY (entry, born)
-) STRICT, WITHOUT ROWID;
-
 -- Versions at which something of a ref was live that is erased now. The spans of a ref are
 -- apart from each other.
-CREATE TABLE scars (
+CREATE TABLE erased_spans (
 	tenant TEXT NOT NULL,
 	ref    TEXT NOT NULL,
 	since  INTEGER NOT NULL,
@@ -113,10 +84,12 @@ CREATE TABLE documents (
 	value  BLOB,
 	body   INTEGER,
 	origin BLOB, -- the ids that it was made from
+	whole  INTEGER NOT NULL DEFAULT 0, -- 1: from all of the ref
 	UNIQUE (tenant, ref, kind, key)
 ) STRICT;
 
 CREATE INDEX documents_due ON documents (kind, due) WHERE due IS NOT NULL;
+CREATE INDEX documents_whole ON documents (tenant, ref) WHERE whole = 1;
 CREATE INDEX documents_group ON documents (tenant, kind, grp, ref, key) WHERE grp <> '';
 
 -- A row is added at the end and never grows, as in texts. A value that is NULL belongs to no
@@ -145,27 +118,25 @@ CREATE TABLE document_labels (
 
 CREATE INDEX document_labels_label ON document_labels (label);
 
--- Events of committed mutations that no sink has taken yet, in commit order.
-CREATE TABLE outbox (
-	seq     INTEGER PRIMARY KEY,
-	tenant  TEXT NOT NULL,
-	run     TEXT NOT NULL,
-	event   TEXT NOT NULL,
-	type    TEXT NOT NULL,
-	node    TEXT NOT NULL,
-	at      INTEGER NOT NULL,
-	payload TEXT NOT NULL,
-	UNIQUE (tenant, run, event)
+-- Events of committed mutations. Those that no sink has taken yet wait, and have numbers in the
+-- order of commits, from 2^62 on. The others are kept as the log of their run, in which they have
+-- a sequence.
+CREATE TABLE events (
+	number    INTEGER PRIMARY KEY,
+	tenant    TEXT NOT NULL,
+	run       TEXT NOT NULL,
+	event     TEXT NOT NULL,
+	sequence  INTEGER,
+	type      TEXT NOT NULL,
+	node      TEXT NOT NULL,
+	causation TEXT NOT NULL,
+	engine    TEXT NOT NULL,
+	schema    INTEGER NOT NULL,
+	at        INTEGER NOT NULL,
+	payload   TEXT NOT NULL,
+	UNIQUE (tenant, run, event),
+	CHECK ((sequence IS NULL) = (number >= 4611686018427387904))
 ) STRICT;
 
--- The log of the host's runs, see events.RunLog. A row is added at the end and never
--- changed. The document is a RunEventDoc, whose sequence is that of the row.
-CREATE TABLE run_events (
-	tenant   TEXT NOT NULL,
-	run      TEXT NOT NULL,
-	sequence INTEGER NOT NULL,
-	event    TEXT NOT NULL,
-	document TEXT NOT NULL,
-	UNIQUE (tenant, run, sequence),
-	UNIQUE (tenant, run, event)
-) STRICT;
+CREATE UNIQUE INDEX events_kept ON events (tenant, run, sequence) WHERE sequence IS NOT NULL;
+CREATE INDEX events_first ON events (at) WHERE sequence = 0;

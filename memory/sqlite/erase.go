@@ -1,0 +1,97 @@
+package sqlite
+
+import (
+	"cmp"
+	"database/sql"
+	"slices"
+)
+
+const (
+	removeLabels = `DELETE FROM labels WHERE (label, entry) IN (SELECT unhex(j.value ->> 0), j.value ->> 1 FROM json_each(?) j)`
+	eraseTexts   = `UPDATE texts SET head = NULL, content = '' WHERE entry IN (SELECT value FROM json_each(?))`
+)
+
+// erase removes the text of entries and the documents made of them, and records at which
+// versions they are missed.
+func (c *change) erase(entries []*row) error {
+	missed := map[string][]span{}
+	var keys []int64
+	for _, r := range entries {
+		missed[r.Ref] = append(append(missed[r.Ref], span{r.life[0], min(r.life[1], c.version)}), r.former...)
+		keys = append(keys, r.key)
+		r.life[1], r.former = 0, nil
+	}
+	for ref, spans := range missed {
+		if err := c.recordErased(ref, spans); err != nil {
+			return err
+		}
+	}
+	revs, err := c.removeMadeOf(inJSON(keys))
+	if err != nil {
+		return err
+	}
+	for i := range c.documents {
+		if slices.Contains(revs, c.documents[i].rev) {
+			c.documents[i] = storedDocument{}
+		}
+	}
+	c.erased = true
+	if err := c.execAll(labelsOf(c.tenant, entries), removeLabels); err != nil {
+		return err
+	}
+	return c.execAll(inJSON(keys), eraseTexts)
+}
+
+// recordErased adds spans to those at which an entry of a ref is missed. The spans of a ref stay
+// apart from each other: those that touch are joined.
+func (c *change) recordErased(ref string, spans []span) error {
+	spans = mergeSpans(spans)
+	if len(spans) == 0 {
+		return nil
+	}
+	var touched []span
+	var begins []int64 // of the touched
+	for _, s := range spans {
+		// Spans that are apart end in the order in which they begin, so that the first
+		// one that does not touch s is the last to look at.
+		err := c.query(func(rows *sql.Rows) (bool, error) {
+			var x span
+			if err := rows.Scan(&x[0], &x[1]); err != nil {
+				return false, wrap(readFailed, err)
+			}
+			if x[1] < s[0] {
+				return false, nil
+			}
+			touched, begins = append(touched, x), append(begins, x[0])
+			return true, nil
+		}, `SELECT since, until FROM erased_spans WHERE tenant = ? AND ref = ? AND since <= ? ORDER BY since DESC`, c.tenant, ref, s[1])
+		if err != nil {
+			return err
+		}
+	}
+	if len(touched) > 0 {
+		_, err := c.exec(`DELETE FROM erased_spans WHERE tenant = ? AND ref = ? AND since IN (SELECT value FROM json_each(?))`, c.tenant, ref, inJSON(begins))
+		if err != nil {
+			return err
+		}
+	}
+	_, err := c.exec(`INSERT INTO erased_spans (tenant, ref, since, until) SELECT ?, ?, j.value ->> 0, j.value ->> 1 FROM json_each(?) j`,
+		c.tenant, ref, inJSON(mergeSpans(append(touched, spans...))))
+	return err
+}
+
+// mergeSpans returns what spans cover, as spans that are apart and ascend.
+func mergeSpans(spans []span) (apart []span) {
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a[0], b[0]) })
+	for _, s := range spans {
+		last := len(apart) - 1
+		switch {
+		case s[0] >= s[1]:
+		case last >= 0 && s[0] <= apart[last][1]:
+			apart[last][1] = max(apart[last][1], s[1])
+		default:
+			apart = append(apart, s)
+		}
+	}
+	return apart
+}
