@@ -23,8 +23,7 @@ import (
 // everything is what both stores of a comparison offer.
 type everything interface {
 	driver.Versioned
-	driver.Searcher
-	driver.Scanner
+	driver.EventKeeper
 	driver.Scheduler
 	driver.Changes
 }
@@ -121,6 +120,9 @@ func (p *pair) swap(s driver.Scope) driver.DocumentSwap {
 			x.Due = p.at.Add(time.Duration(p.rng.IntN(20)) * time.Millisecond)
 		}
 	case driver.Content:
+		if x.Whole = p.rng.IntN(4) == 0; x.Whole {
+			break
+		}
 		live, err := p.stores[1].List(p.t.Context(), x.Scope, driver.Query{At: p.at, Limit: 2})
 		require.NoError(p.t, err)
 		x.Of = append(idsOf(live), p.id())[:1]
@@ -174,6 +176,7 @@ func (p *pair) mutation(tenant string) driver.Mutation {
 	for range some(4) {
 		m.Documents = append(m.Documents, p.swap(scope()))
 	}
+	m.Keep = len(m.Events) > 0 && p.rng.IntN(2) == 0
 	return m
 }
 
@@ -248,17 +251,19 @@ func (p *pair) look(tenant string) {
 	ctx := p.t.Context()
 	for _, ref := range append([]string{""}, pairRefs...) {
 		s := driver.Scope{Tenant: tenant, Ref: ref}
-		q := driver.Query{At: p.at, Limit: p.rng.IntN(8), Tag: pick(p, []string{"", "a"})}
+		ids := p.ids()
+		q := driver.Query{At: p.at, Limit: p.rng.IntN(8), Tags: pick(p, [][]string{nil, nil, {"a"}, {"b", "a"}}), Subject: pick(p, append(pairLabels, "", "", ""))}
+		if p.rng.IntN(4) == 0 {
+			q.Since, q.Until = p.at.Add(-time.Duration(p.rng.IntN(90))*time.Millisecond), p.at.Add(-time.Duration(p.rng.IntN(40))*time.Millisecond)
+		}
+		if p.rng.IntN(4) == 0 {
+			q.IDs = ids
+		}
 		page, _ := same(p, "list", func(_ int, st everything) ([]driver.Entry, error) { return st.List(ctx, s, q) })
 		if len(page) > 0 {
 			q.After = page[0].Cursor()
 			same(p, "list after", func(_ int, st everything) ([]driver.Entry, error) { return st.List(ctx, s, q) })
 		}
-		same(p, "scan", func(_ int, st everything) ([]driver.Entry, error) { return gather(st.Scan(ctx, s, q)) })
-		same(p, "search", func(_ int, st everything) ([]driver.Entry, error) {
-			return st.Search(ctx, s, driver.Search{Text: "X", At: p.at, Limit: 5})
-		})
-		ids := p.ids()
 		same(p, "get", func(_ int, st everything) (driver.Entry, error) { return st.Get(ctx, s, "id01", p.at) })
 		same(p, "lookup", func(_ int, st everything) ([]driver.Record, error) { return st.Lookup(ctx, s, ids) })
 		h := driver.HistoryQuery{Ref: ref, Subject: pick(p, append(pairLabels, ""))}
@@ -271,7 +276,10 @@ func (p *pair) look(tenant string) {
 			return recs, err
 		})
 		d := driver.DocumentQuery{Tenant: tenant, Ref: ref, EveryRef: p.rng.IntN(2) == 0, Kind: pick(p, append(pairKinds, "")),
-			Key: pick(p, []string{"", "", "1"}), Group: pick(p, []string{"", "g"}), Subject: pick(p, append(pairLabels, "", "")), Bare: p.rng.IntN(2) == 0}
+			Limit: p.rng.IntN(4), Key: pick(p, []string{"", "", "1"}), Group: pick(p, []string{"", "g"}), Subject: pick(p, append(pairLabels, "", "")), Bare: p.rng.IntN(2) == 0}
+		if p.rng.IntN(2) == 0 {
+			d.After = &driver.Document{Scope: driver.Scope{Tenant: tenant, Ref: pick(p, pairRefs)}, Kind: pick(p, pairKinds), Key: fmt.Sprint(p.rng.IntN(4))}
+		}
 		same(p, "documents", func(i int, st everything) ([]driver.Document, error) {
 			docs, err := gather(st.Documents(ctx, d))
 			return p.plain(i, docs), err
@@ -282,8 +290,11 @@ func (p *pair) look(tenant string) {
 				continue
 			}
 			v, w := pick(p, vs), pick(p, vs)
-			same(p, "list at", func(i int, st everything) ([]driver.Entry, error) { return st.ListAt(ctx, s, v[i], q) })
-			same(p, "get at", func(i int, st everything) ([]driver.Entry, error) { return st.GetAt(ctx, s, v[i], ids, p.at) })
+			at := func(q driver.Query, v driver.Version) driver.Query { q.Version = v; return q }
+			same(p, "list at", func(i int, st everything) ([]driver.Entry, error) { return st.List(ctx, s, at(q, v[i])) })
+			same(p, "ids at", func(i int, st everything) ([]driver.Entry, error) {
+				return st.List(ctx, s, at(driver.Query{At: p.at, IDs: append(ids, "id01")}, v[i]))
+			})
 			same(p, "intact", func(i int, st everything) (bool, error) { return st.Intact(ctx, s, v[i]) })
 			same(p, "changes", func(i int, st everything) (driver.ChangeSet, error) {
 				set, err := st.Changes(ctx, s, v[i], w[i])
@@ -294,13 +305,13 @@ func (p *pair) look(tenant string) {
 			})
 		}
 	}
-	q := driver.OutboxQuery{Tenant: pick(p, []string{"", tenant})}
-	if q.Tenant != "" {
-		q.RunID = pick(p, []string{"", "run"})
-	}
-	recs, _ := same(p, "outbox", func(_ int, st everything) ([]events.Record, error) { return gather(st.Undelivered(ctx, q)) })
-	limit := p.rng.IntN(9)
-	same(p, "waiting", func(_ int, st everything) (int, error) { return st.Waiting(ctx, q.Tenant, limit) })
+	run := pick(p, []string{"", "run"})
+	recs, _ := same(p, "undelivered", func(_ int, st everything) ([]events.Record, error) { return gather(st.Undelivered(ctx, tenant, run)) })
+	same(p, "kept", func(_ int, st everything) ([]events.RunEvent, error) {
+		return st.Read(ctx, tenant, "run", int64(len(recs)%3), 0)
+	})
+	limit, of := p.rng.IntN(9), pick(p, []string{"", tenant})
+	same(p, "waiting", func(_ int, st everything) (int, error) { return st.Waiting(ctx, of, limit) })
 	if len(recs) > 0 && p.rng.IntN(3) == 0 {
 		same(p, "delivered", func(_ int, st everything) (int, error) { return 0, st.Delivered(ctx, recs[:1]) })
 	}
@@ -359,6 +370,10 @@ func TestCompare(t *testing.T) {
 				id := p.id()
 				p.one(tenant, "delete", func(st everything) (bool, error) {
 					return st.Delete(context.Background(), driver.Scope{Tenant: tenant, Ref: "r"}, id, p.at)
+				})
+			case k == 6 && p.rng.IntN(4) == 0:
+				same(p, "purge events", func(_ int, st everything) (bool, error) {
+					return st.PurgeEvents(t.Context(), p.at.Add(-time.Duration(p.rng.IntN(1))*time.Millisecond), 1000)
 				})
 			case k < 7 && len(p.versions[tenant]) > 0:
 				v := pick(p, p.versions[tenant][len(p.versions[tenant])*2/3:])

@@ -18,7 +18,7 @@ func TestM10_ErasureMeanwhile(t *testing.T) {
 	other, err := Open(t.Context(), db.writer.path, Options{})
 	require.NoError(t, err)
 	defer other.Close()
-	reader, err := other.reads.BeginTx(t.Context(), nil) // in the way of emptying the log
+	reader, err := other.readers.BeginTx(t.Context(), nil) // in the way of emptying the log
 	require.NoError(t, err)
 	var n int
 	require.NoError(t, reader.QueryRow(`SELECT count(*) FROM entries`).Scan(&n))

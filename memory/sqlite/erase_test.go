@@ -172,16 +172,15 @@ func TestM7_OverlappingTransactions(t *testing.T) {
 		require.NoError(t, err)
 	}
 	do(`BEGIN IMMEDIATE`)
-	do(`UPDATE tenants SET version = version + 1 WHERE tenant = ?`, home.Tenant)
-	do(`INSERT INTO entries (tenant, ref, id, created, expires, born) SELECT tenant, ?, 'b', 0, 9223372036854775807, version FROM tenants`, home.Ref)
+	do(`INSERT INTO versions (tenant, version, mark, entries, bytes, journal) VALUES (?, 2, x'00112233445566778899', 1, 0, x'')`, home.Tenant)
+	do(`INSERT INTO entries (tenant, ref, id, created, expires, born) VALUES (?, ?, 'b', 0, 9223372036854775807, 2)`, home.Tenant, home.Ref)
 	do(`INSERT INTO texts (entry, content) VALUES (2, '')`)
-	do(`INSERT INTO versions (tenant, version, mark) SELECT tenant, version, x'00112233445566778899' FROM tenants`)
-	do(`UPDATE entries SET died = (SELECT version FROM tenants), state = 3 WHERE id = 'a'`)
+	do(`UPDATE entries SET died = 2, state = 3 WHERE id = 'a'`)
 
 	v, err := st.Version(t.Context(), home.Tenant)
 	require.NoError(t, err)
 	shown := func() (ids []string) {
-		entries, err := st.ListAt(t.Context(), home, v, driver.Query{At: now})
+		entries, err := st.List(t.Context(), home, driver.Query{At: now, Version: v})
 		require.NoError(t, err)
 		for _, e := range entries {
 			ids = append(ids, e.ID)
@@ -191,7 +190,7 @@ func TestM7_OverlappingTransactions(t *testing.T) {
 	require.Equal(t, []string{"a"}, shown())
 	do(`COMMIT`)
 	require.Equal(t, []string{"a"}, shown())
-	gone, err := st.GetAt(t.Context(), home, v, []string{"b"}, now)
+	gone, err := st.List(t.Context(), home, driver.Query{At: now, Version: v, IDs: []string{"b"}})
 	require.NoError(t, err)
 	require.Empty(t, gone)
 	require.NoError(t, st.Put(t.Context(), home, entry("c", "three")))
@@ -254,8 +253,8 @@ func TestM10_ErasureAmongReaders(t *testing.T) {
 	require.Zero(t, left)
 }
 
-// Beside the stub of an entry that is erased, the row of a tenant that is dropped, and bodies
-// until the next purge, no table has a row about what is gone.
+// Beside the id of an entry that is erased, a version of a tenant that is dropped, and bodies until
+// the next purge, no table has a row about what is gone.
 func TestM10_NoRowIsLeft(t *testing.T) {
 	db, path := fresh(t)
 	st, ctx := db.Memory(), t.Context()
@@ -300,28 +299,27 @@ func TestM10_NoRowIsLeft(t *testing.T) {
 	rows(map[string]int{"entries": 2, "texts": 2, "labels": 2, "documents": 3, "bodies": 3, "document_of": 2, "document_labels": 1})
 	letter.Act, letter.Rev = driver.Remove, made.Revs[1]
 	apply(driver.Mutation{Erase: at("erased"), Documents: []driver.DocumentSwap{letter}})
-	rows(map[string]int{"entries": 2, "texts": 2, "labels": 1, "documents": 1, "bodies": 3, "document_of": 1, "document_labels": 0, "scars": 1})
+	rows(map[string]int{"entries": 2, "texts": 2, "labels": 1, "documents": 1, "bodies": 3, "document_of": 1, "document_labels": 0, "erased_spans": 1})
 
-	apply(driver.Mutation{Put: labelled("heir")})
-	apply(driver.Mutation{Retire: []driver.Retirement{{Located: at("purged")[0], State: driver.Merged, For: "heir"}}})
+	apply(driver.Mutation{Put: labelled("head")})
+	apply(driver.Mutation{Retire: []driver.Retirement{{Located: at("purged")[0], State: driver.Merged, For: "head"}}})
 	apply(driver.Mutation{Restore: at("purged")})
 	_, err := st.Delete(ctx, home, "purged", now)
 	require.NoError(t, err)
-	rows(map[string]int{"former": 1})
 	purge()
-	rows(map[string]int{"entries": 1, "texts": 1, "labels": 1, "documents": 0, "bodies": 0, "document_of": 0, "former": 0, "scars": 0, "versions": 1})
+	rows(map[string]int{"entries": 1, "texts": 1, "labels": 1, "documents": 0, "bodies": 0, "document_of": 0, "erased_spans": 0, "versions": 1})
 
-	apply(driver.Mutation{Put: labelled("again"), Documents: []driver.DocumentSwap{digest("heir")}})
+	apply(driver.Mutation{Put: labelled("again"), Documents: []driver.DocumentSwap{digest("head")}})
 	apply(driver.Mutation{Erase: at("again")})
 	purgedTo, err := st.Version(ctx, home.Tenant)
 	require.NoError(t, err)
-	rows(map[string]int{"scars": 1})
+	rows(map[string]int{"erased_spans": 1})
 	_, err = st.Purge(ctx, home.Tenant, purgedTo, now) // the erasure is at that version
 	require.NoError(t, err)
-	rows(map[string]int{"scars": 0})
+	rows(map[string]int{"erased_spans": 0})
 
-	apply(driver.Mutation{Erase: at("heir")})
+	apply(driver.Mutation{Erase: at("head")})
 	apply(driver.Mutation{Put: labelled("dropped"), Documents: []driver.DocumentSwap{digest("dropped")}})
 	drop(t, st, home.Tenant, 1)
-	rows(map[string]int{"entries": 0, "texts": 0, "labels": 0, "documents": 0, "bodies": 0, "document_of": 0, "former": 0, "scars": 0, "versions": 1, "tenants": 1})
+	rows(map[string]int{"entries": 0, "texts": 0, "labels": 0, "documents": 0, "bodies": 0, "document_of": 0, "erased_spans": 0, "versions": 1})
 }

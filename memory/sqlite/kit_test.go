@@ -96,8 +96,8 @@ func TestStore(t *testing.T) {
 		Reopen: func(ctx context.Context, a driver.Adapter) (driver.Adapter, error) {
 			return of(a.(*ownedStore).db.open(ctx))
 		},
-		Require: []adaptertest.Offer{adaptertest.Transactor, adaptertest.Versioned, adaptertest.Searcher,
-			adaptertest.Scanner, adaptertest.Scheduler, adaptertest.Changes, adaptertest.Tenants, adaptertest.Log, adaptertest.Durable, adaptertest.Shared, adaptertest.Killed},
+		Require: []adaptertest.Offer{adaptertest.Transactor, adaptertest.Versioned, adaptertest.Scheduler, adaptertest.Changes,
+			adaptertest.Tenants, adaptertest.Events, adaptertest.Durable, adaptertest.Shared, adaptertest.Killed},
 		Certificate: "certificate",
 	})
 }

@@ -13,7 +13,7 @@ import (
 // A process with this variable is a program of the next release, which knows one script more.
 const envNextRelease = "AGENTMEMORY_SQLITE_NEXT_RELEASE"
 
-const madeUpScript = `ALTER TABLE tenants ADD COLUMN made_up TEXT; CREATE TABLE made_up (n INTEGER) STRICT; INSERT INTO made_up VALUES (1);`
+const madeUpScript = `ALTER TABLE versions ADD COLUMN made_up TEXT; CREATE TABLE made_up (n INTEGER) STRICT; INSERT INTO made_up VALUES (1);`
 
 func init() {
 	if os.Getenv(envNextRelease) != "" {
@@ -24,17 +24,17 @@ func init() {
 // A script that fails leaves the database as it was, and the release that made it goes on.
 func TestMigrations_FailedScript(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memory.db")
-	first, err := Open(t.Context(), path, Options{})
+	older, err := Open(t.Context(), path, Options{})
 	require.NoError(t, err)
-	defer first.Close()
+	defer older.Close()
 	defer func(before []string) { migrations = before }(migrations)
-	migrations = append(migrations[:len(migrations):len(migrations)], madeUpScript+`SELECT no_such_column FROM tenants`)
+	migrations = append(migrations[:len(migrations):len(migrations)], madeUpScript+`SELECT no_such_column FROM versions`)
 	_, err = Open(t.Context(), path, Options{})
 	require.ErrorIs(t, err, driver.ErrInternal)
 	migrations = migrations[:len(migrations)-1]
-	require.NoError(t, first.Memory().Put(t.Context(), here, driver.Entry{ID: "a", CreatedAt: then}))
+	require.NoError(t, older.Memory().Put(t.Context(), here, driver.Entry{ID: "a", CreatedAt: then}))
 	var tables, version int
-	require.NoError(t, first.get(t.Context(), []any{&tables, &version},
+	require.NoError(t, first(older.reads(t.Context()), []any{&tables, &version},
 		`SELECT (SELECT count(*) FROM sqlite_schema WHERE name = 'made_up'), user_version FROM pragma_user_version`))
 	require.Zero(t, tables)
 	require.Equal(t, len(migrations), version)

@@ -138,20 +138,20 @@ func TestM7_Restored(t *testing.T) {
 	lost := version(st)
 
 	restored := open(t, backup).Memory()
-	_, err = restored.ListAt(t.Context(), home, lost, driver.Query{At: now})
+	_, err = restored.List(t.Context(), home, driver.Query{At: now, Version: lost})
 	require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
 	require.NoError(t, restored.Put(t.Context(), home, entry("c", "x")))
-	_, err = restored.ListAt(t.Context(), home, lost, driver.Query{At: now})
+	_, err = restored.List(t.Context(), home, driver.Query{At: now, Version: lost})
 	require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
-	_, err = st.ListAt(t.Context(), home, version(restored), driver.Query{At: now})
+	_, err = st.List(t.Context(), home, driver.Query{At: now, Version: version(restored)})
 	require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
 	for v, want := range map[driver.Version]int{first: 0, kept: 1} {
-		entries, err := restored.ListAt(t.Context(), home, v, driver.Query{At: now})
+		entries, err := restored.List(t.Context(), home, driver.Query{At: now, Version: v})
 		require.NoError(t, err)
 		require.Len(t, entries, want)
 	}
 	other, _ := fresh(t)
-	_, err = other.Memory().ListAt(t.Context(), home, first, driver.Query{At: now})
+	_, err = other.Memory().List(t.Context(), home, driver.Query{At: now, Version: first})
 	require.ErrorIs(t, err, driver.ErrSnapshotUnavailable, "the first version of another database")
 }
 

@@ -18,7 +18,7 @@ import (
 
 // What is missed at which versions is known, in whatever order it was erased, and each
 // erasure looks at few spans only.
-func TestScars(t *testing.T) {
+func TestErasedSpans(t *testing.T) {
 	db := openFresh(t)
 	rng := rand.New(rand.NewSource(1))
 	const versions = 60
@@ -26,29 +26,29 @@ func TestScars(t *testing.T) {
 	for range 200 {
 		if rng.Intn(25) == 0 {
 			missed = [versions]bool{}
-			require.NoError(t, db.write(t.Context(), func(t *tx) error { return t.execAll("r", `DELETE FROM scars WHERE ref = ?`) }))
+			require.NoError(t, db.tx(t.Context(), func(t *tx) error { return t.execAll("r", `DELETE FROM erased_spans WHERE ref = ?`) }))
 		}
 		var spans []span
 		for range 1 + rng.Intn(3) {
-			s := span{from: int64(rng.Intn(versions))}
-			s.to = min(versions, s.from+int64(rng.Intn(12)))
-			for n := s.from; n < s.to; n++ {
+			s := span{int64(rng.Intn(versions))}
+			s[1] = min(versions, s[0]+int64(rng.Intn(12)))
+			for n := s[0]; n < s[1]; n++ {
 				missed[n] = true
 			}
 			spans = append(spans, s)
 		}
-		require.NoError(t, db.write(t.Context(), func(t *tx) error { return (&change{tx: t, tenant: "t"}).recordErased("r", spans) }))
+		require.NoError(t, db.tx(t.Context(), func(t *tx) error { return (&change{tx: t, tenant: "t"}).recordErased("r", spans) }))
 		var is [versions]bool
 		last := int64(-1)
-		require.NoError(t, db.query(t.Context(), func(rows *sql.Rows) (bool, error) {
+		require.NoError(t, db.reads(t.Context())(func(rows *sql.Rows) (bool, error) {
 			var s span
-			require.NoError(t, rows.Scan(&s.from, &s.to))
-			require.Greater(t, s.from, last, "apart and in order")
-			for last = s.to; s.from < s.to; s.from++ {
-				is[s.from] = true
+			require.NoError(t, rows.Scan(&s[0], &s[1]))
+			require.Greater(t, s[0], last, "apart and in order")
+			for last = s[1]; s[0] < s[1]; s[0]++ {
+				is[s[0]] = true
 			}
 			return true, nil
-		}, `SELECT since, until FROM scars WHERE tenant = 't' AND ref = 'r' ORDER BY since`))
+		}, `SELECT since, until FROM erased_spans WHERE tenant = 't' AND ref = 'r' ORDER BY since`))
 		require.Equal(t, missed, is)
 	}
 }
@@ -63,11 +63,11 @@ func TestIntact_FormerLives(t *testing.T) {
 		m      driver.Mutation
 		intact bool
 	}{
-		{driver.Mutation{Put: []driver.Placed{{Scope: here, Entry: driver.Entry{ID: "heir", CreatedAt: then}}}}, true},
+		{driver.Mutation{Put: []driver.Placed{{Scope: here, Entry: driver.Entry{ID: "head", CreatedAt: then}}}}, true},
 		{driver.Mutation{Put: []driver.Placed{{Scope: here, Entry: driver.Entry{ID: "a", CreatedAt: then}}}}, false},
-		{driver.Mutation{Retire: []driver.Retirement{{Located: at("a"), State: driver.Merged, For: "heir"}}}, true},
+		{driver.Mutation{Retire: []driver.Retirement{{Located: at("a"), State: driver.Merged, For: "head"}}}, true},
 		{driver.Mutation{Restore: []driver.Located{at("a")}}, false},
-		{driver.Mutation{Retire: []driver.Retirement{{Located: at("a"), State: driver.Merged, For: "heir"}}}, true},
+		{driver.Mutation{Retire: []driver.Retirement{{Located: at("a"), State: driver.Merged, For: "head"}}}, true},
 		{driver.Mutation{Erase: []driver.Located{at("a")}}, true},
 	} {
 		step.m.At = then
@@ -111,11 +111,11 @@ func TestM10_PurgeSweepsBesideWhatItTakesOut(t *testing.T) {
 				require.NoError(t, err)
 				live[s] = slices.Delete(live[s], i, i+1)
 			}
-			n, err := db.purge(t.Context(), s, math.MaxInt64-1, then.UnixMilli())
+			n, err := db.purge(t.Context(), s, math.MaxInt64-1, then)
 			require.NoError(t, err)
 			taken += n
 			dirty := 0
-			require.NoError(t, db.write(t.Context(), func(t *tx) error {
+			require.NoError(t, db.tx(t.Context(), func(t *tx) error {
 				return t.query(func(rows *sql.Rows) (bool, error) {
 					var number int64
 					var data sql.RawBytes
@@ -124,7 +124,7 @@ func TestM10_PurgeSweepsBesideWhatItTakesOut(t *testing.T) {
 						dirty++
 					}
 					return true, err
-				}, textPages)
+				}, allPages+` AND d.name IN ('texts', 'bodies')`)
 			}))
 			require.Zero(t, dirty, "seed %d, %d entries were taken out", seed, taken)
 		}
@@ -140,9 +140,9 @@ func TestLeafOf(t *testing.T) {
 		s := driver.Scope{Tenant: fmt.Sprint("tenant-", i%100), Ref: "r"}
 		require.NoError(t, db.Memory().Put(t.Context(), s, driver.Entry{ID: fmt.Sprint(i), CreatedAt: then, Content: strings.Repeat("x", 1500)}))
 	}
-	require.NoError(t, db.write(t.Context(), func(t *tx) error {
+	require.NoError(t, db.tx(t.Context(), func(t *tx) error {
 		var root int64
-		err := t.get([]any{&root}, `SELECT rootpage FROM sqlite_schema WHERE name = 'texts'`)
+		err := first(t.query, []any{&root}, `SELECT rootpage FROM sqlite_schema WHERE name = 'texts'`)
 		pages := map[int64]bool{}
 		after := int64(math.MinInt64)
 		for key := int64(1); key <= n && err == nil; key++ {
@@ -166,14 +166,14 @@ func TestLeafOf_Damaged(t *testing.T) {
 	for i := range 200 {
 		require.NoError(t, db.Memory().Put(t.Context(), here, driver.Entry{ID: fmt.Sprint(i), CreatedAt: then, Content: strings.Repeat("x", 1500)}))
 	}
-	err := db.write(t.Context(), func(t *tx) error {
+	err := db.tx(t.Context(), func(t *tx) error {
 		var root page
-		if err := t.get([]any{&root.number, &root.data}, `SELECT pgno, data FROM sqlite_dbpage
+		if err := first(t.query, []any{&root.number, &root.data}, `SELECT pgno, data FROM sqlite_dbpage
 			WHERE pgno = (SELECT rootpage FROM sqlite_schema WHERE name = 'texts')`); err != nil {
 			return err
 		}
-		first := binary.BigEndian.Uint16(root.data[12:])
-		binary.BigEndian.PutUint32(root.data[first:], uint32(root.number))
+		cell := binary.BigEndian.Uint16(root.data[12:])
+		binary.BigEndian.PutUint32(root.data[cell:], uint32(root.number))
 		if err := t.writePage(root); err != nil {
 			return err
 		}
@@ -188,7 +188,7 @@ func TestPurge_DamagedSubjects(t *testing.T) {
 	db := openFresh(t)
 	st := db.Memory()
 	require.NoError(t, st.Put(t.Context(), here, driver.Entry{ID: "a", CreatedAt: then, Subjects: []string{"s"}}))
-	require.NoError(t, db.write(t.Context(), func(t *tx) error {
+	require.NoError(t, db.tx(t.Context(), func(t *tx) error {
 		_, err := t.exec(`UPDATE texts SET head = x'00000000ff'`)
 		return err
 	}))
@@ -201,7 +201,7 @@ func TestPurge_DamagedSubjects(t *testing.T) {
 	require.EqualError(t, err, "sqlite: "+damaged)
 	require.Zero(t, n)
 	var left int
-	require.NoError(t, db.get(t.Context(), []any{&left}, `SELECT count(*) FROM entries e JOIN labels s ON s.entry = e.entry`))
+	require.NoError(t, first(db.reads(t.Context()), []any{&left}, `SELECT count(*) FROM entries e JOIN labels s ON s.entry = e.entry`))
 	require.Equal(t, 1, left)
 }
 
@@ -210,7 +210,7 @@ func TestPurge_DamagedSubjects(t *testing.T) {
 func TestM1_StaleSubject(t *testing.T) {
 	db := openFresh(t)
 	require.NoError(t, db.Memory().Put(t.Context(), here, driver.Entry{ID: "a", CreatedAt: then, Subjects: []string{"s"}}))
-	require.NoError(t, db.write(t.Context(), func(t *tx) error {
+	require.NoError(t, db.tx(t.Context(), func(t *tx) error {
 		_, err := t.exec(`INSERT INTO labels SELECT ?, entry FROM labels`, labelOf("other", "s"))
 		return err
 	}))

@@ -174,6 +174,6 @@ func (t *tx) removeMadeOf(keys string) (revs []int64, err error) {
 
 const removeMade = `DELETE FROM documents WHERE rev IN (
 	SELECT rev FROM document_of WHERE entry IN (SELECT value FROM json_each(?1))
-	UNION ALL SELECT d.rev FROM json_each(?1) j CROSS JOIN entries e ON e.entry = j.value
+	UNION ALL SELECT d.rev FROM json_each(?1) j CROSS JOIN entries e ON e.entry = j.value AND e.died > 0
 		CROSS JOIN documents d INDEXED BY documents_whole ON d.tenant = e.tenant AND d.ref = e.ref AND d.whole = 1)
 	RETURNING rev, body`

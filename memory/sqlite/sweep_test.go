@@ -129,7 +129,7 @@ func TestM10_NoCopyIsMade(t *testing.T) {
 				for _, what := range []string{"tag-", "label-", "source-", ""} {
 					text := what + x.mark
 					if what == "" {
-						text = x.mark + x.mark // the id of the stub has it once
+						text = x.mark + x.mark // the id that stays has it once
 					}
 					gone(text)
 				}
@@ -144,39 +144,13 @@ func TestM10_NoCopyIsMade(t *testing.T) {
 		for _, x := range entries {
 			require.Positive(t, onDisk(t, path, x.mark))
 		}
-		var swept int
-		require.NoError(t, raw(t, path).QueryRow(`SELECT count(*) FROM meta WHERE key = 'unswept'`).Scan(&swept))
-		require.Zero(t, swept, "no sweep was owed")
 		require.NoError(t, db.Close())
 	}
 }
 
-// What a purge was killed before it could sweep, the next erasure sweeps.
-func TestM10_SweepIsOwed(t *testing.T) {
-	db, path := fresh(t)
-	st := db.Memory()
-	require.NoError(t, st.Put(t.Context(), home, entry("a", "x")))
-	require.NoError(t, st.Put(t.Context(), home, entry("b", "x")))
-	other := raw(t, path)
-	_, err := other.Exec(`INSERT INTO meta VALUES ('unswept', '')`)
-	require.NoError(t, err)
-	// A copy in the gap of the page, as SQLite leaves one.
-	var number int64
-	var page []byte
-	require.NoError(t, other.QueryRow(`SELECT pgno, data FROM sqlite_dbpage WHERE pgno = (SELECT rootpage FROM sqlite_schema WHERE name = 'texts')`).Scan(&number, &page))
-	copy(page[1000:], "the-copied-sentence")
-	_, err = other.Exec(`UPDATE sqlite_dbpage SET data = ? WHERE pgno = ?`, page, number)
-	require.NoError(t, err)
-	require.NoError(t, st.Put(t.Context(), home, entry("c", "x")))
-	require.Positive(t, onDisk(t, path, "the-copied-sentence"))
-	_, err = st.Apply(t.Context(), home.Tenant, driver.Mutation{At: now, Erase: []driver.Located{{Scope: home, ID: "a"}}})
-	require.NoError(t, err)
-	require.Zero(t, onDisk(t, path, "the-copied-sentence"))
-}
-
 // A purge takes out the bodies of former versions of files once they are many, and what it
 // moves for that leaves no copy.
-func TestM10_SpentBodies(t *testing.T) {
+func TestM10_UnusedBodies(t *testing.T) {
 	db, path := fresh(t)
 	st := db.Memory()
 	rng := rand.New(rand.NewSource(3))

@@ -22,11 +22,11 @@ func TestE3_DamageHoldsUpItsRunOnly(t *testing.T) {
 	}
 	_, err := st.Apply(t.Context(), home.Tenant, m)
 	require.NoError(t, err)
-	_, err = raw(t, path).Exec(`UPDATE outbox SET payload = '{' WHERE event = '1'`)
+	_, err = raw(t, path).Exec(`UPDATE events SET payload = '{' WHERE event = '1'`)
 	require.NoError(t, err)
 
-	read := func(q driver.OutboxQuery) (ids []string, last error) {
-		for r, err := range st.Undelivered(t.Context(), q) {
+	read := func(tenant, run string) (ids []string, last error) {
+		for r, err := range st.Undelivered(t.Context(), tenant, run) {
 			require.NoError(t, last, "it stops after an error")
 			if last = err; err == nil {
 				ids = append(ids, r.ID)
@@ -34,21 +34,19 @@ func TestE3_DamageHoldsUpItsRunOnly(t *testing.T) {
 		}
 		return ids, last
 	}
-	for _, q := range []driver.OutboxQuery{{}, {Tenant: home.Tenant}} {
-		ids, err := read(q)
-		require.Equal(t, []string{"0", "3"}, ids)
-		require.ErrorIs(t, err, driver.ErrInternal)
-	}
-	ids, err := read(driver.OutboxQuery{Tenant: home.Tenant, RunID: "ill"})
+	ids, err := read("", "")
+	require.Equal(t, []string{"0", "3"}, ids)
+	require.ErrorIs(t, err, driver.ErrInternal)
+	ids, err = read(home.Tenant, "ill")
 	require.Equal(t, []string{"0"}, ids)
 	require.ErrorIs(t, err, driver.ErrInternal)
-	ids, err = read(driver.OutboxQuery{Tenant: home.Tenant, RunID: "well"})
+	ids, err = read(home.Tenant, "well")
 	require.Equal(t, []string{"3"}, ids)
 	require.NoError(t, err)
 
-	_, err = raw(t, path).Exec(`UPDATE outbox SET payload = (SELECT payload FROM outbox WHERE event = '0')`)
+	_, err = raw(t, path).Exec(`UPDATE events SET payload = (SELECT payload FROM events WHERE event = '0')`)
 	require.NoError(t, err)
-	ids, err = read(driver.OutboxQuery{})
+	ids, err = read("", "")
 	require.Equal(t, []string{"0", "1", "2", "3"}, ids)
 	require.NoError(t, err)
 	require.NoError(t, st.Delivered(t.Context(), m.Events[1:3]))
@@ -62,9 +60,9 @@ func TestE3_DamageHoldsUpItsRunOnly(t *testing.T) {
 	require.Zero(t, n)
 }
 
-// A walk over the outbox looks at each event once, also where many runs wait, and sees
+// A walk over the events that wait looks at each once, also where many runs wait, and sees
 // what is delivered meanwhile or not.
-func TestE3_OutboxInPages(t *testing.T) {
+func TestE3_EventsInPages(t *testing.T) {
 	db, _ := fresh(t)
 	st := db.Memory()
 	var m driver.Mutation
@@ -75,17 +73,15 @@ func TestE3_OutboxInPages(t *testing.T) {
 	}
 	_, err := st.Apply(t.Context(), home.Tenant, m)
 	require.NoError(t, err)
-	for _, q := range []driver.OutboxQuery{{}, {Tenant: home.Tenant}} {
-		i := 0
-		for r, err := range st.Undelivered(t.Context(), q) {
-			require.NoError(t, err)
-			require.Equal(t, fmt.Sprint(i), r.ID)
-			i++
-		}
-		require.Equal(t, n, i)
-	}
 	i := 0
-	for r, err := range st.Undelivered(t.Context(), driver.OutboxQuery{}) {
+	for r, err := range st.Undelivered(t.Context(), "", "") {
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprint(i), r.ID)
+		i++
+	}
+	require.Equal(t, n, i)
+	i = 0
+	for r, err := range st.Undelivered(t.Context(), "", "") {
 		require.NoError(t, err)
 		require.NoError(t, st.Delivered(t.Context(), []events.Record{r}))
 		i++
