@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/internal/testkit/crashload"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/sqlite"
@@ -28,7 +27,7 @@ func openUnderLoad(ctx context.Context) (driver.Adapter, func() error, error) {
 }
 
 // openLogUnderLoad opens the file behind a frame of its log that a crash has torn.
-func openLogUnderLoad(ctx context.Context) (events.RunLog, func() error, error) {
+func openLogUnderLoad(ctx context.Context) (driver.EventKeeper, func() error, error) {
 	if wal, err := os.OpenFile(os.Getenv(envFile)+"-wal", os.O_APPEND|os.O_WRONLY, 0); err == nil {
 		_, err = wal.Write(bytes.Repeat([]byte("torn"), 700))
 		if err = errors.Join(err, wal.Close()); err != nil {
@@ -44,7 +43,7 @@ func openLogUnderLoad(ctx context.Context) (events.RunLog, func() error, error) 
 
 // E3: of a run's events in the database what was acknowledged is there after kill -9, under
 // its number, and an event of a mutation if and only if its entry is.
-func TestE3_KilledRunLog(t *testing.T) {
+func TestE3_KilledKeptEvents(t *testing.T) {
 	rounds := crashload.LogRounds{Dir: t.TempDir(), Seed: 1, N: 4, Open: openLogUnderLoad}
 	if os.Getenv("AGENTMEMORY_LONG") != "" {
 		rounds.N = 60

@@ -192,9 +192,9 @@ func (d *durable) settled() {
 	defer d.mu.Unlock()
 }
 
-func (d *durable) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
+func (d *durable) Undelivered(ctx context.Context, tenant, runID string) iter.Seq2[events.Record, error] {
 	var recs []events.Record
-	for rec := range d.Store.Undelivered(ctx, q) {
+	for rec := range d.Store.Undelivered(ctx, tenant, runID) {
 		recs = append(recs, rec)
 	}
 	d.settled()
@@ -244,10 +244,19 @@ func (d *durable) of(ctx context.Context, tenant string, v driver.Version) (driv
 	return "", memory.ErrSnapshotUnavailable
 }
 
-func (d *durable) ListAt(ctx context.Context, at memory.Scope, v driver.Version, q driver.Query) ([]memory.Entry, error) {
-	v, err := d.of(ctx, at.Tenant, v)
-	if err != nil {
-		return nil, err
+func (d *durable) List(ctx context.Context, at memory.Scope, q driver.Query) ([]memory.Entry, error) {
+	if q.Version != "" {
+		v, err := d.of(ctx, at.Tenant, q.Version)
+		if err != nil {
+			return nil, err
+		}
+		q.Version = v
 	}
-	return d.Store.ListAt(ctx, at, v, q)
+	return d.Store.List(ctx, at, q)
+}
+
+func (d *durable) Read(ctx context.Context, tenant, runID string, from int64, limit int) ([]events.RunEvent, error) {
+	evs, err := d.Store.Read(ctx, tenant, runID, from, limit)
+	d.settled()
+	return evs, err
 }

@@ -62,8 +62,6 @@ func (r recorder) As(target any) (ok bool) {
 		*t, ok = r, true
 	case *driver.Scheduler:
 		*t, ok = driver.As[driver.Scheduler](r.store)
-	case *driver.Scanner:
-		*t, ok = driver.As[driver.Scanner](r.store)
 	}
 	return ok
 }

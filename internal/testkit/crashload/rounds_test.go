@@ -28,7 +28,7 @@ var openers = map[string]Opener{
 }
 
 func TestMain(m *testing.M) {
-	ChildLog(openLogFile)
+	ChildLog(openDurableLog)
 	Child(openers[os.Getenv(envOpener)])
 	os.Exit(m.Run())
 }

@@ -19,18 +19,17 @@ import (
 // EnvLogDir tells a process that it is the child of [LogRounds], and where its journal is.
 const EnvLogDir = "AGENTMEMORY_CRASHLOAD_LOG_DIR"
 
-// LogOpener opens the log of run events that is put under load, over the same data each
-// time. One that is a [driver.Transactor] too gets half of its events in mutations. Shut, if
-// it is not nil, closes what was opened.
-type LogOpener func(ctx context.Context) (log events.RunLog, shut func() error, err error)
+// LogOpener opens the store whose kept events are put under load, over the same data each
+// time. Shut, if it is not nil, closes what was opened.
+type LogOpener func(ctx context.Context) (store driver.EventKeeper, shut func() error, err error)
 
-// LogRounds kill a load of run events over and over, on the same data, and verify after
+// LogRounds kill a load of kept events over and over, on the same data, and verify after
 // each time (E3): what was acknowledged is there, what was not is there whole or not at all,
 // the events of a run have sequences from 0 without gaps, none comes twice, those of one
-// writer are in its order, an event of a mutation is there if and only if its entry is, and
+// writer are in its order, an entry is there if and only if its events are, and
 // what a round has found stays where it was.
 type LogRounds struct {
-	Dir  string // an empty directory for the journal; the log may be there too
+	Dir  string // an empty directory for the journal; the store may be there too
 	Seed uint64
 	N    int
 	Open LogOpener
@@ -68,14 +67,14 @@ func (r LogRounds) Run(ctx context.Context) error {
 		if err := r.round(ctx, round, rng); err != nil {
 			return fmt.Errorf("round %d: %w", round+1, err)
 		}
-		log, shut, err := r.Open(ctx)
+		store, shut, err := r.Open(ctx)
 		if err == nil {
 			// See the looks of [Log.Verify].
 			for look := 1; look == 1 || err != nil && look <= looks; look++ {
 				if look > 1 {
 					pause(ctx, untilNext)
 				}
-				err = r.verify(ctx, log, before)
+				err = r.verify(ctx, store, before)
 			}
 			if shut != nil {
 				err = errors.Join(err, shut())
@@ -111,9 +110,9 @@ func (r LogRounds) round(ctx context.Context, round int, rng *rand.Rand) error {
 	return c.grow(ctx, rng)
 }
 
-// verify compares the log with the journal, and with the ids that it had before by run, to
+// verify compares the kept events with the journal, and with the ids that it had before by run, to
 // which it adds those that are new.
-func (r LogRounds) verify(ctx context.Context, log events.RunLog, before map[string][]string) error {
+func (r LogRounds) verify(ctx context.Context, store driver.EventKeeper, before map[string][]string) error {
 	journal, err := openLines(filepath.Join(r.Dir, journalFile))
 	if err != nil {
 		return err
@@ -128,7 +127,7 @@ func (r LogRounds) verify(ctx context.Context, log events.RunLog, before map[str
 		run := fmt.Sprint("run-", i)
 		var ids []string
 		for {
-			page, err := log.Read(ctx, logScope.Tenant, run, int64(len(ids)), 0)
+			page, err := store.Read(ctx, logScope.Tenant, run, int64(len(ids)), 0)
 			if err != nil {
 				return err
 			}
@@ -181,15 +180,11 @@ func (r LogRounds) verify(ctx context.Context, log events.RunLog, before map[str
 	if size != 0 {
 		return fmt.Errorf("crashload: %d events are there that nobody emitted", size)
 	}
-	return sameEntries(ctx, log, there)
+	return sameEntries(ctx, store, there)
 }
 
 // sameEntries expects that just those entries are there whose events are.
-func sameEntries(ctx context.Context, log events.RunLog, there map[string]bool) error {
-	store, ok := log.(driver.Transactor)
-	if !ok {
-		return nil
-	}
+func sameEntries(ctx context.Context, store driver.EventKeeper, there map[string]bool) error {
 	entries, err := store.List(ctx, logScope, driver.Query{})
 	if err != nil {
 		return err
@@ -211,9 +206,9 @@ func sameEntries(ctx context.Context, log events.RunLog, there map[string]bool) 
 // ChildLog is what a process runs that [LogRounds] has started, see [Child].
 func ChildLog(open LogOpener) {
 	runChild(EnvLogDir, func(ctx context.Context, dir string) error {
-		log, shut, err := open(ctx)
+		store, shut, err := open(ctx)
 		if err == nil {
-			err = loadLog(ctx, dir, log)
+			err = loadLog(ctx, dir, store)
 			if shut != nil {
 				err = errors.Join(err, shut())
 			}
@@ -222,8 +217,8 @@ func ChildLog(open LogOpener) {
 	})
 }
 
-// loadLog has writers emit batches until ctx is done.
-func loadLog(ctx context.Context, dir string, log events.RunLog) error {
+// loadLog has writers keep batches of events until ctx is done.
+func loadLog(ctx context.Context, dir string, store driver.EventKeeper) error {
 	journal, err := openLines(filepath.Join(dir, journalFile))
 	if err != nil {
 		return err
@@ -239,9 +234,9 @@ func loadLog(ctx context.Context, dir string, log events.RunLog) error {
 			var last []events.Record
 			for n := int64(0); ctx.Err() == nil && failed[w] == nil; n++ {
 				if len(last) > 0 && rng.IntN(4) == 0 {
-					_ = log.Emit(ctx, last...) // which the log has
+					_, _ = store.Apply(ctx, logScope.Tenant, driver.Mutation{Events: last, Keep: true}) // which the store has
 				}
-				last, failed[w] = writeLog(ctx, journal, log, rng, name, n)
+				last, failed[w] = writeLog(ctx, journal, store, rng, name, n)
 			}
 		})
 	}
@@ -249,9 +244,9 @@ func loadLog(ctx context.Context, dir string, log events.RunLog) error {
 	return errors.Join(failed...)
 }
 
-// writeLog emits one batch with its lines in the journal, and returns it if it was
-// acknowledged. Every second batch to a store is in a mutation.
-func writeLog(ctx context.Context, journal *lines, log events.RunLog, rng *rand.Rand, writer string, n int64) ([]events.Record, error) {
+// writeLog keeps one batch with its lines in the journal, and returns it if it was
+// acknowledged. Every second batch is that of an entry.
+func writeLog(ctx context.Context, journal *lines, store driver.EventKeeper, rng *rand.Rand, writer string, n int64) ([]events.Record, error) {
 	intent := logNote{N: fmt.Sprintf("%s-%d", writer, n), Writer: writer, Run: fmt.Sprint("run-", rng.IntN(logRuns))}
 	var recs []events.Record
 	at := events.Record{Tenant: logScope.Tenant, RunID: intent.Run, Time: logInstant, Payload: events.HostPayload{Type: "node.completed", JSON: []byte(`{"output":"x"}`)}}
@@ -259,21 +254,15 @@ func writeLog(ctx context.Context, journal *lines, log events.RunLog, rng *rand.
 		at.ID = fmt.Sprintf("%s-%d-%d", writer, n, i)
 		recs, intent.IDs = append(recs, at), append(intent.IDs, at.ID)
 	}
-	store, inMutation := log.(driver.Transactor)
-	if inMutation = inMutation && n%2 == 0; inMutation {
+	m := driver.Mutation{Events: recs, Keep: true}
+	if n%2 == 0 {
 		intent.Entry = recs[0].ID
+		m.Put = []driver.Placed{{Scope: logScope, Entry: driver.Entry{ID: intent.Entry, Content: "x", CreatedAt: logInstant}}}
 	}
 	if err := journal.add(intent); err != nil {
 		return nil, err
 	}
-	var err error
-	if inMutation {
-		entry := driver.Entry{ID: intent.Entry, Content: "x", CreatedAt: logInstant}
-		_, err = store.Apply(ctx, logScope.Tenant, driver.Mutation{Events: recs, Log: true, Put: []driver.Placed{{Scope: logScope, Entry: entry}}})
-	} else {
-		err = log.Emit(ctx, recs...)
-	}
-	if err != nil {
+	if _, err := store.Apply(ctx, logScope.Tenant, m); err != nil {
 		return nil, nil // nobody knows
 	}
 	return recs, journal.add(logNote{N: intent.N, Done: true})

@@ -9,40 +9,30 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
-const envLogFile = "AGENTMEMORY_CRASHLOAD_LOG_FILE"
-
-// openLogFile opens the log behind a batch that a crash has torn.
-func openLogFile(context.Context) (events.RunLog, func() error, error) {
-	f, err := os.OpenFile(os.Getenv(envLogFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err == nil {
-		_, err = f.WriteString(`{"eventId":"torn","runId":"run-0","type":"acme.x","payload":1,"timestamp":"2026-05-01T12:00:00Z","sequence":`)
-		f.Close()
-	}
+func openDurableLog(ctx context.Context) (driver.EventKeeper, func() error, error) {
+	store, shut, err := openDurable(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	log, err := events.OpenFile(os.Getenv(envLogFile))
-	if err != nil {
-		return nil, nil, err
-	}
-	return log, log.Close, nil
+	return store.(*durable), shut, nil
 }
 
-// E3: what was acknowledged is in the file after kill -9, under its number, whatever is torn.
-func TestE3_KilledLogFile(t *testing.T) {
-	rounds := LogRounds{Dir: t.TempDir(), Seed: 1, N: 4, Open: openLogFile}
+// E3: what was acknowledged is kept after kill -9, under its number.
+func TestE3_KilledKeptEvents(t *testing.T) {
+	rounds := LogRounds{Dir: t.TempDir(), Seed: 1, N: 4, Open: openDurableLog}
 	if os.Getenv("AGENTMEMORY_LONG") != "" {
 		rounds.N = 60
 	}
-	t.Setenv(envLogFile, filepath.Join(rounds.Dir, "log.jsonl"))
+	t.Setenv(envChanges, filepath.Join(rounds.Dir, "changes"))
 	rounds.Seen = func(round, events int) { t.Logf("round %d: %d events", round+1, events) }
 	require.NoError(t, rounds.Run(t.Context()))
 }
 
-// A log that loses, doubles, reorders or tears is found out.
-func TestLogRoundsFindBrokenLogs(t *testing.T) {
+// A store that loses, doubles, reorders or tears is found out.
+func TestLogRoundsFindBrokenStores(t *testing.T) {
 	for name, spoil := range map[string]func([]events.RunEvent) []events.RunEvent{
 		"ends with its first page": nil,
 		"loses the first":          func(evs []events.RunEvent) []events.RunEvent { return evs[min(1, len(evs)):] },
@@ -67,23 +57,23 @@ func TestLogRoundsFindBrokenLogs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rounds := LogRounds{Dir: t.TempDir(), Seed: 1, N: 1}
-			rounds.Open = func(ctx context.Context) (events.RunLog, func() error, error) {
-				log, shut, err := openLogFile(ctx)
-				return spoiltLog{log, spoil}, shut, err
+			rounds.Open = func(ctx context.Context) (driver.EventKeeper, func() error, error) {
+				store, shut, err := openDurableLog(ctx)
+				return spoiltLog{store, spoil}, shut, err
 			}
-			t.Setenv(envLogFile, filepath.Join(rounds.Dir, "log.jsonl"))
+			t.Setenv(envChanges, filepath.Join(rounds.Dir, "changes"))
 			require.ErrorContains(t, rounds.Run(t.Context()), "crashload: ")
 		})
 	}
 }
 
 type spoiltLog struct {
-	events.RunLog
+	driver.EventKeeper
 	spoil func([]events.RunEvent) []events.RunEvent
 }
 
 func (s spoiltLog) Read(ctx context.Context, tenant, run string, from int64, limit int) ([]events.RunEvent, error) {
-	evs, err := s.RunLog.Read(ctx, tenant, run, from, limit)
+	evs, err := s.EventKeeper.Read(ctx, tenant, run, from, limit)
 	switch {
 	case err != nil || from > 0 && s.spoil != nil:
 		return evs, err

@@ -88,7 +88,7 @@ func (v *verifier) checkVersions(ctx context.Context) error {
 			continue
 		}
 		s := memory.Scope{Tenant: op.Tenant, Ref: op.Ref}
-		now, err := v.store.ListAt(ctx, s, driver.Version(op.Version), driver.Query{At: v.bank.Now(), Limit: versionLimit})
+		now, err := v.store.List(ctx, s, driver.Query{Version: driver.Version(op.Version), At: v.bank.Now(), Limit: versionLimit})
 		if errors.Is(err, memory.ErrSnapshotUnavailable) {
 			v.wrong(op, "its version is not available any more")
 			continue

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // readDeliveries reads the sink, and before that gives it what a relay may not have had:
@@ -23,7 +22,7 @@ func (v *verifier) readDeliveries(ctx context.Context) error {
 				continue
 			}
 			fetched[run] = true
-			if err := v.fetch(ctx, driver.OutboxQuery{Tenant: d.Tenant, RunID: d.Run}); err != nil {
+			if err := v.fetch(ctx, run); err != nil {
 				return err
 			}
 		}
@@ -31,9 +30,9 @@ func (v *verifier) readDeliveries(ctx context.Context) error {
 	return v.readSink()
 }
 
-func (v *verifier) fetch(ctx context.Context, run driver.OutboxQuery) error {
+func (v *verifier) fetch(ctx context.Context, of eventName) error {
 	var recs []events.Record
-	for rec, err := range v.store.Undelivered(ctx, run) {
+	for rec, err := range v.store.Undelivered(ctx, of.tenant, of.run) {
 		if err != nil {
 			return err
 		}

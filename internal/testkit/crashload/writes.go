@@ -96,7 +96,7 @@ func (p *putWorker) version(w *worker, ctx context.Context, ref string) error {
 	if err != nil {
 		return err
 	}
-	entries, err := w.store.ListAt(ctx, memory.Scope{Tenant: w.tenant, Ref: ref}, v, driver.Query{At: w.bank.Now(), Limit: versionLimit})
+	entries, err := w.store.List(ctx, memory.Scope{Tenant: w.tenant, Ref: ref}, driver.Query{Version: v, At: w.bank.Now(), Limit: versionLimit})
 	if err != nil {
 		return err
 	}
