@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -24,14 +23,12 @@ const (
 
 // hostRows measures a whole run as a host makes it, on SQLite, with n entries in its
 // scope: it starts with a registry that holds a secret, lists 100 entries, puts five and
-// ends, by which the events of its writes are delivered to a sink that counts them. The
-// figures are runs per second; -quick has 100,000 entries in place of a million.
+// ends; the events of its writes are kept with them. The figures are runs per second; -quick
+// has 100,000 entries in place of a million.
 //
-//	host/run/n=…        against the same statements by hand, as in sqliteRows: the
-//	                    version of the tenant; the list as of that version; five
-//	                    transactions with the tenant's counter, the version, an entry and
-//	                    its event; the events of the run, and their removal. What the peer
-//	                    leaves out is redaction, checks, ids that nobody can guess, and
+//	host/run/n=…        against plain tables, see [sqliteTable]: a list, and five transactions
+//	                    with an entry and its event. What the peer leaves out is redaction,
+//	                    memory as of the run's start, checks, ids that nobody can guess, and
 //	                    what sqliteRows says
 //	host/run/n=…/small  with many entries, against ours with 1,000
 //
@@ -51,10 +48,10 @@ func hostRows() []row {
 			must(err)
 			ours := &hostOfBank{}
 			ours.bank, err = memory.New(db.Memory(), memory.Config{
-				Sink: &ours.lastEvent, WriteEvents: true, Now: func() time.Time { return storeNow },
+				KeepEvents: time.Hour, WriteEvents: true, Now: func() time.Time { return storeNow },
 			})
 			must(err)
-			theirs := newHostByHand(ctx, filepath.Join(dir, "theirs.db"))
+			theirs := &hostByHand{sqliteTable: openSQLiteTable(ctx, filepath.Join(dir, "theirs.db"))}
 			cleanups = append(cleanups, func() { os.RemoveAll(dir) }, func() { db.Close(); theirs.db.Close() })
 			const step = 1000
 			for i := 0; i < n; i += step {
@@ -68,7 +65,7 @@ func hostRows() []row {
 	}
 	small, many := open(hostSmall), open(large)
 	against := func(n int, full func() *pair) row {
-		return row{fmt.Sprintf("host/run/n=%d", n), "modernc.org/sqlite by hand", func() (sides, error) {
+		return row{fmt.Sprintf("host/run/n=%d", n), "plain tables in SQLite", func() (sides, error) {
 			p := full()
 			return sides{
 				check: func() error { return sameRuns(p.ours, p.theirs) },
@@ -89,22 +86,17 @@ func hostRows() []row {
 // host is one side of the rows.
 type host interface {
 	run() []memory.Entry // what it has listed
-	delivered() lastEvent
+	told() []toldEvent   // in the last run
 }
 
-// lastEvent is a sink that keeps a count and the last event.
-type lastEvent struct {
-	count int
-	last  events.Record
+// toldEvent is what is compared of an event.
+type toldEvent struct {
+	Sequence       int64
+	Ref, Node, Run string
+	Time           time.Time
 }
 
-func (s *lastEvent) Emit(_ context.Context, recs ...events.Record) error {
-	s.count += len(recs)
-	s.last = recs[len(recs)-1]
-	return nil
-}
-
-// sameRuns compares what three runs of both sides list and deliver, but for the ids.
+// sameRuns compares what three runs of both sides list and tell, but for the ids of entries.
 func sameRuns(ours, theirs host) error {
 	plain := func(h host) (found []any) {
 		for range 3 {
@@ -112,10 +104,9 @@ func sameRuns(ours, theirs host) error {
 				e.ID, e.RunID = "", ""
 				found = append(found, e)
 			}
+			found = append(found, h.told())
 		}
-		d := h.delivered()
-		p := d.last.Payload.(events.MemoryWritten)
-		return append(found, d.count, d.last.Tenant, d.last.NodeID, d.last.Time, p.MemoryRef, p.NodeID)
+		return found
 	}
 	return equal(plain(ours), plain(theirs))
 }
@@ -124,11 +115,18 @@ var hostDraft = memory.Draft{Content: storeEntry(0).Content, Tags: storeTags, No
 
 type hostOfBank struct {
 	bank *memory.Bank
-	lastEvent
 	runs int
 }
 
-func (h *hostOfBank) delivered() lastEvent { return h.lastEvent }
+func (h *hostOfBank) told() (told []toldEvent) {
+	run := fmt.Sprint("run-", h.runs)
+	all, err := h.bank.Log().Read(context.Background(), storeScope.Tenant, run, 0, 0)
+	must(err)
+	for _, e := range all {
+		told = append(told, toldEvent{e.Sequence, e.Payload.(events.MemoryWritten).MemoryRef, e.NodeID, run, e.Time})
+	}
+	return told
+}
 
 func (h *hostOfBank) run() []memory.Entry {
 	ctx := context.Background()
@@ -149,40 +147,14 @@ func (h *hostOfBank) run() []memory.Entry {
 
 // hostByHand is what somebody would write who needs such runs only.
 type hostByHand struct {
-	*sqliteByHand
-	current, listAt, waiting, remove *sql.Stmt
-	lastEvent
+	*sqliteTable
 	runs, ids int
 }
 
-func newHostByHand(ctx context.Context, path string) *hostByHand {
-	b := openSQLiteByHand(ctx, path)
-	const (
-		shown = ` WHERE e.tenant = ?1 AND e.ref = ?2 AND e.expires > ?3 AND (e.born <= ?4
-			OR EXISTS (SELECT 1 FROM former f WHERE f.entry = e.entry AND f.born <= ?4 AND ?4 < f.died))`
-		live = ` AND e.died = 9223372036854775807`
-		gone = ` AND e.died > ?4 AND e.died < 9223372036854775807`
-	)
-	return &hostByHand{
-		sqliteByHand: b,
-		current:      prepare(b.reads, `SELECT version FROM tenants WHERE tenant = ?`),
-		listAt: prepare(b.reads, `SELECT `+entryByHand+shown+live+` UNION ALL
-			SELECT * FROM (SELECT `+entryByHand+shown+gone+` ORDER BY e.created DESC, e.id DESC LIMIT ?5 + 0)
-			ORDER BY 4 DESC, 1 DESC LIMIT ?5 + 0`),
-		waiting: prepare(b.reads, `SELECT seq, event, node, at, payload FROM outbox WHERE tenant = ? AND run = ? ORDER BY seq`),
-		remove:  prepare(b.writes, `DELETE FROM outbox WHERE tenant = ? AND run = ? AND seq <= ?`),
-	}
-}
-
-func (h *hostByHand) delivered() lastEvent { return h.lastEvent }
-
 func (h *hostByHand) run() []memory.Entry {
-	ctx := context.Background()
 	h.runs++
 	run := fmt.Sprint("run-", h.runs)
-	var version int64
-	must(h.current.QueryRowContext(ctx, storeScope.Tenant).Scan(&version))
-	listed := h.read(h.listAt, storeScope.Tenant, storeScope.Ref, storeNow.UnixMilli(), version, pageLimit)
+	listed := h.list(pageLimit, storeNow)
 	for range hostPuts {
 		h.ids++
 		e := memory.Entry{
@@ -193,33 +165,24 @@ func (h *hostByHand) run() []memory.Entry {
 			Payload: events.MemoryWritten{MemoryRef: storeScope.Ref, MemoryID: e.ID, NodeID: hostDraft.NodeID},
 		})
 	}
-	h.deliver(run)
 	return listed
 }
 
-// deliver gives the sink the events of a run, and removes them.
-func (h *hostByHand) deliver(run string) {
-	ctx := context.Background()
-	rows, err := h.waiting.QueryContext(ctx, storeScope.Tenant, run)
+func (h *hostByHand) told() (told []toldEvent) {
+	run := fmt.Sprint("run-", h.runs)
+	rows, err := h.db.Query(`SELECT sequence, node, at, payload FROM events WHERE tenant = ? AND run = ? ORDER BY sequence`, storeScope.Tenant, run)
 	must(err)
-	var found []events.Record
-	var seq, at int64
+	defer rows.Close()
 	for rows.Next() {
-		r := events.Record{Tenant: storeScope.Tenant, RunID: run}
-		var payload sql.RawBytes
-		must(rows.Scan(&seq, &r.ID, &r.NodeID, &at, &payload))
-		var p events.MemoryWritten
-		must(json.Unmarshal(payload, &p))
-		r.Payload, r.Time = p, time.UnixMilli(at).UTC()
-		found = append(found, r)
+		var at int64
+		var payload []byte
+		var written events.MemoryWritten
+		e := toldEvent{Run: run}
+		must(rows.Scan(&e.Sequence, &e.Node, &at, &payload))
+		must(json.Unmarshal(payload, &written))
+		e.Ref, e.Time = written.MemoryRef, time.UnixMilli(at).UTC()
+		told = append(told, e)
 	}
 	must(rows.Err())
-	must(rows.Close())
-	must(h.Emit(ctx, found...))
-	_, err = h.begin.ExecContext(ctx)
-	must(err)
-	_, err = h.remove.ExecContext(ctx, storeScope.Tenant, run, seq)
-	must(err)
-	_, err = h.commit.ExecContext(ctx)
-	must(err)
+	return told
 }

@@ -56,6 +56,9 @@ type sides struct {
 	// share, if it is set, is what the row is about instead of time: two shares in per
 	// cent, of which more is better.
 	share func() (ours, theirs float64)
+	// size, if it is set, is what the row is about instead of time: the bytes that one
+	// operation leaves on the disk, of which fewer are better.
+	size func() (ours, theirs float64)
 	// items is how many things one operation handles. If it is set, the figures are
 	// in items per second.
 	items int
@@ -139,6 +142,10 @@ func (r row) measure() (result, error) {
 	if s.share != nil {
 		ours, theirs := s.share()
 		return result{Name: r.name, Peer: r.peer, Unit: "%", Ours: ours, Theirs: theirs, Ratio: ours / theirs}, nil
+	}
+	if s.size != nil {
+		ours, theirs := s.size()
+		return result{Name: r.name, Peer: r.peer, Unit: "bytes", Ours: ours, Theirs: theirs, Ratio: theirs / ours}, nil
 	}
 	work := []func(int){s.ours}
 	if s.theirs != nil {

@@ -25,11 +25,11 @@ const (
 	tenantSize    = 5 // entries of each of them
 )
 
-// postgresRows measures the store of PostgreSQL against bare pgx, which does the same
-// statements by hand on tables of its own, in the same database of a private server
-// with fsync on.
+// postgresRows measures the store of PostgreSQL against a plain table, see [bareStore], in the
+// same database of a private server with fsync on.
 //
 //	postgres/put              an insertion, committed
+//	postgres/put/log          what that appends to the server's log
 //	postgres/batch            a hundred of them in one mutation
 //	postgres/get              an entry by a random id
 //	postgres/list100          a slice of the newest 100 entries
@@ -101,7 +101,7 @@ func postgresRows() []row {
 		}
 	}
 	rows := []row{
-		{"postgres/list100", "pgx by hand", with(func(p *pair) sides {
+		{"postgres/list100", "a plain table by pgx", with(func(p *pair) sides {
 			list := func() []memory.Entry {
 				entries, err := p.ours.List(ctx, storeScope, query)
 				must(err)
@@ -113,7 +113,7 @@ func postgresRows() []row {
 				theirs: repeat(func() { KeptList = p.theirs.list(ctx, pageLimit, storeNow) }),
 			}
 		})},
-		{"postgres/get", "pgx by hand", with(func(p *pair) sides {
+		{"postgres/get", "a plain table by pgx", with(func(p *pair) sides {
 			r := rand.New(rand.NewPCG(1, 2))
 			ids := make([]string, 1<<12)
 			for i := range ids {
@@ -142,14 +142,33 @@ func postgresRows() []row {
 			}
 			return sides{check: check, ours: each(ours), theirs: each(theirs)}
 		})},
-		{"postgres/put", "pgx by hand", with(func(p *pair) sides {
+		{"postgres/put", "a plain table by pgx", with(func(p *pair) sides {
 			return sides{
 				check:  same(p, 1),
 				ours:   repeat(func() { must(p.ours.Put(ctx, storeScope, storeEntry(oursNext))); oursNext++ }),
 				theirs: repeat(func() { p.theirs.put(ctx, storeEntry(theirsNext)); theirsNext++ }),
 			}
 		})},
-		{"postgres/batch", "pgx by hand", with(func(p *pair) sides {
+		{"postgres/put/log", "a plain table by pgx", with(func(p *pair) sides {
+			return sides{size: func() (ours, theirs float64) {
+				const puts = 200
+				grows := func(put func(i int)) float64 {
+					before := p.theirs.logEnd(ctx)
+					for i := range puts {
+						put(i)
+					}
+					return float64(p.theirs.logEnd(ctx)-before) / puts
+				}
+				first := max(oursNext, theirsNext)
+				oursNext, theirsNext = first+puts, first+puts
+				p.theirs.checkpoint(ctx)
+				ours = grows(func(i int) { must(p.ours.Put(ctx, storeScope, storeEntry(first+i))) })
+				p.theirs.checkpoint(ctx)
+				theirs = grows(func(i int) { p.theirs.put(ctx, storeEntry(first+i)) })
+				return ours, theirs
+			}}
+		})},
+		{"postgres/batch", "a plain table by pgx", with(func(p *pair) sides {
 			return sides{
 				check:  same(p, postgresBatch),
 				ours:   repeat(func() { oursBatch(ctx, p.ours, oursNext, postgresBatch); oursNext += postgresBatch }),
@@ -157,7 +176,7 @@ func postgresRows() []row {
 			}
 		})},
 	}
-	rows = append(rows, row{fmt.Sprint("postgres/get/tenants=", manyTenants), "pgx by hand", with(func(p *pair) sides {
+	rows = append(rows, row{fmt.Sprint("postgres/get/tenants=", manyTenants), "a plain table by pgx", with(func(p *pair) sides {
 		p.theirs.addTenants(ctx, manyTenants)
 		r := rand.New(rand.NewPCG(3, 4))
 		each := func(get func(tenant, id string) memory.Entry) func(int) {

@@ -11,31 +11,27 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-// bareStore is the peer of the postgres rows: what a host writes that keeps entries in
-// PostgreSQL by hand, with text columns. A put takes the tenant's counter and inserts,
-// in one round trip and one transaction, as the store does; there are the same two
-// indexes. It knows no lineage, erasure, outbox, conflict or error but panic.
+// bareStore is the peer of the postgres rows: what a host writes that keeps entries in a plain
+// table of PostgreSQL, with an index for lists. It knows no versions, lineage, erasure, events,
+// limits, conflict or error but panic.
 type bareStore struct{ pool *pgxpool.Pool }
 
 func newBareStore(ctx context.Context, pool *pgxpool.Pool) *bareStore {
 	_, err := pool.Exec(ctx, `
 		CREATE SCHEMA bare;
-		CREATE TABLE bare.tenants (tenant text PRIMARY KEY, version bigint NOT NULL) WITH (fillfactor = 50);
 		CREATE TABLE bare.entries (
 			tenant text COLLATE "C", ref text COLLATE "C", id text COLLATE "C", created_at bigint NOT NULL, expires_at bigint NOT NULL,
-			born bigint NOT NULL, retired boolean NOT NULL DEFAULT false, run_id text, content text NOT NULL, tags text[],
+			run_id text, content text NOT NULL, tags text[],
 			PRIMARY KEY (tenant, ref, id)
 		);
-		CREATE INDEX ON bare.entries (tenant, ref, created_at, id) WHERE NOT retired`)
+		CREATE INDEX ON bare.entries (tenant, ref, created_at, id)`)
 	must(err)
 	return &bareStore{pool}
 }
 
 const (
-	bareCount  = `INSERT INTO bare.tenants AS t VALUES ($1, 1) ON CONFLICT (tenant) DO UPDATE SET version = t.version + 1 RETURNING version`
-	bareFields = `INSERT INTO bare.entries (tenant, ref, id, created_at, expires_at, run_id, content, tags, born) `
-	bareBorn   = `(SELECT version FROM bare.tenants WHERE tenant = $1)`
-	bareSelect = `SELECT id, content, run_id, tags, created_at, expires_at FROM bare.entries WHERE tenant = $1 AND ref = $2 AND NOT retired AND expires_at > $3`
+	bareFields = `INSERT INTO bare.entries (tenant, ref, id, created_at, expires_at, run_id, content, tags) `
+	bareSelect = `SELECT id, content, run_id, tags, created_at, expires_at FROM bare.entries WHERE tenant = $1 AND ref = $2 AND expires_at > $3`
 )
 
 func bareExpiry(e *memory.Entry) int64 {
@@ -46,11 +42,21 @@ func bareExpiry(e *memory.Entry) int64 {
 }
 
 func (s *bareStore) put(ctx context.Context, e memory.Entry) {
-	b := new(pgx.Batch)
-	b.Queue(bareCount, storeScope.Tenant)
-	b.Queue(bareFields+`VALUES ($1, $2, $3, $4, $5, $6, $7, $8, `+bareBorn+`)`,
+	_, err := s.pool.Exec(ctx, bareFields+`VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		storeScope.Tenant, storeScope.Ref, e.ID, e.CreatedAt.UnixMilli(), bareExpiry(&e), e.RunID, e.Content, e.Tags)
-	must(s.pool.SendBatch(ctx, b).Close())
+	must(err)
+}
+
+// logEnd is where the server's log ends, in bytes. A checkpoint comes before what is measured,
+// since the first change of each page behind one logs the whole page.
+func (s *bareStore) logEnd(ctx context.Context) (at int64) {
+	must(s.pool.QueryRow(ctx, `SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint`).Scan(&at))
+	return at
+}
+
+func (s *bareStore) checkpoint(ctx context.Context) {
+	_, err := s.pool.Exec(ctx, `CHECKPOINT`)
+	must(err)
 }
 
 // putMany puts entries in one transaction. Tags go as text, since lists of several
@@ -63,12 +69,10 @@ func (s *bareStore) putMany(ctx context.Context, from, n int) {
 		ids[i], runs[i], contents[i], created[i], expires[i] = e.ID, e.RunID, e.Content, e.CreatedAt.UnixMilli(), bareExpiry(&e)
 		tags[i] = `{"` + strings.Join(e.Tags, `","`) + `"}`
 	}
-	b := new(pgx.Batch)
-	b.Queue(bareCount, storeScope.Tenant)
-	b.Queue(bareFields+`SELECT $1, $2, p.id, p.created_at, p.expires_at, p.run_id, p.content, p.tags::text[], `+bareBorn+`
+	_, err := s.pool.Exec(ctx, bareFields+`SELECT $1, $2, p.id, p.created_at, p.expires_at, p.run_id, p.content, p.tags::text[]
 		FROM unnest($3::text[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[]) AS p (id, created_at, expires_at, run_id, content, tags)`,
 		storeScope.Tenant, storeScope.Ref, ids, created, expires, runs, contents, tags)
-	must(s.pool.SendBatch(ctx, b).Close())
+	must(err)
 }
 
 func (s *bareStore) get(ctx context.Context, id string, at time.Time) memory.Entry {
@@ -88,7 +92,7 @@ func (s *bareStore) addTenants(ctx context.Context, n int) {
 				SELECT * FROM agentmemory.entries WHERE tenant = convert_to($2, 'UTF8') AND id = ANY (SELECT convert_to(x, 'UTF8') FROM unnest($3::text[]) x)) e`
 		theirs = `
 			INSERT INTO bare.entries
-			SELECT 't' || i, e.ref, e.id, e.created_at, e.expires_at, 1, false, e.run_id, e.content, e.tags
+			SELECT 't' || i, e.ref, e.id, e.created_at, e.expires_at, e.run_id, e.content, e.tags
 			FROM generate_series(1, $1::int) i, (SELECT * FROM bare.entries WHERE tenant = $2 AND id = ANY ($3)) e`
 	)
 	var ids []string

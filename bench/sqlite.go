@@ -2,19 +2,12 @@ package main
 
 import (
 	"context"
-	"database/sql"
-	"encoding/binary"
-	"encoding/json"
 	"fmt"
-	"math"
 	"math/rand/v2"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
-	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/sqlite"
 )
@@ -25,14 +18,13 @@ const (
 	databaseWriters = 8
 )
 
-// sqliteRows measures the SQLite store with 200,000 entries in one scope against its
-// driver, used by hand through database/sql: one file each, with the same schema, the
-// same settings (an acknowledged commit is on the disk), the same statements, all
-// prepared and kept, on a connection for writing and one for reading. What the peer
-// leaves out is what a store adds: waiting for other writers, conflicts, contexts, and
-// which ids a version has touched.
+// sqliteRows measures the SQLite store with 200,000 entries in one scope against a table that
+// somebody has written by hand, see [sqliteTable]: a file each, and an acknowledged commit is
+// on the disk. What the peer leaves out is what a store adds: memory as it was, limits,
+// erasure, which ids a version has touched, checks, waiting for other writers.
 //
 //	sqlite/put      a commit of one entry
+//	sqlite/put/log  what that appends to SQLite's log, which goes to the disk before it returns
 //	sqlite/batch    a commit of 100 entries
 //	sqlite/get      an entry by a random id
 //	sqlite/list100  a slice of the newest 100 entries
@@ -45,8 +37,9 @@ func sqliteRows() []row {
 	ctx := context.Background()
 	query := driver.Query{Limit: pageLimit, At: storeNow}
 	type pair struct {
+		dir          string
 		ours         *sqlite.Store
-		theirs       *sqliteByHand
+		theirs       *sqliteTable
 		next, theirN int
 	}
 	full := sync.OnceValue(func() *pair {
@@ -54,7 +47,7 @@ func sqliteRows() []row {
 		must(err)
 		db, err := sqlite.Open(ctx, filepath.Join(dir, "ours.db"), sqlite.Options{})
 		must(err)
-		p := &pair{ours: db.Memory(), theirs: openSQLiteByHand(ctx, filepath.Join(dir, "theirs.db"))}
+		p := &pair{dir: dir, ours: db.Memory(), theirs: openSQLiteTable(ctx, filepath.Join(dir, "theirs.db"))}
 		cleanups = append(cleanups, func() { os.RemoveAll(dir) }, func() { db.Close(); p.theirs.db.Close() })
 		for p.next < databaseSize {
 			batch := storeBatch(p.next, 1000)
@@ -89,7 +82,7 @@ func sqliteRows() []row {
 		}
 	}
 	writes := func(name string, size int, ours func(p *pair, batch []driver.Placed)) row {
-		return row{name, "modernc.org/sqlite by hand", func() (sides, error) {
+		return row{name, "a plain table in SQLite", func() (sides, error) {
 			p := full()
 			p.next = max(p.next, p.theirN)
 			p.theirN = p.next
@@ -132,7 +125,7 @@ func sqliteRows() []row {
 	}
 
 	return []row{
-		{"sqlite/get", "modernc.org/sqlite by hand", func() (sides, error) {
+		{"sqlite/get", "a plain table in SQLite", func() (sides, error) {
 			p, ids := full(), ids()
 			ours := func(id string) driver.Entry {
 				e, err := p.ours.Get(ctx, storeScope, id, storeNow)
@@ -153,7 +146,7 @@ func sqliteRows() []row {
 			}
 			return sides{check: check, ours: each(ours), theirs: each(func(id string) driver.Entry { return p.theirs.get(id, storeNow) })}, nil
 		}},
-		{"sqlite/list100", "modernc.org/sqlite by hand", func() (sides, error) {
+		{"sqlite/list100", "a plain table in SQLite", func() (sides, error) {
 			p := full()
 			return sides{
 				check:  same(p),
@@ -162,6 +155,27 @@ func sqliteRows() []row {
 			}, nil
 		}},
 		// These rows make the stores larger, so they come last.
+		{"sqlite/put/log", "a plain table in SQLite", func() (sides, error) {
+			p := full()
+			return sides{size: func() (ours, theirs float64) {
+				const puts = 50 // fewer than what has SQLite begin its log anew
+				grows := func(file string, put func(i int)) float64 {
+					for i := range puts {
+						put(i)
+					}
+					log, err := os.Stat(filepath.Join(p.dir, file+"-wal"))
+					must(err)
+					return float64(log.Size()) / puts
+				}
+				first := max(p.next, p.theirN)
+				emptyLog(ctx, filepath.Join(p.dir, "ours.db"))
+				emptyLog(ctx, filepath.Join(p.dir, "theirs.db"))
+				ours = grows("ours.db", func(i int) { must(p.ours.Put(ctx, storeScope, storeEntry(first+i))) })
+				theirs = grows("theirs.db", func(i int) { p.theirs.put(storeBatch(first+i, 1)...) })
+				p.next, p.theirN = first+puts, first+puts
+				return ours, theirs
+			}}, nil
+		}},
 		writes("sqlite/put", 1, func(p *pair, batch []driver.Placed) {
 			must(p.ours.Put(ctx, storeScope, batch[0].Entry))
 		}),
@@ -180,132 +194,4 @@ func storeBatch(i, n int) []driver.Placed {
 		batch[k] = driver.Placed{Scope: storeScope, Entry: storeEntry(i + k)}
 	}
 	return batch
-}
-
-// sqliteByHand is what somebody would write who needs these statements only.
-type sqliteByHand struct {
-	db                                 *sql.DB
-	writes, reads                      *sql.Conn
-	begin, bump, commit                *sql.Stmt
-	insert, insertText, version, queue *sql.Stmt
-	selectOne, selectNewest            *sql.Stmt
-}
-
-const entryByHand = `e.id, x.content, x.head, e.created, e.expires
-	FROM entries e CROSS JOIN texts x ON x.entry = e.entry`
-
-func prepare(c *sql.Conn, text string) *sql.Stmt {
-	s, err := c.PrepareContext(context.Background(), text)
-	must(err)
-	return s
-}
-
-// openSQLiteByHand opens a file that has the schema already.
-func openSQLiteByHand(ctx context.Context, path string) *sqliteByHand {
-	schema, err := sqlite.Open(ctx, path, sqlite.Options{})
-	must(err)
-	must(schema.Close())
-	pragmas := url.Values{"_pragma": {"busy_timeout(100)", "journal_mode(WAL)", "synchronous(FULL)", "secure_delete(ON)",
-		"temp_store(MEMORY)", "cache_size(-8192)"}}
-	db, err := sql.Open("sqlite", "file:"+path+"?"+pragmas.Encode())
-	must(err)
-	conn := func() *sql.Conn { c, err := db.Conn(ctx); must(err); return c }
-	w, r := conn(), conn()
-	return &sqliteByHand{
-		db: db, writes: w, reads: r,
-		begin: prepare(w, `BEGIN IMMEDIATE`),
-		bump:  prepare(w, `INSERT INTO tenants (tenant, version) VALUES (?, 1) ON CONFLICT DO UPDATE SET version = version + 1 RETURNING version`),
-		insert: prepare(w, `INSERT INTO entries (tenant, ref, id, created, expires, born)
-			VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`),
-		insertText: prepare(w, `INSERT INTO texts (entry, head, content) VALUES (?, ?, ?)`),
-		version:    prepare(w, `INSERT INTO versions (tenant, version, mark) VALUES (?, ?, ?)`),
-		queue:      prepare(w, `INSERT INTO outbox (tenant, run, event, type, node, at, payload) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`),
-		commit:     prepare(w, `COMMIT`),
-		selectOne: prepare(r, `SELECT `+entryByHand+`
-			WHERE e.tenant = ? AND e.ref = ? AND e.id = ? AND e.died = 9223372036854775807 AND e.expires > ?`),
-		selectNewest: prepare(r, `SELECT `+entryByHand+`
-			WHERE e.tenant = ? AND e.ref = ? AND e.died = 9223372036854775807 AND e.expires > ?
-			ORDER BY e.created DESC, e.id DESC LIMIT ? + 0`),
-	}
-}
-
-func (b *sqliteByHand) put(batch ...driver.Placed) { b.change(batch) }
-
-// change commits entries and events.
-func (b *sqliteByHand) change(batch []driver.Placed, recs ...events.Record) {
-	ctx := context.Background()
-	_, err := b.begin.ExecContext(ctx)
-	must(err)
-	var version int64
-	must(b.bump.QueryRowContext(ctx, storeScope.Tenant).Scan(&version))
-	for i := range batch {
-		e := &batch[i].Entry
-		expires := int64(math.MaxInt64)
-		if !e.ExpiresAt.IsZero() {
-			expires = e.ExpiresAt.UnixMilli()
-		}
-		r, err := b.insert.ExecContext(ctx, storeScope.Tenant, storeScope.Ref, e.ID, e.CreatedAt.UnixMilli(), expires, version)
-		must(err)
-		key, err := r.LastInsertId()
-		must(err)
-		lists := [][]byte{[]byte(e.RunID), packByHand(e.Tags), packByHand(e.Subjects), packByHand(e.Sources)}
-		_, err = b.insertText.ExecContext(ctx, key, append(make([]byte, 4), packByHand(lists)...), e.Content) // without a sum
-		must(err)
-	}
-	for _, r := range recs {
-		payload, err := json.Marshal(r.Payload)
-		must(err)
-		_, err = b.queue.ExecContext(ctx, r.Tenant, r.RunID, r.ID, string(r.Payload.EventType()), r.NodeID, r.Time.UnixMilli(), string(payload))
-		must(err)
-	}
-	mark := driver.NewMark()
-	_, err = b.version.ExecContext(ctx, storeScope.Tenant, version, mark[:])
-	must(err)
-	_, err = b.commit.ExecContext(ctx)
-	must(err)
-}
-
-func (b *sqliteByHand) get(id string, at time.Time) driver.Entry {
-	return b.read(b.selectOne, storeScope.Tenant, storeScope.Ref, id, at.UnixMilli())[0]
-}
-
-func (b *sqliteByHand) list(limit int, at time.Time) []driver.Entry {
-	return b.read(b.selectNewest, storeScope.Tenant, storeScope.Ref, at.UnixMilli(), limit)
-}
-
-func (b *sqliteByHand) read(s *sql.Stmt, args ...any) (found []driver.Entry) {
-	rows, err := s.QueryContext(context.Background(), args...)
-	must(err)
-	defer rows.Close()
-	for rows.Next() {
-		var e driver.Entry
-		var created, expires int64
-		var head sql.RawBytes
-		must(rows.Scan(&e.ID, &e.Content, &head, &created, &expires))
-		e.CreatedAt = time.UnixMilli(created).UTC()
-		if expires != math.MaxInt64 {
-			e.ExpiresAt = time.UnixMilli(expires).UTC()
-		}
-		lists := unpackByHand(head[4:])
-		e.RunID, e.Tags, e.Subjects, e.Sources = lists[0], unpackByHand([]byte(lists[1])), unpackByHand([]byte(lists[2])), unpackByHand([]byte(lists[3]))
-		found = append(found, e)
-	}
-	must(rows.Err())
-	return found
-}
-
-func packByHand[S string | []byte](list []S) (b []byte) {
-	for _, s := range list {
-		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
-	}
-	return b
-}
-
-func unpackByHand(b []byte) (list []string) {
-	for len(b) > 0 {
-		n, size := binary.Uvarint(b)
-		list = append(list, string(b[size:size+int(n)]))
-		b = b[size+int(n):]
-	}
-	return list
 }

@@ -52,7 +52,6 @@ var storeTags = []string{"delivery", "note"}
 // against a pair of B-trees with the same entries.
 //
 //	store/list100          a slice of the newest 100 entries
-//	store/iter100          the same 100 by an iterator, without a slice
 //	store/get              an entry by a random id
 //	store/view             taking a view that can be listed and asked for an id
 //	store/list100/retired  list100 with the newest 900,000 retired, against list100
@@ -110,28 +109,6 @@ func storeRows() []row {
 				check:  func() error { return equal(list(s.ours), s.theirs.list(pageLimit, storeNow)) },
 				ours:   repeat(func() { KeptList = list(s.ours) }),
 				theirs: repeat(func() { KeptList = s.theirs.list(pageLimit, storeNow) }),
-			}, nil
-		}},
-		{"store/iter100", "google/btree", func() (sides, error) {
-			s := full()
-			ours := func() (n int) {
-				for e, err := range s.ours.Scan(ctx, storeScope, query) {
-					must(err)
-					n += len(e.Content)
-				}
-				return n
-			}
-			theirs := func() (n int) {
-				for e, err := range s.theirs.scan(pageLimit, storeNow) {
-					must(err)
-					n += len(e.Content)
-				}
-				return n
-			}
-			return sides{
-				check:  func() error { return equal(ours(), theirs()) },
-				ours:   repeat(func() { Total += ours() }),
-				theirs: repeat(func() { Total += theirs() }),
 			}, nil
 		}},
 		{"store/get", "google/btree", func() (sides, error) {

@@ -466,14 +466,14 @@ func (b *broken) set(reads, writes error) {
 	b.reads, b.wrote = reads, writes
 }
 
-func (b *broken) ListAt(ctx context.Context, s memory.Scope, v driver.Version, q driver.Query) ([]memory.Entry, error) {
+func (b *broken) List(ctx context.Context, s memory.Scope, q driver.Query) ([]memory.Entry, error) {
 	b.mu.Lock()
 	err := b.reads
 	b.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
-	return b.Versioned.ListAt(ctx, s, v, q)
+	return b.Versioned.List(ctx, s, q)
 }
 
 func (b *broken) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {

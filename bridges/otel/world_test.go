@@ -210,20 +210,6 @@ func (f *faulty) List(ctx context.Context, s driver.Scope, q driver.Query) ([]dr
 	return f.Store.List(ctx, s, q)
 }
 
-func (f *faulty) ListAt(ctx context.Context, s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
-	if err := f.fail(); err != nil {
-		return nil, err
-	}
-	return f.Store.ListAt(ctx, s, v, q)
-}
-
-func (f *faulty) GetAt(ctx context.Context, s driver.Scope, v driver.Version, ids []string, at time.Time) ([]driver.Entry, error) {
-	if err := f.fail(); err != nil {
-		return nil, err
-	}
-	return f.Store.GetAt(ctx, s, v, ids, at)
-}
-
 func (f *faulty) Version(ctx context.Context, tenant string) (driver.Version, error) {
 	if err := f.fail(); err != nil {
 		return "", err
@@ -266,11 +252,11 @@ func (f *faulty) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq
 	return f.Store.Documents(ctx, q)
 }
 
-func (f *faulty) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
+func (f *faulty) Undelivered(ctx context.Context, tenant, runID string) iter.Seq2[events.Record, error] {
 	if err := f.fail(); err != nil {
 		return func(yield func(events.Record, error) bool) { yield(events.Record{}, err) }
 	}
-	return f.Store.Undelivered(ctx, q)
+	return f.Store.Undelivered(ctx, tenant, runID)
 }
 
 func (f *faulty) Due(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {

@@ -27,7 +27,7 @@ import (
 // host is an agent host: one store, one bank over it, and the engines that work on the bank.
 type host struct {
 	bank        *memory.Bank
-	log         events.RunLog // the runs' events, in the same database as their memory
+	log         events.Reader // the runs' events, in the same database as their memory
 	ranker      *recall.Ranker
 	reconciler  *consolidate.Consolidator
 	commitments *commitment.Engine
@@ -56,12 +56,12 @@ func newHost(store driver.Adapter, logger *slog.Logger) (h *host, err error) {
 		return nil, err
 	}
 	h.bank, err = memory.New(store, memory.Config{
-		RunLog: true, WriteEvents: true, Ranker: h.ranker, TokenCounter: chars{}, Logger: logger,
+		KeepEvents: 30 * 24 * time.Hour, WriteEvents: true, Ranker: h.ranker, TokenCounter: chars{}, Logger: logger,
 	})
 	if err != nil {
 		return nil, err
 	}
-	h.log, _ = driver.As[events.RunLog](store) // New has seen it
+	h.log = h.bank.Log()
 	tx, _ := driver.As[driver.Transactor](store)
 	h.waiting = tx.Waiting
 	if h.reconciler, err = consolidate.New(consolidate.Config{}); err != nil {

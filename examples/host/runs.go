@@ -199,16 +199,13 @@ func (h *host) recover(ctx context.Context) error {
 		}
 		for _, doc := range left {
 			doc.Status, doc.Error = "failed", &wire.Envelope{Code: memory.CodeInternal, Message: "the host was restarted"}
-			last := event("run.failed", map[string]any{"error": map[string]any{"code": memory.CodeInternal}})
-			// The same id each time: a second try adds nothing.
-			last.ID, last.Tenant, last.RunID, last.Time = "interrupted-"+doc.RunID, tenant, doc.RunID, h.bank.Now()
 			all, err := h.recorded(ctx, tenant, doc.RunID)
 			if err != nil {
 				return err
 			}
 			if n := len(all); n > 0 && all[n-1].Payload.EventType() == "run.completed" {
 				doc.Status, doc.Error = "completed", nil // it had come to its end, but for this document
-			} else if err := h.log.Emit(ctx, last); err != nil {
+			} else if err := h.interrupted(ctx, tenant, doc); err != nil {
 				return err
 			}
 			if err := h.save(ctx, tenant, doc); err != nil {
@@ -217,6 +214,22 @@ func (h *host) recover(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// interrupted gives the log of a run that a process was killed in its terminal event, under the
+// same id each time, so that a second try adds nothing.
+func (h *host) interrupted(ctx context.Context, tenant string, doc *runDoc) error {
+	vault, err := secrets(tenant)
+	if err != nil {
+		return err
+	}
+	run, err := h.bank.Start(ctx, memory.RunConfig{ID: doc.RunID, Tenant: tenant, Redactor: vault})
+	if err != nil {
+		return err
+	}
+	last := event("run.failed", map[string]any{"error": map[string]any{"code": memory.CodeInternal}})
+	last.ID = "interrupted-" + doc.RunID
+	return run.Abort(ctx, last)
 }
 
 // find returns a run of a tenant.

@@ -43,7 +43,7 @@ func run(ctx context.Context, t told, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	// The file is the host's run log too: an event of memory has its number there when what it
 	// tells of is committed, and the host's own events stand between them.
-	bank, err := memory.New(db.Memory(), memory.Config{RunLog: true, WriteEvents: true})
+	bank, err := memory.New(db.Memory(), memory.Config{KeepEvents: 30 * 24 * time.Hour, WriteEvents: true})
 	if err != nil {
 		return err
 	}
