@@ -84,7 +84,7 @@ func (b *Bank) eraseAll(ctx context.Context, tenant string, plan func(context.Co
 	if err := b.changeable("forgetting"); err != nil {
 		return done, err
 	}
-	for {
+	for committed := false; ; {
 		if err := b.checkClock(); err != nil {
 			return done, err
 		}
@@ -93,18 +93,22 @@ func (b *Bank) eraseAll(ctx context.Context, tenant string, plan func(context.Co
 			return done, err
 		}
 		if len(x.order) == 0 && len(x.documents) == 0 {
+			if committed {
+				return done, nil
+			}
 			return done, b.finishErasures(ctx, tenant)
 		}
 		err := x.run(ctx, &done)
+		committed = committed || err == nil
 		if err != nil && !errors.Is(err, ErrConflict) { // memory may move under a plan: make another
 			return done, err
 		}
 	}
 }
 
-// finishErasures makes an empty write, after which the store empties its log. A process that
-// was killed may have erased text that is still in that log and that no plan finds. The write
-// checks a document that never exists.
+// finishErasures makes an empty write where nothing is left to erase, after which the store
+// empties its log: a process that was killed may have erased text that is still in it. The
+// write checks a document that never exists.
 func (b *Bank) finishErasures(ctx context.Context, tenant string) error {
 	none := Document{Scope: Scope{Tenant: tenant}, Kind: ledgerKind, Key: "none"}
 	_, err := b.tx.Apply(ctx, tenant, driver.Mutation{At: b.Now(), Documents: []DocumentSwap{{Document: none, Act: Check}}})
