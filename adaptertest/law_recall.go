@@ -118,7 +118,7 @@ func recallLive(w *world) {
 	})
 	for range 2 {
 		w.did("recall %q at %s", "apple", describeTime(w.now))
-		hits, err := r.bank.Recall(w.ctx, home.Tenant, home.Ref, byWord("apple"))
+		hits, err := r.bank.Search(w.ctx, home.Tenant, home.Ref, byWord("apple"))
 		w.recalls(hits, err, having(r.contents(home.Tenant, home.Ref), "apple"))
 		w.now = w.now.Add(2 * time.Hour)
 	}
@@ -148,9 +148,9 @@ func recallFollowed(w *world) {
 			}
 			w.now = w.now.Add(time.Millisecond)
 			q := memory.Search{Text: fmt.Sprint("w", w.rng.IntN(4)), Limit: 1 + w.rng.IntN(9)}
-			warm, err := r.bank.Recall(w.ctx, home.Tenant, home.Ref, q)
+			warm, err := r.bank.Search(w.ctx, home.Tenant, home.Ref, q)
 			w.must(err)
-			cold, err := w.recaller().bank.Recall(w.ctx, home.Tenant, home.Ref, q)
+			cold, err := w.recaller().bank.Search(w.ctx, home.Tenant, home.Ref, q)
 			w.must(err)
 			w.check(slices.EqualFunc(warm, cold, func(a, b memory.Hit) bool { return a.Entry.ID == b.Entry.ID && a.Score == b.Score }),
 				"the same answer from both", "%d and %d hits after change %d", len(warm), len(cold), i)
@@ -179,11 +179,13 @@ func recallView(w *world) {
 	r.embed()
 	for _, process := range []recaller{r, w.recaller()} {
 		w.did("recall %q as of the run's token", "apple")
-		hits, err := process.bank.RecallAsOf(w.ctx, home.Tenant, token, home.Ref, byWord("apple"))
+		past, err := process.bank.AsOf(w.ctx, home.Tenant, token)
+		w.must(err)
+		hits, err := past.Search(w.ctx, home.Ref, byWord("apple"))
 		w.recalls(hits, err, want)
 	}
 	w.did("recall %q in the run", "apple")
-	hits, err := run.Recall(w.ctx, home.Ref, byWord("apple"))
+	hits, err := run.Search(w.ctx, home.Ref, byWord("apple"))
 	w.recalls(hits, err, want)
 }
 
@@ -206,7 +208,7 @@ func recallVectors(w *world) {
 	w.check(!slices.Contains(of, e.ID), "no vector of a forgotten entry", "one")
 	w.check(slices.Contains(of, kept.ID), "the vectors of the others", "none")
 	for _, process := range []recaller{r, w.recaller()} {
-		hits, err := process.bank.Recall(w.ctx, home.Tenant, home.Ref, memory.Search{Text: "apple", Rank: "semantic"})
+		hits, err := process.bank.Search(w.ctx, home.Tenant, home.Ref, memory.Search{Text: "apple", Rank: "semantic"})
 		w.must(err)
 		w.check(!slices.ContainsFunc(hits, func(h memory.Hit) bool { return h.Entry.ID == e.ID }), "nothing that was forgotten", "the forgotten entry")
 	}

@@ -162,7 +162,7 @@ func (b *recallBank) embedded(n int) (func(k int) bool, error) {
 		}
 	}
 	return func(k int) bool {
-		hits, err := bank.Recall(ctx, recallScope.Tenant, recallScope.Ref, memory.Search{Text: recallNote(k), Rank: "semantic", Limit: 10})
+		hits, err := bank.Search(ctx, recallScope.Tenant, recallScope.Ref, memory.Search{Text: recallNote(k), Rank: "semantic", Limit: 10})
 		must(err)
 		return hits[0].Entry.ID == fmt.Sprintf("mem_%08d", k)
 	}, nil
@@ -226,7 +226,7 @@ func (b *recallBank) put(k int) error {
 }
 
 func (b *recallBank) finds(k int) bool {
-	hits, err := b.bank.Recall(context.Background(), recallScope.Tenant, recallScope.Ref, memory.Search{Text: recallQuestion(k), Limit: 10})
+	hits, err := b.bank.Search(context.Background(), recallScope.Tenant, recallScope.Ref, memory.Search{Text: recallQuestion(k), Limit: 10})
 	must(err)
 	for _, h := range hits {
 		if h.Entry.ID == fmt.Sprintf("mem_%08d", k) {

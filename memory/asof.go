@@ -9,19 +9,30 @@ import (
 	"github.com/openwop/agentmemory/telemetry"
 )
 
+// Past reads what a run saw at a token's position.
+type Past struct {
+	Reader
+	past *asOf
+}
+
+// Search is [Bank.Search] over what the run saw.
+func (p *Past) Search(ctx context.Context, ref string, q Search) ([]Hit, error) {
+	return p.past.bank.tracedSearch(ctx, func(ctx context.Context) ([]Hit, error) { return p.past.search(ctx, ref, q) })
+}
+
 // AsOf returns a reader of exactly what a run saw at a token's position, expiry
 // judged at the token's instant (M7; RFC 0039 §B). It fails with
 // [ErrSnapshotUnavailable], then or at any later read, for a token of another
 // tenant or of a history that was lost, and in a ref where the run could have seen what
 // has been forgotten or purged: never with live memory. The store must be Versioned.
-func (b *Bank) AsOf(ctx context.Context, tenant string, t Token) (_ Reader, err error) {
+func (b *Bank) AsOf(ctx context.Context, tenant string, t Token) (_ *Past, err error) {
 	ctx, span := b.Begin(ctx, telemetry.AsOf)
 	defer span.Done(&err)
 	r, err := b.openAsOf(ctx, tenant, t)
 	if err != nil {
 		return nil, err
 	}
-	return b.traced(r), nil
+	return &Past{b.traced(r), r}, nil
 }
 
 // openAsOf opens what a run saw at a token's position.

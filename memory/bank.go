@@ -56,8 +56,8 @@ type Config struct {
 	// ends, how it ended and how much it did, and never what it was about; see package telemetry.
 	// Without one it costs nothing.
 	Tracer telemetry.Tracer
-	// Ranker answers [Bank.Recall] and [Run.Recall], and lists by relevance if it ranks by
-	// meaning. Without one they fail with [ErrNotProvided]; package recall has one.
+	// Ranker ranks what [Bank.Search] and the like find, and lists by relevance if it ranks by
+	// meaning. Without one a search is a filter; package recall has one.
 	Ranker Ranker
 	// TokenCounter counts the units of ListOptions.TokenBudget, as the host advertises them
 	// (RFC 0113). Its name is "chars" for one that counts characters, or that of a tokenizer;

@@ -18,7 +18,7 @@
 //   - [Bank.Keep], once memory outlives the process: the one loop that every host runs
 //   - [Draft].Subjects and [Bank.Forget], once it holds what a person may want erased
 //   - [Bank.Background] and [Job], to import, and for the engines
-//   - [Bank.Recall], to ask questions
+//   - [Bank.Search], to ask questions
 //   - Config.WriteEvents with a Sink or KeepEvents, to tell the host's log of writes
 //   - [Token] and [Replay], once runs are suspended or replayed
 //

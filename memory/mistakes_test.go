@@ -263,15 +263,23 @@ func TestM2_MissingPartsAreNamed(t *testing.T) {
 		return func() error { _, err := h.Reader("acme").List(ctx, "m", o); return err }
 	}
 	check(t, map[string]mistake{
-		"no ranker": {func() error { _, err := h.Recall(ctx, "acme", "m", memory.Search{Text: "x"}); return err }, memory.ErrNotProvided,
-			"memory: not provided: Recall needs Config.Ranker, such as recall.New, which this bank has not"},
+		"no ranker": {func() error {
+			_, err := h.Search(ctx, "acme", "m", memory.Search{Text: "x", Rank: "lexical"})
+			return err
+		}, memory.ErrNotProvided,
+			"memory: not provided: Search.Rank needs Config.Ranker, such as recall.New, which this bank has not"},
+		"no counter of a search": {func() error {
+			_, err := h.Search(ctx, "acme", "m", memory.Search{TokenBudget: 1})
+			return err
+		}, memory.ErrNotProvided,
+			"memory: not provided: Search.TokenBudget needs Config.TokenCounter, which this bank has not"},
 		"no model": {func() error {
-			_, err := byWords.Recall(ctx, "acme", "m", memory.Search{Text: "x", Rank: "semantic"})
+			_, err := byWords.Search(ctx, "acme", "m", memory.Search{Text: "x", Rank: "semantic"})
 			return err
 		}, memory.ErrNotProvided,
 			`memory: not provided: Search.Rank is "semantic", and Config.Ranker has no model: make it with an Embedder`},
 		"no such rank": {func() error {
-			_, err := byWords.Recall(ctx, "acme", "m", memory.Search{Text: "x", Rank: "best"})
+			_, err := byWords.Search(ctx, "acme", "m", memory.Search{Text: "x", Rank: "best"})
 			return err
 		}, memory.ErrValidation,
 			`memory: invalid input: Search.Rank is neither "lexical" nor "semantic" nor empty`},
@@ -315,7 +323,7 @@ func TestM2_PartsThatFailAreNamed(t *testing.T) {
 	check(t, map[string]mistake{
 		"the sink": {func() error { _, err := h.Relay(ctx); return err }, memory.ErrInternal,
 			"memory: internal failure: the sink failed"},
-		"the ranker": {func() error { _, err := h.Recall(ctx, "acme", "m", memory.Search{Text: "x"}); return err }, memory.ErrInternal,
+		"the ranker": {func() error { _, err := h.Search(ctx, "acme", "m", memory.Search{Text: "x"}); return err }, memory.ErrInternal,
 			"memory: internal failure: the ranker failed"},
 		"the store": {func() error {
 			_, err := newHostOn(t, broken).Reader("acme").List(ctx, "m", memory.ListOptions{})
@@ -330,7 +338,7 @@ func TestM2_PartsThatFailAreNamed(t *testing.T) {
 			c.Ranker = rankerFunc(func(context.Context, *memory.View, memory.Search) ([]memory.Hit, error) { <-gate; return nil, nil })
 		})
 		put(t, h.job("acme"), "m", "x")
-		_, err := h.Recall(ctx, "acme", "m", memory.Search{Text: "x"})
+		_, err := h.Search(ctx, "acme", "m", memory.Search{Text: "x"})
 		require.EqualError(t, err, "memory: internal failure: the ranker did not answer in time")
 		_, err = h.Relay(ctx)
 		require.ErrorIs(t, err, memory.ErrInternal)

@@ -303,7 +303,7 @@ func TestS1_RankersAreContained(t *testing.T) {
 		return []memory.Hit{hit(e.ID)}, nil
 	}
 	tags := []string{"public"}
-	hits, err := h.Recall(ctx, "acme", "m", memory.Search{Text: "x", Tags: tags})
+	hits, err := h.Search(ctx, "acme", "m", memory.Search{Text: "x", Tags: tags})
 	require.NoError(t, err)
 	require.Empty(t, hits)
 	require.Equal(t, []string{"public"}, tags)
@@ -311,7 +311,7 @@ func TestS1_RankersAreContained(t *testing.T) {
 	rank = func(_ context.Context, v *memory.View, _ memory.Search) ([]memory.Hit, error) {
 		return []memory.Hit{hit("\x00"), hit("\xff"), hit(""), hit(e.ID)}, nil
 	}
-	hits, err = h.Recall(ctx, "acme", "m", memory.Search{Text: "x"})
+	hits, err = h.Search(ctx, "acme", "m", memory.Search{Text: "x"})
 	require.NoError(t, err)
 	require.Len(t, hits, 1)
 
@@ -321,10 +321,10 @@ func TestS1_RankersAreContained(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	_, err = h.Recall(ended, "acme", "m", memory.Search{Text: "x"})
+	_, err = h.Search(ended, "acme", "m", memory.Search{Text: "x"})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, memory.CodeCanceled, memory.CodeOf(err))
 	rank = func(context.Context, *memory.View, memory.Search) ([]memory.Hit, error) { panic("canary") }
-	_, err = h.Recall(ctx, "acme", "m", memory.Search{Text: "x"})
+	_, err = h.Search(ctx, "acme", "m", memory.Search{Text: "x"})
 	require.EqualError(t, err, "memory: internal failure: the ranker panicked")
 }

@@ -96,18 +96,24 @@ func (b *Bank) check(o ListOptions) error {
 		return fail(ErrValidation, "ListOptions.Tag is longer than 256 characters, not UTF-8 or has U+0000")
 	case !o.After.IsZero() && (!validID(o.After.ID) || !o.After.CreatedAt.Equal(millis(o.After.CreatedAt))):
 		return fail(ErrValidation, "ListOptions.After is no cursor: take that of the last entry of the page before, by Entry.Cursor")
-	case o.TokenBudget < 0:
-		return fail(ErrValidation, "ListOptions.TokenBudget is below zero: 0 is no budget")
 	case o.Rank != "" && o.Rank != rankRecency && !relevance:
 		return fail(ErrValidation, `ListOptions.Rank is neither "recency" nor "relevance"`)
 	case relevance && (strings.TrimSpace(o.Query) == "" || !validText(o.Query)):
 		return fail(ErrValidation, "ListOptions.Query is empty, not UTF-8 or has U+0000, and a list by relevance answers it")
 	case relevance && !o.After.IsZero():
 		return fail(ErrValidation, "ListOptions.After is set, and a list by relevance has no pages")
-	case o.TokenBudget > 0 && b.cfg.TokenCounter == nil:
-		return fail(ErrNotProvided, "ListOptions.TokenBudget needs Config.TokenCounter, which this bank has not")
 	case relevance && b.model == "":
 		return fail(ErrNotProvided, "a list by relevance needs Config.Ranker with a model, such as recall.New with an Embedder, which this bank has not")
+	}
+	return b.checkBudget("ListOptions.TokenBudget", o.TokenBudget)
+}
+
+func (b *Bank) checkBudget(field string, budget int) error {
+	switch {
+	case budget < 0:
+		return fail(ErrValidation, field+" is below zero: 0 is no budget")
+	case budget > 0 && b.cfg.TokenCounter == nil:
+		return fail(ErrNotProvided, field+" needs Config.TokenCounter, which this bank has not")
 	}
 	return nil
 }
@@ -129,26 +135,33 @@ func readList(ctx context.Context, b *Bank, tenant, ref string, o ListOptions, f
 	if o.Tag != "" {
 		q.Tags = []string{o.Tag}
 	}
-	var entries []Entry
-	switch {
-	case o.Rank == rankRelevance:
-		entries, err = b.fitting(ctx, b.relevant(ctx, s, o, limit, from), o.TokenBudget, limit)
-	case o.TokenBudget > 0:
-		entries, err = b.fitting(ctx, pages(ctx, s, q, from.list), o.TokenBudget, limit)
-	default:
-		entries, err = from.list(ctx, s, q)
+	if o.Rank != rankRelevance && o.TokenBudget == 0 {
+		entries, err := from.list(ctx, s, q)
+		if err != nil {
+			return nil, shape(err)
+		}
+		return handOut(entries), nil
 	}
-	if err != nil {
-		return nil, shape(err)
+	answers := filtered(ctx, s, "", q, from)
+	if o.Rank == rankRelevance {
+		answers = b.ranked(ctx, s, Search{Text: o.Query, Tags: q.Tags, Limit: limit, TokenBudget: o.TokenBudget}, from)
 	}
-	return handOut(entries), nil
+	hits, err := b.fitting(ctx, answers, o.TokenBudget, limit)
+	entries := make([]Entry, len(hits))
+	for i := range hits {
+		entries[i] = hits[i].Entry
+	}
+	return entries, err
 }
 
-// fitting is the beginning of a list whose entries fit into a budget, of which 0 is none.
-func (b *Bank) fitting(ctx context.Context, entries iter.Seq2[Entry, error], budget, limit int) ([]Entry, error) {
-	var fit []Entry
-	left := budget
-	for part, err := range parts(entries) {
+// fitting is the beginning of an answer whose entries fit into a budget, of which 0 is none.
+func (b *Bank) fitting(ctx context.Context, hits iter.Seq2[Hit, error], budget, limit int) ([]Hit, error) {
+	fit := []Hit{}
+	left, size := budget, countedAtOnce
+	if budget == 0 {
+		size = limit
+	}
+	for part, err := range parts(hits, size) {
 		if err != nil {
 			return nil, err
 		}
@@ -158,31 +171,35 @@ func (b *Bank) fitting(ctx context.Context, entries iter.Seq2[Entry, error], bud
 				return nil, err
 			}
 		}
-		for i, e := range part {
-			switch {
-			case sizes[i] > budget:
-			case sizes[i] > left || len(fit) == limit:
+		for i, h := range part {
+			if sizes[i] > budget {
+				continue
+			}
+			if sizes[i] > left {
 				return fit, nil
-			default:
-				left -= sizes[i]
-				fit = append(fit, e)
+			}
+			left -= sizes[i]
+			if fit = append(fit, h); len(fit) == limit {
+				return fit, nil
 			}
 		}
 	}
 	return fit, nil
 }
 
-// parts yields entries some at a time, so that a part of the host is not waited for once
-// for each.
-func parts(entries iter.Seq2[Entry, error]) iter.Seq2[[]Entry, error] {
-	return func(yield func([]Entry, error) bool) {
-		var part []Entry
-		for e, err := range entries {
+// countedAtOnce is for how many entries a token counter is waited for at a time.
+const countedAtOnce = 64
+
+// parts yields hits so many at a time.
+func parts(hits iter.Seq2[Hit, error], size int) iter.Seq2[[]Hit, error] {
+	return func(yield func([]Hit, error) bool) {
+		var part []Hit
+		for h, err := range hits {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if part = append(part, e); len(part) == 64 {
+			if part = append(part, h); len(part) == size {
 				if !yield(part, nil) {
 					return
 				}
@@ -196,12 +213,12 @@ func parts(entries iter.Seq2[Entry, error]) iter.Seq2[[]Entry, error] {
 }
 
 // count asks the token counter how much entries say.
-func (b *Bank) count(ctx context.Context, entries []Entry) ([]int, error) {
+func (b *Bank) count(ctx context.Context, hits []Hit) ([]int, error) {
 	const part = "the token counter"
 	sizes, err := hostcall.Call(ctx, part, PluginTimeout, func(context.Context) ([]int, error) {
-		sizes := make([]int, len(entries))
-		for i := range entries {
-			sizes[i] = b.cfg.TokenCounter.Count(entries[i].Content)
+		sizes := make([]int, len(hits))
+		for i := range hits {
+			sizes[i] = b.cfg.TokenCounter.Count(hits[i].Entry.Content)
 		}
 		return sizes, nil
 	})

@@ -149,9 +149,13 @@ func TestM7_TokensSayWhenTheirViewWasOpened(t *testing.T) {
 		require.NoError(t, err)
 		return opened
 	}
-	require.Equal(t, start, recall(func(q memory.Search) ([]memory.Hit, error) { return run.Recall(ctx, "m", q) }))
+	require.Equal(t, start, recall(func(q memory.Search) ([]memory.Hit, error) { return run.Search(ctx, "m", q) }))
 	token, err := run.Token()
 	require.NoError(t, err)
-	require.Equal(t, start, recall(func(q memory.Search) ([]memory.Hit, error) { return h.RecallAsOf(ctx, "acme", token, "m", q) }))
-	require.Zero(t, recall(func(q memory.Search) ([]memory.Hit, error) { return h.Recall(ctx, "acme", "m", q) }))
+	require.Equal(t, start, recall(func(q memory.Search) ([]memory.Hit, error) {
+		past, err := h.AsOf(ctx, "acme", token)
+		require.NoError(t, err)
+		return past.Search(ctx, "m", q)
+	}))
+	require.Zero(t, recall(func(q memory.Search) ([]memory.Hit, error) { return h.Search(ctx, "acme", "m", q) }))
 }

@@ -227,9 +227,8 @@ func TestE4_AReplayFromTokensIsExact(t *testing.T) {
 		require.NoError(t, err, "a replay deletes nothing")
 	}
 	for name, call := range map[string]func() error{
-		"token":  func() error { _, err := replay.Token(); return err },
-		"child":  func() error { _, err := replay.Child("c"); return err },
-		"search": func() error { _, err := replay.Search(ctx, "m", memory.Search{}); return err },
+		"token": func() error { _, err := replay.Token(); return err },
+		"child": func() error { _, err := replay.Child("c"); return err },
 	} {
 		require.ErrorIs(t, call(), memory.ErrNotProvided, name)
 	}

@@ -120,16 +120,19 @@ func TestEndReportsARegistryThatDoesNotClose(t *testing.T) {
 	require.ErrorIs(t, err, memory.ErrEnded)
 }
 
-func TestSearchFiltersByTextTagsAndTime(t *testing.T) {
+// Without a ranker a question is a filter, in live memory, in a run and as of its token.
+func TestSearchFilters(t *testing.T) {
 	for name, store := range map[string]driver.Adapter{"store's own": newHost(t).store, "bank's": newSpy()} {
-		h := newHostOn(t, store)
+		h := newHostOn(t, store, func(c *memory.Config) { c.TokenCounter = chars{} })
 		job := h.job("acme")
 		for i := range 20 {
 			tags := []string{fmt.Sprint("mod", i%2), fmt.Sprint("mod", i%3+10)}
-			_, err := job.Put(ctx, "m", memory.Draft{Content: fmt.Sprintf("Note %d über Straße", i), Tags: tags, CreatedAt: epoch.Add(time.Duration(i-30) * time.Hour)})
+			_, err := job.Put(ctx, "m", memory.Draft{Content: fmt.Sprintf("Note %d über Straße", i), Tags: tags, Subjects: []string{fmt.Sprint("n", i%4)}, CreatedAt: epoch.Add(time.Duration(i-30) * time.Hour)})
 			require.NoError(t, err)
 		}
 		run := h.run("r", "acme")
+		token, err := run.Token()
+		require.NoError(t, err)
 		put(t, job, "m", "a later note")
 		for _, c := range []struct {
 			q    memory.Search
@@ -145,18 +148,28 @@ func TestSearchFiltersByTextTagsAndTime(t *testing.T) {
 			{memory.Search{Since: epoch.Add(-20 * time.Hour)}, 10},
 			{memory.Search{Until: epoch.Add(-20 * time.Hour)}, 10},
 			{memory.Search{Since: epoch.Add(-25 * time.Hour), Until: epoch.Add(-20 * time.Hour)}, 5},
+			{memory.Search{Subject: "n1"}, 5},
+			{memory.Search{Subject: "n1", Tags: []string{"mod10"}, Text: "note"}, 1},
+			{memory.Search{Subject: "n"}, 0},
 			{memory.Search{Limit: 3}, 3},
+			{memory.Search{Text: "note", Limit: 3}, 3},
+			{memory.Search{Text: "note", TokenBudget: 60}, 3}, // of 19 characters each
 		} {
 			found, err := run.Search(ctx, "m", c.q)
 			require.NoError(t, err)
 			require.Len(t, found, c.want, "%s %+v", name, c.q)
 			for i := range found[min(1, len(found)):] {
-				require.True(t, found[i].CreatedAt.After(found[i+1].CreatedAt))
+				require.True(t, found[i].Entry.CreatedAt.After(found[i+1].Entry.CreatedAt))
 			}
+			past, err := h.AsOf(ctx, "acme", token)
+			require.NoError(t, err)
+			then, err := past.Search(ctx, "m", c.q)
+			require.NoError(t, err)
+			require.Equal(t, found, then, "%s %+v", name, c.q)
 			live, err := h.Search(ctx, "acme", "m", c.q)
 			require.NoError(t, err)
 			later := 0
-			if len(c.q.Tags) == 0 && c.q.Until.IsZero() && c.q.Limit == 0 && c.q.Text == "" {
+			if len(c.q.Tags) == 0 && c.q.Subject == "" && c.q.Until.IsZero() && c.q.Limit == 0 && c.q.Text == "" {
 				later = 1
 			}
 			require.Len(t, live, c.want+later, "%s %+v", name, c.q)

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"iter"
 
@@ -12,13 +13,13 @@ const pageSize = 512
 
 // pages walks over what a query asks for, page by page.
 func pages(ctx context.Context, s Scope, q driver.Query, list listFunc) iter.Seq2[Entry, error] {
-	q.Limit = pageSize
+	q.Limit = cmp.Or(q.Limit, pageSize)
 	return driver.Pages(func(last *Entry) ([]Entry, bool, error) {
 		q := q
 		if last != nil {
 			q.After = last.Cursor()
 		}
 		page, err := list(ctx, s, q)
-		return page, len(page) == pageSize, err
+		return page, len(page) == q.Limit, err
 	})
 }

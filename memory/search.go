@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -10,89 +11,202 @@ import (
 	"github.com/openwop/agentmemory/telemetry"
 )
 
-// Search is a filter over the entries of a ref.
+// Search is a question to the memory of a ref. Its zero value asks for everything.
 type Search struct {
-	// Text must occur in the content, compared without regard to case. Empty keeps all.
+	// Text is what is asked. The bank's Config.Ranker ranks by it; where there is none, Text
+	// must occur in the content, compared without regard to case. Empty asks for all that the
+	// other fields let through, newest first.
 	Text string
 	// Tags must all be carried.
 	Tags []string
+	// Subject must be carried, if it is not empty.
+	Subject string
 	// Since and Until bound CreatedAt: Since <= CreatedAt < Until, also for instants between
 	// milliseconds. Zero is no bound.
 	Since, Until time.Time
 	// Limit bounds the number of entries; 0 means [DefaultListLimit], and [MaxListLimit] is
 	// the most.
 	Limit int
-	// Rank says by what a recall ranks: "lexical" by words, "semantic" by meaning, and empty
-	// by both as far as the bank's ranker can. A filter does not look at it.
+	// TokenBudget bounds what the entries say together, as ListOptions.TokenBudget does.
+	TokenBudget int
+	// Rank says by what the ranker ranks: "lexical" by words, "semantic" by meaning, and empty
+	// by both as far as it can.
 	Rank string
 }
 
-// Search filters the tenant's live memory in a ref by text, tags and time, newest first. A
-// search by text reads the ref until it has enough. A ref that is foreign, malformed or
-// unresolvable holds nothing. The result is never nil without an error.
-func (b *Bank) Search(ctx context.Context, tenant, ref string, q Search) (found []Entry, err error) {
+// Search answers a question from the tenant's live memory in a ref: best first with a
+// Config.Ranker, and newest first without one or without a Text. It returns nothing that a
+// list of the ref would not. A ref that is foreign, malformed or unresolvable holds nothing.
+// The result is never nil without an error. It fails with [ErrNotProvided] if q.Rank or
+// q.TokenBudget asks for a part that the bank has not.
+func (b *Bank) Search(ctx context.Context, tenant, ref string, q Search) ([]Hit, error) {
+	return b.tracedSearch(ctx, func(ctx context.Context) ([]Hit, error) {
+		return b.search(ctx, tenant, ref, q, b.live())
+	})
+}
+
+// Search is [Bank.Search] over what the run sees, by a question out of whose text the run's
+// secrets were taken. In a replay from tokens it gives the recorded run's answer, or
+// [ErrSnapshotUnavailable] if anything in the ref may have expired meanwhile, since all of it
+// counts in a ranking; one from recorded reads fails with [ErrNotProvided].
+func (r *Run) Search(ctx context.Context, ref string, q Search) ([]Hit, error) {
+	return r.bank.tracedSearch(ctx, func(ctx context.Context) (_ []Hit, err error) {
+		if err := r.enter(); err != nil {
+			return nil, err
+		}
+		defer r.life.RUnlock()
+		if q.Text != "" {
+			if q.Text, err = r.clean(ctx, q.Text, false); err != nil {
+				return nil, err
+			}
+		}
+		if r.replay != nil {
+			return r.replay.search(ctx, ref, q)
+		}
+		return r.bank.search(ctx, r.tenant, ref, q, r.source())
+	})
+}
+
+func (b *Bank) tracedSearch(ctx context.Context, search func(context.Context) ([]Hit, error)) (hits []Hit, err error) {
 	ctx, span := b.Begin(ctx, telemetry.Search)
 	defer span.Done(&err)
-	defer func() { span.Add(telemetry.Records.Of(len(found))) }()
-	return b.readFiltered(ctx, tenant, ref, q, b.store.List)
+	hits, err = search(ctx)
+	span.Add(telemetry.Records.Of(len(hits)))
+	return hits, err
 }
 
-// Search filters what the run sees in a ref by text, tags and time, as [Bank.Search] does.
-func (r *Run) Search(ctx context.Context, ref string, q Search) (found []Entry, err error) {
-	ctx, span := r.bank.Begin(ctx, telemetry.Search)
-	defer span.Done(&err)
-	defer func() { span.Add(telemetry.Records.Of(len(found))) }()
-	if err := r.enter(); err != nil {
+func (r *asOf) search(ctx context.Context, ref string, q Search) ([]Hit, error) {
+	hits, err := r.bank.search(ctx, r.snap.tenant, ref, q, r.source())
+	return ifIntact(ctx, r, ref, hits, err)
+}
+
+func (p *replayer) search(ctx context.Context, ref string, q Search) ([]Hit, error) {
+	if p.past == nil {
+		return nil, fail(ErrNotProvided, "a replay from recorded reads has no searches: replay from tokens")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	hits, err := p.past.search(ctx, ref, q)
+	if err == nil {
+		err = p.steadyRef(ctx, ref)
+	}
+	if err != nil {
 		return nil, err
 	}
-	defer r.life.RUnlock()
-	if r.replay != nil {
-		return nil, fail(ErrNotProvided, "a replay has no searches: they are not recorded")
-	}
-	return r.bank.readFiltered(ctx, r.tenant, ref, q, r.list)
+	return hits, nil
 }
 
-// readFiltered is the one way by which the answer of a search reaches a host.
-func (b *Bank) readFiltered(ctx context.Context, tenant, ref string, q Search, list listFunc) ([]Entry, error) {
+// steadyRef is steady for everything in a ref, by all of which an answer is ranked.
+func (p *replayer) steadyRef(ctx context.Context, ref string) error {
+	s, ok, err := p.bank.visible(ctx, p.tenant, ref)
+	if !ok || err != nil {
+		return err
+	}
+	for e, err := range pages(ctx, s, driver.Query{At: p.past.snap.at}, p.past.view.list) {
+		if err != nil {
+			return shape(err)
+		}
+		if err := p.steady(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// live is memory as it is now.
+func (b *Bank) live() source { return source{b.Now(), b.store.List, b.newest} }
+
+// search is the one way by which an answer reaches a host, from every source.
+func (b *Bank) search(ctx context.Context, tenant, ref string, q Search, from source) ([]Hit, error) {
 	limit, err := boundLimit(q.Limit)
 	if err == nil {
-		err = q.check()
+		err = b.checkSearch(&q)
 	}
 	if err != nil {
 		return nil, err
 	}
 	s, ok, err := b.visible(ctx, tenant, ref)
 	if !ok || err != nil {
-		return []Entry{}, err
+		return []Hit{}, err
 	}
-	text := strings.ToLower(q.Text)
-	found := []Entry{}
-	for e, err := range pages(ctx, s, q.filter(b.Now()), list) {
-		if err != nil {
-			return nil, shape(err)
-		}
-		if !strings.Contains(strings.ToLower(e.Content), text) {
-			continue
-		}
-		if found = append(found, ownCopy(e)); len(found) == limit {
-			break
-		}
-	}
-	return found, nil
+	q.Limit = limit
+	return b.fitting(ctx, b.answers(ctx, s, q, from), q.TokenBudget, limit)
 }
 
-// check refuses a question that no entry could answer.
-func (q *Search) check() error {
-	if !validText(q.Text) {
+// answers yields the entries that answer a question, as many as it may want.
+func (b *Bank) answers(ctx context.Context, s Scope, q Search, from source) iter.Seq2[Hit, error] {
+	if q.Text != "" && b.cfg.Ranker != nil {
+		return b.ranked(ctx, s, q, from)
+	}
+	filter := q.filter(from.at)
+	if q.Text == "" && q.TokenBudget == 0 {
+		filter.Limit = q.Limit
+	}
+	return filtered(ctx, s, q.Text, filter, from)
+}
+
+// filtered yields the entries of a list in which a text occurs. It reads some at a time, as
+// many as q.Limit says.
+func filtered(ctx context.Context, s Scope, text string, q driver.Query, from source) iter.Seq2[Hit, error] {
+	text = strings.ToLower(text)
+	return func(yield func(Hit, error) bool) {
+		for e, err := range pages(ctx, s, q, from.list) {
+			if err != nil {
+				yield(Hit{}, shape(err))
+				return
+			}
+			if strings.Contains(strings.ToLower(e.Content), text) && !yield(Hit{Entry: ownCopy(e)}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// ranked yields what the ranker has found, best first.
+func (b *Bank) ranked(ctx context.Context, s Scope, q Search, from source) iter.Seq2[Hit, error] {
+	filter := q.filter(from.at)
+	if filter.Limit = q.Limit; q.TokenBudget > 0 {
+		filter.Limit = 2 * MaxListLimit // some may be passed over
+	}
+	return func(yield func(Hit, error) bool) {
+		v, found, err := b.rank(ctx, s, q, filter, from)
+		for part := range slices.Chunk(found, pageSize) {
+			var hits []Hit
+			if hits, err = v.answer(ctx, part, filter); err != nil {
+				break
+			}
+			for _, h := range hits {
+				if !yield(h, nil) {
+					return
+				}
+			}
+		}
+		if err != nil {
+			yield(Hit{}, err)
+		}
+	}
+}
+
+// checkSearch refuses a question that no entry could answer, or that the bank cannot follow.
+func (b *Bank) checkSearch(q *Search) error {
+	switch {
+	case !validText(q.Text):
 		return fail(ErrValidation, "Search.Text is not UTF-8 or has U+0000")
+	case slices.ContainsFunc(q.Tags, func(t string) bool { return !validTag(t) }):
+		return fail(ErrValidation, "a tag of Search.Tags is longer than 256 characters, not UTF-8 or has U+0000")
+	case q.Subject != "" && !validTag(q.Subject):
+		return fail(ErrValidation, "Search.Subject is longer than 256 characters, not UTF-8 or has U+0000")
+	case q.Rank != "" && q.Rank != "lexical" && q.Rank != "semantic":
+		return fail(ErrValidation, `Search.Rank is neither "lexical" nor "semantic" nor empty`)
+	case q.Rank != "" && b.cfg.Ranker == nil:
+		return fail(ErrNotProvided, "Search.Rank needs Config.Ranker, such as recall.New, which this bank has not")
+	case q.Rank == "semantic" && b.model == "":
+		return fail(ErrNotProvided, "Search.Rank is \"semantic\", and Config.Ranker has no model: make it with an Embedder")
 	}
-	if !slices.ContainsFunc(q.Tags, func(t string) bool { return !validTag(t) }) {
-		return nil
-	}
-	return fail(ErrValidation, "a tag of Search.Tags is longer than 256 characters, not UTF-8 or has U+0000")
+	return b.checkBudget("Search.TokenBudget", q.TokenBudget)
 }
 
 // filter is the question as a store is asked it, without its text.
 func (q *Search) filter(at time.Time) driver.Query {
-	return driver.Query{At: at, Tags: q.Tags, Since: millisUp(q.Since), Until: millisUp(q.Until)}
+	return driver.Query{At: at, Tags: q.Tags, Subject: q.Subject, Since: millisUp(q.Since), Until: millisUp(q.Until)}
 }

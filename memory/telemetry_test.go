@@ -130,9 +130,9 @@ func TestOperationsAreTold(t *testing.T) {
 	require.Error(t, err)
 	_, err = run.Search(ctx, "m", memory.Search{})
 	require.NoError(t, err)
-	_, err = run.Recall(ctx, "m", memory.Search{Text: "it"})
+	_, err = run.Search(ctx, "m", memory.Search{Text: "it"})
 	require.NoError(t, err)
-	expect("list records=1", "get records=1", "get not_found", "search records=1", "recall records=1")
+	expect("list records=1", "get records=1", "get not_found", "search records=1", "search records=1")
 	require.NoError(t, run.Emit(ctx, events.Record{Payload: events.HostPayload{Type: "run.started", JSON: []byte("{}")}}))
 	expect("flush events=1", "emit events=1")
 	_, err = h.Reader("acme").List(ctx, "broken", memory.ListOptions{})
@@ -140,9 +140,9 @@ func TestOperationsAreTold(t *testing.T) {
 	expect("list internal_error")
 	_, err = h.Search(ctx, "acme", "m", memory.Search{Limit: -1})
 	require.Error(t, err)
-	_, err = h.Recall(ctx, "acme", "m", memory.Search{Text: "it"})
+	_, err = h.Search(ctx, "acme", "m", memory.Search{Text: "it"})
 	require.NoError(t, err)
-	expect("search validation_error", "recall records=1")
+	expect("search validation_error", "search records=1")
 
 	to, err := run.Token()
 	require.NoError(t, err)
@@ -152,11 +152,11 @@ func TestOperationsAreTold(t *testing.T) {
 	require.NoError(t, err)
 	_, err = then.Get(ctx, "m", e.ID)
 	require.NoError(t, err)
-	_, err = h.RecallAsOf(ctx, "acme", to, "m", memory.Search{Text: "it"})
+	_, err = then.Search(ctx, "m", memory.Search{Text: "it"})
 	require.NoError(t, err)
 	_, err = h.AsOf(ctx, "other", to)
 	require.Error(t, err)
-	expect("as_of", "list records=1", "get records=1", "recall records=1", "as_of replay_memory_snapshot_unavailable")
+	expect("as_of", "list records=1", "get records=1", "search records=1", "as_of replay_memory_snapshot_unavailable")
 
 	// In a replay nothing is written.
 	replay, err := h.Start(ctx, memory.RunConfig{ID: "r2", Tenant: "acme", Redactor: newVault("k", "hunter22"),

@@ -39,7 +39,7 @@ func TestS2_ConcurrentUse(t *testing.T) {
 					err = ranker.Sweep(bg)
 				default:
 					var hits []memory.Hit
-					hits, err = bank.Recall(bg, tenant, ref, memory.Search{Text: "auto"})
+					hits, err = bank.Search(bg, tenant, ref, memory.Search{Text: "auto"})
 					if slices.ContainsFunc(hits, func(h memory.Hit) bool { return h.Entry.Content == "" }) {
 						t.Error("a hit without an entry")
 					}
@@ -52,10 +52,10 @@ func TestS2_ConcurrentUse(t *testing.T) {
 	}
 	wait.Wait()
 	w.embed(rankers[0])
-	want, err := w.open(byMeaning(&senses{})).Recall(bg, tenant, ref, memory.Search{Text: "auto tea"})
+	want, err := w.open(byMeaning(&senses{})).Search(bg, tenant, ref, memory.Search{Text: "auto tea"})
 	require.NoError(t, err)
 	for _, bank := range banks {
-		got, err := bank.Recall(bg, tenant, ref, memory.Search{Text: "auto tea"})
+		got, err := bank.Search(bg, tenant, ref, memory.Search{Text: "auto tea"})
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}

@@ -62,7 +62,7 @@ func TestARecallReadsOwnWritesOnce(t *testing.T) {
 	}
 	recall := func() int64 {
 		st.looked.Store(0)
-		hits, err := run.Recall(ctx, "m", memory.Search{Text: "own theirs", Limit: 5})
+		hits, err := run.Search(ctx, "m", memory.Search{Text: "own theirs", Limit: 5})
 		require.NoError(t, err)
 		require.Len(t, hits, 5)
 		return st.looked.Load()
@@ -88,7 +88,7 @@ func TestAnIndexIsMadeInItsOwnTime(t *testing.T) {
 		ask := func(patience time.Duration) error {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			_, err := b.Recall(ctx, "acme", "m", memory.Search{Text: "note"})
+			_, err := b.Search(ctx, "acme", "m", memory.Search{Text: "note"})
 			return err
 		}
 		require.ErrorIs(t, ask(time.Second), context.DeadlineExceeded)
@@ -114,7 +114,7 @@ func TestAStoreThatPanicsIsContained(t *testing.T) {
 		st.loose = loose
 		_, err = job.Put(ctx, "m", memory.Draft{Content: "more tea"})
 		require.NoError(t, err)
-		_, err := b.Recall(ctx, "acme", "m", memory.Search{Text: "tea"})
+		_, err := b.Search(ctx, "acme", "m", memory.Search{Text: "tea"})
 		if loose {
 			require.ErrorIs(t, err, memory.ErrInternal)
 			require.NotContains(t, err.Error(), "canary")

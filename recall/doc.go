@@ -1,12 +1,12 @@
 // Package recall finds the entries of a memory that answer a question.
 //
-// A host gives a bank a [Ranker], and asks by memory.Bank.Recall, memory.Run.Recall or
-// memory.Bank.RecallAsOf:
+// A host gives a bank a [Ranker], and asks by memory.Bank.Search, memory.Run.Search or
+// memory.Past.Search:
 //
 //	ranker, err := recall.New(recall.Config{})
 //	…
 //	bank, err := memory.New(store, memory.Config{Ranker: ranker})
-//	hits, err := bank.Recall(ctx, tenant, ref, memory.Search{Text: "when does the lease end?"})
+//	hits, err := bank.Search(ctx, tenant, ref, memory.Search{Text: "when does the lease end?"})
 //
 // A host that has a model also finds by meaning:
 //

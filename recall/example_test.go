@@ -50,14 +50,14 @@ func Example() {
 			fmt.Println(" ", h.Entry.Content, h.Terms)
 		}
 	}
-	hits, err := bank.Recall(ctx, "acme", "support", question)
+	hits, err := bank.Search(ctx, "acme", "support", question)
 	show("live memory", hits, err)
-	hits, err = run.Recall(ctx, "support", question)
+	hits, err = run.Search(ctx, "support", question)
 	show("a run that began before", hits, err)
 	if _, err := bank.Forget(ctx, "acme", "dana"); err != nil {
 		panic(err)
 	}
-	hits, err = bank.Recall(ctx, "acme", "support", question)
+	hits, err = bank.Search(ctx, "acme", "support", question)
 	show("after dana was forgotten", hits, err)
 	// Output:
 	// live memory

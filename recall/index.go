@@ -43,6 +43,9 @@ type posting struct {
 // exactPrefix stands before a tag as it is, which no word begins with.
 const exactPrefix = "\x00"
 
+// subjectPrefix stands before a subject.
+const subjectPrefix = "\x01"
+
 // tagWeight is how much a word in a tag counts, against one of the content.
 const tagWeight = 2
 
@@ -76,6 +79,9 @@ func (x *index) add(e *memory.Entry) uint32 {
 	}
 	for _, tag := range e.Tags {
 		count[exactPrefix+tag] = 0 // for the filter: it weighs nothing
+	}
+	for _, subject := range e.Subjects {
+		count[subjectPrefix+subject] = 0
 	}
 	for t, weight := range count {
 		list, known := x.terms[t]

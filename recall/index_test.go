@@ -51,7 +51,7 @@ func TestS3_ForgottenWordsLeaveTheIndex(t *testing.T) {
 	ctx := context.Background()
 	for name, touch := range map[string]func(*memory.Bank, *Ranker) error{
 		"the next question": func(b *memory.Bank, r *Ranker) error {
-			_, err := b.Recall(ctx, "acme", "m", memory.Search{Text: "anything"})
+			_, err := b.Search(ctx, "acme", "m", memory.Search{Text: "anything"})
 			return err
 		},
 		"a sweep": func(_ *memory.Bank, r *Ranker) error { return r.Sweep(ctx) },
@@ -65,7 +65,7 @@ func TestS3_ForgottenWordsLeaveTheIndex(t *testing.T) {
 		require.NoError(t, err)
 		_, err = job.Put(ctx, "m", memory.Draft{Content: "tea"})
 		require.NoError(t, err)
-		_, err = b.Recall(ctx, "acme", "m", memory.Search{Text: "tea"})
+		_, err = b.Search(ctx, "acme", "m", memory.Search{Text: "tea"})
 		require.NoError(t, err)
 		require.True(t, r.holds("zanzibar") && r.holds("quixotic") && r.holds(e.ID), name)
 		_, err = b.Forget(ctx, "acme", "ann")
@@ -89,7 +89,7 @@ func TestMaxBytesHolds(t *testing.T) {
 			_, err = job.Put(ctx, ref, memory.Draft{Content: fmt.Sprintf("note %d of %d says that all is well with number %d", k, i, k*i)})
 			require.NoError(t, err)
 		}
-		hits, err := b.Recall(ctx, "acme", ref, memory.Search{Text: "well"})
+		hits, err := b.Search(ctx, "acme", ref, memory.Search{Text: "well"})
 		require.NoError(t, err)
 		require.Len(t, hits, 10)
 		require.LessOrEqual(t, r.bytes, r.cfg.MaxBytes)
@@ -139,7 +139,7 @@ func TestMaxBytesHoldsForEmptyRefs(t *testing.T) {
 	b, err := memory.New(inmem.New(), memory.Config{Ranker: r})
 	require.NoError(t, err)
 	for i := range 1000 {
-		_, err := b.Recall(context.Background(), "acme", fmt.Sprint("m", i), memory.Search{Text: "tea"})
+		_, err := b.Search(context.Background(), "acme", fmt.Sprint("m", i), memory.Search{Text: "tea"})
 		require.NoError(t, err)
 	}
 	require.Less(t, len(r.refs), 100)
@@ -180,7 +180,7 @@ func TestS3_PurgedWordsLeaveTheIndex(t *testing.T) {
 	_, err = job.Put(ctx, "m", memory.Draft{Content: "tea"})
 	require.NoError(t, err)
 	ask := func() {
-		_, err := b.Recall(ctx, "acme", "m", memory.Search{Text: "tea"})
+		_, err := b.Search(ctx, "acme", "m", memory.Search{Text: "tea"})
 		require.NoError(t, err)
 	}
 	ask()

@@ -95,7 +95,7 @@ func (w *world) vectors() (keys []string) {
 }
 
 func (w *world) asked(q memory.Search) []memory.Hit {
-	hits, err := w.bank.Recall(bg, tenant, ref, q)
+	hits, err := w.bank.Search(bg, tenant, ref, q)
 	require.NoError(w.t, err)
 	return hits
 }
@@ -125,12 +125,12 @@ func TestRecallByMeaning(t *testing.T) {
 	require.Equal(t, late.Content, said(w.asked(memory.Search{Text: "doctor"}))[0], "first by words and by meaning")
 	require.Empty(t, w.asked(memory.Search{Text: "  \n"}))
 	for _, q := range []memory.Search{{Text: "car", Rank: "words"}, {Text: "car", Rank: "relevance"}} {
-		_, err := w.bank.Recall(bg, tenant, ref, q)
+		_, err := w.bank.Search(bg, tenant, ref, q)
 		require.ErrorIs(t, err, memory.ErrValidation)
 	}
 	byWords := w.open(newRanker(recall.Config{}))
 	require.False(t, byWords.Offers().Semantic)
-	_, err := byWords.Recall(bg, tenant, ref, memory.Search{Text: "car", Rank: "semantic"})
+	_, err := byWords.Search(bg, tenant, ref, memory.Search{Text: "car", Rank: "semantic"})
 	require.ErrorIs(t, err, memory.ErrNotProvided)
 	_, err = memory.New(plainStore{inmem.New()}, memory.Config{Ranker: r})
 	require.ErrorIs(t, err, memory.ErrNotProvided, "vectors need a Transactor")
@@ -148,7 +148,7 @@ func TestS2_VectorsAreShared(t *testing.T) {
 			w.put("the automobile is parked")
 			w.embed(r)
 			for _, bank := range []*memory.Bank{w.bank, elsewhere, w.open(byMeaning(&senses{}))} {
-				hits, err := bank.Recall(bg, tenant, ref, memory.Search{Text: "car", Rank: "semantic", Limit: 1 + i/50})
+				hits, err := bank.Search(bg, tenant, ref, memory.Search{Text: "car", Rank: "semantic", Limit: 1 + i/50})
 				require.NoError(t, err)
 				require.Len(t, hits, 1+i/50)
 				for _, h := range hits {
@@ -173,7 +173,7 @@ func TestS2_WhatIsEmbeddedLaterDoesNotMoveAView(t *testing.T) {
 	require.NoError(t, err)
 	q := memory.Search{Text: "car"}
 	find := func(run *memory.Run) []string {
-		hits, err := run.Recall(bg, ref, q)
+		hits, err := run.Search(bg, ref, q)
 		require.NoError(t, err)
 		return said(hits)
 	}
@@ -217,12 +217,12 @@ func TestM3_TheModelSeesRedactedTextOnly(t *testing.T) {
 	w := newWorld(t, inmem.New(), r)
 	w.put("the key is " + late)
 	w.embed(r)
-	_, err := w.bank.Recall(bg, tenant, ref, memory.Search{Text: "is it " + secret})
+	_, err := w.bank.Search(bg, tenant, ref, memory.Search{Text: "is it " + secret})
 	require.NoError(t, err)
 	of := "of the run only"
 	run, err := w.bank.Start(bg, memory.RunConfig{ID: "r", Tenant: tenant, Redactor: registry(of)})
 	require.NoError(t, err)
-	_, err = run.Recall(bg, ref, memory.Search{Text: "is it " + of})
+	_, err = run.Search(bg, ref, memory.Search{Text: "is it " + of})
 	require.NoError(t, err)
 	var kept []memory.RecordedRead
 	reader := run.Record(func(r memory.RecordedRead) error { kept = append(kept, r); return nil })
@@ -279,7 +279,7 @@ func TestModelsThatMisbehaveAreContained(t *testing.T) {
 		require.NotContains(t, err.Error(), "canary", name)
 		require.Len(t, w.vectors(), 2, name)
 		require.Equal(t, []string{"an auto of his"}, said(w.asked(memory.Search{Text: "auto", Rank: "lexical"})), name)
-		_, err = w.bank.Recall(bg, tenant, ref, memory.Search{Text: "auto"})
+		_, err = w.bank.Search(bg, tenant, ref, memory.Search{Text: "auto"})
 		require.Equal(t, memory.CodeInternal, memory.CodeOf(err), name)
 		require.NotContains(t, err.Error(), "canary", name)
 		m.spoil = nil
@@ -344,7 +344,7 @@ func TestS4_OtherScopesDoNotMoveMeaning(t *testing.T) {
 	}
 	w.embed(r)
 	for _, s := range [][2]string{{tenant, "other"}, {"globex", ref}} {
-		hits, err := w.bank.Recall(bg, s[0], s[1], q)
+		hits, err := w.bank.Search(bg, s[0], s[1], q)
 		require.NoError(t, err)
 		require.Len(t, hits, 100)
 	}
@@ -446,7 +446,7 @@ func (s *reads) step() {
 	fresh := s.open(byMeaning(&senses{}))
 	ask := func(b *memory.Bank) source {
 		return source{
-			func(q memory.Search) ([]memory.Hit, error) { return b.Recall(bg, tenant, ref, q) },
+			func(q memory.Search) ([]memory.Hit, error) { return b.Search(bg, tenant, ref, q) },
 			func(o memory.ListOptions) ([]memory.Entry, error) { return b.Reader(tenant).List(bg, ref, o) },
 		}
 	}
@@ -474,7 +474,7 @@ func (s *reads) step() {
 	require.NoError(s.t, err)
 	of := func(run *memory.Run) source {
 		return source{
-			func(q memory.Search) ([]memory.Hit, error) { return run.Recall(bg, ref, q) },
+			func(q memory.Search) ([]memory.Hit, error) { return run.Search(bg, ref, q) },
 			func(o memory.ListOptions) ([]memory.Entry, error) { return run.Memory().List(bg, ref, o) },
 		}
 	}
@@ -482,7 +482,7 @@ func (s *reads) step() {
 	s.taken = append(s.taken, taken{q: &q, hits: hits}, taken{o: &o, entries: entries})
 	at := func(b *memory.Bank) source {
 		return source{
-			func(q memory.Search) ([]memory.Hit, error) { return b.RecallAsOf(bg, tenant, token, ref, q) },
+			func(q memory.Search) ([]memory.Hit, error) { return searchAsOf(b, token, q) },
 			func(o memory.ListOptions) ([]memory.Entry, error) {
 				r, err := b.AsOf(bg, tenant, token)
 				if err != nil {
@@ -492,11 +492,11 @@ func (s *reads) step() {
 			},
 		}
 	}
-	if _, err := s.bank.RecallAsOf(bg, tenant, token, ref, q); err == nil {
+	if _, err := searchAsOf(s.bank, token, q); err == nil {
 		s.same(at(s.bank), at(fresh))
 	} else {
 		require.ErrorIs(s.t, err, memory.ErrSnapshotUnavailable)
-		_, err := fresh.RecallAsOf(bg, tenant, token, ref, q)
+		_, err := searchAsOf(fresh, token, q)
 		require.ErrorIs(s.t, err, memory.ErrSnapshotUnavailable)
 	}
 }
@@ -578,7 +578,7 @@ func (s *reads) replay() {
 	for _, x := range s.taken {
 		switch {
 		case x.q != nil:
-			hits, err := again.Recall(bg, ref, *x.q)
+			hits, err := again.Search(bg, ref, *x.q)
 			if !errors.Is(err, memory.ErrSnapshotUnavailable) {
 				require.NoError(s.t, err)
 				require.Equal(s.t, x.hits, hits, "seed %d: %+v", s.seed, *x.q)

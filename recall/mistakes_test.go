@@ -18,7 +18,7 @@ func TestM2_MistakesAreNamed(t *testing.T) {
 	open := func(cfg recall.Config) error { _, err := recall.New(cfg); return err }
 	ask := func(cfg recall.Config, q memory.Search) error {
 		q.Text = "x"
-		_, err := newWorld(t, inmem.New(), newRanker(cfg)).bank.Recall(bg, tenant, ref, q)
+		_, err := newWorld(t, inmem.New(), newRanker(cfg)).bank.Search(bg, tenant, ref, q)
 		return err
 	}
 	down := errors.New("dial canary: refused")

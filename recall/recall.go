@@ -209,6 +209,7 @@ func (s *snapshot) answer(asked question, near *vector, q memory.Search) []memor
 	keep := func(n uint32) bool {
 		created := s.docs[n].created
 		return (q.Since.IsZero() || created >= q.Since.UnixMilli()) && (q.Until.IsZero() || created < q.Until.UnixMilli()) &&
+			(q.Subject == "" || s.has(n, subjectPrefix+q.Subject)) &&
 			!slices.ContainsFunc(q.Tags, func(tag string) bool { return !s.has(n, exactPrefix+tag) })
 	}
 	// What no entry has is not looked for in each of them.

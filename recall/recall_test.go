@@ -77,7 +77,7 @@ func (w *world) put(text string, tags ...string) memory.Entry {
 
 // ask returns what the hits say, best first.
 func (w *world) ask(q string) []string {
-	hits, err := w.bank.Recall(bg, tenant, ref, memory.Search{Text: q})
+	hits, err := w.bank.Search(bg, tenant, ref, memory.Search{Text: q})
 	require.NoError(w.t, err)
 	return said(hits)
 }
@@ -120,8 +120,8 @@ func TestRecallFindsWhatMatters(t *testing.T) {
 	}
 	require.Empty(t, w.ask("zeppelin"))
 	require.Empty(t, w.ask("?! …"))
-	require.Empty(t, w.ask(""))
-	hits, err := w.bank.Recall(bg, tenant, ref, memory.Search{Text: "the office lease", Limit: 1})
+	require.Len(t, w.ask(""), 8, "nothing is asked, so it is a list")
+	hits, err := w.bank.Search(bg, tenant, ref, memory.Search{Text: "the office lease", Limit: 1})
 	require.NoError(t, err)
 	require.Len(t, hits, 1)
 	require.Equal(t, []string{"offic", "leas"}, hits[0].Terms)
@@ -136,24 +136,40 @@ func TestS1_OnlyWhatAListWouldShow(t *testing.T) {
 		w.put(fmt.Sprintf("tea %d", i), "many")
 	}
 	old := w.put("tea, as it was ages ago, in a long text that matches less", "one")
-	hits, err := w.bank.Recall(bg, tenant, ref, memory.Search{Text: "tea", Tags: []string{"one"}, Limit: 1})
+	hits, err := w.bank.Search(bg, tenant, ref, memory.Search{Text: "tea", Tags: []string{"one"}, Limit: 1})
 	require.NoError(t, err)
 	require.Equal(t, []string{old.Content}, said(hits))
-	hits, err = w.bank.Recall(bg, tenant, ref, memory.Search{Text: "tea", Since: old.CreatedAt, Limit: 1})
+	hits, err = w.bank.Search(bg, tenant, ref, memory.Search{Text: "tea", Since: old.CreatedAt, Limit: 1})
 	require.NoError(t, err)
 	require.Equal(t, []string{old.Content}, said(hits))
 	for _, foreign := range []struct{ tenant, ref string }{{"globex", ref}, {tenant, "other"}, {tenant, "../agent"}, {"acme ", ref}} {
-		hits, err := w.bank.Recall(bg, foreign.tenant, foreign.ref, memory.Search{Text: "tea"})
+		hits, err := w.bank.Search(bg, foreign.tenant, foreign.ref, memory.Search{Text: "tea"})
 		require.NoError(t, err)
 		require.Empty(t, hits)
 		require.NotNil(t, hits)
 	}
-	_, err = w.bank.Recall(bg, tenant, ref, memory.Search{Text: "tea", Limit: -1})
+	_, err = w.bank.Search(bg, tenant, ref, memory.Search{Text: "tea", Limit: -1})
 	require.ErrorIs(t, err, memory.ErrValidation)
 	none, err := memory.New(inmem.New(), memory.Config{})
 	require.NoError(t, err)
-	_, err = none.Recall(bg, tenant, ref, memory.Search{Text: "tea"})
+	_, err = none.Search(bg, tenant, ref, memory.Search{Text: "tea", Rank: "lexical"})
 	require.ErrorIs(t, err, memory.ErrNotProvided)
+}
+
+// What is not about the subject takes no place among the first.
+func TestSearchAboutASubject(t *testing.T) {
+	w := newWorld(t, inmem.New(), newRanker(recall.Config{}))
+	_, err := w.job.Put(bg, ref, memory.Draft{Content: "Lena drinks tea in the office", Subjects: []string{"lena"}})
+	require.NoError(t, err)
+	for range 20 {
+		w.put("tea tea", "lena")
+	}
+	hits, err := w.bank.Search(bg, tenant, ref, memory.Search{Text: "tea", Subject: "lena", Limit: 1})
+	require.NoError(t, err)
+	require.Equal(t, []string{"Lena drinks tea in the office"}, said(hits))
+	hits, err = w.bank.Search(bg, tenant, ref, memory.Search{Text: "tea", Subject: "len"})
+	require.NoError(t, err)
+	require.Empty(t, hits)
 }
 
 // liar ranks what it wants.
@@ -183,10 +199,10 @@ func TestS1_ARankerCannotLie(t *testing.T) {
 	late := w.put("late")
 	l.ids = []string{foreign.ID, gone.ID, "no such", "", mine.ID, mine.ID, late.ID}
 	require.Equal(t, []string{"mine", "late"}, w.ask("x"))
-	hits, err := run.Recall(bg, ref, memory.Search{})
+	hits, err := run.Search(bg, ref, memory.Search{Text: "x"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"mine"}, said(hits))
-	hits, err = w.bank.Recall(bg, tenant, ref, memory.Search{Tags: []string{"y"}})
+	hits, err = w.bank.Search(bg, tenant, ref, memory.Search{Text: "x", Tags: []string{"y"}})
 	require.NoError(t, err)
 	require.Empty(t, hits)
 }
@@ -259,15 +275,15 @@ func TestS2_WarmIsAsCold(t *testing.T) {
 			}
 			q := memory.Search{Text: vocabulary[r.IntN(len(vocabulary))] + " " + vocabulary[r.IntN(len(vocabulary))], Limit: 1 + r.IntN(20)}
 			fresh := w.open(newRanker(recall.Config{}))
-			got, err := w.bank.Recall(bg, tenant, ref, q)
+			got, err := w.bank.Search(bg, tenant, ref, q)
 			require.NoError(t, err)
-			want, err := fresh.Recall(bg, tenant, ref, q)
+			want, err := fresh.Search(bg, tenant, ref, q)
 			require.NoError(t, err)
 			require.Equal(t, want, got, "seed %d, step %d", seed, i)
 			if len(tokens) > 0 {
 				token := tokens[r.IntN(len(tokens))]
-				got, err := w.bank.RecallAsOf(bg, tenant, token, ref, q)
-				want, wanted := fresh.RecallAsOf(bg, tenant, token, ref, q)
+				got, err := searchAsOf(w.bank, token, q)
+				want, wanted := searchAsOf(fresh, token, q)
 				require.Equal(t, wanted, err)
 				require.Equal(t, want, got, "seed %d, step %d, token", seed, i)
 				reader, err := w.bank.AsOf(bg, tenant, token)
@@ -282,9 +298,9 @@ func TestS2_WarmIsAsCold(t *testing.T) {
 			}
 			if len(runs) > 0 {
 				run := runs[r.IntN(len(runs))]
-				got, err := run.Recall(bg, ref, q)
+				got, err := run.Search(bg, ref, q)
 				require.NoError(t, err)
-				again, err := run.Recall(bg, ref, q)
+				again, err := run.Search(bg, ref, q)
 				require.NoError(t, err)
 				require.Equal(t, again, got)
 				list, err := run.Memory().List(bg, ref, memory.ListOptions{Limit: memory.MaxListLimit})
@@ -297,13 +313,21 @@ func TestS2_WarmIsAsCold(t *testing.T) {
 	}
 }
 
+func searchAsOf(bank *memory.Bank, token memory.Token, q memory.Search) ([]memory.Hit, error) {
+	past, err := bank.AsOf(bg, tenant, token)
+	if err != nil {
+		return nil, err
+	}
+	return past.Search(bg, ref, q)
+}
+
 // The words of one ref do not move the ranking of another.
 func TestS4_OtherScopesDoNotMoveIt(t *testing.T) {
 	w := newWorld(t, inmem.New(), newRanker(recall.Config{}))
 	w.put("tea in Berlin")
 	w.put("coffee in Lisbon")
 	q := memory.Search{Text: "tea or coffee in Lisbon"}
-	before, err := w.bank.Recall(bg, tenant, ref, q)
+	before, err := w.bank.Search(bg, tenant, ref, q)
 	require.NoError(t, err)
 	for i := range 100 {
 		_, err := w.job.Put(bg, "other", memory.Draft{Content: fmt.Sprint("coffee coffee Lisbon ", i)})
@@ -311,11 +335,11 @@ func TestS4_OtherScopesDoNotMoveIt(t *testing.T) {
 		_, err = w.pass("globex").Put(bg, ref, memory.Draft{Content: fmt.Sprint("coffee coffee Lisbon ", i)})
 		require.NoError(t, err)
 	}
-	_, err = w.bank.Recall(bg, tenant, "other", q)
+	_, err = w.bank.Search(bg, tenant, "other", q)
 	require.NoError(t, err)
-	_, err = w.bank.Recall(bg, "globex", ref, q)
+	_, err = w.bank.Search(bg, "globex", ref, q)
 	require.NoError(t, err)
-	after, err := w.bank.Recall(bg, tenant, ref, q)
+	after, err := w.bank.Search(bg, tenant, ref, q)
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 }
@@ -341,14 +365,14 @@ func TestE4_AReplayRecallsWhatTheRunSaw(t *testing.T) {
 	from, err := run.Token()
 	require.NoError(t, err)
 	q := memory.Search{Text: "tea"}
-	want, err := run.Recall(bg, ref, q)
+	want, err := run.Search(bg, ref, q)
 	require.NoError(t, err)
 	to, err := run.Token()
 	require.NoError(t, err)
 	w.put("tea everywhere tea")
 	again, err := w.bank.Start(bg, memory.RunConfig{ID: "r2", Tenant: tenant, Redactor: redact.New(redact.Config{}), Replay: &memory.Replay{From: from, To: to}})
 	require.NoError(t, err)
-	got, err := again.Recall(bg, ref, q)
+	got, err := again.Search(bg, ref, q)
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 }
@@ -373,13 +397,13 @@ func TestE4_AReplayRanksAsTheRunDid(t *testing.T) {
 		require.NoError(t, err)
 		w.now = w.now.Add(wait)
 		q := memory.Search{Text: "more tea"}
-		recorded, err = run.Recall(bg, ref, q)
+		recorded, err = run.Search(bg, ref, q)
 		require.NoError(t, err)
 		to, err := run.Token()
 		require.NoError(t, err)
 		again, err := w.bank.Start(bg, memory.RunConfig{ID: "r2", Tenant: tenant, Redactor: redact.New(redact.Config{}), Replay: &memory.Replay{From: from, To: to}})
 		require.NoError(t, err)
-		replayed, err = again.Recall(bg, ref, q)
+		replayed, err = again.Search(bg, ref, q)
 		return recorded, replayed, err
 	}
 	recorded, replayed, err := replay(90 * 24 * time.Hour)
@@ -426,7 +450,7 @@ func TestS2_AKeptViewStaysAsItIs(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, run.End(bg))
 	again := start(memory.RunConfig{ID: "r2", Replay: &memory.Replay{From: from, To: to, Events: log.Events(tenant, "r")}})
-	_, err = again.Recall(bg, ref, memory.Search{Text: "own"})
+	_, err = again.Search(bg, ref, memory.Search{Text: "own"})
 	require.NoError(t, err)
 	_, err = again.Put(bg, ref, memory.Draft{Content: "own"})
 	require.NoError(t, err)
@@ -449,10 +473,12 @@ func TestS1_BoundsBetweenMilliseconds(t *testing.T) {
 		{Until: e.CreatedAt}: {"tea tea"},
 	} {
 		q.Text = "tea"
-		hits, err := w.bank.Recall(bg, tenant, ref, *q)
+		hits, err := w.bank.Search(bg, tenant, ref, *q)
 		require.NoError(t, err)
 		require.ElementsMatch(t, want, said(hits))
-		found, err := w.bank.Search(bg, tenant, ref, *q)
+		filter := *q
+		filter.Text = ""
+		found, err := w.bank.Search(bg, tenant, ref, filter)
 		require.NoError(t, err)
 		require.Len(t, found, len(want))
 	}

@@ -34,7 +34,7 @@ func crowd() (*memory.Bank, func(k int) string, func(k int)) {
 		put(k)
 	}
 	bank, _ := memory.New(st, memory.Config{Ranker: made(Config{MaxBytes: 1 << 30})})
-	bank.Recall(ctx, "t", "r", memory.Search{Text: "x"})
+	bank.Search(ctx, "t", "r", memory.Search{Text: "x"})
 	return bank, note, put
 }
 
@@ -43,7 +43,7 @@ func BenchmarkQuery(b *testing.B) {
 	b.ResetTimer()
 	for i := range b.N {
 		w := strings.Fields(note(i * 7919 % 100000))
-		bank.Recall(context.Background(), "t", "r", memory.Search{Text: strings.Join([]string{w[0], w[3], w[5], w[8], w[12]}, " "), Limit: 10})
+		bank.Search(context.Background(), "t", "r", memory.Search{Text: strings.Join([]string{w[0], w[3], w[5], w[8], w[12]}, " "), Limit: 10})
 	}
 }
 
@@ -56,6 +56,6 @@ func BenchmarkAdd(b *testing.B) {
 		b.StopTimer()
 		put(100_000 + i)
 		b.StartTimer()
-		bank.Recall(context.Background(), "t", "r", memory.Search{Text: "zebra", Limit: 10})
+		bank.Search(context.Background(), "t", "r", memory.Search{Text: "zebra", Limit: 10})
 	}
 }

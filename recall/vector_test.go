@@ -131,7 +131,7 @@ func TestS3_ForgottenVectorsAreGone(t *testing.T) {
 	ctx := context.Background()
 	for name, touch := range map[string]func(*memory.Bank, *Ranker) error{
 		"the next question": func(b *memory.Bank, r *Ranker) error {
-			_, err := b.Recall(ctx, "acme", "m", memory.Search{Text: "anything"})
+			_, err := b.Search(ctx, "acme", "m", memory.Search{Text: "anything"})
 			return err
 		},
 		"a sweep": func(_ *memory.Bank, r *Ranker) error { return r.Sweep(ctx) },
@@ -146,7 +146,7 @@ func TestS3_ForgottenVectorsAreGone(t *testing.T) {
 				require.NoError(t, err)
 			}
 		}
-		hits, err := b.Recall(ctx, "acme", "m", memory.Search{Text: "tea", Rank: "semantic"})
+		hits, err := b.Search(ctx, "acme", "m", memory.Search{Text: "tea", Rank: "semantic"})
 		require.NoError(t, err)
 		require.Equal(t, "tea", hits[0].Entry.Content)
 		placed, waiting := r.known("m")

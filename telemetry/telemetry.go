@@ -26,8 +26,7 @@ const (
 	Emit                  // a host's own events go into a run's log
 	Get                   // one entry is read
 	List                  // a list is read
-	Search                // entries are filtered
-	Recall                // entries that answer a question are ranked
+	Search                // a question is answered
 	Start                 // a run is started, resumed or replayed
 	AsOf                  // memory as of a token is opened
 	Flush                 // the events of one run are delivered
@@ -51,7 +50,7 @@ const (
 )
 
 var opNames = [...]string{
-	Put: "put", Delete: "delete", Rewrite: "rewrite", Emit: "emit", Get: "get", List: "list", Search: "search", Recall: "recall",
+	Put: "put", Delete: "delete", Rewrite: "rewrite", Emit: "emit", Get: "get", List: "list", Search: "search",
 	Start: "start", AsOf: "as_of", Flush: "flush", Maintain: "maintain", Relay: "relay", Purge: "purge", Forget: "forget",
 	Scrub: "scrub", EraseAgain: "erase_again", DropTenant: "drop_tenant", Consolidate: "consolidate", Undo: "undo",
 	Distill: "distill", Compact: "compact", Infer: "infer", Tick: "tick", Observe: "observe", Sweep: "sweep", Embed: "embed",

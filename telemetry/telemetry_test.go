@@ -82,8 +82,8 @@ func TestNamesAreDistinct(t *testing.T) {
 	for _, op := range telemetry.Ops() {
 		names[op.String()] = true
 	}
-	require.Len(t, names, 27)
-	require.Len(t, telemetry.Ops(), 27)
+	require.Len(t, names, 26)
+	require.Len(t, telemetry.Ops(), 26)
 	counts := map[string]bool{}
 	for c := range telemetry.Due + 1 {
 		counts[c.String()] = true
@@ -174,7 +174,7 @@ func TestLog(t *testing.T) {
 	require.Equal(t, "time=- level=INFO msg=\"memory forget\" erased=2 took=-\n", line(telemetry.Forget, nil))
 	require.Equal(t, "time=- level=INFO msg=\"memory forget\" erased=2 took=- code=internal_error\n", line(telemetry.Forget, errors.New("canary")))
 	require.Equal(t, "time=- level=DEBUG msg=\"memory tick\" erased=2 took=-\n", line(telemetry.Tick, nil))
-	for _, op := range []telemetry.Op{telemetry.Put, telemetry.Get, telemetry.Recall, telemetry.Rewrite, telemetry.Start, telemetry.Maintain, telemetry.Relay} {
+	for _, op := range []telemetry.Op{telemetry.Put, telemetry.Get, telemetry.Search, telemetry.Rewrite, telemetry.Start, telemetry.Maintain, telemetry.Relay} {
 		require.Empty(t, line(op, nil), "%v", op)
 	}
 	func() {

@@ -171,7 +171,7 @@ func TestS3_AnswersOutsideOfTheViewAreErrors(t *testing.T) {
 
 	// Live memory has the second lookalike, which nobody forgot.
 	live := s.answers(m, func(ctx context.Context, q memory.Search) ([]memory.Hit, error) {
-		return s.bank.Recall(ctx, s.tenant, "aged/", q)
+		return s.bank.Search(ctx, s.tenant, "aged/", q)
 	})
 	_, err = live(ctx, "when does the lease end?")
 	assert.ErrorContains(t, err, `"lookalike after 00000000", which this view does not hold`)

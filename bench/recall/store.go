@@ -129,7 +129,7 @@ func (s *store) live(ctx context.Context, m *dataset.Memory) (asker, error) {
 		return nil, err
 	}
 	return s.answers(m, func(ctx context.Context, q memory.Search) ([]memory.Hit, error) {
-		return s.bank.Recall(ctx, s.tenant, ref, q)
+		return s.bank.Search(ctx, s.tenant, ref, q)
 	}), nil
 }
 
@@ -189,7 +189,7 @@ func (s *store) aged(ctx context.Context, m *dataset.Memory) (asker, error) {
 		return nil, err
 	}
 	return s.answers(m, func(ctx context.Context, q memory.Search) ([]memory.Hit, error) {
-		return run.Recall(ctx, ref, q)
+		return run.Search(ctx, ref, q)
 	}), nil
 }
 

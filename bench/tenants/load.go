@@ -185,7 +185,7 @@ func (w *world) ask(ctx context.Context, r *rand.Rand, tenant int) error {
 	var hits []memory.Hit
 	err := w.latencies.time(op, func() (err error) {
 		question := fmt.Sprintf("Which %s has the %s of the %s?", words[r.IntN(len(words))], words[r.IntN(len(words))], words[r.IntN(len(words))])
-		hits, err = w.bank.Recall(ctx, name, ref, memory.Search{Text: question, Limit: 5})
+		hits, err = w.bank.Search(ctx, name, ref, memory.Search{Text: question, Limit: 5})
 		return err
 	})
 	for _, h := range hits {

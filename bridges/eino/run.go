@@ -131,7 +131,7 @@ func (r *Run) recall(ctx context.Context, run *memory.Run, ref string, q memory.
 	r.mu.Unlock()
 	limit := q.Limit
 	q.Limit = min(limit+len(gone), memory.MaxListLimit)
-	hits, err := run.Recall(ctx, ref, q)
+	hits, err := run.Search(ctx, ref, q)
 	hits = slices.DeleteFunc(hits, func(h memory.Hit) bool { return slices.Contains(gone, h.Entry.ID) })
 	return hits[:min(limit, len(hits))], err
 }

@@ -11,7 +11,7 @@ import (
 // access is what the tools read and write.
 type access interface {
 	Get(ctx context.Context, id string) (memory.Entry, error)
-	Recall(ctx context.Context, q memory.Search) ([]memory.Hit, error)
+	Search(ctx context.Context, q memory.Search) ([]memory.Hit, error)
 	Put(ctx context.Context, d memory.Draft) (memory.Entry, error)
 	Delete(ctx context.Context, id string) (bool, error)
 }
@@ -27,8 +27,8 @@ func (l *live) Get(ctx context.Context, id string) (memory.Entry, error) {
 	return l.job.Get(ctx, l.ref, id)
 }
 
-func (l *live) Recall(ctx context.Context, q memory.Search) ([]memory.Hit, error) {
-	return l.bank.Recall(ctx, l.job.Tenant(), l.ref, q)
+func (l *live) Search(ctx context.Context, q memory.Search) ([]memory.Hit, error) {
+	return l.bank.Search(ctx, l.job.Tenant(), l.ref, q)
 }
 
 func (l *live) Put(ctx context.Context, d memory.Draft) (memory.Entry, error) {
@@ -66,13 +66,13 @@ func (v *view) Get(ctx context.Context, id string) (memory.Entry, error) {
 	return v.run.Memory().Get(ctx, v.ref, id)
 }
 
-func (v *view) Recall(ctx context.Context, q memory.Search) ([]memory.Hit, error) {
+func (v *view) Search(ctx context.Context, q memory.Search) ([]memory.Hit, error) {
 	v.mu.Lock()
 	hidden := len(v.gone)
 	v.mu.Unlock()
 	limit := q.Limit
 	q.Limit = min(limit+hidden, memory.MaxListLimit)
-	hits, err := v.run.Recall(ctx, v.ref, q)
+	hits, err := v.run.Search(ctx, v.ref, q)
 	var seen []memory.Hit
 	for _, h := range hits {
 		if len(seen) < limit && !v.deleted(h.Entry.ID) {

@@ -146,7 +146,7 @@ func (s *Server) recall(ctx context.Context, _ *sdk.CallToolRequest, in recallIn
 	if err != nil {
 		return nil, recallOut{}, err
 	}
-	hits, err := s.mem.Recall(ctx, q)
+	hits, err := s.mem.Search(ctx, q)
 	if err != nil {
 		return nil, recallOut{}, told(err)
 	}

@@ -185,7 +185,7 @@ func TestS3_WhatExpiresWhileTheModelThinksIsNotFound(t *testing.T) {
 	require.Len(t, vectors.texts, 1)
 	require.Len(t, vectors.texts[0], 2, "it was asked about both")
 	for range 2 {
-		hits, err := w.bank.Recall(t.Context(), "acme", "ref", memory.Search{Text: "When does the shift start at the depot?"})
+		hits, err := w.bank.Search(t.Context(), "acme", "ref", memory.Search{Text: "When does the shift start at the depot?"})
 		require.NoError(t, err)
 		require.Len(t, hits, 1)
 		assert.Equal(t, lasting, hits[0].Entry.Content)

@@ -52,19 +52,19 @@ func (w *world) everything() (given []string) {
 	_, _ = view.Get(ctx, ref, e.ID)
 	_, _ = view.Get(ctx, ref, "canary-id")
 	_, _ = run.Search(ctx, ref, memory.Search{Text: "canary-query", Tags: []string{"canary-tag"}})
-	_, _ = run.Recall(ctx, ref, memory.Search{Text: "canary-query"})
-	_, _ = run.Recall(ctx, ref, memory.Search{Text: "canary-query", Rank: "canary-rank"})
+	_, _ = run.Search(ctx, ref, memory.Search{Text: "canary-query"})
+	_, _ = run.Search(ctx, ref, memory.Search{Text: "canary-query", Rank: "canary-rank"})
 	to, _ := run.Token()
 	if then, err := b.AsOf(ctx, tenant, to); err == nil {
 		_, _ = then.List(ctx, ref, memory.ListOptions{})
 		_, _ = then.Get(ctx, ref, e.ID)
+		_, _ = then.Search(ctx, ref, memory.Search{Text: "canary-query"})
 	}
 	_, _ = b.AsOf(ctx, "canary-other", to)
-	_, _ = b.RecallAsOf(ctx, tenant, to, ref, memory.Search{Text: "canary-query"})
 	_, _ = b.Start(ctx, memory.RunConfig{ID: "canary-run", Tenant: tenant, Redactor: w.vault(), Resume: "canary-token"})
 	_, _ = b.Reader(tenant).List(ctx, ref, memory.ListOptions{})
 	_, _ = b.Search(ctx, tenant, ref, memory.Search{Text: "canary\x00query"})
-	_, _ = b.Recall(ctx, tenant, ref, memory.Search{Text: "canary-query"})
+	_, _ = b.Search(ctx, tenant, ref, memory.Search{Text: "canary-query"})
 	_, _ = run.Delete(ctx, ref, again.ID)
 	_, _ = run.Delete(ctx, "canary/../ref", again.ID)
 

@@ -73,7 +73,6 @@ var conventional = map[telemetry.Op]string{
 	telemetry.Get:        "search_memory",
 	telemetry.List:       "search_memory",
 	telemetry.Search:     "search_memory",
-	telemetry.Recall:     "search_memory",
 }
 
 // operation is what is the same for every call of an operation.

@@ -92,14 +92,17 @@ func (a *actor) step(random *rand.Rand) {
 		e, err := run.Memory().Get(ctx, at, id)
 		a.note("get", err, e)
 	case 7:
-		entries, err := a.bank.Search(ctx, owner, at, memory.Search{Text: "note 1"})
-		a.note("search", err, entries...)
-	case 8:
-		hits, err := run.Recall(ctx, at, memory.Search{Text: "note 2"})
+		hits, err := a.bank.Search(ctx, owner, at, memory.Search{Text: "note 1"})
 		for _, h := range hits {
 			a.note("hit", err, h.Entry)
 		}
-		a.note("recall", err)
+		a.note("search live", err)
+	case 8:
+		hits, err := run.Search(ctx, at, memory.Search{Text: "note 2"})
+		for _, h := range hits {
+			a.note("hit", err, h.Entry)
+		}
+		a.note("search", err)
 	case 9:
 		deleted, err := run.Delete(ctx, at, id)
 		a.note(fmt.Sprint("delete ", deleted), err)

@@ -57,7 +57,7 @@ func (h *host) meaning(ctx context.Context) error {
 		return err
 	}
 	for _, by := range []string{"lexical", "semantic"} {
-		hits, err := h.bank.Recall(ctx, acme, acmeRef, memory.Search{Text: question, Rank: by, Limit: 2})
+		hits, err := h.bank.Search(ctx, acme, acmeRef, memory.Search{Text: question, Rank: by, Limit: 2})
 		if err != nil {
 			return err
 		}

@@ -29,14 +29,14 @@ func (h *host) recalling(ctx context.Context) error {
 		return err
 	}
 	live := func() ([]memory.Hit, error) {
-		return h.bank.Recall(ctx, acme, acmeRef, memory.Search{Text: question, Rank: "lexical", Limit: 3})
+		return h.bank.Search(ctx, acme, acmeRef, memory.Search{Text: question, Rank: "lexical", Limit: 3})
 	}
 	h.say("%q, with what Ida has just asked:", question)
 	if err := h.sayHits(live()); err != nil {
 		return err
 	}
 	h.say("In a run that began before:")
-	if err := h.sayHits(run.Recall(ctx, acmeRef, memory.Search{Text: question, Rank: "lexical", Limit: 3})); err != nil {
+	if err := h.sayHits(run.Search(ctx, acmeRef, memory.Search{Text: question, Rank: "lexical", Limit: 3})); err != nil {
 		return err
 	}
 	if _, err := h.bank.Forget(ctx, acme, guest); err != nil {
@@ -46,7 +46,7 @@ func (h *host) recalling(ctx context.Context) error {
 	if err := h.sayHits(live()); err != nil {
 		return err
 	}
-	other, err := h.bank.Recall(ctx, globex, globexRef, memory.Search{Text: question})
+	other, err := h.bank.Search(ctx, globex, globexRef, memory.Search{Text: question})
 	if err != nil {
 		return err
 	}

@@ -97,7 +97,7 @@ func (h *Handler) recall(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	hits, err := h.Bank.Recall(q, q.tenant, ref, memory.Search{Text: text, Limit: o.Limit})
+	hits, err := h.Bank.Search(q, q.tenant, ref, memory.Search{Text: text, Limit: o.Limit})
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ var memoryParts = []part{
 			w.open(memory.Config{Ranker: ranker{w, false}})
 			w.note("x")
 			return func(ctx context.Context) error {
-				_, err := w.bank.Recall(ctx, tenant, ref, memory.Search{Text: "x"})
+				_, err := w.bank.Search(ctx, tenant, ref, memory.Search{Text: "x"})
 				return err
 			}
 		},

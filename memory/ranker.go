@@ -8,7 +8,6 @@ import (
 
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory/driver"
-	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Ranker finds the entries of a view that answer a question. Package recall has one. It is
@@ -42,93 +41,6 @@ type Hit struct {
 	Age time.Duration
 }
 
-// Recall returns the entries of the tenant's live memory in a ref that answer q.Text, best
-// first, by the bank's Config.Ranker; the other fields of q narrow the answer. It returns
-// nothing that a list of the ref would not. A ref that is foreign, malformed or unresolvable
-// holds nothing. It fails with [ErrNotProvided] without a ranker, and if q.Rank asks for
-// meaning and the ranker has no model.
-func (b *Bank) Recall(ctx context.Context, tenant, ref string, q Search) (hits []Hit, err error) {
-	ctx, span := b.Begin(ctx, telemetry.Recall)
-	defer span.Done(&err)
-	defer func() { span.Add(telemetry.Records.Of(len(hits))) }()
-	return b.readRanked(ctx, tenant, ref, q, b.live())
-}
-
-// live is memory as it is now.
-func (b *Bank) live() source { return source{b.Now(), b.store.List, b.newest} }
-
-// RecallAsOf is [Bank.Recall] over what a run saw at a token's position, with the errors of
-// [Bank.AsOf].
-func (b *Bank) RecallAsOf(ctx context.Context, tenant string, t Token, ref string, q Search) (hits []Hit, err error) {
-	ctx, span := b.Begin(ctx, telemetry.Recall)
-	defer span.Done(&err)
-	defer func() { span.Add(telemetry.Records.Of(len(hits))) }()
-	r, err := b.openAsOf(ctx, tenant, t)
-	if err != nil {
-		return nil, err
-	}
-	return r.recall(ctx, ref, q)
-}
-
-func (r *asOf) recall(ctx context.Context, ref string, q Search) ([]Hit, error) {
-	hits, err := r.bank.readRanked(ctx, r.snap.tenant, ref, q, r.source())
-	return ifIntact(ctx, r, ref, hits, err)
-}
-
-// Recall is [Bank.Recall] over what the run sees, by a question out of which the run's
-// secrets were taken. In a replay from tokens it gives the recorded run's answer, or
-// [ErrSnapshotUnavailable] if anything in the ref may have expired meanwhile, since all of it
-// counts in a ranking; one from recorded reads fails with [ErrNotProvided].
-func (r *Run) Recall(ctx context.Context, ref string, q Search) (hits []Hit, err error) {
-	ctx, span := r.bank.Begin(ctx, telemetry.Recall)
-	defer span.Done(&err)
-	defer func() { span.Add(telemetry.Records.Of(len(hits))) }()
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	defer r.life.RUnlock()
-	if q.Text, err = r.clean(ctx, q.Text, false); err != nil {
-		return nil, err
-	}
-	if r.replay != nil {
-		return r.replay.recall(ctx, ref, q)
-	}
-	return r.bank.readRanked(ctx, r.tenant, ref, q, r.source())
-}
-
-func (p *replayer) recall(ctx context.Context, ref string, q Search) ([]Hit, error) {
-	if p.past == nil {
-		return nil, fail(ErrNotProvided, "a replay from recorded reads has no recalls: replay from tokens")
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	hits, err := p.past.recall(ctx, ref, q)
-	if err == nil {
-		err = p.steadyRef(ctx, ref)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return hits, nil
-}
-
-// steadyRef is steady for everything in a ref, by all of which an answer is ranked.
-func (p *replayer) steadyRef(ctx context.Context, ref string) error {
-	s, ok, err := p.bank.visible(ctx, p.tenant, ref)
-	if !ok || err != nil {
-		return err
-	}
-	for e, err := range pages(ctx, s, driver.Query{At: p.past.snap.at}, p.past.view.list) {
-		if err != nil {
-			return shape(err)
-		}
-		if err := p.steady(e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // newest is a view of memory as it is now; nil if the store has no views.
 func (b *Bank) newest(ctx context.Context, tenant string) (*view, error) {
 	if b.versions == nil {
@@ -139,65 +51,6 @@ func (b *Bank) newest(ctx context.Context, tenant string) (*view, error) {
 		return nil, shape(err)
 	}
 	return newView(b.versions, version), nil
-}
-
-// readRanked is the one way by which a ranked answer reaches a host, from every source.
-func (b *Bank) readRanked(ctx context.Context, tenant, ref string, q Search, from source) ([]Hit, error) {
-	limit, err := boundLimit(q.Limit)
-	if err == nil {
-		err = q.check()
-	}
-	if err != nil {
-		return nil, err
-	}
-	filter := q.filter(from.at)
-	filter.Limit = limit
-	switch {
-	case b.cfg.Ranker == nil:
-		return nil, fail(ErrNotProvided, "Recall needs Config.Ranker, such as recall.New, which this bank has not")
-	case q.Rank != "" && q.Rank != "lexical" && q.Rank != "semantic":
-		return nil, fail(ErrValidation, `Search.Rank is neither "lexical" nor "semantic" nor empty`)
-	case q.Rank == "semantic" && b.model == "":
-		return nil, fail(ErrNotProvided, "Search.Rank is \"semantic\", and Config.Ranker has no model: make it with an Embedder")
-	}
-	s, ok, err := b.visible(ctx, tenant, ref)
-	if !ok || err != nil {
-		return []Hit{}, err
-	}
-	v, ranked, err := b.rank(ctx, s, q, filter, from)
-	if err != nil {
-		return nil, err
-	}
-	return v.answer(ctx, ranked, filter)
-}
-
-// relevant yields the entries that answer a query, best first.
-func (b *Bank) relevant(ctx context.Context, s Scope, o ListOptions, limit int, from source) iter.Seq2[Entry, error] {
-	q := Search{Text: o.Query}
-	if o.Tag != "" {
-		q.Tags = []string{o.Tag}
-	}
-	filter := driver.Query{Tags: q.Tags, At: from.at, Limit: limit}
-	if o.TokenBudget > 0 {
-		filter.Limit = 2 * MaxListLimit // some may be passed over
-	}
-	return func(yield func(Entry, error) bool) {
-		v, ranked, err := b.rank(ctx, s, q, filter, from)
-		for part := range slices.Chunk(ranked, pageSize) {
-			var hits []Hit
-			if hits, err = v.answer(ctx, part, filter); err != nil {
-				break
-			}
-			for _, h := range hits {
-				if !yield(h.Entry, nil) {
-					return
-				}
-			}
-		}
-		if err != nil {
-			yield(Entry{}, err)
-		}
-	}
 }
 
 // rank asks the ranker, and returns what it found with the view in which to look it up.
