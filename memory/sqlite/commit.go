@@ -61,34 +61,31 @@ func (db *DB) apply(ctx context.Context, tenant string, m *driver.Mutation, alwa
 
 // try is apply, without looking up what is stored unless look is set.
 func (db *DB) try(ctx context.Context, tenant string, m *driver.Mutation, always, look bool) (done driver.Applied, err error) {
-	payloads, err := payloadsOf(m.Events)
-	if err != nil {
-		return done, err
-	}
 	return done, db.tx(ctx, func(t *tx) error {
 		c := &change{tx: t, tenant: tenant, rows: map[driver.Located]*row{}}
 		if look {
-			if err := c.load(m); err != nil {
-				return err
-			}
+			c.load(m)
 		}
 		plan, err := c.stored.Plan(m)
-		if err == nil && plan.Empty() && !always {
-			err = errUnchanged
+		if err != nil {
+			return err
 		}
-		if err == nil && !m.Unversioned() {
-			done.Version, err = c.makeVersion(&plan)
+		if plan.Empty() && !always {
+			return errUnchanged
 		}
-		if err == nil {
-			err = c.changeEntries(&plan)
+		if !m.Unversioned() {
+			done.Version = c.makeVersion(&plan)
 		}
-		if err == nil {
-			done.Revs, err = c.swapAll(m.Documents)
+		for i := range plan.Insert {
+			if !c.insert(&plan.Insert[i]) {
+				return errThere
+			}
 		}
-		if err == nil {
-			err = c.addEvents(m, payloads)
+		c.changeEntries(&plan)
+		for i := range m.Documents {
+			done.Revs = append(done.Revs, c.swap(&m.Documents[i], &c.documents[i]))
 		}
-		return err
+		return c.addEvents(m)
 	})
 }
 
@@ -111,13 +108,10 @@ const (
 )
 
 // load looks up what a mutation names.
-func (c *change) load(m *driver.Mutation) error {
+func (c *change) load(m *driver.Mutation) {
 	c.stored = m.Needs()
 	if places := slices.Collect(maps.Keys(c.stored.Entries)); len(places) > 0 {
-		rows, err := collect(c.query, rowScanner(c.tenant), getRows, c.tenant, placesIn(places))
-		if err != nil {
-			return err
-		}
+		rows, _ := collect(c.query, rowScanner(c.tenant), getRows, c.tenant, placesIn(places))
 		clear(c.stored.Entries)
 		for i := range rows {
 			c.rows[rows[i].located()] = &rows[i]
@@ -125,24 +119,19 @@ func (c *change) load(m *driver.Mutation) error {
 		}
 	}
 	if places := slices.Collect(maps.Keys(c.stored.MergedInto)); len(places) > 0 {
-		err := c.query(func(rows *sql.Rows) (bool, error) {
+		c.query(func(rows *sql.Rows) (bool, error) {
 			at := driver.Located{Scope: driver.Scope{Tenant: c.tenant}}
 			var id string
 			err := rows.Scan(&at.Ref, &at.ID, &id)
 			c.stored.MergedInto[at] = append(c.stored.MergedInto[at], id)
 			return true, wrap(readFailed, err)
 		}, getMergedInto, c.tenant, placesIn(places))
-		if err != nil {
-			return err
-		}
 	}
 	if m.Limits != (driver.Limits{}) {
 		used := &c.stored.Used
-		if err := first(c.query, []any{&used.Entries, &used.Bytes, &used.Waiting}, getUsed, m.Limits.Waiting, c.tenant); err != nil {
-			return err
-		}
+		first(c.query, []any{&used.Entries, &used.Bytes, &used.Waiting}, getUsed, m.Limits.Waiting, c.tenant)
 	}
-	return c.loadDocuments(m.Documents)
+	c.loadDocuments(m.Documents)
 }
 
 // placesIn are the refs and ids of entries, for named.
@@ -160,103 +149,77 @@ const addVersion = `INSERT INTO versions (tenant, version, mark, entries, bytes,
 	SELECT ?1, ifnull(max(version), 0) + 1, ?2, ifnull(entries, 0) + ?3, ifnull(bytes, 0) + ?4, ?5 FROM versions WHERE tenant = ?1
 	RETURNING version`
 
-func (c *change) makeVersion(p *driver.Plan) (driver.Version, error) {
+func (c *change) makeVersion(p *driver.Plan) driver.Version {
 	mark := driver.NewMark()
 	journal := p.Journal()
 	if journal == nil {
 		journal = []byte{} // and not NULL
 	}
-	err := first(c.query, []any{&c.version}, addVersion, c.tenant, mark[:], p.Grows.Entries, p.Grows.Bytes, journal)
-	return mark.Version(uint64(c.version)), err
+	first(c.query, []any{&c.version}, addVersion, c.tenant, mark[:], p.Grows.Entries, p.Grows.Bytes, journal)
+	return mark.Version(uint64(c.version))
 }
 
 const (
-	addEntry = `INSERT INTO entries (tenant, ref, id, created, expires, born) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
-	addText  = `INSERT INTO texts (entry, head, content) VALUES (?, ?, ?)`
+	addEntry  = `INSERT INTO entries (tenant, ref, id, created, expires, born) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	addText   = `INSERT INTO texts (entry, head, content) VALUES (?, ?, ?)`
+	addLabels = `INSERT OR IGNORE INTO labels (label, entry) SELECT unhex(j.value ->> 0), j.value ->> 1 FROM json_each(?) j`
 
 	setEntries = `UPDATE entries SET born = j.value ->> 1, died = j.value ->> 2, state = j.value ->> 3,
 		successor = CAST(unhex(j.value ->> 4) AS TEXT), former = j.value ->> 5 FROM json_each(?) j WHERE entry = j.value ->> 0`
-
-	addLabels = `INSERT OR IGNORE INTO labels (label, entry) SELECT unhex(j.value ->> 0), j.value ->> 1 FROM json_each(?) j`
 )
 
-// changeEntries does to entries what a plan says.
-func (c *change) changeEntries(p *driver.Plan) error {
-	var labelled []*row
-	for i := range p.Insert {
-		r, err := c.insertEntry(&p.Insert[i])
-		if err != nil {
-			return err
-		}
-		if len(r.Entry.Subjects) > 0 {
-			labelled = append(labelled, r)
-		}
+// insert inserts an entry, unless there is one of its id.
+func (c *change) insert(x *driver.Placed) bool {
+	e := &x.Entry
+	created, expires := e.CreatedAt.UnixMilli(), expiry(e.ExpiresAt)
+	key, n := c.exec(addEntry, c.tenant, x.Ref, e.ID, created, expires, c.version)
+	if n == 0 {
+		return false
 	}
-	if len(labelled) > 0 {
-		if _, err := c.exec(addLabels, labelsOf(c.tenant, labelled)); err != nil {
-			return err
-		}
+	// The key is beyond that of every text.
+	fields := [4][]byte{[]byte(e.RunID), pack(e.Tags), pack(e.Subjects), pack(e.Sources)}
+	c.exec(addText, key, headOf(e.ID, created, expires, fields, e.Content), e.Content)
+	r := &row{Record: driver.Record{Scope: x.Scope, Entry: *e}, key: key, life: span{c.version, never}}
+	c.rows[r.located()] = r
+	if len(e.Subjects) > 0 {
+		c.exec(addLabels, labelsOf(c.tenant, r))
 	}
-	changed := map[*row]bool{}
+	return true
+}
+
+// changeEntries does to entries that are there what a plan says.
+func (c *change) changeEntries(p *driver.Plan) {
+	var changed, erased []*row
 	for _, x := range p.Retire {
 		r := c.rows[x.Located]
 		r.life[1], r.State, r.For = c.version, x.State, x.For
-		changed[r] = true
+		changed = append(changed, r)
 	}
 	for _, l := range p.Restore {
 		r := c.rows[l]
 		r.former = append(r.former, r.life)
 		r.life, r.State, r.For = span{c.version, never}, driver.Live, ""
-		changed[r] = true
+		changed = append(changed, r)
 	}
-	if len(p.Erase) > 0 {
-		erased := make([]*row, len(p.Erase))
-		for i, l := range p.Erase {
-			erased[i] = c.rows[l]
-			changed[c.rows[l]] = true
-		}
-		if err := c.erase(erased); err != nil {
-			return err
-		}
+	for _, l := range p.Erase {
+		erased = append(erased, c.rows[l])
 	}
-	if len(changed) == 0 {
-		return nil
-	}
+	c.erase(erased)
 	var values [][6]any
-	for r := range changed {
+	for _, r := range append(changed, erased...) {
 		values = append(values, [6]any{r.key, r.life[0], r.life[1], r.State, inHex(r.For), r.former})
 	}
-	_, err := c.exec(setEntries, inJSON(values))
-	return err
-}
-
-// insertEntry inserts an entry, or returns errThere.
-func (c *change) insertEntry(x *driver.Placed) (*row, error) {
-	e := &x.Entry
-	created, expires := e.CreatedAt.UnixMilli(), expiry(e.ExpiresAt)
-	key, err := c.insert(addEntry, c.tenant, x.Ref, e.ID, created, expires, c.version)
-	if err == errUnchanged {
-		err = errThere
+	if len(values) > 0 {
+		c.exec(setEntries, inJSON(values))
 	}
-	if err != nil {
-		return nil, err
-	}
-	// The key is beyond that of every text.
-	fields := [4][]byte{[]byte(e.RunID), pack(e.Tags), pack(e.Subjects), pack(e.Sources)}
-	if _, err := c.exec(addText, key, headOf(e.ID, created, expires, fields, e.Content), e.Content); err != nil {
-		return nil, err
-	}
-	r := &row{Record: driver.Record{Scope: x.Scope, Entry: *e}, key: key, life: span{c.version, never}}
-	c.rows[r.located()] = r
-	return r, nil
 }
 
 // labelsOf are the rows that entries have in the index of subjects.
-func labelsOf(tenant string, entries []*row) string {
+func labelsOf(tenant string, entries ...*row) string {
 	labels := [][2]any{}
 	for _, r := range entries {
 		for _, subject := range r.Entry.Subjects {
-			labels = append(labels, [2]any{inHex(string(labelOf(tenant, subject))), r.key})
+			labels = append(labels, [2]any{labelOf(tenant, subject), r.key})
 		}
 	}
 	return inJSON(labels)

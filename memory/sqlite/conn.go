@@ -187,29 +187,43 @@ func (w *writer) exec(text string, args ...any) (sql.Result, error) {
 	return s.ExecContext(background, args...)
 }
 
-// tx is a write transaction. It holds the lock of the database from its beginning.
+// tx is a write transaction. It holds the lock of the database from its beginning. Once a
+// method has failed the others do nothing, and the transaction fails with that error.
 type tx struct {
 	w   *writer
 	ctx context.Context // ends it between two statements
+	err error
 	// erased tells that text was removed, which is to leave the log too.
 	erased bool
-	// What documents that were removed leave: see clearRemoved.
-	oldRevs, oldBodies []int64
+	// unused are bodies whose documents are removed.
+	unused []int64
 }
 
 // tx runs f in a transaction and commits it unless f fails, the context ends before
 // the commit begins, or f returns errUnchanged, which is no error.
 func (db *DB) tx(ctx context.Context, f func(*tx) error) error {
 	return db.transact(ctx, func(t *tx) error {
-		err := t.begun()
-		if err == nil {
-			err = f(t)
+		if t.begun() != nil {
+			return t.err
 		}
-		if err == nil {
-			err = t.finish()
+		if err := f(t); err != nil && t.err == nil {
+			return err
 		}
-		return err
+		t.emptyUnused()
+		if t.erased {
+			t.exec(`INSERT OR REPLACE INTO meta (key, value) VALUES ('unclean', ?)`, rand.Text())
+		}
+		return t.err
 	})
+}
+
+// emptyUnused empties bodies whose documents are removed. Their rows stay: see the README.
+func (t *tx) emptyUnused() {
+	if len(t.unused) > 0 {
+		t.erased = true
+		t.exec(`UPDATE bodies SET subjects = NULL, value = NULL WHERE body IN (SELECT value FROM json_each(?))`, inJSON(t.unused))
+	}
+	t.unused = nil
 }
 
 func (db *DB) transact(ctx context.Context, f func(*tx) error) error {
@@ -257,15 +271,6 @@ func (t *tx) begun() error {
 		t.w.unclean = true
 		return true, nil
 	}, `SELECT key = 'schema' FROM meta WHERE key = 'unclean' OR key = 'schema' AND CAST(value AS INTEGER) > ?`, len(migrations))
-}
-
-// finish writes what belongs to a transaction at its end.
-func (t *tx) finish() error {
-	err := t.clearRemoved()
-	if err == nil && t.erased {
-		_, err = t.exec(`INSERT OR REPLACE INTO meta (key, value) VALUES ('unclean', ?)`, rand.Text())
-	}
-	return err
 }
 
 func (w *writer) rollback() {

@@ -95,7 +95,7 @@ func documentsBehind(q *driver.DocumentQuery, last *driver.Document) (string, []
 		narrow(`d.grp = ? AND d.grp <> ''`, q.Group)
 	}
 	if q.Subject != "" {
-		narrow(`d.rev IN (SELECT rev FROM document_labels WHERE label = ?)`, labelOf(q.Tenant, q.Subject))
+		narrow(`d.rev IN (SELECT rev FROM document_labels WHERE label = unhex(?))`, labelOf(q.Tenant, q.Subject))
 	}
 	if last != nil {
 		columns, bound := boundOf(q, last)

@@ -142,10 +142,10 @@ func cut(b []byte) (s, rest []byte, ok bool) {
 }
 
 // labelOf is what an index has in place of a subject label, which is text that may have to
-// be forgotten. Who looks something up by it compares the label itself.
-func labelOf(tenant, subject string) []byte {
+// be forgotten, in hex. Who looks something up by it compares the label itself.
+func labelOf(tenant, subject string) string {
 	sum := sha256.Sum256([]byte(tenant + "\x00" + subject))
-	return sum[:16]
+	return hex.EncodeToString(sum[:16])
 }
 
 // A statement that takes many rows has one parameter for all of them: an array j in JSON, in

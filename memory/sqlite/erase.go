@@ -13,7 +13,10 @@ const (
 
 // erase removes the text of entries and the documents made of them, and records at which
 // versions they are missed.
-func (c *change) erase(entries []*row) error {
+func (c *change) erase(entries []*row) {
+	if len(entries) == 0 {
+		return
+	}
 	missed := map[string][]span{}
 	var keys []int64
 	for _, r := range entries {
@@ -22,62 +25,38 @@ func (c *change) erase(entries []*row) error {
 		r.life[1], r.former = 0, nil
 	}
 	for ref, spans := range missed {
-		if err := c.recordErased(ref, spans); err != nil {
-			return err
-		}
+		c.recordErased(ref, mergeSpans(spans))
 	}
-	revs, err := c.removeMadeOf(inJSON(keys))
-	if err != nil {
-		return err
-	}
-	for i := range c.documents {
-		if slices.Contains(revs, c.documents[i].rev) {
-			c.documents[i] = storedDocument{}
-		}
-	}
+	c.removeMade(keys)
 	c.erased = true
-	if err := c.execAll(labelsOf(c.tenant, entries), removeLabels); err != nil {
-		return err
-	}
-	return c.execAll(inJSON(keys), eraseTexts)
+	c.exec(removeLabels, labelsOf(c.tenant, entries...))
+	c.exec(eraseTexts, inJSON(keys))
 }
 
-// recordErased adds spans to those at which an entry of a ref is missed. The spans of a ref stay
+// recordErased adds spans that are apart to those at which an entry of a ref is missed. These stay
 // apart from each other: those that touch are joined.
-func (c *change) recordErased(ref string, spans []span) error {
-	spans = mergeSpans(spans)
-	if len(spans) == 0 {
-		return nil
-	}
+func (c *change) recordErased(ref string, spans []span) {
 	var touched []span
 	var begins []int64 // of the touched
 	for _, s := range spans {
 		// Spans that are apart end in the order in which they begin, so that the first
 		// one that does not touch s is the last to look at.
-		err := c.query(func(rows *sql.Rows) (bool, error) {
+		c.query(func(rows *sql.Rows) (bool, error) {
 			var x span
-			if err := rows.Scan(&x[0], &x[1]); err != nil {
+			if err := rows.Scan(&x[0], &x[1]); err != nil || x[1] < s[0] {
 				return false, wrap(readFailed, err)
-			}
-			if x[1] < s[0] {
-				return false, nil
 			}
 			touched, begins = append(touched, x), append(begins, x[0])
 			return true, nil
 		}, `SELECT since, until FROM erased_spans WHERE tenant = ? AND ref = ? AND since <= ? ORDER BY since DESC`, c.tenant, ref, s[1])
-		if err != nil {
-			return err
-		}
 	}
 	if len(touched) > 0 {
-		_, err := c.exec(`DELETE FROM erased_spans WHERE tenant = ? AND ref = ? AND since IN (SELECT value FROM json_each(?))`, c.tenant, ref, inJSON(begins))
-		if err != nil {
-			return err
-		}
+		c.exec(`DELETE FROM erased_spans WHERE tenant = ? AND ref = ? AND since IN (SELECT value FROM json_each(?))`, c.tenant, ref, inJSON(begins))
 	}
-	_, err := c.exec(`INSERT INTO erased_spans (tenant, ref, since, until) SELECT ?, ?, j.value ->> 0, j.value ->> 1 FROM json_each(?) j`,
-		c.tenant, ref, inJSON(mergeSpans(append(touched, spans...))))
-	return err
+	if spans = mergeSpans(append(touched, spans...)); len(spans) > 0 {
+		c.exec(`INSERT INTO erased_spans (tenant, ref, since, until) SELECT ?, ?, j.value ->> 0, j.value ->> 1 FROM json_each(?) j`,
+			c.tenant, ref, inJSON(spans))
+	}
 }
 
 // mergeSpans returns what spans cover, as spans that are apart and ascend.

@@ -11,19 +11,6 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// payloadsOf returns the payloads as the database has them.
-func payloadsOf(recs []events.Record) ([]string, error) {
-	var payloads []string
-	for _, r := range recs {
-		data, err := json.Marshal(r.Payload)
-		if err != nil {
-			return nil, driver.ErrValidation.With("the payload of an event cannot be written as JSON", err)
-		}
-		payloads = append(payloads, string(data))
-	}
-	return payloads, nil
-}
-
 // An event that waits has a number from 2^62 on, and no sequence; one that is kept has a number
 // below, and the next sequence of its run.
 const (
@@ -35,39 +22,30 @@ const (
 )
 
 // addEvents has the events of a mutation wait, or keeps them. One that is there is dropped.
-func (t *tx) addEvents(m *driver.Mutation, payloads []string) error {
+func (t *tx) addEvents(m *driver.Mutation) error {
 	text := queueEvent
 	if m.Keep {
 		text = keepEvent
 	}
 	for i := range m.Events {
 		r := &m.Events[i]
-		_, err := t.insert(text, r.Tenant, r.RunID, r.ID, r.Payload.EventType(), r.NodeID,
-			r.CausationID, r.EngineVersion, r.SchemaVersion, r.Time.UnixMilli(), payloads[i])
-		if err == errUnchanged {
-			err = t.checkSame(r)
-		}
+		kind := r.Payload.EventType()
+		payload, err := json.Marshal(r.Payload)
 		if err != nil {
-			return err
+			return fail(writeFailed, err)
 		}
-	}
-	return nil
-}
-
-// checkSame fails if the event that is there has another payload.
-func (t *tx) checkSame(r *events.Record) error {
-	var kind events.Type
-	var payload []byte
-	err := first(t.query, []any{&kind, &payload}, `SELECT type, payload FROM events WHERE tenant = ? AND run = ? AND event = ?`, r.Tenant, r.RunID, r.ID)
-	if err != nil {
-		return err
-	}
-	there, err := events.Decode(kind, payload)
-	if err != nil {
-		return fail(damaged, err)
-	}
-	if !events.SamePayload(there, r.Payload) {
-		return errTaken
+		_, fresh := t.exec(text, r.Tenant, r.RunID, r.ID, kind, r.NodeID, r.CausationID, r.EngineVersion, r.SchemaVersion, r.Time.UnixMilli(), string(payload))
+		if fresh > 0 {
+			continue
+		}
+		first(t.query, []any{&kind, &payload}, `SELECT type, payload FROM events WHERE tenant = ? AND run = ? AND event = ?`, r.Tenant, r.RunID, r.ID)
+		there, err := events.Decode(kind, payload)
+		if err != nil {
+			return fail(damaged, err)
+		}
+		if !events.SamePayload(there, r.Payload) {
+			return errTaken
+		}
 	}
 	return nil
 }
@@ -167,9 +145,11 @@ func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
 		names[i] = [3]string{inHex(recs[i].Tenant), inHex(recs[i].RunID), inHex(recs[i].ID)}
 	}
 	return st.db.tx(ctx, func(t *tx) error {
+		if _, n := t.exec(removeDelivered, inJSON(names)); n == 0 {
+			return errUnchanged
+		}
 		t.erased = true
-		_, err := t.insert(removeDelivered, inJSON(names))
-		return err
+		return nil
 	})
 }
 
@@ -209,18 +189,17 @@ const purgeRuns = `DELETE FROM events WHERE number IN (SELECT e.number FROM (
 func (st *Store) PurgeEvents(ctx context.Context, before time.Time, limit int) (more bool, err error) {
 	limit = max(1, limit)
 	return more, st.db.tx(ctx, func(t *tx) error {
-		t.erased = true
 		runs := 0
-		sequences, err := collect(t.query, scanKey, purgeRuns, before.UnixMilli(), limit)
+		sequences, _ := collect(t.query, scanKey, purgeRuns, before.UnixMilli(), limit)
 		for _, sequence := range sequences {
 			if sequence == 0 {
 				runs++
 			}
 		}
-		if err == nil && runs == 0 {
-			err = errUnchanged
+		if runs == 0 {
+			return errUnchanged
 		}
-		more = err == nil && runs == limit
-		return err
+		t.erased, more = true, runs == limit
+		return nil
 	})
 }

@@ -31,7 +31,7 @@ const (
 		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.successor = ?3 AND e.successor <> '' AND e.entry > ?4
 		ORDER BY e.entry`
 	historyOfSubject = `SELECT ` + recordColumns + ` FROM labels l CROSS JOIN entries e ON e.entry = l.entry AND e.tenant = ?1` + withText + `
-		WHERE l.label = ?2 AND l.entry > ?3 ORDER BY l.entry`
+		WHERE l.label = unhex(?2) AND l.entry > ?3 ORDER BY l.entry`
 )
 
 // historyBehind returns the statement that goes on behind a row, of what has the successor, if

@@ -19,7 +19,7 @@ func TestM2_MistakesWithAStoreAreNamed(t *testing.T) {
 	apply := func(m driver.Mutation) error { _, err := db.Memory().Apply(bg, "acme", m); return err }
 	err := apply(driver.Mutation{At: time.UnixMilli(1), Events: []events.Record{spoilt}})
 	require.ErrorIs(t, err, driver.ErrValidation)
-	require.EqualError(t, err, "memory: invalid input: the payload of an event cannot be written as JSON")
+	require.EqualError(t, err, "memory: invalid input: an event breaks its schema")
 
 	require.NoError(t, db.Close())
 	err = apply(driver.Mutation{At: time.UnixMilli(1), Put: []driver.Placed{{Scope: driver.Scope{Tenant: "acme", Ref: "m"},

@@ -167,6 +167,7 @@ func dataSource(path string, opts Options) string {
 		"busy_timeout(100)", // begin counts how often
 		synchronous,
 		"secure_delete(ON)",
+		"foreign_keys(ON)",
 		"temp_store(MEMORY)", // no text in temporary files
 		"cache_size(-8192)",
 	}}

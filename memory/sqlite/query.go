@@ -5,53 +5,44 @@ import (
 	"database/sql"
 )
 
-// exec runs a statement of the transaction.
-func (t *tx) exec(text string, args ...any) (sql.Result, error) {
-	if err := t.ctx.Err(); err != nil {
-		return nil, err
+// exec runs a statement of the transaction, and returns the key of the last row that it
+// inserted and how many rows it has changed.
+func (t *tx) exec(text string, args ...any) (key, changed int64) {
+	if t.ended() {
+		return 0, 0
 	}
 	r, err := t.w.exec(text, args...)
-	return r, wrap(writeFailed, err)
+	if err == nil {
+		key, err = r.LastInsertId()
+	}
+	if err == nil {
+		changed, err = r.RowsAffected()
+	}
+	t.err = wrap(writeFailed, err)
+	return key, changed
 }
 
-// execAll runs statements that have the same argument.
-func (t *tx) execAll(arg any, texts ...string) error {
-	for _, text := range texts {
-		if _, err := t.exec(text, arg); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// insert runs a statement that inserts a row or changes some, and returns the key of the last
-// row. It returns errUnchanged if the statement has changed nothing.
-func (t *tx) insert(text string, args ...any) (int64, error) {
-	r, err := t.exec(text, args...)
-	if err != nil {
-		return 0, err
-	}
-	n, err := r.RowsAffected()
-	if err == nil && n == 0 {
-		return 0, errUnchanged
-	}
-	if err != nil {
-		return 0, wrap(writeFailed, err)
-	}
-	key, err := r.LastInsertId()
-	return key, wrap(writeFailed, err)
-}
-
-// query calls f for each row until f returns false.
+// query calls f for each row until f returns false. It returns the error of the transaction.
 func (t *tx) query(f func(*sql.Rows) (bool, error), text string, args ...any) error {
-	if err := t.ctx.Err(); err != nil {
-		return err
+	if t.ended() {
+		return t.err
 	}
 	s, err := t.w.prepare(text)
-	if err != nil {
-		return wrap(writeFailed, err)
+	if err == nil {
+		err = each(t.ctx, s, f, args...)
+	} else {
+		err = wrap(writeFailed, err)
 	}
-	return each(t.ctx, s, f, args...)
+	t.err = err
+	return err
+}
+
+// ended reports whether the transaction has failed or its context has ended.
+func (t *tx) ended() bool {
+	if t.err == nil {
+		t.err = t.ctx.Err()
+	}
+	return t.err != nil
 }
 
 // queryFunc calls f for each row of a statement until f returns false, in a transaction or

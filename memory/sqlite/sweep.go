@@ -25,32 +25,21 @@ import (
 const allPages = `SELECT p.pgno, p.data FROM dbstat d CROSS JOIN sqlite_dbpage p ON p.pgno = d.pageno
 	WHERE d.pagetype <> 'overflow'`
 
-// page is a page of the file.
-type page struct {
-	number int64
-	data   []byte
-}
-
 // zeroAllGaps fills the gaps on all pages with zeros.
-func (t *tx) zeroAllGaps() error {
-	var dirty []page
-	err := t.query(func(rows *sql.Rows) (bool, error) {
+func (t *tx) zeroAllGaps() {
+	dirty := map[int64][]byte{}
+	t.query(func(rows *sql.Rows) (bool, error) {
 		var number int64
 		var data sql.RawBytes
-		if err := rows.Scan(&number, &data); err != nil {
-			return false, wrap(writeFailed, err)
-		}
+		err := rows.Scan(&number, &data)
 		if clean, ok := zeroed(data); ok {
-			dirty = append(dirty, page{number, clean})
+			dirty[number] = clean
 		}
-		return true, nil
+		return true, wrap(writeFailed, err)
 	}, allPages)
-	for _, p := range dirty {
-		if err == nil {
-			err = t.writePage(p)
-		}
+	for number, data := range dirty {
+		t.writePage(number, data)
 	}
-	return err
 }
 
 // zeroed returns a copy of a page whose gap is zeros; ok is false if it was so. A damaged page
@@ -65,9 +54,8 @@ func zeroed(data []byte) ([]byte, bool) {
 	return clean, true
 }
 
-func (t *tx) writePage(p page) error {
-	_, err := t.exec(`UPDATE sqlite_dbpage SET data = ? WHERE pgno = ?`, p.data, p.number)
-	return err
+func (t *tx) writePage(number int64, data []byte) {
+	t.exec(`UPDATE sqlite_dbpage SET data = ? WHERE pgno = ?`, data, number)
 }
 
 // reach is how many leaves on each side of a row that was taken out may hold a copy of one
@@ -78,29 +66,25 @@ const reach = 2
 // zeroGapsBeside fills the gaps on the leaves of a table that rows with those keys were taken out
 // of, and on those beside them, with zeros. What it costs does not depend on how large the
 // table is, but for its depth.
-func (t *tx) zeroGapsBeside(table string, keys []int64) error {
+func (t *tx) zeroGapsBeside(table string, keys []int64) {
 	var root int64
-	if err := first(t.query, []any{&root}, `SELECT rootpage FROM sqlite_schema WHERE name = ?`, table); err != nil {
-		return wrap(writeFailed, err)
-	}
+	first(t.query, []any{&root}, `SELECT rootpage FROM sqlite_schema WHERE name = ?`, table)
 	slices.Sort(keys)
 	done := int64(math.MinInt64) // the last key of the leaf that was looked at last
 	for _, key := range keys {
 		if key <= done {
 			continue
 		}
-		l, err := t.leafOf(root, key)
+		l := t.leafOf(root, key)
 		done = l.last
 		for range reach {
-			if err == nil && l.after > math.MinInt64 {
-				l, err = t.leafOf(root, l.after)
+			if l.after > math.MinInt64 {
+				l = t.leafOf(root, l.after)
 			}
 		}
-		for behind := 0; err == nil; l, err = t.leafOf(root, l.last+1) {
+		for behind := 0; t.err == nil; l = t.leafOf(root, l.last+1) {
 			if clean, dirty := zeroed(l.data); dirty {
-				if err := t.writePage(page{l.number, clean}); err != nil {
-					return err
-				}
+				t.writePage(l.number, clean)
 			}
 			if l.last >= key {
 				behind++
@@ -109,33 +93,28 @@ func (t *tx) zeroGapsBeside(table string, keys []int64) error {
 				break
 			}
 		}
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 // leaf is a leaf of a table, on which the rows are that have keys behind after, up to last.
 type leaf struct {
-	page
+	number      int64
+	data        []byte
 	after, last int64
 }
 
 // leafOf returns the leaf of a table where a key is, or would be.
-func (t *tx) leafOf(root, key int64) (leaf, error) {
-	l := leaf{page{number: root}, math.MinInt64, math.MaxInt64}
+func (t *tx) leafOf(root, key int64) leaf {
+	l := leaf{number: root, after: math.MinInt64, last: math.MaxInt64}
 	for range maxDepth {
-		if err := first(t.query, []any{&l.data}, `SELECT data FROM sqlite_dbpage WHERE pgno = ?`, l.number); err != nil {
-			return l, wrap(writeFailed, err)
-		}
-		if len(l.data) < 12 || l.data[0] != interiorOfTable {
-			return l, nil
+		first(t.query, []any{&l.data}, `SELECT data FROM sqlite_dbpage WHERE pgno = ?`, l.number)
+		if t.err != nil || len(l.data) < 12 || l.data[0] != interiorOfTable {
+			return l
 		}
 		// A cell is the number of a page and the last key in it; behind them is the last page.
 		n := int(binary.BigEndian.Uint16(l.data[3:]))
 		if 12+2*n > len(l.data) {
-			return l, fail(damaged, nil)
+			break
 		}
 		cell := func(i int) []byte { return l.data[min(len(l.data), int(binary.BigEndian.Uint16(l.data[12+2*i:]))):] }
 		last := func(i int) int64 { return varint(cell(i)[min(4, len(cell(i))):]) }
@@ -148,11 +127,12 @@ func (t *tx) leafOf(root, key int64) (leaf, error) {
 			l.last, child = last(i), cell(i)
 		}
 		if len(child) < 4 {
-			return l, fail(damaged, nil)
+			break
 		}
 		l.number = int64(binary.BigEndian.Uint32(child))
 	}
-	return l, fail(damaged, nil) // pages that lead back to each other
+	t.err = fail(damaged, nil) // or pages that lead back to each other
+	return l
 }
 
 // maxDepth is how deep a table may be, as SQLite has it.

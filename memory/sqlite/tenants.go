@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"iter"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -27,21 +26,15 @@ const nextScope = `SELECT * FROM (
 // after, in the byte order of tenant and ref. The body of the loop may use the store. Each
 // scope costs four steps into indexes, however much it holds.
 func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
-	return func(yield func(driver.Scope, error) bool) {
-		for s := after; ; {
-			err := first(st.db.reads(ctx), []any{&s.Tenant, &s.Ref}, nextScope, s.Tenant, s.Ref)
-			if errors.Is(err, sql.ErrNoRows) {
-				return
-			}
-			if err != nil {
-				yield(driver.Scope{}, err)
-				return
-			}
-			if !yield(s, nil) {
-				return
-			}
+	return driver.Pages(func(last *driver.Scope) ([]driver.Scope, bool, error) {
+		if last == nil {
+			last = &after
 		}
-	}
+		page, err := collect(st.db.reads(ctx), func(rows *sql.Rows) (s driver.Scope, err error) {
+			return s, wrap(readFailed, rows.Scan(&s.Tenant, &s.Ref))
+		}, nextScope, last.Tenant, last.Ref)
+		return page, len(page) > 0, err
+	})
 }
 
 // DropTenant removes what is held of a tenant, about limit rows at a time, and reports
@@ -50,71 +43,42 @@ func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[drive
 // leaves nothing of the tenant in it but that number.
 func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more bool, err error) {
 	return more, st.db.tx(ctx, func(t *tx) error {
-		if err := t.dropVersions(tenant); err != nil {
-			return err
-		}
+		t.dropVersions(tenant)
+		more = t.dropSome(tenant, int64(max(1, limit)))
 		t.erased = true
-		if more, err = t.dropSome(tenant, max(1, limit)); err != nil || more {
-			return err
+		if !more {
+			t.emptyUnused()
+			t.exec(removeBodies)
+			t.zeroAllGaps()
 		}
-		if err := t.clearRemoved(); err != nil {
-			return err
-		}
-		if _, err := t.exec(removeBodies); err != nil {
-			return err
-		}
-		return t.zeroAllGaps()
+		return nil
 	})
 }
 
 // dropVersions begins a history of a tenant anew, behind the number that it has come to.
-func (t *tx) dropVersions(tenant string) error {
+func (t *tx) dropVersions(tenant string) {
 	var last int64
 	mark := driver.NewMark()
-	if err := first(t.query, []any{&last}, addVersion, tenant, mark[:], 0, 0, nil); err != nil {
-		return err
-	}
-	if _, err := t.exec(`DELETE FROM versions WHERE tenant = ? AND version < ?`, tenant, last); err != nil {
-		return err
-	}
-	return t.execAll(tenant, `DELETE FROM erased_spans WHERE tenant = ?`)
+	first(t.query, []any{&last}, addVersion, tenant, mark[:], 0, 0, nil)
+	t.exec(`DELETE FROM versions WHERE tenant = ? AND version < ?`, tenant, last)
+	t.exec(`DELETE FROM erased_spans WHERE tenant = ?`, tenant)
 }
 
-// ofTenant select what a tenant has, by its keys: documents with their bodies, events, and
-// entries.
-var ofTenant = [3]string{
-	`SELECT rev, body FROM documents WHERE tenant = ?`,
-	`SELECT number, NULL FROM events WHERE tenant = ?`,
-	`SELECT entry, NULL FROM entries WHERE tenant = ?`,
-}
+const (
+	dropDocuments = `DELETE FROM documents WHERE rev IN (SELECT rev FROM documents WHERE tenant = ? LIMIT ? + 0) RETURNING rev, body`
+	dropEvents    = `DELETE FROM events WHERE number IN (SELECT number FROM events WHERE tenant = ? LIMIT ? + 0)`
+	someEntries   = `SELECT entry FROM entries WHERE tenant = ? LIMIT ? + 0`
+	anyLeft       = `SELECT EXISTS (SELECT 1 FROM documents WHERE tenant = ?1) OR EXISTS (SELECT 1 FROM events WHERE tenant = ?1)
+		OR EXISTS (SELECT 1 FROM entries WHERE tenant = ?1)`
+)
 
 // dropSome removes documents, events and entries of a tenant, up to limit of them in this
 // order, and reports whether any is left.
-func (t *tx) dropSome(tenant string, limit int) (more bool, err error) {
-	var keys [len(ofTenant)][]int64
-	for i, text := range ofTenant {
-		err := t.query(func(rows *sql.Rows) (bool, error) {
-			if more = limit == 0; more {
-				return false, nil
-			}
-			limit--
-			var key int64
-			var body *int64
-			err := rows.Scan(&key, &body)
-			if keys[i] = append(keys[i], key); i == 0 {
-				t.removed(key, body)
-			}
-			return true, wrap(readFailed, err)
-		}, text, tenant)
-		if err != nil {
-			return false, err
-		}
-	}
-	if err := t.execAll(inJSON(keys[0]), `DELETE FROM documents WHERE rev IN (SELECT value FROM json_each(?))`); err != nil {
-		return false, err
-	}
-	if err := t.execAll(inJSON(keys[1]), `DELETE FROM events WHERE number IN (SELECT value FROM json_each(?))`); err != nil {
-		return false, err
-	}
-	return more, t.removeEntries(tenant, keys[2])
+func (t *tx) dropSome(tenant string, limit int64) (more bool) {
+	limit -= int64(len(t.removeDocuments(dropDocuments, tenant, limit)))
+	_, events := t.exec(dropEvents, tenant, limit)
+	keys, _ := collect(t.query, scanKey, someEntries, tenant, limit-events)
+	t.removeEntries(tenant, keys)
+	first(t.query, []any{&more}, anyLeft, tenant)
+	return more
 }

@@ -103,7 +103,7 @@ CREATE TABLE bodies (
 CREATE INDEX bodies_spent ON bodies (body) WHERE value IS NULL;
 
 CREATE TABLE document_of (
-	rev   INTEGER NOT NULL,
+	rev   INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
 	entry INTEGER NOT NULL,
 	PRIMARY KEY (rev, entry)
 ) STRICT, WITHOUT ROWID;
@@ -111,7 +111,7 @@ CREATE TABLE document_of (
 CREATE INDEX document_of_entry ON document_of (entry);
 
 CREATE TABLE document_labels (
-	rev   INTEGER NOT NULL,
+	rev   INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
 	label BLOB NOT NULL,
 	PRIMARY KEY (rev, label)
 ) STRICT, WITHOUT ROWID;
