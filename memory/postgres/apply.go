@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -33,13 +34,12 @@ func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.
 		)
 		UPDATE agentmemory.entries e SET died = noted.version, state = $5 FROM noted
 		WHERE e.tenant = $1 AND e.ref = $2 AND e.id = $3`
-	var j journal
-	j.add(wasRetired, s.Ref, id)
+	plan := driver.Plan{Retire: []driver.Retirement{{Located: driver.Located{Scope: s, ID: id}, State: driver.Deleted}}}
 	mark := driver.NewMark()
 	deleted := false
 	err := st.db.write(ctx, tenantSetting(s.Tenant), unsent, func(b *pgx.Batch) {
 		b.Queue(lockTenant, []byte(s.Tenant))
-		b.Queue(retire, []byte(s.Tenant), keyOf(s.Ref), []byte(id), at.UnixMilli(), int16(driver.Deleted), mark[:], j.data).
+		b.Queue(retire, []byte(s.Tenant), keyOf(s.Ref), []byte(id), at.UnixMilli(), int16(driver.Deleted), mark[:], plan.Journal()).
 			Exec(func(tag pgconn.CommandTag) error {
 				deleted = tag.RowsAffected() > 0
 				return nil
@@ -65,16 +65,11 @@ func (db *DB) apply(ctx context.Context, w *writes, allows func(error) bool) (dr
 	if !storable(w.m) {
 		return driver.Applied{}, driver.ErrValidation.With("the content or a tag of an entry is not UTF-8 or has U+0000, which PostgreSQL cannot hold", nil)
 	}
-	var err error
-	if w.m.Log {
-		w.docs, err = runEvents(w.m.Events)
-	} else {
-		w.docs, err = payloads(w.m.Events)
-	}
+	payloads, err := payloadsOf(w.m.Events)
 	if err != nil {
 		return driver.Applied{}, err
 	}
-	w.db, w.machinery, w.mark = db, w.m.Unversioned(), driver.NewMark()
+	w.db, w.payloads, w.mark = db, payloads, driver.NewMark()
 	err = w.commit(ctx, allows)
 	if err != nil {
 		return driver.Applied{}, err
@@ -95,9 +90,14 @@ func storable(m *driver.Mutation) bool {
 // commit commits the mutation by the shortest way that there is for it.
 func (w *writes) commit(ctx context.Context, allows func(error) bool) error {
 	switch {
-	case w.machinery && len(w.m.Documents) == 1:
+	case w.m.Unversioned() && w.m.Keep:
+		// A snapshot from before the lock of a run, as some isolation levels have, meets a
+		// sequence that is taken meanwhile. What is kept already is not kept again.
+		allows := func(err error) bool { return idempotent(err) || codeOf(err) == uniqueViolation }
+		return w.db.write(ctx, tenantSetting(w.tenant), allows, w.queueEvents)
+	case w.m.Unversioned() && len(w.m.Documents) == 1:
 		return w.swapAlone(ctx, allows)
-	case onlyAdds(w.m):
+	case w.m.OnlyPuts():
 		err := w.add(ctx, allows)
 		if codeOf(err) != uniqueViolation {
 			return err
@@ -109,43 +109,29 @@ func (w *writes) commit(ctx context.Context, allows func(error) bool) error {
 	})
 }
 
-// onlyAdds reports whether m has no condition but that its ids are new, so that it can
-// be committed without reading what is there.
-func onlyAdds(m *driver.Mutation) bool {
-	return len(m.Live)+len(m.MergedInto)+len(m.Retire)+len(m.Restore)+len(m.Erase)+len(m.Documents) == 0 && m.Limits == (driver.Limits{})
-}
-
 // writes is a mutation on its way into the tables.
 type writes struct {
-	db        *DB
-	tenant    string
-	m         *driver.Mutation
-	lone      bool          // it is a Put, which makes no version if the entry is there
-	machinery bool          // it changes nothing else
-	mark      driver.Mark   // of the version that it makes, if it makes one
-	used      driver.Limits // before; known if the mutation has limits
-	entries   map[entryName]*storedEntry
-	retired   map[entryName][]string // by the entry that they were merged into
-	documents map[documentName]storedDocument
-	docs      []string // of the events that are to be logged, or the payloads of those that are to wait
-	done      driver.Applied
-}
-
-// entryName names an entry within a tenant.
-type entryName struct{ ref, id string }
-
-// storedEntry is an entry as a mutation meets it.
-type storedEntry struct {
-	driver.Held
-	born, died int64
+	db       *DB
+	tenant   string
+	m        *driver.Mutation
+	lone     bool        // it is a Put, which makes no version if the entry is there
+	mark     driver.Mark // of the version that it makes, if it makes one
+	stored   driver.Stored
+	plan     driver.Plan
+	payloads []string // of its events
+	done     driver.Applied
 }
 
 // add commits a mutation that only adds, in one round trip.
 func (w *writes) add(ctx context.Context, allows func(error) bool) error {
+	var err error
+	if w.plan, err = new(driver.Stored).Plan(w.m); err != nil {
+		return err
+	}
 	return w.db.write(ctx, tenantSetting(w.tenant), allows, func(b *pgx.Batch) {
 		b.Queue(takeTenant, []byte(w.tenant))
-		w.addVersion(b, w.m.Put, usageOf(w.m.Put))
-		w.insert(b, w.m.Put, "")
+		w.addVersion(b)
+		w.insert(b, "")
 		w.queueEvents(b)
 	})
 }
@@ -166,16 +152,16 @@ const newestVersion = `(
 	(SELECT version, entries, bytes FROM agentmemory.versions WHERE tenant = $1 ORDER BY version DESC LIMIT 1)
 	UNION ALL SELECT 0, 0, 0 LIMIT 1)`
 
-// addVersion queues the next version with its mark, what it touches, of which fresh are the
-// entries that are put, and by how much what the tenant has grows.
-func (w *writes) addVersion(b *pgx.Batch, fresh []driver.Placed, growth driver.Limits) {
+// addVersion queues the next version with its mark, what it touches, and by how much what the
+// tenant has grows.
+func (w *writes) addVersion(b *pgx.Batch) {
 	const note = `
 		INSERT INTO agentmemory.versions AS made (tenant, version, mark, changes, entries, bytes)
 		SELECT t.tenant, COALESCE(v.version, 0) + 1, $2, $3, COALESCE(v.entries, 0) + $4, COALESCE(v.bytes, 0) + $5
 		FROM agentmemory.tenants t LEFT JOIN LATERAL (
 			SELECT version, entries, bytes FROM agentmemory.versions WHERE tenant = $1 ORDER BY version DESC LIMIT 1) v ON true
 		WHERE t.tenant = $1 RETURNING made.version`
-	b.Queue(note, []byte(w.tenant), w.mark[:], w.journal(fresh), growth.Entries, growth.Bytes).QueryRow(func(row pgx.Row) error {
+	b.Queue(note, []byte(w.tenant), w.mark[:], w.plan.Journal(), w.plan.Grows.Entries, w.plan.Grows.Bytes).QueryRow(func(row pgx.Row) error {
 		var n int64
 		err := row.Scan(&n)
 		w.done.Version = w.mark.Version(uint64(n))
@@ -187,37 +173,33 @@ func (w *writes) addVersion(b *pgx.Batch, fresh []driver.Placed, growth driver.L
 // the documents and reads what the mutation names, and one that writes and commits.
 func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(error) bool) error {
 	raw := conn.Conn()
-	w.retired = map[entryName][]string{}
-	w.entries, w.documents = map[entryName]*storedEntry{}, map[documentName]storedDocument{}
+	w.stored = w.m.Needs()
 	w.done = driver.Applied{Revs: make([]int64, len(w.m.Documents))}
 	b := new(pgx.Batch)
 	b.Queue(begin)
 	w.db.checkSchema(b)
 	w.db.prelude(b, tenantSetting(w.tenant))
-	if !w.machinery {
+	if !w.m.Unversioned() {
 		w.stage(b)
 		b.Queue(takeTenant, []byte(w.tenant))
 	}
 	w.loadEntries(b)
-	w.loadRetired(b)
+	w.loadMergedInto(b)
 	w.loadDocuments(b)
 	w.loadUsage(b)
 	if err := raw.SendBatch(w.db.withoutCancelIfPooled(ctx), b).Close(); err != nil {
 		rollback(ctx, raw)
 		return retryable(err)
 	}
-	if err := w.state().Check(w.m); err != nil {
+	var err error
+	if w.plan, err = w.stored.Plan(w.m); err != nil || w.lone && w.plan.Empty() {
 		rollback(ctx, raw)
 		return err
-	}
-	if w.lone && len(w.fresh()) == 0 {
-		rollback(ctx, raw)
-		return nil
 	}
 	b = new(pgx.Batch)
 	w.queueAll(b)
 	b.Queue(commit)
-	err := w.db.awaitOutcome(ctx, conn, func(ctx context.Context, conn *pgx.Conn) error { return conn.SendBatch(ctx, b).Close() })
+	err = w.db.awaitOutcome(ctx, conn, func(ctx context.Context, conn *pgx.Conn) error { return conn.SendBatch(ctx, b).Close() })
 	switch {
 	case w.db.outcomeUnknown(err):
 		if !errors.Is(err, ErrOutcomeUnknown) {
@@ -245,108 +227,68 @@ func rollback(ctx context.Context, conn *pgx.Conn) {
 	}
 }
 
-// loadRetired queues what finds the entries that were merged into those that the mutation names.
-func (w *writes) loadRetired(b *pgx.Batch) {
-	if len(w.m.MergedInto) == 0 {
+// loadMergedInto queues what finds the entries that were merged into those that the mutation
+// names.
+func (w *writes) loadMergedInto(b *pgx.Batch) {
+	if len(w.stored.MergedInto) == 0 {
 		return
 	}
-	var successors []entryName
-	var refs, ids [][]byte
-	for h := range w.m.MergedInto {
-		successors, refs, ids = append(successors, entryName{h.Ref, h.ID}), append(refs, keyOf(h.Ref)), append(ids, []byte(h.ID))
-	}
+	named := slices.Collect(maps.Keys(w.stored.MergedInto))
+	refs, ids := namesOf(named)
 	const load = `
 		SELECT h.number, e.id FROM unnest($2::bytea[], $3::bytea[]) WITH ORDINALITY AS h (ref, id, number), LATERAL (
 			SELECT e.id FROM agentmemory.entries e
-			WHERE e.tenant = $1 AND e.ref = h.ref AND sha256(e.heir) = sha256(h.id) AND e.heir = h.id OFFSET 0) e`
-	b.Queue(load, []byte(w.tenant), refs, ids).Query(func(rows pgx.Rows) error {
+			WHERE e.tenant = $1 AND e.ref = h.ref AND sha256(e.successor) = sha256(h.id) AND e.successor = h.id OFFSET 0) e`
+	b.Queue(load, []byte(w.tenant), refs, ids).Query(eachRow(func(row pgx.Row) error {
 		var number int64
 		var id name
-		_, err := pgx.ForEachRow(rows, []any{&number, &id}, func() error {
-			successor := successors[number-1]
-			w.retired[successor] = append(w.retired[successor], string(id))
-			return nil
-		})
+		err := row.Scan(&number, &id)
+		if err == nil {
+			into := named[number-1]
+			w.stored.MergedInto[into] = append(w.stored.MergedInto[into], string(id))
+		}
 		return err
-	})
+	}))
 }
 
-// loadUsage queues what the limits of the mutation are held against.
-func (w *writes) loadUsage(b *pgx.Batch) {
-	if w.m.Limits == (driver.Limits{}) || w.machinery {
-		return
-	}
-	const load = `
-		SELECT v.entries, v.bytes, (SELECT count(*) FROM (SELECT 1 FROM agentmemory.outbox WHERE tenant = $1 LIMIT $2) x)
-		FROM ` + newestVersion + ` v`
-	b.Queue(load, []byte(w.tenant), max(0, w.m.Limits.Waiting)).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&w.used.Entries, &w.used.Bytes, &w.used.Waiting)
-	})
-}
-
-// state gives Check read access to what was loaded before the mutation.
-func (w *writes) state() driver.Base {
-	return driver.Base{
-		Held: func(ref, id string) driver.Held {
-			if h := w.entries[entryName{ref, id}]; h != nil {
-				return h.Held
-			}
-			return driver.Held{}
-		},
-		Document: func(ref, kind, key string) (int64, driver.Class) {
-			d := w.documents[documentName{ref, kind, key}]
-			return d.rev, d.class
-		},
-		Retired: func(ref, id string) []string { return w.retired[entryName{ref, id}] },
-		Used:    w.used,
-	}
-}
-
-// named are the entries that the mutation names.
-func (w *writes) named() (refs, ids [][]byte) {
-	seen := map[entryName]bool{}
-	name := func(ref, id string) {
-		if p := (entryName{ref, id}); id != "" && !seen[p] {
-			seen[p] = true
-			refs, ids = append(refs, keyOf(ref)), append(ids, []byte(id))
-		}
-	}
-	for _, ls := range [][]driver.Located{w.m.Live, w.m.Restore, w.m.Erase} {
-		for _, l := range ls {
-			name(l.Ref, l.ID)
-		}
-	}
-	for i := range w.m.Put {
-		name(w.m.Put[i].Ref, w.m.Put[i].Entry.ID)
-	}
-	for _, x := range w.m.Retire {
-		name(x.Ref, x.ID)
-		name(x.Ref, x.For)
-	}
-	for i := range w.m.Documents {
-		for _, id := range w.m.Documents[i].Of {
-			name(w.m.Documents[i].Ref, id)
-		}
+// namesOf are the keys of the refs of entries, and their ids.
+func namesOf(entries []driver.Located) (refs, ids [][]byte) {
+	for _, l := range entries {
+		refs, ids = append(refs, keyOf(l.Ref)), append(ids, []byte(l.ID))
 	}
 	return refs, ids
 }
 
-func (w *writes) loadEntries(b *pgx.Batch) {
-	refs, ids := w.named()
-	if len(ids) == 0 {
+// loadUsage queues what the limits of the mutation are held against.
+func (w *writes) loadUsage(b *pgx.Batch) {
+	if w.m.Limits == (driver.Limits{}) || w.m.Unversioned() {
 		return
 	}
 	const load = `
-		SELECT COALESCE(e.long_ref, e.ref), e.born, e.died, e.state, e.erased, ` + entryColumns + `
+		SELECT v.entries, v.bytes, (SELECT count(*) FROM (
+			SELECT 1 FROM agentmemory.events WHERE tenant = $1 AND sequence IS NULL LIMIT $2) x)
+		FROM ` + newestVersion + ` v`
+	used := &w.stored.Used
+	b.Queue(load, []byte(w.tenant), max(0, w.m.Limits.Waiting)).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&used.Entries, &used.Bytes, &used.Waiting)
+	})
+}
+
+// loadEntries queues what reads the entries that the mutation names.
+func (w *writes) loadEntries(b *pgx.Batch) {
+	if len(w.stored.Entries) == 0 {
+		return
+	}
+	refs, ids := namesOf(slices.Collect(maps.Keys(w.stored.Entries)))
+	clear(w.stored.Entries)
+	const load = `
+		SELECT ` + recordColumns + `
 		FROM unnest($2::bytea[], $3::bytea[]) AS n (ref, id), LATERAL (
 			SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = n.ref AND e.id = n.id OFFSET 0) e`
 	b.Queue(load, []byte(w.tenant), refs, ids).Query(eachRow(func(row pgx.Row) error {
-		h := &storedEntry{Held: driver.Held{Entry: new(driver.Entry)}}
-		var ref name
-		var state int16
-		err := scanEntry(row, h.Entry, &ref, &h.born, &h.died, &state, &h.Erased)
-		h.State = driver.State(state)
-		w.entries[entryName{string(ref), h.Entry.ID}] = h
+		var r driver.Record
+		err := scanRecord(row, w.tenant, &r)
+		w.stored.Entries[driver.Located{Scope: r.Scope, ID: r.Entry.ID}] = r
 		return err
 	}))
 }

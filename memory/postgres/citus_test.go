@@ -143,14 +143,14 @@ func TestCitus_NumbersAreTheCoordinators(t *testing.T) {
 		}
 		want = append(want, event.ID)
 	}
-	require.Equal(t, want, take(t, db, driver.OutboxQuery{}), "in the order of their commits, over all tenants")
+	require.Equal(t, want, take(t, db), "in the order of their commits, over all tenants")
 	var seq int64
-	require.NoError(t, pool.QueryRow(ctx, `SELECT max(seq) FROM agentmemory.outbox`).Scan(&seq))
+	require.NoError(t, pool.QueryRow(ctx, `SELECT max(number) FROM agentmemory.events`).Scan(&seq))
 	const ofNodes = 1 << 48
 	require.Less(t, seq, int64(ofNodes))
 	require.Less(t, rev, int64(ofNodes))
 	var shards int
-	require.NoError(t, pool.QueryRow(ctx, `SELECT count(DISTINCT get_shard_id_for_distribution_column('agentmemory.outbox', tenant)) FROM agentmemory.outbox`).Scan(&shards))
+	require.NoError(t, pool.QueryRow(ctx, `SELECT count(DISTINCT get_shard_id_for_distribution_column('agentmemory.events', tenant)) FROM agentmemory.events`).Scan(&shards))
 	require.Greater(t, shards, 1, "of one shard this would say little")
 }
 
@@ -197,10 +197,10 @@ func TestCitus_OpenWithRows(t *testing.T) {
 	queue(t, st, "r", "2")
 	require.NoError(t, st.Put(ctx, home, entry("d")))
 	require.Equal(t, []string{"d", "b", "a"}, list(t, st, home))
-	then, err := st.ListAt(ctx, home, v, driver.Query{At: now})
+	then, err := st.List(ctx, home, driver.Query{Version: v, At: now})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a"}, idsOf(then))
-	require.Equal(t, []string{"1", "2"}, take(t, db, driver.OutboxQuery{}))
+	require.Equal(t, []string{"1", "2"}, take(t, db))
 }
 
 // The second wall stands on the nodes too, where the statements of a transaction are carried out.
@@ -347,7 +347,7 @@ func benchmarkCalls(b *testing.B, st *Store) {
 	}{
 		{"List1", func() error { n++; _, err := st.List(ctx, tenant(n), driver.Query{At: now, Limit: 1}); return err }},
 		{"ListAt100", func() error {
-			_, err := st.ListAt(ctx, tenant(0), first, driver.Query{At: now, Limit: 100})
+			_, err := st.List(ctx, tenant(0), driver.Query{Version: first, At: now, Limit: 100})
 			return err
 		}},
 		{"Put", func() error { put(); return nil }},
@@ -381,7 +381,7 @@ func benchmarkCalls(b *testing.B, st *Store) {
 		}},
 		{"Relay256", func() error {
 			var recs []events.Record
-			for rec, err := range st.Undelivered(ctx, driver.OutboxQuery{}) {
+			for rec, err := range st.Undelivered(ctx, "", "") {
 				if err != nil {
 					return err
 				}

@@ -36,20 +36,19 @@
 //
 // Order and time are those of the in-memory store, to the millisecond and the byte:
 // names are BYTEA, instants integers, and the time of a call comes with the call. Only
-// the claims of the outbox use the server's clock.
+// the claims of runs use the server's clock.
 //
-// The outbox hides the runs that a relay has taken from other DBs for five seconds, by a
+// A loop over what waits hides the runs that a relay has taken from other DBs for five seconds, by a
 // claim of the run's oldest event that skips what others are just taking (SKIP LOCKED).
 // A query for one run hides nothing, and counting claims nothing.
 //
-// The store is an [events.RunLog]: an event of a mutation that asks for it has its sequence
-// in the mutation's transaction (E3). Who writes to the log of a run holds an advisory lock
-// of that run until its transaction ends.
+// A kept event has its sequence in the mutation's transaction (E3). Who keeps an event of a run
+// holds an advisory lock of that run until its transaction ends.
 //
 // # Clusters
 //
 // On the coordinator of a Citus cluster [Open] spreads the tables over the nodes, each row by
-// its tenant. All of the above holds there, but that the claims of the outbox are conditional
+// its tenant. All of the above holds there, but that the claims of runs are conditional
 // updates. README.md has what was tested, and the limits.
 //
 // # Row security
@@ -58,7 +57,7 @@
 // agentmemory.tenant, and policies on all tables hide what belongs to others, from
 // their owner too (CTI-1). A statement that forgot its tenant would find nothing.
 // Superusers and roles with BYPASSRLS are not held by policies: let hosts connect as
-// neither. Turn it on before hosts start. Relays read the outbox for all tenants,
+// neither. Turn it on before hosts start. Relays read the events of all tenants,
 // and schedulers and [Store.Scopes] the machinery and the names of tenants; all else is
 // always one tenant's, so that no role needs more for them.
 //

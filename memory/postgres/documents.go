@@ -1,8 +1,10 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"math"
 	"strconv"
 	"time"
 
@@ -13,14 +15,14 @@ import (
 
 // documentColumns are the columns of a document d, but for its value, in the order of
 // scanDocument.
-const documentColumns = `d.tenant, d.ref, d.kind, d.key, d.class, d.rev, d.grp, d.due, array_send(d.made_of), array_send(d.subjects)`
+const documentColumns = `d.tenant, d.ref, d.kind, d.key, d.class, d.rev, d.grp, d.due, array_send(d.made_of), array_send(d.subjects), d.whole`
 
 // scanDocument reads a row of the documentColumns, the value and further columns.
 func scanDocument(row pgx.Row, d *driver.Document, further ...any) error {
 	var class int16
 	var due *int64
 	err := row.Scan(append([]any{(*name)(&d.Tenant), (*name)(&d.Ref), (*name)(&d.Kind), (*name)(&d.Key), &class, &d.Rev,
-		(*name)(&d.Group), &due, (*textList)(&d.Of), (*textList)(&d.Subjects), &d.Value}, further...)...)
+		(*name)(&d.Group), &due, (*textList)(&d.Of), (*textList)(&d.Subjects), &d.Whole, &d.Value}, further...)...)
 	d.Class = driver.Class(class)
 	if due != nil {
 		d.Due = instant(*due)
@@ -38,36 +40,28 @@ const (
 // Documents yields the documents that q asks for, in the byte order of their refs, kinds
 // and keys, a page at a time. The body of the loop may use the store.
 func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
-	return func(yield func(driver.Document, error) bool) {
-		sql, args := documentsSQL(&q)
-		for {
-			var found []driver.Document
-			var asked int64 // how many the page would have without its bound of bytes
-			err := st.db.query(ctx, q.Tenant, rowsInto(&found, func(row pgx.Row, d *driver.Document) error {
-				return scanDocument(row, d, &asked)
-			}), sql, args...)
-			if err != nil {
-				yield(driver.Document{}, err)
-				return
-			}
-			for _, d := range found {
-				if !yield(d, nil) {
-					return
-				}
-			}
-			if asked < documentPage && len(found) == int(asked) {
-				return
-			}
-			last := &found[len(found)-1]
-			args[1], args[2], args[3] = []byte(last.Ref), []byte(last.Kind), []byte(last.Key)
+	var left int
+	return driver.Pages(func(behind *driver.Document) (found []driver.Document, more bool, err error) {
+		if behind == nil {
+			behind, left = q.After, cmp.Or(q.Limit, math.MaxInt)
 		}
-	}
+		size := min(documentPage, left)
+		sql, args := documentsSQL(&q, behind, size)
+		var asked int64 // how many the page would have without its bound of bytes
+		err = st.db.query(ctx, q.Tenant, rowsInto(&found, func(row pgx.Row, d *driver.Document) error {
+			return scanDocument(row, d, &asked)
+		}), sql, args...)
+		left -= len(found)
+		return found, left > 0 && (int(asked) == size || len(found) < int(asked)), err
+	})
 }
 
-// documentsSQL is the statement of a page. Its arguments after the tenant are the names
-// behind which it begins.
-func documentsSQL(q *driver.DocumentQuery) (string, []any) {
+// documentsSQL is the statement of a page of so many documents behind one.
+func documentsSQL(q *driver.DocumentQuery, behind *driver.Document, size int) (string, []any) {
 	args := []any{[]byte(q.Tenant), []byte{}, []byte{}, []byte{}}
+	if behind != nil {
+		args = []any{args[0], []byte(behind.Ref), []byte(behind.Kind), []byte(behind.Key)}
+	}
 	where := ` WHERE d.tenant = $1 AND (d.ref, d.kind, d.key) > ($2, $3, $4)`
 	narrow := func(condition string, arg []byte) {
 		args = append(args, arg)
@@ -107,9 +101,9 @@ func documentsSQL(q *driver.DocumentQuery) (string, []any) {
 	return `
 		SELECT ` + documentColumns + `, d.value, d.asked FROM (
 			SELECT *, count(*) OVER () AS asked, sum(COALESCE(octet_length(d.value), 0)::bigint) OVER (` + order + `) AS bytes FROM (
-				SELECT d.tenant, d.ref, d.kind, d.key, d.class, d.rev, d.grp, d.due, d.made_of, d.subjects, ` + value + `
-				FROM ` + from + where + order + ` LIMIT ` + strconv.Itoa(documentPage) + `) d) d
-		WHERE d.bytes - COALESCE(octet_length(d.value), 0) < ` + strconv.Itoa(documentPageBytes) + order, args
+				SELECT d.tenant, d.ref, d.kind, d.key, d.class, d.rev, d.grp, d.due, d.made_of, d.subjects, d.whole, ` + value + `
+				FROM ` + from + where + order + ` LIMIT $` + strconv.Itoa(len(args)+1) + `) d) d
+		WHERE d.bytes - COALESCE(octet_length(d.value), 0) < ` + strconv.Itoa(documentPageBytes) + order, append(args, size)
 }
 
 const dueSQL = `

@@ -136,7 +136,7 @@ func TestM7_Failover(t *testing.T) {
 	require.NoError(t, ahead.Promote(ctx))
 	first := openAt(t, ahead.DSN())
 	require.Equal(t, want, list(t, first.Memory(), home))
-	seen, err := first.Memory().ListAt(ctx, home, last, driver.Query{At: now})
+	seen, err := first.Memory().List(ctx, home, driver.Query{Version: last, At: now})
 	require.NoError(t, err)
 	require.Equal(t, want, idsOf(seen))
 	require.Equal(t, last, version(first))
@@ -150,14 +150,14 @@ func TestM7_Failover(t *testing.T) {
 // lost, before and after it has given out the same number.
 func refusesTheLost(t *testing.T, db *DB, shared, lost driver.Version) {
 	st, ctx := db.Memory(), t.Context()
-	was, err := st.ListAt(ctx, home, shared, driver.Query{At: now})
+	was, err := st.List(ctx, home, driver.Query{Version: shared, At: now})
 	require.NoError(t, err)
 	of, _, err := lost.Parse()
 	require.NoError(t, err)
 	for written := false; ; written = true {
-		_, err = st.ListAt(ctx, home, lost, driver.Query{At: now})
+		_, err = st.List(ctx, home, driver.Query{Version: lost, At: now})
 		require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
-		_, err = st.GetAt(ctx, home, lost, []string{"both"}, now)
+		_, err = st.List(ctx, home, driver.Query{Version: lost, IDs: []string{"both"}, At: now})
 		require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
 		_, err = st.Changes(ctx, home, shared, lost)
 		require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
@@ -174,7 +174,7 @@ func refusesTheLost(t *testing.T, db *DB, shared, lost driver.Version) {
 			require.NoError(t, err)
 		}
 	}
-	seen, err := st.ListAt(ctx, home, shared, driver.Query{At: now})
+	seen, err := st.List(ctx, home, driver.Query{Version: shared, At: now})
 	require.NoError(t, err)
 	require.Equal(t, idsOf(was), idsOf(seen))
 }

@@ -50,7 +50,7 @@ func TestErrNewerSchema_OpenProcess(t *testing.T) {
 	} {
 		require.ErrorIs(t, err, ErrNewerSchema, name)
 	}
-	for _, err := range st.Undelivered(ctx, driver.OutboxQuery{}) {
+	for _, err := range st.Undelivered(ctx, "", "") {
 		require.ErrorIs(t, err, ErrNewerSchema)
 	}
 	same, err := st.Version(ctx, home.Tenant)
@@ -170,12 +170,12 @@ func endOldClaims(t *testing.T, one *DB) {
 	other, err := opened(ctx, one.pool, Options{})
 	require.NoError(t, err)
 	queue(t, st, "r", "e")
-	require.Equal(t, []string{"e"}, take(t, one, driver.OutboxQuery{}))
-	require.Empty(t, take(t, other, driver.OutboxQuery{}))
-	_, err = one.pool.Exec(ctx, `UPDATE agentmemory.outbox SET until = until + 3600000`) // as if the clock had been put back by an hour
+	require.Equal(t, []string{"e"}, take(t, one))
+	require.Empty(t, take(t, other))
+	_, err = one.pool.Exec(ctx, `UPDATE agentmemory.events SET until = until + 3600000`) // as if the clock had been put back by an hour
 	require.NoError(t, err)
-	require.Equal(t, []string{"e"}, take(t, other, driver.OutboxQuery{}))
-	require.Empty(t, take(t, one, driver.OutboxQuery{}), "it is the other's now")
+	require.Equal(t, []string{"e"}, take(t, other))
+	require.Empty(t, take(t, one), "it is the other's now")
 }
 
 // While somebody holds a snapshot, as a dump does, the thousandth put of a tenant reads no

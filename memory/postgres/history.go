@@ -10,16 +10,16 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-const recordColumns = `COALESCE(e.long_ref, e.ref), e.state, e.heir, e.erased, ` + entryColumns
+const recordColumns = `COALESCE(e.long_ref, e.ref), e.state, e.successor, e.erased, ` + entryColumns
 
 func scanRecord(row pgx.Row, tenant string, r *driver.Record) error {
 	var state int16
-	var ref, heir name
-	if err := scanEntry(row, &r.Entry, &ref, &state, &heir, &r.Erased); err != nil {
+	var ref, successor name
+	if err := scanEntry(row, &r.Entry, &ref, &state, &successor, &r.Erased); err != nil {
 		return err
 	}
 	r.Scope = driver.Scope{Tenant: tenant, Ref: string(ref)}
-	r.State, r.For = driver.State(state), string(heir)
+	r.State, r.For = driver.State(state), string(successor)
 	if r.Erased {
 		r.Entry = driver.Entry{ID: r.Entry.ID}
 	}
@@ -99,13 +99,13 @@ func historySQL(tenant string, q *driver.HistoryQuery, successors []string) (str
 		return `SELECT ` + recordColumns + ` FROM agentmemory.subjects s, LATERAL (
 				SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = s.ref AND e.id = s.id OFFSET 0) e
 			WHERE s.tenant = $1 AND s.subject = $2 AND ($3::bytea IS NULL OR s.ref = $3)
-				AND ($4::bytea[] IS NULL OR e.heir = ANY ($4)) AND (s.ref, s.id) > ($5, $6) ORDER BY s.ref, s.id LIMIT 256`, args
+				AND ($4::bytea[] IS NULL OR e.successor = ANY ($4)) AND (s.ref, s.id) > ($5, $6) ORDER BY s.ref, s.id LIMIT 256`, args
 	case len(successors) > 0:
 		// Successor by successor; the first has been read up to a record of the ref.
 		args = append(args, keyOf(q.Ref), idKeys(successors))
-		return `SELECT ` + recordColumns + ` FROM unnest($3::bytea[]) WITH ORDINALITY AS h (heir, place), LATERAL (
+		return `SELECT ` + recordColumns + ` FROM unnest($3::bytea[]) WITH ORDINALITY AS h (successor, place), LATERAL (
 				SELECT * FROM agentmemory.entries e
-				WHERE e.tenant = $1 AND e.ref = $2 AND sha256(e.heir) = sha256(h.heir) AND e.heir = h.heir
+				WHERE e.tenant = $1 AND e.ref = $2 AND sha256(e.successor) = sha256(h.successor) AND e.successor = h.successor
 					AND (e.ref, e.id) > ($4, CASE h.place WHEN 1 THEN $5 ELSE ''::bytea END)
 				ORDER BY e.id LIMIT 256) e
 			ORDER BY h.place, e.id LIMIT 256`, args

@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/internal/testkit/crashload"
 	"github.com/openwop/agentmemory/internal/testkit/pgcluster"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -55,7 +54,7 @@ func TestM8_KilledWriters(t *testing.T) {
 	require.NoError(t, load.Run(t.Context()))
 }
 
-func openLogForLoad(ctx context.Context) (events.RunLog, func() error, error) {
+func openLogForLoad(ctx context.Context) (driver.EventKeeper, func() error, error) {
 	store, shut, err := openForLoad(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -64,9 +63,9 @@ func openLogForLoad(ctx context.Context) (events.RunLog, func() error, error) {
 }
 
 // E3: of a run's events in the database what was acknowledged is there, under its number,
-// when its process is killed, and an event of a mutation if and only if its entry is. Row
+// when its process is killed, and an entry if and only if its events are. Row
 // security is on.
-func TestE3_KilledRunLog(t *testing.T) {
+func TestE3_KilledKeptEvents(t *testing.T) {
 	key := "role"
 	if pooled() {
 		key = "user"
@@ -79,7 +78,7 @@ func TestE3_KilledRunLog(t *testing.T) {
 }
 
 // The same when the server dies.
-func TestE3_KilledRunLogServer(t *testing.T) {
+func TestE3_KeptEventsOfAKilledServer(t *testing.T) {
 	load := crashload.LogRounds{Dir: t.TempDir(), Seed: 2, N: rounds(2), Open: openLogForLoad}
 	load.Strike = mortalServer(t)
 	load.Seen = func(round, events int) { t.Logf("round %d: %d events", round+1, events) }

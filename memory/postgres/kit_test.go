@@ -39,8 +39,8 @@ func kitConfig(l *lender) adaptertest.Config {
 		Crash: func(ctx context.Context, a driver.Adapter) (driver.Adapter, error) {
 			return store(a.(*lentStore).loan.open(ctx))
 		},
-		Require: []adaptertest.Offer{adaptertest.Transactor, adaptertest.Versioned, adaptertest.Searcher, adaptertest.Scanner,
-			adaptertest.Scheduler, adaptertest.Changes, adaptertest.Tenants, adaptertest.Log, adaptertest.Durable, adaptertest.Shared, adaptertest.Killed},
+		Require: []adaptertest.Offer{adaptertest.Transactor, adaptertest.Versioned, adaptertest.Events,
+			adaptertest.Scheduler, adaptertest.Changes, adaptertest.Tenants, adaptertest.Durable, adaptertest.Shared, adaptertest.Killed},
 		Seed: 1,
 	}
 }

@@ -50,7 +50,7 @@ func TestM7_TransactionHeldOpen(t *testing.T) {
 	v, err := st.Version(ctx, home.Tenant)
 	require.NoError(t, err)
 	see := func() {
-		got, err := st.ListAt(ctx, home, v, driver.Query{At: now})
+		got, err := st.List(ctx, home, driver.Query{Version: v, At: now})
 		require.NoError(t, err)
 		require.Len(t, got, 2)
 		require.Equal(t, "b", got[0].ID)
@@ -60,8 +60,8 @@ func TestM7_TransactionHeldOpen(t *testing.T) {
 	conn, err := db.pool.Acquire(ctx)
 	require.NoError(t, err)
 	defer conn.Release()
-	w := &writes{db: db, tenant: home.Tenant, mark: driver.NewMark(), m: &driver.Mutation{
-		Put:    []driver.Placed{{Scope: home, Entry: entry("c")}},
+	w := &writes{db: db, tenant: home.Tenant, mark: driver.NewMark(), m: &driver.Mutation{}, plan: driver.Plan{
+		Insert: []driver.Placed{{Scope: home, Entry: entry("c")}},
 		Retire: []driver.Retirement{{Located: driver.Located{Scope: home, ID: "b"}, State: driver.Superseded, For: "c"}},
 	}}
 	b := new(pgx.Batch)
@@ -118,14 +118,14 @@ func TestM7_RestoredBackup(t *testing.T) {
 		INSERT INTO agentmemory.entries TABLE kept_entries;
 		DROP TABLE kept_tenants, kept_versions, kept_entries`)
 	require.NoError(t, err)
-	_, err = st.ListAt(ctx, home, lost, driver.Query{At: now})
+	_, err = st.List(ctx, home, driver.Query{Version: lost, At: now})
 	require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
 	require.NoError(t, st.Put(ctx, home, entry("c"))) // takes the same number
-	_, err = st.ListAt(ctx, home, lost, driver.Query{At: now})
+	_, err = st.List(ctx, home, driver.Query{Version: lost, At: now})
 	require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
 	_, err = st.Purge(ctx, home.Tenant, lost, now)
 	require.ErrorIs(t, err, driver.ErrSnapshotUnavailable)
-	seen, err := st.ListAt(ctx, home, kept, driver.Query{At: now})
+	seen, err := st.List(ctx, home, driver.Query{Version: kept, At: now})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a"}, idsOf(seen))
 }
@@ -231,11 +231,11 @@ func TestM1_LongNames(t *testing.T) {
 	_, err := st.Apply(ctx, tenant, driver.Mutation{At: now, Events: []events.Record{far}})
 	require.ErrorIs(t, err, driver.ErrValidation)
 	require.ErrorIs(t, st.Put(ctx, driver.Scope{Tenant: tenant + "t", Ref: "r"}, entry("x")), driver.ErrValidation)
-	_, err = st.List(ctx, home, driver.Query{At: now, Tag: "\x00"})
+	_, err = st.List(ctx, home, driver.Query{At: now, Tags: []string{"\x00"}})
 	require.NoError(t, err)
 	v, err := st.Version(ctx, home.Tenant)
 	require.NoError(t, err)
-	_, err = st.ListAt(ctx, home, v, driver.Query{At: now, Tag: "\x00"})
+	_, err = st.List(ctx, home, driver.Query{Version: v, At: now, Tags: []string{"\x00"}})
 	require.NoError(t, err)
 }
 

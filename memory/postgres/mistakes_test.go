@@ -40,7 +40,7 @@ func TestM2_MistakesAreNamed(t *testing.T) {
 		"no server": {open(lazy, Options{}), driver.ErrInternal,
 			"memory: internal failure: the database failed"},
 		"a payload that is no JSON": {apply(driver.Mutation{At: time.UnixMilli(1), Events: []events.Record{spoilt}}), driver.ErrValidation,
-			"memory: invalid input: the payload of an event cannot be written as JSON"},
+			"memory: invalid input: an event breaks its schema"},
 		"a text that is none": {apply(driver.Mutation{At: time.UnixMilli(1), Put: []driver.Placed{{Scope: driver.Scope{Tenant: "acme", Ref: "m"},
 			Entry: driver.Entry{ID: "mem_1", Content: "\xff", CreatedAt: time.UnixMilli(1)}}}}), driver.ErrValidation,
 			"memory: invalid input: the content or a tag of an entry is not UTF-8 or has U+0000, which PostgreSQL cannot hold"},

@@ -72,7 +72,7 @@ func useEveryStatement(t *testing.T, connection, direct string, opts Options) {
 		Retire:    []driver.Retirement{{Located: driver.Located{Scope: other, ID: "a"}, State: driver.Superseded, For: "b"}},
 		Documents: []driver.DocumentSwap{lease("l", 0), {Document: driver.Document{Scope: other, Class: driver.Content, Kind: "k", Key: "d", Of: []string{"a"}}}}})
 	require.NoError(t, err)
-	require.Equal(t, []string{"c", "b"}, idsOf(must(st.ListAt(ctx, other, done.Version, driver.Query{At: now, Limit: 2}))))
+	require.Equal(t, []string{"c", "b"}, idsOf(must(st.List(ctx, other, driver.Query{Version: done.Version, At: now, Limit: 2}))))
 	kept := must(st.Lookup(ctx, other, []string{"a"}))[0]
 	require.Equal(t, driver.Record{Scope: other, State: driver.Superseded, For: "b", Entry: e}, kept)
 	_, err = st.Apply(ctx, other.Tenant, driver.Mutation{At: now, Documents: []driver.DocumentSwap{lease("l", done.Revs[0])}})

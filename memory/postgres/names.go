@@ -131,3 +131,6 @@ func expiry(e *driver.Entry) int64 {
 
 // instant reads milliseconds. The zero time comes back as the zero time.
 func instant(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+
+// millisUp is the first instant in whole milliseconds that is not before t.
+func millisUp(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMilli() }

@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -40,7 +39,7 @@ type DB struct {
 	pooler      bool
 	distributed bool   // over the nodes of a cluster
 	incarnation string // names this database: see [driver.FirstMark]
-	owner       []byte // names this DB in the claims of the outbox
+	owner       []byte // names this DB in the claims of runs
 }
 
 // Open prepares the database that the pool is connected to, and brings its schema up
@@ -93,7 +92,7 @@ func (db *DB) suits(ctx context.Context) error {
 	})
 }
 
-// Close gives up what this DB has claimed in the outbox. Another process would get it
+// Close gives up what this DB has claimed of the events that wait. Another process would get it
 // some seconds later anyway.
 func (db *DB) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -108,14 +107,12 @@ func (db *DB) Memory() *Store { return &Store{db} }
 type Store struct{ db *DB }
 
 var (
-	_ driver.Versioned = (*Store)(nil)
-	_ driver.Searcher  = (*Store)(nil)
-	_ driver.Scanner   = (*Store)(nil)
-	_ driver.Scheduler = (*Store)(nil)
-	_ driver.Tenants   = (*Store)(nil)
-	_ driver.Changes   = (*Store)(nil)
-	_ driver.Describer = (*Store)(nil)
-	_ events.RunLog    = (*Store)(nil)
+	_ driver.Versioned   = (*Store)(nil)
+	_ driver.Scheduler   = (*Store)(nil)
+	_ driver.Tenants     = (*Store)(nil)
+	_ driver.Changes     = (*Store)(nil)
+	_ driver.Describer   = (*Store)(nil)
+	_ driver.EventKeeper = (*Store)(nil)
 )
 
 // Traits says that the store is durable.

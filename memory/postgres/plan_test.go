@@ -118,7 +118,7 @@ const (
 	fillSmall = `
 		INSERT INTO agentmemory.tenants (tenant) SELECT convert_to('t' || i, 'UTF8') FROM generate_series(1, $1::int) i;
 		INSERT INTO agentmemory.versions SELECT convert_to('t' || i, 'UTF8'), v, '0123456789', '' FROM generate_series(1, $1::int) i, generate_series(1, 2) v;
-		INSERT INTO agentmemory.entries (tenant, ref, id, created_at, expires_at, born, died, state, run_id, content, heir)
+		INSERT INTO agentmemory.entries (tenant, ref, id, created_at, expires_at, born, died, state, run_id, content, successor)
 			SELECT convert_to('t' || i, 'UTF8'), 'r', convert_to('e' || j, 'UTF8'), i * 10 + j, CASE j WHEN 1 THEN 4000000000000 ELSE 9223372036854775807 END, 1,
 				CASE j WHEN 2 THEN 2 ELSE 9223372036854775807 END, CASE j WHEN 2 THEN 2 ELSE 0 END, 'run', repeat('x', 100), CASE j WHEN 2 THEN 'e3'::bytea END
 			FROM generate_series(1, $1::int) i, generate_series(1, 5) j;
@@ -126,12 +126,12 @@ const (
 		INSERT INTO agentmemory.documents (tenant, ref, kind, key, class, rev, grp, value)
 			SELECT convert_to('t' || i, 'UTF8'), 'r', 'kind', 'e3', 1, i, 'group', 'x' FROM generate_series(1, $1::int) i;
 		INSERT INTO agentmemory.document_of SELECT tenant, ref, kind, key, key FROM agentmemory.documents WHERE tenant <> 'acme';
-		INSERT INTO agentmemory.outbox (tenant, run_id, event_id, node_id, time, type, payload)
-			SELECT convert_to('t' || i, 'UTF8'), 'run', 'e', '', 0, 'workspace.updated', '{"path":"a","version":1}' FROM generate_series(1, $1::int) i`
+		INSERT INTO agentmemory.events (tenant, run_id, event_id, node_id, causation_id, engine_version, schema_version, time, type, payload)
+			SELECT convert_to('t' || i, 'UTF8'), 'run', 'e', '', '', '', 1, 0, 'workspace.updated', '{"path":"a","version":1}' FROM generate_series(1, $1::int) i`
 	fillBig = `
 		INSERT INTO agentmemory.tenants (tenant) VALUES ('acme');
 		INSERT INTO agentmemory.versions SELECT 'acme', i, '0123456789', '' FROM generate_series(1, $1::int / 10) i;
-		INSERT INTO agentmemory.entries (tenant, ref, id, created_at, expires_at, born, died, state, run_id, content, heir)
+		INSERT INTO agentmemory.entries (tenant, ref, id, created_at, expires_at, born, died, state, run_id, content, successor)
 			SELECT 'acme', 'support', convert_to('e' || i, 'UTF8'), i, CASE i % 10 WHEN 1 THEN 4000000000000 ELSE 9223372036854775807 END, 1 + i / 10,
 				CASE i % 10 WHEN 2 THEN 2 + i / 10 ELSE 9223372036854775807 END, CASE i % 10 WHEN 2 THEN 2 ELSE 0 END, 'run', repeat('x', 100),
 				CASE i % 10 WHEN 2 THEN convert_to('e' || i + 1, 'UTF8') END
@@ -141,8 +141,8 @@ const (
 			SELECT 'acme', 'support', convert_to('kind' || i % 100, 'UTF8'), convert_to('e' || i, 'UTF8'), i % 2, i, convert_to('g' || i, 'UTF8'),
 				CASE WHEN i % 2 = 0 THEN i END, 'x' FROM generate_series(1, $1::int / 2) i;
 		INSERT INTO agentmemory.document_of SELECT tenant, ref, kind, key, key FROM agentmemory.documents WHERE tenant = 'acme' AND class = 1;
-		INSERT INTO agentmemory.outbox (tenant, run_id, event_id, node_id, time, type, payload)
-			SELECT 'acme', convert_to('run' || i / 10, 'UTF8'), convert_to('e' || i, 'UTF8'), '', 0, 'workspace.updated', '{"path":"a","version":1}'
+		INSERT INTO agentmemory.events (tenant, run_id, event_id, node_id, causation_id, engine_version, schema_version, time, type, payload)
+			SELECT 'acme', convert_to('run' || i / 10, 'UTF8'), convert_to('e' || i, 'UTF8'), '', '', '', 1, 0, 'workspace.updated', '{"path":"a","version":1}'
 			FROM generate_series(1, $1::int / 2) i`
 )
 
@@ -264,9 +264,9 @@ func everyStatement(st *Store, s driver.Scope) []statement {
 			return nil
 		}
 	}
-	outbox := func(q driver.OutboxQuery) func() error {
+	waiting := func(tenant, run string) func() error {
 		return func() error {
-			for _, err := range st.Undelivered(ctx, q) {
+			for _, err := range st.Undelivered(ctx, tenant, run) {
 				return err
 			}
 			return nil
@@ -289,16 +289,16 @@ func everyStatement(st *Store, s driver.Scope) []statement {
 		{"Version", 1, false, func() error { _, err := st.Version(ctx, s.Tenant); return err }},
 		{"Scopes", 256, false, scopes(driver.Scope{})},
 		{"Scopes behind a large one", 256, false, scopes(s)},
-		{"GetAt", 5, false, func() error { _, err := st.GetAt(ctx, s, v, ids, now); return err }},
+		{"GetAt", 5, false, func() error { _, err := st.List(ctx, s, driver.Query{Version: v, IDs: ids, At: now}); return err }},
 		{"Lookup", 5, false, func() error { _, err := st.Lookup(ctx, s, ids); return err }},
 		{"List", 20, false, func() error { _, err := st.List(ctx, s, driver.Query{Limit: 20, At: now}); return err }},
-		{"ListAt", 40, false, func() error { _, err := st.ListAt(ctx, s, v, driver.Query{Limit: 20, At: now}); return err }},
+		{"ListAt", 40, false, func() error { _, err := st.List(ctx, s, driver.Query{Version: v, Limit: 20, At: now}); return err }},
 		{"Intact", 1, false, func() error { _, err := st.Intact(ctx, s, v); return err }},
 		{"Changes", 5, false, func() error { _, err := st.Changes(ctx, s, v, v); return err }},
 		{"History", 256, true, history(driver.HistoryQuery{})},
 		{"History of a ref", 256, true, history(driver.HistoryQuery{Ref: s.Ref})},
 		{"History of a subject", 1, false, history(driver.HistoryQuery{Subject: "se3"})},
-		{"History of a heir", 1, false, history(driver.HistoryQuery{Ref: s.Ref, For: []string{"e3"}})},
+		{"History of a successor", 1, false, history(driver.HistoryQuery{Ref: s.Ref, For: []string{"e3"}})},
 		{"Documents by name", 1, false, documents(driver.DocumentQuery{Tenant: s.Tenant, Ref: s.Ref, Kind: "kind", Key: "e3"})},
 		{"Documents by kind", 256, true, documents(driver.DocumentQuery{Tenant: s.Tenant, Ref: s.Ref, Kind: "kind7"})},
 		{"Documents by group", 1, false, documents(driver.DocumentQuery{Tenant: s.Tenant, Ref: s.Ref, Group: "g7"})},
@@ -310,9 +310,8 @@ func everyStatement(st *Store, s driver.Scope) []statement {
 		{"Documents by subject", 1, false, documents(driver.DocumentQuery{Tenant: s.Tenant, EveryRef: true, Subject: "s"})},
 		{"Due", 10, false, func() error { _, err := st.Due(ctx, "kind6", now, 10); return err }},
 		{"Waiting", 10, false, func() error { _, err := st.Waiting(ctx, s.Tenant, 10); return err }},
-		{"Undelivered", 4 * 256, false, outbox(driver.OutboxQuery{})},
-		{"Undelivered of a tenant", 4 * 256, false, outbox(driver.OutboxQuery{Tenant: s.Tenant})},
-		{"Undelivered of a run", 10, false, outbox(driver.OutboxQuery{Tenant: s.Tenant, RunID: "run1"})},
+		{"Undelivered", 4 * 256, false, waiting("", "")},
+		{"Undelivered of a run", 10, false, waiting(s.Tenant, "run1")},
 		{"Delivered", 1, false, func() error { return st.Delivered(ctx, []events.Record{event}) }},
 		{"Put", 1, false, func() error { return st.Put(ctx, s, entry("p1")) }},
 		{"Put again", 1, false, func() error { return st.Put(ctx, s, entry("p1")) }},
@@ -322,7 +321,7 @@ func everyStatement(st *Store, s driver.Scope) []statement {
 		{"Apply with content", 5, false, apply(driver.Mutation{Live: []driver.Located{at("m0")}, Documents: []driver.DocumentSwap{content("new", 0, driver.Set)}})},
 		{"Apply that retires", 5, false, apply(driver.Mutation{Retire: []driver.Retirement{{Located: at("m1"), State: driver.Merged, For: "m2"}, {Located: at("m3"), State: driver.Deleted}}})},
 		{"Apply that restores", 5, false, apply(driver.Mutation{Restore: []driver.Located{at("m1")}})},
-		{"ListAt with what was restored", 40, false, func() error { _, err := st.ListAt(ctx, s, v, driver.Query{Limit: 20, At: now}); return err }},
+		{"ListAt with what was restored", 40, false, func() error { _, err := st.List(ctx, s, driver.Query{Version: v, Limit: 20, At: now}); return err }},
 		{"Apply that erases", 5, false, apply(driver.Mutation{Erase: []driver.Located{at("m1"), at("m4"), at("e4")}})},
 		{"Apply that swaps machinery", 2, false, apply(driver.Mutation{Documents: []driver.DocumentSwap{machinery("a"), machinery("b")}})},
 	}

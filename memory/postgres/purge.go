@@ -86,7 +86,7 @@ func (db *DB) removeOldVersions(ctx context.Context, tenant string, horizon int6
 		WHERE tenant = $1 AND expires_at < 9223372036854775807 AND expires_at <= $2`
 	err = db.write(ctx, tenantSetting(tenant), idempotent, func(b *pgx.Batch) {
 		b.Queue(`DELETE FROM agentmemory.versions WHERE tenant = $1 AND version < $2`, []byte(tenant), horizon)
-		b.Queue(`DELETE FROM agentmemory.scars WHERE tenant = $1 AND died <= $2`, []byte(tenant), horizon)
+		b.Queue(`DELETE FROM agentmemory.erased_spans WHERE tenant = $1 AND died <= $2`, []byte(tenant), horizon)
 		b.Queue(find, []byte(tenant), at.UnixMilli()).
 			Query(rowsInto(&refs, func(row pgx.Row, ref *string) error { return row.Scan((*name)(ref)) }))
 	})
@@ -96,13 +96,16 @@ func (db *DB) removeOldVersions(ctx context.Context, tenant string, horizon int6
 // purgeRef removes what is to be removed of one ref, with the documents made of it.
 func (db *DB) purgeRef(ctx context.Context, tenant, ref string, horizon int64, at time.Time) (removed int, err error) {
 	err = db.change(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
-		ids, used, err := findPurgeable(ctx, tx, tenant, ref, horizon, at)
+		ids, used, whole, err := findPurgeable(ctx, tx, tenant, ref, horizon, at)
 		removed = len(ids)
 		if err != nil || len(ids) == 0 {
 			return err
 		}
 		b := new(pgx.Batch)
 		db.removeAbout(b, tenant, ref, ids, "former", "subjects", "entries")
+		if whole {
+			(&writes{tenant: tenant, m: &driver.Mutation{}}).removeWhole(b, ref)
+		}
 		if used != (driver.Limits{}) {
 			b.Queue(`UPDATE agentmemory.versions SET entries = entries - $2, bytes = bytes - $3 WHERE tenant = $1 AND version = `+current,
 				[]byte(tenant), used.Entries, used.Bytes)
@@ -115,42 +118,49 @@ func (db *DB) purgeRef(ctx context.Context, tenant, ref string, horizon int64, a
 	return removed, nil
 }
 
-// findPurgeable returns the ids of a ref that a purge removes, and the usage that goes with them.
-func findPurgeable(ctx context.Context, tx pgx.Tx, tenant, ref string, horizon int64, at time.Time) (ids []string, used driver.Limits, err error) {
+// findPurgeable returns the ids of a ref that a purge removes, the usage that goes with them, and
+// whether any was not erased before, with which the documents of the whole ref go.
+func findPurgeable(ctx context.Context, tx pgx.Tx, tenant, ref string, horizon int64, at time.Time) (ids []string, used driver.Limits, whole bool, err error) {
 	const find = `
-		SELECT id, heir, state, erased OR expires_at <= $3, died <= $4, NULL::integer FROM agentmemory.entries
+		SELECT id, successor, state, erased, expires_at, died, NULL::integer FROM agentmemory.entries
 		WHERE tenant = $1 AND ref = $2 AND (died < 9223372036854775807 OR erased)
 		UNION
-		SELECT id, heir, state, true, died <= $4, ` + counted + ` FROM agentmemory.entries
-		WHERE tenant = $1 AND ref = $2 AND expires_at < 9223372036854775807 AND expires_at <= $3`
-	rows, err := tx.Query(ctx, find, []byte(tenant), keyOf(ref), at.UnixMilli(), horizon)
+		SELECT id, successor, state, erased, expires_at, died, ` + counted + ` FROM agentmemory.entries
+		WHERE tenant = $1 AND ref = $2 AND expires_at < 9223372036854775807 AND expires_at <= $3
+			AND died = 9223372036854775807 AND NOT erased`
+	rows, err := tx.Query(ctx, find, []byte(tenant), keyOf(ref), at.UnixMilli())
 	if err != nil {
-		return nil, used, err
+		return nil, used, false, err
 	}
 	defer rows.Close()
-	var candidates []driver.Relic
-	sizes := map[string]int64{}
-	err = rowsInto(&candidates, func(row pgx.Row, r *driver.Relic) error {
+	var candidates []driver.Record
+	sizes, ends, erased := map[string]int64{}, map[string]int64{}, map[string]bool{}
+	err = rowsInto(&candidates, func(row pgx.Row, r *driver.Record) error {
 		var size *int64
 		var state int16
-		err := row.Scan((*name)(&r.ID), (*name)(&r.For), &state, &r.Ended, &r.Retired, &size)
-		r.State = driver.State(state)
+		var expires, died int64
+		err := row.Scan((*name)(&r.Entry.ID), (*name)(&r.For), &state, &r.Erased, &expires, &died, &size)
+		r.State, ends[r.Entry.ID], erased[r.Entry.ID] = driver.State(state), died, r.Erased
+		if expires != never {
+			r.Entry.ExpiresAt = instant(expires)
+		}
 		if size != nil {
-			sizes[r.ID] = *size
+			sizes[r.Entry.ID] = *size
 		}
 		return err
 	})(rows)
 	if err != nil {
-		return nil, used, err
+		return nil, used, false, err
 	}
-	ids = driver.Condemn(candidates)
+	ids = driver.Purgeable(candidates, func(r *driver.Record) bool { return ends[r.Entry.ID] <= horizon }, at)
 	for _, id := range ids {
+		whole = whole || !erased[id]
 		if size, counts := sizes[id]; counts {
 			used.Entries++
 			used.Bytes += size
 		}
 	}
-	return ids, used, nil
+	return ids, used, whole, nil
 }
 
 // counted is the size of an entry that counts in what its tenant has, NULL of any other.

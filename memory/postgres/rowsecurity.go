@@ -8,12 +8,12 @@ import (
 )
 
 // Tables with a policy.
-var securedTables = []string{"tenants", "versions", "entries", "former", "scars", "subjects",
-	"documents", "document_of", "document_subjects", "outbox", "run_events"}
+var securedTables = []string{"tenants", "versions", "entries", "former", "erased_spans", "subjects",
+	"documents", "document_of", "document_subjects", "events"}
 
 // secureRows makes the database hide every row but those of the tenant that a
 // transaction has named, from the owner of the tables too. Only superusers and roles with
-// BYPASSRLS see more. If they say so, a relay has the outbox of all tenants, and what lists tenants or
+// BYPASSRLS see more. If they say so, a relay has the events of all tenants, and what lists tenants or
 // what is due sees the counters and the machinery of all.
 func secureRows(ctx context.Context, tx pgx.Tx, distributed bool) error {
 	// Every statement names its tenant itself. The CASE keeps planners from going by the
@@ -43,7 +43,7 @@ func secureRows(ctx context.Context, tx pgx.Tx, distributed bool) error {
 			`ALTER TABLE agentmemory.`+table+` FORCE ROW LEVEL SECURITY`)
 		policy("one_tenant", table, "", own)
 	}
-	policy("relay", "outbox", "", all)
+	policy("relay", "events", "", all)
 	policy("listing", "tenants", "FOR SELECT", all)
 	policy("scheduler", "documents", "FOR SELECT", "class = 0 AND "+all)
 	for _, command := range commands {

@@ -10,8 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // everyTenant is the setting for the few statements that are about all tenants.

@@ -42,7 +42,7 @@ func swapSQL(x *driver.DocumentSwap) (string, []any) {
 		return `DELETE FROM agentmemory.documents d` + held + ` RETURNING 0::bigint`, args
 	}
 	args = append(args, attributes(x)...)
-	const retain = nextRevision + `UPDATE agentmemory.documents d SET rev = r.next, grp = $7, due = $8, made_of = $9, subjects = $10`
+	const retain = nextRevision + `UPDATE agentmemory.documents d SET rev = r.next, grp = $7, due = $8, made_of = $9, subjects = $10, whole = $11`
 	if x.Act == driver.Retain {
 		return retain + ` FROM r` + held + ` RETURNING d.rev`, args
 	}
@@ -51,13 +51,14 @@ func swapSQL(x *driver.DocumentSwap) (string, []any) {
 		value = []byte{}
 	}
 	if args = append(args, value); x.Rev != 0 {
-		return retain + `, value = $11 FROM r` + held + ` RETURNING d.rev`, args
+		return retain + `, value = $12 FROM r` + held + ` RETURNING d.rev`, args
 	}
-	return `INSERT INTO agentmemory.documents AS d (tenant, ref, kind, key, class, grp, due, made_of, subjects, value, rev)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, ` + revision + `) RETURNING d.rev`, args
+	return `INSERT INTO agentmemory.documents AS d (tenant, ref, kind, key, class, grp, due, made_of, subjects, whole, value, rev)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, ` + revision + `) RETURNING d.rev`, args
 }
 
-// attributes are the group, the due, the entries and the subjects of a document.
+// attributes are the group, the due, the entries and the subjects of a document, and whether it
+// is made of its whole ref.
 func attributes(x *driver.DocumentSwap) []any {
 	var group []byte
 	if x.Group != "" {
@@ -68,13 +69,13 @@ func attributes(x *driver.DocumentSwap) []any {
 		ms := x.Due.UnixMilli()
 		due = &ms
 	}
-	return []any{group, due, idKeys(x.Of), idKeys(x.Subjects)}
+	return []any{group, due, idKeys(x.Of), idKeys(x.Subjects), x.Whole}
 }
 
 // namedSQL is a statement that gives a staged document its name.
 func namedSQL(x *driver.DocumentSwap, key []byte) (string, []any) {
 	return nextRevision + `UPDATE agentmemory.documents d SET ref = $2, kind = $3, key = $4, class = $5, grp = $6, due = $7, made_of = $8, subjects = $9,
-			rev = r.next FROM r WHERE d.tenant = $1 AND d.ref = '' AND d.kind = '' AND d.key = $10 RETURNING d.rev`,
+			whole = $10, rev = r.next FROM r WHERE d.tenant = $1 AND d.ref = '' AND d.kind = '' AND d.key = $11 RETURNING d.rev`,
 		append(append([]any{[]byte(x.Tenant), []byte(x.Ref), []byte(x.Kind), []byte(x.Key), int16(x.Class)}, attributes(x)...), key)
 }
 
@@ -115,11 +116,10 @@ func (w *writes) loadDocuments(b *pgx.Batch) {
 		for _, i := range w.inOrder(func(*driver.DocumentSwap) bool { return true }) {
 			d := &w.m.Documents[i]
 			b.Queue(sql, []byte(w.tenant), []byte(d.Ref), []byte(d.Kind), []byte(d.Key)).Query(eachRow(func(row pgx.Row) error {
-				var h storedDocument
 				var class int16
-				err := row.Scan(&h.rev, &class)
-				h.class = driver.Class(class)
-				w.documents[documentName{d.Ref, d.Kind, d.Key}] = h
+				there := &w.stored.Documents[i]
+				err := row.Scan(&there.Rev, &class)
+				there.Class = driver.Class(class)
 				return err
 			}))
 		}
@@ -154,20 +154,11 @@ func (w *writes) lockAbsent(b *pgx.Batch) (alone bool) {
 	return alone
 }
 
-// documentName names a document within a tenant.
-type documentName struct{ ref, kind, key string }
-
-// storedDocument is a document as a mutation meets it.
-type storedDocument struct {
-	rev   int64
-	class driver.Class
-}
-
 // stagedBytes is from which size on a value is written before the tenant's row is taken.
 const stagedBytes = 64 << 10
 
 func (w *writes) staged(x *driver.DocumentSwap) bool {
-	return !w.machinery && x.Act == driver.Set && len(x.Value) >= stagedBytes
+	return !w.m.Unversioned() && x.Act == driver.Set && len(x.Value) >= stagedBytes
 }
 
 // stagedKey is under which key, of no kind, the i-th document is found until it gets its

@@ -130,12 +130,9 @@ var dropped = []string{
 	`DELETE FROM agentmemory.documents d USING (
 		SELECT ref, kind, key FROM agentmemory.documents WHERE tenant = $1 LIMIT $2) x
 		WHERE d.tenant = $1 AND d.ref = x.ref AND d.kind = x.kind AND d.key = x.key`,
-	`DELETE FROM agentmemory.outbox o USING (
-		SELECT seq FROM agentmemory.outbox WHERE tenant = $1 LIMIT $2) x
-		WHERE o.tenant = $1 AND o.seq = x.seq`,
-	`DELETE FROM agentmemory.run_events e USING (
-		SELECT run_id, sequence FROM agentmemory.run_events WHERE tenant = $1 LIMIT $2) x
-		WHERE e.tenant = $1 AND e.run_id = x.run_id AND e.sequence = x.sequence`,
+	`DELETE FROM agentmemory.events e USING (
+		SELECT run_id, event_id FROM agentmemory.events WHERE tenant = $1 LIMIT $2) x
+		WHERE e.tenant = $1 AND e.run_id = x.run_id AND e.event_id = x.event_id`,
 	`WITH x AS MATERIALIZED (
 		SELECT ref, id, ` + counted + ` AS size FROM agentmemory.entries WHERE tenant = $1 LIMIT $2
 	), u AS (
@@ -156,14 +153,14 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	w := &writes{tenant: tenant, m: &driver.Mutation{}, mark: driver.NewMark()}
+	w := &writes{tenant: tenant, mark: driver.NewMark()}
 	err = st.db.change(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
 		b := new(pgx.Batch)
 		b.Queue(takeTenant, []byte(tenant))
-		w.addVersion(b, nil, driver.Limits{})
+		w.addVersion(b)
 		b.Queue(`UPDATE agentmemory.tenants SET horizon = `+current+` WHERE tenant = $1`, []byte(tenant))
 		b.Queue(`DELETE FROM agentmemory.versions WHERE tenant = $1 AND version < `+current, []byte(tenant))
-		b.Queue(`DELETE FROM agentmemory.scars WHERE tenant = $1`, []byte(tenant))
+		b.Queue(`DELETE FROM agentmemory.erased_spans WHERE tenant = $1`, []byte(tenant))
 		if err := tx.SendBatch(ctx, b).Close(); err != nil {
 			return err
 		}
@@ -176,8 +173,7 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 			left -= done.RowsAffected()
 		}
 		return tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM agentmemory.documents WHERE tenant = $1)
-			OR EXISTS (SELECT FROM agentmemory.outbox WHERE tenant = $1)
-			OR EXISTS (SELECT FROM agentmemory.run_events WHERE tenant = $1)
+			OR EXISTS (SELECT FROM agentmemory.events WHERE tenant = $1)
 			OR EXISTS (SELECT FROM agentmemory.entries WHERE tenant = $1)`, []byte(tenant)).Scan(&more)
 	})
 	return more && err == nil, err

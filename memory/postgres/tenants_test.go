@@ -179,7 +179,7 @@ func fillTenant(t *testing.T, st *Store, tenant string) (versions []driver.Versi
 			require.NoError(t, err)
 		}
 	}
-	require.NoError(t, st.Emit(t.Context(), loggedOf(tenant)))
+	keep(t, st, tenant)
 	return versions
 }
 

@@ -87,7 +87,7 @@ func (db *DB) readAt(ctx context.Context, tenant string, build func(*pgx.Batch),
 // Intact reports whether nothing of the scope that was live at v has been erased since.
 func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {
 	const look = `
-		SELECT NOT EXISTS (SELECT FROM agentmemory.scars WHERE tenant = $1 AND ref = $2 AND died > $3 AND born <= $3)`
+		SELECT NOT EXISTS (SELECT FROM agentmemory.erased_spans WHERE tenant = $1 AND ref = $2 AND died > $3 AND born <= $3)`
 	at, err := availabilityOf(v)
 	if err != nil {
 		return false, err
@@ -97,4 +97,31 @@ func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (
 		b.Queue(look, []byte(s.Tenant), keyOf(s.Ref), at.n).QueryRow(func(row pgx.Row) error { return row.Scan(&intact) })
 	}, at)
 	return intact && err == nil, err
+}
+
+// Changes returns the ids of the scope that were touched between two versions. Its cost
+// grows with the mutations of the tenant between them.
+func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Version) (driver.ChangeSet, error) {
+	const read = `
+		SELECT changes FROM agentmemory.versions WHERE tenant = $1 AND version > $2 AND version <= $3`
+	first, err := availabilityOf(from)
+	if err != nil {
+		return driver.ChangeSet{}, err
+	}
+	last, err := availabilityOf(to)
+	if err != nil {
+		return driver.ChangeSet{}, err
+	}
+	var journals [][]byte
+	err = st.db.readAt(ctx, s.Tenant, func(b *pgx.Batch) {
+		b.Queue(read, []byte(s.Tenant), first.n, last.n).
+			Query(rowsInto(&journals, func(row pgx.Row, data *[]byte) error { return row.Scan(data) }))
+	}, first, last)
+	if err != nil {
+		return driver.ChangeSet{}, err
+	}
+	return driver.ReadJournals(func(yield func([]byte, error) bool) {
+		for i := 0; i < len(journals) && yield(journals[i], nil); i++ {
+		}
+	}, s.Ref)
 }

@@ -8,11 +8,10 @@ import (
 
 // queueAll queues all writes of a mutation that holds.
 func (w *writes) queueAll(b *pgx.Batch) {
-	fresh := w.fresh()
-	if !w.machinery {
-		w.addVersion(b, fresh, w.state().Growth(w.m))
+	if !w.m.Unversioned() {
+		w.addVersion(b)
 	}
-	w.insert(b, fresh, ` ON CONFLICT DO NOTHING`)
+	w.insert(b, ` ON CONFLICT DO NOTHING`)
 	w.retire(b)
 	w.restore(b)
 	w.swap(b, true)
@@ -21,54 +20,10 @@ func (w *writes) queueAll(b *pgx.Batch) {
 	w.queueEvents(b)
 }
 
-// journal is what the mutation touches, of which fresh are the entries that it puts.
-func (w *writes) journal(fresh []driver.Placed) []byte {
-	j := journal{data: []byte{}}
-	there := map[entryName]bool{}
-	for i := range fresh {
-		j.add(wasPut, fresh[i].Ref, fresh[i].Entry.ID)
-		there[entryName{fresh[i].Ref, fresh[i].Entry.ID}] = true
-	}
-	for _, x := range w.m.Retire {
-		j.add(wasRetired, x.Ref, x.ID)
-	}
-	for _, l := range w.m.Restore {
-		j.add(wasRestored, l.Ref, l.ID)
-	}
-	for _, l := range w.m.Erase {
-		at := entryName{l.Ref, l.ID}
-		if h := w.entries[at]; there[at] || h != nil && !h.Erased {
-			j.add(wasErased, l.Ref, l.ID)
-		}
-	}
-	return j.data
-}
-
-// fresh are the entries to put that are not there.
-func (w *writes) fresh() []driver.Placed {
-	var fresh []driver.Placed
-	seen := map[entryName]bool{}
-	for _, p := range w.m.Put {
-		at := entryName{p.Ref, p.Entry.ID}
-		if w.entries[at] == nil && !seen[at] {
-			fresh = append(fresh, p)
-		}
-		seen[at] = true
-	}
-	return fresh
-}
-
-// usageOf is what new entries come to.
-func usageOf(put []driver.Placed) (u driver.Limits) {
-	for i := range put {
-		u.Add(&put[i].Entry, 1)
-	}
-	return u
-}
-
 // insert queues entries and their labels. The row of the tenant, which the transaction has,
 // says with each that it belongs on the node of that tenant, where a cluster then does all.
-func (w *writes) insert(b *pgx.Batch, put []driver.Placed, onConflict string) {
+func (w *writes) insert(b *pgx.Batch, onConflict string) {
+	put := w.plan.Insert
 	switch len(put) {
 	case 0:
 		return
@@ -161,12 +116,12 @@ func (db *DB) these(table string) string {
 
 func (w *writes) retire(b *pgx.Batch) {
 	type fate struct {
-		state driver.State
-		heir  string
+		state     driver.State
+		successor string
 	}
 	alike := map[fate][]driver.Located{}
 	var fates []fate
-	for _, x := range w.m.Retire {
+	for _, x := range w.plan.Retire {
 		f := fate{x.State, x.For}
 		if alike[f] == nil {
 			fates = append(fates, f)
@@ -175,30 +130,30 @@ func (w *writes) retire(b *pgx.Batch) {
 	}
 	for _, f := range fates {
 		w.byRef(alike[f], func(_ string, _ []string, args []any) {
-			b.Queue(`UPDATE agentmemory.entries SET died = `+current+`, state = $4, heir = NULLIF($5::bytea, '') WHERE`+w.db.these("entries"),
-				append(args, int16(f.state), []byte(f.heir))...)
+			b.Queue(`UPDATE agentmemory.entries SET died = `+current+`, state = $4, successor = NULLIF($5::bytea, '') WHERE`+w.db.these("entries"),
+				append(args, int16(f.state), []byte(f.successor))...)
 		})
 	}
 }
 
 func (w *writes) restore(b *pgx.Batch) {
-	w.byRef(w.m.Restore, func(_ string, _ []string, args []any) {
+	w.byRef(w.plan.Restore, func(_ string, _ []string, args []any) {
 		b.Queue(`
 			INSERT INTO agentmemory.former (tenant, ref, id, born, died)
 			SELECT tenant, ref, id, born, died FROM agentmemory.entries WHERE`+w.db.these("entries")+` AND born < died
 			ON CONFLICT DO NOTHING`, args...)
 		b.Queue(`
-			UPDATE agentmemory.entries SET born = `+current+`, died = 9223372036854775807, state = 0, heir = NULL
+			UPDATE agentmemory.entries SET born = `+current+`, died = 9223372036854775807, state = 0, successor = NULL
 			WHERE`+w.db.these("entries"), args...)
 	})
 }
 
 func (w *writes) erase(b *pgx.Batch) {
-	w.byRef(w.m.Erase, func(ref string, ids []string, args []any) {
+	w.byRef(w.plan.Erase, func(ref string, ids []string, args []any) {
 		// A live entry was there up to this version. Of spans that end together the
 		// longest says all.
 		b.Queue(`
-			INSERT INTO agentmemory.scars AS s (tenant, ref, died, born)
+			INSERT INTO agentmemory.erased_spans AS s (tenant, ref, died, born)
 			SELECT x.tenant, $2, x.died, min(x.born) FROM (
 				SELECT tenant, LEAST(died, `+current+`) AS died, born FROM agentmemory.entries WHERE`+w.db.these("entries")+` AND NOT erased
 				UNION ALL
@@ -210,6 +165,7 @@ func (w *writes) erase(b *pgx.Batch) {
 			SET erased = true, content = '', run_id = '', tags = NULL, subjects = NULL, sources = NULL
 			WHERE`+w.db.these("entries")+` AND NOT erased`, args...)
 		w.db.removeAbout(b, w.tenant, ref, ids, "former", "subjects")
+		w.removeWhole(b, ref)
 	})
 }
 
@@ -227,32 +183,17 @@ func (db *DB) removeAbout(b *pgx.Batch, tenant, ref string, ids []string, tables
 	b.Queue(documents, []byte(tenant), []byte(ref), keysOf(ids))
 }
 
-func (w *writes) queueEvents(b *pgx.Batch) {
-	n := len(w.m.Events)
-	if n == 0 {
-		return
+// removeWhole queues the removal of the documents that were made of a whole ref, but for those
+// that the mutation sets.
+func (w *writes) removeWhole(b *pgx.Batch, ref string) {
+	kinds, keys := [][]byte{}, [][]byte{}
+	for i := range w.m.Documents {
+		if x := &w.m.Documents[i]; x.Ref == ref && x.Act == driver.Set {
+			kinds, keys = append(kinds, []byte(x.Kind)), append(keys, []byte(x.Key))
+		}
 	}
-	if w.m.Log {
-		w.db.log(b, w.m.Events, w.docs)
-		return
-	}
-	tenants, runs, ids, nodes := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n)
-	times := make([]int64, n)
-	types := make([]string, n)
-	for i := range w.m.Events {
-		r := &w.m.Events[i]
-		tenants[i], runs[i], ids[i], nodes[i] = []byte(r.Tenant), []byte(r.RunID), []byte(r.ID), []byte(r.NodeID)
-		times[i], types[i] = r.Time.UnixMilli(), string(r.Payload.EventType())
-	}
-	const queue = `
-		INSERT INTO agentmemory.outbox (tenant, run_id, event_id, node_id, time, type, payload)
-		SELECT v.tenant, v.run, v.id, v.node, v.time, v.type, v.payload
-		FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bigint[], $6::text[], $7::text[])
-			WITH ORDINALITY AS v (tenant, run, id, node, time, type, payload, place)
-		ORDER BY v.place
-		ON CONFLICT (tenant, run_id, event_id) DO UPDATE SET payload = NULL -- which it cannot be: see notNull
-			WHERE outbox.type <> excluded.type OR outbox.payload <> excluded.payload`
-	b.Queue(queue, tenants, runs, ids, nodes, times, types, w.docs)
+	b.Queue(`DELETE FROM agentmemory.documents d WHERE d.tenant = $1 AND d.ref = $2 AND d.whole
+		AND (d.kind, d.key) NOT IN (SELECT * FROM unnest($3::bytea[], $4::bytea[]))`, []byte(w.tenant), []byte(ref), kinds, keys)
 }
 
 func idKeys(list []string) [][]byte {

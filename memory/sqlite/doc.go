@@ -12,8 +12,7 @@
 // # Guarantees
 //
 //   - [Store] is everything that package driver knows: a [driver.Versioned],
-//     [driver.Searcher], [driver.Scanner], [driver.Scheduler], [driver.Tenants],
-//     [driver.Changes] and durable [driver.Describer]. adaptertest proves it, with one process and with two.
+//     [driver.EventKeeper], [driver.Scheduler], [driver.Tenants], [driver.Changes] and durable [driver.Describer]. adaptertest proves it, with one process and with two.
 //   - An acknowledged write is on the disk: it survives kill -9 and, unless
 //     [Options.Relaxed] is set, the loss of power, as far as the disk keeps its word
 //     about a sync. A mutation is there as a whole or not at all (M8).
@@ -35,12 +34,10 @@
 //     commits, with the documents made of it, and the log is emptied after it: if a reader
 //     is in the way or the process is killed, by the next write of any process or the next
 //     [Open]. An erasure costs what it erases, and not more in a larger file. Nothing else
-//     has a copy of a text: searching uses no index of words.
-//   - The outbox commits with the mutation (E3). Events wait in commit order; nothing is
-//     hidden from a second relay.
-//   - The store is an [events.RunLog]: an event of a mutation that asks for it has its
-//     sequence in the mutation's transaction (E3). The log goes with its tenant and with
-//     nothing else.
+//     has a copy of a text.
+//   - Events commit with the mutation (E3). Those that wait do so in commit order, and nothing
+//     is hidden from a second relay. Those that are kept have their sequences in the mutation's
+//     transaction.
 //
 // # Errors
 //

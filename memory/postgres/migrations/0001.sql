@@ -48,7 +48,7 @@ CREATE TABLE agentmemory.entries (
 	state      smallint NOT NULL DEFAULT 0,
 	erased     boolean NOT NULL DEFAULT false,
 	run_id     bytea NOT NULL,
-	heir       bytea,  -- the id in whose favour it was retired
+	successor       bytea,  -- the id in whose favour it was retired
 	long_ref   bytea,  -- the whole ref, where ref is a digest
 	content    text NOT NULL,
 	tags       text[],
@@ -62,8 +62,8 @@ CREATE INDEX entries_live ON agentmemory.entries (tenant, ref, created_at, id)
 	WHERE died = 9223372036854775807 AND NOT erased;
 CREATE INDEX entries_past ON agentmemory.entries (tenant, ref, died)
 	WHERE died < 9223372036854775807 OR erased;
-CREATE INDEX entries_heir ON agentmemory.entries (tenant, ref, sha256(heir), id)
-	WHERE heir IS NOT NULL;
+CREATE INDEX entries_successor ON agentmemory.entries (tenant, ref, sha256(successor), id)
+	WHERE successor IS NOT NULL;
 CREATE INDEX entries_expiring ON agentmemory.entries (tenant, ref, expires_at)
 	WHERE expires_at < 9223372036854775807;
 
@@ -79,7 +79,7 @@ CREATE TABLE agentmemory.former (
 CREATE INDEX former_died ON agentmemory.former (tenant, ref, died);
 
 -- Versions at which something of a ref was live that is erased now.
-CREATE TABLE agentmemory.scars (
+CREATE TABLE agentmemory.erased_spans (
 	tenant bytea NOT NULL,
 	died   bigint NOT NULL,
 	born   bigint NOT NULL,
@@ -110,6 +110,7 @@ CREATE TABLE agentmemory.documents (
 	grp      bytea,
 	due      bigint,
 	made_of  bytea[], -- entry ids
+	whole    boolean NOT NULL DEFAULT false, -- made of all entries of the ref
 	subjects bytea[],
 	value    bytea NOT NULL,
 	PRIMARY KEY (tenant, ref, kind, key)
@@ -120,6 +121,7 @@ ALTER TABLE agentmemory.documents ALTER key SET STATISTICS 0, ALTER grp SET STAT
 CREATE INDEX documents_group ON agentmemory.documents (tenant, grp, ref, kind, key) WHERE grp IS NOT NULL;
 CREATE INDEX documents_kind ON agentmemory.documents (tenant, kind, ref, key);
 CREATE INDEX documents_machinery ON agentmemory.documents (tenant) WHERE class = 0;
+CREATE INDEX documents_whole ON agentmemory.documents (tenant, ref) WHERE whole;
 CREATE INDEX documents_due ON agentmemory.documents (kind, due) WHERE due IS NOT NULL;
 
 -- What finds the documents of an entry. An id above 400 bytes stands here by a digest.
@@ -148,34 +150,29 @@ CREATE TABLE agentmemory.document_subjects (
 ALTER TABLE agentmemory.document_subjects ALTER key SET STATISTICS 0, ALTER subject SET STATISTICS 0;
 CREATE INDEX document_subjects_subject ON agentmemory.document_subjects (tenant, subject, ref, kind, key);
 
--- Events of committed mutations that no sink has taken yet.
-CREATE TABLE agentmemory.outbox (
-	tenant   bytea NOT NULL,
-	seq      bigint GENERATED ALWAYS AS IDENTITY,
-	run_id   bytea NOT NULL,
-	event_id bytea NOT NULL,
-	node_id  bytea NOT NULL,
-	time     bigint NOT NULL,
-	type     text NOT NULL,
-	payload  text NOT NULL, -- JSON
-	owner    bytea,         -- who has claimed the run, if this is its oldest event
-	until    bigint NOT NULL DEFAULT 0,
-	PRIMARY KEY (tenant, seq),
-	UNIQUE (tenant, run_id, event_id)
+-- Events of committed mutations. Those without a sequence wait until a sink has taken them, in
+-- the order of their numbers. The others are kept as the log of their run: they are added,
+-- never changed, and have sequences from 0 without gaps.
+CREATE TABLE agentmemory.events (
+	tenant         bytea NOT NULL,
+	run_id         bytea NOT NULL,
+	event_id       bytea NOT NULL,
+	number         bigint GENERATED ALWAYS AS IDENTITY,
+	sequence       bigint,
+	node_id        bytea NOT NULL,
+	causation_id   bytea NOT NULL,
+	engine_version bytea NOT NULL,
+	schema_version bigint NOT NULL,
+	time           bigint NOT NULL,
+	type           text NOT NULL,
+	payload        text NOT NULL, -- JSON
+	owner          bytea,         -- who has claimed the run, if this is its oldest event that waits
+	until          bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (tenant, run_id, event_id)
 );
-ALTER TABLE agentmemory.outbox ALTER payload SET STATISTICS 0;
-CREATE INDEX outbox_order ON agentmemory.outbox (seq);
-CREATE INDEX outbox_run ON agentmemory.outbox (tenant, run_id, seq);
-
--- The log of the host's runs, see events.RunLog. Rows are added and never changed. The
--- document is a RunEventDoc, whose sequence is that of the row.
-CREATE TABLE agentmemory.run_events (
-	tenant   bytea NOT NULL,
-	run_id   bytea NOT NULL,
-	sequence bigint NOT NULL,
-	event_id bytea NOT NULL,
-	document text NOT NULL, -- JSON
-	PRIMARY KEY (tenant, run_id, sequence),
-	UNIQUE (tenant, run_id, event_id)
-);
-ALTER TABLE agentmemory.run_events ALTER document SET STATISTICS 0;
+ALTER TABLE agentmemory.events ALTER event_id SET STATISTICS 0, ALTER causation_id SET STATISTICS 0,
+	ALTER engine_version SET STATISTICS 0, ALTER payload SET STATISTICS 0;
+CREATE INDEX events_waiting ON agentmemory.events (number) WHERE sequence IS NULL;
+CREATE INDEX events_waiting_run ON agentmemory.events (tenant, run_id, number) WHERE sequence IS NULL;
+CREATE UNIQUE INDEX events_kept ON agentmemory.events (tenant, run_id, sequence) WHERE sequence IS NOT NULL;
+CREATE INDEX events_first ON agentmemory.events (time) WHERE sequence = 0;

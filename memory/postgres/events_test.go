@@ -20,9 +20,13 @@ func queue(t *testing.T, st *Store, run string, ids ...string) {
 	require.NoError(t, err)
 }
 
-// take returns the ids of what a query yields.
-func take(t *testing.T, db *DB, q driver.OutboxQuery) (ids []string) {
-	for r, err := range db.Memory().Undelivered(t.Context(), q) {
+// take returns the ids of what waits, of all runs or of one.
+func take(t *testing.T, db *DB, run ...string) (ids []string) {
+	tenant, id := "", ""
+	if len(run) > 0 {
+		tenant, id = home.Tenant, run[0]
+	}
+	for r, err := range db.Memory().Undelivered(t.Context(), tenant, id) {
 		require.NoError(t, err)
 		ids = append(ids, r.ID)
 	}
@@ -39,14 +43,14 @@ func shareRuns(t *testing.T, one *DB) {
 	require.NoError(t, err)
 	queue(t, st, "r1", "1")
 	queue(t, st, "r1", "2")
-	require.Equal(t, []string{"1", "2"}, take(t, one, driver.OutboxQuery{}))
+	require.Equal(t, []string{"1", "2"}, take(t, one))
 	queue(t, st, "r2", "3")
 	queue(t, st, "r1", "4")
-	require.Equal(t, []string{"3"}, take(t, other, driver.OutboxQuery{}))
-	require.Equal(t, []string{"1", "2", "4"}, take(t, one, driver.OutboxQuery{Tenant: "acme"}))
-	require.Equal(t, []string{"1", "2", "4"}, take(t, other, driver.OutboxQuery{Tenant: "acme", RunID: "r1"}))
+	require.Equal(t, []string{"3"}, take(t, other))
+	require.Equal(t, []string{"1", "2", "4"}, take(t, one))
+	require.Equal(t, []string{"1", "2", "4"}, take(t, other, "r1"))
 	require.NoError(t, one.Close())
-	require.Equal(t, []string{"1", "2", "3", "4"}, take(t, other, driver.OutboxQuery{}))
+	require.Equal(t, []string{"1", "2", "3", "4"}, take(t, other))
 }
 
 // Counting hands nothing out: another relay gets all of it.
@@ -67,7 +71,7 @@ func countOnly(t *testing.T, one *DB) {
 		require.NoError(t, err)
 		require.Equal(t, c.want, n)
 	}
-	require.Len(t, take(t, other, driver.OutboxQuery{}), 5)
+	require.Len(t, take(t, other), 5)
 	n, err := st.Waiting(ctx, "", 10) // hidden ones too
 	require.NoError(t, err)
 	require.Equal(t, 5, n)
@@ -82,10 +86,10 @@ func passOver(t *testing.T, one *DB) {
 	other, err := opened(ctx, one.pool, Options{})
 	require.NoError(t, err)
 	queue(t, st, "theirs", "t1")
-	take(t, other, driver.OutboxQuery{})
+	take(t, other)
 	queue(t, st, "ours", "o1")
 	var filler []string
-	for i := range outboxPage { // so that what comes now is on the second page
+	for i := range eventPage { // so that what comes now is on the second page
 		filler = append(filler, fmt.Sprint(i))
 	}
 	queue(t, st, "filler", filler...)
@@ -93,7 +97,7 @@ func passOver(t *testing.T, one *DB) {
 	queue(t, st, "ours", "o2")
 	queue(t, st, "late", "l1")
 	var got []string
-	for r, err := range st.Undelivered(ctx, driver.OutboxQuery{}) {
+	for r, err := range st.Undelivered(ctx, "", "") {
 		require.NoError(t, err)
 		switch {
 		case r.ID == "0":
@@ -103,7 +107,7 @@ func passOver(t *testing.T, one *DB) {
 			require.NoError(t, st.Delivered(ctx, []events.Record{{Tenant: home.Tenant, RunID: "ours", ID: "o1"}}))
 			var at int64
 			require.NoError(t, one.pool.QueryRow(ctx, `SELECT `+clock).Scan(&at))
-			_, err = one.pool.Exec(ctx, `UPDATE agentmemory.outbox SET owner = $1, until = $2 WHERE event_id = 'o2'`, other.owner, at+claimMillis)
+			_, err = one.pool.Exec(ctx, `UPDATE agentmemory.events SET owner = $1, until = $2 WHERE event_id = 'o2'`, other.owner, at+claimMillis)
 			require.NoError(t, err)
 		}
 		if r.RunID != "filler" {
@@ -128,7 +132,7 @@ func lookOnce(t *testing.T, db *DB) {
 		_, err := st.Apply(ctx, home.Tenant, m)
 		require.NoError(t, err)
 	}
-	w := outboxReader{db: db, runs: map[runName]bool{}}
+	w := waitingReader{db: db, runs: map[runName]bool{}}
 	rows, yielded := 0, 0
 	for {
 		page, err := w.nextPage(ctx)
@@ -138,7 +142,7 @@ func lookOnce(t *testing.T, db *DB) {
 				yielded++
 			}
 		}
-		if rows += len(page); len(page) < outboxPage {
+		if rows += len(page); len(page) < eventPage {
 			break
 		}
 	}
@@ -155,18 +159,18 @@ func holdUpOne(t *testing.T, db *DB) {
 	for i, run := range []string{"ill", "ill", "ill", "well"} {
 		queue(t, st, run, fmt.Sprint(i))
 	}
-	_, err := db.pool.Exec(ctx, `UPDATE agentmemory.outbox SET payload = '{' WHERE event_id = '1'`)
+	_, err := db.pool.Exec(ctx, `UPDATE agentmemory.events SET payload = '{' WHERE event_id = '1'`)
 	require.NoError(t, err)
 	for _, c := range []struct {
-		q    driver.OutboxQuery
+		run  driver.Scope // its Ref is the run
 		want []string
 	}{
-		{driver.OutboxQuery{}, []string{"0", "3"}},
-		{driver.OutboxQuery{Tenant: home.Tenant, RunID: "ill"}, []string{"0"}},
+		{driver.Scope{}, []string{"0", "3"}},
+		{driver.Scope{Tenant: home.Tenant, Ref: "ill"}, []string{"0"}},
 	} {
 		var got []string
 		var end error
-		for r, err := range st.Undelivered(ctx, c.q) {
+		for r, err := range st.Undelivered(ctx, c.run.Tenant, c.run.Ref) {
 			if err != nil {
 				end = err
 				continue
@@ -177,8 +181,8 @@ func holdUpOne(t *testing.T, db *DB) {
 		require.Equal(t, c.want, got)
 	}
 	var sound string
-	require.NoError(t, db.pool.QueryRow(ctx, `SELECT payload FROM agentmemory.outbox WHERE event_id = '0'`).Scan(&sound))
-	_, err = db.pool.Exec(ctx, `UPDATE agentmemory.outbox SET payload = $1`, sound)
+	require.NoError(t, db.pool.QueryRow(ctx, `SELECT payload FROM agentmemory.events WHERE event_id = '0'`).Scan(&sound))
+	_, err = db.pool.Exec(ctx, `UPDATE agentmemory.events SET payload = $1`, sound)
 	require.NoError(t, err)
-	require.Equal(t, []string{"0", "1", "2"}, take(t, db, driver.OutboxQuery{Tenant: home.Tenant, RunID: "ill"}))
+	require.Equal(t, []string{"0", "1", "2"}, take(t, db, "ill"))
 }

@@ -1,0 +1,325 @@
+package postgres
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// claimMillis is for how long a run is claimed, in milliseconds.
+const claimMillis = 5000
+
+// clock is the database's own time, by which claims end. One that would end later than one
+// made now is of a clock that has been put back since, and has ended.
+const clock = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
+
+// eventPage is how many events are read at a time.
+const eventPage = 256
+
+// eventColumns are those of an event e, but for its payload, in the order of scanEvent.
+const eventColumns = `e.number, e.tenant, e.run_id, e.event_id, e.node_id, e.causation_id, e.engine_version, e.schema_version, e.time, e.type`
+
+// ofRunPage is a page of the events of one run.
+const ofRunPage = `
+	SELECT ` + eventColumns + `, e.payload, true, true FROM agentmemory.events e
+	WHERE e.tenant = $2 AND e.run_id = $3 AND e.sequence IS NULL AND e.number > $1 ORDER BY e.number LIMIT 256`
+
+// claimPage reads a page of events and claims their runs. A run is claimed through its oldest
+// event, unless another process has it. Each row tells whether we have its run, and whether it
+// is the oldest event of that.
+const claimPage = `
+	WITH page AS MATERIALIZED (
+		SELECT * FROM agentmemory.events WHERE sequence IS NULL AND number > $1 ORDER BY number LIMIT 256
+	), mine AS MATERIALIZED (
+		SELECT r.tenant, r.run_id, m.event_id FROM (SELECT DISTINCT tenant, run_id FROM page) r, LATERAL (
+			SELECT o.event_id FROM agentmemory.events o WHERE o.tenant = r.tenant AND o.run_id = r.run_id AND o.sequence IS NULL
+				ORDER BY o.number LIMIT 1) head, LATERAL (
+			SELECT o.event_id FROM agentmemory.events o WHERE o.tenant = r.tenant AND o.run_id = r.run_id AND o.event_id = head.event_id
+				AND (o.owner = $2 OR o.until NOT BETWEEN ` + clock + ` + 1 AND ` + clock + ` + $3)
+			FOR UPDATE SKIP LOCKED) m
+	), claimed AS (
+		UPDATE agentmemory.events c SET owner = $2, until = ` + clock + ` + $3
+		FROM mine m WHERE c.tenant = m.tenant AND c.run_id = m.run_id AND c.event_id = m.event_id
+	), told AS (
+		SELECT *, (tenant, run_id) IN (SELECT tenant, run_id FROM mine) AS ours FROM page
+	)
+	SELECT ` + eventColumns + `, CASE WHEN e.ours THEN e.payload ELSE '' END, e.ours,
+		(e.tenant, e.run_id, e.event_id) IN (SELECT * FROM mine)
+	FROM told e ORDER BY e.number`
+
+// runName is a run of a tenant.
+type runName struct{ tenant, id string }
+
+// Undelivered yields events of committed mutations that were not marked as delivered, in
+// commit order, a page at a time. The runs that it yields to a query for no single run
+// are hidden for five seconds from other DBs, so that relays share the work and no event
+// of a run overtakes another. A run with an event that cannot be read holds up no other:
+// it is an error at the end, and what is behind it in its run waits.
+func (st *Store) Undelivered(ctx context.Context, tenant, runID string) iter.Seq2[events.Record, error] {
+	return func(yield func(events.Record, error) bool) {
+		w := waitingReader{db: st.db, run: runName{tenant, runID}, runs: map[runName]bool{}}
+		for more := true; more; {
+			page, err := w.nextPage(ctx)
+			if err != nil {
+				yield(events.Record{}, err)
+				return
+			}
+			for i := range page {
+				if rec, ok := w.read(&page[i]); ok && !yield(rec, nil) {
+					return
+				}
+			}
+			more = len(page) == eventPage
+		}
+		if w.unread != nil {
+			yield(events.Record{}, driver.ErrInternal.With("an event cannot be read", w.unread))
+		}
+	}
+}
+
+// waitingReader is one loop over the events that wait. It reads each once, and skips all later
+// events of a run that it has skipped once.
+type waitingReader struct {
+	db     *DB
+	run    runName          // the only one, unless it is empty
+	after  int64            // the number of the event that was looked at last
+	runs   map[runName]bool // those that were met; false if they were passed over
+	unread error            // of an event that cannot be read
+}
+
+// waiting is an event that waits.
+type waiting struct {
+	number  int64
+	rec     events.Record
+	kind    string
+	payload []byte
+	ours    bool  // we have its run
+	oldest  bool  // of its run, which we have
+	gone    bool  // it was delivered before it was read
+	head    int64 // the number of the oldest event of its run; only a cluster is asked for it
+}
+
+// scanEvent reads a row of the eventColumns and further ones.
+func scanEvent(row pgx.Row, number *int64, rec *events.Record, kind *string, further ...any) error {
+	var time int64
+	err := row.Scan(append([]any{number, (*name)(&rec.Tenant), (*name)(&rec.RunID), (*name)(&rec.ID), (*name)(&rec.NodeID),
+		(*name)(&rec.CausationID), (*name)(&rec.EngineVersion), &rec.SchemaVersion, &time, kind}, further...)...)
+	rec.Time = instant(time)
+	return err
+}
+
+// nextPage reads a page.
+func (w *waitingReader) nextPage(ctx context.Context) (page []waiting, err error) {
+	collect := rowsInto(&page, func(row pgx.Row, x *waiting) error {
+		return scanEvent(row, &x.number, &x.rec, &x.kind, &x.payload, &x.ours, &x.oldest)
+	})
+	switch {
+	case w.run.id != "":
+		err = w.db.query(ctx, w.run.tenant, collect, ofRunPage, w.after, []byte(w.run.tenant), []byte(w.run.id))
+	case w.db.distributed:
+		return w.nextOnNodes(ctx)
+	default:
+		err = w.db.write(ctx, everyTenant, idempotent, func(b *pgx.Batch) { b.Queue(claimPage, w.after, w.db.owner, claimMillis).Query(collect) })
+	}
+	if err != nil {
+		return nil, err
+	}
+	return page, nil
+}
+
+// read reads an event, and whether it is to be yielded. A run that another process has, or
+// that was met behind its oldest event, is skipped from then on.
+func (w *waitingReader) read(x *waiting) (events.Record, bool) {
+	run := runName{x.rec.Tenant, x.rec.RunID}
+	ours, met := w.runs[run]
+	w.after = x.number
+	if met && !ours {
+		return x.rec, false
+	}
+	if ours = x.oldest || met && x.ours; ours && !x.gone {
+		payload, err := events.Decode(events.Type(x.kind), x.payload)
+		if err != nil {
+			w.unread, ours = err, false
+		}
+		x.rec.Payload = payload
+	}
+	w.runs[run] = ours
+	return x.rec, ours && !x.gone
+}
+
+// Waiting counts the events that wait, those of all tenants if tenant is empty, up to
+// limit.
+func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (int, error) {
+	of, setting, args := ``, everyTenant, []any{max(limit, 0)}
+	if tenant != "" {
+		of, setting, args = ` AND tenant = $2`, tenantSetting(tenant), append(args, []byte(tenant))
+	}
+	n := 0
+	err := st.db.readAs(ctx, setting, func(b *pgx.Batch) {
+		b.Queue(`SELECT count(*) FROM (SELECT 1 FROM agentmemory.events WHERE sequence IS NULL`+of+` LIMIT $1) x`, args...).
+			QueryRow(func(row pgx.Row) error { return row.Scan(&n) })
+	})
+	return n, err
+}
+
+// Delivered removes events that wait.
+func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
+	if err := ctx.Err(); err != nil || len(recs) == 0 {
+		return err
+	}
+	setting := tenantSetting(recs[0].Tenant)
+	if slices.ContainsFunc(recs, func(r events.Record) bool { return r.Tenant != recs[0].Tenant }) {
+		setting = everyTenant
+	}
+	const remove = `DELETE FROM agentmemory.events WHERE tenant = $1 AND run_id = $2 AND event_id = $3 AND sequence IS NULL`
+	return st.db.write(ctx, setting, idempotent, func(b *pgx.Batch) {
+		for _, r := range recs {
+			b.Queue(remove, []byte(r.Tenant), []byte(r.RunID), []byte(r.ID))
+		}
+	})
+}
+
+// release ends the claims of this DB.
+func (db *DB) release(ctx context.Context) error {
+	return db.write(ctx, everyTenant, idempotent, func(b *pgx.Batch) {
+		b.Queue(`UPDATE agentmemory.events SET owner = NULL, until = 0 WHERE sequence IS NULL AND owner = $1`, db.owner)
+	})
+}
+
+// payloadsOf are the payloads of events, as the database has them.
+func payloadsOf(recs []events.Record) (texts []string, err error) {
+	for _, r := range recs {
+		text, err := json.Marshal(r.Payload)
+		if err != nil {
+			return nil, driver.ErrValidation.With("the payload of an event cannot be written as JSON", err)
+		}
+		texts = append(texts, string(text))
+	}
+	return texts, nil
+}
+
+// queueEvents queues the events of a mutation, which wait or are kept.
+func (w *writes) queueEvents(b *pgx.Batch) {
+	switch {
+	case len(w.m.Events) == 0:
+	case w.m.Keep:
+		w.keepEvents(b)
+	default:
+		w.haveWait(b)
+	}
+}
+
+// An event that is there is dropped, and is an error if it says something else.
+const (
+	addEvents = `
+		INSERT INTO agentmemory.events (tenant, run_id, event_id, node_id, causation_id, engine_version, schema_version, time, type, payload, sequence)`
+	unlessSame = `
+		ON CONFLICT (tenant, run_id, event_id) DO UPDATE SET payload = NULL -- which it cannot be: see notNull
+			WHERE events.type <> excluded.type OR events.payload <> excluded.payload`
+)
+
+// keepEvents queues the locks of the runs, in one order for everybody, and then the events,
+// which get the next sequences of their runs.
+func (w *writes) keepEvents(b *pgx.Batch) {
+	var locks []int64
+	for i := range w.m.Events {
+		locks = append(locks, runLock(&w.m.Events[i]))
+	}
+	slices.Sort(locks)
+	for _, key := range slices.Compact(locks) {
+		b.Queue(`SELECT pg_advisory_xact_lock($1)`, key)
+	}
+	const keep = addEvents + `
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, COALESCE((
+			SELECT max(sequence) + 1 FROM agentmemory.events WHERE tenant = $1 AND run_id = $2 AND sequence IS NOT NULL), 0)` + unlessSame
+	for i := range w.m.Events {
+		r := &w.m.Events[i]
+		b.Queue(keep, []byte(r.Tenant), []byte(r.RunID), []byte(r.ID), []byte(r.NodeID), []byte(r.CausationID), []byte(r.EngineVersion),
+			r.SchemaVersion, r.Time.UnixMilli(), string(r.Payload.EventType()), w.payloads[i])
+	}
+}
+
+// haveWait queues events that wait, in their order.
+func (w *writes) haveWait(b *pgx.Batch) {
+	n := len(w.m.Events)
+	tenants, runs, ids, nodes := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n)
+	causes, engines, schemas, times, types := make([][]byte, n), make([][]byte, n), make([]int64, n), make([]int64, n), make([]string, n)
+	for i := range w.m.Events {
+		r := &w.m.Events[i]
+		tenants[i], runs[i], ids[i], nodes[i] = []byte(r.Tenant), []byte(r.RunID), []byte(r.ID), []byte(r.NodeID)
+		causes[i], engines[i], schemas[i] = []byte(r.CausationID), []byte(r.EngineVersion), int64(r.SchemaVersion)
+		times[i], types[i] = r.Time.UnixMilli(), string(r.Payload.EventType())
+	}
+	const wait = addEvents + `
+		SELECT v.tenant, v.run, v.id, v.node, v.cause, v.engine, v.schema, v.time, v.type, v.payload, NULL::bigint
+		FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bytea[], $7::bigint[], $8::bigint[], $9::text[], $10::text[])
+			WITH ORDINALITY AS v (tenant, run, id, node, cause, engine, schema, time, type, payload, place)
+		ORDER BY v.place` + unlessSame
+	b.Queue(wait, tenants, runs, ids, nodes, causes, engines, schemas, times, types, w.payloads)
+}
+
+// runLock is the key of the advisory lock of a run, under which its events are numbered.
+// Runs that share one wait for each other, and no more than that.
+func runLock(r *events.Record) int64 {
+	b := binary.AppendUvarint([]byte("run"), uint64(len(r.Tenant)))
+	sum := sha256.Sum256(append(append(b, r.Tenant...), r.RunID...))
+	return int64(binary.BigEndian.Uint64(sum[:8]))
+}
+
+// Read returns kept events of a run from a sequence on, see [events.Reader]. A page ends once it
+// has four megabytes of text.
+func (st *Store) Read(ctx context.Context, tenant, runID string, from int64, limit int) ([]events.RunEvent, error) {
+	const read = `
+		SELECT ` + eventColumns + `, e.payload, e.sequence FROM (
+			SELECT *, sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS before FROM (
+				SELECT * FROM agentmemory.events WHERE tenant = $1 AND run_id = $2 AND sequence >= $3 ORDER BY sequence LIMIT $4) p
+		) e WHERE before < 4194304 ORDER BY e.sequence`
+	var page []events.RunEvent
+	err := st.db.query(ctx, tenant, rowsInto(&page, func(row pgx.Row, ev *events.RunEvent) error {
+		var number int64
+		var kind string
+		var payload []byte
+		err := scanEvent(row, &number, &ev.Record, &kind, &payload, &ev.Sequence)
+		if err != nil {
+			return err
+		}
+		if ev.Payload, err = events.Decode(events.Type(kind), payload); err != nil {
+			return driver.ErrInternal.With("an event cannot be read", err)
+		}
+		return nil
+	}), read, []byte(tenant), []byte(runID), from, events.PageSize(limit))
+	return page, err
+}
+
+// purgeRuns removes the events of runs whose first kept one, and whose newest one, is from
+// before $1, and returns how many runs these were.
+const purgeRuns = `
+	WITH runs AS MATERIALIZED (
+		SELECT f.tenant, f.run_id FROM agentmemory.events f, LATERAL (
+			SELECT l.time FROM agentmemory.events l WHERE l.tenant = f.tenant AND l.run_id = f.run_id AND l.sequence IS NOT NULL
+			ORDER BY l.sequence DESC LIMIT 1) l
+		WHERE f.sequence = 0 AND f.time < $1 AND l.time < $1 LIMIT $2
+	), gone AS (
+		DELETE FROM agentmemory.events e USING runs r WHERE e.tenant = r.tenant AND e.run_id = r.run_id AND e.sequence IS NOT NULL
+	)
+	SELECT count(*) FROM runs`
+
+// PurgeEvents removes the kept events of runs whose newest one is from before an instant, at
+// most limit runs of them.
+func (st *Store) PurgeEvents(ctx context.Context, before time.Time, limit int) (more bool, err error) {
+	limit = max(1, limit)
+	runs := 0
+	err = st.db.write(ctx, everyTenant, idempotent, func(b *pgx.Batch) {
+		b.Queue(purgeRuns, before.UnixMilli(), limit).QueryRow(func(row pgx.Row) error { return row.Scan(&runs) })
+	})
+	return err == nil && runs == limit, err
+}
