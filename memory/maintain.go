@@ -13,8 +13,17 @@ import (
 
 // Maintained tells what a [Bank.Maintain] did.
 type Maintained struct {
-	// Relayed is what was delivered and what waits.
-	Relayed Relayed
+	// Delivered events are in the sink's log.
+	Delivered int
+	// Stuck are the runs whose events the sink refused, by tenant. Their order is kept: none
+	// of a run's events overtakes another.
+	Stuck map[string][]string
+	// Waiting events are left in the outbox, counted up to one more than the
+	// bank's MaxUndelivered.
+	Waiting int
+	// Oldest is the age of the oldest event that this relay had in hand and could not deliver; zero
+	// if there is none.
+	Oldest time.Duration
 	// Tenants were looked at in this round, and Purged records removed of them.
 	Tenants, Purged int
 	// Forgotten erasures are out of the ledger, since their retention was over.
@@ -48,7 +57,7 @@ func (b *Bank) Maintain(ctx context.Context) (done Maintained, err error) {
 		span.Add(telemetry.Tenants.Of(done.Tenants), telemetry.Purged.Of(done.Purged), telemetry.Trimmed.Of(done.Forgotten))
 	}()
 	var failed []error
-	if done.Relayed, err = b.Relay(ctx); err != nil {
+	if done, err = b.Relay(ctx); err != nil {
 		failed = append(failed, err)
 	}
 	if b.cfg.KeepEvents > 0 && !b.traits.ReadOnly {
@@ -157,10 +166,10 @@ func (b *Bank) report(ctx context.Context, done Maintained, took time.Duration, 
 	if b.cfg.Logger == nil {
 		return
 	}
-	if done.Relayed.Delivered+done.Purged+done.Forgotten > 0 {
+	if done.Delivered+done.Purged+done.Forgotten > 0 {
 		b.log(ctx, slog.LevelDebug, "memory maintained",
-			slog.Int("delivered", done.Relayed.Delivered), slog.Int("waiting", done.Relayed.Waiting),
-			slog.Int("stuck_tenants", len(done.Relayed.Stuck)), slog.Int("tenants", done.Tenants),
+			slog.Int("delivered", done.Delivered), slog.Int("waiting", done.Waiting),
+			slog.Int("stuck_tenants", len(done.Stuck)), slog.Int("tenants", done.Tenants),
 			slog.Int("purged", done.Purged), slog.Int("ledger_trimmed", done.Forgotten), slog.Duration("took", took))
 	}
 	if err != nil {

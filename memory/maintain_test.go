@@ -105,7 +105,7 @@ func TestMaintainIsFair(t *testing.T) {
 		require.NoError(t, err)
 		return done
 	}
-	require.Equal(t, 250, round().Relayed.Delivered)
+	require.Equal(t, 250, round().Delivered)
 	looked := 100
 	for range 3 {
 		looked += round().Tenants

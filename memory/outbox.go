@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"time"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/internal/hostcall"
@@ -12,21 +11,6 @@ import (
 // runName is a run or a background pass of a tenant.
 type runName struct{ tenant, id string }
 
-// Relayed tells what a [Bank.Relay] did.
-type Relayed struct {
-	// Delivered events are in the sink's log.
-	Delivered int
-	// Stuck are the runs whose events the sink refused, by tenant. Their order is kept: none
-	// of a run's events overtakes another.
-	Stuck map[string][]string
-	// Waiting events are left in the outbox, counted up to one more than the
-	// bank's MaxUndelivered.
-	Waiting int
-	// Oldest is the age of the oldest event that this relay had in hand and could not deliver; zero
-	// if there is none.
-	Oldest time.Duration
-}
-
 // relayBatch is how many events one call to the sink carries.
 const relayBatch = 256
 
@@ -35,8 +19,8 @@ const relayBatch = 256
 // run whose events the sink refuses holds up no other run; Relay then returns
 // what the sink said as [ErrInternal], with the count of what waits; if the store failed
 // too, errors.Is and errors.As reach both. A host calls it in a loop, as often as its readers
-// need; ending a run delivers that run's events by itself. It is safe to relay in several processes at once.
-func (b *Bank) Relay(ctx context.Context) (done Relayed, err error) {
+// need; ending a run delivers that run's events by itself. It is a part of [Bank.Maintain]. It is safe to relay in several processes at once.
+func (b *Bank) Relay(ctx context.Context) (done Maintained, err error) {
 	ctx, span := b.Begin(ctx, telemetry.Relay)
 	defer span.Done(&err)
 	defer done.count(&span)
@@ -60,7 +44,7 @@ func (b *Bank) Relay(ctx context.Context) (done Relayed, err error) {
 }
 
 // count counts what was delivered.
-func (d *Relayed) count(span *telemetry.Span) {
+func (d *Maintained) count(span *telemetry.Span) {
 	stuck := 0
 	for _, runs := range d.Stuck {
 		stuck += len(runs)
@@ -76,7 +60,7 @@ func (b *Bank) flush(ctx context.Context, tenant, runID string) (err error) {
 	}
 	ctx, span := b.Begin(ctx, telemetry.Flush)
 	defer span.Done(&err)
-	r := relay{bank: b, stuck: map[runName]bool{}, done: new(Relayed)}
+	r := relay{bank: b, stuck: map[runName]bool{}, done: new(Maintained)}
 	defer r.done.count(&span)
 	err = r.deliverAll(ctx, tenant, runID)
 	if r.refused != nil {
@@ -90,7 +74,7 @@ type relay struct {
 	bank    *Bank
 	stuck   map[runName]bool
 	refused error // what the sink said last
-	done    *Relayed
+	done    *Maintained
 }
 
 // deliverAll delivers what waits of a run, or of all, batch by batch.

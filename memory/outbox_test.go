@@ -31,7 +31,7 @@ func TestE3_AWriteAndItsEventCommitTogether(t *testing.T) {
 
 	relayed, err := h.Relay(ctx)
 	require.NoError(t, err)
-	require.Equal(t, memory.Relayed{Delivered: 1}, relayed)
+	require.Equal(t, memory.Maintained{Delivered: 1}, relayed)
 	logged := h.log.Events("acme", "r1")
 	require.Len(t, logged, 1)
 	require.Equal(t, events.MemoryWritten{MemoryRef: "m", MemoryID: e.ID, NodeID: "node-1", AgentID: "agent-1"}, logged[0].Payload)
@@ -118,7 +118,7 @@ func TestE3_ARefusedRunHoldsUpNoOtherAndIsVisible(t *testing.T) {
 	require.Len(t, log.Events("globex", "bad"), 5)
 	relayed, err := h.Relay(ctx)
 	require.ErrorIs(t, err, memory.ErrInternal)
-	require.Equal(t, memory.Relayed{Stuck: map[string][]string{"acme": {"bad"}}, Waiting: 5}, relayed)
+	require.Equal(t, memory.Maintained{Stuck: map[string][]string{"acme": {"bad"}}, Waiting: 5}, relayed)
 
 	for i := range 5 {
 		put(t, good, "m", fmt.Sprint(i))
@@ -128,7 +128,7 @@ func TestE3_ARefusedRunHoldsUpNoOtherAndIsVisible(t *testing.T) {
 	broken = false
 	relayed, err = h.Relay(ctx)
 	require.NoError(t, err)
-	require.Equal(t, memory.Relayed{Delivered: 10}, relayed)
+	require.Equal(t, memory.Maintained{Delivered: 10}, relayed)
 	put(t, good, "m", "again")
 	require.NoError(t, bad.End(ctx))
 	require.Len(t, log.Events("acme", "bad"), 5)

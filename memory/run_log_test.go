@@ -92,7 +92,7 @@ func TestE3_KeptEventsNeedNoRelay(t *testing.T) {
 	require.Empty(t, typesOf(t, store, "acme", "r1"))
 	relayed, err = old.Relay(ctx)
 	require.NoError(t, err)
-	require.Equal(t, memory.Relayed{Delivered: 1}, relayed)
+	require.Equal(t, memory.Maintained{Delivered: 1}, relayed)
 	require.NoError(t, run.Flush(ctx))
 	require.NoError(t, run.End(ctx))
 

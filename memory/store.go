@@ -20,7 +20,7 @@ type (
 	Record = driver.Record
 
 	// Document is a small named value beside the entries: Scope, Class, Kind, Key,
-	// Value, Group, Due, Of, Subjects, Rev.
+	// Value, Group, Due, Of, Whole, Subjects, Rev.
 	Document = driver.Document
 
 	// DocumentSwap changes or checks a [Document] if its Rev is as it was
@@ -28,7 +28,7 @@ type (
 	DocumentSwap = driver.DocumentSwap
 
 	// DocumentQuery narrows a walk over documents: EveryRef or Ref, Kind, Key, Group,
-	// Subject, Bare. The tenant and, for a [Job], the ref are filled in.
+	// Subject, Bare, After, Limit. The tenant and, for a [Job], the ref are filled in.
 	DocumentQuery = driver.DocumentQuery
 )
 

@@ -69,7 +69,7 @@ func (w *world) keep(ctx context.Context, began time.Duration, over <-chan struc
 				overdue++
 			}
 		}
-		w.watched = append(w.watched, watched{(began + time.Since(start)).Seconds(), done.Relayed.Waiting, overdue})
+		w.watched = append(w.watched, watched{(began + time.Since(start)).Seconds(), done.Waiting, overdue})
 	}
 }
 
@@ -196,7 +196,7 @@ func rounds(ctx context.Context, worlds []*world, name string, into func(*world)
 			if i < firstRounds {
 				w.latencies.add(name, took)
 			}
-			s.Tenants, s.Purged, s.Relayed = s.Tenants+done.Tenants, s.Purged+done.Purged, s.Relayed+done.Relayed.Delivered
+			s.Tenants, s.Purged, s.Relayed = s.Tenants+done.Tenants, s.Purged+done.Purged, s.Relayed+done.Delivered
 			s.Seconds += took.Seconds()
 			s.PerSecond = float64(s.Tenants) / s.Seconds
 		}

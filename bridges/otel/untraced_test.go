@@ -137,7 +137,7 @@ func (a *actor) step(random *rand.Rand) {
 			return err
 		})
 		done, failed := a.bank.Maintain(ctx)
-		a.note(fmt.Sprint("pass ", done.Relayed.Delivered, done.Purged), err)
+		a.note(fmt.Sprint("pass ", done.Delivered, done.Purged), err)
 		a.note("maintain", failed)
 	}
 }

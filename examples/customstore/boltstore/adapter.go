@@ -3,6 +3,8 @@ package boltstore
 import (
 	"bytes"
 	"context"
+	"iter"
+	"slices"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -14,16 +16,15 @@ import (
 // entries of one instant (ORDER); a put that changes nothing and makes a version (VIEW).
 
 // Get returns the entry if it is live at the instant at.
-func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (e driver.Entry, err error) {
-	err = st.view(ctx, func(t *tx) error {
-		r := t.find(s, id)
-		if r == nil || !r.current() || !r.Entry.LiveAt(at) {
-			return driver.ErrNotFound
-		}
-		e = r.Entry
-		return nil
-	})
-	return e, err
+func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (driver.Entry, error) {
+	found, err := st.List(ctx, s, driver.Query{At: at, IDs: []string{id}})
+	switch {
+	case err != nil:
+		return driver.Entry{}, err
+	case len(found) == 0:
+		return driver.Entry{}, driver.ErrNotFound
+	}
+	return found[0], nil
 }
 
 // Put inserts e if the scope has no entry of that id. The same entry again is a success
@@ -31,11 +32,13 @@ func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Tim
 func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {
 	return st.update(ctx, func(t *tx) error {
 		r := t.find(s, e.ID)
-		switch {
-		case r == nil:
-			t.change(s.Tenant, func(a *account) { t.insert(a, s, e) })
-		case r.Erased || !r.Entry.Equal(&e):
+		if r != nil && (r.Erased || !r.Entry.Equal(&e)) {
 			return driver.ErrConflict
+		}
+		if r == nil {
+			plan := driver.Plan{Insert: []driver.Placed{{Scope: s, Entry: e}}}
+			plan.Grows.Add(&e, 1)
+			t.change(s.Tenant, &plan, func(version uint64) { t.insert(version, &plan.Insert[0]) })
 		}
 		return nil
 	})
@@ -45,51 +48,57 @@ func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error 
 func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.Time) (live bool, err error) {
 	err = st.update(ctx, func(t *tx) error {
 		r := t.find(s, id)
-		if live = r != nil && r.current() && r.Entry.LiveAt(at); live {
-			t.change(s.Tenant, func(a *account) { t.retire(a, r, driver.Deleted, "") })
+		live = r != nil && r.State == driver.Live && !r.Erased && r.Entry.LiveAt(at)
+		if live {
+			plan := driver.Plan{Retire: []driver.Retirement{{Located: driver.Located{Scope: s, ID: id}, State: driver.Deleted}}}
+			plan.Grows.Add(&r.Entry, -1)
+			t.change(s.Tenant, &plan, func(version uint64) { t.retire(version, &plan.Retire[0]) })
 		}
 		return nil
 	})
 	return live, err
 }
 
-// List returns the live entries that q asks for.
+// List returns the entries that q asks for, live or at its version: from the newest
+// downwards, and the limit after all filters.
 func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) (entries []driver.Entry, err error) {
 	err = st.view(ctx, func(t *tx) error {
-		entries = t.list(s, t.account(s.Tenant).Version, q.After, q.Limit, q.Matches)
-		return nil
+		version, err := st.number(t, s.Tenant, q.Version)
+		for r := range t.newest(s, &q) {
+			if err == nil && r.lived(version) && q.Matches(&r.Entry) {
+				entries = append(entries, r.Entry)
+			}
+			if q.Limit > 0 && len(entries) == q.Limit {
+				break
+			}
+		}
+		return err
 	})
 	return entries, err
 }
 
-// Search returns the live entries that q asks for, newest first. It is not one of the four
-// operations (see [driver.Searcher]), but here no more than another filter.
-func (st *Store) Search(ctx context.Context, s driver.Scope, q driver.Search) (entries []driver.Entry, err error) {
-	err = st.view(ctx, func(t *tx) error {
-		entries = t.list(s, t.account(s.Tenant).Version, driver.Cursor{}, q.Limit, q.Matches)
-		return nil
-	})
-	return entries, err
-}
-
-// list returns the entries behind a position that were not retired at a version and that
-// match: from the newest downwards, and the limit after all filters.
-func (t *tx) list(s driver.Scope, version uint64, after driver.Cursor, limit int, matches func(*driver.Entry) bool) (entries []driver.Entry) {
+// newest yields the records that q may ask for, newest first: those that it names, or all of
+// the scope behind its cursor.
+func (t *tx) newest(s driver.Scope, q *driver.Query) iter.Seq[*record] {
+	if len(q.IDs) > 0 {
+		var named []*record
+		for _, id := range slices.Compact(slices.Sorted(slices.Values(q.IDs))) {
+			if r := t.find(s, id); r != nil {
+				named = append(named, r)
+			}
+		}
+		slices.SortFunc(named, func(a, b *record) int { return bytes.Compare(b.age(), a.age()) })
+		return slices.Values(named)
+	}
 	scope := key("age", s.Tenant, s.Ref)
 	behind := above(scope)
-	if !after.IsZero() {
-		behind = append(with(scope, millis(after.CreatedAt)), after.ID...)
+	if !q.After.IsZero() {
+		behind = append(with(scope, millis(q.After.CreatedAt)), q.After.ID...)
 	}
-	c := t.Cursor()
-	c.Seek(behind) // which is never the end: "meta" stands behind "age"
-	for k, found := c.Prev(); bytes.HasPrefix(k, scope); k, found = c.Prev() {
-		r := t.record(t.Get(found))
-		if !r.lived(version) || !matches(&r.Entry) {
-			continue
-		}
-		if entries = append(entries, r.Entry); len(entries) == limit {
-			break
+	return func(yield func(*record) bool) {
+		c := t.Cursor()
+		c.Seek(behind) // which is never the end: "meta" stands behind "age"
+		for k, found := c.Prev(); bytes.HasPrefix(k, scope) && yield(t.record(t.Get(found))); k, found = c.Prev() {
 		}
 	}
-	return entries
 }

@@ -13,22 +13,24 @@ import (
 // library work on nothing but this: the kit runs them too (CONSOLIDATE, DISTILL, FIRE).
 
 // Apply commits m, all of it or nothing. Whether it may be committed is not for the store to
-// judge: [driver.Base.Check] asks for what is there, and says so. The store then does what
-// the parts say, in the order of the fields.
+// judge: [driver.Stored.Plan] asks for what is there, and says what to do.
 func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (done driver.Applied, err error) {
 	err = st.update(ctx, func(t *tx) error {
 		if err := m.Validate(tenant); err != nil {
 			return err
 		}
-		if err := t.base(tenant, &m).Check(&m); err != nil {
+		stored := t.stored(tenant, &m)
+		plan, err := stored.Plan(&m)
+		if err != nil {
 			return err
 		}
 		if !m.Unversioned() {
-			done.Version = t.change(tenant, func(a *account) { t.commit(a, &m) })
+			done.Version = t.change(tenant, &plan, func(version uint64) { t.commit(version, &plan) })
 		}
 		for i := range m.Documents {
 			done.Revs = append(done.Revs, t.swap(&m.Documents[i]))
 		}
+		t.queue(m.Events)
 		return nil
 	})
 	if err != nil {
@@ -37,84 +39,74 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	return done, nil
 }
 
-// base is the state that a mutation meets. A lookup that fails is known at the end of the
-// transaction, whatever was made of its answer.
-func (t *tx) base(tenant string, m *driver.Mutation) driver.Base {
-	b := driver.Base{Used: t.account(tenant).Used}
-	b.Used.Waiting = int64(t.waiting(tenant, int(m.Limits.Waiting)))
-	b.Held = func(ref, id string) driver.Held {
-		if r := t.find(driver.Scope{Tenant: tenant, Ref: ref}, id); r != nil {
-			return driver.Held{Entry: &r.Entry, State: r.State, Erased: r.Erased}
+// stored is what is there of that which a mutation names. A lookup that fails is known at the
+// end of the transaction, whatever was made of its answer.
+func (t *tx) stored(tenant string, m *driver.Mutation) driver.Stored {
+	s := m.Needs()
+	s.Used = t.account(tenant).Used
+	s.Used.Waiting = int64(t.waiting(tenant, int(m.Limits.Waiting)))
+	for l := range s.Entries {
+		if r := t.find(l.Scope, l.ID); r != nil {
+			s.Entries[l] = r.Record
+		} else {
+			delete(s.Entries, l)
 		}
-		return driver.Held{}
 	}
-	b.Document = func(ref, kind, name string) (int64, driver.Class) {
-		d := t.document(key("document", tenant, ref, kind, name))
-		return d.Rev, d.Class
-	}
-	b.Retired = func(ref, id string) (ids []string) {
-		heir := key("heir", tenant, ref, id)
-		for _, retired := range t.ascend(heir, heir) {
-			ids = append(ids, string(retired))
+	for l := range s.MergedInto {
+		retired := key("for", l.Tenant, l.Ref, l.ID)
+		for _, id := range t.ascend(retired, retired) {
+			s.MergedInto[l] = append(s.MergedInto[l], string(id))
 		}
-		return ids
 	}
-	return b
+	for i := range m.Documents {
+		s.Documents[i] = t.document(documentKey(&m.Documents[i].Document))
+	}
+	return s
 }
 
-// commit does what a mutation that holds says of entries and events.
-func (t *tx) commit(a *account, m *driver.Mutation) {
-	for _, p := range m.Put {
-		if t.find(p.Scope, p.Entry.ID) == nil {
-			t.insert(a, p.Scope, p.Entry)
-		}
+// commit does to entries what a plan says.
+func (t *tx) commit(version uint64, plan *driver.Plan) {
+	for i := range plan.Insert {
+		t.insert(version, &plan.Insert[i])
 	}
-	for _, x := range m.Retire {
-		t.retire(a, t.find(x.Scope, x.ID), x.State, x.For)
+	for i := range plan.Retire {
+		t.retire(version, &plan.Retire[i])
 	}
-	for _, l := range m.Restore {
-		t.restore(a, t.find(l.Scope, l.ID))
+	for _, l := range plan.Restore {
+		r := t.find(l.Scope, l.ID)
+		t.remove(key("for", r.Tenant, r.Ref, r.For, r.Entry.ID))
+		r.State, r.For = driver.Live, ""
+		r.Lives = append(r.Lives, life{From: version})
+		t.keep(r)
 	}
-	for _, l := range m.Erase {
-		if r := t.find(l.Scope, l.ID); r != nil && !r.Erased {
-			t.erase(a, r)
-		}
+	for _, l := range plan.Erase {
+		t.erase(version, t.find(l.Scope, l.ID))
 	}
-	t.queue(m.Events)
 }
 
-// restore begins another life of a retired entry.
-func (t *tx) restore(a *account, r *record) {
-	t.remove(key("heir", r.Tenant, r.Ref, r.For, r.Entry.ID))
-	r.State, r.For = driver.Live, ""
-	r.Lives = append(r.Lives, life{From: a.Version})
-	a.Used.Add(&r.Entry, 1)
-	t.keep(a, r, 'r')
-}
-
-// erase leaves a stub of an entry, which has the id and the successor, and a scar for each
-// life: who reads the scope as it was then has to learn that something is missing.
-func (t *tx) erase(a *account, r *record) {
+// erase leaves the id of an entry and its successor, and a gap for each life: who reads the
+// scope as it was then has to learn that something is missing.
+func (t *tx) erase(version uint64, r *record) {
 	for _, l := range r.Lives {
 		if l.To == 0 {
-			l.To = a.Version
+			l.To = version
 		}
-		t.put(append(with(with(key("scar", r.Tenant), l.To), l.From), r.Ref...), nil)
+		t.put(append(with(with(key("gap", r.Tenant), l.To), l.From), r.Ref...), nil)
 	}
-	t.forget(a, r)
+	t.forget(r)
 	r.Entry, r.Lives, r.Erased = driver.Entry{ID: r.Entry.ID}, nil, true
-	t.keep(a, r, 'e')
+	t.keep(r)
 }
 
-// forget removes what finds an entry that is not erased, and what was made of it.
-func (t *tx) forget(a *account, r *record) {
-	if r.current() {
-		a.Used.Add(&r.Entry, -1)
-	}
+// forget removes what finds an entry that is not erased, and what was made of it or of its
+// whole ref.
+func (t *tx) forget(r *record) {
 	t.remove(r.age())
-	made := key("made", r.Tenant, r.Ref, r.Entry.ID)
-	for _, k := range t.keys(made, above(made)) {
-		t.discard(t.document(t.Get(k)))
+	for _, id := range []string{r.Entry.ID, ""} {
+		made := key("made", r.Tenant, r.Ref, id)
+		for _, k := range t.keys(made, above(made)) {
+			t.discard(t.document(t.Get(k)))
+		}
 	}
 }
 

@@ -76,7 +76,7 @@ func TestE3_AnEventThatCannotBeReadHoldsUpItsOwnRun(t *testing.T) {
 	overwrite(t, st, key("event", home.Tenant, "bad", "2"), "?")
 	var came []string
 	var failed error
-	for r, err := range st.Undelivered(ctx, driver.OutboxQuery{}) {
+	for r, err := range st.Undelivered(ctx, "", "") {
 		if failed = err; err == nil {
 			came = append(came, r.RunID+r.ID)
 		}
@@ -107,10 +107,10 @@ func TestM7_AVersionOfALostHistoryIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := restored.ListAt(ctx, home, lost, driver.Query{At: noon}); !errors.Is(err, driver.ErrSnapshotUnavailable) {
+	if _, err := restored.List(ctx, home, driver.Query{Version: lost, At: noon}); !errors.Is(err, driver.ErrSnapshotUnavailable) {
 		t.Error(err)
 	}
-	if entries, err := st.ListAt(ctx, home, lost, driver.Query{At: noon}); err != nil || len(entries) != 1 {
+	if entries, err := st.List(ctx, home, driver.Query{Version: lost, At: noon}); err != nil || len(entries) != 1 {
 		t.Error(entries, err)
 	}
 }

@@ -6,8 +6,8 @@
 //
 //  1. keys.go: what is where in the file, and why no two names can meet
 //  2. store.go: the file, transactions, and loops that hold none open
-//  3. entries.go: what is kept of an entry, and of a tenant
-//  4. adapter.go: the four operations, and a search that is no more than a filter
+//  3. entries.go: what is kept of an entry, and of a tenant's versions
+//  4. adapter.go: the four operations
 //
 // Now store_test.go, without what its Require lists. The report at the end of go test -v says
 // "step adapter", and of everything that is not offered, why.
@@ -16,13 +16,13 @@
 //
 //  5. documents.go: small values beside the entries, which change by compare-and-swap
 //  6. outbox.go: events that wait for delivery
-//  7. apply.go: one mutation, of which [driver.Base.Check] says whether it may be committed
+//  7. apply.go: one mutation, of which [driver.Stored.Plan] says whether it may be committed, and how
 //
 // The report says "step transactor". What the store shall never lose goes into Require.
 //
 // Step 3, memory as it was, for [driver.Versioned]:
 //
-//  8. versions.go: reading at a version, and a purge of what none can show any more
+//  8. versions.go: what a version shows still, and a purge of what none can show any more
 //  9. tenants.go: whom the store holds memory for
 //
 // The report says "step versioned".
@@ -33,8 +33,8 @@
 //
 // # Guarantees
 //
-// Those of [driver.Versioned], [driver.Searcher], [driver.Scanner], [driver.Scheduler],
-// [driver.Changes] and [driver.Tenants], as certificate.txt says. A write has reached the
+// Those of [driver.Versioned], [driver.Scheduler], [driver.Changes] and [driver.Tenants], as
+// certificate.txt says. A write has reached the
 // disk when its call returns. What is erased is in no answer any more, but its bytes stay in
 // free pages of the file until bbolt uses them again; the command bbolt compact makes a file
 // without them.

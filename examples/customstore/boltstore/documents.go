@@ -10,7 +10,7 @@ import (
 )
 
 // Page 5. A document is swapped iff its revision is the one that the caller has seen, of which
-// Base.Check judges on page 7. Two things are the store's: no revision is ever used again, even
+// the plan judges on page 7. Two things are the store's: no revision is ever used again, even
 // of a document that was removed, so they come from a sequence of the file; and what was made
 // of an entry goes with it, which is why it is found by the entry (DOCUMENT, FORGET).
 
@@ -53,6 +53,9 @@ func finders(d *driver.Document) (keys [][]byte) {
 	for _, id := range d.Of {
 		keys = append(keys, key("made", d.Tenant, d.Ref, id, d.Kind, d.Key))
 	}
+	if d.Whole {
+		keys = append(keys, key("made", d.Tenant, d.Ref, "", d.Kind, d.Key))
+	}
 	if !d.Due.IsZero() {
 		keys = append(keys, append(with(key("due", d.Kind), millis(d.Due)), key(d.Tenant, d.Ref, d.Key)...))
 	}
@@ -67,11 +70,16 @@ func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq
 	if !q.EveryRef {
 		prefix = key("document", q.Tenant, q.Ref)
 	}
-	return loop(ctx, st, prefix, func(t *tx, from *[]byte) (driver.Document, bool, error) {
-		for k, data := range t.ascend(prefix, *from) {
+	type position struct {
+		from []byte
+		seen int
+	}
+	return loop(ctx, st, position{from: prefix}, func(t *tx, at *position) (driver.Document, bool, error) {
+		for k, data := range t.ascend(prefix, at.from) {
 			var d driver.Document
-			if t.read(data, &d); q.Matches(&d) {
-				*from = append(bytes.Clone(k), 0) // the least key behind this one
+			if t.read(data, &d); q.Matches(&d) && (q.Limit == 0 || at.seen < q.Limit) {
+				at.from = append(bytes.Clone(k), 0) // the least key behind this one
+				at.seen++
 				if q.Bare {
 					d.Value = nil
 				}

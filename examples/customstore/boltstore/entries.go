@@ -6,9 +6,9 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Page 3. An entry never changes, but much becomes of it: it is retired, restored, erased.
-// All of that happens by one of the functions here and on page 7, which keep the number that
-// limits count, the journal and the keys in step, whoever calls them.
+// Page 3. An entry never changes, but much becomes of it: it is retired, restored, erased. Each
+// mutation makes a version of its tenant, a number with a random mark. To read at one is to compare
+// the number with the lives of each entry (VIEW).
 
 // record is what the store keeps of an entry. An entry that has ended is marked, and stays:
 // its id is used, and a view may show it. What only steps 2 and 3 read is written from
@@ -26,13 +26,8 @@ type life struct{ From, To uint64 }
 
 // lived reports whether the entry was not retired at a version.
 func (r *record) lived(version uint64) bool {
-	return slices.ContainsFunc(r.Lives, func(l life) bool {
-		return l.From <= version && (l.To == 0 || version < l.To)
-	})
+	return slices.ContainsFunc(r.Lives, func(l life) bool { return l.From <= version && (l.To == 0 || version < l.To) })
 }
-
-// current reports whether the entry is neither retired nor erased. Limits count those.
-func (r *record) current() bool { return r.State == driver.Live && !r.Erased }
 
 func (r *record) key() []byte { return key("record", r.Tenant, r.Ref, r.Entry.ID) }
 
@@ -57,12 +52,29 @@ func (t *tx) record(data []byte) *record {
 	return r
 }
 
-// keep ends a change of a record: it is written, and the journal tells what has happened.
-func (t *tx) keep(a *account, r *record, what byte) {
+func (t *tx) keep(r *record) {
 	r.RunID, r.Subjects, r.Sources = r.Entry.RunID, r.Entry.Subjects, r.Entry.Sources
 	t.save(r.key(), r)
-	place := append(with(key("journal", r.Tenant), a.Version), what)
-	t.put(append(place, key(r.Ref, r.Entry.ID)...), nil)
+}
+
+// insert makes e an entry of a scope, which has none of its id.
+func (t *tx) insert(version uint64, p *driver.Placed) {
+	e := p.Entry
+	e.CreatedAt, e.ExpiresAt = e.CreatedAt.UTC(), e.ExpiresAt.UTC()
+	r := &record{Record: driver.Record{Scope: p.Scope, Entry: e}, Lives: []life{{From: version}}}
+	t.put(r.age(), r.key())
+	t.keep(r)
+}
+
+// retire ends the life of an entry, in favour of another one if x names one.
+func (t *tx) retire(version uint64, x *driver.Retirement) {
+	r := t.find(x.Scope, x.ID)
+	r.State, r.For = x.State, x.For
+	r.Lives[len(r.Lives)-1].To = version
+	if x.For != "" {
+		t.put(key("for", r.Tenant, r.Ref, x.For, x.ID), []byte(x.ID))
+	}
+	t.keep(r)
 }
 
 // account is what the store keeps of a tenant as such, even after it was dropped.
@@ -77,33 +89,39 @@ func (t *tx) account(tenant string) (a account) {
 	return a
 }
 
-// change makes a version of a tenant, with a mark of its own, see [driver.NewMark]. What it
-// brings is for f to do.
-func (t *tx) change(tenant string, f func(a *account)) driver.Version {
+// change makes a version of a tenant by a plan, which commit carries out.
+func (t *tx) change(tenant string, plan *driver.Plan, commit func(version uint64)) driver.Version {
 	a, mark := t.account(tenant), driver.NewMark()
 	a.Version++
-	t.put(with(key("mark", tenant), a.Version), mark[:])
-	f(&a)
+	a.Used.Entries, a.Used.Bytes = a.Used.Entries+plan.Grows.Entries, a.Used.Bytes+plan.Grows.Bytes
+	t.put(with(key("version", tenant), a.Version), append(mark[:], plan.Journal()...))
 	t.save(key("tenant", tenant), a)
+	commit(a.Version)
 	return mark.Version(a.Version)
 }
 
-// insert makes e an entry of a scope, which has none of its id.
-func (t *tx) insert(a *account, s driver.Scope, e driver.Entry) {
-	e.CreatedAt, e.ExpiresAt = e.CreatedAt.UTC(), e.ExpiresAt.UTC()
-	r := &record{Record: driver.Record{Scope: s, Entry: e}, Lives: []life{{From: a.Version}}}
-	a.Used.Add(&e, 1)
-	t.put(r.age(), r.key())
-	t.keep(a, r, 'p')
+// mark returns the mark of a version: none if there is no such version, or none any more.
+func (t *tx) mark(incarnation, tenant string, n uint64) (m driver.Mark, held bool) {
+	if n == 0 {
+		return driver.FirstMark(incarnation, tenant), true
+	}
+	return m, copy(m[:], t.Get(with(key("version", tenant), n))) > 0
 }
 
-// retire ends the life of an entry, in favour of another one if successor is not empty.
-func (t *tx) retire(a *account, r *record, state driver.State, successor string) {
-	a.Used.Add(&r.Entry, -1)
-	r.State, r.For = state, successor
-	r.Lives[len(r.Lives)-1].To = a.Version
-	if successor != "" {
-		t.put(key("heir", r.Tenant, r.Ref, successor, r.Entry.ID), []byte(r.Entry.ID))
+// number returns the number of a version that can be read, and the last one for none. The mark
+// tells whether it is a version of this tenant, file and history: after a backup was restored,
+// say, the same numbers are given to other versions.
+func (st *Store) number(t *tx, tenant string, v driver.Version) (uint64, error) {
+	a := t.account(tenant)
+	if v == "" {
+		return a.Version, nil
 	}
-	t.keep(a, r, 'd')
+	n, mark, err := v.Parse()
+	if err != nil {
+		return 0, err
+	}
+	if own, held := t.mark(st.incarnation, tenant, n); !held || own != mark || n < a.Horizon {
+		return 0, driver.ErrSnapshotUnavailable
+	}
+	return n, nil
 }

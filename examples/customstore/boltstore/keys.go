@@ -11,18 +11,18 @@ import (
 //
 //	meta     "incarnation"                    a random name of the file
 //	tenant   tenant                           an account
-//	mark     tenant | version                 the mark of a version
+//	version  tenant | version                 its mark, and the journal of what it did
 //	record   tenant, ref, id                  a record
 //	document tenant, ref, kind, key           a document
 //	event    tenant, run, id                  an event that waits for delivery
-//	scar     tenant | to, from | ref          something erased was live at these versions
-//	journal  tenant | version, what | ref, id what a version did
+//	gap      tenant | to, from | ref          something erased was live at these versions
 //
 // and what can be made from these, to find something by it:
 //
 //	age      tenant, ref | created | id       the key of a record that is not erased
-//	heir     tenant, ref, successor, id       the id of a retired record
-//	made     tenant, ref, id, kind, key       the key of a document made of an entry
+//	for      tenant, ref, successor, id       the id of a retired record
+//	made     tenant, ref, id, kind, key       the key of a document made of an entry, or of
+//	                                          its whole ref, for which the id is empty
 //	due      kind | due | tenant, ref, key    the key of a document
 //
 // A zero byte ends each string. No name has one, which the bank sees to, so two lists never

@@ -15,7 +15,7 @@ import (
 // Page 6. Events are committed with the mutation that they tell of, and wait here until a relay
 // has delivered them: in the order of the commits, which is not that of their names (OUTBOX).
 
-// queue puts events into the outbox, but for those that wait there. An id that has another
+// queue has events wait, but for those that wait there. An id that has another
 // payload there is a conflict. The numbers of the order in which they came take the place of
 // those that a log will give them.
 func (t *tx) queue(recs []events.Record) {
@@ -45,24 +45,23 @@ func waiting(tenant string) []byte {
 // Undelivered yields the events that wait, in the order of their commits. It has them all
 // in memory: their number is bounded by [driver.Limits]. If one cannot be read, its run
 // waits, and no other one.
-func (st *Store) Undelivered(ctx context.Context, q driver.OutboxQuery) iter.Seq2[events.Record, error] {
+func (st *Store) Undelivered(ctx context.Context, tenant, runID string) iter.Seq2[events.Record, error] {
 	return func(yield func(events.Record, error) bool) {
 		var found []events.RunEvent
 		var broken error
 		stuck := map[[2]string]bool{}
 		err := st.view(ctx, func(t *tx) error {
-			prefix := waiting(q.Tenant)
+			prefix := waiting(tenant)
+			if runID != "" {
+				prefix = key("event", tenant, runID)
+			}
 			for k, data := range t.ascend(prefix, prefix) {
 				names := bytes.Split(k, []byte{0})
 				var e events.RunEvent
 				err := json.Unmarshal(data, &e)
 				e.Tenant, e.RunID = string(names[1]), string(names[2])
-				switch {
-				case !q.Matches(&e.Record):
-				case err != nil:
+				if found = append(found, e); err != nil {
 					broken, stuck[[2]string{e.Tenant, e.RunID}] = driver.ErrInternal.With("an event cannot be read", err), true
-				default:
-					found = append(found, e)
 				}
 			}
 			return nil
@@ -102,7 +101,7 @@ func (t *tx) waiting(tenant string, limit int) (n int) {
 	return n
 }
 
-// Delivered takes events out of the outbox.
+// Delivered removes events that wait.
 func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
 	return st.update(ctx, func(t *tx) error {
 		for _, r := range recs {

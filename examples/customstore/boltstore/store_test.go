@@ -52,7 +52,7 @@ func TestStore(t *testing.T) {
 		},
 		Require: []adaptertest.Offer{
 			adaptertest.Transactor, adaptertest.Versioned, adaptertest.Durable, adaptertest.Killed,
-			adaptertest.Searcher, adaptertest.Scanner, adaptertest.Scheduler, adaptertest.Changes, adaptertest.Tenants,
+			adaptertest.Scheduler, adaptertest.Changes, adaptertest.Tenants,
 		},
 		Certificate: "certificate",
 	})
