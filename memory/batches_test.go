@@ -21,6 +21,24 @@ func calls(s *spy, f func()) int {
 
 // A page of a run with a thousand own writes costs a few calls, and its token some bytes
 // for each.
+// A list looks up no more own writes than it may return.
+func TestM6_AListLooksUpItsLimit(t *testing.T) {
+	store := newSpy()
+	h := newHostOn(t, store)
+	run := h.run("r", "acme")
+	for i := range 500 {
+		put(t, run, "m", fmt.Sprint("note ", i))
+	}
+	for _, limit := range []int{1, 100} {
+		store.looked.Store(0)
+		found, err := run.Memory().List(ctx, "m", memory.ListOptions{Limit: limit})
+		require.NoError(t, err)
+		require.Len(t, found, limit)
+		require.Equal(t, "note 499", found[0].Content)
+		require.LessOrEqual(t, store.looked.Load(), int64(limit))
+	}
+}
+
 func TestM6_OwnWritesAreReadInBatches(t *testing.T) {
 	store := newSpy()
 	h := newHostOn(t, store)

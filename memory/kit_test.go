@@ -174,11 +174,12 @@ func contents(t testing.TB, r memory.Reader, ref string) []string {
 // to fail.
 type spy struct {
 	driver.Versioned
-	mu    sync.Mutex
-	calls []string
-	wrote []driver.Mutation
-	fail  func(call string) error
-	lose  func(call string) error // fails after the call was done
+	mu     sync.Mutex
+	calls  []string
+	wrote  []driver.Mutation
+	fail   func(call string) error
+	lose   func(call string) error // fails after the call was done
+	looked atomic.Int64            // ids that were looked up
 }
 
 func newSpy() *spy { return &spy{Versioned: inmem.New()} }
@@ -221,6 +222,7 @@ func (s *spy) Delete(ctx context.Context, sc memory.Scope, id string, at time.Ti
 }
 
 func (s *spy) Lookup(ctx context.Context, sc memory.Scope, ids []string) ([]memory.Record, error) {
+	s.looked.Add(int64(len(ids)))
 	if err := s.called("Lookup"); err != nil {
 		return nil, err
 	}

@@ -169,8 +169,12 @@ func (v *view) ownEntries(ctx context.Context, s Scope, q driver.Query) ([]Entry
 		own = own[:end]
 	}
 	var found []Entry
-	for len(own) > 0 && (q.Limit == 0 || len(found) < q.Limit) {
-		page := own[max(0, len(own)-lookupSize):]
+	size := lookupSize
+	if q.Limit > 0 {
+		size = min(size, q.Limit)
+	}
+	for ; len(own) > 0 && (q.Limit == 0 || len(found) < q.Limit); size = min(2*size, lookupSize) { // filters leave some out
+		page := own[max(0, len(own)-size):]
 		own = own[:len(own)-len(page)]
 		ids := make([]string, 0, len(page))
 		for _, e := range slices.Backward(page) {
