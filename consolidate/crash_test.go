@@ -29,7 +29,7 @@ func scene(h *host) (ids []string) {
 
 func sceneConsolidator(t testing.TB) *Consolidator {
 	return newConsolidator(t, Config{Score: 0.3, Merger: merger{func(_ context.Context, es []memory.Entry) (string, error) {
-		return "Orders must really be signed by Tomas.", nil
+		return "The orders must be signed by Tomas.", nil
 	}, "1"}})
 }
 

@@ -1,7 +1,6 @@
 package consolidate
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,16 +12,19 @@ import (
 
 // The kinds of facts that a merged text may not change (C8), in the order in which a
 // reason names them.
-var factKinds = [...]string{"numbers", "dates", "names", "negations", "quotations", "identifiers"}
-
 const (
 	numbers = iota
 	dates
 	names
-	negations
+	denials
 	quotations
 	identifiers
+	meanings
+	orders
+	kinds
 )
+
+var kindNames = [kinds]string{"numbers", "dates", "names", "negations", "quotations", "identifiers", "words", "order of the names"}
 
 // fact is one thing that a merged text may not change.
 type fact struct {
@@ -30,260 +32,335 @@ type fact struct {
 	text string
 }
 
-// reading is a text with its guarded facts.
+// word is a word of a text.
+type word struct {
+	text    string // in lower case
+	token   int
+	forms   []string
+	capital bool // in the middle of a sentence, or at its start
+	starts  bool // a sentence
+}
+
+// span is where a number or a form of a word stands first and last in a text.
+type span struct{ first, last int }
+
+// pair is a number and what stands after it.
+type pair struct{ number, unit string }
+
+// reading is a text with what the guard compares.
 type reading struct {
-	form     string
-	tokens   []text.Token
-	language *language // nil: none of the list
-	facts    map[fact]bool
-	words    words             // in lower case
-	bare     map[string][]fact // the negations and identifiers by the word in them
+	form    string
+	tokens  []text.Token
+	facts   map[fact]bool // numbers, quotations and identifiers, as they stand
+	bare    map[string]fact
+	words   []word
+	amounts []word          // numbers, in their order
+	at      map[string]span // of numbers and forms of words
+	lower   words           // the forms of words in lower case
+	written words           // words as they stand
+	guarded map[fact]bool   // dates, number words and the like that the text has
+	denials map[string]denial
+	denied  words // the keys of its denials
+	units   map[pair]bool
+	unit    words    // what stands after a number
+	rows    []string // of characters without blanks
+	chars   words    // pairs of them, and each
 }
 
-// changedFact compares a merged text with the texts that it is to stand for, and says which
-// rule it breaks; "" if none. Every fact of every source must be in it, and no other. No
-// source may have the bare word of a negation or identifier without that: "closed" where
-// the merged text has "not closed", "ok" where it has "!ok". If it is none of the sources
-// in canonical form, all of them and itself must be in one of the [languages], since names
-// and negations are known in these only. It errs to refusing.
-func changedFact(merged string, sources []string) string {
-	m := read(merged)
-	all := make([]*reading, len(sources))
-	known, said, verbatim := map[fact]bool{}, words{}, false
-	for i, s := range sources {
-		all[i] = read(s)
-		maps.Copy(known, all[i].facts)
-		maps.Copy(said, all[i].words)
-		verbatim = verbatim || all[i].form == m.form
-	}
-	changed := len(factKinds)
-	for f := range known {
-		// A name may stand at the start of a sentence in one text only.
-		if !m.facts[f] && !(f.kind == names && m.words[f.text]) {
-			changed = min(changed, f.kind)
-		}
-	}
-	for f := range m.facts {
-		if !known[f] && !(f.kind == names && said[f.text]) {
-			changed = min(changed, f.kind)
-		}
-	}
-	for _, s := range all {
-		if !verbatim && (m.language == nil || s.language != m.language) {
-			return "the merged text is none of the texts, and the language is none that is known"
-		}
-		for w := range s.words {
-			for _, f := range m.bare[w] {
-				if !s.facts[f] {
-					changed = min(changed, f.kind)
-					break
-				}
-			}
-		}
-	}
-	if changed < len(factKinds) {
-		return "the merged text changes the " + factKinds[changed]
-	}
-	return ""
+// denial is a negation.
+type denial struct {
+	keys []string // the negation with a form of a word beside it
+	of   []string // the forms of the word that it denies
 }
 
-// read takes the facts of a text. Its cost is linear in the text.
+func newReading() *reading {
+	return &reading{
+		facts: map[fact]bool{}, bare: map[string]fact{}, at: map[string]span{}, lower: words{}, written: words{}, guarded: map[fact]bool{},
+		denials: map[string]denial{}, denied: words{}, units: map[pair]bool{}, unit: words{}, chars: words{},
+	}
+}
+
+// read takes the facts of a text. Its cost is near-linear in the text.
 func read(content string) *reading {
-	r := &reading{form: form(content), facts: map[fact]bool{}, words: words{}, bare: map[string][]fact{}}
+	r := newReading()
+	r.form = form(content)
 	r.tokens = slices.Collect(text.Tokens(r.form))
-	r.language = languageOf(r.tokens)
 	for i, t := range r.tokens {
-		switch t.Kind {
-		case text.Code:
-			if strings.ContainsFunc(t.Text, unicode.IsNumber) {
-				r.number(i)
-			} else {
-				r.add(identifiers, t.Text)
+		switch {
+		case t.Kind == text.Word:
+			r.readWord(i)
+		case t.Kind == text.Pair:
+			if i == 0 || !r.overlaps(i-1) {
+				r.readRow(i)
 			}
-		case text.Symbol:
-			// A dash or a bullet between words says nothing, and neither does emphasis.
-			if strings.Trim(t.Text, "*•_#") != "" && t.Text != "-" && t.Text != "–" {
-				r.add(identifiers, t.Text)
-			}
-		case text.Word:
-			r.word(i)
-		case text.Pair:
-			if n := numeral(t.Text); n != "" {
-				r.add(numbers, n)
-			}
+		case t.Kind == text.Code && strings.ContainsFunc(t.Text, unicode.IsNumber):
+			r.readNumber(i)
+		// A dash or a bullet between words says nothing, and neither does emphasis.
+		case t.Kind == text.Code || strings.Trim(t.Text, "*•_#") != "" && t.Text != "-" && t.Text != "–":
+			r.identifier(t.Text)
 		}
 	}
 	for field := range strings.FieldsSeq(r.form) {
 		if field == "." || field == ".." { // directories, which are no tokens
-			r.add(identifiers, field)
+			r.identifier(field)
 		}
 	}
-	r.quoted()
+	if strings.ContainsAny(r.form, "?？") {
+		r.facts[fact{meanings, "?"}] = true
+	}
+	for _, q := range quoting {
+		for _, found := range q.FindAllStringSubmatch(r.form, -1) {
+			r.facts[fact{quotations, strings.TrimSpace(found[1])}] = true
+		}
+	}
 	return r
 }
 
-func (r *reading) add(kind int, s string) {
-	f := fact{kind, s}
-	if r.facts[f] {
-		return
-	}
+func (r *reading) identifier(s string) {
+	f := fact{identifiers, s}
 	r.facts[f] = true
-	bare := ""
-	switch kind {
-	case negations:
-		_, bare, _ = strings.Cut(s, " ")
-	case identifiers:
-		bare = strings.ToLower(strings.TrimFunc(s, func(c rune) bool { return !unicode.IsLetter(c) }))
-	}
+	bare := strings.ToLower(strings.TrimFunc(s, func(c rune) bool { return !unicode.IsLetter(c) }))
 	if bare != "" {
-		r.bare[bare] = append(r.bare[bare], f)
+		r.bare[bare] = f
 	}
 }
 
-// numeral are the characters of a pair that are a number, such as "五".
-func numeral(pair string) string {
-	return strings.Map(func(c rune) rune {
-		if strings.ContainsRune("〇零一二三四五六七八九十百千万億亿兆両两半", c) || unicode.IsNumber(c) {
-			return c
-		}
-		return -1
-	}, pair)
+// between is what stands between a token and the next.
+func (r *reading) between(i int) string {
+	return r.form[r.tokens[i].At+len(r.tokens[i].Text) : max(r.tokens[i].At+len(r.tokens[i].Text), r.tokens[i+1].At)]
 }
 
-// number adds what has a digit, with the sign or operator and the currency before it and
-// the unit after it.
-func (r *reading) number(i int) {
+// overlaps reports whether a token and the next are of one row of characters without blanks.
+func (r *reading) overlaps(i int) bool {
+	return i+1 < len(r.tokens) && r.tokens[i+1].Kind == text.Pair && r.tokens[i].Kind == text.Pair &&
+		r.tokens[i+1].At < r.tokens[i].At+len(r.tokens[i].Text)
+}
+
+// ends reports whether a sentence ends after a token.
+func (r *reading) ends(i int) bool {
+	return i+1 >= len(r.tokens) || strings.ContainsAny(r.between(i), ".!?;:\n。！？")
+}
+
+// adjoins reports whether nothing but blanks stands between a token and the next.
+func (r *reading) adjoins(i int) bool {
+	return i >= 0 && i+1 < len(r.tokens) && strings.Trim(r.between(i), " \t") == ""
+}
+
+// readNumber adds what has a digit, with the sign or operator and the currency before it and
+// what may be its unit.
+func (r *reading) readNumber(i int) {
 	t := r.tokens[i]
-	fact := t.Text
-	end := t.At + len(t.Text)
+	number, end := t.Text, t.At+len(t.Text)
 	if t.At > 0 && r.form[t.At-1] == '(' && end < len(r.form) && r.form[end] == ')' {
-		fact = "(" + fact + ")" // a negative amount
+		number = "(" + number + ")" // a negative amount
 	}
-	if i > 0 && r.apart(i-1, i) {
-		if before := r.tokens[i-1]; before.Kind == text.Symbol || before.Kind == text.Word && allCaps(before.Text) {
-			fact = before.Text + " " + fact
+	if r.adjoins(i - 1) {
+		if before := r.tokens[i-1]; before.Kind == text.Symbol || before.Kind == text.Word && allCapitals(before.Text) {
+			number = before.Text + " " + number
 		}
 	}
-	if i+1 < len(r.tokens) && r.apart(i, i+1) {
-		next := r.tokens[i+1]
-		lower := strings.ToLower(next.Text)
-		switch {
-		case next.Kind == text.Pair:
-			_, size := utf8.DecodeRuneInString(next.Text)
-			fact += " " + next.Text[:size]
-		case strings.Contains(t.Text, ":"): // a time of day
-			if halves[lower] {
-				fact += " " + lower
-			}
-		case next.Kind != text.Word || !r.isSmall(lower):
-			fact += " " + next.Text
+	if r.adjoins(i) {
+		next := r.tokens[i+1].Text
+		switch first, size := utf8.DecodeRuneInString(next); {
+		case isContent(first):
+			number += " " + next[:size]
+		case r.tokens[i+1].Kind != text.Pair && !strings.ContainsFunc(next, unicode.IsNumber):
+			r.units[pair{number, next}] = true
+			r.unit[next] = true
 		}
 	}
-	if strings.ContainsFunc(fact, unicode.IsLetter) && !startsNumber(t.Text) {
-		r.add(identifiers, fact)
-	} else {
-		r.add(numbers, fact)
+	kind := numbers
+	if first := strings.IndexFunc(t.Text, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsNumber(c) }); unicode.IsLetter(runeAt(t.Text, first)) {
+		kind = identifiers
 	}
+	r.facts[fact{kind, number}] = true
+	w := word{text: number, token: i, forms: []string{number}}
+	r.amounts = append(r.amounts, w)
+	r.place(w)
 }
 
-// halves follow a time of day and belong to it.
-var halves = set("am pm a.m p.m uhr")
-
-// startsNumber reports whether the first letter or digit is a digit.
-func startsNumber(s string) bool {
-	for _, c := range s {
-		if unicode.IsNumber(c) || unicode.IsLetter(c) {
-			return unicode.IsNumber(c)
-		}
-	}
-	return false
+func runeAt(s string, at int) rune {
+	c, _ := utf8.DecodeRuneInString(s[at:])
+	return c
 }
 
-// apart reports whether nothing but blanks stands between a token and the next.
-func (r *reading) apart(i, k int) bool {
-	return strings.Trim(r.form[r.tokens[i].At+len(r.tokens[i].Text):r.tokens[k].At], " \t") == ""
-}
-
-func (r *reading) isSmall(lower string) bool {
-	return r.language != nil && (r.language.tells[lower] || r.language.small[lower])
-}
-
-func allCaps(s string) bool {
+func allCapitals(s string) bool {
 	return utf8.RuneCountInString(s) > 1 && strings.ToUpper(s) == s && strings.ToLower(s) != s
 }
 
-// word adds what a word may be: a name, an identifier, a date, a number or a negation.
-func (r *reading) word(i int) {
-	w := r.tokens[i].Text
-	w = strings.TrimSuffix(w, "'s")
+// isContent reports whether a character of a script without blanks carries meaning by itself.
+func isContent(c rune) bool {
+	return unicode.Is(unicode.Han, c) || unicode.Is(unicode.Katakana, c)
+}
+
+func (r *reading) place(w word) {
+	for _, f := range w.forms {
+		s, known := r.at[f]
+		if !known {
+			s.first = w.token
+		}
+		s.last = w.token
+		r.at[f] = s
+	}
+}
+
+// readWord adds a word, and what it is contracted with.
+func (r *reading) readWord(i int) {
+	w := strings.TrimSuffix(r.tokens[i].Text, "'s")
+	if head, rest, ok := strings.Cut(w, "'"); ok && elided[strings.ToLower(head)] {
+		r.addWord(i, head)
+		w = rest
+	}
 	lower := strings.ToLower(w)
-	r.words[lower] = true
-	if l := r.language; l != nil {
-		switch {
-		case l.dates[lower]:
-			r.add(dates, lower)
-		case l.numbers[lower]:
-			r.add(numbers, lower)
+	if positive, ok := strings.CutSuffix(lower, "n't"); ok {
+		r.deny(i, "not")
+		w = positive
+		if positive == "ca" {
+			w = "can"
 		}
-		if deny := l.denies(lower); deny != "" {
-			r.add(negations, deny+" "+r.denied(i))
-			return
-		}
-		if r.isSmall(lower) {
-			return
+	} else if lower == "cannot" {
+		r.deny(i, "not")
+		w = "can"
+	}
+	r.addWord(i, w)
+}
+
+// elided are the words that stand before an apostrophe in French.
+var elided = set("l d n s c j m t qu")
+
+func (r *reading) addWord(i int, written string) {
+	lower := strings.ToLower(written)
+	if negation := negationOf(lower); negation != "" {
+		r.deny(i, negation)
+		return
+	}
+	first, size := utf8.DecodeRuneInString(written)
+	if strings.ContainsFunc(written[size:], unicode.IsUpper) && !allCapitals(written) {
+		r.identifier(written)
+	}
+	w := word{text: lower, token: i, forms: forms(lower), capital: unicode.IsUpper(first), starts: i == 0 || r.ends(i-1)}
+	r.words = append(r.words, w)
+	r.written[written] = true
+	r.place(w)
+	if !w.capital {
+		for _, f := range w.forms {
+			r.lower[f] = true
 		}
 	}
-	first, size := utf8.DecodeRuneInString(w)
-	switch {
-	case strings.ContainsFunc(w[size:], unicode.IsUpper):
-		r.add(identifiers, w)
-	case unicode.IsUpper(first):
-		r.add(names, lower)
+	if kind, ok := guardedKind(w.forms); ok {
+		r.guarded[fact{kind, lower}] = true
 	}
 }
 
-// denies is the negation that a word is or ends with.
-func (l *language) denies(lower string) string {
+// negationOf is the negation that a word is, "" if none.
+func negationOf(lower string) string {
 	switch {
-	case l.negations[lower]:
-		if lower == "cannot" {
-			return "not"
-		}
-		return lower
-	case l.name == "English" && strings.HasSuffix(lower, "n't"):
+	case lower == "no":
 		return "not"
-	case l.name == "French" && strings.HasPrefix(lower, "n'"):
+	case lower == "n":
 		return "ne"
+	case strings.HasPrefix(lower, "kein") && len(lower) <= len("keinen"):
+		return "kein"
+	case negations[lower]:
+		return lower
 	}
 	return ""
 }
 
-// denied is the word that a negation is about: the next of its sentence that is neither
-// small nor a negation, or else the last before it.
-func (r *reading) denied(i int) string {
-	content := func(k int) string {
-		t := r.tokens[k]
-		lower := strings.ToLower(t.Text)
-		if t.Kind == text.Symbol || r.isSmall(lower) || r.language.denies(lower) != "" {
-			return ""
+func guardedKind(forms []string) (int, bool) {
+	for _, f := range forms {
+		if kind, ok := marked[f]; ok {
+			return kind, true
 		}
-		return lower
 	}
-	ends := func(k int) bool {
-		return strings.ContainsAny(r.form[r.tokens[k].At+len(r.tokens[k].Text):r.tokens[k+1].At], ".!?;,\n")
+	return 0, false
+}
+
+// deny adds a negation with the words beside it.
+func (r *reading) deny(i int, negation string) {
+	after, before := r.beside(i, 1), r.beside(i, -1)
+	if after == "" {
+		after = before
 	}
+	r.addDenial(negation, after, before)
+}
+
+func (r *reading) addDenial(negation, denied, beside string) {
+	name := negation + " " + denied + " " + beside
+	if _, known := r.denials[name]; known {
+		return
+	}
+	d := denial{of: forms(denied)}
+	for _, f := range d.of {
+		d.keys = append(d.keys, negation+" "+f)
+	}
+	for _, f := range forms(beside) {
+		d.keys = append(d.keys, f+" "+negation)
+	}
+	for _, key := range d.keys {
+		r.denied[key] = true
+	}
+	r.denials[name] = d
+}
+
+// beside is the nearest word of the sentence, before or after a token, that is neither a
+// connecting word nor a negation; "" if there is none.
+func (r *reading) beside(i, step int) string {
 	const far = 16 // more small words in a row are no sentence
-	for k := i; k+1 < len(r.tokens) && k < i+far && !ends(k); k++ {
-		if w := content(k + 1); w != "" {
-			return w
-		}
-	}
-	for k := i - 1; k >= 0 && k > i-far && !ends(k); k-- {
-		if w := content(k); w != "" {
-			return w
+	for k := i + step; k >= 0 && k < len(r.tokens) && k != i+far*step && !r.ends(min(k, k-step)); k += step {
+		lower := strings.ToLower(strings.TrimSuffix(r.tokens[k].Text, "'s"))
+		if r.tokens[k].Kind != text.Symbol && negationOf(lower) == "" && !isConnecting(lower) && !openers[lower] {
+			return lower
 		}
 	}
 	return ""
+}
+
+// readRow adds a row of characters without blanks: numerals, negations and dates in it.
+func (r *reading) readRow(i int) {
+	end := i
+	for r.overlaps(end) {
+		end++
+	}
+	row := r.form[r.tokens[i].At : r.tokens[end].At+len(r.tokens[end].Text)]
+	r.rows = append(r.rows, row)
+	chars := []rune(row)
+	content := ""
+	for k := 0; k < len(chars); k++ {
+		r.chars[string(chars[k])] = true
+		if k > 0 {
+			r.chars[string(chars[k-1:k+1])] = true
+		}
+		if isContent(chars[k]) {
+			content = string(chars[k])
+		}
+		for n := 1; n <= 3 && k+n <= len(chars); n++ {
+			part := string(chars[k : k+n])
+			if kind, ok := marked[part]; ok {
+				r.guarded[fact{kind, part}] = true
+			}
+			if negations[part] {
+				r.addDenial(part, content, content)
+			}
+		}
+	}
+	for k := 0; k < len(chars); k++ {
+		n := k
+		for n < len(chars) && isNumeral(chars[n]) {
+			n++
+		}
+		if n > k {
+			if n < len(chars) && isContent(chars[n]) {
+				n++
+			}
+			r.facts[fact{numbers, string(chars[k:n])}] = true
+			k = n - 1
+		}
+	}
+}
+
+func isNumeral(c rune) bool {
+	return strings.ContainsRune("〇零一二三四五六七八九十百千万億亿兆両两半", c) || unicode.IsNumber(c)
 }
 
 // quoting are the ways to quote. Each is one expression of its own: then a mark that is
@@ -297,13 +374,4 @@ var quoting = []*regexp.Regexp{
 	regexp.MustCompile(`「([^」]*)」`),
 	regexp.MustCompile(`『([^』]*)』`),
 	regexp.MustCompile(`(?:^|[\s(\[{=])'([^']*)'`),
-}
-
-// quoted adds what stands between quotation marks.
-func (r *reading) quoted() {
-	for _, q := range quoting {
-		for _, found := range q.FindAllStringSubmatch(r.form, -1) {
-			r.add(quotations, strings.TrimSpace(found[1]))
-		}
-	}
 }

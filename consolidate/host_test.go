@@ -48,18 +48,17 @@ func TestC8_AHostsResultThatDropsAFactIsRefused(t *testing.T) {
 		{"Elle ne boit jamais de café avec nous.", "Elle boit avec nous.", "Elle boit du café avec nous.", "negations"},
 		{`The button says "Run".`, "There is a button with the label.", "There is a button with the label Run.", "quotations"},
 		{"The belts stop for us.", "The belts do not stop for us.", "The belts do not stop for us.", "negations"},
-		{"The gate is green at night.", "The gate is green in the night.", "Das Tor ist in der Nacht grün und zu.", "language"},
+		{"The gate is green at night.", "The gate is green in the night.", "Das Tor ist in der Nacht grün und zu.", "names"},
 		{"Write to ops@acme.example in the morning.", "Write in the morning.", "Write in the morning.", "identifiers"},
 		{"Write to ops@acme.example in the morning.", "Write in the morning.", "Write to dev@acme.example in the morning.", "identifiers"},
 		{"The tool takes -V for it.", "The tool takes it.", "The tool takes -v for it.", "identifiers"},
 		{"The tool reads the .env file.", "The tool reads the file.", "The tool reads the env file.", "identifiers"},
-		// In other languages only one of the texts, word for word.
-		{"Lena vuole il caffè.", "Lena vuole il caffè con zucchero.", "Lena vuole il suo caffè con zucchero.", "language"},
+		{"Lena vuole il caffè.", "Lena vuole il caffè con zucchero.", "Lena vuole il suo caffè con zucchero.", "words"},
 		{"Lena vuole il caffè.", "Lena vuole il caffè con zucchero.", "Lena vuole il caffè con zucchero", "verbatim"},
 		{"Lena wil 2 koekjes.", "Lena wil 3 koekjes.", "Lena wil 3 koekjes.", "numbers"},
 		{"会議は22時に開始。", "会議は23時に開始。", "会議は23時に開始。", "numbers"},
-		{"Встреча в пять.", "Встреча в пять часов.", "Встреча в пять часов!", "language"},
-		{"Lena prefers e-mail.", "Lena prefers mail.", "Lena prefers e-mail, mail.", "language"},
+		{"Встреча в пять.", "Встреча в пять часов.", "Встреча в шесть часов.", "numbers"},
+		{"Lena prefers e-mail.", "Lena prefers mail.", "Lena prefers mail and letters.", "words"},
 	} {
 		h := newHost(t)
 		a, b := h.note(c.a), h.note(c.b)
@@ -84,9 +83,6 @@ func TestC8_AHostsResultThatDropsAFactIsRefused(t *testing.T) {
 			}
 			require.Len(t, r.Refused, 1, c.merged)
 			want := "the merged text changes the " + c.want
-			if c.want == "language" {
-				want = "the merged text is none of the texts, and the language is none that is known"
-			}
 			require.Equal(t, want, r.Refused[0].Reason, c.merged)
 			require.Len(t, h.live(), 2)
 			require.True(t, h.run(engine, "again-"+name).Unchanged, "what was refused is not tried again")
@@ -243,7 +239,7 @@ func TestAFailingHostStopsThePassCleanly(t *testing.T) {
 			require.Less(t, time.Until(deadline), time.Minute+time.Second)
 			return "", boom
 		}
-		return "It is so: " + group[0].Content, nil
+		return "That is: " + group[0].Content, nil
 	}, ""}})
 	r, err := c.Run(ctx, h.job("p1"), ref, Options{})
 	require.ErrorIs(t, err, boom)

@@ -46,7 +46,7 @@ func TestC2_ASecondPassWritesNothingAndCallsNoModel(t *testing.T) {
 	texts := 0
 	merges := merger{func(_ context.Context, es []memory.Entry) (string, error) {
 		texts++
-		return "it is so, and so it is" + strings.Repeat(" again", texts), nil
+		return "it is so, and so it is" + strings.Repeat(" so", texts), nil
 	}, "1"}
 	for name, cfg := range map[string]Config{"rules": {}, "model": {Planner: plans, Merger: merges}, "rules and merger": {Merger: merges, Score: 0.1}} {
 		h := newHost(t)
@@ -192,12 +192,12 @@ func TestC4_MergedTextIsRedacted(t *testing.T) {
 	b, err = job.Put(ctx, ref, memory.Draft{Content: "The relay key: " + secret})
 	require.NoError(t, err)
 	leaky = newConsolidator(t, Config{Planner: c.cfg.Planner, Merger: merger{func(context.Context, []memory.Entry) (string, error) {
-		return "the relay key is really " + secret, nil
+		return "the relay has the key " + secret, nil
 	}, "leaky"}})
 	r, err = leaky.Run(ctx, h.jobOf("acme", "p1", secret), ref, Options{})
 	require.NoError(t, err)
 	require.Equal(t, 1, r.Derived)
-	require.Equal(t, []string{"the relay key is really [REDACTED:key]"}, h.texts())
+	require.Equal(t, []string{"the relay has the key [REDACTED:key]"}, h.texts())
 	require.Equal(t, memory.Merged, h.fate(a.ID).State)
 	require.Equal(t, h.fate(a.ID).Head.ID, h.fate(b.ID).Head.ID)
 	require.Equal(t, []string{a.ID, b.ID}, h.fate(b.ID).Head.Sources)
@@ -324,9 +324,9 @@ func TestE5_DerivedEntriesAreAnnouncedWithoutANode(t *testing.T) {
 	h := newHost(t)
 	h.note("Lena must sign the form.")
 	h.note("Lena has to sign the form.")
-	c := newConsolidator(t, Config{Score: 0.3, Merger: merger{func(context.Context, []memory.Entry) (string, error) { return "Lena needs to sign the form.", nil }, ""}})
+	c := newConsolidator(t, Config{Score: 0.3, Merger: merger{func(context.Context, []memory.Entry) (string, error) { return "Lena must sign that form.", nil }, ""}})
 	require.Equal(t, 1, h.run(c, "p1").Derived)
-	require.Equal(t, []string{"Lena needs to sign the form."}, h.texts())
+	require.Equal(t, []string{"Lena must sign that form."}, h.texts())
 	h.passes()
 	var kinds []events.Type
 	for _, ev := range h.log.All() {

@@ -1,0 +1,312 @@
+package consolidate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// changedFact compares a merged text with the texts that it is to replace, and names the rule that
+// it breaks; "" if none. Every fact of every source must be in it, and no other, and no word that
+// has a meaning and that no source has. It errs to refusing. Its cost is near-linear in the texts.
+func changedFact(merged string, sources []string) string {
+	g := guard{merged: read(merged), all: newReading(), broken: kinds}
+	for _, s := range sources {
+		r := read(s)
+		g.sources = append(g.sources, r)
+		g.all.add(r)
+	}
+	for _, s := range g.sources {
+		g.checkLost(s)
+	}
+	g.checkNew()
+	g.checkDenied()
+	g.checkOrder(slices.DeleteFunc(slices.Clone(g.merged.words), func(w word) bool { return !g.isName(w) }))
+	g.checkOrder(g.merged.amounts)
+	if g.broken < kinds {
+		return "the merged text changes the " + kindNames[g.broken]
+	}
+	return ""
+}
+
+// guard compares a merged text with its sources.
+type guard struct {
+	merged  *reading
+	sources []*reading
+	all     *reading // the sources together
+	broken  int      // the first kind of fact that differs
+}
+
+func (g *guard) breaks(kind int) { g.broken = min(g.broken, kind) }
+
+// add adds what another text says.
+func (r *reading) add(o *reading) {
+	maps.Copy(r.facts, o.facts)
+	maps.Copy(r.at, o.at)
+	maps.Copy(r.lower, o.lower)
+	maps.Copy(r.denied, o.denied)
+	maps.Copy(r.units, o.units)
+	maps.Copy(r.unit, o.unit)
+	maps.Copy(r.chars, o.chars)
+}
+
+func (r *reading) has(forms []string) bool {
+	for _, f := range forms {
+		if _, ok := r.at[f]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// denies reports whether the text has a negation of one of the same words.
+func (r *reading) denies(d denial) bool {
+	for _, key := range d.keys {
+		if r.denied[key] {
+			return true
+		}
+	}
+	return false
+}
+
+// checkLost looks for facts of a source that the merged text has not.
+func (g *guard) checkLost(source *reading) {
+	for f := range source.facts {
+		if !g.merged.facts[f] {
+			g.breaks(f.kind)
+		}
+	}
+	for f := range source.guarded {
+		if !g.merged.guarded[f] && !g.merged.has(forms(f.text)) {
+			g.breaks(f.kind)
+		}
+	}
+	for _, w := range source.words {
+		if g.isName(w) && !g.merged.has(w.nameForms()) {
+			g.breaks(names)
+		}
+	}
+	for _, d := range source.denials {
+		if !g.merged.denies(d) {
+			g.breaks(denials)
+		}
+	}
+	for u := range source.units {
+		isShort := utf8.RuneCountInString(u.unit) < 4 // such as MB, which is not Mb
+		switch {
+		case g.merged.units[u] || g.merged.written[u.unit]:
+		case !isShort && g.merged.has(forms(u.unit)):
+		case len(u.unit) > 1 && isConnecting(strings.ToLower(u.unit)):
+		default:
+			g.breaks(numbers)
+		}
+	}
+}
+
+// checkNew looks for what the merged text has and no source.
+func (g *guard) checkNew() {
+	for f := range g.merged.facts {
+		if !g.all.facts[f] {
+			g.breaks(f.kind)
+		}
+	}
+	for _, d := range g.merged.denials {
+		if !g.all.denies(d) {
+			g.breaks(denials)
+		}
+	}
+	for u := range g.merged.units {
+		if g.all.unit[u.unit] && !g.all.units[u] {
+			g.breaks(numbers)
+		}
+	}
+	for _, w := range g.merged.words {
+		if g.all.has(w.forms) || g.connects(w.text) {
+			continue
+		}
+		kind, ok := guardedKind(w.forms)
+		switch {
+		case ok:
+		case w.capital:
+			kind = names
+		default:
+			kind = meanings
+		}
+		g.breaks(kind)
+	}
+	for _, row := range g.merged.rows {
+		if g.isNewRow([]rune(row)) {
+			g.breaks(meanings)
+		}
+		if g.hasOtherRole([]rune(row)) {
+			g.breaks(orders)
+		}
+	}
+}
+
+// checkDenied looks for sources that have without its negation or sign what the merged text has
+// with it.
+func (g *guard) checkDenied() {
+	for _, s := range g.sources {
+		for _, d := range g.merged.denials {
+			if s.has(d.of) && !s.denies(d) {
+				g.breaks(denials)
+			}
+		}
+		for bare, f := range g.merged.bare {
+			if _, ok := s.at[bare]; ok && !s.facts[f] {
+				g.breaks(identifiers)
+			}
+		}
+	}
+}
+
+// isName reports whether a capitalised word is a name: it is none at the start of a sentence if a
+// text has it in lower case, and no word that connects or is guarded as something else.
+func (g *guard) isName(w word) bool {
+	if !w.capital || isConnecting(w.text) || w.starts && openers[w.text] {
+		return false
+	}
+	if _, ok := guardedKind(w.forms); ok {
+		return false
+	}
+	for _, f := range w.forms {
+		if w.starts && (g.all.lower[f] || g.merged.lower[f]) {
+			return false
+		}
+	}
+	return true
+}
+
+// nameForms are the forms of a name. In Latin letters it has one: Brand is not Brandt.
+func (w word) nameForms() []string {
+	if strings.ContainsFunc(w.text, func(c rune) bool { return unicode.Is(unicode.Latin, c) }) {
+		return w.forms[:1]
+	}
+	return w.forms
+}
+
+// checkOrder looks for two neighbours in the list that a source has in the other order only, and
+// no source in this one.
+func (g *guard) checkOrder(list []word) {
+	for i := 1; i < len(list); i++ {
+		a, b := list[i-1], list[i]
+		if a.text == b.text || g.merged.endsBetween(a.token, b.token) {
+			continue
+		}
+		same, other := false, false
+		for _, s := range g.sources {
+			from, ok := s.span(a.forms)
+			to, both := s.span(b.forms)
+			if ok && both {
+				same = same || from.first < to.last
+				other = other || from.first > to.last
+			}
+		}
+		if other && !same {
+			g.breaks(orders)
+		}
+	}
+}
+
+func (r *reading) endsBetween(from, to int) bool {
+	for i := from; i < to; i++ {
+		if r.ends(i) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *reading) span(forms []string) (s span, ok bool) {
+	for _, f := range forms {
+		if s, ok = r.at[f]; ok {
+			break
+		}
+	}
+	return s, ok
+}
+
+// isConnecting reports whether a word connects what others say.
+func isConnecting(lower string) bool {
+	for _, line := range rivals {
+		for _, side := range line {
+			if side[lower] {
+				return true
+			}
+		}
+	}
+	return connecting[lower]
+}
+
+// connects reports whether the merged text may have a word that no source has.
+func (g *guard) connects(lower string) bool {
+	for _, line := range rivals {
+		for i, side := range line {
+			if !side[lower] {
+				continue
+			}
+			for k, other := range line {
+				for w := range other {
+					if i != k && g.all.has([]string{w}) {
+						return false
+					}
+				}
+			}
+		}
+	}
+	return isConnecting(lower)
+}
+
+// isNewRow reports whether a row of characters without blanks has a character that is neither in a
+// pair of a source nor in a particle.
+func (g *guard) isNewRow(row []rune) bool {
+	known := make([]bool, len(row)+1)
+	for i := range row {
+		if len(row) == 1 && g.all.chars[string(row)] {
+			known[i] = true
+		}
+		if i > 0 && g.all.chars[string(row[i-1:i+1])] {
+			known[i-1], known[i] = true, true
+		}
+	}
+	for i := 0; i < len(row); {
+		n := 1
+		if !known[i] {
+			n = particleLength(row[i:])
+		}
+		if n == 0 {
+			return true
+		}
+		i += n
+	}
+	return false
+}
+
+// hasOtherRole reports whether a word has one particle of a role in the row, and in the sources
+// only another one.
+func (g *guard) hasOtherRole(row []rune) bool {
+	const roles = "がをに"
+	for i := 1; i < len(row); i++ {
+		if !strings.ContainsRune(roles, row[i]) || !isContent(row[i-1]) || g.all.chars[string(row[i-1:i+1])] {
+			continue
+		}
+		for _, role := range roles {
+			if g.all.chars[string([]rune{row[i-1], role})] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func particleLength(row []rune) int {
+	for n := min(4, len(row)); n > 0; n-- {
+		if particles[string(row[:n])] {
+			return n
+		}
+	}
+	return 0
+}
