@@ -24,7 +24,7 @@ const (
 	kinds
 )
 
-var kindNames = [kinds]string{"numbers", "dates", "names", "negations", "quotations", "identifiers", "words", "order of the names"}
+var kindNames = [kinds]string{"numbers", "dates", "names", "negations", "quotations", "identifiers", "words", "order of the words"}
 
 // fact is one thing that a merged text may not change.
 type fact struct {
@@ -309,7 +309,7 @@ func (r *reading) beside(i, step int) string {
 	const far = 16 // more small words in a row are no sentence
 	for k := i + step; k >= 0 && k < len(r.tokens) && k != i+far*step && !r.ends(min(k, k-step)); k += step {
 		lower := strings.ToLower(strings.TrimSuffix(r.tokens[k].Text, "'s"))
-		if r.tokens[k].Kind != text.Symbol && negationOf(lower) == "" && !isConnecting(lower) && !openers[lower] {
+		if r.tokens[k].Kind != text.Symbol && negationOf(lower) == "" && !isSmall(lower) {
 			return lower
 		}
 	}

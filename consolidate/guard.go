@@ -23,7 +23,7 @@ func changedFact(merged string, sources []string) string {
 	}
 	g.checkNew()
 	g.checkDenied()
-	g.checkOrder(slices.DeleteFunc(slices.Clone(g.merged.words), func(w word) bool { return !g.isName(w) }))
+	g.checkOrder(slices.DeleteFunc(slices.Clone(g.merged.words), func(w word) bool { return isSmall(w.text) }))
 	g.checkOrder(g.merged.amounts)
 	if g.broken < kinds {
 		return "the merged text changes the " + kindNames[g.broken]
@@ -59,6 +59,10 @@ func (r *reading) has(forms []string) bool {
 		}
 	}
 	return false
+}
+
+func (r *reading) hasAny(of words) bool {
+	return r.has(slices.Collect(maps.Keys(of)))
 }
 
 // denies reports whether the text has a negation of one of the same words.
@@ -231,30 +235,24 @@ func (r *reading) span(forms []string) (s span, ok bool) {
 
 // isConnecting reports whether a word connects what others say.
 func isConnecting(lower string) bool {
-	for _, line := range rivals {
-		for _, side := range line {
-			if side[lower] {
-				return true
-			}
+	for _, line := range persons {
+		if line[0][lower] || line[1][lower] {
+			return true
 		}
 	}
 	return connecting[lower]
 }
 
+// isSmall reports whether a word says nothing without those beside it.
+func isSmall(lower string) bool {
+	return isConnecting(lower) || openers[lower] || irregular[lower] != ""
+}
+
 // connects reports whether the merged text may have a word that no source has.
 func (g *guard) connects(lower string) bool {
-	for _, line := range rivals {
-		for i, side := range line {
-			if !side[lower] {
-				continue
-			}
-			for k, other := range line {
-				for w := range other {
-					if i != k && g.all.has([]string{w}) {
-						return false
-					}
-				}
-			}
+	for _, line := range persons {
+		if line[0][lower] && g.all.hasAny(line[1]) || line[1][lower] && g.all.hasAny(line[0]) {
+			return false
 		}
 	}
 	return isConnecting(lower)

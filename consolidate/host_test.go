@@ -39,7 +39,10 @@ func TestC8_AHostsResultThatDropsAFactIsRefused(t *testing.T) {
 		{"It opens on Monday.", "It opens early with the bell.", "It opens early on Monday with the bell.", ""},
 		{"We met Lena in the hall.", "We met them in the hall.", "We met them in the hall.", "names"},
 		{"We met Lena in the hall.", "We met them in the hall.", "We met Ruth and Lena and them in the hall.", "names"},
-		{"We met Lena in the hall.", "We met in the hall.", "It was Lena, we met in the hall.", ""},
+		{"We met Lena in the hall.", "We met in the hall.", "We met that Lena in the hall.", ""},
+		{"Tom prefers tea to coffee.", "Tom prefers tea to any coffee.", "Tom prefers coffee to tea.", "order of the words"},
+		{"Lena wants to be a pilot.", "Lena works as a pilot on Sundays.", "Lena is a pilot on Sundays.", "words"},
+		{"Lena could come with us.", "Lena comes by train with us.", "Lena comes by train with us.", "words"},
 		{"The belt does not stop.", "The belt runs.", "The belt runs and does stop.", "negations"},
 		{"The belt does not stop.", "The belt runs.", "The belt runs and doesn't stop.", ""},
 		{"The belt does not stop.", "The belt runs.", "The belt does not run and does not stop.", "negations"},
@@ -239,7 +242,7 @@ func TestAFailingHostStopsThePassCleanly(t *testing.T) {
 			require.Less(t, time.Until(deadline), time.Minute+time.Second)
 			return "", boom
 		}
-		return "That is: " + group[0].Content, nil
+		return "And also: " + group[0].Content, nil
 	}, ""}})
 	r, err := c.Run(ctx, h.job("p1"), ref, Options{})
 	require.ErrorIs(t, err, boom)

@@ -192,12 +192,12 @@ func TestC4_MergedTextIsRedacted(t *testing.T) {
 	b, err = job.Put(ctx, ref, memory.Draft{Content: "The relay key: " + secret})
 	require.NoError(t, err)
 	leaky = newConsolidator(t, Config{Planner: c.cfg.Planner, Merger: merger{func(context.Context, []memory.Entry) (string, error) {
-		return "the relay has the key " + secret, nil
+		return "that is the relay key: " + secret, nil
 	}, "leaky"}})
 	r, err = leaky.Run(ctx, h.jobOf("acme", "p1", secret), ref, Options{})
 	require.NoError(t, err)
 	require.Equal(t, 1, r.Derived)
-	require.Equal(t, []string{"the relay has the key [REDACTED:key]"}, h.texts())
+	require.Equal(t, []string{"that is the relay key: [REDACTED:key]"}, h.texts())
 	require.Equal(t, memory.Merged, h.fate(a.ID).State)
 	require.Equal(t, h.fate(a.ID).Head.ID, h.fate(b.ID).Head.ID)
 	require.Equal(t, []string{a.ID, b.ID}, h.fate(b.ID).Head.Sources)

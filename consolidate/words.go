@@ -18,25 +18,33 @@ func set(list string) words {
 
 // connecting are the words that a merged text may have and no source: articles and conjunctions
 // that join what the sources say.
-var connecting = set(`the a an and of that this these those which who whose it its they their them also as well both with but do does has have
-	der die das den dem des ein eine einen einem einer eines und sowie auch dass mit von es sich hat haben
-	le la les l d un une des du de et qui que qu ainsi aussi avec ce cet cette ces se s son sa ses leur leurs a ont
-	el los las una unos unas y e lo su sus con también tiene tienen
-	и а но также это что который которая которое которые с со`)
+var connecting = set(`the a an and of that this these those which who whose it its they their them also as well
+	der die das den dem des ein eine einen einem einer eines und sowie auch dass sich
+	le la les l d un une des du de et qui que qu ainsi aussi ce cet cette ces se s son sa ses leur leurs
+	el los las una unos unas y lo su sus también
+	и а но также это что который которая которое которые`)
 
-// rivals are more such words, in groups that exclude each other: the tenses of "to be", and persons.
-// One of them is allowed only if no source has a word of another group of its line.
-var rivals = [][]words{
-	{set("is are"), set("was were")},
-	{set("ist sind"), set("war waren")},
-	{set("est sont"), set("était étaient")},
-	{set("es son está están"), set("era eran fue fueron estaba estaban")},
+// persons are more such words, in groups that exclude each other: one of them is allowed only if no
+// source has a word of another group of its line.
+var persons = [][]words{
 	{set("he his him"), set("she her hers")},
 	{set("er ihn ihm"), set("sie ihr ihre ihren")},
 	{set("il ils"), set("elle elles")},
 	{set("él"), set("ella")},
 	{set("он его ему"), set("она её ее ей")},
 }
+
+// irregular are words that are the same up to inflection, line by line, without another ending.
+var irregular = func() map[string]string {
+	lines := map[string]string{}
+	for line := range strings.SplitSeq(`is are|was were|has have|do does|ist sind|war waren|hat haben|est sont|était étaient|ont a|es son|está están|
+		era eran|fue fueron|estaba estaban|tiene tienen`, "|") {
+		for w := range strings.FieldsSeq(line) {
+			lines[w] = "=" + line
+		}
+	}
+	return lines
+}()
 
 // openers are no names where they begin a sentence.
 var openers = set(`in on at by for from to if when after before since during i we you
@@ -54,7 +62,7 @@ var negations = set(`not never none nobody nothing nowhere neither nor without h
 // marked are the forms of the other words that a merged text must keep, with their kinds.
 var marked = func() map[string]int {
 	all := map[string]int{}
-	for kind, list := range map[int]string{
+	for kind, list := range []string{
 		dates: `january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept oct nov dec
 			monday tuesday wednesday thursday friday saturday sunday today tomorrow yesterday tonight daily weekly monthly yearly annually
 			januar februar märz mai juni juli oktober dezember montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag heute morgen
@@ -81,7 +89,13 @@ var marked = func() map[string]int {
 			ноль один два две три четыре пять шесть семь восемь девять десять двадцать тридцать сорок сто тысяча половина первый второй третий
 			все всё каждый оба некоторые несколько только всегда иногда часто
 			全員 全部 すべて だけ のみ`,
-		meanings: "or either oder entweder ou o u или либо if wenn falls si если",
+		meanings: `or either oder entweder ou o u или либо if wenn falls si если
+			can might could would should must wants maybe perhaps probably possibly almost nearly former formerly used
+			kann könnte will möchte darf muss soll sollte würde vielleicht wahrscheinlich möglicherweise fast beinahe früher
+			peut pourrait veut doit devrait peutêtre probablement presque
+			puede podría quiere debe debería quizá quizás probablemente casi solía
+			может хочет должен возможно наверное вероятно бы почти раньше
+			かも だろう はず`,
 	} {
 		for w := range set(list) {
 			for _, f := range forms(w) {
@@ -117,6 +131,9 @@ var spelling = strings.NewReplacer("-", "", "‐", "", "ß", "ss", "ё", "е", "
 func forms(word string) []string {
 	word = spelling.Replace(strings.ToLower(word))
 	keys := []string{word}
+	if key, ok := irregular[word]; ok {
+		keys = append(keys, key)
+	}
 	if len(word) > 64 {
 		return keys
 	}
