@@ -43,21 +43,35 @@
 // form, the same expiry. The text that stays must have every fact of every source and no
 // other:
 //
-//   - numbers, each with its sign or operator, its currency and the word or sign after it,
-//     dates in digits, quotations, identifiers, addresses, paths and flags, exactly as they
-//     stand: in any language;
-//   - capitalised words, in any case: in any language;
-//   - negations with the word they deny, months, weekdays and the like, number words and
-//     quantifiers: in English, German, French and Spanish.
+//   - numbers, each with its sign or operator, its currency and its unit, dates in digits,
+//     quotations, identifiers, addresses, paths and flags, exactly as they stand;
+//   - capitalised words that are names, months, weekdays, number words, quantifiers, conditions
+//     and words such as "may" or "perhaps", up to inflection;
+//   - negations, each with a word beside it.
 //
-// A text that is none of the sources is accepted only if it and all sources are in one of
-// these four languages. In any other language, or where it cannot be told, the answer must
-// be one of the sources, word for word; then the negations of the others are not compared.
+// It must have no word with meaning that no source has, up to inflection and to hyphens: "under" for
+// "over", "red" for "blue" or "divorced" for "married" is refused. New words may only be
+// connecting ones: articles, conjunctions, relative and possessive pronouns, and a pronoun if
+// no source has one of the other gender. "Is", "has" and their forms must be in a source. The
+// words and endings are those of English, German, French, Spanish and Russian. In Japanese and
+// Chinese every pair of characters must be in a source or be particles. In other languages
+// only the words of the sources can be in the text, and negations are not known.
+//
 // Nor may a source have the bare word of a negation or identifier that the text has and it
-// has not: "not closed" does not stand for "closed", nor "!ok" for "ok".
-// The check errs to refusing. It compares which facts there are and not how they belong
-// together: it does not see that "Lena pays Tom" became "Tom pays Lena", that a name
-// without a capital is missing, or that a verb was replaced by its opposite.
+// has not: "not closed" is not merged with "closed", nor "!ok" with "ok". Words and
+// numbers that stand beside each other must not stand the other way round in the source that
+// has both: "Bob owes Ann" is refused for "Ann owes Bob". So a text that equals a source is
+// refused only if it lacks a fact of another source or denies one.
+//
+// The check errs to refusing. It refused 58 of 59 false merges that its author had not seen, in
+// these six languages, and kept 51 of 58 good ones (TestC8_Merges tells the figures by language).
+// It compares words and not sentences, and does not see:
+//
+//   - who does what, where words that are not beside each other changed places or an ending
+//     alone tells it: "Der Hund beißt den Mann" for "Den Hund beißt der Mann";
+//   - that an ordinary word is missing: "Lena likes coffee" for "Lena likes coffee with milk";
+//   - that a connecting word of one language is a word with meaning in another: "an Anna" for
+//     "von Anna".
 //
 // # Guarantees
 //
