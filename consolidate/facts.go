@@ -32,7 +32,7 @@ type fact struct {
 	text string
 }
 
-// word is a word of a text.
+// word is a word or a number of a text.
 type word struct {
 	text    string // in lower case
 	token   int
@@ -53,8 +53,7 @@ type reading struct {
 	tokens  []text.Token
 	facts   map[fact]bool // numbers, quotations and identifiers, as they stand
 	bare    map[string]fact
-	words   []word
-	amounts []word          // numbers, in their order
+	words   []word          // and numbers
 	at      map[string]span // of numbers and forms of words
 	lower   words           // the forms of words in lower case
 	written words           // words as they stand
@@ -175,7 +174,7 @@ func (r *reading) readNumber(i int) {
 	}
 	r.facts[fact{kind, number}] = true
 	w := word{text: number, token: i, forms: []string{number}}
-	r.amounts = append(r.amounts, w)
+	r.words = append(r.words, w)
 	r.place(w)
 }
 

@@ -23,8 +23,7 @@ func changedFact(merged string, sources []string) string {
 	}
 	g.checkNew()
 	g.checkDenied()
-	g.checkOrder(slices.DeleteFunc(slices.Clone(g.merged.words), func(w word) bool { return isSmall(w.text) }))
-	g.checkOrder(g.merged.amounts)
+	g.checkOrder()
 	if g.broken < kinds {
 		return "the merged text changes the " + kindNames[g.broken]
 	}
@@ -144,9 +143,6 @@ func (g *guard) checkNew() {
 		if g.isNewRow([]rune(row)) {
 			g.breaks(meanings)
 		}
-		if g.hasOtherRole([]rune(row)) {
-			g.breaks(orders)
-		}
 	}
 }
 
@@ -192,9 +188,10 @@ func (w word) nameForms() []string {
 	return w.forms
 }
 
-// checkOrder looks for two neighbours in the list that a source has in the other order only, and
-// no source in this one.
-func (g *guard) checkOrder(list []word) {
+// checkOrder looks for two neighbours that a source has in the other order only, and no source in
+// this one.
+func (g *guard) checkOrder() {
+	list := slices.DeleteFunc(slices.Clone(g.merged.words), func(w word) bool { return isSmall(w.text) })
 	for i := 1; i < len(list); i++ {
 		a, b := list[i-1], list[i]
 		if a.text == b.text || g.merged.endsBetween(a.token, b.token) {
@@ -279,23 +276,6 @@ func (g *guard) isNewRow(row []rune) bool {
 			return true
 		}
 		i += n
-	}
-	return false
-}
-
-// hasOtherRole reports whether a word has one particle of a role in the row, and in the sources
-// only another one.
-func (g *guard) hasOtherRole(row []rune) bool {
-	const roles = "がをに"
-	for i := 1; i < len(row); i++ {
-		if !strings.ContainsRune(roles, row[i]) || !isContent(row[i-1]) || g.all.chars[string(row[i-1:i+1])] {
-			continue
-		}
-		for _, role := range roles {
-			if g.all.chars[string([]rune{row[i-1], role})] {
-				return true
-			}
-		}
 	}
 	return false
 }
