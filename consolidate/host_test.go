@@ -290,9 +290,8 @@ func TestThePlanIsAValue(t *testing.T) {
 	p, err := c.Plan(ctx, h.job("p"), ref, Options{})
 	require.NoError(t, err)
 	require.Equal(t, Plan{
-		Considered: 4,
-		Merge:      []Merge{{Keep: a.ID, Retire: []string{b.ID}, Reason: "equal in canonical form"}},
-		Supersede:  []Supersede{{By: n.ID, Retire: []string{o.ID}, Reason: "a newer value of the same slot"}},
+		Merge:     []Merge{{Keep: a.ID, Retire: []string{b.ID}, Reason: "equal in canonical form"}},
+		Supersede: []Supersede{{By: n.ID, Retire: []string{o.ID}, Reason: "a newer value of the same slot"}},
 	}, p)
 	require.Len(t, h.live(), 4, "a plan writes nothing")
 }

@@ -1,6 +1,7 @@
 package consolidate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -13,67 +14,65 @@ const maxGroup = 256
 
 // check drops the groups of a plan that break a rule, whoever made it. The rules that
 // need the merged text are checked when it is there.
-func (p *pass) check(ctx context.Context, plan Plan) (Plan, []Refusal, error) {
-	out := Plan{Considered: plan.Considered}
-	var refused []Refusal
+func (p *pass) check(ctx context.Context, plan Plan) (out Plan, refused []Refusal, err error) {
 	gone := map[string]bool{}
-	try := func(keep string, retire []string, rule func() (string, error)) (fits bool, err error) {
-		why := ""
-		seen := map[string]bool{keep: keep != ""}
-		switch {
-		case len(retire) == 0:
-			why = "nothing to retire"
-		case keep != "" && (p.entries[keep] == nil || gone[keep]):
-			why = "the entry that is to stay is not there to stay"
+	fits := func(keep string, retire []string, rule func() (string, error)) bool {
+		if err != nil || ctx.Err() != nil {
+			err = cmp.Or(err, ctx.Err())
+			return false
 		}
-		for _, id := range retire {
-			switch {
-			case p.entries[id] == nil:
-				why = "an entry is not part of the corpus, or must not be changed"
-			case gone[id] || seen[id]:
-				why = "an entry is named twice"
-			}
-			seen[id] = true
-		}
+		why := p.whyNotThere(keep, retire, gone)
 		if why == "" {
 			why, err = rule()
 		}
-		if why != "" && err == nil {
+		switch {
+		case err != nil:
+			return false
+		case why != "":
 			refused = append(refused, Refusal{slices.Concat(asList(keep), retire), why})
-		}
-		if why != "" || err != nil {
-			return false, err
+			return false
 		}
 		for _, id := range retire {
 			gone[id] = true
 		}
-		return true, nil
+		return true
 	}
 	for _, m := range plan.Merge {
-		if err := ctx.Err(); err != nil {
-			return Plan{}, nil, err
-		}
-		fits, err := try(m.Keep, m.Retire, func() (string, error) { return p.whyNotMerge(m) })
-		if err != nil {
-			return Plan{}, nil, err
-		}
-		if fits {
+		if fits(m.Keep, m.Retire, func() (string, error) { return p.whyNotMerge(m) }) {
 			out.Merge = append(out.Merge, m)
 		}
 	}
 	for _, s := range plan.Supersede {
-		if err := ctx.Err(); err != nil {
-			return Plan{}, nil, err
-		}
-		fits, err := try(s.By, s.Retire, func() (string, error) { return p.whyNotSupersede(s) })
-		if err != nil {
-			return Plan{}, nil, err
-		}
-		if fits {
+		if fits(s.By, s.Retire, func() (string, error) { return p.whyNotSupersede(s) }) {
 			out.Supersede = append(out.Supersede, s)
 		}
 	}
+	if err != nil {
+		return Plan{}, nil, err
+	}
 	return out, refused, nil
+}
+
+// whyNotThere names what keeps a group from being applied after others that retire the gone
+// entries, "" if nothing.
+func (p *pass) whyNotThere(keep string, retire []string, gone map[string]bool) (why string) {
+	switch {
+	case len(retire) == 0:
+		why = "nothing to retire"
+	case keep != "" && (p.entries[keep] == nil || gone[keep]):
+		why = "the entry that is to stay is not there to stay"
+	}
+	seen := map[string]bool{keep: keep != ""}
+	for _, id := range retire {
+		switch {
+		case p.entries[id] == nil:
+			why = "an entry is not part of the corpus, or must not be changed"
+		case gone[id] || seen[id]:
+			why = "an entry is named twice"
+		}
+		seen[id] = true
+	}
+	return why
 }
 
 func asList(id string) []string {

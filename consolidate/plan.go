@@ -3,8 +3,6 @@ package consolidate
 // Plan is what a pass means to do, as a value: it can be printed, tested and thrown
 // away. It names entries by id and holds no text but that of [Merge].Text.
 type Plan struct {
-	// Considered are the entries that the plan was made from.
-	Considered int
 	// Merge are groups of entries that say the same, or of which a [Merger] is to say
 	// whether they do. They are applied in their order.
 	Merge []Merge

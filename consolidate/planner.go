@@ -52,7 +52,7 @@ func (r Rules) Plan(ctx context.Context, entries []memory.Entry) (Plan, error) {
 
 // plan is [Rules.Plan] without the merges and supersessions that were undone.
 func (r Rules) plan(ctx context.Context, entries []memory.Entry, apart undone) (Plan, error) {
-	p := Plan{Considered: len(entries)}
+	var p Plan
 	slotted, err := r.planSlots(ctx, entries, apart, &p)
 	if err != nil {
 		return Plan{}, err
