@@ -55,7 +55,7 @@
 // no source has one of the other gender. "Is", "has" and their forms must be in a source. The
 // words and endings are those of English, German, French, Spanish and Russian. In Japanese and
 // Chinese every character must stand in a pair that a source has, or be of a particle. In other
-// languages the words of the sources can be in the text, and negations are not known.
+// languages only the words of the sources may be in the text, and negations are not known.
 //
 // Nor may a source have the bare word of a negation or identifier that the text has and it
 // has not: "not closed" is not merged with "closed", nor "!ok" with "ok". Words and
@@ -65,8 +65,7 @@
 //
 // The check errs to refusing. Of sentences in these languages but Chinese that it was not made with,
 // it refused 58 of 59 false merges and kept 51 of 58 good ones (TestC8_Merges tells the figures by
-// language).
-// It compares words and not sentences, and does not see:
+// language). It compares words and not sentences, and does not see:
 //
 //   - who does what, where words that are not beside each other changed places or an ending
 //     alone tells it: "Der Hund beißt den Mann" for "Den Hund beißt der Mann";
