@@ -90,7 +90,7 @@ func storable(m *driver.Mutation) bool {
 // commit commits the mutation by the shortest way that there is for it.
 func (w *writes) commit(ctx context.Context, allows func(error) bool) error {
 	switch {
-	case w.m.Unversioned() && w.m.Keep:
+	case w.m.Unversioned() && len(w.m.Events) > 0:
 		// A snapshot from before the lock of a run, as some isolation levels have, meets a
 		// sequence that is taken meanwhile. What is kept already is not kept again.
 		allows := func(err error) bool { return idempotent(err) || codeOf(err) == uniqueViolation }

@@ -227,17 +227,9 @@ const (
 			WHERE events.type <> excluded.type OR events.payload <> excluded.payload`
 )
 
-// keepEvents queues the locks of the runs, in one order for everybody, and then the events,
-// which get the next sequences of their runs.
+// keepEvents queues the events, which get the next sequences of their runs.
 func (w *writes) keepEvents(b *pgx.Batch) {
-	var locks []int64
-	for i := range w.m.Events {
-		locks = append(locks, runLock(&w.m.Events[i]))
-	}
-	slices.Sort(locks)
-	for _, key := range slices.Compact(locks) {
-		b.Queue(`SELECT pg_advisory_xact_lock($1)`, key)
-	}
+	lockRuns(b, w.m.Events)
 	const keep = addEvents + `
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, COALESCE((
 			SELECT max(sequence) + 1 FROM agentmemory.events WHERE tenant = $1 AND run_id = $2 AND sequence IS NOT NULL), 0)` + unlessSame
@@ -265,6 +257,18 @@ func (w *writes) haveWait(b *pgx.Batch) {
 			WITH ORDINALITY AS v (tenant, run, id, node, cause, engine, schema, time, type, payload, place)
 		ORDER BY v.place` + unlessSame
 	b.Queue(wait, tenants, runs, ids, nodes, causes, engines, schemas, times, types, w.payloads)
+}
+
+// lockRuns queues the locks of the runs of events, in one order for everybody.
+func lockRuns(b *pgx.Batch, recs []events.Record) {
+	var locks []int64
+	for i := range recs {
+		locks = append(locks, runLock(&recs[i]))
+	}
+	slices.Sort(locks)
+	for _, key := range slices.Compact(locks) {
+		b.Queue(`SELECT pg_advisory_xact_lock($1)`, key)
+	}
 }
 
 // runLock is the key of the advisory lock of a run, under which its events are numbered.
@@ -300,26 +304,36 @@ func (st *Store) Read(ctx context.Context, tenant, runID string, from int64, lim
 	return page, err
 }
 
-// purgeRuns removes the events of runs whose first kept one, and whose newest one, is from
-// before $1, and returns how many runs these were.
-const purgeRuns = `
-	WITH runs AS MATERIALIZED (
+const (
+	// endedRuns are runs whose first kept event, and whose newest one, is from before $1.
+	endedRuns = `
 		SELECT f.tenant, f.run_id FROM agentmemory.events f, LATERAL (
 			SELECT l.time FROM agentmemory.events l WHERE l.tenant = f.tenant AND l.run_id = f.run_id AND l.sequence IS NOT NULL
 			ORDER BY l.sequence DESC LIMIT 1) l
-		WHERE f.sequence = 0 AND f.time < $1 AND l.time < $1 LIMIT $2
-	), gone AS (
-		DELETE FROM agentmemory.events e USING runs r WHERE e.tenant = r.tenant AND e.run_id = r.run_id AND e.sequence IS NOT NULL
-	)
-	SELECT count(*) FROM runs`
+		WHERE f.sequence = 0 AND f.time < $1 AND l.time < $1 LIMIT $2`
+	removeRun = `
+		DELETE FROM agentmemory.events e WHERE e.tenant = $1 AND e.run_id = $2 AND e.sequence IS NOT NULL AND NOT EXISTS (
+			SELECT FROM agentmemory.events n WHERE n.tenant = $1 AND n.run_id = $2 AND n.sequence IS NOT NULL AND n.time >= $3)`
+)
 
 // PurgeEvents removes the kept events of runs whose newest one is from before an instant, at
-// most limit runs of them.
+// most limit runs of them. It has the lock of each, so that nobody numbers an event behind one
+// that goes.
 func (st *Store) PurgeEvents(ctx context.Context, before time.Time, limit int) (more bool, err error) {
 	limit = max(1, limit)
-	runs := 0
-	err = st.db.write(ctx, everyTenant, idempotent, func(b *pgx.Batch) {
-		b.Queue(purgeRuns, before.UnixMilli(), limit).QueryRow(func(row pgx.Row) error { return row.Scan(&runs) })
+	var runs []events.Record // of each the tenant and the id
+	err = st.db.readAs(ctx, everyTenant, func(b *pgx.Batch) {
+		b.Queue(endedRuns, before.UnixMilli(), limit).
+			Query(rowsInto(&runs, func(row pgx.Row, r *events.Record) error { return row.Scan((*name)(&r.Tenant), (*name)(&r.RunID)) }))
 	})
-	return err == nil && runs == limit, err
+	if err != nil || len(runs) == 0 {
+		return false, err
+	}
+	err = st.db.write(ctx, everyTenant, idempotent, func(b *pgx.Batch) {
+		lockRuns(b, runs)
+		for _, r := range runs {
+			b.Queue(removeRun, []byte(r.Tenant), []byte(r.RunID), before.UnixMilli())
+		}
+	})
+	return err == nil && len(runs) == limit, err
 }
