@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -129,14 +130,15 @@ func TestRunLog_Broken(t *testing.T) {
 		return brokenLog{Log: new(events.Log), emit: func(l *events.Log, ctx context.Context, recs []events.Record) (err error) {
 			for _, r := range recs {
 				err = errors.Join(err, l.Emit(ctx, r))
+				runtime.Gosched() // so that a reader comes between
 			}
 			return err
 		}}, nil
 	}}
 	i := slices.IndexFunc(logCases, func(l logCase) bool { return l.name == "racing" })
 	caught := false
-	for range 20 {
-		caught = caught || oneByOne.prove(t.Context(), logCases[i]) != nil
+	for n := 0; n < 500 && !caught; n++ {
+		caught = oneByOne.prove(t.Context(), logCases[i]) != nil
 	}
 	require.True(t, caught)
 	forgets := LogConfig{
