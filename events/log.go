@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"slices"
 	"sync"
 )
 
@@ -104,19 +103,6 @@ func (l *Log) All() []RunEvent {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return copies(l.all)
-}
-
-// Drop removes all events of a tenant, whose runs then begin at 0 again.
-func (l *Log) Drop(tenant string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.all = slices.DeleteFunc(l.all, func(ev *RunEvent) bool {
-		if ev.Tenant == tenant {
-			delete(l.runs, keyOf(&ev.Record).runKey)
-			delete(l.ids, keyOf(&ev.Record))
-		}
-		return ev.Tenant == tenant
-	})
 }
 
 func copies(evs []*RunEvent) (out []RunEvent) {
