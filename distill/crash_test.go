@@ -142,7 +142,7 @@ func TestD4_R5_EveryLevelIsRedactedAgain(t *testing.T) {
 			require.NotContains(t, text, "[BYOK:")
 			require.NotContains(t, text, "<REDACTED:")
 			require.NotContains(t, text, "sk-ant-")
-			require.Contains(t, text, "[REDACTED:leak]")
+			require.Contains(t, text, "[REDACTED:shape.leak]")
 		}
 	}
 }

@@ -371,7 +371,7 @@ func TestR5_WhatIsASecretOnOneLineOnly(t *testing.T) {
 	res, err := r.Distill(ctx, h.job(), to, distill.Options{})
 	require.NoError(t, err)
 	require.NotContains(t, string(h.bytesOf(res.Archive)), "Hunter-22")
-	require.Equal(t, "It says password=[REDACTED:dsnpass] there.", res.Output.Content)
+	require.Equal(t, "It says password=[REDACTED:shape.dsnpass] there.", res.Output.Content)
 	a, err := r.Open(ctx, h.job(), to, res.Output.ID)
 	require.NoError(t, err)
 	require.Equal(t, res.Output.Content, a.Text())

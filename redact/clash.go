@@ -13,10 +13,10 @@ import (
 
 const longestMarker = len(markerHead) + MaxID + len(markerTail)
 
-// shapeMarkers are those that any registry can write.
-var shapeMarkers = func() (all []byte) {
+// shapeMarkers has the markers of shapes.
+var shapeMarkers = func() (all substrings) {
 	for _, id := range shapeIDs {
-		all = append(all, marker(id)+"\x00"...)
+		all.add(marker(id))
 	}
 	return all
 }()
@@ -79,7 +79,7 @@ func (s *secretSet) dropUnusedID(id string) {
 
 // holds reports whether the marker of one of the ids, or of a shape, holds text.
 func (s *secretSet) holds(text []byte, k kind) bool {
-	return len(text) <= longestMarker && (bytes.Contains(shapeMarkers, text) || s.markers[k].holds(text))
+	return len(text) <= longestMarker && (shapeMarkers.holds(text) || s.markers[k].holds(text))
 }
 
 // core returns what of a form is searched for beside the markers of the ids, see core.

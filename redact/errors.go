@@ -43,6 +43,6 @@ var (
 	ErrTooShort = &Error{"validation_error", "the value has fewer than 8 characters, and cannot be redacted: use a longer secret"}
 	// ErrTooLong: the value has more than [MaxValue] bytes.
 	ErrTooLong = &Error{"validation_error", "the value has more than 65,536 bytes, and cannot be redacted"}
-	// ErrID: the id is empty, longer than [MaxID], or has an unsafe byte.
-	ErrID = &Error{"validation_error", "the secret id is empty, longer than 64 bytes or has a character other than A-Z a-z 0-9 . _ : / -"}
+	// ErrID: the id is empty, longer than [MaxID], has an unsafe byte, or begins as those of shapes do.
+	ErrID = &Error{"validation_error", "the secret id is empty, longer than 64 bytes, begins with shape. or has a character other than A-Z a-z 0-9 . _ : / -"}
 )

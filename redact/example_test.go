@@ -24,5 +24,5 @@ func Example() {
 	fmt.Println(text, err)
 	// Output:
 	// The key is [REDACTED:openai-key], in hex [REDACTED:openai-key]. <nil>
-	// Notes say [REDACTED:openai-key], db at postgres://app:[REDACTED:urlpass]@db/app <nil>
+	// Notes say [REDACTED:openai-key], db at postgres://app:[REDACTED:shape.urlpass]@db/app <nil>
 }

@@ -9,6 +9,9 @@ const (
 	markerHead = "[REDACTED:"
 	markerTail = "]"
 
+	// shapePrefix is what the ids of shapes begin with, and no registered id.
+	shapePrefix = "shape."
+
 	// minCore is the length in bytes below which the rest of a value beside marker text is not
 	// searched for, since it would be found everywhere.
 	minCore = 6

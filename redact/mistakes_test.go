@@ -34,9 +34,9 @@ func TestR6_MistakesAreNamed(t *testing.T) {
 		"a file for a value": {register("k", strings.Repeat(value, 10_000)), ErrTooLong,
 			"redact: the value has more than 65,536 bytes, and cannot be redacted"},
 		"no id": {register("", value), ErrID,
-			"redact: the secret id is empty, longer than 64 bytes or has a character other than A-Z a-z 0-9 . _ : / -"},
+			"redact: the secret id is empty, longer than 64 bytes, begins with shape. or has a character other than A-Z a-z 0-9 . _ : / -"},
 		"an id of two words": {register("api key", value), ErrID,
-			"redact: the secret id is empty, longer than 64 bytes or has a character other than A-Z a-z 0-9 . _ : / -"},
+			"redact: the secret id is empty, longer than 64 bytes, begins with shape. or has a character other than A-Z a-z 0-9 . _ : / -"},
 		"a value like a marker": {register("k", "REDACTED"), ErrMarkerText,
 			"redact: a secret occurs in marker text, so that no text is free of it: choose another id, or use RegisterOptional"},
 	} {

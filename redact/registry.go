@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
@@ -32,6 +33,10 @@ type Config struct {
 	Policy Policy
 	// PlainOnly leaves encoded forms of values alone (R7).
 	PlainOnly bool
+	// Shapes makes all redactions also replace what has the shape of a secret, as
+	// [SecretRegistry.RedactDerived] always does (R5): secrets that were not registered are caught
+	// if their form is well known. A writer then writes nothing before Close.
+	Shapes bool
 }
 
 // SecretRegistry holds the secrets of one run or pass and redacts text. Use [New]; the zero value
@@ -79,7 +84,7 @@ func (r *SecretRegistry) state() *state {
 // order.
 //
 // A value must have at least [MinValue] code points and at most [MaxValue] bytes, an id at most
-// [MaxID] bytes from [A-Za-z0-9._:/-]. On [ErrTooShort], [ErrTooLong] and [ErrID] nothing happened:
+// [MaxID] bytes from [A-Za-z0-9._:/-], and may not begin with "shape.", as the ids of shapes do. On [ErrTooShort], [ErrTooLong] and [ErrID] nothing happened:
 // the value is not covered, and a host decides whether it starts the run at all. On [ErrMarkerText]
 // (the value, or one registered before, occurs in marker text) the registry refuses every text from
 // now on (R1).
@@ -105,7 +110,7 @@ func (s *state) register(id string, value []byte, optional bool) error {
 	switch {
 	case s.broken != nil:
 		return s.broken
-	case !validID(id):
+	case !validID(id) || strings.HasPrefix(id, shapePrefix):
 		return ErrID
 	case len(value) > MaxValue:
 		return ErrTooLong

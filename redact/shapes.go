@@ -6,33 +6,6 @@ import (
 	"strings"
 )
 
-// RedactDerived is [SecretRegistry.Redact] for a text that was made from others: merged, compacted,
-// distilled. It also replaces leak forms and whatever has the shape of a well-known secret, see
-// shapes.txt; the marker names the shape, or in a leak form the id if it is a registered one. In a
-// connection string only the password is replaced.
-func (r *SecretRegistry) RedactDerived(text string) (string, error) {
-	s := r.state()
-	return s.redactDerived(text, s.cfg.Policy)
-}
-
-// Remove is [SecretRegistry.RedactDerived] whatever the policy: under [Reject] too it returns the
-// text without what it found. It is for text that is stored already and has to be cleaned.
-func (r *SecretRegistry) Remove(text string) (string, error) {
-	return r.state().redactDerived(text, Rewrite)
-}
-
-func (s *state) redactDerived(text string, policy Policy) (string, error) {
-	text, err := s.redact(text, policy)
-	// A marker can be a boundary where there was none: look again. Every round replaces some text
-	// that is not a marker, so there is a last one.
-	for changed := true; changed && err == nil; {
-		if text, changed = replaceShapes(text, s.hasID); changed && policy == Reject {
-			return "", ErrSecretFound
-		}
-	}
-	return text, err
-}
-
 func (s *state) hasID(id string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -41,9 +14,9 @@ func (s *state) hasID(id string) bool {
 
 // shape is a kind of secret that is recognised by its form alone (R5), and how it is found.
 type shape struct {
-	id      string   // what the marker names
-	anchors []string // texts, one of which every occurrence has
-	bounded bool     // no letter or digit stands before the anchor
+	id      string    // what the marker names
+	anchors []string  // texts, one of which every occurrence has
+	within  byteClass // bytes of which none stands before the anchor
 	match   matchFunc
 }
 
@@ -54,15 +27,15 @@ type matchFunc func(text string, i, rest int) (from, to int)
 // shapes are the kinds that have a function of their own, and those of shapes.txt.
 var shapes = append([]shape{
 	// Private-key blocks: RFC 7468 §10, RFC 9580 §6.2.
-	{"pem-key", []string{"-----BEGIN "}, false, pemKey},
+	{"pem-key", []string{"-----BEGIN "}, byteClass{}, pemKey},
 	// JSON Web Tokens: RFC 7519, RFC 7515 §3.1.
-	{"jwt", []string{"eyJ"}, true, jwt},
+	{"jwt", []string{"eyJ"}, bounds["start"], jwt},
 	// Passwords and tokens in URLs: RFC 3986 §3.2.1.
-	{"urlpass", []string{"://"}, false, urlPassword},
+	{"urlpass", []string{"://"}, byteClass{}, urlPassword},
 	// Passwords in connection strings: postgresql.org/docs/current/libpq-connect.html.
-	{"dsnpass", []string{"password=", "Password=", "PASSWORD=", "passwd=", "Passwd=", "pwd=", "Pwd=", "PWD="}, true, dsnPassword},
+	{"dsnpass", []string{"password=", "Password=", "PASSWORD=", "passwd=", "Passwd=", "pwd=", "Pwd=", "PWD="}, alnum, dsnPassword},
 	// Basic credentials in headers: RFC 7617 §2.
-	{"basic", []string{"Basic ", "basic ", "BASIC "}, true, basic},
+	{"basic", []string{"Basic ", "basic ", "BASIC "}, alnum, basic},
 }, readShapes(shapeTable)...)
 
 //go:embed shapes.txt
@@ -81,7 +54,7 @@ func readShapes(table string) (list []shape) {
 		}
 		s := &list[len(list)-1]
 		if s.match == nil {
-			s.bounded = fields[0] == "word" || fields[0] == "digit"
+			s.within = bounds[strings.TrimSuffix(fields[0], "!")]
 			s.match, fields = token(fields[0], fields[1]), fields[2:]
 		}
 		s.anchors = append(s.anchors, fields...)
@@ -89,17 +62,25 @@ func readShapes(table string) (list []shape) {
 	return list
 }
 
-// anchorsAt has the anchors by their first byte, and pairs the first two bytes of every anchor and
-// of markers, which lets most of a text pass quickly.
-var anchorsAt, pairs = func() (at [256][]anchor, pairs [1 << 16]bool) {
-	pairs[pairAt(markerHead, 0)] = true
+// anchors has the anchors, and the head of markers, by their first two bytes: anchors[pairs[p]] begin
+// with the pair p. No anchor begins with most pairs, which lets most of a text pass quickly.
+var anchors, pairs = func() (lists [][]anchor, pairs [1 << 16]uint16) {
+	lists = [][]anchor{nil}
+	add := func(a anchor) {
+		p := &pairs[pairAt(a.text, 0)]
+		if *p == 0 {
+			*p = uint16(len(lists))
+			lists = append(lists, nil)
+		}
+		lists[*p] = append(lists[*p], a)
+	}
+	add(anchor{markerHead, &shape{match: func(string, int, int) (int, int) { return 0, 0 }}})
 	for i := range shapes {
-		for _, a := range shapes[i].anchors {
-			at[a[0]] = append(at[a[0]], anchor{a, &shapes[i]})
-			pairs[pairAt(a, 0)] = true
+		for _, text := range shapes[i].anchors {
+			add(anchor{text, &shapes[i]})
 		}
 	}
-	return at, pairs
+	return lists, pairs
 }()
 
 type anchor struct {
@@ -109,11 +90,11 @@ type anchor struct {
 
 func pairAt(text string, i int) uint16 { return uint16(text[i])<<8 | uint16(text[i+1]) }
 
-// shapeIDs are the ids of markers that any registry can write.
+// shapeIDs are the ids of the markers of shapes, which any registry can write.
 var shapeIDs = func() []string {
 	var ids []string
 	for i := range shapes {
-		ids = append(ids, shapes[i].id)
+		ids = append(ids, shapePrefix+shapes[i].id)
 	}
 	return slices.Compact(ids)
 }()
@@ -123,7 +104,7 @@ func replaceShapes(text string, known func(id string) bool) (string, bool) {
 	var out []byte
 	done := 0
 	for i := 0; i+1 < len(text); {
-		if !pairs[pairAt(text, i)] {
+		if pairs[pairAt(text, i)] == 0 {
 			i++
 			continue
 		}
@@ -148,8 +129,8 @@ func replaceShapes(text string, known func(id string) bool) (string, bool) {
 // shapeAt returns the replacement whose anchor is at text[i:], or to == 0. What stands before
 // text[done:] was replaced.
 func shapeAt(text string, i, done int, known func(id string) bool) (id string, from, to int) {
-	for _, a := range anchorsAt[text[i]] {
-		if !strings.HasPrefix(text[i:], a.text) || a.shape.bounded && !boundary(text, i, done) {
+	for _, a := range anchors[pairs[pairAt(text, i)]] {
+		if !strings.HasPrefix(text[i:], a.text) || !boundary(text, i, done, &a.shape.within) {
 			continue
 		}
 		if from, to = a.shape.match(text, i, i+len(a.text)); to == 0 {
@@ -159,7 +140,12 @@ func shapeAt(text string, i, done int, known func(id string) bool) (id string, f
 		if a.shape.id == "leak" && known(label) {
 			return label, from, to
 		}
-		return a.shape.id, from, to
+		if from > i { // what follows a name may have a shape of its own, which tells more
+			if inner, at, end := shapeAt(text, from, done, known); at == from && end >= to {
+				return inner, at, end
+			}
+		}
+		return shapePrefix + a.shape.id, from, to
 	}
 	return "", 0, 0
 }
@@ -169,10 +155,13 @@ var (
 	hexDigits = classOf(digits + "abcdefABCDEF")
 )
 
-// boundary reports whether a token may begin at text[i:]. The letter of an escape, as in \n or %20,
-// is not part of a word.
-func boundary(text string, i, done int) bool {
-	if i == done || !alnum.has(text[i-1]) {
+// bounds are the bytes that may not stand before a token, by the words of shapes.txt.
+var bounds = map[string]byteClass{"word": alnum, "start": classOf(letters + digits + "-_")}
+
+// boundary reports whether a token may begin at text[i:], which none of the bytes of within precedes.
+// The letter of an escape, as in \n or %20, is not part of a word.
+func boundary(text string, i, done int, within *byteClass) bool {
+	if i == done || !within.has(text[i-1]) {
 		return true
 	}
 	return i >= done+2 && text[i-2] == '\\' && strings.IndexByte("nrtbf", text[i-1]) >= 0 ||

@@ -22,12 +22,13 @@ const tokenWindow = 512
 // says. Where the expression has a group, that alone is taken, and otherwise the anchor too. What
 // has little entropy, or is a sample, is not taken.
 func token(how, expr string) matchFunc {
+	how, random := strings.CutSuffix(how, "!")
 	before, _ := strconv.Atoi(how)
 	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^(?:" + expr + ")") })
 	return func(text string, i, rest int) (from, to int) {
 		start := rest
 		if before > 0 {
-			if start = i - before; start < 0 || !boundary(text, start, 0) {
+			if start = i - before; start < 0 || !boundary(text, start, 0, &alnum) {
 				return 0, 0
 			}
 		}
@@ -37,7 +38,7 @@ func token(how, expr string) matchFunc {
 			return 0, 0
 		}
 		found := window[m[len(m)-2]:m[len(m)-1]]
-		if how != "leak" && entropy(found) < leastEntropy || how == "digit" && !strings.ContainsAny(found, digits) ||
+		if how != "leak" && entropy(found) < leastEntropy || random && len(turns.FindAllString(found, -1))*12 < len(found) ||
 			sample.MatchString(found) {
 			return 0, 0
 		}
@@ -54,6 +55,9 @@ func token(how, expr string) matchFunc {
 // sample is what stands for an access key id, behind its anchor, and for a secret access key in
 // Amazon's documentation, which others copy.
 var sample = regexp.MustCompile(`^(?:[0-9A-Z]{9}EXAMPLE|[\w+/]{30}EXAMPLEKEY)$`)
+
+// turns are the places of a token where letters and digits meet.
+var turns = regexp.MustCompile(`[0-9][A-Za-z]|[A-Za-z][0-9]`)
 
 // entropy is that of the bytes of text, in bits for each.
 func entropy(text string) (bits float64) {
@@ -105,9 +109,6 @@ func pemKey(text string, i, rest int) (int, int) {
 var jwtRest = regexp.MustCompile(`^[\w-]{7,}\.eyJ[\w-]{6,}\.[\w-]*`)
 
 func jwt(text string, i, rest int) (int, int) {
-	if i > 0 && (text[i-1] == '-' || text[i-1] == '_') {
-		return 0, 0 // within a longer word, which was looked at from its start
-	}
 	if n := len(jwtRest.FindString(text[rest:])); n > 0 {
 		return i, rest + n
 	}
@@ -189,7 +190,7 @@ func password(text string, from, to int) (int, int) {
 
 // placeholders are what documents write for a password: masks, words for it, variables of shells
 // and templates, and verbs of formatting.
-var placeholders = regexp.MustCompile(`^(?:[*.xX_•-]*|` +
+var placeholders = regexp.MustCompile(`^(?:[*.xX_•-]*|REDACTED|` +
 	`(?i:my|your|the|db|user|some)?[-_]?(?i:password|passwd|pass|pwd|pw|secret|token|key|PAT)|` +
 	`\$[A-Z_][A-Z0-9_]*|\$(?:password|passwd|pass|pwd|pw|secret|token)|` +
 	`\$?\{[^{}]*\}|\$?\{\{[^{}]*\}\}|\$\([^()]*\)|\$\[[^\[\]]*\]|` +

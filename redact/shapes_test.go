@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"io"
 	"strings"
 	"testing"
 )
@@ -156,6 +157,10 @@ var shapeParts = []struct{ id, before, secret, after, miss string }{
 	{"urlpass", "postgres://app:", "s3/cr#et", "@db/x", "http://localhost:8080/@vite/client and http://h:80/a#b@c"},
 	{"urlpass", "amqp://app:", "#s3cret?", "@mq:5672/", "http://h:$PORT/x@y"},
 	{"azure", "https://a.blob.core.windows.net/c?sv=1&sig=", x40 + "%2Bab%3D", "&se=2", "https://example.com/?sig=short"},
+	{"secret", "DATADOG_API_KEY=", h32, "\n", "DATADOG_API_KEY=<your key> and API_KEY = base64EncodedValueOf(key)"},
+	{"secret", `{"client_secret": "`, x40, `"}`, `"client_secret": "see-the-vault-in-room-12"`},
+	{"secret", "acme_token: '", "b9f1" + h32[4:8] + "-77aa-4c1d-9e01-" + h32[:12], "'", "token := tokenOf(request1, response2)"},
+	{"github", "GITHUB_TOKEN=", "ghp" + "_" + x40, "\n", "GITHUB_TOKEN=${{ secrets.GITHUB_TOKEN }}"},
 	{"discord", "https://discord.com/api/webhooks/", "123456789012345678/" + x40 + x40, " ", "https://discord.com/api/webhooks/new"},
 }
 
@@ -189,6 +194,9 @@ func TestR5_EveryShapeHasExamples(t *testing.T) {
 			look(c.hit)
 		}
 		for _, c := range shapeParts {
+			look(c.before + c.secret + c.after)
+		}
+		for _, c := range serviceCases {
 			look(c.before + c.secret + c.after)
 		}
 		if !found {
@@ -229,7 +237,7 @@ func TestR5_ProseAboutKeys(t *testing.T) {
 // A shape that begins before its anchor stops at what was replaced already.
 func TestR5_ShapesSideBySide(t *testing.T) {
 	in := "eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0NTY3ODkwIn0." + x20[:14] + ".atlas" + "v1." + x40 + x40
-	if got, err := New(Config{}).RedactDerived(in); err != nil || got != "[REDACTED:jwt][REDACTED:tfcloud]" {
+	if got, err := New(Config{}).RedactDerived(in); err != nil || got != "[REDACTED:shape.jwt][REDACTED:shape.tfcloud]" {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
@@ -237,7 +245,7 @@ func TestR5_ShapesSideBySide(t *testing.T) {
 // Tokens that follow each other are taken at once: not one in each pass over the text.
 func TestR5_ShapesInARow(t *testing.T) {
 	in := strings.Repeat("abc"+"8Q~"+x40[:33]+"-", 400)
-	if got, changed := replaceShapes(in, func(string) bool { return false }); !changed || got != "[REDACTED:azure]" {
+	if got, changed := replaceShapes(in, func(string) bool { return false }); !changed || got != "[REDACTED:shape.azure]" {
 		t.Errorf("got %.100q", got)
 	}
 }
@@ -260,7 +268,7 @@ func derivedCase(t *testing.T, id, hit, secret, miss string) {
 		}
 		in := strings.Replace(frame, "%", hit, 1)
 		got, err := r.RedactDerived(in)
-		if want := strings.Replace(in, secret, marker(id), 1); err != nil || got != want {
+		if want := strings.Replace(in, secret, marker(shapePrefix+id), 1); err != nil || got != want {
 			t.Errorf("%s: got %q, %v, want %q", id, got, err, want)
 		}
 	}
@@ -274,16 +282,16 @@ func TestR5_LeakFormsNameRegisteredIds(t *testing.T) {
 	for in, want := range map[string]string{
 		"[BYOK:my.key]":            "[REDACTED:my.key]",
 		"<REDACTED:my.key>":        "[REDACTED:my.key]",
-		"[BYOK:other]":             "[REDACTED:leak]",
-		"[BYOK:abcdefgh] abcdefgh": "[REDACTED:leak] [REDACTED:my.key]",
-		"[BYOK:open\nnext":         "[REDACTED:leak]\nnext",
-		"<REDACTED:open":           "[REDACTED:leak]",
+		"[BYOK:other]":             "[REDACTED:shape.leak]",
+		"[BYOK:abcdefgh] abcdefgh": "[REDACTED:shape.leak] [REDACTED:my.key]",
+		"[BYOK:open\nnext":         "[REDACTED:shape.leak]\nnext",
+		"<REDACTED:open":           "[REDACTED:shape.leak]",
 		"[REDACTED:my.key]":        "[REDACTED:my.key]",
-		"[REDACTED:[BYOK:x]":       "[REDACTED:[REDACTED:leak]",
-		"[REDACTED:" + strings.Repeat("x", MaxID) + "[BYOK:x]": "[REDACTED:" + strings.Repeat("x", MaxID) + "[REDACTED:leak]",
-		"[BYOK:a[b[c]d]e]f":                           "[REDACTED:leak]f",
-		"<REDACTED:a<b>c>d":                           "[REDACTED:leak]d",
-		"[BYOK:" + strings.Repeat("é[x]", 500) + "]f": "[REDACTED:leak]f",
+		"[REDACTED:[BYOK:x]":       "[REDACTED:[REDACTED:shape.leak]",
+		"[REDACTED:" + strings.Repeat("x", MaxID) + "[BYOK:x]": "[REDACTED:" + strings.Repeat("x", MaxID) + "[REDACTED:shape.leak]",
+		"[BYOK:a[b[c]d]e]f":                           "[REDACTED:shape.leak]f",
+		"<REDACTED:a<b>c>d":                           "[REDACTED:shape.leak]d",
+		"[BYOK:" + strings.Repeat("é[x]", 500) + "]f": "[REDACTED:shape.leak]f",
 	} {
 		if got, err := r.RedactDerived(in); err != nil || got != want {
 			t.Errorf("%q: got %q, %v, want %q", in, got, err, want)
@@ -293,7 +301,7 @@ func TestR5_LeakFormsNameRegisteredIds(t *testing.T) {
 
 func TestR5_PrivateKeyCutOff(t *testing.T) {
 	in := "-----BEGIN " + "EC PRIVATE KEY-----\n" + pem
-	if got, err := New(Config{}).RedactDerived("key: " + in + "<end>"); err != nil || got != "key: [REDACTED:pem-key]<end>" {
+	if got, err := New(Config{}).RedactDerived("key: " + in + "<end>"); err != nil || got != "key: [REDACTED:shape.pem-key]<end>" {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
@@ -324,5 +332,73 @@ func TestR3_DerivedIsIdempotent(t *testing.T) {
 		if strings.Contains(once, "[BYOK:") || strings.Contains(once, "<REDACTED:") || strings.Contains(once, "abcdefgh") {
 			t.Fatalf("%q leaves %q", in.String(), once)
 		}
+	}
+}
+
+// TestR5_ShapesOnRequest redacts by every method of a registry that was asked for shapes, and in
+// every chunking.
+func TestR5_ShapesOnRequest(t *testing.T) {
+	secret := "ghp" + "_" + x40
+	in := "Mine is " + secret + ", and -----BEGIN " + "PRIVATE KEY-----\n" + pem + "-----END PRIVATE KEY----- abcdefgh."
+	want := "Mine is [REDACTED:shape.github], and [REDACTED:shape.pem-key] [REDACTED:a]."
+	r, _ := registered(t, Config{Shapes: true}, []pair{{"a", "abcdefgh"}})
+	if got, err := r.Redact(in); err != nil || got != want {
+		t.Errorf("Redact: %q, %v", got, err)
+	}
+	if got, err := r.Append([]byte("> "), []byte(in)); err != nil || string(got) != "> "+want {
+		t.Errorf("Append: %q, %v", got, err)
+	}
+	for size := 1; size <= len(in); size++ {
+		var out strings.Builder
+		w := r.NewWriter(&out)
+		for rest := in; rest != ""; rest = rest[min(size, len(rest)):] {
+			if _, err := io.WriteString(w, rest[:min(size, len(rest))]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil || out.String() != want {
+			t.Fatalf("pieces of %d: %q, %v", size, out.String(), err)
+		}
+	}
+	plain, _ := registered(t, Config{}, nil)
+	if got, err := plain.Redact(in); err != nil || got != in {
+		t.Errorf("without shapes: %q, %v", got, err)
+	}
+}
+
+// TestR6_ShapesFailClosed has a registry that rejects, and writers whose registry is closed meanwhile.
+func TestR6_ShapesFailClosed(t *testing.T) {
+	secret := "ghp" + "_" + x40
+	r := New(Config{Shapes: true, Policy: Reject})
+	if got, err := r.Redact(secret); got != "" || err != ErrSecretFound {
+		t.Errorf("Redact: %q, %v", got, err)
+	}
+	if got, err := r.Append([]byte("> "), []byte(secret)); string(got) != "> " || err != ErrSecretFound {
+		t.Errorf("Append: %q, %v", got, err)
+	}
+	var out strings.Builder
+	found, late := r.NewWriter(&out), r.NewWriter(&out)
+	if _, err := io.WriteString(found, secret); err != nil {
+		t.Error(err)
+	}
+	if err := found.Close(); err != ErrSecretFound {
+		t.Errorf("Close: %v", err)
+	}
+	r.Close()
+	if _, err := io.WriteString(late, "harmless"); err != ErrClosed || out.Len() > 0 {
+		t.Errorf("Write after Close: %q, %v", out.String(), err)
+	}
+}
+
+// TestR3_NoIDOfAShape keeps the ids of shapes for shapes.
+func TestR3_NoIDOfAShape(t *testing.T) {
+	r := New(Config{})
+	for _, id := range []string{"shape.aws", "shape.", "shape.mine"} {
+		if err := r.Register(id, []byte("hunter2hunter2")); err != ErrID {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	if err := r.Register("shape", []byte("hunter2hunter2")); err != nil {
+		t.Error(err)
 	}
 }

@@ -10,7 +10,7 @@ const chunk = 32 << 10
 
 // NewWriter returns a writer that writes to w what Redact would make of everything written to it,
 // whatever the pieces (R4). It holds back fewer bytes than the longest form of the longest value
-// has; Close writes these, and does not close w. A secret that is registered meanwhile counts for
+// has, but everything with [Config.Shapes]; Close writes these, and does not close w. A secret that is registered meanwhile counts for
 // the bytes that were not written yet.
 //
 // After an error, of w or of the registry, the writer has dropped what it held back: nothing of it
@@ -95,8 +95,15 @@ func (s *stream) buffer(piece []byte) {
 }
 
 // decide moves to out what a form can no longer begin with: a form is decided once as many bytes
-// are there as the longest has.
-func (s *stream) decide(end bool) error {
+// are there as the longest has. A shape may be of any length, so it is decided at the end.
+func (s *stream) decide(end bool) (err error) {
+	if s.registry.cfg.Shapes && end {
+		s.out, err = s.registry.append(s.out[:0], s.in)
+		return err
+	}
+	if s.registry.cfg.Shapes {
+		return scanWith(s.registry, nil, 0, true, Rewrite, func(*matcher, []hit, int) {}) // fails if it is closed
+	}
 	return scanWith(s.registry, s.in, s.covered, !end, s.registry.cfg.Policy, func(m *matcher, cuts []hit, decided int) {
 		s.out = rewrite(s.out[:0], s.in, s.covered, decided, cuts, m.markers)
 		if len(cuts) > 0 {
