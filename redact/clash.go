@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"hash/maphash"
 	"maps"
+	"sync"
 )
 
 // A marker must not hold what a value needs, whichever of the two is registered first. What is done
@@ -13,21 +14,19 @@ import (
 
 const longestMarker = len(markerHead) + MaxID + len(markerTail)
 
-// shapeMarkers has the markers of shapes.
-var shapeMarkers = func() (all substrings) {
-	for _, id := range shapeIDs {
-		all.add(marker(id))
+// shapeMarkers has the markers of shapes, which any registry can write.
+var shapeMarkers = sync.OnceValue(func() *substrings {
+	all := new(substrings)
+	for i := range shapes {
+		if i == 0 || shapes[i].id != shapes[i-1].id {
+			all.add(marker(shapePrefix + shapes[i].id))
+		}
 	}
 	return all
-}()
+})
 
-// hash stands for a text that a form of that kind is looked for in.
-func (s *secretSet) hash(text []byte, k kind) uint64 {
-	if k == hexForm {
-		return maphash.Bytes(s.seeds[0], text) ^ mix
-	}
-	return maphash.Bytes(s.seeds[0], text)
-}
+// hash stands for a text that a form of that kind is looked for in, or may be: base64 as it is.
+func (s *secretSet) hash(text []byte, k kind) uint64 { return maphash.Bytes(s.seeds[k%2], text) }
 
 // eachView yields the marker of id as the forms of each kind are looked for in it. Hex is found in
 // any case, and lies within the id.
@@ -51,9 +50,9 @@ func (s *secretSet) conflicts(id string, optional bool) (lost map[*secret]bool, 
 	eachView(id, func(text []byte, k kind) {
 		for i := range text {
 			for end := i + 2; end <= len(text); end++ { // a need has a byte of an id and the bracket at least
-				sum := s.hash(text[i:end], k)
-				if bad = bad || s.required[sum] || optional && s.optional[sum] != nil; !bad {
-					maps.Copy(lost, s.optional[sum])
+				owners := s.needs[s.hash(text[i:end], k)]
+				if bad = bad || owners[nil] || optional && len(owners) > 0; !bad {
+					maps.Copy(lost, owners)
 				}
 			}
 		}
@@ -79,7 +78,7 @@ func (s *secretSet) dropUnusedID(id string) {
 
 // holds reports whether the marker of one of the ids, or of a shape, holds text.
 func (s *secretSet) holds(text []byte, k kind) bool {
-	return len(text) <= longestMarker && (shapeMarkers.holds(text) || s.markers[k].holds(text))
+	return len(text) <= longestMarker && (shapeMarkers().holds(text) || s.markers[k].holds(text))
 }
 
 // core returns what of a form is searched for beside the markers of the ids, see core.
@@ -112,26 +111,31 @@ func (s *secretSet) eachNeed(k *secret, yield func(sum uint64)) {
 	}
 }
 
+// ofRequired stands in needs for all required values, and for the optional ones beside them.
+var ofRequired = map[*secret]bool{nil: true}
+
 // addNeeds stores what a value needs. For a required one that holds for ever: what was left of it in
 // texts of the same run still counts when it was unregistered.
 func (s *secretSet) addNeeds(k *secret) {
 	s.eachNeed(k, func(sum uint64) {
-		if !k.optional {
-			s.required[sum] = true
-			return
+		switch {
+		case !k.optional:
+			s.needs[sum] = ofRequired
+		case s.needs[sum] == nil:
+			s.needs[sum] = map[*secret]bool{k: true}
+		case !s.needs[sum][nil]:
+			s.needs[sum][k] = true
 		}
-		if s.optional[sum] == nil {
-			s.optional[sum] = map[*secret]bool{}
-		}
-		s.optional[sum][k] = true
 	})
 }
 
 // dropNeeds forgets what an optional value needs.
 func (s *secretSet) dropNeeds(k *secret) {
 	s.eachNeed(k, func(sum uint64) {
-		if delete(s.optional[sum], k); len(s.optional[sum]) == 0 {
-			delete(s.optional, sum)
+		if owners := s.needs[sum]; !owners[nil] {
+			if delete(owners, k); len(owners) == 0 {
+				delete(s.needs, sum)
+			}
 		}
 	})
 }

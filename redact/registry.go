@@ -52,11 +52,12 @@ type SecretRegistry struct {
 type state struct {
 	cfg Config
 
-	mu      sync.RWMutex
-	broken  error // ErrClosed or ErrMarkerText
-	set     secretSet
-	matcher *matcher                // of set; nil if that changed, and once broken is set
-	free    atomic.Pointer[scratch] // memory for the next scan, or nil
+	mu       sync.RWMutex
+	broken   error // ErrClosed or ErrMarkerText
+	set      secretSet
+	compiled sync.Once // since set changed: matcher, which is nil before
+	matcher  *matcher
+	free     atomic.Pointer[scratch] // memory for the next scan, or nil
 }
 
 // New returns an open registry without secrets.
@@ -142,7 +143,8 @@ func (r *SecretRegistry) Unregister(id string) {
 	s := r.state()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.broken == nil && s.set.remove(id) {
+	if s.broken == nil {
+		s.set.remove(id)
 		s.retire()
 	}
 }
@@ -173,7 +175,7 @@ func (s *state) fail(err error) {
 func (s *state) retire() {
 	if s.matcher != nil {
 		s.matcher.wipe()
-		s.matcher = nil
+		s.matcher, s.compiled = nil, sync.Once{}
 	}
 }
 
@@ -181,27 +183,15 @@ func (s *state) retire() {
 // releases it, the registry does not change.
 func (s *state) acquire() (*matcher, *scratch, error) {
 	s.mu.RLock()
-	for s.matcher == nil && s.broken == nil {
-		s.mu.RUnlock()
-		s.prepare()
-		s.mu.RLock()
-	}
 	if err := s.broken; err != nil {
 		s.mu.RUnlock()
 		return nil, nil, err
 	}
+	s.compiled.Do(func() { s.matcher = s.set.compile() })
 	if kept := s.free.Swap(nil); kept != nil {
 		return s.matcher, kept, nil
 	}
 	return s.matcher, new(scratch), nil
-}
-
-func (s *state) prepare() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.matcher == nil && s.broken == nil {
-		s.matcher = s.set.compile()
-	}
 }
 
 // release ends what acquire began.

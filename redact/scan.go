@@ -10,8 +10,7 @@ import (
 
 // matcher finds the forms of the secrets of one moment. It never changes.
 type matcher struct {
-	ids     []string  // sorted
-	markers []string  // of ids
+	markers []string  // of the ids, sorted
 	indexes [3]*index // by kind of form
 }
 

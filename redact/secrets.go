@@ -15,9 +15,8 @@ type secretSet struct {
 	refused map[string]bool // ids under which an optional value is not covered
 
 	// For the clashes of values and markers, see clash.go.
-	required map[uint64]bool             // what markers must not hold, for required values that ever were
-	optional map[uint64]map[*secret]bool // the same for optional values that are covered
-	markers  [3]substrings               // of the ids, by the kind of form that is looked for in them
+	needs   map[uint64]map[*secret]bool // what markers must not hold, for optional values that are covered, or ofRequired
+	markers [3]substrings               // of the ids, by the kind of form that is looked for in them
 }
 
 // valueKey stands for a value: two seeded hashes of it.
@@ -40,7 +39,7 @@ func (k *secret) wipe() {
 func newSecretSet(encoded bool) secretSet {
 	return secretSet{encoded: encoded, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
 		byID: map[string]map[valueKey]*secret{}, refused: map[string]bool{},
-		required: map[uint64]bool{}, optional: map[uint64]map[*secret]bool{}}
+		needs: map[uint64]map[*secret]bool{}}
 }
 
 // add registers value under id and reports whether that changed anything. On ErrMarkerText an
@@ -74,14 +73,12 @@ func (s *secretSet) add(id string, value []byte, optional bool) (bool, error) {
 	return true, nil
 }
 
-// remove forgets the values of id and reports whether there were any.
-func (s *secretSet) remove(id string) bool {
+// remove forgets the values of id.
+func (s *secretSet) remove(id string) {
 	delete(s.refused, id)
-	known := s.byID[id] != nil
 	for _, k := range s.byID[id] {
 		s.drop(k)
 	}
-	return known
 }
 
 // drop forgets a value, and its id with the last one.
@@ -105,9 +102,9 @@ func (s *secretSet) wipe() {
 // compile builds the matcher of what is registered now. It looks at the forms where they are, so it
 // is gone before any of them is wiped.
 func (s *secretSet) compile() *matcher {
-	m := &matcher{ids: slices.Sorted(maps.Keys(s.byID))}
+	m := new(matcher)
 	var targets [len(m.indexes)][]target
-	for i, id := range m.ids {
+	for i, id := range slices.Sorted(maps.Keys(s.byID)) {
 		m.markers = append(m.markers, marker(id))
 		for _, k := range s.byID[id] {
 			for _, f := range k.forms {

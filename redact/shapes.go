@@ -2,7 +2,6 @@ package redact
 
 import (
 	_ "embed"
-	"slices"
 	"strings"
 )
 
@@ -26,11 +25,7 @@ type matchFunc func(text string, i, rest int) (from, to int)
 
 // shapes are the kinds that have a function of their own, and those of shapes.txt.
 var shapes = append([]shape{
-	// Private-key blocks: RFC 7468 §10, RFC 9580 §6.2.
-	{"pem-key", []string{"-----BEGIN "}, byteClass{}, pemKey},
-	// JSON Web Tokens: RFC 7519, RFC 7515 §3.1.
-	{"jwt", []string{"eyJ"}, bounds["start"], jwt},
-	// Passwords and tokens in URLs: RFC 3986 §3.2.1.
+	// Passwords in URLs: RFC 3986 §3.2.1.
 	{"urlpass", []string{"://"}, byteClass{}, urlPassword},
 	// Passwords in connection strings: postgresql.org/docs/current/libpq-connect.html.
 	{"dsnpass", []string{"password=", "Password=", "PASSWORD=", "passwd=", "Passwd=", "pwd=", "Pwd=", "PWD="}, alnum, dsnPassword},
@@ -43,41 +38,32 @@ var shapeTable string
 
 // readShapes reads a table as shapes.txt describes it.
 func readShapes(table string) (list []shape) {
+	id := ""
 	for line := range strings.Lines(table) {
 		fields := strings.Fields(line)
-		if len(fields) == 0 || fields[0] == "#" {
-			continue
+		switch {
+		case len(fields) == 0 || fields[0] == "#":
+		case line[0] != ' ':
+			id = fields[0]
+		default:
+			how, expr, anchors := fields[0], fields[1], fields[2:]
+			list = append(list, shape{id, anchors, bounds[strings.TrimSuffix(how, "!")], token(how, expr)})
 		}
-		if line[0] != ' ' {
-			list = append(list, shape{id: fields[0]})
-			continue
-		}
-		s := &list[len(list)-1]
-		if s.match == nil {
-			s.within = bounds[strings.TrimSuffix(fields[0], "!")]
-			s.match, fields = token(fields[0], fields[1]), fields[2:]
-		}
-		s.anchors = append(s.anchors, fields...)
 	}
 	return list
 }
 
-// anchors has the anchors, and the head of markers, by their first two bytes: anchors[pairs[p]] begin
-// with the pair p. No anchor begins with most pairs, which lets most of a text pass quickly.
+// anchors has the anchors by their first two bytes: anchors[pairs[p]] begin with the pair p. Most
+// pairs have none, which lets most of a text pass quickly. The pair of markers has a list too.
 var anchors, pairs = func() (lists [][]anchor, pairs [1 << 16]uint16) {
-	lists = [][]anchor{nil}
-	add := func(a anchor) {
-		p := &pairs[pairAt(a.text, 0)]
-		if *p == 0 {
-			*p = uint16(len(lists))
-			lists = append(lists, nil)
-		}
-		lists[*p] = append(lists[*p], a)
-	}
-	add(anchor{markerHead, &shape{match: func(string, int, int) (int, int) { return 0, 0 }}})
+	lists, pairs[pairAt(markerHead, 0)] = make([][]anchor, 2), 1
 	for i := range shapes {
 		for _, text := range shapes[i].anchors {
-			add(anchor{text, &shapes[i]})
+			list := &pairs[pairAt(text, 0)]
+			if *list == 0 {
+				*list, lists = uint16(len(lists)), append(lists, nil)
+			}
+			lists[*list] = append(lists[*list], anchor{text, &shapes[i]})
 		}
 	}
 	return lists, pairs
@@ -89,15 +75,6 @@ type anchor struct {
 }
 
 func pairAt(text string, i int) uint16 { return uint16(text[i])<<8 | uint16(text[i+1]) }
-
-// shapeIDs are the ids of the markers of shapes, which any registry can write.
-var shapeIDs = func() []string {
-	var ids []string
-	for i := range shapes {
-		ids = append(ids, shapePrefix+shapes[i].id)
-	}
-	return slices.Compact(ids)
-}()
 
 // replaceShapes makes one pass over text. Markers are left as they are.
 func replaceShapes(text string, known func(id string) bool) (string, bool) {

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,7 +31,10 @@ func token(how, expr string) matchFunc {
 				return 0, 0
 			}
 		}
-		window := text[start:min(len(text), start+tokenWindow)]
+		window := text[start:]
+		if how != "start" { // whose anchors do not follow each other within a word
+			window = window[:min(len(window), tokenWindow)]
+		}
 		m := re().FindStringSubmatchIndex(window)
 		if m == nil {
 			return 0, 0
@@ -73,60 +75,16 @@ func entropy(text string) (bits float64) {
 	return bits
 }
 
-const (
-	maxPEM = 1 << 14
-	// pemLine is a line of a key, and pemGap what stands between two, also in source code.
-	pemLine = `[A-Za-z0-9+/=]{16,}`
-	pemGap  = `(?:[ \t\r\n"',+]|\\[nrt]?|(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]*)*`
-)
-
-var (
-	pemLabel = regexp.MustCompile(`^[A-Za-z0-9 ]*PRIVATE KEY(?: BLOCK)?-----`)
-	pemLines = regexp.MustCompile(`^(?:` + pemGap + pemLine + `)+` + pemGap + `[A-Za-z0-9+/=]*`)
-	pemWord  = regexp.MustCompile(pemLine)
-)
-
-// pemKey takes a private-key block, or what there is of one that was cut off. Where no line of
-// base64 follows, a text only speaks of such a block.
-func pemKey(text string, i, rest int) (int, int) {
-	label := pemLabel.FindString(text[rest:min(len(text), rest+64)])
-	if label == "" {
-		return 0, 0
-	}
-	rest += len(label)
-	body := text[rest:min(len(text), rest+maxPEM)]
-	size, closing := strings.Index(body, "-----END "+label), len("-----END "+label)
-	if size < 0 {
-		size, closing = len(pemLines.FindString(body)), 0
-	}
-	if !strings.ContainsAny(pemWord.FindString(body[:size]), letters[:26]) {
-		return 0, 0
-	}
-	return i, rest + size + closing
-}
-
-// jwtRest is what follows the anchor: three parts, of which the first two begin as JSON objects do.
-var jwtRest = regexp.MustCompile(`^[\w-]{7,}\.eyJ[\w-]{6,}\.[\w-]*`)
-
-func jwt(text string, i, rest int) (int, int) {
-	if n := len(jwtRest.FindString(text[rest:])); n > 0 {
-		return i, rest + n
-	}
-	return 0, 0
-}
-
 const notInURL = `\x00-\x20"'<>\\\x60`
 
 var (
-	userInfo  = regexp.MustCompile(`^[^` + notInURL + `/?#@:]*:([^` + notInURL + `@]*(?:@[^` + notInURL + `@/?#]*)*)@`)
-	userToken = regexp.MustCompile(`^([A-Za-z0-9._~%-]{20,})@`)
-	port      = regexp.MustCompile(`^[0-9]+$`)
-	markers   = regexp.MustCompile(`\[REDACTED:[A-Za-z0-9._:/-]{1,64}\]`)
+	userInfo = regexp.MustCompile(`^[^` + notInURL + `/?#@:]*:([^` + notInURL + `@]*(?:@[^` + notInURL + `@/?#]*)*)@`)
+	port     = regexp.MustCompile(`^[0-9]+$`)
+	markers  = regexp.MustCompile(`\[REDACTED:[A-Za-z0-9._:/-]{1,64}\]`)
 )
 
 // urlPassword takes the password of scheme://user:password@host. Since people do not encode theirs,
-// it ends at the last @ before the path, or if there is none, at the next one behind it. A token in
-// place of user and password is taken too.
+// it ends at the last @ before the path, or if there is none, at the next one behind it.
 func urlPassword(text string, _, rest int) (int, int) {
 	url := text[rest:min(len(text), rest+256)]
 	if !strings.Contains(url, "@") {
@@ -135,9 +93,6 @@ func urlPassword(text string, _, rest int) (int, int) {
 	url = markers.ReplaceAllStringFunc(url, func(m string) string {
 		return strings.Repeat("m", len(m)) // which has no mark of punctuation
 	})
-	if m := userToken.FindStringSubmatch(url); m != nil && entropy(m[1]) >= 3.2 && strings.ContainsAny(m[1], digits) {
-		return rest, rest + len(m[1])
-	}
 	m := userInfo.FindStringSubmatchIndex(url)
 	if m == nil {
 		return 0, 0
@@ -153,30 +108,26 @@ func urlPassword(text string, _, rest int) (int, int) {
 	return password(text, rest+m[2], rest+m[3])
 }
 
-// connection are words of which one stands in every connection string.
-var connection = []string{"host=", "server=", "data source=", "database=", "dbname=", "initial catalog=", "driver=",
-	"uid=", "user id=", "endpoint=", "://"}
+var (
+	// connection has the words of which one stands in every connection string.
+	connection = regexp.MustCompile(`(?i)host=|server=|data source=|database=|dbname=|initial catalog=|driver=|` +
+		`uid=|user id=|endpoint=|://`)
+	dsnValue = regexp.MustCompile(`^(?:'[^'\n]*|"[^"\n]*|[^\x00-\x20;"'\x60&<>]*)`)
+)
 
 // dsnPassword takes the value of password= where the line is a connection string.
 func dsnPassword(text string, i, rest int) (int, int) {
 	before := text[max(0, i-256):i]
 	before = before[strings.LastIndexByte(before, '\n')+1:]
 	behind, _, _ := strings.Cut(text[rest:min(len(text), rest+256)], "\n")
-	around := strings.ToLower(before + " " + behind)
-	if i > 0 && strings.IndexByte(" \t\n;&?\"'`({[,=", text[i-1]) < 0 ||
-		!slices.ContainsFunc(connection, func(word string) bool { return strings.Contains(around, word) }) {
+	if i > 0 && strings.IndexByte(" \t\n;&?\"'`({[,=", text[i-1]) < 0 || !connection.MatchString(before+" "+behind) {
 		return 0, 0
 	}
-	isEnd := func(c rune) bool { return c <= ' ' || strings.ContainsRune(";\"'`&<>", c) }
-	if rest < len(text) && (text[rest] == '\'' || text[rest] == '"') {
-		quote := rune(text[rest])
-		isEnd = func(c rune) bool { return c == quote || c == '\n' }
+	to := rest + len(dsnValue.FindString(text[rest:]))
+	if rest < to && (text[rest] == '\'' || text[rest] == '"') {
 		rest++
 	}
-	if n := strings.IndexFunc(text[rest:], isEnd); n >= 0 {
-		return password(text, rest, rest+n)
-	}
-	return password(text, rest, len(text))
+	return password(text, rest, to)
 }
 
 // password accepts text[from:to] as a password unless it is short as the a:b of documents, made of

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"io"
+	"slices"
 	"sync"
 )
 
@@ -40,15 +41,12 @@ var bufferPool = sync.Pool{New: func() any { return new(buffers) }}
 // Write implements [io.Writer]. On an error it reports that nothing of p was written, although a
 // part may have been.
 func (w *writer) Write(p []byte) (int, error) {
-	for n := len(p); ; {
-		piece := p[:min(len(p), chunk)]
+	for piece := range slices.Chunk(p, chunk) {
 		if w.s.push(piece, false); w.s.err != nil {
 			return 0, w.s.err
 		}
-		if p = p[len(piece):]; len(p) == 0 {
-			return n, nil
-		}
 	}
+	return len(p), w.s.err
 }
 
 // Close writes what was held back. Writing to a closed writer is an error, and closing it again is

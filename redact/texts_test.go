@@ -65,3 +65,11 @@ func markersOf(text string) (ids []string) {
 	}
 	return ids
 }
+
+// shapeIDs are the ids of the markers of shapes.
+var shapeIDs = func() (ids []string) {
+	for i := range shapes {
+		ids = append(ids, shapePrefix+shapes[i].id)
+	}
+	return slices.Compact(ids)
+}()
