@@ -58,8 +58,8 @@ func token(how, expr string) matchFunc {
 // Amazon's documentation, which others copy.
 var sample = regexp.MustCompile(`^(?:[0-9A-Z]{9}EXAMPLE|[\w+/]{30}EXAMPLEKEY)$`)
 
-// turns are the places of a token where letters and digits meet.
-var turns = regexp.MustCompile(`[0-9][A-Za-z]|[A-Za-z][0-9]`)
+// turns are the places of a token where letters and digits meet, or cases as in no word.
+var turns = regexp.MustCompile(`[0-9][A-Za-z]|[A-Za-z][0-9]|[a-z][A-Z]{2}|[A-Z][a-z][A-Z]`)
 
 // entropy is that of the bytes of text, in bits for each.
 func entropy(text string) (bits float64) {

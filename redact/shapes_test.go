@@ -160,6 +160,8 @@ var shapeParts = []struct{ id, before, secret, after, miss string }{
 	{"secret", "DATADOG_API_KEY=", h32, "\n", "DATADOG_API_KEY=<your key> and API_KEY = base64EncodedValueOf(key)"},
 	{"secret", `{"client_secret": "`, x40, `"}`, `"client_secret": "see-the-vault-in-room-12"`},
 	{"secret", "acme_token: '", "b9f1" + h32[4:8] + "-77aa-4c1d-9e01-" + h32[:12], "'", "token := tokenOf(request1, response2)"},
+	{"secret", "acme_secret = ", h32, "\n", `"shared_secret": "` + h32 + `"`},
+	{"secret", "?api_key=", "fWfSMcDzyHfMuH" + "8BW6jiIUBYaj0hKRyKBRTBqgEQ", "&x=1", "?api_key=DEMO_KEY"},
 	{"github", "GITHUB_TOKEN=", "ghp" + "_" + x40, "\n", "GITHUB_TOKEN=${{ secrets.GITHUB_TOKEN }}"},
 	{"discord", "https://discord.com/api/webhooks/", "123456789012345678/" + x40 + x40, " ", "https://discord.com/api/webhooks/new"},
 }
