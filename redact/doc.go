@@ -12,12 +12,15 @@
 //     which from then on refuses all text. If it was registered as optional, it alone is refused.
 //   - R2: leftmost, longest first. Overlapping occurrences are covered as one union, with one
 //     marker for each value that extends it, so that no tail of a partly overlapped value is left.
-//   - R3: one marker form, with ids of at most 64 bytes from [A-Za-z0-9._:/-]. Redacting an output
-//     again under the same secrets changes nothing.
+//   - R3: one marker form, with ids of at most 64 bytes from [A-Za-z0-9._:/-]. Those that begin with
+//     "shape." name shapes, and cannot be registered. Redacting an output again under the same
+//     secrets changes nothing.
 //   - R4: [SecretRegistry.NewWriter] gives the result of the whole text for every chunking. It
-//     holds back fewer bytes than the longest form of the longest value has, in the text at hand.
+//     holds back fewer bytes than the longest form of the longest value has, in the text at hand;
+//     with [Config.Shapes] it holds back the whole text.
 //   - R5: [SecretRegistry.RedactDerived] also replaces leak forms ([BYOK:…], <REDACTED:…>) and
-//     well-known shapes of secrets (shapes.txt).
+//     well-known shapes of secrets (shapes.txt), by markers such as [REDACTED:shape.github]. With
+//     [Config.Shapes] every other redaction does so too.
 //   - R6: a closed registry fails closed: every call returns [ErrClosed].
 //   - R7: encoded forms of a value are found as well; see below.
 //
@@ -63,8 +66,8 @@
 // why the output holds none of them, and clash.go, by way of substrings.go, finds the values for
 // which that would fail.
 // scan.go looks for the forms of all values in a text, by way of index.go and, where a text is
-// hostile, automaton.go. stream.go does the same in pieces. shapes.go and shapes_match.go are
-// [SecretRegistry.RedactDerived] alone; shapes.txt lists its kinds of secrets.
+// hostile, automaton.go. stream.go does the same in pieces. shapes.go and shapes_match.go find
+// secrets by their shape; shapes.txt lists their kinds.
 //
 // # Cost and concurrency
 //

@@ -22,7 +22,14 @@ func Example() {
 	// A text made by a model or by a merge also loses what merely looks like a secret.
 	text, err = secrets.RedactDerived("Notes say [BYOK:openai-key], db at postgres://app:hunter2@db/app")
 	fmt.Println(text, err)
+
+	// On request, so does every other text.
+	careful := redact.New(redact.Config{Shapes: true})
+	defer careful.Close()
+	text, err = careful.Redact("db at postgres://app:hunter2@db/app")
+	fmt.Println(text, err)
 	// Output:
 	// The key is [REDACTED:openai-key], in hex [REDACTED:openai-key]. <nil>
 	// Notes say [REDACTED:openai-key], db at postgres://app:[REDACTED:shape.urlpass]@db/app <nil>
+	// db at postgres://app:[REDACTED:shape.urlpass]@db/app <nil>
 }
