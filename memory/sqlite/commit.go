@@ -103,8 +103,8 @@ const (
 	getMergedInto = `SELECT e.ref, e.successor, e.id FROM json_each(?2) j CROSS JOIN entries e INDEXED BY entries_successor
 		ON e.tenant = ?1 AND e.ref = ` + name0 + ` AND e.successor = ` + name1 + ` AND e.successor <> ''`
 
-	getUsed = `SELECT ifnull(v.entries, 0), ifnull(v.bytes, 0), (` + countWaiting + `) FROM (SELECT 1) LEFT JOIN (
-		SELECT entries, bytes FROM versions WHERE tenant = ?2 ORDER BY version DESC LIMIT 1) v`
+	getUsed = `SELECT ifnull((SELECT entries FROM versions WHERE tenant = ?2 ORDER BY version DESC LIMIT 1), 0),
+		ifnull((SELECT bytes FROM versions WHERE tenant = ?2 ORDER BY version DESC LIMIT 1), 0), (` + countWaiting + `)`
 )
 
 // load looks up what a mutation names.

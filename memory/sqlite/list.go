@@ -26,7 +26,7 @@ const (
 
 	listLive = fromLive + inOrder
 	listAt   = fromLive + shown + ` UNION ALL ` + fromPast + shown + ` ORDER BY 4 DESC, 1 DESC LIMIT ?7 + 0`
-	idsLive  = fromIDs + ` WHERE e.died = 9223372036854775807` + asked + inOrder
+	idsLive  = fromIDs + ` WHERE +e.died = 9223372036854775807` + asked + inOrder // the + keeps it from entries_live
 	idsAt    = fromIDs + ` WHERE e.died > ?8` + asked + shown + inOrder
 )
 

@@ -87,11 +87,12 @@ func TestPlans(t *testing.T) {
 		"documents by group": {documents(driver.DocumentQuery{Ref: "r", Kind: "k", Group: "g"}), false, []string{"SEARCH d USING INDEX documents_group (tenant=? AND kind=? AND grp=? AND ref=? AND key>?)"}},
 		"group of every ref": {documents(driver.DocumentQuery{EveryRef: true, Kind: "k", Group: "g"}), false, []string{"SEARCH d USING INDEX documents_group (tenant=? AND kind=? AND grp=? AND (ref,key)>(?,?))"}},
 
-		"waiting events":  {waitingEvents, false, []string{"SEARCH events USING INTEGER PRIMARY KEY (rowid>?)"}},
-		"waiting of run":  {waitingOfRun, true, []string{"SEARCH events USING INDEX sqlite_autoindex_events_1 (tenant=? AND run=?)"}},
-		"waiting count":   {countAll, false, []string{"SEARCH events USING INTEGER PRIMARY KEY (rowid>?)"}},
-		"waiting tenant":  {countWaiting, false, []string{"SEARCH events USING COVERING INDEX sqlite_autoindex_events_1 (tenant=?)"}},
-		"delivered":       {removeDelivered, false, []string{"SEARCH e" + strings.Replace(ofEvents, "INDEX", "COVERING INDEX", 1)}},
+		"waiting events": {waitingEvents, false, []string{"SEARCH events USING INTEGER PRIMARY KEY (rowid>?)"}},
+		"waiting of run": {waitingOfRun, true, []string{"SEARCH events USING INDEX sqlite_autoindex_events_1 (tenant=? AND run=?)"}},
+		"waiting count":  {countAll, false, []string{"SEARCH events USING INTEGER PRIMARY KEY (rowid>?)"}},
+		"waiting tenant": {countWaiting, false, []string{"SEARCH events USING COVERING INDEX sqlite_autoindex_events_1 (tenant=?)"}},
+		"delivered": {removeDelivered, false, []string{
+			"SEARCH e" + strings.NewReplacer("INDEX", "COVERING INDEX", "event=?", "event=? AND rowid>?").Replace(ofEvents)}},
 		"kept events":     {keptEvents, false, []string{"SEARCH events USING INDEX events_kept (tenant=? AND run=? AND sequence>?)"}},
 		"next of kept":    {keepEvent, false, []string{"SEARCH events USING COVERING INDEX events_kept (tenant=? AND run=? AND sequence>?)", "SEARCH events USING INTEGER PRIMARY KEY (rowid<?)"}},
 		"next of waiting": {queueEvent, false, []string{"SEARCH events"}},

@@ -48,6 +48,9 @@ func mirrored(word string) string {
 	return string(b)
 }
 
+// ending is what a merge makes of a word.
+func ending(word string) string { return word + "s" }
+
 func vectorOf(word string) string {
 	return base64.StdEncoding.EncodeToString([]byte("vector of " + word))
 }
@@ -57,7 +60,7 @@ func (w told) stored() (words []string) {
 	for _, role := range roles {
 		words = append(words, w[role])
 	}
-	return append(words, mirrored(w["merged"]), mirrored(w["restored"]), mirrored(w["distilled"]), mirrored(w["shared"]), vectorOf(w["plain"]))
+	return append(words, ending(w["merged"]), ending(w["restored"]), mirrored(w["distilled"]), mirrored(w["shared"]), vectorOf(w["plain"]))
 }
 
 // forgotten are the words that it has no more once the subject is forgotten, whatever the
@@ -67,7 +70,7 @@ func (w told) forgotten() (words []string) {
 		if role != "shared" {
 			words = append(words, w[role])
 		}
-		words = append(words, mirrored(w[role]), vectorOf(w[role]))
+		words = append(words, ending(w[role]), mirrored(w[role]), vectorOf(w[role]))
 	}
 	return words
 }
@@ -85,8 +88,10 @@ func (model) say(text string) string {
 	return strings.ReplaceAll(text, word, mirrored(word))
 }
 
+// Merge has words of the sources only, up to their endings: others would be refused (C8).
 func (m model) Merge(_ context.Context, group []memory.Entry) (string, error) {
-	return m.say(group[0].Content), nil
+	word, rest, _ := strings.Cut(group[0].Content, " ")
+	return ending(word) + " " + rest, nil
 }
 
 func (m model) Summarize(_ context.Context, req distill.Request) (items []distill.Item, err error) {
