@@ -122,20 +122,3 @@ func cursorBetween(w *world) {
 	earlier := driver.Cursor{CreatedAt: w.now.Add(-time.Millisecond), ID: "z"}
 	w.sameIDs(w.list(home, driver.Query{At: w.now, After: earlier}), nil)
 }
-
-// taggedMix puts 30 entries of which every third carries the tag, and returns those,
-// newest first.
-func (w *world) taggedMix() []string {
-	var want []string
-	all := w.putMany(home, 30, func(i int, e *driver.Entry) {
-		if i%3 == 0 {
-			e.Tags = []string{"x"}
-		}
-	})
-	for i, id := range all {
-		if (29-i)%3 == 0 {
-			want = append(want, id)
-		}
-	}
-	return want
-}

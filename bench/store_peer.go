@@ -1,7 +1,6 @@
 package main
 
 import (
-	"iter"
 	"sync"
 	"time"
 
@@ -74,23 +73,6 @@ func (s *treeStore) list(limit int, at time.Time) []memory.Entry {
 		return len(entries) < limit
 	})
 	return entries
-}
-
-// scan yields under the lock, which is quicker than to give it up.
-func (s *treeStore) scan(limit int, at time.Time) iter.Seq2[memory.Entry, error] {
-	now := at.UnixMilli()
-	return func(yield func(memory.Entry, error) bool) {
-		left := limit
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.order.Descend(func(it *treeItem) bool {
-			if !it.live(now) {
-				return true
-			}
-			left--
-			return yield(it.entry, nil) && left > 0
-		})
-	}
 }
 
 // view returns a snapshot that can be listed and asked for an id.
