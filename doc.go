@@ -49,7 +49,7 @@
 //     of its own. examples/host is a whole host to copy; a module of its own.
 //   - bridges/mcp, bridges/anthropic, bridges/eino: memory for clients of the Model Context
 //     Protocol, for Anthropic's memory tool, and for agents of eino; bridges/models: language
-//     models for the engines; bridges/otel: OpenTelemetry; cmd/agentmemory: the command line.
+//     models for the engines; bridges/dates: dates in free text and cron; bridges/otel: OpenTelemetry; cmd/agentmemory: the command line.
 //     Each is a module of its own.
 //
 // # Dependencies

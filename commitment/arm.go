@@ -30,8 +30,6 @@ type Arm struct {
 	// Predicate is the name of a predicate whose state the host observes: 1 to 128
 	// letters, digits and any of "._:/-".
 	Predicate string
-	// Zone is the IANA name of the time zone of Spec; empty is UTC.
-	Zone string
 	// Once ends the commitment after its first firing. An arm with At alone always
 	// ends there.
 	Once bool
@@ -77,8 +75,6 @@ func (a Arm) check() error {
 		return invalid("Arm.Spec is longer than 256 bytes or not UTF-8")
 	case a.Predicate != "" && !validName(a.Predicate):
 		return invalid("Arm.Predicate has other characters than letters, digits and . _ : / -, or more than 128")
-	case a.Zone != "" && a.Spec == "":
-		return invalid("Arm.Zone is set without Arm.Spec, the schedule that it is for")
 	}
 	return nil
 }
@@ -87,9 +83,6 @@ func (a Arm) check() error {
 func (a Arm) normal() Arm {
 	if !a.At.IsZero() {
 		a.At = millisUp(a.At)
-	}
-	if a.Zone == "UTC" {
-		a.Zone = ""
 	}
 	a.Once = a.once()
 	return a
@@ -138,7 +131,7 @@ func ID(tenant, ref, memoryID string, a Arm) string {
 	}
 	h := sha256.New()
 	var n [8]byte
-	for _, s := range []string{tenant, ref, memoryID, a.Spec, a.Predicate, a.Zone} {
+	for _, s := range []string{tenant, ref, memoryID, a.Spec, a.Predicate} {
 		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
 		h.Write(n[:])
 		h.Write([]byte(s))

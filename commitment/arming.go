@@ -98,7 +98,7 @@ func (e *Engine) admit(ctx context.Context, j *memory.Job, s Source, a Arm) erro
 		}
 	}
 	for name, text := range map[string]string{
-		"Source.Ref": s.Ref, "Source.MemoryID": s.MemoryID, "Arm.Spec": a.Spec, "Arm.Predicate": a.Predicate, "Arm.Zone": a.Zone,
+		"Source.Ref": s.Ref, "Source.MemoryID": s.MemoryID, "Arm.Spec": a.Spec, "Arm.Predicate": a.Predicate,
 	} {
 		clean, err := j.Redact(ctx, text)
 		if err != nil {

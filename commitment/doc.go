@@ -1,9 +1,8 @@
 // Package commitment turns intentions that are found in memory into standing
 // commitments, and fires each once (RFC 0068 §C, §D).
 //
-// An [Engine] works over a [memory.Bank]. [Engine.Infer] asks an [Inferrer], a model or [Dates], what the entries of a ref intend, and arms it
-// (Dates looks only at entries tagged "intent");
-// [Engine.Arm] arms by hand. An [Arm] is data: an instant, an interval, a schedule or
+// An [Engine] works over a [memory.Bank]. [Engine.Infer] asks an [Inferrer], a model or [Tagged], what the
+// entries of a ref intend, and arms it; [Engine.Arm] arms by hand. An [Arm] is data: an instant, an interval, a schedule or
 // the name of a predicate. The host calls [Engine.Tick] in a loop, and tells by
 // [Engine.Observe] what its predicates look like. When a commitment fires, an
 // [Enqueuer] starts a run, which reads in memory what to do, and a commitment.fired
@@ -53,9 +52,8 @@
 //
 // # Time
 //
-// Instants are whole milliseconds. A schedule is read in its own time zone. With
-// [ParseCron], a time of day that the clocks skip fires at the change, and one that
-// they show twice fires the first time. A schedule whose next instant is zero, not
+// Instants are whole milliseconds. A schedule is read by [Config.Schedule] in whatever
+// notation the host has; module bridges/dates has one for cron. A schedule whose next instant is zero, not
 // later than the last, or beyond the horizon ends the commitment, visibly; at arming
 // it is refused. Instants closer together than ticks are missed instants.
 //

@@ -75,7 +75,6 @@ type armValue struct {
 	Every     int64  `json:"every,omitzero"` // in milliseconds
 	Spec      string `json:"spec,omitzero"`
 	Predicate string `json:"predicate,omitzero"`
-	Zone      string `json:"zone,omitzero"`
 	Once      bool   `json:"once,omitzero"`
 }
 
@@ -90,7 +89,7 @@ func (c *Commitment) document() memory.Document {
 	a := c.Arm
 	text, _ := json.Marshal(value{ // of strings and numbers, which never fails
 		documentFormat, c.Ref, c.MemoryID,
-		armValue{millis{a.At}, a.Every.Milliseconds(), a.Spec, a.Predicate, a.Zone, a.Once},
+		armValue{millis{a.At}, a.Every.Milliseconds(), a.Spec, a.Predicate, a.Once},
 		millis{c.ArmedAt}, c.State, c.Reason, c.MergedInto, millis{c.EndedAt}, c.Canceled,
 		millis{c.Mark}, c.Position, c.Digest, claim{millis{c.Claim.Instant}, c.Claim.Position, c.Claim.Tries},
 		c.Waiting, c.Fence, millis{c.Lease}, c.Fired, c.RunID,
@@ -123,7 +122,7 @@ func fromDocument(d *memory.Document) (Commitment, error) {
 	a := v.Arm
 	return Commitment{
 		Tenant: d.Tenant, ID: d.Key, Ref: v.Ref, MemoryID: v.MemoryID,
-		Arm:     Arm{a.At.Time, time.Duration(a.Every) * time.Millisecond, a.Spec, a.Predicate, a.Zone, a.Once},
+		Arm:     Arm{a.At.Time, time.Duration(a.Every) * time.Millisecond, a.Spec, a.Predicate, a.Once},
 		ArmedAt: v.ArmedAt.Time, State: v.State, Reason: v.Reason, MergedInto: v.MergedInto, EndedAt: v.EndedAt.Time,
 		Canceled: v.Canceled, Due: d.Due, Mark: v.Mark.Time, Position: v.Position, Digest: v.Digest,
 		Claim: Claim{v.Claim.Instant.Time, v.Claim.Position, v.Claim.Tries}, Waiting: v.Waiting,

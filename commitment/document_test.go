@@ -19,7 +19,7 @@ func TestTheDocumentOfACommitment(t *testing.T) {
 	at := func(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 	whole := commitment.Commitment{
 		Tenant: "acme", ID: "cmt_1", Ref: "ref", MemoryID: "mem_1",
-		Arm:     commitment.Arm{At: at(1), Every: time.Second, Spec: "s", Predicate: "p", Zone: "z", Once: true},
+		Arm:     commitment.Arm{At: at(1), Every: time.Second, Spec: "s", Predicate: "p", Once: true},
 		ArmedAt: at(-2), State: commitment.Claimed, Reason: commitment.ReasonMissed, MergedInto: "cmt_2", EndedAt: at(3),
 		Canceled: true, Due: at(4), Mark: at(5), Position: -6, Digest: "d",
 		Claim: commitment.Claim{Instant: at(0), Position: 7, Tries: 8}, Waiting: []int64{9, 10},
@@ -27,7 +27,7 @@ func TestTheDocumentOfACommitment(t *testing.T) {
 	}
 	d := whole.Document()
 	require.Equal(t, `{"format":1,"ref":"ref","memoryId":"mem_1",`+
-		`"arm":{"at":1,"every":1000,"spec":"s","predicate":"p","zone":"z","once":true},`+
+		`"arm":{"at":1,"every":1000,"spec":"s","predicate":"p","once":true},`+
 		`"armedAt":-2,"state":"claimed","reason":"missed","mergedInto":"cmt_2","endedAt":3,"canceled":true,`+
 		`"mark":5,"position":-6,"digest":"d","claim":{"instant":0,"position":7,"tries":8},"waiting":[9,10],`+
 		`"fence":11,"lease":12,"fired":13,"runId":"run"}`, string(d.Value))
@@ -54,7 +54,7 @@ func TestADocumentIsReadAsItWasWritten(t *testing.T) {
 	for range 2000 {
 		c := commitment.Commitment{
 			Tenant: "acme", ID: "cmt_1", Ref: text(), MemoryID: text(),
-			Arm:     commitment.Arm{At: instant(), Every: time.Duration(r.IntN(3)) * time.Second, Spec: text(), Predicate: text(), Zone: text(), Once: r.IntN(2) == 0},
+			Arm:     commitment.Arm{At: instant(), Every: time.Duration(r.IntN(3)) * time.Second, Spec: text(), Predicate: text(), Once: r.IntN(2) == 0},
 			ArmedAt: instant(), State: commitment.State(text()), Reason: commitment.Reason(text()), MergedInto: text(), EndedAt: instant(),
 			Canceled: r.IntN(2) == 0, Due: instant(), Mark: instant(), Position: number(), Digest: text(),
 			Claim: commitment.Claim{Instant: instant(), Position: number(), Tries: r.IntN(3)},

@@ -34,14 +34,14 @@ type Config struct {
 	// Enqueuer starts the run of a firing. Nil fires as a notification, without a
 	// run.
 	Enqueuer Enqueuer
-	// Inferrer finds intentions in entries; nil is [Dates] in UTC.
+	// Inferrer finds intentions in entries; nil is [Tagged].
 	Inferrer Inferrer
 	// Predicate tells whether the host has registered a predicate under that name
 	// for the tenant. Nil knows none, and predicate arms are refused.
 	Predicate func(tenant, name string) bool
-	// Schedule reads Arm.Spec; nil is [ParseCron]. It gives the same schedule for
-	// the same specification in every process.
-	Schedule func(spec string, in *time.Location) (Schedule, error)
+	// Schedule reads Arm.Spec, in any notation, with the time zone if it has one. It gives the same
+	// schedule for the same specification in every process. Nil refuses every Spec.
+	Schedule func(spec string) (Schedule, error)
 	// Missed says what becomes of instants that passed while nobody looked; empty is
 	// [FireOnce]. Grace is how late an instant may be seen before it counts as
 	// missed, 0 for [DefaultGrace]. It matters to [Skip] only.
@@ -98,10 +98,7 @@ func New(bank *memory.Bank, cfg Config) (*Engine, error) {
 	cfg.Tries = cmp.Or(cfg.Tries, DefaultTries)
 	cfg.Missed = cmp.Or(cfg.Missed, FireOnce)
 	if cfg.Inferrer == nil {
-		cfg.Inferrer = Dates{}
-	}
-	if cfg.Schedule == nil {
-		cfg.Schedule = ParseCron
+		cfg.Inferrer = Tagged{}
 	}
 	return &Engine{bank, cfg}, nil
 }

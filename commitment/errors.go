@@ -38,8 +38,8 @@ func (e *HorizonError) Details() map[string]any {
 // MaxFutureHorizon is the horizon as an ISO 8601 duration, as the capability
 // document and the error's details carry it, for example P90D.
 func (e *HorizonError) MaxFutureHorizon() string {
-	if e.Max%oneDay == 0 {
-		return "P" + strconv.FormatInt(int64(e.Max/oneDay), 10) + "D"
+	if day := 24 * time.Hour; e.Max%day == 0 {
+		return "P" + strconv.FormatInt(int64(e.Max/day), 10) + "D"
 	}
 	return "PT" + strconv.FormatInt(int64(e.Max/time.Second), 10) + "S"
 }

@@ -41,7 +41,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	if _, err := job.Put(ctx, "support", memory.Draft{Content: "Follow up with Lena next Monday.", Tags: []string{"intent"}}); err != nil {
+	if _, err := job.Put(ctx, "support", memory.Draft{Content: "Follow up with Lena next Monday.", Tags: []string{"due:2026-03-09T09:00Z"}}); err != nil {
 		panic(err)
 	}
 	found, err := engine.Infer(ctx, job, "support")

@@ -42,7 +42,6 @@ func TestK1_BoundToItsMemory(t *testing.T) {
 		commitment.ID("acme", "ref", s.MemoryID, commitment.Arm{Predicate: "a"}),
 		commitment.ID("acme", "ref", s.MemoryID, commitment.Arm{Predicate: "a", Once: true}),
 		commitment.ID("acme", "ref", s.MemoryID, commitment.Arm{Spec: "a"}),
-		commitment.ID("acme", "ref", s.MemoryID, commitment.Arm{Spec: "a", Zone: "Europe/Berlin"}),
 	} {
 		require.False(t, seen[other], "two bindings share an id")
 		seen[other] = true
@@ -410,7 +409,7 @@ func TestK4_FireOnceOrSkip(t *testing.T) {
 
 func TestK4_SkippedOnceWaitsForTheNext(t *testing.T) {
 	h := newHost(t, func(cfg *commitment.Config) { cfg.Missed = commitment.Skip })
-	c := h.arm(h.note("x"), commitment.Arm{Spec: "0 12 * * *", Once: true})
+	c := h.arm(h.note("x"), commitment.Arm{Spec: "noon", Once: true})
 	h.clock.Advance(day)
 	require.Equal(t, 1, h.tick().Skipped)
 	h.clock.Advance(3 * time.Hour)
@@ -467,7 +466,7 @@ func TestK6_SettledBeforeItFires(t *testing.T) {
 
 func TestK6_MergedFireOnce(t *testing.T) {
 	for name, arm := range map[string]commitment.Arm{
-		"instant": in(time.Hour), "interval": {At: epoch, Every: time.Hour}, "schedule": {Spec: "0 10 * * *"}, "predicate": signed,
+		"instant": in(time.Hour), "interval": {At: epoch, Every: time.Hour}, "schedule": {Spec: "10:00"}, "predicate": signed,
 	} {
 		for _, derived := range []bool{false, true} {
 			for _, known := range []bool{false, true} { // the head has the same commitment of its own
@@ -560,8 +559,8 @@ func TestK7_NothingFiresAtReplay(t *testing.T) {
 func TestK8_NoTextLeavesMemory(t *testing.T) {
 	const text = "call the ambassador about the yacht"
 	h := newHost(t)
-	h.note(text+" in 3 days", "intent")
-	h.note(text+" when it is signed", "intent", "when:signed")
+	h.note(text+" in 3 days", "due:2026-03-04T09:00Z")
+	h.note(text+" when it is signed", "when:signed")
 	done, err := h.Infer(ctx, h.job("acme"), "ref")
 	require.NoError(t, err)
 	require.Len(t, done.Armed, 2)

@@ -66,26 +66,15 @@ type Unread struct {
 // [Inferrer] may have others, which must not quote the entry.
 type Why string
 
-// What [Dates] and the engine say.
+// What [Tagged] and the engine say.
 const (
-	WhyNoDate     Why = "no date, interval or predicate that can be read"
-	WhyAmbiguous  Why = "more than one reading"
-	WhyUnclear    Why = "a word that can belong to a time was not read"
-	WhyImpossible Why = "no such day or time of day"
-	WhyZone       Why = "a time zone that cannot be read or is not that of the day"
-	WhyNegated    Why = "negated, canceled or done"
-	WhyReported   Why = "reported or quoted"
-	WhySupposed   Why = "supposed, asked or conditional"
-	WhyTold       Why = "a statement, of the past or of a state"
-	WhyNoIntent   Why = "not in the form of an intention"
-	WhyRelative   Why = "a relative date in an entry that was derived from others"
-	WhyBadTag     Why = "a tag that names no instant, interval or predicate"
-	WhyPast       Why = "the instant has passed"
-	WhyHorizon    Why = "the instant lies beyond the horizon"
-	WhyPredicate  Why = "no such predicate is registered"
-	WhyRefused    Why = "the arm was refused"
-	WhyUnknown    Why = "the entry was not asked about"
-	WhyTooMany    Why = "more intentions than one entry may have"
+	WhyBadTag    Why = "a tag that names no instant, interval, schedule or predicate"
+	WhyPast      Why = "the instant has passed"
+	WhyHorizon   Why = "the instant lies beyond the horizon"
+	WhyPredicate Why = "no such predicate is registered"
+	WhyRefused   Why = "the arm was refused"
+	WhyUnknown   Why = "the entry was not asked about"
+	WhyTooMany   Why = "more intentions than one entry may have"
 )
 
 // MaxArms bounds the commitments that [Engine.Infer] arms for one entry. The rest is

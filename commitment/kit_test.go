@@ -132,6 +132,7 @@ func (h *host) restartWith(bank memory.Config, options ...option) {
 		Redactor:  func(context.Context, string) (memory.Redactor, error) { return vault{}, nil },
 		Enqueuer:  h.queue,
 		Predicate: func(_, name string) bool { return name != "unregistered" },
+		Schedule:  readSchedule,
 	}
 	for _, o := range options {
 		o(&cfg)

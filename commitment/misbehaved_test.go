@@ -103,7 +103,7 @@ func (m moody) Next(t time.Time) time.Time {
 func TestK3_WhatElseAHostPlugsInMayPanic(t *testing.T) {
 	loose := false
 	h := newHost(t, func(c *commitment.Config) {
-		c.Schedule = func(string, *time.Location) (commitment.Schedule, error) { return moody{&loose}, nil }
+		c.Schedule = func(string) (commitment.Schedule, error) { return moody{&loose}, nil }
 		open := c.Redactor
 		c.Redactor = func(ctx context.Context, tenant string) (memory.Redactor, error) {
 			if loose {
@@ -136,7 +136,7 @@ func TestK4_AScheduleThatPanicsForAWhile(t *testing.T) {
 		loose := false
 		h := newHost(t, func(c *commitment.Config) {
 			c.Missed = missed
-			c.Schedule = func(string, *time.Location) (commitment.Schedule, error) { return moody{&loose}, nil }
+			c.Schedule = func(string) (commitment.Schedule, error) { return moody{&loose}, nil }
 		})
 		c := h.arm(h.note("x"), commitment.Arm{Spec: "hourly"})
 		h.clock.Advance(90 * time.Minute)

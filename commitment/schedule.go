@@ -10,8 +10,8 @@ import (
 )
 
 // Schedule gives the instants at which something recurs. Next returns the first one
-// after t, or the zero time if there is none. It is a pure function, and t is in the
-// time zone that the schedule is to be read in. The Schedule of robfig/cron is one.
+// after t, or the zero time if there is none. It is a pure function, and t is in UTC.
+// The Schedule of robfig/cron is one.
 type Schedule interface {
 	Next(t time.Time) time.Time
 }
@@ -59,24 +59,16 @@ func (e *Engine) nextOf(ctx context.Context, a Arm, armedAt, t time.Time) (time.
 		}
 		return nextInterval(anchor, a.Every, t)
 	}
-	zone, err := loadZone(a.Zone)
-	if err != nil {
-		return time.Time{}, err
+	if e.cfg.Schedule == nil {
+		return time.Time{}, invalid("Config.Schedule is nil: it reads Arm.Spec")
 	}
 	const part = "the schedule"
 	at, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(context.Context) (time.Time, error) {
-		s, err := e.cfg.Schedule(a.Spec, zone)
-		own := interface {
-			error
-			Package() string
-		}(nil)
-		if errors.As(err, &own) && own.Package() == pkg { // of ParseCron, which says what it cannot read
-			return time.Time{}, own
-		}
+		s, err := e.cfg.Schedule(a.Spec)
 		if s == nil || err != nil {
 			return time.Time{}, memory.ErrValidation.In(pkg, "Config.Schedule cannot read Arm.Spec", err)
 		}
-		return s.Next(t.In(zone)), nil
+		return s.Next(t.UTC()), nil
 	})
 	if hostcall.Misbehaved(err) {
 		err = hostFailed(ctx, part, err)
@@ -107,19 +99,4 @@ func nextInterval(anchor time.Time, every time.Duration, t time.Time) (time.Time
 		return time.Time{}, invalid("Arm.Every leads beyond the year 9999")
 	}
 	return at, nil
-}
-
-// loadZone returns the time zone of that name. What a machine calls its own is no name.
-func loadZone(name string) (*time.Location, error) {
-	if name == "" || name == "UTC" {
-		return time.UTC, nil
-	}
-	if name == "Local" || len(name) > maxNameBytes {
-		return nil, invalid("Arm.Zone is no IANA name of a time zone, such as Europe/Berlin")
-	}
-	loc, err := time.LoadLocation(name)
-	if err != nil {
-		return nil, memory.ErrValidation.In(pkg, "Arm.Zone is no IANA name of a time zone, such as Europe/Berlin", err)
-	}
-	return loc, nil
 }

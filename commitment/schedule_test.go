@@ -1,9 +1,7 @@
 package commitment_test
 
 import (
-	"fmt"
-	"math/rand/v2"
-	"os"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -44,126 +42,42 @@ func oracle(from, to time.Time, in *time.Location, match func(wall time.Time) bo
 	return out
 }
 
-func TestCronAgainstTheClockOnTheWall(t *testing.T) {
-	schedules := 10
-	if os.Getenv("AGENTMEMORY_LONG") != "" {
-		schedules = 250
+// wallClock is a schedule by what the clocks of a place show.
+type wallClock struct {
+	zone  string
+	match func(wall time.Time) bool
+}
+
+// wallClocks are the schedules of the tests, by their specifications.
+var wallClocks = map[string]wallClock{
+	"02:30 in Berlin":               {"Europe/Berlin", func(w time.Time) bool { return w.Hour() == 2 && w.Minute() == 30 }},
+	"09:00 on weekdays in New York": {"America/New_York", func(w time.Time) bool { return w.Hour() == 9 && w.Minute() == 0 && w.Weekday()%6 != 0 }},
+	"01:45 on Lord Howe":            {"Australia/Lord_Howe", func(w time.Time) bool { return w.Hour() == 1 && w.Minute() == 45 }},
+	"midnight of the 5th and 20th":  {"UTC", func(w time.Time) bool { return w.Hour() == 0 && w.Minute() == 0 && (w.Day() == 5 || w.Day() == 20) }},
+	"10:00":                         {"UTC", func(w time.Time) bool { return w.Hour() == 10 && w.Minute() == 0 }},
+	"noon":                          {"UTC", func(w time.Time) bool { return w.Hour() == 12 && w.Minute() == 0 }},
+	"new year":                      {"UTC", func(w time.Time) bool { return w.YearDay() == 1 && w.Hour() == 0 && w.Minute() == 0 }},
+	"midnight of the 1st of April":  {"UTC", func(w time.Time) bool { return w.Month() == 4 && w.Day() == 1 && w.Hour() == 0 && w.Minute() == 0 }},
+}
+
+// readSchedule is a Config.Schedule.
+func readSchedule(spec string) (commitment.Schedule, error) {
+	w, ok := wallClocks[spec]
+	if !ok {
+		return nil, errors.New("no such schedule")
 	}
-	r := rand.New(rand.NewPCG(3, 3))
-	number := func(low, high int) (string, func(int) bool) {
-		switch r.IntN(5) {
-		case 0:
-			return "*", func(int) bool { return true }
-		case 1:
-			step := 2 + r.IntN(9)
-			return fmt.Sprintf("*/%d", step), func(n int) bool { return (n-low)%step == 0 }
-		case 2:
-			a := low + r.IntN(high-low+1)
-			b := a + r.IntN(high-a+1)
-			return fmt.Sprintf("%d-%d", a, b), func(n int) bool { return n >= a && n <= b }
-		}
-		a, b := low+r.IntN(high-low+1), low+r.IntN(high-low+1)
-		return fmt.Sprintf("%d,%d", a, b), func(n int) bool { return n == a || n == b }
-	}
-	for _, place := range []struct {
-		zone string
-		from time.Time // some days before the clocks change
-	}{
-		{"Europe/Berlin", time.Date(2026, 3, 27, 0, 0, 0, 0, time.UTC)},
-		{"Europe/Berlin", time.Date(2026, 10, 23, 0, 0, 0, 0, time.UTC)},
-		{"America/New_York", time.Date(2026, 3, 6, 0, 0, 0, 0, time.UTC)},
-		{"America/New_York", time.Date(2026, 10, 30, 0, 0, 0, 0, time.UTC)},
-		{"Australia/Lord_Howe", time.Date(2026, 4, 3, 0, 0, 0, 0, time.UTC)}, // half an hour
-		{"Australia/Lord_Howe", time.Date(2026, 10, 2, 0, 0, 0, 0, time.UTC)},
-		{"America/Sao_Paulo", time.Date(2018, 11, 2, 0, 0, 0, 0, time.UTC)}, // at midnight
-		{"Pacific/Apia", time.Date(2011, 12, 28, 0, 0, 0, 0, time.UTC)},     // a day is missing
-		{"Antarctica/Troll", time.Date(2026, 3, 27, 0, 0, 0, 0, time.UTC)},  // two hours
-		{"UTC", time.Date(2026, 2, 26, 0, 0, 0, 0, time.UTC)},
-	} {
-		in := zone(t, place.zone)
-		to := place.from.Add(5 * day)
-		for range schedules {
-			minute, onMinute := number(0, 59)
-			hour, onHour := number(0, 23)
-			weekday, onWeekday := number(0, 6)
-			spec := minute + " " + hour + " * * " + weekday
-			s, err := commitment.ParseCron(spec, in)
-			require.NoError(t, err, spec)
-			want := oracle(place.from, to, in, func(w time.Time) bool {
-				return onMinute(w.Minute()) && onHour(w.Hour()) && onWeekday(int(w.Weekday()))
-			})
-			var got []time.Time
-			for at := s.Next(place.from); !at.IsZero() && !at.After(to); at = s.Next(at) {
-				got = append(got, at.UTC())
-			}
-			require.Equal(t, want, got, "%s in %s from %s", spec, place.zone, place.from)
-			// From any instant, not only from one of its own.
-			for range 5 {
-				from := place.from.Add(time.Duration(r.Int64N(int64(4 * day))))
-				var next time.Time
-				for _, w := range want {
-					if w.After(from) {
-						next = w
-						break
-					}
-				}
-				if got := s.Next(from); !next.IsZero() {
-					require.True(t, next.Equal(got), "%s in %s after %s: %s, want %s", spec, place.zone, from, got, next)
+	in, err := time.LoadLocation(w.zone)
+	return scheduleFunc(func(t time.Time) time.Time {
+		// From some hours before, so that what the clocks have shown by t is known.
+		for from := t.Add(-4 * time.Hour).Truncate(time.Minute); from.Before(t.Add(366 * day)); from = from.Add(day) {
+			for _, at := range oracle(from.Add(-4*time.Hour), from.Add(day), in, w.match) {
+				if at.After(t) {
+					return at
 				}
 			}
 		}
-	}
-}
-
-func TestCronGapsAndOverlaps(t *testing.T) {
-	in := zone(t, "Europe/Berlin")
-	s, err := commitment.ParseCron("30 2 * * *", in)
-	require.NoError(t, err)
-	// 29 March 2026: the clocks go from 2:00 to 3:00. 25 October: from 3:00 to 2:00.
-	for _, c := range []struct{ after, want string }{
-		{"2026-03-28T12:00:00Z", "2026-03-29T01:00:00Z"}, // at the change
-		{"2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"},
-		{"2026-10-24T12:00:00Z", "2026-10-25T00:30:00Z"}, // the first 2:30
-		{"2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"}, // not the second
-	} {
-		after, err := time.Parse(time.RFC3339, c.after)
-		require.NoError(t, err)
-		require.Equal(t, c.want, s.Next(after).UTC().Format(time.RFC3339))
-	}
-}
-
-func TestCronFields(t *testing.T) {
-	next := func(spec string) string {
-		s, err := commitment.ParseCron(spec, nil)
-		require.NoError(t, err, spec)
-		at := s.Next(epoch)
-		if at.IsZero() {
-			return "never"
-		}
-		return at.Format("2006-01-02T15:04")
-	}
-	for spec, want := range map[string]string{
-		"0 9 * * 1-5":      "2026-03-02T09:00",
-		"0 9 * * MON-FRI":  "2026-03-02T09:00",
-		"0 9 5,20 * *":     "2026-03-05T09:00",
-		"0 0 29 2 *":       "2028-02-29T00:00",
-		"0 0 30 feb *":     "never",
-		"5/20 10 * * *":    "2026-03-01T10:05",
-		"0 9 * * 7":        "2026-03-08T09:00",
-		"0 0 13 * fri":     "2026-03-06T00:00", // either day
-		"0 0 */2 * 1":      "2026-03-09T00:00", // both: one day field begins with a star
-		"59 23 31 dec sun": "2026-12-06T23:59",
-	} {
-		require.Equal(t, want, next(spec), spec)
-	}
-	for _, bad := range []string{
-		"", "* * * *", "* * * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 8", "-1 * * * *", "+1 * * * *",
-		"*/0 * * * *", "*/x * * * *", "5-1 * * * *", "a * * * *", "1- * * * *", ", * * * *", "1,,2 * * * *", "TZ=UTC * * * * *", "@daily", "... * * * *", "* * * ... *",
-		strings.Repeat("1,", 200) + "1 * * * *",
-	} {
-		_, err := commitment.ParseCron(bad, nil)
-		require.ErrorIs(t, err, memory.ErrValidation, bad)
-	}
+		return time.Time{}
+	}), err
 }
 
 // scheduleFunc is a host's schedule.
@@ -173,7 +87,7 @@ func (f scheduleFunc) Next(t time.Time) time.Time { return f(t) }
 
 func withSchedule(next func(time.Time) time.Time) option {
 	return func(c *commitment.Config) {
-		c.Schedule = func(string, *time.Location) (commitment.Schedule, error) { return scheduleFunc(next), nil }
+		c.Schedule = func(string) (commitment.Schedule, error) { return scheduleFunc(next), nil }
 	}
 }
 
@@ -207,25 +121,26 @@ func TestSchedulesThatDoNotMoveOn(t *testing.T) {
 		require.Zero(t, h.tick(), name)
 	}
 	h := newHost(t, func(c *commitment.Config) {
-		c.Schedule = func(string, *time.Location) (commitment.Schedule, error) { return nil, nil }
+		c.Schedule = func(string) (commitment.Schedule, error) { return nil, nil }
 	})
 	_, err := h.Arm(ctx, h.job("acme"), h.note("x"), commitment.Arm{Spec: "s"})
 	require.ErrorIs(t, err, memory.ErrValidation)
 }
 
-func TestSchedulesAreReadInTheirZone(t *testing.T) {
+// Only the host reads schedules: in UTC, with whatever zone the specification names.
+func TestSchedulesAreTheHosts(t *testing.T) {
 	var asked time.Time
 	h := newHost(t, func(c *commitment.Config) {
-		c.Schedule = func(spec string, in *time.Location) (commitment.Schedule, error) {
+		c.Schedule = func(spec string) (commitment.Schedule, error) {
+			require.Equal(t, "hourly in Tokyo", spec)
 			return scheduleFunc(func(t time.Time) time.Time { asked = t; return t.Add(time.Hour) }), nil
 		}
 	})
-	h.arm(h.note("x"), commitment.Arm{Spec: "s", Zone: "Asia/Tokyo"})
-	require.Equal(t, "Asia/Tokyo", asked.Location().String())
-	for _, name := range []string{"Local", "Nowhere/Land", strings.Repeat("x", 200), "../etc/passwd"} {
-		_, err := h.Arm(ctx, h.job("acme"), h.note("x"), commitment.Arm{Spec: "s", Zone: name})
-		require.ErrorIs(t, err, memory.ErrValidation, name)
-	}
+	h.arm(h.note("x"), commitment.Arm{Spec: "hourly in Tokyo"})
+	require.Equal(t, epoch, asked)
+	h.restart(func(c *commitment.Config) { c.Schedule = nil })
+	_, err := h.Arm(ctx, h.job("acme"), h.note("x"), commitment.Arm{Spec: "hourly"})
+	require.ErrorIs(t, err, memory.ErrValidation)
 }
 
 func TestHorizon(t *testing.T) {
@@ -240,11 +155,11 @@ func TestHorizon(t *testing.T) {
 	require.Equal(t, "PT90S", (&commitment.HorizonError{Max: 90 * time.Second}).MaxFutureHorizon())
 	require.Contains(t, err.Error(), "P90D")
 	require.Equal(t, 90*day, h.Horizon())
-	_, err = h.Arm(ctx, h.job("acme"), h.note("x"), commitment.Arm{Spec: "0 0 1 1 *"})
+	_, err = h.Arm(ctx, h.job("acme"), h.note("x"), commitment.Arm{Spec: "new year"})
 	require.ErrorAs(t, err, &horizon)
 
 	// A schedule that leaves it later.
-	c := h.arm(h.note("x"), commitment.Arm{Spec: "0 0 1 4 *"})
+	c := h.arm(h.note("x"), commitment.Arm{Spec: "midnight of the 1st of April"})
 	h.clock.Advance(31 * day)
 	h.tick()
 	require.Equal(t, commitment.ReasonHorizon, h.get(c).Reason)
@@ -258,12 +173,11 @@ func TestArmsThatAreRefused(t *testing.T) {
 		"only once":          {Once: true},
 		"the past":           in(-time.Hour),
 		"now":                in(0),
-		"two kinds":          {At: epoch.Add(time.Hour), Spec: "0 9 * * *"},
+		"two kinds":          {At: epoch.Add(time.Hour), Spec: "10:00"},
 		"two others":         {Every: time.Hour, Predicate: "p"},
 		"short interval":     {Every: time.Second - time.Millisecond},
 		"negative interval":  {Every: -time.Hour},
 		"fine interval":      {Every: time.Second + 1},
-		"zone alone":         {At: epoch.Add(time.Hour), Zone: "Europe/Berlin"},
 		"long spec":          {Spec: strings.Repeat("x", 257)},
 		"bad spec":           {Spec: "\xff"},
 		"unreadable spec":    {Spec: "tomorrow"},

@@ -46,6 +46,7 @@ func (p *process) start() {
 		Enqueuer: p.q, Tries: 1 << 20,
 		Redactor:  func(context.Context, string) (memory.Redactor, error) { return vault{}, nil },
 		Predicate: func(string, string) bool { return true },
+		Schedule:  readSchedule,
 	})
 	require.NoError(p.t, err)
 }
@@ -106,27 +107,12 @@ func TestK2_AYearOfEightEngines(t *testing.T) {
 				want[c.Key()] = true
 			}
 		}
-		daily := func(hour, minute int, on func(time.Weekday) bool) func(time.Time) bool {
-			return func(w time.Time) bool { return w.Hour() == hour && w.Minute() == minute && on(w.Weekday()) }
-		}
-		always := func(time.Weekday) bool { return true }
-		weekdays := func(d time.Weekday) bool { return d != time.Saturday && d != time.Sunday }
-		for _, s := range []struct {
-			spec, zone string
-			match      func(time.Time) bool
-		}{
-			{"30 2 * * *", "Europe/Berlin", daily(2, 30, always)}, // skipped once, twice once
-			{"0 9 * * 1-5", "America/New_York", daily(9, 0, weekdays)},
-			{"45 1 * * *", "Australia/Lord_Howe", daily(1, 45, always)},
-			{"0 0 5,20 * *", "", func(w time.Time) bool {
-				return w.Hour() == 0 && w.Minute() == 0 && (w.Day() == 5 || w.Day() == 20)
-			}},
+		for _, spec := range []string{
+			"02:30 in Berlin", // skipped once, twice once
+			"09:00 on weekdays in New York", "01:45 on Lord Howe", "midnight of the 5th and 20th",
 		} {
-			in := time.UTC
-			if s.zone != "" {
-				in = zone(t, s.zone)
-			}
-			expect(commitment.Arm{Spec: s.spec, Zone: s.zone}, oracle(start, end, in, s.match))
+			w := wallClocks[spec]
+			expect(commitment.Arm{Spec: spec}, oracle(start, end, zone(t, w.zone), w.match))
 		}
 		var sixths []time.Time
 		for at := start.Add(6 * time.Hour); !at.After(end); at = at.Add(6 * time.Hour) {

@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"sync"
 	"time"
 
@@ -13,11 +14,14 @@ import (
 const (
 	WhyRefusedByModel commitment.Why = "the model refused"
 	WhyUnusable       commitment.Why = "the model's answer could not be used"
+	WhyNoTime         commitment.Why = "the model saw an intention without a time"
+	WhyImpossible     commitment.Why = "no such instant, interval or schedule"
 )
 
 // Inferrer is a [commitment.Inferrer] that asks the model, in a prompt for each entry. It finds instants,
-// intervals and schedules; predicates are for commitment.Dates, which reads them from tags, and
-// for arming by hand. The context of a pass must carry a redactor, see [WithRedactor].
+// intervals and schedules. A schedule is the five fields of cron behind CRON_TZ= with the zone, for
+// commitment.Config.Schedule: the reader of module bridges/dates takes it. Predicates are for
+// commitment.Tagged, which reads them from tags, and for arming by hand. The context of a pass must carry a redactor, see [WithRedactor].
 type Inferrer struct {
 	m    *Models
 	zone *time.Location
@@ -113,18 +117,21 @@ func (f Inferrer) one(ctx context.Context, id string, written time.Time, text st
 		return found, err
 	}
 	if *answer.Unclear {
-		unread(commitment.WhyNoDate)
+		unread(WhyNoTime)
 	}
 	for _, a := range *answer.Arms {
 		if arm, ok := f.arm(a.Kind, a.Value); ok {
 			arm.Once = a.Once
 			found.Intents = append(found.Intents, commitment.Intent{MemoryID: id, Arm: arm})
 		} else {
-			unread(commitment.WhyImpossible)
+			unread(WhyImpossible)
 		}
 	}
 	return found, nil
 }
+
+// fiveFields has no room for a zone, an alias or a field of seconds.
+var fiveFields = regexp.MustCompile(`^[0-9A-Za-z*/,-]{1,40}( [0-9A-Za-z*/,-]{1,40}){4}$`)
 
 // arm reads what a model gave. The engine judges it.
 func (f Inferrer) arm(kind, value string) (commitment.Arm, bool) {
@@ -137,8 +144,7 @@ func (f Inferrer) arm(kind, value string) (commitment.Arm, bool) {
 		d, err := time.ParseDuration(value)
 		return commitment.Arm{Every: d}, err == nil && d > 0
 	case "cron":
-		_, err := commitment.ParseCron(value, f.zone)
-		return commitment.Arm{Spec: value, Zone: f.zone.String()}, err == nil
+		return commitment.Arm{Spec: "CRON_TZ=" + f.zone.String() + " " + value}, fiveFields.MatchString(value)
 	}
 	return commitment.Arm{}, false
 }

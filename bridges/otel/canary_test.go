@@ -71,7 +71,7 @@ func (w *world) everything() (given []string) {
 	job := w.job("canary-pass")
 	one, _ := job.Put(ctx, ref, draft("canary-twice"))
 	two, _ := job.Put(ctx, ref, draft("canary-twice"))
-	_, _ = job.Put(ctx, ref, memory.Draft{Content: "Call canary-lena next Monday.", Tags: []string{"intent"}})
+	_, _ = job.Put(ctx, ref, memory.Draft{Content: "Call canary-lena next Monday.", Tags: []string{"every:24h"}})
 	_, _ = job.Live(ctx, ref, []string{one.ID, two.ID})
 	_, _ = job.Rewrite(ctx, ref, memory.Rewrite{Expect: []string{"canary-id"}, Derive: []memory.Derived{{Draft: draft("canary-derived")}}})
 	_, _ = w.commitments.Infer(ctx, job, ref)

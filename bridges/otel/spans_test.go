@@ -206,7 +206,7 @@ func TestCountsAndGauges(t *testing.T) {
 		_, err = job.Put(ctx, ref, memory.Draft{Content: "the same"})
 		require.NoError(t, err)
 	}
-	_, err = job.Put(ctx, ref, memory.Draft{Content: "Call Lena next Monday.", Tags: []string{"intent"}})
+	_, err = job.Put(ctx, ref, memory.Draft{Content: "Call Lena next Monday.", Tags: []string{"every:24h"}})
 	require.NoError(t, err)
 	_, err = w.commitments.Infer(ctx, job, ref)
 	require.NoError(t, err)

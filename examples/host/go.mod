@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/openwop/agentmemory v0.0.0
+	github.com/openwop/agentmemory/bridges/dates v0.0.0
 	github.com/openwop/agentmemory/internal/testkit v0.0.0
 	github.com/openwop/agentmemory/memory/postgres v0.0.0
 	github.com/openwop/agentmemory/memory/sqlite v0.0.0
@@ -22,6 +23,7 @@ require (
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
+	github.com/robfig/cron/v3 v3.0.1 // indirect
 	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/sync v0.23.0 // indirect
@@ -35,6 +37,7 @@ require (
 
 replace (
 	github.com/openwop/agentmemory => ../..
+	github.com/openwop/agentmemory/bridges/dates => ../../bridges/dates
 	github.com/openwop/agentmemory/internal/testkit => ../../internal/testkit
 	github.com/openwop/agentmemory/memory/postgres => ../../memory/postgres
 	github.com/openwop/agentmemory/memory/sqlite => ../../memory/sqlite

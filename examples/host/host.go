@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/openwop/agentmemory/bridges/dates"
 	"github.com/openwop/agentmemory/capability"
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/consolidate"
@@ -70,6 +71,7 @@ func newHost(store driver.Adapter, logger *slog.Logger) (h *host, err error) {
 	if h.commitments, err = commitment.New(h.bank, commitment.Config{
 		Redactor:  func(_ context.Context, tenant string) (memory.Redactor, error) { return secrets(tenant) },
 		Predicate: func(_, name string) bool { return name == "ticket.closed" },
+		Schedule:  dates.Cron,
 		Enqueuer:  queue{h},
 	}); err != nil {
 		return nil, err
@@ -151,7 +153,7 @@ func automation(artifact json.RawMessage) error {
 	if json.Unmarshal(artifact, &a) != nil || len(a.Steps) == 0 {
 		return &proposal.ArtifactError{Field: "steps", Rule: "must be a list with a step"}
 	}
-	if _, err := commitment.ParseCron(a.Schedule, time.UTC); err != nil {
+	if _, err := dates.Cron(a.Schedule); err != nil {
 		return &proposal.ArtifactError{Field: "schedule", Rule: "must be a cron expression"}
 	}
 	return nil

@@ -28,7 +28,7 @@ func (r *runs) Enqueue(_ context.Context, f commitment.Firing) (string, error) {
 	return r.byKey[f.Key], nil
 }
 
-// commitments infers what the notes intend, and lets three of it come true.
+// commitments infers what the tags of the notes intend, and lets three of it come true.
 func (h *host) commitments(ctx context.Context) error {
 	h.title("Commitments")
 	queue := &runs{byKey: map[string]string{}}
@@ -64,11 +64,11 @@ func (h *host) commitments(ctx context.Context) error {
 
 	byTime := slices.DeleteFunc(slices.Clone(found.Armed), func(c commitment.Commitment) bool { return c.Due.IsZero() })
 	slices.SortFunc(byTime, func(a, b commitment.Commitment) int { return a.Due.Compare(b.Due) })
-	if i := slices.IndexFunc(byTime, func(c commitment.Commitment) bool { return c.Arm.Spec != "" }); i >= 0 {
+	if i := slices.IndexFunc(byTime, func(c commitment.Commitment) bool { return c.Arm.Every > 0 }); i >= 0 {
 		if _, err := engine.Cancel(ctx, acme, byTime[i].ID); err != nil {
 			return err
 		}
-		h.say("Canceled, although it recurs: %s at %s", byTime[i].Arm.Spec, byTime[i].Due.Format("2006-01-02 15:04"))
+		h.say("Canceled, although it recurs: every %s from %s", byTime[i].Arm.Every, byTime[i].Due.Format("2006-01-02 15:04"))
 		byTime = slices.Delete(byTime, i, i+1)
 	}
 	for _, c := range byTime[:min(2, len(byTime))] {

@@ -135,8 +135,6 @@ func waitsFor(a commitment.Arm) string {
 		return "when " + a.Predicate
 	case a.Every > 0:
 		return "every " + a.Every.String()
-	case a.Spec != "" && a.Zone != "":
-		return a.Spec + " (" + a.Zone + ")"
 	case a.Spec != "":
 		return a.Spec
 	}

@@ -258,16 +258,13 @@ var engineParts = []part{
 	{
 		of: []string{"commitment.Config.Schedule"}, says: "the schedule", limit: memory.PluginTimeout,
 		use: committing(func(w *world, c *commitment.Config) {
-			c.Schedule = func(spec string, in *time.Location) (commitment.Schedule, error) {
-				w.part()
-				return commitment.ParseCron(spec, in)
-			}
-		}, arming(commitment.Arm{Spec: "0 9 * * *"})),
+			c.Schedule = func(string) (commitment.Schedule, error) { w.part(); return often{}, nil }
+		}, arming(commitment.Arm{Spec: "hourly"})),
 	},
 	{
 		of: []string{"what a schedule says next"}, says: "the schedule", limit: memory.PluginTimeout,
 		use: committing(func(w *world, c *commitment.Config) {
-			c.Schedule = func(string, *time.Location) (commitment.Schedule, error) { return hourly{w}, nil }
+			c.Schedule = func(string) (commitment.Schedule, error) { return hourly{w}, nil }
 		}, arming(commitment.Arm{Spec: "hourly"})),
 	},
 	{
@@ -379,6 +376,10 @@ func (i inferrer) Infer(_ context.Context, r commitment.Request) (out commitment
 	}
 	return out, nil
 }
+
+type often struct{}
+
+func (often) Next(t time.Time) time.Time { return t.Add(time.Hour) }
 
 type hourly struct{ w *world }
 

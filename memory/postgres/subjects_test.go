@@ -190,7 +190,7 @@ func (h *teller) tell(t *testing.T, w told) {
 		require.Equal(t, 1+i, done.Sources)
 	}
 
-	plain := put(home.Ref, "plain", "wants to be called every day at 09:00.", "intent", "every:0 9 * * *")
+	plain := put(home.Ref, "plain", "wants to be called every day at 09:00.", "every:24h")
 	engine, err := commitment.New(h.bank, commitment.Config{Redactor: noSecrets})
 	require.NoError(t, err)
 	armed, err := engine.Infer(ctx, job(), home.Ref)

@@ -27,6 +27,7 @@ var table = []module{
 	{dir: "bridges/anthropic", tagged: true},
 	{dir: "bridges/models", tagged: true},
 	{dir: "bridges/otel", tagged: true},
+	{dir: "bridges/dates", tagged: true},
 	{dir: "bridges/eino", tagged: true},
 	{dir: "bridges/mcp", tagged: true, programs: []string{"cmd/agentmemory-mcp"}},
 	{dir: "cmd/agentmemory", tagged: true, programs: []string{"."}},

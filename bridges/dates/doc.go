@@ -1,0 +1,2 @@
+// Package dates reads schedules in the notation of cron.
+package dates
