@@ -82,7 +82,7 @@ var commitmentDelays = sync.OnceValue(func() []time.Duration {
 
 // commitmentValue is about what an armed commitment takes.
 var commitmentValue = []byte(`{"format":1,"ref":"support","memoryId":"mem_01k7b0c3d4e5f6g7h8j9kmnpqr",` +
-	`"arm":{"at":1760000000000,"once":true},"armedAt":1750000000000,"state":"armed","complete":true}`)
+	`"arm":{"at":"2025-10-09T08:53:20Z","once":true},"armedAt":"2025-06-15T15:06:40Z","state":"armed"}`)
 
 // turn goes round the delays and the clock.
 type turn struct {

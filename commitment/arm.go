@@ -3,8 +3,8 @@ package commitment
 import (
 	"crypto/sha256"
 	"encoding/base32"
-	"encoding/binary"
-	"strings"
+	"fmt"
+	"regexp"
 	"time"
 	"unicode/utf8"
 
@@ -20,19 +20,19 @@ type Arm struct {
 	// At is an instant, which is rounded up to a whole millisecond. It lies in the future
 	// when it is armed. Beside Every it is an instant from which the intervals are counted, in
 	// the past or in the future; without it that is the time of arming.
-	At time.Time
+	At time.Time `json:"at,omitzero"`
 	// Every is an interval of at least a second. It is elapsed time: across a
 	// change of the clocks the time of day moves.
-	Every time.Duration
+	Every time.Duration `json:"every,omitzero"`
 	// Spec is a schedule in the notation that [Config.Schedule] reads, at most 256
 	// bytes.
-	Spec string
+	Spec string `json:"spec,omitzero"`
 	// Predicate is the name of a predicate whose state the host observes: 1 to 128
 	// letters, digits and any of "._:/-".
-	Predicate string
+	Predicate string `json:"predicate,omitzero"`
 	// Once ends the commitment after its first firing. An arm with At alone always
 	// ends there.
-	Once bool
+	Once bool `json:"once,omitzero"`
 }
 
 // Condition is the kind of arm, as commitment.fired reports it (RFC 0068 §C).
@@ -98,18 +98,9 @@ func millisUp(t time.Time) time.Time {
 	return t.Add(time.Millisecond - time.Nanosecond).UTC().Truncate(time.Millisecond)
 }
 
-func validName(s string) bool {
-	if s == "" || len(s) > maxNameBytes {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i] | 0x20
-		if (c < 'a' || c > 'z') && (s[i] < '0' || s[i] > '9') && !strings.ContainsRune("._:/-", rune(s[i])) {
-			return false
-		}
-	}
-	return true
-}
+var names = regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,128}$`)
+
+func validName(s string) bool { return names.MatchString(s) }
 
 var idText = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
@@ -118,40 +109,18 @@ var idText = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(
 // memoryID is empty for a commitment that no single entry is the source of.
 func ID(tenant, ref, memoryID string, a Arm) string {
 	a = a.normal()
-	at := int64(0)
-	if !a.At.IsZero() {
-		at = a.At.UnixMilli()
-	}
-	flags := byte(0)
-	if !a.At.IsZero() {
-		flags |= 1
-	}
-	if a.Once {
-		flags |= 2
-	}
-	h := sha256.New()
-	var n [8]byte
-	for _, s := range []string{tenant, ref, memoryID, a.Spec, a.Predicate} {
-		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
-		h.Write(n[:])
-		h.Write([]byte(s))
-	}
-	for _, v := range []uint64{uint64(at), uint64(a.Every), uint64(flags)} {
-		binary.BigEndian.PutUint64(n[:], v)
-		h.Write(n[:])
-	}
-	return "cmt_" + idText.EncodeToString(h.Sum(nil)[:20])
+	return "cmt_" + digestOf("%q %q %q %s %d %q %q %t", tenant, ref, memoryID, a.At.Format(time.RFC3339Nano), a.Every, a.Spec, a.Predicate, a.Once)
 }
 
 // digest stands for an observed state of a tenant's predicate. It is the same for all
 // that wait for it, so that a claim can move to
 // the commitment of the entry that its own was merged into.
 func digest(tenant, predicate string, state []byte) string {
-	h := sha256.New()
-	for _, s := range []string{tenant, predicate} {
-		h.Write([]byte(s))
-		h.Write([]byte{0})
-	}
-	h.Write(state)
-	return idText.EncodeToString(h.Sum(nil)[:20])
+	return digestOf("%q %q %q", tenant, predicate, state)
+}
+
+// digestOf is a digest of parts, which the format keeps apart.
+func digestOf(format string, parts ...any) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, format, parts...))
+	return idText.EncodeToString(sum[:20])
 }

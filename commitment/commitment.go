@@ -50,52 +50,53 @@ const (
 // All instants are whole milliseconds, UTC.
 type Commitment struct {
 	// Tenant and ID name the commitment; the ID alone is unique too.
-	Tenant, ID string
+	Tenant string `json:"-"`
+	ID     string `json:"-"`
 	// Ref and MemoryID are where it comes from. MemoryID may be empty.
-	Ref, MemoryID string
-	Arm           Arm
+	Ref      string `json:"ref,omitzero"`
+	MemoryID string `json:"memoryId,omitzero"`
+	Arm      Arm    `json:"arm,omitzero"`
 	// ArmedAt is when it was armed.
-	ArmedAt time.Time
+	ArmedAt time.Time `json:"armedAt,omitzero"`
 
-	State  State
-	Reason Reason
+	State  State  `json:"state,omitzero"`
+	Reason Reason `json:"reason,omitzero"`
 	// MergedInto is the id of the commitment that fires in place of one whose entry was merged.
-	MergedInto string
-	// EndedAt is when it reached its final state. It is zero before that, and for what
-	// ended before there was this field.
-	EndedAt time.Time
+	MergedInto string `json:"mergedInto,omitzero"`
+	// EndedAt is when it reached its final state. It is zero before that.
+	EndedAt time.Time `json:"endedAt,omitzero"`
 	// Canceled asks that it ends when the delivery under way is over, and that it does not come
 	// back if it lapsed by a merge or a supersession that is undone.
-	Canceled bool
+	Canceled bool `json:"canceled,omitzero"`
 
 	// Due is when a tick has to look at it: the instant it is armed for, the end of
 	// a lease, or the next try. Zero is never.
-	Due time.Time
+	Due time.Time `json:"-"`
 	// Mark is the high-water mark: every instant up to it was claimed or passed
 	// over, and none will be again (K2).
-	Mark time.Time
+	Mark time.Time `json:"mark,omitzero"`
 	// Position and Digest are those of the last observation of its predicate (K5).
 	// The Digest is empty before the first.
-	Position int64
-	Digest   string
+	Position int64  `json:"position,omitzero"`
+	Digest   string `json:"digest,omitzero"`
 
 	// Claim is what is being delivered; zero for nothing.
-	Claim Claim
+	Claim Claim `json:"claim,omitzero"`
 	// Waiting are positions of transitions that were claimed while another was
 	// under way, at most [MaxWaiting].
-	Waiting []int64
+	Waiting []int64 `json:"waiting,omitempty"`
 	// Fence counts the leases, so that whoever takes deliveries can tell a late one
 	// from a newer. Lease is when the last one ends; zero if nobody has it.
-	Fence int64
-	Lease time.Time
+	Fence int64     `json:"fence,omitzero"`
+	Lease time.Time `json:"lease,omitzero"`
 
 	// Fired counts the firings that are over. RunID is the run of the last
 	// delivery, empty if that started none.
-	Fired int
-	RunID string
+	Fired int    `json:"fired,omitzero"`
+	RunID string `json:"runId,omitzero"`
 
 	// Rev is the revision; 0 is a commitment that is not in the store.
-	Rev int64
+	Rev int64 `json:"-"`
 }
 
 // MaxWaiting bounds the transitions that wait for the delivery of an earlier one.
@@ -104,10 +105,10 @@ const MaxWaiting = 64
 // Claim is one firing of a commitment: of its Instant, or of the transition at
 // Position.
 type Claim struct {
-	Instant  time.Time
-	Position int64
+	Instant  time.Time `json:"instant,omitzero"`
+	Position int64     `json:"position,omitzero"`
 	// Tries counts the deliveries that were begun.
-	Tries int
+	Tries int `json:"tries,omitzero"`
 }
 
 // Key names the firing under way. It is the id of the event and the idempotency key

@@ -41,7 +41,7 @@ func (p *pass) deliver(ctx context.Context, c *Commitment) error {
 // job opens the pass of one commitment. Its run id is the commitment's own, in every
 // process and at every try, so that the run's log takes each event once.
 func (p *pass) job(ctx context.Context, c *Commitment) (*memory.Job, error) {
-	r, err := p.redactor(ctx)
+	r, err := p.redactor()
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, run
 		CommitmentID: c.ID, MemoryRef: c.Ref, MemoryID: c.MemoryID,
 		Condition: c.Arm.Condition(), EnqueuedRunID: runID,
 	}}
-	ok, err := p.changeBy(ctx, c, func(c *Commitment) {
+	ok, err := p.change(ctx, c, func(c *Commitment) {
 		c.RunID = runID
 		c.Fired++
 	}, func(next *Commitment) (bool, error) {
@@ -158,9 +158,11 @@ func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, run
 	if !ok {
 		return nil
 	}
-	p.done.Fired++
-	p.done.Events = append(p.done.Events, fired)
-	p.moved++
+	p.do(func() {
+		p.done.Fired++
+		p.done.Events = append(p.done.Events, fired)
+		p.moved++
+	})
 	// What the sink does not take now stays in the outbox, for Bank.Relay.
 	if err := job.End(ctx); err != nil {
 		p.recordError(err)
@@ -171,7 +173,7 @@ func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, run
 // transferClaim moves a claim to the commitment of the entry into which its own was merged, so
 // that all that were merged fire once. Both change in one swap.
 func (p *pass) transferClaim(ctx context.Context, c *Commitment, head string) error {
-	ok, err := p.changeBy(ctx, c, func(c *Commitment) {
+	ok, err := p.change(ctx, c, func(c *Commitment) {
 		c.MergedInto = ID(c.Tenant, c.Ref, head, c.Arm)
 		c.end(Lapsed, ReasonMerged, p.bank.Now())
 	}, func(next *Commitment) (bool, error) {
@@ -191,7 +193,7 @@ func (p *pass) transferClaim(ctx context.Context, c *Commitment, head string) er
 		return p.store(ctx, next, &into)
 	})
 	if ok {
-		p.done.Lapsed++
+		p.do(func() { p.done.Lapsed++ })
 	}
 	if errors.Is(err, ErrNewerFormat) { // of the commitment that it was merged into
 		p.recordError(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// The contract with the migrations of the stores, byte for byte.
+// The form of a commitment in a store, byte for byte.
 func TestTheDocumentOfACommitment(t *testing.T) {
 	at := func(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 	whole := commitment.Commitment{
@@ -27,10 +27,10 @@ func TestTheDocumentOfACommitment(t *testing.T) {
 	}
 	d := whole.Document()
 	require.Equal(t, `{"format":1,"ref":"ref","memoryId":"mem_1",`+
-		`"arm":{"at":1,"every":1000,"spec":"s","predicate":"p","once":true},`+
-		`"armedAt":-2,"state":"claimed","reason":"missed","mergedInto":"cmt_2","endedAt":3,"canceled":true,`+
-		`"mark":5,"position":-6,"digest":"d","claim":{"instant":0,"position":7,"tries":8},"waiting":[9,10],`+
-		`"fence":11,"lease":12,"fired":13,"runId":"run"}`, string(d.Value))
+		`"arm":{"at":"1970-01-01T00:00:00.001Z","every":1000000000,"spec":"s","predicate":"p","once":true},`+
+		`"armedAt":"1969-12-31T23:59:59.998Z","state":"claimed","reason":"missed","mergedInto":"cmt_2","endedAt":"1970-01-01T00:00:00.003Z","canceled":true,`+
+		`"mark":"1970-01-01T00:00:00.005Z","position":-6,"digest":"d","claim":{"instant":"1970-01-01T00:00:00Z","position":7,"tries":8},"waiting":[9,10],`+
+		`"fence":11,"lease":"1970-01-01T00:00:00.012Z","fired":13,"runId":"run"}`, string(d.Value))
 	d.Value = nil
 	require.Equal(t, driver.Document{
 		Scope: driver.Scope{Tenant: "acme"}, Class: driver.Machinery, Kind: "commitment", Key: "cmt_1",

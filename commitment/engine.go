@@ -113,12 +113,6 @@ func (e *Engine) Conditions() []events.Condition {
 	return out
 }
 
-// Horizon is how far ahead an instant may lie.
-func (e *Engine) Horizon() time.Duration { return e.cfg.Horizon }
-
-// Missed is the policy for instants that passed while nobody looked.
-func (e *Engine) Missed() Missed { return e.cfg.Missed }
-
 // Commitments yields the tenant's commitments by id, whatever their state: also those
 // that lapsed or are dead. In the place of one that it cannot read it yields an error,
 // such as [ErrNewerFormat], with the Tenant and ID, and goes on; it stops after an error of

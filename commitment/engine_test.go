@@ -52,8 +52,6 @@ func TestNewRefuses(t *testing.T) {
 	e, err := commitment.New(bank, good)
 	require.NoError(t, err)
 	require.Equal(t, []events.Condition{"time"}, e.Conditions())
-	require.Equal(t, commitment.FireOnce, e.Missed())
-	require.Equal(t, commitment.DefaultHorizon, e.Horizon())
 	require.Equal(t, []events.Condition{"time", "predicate"}, newHost(t).Conditions())
 }
 

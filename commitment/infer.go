@@ -306,13 +306,11 @@ func (in *inferring) armEntries(ctx context.Context, entries []memory.Entry, arm
 
 // exists reports whether the tenant has a commitment of that id, readable or not.
 func (in *inferring) exists(ctx context.Context, id string) (bool, error) {
-	for c, err := range in.each(ctx, in.job.Tenant(), memory.DocumentQuery{Key: id}) {
-		if c.ID == "" {
-			return false, err
-		}
-		return true, nil
+	c, err := in.load(ctx, in.job.Tenant(), id)
+	if c.ID != "" || errors.Is(err, memory.ErrNotFound) {
+		err = nil
 	}
-	return false, nil
+	return c.ID != "", err
 }
 
 // whyNotArmed returns why a commitment cannot be armed now, or sets when it is due.

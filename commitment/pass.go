@@ -13,34 +13,25 @@ import (
 // pass is what a tick does for one tenant.
 type pass struct {
 	*tick
-	until  time.Time // what is due by then belongs to the tick
-	tenant string
-	done   Ticked
-	moved  int // swaps that succeeded, and what was put aside
-	unread int // what was put aside
-
-	// The tenant's secrets, once they were asked for.
-	opened  bool
-	secrets memory.Redactor
-	openErr error
+	until time.Time // what is due by then belongs to the tick
+	// redactor returns the tenant's secrets, opened once for the pass. Its jobs share them, so that
+	// none of them closes them.
+	redactor func() (memory.Redactor, error)
+	secrets  memory.Redactor // what it has opened
 }
 
-// redactor returns the tenant's secrets, opened once for the pass. Its jobs share them,
-// so that none of them closes them.
-func (p *pass) redactor(ctx context.Context) (memory.Redactor, error) {
-	if !p.opened {
-		p.opened = true
-		const part = "the source of redactors"
-		secrets, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(ctx context.Context) (memory.Redactor, error) { return p.cfg.Redactor(ctx, p.tenant) })
-		switch {
-		case hostcall.Misbehaved(err):
-			err = hostFailed(ctx, part, err)
-		case secrets == nil || err != nil:
-			err = memory.ErrSecretLeakage.In(pkg, "the tenant's secrets cannot be opened", err)
-		}
-		p.secrets, p.openErr = secrets, err
+// open opens the tenant's secrets.
+func (p *pass) open(ctx context.Context, tenant string) (memory.Redactor, error) {
+	const part = "the source of redactors"
+	secrets, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(ctx context.Context) (memory.Redactor, error) { return p.cfg.Redactor(ctx, tenant) })
+	if hostcall.Misbehaved(err) {
+		return nil, hostFailed(ctx, part, err)
 	}
-	return shared{p.secrets}, p.openErr
+	if secrets == nil || err != nil {
+		return nil, memory.ErrSecretLeakage.In(pkg, "the tenant's secrets cannot be opened", err)
+	}
+	p.secrets = secrets
+	return shared{secrets}, nil
 }
 
 // shared hides that a redactor can be closed.
@@ -72,8 +63,7 @@ func (p *pass) process(ctx context.Context, d *memory.Document) bool {
 	c, err := fromDocument(d)
 	if err != nil {
 		p.recordError(err)
-		p.moved++
-		p.unread++
+		p.do(func() { p.moved, p.unread = p.moved+1, p.unread+1 })
 		return false
 	}
 	if err := p.advance(ctx, &c); err != nil {
@@ -123,7 +113,7 @@ func (p *pass) claim(ctx context.Context, c *Commitment) (bool, error) {
 		}
 		ok, err := p.store(ctx, c)
 		if ok {
-			p.done.Skipped++
+			p.do(func() { p.done.Skipped++ })
 		}
 		return false, err
 	}
@@ -168,20 +158,19 @@ func (p *pass) lease(ctx context.Context, c *Commitment) (bool, error) {
 func (p *pass) store(ctx context.Context, cs ...*Commitment) (bool, error) {
 	ok, err := p.swap(ctx, cs...)
 	if ok {
-		p.moved++
+		p.do(func() { p.moved++ })
 	}
 	return ok, err
 }
 
-// change changes a commitment for as long as nobody else has taken its lease.
-// Observations and a cancellation may come between, and are kept.
-func (p *pass) change(ctx context.Context, c *Commitment, to func(*Commitment)) (bool, error) {
-	return p.changeBy(ctx, c, to, func(next *Commitment) (bool, error) { return p.store(ctx, next) })
+func (p *pass) storeOne(ctx context.Context) func(*Commitment) (bool, error) {
+	return func(next *Commitment) (bool, error) { return p.store(ctx, next) }
 }
 
-// changeBy is change with a way of its own to store what becomes of c, which is as stored
-// before.
-func (p *pass) changeBy(ctx context.Context, c *Commitment, to func(*Commitment), store func(next *Commitment) (bool, error)) (bool, error) {
+// change changes a commitment for as long as nobody else has taken its lease.
+// Observations and a cancellation may come between, and are kept. store stores what becomes of c,
+// which is as stored before.
+func (p *pass) change(ctx context.Context, c *Commitment, to func(*Commitment), store func(next *Commitment) (bool, error)) (bool, error) {
 	for {
 		next := *c
 		to(&next)
@@ -205,13 +194,13 @@ func (p *pass) changeBy(ctx context.Context, c *Commitment, to func(*Commitment)
 
 // finish ends a commitment that does not fire any more.
 func (p *pass) finish(ctx context.Context, c *Commitment, s State, why Reason) error {
-	ok, err := p.change(ctx, c, func(c *Commitment) { c.end(s, why, p.bank.Now()) })
+	ok, err := p.change(ctx, c, func(c *Commitment) { c.end(s, why, p.bank.Now()) }, p.storeOne(ctx))
 	switch {
 	case !ok:
 	case s == Dead:
-		p.done.Dead++
+		p.do(func() { p.done.Dead++ })
 	default:
-		p.done.Lapsed++
+		p.do(func() { p.done.Lapsed++ })
 	}
 	return err
 }
@@ -238,9 +227,9 @@ func (p *pass) postpone(ctx context.Context, c *Commitment, to func(*Commitment)
 		c.Lease = time.Time{}
 		c.Due = p.bank.Now().Add(backoff(p.cfg.Backoff, c.Claim.Tries))
 		to(c)
-	})
+	}, p.storeOne(ctx))
 	if ok {
-		p.done.Failed++
+		p.do(func() { p.done.Failed++ })
 	}
 	return err
 }

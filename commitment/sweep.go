@@ -89,9 +89,7 @@ func (e *Engine) sweepPage(ctx context.Context, batch []Commitment, done *Swept)
 		fate, found := fates[Source{c.Ref, c.MemoryID}]
 		gone := c.MemoryID != "" && (!found || fate.State == memory.Deleted && !fate.Restorable)
 		if c.MemoryID == "" && c.State.Final() {
-			// One that does not say when it ended was marked, or armed, last.
-			ended := slices.MaxFunc([]time.Time{c.EndedAt, c.Mark, c.ArmedAt}, time.Time.Compare)
-			gone = e.bank.Now().Sub(ended) > e.cfg.Retention
+			gone = e.bank.Now().Sub(c.EndedAt) > e.cfg.Retention
 		}
 		if !gone {
 			if err := e.rearmLapsed(ctx, c, fate, done); err != nil {

@@ -24,15 +24,6 @@ type Ticked struct {
 	Events []events.Record
 }
 
-func (t *Ticked) add(o Ticked) {
-	t.Fired += o.Fired
-	t.Failed += o.Failed
-	t.Skipped += o.Skipped
-	t.Lapsed += o.Lapsed
-	t.Dead += o.Dead
-	t.Events = append(t.Events, o.Events...)
-}
-
 const (
 	workers = 8     // tenants that a tick works on at once
 	batch   = 256   // due commitments that it reads at a time
@@ -110,11 +101,12 @@ type documentName struct{ tenant, id string }
 
 // run dispatches what is due until nothing moves any more.
 func (t *tick) run(ctx context.Context, due []memory.Document) {
-	for {
-		moved := t.dispatch(ctx, due)
+	for moved := 0; ; {
+		t.dispatch(ctx, due)
 		idle := t.wait()
 		t.mu.Lock()
 		over := t.err != nil || idle && t.moved == moved // others are at it, or nothing is left
+		moved = t.moved
 		limit := min(batch+2*(len(t.dispatched)-t.unread), maxRead) + 2*t.unread
 		if !idle {
 			t.until = t.bank.Now()
@@ -133,8 +125,8 @@ func (t *tick) run(ctx context.Context, due []memory.Document) {
 	}
 }
 
-// dispatch queues what is not dispatched yet, and returns how much had moved before.
-func (t *tick) dispatch(ctx context.Context, due []memory.Document) (moved int) {
+// dispatch queues what is not dispatched yet.
+func (t *tick) dispatch(ctx context.Context, due []memory.Document) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range due {
@@ -150,7 +142,6 @@ func (t *tick) dispatch(ctx context.Context, due []memory.Document) (moved int) 
 			}
 		}
 	}
-	return t.moved
 }
 
 // wait reports whether all goroutines have ended, for which it waits a while.
@@ -175,24 +166,22 @@ func (t *tick) wait() bool {
 // serveTenant works on what is queued for a tenant.
 func (t *tick) serveTenant(ctx context.Context, tenant string, until time.Time) {
 	t.slots <- struct{}{}
-	p := &pass{tick: t, until: until, tenant: tenant}
-	defer t.served(p) // also if a part of the host ends the goroutine
+	p := &pass{tick: t, until: until}
+	p.redactor = sync.OnceValues(func() (memory.Redactor, error) { return p.open(ctx, tenant) })
+	defer t.served() // also if a part of the host ends the goroutine
 	defer p.close(ctx)
 	for d := t.next(ctx, tenant); d != nil; d = t.next(ctx, tenant) {
 		if p.process(ctx, d) {
-			t.release(d)
+			t.do(func() { delete(t.dispatched, documentName{d.Tenant, d.Key}) })
 		}
 	}
 }
 
-// served takes over what was done for a tenant.
-func (t *tick) served(p *pass) {
+// served ends the work on a tenant.
+func (t *tick) served() {
 	<-t.slots
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.done.add(p.done)
-	t.moved += p.moved
-	t.unread += p.unread
 	if t.active--; t.active == 0 {
 		select {
 		case t.idle <- struct{}{}:
@@ -217,26 +206,27 @@ func (t *tick) next(ctx context.Context, tenant string) *memory.Document {
 	return queue[0]
 }
 
-func (t *tick) release(d *memory.Document) {
+// do changes what the tenants of a tick share.
+func (t *tick) do(change func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.dispatched, documentName{d.Tenant, d.Key})
+	change()
 }
 
 // fail ends the tick.
 func (t *tick) fail(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.err == nil {
-		t.err = err
-	}
+	t.do(func() {
+		if t.err == nil {
+			t.err = err
+		}
+	})
 }
 
 // recordError keeps the first error that does not end the tick.
 func (t *tick) recordError(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.problem == nil {
-		t.problem = err
-	}
+	t.do(func() {
+		if t.problem == nil {
+			t.problem = err
+		}
+	})
 }
