@@ -52,7 +52,6 @@ func (a Arm) single() bool { return a.Every == 0 && a.Spec == "" && a.Predicate 
 const (
 	maxSpecBytes = 256
 	maxNameBytes = 128
-	minInterval  = time.Second
 )
 
 // check refuses an arm that is not well formed by itself. It does not look at the
@@ -69,7 +68,7 @@ func (a Arm) check() error {
 		return invalid("Arm has none or several of At, Every, Spec and Predicate: set one, or At beside Every")
 	case !a.At.IsZero() && !validInstant(a.At):
 		return invalid("Arm.At is not in the years 1 to 9999")
-	case a.Every != 0 && (a.Every < minInterval || a.Every%time.Millisecond != 0):
+	case a.Every != 0 && (a.Every < time.Second || a.Every%time.Millisecond != 0):
 		return invalid("Arm.Every is below a second or not in whole milliseconds")
 	case len(a.Spec) > maxSpecBytes || !utf8.ValidString(a.Spec):
 		return invalid("Arm.Spec is longer than 256 bytes or not UTF-8")
@@ -110,13 +109,6 @@ var idText = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(
 func ID(tenant, ref, memoryID string, a Arm) string {
 	a = a.normal()
 	return "cmt_" + digestOf("%q %q %q %s %d %q %q %t", tenant, ref, memoryID, a.At.Format(time.RFC3339Nano), a.Every, a.Spec, a.Predicate, a.Once)
-}
-
-// digest stands for an observed state of a tenant's predicate. It is the same for all
-// that wait for it, so that a claim can move to
-// the commitment of the entry that its own was merged into.
-func digest(tenant, predicate string, state []byte) string {
-	return digestOf("%q %q %q", tenant, predicate, state)
 }
 
 // digestOf is a digest of parts, which the format keeps apart.

@@ -3,7 +3,6 @@ package commitment
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
@@ -42,7 +41,7 @@ func (e *Engine) Arm(ctx context.Context, j *memory.Job, s Source, a Arm) (Commi
 	if !errors.Is(err, memory.ErrNotFound) {
 		return known, err
 	}
-	if c.Due, err = e.firstDue(ctx, a, c.ArmedAt); err != nil {
+	if c.Due, err = e.nextOf(ctx, a, c.ArmedAt, c.ArmedAt, c.ArmedAt); err != nil {
 		return Commitment{}, err
 	}
 	// A rewrite of the ref refuses one that is not the tenant's, and what holds a secret.
@@ -65,18 +64,6 @@ func (e *Engine) commitment(j *memory.Job, s Source, a Arm) Commitment {
 		Tenant: j.Tenant(), ID: ID(j.Tenant(), s.Ref, s.MemoryID, a),
 		Ref: s.Ref, MemoryID: s.MemoryID, Arm: a, ArmedAt: e.bank.Now(), State: Armed,
 	}
-}
-
-// firstDue is the first instant of an arm; zero for a predicate.
-func (e *Engine) firstDue(ctx context.Context, a Arm, now time.Time) (time.Time, error) {
-	if a.Predicate != "" {
-		return time.Time{}, nil
-	}
-	due, err := e.nextOf(ctx, a, now, now)
-	if err == nil && due.Sub(now) > e.cfg.Horizon {
-		err = &HorizonError{e.cfg.Horizon}
-	}
-	return due, err
 }
 
 // admit refuses an arm that is malformed, unknown to the host, or holds a secret, and a

@@ -132,6 +132,3 @@ func (c *Commitment) end(s State, why Reason, now time.Time) {
 func (c *Commitment) isReplaced() bool {
 	return c.State == Lapsed && (c.Reason == ReasonMerged || c.Reason == ReasonSuperseded)
 }
-
-// isLeased reports whether a process is delivering it at the instant now.
-func (c *Commitment) isLeased(now time.Time) bool { return c.Lease.After(now) }

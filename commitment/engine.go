@@ -136,7 +136,7 @@ func (e *Engine) Cancel(ctx context.Context, tenant, id string) (Commitment, err
 			return false, nil
 		case c.isReplaced():
 			c.Canceled = true // it does not come back
-		case c.State == Delivered || c.isLeased(e.bank.Now()):
+		case c.State == Delivered || c.Lease.After(e.bank.Now()):
 			c.Canceled, c.Waiting = true, nil
 		default:
 			c.end(Lapsed, ReasonCanceled, e.bank.Now())

@@ -199,9 +199,11 @@ func (in *inferring) infer(ctx context.Context, entries []memory.Entry) error {
 	for _, i := range found.Intents {
 		arms[i.MemoryID] = append(arms[i.MemoryID], i.Arm.normal())
 	}
-	kept, err := in.armEntries(ctx, entries, arms)
-	for i := 0; i < len(entries) && !kept && err == nil; i++ {
-		err = in.armEntry(ctx, entries[i], arms)
+	kept := false
+	for left := entries; len(left) > 0 && !kept && err == nil; {
+		if kept, err = in.armEntries(ctx, left, arms); !kept && err == nil {
+			left, err = in.unread(ctx, left)
+		}
 	}
 	for _, entry := range entries {
 		delete(arms, entry.ID)
@@ -212,29 +214,27 @@ func (in *inferring) infer(ctx context.Context, entries []memory.Entry) error {
 	return err
 }
 
-// armEntry is armEntries for one entry, unless it has ended or was read by another process meanwhile.
-func (in *inferring) armEntry(ctx context.Context, entry memory.Entry, arms map[string][]Arm) error {
-	for kept := false; !kept; {
+// unread returns those of the entries that have not ended and that no other process has read meanwhile.
+func (in *inferring) unread(ctx context.Context, entries []memory.Entry) (left []memory.Entry, err error) {
+	for _, entry := range entries {
 		if _, err := in.job.Get(ctx, in.ref, entry.ID); errors.Is(err, memory.ErrNotFound) {
-			return nil
+			continue
 		} else if err != nil {
-			return err
+			return nil, err
 		}
 		d, err := in.job.Document(ctx, in.ref, readKind, entry.ID)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		m := readMarkOf(&d)
 		if m.isDone(in.version) {
 			in.done.Known += m.Arms
-			return nil
+			continue
 		}
 		in.marks[entry.ID] = m
-		if kept, err = in.armEntries(ctx, []memory.Entry{entry}, arms); err != nil {
-			return err
-		}
+		left = append(left, entry)
 	}
-	return nil
+	return left, nil
 }
 
 // armEntries arms what was found in some entries and remembers that they were read, in one mutation.
@@ -317,7 +317,7 @@ func (in *inferring) exists(ctx context.Context, id string) (bool, error) {
 func (in *inferring) whyNotArmed(ctx context.Context, c *Commitment) (Why, error) {
 	err := in.admit(ctx, in.job, Source{c.Ref, c.MemoryID}, c.Arm)
 	if err == nil {
-		c.Due, err = in.firstDue(ctx, c.Arm, c.ArmedAt)
+		c.Due, err = in.nextOf(ctx, c.Arm, c.ArmedAt, c.ArmedAt, c.ArmedAt)
 	}
 	horizon := (*HorizonError)(nil)
 	switch {

@@ -3,6 +3,7 @@ package commitment
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/telemetry"
@@ -52,14 +53,7 @@ func (e *Engine) Observe(ctx context.Context, o Observation) (claimed []string, 
 		}
 		fires := false
 		err := e.update(ctx, &c, func(c *Commitment) (ok bool, err error) {
-			ok, fires, err = c.observe(o)
-			if fires && c.State == Armed {
-				c.State = Claimed
-				c.Claim = Claim{Position: o.Position}
-				c.Due = e.bank.Now()
-			} else if fires {
-				c.Waiting = append(c.Waiting, o.Position)
-			}
+			ok, fires, err = c.observe(o, e.bank.Now())
 			return ok, err
 		})
 		switch {
@@ -76,18 +70,22 @@ func (e *Engine) Observe(ctx context.Context, o Observation) (claimed []string, 
 
 // observe takes in an observation. It reports whether that changed anything, and
 // whether the commitment fires for it.
-func (c *Commitment) observe(o Observation) (ok, fires bool, err error) {
+func (c *Commitment) observe(o Observation, now time.Time) (ok, fires bool, err error) {
 	if c.State.Final() || c.Canceled || (c.Digest != "" && o.Position <= c.Position) {
 		return false, false, nil
 	}
-	seen := digest(c.Tenant, c.Arm.Predicate, o.State)
-	fires = o.Holds && seen != c.Digest
-	if fires && c.State != Armed {
-		if c.Arm.Once {
-			fires = false
-		} else if len(c.Waiting) >= MaxWaiting {
-			return false, false, memory.ErrBacklog.In(pkg, "too many transitions wait for delivery", nil)
-		}
+	// The digest is the same for all that wait for the predicate, so that a claim can move to the
+	// commitment of the entry that its own was merged into.
+	seen := digestOf("%q %q %q", c.Tenant, c.Arm.Predicate, o.State)
+	fires = o.Holds && seen != c.Digest && (c.State == Armed || !c.Arm.Once)
+	switch {
+	case !fires:
+	case c.State == Armed:
+		c.State, c.Claim, c.Due = Claimed, Claim{Position: o.Position}, now
+	case len(c.Waiting) >= MaxWaiting:
+		return false, false, memory.ErrBacklog.In(pkg, "too many transitions wait for delivery", nil)
+	default:
+		c.Waiting = append(c.Waiting, o.Position)
 	}
 	c.Position, c.Digest = o.Position, seen
 	return true, fires, nil

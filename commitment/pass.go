@@ -57,19 +57,18 @@ func (p *pass) close(ctx context.Context) {
 	}
 }
 
-// process advances a due commitment. It reports false for one that it cannot read, which is
-// put aside for the rest of the tick.
-func (p *pass) process(ctx context.Context, d *memory.Document) bool {
+// process advances a due commitment. One that it cannot read is put aside for the rest of the tick.
+func (p *pass) process(ctx context.Context, d *memory.Document) {
 	c, err := fromDocument(d)
 	if err != nil {
 		p.recordError(err)
 		p.do(func() { p.moved, p.unread = p.moved+1, p.unread+1 })
-		return false
+		return
 	}
 	if err := p.advance(ctx, &c); err != nil {
 		p.fail(err)
 	}
-	return true
+	p.do(func() { delete(p.dispatched, documentName{d.Tenant, d.Key}) })
 }
 
 // advance takes a due commitment to the state that follows. It returns errors that end
@@ -134,14 +133,12 @@ func (p *pass) rearm(ctx context.Context, c *Commitment) error {
 		c.State, c.Due = Claimed, p.until
 		c.Claim.Position = c.Waiting[0]
 		c.Waiting = append([]int64(nil), c.Waiting[1:]...)
-	case c.Arm.Predicate == "":
+	default:
 		next, reason, err := p.Engine.next(ctx, c.Arm, c.ArmedAt, c.Mark, now)
-		if err != nil {
-			return err
-		}
 		if c.Due = next; reason != ReasonNone {
 			c.end(Lapsed, reason, now)
 		}
+		return err
 	}
 	return nil
 }
@@ -161,10 +158,6 @@ func (p *pass) store(ctx context.Context, cs ...*Commitment) (bool, error) {
 		p.do(func() { p.moved++ })
 	}
 	return ok, err
-}
-
-func (p *pass) storeOne(ctx context.Context) func(*Commitment) (bool, error) {
-	return func(next *Commitment) (bool, error) { return p.store(ctx, next) }
 }
 
 // change changes a commitment for as long as nobody else has taken its lease.
@@ -194,7 +187,7 @@ func (p *pass) change(ctx context.Context, c *Commitment, to func(*Commitment), 
 
 // finish ends a commitment that does not fire any more.
 func (p *pass) finish(ctx context.Context, c *Commitment, s State, why Reason) error {
-	ok, err := p.change(ctx, c, func(c *Commitment) { c.end(s, why, p.bank.Now()) }, p.storeOne(ctx))
+	ok, err := p.change(ctx, c, func(c *Commitment) { c.end(s, why, p.bank.Now()) }, func(next *Commitment) (bool, error) { return p.store(ctx, next) })
 	switch {
 	case !ok:
 	case s == Dead:
@@ -227,7 +220,7 @@ func (p *pass) postpone(ctx context.Context, c *Commitment, to func(*Commitment)
 		c.Lease = time.Time{}
 		c.Due = p.bank.Now().Add(backoff(p.cfg.Backoff, c.Claim.Tries))
 		to(c)
-	}, p.storeOne(ctx))
+	}, func(next *Commitment) (bool, error) { return p.store(ctx, next) })
 	if ok {
 		p.do(func() { p.done.Failed++ })
 	}

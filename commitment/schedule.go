@@ -29,42 +29,57 @@ const (
 	Skip Missed = "skip"
 )
 
-// next returns the first instant of the arm after t, which lies after t and within
-// the horizon from now, or why there is none. An error says that the schedule panicked or
+// next is nextOf that says why there is no next instant. An error says that the schedule panicked or
 // hung, or that the context ended, which says nothing about its instants.
 func (e *Engine) next(ctx context.Context, a Arm, armedAt, t, now time.Time) (time.Time, Reason, error) {
-	at, err := e.nextOf(ctx, a, armedAt, t)
+	at, err := e.nextOf(ctx, a, armedAt, t, now)
+	horizon := (*HorizonError)(nil)
 	switch {
+	case errors.As(err, &horizon):
+		return time.Time{}, ReasonHorizon, nil
 	case errors.Is(err, memory.ErrValidation):
 		return time.Time{}, ReasonSchedule, nil
-	case err != nil:
-		return time.Time{}, ReasonNone, err
-	case at.Sub(now) > e.cfg.Horizon:
-		return time.Time{}, ReasonHorizon, nil
 	}
-	return at, ReasonNone, nil
+	return at, ReasonNone, err
 }
 
-func (e *Engine) nextOf(ctx context.Context, a Arm, armedAt, t time.Time) (time.Time, error) {
+// nextOf returns the first instant of the arm after t, which lies after t and within the horizon
+// from now; zero for a predicate.
+func (e *Engine) nextOf(ctx context.Context, a Arm, armedAt, t, now time.Time) (at time.Time, err error) {
 	switch {
-	case a.single():
-		if a.At.After(t) {
-			return a.At, nil
-		}
+	case a.Predicate != "":
+		return time.Time{}, nil
+	case a.single() && !a.At.After(t):
 		return time.Time{}, errPast
+	case a.single():
+		at = a.At
+	case a.Every > 0 && a.At.IsZero():
+		at = nextInterval(armedAt, a.Every, t)
 	case a.Every > 0:
-		anchor := a.At
-		if anchor.IsZero() {
-			anchor = armedAt
-		}
-		return nextInterval(anchor, a.Every, t)
+		at = nextInterval(a.At, a.Every, t)
+	default:
+		at, err = e.nextOfSpec(ctx, a.Spec, t)
 	}
+	at = millisUp(at)
+	switch {
+	case err != nil:
+		return time.Time{}, err
+	case !at.After(t) || !validInstant(at):
+		return time.Time{}, invalid("the schedule of the Arm does not move on, or leaves the years 1 to 9999")
+	case at.Sub(now) > e.cfg.Horizon:
+		return time.Time{}, &HorizonError{e.cfg.Horizon}
+	}
+	return at, nil
+}
+
+// nextOfSpec asks the host's schedule.
+func (e *Engine) nextOfSpec(ctx context.Context, spec string, t time.Time) (time.Time, error) {
 	if e.cfg.Schedule == nil {
 		return time.Time{}, invalid("Config.Schedule is nil: it reads Arm.Spec")
 	}
 	const part = "the schedule"
 	at, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(context.Context) (time.Time, error) {
-		s, err := e.cfg.Schedule(a.Spec)
+		s, err := e.cfg.Schedule(spec)
 		if s == nil || err != nil {
 			return time.Time{}, memory.ErrValidation.In(pkg, "Config.Schedule cannot read Arm.Spec", err)
 		}
@@ -73,30 +88,15 @@ func (e *Engine) nextOf(ctx context.Context, a Arm, armedAt, t time.Time) (time.
 	if hostcall.Misbehaved(err) {
 		err = hostFailed(ctx, part, err)
 	}
-	if err != nil {
-		return time.Time{}, err
-	}
-	if at.IsZero() {
-		return time.Time{}, invalid("Arm.Spec has no instant to come")
-	}
-	at = millisUp(at)
-	if !at.After(t) || !validInstant(at) {
-		return time.Time{}, invalid("the schedule of Arm.Spec does not move on, or leaves the years 1 to 9999")
-	}
-	return at, nil
+	return at, err
 }
 
 // nextInterval returns the first anchor + k × every after t. It counts in
 // milliseconds, which reach further than a Duration.
-func nextInterval(anchor time.Time, every time.Duration, t time.Time) (time.Time, error) {
+func nextInterval(anchor time.Time, every time.Duration, t time.Time) time.Time {
 	a, d, from := anchor.UnixMilli(), every.Milliseconds(), t.UnixMilli()
-	next := a
 	if from >= a {
-		next = a + ((from-a)/d+1)*d
+		a += ((from-a)/d + 1) * d
 	}
-	at := time.UnixMilli(next).UTC()
-	if !validInstant(at) {
-		return time.Time{}, invalid("Arm.Every leads beyond the year 9999")
-	}
-	return at, nil
+	return time.UnixMilli(a).UTC()
 }

@@ -75,18 +75,15 @@ func (e *Engine) sweepPage(ctx context.Context, batch []Commitment, done *Swept)
 			ids[c.Ref] = append(ids[c.Ref], c.MemoryID)
 		}
 	}
-	fates := map[Source]memory.Fate{}
+	fates := map[string]map[string]memory.Fate{} // by ref and entry
 	for ref, list := range ids {
-		found, err := e.bank.TraceAll(ctx, batch[0].Tenant, ref, list)
-		if err != nil {
+		var err error
+		if fates[ref], err = e.bank.TraceAll(ctx, batch[0].Tenant, ref, list); err != nil {
 			return err
-		}
-		for id, fate := range found {
-			fates[Source{ref, id}] = fate
 		}
 	}
 	for _, c := range batch {
-		fate, found := fates[Source{c.Ref, c.MemoryID}]
+		fate, found := fates[c.Ref][c.MemoryID]
 		gone := c.MemoryID != "" && (!found || fate.State == memory.Deleted && !fate.Restorable)
 		if c.MemoryID == "" && c.State.Final() {
 			gone = e.bank.Now().Sub(c.EndedAt) > e.cfg.Retention
@@ -135,12 +132,10 @@ func (e *Engine) rearmLapsed(ctx context.Context, c Commitment, fate memory.Fate
 		}
 	}
 	c.State, c.Reason, c.MergedInto, c.Claim, c.EndedAt = Armed, ReasonNone, "", Claim{}, time.Time{}
-	if now := e.bank.Now(); c.Arm.Predicate == "" {
-		due, reason, err := e.next(ctx, c.Arm, c.ArmedAt, slices.MaxFunc([]time.Time{c.Mark, now}, time.Time.Compare), now)
-		if reason != ReasonNone || err != nil {
-			return err
-		}
-		c.Due = due
+	now := e.bank.Now()
+	due, reason, err := e.next(ctx, c.Arm, c.ArmedAt, slices.MaxFunc([]time.Time{c.Mark, now}, time.Time.Compare), now)
+	if c.Due = due; reason != ReasonNone || err != nil {
+		return err
 	}
 	ok, err := e.swap(ctx, &c)
 	if ok {

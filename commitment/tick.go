@@ -51,7 +51,10 @@ const (
 func (e *Engine) Tick(ctx context.Context) (done Ticked, err error) {
 	ctx, span := e.bank.Begin(ctx, telemetry.Tick)
 	defer span.Done(&err)
-	defer done.count(&span)
+	defer func() {
+		span.Add(telemetry.Skipped.Of(done.Skipped), telemetry.Fired.Of(done.Fired), telemetry.Failed.Of(done.Failed),
+			telemetry.Lapsed.Of(done.Lapsed), telemetry.Dead.Of(done.Dead))
+	}()
 	due, err := e.bank.Due(ctx, documentKind, batch)
 	if err == nil && len(due) == 0 {
 		span.Add(telemetry.Due.Of(0))
@@ -68,12 +71,6 @@ func (e *Engine) Tick(ctx context.Context) (done Ticked, err error) {
 	t.run(ctx, due)
 	span.Add(telemetry.Due.Of(t.found))
 	return t.done, errors.Join(t.err, t.problem)
-}
-
-// count counts what a tick did.
-func (t *Ticked) count(span *telemetry.Span) {
-	span.Add(telemetry.Skipped.Of(t.Skipped), telemetry.Fired.Of(t.Fired), telemetry.Failed.Of(t.Failed),
-		telemetry.Lapsed.Of(t.Lapsed), telemetry.Dead.Of(t.Dead))
 }
 
 // tick is one Tick that found something due. It dispatches what it reads to one goroutine
@@ -171,9 +168,7 @@ func (t *tick) serveTenant(ctx context.Context, tenant string, until time.Time) 
 	defer t.served() // also if a part of the host ends the goroutine
 	defer p.close(ctx)
 	for d := t.next(ctx, tenant); d != nil; d = t.next(ctx, tenant) {
-		if p.process(ctx, d) {
-			t.do(func() { delete(t.dispatched, documentName{d.Tenant, d.Key}) })
-		}
+		p.process(ctx, d)
 	}
 }
 
