@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/openwop/agentmemory/bridges/dates"
 	"github.com/openwop/agentmemory/bridges/models"
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/consolidate"
@@ -109,7 +110,7 @@ func (w *world) consolidate(m *models.Models) (consolidate.Result, error) {
 func (w *world) infer(m *models.Models) (commitment.Inferred, error) {
 	inferrer, err := m.Inferrer("Europe/Rome")
 	require.NoError(w, err)
-	engine, err := commitment.New(w.bank, commitment.Config{Inferrer: inferrer,
+	engine, err := commitment.New(w.bank, commitment.Config{Inferrer: inferrer, Schedule: dates.Cron,
 		Redactor: func(context.Context, string) (memory.Redactor, error) { return shared{w.secrets}, nil }})
 	require.NoError(w, err)
 	return engine.Infer(w.ctx(), w.job("acme"), "ref")
