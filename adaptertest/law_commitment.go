@@ -86,7 +86,7 @@ func runFiring(w *world, h *host) error {
 		}
 		w.now = w.now.Add(30 * time.Second)
 	}
-	_, err := h.bank.Relay(w.ctx)
+	_, err := h.bank.Maintain(w.ctx)
 	return err
 }
 
@@ -171,7 +171,7 @@ func enginesAtOnce(w *world) {
 			_, err := engines[0].Tick(w.ctx)
 			w.must(err)
 		}
-		_, err := first.bank.Relay(w.ctx)
+		_, err := first.bank.Maintain(w.ctx)
 		w.must(err)
 		// A change may pass unseen if an engine was told of a later one first.
 		n := len(first.queue.byKey)

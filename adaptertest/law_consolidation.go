@@ -99,17 +99,18 @@ func (h *host) announced(run string, kind events.Type) int {
 func (h *host) fate(id string) memory.Fate {
 	f, err := h.bank.Trace(h.w.ctx, home.Tenant, home.Ref, id)
 	h.w.must(err)
-	return f
+	return f[id]
 }
 
 // nothingLost expects each entry to live, or to have a successor that does.
 func (h *host) nothingLost(all []driver.Entry) {
 	for _, e := range all {
-		f, err := h.bank.Trace(h.w.ctx, home.Tenant, home.Ref, e.ID)
+		fates, err := h.bank.Trace(h.w.ctx, home.Tenant, home.Ref, e.ID)
 		want := "the entry that says " + short(e.Content) + " live, or in a lineage that leads to a live entry"
 		if err != nil {
 			h.w.fail(want, describeError(err))
 		}
+		f := fates[e.ID]
 		h.w.check(f.State != driver.Deleted && f.Head.ID != "", want, "it is %s", f.State)
 	}
 }

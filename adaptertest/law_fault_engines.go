@@ -32,7 +32,7 @@ func lineagesAreWhole(w *world, h *host) {
 }
 
 func (h *host) relay() {
-	_, err := h.bank.Relay(h.w.ctx)
+	_, err := h.bank.Maintain(h.w.ctx)
 	h.w.must(err)
 }
 
@@ -87,7 +87,7 @@ func runCompaction(w *world, h *host) error {
 	if _, err := h.tryCompact("engine", distill.ExpireSources); err != nil {
 		return err
 	}
-	_, err := h.bank.Relay(w.ctx)
+	_, err := h.bank.Maintain(w.ctx)
 	return err
 }
 

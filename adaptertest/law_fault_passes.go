@@ -88,7 +88,7 @@ func prepareMerge(w *world, h *host) {
 	for _, fact := range []string{"(a)", "(b)", "(c)"} {
 		h.note(job, home.Ref, fact)
 	}
-	_, err := h.bank.Relay(w.ctx)
+	_, err := h.bank.Maintain(w.ctx)
 	w.must(err)
 }
 
@@ -187,7 +187,7 @@ func prepareRelay(w *world, h *host) {
 }
 
 func runRelay(w *world, h *host) error {
-	_, err := h.bank.Relay(w.ctx)
+	_, err := h.bank.Maintain(w.ctx)
 	return err
 }
 

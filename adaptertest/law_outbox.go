@@ -171,7 +171,7 @@ func relayEvents(w *world) {
 	w.did("a job puts three entries, with a relay after the second and after the third")
 	h.note(job, home.Ref, "one")
 	h.note(job, home.Ref, "two")
-	_, err := h.bank.Relay(w.ctx)
+	_, err := h.bank.Maintain(w.ctx)
 	w.must(err)
 	h.note(job, home.Ref, "three")
 	w.must(job.End(w.ctx))
@@ -194,7 +194,7 @@ func racingRelays(w *world) {
 			hosts = append(hosts, w.host())
 		}
 		w.parallel(4, func(i int) {
-			_, err := hosts[i].bank.Relay(w.ctx)
+			_, err := hosts[i].bank.Maintain(w.ctx)
 			w.must(err)
 		})
 		w.must(job.End(w.ctx))

@@ -66,7 +66,8 @@ func (w *world) recaller() recaller {
 // embed gives every entry a vector.
 func (r recaller) embed() {
 	if r.w.tx != nil && r.w.tenants != nil {
-		r.w.must(r.ranker.Embedding(r.bank)(r.w.ctx))
+		_, err := r.bank.Maintain(r.w.ctx)
+		r.w.must(err)
 	}
 }
 

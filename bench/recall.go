@@ -156,8 +156,8 @@ func (b *recallBank) embedded(n int) (func(k int) bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	for pass, rounds := ranker.Embedding(bank), 0; rounds < n/4096+2; rounds++ {
-		if err := pass(ctx); err != nil {
+	for range n/4096 + 2 {
+		if _, err := bank.Maintain(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -91,9 +91,11 @@ type Commitment struct {
 	Lease time.Time `json:"lease,omitzero"`
 
 	// Fired counts the firings that are over. RunID is the run of the last
-	// delivery, empty if that started none.
+	// delivery, empty if that started none, and Pass the background pass that made it, in whose
+	// log commitment.fired is.
 	Fired int    `json:"fired,omitzero"`
 	RunID string `json:"runId,omitzero"`
+	Pass  string `json:"pass,omitzero"`
 
 	// Rev is the revision; 0 is a commitment that is not in the store.
 	Rev int64 `json:"-"`

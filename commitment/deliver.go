@@ -64,8 +64,9 @@ func (p *pass) checkSource(ctx context.Context, job *memory.Job, c *Commitment) 
 		}
 		return "", ReasonNone, err
 	}
-	fate, err := p.bank.Trace(ctx, c.Tenant, c.Ref, c.MemoryID)
-	if errors.Is(err, memory.ErrNotFound) {
+	fates, err := p.bank.Trace(ctx, c.Tenant, c.Ref, c.MemoryID)
+	fate, found := fates[c.MemoryID]
+	if !found && err == nil {
 		return "", ReasonGone, nil
 	}
 	if err != nil {
@@ -123,7 +124,7 @@ func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, run
 		Condition: c.Arm.Condition(), EnqueuedRunID: runID,
 	}}
 	ok, err := p.change(ctx, c, func(c *Commitment) {
-		c.RunID = runID
+		c.RunID, c.Pass = runID, job.ID()
 		c.Fired++
 	}, func(next *Commitment) (bool, error) {
 		if next.Arm.once() {
@@ -163,7 +164,7 @@ func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, run
 		p.done.Events = append(p.done.Events, fired)
 		p.moved++
 	})
-	// What the sink does not take now stays in the outbox, for Bank.Relay.
+	// What the sink does not take now stays in the outbox, for the next round of Bank.Maintain.
 	if err := job.End(ctx); err != nil {
 		p.recordError(err)
 	}

@@ -11,8 +11,9 @@
 // A commitment goes from armed to claimed, and with its run and its event to acknowledged,
 // or back to armed if it recurs; or it ends as lapsed or dead. It is kept as a document of
 // its tenant in the bank's store. Every step is one compare-and-set on that document, and
-// every tick takes up what it finds in whatever state a crash has left it. [Engine.Sweep]
-// removes what has ended and is not needed any more.
+// every tick takes up what it finds in whatever state a crash has left it. memory.Bank.Keep
+// does both, the sweep once a day: [Engine.Sweep] removes what has ended and is not needed any
+// more.
 //
 // # Guarantees
 //

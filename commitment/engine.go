@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"sync"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
@@ -71,6 +72,10 @@ type Config struct {
 type Engine struct {
 	bank *memory.Bank
 	cfg  Config
+
+	mu    sync.Mutex
+	last  memory.Scope // the tenant that was swept last
+	sweep time.Time    // when the next sweep of all tenants begins
 }
 
 // New returns an engine over the bank's memory. It fails with [memory.ErrValidation]
@@ -100,7 +105,11 @@ func New(bank *memory.Bank, cfg Config) (*Engine, error) {
 	if cfg.Inferrer == nil {
 		cfg.Inferrer = Tagged{}
 	}
-	return &Engine{bank, cfg}, nil
+	e := &Engine{bank: bank, cfg: cfg}
+	if err := bank.Engines().Register(memory.Upkeep{Kind: "commitment", Config: cfg, Round: e.round}); err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
 // Conditions are the kinds of arms that the engine takes, the capability's
@@ -150,7 +159,7 @@ func (e *Engine) Cancel(ctx context.Context, tenant, id string) (Commitment, err
 func (e *Engine) each(ctx context.Context, tenant string, q memory.DocumentQuery) iter.Seq2[Commitment, error] {
 	q.Kind = documentKind
 	return func(yield func(Commitment, error) bool) {
-		for d, err := range e.bank.Documents(ctx, tenant, q) {
+		for d, err := range e.bank.Engines().Documents(ctx, tenant, q) {
 			if err != nil {
 				yield(Commitment{}, err)
 				return
@@ -199,7 +208,7 @@ func (e *Engine) swap(ctx context.Context, cs ...*Commitment) (bool, error) {
 	for i, c := range cs {
 		swaps[i].Document = c.document()
 	}
-	revs, err := e.bank.Swap(ctx, cs[0].Tenant, swaps...)
+	revs, err := e.bank.Engines().Swap(ctx, cs[0].Tenant, swaps...)
 	return e.stored(revs, err, cs...)
 }
 

@@ -142,7 +142,7 @@ func TestK3_CrashAtEveryCallOfTheStore(t *testing.T) {
 			alive(func() error { _, err := h.Tick(ctx); return err })
 			h.clock.Advance(2 * time.Minute)
 		}
-		alive(func() error { _, err := h.bank.Relay(ctx); return err })
+		alive(func() error { _, err := h.bank.Maintain(ctx); return err })
 
 		require.Empty(t, store.twice, "claimed twice")
 		events := fired(h.log)
@@ -194,7 +194,7 @@ func TestK3_LostAcknowledgements(t *testing.T) {
 			}
 			h.clock.Advance(5 * time.Minute)
 		}
-		_, err = h.bank.Relay(ctx)
+		_, err = h.bank.Maintain(ctx)
 		require.NoError(t, err)
 		require.Empty(t, audited.twice, "claimed twice")
 		require.Len(t, h.queue.runs, 5)
@@ -364,7 +364,7 @@ func TestE3_TheEventOutlivesTheSink(t *testing.T) {
 	require.Equal(t, commitment.Delivered, h.get(d).State)
 	require.Empty(t, fired(h.log))
 	sink.fail = false
-	_, err = h.bank.Relay(ctx)
+	_, err = h.bank.Maintain(ctx)
 	require.NoError(t, err)
 	h.clock.Advance(time.Hour)
 	require.Equal(t, 1, h.tick().Fired)

@@ -36,7 +36,7 @@ type Observation struct {
 // may be observed again. Neither that nor one that cannot be read, see [ErrNewerFormat],
 // keeps the others from observing it.
 func (e *Engine) Observe(ctx context.Context, o Observation) (claimed []string, err error) {
-	ctx, span := e.bank.Begin(ctx, telemetry.Observe)
+	ctx, span := e.bank.Engines().Begin(ctx, telemetry.Observe)
 	defer span.Done(&err)
 	defer func() { span.Add(telemetry.Claimed.Of(len(claimed))) }()
 	if !validName(o.Predicate) {

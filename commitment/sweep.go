@@ -20,8 +20,35 @@ type Swept struct {
 // sweepPageSize is how many commitments are looked up at a time.
 const sweepPageSize = 256
 
-// Sweep tidies up the commitments of a tenant. A host calls it now and then, once a day
-// say; it costs what the tenant has armed and ended.
+// sweepPause is the time between two sweeps of all tenants.
+const sweepPause = 24 * time.Hour
+
+// round is the engine's part in a round of memory.Bank.Maintain: a tick, and the sweep of one tenant
+// if the last sweep of all of them began a day ago.
+func (e *Engine) round(ctx context.Context) error {
+	_, err := e.Tick(ctx)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.bank.Now().Before(e.sweep) {
+		return err
+	}
+	for s, failed := range e.bank.Engines().Scopes(ctx, e.last) {
+		if errors.Is(failed, memory.ErrNotProvided) {
+			break // the store does not list its tenants: the host sweeps them
+		}
+		if failed == nil {
+			e.last = memory.Scope{Tenant: s.Tenant, Ref: "\xff"} // behind all of its refs
+			_, failed = e.Sweep(ctx, s.Tenant)
+		}
+		return errors.Join(err, failed)
+	}
+	e.last, e.sweep = memory.Scope{}, e.bank.Now().Add(sweepPause)
+	return err
+}
+
+// Sweep tidies up the commitments of a tenant. memory.Bank.Maintain does it once a day; a host
+// whose store does not list its tenants calls it for each. It costs what the tenant has armed and
+// ended.
 //
 //   - What waits for a predicate is never due by itself. It lapses if its entry is gone: it
 //     was deleted, has expired or was forgotten.
@@ -37,7 +64,7 @@ const sweepPageSize = 256
 // Commitments that cannot be read are left alone. Sweep returns the first such error at
 // the end, and stops after any other.
 func (e *Engine) Sweep(ctx context.Context, tenant string) (done Swept, err error) {
-	ctx, span := e.bank.Begin(ctx, telemetry.Sweep)
+	ctx, span := e.bank.Engines().Begin(ctx, telemetry.Sweep)
 	defer span.Done(&err)
 	defer func() {
 		span.Add(telemetry.Armed.Of(done.Revived), telemetry.Lapsed.Of(done.Lapsed), telemetry.Removed.Of(done.Removed))
@@ -78,7 +105,7 @@ func (e *Engine) sweepPage(ctx context.Context, batch []Commitment, done *Swept)
 	fates := map[string]map[string]memory.Fate{} // by ref and entry
 	for ref, list := range ids {
 		var err error
-		if fates[ref], err = e.bank.TraceAll(ctx, batch[0].Tenant, ref, list); err != nil {
+		if fates[ref], err = e.bank.Trace(ctx, batch[0].Tenant, ref, list...); err != nil {
 			return err
 		}
 	}
@@ -99,7 +126,7 @@ func (e *Engine) sweepPage(ctx context.Context, batch []Commitment, done *Swept)
 			c.end(Lapsed, ReasonGone, e.bank.Now())
 			count, swap = &done.Lapsed, memory.DocumentSwap{Document: c.document()}
 		}
-		revs, err := e.bank.Swap(ctx, c.Tenant, swap)
+		revs, err := e.bank.Engines().Swap(ctx, c.Tenant, swap)
 		ok, err := e.stored(revs, err)
 		if err != nil {
 			return err

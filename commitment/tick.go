@@ -49,13 +49,13 @@ const (
 // see [ErrNewerFormat], is such an error too; it stays due, and every tick reads past it. If a claim or another step cannot be stored,
 // or the context is done, the tick ends where it is.
 func (e *Engine) Tick(ctx context.Context) (done Ticked, err error) {
-	ctx, span := e.bank.Begin(ctx, telemetry.Tick)
+	ctx, span := e.bank.Engines().Begin(ctx, telemetry.Tick)
 	defer span.Done(&err)
 	defer func() {
 		span.Add(telemetry.Skipped.Of(done.Skipped), telemetry.Fired.Of(done.Fired), telemetry.Failed.Of(done.Failed),
 			telemetry.Lapsed.Of(done.Lapsed), telemetry.Dead.Of(done.Dead))
 	}()
-	due, err := e.bank.Due(ctx, documentKind, batch)
+	due, err := e.bank.Engines().Due(ctx, documentKind, batch)
 	if err == nil && len(due) == 0 {
 		span.Add(telemetry.Due.Of(0))
 	}
@@ -113,7 +113,7 @@ func (t *tick) run(ctx context.Context, due []memory.Document) {
 			break
 		}
 		var err error
-		if due, err = t.bank.Due(ctx, documentKind, limit); err != nil {
+		if due, err = t.bank.Engines().Due(ctx, documentKind, limit); err != nil {
 			t.fail(err)
 			break
 		}

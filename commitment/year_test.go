@@ -178,7 +178,7 @@ func TestK2_AYearOfEightEngines(t *testing.T) {
 			_, err := last.e.Tick(ctx)
 			require.NoError(t, err)
 		}
-		_, err = last.bank.Relay(ctx)
+		_, err = last.bank.Maintain(ctx)
 		require.NoError(t, err)
 
 		require.Empty(t, store.twice, "claimed twice")

@@ -17,7 +17,7 @@ func TestC6_TheResultCarriesWhatWasAnnounced(t *testing.T) {
 	c := newConsolidator(t, Config{})
 	for _, pass := range []string{"p1", "p2"} { // the second finds nothing to do
 		r := h.run(c, pass)
-		_, err := h.Relay(ctx)
+		_, err := h.Maintain(ctx)
 		require.NoError(t, err)
 		var logged []events.Record
 		for _, ev := range h.log.Events("acme", pass) {

@@ -351,13 +351,13 @@ type justAdapter struct{ driver.Adapter }
 // A stray value in the lease is not taken for one.
 func TestAStrayLeaseIsReplaced(t *testing.T) {
 	h := newHost(t)
-	_, err := h.Swap(ctx, "acme", memory.DocumentSwap{Document: memory.Document{
-		Scope: memory.Scope{Ref: ref}, Kind: leaseKind, Key: leaseKey, Value: []byte("not JSON"),
+	_, err := h.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: memory.Document{
+		Scope: memory.Scope{Ref: ref}, Kind: memory.UntilDue, Key: leaseKey, Value: []byte("not JSON"),
 	}})
 	require.NoError(t, err)
 	c := newConsolidator(t, Config{})
 	require.Equal(t, "p1", h.run(c, "p1").Pass)
-	doc, err := h.job("look").Document(ctx, ref, leaseKind, leaseKey)
+	doc, err := h.job("look").Document(ctx, ref, memory.UntilDue, leaseKey)
 	require.NoError(t, err)
 	var s state
 	require.NoError(t, json.Unmarshal(doc.Value, &s))
@@ -368,31 +368,39 @@ func TestAStrayLeaseIsReplaced(t *testing.T) {
 
 // Journals and the leases of dead passes are kept for their time and not for ever; what
 // was undone stays.
-func TestSweepRemovesWhatIsOver(t *testing.T) {
+func TestMaintainRemovesWhatIsOver(t *testing.T) {
 	h := newHost(t)
 	c := newConsolidator(t, Config{})
 	h.note("Lena prefers e-mail.")
 	h.note("Lena prefers e-mail.")
 	require.Equal(t, 1, h.run(c, "p1").Merged)
+	kept := func() (keys []string) { // what of the engine is there until it is due
+		for d, err := range h.Engines().Documents(ctx, "acme", memory.DocumentQuery{Ref: ref, Kind: memory.UntilDue}) {
+			require.NoError(t, err)
+			keys = append(keys, strings.TrimRight(d.Key, "0123456789abcdef"))
+		}
+		slices.Sort(keys)
+		return slices.Compact(slices.DeleteFunc(keys, func(k string) bool { return k == "" }))
+	}
 	h.advance(Retention - time.Minute)
-	n, err := Sweep(ctx, h.Bank)
+	_, err := h.Maintain(ctx)
 	require.NoError(t, err)
-	require.Zero(t, n)
+	require.Equal(t, []string{journalKey, leaseKey}, kept())
 	restored, err := c.Undo(ctx, h.job("u1"), ref, "p1")
 	require.NoError(t, err)
 	require.Equal(t, 1, restored)
 	h.advance(time.Minute)
-	n, err = Sweep(ctx, h.Bank)
+	_, err = h.Maintain(ctx)
 	require.NoError(t, err)
-	require.Equal(t, 1, n, "the journal; the lease was renewed")
+	require.Equal(t, []string{leaseKey}, kept(), "it was renewed")
 	require.Zero(t, h.run(c, "p2").Merged, "what was undone is not merged again")
 	h.advance(Retention)
-	_, err = Sweep(ctx, h.Bank)
+	_, err = h.Maintain(ctx)
 	require.NoError(t, err)
 	kinds := map[string]int{}
-	for d, err := range h.Documents(ctx, "acme", memory.DocumentQuery{EveryRef: true}) {
+	for d, err := range h.Engines().Documents(ctx, "acme", memory.DocumentQuery{EveryRef: true}) {
 		require.NoError(t, err)
 		kinds[d.Kind]++
 	}
-	require.Equal(t, map[string]int{digestKind: 1, undoneKind: 1}, kinds)
+	require.Equal(t, map[string]int{digestKind: 1, undoneKind: 1, "memory/purge": 1}, kinds)
 }

@@ -104,7 +104,7 @@ func (h *host) run(c *Consolidator, id string, o ...Options) Result {
 // passes are the consolidation events in the log, in order.
 func (h *host) passes() (evs []events.MemoryConsolidated) {
 	h.t.Helper()
-	_, err := h.Relay(ctx)
+	_, err := h.Maintain(ctx)
 	require.NoError(h.t, err)
 	for _, ev := range h.log.All() {
 		if p, ok := ev.Payload.(events.MemoryConsolidated); ok {
@@ -118,7 +118,7 @@ func (h *host) fate(id string) memory.Fate {
 	h.t.Helper()
 	f, err := h.Trace(ctx, "acme", ref, id)
 	require.NoError(h.t, err)
-	return f
+	return f[id]
 }
 
 func newConsolidator(t testing.TB, cfg Config) *Consolidator {

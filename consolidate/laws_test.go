@@ -271,7 +271,7 @@ func TestE3_AJobIDMayBeUsedAgain(t *testing.T) {
 		require.Len(t, evs[pass].MergedIDs, 1)
 		if pass == 1 {
 			h.advance(2 * Retention)
-			_, err := Sweep(ctx, h.Bank)
+			_, err := h.Maintain(ctx)
 			require.NoError(t, err)
 		}
 	}

@@ -15,46 +15,17 @@ import (
 // The documents of a ref that this package keeps: machinery, which holds ids, counts and
 // digests.
 const (
-	leaseKind   = "consolidate/pass"    // one a ref, under leaseKey
-	digestKind  = "consolidate/digest"  // one a selection
-	journalKind = "consolidate/journal" // one a mutation that retired entries
-	undoneKind  = "consolidate/undone"  // one a mutation that brought entries back
-	leaseKey    = "pass"
+	digestKind = "consolidate/digest" // one a selection
+	undoneKind = "consolidate/undone" // one a mutation that brought entries back
+
+	// Under memory.UntilDue:
+	leaseKey   = "consolidate/pass"     // one a ref
+	journalKey = "consolidate/journal/" // one a mutation that retired entries, by the revision of the lease
 )
 
 // Retention is how long the journal of a pass is kept, by which [Consolidator.Undo] works,
-// and the lease of a pass that died. [Sweep] removes them after that.
+// and the lease of a pass that died. memory.Bank.Maintain removes them after that.
 const Retention = 90 * 24 * time.Hour
-
-// Sweep removes journals and leases whose [Retention] is over, of all tenants, and
-// returns how many documents it removed. A host calls it from time to time. It fails with
-// [memory.ErrNotProvided] if the bank's store is not a Scheduler.
-func Sweep(ctx context.Context, bank *memory.Bank) (int, error) {
-	removed := 0
-	for _, kind := range []string{journalKind, leaseKind} {
-		for {
-			due, err := bank.Due(ctx, kind, 256)
-			if err != nil {
-				return removed, err
-			}
-			before := removed
-			for _, d := range due {
-				_, err := bank.Swap(ctx, d.Tenant, memory.DocumentSwap{Document: d, Act: memory.Remove})
-				if errors.Is(err, memory.ErrConflict) {
-					continue // it is in use again
-				}
-				if err != nil {
-					return removed, err
-				}
-				removed++
-			}
-			if removed == before {
-				break
-			}
-		}
-	}
-	return removed, nil
-}
 
 // state is what the lease holds: who works on the scope, and how far it is. Every
 // mutation of a pass replaces it, so that a pass which has lost its lease cannot
@@ -86,7 +57,7 @@ var errStale = errors.New("the group has changed")
 // by which it began. Any other pass gets a fence that no pass has had: a store uses no revision
 // again.
 func (p *pass) acquire(ctx context.Context) error {
-	doc, err := p.job.Document(ctx, p.ref, leaseKind, leaseKey)
+	doc, err := p.job.Document(ctx, p.ref, memory.UntilDue, leaseKey)
 	if err != nil {
 		return err
 	}
@@ -140,7 +111,7 @@ func (p *pass) commit(ctx context.Context, rw memory.Rewrite, change func(*state
 	}
 	made, err := p.job.Rewrite(ctx, p.ref, rw)
 	if errors.Is(err, memory.ErrConflict) {
-		now, failed := p.job.Document(ctx, p.ref, leaseKind, leaseKey)
+		now, failed := p.job.Document(ctx, p.ref, memory.UntilDue, leaseKey)
 		if failed != nil {
 			return memory.Rewritten{}, failed
 		}

@@ -24,7 +24,7 @@ type group struct {
 func (p *pass) journal(g group) (memory.DocumentSwap, error) {
 	value, err := json.Marshal(g)
 	return memory.DocumentSwap{Document: memory.Document{
-		Scope: p.lease.doc.Scope, Kind: journalKind, Key: fmt.Sprintf("%016x", p.lease.doc.Rev),
+		Scope: p.lease.doc.Scope, Kind: memory.UntilDue, Key: fmt.Sprintf("%s%016x", journalKey, p.lease.doc.Rev),
 		Group: hash(p.job.ID()), Value: value, Due: p.job.Now().Add(Retention),
 	}}, err
 }
@@ -126,7 +126,7 @@ func (p *pass) undo(ctx context.Context, pass string) (restored int, err error) 
 		}
 		records[rec.Entry.ID] = rec
 	}
-	for d, err := range p.job.Documents(ctx, p.ref, memory.DocumentQuery{Kind: journalKind, Group: hash(pass)}) {
+	for d, err := range p.job.Documents(ctx, p.ref, memory.DocumentQuery{Kind: memory.UntilDue, Group: hash(pass)}) {
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return restored, err
 		}

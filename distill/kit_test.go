@@ -129,7 +129,7 @@ func (h *host) outputs() (out []memory.Entry) {
 // compacted are the payloads that reached the log.
 func (h *host) compacted() (out []events.MemoryCompacted) {
 	h.t.Helper()
-	_, err := h.bank.Relay(ctx)
+	_, err := h.bank.Maintain(ctx)
 	require.NoError(h.t, err)
 	for _, ev := range h.log.All() {
 		if p, ok := ev.Payload.(events.MemoryCompacted); ok {
@@ -142,7 +142,7 @@ func (h *host) compacted() (out []events.MemoryCompacted) {
 // updates are the versions that workspace.updated has announced, in the order of the log.
 func (h *host) updates() (versions []int64) {
 	h.t.Helper()
-	_, err := h.bank.Relay(ctx)
+	_, err := h.bank.Maintain(ctx)
 	require.NoError(h.t, err)
 	for _, ev := range h.log.All() {
 		if p, ok := ev.Payload.(events.WorkspaceUpdated); ok {

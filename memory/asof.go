@@ -26,7 +26,7 @@ func (p *Past) Search(ctx context.Context, ref string, q Search) ([]Hit, error) 
 // tenant or of a history that was lost, and in a ref where the run could have seen what
 // has been forgotten or purged: never with live memory. The store must be Versioned.
 func (b *Bank) AsOf(ctx context.Context, tenant string, t Token) (_ *Past, err error) {
-	ctx, span := b.Begin(ctx, telemetry.AsOf)
+	ctx, span := b.begin(ctx, telemetry.AsOf)
 	defer span.Done(&err)
 	r, err := b.openAsOf(ctx, tenant, t)
 	if err != nil {

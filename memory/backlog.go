@@ -46,7 +46,7 @@ func (b *Bank) checkBacklog(ctx context.Context, tenant string) error {
 		return shape(err)
 	}
 	if n >= b.cfg.MaxUndelivered {
-		return fail(ErrBacklog, "relay them by Bank.Relay or Bank.Keep, or raise Config.MaxUndelivered")
+		return fail(ErrBacklog, "relay them by Bank.Keep, or raise Config.MaxUndelivered")
 	}
 	b.backlog.mu.Lock()
 	defer b.backlog.mu.Unlock()

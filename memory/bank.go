@@ -184,6 +184,11 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 	if err := b.readNames(); err != nil {
 		return nil, err
 	}
+	if a, ok := cfg.Ranker.(Attached); ok {
+		if err := a.Attach(b); err != nil {
+			return nil, err
+		}
+	}
 	return b, nil
 }
 

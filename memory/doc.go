@@ -15,7 +15,8 @@
 // [Draft], [Run.Put], [Reader] and [Run.End], and you need no others at first: the zero
 // [Config] is a good one. Come back for
 //
-//   - [Bank.Keep], once memory outlives the process: the one loop that every host runs
+//   - [Bank.Keep], once memory outlives the process: the one loop that every host runs, for
+//     itself and for all engines over the bank
 //   - [Draft].Subjects and [Bank.Forget], once it holds what a person may want erased
 //   - [Bank.Background] and [Job], to import, and for the engines
 //   - [Bank.Search], to ask questions
@@ -67,7 +68,7 @@
 //   - S1: a ranked read shows nothing that a list would not: the bank reads what a ranker
 //     finds through the view at hand.
 //   - S5: a token budget holds exactly in the bank's counter; an entry is left out, never cut.
-//   - E3: a write and its events commit together; [Bank.Relay] delivers them at
+//   - E3: a write and its events commit together; [Bank.Maintain] delivers them at
 //     least once, each under one id. With Config.KeepEvents they are in the log of their run,
 //     under their sequences, as soon as the write is committed, and stay there when what they
 //     tell of is forgotten (RFC 0080 §A).
@@ -78,7 +79,7 @@
 // a code, and Code.OnWire the protocol's. An error of a context is returned as it is.
 // What the store, the sink or the redactor said is reachable by [errors.Is] and [errors.As],
 // and is in no text. [errors.Unwrap] gives it too, but not of two errors that came at once:
-// [Run.End], [Job.End] and [Bank.Relay] join those.
+// [Run.End], [Job.End] and [Bank.Maintain] join those.
 //
 // # Operations
 //

@@ -51,10 +51,7 @@ func (j *Job) Document(ctx context.Context, ref, kind, key string) (Document, er
 	return Document{Scope: Scope{Tenant: j.tenant, Ref: ref}, Kind: kind, Key: key}, nil
 }
 
-// Documents yields the tenant's machinery that q asks for, in the byte order of ref, kind
-// and key, and stops after an error. Content and host text, which a [Job] reads, are
-// passed over. The store must be a Transactor. The loop may use the bank.
-func (b *Bank) Documents(ctx context.Context, tenant string, q DocumentQuery) iter.Seq2[Document, error] {
+func (b *Bank) machinery(ctx context.Context, tenant string, q DocumentQuery) iter.Seq2[Document, error] {
 	q.Tenant = tenant
 	return func(yield func(Document, error) bool) {
 		b.eachDocument(ctx, q, func(d Document, err error) bool {
@@ -79,9 +76,7 @@ func (b *Bank) eachDocument(ctx context.Context, q DocumentQuery, yield func(Doc
 	}
 }
 
-// Due returns machinery of a kind, of all tenants, that is due now: by Due ascending and
-// at most limit of it. It fails with [ErrNotProvided] if the store is not a Scheduler.
-func (b *Bank) Due(ctx context.Context, kind string, limit int) ([]Document, error) {
+func (b *Bank) due(ctx context.Context, kind string, limit int) ([]Document, error) {
 	if b.scheduler == nil {
 		return nil, fail(ErrNotProvided, "what is due needs a store that is a driver.Scheduler")
 	}
@@ -92,13 +87,7 @@ func (b *Bank) Due(ctx context.Context, kind string, limit int) ([]Document, err
 	return due, shape(err)
 }
 
-// Swap changes machinery of one tenant, all of it or nothing, and returns the revisions
-// that it has then. It is for what an engine does between two passes, such as taking a
-// lease: it has no redactor, and therefore must not bring any identifier into the store
-// that a [Job.Rewrite] has not let through. Errors: [ErrConflict] if a revision is another
-// one, and nothing happened; [ErrForbidden] for a ref that is not the tenant's;
-// [ErrValidation] for anything but machinery.
-func (b *Bank) Swap(ctx context.Context, tenant string, swaps ...DocumentSwap) ([]int64, error) {
+func (b *Bank) swap(ctx context.Context, tenant string, swaps ...DocumentSwap) ([]int64, error) {
 	if err := b.changeable("documents"); err != nil {
 		return nil, err
 	}

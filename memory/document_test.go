@@ -35,18 +35,18 @@ func TestDocumentsAreSwappedByRevision(t *testing.T) {
 	require.Zero(t, document(t, job, "n", "lease", "a").Rev, "a document belongs to its ref")
 
 	held.Value, held.Due, held.Group = []byte("2"), h.Now().Add(time.Minute), "g"
-	revs, err := h.Swap(ctx, "acme", memory.DocumentSwap{Document: held})
+	revs, err := h.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: held})
 	require.NoError(t, err)
 	require.Greater(t, revs[0], held.Rev)
-	due, err := h.Due(ctx, "lease", 10)
+	due, err := h.Engines().Due(ctx, "lease", 10)
 	require.NoError(t, err)
 	require.Empty(t, due)
 	h.clock.Advance(time.Minute)
-	due, err = h.Due(ctx, "lease", 10)
+	due, err = h.Engines().Due(ctx, "lease", 10)
 	require.NoError(t, err)
 	require.Len(t, due, 1)
 	require.Equal(t, "2", string(due[0].Value))
-	_, err = h.Swap(ctx, "acme", memory.DocumentSwap{Document: due[0], Act: memory.Remove})
+	_, err = h.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: due[0], Act: memory.Remove})
 	require.NoError(t, err)
 	require.Zero(t, document(t, job, "m", "lease", "a").Rev)
 }
@@ -96,7 +96,7 @@ func TestM1_DocumentsOfOthersAreAbsent(t *testing.T) {
 		require.Zero(t, document(t, globex, ref, "k", "a").Rev, ref)
 		require.Zero(t, document(t, globex, ref, "k", "own").Rev, ref)
 	}
-	for d, err := range h.Documents(ctx, "globex", memory.DocumentQuery{EveryRef: true}) {
+	for d, err := range h.Engines().Documents(ctx, "globex", memory.DocumentQuery{EveryRef: true}) {
 		require.Fail(t, "a document of another tenant", "%v %v", d, err)
 	}
 	require.NotZero(t, document(t, acme, "acme/m", "k", "a").Rev)
@@ -113,17 +113,17 @@ func TestM3_OnlyMachineryGoesWithoutAJob(t *testing.T) {
 	content := memory.Document{Scope: memory.Scope{Ref: "m"}, Class: memory.Content, Kind: "k", Key: "c", Of: []string{e.ID}}
 	text := memory.Document{Class: memory.HostText, Kind: "k", Key: "t"}
 	for _, d := range []memory.Document{content, text} {
-		_, err := h.Swap(ctx, "acme", memory.DocumentSwap{Document: d})
+		_, err := h.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: d})
 		require.ErrorIs(t, err, memory.ErrValidation)
 		_, err = job.Rewrite(ctx, "m", memory.Rewrite{Documents: one(d)})
 		require.NoError(t, err)
 	}
-	for range h.Documents(ctx, "acme", memory.DocumentQuery{EveryRef: true}) {
+	for range h.Engines().Documents(ctx, "acme", memory.DocumentQuery{EveryRef: true}) {
 		require.Fail(t, "content or host text")
 	}
-	_, err := h.Swap(ctx, "acme")
+	_, err := h.Engines().Swap(ctx, "acme")
 	require.ErrorIs(t, err, memory.ErrValidation)
-	_, err = h.Swap(ctx, "\x00", memory.DocumentSwap{Document: memory.Document{Kind: "k", Key: "m"}})
+	_, err = h.Engines().Swap(ctx, "\x00", memory.DocumentSwap{Document: memory.Document{Kind: "k", Key: "m"}})
 	require.ErrorIs(t, err, memory.ErrValidation)
 }
 

@@ -199,11 +199,8 @@ func ExampleBank_Keep() {
 	startRun(bank, "run-1", nil).Put(context.Background(), "support", memory.Draft{Content: "asked for a refund"})
 
 	ctx, stop := context.WithCancel(context.Background())
-	tick := func(context.Context) error { // for example that of a commitment engine
-		stop()
-		return nil
-	}
-	err := bank.Keep(ctx, time.Second, tick)
+	time.AfterFunc(100*time.Millisecond, stop) // as the host does when it ends
+	err := bank.Keep(ctx, time.Second)
 	fmt.Println(err, len(delivered.Events("acme", "run-1")))
 	// Output: context canceled 1
 }

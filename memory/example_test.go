@@ -100,7 +100,7 @@ func ExampleBank_Forget() {
 
 // Events are committed with the writes that they announce; the relay takes them to
 // the host's log.
-func ExampleBank_Relay() {
+func ExampleBank_Maintain() {
 	ctx := context.Background()
 	eventLog := new(events.Log)
 	bank, err := memory.New(inmem.New(), memory.Config{Sink: eventLog, WriteEvents: true})
@@ -114,7 +114,7 @@ func ExampleBank_Relay() {
 		log.Fatal(err)
 	}
 	run.Put(ctx, "support", memory.Draft{Content: "x", NodeID: "summarise"})
-	relayed, err := bank.Relay(ctx)
+	relayed, err := bank.Maintain(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -49,7 +49,7 @@ type Forgotten struct {
 // too, call it again. Forget does not reach what a host keeps elsewhere, such as a record
 // of a run's reads. It fails with [ErrNotProvided] unless the store is a Transactor.
 func (b *Bank) Forget(ctx context.Context, tenant, subject string) (done Forgotten, err error) {
-	ctx, span := b.Begin(ctx, telemetry.Forget)
+	ctx, span := b.begin(ctx, telemetry.Forget)
 	defer span.Done(&err)
 	defer done.count(&span)
 	if err := checkTenant(tenant); err != nil {

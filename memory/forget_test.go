@@ -86,9 +86,9 @@ func TestM10_ScrubReplacesWhatHoldsALateSecret(t *testing.T) {
 	_, err = asOf.List(ctx, "m", memory.ListOptions{})
 	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
 	require.Empty(t, contents(t, asOf, "other"), "only where it could have seen what is gone")
-	fate, err := h.Trace(ctx, "acme", "m", merged.Entries[0].ID)
+	fates, err := h.Trace(ctx, "acme", "m", merged.Entries[0].ID)
 	require.NoError(t, err)
-	require.Equal(t, memory.Deleted, fate.State)
+	require.Equal(t, memory.Deleted, fates[merged.Entries[0].ID].State)
 
 	done, err = h.Scrub(ctx, "acme", newVault("late", secret))
 	require.NoError(t, err)
@@ -176,9 +176,10 @@ func TestTraceFollowsTheLineage(t *testing.T) {
 		require.NoError(t, err)
 	}
 	trace := func(id string) memory.Fate {
-		f, err := h.Trace(ctx, "acme", "m", id)
+		fates, err := h.Trace(ctx, "acme", "m", id)
 		require.NoError(t, err)
-		return f
+		require.Contains(t, fates, id)
+		return fates[id]
 	}
 	retire(ids[0], memory.Merged, ids[1])
 	require.Equal(t, memory.Merged, trace(ids[0]).State)
@@ -195,7 +196,8 @@ func TestTraceFollowsTheLineage(t *testing.T) {
 	require.NoError(t, err)
 	h.clock.Advance(time.Second)
 	require.Equal(t, memory.Deleted, trace(short.ID).State)
-	_, err = h.Trace(ctx, "acme", "m", "mem_unknown")
-	require.ErrorIs(t, err, memory.ErrNotFound)
+	fates, err := h.Trace(ctx, "acme", "m", "mem_unknown")
+	require.NoError(t, err)
+	require.Empty(t, fates)
 	require.True(t, strings.HasPrefix(memory.Merged.String(), "merged"))
 }

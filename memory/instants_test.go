@@ -175,14 +175,14 @@ func TestInstantsAreRoundedOneWay(t *testing.T) {
 		require.ErrorIs(t, err, memory.ErrValidation, "a cursor is an entry's")
 
 		due := memory.Document{Kind: "timer", Key: "t", Due: epoch.Add(time.Second + f).In(zone)}
-		_, err = bank.Swap(ctx, "acme", memory.DocumentSwap{Document: due})
+		_, err = bank.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: due})
 		require.NoError(t, err)
 		clock = epoch.Add(time.Second)
-		found, err := bank.Due(ctx, "timer", 10)
+		found, err := bank.Engines().Due(ctx, "timer", 10)
 		require.NoError(t, err)
 		require.Empty(t, found, "nothing is due before its instant")
 		clock = clock.Add(time.Millisecond)
-		found, err = bank.Due(ctx, "timer", 10)
+		found, err = bank.Engines().Due(ctx, "timer", 10)
 		require.NoError(t, err)
 		require.Len(t, found, 1)
 		require.Equal(t, clock, found[0].Due)

@@ -93,8 +93,9 @@ func TestM1_ForeignAndMalformedRefsReadAsAbsent(t *testing.T) {
 		found, err = run.Search(ctx, ref, memory.Search{})
 		require.NoError(t, err)
 		require.Empty(t, found)
-		_, err = h.Trace(ctx, "acme", ref, secret.ID)
-		require.Equal(t, absent, err)
+		fates, err := h.Trace(ctx, "acme", ref, secret.ID)
+		require.NoError(t, err)
+		require.Empty(t, fates)
 
 		want := memory.ErrValidation
 		if strings.HasPrefix(ref, "mem://") {

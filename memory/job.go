@@ -53,7 +53,7 @@ func (b *Bank) Background(c JobConfig) (*Job, error) {
 
 // Pass opens a job, calls f with it and ends it, also if f fails. The end closes the registry
 // and delivers the events to the sink. Pass returns the errors of f and of the end. An end that
-// fails leaves the events to [Bank.Relay]. A panic of f goes on once the job has
+// fails leaves the events to [Bank.Maintain]. A panic of f goes on once the job has
 // ended.
 func (b *Bank) Pass(ctx context.Context, c JobConfig, f func(*Job) error) (err error) {
 	j, err := b.Background(c)

@@ -99,7 +99,7 @@ func (w writer) cleanLedger(ctx context.Context, value []byte) (clean []byte, ok
 // It stops after an error. The store must be a Transactor.
 func (b *Bank) Erasures(ctx context.Context, tenant string) iter.Seq2[Erasure, error] {
 	return func(yield func(Erasure, error) bool) {
-		for d, err := range b.Documents(ctx, tenant, DocumentQuery{Kind: ledgerKind}) {
+		for d, err := range b.machinery(ctx, tenant, DocumentQuery{Kind: ledgerKind}) {
 			var x Erasure
 			if err == nil && json.Unmarshal(d.Value, &x) != nil {
 				err = fail(ErrInternal, "a note of the ledger of erasures is damaged")
@@ -119,7 +119,7 @@ func (b *Bank) Erasures(ctx context.Context, tenant string) iter.Seq2[Erasure, e
 // erased is found by the name that r leaves of its own. Without such names r may be nil. Texts
 // that a [Bank.Scrub] redacted are in no ledger: after a restore a host scrubs them again.
 func (b *Bank) EraseAgain(ctx context.Context, tenant string, ledger []Erasure, r Redactor) (done Forgotten, err error) {
-	ctx, span := b.Begin(ctx, telemetry.EraseAgain)
+	ctx, span := b.begin(ctx, telemetry.EraseAgain)
 	defer span.Done(&err)
 	defer done.count(&span)
 	if err := checkTenant(tenant); err != nil {

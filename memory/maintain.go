@@ -30,98 +30,114 @@ type Maintained struct {
 	Forgotten int
 }
 
-// keeper remembers where the next round goes on.
+// keeper remembers where the next round goes on, and what it is for.
 type keeper struct {
-	mu   sync.Mutex
-	next Scope // behind the last tenant of the round before
+	mu     sync.Mutex
+	next   Scope // the last one of the round before
+	duties upkeeps
 }
 
-// roundTenants bounds the tenants of a round, so that many tenants share the work over
-// many rounds.
-const roundTenants = 100
+// roundScopes bounds the refs that a round looks at for their own sake, so that any number of them
+// shares the work over many rounds.
+const roundScopes = 16
 
 // roundRuns bounds the runs whose kept events a round removes.
 const roundRuns = 1000
 
-// Maintain does one bounded round of what memory needs from time to time: it relays
-// events, removes kept ones after Config.KeepEvents, purges what no view within the horizon can show, of the next hundred tenants in
-// their order, and removes erasures from the ledger after their retention. What has ended goes
-// a horizon later and little more; of a tenant that nothing is written to, what has expired goes
-// up to a quarter of the horizon after that. Trouble with one tenant or one run holds up no
-// other; the errors come together at the end. Any number of processes may do it. Where the
-// store does not offer driver.Tenants, the host calls [Bank.Purge] for each tenant itself.
+// roundDocuments bounds the documents of a kind that a round removes.
+const roundDocuments = 1000
+
+// Maintain does one bounded round of what memory and the engines over it need from time to time: it
+// relays events to the sink, each at least once and under one id (E3), and removes kept ones after
+// Config.KeepEvents; it removes erasures from the ledger, and machinery [UntilDue], whose time is
+// over; it fires what is due, and embeds what has no vector, if the host has such engines; and it
+// purges what no view within the horizon can show, of the next tenants in their order.
+//
+// What is due is found over all tenants, so that a round costs what is due, not how much there is.
+// What has ended goes a horizon later and little more; of a tenant that nothing is written to,
+// what has expired goes up to a quarter of the horizon after that. Trouble with one tenant, one
+// run or one engine holds up no other; the errors come together at the end. Any number of
+// processes may do it. If the store does not offer driver.Tenants, the host calls [Bank.Purge] for
+// each tenant itself.
 func (b *Bank) Maintain(ctx context.Context) (done Maintained, err error) {
-	ctx, span := b.Begin(ctx, telemetry.Maintain)
+	ctx, span := b.begin(ctx, telemetry.Maintain)
 	defer span.Done(&err)
 	defer func() {
 		span.Add(telemetry.Tenants.Of(done.Tenants), telemetry.Purged.Of(done.Purged), telemetry.Trimmed.Of(done.Forgotten))
 	}()
 	var failed []error
-	if done, err = b.Relay(ctx); err != nil {
+	if done, err = b.relay(ctx); err != nil {
 		failed = append(failed, err)
 	}
-	if b.cfg.KeepEvents > 0 && !b.traits.ReadOnly {
-		_, err := b.kept.PurgeEvents(ctx, millis(b.Now().Add(-b.cfg.KeepEvents)), roundRuns)
-		failed = append(failed, shape(err))
+	if !b.traits.ReadOnly {
+		if b.cfg.KeepEvents > 0 {
+			_, err := b.kept.PurgeEvents(ctx, millis(b.Now().Add(-b.cfg.KeepEvents)), roundRuns)
+			failed = append(failed, shape(err))
+		}
+		if b.scheduler != nil {
+			done.Forgotten, err = b.removeDue(ctx, ledgerKind)
+			_, other := b.removeDue(ctx, UntilDue)
+			failed = append(failed, err, other)
+		}
+		if b.tenants != nil && b.versions != nil {
+			failed = append(failed, b.purgeSome(ctx, &done))
+		}
 	}
-	if b.scheduler != nil && !b.traits.ReadOnly {
-		n, err := b.trimLedger(ctx)
-		done.Forgotten = n
-		failed = append(failed, err)
-	}
-	if b.tenants != nil && b.versions != nil && !b.traits.ReadOnly {
-		failed = append(failed, b.purgeSome(ctx, &done))
-	}
+	failed = append(failed, b.keeper.duties.round(ctx)...)
 	if err := ctx.Err(); err != nil {
 		return done, err
 	}
 	return done, errors.Join(failed...)
 }
 
-// purgeSome purges the next tenants.
+// purgeSome purges the next tenants. One step goes from a tenant to the next, however many refs it
+// has.
 func (b *Bank) purgeSome(ctx context.Context, done *Maintained) error {
 	b.keeper.mu.Lock()
 	defer b.keeper.mu.Unlock()
 	var failed []error
 	after := b.keeper.next
-	b.keeper.next = Scope{} // unless this round does not come to the end
-	last := ""
-	for s, err := range b.scopes(ctx, after) {
+	for done.Tenants < roundScopes {
+		s, ok, err := b.scopeAfter(ctx, after)
 		if err != nil {
 			return errors.Join(append(failed, err)...)
 		}
-		if s.Tenant == last || s.Tenant == after.Tenant {
-			continue
-		}
-		if done.Tenants == roundTenants {
-			b.keeper.next = Scope{Tenant: last, Ref: lastRef}
+		if !ok {
+			after = Scope{} // the next round begins again
 			break
 		}
-		last = s.Tenant
+		after = Scope{Tenant: s.Tenant, Ref: lastRef}
 		done.Tenants++
 		n, err := b.purge(ctx, s.Tenant, false)
 		done.Purged += n
-		if err != nil {
-			failed = append(failed, err)
-		}
+		failed = append(failed, err)
 	}
+	b.keeper.next = after
 	return errors.Join(failed...)
+}
+
+// scopeAfter returns the first scope behind one; ok is false if there is none.
+func (b *Bank) scopeAfter(ctx context.Context, after Scope) (s Scope, ok bool, err error) {
+	for s, err := range b.scopes(ctx, after) {
+		return s, err == nil, err
+	}
+	return Scope{}, false, nil
 }
 
 // lastRef is behind every ref that there can be.
 const lastRef = "\xff"
 
-// trimLedger removes erasures whose retention is over.
-func (b *Bank) trimLedger(ctx context.Context) (int, error) {
-	due, err := b.Due(ctx, ledgerKind, 1000)
+// removeDue removes documents of a kind that are due.
+func (b *Bank) removeDue(ctx context.Context, kind string) (int, error) {
+	due, err := b.due(ctx, kind, roundDocuments)
 	if err != nil {
 		return 0, err
 	}
 	removed := 0
 	for _, d := range due {
-		_, err := b.Swap(ctx, d.Tenant, DocumentSwap{Document: d, Act: Remove})
+		_, err := b.swap(ctx, d.Tenant, DocumentSwap{Document: d, Act: Remove})
 		if errors.Is(err, ErrConflict) {
-			continue // another process was faster
+			continue // another process was faster, or it is in use again
 		}
 		if err != nil {
 			return removed, err
@@ -134,12 +150,12 @@ func (b *Bank) trimLedger(ctx context.Context) (int, error) {
 // DefaultPause is the pause of a [Bank.Keep] that names none.
 const DefaultPause = 10 * time.Second
 
-// Keep maintains memory until the context ends, one round after the other with a pause
-// between them, which is [DefaultPause] if it is 0 or below, and calls what else the host's
-// engines need with each round, such as the tick of a commitment engine. What fails is logged, if there is a Config.Logger, and
-// tried again with the next round. It returns the error of the context. A host calls it
-// once in a goroutine of its own. What it is given to call has no time but the context's.
-func (b *Bank) Keep(ctx context.Context, pause time.Duration, also ...func(context.Context) error) error {
+// Keep maintains memory until the context ends: one [Bank.Maintain] after the other with a pause
+// between them, which is [DefaultPause] if it is 0 or below. What fails is logged, if there is a
+// Config.Logger, and tried again with the next round. It returns the error of the context. A host
+// calls it once in a goroutine of its own, and has nothing else to remember: engines add what they
+// need when they are made.
+func (b *Bank) Keep(ctx context.Context, pause time.Duration) error {
 	if pause <= 0 {
 		pause = DefaultPause
 	}
@@ -147,12 +163,6 @@ func (b *Bank) Keep(ctx context.Context, pause time.Duration, also ...func(conte
 		began := time.Now()
 		done, err := b.Maintain(ctx)
 		b.report(ctx, done, time.Since(began), err)
-		for _, f := range also {
-			_, err := hostcall.Call(ctx, "a job of the host", 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
-			if err != nil {
-				b.trouble(ctx, err)
-			}
-		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

@@ -180,12 +180,12 @@ func TestM2_MistakesWithAHandleAreNamed(t *testing.T) {
 			"memory: not provided: the store is read-only: open a bank over the store itself to change it"},
 		"purging a small store": {func() error { _, err := small.Purge(ctx, "acme"); return err }, memory.ErrNotProvided,
 			"memory: not provided: purging needs a store that is driver.Versioned"},
-		"what is due in a small store": {func() error { _, err := small.Due(ctx, "k", 1); return err }, memory.ErrNotProvided,
+		"what is due in a small store": {func() error { _, err := small.Engines().Due(ctx, "k", 1); return err }, memory.ErrNotProvided,
 			"memory: not provided: what is due needs a store that is a driver.Scheduler"},
 		"a token of a small store": {func() error { _, err := small.AsOf(ctx, "acme", "t"); return err }, memory.ErrNotProvided,
 			"memory: not provided: AsOf needs a store that is driver.Versioned"},
 		"content by a swap": {func() error {
-			_, err := h.Swap(ctx, "acme", memory.DocumentSwap{Document: memory.Document{Scope: memory.Scope{Ref: "m"}, Class: memory.HostText, Kind: "k", Key: "k"}})
+			_, err := h.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: memory.Document{Scope: memory.Scope{Ref: "m"}, Class: memory.HostText, Kind: "k", Key: "k"}})
 			return err
 		}, memory.ErrValidation,
 			"memory: invalid input: Swap takes documents of the class Machinery only: write others by Job.Rewrite"},
@@ -404,7 +404,8 @@ func TestM2_KeepWithoutAPauseRests(t *testing.T) {
 			h := newHost(t)
 			ending, end := context.WithTimeout(ctx, 10*memory.DefaultPause-1)
 			rounds := 0
-			err := h.Keep(ending, pause, func(context.Context) error { rounds++; return nil })
+			register(t, h.Bank, "counter", func(context.Context) error { rounds++; return nil })
+			err := h.Keep(ending, pause)
 			end()
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.Equal(t, 10, rounds)

@@ -14,14 +14,12 @@ type runName struct{ tenant, id string }
 // relayBatch is how many events one call to the sink carries.
 const relayBatch = 256
 
-// Relay gives the events of committed mutations to the sink, of all tenants and
-// all processes that share the store, each at least once and under one id (E3). A
-// run whose events the sink refuses holds up no other run; Relay then returns
-// what the sink said as [ErrInternal], with the count of what waits; if the store failed
-// too, errors.Is and errors.As reach both. A host calls it in a loop, as often as its readers
-// need; ending a run delivers that run's events by itself. It is a part of [Bank.Maintain]. It is safe to relay in several processes at once.
-func (b *Bank) Relay(ctx context.Context) (done Maintained, err error) {
-	ctx, span := b.Begin(ctx, telemetry.Relay)
+// relay gives the events of committed mutations to the sink, of all tenants and all processes
+// that share the store, each at least once and under one id (E3). A run whose events the sink
+// refuses holds up no other run; the error then is what the sink said, as [ErrInternal], with the
+// count of what waits; if the store failed too, errors.Is and errors.As reach both.
+func (b *Bank) relay(ctx context.Context) (done Maintained, err error) {
+	ctx, span := b.begin(ctx, telemetry.Relay)
 	defer span.Done(&err)
 	defer done.count(&span)
 	if b.tx == nil || b.cfg.Sink == nil || b.traits.ReadOnly {
@@ -58,7 +56,7 @@ func (b *Bank) flush(ctx context.Context, tenant, runID string) (err error) {
 	if b.tx == nil || b.cfg.Sink == nil || b.traits.ReadOnly {
 		return nil
 	}
-	ctx, span := b.Begin(ctx, telemetry.Flush)
+	ctx, span := b.begin(ctx, telemetry.Flush)
 	defer span.Done(&err)
 	r := relay{bank: b, stuck: map[runName]bool{}, done: new(Maintained)}
 	defer r.done.count(&span)

@@ -48,7 +48,7 @@ const (
 // versions unavailable it purges nothing until a note from after it is that old. The
 // clocks of processes that share a store must agree within an hour.
 func (b *Bank) Purge(ctx context.Context, tenant string) (n int, err error) {
-	ctx, span := b.Begin(ctx, telemetry.Purge)
+	ctx, span := b.begin(ctx, telemetry.Purge)
 	defer span.Done(&err)
 	if err := checkTenant(tenant); err != nil {
 		return 0, err
@@ -87,7 +87,7 @@ func (b *Bank) purge(ctx context.Context, tenant string, onDemand bool) (int, er
 // there is one.
 func (b *Bank) markPurge(ctx context.Context, tenant string, onDemand bool) (*purgeMark, error) {
 	note := Document{Scope: Scope{Tenant: tenant}, Kind: purgeKind, Key: purgeKey}
-	for d, err := range b.Documents(ctx, tenant, DocumentQuery{Kind: purgeKind, Key: purgeKey}) {
+	for d, err := range b.machinery(ctx, tenant, DocumentQuery{Kind: purgeKind, Key: purgeKey}) {
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +154,7 @@ func (b *Bank) markPurge(ctx context.Context, tenant string, onDemand bool) (*pu
 	if note.Value, err = json.Marshal(kept); err != nil {
 		return nil, failWith(ErrInternal, "the notes of purges are no JSON", err)
 	}
-	_, err = b.Swap(ctx, tenant, DocumentSwap{Document: note})
+	_, err = b.swap(ctx, tenant, DocumentSwap{Document: note})
 	return behind, err
 }
 

@@ -138,10 +138,7 @@ func (v *View) Opened() time.Time {
 	return v.view.opened
 }
 
-// View returns a view of the tenant's live memory in a ref, for the passes of a ranker, and
-// the name of its state, as [View.Newest] has it; the name is empty if the store cannot tell
-// what changes. It fails with [ErrForbidden] for a ref that is not the tenant's.
-func (b *Bank) View(ctx context.Context, tenant, ref string) (v *View, name string, err error) {
+func (b *Bank) liveView(ctx context.Context, tenant, ref string) (v *View, name string, err error) {
 	if err := checkTenant(tenant); err != nil {
 		return nil, "", err
 	}

@@ -49,9 +49,10 @@ func TestReadOnly(t *testing.T) {
 	found, err := bank.Search(ctx, "acme", "m", memory.Search{Text: "kept"})
 	require.NoError(t, err)
 	require.Len(t, found, 1)
-	fate, err := bank.Trace(ctx, "acme", "m", kept.ID)
+	fates, err := bank.Trace(ctx, "acme", "m", kept.ID)
 	require.NoError(t, err)
-	require.Equal(t, memory.Live, fate.State)
+	require.Contains(t, fates, kept.ID)
+	require.Equal(t, memory.Live, fates[kept.ID].State)
 	for ref, err := range bank.Refs(ctx, "acme") {
 		require.NoError(t, err)
 		require.Equal(t, "m", ref)
@@ -81,7 +82,7 @@ func TestReadOnly(t *testing.T) {
 		"job put":    func() error { _, err := job.Put(ctx, "m", memory.Draft{Content: "x"}); return err },
 		"rewrite":    func() error { _, err := job.Rewrite(ctx, "m", memory.Rewrite{Erase: []string{kept.ID}}); return err },
 		"swap": func() error {
-			_, err := bank.Swap(ctx, "acme", memory.DocumentSwap{Document: memory.Document{Kind: "k", Key: "k"}})
+			_, err := bank.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: memory.Document{Kind: "k", Key: "k"}})
 			return err
 		},
 		"forget":      func() error { _, err := bank.Forget(ctx, "acme", "s"); return err },

@@ -59,7 +59,7 @@ type Run struct {
 // older than what was purged; like every open view, a resumed one lacks what was
 // forgotten since.
 func (b *Bank) Start(ctx context.Context, c RunConfig) (run *Run, err error) {
-	ctx, span := b.Begin(ctx, telemetry.Start)
+	ctx, span := b.begin(ctx, telemetry.Start)
 	defer span.Done(&err)
 	w, err := newWriter(b, c.Tenant, c.ID, c.Redactor, false)
 	if err == nil {

@@ -24,7 +24,7 @@ import (
 // Errors: [ErrValidation], [ErrSecretLeakage], [ErrEnded], [ErrNotProvided] if the bank has
 // neither a Sink nor KeepEvents. After [ErrInternal] the events may be in the log.
 func (r *Run) Emit(ctx context.Context, recs ...events.Record) (err error) {
-	ctx, span := r.bank.Begin(ctx, telemetry.Emit)
+	ctx, span := r.bank.begin(ctx, telemetry.Emit)
 	defer span.Done(&err)
 	if err := r.enter(); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 // [ErrSecretLeakage], [ErrBacklog], [ErrEnded], [ErrDiverged] in a replay. After
 // [ErrInternal] the entry may have been written; a second try writes another one.
 func (r *Run) Put(ctx context.Context, ref string, d Draft) (e Entry, err error) {
-	ctx, span := r.bank.Begin(ctx, telemetry.Put)
+	ctx, span := r.bank.begin(ctx, telemetry.Put)
 	defer span.Done(&err)
 	if err := r.enter(); err != nil {
 		return Entry{}, err
@@ -52,7 +52,7 @@ func (r *Run) Put(ctx context.Context, ref string, d Draft) (e Entry, err error)
 // superseded since the run started is [ErrConflict]: [Bank.Trace] tells what it
 // became. In a replay nothing is deleted.
 func (r *Run) Delete(ctx context.Context, ref, id string) (seen bool, err error) {
-	ctx, span := r.bank.Begin(ctx, telemetry.Delete)
+	ctx, span := r.bank.begin(ctx, telemetry.Delete)
 	defer span.Done(&err)
 	if err := r.enter(); err != nil {
 		return false, err

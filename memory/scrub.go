@@ -28,7 +28,7 @@ import (
 // stay as they are. An event that another process is delivering at that moment is delivered;
 // a second Scrub finds it if that process has failed.
 func (b *Bank) Scrub(ctx context.Context, tenant string, r Redactor) (done Forgotten, err error) {
-	ctx, span := b.Begin(ctx, telemetry.Scrub)
+	ctx, span := b.begin(ctx, telemetry.Scrub)
 	defer span.Done(&err)
 	defer done.count(&span)
 	w, err := newWriter(b, tenant, "scrub", r, true)

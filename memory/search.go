@@ -68,7 +68,7 @@ func (r *Run) Search(ctx context.Context, ref string, q Search) ([]Hit, error) {
 }
 
 func (b *Bank) tracedSearch(ctx context.Context, search func(context.Context) ([]Hit, error)) (hits []Hit, err error) {
-	ctx, span := b.Begin(ctx, telemetry.Search)
+	ctx, span := b.begin(ctx, telemetry.Search)
 	defer span.Done(&err)
 	hits, err = search(ctx)
 	span.Add(telemetry.Records.Of(len(hits)))

@@ -7,16 +7,14 @@ import (
 	"github.com/openwop/agentmemory/telemetry"
 )
 
-// Begin tells the bank's Tracer and Logger that an operation begins, and returns the context in
-// which it goes on. It is for engines: each of their passes is an operation. The caller defers
-// telemetry.Span.Done, and names its counts by telemetry.Span.Add.
-func (b *Bank) Begin(ctx context.Context, op telemetry.Op) (context.Context, telemetry.Span) {
+// begin tells the bank's Tracer and Logger that an operation begins.
+func (b *Bank) begin(ctx context.Context, op telemetry.Op) (context.Context, telemetry.Span) {
 	return b.hooks.Begin(ctx, op)
 }
 
-// Begin is [Bank.Begin] for an engine that has a job only.
+// Begin is [Engines.Begin] for an engine that has a job only.
 func (j *Job) Begin(ctx context.Context, op telemetry.Op) (context.Context, telemetry.Span) {
-	return j.bank.Begin(ctx, op)
+	return j.bank.begin(ctx, op)
 }
 
 // traced returns a reader of which each read is an operation. Without a Tracer it is r.
@@ -34,7 +32,7 @@ type tracedReader struct {
 }
 
 func (r tracedReader) List(ctx context.Context, ref string, o ListOptions) (found []Entry, err error) {
-	ctx, span := r.bank.Begin(ctx, telemetry.List)
+	ctx, span := r.bank.begin(ctx, telemetry.List)
 	defer span.Done(&err)
 	found, err = r.reader.List(ctx, ref, o)
 	span.Add(telemetry.Records.Of(len(found)))
@@ -42,7 +40,7 @@ func (r tracedReader) List(ctx context.Context, ref string, o ListOptions) (foun
 }
 
 func (r tracedReader) Get(ctx context.Context, ref, id string) (e Entry, err error) {
-	ctx, span := r.bank.Begin(ctx, telemetry.Get)
+	ctx, span := r.bank.begin(ctx, telemetry.Get)
 	defer span.Done(&err)
 	if e, err = r.reader.Get(ctx, ref, id); err == nil {
 		span.Add(telemetry.Records.Of(1))

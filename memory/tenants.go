@@ -67,7 +67,7 @@ const dropBatch = 1000
 // again. The host sees to it that no process writes for the tenant meanwhile. The store must
 // offer driver.Tenants.
 func (b *Bank) DropTenant(ctx context.Context, tenant string) (err error) {
-	ctx, span := b.Begin(ctx, telemetry.DropTenant)
+	ctx, span := b.begin(ctx, telemetry.DropTenant)
 	defer span.Done(&err)
 	if err := checkTenant(tenant); err != nil {
 		return err

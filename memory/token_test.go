@@ -133,7 +133,7 @@ func TestM7_ManyPurgesWithinAHorizonNeverShortenIt(t *testing.T) {
 
 // purgeNotes is the document in which a bank notes versions for its purges.
 func purgeNotes(t *testing.T, h *host) memory.Document {
-	for d, err := range h.Documents(ctx, "acme", memory.DocumentQuery{Kind: "memory/purge"}) {
+	for d, err := range h.Engines().Documents(ctx, "acme", memory.DocumentQuery{Kind: "memory/purge"}) {
 		require.NoError(t, err)
 		return d
 	}
@@ -150,7 +150,7 @@ func TestM7_PurgeAfterARestore(t *testing.T) {
 	noted := purgeNotes(t, lost)
 	noted.Rev = 0
 	h := newHost(t)
-	_, err = h.Swap(ctx, "acme", memory.DocumentSwap{Document: noted})
+	_, err = h.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: noted})
 	require.NoError(t, err)
 	e := put(t, h.job("acme"), "m", "x")
 	_, err = h.job("acme").Delete(ctx, "m", e.ID)

@@ -19,25 +19,12 @@ type Fate struct {
 	Restorable bool
 }
 
-// Trace follows an entry to the head of its lineage: through every entry that it was
-// merged into or superseded by. Having been superseded anywhere on the way counts as
-// [Superseded]. An id that the ref never held, or one that may not be known, is
-// [ErrNotFound]. The store must be a Transactor.
-func (b *Bank) Trace(ctx context.Context, tenant, ref, id string) (Fate, error) {
-	fates, err := b.TraceAll(ctx, tenant, ref, []string{id})
-	if err != nil {
-		return Fate{}, err
-	}
-	if f, known := fates[id]; known {
-		return f, nil
-	}
-	return Fate{}, fail(ErrNotFound, "")
-}
-
-// TraceAll is [Bank.Trace] for many entries of a ref, in as many calls of the store as
-// the longest lineage is long, or a few more. Ids that the ref never held, or that may
-// not be known, are left out.
-func (b *Bank) TraceAll(ctx context.Context, tenant, ref string, ids []string) (map[string]Fate, error) {
+// Trace follows entries of a ref to the heads of their lineages: through every entry that they
+// were merged into or superseded by. Having been superseded anywhere on the way counts as
+// [Superseded]. Ids that the ref never held, or that may not be known, are left out. It costs as
+// many calls of the store as the longest lineage is long, or a few more. The store must be a
+// Transactor.
+func (b *Bank) Trace(ctx context.Context, tenant, ref string, ids ...string) (map[string]Fate, error) {
 	if b.tx == nil {
 		return nil, fail(ErrNotProvided, "lineage needs a store that is a driver.Transactor")
 	}

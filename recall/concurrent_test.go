@@ -25,7 +25,7 @@ func TestS2_ConcurrentUse(t *testing.T) {
 		wait.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(g), 11))
 			for i := range 40 {
-				bank, ranker := banks[g%2], rankers[g%2]
+				bank := banks[g%2]
 				var err error
 				switch r.IntN(6) {
 				case 0, 1:
@@ -33,10 +33,8 @@ func TestS2_ConcurrentUse(t *testing.T) {
 					_, err = w.job.Put(bg, ref, memory.Draft{Content: fmt.Sprint("car ", vocabulary[r.IntN(len(vocabulary))], i), Subjects: []string{subject}})
 				case 2:
 					_, err = bank.Forget(bg, tenant, fmt.Sprint("s", r.IntN(6)))
-				case 3:
-					err = ranker.Embedding(bank)(bg)
-				case 4:
-					err = ranker.Sweep(bg)
+				case 3, 4:
+					err = maintain(bank)
 				default:
 					var hits []memory.Hit
 					hits, err = bank.Search(bg, tenant, ref, memory.Search{Text: "auto"})
@@ -51,7 +49,7 @@ func TestS2_ConcurrentUse(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	w.embed(rankers[0])
+	w.embed()
 	want, err := w.open(byMeaning(&senses{})).Search(bg, tenant, ref, memory.Search{Text: "auto tea"})
 	require.NoError(t, err)
 	for _, bank := range banks {

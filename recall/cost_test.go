@@ -118,7 +118,7 @@ func TestAStoreThatPanicsIsContained(t *testing.T) {
 		if loose {
 			require.ErrorIs(t, err, memory.ErrInternal)
 			require.NotContains(t, err.Error(), "canary")
-			require.NoError(t, r.Sweep(ctx), "the index was let go of")
+			require.NoError(t, r.sweep(ctx), "the index was let go of")
 		} else {
 			require.NoError(t, err)
 		}

@@ -12,7 +12,7 @@
 //
 //	ranker, err := recall.New(recall.Config{Embedder: model, Redactor: secretsOf})
 //	bank, err := memory.New(store, memory.Config{Ranker: ranker})
-//	go bank.Keep(ctx, time.Minute, ranker.Sweep, ranker.Embedding(bank))
+//	go bank.Keep(ctx, time.Minute)
 //
 // Then lists can be ranked by relevance too (RFC 0113).
 //
@@ -37,8 +37,8 @@
 //
 // # How it ranks by meaning
 //
-// An [Embedder] turns a text into a vector, and [Ranker.Embedding] is the pass that stores one
-// for each entry. A question is compared with all of them, by the cosine of the angle between
+// An [Embedder] turns a text into a vector, and memory.Bank.Maintain stores one for each entry, see
+// [Ranker.Attach]. A question is compared with all of them, by the cosine of the angle between
 // them, in whole numbers of eight bits: there is no approximate index, in which what was
 // removed could live on. What points away from the question is left out. Unless Search.Rank
 // asks for one of them, the ranking by words and that by meaning are fused by reciprocal rank:
@@ -58,8 +58,8 @@
 //     vectors of a run's view. For live memory, the vectors that are stored are part of the
 //     view. The model must give the same vector for the same text whenever it is asked.
 //   - S3: what is erased leaves the store with its vectors, by one mutation. It leaves the
-//     process's index with the next question about its ref, and by [Ranker.Sweep], which a
-//     host gives to memory.Bank.Keep. What was purged leaves it with the first sweep after the
+//     process's index with the next question about its ref, and by each round of
+//     memory.Bank.Maintain. What was purged leaves it with the first round after the
 //     horizon of the store has passed the instant at which the index was made.
 //   - S4: an index is of one ref of one tenant. Nothing else moves its ranking.
 //   - M3: the model sees redacted text only, of entries and of questions.

@@ -16,6 +16,7 @@ import (
 // Bounds of the work of a pass.
 const (
 	roundEntries = 4096 // that are embedded in one round, so that it does not hold up others
+	roundRefs    = 64   // that are looked at in one round
 	batchEntries = 64   // that are embedded by one call of the model, and stored by one mutation
 )
 
@@ -25,75 +26,50 @@ type embedding struct {
 	bank *memory.Bank
 
 	mu    sync.Mutex
-	next  memory.Scope            // where the next round goes on
+	next  memory.Scope            // the ref behind which the next round goes on
 	known map[memory.Scope]string // the newest view of a ref all of which has vectors
 	left  int                     // how many entries this round may embed
 	down  bool                    // the model has failed in this round
 }
 
-// Embedding returns a pass that embeds the live entries of all tenants that have no vector of
-// the model yet, some thousand in a call, and removes the vectors of Config.Former. A host gives
-// it to memory.Bank.Keep; a host that has imported much may call it in a loop of its own
-// meanwhile. The store must be a Transactor and list its tenants.
-//
-// The model sees what the entries say, redacted again by Config.Redactor, and is asked outside
-// of any mutation. Each vector is a document that is made of its entry, and so goes with it, in
-// the mutation that erases the entry. An entry that the
-// redactor refuses gets no vector. If the model panics, hangs, fails or gives what are no
-// vectors, the call ends with [memory.ErrInternal], and the next one begins with the ref behind;
-// what was stored before is whole. Other trouble with one tenant holds up no other: the errors
-// come together at the end. Any number of processes may do it at once.
-func (r *Ranker) Embedding(bank *memory.Bank) func(context.Context) error {
-	p := &embedding{Ranker: r, bank: bank, known: map[memory.Scope]string{}}
-	return p.round
-}
-
+// round embeds what has no vector in the next refs.
 func (p *embedding) round(ctx context.Context) (err error) {
 	if model, err := p.modelOf(); model == "" {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	ctx, span := p.bank.Begin(ctx, telemetry.Embed)
+	ctx, span := p.bank.Engines().Begin(ctx, telemetry.Embed)
 	defer span.Done(&err)
 	defer func() { span.Add(telemetry.Derived.Of(roundEntries - p.left)) }()
-	begin := p.next
-	p.next, p.left, p.down = memory.Scope{}, roundEntries, false
+	p.left, p.down = roundEntries, false
 	var failed []error
-	for tenant, err := range p.bank.Tenants(ctx) {
+	looked := 0
+	for at, err := range p.bank.Engines().Scopes(ctx, p.next) {
 		if err != nil {
 			return errors.Join(append(failed, err)...)
 		}
-		if tenant < begin.Tenant {
-			continue
+		if at.Ref != "" {
+			failed = append(failed, p.embedRef(ctx, at))
 		}
-		for ref, err := range p.bank.Refs(ctx, tenant) {
-			at := memory.Scope{Tenant: tenant, Ref: ref}
-			if err == nil && (ref == "" || at.Tenant == begin.Tenant && ref < begin.Ref) {
-				continue
-			}
-			if err == nil {
-				err = p.embedRef(ctx, at)
-			}
-			failed = append(failed, err)
-			switch {
-			case p.down: // the next round begins with others
-				p.next = memory.Scope{Tenant: tenant, Ref: ref + "\x00"}
-				return errors.Join(failed...)
-			case p.left <= 0:
-				p.next = at
-				return errors.Join(failed...)
-			case ctx.Err() != nil:
-				return ctx.Err()
-			}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if p.left <= 0 && !p.down {
+			return errors.Join(failed...) // the next round goes on with this ref
+		}
+		p.next = at
+		if looked++; p.down || looked == roundRefs {
+			return errors.Join(failed...)
 		}
 	}
+	p.next = memory.Scope{}
 	return errors.Join(failed...)
 }
 
 // embedRef embeds what one ref has.
 func (p *embedding) embedRef(ctx context.Context, at memory.Scope) (err error) {
-	v, name, err := p.bank.View(ctx, at.Tenant, at.Ref)
+	v, name, err := p.bank.Engines().View(ctx, at.Tenant, at.Ref)
 	switch {
 	case errors.Is(err, memory.ErrForbidden):
 		return nil // nobody can read it

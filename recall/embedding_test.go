@@ -45,7 +45,7 @@ func TestAPassIsBoundedAndFair(t *testing.T) {
 		}
 	}
 	embedded := func(tenant, ref string) (n int) {
-		v, _, err := b.View(ctx, tenant, ref)
+		v, _, err := b.Engines().View(ctx, tenant, ref)
 		require.NoError(t, err)
 		for _, err := range v.Documents(ctx, memory.DocumentQuery{Kind: vectorKind + mark("hashed"), Bare: true}) {
 			require.NoError(t, err)
@@ -62,7 +62,7 @@ func TestAPassIsBoundedAndFair(t *testing.T) {
 	put("acme", "o", "tea")
 	put("locked", "m", "tea")
 	put("zeta", "m", "tea", "")
-	pass := r.Embedding(b)
+	pass := func(ctx context.Context) error { _, err := b.Maintain(ctx); return err }
 	require.NoError(t, pass(ctx))
 	require.Equal(t, roundEntries, embedded("acme", "m"))
 	err = pass(ctx)
@@ -87,7 +87,8 @@ func TestAPassIsBoundedAndFair(t *testing.T) {
 	ended, end := context.WithCancel(ctx)
 	end()
 	require.ErrorIs(t, pass(ended), context.Canceled)
-	none, err := memory.New(inmem.New(), memory.Config{})
+	none, err := memory.New(inmem.New(), memory.Config{Ranker: r})
 	require.NoError(t, err)
-	require.NoError(t, r.Embedding(none)(ctx), "there is nothing to embed")
+	_, err = none.Maintain(ctx)
+	require.NoError(t, err, "there is nothing to embed")
 }

@@ -78,8 +78,14 @@ type chars struct{}
 func (chars) Name() string          { return "chars" }
 func (chars) Count(text string) int { return utf8.RuneCountInString(text) }
 
-func (w *world) embed(r *recall.Ranker) {
-	require.NoError(w.t, r.Embedding(w.bank)(bg))
+func (w *world) embed() {
+	require.NoError(w.t, maintain(w.bank))
+}
+
+// maintain does a round.
+func maintain(b *memory.Bank) error {
+	_, err := b.Maintain(bg)
+	return err
 }
 
 // vectors are the documents of a ref by which vectors are known.
@@ -108,7 +114,7 @@ func TestRecallByMeaning(t *testing.T) {
 	w.put("her abode has two floors")
 	require.True(t, w.bank.Offers().Semantic)
 	require.Empty(t, w.ask("car doctor"), "nothing is embedded yet, and no word is the same")
-	w.embed(r)
+	w.embed()
 	require.Len(t, w.vectors(), 3)
 	require.Equal(t, "the automobile is parked", w.ask("where is my car")[0])
 	require.Equal(t, "a physician called twice", w.ask("doctor")[0])
@@ -121,7 +127,7 @@ func TestRecallByMeaning(t *testing.T) {
 	require.Greater(t, hits[0].Similarity, 0.3)
 	hits = w.asked(memory.Search{Text: "doctor"})
 	require.Equal(t, late.ID, hits[slices.IndexFunc(hits, func(h memory.Hit) bool { return h.Age == 0 })].Entry.ID, "the newest has no age")
-	w.embed(r)
+	w.embed()
 	require.Equal(t, late.Content, said(w.asked(memory.Search{Text: "doctor"}))[0], "first by words and by meaning")
 	require.Empty(t, w.asked(memory.Search{Text: "  \n"}))
 	for _, q := range []memory.Search{{Text: "car", Rank: "words"}, {Text: "car", Rank: "relevance"}} {
@@ -146,7 +152,7 @@ func TestS2_VectorsAreShared(t *testing.T) {
 		w.put(fmt.Sprint("note ", i))
 		if i%50 == 0 {
 			w.put("the automobile is parked")
-			w.embed(r)
+			w.embed()
 			for _, bank := range []*memory.Bank{w.bank, elsewhere, w.open(byMeaning(&senses{}))} {
 				hits, err := bank.Search(bg, tenant, ref, memory.Search{Text: "car", Rank: "semantic", Limit: 1 + i/50})
 				require.NoError(t, err)
@@ -157,9 +163,9 @@ func TestS2_VectorsAreShared(t *testing.T) {
 			}
 		}
 	}
-	require.NoError(t, other.Embedding(elsewhere)(bg))
+	require.NoError(t, maintain(elsewhere))
 	require.Len(t, w.vectors(), 204)
-	w.embed(r)
+	w.embed()
 	require.Len(t, w.vectors(), 204, "each is made once")
 }
 
@@ -178,7 +184,7 @@ func TestS2_WhatIsEmbeddedLaterDoesNotMoveAView(t *testing.T) {
 		return said(hits)
 	}
 	require.Empty(t, find(run))
-	w.embed(r)
+	w.embed()
 	require.Len(t, w.asked(q), 1)
 	w.now = w.now.Add(time.Hour)
 	require.Empty(t, find(run))
@@ -196,7 +202,7 @@ func TestS2_WhatIsEmbeddedLaterDoesNotMoveAView(t *testing.T) {
 	require.Len(t, find(w.run("later")), 1)
 
 	w.put("an auto")
-	w.embed(r)
+	w.embed()
 	require.Len(t, find(w.run("at once")), 1, "until its mutation must have ended, a vector counts in live memory only")
 	w.now = w.now.Add(time.Minute)
 	require.Len(t, find(w.run("a minute later")), 2)
@@ -216,7 +222,7 @@ func TestM3_TheModelSeesRedactedTextOnly(t *testing.T) {
 	r := newRanker(recall.Config{Embedder: m, Redactor: func(context.Context, string) (memory.Redactor, error) { return registry(secret, late), nil }})
 	w := newWorld(t, inmem.New(), r)
 	w.put("the key is " + late)
-	w.embed(r)
+	w.embed()
 	_, err := w.bank.Search(bg, tenant, ref, memory.Search{Text: "is it " + secret})
 	require.NoError(t, err)
 	of := "of the run only"
@@ -269,11 +275,11 @@ func TestModelsThatMisbehaveAreContained(t *testing.T) {
 		w := newWorld(t, inmem.New(), r)
 		w.put("the automobile is parked")
 		w.put("a physician called")
-		w.embed(r)
+		w.embed()
 		w.put("an auto of his")
 		w.put("an abode of hers")
 		m.spoil = do
-		err := r.Embedding(w.bank)(bg)
+		err := maintain(w.bank)
 		require.Equal(t, memory.CodeInternal, memory.CodeOf(err), name)
 		require.ErrorIs(t, err, memory.ErrInternal, name)
 		require.NotContains(t, err.Error(), "canary", name)
@@ -283,8 +289,8 @@ func TestModelsThatMisbehaveAreContained(t *testing.T) {
 		require.Equal(t, memory.CodeInternal, memory.CodeOf(err), name)
 		require.NotContains(t, err.Error(), "canary", name)
 		m.spoil = nil
-		w.embed(r) // the round behind the ref where it failed
-		w.embed(r)
+		w.embed() // the round behind the ref where it failed
+		w.embed()
 		require.Len(t, w.vectors(), 4, name)
 		require.ElementsMatch(t, []string{"an auto of his", "the automobile is parked"}, said(w.asked(memory.Search{Text: "auto", Limit: 2})), name)
 	}
@@ -299,7 +305,7 @@ func TestModelsThatHangAreContained(t *testing.T) {
 		w := newWorld(t, inmem.New(), r)
 		w.put("the automobile is parked")
 		m.spoil = func([][]float32) ([][]float32, error) { <-gate; return nil, nil }
-		require.ErrorIs(t, r.Embedding(w.bank)(bg), memory.ErrInternal)
+		require.ErrorIs(t, maintain(w.bank), memory.ErrInternal)
 		require.Empty(t, w.vectors())
 	})
 }
@@ -312,17 +318,17 @@ func TestAnotherModelIsAnotherSet(t *testing.T) {
 	for i := range 300 {
 		w.put(fmt.Sprint("automobile number ", i))
 	}
-	w.embed(first)
+	w.embed()
 	q := memory.Search{Text: "car", Rank: "semantic"}
 	require.Len(t, w.asked(q), 100)
 	w.bank = w.open(second)
 	require.Empty(t, w.asked(q))
 	require.NotEqual(t, first.Version(), second.Version())
-	w.embed(second)
+	w.embed()
 	require.Len(t, w.asked(q), 100)
 	require.Len(t, w.vectors(), 600)
-	third := newRanker(recall.Config{Embedder: &senses{model: "b"}, Redactor: noSecrets, Former: []string{"senses/1", "senses/1b"}})
-	w.embed(third)
+	w.bank = w.open(newRanker(recall.Config{Embedder: &senses{model: "b"}, Redactor: noSecrets, Former: []string{"senses/1", "senses/1b"}}))
+	w.embed()
 	require.Len(t, w.vectors(), 300)
 	require.Len(t, w.asked(q), 100)
 }
@@ -333,7 +339,7 @@ func TestS4_OtherScopesDoNotMoveMeaning(t *testing.T) {
 	w := newWorld(t, inmem.New(), r)
 	w.put("the automobile is parked")
 	w.put("a physician called")
-	w.embed(r)
+	w.embed()
 	q := memory.Search{Text: "which car"}
 	before := w.asked(q)
 	for i := range 100 {
@@ -342,7 +348,7 @@ func TestS4_OtherScopesDoNotMoveMeaning(t *testing.T) {
 		_, err = w.pass("globex").Put(bg, ref, memory.Draft{Content: fmt.Sprint("car ", i)})
 		require.NoError(t, err)
 	}
-	w.embed(r)
+	w.embed()
 	for _, s := range [][2]string{{tenant, "other"}, {"globex", ref}} {
 		hits, err := w.bank.Search(bg, s[0], s[1], q)
 		require.NoError(t, err)
@@ -431,7 +437,7 @@ func (s *reads) options() memory.ListOptions {
 func (s *reads) step() {
 	switch s.r.IntN(6) {
 	case 0:
-		require.NoError(s.t, s.ranker.Embedding(s.bank)(bg))
+		require.NoError(s.t, maintain(s.bank))
 	case 1:
 		s.now = s.now.Add(time.Duration(s.r.IntN(90)) * time.Second)
 	default:

@@ -24,15 +24,15 @@ type Config struct {
 	// [DefaultMaxBytes].
 	MaxBytes int64
 	// Embedder is the host's model, by which the ranker also ranks by meaning. It needs a
-	// Redactor, and a host that calls [Ranker.Embedding] from time to time.
+	// Redactor, and the rounds of memory.Bank.Maintain.
 	Embedder Embedder
 	// Redactor opens a tenant's secrets, as a [memory.JobConfig] wants them, for each pass and
 	// for each question that is embedded, so that the model sees redacted text only. What it
 	// returns is closed after that if it is an io.Closer.
 	Redactor func(ctx context.Context, tenant string) (memory.Redactor, error)
-	// Former are the names of models that are not asked any more. [Ranker.Embedding] removes
-	// their vectors. Those of other models stay otherwise, so that two releases of a host can
-	// run side by side. A replay of a run that ranked by a former model ranks otherwise.
+	// Former are the names of models that are not asked any more. The rounds of
+	// memory.Bank.Maintain remove their vectors. Those of other models stay otherwise, so that
+	// two releases of a host can run side by side. A replay of a run that ranked by a former model ranks otherwise.
 	Former []string
 }
 
@@ -153,11 +153,31 @@ func (r *Ranker) cachedSnapshot(ctx context.Context, v, newest *memory.View, nam
 	return s, func() { r.unlock(c) }, nil
 }
 
-// Sweep brings every index up to date, so that what was erased leaves it also where nobody
-// asks. A host gives it to memory.Bank.Keep. An index that cannot be brought up to date is
-// let go of, and the errors come together at the end. So is one that was made before the
+// Attach adds what the ranker needs from time to time to the rounds of memory.Bank.Maintain.
+// memory.New calls it. A round brings every index up to date, so that what was erased leaves it
+// even if no question is asked, and embeds entries that have no vector of the model yet.
+//
+// An index that cannot be brought up to date is dropped; so is one that was made before the
 // horizon of the store, since it may have words of entries that were purged.
-func (r *Ranker) Sweep(ctx context.Context) error {
+//
+// Some thousand entries are embedded in a round, of the next 64 refs; a host that has imported
+// much may call memory.Bank.Maintain in a loop of its own. Vectors of Config.Former are removed.
+// The store must be a Transactor and list its tenants. The model sees what the entries say,
+// redacted again by Config.Redactor, and is asked outside of any mutation. Each vector is a
+// document that is made of its entry, and so goes with it, in the mutation that erases the entry.
+// An entry that the redactor refuses gets no vector. If the model panics, hangs, fails or gives
+// what are no vectors, the round ends with [memory.ErrInternal], and the next one begins with the
+// ref behind; what was stored before is whole. Other trouble with one tenant holds up no other:
+// the errors come together at the end. Any number of processes may do it at once.
+func (r *Ranker) Attach(bank *memory.Bank) error {
+	p := &embedding{Ranker: r, bank: bank, known: map[memory.Scope]string{}}
+	return bank.Engines().Register(memory.Upkeep{Kind: "recall", Config: r, Round: func(ctx context.Context) error {
+		return errors.Join(r.sweep(ctx), p.round(ctx))
+	}})
+}
+
+// sweep brings every index up to date, or drops it.
+func (r *Ranker) sweep(ctx context.Context) error {
 	r.mu.Lock()
 	var all []*cached
 	for e := r.order.Front(); e != nil; e = e.Next() {

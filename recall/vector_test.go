@@ -134,13 +134,14 @@ func TestS3_ForgottenVectorsAreGone(t *testing.T) {
 			_, err := b.Search(ctx, "acme", "m", memory.Search{Text: "anything"})
 			return err
 		},
-		"a sweep": func(_ *memory.Bank, r *Ranker) error { return r.Sweep(ctx) },
+		"a sweep": func(_ *memory.Bank, r *Ranker) error { return r.sweep(ctx) },
 	} {
 		r, b, job := open(t, 32)
 		for i, text := range []string{"tea", "coffee", "Zanzibar", "Kilimanjaro"} {
 			e, err := job.Put(ctx, "m", memory.Draft{Content: text, Subjects: []string{[]string{"ann", "bob"}[i%2]}})
 			require.NoError(t, err)
-			require.NoError(t, r.Embedding(b)(ctx))
+			_, err = b.Maintain(ctx)
+			require.NoError(t, err)
 			if text == "Zanzibar" {
 				_, err := job.Delete(ctx, "m", e.ID)
 				require.NoError(t, err)
@@ -156,7 +157,7 @@ func TestS3_ForgottenVectorsAreGone(t *testing.T) {
 		require.NoError(t, err)
 		for d, err := range job.Documents(ctx, "m", memory.DocumentQuery{Kind: vectorKind + mark("hashed")}) {
 			require.NoError(t, err)
-			fates, err := b.TraceAll(ctx, "acme", "m", d.Of)
+			fates, err := b.Trace(ctx, "acme", "m", d.Of...)
 			require.NoError(t, err)
 			require.Equal(t, memory.Live, fates[d.Key].State)
 		}

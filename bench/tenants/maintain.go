@@ -50,16 +50,10 @@ func (w *world) keep(ctx context.Context, began time.Duration, over <-chan struc
 		last = time.Now()
 		var done memory.Maintained
 		err := w.latencies.time("maintain", func() (err error) { done, err = w.bank.Maintain(ctx); return err })
-		if err == nil {
-			start, asked := time.Now(), w.asked.Load()
-			if err = w.ranker.Sweep(ctx); err == nil && asked > 0 {
-				w.latencies.add("recall sweep, per index", time.Since(start)/time.Duration(asked))
-			}
-		}
 		if err != nil {
 			return err
 		}
-		due, err := w.bank.Due(ctx, "commitment", 1000)
+		due, err := w.bank.Engines().Due(ctx, "commitment", 1000)
 		if err != nil {
 			return err
 		}
@@ -133,7 +127,7 @@ func (w *world) relay(ctx context.Context, seed uint64) error {
 		}
 	}
 	start := time.Now()
-	done, err := w.bank.Relay(ctx)
+	done, err := w.bank.Maintain(ctx)
 	w.report.RelayedPerSecond = float64(done.Delivered) / time.Since(start).Seconds()
 	return err
 }

@@ -181,7 +181,8 @@ func TestS3_WhatExpiresWhileTheModelThinksIsNotFound(t *testing.T) {
 		_, err := w.job("acme").Put(t.Context(), "ref", memory.Draft{Content: text, TTL: ttl})
 		require.NoError(t, err)
 	}
-	require.NoError(t, ranker.Embedding(w.bank)(t.Context()))
+	_, err = w.bank.Maintain(t.Context())
+	require.NoError(t, err)
 	require.Len(t, vectors.texts, 1)
 	require.Len(t, vectors.texts[0], 2, "it was asked about both")
 	for range 2 {
@@ -189,6 +190,7 @@ func TestS3_WhatExpiresWhileTheModelThinksIsNotFound(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, hits, 1)
 		assert.Equal(t, lasting, hits[0].Entry.Content)
-		require.NoError(t, ranker.Embedding(w.bank)(t.Context()))
+		_, err = w.bank.Maintain(t.Context())
+		require.NoError(t, err)
 	}
 }

@@ -118,7 +118,7 @@ func stored(t *testing.T, file string) (all []string) {
 				if err != nil {
 					return err
 				}
-				if d.Kind != "consolidate/pass" { // who works on the ref
+				if d.Key != "consolidate/pass" { // who works on the ref
 					all = append(all, fmt.Sprint(d.Ref, d.Kind, d.Key, d.Of, d.Due))
 				}
 			}

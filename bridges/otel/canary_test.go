@@ -83,15 +83,17 @@ func (w *world) everything() (given []string) {
 	_, _ = w.distiller.Compact(ctx, w.job("canary-compact"), ref, distill.Options{})
 	_, _ = w.distiller.Distill(ctx, w.job("canary-distill"), ref, distill.Options{})
 	_, _ = w.distiller.Distill(ctx, w.job("canary-distill"), ref, distill.Options{TokenBudget: 1})
-	_ = w.ranker.Embedding(b)(ctx)
 	_ = job.End(ctx)
 	_ = run.End(ctx)
 	_, _ = run.Put(ctx, ref, draft("canary-late"))
 
 	w.advance(8 * 24 * time.Hour)
 	kept, cancel := context.WithCancel(ctx)
-	_ = b.Keep(kept, 0, func(ctx context.Context) error { _, err := w.commitments.Tick(ctx); return err },
-		func(context.Context) error { cancel(); return errors.New("canary of the host") })
+	_ = b.Engines().Register(memory.Upkeep{Kind: "host", Round: func(context.Context) error {
+		cancel()
+		return errors.New("canary of the host")
+	}})
+	_ = b.Keep(kept, 0)
 	_, _ = w.commitments.Sweep(ctx, tenant)
 	_, _ = b.Forget(ctx, tenant, subject)
 	_, _ = b.Forget(ctx, tenant, "canary\x00subject")

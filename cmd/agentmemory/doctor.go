@@ -124,7 +124,7 @@ func (p *program) readTenant(ctx context.Context, at *place, tenant string, d *d
 // findPurge reads when the bank last noted a purge of the tenant.
 func (at *place) findPurge(ctx context.Context, tenant string, d *diagnosis) {
 	d.Purges[tenant] = time.Time{}
-	for doc, err := range at.bank.Documents(ctx, tenant, memory.DocumentQuery{Kind: "memory/purge"}) {
+	for doc, err := range at.bank.Engines().Documents(ctx, tenant, memory.DocumentQuery{Kind: "memory/purge"}) {
 		var marks []struct {
 			Millis int64 `json:"i"`
 		}

@@ -224,11 +224,11 @@ func (p *program) inspectEntry(ctx context.Context, at *place, ref, id string) e
 	if !found {
 		return advice("there is no such entry: look for its id by inspect REF")
 	}
-	fate, err := at.bank.Trace(ctx, p.tenant, ref, id)
-	if err != nil && !errors.Is(err, memory.ErrNotFound) {
+	fates, err := at.bank.Trace(ctx, p.tenant, ref, id)
+	if err != nil {
 		return err
 	}
-	l.Head = fate.Head.ID
+	l.Head = fates[id].Head.ID
 	if p.json {
 		return printJSON(p.out, l)
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"log/slog"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -40,9 +39,6 @@ type host struct {
 	waiting     func(ctx context.Context, tenant string, limit int) (int, error) // events that are in no log yet
 	wire        wire.Encoder
 	logger      *slog.Logger
-
-	mu    sync.Mutex
-	fired map[string][]events.Record // what the commitments that a seam waits for have fired
 }
 
 // chars counts the units of a token budget as the protocol's "chars" (RFC 0113).
@@ -52,7 +48,7 @@ func (chars) Name() string          { return "chars" }
 func (chars) Count(text string) int { return utf8.RuneCountInString(text) }
 
 func newHost(store driver.Adapter, logger *slog.Logger) (h *host, err error) {
-	h = &host{logger: logger, wire: wire.Encoder{Log: logger}, fired: map[string][]events.Record{}}
+	h = &host{logger: logger, wire: wire.Encoder{Log: logger}}
 	if h.ranker, err = recall.New(recall.Config{}); err != nil {
 		return nil, err
 	}
@@ -91,24 +87,8 @@ func newHost(store driver.Adapter, logger *slog.Logger) (h *host, err error) {
 	return h, h.advertise(store)
 }
 
-// keep is the host's one loop: it relays, purges, forgets expired words, and fires what is due.
-func (h *host) keep(ctx context.Context) error {
-	return h.bank.Keep(ctx, time.Second, h.ranker.Sweep, h.tick)
-}
-
-// tick fires what is due.
-func (h *host) tick(ctx context.Context) error {
-	done, err := h.commitments.Tick(ctx)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, rec := range done.Events {
-		id := rec.Payload.(events.CommitmentFired).CommitmentID
-		if _, waited := h.fired[id]; waited {
-			h.fired[id] = append(h.fired[id], rec)
-		}
-	}
-	return err
-}
+// keep is the host's one loop: it purges, forgets expired words, and fires what is due.
+func (h *host) keep(ctx context.Context) error { return h.bank.Keep(ctx, time.Second) }
 
 // secrets are those of a tenant's vault, for one run or pass, which closes the registry at its end.
 // A real host asks its vault for them.

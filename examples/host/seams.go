@@ -154,18 +154,9 @@ func (h *host) seamFire(w http.ResponseWriter, r *http.Request, tenant string) e
 			arm = commitment.Arm{Predicate: "ticket.closed", Once: true}
 		}
 		source := commitment.Source{Ref: body.MemoryRef, MemoryID: e.ID}
-		id := commitment.ID(tenant, body.MemoryRef, e.ID, arm)
-		h.mu.Lock()
-		h.fired[id] = nil // it is waited for, before it can fire
-		h.mu.Unlock()
 		armed, err = h.commitments.Arm(ctx, job, source, arm)
 		return err
 	})
-	defer func() {
-		h.mu.Lock()
-		delete(h.fired, armed.ID)
-		h.mu.Unlock()
-	}()
 	if err != nil {
 		return err
 	}
@@ -177,13 +168,10 @@ func (h *host) seamFire(w http.ResponseWriter, r *http.Request, tenant string) e
 	}
 	var fired []events.Record
 	for range 200 { // the host's own loop may fire it, too: whoever does, it fires once
-		if err := h.tick(ctx); err != nil {
+		if _, err := h.commitments.Tick(ctx); err != nil {
 			return err
 		}
-		h.mu.Lock()
-		fired = h.fired[armed.ID]
-		h.mu.Unlock()
-		if len(fired) > 0 {
+		if fired, err = h.firings(ctx, armed); err != nil || len(fired) > 0 {
 			break
 		}
 		select {
@@ -191,6 +179,9 @@ func (h *host) seamFire(w http.ResponseWriter, r *http.Request, tenant string) e
 			return ctx.Err()
 		case <-time.After(20 * time.Millisecond):
 		}
+	}
+	if err != nil {
+		return err
 	}
 	event, err := h.announced(fired, events.TypeCommitmentFired)
 	if err != nil {
@@ -201,6 +192,28 @@ func (h *host) seamFire(w http.ResponseWriter, r *http.Request, tenant string) e
 		out["intentionCanary"] = intention
 	}
 	return wire.Reply(w, http.StatusOK, out)
+}
+
+// firings are the events of a commitment's last firing, from the log of the pass that made it.
+func (h *host) firings(ctx context.Context, armed commitment.Commitment) (fired []events.Record, err error) {
+	for c, err := range h.commitments.Commitments(ctx, armed.Tenant) {
+		if err != nil {
+			return nil, err
+		}
+		if c.ID != armed.ID || c.Pass == "" {
+			continue
+		}
+		log, err := h.log.Read(ctx, c.Tenant, c.Pass, 0, 0)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range log {
+			if p, ok := e.Payload.(events.CommitmentFired); ok && p.CommitmentID == c.ID {
+				fired = append(fired, e.Record)
+			}
+		}
+	}
+	return fired, nil
 }
 
 func (h *host) seamDistill(w http.ResponseWriter, r *http.Request, tenant string) error {

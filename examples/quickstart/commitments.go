@@ -73,7 +73,7 @@ func (h *host) commitments(ctx context.Context) error {
 	}
 	for _, c := range byTime[:min(2, len(byTime))] {
 		h.now = c.Due
-		if err := h.round(ctx, engine); err != nil {
+		if err := h.round(ctx); err != nil {
 			return err
 		}
 		if err := h.sayFired(ctx, engine, c.ID); err != nil {
@@ -89,7 +89,7 @@ func (h *host) commitments(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := h.round(ctx, engine); err != nil {
+		if err := h.round(ctx); err != nil {
 			return err
 		}
 		if err := h.sayFired(ctx, engine, c.ID); err != nil {
@@ -100,17 +100,11 @@ func (h *host) commitments(ctx context.Context) error {
 	return h.replayed(ctx, open, queue)
 }
 
-// round runs the host's one loop for one round: the bank's maintenance and a tick of the
-// engine. A host that stays calls Keep in a goroutine and lets it go on.
-func (h *host) round(ctx context.Context, engine *commitment.Engine) error {
-	loop, stop := context.WithCancel(ctx)
-	var failed error
-	_ = h.bank.Keep(loop, time.Minute, func(ctx context.Context) error {
-		defer stop()
-		_, failed = engine.Tick(ctx)
-		return failed
-	})
-	return failed
+// round runs the host's one loop for one round, which fires what is due. A host that stays calls
+// Keep in a goroutine.
+func (h *host) round(ctx context.Context) error {
+	_, err := h.bank.Maintain(ctx)
+	return err
 }
 
 // sayFired shows a firing with what the run that it started reads in memory.

@@ -53,7 +53,7 @@ func (h *host) meaning(ctx context.Context) error {
 		return err
 	}
 	question = misspelt(question)
-	if err := h.ranker.Embedding(h.bank)(ctx); err != nil { // Bank.Keep does it from time to time
+	if _, err := h.bank.Maintain(ctx); err != nil { // it embeds what is new; Bank.Keep does it from time to time
 		return err
 	}
 	for _, by := range []string{"lexical", "semantic"} {

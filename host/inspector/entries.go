@@ -127,9 +127,13 @@ func (h *Handler) lineage(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	fate, err := h.Bank.Trace(q, q.tenant, ref, id)
+	fates, err := h.Bank.Trace(q, q.tenant, ref, id)
 	if err != nil {
 		return nil, err
+	}
+	fate, found := fates[id]
+	if !found {
+		return nil, memory.ErrNotFound
 	}
 	out := map[string]any{"id": id, "state": fate.State.String()}
 	if fate.State == memory.Deleted {

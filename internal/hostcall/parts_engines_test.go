@@ -99,7 +99,8 @@ func embedding(cfg func(w *world, c *recall.Config)) func(w *world) func(context
 		cfg(w, &c)
 		ranker, err := recall.New(c)
 		require.NoError(w, err)
-		return ranker.Embedding(w.bank)
+		require.NoError(w, ranker.Attach(w.bank))
+		return func(ctx context.Context) error { _, err := w.bank.Maintain(ctx); return err }
 	}
 }
 

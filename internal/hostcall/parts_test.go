@@ -99,7 +99,7 @@ func (w *world) note(texts ...string) (entries []memory.Entry) {
 	return entries
 }
 
-// dump is all that the store holds of the tenant, but for leases.
+// dump is all that the store holds of the tenant, but for leases and marks of purges.
 func (w *world) dump() (lines []string) {
 	w.Helper()
 	ctx := context.Background()
@@ -109,7 +109,7 @@ func (w *world) dump() (lines []string) {
 	}
 	for d, err := range w.store.Documents(ctx, driver.DocumentQuery{Tenant: tenant, EveryRef: true}) {
 		require.NoError(w, err)
-		if d.Kind != "consolidate/pass" {
+		if d.Key != "consolidate/pass" && d.Kind != "memory/purge" {
 			lines = append(lines, fmt.Sprintf("%+v", d))
 		}
 	}

@@ -33,7 +33,7 @@ func (s *Stored) within(m *Mutation, grows Limits) error {
 	case over(m.Limits.Bytes, s.Used.Bytes, grows.Bytes):
 		return &Error{kind: ErrStorageLimit, detail: "too many bytes: purge, or raise Limits.Bytes", limit: m.Limits.Bytes}
 	case over(m.Limits.Waiting, s.Used.Waiting, waiting):
-		return &Error{kind: ErrBacklog, detail: "relay them by Bank.Relay or Bank.Keep, or raise Limits.Waiting", limit: m.Limits.Waiting}
+		return &Error{kind: ErrBacklog, detail: "relay them by Bank.Keep, or raise Limits.Waiting", limit: m.Limits.Waiting}
 	}
 	return nil
 }

@@ -10,7 +10,7 @@
 // schema agentmemory, or brings them up to date; it needs the right to create only if
 // there is something to do. Nothing but pgx's cache of prepared statements depends on the
 // state of a session; a proxy that pools transactions needs [Options].Pooler. There is no
-// LISTEN: hosts poll memory.Bank.Relay.
+// LISTEN: hosts call memory.Bank.Keep.
 //
 // # Guarantees
 //

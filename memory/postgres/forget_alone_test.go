@@ -156,7 +156,7 @@ func TestM10_AfterForgetAloneNoByteIsLeft(t *testing.T) {
 	h.tell(t, goes)
 	h.tell(t, stays)
 	h.dieInPasses(t, db.Memory(), sink, goes, stays)
-	_, err = h.bank.Relay(ctx)
+	_, err = h.bank.Maintain(ctx)
 	require.ErrorIs(t, err, memory.ErrInternal, "the sink refuses")
 	for _, table := range securedTables {
 		_, err := pool.Exec(ctx, `ANALYZE agentmemory.`+table)

@@ -127,7 +127,7 @@ func forgetAlone(t *testing.T, kill int) (died, uncommitted bool) {
 	if died {
 		require.Equal(t, "signal: killed", err.Error(), string(out))
 	}
-	_, err = h.bank.Relay(t.Context())
+	_, err = h.bank.Maintain(t.Context())
 	require.ErrorIs(t, err, memory.ErrInternal, "the sink refuses")
 	before := inStore(t, db.Memory())
 	for _, word := range slices.Concat(goes.stored(), stays.stored()) {

@@ -251,7 +251,7 @@ func (h *teller) pass(ctx context.Context, ref string) error {
 // delivered opens the gate and returns what comes through, as text.
 func (h *teller) delivered(t *testing.T, sink *gate) string {
 	sink.shut.Store(false)
-	relayed, err := h.bank.Relay(t.Context())
+	relayed, err := h.bank.Maintain(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, relayed.Waiting)
 	log, err := json.Marshal(sink.All())

@@ -105,6 +105,6 @@ func tick(w *worker, ctx context.Context) error {
 // relay gives the events of all to the sink.
 func relay(w *worker, ctx context.Context) error {
 	defer pause(ctx, 2*breath)
-	_, err := w.bank.Relay(ctx)
+	_, err := w.bank.Maintain(ctx)
 	return err
 }

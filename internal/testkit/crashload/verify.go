@@ -109,7 +109,7 @@ func (v *verifier) run(ctx context.Context) error {
 	if err := v.readLog(); err != nil {
 		return err
 	}
-	if _, err := v.bank.Relay(ctx); err != nil {
+	if _, err := v.bank.Maintain(ctx); err != nil {
 		return err
 	}
 	for _, step := range []func(context.Context) error{

@@ -75,7 +75,7 @@ func run(ctx context.Context, o options, status io.Writer) (err error) {
 	}
 	upkeep, stop := context.WithCancel(ctx)
 	kept := make(chan error)
-	go func() { kept <- bank.Keep(upkeep, time.Minute, ranker.Sweep) }()
+	go func() { kept <- bank.Keep(upkeep, time.Minute) }()
 	defer func() {
 		stop()
 		<-kept // before the store is closed
