@@ -78,7 +78,9 @@ type Engine struct {
 	sweep time.Time    // when the next sweep of all tenants begins
 }
 
-// New returns an engine over the bank's memory. It fails with [memory.ErrValidation]
+// New returns an engine over the bank's memory, which memory.Bank.Keep ticks and sweeps. A bank has
+// one: another of the same Config, functions aside, is as good as the first, and one of another
+// Config fails with [memory.ErrConflict]. New fails with [memory.ErrValidation]
 // for a Config that lacks something or contradicts itself, and with
 // [memory.ErrNotProvided] if the bank's store does not take transactions or does not tell
 // what is due.
@@ -106,7 +108,9 @@ func New(bank *memory.Bank, cfg Config) (*Engine, error) {
 		cfg.Inferrer = Tagged{}
 	}
 	e := &Engine{bank: bank, cfg: cfg}
-	if err := bank.Engines().Register(memory.Upkeep{Kind: "commitment", Config: cfg, Round: e.round}); err != nil {
+	same := cfg
+	same.Redactor, same.Predicate, same.Schedule = nil, nil, nil
+	if err := bank.Engines().Register(memory.Upkeep{Kind: "commitment", Config: same, Round: e.round}); err != nil {
 		return nil, err
 	}
 	return e, nil

@@ -184,7 +184,7 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 	if err := b.readNames(); err != nil {
 		return nil, err
 	}
-	if a, ok := cfg.Ranker.(Attached); ok {
+	if a, ok := cfg.Ranker.(interface{ Attach(*Bank) error }); ok {
 		if err := a.Attach(b); err != nil {
 			return nil, err
 		}

@@ -11,7 +11,8 @@ import (
 )
 
 // Ranker finds the entries of a view that answer a question. Package recall has one. It is
-// safe for concurrent use.
+// safe for concurrent use. If it has a method Attach(*Bank) error too, [New] calls that, so that it
+// can add to the rounds of [Bank.Maintain] by [Engines.Register].
 type Ranker interface {
 	// Rank returns the entries of the view that answer q, best first and at most q.Limit.
 	// Of Hit.Entry only the ID is set: the bank reads each entry through the view, and

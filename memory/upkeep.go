@@ -16,18 +16,12 @@ const UntilDue = "memory/until-due"
 type Upkeep struct {
 	// Kind names the kind of engine, of which a bank has one.
 	Kind string
-	// Config is what the engine was made with, by which another one is told from the same one as
-	// fmt's %#v shows it: functions and pointers by their address.
+	// Config is what tells another engine from the same one, as fmt's %#v shows it: pointers by
+	// their address. It holds no functions, which cannot be compared.
 	Config any
 	// Round is called in each round of [Bank.Maintain], and does what is due, of all tenants. It
 	// has no time but the context's, and reads no more than it does.
 	Round func(ctx context.Context) error
-}
-
-// Attached is a part of a [Config] that needs upkeep, such as a ranker that embeds entries: [New]
-// calls Attach when the bank is made, and fails with its error.
-type Attached interface {
-	Attach(bank *Bank) error
 }
 
 // upkeeps are those of the engines that were made over a bank.

@@ -83,6 +83,7 @@ func (w *world) everything() (given []string) {
 	_, _ = w.distiller.Compact(ctx, w.job("canary-compact"), ref, distill.Options{})
 	_, _ = w.distiller.Distill(ctx, w.job("canary-distill"), ref, distill.Options{})
 	_, _ = w.distiller.Distill(ctx, w.job("canary-distill"), ref, distill.Options{TokenBudget: 1})
+	_, _ = b.Maintain(ctx)
 	_ = job.End(ctx)
 	_ = run.End(ctx)
 	_, _ = run.Put(ctx, ref, draft("canary-late"))

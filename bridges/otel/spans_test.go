@@ -186,7 +186,7 @@ func TestDurations(t *testing.T) {
 		require.Equal(t, 6, below)
 	}
 	require.Equal(t, map[string]uint64{"list ": 3, "get not_found": 1}, counts)
-	require.Len(t, all["agentmemory.operation.duration"].Data.(metricdata.Histogram[float64]).DataPoints, 2, "maintain and relay")
+	require.Len(t, all["agentmemory.operation.duration"].Data.(metricdata.Histogram[float64]).DataPoints, 4, "maintain and relay, tick and embed")
 }
 
 // What an operator asks about is counted: each thing once, though operations are within operations.
@@ -265,12 +265,12 @@ func TestCountsAndGauges(t *testing.T) {
 	require.EqualValues(t, 2, sum(t, all["agentmemory.refused_writes"], "", ""))
 	require.EqualValues(t, 1, sum(t, all["agentmemory.conflicts"], "agentmemory.operation", "rewrite"))
 	require.EqualValues(t, 2, sum(t, all["agentmemory.merged"], "", ""))
-	require.EqualValues(t, 1, sum(t, all["agentmemory.derived"], "", ""))
+	require.EqualValues(t, 1+4, sum(t, all["agentmemory.derived"], "", ""), "what was distilled, and the vectors of four entries")
 	require.EqualValues(t, 1, sum(t, all["agentmemory.armed"], "", ""))
-	require.EqualValues(t, 1, sum(t, all["agentmemory.fired"], "", ""))
+	require.EqualValues(t, 2, sum(t, all["agentmemory.fired"], "", ""))
 	require.EqualValues(t, len(done.Erased), sum(t, all["agentmemory.erased"], "", ""))
 	require.EqualValues(t, purged, sum(t, all["agentmemory.purged"], "", ""))
-	require.EqualValues(t, waiting+1, sum(t, all["agentmemory.events"], "", ""), "with the firing")
+	require.EqualValues(t, waiting+2, sum(t, all["agentmemory.events"], "", ""), "with two firings")
 	require.NotContains(t, all, "agentmemory.waiting")
 	require.NotContains(t, all, "agentmemory.due")
 }
