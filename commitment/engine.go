@@ -110,7 +110,7 @@ func New(bank *memory.Bank, cfg Config) (*Engine, error) {
 	e := &Engine{bank: bank, cfg: cfg}
 	same := cfg
 	same.Redactor, same.Predicate, same.Schedule = nil, nil, nil
-	if err := bank.Engines().Register(memory.Upkeep{Kind: "commitment", Config: same, Round: e.round}); err != nil {
+	if err := bank.Engines().Register("commitment", same, e.round); err != nil {
 		return nil, err
 	}
 	return e, nil

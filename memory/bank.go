@@ -80,6 +80,11 @@ type Config struct {
 	// WriteEvents announces every write by a memory.written event (RFC 0057). It
 	// needs a Sink or KeepEvents, and a Transactor.
 	WriteEvents bool
+	// ReadOnly makes a bank that only reads, runs and their views included: memory that a host
+	// lends out, or looks at beside the process that fills it. Whatever would change the store
+	// fails with [ErrNotProvided], and the capability model degrades what needs it. Events that
+	// wait are left to the process that fills the store.
+	ReadOnly bool
 	// MaxUndelivered is how many events of one tenant may wait for the sink. While that many
 	// wait, writes of this tenant that would add an event fail with [ErrBacklog], and other
 	// tenants are not affected. They succeed again once any process has relayed the events.
@@ -163,6 +168,7 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 	if d, ok := driver.As[driver.Describer](a); ok {
 		b.traits = d.Traits()
 	}
+	b.traits.ReadOnly = b.traits.ReadOnly || cfg.ReadOnly
 	if b.tx == nil && (b.versions != nil || b.scheduler != nil || b.tenants != nil) {
 		return nil, fail(ErrValidation, "the store offers driver.Versioned, Scheduler or Tenants and is no driver.Transactor, which these need")
 	}

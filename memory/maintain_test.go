@@ -222,7 +222,7 @@ func TestKeepSurvivesAnEngine(t *testing.T) {
 // register adds a round to what the bank maintains.
 func register(t *testing.T, b *memory.Bank, kind string, round func(context.Context) error) {
 	t.Helper()
-	require.NoError(t, b.Engines().Register(memory.Upkeep{Kind: kind, Round: round}))
+	require.NoError(t, b.Engines().Register(kind, nil, round))
 }
 
 // A bank has one engine of a kind, however often it is made.
@@ -230,12 +230,11 @@ func TestEnginesOfAKindAreOne(t *testing.T) {
 	type config struct{ Tries int }
 	h := newHost(t)
 	rounds := 0
-	upkeep := memory.Upkeep{Kind: "counter", Config: config{3}, Round: func(context.Context) error { rounds++; return nil }}
-	require.NoError(t, h.Engines().Register(upkeep))
-	require.NoError(t, h.Engines().Register(upkeep), "the same one")
-	upkeep.Config = config{4}
-	require.ErrorIs(t, h.Engines().Register(upkeep), memory.ErrConflict)
-	require.ErrorIs(t, h.Engines().Register(memory.Upkeep{Kind: "none"}), memory.ErrValidation)
+	round := func(context.Context) error { rounds++; return nil }
+	require.NoError(t, h.Engines().Register("counter", config{3}, round))
+	require.NoError(t, h.Engines().Register("counter", config{3}, round), "the same one")
+	require.ErrorIs(t, h.Engines().Register("counter", config{4}, round), memory.ErrConflict)
+	require.ErrorIs(t, h.Engines().Register("none", nil, nil), memory.ErrValidation)
 	_, err := h.Maintain(ctx)
 	require.NoError(t, err)
 	require.Equal(t, 1, rounds)

@@ -89,7 +89,7 @@ func TestM2_MistakesWithAConfigAreNamed(t *testing.T) {
 func TestM2_MistakesWithAHandleAreNamed(t *testing.T) {
 	h := newHost(t)
 	small := newHostOn(t, plainAdapter{inmem.New()}, func(c *memory.Config) { c.WriteEvents = false })
-	looking := newHostOn(t, memory.ReadOnly(h.store), func(c *memory.Config) { c.WriteEvents = false })
+	looking := newHostOn(t, h.store, func(c *memory.Config) { c.WriteEvents, c.ReadOnly = false, true })
 	start := func(c memory.RunConfig) func() error {
 		return func() error { _, err := h.Start(ctx, c); return err }
 	}
@@ -175,9 +175,9 @@ func TestM2_MistakesWithAHandleAreNamed(t *testing.T) {
 		"forgetting over a small store": {func() error { _, err := small.Forget(ctx, "acme", "tom"); return err }, memory.ErrNotProvided,
 			"memory: not provided: forgetting needs a store that is a driver.Transactor"},
 		"forgetting by one who looks": {func() error { _, err := looking.Forget(ctx, "acme", "tom"); return err }, memory.ErrNotProvided,
-			"memory: not provided: the store is read-only: open a bank over the store itself to change it"},
+			"memory: not provided: the bank, or its store, is read-only: change memory by another bank"},
 		"a write by one who looks": {func() error { _, err := looking.job("acme").Put(ctx, "m", memory.Draft{Content: "x"}); return err }, memory.ErrNotProvided,
-			"memory: not provided: the store is read-only: open a bank over the store itself to change it"},
+			"memory: not provided: the bank, or its store, is read-only: change memory by another bank"},
 		"purging a small store": {func() error { _, err := small.Purge(ctx, "acme"); return err }, memory.ErrNotProvided,
 			"memory: not provided: purging needs a store that is driver.Versioned"},
 		"what is due in a small store": {func() error { _, err := small.Engines().Due(ctx, "k", 1); return err }, memory.ErrNotProvided,

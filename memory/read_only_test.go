@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
-// A store that is shown without its writes reads as it does, and takes no change by any way.
+// A bank that only reads shows what the store has, and changes nothing by any way.
 func TestReadOnly(t *testing.T) {
 	store := inmem.New()
 	h := newHostOn(t, store)
@@ -27,9 +28,7 @@ func TestReadOnly(t *testing.T) {
 	before, err := store.Version(ctx, "acme")
 	require.NoError(t, err)
 
-	lent := memory.ReadOnly(store)
-	require.Implements(t, (*driver.Adapter)(nil), lent)
-	bank, err := memory.New(lent, memory.Config{Now: h.clock.Now, Sink: h.log, WriteEvents: true})
+	bank, err := memory.New(store, memory.Config{Now: h.clock.Now, Sink: h.log, WriteEvents: true, ReadOnly: true})
 	require.NoError(t, err)
 	offers := bank.Offers()
 	require.False(t, offers.Writes || offers.Transactions || offers.WriteEvents)
@@ -63,12 +62,7 @@ func TestReadOnly(t *testing.T) {
 		exported++
 	}
 	require.Equal(t, 1, exported)
-	log, ok := driver.As[driver.EventKeeper](lent)
-	require.True(t, ok)
-	page, err := log.Read(ctx, "acme", "logged", 0, 0)
-	require.NoError(t, err)
-	require.Len(t, page, 1)
-
+	ledger := []memory.Erasure{{At: epoch, Entries: map[string][]string{"m": {kept.ID}}}}
 	run, err := bank.Start(ctx, memory.RunConfig{ID: "r2", Tenant: "acme", Redactor: newVault()})
 	require.NoError(t, err)
 	list, err = run.Memory().List(ctx, "m", memory.ListOptions{})
@@ -85,33 +79,20 @@ func TestReadOnly(t *testing.T) {
 			_, err := bank.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: memory.Document{Kind: "k", Key: "k"}})
 			return err
 		},
-		"forget":      func() error { _, err := bank.Forget(ctx, "acme", "s"); return err },
-		"scrub":       func() error { _, err := bank.Scrub(ctx, "acme", newVault("k", "kept")); return err },
-		"purge":       func() error { _, err := bank.Purge(ctx, "acme"); return err },
-		"drop":        func() error { return bank.DropTenant(ctx, "acme") },
-		"the adapter": func() error { return lent.Put(ctx, memory.Scope{Tenant: "acme", Ref: "m"}, memory.Entry{ID: "x"}) },
-		"its log":     func() error { _, err := log.PurgeEvents(ctx, epoch, 1); return err },
-		"its tx": func() error {
-			tx, ok := driver.As[driver.Transactor](lent)
-			require.True(t, ok)
-			require.ErrorIs(t, tx.Delivered(ctx, nil), memory.ErrNotProvided)
-			for _, err := range tx.Undelivered(ctx, "", "") {
-				require.ErrorIs(t, err, memory.ErrNotProvided)
-			}
-			_, err := tx.Apply(ctx, "acme", driver.Mutation{})
+		"forget": func() error { _, err := bank.Forget(ctx, "acme", "s"); return err },
+		"scrub":  func() error { _, err := bank.Scrub(ctx, "acme", newVault("k", "kept")); return err },
+		"purge":  func() error { _, err := bank.Purge(ctx, "acme"); return err },
+		"drop":   func() error { return bank.DropTenant(ctx, "acme") },
+		"erase again": func() error {
+			_, err := bank.EraseAgain(ctx, "acme", ledger, nil)
 			return err
 		},
-		"its tenants": func() error {
-			tenants, ok := driver.As[driver.Tenants](lent)
-			require.True(t, ok)
-			_, err := tenants.DropTenant(ctx, "acme", 1)
-			return err
-		},
-		"its versions": func() error {
-			v, ok := driver.As[driver.Versioned](lent)
-			require.True(t, ok)
-			_, err := v.Purge(ctx, "acme", before, epoch)
-			return err
+		"emit into the store": func() error {
+			keeping, err := memory.New(store, memory.Config{Now: h.clock.Now, KeepEvents: time.Hour, ReadOnly: true})
+			require.NoError(t, err)
+			run, err := keeping.Start(ctx, memory.RunConfig{ID: "r3", Tenant: "acme", Redactor: newVault()})
+			require.NoError(t, err)
+			return run.Emit(ctx, events.Record{Payload: events.WorkspaceUpdated{Path: "p", Version: 1}})
 		},
 	} {
 		require.ErrorIs(t, change(), memory.ErrNotProvided, name)
@@ -131,18 +112,4 @@ func TestReadOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, model.Satisfies(capability.Write))
 	require.True(t, model.Satisfies(capability.Read))
-}
-
-// A store that offers less is shown with less.
-func TestReadOnlyOffersNoMore(t *testing.T) {
-	type least struct{ driver.Adapter }
-	lent := memory.ReadOnly(least{inmem.New()})
-	_, tx := driver.As[driver.Transactor](lent)
-	_, versions := driver.As[driver.Versioned](lent)
-	_, tenants := driver.As[driver.Tenants](lent)
-	_, log := driver.As[driver.EventKeeper](lent)
-	require.False(t, tx || versions || tenants || log)
-	bank, err := memory.New(lent, memory.Config{})
-	require.NoError(t, err)
-	require.False(t, bank.Offers().Views)
 }

@@ -21,7 +21,7 @@ func (w writer) target(ctx context.Context, ref string) (Scope, error) {
 	return s, w.identifiers(ctx, w.run(), w.owner(), name{"the memoryRef", ref})
 }
 
-const storeReadOnly = "the store is read-only: open a bank over the store itself to change it"
+var errReadOnly = fail(ErrNotProvided, "the bank, or its store, is read-only: change memory by another bank")
 
 // changeable refuses what a store cannot do that does not offer transactions or is read-only.
 func (b *Bank) changeable(what string) error {
@@ -112,6 +112,9 @@ func (b *Bank) apply(ctx context.Context, tenant string, m driver.Mutation) (dri
 
 // commit commits a mutation, unless its events would pile up.
 func (b *Bank) commit(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+	if b.traits.ReadOnly {
+		return driver.Applied{}, errReadOnly
+	}
 	m.Keep = b.cfg.KeepEvents > 0 && len(m.Events) > 0
 	for i := range m.Documents {
 		m.Documents[i].Due = millisUp(m.Documents[i].Due)

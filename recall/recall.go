@@ -171,9 +171,13 @@ func (r *Ranker) cachedSnapshot(ctx context.Context, v, newest *memory.View, nam
 // the errors come together at the end. Any number of processes may do it at once.
 func (r *Ranker) Attach(bank *memory.Bank) error {
 	p := &embedding{Ranker: r, bank: bank, known: map[memory.Scope]string{}}
-	return bank.Engines().Register(memory.Upkeep{Kind: "recall", Config: r, Round: func(ctx context.Context) error {
-		return errors.Join(r.sweep(ctx), p.round(ctx))
-	}})
+	return bank.Engines().Register("recall", nil, func(ctx context.Context) error {
+		err := r.sweep(ctx)
+		if bank.Offers().Writes {
+			err = errors.Join(err, p.round(ctx))
+		}
+		return err
+	})
 }
 
 // sweep brings every index up to date, or drops it.

@@ -90,10 +90,10 @@ func (w *world) everything() (given []string) {
 
 	w.advance(8 * 24 * time.Hour)
 	kept, cancel := context.WithCancel(ctx)
-	_ = b.Engines().Register(memory.Upkeep{Kind: "host", Round: func(context.Context) error {
+	_ = b.Engines().Register("host", nil, func(context.Context) error {
 		cancel()
 		return errors.New("canary of the host")
-	}})
+	})
 	_ = b.Keep(kept, 0)
 	_, _ = w.commitments.Sweep(ctx, tenant)
 	_, _ = b.Forget(ctx, tenant, subject)

@@ -166,7 +166,7 @@ func (h *host) advertise(store driver.Adapter) error {
 	if err != nil {
 		return err
 	}
-	archive, err := memory.New(memory.ReadOnly(store), memory.Config{})
+	archive, err := memory.New(store, memory.Config{ReadOnly: true})
 	if err != nil {
 		return err
 	}

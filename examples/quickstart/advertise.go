@@ -9,7 +9,6 @@ import (
 	"github.com/openwop/agentmemory/capability"
 	"github.com/openwop/agentmemory/inventory"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // document is what the host says of itself beside its memory.
@@ -19,12 +18,6 @@ const document = `{
 	"multiAgent": {"executionModel": {"supported": true, "version": 2}},
 	"agents": {"manifestRuntime": {"supported": true}}
 }`
-
-// readOnly shows a store to an agent that may read and not change it; the bank
-// refuses writes. Nothing else that the store offers can be seen through it.
-type readOnly struct{ driver.Adapter }
-
-func (readOnly) Traits() driver.Traits { return driver.Traits{ReadOnly: true} }
 
 // advertise says what the host may claim, and what three agents get of it.
 func (h *host) advertise(context.Context) error {
@@ -44,7 +37,7 @@ func (h *host) advertise(context.Context) error {
 	_, err = capability.Derive(capability.Inputs{Bank: h.bank, Declare: []byte(`{"agents": {"memoryBackends": ["long-term"]}}`)})
 	h.say("If it claimed more: %v", err)
 
-	archive, err := memory.New(readOnly{h.store}, memory.Config{Resolver: tenantOf})
+	archive, err := memory.New(h.store, memory.Config{Resolver: tenantOf, ReadOnly: true})
 	if err != nil {
 		return err
 	}

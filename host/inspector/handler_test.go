@@ -31,7 +31,7 @@ import (
 
 const ref = "mem://host/assistant"
 
-// inspected is a host of two tenants. Its handler looks at the store through memory.ReadOnly, so that
+// inspected is a host of two tenants. Its handler looks at the store by a bank that is ReadOnly, so that
 // every test also shows that nothing is written (I2).
 type inspected struct {
 	*Handler
@@ -84,7 +84,7 @@ func inspect(t *testing.T) *inspected {
 	}
 	ranker, err := recall.New(recall.Config{})
 	require.NoError(t, err)
-	looked, err := memory.New(memory.ReadOnly(store), memory.Config{Now: now, Ranker: ranker})
+	looked, err := memory.New(store, memory.Config{Now: now, Ranker: ranker, ReadOnly: true})
 	require.NoError(t, err)
 	model, err := capability.Derive(capability.Inputs{Bank: x.bank})
 	require.NoError(t, err)

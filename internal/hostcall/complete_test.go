@@ -31,7 +31,7 @@ import (
 
 // configurations are the types by which a host plugs parts in.
 var configurations = []any{
-	memory.Config{}, memory.RunConfig{}, memory.JobConfig{}, memory.Rewrite{}, memory.Upkeep{}, telemetry.Hooks{},
+	memory.Config{}, memory.RunConfig{}, memory.JobConfig{}, memory.Rewrite{}, telemetry.Hooks{},
 	consolidate.Config{}, consolidate.Options{}, consolidate.Selection{}, consolidate.Rules{},
 	distill.Config{}, distill.Options{}, commitment.Config{}, recall.Config{}, capability.Inputs{},
 	workspace.Config{}, workspace.Handler{}, proposal.Config{}, proposal.Handler{},
@@ -57,8 +57,6 @@ var noParts = map[string]string{
 	"wire.Read":                       "data",
 	"wire.Reply":                      "data",
 	"memory.Bank.Pass":                "the caller's own code: its panic goes on",
-	"memory.readOnly.As":              "a type to look for",
-	"memory.Upkeep.Config":            "it is compared, not called",
 	"distill.Runner.LoadIndex":        "the bank's reader",
 	"wire.Encoder.Handle":             "the caller's own handler: net/http contains it",
 	"events.SamePayload":              "a payload has no code of a host",

@@ -234,10 +234,10 @@ var memoryParts = []part{
 		},
 	},
 	{
-		of: []string{"memory.Upkeep.Round"},
+		of: []string{"memory.Engines.Register"},
 		use: func(w *world) func(context.Context) error {
 			w.open(memory.Config{})
-			require.NoError(w, w.bank.Engines().Register(memory.Upkeep{Kind: "part", Round: func(context.Context) error { w.part(); return nil }}))
+			require.NoError(w, w.bank.Engines().Register("part", nil, func(context.Context) error { w.part(); return nil }))
 			return func(ctx context.Context) error {
 				ctx, cancel := context.WithTimeout(ctx, time.Minute)
 				defer cancel()
