@@ -161,6 +161,24 @@ func TestK4_AScheduleThatPanicsForAWhile(t *testing.T) {
 	}
 }
 
+// A host that has lost its reader of schedules ends nothing: what recurs goes on when it is back.
+func TestK4_AHostWithoutItsSchedules(t *testing.T) {
+	h := newHost(t)
+	c := h.arm(h.note("x"), commitment.Arm{Spec: "10:00"})
+	h.restart(func(c *commitment.Config) { c.Schedule = nil })
+	for range 20 {
+		h.clock.Advance(25 * time.Hour)
+		_, err := h.Tick(ctx)
+		require.ErrorIs(t, err, memory.ErrNotProvided)
+		require.False(t, h.get(c).State.Final())
+	}
+	h.restart()
+	h.clock.Advance(2 * time.Hour) // behind the wait between two tries
+	require.Equal(t, 2, h.tick().Fired, "the one under way, and one for all that was missed")
+	require.Equal(t, commitment.Armed, h.get(c).State)
+	require.Len(t, h.queue.runs, 2)
+}
+
 // The registry of predicates may hang or panic: what asks for it fails in time and leaves nothing
 // half done, and goes on when it is well again.
 func TestAPredicateRegistryThatMisbehaves(t *testing.T) {

@@ -30,8 +30,12 @@ const (
 )
 
 // next is nextOf that says why there is no next instant. An error says that the schedule panicked or
-// hung, or that the context ended, which says nothing about its instants.
+// hung, that there is nothing to read it, or that the context ended, none of which says anything about
+// its instants.
 func (e *Engine) next(ctx context.Context, a Arm, armedAt, t, now time.Time) (time.Time, Reason, error) {
+	if a.Spec != "" && e.cfg.Schedule == nil {
+		return time.Time{}, ReasonNone, memory.ErrNotProvided.In(pkg, "Config.Schedule is nil: it reads the Arm.Spec of a commitment that was armed before", nil)
+	}
 	at, err := e.nextOf(ctx, a, armedAt, t, now)
 	horizon := (*HorizonError)(nil)
 	switch {
