@@ -55,13 +55,18 @@ func example(id string) (*memory.Bank, *memory.Run) {
 	return bank, run
 }
 
-// A run is suspended, and a later process goes on where it stood.
+// A run is suspended, and a later process goes on where it stood. The first handle is aborted: it is
+// closed with its secrets, and the run has no terminal event yet. The second one needs the secrets
+// again.
 func ExampleRun_Token() {
 	ctx := context.Background()
 	bank, run := example("run-1")
 	run.Put(ctx, "support", memory.Draft{Content: "asked for approval"})
 	token, err := run.Token() // the host keeps it with the suspended run
 	if err != nil {
+		log.Fatal(err)
+	}
+	if err := run.Abort(ctx); err != nil {
 		log.Fatal(err)
 	}
 
@@ -76,7 +81,11 @@ func ExampleRun_Token() {
 		log.Fatal(err)
 	}
 	fmt.Println(len(entries), entries[0].Content)
-	// Output: 1 asked for approval
+	resumed.Put(ctx, "support", memory.Draft{Content: "approved"})
+	fmt.Println(resumed.End(ctx))
+	// Output:
+	// 1 asked for approval
+	// <nil>
 }
 
 func ExampleBank_Forget() {

@@ -27,8 +27,9 @@ type RunConfig struct {
 	// any process; of another run of the tenant, as a fork of it that sees
 	// what that run saw there. Before it waits, a host takes the token of the first
 	// handle, and then ends that one by [Run.Abort] without a terminal event: its
-	// registry is closed and its events are delivered. The two handles do not see
-	// what the other writes after the token.
+	// registry is closed and its events are delivered. The second handle needs a
+	// registry with the secrets again. If both go on, neither sees what the other
+	// writes after the token, and their events share the log of the run id.
 	Resume Token
 	// Replay makes this a replay of a recorded run; see [Replay].
 	Replay *Replay
