@@ -13,9 +13,10 @@ const (
 	maintainEvery = 2 * time.Second
 
 	// roundsTimed are the rounds of maintenance that are timed by themselves, each of which looks
-	// at a hundred tenants. Of the first, in which the tenants are that the load writes to most,
+	// at roundTenants. Of the first, in which the tenants are that the load writes to most,
 	// the latencies are told.
-	roundsTimed, firstRounds = 200, 20
+	roundsTimed, firstRounds = 1250, 125
+	roundTenants             = 16
 
 	// ticksTimed are how many ticks that find nothing due are timed.
 	ticksTimed = 200
@@ -82,7 +83,7 @@ func (w *world) tick(ctx context.Context) (int, error) {
 }
 
 // note times rounds of maintenance before there is a load: each writes down the version of
-// a hundred tenants, so that a purge a horizon later can name it.
+// its tenants, so that a purge a horizon later can name it.
 func note(ctx context.Context, worlds []*world) error {
 	before := make([]int64, len(worlds))
 	for i, w := range worlds {
@@ -178,7 +179,7 @@ func rounds(ctx context.Context, worlds []*world, name string, into func(*world)
 	}
 	for i := range roundsTimed {
 		for _, w := range worlds {
-			if i*100 >= w.tenants {
+			if i*roundTenants >= w.tenants {
 				continue
 			}
 			s, start := into(w), time.Now()

@@ -171,7 +171,12 @@ func (w *world) open(ctx context.Context, relaxed bool) error {
 	if err != nil {
 		return errors.Join(err, done())
 	}
-	w.engine, err = commitment.New(w.bank, commitment.Config{
+	// The engine has a bank of its own, so that ticks are timed apart from rounds.
+	ticking, err := memory.New(store, memory.Config{Now: w.now, Sink: &w.delivered, WriteEvents: true})
+	if err != nil {
+		return errors.Join(err, done())
+	}
+	w.engine, err = commitment.New(ticking, commitment.Config{
 		Redactor: func(context.Context, string) (memory.Redactor, error) { return registry() },
 		Enqueuer: w,
 	})
