@@ -99,28 +99,30 @@ func TestPlans(t *testing.T) {
 		"runs to purge": {purgeRuns, false, []string{"SEARCH f USING INDEX events_first (at<?)", "SEARCH l USING INDEX events_kept (tenant=? AND run=? AND sequence>?)",
 			"SEARCH e USING COVERING INDEX events_kept (tenant=? AND run=? AND sequence>?)"}},
 	} {
-		rows, err := db.readers.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+c.text, make([]any, 30)...)
-		require.NoError(t, err, name)
-		var plan []string
-		for rows.Next() {
-			var id, parent, unused int
-			var detail string
-			require.NoError(t, rows.Scan(&id, &parent, &unused, &detail))
-			plan = append(plan, detail)
-		}
-		require.NoError(t, rows.Close())
-		require.Subset(t, plan, c.want, name)
-		whole := strings.Join(plan, "\n")
-		if !c.sorts {
-			require.NotContains(t, whole, "TEMP B-TREE", name)
-		}
-		for _, step := range plan { // only lists of the caller, and of a step before, are read as a whole
-			require.False(t, strings.HasPrefix(step, "SCAN ") && !scanned.MatchString(step), "%s: %s", name, step)
-		}
-		// SQLite reads all rows that equal the bound of a row value: there may be one only.
-		for _, bound := range rowValues.FindAllStringSubmatch(whole, -1) {
-			require.Contains(t, []string{"id", "key"}, bound[1], "%s: a row value that others may share", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			rows, err := db.readers.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+c.text, make([]any, 30)...)
+			require.NoError(t, err)
+			var plan []string
+			for rows.Next() {
+				var id, parent, unused int
+				var detail string
+				require.NoError(t, rows.Scan(&id, &parent, &unused, &detail))
+				plan = append(plan, detail)
+			}
+			require.NoError(t, rows.Close())
+			require.Subset(t, plan, c.want)
+			whole := strings.Join(plan, "\n")
+			if !c.sorts {
+				require.NotContains(t, whole, "TEMP B-TREE")
+			}
+			for _, step := range plan { // only lists of the caller, and of a step before, are read as a whole
+				require.False(t, strings.HasPrefix(step, "SCAN ") && !scanned.MatchString(step), "%s", step)
+			}
+			// SQLite reads all rows that equal the bound of a row value: there may be one only.
+			for _, bound := range rowValues.FindAllStringSubmatch(whole, -1) {
+				require.Contains(t, []string{"id", "key"}, bound[1], "a row value that others may share")
+			}
+		})
 	}
 }
 
