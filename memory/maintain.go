@@ -37,9 +37,9 @@ type keeper struct {
 	duties upkeeps
 }
 
-// roundScopes bounds the refs that a round looks at for their own sake, so that any number of them
-// shares the work over many rounds.
-const roundScopes = 16
+// roundTenants bounds the tenants that a round looks at for their own sake, so that any number of
+// them shares the work over many rounds.
+const roundTenants = 16
 
 // roundRuns bounds the runs whose kept events a round removes.
 const roundRuns = 1000
@@ -90,38 +90,34 @@ func (b *Bank) Maintain(ctx context.Context) (done Maintained, err error) {
 	return done, errors.Join(failed...)
 }
 
-// purgeSome purges the next tenants. One step goes from a tenant to the next, however many refs it
-// has.
+// purgeSome purges the next tenants. It steps over the refs of a tenant that has many.
 func (b *Bank) purgeSome(ctx context.Context, done *Maintained) error {
 	b.keeper.mu.Lock()
 	defer b.keeper.mu.Unlock()
 	var failed []error
 	after := b.keeper.next
-	for done.Tenants < roundScopes {
-		s, ok, err := b.scopeAfter(ctx, after)
-		if err != nil {
-			return errors.Join(append(failed, err)...)
+	b.keeper.next = Scope{} // unless this round does not come to the end
+	for more := true; more; {
+		more = false
+		for s, err := range b.scopes(ctx, after) {
+			if err != nil {
+				return errors.Join(append(failed, err)...)
+			}
+			if more = s.Tenant == after.Tenant; more {
+				break
+			}
+			if done.Tenants == roundTenants {
+				b.keeper.next = after
+				break
+			}
+			after = Scope{Tenant: s.Tenant, Ref: lastRef}
+			done.Tenants++
+			n, err := b.purge(ctx, s.Tenant, false)
+			done.Purged += n
+			failed = append(failed, err)
 		}
-		if !ok {
-			after = Scope{} // the next round begins again
-			break
-		}
-		after = Scope{Tenant: s.Tenant, Ref: lastRef}
-		done.Tenants++
-		n, err := b.purge(ctx, s.Tenant, false)
-		done.Purged += n
-		failed = append(failed, err)
 	}
-	b.keeper.next = after
 	return errors.Join(failed...)
-}
-
-// scopeAfter returns the first scope behind one; ok is false if there is none.
-func (b *Bank) scopeAfter(ctx context.Context, after Scope) (s Scope, ok bool, err error) {
-	for s, err := range b.scopes(ctx, after) {
-		return s, err == nil, err
-	}
-	return Scope{}, false, nil
 }
 
 // lastRef is behind every ref that there can be.

@@ -239,3 +239,18 @@ func TestEnginesOfAKindAreOne(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, rounds)
 }
+
+// A tenant of many refs is looked at once in a walk over all tenants.
+func TestMaintainStepsOverRefs(t *testing.T) {
+	h := newHost(t)
+	for _, tenant := range []string{"a", "b", "c"} {
+		for i := range 40 {
+			put(t, h.job(tenant), fmt.Sprintf("ref-%02d", i), "x")
+		}
+	}
+	for range 2 {
+		done, err := h.Maintain(ctx)
+		require.NoError(t, err)
+		require.Equal(t, 3, done.Tenants)
+	}
+}
