@@ -153,7 +153,7 @@ const (
 func gather(in Inputs, said *document) *grants {
 	g := &grants{in: in, said: said, given: &document{root: object{}, missing: map[string]string{}}}
 	if in.Bank != nil {
-		g.offer = in.Bank.Offers()
+		g.offer = in.Bank.Engines().Offers()
 	}
 	left := leftOut(in.Without, said)
 	of := func(d Dimension, met bool, missing string) need {

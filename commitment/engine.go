@@ -94,7 +94,7 @@ func New(bank *memory.Bank, cfg Config) (*Engine, error) {
 		return nil, invalid("Grace, Horizon, Lease, Backoff, Tries or Retention of the Config is below zero: 0 means the default")
 	case cfg.Missed != "" && cfg.Missed != FireOnce && cfg.Missed != Skip:
 		return nil, invalid("Config.Missed is neither FireOnce nor Skip nor empty")
-	case !bank.Offers().Transactions || !bank.Offers().Schedules:
+	case !bank.Engines().Offers().Transactions || !bank.Engines().Offers().Schedules:
 		return nil, memory.ErrNotProvided.In(pkg, "commitments need a bank over a store that is a driver.Transactor and a driver.Scheduler, and not read-only", nil)
 	}
 	cfg.Grace = cmp.Or(cfg.Grace, DefaultGrace)

@@ -61,8 +61,8 @@ func TestAsNeverLooksBehindAWrapper(t *testing.T) {
 	require.False(t, ok)
 
 	h := newHostOn(t, opened)
-	require.True(t, h.Offers().Transactions)
-	require.False(t, h.Offers().Views)
+	require.True(t, h.Engines().Offers().Transactions)
+	require.False(t, h.Engines().Offers().Views)
 }
 
 // described is a store with traits of its own.
@@ -94,7 +94,7 @@ func TestAReadOnlyStoreRefusesEveryChange(t *testing.T) {
 	got, err := job.Get(ctx, "m", e.ID)
 	require.NoError(t, err)
 	require.Equal(t, e, got)
-	o := h.Offers()
+	o := h.Engines().Offers()
 	require.True(t, o.Durable && o.Views)
 	require.False(t, o.Writes || o.Transactions || o.WriteEvents)
 	require.Equal(t, memory.DefaultMaxEntryBytes, o.MaxEntryBytes)

@@ -228,7 +228,8 @@ type Offers struct {
 }
 
 // Offers tells what the bank can do.
-func (b *Bank) Offers() Offers {
+func (e Engines) Offers() Offers {
+	b := e.bank
 	return Offers{
 		Writes:        !b.traits.ReadOnly,
 		Durable:       b.traits.Durable,

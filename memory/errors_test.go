@@ -254,7 +254,7 @@ func TestPlainAdapter(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, relayed)
 	require.NoError(t, job.End(ctx))
-	o := h.Offers()
+	o := h.Engines().Offers()
 	require.True(t, o.Writes)
 	require.False(t, o.Transactions || o.Views || o.Durable || o.WriteEvents || o.Semantic)
 }

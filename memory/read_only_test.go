@@ -30,7 +30,7 @@ func TestReadOnly(t *testing.T) {
 
 	bank, err := memory.New(store, memory.Config{Now: h.clock.Now, Sink: h.log, WriteEvents: true, ReadOnly: true})
 	require.NoError(t, err)
-	offers := bank.Offers()
+	offers := bank.Engines().Offers()
 	require.False(t, offers.Writes || offers.Transactions || offers.WriteEvents)
 	require.True(t, offers.Views)
 

@@ -112,7 +112,7 @@ func TestRecallByMeaning(t *testing.T) {
 	w.put("the automobile is parked")
 	w.put("a physician called twice")
 	w.put("her abode has two floors")
-	require.True(t, w.bank.Offers().Semantic)
+	require.True(t, w.bank.Engines().Offers().Semantic)
 	require.Empty(t, w.ask("car doctor"), "nothing is embedded yet, and no word is the same")
 	w.embed()
 	require.Len(t, w.vectors(), 3)
@@ -135,7 +135,7 @@ func TestRecallByMeaning(t *testing.T) {
 		require.ErrorIs(t, err, memory.ErrValidation)
 	}
 	byWords := w.open(newRanker(recall.Config{}))
-	require.False(t, byWords.Offers().Semantic)
+	require.False(t, byWords.Engines().Offers().Semantic)
 	_, err := byWords.Search(bg, tenant, ref, memory.Search{Text: "car", Rank: "semantic"})
 	require.ErrorIs(t, err, memory.ErrNotProvided)
 	_, err = memory.New(plainStore{inmem.New()}, memory.Config{Ranker: r})

@@ -173,7 +173,7 @@ func (r *Ranker) Attach(bank *memory.Bank) error {
 	p := &embedding{Ranker: r, bank: bank, known: map[memory.Scope]string{}}
 	return bank.Engines().Register("recall", nil, func(ctx context.Context) error {
 		err := r.sweep(ctx)
-		if bank.Offers().Writes {
+		if bank.Engines().Offers().Writes {
 			err = errors.Join(err, p.round(ctx))
 		}
 		return err
