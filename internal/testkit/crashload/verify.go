@@ -106,10 +106,10 @@ func (v *verifier) astray(format string, args ...any) {
 }
 
 func (v *verifier) run(ctx context.Context) error {
-	if err := v.readLog(); err != nil {
+	if _, err := v.bank.Maintain(ctx); err != nil { // what it changes is in the log, too
 		return err
 	}
-	if _, err := v.bank.Maintain(ctx); err != nil {
+	if err := v.readLog(); err != nil {
 		return err
 	}
 	for _, step := range []func(context.Context) error{
