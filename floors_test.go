@@ -40,7 +40,7 @@ type place struct {
 }
 
 var (
-	memoryAndEvents = []string{"memory", "events"}
+	memoryAndEvents = []string{"memory", "memory/driver", "events"}
 	ofAnEngine      = append([]string{"telemetry", "internal/hostcall"}, memoryAndEvents...)
 	driverAndEvents = []string{"memory/driver", "events"}
 )
@@ -67,15 +67,15 @@ var plan = []place{
 
 	{dir: "consolidate", floor: 3, ours: append([]string{"internal/text"}, ofAnEngine...), others: libraries},
 	{dir: "distill", floor: 3, ours: append([]string{"internal/text"}, ofAnEngine...), others: libraries},
-	{dir: "recall", floor: 3, ours: []string{"memory", "telemetry", "internal/text", "internal/hostcall"}},
+	{dir: "recall", floor: 3, ours: []string{"memory", "memory/driver", "telemetry", "internal/text", "internal/hostcall"}},
 	{dir: "commitment", floor: 3, ours: ofAnEngine, others: libraries},
 	{dir: "capability", floor: 3, ours: []string{"memory", "events", "internal/jsonguard", "internal/hostcall"}},
 
 	{dir: "host/wire", floor: 3, ours: []string{"memory", "events", "internal/jsonguard", "internal/hostcall"}},
 
 	{dir: "inventory", floor: 4, ours: []string{"capability", "memory", "host/wire", "internal/hostcall"}},
-	{dir: "host/proposal", floor: 4, ours: []string{"memory", "events", "host/wire", "internal/jsonguard", "internal/hostcall"}},
-	{dir: "host/workspace", floor: 4, ours: []string{"memory", "events", "host/wire", "internal/hostcall"}},
+	{dir: "host/proposal", floor: 4, ours: []string{"memory", "memory/driver", "events", "host/wire", "internal/jsonguard", "internal/hostcall"}},
+	{dir: "host/workspace", floor: 4, ours: []string{"memory", "memory/driver", "events", "host/wire", "internal/hostcall"}},
 	{dir: "host/inspector", floor: 4, ours: []string{"capability", "commitment", "memory", "events", "host/wire", "internal/hostcall"}},
 	{dir: "host/inspector/pagetest", floor: 5, ours: []string{"..."}},
 	{dir: "adaptertest", floor: 4, others: libraries, testing: true,

@@ -202,7 +202,7 @@ func recallVectors(w *world) {
 	w.must(err)
 	w.did("read the documents of %s", describeScope(home))
 	of := []string{}
-	for d, err := range job.Documents(w.ctx, home.Ref, memory.DocumentQuery{}) {
+	for d, err := range job.Documents(w.ctx, home.Ref, driver.DocumentQuery{}) {
 		w.must(err)
 		of = append(of, d.Of...)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Source is where a commitment comes from: an entry of a ref, or with an empty
@@ -45,8 +46,8 @@ func (e *Engine) Arm(ctx context.Context, j *memory.Job, s Source, a Arm) (Commi
 		return Commitment{}, err
 	}
 	// A rewrite of the ref refuses one that is not the tenant's, and what holds a secret.
-	made, err := j.Rewrite(ctx, s.Ref, memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap {
-		return []memory.DocumentSwap{{Document: c.document()}}
+	made, err := j.Rewrite(ctx, s.Ref, memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap {
+		return []driver.DocumentSwap{{Document: c.document()}}
 	}})
 	if errors.Is(err, memory.ErrConflict) {
 		return e.load(ctx, c.Tenant, c.ID)

@@ -9,6 +9,7 @@ import (
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // deliver starts the run of a claim on which the pass has the lease, unless it was
@@ -53,8 +54,8 @@ func (p *pass) job(ctx context.Context, c *Commitment) (*memory.Job, error) {
 func (p *pass) checkSource(ctx context.Context, job *memory.Job, c *Commitment) (head string, why Reason, err error) {
 	if c.MemoryID == "" {
 		// Only a write tells whether the ref is the tenant's, so this one changes nothing.
-		_, err := job.Rewrite(ctx, c.Ref, memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap {
-			return []memory.DocumentSwap{{Document: c.document(), Act: memory.Check}}
+		_, err := job.Rewrite(ctx, c.Ref, memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap {
+			return []driver.DocumentSwap{{Document: c.document(), Act: driver.Check}}
 		}})
 		switch {
 		case errors.Is(err, memory.ErrForbidden), errors.Is(err, memory.ErrValidation):
@@ -133,7 +134,7 @@ func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, run
 			return false, err
 		}
 		made, err := job.Rewrite(ctx, next.Ref, memory.Rewrite{
-			Documents: func([]memory.Entry) []memory.DocumentSwap { return []memory.DocumentSwap{{Document: next.document()}} },
+			Documents: func([]memory.Entry) []driver.DocumentSwap { return []driver.DocumentSwap{{Document: next.document()}} },
 			Announce:  func([]memory.Entry) []events.Record { return []events.Record{fired} },
 		})
 		if len(made.Events) > 0 {

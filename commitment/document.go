@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // A commitment is kept as a document of its tenant:
@@ -31,10 +32,10 @@ type value struct {
 }
 
 // document returns the document of a commitment.
-func (c *Commitment) document() memory.Document {
+func (c *Commitment) document() driver.Document {
 	text, _ := json.Marshal(value{documentFormat, c}) // of strings, numbers and checked instants, which never fails
-	d := memory.Document{
-		Scope: memory.Scope{Tenant: c.Tenant}, Class: memory.Machinery, Kind: documentKind, Key: c.ID,
+	d := driver.Document{
+		Scope: memory.Scope{Tenant: c.Tenant}, Class: driver.Machinery, Kind: documentKind, Key: c.ID,
 		Value: text, Due: c.Due, Rev: c.Rev,
 	}
 	if !c.State.Final() {
@@ -45,7 +46,7 @@ func (c *Commitment) document() memory.Document {
 
 // fromDocument reads a document that [Commitment.document] made. With an error it returns
 // the names only.
-func fromDocument(d *memory.Document) (Commitment, error) {
+func fromDocument(d *driver.Document) (Commitment, error) {
 	v := value{Commitment: &Commitment{}}
 	err := json.Unmarshal(d.Value, &v) // reads the format also beside members that it cannot read
 	switch {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // The values that stand for the zero ones of a [Config].
@@ -131,7 +132,7 @@ func (e *Engine) Conditions() []events.Condition {
 // such as [ErrNewerFormat], with the Tenant and ID, and goes on; it stops after an error of
 // the store, which comes with neither.
 func (e *Engine) Commitments(ctx context.Context, tenant string) iter.Seq2[Commitment, error] {
-	return e.each(ctx, tenant, memory.DocumentQuery{})
+	return e.each(ctx, tenant, driver.DocumentQuery{})
 }
 
 // Cancel ends a commitment, unless it has ended already, and returns what became of
@@ -160,7 +161,7 @@ func (e *Engine) Cancel(ctx context.Context, tenant, id string) (Commitment, err
 }
 
 // each yields the tenant's commitments among the documents that q asks for.
-func (e *Engine) each(ctx context.Context, tenant string, q memory.DocumentQuery) iter.Seq2[Commitment, error] {
+func (e *Engine) each(ctx context.Context, tenant string, q driver.DocumentQuery) iter.Seq2[Commitment, error] {
 	q.Kind = documentKind
 	return func(yield func(Commitment, error) bool) {
 		for d, err := range e.bank.Engines().Documents(ctx, tenant, q) {
@@ -180,7 +181,7 @@ func (e *Engine) load(ctx context.Context, tenant, id string) (Commitment, error
 	if !validName(id) {
 		return Commitment{}, errUnknown
 	}
-	for c, err := range e.each(ctx, tenant, memory.DocumentQuery{Key: id}) {
+	for c, err := range e.each(ctx, tenant, driver.DocumentQuery{Key: id}) {
 		return c, err
 	}
 	return Commitment{}, errUnknown
@@ -208,7 +209,7 @@ func (e *Engine) update(ctx context.Context, c *Commitment, change func(*Commitm
 // swap stores commitments of a tenant, all or none of them, and reports false if somebody
 // else was faster.
 func (e *Engine) swap(ctx context.Context, cs ...*Commitment) (bool, error) {
-	swaps := make([]memory.DocumentSwap, len(cs))
+	swaps := make([]driver.DocumentSwap, len(cs))
 	for i, c := range cs {
 		swaps[i].Document = c.document()
 	}

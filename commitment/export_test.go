@@ -1,10 +1,12 @@
 package commitment
 
-import "github.com/openwop/agentmemory/memory"
+import (
+	"github.com/openwop/agentmemory/memory/driver"
+)
 
 // For the tests.
 const DocumentKind = documentKind
 
 var FromDocument = fromDocument
 
-func (c *Commitment) Document() memory.Document { return c.document() }
+func (c *Commitment) Document() driver.Document { return c.document() }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/telemetry"
 )
 
@@ -108,12 +109,12 @@ func (m readMark) isDone(version string) bool {
 	return m.rev != 0 && m.Version == version || m.Arms >= MaxArms
 }
 
-func (m readMark) document(s memory.Scope, entry string) memory.Document {
+func (m readMark) document(s memory.Scope, entry string) driver.Document {
 	text, _ := json.Marshal(m) // a string and a number, which never fails
-	return memory.Document{Scope: s, Class: memory.Content, Kind: readKind, Key: entry, Value: text, Of: []string{entry}, Rev: m.rev}
+	return driver.Document{Scope: s, Class: driver.Content, Kind: readKind, Key: entry, Value: text, Of: []string{entry}, Rev: m.rev}
 }
 
-func readMarkOf(d *memory.Document) readMark {
+func readMarkOf(d *driver.Document) readMark {
 	m := readMark{rev: d.Rev}
 	if json.Unmarshal(d.Value, &m) != nil {
 		return readMark{rev: d.Rev} // read again
@@ -149,7 +150,7 @@ func (e *Engine) Infer(ctx context.Context, j *memory.Job, ref string) (done Inf
 	if in.version == "" || len(in.version) > maxSpecBytes {
 		return in.done, invalid("Config.Inferrer has no Version, or one longer than 256 bytes")
 	}
-	for d, err := range j.Documents(ctx, ref, memory.DocumentQuery{Kind: readKind}) {
+	for d, err := range j.Documents(ctx, ref, driver.DocumentQuery{Kind: readKind}) {
 		if err != nil {
 			return in.done, err
 		}
@@ -241,7 +242,7 @@ func (in *inferring) unread(ctx context.Context, entries []memory.Entry) (left [
 // It reports false if another process was faster, or an entry has ended.
 func (in *inferring) armEntries(ctx context.Context, entries []memory.Entry, arms map[string][]Arm) (bool, error) {
 	var done Inferred
-	var swaps []memory.DocumentSwap
+	var swaps []driver.DocumentSwap
 	var ids []string
 	for _, entry := range entries {
 		m := in.marks[entry.ID]
@@ -281,13 +282,13 @@ func (in *inferring) armEntries(ctx context.Context, entries []memory.Entry, arm
 			done.Unread = append(done.Unread, Unread{entry.ID, WhyTooMany})
 		}
 		ids = append(ids, entry.ID)
-		swaps = append(swaps, memory.DocumentSwap{Document: m.document(memory.Scope{Tenant: in.job.Tenant(), Ref: in.ref}, entry.ID)})
+		swaps = append(swaps, driver.DocumentSwap{Document: m.document(memory.Scope{Tenant: in.job.Tenant(), Ref: in.ref}, entry.ID)})
 	}
 	for i := range done.Armed {
-		swaps = append(swaps, memory.DocumentSwap{Document: done.Armed[i].document()})
+		swaps = append(swaps, driver.DocumentSwap{Document: done.Armed[i].document()})
 	}
 	made, err := in.job.Rewrite(ctx, in.ref, memory.Rewrite{
-		Expect: ids, Documents: func([]memory.Entry) []memory.DocumentSwap { return swaps },
+		Expect: ids, Documents: func([]memory.Entry) []driver.DocumentSwap { return swaps },
 	})
 	if errors.Is(err, memory.ErrConflict) {
 		return false, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
@@ -98,7 +99,7 @@ func TestK1_WhatWasReadIsRemembered(t *testing.T) {
 		ids = append(ids, h.note([]string{"intent", "other", "other", "other"}[i%4]).MemoryID)
 	}
 	marks := func() (n int) {
-		for _, err := range h.job("acme").Documents(ctx, "ref", memory.DocumentQuery{Kind: "commitment-read"}) {
+		for _, err := range h.job("acme").Documents(ctx, "ref", driver.DocumentQuery{Kind: "commitment-read"}) {
 			require.NoError(t, err)
 			n++
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/telemetry"
 )
 
@@ -43,7 +44,7 @@ func (e *Engine) Observe(ctx context.Context, o Observation) (claimed []string, 
 		return nil, invalid("Observation.Predicate is empty, has other characters than letters, digits and . _ : / -, or more than 128")
 	}
 	var refused error
-	for c, err := range e.each(ctx, o.Tenant, memory.DocumentQuery{Group: o.Predicate}) {
+	for c, err := range e.each(ctx, o.Tenant, driver.DocumentQuery{Group: o.Predicate}) {
 		if err != nil && c.ID == "" {
 			return claimed, err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // pass is what a tick does for one tenant.
@@ -58,7 +59,7 @@ func (p *pass) close(ctx context.Context) {
 }
 
 // process advances a due commitment. One that it cannot read is put aside for the rest of the tick.
-func (p *pass) process(ctx context.Context, d *memory.Document) {
+func (p *pass) process(ctx context.Context, d *driver.Document) {
 	c, err := fromDocument(d)
 	if err != nil {
 		p.recordError(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/telemetry"
 )
 
@@ -121,10 +122,10 @@ func (e *Engine) sweepPage(ctx context.Context, batch []Commitment, done *Swept)
 			}
 			continue
 		}
-		count, swap := &done.Removed, memory.DocumentSwap{Document: c.document(), Act: memory.Remove}
+		count, swap := &done.Removed, driver.DocumentSwap{Document: c.document(), Act: driver.Remove}
 		if !c.State.Final() {
 			c.end(Lapsed, ReasonGone, e.bank.Now())
-			count, swap = &done.Lapsed, memory.DocumentSwap{Document: c.document()}
+			count, swap = &done.Lapsed, driver.DocumentSwap{Document: c.document()}
 		}
 		revs, err := e.bank.Engines().Swap(ctx, c.Tenant, swap)
 		ok, err := e.stored(revs, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func (h *host) sweep() commitment.Swept {
@@ -129,7 +130,7 @@ func TestK1_SweepingKeepsWhatCanBeRestored(t *testing.T) {
 // What recurs goes on when the merge or the supersession by which it lapsed was undone: no instant and
 // no transition is claimed twice, and while its heir fires for it, it does not.
 func TestK6_WhatRecursOutlivesAMergeThatIsUndone(t *testing.T) {
-	for _, way := range []memory.State{memory.Merged, memory.Superseded} {
+	for _, way := range []driver.State{memory.Merged, memory.Superseded} {
 		h := newHost(t)
 		s, head := h.note("x"), h.note("y")
 		rewrite := func(rw memory.Rewrite) {

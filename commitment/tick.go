@@ -8,6 +8,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/telemetry"
 )
 
@@ -66,7 +67,7 @@ func (e *Engine) Tick(ctx context.Context) (done Ticked, err error) {
 	t := &tick{
 		Engine: e, end: now.Add(e.cfg.Lease), until: now,
 		slots: make(chan struct{}, workers), idle: make(chan struct{}, 1),
-		dispatched: map[documentName]bool{}, queues: map[string][]*memory.Document{},
+		dispatched: map[documentName]bool{}, queues: map[string][]*driver.Document{},
 	}
 	t.run(ctx, due)
 	span.Add(telemetry.Due.Of(t.found))
@@ -84,7 +85,7 @@ type tick struct {
 	mu         sync.Mutex
 	until      time.Time                     // what is due by then is dispatched
 	dispatched map[documentName]bool         // what was dispatched and not released
-	queues     map[string][]*memory.Document // of the tenants that have a goroutine
+	queues     map[string][]*driver.Document // of the tenants that have a goroutine
 	active     int                           // goroutines
 	found      int                           // how many were dispatched
 	moved      int                           // swaps that succeeded, and what was put aside
@@ -97,7 +98,7 @@ type tick struct {
 type documentName struct{ tenant, id string }
 
 // run dispatches what is due until nothing moves any more.
-func (t *tick) run(ctx context.Context, due []memory.Document) {
+func (t *tick) run(ctx context.Context, due []driver.Document) {
 	for moved := 0; ; {
 		t.dispatch(ctx, due)
 		idle := t.wait()
@@ -123,7 +124,7 @@ func (t *tick) run(ctx context.Context, due []memory.Document) {
 }
 
 // dispatch queues what is not dispatched yet.
-func (t *tick) dispatch(ctx context.Context, due []memory.Document) {
+func (t *tick) dispatch(ctx context.Context, due []driver.Document) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range due {
@@ -186,7 +187,7 @@ func (t *tick) served() {
 }
 
 // next takes a document out of the queue of a tenant, or removes the queue.
-func (t *tick) next(ctx context.Context, tenant string) *memory.Document {
+func (t *tick) next(ctx context.Context, tenant string) *driver.Document {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err == nil {

@@ -351,7 +351,7 @@ type justAdapter struct{ driver.Adapter }
 // A stray value in the lease is not taken for one.
 func TestAStrayLeaseIsReplaced(t *testing.T) {
 	h := newHost(t)
-	_, err := h.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: memory.Document{
+	_, err := h.Engines().Swap(ctx, "acme", driver.DocumentSwap{Document: driver.Document{
 		Scope: memory.Scope{Ref: ref}, Kind: memory.UntilDue, Key: leaseKey, Value: []byte("not JSON"),
 	}})
 	require.NoError(t, err)
@@ -375,7 +375,7 @@ func TestMaintainRemovesWhatIsOver(t *testing.T) {
 	h.note("Lena prefers e-mail.")
 	require.Equal(t, 1, h.run(c, "p1").Merged)
 	kept := func() (keys []string) { // what of the engine is there until it is due
-		for d, err := range h.Engines().Documents(ctx, "acme", memory.DocumentQuery{Ref: ref, Kind: memory.UntilDue}) {
+		for d, err := range h.Engines().Documents(ctx, "acme", driver.DocumentQuery{Ref: ref, Kind: memory.UntilDue}) {
 			require.NoError(t, err)
 			keys = append(keys, strings.TrimRight(d.Key, "0123456789abcdef"))
 		}
@@ -398,7 +398,7 @@ func TestMaintainRemovesWhatIsOver(t *testing.T) {
 	_, err = h.Maintain(ctx)
 	require.NoError(t, err)
 	kinds := map[string]int{}
-	for d, err := range h.Engines().Documents(ctx, "acme", memory.DocumentQuery{EveryRef: true}) {
+	for d, err := range h.Engines().Documents(ctx, "acme", driver.DocumentQuery{EveryRef: true}) {
 		require.NoError(t, err)
 		kinds[d.Kind]++
 	}

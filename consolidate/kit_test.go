@@ -184,9 +184,9 @@ func (f *faulty) Apply(ctx context.Context, tenant string, m driver.Mutation) (v
 	return v, err
 }
 
-func (f *faulty) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[memory.Document, error] {
-	return func(yield func(memory.Document, error) bool) {
-		var found []memory.Document
+func (f *faulty) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
+	return func(yield func(driver.Document, error) bool) {
+		var found []driver.Document
 		err := f.call("Documents", func() error {
 			for d, err := range f.Versioned.Documents(ctx, q) {
 				if err != nil {
@@ -202,7 +202,7 @@ func (f *faulty) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq
 			}
 		}
 		if err != nil {
-			yield(memory.Document{}, err)
+			yield(driver.Document{}, err)
 		}
 	}
 }

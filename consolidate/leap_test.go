@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // A pass that died while the clock showed 2099 holds its lease until then. Its document can be
@@ -17,15 +18,15 @@ func TestC5_TheLeaseOfAClockThatLeaptCanBeRemoved(t *testing.T) {
 	h.note("Lena prefers e-mail.")
 	value, err := json.Marshal(state{Pass: "dead", Until: time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli(), Open: true})
 	require.NoError(t, err)
-	_, err = h.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: memory.Document{Scope: memory.Scope{Ref: ref}, Kind: memory.UntilDue, Key: leaseKey, Value: value}})
+	_, err = h.Engines().Swap(ctx, "acme", driver.DocumentSwap{Document: driver.Document{Scope: memory.Scope{Ref: ref}, Kind: memory.UntilDue, Key: leaseKey, Value: value}})
 	require.NoError(t, err)
 	c := newConsolidator(t, Config{})
 	_, err = c.Run(ctx, h.job("p"), ref, Options{})
 	require.ErrorIs(t, err, memory.ErrConflict)
 
-	for d, err := range h.Engines().Documents(ctx, "acme", memory.DocumentQuery{Ref: ref, Kind: "memory/until-due", Key: "consolidate/pass"}) {
+	for d, err := range h.Engines().Documents(ctx, "acme", driver.DocumentQuery{Ref: ref, Kind: "memory/until-due", Key: "consolidate/pass"}) {
 		require.NoError(t, err)
-		_, err = h.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: d, Act: memory.Remove})
+		_, err = h.Engines().Swap(ctx, "acme", driver.DocumentSwap{Document: d, Act: driver.Remove})
 		require.NoError(t, err)
 	}
 	_, err = c.Run(ctx, h.job("p"), ref, Options{})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // The documents of a ref that this package keeps: machinery, which holds ids, counts and
@@ -48,7 +49,7 @@ func (s *state) retired() int { return s.Merged + s.Superseded }
 // lease is the lease of a pass on its scope.
 type lease struct {
 	state
-	doc memory.Document // as this pass wrote it
+	doc driver.Document // as this pass wrote it
 }
 
 var errStale = errors.New("the group has changed")
@@ -93,7 +94,7 @@ func (p *pass) release(ctx context.Context) {
 // the revisions of those. It is not interrupted by the end of ctx, so that a cancelled
 // pass knows what became of its last group; the lease bounds it. errStale means that rw's
 // conditions do not hold; any other conflict, that the lease is lost.
-func (p *pass) commit(ctx context.Context, rw memory.Rewrite, change func(*state), others ...memory.DocumentSwap) (memory.Rewritten, error) {
+func (p *pass) commit(ctx context.Context, rw memory.Rewrite, change func(*state), others ...driver.DocumentSwap) (memory.Rewritten, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.cfg.Lease)
 	defer cancel()
 	now := p.job.Now()
@@ -106,8 +107,8 @@ func (p *pass) commit(ctx context.Context, rw memory.Rewrite, change func(*state
 	if doc.Value, err = json.Marshal(next); err != nil {
 		return memory.Rewritten{}, internal("the state of the pass cannot be written", err)
 	}
-	rw.Documents = func([]memory.Entry) []memory.DocumentSwap {
-		return append(slices.Clip(others), memory.DocumentSwap{Document: doc})
+	rw.Documents = func([]memory.Entry) []driver.DocumentSwap {
+		return append(slices.Clip(others), driver.DocumentSwap{Document: doc})
 	}
 	made, err := p.job.Rewrite(ctx, p.ref, rw)
 	if errors.Is(err, memory.ErrConflict) {

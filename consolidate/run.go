@@ -11,6 +11,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // digest adds up the hashes of ids, in any order.
@@ -77,7 +78,7 @@ func (p *pass) run(ctx context.Context) (err error) {
 	last.Value = []byte(key)
 	_, err = p.commit(ctx, rw, func(s *state) {
 		*s = state{Pass: s.Pass}
-	}, memory.DocumentSwap{Document: last})
+	}, driver.DocumentSwap{Document: last})
 	if errors.Is(err, errStale) {
 		return memory.ErrConflict.In(pkg, "the digest of the scope was changed", err)
 	}
@@ -278,7 +279,7 @@ func (p *pass) planAndApply(ctx context.Context) error {
 const step = 64
 
 // retireAll retires entries in favour of one that stays, a step at a time.
-func (p *pass) retireAll(ctx context.Context, to memory.State, keep string, ids []string) error {
+func (p *pass) retireAll(ctx context.Context, to driver.State, keep string, ids []string) error {
 	for part := range slices.Chunk(ids, step) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -295,7 +296,7 @@ func (p *pass) retireAll(ctx context.Context, to memory.State, keep string, ids 
 }
 
 // apply commits one group with its line in the journal.
-func (p *pass) apply(ctx context.Context, rw memory.Rewrite, to memory.State, keep string, ids []string) error {
+func (p *pass) apply(ctx context.Context, rw memory.Rewrite, to driver.State, keep string, ids []string) error {
 	journal, err := p.journal(group{to, keep, ids})
 	if err != nil {
 		return err

@@ -8,29 +8,30 @@ import (
 	"slices"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/telemetry"
 )
 
 // group is what one mutation of a pass retired. The journal has a document for each, and
 // so has the list of what was undone.
 type group struct {
-	To   memory.State `json:"to"`             // what the entries became
+	To   driver.State `json:"to"`             // what the entries became
 	Keep string       `json:"keep,omitempty"` // the entry that stayed; empty where a new text took their place
 	IDs  []string     `json:"ids"`
 }
 
 // journal is the document of a group. The revision of the lease, which every mutation
 // raises, makes its key.
-func (p *pass) journal(g group) (memory.DocumentSwap, error) {
+func (p *pass) journal(g group) (driver.DocumentSwap, error) {
 	value, err := json.Marshal(g)
-	return memory.DocumentSwap{Document: memory.Document{
+	return driver.DocumentSwap{Document: driver.Document{
 		Scope: p.lease.doc.Scope, Kind: memory.UntilDue, Key: fmt.Sprintf("%s%016x", journalKey, p.lease.doc.Rev),
 		Group: hash(p.job.ID()), Value: value, Due: p.job.Now().Add(Retention),
 	}}, err
 }
 
 // readGroup takes a group from its document.
-func readGroup(d memory.Document) (g group, err error) {
+func readGroup(d driver.Document) (g group, err error) {
 	if json.Unmarshal(d.Value, &g) != nil {
 		err = internal("a group of the journal cannot be read", nil)
 	}
@@ -79,7 +80,7 @@ func (u undone) anyApart(ids ...string) bool { return len(u.mergeable(ids)) < le
 // readUndone reads all that was undone in a ref.
 func readUndone(ctx context.Context, job *memory.Job, ref string) (undone, error) {
 	u := undone{}
-	for d, err := range job.Documents(ctx, ref, memory.DocumentQuery{Kind: undoneKind}) {
+	for d, err := range job.Documents(ctx, ref, driver.DocumentQuery{Kind: undoneKind}) {
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +127,7 @@ func (p *pass) undo(ctx context.Context, pass string) (restored int, err error) 
 		}
 		records[rec.Entry.ID] = rec
 	}
-	for d, err := range p.job.Documents(ctx, p.ref, memory.DocumentQuery{Kind: memory.UntilDue, Group: hash(pass)}) {
+	for d, err := range p.job.Documents(ctx, p.ref, driver.DocumentQuery{Kind: memory.UntilDue, Group: hash(pass)}) {
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return restored, err
 		}
@@ -140,7 +141,7 @@ func (p *pass) undo(ctx context.Context, pass string) (restored int, err error) 
 }
 
 // undoGroup restores one group and records that its entries are to be kept apart.
-func (p *pass) undoGroup(ctx context.Context, d memory.Document, records map[string]memory.Record) (int, error) {
+func (p *pass) undoGroup(ctx context.Context, d driver.Document, records map[string]memory.Record) (int, error) {
 	g, err := readGroup(d)
 	if err != nil {
 		return 0, err
@@ -161,8 +162,8 @@ func (p *pass) undoGroup(ctx context.Context, d memory.Document, records map[str
 	if len(rw.Restore) == 0 {
 		return 0, nil
 	}
-	mark := memory.Document{Scope: d.Scope, Kind: undoneKind, Key: fmt.Sprintf("%016x", p.lease.doc.Rev), Value: d.Value}
-	_, err = p.commit(ctx, rw, func(*state) {}, memory.DocumentSwap{Document: mark})
+	mark := driver.Document{Scope: d.Scope, Kind: undoneKind, Key: fmt.Sprintf("%016x", p.lease.doc.Rev), Value: d.Value}
+	_, err = p.commit(ctx, rw, func(*state) {}, driver.DocumentSwap{Document: mark})
 	if errors.Is(err, errStale) {
 		return 0, nil
 	}

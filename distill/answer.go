@@ -9,6 +9,7 @@ import (
 
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // archiveKind are the documents that hold archives: content of the entry that names them.
@@ -19,15 +20,15 @@ const archiveKind = "distill/archive"
 type answer struct {
 	archive *Archive
 	address Digest
-	doc     memory.Document // as it is to be kept; Rev is 0 for a new one
+	doc     driver.Document // as it is to be kept; Rev is 0 for a new one
 }
 
 // swap keeps the archive as content of an entry.
-func (a *answer) swap(id string) memory.DocumentSwap {
-	x := memory.DocumentSwap{Document: a.doc}
+func (a *answer) swap(id string) driver.DocumentSwap {
+	x := driver.DocumentSwap{Document: a.doc}
 	x.Of = []string{id}
 	if a.doc.Rev != 0 {
-		x.Act = memory.Retain
+		x.Act = driver.Retain
 	}
 	return x
 }
@@ -75,7 +76,7 @@ func (r *Runner) answer(ctx context.Context, job *memory.Job, ref string, in *in
 		return nil, err
 	}
 	address := DigestOf(doc.Value)
-	doc.Class, doc.Group = memory.Content, address.String()
+	doc.Class, doc.Group = driver.Content, address.String()
 	return &answer{a, address, doc}, nil
 }
 
@@ -109,7 +110,7 @@ func (r *Runner) encodeRedacted(ctx context.Context, job *memory.Job, a *Archive
 
 // loadArchive returns a stored archive, if it is intact and clean by today's redactor. One
 // that is not is erased with the entries that name it, and the pass begins anew.
-func loadArchive(ctx context.Context, job *memory.Job, ref string, doc memory.Document) (*answer, error) {
+func loadArchive(ctx context.Context, job *memory.Job, ref string, doc driver.Document) (*answer, error) {
 	a, err := readArchive(ctx, job, doc)
 	if err == nil {
 		return &answer{a, DigestOf(doc.Value), doc}, nil
@@ -128,7 +129,7 @@ var errUnclean = leaks("the archive holds what is a secret today")
 
 // readArchive returns the archive that a document holds: the one that it is named for, in which
 // today's redactor finds nothing.
-func readArchive(ctx context.Context, job *memory.Job, doc memory.Document) (*Archive, error) {
+func readArchive(ctx context.Context, job *memory.Job, doc driver.Document) (*Archive, error) {
 	if DigestOf(doc.Value).String() != doc.Group {
 		return nil, broken("has another address")
 	}
@@ -174,7 +175,7 @@ func (r *Runner) Open(ctx context.Context, job *memory.Job, ref, entryID string)
 		return nil, err
 	}
 	if out, ok := asOutput(e); ok && !out.archive.IsZero() {
-		for doc, err := range job.Documents(ctx, ref, memory.DocumentQuery{Kind: archiveKind, Group: out.archive.String()}) {
+		for doc, err := range job.Documents(ctx, ref, driver.DocumentQuery{Kind: archiveKind, Group: out.archive.String()}) {
 			if err != nil {
 				return nil, err
 			}

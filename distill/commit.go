@@ -7,6 +7,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // product is what a pass commits.
@@ -36,12 +37,12 @@ func (r *Runner) publish(ctx context.Context, job *memory.Job, ref string, p pro
 			return memory.Entry{}, nil, err
 		}
 		adds := p.existing == nil
-		rw.Documents = func(stored []memory.Entry) []memory.DocumentSwap {
+		rw.Documents = func(stored []memory.Entry) []driver.DocumentSwap {
 			if !adds {
 				return nil
 			}
 			line := lineOf(p.answer.address, stored[0])
-			return []memory.DocumentSwap{{Document: h.next(h.Lines.xor(line.digest(ref))).doc}, p.answer.swap(stored[0].ID)}
+			return []driver.DocumentSwap{{Document: h.next(h.Lines.xor(line.digest(ref))).doc}, p.answer.swap(stored[0].ID)}
 		}
 		rw.Announce = func(stored []memory.Entry) (all []events.Record) {
 			if adds {

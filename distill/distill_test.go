@@ -294,12 +294,12 @@ func TestD2_AHitPassesTodaysRedactor(t *testing.T) {
 }
 
 func TestD2_ADamagedArchiveIsMadeAnew(t *testing.T) {
-	for name, damage := range map[string]func(d *memory.Document){
-		"a bit":           func(d *memory.Document) { d.Value[len(d.Value)/2] ^= 1 },
-		"nothing left":    func(d *memory.Document) { d.Value = nil },
-		"another address": func(d *memory.Document) { d.Group = distill.Digest{1}.String() },
-		"no archive":      func(d *memory.Document) { d.Value = []byte("{}"); d.Group = distill.DigestOf(d.Value).String() },
-		"another question": func(d *memory.Document) {
+	for name, damage := range map[string]func(d *driver.Document){
+		"a bit":           func(d *driver.Document) { d.Value[len(d.Value)/2] ^= 1 },
+		"nothing left":    func(d *driver.Document) { d.Value = nil },
+		"another address": func(d *driver.Document) { d.Group = distill.Digest{1}.String() },
+		"no archive":      func(d *driver.Document) { d.Value = []byte("{}"); d.Group = distill.DigestOf(d.Value).String() },
+		"another question": func(d *driver.Document) {
 			a, err := distill.Decode(d.Value)
 			require.NoError(t, err)
 			a.Budget++
@@ -315,7 +315,7 @@ func TestD2_ADamagedArchiveIsMadeAnew(t *testing.T) {
 		d := h.documents("distill/archive")[0]
 		d.Value = bytes.Clone(d.Value)
 		damage(&d)
-		_, err := h.raw.Apply(ctx, tenant, driver.Mutation{At: h.now(), Documents: []memory.DocumentSwap{{Document: d}}})
+		_, err := h.raw.Apply(ctx, tenant, driver.Mutation{At: h.now(), Documents: []driver.DocumentSwap{{Document: d}}})
 		require.NoError(t, err)
 		_, err = r.Open(ctx, h.job(), ref, first.Output.ID)
 		require.Error(t, err, name)

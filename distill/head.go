@@ -8,6 +8,7 @@ import (
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Workspace is where a host keeps a tenant's files (RFC 0059), if it wants the index
@@ -46,7 +47,7 @@ type indexHead struct {
 // that it cannot be swapped any more.
 type head struct {
 	indexHead
-	doc memory.Document
+	doc driver.Document
 }
 
 func readHead(ctx context.Context, job *memory.Job) (head, error) {
@@ -110,7 +111,7 @@ func (r *Runner) Reindex(ctx context.Context, job *memory.Job) (File, error) {
 		if lines := x.lines(); lines != h.Lines {
 			h = h.next(lines)
 			_, err = job.Rewrite(ctx, "", memory.Rewrite{
-				Documents: func([]memory.Entry) []memory.DocumentSwap { return []memory.DocumentSwap{{Document: h.doc}} },
+				Documents: func([]memory.Entry) []driver.DocumentSwap { return []driver.DocumentSwap{{Document: h.doc}} },
 				Announce:  func([]memory.Entry) []events.Record { return []events.Record{h.announcement()} },
 			})
 			if errors.Is(err, memory.ErrConflict) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // IndexPath is the name of the index among a tenant's files (RFC 0062 §B step 5).
@@ -125,14 +126,14 @@ func (r *Runner) LoadIndex(ctx context.Context, job *memory.Job, mem memory.Read
 
 // storedArchive is an archive's document without its value.
 type storedArchive struct {
-	memory.Document
+	driver.Document
 	address Digest
 }
 
 // archives yields the archives of a ref, or with an empty ref those of all refs.
 func archives(ctx context.Context, job *memory.Job, ref string) iter.Seq2[storedArchive, error] {
 	return func(yield func(storedArchive, error) bool) {
-		q := memory.DocumentQuery{EveryRef: ref == "", Kind: archiveKind, Bare: true}
+		q := driver.DocumentQuery{EveryRef: ref == "", Kind: archiveKind, Bare: true}
 		for d, err := range job.Documents(ctx, ref, q) {
 			address, malformed := ParseDigest(d.Group)
 			if err == nil && malformed != nil {

@@ -247,7 +247,7 @@ func TestD3_ANewerHeadIsLeftAlone(t *testing.T) {
 		d, err := h.job().Document(ctx, "", "distill/index", distill.IndexPath)
 		require.NoError(t, err)
 		d.Value = []byte(value)
-		_, err = h.bank.Engines().Swap(ctx, tenant, memory.DocumentSwap{Document: d})
+		_, err = h.bank.Engines().Swap(ctx, tenant, driver.DocumentSwap{Document: d})
 		require.NoError(t, err)
 		_, err = h.runner().Distill(ctx, h.job(), ref, distill.Options{})
 		require.ErrorIs(t, err, distill.ErrIndex)

@@ -154,9 +154,9 @@ func (h *host) updates() (versions []int64) {
 }
 
 // documents are those of a kind, in every ref of the tenant.
-func (h *host) documents(kind string) (all []memory.Document) {
+func (h *host) documents(kind string) (all []driver.Document) {
 	h.t.Helper()
-	for d, err := range h.raw.Documents(ctx, memory.DocumentQuery{Tenant: tenant, EveryRef: true, Kind: kind}) {
+	for d, err := range h.raw.Documents(ctx, driver.DocumentQuery{Tenant: tenant, EveryRef: true, Kind: kind}) {
 		require.NoError(h.t, err)
 		all = append(all, d)
 	}
@@ -167,7 +167,7 @@ func (h *host) documents(kind string) (all []memory.Document) {
 func (h *host) archives() (all []string) {
 	for _, d := range h.documents("distill/archive") {
 		require.Equal(h.t, distill.DigestOf(d.Value).String(), d.Group)
-		require.Equal(h.t, memory.Content, d.Class)
+		require.Equal(h.t, driver.Content, d.Class)
 		all = append(all, d.Group)
 	}
 	return all
@@ -200,7 +200,7 @@ func (h *host) version() int64 {
 		return 0
 	}
 	require.Len(h.t, all, 1)
-	require.Equal(h.t, memory.Machinery, all[0].Class)
+	require.Equal(h.t, driver.Machinery, all[0].Class)
 	var head struct{ Format, Version int64 }
 	require.NoError(h.t, json.Unmarshal(all[0].Value, &head))
 	require.EqualValues(h.t, 1, head.Format)
@@ -333,9 +333,9 @@ func (c crashStore) History(ctx context.Context, tenant string, q driver.History
 	return c.Store.History(ctx, tenant, q)
 }
 
-func (c crashStore) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[memory.Document, error] {
+func (c crashStore) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
 	if acts, answers := c.pass(); !acts || !answers {
-		return func(yield func(memory.Document, error) bool) { yield(memory.Document{}, errCrash) }
+		return func(yield func(driver.Document, error) bool) { yield(driver.Document{}, errCrash) }
 	}
 	return c.Store.Documents(ctx, q)
 }
@@ -393,7 +393,7 @@ func (m *meter) History(ctx context.Context, tenant string, q driver.HistoryQuer
 	return counted(m.Store.History(ctx, tenant, q), &m.entries)
 }
 
-func (m *meter) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[memory.Document, error] {
+func (m *meter) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
 	m.calls++
 	return counted(m.Store.Documents(ctx, q), &m.documents)
 }

@@ -23,7 +23,7 @@
 //   - Config.WriteEvents with a Sink or KeepEvents, to tell the host's log of writes
 //   - [Token] and [Replay], once runs are suspended or replayed
 //
-// [View] and [Ranker] are for those who write a ranker, [Engines], [Rewrite] and [Document] for those who
+// [View] and [Ranker] are for those who write a ranker, [Engines], [Rewrite] and [driver.Document] for those who
 // write an engine. The pages in docs/ of the repository begin with the concepts and go on to
 // a whole host.
 //

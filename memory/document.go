@@ -11,8 +11,8 @@ import (
 // key, and stops after an error; with an empty ref, the tenant's own, and with q.EveryRef
 // those of all its refs too, ref by ref. A ref that is not the tenant's has none. The store
 // must be a Transactor. The loop may use the job.
-func (j *Job) Documents(ctx context.Context, ref string, q DocumentQuery) iter.Seq2[Document, error] {
-	return func(yield func(Document, error) bool) {
+func (j *Job) Documents(ctx context.Context, ref string, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
+	return func(yield func(driver.Document, error) bool) {
 		at, ok := "", true // the ref that was looked at last; the tenant's own are its
 		reach := func(ref string) (err error) {
 			if ref != at {
@@ -23,17 +23,17 @@ func (j *Job) Documents(ctx context.Context, ref string, q DocumentQuery) iter.S
 		}
 		if err := reach(ref); err != nil || !ok {
 			if err != nil {
-				yield(Document{}, err)
+				yield(driver.Document{}, err)
 			}
 			return
 		}
 		q.Tenant, q.Ref, q.EveryRef = j.tenant, ref, q.EveryRef && ref == ""
-		j.bank.eachDocument(ctx, q, func(d Document, err error) bool {
+		j.bank.eachDocument(ctx, q, func(d driver.Document, err error) bool {
 			if err == nil {
 				err = reach(d.Ref)
 			}
 			if err != nil {
-				yield(Document{}, err)
+				yield(driver.Document{}, err)
 				return false
 			}
 			return !ok || yield(d, nil)
@@ -44,29 +44,29 @@ func (j *Job) Documents(ctx context.Context, ref string, q DocumentQuery) iter.S
 // Document returns one document of a ref, or with an empty ref one of the tenant's own.
 // One that is not there has the revision 0, and otherwise only its names: it can be
 // filled in and set as it is.
-func (j *Job) Document(ctx context.Context, ref, kind, key string) (Document, error) {
-	for d, err := range j.Documents(ctx, ref, DocumentQuery{Kind: kind, Key: key}) {
+func (j *Job) Document(ctx context.Context, ref, kind, key string) (driver.Document, error) {
+	for d, err := range j.Documents(ctx, ref, driver.DocumentQuery{Kind: kind, Key: key}) {
 		return d, err
 	}
-	return Document{Scope: Scope{Tenant: j.tenant, Ref: ref}, Kind: kind, Key: key}, nil
+	return driver.Document{Scope: Scope{Tenant: j.tenant, Ref: ref}, Kind: kind, Key: key}, nil
 }
 
-func (b *Bank) machinery(ctx context.Context, tenant string, q DocumentQuery) iter.Seq2[Document, error] {
+func (b *Bank) machinery(ctx context.Context, tenant string, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
 	q.Tenant = tenant
-	return func(yield func(Document, error) bool) {
-		b.eachDocument(ctx, q, func(d Document, err error) bool {
-			return err == nil && d.Class != Machinery || yield(d, err)
+	return func(yield func(driver.Document, error) bool) {
+		b.eachDocument(ctx, q, func(d driver.Document, err error) bool {
+			return err == nil && d.Class != driver.Machinery || yield(d, err)
 		})
 	}
 }
 
-func (b *Bank) eachDocument(ctx context.Context, q DocumentQuery, yield func(Document, error) bool) {
+func (b *Bank) eachDocument(ctx context.Context, q driver.DocumentQuery, yield func(driver.Document, error) bool) {
 	if b.tx == nil {
-		yield(Document{}, fail(ErrNotProvided, "documents need a store that is a driver.Transactor"))
+		yield(driver.Document{}, fail(ErrNotProvided, "documents need a store that is a driver.Transactor"))
 		return
 	}
 	if err := checkTenant(q.Tenant); err != nil {
-		yield(Document{}, err)
+		yield(driver.Document{}, err)
 		return
 	}
 	for d, err := range b.tx.Documents(ctx, q) {
@@ -76,7 +76,7 @@ func (b *Bank) eachDocument(ctx context.Context, q DocumentQuery, yield func(Doc
 	}
 }
 
-func (b *Bank) due(ctx context.Context, kind string, limit int) ([]Document, error) {
+func (b *Bank) due(ctx context.Context, kind string, limit int) ([]driver.Document, error) {
 	if b.scheduler == nil {
 		return nil, fail(ErrNotProvided, "what is due needs a store that is a driver.Scheduler")
 	}
@@ -87,7 +87,7 @@ func (b *Bank) due(ctx context.Context, kind string, limit int) ([]Document, err
 	return due, shape(err)
 }
 
-func (b *Bank) swap(ctx context.Context, tenant string, swaps ...DocumentSwap) ([]int64, error) {
+func (b *Bank) swap(ctx context.Context, tenant string, swaps ...driver.DocumentSwap) ([]int64, error) {
 	if err := b.changeable("documents"); err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (b *Bank) swap(ctx context.Context, tenant string, swaps ...DocumentSwap) (
 	if err := b.checkClock(); err != nil {
 		return nil, err
 	}
-	m := driver.Mutation{At: b.Now(), Documents: make([]DocumentSwap, len(swaps))}
+	m := driver.Mutation{At: b.Now(), Documents: make([]driver.DocumentSwap, len(swaps))}
 	resolved := map[string]bool{"": true} // the tenant's own
 	for i, x := range swaps {
 		if !resolved[x.Ref] {
@@ -110,7 +110,7 @@ func (b *Bank) swap(ctx context.Context, tenant string, swaps ...DocumentSwap) (
 		m.Documents[i] = x
 	}
 	if !m.Unversioned() {
-		return nil, fail(ErrValidation, "Swap takes documents of the class Machinery only: write others by Job.Rewrite")
+		return nil, fail(ErrValidation, "Swap takes documents of the class driver.Machinery only: write others by Job.Rewrite")
 	}
 	made, err := b.commit(ctx, tenant, m)
 	return made.Revs, err
@@ -118,14 +118,14 @@ func (b *Bank) swap(ctx context.Context, tenant string, swaps ...DocumentSwap) (
 
 // documents prepares the documents of a rewrite of a scope: what they say is clean or
 // made so.
-func (j *Job) documents(ctx context.Context, s Scope, swaps []DocumentSwap) ([]DocumentSwap, error) {
-	out := make([]DocumentSwap, 0, len(swaps))
+func (j *Job) documents(ctx context.Context, s Scope, swaps []driver.DocumentSwap) ([]driver.DocumentSwap, error) {
+	out := make([]driver.DocumentSwap, 0, len(swaps))
 	for _, x := range swaps {
 		if x.Ref != "" && x.Ref != s.Ref {
-			return nil, fail(ErrValidation, "a document names another ref than the rewrite: leave Document.Ref empty or give the rewrite's")
+			return nil, fail(ErrValidation, "a document names another ref than the rewrite: leave driver.Document.Ref empty or give the rewrite's")
 		}
 		x.Tenant = s.Tenant
-		if x.Act == Set || x.Act == Retain {
+		if x.Act == driver.Set || x.Act == driver.Retain {
 			if err := j.screen(ctx, &x); err != nil {
 				return nil, err
 			}
@@ -136,17 +136,17 @@ func (j *Job) documents(ctx context.Context, s Scope, swaps []DocumentSwap) ([]D
 }
 
 // screen lets a document into the store as its class allows.
-func (j *Job) screen(ctx context.Context, x *DocumentSwap) error {
-	if err := j.identifiers(ctx, append(names("a subject of a document", x.Subjects...), name{"Document.Kind", x.Kind}, name{"Document.Key", x.Key}, name{"Document.Group", x.Group})...); err != nil {
+func (j *Job) screen(ctx context.Context, x *driver.DocumentSwap) error {
+	if err := j.identifiers(ctx, append(names("a subject of a document", x.Subjects...), name{"driver.Document.Kind", x.Kind}, name{"driver.Document.Key", x.Key}, name{"driver.Document.Group", x.Group})...); err != nil {
 		return err
 	}
-	if x.Act == Retain {
+	if x.Act == driver.Retain {
 		return nil
 	}
 	switch x.Class {
-	case Machinery:
-		return j.identifiers(ctx, name{"the value of a document of the class Machinery", string(x.Value)})
-	case Content:
+	case driver.Machinery:
+		return j.identifiers(ctx, name{"the value of a document of the class driver.Machinery", string(x.Value)})
+	case driver.Content:
 		clean, err := j.clean(ctx, string(x.Value), true)
 		if err == nil && clean != string(x.Value) {
 			err = fail(ErrSecretLeakage, "the value of a document holds a secret: pass its texts through Job.Redact first")

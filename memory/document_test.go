@@ -9,10 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // document reads one document of a ref.
-func document(t *testing.T, j *memory.Job, ref, kind, key string) memory.Document {
+func document(t *testing.T, j *memory.Job, ref, kind, key string) driver.Document {
 	t.Helper()
 	d, err := j.Document(ctx, ref, kind, key)
 	require.NoError(t, err)
@@ -35,7 +36,7 @@ func TestDocumentsAreSwappedByRevision(t *testing.T) {
 	require.Zero(t, document(t, job, "n", "lease", "a").Rev, "a document belongs to its ref")
 
 	held.Value, held.Due, held.Group = []byte("2"), h.Now().Add(time.Minute), "g"
-	revs, err := h.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: held})
+	revs, err := h.Engines().Swap(ctx, "acme", driver.DocumentSwap{Document: held})
 	require.NoError(t, err)
 	require.Greater(t, revs[0], held.Rev)
 	due, err := h.Engines().Due(ctx, "lease", 10)
@@ -46,7 +47,7 @@ func TestDocumentsAreSwappedByRevision(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, due, 1)
 	require.Equal(t, "2", string(due[0].Value))
-	_, err = h.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: due[0], Act: memory.Remove})
+	_, err = h.Engines().Swap(ctx, "acme", driver.DocumentSwap{Document: due[0], Act: driver.Remove})
 	require.NoError(t, err)
 	require.Zero(t, document(t, job, "m", "lease", "a").Rev)
 }
@@ -59,21 +60,21 @@ func TestM3_DocumentsPassTheRedactor(t *testing.T) {
 	require.NoError(t, err)
 	e := put(t, job, "m", "source")
 	at := memory.Scope{Ref: "m"}
-	for name, d := range map[string]memory.Document{
+	for name, d := range map[string]driver.Document{
 		"kind":      {Scope: at, Kind: secret, Key: "a"},
 		"key":       {Scope: at, Kind: "k", Key: "a" + secret},
 		"group":     {Scope: at, Kind: "k", Key: "a", Group: secret},
 		"machinery": {Scope: at, Kind: "k", Key: "a", Value: []byte("id " + secret)},
-		"content":   {Scope: at, Class: memory.Content, Kind: "k", Key: "a", Value: []byte(secret), Of: []string{e.ID}},
-		"leak form": {Scope: at, Class: memory.Content, Kind: "k", Key: "a", Value: []byte("[BYOK:x]"), Of: []string{e.ID}},
-		"subject":   {Scope: at, Class: memory.HostText, Kind: "k", Key: "a", Subjects: []string{secret}},
+		"content":   {Scope: at, Class: driver.Content, Kind: "k", Key: "a", Value: []byte(secret), Of: []string{e.ID}},
+		"leak form": {Scope: at, Class: driver.Content, Kind: "k", Key: "a", Value: []byte("[BYOK:x]"), Of: []string{e.ID}},
+		"subject":   {Scope: at, Class: driver.HostText, Kind: "k", Key: "a", Subjects: []string{secret}},
 	} {
 		_, err := job.Rewrite(ctx, "m", memory.Rewrite{Documents: one(d)})
 		require.ErrorIs(t, err, memory.ErrSecretLeakage, name)
 		require.NotContains(t, err.Error(), secret)
 	}
-	_, err = job.Rewrite(ctx, "m", memory.Rewrite{Documents: one(memory.Document{
-		Class: memory.HostText, Kind: "file", Key: "a.md", Value: []byte("the key is " + secret)})})
+	_, err = job.Rewrite(ctx, "m", memory.Rewrite{Documents: one(driver.Document{
+		Class: driver.HostText, Kind: "file", Key: "a.md", Value: []byte("the key is " + secret)})})
 	require.NoError(t, err)
 	require.Equal(t, "the key is [REDACTED:k]", string(document(t, job, "", "file", "a.md").Value))
 }
@@ -88,20 +89,20 @@ func TestM1_DocumentsOfOthersAreAbsent(t *testing.T) {
 		}
 	})
 	acme, globex := h.job("acme"), h.job("globex")
-	_, err := acme.Rewrite(ctx, "acme/m", memory.Rewrite{Documents: one(memory.Document{Scope: memory.Scope{Ref: "acme/m"}, Kind: "k", Key: "a"})})
+	_, err := acme.Rewrite(ctx, "acme/m", memory.Rewrite{Documents: one(driver.Document{Scope: memory.Scope{Ref: "acme/m"}, Kind: "k", Key: "a"})})
 	require.NoError(t, err)
-	_, err = acme.Rewrite(ctx, "acme/m", memory.Rewrite{Documents: one(memory.Document{Kind: "k", Key: "own"})})
+	_, err = acme.Rewrite(ctx, "acme/m", memory.Rewrite{Documents: one(driver.Document{Kind: "k", Key: "own"})})
 	require.NoError(t, err)
 	for _, ref := range []string{"acme/m", "globex/m", "nobody", "..", ""} {
 		require.Zero(t, document(t, globex, ref, "k", "a").Rev, ref)
 		require.Zero(t, document(t, globex, ref, "k", "own").Rev, ref)
 	}
-	for d, err := range h.Engines().Documents(ctx, "globex", memory.DocumentQuery{EveryRef: true}) {
+	for d, err := range h.Engines().Documents(ctx, "globex", driver.DocumentQuery{EveryRef: true}) {
 		require.Fail(t, "a document of another tenant", "%v %v", d, err)
 	}
 	require.NotZero(t, document(t, acme, "acme/m", "k", "a").Rev)
 	require.NotZero(t, document(t, acme, "", "k", "own").Rev)
-	_, err = acme.Rewrite(ctx, "acme/m", memory.Rewrite{Documents: one(memory.Document{Scope: memory.Scope{Ref: "acme/n"}, Kind: "k", Key: "a"})})
+	_, err = acme.Rewrite(ctx, "acme/m", memory.Rewrite{Documents: one(driver.Document{Scope: memory.Scope{Ref: "acme/n"}, Kind: "k", Key: "a"})})
 	require.ErrorIs(t, err, memory.ErrValidation, "a rewrite is of one ref")
 }
 
@@ -110,20 +111,20 @@ func TestM3_OnlyMachineryGoesWithoutAJob(t *testing.T) {
 	h := newHost(t)
 	job := h.job("acme")
 	e := put(t, job, "m", "x")
-	content := memory.Document{Scope: memory.Scope{Ref: "m"}, Class: memory.Content, Kind: "k", Key: "c", Of: []string{e.ID}}
-	text := memory.Document{Class: memory.HostText, Kind: "k", Key: "t"}
-	for _, d := range []memory.Document{content, text} {
-		_, err := h.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: d})
+	content := driver.Document{Scope: memory.Scope{Ref: "m"}, Class: driver.Content, Kind: "k", Key: "c", Of: []string{e.ID}}
+	text := driver.Document{Class: driver.HostText, Kind: "k", Key: "t"}
+	for _, d := range []driver.Document{content, text} {
+		_, err := h.Engines().Swap(ctx, "acme", driver.DocumentSwap{Document: d})
 		require.ErrorIs(t, err, memory.ErrValidation)
 		_, err = job.Rewrite(ctx, "m", memory.Rewrite{Documents: one(d)})
 		require.NoError(t, err)
 	}
-	for range h.Engines().Documents(ctx, "acme", memory.DocumentQuery{EveryRef: true}) {
+	for range h.Engines().Documents(ctx, "acme", driver.DocumentQuery{EveryRef: true}) {
 		require.Fail(t, "content or host text")
 	}
 	_, err := h.Engines().Swap(ctx, "acme")
 	require.ErrorIs(t, err, memory.ErrValidation)
-	_, err = h.Engines().Swap(ctx, "\x00", memory.DocumentSwap{Document: memory.Document{Kind: "k", Key: "m"}})
+	_, err = h.Engines().Swap(ctx, "\x00", driver.DocumentSwap{Document: driver.Document{Kind: "k", Key: "m"}})
 	require.ErrorIs(t, err, memory.ErrValidation)
 }
 
@@ -133,13 +134,13 @@ func TestM10_ForgetTakesDocumentsAlong(t *testing.T) {
 	h := newHost(t)
 	job := h.job("acme")
 	theirs, ours := put(t, job, "m", "about them", "customer:1"), put(t, job, "m", "about us")
-	doc := func(key string, of ...string) memory.Document {
-		return memory.Document{Scope: memory.Scope{Ref: "m"}, Class: memory.Content, Kind: "archive", Key: key, Value: []byte(key), Of: of}
+	doc := func(key string, of ...string) driver.Document {
+		return driver.Document{Scope: memory.Scope{Ref: "m"}, Class: driver.Content, Kind: "archive", Key: key, Value: []byte(key), Of: of}
 	}
-	file := func(key string, subjects ...string) memory.Document {
-		return memory.Document{Class: memory.HostText, Kind: "file", Key: key, Value: []byte(key), Subjects: subjects}
+	file := func(key string, subjects ...string) driver.Document {
+		return driver.Document{Class: driver.HostText, Kind: "file", Key: key, Value: []byte(key), Subjects: subjects}
 	}
-	for _, d := range []memory.Document{
+	for _, d := range []driver.Document{
 		doc("theirs", theirs.ID), doc("ours", ours.ID), doc("both", ours.ID, theirs.ID),
 		file("their.md", "customer:1", "customer:2"), file("our.md", "customer:2"),
 	} {
@@ -163,12 +164,12 @@ func TestM10_ScrubCleansDocuments(t *testing.T) {
 	h := newHost(t)
 	job := h.job("acme")
 	e := put(t, job, "m", "clean")
-	for _, d := range []memory.Document{
-		{Scope: memory.Scope{Ref: "m"}, Class: memory.Content, Kind: "k", Key: "dirty", Value: []byte(secret), Of: []string{e.ID}},
-		{Scope: memory.Scope{Ref: "m"}, Class: memory.Content, Kind: "k", Key: "clean", Value: []byte("fine"), Of: []string{e.ID}},
-		{Class: memory.HostText, Kind: "file", Key: "a.md", Value: []byte("x " + secret)},
-		{Class: memory.HostText, Kind: "file", Key: "b.md", Value: []byte("fine")},
-		{Class: memory.HostText, Kind: "file", Key: secret, Value: []byte("named so")},
+	for _, d := range []driver.Document{
+		{Scope: memory.Scope{Ref: "m"}, Class: driver.Content, Kind: "k", Key: "dirty", Value: []byte(secret), Of: []string{e.ID}},
+		{Scope: memory.Scope{Ref: "m"}, Class: driver.Content, Kind: "k", Key: "clean", Value: []byte("fine"), Of: []string{e.ID}},
+		{Class: driver.HostText, Kind: "file", Key: "a.md", Value: []byte("x " + secret)},
+		{Class: driver.HostText, Kind: "file", Key: "b.md", Value: []byte("fine")},
+		{Class: driver.HostText, Kind: "file", Key: secret, Value: []byte("named so")},
 	} {
 		_, err := job.Rewrite(ctx, "m", memory.Rewrite{Documents: one(d)})
 		require.NoError(t, err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 
+	"github.com/openwop/agentmemory/memory/driver"
+
 	"github.com/openwop/agentmemory/telemetry"
 )
 
@@ -24,13 +26,13 @@ func (e Engines) Begin(ctx context.Context, op telemetry.Op) (context.Context, t
 // Documents yields the tenant's machinery that q asks for, in the byte order of ref, kind
 // and key, and stops after an error. Content and host text, which a [Job] reads, are
 // left out. The store must be a Transactor.
-func (e Engines) Documents(ctx context.Context, tenant string, q DocumentQuery) iter.Seq2[Document, error] {
+func (e Engines) Documents(ctx context.Context, tenant string, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
 	return e.bank.machinery(ctx, tenant, q)
 }
 
 // Due returns machinery of a kind, of all tenants, that is due now: by Due ascending and
 // at most limit of it. It fails with [ErrNotProvided] if the store is not a Scheduler.
-func (e Engines) Due(ctx context.Context, kind string, limit int) ([]Document, error) {
+func (e Engines) Due(ctx context.Context, kind string, limit int) ([]driver.Document, error) {
 	return e.bank.due(ctx, kind, limit)
 }
 
@@ -40,7 +42,7 @@ func (e Engines) Due(ctx context.Context, kind string, limit int) ([]Document, e
 // that a [Job.Rewrite] has not let through. Errors: [ErrConflict] if a revision is another
 // one, and nothing happened; [ErrForbidden] for a ref that is not the tenant's;
 // [ErrValidation] for anything but machinery.
-func (e Engines) Swap(ctx context.Context, tenant string, swaps ...DocumentSwap) ([]int64, error) {
+func (e Engines) Swap(ctx context.Context, tenant string, swaps ...driver.DocumentSwap) ([]int64, error) {
 	return e.bank.swap(ctx, tenant, swaps...)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // A job walks over the documents of all refs that are its tenant's now, and of no other.
@@ -24,7 +25,7 @@ func TestM1_EveryRefIsEveryRefOfTheTenant(t *testing.T) {
 	})
 	acme, globex := h.job("acme"), h.job("globex")
 	write := func(j *memory.Job, ref, key string) {
-		_, err := j.Rewrite(ctx, ref, memory.Rewrite{Documents: one(memory.Document{Scope: memory.Scope{Ref: ref}, Kind: "k", Key: key})})
+		_, err := j.Rewrite(ctx, ref, memory.Rewrite{Documents: one(driver.Document{Scope: memory.Scope{Ref: ref}, Kind: "k", Key: key})})
 		require.NoError(t, err)
 	}
 	for _, ref := range []string{"c", "a", "b", ""} {
@@ -34,7 +35,7 @@ func TestM1_EveryRefIsEveryRefOfTheTenant(t *testing.T) {
 	write(globex, "z", "1")
 	walk := func(ref string) string {
 		var names []string
-		for d, err := range acme.Documents(ctx, ref, memory.DocumentQuery{EveryRef: true, Kind: "k"}) {
+		for d, err := range acme.Documents(ctx, ref, driver.DocumentQuery{EveryRef: true, Kind: "k"}) {
 			require.NoError(t, err)
 			names = append(names, d.Ref+d.Key)
 		}
@@ -52,12 +53,12 @@ func TestM1_ARewriteWithoutARefTouchesNoEntry(t *testing.T) {
 	h := newHost(t)
 	job := h.job("acme")
 	e := put(t, job, "m", "x")
-	own := one(memory.Document{Kind: "k", Key: "own"})
+	own := one(driver.Document{Kind: "k", Key: "own"})
 	for _, rw := range []memory.Rewrite{
 		{}, {Documents: own, Expect: []string{e.ID}}, {Documents: own, Erase: []string{e.ID}}, {Documents: own, Restore: []string{e.ID}},
 		{Documents: own, Derive: []memory.Derived{{Draft: memory.Draft{Content: "y"}}}},
 		{Documents: own, Retire: []memory.Retire{{ID: e.ID, State: memory.Deleted}}},
-		{Documents: one(memory.Document{Scope: memory.Scope{Ref: "m"}, Kind: "k", Key: "own"})},
+		{Documents: one(driver.Document{Scope: memory.Scope{Ref: "m"}, Kind: "k", Key: "own"})},
 	} {
 		_, err := job.Rewrite(ctx, "", rw)
 		require.ErrorIs(t, err, memory.ErrValidation)
@@ -70,7 +71,7 @@ func TestM1_ARewriteWithoutARefTouchesNoEntry(t *testing.T) {
 	marked, err := h.Background(memory.JobConfig{ID: "pass-s3cr3t-value", Tenant: "acme", Redactor: keys})
 	require.NoError(t, err)
 	keys.values["k"] = "s3cr3t-value" // registered too late
-	_, err = marked.Rewrite(ctx, "", memory.Rewrite{Documents: one(memory.Document{Kind: "k", Key: "b"})})
+	_, err = marked.Rewrite(ctx, "", memory.Rewrite{Documents: one(driver.Document{Kind: "k", Key: "b"})})
 	require.ErrorIs(t, err, memory.ErrSecretLeakage)
 }
 

@@ -13,7 +13,7 @@ import (
 // it, or a document. One of the two is set, and the other is nil.
 type Exported struct {
 	Record   *Record
-	Document *Document
+	Document *driver.Document
 }
 
 // Export yields everything about a subject, in every ref of the tenant: the entries that
@@ -54,7 +54,7 @@ func (b *Bank) export(ctx context.Context, tenant, subject string, yield func(Ex
 		}
 	}
 	for _, ref := range slices.Sorted(maps.Keys(about)) {
-		for d, err := range b.tx.Documents(ctx, DocumentQuery{Tenant: tenant, Ref: ref}) {
+		for d, err := range b.tx.Documents(ctx, driver.DocumentQuery{Tenant: tenant, Ref: ref}) {
 			if err != nil {
 				return shape(err)
 			}
@@ -64,7 +64,7 @@ func (b *Bank) export(ctx context.Context, tenant, subject string, yield func(Ex
 			}
 		}
 	}
-	for d, err := range b.tx.Documents(ctx, DocumentQuery{Tenant: tenant, EveryRef: true, Subject: subject}) {
+	for d, err := range b.tx.Documents(ctx, driver.DocumentQuery{Tenant: tenant, EveryRef: true, Subject: subject}) {
 		if err != nil {
 			return shape(err)
 		}

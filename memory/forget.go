@@ -67,12 +67,12 @@ func (b *Bank) Forget(ctx context.Context, tenant, subject string) (done Forgott
 			}
 			x.markErased(rec)
 		}
-		q := DocumentQuery{Tenant: tenant, EveryRef: true, Subject: subject, Bare: true}
+		q := driver.DocumentQuery{Tenant: tenant, EveryRef: true, Subject: subject, Bare: true}
 		for d, err := range b.tx.Documents(ctx, q) {
 			if err != nil {
 				return shape(err)
 			}
-			x.documents = append(x.documents, DocumentSwap{Document: d, Act: Remove})
+			x.documents = append(x.documents, driver.DocumentSwap{Document: d, Act: driver.Remove})
 		}
 		return nil
 	})
@@ -110,8 +110,8 @@ func (b *Bank) eraseAll(ctx context.Context, tenant string, plan func(context.Co
 // empties its log: a process that was killed may have erased text that is still in it. The
 // write checks a document that never exists.
 func (b *Bank) finishErasures(ctx context.Context, tenant string) error {
-	none := Document{Scope: Scope{Tenant: tenant}, Kind: ledgerKind, Key: "none"}
-	_, err := b.tx.Apply(ctx, tenant, driver.Mutation{At: b.Now(), Documents: []DocumentSwap{{Document: none, Act: Check}}})
+	none := driver.Document{Scope: Scope{Tenant: tenant}, Kind: ledgerKind, Key: "none"}
+	_, err := b.tx.Apply(ctx, tenant, driver.Mutation{At: b.Now(), Documents: []driver.DocumentSwap{{Document: none, Act: driver.Check}}})
 	return shape(err)
 }
 
@@ -122,7 +122,7 @@ type erasure struct {
 	at        time.Time
 	marked    map[driver.Located]Record
 	order     []driver.Located // of the marked
-	documents []DocumentSwap
+	documents []driver.DocumentSwap
 	// rewrite returns the entry that replaces an erased one. lost reports that there should
 	// be one and the redactor cannot make it.
 	rewrite func(Entry) (e Entry, ok, lost bool)
@@ -237,8 +237,8 @@ func (x *erasure) liveFirst() []driver.Located {
 }
 
 // documentSteps yields documents in parts that one mutation can take.
-func documentSteps(docs []DocumentSwap) iter.Seq[[]DocumentSwap] {
-	return func(yield func([]DocumentSwap) bool) {
+func documentSteps(docs []driver.DocumentSwap) iter.Seq[[]driver.DocumentSwap] {
+	return func(yield func([]driver.DocumentSwap) bool) {
 		for len(docs) > 0 {
 			n, size := 1, len(docs[0].Value)
 			for n < min(len(docs), stepSize) && size+len(docs[n].Value) <= driver.MaxDocumentBytes {

@@ -164,9 +164,9 @@ func TestM10_ScrubRemovesATextThatItsMarkersMakeTooLarge(t *testing.T) {
 	h := newHost(t)
 	j := h.job("acme")
 	text := strings.Repeat("12345678", driver.MaxDocumentBytes/8)
-	_, err := j.Rewrite(ctx, "ref", memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap {
-		return []memory.DocumentSwap{{Document: memory.Document{
-			Scope: memory.Scope{Ref: "ref"}, Class: memory.HostText, Kind: "file", Key: "a", Value: []byte(text),
+	_, err := j.Rewrite(ctx, "ref", memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap {
+		return []driver.DocumentSwap{{Document: driver.Document{
+			Scope: memory.Scope{Ref: "ref"}, Class: driver.HostText, Kind: "file", Key: "a", Value: []byte(text),
 		}}}
 	}})
 	require.NoError(t, err)
@@ -181,10 +181,10 @@ func TestM10_ForgettingManyTextsTakesSteps(t *testing.T) {
 	store := newSpy()
 	h := newHostOn(t, store)
 	j := h.job("acme")
-	_, err := j.Rewrite(ctx, "", memory.Rewrite{Documents: func([]memory.Entry) (out []memory.DocumentSwap) {
+	_, err := j.Rewrite(ctx, "", memory.Rewrite{Documents: func([]memory.Entry) (out []driver.DocumentSwap) {
 		for i := range 1000 {
-			out = append(out, memory.DocumentSwap{Document: memory.Document{
-				Class: memory.HostText, Kind: "file", Key: fmt.Sprint(i), Subjects: []string{"lena"},
+			out = append(out, driver.DocumentSwap{Document: driver.Document{
+				Class: driver.HostText, Kind: "file", Key: fmt.Sprint(i), Subjects: []string{"lena"},
 			}})
 		}
 		return out

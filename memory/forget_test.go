@@ -171,7 +171,7 @@ func TestTraceFollowsTheLineage(t *testing.T) {
 	for i := range 6 {
 		ids = append(ids, put(t, job, "m", fmt.Sprint(i)).ID)
 	}
-	retire := func(id string, s memory.State, head string) {
+	retire := func(id string, s driver.State, head string) {
 		_, err := job.Rewrite(ctx, "m", memory.Rewrite{Retire: []memory.Retire{{ID: id, State: s, For: head}}})
 		require.NoError(t, err)
 	}

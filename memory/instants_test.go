@@ -174,8 +174,8 @@ func TestInstantsAreRoundedOneWay(t *testing.T) {
 		_, err = bank.Reader("acme").List(ctx, "m", memory.ListOptions{After: driver.Cursor{CreatedAt: past.Add(f), ID: e.ID}})
 		require.ErrorIs(t, err, memory.ErrValidation, "a cursor is an entry's")
 
-		due := memory.Document{Kind: "timer", Key: "t", Due: epoch.Add(time.Second + f).In(zone)}
-		_, err = bank.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: due})
+		due := driver.Document{Kind: "timer", Key: "t", Due: epoch.Add(time.Second + f).In(zone)}
+		_, err = bank.Engines().Swap(ctx, "acme", driver.DocumentSwap{Document: due})
 		require.NoError(t, err)
 		clock = epoch.Add(time.Second)
 		found, err := bank.Engines().Due(ctx, "timer", 10)

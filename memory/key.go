@@ -15,9 +15,9 @@ import (
 const keyKind = "memory/key"
 
 // keyDocument is the document of an idempotency key; the key itself stays out of the store.
-func keyDocument(s Scope, key string) Document {
+func keyDocument(s Scope, key string) driver.Document {
 	sum := sha256.Sum256([]byte(key))
-	return Document{Scope: s, Class: Content, Kind: keyKind, Key: hex.EncodeToString(sum[:])}
+	return driver.Document{Scope: s, Class: driver.Content, Kind: keyKind, Key: hex.EncodeToString(sum[:])}
 }
 
 // checkKey refuses a key that no store could keep.
@@ -35,7 +35,7 @@ func (w writer) checkKey(key string) error {
 // is none.
 func (b *Bank) keyed(ctx context.Context, s Scope, key string) (rec Record, found bool, err error) {
 	name := keyDocument(s, key)
-	for d, err := range b.tx.Documents(ctx, DocumentQuery{Tenant: s.Tenant, Ref: s.Ref, Kind: name.Kind, Key: name.Key}) {
+	for d, err := range b.tx.Documents(ctx, driver.DocumentQuery{Tenant: s.Tenant, Ref: s.Ref, Kind: name.Kind, Key: name.Key}) {
 		if err != nil {
 			return Record{}, false, shape(err)
 		}

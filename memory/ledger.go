@@ -55,25 +55,25 @@ const ledgerKind = "memory/erasure"
 
 // ledgerStep returns the document that notes what a mutation erases, by names as name leaves
 // them.
-func (b *Bank) ledgerStep(tenant string, m *driver.Mutation, name func(string) (string, error)) (DocumentSwap, error) {
+func (b *Bank) ledgerStep(tenant string, m *driver.Mutation, name func(string) (string, error)) (driver.DocumentSwap, error) {
 	x := Erasure{At: b.Now(), Entries: map[string][]string{}}
 	for _, l := range m.Erase {
 		x.Entries[l.Ref] = append(x.Entries[l.Ref], l.ID)
 	}
 	for _, d := range m.Documents {
-		if d.Class == HostText && d.Act == Remove {
+		if d.Class == driver.HostText && d.Act == driver.Remove {
 			x.Texts = append(x.Texts, ErasedText{d.Ref, d.Kind, d.Key, d.Rev})
 		}
 	}
 	x, err := x.clean(name)
 	if err != nil {
-		return DocumentSwap{}, err
+		return driver.DocumentSwap{}, err
 	}
 	value, err := json.Marshal(x)
 	if err != nil {
-		return DocumentSwap{}, failWith(ErrInternal, "a note of the ledger of erasures is no JSON", err)
+		return driver.DocumentSwap{}, failWith(ErrInternal, "a note of the ledger of erasures is no JSON", err)
 	}
-	return DocumentSwap{Document: Document{
+	return driver.DocumentSwap{Document: driver.Document{
 		Scope: Scope{Tenant: tenant}, Kind: ledgerKind, Key: b.ids.next("era_", x.At),
 		Value: value, Due: x.At.Add(b.cfg.LedgerRetention),
 	}}, nil
@@ -99,7 +99,7 @@ func (w writer) cleanLedger(ctx context.Context, value []byte) (clean []byte, ok
 // It stops after an error. The store must be a Transactor.
 func (b *Bank) Erasures(ctx context.Context, tenant string) iter.Seq2[Erasure, error] {
 	return func(yield func(Erasure, error) bool) {
-		for d, err := range b.machinery(ctx, tenant, DocumentQuery{Kind: ledgerKind}) {
+		for d, err := range b.machinery(ctx, tenant, driver.DocumentQuery{Kind: ledgerKind}) {
 			var x Erasure
 			if err == nil && json.Unmarshal(d.Value, &x) != nil {
 				err = fail(ErrInternal, "a note of the ledger of erasures is damaged")
@@ -183,11 +183,11 @@ func cached(name func(string) (string, error)) func(string) (string, error) {
 
 // markTexts has the host texts of a ledger removed, unless they are newer.
 func (b *Bank) markTexts(ctx context.Context, x *erasure, texts map[ErasedText]int64) error {
-	for d, err := range b.tx.Documents(ctx, DocumentQuery{Tenant: x.tenant, EveryRef: true, Bare: true}) {
+	for d, err := range b.tx.Documents(ctx, driver.DocumentQuery{Tenant: x.tenant, EveryRef: true, Bare: true}) {
 		if err != nil {
 			return shape(err)
 		}
-		if d.Class != HostText {
+		if d.Class != driver.HostText {
 			continue
 		}
 		named, err := Erasure{Texts: []ErasedText{{Ref: d.Ref, Kind: d.Kind, Key: d.Key}}}.clean(x.name)
@@ -195,7 +195,7 @@ func (b *Bank) markTexts(ctx context.Context, x *erasure, texts map[ErasedText]i
 			return err
 		}
 		if rev, ok := texts[named.Texts[0]]; ok && d.Rev <= rev {
-			x.documents = append(x.documents, DocumentSwap{Document: d, Act: Remove})
+			x.documents = append(x.documents, driver.DocumentSwap{Document: d, Act: driver.Remove})
 		}
 	}
 	return nil

@@ -38,11 +38,11 @@ func TestM10_ExportIsWhatForgetErases(t *testing.T) {
 	put(t, h.job("globex"), "m", "another tenant's", "s")
 	made, err := job.Rewrite(ctx, "m", memory.Rewrite{
 		Derive: []memory.Derived{{Draft: memory.Draft{Content: "a and b"}, Sources: []string{a.ID, b.ID}, Merges: []string{a.ID, b.ID}}},
-		Documents: func(stored []memory.Entry) []memory.DocumentSwap {
-			return []memory.DocumentSwap{
-				{Document: memory.Document{Scope: memory.Scope{Ref: "m"}, Class: memory.Content, Kind: "x", Key: "1", Value: []byte("archive"), Of: []string{stored[0].ID}}},
-				{Document: memory.Document{Scope: memory.Scope{Ref: "m"}, Class: memory.Content, Kind: "x", Key: "2", Value: []byte("of b"), Of: []string{b.ID}}},
-				{Document: memory.Document{Class: memory.HostText, Kind: "file", Key: "1", Value: []byte("file"), Subjects: []string{"s"}}},
+		Documents: func(stored []memory.Entry) []driver.DocumentSwap {
+			return []driver.DocumentSwap{
+				{Document: driver.Document{Scope: memory.Scope{Ref: "m"}, Class: driver.Content, Kind: "x", Key: "1", Value: []byte("archive"), Of: []string{stored[0].ID}}},
+				{Document: driver.Document{Scope: memory.Scope{Ref: "m"}, Class: driver.Content, Kind: "x", Key: "2", Value: []byte("of b"), Of: []string{b.ID}}},
+				{Document: driver.Document{Class: driver.HostText, Kind: "file", Key: "1", Value: []byte("file"), Subjects: []string{"s"}}},
 			}
 		}})
 	require.NoError(t, err)
@@ -62,12 +62,12 @@ func TestM10_ExportIsWhatForgetErases(t *testing.T) {
 func TestM10_TheLedgerOutlivesABackup(t *testing.T) {
 	h, backup := newHost(t), newHost(t)
 	for _, h := range []*host{h, backup} {
-		var documents []memory.DocumentSwap
+		var documents []driver.DocumentSwap
 		for i := range 3 {
-			documents = append(documents, memory.DocumentSwap{Document: memory.Document{
-				Class: memory.HostText, Kind: "file", Key: fmt.Sprint(i), Value: []byte("text"), Subjects: []string{fmt.Sprint("s", i)}}})
+			documents = append(documents, driver.DocumentSwap{Document: driver.Document{
+				Class: driver.HostText, Kind: "file", Key: fmt.Sprint(i), Value: []byte("text"), Subjects: []string{fmt.Sprint("s", i)}}})
 		}
-		_, err := h.job("acme").Rewrite(ctx, "m", memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap { return documents }})
+		_, err := h.job("acme").Rewrite(ctx, "m", memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap { return documents }})
 		require.NoError(t, err)
 	}
 	ids := map[string]string{}

@@ -32,7 +32,7 @@ type lineageNote struct {
 	ref      string
 	subjects []string
 	expires  time.Time
-	state    memory.State
+	state    driver.State
 	into     string
 	erased   bool
 }
@@ -77,7 +77,7 @@ func (l *lineages) note(e memory.Entry, ref string) {
 	l.order = append(l.order, e.ID)
 }
 
-func (l *lineages) retire(id string, state memory.State, into string) {
+func (l *lineages) retire(id string, state driver.State, into string) {
 	l.notes[id].state, l.notes[id].into = state, into
 }
 
@@ -96,7 +96,7 @@ func (l *lineages) step() error {
 	}
 	l.rng.Shuffle(len(live), func(i, j int) { live[i], live[j] = live[j], live[i] })
 	a, b := live[0], live[1]
-	retire := func(state memory.State, into string) error {
+	retire := func(state driver.State, into string) error {
 		l.retire(a, state, into)
 		_, err := l.job.Rewrite(ctx, ref, memory.Rewrite{Retire: []memory.Retire{{ID: a, State: state, For: into}}})
 		return err

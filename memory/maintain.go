@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openwop/agentmemory/memory/driver"
+
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/telemetry"
 )
@@ -131,7 +133,7 @@ func (b *Bank) removeDue(ctx context.Context, kind string) (int, error) {
 	}
 	removed := 0
 	for _, d := range due {
-		_, err := b.swap(ctx, d.Tenant, DocumentSwap{Document: d, Act: Remove})
+		_, err := b.swap(ctx, d.Tenant, driver.DocumentSwap{Document: d, Act: driver.Remove})
 		if errors.Is(err, ErrConflict) {
 			continue // another process was faster, or it is in use again
 		}

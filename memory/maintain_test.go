@@ -15,6 +15,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func tenants(t *testing.T, h *host) (out []string) {
@@ -42,9 +43,9 @@ func TestTenantsAndRefsAreListed(t *testing.T) {
 			put(t, h.job(tenant), ref, "x")
 		}
 	}
-	_, err := h.Engines().Swap(ctx, "documents only", memory.DocumentSwap{Document: memory.Document{Scope: memory.Scope{Ref: "r"}, Kind: "k", Key: "1"}})
+	_, err := h.Engines().Swap(ctx, "documents only", driver.DocumentSwap{Document: driver.Document{Scope: memory.Scope{Ref: "r"}, Kind: "k", Key: "1"}})
 	require.NoError(t, err)
-	_, err = h.Engines().Swap(ctx, "b", memory.DocumentSwap{Document: memory.Document{Kind: "k", Key: "1"}})
+	_, err = h.Engines().Swap(ctx, "b", driver.DocumentSwap{Document: driver.Document{Kind: "k", Key: "1"}})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "aa", "a~", "b", "documents only"}, tenants(t, h))
 	require.Equal(t, []string{"m", "m/1", "n"}, refs(t, h, "a"))
@@ -60,7 +61,7 @@ func TestM7_DropTenantLeavesNothing(t *testing.T) {
 	})
 	job := h.job("acme")
 	put(t, job, "m", "theirs", "s")
-	_, err := h.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: memory.Document{Kind: "k", Key: "1", Due: h.Now()}})
+	_, err := h.Engines().Swap(ctx, "acme", driver.DocumentSwap{Document: driver.Document{Kind: "k", Key: "1", Due: h.Now()}})
 	require.NoError(t, err)
 	other := put(t, h.job("globex"), "m", "another's")
 	run := h.run("r", "acme")

@@ -185,7 +185,7 @@ func TestM2_MistakesWithAHandleAreNamed(t *testing.T) {
 		"a token of a small store": {func() error { _, err := small.AsOf(ctx, "acme", "t"); return err }, memory.ErrNotProvided,
 			"memory: not provided: AsOf needs a store that is driver.Versioned"},
 		"content by a swap": {func() error {
-			_, err := h.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: memory.Document{Scope: memory.Scope{Ref: "m"}, Class: memory.HostText, Kind: "k", Key: "k"}})
+			_, err := h.Engines().Swap(ctx, "acme", driver.DocumentSwap{Document: driver.Document{Scope: memory.Scope{Ref: "m"}, Class: driver.HostText, Kind: "k", Key: "k"}})
 			return err
 		}, memory.ErrValidation,
 			"memory: invalid input: Swap takes documents of the class Machinery only: write others by Job.Rewrite"},

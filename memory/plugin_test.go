@@ -14,6 +14,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // wild is a redactor that panics once it has been let loose.
@@ -141,7 +142,7 @@ func TestM1_AResolverThatCannotLookIsNoAbsence(t *testing.T) {
 			return err
 		},
 		"swap": func() error {
-			_, err := h.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: memory.Document{Scope: memory.Scope{Ref: "m"}, Kind: "k", Key: "k"}})
+			_, err := h.Engines().Swap(ctx, "acme", driver.DocumentSwap{Document: driver.Document{Scope: memory.Scope{Ref: "m"}, Kind: "k", Key: "k"}})
 			return err
 		},
 		"scan": func() error {

@@ -86,8 +86,8 @@ func (b *Bank) purge(ctx context.Context, tenant string, onDemand bool) (int, er
 // markPurge adds a mark for now and returns the newest one behind the horizon, if
 // there is one.
 func (b *Bank) markPurge(ctx context.Context, tenant string, onDemand bool) (*purgeMark, error) {
-	note := Document{Scope: Scope{Tenant: tenant}, Kind: purgeKind, Key: purgeKey}
-	for d, err := range b.machinery(ctx, tenant, DocumentQuery{Kind: purgeKind, Key: purgeKey}) {
+	note := driver.Document{Scope: Scope{Tenant: tenant}, Kind: purgeKind, Key: purgeKey}
+	for d, err := range b.machinery(ctx, tenant, driver.DocumentQuery{Kind: purgeKind, Key: purgeKey}) {
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +154,7 @@ func (b *Bank) markPurge(ctx context.Context, tenant string, onDemand bool) (*pu
 	if note.Value, err = json.Marshal(kept); err != nil {
 		return nil, failWith(ErrInternal, "the notes of purges are no JSON", err)
 	}
-	_, err = b.swap(ctx, tenant, DocumentSwap{Document: note})
+	_, err = b.swap(ctx, tenant, driver.DocumentSwap{Document: note})
 	return behind, err
 }
 

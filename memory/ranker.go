@@ -160,9 +160,9 @@ func (b *Bank) liveView(ctx context.Context, tenant, ref string) (v *View, name 
 // Documents yields the documents of the ref that q asks for, whose tenant and ref are filled
 // in, in the byte order of kind and key, and stops after an error. Documents are as they are
 // now, also if the view shows an earlier version. The store must be a Transactor.
-func (v *View) Documents(ctx context.Context, q DocumentQuery) iter.Seq2[Document, error] {
+func (v *View) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
 	q.Tenant, q.Ref, q.EveryRef = v.scope.Tenant, v.scope.Ref, false
-	return func(yield func(Document, error) bool) { v.bank.eachDocument(ctx, q, yield) }
+	return func(yield func(driver.Document, error) bool) { v.bank.eachDocument(ctx, q, yield) }
 }
 
 // Entries yields everything that the view shows, newest first, and stops after an error.

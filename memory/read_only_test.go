@@ -76,7 +76,7 @@ func TestReadOnly(t *testing.T) {
 		"job put":    func() error { _, err := job.Put(ctx, "m", memory.Draft{Content: "x"}); return err },
 		"rewrite":    func() error { _, err := job.Rewrite(ctx, "m", memory.Rewrite{Erase: []string{kept.ID}}); return err },
 		"swap": func() error {
-			_, err := bank.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: memory.Document{Kind: "k", Key: "k"}})
+			_, err := bank.Engines().Swap(ctx, "acme", driver.DocumentSwap{Document: driver.Document{Kind: "k", Key: "k"}})
 			return err
 		},
 		"forget": func() error { _, err := bank.Forget(ctx, "acme", "s"); return err },

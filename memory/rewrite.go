@@ -33,7 +33,7 @@ type Rewrite struct {
 	// one in which the redactor finds a secret is refused. Content must be as the redactor
 	// leaves it. Host text is redacted. It may be called more than once, in place, and must
 	// return promptly.
-	Documents func(stored []Entry) []DocumentSwap
+	Documents func(stored []Entry) []driver.DocumentSwap
 	// Announce is called with the entries of Derive as they will be stored, and
 	// returns the events that commit with them. Of each, the Payload counts, and the ID for
 	// one that must be the same however often the pass is tried; the bank fills in the rest,
@@ -74,7 +74,7 @@ type Rewritten struct {
 // [Deleted].
 type Retire struct {
 	ID    string
-	State State
+	State driver.State
 	// For is the id of the entry that takes the place of this one: a live entry of the ref
 	// that the same rewrite does not retire. It is empty for [Deleted].
 	For string
@@ -117,7 +117,7 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (done Rewritt
 	}
 	redacted := 0 // texts of the host and of drafts
 	if rw.Documents != nil {
-		given, err := hostcall.Inline("Rewrite.Documents", func() ([]DocumentSwap, error) { return rw.Documents(handOut(stored)), nil })
+		given, err := hostcall.Inline("Rewrite.Documents", func() ([]driver.DocumentSwap, error) { return rw.Documents(handOut(stored)), nil })
 		if err != nil {
 			return Rewritten{}, hostFailed(ctx, "Rewrite.Documents", err)
 		}

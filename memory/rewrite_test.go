@@ -56,7 +56,7 @@ func TestRewriteIsAllOrNothing(t *testing.T) {
 		"restores a live one":     {memory.Rewrite{Restore: []string{a.ID}}, memory.ErrConflict},
 		"retires an absent one":   {memory.Rewrite{Retire: []memory.Retire{{ID: "mem_absent", State: memory.Deleted}}}, memory.ErrConflict},
 		"for an absent one":       {memory.Rewrite{Retire: []memory.Retire{{ID: a.ID, State: memory.Merged, For: "mem_absent"}}}, memory.ErrConflict},
-		"swaps a changed cell":    {memory.Rewrite{Documents: one(memory.Document{Kind: "k", Key: "c", Rev: 7})}, memory.ErrConflict},
+		"swaps a changed cell":    {memory.Rewrite{Documents: one(driver.Document{Kind: "k", Key: "c", Rev: 7})}, memory.ErrConflict},
 		"for itself":              {memory.Rewrite{Retire: []memory.Retire{{ID: a.ID, State: memory.Merged, For: a.ID}}}, memory.ErrValidation},
 		"for one that goes":       {memory.Rewrite{Retire: []memory.Retire{{ID: a.ID, State: memory.Merged, For: b.ID}, {ID: b.ID, State: memory.Deleted}}}, memory.ErrValidation},
 		"twice":                   {memory.Rewrite{Retire: []memory.Retire{{ID: a.ID, State: memory.Deleted}, {ID: a.ID, State: memory.Deleted}}}, memory.ErrValidation},
@@ -69,8 +69,8 @@ func TestRewriteIsAllOrNothing(t *testing.T) {
 		rw := c.rw
 		rw.Derive = append([]memory.Derived{{Draft: memory.Draft{Content: "side effect"}}}, rw.Derive...)
 		documents := rw.Documents
-		rw.Documents = func(stored []memory.Entry) []memory.DocumentSwap {
-			all := one(memory.Document{Scope: memory.Scope{Ref: "m"}, Kind: "k", Key: "other", Value: []byte("side effect")})(stored)
+		rw.Documents = func(stored []memory.Entry) []driver.DocumentSwap {
+			all := one(driver.Document{Scope: memory.Scope{Ref: "m"}, Kind: "k", Key: "other", Value: []byte("side effect")})(stored)
 			if documents != nil {
 				all = append(all, documents(stored)...)
 			}
@@ -86,8 +86,8 @@ func TestRewriteIsAllOrNothing(t *testing.T) {
 }
 
 // one names a single document of a rewrite.
-func one(d memory.Document) func([]memory.Entry) []memory.DocumentSwap {
-	return func([]memory.Entry) []memory.DocumentSwap { return []memory.DocumentSwap{{Document: d}} }
+func one(d driver.Document) func([]memory.Entry) []driver.DocumentSwap {
+	return func([]memory.Entry) []driver.DocumentSwap { return []driver.DocumentSwap{{Document: d}} }
 }
 
 func TestJobTellsWhoseItIsAndRedacts(t *testing.T) {

@@ -93,7 +93,7 @@ func (w writer) scrubEvents(ctx context.Context) (dropped int, err error) {
 
 // scrubDocuments has documents removed or redacted.
 func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
-	for d, err := range w.bank.tx.Documents(ctx, DocumentQuery{Tenant: w.tenant, EveryRef: true}) {
+	for d, err := range w.bank.tx.Documents(ctx, driver.DocumentQuery{Tenant: w.tenant, EveryRef: true}) {
 		if err != nil {
 			return shape(err)
 		}
@@ -104,7 +104,7 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 			}
 			if ok && !bytes.Equal(value, d.Value) {
 				d.Value = value
-				x.documents = append(x.documents, DocumentSwap{Document: d})
+				x.documents = append(x.documents, driver.DocumentSwap{Document: d})
 			}
 			if ok {
 				continue // its ids and instants are no secrets, also if a redactor takes them for some
@@ -119,7 +119,7 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 		}
 		clean := d
 		ok := false
-		if d.Class == HostText {
+		if d.Class == driver.HostText {
 			var text string
 			text, ok, err = w.remove(ctx, string(d.Value))
 			clean.Value = []byte(text)
@@ -127,24 +127,24 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 		if err := unlessRefused(err); err != nil {
 			return err
 		}
-		act := Remove
+		act := driver.Remove
 		if ok && len(clean.Value) <= driver.MaxDocumentBytes {
 			still, err := w.dirty(ctx, documentTexts(&clean)...)
 			if err := unlessRefused(err); err != nil {
 				return err
 			}
 			if err == nil && !still {
-				act, d = Set, clean
+				act, d = driver.Set, clean
 			}
 		}
-		x.documents = append(x.documents, DocumentSwap{Document: d, Act: act})
+		x.documents = append(x.documents, driver.DocumentSwap{Document: d, Act: act})
 	}
 	return nil
 }
 
 // documentTexts are the texts of a document, those in a value that is JSON without its
 // escapes too.
-func documentTexts(d *Document) []string {
+func documentTexts(d *driver.Document) []string {
 	return slices.Concat(d.Subjects, []string{d.Kind, d.Key, d.Group, string(d.Value)}, plainTexts(d.Value))
 }
 

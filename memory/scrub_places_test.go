@@ -45,13 +45,13 @@ func (p *planted) rewrite(id string, rw memory.Rewrite) {
 	require.NoError(p.t, err)
 }
 
-func (p *planted) keep(d memory.Document) {
+func (p *planted) keep(d driver.Document) {
 	d.Tenant = p.tenant
 	if p.rng.IntN(2) == 0 {
 		d.Ref = p.ref
 	}
-	p.rewrite("pass", memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap {
-		return []memory.DocumentSwap{{Document: d}}
+	p.rewrite("pass", memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap {
+		return []driver.DocumentSwap{{Document: d}}
 	}})
 }
 
@@ -65,33 +65,33 @@ var secretPlaces = map[string]func(p *planted){
 	"agent id": func(p *planted) { p.put("r", memory.Draft{Content: "x", AgentID: p.near()}) },
 	"key":      func(p *planted) { p.put("r", memory.Draft{Content: "x", Key: p.near()}) },
 	"text value": func(p *planted) {
-		p.keep(memory.Document{Class: memory.HostText, Kind: "f", Key: "1", Value: []byte(p.near())})
+		p.keep(driver.Document{Class: driver.HostText, Kind: "f", Key: "1", Value: []byte(p.near())})
 	},
 	"JSON value": func(p *planted) {
 		value, _ := json.Marshal(map[string]string{"content": p.near()})
-		p.keep(memory.Document{Class: memory.HostText, Kind: "f", Key: "2", Value: value})
+		p.keep(driver.Document{Class: driver.HostText, Kind: "f", Key: "2", Value: value})
 	},
-	"text key":  func(p *planted) { p.keep(memory.Document{Class: memory.HostText, Kind: "f", Key: p.near()}) },
-	"text kind": func(p *planted) { p.keep(memory.Document{Class: memory.HostText, Kind: p.secret, Key: "3"}) },
+	"text key":  func(p *planted) { p.keep(driver.Document{Class: driver.HostText, Kind: "f", Key: p.near()}) },
+	"text kind": func(p *planted) { p.keep(driver.Document{Class: driver.HostText, Kind: p.secret, Key: "3"}) },
 	"text group": func(p *planted) {
-		p.keep(memory.Document{Class: memory.HostText, Kind: "f", Key: "4", Group: p.near()})
+		p.keep(driver.Document{Class: driver.HostText, Kind: "f", Key: "4", Group: p.near()})
 	},
 	"text subject": func(p *planted) {
-		p.keep(memory.Document{Class: memory.HostText, Kind: "f", Key: "5", Subjects: []string{p.near()}})
+		p.keep(driver.Document{Class: driver.HostText, Kind: "f", Key: "5", Subjects: []string{p.near()}})
 	},
 	"forgotten text": func(p *planted) {
-		p.keep(memory.Document{Class: memory.HostText, Kind: p.secret, Key: p.near(), Group: p.near(), Subjects: []string{"tom"}})
+		p.keep(driver.Document{Class: driver.HostText, Kind: p.secret, Key: p.near(), Group: p.near(), Subjects: []string{"tom"}})
 		_, err := p.Forget(ctx, p.tenant, "tom") // the ledger has its name
 		require.NoError(p.t, err)
 	},
 	"machinery": func(p *planted) {
 		value, _ := json.Marshal(p.near())
-		p.keep(memory.Document{Kind: "m", Key: p.near(), Group: p.near(), Value: value})
+		p.keep(driver.Document{Kind: "m", Key: p.near(), Group: p.near(), Value: value})
 	},
 	"made of an entry": func(p *planted) {
 		e := p.put("r", memory.Draft{Content: "source", Subjects: []string{"lena"}})
-		p.rewrite("pass", memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap {
-			return []memory.DocumentSwap{{Document: memory.Document{Scope: memory.Scope{Ref: p.ref}, Class: memory.Content,
+		p.rewrite("pass", memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap {
+			return []driver.DocumentSwap{{Document: driver.Document{Scope: memory.Scope{Ref: p.ref}, Class: driver.Content,
 				Kind: "c", Key: p.near(), Group: p.near(), Value: []byte(p.near()), Of: []string{e.ID}}}}
 		}})
 	},
@@ -131,7 +131,7 @@ func (p *planted) everything() map[string]string {
 		rec.Scope = memory.Scope{}
 		show("history", rec)
 	}
-	for d, err := range tx.Documents(ctx, memory.DocumentQuery{Tenant: p.tenant, EveryRef: true}) {
+	for d, err := range tx.Documents(ctx, driver.DocumentQuery{Tenant: p.tenant, EveryRef: true}) {
 		none(err)
 		for _, s := range d.Subjects {
 			subjects[s] = true
@@ -200,7 +200,7 @@ func TestM3_AScrubbedSecretIsInNothingThatIsHandedOut(t *testing.T) {
 		for _, m := range store.wrote { // not for a moment either
 			for _, d := range m.Documents {
 				d.Scope = memory.Scope{} // which keeps its name
-				require.False(t, d.Act != memory.Remove && strings.Contains(fmt.Sprintf("%s %+v", d.Value, d), secret), "seed %d: %+v", seed, d)
+				require.False(t, d.Act != driver.Remove && strings.Contains(fmt.Sprintf("%s %+v", d.Value, d), secret), "seed %d: %+v", seed, d)
 			}
 			for _, x := range m.Put {
 				require.NotContains(t, fmt.Sprintf("%+v", x.Entry), secret, "seed %d", seed)
@@ -211,8 +211,8 @@ func TestM3_AScrubbedSecretIsInNothingThatIsHandedOut(t *testing.T) {
 		_, refused := p.Scrub(ctx, p.tenant, closed)
 		_, named := p.Background(memory.JobConfig{ID: secret + "\x00", Tenant: p.tenant, Redactor: late})
 		_, absent := p.Reader(p.tenant).Get(ctx, p.ref, secret)
-		_, stale := p.job(p.tenant).Rewrite(ctx, p.ref, memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap {
-			return []memory.DocumentSwap{{Document: memory.Document{Kind: "k", Key: secret, Rev: 9}}}
+		_, stale := p.job(p.tenant).Rewrite(ctx, p.ref, memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap {
+			return []driver.DocumentSwap{{Document: driver.Document{Kind: "k", Key: secret, Rev: 9}}}
 		}})
 		for _, err := range []error{refused, named, absent, stale} {
 			require.Error(t, err)
@@ -249,13 +249,13 @@ func TestM10_TheLedgerFindsWhatItNamesRedacted(t *testing.T) {
 	h, backup := newHost(t), newHost(t)
 	dirty := memory.Scope{Tenant: "acme", Ref: "of hunter2hunter2"}
 	for _, h := range []*host{h, backup} {
-		_, err := h.job("acme").Rewrite(ctx, "m", memory.Rewrite{Documents: func([]memory.Entry) (swaps []memory.DocumentSwap) {
+		_, err := h.job("acme").Rewrite(ctx, "m", memory.Rewrite{Documents: func([]memory.Entry) (swaps []driver.DocumentSwap) {
 			for _, key := range []string{"scrubbed/hunter2hunter2", "forgotten/hunter2hunter2", "forgotten/hunter3hunter3", "forgotten/clean"} {
-				d := memory.Document{Class: memory.HostText, Kind: "file", Key: key, Value: []byte("text")}
+				d := driver.Document{Class: driver.HostText, Kind: "file", Key: key, Value: []byte("text")}
 				if strings.HasPrefix(key, "forgotten") && !strings.HasSuffix(key, "3") {
 					d.Subjects = []string{"lena"}
 				}
-				swaps = append(swaps, memory.DocumentSwap{Document: d})
+				swaps = append(swaps, driver.DocumentSwap{Document: d})
 			}
 			return swaps
 		}})

@@ -22,10 +22,10 @@ func TestM10_ScrubReachesWaitingEventsAndMachinery(t *testing.T) {
 	clean := put(t, run, "m", "x")
 	_, err := run.Put(ctx, "m", memory.Draft{Content: "y", NodeID: "node-hunter2hunter2"})
 	require.NoError(t, err)
-	_, err = job.Rewrite(ctx, "m", memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap {
-		var swaps []memory.DocumentSwap
+	_, err = job.Rewrite(ctx, "m", memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap {
+		var swaps []driver.DocumentSwap
 		for key, value := range map[string]string{"hunter2hunter2": "", "b": `{"ref":"hunter2hunter2"}`, "c": `{"ref":"hunter2\u0068unter2"}`, "kept": "{}"} {
-			swaps = append(swaps, memory.DocumentSwap{Document: memory.Document{Scope: memory.Scope{Ref: "m"}, Kind: "k", Key: key, Value: []byte(value)}})
+			swaps = append(swaps, driver.DocumentSwap{Document: driver.Document{Scope: memory.Scope{Ref: "m"}, Kind: "k", Key: key, Value: []byte(value)}})
 		}
 		return swaps
 	}})
@@ -42,7 +42,7 @@ func TestM10_ScrubReachesWaitingEventsAndMachinery(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), clean.ID)
 	var kept []string
-	for d, err := range job.Documents(ctx, "m", memory.DocumentQuery{}) {
+	for d, err := range job.Documents(ctx, "m", driver.DocumentQuery{}) {
 		require.NoError(t, err)
 		kept = append(kept, d.Key)
 	}

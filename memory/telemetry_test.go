@@ -177,8 +177,8 @@ func TestOperationsAreTold(t *testing.T) {
 	expect("put records=1", "list records=2", "get records=1")
 	made, err := job.Rewrite(ctx, "m", memory.Rewrite{
 		Derive: []memory.Derived{{Draft: memory.Draft{Content: "[BYOK:x] both"}, Sources: []string{e.ID, extra.ID}, Merges: []string{extra.ID}}},
-		Documents: func([]memory.Entry) []memory.DocumentSwap {
-			return []memory.DocumentSwap{{Document: memory.Document{Scope: memory.Scope{Ref: "m"}, Class: memory.HostText, Kind: "f", Key: "k", Value: []byte("plain")}}}
+		Documents: func([]memory.Entry) []driver.DocumentSwap {
+			return []driver.DocumentSwap{{Document: driver.Document{Scope: memory.Scope{Ref: "m"}, Class: driver.HostText, Kind: "f", Key: "k", Value: []byte("plain")}}}
 		},
 	})
 	require.NoError(t, err)

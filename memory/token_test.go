@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
@@ -132,13 +133,13 @@ func TestM7_ManyPurgesWithinAHorizonNeverShortenIt(t *testing.T) {
 }
 
 // purgeNotes is the document in which a bank notes versions for its purges.
-func purgeNotes(t *testing.T, h *host) memory.Document {
-	for d, err := range h.Engines().Documents(ctx, "acme", memory.DocumentQuery{Kind: "memory/purge"}) {
+func purgeNotes(t *testing.T, h *host) driver.Document {
+	for d, err := range h.Engines().Documents(ctx, "acme", driver.DocumentQuery{Kind: "memory/purge"}) {
 		require.NoError(t, err)
 		return d
 	}
 	require.Fail(t, "no notes")
-	return memory.Document{}
+	return driver.Document{}
 }
 
 // TestM7_PurgeAfterARestore restores what a purge noted into a store that does not know
@@ -150,7 +151,7 @@ func TestM7_PurgeAfterARestore(t *testing.T) {
 	noted := purgeNotes(t, lost)
 	noted.Rev = 0
 	h := newHost(t)
-	_, err = h.Engines().Swap(ctx, "acme", memory.DocumentSwap{Document: noted})
+	_, err = h.Engines().Swap(ctx, "acme", driver.DocumentSwap{Document: noted})
 	require.NoError(t, err)
 	e := put(t, h.job("acme"), "m", "x")
 	_, err = h.job("acme").Delete(ctx, "m", e.ID)

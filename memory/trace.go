@@ -3,6 +3,8 @@ package memory
 import (
 	"context"
 	"slices"
+
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Fate is what became of an entry.
@@ -10,7 +12,7 @@ type Fate struct {
 	// State is Live for an entry that is in lists now, Merged or Superseded for one
 	// whose Head is, and otherwise Deleted: the entry and those that replaced it
 	// were deleted, have expired or were forgotten.
-	State State
+	State driver.State
 	// Head is the live entry at the end of the lineage; the entry itself if it is
 	// live. It is zero if State is Deleted.
 	Head Entry
@@ -58,7 +60,7 @@ type lineage struct {
 // outcome is what a record comes to: through the state, to the head, which is nil for an end
 // in nothing.
 type outcome struct {
-	state State
+	state driver.State
 	head  *Record
 }
 

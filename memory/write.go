@@ -73,7 +73,7 @@ func (w writer) put(ctx context.Context, s Scope, e Entry, d Draft) error {
 	if d.Key != "" {
 		key := keyDocument(s, d.Key)
 		key.Of = []string{e.ID}
-		m.Documents = []DocumentSwap{{Document: key}}
+		m.Documents = []driver.DocumentSwap{{Document: key}}
 	}
 	_, err := w.bank.apply(ctx, s.Tenant, m)
 	return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 const secret = "hunter2-hunter2-hunter2"
@@ -51,7 +52,7 @@ func TestM3_NothingReachesTheStoreUnredacted(t *testing.T) {
 	}
 	_, err = run.Put(ctx, "m/"+secret, memory.Draft{Content: "x"})
 	require.ErrorIs(t, err, memory.ErrSecretLeakage)
-	_, err = job.Rewrite(ctx, "m", memory.Rewrite{Documents: one(memory.Document{Kind: "k", Key: "c", Value: []byte(secret)})})
+	_, err = job.Rewrite(ctx, "m", memory.Rewrite{Documents: one(driver.Document{Kind: "k", Key: "c", Value: []byte(secret)})})
 	require.ErrorIs(t, err, memory.ErrSecretLeakage)
 
 	_, err = job.Rewrite(ctx, "m", memory.Rewrite{Announce: func([]memory.Entry) []events.Record {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/telemetry"
 )
 
@@ -108,11 +109,11 @@ func (p *embedding) embedRef(ctx context.Context, at memory.Scope) (err error) {
 
 // embedMissing removes old documents and embeds entries. It reports whether memory has moved
 // meanwhile, so that something was left out.
-func (p *embedding) embedMissing(ctx context.Context, job *memory.Job, v *memory.View, missing []memory.Entry, old []memory.DocumentSwap) (moved bool, err error) {
-	rewrite := func(swaps []memory.DocumentSwap) error {
+func (p *embedding) embedMissing(ctx context.Context, job *memory.Job, v *memory.View, missing []memory.Entry, old []driver.DocumentSwap) (moved bool, err error) {
+	rewrite := func(swaps []driver.DocumentSwap) error {
 		within, cancel := context.WithTimeout(ctx, settling/2)
 		defer cancel()
-		_, err := job.Rewrite(within, v.Scope().Ref, memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap { return swaps }})
+		_, err := job.Rewrite(within, v.Scope().Ref, memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap { return swaps }})
 		if errors.Is(err, memory.ErrConflict) { // an entry was erased, or another process was faster
 			moved, err = true, nil
 		}
@@ -137,7 +138,7 @@ func (p *embedding) embedMissing(ctx context.Context, job *memory.Job, v *memory
 }
 
 // embedBatch embeds some entries, and returns the documents of their vectors.
-func (p *embedding) embedBatch(ctx context.Context, job *memory.Job, v *memory.View, entries []memory.Entry) ([]memory.DocumentSwap, error) {
+func (p *embedding) embedBatch(ctx context.Context, job *memory.Job, v *memory.View, entries []memory.Entry) ([]driver.DocumentSwap, error) {
 	top, h, err := headAt(ctx, v, p.model())
 	if err != nil {
 		return nil, err
@@ -164,12 +165,12 @@ func (p *embedding) embedBatch(ctx context.Context, job *memory.Job, v *memory.V
 	if top.Value, err = json.Marshal(h); err != nil {
 		return nil, err
 	}
-	swaps := []memory.DocumentSwap{{Document: top}}
+	swaps := []driver.DocumentSwap{{Document: top}}
 	since := p.bank.Now().Add(settling).UnixMilli()
 	for i, vec := range vectors {
 		vec.since = since
-		swaps = append(swaps, memory.DocumentSwap{Document: memory.Document{
-			Scope: v.Scope(), Class: memory.Content, Kind: vectorKind + mark(p.model()), Key: ids[i], Group: strconv.Itoa(h.Batches),
+		swaps = append(swaps, driver.DocumentSwap{Document: driver.Document{
+			Scope: v.Scope(), Class: driver.Content, Kind: vectorKind + mark(p.model()), Key: ids[i], Group: strconv.Itoa(h.Batches),
 			Of: []string{ids[i]}, Value: vec.stored(),
 		}})
 	}
@@ -179,7 +180,7 @@ func (p *embedding) embedBatch(ctx context.Context, job *memory.Job, v *memory.V
 // missing returns entries that have no vector, as many as the round may embed: of those that
 // were touched since the view of a name, or of all.
 func (p *embedding) missing(ctx context.Context, v *memory.View, since string) (missing []memory.Entry, err error) {
-	q := memory.DocumentQuery{Kind: vectorKind + mark(p.model()), Bare: true}
+	q := driver.DocumentQuery{Kind: vectorKind + mark(p.model()), Bare: true}
 	has := map[string]bool{}
 	readKeys := func() error {
 		for d, err := range v.Documents(ctx, q) {
@@ -224,17 +225,17 @@ func (p *embedding) missing(ctx context.Context, v *memory.View, since string) (
 
 // former returns the removal of what former models have left in a ref, which is looked for
 // once.
-func (p *embedding) former(ctx context.Context, v *memory.View, since string) (old []memory.DocumentSwap, err error) {
+func (p *embedding) former(ctx context.Context, v *memory.View, since string) (old []driver.DocumentSwap, err error) {
 	for _, model := range p.cfg.Former {
 		if since != "" || model == p.model() {
 			continue
 		}
-		for _, q := range []memory.DocumentQuery{{Kind: vectorKind + mark(model), Bare: true}, {Kind: headKind, Key: mark(model), Bare: true}} {
+		for _, q := range []driver.DocumentQuery{{Kind: vectorKind + mark(model), Bare: true}, {Kind: headKind, Key: mark(model), Bare: true}} {
 			for d, err := range v.Documents(ctx, q) {
 				if err != nil {
 					return nil, err
 				}
-				old = append(old, memory.DocumentSwap{Document: d, Act: memory.Remove})
+				old = append(old, driver.DocumentSwap{Document: d, Act: driver.Remove})
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
@@ -47,7 +48,7 @@ func TestAPassIsBoundedAndFair(t *testing.T) {
 	embedded := func(tenant, ref string) (n int) {
 		v, _, err := b.Engines().View(ctx, tenant, ref)
 		require.NoError(t, err)
-		for _, err := range v.Documents(ctx, memory.DocumentQuery{Kind: vectorKind + mark("hashed"), Bare: true}) {
+		for _, err := range v.Documents(ctx, driver.DocumentQuery{Kind: vectorKind + mark("hashed"), Bare: true}) {
 			require.NoError(t, err)
 			n++
 		}

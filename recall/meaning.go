@@ -12,6 +12,7 @@ import (
 
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Embedder is a model that turns texts into vectors, of which those of texts that mean alike
@@ -56,8 +57,8 @@ type head struct {
 }
 
 // headAt reads the head document of a ref. Without vectors it is not there yet, and zero.
-func headAt(ctx context.Context, v *memory.View, model string) (d memory.Document, h head, err error) {
-	for d, err := range v.Documents(ctx, memory.DocumentQuery{Kind: headKind, Key: mark(model)}) {
+func headAt(ctx context.Context, v *memory.View, model string) (d driver.Document, h head, err error) {
+	for d, err := range v.Documents(ctx, driver.DocumentQuery{Kind: headKind, Key: mark(model)}) {
 		if err == nil {
 			err = json.Unmarshal(d.Value, &h)
 		}
@@ -66,7 +67,7 @@ func headAt(ctx context.Context, v *memory.View, model string) (d memory.Documen
 		}
 		return d, h, err
 	}
-	return memory.Document{Scope: v.Scope(), Kind: headKind, Key: mark(model)}, head{}, nil
+	return driver.Document{Scope: v.Scope(), Kind: headKind, Key: mark(model)}, head{}, nil
 }
 
 // embed asks the model for the vectors of redacted texts. If dimensions is not zero, they must
@@ -142,7 +143,7 @@ func (x *index) loadVectors(ctx context.Context, v *memory.View, model string) e
 	if err != nil {
 		return err
 	}
-	q := memory.DocumentQuery{Kind: vectorKind + mark(model)}
+	q := driver.DocumentQuery{Kind: vectorKind + mark(model)}
 	for x.batches < h.Batches {
 		next := h.Batches
 		if x.batches > 0 {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/recall"
 	"github.com/openwop/agentmemory/redact"
@@ -90,9 +91,9 @@ func maintain(b *memory.Bank) error {
 
 // vectors are the documents of a ref by which vectors are known.
 func (w *world) vectors() (keys []string) {
-	for d, err := range w.job.Documents(bg, ref, memory.DocumentQuery{}) {
+	for d, err := range w.job.Documents(bg, ref, driver.DocumentQuery{}) {
 		require.NoError(w.t, err)
-		if d.Class == memory.Content {
+		if d.Class == driver.Content {
 			require.Equal(w.t, []string{d.Key}, d.Of)
 			keys = append(keys, d.Key)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/redact"
 )
@@ -155,7 +156,7 @@ func TestS3_ForgottenVectorsAreGone(t *testing.T) {
 		before := r.indexOf(memory.Scope{Tenant: "acme", Ref: "m"}).index.bytes
 		_, err = b.Forget(ctx, "acme", "ann")
 		require.NoError(t, err)
-		for d, err := range job.Documents(ctx, "m", memory.DocumentQuery{Kind: vectorKind + mark("hashed")}) {
+		for d, err := range job.Documents(ctx, "m", driver.DocumentQuery{Kind: vectorKind + mark("hashed")}) {
 			require.NoError(t, err)
 			fates, err := b.Trace(ctx, "acme", "m", d.Of...)
 			require.NoError(t, err)

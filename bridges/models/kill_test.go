@@ -23,6 +23,7 @@ import (
 	"github.com/openwop/agentmemory/consolidate"
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/sqlite"
 	"github.com/openwop/agentmemory/redact"
 )
@@ -114,7 +115,7 @@ func stored(t *testing.T, file string) (all []string) {
 				}
 				all = append(all, fmt.Sprint(rec.Entry.ID, rec.Entry.Content, rec.Entry.Sources, rec.For, "/", rec.State))
 			}
-			for d, err := range job.Documents(t.Context(), "", memory.DocumentQuery{EveryRef: true}) {
+			for d, err := range job.Documents(t.Context(), "", driver.DocumentQuery{EveryRef: true}) {
 				if err != nil {
 					return err
 				}

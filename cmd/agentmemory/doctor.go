@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 const (
@@ -107,7 +108,7 @@ func (p *program) readTenant(ctx context.Context, at *place, tenant string, d *d
 		err := at.walk(ctx, job, ref, func(memory.Record) {
 			d.Records++
 			working.step()
-		}, func(memory.Document) {
+		}, func(driver.Document) {
 			d.Documents++
 			working.step()
 		})
@@ -124,7 +125,7 @@ func (p *program) readTenant(ctx context.Context, at *place, tenant string, d *d
 // findPurge reads when the bank last noted a purge of the tenant.
 func (at *place) findPurge(ctx context.Context, tenant string, d *diagnosis) {
 	d.Purges[tenant] = time.Time{}
-	for doc, err := range at.bank.Engines().Documents(ctx, tenant, memory.DocumentQuery{Kind: "memory/purge"}) {
+	for doc, err := range at.bank.Engines().Documents(ctx, tenant, driver.DocumentQuery{Kind: "memory/purge"}) {
 		var marks []struct {
 			Millis int64 `json:"i"`
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // counts are the numbers of a scope, or of all scopes of a tenant.
@@ -127,7 +128,7 @@ func (at *place) countRefs(ctx context.Context, tenant string, working *progress
 		err := at.walk(ctx, job, ref, func(r memory.Record) {
 			c.Entries[stateOf(r, job.Now())]++
 			working.step()
-		}, func(memory.Document) {
+		}, func(driver.Document) {
 			c.Documents++
 			working.step()
 		})
@@ -142,7 +143,7 @@ func (at *place) countRefs(ctx context.Context, tenant string, working *progress
 }
 
 // walk reads everything that a ref holds, or with an empty ref the tenant's own documents.
-func (at *place) walk(ctx context.Context, job *memory.Job, ref string, record func(memory.Record), document func(memory.Document)) error {
+func (at *place) walk(ctx context.Context, job *memory.Job, ref string, record func(memory.Record), document func(driver.Document)) error {
 	if ref != "" {
 		for r, err := range job.History(ctx, ref) {
 			if err != nil {
@@ -151,7 +152,7 @@ func (at *place) walk(ctx context.Context, job *memory.Job, ref string, record f
 			record(r)
 		}
 	}
-	for d, err := range job.Documents(ctx, ref, memory.DocumentQuery{}) {
+	for d, err := range job.Documents(ctx, ref, driver.DocumentQuery{}) {
 		if err != nil {
 			return err
 		}
@@ -212,7 +213,7 @@ func (p *program) inspectEntry(ctx context.Context, at *place, ref, id string) e
 			l.Derived = append(l.Derived, r.Entry.ID)
 		}
 		working.step()
-	}, func(d memory.Document) {
+	}, func(d driver.Document) {
 		if slices.Contains(d.Of, id) {
 			l.Documents = append(l.Documents, documentOf(d))
 		}

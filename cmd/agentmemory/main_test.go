@@ -23,6 +23,7 @@ import (
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/internal/testkit/pgcluster"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/redact"
 )
 
@@ -309,10 +310,10 @@ func TestSubjectAndLineage(t *testing.T) {
 		require.NoError(t, err)
 		merged, err := job.Rewrite(t.Context(), "notes", memory.Rewrite{
 			Derive: []memory.Derived{{Draft: memory.Draft{Content: "Ann drinks tea"}, Sources: []string{first.ID}, Merges: []string{first.ID}}},
-			Documents: func([]memory.Entry) []memory.DocumentSwap {
-				d := memory.Document{Class: memory.HostText, Kind: "file", Key: "a.md", Value: []byte("Ann's file"), Subjects: []string{"user:ann"}}
+			Documents: func([]memory.Entry) []driver.DocumentSwap {
+				d := driver.Document{Class: driver.HostText, Kind: "file", Key: "a.md", Value: []byte("Ann's file"), Subjects: []string{"user:ann"}}
 				d.Ref = "notes"
-				return []memory.DocumentSwap{{Document: d}}
+				return []driver.DocumentSwap{{Document: d}}
 			}})
 		require.NoError(t, err)
 		engine, err := commitment.New(host.bank, commitment.Config{

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // plainSteps is how often progress is told of where no line can be rewritten.
@@ -125,8 +126,8 @@ type document struct {
 	Bytes    []byte   `json:"bytes,omitempty"` // base64, of a value that is no text
 }
 
-func documentOf(d memory.Document) document {
-	class := map[bool]string{true: "content", false: "host text"}[d.Class == memory.Content]
+func documentOf(d driver.Document) document {
+	class := map[bool]string{true: "content", false: "host text"}[d.Class == driver.Content]
 	shown := document{Ref: d.Ref, Class: class, Kind: d.Kind, Key: d.Key, Of: d.Of, Subjects: d.Subjects}
 	if utf8.Valid(d.Value) {
 		shown.Text = string(d.Value)

@@ -48,7 +48,7 @@ func reopen(t testing.TB, o options) *served {
 // runs are all that a tenant has.
 func (s *served) runs(tenant string) (ids []string) {
 	err := s.host.pass(s.t.Context(), tenant, "test", func(job *memory.Job) error {
-		for d, err := range job.Documents(s.t.Context(), "", memory.DocumentQuery{Kind: runKind, Bare: true}) {
+		for d, err := range job.Documents(s.t.Context(), "", driver.DocumentQuery{Kind: runKind, Bare: true}) {
 			if err != nil {
 				return err
 			}

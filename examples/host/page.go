@@ -10,6 +10,7 @@ import (
 	"github.com/openwop/agentmemory/host/inspector"
 	"github.com/openwop/agentmemory/inventory"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // newestRuns are how many runs the page lists.
@@ -36,7 +37,7 @@ func (h *host) inspector(tenant func(*http.Request) (string, error)) *inspector.
 // newest lists the newest runs of a tenant.
 func (h *host) newest(ctx context.Context, tenant string) (runs []inspector.Run, err error) {
 	err = h.pass(ctx, tenant, "host-runs", func(job *memory.Job) error {
-		for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: runKind}) {
+		for d, err := range job.Documents(ctx, "", driver.DocumentQuery{Kind: runKind}) {
 			var doc runDoc
 			if err == nil {
 				err = json.Unmarshal(d.Value, &doc)

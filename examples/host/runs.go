@@ -14,6 +14,7 @@ import (
 	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/host/workspace"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // runDoc is what the host keeps of a run beside its events: host text of its tenant, redacted, since
@@ -161,9 +162,9 @@ func (h *host) save(ctx context.Context, tenant string, doc *runDoc) error {
 		if err != nil {
 			return err
 		}
-		d.Class, d.Value = memory.HostText, value
-		_, err = job.Rewrite(ctx, "", memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap {
-			return []memory.DocumentSwap{{Document: d}}
+		d.Class, d.Value = driver.HostText, value
+		_, err = job.Rewrite(ctx, "", memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap {
+			return []driver.DocumentSwap{{Document: d}}
 		}})
 		return err
 	})
@@ -180,7 +181,7 @@ func (h *host) recover(ctx context.Context) error {
 		}
 		var left []*runDoc
 		err := h.pass(ctx, tenant, "host-recover", func(job *memory.Job) error {
-			for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: runKind}) {
+			for d, err := range job.Documents(ctx, "", driver.DocumentQuery{Kind: runKind}) {
 				doc := &runDoc{}
 				if err == nil {
 					err = json.Unmarshal(d.Value, doc)

@@ -10,6 +10,7 @@ import (
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // A proposal is host text of the tenant's own under its id; its group is the kind and the digest
@@ -26,7 +27,7 @@ type stored struct {
 	Proposal Proposal `json:"proposal"`
 }
 
-func decode(d *memory.Document) (Proposal, error) {
+func decode(d *driver.Document) (Proposal, error) {
 	var s stored
 	if json.Unmarshal(d.Value, &s) != nil || s.Format != format || s.Proposal.ID != d.Key {
 		return Proposal{}, errFormat
@@ -35,12 +36,12 @@ func decode(d *memory.Document) (Proposal, error) {
 }
 
 // read returns a proposal with its document.
-func (s *Store) read(ctx context.Context, job *memory.Job, id string) (Proposal, memory.Document, error) {
+func (s *Store) read(ctx context.Context, job *memory.Job, id string) (Proposal, driver.Document, error) {
 	if job == nil {
-		return Proposal{}, memory.Document{}, errJob
+		return Proposal{}, driver.Document{}, errJob
 	}
 	if len(id) > 128 || id == "" {
-		return Proposal{}, memory.Document{}, errNotFound
+		return Proposal{}, driver.Document{}, errNotFound
 	}
 	d, err := job.Document(ctx, "", kind, id)
 	if err == nil && d.Rev == 0 {
@@ -54,7 +55,7 @@ func (s *Store) read(ctx context.Context, job *memory.Job, id string) (Proposal,
 }
 
 // put stores a proposal in place of what d is, with its audit record and its event.
-func (s *Store) put(ctx context.Context, job *memory.Job, d memory.Document, p *Proposal, record *audit, event events.Payload) error {
+func (s *Store) put(ctx context.Context, job *memory.Job, d driver.Document, p *Proposal, record *audit, event events.Payload) error {
 	value, err := p.MarshalJSON()
 	if err != nil {
 		return err
@@ -67,19 +68,19 @@ func (s *Store) put(ctx context.Context, job *memory.Job, d memory.Document, p *
 	if err != nil {
 		return err
 	}
-	d.Class, d.Kind, d.Key, d.Group, d.Value = memory.HostText, kind, p.ID, group(p), value
-	swaps := []memory.DocumentSwap{{Document: d}}
+	d.Class, d.Kind, d.Key, d.Group, d.Value = driver.HostText, kind, p.ID, group(p), value
+	swaps := []driver.DocumentSwap{{Document: d}}
 	if record != nil {
 		value, err := json.Marshal(record)
 		if err != nil {
 			return err
 		}
-		swaps = append(swaps, memory.DocumentSwap{Document: memory.Document{
-			Class: memory.HostText, Kind: auditKind, Key: newID("audit_"), Group: p.ID, Value: value, Subjects: d.Subjects,
+		swaps = append(swaps, driver.DocumentSwap{Document: driver.Document{
+			Class: driver.HostText, Kind: auditKind, Key: newID("audit_"), Group: p.ID, Value: value, Subjects: d.Subjects,
 		}})
 	}
 	_, err = job.Rewrite(ctx, "", memory.Rewrite{
-		Documents: func([]memory.Entry) []memory.DocumentSwap { return swaps },
+		Documents: func([]memory.Entry) []driver.DocumentSwap { return swaps },
 		Announce: func([]memory.Entry) []events.Record {
 			if event == nil {
 				return nil
@@ -96,7 +97,7 @@ func group(p *Proposal) string { return string(p.Kind) + " " + p.Digest() }
 // archived.
 func (s *Store) duplicate(ctx context.Context, job *memory.Job, p *Proposal) (string, error) {
 	var first Proposal
-	for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: kind, Group: group(p)}) {
+	for d, err := range job.Documents(ctx, "", driver.DocumentQuery{Kind: kind, Group: group(p)}) {
 		if err != nil {
 			return "", err
 		}
@@ -145,7 +146,7 @@ func (s *Store) Audit(ctx context.Context, job *memory.Job, id string) iter.Seq2
 		if id == "" {
 			return
 		}
-		for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: auditKind, Group: id}) {
+		for d, err := range job.Documents(ctx, "", driver.DocumentQuery{Kind: auditKind, Group: id}) {
 			if !yield(d.Value, err) || err != nil {
 				return
 			}

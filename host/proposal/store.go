@@ -13,6 +13,7 @@ import (
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Limits of a proposal.
@@ -161,7 +162,7 @@ func (s *Store) Create(ctx context.Context, job *memory.Job, d Draft) (Proposal,
 		return Proposal{}, err
 	}
 	n := 0
-	for _, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: kind, Bare: true}) {
+	for _, err := range job.Documents(ctx, "", driver.DocumentQuery{Kind: kind, Bare: true}) {
 		if err != nil {
 			return Proposal{}, err
 		}
@@ -176,7 +177,7 @@ func (s *Store) Create(ctx context.Context, job *memory.Job, d Draft) (Proposal,
 		}
 		p.DuplicateOf = earlier
 	}
-	err := s.put(ctx, job, memory.Document{Subjects: d.Subjects}, &p, nil, events.ProposalCreated{
+	err := s.put(ctx, job, driver.Document{Subjects: d.Subjects}, &p, nil, events.ProposalCreated{
 		ProposalID: p.ID, Kind: p.Kind, SourceRunIDs: p.Provenance.SourceRunIDs, DuplicateOf: p.DuplicateOf,
 	})
 	return p, err
@@ -262,7 +263,7 @@ func (s *Store) Get(ctx context.Context, job *memory.Job, id string) (Proposal, 
 // ids. It stops after an error.
 func (s *Store) List(ctx context.Context, job *memory.Job, state State, of events.ArtifactKind) iter.Seq2[Proposal, error] {
 	return func(yield func(Proposal, error) bool) {
-		for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: kind}) {
+		for d, err := range job.Documents(ctx, "", driver.DocumentQuery{Kind: kind}) {
 			var p Proposal
 			if err == nil {
 				p, err = decode(&d)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // DefaultContentType is that of a file whose writer named none.
@@ -85,7 +85,7 @@ type head struct {
 }
 
 // headOf reads a head out of its document.
-func headOf(d *memory.Document) (h head, err error) {
+func headOf(d *driver.Document) (h head, err error) {
 	if json.Unmarshal(d.Value, &h) != nil || h.Format != format {
 		return head{}, errFormat
 	}
@@ -105,7 +105,7 @@ func namesOf(key string) (path string, version int64) {
 }
 
 // fileOf reads a version out of its document.
-func fileOf(path string, d *memory.Document) (File, error) {
+func fileOf(path string, d *driver.Document) (File, error) {
 	var s stored
 	if json.Unmarshal(d.Value, &s) != nil || s.Format != format || s.Version < 1 {
 		return File{}, errFormat

@@ -19,6 +19,7 @@ import (
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/host/workspace"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/redact"
 )
@@ -427,8 +428,8 @@ func TestIndexIsRendered(t *testing.T) {
 func TestFilesOfMigratedStoresAreRead(t *testing.T) {
 	h := newHost(t)
 	job := h.job("acme")
-	_, err := job.Rewrite(t.Context(), "", memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap {
-		return []memory.DocumentSwap{{Document: memory.Document{Class: memory.HostText, Kind: "workspace/file", Key: "a.json",
+	_, err := job.Rewrite(t.Context(), "", memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap {
+		return []driver.DocumentSwap{{Document: driver.Document{Class: driver.HostText, Kind: "workspace/file", Key: "a.json",
 			Value: []byte(`{"format":1,"type":"application/json","version":7,"etag":"x","at":1700000000000,"content":"{}"}`)}}}
 	}})
 	require.NoError(t, err)

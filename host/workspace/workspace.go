@@ -12,6 +12,7 @@ import (
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Config has the limits of every tenant's files. Zero is the default.
@@ -106,7 +107,7 @@ func (w *Workspace) Read(ctx context.Context, job *memory.Job, path string, vers
 
 // current returns the current version of a file, and the document under its path; a file that
 // is not there has version 0.
-func (w *Workspace) current(ctx context.Context, job *memory.Job, path string) (File, memory.Document, error) {
+func (w *Workspace) current(ctx context.Context, job *memory.Job, path string) (File, driver.Document, error) {
 	d, err := job.Document(ctx, "", fileKind, path)
 	if err != nil {
 		return File{}, d, err
@@ -127,9 +128,9 @@ func (w *Workspace) lastVersion(ctx context.Context, job *memory.Job, path strin
 		if err != nil || h.Deleted {
 			return File{}, err
 		}
-		var newest memory.Document
+		var newest driver.Document
 		last := int64(0)
-		for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: fileKind, Group: path}) {
+		for d, err := range job.Documents(ctx, "", driver.DocumentQuery{Kind: fileKind, Group: path}) {
 			if err != nil {
 				return File{}, err
 			}
@@ -210,7 +211,7 @@ func (w *Workspace) List(ctx context.Context, job *memory.Job, prefix string) ([
 // ones may be empty.
 func (w *Workspace) allFiles(ctx context.Context, job *memory.Job, bare bool) (map[string]File, error) {
 	files, earlier := map[string]File{}, map[string]bool{}
-	for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: fileKind, Bare: bare}) {
+	for d, err := range job.Documents(ctx, "", driver.DocumentQuery{Kind: fileKind, Bare: bare}) {
 		if err != nil {
 			return nil, err
 		}
@@ -232,7 +233,7 @@ func (w *Workspace) allFiles(ctx context.Context, job *memory.Job, bare bool) (m
 		delete(earlier, path)
 	}
 	if len(earlier) > 0 {
-		for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: headKind}) {
+		for d, err := range job.Documents(ctx, "", driver.DocumentQuery{Kind: headKind}) {
 			if err != nil {
 				return nil, err
 			}
@@ -280,7 +281,7 @@ func (w *Workspace) Write(ctx context.Context, job *memory.Job, d Draft) (File, 
 		return File{}, &LimitError{Limit: w.cfg.MaxFileBytes}
 	}
 	var made File
-	err = w.change(ctx, job, d.Path, d.IfMatch, func(before File, version int64) (*memory.Document, error) {
+	err = w.change(ctx, job, d.Path, d.IfMatch, func(before File, version int64) (*driver.Document, error) {
 		switch {
 		case d.IfNoneMatch && before.Version > 0:
 			return nil, &ConflictError{before.Version}
@@ -301,7 +302,7 @@ func (w *Workspace) Write(ctx context.Context, job *memory.Job, d Draft) (File, 
 		if err != nil {
 			return nil, err
 		}
-		doc := &memory.Document{Value: value, Subjects: d.Subjects}
+		doc := &driver.Document{Value: value, Subjects: d.Subjects}
 		made, err = fileOf(d.Path, doc)
 		return doc, err
 	})
@@ -329,7 +330,7 @@ func (w *Workspace) Delete(ctx context.Context, job *memory.Job, path, ifMatch s
 	if !validPath(path) {
 		return 0, errNotFound
 	}
-	err = w.change(ctx, job, path, ifMatch, func(before File, next int64) (*memory.Document, error) {
+	err = w.change(ctx, job, path, ifMatch, func(before File, next int64) (*driver.Document, error) {
 		if before.Version == 0 {
 			return nil, errNotFound
 		}
@@ -341,7 +342,7 @@ func (w *Workspace) Delete(ctx context.Context, job *memory.Job, path, ifMatch s
 
 // change moves a file to its next version, which next returns the document of; nil is a
 // delete. It begins anew if another change came first.
-func (w *Workspace) change(ctx context.Context, job *memory.Job, path, ifMatch string, next func(before File, version int64) (*memory.Document, error)) error {
+func (w *Workspace) change(ctx context.Context, job *memory.Job, path, ifMatch string, next func(before File, version int64) (*driver.Document, error)) error {
 	if path == w.cfg.IndexPath {
 		return errRendered
 	}
@@ -364,24 +365,24 @@ func (w *Workspace) change(ctx context.Context, job *memory.Job, path, ifMatch s
 		}
 		h.Deleted = made == nil
 		hd.Value, _ = json.Marshal(h) // plain values: it cannot fail
-		swaps := []memory.DocumentSwap{{Document: hd}}
+		swaps := []driver.DocumentSwap{{Document: hd}}
 		if fd.Rev > 0 && before.Version > h.Version-int64(w.cfg.MaxVersions) {
 			old := fd
 			old.Key, old.Rev, old.Group = versionKey(path, before.Version), 0, path
-			swaps = append(swaps, memory.DocumentSwap{Document: old})
+			swaps = append(swaps, driver.DocumentSwap{Document: old})
 		}
 		switch {
 		case made != nil:
-			fd.Class, fd.Value, fd.Subjects = memory.HostText, made.Value, made.Subjects
-			swaps = append(swaps, memory.DocumentSwap{Document: fd})
+			fd.Class, fd.Value, fd.Subjects = driver.HostText, made.Value, made.Subjects
+			swaps = append(swaps, driver.DocumentSwap{Document: fd})
 		case fd.Rev > 0:
-			swaps = append(swaps, memory.DocumentSwap{Document: fd, Act: memory.Remove})
+			swaps = append(swaps, driver.DocumentSwap{Document: fd, Act: driver.Remove})
 		}
 		if swaps, err = w.prune(ctx, job, path, h.Version, swaps); err != nil {
 			return err
 		}
 		_, err = job.Rewrite(ctx, "", memory.Rewrite{
-			Documents: func([]memory.Entry) []memory.DocumentSwap { return swaps },
+			Documents: func([]memory.Entry) []driver.DocumentSwap { return swaps },
 			Announce: func([]memory.Entry) []events.Record {
 				return []events.Record{{Payload: events.WorkspaceUpdated{Path: path, Version: h.Version}}}
 			},
@@ -396,19 +397,19 @@ func (w *Workspace) change(ctx context.Context, job *memory.Job, path, ifMatch s
 }
 
 // prune adds the removal of the versions that are too old once the file is at version.
-func (w *Workspace) prune(ctx context.Context, job *memory.Job, path string, version int64, swaps []memory.DocumentSwap) ([]memory.DocumentSwap, error) {
-	for d, err := range job.Documents(ctx, "", memory.DocumentQuery{Kind: fileKind, Group: path, Bare: true}) {
+func (w *Workspace) prune(ctx context.Context, job *memory.Job, path string, version int64, swaps []driver.DocumentSwap) ([]driver.DocumentSwap, error) {
+	for d, err := range job.Documents(ctx, "", driver.DocumentQuery{Kind: fileKind, Group: path, Bare: true}) {
 		if err != nil {
 			return nil, err
 		}
 		if _, n := namesOf(d.Key); n > 0 && n <= version-int64(w.cfg.MaxVersions) {
-			swaps = append(swaps, memory.DocumentSwap{Document: d, Act: memory.Remove})
+			swaps = append(swaps, driver.DocumentSwap{Document: d, Act: driver.Remove})
 		}
 	}
 	return swaps, nil
 }
 
-func readHead(ctx context.Context, job *memory.Job, path string) (head, memory.Document, error) {
+func readHead(ctx context.Context, job *memory.Job, path string) (head, driver.Document, error) {
 	d, err := job.Document(ctx, "", headKind, path)
 	if err != nil || d.Rev == 0 {
 		return head{}, d, err

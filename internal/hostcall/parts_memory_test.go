@@ -205,7 +205,7 @@ var memoryParts = []part{
 		use: func(w *world) func(context.Context) error {
 			w.open(memory.Config{})
 			return func(ctx context.Context) error {
-				_, err := w.job("p").Rewrite(ctx, ref, memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap { w.part(); return nil }})
+				_, err := w.job("p").Rewrite(ctx, ref, memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap { w.part(); return nil }})
 				return err
 			}
 		},

@@ -196,13 +196,13 @@ func (h *teller) tell(t *testing.T, w told) {
 	armed, err := engine.Infer(ctx, job(), home.Ref)
 	require.NoError(t, err)
 	require.Len(t, armed.Armed, 1)
-	for ref, d := range map[string]memory.Document{
-		home.Ref: {Class: memory.Content, Kind: "vector", Key: plain, Of: []string{plain}, Value: []byte(vectorOf(w["plain"]))},
-		"":       {Class: memory.HostText, Kind: "file", Key: plain, Subjects: []string{w["label"]}, Value: []byte(w["file"])},
+	for ref, d := range map[string]driver.Document{
+		home.Ref: {Class: driver.Content, Kind: "vector", Key: plain, Of: []string{plain}, Value: []byte(vectorOf(w["plain"]))},
+		"":       {Class: driver.HostText, Kind: "file", Key: plain, Subjects: []string{w["label"]}, Value: []byte(w["file"])},
 	} {
 		d.Ref = ref
-		_, err = job().Rewrite(ctx, ref, memory.Rewrite{Documents: func([]memory.Entry) []memory.DocumentSwap {
-			return []memory.DocumentSwap{{Document: d}}
+		_, err = job().Rewrite(ctx, ref, memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap {
+			return []driver.DocumentSwap{{Document: d}}
 		}})
 		require.NoError(t, err)
 	}

@@ -62,7 +62,7 @@ func (b *batchWorker) step(w *worker, ctx context.Context) error {
 func (w *worker) commit(ctx context.Context, n note, size int, merges []string) error {
 	now := w.bank.Now()
 	first := memory.Scope{Tenant: n.Tenant, Ref: sideRef(n.Ref, 0)}
-	count := memory.DocumentSwap{Document: memory.Document{Scope: first, Kind: countKind, Key: countKey}}
+	count := driver.DocumentSwap{Document: driver.Document{Scope: first, Kind: countKind, Key: countKey}}
 	for d, err := range w.store.Documents(ctx, driver.DocumentQuery{Tenant: n.Tenant, Ref: first.Ref, Kind: countKind}) {
 		if err != nil {
 			return err
@@ -72,14 +72,14 @@ func (w *worker) commit(ctx context.Context, n note, size int, merges []string) 
 	before, _ := strconv.Atoi(string(count.Value))
 	count.Value = strconv.AppendInt(nil, int64(before)+1, 10)
 	if before+1 == countTo {
-		count.Act = memory.Remove
+		count.Act = driver.Remove
 	}
 	long := 1
 	if w.rng.IntN(32) == 0 {
 		long = 2000 // so that the store has to keep it in pieces
 	}
-	m := driver.Mutation{At: now, Documents: []memory.DocumentSwap{count, {Document: memory.Document{
-		Scope: first, Class: memory.Content, Kind: contentKind, Key: runOf(n.N),
+	m := driver.Mutation{At: now, Documents: []driver.DocumentSwap{count, {Document: driver.Document{
+		Scope: first, Class: driver.Content, Kind: contentKind, Key: runOf(n.N),
 		Value: []byte(strings.Repeat(w.text(n, 0), long)), Of: []string{batchID(n, 0)},
 	}}}}
 	announce := func(id string, p events.Payload) {

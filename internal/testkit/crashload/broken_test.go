@@ -38,11 +38,11 @@ type brokenStore struct {
 	delivered func(ctx context.Context, recs []events.Record) error
 	list      func(ctx context.Context, s memory.Scope, q driver.Query) ([]memory.Entry, error)
 	record    func(memory.Record) (memory.Record, bool)
-	document  func(*memory.Document) bool // as it is yielded; false hides it
-	due       func([]memory.Document) []memory.Document
+	document  func(*driver.Document) bool // as it is yielded; false hides it
+	due       func([]driver.Document) []driver.Document
 	blind     bool // finds no document by its subject
 	mu        sync.Mutex
-	keeps     map[docName]memory.Document // yielded in a walk over all, whether it is there or not
+	keeps     map[docName]driver.Document // yielded in a walk over all, whether it is there or not
 	hides     atomic.Bool                 // what is undelivered, but not from a query for one run
 }
 
@@ -88,8 +88,8 @@ func (b *brokenStore) History(ctx context.Context, tenant string, q driver.Histo
 	}
 }
 
-func (b *brokenStore) Documents(ctx context.Context, q memory.DocumentQuery) iter.Seq2[memory.Document, error] {
-	return func(yield func(memory.Document, error) bool) {
+func (b *brokenStore) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
+	return func(yield func(driver.Document, error) bool) {
 		if b.blind && q.Subject != "" {
 			return
 		}
@@ -113,7 +113,7 @@ func (b *brokenStore) Documents(ctx context.Context, q memory.DocumentQuery) ite
 	}
 }
 
-func (b *brokenStore) Due(ctx context.Context, kind string, at time.Time, limit int) ([]memory.Document, error) {
+func (b *brokenStore) Due(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
 	list, err := b.Store.Due(ctx, kind, at, limit)
 	if b.due != nil {
 		list = b.due(list)
@@ -132,8 +132,8 @@ func (b *brokenStore) Undelivered(ctx context.Context, tenant, runID string) ite
 func isBatch(m driver.Mutation) bool { return swapOf(m, countKind) != nil }
 
 // swapOf returns the swap of a document of that kind, or nil.
-func swapOf(m driver.Mutation, kind string) *memory.DocumentSwap {
-	i := slices.IndexFunc(m.Documents, func(x memory.DocumentSwap) bool { return x.Kind == kind })
+func swapOf(m driver.Mutation, kind string) *driver.DocumentSwap {
+	i := slices.IndexFunc(m.Documents, func(x driver.DocumentSwap) bool { return x.Kind == kind })
 	if i < 0 {
 		return nil
 	}
@@ -376,7 +376,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 		{"forgets a swap", "it won the revision that", func(b *brokenStore) {
 			forgets := some(30)
 			apply(b, func(m *driver.Mutation) (_, _ error) {
-				if x := swapOf(*m, commitmentKind); x != nil && x.Rev > 0 && x.Act == memory.Set && forgets.now() {
+				if x := swapOf(*m, commitmentKind); x != nil && x.Rev > 0 && x.Act == driver.Set && forgets.now() {
 					m.Documents = nil
 				}
 				return
@@ -385,7 +385,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 		{"forgets a claim and fires twice", "claimed twice under one fence", func(b *brokenStore) {
 			apply(b, func(m *driver.Mutation) (_, _ error) {
 				x := swapOf(*m, commitmentKind)
-				if x != nil && x.Act == memory.Set && strings.Contains(string(x.Value), `"state":"claimed"`) && len(m.Events) == 0 {
+				if x != nil && x.Act == driver.Set && strings.Contains(string(x.Value), `"state":"claimed"`) && len(m.Events) == 0 {
 					m.Documents = nil
 				}
 				return
@@ -398,19 +398,19 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 					return made, err
 				}
 				x := *swapOf(m, commitmentKind)
-				for d := range b.Store.Documents(ctx, memory.DocumentQuery{Tenant: tenant, Kind: x.Kind, Key: x.Key, Bare: true}) {
+				for d := range b.Store.Documents(ctx, driver.DocumentQuery{Tenant: tenant, Kind: x.Kind, Key: x.Key, Bare: true}) {
 					x.Rev = d.Rev
 				}
-				return b.Store.Apply(ctx, tenant, driver.Mutation{At: m.At, Documents: []memory.DocumentSwap{x}})
+				return b.Store.Apply(ctx, tenant, driver.Mutation{At: m.At, Documents: []driver.DocumentSwap{x}})
 			}
 		}},
 		{"forgets what is due", "never falls due", func(b *brokenStore) {
-			b.due = func(list []memory.Document) []memory.Document {
-				return slices.DeleteFunc(list, func(d memory.Document) bool { return d.Due.UnixMilli()%3 == 0 })
+			b.due = func(list []driver.Document) []driver.Document {
+				return slices.DeleteFunc(list, func(d driver.Document) bool { return d.Due.UnixMilli()%3 == 0 })
 			}
 		}},
 		{"keeps no instant at which a commitment is due", "waits and never falls due", func(b *brokenStore) {
-			b.document = func(d *memory.Document) bool {
+			b.document = func(d *driver.Document) bool {
 				if d.Kind == commitmentKind && d.Rev%3 == 0 {
 					d.Due = time.Time{}
 				}
@@ -418,13 +418,13 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 			}
 		}},
 		{"counts firings that were none", "firings, and", func(b *brokenStore) {
-			b.document = func(d *memory.Document) bool {
+			b.document = func(d *driver.Document) bool {
 				d.Value = bytes.Replace(d.Value, []byte(`"fired":1,`), []byte(`"fired":2,`), 1)
 				return true
 			}
 		}},
 		{"garbles a commitment", "cannot be read", func(b *brokenStore) {
-			b.document = func(d *memory.Document) bool {
+			b.document = func(d *driver.Document) bool {
 				if d.Kind == commitmentKind && d.Rev%7 == 0 {
 					d.Value = d.Value[1:]
 				}
@@ -432,7 +432,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 			}
 		}},
 		{"loses a document after a while", "acknowledged document is not there", func(b *brokenStore) {
-			b.document = func(d *memory.Document) bool { return d.Kind != contentKind || d.Rev%7 != 0 }
+			b.document = func(d *driver.Document) bool { return d.Kind != contentKind || d.Rev%7 != 0 }
 		}},
 		{"answers with too few revisions", "revisions for", func(b *brokenStore) {
 			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
@@ -445,7 +445,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 		}},
 		{"loses a version of a file", "swap of a document is lost", func(b *brokenStore) {
 			apply(b, func(m *driver.Mutation) (_, _ error) {
-				if x := swapOf(*m, fileKind); x != nil && x.Act == memory.Set && x.Rev > 0 {
+				if x := swapOf(*m, fileKind); x != nil && x.Act == driver.Set && x.Rev > 0 {
 					m.Documents = nil
 				}
 				return
@@ -453,7 +453,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 		}},
 		{"writes into a file what nobody wrote", "is not what was swapped in", func(b *brokenStore) {
 			apply(b, func(m *driver.Mutation) (_, _ error) {
-				if x := swapOf(*m, fileKind); x != nil && x.Act == memory.Set {
+				if x := swapOf(*m, fileKind); x != nil && x.Act == driver.Set {
 					m.Documents = slices.Clone(m.Documents)
 					swapOf(*m, fileKind).Value = []byte(`{"Version":7}`)
 				}
@@ -461,10 +461,10 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 			})
 		}},
 		{"loses the label of a file", "is not what was swapped in", func(b *brokenStore) {
-			b.document = func(d *memory.Document) bool { d.Subjects = nil; return true }
+			b.document = func(d *driver.Document) bool { d.Subjects = nil; return true }
 		}},
 		{"makes up a document", "a document is there that no operation wrote", func(b *brokenStore) {
-			b.document = func(d *memory.Document) bool { d.Key = strings.TrimSuffix(d.Key, "7"); return true }
+			b.document = func(d *driver.Document) bool { d.Key = strings.TrimSuffix(d.Key, "7"); return true }
 		}},
 		{"loses the events of files", "an event of it is lost", func(b *brokenStore) {
 			apply(b, func(m *driver.Mutation) (_, _ error) {
@@ -478,7 +478,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 		{"tells of a file without having written it", "a document of it is not there|a version of a file has two events", func(b *brokenStore) {
 			fails := some(3)
 			apply(b, func(m *driver.Mutation) (_, after error) {
-				if x := swapOf(*m, fileKind); x != nil && x.Act == memory.Set && x.Rev > 0 && fails.now() {
+				if x := swapOf(*m, fileKind); x != nil && x.Act == driver.Set && x.Rev > 0 && fails.now() {
 					m.Documents, after = nil, lost
 				}
 				return
@@ -494,18 +494,18 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 			})
 		}},
 		{"garbles an archive", "does not load", func(b *brokenStore) {
-			b.document = func(d *memory.Document) bool {
-				if d.Class == memory.Content && d.Kind != contentKind && d.Rev%2 == 0 {
+			b.document = func(d *driver.Document) bool {
+				if d.Class == driver.Content && d.Kind != contentKind && d.Rev%2 == 0 {
 					d.Value = bytes.Replace(d.Value, []byte("prefers"), []byte("refuses"), 1)
 				}
 				return true
 			}
 		}},
 		{"loses an archive", "does not load", func(b *brokenStore) {
-			b.document = func(d *memory.Document) bool { return d.Class != memory.Content || d.Kind == contentKind }
+			b.document = func(d *driver.Document) bool { return d.Class != driver.Content || d.Kind == contentKind }
 		}},
 		{"keeps content of an entry that is erased", "the entry is not that it was made of", func(b *brokenStore) {
-			b.keeps = map[docName]memory.Document{}
+			b.keeps = map[docName]driver.Document{}
 			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 				made, err := b.Store.Apply(ctx, tenant, m)
 				b.mu.Lock()

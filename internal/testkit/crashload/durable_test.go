@@ -207,13 +207,13 @@ func (d *durable) Undelivered(ctx context.Context, tenant, runID string) iter.Se
 	}
 }
 
-func (d *durable) Documents(ctx context.Context, q memory.DocumentQuery) iter.Seq2[memory.Document, error] {
-	var list []memory.Document
+func (d *durable) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
+	var list []driver.Document
 	for doc := range d.Store.Documents(ctx, q) {
 		list = append(list, doc)
 	}
 	d.settled()
-	return func(yield func(memory.Document, error) bool) {
+	return func(yield func(driver.Document, error) bool) {
 		for _, doc := range list {
 			if !yield(doc, nil) {
 				return
@@ -222,7 +222,7 @@ func (d *durable) Documents(ctx context.Context, q memory.DocumentQuery) iter.Se
 	}
 }
 
-func (d *durable) Due(ctx context.Context, kind string, at time.Time, limit int) ([]memory.Document, error) {
+func (d *durable) Due(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
 	list, err := d.Store.Due(ctx, kind, at, limit)
 	d.settled()
 	return list, err

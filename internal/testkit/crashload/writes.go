@@ -135,12 +135,12 @@ func (w *worker) writeFile(ctx context.Context, subject string) error {
 			return err
 		}
 		f.Version, f.Content = f.Version+1, w.text(n, 0)
-		doc.Class, doc.Subjects = memory.HostText, list(subject)
+		doc.Class, doc.Subjects = driver.HostText, list(subject)
 		if doc.Value, err = json.Marshal(f); err != nil {
 			return err
 		}
 		_, err = job.Rewrite(ctx, "", memory.Rewrite{
-			Documents: func([]memory.Entry) []memory.DocumentSwap { return []memory.DocumentSwap{{Document: doc}} },
+			Documents: func([]memory.Entry) []driver.DocumentSwap { return []driver.DocumentSwap{{Document: doc}} },
 			Announce: func([]memory.Entry) []events.Record {
 				return []events.Record{{Payload: events.WorkspaceUpdated{Path: n.Ref, Version: f.Version}}}
 			},
