@@ -171,7 +171,7 @@ func recallView(w *world) {
 	run := r.run(home.Tenant, "run", "")
 	r.note(run, home.Ref, "apple of the run")
 	want := append(having(r.contents(home.Tenant, home.Ref), "apple"), []string{}...)
-	token, err := run.Token()
+	token, err := run.Token(w.ctx)
 	w.must(err)
 	r.note(job, home.Ref, "apple of another")
 	_, err = job.Delete(w.ctx, home.Ref, gone.ID)

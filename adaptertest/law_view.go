@@ -378,7 +378,7 @@ func runToken(w *world) {
 	h.note(job, "sales", "elsewhere")
 	run := h.run(home.Tenant, "run-1", "")
 	h.note(run, home.Ref, "own")
-	token, err := run.Token()
+	token, err := run.Token(w.ctx)
 	w.must(err)
 	w.did("two entries are there, a run writes a third and takes a token; then the first is deleted")
 	h.note(run, home.Ref, "more")

@@ -104,7 +104,7 @@ type asOf struct {
 // add lays an own write over what is read.
 func (r *asOf) add(ref string, e ownEntry) {
 	r.view.add(ref, e)
-	r.snap.own[ref] = append(r.snap.own[ref], ownMark{e.id, e.inherited})
+	r.snap.own[ref] = append(r.snap.own[ref], ownMark{id: e.id, inherited: e.inherited})
 }
 
 // advance moves on the instant at which expiry is judged.
@@ -116,8 +116,24 @@ func (r *asOf) advance(at time.Time) {
 
 // drop takes an own write out again.
 func (r *asOf) drop(ref, id string) {
-	r.view.drop(ref, id)
-	r.snap.own[ref] = slices.DeleteFunc(r.snap.own[ref], func(m ownMark) bool { return m.id == id && !m.inherited })
+	if r.view.drop(ref, id) {
+		r.forget(ref, id)
+	}
+}
+
+// hide takes out what was replaced.
+func (r *asOf) hide(ref, id string) {
+	r.view.hide(ref, id)
+	r.forget(ref, id)
+}
+
+// forget lets an own write be missing.
+func (r *asOf) forget(ref, id string) {
+	for i, m := range r.snap.own[ref] {
+		if m.id == id {
+			r.snap.own[ref][i].hidden = true
+		}
+	}
 }
 
 // source is what is read. A ranker may keep the view, while a replay goes on.
@@ -153,7 +169,9 @@ func (r *asOf) checkIntact(ctx context.Context, ref string) error {
 	}
 	ids := make([]string, 0, len(r.snap.own[ref]))
 	for _, m := range r.snap.own[ref] {
-		ids = append(ids, m.id)
+		if !m.hidden {
+			ids = append(ids, m.id)
+		}
 	}
 	recs, err := lookup(ctx, r.bank.tx, s, ids)
 	if err != nil {

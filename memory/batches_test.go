@@ -46,13 +46,13 @@ func TestM6_OwnWritesAreReadInBatches(t *testing.T) {
 		put(t, h.job("acme"), "m", fmt.Sprint("before ", i))
 	}
 	run := h.run("r", "acme")
-	empty, err := run.Token()
+	empty, err := run.Token(ctx)
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(empty), 200)
 	for i := range 1000 {
 		put(t, run, "m", fmt.Sprint("own ", i))
 	}
-	token, err := run.Token()
+	token, err := run.Token(ctx)
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(token), 200+1000*40)
 
@@ -79,7 +79,7 @@ func TestM7_TokensAreShortWhateverTheNames(t *testing.T) {
 	r, err := h.Start(ctx, memory.RunConfig{ID: long(128), Tenant: long(256), Redactor: newVault()})
 	require.NoError(t, err)
 	put(t, h.job(long(256)), "m", "x")
-	token, err := r.Token()
+	token, err := r.Token(ctx)
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(token), 200)
 }

@@ -31,7 +31,7 @@ func TestS5_BudgetsHoldExactly(t *testing.T) {
 		h.clock.Advance(time.Second)
 	}
 	run := h.run("r", "acme")
-	token, err := run.Token()
+	token, err := run.Token(ctx)
 	require.NoError(t, err)
 	asOf, err := h.AsOf(ctx, "acme", token)
 	require.NoError(t, err)

@@ -19,12 +19,12 @@
 //     itself and for all engines over the bank
 //   - [Draft].Subjects and [Bank.Forget], once it holds what a person may want erased
 //   - [Bank.Background] and [Job], to import, and for the engines
-//   - [Bank.Search], to ask questions
+//   - [Run.Replace], when a fact has changed, and [Bank.Search], to ask questions
 //   - Config.WriteEvents with a Sink or KeepEvents, to tell the host's log of writes
 //   - [Token] and [Replay], once runs are suspended or replayed
 //
-// [View] and [Ranker] are for those who write a ranker, [Engines], [Rewrite] and [driver.Document] for those who
-// write an engine. The pages in docs/ of the repository begin with the concepts and go on to
+// [View] and [Ranker] are for those who write a ranker, and [Engines], [Rewrite] and
+// [driver.Document] for those who write an engine. The pages in docs/ of the repository begin with the concepts and go on to
 // a whole host.
 //
 // # Overview
@@ -55,7 +55,7 @@
 //   - M4: an entry is live iff now < ExpiresAt, in every read.
 //   - M5: lists are newest first, ties by id bytes descending.
 //   - M6: a run sees memory as it was when it started, its own writes, and those
-//     of completed children. Others' writes, deletes and passes are invisible;
+//     of completed children. An entry that it replaced shows as the new one. Others' writes, deletes and passes are invisible;
 //     expiry and Forget are not.
 //   - M7: reading as of a [Token] gives exactly what the run saw there, or
 //     [ErrSnapshotUnavailable]; never live memory.

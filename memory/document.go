@@ -110,7 +110,7 @@ func (b *Bank) swap(ctx context.Context, tenant string, swaps ...driver.Document
 		m.Documents[i] = x
 	}
 	if !m.Unversioned() {
-		return nil, fail(ErrValidation, "Swap takes documents of the class driver.Machinery only: write others by Job.Rewrite")
+		return nil, fail(ErrValidation, "Swap takes documents of the class Machinery only: write others by Job.Rewrite")
 	}
 	made, err := b.commit(ctx, tenant, m)
 	return made.Revs, err

@@ -35,13 +35,37 @@ func startRun(bank *memory.Bank, id string, replay *memory.Replay) *memory.Run {
 	return run
 }
 
+// Lena has moved: the new fact takes the place of the old one, and keeps its subject.
+func ExampleRun_Replace() {
+	ctx := context.Background()
+	bank, _ := exampleBank()
+	run := startRun(bank, "run-1", nil)
+	old, err := run.Put(ctx, "support", memory.Draft{Content: "Lena lives in Bern.", Subjects: []string{"customer:lena"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	moved, err := run.Replace(ctx, "support", old.ID, memory.Draft{Content: "Lena lives in Graz."})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(moved.Content, moved.Subjects)
+	fates, err := bank.Trace(ctx, "acme", "support", old.ID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(fates[old.ID].State, fates[old.ID].Head.Content)
+	// Output:
+	// Lena lives in Graz. [customer:lena]
+	// superseded Lena lives in Graz.
+}
+
 // An inspector shows what a run saw, whatever has happened to memory since.
 func ExampleBank_AsOf() {
 	ctx := context.Background()
 	bank, _ := exampleBank()
 	run := startRun(bank, "run-1", nil)
 	run.Put(ctx, "support", memory.Draft{Content: "asked for a refund"})
-	token, _ := run.Token()
+	token, _ := run.Token(ctx)
 
 	later := startRun(bank, "run-2", nil)
 	later.Put(ctx, "support", memory.Draft{Content: "got the refund"})
@@ -74,9 +98,9 @@ func ExampleReplay() {
 	}
 
 	run := startRun(bank, "run-1", nil)
-	from, _ := run.Token()
+	from, _ := run.Token(ctx)
 	first := work(run)
-	to, _ := run.Token()
+	to, _ := run.Token(ctx)
 	if err := run.End(ctx); err != nil {
 		log.Fatal(err)
 	}
@@ -116,14 +140,14 @@ func ExampleRun_Join() {
 	ctx := context.Background()
 	bank, _ := exampleBank()
 	parent := startRun(bank, "run-1", nil)
-	handedOver, _ := parent.Token()
+	handedOver, _ := parent.Token(ctx)
 
 	child, err := bank.Start(ctx, memory.RunConfig{ID: "run-1-child", Tenant: "acme", Redactor: noSecrets(), Resume: handedOver})
 	if err != nil {
 		log.Fatal(err)
 	}
 	child.Put(ctx, "support", memory.Draft{Content: "found elsewhere"})
-	last, _ := child.Token()
+	last, _ := child.Token(ctx)
 	if err := child.End(ctx); err != nil {
 		log.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func ExampleRun_Token() {
 	ctx := context.Background()
 	bank, run := example("run-1")
 	run.Put(ctx, "support", memory.Draft{Content: "asked for approval"})
-	token, err := run.Token() // the host keeps it with the suspended run
+	token, err := run.Token(ctx) // the host keeps it with the suspended run
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -273,7 +273,7 @@ func TestM7_APurgeOfAnIdleTenantNeverShortensAToken(t *testing.T) {
 	h := newHost(t)
 	_, err := h.job("acme").Put(ctx, "ref", memory.Draft{Content: "short", ExpiresAt: h.Now().Add(24 * time.Hour)})
 	require.NoError(t, err)
-	token, err := h.run("r", "acme").Token()
+	token, err := h.run("r", "acme").Token(ctx)
 	require.NoError(t, err)
 	removed := 0
 	for range 4 {

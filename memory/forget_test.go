@@ -56,7 +56,7 @@ func TestM10_ScrubReplacesWhatHoldsALateSecret(t *testing.T) {
 	leak, err := run.Put(ctx, "m", memory.Draft{Content: "key " + secret, Tags: []string{"t"}, Subjects: []string{"s"}, ExpiresAt: epoch.Add(time.Hour)})
 	require.NoError(t, err)
 	other := put(t, run, "m", "clean")
-	token, err := run.Token()
+	token, err := run.Token(ctx)
 	require.NoError(t, err)
 	job := h.job("acme")
 	merged, err := job.Rewrite(ctx, "m", memory.Rewrite{Derive: []memory.Derived{{

@@ -63,7 +63,7 @@ func TestM1_ForeignAndMalformedRefsReadAsAbsent(t *testing.T) {
 	})
 	secret := put(t, h.job("globex"), "mem://globex/1", "globex only")
 	run := h.run("r1", "acme")
-	token, err := run.Token()
+	token, err := run.Token(ctx)
 	require.NoError(t, err)
 	asOf, err := h.AsOf(ctx, "acme", token)
 	require.NoError(t, err)

@@ -123,7 +123,7 @@ func TestE4_AReplayRepeatsWhatAKeyAnswered(t *testing.T) {
 	before, err := h.job("acme").Put(ctx, "m", keyed("before", "k0"))
 	require.NoError(t, err)
 	run := h.run("r", "acme")
-	from, err := run.Token()
+	from, err := run.Token(ctx)
 	require.NoError(t, err)
 	work := func(run *memory.Run) (ids []string) {
 		for _, d := range []memory.Draft{keyed("before", "k0"), keyed("own", "k1"), keyed("own", "k1")} {
@@ -135,7 +135,7 @@ func TestE4_AReplayRepeatsWhatAKeyAnswered(t *testing.T) {
 	}
 	first := work(run)
 	require.Equal(t, before.ID, first[0])
-	to, err := run.Token()
+	to, err := run.Token(ctx)
 	require.NoError(t, err)
 	require.NoError(t, run.End(ctx))
 	replay, err := h.Start(ctx, memory.RunConfig{ID: "again", Tenant: "acme", Redactor: newVault(),

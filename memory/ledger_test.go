@@ -119,7 +119,7 @@ func TestEveryReaderIsPagedToItsEnd(t *testing.T) {
 	for i := range 2500 {
 		put(t, run, "m", fmt.Sprint(i))
 	}
-	token, err := run.Token()
+	token, err := run.Token(ctx)
 	require.NoError(t, err)
 	asOf, err := h.AsOf(ctx, "acme", token)
 	require.NoError(t, err)

@@ -65,7 +65,7 @@ func TestM7_DropTenantLeavesNothing(t *testing.T) {
 	require.NoError(t, err)
 	other := put(t, h.job("globex"), "m", "another's")
 	run := h.run("r", "acme")
-	token, err := run.Token()
+	token, err := run.Token(ctx)
 	require.NoError(t, err)
 	require.NoError(t, h.DropTenant(ctx, "acme"))
 	require.NoError(t, h.DropTenant(ctx, "acme"), "it can be repeated")

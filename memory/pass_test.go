@@ -70,7 +70,7 @@ func TestM7_CheckTellsWhy(t *testing.T) {
 	_, err = h.job("acme").Put(ctx, "m", memory.Draft{Content: "x", Subjects: []string{"s"}})
 	require.NoError(t, err)
 	later := h.run("later", "acme")
-	token, err := later.Token()
+	token, err := later.Token(ctx)
 	require.NoError(t, err)
 	check := func(tenant string, t memory.Token, refs ...string) string {
 		h.t.Helper()
@@ -103,7 +103,7 @@ func TestM7_CheckTellsWhy(t *testing.T) {
 	_, err = other.Put(ctx, "m", memory.Draft{Content: "x"})
 	require.NoError(t, err)
 	other = h.run("r2", "globex")
-	token, err = other.Token()
+	token, err = other.Token(ctx)
 	require.NoError(t, err)
 	for range 4 {
 		_, err = h.job("globex").Put(ctx, "m", memory.Draft{Content: "y"})

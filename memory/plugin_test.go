@@ -122,7 +122,7 @@ func TestM1_AResolverThatCannotLookIsNoAbsence(t *testing.T) {
 	known := func() (string, error) { return "acme", nil }
 	answer = known
 	e := put(t, h.job("acme"), "m", "x")
-	token, err := h.run("r", "acme").Token()
+	token, err := h.run("r", "acme").Token(ctx)
 	require.NoError(t, err)
 	calls := map[string]func() error{
 		"list":   func() error { _, err := h.Reader("acme").List(ctx, "m", memory.ListOptions{}); return err },

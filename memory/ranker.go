@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -218,16 +219,12 @@ func (v *View) Get(ctx context.Context, ids []string) ([]Entry, error) {
 	return found, nil
 }
 
-// split tells own writes of the view from others.
+// split tells own writes of the view from others, and leaves out what it hides.
 func (v *view) split(ref string, ids []string) (own, base []string) {
-	mine := make(map[string]bool, len(v.own[ref]))
-	for _, e := range v.own[ref] {
-		mine[e.id] = true
-	}
 	for _, id := range ids {
-		if mine[id] {
+		if _, mine := v.known[ref][id]; mine {
 			own = append(own, id)
-		} else {
+		} else if !v.hidden[ref][id] {
 			base = append(base, id)
 		}
 	}
@@ -251,8 +248,8 @@ func (v *View) Newest(ctx context.Context) (*View, string, error) {
 
 // Differs tells what is between the view and the newest view of that name: the entries that a
 // run wrote itself and the view shows, unless they have expired or were erased; what was
-// touched after the name and before the view's version; and what after that version and
-// before the name. One of the latter two is empty. It fails with [ErrSnapshotUnavailable] if
+// touched after the name and before the view's version, with what the run itself has replaced
+// since among the retired; and what after that version and before the name. It fails with [ErrSnapshotUnavailable] if
 // the name or the view is too old.
 func (v *View) Differs(ctx context.Context, name string) (own []string, later, earlier driver.ChangeSet, err error) {
 	if v.view == nil || v.bank.changes == nil {
@@ -261,12 +258,11 @@ func (v *View) Differs(ctx context.Context, name string) (own []string, later, e
 	for _, e := range v.view.own[v.scope.Ref] {
 		own = append(own, e.id)
 	}
-	base, then := v.view.base, driver.Version(name)
-	if base == then {
-		return own, later, earlier, nil
+	if base, then := v.view.base, driver.Version(name); base != then {
+		if later, err = v.bank.changes.Changes(ctx, v.scope, then, base); err == nil {
+			earlier, err = v.bank.changes.Changes(ctx, v.scope, base, then)
+		}
 	}
-	if later, err = v.bank.changes.Changes(ctx, v.scope, then, base); err == nil {
-		earlier, err = v.bank.changes.Changes(ctx, v.scope, base, then)
-	}
+	later.Retired = slices.AppendSeq(slices.Clip(later.Retired), maps.Keys(v.view.hidden[v.scope.Ref]))
 	return own, later, earlier, shape(err)
 }

@@ -18,7 +18,7 @@ func TestReadOnly(t *testing.T) {
 	store := inmem.New()
 	h := newHostOn(t, store)
 	full := h.run("r1", "acme")
-	token, err := full.Token()
+	token, err := full.Token(ctx)
 	require.NoError(t, err)
 	kept, err := full.Put(ctx, "m", memory.Draft{Content: "kept", Subjects: []string{"s"}, TTL: 1e9})
 	require.NoError(t, err)

@@ -23,8 +23,10 @@ type RecordedRead struct {
 // Record returns what the run's nodes read, as [Run.Memory] does, and gives every successful
 // read to keep before the node has it, absent entries included. If keep fails, so does the
 // read. A call of it has [PluginTimeout]. A host that must replay a run even after an erasure
-// replays from such a record, see Replay.Reads. Concurrent reads call keep concurrently.
+// replays from such a record, see Replay.Reads. From then on keep is also given what [Run.Delete]
+// and [Run.Replace] look up, as reads of one entry. Concurrent reads call keep concurrently.
 func (r *Run) Record(keep func(RecordedRead) error) Reader {
+	r.keep.Store(&keep)
 	return recordingReader{r, r.Memory(), keep}
 }
 
@@ -32,6 +34,29 @@ type recordingReader struct {
 	run    *Run
 	reader Reader
 	keep   func(RecordedRead) error
+}
+
+// lookUp reads an entry that the run is about to end, and records that.
+func (r *Run) lookUp(ctx context.Context, s Scope, id string) (Entry, error) {
+	e, err := r.get(ctx, s, id, r.bank.Now())
+	if keep := r.keep.Load(); keep != nil && (err == nil || errors.Is(err, ErrNotFound)) {
+		if failed := record(ctx, *keep, recordOfGet(s.Ref, id, e, err)); failed != nil {
+			return Entry{}, failed
+		}
+	}
+	if errors.Is(err, ErrNotFound) {
+		return Entry{}, fail(ErrNotFound, "")
+	}
+	return e, shape(err)
+}
+
+// recordOfGet is the record of a Get.
+func recordOfGet(ref, id string, e Entry, err error) RecordedRead {
+	read := RecordedRead{Ref: ref, ID: id, Entries: []Entry{}}
+	if err == nil {
+		read.Entries = append(read.Entries, ownCopy(e))
+	}
+	return read
 }
 
 func (r recordingReader) List(ctx context.Context, ref string, o ListOptions) ([]Entry, error) {
@@ -43,16 +68,16 @@ func (r recordingReader) List(ctx context.Context, ref string, o ListOptions) ([
 	if err != nil {
 		return nil, err
 	}
-	if err := r.record(ctx, RecordedRead{Ref: ref, Options: o, Entries: handOut(entries)}); err != nil {
+	if err := record(ctx, r.keep, RecordedRead{Ref: ref, Options: o, Entries: handOut(entries)}); err != nil {
 		return nil, err
 	}
 	return entries, nil
 }
 
 // record gives a read to keep.
-func (r recordingReader) record(ctx context.Context, read RecordedRead) error {
+func record(ctx context.Context, keep func(RecordedRead) error, read RecordedRead) error {
 	const part = "the record of reads"
-	_, err := hostcall.Call(ctx, part, PluginTimeout, func(context.Context) (struct{}, error) { return struct{}{}, r.keep(read) })
+	_, err := hostcall.Call(ctx, part, PluginTimeout, func(context.Context) (struct{}, error) { return struct{}{}, keep(read) })
 	if err != nil {
 		return hostFailed(ctx, part, err)
 	}
@@ -61,14 +86,10 @@ func (r recordingReader) record(ctx context.Context, read RecordedRead) error {
 
 func (r recordingReader) Get(ctx context.Context, ref, id string) (Entry, error) {
 	e, err := r.reader.Get(ctx, ref, id)
-	rec := RecordedRead{Ref: ref, ID: id, Entries: []Entry{}}
-	switch {
-	case err == nil:
-		rec.Entries = append(rec.Entries, ownCopy(e))
-	case !errors.Is(err, ErrNotFound):
+	if err != nil && !errors.Is(err, ErrNotFound) {
 		return Entry{}, err
 	}
-	if err := r.record(ctx, rec); err != nil {
+	if err := record(ctx, r.keep, recordOfGet(ref, id, e, err)); err != nil {
 		return Entry{}, err
 	}
 	return e, err

@@ -150,7 +150,7 @@ func TestM7_TokensSayWhenTheirViewWasOpened(t *testing.T) {
 		return opened
 	}
 	require.Equal(t, start, recall(func(q memory.Search) ([]memory.Hit, error) { return run.Search(ctx, "m", q) }))
-	token, err := run.Token()
+	token, err := run.Token(ctx)
 	require.NoError(t, err)
 	require.Equal(t, start, recall(func(q memory.Search) ([]memory.Hit, error) {
 		past, err := h.AsOf(ctx, "acme", token)

@@ -156,15 +156,15 @@ func (p *replayer) steadyEnd(ctx context.Context, ref string, o ListOptions, ent
 }
 
 func (p *replayer) Get(ctx context.Context, ref, id string) (Entry, error) {
-	if p.past == nil {
-		return p.reads.Get(ctx, ref, id)
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.get(ctx, ref, id)
 }
 
 func (p *replayer) get(ctx context.Context, ref, id string) (Entry, error) {
+	if p.past == nil {
+		return p.reads.Get(ctx, ref, id)
+	}
 	e, err := p.past.Get(ctx, ref, id)
 	if err == nil {
 		err = p.steady(e)
@@ -180,16 +180,43 @@ func (p *replayer) get(ctx context.Context, ref, id string) (Entry, error) {
 func (p *replayer) put(ctx context.Context, s Scope, d Draft) (Entry, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	left := p.left[s.Ref]
-	if d.Key != "" && p.past != nil {
-		if e, found, err := p.keyed(ctx, s, d); found || err != nil {
-			return e, err
-		}
+	if e, found, err := p.keyed(ctx, s, d, false); found || err != nil {
+		return e, err
 	}
+	return p.write(ctx, s, d, nil)
+}
+
+// replace is put of an entry that takes the place of another one.
+func (p *replayer) replace(ctx context.Context, s Scope, id string, d Draft) (Entry, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e, found, err := p.keyed(ctx, s, d, true); found || err != nil {
+		if err == nil {
+			p.past.hide(s.Ref, id)
+		}
+		return e, err
+	}
+	old, err := p.get(ctx, s.Ref, id)
+	if err != nil {
+		return Entry{}, err
+	}
+	e, err := p.write(ctx, s, d, &old)
+	if err == nil && p.past != nil {
+		p.past.hide(s.Ref, id)
+	}
+	return e, err
+}
+
+// write is put, of an entry that takes the place of old if that is not nil.
+func (p *replayer) write(ctx context.Context, s Scope, d Draft, old *Entry) (Entry, error) {
+	left := p.left[s.Ref]
 	if len(left) == 0 {
 		return Entry{}, fail(ErrDiverged, "no such write was recorded")
 	}
 	e, err := p.entry(ctx, d, false, left[0].Time)
+	if err == nil && old != nil {
+		err = succeed(&e, &d, old)
+	}
 	if err != nil {
 		return Entry{}, err
 	}
@@ -213,9 +240,12 @@ func (p *replayer) put(ctx context.Context, s Scope, d Draft) (Entry, error) {
 	return e, nil
 }
 
-// keyed answers a put under a key that the run found taken: its entry is of no recorded
-// write that is left.
-func (p *replayer) keyed(ctx context.Context, s Scope, d Draft) (e Entry, found bool, err error) {
+// keyed answers a write under a key that the run found taken: its entry is of no recorded
+// write that is left. replaces says that it has the subjects of another entry unless it names some.
+func (p *replayer) keyed(ctx context.Context, s Scope, d Draft, replaces bool) (e Entry, found bool, err error) {
+	if d.Key == "" || p.past == nil {
+		return Entry{}, false, nil
+	}
 	rec, found, err := p.bank.keyed(ctx, s, d.Key)
 	if !found || err != nil {
 		return Entry{}, false, err
@@ -224,6 +254,9 @@ func (p *replayer) keyed(ctx context.Context, s Scope, d Draft) (e Entry, found 
 		if ev.Payload.(events.MemoryWritten).MemoryID == rec.Entry.ID {
 			return Entry{}, false, nil
 		}
+	}
+	if replaces && len(d.Subjects) == 0 {
+		d.Subjects = rec.Entry.Subjects
 	}
 	if e, err = p.entry(ctx, d, false, rec.Entry.CreatedAt); err == nil {
 		e, err = answerRepeatedPut(rec, &e)
@@ -250,13 +283,6 @@ func (p *replayer) stored(ctx context.Context, s Scope, e *Entry) error {
 
 // delete reports whether the run could see an entry, and lets an own write go.
 func (p *replayer) delete(ctx context.Context, ref, id string) (bool, error) {
-	if p.past == nil {
-		_, err := p.reads.Get(ctx, ref, id)
-		if errors.Is(err, ErrNotFound) {
-			return false, nil
-		}
-		return err == nil, err
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, err := p.get(ctx, ref, id)
@@ -266,7 +292,9 @@ func (p *replayer) delete(ctx context.Context, ref, id string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	p.past.drop(ref, id)
+	if p.past != nil {
+		p.past.drop(ref, id)
+	}
 	return true, nil
 }
 

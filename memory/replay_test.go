@@ -100,7 +100,7 @@ func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
 			require.NoError(t, err)
 		}
 		run := h.run("r", "acme")
-		from, err := run.Token()
+		from, err := run.Token(ctx)
 		require.NoError(t, err)
 		type act struct {
 			kind, ref, id string
@@ -112,7 +112,7 @@ func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
 		for range 12 {
 			h.clock.Advance(time.Duration(rng.IntN(5000)) * time.Millisecond)
 			a := act{ref: viewRefs[rng.IntN(2)]}
-			switch rng.IntN(8) {
+			switch rng.IntN(9) {
 			case 0, 1:
 				a.kind, a.draft = "put", draft("own")
 				e, err := run.Put(ctx, a.ref, a.draft)
@@ -128,13 +128,27 @@ func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
 				a.id = seen[rng.IntN(len(seen))].ID
 				_, err = run.Delete(ctx, a.ref, a.id)
 				require.NoError(t, err)
+			case 8:
+				a.kind = "replace"
+				seen, err := run.Memory().List(ctx, a.ref, memory.ListOptions{})
+				require.NoError(t, err)
+				if len(seen) == 0 {
+					continue
+				}
+				a.id, a.draft = seen[rng.IntN(len(seen))].ID, memory.Draft{Content: fmt.Sprint("new", rng.IntN(1000))}
+				e, err := run.Replace(ctx, a.ref, a.id, a.draft)
+				if errors.Is(err, memory.ErrConflict) { // deleted by the run, which goes on seeing it
+					continue
+				}
+				require.NoError(t, err)
+				a.seen = []memory.Entry{e}
 			case 3:
 				a.kind = "child"
 				child, err := run.Child(fmt.Sprint("c", len(acts)))
 				require.NoError(t, err)
 				_, err = child.Put(ctx, a.ref, draft("of the child"))
 				require.NoError(t, err)
-				a.child, err = child.Token()
+				a.child, err = child.Token(ctx)
 				require.NoError(t, err)
 				require.NoError(t, child.End(ctx))
 			case 4: // somebody else
@@ -149,7 +163,7 @@ func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
 			}
 			acts = append(acts, a)
 		}
-		to, err := run.Token()
+		to, err := run.Token(ctx)
 		require.NoError(t, err)
 		require.NoError(t, run.End(ctx))
 		h.clock.Advance(time.Hour)
@@ -168,6 +182,10 @@ func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
 				var e memory.Entry
 				e, err = replay.Put(ctx, a.ref, a.draft)
 				got = []memory.Entry{e}
+			case "replace":
+				var e memory.Entry
+				e, err = replay.Replace(ctx, a.ref, a.id, a.draft)
+				got = []memory.Entry{e}
 			case "delete":
 				_, err = replay.Delete(ctx, a.ref, a.id)
 			case "child":
@@ -183,7 +201,7 @@ func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
 				break
 			}
 			require.NoError(t, err, "seed %d, step %d %s", seed, i, a.kind)
-			if a.kind == "list" || a.kind == "put" {
+			if a.kind == "list" || a.kind == "put" || a.kind == "replace" {
 				require.Equal(t, a.seen, got, "seed %d, step %d %s", seed, i, a.kind)
 				same++
 			}
@@ -197,10 +215,10 @@ func TestE4_AReplayFromTokensIsExact(t *testing.T) {
 	h := newHost(t)
 	kept := put(t, h.job("acme"), "m", "old")
 	run := h.run("r1", "acme")
-	from, err := run.Token()
+	from, err := run.Token(ctx)
 	require.NoError(t, err)
 	own := put(t, run, "m", "own")
-	to, err := run.Token()
+	to, err := run.Token(ctx)
 	require.NoError(t, err)
 	require.NoError(t, run.End(ctx))
 	put(t, h.job("acme"), "m", "later")
@@ -227,7 +245,7 @@ func TestE4_AReplayFromTokensIsExact(t *testing.T) {
 		require.NoError(t, err, "a replay deletes nothing")
 	}
 	for name, call := range map[string]func() error{
-		"token": func() error { _, err := replay.Token(); return err },
+		"token": func() error { _, err := replay.Token(ctx); return err },
 		"child": func() error { _, err := replay.Child("c"); return err },
 	} {
 		require.ErrorIs(t, call(), memory.ErrNotProvided, name)
@@ -241,7 +259,7 @@ func TestE4_AReplayFromTokensIsExact(t *testing.T) {
 	_, err = replay.Put(ctx, "m", memory.Draft{Content: "own"})
 	require.ErrorIs(t, err, memory.ErrDiverged)
 
-	other, err := h.run("r2", "acme").Token()
+	other, err := h.run("r2", "acme").Token(ctx)
 	require.NoError(t, err)
 	for name, r := range map[string]memory.Replay{
 		"no end": {From: from}, "no begin": {To: to}, "turned round": {From: to, To: from},
@@ -304,7 +322,7 @@ func TestM6_JoiningListsAnEntryOnce(t *testing.T) {
 	h := newHost(t)
 	child := h.run("c", "acme")
 	put(t, child, "m", "of the child")
-	token, err := child.Token()
+	token, err := child.Token(ctx)
 	require.NoError(t, err)
 	put(t, h.job("acme"), "m", "newer")
 	parent := h.run("p", "acme")
@@ -326,12 +344,12 @@ func TestE4_AReplayRefusesABudgetThatExpiryMoved(t *testing.T) {
 	h.clock.Advance(time.Second)
 	put(t, job, "m", "first")
 	run := h.run("r", "acme")
-	from, err := run.Token()
+	from, err := run.Token(ctx)
 	require.NoError(t, err)
 	replay := func(o memory.ListOptions) (recorded, replayed []memory.Entry, err error) {
 		recorded, err = run.Memory().List(ctx, "m", o)
 		require.NoError(t, err)
-		to, err := run.Token()
+		to, err := run.Token(ctx)
 		require.NoError(t, err)
 		again, err := h.Start(ctx, memory.RunConfig{ID: "again", Tenant: "acme", Redactor: newVault(), Replay: &memory.Replay{From: from, To: to}})
 		require.NoError(t, err)

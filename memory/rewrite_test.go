@@ -116,7 +116,7 @@ func TestEndReportsARegistryThatDoesNotClose(t *testing.T) {
 	run, err := h.Start(ctx, memory.RunConfig{ID: "r", Tenant: "acme", Redactor: stubborn{open{newVault()}}})
 	require.NoError(t, err)
 	require.ErrorIs(t, run.End(ctx), memory.ErrInternal)
-	_, err = run.Token()
+	_, err = run.Token(ctx)
 	require.ErrorIs(t, err, memory.ErrEnded)
 }
 
@@ -131,7 +131,7 @@ func TestSearchFilters(t *testing.T) {
 			require.NoError(t, err)
 		}
 		run := h.run("r", "acme")
-		token, err := run.Token()
+		token, err := run.Token(ctx)
 		require.NoError(t, err)
 		put(t, job, "m", "a later note")
 		for _, c := range []struct {

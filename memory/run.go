@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
@@ -47,6 +48,8 @@ type Run struct {
 	life  sync.RWMutex // held shared by every operation, alone to end the run
 	ended bool
 	last  []events.Record // its terminal event, once it has ended
+
+	keep atomic.Pointer[func(RecordedRead) error] // of Record
 
 	viewLock sync.RWMutex
 	view     *view // nil in a replay
@@ -117,13 +120,18 @@ func (b *Bank) openView(ctx context.Context, c RunConfig) (*view, error) {
 // reopen opens the view of a snapshot, with the own writes that keep lets through
 // and without what was erased since.
 func (b *Bank) reopen(ctx context.Context, snap *snapshot, keep func(*ownMark) bool) (*view, error) {
+	if err := b.loadOwn(ctx, snap); err != nil {
+		return nil, err
+	}
 	v := newView(b.versions, snap.base)
 	v.opened = snap.opened
 	for ref, marks := range snap.own {
 		var ids []string
 		inherited := map[string]bool{}
 		for _, m := range marks {
-			if keep(&m) {
+			if m.hidden {
+				v.hide(ref, m.id)
+			} else if keep(&m) {
 				ids = append(ids, m.id)
 				inherited[m.id] = m.inherited
 			}

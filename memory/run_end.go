@@ -3,6 +3,8 @@ package memory
 import (
 	"context"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/internal/hostcall"
@@ -10,8 +12,12 @@ import (
 
 // Token returns the position that the run has reached, by which it can be resumed
 // or forked, and read again with [Bank.AsOf]. A host records one at the start and
-// wherever its log must be replayable from. It makes no store call.
-func (r *Run) Token() (Token, error) {
+// wherever its log must be replayable from.
+//
+// It makes no store call unless the run wrote more than about twenty entries: then the list of
+// them, ids and refs, is kept in the store as a document, once for each list, and for a horizon
+// after the newest token that names it. Of a read-only bank such a token is as long as its list.
+func (r *Run) Token(ctx context.Context) (Token, error) {
 	if err := r.enter(); err != nil {
 		return "", err
 	}
@@ -19,9 +25,18 @@ func (r *Run) Token() (Token, error) {
 	if r.replay != nil {
 		return "", fail(ErrNotProvided, "a replay has no position of its own")
 	}
+	snap := r.position()
+	if err := r.bank.keepOwn(ctx, snap); err != nil {
+		return "", err
+	}
+	return snap.token(), nil
+}
+
+// position is what a token says of the run as it is now.
+func (r *Run) position() *snapshot {
 	r.viewLock.RLock()
 	defer r.viewLock.RUnlock()
-	snap := snapshot{
+	snap := &snapshot{
 		tenant: r.tenant,
 		run:    digestOf(r.runID),
 		base:   r.view.base,
@@ -31,10 +46,15 @@ func (r *Run) Token() (Token, error) {
 	}
 	for ref, own := range r.view.own {
 		for _, e := range own {
-			snap.own[ref] = append(snap.own[ref], ownMark{e.id, e.inherited})
+			snap.own[ref] = append(snap.own[ref], ownMark{id: e.id, inherited: e.inherited})
 		}
 	}
-	return snap.token(), nil
+	for ref, hidden := range r.view.hidden {
+		for _, id := range slices.Sorted(maps.Keys(hidden)) {
+			snap.own[ref] = append(snap.own[ref], ownMark{id: id, hidden: true})
+		}
+	}
+	return snap
 }
 
 // Child opens a child run. It sees what its parent sees now, writes through the

@@ -224,12 +224,12 @@ func bytesOf(b byte, n int) []byte {
 func TestE4_AReplayEmitsHostEvents(t *testing.T) {
 	both(t, func(t *testing.T, h *host, log events.Reader) {
 		run := h.run("r1", "acme")
-		from, err := run.Token()
+		from, err := run.Token(ctx)
 		require.NoError(t, err)
 		require.NoError(t, run.Emit(ctx, own("1", "run.started", `{"n":1}`)))
 		_, err = run.Put(ctx, "m", memory.Draft{Content: "x"})
 		require.NoError(t, err)
-		to, err := run.Token()
+		to, err := run.Token(ctx)
 		require.NoError(t, err)
 		require.NoError(t, run.End(ctx, own("2", "run.completed", `{}`)))
 		recorded, err := log.Read(ctx, "acme", "r1", 0, 0)

@@ -22,10 +22,7 @@ func (r *Run) Put(ctx context.Context, ref string, d Draft) (e Entry, err error)
 		return Entry{}, err
 	}
 	defer r.life.RUnlock()
-	if !d.CreatedAt.IsZero() {
-		return Entry{}, fail(ErrValidation, "Draft.CreatedAt is set, and a run cannot backdate an entry: use a Job")
-	}
-	s, err := r.target(ctx, ref)
+	s, err := r.writable(ctx, ref, &d)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -44,6 +41,14 @@ func (r *Run) Put(ctx context.Context, ref string, d Draft) (e Entry, err error)
 	r.viewLock.Unlock()
 	span.Add(telemetry.Records.Of(1), telemetry.Redactions.Of(redactions(&d, &e)))
 	return e, nil
+}
+
+// writable is the scope that a run may write a draft to.
+func (r *Run) writable(ctx context.Context, ref string, d *Draft) (Scope, error) {
+	if !d.CreatedAt.IsZero() {
+		return Scope{}, fail(ErrValidation, "Draft.CreatedAt is set, and a run cannot backdate an entry: use a Job")
+	}
+	return r.target(ctx, ref)
 }
 
 // Delete ends the life of an entry that the run can see, and reports whether it
@@ -68,14 +73,13 @@ func (r *Run) Delete(ctx context.Context, ref, id string) (seen bool, err error)
 	if r.replay != nil {
 		return r.replay.delete(ctx, ref, id)
 	}
-	now := r.bank.Now()
-	if _, err := r.get(ctx, s, id, now); err != nil {
+	if _, err := r.lookUp(ctx, s, id); err != nil {
 		if errors.Is(err, ErrNotFound) {
 			return false, nil
 		}
-		return false, shape(err)
+		return false, err
 	}
-	deleted, err := r.bank.store.Delete(ctx, s, id, now)
+	deleted, err := r.bank.store.Delete(ctx, s, id, r.bank.Now())
 	if err != nil {
 		return false, shape(err)
 	}

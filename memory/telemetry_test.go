@@ -110,7 +110,7 @@ func TestOperationsAreTold(t *testing.T) {
 		require.Equal(t, want, got.since())
 	}
 	expect("start")
-	from, err := run.Token()
+	from, err := run.Token(ctx)
 	require.NoError(t, err)
 
 	e, err := run.Put(ctx, "m", memory.Draft{Content: "it is hunter22", Tags: []string{"plain", "hunter22", ""}, Subjects: []string{"dana"}})
@@ -144,7 +144,7 @@ func TestOperationsAreTold(t *testing.T) {
 	require.NoError(t, err)
 	expect("search validation_error", "search records=1")
 
-	to, err := run.Token()
+	to, err := run.Token(ctx)
 	require.NoError(t, err)
 	then, err := h.AsOf(ctx, "acme", to)
 	require.NoError(t, err)

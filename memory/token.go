@@ -14,9 +14,8 @@ import (
 
 // Token names what a run saw at one position of its log: the tenant and the run, each
 // by a digest, the version that its view stands on, its own writes up to there, and
-// the instant. It is opaque, printable and safe to keep in a run's log. It takes at
-// most 200 bytes, and besides some 30 for each own write and once the length of each ref that the
-// run wrote to.
+// the instant. It is opaque, printable, at most 1 KB long, and safe to keep in a run's log.
+// The own writes of a run that wrote much are kept in the store, see [Run.Token].
 //
 // A token is not signed: a host keeps its tokens where no other party writes. A forged
 // one can show what its tenant's memory was at another version, but
@@ -30,13 +29,15 @@ type snapshot struct {
 	base   driver.Version
 	at     time.Time
 	opened time.Time            // when the run's view was
-	own    map[string][]ownMark // by ref
+	own    map[string][]ownMark // by ref; until [Bank.loadOwn] nil if listed is set
+	listed string               // the key of the document that has own; empty if the token has it
 }
 
-// ownMark is an entry that a run wrote.
+// ownMark is an entry that a run wrote, or hides from itself: what it replaced, and an own write
+// that it deleted.
 type ownMark struct {
-	id        string
-	inherited bool
+	id                string
+	inherited, hidden bool
 }
 
 // nameDigest stands for a name in a token.
@@ -51,16 +52,29 @@ func digestOf(name string) (d nameDigest) {
 const (
 	tokenFormat   = 1
 	tokenSumBytes = 8 // enough to tell a damaged token from a whole one
+	// maxOwnBytes is how long the own writes of a token may be before it names a document of them.
+	maxOwnBytes = 512
 )
 
 func (s *snapshot) token() Token {
 	tenant := digestOf(s.tenant)
+	list := s.ownBytes()
 	b := []byte{tokenFormat}
 	b = append(b, tenant[:]...)
 	b = append(b, s.run[:]...)
 	b = binary.AppendVarint(b, s.at.UnixMilli())
 	b = binary.AppendVarint(b, s.at.UnixMilli()-s.opened.UnixMilli())
 	b = appendName(b, string(s.base))
+	b = appendName(b, s.listed)
+	if s.listed == "" {
+		b = append(b, list...)
+	}
+	sum := sha256.Sum256(b)
+	return Token(base64.RawURLEncoding.EncodeToString(append(sum[:tokenSumBytes], b...)))
+}
+
+// ownBytes are the own writes as a token has them, or the document that it names.
+func (s *snapshot) ownBytes() (b []byte) {
 	for _, ref := range slices.Sorted(maps.Keys(s.own)) {
 		b = appendName(b, ref)
 		b = binary.AppendUvarint(b, uint64(len(s.own[ref])))
@@ -68,8 +82,7 @@ func (s *snapshot) token() Token {
 			b = appendMark(b, m)
 		}
 	}
-	sum := sha256.Sum256(b)
-	return Token(base64.RawURLEncoding.EncodeToString(append(sum[:tokenSumBytes], b...)))
+	return b
 }
 
 // snapshot reads a token that must belong to the tenant.
@@ -84,14 +97,11 @@ func (t Token) snapshot(tenant string) (*snapshot, error) {
 	}
 	r := tokenReader{rest: body[1:]}
 	owner := r.digest()
-	s := &snapshot{tenant: tenant, run: r.digest(), at: time.UnixMilli(r.varint()).UTC(), own: map[string][]ownMark{}}
+	s := &snapshot{tenant: tenant, run: r.digest(), at: time.UnixMilli(r.varint()).UTC()}
 	s.opened = s.at.Add(-time.Duration(r.varint()) * time.Millisecond)
 	s.base = driver.Version(r.name())
-	for len(r.rest) > 0 && !r.bad {
-		ref := r.name()
-		for n := r.uvarint(); n > 0 && !r.bad; n-- {
-			s.own[ref] = append(s.own[ref], r.mark())
-		}
+	if s.listed = r.name(); s.listed == "" {
+		s.own = r.own()
 	}
 	if r.bad || s.base == "" { // without a version a store would show live memory
 		return nil, errToken
@@ -112,12 +122,16 @@ func appendName(b []byte, s string) []byte {
 const (
 	markInherited = 1 << iota
 	markIssued
+	markHidden
 )
 
 func appendMark(b []byte, m ownMark) []byte {
 	var flags byte
 	if m.inherited {
 		flags |= markInherited
+	}
+	if m.hidden {
+		flags |= markHidden
 	}
 	if high, low, ok := parseID(entryPrefix, m.id); ok {
 		b = append(b, flags|markIssued)
@@ -163,12 +177,24 @@ func (r *tokenReader) varint() int64 {
 
 func (r *tokenReader) name() string { return string(r.bytes(r.uvarint())) }
 
+// own reads the own writes, which come last.
+func (r *tokenReader) own() map[string][]ownMark {
+	own := map[string][]ownMark{}
+	for len(r.rest) > 0 && !r.bad {
+		ref := r.name()
+		for n := r.uvarint(); n > 0 && !r.bad; n-- {
+			own[ref] = append(own[ref], r.mark())
+		}
+	}
+	return own
+}
+
 func (r *tokenReader) mark() ownMark {
 	flags := r.bytes(1)
 	if r.bad {
 		return ownMark{}
 	}
-	m := ownMark{inherited: flags[0]&markInherited != 0}
+	m := ownMark{inherited: flags[0]&markInherited != 0, hidden: flags[0]&markHidden != 0}
 	if flags[0]&markIssued == 0 {
 		m.id = r.name()
 	} else if number := r.bytes(16); !r.bad {

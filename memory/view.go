@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -18,6 +19,7 @@ type view struct {
 	opened time.Time                      // when it was fixed; zero if it shows live memory
 	own    map[string][]ownEntry          // by ref, oldest first
 	known  map[string]map[string]ownEntry // the same by ref and id
+	hidden map[string]map[string]bool     // what the run replaced, and own writes that it deleted, by ref and id
 }
 
 // ownEntry is an entry that a run wrote and has not deleted again.
@@ -35,12 +37,13 @@ func (e ownEntry) compare(o ownEntry) int {
 }
 
 func newView(store driver.Versioned, base driver.Version) *view {
-	return &view{store: store, base: base, own: map[string][]ownEntry{}, known: map[string]map[string]ownEntry{}}
+	return &view{store: store, base: base, own: map[string][]ownEntry{}, known: map[string]map[string]ownEntry{},
+		hidden: map[string]map[string]bool{}}
 }
 
 // add lays a write over the view. Writes mostly come in order.
 func (v *view) add(ref string, e ownEntry) {
-	if _, known := v.known[ref][e.id]; known {
+	if _, known := v.known[ref][e.id]; known || v.hidden[ref][e.id] {
 		return
 	}
 	own := v.own[ref]
@@ -57,9 +60,22 @@ func (v *view) add(ref string, e ownEntry) {
 
 // drop takes an own write out of the view. What was there when the run began, or
 // was inherited, stays visible.
-func (v *view) drop(ref, id string) {
-	e, known := v.known[ref][id]
-	if !known || e.inherited {
+func (v *view) drop(ref, id string) (dropped bool) {
+	if e, known := v.known[ref][id]; !known || e.inherited {
+		return false
+	}
+	v.hide(ref, id)
+	return true
+}
+
+// hide takes an entry out of the view, whose it ever was.
+func (v *view) hide(ref, id string) {
+	if v.hidden[ref] == nil {
+		v.hidden[ref] = map[string]bool{}
+	}
+	v.hidden[ref][id] = true
+	e, own := v.known[ref][id]
+	if !own {
 		return
 	}
 	delete(v.known[ref], id)
@@ -78,11 +94,19 @@ func (v *view) clone() *view {
 			c.add(ref, e)
 		}
 	}
+	for ref, ids := range v.hidden {
+		c.hidden[ref] = maps.Clone(ids)
+	}
 	return c
 }
 
-// join lays a child's own writes over the view.
+// join lays a child's own writes over the view, and hides what it replaced.
 func (v *view) join(child *view) {
+	for ref, ids := range child.hidden {
+		for id := range ids {
+			v.hide(ref, id)
+		}
+	}
 	for ref, own := range child.own {
 		for _, e := range own {
 			if !e.inherited {
@@ -110,6 +134,9 @@ func lookup(ctx context.Context, tx driver.Transactor, s Scope, ids []string) ([
 
 // get is a [getFunc].
 func (v *view) get(ctx context.Context, s Scope, id string, at time.Time) (Entry, error) {
+	if v.hidden[s.Ref][id] {
+		return Entry{}, ErrNotFound
+	}
 	if _, own := v.known[s.Ref][id]; own {
 		recs, err := v.store.Lookup(ctx, s, []string{id})
 		if err != nil {
@@ -142,8 +169,7 @@ func (v *view) list(ctx context.Context, s Scope, q driver.Query) ([]Entry, erro
 	if err != nil {
 		return nil, err
 	}
-	q.Version = v.base
-	base, err := v.store.List(ctx, s, q)
+	base, err := v.baseEntries(ctx, s, q)
 	if err != nil || len(own) == 0 {
 		return base, err
 	}
@@ -159,6 +185,31 @@ func (v *view) list(ctx context.Context, s Scope, q driver.Query) ([]Entry, erro
 		}
 	}
 	return merged, nil
+}
+
+// baseEntries are what the base has of what a query asks for, without what is hidden.
+func (v *view) baseEntries(ctx context.Context, s Scope, q driver.Query) ([]Entry, error) {
+	q.Version = v.base
+	hidden := v.hidden[s.Ref]
+	if len(hidden) == 0 {
+		return v.store.List(ctx, s, q)
+	}
+	var found []Entry
+	for {
+		page, err := v.store.List(ctx, s, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range page {
+			if !hidden[e.ID] && (q.Limit == 0 || len(found) < q.Limit) {
+				found = append(found, e)
+			}
+		}
+		if q.Limit == 0 || len(found) == q.Limit || len(page) < q.Limit {
+			return found, nil
+		}
+		q.After = page[len(page)-1].Cursor()
+	}
 }
 
 // ownEntries are the own writes that a query asks for, newest first.

@@ -28,7 +28,7 @@ type step struct {
 func (s step) String() string { return fmt.Sprintf("%s(%d,%d,%d)", s.op, s.run, s.pick, s.ref) }
 
 var viewOps = []string{"start", "put", "put", "put", "putShort", "putSubject", "delete", "otherPut", "otherPut", "otherDelete",
-	"merge", "forget", "token", "resume", "fork", "child", "end", "abort", "join", "advance"}
+	"merge", "replace", "replace", "forget", "token", "resume", "fork", "child", "end", "abort", "join", "advance"}
 
 // seen is what a view shows of one ref: id to content.
 type seen map[string]modelEntry
@@ -42,6 +42,7 @@ type modelView struct {
 	base map[string]seen // by ref: what was not retired at the start
 	own  map[string]seen // by ref: own writes not deleted since, and inherited ones
 	mine map[string]bool // ids that the run itself wrote
+	gone map[string]bool // ids that the run, or a completed child, replaced or deleted of its own
 	// scarred are the refs in which the view has lost something to a Forget. A token
 	// taken after that may be refused there, although it could not have seen what was
 	// lost.
@@ -49,7 +50,7 @@ type modelView struct {
 }
 
 func (v modelView) clone() modelView {
-	c := modelView{map[string]seen{}, map[string]seen{}, maps.Clone(v.mine), maps.Clone(v.scarred)}
+	c := modelView{map[string]seen{}, map[string]seen{}, maps.Clone(v.mine), maps.Clone(v.gone), maps.Clone(v.scarred)}
 	for ref, s := range v.base {
 		c.base[ref] = maps.Clone(s)
 	}
@@ -63,7 +64,7 @@ func (v modelView) visible(ref string, now time.Time) []string {
 	var ids []string
 	for _, s := range []seen{v.base[ref], v.own[ref]} {
 		for id, e := range s {
-			if e.expires.IsZero() || now.Before(e.expires) {
+			if !v.gone[id] && (e.expires.IsZero() || now.Before(e.expires)) {
 				ids = append(ids, id)
 			}
 		}
@@ -107,7 +108,8 @@ type viewModel struct {
 	serial int
 }
 
-var viewRefs = []string{"m", "n"}
+// The first is so long that a token with some fifteen own writes there names a document of them.
+var viewRefs = []string{"m" + strings.Repeat("-long", 51), "n"}
 
 func (m *viewModel) name(kind string) string {
 	m.serial++
@@ -116,7 +118,7 @@ func (m *viewModel) name(kind string) string {
 
 // play runs the steps and returns the first difference.
 func playViews(t *testing.T, steps []step) (failure string) {
-	m := &viewModel{t: t, h: newHost(t), live: map[string]seen{"m": {}, "n": {}}}
+	m := &viewModel{t: t, h: newHost(t), live: map[string]seen{viewRefs[0]: {}, viewRefs[1]: {}}}
 	for i, s := range steps {
 		m.h.clock.Advance(time.Millisecond)
 		if err := m.step(s); err != nil {
@@ -155,7 +157,7 @@ func (m *viewModel) step(s step) error {
 		if err != nil {
 			return err
 		}
-		view := modelView{base: map[string]seen{}, own: map[string]seen{"m": {}, "n": {}}, mine: map[string]bool{}, scarred: map[string]bool{}}
+		view := modelView{base: map[string]seen{}, own: map[string]seen{viewRefs[0]: {}, viewRefs[1]: {}}, mine: map[string]bool{}, gone: map[string]bool{}, scarred: map[string]bool{}}
 		for ref, s := range m.live {
 			view.base[ref] = maps.Clone(s)
 		}
@@ -196,8 +198,39 @@ func (m *viewModel) step(s step) error {
 		}
 		delete(m.live[ref], id)
 		if run.view.mine[id] {
-			delete(run.view.own[ref], id)
+			run.view.gone[id] = true
 		}
+	case "replace":
+		if !haveRun {
+			return nil
+		}
+		id, ok := pickOf(run.view.visible(ref, m.h.Now()), s.pick)
+		if !ok {
+			return nil
+		}
+		d := memory.Draft{Content: m.name("replaced")}
+		if s.run%3 == 0 {
+			d.Subjects = []string{fmt.Sprint("s", s.pick%2)}
+		}
+		e, err := run.run.Replace(ctx, ref, id, d)
+		old, live := m.live[ref][id]
+		if !live {
+			if !errors.Is(err, memory.ErrConflict) {
+				return fmt.Errorf("replacing what is live no more: %w", err)
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if len(d.Subjects) == 0 && strings.Join(e.Subjects, ",") != old.subject || !e.ExpiresAt.Equal(old.expires) {
+			return fmt.Errorf("the new entry has other subjects or another expiry: %v %v", e.Subjects, e.ExpiresAt)
+		}
+		delete(m.live[ref], id)
+		run.view.gone[id] = true
+		run.view.own[ref][e.ID] = toModel(e)
+		run.view.mine[e.ID] = true
+		m.live[ref][e.ID] = toModel(e)
 	case "otherPut":
 		e, err := m.h.job("acme").Put(ctx, ref, memory.Draft{Content: m.name("other"), Subjects: []string{fmt.Sprint("s", s.pick%4)}})
 		if err != nil {
@@ -221,9 +254,12 @@ func (m *viewModel) step(s step) error {
 		if !haveRun {
 			return nil
 		}
-		tok, err := run.run.Token()
+		tok, err := run.run.Token(ctx)
 		if err != nil {
 			return err
+		}
+		if len(tok) > 1024 {
+			return fmt.Errorf("the token has %d bytes", len(tok))
 		}
 		m.tokens = append(m.tokens, &modelToken{token: tok, view: run.view.clone(), now: m.h.Now(), name: run.name, gone: map[string]bool{}})
 	case "resume", "fork":
@@ -290,9 +326,10 @@ func (m *viewModel) step(s step) error {
 // adopt makes a completed child's own writes the parent's.
 func (m *viewModel) adopt(parent *modelRun, child modelView) {
 	maps.Copy(parent.view.scarred, child.scarred)
+	maps.Copy(parent.view.gone, child.gone)
 	for ref, s := range child.own {
 		for id, e := range s {
-			if !child.mine[id] {
+			if !child.mine[id] || child.gone[id] {
 				continue
 			}
 			if _, known := parent.view.own[ref][id]; !known {

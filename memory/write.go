@@ -62,6 +62,12 @@ func (w writer) put(ctx context.Context, s Scope, e Entry, d Draft) error {
 	if w.bank.tx == nil || !w.bank.cfg.WriteEvents && w.bank.cfg.Limits == nil && d.Key == "" {
 		return shape(w.bank.store.Put(ctx, s, e))
 	}
+	_, err := w.bank.apply(ctx, s.Tenant, w.putting(s, e, d))
+	return err
+}
+
+// putting is the mutation that writes one entry, with its event and its key.
+func (w writer) putting(s Scope, e Entry, d Draft) driver.Mutation {
 	m := driver.Mutation{At: e.CreatedAt, Put: []driver.Placed{{Scope: s, Entry: e}}}
 	if w.bank.cfg.WriteEvents {
 		rec := w.writeEvent(s, &e, d)
@@ -75,8 +81,7 @@ func (w writer) put(ctx context.Context, s Scope, e Entry, d Draft) error {
 		key.Of = []string{e.ID}
 		m.Documents = []driver.DocumentSwap{{Document: key}}
 	}
-	_, err := w.bank.apply(ctx, s.Tenant, m)
-	return err
+	return m
 }
 
 // writeEvent is the event that attributes a write (RFC 0057 §A).

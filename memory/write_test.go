@@ -125,7 +125,7 @@ func TestEndedRunsRefuseEverything(t *testing.T) {
 		"list":     func() error { _, err := run.Memory().List(ctx, "m", memory.ListOptions{}); return err },
 		"get":      func() error { _, err := run.Memory().Get(ctx, "m", e.ID); return err },
 		"search":   func() error { _, err := run.Search(ctx, "m", memory.Search{}); return err },
-		"token":    func() error { _, err := run.Token(); return err },
+		"token":    func() error { _, err := run.Token(ctx); return err },
 		"child":    func() error { _, err := run.Child("c"); return err },
 		"join":     func() error { return run.Join(ctx, "") },
 		"job put":  func() error { _, err := job.Put(ctx, "m", memory.Draft{}); return err },
@@ -157,7 +157,7 @@ func TestM4_ExpiryIsExactInEveryRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, epoch.Add(time.Second), e.ExpiresAt, "what is finer than a millisecond is dropped")
 	late := h.run("reader", "acme")
-	token, err := late.Token()
+	token, err := late.Token(ctx)
 	require.NoError(t, err)
 	asOf, err := h.AsOf(ctx, "acme", token)
 	require.NoError(t, err)

@@ -176,7 +176,7 @@ func TestS2_WhatIsEmbeddedLaterDoesNotMoveAView(t *testing.T) {
 	w := newWorld(t, inmem.New(), r)
 	w.put("the automobile is parked")
 	run := w.run("r")
-	from, err := run.Token()
+	from, err := run.Token(t.Context())
 	require.NoError(t, err)
 	q := memory.Search{Text: "car"}
 	find := func(run *memory.Run) []string {
@@ -189,7 +189,7 @@ func TestS2_WhatIsEmbeddedLaterDoesNotMoveAView(t *testing.T) {
 	require.Len(t, w.asked(q), 1)
 	w.now = w.now.Add(time.Hour)
 	require.Empty(t, find(run))
-	to, err := run.Token()
+	to, err := run.Token(t.Context())
 	require.NoError(t, err)
 	again, err := w.bank.Start(bg, memory.RunConfig{ID: "r2", Tenant: tenant, Redactor: redact.New(redact.Config{}), Replay: &memory.Replay{From: from, To: to}})
 	require.NoError(t, err)
@@ -447,7 +447,7 @@ func (s *reads) step() {
 	if s.run == nil && s.r.IntN(5) == 0 {
 		var err error
 		s.run = s.world.run("r")
-		s.from, err = s.run.Token()
+		s.from, err = s.run.Token(s.t.Context())
 		require.NoError(s.t, err)
 	}
 	fresh := s.open(byMeaning(&senses{}))
@@ -472,7 +472,7 @@ func (s *reads) step() {
 		s.written = append(s.written, e)
 		s.now = s.now.Add(time.Millisecond)
 	}
-	token, err := s.run.Token()
+	token, err := s.run.Token(s.t.Context())
 	require.NoError(s.t, err)
 	resumed, err := fresh.Start(bg, memory.RunConfig{ID: "r", Tenant: tenant, Redactor: redact.New(redact.Config{}), Resume: token})
 	if errors.Is(err, memory.ErrSnapshotUnavailable) {
@@ -572,7 +572,7 @@ func (s *reads) replay() {
 	if s.run == nil {
 		return
 	}
-	to, err := s.run.Token()
+	to, err := s.run.Token(s.t.Context())
 	require.NoError(s.t, err)
 	require.NoError(s.t, s.run.End(bg))
 	b := s.open(byMeaning(&senses{}))

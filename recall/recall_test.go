@@ -269,7 +269,7 @@ func TestS2_WarmIsAsCold(t *testing.T) {
 				e, err := run.Put(bg, ref, memory.Draft{Content: vocabulary[r.IntN(len(vocabulary))] + " of a run"})
 				require.NoError(t, err)
 				written = append(written, e)
-				token, err := run.Token()
+				token, err := run.Token(t.Context())
 				require.NoError(t, err)
 				tokens = append(tokens, token)
 			}
@@ -362,12 +362,12 @@ func TestE4_AReplayRecallsWhatTheRunSaw(t *testing.T) {
 	w := newWorld(t, inmem.New(), newRanker(recall.Config{}))
 	w.put("tea in Berlin")
 	run := w.run("r")
-	from, err := run.Token()
+	from, err := run.Token(t.Context())
 	require.NoError(t, err)
 	q := memory.Search{Text: "tea"}
 	want, err := run.Search(bg, ref, q)
 	require.NoError(t, err)
-	to, err := run.Token()
+	to, err := run.Token(t.Context())
 	require.NoError(t, err)
 	w.put("tea everywhere tea")
 	again, err := w.bank.Start(bg, memory.RunConfig{ID: "r2", Tenant: tenant, Redactor: redact.New(redact.Config{}), Replay: &memory.Replay{From: from, To: to}})
@@ -393,13 +393,13 @@ func TestE4_AReplayRanksAsTheRunDid(t *testing.T) {
 	}
 	replay := func(wait time.Duration) (recorded, replayed []memory.Hit, err error) {
 		run := w.run("r")
-		from, err := run.Token()
+		from, err := run.Token(t.Context())
 		require.NoError(t, err)
 		w.now = w.now.Add(wait)
 		q := memory.Search{Text: "more tea"}
 		recorded, err = run.Search(bg, ref, q)
 		require.NoError(t, err)
-		to, err := run.Token()
+		to, err := run.Token(t.Context())
 		require.NoError(t, err)
 		again, err := w.bank.Start(bg, memory.RunConfig{ID: "r2", Tenant: tenant, Redactor: redact.New(redact.Config{}), Replay: &memory.Replay{From: from, To: to}})
 		require.NoError(t, err)
@@ -442,11 +442,11 @@ func TestS2_AKeptViewStaysAsItIs(t *testing.T) {
 		return run
 	}
 	run := start(memory.RunConfig{ID: "r"})
-	from, err := run.Token()
+	from, err := run.Token(t.Context())
 	require.NoError(t, err)
 	_, err = run.Put(bg, ref, memory.Draft{Content: "own"})
 	require.NoError(t, err)
-	to, err := run.Token()
+	to, err := run.Token(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, run.End(bg))
 	again := start(memory.RunConfig{ID: "r2", Replay: &memory.Replay{From: from, To: to, Events: log.Events(tenant, "r")}})

@@ -22,7 +22,7 @@ type Op uint8
 const (
 	Put     Op = iota + 1 // an entry is written
 	Delete                // an entry is deleted
-	Rewrite               // a pass changes entries and documents of a ref
+	Rewrite               // entries and documents of a ref are changed at once, or an entry is replaced
 	Emit                  // a host's own events go into a run's log
 	Get                   // one entry is read
 	List                  // a list is read

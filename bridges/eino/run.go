@@ -109,7 +109,7 @@ func in(ctx context.Context, f func(*Run, *memory.Run) error) (failed, fatal err
 func (r *Run) save(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	token, err := r.run.Token()
+	token, err := r.run.Token(ctx)
 	if errors.Is(err, memory.ErrNotProvided) || errors.Is(err, memory.ErrEnded) {
 		return nil // a replay has no position, and an ended run none that anybody goes on from
 	}

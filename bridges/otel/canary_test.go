@@ -30,7 +30,7 @@ func (w *world) everything() (given []string) {
 	if err != nil {
 		return nil
 	}
-	from, _ := run.Token()
+	from, _ := run.Token(ctx)
 	draft := func(content string) memory.Draft {
 		return memory.Draft{
 			Content: content, Tags: []string{"canary-tag", secret}, Subjects: []string{subject},
@@ -54,7 +54,7 @@ func (w *world) everything() (given []string) {
 	_, _ = run.Search(ctx, ref, memory.Search{Text: "canary-query", Tags: []string{"canary-tag"}})
 	_, _ = run.Search(ctx, ref, memory.Search{Text: "canary-query"})
 	_, _ = run.Search(ctx, ref, memory.Search{Text: "canary-query", Rank: "canary-rank"})
-	to, _ := run.Token()
+	to, _ := run.Token(ctx)
 	if then, err := b.AsOf(ctx, tenant, to); err == nil {
 		_, _ = then.List(ctx, ref, memory.ListOptions{})
 		_, _ = then.Get(ctx, ref, e.ID)

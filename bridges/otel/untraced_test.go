@@ -110,7 +110,7 @@ func (a *actor) step(random *rand.Rand) {
 		done, err := a.bank.Forget(ctx, owner, fmt.Sprint("s", pick%3))
 		a.note(fmt.Sprint("forget ", len(done.Erased), len(done.Restored)), err)
 	case 11:
-		if token, err := run.Token(); err == nil {
+		if token, err := run.Token(ctx); err == nil {
 			a.tokens = append(a.tokens, token)
 		}
 		a.advance(time.Duration(pick%20) * time.Minute)

@@ -101,7 +101,7 @@ func (h *host) start(ctx context.Context, tenant, id, workflowID string, cfg mem
 // has none of its own.
 func (x *execution) work(ctx context.Context, work func(context.Context, *execution) error) (err error) {
 	if !x.replay {
-		if x.doc.Start, err = x.Token(); err != nil {
+		if x.doc.Start, err = x.Token(ctx); err != nil {
 			return err
 		}
 	}
@@ -121,7 +121,7 @@ func (x *execution) work(ctx context.Context, work func(context.Context, *execut
 		return err
 	}
 	if !x.replay {
-		x.doc.End, err = x.Token()
+		x.doc.End, err = x.Token(ctx)
 	}
 	return err
 }

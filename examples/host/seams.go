@@ -375,7 +375,7 @@ func (h *host) makeExpiredRun(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	token, err := lost.Token()
+	token, err := lost.Token(ctx)
 	if err != nil {
 		return err
 	}

@@ -173,7 +173,7 @@ func (h *host) views(ctx context.Context) error {
 	h.say("  its note: %s", short(mine.Content))
 
 	// The run is suspended, and another process takes it up.
-	token, err := run.Token()
+	token, err := run.Token(ctx)
 	if err != nil {
 		return err
 	}
@@ -260,7 +260,7 @@ func (h *host) forgetting(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	token, err := run.Token()
+	token, err := run.Token(ctx)
 	if err != nil {
 		return err
 	}

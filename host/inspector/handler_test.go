@@ -63,7 +63,7 @@ func inspect(t *testing.T) *inspected {
 		e, err := run.Put(ctx, ref, memory.Draft{Content: word + " jam lasts a year", Tags: []string{word}, NodeID: "n"})
 		require.NoError(t, err)
 		x.ids[tenant] = e.ID
-		token, err := run.Token()
+		token, err := run.Token(ctx)
 		require.NoError(t, err)
 		require.NoError(t, run.End(ctx))
 		if tenant == "a" {
@@ -357,7 +357,7 @@ func TestView_IsTheUnionOfBothInOrder(t *testing.T) {
 			}
 			run, err := x.bank.Start(ctx, memory.RunConfig{ID: "random", Tenant: "a", Redactor: redact.New(redact.Config{})})
 			require.NoError(t, err)
-			token, err := run.Token()
+			token, err := run.Token(ctx)
 			require.NoError(t, err)
 			for _, id := range slices.Sorted(func(yield func(string) bool) {
 				for id := range want {

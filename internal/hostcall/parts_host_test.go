@@ -55,7 +55,7 @@ func inspecting(target string, cfg func(w *world, h *inspector.Handler)) func(w 
 		bank := w.open(memory.Config{})
 		run, err := bank.Start(context.Background(), memory.RunConfig{ID: "r", Tenant: tenant, Redactor: redactor{w: w}})
 		require.NoError(w, err)
-		token, err := run.Token()
+		token, err := run.Token(ctx)
 		require.NoError(w, err)
 		log := new(events.Log)
 		require.NoError(w, log.Emit(context.Background(), events.Record{

@@ -38,7 +38,7 @@ func TestM10_BackupAndRestore(t *testing.T) {
 		require.NoError(t, err)
 		_, err = r.Put(ctx, home.Ref, memory.Draft{Content: text, Subjects: []string{subject}})
 		require.NoError(t, err)
-		token, err := r.Token()
+		token, err := r.Token(ctx)
 		require.NoError(t, err)
 		require.NoError(t, r.End(ctx))
 		return token

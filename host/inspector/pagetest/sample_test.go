@@ -159,7 +159,7 @@ func newSample(t *testing.T) *sample {
 		_, err = run.Put(ctx, home, memory.Draft{Content: text, NodeID: "triage", AgentID: "acme.assistant", Tags: []string{"source:run"}})
 		require.NoError(t, err)
 	}
-	token, err = run.Token()
+	token, err = run.Token(ctx)
 	require.NoError(t, err)
 	s.finish = func() {
 		require.NoError(t, run.End(ctx))
