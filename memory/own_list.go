@@ -3,8 +3,10 @@ package memory
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"strings"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -13,8 +15,9 @@ const (
 	// ownListKeys begin the keys of the documents that hold the own writes of a run. Each has no
 	// word of an entry, and lives as long as a suspended run may wait: for a horizon after the
 	// newest token that names it.
-	ownListKeys   = "memory/own/"
-	ownListFormat = 1
+	ownListKeys = "memory/own/"
+	// ownListFormat begins the value, before the list in base64: a redactor reads values as text.
+	ownListFormat = "1."
 )
 
 // keepOwn keeps the own writes of a snapshot whose token would be long, under a key by which the
@@ -33,7 +36,7 @@ func (b *Bank) keepOwn(ctx context.Context, s *snapshot) error {
 		}
 		act := driver.Retain
 		if d.Rev == 0 {
-			d.Value, act = append([]byte{ownListFormat}, list...), driver.Set
+			d.Value, act = []byte(ownListFormat+base64.RawURLEncoding.EncodeToString(list)), driver.Set
 		}
 		d.Due = s.at.Add(b.cfg.Horizon)
 		if _, err = b.swap(ctx, s.tenant, driver.DocumentSwap{Document: d, Act: act}); err == nil {
@@ -57,10 +60,9 @@ func (b *Bank) loadOwn(ctx context.Context, s *snapshot) error {
 	if d.Rev == 0 {
 		return fail(ErrSnapshotUnavailable, "the list of what the run wrote was removed after the horizon, or lost")
 	}
-	r := tokenReader{bad: len(d.Value) == 0 || d.Value[0] != ownListFormat}
-	if !r.bad {
-		r.rest = d.Value[1:]
-	}
+	text, known := strings.CutPrefix(string(d.Value), ownListFormat)
+	list, err := base64.RawURLEncoding.DecodeString(text)
+	r := tokenReader{rest: list, bad: !known || err != nil}
 	if s.own = r.own(); r.bad {
 		return fail(ErrSnapshotUnavailable, "the list of what the run wrote is of another version of this package, or damaged")
 	}

@@ -24,7 +24,7 @@ func ownLists(t *testing.T, h *host) (found []driver.Document) {
 func TestM7_ATokenIsShortHoweverMuchTheRunWrote(t *testing.T) {
 	h := newHost(t, func(c *memory.Config) { c.Horizon = 24 * time.Hour })
 	run := h.run("r", "acme")
-	for i := range 5000 {
+	for i := range 1000 {
 		put(t, run, fmt.Sprint("ref", i%7), fmt.Sprint("secret words ", i))
 	}
 	token, err := run.Token(ctx)
@@ -47,6 +47,12 @@ func TestM7_ATokenIsShortHoweverMuchTheRunWrote(t *testing.T) {
 		require.Equal(t, want, contents(t, past, fmt.Sprint("ref", ref)))
 	}
 	require.NoError(t, run.End(ctx))
+
+	_, err = h.Scrub(ctx, "acme", newVault("late", "secret words"))
+	require.NoError(t, err)
+	require.Len(t, ownLists(t, h), 1, "it holds no word that a redactor finds")
+	_, err = past.List(ctx, "ref0", memory.ListOptions{})
+	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable, "what the run saw was erased")
 
 	// It waits for a horizon after the newest token that names it, and no longer.
 	h.clock.Advance(23 * time.Hour)
