@@ -6,7 +6,7 @@ var surroundings = map[string]surrounding{
 	// The README: how to keep memory in a file.
 	`db, err := sqlite.Open(ctx, "memory.db", sqlite.Options{}) // github.com/openwop/agentmemory/memory/sqlite`: {},
 
-	// The README: ranked reads. What stands below a recall as a comment is what it finds.
+	// Concepts: ranked reads. What stands below a recall as a comment is what it finds.
 	`ranker, err := recall.New(recall.Config{})`: {
 		top: `
 func put(ctx context.Context, bank *memory.Bank, d memory.Draft) {
