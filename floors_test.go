@@ -91,7 +91,6 @@ var plan = []place{
 	{dir: "bridges/otel", floor: 4, ours: []string{"telemetry"}},
 	{dir: "bridges/mcp/cmd/...", floor: 6, ours: []string{"..."}},
 	{dir: "cmd/...", floor: 6, ours: []string{"..."}},
-	{dir: "internal/testkit/release", floor: 6},
 	{dir: "bridges/...", floor: 5, ours: []string{"..."}},
 	{dir: "bench/...", floor: 5, ours: []string{"..."}, testing: true},
 	{dir: "docs", floor: 4},
