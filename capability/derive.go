@@ -212,7 +212,7 @@ func (g *grants) allow(path string, value any, needs ...need) {
 func (g *grants) grant() error {
 	g.allow("memory/supported", true, g.memory)
 	g.allow("memory/writable", true, g.memory, g.writes)
-	g.allow("memory/maxEntrySizeBytes", integer(g.offer.MaxEntryBytes), g.memory, g.writes)
+	g.allow("memory/maxEntrySizeBytes", float64(g.offer.MaxEntryBytes), g.memory, g.writes)
 	g.allow("memory/ttlSupported", true, g.memory)
 
 	modes := []string{"filter"} // a bank filters lists itself

@@ -250,7 +250,7 @@ func TestParseErrors(t *testing.T) {
 			"/agents/memoryBackends breaks uniqueItems (array); /memory breaks type (null)"},
 		{`{"agents":{"commitments":{"supported":true,"fireConditions":[1,2,3,4,5,6,7,8,9,10]}}}`, "/agents/commitments/fireConditions/7 breaks type (number); and 2 more"},
 		{`"` + secret + `"`, "it is not a JSON object"},
-		{`{"memory":{},"memory":{}}`, "it has a field twice, a lone surrogate or a number that is no double"},
+		{`{"memory":{},"memory":{}}`, "it has a field twice"},
 		{`{"x":18446744073709551615}`, "it has an integer beyond 2^53-1"},
 		{`{"x":"` + strings.Repeat("x", capability.MaxDocumentBytes) + `"}`, "it is longer than 262144 bytes"},
 		{secret, "it is not JSON in UTF-8"},
