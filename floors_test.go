@@ -48,6 +48,7 @@ var (
 var plan = []place{
 	{dir: ".", floor: 0},
 	{dir: "internal/jsonguard", floor: -1},
+	{dir: "internal/ordered", floor: -1},
 
 	{dir: "events", floor: 0, ours: []string{"internal/jsonguard"}},
 	{dir: "redact", floor: 0},
@@ -66,6 +67,7 @@ var plan = []place{
 	// Stores know neither memory nor an engine.
 	{dir: "memory", floor: 2, ours: []string{"memory/driver", "events", "telemetry", "internal/identifier", "internal/hostcall"}},
 	{dir: "memory/...", floor: 2, ours: driverAndEvents},
+	{dir: "memory/inmem", floor: 2, ours: append([]string{"internal/ordered"}, driverAndEvents...)},
 
 	{dir: "consolidate", floor: 3, ours: append([]string{"internal/text"}, ofAnEngine...), others: libraries},
 	{dir: "distill", floor: 3, ours: append([]string{"internal/text"}, ofAnEngine...), others: libraries},

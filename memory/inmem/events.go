@@ -4,49 +4,47 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/ordered"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // eventTable has the events of all tenants: those that wait, and those that are kept as the
 // logs of their runs. It has its own lock, taken after a tenant's.
 type eventTable struct {
-	mu       sync.RWMutex
-	last     uint64 // the number of the event that came last
-	known    map[eventKey]*event
-	byNumber ordered[*event] // those that wait, in the order of commits
-	byRun    ordered[*event] // the same, in that order for each run
-	runs     map[runKey][]*event
+	mu      sync.RWMutex
+	last    uint64                              // the number of the event that came last
+	waiting ordered.List[*event]                // in the order of commits
+	tenants map[string]map[string]*eventsOfARun // by tenant and run; none is empty
 }
 
-// event is one that waits or, in runs, is kept under its place there.
+// event is one that waits or is kept.
 type event struct {
 	number uint64
-	kept   bool
 	events.Record
 }
 
-type eventKey struct{ tenant, run, id string }
-
-type runKey struct{ tenant, run string }
-
-func keyOf(r *events.Record) eventKey { return eventKey{r.Tenant, r.RunID, r.ID} }
+type eventsOfARun struct {
+	ids           map[string]*event
+	waiting, kept []*event // in the order of commits
+}
 
 func byNumber(a, b *event) int { return cmp.Compare(a.number, b.number) }
 
-func byRun(a, b *event) int {
-	return cmp.Or(strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.RunID, b.RunID), byNumber(a, b))
+func newEventTable() eventTable {
+	return eventTable{waiting: ordered.List[*event]{Compare: byNumber}, tenants: map[string]map[string]*eventsOfARun{}}
 }
 
-func newEventTable() eventTable {
-	return eventTable{
-		known: map[eventKey]*event{}, runs: map[runKey][]*event{},
-		byNumber: ordered[*event]{compare: byNumber}, byRun: ordered[*event]{compare: byRun},
+// run returns the events of a run.
+func (t *eventTable) run(tenant, runID string) *eventsOfARun {
+	if run := t.tenants[tenant][runID]; run != nil {
+		return run
 	}
+	return &eventsOfARun{}
 }
 
 var errTaken = driver.ErrConflict.With("the id of an event has another payload", events.ErrTaken)
@@ -56,26 +54,38 @@ func (t *eventTable) add(recs []events.Record, keep bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range recs {
-		if there := t.known[keyOf(&recs[i])]; there != nil && !events.SamePayload(there.Payload, recs[i].Payload) {
+		there := t.run(recs[i].Tenant, recs[i].RunID).ids[recs[i].ID]
+		if there != nil && !events.SamePayload(there.Payload, recs[i].Payload) {
 			return errTaken
 		}
 	}
 	for _, r := range recs {
-		if t.known[keyOf(&r)] != nil {
-			continue
-		}
-		t.last++
-		e := &event{t.last, keep, r.Clone()}
-		t.known[keyOf(&r)] = e
-		if keep {
-			run := runKey{r.Tenant, r.RunID}
-			t.runs[run] = append(t.runs[run], e)
-		} else {
-			t.byNumber.insert(e)
-			t.byRun.insert(e)
-		}
+		t.addOne(r.Clone(), keep)
 	}
 	return nil
+}
+
+func (t *eventTable) addOne(r events.Record, keep bool) {
+	run := t.run(r.Tenant, r.RunID)
+	switch {
+	case run.ids[r.ID] != nil:
+		return
+	case run.ids == nil:
+		run.ids = map[string]*event{}
+		if t.tenants[r.Tenant] == nil {
+			t.tenants[r.Tenant] = map[string]*eventsOfARun{}
+		}
+		t.tenants[r.Tenant][r.RunID] = run
+	}
+	t.last++
+	e := &event{t.last, r}
+	run.ids[r.ID] = e
+	if keep {
+		run.kept = append(run.kept, e)
+	} else {
+		run.waiting = append(run.waiting, e)
+		t.waiting.Insert(e)
+	}
 }
 
 // eventPage is how many events that wait are found at a time.
@@ -103,15 +113,17 @@ func (st *Store) Undelivered(ctx context.Context, tenant, runID string) iter.Seq
 func (t *eventTable) page(tenant, runID string, behind uint64) (page []events.Record, last uint64) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	list, first := &t.byNumber, &event{number: behind + 1}
+	waiting := t.waiting.From(&event{number: behind + 1})
 	if runID != "" {
-		list, first.Tenant, first.RunID = &t.byRun, tenant, runID
+		waiting = slices.Values(t.run(tenant, runID).waiting)
 	}
-	for e := range list.from(first) {
-		if len(page) == eventPage || runID != "" && (e.Tenant != tenant || e.RunID != runID) {
+	for e := range waiting {
+		if len(page) == eventPage {
 			break
 		}
-		page, last = append(page, e.Clone()), e.number
+		if e.number > behind {
+			page, last = append(page, e.Clone()), e.number
+		}
 	}
 	return page, last
 }
@@ -121,17 +133,20 @@ func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (int, er
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	return st.events.waiting(tenant, limit), nil
+	return min(st.events.countWaiting(tenant), limit), nil
 }
 
-func (t *eventTable) waiting(tenant string, limit int) (n int) {
+// countWaiting counts the events of a tenant that wait, of all if it is empty.
+func (t *eventTable) countWaiting(tenant string) (n int) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	for e := range t.byRun.from(&event{Record: events.Record{Tenant: tenant}}) {
-		if tenant != "" && e.Tenant != tenant || n >= limit {
-			break
+	for name, runs := range t.tenants {
+		if tenant != "" && name != tenant {
+			continue
 		}
-		n++
+		for _, run := range runs {
+			n += len(run.waiting)
+		}
 	}
 	return n
 }
@@ -144,19 +159,29 @@ func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
 	t := &st.events
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i := range recs {
-		if e := t.known[keyOf(&recs[i])]; e != nil && !e.kept {
-			t.remove(e)
+	for _, r := range recs {
+		run := t.run(r.Tenant, r.RunID)
+		if i := slices.Index(run.waiting, run.ids[r.ID]); i >= 0 {
+			t.remove(run, &run.waiting, i, i+1)
 		}
 	}
 	return nil
 }
 
-// remove removes an event that waits.
-func (t *eventTable) remove(e *event) {
-	delete(t.known, keyOf(&e.Record))
-	t.byNumber.remove(e)
-	t.byRun.remove(e)
+// remove removes events from one of the lists of a run.
+func (t *eventTable) remove(run *eventsOfARun, list *[]*event, from, to int) {
+	for _, e := range (*list)[from:to] {
+		if list == &run.waiting {
+			t.waiting.Remove(e)
+		}
+		if delete(run.ids, e.ID); len(run.ids) > 0 {
+			continue
+		}
+		if delete(t.tenants[e.Tenant], e.RunID); len(t.tenants[e.Tenant]) == 0 {
+			delete(t.tenants, e.Tenant)
+		}
+	}
+	*list = slices.Delete(*list, from, to)
 }
 
 // Read returns kept events of a run from a sequence on, see [events.Reader].
@@ -168,9 +193,9 @@ func (st *Store) Read(ctx context.Context, tenant, runID string, from int64, lim
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	var page []events.RunEvent
-	run := t.runs[runKey{tenant, runID}]
-	for n := max(from, 0); n < int64(len(run)) && len(page) < events.PageSize(limit); n++ {
-		page = append(page, events.RunEvent{Record: run[n].Clone(), Sequence: n})
+	kept := t.run(tenant, runID).kept
+	for n := max(from, 0); n < int64(len(kept)) && len(page) < events.PageSize(limit); n++ {
+		page = append(page, events.RunEvent{Record: kept[n].Clone(), Sequence: n})
 	}
 	return page, nil
 }
@@ -184,23 +209,17 @@ func (st *Store) PurgeEvents(ctx context.Context, before time.Time, limit int) (
 	t := &st.events
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for key, run := range t.runs {
-		if run[len(run)-1].Time.Before(before) {
-			if limit--; limit < 0 {
-				return true, nil
+	for _, runs := range t.tenants {
+		for _, run := range runs {
+			if n := len(run.kept); n > 0 && run.kept[n-1].Time.Before(before) {
+				if limit--; limit < 0 {
+					return true, nil
+				}
+				t.remove(run, &run.kept, 0, n)
 			}
-			t.removeRun(key)
 		}
 	}
 	return false, nil
-}
-
-// removeRun removes the kept events of a run.
-func (t *eventTable) removeRun(key runKey) {
-	for _, e := range t.runs[key] {
-		delete(t.known, keyOf(&e.Record))
-	}
-	delete(t.runs, key)
 }
 
 // drop removes events of a tenant, some limit of them, and returns how many it has removed. What
@@ -208,36 +227,22 @@ func (t *eventTable) removeRun(key runKey) {
 func (t *eventTable) drop(tenant string, limit int) (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for key, run := range t.runs {
-		if key.tenant == tenant && n < limit {
-			n += len(run)
-			t.removeRun(key)
-		}
-	}
-	var found []*event
-	for e := range t.byRun.from(&event{Record: events.Record{Tenant: tenant}}) {
-		if e.Tenant != tenant || n+len(found) >= limit {
+	for _, run := range t.tenants[tenant] {
+		if n >= limit {
 			break
 		}
-		found = append(found, e)
+		n += len(run.kept)
+		t.remove(run, &run.kept, 0, len(run.kept))
+		some := min(len(run.waiting), max(0, limit-n))
+		n += some
+		t.remove(run, &run.waiting, 0, some)
 	}
-	for _, e := range found {
-		t.remove(e)
-	}
-	return n + len(found)
+	return n
 }
 
 // has reports whether the table has an event of a tenant.
 func (t *eventTable) has(tenant string) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	for key := range t.runs {
-		if key.tenant == tenant {
-			return true
-		}
-	}
-	for e := range t.byRun.from(&event{Record: events.Record{Tenant: tenant}}) {
-		return e.Tenant == tenant
-	}
-	return false
+	return t.tenants[tenant] != nil
 }

@@ -78,18 +78,12 @@ func (t *tenant) candidates(ref string, q driver.HistoryQuery) (recs []*record) 
 	switch {
 	case len(q.For) > 0 && sc != nil:
 		for _, id := range distinct(q.For) {
-			recs = append(recs, sc.retiredFor(id)...)
+			recs = slices.AppendSeq(recs, maps.Keys(sc.retiredFor[id]))
 		}
 	case q.Subject != "":
-		first := labelled{q.Subject, &record{scope: &scope{ref: ref}, entry: &driver.Entry{}}}
-		for l := range t.subjects.from(first) {
-			if l.label != q.Subject {
-				break
-			}
-			recs = append(recs, l.rec)
-		}
+		recs = slices.Collect(maps.Keys(t.subjects[q.Subject]))
 	case sc != nil:
-		recs = slices.Collect(sc.recs.all())
+		recs = slices.Collect(maps.Values(sc.recs))
 	}
 	return recs
 }
@@ -99,7 +93,7 @@ func (t *tenant) describe(r *record, q driver.HistoryQuery, successors map[strin
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	rec := r.record()
-	ok := !r.purged && (q.Ref == "" || q.Ref == rec.Ref) && (len(successors) == 0 || successors[rec.For]) &&
+	ok := t.find(rec.Ref, rec.Entry.ID) == r && (q.Ref == "" || q.Ref == rec.Ref) && (len(successors) == 0 || successors[rec.For]) &&
 		(q.Subject == "" || slices.Contains(rec.Entry.Subjects, q.Subject))
 	return rec, ok
 }

@@ -47,16 +47,23 @@ func (t *tenant) usedRefs() []string {
 	defer t.mu.RUnlock()
 	var refs []string
 	for ref, sc := range t.scopes {
-		if sc.recs.size > 0 {
+		if len(sc.recs) > 0 {
 			refs = append(refs, ref)
 		}
 	}
-	all := driver.DocumentQuery{Tenant: t.name, EveryRef: true}
-	for d := t.shelf.document(&all, name{}); d != nil; d = t.shelf.document(&all, name{ref: d.Ref + "\x00"}) {
-		refs = append(refs, d.Ref)
+	for ref, ok := t.shelf.refFrom(""); ok; ref, ok = t.shelf.refFrom(ref + "\x00") { // the least one after it
+		refs = append(refs, ref)
 	}
 	slices.Sort(refs)
 	return slices.Compact(refs)
+}
+
+// refFrom returns the first ref, from one on, that has documents.
+func (sh *shelf) refFrom(ref string) (string, bool) {
+	for x := range sh.tags.From(tagged{byName, "", &driver.Document{Scope: driver.Scope{Ref: ref}}}) {
+		return x.doc.Ref, x.by == byName
+	}
+	return "", false
 }
 
 // DropTenant removes what is held of a tenant, about limit records, documents and
@@ -82,7 +89,7 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 		t.shelf.remove(doc)
 	}
 	for ref, sc := range t.scopes {
-		for r := range sc.recs.all() {
+		for _, r := range sc.recs {
 			if left--; left < 0 {
 				return true, nil
 			}
