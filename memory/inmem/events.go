@@ -9,42 +9,38 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/internal/ordered"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// eventTable has the events of all tenants: those that wait, and those that are kept as the
-// logs of their runs. It has its own lock, taken after a tenant's.
+// eventTable has the events of all tenants. It has its own lock, taken after a tenant's.
 type eventTable struct {
-	mu      sync.RWMutex
-	last    uint64                              // the number of the event that came last
-	waiting ordered.List[*event]                // in the order of commits
-	tenants map[string]map[string]*eventsOfARun // by tenant and run; none is empty
+	mu   sync.RWMutex
+	last uint64 // the number of the event that came last
+	runs map[runKey]*runEvents
 }
 
-// event is one that waits or is kept.
+type runKey struct{ tenant, run string }
+
+// runEvents are the events of a run: those that wait, and those that are kept as its log. There is
+// at least one.
+type runEvents struct {
+	ids           map[string]*event
+	waiting, kept []*event // in the order of commits
+}
+
 type event struct {
 	number uint64
 	events.Record
 }
 
-type eventsOfARun struct {
-	ids           map[string]*event
-	waiting, kept []*event // in the order of commits
-}
-
-func byNumber(a, b *event) int { return cmp.Compare(a.number, b.number) }
-
-func newEventTable() eventTable {
-	return eventTable{waiting: ordered.List[*event]{Compare: byNumber}, tenants: map[string]map[string]*eventsOfARun{}}
-}
+func keyOf(r *events.Record) runKey { return runKey{r.Tenant, r.RunID} }
 
 // run returns the events of a run.
-func (t *eventTable) run(tenant, runID string) *eventsOfARun {
-	if run := t.tenants[tenant][runID]; run != nil {
+func (t *eventTable) run(key runKey) *runEvents {
+	if run := t.runs[key]; run != nil {
 		return run
 	}
-	return &eventsOfARun{}
+	return &runEvents{}
 }
 
 var errTaken = driver.ErrConflict.With("the id of an event has another payload", events.ErrTaken)
@@ -54,78 +50,66 @@ func (t *eventTable) add(recs []events.Record, keep bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range recs {
-		there := t.run(recs[i].Tenant, recs[i].RunID).ids[recs[i].ID]
+		there := t.run(keyOf(&recs[i])).ids[recs[i].ID]
 		if there != nil && !events.SamePayload(there.Payload, recs[i].Payload) {
 			return errTaken
 		}
 	}
-	for _, r := range recs {
-		t.addOne(r.Clone(), keep)
+	for i := range recs {
+		key := keyOf(&recs[i])
+		run := t.runs[key]
+		if run == nil {
+			run = &runEvents{ids: map[string]*event{}}
+			t.runs[key] = run
+		}
+		if run.ids[recs[i].ID] != nil {
+			continue
+		}
+		t.last++
+		e := &event{t.last, recs[i].Clone()}
+		run.ids[e.ID] = e
+		if keep {
+			run.kept = append(run.kept, e)
+		} else {
+			run.waiting = append(run.waiting, e)
+		}
 	}
 	return nil
 }
-
-func (t *eventTable) addOne(r events.Record, keep bool) {
-	run := t.run(r.Tenant, r.RunID)
-	switch {
-	case run.ids[r.ID] != nil:
-		return
-	case run.ids == nil:
-		run.ids = map[string]*event{}
-		if t.tenants[r.Tenant] == nil {
-			t.tenants[r.Tenant] = map[string]*eventsOfARun{}
-		}
-		t.tenants[r.Tenant][r.RunID] = run
-	}
-	t.last++
-	e := &event{t.last, r}
-	run.ids[r.ID] = e
-	if keep {
-		run.kept = append(run.kept, e)
-	} else {
-		run.waiting = append(run.waiting, e)
-		t.waiting.Insert(e)
-	}
-}
-
-// eventPage is how many events that wait are found at a time.
-const eventPage = 128
 
 // Undelivered yields the events of committed mutations that were not marked as
 // delivered, in commit order. Nothing is hidden: two relays on one store get the same
 // events. The body of the loop may use the store.
 func (st *Store) Undelivered(ctx context.Context, tenant, runID string) iter.Seq2[events.Record, error] {
-	last := uint64(0)
-	return driver.Pages(func(behind *events.Record) (page []events.Record, more bool, err error) {
+	return func(yield func(events.Record, error) bool) {
 		if err := ctx.Err(); err != nil {
-			return nil, false, err
+			yield(events.Record{}, err)
+			return
 		}
-		if behind == nil {
-			last = 0
+		for _, e := range st.events.undelivered(runKey{tenant, runID}) {
+			if err := ctx.Err(); err != nil {
+				yield(events.Record{}, err)
+				return
+			}
+			if !yield(e.Clone(), nil) {
+				return
+			}
 		}
-		page, last = st.events.page(tenant, runID, last)
-		return page, len(page) == eventPage, nil
-	})
+	}
 }
 
-// page returns the next events of a run, or of all if it is empty, behind a number, and the number
-// of the last of them.
-func (t *eventTable) page(tenant, runID string, behind uint64) (page []events.Record, last uint64) {
+// undelivered returns the events of a run that wait, or of all if the key names none.
+func (t *eventTable) undelivered(key runKey) (waiting []*event) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	waiting := t.waiting.From(&event{number: behind + 1})
-	if runID != "" {
-		waiting = slices.Values(t.run(tenant, runID).waiting)
+	if key.run != "" {
+		return slices.Clone(t.run(key).waiting)
 	}
-	for e := range waiting {
-		if len(page) == eventPage {
-			break
-		}
-		if e.number > behind {
-			page, last = append(page, e.Clone()), e.number
-		}
+	for _, run := range t.runs {
+		waiting = append(waiting, run.waiting...)
 	}
-	return page, last
+	slices.SortFunc(waiting, func(a, b *event) int { return cmp.Compare(a.number, b.number) })
+	return waiting
 }
 
 // Waiting counts the events that wait, up to limit.
@@ -136,15 +120,12 @@ func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (int, er
 	return min(st.events.countWaiting(tenant), limit), nil
 }
 
-// countWaiting counts the events of a tenant that wait, of all if it is empty.
+// countWaiting counts the events of a tenant that wait, or of all if it is empty.
 func (t *eventTable) countWaiting(tenant string) (n int) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	for name, runs := range t.tenants {
-		if tenant != "" && name != tenant {
-			continue
-		}
-		for _, run := range runs {
+	for key, run := range t.runs {
+		if tenant == "" || key.tenant == tenant {
 			n += len(run.waiting)
 		}
 	}
@@ -159,9 +140,9 @@ func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
 	t := &st.events
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, r := range recs {
-		run := t.run(r.Tenant, r.RunID)
-		if i := slices.Index(run.waiting, run.ids[r.ID]); i >= 0 {
+	for i := range recs {
+		run := t.run(keyOf(&recs[i]))
+		if i := slices.Index(run.waiting, run.ids[recs[i].ID]); i >= 0 {
 			t.remove(run, &run.waiting, i, i+1)
 		}
 	}
@@ -169,16 +150,10 @@ func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
 }
 
 // remove removes events from one of the lists of a run.
-func (t *eventTable) remove(run *eventsOfARun, list *[]*event, from, to int) {
+func (t *eventTable) remove(run *runEvents, list *[]*event, from, to int) {
 	for _, e := range (*list)[from:to] {
-		if list == &run.waiting {
-			t.waiting.Remove(e)
-		}
-		if delete(run.ids, e.ID); len(run.ids) > 0 {
-			continue
-		}
-		if delete(t.tenants[e.Tenant], e.RunID); len(t.tenants[e.Tenant]) == 0 {
-			delete(t.tenants, e.Tenant)
+		if delete(run.ids, e.ID); len(run.ids) == 0 {
+			delete(t.runs, keyOf(&e.Record))
 		}
 	}
 	*list = slices.Delete(*list, from, to)
@@ -193,7 +168,7 @@ func (st *Store) Read(ctx context.Context, tenant, runID string, from int64, lim
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	var page []events.RunEvent
-	kept := t.run(tenant, runID).kept
+	kept := t.run(runKey{tenant, runID}).kept
 	for n := max(from, 0); n < int64(len(kept)) && len(page) < events.PageSize(limit); n++ {
 		page = append(page, events.RunEvent{Record: kept[n].Clone(), Sequence: n})
 	}
@@ -209,40 +184,31 @@ func (st *Store) PurgeEvents(ctx context.Context, before time.Time, limit int) (
 	t := &st.events
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, runs := range t.tenants {
-		for _, run := range runs {
-			if n := len(run.kept); n > 0 && run.kept[n-1].Time.Before(before) {
-				if limit--; limit < 0 {
-					return true, nil
-				}
-				t.remove(run, &run.kept, 0, n)
+	for _, run := range t.runs {
+		if n := len(run.kept); n > 0 && run.kept[n-1].Time.Before(before) {
+			if limit--; limit < 0 {
+				return true, nil
 			}
+			t.remove(run, &run.kept, 0, n)
 		}
 	}
 	return false, nil
 }
 
-// drop removes events of a tenant, some limit of them, and returns how many it has removed. What
-// is kept of a run is removed at once.
-func (t *eventTable) drop(tenant string, limit int) (n int) {
+// drop removes events of a tenant, some limit of them, and returns how many it has removed and
+// whether any is left. What a run has is removed at once.
+func (t *eventTable) drop(tenant string, limit int) (n int, more bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, run := range t.tenants[tenant] {
-		if n >= limit {
-			break
+	for key, run := range t.runs {
+		if key.tenant != tenant {
+			continue
 		}
-		n += len(run.kept)
-		t.remove(run, &run.kept, 0, len(run.kept))
-		some := min(len(run.waiting), max(0, limit-n))
-		n += some
-		t.remove(run, &run.waiting, 0, some)
+		if n >= limit {
+			return n, true
+		}
+		n += len(run.ids)
+		delete(t.runs, key)
 	}
-	return n
-}
-
-// has reports whether the table has an event of a tenant.
-func (t *eventTable) has(tenant string) bool {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return t.tenants[tenant] != nil
+	return n, false
 }

@@ -50,7 +50,7 @@ type tenant struct {
 // New returns an empty store.
 func New() *Store {
 	return &Store{
-		incarnation: rand.Text(), events: newEventTable(),
+		incarnation: rand.Text(), events: eventTable{runs: map[runKey]*runEvents{}},
 		schedule: schedule{docs: ordered.List[*driver.Document]{Compare: byDue}}, tenants: map[string]*tenant{},
 	}
 }

@@ -72,21 +72,21 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	left := max(1, limit)
-	left -= st.events.drop(tenant, left)
+	dropped, more := st.events.drop(tenant, max(1, limit))
 	t := st.tenant(tenant)
 	if t == nil {
-		return st.events.has(tenant), nil
+		return more, nil
 	}
+	left := max(1, limit) - dropped
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.version++
 	t.horizon = t.version
-	for _, doc := range t.shelf.docs {
+	for _, d := range t.shelf.docs {
 		if left--; left < 0 {
 			return true, nil
 		}
-		t.shelf.remove(doc)
+		t.shelf.remove(d)
 	}
 	for ref, sc := range t.scopes {
 		for _, r := range sc.recs {
@@ -97,5 +97,5 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 		}
 		delete(t.scopes, ref)
 	}
-	return st.events.has(tenant), nil
+	return more, nil
 }
