@@ -51,7 +51,7 @@ var plan = []place{
 	{dir: "internal/ordered", floor: -1},
 
 	{dir: "events", floor: 0, ours: []string{"internal/jsonguard"}},
-	{dir: "redact", floor: 0},
+	{dir: "redact", floor: 0, ours: []string{"internal/ordered"}},
 	{dir: "internal/hostcall", floor: 0},
 	{dir: "internal/identifier", floor: 0},
 	{dir: "internal/text", floor: 0},
