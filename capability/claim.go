@@ -7,44 +7,44 @@ import (
 	"github.com/openwop/agentmemory/events"
 )
 
-// bound is how far a declared field may go, given what is derived.
-type bound struct {
-	path  string
-	holds func(said, given any) bool
-	// missing is what to say where the field is given, but not so far.
-	missing string
+// grants are what a host may claim, beside what it declares.
+type grants struct {
+	said   *document // what the host declares
+	given  *document // what may be claimed
+	claims []claim
 }
 
-// bounds are all fields that are derived, block by block.
-var bounds = []bound{
-	{"memory/supported", granted, ""},
-	{"memory/writable", granted, ""},
-	{"memory/maxEntrySizeBytes", atMost, "the bank accepts less"},
-	{"memory/ttlSupported", granted, ""},
-	{"memory/search/supported", granted, ""},
-	{"memory/search/modes", among, "the bank has no ranker that ranks by meaning"},
-	{"memory/injectionBudget/supported", granted, ""},
-	{"memory/injectionBudget/tokenCounter", same, "the bank counts in other units"},
-	{"memory/retention/ttl", granted, ""},
-	{"memory/retention/forget", granted, ""},
-	{"memory/attribution/supported", granted, ""},
-	{"memory/attribution/emitsWriteEvents", granted, ""},
-	{"memory/compaction/supported", granted, ""},
-	{"memory/compaction/trigger", same, "clients cannot request it"},
-	{"memory/distillation/supported", granted, ""},
-	{"memory/distillation/maxTokenBudget", atMost, "the distiller accepts less"},
-	{"memory/distillation/tokenizerName", same, "the distiller counts with another tokenizer"},
-	{"memory/distillation/scheduled", granted, ""},
-	{"memory/distillation/indexEmitted", granted, ""},
-	{"memory/distillation/archiveRetention", same, "the distiller keeps an archive for another time"},
-	{backends, among, ""},
-	{consolidation + "/supported", granted, ""},
-	{consolidation + "/schedule", same, "the consolidator has another trigger"},
-	{commitments + "/supported", granted, ""},
-	{commitments + "/fireConditions", among, "the commitment engine does not know that condition"},
-	{proposals + "/artifactKinds", among, "that kind is not taken"},
-	{proposals + "/activation", same, "proposals are activated in another mode"},
-	{proposals + "/duplicationDetection", granted, "duplicates are not found"},
+// claim is a field that is derived, and how far a declared one may go.
+type claim struct {
+	path  string
+	holds func(said, given any) bool
+	// beyond is what to say where the field is given, but not so far.
+	beyond string
+}
+
+// block is an object whose fields rest on the same needs.
+type block struct {
+	*grants
+	path  string
+	needs []need
+}
+
+func (g *grants) block(path string, needs ...need) block { return block{g, path, needs} }
+
+// grant allows a field to be true.
+func (b block) grant(field string, more ...need) { b.allow(field, true, granted, "", more...) }
+
+// allow puts a field into what may be claimed, or notes the first need that is not met.
+func (b block) allow(field string, value any, holds func(said, given any) bool, beyond string, more ...need) {
+	c := claim{b.path + "/" + field, holds, beyond}
+	b.grants.claims = append(b.claims, c)
+	for _, n := range slices.Concat(b.needs, more) {
+		if !n.met {
+			b.given.missing[c.path] = n.missing
+			return
+		}
+	}
+	b.given.put(c.path, value)
 }
 
 // defaults are what an absent field claims where its block is supported.
@@ -57,9 +57,8 @@ func granted(said, given any) bool { return said == false || given == true }
 func same(said, given any) bool    { return said == given }
 
 func atMost(said, given any) bool {
-	d := document{root: object{"said": said, "given": given}}
-	most, ok := d.number("given")
-	n, _ := d.number("said")
+	most, ok := given.(float64)
+	n, _ := said.(float64)
 	return ok && n <= most
 }
 
@@ -70,7 +69,7 @@ func among(said, given any) bool {
 }
 
 // overclaims returns an error for each thing that the host asks for and lacks.
-func (g *grants) overclaims() []error {
+func (g *grants) overclaims(in Inputs, n needs) []error {
 	var errs []error
 	lack := func(path, missing string) {
 		if reason := g.given.missingAt(path); reason != "" {
@@ -79,25 +78,25 @@ func (g *grants) overclaims() []error {
 		errs = append(errs, &ClaimError{Path: g.said.pointer(path), Missing: missing})
 	}
 	refused := "" // a block that is not there at all; its details need no errors
-	for _, b := range bounds {
-		said, ok := g.claimed(b.path)
-		given, _ := g.given.at(b.path)
-		if !ok || b.holds(said, given) || parent(b.path) == refused {
+	for _, c := range g.claims {
+		said, ok := g.claimed(c.path)
+		given, _ := g.given.at(c.path)
+		if !ok || c.holds(said, given) || parent(c.path) == refused {
 			continue
 		}
-		lack(b.path, b.missing)
-		if strings.HasSuffix(b.path, "/supported") {
-			refused = parent(b.path)
+		lack(c.path, c.beyond)
+		if strings.HasSuffix(c.path, "/supported") {
+			refused = parent(c.path)
 		}
 	}
-	if _, given := g.given.at("memory/distillation/scheduled"); g.in.ScheduledDistillation && !given {
+	if _, given := g.given.at("memory/distillation/scheduled"); in.ScheduledDistillation && !given {
 		lack("memory/distillation/scheduled", "")
 	}
-	if version, why := g.said.execution(); why == "" && version >= replayVersion && g.memory.met {
+	if version, why := g.said.execution(); why == "" && version >= replayVersion && n.memory.met {
 		switch {
-		case !g.views.met:
-			lack(executionVersion, g.views.missing)
-		case g.durable.met && slices.Contains(g.in.Without, Replay):
+		case !n.views.met:
+			lack(executionVersion, n.views.missing)
+		case n.durable.met && slices.Contains(in.Without, Replay):
 			lack(executionVersion, "replay-snapshot follows from this version and from agents.memoryBackends, and cannot be left out alone")
 		}
 	}
@@ -123,7 +122,7 @@ func (g *grants) claimed(path string) (any, bool) {
 
 // fill puts the fields and blocks that may be claimed where the host says nothing,
 // and says no where silence would mean yes.
-func (g *grants) fill() {
+func (g *grants) fill(n needs) {
 	g.said.missing = g.given.missing
 	for _, name := range families[:2] {
 		family, _ := g.given.root[name].(object)
@@ -131,9 +130,9 @@ func (g *grants) fill() {
 			g.fillIn(name+"/"+field, value)
 		}
 	}
-	if !g.memory.met {
+	if !n.memory.met {
 		g.fillIn("memory/supported", false)
-	} else if !g.writes.met {
+	} else if !n.writes.met {
 		g.fillIn("memory/writable", false)
 	}
 }

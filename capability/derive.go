@@ -99,7 +99,7 @@ type Proposals interface {
 // engines are called in place; one that panics gives [memory.ErrInternal].
 func Derive(in Inputs) (*Model, error) {
 	for _, d := range in.Without {
-		if !slices.Contains(dimensions[:], d) {
+		if !slices.Contains(Dimensions(), d) {
 			return nil, ErrDimension
 		}
 	}
@@ -111,18 +111,19 @@ func Derive(in Inputs) (*Model, error) {
 		return nil, err
 	}
 	doc.wrapped = nil // what is derived stands at the root
-	g := gather(in, doc)
-	if err := g.grant(); err != nil {
+	g := &grants{said: doc, given: &document{root: object{}, missing: map[string]string{}}}
+	n := needsOf(in, doc)
+	if err := g.grant(in, n); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(g.overclaims()...); err != nil {
+	if err := errors.Join(g.overclaims(in, n)...); err != nil {
 		return nil, err
 	}
-	g.fill()
+	g.fill(n)
 	if err := doc.check(); err != nil {
 		return nil, err
 	}
-	return newModel(doc), nil
+	return &Model{*doc, doc.statuses()}, nil
 }
 
 // need is something that a claim rests on.
@@ -131,18 +132,12 @@ type need struct {
 	missing string // what to say if it is not
 }
 
-// grants is a derivation: the needs as they are, and what they allow.
-type grants struct {
-	in    Inputs
-	offer memory.Offers
-	said  *document // what the host declares
-	given *document // what may be claimed
-
+// needs are those of all claims.
+type needs struct {
 	memory, writes, transactions, durable, views, writeEvents need
 	search, retention, attribution                            need
-	consolidator, commitments, distiller                      need
+	consolidator, commitments, distiller, proposals           need
 	scheduling, workspace                                     need
-	rendered                                                  bool // the index, by the workspace
 }
 
 const (
@@ -150,11 +145,14 @@ const (
 	workspace  = "workspace/supported"
 )
 
-func gather(in Inputs, said *document) *grants {
-	g := &grants{in: in, said: said, given: &document{root: object{}, missing: map[string]string{}}}
-	if in.Bank != nil {
-		g.offer = in.Bank.Engines().Offers()
+func offers(b *memory.Bank) (o memory.Offers) {
+	if b != nil {
+		o = b.Engines().Offers()
 	}
+	return o
+}
+
+func needsOf(in Inputs, said *document) needs {
 	left := leftOut(in.Without, said)
 	of := func(d Dimension, met bool, missing string) need {
 		if slices.Contains(left, d) {
@@ -162,22 +160,24 @@ func gather(in Inputs, said *document) *grants {
 		}
 		return need{met, missing}
 	}
-	o := g.offer
-	g.memory = of(Read, in.Bank != nil, "there is no bank")
-	g.writes = of(Write, o.Writes, "the store is read-only")
-	g.transactions = need{o.Transactions, "the store is no driver.Transactor"}
-	g.durable = of(LongTerm, o.Durable, "the store does not outlive its process")
-	g.views = need{o.Views, "the store is not driver.Versioned, so that runs have no views"}
-	g.search = of(Search, true, "")
-	g.retention = of(Retention, true, "")
-	g.attribution = of(Attribution, true, "")
-	g.writeEvents = need{o.WriteEvents, "the bank announces no writes: set memory.Config.WriteEvents"}
-	g.consolidator = need{in.Consolidator != nil, "there is no consolidator"}
-	g.commitments = need{in.Commitments != nil, "there is no commitment engine"}
-	g.distiller = of(Compaction, in.Distiller != nil, "there is no distiller")
-	g.scheduling = need{said.isTrue(scheduling), "the host declares no scheduling: if it starts runs by time, declare scheduling.supported"}
-	g.workspace = need{said.isTrue(workspace), "the host declares no workspace: if it serves files, declare workspace.supported"}
-	return g
+	o := offers(in.Bank)
+	return needs{
+		memory:       of(Read, in.Bank != nil, "there is no bank"),
+		writes:       of(Write, o.Writes, "the store is read-only"),
+		transactions: need{o.Transactions, "the store is no driver.Transactor"},
+		durable:      of(LongTerm, o.Durable, "the store does not outlive its process"),
+		views:        need{o.Views, "the store is not driver.Versioned, so that runs have no views"},
+		writeEvents:  need{o.WriteEvents, "the bank announces no writes: set memory.Config.WriteEvents"},
+		search:       of(Search, true, ""),
+		retention:    of(Retention, true, ""),
+		attribution:  of(Attribution, true, ""),
+		consolidator: need{in.Consolidator != nil, "there is no consolidator"},
+		commitments:  need{in.Commitments != nil, "there is no commitment engine"},
+		distiller:    of(Compaction, in.Distiller != nil, "there is no distiller"),
+		proposals:    need{in.Proposals != nil, "there is no store of proposals"},
+		scheduling:   need{said.isTrue(scheduling), "the host declares no scheduling: if it starts runs by time, declare scheduling.supported"},
+		workspace:    need{said.isTrue(workspace), "the host declares no workspace: if it serves files, declare workspace.supported"},
+	}
 }
 
 // leftOut are the dimensions that the host does not claim, by Without or by a
@@ -196,48 +196,21 @@ func leftOut(without []Dimension, said *document) []Dimension {
 	return left
 }
 
-// allow puts a field into what may be claimed, or notes the first need that is not
-// met.
-func (g *grants) allow(path string, value any, needs ...need) {
-	for _, n := range needs {
-		if !n.met {
-			g.given.missing[path] = n.missing
-			return
-		}
-	}
-	g.given.put(path, value)
-}
-
-// grant goes through the fields of the two families and what each rests on.
-func (g *grants) grant() error {
-	g.allow("memory/supported", true, g.memory)
-	g.allow("memory/writable", true, g.memory, g.writes)
-	g.allow("memory/maxEntrySizeBytes", float64(g.offer.MaxEntryBytes), g.memory, g.writes)
-	g.allow("memory/ttlSupported", true, g.memory)
-
-	modes := []string{"filter"} // a bank filters lists itself
-	if g.offer.Semantic {
-		modes = []string{"semantic", "filter"}
-	}
-	g.allow("memory/search", object{"supported": true, "modes": list(modes...)}, g.memory, g.search)
-	budget := object{"supported": true, "tokenCounter": counterName(g.offer.TokenCounter)}
-	g.allow("memory/injectionBudget", budget, g.memory, need{g.offer.TokenCounter != "", "the bank has no token counter: set memory.Config.TokenCounter"})
-	g.allow("memory/retention/ttl", true, g.memory, g.retention)
-	g.allow("memory/retention/forget", true, g.memory, g.retention, g.writes, g.transactions)
-	g.allow("memory/attribution", object{"supported": true, "emitsWriteEvents": true},
-		g.memory, g.attribution, g.writes, g.writeEvents)
-	g.allow(backends, list(longTermBackend), g.memory, g.durable)
-
-	changes := []need{g.memory, g.writes, g.transactions}
+// grant goes through the fields of the two families and what each rests on. The methods of the
+// host's parts are called under a guard.
+func (g *grants) grant(in Inputs, n needs) error {
+	g.grantMemory(offers(in.Bank), n)
+	changes := []need{n.memory, n.writes, n.transactions}
+	rendered := false // the index, by the workspace
 	for _, part := range []struct {
 		name  string
 		grant func()
 	}{
-		{"the workspace", func() { g.rendered = g.in.Workspace != nil && g.in.Workspace.RendersIndex() }},
-		{"the distiller", func() { g.grantDistiller(changes) }},
-		{"the consolidator", func() { g.grantConsolidator(changes) }},
-		{"the commitment engine", g.grantCommitments},
-		{"the store of proposals", func() { g.grantProposals(changes) }},
+		{"the workspace", func() { rendered = in.Workspace != nil && in.Workspace.RendersIndex() }},
+		{"the distiller", func() { g.grantDistiller(in, n, changes, rendered) }},
+		{"the consolidator", func() { g.grantLongTerm(in.Consolidator, n, changes) }},
+		{"the commitment engine", func() { g.grantCommitments(in.Commitments, n) }},
+		{"the store of proposals", func() { g.grantProposals(in.Proposals, append(changes, n.proposals)) }},
 	} {
 		_, err := hostcall.Inline(part.name, func() (struct{}, error) { part.grant(); return struct{}{}, nil })
 		if err != nil {
@@ -247,14 +220,32 @@ func (g *grants) grant() error {
 	return nil
 }
 
-func (g *grants) grantProposals(changes []need) {
-	if p := g.in.Proposals; p == nil {
-		g.allow(proposals, nil, need{false, "there is no store of proposals"})
-	} else {
-		g.allow(proposals, object{
-			"artifactKinds": list(p.Kinds()...), "activation": p.Activation(), "duplicationDetection": p.FindsDuplicates(),
-		}, changes...)
+func (g *grants) grantMemory(o memory.Offers, n needs) {
+	mem := g.block("memory", n.memory)
+	mem.grant("supported")
+	mem.grant("writable", n.writes)
+	mem.allow("maxEntrySizeBytes", float64(o.MaxEntryBytes), atMost, "the bank accepts less", n.writes)
+	mem.grant("ttlSupported")
+
+	modes := []string{"filter"} // a bank filters lists itself
+	if o.Semantic {
+		modes = []string{"semantic", "filter"}
 	}
+	search := g.block("memory/search", n.memory, n.search)
+	search.grant("supported")
+	search.allow("modes", list(modes...), among, "the bank has no ranker that ranks by meaning")
+
+	budget := g.block("memory/injectionBudget", n.memory, need{o.TokenCounter != "", "the bank has no token counter: set memory.Config.TokenCounter"})
+	budget.grant("supported")
+	budget.allow("tokenCounter", counterName(o.TokenCounter), same, "the bank counts in other units")
+
+	retention := g.block("memory/retention", n.memory, n.retention)
+	retention.grant("ttl")
+	retention.grant("forget", n.writes, n.transactions)
+
+	attribution := g.block("memory/attribution", n.memory, n.attribution, n.writes, n.writeEvents)
+	attribution.grant("supported")
+	attribution.grant("emitsWriteEvents")
 }
 
 // counterName is what a token counter is called in the protocol (RFC 0113).
@@ -264,4 +255,68 @@ func counterName(name string) string {
 		return name
 	}
 	return "host-defined"
+}
+
+func (g *grants) grantDistiller(in Inputs, n needs, changes []need, rendered bool) {
+	condenses := append(slices.Clip(changes), n.distiller)
+	compaction := g.block("memory/compaction", condenses...)
+	compaction.grant("supported")
+	compaction.allow("trigger", string(events.CompactionHostManaged), same, "clients cannot request it")
+
+	var name, kept string
+	var most int
+	if d := in.Distiller; d != nil {
+		name, most, kept, rendered = d.TokenizerName(), d.MaxTokenBudget(), d.Retention(), d.EmitsIndex() || rendered
+	}
+	distillation := g.block("memory/distillation", append(condenses,
+		need{name != "", "the distiller names no tokenizer"},
+		need{most > 0, "the distiller has no maximum budget"})...)
+	distillation.grant("supported")
+	distillation.allow("maxTokenBudget", float64(most), atMost, "the distiller accepts less")
+	distillation.allow("tokenizerName", name, same, "the distiller counts with another tokenizer")
+	distillation.grant("scheduled", need{in.ScheduledDistillation, "the host does not schedule the distiller"}, n.scheduling)
+	distillation.grant("indexEmitted", n.workspace, need{rendered, "no workspace is given the index"})
+	distillation.allow("archiveRetention", kept, same, "the distiller keeps an archive for another time",
+		need{kept != "", "the distiller does not say how long it keeps an archive"})
+}
+
+// grantLongTerm grants that memory lasts, and consolidation, which rests on it.
+func (g *grants) grantLongTerm(c Consolidator, n needs, changes []need) {
+	g.block("agents", n.memory).allow("memoryBackends", list(longTermBackend), among, "", n.durable)
+	var trigger events.ConsolidationTrigger
+	if c != nil {
+		trigger = c.Trigger()
+	}
+	known := []events.ConsolidationTrigger{
+		events.ConsolidationHostManaged, events.ConsolidationScheduled, events.ConsolidationOnDemand,
+	}
+	block := g.block(consolidation, append(slices.Clip(changes), n.durable, n.consolidator,
+		need{slices.Contains(known, trigger), "the consolidator has no trigger that the protocol knows"},
+		need{trigger != events.ConsolidationScheduled || n.scheduling.met, "its passes are scheduled, and " + n.scheduling.missing})...)
+	block.grant("supported")
+	block.allow("schedule", string(trigger), same, "the consolidator has another trigger")
+}
+
+func (g *grants) grantCommitments(c Commitments, n needs) {
+	conditions := []events.Condition{events.ConditionTime, events.ConditionPredicate}
+	if c != nil {
+		has := c.Conditions()
+		conditions = slices.DeleteFunc(conditions, func(known events.Condition) bool { return !slices.Contains(has, known) })
+	}
+	block := g.block(commitments, n.memory, n.commitments, need{len(conditions) > 0, "the commitment engine knows no condition"})
+	block.grant("supported")
+	block.allow("fireConditions", list(conditions...), among, "the commitment engine does not know that condition")
+}
+
+func (g *grants) grantProposals(p Proposals, needs []need) {
+	var kinds []events.ArtifactKind
+	var activation string
+	var finds bool
+	if p != nil {
+		kinds, activation, finds = p.Kinds(), p.Activation(), p.FindsDuplicates()
+	}
+	block := g.block(proposals, needs...)
+	block.allow("artifactKinds", list(kinds...), among, "that kind is not taken")
+	block.allow("activation", activation, same, "proposals are activated in another mode")
+	block.allow("duplicationDetection", finds, granted, "duplicates are not found")
 }
