@@ -5,13 +5,25 @@ import (
 	"strings"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
 )
 
 // grants are what a host may claim, beside what it declares.
 type grants struct {
-	said   *document // what the host declares
-	given  *document // what may be claimed
-	claims []claim
+	in     Inputs
+	offers memory.Offers
+	left   []Dimension // that the host leaves out
+	said   *document   // what the host declares
+	given  *document   // what may be claimed
+	claims []claim     // in the order of the families
+
+	memory, writes, transactions, durable, scheduling need
+}
+
+// need is something that a claim rests on.
+type need struct {
+	met     bool
+	missing string // what to say if it is not
 }
 
 // claim is a field that is derived, and how far a declared one may go.
@@ -69,7 +81,7 @@ func among(said, given any) bool {
 }
 
 // overclaims returns an error for each thing that the host asks for and lacks.
-func (g *grants) overclaims(in Inputs, n needs) []error {
+func (g *grants) overclaims() []error {
 	var errs []error
 	lack := func(path, missing string) {
 		if reason := g.given.missingAt(path); reason != "" {
@@ -89,14 +101,14 @@ func (g *grants) overclaims(in Inputs, n needs) []error {
 			refused = parent(c.path)
 		}
 	}
-	if _, given := g.given.at("memory/distillation/scheduled"); in.ScheduledDistillation && !given {
+	if _, given := g.given.at("memory/distillation/scheduled"); g.in.ScheduledDistillation && !given {
 		lack("memory/distillation/scheduled", "")
 	}
-	if version, why := g.said.execution(); why == "" && version >= replayVersion && n.memory.met {
+	if version, why := g.said.execution(); why == "" && version >= replayVersion && g.memory.met {
 		switch {
-		case !n.views.met:
-			lack(executionVersion, n.views.missing)
-		case n.durable.met && slices.Contains(in.Without, Replay):
+		case !g.offers.Views:
+			lack(executionVersion, "the store is not driver.Versioned, so that runs have no views")
+		case g.durable.met && slices.Contains(g.in.Without, Replay):
 			lack(executionVersion, "replay-snapshot follows from this version and from agents.memoryBackends, and cannot be left out alone")
 		}
 	}
@@ -122,7 +134,7 @@ func (g *grants) claimed(path string) (any, bool) {
 
 // fill puts the fields and blocks that may be claimed where the host says nothing,
 // and says no where silence would mean yes.
-func (g *grants) fill(n needs) {
+func (g *grants) fill() {
 	g.said.missing = g.given.missing
 	for _, name := range families[:2] {
 		family, _ := g.given.root[name].(object)
@@ -130,9 +142,9 @@ func (g *grants) fill(n needs) {
 			g.fillIn(name+"/"+field, value)
 		}
 	}
-	if !n.memory.met {
+	if !g.memory.met {
 		g.fillIn("memory/supported", false)
-	} else if !n.writes.met {
+	} else if !g.writes.met {
 		g.fillIn("memory/writable", false)
 	}
 }

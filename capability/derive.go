@@ -111,33 +111,18 @@ func Derive(in Inputs) (*Model, error) {
 		return nil, err
 	}
 	doc.wrapped = nil // what is derived stands at the root
-	g := &grants{said: doc, given: &document{root: object{}, missing: map[string]string{}}}
-	n := needsOf(in, doc)
-	if err := g.grant(in, n); err != nil {
+	g := newGrants(in, doc)
+	if err := g.grant(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(g.overclaims(in, n)...); err != nil {
+	if err := errors.Join(g.overclaims()...); err != nil {
 		return nil, err
 	}
-	g.fill(n)
+	g.fill()
 	if err := doc.check(); err != nil {
 		return nil, err
 	}
 	return &Model{*doc, doc.statuses()}, nil
-}
-
-// need is something that a claim rests on.
-type need struct {
-	met     bool
-	missing string // what to say if it is not
-}
-
-// needs are those of all claims.
-type needs struct {
-	memory, writes, transactions, durable, views, writeEvents need
-	search, retention, attribution                            need
-	consolidator, commitments, distiller, proposals           need
-	scheduling, workspace                                     need
 }
 
 const (
@@ -145,39 +130,17 @@ const (
 	workspace  = "workspace/supported"
 )
 
-func offers(b *memory.Bank) (o memory.Offers) {
-	if b != nil {
-		o = b.Engines().Offers()
+func newGrants(in Inputs, said *document) *grants {
+	g := &grants{in: in, said: said, given: &document{root: object{}, missing: map[string]string{}}, left: leftOut(in.Without, said)}
+	if in.Bank != nil {
+		g.offers = in.Bank.Engines().Offers()
 	}
-	return o
-}
-
-func needsOf(in Inputs, said *document) needs {
-	left := leftOut(in.Without, said)
-	of := func(d Dimension, met bool, missing string) need {
-		if slices.Contains(left, d) {
-			return need{false, "the host leaves out " + string(d)}
-		}
-		return need{met, missing}
-	}
-	o := offers(in.Bank)
-	return needs{
-		memory:       of(Read, in.Bank != nil, "there is no bank"),
-		writes:       of(Write, o.Writes, "the store is read-only"),
-		transactions: need{o.Transactions, "the store is no driver.Transactor"},
-		durable:      of(LongTerm, o.Durable, "the store does not outlive its process"),
-		views:        need{o.Views, "the store is not driver.Versioned, so that runs have no views"},
-		writeEvents:  need{o.WriteEvents, "the bank announces no writes: set memory.Config.WriteEvents"},
-		search:       of(Search, true, ""),
-		retention:    of(Retention, true, ""),
-		attribution:  of(Attribution, true, ""),
-		consolidator: need{in.Consolidator != nil, "there is no consolidator"},
-		commitments:  need{in.Commitments != nil, "there is no commitment engine"},
-		distiller:    of(Compaction, in.Distiller != nil, "there is no distiller"),
-		proposals:    need{in.Proposals != nil, "there is no store of proposals"},
-		scheduling:   need{said.isTrue(scheduling), "the host declares no scheduling: if it starts runs by time, declare scheduling.supported"},
-		workspace:    need{said.isTrue(workspace), "the host declares no workspace: if it serves files, declare workspace.supported"},
-	}
+	g.memory = g.unlessLeft(Read, in.Bank != nil, "there is no bank")
+	g.writes = g.unlessLeft(Write, g.offers.Writes, "the store is read-only")
+	g.transactions = need{g.offers.Transactions, "the store is no driver.Transactor"}
+	g.durable = g.unlessLeft(LongTerm, g.offers.Durable, "the store does not outlive its process")
+	g.scheduling = need{said.isTrue(scheduling), "the host declares no scheduling: if it starts runs by time, declare scheduling.supported"}
+	return g
 }
 
 // leftOut are the dimensions that the host does not claim, by Without or by a
@@ -196,21 +159,28 @@ func leftOut(without []Dimension, said *document) []Dimension {
 	return left
 }
 
+// unlessLeft is a need that is not met either if the host leaves out a dimension.
+func (g *grants) unlessLeft(d Dimension, met bool, missing string) need {
+	if slices.Contains(g.left, d) {
+		return need{false, "the host leaves out " + string(d)}
+	}
+	return need{met, missing}
+}
+
 // grant goes through the fields of the two families and what each rests on. The methods of the
 // host's parts are called under a guard.
-func (g *grants) grant(in Inputs, n needs) error {
-	g.grantMemory(offers(in.Bank), n)
-	changes := []need{n.memory, n.writes, n.transactions}
+func (g *grants) grant() error {
 	rendered := false // the index, by the workspace
 	for _, part := range []struct {
 		name  string
 		grant func()
 	}{
-		{"the workspace", func() { rendered = in.Workspace != nil && in.Workspace.RendersIndex() }},
-		{"the distiller", func() { g.grantDistiller(in, n, changes, rendered) }},
-		{"the consolidator", func() { g.grantLongTerm(in.Consolidator, n, changes) }},
-		{"the commitment engine", func() { g.grantCommitments(in.Commitments, n) }},
-		{"the store of proposals", func() { g.grantProposals(in.Proposals, append(changes, n.proposals)) }},
+		{"the bank", g.grantMemory},
+		{"the workspace", func() { rendered = g.in.Workspace != nil && g.in.Workspace.RendersIndex() }},
+		{"the distiller", func() { g.grantDistiller(rendered) }},
+		{"the consolidator", g.grantLongTerm},
+		{"the commitment engine", g.grantCommitments},
+		{"the store of proposals", g.grantProposals},
 	} {
 		_, err := hostcall.Inline(part.name, func() (struct{}, error) { part.grant(); return struct{}{}, nil })
 		if err != nil {
@@ -220,30 +190,32 @@ func (g *grants) grant(in Inputs, n needs) error {
 	return nil
 }
 
-func (g *grants) grantMemory(o memory.Offers, n needs) {
-	mem := g.block("memory", n.memory)
+func (g *grants) grantMemory() {
+	mem := g.block("memory", g.memory)
 	mem.grant("supported")
-	mem.grant("writable", n.writes)
-	mem.allow("maxEntrySizeBytes", float64(o.MaxEntryBytes), atMost, "the bank accepts less", n.writes)
+	mem.grant("writable", g.writes)
+	mem.allow("maxEntrySizeBytes", float64(g.offers.MaxEntryBytes), atMost, "the bank accepts less", g.writes)
 	mem.grant("ttlSupported")
 
 	modes := []string{"filter"} // a bank filters lists itself
-	if o.Semantic {
+	if g.offers.Semantic {
 		modes = []string{"semantic", "filter"}
 	}
-	search := g.block("memory/search", n.memory, n.search)
+	search := g.block("memory/search", g.memory, g.unlessLeft(Search, true, ""))
 	search.grant("supported")
 	search.allow("modes", list(modes...), among, "the bank has no ranker that ranks by meaning")
 
-	budget := g.block("memory/injectionBudget", n.memory, need{o.TokenCounter != "", "the bank has no token counter: set memory.Config.TokenCounter"})
+	counter := g.offers.TokenCounter
+	budget := g.block("memory/injectionBudget", g.memory, need{counter != "", "the bank has no token counter: set memory.Config.TokenCounter"})
 	budget.grant("supported")
-	budget.allow("tokenCounter", counterName(o.TokenCounter), same, "the bank counts in other units")
+	budget.allow("tokenCounter", counterName(counter), same, "the bank counts in other units")
 
-	retention := g.block("memory/retention", n.memory, n.retention)
+	retention := g.block("memory/retention", g.memory, g.unlessLeft(Retention, true, ""))
 	retention.grant("ttl")
-	retention.grant("forget", n.writes, n.transactions)
+	retention.grant("forget", g.writes, g.transactions)
 
-	attribution := g.block("memory/attribution", n.memory, n.attribution, n.writes, n.writeEvents)
+	attribution := g.block("memory/attribution", g.memory, g.unlessLeft(Attribution, true, ""), g.writes,
+		need{g.offers.WriteEvents, "the bank announces no writes: set memory.Config.WriteEvents"})
 	attribution.grant("supported")
 	attribution.grant("emitsWriteEvents")
 }
@@ -257,15 +229,15 @@ func counterName(name string) string {
 	return "host-defined"
 }
 
-func (g *grants) grantDistiller(in Inputs, n needs, changes []need, rendered bool) {
-	condenses := append(slices.Clip(changes), n.distiller)
+func (g *grants) grantDistiller(rendered bool) {
+	condenses := []need{g.memory, g.writes, g.transactions, g.unlessLeft(Compaction, g.in.Distiller != nil, "there is no distiller")}
 	compaction := g.block("memory/compaction", condenses...)
 	compaction.grant("supported")
 	compaction.allow("trigger", string(events.CompactionHostManaged), same, "clients cannot request it")
 
 	var name, kept string
 	var most int
-	if d := in.Distiller; d != nil {
+	if d := g.in.Distiller; d != nil {
 		name, most, kept, rendered = d.TokenizerName(), d.MaxTokenBudget(), d.Retention(), d.EmitsIndex() || rendered
 	}
 	distillation := g.block("memory/distillation", append(condenses,
@@ -274,48 +246,52 @@ func (g *grants) grantDistiller(in Inputs, n needs, changes []need, rendered boo
 	distillation.grant("supported")
 	distillation.allow("maxTokenBudget", float64(most), atMost, "the distiller accepts less")
 	distillation.allow("tokenizerName", name, same, "the distiller counts with another tokenizer")
-	distillation.grant("scheduled", need{in.ScheduledDistillation, "the host does not schedule the distiller"}, n.scheduling)
-	distillation.grant("indexEmitted", n.workspace, need{rendered, "no workspace is given the index"})
+	distillation.grant("scheduled", need{g.in.ScheduledDistillation, "the host does not schedule the distiller"}, g.scheduling)
+	distillation.grant("indexEmitted",
+		need{g.said.isTrue(workspace), "the host declares no workspace: if it serves files, declare workspace.supported"},
+		need{rendered, "no workspace is given the index"})
 	distillation.allow("archiveRetention", kept, same, "the distiller keeps an archive for another time",
 		need{kept != "", "the distiller does not say how long it keeps an archive"})
 }
 
 // grantLongTerm grants that memory lasts, and consolidation, which rests on it.
-func (g *grants) grantLongTerm(c Consolidator, n needs, changes []need) {
-	g.block("agents", n.memory).allow("memoryBackends", list(longTermBackend), among, "", n.durable)
+func (g *grants) grantLongTerm() {
+	g.block("agents", g.memory).allow("memoryBackends", list(longTermBackend), among, "", g.durable)
 	var trigger events.ConsolidationTrigger
-	if c != nil {
-		trigger = c.Trigger()
+	if g.in.Consolidator != nil {
+		trigger = g.in.Consolidator.Trigger()
 	}
 	known := []events.ConsolidationTrigger{
 		events.ConsolidationHostManaged, events.ConsolidationScheduled, events.ConsolidationOnDemand,
 	}
-	block := g.block(consolidation, append(slices.Clip(changes), n.durable, n.consolidator,
+	block := g.block(consolidation, g.memory, g.writes, g.transactions, g.durable,
+		need{g.in.Consolidator != nil, "there is no consolidator"},
 		need{slices.Contains(known, trigger), "the consolidator has no trigger that the protocol knows"},
-		need{trigger != events.ConsolidationScheduled || n.scheduling.met, "its passes are scheduled, and " + n.scheduling.missing})...)
+		need{trigger != events.ConsolidationScheduled || g.scheduling.met, "its passes are scheduled, and " + g.scheduling.missing})
 	block.grant("supported")
 	block.allow("schedule", string(trigger), same, "the consolidator has another trigger")
 }
 
-func (g *grants) grantCommitments(c Commitments, n needs) {
+func (g *grants) grantCommitments() {
 	conditions := []events.Condition{events.ConditionTime, events.ConditionPredicate}
-	if c != nil {
-		has := c.Conditions()
+	if g.in.Commitments != nil {
+		has := g.in.Commitments.Conditions()
 		conditions = slices.DeleteFunc(conditions, func(known events.Condition) bool { return !slices.Contains(has, known) })
 	}
-	block := g.block(commitments, n.memory, n.commitments, need{len(conditions) > 0, "the commitment engine knows no condition"})
+	block := g.block(commitments, g.memory, need{g.in.Commitments != nil, "there is no commitment engine"},
+		need{len(conditions) > 0, "the commitment engine knows no condition"})
 	block.grant("supported")
 	block.allow("fireConditions", list(conditions...), among, "the commitment engine does not know that condition")
 }
 
-func (g *grants) grantProposals(p Proposals, needs []need) {
+func (g *grants) grantProposals() {
 	var kinds []events.ArtifactKind
 	var activation string
 	var finds bool
-	if p != nil {
+	if p := g.in.Proposals; p != nil {
 		kinds, activation, finds = p.Kinds(), p.Activation(), p.FindsDuplicates()
 	}
-	block := g.block(proposals, needs...)
+	block := g.block(proposals, g.memory, g.writes, g.transactions, need{g.in.Proposals != nil, "there is no store of proposals"})
 	block.allow("artifactKinds", list(kinds...), among, "that kind is not taken")
 	block.allow("activation", activation, same, "proposals are activated in another mode")
 	block.allow("duplicationDetection", finds, granted, "duplicates are not found")
