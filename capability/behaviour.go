@@ -1,22 +1,11 @@
 package capability
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/openwop/agentmemory/events"
 )
-
-// Behaviour is something that a host does with memory beside the dimensions
-// (RFC 0068). The protocol keeps it under agents, and the model refers to it.
-type Behaviour struct {
-	// Name is the block's.
-	Name      string
-	Supported bool
-	// Source is the JSON pointer to the block.
-	Source string
-	// Why says in one line why it is not supported, or else how it comes about.
-	Why string
-}
 
 const (
 	consolidation = "agents/memoryConsolidation"
@@ -24,37 +13,34 @@ const (
 	proposals     = "agents/proposals"
 )
 
-// Consolidation is the reconciling of long-term memory in the background. It is
+// Consolidation is the reconciling of long-term memory in the background (RFC 0068). It is
 // supported only by a host that is long-term, and on a schedule only by one that
 // has scheduling: a document that says otherwise contradicts itself.
-func (m *Model) Consolidation() Behaviour {
+func (m *Model) Consolidation() Status {
 	d := &m.doc
-	b := d.behaviour(consolidation)
-	if !b.Supported {
-		return b
+	s := d.behaviour(consolidation)
+	if !s.Satisfied {
+		return s
 	}
-	trigger := events.ConsolidationTrigger(d.text(consolidation + "/schedule"))
-	if trigger == "" {
-		trigger = events.ConsolidationHostManaged
-	}
+	trigger := cmp.Or(d.text(consolidation+"/schedule"), string(events.ConsolidationHostManaged))
 	switch {
 	case !m.Satisfies(LongTerm):
-		b.Supported, b.Why = false, longTermStatus(d).Why
-	case trigger == events.ConsolidationScheduled && !d.isTrue(scheduling):
-		b.Supported, b.Why = false, "it is scheduled, and "+d.lacks(scheduling)
+		s.Satisfied, s.Why = false, m.Status(LongTerm).Why
+	case trigger == string(events.ConsolidationScheduled) && !d.isTrue(scheduling):
+		s.Satisfied, s.Why = false, "it is scheduled, and "+d.lacks(scheduling)
 	default:
-		b.Why = string(trigger)
+		s.Why = trigger
 	}
-	return b
+	return s
 }
 
-// Commitments are intentions that the host finds in memory and acts upon later.
-func (m *Model) Commitments() Behaviour {
-	b := m.doc.behaviour(commitments)
-	if b.Supported {
-		b.Why = strings.Join(m.doc.conditions(), ", ")
+// Commitments are intentions that the host finds in memory and acts upon later (RFC 0068).
+func (m *Model) Commitments() Status {
+	s := m.doc.behaviour(commitments)
+	if s.Satisfied {
+		s.Why = strings.Join(m.doc.conditions(), ", ")
 	}
-	return b
+	return s
 }
 
 // conditions are what makes a commitment fire: time, if the block does not say.
@@ -65,12 +51,11 @@ func (d *document) conditions() []string {
 	return d.texts(commitments + "/fireConditions")
 }
 
-func (d *document) behaviour(block string) Behaviour {
+// behaviour is the status of a block beside the dimensions, to which the protocol's model refers.
+func (d *document) behaviour(block string) Status {
 	s := d.flag(block+"/supported", "")
-	return Behaviour{
-		Name: block[strings.IndexByte(block, '/')+1:], Supported: s.Satisfied,
-		Source: d.pointer(block), Why: s.Why,
-	}
+	s.Name, s.Source = block[strings.IndexByte(block, '/')+1:], d.pointer(block)
+	return s
 }
 
 // text returns a field that is a string.

@@ -5,46 +5,58 @@ import (
 	"strings"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
 )
 
-// bound is how far a declared field may go, given what is derived.
-type bound struct {
-	path  string
-	holds func(said, given any) bool
-	// missing is what to say where the field is given, but not so far.
-	missing string
+// grants are what a host may claim, beside what it declares.
+type grants struct {
+	in     Inputs
+	offers memory.Offers
+	left   []Dimension // that the host leaves out
+	said   *document   // what the host declares
+	given  *document   // what may be claimed
+	claims []claim     // in the order of the families
+
+	memory, writes, transactions, durable, scheduling need
 }
 
-// bounds are all fields that are derived, block by block.
-var bounds = []bound{
-	{"memory/supported", granted, ""},
-	{"memory/writable", granted, ""},
-	{"memory/maxEntrySizeBytes", atMost, "the bank accepts less"},
-	{"memory/ttlSupported", granted, ""},
-	{"memory/search/supported", granted, ""},
-	{"memory/search/modes", among, "the bank has no ranker that ranks by meaning"},
-	{"memory/injectionBudget/supported", granted, ""},
-	{"memory/injectionBudget/tokenCounter", same, "the bank counts in other units"},
-	{"memory/retention/ttl", granted, ""},
-	{"memory/retention/forget", granted, ""},
-	{"memory/attribution/supported", granted, ""},
-	{"memory/attribution/emitsWriteEvents", granted, ""},
-	{"memory/compaction/supported", granted, ""},
-	{"memory/compaction/trigger", same, "clients cannot request it"},
-	{"memory/distillation/supported", granted, ""},
-	{"memory/distillation/maxTokenBudget", atMost, "the distiller accepts less"},
-	{"memory/distillation/tokenizerName", same, "the distiller counts with another tokenizer"},
-	{"memory/distillation/scheduled", granted, ""},
-	{"memory/distillation/indexEmitted", granted, ""},
-	{"memory/distillation/archiveRetention", same, "the distiller keeps an archive for another time"},
-	{backends, among, ""},
-	{consolidation + "/supported", granted, ""},
-	{consolidation + "/schedule", same, "the consolidator has another trigger"},
-	{commitments + "/supported", granted, ""},
-	{commitments + "/fireConditions", among, "the commitment engine does not know that condition"},
-	{proposals + "/artifactKinds", among, "that kind is not taken"},
-	{proposals + "/activation", same, "proposals are activated in another mode"},
-	{proposals + "/duplicationDetection", granted, "duplicates are not found"},
+// need is something that a claim rests on.
+type need struct {
+	met     bool
+	missing string // what to say if it is not
+}
+
+// claim is a field that is derived, and how far a declared one may go.
+type claim struct {
+	path  string
+	holds func(said, given any) bool
+	// beyond is what to say where the field is given, but not so far.
+	beyond string
+}
+
+// block is an object whose fields rest on the same needs.
+type block struct {
+	*grants
+	path  string
+	needs []need
+}
+
+func (g *grants) block(path string, needs ...need) block { return block{g, path, needs} }
+
+// grant allows a field to be true.
+func (b block) grant(field string, more ...need) { b.allow(field, true, granted, "", more...) }
+
+// allow puts a field into what may be claimed, or notes the first need that is not met.
+func (b block) allow(field string, value any, holds func(said, given any) bool, beyond string, more ...need) {
+	c := claim{b.path + "/" + field, holds, beyond}
+	b.grants.claims = append(b.claims, c)
+	for _, n := range slices.Concat(b.needs, more) {
+		if !n.met {
+			b.given.missing[c.path] = n.missing
+			return
+		}
+	}
+	b.given.put(c.path, value)
 }
 
 // defaults are what an absent field claims where its block is supported.
@@ -57,9 +69,8 @@ func granted(said, given any) bool { return said == false || given == true }
 func same(said, given any) bool    { return said == given }
 
 func atMost(said, given any) bool {
-	d := document{root: object{"said": said, "given": given}}
-	most, ok := d.number("given")
-	n, _ := d.number("said")
+	most, ok := given.(float64)
+	n, _ := said.(float64)
 	return ok && n <= most
 }
 
@@ -79,15 +90,15 @@ func (g *grants) overclaims() []error {
 		errs = append(errs, &ClaimError{Path: g.said.pointer(path), Missing: missing})
 	}
 	refused := "" // a block that is not there at all; its details need no errors
-	for _, b := range bounds {
-		said, ok := g.claimed(b.path)
-		given, _ := g.given.at(b.path)
-		if !ok || b.holds(said, given) || parent(b.path) == refused {
+	for _, c := range g.claims {
+		said, ok := g.claimed(c.path)
+		given, _ := g.given.at(c.path)
+		if !ok || c.holds(said, given) || parent(c.path) == refused {
 			continue
 		}
-		lack(b.path, b.missing)
-		if strings.HasSuffix(b.path, "/supported") {
-			refused = parent(b.path)
+		lack(c.path, c.beyond)
+		if strings.HasSuffix(c.path, "/supported") {
+			refused = parent(c.path)
 		}
 	}
 	if _, given := g.given.at("memory/distillation/scheduled"); g.in.ScheduledDistillation && !given {
@@ -95,8 +106,8 @@ func (g *grants) overclaims() []error {
 	}
 	if version, why := g.said.execution(); why == "" && version >= replayVersion && g.memory.met {
 		switch {
-		case !g.views.met:
-			lack(executionVersion, g.views.missing)
+		case !g.offers.Views:
+			lack(executionVersion, "the store is not driver.Versioned, so that runs have no views")
 		case g.durable.met && slices.Contains(g.in.Without, Replay):
 			lack(executionVersion, "replay-snapshot follows from this version and from agents.memoryBackends, and cannot be left out alone")
 		}

@@ -14,6 +14,23 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
+// set is some of the dimensions: bit i stands for Dimensions()[i].
+type set uint8
+
+func setOf(ds ...Dimension) (s set) {
+	for i, d := range Dimensions() {
+		if slices.Contains(ds, d) {
+			s |= 1 << i
+		}
+	}
+	return s
+}
+
+func (s set) has(d Dimension) bool { return s&setOf(d) != 0 }
+
+// missing is what an agent of a shape misses at a host that has s.
+func (s set) missing(shape Shape) set { return setOf(shape.lacks(s.has)...) }
+
 // hosts are all combinations of the three dimensions that an agent can miss.
 func hosts() []set {
 	var all []set
@@ -74,12 +91,7 @@ func TestA3_TruthTable(t *testing.T) {
 	for _, shape := range shapes() {
 		fmt.Fprintf(&b, "| %-36s |", shape.name())
 		for _, host := range hosts() {
-			m := Model{have: host}
-			var missing set
-			for _, d := range m.Degraded(shape) {
-				missing |= setOf(d)
-			}
-			b.WriteString(" " + letters(missing) + " |")
+			b.WriteString(" " + letters(host.missing(shape)) + " |")
 		}
 		b.WriteByte('\n')
 	}
@@ -100,23 +112,23 @@ func TestA3_TruthTable(t *testing.T) {
 // the more the host has.
 func TestA3_Degraded(t *testing.T) {
 	three := setOf(Read, Write, LongTerm)
+	dimensions := Dimensions()
 	for bits := range 1 << len(dimensions) {
-		m := Model{have: set(bits)}
+		host := set(bits)
 		for _, shape := range shapes() {
-			got := m.Degraded(shape)
+			got := shape.lacks(host.has)
 			var missing set
 			last := -1
 			for _, d := range got {
-				i := slices.Index(dimensions[:], d)
+				i := slices.Index(dimensions, d)
 				require.Greater(t, i, last)
 				require.True(t, three.has(d))
-				require.False(t, m.Satisfies(d))
+				require.False(t, host.has(d))
 				last, missing = i, missing|setOf(d)
 			}
-			require.Equal(t, letters((&Model{have: m.have & three}).missing(shape)), letters(missing))
+			require.Equal(t, letters((host & three).missing(shape)), letters(missing))
 			for i := range dimensions {
-				more := Model{have: m.have | 1<<i}
-				require.Zero(t, more.missing(shape)&^missing)
+				require.Zero(t, (host|1<<i).missing(shape)&^missing)
 			}
 		}
 	}
@@ -125,8 +137,6 @@ func TestA3_Degraded(t *testing.T) {
 	m.Degraded(Shape{LongTerm: true})[0] = Search
 	require.Equal(t, Read, m.Degraded(Shape{LongTerm: true})[0])
 }
-
-func (m *Model) missing(s Shape) set { return setOf(m.Degraded(s)...) }
 
 // The columns of the table that a document can express, from documents.
 func TestA3_FromDocuments(t *testing.T) {
@@ -140,6 +150,10 @@ func TestA3_FromDocuments(t *testing.T) {
 	} {
 		m, err := Parse([]byte(doc))
 		require.NoError(t, err)
-		assert.Equal(t, host, letters(m.have), doc)
+		have := slices.DeleteFunc(Dimensions(), func(d Dimension) bool { return !m.Satisfies(d) })
+		assert.Equal(t, host, letters(setOf(have...)), doc)
+		for _, shape := range shapes() {
+			assert.ElementsMatch(t, shape.lacks(m.Satisfies), m.Degraded(shape), doc)
+		}
 	}
 }

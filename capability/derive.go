@@ -99,7 +99,7 @@ type Proposals interface {
 // engines are called in place; one that panics gives [memory.ErrInternal].
 func Derive(in Inputs) (*Model, error) {
 	for _, d := range in.Without {
-		if !slices.Contains(dimensions[:], d) {
+		if !slices.Contains(Dimensions(), d) {
 			return nil, ErrDimension
 		}
 	}
@@ -111,7 +111,7 @@ func Derive(in Inputs) (*Model, error) {
 		return nil, err
 	}
 	doc.wrapped = nil // what is derived stands at the root
-	g := gather(in, doc)
+	g := newGrants(in, doc)
 	if err := g.grant(); err != nil {
 		return nil, err
 	}
@@ -122,27 +122,7 @@ func Derive(in Inputs) (*Model, error) {
 	if err := doc.check(); err != nil {
 		return nil, err
 	}
-	return newModel(doc), nil
-}
-
-// need is something that a claim rests on.
-type need struct {
-	met     bool
-	missing string // what to say if it is not
-}
-
-// grants is a derivation: the needs as they are, and what they allow.
-type grants struct {
-	in    Inputs
-	offer memory.Offers
-	said  *document // what the host declares
-	given *document // what may be claimed
-
-	memory, writes, transactions, durable, views, writeEvents need
-	search, retention, attribution                            need
-	consolidator, commitments, distiller                      need
-	scheduling, workspace                                     need
-	rendered                                                  bool // the index, by the workspace
+	return &Model{*doc, doc.statuses()}, nil
 }
 
 const (
@@ -150,33 +130,16 @@ const (
 	workspace  = "workspace/supported"
 )
 
-func gather(in Inputs, said *document) *grants {
-	g := &grants{in: in, said: said, given: &document{root: object{}, missing: map[string]string{}}}
+func newGrants(in Inputs, said *document) *grants {
+	g := &grants{in: in, said: said, given: &document{root: object{}, missing: map[string]string{}}, left: leftOut(in.Without, said)}
 	if in.Bank != nil {
-		g.offer = in.Bank.Engines().Offers()
+		g.offers = in.Bank.Engines().Offers()
 	}
-	left := leftOut(in.Without, said)
-	of := func(d Dimension, met bool, missing string) need {
-		if slices.Contains(left, d) {
-			return need{false, "the host leaves out " + string(d)}
-		}
-		return need{met, missing}
-	}
-	o := g.offer
-	g.memory = of(Read, in.Bank != nil, "there is no bank")
-	g.writes = of(Write, o.Writes, "the store is read-only")
-	g.transactions = need{o.Transactions, "the store is no driver.Transactor"}
-	g.durable = of(LongTerm, o.Durable, "the store does not outlive its process")
-	g.views = need{o.Views, "the store is not driver.Versioned, so that runs have no views"}
-	g.search = of(Search, true, "")
-	g.retention = of(Retention, true, "")
-	g.attribution = of(Attribution, true, "")
-	g.writeEvents = need{o.WriteEvents, "the bank announces no writes: set memory.Config.WriteEvents"}
-	g.consolidator = need{in.Consolidator != nil, "there is no consolidator"}
-	g.commitments = need{in.Commitments != nil, "there is no commitment engine"}
-	g.distiller = of(Compaction, in.Distiller != nil, "there is no distiller")
+	g.memory = g.unlessLeft(Read, in.Bank != nil, "there is no bank")
+	g.writes = g.unlessLeft(Write, g.offers.Writes, "the store is read-only")
+	g.transactions = need{g.offers.Transactions, "the store is no driver.Transactor"}
+	g.durable = g.unlessLeft(LongTerm, g.offers.Durable, "the store does not outlive its process")
 	g.scheduling = need{said.isTrue(scheduling), "the host declares no scheduling: if it starts runs by time, declare scheduling.supported"}
-	g.workspace = need{said.isTrue(workspace), "the host declares no workspace: if it serves files, declare workspace.supported"}
 	return g
 }
 
@@ -196,48 +159,28 @@ func leftOut(without []Dimension, said *document) []Dimension {
 	return left
 }
 
-// allow puts a field into what may be claimed, or notes the first need that is not
-// met.
-func (g *grants) allow(path string, value any, needs ...need) {
-	for _, n := range needs {
-		if !n.met {
-			g.given.missing[path] = n.missing
-			return
-		}
+// unlessLeft is a need that is not met either if the host leaves out a dimension.
+func (g *grants) unlessLeft(d Dimension, met bool, missing string) need {
+	if slices.Contains(g.left, d) {
+		return need{false, "the host leaves out " + string(d)}
 	}
-	g.given.put(path, value)
+	return need{met, missing}
 }
 
-// grant goes through the fields of the two families and what each rests on.
+// grant goes through the fields of the two families and what each rests on. The methods of the
+// host's parts are called under a guard.
 func (g *grants) grant() error {
-	g.allow("memory/supported", true, g.memory)
-	g.allow("memory/writable", true, g.memory, g.writes)
-	g.allow("memory/maxEntrySizeBytes", integer(g.offer.MaxEntryBytes), g.memory, g.writes)
-	g.allow("memory/ttlSupported", true, g.memory)
-
-	modes := []string{"filter"} // a bank filters lists itself
-	if g.offer.Semantic {
-		modes = []string{"semantic", "filter"}
-	}
-	g.allow("memory/search", object{"supported": true, "modes": list(modes...)}, g.memory, g.search)
-	budget := object{"supported": true, "tokenCounter": counterName(g.offer.TokenCounter)}
-	g.allow("memory/injectionBudget", budget, g.memory, need{g.offer.TokenCounter != "", "the bank has no token counter: set memory.Config.TokenCounter"})
-	g.allow("memory/retention/ttl", true, g.memory, g.retention)
-	g.allow("memory/retention/forget", true, g.memory, g.retention, g.writes, g.transactions)
-	g.allow("memory/attribution", object{"supported": true, "emitsWriteEvents": true},
-		g.memory, g.attribution, g.writes, g.writeEvents)
-	g.allow(backends, list(longTermBackend), g.memory, g.durable)
-
-	changes := []need{g.memory, g.writes, g.transactions}
+	rendered := false // the index, by the workspace
 	for _, part := range []struct {
 		name  string
 		grant func()
 	}{
-		{"the workspace", func() { g.rendered = g.in.Workspace != nil && g.in.Workspace.RendersIndex() }},
-		{"the distiller", func() { g.grantDistiller(changes) }},
-		{"the consolidator", func() { g.grantConsolidator(changes) }},
+		{"the bank", g.grantMemory},
+		{"the workspace", func() { rendered = g.in.Workspace != nil && g.in.Workspace.RendersIndex() }},
+		{"the distiller", func() { g.grantDistiller(rendered) }},
+		{"the consolidator", g.grantLongTerm},
 		{"the commitment engine", g.grantCommitments},
-		{"the store of proposals", func() { g.grantProposals(changes) }},
+		{"the store of proposals", g.grantProposals},
 	} {
 		_, err := hostcall.Inline(part.name, func() (struct{}, error) { part.grant(); return struct{}{}, nil })
 		if err != nil {
@@ -247,14 +190,34 @@ func (g *grants) grant() error {
 	return nil
 }
 
-func (g *grants) grantProposals(changes []need) {
-	if p := g.in.Proposals; p == nil {
-		g.allow(proposals, nil, need{false, "there is no store of proposals"})
-	} else {
-		g.allow(proposals, object{
-			"artifactKinds": list(p.Kinds()...), "activation": p.Activation(), "duplicationDetection": p.FindsDuplicates(),
-		}, changes...)
+func (g *grants) grantMemory() {
+	mem := g.block("memory", g.memory)
+	mem.grant("supported")
+	mem.grant("writable", g.writes)
+	mem.allow("maxEntrySizeBytes", float64(g.offers.MaxEntryBytes), atMost, "the bank accepts less", g.writes)
+	mem.grant("ttlSupported")
+
+	modes := []string{"filter"} // a bank filters lists itself
+	if g.offers.Semantic {
+		modes = []string{"semantic", "filter"}
 	}
+	search := g.block("memory/search", g.memory, g.unlessLeft(Search, true, ""))
+	search.grant("supported")
+	search.allow("modes", list(modes...), among, "the bank has no ranker that ranks by meaning")
+
+	counter := g.offers.TokenCounter
+	budget := g.block("memory/injectionBudget", g.memory, need{counter != "", "the bank has no token counter: set memory.Config.TokenCounter"})
+	budget.grant("supported")
+	budget.allow("tokenCounter", counterName(counter), same, "the bank counts in other units")
+
+	retention := g.block("memory/retention", g.memory, g.unlessLeft(Retention, true, ""))
+	retention.grant("ttl")
+	retention.grant("forget", g.writes, g.transactions)
+
+	attribution := g.block("memory/attribution", g.memory, g.unlessLeft(Attribution, true, ""), g.writes,
+		need{g.offers.WriteEvents, "the bank announces no writes: set memory.Config.WriteEvents"})
+	attribution.grant("supported")
+	attribution.grant("emitsWriteEvents")
 }
 
 // counterName is what a token counter is called in the protocol (RFC 0113).
@@ -264,4 +227,72 @@ func counterName(name string) string {
 		return name
 	}
 	return "host-defined"
+}
+
+func (g *grants) grantDistiller(rendered bool) {
+	condenses := []need{g.memory, g.writes, g.transactions, g.unlessLeft(Compaction, g.in.Distiller != nil, "there is no distiller")}
+	compaction := g.block("memory/compaction", condenses...)
+	compaction.grant("supported")
+	compaction.allow("trigger", string(events.CompactionHostManaged), same, "clients cannot request it")
+
+	var name, kept string
+	var most int
+	if d := g.in.Distiller; d != nil {
+		name, most, kept, rendered = d.TokenizerName(), d.MaxTokenBudget(), d.Retention(), d.EmitsIndex() || rendered
+	}
+	distillation := g.block("memory/distillation", append(condenses,
+		need{name != "", "the distiller names no tokenizer"},
+		need{most > 0, "the distiller has no maximum budget"})...)
+	distillation.grant("supported")
+	distillation.allow("maxTokenBudget", float64(most), atMost, "the distiller accepts less")
+	distillation.allow("tokenizerName", name, same, "the distiller counts with another tokenizer")
+	distillation.grant("scheduled", need{g.in.ScheduledDistillation, "the host does not schedule the distiller"}, g.scheduling)
+	distillation.grant("indexEmitted",
+		need{g.said.isTrue(workspace), "the host declares no workspace: if it serves files, declare workspace.supported"},
+		need{rendered, "no workspace is given the index"})
+	distillation.allow("archiveRetention", kept, same, "the distiller keeps an archive for another time",
+		need{kept != "", "the distiller does not say how long it keeps an archive"})
+}
+
+// grantLongTerm grants that memory lasts, and consolidation, which rests on it.
+func (g *grants) grantLongTerm() {
+	g.block("agents", g.memory).allow("memoryBackends", list(longTermBackend), among, "", g.durable)
+	var trigger events.ConsolidationTrigger
+	if g.in.Consolidator != nil {
+		trigger = g.in.Consolidator.Trigger()
+	}
+	known := []events.ConsolidationTrigger{
+		events.ConsolidationHostManaged, events.ConsolidationScheduled, events.ConsolidationOnDemand,
+	}
+	block := g.block(consolidation, g.memory, g.writes, g.transactions, g.durable,
+		need{g.in.Consolidator != nil, "there is no consolidator"},
+		need{slices.Contains(known, trigger), "the consolidator has no trigger that the protocol knows"},
+		need{trigger != events.ConsolidationScheduled || g.scheduling.met, "its passes are scheduled, and " + g.scheduling.missing})
+	block.grant("supported")
+	block.allow("schedule", string(trigger), same, "the consolidator has another trigger")
+}
+
+func (g *grants) grantCommitments() {
+	conditions := []events.Condition{events.ConditionTime, events.ConditionPredicate}
+	if g.in.Commitments != nil {
+		has := g.in.Commitments.Conditions()
+		conditions = slices.DeleteFunc(conditions, func(known events.Condition) bool { return !slices.Contains(has, known) })
+	}
+	block := g.block(commitments, g.memory, need{g.in.Commitments != nil, "there is no commitment engine"},
+		need{len(conditions) > 0, "the commitment engine knows no condition"})
+	block.grant("supported")
+	block.allow("fireConditions", list(conditions...), among, "the commitment engine does not know that condition")
+}
+
+func (g *grants) grantProposals() {
+	var kinds []events.ArtifactKind
+	var activation string
+	var finds bool
+	if p := g.in.Proposals; p != nil {
+		kinds, activation, finds = p.Kinds(), p.Activation(), p.FindsDuplicates()
+	}
+	block := g.block(proposals, g.memory, g.writes, g.transactions, need{g.in.Proposals != nil, "there is no store of proposals"})
+	block.allow("artifactKinds", list(kinds...), among, "that kind is not taken")
+	block.allow("activation", activation, same, "proposals are activated in another mode")
+	block.allow("duplicationDetection", finds, granted, "duplicates are not found")
 }

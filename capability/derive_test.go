@@ -58,7 +58,7 @@ func TestDeriveNothing(t *testing.T) {
 	assert.Empty(t, satisfied(m))
 	assert.JSONEq(t, `{"memory": {"supported": false}}`, marshal(t, m))
 	for _, s := range m.Statuses() {
-		assert.Equal(t, "there is no bank", s.Why, s.Dimension)
+		assert.Equal(t, "there is no bank", s.Why, s.Name)
 	}
 }
 
@@ -129,8 +129,8 @@ func TestA1_DerivedFromWhatIsThere(t *testing.T) {
 			capability.Compaction: engines && changes, capability.Attribution: changes,
 			capability.Replay: durable && modelTwo && versioned, capability.Retention: true,
 		}, statuses(m), name)
-		assert.Equal(t, engines && changes && durable && scheduled, m.Consolidation().Supported, name)
-		assert.Equal(t, engines, m.Commitments().Supported, name)
+		assert.Equal(t, engines && changes && durable && scheduled, m.Consolidation().Satisfied, name)
+		assert.Equal(t, engines, m.Commitments().Satisfied, name)
 
 		doc := fields(t, m)
 		flag := func(path ...string) bool { return at(doc, path...) == true }
@@ -146,7 +146,7 @@ func TestA1_DerivedFromWhatIsThere(t *testing.T) {
 		// The document says the same to somebody who has only the document.
 		read := parse(t, marshal(t, m))
 		assert.Equal(t, statuses(m), statuses(read), name)
-		assert.Equal(t, m.Consolidation().Supported, read.Consolidation().Supported, name)
+		assert.Equal(t, m.Consolidation().Satisfied, read.Consolidation().Satisfied, name)
 		// What is derived is no more than may be claimed.
 		in.Declare = []byte(marshal(t, m))
 		assert.JSONEq(t, marshal(t, m), marshal(t, derive(t, in)), name)
@@ -156,7 +156,7 @@ func TestA1_DerivedFromWhatIsThere(t *testing.T) {
 func statuses(m *capability.Model) map[capability.Dimension]bool {
 	all := map[capability.Dimension]bool{}
 	for _, s := range m.Statuses() {
-		all[s.Dimension] = s.Satisfied
+		all[capability.Dimension(s.Name)] = s.Satisfied
 	}
 	return all
 }

@@ -1,7 +1,5 @@
 package capability
 
-import "math/bits"
-
 // Dimension is one of the eight things that a host's memory can do or not
 // (RFC 0080 §A). Its value is the name on the wire.
 type Dimension string
@@ -18,43 +16,29 @@ const (
 	Retention   Dimension = "retention"
 )
 
-var dimensions = [...]Dimension{Read, Write, Search, LongTerm, Compaction, Attribution, Replay, Retention}
+// rules read the dimensions from a document, in the order of the protocol's schema.
+var rules = []struct {
+	dimension Dimension
+	read      func(*document) Status
+}{
+	{Read, readStatus},
+	{Write, writeStatus},
+	{Search, searchStatus},
+	{LongTerm, longTermStatus},
+	{Compaction, compactionStatus},
+	{Attribution, attributionStatus},
+	{Replay, replayStatus},
+	{Retention, retentionStatus},
+}
 
 // Dimensions returns all eight in the order of the protocol's schema, in which
 // they are always listed.
 func Dimensions() []Dimension {
-	all := dimensions
-	return all[:]
-}
-
-// set is some of the dimensions: bit i stands for dimensions[i].
-type set uint8
-
-func setOf(ds ...Dimension) (s set) {
-	for i, d := range dimensions {
-		for _, member := range ds {
-			if d == member {
-				s |= 1 << i
-			}
-		}
+	var all []Dimension
+	for _, r := range rules {
+		all = append(all, r.dimension)
 	}
-	return s
-}
-
-func (s set) has(d Dimension) bool { return s&setOf(d) != 0 }
-
-// list returns the members in schema order, nil for none.
-func (s set) list() []Dimension {
-	if s == 0 {
-		return nil
-	}
-	ds := make([]Dimension, 0, bits.OnesCount8(uint8(s)))
-	for i, d := range dimensions {
-		if s>>i&1 != 0 {
-			ds = append(ds, d)
-		}
-	}
-	return ds
+	return all
 }
 
 // Shape is the memory that an agent's manifest asks for (AgentManifest.memoryShape).
@@ -65,18 +49,19 @@ type Shape struct {
 	LongTerm     bool `json:"longTerm,omitempty"`
 }
 
-var (
-	runNeeds     = setOf(Read, Write)
-	lastingNeeds = setOf(Read, Write, LongTerm)
-)
-
-// needs are the dimensions that memory of this shape rests on (A3).
-func (s Shape) needs() (n set) {
-	if s.Scratchpad || s.Conversation {
-		n |= runNeeds
+// lacks returns the dimensions that memory of this shape needs and does not have (A3).
+func (s Shape) lacks(has func(Dimension) bool) (missing []Dimension) {
+	needs := []Dimension{Read, Write, LongTerm}
+	switch {
+	case s == Shape{}:
+		needs = nil
+	case !s.LongTerm:
+		needs = needs[:2]
 	}
-	if s.LongTerm {
-		n |= lastingNeeds
+	for _, d := range needs {
+		if !has(d) {
+			missing = append(missing, d)
+		}
 	}
-	return n
+	return missing
 }

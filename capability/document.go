@@ -2,20 +2,19 @@ package capability
 
 import (
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/openwop/agentmemory/internal/jsonguard"
+	"github.com/openwop/agentmemory/internal/schema"
 )
 
 //go:embed schemas
 var files embed.FS
 
-var schemas = jsonguard.New(files)
+var schemas = schema.New(files)
 
 // MaxDocumentBytes is the length of the longest document that is read.
 const MaxDocumentBytes = 256 << 10
@@ -82,7 +81,7 @@ func (d *document) check() error {
 			continue
 		}
 		broken, err := schemas.Validate(name, family)
-		if errors.Is(err, jsonguard.ErrUnfit) {
+		if errors.Is(err, schema.ErrUnfit) {
 			return &DocumentError{Problem: "cannot be validated"}
 		}
 		if err != nil {
@@ -146,12 +145,8 @@ func (d *document) isTrue(path string) bool {
 // number returns a field that is a number.
 func (d *document) number(path string) (float64, bool) {
 	value, _ := d.at(path)
-	n, ok := value.(json.Number)
-	if !ok {
-		return 0, false
-	}
-	f, err := n.Float64()
-	return f, err == nil
+	n, ok := value.(float64)
+	return n, ok
 }
 
 // texts returns the strings of a field that is a list.
@@ -194,8 +189,6 @@ func (d *document) missingAt(path string) string {
 
 // parent is the path of the object that holds a field.
 func parent(path string) string { return path[:max(0, strings.LastIndexByte(path, '/'))] }
-
-func integer(n int) json.Number { return json.Number(strconv.Itoa(n)) }
 
 func list[S ~string](items ...S) []any {
 	var out []any

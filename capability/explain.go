@@ -13,46 +13,27 @@ func (m *Model) Explain() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "dimension\tsatisfied\twhy\tfield")
-	for _, r := range m.rows() {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.name, yes(r.holds), r.why, r.field)
+	for _, s := range m.rows() {
+		holds := "no"
+		if s.Satisfied {
+			holds = "yes"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.Name, holds, s.Why, s.Source)
 	}
 	w.Flush()
 	return b.String()
 }
 
-// verdict is one line of the table.
-type verdict struct {
-	name       string
-	holds      bool
-	why, field string
-}
-
-func (m *Model) rows() []verdict {
-	var rows []verdict
-	for _, s := range m.Statuses() {
-		rows = append(rows, verdict{string(s.Dimension), s.Satisfied, s.Why, s.Source})
-	}
-	for _, b := range []Behaviour{m.Consolidation(), m.Commitments()} {
-		rows = append(rows, verdict{b.Name, b.Supported, b.Why, b.Source})
-	}
+func (m *Model) rows() []Status {
+	rows := append(m.Statuses(), m.Consolidation(), m.Commitments())
 	for _, name := range []string{"indexEmitted", "scheduled"} {
-		path := "memory/distillation/" + name
-		v := verdict{name, m.doc.isTrue(path), "the host says so", m.doc.pointer(path)}
-		if !v.holds {
-			v.why = m.doc.lacks(path)
-		}
-		rows = append(rows, v)
+		s := m.doc.flag("memory/distillation/"+name, "the host says so")
+		s.Name = name
+		rows = append(rows, s)
 	}
 	holds, why := m.Profile()
 	if holds {
 		why = "core, read, write and long-term-durability"
 	}
-	return append(rows, verdict{"openwop-memory", holds, why, "(profile)"})
-}
-
-func yes(holds bool) string {
-	if holds {
-		return "yes"
-	}
-	return "no"
+	return append(rows, Status{"openwop-memory", holds, "(profile)", why})
 }

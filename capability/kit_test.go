@@ -149,7 +149,7 @@ func satisfied(m *capability.Model) []capability.Dimension {
 	var have []capability.Dimension
 	for _, s := range m.Statuses() {
 		if s.Satisfied {
-			have = append(have, s.Dimension)
+			have = append(have, capability.Dimension(s.Name))
 		}
 	}
 	return have

@@ -3,6 +3,7 @@ package capability
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -10,15 +11,15 @@ import (
 // never changes. The zero value is a host without memory.
 type Model struct {
 	doc      document
-	have     set
-	statuses [len(dimensions)]Status
+	statuses []Status // nil in the zero value
 }
 
-// Status is the state of one dimension.
+// Status says whether a host has a dimension, or a behaviour beside the dimensions.
 type Status struct {
-	Dimension Dimension
+	// Name is that of the dimension, or of the behaviour's block in the document.
+	Name      string
 	Satisfied bool
-	// Source is the JSON pointer to the field that it was read from, or would have
+	// Source is the JSON pointer to the field or block that it was read from, or would have
 	// been. Where two fields count there are two, with a comma between.
 	Source string
 	// Why says in one line why it is not satisfied, or else what is claimed.
@@ -40,25 +41,33 @@ func Parse(doc []byte) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newModel(d), nil
+	return &Model{*d, d.statuses()}, nil
 }
 
-func newModel(d *document) *Model {
-	m := &Model{doc: *d}
-	m.judge()
-	return m
+// statuses reads the eight dimensions, in schema order (RFC 0080 §A).
+func (d *document) statuses() (all []Status) {
+	for _, r := range rules {
+		s := r.read(d)
+		s.Name = string(r.dimension)
+		all = append(all, s)
+	}
+	return all
+}
+
+func (m *Model) judged() []Status {
+	if m.statuses == nil {
+		return m.doc.statuses()
+	}
+	return m.statuses
 }
 
 // Statuses returns the eight dimensions in schema order.
-func (m *Model) Statuses() []Status {
-	s := m.judged()
-	return s[:]
-}
+func (m *Model) Statuses() []Status { return slices.Clone(m.judged()) }
 
 // Status returns one dimension; the zero Status for a name that is none.
 func (m *Model) Status(d Dimension) Status {
 	for _, s := range m.judged() {
-		if s.Dimension == d {
+		if s.Name == string(d) {
 			return s
 		}
 	}
@@ -66,12 +75,12 @@ func (m *Model) Status(d Dimension) Status {
 }
 
 // Satisfies reports whether the host has a dimension.
-func (m *Model) Satisfies(d Dimension) bool { return m.have.has(d) }
+func (m *Model) Satisfies(d Dimension) bool { return m.Status(d).Satisfied }
 
 // Degraded returns the dimensions that memory of a shape needs and the host does
 // not have, in schema order; nil if it has them all (RFC 0080 §C). An agent of
 // that shape may still run, but its inventory entry must carry them.
-func (m *Model) Degraded(s Shape) []Dimension { return (s.needs() &^ m.have).list() }
+func (m *Model) Degraded(s Shape) []Dimension { return s.lacks(m.Satisfies) }
 
 // MarshalJSON writes the discovery document that the model stands for: the
 // families at the root, and all else that was in the document it was made of.
@@ -80,32 +89,6 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 		return []byte("{}"), nil
 	}
 	return json.Marshal(m.doc.root)
-}
-
-// judged returns the statuses, also those of a zero model.
-func (m *Model) judged() [len(dimensions)]Status {
-	if m.doc.root != nil {
-		return m.statuses
-	}
-	var empty Model
-	empty.judge()
-	return empty.statuses
-}
-
-// judge reads the dimensions from the document (RFC 0080 §A).
-func (m *Model) judge() {
-	d := &m.doc
-	for i, rule := range []func(*document) Status{
-		readStatus, writeStatus, searchStatus, longTermStatus,
-		compactionStatus, attributionStatus, replayStatus, retentionStatus,
-	} {
-		s := rule(d)
-		s.Dimension = dimensions[i]
-		m.statuses[i] = s
-		if s.Satisfied {
-			m.have |= 1 << i
-		}
-	}
 }
 
 // flag is the status that one boolean decides.
@@ -141,29 +124,34 @@ const backends = "agents/memoryBackends"
 const longTermBackend = "long-term"
 
 func longTermStatus(d *document) Status {
-	s := Status{Source: d.pointer(backends)}
-	for _, id := range d.texts(backends) {
-		if id == longTermBackend {
-			s.Satisfied, s.Why = true, longTermBackend
-			return s
-		}
-	}
-	if s.Why = d.missingAt(backends); s.Why == "" {
+	s := Status{Source: d.pointer(backends), Why: d.missingAt(backends)}
+	switch {
+	case slices.Contains(d.texts(backends), longTermBackend):
+		s.Satisfied, s.Why = true, longTermBackend
+	case s.Why == "":
 		s.Why = "agents.memoryBackends does not include long-term"
 	}
 	return s
 }
 
 func compactionStatus(d *document) Status {
-	compaction := d.flag("memory/compaction/supported", "compaction")
-	distillation := d.flag("memory/distillation/supported", "distillation")
-	if compaction.Satisfied && distillation.Satisfied {
-		return Status{Satisfied: true, Source: both(compaction.Source, distillation.Source), Why: "compaction and distillation"}
+	return d.either("memory/compaction/supported", "compaction", "memory/distillation/supported", "distillation")
+}
+
+func retentionStatus(d *document) Status {
+	return d.either("memory/retention/ttl", "expiry", "memory/retention/forget", "forgetting")
+}
+
+// either is the status that one of two booleans is enough for.
+func (d *document) either(path, claim, other, otherClaim string) Status {
+	one, two := d.flag(path, claim), d.flag(other, otherClaim)
+	switch {
+	case one.Satisfied && two.Satisfied:
+		return Status{Satisfied: true, Source: both(one.Source, two.Source), Why: claim + " and " + otherClaim}
+	case two.Satisfied:
+		return two
 	}
-	if distillation.Satisfied {
-		return distillation
-	}
-	return compaction
+	return one
 }
 
 func attributionStatus(d *document) Status {
@@ -213,18 +201,6 @@ func (d *document) execution() (version float64, why string) {
 		return 0, "multiAgent.executionModel.supported is not true"
 	}
 	return version, ""
-}
-
-func retentionStatus(d *document) Status {
-	ttl := d.flag("memory/retention/ttl", "expiry")
-	forget := d.flag("memory/retention/forget", "forgetting")
-	if ttl.Satisfied && forget.Satisfied {
-		return Status{Satisfied: true, Source: both(ttl.Source, forget.Source), Why: "expiry and forgetting"}
-	}
-	if forget.Satisfied {
-		return forget
-	}
-	return ttl
 }
 
 func both(a, b string) string { return a + ", " + b }

@@ -13,7 +13,7 @@ func Emit(ctx context.Context, sink Sink, recs ...Record) error {
 	if len(recs) == 0 {
 		return nil
 	}
-	if err := validate(recs); err != nil {
+	if err := validateRecords(recs); err != nil {
 		return err
 	}
 	if sink == nil {
@@ -22,7 +22,7 @@ func Emit(ctx context.Context, sink Sink, recs ...Record) error {
 	return sink.Emit(ctx, recs...)
 }
 
-func validate(recs []Record) error {
+func validateRecords(recs []Record) error {
 	for i := range recs {
 		if err := recs[i].Validate(); err != nil {
 			return err

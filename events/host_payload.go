@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/openwop/agentmemory/internal/jsonguard"
 )
 
 // HostPayload is the payload of an event that is none of the agent-memory layer's, such as
@@ -32,7 +33,7 @@ type HostPayload struct {
 var hostType = regexp.MustCompile(`^[a-z][a-zA-Z0-9_-]*(\.[a-zA-Z0-9_-]+)+$`)
 
 func validHostType(t Type) bool {
-	if len(t) > maxIDBytes || decoders[t] != nil || !hostType.MatchString(string(t)) {
+	if len(t) > maxIDBytes || readers[t] != nil || !hostType.MatchString(string(t)) {
 		return false
 	}
 	switch first, _, _ := strings.Cut(string(t), "."); first {
@@ -47,18 +48,16 @@ func (p HostPayload) EventType() Type { return p.Type }
 
 // Validate checks the name, and that the JSON is well-formed. Its length is a rule for
 // emitters: see Record.Validate.
-func (p HostPayload) Validate() error {
-	c := check{}
+func (p HostPayload) Validate() error { return validate(p) }
+
+func (p *HostPayload) fields(f *fields) {
 	if !validHostType(p.Type) {
-		c.fail("/type", -1, "is no event type of a host")
+		f.fail("type", "is no event type of a host")
 	}
-	if err := c.err(); err != nil {
-		return err
+	if _, err := jsonguard.Decode(p.JSON, MaxDocBytes); err != nil {
+		f.fail("payload", err.Error())
 	}
-	if _, err := parse(p.JSON); err != nil {
-		return &InvalidError{Path: "/payload", Rule: err.Error()}
-	}
-	return nil
+	f.size = len(plain.Replace(string(p.JSON)))
 }
 
 // MarshalJSON returns the JSON.
@@ -67,22 +66,6 @@ func (p HostPayload) MarshalJSON() ([]byte, error) { return p.JSON, nil }
 func (HostPayload) sealed() {}
 
 // plain undoes the escapes that encoding/json makes for the sake of HTML, so that JSON does
-// not grow as it is written and read.
-func plain(raw []byte) []byte {
-	out := make([]byte, 0, len(raw))
-	for i := 0; i < len(raw); i++ {
-		if raw[i] != '\\' || i+1 == len(raw) {
-			out = append(out, raw[i])
-			continue
-		}
-		switch r := escape(raw[i:]); r {
-		case '<', '>', '&', '\u2028', '\u2029':
-			out = utf8.AppendRune(out, r)
-			i += 5
-		default:
-			out = append(out, raw[i], raw[i+1])
-			i++
-		}
-	}
-	return out
-}
+// not grow as it is written and read. A backslash that is escaped begins none.
+var plain = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003C`, "<", `\u003e`, ">", `\u003E`, ">", `\u0026`, "&",
+	`\u2028`, "\u2028", `\u2029`, "\u2029")

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/openwop/agentmemory/internal/jsonguard"
 )
 
 // A host's own event goes through a log and comes back as the same value.
@@ -38,8 +40,8 @@ func TestHostPayload(t *testing.T) {
 
 func sameJSON(t *testing.T, got, want []byte) {
 	t.Helper()
-	a, err := parse(got)
-	b, err2 := parse(want)
+	a, err := jsonguard.Decode(got, MaxDocBytes)
+	b, err2 := jsonguard.Decode(want, MaxDocBytes)
 	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}

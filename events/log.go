@@ -36,7 +36,7 @@ func (l *Log) Emit(ctx context.Context, recs ...Record) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := validate(recs); err != nil {
+	if err := validateRecords(recs); err != nil {
 		return err
 	}
 	l.mu.Lock()

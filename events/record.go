@@ -67,29 +67,38 @@ const (
 // Validate, nor of [Decode], so that another host's log can be read whatever it
 // made of them.
 func (r Record) Validate() error {
-	c := check{}
-	if known(r.Payload) {
-		c.typ = r.Payload.EventType()
-	} else {
-		c.fail("/payload", -1, "is not a value of one of this package's payload types")
+	var f fields
+	if !f.known(r.Payload) {
+		f.fail("payload", "is not a value of one of this package's payload types")
 	}
-	c.id("/eventId", r.ID, 1)
-	c.id("/runId", r.RunID, 1)
-	c.id("/nodeId", r.NodeID, 0)
-	c.id("/causationId", r.CausationID, 0)
-	c.id("/engineVersion", r.EngineVersion, 0)
-	c.integer("/schemaVersion", r.SchemaVersion, 0)
+	f.bounded("eventId", r.ID, 1)
+	f.bounded("runId", r.RunID, 1)
+	f.bounded("nodeId", r.NodeID, 0)
+	f.bounded("causationId", r.CausationID, 0)
+	f.bounded("engineVersion", r.EngineVersion, 0)
+	f.integer("schemaVersion", &r.SchemaVersion, 0)
 	if len(r.Tenant) > maxTenantBytes || !utf8.ValidString(r.Tenant) {
-		c.fail("tenant", -1, "is longer than 256 bytes or not UTF-8")
+		f.failAt("tenant", "is longer than 256 bytes or not UTF-8")
 	}
-	c.timestamp("/timestamp", r.Time)
-	if err := c.err(); err != nil {
-		return err
+	f.timestamp("timestamp", r.Time)
+	switch p := r.Payload.(type) {
+	case MemoryCompacted:
+		listed := int64(len(p.SourceIDs))
+		if listed != p.SourceCount && (listed > 0 || p.SourceCount <= MaxListedSources) {
+			f.fail("sourceIds", "is not the complete list of sources")
+		}
+		if d := p.Distillation; d != nil && d.TokensUsed > d.TokenBudget {
+			f.fail("distillation/tokensUsed", "is above tokenBudget")
+		}
+	case MemoryConsolidated:
+		if p.OutputCount > p.InputCount {
+			f.fail("outputCount", "is above inputCount")
+		}
 	}
-	if err := r.Payload.Validate(); err != nil {
-		return err
+	if f.size > MaxPayloadText {
+		f.failAt("", "has too much text")
 	}
-	return emitterRules(r.Payload)
+	return f.err()
 }
 
 // RunEvent is a record in a run's log. The log numbers it, from 0 for each run.

@@ -16,13 +16,13 @@ const longestMarker = len(markerHead) + MaxID + len(markerTail)
 
 // shapeMarkers has the markers of shapes, which any registry can write.
 var shapeMarkers = sync.OnceValue(func() *substrings {
-	all := new(substrings)
+	all := newSubstrings()
 	for i := range shapes {
 		if i == 0 || shapes[i].id != shapes[i-1].id {
-			all.add(marker(shapePrefix + shapes[i].id))
+			all.add([]byte(marker(shapePrefix + shapes[i].id)))
 		}
 	}
-	return all
+	return &all
 })
 
 // hash stands for a text that a form of that kind is looked for in, or may be: base64 as it is.
@@ -64,7 +64,7 @@ func (s *secretSet) conflicts(id string, optional bool) (lost map[*secret]bool, 
 func (s *secretSet) addID(id string) {
 	if s.byID[id] == nil {
 		s.byID[id] = map[valueKey]*secret{}
-		eachView(id, func(text []byte, k kind) { s.markers[k].add(string(text)) })
+		eachView(id, func(text []byte, k kind) { s.markers[k].add(bytes.Clone(text)) })
 	}
 }
 
@@ -72,7 +72,7 @@ func (s *secretSet) addID(id string) {
 func (s *secretSet) dropUnusedID(id string) {
 	if len(s.byID[id]) == 0 {
 		delete(s.byID, id)
-		eachView(id, func(text []byte, k kind) { s.markers[k].remove(string(text)) })
+		eachView(id, func(text []byte, k kind) { s.markers[k].remove(text) })
 	}
 }
 

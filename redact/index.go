@@ -176,13 +176,8 @@ func search(x *index, text []byte, hits []hit) []hit {
 // returns one for which no start is left.
 func suspect(x *index, text []byte, at int) int {
 	table, gram, shift, step := x.table, x.gram, x.shift, x.step
-	for last := len(text) - 7*step - 8; at <= last; at += 8 * step { // eight at once, with one branch
-		if table[hash(load8(text, at), gram, shift)]|table[hash(load8(text, at+step), gram, shift)]|
-			table[hash(load8(text, at+2*step), gram, shift)]|table[hash(load8(text, at+3*step), gram, shift)]|
-			table[hash(load8(text, at+4*step), gram, shift)]|table[hash(load8(text, at+5*step), gram, shift)]|
-			table[hash(load8(text, at+6*step), gram, shift)]|table[hash(load8(text, at+7*step), gram, shift)] != 0 {
-			break
-		}
+	for last := len(text) - 8; at <= last && table[hash(load8(text, at), gram, shift)] == 0; {
+		at += step
 	}
 	for at-step+x.prefix < len(text) && table[hash(loadUpTo8(text, at), gram, shift)] == 0 {
 		at += step

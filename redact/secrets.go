@@ -39,7 +39,7 @@ func (k *secret) wipe() {
 func newSecretSet(encoded bool) secretSet {
 	return secretSet{encoded: encoded, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
 		byID: map[string]map[valueKey]*secret{}, refused: map[string]bool{},
-		needs: map[uint64]map[*secret]bool{}}
+		needs: map[uint64]map[*secret]bool{}, markers: [3]substrings{newSubstrings(), newSubstrings(), newSubstrings()}}
 }
 
 // add registers value under id and reports whether that changed anything. On ErrMarkerText an

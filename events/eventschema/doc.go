@@ -1,15 +1,14 @@
 // Package eventschema holds the JSON Schemas (draft 2020-12) of the events of the
 // OpenWOP agent-memory layer, and checks JSON against them.
 //
-// Package events checks the same rules in hand-written code, without a schema
-// library. Use this package where the schemas themselves are wanted: to check a
+// Package events reads JSON in the same way and checks the same rules in hand-written code, without
+// a schema library. Use this package where the schemas themselves are wanted: to check a
 // foreign document against them, to publish them, or to prove that the two agree.
 //
 // # Guarantees
 //
 //   - [Validate] accepts exactly the documents that events.Decode accepts.
-//   - A document is untrusted: it is limited in size and depth, brought to
-//     canonical form (RFC 8785) and validated in that form. A field twice, invalid
+//   - A document is untrusted: it is limited in size and depth. A field twice, invalid
 //     Unicode, and an integer literal beyond 2^53-1 are refused. A number is the
 //     IEEE double that it denotes.
 //   - No schema is ever loaded from a file or a network.

@@ -6,9 +6,10 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/internal/jsonguard"
+	"github.com/openwop/agentmemory/internal/schema"
 )
 
-var schemas = jsonguard.New(files)
+var schemas = schema.New(files)
 
 // decode reads a document for the validator.
 func decode(raw []byte) (any, error) { return jsonguard.Decode(raw, events.MaxDocBytes) }
@@ -17,7 +18,7 @@ func decode(raw []byte) (any, error) { return jsonguard.Decode(raw, events.MaxDo
 func validate(name string, t events.Type, doc any) error {
 	broken, err := schemas.Validate(name, doc)
 	switch {
-	case errors.Is(err, jsonguard.ErrUnfit):
+	case errors.Is(err, schema.ErrUnfit):
 		return &events.InvalidError{Type: t, Rule: "made the validator fail"}
 	case err != nil:
 		return fmt.Errorf("eventschema: %w", err)

@@ -24,10 +24,10 @@ func (h *Handler) host(q *request) (any, error) {
 	}
 	var dimensions, behaviours []verdict
 	for _, s := range model.Statuses() {
-		dimensions = append(dimensions, verdict{string(s.Dimension), s.Satisfied, s.Why, s.Source})
+		dimensions = append(dimensions, verdict{s.Name, s.Satisfied, s.Why, s.Source})
 	}
-	for _, b := range []capability.Behaviour{model.Consolidation(), model.Commitments()} {
-		behaviours = append(behaviours, verdict{b.Name, b.Supported, b.Why, b.Source})
+	for _, s := range []capability.Status{model.Consolidation(), model.Commitments()} {
+		behaviours = append(behaviours, verdict{s.Name, s.Satisfied, s.Why, s.Source})
 	}
 	shows := []string{}
 	for part, there := range map[string]bool{

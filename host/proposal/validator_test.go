@@ -56,7 +56,7 @@ func TestArtifactNamesAreUniqueInAnyCase(t *testing.T) {
 		`{"steps":["a"],"STEPS":["b"]}`:                 "two names in an object differ only in case",
 		`{"steps":["a"],"\u017fteps":["b"]}`:            "two names in an object differ only in case",
 		`{"steps":["a"],"in":[{"k":1,"\u212a":2}]}`:     "two names in an object differ only in case",
-		`{"steps":["a"],"steps":["b"]}`:                 "it has a field twice, a lone surrogate or a number that is no double",
+		`{"steps":["a"],"steps":["b"]}`:                 "it has a field twice",
 		`{"steps":["a"],"n":12345678901234567890}`:      "it has an integer beyond 2^53-1",
 		`{"steps":["a"],"in":[{"k":1},{"K":2}],"k":[]}`: "",
 	} {

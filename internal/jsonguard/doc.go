@@ -1,22 +1,10 @@
-// Package jsonguard checks untrusted JSON against embedded JSON Schemas. It is the
-// only package that knows the schema library, and it keeps that library's weak
-// spots away from the packages that have schemas.
+// Package jsonguard reads JSON that a stranger wrote, more strictly than encoding/json does: as RFC
+// 8785 has it.
 //
 // # Guarantees
 //
-//   - A document is limited in size and depth and read in its canonical form
-//     (RFC 8785). A field twice, invalid Unicode and an integer literal beyond
-//     2^53-1 are refused before anything else looks at it.
-//   - No schema is ever loaded from a file or a network.
-//   - Input on which the library panics is refused.
-//
-// # Errors
-//
-// Texts are fixed phrases. A [Violation] has names that the schema has, never a
-// value or a field name of the document. That holds for schemas which look only
-// into fields that they name.
-//
-// # Concurrency
-//
-// All functions are safe for concurrent use.
+//   - A document is limited in size and depth. It is UTF-8 and has no lone surrogate, no field
+//     twice, no integer literal beyond 2^53-1 and no number that is not an IEEE double.
+//   - The names of fields are compared as they are, in their case.
+//   - Texts of errors are fixed phrases: they hold no part of the document.
 package jsonguard

@@ -40,7 +40,7 @@ func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.find(s.Ref, id)
-	if r == nil || !r.liveAt(at.UnixMilli()) {
+	if r == nil || !r.liveAt(at) {
 		return false, nil
 	}
 	t.version++
@@ -63,7 +63,7 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	defer t.mu.Unlock()
 	stored := t.stored(&m)
 	if limit := m.Limits.Waiting; limit > 0 {
-		stored.Used.Waiting = int64(st.events.waiting(tenant, int(limit)))
+		stored.Used.Waiting = int64(st.events.countWaiting(tenant))
 	}
 	plan, err := stored.Plan(&m)
 	if err == nil {
@@ -97,7 +97,7 @@ func (t *tenant) stored(m *driver.Mutation) driver.Stored {
 	}
 	for l := range s.MergedInto {
 		if sc := t.scopes[l.Ref]; sc != nil {
-			for _, r := range sc.retiredFor(l.ID) {
+			for r := range sc.retiredFor[l.ID] {
 				s.MergedInto[l] = append(s.MergedInto[l], r.entry.ID)
 			}
 		}
@@ -117,7 +117,7 @@ func (t *tenant) commit(plan *driver.Plan) {
 	}
 	for _, x := range plan.Retire {
 		r := t.find(x.Ref, x.ID)
-		r.scope.retire(r, x.State, r.scope.recs.find(x.For), v)
+		r.scope.retire(r, x.State, r.scope.recs[x.For], v)
 	}
 	for _, l := range plan.Restore {
 		r := t.find(l.Ref, l.ID)

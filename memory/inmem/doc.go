@@ -2,9 +2,9 @@
 // for hosts that persist elsewhere. It offers everything that package driver knows of; its
 // traits are zero, which means volatile and writable.
 //
-// Entries are in Go maps by id, one for each range of ids. What has an order is in an
-// ordered list of chunks: the live entries of a scope, the retired ones, the documents by
-// name, group, subject and entry, what is due, the journal of changes, and the events that wait.
+// Entries are in Go maps by id. What has an order is in an ordered list: the live entries of a
+// scope, the retired ones, the documents under everything by which they are found, what is due, and
+// the events that wait.
 //
 // # Guarantees
 //

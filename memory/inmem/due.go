@@ -3,57 +3,43 @@ package inmem
 import (
 	"cmp"
 	"context"
-	"math"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/openwop/agentmemory/internal/ordered"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// schedule has the documents of all tenants that are due some time, by kind. It has its
-// own lock, taken after a tenant's.
+// schedule has the documents of all tenants that are due some time. It has its own lock, taken
+// after a tenant's.
 type schedule struct {
-	mu    sync.RWMutex
-	kinds map[string]*ordered[due]
+	mu   sync.RWMutex
+	docs ordered.List[*driver.Document]
 }
 
-// due is a document under the instant, in milliseconds, at which it is due.
-type due struct {
-	at  int64
-	doc *driver.Document
+// byDue orders documents by kind and the millisecond in which they are due.
+func byDue(a, b *driver.Document) int {
+	return cmp.Or(strings.Compare(a.Kind, b.Kind), cmp.Compare(a.Due.UnixMilli(), b.Due.UnixMilli()),
+		strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.Ref, b.Ref), strings.Compare(a.Key, b.Key))
 }
 
-func byDue(a, b due) int {
-	if a.at != b.at {
-		return cmp.Compare(a.at, b.at)
-	}
-	return cmp.Or(strings.Compare(a.doc.Tenant, b.doc.Tenant), strings.Compare(a.doc.Ref, b.doc.Ref),
-		strings.Compare(a.doc.Key, b.doc.Key))
-}
-
-func (sd *schedule) add(d *driver.Document) {
-	if d.Due.IsZero() {
+// replace puts a document in the place of the one before. Either may be nil.
+func (sd *schedule) replace(before, d *driver.Document) {
+	if !hasDue(before) && !hasDue(d) {
 		return
 	}
 	sd.mu.Lock()
 	defer sd.mu.Unlock()
-	list := sd.kinds[d.Kind]
-	if list == nil {
-		list = &ordered[due]{compare: byDue}
-		sd.kinds[d.Kind] = list
+	if hasDue(before) {
+		sd.docs.Remove(before)
 	}
-	list.insert(due{d.Due.UnixMilli(), d})
+	if hasDue(d) {
+		sd.docs.Insert(d)
+	}
 }
 
-func (sd *schedule) remove(d *driver.Document) {
-	if d.Due.IsZero() {
-		return
-	}
-	sd.mu.Lock()
-	defer sd.mu.Unlock()
-	sd.kinds[d.Kind].remove(due{d.Due.UnixMilli(), d})
-}
+func hasDue(d *driver.Document) bool { return d != nil && !d.Due.IsZero() }
 
 // Due returns machinery of a kind, of all tenants, that is due at the instant at: by
 // Due ascending and at most limit of it.
@@ -61,26 +47,15 @@ func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	found := st.schedule.due(kind, at.UnixMilli(), limit)
-	docs := make([]driver.Document, len(found))
-	for i, d := range found { // outside the lock: they never change
-		docs[i] = copied(*d)
-	}
-	return docs, nil
-}
-
-func (sd *schedule) due(kind string, at int64, limit int) (found []*driver.Document) {
+	sd := &st.schedule
 	sd.mu.RLock()
 	defer sd.mu.RUnlock()
-	list := sd.kinds[kind]
-	if list == nil {
-		return nil
-	}
-	for x := range list.from(due{math.MinInt64, nil}) {
-		if x.at > at || len(found) >= limit {
+	docs := []driver.Document{}
+	for d := range sd.docs.From(&driver.Document{Kind: kind}) {
+		if d.Kind != kind || d.Due.UnixMilli() > at.UnixMilli() || len(docs) >= limit {
 			break
 		}
-		found = append(found, x.doc)
+		docs = append(docs, copied(*d))
 	}
-	return found
+	return docs, nil
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,41 +12,35 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// eventTable has the events of all tenants: those that wait, and those that are kept as the
-// logs of their runs. It has its own lock, taken after a tenant's.
+// eventTable has the events of all tenants. It has its own lock, taken after a tenant's.
 type eventTable struct {
-	mu       sync.RWMutex
-	last     uint64 // the number of the event that came last
-	known    map[eventKey]*event
-	byNumber ordered[*event] // those that wait, in the order of commits
-	byRun    ordered[*event] // the same, in that order for each run
-	runs     map[runKey][]*event
+	mu   sync.RWMutex
+	last uint64 // the number of the event that came last
+	runs map[runKey]*runEvents
 }
-
-// event is one that waits or, in runs, is kept under its place there.
-type event struct {
-	number uint64
-	kept   bool
-	events.Record
-}
-
-type eventKey struct{ tenant, run, id string }
 
 type runKey struct{ tenant, run string }
 
-func keyOf(r *events.Record) eventKey { return eventKey{r.Tenant, r.RunID, r.ID} }
-
-func byNumber(a, b *event) int { return cmp.Compare(a.number, b.number) }
-
-func byRun(a, b *event) int {
-	return cmp.Or(strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.RunID, b.RunID), byNumber(a, b))
+// runEvents are the events of a run: those that wait, and those that are kept as its log. There is
+// at least one.
+type runEvents struct {
+	ids           map[string]*event
+	waiting, kept []*event // in the order of commits
 }
 
-func newEventTable() eventTable {
-	return eventTable{
-		known: map[eventKey]*event{}, runs: map[runKey][]*event{},
-		byNumber: ordered[*event]{compare: byNumber}, byRun: ordered[*event]{compare: byRun},
+type event struct {
+	number uint64
+	events.Record
+}
+
+func keyOf(r *events.Record) runKey { return runKey{r.Tenant, r.RunID} }
+
+// run returns the events of a run.
+func (t *eventTable) run(key runKey) *runEvents {
+	if run := t.runs[key]; run != nil {
+		return run
 	}
+	return &runEvents{}
 }
 
 var errTaken = driver.ErrConflict.With("the id of an event has another payload", events.ErrTaken)
@@ -56,64 +50,66 @@ func (t *eventTable) add(recs []events.Record, keep bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range recs {
-		if there := t.known[keyOf(&recs[i])]; there != nil && !events.SamePayload(there.Payload, recs[i].Payload) {
+		there := t.run(keyOf(&recs[i])).ids[recs[i].ID]
+		if there != nil && !events.SamePayload(there.Payload, recs[i].Payload) {
 			return errTaken
 		}
 	}
-	for _, r := range recs {
-		if t.known[keyOf(&r)] != nil {
+	for i := range recs {
+		key := keyOf(&recs[i])
+		run := t.runs[key]
+		if run == nil {
+			run = &runEvents{ids: map[string]*event{}}
+			t.runs[key] = run
+		}
+		if run.ids[recs[i].ID] != nil {
 			continue
 		}
 		t.last++
-		e := &event{t.last, keep, r.Clone()}
-		t.known[keyOf(&r)] = e
+		e := &event{t.last, recs[i].Clone()}
+		run.ids[e.ID] = e
 		if keep {
-			run := runKey{r.Tenant, r.RunID}
-			t.runs[run] = append(t.runs[run], e)
+			run.kept = append(run.kept, e)
 		} else {
-			t.byNumber.insert(e)
-			t.byRun.insert(e)
+			run.waiting = append(run.waiting, e)
 		}
 	}
 	return nil
 }
 
-// eventPage is how many events that wait are found at a time.
-const eventPage = 128
-
 // Undelivered yields the events of committed mutations that were not marked as
 // delivered, in commit order. Nothing is hidden: two relays on one store get the same
 // events. The body of the loop may use the store.
 func (st *Store) Undelivered(ctx context.Context, tenant, runID string) iter.Seq2[events.Record, error] {
-	last := uint64(0)
-	return driver.Pages(func(behind *events.Record) (page []events.Record, more bool, err error) {
+	return func(yield func(events.Record, error) bool) {
 		if err := ctx.Err(); err != nil {
-			return nil, false, err
+			yield(events.Record{}, err)
+			return
 		}
-		if behind == nil {
-			last = 0
+		for _, e := range st.events.undelivered(runKey{tenant, runID}) {
+			if err := ctx.Err(); err != nil {
+				yield(events.Record{}, err)
+				return
+			}
+			if !yield(e.Clone(), nil) {
+				return
+			}
 		}
-		page, last = st.events.page(tenant, runID, last)
-		return page, len(page) == eventPage, nil
-	})
+	}
 }
 
-// page returns the next events of a run, or of all if it is empty, behind a number, and the number
-// of the last of them.
-func (t *eventTable) page(tenant, runID string, behind uint64) (page []events.Record, last uint64) {
+// undelivered returns the events of a run that wait, or of all if the key names none.
+func (t *eventTable) undelivered(key runKey) (waiting []*event) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	list, first := &t.byNumber, &event{number: behind + 1}
-	if runID != "" {
-		list, first.Tenant, first.RunID = &t.byRun, tenant, runID
+	if key.run != "" {
+		return slices.Clone(t.run(key).waiting)
 	}
-	for e := range list.from(first) {
-		if len(page) == eventPage || runID != "" && (e.Tenant != tenant || e.RunID != runID) {
-			break
-		}
-		page, last = append(page, e.Clone()), e.number
+	for _, run := range t.runs {
+		waiting = append(waiting, run.waiting...)
 	}
-	return page, last
+	slices.SortFunc(waiting, func(a, b *event) int { return cmp.Compare(a.number, b.number) })
+	return waiting
 }
 
 // Waiting counts the events that wait, up to limit.
@@ -121,17 +117,17 @@ func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (int, er
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	return st.events.waiting(tenant, limit), nil
+	return min(st.events.countWaiting(tenant), limit), nil
 }
 
-func (t *eventTable) waiting(tenant string, limit int) (n int) {
+// countWaiting counts the events of a tenant that wait, or of all if it is empty.
+func (t *eventTable) countWaiting(tenant string) (n int) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	for e := range t.byRun.from(&event{Record: events.Record{Tenant: tenant}}) {
-		if tenant != "" && e.Tenant != tenant || n >= limit {
-			break
+	for key, run := range t.runs {
+		if tenant == "" || key.tenant == tenant {
+			n += len(run.waiting)
 		}
-		n++
 	}
 	return n
 }
@@ -145,18 +141,22 @@ func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range recs {
-		if e := t.known[keyOf(&recs[i])]; e != nil && !e.kept {
-			t.remove(e)
+		run := t.run(keyOf(&recs[i]))
+		if i := slices.Index(run.waiting, run.ids[recs[i].ID]); i >= 0 {
+			t.remove(run, &run.waiting, i, i+1)
 		}
 	}
 	return nil
 }
 
-// remove removes an event that waits.
-func (t *eventTable) remove(e *event) {
-	delete(t.known, keyOf(&e.Record))
-	t.byNumber.remove(e)
-	t.byRun.remove(e)
+// remove removes events from one of the lists of a run.
+func (t *eventTable) remove(run *runEvents, list *[]*event, from, to int) {
+	for _, e := range (*list)[from:to] {
+		if delete(run.ids, e.ID); len(run.ids) == 0 {
+			delete(t.runs, keyOf(&e.Record))
+		}
+	}
+	*list = slices.Delete(*list, from, to)
 }
 
 // Read returns kept events of a run from a sequence on, see [events.Reader].
@@ -168,9 +168,9 @@ func (st *Store) Read(ctx context.Context, tenant, runID string, from int64, lim
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	var page []events.RunEvent
-	run := t.runs[runKey{tenant, runID}]
-	for n := max(from, 0); n < int64(len(run)) && len(page) < events.PageSize(limit); n++ {
-		page = append(page, events.RunEvent{Record: run[n].Clone(), Sequence: n})
+	kept := t.run(runKey{tenant, runID}).kept
+	for n := max(from, 0); n < int64(len(kept)) && len(page) < events.PageSize(limit); n++ {
+		page = append(page, events.RunEvent{Record: kept[n].Clone(), Sequence: n})
 	}
 	return page, nil
 }
@@ -184,60 +184,31 @@ func (st *Store) PurgeEvents(ctx context.Context, before time.Time, limit int) (
 	t := &st.events
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for key, run := range t.runs {
-		if run[len(run)-1].Time.Before(before) {
+	for _, run := range t.runs {
+		if n := len(run.kept); n > 0 && run.kept[n-1].Time.Before(before) {
 			if limit--; limit < 0 {
 				return true, nil
 			}
-			t.removeRun(key)
+			t.remove(run, &run.kept, 0, n)
 		}
 	}
 	return false, nil
 }
 
-// removeRun removes the kept events of a run.
-func (t *eventTable) removeRun(key runKey) {
-	for _, e := range t.runs[key] {
-		delete(t.known, keyOf(&e.Record))
-	}
-	delete(t.runs, key)
-}
-
-// drop removes events of a tenant, some limit of them, and returns how many it has removed. What
-// is kept of a run is removed at once.
-func (t *eventTable) drop(tenant string, limit int) (n int) {
+// drop removes events of a tenant, some limit of them, and returns how many it has removed and
+// whether any is left. What a run has is removed at once.
+func (t *eventTable) drop(tenant string, limit int) (n int, more bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key, run := range t.runs {
-		if key.tenant == tenant && n < limit {
-			n += len(run)
-			t.removeRun(key)
+		if key.tenant != tenant {
+			continue
 		}
-	}
-	var found []*event
-	for e := range t.byRun.from(&event{Record: events.Record{Tenant: tenant}}) {
-		if e.Tenant != tenant || n+len(found) >= limit {
-			break
+		if n >= limit {
+			return n, true
 		}
-		found = append(found, e)
+		n += len(run.ids)
+		delete(t.runs, key)
 	}
-	for _, e := range found {
-		t.remove(e)
-	}
-	return n + len(found)
-}
-
-// has reports whether the table has an event of a tenant.
-func (t *eventTable) has(tenant string) bool {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	for key := range t.runs {
-		if key.tenant == tenant {
-			return true
-		}
-	}
-	for e := range t.byRun.from(&event{Record: events.Record{Tenant: tenant}}) {
-		return e.Tenant == tenant
-	}
-	return false
+	return n, false
 }

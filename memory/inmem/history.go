@@ -29,35 +29,28 @@ func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]dr
 }
 
 // History yields the records that q asks for, each as it is when it is yielded. The body
-// of the loop may use the store. The loop holds a pointer to each record of a ref at
-// hand, or to each of a subject or successor that q names.
+// of the loop may use the store. The loop holds a pointer to each record that it may yield.
 func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
 	return func(yield func(driver.Record, error) bool) {
 		t := st.tenant(tenant)
-		if err := ctx.Err(); err != nil {
-			yield(driver.Record{}, err)
-			return
+		var recs []*record
+		if t != nil {
+			recs = t.candidates(&q)
 		}
-		if t == nil {
-			return
-		}
-		heads := make(map[string]bool, len(q.For))
+		successors := make(map[string]bool, len(q.For))
 		for _, id := range q.For {
-			heads[id] = true
+			successors[id] = true
 		}
-		refs := []string{q.Ref}
-		if q.Ref == "" && q.Subject == "" {
-			refs = t.refs()
-		}
-		for _, ref := range refs {
-			for _, r := range t.candidates(ref, q) {
-				if err := ctx.Err(); err != nil {
-					yield(driver.Record{}, err)
-					return
-				}
-				if rec, ok := t.describe(r, q, heads); ok && !yield(rec, nil) {
-					return
-				}
+		for i := 0; ; i++ {
+			if err := ctx.Err(); err != nil {
+				yield(driver.Record{}, err)
+				return
+			}
+			if i == len(recs) {
+				return
+			}
+			if rec, ok := t.describe(recs[i], &q, successors); ok && !yield(rec, nil) {
+				return
 			}
 		}
 	}
@@ -69,37 +62,37 @@ func (t *tenant) refs() []string {
 	return slices.Collect(maps.Keys(t.scopes))
 }
 
-// candidates returns records among which are all that q asks for, of the ref unless q
-// names a subject.
-func (t *tenant) candidates(ref string, q driver.HistoryQuery) (recs []*record) {
+// candidates returns records among which are all that q asks for.
+func (t *tenant) candidates(q *driver.HistoryQuery) (recs []*record) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	sc := t.scopes[ref]
-	switch {
-	case len(q.For) > 0 && sc != nil:
+	if q.Subject != "" && len(q.For) == 0 {
+		return slices.Collect(maps.Keys(t.subjects[q.Subject]))
+	}
+	scopes := t.scopes
+	if q.Ref != "" {
+		scopes = map[string]*scope{}
+		if sc := t.scopes[q.Ref]; sc != nil {
+			scopes[q.Ref] = sc
+		}
+	}
+	for _, sc := range scopes {
+		if len(q.For) == 0 {
+			recs = slices.AppendSeq(recs, maps.Values(sc.recs))
+		}
 		for _, id := range distinct(q.For) {
-			recs = append(recs, sc.retiredFor(id)...)
+			recs = slices.AppendSeq(recs, maps.Keys(sc.retiredFor[id]))
 		}
-	case q.Subject != "":
-		first := labelled{q.Subject, &record{scope: &scope{ref: ref}, entry: &driver.Entry{}}}
-		for l := range t.subjects.from(first) {
-			if l.label != q.Subject {
-				break
-			}
-			recs = append(recs, l.rec)
-		}
-	case sc != nil:
-		recs = slices.Collect(sc.recs.all())
 	}
 	return recs
 }
 
 // describe returns the record if it is still there and q asks for it.
-func (t *tenant) describe(r *record, q driver.HistoryQuery, successors map[string]bool) (driver.Record, bool) {
+func (t *tenant) describe(r *record, q *driver.HistoryQuery, successors map[string]bool) (driver.Record, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	rec := r.record()
-	ok := !r.purged && (q.Ref == "" || q.Ref == rec.Ref) && (len(successors) == 0 || successors[rec.For]) &&
+	ok := t.find(rec.Ref, rec.Entry.ID) == r && (q.Ref == "" || q.Ref == rec.Ref) && (len(successors) == 0 || successors[rec.For]) &&
 		(q.Subject == "" || slices.Contains(rec.Entry.Subjects, q.Subject))
 	return rec, ok
 }

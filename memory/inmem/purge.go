@@ -52,19 +52,19 @@ func (t *tenant) purge(ref string, v uint64, at time.Time) int {
 		return 0
 	}
 	var candidates []driver.Record
-	for r := range sc.recs.all() {
-		if r.erased || r.died < forever || r.expires <= at.UnixMilli() {
+	for _, r := range sc.recs {
+		if r.erased || r.died < forever || !r.entry.LiveAt(at) {
 			candidates = append(candidates, r.record())
 		}
 	}
-	retired := func(r *driver.Record) bool { return sc.recs.find(r.Entry.ID).died <= v }
+	retired := func(r *driver.Record) bool { return sc.recs[r.Entry.ID].died <= v }
 	purgeable := driver.Purgeable(candidates, retired, at)
 	for _, id := range purgeable {
-		sc.purge(sc.recs.find(id))
+		sc.purge(sc.recs[id])
 	}
-	sc.erased = sc.erased.since(v)
+	sc.erased = slices.DeleteFunc(sc.erased, func(s span) bool { return s.to <= v })
 	sc.journal = slices.DeleteFunc(sc.journal, func(c change) bool { return c.version <= v })
-	if sc.recs.size+len(sc.erased)+len(sc.journal) == 0 {
+	if len(sc.recs)+len(sc.erased)+len(sc.journal) == 0 {
 		delete(t.scopes, ref)
 	}
 	return len(purgeable)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/openwop/agentmemory/internal/ordered"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -19,7 +20,7 @@ func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Tim
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if r := t.find(s.Ref, id); r != nil && r.liveAt(at.UnixMilli()) {
+	if r := t.find(s.Ref, id); r != nil && r.liveAt(at) {
 		return *r.entry, nil
 	}
 	return driver.Entry{}, driver.ErrNotFound
@@ -66,7 +67,7 @@ func (st *Store) find(ctx context.Context, s driver.Scope, q *driver.Query) ([]*
 	case len(q.IDs) > 0:
 		return sc.named(q, n), nil
 	}
-	found := sc.visible(&sc.live, q, n, nil)
+	found := sc.visible(&sc.live, q, n, make([]*driver.Entry, 0, min(max(q.Limit, 0), 128)))
 	if sc.lastDied > n {
 		found = newest(sc.visible(&sc.past, q, n, found), q.Limit)
 	}
@@ -76,8 +77,8 @@ func (st *Store) find(ctx context.Context, s driver.Scope, q *driver.Query) ([]*
 // named returns the entries that q asks for by their ids.
 func (sc *scope) named(q *driver.Query, n uint64) (found []*driver.Entry) {
 	for _, id := range distinct(q.IDs) {
-		r := sc.recs.find(id)
-		if r != nil && !r.erased && r.visible(n, q.At.UnixMilli()) && q.Matches(r.entry) {
+		r := sc.recs[id]
+		if r != nil && !r.erased && r.visible(n, q.At) && q.Matches(r.entry) {
 			found = append(found, r.entry)
 		}
 	}
@@ -85,14 +86,14 @@ func (sc *scope) named(q *driver.Query, n uint64) (found []*driver.Entry) {
 }
 
 // visible appends the first entries of one list that q asks for, as many as it wants.
-func (sc *scope) visible(list *ordered[*record], q *driver.Query, n uint64, found []*driver.Entry) []*driver.Entry {
-	at, left := q.At.UnixMilli(), q.Limit
+func (sc *scope) visible(list *ordered.List[*record], q *driver.Query, n uint64, found []*driver.Entry) []*driver.Entry {
+	left := q.Limit
 	narrow := len(q.Tags) > 0 || q.Subject != ""
-	for r := range list.back(begin(q)) {
+	for r := range list.Before(begin(q)) {
 		if !q.Since.IsZero() && r.entry.CreatedAt.Before(q.Since) {
 			break
 		}
-		if !r.visible(n, at) || narrow && !q.Matches(r.entry) {
+		if !r.visible(n, q.At) || narrow && !q.Matches(r.entry) {
 			continue
 		}
 		found = append(found, r.entry)
@@ -103,23 +104,21 @@ func (sc *scope) visible(list *ordered[*record], q *driver.Query, n uint64, foun
 	return found
 }
 
-// begin is the record behind which a list of q begins, which need not be there; nil for all.
-func begin(q *driver.Query) **record {
-	var first *record
+// behindAll stands behind every record.
+var behindAll = &record{entry: &driver.Entry{CreatedAt: time.Unix(1<<40, 0)}}
+
+// begin is the record behind which a list of q begins, which need not be there.
+func begin(q *driver.Query) *record {
+	first := behindAll
 	if !q.Until.IsZero() { // nothing has an id before ""
 		ms := q.Until.Add(time.Millisecond - 1).UnixMilli()
-		first = &record{entry: &driver.Entry{}, created: ms}
+		first = &record{entry: &driver.Entry{CreatedAt: time.UnixMilli(ms)}}
 	}
-	if !q.After.IsZero() {
-		after := &record{entry: &driver.Entry{ID: q.After.ID}, created: q.After.CreatedAt.UnixMilli()}
-		if first == nil || byAge(after, first) < 0 {
-			first = after
-		}
+	if q.After.IsZero() {
+		return first
 	}
-	if first == nil {
-		return nil
-	}
-	return &first
+	after := &record{entry: &driver.Entry{ID: q.After.ID, CreatedAt: time.UnixMilli(q.After.CreatedAt.UnixMilli())}}
+	return slices.MinFunc([]*record{first, after}, byAge)
 }
 
 // newest sorts entries as a list has them, and returns the first of them; all if limit is not

@@ -12,10 +12,8 @@ import (
 // record is an entry and what became of it. The entry itself is never changed, so that
 // readers may look at it after they left the lock; erasing puts another in its place.
 type record struct {
-	scope   *scope
-	entry   *driver.Entry // has only the id once it is erased or purged
-	created int64         // milliseconds
-	expires int64         // milliseconds; never for an entry that does not expire
+	scope *scope
+	entry *driver.Entry // its instants in whole milliseconds; only the id once it is erased or purged
 
 	// The entry is live at the versions from born to before died, which is forever as
 	// long as it lives. Before it was restored it was live at the earlier ones.
@@ -25,32 +23,28 @@ type record struct {
 	successor *record // that it was merged into or superseded by
 	state     driver.State
 	erased    bool
-	purged    bool
 }
 
-const (
-	never   = math.MaxInt64
-	forever = math.MaxUint64
-)
+const forever = math.MaxUint64
 
 // newRecord makes a record of a copy of e, which shares its slices.
 func newRecord(sc *scope, e driver.Entry, born uint64) *record {
-	r := &record{scope: sc, entry: &e, created: e.CreatedAt.UnixMilli(), expires: never, born: born, died: forever}
-	e.CreatedAt = time.UnixMilli(r.created).UTC()
+	e.CreatedAt = time.UnixMilli(e.CreatedAt.UnixMilli()).UTC()
 	if !e.ExpiresAt.IsZero() {
-		r.expires = e.ExpiresAt.UnixMilli()
-		e.ExpiresAt = time.UnixMilli(r.expires).UTC()
+		e.ExpiresAt = time.UnixMilli(e.ExpiresAt.UnixMilli()).UTC()
 	}
-	return r
+	return &record{scope: sc, entry: &e, born: born, died: forever}
 }
 
 // liveAt reports whether r can be read now, at the instant at.
-func (r *record) liveAt(at int64) bool { return r.died == forever && at < r.expires && !r.erased }
+func (r *record) liveAt(at time.Time) bool {
+	return r.died == forever && r.entry.LiveAt(at) && !r.erased
+}
 
 // visible reports whether r, which is not erased, was not retired at version v and has
 // not expired at the instant at.
-func (r *record) visible(v uint64, at int64) bool {
-	return at < r.expires && (r.born <= v && v < r.died || r.earlier.contain(v))
+func (r *record) visible(v uint64, at time.Time) bool {
+	return r.entry.LiveAt(at) && (r.born <= v && v < r.died || r.earlier.contain(v))
 }
 
 // record returns r as its readers see it.
@@ -67,21 +61,5 @@ func (r *record) record() driver.Record {
 
 // byAge orders the records of a scope oldest first, the reverse of a list.
 func byAge(a, b *record) int {
-	return cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.entry.ID, b.entry.ID))
-}
-
-// bySuccessor orders retired records of a scope by the id of their successor.
-func bySuccessor(a, b *record) int {
-	return cmp.Or(strings.Compare(a.successor.entry.ID, b.successor.entry.ID), strings.Compare(a.entry.ID, b.entry.ID))
-}
-
-// labelled is a record under one of its subject labels.
-type labelled struct {
-	label string
-	rec   *record
-}
-
-func byLabel(a, b labelled) int {
-	return cmp.Or(strings.Compare(a.label, b.label), strings.Compare(a.rec.scope.ref, b.rec.scope.ref),
-		strings.Compare(a.rec.entry.ID, b.rec.entry.ID))
+	return cmp.Or(a.entry.CreatedAt.Compare(b.entry.CreatedAt), strings.Compare(a.entry.ID, b.entry.ID))
 }

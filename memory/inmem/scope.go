@@ -1,8 +1,10 @@
 package inmem
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/openwop/agentmemory/internal/ordered"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -10,45 +12,51 @@ import (
 type scope struct {
 	tenant     *tenant
 	ref        string
-	recs       index
-	live       ordered[*record] // neither retired nor erased
-	past       ordered[*record] // retired, not erased
-	lastDied   uint64           // no record was retired later
-	successors ordered[*record] // those that have a successor
-	erased     spans            // versions at which something was live that is erased now
-	journal    []change         // since the horizon, the oldest first
+	recs       map[string]*record
+	live       ordered.List[*record] // neither retired nor erased
+	past       ordered.List[*record] // retired, not erased
+	lastDied   uint64                // no record was retired later
+	retiredFor sets[*record]         // by the id of their successor
+	erased     spans                 // versions at which something was live that is erased now
+	journal    []change              // since the horizon, the oldest first
+}
+
+// span is the versions from one to before another.
+type span struct{ from, to uint64 }
+
+type spans []span
+
+func (ss spans) contain(v uint64) bool {
+	return slices.ContainsFunc(ss, func(s span) bool { return s.from <= v && v < s.to })
 }
 
 func newScope(t *tenant, ref string) *scope {
 	return &scope{
-		tenant: t, ref: strings.Clone(ref),
-		recs:       newIndex(),
-		live:       ordered[*record]{compare: byAge},
-		past:       ordered[*record]{compare: byAge},
-		successors: ordered[*record]{compare: bySuccessor},
+		tenant: t, ref: strings.Clone(ref), recs: map[string]*record{}, retiredFor: sets[*record]{},
+		live: ordered.List[*record]{Compare: byAge}, past: ordered.List[*record]{Compare: byAge},
 	}
 }
 
 // insert makes e an entry of the scope.
 func (sc *scope) insert(e *driver.Entry, v uint64) {
 	r := newRecord(sc, *e, v)
-	sc.recs.add(e.ID, r)
+	sc.recs[e.ID] = r
 	sc.addLive(r)
 	for _, label := range distinct(r.entry.Subjects) {
-		sc.tenant.subjects.insert(labelled{label, r})
+		sc.tenant.subjects.add(label, r)
 	}
 	sc.logChange(v, put, r)
 }
 
 // addLive adds r to the live ones.
 func (sc *scope) addLive(r *record) {
-	sc.live.insert(r)
+	sc.live.Insert(r)
 	sc.tenant.used.Add(r.entry, 1)
 }
 
 // removeLive removes r from the live ones.
 func (sc *scope) removeLive(r *record) {
-	sc.live.remove(r)
+	sc.live.Remove(r)
 	sc.tenant.used.Add(r.entry, -1)
 }
 
@@ -56,33 +64,26 @@ func (sc *scope) removeLive(r *record) {
 func (sc *scope) retire(r *record, state driver.State, successor *record, v uint64) {
 	sc.removeLive(r)
 	r.died, r.state, r.successor = v, state, successor
-	sc.past.insert(r)
+	sc.past.Insert(r)
 	sc.lastDied = v
 	if successor != nil {
-		sc.successors.insert(r)
+		sc.retiredFor.add(successor.entry.ID, r)
 	}
 	sc.logChange(v, retired, r)
 }
 
-// retiredFor returns the records that were merged into an entry or superseded by it.
-func (sc *scope) retiredFor(id string) (recs []*record) {
-	first := &record{successor: &record{entry: &driver.Entry{ID: id}}, entry: &driver.Entry{}}
-	for r := range sc.successors.from(first) {
-		if r.successor.entry.ID != id {
-			break
-		}
-		recs = append(recs, r)
+// forgetSuccessor ends that r was retired in favour of another record, if it was.
+func (sc *scope) forgetSuccessor(r *record) {
+	if r.successor != nil {
+		sc.retiredFor.remove(r.successor.entry.ID, r)
 	}
-	return recs
 }
 
 // restore begins a new life of r.
 func (sc *scope) restore(r *record, v uint64) {
-	sc.past.remove(r)
-	sc.successors.remove(r)
-	if r.born < r.died {
-		r.earlier = append(r.earlier, span{r.born, r.died})
-	}
+	sc.past.Remove(r)
+	sc.forgetSuccessor(r)
+	r.earlier = append(r.earlier, span{r.born, r.died})
 	r.born, r.died, r.state, r.successor = v, forever, driver.Live, nil
 	sc.addLive(r)
 	sc.logChange(v, restored, r)
@@ -90,9 +91,7 @@ func (sc *scope) restore(r *record, v uint64) {
 
 // erase removes the text of r, and keeps its id and its lineage.
 func (sc *scope) erase(r *record, v uint64) {
-	for _, s := range append(r.earlier, span{r.born, min(r.died, v)}) {
-		sc.erased = sc.erased.with(s)
-	}
+	sc.erased = append(append(sc.erased, r.earlier...), span{r.born, min(r.died, v)})
 	sc.dropText(r)
 	r.erased = true
 	sc.logChange(v, erased, r)
@@ -103,16 +102,16 @@ func (sc *scope) dropText(r *record) {
 	if r.died == forever {
 		sc.removeLive(r)
 	} else {
-		sc.past.remove(r)
+		sc.past.Remove(r)
 	}
 	for _, label := range distinct(r.entry.Subjects) {
-		sc.tenant.subjects.remove(labelled{label, r})
+		sc.tenant.subjects.remove(label, r)
 	}
 	sc.tenant.shelf.removeMadeOf(sc.ref, r.entry.ID)
 	// The id that came in may be part of a larger string, and is a key.
 	id := strings.Clone(r.entry.ID)
-	sc.recs.remove(id)
-	sc.recs.add(id, r)
+	delete(sc.recs, id)
+	sc.recs[id] = r
 	r.entry, r.earlier = &driver.Entry{ID: id}, nil
 }
 
@@ -121,9 +120,6 @@ func (sc *scope) purge(r *record) {
 	if !r.erased {
 		sc.dropText(r)
 	}
-	if r.successor != nil {
-		sc.successors.remove(r)
-	}
-	sc.recs.remove(r.entry.ID)
-	r.purged = true
+	sc.forgetSuccessor(r)
+	delete(sc.recs, r.entry.ID)
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/openwop/agentmemory/internal/ordered"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -42,15 +43,15 @@ type tenant struct {
 	used     driver.Limits
 	horizon  uint64 // older versions are unavailable
 	scopes   map[string]*scope
-	subjects ordered[labelled] // of the entries of all scopes
+	subjects sets[*record] // the entries of all scopes by subject
 	shelf    shelf
 }
 
 // New returns an empty store.
 func New() *Store {
 	return &Store{
-		incarnation: rand.Text(), events: newEventTable(),
-		schedule: schedule{kinds: map[string]*ordered[due]{}}, tenants: map[string]*tenant{},
+		incarnation: rand.Text(), events: eventTable{runs: map[runKey]*runEvents{}},
+		schedule: schedule{docs: ordered.List[*driver.Document]{Compare: byDue}}, tenants: map[string]*tenant{},
 	}
 }
 
@@ -87,7 +88,7 @@ func (st *Store) makeTenant(name string) *tenant {
 		name = strings.Clone(name)
 		t = &tenant{
 			name: name, mark: driver.FirstMark(st.incarnation, name), scopes: map[string]*scope{},
-			subjects: ordered[labelled]{compare: byLabel}, shelf: newShelf(&st.schedule),
+			subjects: sets[*record]{}, shelf: newShelf(&st.schedule),
 		}
 		st.tenants[name] = t
 	}
@@ -117,7 +118,7 @@ func (t *tenant) available(n uint64) error {
 // find returns nil if the scope has no record of that id.
 func (t *tenant) find(ref, id string) *record {
 	if sc := t.scopes[ref]; sc != nil {
-		return sc.recs.find(id)
+		return sc.recs[id]
 	}
 	return nil
 }

@@ -47,16 +47,23 @@ func (t *tenant) usedRefs() []string {
 	defer t.mu.RUnlock()
 	var refs []string
 	for ref, sc := range t.scopes {
-		if sc.recs.size > 0 {
+		if len(sc.recs) > 0 {
 			refs = append(refs, ref)
 		}
 	}
-	all := driver.DocumentQuery{Tenant: t.name, EveryRef: true}
-	for d := t.shelf.document(&all, name{}); d != nil; d = t.shelf.document(&all, name{ref: d.Ref + "\x00"}) {
-		refs = append(refs, d.Ref)
+	for ref, ok := t.shelf.refFrom(""); ok; ref, ok = t.shelf.refFrom(ref + "\x00") { // the least one after it
+		refs = append(refs, ref)
 	}
 	slices.Sort(refs)
 	return slices.Compact(refs)
+}
+
+// refFrom returns the first ref, from one on, that has documents.
+func (sh *shelf) refFrom(ref string) (string, bool) {
+	for x := range sh.tags.From(tagged{byName, "", &driver.Document{Scope: driver.Scope{Ref: ref}}}) {
+		return x.doc.Ref, x.by == byName
+	}
+	return "", false
 }
 
 // DropTenant removes what is held of a tenant, about limit records, documents and
@@ -65,24 +72,24 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	left := max(1, limit)
-	left -= st.events.drop(tenant, left)
+	dropped, more := st.events.drop(tenant, max(1, limit))
 	t := st.tenant(tenant)
 	if t == nil {
-		return st.events.has(tenant), nil
+		return more, nil
 	}
+	left := max(1, limit) - dropped
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.version++
 	t.horizon = t.version
-	for _, doc := range t.shelf.docs {
+	for _, d := range t.shelf.docs {
 		if left--; left < 0 {
 			return true, nil
 		}
-		t.shelf.remove(doc)
+		t.shelf.remove(d)
 	}
 	for ref, sc := range t.scopes {
-		for r := range sc.recs.all() {
+		for _, r := range sc.recs {
 			if left--; left < 0 {
 				return true, nil
 			}
@@ -90,5 +97,5 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 		}
 		delete(t.scopes, ref)
 	}
-	return st.events.has(tenant), nil
+	return more, nil
 }

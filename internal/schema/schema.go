@@ -1,4 +1,4 @@
-package jsonguard
+package schema
 
 import (
 	"bytes"
@@ -39,7 +39,7 @@ func compile(files fs.ReadFileFS) (map[string]schema, error) {
 	c.AssertFormat = true
 	// Without this the library reads whatever a reference names.
 	c.LoadURL = func(string) (io.ReadCloser, error) {
-		return nil, errors.New("jsonguard: only embedded schemas are loaded")
+		return nil, errors.New("schema: only embedded schemas are loaded")
 	}
 	names, err := fs.Glob(files, "schemas/*.json")
 	if err != nil {
@@ -79,7 +79,7 @@ type Violation struct {
 }
 
 // ErrUnfit is returned for a document on which the schema library fails.
-var ErrUnfit = errors.New("jsonguard: made the validator fail")
+var ErrUnfit = errors.New("schema: made the validator fail")
 
 // Validate returns the rules of the schema of that name that a decoded document
 // breaks, sorted by path and rule. The error is [ErrUnfit] or about the embedded

@@ -1,12 +1,13 @@
-package jsonguard
+package schema
 
 import (
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/openwop/agentmemory/internal/jsonguard"
 )
 
 // A schema that refers to anything outside is not compiled, whatever the scheme.
@@ -55,7 +56,7 @@ func TestViolations(t *testing.T) {
 			"/list type boolean, /name type null, /sub additionalProperties object, /sub/how required absent"},
 		{`{"name":"n","list":[],"count":1.5}`, "/count type number"},
 	} {
-		doc, err := Decode([]byte(c.doc), 1000)
+		doc, err := jsonguard.Decode([]byte(c.doc), 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,8 +77,8 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// The library panics on a number that no big.Rat can hold. Nothing of the kind gets
-// through the canonical form; should it, it is a refusal.
+// The library panics on a number that no big.Rat can hold. Package jsonguard lets none of the kind
+// through; should it, it is a refusal.
 func TestPanicIsARefusal(t *testing.T) {
 	for _, doc := range []any{
 		map[string]any{"count": json.Number("1e3000000000")},
@@ -86,31 +87,5 @@ func TestPanicIsARefusal(t *testing.T) {
 		if _, err := sample.Validate("a", doc); !errors.Is(err, ErrUnfit) {
 			t.Error(err)
 		}
-	}
-}
-
-func TestDecode(t *testing.T) {
-	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
-	for _, c := range []struct{ doc, want string }{
-		{`{"a":[1.0,9007199254740991,true,null,"é"]}`, ""},
-		{deep(maxDepth), ""},
-		{deep(maxDepth + 1), "nests too deep"},
-		{`[` + strings.Repeat(" ", 1000) + `]`, "is longer than 1000 bytes"},
-		{`9007199254740992`, "has an integer beyond 2^53-1"},
-		{`1e400`, "has a field twice, a lone surrogate or a number that is no double"},
-		{`{"a":1,"\u0061":2}`, "has a field twice, a lone surrogate or a number that is no double"},
-		{`"\ud83d"`, "has a field twice, a lone surrogate or a number that is no double"},
-		{"\"\xff\"", "is not JSON in UTF-8"},
-		{`{} {}`, "is not JSON in UTF-8"},
-		{``, "is not JSON in UTF-8"},
-	} {
-		_, err := Decode([]byte(c.doc), 1000)
-		if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
-			t.Errorf("%.40s: got %v, want %q", c.doc, err, c.want)
-		}
-	}
-	doc, err := Decode([]byte(`{"a":[1.50,"x"]}`), 100)
-	if err != nil || !slices.Equal(doc.(map[string]any)["a"].([]any), []any{json.Number("1.5"), "x"}) {
-		t.Errorf("got %v, %v", doc, err)
 	}
 }
