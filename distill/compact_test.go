@@ -115,7 +115,6 @@ func TestRunner_Facts(t *testing.T) {
 	r, err := distill.New(distill.Config{ArchiveRetention: "P1Y1M1DT1H", MaxInputEntries: 1000})
 	require.NoError(t, err)
 	require.Equal(t, "P1Y1M1DT1H", r.Retention())
-	require.False(t, r.EmitsIndex(), "nobody is given it")
 	require.Equal(t, 1000, r.MaxInputEntries())
 	require.Equal(t, memory.DefaultMaxEntryBytes, r.MaxOutputBytes())
 	require.Equal(t, distill.DefaultMaxTokenBudget, r.MaxTokenBudget())

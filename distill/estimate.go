@@ -5,17 +5,6 @@ import (
 	"unicode/utf8"
 )
 
-// Tokenizer counts tokens as the host's model does. It is deterministic and safe
-// for concurrent use. A call of Count has [memory.PluginTimeout]; Name is called in place. A
-// pass fails, and writes nothing, if one of them panics or Count takes longer.
-type Tokenizer interface {
-	// Name identifies the tokenizer and its version. The host advertises it
-	// (RFC 0062 §A), and an archive made under another name is another archive.
-	Name() string
-	// Count is the number of tokens of text, which is valid UTF-8.
-	Count(text string) int
-}
-
 // Estimator is the default [Tokenizer]: it estimates what o200k_base counts, without
 // its vocabulary, in one pass that allocates nothing.
 //
