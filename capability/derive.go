@@ -21,8 +21,7 @@ type Inputs struct {
 	Consolidator Consolidator
 	Commitments  Commitments
 	Distiller    Distiller
-	// Workspace is where the host serves a tenant's files; nil if it serves none, or gives the
-	// distiller one to write to.
+	// Workspace is where the host serves a tenant's files; nil if it serves none.
 	Workspace Workspace
 	// Proposals are those that the host takes; nil if it takes none.
 	Proposals Proposals
@@ -64,8 +63,6 @@ type Distiller interface {
 	TokenizerName() string
 	// MaxTokenBudget is the largest budget that it accepts.
 	MaxTokenBudget() int
-	// EmitsIndex reports whether it writes an index of its archives to a workspace.
-	EmitsIndex() bool
 	// Retention is how long an archive is kept, as an ISO 8601 duration; empty if it
 	// does not say. It is advertised as it is: a month has no length in days.
 	Retention() string

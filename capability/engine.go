@@ -25,7 +25,7 @@ func (g *grants) grantDistiller(changes []need) {
 		g.allow(distillation+"/"+field, value, append(slices.Clip(distils), needs...)...)
 	}
 	g.allow(distillation, object{"supported": true, "tokenizerName": name, "maxTokenBudget": integer(budget)}, distils...)
-	detail("indexEmitted", true, g.workspace, need{d.EmitsIndex() || g.rendered, "no workspace is given the index"})
+	detail("indexEmitted", true, g.workspace, need{g.rendered, "no workspace renders the index"})
 	detail("scheduled", true, need{g.in.ScheduledDistillation, "the host does not schedule the distiller"}, g.scheduling)
 	detail("archiveRetention", kept, need{kept != "", "the distiller does not say how long it keeps an archive"})
 }

@@ -2,7 +2,6 @@ package distill
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"math/bits"
 	"strings"
@@ -64,17 +63,22 @@ func choose(ctx context.Context, all []candidate, take func(i int) (taken, more 
 		}
 		q.offers = append(q.offers, offer{i, worth[i]})
 	}
-	for heap.Init(q); len(q.offers) > 0; {
+	for i := len(all) / 2; i > 0; i-- {
+		q.sink(i - 1)
+	}
+	for len(q.offers) > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		next := &q.offers[0]
-		if now := worth[next.at]; now != next.worth { // something of it was taken since
-			next.worth = now
-			heap.Fix(q, 0)
+		at, last := q.offers[0].at, len(q.offers)-1
+		if now := worth[at]; now != q.offers[0].worth { // something of it was taken since
+			q.offers[0].worth = now
+			q.sink(0)
 			continue
 		}
-		at := heap.Pop(q).(offer).at
+		q.offers[0] = q.offers[last]
+		q.offers = q.offers[:last]
+		q.sink(0)
 		taken, more := take(at)
 		if !more {
 			return nil
@@ -146,19 +150,24 @@ type queue struct {
 	offers     []offer
 }
 
-func (q *queue) Len() int      { return len(q.offers) }
-func (q *queue) Swap(i, j int) { q.offers[i], q.offers[j] = q.offers[j], q.offers[i] }
-func (q *queue) Push(x any)    { q.offers = append(q.offers, x.(offer)) }
-
-func (q *queue) Pop() any {
-	last := len(q.offers) - 1
-	o := q.offers[last]
-	q.offers = q.offers[:last]
-	return o
+// sink puts an offer that may be too far in front where it belongs.
+func (q *queue) sink(at int) {
+	for {
+		best := at
+		for next := 2*at + 1; next <= 2*at+2 && next < len(q.offers); next++ {
+			if q.before(q.offers[next], q.offers[best]) {
+				best = next
+			}
+		}
+		if best == at {
+			return
+		}
+		q.offers[at], q.offers[best] = q.offers[best], q.offers[at]
+		at = best
+	}
 }
 
-func (q *queue) Less(i, j int) bool {
-	x, y := q.offers[i], q.offers[j]
+func (q *queue) before(x, y offer) bool {
 	worthX, costX := q.price(x)
 	worthY, costY := q.price(y)
 	return cmp.Or(cmp.Compare(worthY*costX, worthX*costY), cmp.Compare(x.at, y.at)) < 0
