@@ -118,7 +118,7 @@ func TestRunner_Facts(t *testing.T) {
 	require.Equal(t, 1000, r.MaxInputEntries())
 	require.Equal(t, memory.DefaultMaxEntryBytes, r.MaxOutputBytes())
 	require.Equal(t, distill.DefaultMaxTokenBudget, r.MaxTokenBudget())
-	require.Equal(t, "o200k_base~2", r.TokenizerName())
+	require.Equal(t, "o200k_base~3", r.TokenizerName())
 	for _, bad := range []distill.Config{{MaxTokenBudget: -1}, {MaxOutputBytes: -1}, {ArchiveRetention: "90 days"}} {
 		_, err := distill.New(bad)
 		require.ErrorIs(t, err, memory.ErrValidation)
