@@ -27,39 +27,29 @@ type candidate struct {
 //
 // The cost is linear in the lengths of the texts, but for the logarithm of a heap.
 func choose(ctx context.Context, all []candidate, take func(i int) (taken, more bool)) error {
-	numbers := map[string]int32{}
-	var terms []term
-	held := make([][]int32, len(all)) // the terms of each candidate, each once
+	terms := map[string]*term{}
+	held := make([][]*term, len(all)) // by each candidate, each once
 	for i := range all {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		for word, named := range wordsOf(all[i].text) {
-			n, known := numbers[word]
-			if !known {
-				n = int32(len(terms))
-				numbers[word] = n
-				terms = append(terms, term{})
+			t := terms[word]
+			if t == nil {
+				t = new(term)
+				terms[word] = t
 			}
-			t := &terms[n]
 			t.named = t.named || named
-			if last := len(t.holders) - 1; last < 0 || t.holders[last] != int32(i) {
-				t.holders = append(t.holders, int32(i))
-				held[i] = append(held[i], n)
+			if n := len(t.holders); n == 0 || t.holders[n-1] != int32(i) {
+				t.holders, held[i] = append(t.holders, int32(i)), append(held[i], t)
 			}
 		}
 	}
 	worth := make([]int64, len(all)) // by now
-	rarity := func(t *term) int64 {
-		if t.named {
-			return 4 * (logarithm(len(all)+1) - logarithm(len(t.holders)))
-		}
-		return logarithm(len(all)+1) - logarithm(len(t.holders))
-	}
 	q := &queue{candidates: all}
 	for i := range all {
-		for _, n := range held[i] {
-			worth[i] += rarity(&terms[n])
+		for _, t := range held[i] {
+			worth[i] += t.rarity(len(all))
 		}
 		q.offers = append(q.offers, offer{i, worth[i]})
 	}
@@ -86,11 +76,12 @@ func choose(ctx context.Context, all []candidate, take func(i int) (taken, more 
 		if !taken {
 			continue
 		}
-		for _, n := range held[at] {
-			for _, i := range terms[n].holders {
-				worth[i] -= rarity(&terms[n])
+		for _, t := range held[at] {
+			rarity := t.rarity(len(all))
+			for _, i := range t.holders {
+				worth[i] -= rarity
 			}
-			terms[n].holders = terms[n].holders[:0] // it is worth nothing any more
+			t.holders = nil // it is worth nothing any more
 		}
 	}
 	return nil
@@ -100,6 +91,15 @@ func choose(ctx context.Context, all []candidate, take func(i int) (taken, more 
 type term struct {
 	named   bool    // it is a number, or stands somewhere as a name
 	holders []int32 // candidates
+}
+
+// rarity is what it is worth among so many candidates.
+func (t *term) rarity(candidates int) int64 {
+	r := logarithm(candidates+1) - logarithm(max(1, len(t.holders)))
+	if t.named {
+		r *= 4
+	}
+	return r
 }
 
 // wordsOf yields what a text is compared by: its words and codes in lower case, and the pairs

@@ -28,8 +28,8 @@
 //   - D5: an entry lives as long as the retention says, or shorter with its sources. Its
 //     archive goes when it is purged.
 //   - M10: [memory.Bank.Forget] and [memory.Bank.Scrub] erase an archive with its entry,
-//     and with that its line; nothing else needs to be called. Only what a host's own
-//     [Workspace] keeps is the host's to erase.
+//     and with that its line; nothing else needs to be called. What a host keeps of the
+//     rendered index is the host's to erase.
 //   - R5: registered secrets, leak forms and well-known shapes of secrets are in no
 //     archive, index, event, error or digest.
 //   - E3: memory.compacted and workspace.updated are events of the mutation that they

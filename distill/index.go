@@ -112,7 +112,7 @@ func (h head) announcement() events.Record {
 // It reads no archive, but the entries, in batches: its cost is near-linear in the number and the
 // size of the summaries that the tenant has. Errors: [ErrNewerFormat]; what the store and the job
 // return.
-func (r *Runner) Index(ctx context.Context, job *memory.Job) (x Index, version int64, err error) {
+func (r *Runner) Index(ctx context.Context, job *memory.Job) (index Index, version int64, err error) {
 	if job == nil {
 		return Index{}, 0, errJob
 	}
@@ -121,7 +121,7 @@ func (r *Runner) Index(ctx context.Context, job *memory.Job) (x Index, version i
 		if err != nil {
 			return Index{}, 0, err
 		}
-		x, archives, err := render(ctx, job)
+		refs, archives, err := render(ctx, job, "", func(ref string, ids []string) ([]memory.Entry, error) { return job.Live(ctx, ref, ids) })
 		if err != nil {
 			return Index{}, 0, err
 		}
@@ -138,17 +138,38 @@ func (r *Runner) Index(ctx context.Context, job *memory.Job) (x Index, version i
 		if errors.Is(err, memory.ErrConflict) || err == nil && after.doc.Rev != before.doc.Rev {
 			continue // another pass has moved the head, and may have said more
 		}
-		return x, after.Version, err
+		return Index{IndexVersion, refs}, after.Version, err
 	}
 }
 
-// render renders the index and counts its lines.
-func render(ctx context.Context, job *memory.Job) (x Index, lines int, err error) {
-	x = Index{Version: IndexVersion, Refs: map[string][]IndexLine{}}
+// LoadIndex returns a ref's lines for the start of a session, newest first. mem is what
+// the session reads memory by: the lines are those of the entries that it shows, so that
+// index and memory agree.
+func (r *Runner) LoadIndex(ctx context.Context, job *memory.Job, mem memory.Reader, ref string) ([]IndexLine, error) {
+	if job == nil {
+		return nil, errJob
+	}
+	refs, _, err := render(ctx, job, ref, func(ref string, ids []string) (shown []memory.Entry, err error) {
+		for _, id := range ids {
+			e, err := mem.Get(ctx, ref, id)
+			if err == nil {
+				shown = append(shown, e)
+			} else if !errors.Is(err, memory.ErrNotFound) {
+				return nil, err
+			}
+		}
+		return shown, nil
+	})
+	return refs[ref], err
+}
+
+// render renders the lines of a ref, or with an empty ref those of all, and counts them. live
+// returns those of the entries that are.
+func render(ctx context.Context, job *memory.Job, ref string, live func(ref string, ids []string) ([]memory.Entry, error)) (refs map[string][]IndexLine, lines int, err error) {
 	addresses := map[string]map[string]Digest{} // by ref and entry
-	for d, err := range job.Documents(ctx, "", driver.DocumentQuery{EveryRef: true, Kind: archiveKind, Bare: true}) {
+	for d, err := range job.Documents(ctx, ref, driver.DocumentQuery{EveryRef: ref == "", Kind: archiveKind, Bare: true}) {
 		if err != nil {
-			return x, 0, err
+			return nil, 0, err
 		}
 		if addresses[d.Ref] == nil {
 			addresses[d.Ref] = map[string]Digest{}
@@ -157,47 +178,19 @@ func render(ctx context.Context, job *memory.Job) (x Index, lines int, err error
 			addresses[d.Ref][id], _ = ParseDigest(d.Group)
 		}
 	}
+	refs = map[string][]IndexLine{}
 	for ref, of := range addresses {
-		entries, err := job.Live(ctx, ref, slices.Sorted(maps.Keys(of)))
+		entries, err := live(ref, slices.Sorted(maps.Keys(of)))
 		if err != nil {
-			return x, 0, err
+			return nil, 0, err
 		}
 		for _, e := range entries {
-			x.Refs[ref] = append(x.Refs[ref], lineOf(of[e.ID], e))
+			refs[ref] = append(refs[ref], IndexLine{of[e.ID], e.ID, len(e.Sources), len(e.Content), e.CreatedAt, e.ExpiresAt})
 			lines++
 		}
-		slices.SortFunc(x.Refs[ref], IndexLine.compare)
+		slices.SortFunc(refs[ref], IndexLine.compare)
 	}
-	return x, lines, nil
-}
-
-// LoadIndex returns a ref's lines for the start of a session, newest first. mem is what
-// the session reads memory by: the lines are those of the entries that it shows, so that
-// index and memory agree.
-func (r *Runner) LoadIndex(ctx context.Context, job *memory.Job, mem memory.Reader, ref string) ([]IndexLine, error) {
-	var lines []IndexLine
-	for d, err := range job.Documents(ctx, ref, driver.DocumentQuery{Kind: archiveKind, Bare: true}) {
-		if err != nil {
-			return nil, err
-		}
-		address, _ := ParseDigest(d.Group)
-		for _, id := range d.Of {
-			e, err := mem.Get(ctx, ref, id)
-			if errors.Is(err, memory.ErrNotFound) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			lines = append(lines, lineOf(address, e))
-		}
-	}
-	slices.SortFunc(lines, IndexLine.compare)
-	return lines, nil
-}
-
-func lineOf(address Digest, e memory.Entry) IndexLine {
-	return IndexLine{address, e.ID, len(e.Sources), len(e.Content), e.CreatedAt, e.ExpiresAt}
+	return refs, lines, nil
 }
 
 // compare puts the newest first (M5).
