@@ -160,7 +160,7 @@ func archiveGoesWithItsEntry(w *world) {
 	for _, d := range w.documents(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}) {
 		w.check(d.Class == driver.Machinery, "no document made of what was forgotten", "%s", describeDocument(&d))
 	}
-	index, err := h.runner().Index(w.ctx, ours)
+	index, _, err := h.runner().Index(w.ctx, ours)
 	w.must(err)
 	w.check(len(index.Refs) == 0, "an index of nothing", "%d refs", len(index.Refs))
 }

@@ -24,6 +24,7 @@ var areas = []func() []row{
 	consolidateRows,
 	distillRows,
 	coverageRows,
+	dialogueRows,
 	recallRows,
 	sqliteRows,
 	postgresRows,

@@ -21,8 +21,7 @@ type Inputs struct {
 	Consolidator Consolidator
 	Commitments  Commitments
 	Distiller    Distiller
-	// Workspace is where the host serves a tenant's files; nil if it serves none, or gives the
-	// distiller one to write to.
+	// Workspace is where the host serves a tenant's files; nil if it serves none.
 	Workspace Workspace
 	// Proposals are those that the host takes; nil if it takes none.
 	Proposals Proposals
@@ -64,8 +63,6 @@ type Distiller interface {
 	TokenizerName() string
 	// MaxTokenBudget is the largest budget that it accepts.
 	MaxTokenBudget() int
-	// EmitsIndex reports whether it writes an index of its archives to a workspace.
-	EmitsIndex() bool
 	// Retention is how long an archive is kept, as an ISO 8601 duration; empty if it
 	// does not say. It is advertised as it is: a month has no length in days.
 	Retention() string
@@ -238,7 +235,7 @@ func (g *grants) grantDistiller(rendered bool) {
 	var name, kept string
 	var most int
 	if d := g.in.Distiller; d != nil {
-		name, most, kept, rendered = d.TokenizerName(), d.MaxTokenBudget(), d.Retention(), d.EmitsIndex() || rendered
+		name, most, kept = d.TokenizerName(), d.MaxTokenBudget(), d.Retention()
 	}
 	distillation := g.block("memory/distillation", append(condenses,
 		need{name != "", "the distiller names no tokenizer"},
@@ -249,7 +246,7 @@ func (g *grants) grantDistiller(rendered bool) {
 	distillation.grant("scheduled", need{g.in.ScheduledDistillation, "the host does not schedule the distiller"}, g.scheduling)
 	distillation.grant("indexEmitted",
 		need{g.said.isTrue(workspace), "the host declares no workspace: if it serves files, declare workspace.supported"},
-		need{rendered, "no workspace is given the index"})
+		need{rendered, "no workspace renders the index"})
 	distillation.allow("archiveRetention", kept, same, "the distiller keeps an archive for another time",
 		need{kept != "", "the distiller does not say how long it keeps an archive"})
 }

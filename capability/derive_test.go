@@ -66,29 +66,18 @@ type files bool
 
 func (f files) RendersIndex() bool { return bool(f) }
 
-// The index is claimed only if it is written: by the distiller to a workspace, or by a workspace that
-// renders it.
+// The index is claimed only if there is a workspace that renders it.
 func TestA1_AnIndexIsClaimedOnlyIfItIsWritten(t *testing.T) {
-	toFiles, err := distill.New(distill.Config{Workspace: noFiles{}})
-	require.NoError(t, err)
-	toNobody, err := distill.New(distill.Config{})
+	runner, err := distill.New(distill.Config{})
 	require.NoError(t, err)
 	for _, c := range []struct {
-		distiller *distill.Runner
 		workspace capability.Workspace
 		want      bool
-	}{
-		{toNobody, nil, false}, {toNobody, files(false), false}, {toNobody, files(true), true},
-		{toFiles, nil, true}, {toFiles, files(false), true},
-	} {
-		in := capability.Inputs{Bank: bank(t, full()), Distiller: c.distiller, Workspace: c.workspace, Declare: []byte(rest)}
+	}{{nil, false}, {files(false), false}, {files(true), true}} {
+		in := capability.Inputs{Bank: bank(t, full()), Distiller: runner, Workspace: c.workspace, Declare: []byte(rest)}
 		assert.Equal(t, c.want, at(fields(t, derive(t, in)), "memory", "distillation", "indexEmitted") == true, "%+v", c)
 	}
 }
-
-type noFiles struct{}
-
-func (noFiles) WriteFile(context.Context, string, distill.File) error { return nil }
 
 // A1: over all stores, with and without each engine, a derived model claims exactly
 // what the parts bear. The rules are written down here a second time.
@@ -106,7 +95,7 @@ func TestA1_DerivedFromWhatIsThere(t *testing.T) {
 		if engines {
 			in.Consolidator = consolidator(events.ConsolidationScheduled)
 			in.Commitments = commitmentEngine{events.ConditionTime}
-			in.Distiller = distiller{"bytes", 10, true, "PT1H"}
+			in.Distiller, in.Workspace = distiller{"bytes", 10, "PT1H"}, files(true)
 		}
 		version := 1
 		if modelTwo {
@@ -208,7 +197,8 @@ func TestA1_AskingForMore(t *testing.T) {
 			Bank:         bank(t, s),
 			Consolidator: consolidator(events.ConsolidationOnDemand),
 			Commitments:  commitmentEngine{events.ConditionPredicate},
-			Distiller:    distiller{"o200k_base", 8000, true, "P90D"},
+			Distiller:    distiller{"o200k_base", 8000, "P90D"},
+			Workspace:    files(true),
 			Declare:      []byte(c.declare),
 		})
 		var claim *capability.ClaimError
@@ -262,9 +252,9 @@ func TestA1_EnginesWithGaps(t *testing.T) {
 		change func(*capability.Inputs)
 		path   []string
 	}{
-		{func(in *capability.Inputs) { in.Distiller = distiller{"", 8000, false, ""} }, []string{"memory", "distillation"}},
-		{func(in *capability.Inputs) { in.Distiller = distiller{"bytes", 0, false, ""} }, []string{"memory", "distillation"}},
-		{func(in *capability.Inputs) { in.Distiller = distiller{"bytes", 9, false, ""} }, []string{"memory", "distillation", "archiveRetention"}},
+		{func(in *capability.Inputs) { in.Distiller = distiller{"", 8000, ""} }, []string{"memory", "distillation"}},
+		{func(in *capability.Inputs) { in.Distiller = distiller{"bytes", 0, ""} }, []string{"memory", "distillation"}},
+		{func(in *capability.Inputs) { in.Distiller = distiller{"bytes", 9, ""} }, []string{"memory", "distillation", "archiveRetention"}},
 		{func(in *capability.Inputs) { in.Consolidator = consolidator("hourly") }, []string{"agents", "memoryConsolidation"}},
 		{func(in *capability.Inputs) { in.Commitments = commitmentEngine{"weather"} }, []string{"agents", "commitments"}},
 		{func(in *capability.Inputs) { in.Commitments = commitmentEngine(nil) }, []string{"agents", "commitments"}},

@@ -74,13 +74,11 @@ func (c commitmentEngine) Conditions() []events.Condition { return c }
 type distiller struct {
 	tokenizer string
 	budget    int
-	index     bool
 	kept      string
 }
 
 func (d distiller) TokenizerName() string { return d.tokenizer }
 func (d distiller) MaxTokenBudget() int   { return d.budget }
-func (d distiller) EmitsIndex() bool      { return d.index }
 func (d distiller) Retention() string     { return d.kept }
 
 // rest is the document of a host that has all that memory builds upon.
@@ -100,7 +98,8 @@ func everything(t testing.TB) capability.Inputs {
 		Bank:                  bank(t, full()),
 		Consolidator:          consolidator(events.ConsolidationScheduled),
 		Commitments:           commitmentEngine{events.ConditionPredicate, events.ConditionTime},
-		Distiller:             distiller{"o200k_base", 8000, true, "P90D"},
+		Distiller:             distiller{"o200k_base", 8000, "P90D"},
+		Workspace:             files(true),
 		ScheduledDistillation: true,
 		Declare:               []byte(rest),
 	}

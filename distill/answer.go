@@ -1,11 +1,13 @@
 package distill
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
@@ -16,116 +18,117 @@ import (
 // The key is that of the question, the group the archive's address.
 const archiveKind = "distill/archive"
 
-// answer is the archive that answers a question.
-type answer struct {
-	archive *Archive
-	address Digest
-	doc     driver.Document // as it is to be kept; Rev is 0 for a new one
-}
-
 // swap keeps the archive as content of an entry.
-func (a *answer) swap(id string) driver.DocumentSwap {
-	x := driver.DocumentSwap{Document: a.doc}
+func (s *summary) swap(id string) driver.DocumentSwap {
+	x := driver.DocumentSwap{Document: s.doc}
 	x.Of = []string{id}
-	if a.doc.Rev != 0 {
+	if s.doc.Rev != 0 {
 		x.Act = driver.Retain
 	}
 	return x
 }
 
-// answer finds the archive of the sources or makes it; nil if they say nothing.
-func (r *Runner) answer(ctx context.Context, job *memory.Job, ref string, in *input, budget int) (*answer, error) {
-	if len(in.sources) == 0 {
-		return nil, nil
-	}
-	version, err := hostcall.Inline("the summarizer", func() (string, error) { return r.cfg.Summarizer.Version(), nil })
+// question is the archive of the sources without its items.
+func (p *pass) question(ctx context.Context) (*Archive, error) {
+	version, err := hostcall.Inline("the summarizer", func() (string, error) { return p.Summarizer.Version(), nil })
 	if err != nil {
 		return nil, hostFailed(ctx, "the summarizer", err)
 	}
 	a := &Archive{
-		Budget: budget, Format: Format, MaxBytes: r.cfg.MaxOutputBytes, MemoryRef: ref, Parents: in.parents,
-		Redactor: r.cfg.RedactorVersion, Sources: in.archived, Summarizer: version,
-		Tokenizer: r.cfg.Tokenizer.Name(), Tokens: Tokens{Input: in.tokens},
+		Budget: p.budget, Format: Format, MaxBytes: p.MaxOutputBytes, MemoryRef: p.ref,
+		Redactor: p.RedactorVersion, Summarizer: version, Tokenizer: p.Tokenizer.Name(), Tokens: Tokens{Input: p.tokens},
 	}
+	for i, s := range p.sources {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		a.Sources = append(a.Sources, ArchivedSource{sourceDigest(p.entries[i]), s.ID, s.Weight})
+		if !s.Archive.IsZero() {
+			a.Parents = append(a.Parents, s.Archive)
+		}
+	}
+	slices.SortFunc(a.Sources, func(a, b ArchivedSource) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(a.Parents, func(a, b Digest) int { return bytes.Compare(a[:], b[:]) })
+	a.Parents = slices.Compact(a.Parents)
 	a.Key = a.Question()
-	for _, name := range []string{ref, a.Redactor, a.Summarizer, a.Tokenizer} {
-		if clean, err := isClean(ctx, job, name); err != nil || !clean {
+	for _, name := range []string{p.ref, a.Redactor, a.Summarizer, a.Tokenizer} {
+		if clean, err := isClean(ctx, p.job, name); err != nil || !clean {
 			return nil, cmp.Or(err, leaks("a ref, a name or a version holds a secret"))
 		}
 	}
-	doc, err := job.Document(ctx, ref, archiveKind, a.Key.String())
+	return a, nil
+}
+
+// answer finds the archive of the sources or makes it; nil if they say nothing.
+func (p *pass) answer(ctx context.Context) (*summary, error) {
+	a, err := p.question(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if doc.Rev != 0 {
-		return loadArchive(ctx, job, ref, doc)
+	s := &summary{archive: a}
+	if s.doc, err = p.job.Document(ctx, p.ref, archiveKind, a.Key.String()); err != nil {
+		return nil, err
 	}
-	if in.tokens < budget {
-		if a.Items, a.Fallback, err = r.summarize(ctx, job, in, budget-in.tokens); err != nil {
+	if s.doc.Rev == 0 {
+		if err := p.make(ctx, s); err != nil || s.text == "" {
 			return nil, err
+		}
+	} else if s.archive, err = readArchive(ctx, p.job, s.doc); errors.Is(err, ErrArchive) || errors.Is(err, errUnclean) {
+		// It is erased with the entries that name it, and the pass begins anew.
+		_, err := p.job.Rewrite(ctx, p.ref, memory.Rewrite{Erase: s.doc.Of})
+		return nil, cmp.Or(err, error(memory.ErrConflict))
+	} else if err != nil {
+		return nil, err
+	}
+	s.text, s.fallback, s.address = s.archive.Text(), s.archive.Fallback, DigestOf(s.doc.Value)
+	for i := range p.outputs {
+		if out := &p.outputs[i]; slices.Contains(s.doc.Of, out.ID) && out.Content == s.text {
+			s.existing = out
+		}
+	}
+	return s, nil
+}
+
+// make summarizes the sources, and encodes the archive in a form that the redactor leaves as it
+// is: beside each other on one line, two texts may look like a secret that neither is. The text
+// stays empty if the sources say nothing.
+func (p *pass) make(ctx context.Context, s *summary) (err error) {
+	a := s.archive
+	if p.tokens < p.budget {
+		if a.Items, a.Fallback, err = p.summarize(ctx, p.budget-p.tokens); err != nil {
+			return err
 		}
 	}
 	if len(a.Items) == 0 {
-		output, err := minimum(ctx, r.request(ctx, job, in, 0))
+		output, err := minimum(ctx, p.request(ctx, 0))
 		if err != nil || output == 0 {
-			return nil, err
+			return err
 		}
-		return nil, &BudgetError{Budget: budget, MinimumRequired: in.tokens + output}
+		return &BudgetError{Budget: p.budget, MinimumRequired: p.tokens + output}
 	}
-	if doc.Value, err = r.encodeRedacted(ctx, job, a); err != nil {
-		return nil, err
-	}
-	address := DigestOf(doc.Value)
-	doc.Class, doc.Group = driver.Content, address.String()
-	return &answer{a, address, doc}, nil
-}
-
-// encodeRedacted encodes a new archive in a form that the redactor leaves as it is: beside each
-// other on one line, two texts may look like a secret that neither is.
-func (r *Runner) encodeRedacted(ctx context.Context, job *memory.Job, a *Archive) ([]byte, error) {
 	for range 4 {
-		a.Tokens.Output = r.cfg.Tokenizer.Count(a.Text())
+		s.text = a.Text()
+		a.Tokens.Output = p.Tokenizer.Count(s.text)
 		data := a.Encode()
 		if len(data) > MaxArchiveBytes {
-			return nil, invalid("the archive of these sources would be larger than a document: narrow Options.Tag or Select")
+			return invalid("the archive of these sources would be larger than a document: narrow Options.Tag or Select")
 		}
-		clean, err := job.Redact(ctx, string(data))
+		clean, err := p.job.Redact(ctx, string(data))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if clean == string(data) {
-			if a.Tokens.used() > a.Budget || len(a.Text()) > a.MaxBytes {
-				break
-			}
-			return data, nil
+		if clean == string(data) && a.Tokens.used() <= a.Budget && len(s.text) <= a.MaxBytes {
+			s.doc.Value, s.doc.Class, s.doc.Group = data, driver.Content, DigestOf(data).String()
+			return nil
 		}
 		var cleaned Archive
-		if json.Unmarshal([]byte(clean), &cleaned) != nil {
+		if clean == string(data) || json.Unmarshal([]byte(clean), &cleaned) != nil {
 			break
 		}
 		a.Items = cleaned.Items
 	}
-	return nil, leaks("an archive that cannot be redacted")
+	return leaks("an archive that cannot be redacted")
 }
-
-// loadArchive returns a stored archive, if it is intact and clean by today's redactor. One
-// that is not is erased with the entries that name it, and the pass begins anew.
-func loadArchive(ctx context.Context, job *memory.Job, ref string, doc driver.Document) (*answer, error) {
-	a, err := readArchive(ctx, job, doc)
-	if err == nil {
-		return &answer{a, DigestOf(doc.Value), doc}, nil
-	}
-	if !errors.Is(err, ErrArchive) && !errors.Is(err, errUnclean) {
-		return nil, err
-	}
-	if _, err := job.Rewrite(ctx, ref, memory.Rewrite{Erase: doc.Of}); err != nil {
-		return nil, err
-	}
-	return nil, memory.ErrConflict
-}
-
-// errUnclean: the redactor finds in an archive today what it did not find when it was made.
-var errUnclean = leaks("the archive holds what is a secret today")
 
 // readArchive returns the archive that a document holds: the one that it is named for, in which
 // today's redactor finds nothing.
@@ -174,8 +177,8 @@ func (r *Runner) Open(ctx context.Context, job *memory.Job, ref, entryID string)
 	if err != nil {
 		return nil, err
 	}
-	if out, ok := asOutput(e); ok && !out.archive.IsZero() {
-		for doc, err := range job.Documents(ctx, ref, driver.DocumentQuery{Kind: archiveKind, Group: out.archive.String()}) {
+	if address := archiveOf(&e); !address.IsZero() {
+		for doc, err := range job.Documents(ctx, ref, driver.DocumentQuery{Kind: archiveKind, Group: address.String()}) {
 			if err != nil {
 				return nil, err
 			}
@@ -184,5 +187,5 @@ func (r *Runner) Open(ctx context.Context, job *memory.Job, ref, entryID string)
 			}
 		}
 	}
-	return nil, memory.ErrNotFound.In("distill", "the entry has no archive tag: it was not distilled", nil)
+	return nil, memory.ErrNotFound.In(pkg, "the entry has no archive tag: it was not distilled", nil)
 }

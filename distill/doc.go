@@ -21,14 +21,15 @@
 //   - D3: the entry, its archive, the head of the index and the events commit together,
 //     and all sources must be live then. A reader reaches an archive through the live
 //     entry that names it only ([Runner.Open]). The index is rendered from what is there
-//     ([Runner.Index], [Runner.LoadIndex]), so that no pass can lose another's line.
+//     ([Runner.Index], [Runner.LoadIndex]), so that no pass can lose another's line. Where
+//     entries have ended, who reads it commits its next version.
 //   - D4: what is stored was redacted as derived text, at every level. The outputs of
 //     earlier passes are sources only where [Options.Recursive] says so.
 //   - D5: an entry lives as long as the retention says, or shorter with its sources. Its
 //     archive goes when it is purged.
 //   - M10: [memory.Bank.Forget] and [memory.Bank.Scrub] erase an archive with its entry,
-//     and with that its line; nothing else needs to be called. Only what a host's own
-//     [Workspace] keeps is the host's to erase.
+//     and with that its line; nothing else needs to be called. What a host keeps of the
+//     rendered index is the host's to erase.
 //   - R5: registered secrets, leak forms and well-known shapes of secrets are in no
 //     archive, index, event, error or digest.
 //   - E3: memory.compacted and workspace.updated are events of the mutation that they
@@ -42,16 +43,15 @@
 // A pass is near-linear in the bytes of its sources and of the history of their ref. It does
 // not depend on how many other refs and archives the tenant has: of the index it moves the
 // head only. The index is rendered in full, in time near-linear in the number and size of the
-// summaries, where somebody reads it: by [Runner.Index], by [Runner.Reindex], and once in each
-// pass of a runner that has a [Workspace]. Passes of one tenant that commit at the same time
-// swap its head again, without asking a model again.
+// summaries, by [Runner.Index]. Passes of one tenant that commit at the same time swap its head
+// again, without asking a model again.
 //
 // # Errors
 //
 // Errors are those of package memory and match its classes; [*BudgetError],
-// [ErrArchive] and [ErrIndex] are this package's own. No text of one holds content,
-// tags, ids or secrets. What a store, a summarizer or a workspace of the host said is
-// reachable by [errors.Unwrap] only.
+// [ErrArchive] and [ErrNewerFormat] are this package's own. No text of one holds content,
+// tags, ids or secrets. What a store or a summarizer of the host said is reachable by
+// [errors.Unwrap] only.
 //
 // A [Runner] is safe for concurrent use, and several processes may run passes over the
 // same store. What a host implements is called outside any lock, with the caller's

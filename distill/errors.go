@@ -2,7 +2,6 @@ package distill
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/openwop/agentmemory/internal/hostcall"
@@ -37,23 +36,32 @@ func (e *BudgetError) Details() map[string]any {
 	return map[string]any{"budget": e.Budget, "minimumRequired": e.MinimumRequired}
 }
 
+// pkg begins the texts of this package's errors.
+const pkg = "distill"
+
 var (
 	// ErrArchive: the bytes are not an intact archive of this package, or not the
 	// one that was asked for.
-	ErrArchive = errors.New("distill: not an intact archive")
-	// ErrIndex: the head of a tenant's index is of a newer version of this package. It is
-	// left as it is.
-	ErrIndex = errors.New("distill: not a memory index of this version")
+	ErrArchive = internal("not an intact archive", nil)
+	// ErrNewerFormat: the head of a tenant's index was written by a newer version of this
+	// package. It is left as it is.
+	ErrNewerFormat = internal("the head of the index was written by a newer version of this package", nil)
+
+	errJob = invalid("the job is nil: open one by Bank.Background or Bank.Pass")
+	// errUnclean: the redactor finds in an archive today what it did not find when it was made.
+	errUnclean = leaks("the archive holds what is a secret today")
 )
 
-// invalid is bad input. The rule is a fixed phrase (M2).
-func invalid(rule string) error { return fmt.Errorf("distill: %s: %w", rule, memory.ErrValidation) }
+func invalid(detail string) error { return memory.ErrValidation.In(pkg, detail, nil) }
 
-var errJob = invalid("the job is nil: open one by Bank.Background or Bank.Pass")
+func internal(detail string, cause error) error { return memory.ErrInternal.In(pkg, detail, cause) }
 
-func leaks(what string) error { return fmt.Errorf("distill: %s: %w", what, memory.ErrSecretLeakage) }
+func leaks(detail string) error { return memory.ErrSecretLeakage.In(pkg, detail, nil) }
+
+// broken matches [ErrArchive].
+func broken(rule string) error { return internal("the archive "+rule, ErrArchive) }
 
 // hostFailed is the error of a part of the host; that of the caller's context stays as it is.
 func hostFailed(ctx context.Context, part string, err error) error {
-	return hostcall.Failed(ctx, part, err, func(detail string, cause error) error { return memory.ErrInternal.In("distill", detail, cause) })
+	return hostcall.Failed(ctx, part, err, internal)
 }

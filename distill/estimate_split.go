@@ -1,354 +1,176 @@
 package distill
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// The kinds of pieces. A kind that depends on length has a weight for each, up to a
-// longest one.
+// Classes of characters.
 const (
-	maxWord      = 20
-	maxRun       = 12
-	latinClasses = 8
-
-	// Latin words in lower case or capitalised, by the class of their part; behind a space,
-	// and with a letter beyond ASCII.
-	spaced   = 0
-	accented = spaced + latinClasses*(maxWord+1)
-	// Of every class.
-	bare     = accented + latinClasses*(maxWord+1) // behind anything but a space
-	random   = bare + maxWord + 1                  // within what looks like a code, and no word
-	caps     = random + maxWord + 1                // capitals only
-	capitals = caps + maxRun + 1                   // the same, behind a space
-	mixed    = capitals + maxRun + 1               // several capitals, then lower case
-	// Words of other scripts.
-	scripts = mixed + maxRun + 1
-	// Everything else.
-	blanks      = scripts + scriptCount*(maxRun+1)
-	tabs        = blanks + maxRun + 1
-	punct       = tabs + maxRun + 1
-	punctSame   = punct + maxRun + 1 // one mark again and again
-	digits      = punctSame + maxRun + 1
-	blankDigits = digits + 4      // a space before digits
-	joined      = blankDigits + 1 // one mark before a letter
-	newline     = joined + 1
-	newlines    = newline + 1  // several
-	newlineMark = newlines + 1 // behind punctuation
-	hanRun      = newlineMark + 1
-	han         = hanRun + 1
-	kanaRun     = han + 1 // a run of Han and kana in a part that has kana
-	kanaHan     = kanaRun + 1
-	hiragana    = kanaHan + 1
-	katakana    = hiragana + 1
-	wideMark    = katakana + 1 // punctuation and symbols of two or three bytes
-	other2      = wideMark + 1
-	other3      = other2 + 1
-	other4      = other3 + 1
-	pieces      = other4 + 1
+	space = iota
+	newline
+	digit
+	mark  // also symbols
+	lower // also letters of scripts that have no case
+	upper
+	wide // a letter that is a piece by itself
 )
 
-// Scripts that have a weight by the length of their words.
-const (
-	greek = iota
-	cyrillic
-	ukrainian // Cyrillic in a part with letters that Russian does not have
-	hebrew
-	arabic
-	persian // Arabic in a part with letters that Arabic does not have
-	indic
-	thai
-	hangul
-	scriptCount
-)
-
-// Classes of characters; those of scripts are inScript and the script.
-const (
-	isSpace = iota
-	isDigit
-	isMark
-	isLower // of Latin
-	isUpper
-	isHan
-	isHiragana
-	isKatakana
-	isWideMark
-	isOther
-	inScript
-)
-
-// ranges are where classes begin beyond ASCII.
-var ranges = [...]struct {
-	from  rune
-	class int
-}{
-	{0x80, isWideMark}, {0xc0, isLower}, {0xd7, isWideMark}, {0xd8, isLower}, {0xf7, isWideMark}, {0xf8, isLower}, {0x250, isOther},
-	{0x300, isLower}, {0x370, inScript + greek}, {0x400, inScript + cyrillic}, {0x530, isOther}, {0x590, inScript + hebrew},
-	{0x600, inScript + arabic}, {0x60c, isWideMark}, {0x60d, inScript + arabic}, {0x61b, isWideMark}, {0x620, inScript + arabic},
-	{0x660, isOther}, {0x66a, inScript + arabic}, {0x6f0, isOther}, {0x6fa, inScript + arabic}, {0x780, isOther},
-	{0x900, inScript + indic}, {0xe00, inScript + thai}, {0xf00, isOther}, {0x1100, inScript + hangul}, {0x1200, isOther},
-	{0x1e00, isLower}, {0x1f00, inScript + greek}, {0x2000, isWideMark}, {0x2c00, isOther}, {0x3000, isWideMark},
-	{0x3041, isHiragana}, {0x30a0, isKatakana}, {0x3100, isOther}, {0x3400, isHan}, {0xa000, isOther},
-	{0xac00, inScript + hangul}, {0xd7b0, isOther}, {0xff00, isWideMark}, {0xfff0, isOther},
-}
-
-// classOf is the class of a character.
 func classOf(r rune) int {
 	switch {
 	case 'a' <= r && r <= 'z':
-		return isLower
+		return lower
 	case 'A' <= r && r <= 'Z':
-		return isUpper
+		return upper
 	case '0' <= r && r <= '9':
-		return isDigit
-	case r == ' ' || r >= '\t' && r <= '\r':
-		return isSpace
-	case r < utf8.RuneSelf:
-		return isMark
+		return digit
+	case r == '\n' || r == '\r':
+		return newline
+	case r == ' ' || r == '\t':
+		return space
+	case r < utf8.RuneSelf || !unicode.In(r, unicode.L, unicode.M):
+		return mark
+	case unicode.IsUpper(r):
+		return upper
+	case r >= 0xe00 && r < 0x1e00 || r >= 0x2000 && r < 0xac00 || r > 0xd7ff: // Thai, Han, kana
+		return wide
 	}
-	class := isOther
-	for i := 0; i < len(ranges) && ranges[i].from <= r; i++ {
-		class = ranges[i].class
-	}
-	if class == isLower && unicode.IsUpper(r) {
-		return isUpper
-	}
-	return class
+	return lower
 }
 
-// splitter goes through a part of a text.
+// splitter remembers what is behind it in a text.
 type splitter struct {
-	add  func(piece int)
-	text string
-	at   int
-	// What the part as a whole is like.
-	latin                    int // the class of its Latin words
-	kana, ukrainian, persian bool
-	// What the last piece was, and whether the words and digits that stand together by now
-	// look like a code: how many they are, and digits among them other than at the start.
-	last int
-	row  int
-	code bool
+	last   int    // the class of the last piece
+	row    int    // words and digits that stand together by now, as in a code
+	accent uint32 // of the last word that had letters beyond ASCII: which ones
+	dense  int    // how many words have had such letters of late
+	kana   int    // more than 0 if there was kana among the last characters
 }
 
-// detectLanguage sets what the letters of the text say of its language.
-func (s *splitter) detectLanguage() {
-	var ascii, narrow, finnish, wide, vietnamese int
-	for _, r := range s.text {
-		switch {
-		case r < utf8.RuneSelf:
-			if c := r | 0x20; 'a' <= c && c <= 'z' {
-				ascii++
-			}
-		case r >= 0xc0 && r < 0x100:
-			narrow++
-			if c := r | 0x20; c == 'ä' || c == 'ö' {
-				finnish++
-			}
-		case r >= 0x100 && r < 0x250:
-			wide++
-		case r >= 0x1ea0 && r < 0x1f00:
-			vietnamese++
-		case r == 0x454 || r == 0x456 || r == 0x457 || r == 0x491:
-			s.ukrainian = true
-		case r == 0x67e || r == 0x686 || r == 0x6a9 || r == 0x6af || r == 0x6cc:
-			s.persian = true
-		case r >= 0x3041 && r < 0x3100:
-			s.kana = true
+// split tells add of the pieces of a text.
+func split(text string, add func(piece)) {
+	for s := (splitter{}); text != ""; {
+		n, p := s.next(text)
+		add(p)
+		text = text[n:]
+	}
+}
+
+// next is the first piece of a text, and its length.
+func (s *splitter) next(text string) (int, piece) {
+	r, n := utf8.DecodeRuneInString(text)
+	class, before := classOf(r), s.last
+	if class == space || class == mark { // one belongs to a word behind it
+		after, _ := utf8.DecodeRuneInString(text[n:])
+		if c := classOf(after); c == lower || c == upper {
+			s.row = 0
+			length, p := s.word(text[n:], 8+class)
+			return n + length, p
 		}
 	}
-	all := ascii + narrow + wide + vietnamese
-	share := func(n, perMille int) bool { return 1000*n > perMille*all }
-	switch {
-	case share(vietnamese, 20):
-		s.latin = 7
-	case share(wide, 5) && share(narrow+wide, 60):
-		s.latin = 6
-	case share(wide, 5):
-		s.latin = 5
-	case share(finnish, 15) && 10*finnish >= 9*narrow:
-		s.latin = 4
-	case share(narrow, 40):
-		s.latin = 3
-	case share(narrow, 15):
-		s.latin = 2
-	case share(narrow, 3):
-		s.latin = 1
-	}
-}
-
-// next is the class of the next character and its length; -1 at the end.
-func (s *splitter) next() (class, size int) {
-	if s.at >= len(s.text) {
-		return -1, 0
-	}
-	r, n := utf8.DecodeRuneInString(s.text[s.at:])
-	return classOf(r), n
-}
-
-// run goes over characters of a class and returns how many they are.
-func (s *splitter) run(class int) (n int) {
-	for c, size := s.next(); c == class; c, size = s.next() {
-		s.at += size
-		n++
-	}
-	return n
-}
-
-// long is a piece of a length, in several if it is longer than the longest that has a weight.
-func (s *splitter) long(base, n, longest int) {
-	for ; n > longest; n -= longest {
-		s.add(base + longest)
-	}
-	s.add(base + n)
-}
-
-// same is one character again and again, of which up to 64 cost no more than maxRun.
-func (s *splitter) same(base, n int) {
-	for ; n > 64; n -= 64 {
-		s.add(base + maxRun)
-	}
-	s.add(base + min(n, maxRun))
-}
-
-func (s *splitter) split() {
-	s.last = isSpace
-	for s.at < len(s.text) {
-		class, size := s.next()
-		switch {
-		case class == isSpace:
-			s.space()
-		case class == isDigit:
-			s.digits()
-		case class == isMark:
-			s.marks()
-		case class == isLower || class == isUpper:
-			s.word()
-			class = isLower
-		case class >= inScript:
-			script := class - inScript
-			if script == cyrillic && s.ukrainian || script == arabic && s.persian {
-				script++
-			}
-			s.long(scripts+script*(maxRun+1), s.run(class), maxRun)
-		case class == isHan || class == isHiragana || class == isKatakana:
-			s.ideograph(class, size)
-			class = isHan
-		case class == isWideMark:
-			s.add(wideMark)
-			s.at += size
-		default:
-			s.add(other2 + max(size-2, 0))
-			s.at += size
+	s.last = class
+	shape, detail := uint32(class), uint32(0)
+	switch class {
+	case lower, upper:
+		if before != lower && before != digit {
+			s.row = 0
 		}
-		s.last = class
-	}
-}
-
-// space is a run of white space. What ends in the last line end of it is one piece, or
-// belongs to the punctuation before it.
-func (s *splitter) space() {
-	from, lines, indent := s.at, 0, s.at
-	for c, _ := s.next(); c == isSpace; c, _ = s.next() {
-		s.at++
-		if s.text[s.at-1] == '\n' {
-			lines++
-			indent = s.at
+		return s.word(text, before)
+	case wide:
+		if shape = 0x100 + uint32(r>>8); r >= 0x4e00 && r < 0xa000 {
+			shape = 0x100
+		} else if r >= 0x3040 && r < 0x3100 {
+			s.kana, shape = 32, 0x100+uint32(r>>5)
 		}
-	}
-	switch {
-	case lines > 0 && s.last == isMark && (s.text[from] == '\n' || s.text[from] == '\r'):
-		s.add(newlineMark)
-	case lines > 1:
-		s.add(newlines)
-	case lines == 1:
-		s.add(newline)
-	}
-	n := s.at - indent
-	if c, _ := s.next(); n > 0 && c == isDigit {
-		s.add(blankDigits)
-		n--
-	}
-	if n > 0 && s.text[indent] == '\t' {
-		s.same(tabs, n)
-	} else if n > 0 {
-		s.same(blanks, n)
-	}
-}
-
-func (s *splitter) digits() {
-	if s.last == isLower {
-		s.code = true
-	} else {
-		s.row, s.code = 0, false
-	}
-	for n := s.run(isDigit); n > 0; n -= 3 {
-		s.add(digits + min(n, 3))
-	}
-}
-
-func (s *splitter) marks() {
-	first, same, n := s.text[s.at], true, 0
-	for c, _ := s.next(); c == isMark; c, _ = s.next() {
-		same = same && s.text[s.at] == first
-		s.at++
-		n++
-	}
-	switch c, _ := s.next(); {
-	case n == 1 && (c == isLower || c == isUpper || c >= inScript):
-		s.add(joined)
-	case n > 1 && same:
-		s.same(punctSame, n)
-	default:
-		s.long(punct, n, maxRun)
-	}
-}
-
-// word is one of Latin: capitals, then small letters.
-func (s *splitter) word() {
-	from := s.at
-	upper := s.run(isUpper)
-	n := upper + s.run(isLower)
-	if s.last == isLower || s.last == isDigit {
+		if s.kana > 0 { // it is Japanese
+			s.kana--
+			detail = 1
+		}
+	case digit:
 		s.row++
-	} else {
-		s.row, s.code = 0, false
-	}
-	behindSpace := s.last == isSpace && from > 0
-	switch {
-	case s.code || s.row > 3:
-		s.long(random, n, maxWord)
-	case s.at-from > n:
-		s.long(accented+s.latin*(maxWord+1), n, maxWord)
-	case upper > 1 && n > upper:
-		s.long(mixed, n, maxRun)
-	case upper == n && behindSpace:
-		s.long(capitals, n, maxRun)
-	case upper == n:
-		s.long(caps, n, maxRun)
-	case behindSpace:
-		s.long(spaced+s.latin*(maxWord+1), n, maxWord)
+		n = run(text[:min(3, len(text))], func(r rune) bool { return classOf(r) == digit })
+	case mark:
+		n = run(text, func(r rune) bool { return classOf(r) == mark })
+		if strings.Trim(text[:n], text[:1]) == "" { // one mark again and again
+			detail = 1
+		}
+		if r >= utf8.RuneSelf {
+			shape = 20
+		}
+		if end := run(text[n:], func(r rune) bool { return classOf(r) == newline }); end > 0 {
+			n += end
+			shape++
+		}
 	default:
-		s.long(bare, n, maxWord)
+		s.last = space
+		n = run(text, func(r rune) bool { return classOf(r) <= newline })
+		if end := strings.LastIndexAny(text[:n], "\r\n"); end >= 0 {
+			n, shape = end+1, newline
+		} else if n > 1 && n < len(text) {
+			n-- // the last one joins what follows
+		}
+		if text[0] == '\t' {
+			shape += 32
+		}
 	}
+	return n, pieceOf(shape, before, n, detail, 0)
 }
 
-// ideograph is a character of Han or kana. Where there is kana, it is Japanese.
-func (s *splitter) ideograph(class, size int) {
-	s.at += size
-	if s.last != isHan && s.kana {
-		s.add(kanaRun)
-	} else if s.last != isHan {
-		s.add(hanRun)
+// run is how long a text begins with characters that are in.
+func run(text string, in func(rune) bool) int {
+	if n := strings.IndexFunc(text, func(r rune) bool { return !in(r) }); n >= 0 {
+		return n
+	}
+	return len(text)
+}
+
+// word is the word that a text begins with: capital letters, then others.
+func (s *splitter) word(text string, before int) (int, piece) {
+	n, runes, capitals, highest, tail := len(text), 0, 0, rune(0), uint32(0)
+	for i, r := range text {
+		if class := classOf(r); class == upper && capitals == runes {
+			capitals++
+		} else if class != lower {
+			n = i
+			break
+		}
+		runes++
+		highest = max(highest, r)
+		tail = tail<<8 ^ uint32(r)
+	}
+	s.last = lower
+	s.row++
+	s.dense -= s.dense / 32
+	if highest >= utf8.RuneSelf {
+		s.accent = uint32(highest >> 4)
+		s.dense += 256
+	}
+	shape, language := uint32(16), s.accent<<4|level(s.dense>>6)
+	switch {
+	case capitals == runes:
+		shape = 18
+	case capitals > 1:
+		shape = 17
+	}
+	if s.row > 3 {
+		shape += 8 // as in a code
 	}
 	switch {
-	case class == isHiragana:
-		s.add(hiragana)
-	case class == isKatakana:
-		s.add(katakana)
-	case s.kana:
-		s.add(kanaHan)
-	default:
-		s.add(han)
+	case s.dense < 64:
+		language = 0
+	case highest >= 0x370 && highest < 0x1e00: // the script says it
+		language = s.accent
 	}
+	if tail = tail&0xffff<<4 | uint32(min(runes, 12)/3); highest >= 0x530 {
+		tail = 0
+	}
+	return n, pieceOf(shape, before, runes, language, tail)
+}
+
+// pieceOf is a piece of a shape and length, by the class before it, by its language or another
+// detail, and by how it ends.
+func pieceOf(shape uint32, before, length int, detail, tail uint32) piece {
+	long := uint32(min(length, 24))
+	return piece{slot(0, 7, shape, uint32(before), long), slot(1, 9, shape&^8, detail, long), slot(2, 11, tail)}
 }

@@ -48,15 +48,15 @@ func Example() {
 		panic(err)
 	}
 	fmt.Println(again.Existing, again.Archive == first.Archive)
-	index, err := runner.Index(ctx, job)
+	index, _, err := runner.Index(ctx, job)
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(len(index.Refs["support"]), "archive")
 	// Output:
 	// token_budget_exceeded
-	// Lena prefers e-mail.
 	// The invoice of 3 March is paid.
+	// Lena prefers e-mail.
 	// true true
 	// 1 archive
 }

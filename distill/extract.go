@@ -5,36 +5,35 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Extractive is the default [Summarizer]. It needs no model, invents nothing, knows no
 // language, and its answer is a function of the request alone.
 //
-// It splits the sources into sentences and lines, here called facts, and takes whole ones, so
-// that numbers and dates stay as they were. Equal ones count as one fact, with the weight of
-// all that say it. Next it always takes the fact that is worth most for each token it costs.
-// A fact is worth the sum, over its words that no fact taken so far holds, of how rare each is
-// (the logarithm of the number of facts over that of those that hold it). That is multiplied
-// by 1 + log2(weight)/2, and by its recency, which falls evenly from 1 for the newest fact to
-// 3/4 for the oldest. Words are compared without regard to case; in scripts that put no
-// blank between words, pairs of characters stand for words.
+// It splits the sources into passages: lines, and of a line of more than 240 bytes as many whole
+// sentences as have room in that. Equal ones count as one, with the weight of all that say it. Next it always takes
+// the passage that is worth most for each token it costs; of two that are worth the same, the newer.
+// A passage is worth the sum, over its words that no passage taken so far holds, of how rare each
+// is (the logarithm of the number of passages over that of those that hold it), times
+// 1 + log2(weight)/2. A number counts fourfold, and so does a name: a word that stands somewhere
+// with a capital letter though no sentence begins with it. Words are compared without regard to
+// case; in scripts that put no blank between words, pairs of characters stand for words.
 //
-// What does not fit is passed over, never cut; only a fact longer than MaxBytes is cut to it,
+// What does not fit is passed over, never cut; only a passage longer than MaxBytes is cut to it,
 // between runes and outside markers. The cost is near-linear in the length of the sources.
 type Extractive struct{}
 
 // Version is the name and version of the algorithm.
-func (Extractive) Version() string { return "extractive/2" }
+func (Extractive) Version() string { return "extractive/3" }
 
-// fact is what one or more sources say.
-type fact struct {
-	text   string
-	ids    []string
-	weight int
-	cost   int
+// passage is what one or more sources say.
+type passage struct {
+	candidate
+	ids []string
 }
 
-// Summarize returns the facts that fit, most valuable first; none if the smallest
+// Summarize returns the passages that fit, most valuable first; none if the smallest
 // does not.
 func (Extractive) Summarize(ctx context.Context, req Request) ([]Item, error) {
 	all, err := collect(ctx, req)
@@ -63,76 +62,66 @@ func (Extractive) Summarize(ctx context.Context, req Request) ([]Item, error) {
 	return nil, nil
 }
 
-// collect gives the distinct facts, newest first, redacted and within MaxBytes.
-func collect(ctx context.Context, req Request) ([]fact, error) {
-	all := make([]fact, 0, 2*len(req.Sources))
+// collect gives the distinct passages, newest first, redacted and within MaxBytes.
+func collect(ctx context.Context, req Request) ([]passage, error) {
+	all := make([]passage, 0, 2*len(req.Sources))
 	at := make(map[string]int, 2*len(req.Sources))
 	var failed error
 	for i := range req.Sources {
 		s := &req.Sources[i]
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		facts(s.Text, func(text string) {
+		passages(s.Text, func(text string) {
 			if failed = cmp.Or(failed, ctx.Err()); failed != nil {
 				return
 			}
-			text, err := shorten(req, text)
-			if err != nil || text == "" {
-				failed = cmp.Or(failed, err)
+			if text, failed = shorten(req, text); failed != nil || text == "" {
 				return
 			}
-			same := sameFact(text)
+			same := samePassage(text)
 			n, known := at[same]
 			if !known {
 				at[same] = len(all)
-				all = append(all, fact{text: text, ids: []string{s.ID}, weight: s.Weight})
+				all = append(all, passage{candidate{text, s.Weight, req.Count(text)}, []string{s.ID}})
 				return
 			}
-			f := &all[n]
-			if f.ids[len(f.ids)-1] != s.ID { // twice in one entry is once
-				f.ids = append(f.ids, s.ID)
-				f.weight += s.Weight
+			p := &all[n]
+			if p.ids[len(p.ids)-1] != s.ID { // twice in one entry is once
+				p.ids = append(p.ids, s.ID)
+				p.weight += s.Weight
 			}
 		})
-		if failed != nil {
+		if failed = cmp.Or(failed, ctx.Err()); failed != nil {
 			return nil, failed
 		}
-	}
-	for i := range all {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		all[i].cost = req.Count(all[i].text)
 	}
 	return all, nil
 }
 
-// shorten redacts a fact, and cuts it if it is longer than any output may be.
+// shorten redacts a passage, and cuts it if it is longer than any output may be.
 func shorten(req Request, text string) (string, error) {
 	out, err := req.Redact(text)
 	for limit := req.MaxBytes; err == nil && len(out) > req.MaxBytes; {
 		if limit <= 0 {
 			return "", nil
 		}
-		part := trim(cut(text, limit))
+		part := strings.TrimSpace(cut(text, limit))
 		limit = min(limit-1, len(part)-1)
 		out, err = req.Redact(part)
 	}
 	return out, err
 }
 
-// pick takes facts as long as they fit.
-func pick(ctx context.Context, req Request, all []fact) ([]Item, error) {
+// pick takes passages as long as they fit.
+func pick(ctx context.Context, req Request, all []passage) ([]Item, error) {
 	tokens, size := req.MaxTokens, req.MaxBytes
 	if tokens == 0 {
 		tokens = math.MaxInt
 	}
 	separator, least := req.Count("\n"), math.MaxInt
 	candidates := make([]candidate, len(all))
-	for i, f := range all {
-		candidates[i] = candidate{f.text, f.weight, f.cost + separator}
-		least = min(least, f.cost)
+	for i, p := range all {
+		candidates[i] = p.candidate
+		candidates[i].cost += separator
+		least = min(least, p.cost)
 	}
 	var items []Item
 	err := choose(ctx, candidates, func(i int) (taken, more bool) {
@@ -156,5 +145,5 @@ func minimum(ctx context.Context, req Request) (int, error) {
 	if err != nil || len(all) == 0 {
 		return 0, err
 	}
-	return slices.MinFunc(all, func(a, b fact) int { return a.cost - b.cost }).cost, nil
+	return slices.MinFunc(all, func(a, b passage) int { return a.cost - b.cost }).cost, nil
 }

@@ -45,20 +45,41 @@ func texts(items []Item) (out []string) {
 func words(s string) int { return len(strings.Fields(s)) }
 
 func TestExtractive_SplitsWithoutLosingAnything(t *testing.T) {
+	split := func(text string) (got []string) {
+		passages(text, func(p string) { got = append(got, p) })
+		return got
+	}
 	for text, want := range map[string][]string{
-		"First. Two! Three? Four":                 {"First.", "Two!", "Three?", "Four"},
-		"It costs 3.50 euros. Pay by 2026-03-01.": {"It costs 3.50 euros.", "Pay by 2026-03-01."},
-		"Ask Dr. Who about the U.S. Army.":        {"Ask Dr. Who about the U.S. Army."},
-		"See no. 5 and e.g. the list. Then stop.": {"See no. 5 and e.g. the list.", "Then stop."},
-		"- first\n* second\n\n\tthird":            {"first", "second", "third"},
-		"Minus:\n-5 degrees":                      {"Minus:", "-5 degrees"},
-		"今日は雨。明日は晴れ！「はい。」終わり":                     {"今日は雨。", "明日は晴れ！", "「はい。」", "終わり"},
-		"Key is [REDACTED:a.b]. Next":             {"Key is [REDACTED:a.b].", "Next"},
-		" \n ":                                    nil,
+		"First. Two! Three? Four":        {"First. Two! Three? Four"},
+		"first\r\n  second\n\n\tthird":   {"first", "second", "third"},
+		"Minus:\n-5 degrees\n- a bullet": {"Minus:", "-5 degrees", "- a bullet"},
+		"今日は雨。明日は晴れ！「はい。」終わり":            {"今日は雨。明日は晴れ！「はい。」終わり"},
+		" \n ": nil,
 	} {
-		var got []string
-		facts(text, func(f string) { got = append(got, f) })
-		require.Equal(t, want, got, text)
+		require.Equal(t, want, split(text), text)
+	}
+
+	// What is longer is split where a sentence ends, and nowhere else.
+	filler := strings.Repeat("so much, ", 20)
+	for _, text := range []string{
+		"It costs 3.50 euros and " + filler + "on.| Pay by 2026-03-01, " + filler + "then!| And (" + filler + "at last). Go.",
+		"Ask Dr. Who of the U.S. Army, no. 5, " + filler + filler + "why.| Then " + filler + "stop.",
+		"今日は雨" + strings.Repeat("と", 60) + "。|明日は晴れ" + strings.Repeat("と", 60) + "！「はい。」|終わり" + strings.Repeat("と", 60),
+		"Key is [REDACTED:a.b] " + filler + "[REDACTED:c.d].| Next " + filler,
+	} {
+		var want []string
+		for _, p := range strings.Split(text, "|") {
+			want = append(want, strings.TrimSpace(p))
+		}
+		require.Equal(t, want, split(strings.ReplaceAll(text, "|", "")))
+	}
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 39))
+		var b strings.Builder
+		for range rng.IntN(200) {
+			b.WriteString([]string{"tea", "Lena", "3.5", "late.", "New", "漢字。", "é!", "Dr.", "\n", "(so)?"}[rng.IntN(10)] + " ")
+		}
+		require.Equal(t, strings.Fields(b.String()), strings.Fields(strings.Join(split(b.String()), " ")), "seed %d", seed)
 	}
 }
 
@@ -78,7 +99,7 @@ func TestExtractive_TakesWhatIsNewAndRareForItsCost(t *testing.T) {
 	}, texts(got), "said three times counts; what says nothing new goes last")
 	require.Equal(t, []string{"mem_01", "mem_02", "mem_04"}, got[0].Sources)
 
-	// A number makes a fact of its own.
+	// A number makes another passage of it.
 	require.Len(t, ask(saying("Order 7 is late.", "Order 8 is late.", "Order 7 is late."), 0, 1<<16, words), 2)
 	got = ask(saying("Order 7 for the north branch is late today.", "Order 8 for the north branch is late today.", "The order for the north branch."), 18, 1<<16, words)
 	require.Equal(t, []string{"Order 7 for the north branch is late today.", "Order 8 for the north branch is late today."}, texts(got))
@@ -90,11 +111,40 @@ func TestExtractive_TakesWhatIsNewAndRareForItsCost(t *testing.T) {
 	in[1].Weight = 3
 	require.Equal(t, "An old truth about coffee.", ask(in, 0, 1<<16, words)[0].Text)
 
+	// Names and numbers count more than other words that are as rare, and only where a
+	// capital letter makes a name.
+	for _, said := range []string{"we went there with Xaver", "we went there at 17", "we went there for ISO-9001"} {
+		in = saying("we came over with friends", "they came back with friends", said)
+		require.Equal(t, said, ask(in, 0, 1<<16, words)[0].Text)
+	}
+	in = saying("Today we went out with friends. Friends are late.", "today we went out with friends. friends are late!")
+	require.Equal(t, in[0].Text, ask(in, 0, 1<<16, words)[0].Text, "no name")
+
 	// What is rare is worth more than what everybody says, in any language.
 	in = saying("Guten Morgen.", "Guten Abend.", "Der Schlüssel liegt bei Xaver.", "Guten Morgen, guten Abend.", "Guten Morgen und guten Tag.")
 	require.Equal(t, "Der Schlüssel liegt bei Xaver.", ask(in, 0, 60, words)[0].Text)
 	in = saying("おはよう。", "おはようございます。", "鍵は鈴木さんにある。", "おはようございます、と。")
 	require.Equal(t, "鍵は鈴木さんにある。", ask(in, 0, 60, utf8.RuneCountInString)[0].Text)
+}
+
+func TestExtractive_KnowsNamesAndNumbers(t *testing.T) {
+	for text, want := range map[string]string{
+		"Lena moved to Bern. There she met \"Jo Ng\".": "bern jo ng",
+		"- Tea at 9:30, says Élodie!":                  "9:30 élodie",
+		"Note: Buy 3 kg of rice (Basmati)":             "3 basmati",
+		"I think so. So do I.":                         "",
+		"Der Zug fährt um 7 nach Köln":                 "zug 7 köln",
+		"see v1.2 of a/b":                              "v1.2 a/b",
+		"鍵は鈴木さんにある":                                    "",
+	} {
+		var named []string
+		for word, is := range wordsOf(text) {
+			if is {
+				named = append(named, word)
+			}
+		}
+		require.Equal(t, want, strings.Join(named, " "), text)
+	}
 }
 
 // What is chosen, one after the other, is what a plain reading of the rule gives, which looks
@@ -126,11 +176,20 @@ func TestExtractive_ChoosesAsItsRuleSays(t *testing.T) {
 }
 
 func chosenPlainly(all []candidate, room int) (got []int) {
-	holders := map[string]int{}
-	distinct := func(i int) []string { return slices.Compact(slices.Sorted(termsOf(all[i].text))) }
-	for i := range all {
+	holders, fourfold := map[string]int{}, map[string]bool{"7": true, "8": true, "v1.2": true}
+	distinct := func(i int) []string {
+		set := strings.Fields(strings.ToLower(all[i].text))
+		slices.Sort(set)
+		return slices.Compact(set)
+	}
+	for i, c := range all {
 		for _, term := range distinct(i) {
 			holders[term]++
+		}
+		for k, word := range strings.Fields(c.text) {
+			if k > 0 && (word == "Lena" || word == "Москва") {
+				fourfold[strings.ToLower(word)] = true
+			}
 		}
 	}
 	covered, offered := map[string]bool{}, map[int]bool{}
@@ -142,11 +201,15 @@ func chosenPlainly(all []candidate, room int) (got []int) {
 			}
 			worth := int64(0)
 			for _, term := range distinct(i) {
+				rarity := logarithm(len(all)+1) - logarithm(holders[term])
+				if fourfold[term] {
+					rarity *= 4
+				}
 				if !covered[term] {
-					worth += logarithm(len(all)+1) - logarithm(holders[term])
+					worth += rarity
 				}
 			}
-			worth = worth * (256 - 64*int64(i)/int64(len(all))) / 256 * (256 + logarithm(c.weight)/2)
+			worth *= 256 + logarithm(c.weight)/2
 			if best < 0 || worth*int64(max(1, all[best].cost)) > bestWorth*int64(max(1, c.cost)) {
 				best, bestWorth = i, worth
 			}
@@ -243,7 +306,7 @@ func FuzzCut(f *testing.F) {
 			t.Error("a rune is cut")
 		}
 		if i := strings.LastIndex(got, markerHead); i >= 0 {
-			if end := strings.IndexByte(s[i:], ']'); end >= 0 && end < maxMarker && len(got) < i+end+1 {
+			if end := strings.IndexByte(s[i:], ']'); end >= 0 && len(got) < i+end+1 {
 				t.Error("a marker is cut")
 			}
 		}

@@ -6,12 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -67,100 +67,133 @@ func (x Index) Encode() string {
 	return b.String()
 }
 
-// Index renders the index of the job's tenant from the archives whose entries are live
-// now. It reads no archive, but the entries, in batches: its cost is near-linear in the
-// number and the size of the summaries that the tenant has.
-func (r *Runner) Index(ctx context.Context, job *memory.Job) (Index, error) {
+// The head of a tenant's index says which version it is at, and how many archives that has. It is
+// machinery: it holds no word of an entry.
+const (
+	headKind   = "distill/index" // under IndexPath
+	headFormat = 1
+)
+
+// head is the head of an index as it was read: whoever has published since has moved it, so
+// that it cannot be swapped any more.
+type head struct {
+	Format   int   `json:"format"`
+	Version  int64 `json:"version"`
+	Archives int   `json:"archives"`
+	doc      driver.Document
+}
+
+func readHead(ctx context.Context, job *memory.Job) (h head, err error) {
+	if h.doc, err = job.Document(ctx, "", headKind, IndexPath); err != nil || h.doc.Rev == 0 {
+		return h, err
+	}
+	if json.Unmarshal(h.doc.Value, &h) != nil || h.Format != headFormat {
+		return h, ErrNewerFormat
+	}
+	return h, nil
+}
+
+// next is the head of the next version, which has so many archives.
+func (h head) next(archives int) head {
+	h.Format, h.Version, h.Archives = headFormat, h.Version+1, archives
+	h.doc.Value, _ = json.Marshal(h) // plain values: it cannot fail
+	return h
+}
+
+func (h head) announcement() events.Record {
+	return events.Record{Payload: events.WorkspaceUpdated{Path: IndexPath, Version: h.Version}}
+}
+
+// Index renders the index of the job's tenant from the archives whose entries are live now, and
+// tells its version, from 1; 0 while there was never an index. If entries have ended since the
+// last version it makes the next one, which commits with its workspace.updated: so who reads the
+// index has all that a file needs, and nothing has to be called when something was forgotten.
+//
+// It reads no archive, but the entries, in batches: its cost is near-linear in the number and the
+// size of the summaries that the tenant has. Errors: [ErrNewerFormat]; what the store and the job
+// return.
+func (r *Runner) Index(ctx context.Context, job *memory.Job) (index Index, version int64, err error) {
 	if job == nil {
-		return Index{}, errJob
+		return Index{}, 0, errJob
 	}
-	addresses := map[string]map[string]Digest{} // by ref and entry
-	for d, err := range archives(ctx, job, "") {
+	for {
+		before, err := readHead(ctx, job)
 		if err != nil {
-			return Index{}, err
+			return Index{}, 0, err
 		}
-		if addresses[d.Ref] == nil {
-			addresses[d.Ref] = map[string]Digest{}
-		}
-		for _, id := range d.Of {
-			addresses[d.Ref][id] = d.address
-		}
-	}
-	x := Index{Version: IndexVersion, Refs: map[string][]IndexLine{}}
-	for ref, of := range addresses {
-		entries, err := job.Live(ctx, ref, slices.Sorted(maps.Keys(of)))
+		refs, archives, err := render(ctx, job, "", func(ref string, ids []string) ([]memory.Entry, error) { return job.Live(ctx, ref, ids) })
 		if err != nil {
-			return Index{}, err
+			return Index{}, 0, err
 		}
-		for _, e := range entries {
-			x.Refs[ref] = append(x.Refs[ref], lineOf(of[e.ID], e))
+		after := before
+		if archives == before.Archives {
+			after, err = readHead(ctx, job)
+		} else { // an archive never comes without its head: some have ended
+			after = before.next(archives)
+			_, err = job.Rewrite(ctx, "", memory.Rewrite{
+				Documents: func([]memory.Entry) []driver.DocumentSwap { return []driver.DocumentSwap{{Document: after.doc}} },
+				Announce:  func([]memory.Entry) []events.Record { return []events.Record{after.announcement()} },
+			})
 		}
-		slices.SortFunc(x.Refs[ref], IndexLine.compare)
+		if errors.Is(err, memory.ErrConflict) || err == nil && after.doc.Rev != before.doc.Rev {
+			continue // another pass has moved the head, and may have said more
+		}
+		return Index{IndexVersion, refs}, after.Version, err
 	}
-	return x, nil
 }
 
 // LoadIndex returns a ref's lines for the start of a session, newest first. mem is what
 // the session reads memory by: the lines are those of the entries that it shows, so that
 // index and memory agree.
 func (r *Runner) LoadIndex(ctx context.Context, job *memory.Job, mem memory.Reader, ref string) ([]IndexLine, error) {
-	var lines []IndexLine
-	for d, err := range archives(ctx, job, ref) {
-		if err != nil {
-			return nil, err
-		}
-		for _, id := range d.Of {
+	if job == nil {
+		return nil, errJob
+	}
+	refs, _, err := render(ctx, job, ref, func(ref string, ids []string) (shown []memory.Entry, err error) {
+		for _, id := range ids {
 			e, err := mem.Get(ctx, ref, id)
-			if errors.Is(err, memory.ErrNotFound) {
-				continue
-			}
-			if err != nil {
+			if err == nil {
+				shown = append(shown, e)
+			} else if !errors.Is(err, memory.ErrNotFound) {
 				return nil, err
 			}
-			lines = append(lines, lineOf(d.address, e))
+		}
+		return shown, nil
+	})
+	return refs[ref], err
+}
+
+// render renders the lines of a ref, or with an empty ref those of all, and counts them. live
+// returns those of the entries that are.
+func render(ctx context.Context, job *memory.Job, ref string, live func(ref string, ids []string) ([]memory.Entry, error)) (refs map[string][]IndexLine, lines int, err error) {
+	addresses := map[string]map[string]Digest{} // by ref and entry
+	for d, err := range job.Documents(ctx, ref, driver.DocumentQuery{EveryRef: ref == "", Kind: archiveKind, Bare: true}) {
+		if err != nil {
+			return nil, 0, err
+		}
+		if addresses[d.Ref] == nil {
+			addresses[d.Ref] = map[string]Digest{}
+		}
+		for _, id := range d.Of {
+			addresses[d.Ref][id], _ = ParseDigest(d.Group)
 		}
 	}
-	slices.SortFunc(lines, IndexLine.compare)
-	return lines, nil
-}
-
-// storedArchive is an archive's document without its value.
-type storedArchive struct {
-	driver.Document
-	address Digest
-}
-
-// archives yields the archives of a ref, or with an empty ref those of all refs.
-func archives(ctx context.Context, job *memory.Job, ref string) iter.Seq2[storedArchive, error] {
-	return func(yield func(storedArchive, error) bool) {
-		q := driver.DocumentQuery{EveryRef: ref == "", Kind: archiveKind, Bare: true}
-		for d, err := range job.Documents(ctx, ref, q) {
-			address, malformed := ParseDigest(d.Group)
-			if err == nil && malformed != nil {
-				continue // no archive of this package
-			}
-			if !yield(storedArchive{d, address}, err) || err != nil {
-				return
-			}
+	refs = map[string][]IndexLine{}
+	for ref, of := range addresses {
+		entries, err := live(ref, slices.Sorted(maps.Keys(of)))
+		if err != nil {
+			return nil, 0, err
 		}
+		for _, e := range entries {
+			refs[ref] = append(refs[ref], IndexLine{of[e.ID], e.ID, len(e.Sources), len(e.Content), e.CreatedAt, e.ExpiresAt})
+			lines++
+		}
+		slices.SortFunc(refs[ref], IndexLine.compare)
 	}
-}
-
-func lineOf(address Digest, e memory.Entry) IndexLine {
-	return IndexLine{address, e.ID, len(e.Sources), len(e.Content), e.CreatedAt, e.ExpiresAt}
+	return refs, lines, nil
 }
 
 // compare puts the newest first (M5).
 func (l IndexLine) compare(o IndexLine) int {
 	return cmp.Or(o.CreatedAt.Compare(l.CreatedAt), strings.Compare(o.MemoryID, l.MemoryID))
-}
-
-// lines are the digests of all lines, by xor; zero if there are none.
-func (x Index) lines() (sum Digest) {
-	for ref, lines := range x.Refs {
-		for _, l := range lines {
-			sum = sum.xor(l.digest(ref))
-		}
-	}
-	return sum
 }

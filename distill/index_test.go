@@ -65,7 +65,7 @@ func TestD3_E3_TwelvePassesAtOnceLoseNoLine(t *testing.T) {
 		require.NoError(t, err)
 		done.Go(func() {
 			res, err := r.Distill(ctx, j, to, distill.Options{})
-			if err = errors.Join(err, res.IndexErr, j.End(ctx)); err != nil {
+			if err = errors.Join(err, j.End(ctx)); err != nil {
 				t.Error(err)
 			}
 			results[i] = res
@@ -88,7 +88,6 @@ func TestD3_E3_TwelvePassesAtOnceLoseNoLine(t *testing.T) {
 	for _, p := range h.compacted() {
 		require.True(t, *p.Distillation.IndexUpdated)
 	}
-	require.Equal(t, distill.File{Path: distill.IndexPath, Content: x.Encode(), ContentType: "application/json", Version: passes}, h.workspace.held[tenant])
 }
 
 // What ends between two passes leaves the index at once, and its head with the next pass
@@ -106,28 +105,28 @@ func TestD3_TheHeadFollowsWhatEnds(t *testing.T) {
 		require.True(t, ok)
 	}
 	remove(first.Output.ID)
-	require.Equal(t, second.Output.ID, h.index().Refs[ref][0].MemoryID)
-	require.Len(t, h.index().Refs[ref], 1)
-	require.Equal(t, []int64{1, 2}, h.updates())
-
 	again := h.distill(r, distill.Options{TokenBudget: 400})
 	require.Equal(t, second.Output.ID, again.Output.ID)
-	require.Equal(t, []int64{1, 2, 3}, h.updates(), "who renders it for the workspace moves the head")
-	require.False(t, *h.compacted()[2].Distillation.IndexUpdated, "not the pass, which adds no line")
-	h.distill(r, distill.Options{TokenBudget: 400})
-	require.False(t, *h.compacted()[3].Distillation.IndexUpdated)
+	require.Equal(t, []int64{1, 2}, h.updates(), "not the pass, which adds no line")
+	require.False(t, *h.compacted()[2].Distillation.IndexUpdated)
+	x := h.index()
+	require.Len(t, x.Refs[ref], 1)
+	require.Equal(t, second.Output.ID, x.Refs[ref][0].MemoryID)
+	require.Equal(t, []int64{1, 2, 3}, h.updates(), "who reads the index moves the head")
 
+	// As many as before may be others.
 	remove(second.Output.ID)
+	third := h.distill(r, distill.Options{TokenBudget: 500})
+	require.Equal(t, []int64{1, 2, 3, 4}, h.updates())
+	x = h.index()
+	require.Len(t, x.Refs[ref], 1)
+	require.Equal(t, third.Output.ID, x.Refs[ref][0].MemoryID)
+	require.Equal(t, []int64{1, 2, 3, 4, 5}, h.updates())
+
+	remove(third.Output.ID)
 	for range 2 {
-		j := h.job()
-		f, err := r.Reindex(ctx, j)
-		require.NoError(t, err)
-		require.NoError(t, j.End(ctx))
-		require.EqualValues(t, 4, f.Version)
-		require.Equal(t, f, h.workspace.held[tenant])
-		x := readIndex(t, f.Content)
-		require.Empty(t, x.Refs)
-		require.Equal(t, []int64{1, 2, 3, 4}, h.updates())
+		require.Empty(t, h.index().Refs)
+		require.Equal(t, []int64{1, 2, 3, 4, 5, 6}, h.updates())
 	}
 }
 
@@ -138,7 +137,7 @@ func TestD3_APassCostsTheSameWhateverElseThereIs(t *testing.T) {
 	measure := func(refs int) (pass, index cost) {
 		m := &meter{Store: inmem.New()}
 		h := newHostOn(t, m.Store, m)
-		r := h.runner(func(c *distill.Config) { c.Workspace = nil })
+		r := h.runner()
 		j := h.job()
 		distilled := func(i int) {
 			to := fmt.Sprint("mem://acme/", i)
@@ -153,10 +152,9 @@ func TestD3_APassCostsTheSameWhateverElseThereIs(t *testing.T) {
 		}
 		pass = cost{m.calls, m.entries, m.documents}
 		*m = meter{Store: m.Store}
-		f, err := r.Reindex(ctx, j)
+		x, version, err := r.Index(ctx, j)
 		require.NoError(t, err)
-		require.EqualValues(t, refs, f.Version)
-		x := readIndex(t, f.Content)
+		require.EqualValues(t, refs, version)
 		require.Len(t, x.Refs, refs)
 		require.EqualValues(t, refs, h.version(), "what the passes added up is what is there")
 		return pass, cost{m.calls, m.entries, m.documents}
@@ -165,19 +163,16 @@ func TestD3_APassCostsTheSameWhateverElseThereIs(t *testing.T) {
 	many, manyRead := measure(300)
 	require.Equal(t, few, many)
 	require.EqualValues(t, 300, manyRead.entries)
-	require.EqualValues(t, 301, manyRead.documents, "the head and the archives")
+	require.EqualValues(t, 302, manyRead.documents, "the archives, and the head before and after")
 	require.LessOrEqual(t, manyRead.calls, 100*fewRead.calls)
 }
 
-func TestD3_NoIndexIsNoFile(t *testing.T) {
+func TestD3_NoIndexHasNoVersion(t *testing.T) {
 	h := newHost(t)
 	h.put(notes(2)...)
-	f, err := h.runner().Reindex(ctx, h.job())
-	require.NoError(t, err)
-	require.Zero(t, f.Version)
+	require.Empty(t, h.index().Refs)
 	require.Zero(t, h.version())
 	require.Empty(t, h.updates())
-	require.Empty(t, h.workspace.held)
 }
 
 // The stored bytes of a question are used again, and belong to the entry that names them
@@ -212,33 +207,6 @@ func TestD2_AHitIsAttachedToItsNewEntry(t *testing.T) {
 	}
 }
 
-// A workspace of the host's own is given the file after the commit. If it fails, the pass
-// is complete, and Reindex makes up for it.
-func TestD3_AWorkspaceThatFails(t *testing.T) {
-	h := newHost(t)
-	h.put(notes(2)...)
-	h.workspace.fail = errors.New("no room for customer 1")
-	r := h.runner()
-	res, err := r.Distill(ctx, h.job(), ref, distill.Options{})
-	require.NoError(t, err)
-	require.ErrorIs(t, res.IndexErr, h.workspace.fail)
-	require.NotContains(t, res.IndexErr.Error(), "customer", "M2")
-	require.Len(t, h.outputs(), 1)
-	require.EqualValues(t, 1, h.version())
-	_, err = r.Reindex(ctx, h.job())
-	require.ErrorIs(t, err, h.workspace.fail)
-	h.workspace.fail = nil
-	f, err := r.Reindex(ctx, h.job())
-	require.NoError(t, err)
-	require.Equal(t, f, h.workspace.held[tenant])
-	require.Equal(t, []int64{1}, h.updates())
-	without := h.runner(func(c *distill.Config) { c.Workspace = nil })
-	h.put("One more.")
-	h.distill(without, distill.Options{})
-	require.EqualValues(t, 2, h.version(), "the index is kept for whoever asks")
-	require.EqualValues(t, 1, h.workspace.held[tenant].Version)
-}
-
 // A head that a newer version of the package has written is left as it is.
 func TestD3_ANewerHeadIsLeftAlone(t *testing.T) {
 	h := newHost(t)
@@ -250,9 +218,9 @@ func TestD3_ANewerHeadIsLeftAlone(t *testing.T) {
 		_, err = h.bank.Engines().Swap(ctx, tenant, driver.DocumentSwap{Document: d})
 		require.NoError(t, err)
 		_, err = h.runner().Distill(ctx, h.job(), ref, distill.Options{})
-		require.ErrorIs(t, err, distill.ErrIndex)
-		_, err = h.runner().Reindex(ctx, h.job())
-		require.ErrorIs(t, err, distill.ErrIndex)
+		require.ErrorIs(t, err, distill.ErrNewerFormat)
+		_, _, err = h.runner().Index(ctx, h.job())
+		require.ErrorIs(t, err, distill.ErrNewerFormat)
 		require.Empty(t, h.outputs())
 		require.Empty(t, h.archives())
 		require.Equal(t, value, string(h.documents("distill/index")[0].Value))
@@ -324,7 +292,7 @@ func TestM1_OpenTellsNothingOfOtherRefs(t *testing.T) {
 		_, err = r.Distill(ctx, foreign, to, distill.Options{})
 		require.NoError(t, err, "there is nothing to distill")
 	}
-	x, err := r.Index(ctx, foreign)
+	x, _, err := r.Index(ctx, foreign)
 	require.NoError(t, err)
 	require.Empty(t, x.Refs)
 }
@@ -350,7 +318,7 @@ func TestM3_IdentifiersHoldNoSecret(t *testing.T) {
 	}
 	require.Equal(t, before, h.documents(""))
 	require.Empty(t, h.outputs())
-	_, err = r.Reindex(ctx, h.jobOf("pass"))
+	_, _, err = r.Index(ctx, h.jobOf("pass"))
 	require.NoError(t, err)
 }
 
@@ -441,7 +409,7 @@ func TestDistill_NeedsATransactor(t *testing.T) {
 	h.put("x")
 	_, err = h.runner().Distill(ctx, h.job(), ref, distill.Options{})
 	require.ErrorIs(t, err, memory.ErrNotProvided)
-	_, err = h.runner().Reindex(ctx, h.job())
+	_, _, err = h.runner().Index(ctx, h.job())
 	require.ErrorIs(t, err, memory.ErrNotProvided)
 }
 

@@ -35,14 +35,13 @@ var epoch = time.Date(2026, 3, 1, 23, 0, 0, 0, time.UTC)
 
 // host is all that a host owns, in memory.
 type host struct {
-	t         testing.TB
-	raw       *inmem.Store // the store, without what a test puts around it
-	bank      *memory.Bank
-	log       *events.Log
-	workspace *files
-	ms        atomic.Int64
-	passes    int
-	secrets   map[string]string
+	t       testing.TB
+	raw     *inmem.Store // the store, without what a test puts around it
+	bank    *memory.Bank
+	log     *events.Log
+	ms      atomic.Int64
+	passes  int
+	secrets map[string]string
 }
 
 func newHost(t testing.TB) *host {
@@ -52,7 +51,7 @@ func newHost(t testing.TB) *host {
 
 // newHostOn is a host whose bank stands on what a test has put around the store.
 func newHostOn(t testing.TB, raw *inmem.Store, around driver.Adapter) *host {
-	h := &host{t: t, raw: raw, log: new(events.Log), workspace: new(files), secrets: map[string]string{}}
+	h := &host{t: t, raw: raw, log: new(events.Log), secrets: map[string]string{}}
 	h.ms.Store(epoch.UnixMilli())
 	h.reopen(around)
 	return h
@@ -85,10 +84,9 @@ func (h *host) jobOf(id string) *memory.Job {
 	return j
 }
 
-// runner is one that gives the index to the host's workspace.
 func (h *host) runner(options ...func(*distill.Config)) *distill.Runner {
 	h.t.Helper()
-	cfg := distill.Config{Workspace: h.workspace}
+	var cfg distill.Config
 	for _, o := range options {
 		o(&cfg)
 	}
@@ -184,11 +182,12 @@ func (h *host) bytesOf(address distill.Digest) []byte {
 	return nil
 }
 
-// index is what the runner renders now.
+// index is what the runner renders now, at the version that the head then has.
 func (h *host) index() distill.Index {
 	h.t.Helper()
-	x, err := h.runner().Index(ctx, h.job())
+	x, version, err := h.runner().Index(ctx, h.job())
 	require.NoError(h.t, err)
+	require.Equal(h.t, h.version(), version)
 	return x
 }
 
@@ -219,7 +218,6 @@ func (h *host) distill(r *distill.Runner, o distill.Options) distill.Result {
 	j := h.job()
 	res, err := r.Distill(ctx, j, ref, o)
 	require.NoError(h.t, err)
-	require.NoError(h.t, res.IndexErr)
 	require.NoError(h.t, j.End(ctx))
 	return res
 }
@@ -407,32 +405,4 @@ func counted[T any](all iter.Seq2[T, error], n *int64) iter.Seq2[T, error] {
 			}
 		}
 	}
-}
-
-// files is a workspace that keeps the last version of a tenant's files.
-type files struct {
-	mu   sync.Mutex
-	held map[string]distill.File
-	fail error
-}
-
-func (f *files) WriteFile(_ context.Context, tenant string, file distill.File) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.fail != nil {
-		return f.fail
-	}
-	if f.held == nil {
-		f.held = map[string]distill.File{}
-	}
-	if file.Version > f.held[tenant].Version {
-		f.held[tenant] = file
-	}
-	return nil
-}
-
-func readIndex(t *testing.T, file string) (x distill.Index) {
-	t.Helper()
-	require.NoError(t, json.Unmarshal([]byte(file), &x))
-	return x
 }

@@ -45,9 +45,8 @@ func TestD3_D5_AnyHistoryAgreesWithItsEntries(t *testing.T) {
 			case n < 8:
 				o := distill.Options{TokenBudget: 400 + 100*rng.IntN(2), Sources: distill.Policy(rng.IntN(3)), Recursive: rng.IntN(3) == 0}
 				j := h.job()
-				res, err := r.Distill(ctx, j, to, o)
+				_, err := r.Distill(ctx, j, to, o)
 				require.NoError(t, err)
-				require.NoError(t, res.IndexErr)
 				require.NoError(t, j.End(ctx))
 				step = fmt.Sprintf("distill %+v", o)
 			case n == 8 && len(entries) > 0:
@@ -64,14 +63,11 @@ func TestD3_D5_AnyHistoryAgreesWithItsEntries(t *testing.T) {
 				require.NoError(t, err)
 				step = "wait and purge"
 			default:
-				f, err := r.Reindex(ctx, h.job())
-				require.NoError(t, err)
-				require.Equal(t, h.version(), f.Version)
-				require.True(t, f.Version == 0 || f == h.workspace.held[tenant])
-				step = "reindex"
+				h.index()
+				step = "index"
 			}
 			steps = append(steps, step+" "+to)
-			agree(t, h, refs, fmt.Sprintf("seed %d: %s", seed, strings.Join(steps, "; ")))
+			agree(t, h, refs, rng.IntN(3) == 0, fmt.Sprintf("seed %d: %s", seed, strings.Join(steps, "; ")))
 			h.advance(time.Millisecond)
 		}
 	}
@@ -83,7 +79,7 @@ func list(h *host, to string) []memory.Entry {
 	return entries
 }
 
-func agree(t *testing.T, h *host, refs []string, at string) {
+func agree(t *testing.T, h *host, refs []string, look bool, at string) {
 	t.Helper()
 	want := map[string][]distill.IndexLine{}
 	for _, to := range refs {
@@ -103,7 +99,9 @@ func agree(t *testing.T, h *host, refs []string, at string) {
 			require.Equal(t, address, distill.DigestOf(a.Encode()), at)
 		}
 	}
-	require.Equal(t, want, h.index().Refs, at)
+	if look {
+		require.Equal(t, want, h.index().Refs, at)
+	}
 	for _, d := range h.documents("distill/archive") {
 		recs, err := h.raw.Lookup(ctx, d.Scope, d.Of)
 		require.NoError(t, err)

@@ -87,27 +87,12 @@ func (r *Runner) budget(o Options) (int, error) {
 		if !given || value == nil {
 			return r.cfg.MaxTokenBudget, nil
 		}
-		n, ok := number(value)
-		if !ok || n != math.Trunc(n) || n < 1 {
+		data, err := json.Marshal(value) // a number of whatever type
+		var n float64
+		if err != nil || json.Unmarshal(data, &n) != nil || n != math.Trunc(n) || n < 1 {
 			return 0, invalid("Options.Configurable: " + BudgetKey + " is not an integer above 0")
 		}
 		asked = int(min(n, float64(r.cfg.MaxTokenBudget)))
 	}
 	return min(asked, r.cfg.MaxTokenBudget), nil
-}
-
-// number reads what a JSON decoder or a Go host may have put there.
-func number(v any) (float64, bool) {
-	switch v := v.(type) {
-	case int:
-		return float64(v), true
-	case int64:
-		return float64(v), true
-	case float64:
-		return v, true
-	case json.Number:
-		f, err := v.Float64()
-		return f, err == nil
-	}
-	return 0, false
 }

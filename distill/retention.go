@@ -16,7 +16,7 @@ type retention struct {
 	clock               time.Duration
 }
 
-var iso = regexp.MustCompile(`^P(?:(\d{1,4})W|(?:(\d{1,4})Y)?(?:(\d{1,5})M)?(?:(\d{1,6})D)?(T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})(?:[.,](\d{1,3}))?S)?)?)$`)
+var iso = regexp.MustCompile(`^P(?:(\d{1,4})W|(?:(\d{1,4})Y)?(?:(\d{1,5})M)?(?:(\d{1,6})D)?(?:T((?:\d{1,6}H)?(?:\d{1,6}M)?(?:\d{1,6}(?:[.,]\d{1,3})?S)?))?)$`)
 
 // parseRetention reads an ISO 8601 duration that is longer than nothing; the empty
 // text keeps for ever. A fraction is allowed for seconds only.
@@ -32,12 +32,8 @@ func parseRetention(s string) (retention, error) {
 		v, _ := strconv.Atoi(m[i]) // digits by the pattern, or nothing
 		return v
 	}
-	frac, _ := strconv.Atoi((m[9] + "000")[:3])
-	r := retention{
-		text: s, years: n(2), months: n(3), days: 7*n(1) + n(4),
-		clock: time.Duration(n(6))*time.Hour + time.Duration(n(7))*time.Minute +
-			time.Duration(n(8))*time.Second + time.Duration(frac)*time.Millisecond,
-	}
+	r := retention{text: s, years: n(2), months: n(3), days: 7*n(1) + n(4)}
+	r.clock, _ = time.ParseDuration(strings.ToLower(strings.Replace(m[5], ",", ".", 1))) // or nothing
 	if r.years+r.months+r.days == 0 && r.clock == 0 {
 		return retention{}, invalid("the retention is nothing: leave Config.ArchiveRetention empty to keep archives for ever")
 	}

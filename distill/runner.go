@@ -15,8 +15,6 @@ const (
 
 // Config sets up a [Runner]. The zero value compacts and distills.
 type Config struct {
-	// Workspace is given MEMORY-INDEX.json too; nil gives it to nobody.
-	Workspace Workspace
 	// Summarizer is the host's model; nil is [Extractive].
 	Summarizer Summarizer
 	// SummarizerTimeout is the deadline of one call to it; 0 means
@@ -93,10 +91,6 @@ func (r *Runner) MaxTokenBudget() int { return r.cfg.MaxTokenBudget }
 
 // TokenizerName is the name of what budgets are counted by.
 func (r *Runner) TokenizerName() string { return r.cfg.Tokenizer.Name() }
-
-// EmitsIndex reports whether the memory index is written to a Workspace. A host that renders it by
-// [Runner.Reindex] says so itself.
-func (r *Runner) EmitsIndex() bool { return r.cfg.Workspace != nil }
 
 // Retention is how long an archive is kept, as ArchiveRetention of the [Config] gave it;
 // empty if it is kept for ever.

@@ -1,7 +1,6 @@
 package distill
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -27,103 +26,76 @@ type Source struct {
 
 // input is what a pass reads.
 type input struct {
-	sources  []Source         // newest first
-	archived []ArchivedSource // by id
-	parents  []Digest         // sorted
-	tokens   int
-	left     int           // sources beyond the limit of one pass
-	leftOut  []string      // sources that were not chosen, newest first
-	retire   []string      // the sources that a policy may retire
-	expires  time.Time     // the first expiry among the sources, if there is one
-	outputs  []outputEntry // of earlier passes, whether sources or not
+	entries []memory.Entry // the sources, redacted, newest first
+	sources []Source       // the same, as a summarizer sees them
+	tokens  int            // of the sources, in a distillation
+	left    int            // sources beyond the limit of one pass
+	leftOut []string       // sources that were not chosen, newest first
+	outputs []memory.Entry // of earlier passes, whether sources or not, newest first
 }
 
-// outputEntry is the live output of an earlier pass.
-type outputEntry struct {
-	memory.Entry
-	archive Digest // zero for one that was only compacted
-}
-
-// asOutput reports whether an entry is the output of a pass.
-func asOutput(e memory.Entry) (outputEntry, bool) {
-	out := outputEntry{Entry: e}
+// archiveOf returns the address of the archive that an entry names; zero if it names none.
+func archiveOf(e *memory.Entry) (address Digest) {
 	for _, t := range e.Tags {
-		if address, is := strings.CutPrefix(t, memory.ArchivePrefix); is {
-			out.archive, _ = ParseDigest(address)
+		if text, ok := strings.CutPrefix(t, memory.ArchivePrefix); ok && e.Compacted() {
+			address, _ = ParseDigest(text)
 			break
 		}
 	}
-	return out, e.Compacted()
+	return address
 }
 
-// gather reads the sources of a pass at one version (D1). The budget is 0 where tokens do
-// not matter.
-func (r *Runner) gather(ctx context.Context, job *memory.Job, ref string, o Options, limit, budget int) (*input, error) {
-	in := new(input)
-	var picked []memory.Entry
-	for e, err := range job.Scan(ctx, ref) {
+// gather reads the sources of a pass at one version (D1).
+func (p *pass) gather(ctx context.Context) error {
+	for e, err := range p.job.Scan(ctx, p.ref) {
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if out, ok := asOutput(e); ok {
-			in.outputs = append(in.outputs, out)
+		if e.Compacted() {
+			p.outputs = append(p.outputs, e)
 			continue
 		}
-		takes, err := o.selects(e)
-		if err != nil {
-			return nil, err
-		}
-		if takes {
-			picked = append(picked, e)
+		if takes, err := p.o.selects(e); err != nil {
+			return err
+		} else if takes {
+			p.entries = append(p.entries, e)
 		}
 	}
-	if limit > 0 && len(picked) > limit {
-		in.left = len(picked) - limit
-		picked = picked[in.left:] // the oldest: the newer ones have a next time
+	if p.budget == 0 && p.MaxInputEntries > 0 {
+		p.left = max(0, len(p.entries)-p.MaxInputEntries)
+		p.entries = p.entries[p.left:] // the oldest: the newer ones have a next time
 	}
-	weights, err := corroborations(ctx, job, ref)
+	weights, err := p.corroborations(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	archives := map[string]Digest{}
-	if o.Recursive {
-		earlier, err := in.earlierOutputs(picked, o)
-		if err != nil {
-			return nil, err
+	if p.o.Recursive {
+		if err := p.takeOutputs(); err != nil {
+			return err
 		}
-		for _, out := range earlier {
-			archives[out.ID] = out.archive
-			weights[out.ID] = 0 // it says again what others said
-			picked = append(picked, out.Entry)
+	}
+	redact := redacting(ctx, p.job)
+	for i := range p.entries {
+		e := &p.entries[i]
+		s := Source{ID: e.ID, CreatedAt: e.CreatedAt, Weight: 1, Archive: archiveOf(e)}
+		if !e.Compacted() { // which says again what others said
+			s.Weight += weights[e.ID]
 		}
-		slices.SortFunc(picked, func(a, b memory.Entry) int {
-			if a.Before(&b) {
-				return -1
+		if e.Content, err = redact(e.Content); err != nil {
+			return err
+		}
+		for k, t := range e.Tags {
+			if e.Tags[k], err = redact(t); err != nil {
+				return err
 			}
-			return 1
-		})
-	}
-	if err := clean(ctx, job, picked); err != nil {
-		return nil, err
-	}
-	for _, e := range picked {
-		in.sources = append(in.sources, Source{e.ID, e.Content, e.Tags, e.CreatedAt, 1 + weights[e.ID], archives[e.ID]})
-	}
-	if o.Fit && budget > 0 {
-		if picked, err = r.fit(ctx, job, in, picked, budget); err != nil {
-			return nil, err
 		}
+		s.Text, s.Tags = e.Content, e.Tags
+		p.sources = append(p.sources, s)
 	}
-	if err := in.describe(ctx, picked); err != nil || budget == 0 {
-		return in, err
+	if p.budget == 0 {
+		return nil
 	}
-	for i := range in.sources {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		in.tokens += r.cfg.Tokenizer.Count(in.sources[i].Text)
-	}
-	return in, nil
+	return p.fit(ctx)
 }
 
 // selects reports whether an entry is a source.
@@ -140,123 +112,118 @@ func (o *Options) selects(e memory.Entry) (bool, error) {
 	return selected, hostFailed(context.Background(), part, err)
 }
 
-// earlierOutputs returns the earlier outputs that are sources. One that was made from
-// outputs says nothing that is not there, as long as all of its sources are: taking
-// it in would make another archive each time.
-func (in *input) earlierOutputs(picked []memory.Entry, o Options) ([]outputEntry, error) {
-	there, outputs := map[string]bool{}, map[string]bool{}
-	for _, e := range picked {
-		there[e.ID] = true
+// takeOutputs makes earlier outputs sources. One that was made from outputs says nothing that is
+// not there, as long as all of its sources are: taking it in would make another archive each time.
+func (p *pass) takeOutputs() error {
+	taken, outputs := map[string]bool{}, map[string]bool{}
+	for _, e := range p.entries {
+		taken[e.ID] = true
 	}
-	for _, out := range in.outputs {
-		outputs[out.ID] = true
+	for _, e := range p.outputs {
+		outputs[e.ID] = true
 	}
-	var taken []outputEntry
-	for _, out := range slices.Backward(in.outputs) { // oldest first
-		takes, err := o.selects(out.Entry)
+	isOutput := func(id string) bool { return outputs[id] }
+	isNotTaken := func(id string) bool { return !taken[id] }
+	for _, e := range slices.Backward(p.outputs) { // oldest first
+		takes, err := p.o.selects(e)
 		if err != nil {
-			return nil, err
-		}
-		if !takes {
-			continue
-		}
-		fromOutputs, whole := false, true
-		for _, id := range out.Sources {
-			fromOutputs = fromOutputs || outputs[id]
-			whole = whole && there[id]
-		}
-		if fromOutputs && whole {
-			continue
-		}
-		there[out.ID] = true
-		taken = append(taken, out)
-	}
-	return taken, nil
-}
-
-// clean redacts the entries, which are our own copies.
-func clean(ctx context.Context, job *memory.Job, picked []memory.Entry) (err error) {
-	redact := redacting(ctx, job)
-	for k := range picked {
-		e := &picked[k]
-		if e.Content, err = redact(e.Content); err != nil {
 			return err
 		}
-		for i, t := range e.Tags {
-			if e.Tags[i], err = redact(t); err != nil {
-				return err
-			}
+		if takes && (!slices.ContainsFunc(e.Sources, isOutput) || slices.ContainsFunc(e.Sources, isNotTaken)) {
+			taken[e.ID] = true
+			p.entries = append(p.entries, e)
 		}
 	}
+	slices.SortFunc(p.entries, func(a, b memory.Entry) int {
+		if a.Before(&b) {
+			return -1
+		}
+		return 1
+	})
 	return nil
-}
-
-// describe says for the archive and for what follows what the sources are, whose redacted
-// entries are given.
-func (in *input) describe(ctx context.Context, picked []memory.Entry) error {
-	for i, e := range picked {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		s := &in.sources[i]
-		in.archived = append(in.archived, ArchivedSource{sourceDigest(e), e.ID, s.Weight})
-		if !s.Archive.IsZero() {
-			in.parents = append(in.parents, s.Archive)
-		}
-		if !e.Compacted() {
-			in.retire = append(in.retire, e.ID)
-		}
-		if !e.ExpiresAt.IsZero() && (in.expires.IsZero() || e.ExpiresAt.Before(in.expires)) {
-			in.expires = e.ExpiresAt
-		}
-	}
-	slices.SortFunc(in.archived, func(a, b ArchivedSource) int { return strings.Compare(a.ID, b.ID) })
-	slices.SortFunc(in.parents, func(a, b Digest) int { return bytes.Compare(a[:], b[:]) })
-	in.parents = slices.Compact(in.parents)
-	return nil
-}
-
-// ids are the sources in the order of the archive.
-func (in *input) ids() []string {
-	ids := make([]string, len(in.archived))
-	for i := range in.archived {
-		ids[i] = in.archived[i].ID
-	}
-	return ids
 }
 
 // corroborations counts, for each entry, those that were merged into it, directly or not.
-func corroborations(ctx context.Context, job *memory.Job, ref string) (map[string]int, error) {
+func (p *pass) corroborations(ctx context.Context) (map[string]int, error) {
 	into := map[string]string{}
-	gone := map[string]bool{}
-	for rec, err := range job.History(ctx, ref) {
+	var merged []string
+	for rec, err := range p.job.History(ctx, p.ref) {
 		if err != nil {
 			return nil, err
 		}
 		if rec.State == memory.Merged {
 			into[rec.Entry.ID] = rec.For
-			gone[rec.Entry.ID] = rec.Erased
+			if !rec.Erased {
+				merged = append(merged, rec.Entry.ID)
+			}
 		}
 	}
 	weights := map[string]int{}
-	for id := range into {
-		if !gone[id] {
-			weights[headOf(id, into)]++
+	for _, id := range merged {
+		for next := into[id]; next != ""; id, next = next, into[next] {
+			if after := into[next]; after != "" {
+				into[id] = after // the next one has less far to go
+			}
 		}
+		weights[id]++
 	}
 	return weights, nil
 }
 
-// headOf follows merges to their end, and shortens the path for the next call.
-func headOf(id string, into map[string]string) string {
-	for {
-		next, merged := into[id]
-		if !merged {
-			return id
+// fit counts the sources. With Options.Fit it keeps those that leave room in the budget for a
+// summary of them: at most three quarters of it, or else a single one that needs more.
+func (p *pass) fit(ctx context.Context) error {
+	candidates := make([]candidate, len(p.sources))
+	for i, s := range p.sources {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		if after, more := into[next]; more {
-			into[id] = after
-		}
-		id = next
+		candidates[i] = candidate{s.Text, s.Weight, p.Tokenizer.Count(s.Text)}
+		p.tokens += candidates[i].cost
 	}
+	if !p.o.Fit {
+		return nil
+	}
+	need := make([]int, len(p.sources)) // by each alone, with its smallest passage; 0 if it says nothing
+	required := 0                       // by the one that needs least
+	for i := range p.sources {
+		one := p.request(ctx, 0)
+		one.Sources = p.sources[i : i+1]
+		least, err := minimum(ctx, one)
+		if err != nil {
+			return err
+		}
+		if least > 0 {
+			need[i] = candidates[i].cost + least
+		}
+		if least > 0 && (required == 0 || need[i] < required) {
+			required = need[i]
+		}
+	}
+	taken := make([]bool, len(p.sources))
+	p.tokens = 0
+	err := choose(ctx, candidates, func(i int) (bool, bool) {
+		with := p.tokens + candidates[i].cost
+		taken[i] = need[i] > 0 && p.tokens+need[i] <= p.budget && (p.tokens == 0 || with <= p.budget-p.budget/4)
+		if taken[i] {
+			p.tokens = with
+		}
+		return taken[i], true
+	})
+	if err != nil {
+		return err
+	}
+	if p.tokens == 0 && required > 0 {
+		return &BudgetError{Budget: p.budget, MinimumRequired: required}
+	}
+	entries, sources := p.entries, p.sources
+	p.entries, p.sources = nil, nil
+	for i, s := range sources {
+		if taken[i] {
+			p.entries, p.sources = append(p.entries, entries[i]), append(p.sources, s)
+		} else {
+			p.leftOut = append(p.leftOut, s.ID)
+		}
+	}
+	return nil
 }

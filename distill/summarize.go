@@ -66,10 +66,10 @@ func (q *Request) fits(text string) bool {
 
 // summarize asks the summarizer, and the default one where that does not keep to
 // its limits. No items means that not even the smallest would fit.
-func (r *Runner) summarize(ctx context.Context, job *memory.Job, in *input, maxTokens int) (items []Item, fallback bool, err error) {
-	req := r.request(ctx, job, in, maxTokens)
-	if _, ok := r.cfg.Summarizer.(Extractive); !ok {
-		items, err := r.callSummarizer(ctx, req)
+func (p *pass) summarize(ctx context.Context, maxTokens int) (items []Item, fallback bool, err error) {
+	req := p.request(ctx, maxTokens)
+	if _, ok := p.Summarizer.(Extractive); !ok {
+		items, err := p.callSummarizer(ctx, req)
 		if err != nil || len(items) > 0 {
 			return items, false, err
 		}
@@ -79,20 +79,20 @@ func (r *Runner) summarize(ctx context.Context, job *memory.Job, in *input, maxT
 	return items, fallback, err
 }
 
-func (r *Runner) request(ctx context.Context, job *memory.Job, in *input, maxTokens int) Request {
+func (p *pass) request(ctx context.Context, maxTokens int) Request {
 	return Request{
-		Sources: in.sources, MaxTokens: maxTokens, MaxBytes: r.cfg.MaxOutputBytes, Count: r.cfg.Tokenizer.Count,
-		Redact: func(text string) (string, error) { return redactFully(redacting(ctx, job), text) },
+		Sources: p.sources, MaxTokens: maxTokens, MaxBytes: p.MaxOutputBytes, Count: p.Tokenizer.Count,
+		Redact: func(text string) (string, error) { return redactFully(redacting(ctx, p.job), text) },
 	}
 }
 
 // callSummarizer calls the host's summarizer and returns what can be used of its answer: all of
 // it or nothing.
-func (r *Runner) callSummarizer(ctx context.Context, req Request) ([]Item, error) {
+func (p *pass) callSummarizer(ctx context.Context, req Request) ([]Item, error) {
 	own := req
 	own.Sources = slices.Clone(req.Sources)
 	const part = "the summarizer"
-	answer, err := hostcall.Call(ctx, part, r.cfg.SummarizerTimeout, func(ctx context.Context) ([]Item, error) { return r.cfg.Summarizer.Summarize(ctx, own) })
+	answer, err := hostcall.Call(ctx, part, p.SummarizerTimeout, func(ctx context.Context) ([]Item, error) { return p.Summarizer.Summarize(ctx, own) })
 	if err != nil {
 		return nil, hostFailed(ctx, part, err)
 	}
@@ -134,22 +134,10 @@ func sortedIDs(ids []string) []string {
 func joinRedacted(req Request, items *[]Item) (string, error) {
 	text := join(*items)
 	clean, err := req.Redact(text)
-	if err != nil {
-		return "", err
+	if err == nil && clean != text {
+		*items = []Item{{Text: clean}}
 	}
-	if clean == text {
-		return text, nil
-	}
-	var ids []string
-	for _, it := range *items {
-		if len(it.Sources) == 0 {
-			ids = nil
-			break
-		}
-		ids = append(ids, it.Sources...)
-	}
-	*items = []Item{{sortedIDs(ids), clean}}
-	return clean, nil
+	return clean, err
 }
 
 // redacting is [memory.Job.Redact] within a pass.

@@ -2,63 +2,49 @@ package distill
 
 import (
 	"context"
-	"sync"
 
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
-// checkedTokenizer is the host's tokenizer for one attempt of a pass. After a call that failed it calls
-// no more: the attempt checks err before it relies on a count.
-type checkedTokenizer struct {
-	Tokenizer
-	ctx context.Context // of the attempt; a summarizer that outlives it counts no more
+// Tokenizer counts tokens as the host's model does. It is deterministic and safe
+// for concurrent use. A call of Count has [memory.PluginTimeout]; Name is called in place. A
+// pass fails, and writes nothing, if one of them panics or Count takes longer.
+type Tokenizer interface {
+	// Name identifies the tokenizer and its version. The host advertises it
+	// (RFC 0062 §A), and an archive made under another name is another archive.
+	Name() string
+	// Count is the number of tokens of text, which is valid UTF-8.
+	Count(text string) int
+}
 
-	mu     sync.Mutex
-	failed error
+// guardedTokenizer is the tokenizer for one attempt of a pass. A call that fails ends its context,
+// after which there are no more, and whose cause the attempt asks for before it relies on a count.
+type guardedTokenizer struct {
+	Tokenizer
+	ctx  context.Context // ends with the attempt; a summarizer that outlives it counts no more
+	fail context.CancelCauseFunc
 }
 
 const theTokenizer = "the tokenizer"
 
-// checkTokenizer returns the runner with a [checkedTokenizer] for an attempt, and a function that
-// returns why the tokenizer failed.
-func (r *Runner) checkTokenizer(ctx context.Context) (*Runner, func() error) {
-	if _, own := r.cfg.Tokenizer.(Estimator); own {
-		return r, func() error { return nil }
+// Count is 0 if the call fails.
+func (g guardedTokenizer) Count(text string) int {
+	if own, ok := g.Tokenizer.(Estimator); ok {
+		return own.Count(text)
 	}
-	c := &checkedTokenizer{Tokenizer: r.cfg.Tokenizer, ctx: ctx}
-	within := *r
-	within.cfg.Tokenizer = c
-	return &within, c.err
-}
-
-func (c *checkedTokenizer) err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.failed
-}
-
-func (c *checkedTokenizer) recordError(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.failed == nil {
-		c.failed = hostFailed(c.ctx, theTokenizer, err)
+	n, err := hostcall.Call(g.ctx, theTokenizer, memory.PluginTimeout, func(context.Context) (int, error) { return g.Tokenizer.Count(text), nil })
+	if err != nil {
+		g.fail(hostFailed(g.ctx, theTokenizer, err))
 	}
-}
-
-// Count counts nothing once a call has failed.
-func (c *checkedTokenizer) Count(text string) int {
-	if c.err() != nil {
-		return 0
-	}
-	n, err := hostcall.Call(c.ctx, theTokenizer, memory.PluginTimeout, func(context.Context) (int, error) { return c.Tokenizer.Count(text), nil })
-	c.recordError(err)
 	return n
 }
 
 // Name is called in place.
-func (c *checkedTokenizer) Name() string {
-	name, err := hostcall.Inline(theTokenizer, func() (string, error) { return c.Tokenizer.Name(), nil })
-	c.recordError(err)
+func (g guardedTokenizer) Name() string {
+	name, err := hostcall.Inline(theTokenizer, func() (string, error) { return g.Tokenizer.Name(), nil })
+	if err != nil {
+		g.fail(hostFailed(g.ctx, theTokenizer, err))
+	}
 	return name
 }

@@ -120,8 +120,8 @@ func (h *host) job(tenant, name string) (*memory.Job, error) {
 
 // memoryIndex renders MEMORY-INDEX.json for the workspace.
 func (h *host) memoryIndex(ctx context.Context, job *memory.Job) (workspace.File, error) {
-	f, err := h.distiller.Reindex(ctx, job)
-	return workspace.File{Content: f.Content, ContentType: f.ContentType, Version: f.Version}, err
+	index, version, err := h.distiller.Index(ctx, job)
+	return workspace.File{Content: index.Encode(), ContentType: "application/json", Version: version}, err
 }
 
 // automation checks an artifact of that kind.

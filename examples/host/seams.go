@@ -249,11 +249,11 @@ func (h *host) seamDistill(w http.ResponseWriter, r *http.Request, tenant string
 			return err
 		}
 		if body.IndexEmitted {
-			f, err := h.distiller.Reindex(ctx, job)
+			index, _, err := h.distiller.Index(ctx, job)
 			if err != nil {
 				return err
 			}
-			out["indexFile"] = f.Content
+			out["indexFile"] = index.Encode()
 		}
 		out["secretLeaked"], err = leaked(ctx, job, body.MemoryRef)
 		return err

@@ -27,7 +27,7 @@ type Config struct {
 	MaxVersions int
 
 	// Index, if set, renders the file at IndexPath, such as MEMORY-INDEX.json by
-	// distill.Runner.Reindex. It is read and listed like any other, and cannot be written. A
+	// distill.Runner.Index. It is read and listed like any other, and cannot be written. A
 	// call of it has memory.PluginTimeout.
 	Index func(ctx context.Context, job *memory.Job) (File, error)
 	// IndexPath is the path of the rendered file.

@@ -192,19 +192,6 @@ var engineParts = []part{
 		}),
 	},
 	{
-		of: []string{"distill.Config.Workspace.WriteFile"}, says: "the workspace", limit: memory.PluginTimeout,
-		use: func(w *world) func(context.Context) error {
-			distills := distilling(func(w *world, c *distill.Config, _ *distill.Options) {})(w)
-			require.NoError(w, distills(context.Background()))
-			runner, err := distill.New(distill.Config{Workspace: files{w}})
-			require.NoError(w, err)
-			return func(ctx context.Context) error {
-				_, err := runner.Reindex(ctx, w.job("p"))
-				return err
-			}
-		},
-	},
-	{
 		of: []string{"commitment.Config.Redactor"}, says: "the source of redactors", limit: memory.PluginTimeout, complete: true,
 		use: committing(func(w *world, c *commitment.Config) {
 			c.Redactor = func(context.Context, string) (memory.Redactor, error) {
@@ -270,7 +257,6 @@ var engineParts = []part{
 	{of: []string{"capability.Inputs.Commitments.Conditions"}, says: "the commitment engine", use: deriving("Conditions")},
 	{of: []string{"capability.Inputs.Distiller.TokenizerName"}, says: "the distiller", use: deriving("TokenizerName")},
 	{of: []string{"capability.Inputs.Distiller.MaxTokenBudget"}, says: "the distiller", use: deriving("MaxTokenBudget")},
-	{of: []string{"capability.Inputs.Distiller.EmitsIndex"}, says: "the distiller", use: deriving("EmitsIndex")},
 	{of: []string{"capability.Inputs.Distiller.Retention"}, says: "the distiller", use: deriving("Retention")},
 	{of: []string{"capability.Inputs.Workspace.RendersIndex"}, says: "the workspace", use: deriving("RendersIndex")},
 	{of: []string{"capability.Inputs.Proposals.Kinds"}, says: "the store of proposals", use: deriving("Kinds")},
@@ -334,10 +320,6 @@ func (s summarizer) Summarize(_ context.Context, r distill.Request) ([]distill.I
 	return []distill.Item{{Text: strings.ToUpper(r.Sources[0].Text)}}, nil
 }
 
-type files struct{ w *world }
-
-func (f files) WriteFile(context.Context, string, distill.File) error { f.w.part(); return nil }
-
 type enqueuer struct{ w *world }
 
 func (e enqueuer) Enqueue(context.Context, commitment.Firing) (string, error) {
@@ -387,7 +369,6 @@ type distiller struct{ engine }
 
 func (d distiller) TokenizerName() string { at(d.w, "TokenizerName", d.in); return "bytes" }
 func (d distiller) MaxTokenBudget() int   { at(d.w, "MaxTokenBudget", d.in); return 100 }
-func (d distiller) EmitsIndex() bool      { at(d.w, "EmitsIndex", d.in); return true }
 func (d distiller) Retention() string     { at(d.w, "Retention", d.in); return "" }
 
 type rendering struct{ engine }

@@ -1,0 +1,72 @@
+package distill
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxPassage is how many bytes of whole sentences are one passage.
+const maxPassage = 240
+
+// passages splits a text into what can stand by itself: its lines, and of a line that is longer
+// than maxPassage as many whole sentences as have room in that, or one that is longer alone. So a
+// sentence keeps its numbers, dates, names and negations, and most notes stay whole.
+func passages(text string, yield func(string)) {
+	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		for line != "" {
+			n := len(line)
+			if n > maxPassage {
+				n = sentence(line)
+				for n < len(line) {
+					next := sentence(line[n:])
+					if n+next > maxPassage {
+						break
+					}
+					n += next
+				}
+			}
+			if p := strings.TrimSpace(line[:n]); p != "" {
+				yield(p)
+			}
+			line = line[n:]
+		}
+	}
+}
+
+// sentenceEnd is where a sentence ends and another one begins. Where it is in doubt, as behind "Dr."
+// and "U.S.", it is not.
+var sentenceEnd = regexp.MustCompile(`((?:\s\p{Ll}\p{Ll}|[\pL\pM\pN]{3}|[)\]"”’»])[.!?]+[)"”’»]*\s+)[\p{Lu}\p{Lt}\p{Lo}("“„«]|([。！？।؟۔]+[」』”）]*)`)
+
+// sentence is the length of the first sentence of a line.
+func sentence(line string) int {
+	if at := sentenceEnd.FindStringSubmatchIndex(line); at != nil {
+		return max(at[3], at[5])
+	}
+	return len(line)
+}
+
+// samePassage is equal for passages that differ in white space or a full stop only.
+// Anything else, were it only the case of a letter, may be another fact.
+func samePassage(s string) string {
+	return strings.Join(strings.Fields(strings.TrimRight(s, ".。 ")), " ")
+}
+
+const markerHead = "[REDACTED:"
+
+// cut returns the longest start of text of at most limit bytes that ends neither within a rune
+// nor within a marker.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	limit = max(limit, 0)
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	i := strings.LastIndexByte(text[:limit], '[')
+	if i >= 0 && strings.HasPrefix(text[i:], markerHead) && !strings.Contains(text[i:limit], "]") {
+		return text[:i]
+	}
+	return text[:limit]
+}
