@@ -124,7 +124,7 @@ check() {
 }
 
 api() {
-	local last dir side
+	local last dir
 	last=$(last)
 	[ -n "$last" ] || { echo "nothing to compare with: no tag yet" && return; }
 	GOBIN="$tmp" go install "$apidiff"
