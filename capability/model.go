@@ -82,7 +82,7 @@ func (m *Model) Satisfies(d Dimension) bool { return m.Status(d).Satisfied }
 // that shape may still run, but its inventory entry must carry them.
 func (m *Model) Degraded(s Shape) []Dimension { return s.lacks(m.Satisfies) }
 
-// MarshalJSON writes the discovery document that the model stands for: the
+// MarshalJSON writes the discovery document of which this is the model: the
 // families at the root, and all else that was in the document it was made of.
 func (m *Model) MarshalJSON() ([]byte, error) {
 	if m.doc.root == nil {
