@@ -190,7 +190,7 @@ func replayStatus(d *document) Status {
 // execution returns the version of the execution model, or why there is none. A
 // block that says it is not supported claims no version.
 func (d *document) execution() (version float64, why string) {
-	version, ok := d.number(executionVersion)
+	version, ok := get[float64](d, executionVersion)
 	if !ok {
 		if _, said := d.at(executionVersion); said {
 			return 0, "multiAgent.executionModel.version is no number"

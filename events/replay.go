@@ -13,8 +13,8 @@ import (
 //
 // A new event id follows from the new run and the old event alone, so replaying
 // twice, or resuming a replay, gives records that sinks know already. The host
-// chooses what is replayed by slicing the recording. The sink of a
-// replay has no webhooks and the like: replayed events are announced to no one a second time.
+// chooses what is replayed by slicing the recording. Keep webhooks and the like out of the sink,
+// so that no event is announced twice.
 func Replay(recorded []RunEvent, runID string) []Record {
 	recs := make([]Record, len(recorded))
 	for i, ev := range recorded {

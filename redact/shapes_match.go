@@ -54,8 +54,8 @@ func token(how, expr string) matchFunc {
 	}
 }
 
-// sample is a made-up access key id, behind its anchor, and for a secret access key in
-// Amazon's documentation, which others copy.
+// sample is a made-up access key id, behind its anchor, or a secret access key in Amazon's
+// documentation, which others copy.
 var sample = regexp.MustCompile(`^(?:[0-9A-Z]{9}EXAMPLE|[\w+/]{30}EXAMPLEKEY)$`)
 
 // turns are the places of a token where letters and digits meet, or cases as in no word.
