@@ -153,25 +153,26 @@ func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq
 			if i == len(found) {
 				return
 			}
-			if d, ok := t.document(found[i], &q); ok && !yield(d, nil) {
+			d := t.document(found[i])
+			if d == nil || !q.Matches(d) {
+				continue
+			}
+			shown := *d
+			if q.Bare {
+				shown.Value = nil
+			}
+			if !yield(copied(shown), nil) {
 				return
 			}
 		}
 	}
 }
 
-// document returns the document of a name, if there is one still and q asks for it.
-func (t *tenant) document(n name, q *driver.DocumentQuery) (d driver.Document, ok bool) {
+// document returns nil if there is no document of that name any more.
+func (t *tenant) document(n name) *driver.Document {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	there := t.shelf.docs[n]
-	if there == nil || !q.Matches(there) {
-		return d, false
-	}
-	if d = *there; q.Bare {
-		d.Value = nil
-	}
-	return copied(d), true
+	return t.shelf.docs[n]
 }
 
 // documents returns the names of the documents that q asks for.
