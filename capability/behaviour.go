@@ -2,6 +2,7 @@ package capability
 
 import (
 	"cmp"
+	"math"
 	"strings"
 
 	"github.com/openwop/agentmemory/events"
@@ -22,7 +23,8 @@ func (m *Model) Consolidation() Status {
 	if !s.Satisfied {
 		return s
 	}
-	trigger := cmp.Or(d.text(consolidation+"/schedule"), string(events.ConsolidationHostManaged))
+	trigger, _ := get[string](d, consolidation+"/schedule")
+	trigger = cmp.Or(trigger, string(events.ConsolidationHostManaged))
 	switch {
 	case !m.Satisfies(LongTerm):
 		s.Satisfied, s.Why = false, m.Status(LongTerm).Why
@@ -58,18 +60,12 @@ func (d *document) behaviour(block string) Status {
 	return s
 }
 
-// text returns a field that is a string.
-func (d *document) text(path string) string {
-	value, _ := d.at(path)
-	s, _ := value.(string)
-	return s
-}
-
 // Inventory reports whether the host serves the inventory of its agents, and
 // whether each agent is installed for one tenant (RFC 0072, RFC 0074).
 func (m *Model) Inventory() (served, perTenant bool) {
 	const runtime = "agents/manifestRuntime"
-	return m.doc.isTrue(runtime + "/supported"), m.doc.text(runtime+"/installScope") == "tenant"
+	scope, _ := get[string](&m.doc, runtime+"/installScope")
+	return m.doc.isTrue(runtime + "/supported"), scope == "tenant"
 }
 
 // Profile evaluates the profile openwop-memory: a version 1 document with the core
@@ -91,24 +87,19 @@ func (m *Model) Profile() (holds bool, why string) {
 
 // core evaluates the profile openwop-core, which every other one contains.
 func (d *document) core() (why string) {
-	if !strings.HasPrefix(d.text("protocolVersion"), "1.") {
+	if version, _ := get[string](d, "protocolVersion"); !strings.HasPrefix(version, "1.") {
 		return "protocolVersion is not 1.x"
 	}
-	if value, _ := d.at("supportedEnvelopes"); !hasType[[]any](value) {
+	if _, ok := get[[]any](d, "supportedEnvelopes"); !ok {
 		return "supportedEnvelopes is not a list"
 	}
-	if value, _ := d.at("schemaVersions"); !hasType[object](value) {
+	if _, ok := get[object](d, "schemaVersions"); !ok {
 		return "schemaVersions is not an object"
 	}
 	for _, name := range []string{"clarificationRounds", "schemaRounds", "envelopesPerTurn"} {
-		if n, ok := d.number("limits/" + name); !ok || n < 0 || n != float64(int64(n)) {
+		if n, ok := get[float64](d, "limits/"+name); !ok || n < 0 || n != math.Trunc(n) {
 			return "limits." + name + " is not a count"
 		}
 	}
 	return ""
-}
-
-func hasType[T any](value any) bool {
-	_, ok := value.(T)
-	return ok
 }

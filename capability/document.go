@@ -22,8 +22,9 @@ const MaxDocumentBytes = 256 << 10
 // wrapper is the object around the families that older hosts have.
 const wrapper = "capabilities"
 
-// families are those that the model reads. The first two have schemas.
-var families = []string{"memory", "agents", "multiAgent", "scheduling", "workspace"}
+// families are those that the model reads. The first two have schemas, and are in the order of
+// their violations.
+var families = []string{"agents", "memory", "multiAgent", "scheduling", "workspace"}
 
 type object = map[string]any
 
@@ -94,7 +95,6 @@ func (d *document) check() error {
 	if len(found) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(found, func(a, b Violation) int { return strings.Compare(a.Path, b.Path) })
 	return &DocumentError{Violations: found}
 }
 
@@ -137,23 +137,21 @@ func (d *document) put(path string, value any) {
 	o[names[last]] = value
 }
 
-func (d *document) isTrue(path string) bool {
+// get returns a field that is of a type.
+func get[T any](d *document, path string) (T, bool) {
 	value, _ := d.at(path)
-	return value == true
+	v, ok := value.(T)
+	return v, ok
 }
 
-// number returns a field that is a number.
-func (d *document) number(path string) (float64, bool) {
-	value, _ := d.at(path)
-	n, ok := value.(float64)
-	return n, ok
+func (d *document) isTrue(path string) bool {
+	value, _ := get[bool](d, path)
+	return value
 }
 
 // texts returns the strings of a field that is a list.
-func (d *document) texts(path string) []string {
-	value, _ := d.at(path)
-	items, _ := value.([]any)
-	var list []string
+func (d *document) texts(path string) (list []string) {
+	items, _ := get[[]any](d, path)
 	for _, item := range items {
 		if s, ok := item.(string); ok {
 			list = append(list, s)

@@ -82,7 +82,7 @@ func (m *Model) Satisfies(d Dimension) bool { return m.Status(d).Satisfied }
 // that shape may still run, but its inventory entry must carry them.
 func (m *Model) Degraded(s Shape) []Dimension { return s.lacks(m.Satisfies) }
 
-// MarshalJSON writes the discovery document that the model stands for: the
+// MarshalJSON writes the discovery document of which this is the model: the
 // families at the root, and all else that was in the document it was made of.
 func (m *Model) MarshalJSON() ([]byte, error) {
 	if m.doc.root == nil {
@@ -190,7 +190,7 @@ func replayStatus(d *document) Status {
 // execution returns the version of the execution model, or why there is none. A
 // block that says it is not supported claims no version.
 func (d *document) execution() (version float64, why string) {
-	version, ok := d.number(executionVersion)
+	version, ok := get[float64](d, executionVersion)
 	if !ok {
 		if _, said := d.at(executionVersion); said {
 			return 0, "multiAgent.executionModel.version is no number"

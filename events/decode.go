@@ -14,9 +14,8 @@ import "github.com/openwop/agentmemory/internal/jsonguard"
 // than [MaxDocBytes] or nested deeper than 100 is refused.
 //
 // An absent field, an empty list and a nullable field with null or "" read the
-// same. An event of a type that this package has no payload for comes as a [HostPayload],
-// whatever it says: a reader of memory's events passes it over. The error matches
-// [ErrInvalid].
+// same. An event of a type that this package has no payload for comes as a [HostPayload]: a reader
+// of memory's events skips it. The error matches [ErrInvalid].
 func Decode(t Type, raw []byte) (Payload, error) {
 	read := readers[t]
 	if read == nil {

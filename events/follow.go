@@ -24,7 +24,7 @@ type Reader interface {
 	// Read returns events of a run in the order of their sequence, beginning with the
 	// sequence from, 0 being the first: at most limit of them, or 100 if limit is not
 	// above 0. It may return fewer, but none only where the run has none from there on,
-	// so that a reader goes on behind what it got until nothing comes. It sees every
+	// so that a reader continues behind what it got until nothing comes. It sees every
 	// event of an Emit that returned before it began, and of an Emit under way all or
 	// none, as far as one answer holds them. A run that the log does not have is empty.
 	Read(ctx context.Context, tenant, runID string, from int64, limit int) ([]RunEvent, error)

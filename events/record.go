@@ -55,7 +55,7 @@ const (
 
 // Validate reports the first rule that the record breaks, as an error that
 // matches [ErrInvalid]: the limits of its own fields, the payload's schema, and
-// what the protocol asks of whoever emits the payload but its schema cannot say:
+// what the protocol asks of the emitter of the payload but its schema cannot say:
 //
 //   - sourceIds of memory.compacted has sourceCount items, and is absent only
 //     where sourceCount is above [MaxListedSources] (RFC 0012 §B);
@@ -64,8 +64,8 @@ const (
 //   - the text of a payload is at most [MaxPayloadText] bytes.
 //
 // These rules bind what is emitted here. They are no part of the payload's own
-// Validate, nor of [Decode], so that another host's log can be read whatever it
-// made of them.
+// Validate, nor of [Decode], so that the log of a host which breaks them can
+// be read.
 func (r Record) Validate() error {
 	var f fields
 	if !f.known(r.Payload) {
@@ -130,7 +130,7 @@ func SamePayload(a, b Payload) bool {
 	return err == nil && bytes.Equal(x, y)
 }
 
-// Clone copies a record so that it shares no memory that somebody could change.
+// Clone copies a record so that it shares no memory that a caller could change.
 func (r Record) Clone() Record {
 	switch p := r.Payload.(type) {
 	case MemoryCompacted:

@@ -13,8 +13,8 @@ import (
 //
 // A new event id follows from the new run and the old event alone, so replaying
 // twice, or resuming a replay, gives records that sinks know already. The host
-// chooses what is replayed by slicing the recording. Nobody else is told of
-// replayed events again: keep webhooks and the like out of the sink.
+// chooses what is replayed by slicing the recording. Keep webhooks and the like out of the sink,
+// so that no event is announced twice.
 func Replay(recorded []RunEvent, runID string) []Record {
 	recs := make([]Record, len(recorded))
 	for i, ev := range recorded {

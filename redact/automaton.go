@@ -8,7 +8,7 @@ import (
 
 // automaton is Aho and Corasick's, over the reversed forms and reading the text backwards, because
 // there a state knows the longest form that starts at a place, where the usual direction knows
-// those that end there. A byte of text costs a few steps, whatever the text and the forms are. It
+// those that end there. A byte of any text costs a few steps, for any forms. It
 // takes 20 bytes for each byte of the forms, and is built when it is needed first.
 type automaton struct {
 	once  sync.Once

@@ -25,7 +25,7 @@ var shapeMarkers = sync.OnceValue(func() *substrings {
 	return &all
 })
 
-// hash stands for a text that a form of that kind is looked for in, or may be: base64 as it is.
+// hash returns a digest of a text that a form of that kind is searched for in, or may be: base64 as it is.
 func (s *secretSet) hash(text []byte, k kind) uint64 { return maphash.Bytes(s.seeds[k%2], text) }
 
 // eachView yields the marker of id as the forms of each kind are looked for in it. Hex is found in

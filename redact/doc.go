@@ -28,7 +28,7 @@
 // while a value which it counts on could show, and pays with a registry that refuses all text once
 // a value and marker text collide. That suits secrets that the host issued itself.
 // [SecretRegistry.RegisterOptional] protects everybody else: where users choose their secrets, one
-// that chose "REDACTED" loses the protection of that value and stops nobody.
+// that chose "REDACTED" loses the protection of that value and stops no other.
 //
 // # Encoded forms
 //
@@ -71,7 +71,7 @@
 //
 // # Cost and concurrency
 //
-// The time for a text grows with its length, whatever is in it: a filter passes over most of it in
+// The time for any text grows with its length only: a filter skips most of it in
 // steps, what the filter suspects is compared, and on text that was made to resemble the secrets
 // everywhere an automaton takes over, with about 20 bytes for each byte of all forms. With encoded
 // forms a text is searched twice, and once more if hex is in it. A stream looks again at what it

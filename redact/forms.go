@@ -39,7 +39,7 @@ func formsOf(value []byte, encoded bool) []form {
 			w.html(value)
 		}
 		w.base64(value)
-		w.text = hex.AppendEncode(w.text, value) // it stands for every mixture of cases
+		w.text = hex.AppendEncode(w.text, value) // by which every mixture of cases is found
 		w.end(hexForm)
 	}
 	return w.forms

@@ -15,8 +15,8 @@ import (
 //
 // The filter samples the text. Let prefix be the number of bytes that all forms have at least. Of
 // any prefix bytes in a row, one place in every step = prefix-q+1 begins a gram of q bytes that
-// lies wholly within them. So it is enough to look at one gram in every step bytes of the text and
-// to ask a table whether any form has it among its first bytes, and how far from its start.
+// lies wholly within them. So it is enough to read one gram in every step bytes of the text and
+// to find in a table whether any form has it among its first bytes, and how far from its start.
 //
 // The verification looks up, where the answer was yes, the forms with the first and last bytes of
 // the prefix that are there, and compares them with the text.
@@ -30,7 +30,7 @@ type index struct {
 	longest int      // bytes of the longest form
 
 	prefix   int     // what all forms have at least, but no more than the step needs
-	step     int     // the filter looks at one gram in so many bytes
+	step     int     // the filter reads one gram in so many bytes
 	gram     uint64  // the mask of q bytes
 	table    []uint8 // by hash of a gram: 0, or one more than its distance from the start of a form, or several
 	shift    uint    // of a hash, to its place in table
@@ -49,7 +49,7 @@ type target struct {
 }
 
 const (
-	several = math.MaxUint8 // in index.table: look at every distance
+	several = math.MaxUint8 // in index.table: try every distance
 	maxStep = 64
 
 	leastTable = 15 // binary logarithms of the sizes of index.table
@@ -130,7 +130,7 @@ type hit struct {
 }
 
 // workSlack is the budget of verification at the start of a text. Each byte that the filter passes
-// adds one; a look at a place costs one, and a comparison as many as the automaton could read bytes
+// adds one; a try at a place costs one, and a comparison as many as the automaton could read bytes
 // meanwhile. The automaton takes over when all verifications together have cost as much beyond
 // their budgets as building it does.
 const workSlack = 1024

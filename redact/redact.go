@@ -9,7 +9,7 @@ func (r *SecretRegistry) Redact(text string) (string, error) {
 }
 
 // RedactDerived redacts a text that was made from others: merged, compacted, distilled. It also
-// replaces leak forms and whatever has the shape of a well-known secret, see shapes.txt; the marker
+// replaces leak forms and what has the shape of a well-known secret, see shapes.txt; the marker
 // names the shape, or in a leak form the id if it is a registered one. In a connection string only
 // the password is replaced.
 func (r *SecretRegistry) RedactDerived(text string) (string, error) {
@@ -17,7 +17,7 @@ func (r *SecretRegistry) RedactDerived(text string) (string, error) {
 	return s.redact(text, s.cfg.Policy, true)
 }
 
-// Remove is [SecretRegistry.RedactDerived] whatever the policy: under [Reject] too it returns the
+// Remove is [SecretRegistry.RedactDerived] under every policy: under [Reject] too it returns the
 // text without what it found. It is for text that is stored already and has to be cleaned.
 func (r *SecretRegistry) Remove(text string) (string, error) {
 	return r.state().redact(text, Rewrite, true)

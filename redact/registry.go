@@ -47,7 +47,7 @@ type SecretRegistry struct {
 	s *state
 }
 
-// state is the registry proper. A redaction holds mu for reading, so that nothing that it looks at
+// state is the registry proper. A redaction holds mu for reading, so that nothing that it reads
 // is wiped under it.
 type state struct {
 	cfg Config
@@ -94,7 +94,7 @@ func (r *SecretRegistry) Register(id string, value []byte) error {
 }
 
 // RegisterOptional is [SecretRegistry.Register] for a value that the host can do without. If the
-// value occurs in marker text, it alone is refused, with [ErrMarkerText], and the registry goes on;
+// value occurs in marker text, it alone is refused, with [ErrMarkerText], and the registry stays open;
 // a text may then hold it. An optional value is also given up, without an error, if a later id
 // brings the conflict about. [SecretRegistry.Uncovered] names the ids of both. A value that is
 // registered both ways is not optional.

@@ -78,7 +78,7 @@ func rewrite(dst []byte, text []byte, from, to int, cuts []hit, markers []string
 	return append(dst, text[min(from, to):to]...)
 }
 
-// holdsRun reports whether text has n bytes of a class in a row. It looks at every nth byte, and
+// holdsRun reports whether text has n bytes of a class in a row. It reads every nth byte, and
 // around those that are of the class.
 func holdsRun(text []byte, class *byteClass, n int) bool {
 	for i := n - 1; i < len(text); i += n {

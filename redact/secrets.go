@@ -19,7 +19,7 @@ type secretSet struct {
 	markers [3]substrings               // of the ids, by the kind of form that is looked for in them
 }
 
-// valueKey stands for a value: two seeded hashes of it.
+// valueKey identifies a value: two seeded hashes of it.
 type valueKey [2]uint64
 
 // secret is a value under one id.
@@ -99,7 +99,7 @@ func (s *secretSet) wipe() {
 	*s = newSecretSet(s.encoded)
 }
 
-// compile builds the matcher of what is registered now. It looks at the forms where they are, so it
+// compile builds the matcher of what is registered now. It uses the forms where they are, so it
 // is gone before any of them is wiped.
 func (s *secretSet) compile() *matcher {
 	m := new(matcher)

@@ -54,8 +54,8 @@ func token(how, expr string) matchFunc {
 	}
 }
 
-// sample is what stands for an access key id, behind its anchor, and for a secret access key in
-// Amazon's documentation, which others copy.
+// sample is a made-up access key id, behind its anchor, or a secret access key in Amazon's
+// documentation, which others copy.
 var sample = regexp.MustCompile(`^(?:[0-9A-Z]{9}EXAMPLE|[\w+/]{30}EXAMPLEKEY)$`)
 
 // turns are the places of a token where letters and digits meet, or cases as in no word.
@@ -131,7 +131,7 @@ func dsnPassword(text string, i, rest int) (int, int) {
 }
 
 // password accepts text[from:to] as a password unless it is short as the a:b of documents, made of
-// markers only, or plainly stands for one.
+// markers only, or plainly a placeholder.
 func password(text string, from, to int) (int, int) {
 	if p := text[from:to]; len(p) < 3 || placeholders.MatchString(p) || markers.ReplaceAllLiteralString(p, "") == "" {
 		return 0, 0

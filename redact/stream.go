@@ -10,7 +10,7 @@ import (
 const chunk = 32 << 10
 
 // NewWriter returns a writer that writes to w what Redact would make of everything written to it,
-// whatever the pieces (R4). It holds back fewer bytes than the longest form of the longest value
+// in pieces of any size (R4). It holds back fewer bytes than the longest form of the longest value
 // has, but everything with [Config.Shapes]; Close writes these, and does not close w. A secret that is registered meanwhile counts for
 // the bytes that were not written yet.
 //
@@ -28,7 +28,7 @@ type stream struct {
 	*buffers // nil at the end
 	registry *state
 	w        io.Writer
-	covered  int   // of in: bytes that a marker written before stands for
+	covered  int   // of in: bytes that a marker written before has replaced
 	err      error // why the stream has ended
 	closed   bool
 }

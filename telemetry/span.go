@@ -9,7 +9,7 @@ import (
 	"github.com/openwop/agentmemory/internal/hostcall"
 )
 
-// Hooks are where a bank tells what it does. The zero value tells nobody. It must not be copied
+// Hooks are where a bank tells what it does. The zero value has no listener. It must not be copied
 // after its first use, and is safe for concurrent use.
 type Hooks struct {
 	// Tracer is told of every operation; nil for none.
@@ -26,7 +26,7 @@ type Hooks struct {
 }
 
 // level is that of the operation's line in the log; ok is false for one that has none. A round of
-// maintenance has its line from whoever makes the rounds.
+// maintenance has its line from the loop that makes the rounds.
 func (o Op) level() (level slog.Level, ok bool) {
 	switch o {
 	case Purge, Forget, Scrub, EraseAgain, DropTenant, Consolidate, Undo, Distill, Compact, Infer, Sweep:
@@ -41,13 +41,13 @@ func (o Op) level() (level slog.Level, ok bool) {
 type Span struct {
 	Result
 	op    Op
-	hooks *Hooks // nil if nobody wants to know
+	hooks *Hooks // nil if there is neither a tracer nor a logger
 	ctx   context.Context
 	began time.Time
 	end   func(Result)
 }
 
-// Begin tells that an operation begins, and returns the context in which it goes on. The caller
+// Begin tells that an operation begins, and returns the context in which it continues. The caller
 // defers [Span.Done].
 func (h *Hooks) Begin(ctx context.Context, op Op) (context.Context, Span) {
 	if h.Tracer == nil {

@@ -10,7 +10,7 @@ import (
 // safe for concurrent use.
 type Tracer interface {
 	// Start is called when an operation begins. It returns ctx, or a context derived from it that
-	// ends no earlier, in which the operation goes on, and what is called once when the operation
+	// ends no earlier, in which the operation continues, and what is called once when the operation
 	// has ended, which may be nil.
 	Start(ctx context.Context, op Op) (context.Context, func(Result))
 }

@@ -78,7 +78,7 @@ func Inline[T any](part string, f func() (T, error)) (value T, err error) {
 //     a context that has ended before calls nothing;
 //   - an [*Error] if the part panicked, ended its goroutine, or did not answer within limit.
 //
-// With an error it returns the zero value. A part that goes on after that is left alone.
+// With an error it returns the zero value. A part that still runs then is left alone.
 func Call[T any](ctx context.Context, part string, limit time.Duration, f func(context.Context) (T, error)) (T, error) {
 	if err := ctx.Err(); err != nil {
 		return *new(T), err

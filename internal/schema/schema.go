@@ -37,7 +37,7 @@ func compile(files fs.ReadFileFS) (map[string]schema, error) {
 	c := jsonschema.NewCompiler()
 	c.Draft = jsonschema.Draft2020
 	c.AssertFormat = true
-	// Without this the library reads whatever a reference names.
+	// Without this the library reads any file or address that a reference names.
 	c.LoadURL = func(string) (io.ReadCloser, error) {
 		return nil, errors.New("schema: only embedded schemas are loaded")
 	}

@@ -136,42 +136,47 @@ func (sh *shelf) removeMadeOf(ref, id string) {
 	}
 }
 
-// documentPage is how many documents are found at a time.
-const documentPage = 128
-
 // Documents yields the documents that q asks for, in the byte order of their refs, kinds
-// and keys. The body of the loop may use the store.
+// and keys, each as it is when it is yielded. The body of the loop may use the store.
 func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
-	pages := driver.Pages(func(last **driver.Document) (page []*driver.Document, more bool, err error) {
-		q := q
-		if last != nil {
-			q.After = *last
-		}
-		if t := st.tenant(q.Tenant); t != nil {
-			page = t.documents(&q)
-		}
-		return page, len(page) == documentPage, ctx.Err()
-	})
 	return func(yield func(driver.Document, error) bool) {
-		left := q.Limit
-		for found, err := range pages {
-			if err != nil {
+		t := st.tenant(q.Tenant)
+		var found []name
+		if t != nil {
+			found = t.documents(&q)
+		}
+		for i := 0; ; i++ {
+			if err := ctx.Err(); err != nil {
 				yield(driver.Document{}, err)
 				return
 			}
-			d := *found
-			if q.Bare {
-				d.Value = nil
+			if i == len(found) {
+				return
 			}
-			if left--; !yield(copied(d), nil) || left == 0 {
+			d := t.document(found[i])
+			if d == nil || !q.Matches(d) {
+				continue
+			}
+			shown := *d
+			if q.Bare {
+				shown.Value = nil
+			}
+			if !yield(copied(shown), nil) {
 				return
 			}
 		}
 	}
 }
 
-// documents returns the first documents that q asks for, documentPage of them if there are more.
-func (t *tenant) documents(q *driver.DocumentQuery) (page []*driver.Document) {
+// document returns nil if there is no document of that name any more.
+func (t *tenant) document(n name) *driver.Document {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.shelf.docs[n]
+}
+
+// documents returns the names of the documents that q asks for.
+func (t *tenant) documents(q *driver.DocumentQuery) (found []name) {
 	from := tagged{byName, "", &driver.Document{}}
 	switch {
 	case q.Subject != "":
@@ -194,14 +199,14 @@ func (t *tenant) documents(q *driver.DocumentQuery) (page []*driver.Document) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	for x := range t.shelf.tags.From(from) {
-		if x.by != from.by || x.tag != from.tag || end(x.doc) || len(page) == documentPage {
+		if x.by != from.by || x.tag != from.tag || end(x.doc) || q.Limit > 0 && len(found) == q.Limit {
 			break
 		}
 		if q.Matches(x.doc) {
-			page = append(page, x.doc)
+			found = append(found, nameOf(x.doc))
 		}
 	}
-	return page
+	return found
 }
 
 // copied returns a document whose slices are its own.

@@ -176,7 +176,7 @@ func (st *Store) Read(ctx context.Context, tenant, runID string, from int64, lim
 }
 
 // PurgeEvents removes the kept events of runs whose newest one is from before an instant, at
-// most limit runs of them. It looks at every run.
+// most limit runs of them. It reads through all runs.
 func (st *Store) PurgeEvents(ctx context.Context, before time.Time, limit int) (more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

@@ -166,7 +166,7 @@ func distinct(ss []string) []string {
 }
 
 // Intact reports whether nothing of the scope that was live at v has been erased since.
-// It does not look at expiry: the store does not know when v was.
+// Expiry does not count: the store does not know when v was.
 func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

@@ -10,7 +10,7 @@ import (
 )
 
 // record is an entry and what became of it. The entry itself is never changed, so that
-// readers may look at it after they left the lock; erasing puts another in its place.
+// readers may read it after they left the lock; erasing puts another in its place.
 type record struct {
 	scope *scope
 	entry *driver.Entry // its instants in whole milliseconds; only the id once it is erased or purged
