@@ -257,6 +257,17 @@ func (j *Job) History(ctx context.Context, ref string) iter.Seq2[Record, error] 
 	}
 }
 
+// View returns a view of the tenant's live memory in a ref and the name of its state, as
+// [Engines.View] does.
+func (j *Job) View(ctx context.Context, ref string) (v *View, name string, err error) {
+	j.life.RLock()
+	defer j.life.RUnlock()
+	if j.ended {
+		return nil, "", fail(ErrEnded, "")
+	}
+	return j.bank.liveView(ctx, j.tenant, ref)
+}
+
 // Redact takes the tenant's secrets out of text that was made from entries, as the
 // bank will when it is written. Engines that must know the final form, to count
 // its bytes or to address it by digest, call it first.
