@@ -217,7 +217,7 @@ func (pairing) Version() string { return "1" }
 func (pairing) Plan(_ context.Context, entries []memory.Entry) (p consolidate.Plan, _ error) {
 	for pair := range slices.Chunk(entries, 2) {
 		if len(pair) == 2 {
-			p.Merge = append(p.Merge, consolidate.Merge{Keep: pair[0].ID, Retire: []string{pair[1].ID}})
+			p = append(p, consolidate.Group{Keep: pair[0].ID, Retire: []string{pair[1].ID}})
 		}
 	}
 	return p, nil

@@ -32,7 +32,7 @@ func TestC8_WhatDiffersInAFactStaysApart(t *testing.T) {
 			continue // for the model alone
 		}
 		for _, merged := range []string{a, b, a + " " + b} {
-			why := changedFact(merged, []string{a, b})
+			why := whyRefused(merged, []string{a, b})
 			if why == "" && merged != a+" "+b {
 				t.Errorf("%s: the guard lets %q stand for %q and %q", kind, merged, a, b)
 			}

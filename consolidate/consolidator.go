@@ -3,7 +3,6 @@ package consolidate
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
@@ -58,7 +57,7 @@ type Embedder interface {
 
 // Config sets up a [Consolidator]. The zero value is one that needs no model.
 type Config struct {
-	// Planner decides; nil means [Rules] with the Slot below.
+	// Planner decides; nil means [Rules].
 	Planner Planner
 	// Merger decides about candidates. Without one, only what is equal in form is merged.
 	Merger Merger
@@ -67,20 +66,12 @@ type Config struct {
 	Score float64
 	// Embedder, if set, helps to find candidates.
 	Embedder Embedder
-	// Slot names the slots that an entry is a value of; nil reads its tags that begin
-	// with "slot:". Give SlotVersion another value whenever Slot changes. It is called in
-	// place for every entry, so it must return promptly.
-	Slot        func(memory.Entry) []string
-	SlotVersion string
 	// Trigger is how passes are started unless [Options] say otherwise, as the host
 	// advertises it (RFC 0068 §A); empty means host-managed.
 	Trigger events.ConsolidationTrigger
 	// Timeout bounds each call of the Planner, the Merger and the Embedder; 0 means a minute.
+	// A pass that died keeps others from its scope for twice as long.
 	Timeout time.Duration
-	// Lease is how long a pass that died keeps others from its scope; 0 means a
-	// minute. A pass renews its lease with every group, so it must outlast a call of
-	// the Planner or the Merger: it is prolonged to twice Timeout if it is shorter.
-	Lease time.Duration
 }
 
 // Consolidator reconciles the long-term entries of a scope: merges those that say the
@@ -99,18 +90,15 @@ func New(cfg Config) (*Consolidator, error) {
 		return nil, invalid("Config.Trigger is unknown: leave it empty for host-managed")
 	case cfg.Timeout < 0:
 		return nil, invalid("Config.Timeout is below zero: 0 means a minute")
-	case cfg.Lease < 0:
-		return nil, invalid("Config.Lease is below zero: 0 means a minute")
 	case !(cfg.Score >= 0 && cfg.Score <= 1):
 		return nil, invalid("Config.Score is not from 0 to 1")
+	}
+	if cfg.Planner == nil {
+		cfg.Planner = Rules{}
 	}
 	if cfg.Timeout == 0 {
 		cfg.Timeout = time.Minute
 	}
-	if cfg.Lease == 0 {
-		cfg.Lease = time.Minute
-	}
-	cfg.Lease = max(cfg.Lease, 2*cfg.Timeout)
 	return &Consolidator{cfg}, nil
 }
 
@@ -129,36 +117,14 @@ const MaxMergedIDs = 256
 type Options struct {
 	// Trigger is how this pass was started; empty means the consolidator's.
 	Trigger events.ConsolidationTrigger
-	// Selection narrows the corpus.
-	Selection Selection
+	// Tag, if set, narrows the corpus to the entries that carry it.
+	Tag string
 	// RedactorVersion names what the job's redactor knows, for example a digest of
 	// the ids of its secrets. When it changes, an unchanged corpus is looked at again.
 	RedactorVersion string
 	// Progress, if set, is called in place between the steps of the pass, by the goroutine
 	// that runs it.
 	Progress func(Progress)
-}
-
-// Selection tells which entries are the long-term corpus. Both conditions must hold;
-// the zero value selects all.
-type Selection struct {
-	// Tag must be carried by the entry.
-	Tag string
-	// Func must accept the entry; nil accepts all. It is called in place for every entry.
-	Func func(memory.Entry) bool
-	// Version names what Func does. A host changes it whenever Func accepts other entries
-	// than before, so that an unchanged corpus is looked at again.
-	Version string
-}
-
-func (s Selection) selects(e memory.Entry) (bool, error) {
-	if s.Tag != "" && !slices.Contains(e.Tags, s.Tag) {
-		return false, nil
-	}
-	if s.Func == nil {
-		return true, nil
-	}
-	return inline("the selection", func() bool { return s.Func(own(e)) })
 }
 
 // Phase is a part of a pass.
@@ -209,24 +175,21 @@ type Refusal struct {
 	Reason string
 }
 
-// Plan says what [Consolidator.Run] would do, and writes nothing: the dry run. It
-// calls the Planner whether or not the corpus has changed, and no Merger.
-func (c *Consolidator) Plan(ctx context.Context, job *memory.Job, ref string, o Options) (plan Plan, err error) {
+// Plan says what [Consolidator.Run] would do, and writes nothing: the dry run. It calls the
+// Planner whether or not the corpus has changed, and no Merger.
+func (c *Consolidator) Plan(ctx context.Context, job *memory.Job, ref string, o Options) (Plan, error) {
 	p, err := c.newPass(job, ref, o)
 	if err != nil {
-		return Plan{}, err
+		return nil, err
 	}
-	if err := p.readCorpus(ctx); err != nil {
-		return Plan{}, err
+	view, _, err := job.View(ctx, ref)
+	if err != nil {
+		return nil, err
 	}
-	if p.apart, err = readUndone(ctx, job, ref); err != nil {
-		return Plan{}, err
+	if err := p.readCorpus(ctx, view); err != nil {
+		return nil, err
 	}
-	if plan, err = p.makePlan(ctx); err != nil {
-		return Plan{}, err
-	}
-	plan, _, err = p.check(ctx, plan)
-	return plan, err
+	return p.plan(ctx)
 }
 
 // Run makes one pass over the long-term entries of a ref: it reads, plans, applies and
@@ -237,11 +200,11 @@ func (c *Consolidator) Plan(ctx context.Context, job *memory.Job, ref string, o 
 // it is another pass, with an event of its own in the same run's log, and
 // [Consolidator.Undo] of the id takes back both.
 //
-// While another pass holds the scope's lease it fails with [memory.ErrConflict]. It
-// returns the error of the context, of the store, or [memory.ErrInternal] for an error
-// of the Planner or Merger; what was done before stays done and is complete, no event
-// is emitted, and the scope's lease is given up as far as the store can be reached.
-// Cancelling finishes the current group.
+// While another pass holds the scope's lease it fails with [memory.ErrConflict], and so it
+// does if another pass came first while it read. It returns the error of the context, of the
+// store, or [memory.ErrInternal] for an error of the Planner or Merger; what was done before
+// stays done and is complete, no event is emitted, and the scope's lease is given up as far as
+// the store can be reached. Cancelling finishes the current group.
 func (c *Consolidator) Run(ctx context.Context, job *memory.Job, ref string, o Options) (done Result, err error) {
 	p, err := c.newPass(job, ref, o)
 	if err != nil {
@@ -249,35 +212,14 @@ func (c *Consolidator) Run(ctx context.Context, job *memory.Job, ref string, o O
 	}
 	ctx, span := job.Begin(ctx, telemetry.Consolidate)
 	defer span.Done(&err)
-	defer func() {
-		span.Add(telemetry.Sources.Of(done.InputCount), telemetry.Merged.Of(done.Merged), telemetry.Superseded.Of(done.Superseded),
-			telemetry.Derived.Of(done.Derived), telemetry.Refused.Of(len(done.Refused)), telemetry.Skipped.Of(done.Skipped))
-	}()
-	if err := p.acquire(ctx); err != nil {
-		return p.result, err
-	}
-	if err := p.run(ctx); err != nil {
-		p.release(ctx)
-		return p.result, err
-	}
-	return p.result, nil
+	err = p.run(ctx)
+	done = p.result
+	span.Add(telemetry.Sources.Of(done.InputCount), telemetry.Merged.Of(done.Merged), telemetry.Superseded.Of(done.Superseded),
+		telemetry.Derived.Of(done.Derived), telemetry.Refused.Of(len(done.Refused)), telemetry.Skipped.Of(done.Skipped))
+	return done, err
 }
 
-// pass is one pass under way.
-type pass struct {
-	*Consolidator
-	job   *memory.Job
-	ref   string
-	o     Options
-	lease lease
-
-	entries  map[string]*memory.Entry // those considered
-	eligible []memory.Entry           // those that may be changed
-	sum      digest                   // of the live ids that the pass leaves
-	apart    undone
-	result   Result
-}
-
+// newPass checks what a pass is given.
 func (c *Consolidator) newPass(job *memory.Job, ref string, o Options) (*pass, error) {
 	if job == nil {
 		return nil, invalid("the job is nil: open one by Bank.Background or Bank.Pass")
@@ -290,16 +232,6 @@ func (c *Consolidator) newPass(job *memory.Job, ref string, o Options) (*pass, e
 	}
 	return &pass{Consolidator: c, job: job, ref: ref, o: o, result: Result{Pass: job.ID()}}, nil
 }
-
-// planner is the one to ask, with the version that goes into the digest.
-func (c *Consolidator) planner() Planner {
-	if c.cfg.Planner != nil {
-		return c.cfg.Planner
-	}
-	return c.rules()
-}
-
-func (c *Consolidator) rules() Rules { return Rules{c.cfg.Slot, c.cfg.SlotVersion} }
 
 // pkg begins the texts of this package's errors.
 const pkg = "consolidate"

@@ -180,7 +180,7 @@ func TestTwoProcessesDoNotWorkOnOneScope(t *testing.T) {
 	h.note("Lena prefers e-mail")
 	other := newConsolidator(t, Config{})
 	took := false
-	c := newConsolidator(t, Config{Lease: time.Hour, Planner: planner{func(ctx context.Context, es []memory.Entry) (Plan, error) {
+	c := newConsolidator(t, Config{Planner: planner{func(ctx context.Context, es []memory.Entry) (Plan, error) {
 		_, err := other.Run(ctx, h.job("p2"), ref, Options{})
 		require.ErrorIs(t, err, memory.ErrConflict)
 		require.Equal(t, "consolidate: another pass holds the lease on the ref: try again once it has ended, or its lease has", err.Error())
@@ -213,6 +213,8 @@ func TestALeaseIsFenced(t *testing.T) {
 	h.note("Lena prefers e-mail")
 	c := newConsolidator(t, Config{Planner: planner{func(ctx context.Context, es []memory.Entry) (Plan, error) {
 		dies, err := newConsolidator(t, Config{}).newPass(h.job("p1"), ref, Options{})
+		require.NoError(t, err)
+		_, err = dies.readLease(ctx)
 		require.NoError(t, err)
 		require.NoError(t, dies.acquire(ctx)) // and nothing more: the process dies
 		return Rules{}.Plan(ctx, es)

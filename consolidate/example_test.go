@@ -52,11 +52,8 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	for _, m := range plan.Merge {
-		fmt.Println("merge:", m.Reason)
-	}
-	for _, s := range plan.Supersede {
-		fmt.Println("supersede:", s.Reason)
+	for _, group := range plan {
+		fmt.Println(len(group.Retire), "retired:", group.Reason)
 	}
 	for _, id := range []string{"pass-1", "pass-2"} {
 		job := open(id)
@@ -71,8 +68,8 @@ func Example() {
 	}
 	fmt.Println(len(log.All()), "events")
 	// Output:
-	// merge: equal in canonical form
-	// supersede: a newer value of the same slot
+	// 1 retired: equal in canonical form
+	// 1 retired: a newer value of the same slot
 	// pass-1 7 to 5
 	// pass-2 5 to 5
 	// 2 events

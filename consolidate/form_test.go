@@ -131,7 +131,7 @@ func FuzzForm(f *testing.F) {
 		if once := form(s); once != form(once) {
 			t.Fatalf("%q: %q, then %q", s, once, form(once))
 		}
-		if why := changedFact(s, []string{s, s}); why != "" {
+		if why := whyRefused(s, []string{s, s}); why != "" {
 			t.Fatalf("%q loses a fact to itself: %s", s, why)
 		}
 	})
@@ -174,11 +174,12 @@ func TestC8_ASuccessorLivesAtLeastAsLong(t *testing.T) {
 		p, err := Rules{}.Plan(ctx, es)
 		require.NoError(t, err)
 		var out []string
-		for _, s := range p.Supersede {
-			out = append(out, strings.Join(s.Retire, "+")+"<"+s.By)
-		}
-		for _, m := range p.Merge {
-			out = append(out, strings.Join(m.Retire, "+")+"="+m.Keep)
+		for _, g := range p {
+			by := "="
+			if g.Superseded {
+				by = "<"
+			}
+			out = append(out, strings.Join(g.Retire, "+")+by+g.Keep)
 		}
 		return strings.Join(out, " ")
 	}
@@ -189,7 +190,7 @@ func TestC8_ASuccessorLivesAtLeastAsLong(t *testing.T) {
 	require.Equal(t, "", plan(lasting, short))
 	require.Equal(t, "1<2", plan(memory.Entry{ID: "1", ExpiresAt: at(6)}, short), "as long")
 	require.Equal(t, "2<3", plan(lasting, short, long), "and the lasting value stays")
-	require.Equal(t, "2+3<4 1=4", plan(lasting, short, long, again))
+	require.Equal(t, "1=4 2+3<4", plan(lasting, short, long, again))
 	require.Equal(t, "", plan(memory.Entry{ID: "lena", Content: "+49 1", Subjects: []string{"lena"}}, memory.Entry{ID: "tom", Content: "+49 2", Subjects: []string{"tom"}}))
 	require.Equal(t, "l1<l2", plan(memory.Entry{ID: "l1", Content: "+49 1", Subjects: []string{"lena"}}, memory.Entry{ID: "l2", Content: "+49 2", Subjects: []string{"lena"}}))
 }

@@ -1,6 +1,7 @@
 package consolidate
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -11,9 +12,12 @@ import (
 // changedFact compares a merged text with the texts that it is to replace, and names the rule that
 // it breaks; "" if none. Every fact of every source must be in it, and no other, and no word that
 // has a meaning and that no source has. It errs to refusing. Its cost is near-linear in the texts.
-func changedFact(merged string, sources []string) string {
+func changedFact(ctx context.Context, merged string, sources []string) (string, error) {
 	g := guard{merged: read(merged), all: newReading(), broken: kinds}
 	for _, s := range sources {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
 		r := read(s)
 		g.sources = append(g.sources, r)
 		g.all.add(r)
@@ -25,9 +29,9 @@ func changedFact(merged string, sources []string) string {
 	g.checkDenied()
 	g.checkOrder()
 	if g.broken < kinds {
-		return "the merged text changes the " + kindNames[g.broken]
+		return "the merged text changes the " + kindNames[g.broken], nil
 	}
-	return ""
+	return "", nil
 }
 
 // guard compares a merged text with its sources.

@@ -49,16 +49,16 @@ func TestC8_OneSpoiledFactIsRefused(t *testing.T) {
 		},
 	} {
 		sources := []string{c.a, c.b}
-		require.Empty(t, changedFact(c.both, sources), c.both)
+		require.Empty(t, whyRefused(c.both, sources), c.both)
 		for i := 0; i < len(c.spoil); i += 2 {
 			spoiled := strings.Replace(c.both, c.spoil[i], c.spoil[i+1], 1)
 			require.NotEqual(t, c.both, spoiled, c.spoil[i])
-			if changedFact(spoiled, sources) == "" {
+			if whyRefused(spoiled, sources) == "" {
 				t.Errorf("%q became %q in %q", c.spoil[i], c.spoil[i+1], spoiled)
 			}
 		}
 		for _, other := range []string{"Das alles ist so, wie es in der Akte steht.", "Tutto è come prima.", "全部そのままです。", "", "ok"} {
-			require.NotEmpty(t, changedFact(other, sources), other)
+			require.NotEmpty(t, whyRefused(other, sources), other)
 		}
 	}
 }

@@ -22,6 +22,11 @@ func proposing(t testing.TB, p Plan, m Merger) *Consolidator {
 	return newConsolidator(t, Config{Merger: m, Planner: planner{func(context.Context, []memory.Entry) (Plan, error) { return p, nil }, fmt.Sprintf("%#v", p)}})
 }
 
+// says is a merger that always answers the same.
+func says(text string) Merger {
+	return merger{func(context.Context, []memory.Entry) (string, error) { return text, nil }, text}
+}
+
 func TestC8_AHostsResultThatDropsAFactIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		a, b, merged, want string // want is the refused kind; "" if it is accepted
@@ -65,31 +70,23 @@ func TestC8_AHostsResultThatDropsAFactIsRefused(t *testing.T) {
 	} {
 		h := newHost(t)
 		a, b := h.note(c.a), h.note(c.b)
-		for name, engine := range map[string]*Consolidator{
-			"planner": proposing(t, Plan{Merge: []Merge{{Retire: []string{a.ID, b.ID}, Text: c.merged, Reason: "x"}}}, nil),
-			"merger": proposing(t, Plan{Merge: []Merge{{Retire: []string{a.ID, b.ID}, Reason: "x"}}},
-				merger{func(context.Context, []memory.Entry) (string, error) { return c.merged, nil }, ""}),
-		} {
-			if (c.want == "" || c.want == "verbatim") && name == "merger" {
-				continue // it would merge again what is merged
-			}
-			r := h.run(engine, "p-"+name)
-			if c.want == "verbatim" {
-				require.Empty(t, r.Refused, c.merged)
-				require.Equal(t, []string{b.ID}, h.live(), "it stays as it is")
-				continue
-			}
-			if c.want == "" {
-				require.Empty(t, r.Refused, c.merged)
-				require.Equal(t, []string{c.merged}, h.texts())
-				continue
-			}
-			require.Len(t, r.Refused, 1, c.merged)
-			want := "the merged text changes the " + c.want
-			require.Equal(t, want, r.Refused[0].Reason, c.merged)
-			require.Len(t, h.live(), 2)
-			require.True(t, h.run(engine, "again-"+name).Unchanged, "what was refused is not tried again")
+		engine := proposing(t, Plan{{Retire: []string{a.ID, b.ID}, Reason: "x"}}, says(c.merged))
+		r := h.run(engine, "p")
+		if c.want == "verbatim" {
+			require.Empty(t, r.Refused, c.merged)
+			require.Equal(t, []string{b.ID}, h.live(), "it stays as it is")
+			continue
 		}
+		if c.want == "" {
+			require.Empty(t, r.Refused, c.merged)
+			require.Equal(t, []string{c.merged}, h.texts())
+			continue
+		}
+		require.Len(t, r.Refused, 1, c.merged)
+		want := "the merged text changes the " + c.want
+		require.Equal(t, want, r.Refused[0].Reason, c.merged)
+		require.Len(t, h.live(), 2)
+		require.True(t, h.run(engine, "again").Unchanged, "what was refused is not tried again")
 	}
 }
 
@@ -111,21 +108,15 @@ func TestC9_WhatAPartDoesWithTheTagsItIsGivenIsItsOwn(t *testing.T) {
 			cfg.Planner = planner{func(_ context.Context, es []memory.Entry) (Plan, error) {
 				lower(es[0])
 				lower(es[1])
-				return Plan{Merge: []Merge{{Keep: es[0].ID, Retire: []string{es[1].ID}}}}, nil
+				return Plan{{Keep: es[0].ID, Retire: []string{es[1].ID}}}, nil
 			}, "1"}
-		}, [2]string{"Red", "red"}},
-		"selection": {func(_ *Config, o *Options) {
-			o.Selection = Selection{Func: func(e memory.Entry) bool { lower(e); return true }, Version: "1"}
-		}, [2]string{"Red", "red"}},
-		"slots": {func(cfg *Config, _ *Options) {
-			cfg.Slot, cfg.SlotVersion = func(e memory.Entry) []string { lower(e); return nil }, "1"
 		}, [2]string{"Red", "red"}},
 		"merger": {func(cfg *Config, _ *Options) {
 			cfg.Planner = planner{func(_ context.Context, es []memory.Entry) (Plan, error) {
 				if len(es) < 2 {
 					return Plan{}, nil
 				}
-				return Plan{Merge: []Merge{{Retire: []string{es[0].ID, es[1].ID}}}}, nil
+				return Plan{{Retire: []string{es[0].ID, es[1].ID}}}, nil
 			}, "1"}
 			cfg.Merger = merger{func(_ context.Context, es []memory.Entry) (string, error) {
 				lower(es[0])
@@ -173,38 +164,39 @@ func TestAHostsPlanIsChecked(t *testing.T) {
 	for i, x := range []struct {
 		plan Plan
 		want string
+		says Merger
 	}{
-		{Plan{Merge: []Merge{{Keep: a}}}, "nothing to retire"},
-		{Plan{Merge: []Merge{{Keep: a, Retire: []string{alien.ID}}}}, "an entry is not part of the corpus, or must not be changed"},
-		{Plan{Merge: []Merge{{Keep: alien.ID, Retire: []string{a}}}}, "the entry that is to stay is not there to stay"},
-		{Plan{Merge: []Merge{{Keep: a, Retire: []string{a}}}}, "an entry is named twice"},
-		{Plan{Merge: []Merge{{Keep: a, Retire: []string{b, b}}}}, "an entry is named twice"},
-		{Plan{Merge: []Merge{{Keep: a, Retire: []string{c}}}}, "the merged text changes the names"},
-		{Plan{Merge: []Merge{{Keep: d, Retire: []string{a}}}}, "the expiries differ"},
-		{Plan{Merge: []Merge{{Keep: a, Retire: []string{e}}}}, "the expiries differ"},
-		{Plan{Merge: []Merge{{Retire: []string{a, d}, Text: "The gate is green."}}}, "the expiries differ"},
-		{Plan{Merge: []Merge{{Retire: []string{a, b}}}}, "there is nobody to write the merged text"},
-		{Plan{Merge: []Merge{{Retire: []string{a, b}, Text: " "}}}, "the merged text is empty"},
-		{Plan{Merge: []Merge{{Retire: []string{a, b}, Text: "\xff"}}}, "the merged text is not text"},
-		{Plan{Merge: []Merge{{Retire: []string{a, b}, Text: strings.Repeat("The gate is green. ", 5000)}}}, "the merged text breaks a limit"},
-		{Plan{Supersede: []Supersede{{By: old, Retire: []string{newer}}}}, "the newest value of a slot stays"},
-		{Plan{Supersede: []Supersede{{By: b, Retire: []string{a}}}}, "the slots differ"},
-		{Plan{Merge: []Merge{{Keep: a, Retire: []string{old}}}}, "the tags or the subjects differ"},
-		{Plan{Merge: []Merge{{Keep: a, Retire: []string{lena}}}}, "the tags or the subjects differ"},
-		{Plan{Merge: []Merge{{Retire: []string{a, lena}, Text: "The gate is green."}}}, "the tags or the subjects differ"},
-		{Plan{Supersede: []Supersede{{By: lenas, Retire: []string{newer}}}}, "the subjects differ"},
-		{Plan{Supersede: []Supersede{{By: short, Retire: []string{newer}}}}, "the older value lives longer"},
+		{Plan{{Keep: a}}, "there is nothing to retire, or nothing that stays", nil},
+		{Plan{{Keep: a, Retire: []string{alien.ID}}}, "an entry is not part of the corpus, or must not be changed", nil},
+		{Plan{{Keep: alien.ID, Retire: []string{a}}}, "an entry is not part of the corpus, or must not be changed", nil},
+		{Plan{{Keep: a, Retire: []string{a}}}, "an entry is named twice", nil},
+		{Plan{{Keep: a, Retire: []string{b, b}}}, "an entry is named twice", nil},
+		{Plan{{Keep: a, Retire: []string{c}}}, "the merged text changes the names", nil},
+		{Plan{{Keep: d, Retire: []string{a}}}, "the expiries differ", nil},
+		{Plan{{Keep: a, Retire: []string{e}}}, "the expiries differ", nil},
+		{Plan{{Retire: []string{a, d}}}, "the expiries differ", says("The gate is green.")},
+		{Plan{{Retire: []string{a, b}}}, "there is no merger to write the text", nil},
+		{Plan{{Retire: []string{a, b}}}, "the merged text is empty", says(" ")},
+		{Plan{{Retire: []string{a, b}}}, "the merged text is not text", says("\xff")},
+		{Plan{{Retire: []string{a, b}}}, "the merged text breaks a limit", says(strings.Repeat("The gate is green. ", 5000))},
+		{Plan{{Keep: old, Retire: []string{newer}, Superseded: true}}, "the newest value of a slot stays", nil},
+		{Plan{{Keep: b, Retire: []string{a}, Superseded: true}}, "the slots differ", nil},
+		{Plan{{Keep: a, Retire: []string{old}}}, "the tags or the subjects differ", nil},
+		{Plan{{Keep: a, Retire: []string{lena}}}, "the tags or the subjects differ", nil},
+		{Plan{{Retire: []string{a, lena}}}, "the tags or the subjects differ", says("The gate is green.")},
+		{Plan{{Keep: lenas, Retire: []string{newer}, Superseded: true}}, "the subjects differ", nil},
+		{Plan{{Keep: short, Retire: []string{newer}, Superseded: true}}, "the older value lives longer", nil},
 	} {
 		before := h.live()
-		r := h.run(proposing(t, x.plan, nil), fmt.Sprint("p", i))
+		r := h.run(proposing(t, x.plan, x.says), fmt.Sprint("p", i))
 		require.Len(t, r.Refused, 1, x.want)
 		require.Equal(t, x.want, r.Refused[0].Reason)
 		require.Equal(t, before, h.live())
 	}
-	r := h.run(proposing(t, Plan{Merge: []Merge{{Keep: a, Retire: []string{b}}, {Keep: b, Retire: []string{a}}}}, nil), "p")
+	r := h.run(proposing(t, Plan{{Keep: a, Retire: []string{b}}, {Keep: b, Retire: []string{a}}}, nil), "p")
 	require.Equal(t, 1, r.Merged)
 	require.Len(t, r.Refused, 1, "a group whose entries are gone")
-	r = h.run(proposing(t, Plan{Supersede: []Supersede{{By: newer, Retire: []string{old}}}}, nil), "q")
+	r = h.run(proposing(t, Plan{{Keep: newer, Retire: []string{old}, Superseded: true}}, nil), "q")
 	require.Equal(t, 1, r.Superseded)
 }
 
@@ -214,12 +206,12 @@ func TestAFailingHostStopsThePassCleanly(t *testing.T) {
 	for i := range 4 {
 		a := h.note(fmt.Sprintf("Lena must sign the form %d.", i/2))
 		b := h.note(fmt.Sprintf("Lena has to sign the form %d.", i/2))
-		plan.Merge = append(plan.Merge, Merge{Retire: []string{a.ID, b.ID}, Reason: "a pair"})
+		plan = append(plan, Group{Retire: []string{a.ID, b.ID}, Reason: "a pair"})
 	}
 	pairs := planner{func(_ context.Context, es []memory.Entry) (p Plan, _ error) {
-		for _, m := range plan.Merge {
+		for _, m := range plan {
 			if slices.ContainsFunc(es, func(e memory.Entry) bool { return e.ID == m.Retire[0] }) {
-				p.Merge = append(p.Merge, m)
+				p = append(p, m)
 			}
 		}
 		return p, nil
@@ -275,11 +267,11 @@ func TestSelectionNarrowsTheCorpus(t *testing.T) {
 	}
 	h.note("Else.", "long-term")
 	c := newConsolidator(t, Config{})
-	r := h.run(c, "p1", Options{Selection: Selection{Tag: "long-term"}})
+	r := h.run(c, "p1", Options{Tag: "long-term"})
 	require.Equal(t, [2]int{3, 2}, [2]int{r.InputCount, r.OutputCount})
-	r = h.run(c, "p2", Options{Selection: Selection{Func: func(e memory.Entry) bool { return e.Content == "Same." }, Version: "1"}})
-	require.Equal(t, [2]int{3, 2}, [2]int{r.InputCount, r.OutputCount})
-	require.True(t, h.run(c, "p3", Options{Selection: Selection{Tag: "long-term"}}).Unchanged)
+	r = h.run(c, "p2", Options{Tag: "scratch"})
+	require.Equal(t, [2]int{2, 1}, [2]int{r.InputCount, r.OutputCount})
+	require.True(t, h.run(c, "p3", Options{Tag: "long-term"}).Unchanged)
 }
 
 func TestThePlanIsAValue(t *testing.T) {
@@ -290,28 +282,14 @@ func TestThePlanIsAValue(t *testing.T) {
 	p, err := c.Plan(ctx, h.job("p"), ref, Options{})
 	require.NoError(t, err)
 	require.Equal(t, Plan{
-		Merge:     []Merge{{Keep: a.ID, Retire: []string{b.ID}, Reason: "equal in canonical form"}},
-		Supersede: []Supersede{{By: n.ID, Retire: []string{o.ID}, Reason: "a newer value of the same slot"}},
+		{Keep: a.ID, Retire: []string{b.ID}, Reason: "equal in canonical form"},
+		{Keep: n.ID, Retire: []string{o.ID}, Superseded: true, Reason: "a newer value of the same slot"},
 	}, p)
 	require.Len(t, h.live(), 4, "a plan writes nothing")
 }
 
-func TestSlotsOfAHostsOwn(t *testing.T) {
-	h := newHost(t)
-	h.note("price: 3")
-	n := h.note("price: 4")
-	c := newConsolidator(t, Config{SlotVersion: "1", Slot: func(e memory.Entry) []string {
-		if name, _, ok := strings.Cut(e.Content, ":"); ok {
-			return []string{name}
-		}
-		return nil
-	}})
-	require.Equal(t, 1, h.run(c, "p1").Superseded)
-	require.Equal(t, []string{n.ID}, h.live())
-}
-
 func TestNewAndRunRefuseWhatMakesNoSense(t *testing.T) {
-	for _, cfg := range []Config{{Trigger: "nightly"}, {Timeout: -1}, {Lease: -1}} {
+	for _, cfg := range []Config{{Trigger: "nightly"}, {Timeout: -1}} {
 		_, err := New(cfg)
 		require.ErrorIs(t, err, memory.ErrValidation)
 	}

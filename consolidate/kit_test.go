@@ -221,3 +221,19 @@ func (f *faulty) Version(ctx context.Context, tenant string) (v driver.Version, 
 	err = f.call("Version", func() (err error) { v, err = f.Versioned.Version(ctx, tenant); return err })
 	return v, err
 }
+
+func (f *faulty) Changes(ctx context.Context, s memory.Scope, from, to driver.Version) (set driver.ChangeSet, err error) {
+	err = f.call("Changes", func() (err error) {
+		set, err = f.Versioned.(driver.Changes).Changes(ctx, s, from, to)
+		return err
+	})
+	return set, err
+}
+
+func whyRefused(merged string, sources []string) string {
+	why, err := changedFact(ctx, merged, sources)
+	if err != nil {
+		panic(err)
+	}
+	return why
+}

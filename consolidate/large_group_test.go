@@ -26,6 +26,6 @@ func TestC10_AGroupOfManyEqualEntries(t *testing.T) {
 	}
 	plan, err := c.Plan(ctx, h.job("p"), ref, Options{})
 	require.NoError(t, err)
-	require.Len(t, plan.Merge, 1, "what was undone stays apart")
-	require.Len(t, plan.Merge[0].Retire, many-1)
+	require.Len(t, plan, 1, "what was undone stays apart")
+	require.Len(t, plan[0].Retire, many-1)
 }

@@ -39,7 +39,7 @@ func TestC2_ASecondPassWritesNothingAndCallsNoModel(t *testing.T) {
 		calls++
 		var p Plan
 		for i := 0; i+1 < len(es); i += 2 {
-			p.Merge = append(p.Merge, Merge{Retire: []string{es[i].ID, es[i+1].ID}, Reason: "a pair"})
+			p = append(p, Group{Retire: []string{es[i].ID, es[i+1].ID}, Reason: "a pair"})
 		}
 		return p, nil
 	}, "1"}
@@ -88,8 +88,7 @@ func TestC2_WhatDecidesIsPartOfTheDigest(t *testing.T) {
 		{of("2", "1"), Options{}},
 		{of("2", "2"), Options{}},
 		{of("2", "2"), Options{RedactorVersion: "2"}},
-		{of("2", "2"), Options{RedactorVersion: "2", Selection: Selection{Tag: "fact"}}},
-		{of("2", "2"), Options{RedactorVersion: "2", Selection: Selection{Tag: "fact", Version: "2"}}},
+		{of("2", "2"), Options{RedactorVersion: "2", Tag: "fact"}},
 	}
 	for i, s := range steps {
 		for range 2 {
@@ -144,13 +143,8 @@ func TestC3_ThePlanDoesNotDependOnTheOrderOfEntries(t *testing.T) {
 		}
 		// Planning what the plan leaves finds nothing more.
 		gone := map[string]bool{}
-		for _, m := range want.Merge {
-			for _, id := range m.Retire {
-				gone[id] = true
-			}
-		}
-		for _, s := range want.Supersede {
-			for _, id := range s.Retire {
+		for _, g := range want {
+			for _, id := range g.Retire {
 				gone[id] = true
 			}
 		}
@@ -167,7 +161,7 @@ func TestC4_MergedTextIsRedacted(t *testing.T) {
 	a, b := h.note("The relay needs a key."), h.note("The relay needs keys.")
 	c := newConsolidator(t, Config{
 		Planner: planner{func(context.Context, []memory.Entry) (Plan, error) {
-			return Plan{Merge: []Merge{{Retire: []string{a.ID, b.ID}, Reason: "model"}}}, nil
+			return Plan{{Retire: []string{a.ID, b.ID}, Reason: "model"}}, nil
 		}, ""},
 		Merger: merger{func(context.Context, []memory.Entry) (string, error) {
 			return "the relay needs a key or keys", nil
@@ -427,7 +421,7 @@ func TestC10_OutputsOfCompactionStay(t *testing.T) {
 	slices.Sort(ids)
 	c := newConsolidator(t, Config{Planner: planner{func(_ context.Context, es []memory.Entry) (Plan, error) {
 		require.Len(t, es, 3)
-		return Plan{Merge: []Merge{{Keep: es[0].ID, Retire: ids}}}, nil
+		return Plan{{Keep: es[0].ID, Retire: ids}}, nil
 	}, ""}})
 	r := h.run(c, "p1")
 	require.Len(t, r.Refused, 1)

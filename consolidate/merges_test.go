@@ -26,7 +26,7 @@ func TestC8_Merges(t *testing.T) {
 				fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 				require.GreaterOrEqual(t, len(fields), 5, line)
 				verdict, language, merged, sources := fields[0], fields[1], fields[3], fields[4:]
-				why := changedFact(merged, sources)
+				why := whyRefused(merged, sources)
 				if of[language] == nil {
 					of[language] = &count{}
 				}

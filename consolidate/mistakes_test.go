@@ -31,8 +31,6 @@ func TestM2_MistakesAreNamed(t *testing.T) {
 			"consolidate: Config.Trigger is unknown: leave it empty for host-managed"},
 		"no time": {open(Config{Timeout: -time.Second}), memory.ErrValidation,
 			"consolidate: Config.Timeout is below zero: 0 means a minute"},
-		"no lease": {open(Config{Lease: -time.Second}), memory.ErrValidation,
-			"consolidate: Config.Lease is below zero: 0 means a minute"},
 		"a score in percent": {open(Config{Score: 80}), memory.ErrValidation,
 			"consolidate: Config.Score is not from 0 to 1"},
 		"no job": {run(nil, Options{}), memory.ErrValidation,

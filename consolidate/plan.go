@@ -1,45 +1,165 @@
 package consolidate
 
-// Plan is what a pass means to do, as a value: it can be printed, tested and thrown
-// away. It names entries by id and holds no text but that of [Merge].Text.
-type Plan struct {
-	// Merge are groups of entries that say the same, or of which a [Merger] is to say
-	// whether they do. They are applied in their order.
-	Merge []Merge
-	// Supersede are facts that a newer one replaced.
-	Supersede []Supersede
-}
+import (
+	"context"
+	"slices"
 
-// Merge is a group of entries that become one.
-type Merge struct {
-	// Keep is the entry that stays. It is empty where a text is to take the place of all
-	// of them: Text, or what the [Merger] answers.
-	Keep string
-	// Retire are the entries that give way, as merged.
-	Retire []string
-	// Text is the merged text of a planner that writes it itself.
-	Text string
-	// Reason explains the merge; it must not hold what an entry says.
-	Reason string
-}
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
+)
 
-// Supersede is entries that give way to a newer value of their slot.
-type Supersede struct {
-	// By is the newest entry of the slot, which stays.
-	By string
-	// Retire are the older ones; they stay in the lineage as history.
-	Retire []string
-	// Reason explains it; it must not hold what an entry says.
-	Reason string
+// Plan is what a pass means to do, as a value: it can be printed, tested and thrown away. It
+// names entries by id and holds no text of them. Its groups are applied in their order.
+type Plan []Group
+
+// Group is entries that are retired in favour of one.
+type Group struct {
+	// Keep is the entry that stays. It is empty if the [Merger] is to say in what words the
+	// entries become one.
+	Keep string `json:"keep,omitempty"`
+	// Retire are the entries that Keep replaces.
+	Retire []string `json:"retire"`
+	// Superseded says that Keep is a newer value of a slot of each. Otherwise all entries of
+	// the group say the same, or the Merger is to say whether they do.
+	Superseded bool `json:"superseded,omitempty"`
+	// Reason explains the group; it must not hold what an entry says.
+	Reason string `json:"-"`
 }
 
 // Retired is how many entries the plan retires.
 func (p Plan) Retired() (n int) {
-	for _, m := range p.Merge {
-		n += len(m.Retire)
-	}
-	for _, s := range p.Supersede {
-		n += len(s.Retire)
+	for _, g := range p {
+		n += len(g.Retire)
 	}
 	return n
+}
+
+// state is what the retired entries become.
+func (g *Group) state() driver.State {
+	if g.Superseded {
+		return memory.Superseded
+	}
+	return memory.Merged
+}
+
+// ids are the entries of the group, the one that stays first.
+func (g *Group) ids() []string {
+	if g.Keep == "" {
+		return g.Retire
+	}
+	return slices.Concat([]string{g.Keep}, g.Retire)
+}
+
+// maxGroup bounds the entries of a group whose texts are compared with one that is to replace
+// them.
+const maxGroup = 32
+
+// check drops the groups of a plan that break a rule, whoever made it, and of others the
+// entries that are to be kept apart. What a merger writes is checked when it is there.
+func (p *pass) check(ctx context.Context, plan Plan) (sound Plan, err error) {
+	gone := map[string]bool{}
+	for _, g := range plan {
+		why, err := p.whyNot(ctx, &g, gone)
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			p.refuse(&g, why)
+			continue
+		}
+		for _, id := range g.Retire {
+			gone[id] = true
+		}
+		sound = append(sound, g)
+	}
+	return sound, nil
+}
+
+func (p *pass) refuse(g *Group, why string) {
+	p.result.Refused = append(p.result.Refused, Refusal{g.ids(), why})
+}
+
+// whyNot names the rule that a group breaks after others that retire the gone entries, "" if
+// none. It takes out of the group what is to be kept apart.
+func (p *pass) whyNot(ctx context.Context, g *Group, gone map[string]bool) (string, error) {
+	if len(g.Retire) == 0 || len(g.ids()) < 2 || g.Superseded && g.Keep == "" {
+		return "there is nothing to retire, or nothing that stays", ctx.Err()
+	}
+	seen := map[string]bool{}
+	for _, id := range g.ids() {
+		switch {
+		case p.entries[id] == nil:
+			return "an entry is not part of the corpus, or must not be changed", nil
+		case gone[id] || seen[id]:
+			return "an entry is named twice", nil
+		}
+		seen[id] = true
+	}
+	apart := p.undone.without(*g)
+	if len(apart.ids()) < 2 {
+		return "the same was undone", nil
+	}
+	*g = apart
+	if g.Superseded {
+		return p.whyNotSupersede(g), ctx.Err()
+	}
+	return p.whyNotMerge(ctx, g)
+}
+
+func (p *pass) group(g *Group) (entries []memory.Entry) {
+	for _, id := range g.ids() {
+		entries = append(entries, *p.entries[id])
+	}
+	return entries
+}
+
+// whyNotMerge names the rule that a merge breaks, "" if none (C8, C9).
+func (p *pass) whyNotMerge(ctx context.Context, g *Group) (string, error) {
+	if g.Keep == "" && p.cfg.Merger == nil {
+		return "there is no merger to write the text", ctx.Err()
+	}
+	group := p.group(g)
+	first := &group[0]
+	labels, is := labelKey(first), form(first.Content)
+	var others []string // that are not equal in form
+	for i := range group[1:] {
+		e := &group[i+1]
+		equal := g.Keep != "" && form(e.Content) == is
+		if !equal {
+			others = append(others, e.Content)
+		}
+		life := compareLife(first, e)
+		switch {
+		case labelKey(e) != labels:
+			return "the tags or the subjects differ", nil
+		case life < 0 || life > 0 && !equal:
+			return "the expiries differ", nil
+		case len(others) > maxGroup:
+			return "the group is too large for one text", nil
+		}
+	}
+	if g.Keep == "" || len(others) == 0 {
+		return "", ctx.Err()
+	}
+	return changedFact(ctx, first.Content, others)
+}
+
+// whyNotSupersede names the rule that a supersession breaks, "" if none (C8).
+func (p *pass) whyNotSupersede(g *Group) string {
+	by := p.entries[g.Keep]
+	slots, subjects := slotsOf(by), nameSet(by.Subjects)
+	for _, id := range g.Retire {
+		e := p.entries[id]
+		switch {
+		case !by.Before(e):
+			return "the newest value of a slot stays"
+		case !slices.ContainsFunc(slotsOf(e), func(slot string) bool { return slices.Contains(slots, slot) }):
+			return "the slots differ"
+		case nameSet(e.Subjects) != subjects:
+			return "the subjects differ"
+		case compareLife(by, e) < 0:
+			return "the older value lives longer"
+		}
+	}
+	return ""
 }

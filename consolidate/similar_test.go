@@ -254,11 +254,9 @@ func TestAPlugInCannotHarmThePass(t *testing.T) {
 		"merger is huge":   merging(func() (string, error) { return huge, nil }),
 		"planner panics":   planning(func() Plan { panic("secret words") }),
 		"planner hangs":    planning(func() Plan { <-hang; return Plan{} }),
-		"planner is huge":  planning(func() Plan { return Plan{Merge: []Merge{{Text: huge}}} }),
 		"embedder panics":  embedding(func([]string) [][]float32 { panic("secret words") }),
 		"embedder hangs":   embedding(func([]string) [][]float32 { <-hang; return nil }),
 		"embedder is lazy": embedding(func([]string) [][]float32 { return nil }),
-		"slot panics":      {Slot: func(memory.Entry) []string { panic("secret words") }},
 	} {
 		h := newHost(t)
 		ids := whole(h)
@@ -292,8 +290,8 @@ func TestC2_WhatAMergerSaysDiffersStays(t *testing.T) {
 	}, ""}})
 	plan, err := c.Plan(ctx, h.job("dry"), ref, Options{})
 	require.NoError(t, err)
-	require.Len(t, plan.Merge, 1)
-	require.Contains(t, plan.Merge[0].Reason, "for the merger to decide")
+	require.Len(t, plan, 1)
+	require.Contains(t, plan[0].Reason, "for the merger to decide")
 	r := h.run(c, "p1")
 	require.Equal(t, []int{1, 1, 0, 4}, []int{asked, r.Different, r.Merged, r.OutputCount})
 	require.True(t, h.run(c, "p2").Unchanged)

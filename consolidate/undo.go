@@ -12,70 +12,17 @@ import (
 	"github.com/openwop/agentmemory/telemetry"
 )
 
-// group is what one mutation of a pass retired. The journal has a document for each, and
-// so has the list of what was undone.
-type group struct {
-	To   driver.State `json:"to"`             // what the entries became
-	Keep string       `json:"keep,omitempty"` // the entry that stayed; empty where a new text took their place
-	IDs  []string     `json:"ids"`
-}
-
-// journal is the document of a group. The revision of the lease, which every mutation
-// raises, makes its key.
-func (p *pass) journal(g group) (driver.DocumentSwap, error) {
-	value, err := json.Marshal(g)
-	return driver.DocumentSwap{Document: driver.Document{
-		Scope: p.lease.doc.Scope, Kind: memory.UntilDue, Key: fmt.Sprintf("%s%016x", journalKey, p.lease.doc.Rev),
-		Group: hash(p.job.ID()), Value: value, Due: p.job.Now().Add(Retention),
-	}}, err
-}
-
-// readGroup takes a group from its document.
-func readGroup(d driver.Document) (g group, err error) {
+// readGroup takes a group from its document, in the journal or in the list of what was undone.
+func readGroup(d driver.Document) (g Group, err error) {
 	if json.Unmarshal(d.Value, &g) != nil {
 		err = internal("a group of the journal cannot be read", nil)
 	}
 	return g, err
 }
 
-// undone are the merges and supersessions that were taken back: each id with the names of
-// those that it was part of. Two entries that share one are kept apart.
+// undone are the groups that were taken back: each id with the names of those that it was part
+// of. Two entries that share one are kept apart.
 type undone map[string][]string
-
-func (u undone) add(g group, key string) {
-	name := fmt.Sprint(g.To, " ", g.Keep)
-	if g.Keep == "" {
-		name = key
-	}
-	for _, id := range append(asList(g.Keep), g.IDs...) {
-		if !slices.Contains(u[id], name) {
-			u[id] = append(u[id], name)
-		}
-	}
-}
-
-// mergeable returns the first of some ids and those that need not be kept apart from any before
-// them.
-func (u undone) mergeable(ids []string) []string {
-	if len(u) == 0 {
-		return ids
-	}
-	taken := map[string]bool{}
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
-		for _, name := range u[id] {
-			if taken[name] {
-				return true
-			}
-		}
-		for _, name := range u[id] {
-			taken[name] = true
-		}
-		return false
-	})
-}
-
-// anyApart reports whether any two of some ids are kept apart.
-func (u undone) anyApart(ids ...string) bool { return len(u.mergeable(ids)) < len(ids) }
 
 // readUndone reads all that was undone in a ref.
 func readUndone(ctx context.Context, job *memory.Job, ref string) (undone, error) {
@@ -88,9 +35,40 @@ func readUndone(ctx context.Context, job *memory.Job, ref string) (undone, error
 		if err != nil {
 			return nil, err
 		}
-		u.add(g, d.Key)
+		name := fmt.Sprint(g.state(), " ", g.Keep) // the same of all steps of a large group
+		if g.Keep == "" {
+			name = d.Key
+		}
+		for _, id := range g.ids() {
+			u[id] = append(u[id], name)
+		}
 	}
 	return u, nil
+}
+
+// without is the group without entries that are to be kept apart: from the one that stays, and
+// unless it supersedes them from those before them too.
+func (u undone) without(g Group) Group {
+	if len(u) == 0 {
+		return g
+	}
+	taken := map[string]bool{}
+	take := func(id string) {
+		for _, name := range u[id] {
+			taken[name] = true
+		}
+	}
+	take(g.Keep)
+	g.Retire = slices.DeleteFunc(slices.Clone(g.Retire), func(id string) bool {
+		if slices.ContainsFunc(u[id], func(name string) bool { return taken[name] }) {
+			return true
+		}
+		if !g.Superseded {
+			take(id)
+		}
+		return false
+	})
+	return g
 }
 
 // Undo brings back what a pass retired, as long as its journal is kept, see [Retention],
@@ -111,23 +89,21 @@ func (c *Consolidator) Undo(ctx context.Context, job *memory.Job, ref, pass stri
 	ctx, span := job.Begin(ctx, telemetry.Undo)
 	defer span.Done(&err)
 	defer func() { span.Add(telemetry.Restored.Of(restored)) }()
+	if _, err := p.readLease(ctx); err != nil {
+		return 0, err
+	}
 	if err := p.acquire(ctx); err != nil {
 		return 0, err
 	}
-	n, err := p.undo(ctx, pass)
-	p.release(ctx)
-	return n, err
-}
-
-func (p *pass) undo(ctx context.Context, pass string) (restored int, err error) {
+	defer p.release(ctx)
 	records := map[string]memory.Record{}
-	for rec, err := range p.job.History(ctx, p.ref) {
+	for rec, err := range job.History(ctx, ref) {
 		if err != nil {
 			return 0, err
 		}
 		records[rec.Entry.ID] = rec
 	}
-	for d, err := range p.job.Documents(ctx, p.ref, driver.DocumentQuery{Kind: memory.UntilDue, Group: hash(pass)}) {
+	for d, err := range job.Documents(ctx, ref, driver.DocumentQuery{Kind: memory.UntilDue, Group: hash(pass)}) {
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return restored, err
 		}
@@ -146,16 +122,15 @@ func (p *pass) undoGroup(ctx context.Context, d driver.Document, records map[str
 	if err != nil {
 		return 0, err
 	}
+	isLive := func(rec memory.Record) bool { return !rec.Erased && rec.Entry.LiveAt(p.job.Now()) }
 	var rw memory.Rewrite
-	for _, id := range g.IDs {
+	for _, id := range g.Retire {
 		rec, known := records[id]
-		now := p.job.Now()
-		if !known || rec.State != g.To || rec.Erased || !rec.Entry.LiveAt(now) ||
-			g.Keep != "" && rec.For != g.Keep || headDeleted(records, rec) {
+		if !known || rec.State != g.state() || !isLive(rec) || g.Keep != "" && rec.For != g.Keep || headDeleted(records, rec) {
 			continue
 		}
 		rw.Restore = append(rw.Restore, id)
-		if made := records[rec.For]; g.Keep == "" && made.State == memory.Live && !made.Erased && made.Entry.LiveAt(now) && len(rw.Retire) == 0 {
+		if made := records[rec.For]; g.Keep == "" && made.State == memory.Live && isLive(made) && len(rw.Retire) == 0 {
 			rw.Retire = append(rw.Retire, memory.Retire{ID: made.Entry.ID, State: memory.Deleted})
 		}
 	}
@@ -163,7 +138,7 @@ func (p *pass) undoGroup(ctx context.Context, d driver.Document, records map[str
 		return 0, nil
 	}
 	mark := driver.Document{Scope: d.Scope, Kind: undoneKind, Key: fmt.Sprintf("%016x", p.lease.doc.Rev), Value: d.Value}
-	_, err = p.commit(ctx, rw, func(*state) {}, driver.DocumentSwap{Document: mark})
+	_, err = p.commit(ctx, rw, p.held(), driver.DocumentSwap{Document: mark})
 	if errors.Is(err, errStale) {
 		return 0, nil
 	}
@@ -181,31 +156,4 @@ func headDeleted(records map[string]memory.Record, rec memory.Record) bool {
 		rec = next
 	}
 	return rec.State == memory.Deleted
-}
-
-// Weights tells how many distinct entries corroborate each live entry of a ref: those
-// that were merged into it, or into one that was (M8). It reads the ref's history.
-func Weights(ctx context.Context, job *memory.Job, ref string) (map[string]int, error) {
-	into, live := map[string]string{}, map[string]bool{}
-	for rec, err := range job.History(ctx, ref) {
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case rec.State == memory.Merged:
-			into[rec.Entry.ID] = rec.For
-		case rec.State == memory.Live && !rec.Erased && rec.Entry.LiveAt(job.Now()):
-			live[rec.Entry.ID] = true
-		}
-	}
-	weights := map[string]int{}
-	for _, head := range into {
-		for next, merged := into[head]; merged; next, merged = into[head] {
-			head = next
-		}
-		if live[head] {
-			weights[head]++
-		}
-	}
-	return weights, nil
 }

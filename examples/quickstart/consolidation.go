@@ -34,20 +34,16 @@ func (h *host) consolidation(ctx context.Context) error {
 	for _, e := range before {
 		text[e.ID] = e
 	}
-	for _, m := range instructive(plan.Merge, text) {
-		for _, id := range m.Retire {
+	for _, g := range instructive(plan, text) {
+		for _, id := range g.Retire {
 			h.say("  - %s", short(text[id].Content))
 		}
-		h.say("  = %s", short(text[m.Keep].Content))
-		h.say("      %s", m.Reason)
-	}
-	if len(plan.Supersede) > 0 {
-		s := plan.Supersede[0]
-		for _, id := range s.Retire {
-			h.say("  - %s", short(text[id].Content))
+		sign := "="
+		if g.Superseded {
+			sign = ">"
 		}
-		h.say("  > %s", short(text[s.By].Content))
-		h.say("      %s", s.Reason)
+		h.say("  %s %s", sign, short(text[g.Keep].Content))
+		h.say("      %s", g.Reason)
 	}
 	for _, id := range []string{"pass-1", "pass-2"} {
 		job, err := h.background(acme, id)
@@ -67,18 +63,22 @@ func (h *host) consolidation(ctx context.Context) error {
 	return nil
 }
 
-// instructive picks up to three merges, of different texts rather than of equal ones.
-func instructive(all []consolidate.Merge, text map[string]memory.Entry) []consolidate.Merge {
-	var picked, plain []consolidate.Merge
+// instructive picks up to three merges, of different texts rather than of equal ones, and the
+// first supersession.
+func instructive(plan consolidate.Plan, text map[string]memory.Entry) (picked consolidate.Plan) {
+	var equal, superseded consolidate.Plan
 	seen := map[string]bool{}
-	for _, m := range all {
-		if text[m.Retire[0]].Content != text[m.Keep].Content && !seen[m.Reason] {
-			seen[m.Reason] = true
-			picked = append(picked, m)
-		} else {
-			plain = append(plain, m)
+	for _, g := range plan {
+		switch {
+		case g.Superseded:
+			superseded = append(superseded, g)
+		case text[g.Retire[0]].Content != text[g.Keep].Content && !seen[g.Reason]:
+			seen[g.Reason] = true
+			picked = append(picked, g)
+		default:
+			equal = append(equal, g)
 		}
 	}
-	picked = append(picked, plain...)
-	return picked[:min(3, len(picked))]
+	picked = append(picked, equal...)
+	return append(picked[:min(3, len(picked))], superseded[:min(1, len(superseded))]...)
 }

@@ -24,9 +24,12 @@ func TestCorpus_Consolidation(t *testing.T) {
 		t.Fatal(err)
 	}
 	head := map[string]string{}
-	for _, m := range plan.Merge {
-		for _, id := range m.Retire {
-			head[id] = m.Keep
+	for _, g := range plan {
+		if g.Superseded {
+			continue
+		}
+		for _, id := range g.Retire {
+			head[id] = g.Keep
 		}
 	}
 	at := map[string]string{}

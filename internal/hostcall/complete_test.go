@@ -32,7 +32,7 @@ import (
 // configurations are the types by which a host plugs parts in.
 var configurations = []any{
 	memory.Config{}, memory.RunConfig{}, memory.JobConfig{}, memory.Rewrite{}, telemetry.Hooks{},
-	consolidate.Config{}, consolidate.Options{}, consolidate.Selection{}, consolidate.Rules{},
+	consolidate.Config{}, consolidate.Options{},
 	distill.Config{}, distill.Options{}, commitment.Config{}, recall.Config{}, capability.Inputs{},
 	workspace.Config{}, workspace.Handler{}, proposal.Config{}, proposal.Handler{},
 	inspector.Handler{}, inventory.Handler{}, wire.Encoder{},

@@ -143,28 +143,9 @@ var engineParts = []part{
 		use: consolidating(consolidate.Options{}, func(w *world, c *consolidate.Config) { c.Embedder = embedder{w, "version"} }),
 	},
 	{
-		of: []string{"consolidate.Config.Slot"}, says: "the slots",
-		use: consolidating(consolidate.Options{}, func(w *world, c *consolidate.Config) {
-			c.Slot = func(memory.Entry) []string { w.part(); return nil }
-		}),
-	},
-	{
-		of: []string{"consolidate.Rules.Slot"}, says: "the slots",
-		use: consolidating(consolidate.Options{}, func(w *world, c *consolidate.Config) {
-			c.Planner = consolidate.Rules{Slot: func(memory.Entry) []string { w.part(); return nil }}
-		}),
-	},
-	{
 		of: []string{"consolidate.Options.Progress"}, says: "the progress",
 		use: func(w *world) func(context.Context) error {
 			o := consolidate.Options{Progress: func(consolidate.Progress) { w.part() }}
-			return consolidating(o, func(*world, *consolidate.Config) {})(w)
-		},
-	},
-	{
-		of: []string{"consolidate.Selection.Func"}, says: "the selection",
-		use: func(w *world) func(context.Context) error {
-			o := consolidate.Options{Selection: consolidate.Selection{Func: func(memory.Entry) bool { w.part(); return true }}}
 			return consolidating(o, func(*world, *consolidate.Config) {})(w)
 		},
 	},

@@ -159,7 +159,7 @@ func (h *teller) tell(t *testing.T, w told) {
 	}
 	consolidated := func(derived, superseded int) string {
 		j := job()
-		done, err := h.consolidator.Run(ctx, j, home.Ref, consolidate.Options{Selection: consolidate.Selection{Tag: w["tag"]}})
+		done, err := h.consolidator.Run(ctx, j, home.Ref, consolidate.Options{Tag: w["tag"]})
 		require.NoError(t, err)
 		require.Equal(t, []int{derived, superseded}, []int{done.Derived, done.Superseded})
 		return j.ID()

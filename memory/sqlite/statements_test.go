@@ -138,5 +138,5 @@ func TestStatements(t *testing.T) {
 			return err
 		}))
 	}
-	within("an unchanged consolidation", 19, 2)
+	within("an unchanged consolidation", 17, 1)
 }

@@ -48,7 +48,7 @@ func (l *Log) host(a driver.Adapter) (*host, error) {
 	}
 	// Leases are short, so that what a dead process held is free again in a fraction of
 	// a second.
-	h.consolidator, errs[1] = cons.New(cons.Config{Timeout: 10 * time.Second, Lease: 20 * time.Second})
+	h.consolidator, errs[1] = cons.New(cons.Config{Timeout: 10 * time.Second})
 	h.distiller, errs[2] = distill.New(distill.Config{})
 	h.commitments, errs[3] = commitment.New(h.bank, commitment.Config{
 		Enqueuer:  l,

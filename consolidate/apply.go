@@ -1,0 +1,157 @@
+package consolidate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// step bounds the entries that one mutation retires in favour of one that stays.
+const step = 64
+
+// apply commits one group of the plan.
+func (p *pass) apply(ctx context.Context, g *Group) error {
+	if g.Keep == "" {
+		derived, err := p.merge(ctx, g)
+		if derived != nil {
+			if err = p.retire(ctx, *g, *derived); errors.Is(err, memory.ErrValidation) {
+				p.refuse(g, "the merged text breaks a limit")
+				err = nil
+			}
+		}
+		if err != nil || g.Keep == "" {
+			return err
+		}
+	}
+	for part := range slices.Chunk(g.Retire, step) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := p.retire(ctx, Group{Keep: g.Keep, Retire: part, Superseded: g.Superseded}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// merge asks the merger in what words the entries of a group become one. If one of them says
+// it already, that is the one to keep. Otherwise it returns the entry to write; none if the
+// entries differ, or the answer was refused.
+func (p *pass) merge(ctx context.Context, g *Group) (*memory.Derived, error) {
+	group := p.group(g)
+	given, bound := copies(group), 1<<20
+	for i := range group {
+		bound += len(group[i].Content)
+	}
+	text, err := call(ctx, p, "the merger", func(ctx context.Context) (string, error) { return p.cfg.Merger.Merge(ctx, given) })
+	switch {
+	case errors.Is(err, ErrDiffer):
+		p.result.Different++
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case len(text) > bound:
+		return nil, internal("the merger's answer is too long", nil)
+	}
+	text, err = p.job.Redact(ctx, text)
+	if errors.Is(err, memory.ErrValidation) {
+		p.refuse(g, "the merged text is not text")
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	is := form(text)
+	texts := make([]string, len(group))
+	stays := -1
+	for i := range group {
+		texts[i] = group[i].Content
+		if form(texts[i]) == is {
+			stays = i
+		}
+	}
+	why := "the merged text is empty"
+	if is != "" {
+		if why, err = changedFact(ctx, text, texts); err != nil {
+			return nil, err
+		}
+	}
+	if why != "" {
+		p.refuse(g, why)
+		return nil, nil
+	}
+	if stays >= 0 {
+		g.Keep = g.Retire[stays]
+		g.Retire = slices.Delete(slices.Clone(g.Retire), stays, stays+1)
+		return nil, nil
+	}
+	d := memory.Derived{Draft: memory.Draft{Content: text, Tags: group[0].Tags, ExpiresAt: group[0].ExpiresAt}, Sources: g.Retire, Merges: g.Retire}
+	for _, e := range group {
+		// The new text is as old as what it says, or it would pass for the newest value
+		// of its slot.
+		if e.CreatedAt.After(d.CreatedAt) {
+			d.CreatedAt = e.CreatedAt
+		}
+	}
+	return &d, nil
+}
+
+// retire commits the retirement of the entries of a group, with the entry that replaces them if
+// that is new, and its line in the journal.
+func (p *pass) retire(ctx context.Context, g Group, derived ...memory.Derived) error {
+	rw := memory.Rewrite{Derive: derived}
+	if g.Keep != "" {
+		rw.Expect = []string{g.Keep}
+		for _, id := range g.Retire {
+			rw.Retire = append(rw.Retire, memory.Retire{ID: id, State: g.state(), For: g.Keep})
+		}
+	}
+	next := p.held()
+	next.Derived += len(derived)
+	if g.Superseded {
+		next.Superseded += len(g.Retire)
+	} else {
+		next.Merged += len(g.Retire)
+	}
+	if next.retired() <= MaxMergedIDs {
+		next.IDs = slices.Concat(next.IDs, g.Retire)
+	} else {
+		next.IDs = nil
+	}
+	journal, err := p.journal(g)
+	if err != nil {
+		return err
+	}
+	made, err := p.commit(ctx, rw, next, journal)
+	if errors.Is(err, errStale) {
+		p.result.Skipped++
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, id := range g.Retire {
+		p.left.add(id, -1)
+	}
+	for i := range made.Entries { // of the tags of those that it replaces
+		p.left.add(made.Entries[i].ID, 1)
+	}
+	p.retired += len(g.Retire)
+	p.put += len(made.Entries)
+	p.countCommitted()
+	return nil
+}
+
+// journal is the document of a group that is being retired. The revision of the lease, which
+// every mutation raises, makes its key.
+func (p *pass) journal(g Group) (driver.DocumentSwap, error) {
+	value, err := json.Marshal(g)
+	return driver.DocumentSwap{Document: driver.Document{
+		Scope: p.lease.doc.Scope, Kind: memory.UntilDue, Key: fmt.Sprintf("%s%016x", journalKey, p.lease.doc.Rev),
+		Group: hash(p.job.ID()), Value: value, Due: p.job.Now().Add(Retention),
+	}}, err
+}

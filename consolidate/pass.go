@@ -1,0 +1,311 @@
+package consolidate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// pass is one pass under way.
+type pass struct {
+	*Consolidator
+	job *memory.Job
+	ref string
+	o   Options
+
+	lease    lease
+	entries  map[string]*memory.Entry // those that may be changed
+	eligible []memory.Entry           // the same, newest first
+	undone   undone
+	left     digest // what the pass leaves
+	put      int    // entries, by this pass since it read left.State
+	retired  int
+	result   Result
+}
+
+// digest is what a pass leaves: the value of a document, one for each Options.Tag (C2).
+type digest struct {
+	By      string `json:"by"` // names the versions of all that decided
+	Count   int    `json:"count"`
+	A       uint64 `json:"a"` // sums of hashes of the ids, in any order
+	B       uint64 `json:"b"`
+	State   string `json:"state"`   // in which the ref held these entries and no others; empty if that is not known
+	Expires int64  `json:"expires"` // the first instant at which one of them expires; 0 for never
+}
+
+func (d *digest) add(id string, sign int) {
+	d.Count += sign
+	d.A += uint64(sign) * xxhash.Sum64String(id)
+	d.B += uint64(sign) * xxhash.Sum64String(id+"\x00")
+}
+
+// versions names all that decides.
+func (p *pass) versions() (string, error) {
+	planner, err := inline("the planner", p.cfg.Planner.Version)
+	merger, embedder := "", ""
+	if p.cfg.Merger != nil && err == nil {
+		merger, err = inline("the merger", p.cfg.Merger.Version)
+	}
+	if p.cfg.Embedder != nil && err == nil {
+		embedder, err = inline("the embedder", p.cfg.Embedder.Version)
+	}
+	return hash("1", planner, merger, fmt.Sprint(p.cfg.Score), embedder, p.o.RedactorVersion), err
+}
+
+// run makes the pass. An unchanged corpus costs one transaction.
+func (p *pass) run(ctx context.Context) error {
+	over, err := p.readLease(ctx)
+	if err != nil {
+		return err
+	}
+	doc, err := p.job.Document(ctx, p.ref, digestKind, hash(p.o.Tag))
+	if err != nil {
+		return err
+	}
+	var last digest
+	_ = json.Unmarshal(doc.Value, &last) // one that cannot be read is no digest of this corpus
+	view, state, err := p.job.View(ctx, p.ref)
+	if err != nil {
+		return err
+	}
+	by, err := p.versions()
+	if err != nil {
+		return err
+	}
+	if p.result.Unchanged = p.isUntouched(ctx, view, state, last, by); p.result.Unchanged {
+		p.left = last
+	} else {
+		if err := p.readCorpus(ctx, view); err != nil {
+			return err
+		}
+		p.left.By = by
+		p.result.Unchanged = last.By == by && last.Count == p.left.Count && last.A == p.left.A && last.B == p.left.B
+	}
+	p.left.State = state
+	p.result.InputCount = p.left.Count + p.lease.retired() - p.lease.Derived // of a pass that goes on
+	p.countCommitted()
+	switch {
+	case !p.result.Unchanged:
+		if err := p.acquire(ctx); err != nil {
+			return err
+		}
+		if err = p.planAndApply(ctx); err == nil {
+			err = p.end(ctx, doc)
+		}
+		if err != nil {
+			p.release(ctx)
+		}
+		return err
+	case over:
+		return ctx.Err() // its event is known
+	}
+	return p.end(ctx, doc)
+}
+
+// isUntouched reports whether the store tells that the ref has, in the view, what the last pass
+// left.
+func (p *pass) isUntouched(ctx context.Context, view *memory.View, state string, last digest, by string) bool {
+	if state == "" || last.State == "" || last.By != by || last.Expires != 0 && last.Expires <= p.job.Now().UnixMilli() {
+		return false
+	}
+	_, touched, _, err := view.Differs(ctx, last.State) // fails if versions between were purged
+	return err == nil && len(touched.Put)+len(touched.Retired)+len(touched.Restored)+len(touched.Erased) == 0
+}
+
+// readCorpus reads the entries of the ref that Options.Tag selects.
+func (p *pass) readCorpus(ctx context.Context, view *memory.View) error {
+	read := 0
+	for e, err := range view.Entries(ctx) {
+		if err != nil {
+			return err
+		}
+		if read++; read&0xfff == 0 {
+			if err := p.progress(ctx, Reading, read, 0); err != nil {
+				return err
+			}
+		}
+		if p.o.Tag != "" && !slices.Contains(e.Tags, p.o.Tag) {
+			continue
+		}
+		p.left.add(e.ID, 1)
+		if at := e.ExpiresAt; !at.IsZero() && (p.left.Expires == 0 || at.UnixMilli() < p.left.Expires) {
+			p.left.Expires = at.UnixMilli()
+		}
+		if !e.Compacted() {
+			p.eligible = append(p.eligible, e)
+		}
+	}
+	return p.progress(ctx, Reading, read, 0)
+}
+
+// progress reports how far the pass is. It fails with the context's error.
+func (p *pass) progress(ctx context.Context, phase Phase, done, total int) error {
+	if p.o.Progress == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	_, err := inline("the progress", func() struct{} { p.o.Progress(Progress{phase, done, total}); return struct{}{} })
+	return err
+}
+
+// plan makes a plan that breaks no rule.
+func (p *pass) plan(ctx context.Context) (plan Plan, err error) {
+	if p.undone, err = readUndone(ctx, p.job, p.ref); err != nil {
+		return nil, err
+	}
+	p.entries = make(map[string]*memory.Entry, len(p.eligible))
+	for i := range p.eligible {
+		p.entries[p.eligible[i].ID] = &p.eligible[i]
+	}
+	if err := p.progress(ctx, Planning, 0, len(p.eligible)); err != nil {
+		return nil, err
+	}
+	if rules, ok := p.cfg.Planner.(Rules); ok { // it needs no deadline
+		if plan, err = rules.Plan(ctx, p.eligible); err == nil && p.cfg.Merger != nil {
+			plan, err = p.addCandidates(ctx, plan)
+		}
+	} else {
+		given := copies(p.eligible) // what is checked afterwards is ours
+		plan, err = call(ctx, p, "the planner", func(ctx context.Context) (Plan, error) { return p.cfg.Planner.Plan(ctx, given) })
+		plan = slices.Clone(plan)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := p.progress(ctx, Planning, len(p.eligible), len(p.eligible)); err != nil {
+		return nil, err
+	}
+	return p.check(ctx, plan)
+}
+
+// addCandidates adds to the plan what the merger is to be asked about: groups of similar
+// entries among those that the plan leaves and that declare no slot.
+func (p *pass) addCandidates(ctx context.Context, plan Plan) (Plan, error) {
+	gone := map[string]bool{}
+	for _, g := range plan {
+		for _, id := range g.Retire {
+			gone[id] = true
+		}
+	}
+	var left []memory.Entry
+	for i := range p.eligible {
+		if e := &p.eligible[i]; !gone[e.ID] && len(slotsOf(e)) == 0 {
+			left = append(left, *e)
+		}
+	}
+	o := SimilarOptions{Score: p.cfg.Score}
+	if p.cfg.Embedder != nil {
+		for part := range slices.Chunk(left, embedded) {
+			vectors, err := p.embed(ctx, part)
+			if err != nil {
+				return nil, err
+			}
+			o.Vectors = append(o.Vectors, vectors...)
+		}
+	}
+	found, err := Similar(ctx, left, o)
+	for _, c := range found {
+		plan = append(plan, Group{Retire: c.IDs, Reason: fmt.Sprintf("%.2f similar, for the merger to decide", c.Score)})
+	}
+	return plan, err
+}
+
+// embedded is how many texts are given to the embedder at once.
+const embedded = 256
+
+// embed asks for the vectors of some entries.
+func (p *pass) embed(ctx context.Context, entries []memory.Entry) ([][]float32, error) {
+	texts := make([]string, len(entries))
+	for i, e := range entries {
+		texts[i] = e.Content
+	}
+	vectors, err := call(ctx, p, "the embedder", func(ctx context.Context) ([][]float32, error) {
+		return p.cfg.Embedder.Embed(ctx, texts)
+	})
+	if err == nil && len(vectors) != len(entries) {
+		return nil, internal("the embedder gave another number of vectors", nil)
+	}
+	return vectors, err
+}
+
+// planAndApply does the work of a pass, group by group.
+func (p *pass) planAndApply(ctx context.Context) error {
+	plan, err := p.plan(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range plan {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := p.apply(ctx, &plan[i]); err != nil {
+			return err
+		}
+		if err := p.progress(ctx, Applying, i+1, len(plan)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end remembers what the pass leaves, and announces it (C6). The id of the event is that of
+// this pass and no other: the revision of the digest that it found tells passes of one job id
+// apart.
+func (p *pass) end(ctx context.Context, found driver.Document) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if p.put+p.retired > 0 {
+		if p.left.State, err = p.stateLeft(ctx); err != nil {
+			return err
+		}
+	}
+	ev := events.MemoryConsolidated{
+		MemoryRef:   p.ref,
+		InputCount:  int64(p.result.InputCount),
+		OutputCount: int64(p.result.OutputCount),
+		Trigger:     p.o.Trigger,
+	}
+	if len(p.lease.IDs) == p.lease.retired() {
+		ev.MergedIDs = p.lease.IDs
+	}
+	id := "consolidated_" + hash(p.job.ID(), p.ref, p.o.Tag, fmt.Sprint(found.Rev))
+	swap := driver.DocumentSwap{Document: found}
+	if swap.Value, err = json.Marshal(p.left); err != nil {
+		return internal("the digest cannot be written", err)
+	}
+	_, err = p.commit(ctx, memory.Rewrite{Announce: func([]memory.Entry) []events.Record {
+		return []events.Record{{ID: id, Payload: ev}}
+	}}, state{Pass: p.job.ID()}, swap)
+	return err
+}
+
+// stateLeft names the state in which the ref holds what the pass leaves; empty if another
+// writer has changed anything since the pass read.
+func (p *pass) stateLeft(ctx context.Context) (string, error) {
+	if p.left.State == "" {
+		return "", nil
+	}
+	view, state, err := p.job.View(ctx, p.ref)
+	if err != nil {
+		return "", err
+	}
+	_, touched, _, err := view.Differs(ctx, p.left.State)
+	if err != nil || len(touched.Put) != p.put || len(touched.Retired) != p.retired || len(touched.Restored)+len(touched.Erased) > 0 {
+		return "", ctx.Err() // a purge came between, or a writer
+	}
+	return state, nil
+}
+
+// countCommitted sets the result to what the pass has committed, before an error too.
+func (p *pass) countCommitted() {
+	done := p.lease.state
+	p.result.Merged, p.result.Superseded, p.result.Derived = done.Merged, done.Superseded, done.Derived
+	p.result.OutputCount = p.result.InputCount - done.retired() + done.Derived
+}
