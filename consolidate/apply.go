@@ -44,10 +44,7 @@ func (p *pass) apply(ctx context.Context, g *Group) error {
 // entries differ, or the answer was refused.
 func (p *pass) merge(ctx context.Context, g *Group) (*memory.Derived, error) {
 	group := p.group(g)
-	given, bound := copies(group), 1<<20
-	for i := range group {
-		bound += len(group[i].Content)
-	}
+	given := copies(group)
 	text, err := call(ctx, p, "the merger", func(ctx context.Context) (string, error) { return p.cfg.Merger.Merge(ctx, given) })
 	switch {
 	case errors.Is(err, ErrDiffer):
@@ -55,7 +52,7 @@ func (p *pass) merge(ctx context.Context, g *Group) (*memory.Derived, error) {
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case len(text) > bound:
+	case len(text) > 4*maxTexts:
 		return nil, internal("the merger's answer is too long", nil)
 	}
 	text, err = p.job.Redact(ctx, text)

@@ -1,6 +1,7 @@
 package consolidate
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,10 +27,37 @@ const (
 
 var kindNames = [kinds]string{"numbers", "dates", "names", "negations", "quotations", "identifiers", "words", "order of the words"}
 
+// reading is a text with what the guard compares. Words and numbers have their forms as keys; what
+// else a text has is a key with a mark before it that no word has.
+type reading struct {
+	form   string
+	tokens []text.Token
+	at     map[string]span
+	facts  []fact
+	words  []word // and numbers
+	units  []pair
+	rows   []string // of characters without blanks
+}
+
+// Marks of keys.
+const (
+	asWritten = "\x00written " // a word with its capitals
+	anyNumber = "\x00unit "    // what stands after some number
+)
+
+// span is where a key stands first and last in a text, in tokens, and whether it does in lower
+// case.
+type span struct {
+	first, last int
+	lower       bool
+}
+
 // fact is one thing that a merged text may not change.
 type fact struct {
 	kind int
-	text string
+	keys []string // a text that has one of them says it too
+	bare []string // one that has one of these and none of the keys denies it
+	lax  bool     // it need not be in a source
 }
 
 // word is a word or a number of a text.
@@ -41,48 +69,14 @@ type word struct {
 	starts  bool // a sentence
 }
 
-// span is where a number or a form of a word stands first and last in a text.
-type span struct{ first, last int }
-
 // pair is a number and what stands after it.
 type pair struct{ number, unit string }
 
-// reading is a text with what the guard compares.
-type reading struct {
-	form    string
-	tokens  []text.Token
-	facts   map[fact]bool // numbers, quotations and identifiers, as they stand
-	bare    map[string]fact
-	words   []word          // and numbers
-	at      map[string]span // of numbers and forms of words
-	lower   words           // the forms of words in lower case
-	written words           // words as they stand
-	guarded map[fact]bool   // dates, number words and the like that the text has
-	denials map[string]denial
-	denied  words // the keys of its denials
-	units   map[pair]bool
-	unit    words    // what stands after a number
-	rows    []string // of characters without blanks
-	chars   words    // pairs of them, and each
-}
-
-// denial is a negation.
-type denial struct {
-	keys []string // the negation with a form of a word beside it
-	of   []string // the forms of the word that it denies
-}
-
-func newReading() *reading {
-	return &reading{
-		facts: map[fact]bool{}, bare: map[string]fact{}, at: map[string]span{}, lower: words{}, written: words{}, guarded: map[fact]bool{},
-		denials: map[string]denial{}, denied: words{}, units: map[pair]bool{}, unit: words{}, chars: words{},
-	}
-}
+func (p pair) key() string { return anyNumber + p.number + " " + p.unit }
 
 // read takes the facts of a text. Its cost is near-linear in the text.
 func read(content string) *reading {
-	r := newReading()
-	r.form = form(content)
+	r := &reading{form: form(content), at: map[string]span{}}
 	r.tokens = slices.Collect(text.Tokens(r.form))
 	for i, t := range r.tokens {
 		switch {
@@ -96,37 +90,86 @@ func read(content string) *reading {
 			r.readNumber(i)
 		// A dash or a bullet between words says nothing, and neither does emphasis.
 		case t.Kind == text.Code || strings.Trim(t.Text, "*•_#") != "" && t.Text != "-" && t.Text != "–":
-			r.identifier(t.Text)
+			r.addIdentifier(t.Text)
 		}
 	}
 	for field := range strings.FieldsSeq(r.form) {
 		if field == "." || field == ".." { // directories, which are no tokens
-			r.identifier(field)
+			r.addIdentifier(field)
 		}
 	}
 	if strings.ContainsAny(r.form, "?？") {
-		r.facts[fact{meanings, "?"}] = true
+		r.addExact(meanings, "?")
 	}
 	for _, q := range quoting {
 		for _, found := range q.FindAllStringSubmatch(r.form, -1) {
-			r.facts[fact{quotations, strings.TrimSpace(found[1])}] = true
+			r.addExact(quotations, strings.TrimSpace(found[1]))
 		}
 	}
 	return r
 }
 
-func (r *reading) identifier(s string) {
-	f := fact{identifiers, s}
-	r.facts[f] = true
-	bare := strings.ToLower(strings.TrimFunc(s, func(c rune) bool { return !unicode.IsLetter(c) }))
-	if bare != "" {
-		r.bare[bare] = f
+// quoting are the ways to quote. Each is one expression of its own: then a mark that is
+// never closed makes one pass over the text and no more.
+var quoting = func() (all []*regexp.Regexp) {
+	for _, marks := range []string{`""`, "``", "«»", "»«", "‹›", "「」", "『』"} {
+		_, size := utf8.DecodeRuneInString(marks)
+		all = append(all, regexp.MustCompile(fmt.Sprintf("%s([^%[2]s]*)%[2]s", marks[:size], marks[size:])))
 	}
+	return append(all, regexp.MustCompile(`(?:^|[\s(\[{=])'([^']*)'`))
+}()
+
+// place notes that keys stand at a token.
+func (r *reading) place(token int, keys ...string) {
+	for _, k := range keys {
+		s, known := r.at[k]
+		if !known {
+			s.first = token
+		}
+		s.last = token
+		r.at[k] = s
+	}
+}
+
+func (r *reading) addFact(f fact) {
+	r.facts = append(r.facts, f)
+	if !f.lax {
+		r.place(0, f.keys...)
+	}
+}
+
+// addExact adds a fact that every text writes alike.
+func (r *reading) addExact(kind int, s string) {
+	r.addFact(fact{kind: kind, keys: []string{exactKey(kind, s)}})
+}
+
+func exactKey(kind int, s string) string { return fmt.Sprint("\x00", kind, " ", s) }
+
+func (r *reading) addIdentifier(s string) {
+	bare := strings.ToLower(strings.TrimFunc(s, func(c rune) bool { return !unicode.IsLetter(c) }))
+	r.addFact(fact{kind: identifiers, keys: []string{exactKey(identifiers, s)}, bare: []string{bare}})
+}
+
+// addMarked adds a word that must be kept, if it is one.
+func (r *reading) addMarked(forms []string) {
+	if kind, ok := markedKind(forms); ok {
+		r.addFact(fact{kind: kind, keys: forms, lax: true})
+	}
+}
+
+func markedKind(forms []string) (int, bool) {
+	for _, f := range forms {
+		if kind, ok := marked[f]; ok {
+			return kind, true
+		}
+	}
+	return 0, false
 }
 
 // between is what stands between a token and the next.
 func (r *reading) between(i int) string {
-	return r.form[r.tokens[i].At+len(r.tokens[i].Text) : max(r.tokens[i].At+len(r.tokens[i].Text), r.tokens[i+1].At)]
+	end := r.tokens[i].At + len(r.tokens[i].Text)
+	return r.form[end:max(end, r.tokens[i+1].At)]
 }
 
 // overlaps reports whether a token and the next are of one row of characters without blanks.
@@ -138,6 +181,15 @@ func (r *reading) overlaps(i int) bool {
 // ends reports whether a sentence ends after a token.
 func (r *reading) ends(i int) bool {
 	return i+1 >= len(r.tokens) || strings.ContainsAny(r.between(i), ".!?;:\n。！？")
+}
+
+func (r *reading) endsBetween(from, to int) bool {
+	for i := from; i < to; i++ {
+		if r.ends(i) {
+			return true
+		}
+	}
+	return false
 }
 
 // adjoins reports whether nothing but blanks stands between a token and the next.
@@ -154,7 +206,7 @@ func (r *reading) readNumber(i int) {
 		number = "(" + number + ")" // a negative amount
 	}
 	if r.adjoins(i - 1) {
-		if before := r.tokens[i-1]; before.Kind == text.Symbol || before.Kind == text.Word && allCapitals(before.Text) {
+		if before := r.tokens[i-1]; before.Kind == text.Symbol || before.Kind == text.Word && isAllCapitals(before.Text) {
 			number = before.Text + " " + number
 		}
 	}
@@ -164,43 +216,41 @@ func (r *reading) readNumber(i int) {
 		case isContent(first):
 			number += " " + next[:size]
 		case r.tokens[i+1].Kind != text.Pair && !strings.ContainsFunc(next, unicode.IsNumber):
-			r.units[pair{number, next}] = true
-			r.unit[next] = true
+			r.addUnit(pair{number, next})
 		}
 	}
 	kind := numbers
-	if first := strings.IndexFunc(t.Text, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsNumber(c) }); unicode.IsLetter(runeAt(t.Text, first)) {
+	rest := strings.TrimLeftFunc(t.Text, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsNumber(c) })
+	if first, _ := utf8.DecodeRuneInString(rest); unicode.IsLetter(first) {
 		kind = identifiers
 	}
-	r.facts[fact{kind, number}] = true
-	w := word{text: number, token: i, forms: []string{number}}
-	r.words = append(r.words, w)
-	r.place(w)
+	r.addExact(kind, number)
+	r.words = append(r.words, word{text: number, token: i, forms: []string{number}})
+	r.place(i, number)
 }
 
-func runeAt(s string, at int) rune {
-	c, _ := utf8.DecodeRuneInString(s[at:])
-	return c
+// addUnit adds what may be the unit of a number. A merged text must have it too, but not beside
+// the number if it is a word.
+func (r *reading) addUnit(u pair) {
+	r.units = append(r.units, u)
+	r.place(0, anyNumber+u.unit, u.key())
+	if len(u.unit) > 1 && isConnecting(strings.ToLower(u.unit)) {
+		return
+	}
+	keys := []string{u.key(), asWritten + u.unit}
+	if utf8.RuneCountInString(u.unit) > 3 { // MB is not Mb
+		keys = append(keys, forms(u.unit)...)
+	}
+	r.addFact(fact{kind: numbers, keys: keys, lax: true})
 }
 
-func allCapitals(s string) bool {
+func isAllCapitals(s string) bool {
 	return utf8.RuneCountInString(s) > 1 && strings.ToUpper(s) == s && strings.ToLower(s) != s
 }
 
 // isContent reports whether a character of a script without blanks carries meaning by itself.
 func isContent(c rune) bool {
 	return unicode.Is(unicode.Han, c) || unicode.Is(unicode.Katakana, c)
-}
-
-func (r *reading) place(w word) {
-	for _, f := range w.forms {
-		s, known := r.at[f]
-		if !known {
-			s.first = w.token
-		}
-		s.last = w.token
-		r.at[f] = s
-	}
 }
 
 // readWord adds a word, and what it is contracted with.
@@ -211,21 +261,16 @@ func (r *reading) readWord(i int) {
 		w = rest
 	}
 	lower := strings.ToLower(w)
-	if positive, ok := strings.CutSuffix(lower, "n't"); ok {
+	positive, contracted := strings.CutSuffix(lower, "n't")
+	if contracted || lower == "cannot" {
 		r.deny(i, "not")
 		w = positive
-		if positive == "ca" {
+		if positive == "ca" || !contracted {
 			w = "can"
 		}
-	} else if lower == "cannot" {
-		r.deny(i, "not")
-		w = "can"
 	}
 	r.addWord(i, w)
 }
-
-// elided are the words that stand before an apostrophe in French.
-var elided = set("l d n s c j m t qu")
 
 func (r *reading) addWord(i int, written string) {
 	lower := strings.ToLower(written)
@@ -233,22 +278,25 @@ func (r *reading) addWord(i int, written string) {
 		r.deny(i, negation)
 		return
 	}
+	if lower == "" { // before "n't" that stands alone
+		return
+	}
 	first, size := utf8.DecodeRuneInString(written)
-	if strings.ContainsFunc(written[size:], unicode.IsUpper) && !allCapitals(written) {
-		r.identifier(written)
+	if strings.ContainsFunc(written[size:], unicode.IsUpper) && !isAllCapitals(written) {
+		r.addIdentifier(written)
 	}
 	w := word{text: lower, token: i, forms: forms(lower), capital: unicode.IsUpper(first), starts: i == 0 || r.ends(i-1)}
 	r.words = append(r.words, w)
-	r.written[written] = true
-	r.place(w)
+	r.place(i, w.forms...)
+	r.place(i, asWritten+written)
 	if !w.capital {
 		for _, f := range w.forms {
-			r.lower[f] = true
+			s := r.at[f]
+			s.lower = true
+			r.at[f] = s
 		}
 	}
-	if kind, ok := guardedKind(w.forms); ok {
-		r.guarded[fact{kind, lower}] = true
-	}
+	r.addMarked(w.forms)
 }
 
 // negationOf is the negation that a word is, "" if none.
@@ -266,15 +314,6 @@ func negationOf(lower string) string {
 	return ""
 }
 
-func guardedKind(forms []string) (int, bool) {
-	for _, f := range forms {
-		if kind, ok := marked[f]; ok {
-			return kind, true
-		}
-	}
-	return 0, false
-}
-
 // deny adds a negation with the words beside it.
 func (r *reading) deny(i int, negation string) {
 	after, before := r.beside(i, 1), r.beside(i, -1)
@@ -285,21 +324,14 @@ func (r *reading) deny(i int, negation string) {
 }
 
 func (r *reading) addDenial(negation, denied, beside string) {
-	name := negation + " " + denied + " " + beside
-	if _, known := r.denials[name]; known {
-		return
-	}
-	d := denial{of: forms(denied)}
-	for _, f := range d.of {
-		d.keys = append(d.keys, negation+" "+f)
+	d := fact{kind: denials, bare: forms(denied)}
+	for _, f := range d.bare {
+		d.keys = append(d.keys, "\x00"+negation+" "+f)
 	}
 	for _, f := range forms(beside) {
-		d.keys = append(d.keys, f+" "+negation)
+		d.keys = append(d.keys, "\x00"+f+" "+negation)
 	}
-	for _, key := range d.keys {
-		r.denied[key] = true
-	}
-	r.denials[name] = d
+	r.addFact(d)
 }
 
 // beside is the nearest word of the sentence, before or after a token, that is neither a
@@ -315,7 +347,8 @@ func (r *reading) beside(i, step int) string {
 	return ""
 }
 
-// readRow adds a row of characters without blanks: numerals, negations and dates in it.
+// readRow adds a row of characters without blanks: its pairs, and numerals, negations and dates
+// in it.
 func (r *reading) readRow(i int) {
 	end := i
 	for r.overlaps(end) {
@@ -324,53 +357,33 @@ func (r *reading) readRow(i int) {
 	row := r.form[r.tokens[i].At : r.tokens[end].At+len(r.tokens[end].Text)]
 	r.rows = append(r.rows, row)
 	chars := []rune(row)
-	content := ""
-	for k := 0; k < len(chars); k++ {
-		r.chars[string(chars[k])] = true
-		if k > 0 {
-			r.chars[string(chars[k-1:k+1])] = true
-		}
-		if isContent(chars[k]) {
-			content = string(chars[k])
+	content, numeral := "", ""
+	for k, c := range chars {
+		if isContent(c) {
+			content = string(c)
 		}
 		for n := 1; n <= 3 && k+n <= len(chars); n++ {
 			part := string(chars[k : k+n])
-			if kind, ok := marked[part]; ok {
-				r.guarded[fact{kind, part}] = true
-			}
+			r.place(i, part)
+			r.addMarked([]string{part})
 			if negations[part] {
 				r.addDenial(part, content, content)
 			}
 		}
-	}
-	for k := 0; k < len(chars); k++ {
-		n := k
-		for n < len(chars) && isNumeral(chars[n]) {
-			n++
-		}
-		if n > k {
-			if n < len(chars) && isContent(chars[n]) {
-				n++
+		if isNumeral(c) {
+			numeral += string(c)
+			if k+1 < len(chars) && isNumeral(chars[k+1]) {
+				continue
 			}
-			r.facts[fact{numbers, string(chars[k:n])}] = true
-			k = n - 1
+			if k+1 < len(chars) && isContent(chars[k+1]) {
+				numeral += string(chars[k+1])
+			}
+			r.addExact(numbers, numeral)
+			numeral = ""
 		}
 	}
 }
 
 func isNumeral(c rune) bool {
 	return strings.ContainsRune("〇零一二三四五六七八九十百千万億亿兆両两半", c) || unicode.IsNumber(c)
-}
-
-// quoting are the ways to quote. Each is one expression of its own: then a mark that is
-// never closed makes one pass over the text and no more.
-var quoting = []*regexp.Regexp{
-	regexp.MustCompile(`"([^"]*)"`),
-	regexp.MustCompile("`([^`]*)`"),
-	regexp.MustCompile(`«([^»]*)»`),
-	regexp.MustCompile(`»([^«]*)«`),
-	regexp.MustCompile(`‹([^›]*)›`),
-	regexp.MustCompile(`「([^」]*)」`),
-	regexp.MustCompile(`『([^』]*)』`),
-	regexp.MustCompile(`(?:^|[\s(\[{=])'([^']*)'`),
 }

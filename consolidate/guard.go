@@ -2,138 +2,110 @@ package consolidate
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // changedFact compares a merged text with the texts that it is to replace, and names the rule that
 // it breaks; "" if none. Every fact of every source must be in it, and no other, and no word that
-// has a meaning and that no source has. It errs to refusing. Its cost is near-linear in the texts.
+// has a meaning and that no source has. It errs to refusing. Its cost is near-linear in the bytes
+// of the texts, and for each source in the words of the merged one. It fails with the context's
+// error.
 func changedFact(ctx context.Context, merged string, sources []string) (string, error) {
-	g := guard{merged: read(merged), all: newReading(), broken: kinds}
+	g := guard{merged: read(merged), all: &reading{at: map[string]span{}}, broken: kinds}
 	for _, s := range sources {
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
 		r := read(s)
 		g.sources = append(g.sources, r)
-		g.all.add(r)
+		for key, s := range r.at {
+			s.lower = s.lower || g.all.at[key].lower
+			g.all.at[key] = s
+		}
 	}
 	for _, s := range g.sources {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
 		g.checkLost(s)
+		g.checkDenied(s)
 	}
 	g.checkNew()
-	g.checkDenied()
 	g.checkOrder()
 	if g.broken < kinds {
-		return "the merged text changes the " + kindNames[g.broken], nil
+		return "the merged text changes the " + kindNames[g.broken], ctx.Err()
 	}
-	return "", nil
+	return "", ctx.Err()
 }
 
 // guard compares a merged text with its sources.
 type guard struct {
 	merged  *reading
 	sources []*reading
-	all     *reading // the sources together
+	all     *reading // the keys of all sources
 	broken  int      // the first kind of fact that differs
 }
 
 func (g *guard) breaks(kind int) { g.broken = min(g.broken, kind) }
 
-// add adds what another text says.
-func (r *reading) add(o *reading) {
-	maps.Copy(r.facts, o.facts)
-	maps.Copy(r.at, o.at)
-	maps.Copy(r.lower, o.lower)
-	maps.Copy(r.denied, o.denied)
-	maps.Copy(r.units, o.units)
-	maps.Copy(r.unit, o.unit)
-	maps.Copy(r.chars, o.chars)
-}
-
-func (r *reading) has(forms []string) bool {
-	for _, f := range forms {
-		if _, ok := r.at[f]; ok {
-			return true
+// find returns where the first of some keys stands that the text has.
+func (r *reading) find(keys []string) (s span, ok bool) {
+	for _, k := range keys {
+		if s, ok = r.at[k]; ok {
+			break
 		}
 	}
-	return false
+	return s, ok
 }
 
-func (r *reading) hasAny(of words) bool {
-	return r.has(slices.Collect(maps.Keys(of)))
-}
-
-// denies reports whether the text has a negation of one of the same words.
-func (r *reading) denies(d denial) bool {
-	for _, key := range d.keys {
-		if r.denied[key] {
-			return true
-		}
-	}
-	return false
+func (r *reading) has(keys ...string) bool {
+	_, ok := r.find(keys)
+	return ok
 }
 
 // checkLost looks for facts of a source that the merged text has not.
 func (g *guard) checkLost(source *reading) {
-	for f := range source.facts {
-		if !g.merged.facts[f] {
-			g.breaks(f.kind)
-		}
-	}
-	for f := range source.guarded {
-		if !g.merged.guarded[f] && !g.merged.has(forms(f.text)) {
+	for _, f := range source.facts {
+		if !g.merged.has(f.keys...) {
 			g.breaks(f.kind)
 		}
 	}
 	for _, w := range source.words {
-		if g.isName(w) && !g.merged.has(w.nameForms()) {
+		if g.isName(w) && !g.merged.has(w.nameForms()...) {
 			g.breaks(names)
 		}
 	}
-	for _, d := range source.denials {
-		if !g.merged.denies(d) {
-			g.breaks(denials)
-		}
-	}
-	for u := range source.units {
-		isShort := utf8.RuneCountInString(u.unit) < 4 // such as MB, which is not Mb
-		switch {
-		case g.merged.units[u] || g.merged.written[u.unit]:
-		case !isShort && g.merged.has(forms(u.unit)):
-		case len(u.unit) > 1 && isConnecting(strings.ToLower(u.unit)):
-		default:
-			g.breaks(numbers)
+}
+
+// checkDenied looks for a source that has without its negation or sign what the merged text has
+// with it.
+func (g *guard) checkDenied(source *reading) {
+	for _, f := range g.merged.facts {
+		if f.bare != nil && source.has(f.bare...) && !source.has(f.keys...) {
+			g.breaks(f.kind)
 		}
 	}
 }
 
 // checkNew looks for what the merged text has and no source.
 func (g *guard) checkNew() {
-	for f := range g.merged.facts {
-		if !g.all.facts[f] {
+	for _, f := range g.merged.facts {
+		if !f.lax && !g.all.has(f.keys...) {
 			g.breaks(f.kind)
 		}
 	}
-	for _, d := range g.merged.denials {
-		if !g.all.denies(d) {
-			g.breaks(denials)
-		}
-	}
-	for u := range g.merged.units {
-		if g.all.unit[u.unit] && !g.all.units[u] {
+	for _, u := range g.merged.units {
+		if g.all.has(anyNumber+u.unit) && !g.all.has(u.key()) {
 			g.breaks(numbers)
 		}
 	}
 	for _, w := range g.merged.words {
-		if g.all.has(w.forms) || g.connects(w.text) {
+		if g.all.has(w.forms...) || g.connects(w.text) {
 			continue
 		}
-		kind, ok := guardedKind(w.forms)
+		kind, ok := markedKind(w.forms)
 		switch {
 		case ok:
 		case w.capital:
@@ -150,48 +122,6 @@ func (g *guard) checkNew() {
 	}
 }
 
-// checkDenied looks for sources that have without its negation or sign what the merged text has
-// with it.
-func (g *guard) checkDenied() {
-	for _, s := range g.sources {
-		for _, d := range g.merged.denials {
-			if s.has(d.of) && !s.denies(d) {
-				g.breaks(denials)
-			}
-		}
-		for bare, f := range g.merged.bare {
-			if _, ok := s.at[bare]; ok && !s.facts[f] {
-				g.breaks(identifiers)
-			}
-		}
-	}
-}
-
-// isName reports whether a capitalised word is a name: it is none at the start of a sentence if a
-// text has it in lower case, and no word that connects or is guarded as something else.
-func (g *guard) isName(w word) bool {
-	if !w.capital || isConnecting(w.text) || w.starts && openers[w.text] {
-		return false
-	}
-	if _, ok := guardedKind(w.forms); ok {
-		return false
-	}
-	for _, f := range w.forms {
-		if w.starts && (g.all.lower[f] || g.merged.lower[f]) {
-			return false
-		}
-	}
-	return true
-}
-
-// nameForms are the forms of a name. In Latin letters it has one: Brand is not Brandt.
-func (w word) nameForms() []string {
-	if strings.ContainsFunc(w.text, func(c rune) bool { return unicode.Is(unicode.Latin, c) }) {
-		return w.forms[:1]
-	}
-	return w.forms
-}
-
 // checkOrder looks for two neighbours that a source has in the other order only, and no source in
 // this one.
 func (g *guard) checkOrder() {
@@ -203,8 +133,8 @@ func (g *guard) checkOrder() {
 		}
 		same, other := false, false
 		for _, s := range g.sources {
-			from, ok := s.span(a.forms)
-			to, both := s.span(b.forms)
+			from, ok := s.find(a.forms)
+			to, both := s.find(b.forms)
 			if ok && both {
 				same = same || from.first < to.last
 				other = other || from.first > to.last
@@ -216,43 +146,31 @@ func (g *guard) checkOrder() {
 	}
 }
 
-func (r *reading) endsBetween(from, to int) bool {
-	for i := from; i < to; i++ {
-		if r.ends(i) {
-			return true
-		}
+// isName reports whether a capitalised word is a name: it is none at the start of a sentence if a
+// text has it in lower case, and no word that connects or is marked as something else.
+func (g *guard) isName(w word) bool {
+	if !w.capital || isConnecting(w.text) || w.starts && openers[w.text] {
+		return false
 	}
-	return false
+	if _, ok := markedKind(w.forms); ok {
+		return false
+	}
+	isLower := func(form string) bool { return g.all.at[form].lower || g.merged.at[form].lower }
+	return !w.starts || !slices.ContainsFunc(w.forms, isLower)
 }
 
-func (r *reading) span(forms []string) (s span, ok bool) {
-	for _, f := range forms {
-		if s, ok = r.at[f]; ok {
-			break
-		}
+// nameForms are the forms of a name. In Latin letters it has one: Brand is not Brandt.
+func (w word) nameForms() []string {
+	if strings.ContainsFunc(w.text, func(c rune) bool { return unicode.Is(unicode.Latin, c) }) {
+		return w.forms[:1]
 	}
-	return s, ok
-}
-
-// isConnecting reports whether a word connects what others say.
-func isConnecting(lower string) bool {
-	for _, line := range persons {
-		if line[0][lower] || line[1][lower] {
-			return true
-		}
-	}
-	return connecting[lower]
-}
-
-// isSmall reports whether a word says nothing without those beside it.
-func isSmall(lower string) bool {
-	return isConnecting(lower) || openers[lower] || irregular[lower] != ""
+	return w.forms
 }
 
 // connects reports whether the merged text may have a word that no source has.
 func (g *guard) connects(lower string) bool {
-	for _, line := range persons {
-		if line[0][lower] && g.all.hasAny(line[1]) || line[1][lower] && g.all.hasAny(line[0]) {
+	for i, line := range lists["persons"] {
+		if slices.Contains(line, lower) && g.all.has(lists["persons"][i^1]...) { // its pair
 			return false
 		}
 	}
@@ -264,17 +182,18 @@ func (g *guard) connects(lower string) bool {
 func (g *guard) isNewRow(row []rune) bool {
 	known := make([]bool, len(row)+1)
 	for i := range row {
-		if len(row) == 1 && g.all.chars[string(row)] {
+		if len(row) == 1 && g.all.has(string(row)) {
 			known[i] = true
 		}
-		if i > 0 && g.all.chars[string(row[i-1:i+1])] {
+		if i > 0 && g.all.has(string(row[i-1:i+1])) {
 			known[i-1], known[i] = true, true
 		}
 	}
 	for i := 0; i < len(row); {
 		n := 1
 		if !known[i] {
-			n = particleLength(row[i:])
+			for n = min(4, len(row)-i); n > 0 && !particles[string(row[i:i+n])]; n-- {
+			}
 		}
 		if n == 0 {
 			return true
@@ -282,13 +201,4 @@ func (g *guard) isNewRow(row []rune) bool {
 		i += n
 	}
 	return false
-}
-
-func particleLength(row []rune) int {
-	for n := min(4, len(row)); n > 0; n-- {
-		if particles[string(row[:n])] {
-			return n
-		}
-	}
-	return 0
 }

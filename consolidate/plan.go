@@ -50,9 +50,12 @@ func (g *Group) ids() []string {
 	return slices.Concat([]string{g.Keep}, g.Retire)
 }
 
-// maxGroup bounds the entries of a group whose texts are compared with one that is to replace
-// them.
-const maxGroup = 32
+// What is compared with a text that is to replace it is at most so many texts, of so many bytes
+// together.
+const (
+	maxGroup = 32
+	maxTexts = 1 << 18
+)
 
 // check drops the groups of a plan that break a rule, whoever made it, and of others the
 // entries that are to be kept apart. What a merger writes is checked when it is there.
@@ -122,11 +125,13 @@ func (p *pass) whyNotMerge(ctx context.Context, g *Group) (string, error) {
 	first := &group[0]
 	labels, is := labelKey(first), form(first.Content)
 	var others []string // that are not equal in form
+	size := len(first.Content)
 	for i := range group[1:] {
 		e := &group[i+1]
 		equal := g.Keep != "" && form(e.Content) == is
 		if !equal {
 			others = append(others, e.Content)
+			size += len(e.Content)
 		}
 		life := compareLife(first, e)
 		switch {
@@ -134,7 +139,7 @@ func (p *pass) whyNotMerge(ctx context.Context, g *Group) (string, error) {
 			return "the tags or the subjects differ", nil
 		case life < 0 || life > 0 && !equal:
 			return "the expiries differ", nil
-		case len(others) > maxGroup:
+		case len(others) > maxGroup || size > maxTexts:
 			return "the group is too large for one text", nil
 		}
 	}
