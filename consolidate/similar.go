@@ -7,8 +7,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
-	"unicode"
-	"unicode/utf8"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -66,15 +65,14 @@ const (
 //
 // Not every two entries are compared. An entry is looked up by the twelve heaviest of its
 // features that other entries have too. Those under one feature are ordered by the next of
-// the twelve, and each meets the four after it. Two are compared if they meet twice, or
-// once if one has fewer than four such features. Vectors bring neighbours together in four
-// orders more. So the worst inputs take no longer, but similar entries are missed in them: one word in
-// every entry, boilerplate around every entry that outweighs the rest, and many equal
+// the twelve, and each is compared with the four after it. Vectors bring neighbours together in
+// four orders more. So the worst inputs take no longer, but similar entries are missed in them: one
+// word in every entry, boilerplate around every entry that outweighs the rest, and many equal
 // entries, of which it makes groups of [MaxCandidates]. Of an entry with more than 512
 // features the 512 heaviest count, so that one of a megabyte costs no more than it takes to
 // read it.
 //
-// It holds up to about 20 bytes for each byte of text. It fails with [memory.ErrValidation]
+// It holds up to about 50 bytes for each byte of text. It fails with [memory.ErrValidation]
 // for a score out of range, vectors that do not fit, or 2^31 entries, and with the
 // context's error. It is safe for concurrent use.
 func Similar(ctx context.Context, entries []memory.Entry, o SimilarOptions) ([]Candidates, error) {
@@ -96,11 +94,8 @@ func Similar(ctx context.Context, entries []memory.Entry, o SimilarOptions) ([]C
 		labels  string
 		expires int64
 	}
-	classes := map[class][]member{}
+	classes := map[class]space{}
 	for i := range entries {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
 		m := member{id: entries[i].ID, text: entries[i].Content}
 		if o.Vectors != nil {
 			m.vector = o.Vectors[i]
@@ -109,11 +104,22 @@ func Similar(ctx context.Context, entries []memory.Entry, o SimilarOptions) ([]C
 		classes[c] = append(classes[c], m)
 	}
 	var found []Candidates
-	for _, members := range classes {
-		if len(members) < 2 {
+	for _, s := range classes {
+		if len(s) < 2 {
 			continue
 		}
-		groups, err := candidates(ctx, members, planes, o.Score)
+		err := sortWithin(ctx, s, func(a, b member) int { return cmp.Compare(a.id, b.id) })
+		if err == nil {
+			err = s.read(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		met, err := s.meetings(ctx, planes)
+		if err != nil {
+			return nil, err
+		}
+		groups, err := s.groups(ctx, met, o.Score)
 		if err != nil {
 			return nil, err
 		}
@@ -123,135 +129,84 @@ func Similar(ctx context.Context, entries []memory.Entry, o SimilarOptions) ([]C
 	return found, err
 }
 
+// space holds the entries of a class as weighted sets of features.
+type space []member
+
 // member is an entry of a class.
 type member struct {
 	id, text string
 	vector   []float32
-	features []uint32 // in ascending order; those that other members have, too
+	features []feature // that other members have, too, the heaviest first
 	norm     float64
 }
 
-// candidates finds the groups of one class.
-func candidates(ctx context.Context, members []member, planes [][]float32, least float64) ([]Candidates, error) {
-	err := sortWithin(ctx, members, func(a, b member) int { return cmp.Compare(a.id, b.id) })
-	if err != nil {
-		return nil, err
-	}
-	s := space{members: members}
-	if err := s.read(ctx); err != nil {
-		return nil, err
-	}
-	met, err := s.meetings(ctx, planes)
-	if err != nil {
-		return nil, err
-	}
-	return s.groups(ctx, met, least)
+// feature is a word, or a 4-gram if the lowest bit of its hash is set.
+type feature struct {
+	hash   uint32
+	weight float32 // the square
 }
 
-// space holds the members of a class as weighted sets of features. A feature is the hash
-// of a word, or of a 4-gram if its lowest bit is set.
-type space struct {
-	members []member
-	weights []float64 // squares of the weights of the words, by [space.cell]
-	shift   int
-}
-
-// cell is where a feature is counted. Where two share one, their count is too high.
-func (s *space) cell(f uint32) uint32 { return f >> s.shift }
-
-// weight is the square of the weight of a feature.
-func (s *space) weight(f uint32) float64 {
-	w := s.weights[s.cell(f)]
-	if f&1 == 1 {
-		w /= 4
-	}
-	return w
+// compare orders features, the heavier first.
+func (f feature) compare(o feature) int {
+	return cmp.Or(cmp.Compare(o.weight, f.weight), cmp.Compare(f.hash, o.hash))
 }
 
 // read takes the features of the members, and weighs them by how many have each.
-func (s *space) read(ctx context.Context) error {
-	size := uint(0)
-	for i := range s.members {
-		size += uint(len(s.members[i].text))
-	}
-	s.shift = 32 - min(bits.Len(size)+2, 22)
-	holders := make([]int, 1<<(32-s.shift))
-	for i := range s.members {
+func (s space) read(ctx context.Context) error {
+	holders := map[uint32]int{}
+	for i := range s {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		own := featuresOf(s.members[i].text)
-		slices.Sort(own)
-		own = slices.Compact(own)
-		for _, f := range own {
-			holders[s.cell(f)]++
-		}
-		s.members[i].features = own
-	}
-	s.weights = make([]float64, len(holders))
-	for i, df := range holders {
-		if df > 0 {
-			w := 1 + math.Log(float64(len(s.members)+1)/float64(df+1))
-			s.weights[i] = w * w
+		s[i].features = featuresOf(s[i].text)
+		for _, f := range s[i].features {
+			holders[f.hash]++
 		}
 	}
-	for i := range s.members {
+	for i := range s {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		m := &s.members[i]
-		if len(m.features) > maxFeatures {
-			slices.SortFunc(m.features, s.byWeight)
-			m.features = m.features[:maxFeatures]
-			slices.Sort(m.features)
+		m := &s[i]
+		for k := range m.features {
+			f := &m.features[k]
+			w := 1 + math.Log(float64(len(s)+1)/float64(holders[f.hash]+1))
+			if f.hash&1 == 1 {
+				w /= 2
+			}
+			f.weight = float32(w * w)
 		}
+		slices.SortFunc(m.features, feature.compare)
+		m.features = m.features[:min(len(m.features), maxFeatures)]
 		for _, f := range m.features {
-			m.norm += s.weight(f)
+			m.norm += float64(f.weight)
 		}
 		m.norm = math.Sqrt(m.norm)
-		alone := func(f uint32) bool { return holders[s.cell(f)] < 2 }
-		m.features = slices.Clone(slices.DeleteFunc(m.features, alone))
+		m.features = slices.Clone(slices.DeleteFunc(m.features, func(f feature) bool { return holders[f.hash] < 2 }))
 	}
 	return nil
 }
 
-// featuresOf are the features of a text, with repetitions.
-func featuresOf(content string) (features []uint32) {
-	var word []byte
-	var starts []int // of the characters of the word, the marks of its ends included
+// featuresOf are the features of a text, not weighed yet.
+func featuresOf(content string) (features []feature) {
+	known := map[uint32]bool{}
+	add := func(hash uint32) {
+		if !known[hash] {
+			known[hash] = true
+			features = append(features, feature{hash: hash})
+		}
+	}
 	for t := range text.Tokens(text.Compose(content)) {
 		if t.Kind == text.Symbol {
 			continue
 		}
-		word, starts = append(word[:0], '^'), append(starts[:0], 0)
-		for _, r := range t.Text {
-			starts = append(starts, len(word))
-			word = utf8.AppendRune(word, unicode.ToLower(r))
-		}
-		starts = append(starts, len(word), len(word)+1)
-		word = append(word, '$')
-		features = append(features, uint32(xxhash.Sum64(word))&^1)
-		for k := 0; len(starts) > gram+3 && k+gram < len(starts); k++ {
-			features = append(features, uint32(xxhash.Sum64(word[starts[k]:starts[k+gram]]))|1)
+		word := []rune("^" + strings.ToLower(t.Text) + "$")
+		add(uint32(xxhash.Sum64String(string(word))) &^ 1)
+		for k := 0; len(word) > gram+2 && k+gram <= len(word); k++ {
+			add(uint32(xxhash.Sum64String(string(word[k:k+gram]))) | 1)
 		}
 	}
 	return features
-}
-
-// heaviest are the features by which a member is looked up, the heaviest first.
-func (s *space) heaviest(features []uint32) []uint32 {
-	var first []uint32
-	for _, f := range features {
-		if at, _ := slices.BinarySearchFunc(first, f, s.byWeight); at < lookups {
-			first = slices.Insert(first[:min(len(first), lookups-1)], at, f)
-		}
-	}
-	return first
-}
-
-// byWeight orders features, the heavier first.
-func (s *space) byWeight(a, b uint32) int {
-	return cmp.Or(cmp.Compare(s.weight(b), s.weight(a)), cmp.Compare(a, b))
 }
 
 // key is one way to look a member up. Keys under one feature, or of one order of vectors,
@@ -262,17 +217,16 @@ type key struct {
 }
 
 // meetings are the pairs of members to compare, each in one number.
-func (s *space) meetings(ctx context.Context, planes [][]float32) ([]uint64, error) {
+func (s space) meetings(ctx context.Context, planes [][]float32) ([]uint64, error) {
 	var keys []key
-	for i := range s.members {
+	for i, m := range s {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		m := &s.members[i]
-		features := s.heaviest(m.features)
-		for n, f := range features {
-			next, second := features[(n+1)%len(features)], features[(n+2)%len(features)]
-			keys = append(keys, key{uint64(f), uint64(next)<<32 | uint64(second), uint32(i)})
+		first := m.features[:min(lookups, len(m.features))]
+		for n, f := range first {
+			next, second := first[(n+1)%len(first)].hash, first[(n+2)%len(first)].hash
+			keys = append(keys, key{uint64(f.hash), uint64(next)<<32 | uint64(second), uint32(i)})
 		}
 		if m.vector == nil {
 			continue
@@ -291,29 +245,17 @@ func (s *space) meetings(ctx context.Context, planes [][]float32) ([]uint64, err
 	err := sortWithin(ctx, keys, func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.under, b.under), cmp.Compare(a.sketch, b.sketch), cmp.Compare(a.member, b.member))
 	})
-	if err != nil {
-		return nil, err
-	}
 	var met []uint64
 	for i, k := range keys {
 		for n := i + 1; n <= i+window && n < len(keys) && keys[n].under == k.under; n++ {
 			a, b := min(k.member, keys[n].member), max(k.member, keys[n].member)
 			met = append(met, uint64(a)<<32|uint64(b))
-			short := min(len(s.members[a].features), len(s.members[b].features)) < 4
-			if short || k.under>>63 == 1 {
-				met = append(met, uint64(a)<<32|uint64(b))
-			}
 		}
 	}
-	err = sortWithin(ctx, met, func(a, b uint64) int { return cmp.Compare(a, b) })
-	// Most of those that meet once only have little in common.
-	twice := met[:0]
-	for i := 1; i < len(met); i++ {
-		if met[i] == met[i-1] && (len(twice) == 0 || twice[len(twice)-1] != met[i]) {
-			twice = append(twice, met[i])
-		}
+	if err == nil {
+		err = sortWithin(ctx, met, cmp.Compare[uint64])
 	}
-	return twice, err
+	return slices.Compact(met), err
 }
 
 // sortWithin sorts until the context ends.
@@ -365,17 +307,17 @@ func dot(a, b []float32) (sum float64) {
 }
 
 // similarity compares two members.
-func (s *space) similarity(a, b int) float64 {
-	m, o := &s.members[a], &s.members[b]
+func (s space) similarity(a, b int) float64 {
+	m, o := &s[a], &s[b]
 	both := 0.0
 	for i, k := 0, 0; i < len(m.features) && k < len(o.features); {
-		switch f, g := m.features[i], o.features[k]; {
-		case f < g:
+		switch c := m.features[i].compare(o.features[k]); {
+		case c < 0:
 			i++
-		case f > g:
+		case c > 0:
 			k++
 		default:
-			both += s.weight(f)
+			both += float64(m.features[i].weight)
 			i, k = i+1, k+1
 		}
 	}
@@ -386,69 +328,59 @@ func (s *space) similarity(a, b int) float64 {
 	if m.vector == nil || o.vector == nil {
 		return score
 	}
+	score /= 4
 	if norm := math.Sqrt(dot(m.vector, m.vector) * dot(o.vector, o.vector)); norm > 0 {
-		return score/4 + 3*max(0, min(1, dot(m.vector, o.vector)/norm))/4
+		score += 3 * max(0, min(1, dot(m.vector, o.vector)/norm)) / 4
 	}
-	return score / 4
+	return score
 }
 
 // groups compares the members that meet and puts the similar ones together, the most
 // similar first.
-func (s *space) groups(ctx context.Context, met []uint64, least float64) ([]Candidates, error) {
+func (s space) groups(ctx context.Context, met []uint64, least float64) ([]Candidates, error) {
 	type pair struct {
 		score float64
-		of    uint64
+		a, b  int
 	}
 	var pairs []pair
 	for _, m := range met {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if score := s.similarity(int(m>>32), int(uint32(m))); score >= least {
-			pairs = append(pairs, pair{score, m})
+		a, b := int(m>>32), int(uint32(m))
+		if score := s.similarity(a, b); score >= least {
+			pairs = append(pairs, pair{score, a, b})
 		}
 	}
-	err := sortWithin(ctx, pairs, func(a, b pair) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.of, b.of)) })
-	if err != nil {
-		return nil, err
-	}
-	type group struct {
-		members []int
-		score   float64
-	}
-	of := make([]*group, len(s.members))
-	var groups []*group
+	err := sortWithin(ctx, pairs, func(x, y pair) int {
+		return cmp.Or(cmp.Compare(y.score, x.score), cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b))
+	})
+	of := make([]int, len(s)) // the number of its group, from 1
+	var groups [][]int
+	var found []Candidates
 	for _, p := range pairs {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+		if of[p.a] == 0 {
+			p.a, p.b = p.b, p.a
 		}
-		a, b := int(p.of>>32), int(uint32(p.of))
-		if of[a] == nil {
-			a, b = b, a
+		if of[p.a] == 0 {
+			groups, found = append(groups, []int{p.a}), append(found, Candidates{[]string{s[p.a].id}, p.score})
+			of[p.a] = len(groups)
 		}
-		g := of[a]
-		switch {
-		case g == nil:
-			g = &group{[]int{a}, p.score}
-			groups, of[a] = append(groups, g), g
-		case of[b] != nil || len(g.members) == MaxCandidates:
+		g := of[p.a] - 1
+		if of[p.b] != 0 || len(groups[g]) == MaxCandidates {
 			continue
 		}
-		score := g.score
-		for k := 0; k < len(g.members) && score >= least; k++ {
-			score = min(score, s.similarity(g.members[k], b))
+		score := found[g].Score
+		for _, member := range groups[g] {
+			score = min(score, s.similarity(member, p.b))
 		}
 		if score >= least {
-			g.members, g.score, of[b] = append(g.members, b), score, g
+			groups[g], of[p.b] = append(groups[g], p.b), g+1
+			found[g] = Candidates{append(found[g].IDs, s[p.b].id), score}
 		}
 	}
-	found := make([]Candidates, len(groups))
-	for i, g := range groups {
-		for _, m := range g.members {
-			found[i].IDs = append(found[i].IDs, s.members[m].id)
-		}
+	for i := range found {
 		slices.Sort(found[i].IDs)
-		found[i].Score = g.score
 	}
-	return found, nil
+	return found, err
 }

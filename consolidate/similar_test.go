@@ -164,8 +164,7 @@ func TestSimilarScoresByTheDeclaredCosine(t *testing.T) {
 				members = append(members, n)
 				in[n] = true
 			}
-			// Two features in one cell make a weight a little lighter.
-			require.InDelta(t, least, c.Score, 0.1, "seed %d: %q", seed, texts)
+			require.InDelta(t, least, c.Score, 1e-5, "seed %d: %q", seed, texts)
 		}
 		for a := range texts {
 			for b := range a {
@@ -216,14 +215,14 @@ func TestC10_TheComparisonsAreBounded(t *testing.T) {
 		}
 		s := space{}
 		for _, e := range entriesOf(texts...) {
-			s.members = append(s.members, member{id: e.ID, text: e.Content})
+			s = append(s, member{id: e.ID, text: e.Content})
 		}
 		require.NoError(t, s.read(ctx))
 		met, err := s.meetings(ctx, nil)
 		require.NoError(t, err)
-		require.LessOrEqual(t, len(met), n*window*lookups/2, name)
+		require.LessOrEqual(t, len(met), n*window*lookups, name)
 		for i := range texts {
-			require.LessOrEqual(t, len(s.members[i].features), maxFeatures)
+			require.LessOrEqual(t, len(s[i].features), maxFeatures)
 		}
 	}
 }
