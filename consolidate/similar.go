@@ -65,8 +65,8 @@ const (
 //
 // Not every two entries are compared. An entry is looked up by the twelve heaviest of its
 // features that other entries have too. Those under one feature are ordered by the next of
-// the twelve, and each is compared with the four after it. Vectors bring neighbours together in
-// four orders more. So the worst inputs take no longer, but similar entries are missed in them: one
+// the twelve, and each meets the four after it. Two are compared if they meet twice, or once if
+// one has fewer than four such features. Vectors bring neighbours together in four orders more. So the worst inputs take no longer, but similar entries are missed in them: one
 // word in every entry, boilerplate around every entry that outweighs the rest, and many equal
 // entries, of which it makes groups of [MaxCandidates]. Of an entry with more than 512
 // features the 512 heaviest count, so that one of a megabyte costs no more than it takes to
@@ -189,24 +189,18 @@ func (s space) read(ctx context.Context) error {
 
 // featuresOf are the features of a text, not weighed yet.
 func featuresOf(content string) (features []feature) {
-	known := map[uint32]bool{}
-	add := func(hash uint32) {
-		if !known[hash] {
-			known[hash] = true
-			features = append(features, feature{hash: hash})
-		}
-	}
 	for t := range text.Tokens(text.Compose(content)) {
 		if t.Kind == text.Symbol {
 			continue
 		}
 		word := []rune("^" + strings.ToLower(t.Text) + "$")
-		add(uint32(xxhash.Sum64String(string(word))) &^ 1)
+		features = append(features, feature{hash: uint32(xxhash.Sum64String(string(word))) &^ 1})
 		for k := 0; len(word) > gram+2 && k+gram <= len(word); k++ {
-			add(uint32(xxhash.Sum64String(string(word[k:k+gram]))) | 1)
+			features = append(features, feature{hash: uint32(xxhash.Sum64String(string(word[k:k+gram]))) | 1})
 		}
 	}
-	return features
+	slices.SortFunc(features, feature.compare)
+	return slices.Compact(features)
 }
 
 // key is one way to look a member up. Keys under one feature, or of one order of vectors,
@@ -250,12 +244,22 @@ func (s space) meetings(ctx context.Context, planes [][]float32) ([]uint64, erro
 		for n := i + 1; n <= i+window && n < len(keys) && keys[n].under == k.under; n++ {
 			a, b := min(k.member, keys[n].member), max(k.member, keys[n].member)
 			met = append(met, uint64(a)<<32|uint64(b))
+			if k.under>>63 == 1 || min(len(s[a].features), len(s[b].features)) < 4 { // once is enough
+				met = append(met, uint64(a)<<32|uint64(b))
+			}
 		}
 	}
 	if err == nil {
 		err = sortWithin(ctx, met, cmp.Compare[uint64])
 	}
-	return slices.Compact(met), err
+	// Most of those that meet once only have little in common.
+	twice := met[:0]
+	for i := 1; i < len(met); i++ {
+		if met[i] == met[i-1] {
+			twice = append(twice, met[i])
+		}
+	}
+	return slices.Compact(twice), err
 }
 
 // sortWithin sorts until the context ends.

@@ -220,7 +220,7 @@ func TestC10_TheComparisonsAreBounded(t *testing.T) {
 		require.NoError(t, s.read(ctx))
 		met, err := s.meetings(ctx, nil)
 		require.NoError(t, err)
-		require.LessOrEqual(t, len(met), n*window*lookups, name)
+		require.LessOrEqual(t, len(met), n*window*lookups/2, name)
 		for i := range texts {
 			require.LessOrEqual(t, len(s[i].features), maxFeatures)
 		}
