@@ -2,7 +2,7 @@ package commitment
 
 import (
 	"crypto/sha256"
-	"encoding/base32"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"time"
@@ -101,10 +101,8 @@ var names = regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,128}$`)
 
 func validName(s string) bool { return names.MatchString(s) }
 
-var idText = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
-
 // ID returns the id of the commitment that binds an entry to an arm (K1). It depends
-// on nothing else, so that whoever infers the same thing twice arms it once.
+// on nothing else, so that inferring the same thing twice arms it once.
 // memoryID is empty for a commitment that no single entry is the source of.
 func ID(tenant, ref, memoryID string, a Arm) string {
 	a = a.normal()
@@ -114,5 +112,5 @@ func ID(tenant, ref, memoryID string, a Arm) string {
 // digestOf is a digest of parts, which the format keeps apart.
 func digestOf(format string, parts ...any) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, format, parts...))
-	return idText.EncodeToString(sum[:20])
+	return hex.EncodeToString(sum[:20])
 }

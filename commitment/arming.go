@@ -79,7 +79,7 @@ func (e *Engine) admit(ctx context.Context, j *memory.Job, s Source, a Arm) erro
 			return e.cfg.Predicate != nil && e.cfg.Predicate(j.Tenant(), a.Predicate), nil
 		})
 		if err != nil {
-			return hostFailed(ctx, part, err)
+			return hostcall.Failed(ctx, part, err, internal)
 		}
 		if !known {
 			return errPredicate

@@ -36,7 +36,7 @@ type Reason string
 const (
 	ReasonNone       Reason = ""
 	ReasonGone       Reason = "source-gone"       // its entry was deleted, has expired, or was forgotten
-	ReasonSuperseded Reason = "source-superseded" // its entry gave way to a newer fact
+	ReasonSuperseded Reason = "source-superseded" // its entry was superseded by a newer fact
 	ReasonMerged     Reason = "source-merged"     // MergedInto fires in its place
 	ReasonCanceled   Reason = "canceled"          // by [Engine.Cancel]
 	ReasonMissed     Reason = "missed"            // its only instant passed, and the policy is [Skip]
@@ -85,8 +85,8 @@ type Commitment struct {
 	// Waiting are positions of transitions that were claimed while another was
 	// under way, at most [MaxWaiting].
 	Waiting []int64 `json:"waiting,omitempty"`
-	// Fence counts the leases, so that whoever takes deliveries can tell a late one
-	// from a newer. Lease is when the last one ends; zero if nobody has it.
+	// Fence counts the leases, so that an [Enqueuer] can tell a late delivery
+	// from a newer one. Lease is when the last lease ends; zero if there is none.
 	Fence int64     `json:"fence,omitzero"`
 	Lease time.Time `json:"lease,omitzero"`
 

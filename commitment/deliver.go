@@ -15,17 +15,23 @@ import (
 // deliver starts the run of a claim on which the pass has the lease, unless it was
 // started before, and completes the firing.
 func (p *pass) deliver(ctx context.Context, c *Commitment) error {
-	job, err := p.job(ctx, c)
+	redactor, err := p.redactor()
+	var job *memory.Job
+	if err == nil {
+		// The run id of the pass is the commitment's own, in every process and at every try, so that
+		// the run's log takes each event once.
+		job, err = p.bank.Background(memory.JobConfig{ID: c.ID, Tenant: c.Tenant, Redactor: redactor})
+	}
 	if err != nil {
-		p.recordError(err)
+		p.record(&p.problem, err)
 		return p.retry(ctx, c, false)
 	}
 	runID := c.RunID
 	if c.State == Claimed {
-		head, why, err := p.checkSource(ctx, job, c)
+		head, why, err := p.checkSource(ctx, c)
 		switch {
 		case err != nil:
-			p.recordError(err)
+			p.record(&p.problem, err)
 			return p.retry(ctx, c, false)
 		case why == ReasonMerged:
 			return p.transferClaim(ctx, c, head)
@@ -39,46 +45,26 @@ func (p *pass) deliver(ctx context.Context, c *Commitment) error {
 	return p.complete(ctx, job, c, runID)
 }
 
-// job opens the pass of one commitment. Its run id is the commitment's own, in every
-// process and at every try, so that the run's log takes each event once.
-func (p *pass) job(ctx context.Context, c *Commitment) (*memory.Job, error) {
-	r, err := p.redactor()
-	if err != nil {
-		return nil, err
-	}
-	return p.bank.Background(memory.JobConfig{ID: c.ID, Tenant: c.Tenant, Redactor: r})
-}
-
 // checkSource returns what became of the entry that a commitment comes from (K6): a reason
 // not to fire, and with ReasonMerged the entry that it was merged into.
-func (p *pass) checkSource(ctx context.Context, job *memory.Job, c *Commitment) (head string, why Reason, err error) {
+func (p *pass) checkSource(ctx context.Context, c *Commitment) (head string, why Reason, err error) {
 	if c.MemoryID == "" {
-		// Only a write tells whether the ref is the tenant's, so this one changes nothing.
-		_, err := job.Rewrite(ctx, c.Ref, memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap {
-			return []driver.DocumentSwap{{Document: c.document(), Act: driver.Check}}
-		}})
-		switch {
-		case errors.Is(err, memory.ErrForbidden), errors.Is(err, memory.ErrValidation):
+		if c.Ref != "" { // which must still be the tenant's
+			_, _, err = p.bank.Engines().View(ctx, c.Tenant, c.Ref)
+		}
+		if errors.Is(err, memory.ErrForbidden) || errors.Is(err, memory.ErrValidation) {
 			return "", ReasonGone, nil
-		case errors.Is(err, memory.ErrConflict): // observed or canceled meanwhile
-			return "", ReasonNone, nil
 		}
 		return "", ReasonNone, err
 	}
 	fates, err := p.bank.Trace(ctx, c.Tenant, c.Ref, c.MemoryID)
 	fate, found := fates[c.MemoryID]
-	if !found && err == nil {
-		return "", ReasonGone, nil
-	}
-	if err != nil {
+	switch {
+	case err != nil || found && fate.State == memory.Live:
 		return "", ReasonNone, err
-	}
-	switch fate.State {
-	case memory.Live:
-		return "", ReasonNone, nil
-	case memory.Merged:
+	case found && fate.State == memory.Merged:
 		return fate.Head.ID, ReasonMerged, nil
-	case memory.Superseded:
+	case found && fate.State == memory.Superseded:
 		return "", ReasonSuperseded, nil
 	}
 	return "", ReasonGone, nil
@@ -93,11 +79,11 @@ func (p *pass) enqueue(ctx context.Context, job *memory.Job, c *Commitment) (str
 		Key: c.Key(), Tenant: c.Tenant, CommitmentID: c.ID, Ref: c.Ref, MemoryID: c.MemoryID, Arm: c.Arm,
 		Instant: c.Claim.Instant, Position: c.Claim.Position, Try: c.Claim.Tries, Fence: c.Fence,
 	}
-	// A run that it starts when nobody waits any more is found by its key.
+	// A run that it starts too late is found by its key.
 	const part = "the enqueuer"
 	runID, err := hostcall.Call(ctx, part, p.cfg.Lease/2, func(ctx context.Context) (string, error) { return p.cfg.Enqueuer.Enqueue(ctx, firing) })
 	if hostcall.Misbehaved(err) {
-		p.recordError(hostFailed(ctx, part, err))
+		p.record(&p.problem, hostcall.Failed(ctx, part, err, internal))
 	}
 	if err != nil {
 		return "", err
@@ -110,15 +96,12 @@ func (p *pass) enqueue(ctx context.Context, job *memory.Job, c *Commitment) (str
 	if err == nil && clean != runID {
 		err = memory.ErrSecretLeakage.In(pkg, "the run id of the enqueuer holds a secret", nil)
 	}
-	if err != nil {
-		return "", err
-	}
-	return runID, nil
+	return runID, err
 }
 
 // complete closes a firing: what becomes of the commitment and the event are one mutation
 // (E3). What was canceled while its run was started has started all the same. If the lease
-// is lost, whoever has it finds the same run.
+// is lost, the process that has it finds the same run.
 func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, runID string) error {
 	fired := events.Record{ID: c.Key(), Tenant: c.Tenant, RunID: job.ID(), Time: job.Now(), Payload: events.CommitmentFired{
 		CommitmentID: c.ID, MemoryRef: c.Ref, MemoryID: c.MemoryID,
@@ -145,7 +128,7 @@ func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, run
 	if err != nil {
 		// The run is recorded, so that it is not asked for again while, say, the outbox
 		// is full.
-		p.recordError(err)
+		p.record(&p.problem, err)
 		refused := errors.Is(err, memory.ErrForbidden) || errors.Is(err, memory.ErrValidation) || errors.Is(err, memory.ErrSecretLeakage)
 		if c.State == Delivered && refused && c.Claim.Tries >= 2*p.cfg.Tries {
 			return p.finish(ctx, c, Dead, ReasonRefused)
@@ -167,7 +150,7 @@ func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, run
 	})
 	// What the sink does not take now stays in the outbox, for the next round of Bank.Maintain.
 	if err := job.End(ctx); err != nil {
-		p.recordError(err)
+		p.record(&p.problem, err)
 	}
 	return nil
 }
@@ -198,7 +181,7 @@ func (p *pass) transferClaim(ctx context.Context, c *Commitment, head string) er
 		p.do(func() { p.done.Lapsed++ })
 	}
 	if errors.Is(err, ErrNewerFormat) { // of the commitment that it was merged into
-		p.recordError(err)
+		p.record(&p.problem, err)
 		return p.retry(ctx, c, false)
 	}
 	return err

@@ -21,7 +21,7 @@
 //     event and its run belong to that tenant. Its id derives from the entry and the
 //     arm, so that inferring twice arms once, and with each entry it is remembered which
 //     inferrer has read it, in the mutation that arms what was found. A ref of another tenant
-//     cannot be told from one that nobody has.
+//     cannot be told from one that no tenant has.
 //   - K2: a firing is claimed, under a key made of the commitment and the instant or
 //     the transition. A high-water mark that only rises sees to it that no key is
 //     claimed twice, by whatever number of processes, crashes and clocks.
@@ -30,7 +30,7 @@
 //     delivered more than once, always with one key: "once" rests on the contract of
 //     [Enqueuer]. If the event cannot be committed, because too many wait for the sink,
 //     say, the commitment is delivered with its run until it can be.
-//   - K4: what passed while nobody looked fires once or is skipped, by declared
+//   - K4: what passed between two ticks fires once or is skipped, by declared
 //     policy. There is never a backlog.
 //   - K5: a predicate fires on an edge: its state has changed, and it holds. Stale
 //     and repeated observations change nothing.

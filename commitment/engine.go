@@ -44,7 +44,7 @@ type Config struct {
 	// Schedule reads Arm.Spec, in any notation, with the time zone if it has one. It gives the same
 	// schedule for the same specification in every process. Nil refuses every Spec.
 	Schedule func(spec string) (Schedule, error)
-	// Missed says what becomes of instants that passed while nobody looked; empty is
+	// Missed says what becomes of instants that passed between two ticks; empty is
 	// [FireOnce]. Grace is how late an instant may be seen before it counts as
 	// missed, 0 for [DefaultGrace]. It matters to [Skip] only.
 	Missed Missed
@@ -120,11 +120,10 @@ func New(bank *memory.Bank, cfg Config) (*Engine, error) {
 // Conditions are the kinds of arms that the engine takes, the capability's
 // fireConditions (RFC 0068 §A). A predicate needs a Config.Predicate.
 func (e *Engine) Conditions() []events.Condition {
-	out := []events.Condition{events.ConditionTime}
-	if e.cfg.Predicate != nil {
-		out = append(out, events.ConditionPredicate)
+	if e.cfg.Predicate == nil {
+		return []events.Condition{events.ConditionTime}
 	}
-	return out
+	return []events.Condition{events.ConditionTime, events.ConditionPredicate}
 }
 
 // Commitments yields the tenant's commitments by id, whatever their state: also those
@@ -138,7 +137,7 @@ func (e *Engine) Commitments(ctx context.Context, tenant string) iter.Seq2[Commi
 // Cancel ends a commitment, unless it has ended already, and returns what became of
 // it. A delivery that is under way is not called back: the commitment then is
 // Canceled, its firing is completed, and nothing follows. One that lapsed because its entry
-// gave way does not come back.
+// was merged or superseded does not come back.
 func (e *Engine) Cancel(ctx context.Context, tenant, id string) (Commitment, error) {
 	c, err := e.load(ctx, tenant, id)
 	if err != nil {
@@ -206,8 +205,8 @@ func (e *Engine) update(ctx context.Context, c *Commitment, change func(*Commitm
 	}
 }
 
-// swap stores commitments of a tenant, all or none of them, and reports false if somebody
-// else was faster.
+// swap stores commitments of a tenant, all or none of them, and reports false if another
+// process was faster.
 func (e *Engine) swap(ctx context.Context, cs ...*Commitment) (bool, error) {
 	swaps := make([]driver.DocumentSwap, len(cs))
 	for i, c := range cs {
@@ -218,7 +217,7 @@ func (e *Engine) swap(ctx context.Context, cs ...*Commitment) (bool, error) {
 }
 
 // stored gives commitments the revisions that they were stored under, and reports false
-// if somebody else was faster.
+// if another process was faster.
 func (e *Engine) stored(revs []int64, err error, cs ...*Commitment) (bool, error) {
 	if errors.Is(err, memory.ErrConflict) {
 		return false, nil

@@ -13,8 +13,7 @@ type Firing struct {
 	Tenant string
 	// CommitmentID is the commitment that fires.
 	CommitmentID string
-	// Ref and MemoryID say what to do, to whoever reads them there. MemoryID may be
-	// empty.
+	// Ref and MemoryID are where the run reads what it is to do. MemoryID may be empty.
 	Ref, MemoryID string
 	// Arm is what the commitment waited for.
 	Arm Arm

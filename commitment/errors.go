@@ -1,11 +1,9 @@
 package commitment
 
 import (
-	"context"
 	"strconv"
 	"time"
 
-	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -64,8 +62,3 @@ var (
 	errPast      = invalid("Arm.At is not in the future of the bank's clock")
 	errPredicate = invalid("the host has not registered the predicate: Config.Predicate is nil or says no")
 )
-
-// hostFailed is the error of a part of the host; that of the caller's context stays as it is.
-func hostFailed(ctx context.Context, part string, err error) error {
-	return hostcall.Failed(ctx, part, err, internal)
-}

@@ -116,9 +116,7 @@ func (m readMark) document(s memory.Scope, entry string) driver.Document {
 
 func readMarkOf(d *driver.Document) readMark {
 	m := readMark{rev: d.Rev}
-	if json.Unmarshal(d.Value, &m) != nil {
-		return readMark{rev: d.Rev} // read again
-	}
+	_ = json.Unmarshal(d.Value, &m) // what is no mark has no version: the entry is read again
 	return m
 }
 
@@ -145,7 +143,7 @@ func (e *Engine) Infer(ctx context.Context, j *memory.Job, ref string) (done Inf
 	in := inferring{Engine: e, job: j, ref: ref, marks: map[string]readMark{}}
 	in.version, err = hostcall.Inline(theInferrer, func() (string, error) { return e.cfg.Inferrer.Version(), nil })
 	if err != nil {
-		return in.done, hostFailed(ctx, theInferrer, err)
+		return in.done, hostcall.Failed(ctx, theInferrer, err, internal)
 	}
 	if in.version == "" || len(in.version) > maxSpecBytes {
 		return in.done, invalid("Config.Inferrer has no Version, or one longer than 256 bytes")
@@ -193,7 +191,7 @@ func (in *inferring) infer(ctx context.Context, entries []memory.Entry) error {
 	asked := Request{slices.Clone(entries), in.bank.Now(), in.cfg.Horizon}
 	found, err := hostcall.Call(ctx, theInferrer, InferTimeout, func(ctx context.Context) (Inference, error) { return in.cfg.Inferrer.Infer(ctx, asked) })
 	if err != nil {
-		return hostFailed(ctx, theInferrer, err)
+		return hostcall.Failed(ctx, theInferrer, err, internal)
 	}
 	in.done.Unread = append(in.done.Unread, found.Unread...)
 	arms := map[string][]Arm{}
@@ -254,13 +252,13 @@ func (in *inferring) armEntries(ctx context.Context, entries []memory.Entry, arm
 				continue
 			}
 			seen[c.ID] = true
-			known, err := in.exists(ctx, c.ID)
-			if err != nil {
-				return false, err
-			}
-			if known {
+			known, err := in.load(ctx, c.Tenant, c.ID)
+			if known.ID != "" { // also one that cannot be read
 				done.Known++
 				continue
+			}
+			if !errors.Is(err, memory.ErrNotFound) {
+				return false, err
 			}
 			why, err := in.whyNotArmed(ctx, &c)
 			switch {
@@ -303,15 +301,6 @@ func (in *inferring) armEntries(ctx context.Context, entries []memory.Entry, arm
 	in.done.Known += done.Known
 	in.done.Unread = append(in.done.Unread, done.Unread...)
 	return true, nil
-}
-
-// exists reports whether the tenant has a commitment of that id, readable or not.
-func (in *inferring) exists(ctx context.Context, id string) (bool, error) {
-	c, err := in.load(ctx, in.job.Tenant(), id)
-	if c.ID != "" || errors.Is(err, memory.ErrNotFound) {
-		err = nil
-	}
-	return c.ID != "", err
 }
 
 // whyNotArmed returns why a commitment cannot be armed now, or sets when it is due.

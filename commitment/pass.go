@@ -26,7 +26,7 @@ func (p *pass) open(ctx context.Context, tenant string) (memory.Redactor, error)
 	const part = "the source of redactors"
 	secrets, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(ctx context.Context) (memory.Redactor, error) { return p.cfg.Redactor(ctx, tenant) })
 	if hostcall.Misbehaved(err) {
-		return nil, hostFailed(ctx, part, err)
+		return nil, hostcall.Failed(ctx, part, err, internal)
 	}
 	if secrets == nil || err != nil {
 		return nil, memory.ErrSecretLeakage.In(pkg, "the tenant's secrets cannot be opened", err)
@@ -48,12 +48,10 @@ func (s shared) Inline() bool {
 func (p *pass) close(ctx context.Context) {
 	if c, ok := p.secrets.(io.Closer); ok {
 		const part = "the redactor"
-		if ctx.Err() != nil {
-			ctx = context.WithoutCancel(ctx)
-		}
+		ctx = context.WithoutCancel(ctx)
 		_, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(context.Context) (struct{}, error) { return struct{}{}, c.Close() })
 		if err != nil {
-			p.recordError(hostFailed(ctx, part, err))
+			p.record(&p.problem, hostcall.Failed(ctx, part, err, internal))
 		}
 	}
 }
@@ -62,21 +60,20 @@ func (p *pass) close(ctx context.Context) {
 func (p *pass) process(ctx context.Context, d *driver.Document) {
 	c, err := fromDocument(d)
 	if err != nil {
-		p.recordError(err)
+		p.record(&p.problem, err)
 		p.do(func() { p.moved, p.unread = p.moved+1, p.unread+1 })
 		return
 	}
 	if err := p.advance(ctx, &c); err != nil {
-		p.fail(err)
+		p.record(&p.err, err)
 	}
-	p.do(func() { delete(p.dispatched, documentName{d.Tenant, d.Key}) })
+	p.do(func() { delete(p.dispatched, d.Key) })
 }
 
 // advance takes a due commitment to the state that follows. It returns errors that end
 // the tick.
-func (p *pass) advance(ctx context.Context, c *Commitment) error {
-	var ok bool
-	var err error
+func (p *pass) advance(ctx context.Context, c *Commitment) (err error) {
+	ok := false
 	switch {
 	case c.State == Armed && c.Arm.Predicate == "":
 		ok, err = p.claim(ctx, c)
@@ -108,7 +105,7 @@ func (p *pass) claim(ctx context.Context, c *Commitment) (bool, error) {
 			return false, p.finish(ctx, c, Lapsed, ReasonMissed)
 		}
 		if err := p.rearm(ctx, c); err != nil {
-			p.recordError(err) // it stays due
+			p.record(&p.problem, err) // it stays due
 			return false, nil
 		}
 		ok, err := p.store(ctx, c)
@@ -161,7 +158,7 @@ func (p *pass) store(ctx context.Context, cs ...*Commitment) (bool, error) {
 	return ok, err
 }
 
-// change changes a commitment for as long as nobody else has taken its lease.
+// change changes a commitment for as long as no other process has taken its lease.
 // Observations and a cancellation may come between, and are kept. store stores what becomes of c,
 // which is as stored before.
 func (p *pass) change(ctx context.Context, c *Commitment, to func(*Commitment), store func(next *Commitment) (bool, error)) (bool, error) {

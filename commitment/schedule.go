@@ -16,8 +16,8 @@ type Schedule interface {
 	Next(t time.Time) time.Time
 }
 
-// Missed says what becomes of instants that passed while nobody looked (RFC 0052
-// §B.4). Whatever the policy, there is never a backlog.
+// Missed says what becomes of instants that passed between two ticks (RFC 0052
+// §B.4). No policy makes a backlog.
 type Missed string
 
 // The policies.
@@ -90,7 +90,7 @@ func (e *Engine) nextOfSpec(ctx context.Context, spec string, t time.Time) (time
 		return s.Next(t.UTC()), nil
 	})
 	if hostcall.Misbehaved(err) {
-		err = hostFailed(ctx, part, err)
+		err = hostcall.Failed(ctx, part, err, internal)
 	}
 	return at, err
 }

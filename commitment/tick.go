@@ -1,6 +1,7 @@
 package commitment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -67,7 +68,7 @@ func (e *Engine) Tick(ctx context.Context) (done Ticked, err error) {
 	t := &tick{
 		Engine: e, end: now.Add(e.cfg.Lease), until: now,
 		slots: make(chan struct{}, workers), idle: make(chan struct{}, 1),
-		dispatched: map[documentName]bool{}, queues: map[string][]*driver.Document{},
+		dispatched: map[string]bool{}, queues: map[string][]*driver.Document{},
 	}
 	t.run(ctx, due)
 	span.Add(telemetry.Due.Of(t.found))
@@ -84,7 +85,7 @@ type tick struct {
 
 	mu         sync.Mutex
 	until      time.Time                     // what is due by then is dispatched
-	dispatched map[documentName]bool         // what was dispatched and not released
+	dispatched map[string]bool               // ids of what was dispatched and not released
 	queues     map[string][]*driver.Document // of the tenants that have a goroutine
 	active     int                           // goroutines
 	found      int                           // how many were dispatched
@@ -94,8 +95,6 @@ type tick struct {
 	problem    error // the first trouble that did not end the tick
 	err        error // what ended it
 }
-
-type documentName struct{ tenant, id string }
 
 // run dispatches what is due until nothing moves any more.
 func (t *tick) run(ctx context.Context, due []driver.Document) {
@@ -115,7 +114,7 @@ func (t *tick) run(ctx context.Context, due []driver.Document) {
 		}
 		var err error
 		if due, err = t.bank.Engines().Due(ctx, documentKind, limit); err != nil {
-			t.fail(err)
+			t.record(&t.err, err)
 			break
 		}
 	}
@@ -129,8 +128,8 @@ func (t *tick) dispatch(ctx context.Context, due []driver.Document) {
 	defer t.mu.Unlock()
 	for i := range due {
 		d := &due[i]
-		if id := (documentName{d.Tenant, d.Key}); !d.Due.After(t.until) && !t.dispatched[id] {
-			t.dispatched[id] = true
+		if !d.Due.After(t.until) && !t.dispatched[d.Key] {
+			t.dispatched[d.Key] = true
 			t.found++
 			queue, served := t.queues[d.Tenant]
 			t.queues[d.Tenant] = append(queue, d)
@@ -190,9 +189,7 @@ func (t *tick) served() {
 func (t *tick) next(ctx context.Context, tenant string) *driver.Document {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.err == nil {
-		t.err = ctx.Err()
-	}
+	t.err = cmp.Or(t.err, ctx.Err())
 	queue := t.queues[tenant]
 	if len(queue) == 0 || t.err != nil || t.bank.Now().After(t.end) {
 		delete(t.queues, tenant)
@@ -209,20 +206,7 @@ func (t *tick) do(change func()) {
 	change()
 }
 
-// fail ends the tick.
-func (t *tick) fail(err error) {
-	t.do(func() {
-		if t.err == nil {
-			t.err = err
-		}
-	})
-}
-
-// recordError keeps the first error that does not end the tick.
-func (t *tick) recordError(err error) {
-	t.do(func() {
-		if t.problem == nil {
-			t.problem = err
-		}
-	})
+// record keeps an error, if it is the first of those that end the tick or of those that do not.
+func (t *tick) record(first *error, err error) {
+	t.do(func() { *first = cmp.Or(*first, err) })
 }
