@@ -119,11 +119,15 @@ func (p *pass) retire(ctx context.Context, g Group, derived ...memory.Derived) e
 	} else {
 		next.IDs = nil
 	}
-	journal, err := p.journal(g)
+	value, err := json.Marshal(g)
 	if err != nil {
-		return err
+		return internal("a group of the journal cannot be written", err)
 	}
-	made, err := p.commit(ctx, rw, next, journal)
+	// The revision of the lease, which every mutation raises, makes the key.
+	made, err := p.commit(ctx, rw, next, driver.DocumentSwap{Document: driver.Document{
+		Scope: p.lease.doc.Scope, Kind: memory.UntilDue, Key: fmt.Sprintf("%s%016x", journalKey, p.lease.doc.Rev),
+		Group: hash(p.job.ID()), Value: value, Due: p.job.Now().Add(Retention),
+	}})
 	if errors.Is(err, errStale) {
 		p.result.Skipped++
 		return nil
@@ -141,14 +145,4 @@ func (p *pass) retire(ctx context.Context, g Group, derived ...memory.Derived) e
 	p.put += len(made.Entries)
 	p.countCommitted()
 	return nil
-}
-
-// journal is the document of a group that is being retired. The revision of the lease, which
-// every mutation raises, makes its key.
-func (p *pass) journal(g Group) (driver.DocumentSwap, error) {
-	value, err := json.Marshal(g)
-	return driver.DocumentSwap{Document: driver.Document{
-		Scope: p.lease.doc.Scope, Kind: memory.UntilDue, Key: fmt.Sprintf("%s%016x", journalKey, p.lease.doc.Rev),
-		Group: hash(p.job.ID()), Value: value, Due: p.job.Now().Add(Retention),
-	}}, err
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -40,18 +41,14 @@ type state struct {
 	Superseded int      `json:"superseded,omitempty"`
 	Derived    int      `json:"derived,omitempty"`
 	IDs        []string `json:"ids,omitempty"` // of retired entries, up to MaxMergedIDs
+
+	doc driver.Document // as this pass has read or written it
 }
 
 // commitTime bounds one commit.
 const commitTime = time.Minute
 
 func (s *state) retired() int { return s.Merged + s.Superseded }
-
-// lease is the lease of a pass on its scope.
-type lease struct {
-	state
-	doc driver.Document // as this pass has read or written it
-}
 
 var errStale = memory.ErrConflict.In(pkg, "an entry of the group has changed", nil)
 
@@ -74,7 +71,8 @@ func (p *pass) readLease(ctx context.Context) (over bool, err error) {
 	if !own || over {
 		s = state{Pass: p.job.ID()}
 	}
-	p.lease = lease{s, doc}
+	s.doc = doc
+	p.lease = s
 	return over, nil
 }
 
@@ -89,7 +87,7 @@ func (p *pass) acquire(ctx context.Context) error {
 
 // held is the state of the pass with its lease renewed.
 func (p *pass) held() state {
-	s := p.lease.state
+	s := p.lease
 	s.Until = p.job.Now().Add(2 * p.cfg.Timeout).UnixMilli()
 	return s
 }
@@ -106,7 +104,7 @@ func (p *pass) renew(ctx context.Context) error {
 
 // release lets others in before the lease ends. If that fails, it ends by itself.
 func (p *pass) release(ctx context.Context) {
-	next := p.lease.state
+	next := p.lease
 	next.Until = 0
 	_, _ = p.commit(ctx, memory.Rewrite{}, next)
 }
@@ -143,17 +141,13 @@ func (p *pass) commit(ctx context.Context, rw memory.Rewrite, next state, others
 		return memory.Rewritten{}, err
 	}
 	doc.Rev = made.Revs[len(others)]
-	p.lease = lease{next, doc}
+	p.lease, p.lease.doc = next, doc
 	p.result.Events = append(p.result.Events, made.Events...)
 	return made, nil
 }
 
 // hash shortens names for use in a document's key or an event's id.
 func hash(parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		h.Write([]byte(p))
-		h.Write([]byte{0})
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", parts))
+	return hex.EncodeToString(sum[:16])
 }

@@ -20,7 +20,7 @@ type pass struct {
 	ref string
 	o   Options
 
-	lease    lease
+	lease    state
 	entries  map[string]*memory.Entry // those that may be changed
 	eligible []memory.Entry           // the same, newest first
 	undone   undone
@@ -305,7 +305,7 @@ func (p *pass) stateLeft(ctx context.Context) (string, error) {
 
 // countCommitted sets the result to what the pass has committed, before an error too.
 func (p *pass) countCommitted() {
-	done := p.lease.state
+	done := p.lease
 	p.result.Merged, p.result.Superseded, p.result.Derived = done.Merged, done.Superseded, done.Derived
 	p.result.OutputCount = p.result.InputCount - done.retired() + done.Derived
 }

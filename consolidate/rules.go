@@ -83,13 +83,7 @@ func (Rules) Plan(ctx context.Context, entries []memory.Entry) (Plan, error) {
 		slices.Sort(p[i].Retire)
 	}
 	slices.SortFunc(p, func(a, b Group) int {
-		if a.Superseded != b.Superseded {
-			if b.Superseded {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(a.Keep, b.Keep)
+		return cmp.Or(-cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Keep, b.Keep)) // merges first
 	})
 	return p, nil
 }
@@ -98,15 +92,14 @@ func (Rules) Plan(ctx context.Context, entries []memory.Entry) (Plan, error) {
 // each other.
 type slot struct{ name, subjects string }
 
-// slotsOf are the names of the slots that an entry declares, sorted.
+// slotsOf are the names of the slots that an entry declares.
 func slotsOf(e *memory.Entry) (names []string) {
 	for _, t := range e.Tags {
-		if name, ok := strings.CutPrefix(t, SlotPrefix); ok && name != "" {
+		if name, ok := strings.CutPrefix(t, SlotPrefix); ok && name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return names
 }
 
 // planSlots returns the successor of each entry that declares a slot, nil for one that stays.
@@ -188,12 +181,7 @@ func compareLife(a, b *memory.Entry) int {
 
 // labelKey returns the tags and subjects of an entry as one string. Two entries have the same
 // string only if they have the same tags and the same subjects, in any order.
-func labelKey(e *memory.Entry) string {
-	if len(e.Tags) == 0 && len(e.Subjects) == 0 {
-		return ""
-	}
-	return nameSet(e.Tags) + nameSet(e.Subjects)
-}
+func labelKey(e *memory.Entry) string { return nameSet(e.Tags) + nameSet(e.Subjects) }
 
 // nameSet writes a set of names so that no two sets are written alike.
 func nameSet(names []string) string {
