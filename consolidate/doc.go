@@ -4,8 +4,9 @@
 // into little under a token budget (RFC 0062).
 //
 // A [Consolidator] makes one pass over one ref with a [memory.Job]: it reads the live
-// entries, plans, commits group by group, and announces the pass by one event.
-// [Consolidator.Plan] alone is the dry run: a [Plan] is a value, and every merge in it
+// entries, plans, commits group by group, and announces the pass by one event. A pass over
+// an unchanged corpus reads no entry: the store says what has changed since the last one.
+// [Consolidator.Plan] alone is the dry run: a [Plan] is a value, and every [Group] in it
 // explains itself. [Consolidator.Undo] takes a pass back. [Weights] tells how many entries
 // corroborate each.
 //
@@ -26,8 +27,8 @@
 //
 // Everything else makes two entries of them: case, dashes, lines and indentation, numbers
 // and dates however they are written, and every character within a word. No list of words
-// is part of it. A value of a declared slot supersedes an older one of the same slot and
-// the same subjects, if it lives at least as long; see [Rules].
+// is part of it. A value of a slot, which a tag declares, supersedes an older one of the same
+// slot and the same subjects, if it lives at least as long; see [Rules].
 //
 // # What a model decides
 //
@@ -40,8 +41,8 @@
 //
 // Every proposal of a planner or merger is checked, and refused if it breaks a rule (C8,
 // C9). All its entries must have the same tags, subjects and, unless they are equal in
-// form, the same expiry. The text that stays must have every fact of every source and no
-// other:
+// form, the same expiry. At most 32 texts that differ in form, of 256 KiB together with the
+// first, become one. The text that stays must have every fact of every source and no other:
 //
 //   - numbers, each with its sign or operator, its currency and its unit, dates in digits,
 //     quotations, identifiers, addresses, paths and flags, exactly as they stand;
@@ -77,13 +78,17 @@
 //
 //   - C1 (CTI-1): a pass reads and writes one scope.
 //   - C2: a pass over an unchanged corpus writes no entry and calls no planner, merger or
-//     embedder. It remembers the digest of the ids that its plan leaves, with the versions
-//     of selection, planner, merger, embedder, slots and redactor. When the corpus has
-//     changed, a merger is asked again about groups that it said differ.
+//     embedder. It remembers the digest of the ids that its plan leaves, with the tag that
+//     selects them, the versions of planner, merger, embedder and redactor, the state of the
+//     ref and the next expiry. If the store is a driver.Changes, nothing was touched since that
+//     state and nothing has expired, the pass is over in one transaction. After a purge of that
+//     state, and without driver.Changes, it reads the ref and compares the digest. When the
+//     corpus has changed, a merger is asked again about groups that it said differ.
 //   - C3: the default plan is a pure function of the entries, whatever their order.
 //   - C4 (SR-1): a merged text is redacted as derived text.
-//   - C5: one conditional mutation per group. A write that lands meanwhile survives and
-//     is looked at next time; a group that has changed is skipped. A group that retires
+//   - C5: one conditional mutation per group, after one that takes the lease and before one
+//     that ends the pass. A write that lands meanwhile survives and is looked at next time; a
+//     group that has changed is skipped. A group that retires
 //     more than 64 entries in favour of one that stays takes a mutation for each 64.
 //   - C6: one agent.memory.consolidated event for each completed pass, also for one that
 //     changed nothing, committed with the pass's last mutation under an id made from the

@@ -53,11 +53,8 @@ func withoutStop(text string) string {
 	if r, _ := utf8.DecodeLastRuneInString(rest); !unicode.IsLetter(r) && !unicode.IsMark(r) {
 		return text
 	}
-	words := 0
-	for range strings.FieldsSeq(rest) {
-		if words++; words == 3 {
-			return rest
-		}
+	if len(strings.Fields(rest)) < 3 {
+		return text
 	}
-	return text
+	return rest
 }

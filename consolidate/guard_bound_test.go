@@ -52,6 +52,14 @@ func TestC10_WhatTheGuardComparesIsBounded(t *testing.T) {
 	r := h.run(proposing(t, Plan{{Keep: same[0], Retire: same[1:]}}, nil), "same")
 	require.Equal(t, maxGroup+1, r.Merged, "what is equal in form is not compared")
 
+	long := make([]string, maxTexts/60_000+1)
+	for i := range long {
+		long[i] = h.note(strings.Repeat("The gate is green. ", 60_000/19) + fmt.Sprint(i)).ID
+	}
+	r = h.run(proposing(t, Plan{{Keep: long[0], Retire: long[1:]}}, nil), "long")
+	require.Len(t, r.Refused, 1)
+	require.Equal(t, "the group is too large for one text", r.Refused[0].Reason)
+
 	for name, text := range hostile {
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
