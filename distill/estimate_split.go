@@ -29,12 +29,12 @@ func classOf(r rune) int {
 		return newline
 	case r == ' ' || r == '\t':
 		return space
-	case r < utf8.RuneSelf || !unicode.In(r, unicode.L, unicode.M):
+	case r < 0xc0, r >= 0x2000 && r < 0x2c00, r >= 0x3000 && r < 0x3041, r >= 0xff00 && r < 0xff66, r >= 0x1f000 && r < 0x20000:
 		return mark
-	case unicode.IsUpper(r):
-		return upper
-	case r >= 0xe00 && r < 0x1e00 || r >= 0x2000 && r < 0xac00 || r > 0xd7ff: // Thai, Han, kana
+	case r >= 0xe00 && r < 0x1e00, r >= 0x2c00 && r < 0xac00, r > 0xd7ff: // Thai, Han, kana
 		return wide
+	case r < 0xac00 && unicode.IsUpper(r):
+		return upper
 	}
 	return lower
 }
