@@ -4,49 +4,37 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
-	"embed"
+	_ "embed" // the schema
 	"fmt"
-	"io/fs"
 )
 
-//go:embed migrations/*.sql
-var migrationFiles embed.FS
+//go:embed migrations/0001.sql
+var firstSchema string
 
 // migrations are the scripts that make the schema, in their order. A database knows how many
 // of them it has had by its user_version. One that was released is never changed.
-var migrations = func() (scripts []string) {
-	names, _ := fs.Glob(migrationFiles, "migrations/*.sql")
-	for _, name := range names {
-		script, err := migrationFiles.ReadFile(name)
-		if err != nil {
-			panic(err) // it is embedded
-		}
-		scripts = append(scripts, string(script))
-	}
-	return scripts
-}()
+var migrations = []string{firstSchema}
 
 // applicationID tells our files from other databases.
 const applicationID = 0x41674d65
 
-// migrate brings the schema up to date and learns the incarnation.
+// migrate brings the schema up to date, and learns the incarnation and what is to be emptied.
 func (db *DB) migrate(ctx context.Context) error {
-	known := false
-	err := db.writer.withConn(ctx, func(c *sql.Conn) error {
-		version, err := schemaVersion(c)
-		known = version == len(migrations)
+	w := &db.writer
+	if err := w.connect(ctx); err != nil {
 		return err
-	})
-	if err == nil && !known {
-		err = db.transact(ctx, (*tx).upgrade)
+	}
+	version, err := schemaVersion(w.conn)
+	if err == nil && version < len(migrations) {
+		err = w.run(ctx, &call{do: (*tx).upgrade, upgrades: true}, alone)
 	}
 	if err != nil {
 		return err
 	}
-	return db.writer.withConn(ctx, func(c *sql.Conn) error {
-		err := c.QueryRowContext(background, `SELECT value FROM meta WHERE key = 'incarnation'`).Scan(&db.incarnation)
-		return wrap(openFailed, err)
-	})
+	// What a process that was killed has left in the log is unclean, whether there is a note or not.
+	err = w.conn.QueryRowContext(background, `SELECT value, ifnull((SELECT value FROM meta WHERE key = 'unclean'), 'unknown')
+		FROM meta WHERE key = 'incarnation'`).Scan(&db.incarnation, &w.unclean)
+	return wrap(openFailed, err)
 }
 
 // schemaVersion returns how many migrations a database of ours has had: none if it is
