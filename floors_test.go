@@ -49,6 +49,7 @@ var plan = []place{
 	{dir: ".", floor: 0},
 	{dir: "events", floor: 0},
 	{dir: "redact", floor: 0},
+	{dir: "internal/groupcommit", floor: 0},
 	{dir: "internal/hostcall", floor: 0},
 	{dir: "internal/identifier", floor: 0},
 	{dir: "internal/text", floor: 0},
@@ -64,6 +65,8 @@ var plan = []place{
 	// Stores know neither memory nor an engine.
 	{dir: "memory", floor: 2, ours: []string{"memory/driver", "events", "telemetry", "internal/identifier", "internal/hostcall"}},
 	{dir: "memory/...", floor: 2, ours: driverAndEvents},
+	{dir: "memory/sqlite", floor: 2, ours: append([]string{"internal/groupcommit"}, driverAndEvents...)},
+	{dir: "memory/postgres", floor: 2, ours: append([]string{"internal/groupcommit"}, driverAndEvents...)},
 
 	{dir: "consolidate", floor: 3, ours: append([]string{"internal/text"}, ofAnEngine...), others: libraries},
 	{dir: "distill", floor: 3, ours: append([]string{"internal/text"}, ofAnEngine...), others: libraries},
