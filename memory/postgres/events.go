@@ -28,33 +28,25 @@ const eventPage = 256
 // eventColumns are those of an event e, but for its payload, in the order of scanEvent.
 const eventColumns = `e.number, e.tenant, e.run_id, e.event_id, e.node_id, e.causation_id, e.engine_version, e.schema_version, e.time, e.type`
 
-// ofRunPage is a page of the events of one run.
-const ofRunPage = `
-	SELECT ` + eventColumns + `, e.payload, true, true FROM agentmemory.events e
-	WHERE e.tenant = $2 AND e.run_id = $3 AND e.sequence IS NULL AND e.number > $1 ORDER BY e.number LIMIT 256`
-
-// claimPage reads a page of events and claims their runs. A run is claimed through its oldest
-// event, unless another process has it. Each row tells whether we have its run, and whether it
-// is the oldest event of that.
-const claimPage = `
-	WITH page AS MATERIALIZED (
-		SELECT * FROM agentmemory.events WHERE sequence IS NULL AND number > $1 ORDER BY number LIMIT 256
-	), mine AS MATERIALIZED (
-		SELECT r.tenant, r.run_id, m.event_id FROM (SELECT DISTINCT tenant, run_id FROM page) r, LATERAL (
-			SELECT o.event_id FROM agentmemory.events o WHERE o.tenant = r.tenant AND o.run_id = r.run_id AND o.sequence IS NULL
-				ORDER BY o.number LIMIT 1) head, LATERAL (
-			SELECT o.event_id FROM agentmemory.events o WHERE o.tenant = r.tenant AND o.run_id = r.run_id AND o.event_id = head.event_id
-				AND (o.owner = $2 OR o.until NOT BETWEEN ` + clock + ` + 1 AND ` + clock + ` + $3)
-			FOR UPDATE SKIP LOCKED) m
-	), claimed AS (
-		UPDATE agentmemory.events c SET owner = $2, until = ` + clock + ` + $3
-		FROM mine m WHERE c.tenant = m.tenant AND c.run_id = m.run_id AND c.event_id = m.event_id
-	), told AS (
-		SELECT *, (tenant, run_id) IN (SELECT tenant, run_id FROM mine) AS ours FROM page
-	)
-	SELECT ` + eventColumns + `, CASE WHEN e.ours THEN e.payload ELSE '' END, e.ours,
-		(e.tenant, e.run_id, e.event_id) IN (SELECT * FROM mine)
-	FROM told e ORDER BY e.number`
+const (
+	// ofRunPage is a page of the events of one run, ofAllPage of those of all, without payloads and
+	// with the oldest event of their run.
+	ofRunPage = `
+		SELECT ` + eventColumns + `, e.payload FROM agentmemory.events e
+		WHERE e.tenant = $2 AND e.run_id = $3 AND e.sequence IS NULL AND e.number > $1 ORDER BY e.number LIMIT 256`
+	ofAllPage = `
+		SELECT ` + eventColumns + `, (
+			SELECT h.number FROM agentmemory.events h WHERE h.tenant = e.tenant AND h.run_id = e.run_id AND h.sequence IS NULL
+			ORDER BY h.number LIMIT 1)
+		FROM agentmemory.events e WHERE e.sequence IS NULL AND e.number > $1 ORDER BY e.number LIMIT 256`
+	claimHeads = `
+		UPDATE agentmemory.events o SET owner = $3, until = $4::bigint + $5::bigint
+		WHERE o.tenant = ANY ($1) AND o.sequence IS NULL AND o.number = ANY ($2)
+			AND (o.owner = $3 OR o.until NOT BETWEEN $4::bigint + 1 AND $4::bigint + $5::bigint)
+		RETURNING o.number`
+	payloadsOfPage = `
+		SELECT e.number, e.payload FROM agentmemory.events e WHERE e.tenant = ANY ($1) AND e.sequence IS NULL AND e.number = ANY ($2)`
+)
 
 // runName is a run of a tenant.
 type runName struct{ tenant, id string }
@@ -105,7 +97,7 @@ type waiting struct {
 	ours    bool  // we have its run
 	oldest  bool  // of its run, which we have
 	gone    bool  // it was delivered before it was read
-	head    int64 // the number of the oldest event of its run; only a cluster is asked for it
+	head    int64 // the number of the oldest event of its run
 }
 
 // scanEvent reads a row of the eventColumns and further ones.
@@ -117,23 +109,81 @@ func scanEvent(row pgx.Row, number *int64, rec *events.Record, kind *string, fur
 	return err
 }
 
-// nextPage reads a page.
+// nextPage reads a page. One of all runs takes three steps, each a statement for all tenants of the
+// page: it is read without payloads; the runs that no other process has are claimed by their oldest
+// events; and the payloads of these are read.
 func (w *waitingReader) nextPage(ctx context.Context) (page []waiting, err error) {
-	collect := rowsInto(&page, func(row pgx.Row, x *waiting) error {
-		return scanEvent(row, &x.number, &x.rec, &x.kind, &x.payload, &x.ours, &x.oldest)
-	})
-	switch {
-	case w.run.id != "":
-		err = w.db.query(ctx, w.run.tenant, collect, ofRunPage, w.after, []byte(w.run.tenant), []byte(w.run.id))
-	case w.db.distributed:
-		return w.nextOnNodes(ctx)
-	default:
-		err = w.db.write(ctx, everyTenant, idempotent, func(b *pgx.Batch) { b.Queue(claimPage, w.after, w.db.owner, claimMillis).Query(collect) })
+	if w.run.id != "" {
+		err = w.db.query(ctx, tenantSetting(w.run.tenant), rowsInto(&page, func(row pgx.Row, x *waiting) error {
+			x.ours, x.oldest = true, true
+			return scanEvent(row, &x.number, &x.rec, &x.kind, &x.payload)
+		}), ofRunPage, w.after, []byte(w.run.tenant), []byte(w.run.id))
+		return page, err
 	}
+	var now int64
+	err = w.db.read(ctx, everyTenant, func(b *pgx.Batch) {
+		b.Queue(`SELECT ` + clock).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
+		b.Queue(ofAllPage, w.after).
+			Query(rowsInto(&page, func(row pgx.Row, x *waiting) error { return scanEvent(row, &x.number, &x.rec, &x.kind, &x.head) }))
+	})
+	if err != nil || len(page) == 0 {
+		return nil, err
+	}
+	claimed, err := w.claimRuns(ctx, page, now)
 	if err != nil {
 		return nil, err
 	}
-	return page, nil
+	var ours []int64
+	for i := range page {
+		x := &page[i]
+		x.ours, x.oldest = claimed[x.head], claimed[x.number]
+		if x.ours {
+			ours = append(ours, x.number)
+		}
+	}
+	payloads := map[int64][]byte{}
+	err = w.db.query(ctx, everyTenant, eachRow(func(row pgx.Row) error {
+		var number int64
+		var payload []byte
+		err := row.Scan(&number, &payload)
+		payloads[number] = payload
+		return err
+	}), payloadsOfPage, tenantsOf(page), ours)
+	for i := range page {
+		x := &page[i]
+		x.payload = payloads[x.number]
+		x.gone = x.ours && x.payload == nil
+	}
+	return page, err
+}
+
+// claimRuns claims the runs of a page by their oldest events, and returns those that we have.
+func (w *waitingReader) claimRuns(ctx context.Context, page []waiting, now int64) (claimed map[int64]bool, err error) {
+	heads := make([]int64, len(page))
+	for i := range page {
+		heads[i] = page[i].head
+	}
+	slices.Sort(heads)
+	err = w.db.write(ctx, everyTenant, func(b *pgx.Batch) {
+		claimed = map[int64]bool{}
+		b.Queue(claimHeads, tenantsOf(page), slices.Compact(heads), w.db.owner, now, claimMillis).Query(eachRow(func(row pgx.Row) error {
+			var number int64
+			err := row.Scan(&number)
+			claimed[number] = true
+			return err
+		}))
+	})
+	return claimed, err
+}
+
+// tenantsOf are the tenants of a page, which tell a cluster where its events are.
+func tenantsOf(page []waiting) [][]byte {
+	var tenants []string
+	for i := range page {
+		tenants = append(tenants, page[i].rec.Tenant)
+	}
+	slices.Sort(tenants)
+	return idKeys(slices.Compact(tenants))
 }
 
 // read reads an event, and whether it is to be yielded. A run that another process has, or
@@ -164,10 +214,8 @@ func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (int, er
 		of, setting, args = ` AND tenant = $2`, tenantSetting(tenant), append(args, []byte(tenant))
 	}
 	n := 0
-	err := st.db.readAs(ctx, setting, func(b *pgx.Batch) {
-		b.Queue(`SELECT count(*) FROM (SELECT 1 FROM agentmemory.events WHERE sequence IS NULL`+of+` LIMIT $1) x`, args...).
-			QueryRow(func(row pgx.Row) error { return row.Scan(&n) })
-	})
+	err := st.db.query(ctx, setting, eachRow(func(row pgx.Row) error { return row.Scan(&n) }),
+		`SELECT count(*) FROM (SELECT 1 FROM agentmemory.events WHERE sequence IS NULL`+of+` LIMIT $1) x`, args...)
 	return n, err
 }
 
@@ -181,7 +229,7 @@ func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
 		setting = everyTenant
 	}
 	const remove = `DELETE FROM agentmemory.events WHERE tenant = $1 AND run_id = $2 AND event_id = $3 AND sequence IS NULL`
-	return st.db.write(ctx, setting, idempotent, func(b *pgx.Batch) {
+	return st.db.write(ctx, setting, func(b *pgx.Batch) {
 		for _, r := range recs {
 			b.Queue(remove, []byte(r.Tenant), []byte(r.RunID), []byte(r.ID))
 		}
@@ -190,7 +238,7 @@ func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
 
 // release ends the claims of this DB.
 func (db *DB) release(ctx context.Context) error {
-	return db.write(ctx, everyTenant, idempotent, func(b *pgx.Batch) {
+	return db.write(ctx, everyTenant, func(b *pgx.Batch) {
 		b.Queue(`UPDATE agentmemory.events SET owner = NULL, until = 0 WHERE sequence IS NULL AND owner = $1`, db.owner)
 	})
 }
@@ -207,56 +255,64 @@ func payloadsOf(recs []events.Record) (texts []string, err error) {
 	return texts, nil
 }
 
-// queueEvents queues the events of a mutation, which wait or are kept.
+// queueEvents queues the events of a mutation, which wait in their order or, run by run, are kept.
 func (w *writes) queueEvents(b *pgx.Batch) {
-	switch {
-	case len(w.m.Events) == 0:
-	case w.m.Keep:
-		w.keepEvents(b)
-	default:
-		w.haveWait(b)
+	if !w.m.Keep {
+		w.addEvents(b, "", func(*events.Record) bool { return true })
+		return
+	}
+	added := map[string]bool{}
+	for i := range w.m.Events {
+		if run := w.m.Events[i].RunID; !added[run] {
+			w.addEvents(b, run, func(r *events.Record) bool { return r.RunID == run })
+			added[run] = true
+		}
 	}
 }
 
-// An event that is there is dropped, and is an error if it says something else.
+// An event that is there is dropped, and is an error if it says something else. Of a run $2
+// whose events are kept, the others get the next sequences.
 const (
-	addEvents = `
-		INSERT INTO agentmemory.events (tenant, run_id, event_id, node_id, causation_id, engine_version, schema_version, time, type, payload, sequence)`
-	unlessSame = `
-		ON CONFLICT (tenant, run_id, event_id) DO UPDATE SET payload = NULL -- which it cannot be: see notNull
-			WHERE events.type <> excluded.type OR events.payload <> excluded.payload`
+	waits = `
+		WITH s AS (SELECT NULL::bigint AS next, '{}'::bytea[] AS there)`
+	keeps = `
+		WITH s AS (SELECT
+			COALESCE((SELECT max(sequence) + 1 FROM agentmemory.events WHERE tenant = $1 AND run_id = $2 AND sequence IS NOT NULL), 0) AS next,
+			ARRAY(SELECT event_id FROM agentmemory.events WHERE tenant = $1 AND run_id = $2 AND event_id = ANY ($4)) AS there)`
 )
 
-// keepEvents queues the events, which get the next sequences of their runs.
-func (w *writes) keepEvents(b *pgx.Batch) {
-	lockRuns(b, w.m.Events)
-	const keep = addEvents + `
-		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, COALESCE((
-			SELECT max(sequence) + 1 FROM agentmemory.events WHERE tenant = $1 AND run_id = $2 AND sequence IS NOT NULL), 0)` + unlessSame
+// addEvents queues those events of a mutation that each chooses.
+func (w *writes) addEvents(b *pgx.Batch, run string, chooses func(*events.Record) bool) {
+	var runs, ids, nodes, causes, engines [][]byte
+	var schemas, times []int64
+	var types, payloads []string
 	for i := range w.m.Events {
 		r := &w.m.Events[i]
-		b.Queue(keep, []byte(r.Tenant), []byte(r.RunID), []byte(r.ID), []byte(r.NodeID), []byte(r.CausationID), []byte(r.EngineVersion),
-			r.SchemaVersion, r.Time.UnixMilli(), string(r.Payload.EventType()), w.payloads[i])
+		if !chooses(r) {
+			continue
+		}
+		runs, ids, nodes = append(runs, []byte(r.RunID)), append(ids, []byte(r.ID)), append(nodes, []byte(r.NodeID))
+		causes, engines = append(causes, []byte(r.CausationID)), append(engines, []byte(r.EngineVersion))
+		schemas, times = append(schemas, int64(r.SchemaVersion)), append(times, r.Time.UnixMilli())
+		types, payloads = append(types, string(r.Payload.EventType())), append(payloads, w.payloads[i])
 	}
-}
-
-// haveWait queues events that wait, in their order.
-func (w *writes) haveWait(b *pgx.Batch) {
-	n := len(w.m.Events)
-	tenants, runs, ids, nodes := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n)
-	causes, engines, schemas, times, types := make([][]byte, n), make([][]byte, n), make([]int64, n), make([]int64, n), make([]string, n)
-	for i := range w.m.Events {
-		r := &w.m.Events[i]
-		tenants[i], runs[i], ids[i], nodes[i] = []byte(r.Tenant), []byte(r.RunID), []byte(r.ID), []byte(r.NodeID)
-		causes[i], engines[i], schemas[i] = []byte(r.CausationID), []byte(r.EngineVersion), int64(r.SchemaVersion)
-		times[i], types[i] = r.Time.UnixMilli(), string(r.Payload.EventType())
+	if len(ids) == 0 {
+		return
 	}
-	const wait = addEvents + `
-		SELECT v.tenant, v.run, v.id, v.node, v.cause, v.engine, v.schema, v.time, v.type, v.payload, NULL::bigint
-		FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bytea[], $7::bigint[], $8::bigint[], $9::text[], $10::text[])
-			WITH ORDINALITY AS v (tenant, run, id, node, cause, engine, schema, time, type, payload, place)
-		ORDER BY v.place` + unlessSame
-	b.Queue(wait, tenants, runs, ids, nodes, causes, engines, schemas, times, types, w.payloads)
+	const add = `
+		INSERT INTO agentmemory.events (tenant, run_id, event_id, node_id, causation_id, engine_version, schema_version, time, type, payload, sequence)
+		SELECT $1, v.run, v.id, v.node, v.cause, v.engine, v.schema, v.time, v.type, v.payload,
+			s.next + row_number() OVER (PARTITION BY v.id = ANY (s.there) ORDER BY v.place) - 1
+		FROM unnest($3::bytea[], $4::bytea[], $5::bytea[], $6::bytea[], $7::bytea[], $8::bigint[], $9::bigint[], $10::text[], $11::text[])
+			WITH ORDINALITY AS v (run, id, node, cause, engine, schema, time, type, payload, place), s
+		WHERE $2::bytea IS NOT NULL ORDER BY v.place
+		ON CONFLICT (tenant, run_id, event_id) DO UPDATE SET payload = NULL -- which it cannot be: see notNull
+			WHERE events.type <> excluded.type OR events.payload <> excluded.payload`
+	sequence := waits
+	if w.m.Keep {
+		sequence = keeps
+	}
+	b.Queue(sequence+add, []byte(w.tenant), []byte(run), runs, ids, nodes, causes, engines, schemas, times, types, payloads)
 }
 
 // lockRuns queues the locks of the runs of events, in one order for everybody.
@@ -288,7 +344,7 @@ func (st *Store) Read(ctx context.Context, tenant, runID string, from int64, lim
 				SELECT * FROM agentmemory.events WHERE tenant = $1 AND run_id = $2 AND sequence >= $3 ORDER BY sequence LIMIT $4) p
 		) e WHERE before < 4194304 ORDER BY e.sequence`
 	var page []events.RunEvent
-	err := st.db.query(ctx, tenant, rowsInto(&page, func(row pgx.Row, ev *events.RunEvent) error {
+	err := st.db.query(ctx, tenantSetting(tenant), rowsInto(&page, func(row pgx.Row, ev *events.RunEvent) error {
 		var number int64
 		var kind string
 		var payload []byte
@@ -322,14 +378,13 @@ const (
 func (st *Store) PurgeEvents(ctx context.Context, before time.Time, limit int) (more bool, err error) {
 	limit = max(1, limit)
 	var runs []events.Record // of each the tenant and the id
-	err = st.db.readAs(ctx, everyTenant, func(b *pgx.Batch) {
-		b.Queue(endedRuns, before.UnixMilli(), limit).
-			Query(rowsInto(&runs, func(row pgx.Row, r *events.Record) error { return row.Scan((*name)(&r.Tenant), (*name)(&r.RunID)) }))
-	})
+	err = st.db.query(ctx, everyTenant, rowsInto(&runs, func(row pgx.Row, r *events.Record) error {
+		return row.Scan((*name)(&r.Tenant), (*name)(&r.RunID))
+	}), endedRuns, before.UnixMilli(), limit)
 	if err != nil || len(runs) == 0 {
 		return false, err
 	}
-	err = st.db.write(ctx, everyTenant, idempotent, func(b *pgx.Batch) {
+	err = st.db.write(ctx, everyTenant, func(b *pgx.Batch) {
 		lockRuns(b, runs)
 		for _, r := range runs {
 			b.Queue(removeRun, []byte(r.Tenant), []byte(r.RunID), before.UnixMilli())

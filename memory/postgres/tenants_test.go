@@ -138,7 +138,7 @@ func TestScopes_Plans(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		args []any
-	}{{nextTenants, []any{[]byte("t1"), 256}}, {nextEntryRefs, []any{[]byte("t1"), []byte("r"), 256}}, {nextDocumentRefs, []any{[]byte("t1"), []byte("r"), 256}}} {
+	}{{nextTenants, []any{[]byte("t1"), 256}}, {nextRefs, []any{[]byte("r"), 256, []byte("t1")}}} {
 		rows, err := db.pool.Query(t.Context(), "EXPLAIN "+c.text, c.args...)
 		require.NoError(t, err)
 		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -194,10 +194,8 @@ func TestM10_DroppedTenant(t *testing.T) {
 					count := map[string]int{}
 					for _, table := range securedTables {
 						var n int
-						require.NoError(t, db.read(t.Context(), tenant, func(b *pgx.Batch) {
-							b.Queue("SELECT count(*) FROM agentmemory."+table+" WHERE tenant = $1", []byte(tenant)).
-								QueryRow(func(row pgx.Row) error { return row.Scan(&n) })
-						}))
+						require.NoError(t, db.query(t.Context(), tenantSetting(tenant), eachRow(func(row pgx.Row) error { return row.Scan(&n) }),
+							"SELECT count(*) FROM agentmemory."+table+" WHERE tenant = $1", []byte(tenant)))
 						count[table] = n
 					}
 					return count
