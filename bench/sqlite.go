@@ -29,10 +29,8 @@ const (
 //	sqlite/get      an entry by a random id
 //	sqlite/list100  a slice of the newest 100 entries
 //
-// Two more rows have no peer: eight goroutines that put, all for one tenant and each for
-// its own. They share one write lock either way.
-//
-//	sqlite/writers/tenants=1, sqlite/writers/tenants=8
+//	sqlite/writers  puts by eight goroutines, all for one tenant or each for its own; the peer
+//	                commits one after the other
 func sqliteRows() []row {
 	ctx := context.Background()
 	query := driver.Query{Limit: pageLimit, At: storeNow}
@@ -102,25 +100,42 @@ func sqliteRows() []row {
 		}}
 	}
 
-	// writers put n entries, shared among eight goroutines.
+	// writers put entries, shared among eight goroutines. The peer's take turns.
 	writers := func(tenants int) row {
-		return row{fmt.Sprintf("sqlite/writers/tenants=%d", tenants), "", func() (sides, error) {
-			p := full()
-			work := func(n int) {
-				var all sync.WaitGroup
-				for i := range databaseWriters {
-					scope := driver.Scope{Tenant: fmt.Sprint("writer-", i%tenants), Ref: storeScope.Ref}
-					first, last := p.next+n*i/databaseWriters, p.next+n*(i+1)/databaseWriters
-					all.Go(func() {
-						for k := first; k < last; k++ {
-							must(p.ours.Put(ctx, scope, storeEntry(k)))
-						}
-					})
+		return row{fmt.Sprintf("sqlite/writers/tenants=%d", tenants), "a plain table in SQLite", func() (sides, error) {
+			dir, err := os.MkdirTemp("", "bench-sqlite-writers-")
+			must(err)
+			db, err := sqlite.Open(ctx, filepath.Join(dir, "ours.db"), sqlite.Options{})
+			must(err)
+			table := openSQLiteTable(ctx, filepath.Join(dir, "theirs.db"))
+			cleanups = append(cleanups, func() { os.RemoveAll(dir) }, func() { db.Close(); table.db.Close() })
+			work := func(put func(x driver.Placed)) func(int) {
+				next := 0
+				return func(n int) {
+					var all sync.WaitGroup
+					for i := range databaseWriters {
+						scope := driver.Scope{Tenant: fmt.Sprint("writer-", i%tenants), Ref: storeScope.Ref}
+						first, last := next+n*i/databaseWriters, next+n*(i+1)/databaseWriters
+						all.Go(func() {
+							for k := first; k < last; k++ {
+								put(driver.Placed{Scope: scope, Entry: storeEntry(k)})
+							}
+						})
+					}
+					all.Wait()
+					next += n
 				}
-				all.Wait()
-				p.next += n
 			}
-			return sides{items: 1, ours: work}, nil
+			var turn sync.Mutex
+			return sides{
+				items: 1,
+				ours:  work(func(x driver.Placed) { must(db.Memory().Put(ctx, x.Scope, x.Entry)) }),
+				theirs: work(func(x driver.Placed) {
+					turn.Lock()
+					defer turn.Unlock()
+					table.put(x)
+				}),
+			}, nil
 		}}
 	}
 

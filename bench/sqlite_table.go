@@ -83,7 +83,7 @@ func (t *sqliteTable) change(batch []driver.Placed, recs ...events.Record) {
 		if !e.ExpiresAt.IsZero() {
 			expires = e.ExpiresAt.UnixMilli()
 		}
-		exec(t.insert, storeScope.Tenant, storeScope.Ref, e.ID, e.Content, asJSON(e.Tags), e.RunID, e.CreatedAt.UnixMilli(), expires)
+		exec(t.insert, batch[i].Tenant, batch[i].Ref, e.ID, e.Content, asJSON(e.Tags), e.RunID, e.CreatedAt.UnixMilli(), expires)
 	}
 	for _, r := range recs {
 		exec(t.tell, r.Tenant, r.RunID, r.ID, string(r.Payload.EventType()), r.NodeID, r.Time.UnixMilli(), asJSON(r.Payload))

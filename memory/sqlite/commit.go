@@ -41,9 +41,6 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	return st.db.apply(ctx, tenant, &m, true)
 }
 
-// errUnchanged rolls back a transaction that changes nothing, and is no error of it.
-var errUnchanged = errors.New("sqlite: nothing to do")
-
 // errThere says that an entry is there already, which was not looked up.
 var errThere = errors.New("sqlite: the entry is there")
 
@@ -61,7 +58,8 @@ func (db *DB) apply(ctx context.Context, tenant string, m *driver.Mutation, alwa
 
 // try is apply, without looking up what is stored unless look is set.
 func (db *DB) try(ctx context.Context, tenant string, m *driver.Mutation, always, look bool) (done driver.Applied, err error) {
-	return done, db.tx(ctx, func(t *tx) error {
+	return done, db.writer.run(ctx, &call{do: func(t *tx) error {
+		done = driver.Applied{}
 		c := &change{tx: t, tenant: tenant, rows: map[driver.Located]*row{}}
 		if look {
 			c.load(m)
@@ -86,7 +84,20 @@ func (db *DB) try(ctx context.Context, tenant string, m *driver.Mutation, always
 			done.Revs = append(done.Revs, c.swap(&m.Documents[i], &c.documents[i]))
 		}
 		return c.addEvents(m)
-	})
+	}}, sizeOf(m))
+}
+
+// sizeOf is about how much a mutation writes, in bytes.
+func sizeOf(m *driver.Mutation) (n int) {
+	const row = 512
+	n = row * (len(m.Put) + len(m.Retire) + len(m.Restore) + len(m.Erase) + len(m.Documents) + len(m.Events))
+	for i := range m.Put {
+		n += len(m.Put[i].Entry.Content)
+	}
+	for i := range m.Documents {
+		n += len(m.Documents[i].Value)
+	}
+	return n
 }
 
 // change is a mutation under way.

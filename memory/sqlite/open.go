@@ -54,15 +54,13 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 		return nil, err
 	}
 	dsn := dataSource(path, opts)
-	db := &DB{writer: newWriter(path, dsn)}
-	err = db.migrate(ctx)
-	if err == nil {
-		err = db.writer.withConn(ctx, func(*sql.Conn) error { db.writer.emptyLog(true); return nil })
-	}
-	if err != nil {
+	db := &DB{writer: writer{path: path, dsn: dsn, unclean: true, readers: make(chan struct{}, maxReaders)}}
+	db.writer.calls.Commit, db.writer.calls.Unknown = db.writer.commit, ErrOutcomeUnknown
+	if err := db.migrate(ctx); err != nil {
 		db.writer.close()
 		return nil, err
 	}
+	db.writer.emptyLog(true)
 	connector, err := sqlite.NewConnector(dsn + "&_query_only=1")
 	if err != nil {
 		db.writer.close()

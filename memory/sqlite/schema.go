@@ -31,22 +31,19 @@ const applicationID = 0x41674d65
 
 // migrate brings the schema up to date and learns the incarnation.
 func (db *DB) migrate(ctx context.Context) error {
-	known := false
-	err := db.writer.withConn(ctx, func(c *sql.Conn) error {
-		version, err := schemaVersion(c)
-		known = version == len(migrations)
+	w := &db.writer
+	if err := w.connect(ctx); err != nil {
 		return err
-	})
-	if err == nil && !known {
-		err = db.transact(ctx, (*tx).upgrade)
+	}
+	version, err := schemaVersion(w.conn)
+	if err == nil && version < len(migrations) {
+		err = w.run(ctx, &call{do: (*tx).upgrade, upgrades: true}, alone)
 	}
 	if err != nil {
 		return err
 	}
-	return db.writer.withConn(ctx, func(c *sql.Conn) error {
-		err := c.QueryRowContext(background, `SELECT value FROM meta WHERE key = 'incarnation'`).Scan(&db.incarnation)
-		return wrap(openFailed, err)
-	})
+	err = w.conn.QueryRowContext(background, `SELECT value FROM meta WHERE key = 'incarnation'`).Scan(&db.incarnation)
+	return wrap(openFailed, err)
 }
 
 // schemaVersion returns how many migrations a database of ours has had: none if it is

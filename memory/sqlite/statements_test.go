@@ -22,6 +22,8 @@ import (
 type counter struct {
 	mu   sync.Mutex
 	said []string
+	// exec, if it is set, runs a statement that returns no rows, or fails it.
+	exec func(text string, run func() error) error
 }
 
 func (c *counter) add(text string) {
@@ -71,7 +73,17 @@ type countedStmt struct {
 
 func (s countedStmt) ExecContext(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Result, error) {
 	s.counter.add(s.text)
-	return s.Stmt.(sqldriver.StmtExecContext).ExecContext(ctx, args)
+	var result sqldriver.Result
+	run := func() (err error) {
+		result, err = s.Stmt.(sqldriver.StmtExecContext).ExecContext(ctx, args)
+		return err
+	}
+	if s.counter.exec == nil {
+		err := run()
+		return result, err
+	}
+	err := s.counter.exec(s.text, run)
+	return result, err
 }
 
 func (s countedStmt) QueryContext(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Rows, error) {

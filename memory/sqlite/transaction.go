@@ -1,0 +1,158 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+
+	"github.com/openwop/agentmemory/internal/groupcommit"
+)
+
+// tx is what a call does in a write transaction. Once a method has failed the others do
+// nothing, and the transaction fails with that error.
+type tx struct {
+	w   *writer
+	ctx context.Context // ends it between two statements
+	err error
+	// erased tells that text was removed, which is to leave the log too.
+	erased bool
+	// unused are bodies whose documents are removed.
+	unused []int64
+}
+
+// call is what a caller wants to do in a transaction.
+type call struct {
+	do func(*tx) error
+	// upgrades says that the database need not have our tables yet.
+	upgrades bool
+	// refused is what do returned if the transaction did not fail: nothing that the call did
+	// is committed. It is set again if do is called again.
+	refused error
+}
+
+// errUnchanged is returned by what has changed nothing, and is no error of it.
+var errUnchanged = errors.New("sqlite: nothing to do")
+
+// alone is the size of a call that shares its transaction with no other.
+const alone = groupcommit.MaxBytes + 1
+
+// tx runs f in a transaction of its own, and commits it unless f fails or the context ends
+// before the commit begins.
+func (db *DB) tx(ctx context.Context, f func(*tx) error) error {
+	return db.writer.run(ctx, &call{do: f}, alone)
+}
+
+// run runs a call of so many bytes, in a transaction with others that wait if there are any.
+func (w *writer) run(ctx context.Context, c *call, bytes int) error {
+	if err := w.calls.Do(ctx, struct{}{}, c, bytes); err != nil {
+		return err
+	}
+	if c.refused == errUnchanged {
+		return nil
+	}
+	return c.refused
+}
+
+// commit runs the calls that wait once it has the database's lock, and commits what they did.
+func (w *writer) commit(ctx context.Context, take func() (context.Context, []*call)) error {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if w.closed {
+		return fail(closed, nil)
+	}
+	if err := w.connect(ctx); err != nil {
+		return err
+	}
+	begin := func() error { _, err := w.exec("BEGIN IMMEDIATE"); return err }
+	if err := retry(ctx, begin, writeFailed, lockTimeout); err != nil {
+		if errors.Unwrap(err) != nil { // not just a lock or a context
+			w.abandonConn()
+		}
+		return err
+	}
+	open := true
+	defer func() {
+		if open {
+			w.rollback()
+		}
+	}()
+	ctx, calls := take()
+	t := &tx{w: w, ctx: ctx}
+	if !t.runAll(calls) {
+		return t.err
+	}
+	w.unclean = w.unclean || t.erased // also if the commit fails
+	_, err := w.exec("COMMIT")
+	switch open = notWritten(err); {
+	case open:
+		return wrap(writeFailed, err)
+	case err != nil:
+		w.abandonConn()
+		return wrap(commitLost, errors.Join(ErrOutcomeUnknown, err))
+	}
+	w.emptyLog(t.erased)
+	return nil
+}
+
+// runAll runs calls and reports whether there is anything to commit.
+func (t *tx) runAll(calls []*call) (changed bool) {
+	if !calls[0].upgrades {
+		t.checkSchema()
+	}
+	savepoint := func(text string) {
+		if len(calls) > 1 {
+			t.exec(text)
+		}
+	}
+	for _, c := range calls {
+		savepoint("SAVEPOINT call")
+		own := &tx{w: t.w, ctx: t.ctx, err: t.err}
+		if own.err == nil {
+			c.refused = c.do(own)
+			own.emptyUnused()
+		}
+		t.err = own.err
+		if c.refused != nil {
+			savepoint("ROLLBACK TO call")
+		} else {
+			changed, t.erased = true, t.erased || own.erased
+		}
+		savepoint("RELEASE call")
+	}
+	if t.erased {
+		t.exec(`INSERT OR REPLACE INTO meta (key, value) VALUES ('unclean', ?)`, rand.Text())
+	}
+	return changed && t.err == nil
+}
+
+// emptyUnused empties bodies whose documents are removed. Their rows stay: see the README.
+func (t *tx) emptyUnused() {
+	if len(t.unused) > 0 {
+		t.erased = true
+		t.exec(`UPDATE bodies SET subjects = NULL, value = NULL WHERE body IN (SELECT value FROM json_each(?))`, inJSON(t.unused))
+	}
+	t.unused = nil
+}
+
+// checkSchema fails if the database is no longer what this program knows, and learns whether
+// another process has erased something and did not empty the log.
+func (t *tx) checkSchema() {
+	t.query(func(rows *sql.Rows) (bool, error) {
+		var newer bool
+		if err := rows.Scan(&newer); err != nil {
+			return false, wrap(writeFailed, err)
+		}
+		if newer {
+			return false, ErrNewerSchema
+		}
+		t.w.unclean = true
+		return true, nil
+	}, `SELECT key = 'schema' FROM meta WHERE key = 'unclean' OR key = 'schema' AND CAST(value AS INTEGER) > ?`, len(migrations))
+}
+
+func (w *writer) rollback() {
+	if _, err := w.exec("ROLLBACK"); err != nil {
+		w.abandonConn()
+	}
+}
