@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -92,25 +93,27 @@ func TestM8_CommittedTogether(t *testing.T) {
 	db, count := openCounted(t)
 	random := rand.New(rand.NewPCG(seed, 0)) // the writer's
 	errLost := errors.New("the answer is lost")
-	together, lost, failures := 0, 0, 0
+	together, lost, failures, failing := 0, 0, 0, false
 	count.exec = func(text string, run func() error) error {
 		odds := random.IntN(100)
 		switch {
 		case strings.HasPrefix(text, "SAVEPOINT"):
 			together++
-		case text == "COMMIT" && odds < 4:
+		case text == "COMMIT" && odds < 8:
 			lost++
 			if err := run(); err != nil {
 				return err
 			}
 			return errLost
-		case text == "COMMIT" && odds < 8: // and nothing was committed
+		case text == "COMMIT" && odds < 16: // and nothing was committed
 			lost++
 			return errLost
-		case text == "COMMIT" && odds < 16, strings.HasPrefix(text, "INSERT") && odds < 2:
+		case text == "COMMIT" && (odds < 30 || failing && odds < 60), strings.HasPrefix(text, "INSERT") && odds < 2:
 			failures++
+			failing = true // what failed with others is to fail alone too
 			return full
 		}
+		failing = failing && text != "COMMIT"
 		return run()
 	}
 	st := db.Memory()
@@ -127,8 +130,8 @@ func TestM8_CommittedTogether(t *testing.T) {
 	for g := range goroutines {
 		all.Go(func() {
 			own := rand.New(rand.NewPCG(seed, uint64(g+1)))
-			id := func() string { return fmt.Sprint("id", own.IntN(150)) }
 			for n := range steps {
+				id := func() string { return fmt.Sprint("id", 3*n+own.IntN(6)) } // new, and others want it too
 				s := &step{scope: driver.Scope{Tenant: fmt.Sprint("tenant", own.IntN(2)), Ref: "r"}}
 				s.puts = driver.Entry{ID: id(), Content: fmt.Sprint(g, ".", n), CreatedAt: then}
 				if own.IntN(2) == 0 {
@@ -154,9 +157,9 @@ func TestM8_CommittedTogether(t *testing.T) {
 	}
 	all.Wait()
 	count.exec = nil
-	require.Greater(t, together, 100)
-	require.Greater(t, lost, 5)
-	require.Greater(t, failures, 10)
+	require.Positive(t, together)
+	require.Positive(t, lost)
+	require.Positive(t, failures)
 	for tenant, answered := range done {
 		history := []*scopeState{{map[string]string{}, map[string]bool{}}}
 		byContent, byVersion := map[string]*step{}, map[uint64]*step{}
@@ -201,6 +204,53 @@ func TestM8_CommittedTogether(t *testing.T) {
 			require.False(t, last.ended[e.ID])
 		}
 	}
+}
+
+// What was refused because of another mutation of its transaction is judged anew if that one is
+// not committed.
+func TestM8_RefusedForWhatFailed(t *testing.T) {
+	full := diskIsFull(t)
+	synctest.Test(t, func(t *testing.T) {
+		db, count := openCounted(t)
+		commits := 0
+		count.exec = func(text string, run func() error) error {
+			if text == "COMMIT" {
+				if commits++; commits == 2 || commits == 3 { // of both, and of the first alone
+					return full
+				}
+			}
+			return run()
+		}
+		held, answers := make(chan bool), [3]chan error{}
+		for i, do := range []func() error{
+			func() error {
+				return db.tx(t.Context(), func(t *tx) error {
+					t.exec(`UPDATE meta SET value = value`)
+					<-held
+					return nil
+				})
+			},
+			func() error {
+				return db.Memory().Put(t.Context(), here, driver.Entry{ID: "a", Content: "1", CreatedAt: then})
+			},
+			func() error { // whose entry is looked up first
+				put := []driver.Placed{{Scope: here, Entry: driver.Entry{ID: "a", Content: "2", CreatedAt: then}}}
+				_, err := db.Memory().Apply(t.Context(), here.Tenant, driver.Mutation{Put: put, Limits: driver.Limits{Entries: 100}})
+				return err
+			},
+		} {
+			answers[i] = make(chan error, 1)
+			go func() { answers[i] <- do() }()
+			synctest.Wait()
+		}
+		close(held)
+		require.NoError(t, <-answers[0])
+		require.EqualError(t, <-answers[1], "sqlite: "+writeFailed+": "+diskFull)
+		require.NoError(t, <-answers[2])
+		require.Equal(t, 4, commits)
+		require.NoError(t, db.Close())
+		require.NoError(t, db.readers.Close())
+	})
 }
 
 // touchedBy returns what a version has put and retired.
