@@ -20,7 +20,7 @@ func TestM8_ClosedAfterTheConnectionBroke(t *testing.T) {
 			require.NoError(t, err)
 			defer other.Close()
 			require.NoError(t, db.Memory().Put(t.Context(), here, driver.Entry{ID: "a", CreatedAt: then}))
-			db.writer.unclean = true
+			db.writer.unclean = "unknown"
 			db.writer.abandonConn()
 			if gone {
 				require.NoError(t, os.Rename(path, filepath.Join(t.TempDir(), "away")))

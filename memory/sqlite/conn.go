@@ -30,9 +30,11 @@ type writer struct {
 	statements map[string]*sql.Stmt
 	closed     bool
 
-	// unclean is set while the log may hold text that was erased from the database. The
-	// database says so too, for the time when this process is no more.
-	unclean bool
+	// unclean is set while the log may hold text that was erased from the database: to the
+	// note of that in the database, which is there for the time when this process is no more.
+	// cleaned is the note of the last erasure whose text has left the log; the next write
+	// removes it.
+	unclean, cleaned string
 
 	// readers holds a token of each read of this process, one for each connection, and all
 	// of them while the log is emptied, which a constant flow of reads would keep from

@@ -22,19 +22,20 @@ func TestM10_ErasureMeanwhile(t *testing.T) {
 	require.NoError(t, err)
 	var n int
 	require.NoError(t, reader.QueryRow(`SELECT count(*) FROM entries`).Scan(&n))
+	noted := func() (note string) {
+		require.NoError(t, first(db.reads(t.Context()), []any{&note}, `SELECT value FROM meta WHERE key = 'unclean'`))
+		return note
+	}
 	erase := func(st *Store, id string) (note string) {
 		_, err := st.Apply(t.Context(), here.Tenant, driver.Mutation{At: then, Erase: []driver.Located{{Scope: here, ID: id}}})
 		require.NoError(t, err)
-		note, err = db.writer.lastErasure()
-		require.NoError(t, err)
-		require.NotEmpty(t, note)
-		return note
+		return noted()
 	}
-	first := erase(st, "a")
+	require.Equal(t, erase(st, "a"), db.writer.unclean)
 	last := erase(other.Memory(), "b")
-	require.NoError(t, db.writer.forgetErasure(first))
-	note, err := db.writer.lastErasure()
-	require.NoError(t, err)
-	require.Equal(t, last, note)
+	db.writer.unclean, db.writer.cleaned = "", db.writer.unclean // as if the reader had been gone for a moment
+	require.NoError(t, st.Put(t.Context(), here, driver.Entry{ID: "c", CreatedAt: then}))
+	require.Equal(t, last, noted())
+	require.Equal(t, last, db.writer.unclean)
 	require.NoError(t, reader.Rollback())
 }

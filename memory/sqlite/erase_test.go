@@ -154,6 +154,7 @@ func TestM10_ErasureOfTheKilled(t *testing.T) {
 	require.Equal(t, 1, told())
 	require.NoError(t, st.Put(t.Context(), home, entry("c", "other")))
 	require.Zero(t, onDisk(t, path, "the-erased-sentence"))
+	require.NoError(t, st.Put(t.Context(), home, entry("d", "other")))
 	require.Zero(t, told(), "once it is done nobody does it again")
 }
 

@@ -27,19 +27,24 @@ const (
 		WHERE e.tenant = ?1 AND (e.ref, e.id) > (?2, ?3) ORDER BY e.ref, e.id`
 	historyOfRef = `SELECT ` + recordColumns + ` FROM entries e` + withText + `
 		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.id > ?3 ORDER BY e.id`
-	historyOfSuccessor = `SELECT ` + recordColumns + ` FROM entries e INDEXED BY entries_successor` + withText + `
-		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.successor = ?3 AND e.successor <> '' AND e.entry > ?4
-		ORDER BY e.entry`
+	historyOfSuccessors = `SELECT ` + recordColumns + ` FROM json_each(?3) j CROSS JOIN entries e INDEXED BY entries_successor
+		ON e.tenant = ?1 AND e.ref = ?2 AND e.successor = CAST(unhex(j.value) AS TEXT) AND e.successor <> ''
+		AND e.entry > iif(j.key = 0, ?4, 0)` + withText
 	historyOfSubject = `SELECT ` + recordColumns + ` FROM labels l CROSS JOIN entries e ON e.entry = l.entry AND e.tenant = ?1` + withText + `
 		WHERE l.label = unhex(?2) AND l.entry > ?3 ORDER BY l.entry`
 )
 
-// historyBehind returns the statement that goes on behind a row, of what has the successor, if
-// there is one.
-func historyBehind(tenant string, q *driver.HistoryQuery, successor string, last *row) (string, []any) {
+// historyBehind returns the statement that goes on behind a row.
+func historyBehind(tenant string, q *driver.HistoryQuery, last *row) (string, []any) {
 	switch {
-	case successor != "":
-		return historyOfSuccessor, []any{tenant, q.Ref, successor, last.key}
+	case len(q.For) > 0: // those of the last row's successor, and of the ones behind it
+		successors := []string{}
+		for _, id := range slices.Compact(slices.Sorted(slices.Values(q.For))) {
+			if id >= last.For {
+				successors = append(successors, inHex(id))
+			}
+		}
+		return historyOfSuccessors, []any{tenant, q.Ref, inJSON(successors), last.key}
 	case q.Subject != "":
 		return historyOfSubject, []any{tenant, labelOf(tenant, q.Subject), last.key}
 	case q.Ref != "":
@@ -56,16 +61,9 @@ const ahead = 512
 // in either form.
 func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
 	return func(yield func(driver.Record, error) bool) {
-		successors := []string{""}
-		if len(q.For) > 0 {
-			successors = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(q.For))), func(id string) bool { return id == "" })
-		}
 		var last row
 		driver.Pages(func(*driver.Record) (page []driver.Record, more bool, err error) {
-			if len(successors) == 0 {
-				return nil, false, nil
-			}
-			text, args := historyBehind(tenant, &q, successors[0], &last)
+			text, args := historyBehind(tenant, &q, &last)
 			scan, n := rowScanner(tenant), 0
 			err = st.db.reads(ctx)(func(rows *sql.Rows) (bool, error) {
 				r, err := scan(rows)
@@ -75,10 +73,7 @@ func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQue
 				last, n = r, n+1
 				return n < ahead, err
 			}, text, args...)
-			if n < ahead {
-				successors, last = successors[1:], row{}
-			}
-			return page, err == nil && len(successors) > 0, err
+			return page, n == ahead, err
 		})(yield)
 	}
 }

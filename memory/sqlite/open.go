@@ -54,7 +54,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 		return nil, err
 	}
 	dsn := dataSource(path, opts)
-	db := &DB{writer: writer{path: path, dsn: dsn, unclean: true, readers: make(chan struct{}, maxReaders)}}
+	db := &DB{writer: writer{path: path, dsn: dsn, readers: make(chan struct{}, maxReaders)}}
 	db.writer.calls.Commit, db.writer.calls.Unknown = db.writer.commit, ErrOutcomeUnknown
 	if err := db.migrate(ctx); err != nil {
 		db.writer.close()

@@ -61,7 +61,7 @@ func TestPlans(t *testing.T) {
 		"rows":               {getRows, false, []string{byName}},
 		"history":            {historyOfTenant, false, []string{"SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND (ref,id)>(?,?))"}},
 		"history of ref":     {historyOfRef, false, []string{"SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id>?)"}},
-		"history of merged":  {historyOfSuccessor, false, []string{"SEARCH e USING INDEX entries_successor (tenant=? AND ref=? AND successor=? AND rowid>?)"}},
+		"history of merged":  {historyOfSuccessors, false, []string{"SEARCH e USING INDEX entries_successor (tenant=? AND ref=? AND successor=? AND rowid>?)"}},
 		"history of subject": {historyOfSubject, false, []string{"SEARCH l USING PRIMARY KEY (label=? AND entry>?)"}},
 		"merged into":        {getMergedInto, false, []string{"SEARCH e USING INDEX entries_successor (tenant=? AND ref=? AND successor=?)"}},
 		"used":               {getUsed, false, []string{"SEARCH versions USING PRIMARY KEY (tenant=?)", "SEARCH events USING COVERING INDEX sqlite_autoindex_events_1 (tenant=?)"}},

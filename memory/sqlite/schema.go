@@ -29,7 +29,7 @@ var migrations = func() (scripts []string) {
 // applicationID tells our files from other databases.
 const applicationID = 0x41674d65
 
-// migrate brings the schema up to date and learns the incarnation.
+// migrate brings the schema up to date, and learns the incarnation and what is to be emptied.
 func (db *DB) migrate(ctx context.Context) error {
 	w := &db.writer
 	if err := w.connect(ctx); err != nil {
@@ -42,7 +42,9 @@ func (db *DB) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = w.conn.QueryRowContext(background, `SELECT value FROM meta WHERE key = 'incarnation'`).Scan(&db.incarnation)
+	// What a process that was killed has left in the log is unclean, whether there is a note or not.
+	err = w.conn.QueryRowContext(background, `SELECT value, ifnull((SELECT value FROM meta WHERE key = 'unclean'), 'unknown')
+		FROM meta WHERE key = 'incarnation'`).Scan(&db.incarnation, &w.unclean)
 	return wrap(openFailed, err)
 }
 

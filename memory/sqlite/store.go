@@ -77,6 +77,9 @@ func (db *DB) available(query queryFunc, p point) error {
 	return err
 }
 
+// isIntact looks at the spans that end behind a version.
+const isIntact = `SELECT NOT EXISTS (SELECT 1 FROM erased_spans WHERE tenant = ?1 AND ref = ?2 AND until > ?3 AND since <= ?3)`
+
 // Intact reports whether nothing of the scope that was live at v has been erased since.
 func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {
 	p, err := pointOf(ctx, s.Tenant, v)
@@ -84,8 +87,7 @@ func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (
 		return false, err
 	}
 	var intact bool
-	err = first(st.db.reads(ctx), []any{&intact}, `SELECT ?3 >= ifnull((SELECT until FROM erased_spans WHERE tenant = ?1 AND ref = ?2 AND since <= ?3
-		ORDER BY since DESC LIMIT 1), 0)`, s.Tenant, s.Ref, p.n)
+	err = first(st.db.reads(ctx), []any{&intact}, isIntact, s.Tenant, s.Ref, p.n)
 	if err == nil {
 		err = st.db.available(st.db.reads(ctx), p)
 	}

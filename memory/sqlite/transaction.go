@@ -82,7 +82,11 @@ func (w *writer) commit(ctx context.Context, take func() (context.Context, []*ca
 	if !t.runAll(calls) {
 		return t.err
 	}
-	w.unclean = w.unclean || t.erased // also if the commit fails
+	if t.erased {
+		if w.unclean = t.noteErasure(); t.err != nil { // also if the commit fails
+			return t.err
+		}
+	}
 	_, err := w.exec("COMMIT")
 	switch open = notWritten(err); {
 	case open:
@@ -120,10 +124,14 @@ func (t *tx) runAll(calls []*call) (changed bool) {
 		}
 		savepoint("RELEASE call")
 	}
-	if t.erased {
-		t.exec(`INSERT OR REPLACE INTO meta (key, value) VALUES ('unclean', ?)`, rand.Text())
-	}
 	return changed && t.err == nil
+}
+
+// noteErasure writes down that the log may hold text that was erased, until it is emptied.
+func (t *tx) noteErasure() string {
+	note := rand.Text()
+	t.exec(`INSERT OR REPLACE INTO meta (key, value) VALUES ('unclean', ?)`, note)
+	return note
 }
 
 // emptyUnused empties bodies whose documents are removed. Their rows stay: see the README.
@@ -136,19 +144,25 @@ func (t *tx) emptyUnused() {
 }
 
 // checkSchema fails if the database is no longer what this program knows, and learns whether
-// another process has erased something and did not empty the log.
+// any process has erased something and did not empty the log.
 func (t *tx) checkSchema() {
+	var newer, cleaned bool
 	t.query(func(rows *sql.Rows) (bool, error) {
-		var newer bool
-		if err := rows.Scan(&newer); err != nil {
+		var note string
+		if err := rows.Scan(&newer, &note); err != nil {
 			return false, wrap(writeFailed, err)
 		}
 		if newer {
 			return false, ErrNewerSchema
 		}
-		t.w.unclean = true
+		if cleaned = note == t.w.cleaned; !cleaned {
+			t.w.unclean = note
+		}
 		return true, nil
-	}, `SELECT key = 'schema' FROM meta WHERE key = 'unclean' OR key = 'schema' AND CAST(value AS INTEGER) > ?`, len(migrations))
+	}, `SELECT key = 'schema', value FROM meta WHERE key = 'unclean' OR key = 'schema' AND CAST(value AS INTEGER) > ?`, len(migrations))
+	if cleaned {
+		t.exec(`DELETE FROM meta WHERE key = 'unclean'`)
+	}
 }
 
 func (w *writer) rollback() {

@@ -38,7 +38,7 @@ CREATE TABLE entries (
 	UNIQUE (tenant, ref, id)
 ) STRICT;
 
-CREATE INDEX entries_live ON entries (tenant, ref, created DESC, id DESC, born, expires)
+CREATE INDEX entries_live ON entries (tenant, ref, created, id, born, expires)
 	WHERE died = 9223372036854775807;
 CREATE INDEX entries_past ON entries (tenant, ref, died)
 	WHERE died < 9223372036854775807;
@@ -53,14 +53,13 @@ CREATE TABLE texts (
 	content TEXT NOT NULL
 ) STRICT;
 
--- Versions at which something of a ref was live that is erased now. The spans of a ref are
--- apart from each other.
+-- Versions, from since to before until, at which something of a ref was live that is erased now.
 CREATE TABLE erased_spans (
 	tenant TEXT NOT NULL,
 	ref    TEXT NOT NULL,
 	since  INTEGER NOT NULL,
 	until  INTEGER NOT NULL,
-	PRIMARY KEY (tenant, ref, since)
+	PRIMARY KEY (tenant, ref, until)
 ) STRICT, WITHOUT ROWID;
 
 -- Entries by a digest of the tenant and a subject label.
