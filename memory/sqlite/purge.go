@@ -66,7 +66,7 @@ func (t *tx) removeUnused(removed bool) error {
 	if !removed && len(unused) < unusedAtLeast {
 		return errUnchanged
 	}
-	t.zeroGapsBeside("bodies", unused)
+	t.zeroGapsBeside("bodies", "value", unused)
 	t.erased = true
 	return nil
 }
@@ -142,5 +142,5 @@ func (t *tx) removeEntries(tenant string, keys []int64) {
 	t.exec(`DELETE FROM entries WHERE entry IN (SELECT value FROM json_each(?))`, inJSON(keys))
 	t.exec(`DELETE FROM texts WHERE entry IN (SELECT value FROM json_each(?))`, inJSON(keys))
 	t.erased = true
-	t.zeroGapsBeside("texts", keys)
+	t.zeroGapsBeside("texts", "content", keys)
 }

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"database/sql"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"slices"
-	"sort"
 )
 
 // SQLite fills with zeros what it frees on a page, and each page that leaves a table. But
@@ -63,96 +63,52 @@ func (t *tx) writePage(number int64, data []byte) {
 // more of them than there were.
 const reach = 2
 
+// The leaves of a table, with each row that is on them, before a key and from it on.
+const (
+	leavesOf     = `SELECT sqlite_offset(%[2]s) / (SELECT page_size FROM pragma_page_size) + 1, rowid FROM %[1]s WHERE rowid `
+	leavesBefore = leavesOf + `< ? ORDER BY rowid DESC`
+	leavesFrom   = leavesOf + `>= ? ORDER BY rowid`
+)
+
 // zeroGapsBeside fills the gaps on the leaves of a table that rows with those keys were taken out
 // of, and on those beside them, with zeros. What it costs does not depend on how large the
 // table is, but for its depth.
-func (t *tx) zeroGapsBeside(table string, keys []int64) {
-	var root int64
-	first(t.query, []any{&root}, `SELECT rootpage FROM sqlite_schema WHERE name = ?`, table)
+func (t *tx) zeroGapsBeside(table, column string, keys []int64) {
 	slices.Sort(keys)
+	leaves := map[int64]bool{}
 	done := int64(math.MinInt64) // the last key of the leaf that was looked at last
 	for _, key := range keys {
 		if key <= done {
 			continue
 		}
-		l := t.leafOf(root, key)
-		done = l.last
-		for range reach {
-			if l.after > math.MinInt64 {
-				l = t.leafOf(root, l.after)
-			}
-		}
-		for behind := 0; t.err == nil; l = t.leafOf(root, l.last+1) {
-			if clean, dirty := zeroed(l.data); dirty {
-				t.writePage(l.number, clean)
-			}
-			if l.last >= key {
-				behind++
-			}
-			if behind > reach || l.last == math.MaxInt64 {
-				break
-			}
-		}
-	}
-}
-
-// leaf is a leaf of a table, on which the rows are that have keys behind after, up to last.
-type leaf struct {
-	number      int64
-	data        []byte
-	after, last int64
-}
-
-// leafOf returns the leaf of a table where a key is, or would be.
-func (t *tx) leafOf(root, key int64) leaf {
-	l := leaf{number: root, after: math.MinInt64, last: math.MaxInt64}
-	for range maxDepth {
-		first(t.query, []any{&l.data}, `SELECT data FROM sqlite_dbpage WHERE pgno = ?`, l.number)
-		if t.err != nil || len(l.data) < 12 || l.data[0] != interiorOfTable {
-			return l
-		}
-		// A cell is the number of a page and the last key in it; behind them is the last page.
-		n := int(binary.BigEndian.Uint16(l.data[3:]))
-		if 12+2*n > len(l.data) {
-			break
-		}
-		cell := func(i int) []byte { return l.data[min(len(l.data), int(binary.BigEndian.Uint16(l.data[12+2*i:]))):] }
-		last := func(i int) int64 { return varint(cell(i)[min(4, len(cell(i))):]) }
-		i := sort.Search(n, func(i int) bool { return last(i) >= key })
-		if i > 0 {
-			l.after = last(i - 1)
-		}
-		child := l.data[8:]
-		if i < n {
-			l.last, child = last(i), cell(i)
-		}
-		if len(child) < 4 {
-			break
-		}
-		l.number = int64(binary.BigEndian.Uint32(child))
-	}
-	t.err = fail(damaged, nil) // or pages that lead back to each other
-	return l
-}
-
-// maxDepth is how deep a table may be, as SQLite has it.
-const maxDepth = 20
-
-// interiorOfTable is the first byte of a page of a table that is no leaf.
-const interiorOfTable = 5
-
-// varint reads an integer as SQLite writes one: seven bits a byte, the highest first, and
-// all eight of a ninth.
-func varint(b []byte) (n int64) {
-	for i, x := range b {
-		if i == 8 {
-			return n<<8 | int64(x)
-		}
-		if n = n<<7 | int64(x&0x7f); x < 0x80 {
-			break
+		for _, text := range []string{leavesBefore, leavesFrom} {
+			var seen []int64
+			t.query(func(rows *sql.Rows) (bool, error) {
+				var leaf, row int64
+				if err := rows.Scan(&leaf, &row); err != nil {
+					return false, wrap(readFailed, err)
+				}
+				if !slices.Contains(seen, leaf) {
+					seen = append(seen, leaf)
+				}
+				switch len(seen) {
+				case 1:
+					done = row
+				case 2 + reach:
+					return false, nil
+				}
+				leaves[leaf] = true
+				return true, nil
+			}, fmt.Sprintf(text, table, column), key)
 		}
 	}
-	return n
+	for number := range leaves {
+		var data []byte
+		first(t.query, []any{&data}, `SELECT data FROM sqlite_dbpage WHERE pgno = ?`, number)
+		if clean, dirty := zeroed(data); dirty {
+			t.writePage(number, clean)
+		}
+	}
 }
 
 // gap returns where the gap of a page of a table is, which is not the file's first one.
