@@ -51,11 +51,15 @@
 // # Concurrency
 //
 // All methods of all types are safe for concurrent use. SQLite has one writer at a time,
-// also of several tenants: writes of this process queue, and wait for those of others.
+// also of several tenants: writes of this process queue, and wait for those of others. The
+// mutations that wait are committed together, up to 64 of them and 4 MiB, each whole or refused by
+// itself with a version of its own, and all are answered after the commit: if it fails each is
+// judged again alone, and if its outcome is unknown it is unknown to all of them.
 // Readers never wait for writers, nor writers for readers, but for the emptying of the
 // log after an erasure. The context is looked at while a call queues, between the rows of
-// a read, and between the statements of a mutation, until its commit begins: one that ends
-// it leaves nothing of it.
+// a read, and between the statements of a mutation that is committed alone, until its commit
+// begins: one that ends it leaves nothing of it. A mutation that is committed with others waits for
+// the commit.
 //
 // Iterators read some hundred rows at a time and hold no connection while the caller's
 // code runs, so the body of a loop may use the store.

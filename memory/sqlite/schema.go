@@ -4,27 +4,16 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
-	"embed"
+	_ "embed" // the schema
 	"fmt"
-	"io/fs"
 )
 
-//go:embed migrations/*.sql
-var migrationFiles embed.FS
+//go:embed migrations/0001.sql
+var firstSchema string
 
 // migrations are the scripts that make the schema, in their order. A database knows how many
 // of them it has had by its user_version. One that was released is never changed.
-var migrations = func() (scripts []string) {
-	names, _ := fs.Glob(migrationFiles, "migrations/*.sql")
-	for _, name := range names {
-		script, err := migrationFiles.ReadFile(name)
-		if err != nil {
-			panic(err) // it is embedded
-		}
-		scripts = append(scripts, string(script))
-	}
-	return scripts
-}()
+var migrations = []string{firstSchema}
 
 // applicationID tells our files from other databases.
 const applicationID = 0x41674d65
