@@ -65,8 +65,30 @@ var (
 )
 
 // CodeOf returns the code of an error of this module: [CodeCanceled] for an error of a
-// context, [CodeInternal] for one that carries none, and "" for nil.
-func CodeOf(err error) Code { return driver.CodeOf(err) }
+// context, [CodeInternal] for one that carries none, and "" for nil. An error carries its
+// code by a method Code() Code or, in a package that does not import this one, by
+// Code() string, which counts if the protocol knows it.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	var coded interface{ Code() Code }
+	if errors.As(err, &coded) {
+		return coded.Code()
+	}
+	var named interface{ Code() string }
+	if errors.As(err, &named) {
+		switch c := Code(named.Code()); c {
+		case CodeValidation, CodeForbidden, CodeNotFound, CodeSecretLeakage, CodeSnapshotUnavailable,
+			CodeNotProvided, CodeStorageLimit:
+			return c
+		}
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return CodeCanceled
+	}
+	return CodeInternal
+}
 
 func fail(kind *driver.Kind, detail string) error { return kind.With(detail, nil) }
 

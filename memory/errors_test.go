@@ -258,3 +258,14 @@ func TestPlainAdapter(t *testing.T) {
 	require.True(t, o.Writes)
 	require.False(t, o.Transactions || o.Views || o.Durable || o.WriteEvents || o.Semantic)
 }
+
+type foreign string
+
+func (e foreign) Error() string { return "canary" }
+func (e foreign) Code() string  { return string(e) }
+
+// A package that does not import this one carries its code by a method of the same name.
+func TestM2_ForeignCodesCountIfTheProtocolKnowsThem(t *testing.T) {
+	require.Equal(t, memory.CodeSecretLeakage, memory.CodeOf(fmt.Errorf("host: %w", foreign("secret_leakage"))))
+	require.Equal(t, memory.CodeInternal, memory.CodeOf(foreign("canary_code")))
+}

@@ -15,7 +15,7 @@ const (
 	wasErased
 )
 
-// Journal writes down which entries the plan touches, for [ReadJournals]. A store that offers
+// Journal writes down which entries the plan touches, for [ChangeSet.Read]. A store that offers
 // [Changes] keeps it with the version that the mutation makes. It is nil if there are none.
 func (p *Plan) Journal() (data []byte) {
 	var ref string
@@ -45,20 +45,20 @@ func appendName(data []byte, s string) []byte {
 	return append(binary.AppendUvarint(data, uint64(len(s))), s...)
 }
 
-// ReadJournals returns what the journals of versions say of a ref. What no [Plan.Journal]
-// wrote is [ErrInternal].
-func ReadJournals(journals iter.Seq2[[]byte, error], ref string) (ChangeSet, error) {
+// Read sets c to what the journals of versions say of a ref. What no [Plan.Journal] wrote is
+// [ErrInternal].
+func (c *ChangeSet) Read(journals iter.Seq2[[]byte, error], ref string) error {
 	touched := [wasErased + 1]map[string]bool{{}, {}, {}, {}, {}}
 	for data, err := range journals {
 		if err != nil {
-			return ChangeSet{}, err
+			return err
 		}
 		inside := false
 		for len(data) > 0 {
 			what := data[0]
 			n, size := binary.Uvarint(data[1:])
 			if what > wasErased || size <= 0 || n > uint64(len(data)-1-size) {
-				return ChangeSet{}, ErrInternal.With("the journal of a version is damaged", nil)
+				return ErrInternal.With("the journal of a version is damaged", nil)
 			}
 			name := string(data[1+size:][:n])
 			data = data[1+size+int(n):]
@@ -76,5 +76,6 @@ func ReadJournals(journals iter.Seq2[[]byte, error], ref string) (ChangeSet, err
 		slices.Sort(ids)
 		return ids
 	}
-	return ChangeSet{Put: ids(wasPut), Retired: ids(wasRetired), Restored: ids(wasRestored), Erased: ids(wasErased)}, nil
+	*c = ChangeSet{Put: ids(wasPut), Retired: ids(wasRetired), Restored: ids(wasRestored), Erased: ids(wasErased)}
+	return nil
 }

@@ -175,25 +175,25 @@ func TestM8_Plan(t *testing.T) {
 	require.False(t, plan.Empty())
 	again := Plan{Insert: []Placed{{Scope{"t", "R"}, Entry{ID: "far"}}, put("new")}}
 	journals := [][]byte{plan.Journal(), (&Plan{}).Journal(), again.Journal()}
-	got, err := ReadJournals(each(journals), home.Ref)
+	got, err := readJournals(each(journals), home.Ref)
 	require.NoError(t, err)
 	require.Equal(t, ChangeSet{Put: []string{"new", "other"}, Retired: []string{"new"}, Restored: []string{"merged"}, Erased: []string{"there"}}, got)
-	got, err = ReadJournals(each(journals), "R")
+	got, err = readJournals(each(journals), "R")
 	require.NoError(t, err)
 	require.Equal(t, ChangeSet{Put: []string{"far"}}, got)
 
 	// A journal that is damaged is an error or another journal, and no panic.
 	for n := range journals[0] {
-		_, _ = ReadJournals(each([][]byte{journals[0][:n]}), home.Ref)
+		_, _ = readJournals(each([][]byte{journals[0][:n]}), home.Ref)
 		for _, flip := range []byte{1, 0x80, 0xff} {
 			bad := bytes.Clone(journals[0])
 			bad[n] ^= flip
-			_, _ = ReadJournals(each([][]byte{bad}), home.Ref)
+			_, _ = readJournals(each([][]byte{bad}), home.Ref)
 		}
 	}
-	_, err = ReadJournals(each([][]byte{journals[0][:len(journals[0])-1]}), home.Ref)
+	_, err = readJournals(each([][]byte{journals[0][:len(journals[0])-1]}), home.Ref)
 	require.ErrorIs(t, err, ErrInternal)
-	_, err = ReadJournals(func(yield func([]byte, error) bool) { yield(nil, ErrNotFound) }, home.Ref)
+	_, err = readJournals(func(yield func([]byte, error) bool) { yield(nil, ErrNotFound) }, home.Ref)
 	require.ErrorIs(t, err, ErrNotFound)
 }
 
@@ -238,4 +238,9 @@ func TestPages(t *testing.T) {
 	}
 	require.Equal(t, []int{7}, got)
 	require.ErrorIs(t, failed, ErrInternal)
+}
+
+func readJournals(journals iter.Seq2[[]byte, error], ref string) (changed ChangeSet, err error) {
+	err = changed.Read(journals, ref)
+	return changed, err
 }

@@ -120,8 +120,10 @@ func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Ve
 	if err != nil {
 		return driver.ChangeSet{}, err
 	}
-	return driver.ReadJournals(func(yield func([]byte, error) bool) {
+	var changed driver.ChangeSet
+	err = changed.Read(func(yield func([]byte, error) bool) {
 		for i := 0; i < len(journals) && yield(journals[i], nil); i++ {
 		}
 	}, s.Ref)
+	return changed, err
 }

@@ -91,7 +91,6 @@ func TestOpen_NoPath(t *testing.T) {
 		_, err := sqlite.Open(t.Context(), name, sqlite.Options{})
 		for _, err := range []error{err, sqlite.Restore(t.Context(), path, name)} {
 			require.ErrorIs(t, err, driver.ErrValidation, name)
-			require.Equal(t, driver.CodeValidation, driver.CodeOf(err))
 			require.ErrorContains(t, err, instead, name)
 		}
 	}

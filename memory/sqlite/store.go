@@ -105,7 +105,8 @@ func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Ve
 	if err != nil {
 		return driver.ChangeSet{}, err
 	}
-	changed, err := driver.ReadJournals(func(yield func([]byte, error) bool) {
+	var changed driver.ChangeSet
+	err = changed.Read(func(yield func([]byte, error) bool) {
 		err := st.db.reads(ctx)(func(rows *sql.Rows) (bool, error) {
 			var journal sql.RawBytes
 			err := rows.Scan(&journal)

@@ -89,7 +89,8 @@ func within(ctx context.Context, run func(func(*bolt.Tx) error) error, f func(t 
 		}
 		return err
 	})
-	if driver.CodeOf(err) == driver.CodeInternal { // what bbolt says is for the host's own eyes
+	var ours interface{ Code() driver.Code }
+	if err != nil && !errors.As(err, &ours) { // what bbolt says is for the host's own eyes
 		return driver.ErrInternal.With("", err)
 	}
 	return err

@@ -97,14 +97,13 @@ func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Ve
 			return err
 		}
 		tenant := key("version", s.Tenant)
-		touched, err = driver.ReadJournals(func(yield func([]byte, error) bool) {
+		return touched.Read(func(yield func([]byte, error) bool) {
 			for k, data := range t.ascend(tenant, with(tenant, low+1)) {
 				if bytes.Compare(k, with(tenant, high)) > 0 || !yield(data[len(driver.Mark{}):], nil) {
 					break
 				}
 			}
 		}, s.Ref)
-		return err
 	})
 	return touched, err
 }
