@@ -113,8 +113,9 @@ func (t *tx) runAll(calls []*call) (changed bool) {
 		savepoint("SAVEPOINT call")
 		own := &tx{w: t.w, ctx: t.ctx, err: t.err}
 		if own.err == nil {
-			c.refused = c.do(own)
-			own.emptyUnused()
+			if c.refused = c.do(own); c.refused == nil {
+				own.emptyUnused()
+			}
 		}
 		t.err = own.err
 		if c.refused != nil {
