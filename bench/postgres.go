@@ -20,7 +20,7 @@ import (
 const (
 	postgresSize  = 200_000 // entries, all in one scope
 	postgresBatch = 100
-	writers       = 8
+	mostWriters   = 32
 	manyTenants   = 20_000
 	tenantSize    = 5 // entries of each of them
 )
@@ -35,8 +35,8 @@ const (
 //	postgres/list100          a slice of the newest 100 entries
 //	postgres/get/tenants=…    an entry by a random id, beside the one scope as many
 //	                          tenants of five entries each
-//	postgres/writers/tenants  puts by eight goroutines at once, into one tenant and
-//	                          into eight
+//	postgres/writers=…        puts by so many goroutines at once, all into one tenant
+//	postgres/writers=…/apart  each into a tenant of its own
 func postgresRows() []row {
 	ctx := context.Background()
 	query := driver.Query{Limit: pageLimit, At: storeNow}
@@ -50,7 +50,7 @@ func postgresRows() []row {
 			return nil, err
 		}
 		cleanups = append(cleanups, func() { must(cluster.Close()) })
-		pool, err := pgxpool.New(ctx, cluster.DSN()+" pool_max_conns=10")
+		pool, err := pgxpool.New(ctx, cluster.DSN()+fmt.Sprint(" pool_max_conns=", mostWriters))
 		if err == nil {
 			cleanups = append(cleanups, pool.Close)
 		}
@@ -193,7 +193,9 @@ func postgresRows() []row {
 			must(err)
 			return e
 		}
-		theirs := func(tenant, id string) memory.Entry { return p.theirs.getOf(ctx, tenant, id) }
+		theirs := func(tenant, id string) memory.Entry {
+			return p.theirs.getOf(ctx, memory.Scope{Tenant: tenant, Ref: storeScope.Ref}, id)
+		}
 		check := func() error {
 			for i := range tenantSize {
 				id := storeEntry(i).ID
@@ -206,9 +208,24 @@ func postgresRows() []row {
 		return sides{check: check, ours: each(ours), theirs: each(theirs)}
 	})})
 	var written atomic.Int64
-	for _, tenants := range []int{1, writers} {
-		rows = append(rows, row{fmt.Sprint("postgres/writers/tenants=", tenants), "", with(func(p *pair) sides {
-			return sides{items: 1, ours: func(n int) { writeAtOnce(ctx, p.ours, &written, n, tenants) }}
+	for _, w := range []struct {
+		name             string
+		writers, tenants int
+	}{{"1", 1, 1}, {"8", 8, 1}, {"32", mostWriters, 1}, {"32/apart", mostWriters, mostWriters}} {
+		rows = append(rows, row{"postgres/writers=" + w.name, "a counter and an insert by pgx", with(func(p *pair) sides {
+			ours := func(s memory.Scope, e memory.Entry) { must(p.ours.Put(ctx, s, e)) }
+			theirs := func(s memory.Scope, e memory.Entry) { p.theirs.putCounted(ctx, s, e) }
+			check := func() error {
+				s, e := memory.Scope{Tenant: "writer0", Ref: "agent"}, storeEntry(int(written.Add(1)))
+				ours(s, e)
+				theirs(s, e)
+				got, err := p.ours.Get(ctx, s, e.ID, storeNow)
+				return cmp.Or(err, equal(got, p.theirs.getOf(ctx, s, e.ID)))
+			}
+			each := func(put func(memory.Scope, memory.Entry)) func(int) {
+				return func(n int) { writeAtOnce(put, &written, n, w.writers, w.tenants) }
+			}
+			return sides{items: 1, check: check, ours: each(ours), theirs: each(theirs)}
 		})})
 	}
 	return rows
@@ -223,9 +240,8 @@ func oursBatch(ctx context.Context, st *postgres.Store, from, n int) {
 	must(err)
 }
 
-// writeAtOnce puts n entries by eight goroutines, each of which has one of the
-// tenants.
-func writeAtOnce(ctx context.Context, st *postgres.Store, written *atomic.Int64, n, tenants int) {
+// writeAtOnce puts n entries by so many goroutines, each of which has one of the tenants.
+func writeAtOnce(put func(memory.Scope, memory.Entry), written *atomic.Int64, n, writers, tenants int) {
 	var left atomic.Int64
 	left.Store(int64(n))
 	var group sync.WaitGroup
@@ -233,7 +249,7 @@ func writeAtOnce(ctx context.Context, st *postgres.Store, written *atomic.Int64,
 		scope := memory.Scope{Tenant: fmt.Sprint("writer", w%tenants), Ref: "agent"}
 		group.Go(func() {
 			for left.Add(-1) >= 0 {
-				must(st.Put(ctx, scope, storeEntry(int(written.Add(1)))))
+				put(scope, storeEntry(int(written.Add(1))))
 			}
 		})
 	}
