@@ -52,6 +52,7 @@ var plan = []place{
 
 	{dir: "events", floor: 0, ours: []string{"internal/jsonguard"}},
 	{dir: "redact", floor: 0, ours: []string{"internal/ordered"}},
+	{dir: "internal/groupcommit", floor: 0},
 	{dir: "internal/hostcall", floor: 0},
 	{dir: "internal/identifier", floor: 0},
 	{dir: "internal/text", floor: 0},
@@ -68,6 +69,8 @@ var plan = []place{
 	{dir: "memory", floor: 2, ours: []string{"memory/driver", "events", "telemetry", "internal/identifier", "internal/hostcall"}},
 	{dir: "memory/...", floor: 2, ours: driverAndEvents},
 	{dir: "memory/inmem", floor: 2, ours: append([]string{"internal/ordered"}, driverAndEvents...)},
+	{dir: "memory/sqlite", floor: 2, ours: append([]string{"internal/groupcommit"}, driverAndEvents...)},
+	{dir: "memory/postgres", floor: 2, ours: append([]string{"internal/groupcommit"}, driverAndEvents...)},
 
 	{dir: "consolidate", floor: 3, ours: append([]string{"internal/text"}, ofAnEngine...), others: libraries},
 	{dir: "distill", floor: 3, ours: append([]string{"internal/text"}, ofAnEngine...), others: libraries},
