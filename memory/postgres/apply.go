@@ -3,49 +3,31 @@ package postgres
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/openwop/agentmemory/internal/groupcommit"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Put inserts e if the scope has no entry of that id. It is repeated if the
 // connection is lost, so that its outcome is known unless the database stays away.
 func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {
-	_, err := st.db.apply(ctx, &writes{tenant: s.Tenant, m: &driver.Mutation{Put: []driver.Placed{{Scope: s, Entry: e}}}, lone: true}, idempotent)
+	_, err := st.db.apply(ctx, &writes{tenant: s.Tenant, m: &driver.Mutation{Put: []driver.Placed{{Scope: s, Entry: e}}}, isPut: true}, idempotent)
 	return err
 }
 
 // Delete ends the life of an entry and reports whether it was live at the instant
 // at. If it was not, nothing changes.
 func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
-	const retire = `
-		WITH hit AS (
-			SELECT octet_length(content) AS size FROM agentmemory.entries
-			WHERE tenant = $1 AND ref = $2 AND id = $3 AND died >= 9223372036854775807 AND NOT erased AND expires_at > $4
-		), noted AS (
-			INSERT INTO agentmemory.versions AS made (tenant, version, mark, changes, entries, bytes)
-			SELECT $1, v.version + 1, $6, $7, v.entries - 1, v.bytes - hit.size FROM hit, ` + newestVersion + ` v RETURNING made.version
-		)
-		UPDATE agentmemory.entries e SET died = noted.version, state = $5 FROM noted
-		WHERE e.tenant = $1 AND e.ref = $2 AND e.id = $3`
-	plan := driver.Plan{Retire: []driver.Retirement{{Located: driver.Located{Scope: s, ID: id}, State: driver.Deleted}}}
-	mark := driver.NewMark()
-	deleted := false
-	err := st.db.write(ctx, tenantSetting(s.Tenant), unsent, func(b *pgx.Batch) {
-		b.Queue(lockTenant, []byte(s.Tenant))
-		b.Queue(retire, []byte(s.Tenant), keyOf(s.Ref), []byte(id), at.UnixMilli(), int16(driver.Deleted), mark[:], plan.Journal()).
-			Exec(func(tag pgconn.CommandTag) error {
-				deleted = tag.RowsAffected() > 0
-				return nil
-			})
-	})
-	return err == nil && deleted, err
+	_, err := st.Apply(ctx, s.Tenant, driver.Mutation{At: at,
+		Retire: []driver.Retirement{{Located: driver.Located{Scope: s, ID: id}, State: driver.Deleted}}})
+	if errors.Is(err, driver.ErrConflict) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Apply commits m or returns [driver.ErrConflict], or [driver.ErrValidation] for a
@@ -55,6 +37,22 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	return st.db.apply(ctx, &writes{tenant: tenant, m: &m}, unsent)
 }
 
+// writes is a mutation on its way into the tables.
+type writes struct {
+	db       *DB
+	ctx      context.Context
+	tenant   string
+	m        *driver.Mutation
+	isPut    bool        // it makes no version if the entry is there
+	mark     driver.Mark // of the version that it makes, if it makes one
+	payloads []string    // of its events
+	plan     driver.Plan
+	refused  error
+	done     driver.Applied
+}
+
+// apply commits a mutation by the shortest way that there is for it, and again if an error
+// allows that.
 func (db *DB) apply(ctx context.Context, w *writes, allows func(error) bool) (driver.Applied, error) {
 	if err := ctx.Err(); err != nil {
 		return driver.Applied{}, err
@@ -65,12 +63,34 @@ func (db *DB) apply(ctx context.Context, w *writes, allows func(error) bool) (dr
 	if !storable(w.m) {
 		return driver.Applied{}, driver.ErrValidation.With("the content or a tag of an entry is not UTF-8 or has U+0000, which PostgreSQL cannot hold", nil)
 	}
-	payloads, err := payloadsOf(w.m.Events)
-	if err != nil {
+	var err error
+	if w.payloads, err = payloadsOf(w.m.Events); err != nil {
 		return driver.Applied{}, err
 	}
-	w.db, w.payloads, w.mark = db, payloads, driver.NewMark()
-	err = w.commit(ctx, allows)
+	w.db, w.ctx, w.mark = db, ctx, driver.NewMark()
+	commit := func() error { return db.counters.Do(ctx, w.tenant, w, sizeOf(w.m)) }
+	switch {
+	case !w.m.Unversioned():
+	case len(w.m.Events) > 0:
+		commit = func() error {
+			return db.writeOnce(ctx, tenantSetting(w.tenant), func(b *pgx.Batch) {
+				lockRuns(b, w.m.Events)
+				w.queueEvents(b)
+			})
+		}
+		// A snapshot from before the lock of a run, as some isolation levels have, meets a
+		// sequence that is taken meanwhile. What is kept already is not kept again.
+		allows = func(err error) bool { return idempotent(err) || codeOf(err) == uniqueViolation }
+	case len(w.m.Documents) == 1:
+		commit = func() error { return w.swapAlone(ctx) }
+	default:
+		commit = func() error {
+			return db.commitGroup(ctx, func() (context.Context, []*writes) { return ctx, []*writes{w} })
+		}
+	}
+	if err = repeat(ctx, allows, commit); err == nil {
+		err = w.refused
+	}
 	if err != nil {
 		return driver.Applied{}, err
 	}
@@ -87,53 +107,19 @@ func storable(m *driver.Mutation) bool {
 	return ok
 }
 
-// commit commits the mutation by the shortest way that there is for it.
-func (w *writes) commit(ctx context.Context, allows func(error) bool) error {
-	switch {
-	case w.m.Unversioned() && len(w.m.Events) > 0:
-		// A snapshot from before the lock of a run, as some isolation levels have, meets a
-		// sequence that is taken meanwhile. What is kept already is not kept again.
-		allows := func(err error) bool { return idempotent(err) || codeOf(err) == uniqueViolation }
-		return w.db.write(ctx, tenantSetting(w.tenant), allows, w.queueEvents)
-	case w.m.Unversioned() && len(w.m.Documents) == 1:
-		return w.swapAlone(ctx, allows)
-	case w.m.OnlyPuts():
-		err := w.add(ctx, allows)
-		if codeOf(err) != uniqueViolation {
-			return err
-		}
-		// One of the ids is there. The long way tells whether by the same entry.
+// sizeOf is what a mutation takes of a transaction that it shares, in bytes. One that erases or
+// restores shares none: the documents and the lineage that this changes are not looked up.
+func sizeOf(m *driver.Mutation) (size int) {
+	if len(m.Erase)+len(m.Restore)+len(m.MergedInto) > 0 {
+		return groupcommit.MaxBytes + 1
 	}
-	return repeat(ctx, allows, func() error {
-		return w.db.withPoolConn(ctx, func(conn *pgxpool.Conn) error { return w.transact(ctx, conn, allows) })
-	})
-}
-
-// writes is a mutation on its way into the tables.
-type writes struct {
-	db       *DB
-	tenant   string
-	m        *driver.Mutation
-	lone     bool        // it is a Put, which makes no version if the entry is there
-	mark     driver.Mark // of the version that it makes, if it makes one
-	stored   driver.Stored
-	plan     driver.Plan
-	payloads []string // of its events
-	done     driver.Applied
-}
-
-// add commits a mutation that only adds, in one round trip.
-func (w *writes) add(ctx context.Context, allows func(error) bool) error {
-	var err error
-	if w.plan, err = new(driver.Stored).Plan(w.m); err != nil {
-		return err
+	for i := range m.Put {
+		size += len(m.Put[i].Entry.Content)
 	}
-	return w.db.write(ctx, tenantSetting(w.tenant), allows, func(b *pgx.Batch) {
-		b.Queue(takeTenant, []byte(w.tenant))
-		w.addVersion(b)
-		w.insert(b, "")
-		w.queueEvents(b)
-	})
+	for i := range m.Documents {
+		size += len(m.Documents[i].Value)
+	}
+	return size
 }
 
 // takeTenant takes the row of the tenant, which the transaction holds until it ends, and
@@ -145,12 +131,6 @@ const takeTenant = `
 
 // current is the version that the transaction has made or, before that, the one it met.
 const current = `COALESCE((SELECT max(version) FROM agentmemory.versions WHERE tenant = $1), 0)`
-
-// newestVersion is the newest version of the tenant $1 with what its entries come to, all 0
-// before the first.
-const newestVersion = `(
-	(SELECT version, entries, bytes FROM agentmemory.versions WHERE tenant = $1 ORDER BY version DESC LIMIT 1)
-	UNION ALL SELECT 0, 0, 0 LIMIT 1)`
 
 // addVersion queues the next version with its mark, what it touches, and by how much what the
 // tenant has grows.
@@ -167,128 +147,4 @@ func (w *writes) addVersion(b *pgx.Batch) {
 		w.done.Version = w.mark.Version(uint64(n))
 		return err
 	})
-}
-
-// transact commits any mutation, in two round trips: one that takes the tenant's row and
-// the documents and reads what the mutation names, and one that writes and commits.
-func (w *writes) transact(ctx context.Context, conn *pgxpool.Conn, allows func(error) bool) error {
-	raw := conn.Conn()
-	w.stored = w.m.Needs()
-	w.done = driver.Applied{Revs: make([]int64, len(w.m.Documents))}
-	b := new(pgx.Batch)
-	b.Queue(begin)
-	w.db.checkSchema(b)
-	w.db.prelude(b, tenantSetting(w.tenant))
-	if !w.m.Unversioned() {
-		w.stage(b)
-		b.Queue(takeTenant, []byte(w.tenant))
-	}
-	w.loadEntries(b)
-	w.loadMergedInto(b)
-	w.loadDocuments(b)
-	w.loadUsage(b)
-	if err := raw.SendBatch(w.db.withoutCancelIfPooled(ctx), b).Close(); err != nil {
-		rollback(ctx, raw)
-		return retryable(err)
-	}
-	var err error
-	if w.plan, err = w.stored.Plan(w.m); err != nil || w.lone && w.plan.Empty() {
-		rollback(ctx, raw)
-		return err
-	}
-	b = new(pgx.Batch)
-	w.queueAll(b)
-	b.Queue(commit)
-	err = w.db.awaitOutcome(ctx, conn, func(ctx context.Context, conn *pgx.Conn) error { return conn.SendBatch(ctx, b).Close() })
-	switch {
-	case w.db.outcomeUnknown(err):
-		if !errors.Is(err, ErrOutcomeUnknown) {
-			_ = raw.Close(ctx)
-		}
-		if !allows(err) {
-			return ErrOutcomeUnknown.With("", err)
-		}
-	case err != nil:
-		rollback(ctx, raw)
-		if codeOf(err) == uniqueViolation {
-			return driver.ErrConflict // another caller made the machinery
-		}
-	}
-	return err
-}
-
-// rollback ends a transaction that is not to be committed. A connection on which that does not
-// succeed in time is not used again, which ends it as well.
-func rollback(ctx context.Context, conn *pgx.Conn) {
-	brief, end := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer end()
-	if _, err := conn.Exec(brief, `ROLLBACK`); err != nil {
-		_ = conn.Close(brief)
-	}
-}
-
-// loadMergedInto queues what finds the entries that were merged into those that the mutation
-// names.
-func (w *writes) loadMergedInto(b *pgx.Batch) {
-	if len(w.stored.MergedInto) == 0 {
-		return
-	}
-	named := slices.Collect(maps.Keys(w.stored.MergedInto))
-	refs, ids := namesOf(named)
-	const load = `
-		SELECT h.number, e.id FROM unnest($2::bytea[], $3::bytea[]) WITH ORDINALITY AS h (ref, id, number), LATERAL (
-			SELECT e.id FROM agentmemory.entries e
-			WHERE e.tenant = $1 AND e.ref = h.ref AND sha256(e.successor) = sha256(h.id) AND e.successor = h.id OFFSET 0) e`
-	b.Queue(load, []byte(w.tenant), refs, ids).Query(eachRow(func(row pgx.Row) error {
-		var number int64
-		var id name
-		err := row.Scan(&number, &id)
-		if err == nil {
-			into := named[number-1]
-			w.stored.MergedInto[into] = append(w.stored.MergedInto[into], string(id))
-		}
-		return err
-	}))
-}
-
-// namesOf are the keys of the refs of entries, and their ids.
-func namesOf(entries []driver.Located) (refs, ids [][]byte) {
-	for _, l := range entries {
-		refs, ids = append(refs, keyOf(l.Ref)), append(ids, []byte(l.ID))
-	}
-	return refs, ids
-}
-
-// loadUsage queues what the limits of the mutation are held against.
-func (w *writes) loadUsage(b *pgx.Batch) {
-	if w.m.Limits == (driver.Limits{}) || w.m.Unversioned() {
-		return
-	}
-	const load = `
-		SELECT v.entries, v.bytes, (SELECT count(*) FROM (
-			SELECT 1 FROM agentmemory.events WHERE tenant = $1 AND sequence IS NULL LIMIT $2) x)
-		FROM ` + newestVersion + ` v`
-	used := &w.stored.Used
-	b.Queue(load, []byte(w.tenant), max(0, w.m.Limits.Waiting)).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&used.Entries, &used.Bytes, &used.Waiting)
-	})
-}
-
-// loadEntries queues what reads the entries that the mutation names.
-func (w *writes) loadEntries(b *pgx.Batch) {
-	if len(w.stored.Entries) == 0 {
-		return
-	}
-	refs, ids := namesOf(slices.Collect(maps.Keys(w.stored.Entries)))
-	clear(w.stored.Entries)
-	const load = `
-		SELECT ` + recordColumns + `
-		FROM unnest($2::bytea[], $3::bytea[]) AS n (ref, id), LATERAL (
-			SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = n.ref AND e.id = n.id OFFSET 0) e`
-	b.Queue(load, []byte(w.tenant), refs, ids).Query(eachRow(func(row pgx.Row) error {
-		var r driver.Record
-		err := scanRecord(row, w.tenant, &r)
-		w.stored.Entries[driver.Located{Scope: r.Scope, ID: r.Entry.ID}] = r
-		return err
-	}))
 }

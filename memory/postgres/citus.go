@@ -136,7 +136,7 @@ func (w *waitingReader) claimRuns(ctx context.Context, page []waiting, now int64
 		heads[i] = page[i].head
 	}
 	var claimed map[int64]bool
-	err := w.db.write(ctx, everyTenant, idempotent, func(b *pgx.Batch) {
+	err := w.db.write(ctx, everyTenant, func(b *pgx.Batch) {
 		claimed = map[int64]bool{}
 		b.Queue(oneConnection)
 		b.Queue(claim, tenantsOf(page), heads, w.db.owner, now, claimMillis).Query(eachRow(func(row pgx.Row) error {

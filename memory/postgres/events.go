@@ -128,7 +128,7 @@ func (w *waitingReader) nextPage(ctx context.Context) (page []waiting, err error
 	case w.db.distributed:
 		return w.nextOnNodes(ctx)
 	default:
-		err = w.db.write(ctx, everyTenant, idempotent, func(b *pgx.Batch) { b.Queue(claimPage, w.after, w.db.owner, claimMillis).Query(collect) })
+		err = w.db.write(ctx, everyTenant, func(b *pgx.Batch) { b.Queue(claimPage, w.after, w.db.owner, claimMillis).Query(collect) })
 	}
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
 		setting = everyTenant
 	}
 	const remove = `DELETE FROM agentmemory.events WHERE tenant = $1 AND run_id = $2 AND event_id = $3 AND sequence IS NULL`
-	return st.db.write(ctx, setting, idempotent, func(b *pgx.Batch) {
+	return st.db.write(ctx, setting, func(b *pgx.Batch) {
 		for _, r := range recs {
 			b.Queue(remove, []byte(r.Tenant), []byte(r.RunID), []byte(r.ID))
 		}
@@ -190,7 +190,7 @@ func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
 
 // release ends the claims of this DB.
 func (db *DB) release(ctx context.Context) error {
-	return db.write(ctx, everyTenant, idempotent, func(b *pgx.Batch) {
+	return db.write(ctx, everyTenant, func(b *pgx.Batch) {
 		b.Queue(`UPDATE agentmemory.events SET owner = NULL, until = 0 WHERE sequence IS NULL AND owner = $1`, db.owner)
 	})
 }
@@ -207,56 +207,64 @@ func payloadsOf(recs []events.Record) (texts []string, err error) {
 	return texts, nil
 }
 
-// queueEvents queues the events of a mutation, which wait or are kept.
+// queueEvents queues the events of a mutation, which wait in their order or, run by run, are kept.
 func (w *writes) queueEvents(b *pgx.Batch) {
-	switch {
-	case len(w.m.Events) == 0:
-	case w.m.Keep:
-		w.keepEvents(b)
-	default:
-		w.haveWait(b)
+	if !w.m.Keep {
+		w.addEvents(b, "", func(*events.Record) bool { return true })
+		return
+	}
+	added := map[string]bool{}
+	for i := range w.m.Events {
+		if run := w.m.Events[i].RunID; !added[run] {
+			w.addEvents(b, run, func(r *events.Record) bool { return r.RunID == run })
+			added[run] = true
+		}
 	}
 }
 
-// An event that is there is dropped, and is an error if it says something else.
+// An event that is there is dropped, and is an error if it says something else. Of a run $2
+// whose events are kept, the others get the next sequences.
 const (
-	addEvents = `
-		INSERT INTO agentmemory.events (tenant, run_id, event_id, node_id, causation_id, engine_version, schema_version, time, type, payload, sequence)`
-	unlessSame = `
-		ON CONFLICT (tenant, run_id, event_id) DO UPDATE SET payload = NULL -- which it cannot be: see notNull
-			WHERE events.type <> excluded.type OR events.payload <> excluded.payload`
+	waits = `
+		WITH s AS (SELECT NULL::bigint AS next, '{}'::bytea[] AS there)`
+	keeps = `
+		WITH s AS (SELECT
+			COALESCE((SELECT max(sequence) + 1 FROM agentmemory.events WHERE tenant = $1 AND run_id = $2 AND sequence IS NOT NULL), 0) AS next,
+			ARRAY(SELECT event_id FROM agentmemory.events WHERE tenant = $1 AND run_id = $2 AND event_id = ANY ($4)) AS there)`
 )
 
-// keepEvents queues the events, which get the next sequences of their runs.
-func (w *writes) keepEvents(b *pgx.Batch) {
-	lockRuns(b, w.m.Events)
-	const keep = addEvents + `
-		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, COALESCE((
-			SELECT max(sequence) + 1 FROM agentmemory.events WHERE tenant = $1 AND run_id = $2 AND sequence IS NOT NULL), 0)` + unlessSame
+// addEvents queues those events of a mutation that each chooses.
+func (w *writes) addEvents(b *pgx.Batch, run string, chooses func(*events.Record) bool) {
+	var runs, ids, nodes, causes, engines [][]byte
+	var schemas, times []int64
+	var types, payloads []string
 	for i := range w.m.Events {
 		r := &w.m.Events[i]
-		b.Queue(keep, []byte(r.Tenant), []byte(r.RunID), []byte(r.ID), []byte(r.NodeID), []byte(r.CausationID), []byte(r.EngineVersion),
-			r.SchemaVersion, r.Time.UnixMilli(), string(r.Payload.EventType()), w.payloads[i])
+		if !chooses(r) {
+			continue
+		}
+		runs, ids, nodes = append(runs, []byte(r.RunID)), append(ids, []byte(r.ID)), append(nodes, []byte(r.NodeID))
+		causes, engines = append(causes, []byte(r.CausationID)), append(engines, []byte(r.EngineVersion))
+		schemas, times = append(schemas, int64(r.SchemaVersion)), append(times, r.Time.UnixMilli())
+		types, payloads = append(types, string(r.Payload.EventType())), append(payloads, w.payloads[i])
 	}
-}
-
-// haveWait queues events that wait, in their order.
-func (w *writes) haveWait(b *pgx.Batch) {
-	n := len(w.m.Events)
-	tenants, runs, ids, nodes := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n)
-	causes, engines, schemas, times, types := make([][]byte, n), make([][]byte, n), make([]int64, n), make([]int64, n), make([]string, n)
-	for i := range w.m.Events {
-		r := &w.m.Events[i]
-		tenants[i], runs[i], ids[i], nodes[i] = []byte(r.Tenant), []byte(r.RunID), []byte(r.ID), []byte(r.NodeID)
-		causes[i], engines[i], schemas[i] = []byte(r.CausationID), []byte(r.EngineVersion), int64(r.SchemaVersion)
-		times[i], types[i] = r.Time.UnixMilli(), string(r.Payload.EventType())
+	if len(ids) == 0 {
+		return
 	}
-	const wait = addEvents + `
-		SELECT v.tenant, v.run, v.id, v.node, v.cause, v.engine, v.schema, v.time, v.type, v.payload, NULL::bigint
-		FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bytea[], $7::bigint[], $8::bigint[], $9::text[], $10::text[])
-			WITH ORDINALITY AS v (tenant, run, id, node, cause, engine, schema, time, type, payload, place)
-		ORDER BY v.place` + unlessSame
-	b.Queue(wait, tenants, runs, ids, nodes, causes, engines, schemas, times, types, w.payloads)
+	const add = `
+		INSERT INTO agentmemory.events (tenant, run_id, event_id, node_id, causation_id, engine_version, schema_version, time, type, payload, sequence)
+		SELECT $1, v.run, v.id, v.node, v.cause, v.engine, v.schema, v.time, v.type, v.payload,
+			s.next + row_number() OVER (PARTITION BY v.id = ANY (s.there) ORDER BY v.place) - 1
+		FROM unnest($3::bytea[], $4::bytea[], $5::bytea[], $6::bytea[], $7::bytea[], $8::bigint[], $9::bigint[], $10::text[], $11::text[])
+			WITH ORDINALITY AS v (run, id, node, cause, engine, schema, time, type, payload, place), s
+		WHERE $2::bytea IS NOT NULL ORDER BY v.place
+		ON CONFLICT (tenant, run_id, event_id) DO UPDATE SET payload = NULL -- which it cannot be: see notNull
+			WHERE events.type <> excluded.type OR events.payload <> excluded.payload`
+	sequence := waits
+	if w.m.Keep {
+		sequence = keeps
+	}
+	b.Queue(sequence+add, []byte(w.tenant), []byte(run), runs, ids, nodes, causes, engines, schemas, times, types, payloads)
 }
 
 // lockRuns queues the locks of the runs of events, in one order for everybody.
@@ -329,7 +337,7 @@ func (st *Store) PurgeEvents(ctx context.Context, before time.Time, limit int) (
 	if err != nil || len(runs) == 0 {
 		return false, err
 	}
-	err = st.db.write(ctx, everyTenant, idempotent, func(b *pgx.Batch) {
+	err = st.db.write(ctx, everyTenant, func(b *pgx.Batch) {
 		lockRuns(b, runs)
 		for _, r := range runs {
 			b.Queue(removeRun, []byte(r.Tenant), []byte(r.RunID), before.UnixMilli())

@@ -13,8 +13,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/groupcommit"
 	"github.com/openwop/agentmemory/memory/driver"
 )
+
+// onPool is a DB of the same database over another pool.
+func onPool(db *DB, pool *pgxpool.Pool) *DB {
+	other := *db
+	other.pool = pool
+	other.counters = &groupcommit.Queue[string, *writes]{Commit: other.commitGroup, Unknown: ErrOutcomeUnknown}
+	return &other
+}
 
 // A process of an older release that is open while a newer one migrates writes nothing
 // from then on.
@@ -133,8 +142,7 @@ func TestRetry_TooManyClients(t *testing.T) {
 		}
 	})
 	defer pool.Close()
-	db := *safe
-	db.pool = pool
+	db := onPool(safe, pool)
 	take := func() {
 		pool.Reset()
 		until(t, safe, `SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE usename = '`+role+`')`)
@@ -193,8 +201,7 @@ func TestPut_UnderASnapshot(t *testing.T) {
 	require.NoError(t, err)
 	quiet := connect(t, connection)
 	defer quiet.Close()
-	fast := *db
-	fast.pool = quiet
+	fast := onPool(db, quiet)
 	for i := range 2000 {
 		require.NoError(t, fast.Memory().Put(ctx, home, entry(string(rune('a'+i%26))+time.Duration(i).String())))
 	}
@@ -250,8 +257,7 @@ func TestApply_LargeValueBeforeTheTenant(t *testing.T) {
 		}
 	})
 	defer pool.Close()
-	db := *safe
-	db.pool = pool
+	db := onPool(safe, pool)
 	require.NoError(t, st.Put(ctx, home, entry("of")))
 	large := make([]byte, 8<<20)
 	copy(large, noise(1<<20))

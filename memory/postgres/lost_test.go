@@ -134,7 +134,7 @@ func loseAnswers(t *testing.T, mode string) {
 				return apply(driver.Mutation{Live: []driver.Located{located("old1")}, Put: put("b" + n)})
 			},
 			func(n string) any { e, _ := st.Get(ctx, home, "b"+n, now); return e.ID }, "b2", true},
-		{"Delete", 1, func(n string) error { _, err := st.Delete(ctx, home, "old"+n, now); return err },
+		{"Delete", 2, func(n string) error { _, err := st.Delete(ctx, home, "old"+n, now); return err },
 			func(n string) any { _, err := st.Get(ctx, home, "old"+n, now); return err }, driver.ErrNotFound, true},
 		{"Swap of machinery", 1, swap, func(n string) any { return held(n) }, "x", true},
 		{"Swap of two", 2, func(n string) error {

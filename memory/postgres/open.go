@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/openwop/agentmemory/internal/groupcommit"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -37,9 +38,10 @@ type DB struct {
 	timeout     time.Duration
 	rowSecurity bool
 	pooler      bool
-	distributed bool   // over the nodes of a cluster
-	incarnation string // names this database: see [driver.FirstMark]
-	owner       []byte // names this DB in the claims of runs
+	distributed bool                                // over the nodes of a cluster
+	incarnation string                              // names this database: see [driver.FirstMark]
+	owner       []byte                              // names this DB in the claims of runs
+	counters    *groupcommit.Queue[string, *writes] // mutations that wait for the counter of their tenant
 }
 
 // Open prepares the database that the pool is connected to, and brings its schema up
@@ -62,6 +64,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool, opts Options) (*DB, error) {
 	if err := db.suits(ctx); err != nil {
 		return nil, err
 	}
+	db.counters = &groupcommit.Queue[string, *writes]{Commit: db.commitGroup, Unknown: ErrOutcomeUnknown}
 	have, err := prepare(ctx, pool, opts.RowSecurity)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -41,40 +42,17 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 // lockTenant takes the row of the tenant. Behind it everything is read as it is.
 const lockTenant = `SELECT FROM agentmemory.tenants WHERE tenant = $1 FOR UPDATE`
 
-// change runs f in a transaction that has the row of the tenant. f may be run several
-// times.
-func (db *DB) change(ctx context.Context, tenant string, f func(ctx context.Context, tx pgx.Tx) error) error {
-	return repeat(ctx, idempotent, func() error {
-		return db.withPoolConn(ctx, func(conn *pgxpool.Conn) error {
-			ctx := db.withoutCancelIfPooled(ctx)
-			return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-				b := new(pgx.Batch)
-				db.checkSchema(b)
-				db.prelude(b, tenantSetting(tenant))
-				b.Queue(lockTenant, []byte(tenant))
-				if err := tx.SendBatch(ctx, b).Close(); err != nil {
-					return err
-				}
-				return f(ctx, tx)
-			})
-		})
-	})
-}
-
 // advance moves the horizon to a version that can be read.
 func (db *DB) advance(ctx context.Context, tenant string, v *availability) error {
-	return db.change(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
-		b := new(pgx.Batch)
+	const move = `
+		UPDATE agentmemory.tenants t SET horizon = $2 WHERE t.tenant = $1 AND t.horizon < $2
+			AND EXISTS (SELECT FROM agentmemory.versions v WHERE v.tenant = $1 AND v.version = $2 AND v.mark = $3)`
+	_, mark, _ := v.version.Parse()
+	err := db.write(ctx, tenantSetting(tenant), func(b *pgx.Batch) {
+		b.Queue(move, []byte(tenant), v.n, mark[:])
 		v.queue(b, db, tenant)
-		if err := tx.SendBatch(ctx, b).Close(); err != nil {
-			return err
-		}
-		if err := v.err(); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, `UPDATE agentmemory.tenants SET horizon = $2 WHERE tenant = $1`, []byte(tenant), v.n)
-		return err
 	})
+	return cmp.Or(err, v.err())
 }
 
 // removeOldVersions removes what was kept about versions before the horizon, and returns the refs
@@ -84,7 +62,7 @@ func (db *DB) removeOldVersions(ctx context.Context, tenant string, horizon int6
 		SELECT COALESCE(long_ref, ref) FROM agentmemory.entries WHERE tenant = $1 AND (died < 9223372036854775807 OR erased)
 		UNION SELECT COALESCE(long_ref, ref) FROM agentmemory.entries
 		WHERE tenant = $1 AND expires_at < 9223372036854775807 AND expires_at <= $2`
-	err = db.write(ctx, tenantSetting(tenant), idempotent, func(b *pgx.Batch) {
+	err = db.write(ctx, tenantSetting(tenant), func(b *pgx.Batch) {
 		b.Queue(`DELETE FROM agentmemory.versions WHERE tenant = $1 AND version < $2`, []byte(tenant), horizon)
 		b.Queue(`DELETE FROM agentmemory.erased_spans WHERE tenant = $1 AND died <= $2`, []byte(tenant), horizon)
 		b.Queue(find, []byte(tenant), at.UnixMilli()).
@@ -93,24 +71,31 @@ func (db *DB) removeOldVersions(ctx context.Context, tenant string, horizon int6
 	return refs, err
 }
 
-// purgeRef removes what is to be removed of one ref, with the documents made of it.
+// purgeRef removes what is to be removed of one ref, with the documents made of it, and those of the
+// whole ref if anything goes that was not erased before.
 func (db *DB) purgeRef(ctx context.Context, tenant, ref string, horizon int64, at time.Time) (removed int, err error) {
-	err = db.change(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
-		ids, used, whole, err := findPurgeable(ctx, tx, tenant, ref, horizon, at)
-		removed = len(ids)
-		if err != nil || len(ids) == 0 {
-			return err
+	var ended []endedRecord
+	load := func(b *pgx.Batch) {
+		b.Queue(lockTenant, []byte(tenant))
+		b.Queue(findEnded, []byte(tenant), keyOf(ref), at.UnixMilli()).Query(rowsInto(&ended, scanEnded))
+	}
+	remove := func(b *pgx.Batch) error {
+		ids, used, whole := purgeable(ended, horizon, at)
+		if removed = len(ids); removed == 0 {
+			return nil
 		}
-		b := new(pgx.Batch)
 		db.removeAbout(b, tenant, ref, ids, "former", "subjects", "entries")
 		if whole {
-			(&writes{tenant: tenant, m: &driver.Mutation{}}).removeWhole(b, ref)
+			removeWhole(b, tenant, ref, nil)
 		}
 		if used != (driver.Limits{}) {
 			b.Queue(`UPDATE agentmemory.versions SET entries = entries - $2, bytes = bytes - $3 WHERE tenant = $1 AND version = `+current,
 				[]byte(tenant), used.Entries, used.Bytes)
 		}
-		return tx.SendBatch(ctx, b).Close()
+		return nil
+	}
+	err = repeat(ctx, idempotent, func() error {
+		return db.withPoolConn(ctx, func(conn *pgxpool.Conn) error { return db.exchange(ctx, conn, tenant, load, remove) })
 	})
 	if err != nil {
 		return 0, err
@@ -118,49 +103,49 @@ func (db *DB) purgeRef(ctx context.Context, tenant, ref string, horizon int64, a
 	return removed, nil
 }
 
-// findPurgeable returns the ids of a ref that a purge removes, the usage that goes with them, and
-// whether any was not erased before, with which the documents of the whole ref go.
-func findPurgeable(ctx context.Context, tx pgx.Tx, tenant, ref string, horizon int64, at time.Time) (ids []string, used driver.Limits, whole bool, err error) {
-	const find = `
-		SELECT id, successor, state, erased, expires_at, died, NULL::integer FROM agentmemory.entries
-		WHERE tenant = $1 AND ref = $2 AND (died < 9223372036854775807 OR erased)
-		UNION
-		SELECT id, successor, state, erased, expires_at, died, ` + counted + ` FROM agentmemory.entries
-		WHERE tenant = $1 AND ref = $2 AND expires_at < 9223372036854775807 AND expires_at <= $3
-			AND died = 9223372036854775807 AND NOT erased`
-	rows, err := tx.Query(ctx, find, []byte(tenant), keyOf(ref), at.UnixMilli())
-	if err != nil {
-		return nil, used, false, err
+// endedRecord is a record that may have something to remove.
+type endedRecord struct {
+	driver.Record
+	died int64
+	size *int64 // nil if it does not count in what the tenant has
+}
+
+const findEnded = `
+	SELECT id, successor, state, erased, expires_at, died, NULL::integer FROM agentmemory.entries
+	WHERE tenant = $1 AND ref = $2 AND (died < 9223372036854775807 OR erased)
+	UNION
+	SELECT id, successor, state, erased, expires_at, died, ` + counted + ` FROM agentmemory.entries
+	WHERE tenant = $1 AND ref = $2 AND expires_at < 9223372036854775807 AND expires_at <= $3
+		AND died = 9223372036854775807 AND NOT erased`
+
+func scanEnded(row pgx.Row, r *endedRecord) error {
+	var state int16
+	var expires int64
+	err := row.Scan((*name)(&r.Entry.ID), (*name)(&r.For), &state, &r.Erased, &expires, &r.died, &r.size)
+	r.State = driver.State(state)
+	if expires != never {
+		r.Entry.ExpiresAt = instant(expires)
 	}
-	defer rows.Close()
-	var candidates []driver.Record
-	sizes, ends, erased := map[string]int64{}, map[string]int64{}, map[string]bool{}
-	err = rowsInto(&candidates, func(row pgx.Row, r *driver.Record) error {
-		var size *int64
-		var state int16
-		var expires, died int64
-		err := row.Scan((*name)(&r.Entry.ID), (*name)(&r.For), &state, &r.Erased, &expires, &died, &size)
-		r.State, ends[r.Entry.ID], erased[r.Entry.ID] = driver.State(state), died, r.Erased
-		if expires != never {
-			r.Entry.ExpiresAt = instant(expires)
-		}
-		if size != nil {
-			sizes[r.Entry.ID] = *size
-		}
-		return err
-	})(rows)
-	if err != nil {
-		return nil, used, false, err
+	return err
+}
+
+// purgeable returns the ids that a purge removes, the usage that goes with them, and whether any was
+// not erased before.
+func purgeable(ended []endedRecord, horizon int64, at time.Time) (ids []string, used driver.Limits, whole bool) {
+	byID, records := map[string]endedRecord{}, make([]driver.Record, len(ended))
+	for i, r := range ended {
+		byID[r.Entry.ID], records[i] = r, r.Record
 	}
-	ids = driver.Purgeable(candidates, func(r *driver.Record) bool { return ends[r.Entry.ID] <= horizon }, at)
+	ids = driver.Purgeable(records, func(r *driver.Record) bool { return byID[r.Entry.ID].died <= horizon }, at)
 	for _, id := range ids {
-		whole = whole || !erased[id]
-		if size, counts := sizes[id]; counts {
+		r := byID[id]
+		whole = whole || !r.Erased
+		if r.size != nil {
 			used.Entries++
-			used.Bytes += size
+			used.Bytes += *r.size
 		}
 	}
-	return ids, used, whole, nil
+	return ids, used, whole
 }
 
 // counted is the size of an entry that counts in what its tenant has, NULL of any other.

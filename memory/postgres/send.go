@@ -37,11 +37,26 @@ func (db *DB) send(ctx context.Context, conn *pgx.Conn, setting string, build fu
 	} else {
 		b.Queue(commit)
 	}
+	return sendBatch(ctx, conn, b)
+}
+
+// sendBatch leaves no transaction that has failed.
+func sendBatch(ctx context.Context, conn *pgx.Conn, b *pgx.Batch) error {
 	err := conn.SendBatch(ctx, b).Close()
 	if err != nil && !conn.IsClosed() && conn.PgConn().TxStatus() != 'I' {
 		rollback(ctx, conn)
 	}
 	return err
+}
+
+// rollback ends a transaction that is not to be committed. A connection on which that does not
+// succeed in time is not used again, which ends it as well.
+func rollback(ctx context.Context, conn *pgx.Conn) {
+	brief, end := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer end()
+	if _, err := conn.Exec(brief, `ROLLBACK`); err != nil {
+		_ = conn.Close(brief)
+	}
 }
 
 // prelude queues the settings of a transaction, if there are any.
@@ -179,35 +194,63 @@ func (db *DB) outcomeUnknown(err error) bool {
 	return lost(err) || ends && !before || db.distributed && said.Code == internalError
 }
 
-// write runs statements that change something, as one transaction. Its outcome is
-// known unless the connection is lost.
-func (db *DB) write(ctx context.Context, setting string, allows func(error) bool, build func(*pgx.Batch)) error {
+// write runs statements that change something and can be repeated, as one transaction.
+func (db *DB) write(ctx context.Context, setting string, build func(*pgx.Batch)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return repeat(ctx, allows, func() error {
-		return db.withPoolConn(ctx, func(conn *pgxpool.Conn) error {
-			err := db.awaitOutcome(ctx, conn, func(ctx context.Context, conn *pgx.Conn) error {
-				return db.send(ctx, conn, setting, func(b *pgx.Batch) {
-					db.checkSchema(b)
-					build(b)
-				})
-			})
-			if db.outcomeUnknown(err) && !allows(err) {
-				return ErrOutcomeUnknown.With("", err)
-			}
-			return err
+	return repeat(ctx, idempotent, func() error { return db.writeOnce(ctx, setting, build) })
+}
+
+// writeOnce is write without a repetition. Its outcome is known unless the connection is lost.
+func (db *DB) writeOnce(ctx context.Context, setting string, build func(*pgx.Batch)) error {
+	return db.withPoolConn(ctx, func(conn *pgxpool.Conn) error { return db.sendWrite(ctx, conn, setting, build) })
+}
+
+func (db *DB) sendWrite(ctx context.Context, conn *pgxpool.Conn, setting string, build func(*pgx.Batch)) error {
+	return db.awaitOutcome(ctx, conn, func(ctx context.Context, conn *pgx.Conn) error {
+		return db.send(ctx, conn, setting, func(b *pgx.Batch) {
+			db.checkSchema(b)
+			build(b)
 		})
 	})
+}
+
+// exchange runs a transaction that changes something of a tenant, in two round trips: what load
+// queues, and what decide queues then, if anything, and does not refuse.
+func (db *DB) exchange(ctx context.Context, conn *pgxpool.Conn, tenant string, load func(*pgx.Batch), decide func(*pgx.Batch) error) error {
+	b := new(pgx.Batch)
+	b.Queue(begin)
+	db.checkSchema(b)
+	db.prelude(b, tenantSetting(tenant))
+	load(b)
+	if err := sendBatch(db.withoutCancelIfPooled(ctx), conn.Conn(), b); err != nil {
+		return retryable(err)
+	}
+	b = new(pgx.Batch)
+	if err := decide(b); err != nil || b.Len() == 0 {
+		rollback(ctx, conn.Conn())
+		return err
+	}
+	b.Queue(commit)
+	return db.awaitOutcome(ctx, conn, func(ctx context.Context, conn *pgx.Conn) error { return sendBatch(ctx, conn, b) })
 }
 
 // patience is how long a change whose context has ended is waited for.
 var patience = 5 * time.Second
 
-// awaitOutcome runs f, which changes something, so that its outcome is known if the server
-// answers at all: when ctx ends the server is asked to give up, and then says whether
+// awaitOutcome runs f, which changes something and commits, so that its outcome is known, or is
+// [ErrOutcomeUnknown], if the server answers at all: when ctx ends the server is asked to give up, and then says whether
 // it did. If it says that all is well it may have stopped waiting for a standby.
 func (db *DB) awaitOutcome(ctx context.Context, conn *pgxpool.Conn, f func(ctx context.Context, conn *pgx.Conn) error) error {
+	err := db.await(ctx, conn, f)
+	if db.outcomeUnknown(err) {
+		return ErrOutcomeUnknown.With("", err)
+	}
+	return err
+}
+
+func (db *DB) await(ctx context.Context, conn *pgxpool.Conn, f func(ctx context.Context, conn *pgx.Conn) error) error {
 	if ctx.Done() == nil {
 		return f(ctx, conn.Conn())
 	}
@@ -236,7 +279,7 @@ func (db *DB) awaitOutcome(ctx context.Context, conn *pgxpool.Conn, f func(ctx c
 	return err
 }
 
-// awaitBehindPooler is awaitOutcome behind a pooler, where the server gets no request to give up:
+// awaitBehindPooler is await behind a pooler, where the server gets no request to give up:
 // it gives up by its own timeout. A change whose answer does not come in that time either is left to itself,
 // with its connection, which the pool replaces.
 func (db *DB) awaitBehindPooler(ctx context.Context, conn *pgxpool.Conn, f func(ctx context.Context, conn *pgx.Conn) error) error {

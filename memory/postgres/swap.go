@@ -1,9 +1,7 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"slices"
 
@@ -80,9 +78,8 @@ func namedSQL(x *driver.DocumentSwap, key []byte) (string, []any) {
 }
 
 // swapAlone commits a mutation that changes one piece of machinery, in one statement.
-func (w *writes) swapAlone(ctx context.Context, allows func(error) bool) error {
-	err := w.db.write(ctx, tenantSetting(w.tenant), allows, func(b *pgx.Batch) {
-		w.done.Revs = w.done.Revs[:0]
+func (w *writes) swapAlone(ctx context.Context) error {
+	err := w.db.writeOnce(ctx, tenantSetting(w.tenant), func(b *pgx.Batch) {
 		sql, args := swapSQL(&w.m.Documents[0])
 		b.Queue(sql, args...).Query(rowsInto(&w.done.Revs, scanRev))
 	})
@@ -102,56 +99,9 @@ func (w *writes) inOrder(keep func(x *driver.DocumentSwap) bool) (order []int) {
 		}
 	}
 	slices.SortFunc(order, func(i, j int) int {
-		x, y := &w.m.Documents[i], &w.m.Documents[j]
-		return cmp.Or(cmp.Compare(x.Ref, y.Ref), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Key, y.Key))
+		return nameOf(&w.m.Documents[i].Document).compare(nameOf(&w.m.Documents[j].Document))
 	})
 	return order
-}
-
-// loadDocuments reads and locks the documents that the mutation names, in the order of
-// their names: machinery may be changed by others that do not have the tenant's row.
-func (w *writes) loadDocuments(b *pgx.Batch) {
-	const load = `SELECT d.rev, d.class FROM agentmemory.documents d WHERE d.tenant = $1 AND d.ref = $2 AND d.kind = $3 AND d.key = $4`
-	read := func(sql string) {
-		for _, i := range w.inOrder(func(*driver.DocumentSwap) bool { return true }) {
-			d := &w.m.Documents[i]
-			b.Queue(sql, []byte(w.tenant), []byte(d.Ref), []byte(d.Kind), []byte(d.Key)).Query(eachRow(func(row pgx.Row) error {
-				var class int16
-				there := &w.stored.Documents[i]
-				err := row.Scan(&there.Rev, &class)
-				there.Class = driver.Class(class)
-				return err
-			}))
-		}
-	}
-	absent := w.lockAbsent(b)
-	read(load + ` FOR UPDATE`)
-	if absent { // a statement may have waited, and does not see what has come since it began
-		read(load)
-	}
-}
-
-// lockAbsent queues a lock that stands for the documents of the tenant that are not there,
-// which have no row to lock. Who makes some shares it, and who rests on the absence of some
-// has it alone, which it reports. A mutation of one document needs none of this.
-func (w *writes) lockAbsent(b *pgx.Batch) (alone bool) {
-	share := false
-	for i := range w.m.Documents {
-		x := &w.m.Documents[i]
-		if x.Rev == 0 {
-			share = share || x.Act == driver.Set
-			alone = alone || x.Act != driver.Set
-		}
-	}
-	sum := sha256.Sum256([]byte("agentmemory/absent\x00" + w.tenant))
-	key := int64(binary.BigEndian.Uint64(sum[:]))
-	switch {
-	case alone:
-		b.Queue(`SELECT pg_advisory_xact_lock($1)`, key)
-	case share:
-		b.Queue(`SELECT pg_advisory_xact_lock_shared($1)`, key)
-	}
-	return alone
 }
 
 // stagedBytes is from which size on a value is written before the tenant's row is taken.

@@ -13,138 +13,143 @@ import (
 // namesPage is how many tenants, or refs of one, are read at a time.
 const namesPage = 256
 
-const (
-	// nextTenants steps through two indexes from tenant to tenant. A tenant with entries, content
-	// or host text has a row in tenants; one with nothing but machinery has documents only.
-	nextTenants = `
-		WITH RECURSIVE t (tenant) AS (
-			(SELECT tenant FROM (` + tenantFrom + ` >= $1` + firstTenant + `) UNION ALL ` + documentsFrom + ` >= $1` + firstTenant + `)) f
-				ORDER BY tenant LIMIT 1)
-			UNION ALL
-			SELECT n.tenant FROM t, LATERAL (
-				SELECT tenant FROM (` + tenantFrom + ` > t.tenant` + firstTenant + `) UNION ALL ` + documentsFrom + ` > t.tenant` + firstTenant + `)) f
-				ORDER BY tenant LIMIT 1) n
-		) SELECT tenant FROM t LIMIT $2`
+// steps is a statement that steps from name to name in indexes. Source finds the first tenant or
+// key that the condition allows, with its name.
+func steps(source func(condition string) string) string {
+	return `
+		WITH RECURSIVE s (key, name) AS (` + source(`>= $1`) + ` UNION ALL SELECT n.* FROM s, LATERAL ` + source(`> s.key`) + ` n)
+		SELECT key, name FROM s LIMIT $2`
+}
+
+var (
+	// nextTenants: one with entries, content or host text has a row in tenants, one with nothing but
+	// machinery has documents only.
+	nextTenants = steps(func(condition string) string {
+		return `(SELECT tenant, tenant FROM (
+			(SELECT x.tenant FROM agentmemory.tenants x WHERE x.tenant ` + condition + ` ORDER BY x.tenant LIMIT 1) UNION ALL
+			(SELECT x.tenant FROM agentmemory.documents x WHERE x.class = 0 AND x.tenant ` + condition + ` ORDER BY x.tenant LIMIT 1)) f
+			ORDER BY tenant LIMIT 1)`
+	})
 	// nextOnNodes asks all nodes of a cluster at once, which cannot step from one to another.
 	nextOnNodes = `
-		SELECT tenant FROM (
+		SELECT tenant, tenant FROM (
 			(SELECT x.tenant FROM agentmemory.tenants x WHERE x.tenant >= $1 ORDER BY x.tenant LIMIT $2)
 			UNION (SELECT x.tenant FROM agentmemory.documents x WHERE x.class = 0 AND x.tenant >= $1 GROUP BY x.tenant ORDER BY x.tenant LIMIT $2)) f
 		ORDER BY tenant LIMIT $2`
-	tenantFrom    = `(SELECT x.tenant FROM agentmemory.tenants x WHERE x.tenant`
-	documentsFrom = `(SELECT x.tenant FROM agentmemory.documents x WHERE x.class = 0 AND x.tenant`
-	firstTenant   = ` ORDER BY x.tenant LIMIT 1`
-
-	// nextRefs steps through the index of a table from ref to ref, as it stands in keys.
-	nextEntryRefs = `
-		WITH RECURSIVE r (key, ref) AS (
-			(SELECT x.ref, COALESCE(x.long_ref, x.ref) FROM agentmemory.entries x WHERE x.tenant = $1 AND x.ref >= $2 ORDER BY x.ref LIMIT 1)
-			UNION ALL
-			SELECT n.* FROM r, LATERAL (
-				SELECT x.ref, COALESCE(x.long_ref, x.ref) FROM agentmemory.entries x WHERE x.tenant = $1 AND x.ref > r.key ORDER BY x.ref LIMIT 1) n
-		) SELECT key, ref FROM r LIMIT $3`
-	nextDocumentRefs = `
-		WITH RECURSIVE r (ref) AS (
-			(SELECT x.ref FROM agentmemory.documents x WHERE x.tenant = $1 AND x.ref >= $2 ORDER BY x.ref LIMIT 1)
-			UNION ALL
-			SELECT n.* FROM r, LATERAL (
-				SELECT x.ref FROM agentmemory.documents x WHERE x.tenant = $1 AND x.ref > r.ref ORDER BY x.ref LIMIT 1) n
-		) SELECT ref, ref FROM r LIMIT $3`
+	nextRefs = steps(func(condition string) string {
+		return `(SELECT key, name FROM (
+			(SELECT x.ref AS key, COALESCE(x.long_ref, x.ref) AS name FROM agentmemory.entries x
+				WHERE x.tenant = $3 AND x.ref ` + condition + ` ORDER BY x.ref LIMIT 1) UNION ALL
+			(SELECT x.ref, x.ref FROM agentmemory.documents x WHERE x.tenant = $3 AND x.ref ` + condition + ` ORDER BY x.ref LIMIT 1)) f
+			ORDER BY key LIMIT 1)`
+	})
 )
+
+// keyed is a name beside what it is found under.
+type keyed struct {
+	key  []byte
+	name string
+}
+
+// names yields what one of these statements finds from a key on. The first pages are small: a
+// round of maintenance looks at one name.
+func (db *DB) names(ctx context.Context, setting, text string, from []byte, args ...any) iter.Seq2[keyed, error] {
+	size := 1
+	return driver.Pages(func(last *keyed) (page []keyed, more bool, err error) {
+		if last != nil {
+			from = append(slices.Clone(last.key), 0)
+		}
+		size = min(4*size, namesPage)
+		err = db.readAs(ctx, setting, func(b *pgx.Batch) {
+			b.Queue(text, append([]any{from, size}, args...)...).
+				Query(rowsInto(&page, func(row pgx.Row, x *keyed) error { return row.Scan(&x.key, (*name)(&x.name)) }))
+		})
+		return page, len(page) == size, err
+	})
+}
 
 // Scopes yields the scopes that hold entries, ended ones too, or documents, behind the scope
 // after, in the byte order of tenant and ref. The body of the loop may use the store. It
-// steps from name to name in the indexes, however much each holds, and holds the names of
-// 256 tenants and the refs of one. Under row security it lists tenants for all of them, and
-// the refs of each as that tenant.
+// steps from name to name in the indexes, however much each holds. Under row security it lists
+// tenants for all of them, and the refs of each as that tenant.
 func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
 	next := nextTenants
 	if st.db.distributed {
 		next = nextOnNodes
 	}
 	return func(yield func(driver.Scope, error) bool) {
-		for from, more := after.Tenant, true; more; {
-			var tenants []string
-			err := st.db.readAs(ctx, everyTenant, func(b *pgx.Batch) {
-				b.Queue(next, []byte(from), namesPage).
-					Query(rowsInto(&tenants, func(row pgx.Row, x *string) error { return row.Scan((*name)(x)) }))
-			})
+		for tenant, err := range st.db.names(ctx, everyTenant, next, []byte(after.Tenant)) {
 			if err != nil {
 				yield(driver.Scope{}, err)
 				return
 			}
-			for _, tenant := range tenants {
-				if !st.refs(ctx, tenant, after, yield) {
+			behind := ""
+			if tenant.name == after.Tenant {
+				behind = after.Ref
+			}
+			for ref, err := range st.refs(ctx, tenant.name, behind) {
+				s := driver.Scope{Tenant: tenant.name, Ref: ref}
+				if s != after && !yield(s, err) || err != nil {
 					return
 				}
-				from = tenant + "\x00"
 			}
-			more = len(tenants) == namesPage
 		}
 	}
 }
 
-// keyed is a ref beside what it is found under.
-type keyed struct {
-	key []byte
-	ref string
-}
-
-// refs yields the scopes of a tenant, and reports whether to go on.
-func (st *Store) refs(ctx context.Context, tenant string, after driver.Scope, yield func(driver.Scope, error) bool) bool {
-	behind := ""
-	if tenant == after.Tenant {
-		behind = after.Ref
-	}
-	var all []string
-	for _, text := range []string{nextEntryRefs, nextDocumentRefs} {
-		// A digest is behind the beginning of the name, so that none that counts is before it.
-		from := []byte(behind[:min(len(behind), keyHead)])
-		for more := true; more; {
-			var page []keyed
-			err := st.db.query(ctx, tenant, rowsInto(&page, func(row pgx.Row, x *keyed) error {
-				return row.Scan(&x.key, (*name)(&x.ref))
-			}), text, []byte(tenant), from, namesPage)
+// refs yields the refs of a tenant from one on. Keys of long ones are in no order behind their
+// common beginning, so that these are sorted before.
+func (st *Store) refs(ctx context.Context, tenant, from string) iter.Seq2[string, error] {
+	head := func(s string) string { return s[:min(len(s), keyHead)] }
+	return func(yield func(string, error) bool) {
+		var alike []string
+		flush := func() bool {
+			slices.Sort(alike)
+			for _, ref := range slices.Compact(alike) {
+				if ref >= from && !yield(ref, nil) {
+					return false
+				}
+			}
+			alike = alike[:0]
+			return true
+		}
+		for x, err := range st.db.names(ctx, tenantSetting(tenant), nextRefs, []byte(head(from)), []byte(tenant)) {
 			if err != nil {
-				yield(driver.Scope{}, err)
-				return false
+				yield("", err)
+				return
 			}
-			for _, x := range page {
-				all, from = append(all, x.ref), append(x.key, 0)
+			if len(alike) > 0 && head(alike[0]) != head(x.name) && !flush() {
+				return
 			}
-			more = len(page) == namesPage
+			alike = append(alike, x.name)
 		}
+		flush()
 	}
-	slices.Sort(all)
-	for _, ref := range slices.Compact(all) {
-		if (tenant != after.Tenant || ref > after.Ref) && !yield(driver.Scope{Tenant: tenant, Ref: ref}, nil) {
-			return false
-		}
-	}
-	return true
 }
 
-// dropped removes rows of a tenant, $2 at most, and those that are about them. Documents
+// dropRows removes rows of a tenant, $2 at most, and those that are about them. Documents
 // go first, so that none is left of an entry that is gone.
-var dropped = []string{
-	`DELETE FROM agentmemory.documents d USING (
-		SELECT ref, kind, key FROM agentmemory.documents WHERE tenant = $1 LIMIT $2) x
-		WHERE d.tenant = $1 AND d.ref = x.ref AND d.kind = x.kind AND d.key = x.key`,
-	`DELETE FROM agentmemory.events e USING (
-		SELECT run_id, event_id FROM agentmemory.events WHERE tenant = $1 LIMIT $2) x
-		WHERE e.tenant = $1 AND e.run_id = x.run_id AND e.event_id = x.event_id`,
-	`WITH x AS MATERIALIZED (
-		SELECT ref, id, ` + counted + ` AS size FROM agentmemory.entries WHERE tenant = $1 LIMIT $2
-	), u AS (
+const dropRows = `
+	WITH d AS MATERIALIZED (
+		SELECT ref, kind, key FROM agentmemory.documents WHERE tenant = $1 LIMIT $2
+	), e AS MATERIALIZED (
+		SELECT run_id, event_id FROM agentmemory.events WHERE tenant = $1 LIMIT $2 - (SELECT count(*) FROM d)
+	), x AS MATERIALIZED (
+		SELECT ref, id, ` + counted + ` AS size FROM agentmemory.entries WHERE tenant = $1
+		LIMIT $2 - (SELECT count(*) FROM d) - (SELECT count(*) FROM e)
+	), documents AS (
+		DELETE FROM agentmemory.documents t USING d WHERE t.tenant = $1 AND t.ref = d.ref AND t.kind = d.kind AND t.key = d.key
+	), events AS (
+		DELETE FROM agentmemory.events t USING e WHERE t.tenant = $1 AND t.run_id = e.run_id AND t.event_id = e.event_id
+	), used AS (
 		UPDATE agentmemory.versions v SET entries = v.entries - y.entries, bytes = v.bytes - y.bytes
 		FROM (SELECT count(size) AS entries, COALESCE(sum(size), 0) AS bytes FROM x) y WHERE v.tenant = $1 AND v.version = ` + current + `
-	), f AS (
-		DELETE FROM agentmemory.former f USING x WHERE f.tenant = $1 AND f.ref = x.ref AND f.id = x.id
-	), s AS (
-		DELETE FROM agentmemory.subjects s USING x WHERE s.tenant = $1 AND s.ref = x.ref AND s.id = x.id
+	), former AS (
+		DELETE FROM agentmemory.former t USING x WHERE t.tenant = $1 AND t.ref = x.ref AND t.id = x.id
+	), subjects AS (
+		DELETE FROM agentmemory.subjects t USING x WHERE t.tenant = $1 AND t.ref = x.ref AND t.id = x.id
 	)
-	DELETE FROM agentmemory.entries e USING x WHERE e.tenant = $1 AND e.ref = x.ref AND e.id = x.id`,
-}
+	DELETE FROM agentmemory.entries t USING x WHERE t.tenant = $1 AND t.ref = x.ref AND t.id = x.id`
 
 // DropTenant removes what is held of a tenant, about limit rows at a time, and reports
 // whether anything is left. Each call makes all versions of the tenant unavailable. Its
@@ -154,27 +159,17 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 		return false, err
 	}
 	w := &writes{tenant: tenant, mark: driver.NewMark()}
-	err = st.db.change(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
-		b := new(pgx.Batch)
+	err = st.db.write(ctx, tenantSetting(tenant), func(b *pgx.Batch) {
 		b.Queue(takeTenant, []byte(tenant))
 		w.addVersion(b)
 		b.Queue(`UPDATE agentmemory.tenants SET horizon = `+current+` WHERE tenant = $1`, []byte(tenant))
 		b.Queue(`DELETE FROM agentmemory.versions WHERE tenant = $1 AND version < `+current, []byte(tenant))
 		b.Queue(`DELETE FROM agentmemory.erased_spans WHERE tenant = $1`, []byte(tenant))
-		if err := tx.SendBatch(ctx, b).Close(); err != nil {
-			return err
-		}
-		left := int64(max(1, limit))
-		for _, text := range dropped {
-			done, err := tx.Exec(ctx, text, []byte(tenant), left)
-			if err != nil {
-				return err
-			}
-			left -= done.RowsAffected()
-		}
-		return tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM agentmemory.documents WHERE tenant = $1)
+		b.Queue(dropRows, []byte(tenant), int64(max(1, limit)))
+		b.Queue(`SELECT EXISTS (SELECT FROM agentmemory.documents WHERE tenant = $1)
 			OR EXISTS (SELECT FROM agentmemory.events WHERE tenant = $1)
-			OR EXISTS (SELECT FROM agentmemory.entries WHERE tenant = $1)`, []byte(tenant)).Scan(&more)
+			OR EXISTS (SELECT FROM agentmemory.entries WHERE tenant = $1)`, []byte(tenant)).
+			QueryRow(func(row pgx.Row) error { return row.Scan(&more) })
 	})
 	return more && err == nil, err
 }

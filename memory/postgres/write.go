@@ -11,7 +11,7 @@ func (w *writes) queueAll(b *pgx.Batch) {
 	if !w.m.Unversioned() {
 		w.addVersion(b)
 	}
-	w.insert(b, ` ON CONFLICT DO NOTHING`)
+	w.insert(b)
 	w.retire(b)
 	w.restore(b)
 	w.swap(b, true)
@@ -22,7 +22,7 @@ func (w *writes) queueAll(b *pgx.Batch) {
 
 // insert queues entries and their labels. The row of the tenant, which the transaction has,
 // says with each that it belongs on the node of that tenant, where a cluster then does all.
-func (w *writes) insert(b *pgx.Batch, onConflict string) {
+func (w *writes) insert(b *pgx.Batch) {
 	put := w.plan.Insert
 	switch len(put) {
 	case 0:
@@ -33,15 +33,15 @@ func (w *writes) insert(b *pgx.Batch, onConflict string) {
 			SELECT t.tenant, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, ` + current + ` FROM agentmemory.tenants t WHERE t.tenant = $1`
 		p := &put[0]
 		e := &p.Entry
-		b.Queue(one+onConflict, []byte(w.tenant), keyOf(p.Ref), wholeOf(p.Ref), []byte(e.ID), e.CreatedAt.UnixMilli(), expiry(e),
+		b.Queue(one, []byte(w.tenant), keyOf(p.Ref), wholeOf(p.Ref), []byte(e.ID), e.CreatedAt.UnixMilli(), expiry(e),
 			[]byte(e.RunID), e.Content, orNil(e.Tags), idKeys(e.Subjects), idKeys(e.Sources))
 	default:
-		w.insertMany(b, put, onConflict)
+		w.insertMany(b, put)
 	}
 	w.label(b, put)
 }
 
-func (w *writes) insertMany(b *pgx.Batch, put []driver.Placed, onConflict string) {
+func (w *writes) insertMany(b *pgx.Batch, put []driver.Placed) {
 	const many = `
 		INSERT INTO agentmemory.entries (tenant, ref, long_ref, id, created_at, expires_at, run_id, content, tags, subjects, sources, born)
 		SELECT t.tenant, p.ref, p.long_ref, p.id, p.created_at, p.expires_at, p.run_id, p.content,
@@ -60,7 +60,7 @@ func (w *writes) insertMany(b *pgx.Batch, put []driver.Placed, onConflict string
 		created[i], expires[i], contents[i] = e.CreatedAt.UnixMilli(), expiry(e), e.Content
 		tags[i], subjects[i], sources[i] = textArray(e.Tags), nameArray(e.Subjects), nameArray(e.Sources)
 	}
-	b.Queue(many+onConflict, []byte(w.tenant), refs, wholes, ids, created, expires, runs, contents, tags, subjects, sources)
+	b.Queue(many, []byte(w.tenant), refs, wholes, ids, created, expires, runs, contents, tags, subjects, sources)
 }
 
 // label queues what finds entries by their subjects.
@@ -165,7 +165,7 @@ func (w *writes) erase(b *pgx.Batch) {
 			SET erased = true, content = '', run_id = '', tags = NULL, subjects = NULL, sources = NULL
 			WHERE`+w.db.these("entries")+` AND NOT erased`, args...)
 		w.db.removeAbout(b, w.tenant, ref, ids, "former", "subjects")
-		w.removeWhole(b, ref)
+		removeWhole(b, w.tenant, ref, w.m.Documents)
 	})
 }
 
@@ -184,16 +184,16 @@ func (db *DB) removeAbout(b *pgx.Batch, tenant, ref string, ids []string, tables
 }
 
 // removeWhole queues the removal of the documents that were made of a whole ref, but for those
-// that the mutation sets.
-func (w *writes) removeWhole(b *pgx.Batch, ref string) {
+// that swaps set.
+func removeWhole(b *pgx.Batch, tenant, ref string, swaps []driver.DocumentSwap) {
 	kinds, keys := [][]byte{}, [][]byte{}
-	for i := range w.m.Documents {
-		if x := &w.m.Documents[i]; x.Ref == ref && x.Act == driver.Set {
+	for i := range swaps {
+		if x := &swaps[i]; x.Ref == ref && x.Act == driver.Set {
 			kinds, keys = append(kinds, []byte(x.Kind)), append(keys, []byte(x.Key))
 		}
 	}
 	b.Queue(`DELETE FROM agentmemory.documents d WHERE d.tenant = $1 AND d.ref = $2 AND d.whole
-		AND (d.kind, d.key) NOT IN (SELECT * FROM unnest($3::bytea[], $4::bytea[]))`, []byte(w.tenant), []byte(ref), kinds, keys)
+		AND (d.kind, d.key) NOT IN (SELECT * FROM unnest($3::bytea[], $4::bytea[]))`, []byte(tenant), []byte(ref), kinds, keys)
 }
 
 func idKeys(list []string) [][]byte {

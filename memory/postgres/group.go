@@ -1,0 +1,298 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// group is a transaction of mutations of one tenant. They are judged one after the other, each by
+// what those before it leave, and each is whole or refused by itself.
+type group struct {
+	db        *DB
+	calls     []*writes
+	stored    driver.Stored // Documents are those of the call that is judged
+	documents map[documentName]*driver.Document
+}
+
+// documentName names a document of a tenant.
+type documentName struct{ ref, kind, key string }
+
+func nameOf(d *driver.Document) documentName { return documentName{d.Ref, d.Kind, d.Key} }
+
+func (n documentName) compare(o documentName) int {
+	return cmp.Or(cmp.Compare(n.ref, o.ref), cmp.Compare(n.kind, o.kind), cmp.Compare(n.key, o.key))
+}
+
+// commitGroup commits the mutations of one tenant that it takes as soon as it has a connection.
+func (db *DB) commitGroup(ctx context.Context, take func() (context.Context, []*writes)) error {
+	return db.withPoolConn(ctx, func(conn *pgxpool.Conn) error {
+		ctx, calls := take()
+		if len(calls) > 1 {
+			shared, end := whileAllWait(calls)
+			defer end()
+			ctx = shared
+		}
+		g := &group{db: db, calls: calls}
+		if !slices.ContainsFunc(calls, func(w *writes) bool { return !w.m.OnlyPuts() }) {
+			err := g.add(ctx, conn)
+			if codeOf(err) != uniqueViolation {
+				return err
+			}
+			// One of the ids is there. The long way tells whether by the same entry.
+		}
+		err := db.exchange(ctx, conn, g.tenant(), g.load, func(b *pgx.Batch) error {
+			g.judge()
+			g.write(b)
+			return nil
+		})
+		if codeOf(err) == uniqueViolation && len(calls) == 1 {
+			return driver.ErrConflict // another caller made the machinery
+		}
+		return err
+	})
+}
+
+// whileAllWait is the context of a transaction that calls share. It ends once the context of one
+// of them has been over for as long as a call waits.
+func whileAllWait(calls []*writes) (ctx context.Context, end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var unhook []func() bool
+	for _, w := range calls {
+		unhook = append(unhook, context.AfterFunc(w.ctx, func() { time.AfterFunc(patience, cancel) }))
+	}
+	return ctx, func() {
+		for _, f := range unhook {
+			f()
+		}
+		cancel()
+	}
+}
+
+func (g *group) tenant() string { return g.calls[0].tenant }
+
+// add commits mutations that only add, in one round trip: none of their entries is there, or it
+// fails.
+func (g *group) add(ctx context.Context, conn *pgxpool.Conn) error {
+	g.stored.Entries = map[driver.Located]driver.Record{}
+	g.judge()
+	return g.db.sendWrite(ctx, conn, tenantSetting(g.tenant()), func(b *pgx.Batch) {
+		b.Queue(takeTenant, []byte(g.tenant()))
+		g.write(b)
+	})
+}
+
+// judge plans the mutations.
+func (g *group) judge() {
+	for _, w := range g.calls {
+		w.done = driver.Applied{Revs: make([]int64, len(w.m.Documents))}
+		g.stored.Documents = make([]driver.Document, len(w.m.Documents))
+		for i := range w.m.Documents {
+			g.stored.Documents[i] = *g.documents[nameOf(&w.m.Documents[i].Document)]
+		}
+		if w.plan, w.refused = g.stored.Plan(w.m); w.refused == nil {
+			g.leave(w)
+		}
+	}
+}
+
+// unknownRev is the revision, which no caller can know, of a document that the transaction sets.
+const unknownRev = -1
+
+// leave makes of what is stored what a planned mutation leaves. One that erases or restores is
+// alone.
+func (g *group) leave(w *writes) {
+	for i := range w.plan.Insert {
+		p := &w.plan.Insert[i]
+		g.stored.Entries[driver.Located{Scope: p.Scope, ID: p.Entry.ID}] = driver.Record{Scope: p.Scope, Entry: p.Entry}
+	}
+	for _, x := range w.plan.Retire {
+		r := g.stored.Entries[x.Located]
+		r.State, r.For = x.State, x.For
+		g.stored.Entries[x.Located] = r
+	}
+	for i := range w.m.Documents {
+		x := &w.m.Documents[i]
+		there := g.documents[nameOf(&x.Document)]
+		switch x.Act {
+		case driver.Set, driver.Retain:
+			there.Rev, there.Class = unknownRev, x.Class
+		case driver.Remove:
+			there.Rev = 0
+		}
+	}
+	used := &g.stored.Used
+	used.Entries += w.plan.Grows.Entries
+	used.Bytes += w.plan.Grows.Bytes
+	if !w.m.Keep {
+		used.Waiting += int64(len(w.m.Events))
+	}
+}
+
+// write queues what the planned mutations write.
+func (g *group) write(b *pgx.Batch) {
+	planned := slices.DeleteFunc(slices.Clone(g.calls), func(w *writes) bool {
+		return w.refused != nil || w.isPut && w.plan.Empty()
+	})
+	var kept []events.Record
+	for _, w := range planned {
+		if w.m.Keep {
+			kept = append(kept, w.m.Events...)
+		}
+	}
+	lockRuns(b, kept)
+	for _, w := range planned {
+		w.queueAll(b)
+	}
+}
+
+// load queues what takes the row of the tenant, if one of the mutations makes a version, and the
+// documents, and what reads all that they name. Large values are written before.
+func (g *group) load(b *pgx.Batch) {
+	g.stored = driver.Stored{Entries: map[driver.Located]driver.Record{}, MergedInto: map[driver.Located][]string{}}
+	g.documents = map[documentName]*driver.Document{}
+	for _, w := range g.calls {
+		needs := w.m.Needs()
+		maps.Copy(g.stored.Entries, needs.Entries)
+		maps.Copy(g.stored.MergedInto, needs.MergedInto)
+		for i := range w.m.Documents {
+			g.documents[nameOf(&w.m.Documents[i].Document)] = new(driver.Document)
+		}
+		w.stage(b)
+	}
+	if !g.calls[0].m.Unversioned() {
+		b.Queue(takeTenant, []byte(g.tenant()))
+	}
+	g.loadEntries(b)
+	g.loadMergedInto(b)
+	g.loadDocuments(b)
+	g.loadUsage(b)
+}
+
+// loadEntries queues what reads the entries that the mutations name.
+func (g *group) loadEntries(b *pgx.Batch) {
+	if len(g.stored.Entries) == 0 {
+		return
+	}
+	refs, ids := namesOf(slices.Collect(maps.Keys(g.stored.Entries)))
+	clear(g.stored.Entries)
+	const load = `
+		SELECT ` + recordColumns + `
+		FROM unnest($2::bytea[], $3::bytea[]) AS n (ref, id), LATERAL (
+			SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = n.ref AND e.id = n.id OFFSET 0) e`
+	b.Queue(load, []byte(g.tenant()), refs, ids).Query(eachRow(func(row pgx.Row) error {
+		var r driver.Record
+		err := scanRecord(row, g.tenant(), &r)
+		g.stored.Entries[driver.Located{Scope: r.Scope, ID: r.Entry.ID}] = r
+		return err
+	}))
+}
+
+// loadMergedInto queues what finds the entries that were merged into those that the mutations
+// name.
+func (g *group) loadMergedInto(b *pgx.Batch) {
+	if len(g.stored.MergedInto) == 0 {
+		return
+	}
+	named := slices.Collect(maps.Keys(g.stored.MergedInto))
+	refs, ids := namesOf(named)
+	const load = `
+		SELECT h.number, e.id FROM unnest($2::bytea[], $3::bytea[]) WITH ORDINALITY AS h (ref, id, number), LATERAL (
+			SELECT e.id FROM agentmemory.entries e
+			WHERE e.tenant = $1 AND e.ref = h.ref AND sha256(e.successor) = sha256(h.id) AND e.successor = h.id OFFSET 0) e`
+	b.Queue(load, []byte(g.tenant()), refs, ids).Query(eachRow(func(row pgx.Row) error {
+		var number int64
+		var id name
+		err := row.Scan(&number, &id)
+		if err == nil {
+			into := named[number-1]
+			g.stored.MergedInto[into] = append(g.stored.MergedInto[into], string(id))
+		}
+		return err
+	}))
+}
+
+// namesOf are the keys of the refs of entries, and their ids.
+func namesOf(entries []driver.Located) (refs, ids [][]byte) {
+	for _, l := range entries {
+		refs, ids = append(refs, keyOf(l.Ref)), append(ids, []byte(l.ID))
+	}
+	return refs, ids
+}
+
+// loadUsage queues what the limits of the mutations are held against.
+func (g *group) loadUsage(b *pgx.Batch) {
+	limited, waiting := false, int64(0)
+	for _, w := range g.calls {
+		limited = limited || w.m.Limits != driver.Limits{} && !w.m.Unversioned()
+		waiting = max(waiting, w.m.Limits.Waiting)
+	}
+	if !limited {
+		return
+	}
+	const load = `
+		SELECT v.entries, v.bytes, (SELECT count(*) FROM (
+			SELECT 1 FROM agentmemory.events WHERE tenant = $1 AND sequence IS NULL LIMIT $2) x)
+		FROM (
+			(SELECT version, entries, bytes FROM agentmemory.versions WHERE tenant = $1 ORDER BY version DESC LIMIT 1)
+			UNION ALL SELECT 0, 0, 0 LIMIT 1) v`
+	used := &g.stored.Used
+	b.Queue(load, []byte(g.tenant()), waiting).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&used.Entries, &used.Bytes, &used.Waiting)
+	})
+}
+
+// loadDocuments reads and locks the documents that the mutations name, in the order of
+// their names: machinery may be changed by others that do not have the tenant's row.
+func (g *group) loadDocuments(b *pgx.Batch) {
+	const load = `SELECT d.rev, d.class FROM agentmemory.documents d WHERE d.tenant = $1 AND d.ref = $2 AND d.kind = $3 AND d.key = $4`
+	names := slices.SortedFunc(maps.Keys(g.documents), documentName.compare)
+	read := func(sql string) {
+		for _, n := range names {
+			b.Queue(sql, []byte(g.tenant()), []byte(n.ref), []byte(n.kind), []byte(n.key)).Query(eachRow(func(row pgx.Row) error {
+				var class int16
+				err := row.Scan(&g.documents[n].Rev, &class)
+				g.documents[n].Class = driver.Class(class)
+				return err
+			}))
+		}
+	}
+	absent := g.lockAbsent(b)
+	read(load + ` FOR UPDATE`)
+	if absent { // a statement may have waited, and does not see what has come since it began
+		read(load)
+	}
+}
+
+// lockAbsent queues a lock that stands for the documents of the tenant that are not there,
+// which have no row to lock. Who makes some shares it, and who rests on the absence of some
+// has it alone, which it reports. A mutation of one document needs none of this.
+func (g *group) lockAbsent(b *pgx.Batch) (alone bool) {
+	share := false
+	for _, w := range g.calls {
+		for i := range w.m.Documents {
+			x := &w.m.Documents[i]
+			share = share || x.Rev == 0 && x.Act == driver.Set
+			alone = alone || x.Rev == 0 && x.Act != driver.Set
+		}
+	}
+	sum := sha256.Sum256([]byte("agentmemory/absent\x00" + g.tenant()))
+	key := int64(binary.BigEndian.Uint64(sum[:]))
+	switch {
+	case alone:
+		b.Queue(`SELECT pg_advisory_xact_lock($1)`, key)
+	case share:
+		b.Queue(`SELECT pg_advisory_xact_lock_shared($1)`, key)
+	}
+	return alone
+}
