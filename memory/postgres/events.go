@@ -28,33 +28,25 @@ const eventPage = 256
 // eventColumns are those of an event e, but for its payload, in the order of scanEvent.
 const eventColumns = `e.number, e.tenant, e.run_id, e.event_id, e.node_id, e.causation_id, e.engine_version, e.schema_version, e.time, e.type`
 
-// ofRunPage is a page of the events of one run.
-const ofRunPage = `
-	SELECT ` + eventColumns + `, e.payload, true, true FROM agentmemory.events e
-	WHERE e.tenant = $2 AND e.run_id = $3 AND e.sequence IS NULL AND e.number > $1 ORDER BY e.number LIMIT 256`
-
-// claimPage reads a page of events and claims their runs. A run is claimed through its oldest
-// event, unless another process has it. Each row tells whether we have its run, and whether it
-// is the oldest event of that.
-const claimPage = `
-	WITH page AS MATERIALIZED (
-		SELECT * FROM agentmemory.events WHERE sequence IS NULL AND number > $1 ORDER BY number LIMIT 256
-	), mine AS MATERIALIZED (
-		SELECT r.tenant, r.run_id, m.event_id FROM (SELECT DISTINCT tenant, run_id FROM page) r, LATERAL (
-			SELECT o.event_id FROM agentmemory.events o WHERE o.tenant = r.tenant AND o.run_id = r.run_id AND o.sequence IS NULL
-				ORDER BY o.number LIMIT 1) head, LATERAL (
-			SELECT o.event_id FROM agentmemory.events o WHERE o.tenant = r.tenant AND o.run_id = r.run_id AND o.event_id = head.event_id
-				AND (o.owner = $2 OR o.until NOT BETWEEN ` + clock + ` + 1 AND ` + clock + ` + $3)
-			FOR UPDATE SKIP LOCKED) m
-	), claimed AS (
-		UPDATE agentmemory.events c SET owner = $2, until = ` + clock + ` + $3
-		FROM mine m WHERE c.tenant = m.tenant AND c.run_id = m.run_id AND c.event_id = m.event_id
-	), told AS (
-		SELECT *, (tenant, run_id) IN (SELECT tenant, run_id FROM mine) AS ours FROM page
-	)
-	SELECT ` + eventColumns + `, CASE WHEN e.ours THEN e.payload ELSE '' END, e.ours,
-		(e.tenant, e.run_id, e.event_id) IN (SELECT * FROM mine)
-	FROM told e ORDER BY e.number`
+const (
+	// ofRunPage is a page of the events of one run, ofAllPage of those of all, without payloads and
+	// with the oldest event of their run.
+	ofRunPage = `
+		SELECT ` + eventColumns + `, e.payload FROM agentmemory.events e
+		WHERE e.tenant = $2 AND e.run_id = $3 AND e.sequence IS NULL AND e.number > $1 ORDER BY e.number LIMIT 256`
+	ofAllPage = `
+		SELECT ` + eventColumns + `, (
+			SELECT h.number FROM agentmemory.events h WHERE h.tenant = e.tenant AND h.run_id = e.run_id AND h.sequence IS NULL
+			ORDER BY h.number LIMIT 1)
+		FROM agentmemory.events e WHERE e.sequence IS NULL AND e.number > $1 ORDER BY e.number LIMIT 256`
+	claimHeads = `
+		UPDATE agentmemory.events o SET owner = $3, until = $4::bigint + $5::bigint
+		WHERE o.tenant = ANY ($1) AND o.sequence IS NULL AND o.number = ANY ($2)
+			AND (o.owner = $3 OR o.until NOT BETWEEN $4::bigint + 1 AND $4::bigint + $5::bigint)
+		RETURNING o.number`
+	payloadsOfPage = `
+		SELECT e.number, e.payload FROM agentmemory.events e WHERE e.tenant = ANY ($1) AND e.sequence IS NULL AND e.number = ANY ($2)`
+)
 
 // runName is a run of a tenant.
 type runName struct{ tenant, id string }
@@ -105,7 +97,7 @@ type waiting struct {
 	ours    bool  // we have its run
 	oldest  bool  // of its run, which we have
 	gone    bool  // it was delivered before it was read
-	head    int64 // the number of the oldest event of its run; only a cluster is asked for it
+	head    int64 // the number of the oldest event of its run
 }
 
 // scanEvent reads a row of the eventColumns and further ones.
@@ -117,23 +109,83 @@ func scanEvent(row pgx.Row, number *int64, rec *events.Record, kind *string, fur
 	return err
 }
 
-// nextPage reads a page.
+// nextPage reads a page. One of all runs takes three steps, each a statement for all tenants of the
+// page: it is read without payloads; the runs that no other process has are claimed by their oldest
+// events; and the payloads of these are read.
 func (w *waitingReader) nextPage(ctx context.Context) (page []waiting, err error) {
-	collect := rowsInto(&page, func(row pgx.Row, x *waiting) error {
-		return scanEvent(row, &x.number, &x.rec, &x.kind, &x.payload, &x.ours, &x.oldest)
-	})
-	switch {
-	case w.run.id != "":
-		err = w.db.query(ctx, w.run.tenant, collect, ofRunPage, w.after, []byte(w.run.tenant), []byte(w.run.id))
-	case w.db.distributed:
-		return w.nextOnNodes(ctx)
-	default:
-		err = w.db.write(ctx, everyTenant, func(b *pgx.Batch) { b.Queue(claimPage, w.after, w.db.owner, claimMillis).Query(collect) })
+	if w.run.id != "" {
+		err = w.db.query(ctx, w.run.tenant, rowsInto(&page, func(row pgx.Row, x *waiting) error {
+			x.ours, x.oldest = true, true
+			return scanEvent(row, &x.number, &x.rec, &x.kind, &x.payload)
+		}), ofRunPage, w.after, []byte(w.run.tenant), []byte(w.run.id))
+		return page, err
 	}
+	var now int64
+	err = w.db.readAs(ctx, everyTenant, func(b *pgx.Batch) {
+		b.Queue(`SELECT ` + clock).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
+		b.Queue(ofAllPage, w.after).
+			Query(rowsInto(&page, func(row pgx.Row, x *waiting) error { return scanEvent(row, &x.number, &x.rec, &x.kind, &x.head) }))
+	})
+	if err != nil || len(page) == 0 {
+		return nil, err
+	}
+	claimed, err := w.claimRuns(ctx, page, now)
 	if err != nil {
 		return nil, err
 	}
-	return page, nil
+	var ours []int64
+	for i := range page {
+		x := &page[i]
+		x.ours, x.oldest = claimed[x.head], claimed[x.number]
+		if x.ours {
+			ours = append(ours, x.number)
+		}
+	}
+	payloads := map[int64][]byte{}
+	err = w.db.readAs(ctx, everyTenant, func(b *pgx.Batch) {
+		b.Queue(payloadsOfPage, tenantsOf(page), ours).Query(eachRow(func(row pgx.Row) error {
+			var number int64
+			var payload []byte
+			err := row.Scan(&number, &payload)
+			payloads[number] = payload
+			return err
+		}))
+	})
+	for i := range page {
+		x := &page[i]
+		x.payload = payloads[x.number]
+		x.gone = x.ours && x.payload == nil
+	}
+	return page, err
+}
+
+// claimRuns claims the runs of a page by their oldest events, and returns those that we have.
+func (w *waitingReader) claimRuns(ctx context.Context, page []waiting, now int64) (claimed map[int64]bool, err error) {
+	heads := make([]int64, len(page))
+	for i := range page {
+		heads[i] = page[i].head
+	}
+	slices.Sort(heads)
+	err = w.db.write(ctx, everyTenant, func(b *pgx.Batch) {
+		claimed = map[int64]bool{}
+		b.Queue(claimHeads, tenantsOf(page), slices.Compact(heads), w.db.owner, now, claimMillis).Query(eachRow(func(row pgx.Row) error {
+			var number int64
+			err := row.Scan(&number)
+			claimed[number] = true
+			return err
+		}))
+	})
+	return claimed, err
+}
+
+// tenantsOf are the tenants of a page, which tell a cluster where its events are.
+func tenantsOf(page []waiting) [][]byte {
+	var tenants []string
+	for i := range page {
+		tenants = append(tenants, page[i].rec.Tenant)
+	}
+	slices.Sort(tenants)
+	return idKeys(slices.Compact(tenants))
 }
 
 // read reads an event, and whether it is to be yielded. A run that another process has, or

@@ -62,6 +62,11 @@ func rollback(ctx context.Context, conn *pgx.Conn) {
 // prelude queues the settings of a transaction, if there are any.
 func (db *DB) prelude(b *pgx.Batch, setting string) {
 	db.setTenant(b, setting)
+	if db.distributed && setting == everyTenant {
+		// A cluster opens more connections to a node for a statement of many shards that takes
+		// some milliseconds, which costs more than such a statement.
+		b.Queue(`SET LOCAL citus.max_adaptive_executor_pool_size TO 1`)
+	}
 	if db.timeout > 0 {
 		b.Queue(`SELECT set_config('statement_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $1, true)`,
 			strconv.FormatInt(max(1, db.timeout.Milliseconds()), 10))
