@@ -48,7 +48,7 @@ func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq
 		size := min(documentPage, left)
 		sql, args := documentsSQL(&q, behind, size)
 		var asked int64 // how many the page would have without its bound of bytes
-		err = st.db.query(ctx, q.Tenant, rowsInto(&found, func(row pgx.Row, d *driver.Document) error {
+		err = st.db.query(ctx, tenantSetting(q.Tenant), rowsInto(&found, func(row pgx.Row, d *driver.Document) error {
 			return scanDocument(row, d, &asked)
 		}), sql, args...)
 		left -= len(found)
@@ -114,12 +114,7 @@ const dueSQL = `
 // by Due.
 func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
 	var found []driver.Document
-	err := st.db.readAs(ctx, everyTenant, func(b *pgx.Batch) {
-		b.Queue(dueSQL, []byte(kind), at.UnixMilli(), max(limit, 0)).
-			Query(rowsInto(&found, func(row pgx.Row, d *driver.Document) error { return scanDocument(row, d) }))
-	})
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
+	err := st.db.query(ctx, everyTenant, rowsInto(&found, func(row pgx.Row, d *driver.Document) error { return scanDocument(row, d) }),
+		dueSQL, []byte(kind), at.UnixMilli(), max(limit, 0))
+	return found, err
 }

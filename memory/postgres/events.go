@@ -114,14 +114,14 @@ func scanEvent(row pgx.Row, number *int64, rec *events.Record, kind *string, fur
 // events; and the payloads of these are read.
 func (w *waitingReader) nextPage(ctx context.Context) (page []waiting, err error) {
 	if w.run.id != "" {
-		err = w.db.query(ctx, w.run.tenant, rowsInto(&page, func(row pgx.Row, x *waiting) error {
+		err = w.db.query(ctx, tenantSetting(w.run.tenant), rowsInto(&page, func(row pgx.Row, x *waiting) error {
 			x.ours, x.oldest = true, true
 			return scanEvent(row, &x.number, &x.rec, &x.kind, &x.payload)
 		}), ofRunPage, w.after, []byte(w.run.tenant), []byte(w.run.id))
 		return page, err
 	}
 	var now int64
-	err = w.db.readAs(ctx, everyTenant, func(b *pgx.Batch) {
+	err = w.db.read(ctx, everyTenant, func(b *pgx.Batch) {
 		b.Queue(`SELECT ` + clock).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
 		b.Queue(ofAllPage, w.after).
 			Query(rowsInto(&page, func(row pgx.Row, x *waiting) error { return scanEvent(row, &x.number, &x.rec, &x.kind, &x.head) }))
@@ -142,15 +142,13 @@ func (w *waitingReader) nextPage(ctx context.Context) (page []waiting, err error
 		}
 	}
 	payloads := map[int64][]byte{}
-	err = w.db.readAs(ctx, everyTenant, func(b *pgx.Batch) {
-		b.Queue(payloadsOfPage, tenantsOf(page), ours).Query(eachRow(func(row pgx.Row) error {
-			var number int64
-			var payload []byte
-			err := row.Scan(&number, &payload)
-			payloads[number] = payload
-			return err
-		}))
-	})
+	err = w.db.query(ctx, everyTenant, eachRow(func(row pgx.Row) error {
+		var number int64
+		var payload []byte
+		err := row.Scan(&number, &payload)
+		payloads[number] = payload
+		return err
+	}), payloadsOfPage, tenantsOf(page), ours)
 	for i := range page {
 		x := &page[i]
 		x.payload = payloads[x.number]
@@ -216,10 +214,8 @@ func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (int, er
 		of, setting, args = ` AND tenant = $2`, tenantSetting(tenant), append(args, []byte(tenant))
 	}
 	n := 0
-	err := st.db.readAs(ctx, setting, func(b *pgx.Batch) {
-		b.Queue(`SELECT count(*) FROM (SELECT 1 FROM agentmemory.events WHERE sequence IS NULL`+of+` LIMIT $1) x`, args...).
-			QueryRow(func(row pgx.Row) error { return row.Scan(&n) })
-	})
+	err := st.db.query(ctx, setting, eachRow(func(row pgx.Row) error { return row.Scan(&n) }),
+		`SELECT count(*) FROM (SELECT 1 FROM agentmemory.events WHERE sequence IS NULL`+of+` LIMIT $1) x`, args...)
 	return n, err
 }
 
@@ -348,7 +344,7 @@ func (st *Store) Read(ctx context.Context, tenant, runID string, from int64, lim
 				SELECT * FROM agentmemory.events WHERE tenant = $1 AND run_id = $2 AND sequence >= $3 ORDER BY sequence LIMIT $4) p
 		) e WHERE before < 4194304 ORDER BY e.sequence`
 	var page []events.RunEvent
-	err := st.db.query(ctx, tenant, rowsInto(&page, func(row pgx.Row, ev *events.RunEvent) error {
+	err := st.db.query(ctx, tenantSetting(tenant), rowsInto(&page, func(row pgx.Row, ev *events.RunEvent) error {
 		var number int64
 		var kind string
 		var payload []byte
@@ -382,10 +378,9 @@ const (
 func (st *Store) PurgeEvents(ctx context.Context, before time.Time, limit int) (more bool, err error) {
 	limit = max(1, limit)
 	var runs []events.Record // of each the tenant and the id
-	err = st.db.readAs(ctx, everyTenant, func(b *pgx.Batch) {
-		b.Queue(endedRuns, before.UnixMilli(), limit).
-			Query(rowsInto(&runs, func(row pgx.Row, r *events.Record) error { return row.Scan((*name)(&r.Tenant), (*name)(&r.RunID)) }))
-	})
+	err = st.db.query(ctx, everyTenant, rowsInto(&runs, func(row pgx.Row, r *events.Record) error {
+		return row.Scan((*name)(&r.Tenant), (*name)(&r.RunID))
+	}), endedRuns, before.UnixMilli(), limit)
 	if err != nil || len(runs) == 0 {
 		return false, err
 	}

@@ -36,7 +36,7 @@ func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]dr
 	const look = `
 		SELECT ` + recordColumns + ` FROM ` + lookedUp + ` ORDER BY n.place`
 	var recs []driver.Record
-	err := st.db.query(ctx, s.Tenant, collectRecords(s.Tenant, &recs), look, []byte(s.Tenant), keyOf(s.Ref), idKeys(ids))
+	err := st.db.query(ctx, tenantSetting(s.Tenant), collectRecords(s.Tenant, &recs), look, []byte(s.Tenant), keyOf(s.Ref), idKeys(ids))
 	return recs, err
 }
 
@@ -48,33 +48,25 @@ const historyPage = 256
 func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
 	return func(yield func(driver.Record, error) bool) {
 		successors := slices.Compact(slices.Sorted(slices.Values(q.For)))
-		ref, id := []byte{}, []byte{} // the last that was seen
-		for {
+		pages := driver.Pages(func(last *driver.Record) (recs []driver.Record, more bool, err error) {
+			ref, id := []byte{}, []byte{} // the last that was seen
+			if last != nil {
+				ref, id = keyOf(last.Ref), []byte(last.Entry.ID)
+				if q.Subject == "" && len(successors) > 0 {
+					k, _ := slices.BinarySearch(successors, last.For)
+					successors = successors[k:]
+				}
+			}
 			sql, args := historySQL(tenant, &q, successors)
-			var recs []driver.Record
-			err := st.db.read(ctx, tenant, func(b *pgx.Batch) {
-				b.Queue(sql, append(args, ref, id)...).Query(collectRecords(tenant, &recs))
-			})
-			if err != nil {
-				yield(driver.Record{}, err)
+			err = st.db.query(ctx, tenantSetting(tenant), collectRecords(tenant, &recs), sql, append(args, ref, id)...)
+			return recs, len(recs) == historyPage, err
+		})
+		for r, err := range pages {
+			if err == nil && q.Subject != "" && !slices.Contains(r.Entry.Subjects, q.Subject) {
+				continue
+			}
+			if !yield(r, err) {
 				return
-			}
-			for _, r := range recs {
-				if q.Subject != "" && !slices.Contains(r.Entry.Subjects, q.Subject) {
-					continue
-				}
-				if !yield(r, nil) {
-					return
-				}
-			}
-			if len(recs) < historyPage {
-				return
-			}
-			last := recs[len(recs)-1]
-			ref, id = keyOf(last.Ref), []byte(last.Entry.ID)
-			if q.Subject == "" && len(successors) > 0 {
-				k, _ := slices.BinarySearch(successors, last.For)
-				successors = successors[k:]
 			}
 		}
 	}

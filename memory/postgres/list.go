@@ -131,27 +131,19 @@ func listArgs(s driver.Scope, q *driver.Query, n int64) []any {
 
 // List returns the entries of s that q asks for, live or at its version.
 func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
-	ofList, ofIDs := listLive, namedLive
-	n := int64(math.MaxInt64 - 1) // which is after every version
-	var at []*availability
-	if q.Version != "" {
-		v, err := availabilityOf(q.Version)
-		if err != nil {
-			return nil, err
-		}
-		n, ofList, ofIDs, at = v.n, listAt, namedAt, []*availability{v}
-	}
-	statement := ofList
+	live, at := listLive, listAt
 	if len(q.IDs) > 0 {
-		statement = ofIDs
+		live, at = namedLive, namedAt
 	}
 	var entries []driver.Entry
-	args := listArgs(s, &q, n)
-	if len(at) == 0 {
-		err := st.db.query(ctx, s.Tenant, collect(&entries), statement, args...)
+	if q.Version == "" {
+		const latest = math.MaxInt64 - 1 // which is after every version
+		err := st.db.query(ctx, tenantSetting(s.Tenant), collect(&entries), live, listArgs(s, &q, latest)...)
 		return entries, err
 	}
-	err := st.db.readAt(ctx, s.Tenant, func(b *pgx.Batch) { b.Queue(statement, args...).Query(collect(&entries)) }, at...)
+	err := st.db.readAt(ctx, s.Tenant, func(b *pgx.Batch, n []int64) {
+		b.Queue(at, listArgs(s, &q, n[0])...).Query(collect(&entries))
+	}, q.Version)
 	if err != nil {
 		return nil, err
 	}

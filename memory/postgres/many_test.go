@@ -38,16 +38,25 @@ type attempt struct {
 type memoryModel struct {
 	content map[string]string
 	retired map[string]bool
-	revs    map[string]int64 // -1: of a mutation whose outcome is unknown
+	revs    map[string]int64 // unknownRev: of a mutation whose outcome is unknown
 }
 
 func (m *memoryModel) live(id string) bool { return m.content[id] != "" && !m.retired[id] }
 
-// allows reports whether a mutation holds.
+// allows reports whether a mutation holds or, if that is not known, may hold.
 func (m *memoryModel) allows(a *attempt) bool {
+	return m.holds(a, a.swap == "" || m.revs[a.swap] == a.rev || m.revs[a.swap] == unknownRev)
+}
+
+// refuses reports whether it does not hold or, if that is not known, may not hold.
+func (m *memoryModel) refuses(a *attempt) bool {
+	return !m.holds(a, a.swap == "" || m.revs[a.swap] == a.rev)
+}
+
+func (m *memoryModel) holds(a *attempt, swap bool) bool {
 	there := m.content[a.put]
-	return (a.live == "" || m.live(a.live)) && (a.put == "" || there == "" || there == a.content) &&
-		(a.retire == "" || m.live(a.retire)) && (a.swap == "" || m.revs[a.swap] == a.rev || m.revs[a.swap] < 0)
+	return swap && (a.live == "" || m.live(a.live)) && (a.put == "" || there == "" || there == a.content) &&
+		(a.retire == "" || m.live(a.retire))
 }
 
 func (m *memoryModel) apply(a *attempt) {
@@ -59,7 +68,7 @@ func (m *memoryModel) apply(a *attempt) {
 	}
 	if a.swap != "" {
 		if m.revs[a.swap] = a.made; a.err != nil {
-			m.revs[a.swap] = -1
+			m.revs[a.swap] = unknownRev
 		}
 	}
 }
@@ -193,7 +202,7 @@ func (c *crowd) agrees(t *testing.T, seed uint64, pool *pgxpool.Pool) {
 			known[h.transaction] = h.err
 		}
 		for _, a := range c.done {
-			if errors.Is(a.err, driver.ErrConflict) && a.after <= n && n <= a.until && !model.allows(a) {
+			if errors.Is(a.err, driver.ErrConflict) && a.after <= n && n <= a.until && model.refuses(a) {
 				refusedAt[a] = true
 			}
 		}

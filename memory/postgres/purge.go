@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -19,21 +18,22 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	horizon, err := availabilityOf(v)
+	number, _, err := v.Parse()
 	if err != nil {
 		return 0, err
 	}
-	if err := st.db.advance(ctx, tenant, horizon); err != nil {
+	horizon := int64(number)
+	if err := st.db.advance(ctx, tenant, v); err != nil {
 		return 0, err
 	}
-	refs, err := st.db.removeOldVersions(ctx, tenant, horizon.n, at)
+	refs, err := st.db.removeOldVersions(ctx, tenant, horizon, at)
 	removed := 0
 	for _, ref := range refs {
 		if err != nil {
 			break
 		}
 		var gone int
-		gone, err = st.db.purgeRef(ctx, tenant, ref, horizon.n, at)
+		gone, err = st.db.purgeRef(ctx, tenant, ref, horizon, at)
 		removed += gone
 	}
 	return removed, err
@@ -43,16 +43,20 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 const lockTenant = `SELECT FROM agentmemory.tenants WHERE tenant = $1 FOR UPDATE`
 
 // advance moves the horizon to a version that can be read.
-func (db *DB) advance(ctx context.Context, tenant string, v *availability) error {
+func (db *DB) advance(ctx context.Context, tenant string, v driver.Version) error {
 	const move = `
 		UPDATE agentmemory.tenants t SET horizon = $2 WHERE t.tenant = $1 AND t.horizon < $2
 			AND EXISTS (SELECT FROM agentmemory.versions v WHERE v.tenant = $1 AND v.version = $2 AND v.mark = $3)`
-	_, mark, _ := v.version.Parse()
+	n, mark, _ := v.Parse()
+	available := false
 	err := db.write(ctx, tenantSetting(tenant), func(b *pgx.Batch) {
-		b.Queue(move, []byte(tenant), v.n, mark[:])
-		v.queue(b, db, tenant)
+		b.Queue(move, []byte(tenant), int64(n), mark[:])
+		db.look(b, tenant, v, &available)
 	})
-	return cmp.Or(err, v.err())
+	if err == nil && !available {
+		err = driver.ErrSnapshotUnavailable
+	}
+	return err
 }
 
 // removeOldVersions removes what was kept about versions before the horizon, and returns the refs
@@ -84,9 +88,13 @@ func (db *DB) purgeRef(ctx context.Context, tenant, ref string, horizon int64, a
 		if removed = len(ids); removed == 0 {
 			return nil
 		}
-		db.removeAbout(b, tenant, ref, ids, "former", "subjects", "entries")
+		var gone []driver.Located
+		for _, id := range ids {
+			gone = append(gone, driver.Located{Scope: driver.Scope{Tenant: tenant, Ref: ref}, ID: id})
+		}
+		db.removeAbout(b, tenant, gone, "former", "subjects", "entries")
 		if whole {
-			removeWhole(b, tenant, ref, nil)
+			removeWhole(b, tenant, gone, nil)
 		}
 		if used != (driver.Limits{}) {
 			b.Queue(`UPDATE agentmemory.versions SET entries = entries - $2, bytes = bytes - $3 WHERE tenant = $1 AND version = `+current,

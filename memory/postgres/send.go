@@ -139,29 +139,14 @@ func (db *DB) withPoolConn(ctx context.Context, f func(conn *pgxpool.Conn) error
 	return f(conn)
 }
 
-// read runs statements about one tenant that change nothing, as one transaction.
-func (db *DB) read(ctx context.Context, tenant string, build func(*pgx.Batch)) error {
-	return db.readAs(ctx, tenantSetting(tenant), build)
-}
-
-// readAs is read under another setting.
-func (db *DB) readAs(ctx context.Context, setting string, build func(*pgx.Batch)) error {
+// read runs statements that change nothing, as one transaction.
+func (db *DB) read(ctx context.Context, setting string, build func(*pgx.Batch)) error {
 	return db.withConn(ctx, func(ctx context.Context, conn *pgx.Conn) error { return db.send(ctx, conn, setting, build) })
 }
 
 // query is read for one statement, whose rows collect reads.
-func (db *DB) query(ctx context.Context, tenant string, collect func(pgx.Rows) error, sql string, args ...any) error {
-	if db.rowSecurity || db.timeout > 0 {
-		return db.read(ctx, tenant, func(b *pgx.Batch) { b.Queue(sql, args...).Query(collect) })
-	}
-	return db.withConn(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		rows, err := conn.Query(ctx, sql, args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		return collect(rows)
-	})
+func (db *DB) query(ctx context.Context, setting string, collect func(pgx.Rows) error, sql string, args ...any) error {
+	return db.read(ctx, setting, func(b *pgx.Batch) { b.Queue(sql, args...).Query(collect) })
 }
 
 func (db *DB) withConn(ctx context.Context, f func(ctx context.Context, conn *pgx.Conn) error) error {

@@ -60,10 +60,8 @@ func (db *DB) names(ctx context.Context, setting, text string, from []byte, args
 			from = append(slices.Clone(last.key), 0)
 		}
 		size = min(4*size, namesPage)
-		err = db.readAs(ctx, setting, func(b *pgx.Batch) {
-			b.Queue(text, append([]any{from, size}, args...)...).
-				Query(rowsInto(&page, func(row pgx.Row, x *keyed) error { return row.Scan(&x.key, (*name)(&x.name)) }))
-		})
+		err = db.query(ctx, setting, rowsInto(&page, func(row pgx.Row, x *keyed) error { return row.Scan(&x.key, (*name)(&x.name)) }),
+			text, append([]any{from, size}, args...)...)
 		return page, len(page) == size, err
 	})
 }

@@ -194,10 +194,8 @@ func TestM10_DroppedTenant(t *testing.T) {
 					count := map[string]int{}
 					for _, table := range securedTables {
 						var n int
-						require.NoError(t, db.read(t.Context(), tenant, func(b *pgx.Batch) {
-							b.Queue("SELECT count(*) FROM agentmemory."+table+" WHERE tenant = $1", []byte(tenant)).
-								QueryRow(func(row pgx.Row) error { return row.Scan(&n) })
-						}))
+						require.NoError(t, db.query(t.Context(), tenantSetting(tenant), eachRow(func(row pgx.Row) error { return row.Scan(&n) }),
+							"SELECT count(*) FROM agentmemory."+table+" WHERE tenant = $1", []byte(tenant)))
 						count[table] = n
 					}
 					return count

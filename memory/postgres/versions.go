@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -14,7 +15,7 @@ func (st *Store) Version(ctx context.Context, tenant string) (driver.Version, er
 		SELECT version, mark FROM agentmemory.versions WHERE tenant = $1 ORDER BY version DESC LIMIT 1`
 	var n int64
 	mark := driver.FirstMark(st.db.incarnation, tenant)
-	err := st.db.query(ctx, tenant, eachRow(func(row pgx.Row) error { return row.Scan(&n, (*markBytes)(&mark)) }), latest, []byte(tenant))
+	err := st.db.query(ctx, tenantSetting(tenant), eachRow(func(row pgx.Row) error { return row.Scan(&n, (*markBytes)(&mark)) }), latest, []byte(tenant))
 	if err != nil {
 		return "", err
 	}
@@ -30,56 +31,35 @@ func (m *markBytes) ScanBytes(v []byte) error {
 	return nil
 }
 
-// availability is what tells whether a version can be read.
-type availability struct {
-	version driver.Version
-	n       int64
-	mark    driver.Mark // that the tenant has for the number
-	horizon int64
-}
-
-// availabilityOf takes a version apart.
-func availabilityOf(v driver.Version) (*availability, error) {
-	n, _, err := v.Parse()
-	return &availability{version: v, n: int64(n)}, err
-}
-
-// queue queues the statement that reads the horizon and the mark.
-func (a *availability) queue(b *pgx.Batch, db *DB, tenant string) {
+// look queues the statement that tells whether a version can be read.
+func (db *DB) look(b *pgx.Batch, tenant string, v driver.Version, available *bool) {
 	const look = `
-		SELECT COALESCE(t.horizon, 0), v.mark FROM (SELECT) AS one
-		LEFT JOIN agentmemory.tenants t ON t.tenant = $1
-		LEFT JOIN agentmemory.versions v ON v.tenant = $1 AND v.version = $2`
-	a.mark = driver.Mark{}
-	if a.n == 0 {
-		a.mark = driver.FirstMark(db.incarnation, tenant)
-	}
-	b.Queue(look, []byte(tenant), a.n).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&a.horizon, (*markBytes)(&a.mark))
-	})
-}
-
-// err is what a read of the version ends with.
-func (a *availability) err() error {
-	if a.n < a.horizon || a.mark.Version(uint64(a.n)) != a.version {
-		return driver.ErrSnapshotUnavailable
-	}
-	return nil
+		SELECT $2 >= COALESCE((SELECT horizon FROM agentmemory.tenants WHERE tenant = $1), 0) AND ($4 OR EXISTS (
+			SELECT FROM agentmemory.versions WHERE tenant = $1 AND version = $2 AND mark = $3))`
+	n, mark, _ := v.Parse()
+	first := n == 0 && mark == driver.FirstMark(db.incarnation, tenant)
+	b.Queue(look, []byte(tenant), int64(n), mark[:], first).QueryRow(func(row pgx.Row) error { return row.Scan(available) })
 }
 
 // readAt runs statements about versions. Whether they are available is looked at behind
 // them: the horizon only grows, so what was read was whole.
-func (db *DB) readAt(ctx context.Context, tenant string, build func(*pgx.Batch), versions ...*availability) error {
-	err := db.read(ctx, tenant, func(b *pgx.Batch) {
-		build(b)
-		for _, a := range versions {
-			a.queue(b, db, tenant)
+func (db *DB) readAt(ctx context.Context, tenant string, build func(b *pgx.Batch, numbers []int64), versions ...driver.Version) error {
+	numbers, available := make([]int64, len(versions)), make([]bool, len(versions))
+	for i, v := range versions {
+		n, _, err := v.Parse()
+		if err != nil {
+			return err
+		}
+		numbers[i] = int64(n)
+	}
+	err := db.read(ctx, tenantSetting(tenant), func(b *pgx.Batch) {
+		build(b, numbers)
+		for i, v := range versions {
+			db.look(b, tenant, v, &available[i])
 		}
 	})
-	for _, a := range versions {
-		if err == nil {
-			err = a.err()
-		}
+	if err == nil && slices.Contains(available, false) {
+		err = driver.ErrSnapshotUnavailable
 	}
 	return err
 }
@@ -88,14 +68,10 @@ func (db *DB) readAt(ctx context.Context, tenant string, build func(*pgx.Batch),
 func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {
 	const look = `
 		SELECT NOT EXISTS (SELECT FROM agentmemory.erased_spans WHERE tenant = $1 AND ref = $2 AND died > $3 AND born <= $3)`
-	at, err := availabilityOf(v)
-	if err != nil {
-		return false, err
-	}
 	intact := false
-	err = st.db.readAt(ctx, s.Tenant, func(b *pgx.Batch) {
-		b.Queue(look, []byte(s.Tenant), keyOf(s.Ref), at.n).QueryRow(func(row pgx.Row) error { return row.Scan(&intact) })
-	}, at)
+	err := st.db.readAt(ctx, s.Tenant, func(b *pgx.Batch, at []int64) {
+		b.Queue(look, []byte(s.Tenant), keyOf(s.Ref), at[0]).QueryRow(func(row pgx.Row) error { return row.Scan(&intact) })
+	}, v)
 	return intact && err == nil, err
 }
 
@@ -104,19 +80,11 @@ func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (
 func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Version) (driver.ChangeSet, error) {
 	const read = `
 		SELECT changes FROM agentmemory.versions WHERE tenant = $1 AND version > $2 AND version <= $3`
-	first, err := availabilityOf(from)
-	if err != nil {
-		return driver.ChangeSet{}, err
-	}
-	last, err := availabilityOf(to)
-	if err != nil {
-		return driver.ChangeSet{}, err
-	}
 	var journals [][]byte
-	err = st.db.readAt(ctx, s.Tenant, func(b *pgx.Batch) {
-		b.Queue(read, []byte(s.Tenant), first.n, last.n).
+	err := st.db.readAt(ctx, s.Tenant, func(b *pgx.Batch, at []int64) {
+		b.Queue(read, []byte(s.Tenant), at[0], at[1]).
 			Query(rowsInto(&journals, func(row pgx.Row, data *[]byte) error { return row.Scan(data) }))
-	}, first, last)
+	}, from, to)
 	if err != nil {
 		return driver.ChangeSet{}, err
 	}

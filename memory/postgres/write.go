@@ -1,6 +1,9 @@
 package postgres
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/jackc/pgx/v5"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -81,21 +84,6 @@ func (w *writes) label(b *pgx.Batch, put []driver.Placed) {
 	b.Queue(label, []byte(w.tenant), labels, refs, ids)
 }
 
-// byRef calls each for the entries of each ref, with what [these] takes.
-func (w *writes) byRef(ls []driver.Located, each func(ref string, ids []string, args []any)) {
-	var refs []string
-	ids := map[string][]string{}
-	for _, l := range ls {
-		if ids[l.Ref] == nil {
-			refs = append(refs, l.Ref)
-		}
-		ids[l.Ref] = append(ids[l.Ref], l.ID)
-	}
-	for _, ref := range refs {
-		each(ref, ids[ref], []any{[]byte(w.tenant), keyOf(ref), idKeys(ids[ref])})
-	}
-}
-
 // ofTenant is the condition that a row is of the tenant $1, in words that lead no plan into
 // an index, unless a cluster has to be told by them where the row is.
 func (db *DB) ofTenant() string {
@@ -106,12 +94,18 @@ func (db *DB) ofTenant() string {
 }
 
 // these is the condition that a row of a table is about one of the entries that $1 to $3
-// name. Joined with them, or compared with all, the planner could choose to read the whole
-// scope; the OFFSET has each looked up. A transaction that has the tenant's row may go by ctid:
+// name. Joined with them, or compared with all, the planner could choose to read the
+// whole scope; the OFFSET has each looked up. A transaction that has the tenant's row may go by ctid:
 // no other changes what is about entries.
 func (db *DB) these(table string) string {
-	return db.ofTenant() + ` AND ctid = ANY (ARRAY(SELECT x.ctid FROM unnest($3::bytea[]) AS n (id), LATERAL (
-		SELECT x.ctid FROM agentmemory.` + table + ` x WHERE x.tenant = $1 AND x.ref = $2 AND x.id = n.id OFFSET 0) x))`
+	return db.ofTenant() + ` AND ctid = ANY (ARRAY(SELECT x.ctid FROM unnest($2::bytea[], $3::bytea[]) AS n (ref, id), LATERAL (
+		SELECT x.ctid FROM agentmemory.` + table + ` x WHERE x.tenant = $1 AND x.ref = n.ref AND x.id = n.id OFFSET 0) x))`
+}
+
+// theseArgs are the parameters of these, and further ones.
+func theseArgs(tenant string, entries []driver.Located, further ...any) []any {
+	refs, ids := namesOf(entries)
+	return append([]any{[]byte(tenant), refs, ids}, further...)
 }
 
 func (w *writes) retire(b *pgx.Batch) {
@@ -129,71 +123,82 @@ func (w *writes) retire(b *pgx.Batch) {
 		alike[f] = append(alike[f], x.Located)
 	}
 	for _, f := range fates {
-		w.byRef(alike[f], func(_ string, _ []string, args []any) {
-			b.Queue(`UPDATE agentmemory.entries SET died = `+current+`, state = $4, successor = NULLIF($5::bytea, '') WHERE`+w.db.these("entries"),
-				append(args, int16(f.state), []byte(f.successor))...)
-		})
+		b.Queue(`UPDATE agentmemory.entries SET died = `+current+`, state = $4, successor = NULLIF($5::bytea, '') WHERE`+w.db.these("entries"),
+			theseArgs(w.tenant, alike[f], int16(f.state), []byte(f.successor))...)
 	}
 }
 
 func (w *writes) restore(b *pgx.Batch) {
-	w.byRef(w.plan.Restore, func(_ string, _ []string, args []any) {
-		b.Queue(`
-			INSERT INTO agentmemory.former (tenant, ref, id, born, died)
-			SELECT tenant, ref, id, born, died FROM agentmemory.entries WHERE`+w.db.these("entries")+` AND born < died
-			ON CONFLICT DO NOTHING`, args...)
-		b.Queue(`
-			UPDATE agentmemory.entries SET born = `+current+`, died = 9223372036854775807, state = 0, successor = NULL
-			WHERE`+w.db.these("entries"), args...)
-	})
+	if len(w.plan.Restore) == 0 {
+		return
+	}
+	args := theseArgs(w.tenant, w.plan.Restore)
+	b.Queue(`
+		INSERT INTO agentmemory.former (tenant, ref, id, born, died)
+		SELECT tenant, ref, id, born, died FROM agentmemory.entries WHERE`+w.db.these("entries")+` AND born < died
+		ON CONFLICT DO NOTHING`, args...)
+	b.Queue(`
+		UPDATE agentmemory.entries SET born = `+current+`, died = 9223372036854775807, state = 0, successor = NULL
+		WHERE`+w.db.these("entries"), args...)
 }
 
 func (w *writes) erase(b *pgx.Batch) {
-	w.byRef(w.plan.Erase, func(ref string, ids []string, args []any) {
-		// A live entry was there up to this version. Of spans that end together the
-		// longest says all.
-		b.Queue(`
-			INSERT INTO agentmemory.erased_spans AS s (tenant, ref, died, born)
-			SELECT x.tenant, $2, x.died, min(x.born) FROM (
-				SELECT tenant, LEAST(died, `+current+`) AS died, born FROM agentmemory.entries WHERE`+w.db.these("entries")+` AND NOT erased
-				UNION ALL
-				SELECT tenant, died, born FROM agentmemory.former WHERE`+w.db.these("former")+`
-			) x WHERE x.born < x.died GROUP BY x.tenant, x.died
-			ON CONFLICT (tenant, ref, died) DO UPDATE SET born = LEAST(s.born, excluded.born)`, args...)
-		b.Queue(`
-			UPDATE agentmemory.entries
-			SET erased = true, content = '', run_id = '', tags = NULL, subjects = NULL, sources = NULL
-			WHERE`+w.db.these("entries")+` AND NOT erased`, args...)
-		w.db.removeAbout(b, w.tenant, ref, ids, "former", "subjects")
-		removeWhole(b, w.tenant, ref, w.m.Documents)
-	})
+	if len(w.plan.Erase) == 0 {
+		return
+	}
+	args := theseArgs(w.tenant, w.plan.Erase)
+	// A live entry was there up to this version. Of spans that end together the
+	// longest says all.
+	b.Queue(`
+		INSERT INTO agentmemory.erased_spans AS s (tenant, ref, died, born)
+		SELECT x.tenant, x.ref, x.died, min(x.born) FROM (
+			SELECT tenant, ref, LEAST(died, `+current+`) AS died, born FROM agentmemory.entries WHERE`+w.db.these("entries")+` AND NOT erased
+			UNION ALL
+			SELECT tenant, ref, died, born FROM agentmemory.former WHERE`+w.db.these("former")+`
+		) x WHERE x.born < x.died GROUP BY x.tenant, x.ref, x.died
+		ON CONFLICT (tenant, ref, died) DO UPDATE SET born = LEAST(s.born, excluded.born)`, args...)
+	b.Queue(`
+		UPDATE agentmemory.entries
+		SET erased = true, content = '', run_id = '', tags = NULL, subjects = NULL, sources = NULL
+		WHERE`+w.db.these("entries")+` AND NOT erased`, args...)
+	w.db.removeAbout(b, w.tenant, w.plan.Erase, "former", "subjects")
+	removeWhole(b, w.tenant, w.plan.Erase, w.m.Documents)
 }
 
-// removeAbout queues the removal of the rows of some tables that are about entries of a ref,
-// and of the documents that were made of them.
-func (db *DB) removeAbout(b *pgx.Batch, tenant, ref string, ids []string, tables ...string) {
+// removeAbout queues the removal of the rows of some tables that are about entries, and of the
+// documents that were made of them.
+func (db *DB) removeAbout(b *pgx.Batch, tenant string, entries []driver.Located, tables ...string) {
 	for _, table := range tables {
-		b.Queue(`DELETE FROM agentmemory.`+table+` WHERE`+db.these(table), []byte(tenant), keyOf(ref), idKeys(ids))
+		b.Queue(`DELETE FROM agentmemory.`+table+` WHERE`+db.these(table), theseArgs(tenant, entries)...)
 	}
 	documents := `
 		DELETE FROM agentmemory.documents WHERE` + db.ofTenant() + ` AND ctid = ANY (ARRAY(
-			SELECT d.ctid FROM unnest($3::bytea[]) AS n (id), LATERAL (
-				SELECT o.kind, o.key FROM agentmemory.document_of o WHERE o.tenant = $1 AND o.ref = $2 AND o.id = n.id OFFSET 0) o, LATERAL (
-				SELECT d.ctid FROM agentmemory.documents d WHERE d.tenant = $1 AND d.ref = $2 AND d.kind = o.kind AND d.key = o.key OFFSET 0) d))`
-	b.Queue(documents, []byte(tenant), []byte(ref), keysOf(ids))
+			SELECT d.ctid FROM unnest($2::bytea[], $3::bytea[]) AS n (ref, id), LATERAL (
+				SELECT o.ref, o.kind, o.key FROM agentmemory.document_of o WHERE o.tenant = $1 AND o.ref = n.ref AND o.id = n.id OFFSET 0) o, LATERAL (
+				SELECT d.ctid FROM agentmemory.documents d WHERE d.tenant = $1 AND d.ref = o.ref AND d.kind = o.kind AND d.key = o.key OFFSET 0) d))`
+	var refs, ids [][]byte
+	for _, l := range entries {
+		refs, ids = append(refs, []byte(l.Ref)), append(ids, keyOf(l.ID))
+	}
+	b.Queue(documents, []byte(tenant), refs, ids)
 }
 
-// removeWhole queues the removal of the documents that were made of a whole ref, but for those
-// that swaps set.
-func removeWhole(b *pgx.Batch, tenant, ref string, swaps []driver.DocumentSwap) {
-	kinds, keys := [][]byte{}, [][]byte{}
+// removeWhole queues the removal of the documents that were made of the whole refs of entries, but
+// for those that swaps set.
+func removeWhole(b *pgx.Batch, tenant string, entries []driver.Located, swaps []driver.DocumentSwap) {
+	of := map[string]bool{}
+	for _, l := range entries {
+		of[l.Ref] = true
+	}
+	kept, kinds, keys := [][]byte{}, [][]byte{}, [][]byte{}
 	for i := range swaps {
-		if x := &swaps[i]; x.Ref == ref && x.Act == driver.Set {
-			kinds, keys = append(kinds, []byte(x.Kind)), append(keys, []byte(x.Key))
+		if x := &swaps[i]; of[x.Ref] && x.Act == driver.Set {
+			kept, kinds, keys = append(kept, []byte(x.Ref)), append(kinds, []byte(x.Kind)), append(keys, []byte(x.Key))
 		}
 	}
-	b.Queue(`DELETE FROM agentmemory.documents d WHERE d.tenant = $1 AND d.ref = $2 AND d.whole
-		AND (d.kind, d.key) NOT IN (SELECT * FROM unnest($3::bytea[], $4::bytea[]))`, []byte(tenant), []byte(ref), kinds, keys)
+	b.Queue(`DELETE FROM agentmemory.documents d WHERE d.tenant = $1 AND d.ref = ANY ($2) AND d.whole
+		AND (d.ref, d.kind, d.key) NOT IN (SELECT * FROM unnest($3::bytea[], $4::bytea[], $5::bytea[]))`,
+		[]byte(tenant), idKeys(slices.Collect(maps.Keys(of))), kept, kinds, keys)
 }
 
 func idKeys(list []string) [][]byte {
