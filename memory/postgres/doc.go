@@ -20,8 +20,14 @@
 // up to n are. That is why READ COMMITTED is enough: what a mutation's conditions rest
 // on is read by statements that begin after it has the row, and each sees what was
 // committed before; no other transaction can change it until the mutation has ended. Tenants do
-// not wait for each other. A mutation that only adds, or deletes, is one round trip, any
+// not wait for each other. A mutation that only adds is one round trip, any
 // other two; large values of documents are written before the row is taken.
+//
+// Mutations of one tenant that wait for each other in this process share a transaction. Each is
+// judged by what those before it leave, gets its own version, and is answered after the commit. If
+// one cannot be carried out, all are undone and each is tried alone. A call whose context
+// ends while it waits is left out; one that shares a transaction waits for its commit, at most as
+// long as other changes do.
 //
 // A mutation that changes machinery only does not take that row. It locks its documents
 // in the order of their names; one that changes a single document is one statement.
@@ -39,7 +45,7 @@
 // the claims of runs use the server's clock.
 //
 // A loop over what waits hides the runs that a relay has taken from other DBs for five seconds, by a
-// claim of the run's oldest event that skips what others are just taking (SKIP LOCKED).
+// claim of the run's oldest event, which is a conditional update.
 // A query for one run hides nothing, and counting claims nothing.
 //
 // A kept event has its sequence in the mutation's transaction (E3). Who keeps an event of a run
@@ -48,8 +54,7 @@
 // # Clusters
 //
 // On the coordinator of a Citus cluster [Open] spreads the tables over the nodes, each row by
-// its tenant. All of the above holds there, but that the claims of runs are conditional
-// updates. README.md has what was tested, and the limits.
+// its tenant. All of the above holds there. README.md has what was tested, and the limits.
 //
 // # Row security
 //

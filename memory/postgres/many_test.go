@@ -1,10 +1,12 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -281,4 +283,47 @@ func TestM8_ManyWritersOnAKilledServer(t *testing.T) {
 	})
 	require.EqualValues(t, 3, turns.Load())
 	c.agrees(t, seed, pool)
+}
+
+// A server that falls silent under a shared transaction holds none of its calls for longer than the
+// first of them that no longer waits, and what is called later goes on.
+func TestErrOutcomeUnknown_SharedTransaction(t *testing.T) {
+	defer func(p time.Duration) { patience = p }(patience)
+	patience = 50 * time.Millisecond
+	db, cut := openCut(t, "cache_statement")
+	st, ctx := db.Memory(), t.Context()
+	require.NoError(t, st.Put(ctx, home, entry("first"))) // its statements are prepared
+	other := onPool(db, connect(t, db.pool.Config().ConnString()))
+	defer other.pool.Close()
+	lock, err := other.pool.Begin(ctx)
+	require.NoError(t, err)
+	_, err = lock.Exec(ctx, lockTenant, []byte(home.Tenant))
+	require.NoError(t, err)
+
+	put := func(ctx context.Context, id string) <-chan error {
+		answer := make(chan error, 1)
+		go func() {
+			_, err := st.Apply(ctx, home.Tenant, driver.Mutation{At: now, Put: []driver.Placed{{Scope: home, Entry: entry(id)}}})
+			answer <- err
+		}()
+		return answer
+	}
+	leads := put(ctx, "leads")
+	until(t, other, `SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)
+	brief, end := context.WithCancel(ctx)
+	one, two := put(brief, "one"), put(ctx, "two")
+	require.Eventually(t, func() bool { // both wait in the queue
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		return bytes.Count(stacks, []byte("[select]:\ngithub.com/openwop/agentmemory/internal/groupcommit.")) == 2
+	}, time.Minute, time.Millisecond)
+	cut.hang.Store(1) // the next message is theirs
+	require.NoError(t, lock.Rollback(ctx))
+	require.NoError(t, <-leads)
+	require.Eventually(t, func() bool { return cut.hung.Load() != nil }, time.Minute, time.Millisecond)
+	end()
+	require.ErrorIs(t, <-one, ErrOutcomeUnknown)
+	require.ErrorIs(t, <-two, ErrOutcomeUnknown)
+	require.NoError(t, st.Put(ctx, home, entry("later")))
+	require.Equal(t, []string{"leads", "later", "first"}, list(t, st, home))
 }
