@@ -3,6 +3,7 @@ package groupcommit
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 )
@@ -94,38 +95,38 @@ func (q *Queue[K, T]) leave(key K, w *waiter[T]) bool {
 
 // lead commits the call of w and of those behind it that share its transaction.
 func (q *Queue[K, T]) lead(key K, w *waiter[T]) error {
-	group := []*waiter[T]{w}
-	answered := 1 // w answers itself
+	group, answered := []*waiter[T]{w}, 0
 	answer := func(err error) {
-		group[answered].err = err
-		close(group[answered].wake)
+		x := group[answered]
+		if x.err = err; x != w {
+			close(x.wake)
+		}
 		answered++
 	}
 	defer func() { // in any case: the code that commits may panic
 		for answered < len(group) {
 			answer(q.Unknown)
 		}
+		if answered > 1 {
+			runtime.Gosched() // those that call again at once are in time for the next transaction
+		}
 		q.handOn(key, w)
 	}()
-	if err := w.ctx.Err(); err != nil {
-		return err
+	err := w.ctx.Err()
+	if err == nil {
+		err = q.Commit(w.ctx, func() (context.Context, []T) {
+			group = q.take(key, w)
+			return share(group)
+		})
 	}
-	err := q.Commit(w.ctx, func() (context.Context, []T) {
-		group = q.take(key, w)
-		return share(group)
-	})
 	again := err != nil && len(group) > 1 && !errors.Is(err, q.Unknown)
-	first := err
-	if again {
-		first = q.alone(w)
-	}
 	for answered < len(group) {
 		if again {
 			err = q.alone(group[answered])
 		}
 		answer(err)
 	}
-	return first
+	return w.err
 }
 
 // alone commits the call of w in a transaction of its own, which ends with its context.
