@@ -123,6 +123,7 @@ type erasure struct {
 	marked    map[driver.Located]Record
 	order     []driver.Located // of the marked
 	documents []driver.DocumentSwap
+	merged    map[driver.Located][]Record // into the entries of the step at hand
 	// rewrite returns the entry that replaces an erased one. lost reports that there should
 	// be one and the redactor cannot make it.
 	rewrite func(Entry) (e Entry, ok, lost bool)
@@ -202,7 +203,13 @@ func (x *erasure) run(ctx context.Context, done *Forgotten) error {
 			return err
 		}
 	}
-	for _, at := range x.liveFirst() {
+	for i, order := 0, x.liveFirst(); i < len(order); i++ {
+		if i%stepSize == 0 {
+			if err := x.readMerged(ctx, order[i:min(i+stepSize, len(order))]); err != nil {
+				return err
+			}
+		}
+		at := order[i]
 		rec := x.marked[at]
 		x.mutation.Erase = append(x.mutation.Erase, at)
 		if rec.State == Live {
@@ -253,23 +260,37 @@ func documentSteps(docs []driver.DocumentSwap) iter.Seq[[]driver.DocumentSwap] {
 	}
 }
 
+// readMerged reads what was merged into the entries of a step, those of a ref at once.
+func (x *erasure) readMerged(ctx context.Context, step []driver.Located) error {
+	heads := map[string][]string{}
+	for _, at := range step {
+		if x.marked[at].State == Live {
+			heads[at.Ref] = append(heads[at.Ref], at.ID)
+		}
+	}
+	x.merged = map[driver.Located][]Record{}
+	for ref, ids := range heads {
+		for rec, err := range x.bank.tx.History(ctx, x.tenant, driver.HistoryQuery{Ref: ref, For: ids}) {
+			if err != nil {
+				return shape(err)
+			}
+			into := driver.Located{Scope: rec.Scope, ID: rec.For}
+			x.merged[into] = append(x.merged[into], rec)
+		}
+	}
+	return nil
+}
+
 // restoreMerged plans what replaces an erased head, live or expired: its own rewritten form,
 // and the nearest unexpired entries that were merged into it, which are restored. Entries that
 // had been deleted or superseded restore nothing. The step is a conflict if another entry is
 // merged into the head meanwhile. None can be merged into those behind it: they are not live.
 func (x *erasure) restoreMerged(ctx context.Context, at driver.Located, head Record) error {
 	var retired []string // in favour of the head
-	for level := []Record{head}; len(level) > 0; {
-		var ids []string
-		for _, rec := range level {
-			x.putRewritten(rec)
-			ids = append(ids, rec.Entry.ID)
-		}
-		level = level[:0]
-		for rec, err := range x.bank.tx.History(ctx, x.tenant, driver.HistoryQuery{Ref: head.Ref, For: ids}) {
-			if err != nil {
-				return shape(err)
-			}
+	x.putRewritten(head)
+	for found := x.merged[at]; len(found) > 0; {
+		var behind []string // whose own merged entries come into question
+		for _, rec := range found {
 			if rec.For == at.ID {
 				retired = append(retired, rec.Entry.ID)
 			}
@@ -278,9 +299,19 @@ func (x *erasure) restoreMerged(ctx context.Context, at driver.Located, head Rec
 			}
 			_, marked := x.marked[driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}]
 			if marked || rec.Erased || !rec.Entry.LiveAt(x.at) {
-				level = append(level, rec)
+				x.putRewritten(rec)
+				behind = append(behind, rec.Entry.ID)
 			} else {
 				x.mutation.Restore = append(x.mutation.Restore, driver.Located{Scope: rec.Scope, ID: rec.Entry.ID})
+			}
+		}
+		found = nil
+		if len(behind) > 0 {
+			for rec, err := range x.bank.tx.History(ctx, x.tenant, driver.HistoryQuery{Ref: head.Ref, For: behind}) {
+				if err != nil {
+					return shape(err)
+				}
+				found = append(found, rec)
 			}
 		}
 	}
