@@ -320,6 +320,7 @@ func TestErrOutcomeUnknown_SharedTransaction(t *testing.T) {
 	end()
 	require.ErrorIs(t, <-one, ErrOutcomeUnknown)
 	require.ErrorIs(t, <-two, ErrOutcomeUnknown)
+	require.NoError(t, cut.hung.Load().Close()) // as the system does after some minutes
 	require.NoError(t, st.Put(ctx, home, entry("later")))
 	require.Equal(t, []string{"leads", "later", "first"}, list(t, st, home))
 }
