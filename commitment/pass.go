@@ -48,7 +48,9 @@ func (s shared) Inline() bool {
 func (p *pass) close(ctx context.Context) {
 	if c, ok := p.secrets.(io.Closer); ok {
 		const part = "the redactor"
-		ctx = context.WithoutCancel(ctx)
+		if ctx.Err() != nil {
+			ctx = context.WithoutCancel(ctx)
+		}
 		_, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(context.Context) (struct{}, error) { return struct{}{}, c.Close() })
 		if err != nil {
 			p.record(&p.problem, hostcall.Failed(ctx, part, err, internal))
