@@ -24,8 +24,8 @@
 //   - [Token] and [Replay], once runs are suspended or replayed
 //
 // [View] and [Ranker] are for those who write a ranker, and [Engines], [Rewrite] and
-// [driver.Document] for those who write an engine. The pages in docs/ of the repository begin with the concepts and go on to
-// a whole host.
+// [driver.Document] for those who write an engine. The pages in docs/ of the repository begin
+// with the concepts and go on to a whole host.
 //
 // # Overview
 //
@@ -55,8 +55,8 @@
 //   - M4: an entry is live iff now < ExpiresAt, in every read.
 //   - M5: lists are newest first, ties by id bytes descending.
 //   - M6: a run sees memory as it was when it started, its own writes, and those
-//     of completed children. An entry that it replaced shows as the new one. Others' writes, deletes and passes are invisible;
-//     expiry and Forget are not.
+//     of completed children. An entry that it replaced shows as the new one.
+//     Others' writes, deletes and passes are invisible; expiry and Forget are not.
 //   - M7: reading as of a [Token] gives exactly what the run saw there, or
 //     [ErrSnapshotUnavailable]; never live memory.
 //   - M8: entries never change, ids are never reused, and what a derived entry
