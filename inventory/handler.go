@@ -1,16 +1,12 @@
 package inventory
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/openwop/agentmemory/capability"
 	"github.com/openwop/agentmemory/host/wire"
@@ -60,12 +56,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Wire.Refuse(w, r, err)
 		return
 	}
-	sum := sha256.Sum256(body)
-	header := w.Header()
-	header.Set("Content-Type", "application/json")
-	header.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
-	header.Set("Cache-Control", "private, no-cache")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+	wire.ReplyTagged(w, r, body)
 }
 
 // answer returns the body of a request that may be answered.

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/internal/jsonguard"
@@ -133,6 +135,17 @@ func Reply(w http.ResponseWriter, status int, body any) error {
 	w.WriteHeader(status)
 	_, err := w.Write(raw.Bytes())
 	return err
+}
+
+// ReplyTagged answers a GET or HEAD with a JSON body that has an ETag, or with 304 if the client has
+// it. The client asks each time.
+func ReplyTagged(w http.ResponseWriter, r *http.Request, body []byte) {
+	sum := sha256.Sum256(body)
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
+	header.Set("Cache-Control", "private, no-cache")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }
 
 // reply answers with an envelope. What a handler has said of the answer that it meant to give

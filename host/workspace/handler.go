@@ -20,8 +20,8 @@ import (
 //	PUT    …/files/{path}          {"content", "contentType"?}, with If-Match or If-None-Match: *
 //	DELETE …/files/{path}          204, with If-Match
 //
-// A path may be percent-encoded whole. Version 2 of the protocol has no path for files, and
-// the handler answers not_found. Its fields are not to be changed once it serves. A call of one
+// A path may be percent-encoded whole. Version 2 of the protocol has no path for files but that of its
+// conformance seams (Encoder.Files). The fields are not to be changed once it serves. A call of one
 // of its functions has memory.PluginTimeout and the request's context; if it panics or takes
 // longer, the answer is internal_error.
 type Handler struct {
@@ -39,7 +39,7 @@ type Handler struct {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, list, ok := h.target(r.URL)
 	switch {
-	case h.Wire.Version == wire.V2 || !ok:
+	case !ok:
 		h.Wire.Refuse(w, r, errNotFound)
 	case list && r.Method != http.MethodGet && r.Method != http.MethodHead:
 		h.Wire.RefuseMethod(w, r, "GET, HEAD")
@@ -50,7 +50,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // target reads the list, or the path of a file, out of the path of a request.
 func (h *Handler) target(u *url.URL) (path string, list, ok bool) {
-	rest, ok := strings.CutPrefix(u.EscapedPath(), h.Wire.Path("/host/workspace/files"))
+	rest, ok := strings.CutPrefix(u.EscapedPath(), h.Wire.Files(""))
 	if !ok || rest == "" {
 		return "", true, ok
 	}
