@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
-	"runtime/debug"
 	"slices"
 
 	"github.com/openwop/agentmemory/capability"
@@ -14,9 +13,6 @@ import (
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
-
-// eventLogSchema is version 2's number of the form in which a log is written.
-const eventLogSchema = 3
 
 // advertise derives what the host may claim, and what its agents get of it.
 func (h *host) advertise(store driver.Adapter) error {
@@ -74,7 +70,6 @@ func (a *api) getDiscovery(w http.ResponseWriter, r *http.Request) error {
 	root["protocolVersions"] = []string{wire.V1.String(), wire.V2.String()}
 	root["preferredVersion"] = cmp.Or(wire.Version(a.major), wire.V2).String()
 	if a.Version == wire.V2 {
-		root["eventLogSchemaVersion"] = eventLogSchema
 		root["replay"].(map[string]any)["effectSeamsManifest"] = "/host/effect-seams"
 		if a.seams {
 			root["conformance"] = map[string]any{"seamsProfile": "openwop-conformance-seams-v2"}
@@ -89,15 +84,10 @@ func (a *api) getDiscovery(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// build is the commit that the program was built from, if Go knows it.
-func build() string {
-	info, ok := debug.ReadBuildInfo()
-	if ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				return s.Value
-			}
-		}
-	}
-	return "unknown"
+// getEffectSeams lists by what a run could reach the outside: by nothing.
+func (a *api) getEffectSeams(w http.ResponseWriter, _ *http.Request, _ string) error {
+	build := map[string]any{"kind": "commit", "id": "unknown"} // a real host says which it was built from
+	return wire.Reply(w, http.StatusOK, map[string]any{
+		"manifestVersion": "1", "host": map[string]any{"name": "agentmemory-example", "build": build}, "seams": []any{},
+	})
 }

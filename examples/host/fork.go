@@ -45,14 +45,11 @@ func (h *host) fork(ctx context.Context, tenant string, source *runDoc, fromSeq 
 		return nil, &wire.Error{Kind: memory.CodeSnapshotUnavailable, Message: "memory as the run saw it is no longer available",
 			Details: map[string]any{"fromSeq": fromSeq, "sourceRunId": source.RunID, "reason": "retention_expired", "cause": reason}}
 	}
-	b := beginning{workflow: source.WorkflowID, inputs: source.Inputs, options: source.runOptions, source: source}
-	switch mode {
-	case "replay":
+	b := beginning{workflow: source.WorkflowID, inputs: source.Inputs, options: source.RunOptions, source: source}
+	if mode == "replay" {
 		b.memory.Replay = &memory.Replay{Events: recorded, From: source.Start, To: source.End}
-	case "branch":
+	} else {
 		b.memory.Resume = source.Start
-	default:
-		return nil, wire.Invalid("mode", "the mode is neither replay nor branch")
 	}
 	return h.start(ctx, tenant, b)
 }

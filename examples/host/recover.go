@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -68,7 +69,7 @@ func (h *host) end(ctx context.Context, tenant string, doc *runDoc) error {
 			return err
 		}
 	default:
-		doc.fail(memory.CodeInternal, "the host was restarted")
+		doc.Status, doc.Error = "failed", &wire.Failure{Code: memory.CodeInternal, Message: "the host was restarted"}
 		if err := h.interrupted(ctx, tenant, doc, len(all) == 0); err != nil {
 			return err
 		}

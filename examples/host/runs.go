@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"time"
-	"unicode/utf8"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/host/wire"
@@ -18,36 +16,13 @@ import (
 // runDoc is what the host keeps of a run beside its events: host text of its tenant, redacted, since
 // the variables hold what the run read. The events hold no word of it.
 type runDoc struct {
-	RunID      string             `json:"runId"`
-	WorkflowID string             `json:"workflowId"`
-	Status     string             `json:"status"` // running, completed or failed
-	Agent      map[string]string  `json:"agent"`
-	Inputs     map[string]any     `json:"inputs,omitempty"`
-	Variables  map[string]any     `json:"variables"`
-	Workspace  workspace.Snapshot `json:"workspace"`
-	Error      *failure           `json:"error,omitempty"`
-	ForkOf     string             `json:"forkOf,omitempty"`
-	runOptions
-	StartedAt   time.Time `json:"startedAt"`
-	CompletedAt time.Time `json:"completedAt,omitzero"`
+	wire.Run
+	Workspace workspace.Snapshot `json:"workspace"`
 	// Start and End are tokens of the run's view, where a replay begins and ends, and Refs what it
 	// read. No client is shown them.
 	Start memory.Token `json:"startToken,omitempty"`
 	End   memory.Token `json:"endToken,omitempty"`
 	Refs  []string     `json:"refs,omitempty"`
-}
-
-// runOptions are what a caller says of a run. The host keeps them and acts on none.
-type runOptions struct {
-	Configurable map[string]any `json:"configurable,omitempty"`
-	Tags         []string       `json:"tags,omitempty"`
-	Metadata     map[string]any `json:"metadata,omitempty"`
-}
-
-// failure is why a run failed, as run.failed and the run's snapshot say it.
-type failure struct {
-	Code    memory.Code `json:"code"`
-	Message string      `json:"message"`
 }
 
 const runKind = "host/run"
@@ -65,7 +40,7 @@ type execution struct {
 // name is the run's, and in a replay the recorded one's: what is made of it must be the same again.
 func (x *execution) name() string {
 	if x.replay {
-		return x.doc.ForkOf
+		return x.doc.ParentRunID
 	}
 	return x.doc.RunID
 }
@@ -77,36 +52,10 @@ const nodeID = "sample"
 type beginning struct {
 	id, workflow string
 	inputs       map[string]any
-	options      runOptions
+	options      wire.RunOptions
 	secrets      map[string]string // the run's own: kept nowhere, and gone when it ends (RFC 0229)
 	memory       memory.RunConfig  // of a fork
 	source       *runDoc           // of a fork
-}
-
-// check refuses options and secrets that the protocol does not allow.
-func (a *api) check(o runOptions, secrets map[string]string) error {
-	long := false
-	for _, tag := range o.Tags {
-		long = long || utf8.RuneCountInString(tag) > 256
-	}
-	if long || len(o.Tags) > 100 {
-		return wire.Invalid("tags", "there are more than 100, or one has more than 256 characters")
-	}
-	if a.Version == wire.V2 && o.Configurable != nil && o.Configurable["version"] != 1.0 {
-		return wire.Invalid("configurable", "its version is not 1")
-	}
-	if a.Version != wire.V2 && secrets != nil {
-		return wire.Invalid("runSecrets", "version 1 has none")
-	}
-	for _, value := range secrets {
-		if n := utf8.RuneCountInString(value); n < 16 || n > 4096 {
-			return wire.Invalid("runSecrets", "a value does not have 16 to 4096 characters")
-		}
-	}
-	if vault, err := newVault(secrets); err != nil || vault.Close() != nil {
-		return wire.Invalid("runSecrets", "a name or a value cannot be redacted")
-	}
-	return nil
 }
 
 // start runs a workflow from its start to its terminal event. A run of the id that is there already is
@@ -125,19 +74,19 @@ func (h *host) start(ctx context.Context, tenant string, b beginning) (*runDoc, 
 	}
 	vault, err := newVault(b.secrets)
 	if err != nil {
-		return nil, err
+		return nil, wire.Invalid("runSecrets", "a name or a value cannot be redacted")
 	}
 	b.memory.ID, b.memory.Tenant, b.memory.Redactor = b.id, tenant, vault
 	run, err := h.bank.Start(ctx, b.memory)
 	if err != nil {
 		return nil, err
 	}
-	x := &execution{Run: run, host: h, tenant: tenant, secrets: b.secrets, replay: b.memory.Replay != nil, doc: &runDoc{
-		RunID: b.id, WorkflowID: b.workflow, Status: "running", Inputs: b.inputs, runOptions: b.options, StartedAt: h.bank.Now(),
+	x := &execution{Run: run, host: h, tenant: tenant, secrets: b.secrets, replay: b.memory.Replay != nil, doc: &runDoc{Run: wire.Run{
+		RunID: b.id, WorkflowID: b.workflow, Status: "running", Inputs: b.inputs, RunOptions: b.options, StartedAt: h.bank.Now(),
 		Agent: map[string]string{"agentId": assistant, "memoryRef": homeRef}, Variables: map[string]any{},
-	}}
+	}}}
 	if b.source != nil {
-		x.doc.ForkOf, x.doc.Workspace = b.source.RunID, b.source.Workspace
+		x.doc.ParentRunID, x.doc.Workspace = b.source.RunID, b.source.Workspace
 	}
 	if x.replay {
 		x.doc.StartedAt = b.source.StartedAt // the workflow's own time
@@ -156,7 +105,7 @@ func (x *execution) work(ctx context.Context, work func(context.Context, *execut
 			return err
 		}
 	}
-	if x.doc.ForkOf == "" {
+	if x.doc.ParentRunID == "" {
 		err := x.host.pass(ctx, x.tenant, "host-snapshot", func(job *memory.Job) (err error) {
 			x.doc.Workspace, err = x.host.files.Snapshot(ctx, job)
 			return err
@@ -183,7 +132,7 @@ func (x *execution) finish(ctx context.Context, failed error) error {
 	end, last := x.End, event("run.completed", map[string]any{"outputs": map[string]any{}})
 	x.doc.Status = "completed"
 	if failed != nil {
-		x.doc.fail(wire.CodeOfFailure(failed))
+		x.doc.Status, x.doc.Error = "failed", wire.FailureOf(failed)
 		end, last = x.Abort, event("run.failed", map[string]any{"error": x.doc.Error})
 		x.host.logger.Warn("a run failed", "workflow", x.doc.WorkflowID, "code", memory.CodeOf(failed))
 	}
@@ -193,14 +142,10 @@ func (x *execution) finish(ctx context.Context, failed error) error {
 	x.doc.CompletedAt = x.host.bank.Now()
 	err := x.host.save(ctx, x.tenant, x.doc, x.secrets)
 	if errors.Is(err, memory.ErrSecretLeakage) { // a secret that the document cannot do without
-		x.doc.Inputs, x.doc.Variables, x.doc.runOptions = nil, map[string]any{}, runOptions{}
+		x.doc.Inputs, x.doc.Variables, x.doc.RunOptions = nil, nil, wire.RunOptions{}
 		err = x.host.save(ctx, x.tenant, x.doc, nil)
 	}
 	return err
-}
-
-func (d *runDoc) fail(code memory.Code, message string) {
-	d.Status, d.Error = "failed", &failure{code, message}
 }
 
 func event(t events.Type, payload map[string]any) events.Record {
@@ -260,8 +205,6 @@ func (h *host) find(ctx context.Context, tenant, id string) (*runDoc, error) {
 	if len(log) == 0 {
 		return nil, errNoRun
 	}
-	return &runDoc{
-		RunID: id, WorkflowID: "host.sample.pass", Status: "completed", StartedAt: log[0].Time, CompletedAt: log[0].Time,
-		Agent: map[string]string{"agentId": assistant}, Variables: map[string]any{},
-	}, nil
+	at := log[0].Time
+	return &runDoc{Run: wire.Run{RunID: id, WorkflowID: "host.sample.pass", Status: "completed", StartedAt: at, CompletedAt: at}}, nil
 }

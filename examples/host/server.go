@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
@@ -124,34 +123,17 @@ func (a *api) proposalJob(r *http.Request) (*memory.Job, proposal.Caller, error)
 	return job, by, err
 }
 
-// postRun starts a run and answers when it has ended. The protocol has no word for that in this
-// answer: a run that was accepted is running, and its snapshot says more.
+// postRun starts a run and answers when it has ended.
 func (a *api) postRun(w http.ResponseWriter, r *http.Request, tenant string) error {
-	var body struct {
-		WorkflowID string            `json:"workflowId"`
-		Inputs     map[string]any    `json:"inputs"`
-		TenantID   string            `json:"tenantId"` // the credential says whose it is
-		ScopeID    string            `json:"scopeId"`
-		AgentID    string            `json:"agentId"`
-		RunSecrets map[string]string `json:"runSecrets"` // RFC 0229
-		runOptions
-	}
-	if err := wire.Read(r, 0, &body); err != nil {
-		return err
-	}
-	if err := a.check(body.runOptions, body.RunSecrets); err != nil {
-		return err
-	}
-	doc, err := a.start(r.Context(), tenant, beginning{workflow: body.WorkflowID, inputs: body.Inputs, options: body.runOptions, secrets: body.RunSecrets})
+	body, err := a.ReadRun(r)
 	if err != nil {
 		return err
 	}
-	return wire.Reply(w, http.StatusCreated, a.accepted(tenant, doc))
-}
-
-func (a *api) accepted(tenant string, doc *runDoc) map[string]any {
-	at := a.RunPath(tenant, doc.RunID)
-	return map[string]any{"runId": a.RunID(tenant, doc.RunID), "status": "running", "eventsUrl": at + "/events", "statusUrl": at}
+	doc, err := a.start(r.Context(), tenant, beginning{workflow: body.WorkflowID, inputs: body.Inputs, options: body.RunOptions, secrets: body.RunSecrets})
+	if err != nil {
+		return err
+	}
+	return wire.Reply(w, http.StatusCreated, a.Accepted(tenant, doc.RunID))
 }
 
 // named returns the run that a path names.
@@ -168,7 +150,7 @@ func (a *api) getRun(w http.ResponseWriter, r *http.Request, tenant string) erro
 	if err != nil {
 		return err
 	}
-	return wire.Reply(w, http.StatusOK, a.snapshot(tenant, doc))
+	return wire.Reply(w, http.StatusOK, a.Snapshot(tenant, doc.Run, doc.Workspace))
 }
 
 func (a *api) getEvents(w http.ResponseWriter, r *http.Request, tenant string) error {
@@ -192,72 +174,19 @@ func (a *api) postFork(w http.ResponseWriter, r *http.Request, tenant string) er
 	if !ok {
 		return errNoRun
 	}
-	var body struct {
-		FromSeq *int64         `json:"fromSeq"`
-		Mode    string         `json:"mode"`
-		Overlay map[string]any `json:"runOptionsOverlay"`
-	}
-	if err := wire.Read(r, 0, &body); err != nil {
+	body, err := a.ReadFork(r)
+	if err != nil {
 		return err
 	}
 	source, err := a.named(r, tenant, segment)
 	if err != nil {
 		return err
 	}
-	switch {
-	case body.Mode == "replay" && len(body.Overlay) > 0:
-		return wire.Invalid("runOptionsOverlay", "a replay has none")
-	case body.FromSeq == nil && body.Mode == "branch" && a.Version == wire.V2:
-		return wire.Invalid("fromSeq", "a branch begins somewhere")
-	case body.FromSeq == nil:
-		body.FromSeq = new(int64)
-	}
 	doc, err := a.fork(r.Context(), tenant, source, *body.FromSeq, body.Mode)
 	if err != nil {
 		return err
 	}
-	out := a.accepted(tenant, doc)
+	out := a.Accepted(tenant, doc.RunID)
 	out["sourceRunId"], out["fromSeq"], out["mode"] = a.RunID(tenant, source.RunID), *body.FromSeq, body.Mode
 	return wire.Reply(w, http.StatusCreated, out)
-}
-
-// snapshot is a run as a client sees it. It is closed in version 2, where what is the host's own has
-// a place for itself.
-func (a *api) snapshot(tenant string, doc *runDoc) map[string]any {
-	out := map[string]any{
-		"runId": a.RunID(tenant, doc.RunID), "workflowId": doc.WorkflowID, "status": doc.Status, "agent": doc.Agent,
-		"variables": doc.Variables, "startedAt": doc.StartedAt,
-	}
-	set := func(name string, value any, is bool) {
-		if is {
-			out[name] = value
-		}
-	}
-	set("inputs", doc.Inputs, doc.Inputs != nil)
-	set("tags", doc.Tags, doc.Tags != nil)
-	set("metadata", doc.Metadata, doc.Metadata != nil)
-	set("configurable", doc.Configurable, doc.Configurable != nil)
-	set("completedAt", doc.CompletedAt, !doc.CompletedAt.IsZero())
-	set("error", doc.Error, doc.Error != nil)
-	if a.Version != wire.V2 {
-		out["owner"], out["workspace"] = map[string]any{"tenant": tenant}, doc.Workspace
-		set("forkOf", doc.ForkOf, doc.ForkOf != "")
-		return out
-	}
-	out["owner"], out["eventLogSchemaVersion"] = wire.Owner(tenant), eventLogSchema
-	out["extensions"] = map[string]any{"example.workspace": map[string]any{"files": doc.Workspace}}
-	set("parentRunId", a.RunID(tenant, doc.ForkOf), doc.ForkOf != "")
-	return out
-}
-
-// getEffectSeams lists by what a run could reach the outside: by nothing.
-func (a *api) getEffectSeams(w http.ResponseWriter, r *http.Request, _ string) error {
-	raw, err := json.Marshal(map[string]any{
-		"manifestVersion": "1", "seams": []any{},
-		"host": map[string]any{"name": "agentmemory-example", "build": map[string]any{"kind": "commit", "id": build()}},
-	})
-	if err == nil {
-		wire.ReplyTagged(w, r, raw)
-	}
-	return err
 }

@@ -17,6 +17,9 @@ var families = map[string]string{
 	"supportedEnvelopes": "witnessable-gated", "schemaVersions": "witnessable-gated",
 }
 
+// EventLogSchema is version 2's number of the form in which a log is written.
+const EventLogSchema = 3
+
 // Discovery returns a discovery document in the version, of one in the form of version 1
 // such as the JSON of a *capability.Model. In version 2 a family claims by its presence, at the root
 // only: a block whose "supported" is false is left out, "supported" is left out of the others, and
@@ -56,7 +59,7 @@ func (e Encoder) Discovery(document []byte) ([]byte, error) {
 		maps.Copy(record, map[string]any{"status": "stable", "since": V2.String(), "witness": witness})
 	}
 	if _, said := root["protocolVersion"]; said {
-		root["protocolVersion"] = V2.String()
+		root["protocolVersion"], root["eventLogSchemaVersion"] = V2.String(), EventLogSchema
 	}
 	return json.Marshal(root)
 }

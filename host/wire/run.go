@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
 )
 
 // RunID is the id of a tenant's run in documents of the version: version 2 binds it to the tenant
@@ -151,11 +150,4 @@ func isTerminal(t events.Type) (status string, ok bool) {
 		return strings.TrimPrefix(string(t), "run."), true
 	}
 	return "", false
-}
-
-// CodeOfFailure is the code and the text of a run's failure, for run.failed and the run's snapshot.
-// It is one that both versions register.
-func CodeOfFailure(err error) (code memory.Code, message string) {
-	envelope, _ := Encoder{Version: V2}.Envelope(err)
-	return envelope.Code, envelope.Message
 }

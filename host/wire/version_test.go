@@ -94,7 +94,7 @@ const discovery = `{"protocolVersion":"1.1","memory":{"supported":true,"writable
 func TestA1_DiscoveryInVersion2ClaimsByPresence(t *testing.T) {
 	raw, err := wire.Encoder{Version: wire.V2}.Discovery([]byte(discovery))
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"protocolVersion":"2.0","memory":{"status":"stable","since":"2.0","witness":"witnessable-gated","writable":true,"maxEntrySizeBytes":65536,
+	assert.JSONEq(t, `{"protocolVersion":"2.0","eventLogSchemaVersion":3,"memory":{"status":"stable","since":"2.0","witness":"witnessable-gated","writable":true,"maxEntrySizeBytes":65536,
 		"search":{"modes":["filter"]},"retention":{"ttl":true,"forget":true},"attribution":{"emitsWriteEvents":true}},
 		"agents":{"status":"stable","since":"2.0","witness":"witnessable-gated","memoryBackends":["long-term"],"memoryConsolidation":{"schedule":"scheduled"}},
 		"x-host-acme":{"supported":false}}`, string(raw))
