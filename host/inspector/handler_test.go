@@ -213,7 +213,7 @@ func TestRoutes(t *testing.T) {
 	said := x.get("events", "run", "run-a")
 	assert.Equal(t, "memory.written", field[string](t, said, "events", 0, "type"))
 	assert.Equal(t, 1.0, said["next"])
-	assert.Empty(t, x.get("events", "run", "run-a", "from", "1")["events"])
+	assert.Empty(t, x.get("events", "run", "run-a", "fromSeq", "1")["events"])
 
 	armed := field[map[string]any](t, x.get("commitments"), "commitments", 0)
 	assert.Equal(t, "armed", armed["state"])
@@ -262,7 +262,7 @@ func TestRefusals(t *testing.T) {
 		{x, "GET", "token-b", address("view", "ref", ref, "token", string(x.token)), 422, "replay_memory_snapshot_unavailable", ""},
 		{x, "GET", "token-a", address("events"), 400, "validation_error", "run"},
 		{x, "GET", "token-a", address("events", "run", "s3cret"), 404, "not_found", ""},
-		{x, "GET", "token-a", address("events", "run", "run-a", "from", "-1"), 400, "validation_error", "from"},
+		{x, "GET", "token-a", address("events", "run", "run-a", "fromSeq", "-1"), 400, "validation_error", "fromSeq"},
 		{x, "GET", "token-a", "/inspector/s3cret", 404, "not_found", ""},
 		{x, "GET", "token-a", "/s3cret", 404, "not_found", ""},
 		{x, "POST", "token-a", "/", 405, "validation_error", ""},

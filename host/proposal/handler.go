@@ -87,6 +87,9 @@ func (h *Handler) serve(r *http.Request, id, move string) (any, error) {
 		c.job, c.by, err = h.Job(r.WithContext(ctx))
 		return c, err
 	})
+	if err == nil && asked.job == nil {
+		err = memory.ErrInternal.In(pkg, "Handler.Job returned no job", nil)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -64,6 +64,9 @@ func (h *Handler) target(u *url.URL) (path string, list, ok bool) {
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, path string, list bool) error {
 	ctx := r.Context()
 	job, err := hostcall.Call(ctx, "the source of jobs", memory.PluginTimeout, func(ctx context.Context) (*memory.Job, error) { return h.Job(r.WithContext(ctx)) })
+	if err == nil && job == nil {
+		err = memory.ErrInternal.In(pkg, "Handler.Job returned no job", nil)
+	}
 	if err != nil {
 		return err
 	}
