@@ -100,7 +100,7 @@ func (h *Handler) build() {
 		}))
 	}
 	for route, answer := range map[string]func(q *request) (any, error){
-		"host": h.host, "agents": h.agents, "refs": h.refs, "entries": h.entries, "recall": h.recall, "lineage": h.lineage,
+		"host": h.host, "agents": h.agents, "refs": h.refs, "entries": h.entries, "recall": h.recall, "lineage": h.lineage, "subject": h.subject,
 		"runs": h.runs, "view": h.view, "commitments": h.commitments, "usage": h.usage,
 	} {
 		handle(route, func(w http.ResponseWriter, _ *http.Request, q *request) error {
