@@ -39,6 +39,7 @@ func chromium(t *testing.T) string {
 type person struct {
 	t        *testing.T
 	tab      context.Context
+	width    int
 	mu       sync.Mutex
 	problems []string
 }
@@ -51,7 +52,7 @@ func look(t *testing.T, url string, width int64, scheme string) *person {
 	t.Cleanup(stop)
 	tab, closeTab := chromedp.NewContext(allocator)
 	t.Cleanup(closeTab)
-	p := &person{t: t, tab: tab}
+	p := &person{t: t, tab: tab, width: int(width)}
 	require.NoError(t, chromedp.Listen(tab, func(ev any) { // starts the browser
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -156,11 +157,10 @@ func (p *person) calm() {
 // fits fails if the page is wider than the window.
 func (p *person) fits(where string) {
 	p.t.Helper()
-	wide := eval[[]string](p, `[...document.querySelectorAll("*")].filter(e => e.getBoundingClientRect().right > innerWidth + 0.5 && !e.closest(".skip")).map(e => e.tagName + "." + e.className)`)
+	wide := eval[[]string](p, fmt.Sprintf(`[...document.querySelectorAll("*")].filter(e => e.getBoundingClientRect().right > %d.5 && !e.closest(".skip")).map(e => e.tagName + "." + e.className)`, p.width))
 	assert.Empty(p.t, wide, "%s: beyond the right edge", where)
 	scroll := eval[int](p, "document.documentElement.scrollWidth")
-	window := eval[int](p, "innerWidth")
-	assert.LessOrEqual(p.t, scroll, window, "%s: scrolls sideways", where)
+	assert.LessOrEqual(p.t, scroll, p.width, "%s: scrolls sideways", where)
 }
 
 func TestPage_WhatAPersonSees(t *testing.T) {
