@@ -113,7 +113,7 @@ func (e Encoder) Poll(w http.ResponseWriter, r *http.Request, log events.Reader,
 	defer cancel()
 	last, page := int64(-1), []events.RunEvent{}
 	_, ended := isTerminal(events.Type("run." + status))
-	for {
+	for whole := false; !whole; {
 		all, err := timedLog{Reader: log}.Read(r.Context(), tenant, runID, last+1, 0)
 		if err != nil {
 			return err
@@ -124,20 +124,12 @@ func (e Encoder) Poll(w http.ResponseWriter, r *http.Request, log events.Reader,
 				page = append(page, ev)
 			}
 			if s, terminal := isTerminal(ev.Payload.EventType()); terminal {
-				status, ended = s, true
+				status, ended, whole = s, true, true
 			}
 		}
-		if len(all) > 0 {
-			continue
+		if len(all) == 0 {
+			whole = len(page) > 0 || ended || !waits(waited)
 		}
-		if len(page) == 0 && !ended {
-			select {
-			case <-waited.Done():
-			case <-time.After(followPause):
-				continue
-			}
-		}
-		break
 	}
 	docs, err := e.docs(page)
 	if err != nil {
@@ -146,6 +138,16 @@ func (e Encoder) Poll(w http.ResponseWriter, r *http.Request, log events.Reader,
 	return Reply(w, http.StatusOK, map[string]any{
 		"runId": e.RunID(tenant, runID), "events": docs, "lastSequence": last, "status": status, "isTerminal": ended,
 	})
+}
+
+// waits waits for the next look at a log; false is the end of the context.
+func waits(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(followPause):
+		return true
+	}
 }
 
 // Stream answers with the events of a run from a sequence on, as server-sent events, and goes on

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
@@ -294,6 +295,39 @@ func kindName(t reflect.Type) string {
 		return "an object"
 	}
 	return "a number of its range"
+}
+
+// Caller returns the tenant of a request as a function of the host tells it, such as that of [Bearer].
+// The function has memory.PluginTimeout. An [*Error] of it stays as it is, and another is forbidden.
+func Caller(r *http.Request, tenant func(*http.Request) (string, error)) (string, error) {
+	if tenant == nil {
+		return "", nil
+	}
+	ctx := r.Context()
+	t, err := hostcall.Call(ctx, "the source of tenants", memory.PluginTimeout, func(ctx context.Context) (string, error) { return tenant(r.WithContext(ctx)) })
+	if own := (*Error)(nil); errors.As(err, &own) {
+		return "", own
+	}
+	if err != nil && err != ctx.Err() && !hostcall.Misbehaved(err) {
+		return "", ErrNoTenant
+	}
+	return t, err
+}
+
+// ErrNoTenant refuses a caller who has no tenant at the host.
+var ErrNoTenant = &Error{Kind: memory.CodeForbidden, Message: "the caller has no tenant here"}
+
+// Below returns what is behind a root in the path of a request, escaped as it came. ok is false if the
+// path is elsewhere.
+func Below(r *http.Request, root string) (rest string, isRoot, ok bool) {
+	rest, ok = strings.CutPrefix(r.URL.EscapedPath(), root)
+	if !ok || rest == "" {
+		return "", true, ok
+	}
+	if rest, ok = strings.CutPrefix(rest, "/"); !ok {
+		return "", false, false
+	}
+	return rest, false, true
 }
 
 // Bearer returns what tells the tenant of a request by its bearer token (RFC 6750): tokens

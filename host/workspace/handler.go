@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/internal/hostcall"
@@ -37,28 +36,16 @@ type Handler struct {
 
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path, list, ok := h.target(r.URL)
+	path, list, ok := wire.Below(r, h.Wire.Files(""))
+	path, err := url.PathUnescape(path)
 	switch {
-	case !ok:
+	case err != nil || !ok:
 		h.Wire.Refuse(w, r, errNotFound)
 	case list && r.Method != http.MethodGet && r.Method != http.MethodHead:
 		h.Wire.RefuseMethod(w, r, "GET, HEAD")
 	default:
 		h.Wire.Handle(func(w http.ResponseWriter, r *http.Request) error { return h.serve(w, r, path, list) }).ServeHTTP(w, r)
 	}
-}
-
-// target reads the list, or the path of a file, out of the path of a request.
-func (h *Handler) target(u *url.URL) (path string, list, ok bool) {
-	rest, ok := strings.CutPrefix(u.EscapedPath(), h.Wire.Files(""))
-	if !ok || rest == "" {
-		return "", true, ok
-	}
-	if rest, ok = strings.CutPrefix(rest, "/"); !ok {
-		return "", false, false
-	}
-	path, err := url.PathUnescape(rest)
-	return path, false, err == nil
 }
 
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, path string, list bool) error {
