@@ -1,16 +1,11 @@
 package inventory
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/openwop/agentmemory/capability"
 	"github.com/openwop/agentmemory/host/wire"
@@ -44,10 +39,7 @@ type Handler struct {
 	Tenant func(r *http.Request) (string, error)
 }
 
-var (
-	errForbidden = &wire.Error{Kind: memory.CodeForbidden, Message: "the caller has no tenant here"}
-	errNotFound  = &wire.Error{Kind: memory.CodeNotFound, Message: "there is no such agent"}
-)
+var errNotFound = &wire.Error{Kind: memory.CodeNotFound, Message: "there is no such agent"}
 
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -60,12 +52,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Wire.Refuse(w, r, err)
 		return
 	}
-	sum := sha256.Sum256(body)
-	header := w.Header()
-	header.Set("Content-Type", "application/json")
-	header.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
-	header.Set("Cache-Control", "private, no-cache")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+	wire.ReplyTagged(w, r, body)
 }
 
 // answer returns the body of a request that may be answered.
@@ -77,24 +64,16 @@ func (h *Handler) answer(r *http.Request) ([]byte, error) {
 	if !served {
 		return nil, h.Wire.Unadvertised("this host serves no agent inventory")
 	}
-	tenant := ""
-	if h.Tenant != nil {
-		var err error
-		tenant, err = hostcall.Call(r.Context(), "the source of tenants", memory.PluginTimeout, func(ctx context.Context) (string, error) { return h.Tenant(r.WithContext(ctx)) })
-		switch own := (*wire.Error)(nil); {
-		case errors.As(err, &own):
-			return nil, own
-		case hostcall.Misbehaved(err) || err != nil && err == r.Context().Err():
-			return nil, err
-		case err != nil:
-			return nil, errForbidden
-		}
+	tenant, err := wire.Caller(r, h.Tenant)
+	if err != nil {
+		return nil, err
 	}
 	if perTenant && tenant == "" {
-		return nil, errForbidden
+		return nil, wire.ErrNoTenant
 	}
-	id, list, ok := h.target(r.URL)
-	if !ok {
+	rest, list, ok := wire.Below(r, h.Wire.Path("/agents"))
+	id, err := url.PathUnescape(rest)
+	if err != nil || !ok || strings.Contains(rest, "/") {
 		return nil, errNotFound
 	}
 	agents, err := h.visible(r.Context(), tenant, perTenant)
@@ -110,20 +89,6 @@ func (h *Handler) answer(r *http.Request) ([]byte, error) {
 		}
 	}
 	return nil, errNotFound
-}
-
-// target reads the list or the id of an agent out of a path.
-func (h *Handler) target(u *url.URL) (id string, list, ok bool) {
-	rest, ok := strings.CutPrefix(u.EscapedPath(), h.Wire.Path("/agents"))
-	if !ok || rest == "" {
-		return "", true, ok
-	}
-	rest, ok = strings.CutPrefix(rest, "/")
-	if !ok || strings.Contains(rest, "/") {
-		return "", false, false
-	}
-	id, err := url.PathUnescape(rest)
-	return id, false, err == nil
 }
 
 // visible returns the agents that a caller of a tenant may see.

@@ -34,13 +34,16 @@ func expiry(ctx context.Context, x *execution) error {
 	return err
 }
 
+// sharedRef is a name under which each tenant has entries of its own.
+const sharedRef = "conformance/agent-memory-cti"
+
 func crossTenant(ctx context.Context, x *execution) error {
-	e, err := x.put(ctx, homeRef, memory.Draft{Content: "This tenant's own."})
+	e, err := x.put(ctx, sharedRef, memory.Draft{Content: "This tenant's own."})
 	if err != nil {
 		return err
 	}
 	x.doc.Variables["ownerEntryId"] = e.ID
-	if x.doc.Variables["ownerProbe"], err = x.list(ctx, homeRef, memory.ListOptions{}); err != nil {
+	if x.doc.Variables["ownerProbe"], err = x.list(ctx, sharedRef, memory.ListOptions{}); err != nil {
 		return err
 	}
 	// A ref under which another tenant has an entry, as a stranger would name it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"time"
 	"unicode/utf8"
@@ -15,7 +16,6 @@ import (
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/host/proposal"
-	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/host/workspace"
 	"github.com/openwop/agentmemory/inventory"
 	"github.com/openwop/agentmemory/memory"
@@ -37,8 +37,8 @@ type host struct {
 	model       *capability.Model // what the host may claim
 	agents      []inventory.Agent
 	waiting     func(ctx context.Context, tenant string, limit int) (int, error) // events that are in no log yet
-	wire        wire.Encoder
 	logger      *slog.Logger
+	seamTurn    chan struct{} // holds one while a seam is at work
 }
 
 // chars counts the units of a token budget as the protocol's "chars" (RFC 0113).
@@ -48,7 +48,7 @@ func (chars) Name() string          { return "chars" }
 func (chars) Count(text string) int { return utf8.RuneCountInString(text) }
 
 func newHost(store driver.Adapter, logger *slog.Logger) (h *host, err error) {
-	h = &host{logger: logger, wire: wire.Encoder{Log: logger}}
+	h = &host{logger: logger, seamTurn: make(chan struct{}, 1)}
 	if h.ranker, err = recall.New(recall.Config{}); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func newHost(store driver.Adapter, logger *slog.Logger) (h *host, err error) {
 		return nil, err
 	}
 	if h.commitments, err = commitment.New(h.bank, commitment.Config{
-		Redactor:  func(_ context.Context, tenant string) (memory.Redactor, error) { return secrets(tenant) },
+		Redactor:  func(context.Context, string) (memory.Redactor, error) { return newVault(nil) },
 		Predicate: func(_, name string) bool { return name == "ticket.closed" },
 		Schedule:  dates.Cron,
 		Enqueuer:  queue{h},
@@ -90,11 +90,15 @@ func newHost(store driver.Adapter, logger *slog.Logger) (h *host, err error) {
 // keep is the host's one loop: it purges, forgets expired words, and fires what is due.
 func (h *host) keep(ctx context.Context) error { return h.bank.Keep(ctx, time.Second) }
 
-// secrets are those of a tenant's vault, for one run or pass, which closes the registry at its end.
-// A real host asks its vault for them.
-func secrets(string) (*redact.SecretRegistry, error) {
+// newVault returns the secrets of the tenants' vault and of a run (RFC 0229), for one run or pass, which closes
+// the registry at its end. A real host asks its vault for those of the tenant.
+func newVault(ofRun map[string]string) (*redact.SecretRegistry, error) {
 	r := redact.New(redact.Config{})
-	return r, r.Register("conformance-test-secret", []byte(testSecret))
+	err := r.Register("conformance-test-secret", []byte(testSecret))
+	for id, value := range ofRun {
+		err = errors.Join(err, r.Register(id, []byte(value)))
+	}
+	return r, err
 }
 
 const testSecret = "wop-test-secret-4f1d7c90"
@@ -102,16 +106,21 @@ const testSecret = "wop-test-secret-4f1d7c90"
 // pass opens a background job of a tenant, calls f with it and ends it. Its id is one that no other
 // job has.
 func (h *host) pass(ctx context.Context, tenant, name string, f func(*memory.Job) error) error {
-	vault, err := secrets(tenant)
+	return h.passWith(ctx, tenant, name, nil, f)
+}
+
+// passWith is pass with the secrets of a run.
+func (h *host) passWith(ctx context.Context, tenant, name string, ofRun map[string]string, f func(*memory.Job) error) error {
+	vault, err := newVault(ofRun)
 	if err != nil {
 		return err
 	}
 	return h.bank.Pass(ctx, memory.JobConfig{ID: name + "-" + rand.Text(), Tenant: tenant, Redactor: vault}, f)
 }
 
-// job opens a background job that somebody else ends.
+// job opens a background job that a handler ends.
 func (h *host) job(tenant, name string) (*memory.Job, error) {
-	vault, err := secrets(tenant)
+	vault, err := newVault(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -135,52 +144,6 @@ func automation(artifact json.RawMessage) error {
 	}
 	if _, err := dates.Cron(a.Schedule); err != nil {
 		return &proposal.ArtifactError{Field: "schedule", Rule: "must be a cron expression"}
-	}
-	return nil
-}
-
-// advertise derives what the host may claim, and what its agents get of it.
-func (h *host) advertise(store driver.Adapter) error {
-	var names []string
-	for name := range workflows {
-		names = append(names, name)
-	}
-	document, err := json.Marshal(map[string]any{
-		"protocolVersion": "1.1", "supportedEnvelopes": []string{}, "schemaVersions": map[string]any{},
-		"limits":   map[string]any{"clarificationRounds": 0, "schemaRounds": 0, "envelopesPerTurn": 0},
-		"fixtures": names,
-		"multiAgent": map[string]any{"executionModel": map[string]any{
-			"supported": true, "version": 4, "replayDeterminism": map[string]any{"supported": true},
-		}},
-		"agents":     map[string]any{"manifestRuntime": map[string]any{"supported": true}},
-		"scheduling": map[string]any{"supported": true, "delayed": true, "cron": true},
-		"workspace":  h.files.Limits(),
-	})
-	if err != nil {
-		return err
-	}
-	h.model, err = capability.Derive(capability.Inputs{
-		Bank: h.bank, Consolidator: h.reconciler, Commitments: h.commitments, Distiller: h.distiller, Workspace: h.files, Proposals: h.proposals,
-		Declare: document,
-	})
-	if err != nil {
-		return err
-	}
-	archive, err := memory.New(store, memory.Config{ReadOnly: true})
-	if err != nil {
-		return err
-	}
-	ofArchive, err := capability.Derive(capability.Inputs{Bank: archive})
-	if err != nil {
-		return err
-	}
-	agent := func(id, persona string, shape capability.Shape, model *capability.Model) inventory.Agent {
-		return inventory.Agent{ID: id, Persona: persona, ModelClass: "chat", PackName: "host.sample", PackVersion: "1.0.0", MemoryShape: &shape, Memory: model}
-	}
-	h.agents = []inventory.Agent{
-		agent("host.sample.assistant", "Assistant", capability.Shape{LongTerm: true, Conversation: true}, nil),
-		agent("host.sample.router", "Router", capability.Shape{Scratchpad: true}, nil),
-		agent("host.sample.read-only", "Auditor", capability.Shape{LongTerm: true}, ofArchive),
 	}
 	return nil
 }

@@ -187,6 +187,7 @@ func killedHost(t *testing.T, o options) {
 			ended[all[len(all)-1]["type"].(string)]++
 		}
 	}
+	s.everyDocumentIsValid(t)
 	t.Logf("acknowledged %d, ended %v", len(acknowledged), ended)
 	require.GreaterOrEqual(t, ended["run.completed"], len(acknowledged))
 }

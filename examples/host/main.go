@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -28,6 +27,7 @@ type options struct {
 	token, tenantB, approver string
 	expiredRun               string
 	seams                    bool
+	major                    int
 }
 
 func main() {
@@ -40,6 +40,7 @@ func main() {
 	flag.StringVar(&o.approver, "approver", "", "a bearer token that may also activate proposals")
 	flag.StringVar(&o.expiredRun, "expired-run", "", "the id of a run to make whose memory can no longer be replayed")
 	flag.BoolVar(&o.seams, "seams", false, "serve the conformance seams")
+	flag.IntVar(&o.major, "major", 2, "the version of the protocol, 1 or 2, of the discovery document for a client that names none")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -70,6 +71,11 @@ func run(ctx context.Context, o options, out, status io.Writer) (err error) {
 		stopUpkeep()
 		<-kept // before the store is closed
 	}()
+	if o.seams {
+		if err := h.plantSeams(ctx); err != nil {
+			return err
+		}
+	}
 	if o.expiredRun != "" {
 		if err := h.makeExpiredRun(ctx, o.expiredRun); err != nil {
 			return err
@@ -125,12 +131,4 @@ func openStore(ctx context.Context, o options) (driver.Adapter, func() error, er
 		return nil, nil, err
 	}
 	return db.Memory(), func() error { defer pool.Close(); return db.Close() }, nil
-}
-
-// requestTime is how long a request may take to arrive, with its body. How long an answer takes is
-// not limited.
-const requestTime = 30 * time.Second
-
-func newServer(h http.Handler) *http.Server {
-	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: requestTime}
 }

@@ -3,14 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 
 	"github.com/openwop/agentmemory/host/inspector"
+	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/inventory"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // newestRuns are how many runs the page lists.
@@ -19,7 +18,8 @@ const newestRuns = 100
 // inspector is the page for people at /, and the read-only routes behind it.
 func (h *host) inspector(tenant func(*http.Request) (string, error)) *inspector.Handler {
 	return &inspector.Handler{
-		Bank: h.bank, Tenant: tenant, Model: h.model, Commitments: h.commitments.Commitments, Log: h.log, Waiting: h.waiting, Wire: h.wire,
+		Bank: h.bank, Tenant: tenant, Model: h.model, Commitments: h.commitments.Commitments, Log: h.log, Waiting: h.waiting,
+		Wire: wire.Encoder{Log: h.logger},
 		Agents: func(context.Context, string) (agents []inspector.Agent, err error) {
 			for _, e := range inventory.Project(h.agents, h.model).Agents {
 				agents = append(agents, inspector.Agent{ID: e.ID, Persona: e.Persona, Needs: *e.MemoryShape, Degraded: e.DegradedMemoryDimensions})
@@ -29,26 +29,20 @@ func (h *host) inspector(tenant func(*http.Request) (string, error)) *inspector.
 		Runs: h.newest,
 		Token: func(ctx context.Context, tenant, id string) (memory.Token, error) {
 			doc, err := h.find(ctx, tenant, id)
-			return cmp.Or(doc.End, doc.Start), err
+			if err != nil {
+				return "", err
+			}
+			return cmp.Or(doc.End, doc.Start), nil
 		},
 	}
 }
 
 // newest lists the newest runs of a tenant.
 func (h *host) newest(ctx context.Context, tenant string) (runs []inspector.Run, err error) {
-	err = h.pass(ctx, tenant, "host-runs", func(job *memory.Job) error {
-		for d, err := range job.Documents(ctx, "", driver.DocumentQuery{Kind: runKind}) {
-			var doc runDoc
-			if err == nil {
-				err = json.Unmarshal(d.Value, &doc)
-			}
-			if err != nil {
-				return err
-			}
-			runs = append(runs, inspector.Run{ID: doc.RunID, Workflow: doc.WorkflowID, Status: doc.Status, StartedAt: doc.StartedAt})
-		}
-		return nil
-	})
+	all, err := h.runs(ctx, tenant, func(*runDoc) bool { return true })
+	for _, doc := range all {
+		runs = append(runs, inspector.Run{ID: doc.RunID, Workflow: doc.WorkflowID, Status: doc.Status, StartedAt: doc.StartedAt})
+	}
 	slices.SortFunc(runs, func(a, b inspector.Run) int {
 		return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(b.ID, a.ID))
 	})

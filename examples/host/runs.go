@@ -3,13 +3,9 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"time"
 
-	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/host/workspace"
@@ -20,15 +16,8 @@ import (
 // runDoc is what the host keeps of a run beside its events: host text of its tenant, redacted, since
 // the variables hold what the run read. The events hold no word of it.
 type runDoc struct {
-	RunID      string             `json:"runId"`
-	WorkflowID string             `json:"workflowId"`
-	Status     string             `json:"status"` // running, completed or failed
-	Agent      map[string]string  `json:"agent"`
-	Variables  map[string]any     `json:"variables"`
-	Workspace  workspace.Snapshot `json:"workspace"`
-	Error      *wire.Envelope     `json:"error,omitempty"`
-	StartedAt  time.Time          `json:"startedAt"`
-	ForkOf     string             `json:"forkOf,omitempty"`
+	wire.Run
+	Workspace workspace.Snapshot `json:"workspace"`
 	// Start and End are tokens of the run's view, where a replay begins and ends, and Refs what it
 	// read. No client is shown them.
 	Start memory.Token `json:"startToken,omitempty"`
@@ -41,16 +30,17 @@ const runKind = "host/run"
 // execution is a run under way.
 type execution struct {
 	*memory.Run
-	host   *host
-	tenant string
-	doc    *runDoc
-	replay bool
+	host    *host
+	tenant  string
+	doc     *runDoc
+	secrets map[string]string
+	replay  bool
 }
 
 // name is the run's, and in a replay the recorded one's: what is made of it must be the same again.
 func (x *execution) name() string {
 	if x.replay {
-		return x.doc.ForkOf
+		return x.doc.ParentRunID
 	}
 	return x.doc.RunID
 }
@@ -58,40 +48,50 @@ func (x *execution) name() string {
 // nodeID is the one node of the sample workflows.
 const nodeID = "sample"
 
-// start runs a workflow from its start to its terminal event. The run id is made unless one is given;
-// a run that is there already is returned as it is.
-func (h *host) start(ctx context.Context, tenant, id, workflowID string, cfg memory.RunConfig, source *runDoc) (*runDoc, error) {
-	work, ok := workflows[workflowID]
+// beginning is what a run begins with. The id is made unless one is given.
+type beginning struct {
+	id, workflow string
+	inputs       map[string]any
+	options      wire.RunOptions
+	secrets      map[string]string // the run's own: kept nowhere, and gone when it ends (RFC 0229)
+	memory       memory.RunConfig  // of a fork
+	source       *runDoc           // of a fork
+}
+
+// start runs a workflow from its start to its terminal event. A run of the id that is there already is
+// returned as it is.
+func (h *host) start(ctx context.Context, tenant string, b beginning) (*runDoc, error) {
+	work, ok := workflows[b.workflow]
 	if !ok {
 		return nil, wire.Invalid("workflowId", "there is no such workflow")
 	}
-	if id == "" {
-		id = "run-" + rand.Text()
-	} else if doc, err := h.find(ctx, tenant, id); err == nil {
+	if b.id == "" {
+		b.id = "run-" + rand.Text()
+	} else if doc, err := h.find(ctx, tenant, b.id); err == nil {
 		return doc, nil
-	} else if !errors.Is(err, memory.ErrNotFound) {
+	} else if !errors.Is(err, errNoRun) {
 		return nil, err
 	}
-	vault, err := secrets(tenant)
+	vault, err := newVault(b.secrets)
+	if err != nil {
+		return nil, wire.Invalid("runSecrets", "a name or a value cannot be redacted")
+	}
+	b.memory.ID, b.memory.Tenant, b.memory.Redactor = b.id, tenant, vault
+	run, err := h.bank.Start(ctx, b.memory)
 	if err != nil {
 		return nil, err
 	}
-	cfg.ID, cfg.Tenant, cfg.Redactor = id, tenant, vault
-	run, err := h.bank.Start(ctx, cfg)
-	if err != nil {
-		return nil, err
-	}
-	x := &execution{Run: run, host: h, tenant: tenant, replay: cfg.Replay != nil, doc: &runDoc{
-		RunID: id, WorkflowID: workflowID, Status: "running", StartedAt: h.bank.Now(),
-		Agent: map[string]string{"agentId": "host.sample.assistant", "memoryRef": homeRef}, Variables: map[string]any{},
-	}}
-	if source != nil {
-		x.doc.ForkOf, x.doc.Workspace = source.RunID, source.Workspace
+	x := &execution{Run: run, host: h, tenant: tenant, secrets: b.secrets, replay: b.memory.Replay != nil, doc: &runDoc{Run: wire.Run{
+		RunID: b.id, WorkflowID: b.workflow, Status: "running", Inputs: b.inputs, RunOptions: b.options, StartedAt: h.bank.Now(),
+		Agent: map[string]string{"agentId": assistant, "memoryRef": homeRef}, Variables: map[string]any{},
+	}}}
+	if b.source != nil {
+		x.doc.ParentRunID, x.doc.Workspace = b.source.RunID, b.source.Workspace
 	}
 	if x.replay {
-		x.doc.StartedAt = source.StartedAt // the workflow's own time
+		x.doc.StartedAt = b.source.StartedAt // the workflow's own time
 	}
-	if err := h.save(ctx, tenant, x.doc); err != nil { // so that recover finds it
+	if err := h.save(ctx, tenant, x.doc, x.secrets); err != nil { // so that recover finds it
 		return nil, errors.Join(err, run.Abort(context.WithoutCancel(ctx)))
 	}
 	return x.doc, x.finish(context.WithoutCancel(ctx), x.work(ctx, work))
@@ -105,8 +105,8 @@ func (x *execution) work(ctx context.Context, work func(context.Context, *execut
 			return err
 		}
 	}
-	if x.doc.ForkOf == "" {
-		err := x.host.pass(ctx, x.tenant, "host-snapshot-"+x.ID(), func(job *memory.Job) (err error) {
+	if x.doc.ParentRunID == "" {
+		err := x.host.pass(ctx, x.tenant, "host-snapshot", func(job *memory.Job) (err error) {
 			x.doc.Workspace, err = x.host.files.Snapshot(ctx, job)
 			return err
 		})
@@ -114,7 +114,7 @@ func (x *execution) work(ctx context.Context, work func(context.Context, *execut
 			return err
 		}
 	}
-	if err := x.Emit(ctx, event("run.started", map[string]any{"workflowId": x.doc.WorkflowID})); err != nil {
+	if err := x.Emit(ctx, event("run.started", map[string]any{"workflowId": x.doc.WorkflowID, "transport": "rest"})); err != nil {
 		return err
 	}
 	if err := work(ctx, x); err != nil {
@@ -129,18 +129,23 @@ func (x *execution) work(ctx context.Context, work func(context.Context, *execut
 // finish ends the run, whose terminal event is the last of its log, and keeps what it came to. A
 // process that is killed between the two leaves the rest to recover.
 func (x *execution) finish(ctx context.Context, failed error) error {
-	end, last := x.End, event("run.completed", map[string]any{})
+	end, last := x.End, event("run.completed", map[string]any{"outputs": map[string]any{}})
 	x.doc.Status = "completed"
 	if failed != nil {
-		envelope, _ := x.host.wire.Envelope(failed)
-		x.doc.Status, x.doc.Error = "failed", &envelope
-		end, last = x.Abort, event("run.failed", map[string]any{"error": map[string]any{"code": envelope.Code}})
+		x.doc.Status, x.doc.Error = "failed", wire.FailureOf(failed)
+		end, last = x.Abort, event("run.failed", map[string]any{"error": x.doc.Error})
 		x.host.logger.Warn("a run failed", "workflow", x.doc.WorkflowID, "code", memory.CodeOf(failed))
 	}
 	if err := end(ctx, last); err != nil {
 		return err
 	}
-	return x.host.save(ctx, x.tenant, x.doc)
+	x.doc.CompletedAt = x.host.bank.Now()
+	err := x.host.save(ctx, x.tenant, x.doc, x.secrets)
+	if errors.Is(err, memory.ErrSecretLeakage) { // a secret that the document cannot do without
+		x.doc.Inputs, x.doc.Variables, x.doc.RunOptions = nil, nil, wire.RunOptions{}
+		err = x.host.save(ctx, x.tenant, x.doc, nil)
+	}
+	return err
 }
 
 func event(t events.Type, payload map[string]any) events.Record {
@@ -151,13 +156,21 @@ func event(t events.Type, payload map[string]any) events.Record {
 	return events.Record{Payload: events.HostPayload{Type: t, JSON: raw}}
 }
 
-// save keeps a run's document.
-func (h *host) save(ctx context.Context, tenant string, doc *runDoc) error {
+// save keeps a run's document, without the secrets of its tenant and of the run.
+func (h *host) save(ctx context.Context, tenant string, doc *runDoc, ofRun map[string]string) error {
 	value, err := json.Marshal(doc)
 	if err != nil {
 		return err
 	}
-	return h.pass(ctx, tenant, "host-save", func(job *memory.Job) error {
+	return h.passWith(ctx, tenant, "host-save", ofRun, func(job *memory.Job) error {
+		var kept runDoc
+		clean, err := job.RedactText(ctx, string(value))
+		if err != nil {
+			return err
+		}
+		if json.Unmarshal([]byte(clean), &kept) != nil || kept.RunID != doc.RunID || kept.WorkflowID != doc.WorkflowID || kept.Status != doc.Status {
+			return memory.ErrSecretLeakage // what is around the texts would be changed
+		}
 		d, err := job.Document(ctx, "", runKind, doc.RunID)
 		if err != nil {
 			return err
@@ -172,143 +185,26 @@ func (h *host) save(ctx context.Context, tenant string, doc *runDoc) error {
 
 var errNoRun = &wire.Error{Kind: memory.CodeNotFound, Message: "there is no such run"}
 
-// recover ends the runs that a killed process left under way: each log gets its terminal event. It
-// is for a host of one process, before it serves; several would each need to know its own runs.
-func (h *host) recover(ctx context.Context) error {
-	for tenant, err := range h.bank.Tenants(ctx) {
-		if err != nil {
-			return err
-		}
-		var left []*runDoc
-		err := h.pass(ctx, tenant, "host-recover", func(job *memory.Job) error {
-			for d, err := range job.Documents(ctx, "", driver.DocumentQuery{Kind: runKind}) {
-				doc := &runDoc{}
-				if err == nil {
-					err = json.Unmarshal(d.Value, doc)
-				}
-				if err != nil {
-					return err
-				}
-				if doc.Status == "running" {
-					left = append(left, doc)
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		for _, doc := range left {
-			doc.Status, doc.Error = "failed", &wire.Envelope{Code: memory.CodeInternal, Message: "the host was restarted"}
-			all, err := h.recorded(ctx, tenant, doc.RunID)
-			if err != nil {
-				return err
-			}
-			if n := len(all); n > 0 && all[n-1].Payload.EventType() == "run.completed" {
-				doc.Status, doc.Error = "completed", nil // it had come to its end, but for this document
-			} else if err := h.interrupted(ctx, tenant, doc); err != nil {
-				return err
-			}
-			if err := h.save(ctx, tenant, doc); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// interrupted gives the log of a run that a process was killed in its terminal event, under the
-// same id each time, so that a second try adds nothing.
-func (h *host) interrupted(ctx context.Context, tenant string, doc *runDoc) error {
-	vault, err := secrets(tenant)
-	if err != nil {
-		return err
-	}
-	run, err := h.bank.Start(ctx, memory.RunConfig{ID: doc.RunID, Tenant: tenant, Redactor: vault})
-	if err != nil {
-		return err
-	}
-	last := event("run.failed", map[string]any{"error": map[string]any{"code": memory.CodeInternal}})
-	last.ID = "interrupted-" + doc.RunID
-	return run.Abort(ctx, last)
-}
-
-// find returns a run of a tenant.
+// find returns a run of a tenant. A background pass is one too, if its events are in the log.
 func (h *host) find(ctx context.Context, tenant, id string) (*runDoc, error) {
 	doc := &runDoc{}
 	err := h.pass(ctx, tenant, "host-find", func(job *memory.Job) error {
 		d, err := job.Document(ctx, "", runKind, id)
-		if err == nil && d.Rev == 0 {
-			err = memory.ErrNotFound
-		}
-		if err != nil {
+		if err != nil || d.Rev == 0 {
 			return err
 		}
 		return json.Unmarshal(d.Value, doc)
 	})
-	return doc, err
-}
-
-// recorded returns all events of a run.
-func (h *host) recorded(ctx context.Context, tenant, id string) ([]events.RunEvent, error) {
-	var all []events.RunEvent
-	for {
-		page, err := h.log.Read(ctx, tenant, id, int64(len(all)), 0)
-		if err != nil || len(page) == 0 {
-			return all, err
-		}
-		all = append(all, page...)
+	if err != nil || doc.RunID != "" {
+		return doc, err
 	}
-}
-
-// fork repeats a run (mode replay), which writes nothing and emits the recorded events of memory
-// again, or starts another from where it started (mode branch).
-func (h *host) fork(ctx context.Context, tenant, id string, fromSeq int64, mode string) (*runDoc, error) {
-	source, err := h.find(ctx, tenant, id)
-	if errors.Is(err, memory.ErrNotFound) {
+	log, err := h.log.Read(ctx, tenant, id, 0, 1)
+	if err != nil {
+		return nil, err
+	}
+	if len(log) == 0 {
 		return nil, errNoRun
 	}
-	if err != nil {
-		return nil, err
-	}
-	recorded, err := h.recorded(ctx, tenant, id)
-	if err != nil {
-		return nil, err
-	}
-	if fromSeq < 0 || fromSeq > int64(len(recorded)) {
-		return nil, &wire.Error{Kind: wire.CodeInvalidFromSeq, Message: "the run's log does not reach so far",
-			Details: map[string]any{"fromSeq": fromSeq, "maxSeq": len(recorded) - 1}}
-	}
-	if source.Start == "" {
-		return nil, wire.Invalid("runId", "this run was itself a replay: fork the run that it repeats")
-	}
-	reason, err := h.bank.Check(ctx, tenant, source.Start, source.Refs...)
-	if err != nil {
-		return nil, err
-	}
-	if reason != "" {
-		return nil, &wire.Error{Kind: memory.CodeSnapshotUnavailable, Message: "memory as the run saw it is no longer available",
-			Details: map[string]any{"fromSeq": fromSeq, "sourceRunId": id, "reason": "retention_expired", "cause": reason}}
-	}
-	switch mode {
-	case "replay":
-		replay := &memory.Replay{Events: recorded, From: source.Start, To: source.End}
-		return h.start(ctx, tenant, "", source.WorkflowID, memory.RunConfig{Replay: replay}, source)
-	case "branch":
-		return h.start(ctx, tenant, "", source.WorkflowID, memory.RunConfig{Resume: source.Start}, source)
-	}
-	return nil, wire.Invalid("mode", "the mode is neither replay nor branch")
-}
-
-// queue starts the runs of commitments. The run's id is made from the firing's key, so that the same
-// firing is the same run however often it is tried.
-type queue struct{ *host }
-
-func (q queue) Enqueue(ctx context.Context, f commitment.Firing) (string, error) {
-	sum := sha256.Sum256([]byte(f.Key))
-	doc, err := q.start(ctx, f.Tenant, "run-"+hex.EncodeToString(sum[:16]), "host.sample.reminder", memory.RunConfig{}, nil)
-	if err != nil {
-		return "", err
-	}
-	return doc.RunID, nil
+	at := log[0].Time
+	return &runDoc{Run: wire.Run{RunID: id, WorkflowID: "host.sample.pass", Status: "completed", StartedAt: at, CompletedAt: at}}, nil
 }

@@ -19,48 +19,108 @@ import (
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
-// conformanceRef is the corpus that the seams work on unless they are told another.
+// addSeams adds what a conformance suite drives the host by: passes that a host starts by itself. In
+// version 2 no path serves memory.
+func (a *api) addSeams() {
+	seam := func(pattern string, serve func(w http.ResponseWriter, r *http.Request, tenant string) error) {
+		a.mux.Handle(pattern, bounded(a.serve(serve)))
+	}
+	seam("POST "+a.Seam("/memory/consolidate"), a.seamConsolidate)
+	seam("POST "+a.Seam("/memory/distill"), a.seamDistill)
+	seam("POST "+a.Seam("/commitment/fire"), a.seamFire)
+	if a.Version == wire.V2 {
+		return
+	}
+	seam("POST "+a.Path("/test/memory/seed"), a.seamSeed)
+	seam("POST "+a.Path("/test/memory/compact"), a.seamCompact)
+	seam("POST "+a.Path("/test/proposals"), a.seamPropose)
+	seam("GET "+a.Path("/memory/{ref}"), a.seamList)
+}
+
+// conformanceRef is a corpus that has duplicates before anybody calls.
 const conformanceRef = "mem://conformance/consolidation"
 
-// addSeams adds what a conformance suite drives the host by: passes that a host starts by itself.
-func (h *host) addSeams(handle func(pattern string, serve func(w http.ResponseWriter, r *http.Request, tenant string) error)) {
-	handle("POST "+h.wire.Seam("/memory/consolidate"), h.seamConsolidate)
-	handle("POST "+h.wire.Seam("/commitment/fire"), h.seamFire)
-	handle("POST "+h.wire.Seam("/memory/distill"), h.seamDistill)
-	handle("POST "+h.wire.Path("/test/memory/seed"), h.seamSeed)
-	handle("POST "+h.wire.Path("/test/memory/compact"), h.seamCompact)
-	handle("GET "+h.wire.Path("/memory/{ref}"), h.seamList)
-	handle("POST "+h.wire.Path("/test/proposals"), h.seamPropose)
-}
-
-// announced is the event of a type among those of a pass, as a client sees it.
-func (h *host) announced(recs []events.Record, t events.Type) (json.RawMessage, error) {
-	for i := len(recs) - 1; i >= 0; i-- {
-		if recs[i].Payload.EventType() == t {
-			return h.wire.RunEvent(events.RunEvent{Record: recs[i]})
-		}
-	}
-	return json.RawMessage("null"), nil
-}
-
-// seed puts texts into a ref that has none yet, and the canary into one that has none of it.
-func seed(ctx context.Context, job *memory.Job, ref string, canary bool, texts ...string) error {
-	for e, err := range job.Scan(ctx, ref) {
+// plantSeams makes what a suite expects to be there: for each tenant a corpus with duplicates, and a
+// proposal under review that was learnt from a run.
+func (h *host) plantSeams(ctx context.Context) error {
+	for _, tenant := range []string{tenantA, tenantB} {
+		run, err := h.start(ctx, tenant, beginning{id: "run-host-sample-learning", workflow: "conformance-noop"})
 		if err != nil {
 			return err
 		}
-		texts = nil
-		canary = canary && !strings.Contains(e.Content, "[REDACTED:conformance-test-secret]")
-	}
-	if canary {
-		texts = append(texts, "The key is "+testSecret+".", "The key is "+testSecret)
-	}
-	for _, text := range texts {
-		if _, err := job.Put(ctx, ref, memory.Draft{Content: text}); err != nil {
+		err = h.pass(ctx, tenant, "plant", func(job *memory.Job) error {
+			for _, text := range []string{"Ann likes green tea.", "Ann likes green  tea", "The deploy runs at nine.", "The deploy runs at nine"} {
+				if _, err := job.Put(ctx, conformanceRef, memory.Draft{Content: text}); err != nil {
+					return err
+				}
+			}
+			for _, err := range h.proposals.List(ctx, job, proposal.StateDraft, "") {
+				return err // there is one
+			}
+			_, err := h.proposals.Create(ctx, job, proposal.Draft{
+				Kind: events.KindAutomation, Artifact: json.RawMessage(`{"schedule":"0 9 * * 1","steps":[{"say":"hello"}]}`),
+				Title: "Say hello on Mondays", SourceRunIDs: []string{run.RunID},
+			})
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// inTurn makes a pass of a seam when those that were called before have ended.
+func (h *host) inTurn(ctx context.Context, tenant, name string, f func(*memory.Job) error) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case h.seamTurn <- struct{}{}:
+		defer func() { <-h.seamTurn }()
+		return h.pass(ctx, tenant, name, f)
+	}
+}
+
+// announced is the payload of a type among the events of a pass, as a client sees it.
+func (a *api) announced(tenant string, recs []events.Record, t events.Type) (json.RawMessage, error) {
+	for i := len(recs) - 1; i >= 0; i-- {
+		if recs[i].Payload.EventType() == t {
+			return a.Payload(tenant, recs[i].Payload)
+		}
+	}
+	return nil, memory.ErrInternal
+}
+
+// canaries are two texts of one secret, which is redacted when they are stored.
+var canaries = []string{"The key " + testSecret + " is for the deploy.", "The key " + testSecret + " is for the deploy"}
+
+// plant puts texts into a ref that it does not have yet, and returns the entries of all, by their ids.
+func plant(ctx context.Context, job *memory.Job, ref string, texts []string) (map[string]bool, error) {
+	have := map[string]string{}
+	for e, err := range job.Scan(ctx, ref) {
+		if err != nil {
+			return nil, err
+		}
+		if len(e.Sources) == 0 {
+			have[e.Content] = e.ID
+		}
+	}
+	ids := map[string]bool{}
+	for _, text := range texts {
+		clean, err := job.Redact(ctx, text)
+		if err != nil {
+			return nil, err
+		}
+		if have[clean] == "" {
+			e, err := job.Put(ctx, ref, memory.Draft{Content: text})
+			if err != nil {
+				return nil, err
+			}
+			have[clean] = e.ID
+		}
+		ids[have[clean]] = true
+	}
+	return ids, nil
 }
 
 // leaked reports whether any entry of a ref holds the secret.
@@ -73,36 +133,61 @@ func leaked(ctx context.Context, job *memory.Job, ref string) (bool, error) {
 	return false, nil
 }
 
-func (h *host) seamConsolidate(w http.ResponseWriter, r *http.Request, tenant string) error {
-	var body struct {
-		MemoryRef           string `json:"memoryRef"`
-		IncludeSecretCanary bool   `json:"includeSecretCanary"`
+// aboutMemory is what the seams are asked.
+type aboutMemory struct {
+	MemoryRef              string           `json:"memoryRef"`
+	Condition              events.Condition `json:"condition"`
+	TokenBudget            int              `json:"tokenBudget"`
+	Sources                []source         `json:"sources"`
+	IndexEmitted           bool             `json:"indexEmitted"`
+	IncludeSecretCanary    bool             `json:"includeSecretCanary"`
+	IncludeIntentionCanary bool             `json:"includeIntentionCanary"`
+}
+
+// source is a text, or an object with it.
+type source string
+
+func (s *source) UnmarshalJSON(raw []byte) error {
+	var object struct {
+		Content string `json:"content"`
 	}
-	if err := wire.Read(r, 0, &body); err != nil {
+	if err := json.Unmarshal(raw, &object.Content); err != nil {
+		if err := json.Unmarshal(raw, &object); err != nil {
+			return err
+		}
+	}
+	*s = source(object.Content)
+	return nil
+}
+
+func (a *api) ask(r *http.Request) (asked aboutMemory, err error) {
+	err = wire.Read(r, 0, &asked)
+	if err == nil && asked.MemoryRef == "" {
+		err = wire.Invalid("memoryRef", "it is missing")
+	}
+	return asked, err
+}
+
+func (a *api) seamConsolidate(w http.ResponseWriter, r *http.Request, tenant string) error {
+	asked, err := a.ask(r)
+	if err != nil {
 		return err
 	}
-	if body.MemoryRef == "" {
-		body.MemoryRef = conformanceRef
-	}
-	var out struct {
-		Event        json.RawMessage `json:"event"`
-		SecretLeaked bool            `json:"secretLeaked"`
-	}
-	ctx := r.Context()
-	err := h.pass(ctx, tenant, "consolidate", func(job *memory.Job) error {
-		err := seed(ctx, job, body.MemoryRef, body.IncludeSecretCanary,
-			"Ann likes green tea.", "Ann likes green  tea", "The deploy runs at nine.", "The deploy runs at nine")
+	out, ctx := map[string]any{}, r.Context()
+	err = a.inTurn(ctx, tenant, "consolidate", func(job *memory.Job) error {
+		if asked.IncludeSecretCanary {
+			if _, err := plant(ctx, job, asked.MemoryRef, canaries); err != nil {
+				return err
+			}
+		}
+		done, err := a.reconcile(ctx, job, asked.MemoryRef)
 		if err != nil {
 			return err
 		}
-		done, err := h.reconcile(ctx, job, body.MemoryRef)
-		if err != nil {
+		if out["event"], err = a.announced(tenant, done, events.TypeMemoryConsolidated); err != nil {
 			return err
 		}
-		if out.Event, err = h.announced(done, events.TypeMemoryConsolidated); err != nil {
-			return err
-		}
-		out.SecretLeaked, err = leaked(ctx, job, body.MemoryRef)
+		out["secretLeaked"], err = leaked(ctx, job, asked.MemoryRef)
 		return err
 	})
 	if err != nil {
@@ -111,7 +196,7 @@ func (h *host) seamConsolidate(w http.ResponseWriter, r *http.Request, tenant st
 	return wire.Reply(w, http.StatusOK, out)
 }
 
-// reconcile makes a pass over a ref. If another one has the ref, it waits for its turn.
+// reconcile makes a pass over a ref. It waits for one that a killed process has left.
 func (h *host) reconcile(ctx context.Context, job *memory.Job, ref string) ([]events.Record, error) {
 	for {
 		done, err := h.reconciler.Run(ctx, job, ref, consolidate.Options{})
@@ -126,53 +211,103 @@ func (h *host) reconcile(ctx context.Context, job *memory.Job, ref string) ([]ev
 	}
 }
 
-func (h *host) seamFire(w http.ResponseWriter, r *http.Request, tenant string) error {
-	var body struct {
-		MemoryRef              string           `json:"memoryRef"`
-		Condition              events.Condition `json:"condition"`
-		IncludeIntentionCanary bool             `json:"includeIntentionCanary"`
-	}
-	if err := wire.Read(r, 0, &body); err != nil {
+func (a *api) seamDistill(w http.ResponseWriter, r *http.Request, tenant string) error {
+	asked, err := a.ask(r)
+	if err != nil {
 		return err
 	}
-	if body.MemoryRef == "" {
-		body.MemoryRef = conformanceRef
-	}
-	if body.Condition != "" && body.Condition != events.ConditionTime && body.Condition != events.ConditionPredicate {
-		return wire.Invalid("condition", "it is neither time nor predicate")
-	}
-	const intention = "Remind Ann of the quarterly report."
-	ctx := r.Context()
-	var armed commitment.Commitment
-	err := h.pass(ctx, tenant, "arm", func(job *memory.Job) error {
-		e, err := job.Put(ctx, body.MemoryRef, memory.Draft{Content: intention})
+	out, ctx := map[string]any{}, r.Context()
+	err = a.inTurn(ctx, tenant, "distill", func(job *memory.Job) error {
+		o := distill.Options{TokenBudget: asked.TokenBudget}
+		var texts []string
+		for _, s := range asked.Sources {
+			texts = append(texts, string(s))
+		}
+		if asked.IncludeSecretCanary {
+			texts = append(texts, canaries...)
+		}
+		if len(texts) == 0 { // the ref's own, and something for one that has none
+			for e, err := range job.Scan(ctx, asked.MemoryRef) {
+				if err != nil {
+					return err
+				}
+				texts = append(texts, e.Content)
+				break
+			}
+			if len(texts) == 0 {
+				texts = []string{"Ann moved to the platform team in March.", "The office is closed on Fridays in August."}
+			}
+		}
+		ids, err := plant(ctx, job, asked.MemoryRef, texts)
 		if err != nil {
 			return err
 		}
-		arm := commitment.Arm{At: h.bank.Now().Add(50 * time.Millisecond)}
-		if body.Condition == events.ConditionPredicate {
-			arm = commitment.Arm{Predicate: "ticket.closed", Once: true}
+		if len(asked.Sources) > 0 {
+			o.Select = func(e memory.Entry) bool { return ids[e.ID] }
 		}
-		source := commitment.Source{Ref: body.MemoryRef, MemoryID: e.ID}
-		armed, err = h.commitments.Arm(ctx, job, source, arm)
+		done, err := a.distiller.Distill(ctx, job, asked.MemoryRef, o)
+		if err != nil {
+			return err
+		}
+		out["archiveChecksum"], out["indexUpdated"] = done.Archive.String(), done.IndexUpdated
+		if out["event"], err = a.announced(tenant, done.Events, events.TypeMemoryCompacted); err != nil {
+			return err
+		}
+		if asked.IndexEmitted { // also if this pass has brought nothing new, the file is written again
+			index, _, err := a.distiller.Index(ctx, job)
+			if err != nil {
+				return err
+			}
+			out["indexFile"], out["indexUpdated"] = index.Encode(), true
+		}
+		out["secretLeaked"], err = leaked(ctx, job, asked.MemoryRef)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if body.Condition == events.ConditionPredicate {
+	return wire.Reply(w, http.StatusOK, out)
+}
+
+func (a *api) seamFire(w http.ResponseWriter, r *http.Request, tenant string) error {
+	asked, err := a.ask(r)
+	if err != nil {
+		return err
+	}
+	if asked.Condition != "" && asked.Condition != events.ConditionTime && asked.Condition != events.ConditionPredicate {
+		return wire.Invalid("condition", "it is neither time nor predicate")
+	}
+	const intention = "Remind Ann of the quarterly report."
+	ctx := r.Context()
+	var armed commitment.Commitment
+	err = a.pass(ctx, tenant, "arm", func(job *memory.Job) error {
+		e, err := job.Put(ctx, asked.MemoryRef, memory.Draft{Content: intention})
+		if err != nil {
+			return err
+		}
+		arm := commitment.Arm{At: a.bank.Now().Add(50 * time.Millisecond)}
+		if asked.Condition == events.ConditionPredicate {
+			arm = commitment.Arm{Predicate: "ticket.closed", Once: true}
+		}
+		armed, err = a.commitments.Arm(ctx, job, commitment.Source{Ref: asked.MemoryRef, MemoryID: e.ID}, arm)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if asked.Condition == events.ConditionPredicate {
 		o := commitment.Observation{Tenant: tenant, Predicate: "ticket.closed", Position: time.Now().UnixNano(), State: []byte(rand.Text()), Holds: true}
-		if _, err := h.commitments.Observe(ctx, o); err != nil {
+		if _, err := a.commitments.Observe(ctx, o); err != nil {
 			return err
 		}
 	}
 	var fired []events.Record
-	for range 200 { // the host's own loop may fire it, too: whoever does, it fires once
-		if _, err := h.commitments.Tick(ctx); err != nil {
+	for len(fired) == 0 { // the host's own loop may fire it, too: whoever does, it fires once
+		if _, err := a.commitments.Tick(ctx); err != nil {
 			return err
 		}
-		if fired, err = h.firings(ctx, armed); err != nil || len(fired) > 0 {
-			break
+		if fired, err = a.firings(ctx, armed); err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -180,15 +315,12 @@ func (h *host) seamFire(w http.ResponseWriter, r *http.Request, tenant string) e
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	if err != nil {
-		return err
-	}
-	event, err := h.announced(fired, events.TypeCommitmentFired)
+	event, err := a.announced(tenant, fired, events.TypeCommitmentFired)
 	if err != nil {
 		return err
 	}
 	out := map[string]any{"event": event, "fireCount": len(fired)}
-	if body.IncludeIntentionCanary {
+	if asked.IncludeIntentionCanary {
 		out["intentionCanary"] = intention
 	}
 	return wire.Reply(w, http.StatusOK, out)
@@ -203,7 +335,7 @@ func (h *host) firings(ctx context.Context, armed commitment.Commitment) (fired 
 		if c.ID != armed.ID || c.Pass == "" {
 			continue
 		}
-		log, err := h.log.Read(ctx, c.Tenant, c.Pass, 0, 0)
+		log, err := h.recorded(ctx, c.Tenant, c.Pass)
 		if err != nil {
 			return nil, err
 		}
@@ -216,110 +348,65 @@ func (h *host) firings(ctx context.Context, armed commitment.Commitment) (fired 
 	return fired, nil
 }
 
-func (h *host) seamDistill(w http.ResponseWriter, r *http.Request, tenant string) error {
-	var body struct {
-		MemoryRef           string   `json:"memoryRef"`
-		TokenBudget         int      `json:"tokenBudget"`
-		Sources             []string `json:"sources"`
-		IndexEmitted        bool     `json:"indexEmitted"`
-		IncludeSecretCanary bool     `json:"includeSecretCanary"`
+// seamSeed stores entries. Their ids are the host's: those that are asked for stand for nothing.
+func (a *api) seamSeed(w http.ResponseWriter, r *http.Request, tenant string) error {
+	var asked struct {
+		MemoryRef string `json:"memoryRef"`
+		Entries   []struct {
+			ID        string    `json:"id"`
+			Content   string    `json:"content"`
+			Tags      []string  `json:"tags"`
+			ExpiresAt time.Time `json:"expiresAt"`
+		} `json:"entries"`
 	}
-	if err := wire.Read(r, 0, &body); err != nil {
+	if err := wire.Read(r, 0, &asked); err != nil {
 		return err
 	}
-	if body.MemoryRef == "" {
-		body.MemoryRef = "mem://conformance/distillation"
+	if len(asked.Entries) == 0 {
+		return wire.Invalid("entries", "there is none")
 	}
-	out := map[string]any{}
-	ctx := r.Context()
-	err := h.pass(ctx, tenant, "distill", func(job *memory.Job) error {
-		texts := body.Sources
-		if len(texts) == 0 {
-			texts = []string{"Ann moved to the platform team in March.", "The office is closed on Fridays in August."}
-		}
-		if err := seed(ctx, job, body.MemoryRef, body.IncludeSecretCanary, texts...); err != nil {
-			return err
-		}
-		done, err := h.distiller.Distill(ctx, job, body.MemoryRef, distill.Options{TokenBudget: body.TokenBudget})
-		if err != nil {
-			return err
-		}
-		out["archiveChecksum"], out["indexUpdated"] = done.Archive.String(), done.IndexUpdated
-		if out["event"], err = h.announced(done.Events, events.TypeMemoryCompacted); err != nil {
-			return err
-		}
-		if body.IndexEmitted {
-			index, _, err := h.distiller.Index(ctx, job)
+	stored := []memory.Entry{}
+	err := a.pass(r.Context(), tenant, "seed", func(job *memory.Job) error {
+		for _, e := range asked.Entries {
+			put, err := job.Put(r.Context(), asked.MemoryRef, memory.Draft{Content: e.Content, Tags: e.Tags, ExpiresAt: e.ExpiresAt})
 			if err != nil {
 				return err
 			}
-			out["indexFile"] = index.Encode()
-		}
-		out["secretLeaked"], err = leaked(ctx, job, body.MemoryRef)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return wire.Reply(w, http.StatusOK, out)
-}
-
-func (h *host) seamSeed(w http.ResponseWriter, r *http.Request, tenant string) error {
-	var body struct {
-		MemoryRef string    `json:"memoryRef"`
-		Content   string    `json:"content"`
-		Tags      []string  `json:"tags"`
-		ExpiresAt time.Time `json:"expiresAt"`
-	}
-	if err := wire.Read(r, 0, &body); err != nil {
-		return err
-	}
-	var stored memory.Entry
-	err := h.pass(r.Context(), tenant, "seed", func(job *memory.Job) (err error) {
-		stored, err = job.Put(r.Context(), body.MemoryRef, memory.Draft{Content: body.Content, Tags: body.Tags, ExpiresAt: body.ExpiresAt})
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return wire.Reply(w, http.StatusCreated, stored)
-}
-
-func (h *host) seamCompact(w http.ResponseWriter, r *http.Request, tenant string) error {
-	var body struct {
-		MemoryRef string `json:"memoryRef"`
-	}
-	if err := wire.Read(r, 0, &body); err != nil {
-		return err
-	}
-	var out struct {
-		Type          string         `json:"type"`
-		Payload       events.Payload `json:"payload"`
-		OutputContent string         `json:"outputContent"`
-	}
-	err := h.pass(r.Context(), tenant, "compact", func(job *memory.Job) error {
-		done, err := h.distiller.Compact(r.Context(), job, body.MemoryRef, distill.Options{Sources: distill.ExpireSources})
-		if err != nil {
-			return err
-		}
-		out.OutputContent = done.Output.Content
-		for _, rec := range done.Events {
-			if rec.Payload.EventType() == events.TypeMemoryCompacted {
-				out.Type, out.Payload = h.wire.EventType(events.TypeMemoryCompacted), rec.Payload
-			}
+			stored = append(stored, put)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if out.Payload == nil {
-		return wire.Invalid("memoryRef", "there is nothing to compact")
+	return wire.Reply(w, http.StatusCreated, map[string]any{"entries": stored})
+}
+
+func (a *api) seamCompact(w http.ResponseWriter, r *http.Request, tenant string) error {
+	asked, err := a.ask(r)
+	if err != nil {
+		return err
+	}
+	out := map[string]any{"type": a.EventType(events.TypeMemoryCompacted)}
+	err = a.inTurn(r.Context(), tenant, "compact", func(job *memory.Job) error {
+		done, err := a.distiller.Compact(r.Context(), job, asked.MemoryRef, distill.Options{Sources: distill.ExpireSources})
+		if err == nil && done.Output.ID == "" {
+			err = wire.Invalid("memoryRef", "there is nothing to compact")
+		}
+		if err != nil {
+			return err
+		}
+		out["outputContent"] = done.Output.Content
+		out["payload"], err = a.announced(tenant, done.Events, events.TypeMemoryCompacted)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	return wire.Reply(w, http.StatusOK, out)
 }
 
-func (h *host) seamList(w http.ResponseWriter, r *http.Request, tenant string) error {
+func (a *api) seamList(w http.ResponseWriter, r *http.Request, tenant string) error {
 	var o memory.ListOptions
 	if asked := r.URL.Query().Get("limit"); asked != "" {
 		n, err := strconv.Atoi(asked)
@@ -328,7 +415,7 @@ func (h *host) seamList(w http.ResponseWriter, r *http.Request, tenant string) e
 		}
 		o.Limit = n
 	}
-	entries, err := h.bank.Reader(tenant).List(r.Context(), r.PathValue("ref"), o)
+	entries, err := a.bank.Reader(tenant).List(r.Context(), r.PathValue("ref"), o)
 	if err != nil {
 		return err
 	}
@@ -336,21 +423,21 @@ func (h *host) seamList(w http.ResponseWriter, r *http.Request, tenant string) e
 }
 
 // seamPropose makes a proposal, as an agent of a real host would of its own runs.
-func (h *host) seamPropose(w http.ResponseWriter, r *http.Request, tenant string) error {
-	var body struct {
+func (a *api) seamPropose(w http.ResponseWriter, r *http.Request, tenant string) error {
+	var asked struct {
 		Kind         events.ArtifactKind `json:"kind"`
 		Artifact     json.RawMessage     `json:"artifact"`
 		Title        string              `json:"title"`
 		Rationale    string              `json:"rationale"`
 		SourceRunIDs []string            `json:"sourceRunIds"`
 	}
-	if err := wire.Read(r, 0, &body); err != nil {
+	if err := wire.Read(r, 0, &asked); err != nil {
 		return err
 	}
 	var made proposal.Proposal
-	err := h.pass(r.Context(), tenant, "propose", func(job *memory.Job) (err error) {
-		made, err = h.proposals.Create(r.Context(), job, proposal.Draft{
-			Kind: body.Kind, Artifact: body.Artifact, Title: body.Title, Rationale: body.Rationale, SourceRunIDs: body.SourceRunIDs,
+	err := a.pass(r.Context(), tenant, "propose", func(job *memory.Job) (err error) {
+		made, err = a.proposals.Create(r.Context(), job, proposal.Draft{
+			Kind: asked.Kind, Artifact: asked.Artifact, Title: asked.Title, Rationale: asked.Rationale, SourceRunIDs: asked.SourceRunIDs,
 		})
 		return err
 	})
@@ -367,7 +454,7 @@ func (h *host) makeExpiredRun(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	vault, err := secrets(tenantA)
+	vault, err := newVault(nil)
 	if err != nil {
 		return err
 	}
@@ -379,10 +466,10 @@ func (h *host) makeExpiredRun(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	doc, err := h.start(ctx, tenantA, id, "conformance-noop", memory.RunConfig{}, nil)
+	doc, err := h.start(ctx, tenantA, beginning{id: id, workflow: "conformance-noop"})
 	if err != nil {
 		return err
 	}
 	doc.Start = token
-	return h.save(ctx, tenantA, doc)
+	return h.save(ctx, tenantA, doc, nil)
 }

@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"net/http"
-	"strconv"
 	"strings"
+	"time"
 
-	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/host/proposal"
 	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/host/workspace"
@@ -16,153 +13,180 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-// scopeActivate is what a caller must hold to apply a proposal (RFC 0049).
-const scopeActivate = "proposals:activate"
+const (
+	// scopeActivate is what a caller must hold to apply a proposal (RFC 0049).
+	scopeActivate = "proposals:activate"
+	// requestTime is how long a request may take to arrive, with its body, and idleTime how long a
+	// connection may wait for the next one.
+	requestTime = 30 * time.Second
+	idleTime    = 2 * time.Minute
+	// answerTime is how long an answer may take. Polls and streams end by themselves.
+	answerTime = time.Minute
+)
 
-// handler has the routes.
+func newServer(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: requestTime, IdleTimeout: idleTime}
+}
+
+// bounded gives a request its time: for the work, and for a client that is slow to read.
+func bounded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), answerTime)
+		defer cancel()
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * answerTime)) // a recorder has none
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// handler serves both versions of the protocol, and a page for people.
 func (h *host) handler(o options) http.Handler {
 	// An empty token opens nothing.
 	tenant := wire.Bearer(map[string]string{o.token: tenantA, o.tenantB: tenantB, o.approver: tenantA})
 	mux := http.NewServeMux()
-	handle := func(pattern string, serve func(w http.ResponseWriter, r *http.Request, tenant string) error) {
-		mux.Handle(pattern, h.wire.Handle(func(w http.ResponseWriter, r *http.Request) error {
-			t, err := tenant(r)
-			if err != nil {
-				return err
-			}
-			return serve(w, r, t)
-		}))
-	}
-	mux.Handle("GET /.well-known/openwop", h.wire.Handle(func(w http.ResponseWriter, _ *http.Request) error {
-		return wire.Reply(w, http.StatusOK, h.model)
-	}))
-	agents := &inventory.Handler{Host: h.model, Wire: h.wire, Tenant: tenant, Agents: func(context.Context) ([]inventory.Agent, error) { return h.agents, nil }}
-	mux.Handle(h.wire.Path("/agents"), agents)
-	mux.Handle(h.wire.Path("/agents/"), agents)
-	files := &workspace.Handler{Workspace: h.files, Wire: h.wire, Job: func(r *http.Request) (*memory.Job, error) {
-		t, err := tenant(r)
-		if err != nil {
-			return nil, err
-		}
-		return h.job(t, "host-workspace")
-	}}
-	mux.Handle(h.wire.Path("/host/workspace/files"), files)
-	mux.Handle(h.wire.Path("/host/workspace/files/"), files)
-	proposals := &proposal.Handler{Store: h.proposals, Wire: h.wire, Job: func(r *http.Request) (*memory.Job, proposal.Caller, error) {
-		t, err := tenant(r)
-		if err != nil {
-			return nil, proposal.Caller{}, err
-		}
-		by := proposal.Caller{Principal: t}
-		if o.approver != "" && strings.HasSuffix(r.Header.Get("Authorization"), " "+o.approver) {
-			by.Scopes = []string{scopeActivate}
-		}
-		job, err := h.job(t, "host-proposals")
-		return job, by, err
-	}}
-	mux.Handle(h.wire.Seam("/proposals"), proposals)
-	mux.Handle(h.wire.Seam("/proposals/"), proposals)
-
 	page := h.inspector(tenant)
-	mux.Handle("/{$}", page)
-	mux.Handle("/inspector/", page)
+	mux.Handle("/{$}", bounded(page))
+	mux.Handle("/inspector/", bounded(page))
+	mux.Handle("/inspector/events", page) // a stream may last
+	mux.Handle("/", wire.Majors{V1: h.routes(wire.V1, o, tenant), V2: h.routes(wire.V2, o, tenant), Default: wire.Version(o.major)})
+	return mux
+}
 
-	handle("POST "+h.wire.Path("/runs"), h.postRun)
-	handle("GET "+h.wire.Path("/runs/{id}"), h.getRun)
-	handle("GET "+h.wire.Path("/runs/{id}/events"), h.getEvents)
+// api is the host in one version of the protocol.
+type api struct {
+	*host
+	wire.Encoder
+	options
+	tenant func(*http.Request) (string, error)
+	mux    *http.ServeMux
+}
+
+// routes are the host's paths in a version.
+func (h *host) routes(v wire.Version, o options, tenant func(*http.Request) (string, error)) http.Handler {
+	a := &api{h, wire.Encoder{Version: v, Log: h.logger}, o, tenant, http.NewServeMux()}
+	a.mux.Handle("GET /.well-known/openwop", a.Handle(a.getDiscovery))
+	agents := &inventory.Handler{Host: h.model, Wire: a.Encoder, Tenant: tenant, Agents: func(context.Context) ([]inventory.Agent, error) { return h.agents, nil }}
+	a.mount(a.Path("/agents"), agents)
+	if v == wire.V1 || o.seams {
+		a.mount(a.Files(""), &workspace.Handler{Workspace: h.files, Wire: a.Encoder, Job: a.fileJob})
+		a.mount(a.Seam("/proposals"), &proposal.Handler{Store: h.proposals, Wire: a.Encoder, Job: a.proposalJob})
+	}
+	a.mux.Handle("POST "+a.Path("/runs"), bounded(a.serve(a.postRun)))
+	a.mux.Handle("GET "+a.Path("/runs/{id}"), bounded(a.serve(a.getRun)))
+	a.mux.Handle("GET "+a.Path("/runs/{id}/events"), a.serve(a.getEvents))
+	a.mux.Handle("GET "+a.Path("/runs/{id}/events/poll"), a.serve(a.pollEvents))
 	// {idFork} is an id and ":fork", which a pattern of ServeMux cannot tell apart.
-	handle("POST "+h.wire.Path("/runs/{idFork}"), h.postFork)
+	a.mux.Handle("POST "+a.Path("/runs/{idFork}"), bounded(a.serve(a.postFork)))
+	if v == wire.V2 {
+		a.mux.Handle("GET /host/effect-seams", bounded(a.serve(a.getEffectSeams)))
+	}
 	if o.seams {
-		h.addSeams(handle)
+		a.addSeams()
 	}
-	return h.wire.Routes(mux)
+	return a.Routes(a.mux)
 }
 
-func (h *host) postRun(w http.ResponseWriter, r *http.Request, tenant string) error {
-	var body struct {
-		WorkflowID string          `json:"workflowId"`
-		Inputs     json.RawMessage `json:"inputs"`
-		AgentID    string          `json:"agentId"`
-		Options    json.RawMessage `json:"options"`
-	}
-	if err := wire.Read(r, 0, &body); err != nil {
-		return err
-	}
-	doc, err := h.start(r.Context(), tenant, "", body.WorkflowID, memory.RunConfig{}, nil)
-	if err != nil {
-		return err
-	}
-	return wire.Reply(w, http.StatusCreated, map[string]any{"runId": doc.RunID, "status": doc.Status})
+// mount serves a path and what is below it.
+func (a *api) mount(path string, h http.Handler) {
+	a.mux.Handle(path, bounded(h))
+	a.mux.Handle(path+"/", bounded(h))
 }
 
-func (h *host) getRun(w http.ResponseWriter, r *http.Request, tenant string) error {
-	doc, err := h.find(r.Context(), tenant, r.PathValue("id"))
-	if errors.Is(err, memory.ErrNotFound) {
-		return errNoRun
-	}
-	if err != nil {
-		return err
-	}
-	doc.Start, doc.End, doc.Refs = "", "", nil
-	return wire.Reply(w, http.StatusOK, doc)
-}
-
-func (h *host) postFork(w http.ResponseWriter, r *http.Request, tenant string) error {
-	id, ok := strings.CutSuffix(r.PathValue("idFork"), ":fork")
-	if !ok {
-		return errNoRun
-	}
-	var body struct {
-		FromSeq int64  `json:"fromSeq"`
-		Mode    string `json:"mode"`
-	}
-	if err := wire.Read(r, 0, &body); err != nil {
-		return err
-	}
-	doc, err := h.fork(r.Context(), tenant, id, body.FromSeq, body.Mode)
-	if err != nil {
-		return err
-	}
-	return wire.Reply(w, http.StatusCreated, map[string]any{"runId": doc.RunID, "status": doc.Status, "sourceRunId": id, "mode": body.Mode})
-}
-
-// getEvents answers with a page of a run's log, or follows it where the client takes a stream.
-func (h *host) getEvents(w http.ResponseWriter, r *http.Request, tenant string) error {
-	id, from := r.PathValue("id"), int64(0)
-	for _, asked := range []string{r.URL.Query().Get("fromSeq"), r.Header.Get("Last-Event-ID")} {
-		if asked == "" {
-			continue
-		}
-		n, err := strconv.ParseInt(asked, 10, 64)
-		if err != nil || n < 0 || n > events.MaxInteger {
-			return wire.Invalid("fromSeq", "it is not a number from 0")
-		}
-		from = n
-	}
-	if r.Header.Get("Last-Event-ID") != "" {
-		from++
-	}
-	first, err := h.log.Read(r.Context(), tenant, id, 0, 1)
-	if err != nil {
-		return err
-	}
-	if len(first) == 0 {
-		return errNoRun
-	}
-	if strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-		return h.wire.Stream(w, r, h.log, tenant, id, from)
-	}
-	page, err := h.log.Read(r.Context(), tenant, id, from, 1000)
-	if err != nil {
-		return err
-	}
-	docs := []json.RawMessage{}
-	for _, ev := range page {
-		raw, err := h.wire.RunEvent(ev)
+// serve answers for the tenant of the caller.
+func (a *api) serve(answer func(w http.ResponseWriter, r *http.Request, tenant string) error) http.Handler {
+	return a.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		tenant, err := a.tenant(r)
 		if err != nil {
 			return err
 		}
-		docs = append(docs, raw)
+		return answer(w, r, tenant)
+	})
+}
+
+func (a *api) fileJob(r *http.Request) (*memory.Job, error) {
+	tenant, err := a.tenant(r)
+	if err != nil {
+		return nil, err
 	}
-	return wire.Reply(w, http.StatusOK, map[string]any{"events": docs})
+	return a.job(tenant, "host-workspace")
+}
+
+func (a *api) proposalJob(r *http.Request) (*memory.Job, proposal.Caller, error) {
+	tenant, err := a.tenant(r)
+	if err != nil {
+		return nil, proposal.Caller{}, err
+	}
+	by := proposal.Caller{Principal: tenant}
+	if a.approver != "" && strings.HasSuffix(r.Header.Get("Authorization"), " "+a.approver) {
+		by.Scopes = []string{scopeActivate}
+	}
+	job, err := a.job(tenant, "host-proposals")
+	return job, by, err
+}
+
+// postRun starts a run and answers when it has ended.
+func (a *api) postRun(w http.ResponseWriter, r *http.Request, tenant string) error {
+	body, err := a.ReadRun(r)
+	if err != nil {
+		return err
+	}
+	doc, err := a.start(r.Context(), tenant, beginning{workflow: body.WorkflowID, inputs: body.Inputs, options: body.RunOptions, secrets: body.RunSecrets})
+	if err != nil {
+		return err
+	}
+	return wire.Reply(w, http.StatusCreated, a.Accepted(tenant, doc.RunID))
+}
+
+// named returns the run that a path names.
+func (a *api) named(r *http.Request, tenant, segment string) (*runDoc, error) {
+	id, err := a.ParseRunID(tenant, segment)
+	if err != nil {
+		return nil, err
+	}
+	return a.find(r.Context(), tenant, id)
+}
+
+func (a *api) getRun(w http.ResponseWriter, r *http.Request, tenant string) error {
+	doc, err := a.named(r, tenant, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return wire.Reply(w, http.StatusOK, a.Snapshot(tenant, doc.Run, doc.Workspace))
+}
+
+func (a *api) getEvents(w http.ResponseWriter, r *http.Request, tenant string) error {
+	doc, err := a.named(r, tenant, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return a.Events(w, r, a.log, tenant, doc.RunID)
+}
+
+func (a *api) pollEvents(w http.ResponseWriter, r *http.Request, tenant string) error {
+	doc, err := a.named(r, tenant, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return a.Poll(w, r, a.log, tenant, doc.RunID, doc.Status)
+}
+
+func (a *api) postFork(w http.ResponseWriter, r *http.Request, tenant string) error {
+	segment, ok := strings.CutSuffix(r.PathValue("idFork"), ":fork")
+	if !ok {
+		return errNoRun
+	}
+	body, err := a.ReadFork(r)
+	if err != nil {
+		return err
+	}
+	source, err := a.named(r, tenant, segment)
+	if err != nil {
+		return err
+	}
+	doc, err := a.fork(r.Context(), tenant, source, *body.FromSeq, body.Mode)
+	if err != nil {
+		return err
+	}
+	out := a.Accepted(tenant, doc.RunID)
+	out["sourceRunId"], out["fromSeq"], out["mode"] = a.RunID(tenant, source.RunID), *body.FromSeq, body.Mode
+	return wire.Reply(w, http.StatusCreated, out)
 }

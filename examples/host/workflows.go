@@ -13,7 +13,10 @@ const (
 )
 
 // homeRef is the memory of the sample's agent. Each tenant has one of that name.
-const homeRef = "mem://host/assistant"
+const (
+	homeRef   = "mem://host/assistant"
+	assistant = "host.sample.assistant"
+)
 
 // workflows are what runs do. Everything they read and write goes through the run: its view, its
 // redactor, its log. The first six are the protocol's conformance fixtures; fixtures.go has those
@@ -25,12 +28,13 @@ var workflows = map[string]func(ctx context.Context, x *execution) error{
 	"conformance-agent-memory-ttl":              expiry,
 	"conformance-agent-memory-cross-tenant":     crossTenant,
 	"conformance-agent-memory-injection-budget": injectionBudget,
+	"host.sample.remember":                      remember,
 	"host.sample.reminder":                      noop,
 }
 
 // put writes an entry of the run's agent and announces it by memory.written (RFC 0057).
 func (x *execution) put(ctx context.Context, ref string, d memory.Draft) (memory.Entry, error) {
-	d.NodeID, d.AgentID = nodeID, "host.sample.assistant"
+	d.NodeID, d.AgentID = nodeID, assistant
 	return x.Put(ctx, ref, d)
 }
 
@@ -54,5 +58,17 @@ func roundTrip(ctx context.Context, x *execution) error {
 	x.doc.Refs = append(x.doc.Refs, homeRef)
 	back, err := x.Memory().Get(ctx, homeRef, e.ID)
 	x.doc.Variables["memoryReadback"] = back
+	return err
+}
+
+// remember keeps the text that the run was given.
+func remember(ctx context.Context, x *execution) error {
+	text, _ := x.doc.Inputs["text"].(string)
+	e, err := x.put(ctx, homeRef, memory.Draft{Content: text, Tags: []string{"source:input"}})
+	if err != nil {
+		return err
+	}
+	x.doc.Refs = append(x.doc.Refs, homeRef)
+	x.doc.Variables["memoryReadback"], err = x.Memory().Get(ctx, homeRef, e.ID)
 	return err
 }

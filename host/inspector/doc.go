@@ -9,14 +9,15 @@
 //	inspector/host         what the host can do, in eight dimensions with reasons
 //	inspector/agents       its agents, and what each has to do without
 //	inspector/refs         the refs of the tenant
-//	inspector/entries      ?ref=            the entries of a ref as stored, newest first
+//	inspector/entries      ?ref=            the entries of a ref (with &tag=) as stored, newest first
 //	inspector/recall       ?ref=&q=         a question with its hits, their terms and scores
 //	inspector/lineage      ?ref=&id=        what became of an entry, and what its head replaced
+//	inspector/subject      ?subject=        all about a subject, which is what forgetting it would erase
 //	inspector/runs         the newest runs
 //	inspector/view         ?ref=&run=       what a run saw (or &token=), beside live memory
 //	inspector/events       ?run=            the events of a run; server-sent ones for a client that takes them
 //	inspector/commitments  what is armed, was fired and has lapsed
-//	inspector/usage        entries, bytes and backlog, now and lately
+//	inspector/usage        entries, bytes and backlog, now and lately, and the entries of each ref
 //
 // Lists take limit, and after with the "next" of the page before. A host that mounts the handler
 // elsewhere than at its root takes the path away with [http.StripPrefix] and keeps the final slash.

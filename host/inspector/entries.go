@@ -12,6 +12,7 @@ import (
 // entryDoc is an entry with what the protocol does not show: whose it is and where it comes from.
 type entryDoc struct {
 	memoryEntry
+	Ref      string   `json:"ref,omitempty"` // if it is of another one than was asked about
 	RunID    string   `json:"runId,omitempty"`
 	Subjects []string `json:"subjects,omitempty"`
 	Sources  []string `json:"sources,omitempty"`
@@ -175,18 +176,54 @@ func (h *Handler) retiredInto(q *request, ref, head string) (docs []entryDoc, mo
 		if !leads(id) {
 			continue
 		}
-		d := document(rec.Entry)
-		d.State, d.For = rec.State.String(), rec.For
-		if !rec.Entry.LiveAt(h.Bank.Now()) {
-			d.Content, d.Tags, d.Subjects, d.State = "", []string{}, nil, d.State+", expired"
-		}
-		docs = append(docs, d)
+		docs = append(docs, h.record(&rec))
 	}
 	slices.SortFunc(docs, func(a, b entryDoc) int {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
 	})
 	more = len(docs) > maxRetired
 	return docs[:min(len(docs), maxRetired)], more, nil
+}
+
+// record is an entry with what became of it. One that has expired is not quoted.
+func (h *Handler) record(rec *memory.Record) entryDoc {
+	d := document(rec.Entry)
+	d.State, d.For = rec.State.String(), rec.For
+	if !rec.Entry.LiveAt(h.Bank.Now()) {
+		d.Content, d.Tags, d.Subjects, d.State = "", []string{}, nil, d.State+", expired"
+	}
+	return d
+}
+
+// mostAbout bounds how many entries about a subject are listed.
+const mostAbout = 500
+
+// subject lists what memory has about a subject, in every ref, with what was derived from it; and how
+// many documents are made of that, by their kinds. It is what forgetting the subject would take along.
+func (h *Handler) subject(q *request) (any, error) {
+	subject, err := q.required("subject")
+	if err != nil {
+		return nil, err
+	}
+	docs, kinds, more := []entryDoc{}, map[string]int{}, false
+	for about, err := range h.Bank.Export(q, q.tenant, subject) {
+		switch {
+		case err != nil:
+			return nil, err
+		case about.Document != nil:
+			kinds[about.Document.Kind]++
+		case len(docs) == mostAbout:
+			more = true
+		default:
+			d := h.record(about.Record)
+			d.Ref = about.Record.Ref
+			if about.Record.State == memory.Deleted {
+				d.Content, d.Tags = "", []string{}
+			}
+			docs = append(docs, d)
+		}
+	}
+	return map[string]any{"entries": docs, "documents": kinds, "more": more}, nil
 }
 
 // jobID is the id of the jobs by which the inspector reads.

@@ -2,7 +2,6 @@ package inspector
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"net/http"
 	"net/url"
@@ -76,8 +75,6 @@ type request struct {
 	query  url.Values
 }
 
-var errForbidden = &wire.Error{Kind: memory.CodeForbidden, Message: "the caller has no tenant here"}
-
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.once.Do(h.build)
@@ -100,7 +97,7 @@ func (h *Handler) build() {
 		}))
 	}
 	for route, answer := range map[string]func(q *request) (any, error){
-		"host": h.host, "agents": h.agents, "refs": h.refs, "entries": h.entries, "recall": h.recall, "lineage": h.lineage,
+		"host": h.host, "agents": h.agents, "refs": h.refs, "entries": h.entries, "recall": h.recall, "lineage": h.lineage, "subject": h.subject,
 		"runs": h.runs, "view": h.view, "commitments": h.commitments, "usage": h.usage,
 	} {
 		handle(route, func(w http.ResponseWriter, _ *http.Request, q *request) error {
@@ -117,18 +114,12 @@ func (h *Handler) build() {
 
 // authenticate tells whose request it is.
 func (h *Handler) authenticate(r *http.Request) (*request, error) {
-	if h.Tenant == nil {
-		return nil, errForbidden
+	tenant, err := wire.Caller(r, h.Tenant)
+	if err == nil && tenant == "" {
+		err = wire.ErrNoTenant
 	}
-	tenant, err := callHost(r.Context(), "the source of tenants", func(ctx context.Context) (string, error) { return h.Tenant(r.WithContext(ctx)) })
-	var refused *wire.Error
-	switch {
-	case errors.As(err, &refused):
-		return nil, refused
-	case hostcall.Misbehaved(err) || err != nil && err == r.Context().Err():
+	if err != nil {
 		return nil, err
-	case err != nil || tenant == "":
-		return nil, errForbidden
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

@@ -150,7 +150,7 @@ func address(route string, params ...string) string {
 func (x *inspected) all() []string {
 	return []string{
 		address("host"), address("agents"), address("refs"), address("entries", "ref", ref), address("recall", "ref", ref, "q", "jam"),
-		address("lineage", "ref", ref, "id", x.ids["a"]), address("runs"), address("view", "ref", ref, "run", "run-a"),
+		address("lineage", "ref", ref, "id", x.ids["a"]), address("subject", "subject", "s"), address("runs"), address("view", "ref", ref, "run", "run-a"),
 		address("view", "ref", ref, "token", string(x.token)), address("events", "run", "run-a"), address("commitments"), address("usage"),
 	}
 }
@@ -213,7 +213,9 @@ func TestRoutes(t *testing.T) {
 	said := x.get("events", "run", "run-a")
 	assert.Equal(t, "memory.written", field[string](t, said, "events", 0, "type"))
 	assert.Equal(t, 1.0, said["next"])
-	assert.Empty(t, x.get("events", "run", "run-a", "from", "1")["events"])
+	assert.Empty(t, x.get("events", "run", "run-a", "fromSeq", "1")["events"])
+
+	assert.Equal(t, map[string]any{"mem://only/a": 1.0, ref: 1.0}, x.get("usage")["refs"])
 
 	armed := field[map[string]any](t, x.get("commitments"), "commitments", 0)
 	assert.Equal(t, "armed", armed["state"])
@@ -262,7 +264,7 @@ func TestRefusals(t *testing.T) {
 		{x, "GET", "token-b", address("view", "ref", ref, "token", string(x.token)), 422, "replay_memory_snapshot_unavailable", ""},
 		{x, "GET", "token-a", address("events"), 400, "validation_error", "run"},
 		{x, "GET", "token-a", address("events", "run", "s3cret"), 404, "not_found", ""},
-		{x, "GET", "token-a", address("events", "run", "run-a", "from", "-1"), 400, "validation_error", "from"},
+		{x, "GET", "token-a", address("events", "run", "run-a", "fromSeq", "-1"), 400, "validation_error", "fromSeq"},
 		{x, "GET", "token-a", "/inspector/s3cret", 404, "not_found", ""},
 		{x, "GET", "token-a", "/s3cret", 404, "not_found", ""},
 		{x, "POST", "token-a", "/", 405, "validation_error", ""},
@@ -507,4 +509,36 @@ func TestUsage_IsBounded(t *testing.T) {
 		require.NotContains(t, w.Body.String(), `"entries":2`)
 	}
 	assert.Len(t, x.usages.rings, mostRings)
+}
+
+// What is about a subject is what forgetting it takes along, wherever it is and whatever was made of it; and
+// nothing of it is quoted that has expired.
+func TestM10_ASubjectIsWhatForgettingItErases(t *testing.T) {
+	x := inspect(t)
+	x.pass("a", func(job *memory.Job) {
+		own, err := job.Put(t.Context(), "mem://one", memory.Draft{Content: "Ann's own", Subjects: []string{"ann"}})
+		require.NoError(t, err)
+		_, err = job.Rewrite(t.Context(), "mem://one", memory.Rewrite{Derive: []memory.Derived{{Draft: memory.Draft{Content: "made of it"}, Sources: []string{own.ID}}}})
+		require.NoError(t, err)
+		_, err = job.Put(t.Context(), "mem://two", memory.Draft{Content: "soon gone", Subjects: []string{"ann"}, ExpiresAt: x.bank.Now().Add(time.Second)})
+		require.NoError(t, err)
+		_, err = job.Put(t.Context(), "mem://two", memory.Draft{Content: "of another", Subjects: []string{"bob"}})
+		require.NoError(t, err)
+	})
+	x.clock.Add(2000)
+	about := x.get("subject", "subject", "ann")
+	texts := map[string]string{}
+	for _, e := range about["entries"].([]any) {
+		e := e.(map[string]any)
+		texts[e["content"].(string)] = e["ref"].(string) + " " + e["state"].(string)
+	}
+	assert.Equal(t, map[string]string{"Ann's own": "mem://one live", "made of it": "mem://one live", "": "mem://two live, expired"}, texts)
+	assert.Empty(t, x.get("subject", "subject", "nobody")["entries"])
+	var other map[string]any
+	require.NoError(t, json.Unmarshal(x.do("GET", "token-b", address("subject", "subject", "ann")).Body.Bytes(), &other))
+	assert.Empty(t, other["entries"], "another tenant's")
+	done, err := x.bank.Forget(t.Context(), "a", "ann")
+	require.NoError(t, err)
+	assert.Len(t, done.Erased, len(texts))
+	assert.Empty(t, x.get("subject", "subject", "ann")["entries"])
 }

@@ -2,11 +2,8 @@ package inspector
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/host/wire"
@@ -116,36 +113,12 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, q *request) err
 	if err != nil {
 		return err
 	}
-	from := int64(0)
-	if asked := q.query.Get("from"); asked != "" {
-		if from, err = strconv.ParseInt(asked, 10, 64); err != nil || from < 0 {
-			return wire.Invalid("from", "it is not a number from 0")
-		}
-	}
-	read := func(from int64, limit int) ([]events.RunEvent, error) {
-		return callHost(q, "the log", func(ctx context.Context) ([]events.RunEvent, error) {
-			return h.Log.Read(ctx, q.tenant, run, from, limit)
-		})
-	}
-	if first, err := read(0, 1); err != nil {
-		return err
-	} else if len(first) == 0 {
-		return errNoRun
-	}
-	if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-		return h.Wire.Stream(w, r, h.Log, q.tenant, run, from)
-	}
-	page, err := read(from, longest)
+	first, err := callHost(q, "the log", func(ctx context.Context) ([]events.RunEvent, error) { return h.Log.Read(ctx, q.tenant, run, 0, 1) })
 	if err != nil {
 		return err
 	}
-	docs := []json.RawMessage{}
-	for _, ev := range page {
-		raw, err := h.Wire.RunEvent(ev)
-		if err != nil {
-			return err
-		}
-		docs = append(docs, raw)
+	if len(first) == 0 {
+		return errNoRun
 	}
-	return wire.Reply(w, http.StatusOK, map[string]any{"events": docs, "next": from + int64(len(page))})
+	return h.Wire.Events(w, r, h.Log, q.tenant, run)
 }

@@ -36,6 +36,7 @@ type usages struct {
 type ring struct {
 	next    time.Time // when the next sample may be taken
 	samples []sample
+	refs    map[string]int // the entries of each, of the latest sample
 }
 
 // due tells whether it is time for a sample, which the caller then takes.
@@ -66,32 +67,37 @@ func (u *usages) due(tenant string, now time.Time) bool {
 	return true
 }
 
-// add keeps a sample, if there is one, and returns those of the tenant, the oldest first.
-func (u *usages) add(tenant string, taken ...sample) []sample {
+// add keeps a sample with the entries of each ref, if there is one, and returns the samples of the
+// tenant, the oldest first, with the latest refs.
+func (u *usages) add(tenant string, refs map[string]int, taken ...sample) map[string]any {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	r := u.rings[tenant]
 	if r == nil {
-		return append([]sample{}, taken...) // so many tenants that this one's has gone
+		return map[string]any{"samples": append([]sample{}, taken...), "refs": refs} // so many tenants that this one's has gone
+	}
+	if refs != nil {
+		r.refs = refs
 	}
 	r.samples = append(r.samples, taken...)
 	r.samples = r.samples[max(0, len(r.samples)-ringLength):]
-	return append([]sample{}, r.samples...)
+	return map[string]any{"samples": append([]sample{}, r.samples...), "refs": r.refs}
 }
 
 func (h *Handler) usage(q *request) (any, error) {
 	if !h.usages.due(q.tenant, h.Bank.Now()) {
-		return map[string]any{"samples": h.usages.add(q.tenant)}, nil
+		return h.usages.add(q.tenant, nil), nil
 	}
-	s, err := h.count(q)
+	refs := map[string]int{}
+	s, err := h.count(q, refs)
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"samples": h.usages.add(q.tenant, s)}, nil
+	return h.usages.add(q.tenant, refs, s), nil
 }
 
-// count takes a sample.
-func (h *Handler) count(q *request) (s sample, err error) {
+// count takes a sample, and the entries of each of the first refs.
+func (h *Handler) count(q *request, refs map[string]int) (s sample, err error) {
 	s.At = h.Bank.Now()
 	reader := h.Bank.Reader(q.tenant)
 	for ref, err := range h.Bank.Refs(q, q.tenant) {
@@ -103,9 +109,12 @@ func (h *Handler) count(q *request) (s sample, err error) {
 			if err != nil {
 				return s, err
 			}
+			s.Entries += len(page)
 			for _, e := range page {
-				s.Entries++
 				s.Bytes += len(e.Content)
+			}
+			if len(refs) < mostRefs || refs[ref] > 0 {
+				refs[ref] += len(page)
 			}
 			if len(page) < o.Limit {
 				break

@@ -156,5 +156,5 @@ func (s *Store) Audit(ctx context.Context, job *memory.Job, id string) iter.Seq2
 
 // hostFailed is the error of a part of the host; that of the caller's context stays as it is.
 func hostFailed(ctx context.Context, part string, err error) error {
-	return hostcall.Failed(ctx, part, err, func(detail string, cause error) error { return memory.ErrInternal.In("proposal", detail, cause) })
+	return hostcall.Failed(ctx, part, err, func(detail string, cause error) error { return memory.ErrInternal.In(pkg, detail, cause) })
 }

@@ -1,8 +1,6 @@
 package proposal
 
 import (
-	"fmt"
-
 	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/memory"
 )
@@ -50,14 +48,16 @@ func (e *ArtifactError) Details() map[string]any {
 }
 
 var (
-	errNotFound = fmt.Errorf("proposal: the tenant has no such proposal: %w", memory.ErrNotFound)
+	errNotFound = memory.ErrNotFound.In(pkg, "the tenant has no such proposal", nil)
 	errJob      = invalid("the job is nil: open one by Bank.Background or Bank.Pass")
-	errScope    = fmt.Errorf("proposal: the caller may not activate: %w", memory.ErrForbidden)
-	errApproval = fmt.Errorf("proposal: there is no approval for this artifact: %w", memory.ErrForbidden)
-	errOverride = fmt.Errorf("proposal: the caller may not override the approval: %w", memory.ErrForbidden)
-	errFormat   = fmt.Errorf("proposal: it was written by a newer version of this package: %w", memory.ErrInternal)
-	errSecret   = fmt.Errorf("proposal: a secret cannot be taken out: %w", memory.ErrSecretLeakage)
-	errLimit    = fmt.Errorf("proposal: the tenant has as many proposals as Config.MaxProposals allows: %w", memory.ErrStorageLimit)
+	errScope    = memory.ErrForbidden.In(pkg, "the caller may not activate", nil)
+	errApproval = memory.ErrForbidden.In(pkg, "there is no approval for this artifact", nil)
+	errOverride = memory.ErrForbidden.In(pkg, "the caller may not override the approval", nil)
+	errFormat   = memory.ErrInternal.In(pkg, "it was written by a newer version of this package", nil)
+	errSecret   = memory.ErrSecretLeakage.In(pkg, "a secret cannot be taken out", nil)
+	errLimit    = memory.ErrStorageLimit.In(pkg, "the tenant has as many proposals as Config.MaxProposals allows", nil)
 )
 
-func invalid(rule string) error { return fmt.Errorf("proposal: %s: %w", rule, memory.ErrValidation) }
+const pkg = "proposal"
+
+func invalid(rule string) error { return memory.ErrValidation.In(pkg, rule, nil) }

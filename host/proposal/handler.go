@@ -39,7 +39,10 @@ type Handler struct {
 
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	id, move, ok := h.target(r.URL)
+	rest, isList, ok := wire.Below(r, h.Wire.Seam("/proposals"))
+	rest, move, isMove := strings.Cut(rest, "/")
+	id, err := url.PathUnescape(rest)
+	ok = ok && err == nil && isList == (id == "") && isMove == (move != "")
 	allow := "GET, HEAD, PATCH, DELETE"
 	switch {
 	case id == "":
@@ -63,20 +66,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// target reads the id and the move out of a path; both are empty for the list.
-func (h *Handler) target(u *url.URL) (id, move string, ok bool) {
-	rest, ok := strings.CutPrefix(u.EscapedPath(), h.Wire.Seam("/proposals"))
-	if !ok || rest == "" {
-		return "", "", ok
-	}
-	if rest, ok = strings.CutPrefix(rest, "/"); !ok {
-		return "", "", false
-	}
-	rest, move, cut := strings.Cut(rest, "/")
-	id, err := url.PathUnescape(rest)
-	return id, move, err == nil && id != "" && (!cut || move != "")
-}
-
 func (h *Handler) serve(r *http.Request, id, move string) (any, error) {
 	ctx := r.Context()
 	type caller struct {
@@ -87,6 +76,9 @@ func (h *Handler) serve(r *http.Request, id, move string) (any, error) {
 		c.job, c.by, err = h.Job(r.WithContext(ctx))
 		return c, err
 	})
+	if err == nil && asked.job == nil {
+		err = memory.ErrInternal.In(pkg, "Handler.Job returned no job", nil)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -186,6 +186,6 @@ func ExampleStore() {
 	artifact, err := proposals.Artifact(context, job, p.Activation.InstalledArtifactRef)
 	fmt.Println(p.State, string(artifact), err)
 	// Output:
-	// draft proposal: the caller may not activate: memory: not allowed
+	// draft proposal: the caller may not activate
 	// applied {"steps":["greet","file the ticket"]} <nil>
 }

@@ -27,30 +27,30 @@ func TestM2_MistakesAreNamed(t *testing.T) {
 	_, unread := store.Get(bg, nil, "prop_x")
 	_, unknown := store.Get(bg, job, "prop_x")
 	_, moved := store.Reject(bg, nil, "prop_x", proposal.Caller{}, "")
-	const noJob = "proposal: the job is nil: open one by Bank.Background or Bank.Pass: memory: invalid input"
+	const noJob = "proposal: the job is nil: open one by Bank.Background or Bank.Pass"
 	for name, m := range map[string]struct {
 		err, class error
 		says       string
 	}{
 		"nothing activates": {open(proposal.Config{Kinds: kinds}), memory.ErrValidation,
-			"proposal: Config has both or neither of Gate and Scope: set the one that activates: memory: invalid input"},
+			"proposal: Config has both or neither of Gate and Scope: set the one that activates"},
 		"no kinds": {open(proposal.Config{Scope: "s"}), memory.ErrValidation,
-			"proposal: Config.Kinds is empty: name the kinds of artifacts that are taken, each with a Validator: memory: invalid input"},
+			"proposal: Config.Kinds is empty: name the kinds of artifacts that are taken, each with a Validator"},
 		"an unknown kind": {open(proposal.Config{Scope: "s", Kinds: map[events.ArtifactKind]proposal.Validator{"essay": fine}}), memory.ErrValidation,
-			"proposal: Config.Kinds has a kind that the protocol does not have: memory: invalid input"},
+			"proposal: Config.Kinds has a kind that the protocol does not have"},
 		"no validator": {open(proposal.Config{Scope: "s", Kinds: map[events.ArtifactKind]proposal.Validator{events.KindAutomation: nil}}), memory.ErrValidation,
-			"proposal: Config.Kinds has a kind whose Validator is nil: memory: invalid input"},
+			"proposal: Config.Kinds has a kind whose Validator is nil"},
 		"a limit below zero": {open(proposal.Config{Scope: "s", Kinds: kinds, MaxProposals: -1}), memory.ErrValidation,
-			"proposal: Config.MaxProposals is below 0: 0 means the default: memory: invalid input"},
+			"proposal: Config.MaxProposals is below 0: 0 means the default"},
 		"an override of nothing": {open(proposal.Config{Scope: "s", Kinds: kinds, MayOverride: func(context.Context, string, proposal.Caller) (bool, error) { return true, nil }}), memory.ErrValidation,
-			"proposal: Config.MayOverride is set without Config.Gate, which it overrides: memory: invalid input"},
+			"proposal: Config.MayOverride is set without Config.Gate, which it overrides"},
 		"no job to create": {create(nil, proposal.Draft{Kind: events.KindAutomation, Artifact: json.RawMessage(`{}`), SourceRunIDs: []string{"r"}}), memory.ErrValidation, noJob},
 		"no job to read":   {unread, memory.ErrValidation, noJob},
 		"no job to reject": {moved, memory.ErrValidation, noJob},
 		"no source": {create(job, proposal.Draft{Kind: events.KindAutomation, Artifact: json.RawMessage(`{}`)}), memory.ErrValidation,
-			"proposal: Draft.SourceRunIDs are not 1 to 100 run ids of 1 to 128 bytes: memory: invalid input"},
+			"proposal: Draft.SourceRunIDs are not 1 to 100 run ids of 1 to 128 bytes"},
 		"an unknown proposal": {unknown, memory.ErrNotFound,
-			"proposal: the tenant has no such proposal: memory: no such entry"},
+			"proposal: the tenant has no such proposal"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.ErrorIs(t, m.err, m.class)

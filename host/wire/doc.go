@@ -15,6 +15,11 @@
 //	}))
 //	http.ListenAndServe(addr, enc.Routes(mux))
 //
+// A host that speaks both makes its routes twice, by a function of the version, and serves them as
+// [Majors]:
+//
+//	http.ListenAndServe(addr, wire.Majors{V1: routes(wire.V1), V2: routes(wire.V2)})
+//
 // # Guarantees
 //
 //   - An envelope has error, message and details, and nothing else. Its text and details
@@ -26,6 +31,8 @@
 //     for the same refusal, with the cause as details.reason.
 //   - Events and discovery documents in version 2 have its names: agent.memory-consolidated,
 //     presence instead of "supported", paths without /v1.
+//   - In version 2 the id of a run is bound to its tenant wherever it stands, and an id that is
+//     bound to another tenant is refused before anybody looks for it (M1).
 //
 // # Concurrency
 //

@@ -19,6 +19,11 @@ const (
 	CodeWorkspaceTooLarge memory.Code = "workspace_too_large"
 	CodeVersionConflict   memory.Code = "version_conflict"
 
+	CodeIDTenantMismatch   memory.Code = "id_tenant_mismatch"
+	CodeVersionMismatch    memory.Code = "protocol_version_mismatch"
+	CodeVersionUnsupported memory.Code = "protocol_version_unsupported"
+	CodeStreamMode         memory.Code = "unsupported_stream_mode"
+
 	// CodeArtifactInvalid is for an artifact that is not one of its kind. The protocol gives
 	// the status 422 and no code (RFC 0096): it goes out as validation_error.
 	CodeArtifactInvalid memory.Code = "artifact_invalid"
@@ -75,6 +80,10 @@ var answers = map[memory.Code][2]answer{
 	CodeWorkspaceConflict:          both(CodeWorkspaceConflict, 409),
 	CodeWorkspaceTooLarge:          both(CodeWorkspaceTooLarge, 413),
 	CodeVersionConflict:            both(CodeVersionConflict, 409),
+	CodeIDTenantMismatch:           both(CodeIDTenantMismatch, 403),
+	CodeVersionMismatch:            both(CodeVersionMismatch, 400),
+	CodeVersionUnsupported:         both(CodeVersionUnsupported, 406),
+	CodeStreamMode:                 both(CodeStreamMode, 400),
 	CodeArtifactInvalid:            {{memory.CodeValidation, 422}, {memory.CodeValidation, 400}},
 }
 

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -13,6 +15,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/internal/jsonguard"
@@ -133,6 +136,17 @@ func Reply(w http.ResponseWriter, status int, body any) error {
 	w.WriteHeader(status)
 	_, err := w.Write(raw.Bytes())
 	return err
+}
+
+// ReplyTagged answers a GET or HEAD with a JSON body that has an ETag, or with 304 if the client has
+// it. The client asks each time.
+func ReplyTagged(w http.ResponseWriter, r *http.Request, body []byte) {
+	sum := sha256.Sum256(body)
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
+	header.Set("Cache-Control", "private, no-cache")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }
 
 // reply answers with an envelope. What a handler has said of the answer that it meant to give
@@ -281,6 +295,39 @@ func kindName(t reflect.Type) string {
 		return "an object"
 	}
 	return "a number of its range"
+}
+
+// Caller returns the tenant of a request as a function of the host tells it, such as that of [Bearer].
+// The function has memory.PluginTimeout. An [*Error] of it stays as it is, and another is forbidden.
+func Caller(r *http.Request, tenant func(*http.Request) (string, error)) (string, error) {
+	if tenant == nil {
+		return "", nil
+	}
+	ctx := r.Context()
+	t, err := hostcall.Call(ctx, "the source of tenants", memory.PluginTimeout, func(ctx context.Context) (string, error) { return tenant(r.WithContext(ctx)) })
+	if own := (*Error)(nil); errors.As(err, &own) {
+		return "", own
+	}
+	if err != nil && err != ctx.Err() && !hostcall.Misbehaved(err) {
+		return "", ErrNoTenant
+	}
+	return t, err
+}
+
+// ErrNoTenant refuses a caller who has no tenant at the host.
+var ErrNoTenant = &Error{Kind: memory.CodeForbidden, Message: "the caller has no tenant here"}
+
+// Below returns what is behind a root in the path of a request, escaped as it came. ok is false if the
+// path is elsewhere.
+func Below(r *http.Request, root string) (rest string, isRoot, ok bool) {
+	rest, ok = strings.CutPrefix(r.URL.EscapedPath(), root)
+	if !ok || rest == "" {
+		return "", true, ok
+	}
+	if rest, ok = strings.CutPrefix(rest, "/"); !ok {
+		return "", false, false
+	}
+	return rest, false, true
 }
 
 // Bearer returns what tells the tenant of a request by its bearer token (RFC 6750): tokens

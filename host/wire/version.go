@@ -1,12 +1,7 @@
 package wire
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 
 	"github.com/openwop/agentmemory/events"
 )
@@ -19,6 +14,15 @@ const (
 	V1 Version = 1
 	V2 Version = 2
 )
+
+// String returns the major and minor version, as the header OpenWOP-Version and a discovery
+// document have it.
+func (v Version) String() string {
+	if v == V2 {
+		return "2.0"
+	}
+	return "1.1"
+}
 
 // Encoder writes what a host says in one version of the protocol.
 type Encoder struct {
@@ -48,6 +52,15 @@ func (e Encoder) Seam(path string) string {
 	return "/v1/host/sample" + path
 }
 
+// Files is a path of the workspace: "/notes.md" is /v1/host/workspace/files/notes.md in version 1.
+// Version 2 has no path for files but the one among its conformance seams.
+func (e Encoder) Files(path string) string {
+	if e.Version == V2 {
+		return "/conformance/seams/workspace/files" + path
+	}
+	return "/v1/host/workspace/files" + path
+}
+
 // renamed are the events of this module that have another name in version 2.
 var renamed = map[events.Type]string{events.TypeMemoryConsolidated: "agent.memory-consolidated"}
 
@@ -57,89 +70,4 @@ func (e Encoder) EventType(t events.Type) string {
 		return name
 	}
 	return string(t)
-}
-
-// RunEvent returns the JSON form of an event (RunEventDoc) in the version. An invalid event is
-// an error that matches events.ErrInvalid.
-func (e Encoder) RunEvent(ev events.RunEvent) ([]byte, error) {
-	raw, err := json.Marshal(ev)
-	if err != nil {
-		return nil, err
-	}
-	return e.Rename(raw)
-}
-
-// Rename returns a RunEventDoc, as a log of version 1 holds it, with its type as the version
-// names it; all else, and what is no event of this module, stays as it is.
-func (e Encoder) Rename(doc []byte) ([]byte, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(doc, &fields); err != nil {
-		return nil, fmt.Errorf("wire: not an event: %w", events.ErrInvalid)
-	}
-	var typ events.Type
-	if json.Unmarshal(fields["type"], &typ) != nil || e.EventType(typ) == string(typ) {
-		return doc, nil
-	}
-	name, err := json.Marshal(e.EventType(typ))
-	if err != nil {
-		return nil, err
-	}
-	fields["type"] = name
-	return json.Marshal(fields)
-}
-
-// Discovery returns a discovery document in the version, of one in the form of version 1
-// such as the JSON of a *capability.Model. In version 2 the families of memory claim by
-// their presence: a block whose "supported" is false is left out, and "supported" is left
-// out of the others; families are at the root only.
-func (e Encoder) Discovery(document []byte) ([]byte, error) {
-	decoder := json.NewDecoder(bytes.NewReader(document))
-	decoder.UseNumber()
-	var root map[string]any
-	if !json.Valid(document) || decoder.Decode(&root) != nil || root == nil {
-		return nil, fmt.Errorf("wire: the discovery document is not a JSON object")
-	}
-	if e.Version != V2 {
-		return document, nil
-	}
-	if inner, ok := root["capabilities"].(map[string]any); ok {
-		for name, family := range inner {
-			if _, atRoot := root[name]; !atRoot {
-				root[name] = family
-			}
-		}
-		delete(root, "capabilities")
-	}
-	for _, name := range []string{"memory", "agents", "multiAgent", "scheduling", "workspace", "heartbeat"} {
-		if family, ok := root[name]; ok && !present(family) {
-			delete(root, name)
-		}
-	}
-	if version, ok := root["protocolVersion"].(string); ok && strings.HasPrefix(version, "1.") {
-		root["protocolVersion"] = "2.0"
-	}
-	return json.Marshal(root)
-}
-
-// present turns a block and those within it to the form of version 2, and reports whether it
-// claims anything.
-func present(block any) bool {
-	fields, ok := block.(map[string]any)
-	if !ok {
-		return true
-	}
-	if supported, ok := fields["supported"]; ok {
-		if supported != true {
-			return false
-		}
-		delete(fields, "supported")
-	}
-	for name, field := range fields {
-		if list, ok := field.([]any); ok {
-			fields[name] = slices.DeleteFunc(list, func(block any) bool { return !present(block) })
-		} else if !present(field) {
-			delete(fields, name)
-		}
-	}
-	return true
 }

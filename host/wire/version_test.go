@@ -26,16 +26,16 @@ var payloads = []events.Payload{
 	events.MemoryWritten{MemoryRef: "notes", MemoryID: "e1"},
 	events.MemoryCompacted{MemoryRef: "notes", OutputID: "e2", SourceIDs: []string{"e1"}, SourceCount: 1, Trigger: events.CompactionHostManaged, ByteSize: 3},
 	events.MemoryConsolidated{MemoryRef: "notes", InputCount: 2, OutputCount: 1},
-	events.CommitmentFired{CommitmentID: "c1", MemoryRef: "notes", Condition: events.ConditionTime},
+	events.CommitmentFired{CommitmentID: "c1", MemoryRef: "notes", Condition: events.ConditionTime, EnqueuedRunID: "run-2"},
 	events.WorkspaceUpdated{Path: "MEMORY-INDEX.json", Version: 1},
-	events.ProposalCreated{ProposalID: "p1", Kind: events.KindAgentPack},
+	events.ProposalCreated{ProposalID: "p1", Kind: events.KindAgentPack, SourceRunIDs: []string{"run-1", "acme/run-2"}},
 	events.ProposalActivated{ProposalID: "p1", Kind: events.KindAgentPack, InstalledArtifactRef: "pack@1"},
 }
 
 func TestRunEventsInBothVersions(t *testing.T) {
 	for i, p := range payloads {
 		ev := events.RunEvent{Sequence: int64(i), Record: events.Record{
-			ID: "ev-1", Tenant: "acme", RunID: "run-1", Time: time.UnixMilli(1_700_000_000_000).UTC(), Payload: p,
+			ID: "ev-1", Tenant: "acme", RunID: "run-1", EngineVersion: "7", Time: time.UnixMilli(1_700_000_000_000).UTC(), Payload: p,
 		}}
 		v1, err := wire.Encoder{}.RunEvent(ev)
 		require.NoError(t, err)
@@ -51,21 +51,38 @@ func TestRunEventsInBothVersions(t *testing.T) {
 			assert.Equal(t, "agent.memory-consolidated", b["type"])
 			b["type"] = a["type"]
 		}
+		assert.Equal(t, 1.0, b["schemaVersion"], "required in version 2")
+		assert.Equal(t, "acme/run-1", b["runId"], "bound to its tenant")
+		assert.NotContains(t, b, "engineVersion", "a text in version 1, a number in version 2")
+		switch p := p.(type) {
+		case events.CommitmentFired:
+			assert.Equal(t, "acme/"+p.EnqueuedRunID, b["payload"].(map[string]any)["enqueuedRunId"])
+			b["payload"].(map[string]any)["enqueuedRunId"] = p.EnqueuedRunID
+		case events.ProposalCreated:
+			assert.Equal(t, []any{"acme/run-1", "acme/run-2"}, b["payload"].(map[string]any)["sourceRunIds"])
+			b["payload"].(map[string]any)["sourceRunIds"] = []any{"run-1", "acme/run-2"}
+		}
+		delete(b, "schemaVersion")
+		delete(a, "engineVersion")
+		b["runId"] = a["runId"]
 		assert.Equal(t, a, b)
 	}
 	_, err := wire.Encoder{}.RunEvent(events.RunEvent{})
 	assert.ErrorIs(t, err, events.ErrInvalid)
 }
 
-func TestRename(t *testing.T) {
+// A payload of the host's own stays as it is, but for run.started, which says whose the run is.
+func TestHostPayloadsInVersion2(t *testing.T) {
 	v2 := wire.Encoder{Version: wire.V2}
-	for _, doc := range []string{`{"type":"run.started","payload":{"b":1,"a":12345678901234567890}}`, `{"type":7}`, `{}`} {
-		same, err := v2.Rename([]byte(doc))
+	for typ, doc := range map[events.Type][2]string{
+		"run.failed":  {`{"b":1,"a":12345678901234567890}`, `{"b":1,"a":12345678901234567890}`},
+		"host.noted":  {`[7]`, `[7]`},
+		"run.started": {`{"workflowId":"w"}`, `{"workflowId":"w","owner":{"tenant":"acme","subject":{"issuer":"urn:agentmemory:api-key","subjectId":"acme","tenant":"acme","lane":"api-key","kind":"workload"}}}`},
+	} {
+		raw, err := v2.Payload("acme", events.HostPayload{Type: typ, JSON: json.RawMessage(doc[0])})
 		require.NoError(t, err)
-		assert.Equal(t, doc, string(same))
+		assert.JSONEq(t, doc[1], string(raw))
 	}
-	_, err := v2.Rename([]byte(`[`))
-	assert.ErrorIs(t, err, events.ErrInvalid)
 }
 
 const discovery = `{"protocolVersion":"1.1","memory":{"supported":true,"writable":true,"maxEntrySizeBytes":65536,
@@ -77,15 +94,20 @@ const discovery = `{"protocolVersion":"1.1","memory":{"supported":true,"writable
 func TestA1_DiscoveryInVersion2ClaimsByPresence(t *testing.T) {
 	raw, err := wire.Encoder{Version: wire.V2}.Discovery([]byte(discovery))
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"protocolVersion":"2.0","memory":{"writable":true,"maxEntrySizeBytes":65536,
+	assert.JSONEq(t, `{"protocolVersion":"2.0","eventLogSchemaVersion":3,"memory":{"status":"stable","since":"2.0","witness":"witnessable-gated","writable":true,"maxEntrySizeBytes":65536,
 		"search":{"modes":["filter"]},"retention":{"ttl":true,"forget":true},"attribution":{"emitsWriteEvents":true}},
-		"agents":{"memoryBackends":["long-term"],"memoryConsolidation":{"schedule":"scheduled"}},
+		"agents":{"status":"stable","since":"2.0","witness":"witnessable-gated","memoryBackends":["long-term"],"memoryConsolidation":{"schedule":"scheduled"}},
 		"x-host-acme":{"supported":false}}`, string(raw))
 
 	// Older hosts wrap their families; version 2 forbids it.
 	raw, err = wire.Encoder{Version: wire.V2}.Discovery([]byte(`{"capabilities":{"memory":{"supported":true},"agents":{}},"agents":{"commitments":{"supported":true}}}`))
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"memory":{},"agents":{"commitments":{}}}`, string(raw))
+	assert.JSONEq(t, `{"memory":{"status":"stable","since":"2.0","witness":"witnessable-gated"},"agents":{"status":"stable","since":"2.0","witness":"witnessable-gated","commitments":{}}}`, string(raw))
+
+	// A list of kinds has a name there.
+	raw, err = wire.Encoder{Version: wire.V2}.Discovery([]byte(`{"supportedEnvelopes":["acme.note"],"multiAgent":{"executionModel":{"supported":false}}}`))
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"supportedEnvelopes":{"status":"stable","since":"2.0","witness":"witnessable-gated","kinds":["acme.note"]},"multiAgent":{"status":"stable","since":"2.0","witness":"claims-check"}}`, string(raw))
 
 	same, err := wire.Encoder{}.Discovery([]byte(discovery))
 	require.NoError(t, err)
@@ -100,7 +122,7 @@ func TestA1_DiscoveryInVersion2ClaimsByPresence(t *testing.T) {
 	// A list of blocks has those that are supported.
 	raw, err = wire.Encoder{Version: wire.V2}.Discovery([]byte(`{"memory":{"supported":true,"list":[1,{"supported":false},{"supported":true,"a":{"supported":"yes"}}]}}`))
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"memory":{"list":[1,{}]}}`, string(raw))
+	assert.JSONEq(t, `{"memory":{"status":"stable","since":"2.0","witness":"witnessable-gated","list":[1,{}]}}`, string(raw))
 }
 
 // What a model of a host without memory says goes out in version 2 without any claim.

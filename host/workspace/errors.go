@@ -51,12 +51,14 @@ func (e *LimitError) Code() memory.Code {
 func (e *LimitError) Details() map[string]any { return map[string]any{"limit": e.Limit} }
 
 var (
-	errNotFound = fmt.Errorf("workspace: no such file: %w", memory.ErrNotFound)
+	errNotFound = memory.ErrNotFound.In(pkg, "no such file", nil)
 	errJob      = invalid("the job is nil: open one by Bank.Background or Bank.Pass")
 	errPath     = invalid("the path is not up to 256 letters, digits and . _ - / that begin with a letter or digit and have no empty, . or .. part")
-	errRendered = fmt.Errorf("workspace: the file at Config.IndexPath is rendered and cannot be changed: %w", memory.ErrForbidden)
-	errFormat   = fmt.Errorf("workspace: the file was written by a newer version of this package: %w", memory.ErrInternal)
-	errSecret   = fmt.Errorf("workspace: the content type holds a secret: %w", memory.ErrSecretLeakage)
+	errRendered = memory.ErrForbidden.In(pkg, "the file at Config.IndexPath is rendered and cannot be changed", nil)
+	errFormat   = memory.ErrInternal.In(pkg, "the file was written by a newer version of this package", nil)
+	errSecret   = memory.ErrSecretLeakage.In(pkg, "the content type holds a secret", nil)
 )
 
-func invalid(rule string) error { return fmt.Errorf("workspace: %s: %w", rule, memory.ErrValidation) }
+const pkg = "workspace"
+
+func invalid(rule string) error { return memory.ErrValidation.In(pkg, rule, nil) }

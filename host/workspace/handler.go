@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/internal/hostcall"
@@ -20,8 +19,8 @@ import (
 //	PUT    …/files/{path}          {"content", "contentType"?}, with If-Match or If-None-Match: *
 //	DELETE …/files/{path}          204, with If-Match
 //
-// A path may be percent-encoded whole. Version 2 of the protocol has no path for files, and
-// the handler answers not_found. Its fields are not to be changed once it serves. A call of one
+// A path may be percent-encoded whole. Version 2 of the protocol has no path for files but that of its
+// conformance seams (Encoder.Files). The fields are not to be changed once it serves. A call of one
 // of its functions has memory.PluginTimeout and the request's context; if it panics or takes
 // longer, the answer is internal_error.
 type Handler struct {
@@ -37,9 +36,10 @@ type Handler struct {
 
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path, list, ok := h.target(r.URL)
+	path, list, ok := wire.Below(r, h.Wire.Files(""))
+	path, err := url.PathUnescape(path)
 	switch {
-	case h.Wire.Version == wire.V2 || !ok:
+	case err != nil || !ok:
 		h.Wire.Refuse(w, r, errNotFound)
 	case list && r.Method != http.MethodGet && r.Method != http.MethodHead:
 		h.Wire.RefuseMethod(w, r, "GET, HEAD")
@@ -48,22 +48,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// target reads the list, or the path of a file, out of the path of a request.
-func (h *Handler) target(u *url.URL) (path string, list, ok bool) {
-	rest, ok := strings.CutPrefix(u.EscapedPath(), h.Wire.Path("/host/workspace/files"))
-	if !ok || rest == "" {
-		return "", true, ok
-	}
-	if rest, ok = strings.CutPrefix(rest, "/"); !ok {
-		return "", false, false
-	}
-	path, err := url.PathUnescape(rest)
-	return path, false, err == nil
-}
-
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, path string, list bool) error {
 	ctx := r.Context()
 	job, err := hostcall.Call(ctx, "the source of jobs", memory.PluginTimeout, func(ctx context.Context) (*memory.Job, error) { return h.Job(r.WithContext(ctx)) })
+	if err == nil && job == nil {
+		err = memory.ErrInternal.In(pkg, "Handler.Job returned no job", nil)
+	}
 	if err != nil {
 		return err
 	}

@@ -20,18 +20,18 @@ func TestM2_MistakesAreNamed(t *testing.T) {
 	_, unread := files.Read(bg, nil, "notes.md", 0)
 	_, unlisted := files.List(bg, nil, "")
 	_, undeleted := files.Delete(bg, nil, "notes.md", "")
-	const path = "workspace: the path is not up to 256 letters, digits and . _ - / that begin with a letter or digit and have no empty, . or .. part: memory: invalid input"
-	const noJob = "workspace: the job is nil: open one by Bank.Background or Bank.Pass: memory: invalid input"
+	const path = "workspace: the path is not up to 256 letters, digits and . _ - / that begin with a letter or digit and have no empty, . or .. part"
+	const noJob = "workspace: the job is nil: open one by Bank.Background or Bank.Pass"
 	for name, m := range map[string]struct {
 		err, class error
 		says       string
 	}{
 		"a limit below zero": {open(workspace.Config{MaxFiles: -1}), memory.ErrValidation,
-			"workspace: Config.MaxFiles is below 0: 0 means the default: memory: invalid input"},
+			"workspace: Config.MaxFiles is below 0: 0 means the default"},
 		"a limit above what fits": {open(workspace.Config{MaxFileBytes: 9 << 20}), memory.ErrValidation,
-			"workspace: Config.MaxFileBytes is above 8 MiB: memory: invalid input"},
+			"workspace: Config.MaxFileBytes is above 8 MiB"},
 		"an index without a path": {open(workspace.Config{Index: index}), memory.ErrValidation,
-			"workspace: Config has only one of Index and IndexPath: set both or none: memory: invalid input"},
+			"workspace: Config has only one of Index and IndexPath: set both or none"},
 		"an index outside":      {open(workspace.Config{Index: index, IndexPath: "../index"}), memory.ErrValidation, path},
 		"a path from the root":  {write(h.job("acme"), workspace.Draft{Path: "/notes.md"}), memory.ErrValidation, path},
 		"no path":               {write(h.job("acme"), workspace.Draft{Content: "x"}), memory.ErrValidation, path},
@@ -39,8 +39,8 @@ func TestM2_MistakesAreNamed(t *testing.T) {
 		"no job to read":        {unread, memory.ErrValidation, noJob},
 		"no job to list":        {unlisted, memory.ErrValidation, noJob},
 		"no job to delete":      {undeleted, memory.ErrValidation, noJob},
-		"a type of two lines":   {write(h.job("acme"), workspace.Draft{Path: "notes.md", ContentType: "a\nb"}), memory.ErrValidation, "workspace: the content type is longer than 256 bytes, not UTF-8 or has control characters: memory: invalid input"},
-		"a type that is secret": {write(h.job("acme"), workspace.Draft{Path: "notes.md", ContentType: secret}), memory.ErrSecretLeakage, "workspace: the content type holds a secret: memory: refused to protect secrets"},
+		"a type of two lines":   {write(h.job("acme"), workspace.Draft{Path: "notes.md", ContentType: "a\nb"}), memory.ErrValidation, "workspace: the content type is longer than 256 bytes, not UTF-8 or has control characters"},
+		"a type that is secret": {write(h.job("acme"), workspace.Draft{Path: "notes.md", ContentType: secret}), memory.ErrSecretLeakage, "workspace: the content type holds a secret"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.ErrorIs(t, m.err, m.class)

@@ -159,7 +159,7 @@ func (w *Workspace) index(ctx context.Context, job *memory.Job, version int64) (
 	const part = "the index"
 	f, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(ctx context.Context) (File, error) { return w.cfg.Index(ctx, job) })
 	if hostcall.Misbehaved(err) {
-		err = fmt.Errorf("workspace: %w: %w", err, memory.ErrInternal)
+		err = memory.ErrInternal.In(pkg, part+" failed", err)
 	}
 	if err != nil {
 		return File{}, err

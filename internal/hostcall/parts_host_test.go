@@ -209,24 +209,28 @@ var hostParts = []part{
 		}),
 	},
 	{
-		of: []string{"inventory.Handler.Tenant"}, says: "the source of tenants", limit: memory.PluginTimeout,
+		of: []string{"inventory.Handler.Tenant", "wire.Caller"}, says: "the source of tenants", limit: memory.PluginTimeout,
 		use: listing(func(w *world, h *inventory.Handler) {
 			h.Tenant = func(*http.Request) (string, error) { w.part(); return tenant, nil }
 		}),
 	},
 	{
 		of: []string{"wire.Encoder.Stream"}, says: "the log", limit: memory.PluginTimeout,
-		use: func(w *world) func(context.Context) error {
-			w.open(memory.Config{})
-			return func(ctx context.Context) error {
-				r := httptest.NewRequest(http.MethodGet, "/", nil).WithContext(ctx)
-				w.log.err = wire.Encoder{}.Stream(httptest.NewRecorder(), r, log{ended{}, w}, tenant, "r", 0)
-				if ctx.Err() != nil {
-					return ctx.Err() // the client has gone, and reads no answer
-				}
-				return w.log.err
-			}
-		},
+		use: reading(func(r *http.Request, l events.Reader) error {
+			return wire.Encoder{}.Stream(httptest.NewRecorder(), r, l, tenant, "r", 0)
+		}),
+	},
+	{
+		of: []string{"wire.Encoder.Events"}, says: "the log", limit: memory.PluginTimeout,
+		use: reading(func(r *http.Request, l events.Reader) error {
+			return wire.Encoder{}.Events(httptest.NewRecorder(), r, l, tenant, "r")
+		}),
+	},
+	{
+		of: []string{"wire.Encoder.Poll"}, says: "the log", limit: memory.PluginTimeout,
+		use: reading(func(r *http.Request, l events.Reader) error {
+			return wire.Encoder{}.Poll(httptest.NewRecorder(), r, l, tenant, "r", "completed")
+		}),
 	},
 	{
 		of: []string{"wire.Encoder.Log"}, swallowed: true,
@@ -238,6 +242,20 @@ var hostParts = []part{
 			}
 		},
 	},
+}
+
+// reading answers a request for what a log has.
+func reading(answer func(*http.Request, events.Reader) error) func(*world) func(context.Context) error {
+	return func(w *world) func(context.Context) error {
+		w.open(memory.Config{})
+		return func(ctx context.Context) error {
+			w.log.err = answer(httptest.NewRequest(http.MethodGet, "/", nil).WithContext(ctx), log{ended{}, w})
+			if ctx.Err() != nil {
+				return ctx.Err() // the client has gone, and reads no answer
+			}
+			return w.log.err
+		}
+	}
 }
 
 func commitments(w *world, h *inspector.Handler) {

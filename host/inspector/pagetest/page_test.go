@@ -39,6 +39,7 @@ func chromium(t *testing.T) string {
 type person struct {
 	t        *testing.T
 	tab      context.Context
+	width    int
 	mu       sync.Mutex
 	problems []string
 }
@@ -51,7 +52,7 @@ func look(t *testing.T, url string, width int64, scheme string) *person {
 	t.Cleanup(stop)
 	tab, closeTab := chromedp.NewContext(allocator)
 	t.Cleanup(closeTab)
-	p := &person{t: t, tab: tab}
+	p := &person{t: t, tab: tab, width: int(width)}
 	require.NoError(t, chromedp.Listen(tab, func(ev any) { // starts the browser
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -156,11 +157,10 @@ func (p *person) calm() {
 // fits fails if the page is wider than the window.
 func (p *person) fits(where string) {
 	p.t.Helper()
-	wide := eval[[]string](p, `[...document.querySelectorAll("*")].filter(e => e.getBoundingClientRect().right > innerWidth + 0.5 && !e.closest(".skip")).map(e => e.tagName + "." + e.className)`)
+	wide := eval[[]string](p, fmt.Sprintf(`[...document.querySelectorAll("*")].filter(e => e.getBoundingClientRect().right > %d.5 && !e.closest(".skip")).map(e => e.tagName + "." + e.className)`, p.width))
 	assert.Empty(p.t, wide, "%s: beyond the right edge", where)
 	scroll := eval[int](p, "document.documentElement.scrollWidth")
-	window := eval[int](p, "innerWidth")
-	assert.LessOrEqual(p.t, scroll, window, "%s: scrolls sideways", where)
+	assert.LessOrEqual(p.t, scroll, p.width, "%s: scrolls sideways", where)
 }
 
 func TestPage_WhatAPersonSees(t *testing.T) {
@@ -198,7 +198,28 @@ func TestPage_WhatAPersonSees(t *testing.T) {
 	assert.Contains(t, kin, "merged")
 	p.picture("memory-light")
 
+	p.until(`[...document.querySelectorAll("#refs .num")].every(e => /^[0-9,]+$/.test(e.innerText))`)
+	all := eval[int](p, `document.querySelectorAll("#entries article").length`)
+	p.click("#entries a.tag[href*='tag=']")
+	p.until(`document.querySelector("#filter input")?.value && document.querySelectorAll("#entries article").length > 0`)
+	kept := eval[int](p, `document.querySelectorAll("#entries article").length`)
+	assert.Less(t, kept, all, "those that carry the tag")
+	tagged := eval[bool](p, `[...document.querySelectorAll("#entries article")].every(e => [...e.querySelectorAll(".tag")].some(t => t.innerText === document.querySelector("#filter input").value))`)
+	assert.True(t, tagged)
+
+	p.open("subject?subject=ann")
+	about := p.sees("#about")
+	assert.Contains(t, about, "Ann asked to be called in the morning")
+	assert.Contains(t, about, "Ann takes calls", "what was derived")
+	assert.Contains(t, about, "derived")
+	assert.Contains(t, about, home)
+	p.picture("subject-light")
+	broken := eval[[]string](p, `[...document.querySelectorAll(".tag, .badge, h1, h2, h3, nav a, .dim span")].filter(e => e.getClientRects().length > 1 && !/[\s/:._-]/.test(e.innerText)).map(e => e.innerText)`)
+	assert.Empty(t, broken, "words that are broken")
+
 	p.open("ask?" + "ref=" + home + "&q=when+does+the+office+lease+end")
+	offered := eval[int](p, `document.querySelectorAll("#known-refs option").length`)
+	assert.Positive(t, offered, "the refs that there are")
 	hits := p.sees("#hits")
 	assert.Contains(t, hits, "The office lease ends")
 	assert.Regexp(t, `score \d`, hits)
@@ -376,8 +397,8 @@ func TestPage_OfTheReferenceHost(t *testing.T) {
 		require.Less(t, w.StatusCode, 300, path)
 	}
 	post("/v1/runs", `{"workflowId":"conformance-agent-memory-roundtrip"}`)
-	post("/v1/host/sample/memory/consolidate", `{}`)
-	post("/v1/host/sample/commitment/fire", `{"condition":"time"}`)
+	post("/v1/host/sample/memory/consolidate", `{"memoryRef":"mem://conformance/consolidation"}`)
+	post("/v1/host/sample/commitment/fire", `{"memoryRef":"mem://conformance/consolidation","condition":"time"}`)
 
 	p := look(t, url, 1280, "light")
 	p.signIn("a")

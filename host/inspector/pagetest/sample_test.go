@@ -126,6 +126,14 @@ func newSample(t *testing.T) *sample {
 	}
 	s.handler.Model, err = capability.Derive(capability.Inputs{Bank: s.bank, Consolidator: consolidator, Commitments: engine})
 	require.NoError(t, err)
+	s.pass("acme", func(ctx context.Context, job *memory.Job) error {
+		e, err := job.Put(ctx, home, memory.Draft{Content: "Ann asked to be called in the morning.", Subjects: []string{"ann"}})
+		if err != nil {
+			return err
+		}
+		_, err = job.Rewrite(ctx, home, memory.Rewrite{Derive: []memory.Derived{{Draft: memory.Draft{Content: "Ann takes calls before noon."}, Sources: []string{e.ID}}}})
+		return err
+	})
 	arm := func(e memory.Entry, a commitment.Arm) {
 		s.pass("acme", func(ctx context.Context, job *memory.Job) error {
 			_, err := engine.Arm(ctx, job, commitment.Source{Ref: home, MemoryID: e.ID}, a)
@@ -198,7 +206,7 @@ func newSample(t *testing.T) *sample {
 	s.put("acme", home, "The deploy of the platform runs at nine, after the review.", "ops")
 	s.later(s.behind)
 	s.measure()
-	s.live = 6 + 4 + 1
+	s.live = 2 + 6 + 4 + 1
 
 	return s
 }
