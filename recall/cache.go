@@ -87,9 +87,16 @@ func (r *Ranker) lockCurrent(ctx context.Context, c *cached, newest *memory.View
 // update makes the index that of the newest view. An index most of which the view does not
 // show any more is made anew.
 func (r *Ranker) update(ctx context.Context, c *cached, newest *memory.View, name string) error {
+	loaded := false
+	if c.index == nil {
+		var h imageHead
+		if c.index, h, loaded = loadImage(ctx, newest); loaded {
+			c.built, c.name, c.view, c.first = len(c.index.docs), h.View, newest, newest
+		}
+	}
 	if c.index != nil && len(c.index.docs) < 2*c.built+1000 {
 		err := error(nil)
-		if c.name != name {
+		if c.name != name || loaded {
 			err = r.applyChanges(ctx, c, newest)
 		}
 		if !errors.Is(err, memory.ErrSnapshotUnavailable) {
@@ -109,7 +116,7 @@ func (r *Ranker) update(ctx context.Context, c *cached, newest *memory.View, nam
 
 // buildIndex indexes a view.
 func (r *Ranker) buildIndex(ctx context.Context, v *memory.View) (*snapshot, error) {
-	x := newIndex()
+	x := newIndex(v.Scope())
 	for e, err := range v.Entries(ctx) {
 		if err != nil {
 			return nil, err
@@ -138,13 +145,8 @@ func (r *Ranker) applyChanges(ctx context.Context, c *cached, newest *memory.Vie
 	}
 	c.index.erase(later.Erased)
 	c.index.erase(earlier.Erased)
-	for _, id := range touched {
-		if n, known := c.index.number[id]; known {
-			c.index.setLive(n, false)
-		}
-	}
-	for i := range entries {
-		c.index.setLive(c.index.add(&entries[i]), true)
+	for _, e := range c.index.refresh(touched, entries) {
+		c.index.setLive(c.index.add(&e), true)
 	}
 	if model := r.model(); model != "" {
 		return c.index.loadVectors(ctx, newest, model)

@@ -169,7 +169,7 @@ func TestBytesOfAnEntry(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	x := newIndex()
+	x := newIndex(memory.Scope{})
 	for e := range entries(n) {
 		x.docs[x.add(&e)].live = true
 	}

@@ -14,8 +14,12 @@ type index struct {
 	docs    []doc
 	lengths []float32            // of the entries, in words
 	number  map[string]uint32    // of an entry, by its id
-	terms   map[string][]posting // in ascending order of entries
+	terms   map[string][]posting // in ascending order of entries, but for what is packed
 	bytes   int64
+
+	scope    memory.Scope
+	packs    []packedTerms   // of the pages that were loaded, which come first
+	unpacked map[string]bool // terms that have everything that was packed
 
 	vectors    []vector          // by entry; it may be shorter
 	waiting    map[string]vector // of entries that the index does not have
@@ -41,7 +45,7 @@ type posting struct {
 }
 
 // exactPrefix stands before a tag as it is, which no word begins with.
-const exactPrefix = "\x00"
+const exactPrefix = "\x02"
 
 // subjectPrefix stands before a subject.
 const subjectPrefix = "\x01"
@@ -49,8 +53,8 @@ const subjectPrefix = "\x01"
 // tagWeight is how much a word in a tag counts, against one of the content.
 const tagWeight = 2
 
-func newIndex() *index {
-	return &index{number: map[string]uint32{}, terms: map[string][]posting{}, waiting: map[string]vector{}}
+func newIndex(s memory.Scope) *index {
+	return &index{scope: s, number: map[string]uint32{}, terms: map[string][]posting{}, unpacked: map[string]bool{}, waiting: map[string]vector{}}
 }
 
 // add takes in an entry that the index does not have, and returns its number.
@@ -137,6 +141,9 @@ func (x *index) erase(ids []string) {
 	if len(gone) == 0 {
 		return
 	}
+	for i := range x.packs {
+		x.packs[i].erase(gone)
+	}
 	for t, list := range x.terms {
 		kept := slices.DeleteFunc(list, func(p posting) bool { return gone[p.doc] })
 		x.bytes -= int64(len(list)-len(kept)) * perPosting
@@ -147,6 +154,24 @@ func (x *index) erase(ids []string) {
 			x.terms[t] = kept
 		}
 	}
+}
+
+// refresh notes which of the entries that were touched are live, and returns the live ones that
+// the index does not have.
+func (x *index) refresh(touched []string, live []memory.Entry) (fresh []memory.Entry) {
+	for _, id := range touched {
+		if n, known := x.number[id]; known {
+			x.setLive(n, false)
+		}
+	}
+	for _, e := range live {
+		if n, known := x.number[e.ID]; known {
+			x.setLive(n, true)
+		} else {
+			fresh = append(fresh, e)
+		}
+	}
+	return fresh
 }
 
 // setLive notes whether the newest view shows an entry, unless it has expired.

@@ -153,7 +153,7 @@ func TestMaxBytesCountsOnlyWhatIsKept(t *testing.T) {
 	ask := func(ref string, bytes int64) *cached {
 		c := r.indexOf(memory.Scope{Tenant: "acme", Ref: ref})
 		require.NoError(t, c.lock(context.Background()))
-		c.index = newIndex()
+		c.index = newIndex(memory.Scope{})
 		c.index.bytes = bytes
 		return c
 	}

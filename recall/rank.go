@@ -70,10 +70,11 @@ func (s *snapshot) best(q question, limit int, keep func(uint32) bool) []hit {
 	scores := make([]float64, len(s.docs))
 	var found []uint32
 	for _, t := range q.terms {
-		visible := len(s.terms[t])
+		list := s.postings(t)
+		visible := len(list)
 		if !all {
 			visible = 0
-			for _, p := range s.terms[t] {
+			for _, p := range list {
 				if s.shown[p.doc] {
 					visible++
 				}
@@ -82,7 +83,7 @@ func (s *snapshot) best(q question, limit int, keep func(uint32) bool) []hit {
 		idf := math.Log(1 + (float64(s.n)-float64(visible)+0.5)/(float64(visible)+0.5))
 		gain := q.counts[t] * idf * (k1 + 1)
 		found = slices.Grow(found, visible)
-		for _, p := range s.terms[t] {
+		for _, p := range list {
 			if !all && !s.shown[p.doc] {
 				continue
 			}
@@ -140,6 +141,6 @@ func (s *snapshot) newer(a, b uint32) int {
 
 // has reports whether an entry has a term.
 func (x *index) has(n uint32, term string) bool {
-	_, has := slices.BinarySearchFunc(x.terms[term], n, func(p posting, n uint32) int { return cmp.Compare(p.doc, n) })
+	_, has := slices.BinarySearchFunc(x.postings(term), n, func(p posting, n uint32) int { return cmp.Compare(p.doc, n) })
 	return has
 }

@@ -170,7 +170,7 @@ func (r *Ranker) cachedSnapshot(ctx context.Context, v, newest *memory.View, nam
 // ref behind; what was stored before is whole. Other trouble with one tenant holds up no other:
 // the errors come together at the end. Any number of processes may do it at once.
 func (r *Ranker) Attach(bank *memory.Bank) error {
-	p := &embedding{Ranker: r, bank: bank, known: map[memory.Scope]string{}}
+	p := &upkeep{Ranker: r, bank: bank, imaged: map[memory.Scope]*imaged{}, known: map[memory.Scope]string{}}
 	return bank.Engines().Register("recall", nil, func(ctx context.Context) error {
 		err := r.sweep(ctx)
 		if bank.Engines().Offers().Writes {
@@ -237,7 +237,7 @@ func (s *snapshot) answer(asked question, near *vector, q memory.Search) []memor
 			!slices.ContainsFunc(q.Tags, func(tag string) bool { return !s.has(n, exactPrefix+tag) })
 	}
 	// What no entry has is not looked for in each of them.
-	asked.terms = slices.DeleteFunc(asked.terms, func(t string) bool { return len(s.terms[t]) == 0 })
+	asked.terms = slices.DeleteFunc(asked.terms, func(t string) bool { return len(s.postings(t)) == 0 })
 	var top []hit
 	switch {
 	case near == nil:
