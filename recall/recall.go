@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -26,6 +27,9 @@ type Config struct {
 	// Embedder is the host's model, by which the ranker also ranks by meaning. It needs a
 	// Redactor, and the rounds of memory.Bank.Maintain.
 	Embedder Embedder
+	// Weight is how much meaning counts against words: 1 for as much, and at most 1. With 0 the
+	// ranker sets it in each question, by how far the model agrees with the words.
+	Weight float64
 	// Redactor opens a tenant's secrets, as a [memory.JobConfig] wants them, for each pass and
 	// for each question that is embedded, so that the model sees redacted text only. What it
 	// returns is closed after that if it is an io.Closer.
@@ -48,12 +52,14 @@ type Ranker struct {
 	bytes int64
 }
 
-// New returns a ranker. It fails with [memory.ErrValidation] for an Embedder without a Redactor
-// and for a MaxBytes below zero.
+// New returns a ranker. It fails with [memory.ErrValidation] for an Embedder without a Redactor,
+// a MaxBytes below zero and a Weight that is not from 0 to 1.
 func New(cfg Config) (*Ranker, error) {
 	switch {
 	case cfg.MaxBytes < 0:
 		return nil, invalid("Config.MaxBytes is below zero: 0 means the default")
+	case !(cfg.Weight >= 0 && cfg.Weight <= 1):
+		return nil, invalid("Config.Weight is not between 0 and 1: 0 lets the ranker set it")
 	case cfg.Embedder != nil && cfg.Redactor == nil:
 		return nil, invalid("Config.Embedder needs Config.Redactor, since the model sees redacted text only")
 	}
@@ -74,9 +80,9 @@ func New(cfg Config) (*Ranker, error) {
 // apart or ranked, and with the model.
 func (r *Ranker) Version() string {
 	if model := r.model(); model != "" {
-		return "bm25/3 int8/1 rrf/1 " + model
+		return fmt.Sprintf("bm25/%d int8/1 rrf/2 %g %s", imageWords, r.cfg.Weight, model)
 	}
-	return "bm25/3"
+	return fmt.Sprintf("bm25/%d", imageWords)
 }
 
 // Model implements memory.Ranker: the name of the embedder's model. It is empty if the embedder
@@ -120,7 +126,7 @@ func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]m
 	if near != nil && s.dimensions != 0 && len(near.coords) != s.dimensions {
 		return nil, internal("the embedder gave vectors of different dimensions under one model", nil)
 	}
-	return s.answer(asked, near, q), nil
+	return s.answer(asked, near, r.cfg.Weight, q), nil
 }
 
 // snapshotOf returns what a view shows, and a function to call when the answer is made.
@@ -228,8 +234,8 @@ func (r *Ranker) refresh(ctx context.Context, c *cached) error {
 }
 
 // answer ranks by the words that are asked, by meaning if there is a vector, and by both if
-// there are both; and says why.
-func (s *snapshot) answer(asked question, near *vector, q memory.Search) []memory.Hit {
+// there are both; and says why. The weight is of meaning against words.
+func (s *snapshot) answer(asked question, near *vector, weight float64, q memory.Search) []memory.Hit {
 	keep := func(n uint32) bool {
 		created := s.docs[n].created
 		return (q.Since.IsZero() || created >= q.Since.UnixMilli()) && (q.Until.IsZero() || created < q.Until.UnixMilli()) &&
@@ -243,9 +249,10 @@ func (s *snapshot) answer(asked question, near *vector, q memory.Search) []memor
 	case near == nil:
 		top = s.best(asked, q.Limit, keep)
 	case q.Rank == "semantic":
-		top = s.nearest(near, q.Limit, keep)
+		top, _ = s.nearest(near, q.Limit, keep)
 	default:
-		top = s.fuse(q.Limit, s.best(asked, depth, keep), s.nearest(near, depth, keep))
+		nearest, all := s.nearest(near, depth, keep)
+		top = s.fuse(q.Limit, weight, near, s.best(asked, depth, keep), nearest, all)
 	}
 	hits := make([]memory.Hit, len(top))
 	newest := int64(math.MinInt64)
