@@ -76,6 +76,48 @@ func TestS3_ForgottenWordsLeaveTheIndex(t *testing.T) {
 	}
 }
 
+// What another process erases leaves the lists that came packed with an image too.
+func TestS3_ForgottenEntriesLeaveWhatWasPacked(t *testing.T) {
+	ctx := context.Background()
+	SmallImages(t)
+	st := inmem.New()
+	open := func() (*memory.Bank, *Ranker) {
+		r := made(Config{})
+		b, err := memory.New(st, memory.Config{Ranker: r})
+		require.NoError(t, err)
+		return b, r
+	}
+	first, _ := open()
+	job, err := first.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: none{}})
+	require.NoError(t, err)
+	for i := range 12 {
+		_, err := job.Put(ctx, "m", memory.Draft{Content: fmt.Sprint("tea number ", i), Subjects: []string{fmt.Sprint("s", i)}})
+		require.NoError(t, err)
+	}
+	_, err = first.Maintain(ctx)
+	require.NoError(t, err)
+	second, r := open()
+	ask := func() *index {
+		_, err := second.Search(ctx, "acme", "m", memory.Search{Text: "tea"})
+		require.NoError(t, err)
+		return r.order.Front().Value.(*cached).index
+	}
+	require.Len(t, ask().packs, 3)
+	for i := range 12 {
+		_, err = first.Forget(ctx, "acme", fmt.Sprint("s", i))
+		require.NoError(t, err)
+		x := ask()
+		for _, p := range x.packs {
+			for k := range p.starts {
+				for _, q := range p.appendList(nil, k) {
+					require.NotEmpty(t, x.docs[q.doc].id, "after %d", i)
+				}
+			}
+		}
+		require.Empty(t, x.postings(subjectPrefix+fmt.Sprint("s", i)))
+	}
+}
+
 func TestMaxBytesHolds(t *testing.T) {
 	ctx := context.Background()
 	r := made(Config{MaxBytes: 20_000})

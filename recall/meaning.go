@@ -241,19 +241,21 @@ func (s *snapshot) nearest(asked *vector, limit int, keep func(uint32) bool) (to
 // depth is how far two rankings are fused: as far as any list goes.
 const depth = memory.MaxListLimit
 
-// How much a ranking by meaning counts beside one by words, if the host does not say. Chance alone puts
-// the first ten by words less than agreeing deviations above the mean of all entries, and no entry
-// much above the highest of as many random numbers. bench/recall has the models that were tried.
+// How far above the mean an entry is by meaning, in standard deviations, to count as much as by words,
+// if the host does not say: as far as the best of so many random numbers, and less if the first ten
+// by words are above the mean too, for which chance alone does not give clearly more than agreeing.
 const (
 	agreeing  = 3.0
-	agreement = 4.0 // that makes both count alike
-	outlier   = 0.4 // deviations above what chance gives, likewise
+	agreement = 4.0 // beyond it, that makes the model trusted
+	trust     = 1.5 // deviations less, of a model that is trusted
+	slack     = 0.3
+	slope     = 0.4 // deviations between counting not at all and counting as much
 	least     = 0.001
 )
 
 // fuse ranks by words and by meaning at once, by reciprocal rank: an entry counts 1/(60+its place) by
-// words, and weight/(60+its place) by meaning. If the weight is 0 it is that of the model in this
-// question: how far it agrees with what the words find, or how far the entry stands out.
+// words, and weight/(60+its place) by meaning. If the weight is 0 it is set for each entry, by how far
+// it stands out.
 func (s *snapshot) fuse(limit int, weight float64, asked *vector, words, near []hit, all distribution) []hit {
 	agrees, first, counted := 1.0, 0.0, 0.0
 	for _, h := range words[:min(10, len(words))] {
@@ -262,9 +264,9 @@ func (s *snapshot) fuse(limit int, weight float64, asked *vector, words, near []
 		}
 	}
 	if counted > 0 {
-		agrees = (first/math.Sqrt(counted) - agreeing) / agreement
+		agrees = min(1, max(0, (first/math.Sqrt(counted)-agreeing)/agreement))
 	}
-	chance := math.Sqrt(2 * math.Log(float64(max(all.n, 1))))
+	edge := math.Sqrt(2*math.Log(float64(max(all.n, 1)))) - slack - float64(trust*agrees)
 	scores := map[uint32]float64{}
 	for rank, h := range words {
 		scores[h.doc] += 1 / float64(60+rank+1)
@@ -272,7 +274,7 @@ func (s *snapshot) fuse(limit int, weight float64, asked *vector, words, near []
 	for rank, h := range near {
 		w := weight
 		if w == 0 {
-			w = min(1, max(least, agrees, (all.deviation(h.score)-chance)/outlier+0.5))
+			w = min(1, max(least, (all.deviation(h.score)-edge)/slope))
 		}
 		scores[h.doc] += w / float64(60+rank+1)
 	}
