@@ -89,9 +89,8 @@ func (r *Ranker) lockCurrent(ctx context.Context, c *cached, newest *memory.View
 func (r *Ranker) update(ctx context.Context, c *cached, newest *memory.View, name string) error {
 	loaded := false
 	if c.index == nil {
-		var h imageHead
-		if c.index, h, loaded = loadImage(ctx, newest); loaded {
-			c.built, c.name, c.view, c.first = len(c.index.docs), h.View, newest, newest
+		if x, shown, ok := loadImage(ctx, newest); ok {
+			c.index, c.built, c.name, c.view, c.first, loaded = x, len(x.docs), shown, newest, newest, true
 		}
 	}
 	if c.index != nil && len(c.index.docs) < 2*c.built+1000 {
@@ -145,8 +144,13 @@ func (r *Ranker) applyChanges(ctx context.Context, c *cached, newest *memory.Vie
 	}
 	c.index.erase(later.Erased)
 	c.index.erase(earlier.Erased)
-	for _, e := range c.index.refresh(touched, entries) {
-		c.index.setLive(c.index.add(&e), true)
+	for _, id := range touched {
+		if n, known := c.index.number[id]; known {
+			c.index.setLive(n, false)
+		}
+	}
+	for i := range entries {
+		c.index.setLive(c.index.add(&entries[i]), true)
 	}
 	if model := r.model(); model != "" {
 		return c.index.loadVectors(ctx, newest, model)

@@ -97,7 +97,7 @@ func TestS2_AnImageChangesNoAnswer(t *testing.T) {
 				for _, word := range vocabulary {
 					require.False(t, len(word) > 3 && strings.Contains(string(d.Value), word), "no word is in an image")
 				}
-				if d.Key == "head" && len(d.Value) > 0 {
+				if d.Key == "00000" && len(d.Value) > 0 {
 					loaded++
 				}
 			}

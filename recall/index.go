@@ -156,24 +156,6 @@ func (x *index) erase(ids []string) {
 	}
 }
 
-// refresh notes which of the entries that were touched are live, and returns the live ones that
-// the index does not have.
-func (x *index) refresh(touched []string, live []memory.Entry) (fresh []memory.Entry) {
-	for _, id := range touched {
-		if n, known := x.number[id]; known {
-			x.setLive(n, false)
-		}
-	}
-	for _, e := range live {
-		if n, known := x.number[e.ID]; known {
-			x.setLive(n, true)
-		} else {
-			fresh = append(fresh, e)
-		}
-	}
-	return fresh
-}
-
 // setLive notes whether the newest view shows an entry, unless it has expired.
 func (x *index) setLive(n uint32, live bool) {
 	d := &x.docs[n]

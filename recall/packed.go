@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // A page is text, as a document of content must be, without a letter or a digit but in the ids of its
@@ -95,55 +96,86 @@ func digestOf(s memory.Scope, term string) string {
 	return string(sum[:digestSize])
 }
 
-// packed is the page that holds all of an index.
-func (x *index) packed() []byte {
-	b := appendNumber(nil, uint64(len(x.docs)))
-	last := int64(0)
+// pageBytes bounds what a page takes, as its entries are estimated, so that it fits into a document.
+var pageBytes = driver.MaxDocumentBytes
+
+// pages returns the pages that hold the live entries of an index, of which no question was asked, and
+// how many those are.
+func (x *index) pages() (pages [][]byte, entries int) {
+	numbers := make([]uint32, len(x.docs)) // in the pages
+	var live []uint32
 	for n := range x.docs {
+		if x.docs[n].live {
+			numbers[n] = uint32(len(live))
+			live = append(live, uint32(n))
+		}
+	}
+	lists := make(map[string][]posting, len(x.terms))
+	collect := func(digest string, list []posting) {
+		for _, p := range list {
+			if x.docs[p.doc].live {
+				lists[digest] = append(lists[digest], posting{numbers[p.doc], p.weight})
+			}
+		}
+	}
+	for i := range x.packs {
+		p := &x.packs[i]
+		for k := range p.starts {
+			collect(p.digest(k), p.appendList(nil, k))
+		}
+	}
+	for t, list := range x.terms {
+		collect(digestOf(x.scope, t), list)
+	}
+	for first, behind := 0, 0; behind < len(live) || len(pages) == 0; first = behind {
+		for size := 0; behind < len(live) && (size < pageBytes || behind == first); behind++ {
+			size += 200 + 20*int(x.lengths[live[behind]])
+		}
+		pages = append(pages, packTerms(x.packDocs(live[first:behind]), lists, uint32(first), uint32(behind)))
+	}
+	return pages, len(live)
+}
+
+func (x *index) packDocs(numbers []uint32) []byte {
+	b := appendNumber(nil, uint64(len(numbers)))
+	last := int64(0)
+	for _, n := range numbers {
 		d := &x.docs[n]
-		b = append(appendNumber(b, uint64(len(d.id))), d.id...)
-		b = appendNumber(b, zigzag(d.created-last))
-		last = d.created
 		expires := uint64(0)
 		if d.expires != 0 {
 			expires = 1 + zigzag(d.expires-d.created)
 		}
-		b = appendNumber(appendNumber(appendNumber(b, expires), uint64(d.merged)), uint64(x.lengths[n]))
-	}
-	all := make(map[string][]posting, len(x.terms))
-	for i := range x.packs {
-		p := &x.packs[i]
-		for k := range p.starts {
-			digest := p.digests[k*digestSize:][:digestSize]
-			all[digest] = p.appendList(all[digest], k)
+		b = append(appendNumber(b, uint64(len(d.id))), d.id...)
+		for _, n := range [...]uint64{zigzag(d.created - last), expires, uint64(d.merged), uint64(x.lengths[n])} {
+			b = appendNumber(b, n)
 		}
+		last = d.created
 	}
-	for t, list := range x.terms {
-		digest := digestOf(x.scope, t)
-		all[digest] = append(all[digest], list...)
-	}
-	return packTerms(b, 0, all)
+	return b
 }
 
-func packTerms(b []byte, first uint32, all map[string][]posting) []byte {
-	digests := slices.Sorted(maps.Keys(all))
-	b = appendNumber(b, uint64(len(digests)))
-	for _, digest := range digests {
-		b = append(b, digest...)
-	}
-	var lists []byte
-	for _, digest := range digests {
+// packTerms appends what the lists have of the entries from first to before behind, as pages number
+// them.
+func packTerms(b []byte, all map[string][]posting, first, behind uint32) []byte {
+	var digests, sizes, lists []byte
+	count := uint64(0)
+	for _, digest := range slices.Sorted(maps.Keys(all)) {
 		start, next := len(lists), first
 		for _, p := range all[digest] {
+			if p.doc < first || p.doc >= behind {
+				continue
+			}
 			small := min(uint64(p.weight), 3)
 			if lists = appendNumber(lists, uint64(p.doc-next)<<2|small); small == 3 {
 				lists = appendNumber(lists, uint64(p.weight))
 			}
 			next = p.doc + 1
 		}
-		b = appendNumber(b, uint64(len(lists)-start))
+		if len(lists) > start {
+			digests, sizes, count = append(digests, digest...), appendNumber(sizes, uint64(len(lists)-start)), count+1
+		}
 	}
-	return append(b, lists...)
+	return slices.Concat(appendNumber(b, count), digests, sizes, lists)
 }
 
 // load adds the entries of a page to an index, as live ones; ok is false if it is damaged.
@@ -184,6 +216,8 @@ func unpackTerms(r *packedReader, first, behind uint32) (p packedTerms, ok bool)
 	return p, !r.damaged && r.s == ""
 }
 
+func (p *packedTerms) digest(k int) string { return p.digests[k*digestSize:][:digestSize] }
+
 // appendList appends the k-th list.
 func (p *packedTerms) appendList(list []posting, k int) []posting {
 	end := uint32(len(p.lists))
@@ -215,7 +249,7 @@ func (x *index) postings(term string) []posting {
 	var list []posting
 	for i := range x.packs {
 		p := &x.packs[i]
-		if k, found := sort.Find(len(p.starts), func(k int) int { return strings.Compare(digest, p.digests[k*digestSize:][:digestSize]) }); found {
+		if k, found := sort.Find(len(p.starts), func(k int) int { return strings.Compare(digest, p.digest(k)) }); found {
 			list = p.appendList(list, k)
 		}
 	}
@@ -243,8 +277,8 @@ func (p *packedTerms) erase(gone map[uint32]bool) {
 	all := make(map[string][]posting, len(p.starts))
 	for k := range p.starts {
 		if kept := slices.DeleteFunc(p.appendList(nil, k), func(q posting) bool { return gone[q.doc] }); len(kept) > 0 {
-			all[p.digests[k*digestSize:][:digestSize]] = kept
+			all[p.digest(k)] = kept
 		}
 	}
-	*p, _ = unpackTerms(&packedReader{s: string(packTerms(nil, p.first, all))}, p.first, p.behind)
+	*p, _ = unpackTerms(&packedReader{s: string(packTerms(nil, all, p.first, p.behind))}, p.first, p.behind)
 }

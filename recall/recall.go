@@ -176,7 +176,10 @@ func (r *Ranker) cachedSnapshot(ctx context.Context, v, newest *memory.View, nam
 // ref behind; what was stored before is whole. Other trouble with one tenant holds up no other:
 // the errors come together at the end. Any number of processes may do it at once.
 func (r *Ranker) Attach(bank *memory.Bank) error {
-	p := &upkeep{Ranker: r, bank: bank, imaged: map[memory.Scope]*imaged{}, known: map[memory.Scope]string{}}
+	p := &upkeep{
+		Ranker: r, bank: bank, wordsOnly: &Ranker{modelOf: func() (string, error) { return "", nil }},
+		imaged: map[memory.Scope]string{}, resting: map[memory.Scope]time.Time{}, known: map[memory.Scope]string{},
+	}
 	return bank.Engines().Register("recall", nil, func(ctx context.Context) error {
 		err := r.sweep(ctx)
 		if bank.Engines().Offers().Writes {
