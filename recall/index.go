@@ -17,6 +17,9 @@ type index struct {
 	terms   map[string][]posting // in ascending order of entries, but for what is packed
 	bytes   int64
 
+	times  []uint32 // the entries, the oldest first if sorted
+	sorted bool
+
 	scope    memory.Scope
 	packs    []packedTerms   // of the pages that were loaded, which come first
 	unpacked map[string]bool // terms that have everything that was packed
@@ -47,8 +50,13 @@ type posting struct {
 // exactPrefix stands before a tag as it is, which no word begins with.
 const exactPrefix = "\x02"
 
-// subjectPrefix stands before a subject.
-const subjectPrefix = "\x01"
+// subjectPrefix stands before a subject, namePrefix before each of its words, and datePrefix before the
+// words of the day on which an entry was made.
+const (
+	subjectPrefix = "\x01"
+	namePrefix    = "\x03"
+	datePrefix    = "\x04"
+)
 
 // tagWeight is how much a word in a tag counts, against one of the content.
 const tagWeight = 2
@@ -86,6 +94,12 @@ func (x *index) add(e *memory.Entry) uint32 {
 	}
 	for _, subject := range e.Subjects {
 		count[subjectPrefix+subject] = 0
+		for t := range terms(subject) {
+			count[namePrefix+t] = 0
+		}
+	}
+	for t := range terms(e.CreatedAt.UTC().Format("Monday 2 January 2006")) {
+		count[datePrefix+t] = 0
 	}
 	for t, weight := range count {
 		list, known := x.terms[t]
@@ -96,6 +110,8 @@ func (x *index) add(e *memory.Entry) uint32 {
 		x.terms[t] = append(list, posting{n, weight})
 	}
 	x.docs, x.lengths = append(x.docs, d), append(x.lengths, length)
+	x.sorted = x.sorted && (len(x.times) == 0 || x.older(x.times[len(x.times)-1], n) < 0)
+	x.times = append(x.times, n)
 	if x.last != nil {
 		x.last.shown = append(x.last.shown, false)
 	}
@@ -144,6 +160,7 @@ func (x *index) erase(ids []string) {
 	for i := range x.packs {
 		x.packs[i].erase(gone)
 	}
+	x.times = slices.DeleteFunc(x.times, func(n uint32) bool { return gone[n] })
 	for t, list := range x.terms {
 		kept := slices.DeleteFunc(list, func(p posting) bool { return gone[p.doc] })
 		x.bytes -= int64(len(list)-len(kept)) * perPosting

@@ -194,6 +194,7 @@ func (x *index) load(page string) (ok bool) {
 			return false
 		}
 		x.number[d.id] = uint32(len(x.docs))
+		x.times, x.sorted = append(x.times, uint32(len(x.docs))), false
 		x.docs, x.lengths = append(x.docs, d), append(x.lengths, float32(r.number()))
 		x.bytes += perDoc
 	}

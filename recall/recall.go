@@ -245,8 +245,6 @@ func (s *snapshot) answer(asked question, near *vector, weight float64, q memory
 			(q.Subject == "" || s.has(n, subjectPrefix+q.Subject)) &&
 			!slices.ContainsFunc(q.Tags, func(tag string) bool { return !s.has(n, exactPrefix+tag) })
 	}
-	// What no entry has is not looked for in each of them.
-	asked.terms = slices.DeleteFunc(asked.terms, func(t string) bool { return len(s.postings(t)) == 0 })
 	var top []hit
 	switch {
 	case near == nil:
@@ -257,6 +255,8 @@ func (s *snapshot) answer(asked question, near *vector, weight float64, q memory
 		nearest, all := s.nearest(near, depth, keep)
 		top = s.fuse(q.Limit, weight, near, s.best(asked, depth, keep), nearest, all)
 	}
+	// What no entry has is not looked for in each of them.
+	asked.terms = slices.DeleteFunc(asked.terms, func(t string) bool { return len(s.postings(t)) == 0 })
 	hits := make([]memory.Hit, len(top))
 	newest := int64(math.MinInt64)
 	for i, h := range top {

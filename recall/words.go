@@ -31,9 +31,29 @@ func terms(s string) iter.Seq[string] {
 				if !yield(folded) || !parts(t.Text, folded, yield) {
 					return
 				}
+				if n := ungrouped(folded); n != "" && !yield(n) {
+					return
+				}
 			}
 		}
 	}
+}
+
+// ungrouped is a number in groups of three digits, such as "12,500", without what separates them; ""
+// for anything else.
+func ungrouped(code string) string {
+	digit := func(r rune) bool { return '0' <= r && r <= '9' }
+	code = strings.TrimFunc(code, func(r rune) bool { return !digit(r) })
+	groups := strings.FieldsFunc(code, func(r rune) bool { return strings.ContainsRune(",.'’", r) })
+	for i, g := range groups {
+		if strings.TrimFunc(g, digit) != "" || len(g) > 3 || i > 0 && len(g) < 3 {
+			return ""
+		}
+	}
+	if len(groups) < 2 {
+		return ""
+	}
+	return strings.Join(groups, "")
 }
 
 // signs yields each Han character of a pair, since one alone can be a word.
