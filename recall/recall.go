@@ -163,6 +163,9 @@ func (r *Ranker) cachedSnapshot(ctx context.Context, v, newest *memory.View, nam
 // memory.New calls it. A round brings every index up to date, so that what was erased leaves it
 // even if no question is asked, and embeds entries that have no vector of the model yet.
 //
+// A round also writes the images from which processes that have just begun read their indexes, of the
+// next 64 refs, without a call of code of the host but Config.Redactor.
+//
 // An index that cannot be brought up to date is dropped; so is one that was made before the
 // horizon of the store, since it may have words of entries that were purged.
 //
