@@ -76,7 +76,7 @@ func TestS2_AnImageChangesNoAnswer(t *testing.T) {
 			var token memory.Token
 			if len(runs) > 0 {
 				var err error
-				token, err = runs[r.IntN(len(runs))].Token()
+				token, err = runs[r.IntN(len(runs))].Token(bg)
 				require.NoError(t, err)
 			}
 			var first []any

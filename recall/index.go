@@ -95,7 +95,9 @@ func (x *index) add(e *memory.Entry) uint32 {
 	for _, subject := range e.Subjects {
 		count[subjectPrefix+subject] = 0
 		for t := range terms(subject) {
-			count[namePrefix+t] = 0
+			if len(t) > 2 && !strings.ContainsAny(t, "0123456789") { // it may be a name
+				count[namePrefix+t] = 0
+			}
 		}
 	}
 	for t := range terms(e.CreatedAt.UTC().Format("Monday 2 January 2006")) {

@@ -118,19 +118,21 @@ func (s *snapshot) best(q question, limit int, keep func(uint32) bool) []hit {
 // favourNamed raises the scores of entries about whom or what the question names, and of those of a day,
 // a month or a year that it names.
 func (s *snapshot) favourNamed(q question, scores []float64) {
-	raised := map[uint32]bool{}
+	for _, t := range q.terms {
+		made := s.postings(datePrefix + t)
+		idf := s.idf(s.visible(made))
+		for _, p := range made {
+			if scores[p.doc] > 0 {
+				scores[p.doc] += idf
+			}
+		}
+	}
+	raised := map[uint32]bool{} // after that, so that what all entries have changes no order
 	for _, t := range q.terms {
 		for _, p := range s.postings(namePrefix + t) {
 			if !raised[p.doc] {
 				raised[p.doc] = true
 				scores[p.doc] *= 1 + named
-			}
-		}
-		of := s.postings(datePrefix + t)
-		idf := s.idf(s.visible(of))
-		for _, p := range of {
-			if scores[p.doc] > 0 {
-				scores[p.doc] += idf
 			}
 		}
 	}
