@@ -107,7 +107,7 @@
 //
 //   - recall.go: the ranker, and how an answer is made. cache.go: the index of a ref, brought up
 //     to date. index.go: what is known of a ref, and what a view shows of it.
-//   - rank.go: ranking by words. words.go and stem.go: the words of a text.
+//   - rank.go: ranking by words, which internal/text takes out of texts.
 //   - meaning.go: ranking by meaning. vector.go: vectors.
 //   - upkeep.go: the rounds. image.go and packed.go: images. embedding.go: the pass that makes vectors.
 package recall

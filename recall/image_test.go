@@ -45,7 +45,7 @@ func (s imageless) Documents(ctx context.Context, q driver.DocumentQuery) iter.S
 // that has just begun and loads an image, and of one that can load none.
 func TestS2_AnImageChangesNoAnswer(t *testing.T) {
 	recall.SmallImages(t)
-	seeds := uint64(40)
+	seeds := uint64(12)
 	if os.Getenv("AGENTMEMORY_LONG") != "" {
 		seeds = 800
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openwop/agentmemory/internal/text"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -79,12 +80,12 @@ func (x *index) add(e *memory.Entry) uint32 {
 		d.merged = int32(len(e.Sources))
 	}
 	count, length := map[string]float32{}, float32(0)
-	for t := range terms(e.Content) {
+	for t := range text.Terms(e.Content) {
 		count[t]++
 		length++
 	}
 	for _, tag := range e.Tags {
-		for t := range terms(tag) {
+		for t := range text.Terms(tag) {
 			count[t] += tagWeight
 			length++
 		}
@@ -94,13 +95,13 @@ func (x *index) add(e *memory.Entry) uint32 {
 	}
 	for _, subject := range e.Subjects {
 		count[subjectPrefix+subject] = 0
-		for t := range terms(subject) {
+		for t := range text.Terms(subject) {
 			if len(t) > 2 && !strings.ContainsAny(t, "0123456789") { // it may be a name
 				count[namePrefix+t] = 0
 			}
 		}
 	}
-	for t := range terms(e.CreatedAt.UTC().Format("Monday 2 January 2006")) {
+	for t := range text.Terms(e.CreatedAt.UTC().Format("Monday 2 January 2006")) {
 		count[datePrefix+t] = 0
 	}
 	for t, weight := range count {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/openwop/agentmemory/internal/text"
 )
 
 // The constants of BM25: k1 bounds what a word gains by being there often, b is how much a
@@ -42,9 +44,9 @@ type question struct {
 func questionOf(s string) question {
 	q := question{counts: map[string]float64{}}
 	all := question{counts: map[string]float64{}}
-	for t := range terms(s) {
+	for t := range text.Terms(s) {
 		all.add(t)
-		if !asking[t] {
+		if !text.Asks(t) {
 			q.add(t)
 		}
 	}
