@@ -28,17 +28,71 @@ func (w *world) images() (found []driver.Document) {
 	return found
 }
 
-// imageless is a store that shows no image.
-type imageless struct{ *inmem.Store }
+// altered is a store that shows documents otherwise than they are.
+type altered struct {
+	*inmem.Store
+	show func(*driver.Document) bool
+}
 
-func (s imageless) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
+func (s altered) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
 	return func(yield func(driver.Document, error) bool) {
 		for d, err := range s.Store.Documents(ctx, q) {
-			if d.Kind != "recall.image" && !yield(d, err) {
+			if s.show(&d) && !yield(d, err) {
 				return
 			}
 		}
 	}
+}
+
+// An image of which a page is missing, damaged, empty or of another image, or that is of another release, is
+// as none.
+func TestAnImageThatIsNotWholeIsNotRead(t *testing.T) {
+	recall.SmallImages(t)
+	st := inmem.New()
+	w := newWorld(t, st, newRanker(recall.Config{}))
+	for i := range 20 {
+		w.put(fmt.Sprint("tea number ", i))
+	}
+	require.NoError(t, maintain(w.bank))
+	require.Greater(t, len(w.images()), 2)
+	want := w.ask("tea")
+	for name, show := range map[string]func(d *driver.Document) bool{
+		"whole":               func(*driver.Document) bool { return true },
+		"the last is missing": func(d *driver.Document) bool { return d.Key < w.images()[len(w.images())-1].Key },
+		"the first is":        func(d *driver.Document) bool { return d.Key != "00000" },
+		"one is empty": func(d *driver.Document) bool {
+			if d.Key == "00000" {
+				d.Value = nil
+			}
+			return true
+		},
+		"one is cut":         func(d *driver.Document) bool { d.Value = d.Value[:len(d.Value)-1]; return true },
+		"letters":            func(d *driver.Document) bool { d.Value = []byte(strings.Repeat("x", len(d.Value))); return true },
+		"of another image":   func(d *driver.Document) bool { d.Group += d.Key; return true },
+		"of a later release": func(d *driver.Document) bool { d.Group = "9" + d.Group; return true },
+		"named by nothing":   func(d *driver.Document) bool { d.Group = ""; return true },
+	} {
+		store := counting{altered{st, show}, new(int)}
+		b, err := memory.New(store, memory.Config{Now: func() time.Time { return w.now }, Ranker: newRanker(recall.Config{})})
+		require.NoError(t, err)
+		hits, err := b.Search(bg, tenant, ref, memory.Search{Text: "tea"})
+		require.NoError(t, err, name)
+		require.Equal(t, want, said(hits), name)
+		require.Equal(t, name != "whole", *store.lists > 0, name)
+	}
+}
+
+// counting counts the pages of entries that are read.
+type counting struct {
+	altered
+	lists *int
+}
+
+func (s counting) List(ctx context.Context, scope memory.Scope, q driver.Query) ([]memory.Entry, error) {
+	if len(q.IDs) == 0 {
+		*s.lists++
+	}
+	return s.Store.List(ctx, scope, q)
 }
 
 // Two processes write images, and each question is asked of one that has followed them, of one
@@ -54,7 +108,7 @@ func TestS2_AnImageChangesNoAnswer(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 36))
 		st := inmem.New()
 		w := newWorld(t, st, newRanker(recall.Config{MaxBytes: int64(1 + r.IntN(2)*1<<20)}))
-		blind, err := memory.New(imageless{st}, memory.Config{Now: func() time.Time { return w.now }, Ranker: newRanker(recall.Config{})})
+		blind, err := memory.New(altered{st, func(d *driver.Document) bool { return d.Kind != "recall.image" }}, memory.Config{Now: func() time.Time { return w.now }, Ranker: newRanker(recall.Config{})})
 		require.NoError(t, err)
 		others := []*memory.Bank{w.bank, w.open(newRanker(recall.Config{}))}
 		var written []memory.Entry
