@@ -13,6 +13,7 @@ import (
 	"github.com/blevesearch/bleve/v2/index/scorch"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/recall"
 	"github.com/openwop/agentmemory/redact"
@@ -32,6 +33,7 @@ import (
 func recallRows() []row {
 	const n = 100_000
 	return []row{
+		imageRow(10_000), imageRow(n),
 		{fmt.Sprintf("recall/query/n=%d", n), "bleve/v2", func() (sides, error) {
 			ours, err := newRecallBank(n)
 			if err != nil {
@@ -190,7 +192,7 @@ func recallQuestion(k int) string {
 
 // recallBank is a bank over a store with n entries.
 type recallBank struct {
-	store *inmem.Store
+	store driver.Adapter
 	bank  *memory.Bank
 }
 
@@ -220,9 +222,11 @@ func (b *recallBank) open() (*recallBank, error) {
 }
 
 func (b *recallBank) put(k int) error {
-	return b.store.Put(context.Background(), recallScope, memory.Entry{
-		ID: fmt.Sprintf("mem_%08d", k), Content: recallNote(k), CreatedAt: storeStart.Add(time.Duration(k) * time.Millisecond), RunID: "import",
-	})
+	return b.store.Put(context.Background(), recallScope, recallEntry(k))
+}
+
+func recallEntry(k int) memory.Entry {
+	return memory.Entry{ID: fmt.Sprintf("mem_%08d", k), Content: recallNote(k), CreatedAt: storeStart.Add(time.Duration(k) * time.Millisecond), RunID: "import"}
 }
 
 func (b *recallBank) finds(k int) bool {

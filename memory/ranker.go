@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -78,15 +79,16 @@ func (b *Bank) rank(ctx context.Context, s Scope, q Search, filter driver.Query,
 }
 
 // rankerFailed is the error of a ranker. One that carries a class, as those of package recall
-// do, keeps it.
+// do, keeps it; a failure of the store is the cause, and the ranker is named.
 func rankerFailed(ctx context.Context, part string, err error) error {
 	if err == ctx.Err() || hostcall.Misbehaved(err) {
 		return hostFailed(ctx, part, err)
 	}
-	if shaped := shapeOf(part, err); CodeOf(shaped) != CodeCanceled {
-		return shaped
+	shaped := shapeOf(part, err)
+	if code := CodeOf(shaped); code == CodeCanceled || code == CodeInternal && errors.Is(err, shaped) {
+		return hostFailed(ctx, part, err) // a context has ended, but not the caller's; or the store failed the ranker
 	}
-	return hostFailed(ctx, part, err) // a context has ended, but not the caller's
+	return shaped
 }
 
 // answer reads what a ranker has found, and leaves out what it should not have.

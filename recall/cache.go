@@ -87,9 +87,15 @@ func (r *Ranker) lockCurrent(ctx context.Context, c *cached, newest *memory.View
 // update makes the index that of the newest view. An index most of which the view does not
 // show any more is made anew.
 func (r *Ranker) update(ctx context.Context, c *cached, newest *memory.View, name string) error {
+	loaded := false
+	if c.index == nil {
+		if x, shown, ok := loadImage(ctx, newest); ok {
+			c.index, c.built, c.name, c.view, c.first, loaded = x, len(x.docs), shown, newest, newest, true
+		}
+	}
 	if c.index != nil && len(c.index.docs) < 2*c.built+1000 {
 		err := error(nil)
-		if c.name != name {
+		if c.name != name || loaded {
 			err = r.applyChanges(ctx, c, newest)
 		}
 		if !errors.Is(err, memory.ErrSnapshotUnavailable) {
@@ -109,7 +115,7 @@ func (r *Ranker) update(ctx context.Context, c *cached, newest *memory.View, nam
 
 // buildIndex indexes a view.
 func (r *Ranker) buildIndex(ctx context.Context, v *memory.View) (*snapshot, error) {
-	x := newIndex()
+	x := newIndex(v.Scope())
 	for e, err := range v.Entries(ctx) {
 		if err != nil {
 			return nil, err

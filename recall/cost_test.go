@@ -2,6 +2,7 @@ package recall
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -125,6 +126,23 @@ func TestAStoreThatPanicsIsContained(t *testing.T) {
 	}
 }
 
+// A store that fails while the ref is read fails the ranker, which the error names.
+func TestAStoreThatFailsFailsTheRanker(t *testing.T) {
+	ctx := context.Background()
+	b, err := memory.New(failing{inmem.New()}, memory.Config{Ranker: made(Config{})})
+	require.NoError(t, err)
+	_, err = b.Search(ctx, "acme", "m", memory.Search{Text: "tea"})
+	require.ErrorIs(t, err, memory.ErrInternal)
+	require.EqualError(t, err, "memory: internal failure: the ranker failed")
+	require.ErrorContains(t, errors.Unwrap(err), "the disk is full")
+}
+
+type failing struct{ *inmem.Store }
+
+func (failing) List(context.Context, memory.Scope, driver.Query) ([]memory.Entry, error) {
+	return nil, driver.ErrInternal.With("the disk is full", nil)
+}
+
 type panicking struct {
 	*inmem.Store
 	loose bool
@@ -169,7 +187,7 @@ func TestBytesOfAnEntry(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	x := newIndex()
+	x := newIndex(memory.Scope{})
 	for e := range entries(n) {
 		x.docs[x.add(&e)].live = true
 	}

@@ -19,18 +19,26 @@
 // # How it ranks by words
 //
 // Entries are ranked by BM25 over the words of their content and their tags: a word counts
-// for more the fewer entries have it, and a word in a tag counts twice. Newer entries come
-// first among those that match alike: an entry a year older than the newest one that matches
-// loses one part in forty, and none loses more than one in twenty. An entry that a merge made
-// of two others gains one part in forty, and none gains more than one in twenty; what a
-// compaction made gains nothing.
+// for more the fewer entries have it, and a word in a tag counts twice. What entries have beside their
+// words decides between those that match:
+//
+//   - An entry gains half as much again if the question names a word of one of its subjects.
+//   - A weekday, a day, a month or a year that the question names counts for the entries that were made
+//     then (in English and in UTC).
+//   - An entry gains a fifth of what a neighbour has that is among the thirty best, and a tenth of what the
+//     neighbour behind that has. Neighbours were made one after the other, within half an hour.
+//   - An entry a year older than the newest one that matches loses one part in forty, and none loses more
+//     than one in twenty.
+//   - An entry that a merge made of two others gains one part in forty, and none gains more than one in
+//     twenty; what a compaction made gains nothing.
 //
 // Words are compared in lower case and, in the Latin script, without their accents, so that
 // "Zurich" finds "Zürich". Words of English letters lose their endings, so that "leases"
 // finds "lease"; any other word is compared whole. Scripts without blanks
 // between words, such as Chinese, Japanese and Thai, are compared by pairs of characters.
 // What has a digit or a symbol in it (a number, a path, a version, an identifier) is
-// compared whole, and an identifier of several words by each of them too. Words that
+// compared whole, and an identifier of several words by each of them too; 12500 and 12,500 are the same
+// number. Words that
 // questions are made of, such as "what" and "the", count only in a question that has no
 // others: those of English, and of German, Spanish, French and Chinese where they are no
 // words of English.
@@ -42,7 +50,12 @@
 // them, in whole numbers of eight bits: there is no approximate index, in which what was
 // removed could live on. What points away from the question is left out. Unless Search.Rank
 // asks for one of them, the ranking by words and that by meaning are fused by reciprocal rank:
-// an entry counts 1/(60+its place) in each, up to the thousandth place.
+// an entry counts 1/(60+its place) by words, and a weight times that by meaning, up to the thousandth place.
+//
+// The weight is Config.Weight, or the ranker sets it for each entry: nearly nothing if the entry is no nearer
+// to the question than the nearest of as many random vectors would be, and 1 if it stands out clearly. A
+// model that finds the best by words near too is trusted with less. So a weak model, or one that does not
+// know the language, hardly moves what the words find.
 //
 // A vector begins to count in live memory when it is stored, and in the view of a run if it was
 // stored a minute before the run began; never in what the run wrote itself. Until then an entry
@@ -59,7 +72,7 @@
 //     view. The model must give the same vector for the same text whenever it is asked.
 //   - S3: what is erased leaves the store with its vectors, by one mutation. It leaves the
 //     process's index with the next question about its ref, and by each round of
-//     memory.Bank.Maintain. What was purged leaves it with the first round after the
+//     memory.Bank.Maintain, and the image by the mutation that erases. What was purged leaves it with the first round after the
 //     horizon of the store has passed the instant at which the index was made.
 //   - S4: an index is of one ref of one tenant. Nothing else moves its ranking.
 //   - M3: the model sees redacted text only, of entries and of questions.
@@ -76,18 +89,25 @@
 //
 // The index is a cache in the process, never the truth. It takes some 300 bytes for an entry of
 // a hundred characters, and a byte more for each dimension of its vector. Beyond Config.MaxBytes
-// the index that was used least recently goes. The first question reads the whole ref; if its
-// caller gives up, the work goes on for whoever asks next. After that, questions read what has
+// the index that was used least recently goes. After the first question, questions read what has
 // changed since, if the store offers driver.Changes; otherwise every question reads the ref.
 // In the store a vector takes some five bytes for each three dimensions. A question by meaning
 // goes through all vectors of the ref, so that its time grows with their number; docs/operating.md
 // in the repository has measured figures.
 //
+// The first question about a ref reads the image of its index, which the rounds of memory.Bank.Maintain
+// write, and what has changed since; without one it reads the whole ref, and if its caller gives up, the
+// work goes on for whoever asks next. A ref has an image from 256 entries on. It is written again after as
+// many changes or a change of one entry in 64, and after any erasure or purge in the ref, which removes
+// it in its own mutation. It holds no word of an entry: ids, instants and numbers, and of words, tags and
+// subjects digests for which the ref is the salt. A process with other rules for words does not read it. It
+// takes some 170 bytes for an entry of 200. A put pays nothing for it.
+//
 // # Map
 //
 //   - recall.go: the ranker, and how an answer is made. cache.go: the index of a ref, brought up
 //     to date. index.go: what is known of a ref, and what a view shows of it.
-//   - rank.go: ranking by words. words.go and stem.go: the words of a text.
-//   - meaning.go: ranking by meaning. vector.go: vectors. pass.go: the pass that makes them.
-//   - plugin.go: calls of parts of the host.
+//   - rank.go: ranking by words, which internal/text takes out of texts.
+//   - meaning.go: ranking by meaning. vector.go: vectors.
+//   - upkeep.go: the rounds. image.go and packed.go: images. embedding.go: the pass that makes vectors.
 package recall

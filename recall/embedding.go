@@ -6,70 +6,19 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"sync"
 
-	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
-	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Bounds of the work of a pass.
 const (
 	roundEntries = 4096 // that are embedded in one round, so that it does not hold up others
-	roundRefs    = 64   // that are looked at in one round
 	batchEntries = 64   // that are embedded by one call of the model, and stored by one mutation
 )
 
-// embedding is the pass that embeds what has no vector yet.
-type embedding struct {
-	*Ranker
-	bank *memory.Bank
-
-	mu    sync.Mutex
-	next  memory.Scope            // the ref behind which the next round goes on
-	known map[memory.Scope]string // the newest view of a ref all of which has vectors
-	left  int                     // how many entries this round may embed
-	down  bool                    // the model has failed in this round
-}
-
-// round embeds what has no vector in the next refs.
-func (p *embedding) round(ctx context.Context) (err error) {
-	if model, err := p.modelOf(); model == "" {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	ctx, span := p.bank.Engines().Begin(ctx, telemetry.Embed)
-	defer span.Done(&err)
-	defer func() { span.Add(telemetry.Derived.Of(roundEntries - p.left)) }()
-	p.left, p.down = roundEntries, false
-	var failed []error
-	looked := 0
-	for at, err := range p.bank.Engines().Scopes(ctx, p.next) {
-		if err != nil {
-			return errors.Join(append(failed, err)...)
-		}
-		if at.Ref != "" {
-			failed = append(failed, p.embedRef(ctx, at))
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if p.left <= 0 && !p.down {
-			return errors.Join(failed...) // the next round goes on with this ref
-		}
-		p.next = at
-		if looked++; p.down || looked == roundRefs {
-			return errors.Join(failed...)
-		}
-	}
-	p.next = memory.Scope{}
-	return errors.Join(failed...)
-}
-
 // embedRef embeds what one ref has.
-func (p *embedding) embedRef(ctx context.Context, at memory.Scope) (err error) {
+func (p *upkeep) embedRef(ctx context.Context, at memory.Scope) (err error) {
 	v, name, err := p.bank.Engines().View(ctx, at.Tenant, at.Ref)
 	switch {
 	case errors.Is(err, memory.ErrForbidden):
@@ -84,16 +33,11 @@ func (p *embedding) embedRef(ctx context.Context, at memory.Scope) (err error) {
 		return err
 	}
 	if len(missing)+len(old) > 0 {
-		secrets, err := hostcall.Call(ctx, theSource, memory.PluginTimeout, func(ctx context.Context) (memory.Redactor, error) { return p.cfg.Redactor(ctx, at.Tenant) })
-		if err != nil {
-			return hostFailed(ctx, theSource, err)
-		}
-		job, err := p.bank.Background(memory.JobConfig{ID: "recall-embedding", Tenant: at.Tenant, Redactor: secrets})
-		if err != nil {
+		moved := false
+		err := p.pass(ctx, "recall-embedding", at.Tenant, func(job *memory.Job) (err error) {
+			moved, err = p.embedMissing(ctx, job, v, missing, old)
 			return err
-		}
-		defer func() { err = errors.Join(err, job.End(ctx)) }()
-		moved, err := p.embedMissing(ctx, job, v, missing, old)
+		})
 		if moved || err != nil {
 			return err // the next round looks again
 		}
@@ -109,7 +53,7 @@ func (p *embedding) embedRef(ctx context.Context, at memory.Scope) (err error) {
 
 // embedMissing removes old documents and embeds entries. It reports whether memory has moved
 // meanwhile, so that something was left out.
-func (p *embedding) embedMissing(ctx context.Context, job *memory.Job, v *memory.View, missing []memory.Entry, old []driver.DocumentSwap) (moved bool, err error) {
+func (p *upkeep) embedMissing(ctx context.Context, job *memory.Job, v *memory.View, missing []memory.Entry, old []driver.DocumentSwap) (moved bool, err error) {
 	rewrite := func(swaps []driver.DocumentSwap) error {
 		within, cancel := context.WithTimeout(ctx, settling/2)
 		defer cancel()
@@ -138,7 +82,7 @@ func (p *embedding) embedMissing(ctx context.Context, job *memory.Job, v *memory
 }
 
 // embedBatch embeds some entries, and returns the documents of their vectors.
-func (p *embedding) embedBatch(ctx context.Context, job *memory.Job, v *memory.View, entries []memory.Entry) ([]driver.DocumentSwap, error) {
+func (p *upkeep) embedBatch(ctx context.Context, job *memory.Job, v *memory.View, entries []memory.Entry) ([]driver.DocumentSwap, error) {
 	top, h, err := headAt(ctx, v, p.model())
 	if err != nil {
 		return nil, err
@@ -179,7 +123,7 @@ func (p *embedding) embedBatch(ctx context.Context, job *memory.Job, v *memory.V
 
 // missing returns entries that have no vector, as many as the round may embed: of those that
 // were touched since the view of a name, or of all.
-func (p *embedding) missing(ctx context.Context, v *memory.View, since string) (missing []memory.Entry, err error) {
+func (p *upkeep) missing(ctx context.Context, v *memory.View, since string) (missing []memory.Entry, err error) {
 	q := driver.DocumentQuery{Kind: vectorKind + mark(p.model()), Bare: true}
 	has := map[string]bool{}
 	readKeys := func() error {
@@ -225,7 +169,7 @@ func (p *embedding) missing(ctx context.Context, v *memory.View, since string) (
 
 // former returns the removal of what former models have left in a ref, which is looked for
 // once.
-func (p *embedding) former(ctx context.Context, v *memory.View, since string) (old []driver.DocumentSwap, err error) {
+func (p *upkeep) former(ctx context.Context, v *memory.View, since string) (old []driver.DocumentSwap, err error) {
 	for _, model := range p.cfg.Former {
 		if since != "" || model == p.model() {
 			continue

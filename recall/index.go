@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openwop/agentmemory/internal/text"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -14,8 +15,15 @@ type index struct {
 	docs    []doc
 	lengths []float32            // of the entries, in words
 	number  map[string]uint32    // of an entry, by its id
-	terms   map[string][]posting // in ascending order of entries
+	terms   map[string][]posting // in ascending order of entries, but for what is packed
 	bytes   int64
+
+	times  []uint32 // the entries, the oldest first if sorted
+	sorted bool
+
+	scope    memory.Scope
+	packs    []packedTerms   // of the pages that were loaded, which come first
+	unpacked map[string]bool // terms that have everything that was packed
 
 	vectors    []vector          // by entry; it may be shorter
 	waiting    map[string]vector // of entries that the index does not have
@@ -41,16 +49,21 @@ type posting struct {
 }
 
 // exactPrefix stands before a tag as it is, which no word begins with.
-const exactPrefix = "\x00"
+const exactPrefix = "\x02"
 
-// subjectPrefix stands before a subject.
-const subjectPrefix = "\x01"
+// subjectPrefix stands before a subject, namePrefix before each of its words, and datePrefix before the
+// words of the day on which an entry was made.
+const (
+	subjectPrefix = "\x01"
+	namePrefix    = "\x03"
+	datePrefix    = "\x04"
+)
 
 // tagWeight is how much a word in a tag counts, against one of the content.
 const tagWeight = 2
 
-func newIndex() *index {
-	return &index{number: map[string]uint32{}, terms: map[string][]posting{}, waiting: map[string]vector{}}
+func newIndex(s memory.Scope) *index {
+	return &index{scope: s, number: map[string]uint32{}, terms: map[string][]posting{}, unpacked: map[string]bool{}, waiting: map[string]vector{}}
 }
 
 // add takes in an entry that the index does not have, and returns its number.
@@ -67,12 +80,12 @@ func (x *index) add(e *memory.Entry) uint32 {
 		d.merged = int32(len(e.Sources))
 	}
 	count, length := map[string]float32{}, float32(0)
-	for t := range terms(e.Content) {
+	for t := range text.Terms(e.Content) {
 		count[t]++
 		length++
 	}
 	for _, tag := range e.Tags {
-		for t := range terms(tag) {
+		for t := range text.Terms(tag) {
 			count[t] += tagWeight
 			length++
 		}
@@ -82,6 +95,14 @@ func (x *index) add(e *memory.Entry) uint32 {
 	}
 	for _, subject := range e.Subjects {
 		count[subjectPrefix+subject] = 0
+		for t := range text.Terms(subject) {
+			if len(t) > 2 && !strings.ContainsAny(t, "0123456789") { // it may be a name
+				count[namePrefix+t] = 0
+			}
+		}
+	}
+	for t := range text.Terms(e.CreatedAt.UTC().Format("Monday 2 January 2006")) {
+		count[datePrefix+t] = 0
 	}
 	for t, weight := range count {
 		list, known := x.terms[t]
@@ -92,6 +113,8 @@ func (x *index) add(e *memory.Entry) uint32 {
 		x.terms[t] = append(list, posting{n, weight})
 	}
 	x.docs, x.lengths = append(x.docs, d), append(x.lengths, length)
+	x.sorted = x.sorted && (len(x.times) == 0 || x.older(x.times[len(x.times)-1], n) < 0)
+	x.times = append(x.times, n)
 	if x.last != nil {
 		x.last.shown = append(x.last.shown, false)
 	}
@@ -137,6 +160,10 @@ func (x *index) erase(ids []string) {
 	if len(gone) == 0 {
 		return
 	}
+	for i := range x.packs {
+		x.packs[i].erase(gone)
+	}
+	x.times = slices.DeleteFunc(x.times, func(n uint32) bool { return gone[n] })
 	for t, list := range x.terms {
 		kept := slices.DeleteFunc(list, func(p posting) bool { return gone[p.doc] })
 		x.bytes -= int64(len(list)-len(kept)) * perPosting

@@ -76,6 +76,48 @@ func TestS3_ForgottenWordsLeaveTheIndex(t *testing.T) {
 	}
 }
 
+// What another process erases leaves the lists that came packed with an image too.
+func TestS3_ForgottenEntriesLeaveWhatWasPacked(t *testing.T) {
+	ctx := context.Background()
+	SmallImages(t)
+	st := inmem.New()
+	open := func() (*memory.Bank, *Ranker) {
+		r := made(Config{})
+		b, err := memory.New(st, memory.Config{Ranker: r})
+		require.NoError(t, err)
+		return b, r
+	}
+	first, _ := open()
+	job, err := first.Background(memory.JobConfig{ID: "p", Tenant: "acme", Redactor: none{}})
+	require.NoError(t, err)
+	for i := range 12 {
+		_, err := job.Put(ctx, "m", memory.Draft{Content: fmt.Sprint("tea number ", i), Subjects: []string{fmt.Sprint("s", i)}})
+		require.NoError(t, err)
+	}
+	_, err = first.Maintain(ctx)
+	require.NoError(t, err)
+	second, r := open()
+	ask := func() *index {
+		_, err := second.Search(ctx, "acme", "m", memory.Search{Text: "tea"})
+		require.NoError(t, err)
+		return r.order.Front().Value.(*cached).index
+	}
+	require.Len(t, ask().packs, 3)
+	for i := range 12 {
+		_, err = first.Forget(ctx, "acme", fmt.Sprint("s", i))
+		require.NoError(t, err)
+		x := ask()
+		for _, p := range x.packs {
+			for k := range p.starts {
+				for _, q := range p.appendList(nil, k) {
+					require.NotEmpty(t, x.docs[q.doc].id, "after %d", i)
+				}
+			}
+		}
+		require.Empty(t, x.postings(subjectPrefix+fmt.Sprint("s", i)))
+	}
+}
+
 func TestMaxBytesHolds(t *testing.T) {
 	ctx := context.Background()
 	r := made(Config{MaxBytes: 20_000})
@@ -96,33 +138,6 @@ func TestMaxBytesHolds(t *testing.T) {
 		require.Less(t, len(r.refs), 12)
 	}
 	require.Greater(t, len(r.refs), 1)
-}
-
-func TestStem(t *testing.T) {
-	for _, forms := range []string{
-		"lease leases leased leasing", "plan plans planned planning", "run runs running", "city cities", "box boxes", "call calls called calling",
-		"prefer prefers preferred preferring", "deploy deploys deployed deploying deployment", "hope hopes hoped hoping", "quick quickly",
-		"organize organise organization organisation organized", "happy happily", "dress dresses", "pass passes passed passing", "dance dances dancing danced",
-	} {
-		words := strings.Fields(forms)
-		for _, w := range words {
-			require.Equal(t, stem(words[0]), stem(w), w)
-		}
-	}
-	for _, apart := range [][2]string{{"bus", "bu"}, {"this", "thi"}, {"sing", "s"}, {"red", "r"}, {"café", "caf"}, {"v1s", "v1"}} {
-		require.NotEqual(t, stem(apart[0]), stem(apart[1]), apart)
-	}
-}
-
-func TestTerms(t *testing.T) {
-	for in, want := range map[string]string{
-		"Lena's e-mail, ÉTÉ café":    "lena e-mail e mail ete caf",
-		"getUserById -V ~/keys/.env": "getuserbyid get user by id -v v ~/keys/.env key env",
-		"see v1.2 at 22:00, 10,000€": "see v1.2 v 1 2 at 22:00 22 00 10,000€ 10 000",
-		"明日 a":                       "明日 明 日 a",
-	} {
-		require.Equal(t, want, strings.Join(slices.Collect(terms(in)), " "), in)
-	}
 }
 
 // count is what all indexes that are kept take.
@@ -153,7 +168,7 @@ func TestMaxBytesCountsOnlyWhatIsKept(t *testing.T) {
 	ask := func(ref string, bytes int64) *cached {
 		c := r.indexOf(memory.Scope{Tenant: "acme", Ref: ref})
 		require.NoError(t, c.lock(context.Background()))
-		c.index = newIndex()
+		c.index = newIndex(memory.Scope{})
 		c.index.bytes = bytes
 		return c
 	}

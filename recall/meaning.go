@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 
@@ -196,12 +197,30 @@ func (s *snapshot) vectorOf(n uint32) *vector {
 	return v
 }
 
+// distribution is how near the entries of a view are to a question. It counts in whole numbers, whose
+// sums do not depend on the order in which an index has the entries.
+type distribution struct{ n, sum, squares int64 }
+
+const fine = 1 << 20 // steps between two similarities of which one is higher by 1
+
+func (d *distribution) add(similarity float64) {
+	x := int64(math.Round(similarity * fine))
+	d.n, d.sum, d.squares = d.n+1, d.sum+x, d.squares+x*x
+}
+
+// deviation returns by how many standard deviations a similarity is above the mean.
+func (d *distribution) deviation(similarity float64) float64 {
+	n := float64(d.n)
+	mean := float64(d.sum) / n
+	variance := float64(d.squares)/n - float64(mean*mean)
+	return (similarity*fine - mean) / math.Sqrt(max(variance, 1))
+}
+
 // nearest ranks the entries that have a vector by how near they are to a question, leaves
 // out those that point away from it, and returns the first of them that keep lets through.
-func (s *snapshot) nearest(asked *vector, limit int, keep func(uint32) bool) []hit {
-	var top []hit
+func (s *snapshot) nearest(asked *vector, limit int, keep func(uint32) bool) (top []hit, all distribution) {
 	if asked == nil || len(asked.coords) != s.dimensions {
-		return nil
+		return nil, all
 	}
 	for n := range s.vectors {
 		at := uint32(n)
@@ -210,25 +229,54 @@ func (s *snapshot) nearest(asked *vector, limit int, keep func(uint32) bool) []h
 			continue
 		}
 		near := v.similarity(asked)
+		all.add(near)
 		if near <= 0 || len(top) == limit && near < top[limit-1].score || !keep(at) {
 			continue
 		}
 		top = s.insert(top, hit{at, near}, limit)
 	}
-	return top
+	return top, all
 }
 
 // depth is how far two rankings are fused: as far as any list goes.
 const depth = memory.MaxListLimit
 
-// fuse ranks by two rankings at once, by reciprocal rank: an entry counts 1/(60+its place) in
-// each of them.
-func (s *snapshot) fuse(limit int, rankings ...[]hit) []hit {
-	scores := map[uint32]float64{}
-	for _, ranking := range rankings {
-		for rank, h := range ranking {
-			scores[h.doc] += 1 / float64(60+rank+1)
+// How far above the mean an entry is by meaning, in standard deviations, to count as much as by words,
+// if the host does not say: as far as the best of so many random numbers, and less if the first ten
+// by words are above the mean too, for which chance alone does not give clearly more than agreeing.
+const (
+	agreeing  = 3.0
+	agreement = 4.0 // beyond it, that makes the model trusted
+	trust     = 1.5 // deviations less, of a model that is trusted
+	slack     = 0.3
+	slope     = 0.4 // deviations between counting not at all and counting as much
+	least     = 0.001
+)
+
+// fuse ranks by words and by meaning at once, by reciprocal rank: an entry counts 1/(60+its place) by
+// words, and weight/(60+its place) by meaning. If the weight is 0 it is set for each entry, by how far
+// it stands out.
+func (s *snapshot) fuse(limit int, weight float64, asked *vector, words, near []hit, all distribution) []hit {
+	agrees, first, counted := 1.0, 0.0, 0.0
+	for _, h := range words[:min(10, len(words))] {
+		if v := s.vectorOf(h.doc); v != nil {
+			first, counted = first+all.deviation(v.similarity(asked)), counted+1
 		}
+	}
+	if counted > 0 {
+		agrees = min(1, max(0, (first/math.Sqrt(counted)-agreeing)/agreement))
+	}
+	edge := math.Sqrt(2*math.Log(float64(max(all.n, 1)))) - slack - float64(trust*agrees)
+	scores := map[uint32]float64{}
+	for rank, h := range words {
+		scores[h.doc] += 1 / float64(60+rank+1)
+	}
+	for rank, h := range near {
+		w := weight
+		if w == 0 {
+			w = min(1, max(least, (all.deviation(h.score)-edge)/slope))
+		}
+		scores[h.doc] += w / float64(60+rank+1)
 	}
 	fused := make([]hit, 0, len(scores))
 	for n, score := range scores {

@@ -93,7 +93,7 @@ func maintain(b *memory.Bank) error {
 func (w *world) vectors() (keys []string) {
 	for d, err := range w.job.Documents(bg, ref, driver.DocumentQuery{}) {
 		require.NoError(w.t, err)
-		if d.Class == driver.Content {
+		if d.Class == driver.Content && !d.Whole { // an image is
 			require.Equal(w.t, []string{d.Key}, d.Of)
 			keys = append(keys, d.Key)
 		}

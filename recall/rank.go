@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/openwop/agentmemory/internal/text"
 )
 
 // The constants of BM25: k1 bounds what a word gains by being there often, b is how much a
@@ -22,6 +24,15 @@ const aging = 0.05
 // gains half of it. What an entry was made of is part of it, and so the same in every view.
 const corroboration = 0.05
 
+// What an entry gains whose subject the question names, and what one that matches gains by a neighbour in
+// time that matches well: of the first heads, their two neighbours on either side within a session.
+const (
+	named     = 0.5
+	heads     = 30
+	neighbour = 0.2
+	session   = 1800 * 1000 // milliseconds
+)
+
 const year = 365 * 24 * 3600 * 1000 // milliseconds
 
 // question is what is asked for: each term once, in order, with how often it is asked.
@@ -33,9 +44,9 @@ type question struct {
 func questionOf(s string) question {
 	q := question{counts: map[string]float64{}}
 	all := question{counts: map[string]float64{}}
-	for t := range terms(s) {
+	for t := range text.Terms(s) {
 		all.add(t)
-		if !asking[t] {
+		if !text.Asks(t) {
 			q.add(t)
 		}
 	}
@@ -70,19 +81,11 @@ func (s *snapshot) best(q question, limit int, keep func(uint32) bool) []hit {
 	scores := make([]float64, len(s.docs))
 	var found []uint32
 	for _, t := range q.terms {
-		visible := len(s.terms[t])
-		if !all {
-			visible = 0
-			for _, p := range s.terms[t] {
-				if s.shown[p.doc] {
-					visible++
-				}
-			}
-		}
-		idf := math.Log(1 + (float64(s.n)-float64(visible)+0.5)/(float64(visible)+0.5))
-		gain := q.counts[t] * idf * (k1 + 1)
+		list := s.postings(t)
+		visible := s.visible(list)
+		gain := q.counts[t] * s.idf(visible) * (k1 + 1)
 		found = slices.Grow(found, visible)
-		for _, p := range s.terms[t] {
+		for _, p := range list {
 			if !all && !s.shown[p.doc] {
 				continue
 			}
@@ -94,6 +97,8 @@ func (s *snapshot) best(q question, limit int, keep func(uint32) bool) []hit {
 			*score += gain * w / (w + k1*(1-b) + float64(perWord*float64(s.lengths[p.doc])))
 		}
 	}
+	s.favourNamed(q, scores)
+	s.favourNeighbours(found, scores)
 	newest := int64(math.MinInt64)
 	for _, n := range found {
 		newest = max(newest, s.docs[n].created)
@@ -112,6 +117,85 @@ func (s *snapshot) best(q question, limit int, keep func(uint32) bool) []hit {
 	return top
 }
 
+// favourNamed raises the scores of entries about whom or what the question names, and of those of a day,
+// a month or a year that it names.
+func (s *snapshot) favourNamed(q question, scores []float64) {
+	for _, t := range q.terms {
+		made := s.postings(datePrefix + t)
+		idf := s.idf(s.visible(made))
+		for _, p := range made {
+			if scores[p.doc] > 0 {
+				scores[p.doc] += idf
+			}
+		}
+	}
+	raised := map[uint32]bool{} // after that, so that what all entries have changes no order
+	for _, t := range q.terms {
+		for _, p := range s.postings(namePrefix + t) {
+			if !raised[p.doc] {
+				raised[p.doc] = true
+				scores[p.doc] *= 1 + named
+			}
+		}
+	}
+}
+
+// visible is how many of the entries the view shows.
+func (s *snapshot) visible(list []posting) (n int) {
+	if s.n == len(s.docs) {
+		return len(list)
+	}
+	for _, p := range list {
+		if s.shown[p.doc] {
+			n++
+		}
+	}
+	return n
+}
+
+// idf is how much a term counts that so many entries have.
+func (s *snapshot) idf(visible int) float64 {
+	return math.Log(1 + (float64(s.n)-float64(visible)+0.5)/(float64(visible)+0.5))
+}
+
+// favourNeighbours raises the scores of entries that were written just before or after the best.
+func (s *snapshot) favourNeighbours(found []uint32, scores []float64) {
+	var best []hit
+	for _, n := range found {
+		if len(best) < heads || scores[n] >= best[heads-1].score {
+			best = s.insert(best, hit{n, scores[n]}, heads)
+		}
+	}
+	order := s.inTime()
+	for _, h := range best {
+		at, _ := slices.BinarySearchFunc(order, h.doc, s.older)
+		for _, step := range [...]int{-1, 1} {
+			for i, near := at+step, 1; i >= 0 && i < len(order) && near <= 2; i += step {
+				n := order[i]
+				if apart := s.docs[n].created - s.docs[h.doc].created; max(apart, -apart) > session {
+					break
+				}
+				if !s.shown[n] {
+					continue
+				}
+				if scores[n] > 0 {
+					scores[n] += neighbour * h.score / float64(near)
+				}
+				near++
+			}
+		}
+	}
+}
+
+// inTime returns the entries of an index, the oldest first.
+func (x *index) inTime() []uint32 {
+	if !x.sorted {
+		slices.SortFunc(x.times, x.older)
+		x.sorted = true
+	}
+	return x.times
+}
+
 // insert puts a hit in its place among the first of a ranking.
 func (s *snapshot) insert(top []hit, h hit, limit int) []hit {
 	i, _ := slices.BinarySearchFunc(top, h, s.before)
@@ -126,20 +210,19 @@ func (s *snapshot) before(a, b hit) int {
 	if c := cmp.Compare(b.score, a.score); c != 0 {
 		return c
 	}
-	return s.newer(a.doc, b.doc)
+	return s.older(b.doc, a.doc)
 }
 
-// newer orders entries as a list does.
-func (s *snapshot) newer(a, b uint32) int {
-	x, y := &s.docs[a], &s.docs[b]
-	if c := cmp.Compare(y.created, x.created); c != 0 {
+// older orders entries against the order of a list.
+func (x *index) older(a, b uint32) int {
+	if c := cmp.Compare(x.docs[a].created, x.docs[b].created); c != 0 {
 		return c
 	}
-	return cmp.Compare(y.id, x.id)
+	return cmp.Compare(x.docs[a].id, x.docs[b].id)
 }
 
 // has reports whether an entry has a term.
 func (x *index) has(n uint32, term string) bool {
-	_, has := slices.BinarySearchFunc(x.terms[term], n, func(p posting, n uint32) int { return cmp.Compare(p.doc, n) })
+	_, has := slices.BinarySearchFunc(x.postings(term), n, func(p posting, n uint32) int { return cmp.Compare(p.doc, n) })
 	return has
 }

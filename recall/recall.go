@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -26,6 +27,9 @@ type Config struct {
 	// Embedder is the host's model, by which the ranker also ranks by meaning. It needs a
 	// Redactor, and the rounds of memory.Bank.Maintain.
 	Embedder Embedder
+	// Weight is how much meaning counts against words: 1 for as much, and at most 1. With 0 the
+	// ranker sets it in each question, by how far the model agrees with the words.
+	Weight float64
 	// Redactor opens a tenant's secrets, as a [memory.JobConfig] wants them, for each pass and
 	// for each question that is embedded, so that the model sees redacted text only. What it
 	// returns is closed after that if it is an io.Closer.
@@ -48,12 +52,14 @@ type Ranker struct {
 	bytes int64
 }
 
-// New returns a ranker. It fails with [memory.ErrValidation] for an Embedder without a Redactor
-// and for a MaxBytes below zero.
+// New returns a ranker. It fails with [memory.ErrValidation] for an Embedder without a Redactor,
+// a MaxBytes below zero and a Weight that is not from 0 to 1.
 func New(cfg Config) (*Ranker, error) {
 	switch {
 	case cfg.MaxBytes < 0:
 		return nil, invalid("Config.MaxBytes is below zero: 0 means the default")
+	case !(cfg.Weight >= 0 && cfg.Weight <= 1):
+		return nil, invalid("Config.Weight is not between 0 and 1: 0 lets the ranker set it")
 	case cfg.Embedder != nil && cfg.Redactor == nil:
 		return nil, invalid("Config.Embedder needs Config.Redactor, since the model sees redacted text only")
 	}
@@ -74,9 +80,9 @@ func New(cfg Config) (*Ranker, error) {
 // apart or ranked, and with the model.
 func (r *Ranker) Version() string {
 	if model := r.model(); model != "" {
-		return "bm25/3 int8/1 rrf/1 " + model
+		return fmt.Sprintf("bm25/%d int8/1 rrf/2 %g %s", imageWords, r.cfg.Weight, model)
 	}
-	return "bm25/3"
+	return fmt.Sprintf("bm25/%d", imageWords)
 }
 
 // Model implements memory.Ranker: the name of the embedder's model. It is empty if the embedder
@@ -120,7 +126,7 @@ func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]m
 	if near != nil && s.dimensions != 0 && len(near.coords) != s.dimensions {
 		return nil, internal("the embedder gave vectors of different dimensions under one model", nil)
 	}
-	return s.answer(asked, near, q), nil
+	return s.answer(asked, near, r.cfg.Weight, q), nil
 }
 
 // snapshotOf returns what a view shows, and a function to call when the answer is made.
@@ -157,6 +163,9 @@ func (r *Ranker) cachedSnapshot(ctx context.Context, v, newest *memory.View, nam
 // memory.New calls it. A round brings every index up to date, so that what was erased leaves it
 // even if no question is asked, and embeds entries that have no vector of the model yet.
 //
+// A round also writes the images from which processes that have just begun read their indexes, of the
+// next 64 refs, without a call of code of the host but Config.Redactor.
+//
 // An index that cannot be brought up to date is dropped; so is one that was made before the
 // horizon of the store, since it may have words of entries that were purged.
 //
@@ -170,7 +179,10 @@ func (r *Ranker) cachedSnapshot(ctx context.Context, v, newest *memory.View, nam
 // ref behind; what was stored before is whole. Other trouble with one tenant holds up no other:
 // the errors come together at the end. Any number of processes may do it at once.
 func (r *Ranker) Attach(bank *memory.Bank) error {
-	p := &embedding{Ranker: r, bank: bank, known: map[memory.Scope]string{}}
+	p := &upkeep{
+		Ranker: r, bank: bank, wordsOnly: &Ranker{modelOf: func() (string, error) { return "", nil }},
+		imaged: map[memory.Scope]string{}, resting: map[memory.Scope]time.Time{}, known: map[memory.Scope]string{},
+	}
 	return bank.Engines().Register("recall", nil, func(ctx context.Context) error {
 		err := r.sweep(ctx)
 		if bank.Engines().Offers().Writes {
@@ -228,25 +240,26 @@ func (r *Ranker) refresh(ctx context.Context, c *cached) error {
 }
 
 // answer ranks by the words that are asked, by meaning if there is a vector, and by both if
-// there are both; and says why.
-func (s *snapshot) answer(asked question, near *vector, q memory.Search) []memory.Hit {
+// there are both; and says why. The weight is of meaning against words.
+func (s *snapshot) answer(asked question, near *vector, weight float64, q memory.Search) []memory.Hit {
 	keep := func(n uint32) bool {
 		created := s.docs[n].created
 		return (q.Since.IsZero() || created >= q.Since.UnixMilli()) && (q.Until.IsZero() || created < q.Until.UnixMilli()) &&
 			(q.Subject == "" || s.has(n, subjectPrefix+q.Subject)) &&
 			!slices.ContainsFunc(q.Tags, func(tag string) bool { return !s.has(n, exactPrefix+tag) })
 	}
-	// What no entry has is not looked for in each of them.
-	asked.terms = slices.DeleteFunc(asked.terms, func(t string) bool { return len(s.terms[t]) == 0 })
 	var top []hit
 	switch {
 	case near == nil:
 		top = s.best(asked, q.Limit, keep)
 	case q.Rank == "semantic":
-		top = s.nearest(near, q.Limit, keep)
+		top, _ = s.nearest(near, q.Limit, keep)
 	default:
-		top = s.fuse(q.Limit, s.best(asked, depth, keep), s.nearest(near, depth, keep))
+		nearest, all := s.nearest(near, depth, keep)
+		top = s.fuse(q.Limit, weight, near, s.best(asked, depth, keep), nearest, all)
 	}
+	// What no entry has is not looked for in each of them.
+	asked.terms = slices.DeleteFunc(asked.terms, func(t string) bool { return len(s.postings(t)) == 0 })
 	hits := make([]memory.Hit, len(top))
 	newest := int64(math.MinInt64)
 	for i, h := range top {

@@ -496,7 +496,7 @@ func TestCorroboratedEntriesComeFirst(t *testing.T) {
 		}
 		_, err := w.job.Rewrite(bg, ref, memory.Rewrite{Derive: []memory.Derived{{Draft: memory.Draft{Content: text}, Sources: sources, Merges: sources, Compacted: compacted}}})
 		require.NoError(t, err)
-		w.now = w.now.Add(time.Second)
+		w.now = w.now.Add(time.Hour) // no neighbours
 	}
 	derive("tea is served at nine, they all say so", false)
 	derive("tea is served at nine", true)

@@ -172,7 +172,7 @@ func TestS3_ForgottenVectorsAreGone(t *testing.T) {
 func BenchmarkVectors(b *testing.B) {
 	const n, dimensions = 100_000, 384
 	r := rand.New(rand.NewPCG(1, 5))
-	x := newIndex()
+	x := newIndex(memory.Scope{})
 	x.dimensions = dimensions
 	shown := make([]bool, n)
 	for i := range n {

@@ -10,40 +10,48 @@ import (
 	"github.com/openwop/agentmemory/consolidate"
 )
 
-// Embedder turns texts into vectors by the host's model. It is a [consolidate.Embedder] and, by
-// Models.RankerEmbedder, the Embedder of package recall.
-type Embedder struct {
-	m     *Models
-	clean bool // the caller has redacted
-}
+// Embedder turns texts into vectors for consolidation by the host's model. Package recall does not take
+// it, for the redactor of a pass is not there when a question is asked.
+type Embedder struct{ m *Models }
 
 var _ consolidate.Embedder = Embedder{}
 
 // Embedder returns the embedder for consolidation. The context of a pass must carry a redactor, see
 // [WithRedactor].
-func (m *Models) Embedder() Embedder { return Embedder{m, false} }
-
-// RankerEmbedder returns the embedder for the ranker of package recall, which redacts what it asks for.
-// Give it to nothing else.
-func (m *Models) RankerEmbedder() Embedder { return Embedder{m, true} }
+func (m *Models) Embedder() Embedder { return Embedder{m} }
 
 // Version names the model.
 func (e Embedder) Version() string { return nameOf(e.m.cfg.Vectors) }
 
-// Model names the model.
-func (e Embedder) Model() string { return nameOf(e.m.cfg.Vectors) }
-
 // Embed returns a vector for each text, and nil for a blank one. A text counts up to [EmbedBytes].
 // All vectors have one length, and none has a NaN or an infinity or zeros only.
 func (e Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	if e.m.cfg.Vectors == nil {
-		return nil, invalid("there is no model for vectors")
+	texts, err := redacted(ctx, texts)
+	if err != nil {
+		return nil, err
 	}
-	if !e.clean {
-		var err error
-		if texts, err = redacted(ctx, texts); err != nil {
-			return nil, err
-		}
+	return e.m.embed(ctx, texts)
+}
+
+// RankerEmbedder turns texts into vectors for the ranker of package recall, which redacts what it asks
+// for. Give it to nothing else: consolidation does not take it.
+type RankerEmbedder struct{ m *Models }
+
+// RankerEmbedder returns the embedder for the ranker of package recall.
+func (m *Models) RankerEmbedder() RankerEmbedder { return RankerEmbedder{m} }
+
+// Model names the model.
+func (e RankerEmbedder) Model() string { return nameOf(e.m.cfg.Vectors) }
+
+// Embed returns a vector for each text, as that of an [Embedder] does.
+func (e RankerEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	return e.m.embed(ctx, texts)
+}
+
+// embed asks the model for the vectors of redacted texts.
+func (m *Models) embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if m.cfg.Vectors == nil {
+		return nil, invalid("there is no model for vectors")
 	}
 	vectors := make([][]float32, len(texts))
 	var ask []string
@@ -55,9 +63,9 @@ func (e Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error
 	}
 	length := 0
 	for batch := range slices.Chunk(ask, EmbedTexts) {
-		call := Call{Task: Embed, Model: e.m.cfg.Vectors.Name()}
-		err := e.m.try(ctx, call, e.m.cfg.VectorPrices, func() (Tokens, error) {
-			got, err := e.m.cfg.Vectors.Embed(ctx, batch)
+		call := Call{Task: Embed, Model: m.cfg.Vectors.Name()}
+		err := m.try(ctx, call, m.cfg.VectorPrices, func() (Tokens, error) {
+			got, err := m.cfg.Vectors.Embed(ctx, batch)
 			if err != nil {
 				return got.Tokens, err
 			}

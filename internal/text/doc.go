@@ -1,3 +1,3 @@
-// Package text takes a text apart into the tokens by which texts are compared and
-// found. It knows no language and holds no list of words.
+// Package text takes a text apart into the tokens by which texts are compared, which know no
+// language and no list of words, and into the words by which texts are found, which do.
 package text

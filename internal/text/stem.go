@@ -1,4 +1,4 @@
-package recall
+package text
 
 import "strings"
 
@@ -6,12 +6,12 @@ import "strings"
 // recursively, and so must not be given a text of any length.
 const longestWord = 64
 
-// stem takes the endings of English off a word in lower case: of plurals, of verbs, and
+// Stem takes the endings of English off a word in lower case: of plurals, of verbs, and
 // some by which one kind of word is made from another. A word with anything but the
 // letters a to z, or with less than four of them or more than longestWord, stays as it is.
 // What is left need not be a word; what matters is that the forms of one word have the same
 // stem.
-func stem(w string) string {
+func Stem(w string) string {
 	if len(w) < 4 || len(w) > longestWord {
 		return w
 	}

@@ -1,39 +1,58 @@
-package recall
+package text
 
 import (
 	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/openwop/agentmemory/internal/text"
 )
 
-// terms yields the terms by which a text is found, in the order of the text.
-func terms(s string) iter.Seq[string] {
+// Terms yields the words by which a text is found, in the order of the text: in lower case, without
+// accents and English endings, with the parts of identifiers and numbers.
+func Terms(s string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for t := range text.Tokens(s) {
+		for t := range Tokens(s) {
 			folded := fold(t.Text)
 			switch t.Kind {
-			case text.Word:
+			case Word:
 				if !words(folded, yield) || camel(t.Text) && !parts(t.Text, folded, yield) {
 					return
 				}
-			case text.Pair:
+			case Pair:
 				if !yield(folded) || !signs(folded, yield) {
 					return
 				}
-			case text.Symbol:
+			case Symbol:
 				if !yield(folded) {
 					return
 				}
-			case text.Code:
+			case Code:
 				if !yield(folded) || !parts(t.Text, folded, yield) {
+					return
+				}
+				if n := ungrouped(folded); n != "" && !yield(n) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// ungrouped is a number in groups of three digits, such as "12,500", without what separates them; ""
+// for anything else.
+func ungrouped(code string) string {
+	digit := func(r rune) bool { return '0' <= r && r <= '9' }
+	code = strings.TrimFunc(code, func(r rune) bool { return !digit(r) })
+	groups := strings.FieldsFunc(code, func(r rune) bool { return strings.ContainsRune(",.'’", r) })
+	for i, g := range groups {
+		if strings.TrimFunc(g, digit) != "" || len(g) > 3 || i > 0 && len(g) < 3 {
+			return ""
+		}
+	}
+	if len(groups) < 2 {
+		return ""
+	}
+	return strings.Join(groups, "")
 }
 
 // signs yields each Han character of a pair, since one alone can be a word.
@@ -54,13 +73,13 @@ func words(word string, yield func(string) bool) bool {
 			return false
 		}
 		for part := range strings.SplitSeq(word, "-") {
-			if part != "" && !yield(stem(part)) {
+			if part != "" && !yield(Stem(part)) {
 				return false
 			}
 		}
 		return true
 	}
-	return yield(stem(word))
+	return yield(Stem(word))
 }
 
 // camel reports whether a word has a capital behind a small letter, as names in code have.
@@ -93,7 +112,7 @@ func parts(code, folded string, yield func(string) bool) bool {
 		if part == "" || part == folded || kind(firstRune(part)) == 0 {
 			return true
 		}
-		return yield(stem(part))
+		return yield(Stem(part))
 	}
 	last, lower := 0, false
 	for i, r := range code {
@@ -151,6 +170,9 @@ var plain = func() map[rune]rune {
 	return m
 }()
 
+// Asks reports whether a term is a word that questions are made of.
+func Asks(term string) bool { return asking[term] }
+
 // asking are words that questions are made of, and that say little of what is asked for: in
 // English, and of German, Spanish, French and Chinese those that are no word of English.
 var asking = func() map[string]bool {
@@ -165,7 +187,7 @@ var asking = func() map[string]bool {
 		nuestro nuestra en de la
 		le les une du est qui quoi ou quand comment pourquoi dans avec pas nous notre
 		的 了 吗 呢 是 在 我 们 我们 什 么 什么 哪 谁 多 少 多少 怎 怎么 吗`) {
-		m[stem(w)] = true
+		m[Stem(w)] = true
 	}
 	return m
 }()
