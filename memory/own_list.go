@@ -34,11 +34,15 @@ func (b *Bank) keepOwn(ctx context.Context, s *snapshot) error {
 		if err != nil {
 			return err
 		}
-		act := driver.Retain
-		if d.Rev == 0 {
+		due, act := s.at.Add(b.cfg.Horizon), driver.Retain
+		switch {
+		case d.Rev == 0:
 			d.Value, act = []byte(ownListFormat+base64.RawURLEncoding.EncodeToString(list)), driver.Set
+		case !d.Due.Before(due): // as another process, whose clock is ahead, has promised
+			s.listed = key
+			return nil
 		}
-		d.Due = s.at.Add(b.cfg.Horizon)
+		d.Due = due
 		if _, err = b.swap(ctx, s.tenant, driver.DocumentSwap{Document: d, Act: act}); err == nil {
 			s.listed = key
 		}

@@ -95,3 +95,25 @@ func TestM7_AReadOnlyBankHasItsListInTheToken(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, contents(t, past, "m"), 100)
 }
+
+// A token of a process whose clock is behind does not take from what a later one was promised.
+func TestM7_AListWaitsForTheNewestTokenThatNamesIt(t *testing.T) {
+	store := inmem.New()
+	horizon := func(c *memory.Config) { c.Horizon = 24 * time.Hour }
+	ahead, behind := newHostOn(t, store, horizon), newHostOn(t, store, horizon)
+	run := behind.run("r", "acme")
+	for i := range 100 {
+		put(t, run, "m", fmt.Sprint(i))
+	}
+	first, err := run.Token(ctx)
+	require.NoError(t, err)
+	ahead.clock.Advance(time.Hour)
+	resumed, err := ahead.Start(ctx, memory.RunConfig{ID: "r", Tenant: "acme", Redactor: newVault(), Resume: first})
+	require.NoError(t, err)
+	_, err = resumed.Token(ctx)
+	require.NoError(t, err)
+	due := ownLists(t, ahead)[0].Due
+	_, err = run.Token(ctx)
+	require.NoError(t, err)
+	require.Equal(t, due, ownLists(t, ahead)[0].Due)
+}
