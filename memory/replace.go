@@ -120,12 +120,18 @@ func (r *Run) supersededBefore(ctx context.Context, s Scope, id string, d Draft)
 	if len(recs) == 0 || recs[0].For != rec.Entry.ID {
 		return Entry{}, true, fail(ErrConflict, "the entry under Draft.Key did not replace this one")
 	}
-	if len(d.Subjects) == 0 {
-		d.Subjects = rec.Entry.Subjects
-	}
 	e, err := r.entry(ctx, d, false, r.bank.Now())
 	if err == nil {
-		e, err = answerRepeatedPut(rec, &e)
+		e, err = answerRepeatedReplace(rec, &e)
 	}
 	return e, true, err
+}
+
+// answerRepeatedReplace is answerRepeatedPut for an entry that has the subjects of the one that it
+// replaced unless its draft named some.
+func answerRepeatedReplace(rec Record, e *Entry) (Entry, error) {
+	if len(e.Subjects) == 0 {
+		e.Subjects = rec.Entry.Subjects
+	}
+	return answerRepeatedPut(rec, e)
 }

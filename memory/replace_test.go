@@ -206,3 +206,41 @@ func TestE4_AReplayBeginsBehindWhatIsGone(t *testing.T) {
 	put(t, replay, "m", "after")
 	require.Equal(t, []string{"after", "new"}, contents(t, replay.Memory(), "m"))
 }
+
+// What a replacement takes over is not counted against a draft (M9), also not at a second try.
+func TestM9_WhatAReplacementInheritsIsNotCounted(t *testing.T) {
+	h := newHost(t)
+	old := memory.Draft{Content: "old"}
+	d := keyed("new", "k")
+	for i := range 200 {
+		old.Subjects = append(old.Subjects, fmt.Sprint("subject", i))
+		d.Tags = append(d.Tags, fmt.Sprint("tag", i))
+	}
+	e, err := h.job("acme").Put(ctx, "m", old)
+	require.NoError(t, err)
+	run := h.run("r", "acme")
+	from, err := run.Token(ctx)
+	require.NoError(t, err)
+	first, err := run.Replace(ctx, "m", e.ID, d)
+	require.NoError(t, err)
+	node := func(run *memory.Run) {
+		again, err := run.Replace(ctx, "m", e.ID, d)
+		require.NoError(t, err)
+		require.Equal(t, first, again)
+	}
+	node(run)
+	to, err := run.Token(ctx)
+	require.NoError(t, err)
+	require.NoError(t, run.End(ctx))
+	replay := h.replay(from, to)
+	node(replay)
+	node(replay)
+}
+
+// replay starts the replay of the run r of acme.
+func (h *host) replay(from, to memory.Token) *memory.Run {
+	replay, err := h.Start(ctx, memory.RunConfig{ID: "again", Tenant: "acme", Redactor: newVault(),
+		Replay: &memory.Replay{Events: h.log.Events("acme", "r"), From: from, To: to}})
+	require.NoError(h.t, err)
+	return replay
+}

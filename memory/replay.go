@@ -255,11 +255,12 @@ func (p *replayer) keyed(ctx context.Context, s Scope, d Draft, replaces bool) (
 			return Entry{}, false, nil
 		}
 	}
-	if replaces && len(d.Subjects) == 0 {
-		d.Subjects = rec.Entry.Subjects
+	answer := answerRepeatedPut
+	if replaces {
+		answer = answerRepeatedReplace
 	}
 	if e, err = p.entry(ctx, d, false, rec.Entry.CreatedAt); err == nil {
-		e, err = answerRepeatedPut(rec, &e)
+		e, err = answer(rec, &e)
 	}
 	if err == nil {
 		p.past.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
