@@ -113,18 +113,26 @@ func (r *Run) supersededBefore(ctx context.Context, s Scope, id string, d Draft)
 	if !found || err != nil {
 		return Entry{}, false, err
 	}
-	recs, err := r.bank.tx.Lookup(ctx, s, []string{id})
-	if err != nil {
-		return Entry{}, true, shape(err)
-	}
-	if len(recs) == 0 || recs[0].For != rec.Entry.ID {
-		return Entry{}, true, fail(ErrConflict, "the entry under Draft.Key did not replace this one")
+	if err = r.bank.replacedBy(ctx, s, id, rec.Entry.ID); err != nil {
+		return Entry{}, true, err
 	}
 	e, err := r.entry(ctx, d, false, r.bank.Now())
 	if err == nil {
 		e, err = answerRepeatedReplace(rec, &e)
 	}
 	return e, true, err
+}
+
+// replacedBy fails unless it is by the entry under a key that another one was replaced.
+func (b *Bank) replacedBy(ctx context.Context, s Scope, id, by string) error {
+	recs, err := b.tx.Lookup(ctx, s, []string{id})
+	if err != nil {
+		return shape(err)
+	}
+	if len(recs) == 0 || recs[0].For != by {
+		return fail(ErrConflict, "the entry under Draft.Key did not replace this one")
+	}
+	return nil
 }
 
 // answerRepeatedReplace is answerRepeatedPut for an entry that has the subjects of the one that it

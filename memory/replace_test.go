@@ -244,3 +244,69 @@ func (h *host) replay(from, to memory.Token) *memory.Run {
 	require.NoError(h.t, err)
 	return replay
 }
+
+// What was refused to a run is refused to its replay, which else would take the next recorded
+// write for it.
+func TestE4_AReplayIsRefusedWhatTheRunWas(t *testing.T) {
+	for name, end := range map[string]func(h *host, id string){
+		"replaced": func(h *host, id string) {
+			_, err := h.run("faster", "acme").Replace(ctx, "m", id, memory.Draft{Content: "by another"})
+			require.NoError(t, err)
+		},
+		"deleted": func(h *host, id string) {
+			_, err := h.job("acme").Delete(ctx, "m", id)
+			require.NoError(t, err)
+		},
+	} {
+		h := newHost(t)
+		old := put(t, h.job("acme"), "m", "old")
+		run := h.run("r", "acme")
+		from, err := run.Token(ctx)
+		require.NoError(t, err)
+		own := put(t, run, "m", "own")
+		end(h, old.ID)
+		end(h, own.ID)
+		node := func(run *memory.Run) (trail []any) {
+			for _, id := range []string{old.ID, own.ID} {
+				_, err := run.Replace(ctx, "m", id, memory.Draft{Content: "new"})
+				require.ErrorIs(t, err, memory.ErrConflict, name)
+				if name == "replaced" {
+					_, err = run.Delete(ctx, "m", id)
+					require.ErrorIs(t, err, memory.ErrConflict, name)
+				}
+			}
+			e := put(t, run, "m", "new")
+			_, err := run.Replace(ctx, "m", old.ID, memory.Draft{Content: "new"})
+			require.ErrorIs(t, err, memory.ErrConflict, name)
+			return []any{e, contents(t, run.Memory(), "m")}
+		}
+		want := node(run)
+		to, err := run.Token(ctx)
+		require.NoError(t, err)
+		require.NoError(t, run.End(ctx))
+		replay := h.replay(from, to)
+		put(t, replay, "m", "own")
+		require.Equal(t, want, node(replay), name)
+	}
+}
+
+// A key that did not replace the entry did not at a replay either.
+func TestE4_AKeyOfAnotherWriteIsAConflictAtAReplay(t *testing.T) {
+	h := newHost(t)
+	run := h.run("r", "acme")
+	from, err := run.Token(ctx)
+	require.NoError(t, err)
+	node := func(run *memory.Run) []string {
+		a, b := put(t, run, "m", "a"), put(t, run, "m", "b")
+		_, err := run.Replace(ctx, "m", a.ID, keyed("new", "k"))
+		require.NoError(t, err)
+		_, err = run.Replace(ctx, "m", b.ID, keyed("new", "k"))
+		require.ErrorIs(t, err, memory.ErrConflict)
+		return contents(t, run.Memory(), "m")
+	}
+	want := node(run)
+	to, err := run.Token(ctx)
+	require.NoError(t, err)
+	require.NoError(t, run.End(ctx))
+	require.Equal(t, want, node(h.replay(from, to)))
+}

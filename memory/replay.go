@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Replay makes a [Run] repeat a recorded one (RFC 0041, RFC 0057 §D). A Put writes
@@ -181,6 +182,9 @@ func (p *replayer) put(ctx context.Context, s Scope, d Draft) (Entry, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e, found, err := p.keyed(ctx, s, d, false); found || err != nil {
+		if err == nil {
+			p.past.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
+		}
 		return e, err
 	}
 	return p.write(ctx, s, d, nil)
@@ -192,11 +196,19 @@ func (p *replayer) replace(ctx context.Context, s Scope, id string, d Draft) (En
 	defer p.mu.Unlock()
 	if e, found, err := p.keyed(ctx, s, d, true); found || err != nil {
 		if err == nil {
-			p.past.hide(s.Ref, id)
+			err = p.bank.replacedBy(ctx, s, id, e.ID)
 		}
-		return e, err
+		if err != nil {
+			return e, err
+		}
+		p.past.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
+		p.past.hide(s.Ref, id)
+		return e, nil
 	}
 	old, err := p.get(ctx, s.Ref, id)
+	if err == nil {
+		err = p.ended(ctx, s, id, Superseded, p.nextID(s.Ref))
+	}
 	if err != nil {
 		return Entry{}, err
 	}
@@ -205,6 +217,27 @@ func (p *replayer) replace(ctx context.Context, s Scope, id string, d Draft) (En
 		p.past.hide(s.Ref, id)
 	}
 	return e, err
+}
+
+// ended fails if the run was refused to end an entry in this way, since another caller had ended it
+// in another.
+func (p *replayer) ended(ctx context.Context, s Scope, id string, state driver.State, by string) error {
+	if p.past == nil {
+		return nil // no record tells
+	}
+	recs, err := lookup(ctx, p.bank.tx, s, []string{id})
+	if err != nil || len(recs) == 0 || recs[0].State == Live || recs[0].State == state && recs[0].For == by {
+		return err
+	}
+	return fail(ErrConflict, "the entry has been replaced, merged or deleted since the run started")
+}
+
+// nextID is the id of the next recorded write; empty if there is none.
+func (p *replayer) nextID(ref string) string {
+	if left := p.left[ref]; len(left) > 0 {
+		return left[0].Payload.(events.MemoryWritten).MemoryID
+	}
+	return ""
 }
 
 // write is put, of an entry that takes the place of old if that is not nil.
@@ -262,9 +295,6 @@ func (p *replayer) keyed(ctx context.Context, s Scope, d Draft, replaces bool) (
 	if e, err = p.entry(ctx, d, false, rec.Entry.CreatedAt); err == nil {
 		e, err = answer(rec, &e)
 	}
-	if err == nil {
-		p.past.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
-	}
 	return e, true, err
 }
 
@@ -283,18 +313,21 @@ func (p *replayer) stored(ctx context.Context, s Scope, e *Entry) error {
 }
 
 // delete reports whether the run could see an entry, and lets an own write go.
-func (p *replayer) delete(ctx context.Context, ref, id string) (bool, error) {
+func (p *replayer) delete(ctx context.Context, s Scope, id string) (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, err := p.get(ctx, ref, id)
+	_, err := p.get(ctx, s.Ref, id)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
+	}
+	if err == nil {
+		err = p.ended(ctx, s, id, Deleted, "")
 	}
 	if err != nil {
 		return false, err
 	}
 	if p.past != nil {
-		p.past.drop(ref, id)
+		p.past.drop(s.Ref, id)
 	}
 	return true, nil
 }

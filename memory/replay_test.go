@@ -83,7 +83,7 @@ func TestE4_AReplayRepeatsTheRunAndWritesNothing(t *testing.T) {
 // A replay from two tokens shows at every step what the run saw there, or refuses: never
 // anything else.
 func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
-	same, refused := 0, 0
+	same, refused, conflicts := 0, 0, 0
 	for seed := range seeds(300) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		h := newHost(t)
@@ -106,6 +106,7 @@ func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
 			kind, ref, id string
 			draft         memory.Draft
 			seen          []memory.Entry
+			err           error // a conflict
 			child         memory.Token
 		}
 		var acts []act
@@ -126,8 +127,7 @@ func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
 					continue
 				}
 				a.id = seen[rng.IntN(len(seen))].ID
-				_, err = run.Delete(ctx, a.ref, a.id)
-				require.NoError(t, err)
+				_, a.err = run.Delete(ctx, a.ref, a.id)
 			case 8:
 				a.kind = "replace"
 				seen, err := run.Memory().List(ctx, a.ref, memory.ListOptions{})
@@ -137,11 +137,7 @@ func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
 				}
 				a.id, a.draft = seen[rng.IntN(len(seen))].ID, memory.Draft{Content: fmt.Sprint("new", rng.IntN(1000))}
 				e, err := run.Replace(ctx, a.ref, a.id, a.draft)
-				if errors.Is(err, memory.ErrConflict) { // deleted by the run, which goes on seeing it
-					continue
-				}
-				require.NoError(t, err)
-				a.seen = []memory.Entry{e}
+				a.seen, a.err = []memory.Entry{e}, err
 			case 3:
 				a.kind = "child"
 				child, err := run.Child(fmt.Sprint("c", len(acts)))
@@ -152,14 +148,24 @@ func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, child.End(ctx))
 			case 4: // somebody else
-				_, err := job.Put(ctx, a.ref, draft("later"))
+				e, err := job.Put(ctx, a.ref, draft("later"))
 				require.NoError(t, err)
+				seen, err := run.Memory().List(ctx, a.ref, memory.ListOptions{})
+				require.NoError(t, err)
+				if len(seen) > 0 && rng.IntN(2) == 0 {
+					_, err = job.Rewrite(ctx, a.ref, memory.Rewrite{Retire: []memory.Retire{{ID: seen[rng.IntN(len(seen))].ID, State: memory.Merged, For: e.ID}}})
+					require.True(t, err == nil || errors.Is(err, memory.ErrConflict), err)
+				}
 				continue
 			default:
 				a.kind = "list"
 				a.seen, err = run.Memory().List(ctx, a.ref, memory.ListOptions{Limit: 1 + rng.IntN(9)})
 				require.NoError(t, err)
 				a.draft.Content = fmt.Sprint(len(a.seen))
+			}
+			if a.err != nil {
+				require.ErrorIs(t, a.err, memory.ErrConflict)
+				conflicts++
 			}
 			acts = append(acts, a)
 		}
@@ -200,6 +206,10 @@ func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
 				refused++
 				break
 			}
+			if a.err != nil {
+				require.ErrorIs(t, err, memory.ErrConflict, "seed %d, step %d %s", seed, i, a.kind)
+				continue
+			}
 			require.NoError(t, err, "seed %d, step %d %s", seed, i, a.kind)
 			if a.kind == "list" || a.kind == "put" || a.kind == "replace" {
 				require.Equal(t, a.seen, got, "seed %d, step %d %s", seed, i, a.kind)
@@ -209,6 +219,7 @@ func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
 	}
 	require.Greater(t, same, 300, "most of them can be replayed")
 	require.Greater(t, refused, 20, "and some cannot")
+	require.Greater(t, conflicts, 20)
 }
 
 func TestE4_AReplayFromTokensIsExact(t *testing.T) {

@@ -71,7 +71,7 @@ func (r *Run) Delete(ctx context.Context, ref, id string) (seen bool, err error)
 		return false, nil
 	}
 	if r.replay != nil {
-		return r.replay.delete(ctx, ref, id)
+		return r.replay.delete(ctx, s, id)
 	}
 	if _, err := r.lookUp(ctx, s, id); err != nil {
 		if errors.Is(err, ErrNotFound) {
