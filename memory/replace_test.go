@@ -310,3 +310,23 @@ func TestE4_AKeyOfAnotherWriteIsAConflictAtAReplay(t *testing.T) {
 	require.NoError(t, run.End(ctx))
 	require.Equal(t, want, node(h.replay(from, to)))
 }
+
+// A draft that was refused is refused again, also behind the last recorded write.
+func TestE4_ARefusedDraftIsRefusedAtAReplay(t *testing.T) {
+	h := newHost(t)
+	run := h.run("r", "acme")
+	from, err := run.Token(ctx)
+	require.NoError(t, err)
+	node := func(run *memory.Run) {
+		e := put(t, run, "m", "for ever")
+		_, err := run.Replace(ctx, "m", e.ID, memory.Draft{Content: "x", TTL: time.Hour})
+		require.ErrorIs(t, err, memory.ErrValidation)
+		_, err = run.Put(ctx, "m", memory.Draft{Content: "\x00"})
+		require.ErrorIs(t, err, memory.ErrValidation)
+	}
+	node(run)
+	to, err := run.Token(ctx)
+	require.NoError(t, err)
+	require.NoError(t, run.End(ctx))
+	node(h.replay(from, to))
+}

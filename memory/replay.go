@@ -243,12 +243,19 @@ func (p *replayer) nextID(ref string) string {
 // write is put, of an entry that takes the place of old if that is not nil.
 func (p *replayer) write(ctx context.Context, s Scope, d Draft, old *Entry) (Entry, error) {
 	left := p.left[s.Ref]
-	if len(left) == 0 {
-		return Entry{}, fail(ErrDiverged, "no such write was recorded")
+	at := p.bank.Now()
+	switch {
+	case len(left) > 0:
+		at = left[0].Time
+	case p.past != nil:
+		at = p.past.snap.at
 	}
-	e, err := p.entry(ctx, d, false, left[0].Time)
+	e, err := p.entry(ctx, d, false, at)
 	if err == nil && old != nil {
 		err = succeed(&e, &d, old)
+	}
+	if err == nil && len(left) == 0 {
+		err = fail(ErrDiverged, "no such write was recorded")
 	}
 	if err != nil {
 		return Entry{}, err
