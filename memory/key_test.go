@@ -144,3 +144,28 @@ func TestE4_AReplayRepeatsWhatAKeyAnswered(t *testing.T) {
 	require.Equal(t, first, work(replay))
 	require.Len(t, contents(t, replay.Memory(), "m"), 2)
 }
+
+// What a run found under a key its replay finds, though the entry was deleted afterwards.
+func TestE4_AReplayFindsUnderAKeyWhatTheRunFound(t *testing.T) {
+	h := newHost(t)
+	found, err := h.run("before", "acme").Put(ctx, "m", keyed("new", "k"))
+	require.NoError(t, err)
+	run := h.run("r", "acme")
+	from, err := run.Token(ctx)
+	require.NoError(t, err)
+	node := func(run *memory.Run) {
+		e, err := run.Put(ctx, "m", keyed("new", "k"))
+		require.NoError(t, err)
+		require.Equal(t, found, e)
+		require.Equal(t, []string{"new"}, contents(t, run.Memory(), "m"))
+		_, err = run.Delete(ctx, "m", e.ID)
+		require.NoError(t, err)
+		_, err = run.Put(ctx, "m", keyed("new", "k"))
+		require.ErrorIs(t, err, memory.ErrDeleted)
+	}
+	node(run)
+	to, err := run.Token(ctx)
+	require.NoError(t, err)
+	require.NoError(t, run.End(ctx))
+	node(h.replay(from, to))
+}

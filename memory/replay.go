@@ -45,7 +45,7 @@ type replayer struct {
 	mu   sync.Mutex
 	left map[string][]events.RunEvent // by ref
 	past *asOf                        // nil if reads answers
-	end  time.Time                    // no read was later
+	end  *snapshot                    // where it ends: no read was later
 }
 
 func (b *Bank) replay(ctx context.Context, w writer, r *Replay) (*replayer, error) {
@@ -87,8 +87,8 @@ func (p *replayer) open(ctx context.Context, from, to Token) error {
 	if err != nil {
 		return err
 	}
-	p.past, p.end = &asOf{bank: p.bank, snap: begin, view: v}, end.at
-	return nil
+	p.past, p.end = &asOf{bank: p.bank, snap: begin, view: v}, end
+	return p.bank.loadOwn(ctx, end)
 }
 
 // holds reports whether the run had written an entry where the replay begins.
@@ -99,7 +99,7 @@ func (p *replayer) holds(ref, id string) bool {
 // next is the latest instant at which a read before the next recorded write can have
 // happened.
 func (p *replayer) next() time.Time {
-	next := p.end
+	next := p.end.at
 	for _, left := range p.left {
 		if len(left) > 0 && left[0].Time.Before(next) {
 			next = left[0].Time
@@ -302,7 +302,16 @@ func (p *replayer) keyed(ctx context.Context, s Scope, d Draft, replaces bool) (
 	if e, err = p.entry(ctx, d, false, rec.Entry.CreatedAt); err == nil {
 		e, err = answer(rec, &e)
 	}
+	if errors.Is(err, ErrDeleted) && p.found(s.Ref, e.ID) {
+		err = nil
+	}
 	return e, true, err
+}
+
+// found reports whether the run found an entry under a key before that was deleted: then it has
+// it as its own, unless it has deleted it itself.
+func (p *replayer) found(ref, id string) bool {
+	return !p.past.view.hidden[ref][id] && slices.ContainsFunc(p.end.own[ref], func(m ownMark) bool { return m.id == id })
 }
 
 // stored fails unless the store holds the entry that is put again.
