@@ -68,7 +68,7 @@ func (db *DB) apply(ctx context.Context, w *writes, allows func(error) bool) (dr
 		return driver.Applied{}, err
 	}
 	w.db, w.ctx, w.mark = db, ctx, driver.NewMark()
-	commit := func() error { return db.counters.Do(ctx, w.tenant, w, sizeOf(w.m)) }
+	commit := func() error { return db.counters.Do(ctx, w.tenant, w, w.sizeOf()) }
 	switch {
 	case !w.m.Unversioned():
 	case len(w.m.Events) > 0:
@@ -108,16 +108,17 @@ func storable(m *driver.Mutation) bool {
 }
 
 // sizeOf is what a mutation takes of a transaction that it shares, in bytes. One that erases or
-// restores shares none: the documents and the lineage that this changes are not looked up.
-func sizeOf(m *driver.Mutation) (size int) {
-	if len(m.Erase)+len(m.Restore)+len(m.MergedInto) > 0 {
+// restores shares none: the documents and the lineage that this changes are not looked up. Nor does
+// one with a value that is staged, which would be committed although the mutation is refused.
+func (w *writes) sizeOf() (size int) {
+	if len(w.m.Erase)+len(w.m.Restore)+len(w.m.MergedInto)+len(w.inOrder(w.staged)) > 0 {
 		return groupcommit.MaxBytes + 1
 	}
-	for i := range m.Put {
-		size += len(m.Put[i].Entry.Content)
+	for i := range w.m.Put {
+		size += len(w.m.Put[i].Entry.Content)
 	}
-	for i := range m.Documents {
-		size += len(m.Documents[i].Value)
+	for i := range w.m.Documents {
+		size += len(w.m.Documents[i].Value)
 	}
 	return size
 }

@@ -308,11 +308,7 @@ func TestErrOutcomeUnknown_SharedTransaction(t *testing.T) {
 	until(t, other, `SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)
 	brief, end := context.WithCancel(ctx)
 	one, two := put(brief, "one"), put(ctx, "two")
-	require.Eventually(t, func() bool { // both wait in the queue
-		stacks := make([]byte, 1<<20)
-		stacks = stacks[:runtime.Stack(stacks, true)]
-		return bytes.Count(stacks, []byte("[select]:\ngithub.com/openwop/agentmemory/internal/groupcommit.")) == 2
-	}, time.Minute, time.Millisecond)
+	require.Eventually(t, twoWait, time.Minute, time.Millisecond)
 	cut.hang.Store(1) // the next message is theirs
 	require.NoError(t, lock.Rollback(ctx))
 	require.NoError(t, <-leads)
@@ -323,4 +319,44 @@ func TestErrOutcomeUnknown_SharedTransaction(t *testing.T) {
 	require.NoError(t, cut.hung.Load().Close()) // as the system does after some minutes
 	require.NoError(t, st.Put(ctx, home, entry("later")))
 	require.Equal(t, []string{"leads", "later", "first"}, list(t, st, home))
+}
+
+// twoWait reports whether two calls wait in the queue.
+func twoWait() bool {
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	return bytes.Count(stacks, []byte("[select]:\ngithub.com/openwop/agentmemory/internal/groupcommit.")) == 2
+}
+
+// M8: of a mutation that is refused nothing stays, also of a large document, which is written before
+// it is judged, and if others that wait are committed.
+func TestM8_ARefusedMutationLeavesNothing(t *testing.T) {
+	db := openDB(t, Options{})
+	st, ctx := db.Memory(), t.Context()
+	lock, err := db.pool.Begin(ctx)
+	require.NoError(t, err)
+	require.NoError(t, st.Put(ctx, home, entry("first")))
+	_, err = lock.Exec(ctx, lockTenant, []byte(home.Tenant))
+	require.NoError(t, err)
+	apply := func(id string, swaps ...driver.DocumentSwap) <-chan error {
+		answer := make(chan error, 1)
+		go func() {
+			_, err := st.Apply(ctx, home.Tenant, driver.Mutation{At: now, Put: []driver.Placed{{Scope: home, Entry: entry(id)}}, Documents: swaps})
+			answer <- err
+		}()
+		return answer
+	}
+	leads := apply("leads")
+	until(t, db, `SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)
+	large := driver.Document{Scope: home, Class: driver.Content, Kind: "k", Key: "large", Of: []string{"two"}, Rev: 7, Value: make([]byte, stagedBytes)}
+	one, two := apply("one"), apply("two", driver.DocumentSwap{Document: large})
+	require.Eventually(t, twoWait, time.Minute, time.Millisecond)
+	require.NoError(t, lock.Rollback(ctx))
+	require.NoError(t, <-leads)
+	require.NoError(t, <-one)
+	require.ErrorIs(t, <-two, driver.ErrConflict)
+	for d, err := range st.Documents(ctx, driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true, Bare: true}) {
+		require.NoError(t, err)
+		t.Errorf("a document is there of the kind %q", d.Kind)
+	}
 }
