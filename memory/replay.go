@@ -274,7 +274,7 @@ func (p *replayer) stored(ctx context.Context, s Scope, e *Entry) error {
 	case err != nil:
 		return err
 	case len(recs) == 0 || recs[0].Erased:
-		return fail(ErrSnapshotUnavailable, "a recorded write was forgotten")
+		return fail(ErrSnapshotUnavailable, "a recorded write was forgotten: only a replay from Replay.Reads can repeat it")
 	case !recs[0].Entry.Equal(e):
 		return fail(ErrDiverged, "another entry was recorded")
 	}
