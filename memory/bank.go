@@ -81,7 +81,7 @@ type Config struct {
 	// needs a Sink or KeepEvents, and a Transactor.
 	WriteEvents bool
 	// ReadOnly makes a bank that only reads, runs and their views included: memory that a host
-	// lends out, or looks at beside the process that fills it. Whatever would change the store
+	// lends out, or looks at beside the process that fills it. A call that would change the store
 	// fails with [ErrNotProvided], and the capability model degrades what needs it. Events that
 	// wait are left to the process that fills the store.
 	ReadOnly bool

@@ -11,7 +11,7 @@ import (
 
 // Replace writes a draft in place of an entry that the run sees, in one mutation: the new entry
 // is stored with its event, and the old one is [Superseded] by it. Runs that start later see the
-// new entry only; so does this one, whoever wrote the old entry. The old entry stays in the
+// new entry only, and so does this run. The old entry stays in the
 // history, and does not return if the new one is forgotten.
 //
 // The new entry has the subjects of the old one unless the draft names some, and its expiry
