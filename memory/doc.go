@@ -44,7 +44,9 @@
 //
 // Beside entries a store keeps documents: small named values such as leases,
 // commitments and archives. They change in the same mutation as entries and events,
-// see [Job.Rewrite], and a document that was made of an entry goes with it.
+// see [Job.Rewrite]. Their class says what they hold: content was made of entries, and is erased
+// with them; host text is what the host wrote; machinery is the identifiers, digests and
+// positions of an engine.
 //
 // # Guarantees
 //
@@ -54,7 +56,7 @@
 //   - M2: no error text holds content, tags, ids or secrets.
 //   - M3 (SR-1): nothing reaches the store but through the redactor. Free text is
 //     rewritten; an identifier that holds a secret is refused. Ids are issued.
-//   - M4: an entry is live iff now < ExpiresAt, in every read.
+//   - M4: in every read an entry is live if now < ExpiresAt, and otherwise not.
 //   - M5: lists are newest first, ties by id bytes descending.
 //   - M6: a run sees memory as it was when it started, its own writes, and those
 //     of completed children. An entry that it replaced shows as the new one.
