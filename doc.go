@@ -1,12 +1,13 @@
-// Package agentmemory is the root of OpenWOP agent memory, a module that gives an existing Go
-// host the memory layer of the OpenWOP protocol. It holds no code; import the packages below
-// it, and begin with memory. The pages in docs/ of the repository explain the words, and walk
-// through a whole host and a whole store.
+// Package agentmemory is the root of a module that gives the agents of a Go host memory. Tenants
+// are isolated, registered secrets are redacted before storage, one call deletes all that is
+// about a customer, and a replay sees what its run saw. It is the memory layer of the OpenWOP
+// protocol, and works without that protocol too.
 //
-// The host brings its models, its schedules and its storage. The module brings
-// what has to be right whatever those are: isolation between tenants, redaction
-// before anything is stored, expiry, views that a run can be replayed against,
-// and events that never hold content.
+// This package holds no code. Begin with package memory, whose comment has a program of eight
+// lines. In the repository, docs/concepts.md explains the words, docs/host-in-an-hour.md builds
+// a host, and docs/store-in-an-afternoon.md a store.
+//
+// The host brings its models, its schedules and its storage.
 //
 // # Packages
 //
@@ -49,8 +50,8 @@
 //     of its own. examples/host is a whole host to copy; a module of its own.
 //   - bridges/mcp, bridges/anthropic, bridges/eino: memory for clients of the Model Context
 //     Protocol, for Anthropic's memory tool, and for agents of eino; bridges/models: language
-//     models for the engines; bridges/dates: dates in free text and cron; bridges/otel: OpenTelemetry; cmd/agentmemory: the command line.
-//     Each is a module of its own.
+//     models for the engines; bridges/dates: dates in free text and cron; bridges/otel:
+//     OpenTelemetry; cmd/agentmemory: the command line. Each is a module of its own.
 //
 // # Dependencies
 //

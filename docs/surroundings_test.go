@@ -35,7 +35,7 @@ put(ctx, first, memory.Draft{Content: "The lease of the Berlin office ends on 30
 put(ctx, first, memory.Draft{Content: "Lena prefers calls before noon."})
 `,
 		replace: map[string]string{
-			`// Somebody writes: "Dana says that the Berlin lease was ended." (about dana)`: `put(ctx, bank, memory.Draft{Content: "Dana says that the Berlin lease was ended.", Subjects: []string{"dana"}})`,
+			`// Another run writes: "Dana says that the Berlin lease was ended." (about dana)`: `put(ctx, bank, memory.Draft{Content: "Dana says that the Berlin lease was ended.", Subjects: []string{"dana"}})`,
 		},
 		show: "hits",
 	},

@@ -22,10 +22,11 @@ type HostPayload struct {
 	// types. The protocol keeps the first segments openwop, core, community, vendor,
 	// private and local to itself.
 	Type Type
-	// JSON is any JSON value, as strict as RFC 8785 has it: no field twice, no integer
-	// beyond [MaxInteger], no lone surrogate. It is emitted with at most
-	// [MaxPayloadText] bytes, where <, >, &, U+2028 and U+2029 count without an escape. A log returns the same value, which it may have written
-	// down in another way.
+	// JSON is any JSON value; an event with nothing to say has {}, since an empty one is
+	// refused. It is as strict as RFC 8785 has it: no field twice, no integer beyond
+	// [MaxInteger], no lone surrogate. It is emitted with at most [MaxPayloadText] bytes, where
+	// <, >, &, U+2028 and U+2029 count without an escape. A log returns the same value, which
+	// it may have written down in another way.
 	JSON json.RawMessage
 }
 
@@ -52,7 +53,7 @@ func (p HostPayload) Validate() error { return validate(p) }
 
 func (p *HostPayload) fields(f *fields) {
 	if !validHostType(p.Type) {
-		f.fail("type", "is no event type of a host")
+		f.fail("type", "is not a host's event type, such as run.completed")
 	}
 	if _, err := jsonguard.Decode(p.JSON, MaxDocBytes); err != nil {
 		f.fail("payload", err.Error())

@@ -51,11 +51,10 @@ func (b *Bank) openAsOf(ctx context.Context, tenant string, t Token) (*asOf, err
 	return &asOf{bank: b, snap: snap, view: v}, nil
 }
 
-// Check tells whether a token can be read, resumed and replayed from, and in a word for a
-// program why not. It is empty if it can, in each of the refs, and otherwise the first of
-// these:
+// Check tells whether a token can still be read, resumed and replayed from. The reason is empty
+// if it can, in each of the refs, and otherwise the first of these words:
 //
-//   - "malformed": it is no token of this version of the library, or damaged;
+//   - "malformed": it is not a token of this version of the library, or damaged;
 //   - "tenant": it belongs to another tenant;
 //   - "horizon": it is older than the bank's Horizon, and what it stands on was purged;
 //   - "lost": it is younger, and what it stands on is gone all the same: by a restored

@@ -33,15 +33,15 @@ type Config struct {
 	// its view unavailable; 0 means [DefaultHorizon].
 	Horizon time.Duration
 
-	// Limits, if set, tells what a tenant may come to. A put or a rewrite that makes more of
-	// what is bounded, and comes out above the bound, is refused with [ErrStorageLimit], or
-	// with [ErrBacklog] for events, and nothing is written: exactly, however many processes
-	// write. What is counted are the tenant's entries that were not deleted, merged or
-	// superseded, and the bytes of their content; expired ones count until they are purged.
-	// Writes that free memory are allowed beyond the limits, and so is forgetting. Limits
-	// is asked before each such write; an error refuses the write. Like every part of the
-	// host that may block, it has [PluginTimeout] for a call. It must be safe for
-	// concurrent use, and needs a store that is a Transactor.
+	// Limits, if set, returns what bounds a tenant. A put or a rewrite that adds to what is
+	// bounded, and ends above the bound, is refused with [ErrStorageLimit], or with [ErrBacklog]
+	// for events, and nothing is written. The bound is exact for any number of processes.
+	// Counted are the tenant's entries that were not deleted, merged or superseded, and the
+	// bytes of their content; expired ones count until they are purged. Writes that free memory
+	// are allowed beyond the limits, and so is forgetting. Limits is called before each such
+	// write; an error refuses the write. Like every part of the host that may block, it has
+	// [PluginTimeout] for a call. It must be safe for concurrent use, and needs a store that is
+	// a Transactor.
 	Limits func(ctx context.Context, tenant string) (driver.Limits, error)
 
 	// LedgerRetention is how long an erasure is remembered in the ledger, see
@@ -81,7 +81,7 @@ type Config struct {
 	// needs a Sink or KeepEvents, and a Transactor.
 	WriteEvents bool
 	// ReadOnly makes a bank that only reads, runs and their views included: memory that a host
-	// lends out, or looks at beside the process that fills it. Whatever would change the store
+	// lends out, or reads beside the process that fills it. A call that would change the store
 	// fails with [ErrNotProvided], and the capability model degrades what needs it. Events that
 	// wait are left to the process that fills the store.
 	ReadOnly bool

@@ -1,6 +1,7 @@
-// Package memory is OpenWOP agent memory over any store: what a host keeps for its agents
-// from run to run, and the rules under which it does. Eight lines store a note without the
-// secret that is in it; errors are left out here, and a program looks at each:
+// Package memory keeps what agents remember from run to run, over any store: one tenant never
+// reads another, secrets are redacted before storage, and a replay sees what its run saw. These
+// lines store a note without the secret that is in it. A program checks each error, which they
+// leave out:
 //
 //	bank, _ := memory.New(inmem.New(), memory.Config{})
 //	secrets := redact.New(redact.Config{})
@@ -11,21 +12,22 @@
 //	fmt.Println(entries[0].Content) // The key is [REDACTED:billing-key].
 //	run.End(ctx)
 //
-// Packages memory/inmem and redact are beside this one. Here the lines use [New], [Bank.Start],
-// [Draft], [Run.Put], [Reader] and [Run.End], and you need no others at first: the zero
-// [Config] is a good one. Come back for
+// Store and redactor are packages memory/inmem and redact. At first you need no more of this
+// package than the lines use, and the zero [Config]. Then each task has its call:
 //
-//   - [Bank.Keep], once memory outlives the process: the one loop that every host runs, for
-//     itself and for all engines over the bank
-//   - [Draft].Subjects and [Bank.Forget], once it holds what a person may want erased
-//   - [Bank.Background] and [Job], to import, and for the engines
-//   - [Run.Replace], when a fact has changed, and [Bank.Search], to ask questions
-//   - Config.WriteEvents with a Sink or KeepEvents, to tell the host's log of writes
-//   - [Token] and [Replay], once runs are suspended or replayed
+//   - keep memory beyond the process: the store memory/sqlite or memory/postgres, and [Bank.Keep],
+//     the one maintenance loop of a host, for the bank and all engines over it
+//   - erase what is about a person: [Draft].Subjects and [Bank.Forget]
+//   - change a fact: [Run.Replace]
+//   - ask a question: [Run.Search], and [Bank.Search] outside of a run
+//   - import, or work in the background: [Bank.Pass], which opens and ends a [Job]
+//   - announce writes in the host's log: Config.WriteEvents, with KeepEvents or a Sink
+//   - suspend a run and resume it elsewhere: [Run.Token], [Run.Abort], [RunConfig].Resume
+//   - replay a run: [Replay]
 //
-// [View] and [Ranker] are for those who write a ranker, and [Engines], [Rewrite] and
-// [driver.Document] for those who write an engine. The pages in docs/ of the repository begin
-// with the concepts and go on to a whole host.
+// The authors of a ranker need [View] and [Ranker], those of an engine [Engines], [Rewrite] and
+// [driver.Document], and a host none of them. In the repository, docs/concepts.md explains the
+// words, and docs/host-in-an-hour.md builds a host.
 //
 // # Overview
 //
@@ -42,7 +44,9 @@
 //
 // Beside entries a store keeps documents: small named values such as leases,
 // commitments and archives. They change in the same mutation as entries and events,
-// see [Job.Rewrite], and a document that was made of an entry goes with it.
+// see [Job.Rewrite]. Their class says what they hold: content was made of entries, and is erased
+// with them; host text is what the host wrote; machinery is the identifiers, digests and
+// positions of an engine.
 //
 // # Guarantees
 //
@@ -52,7 +56,7 @@
 //   - M2: no error text holds content, tags, ids or secrets.
 //   - M3 (SR-1): nothing reaches the store but through the redactor. Free text is
 //     rewritten; an identifier that holds a secret is refused. Ids are issued.
-//   - M4: an entry is live iff now < ExpiresAt, in every read.
+//   - M4: in every read an entry is live if now < ExpiresAt, and otherwise not.
 //   - M5: lists are newest first, ties by id bytes descending.
 //   - M6: a run sees memory as it was when it started, its own writes, and those
 //     of completed children. An entry that it replaced shows as the new one.
@@ -89,6 +93,6 @@
 //
 // # Concurrency
 //
-// A Bank, a Run and a Job are safe for concurrent use. A tenant's mutations commit
-// one at a time.
+// A Bank, a Run and a Job are safe for concurrent use. So are their iterators: the body of a
+// loop may call the bank, run or job that yields. A tenant's mutations commit one at a time.
 package memory

@@ -10,7 +10,7 @@ import (
 // Documents yields the documents of a ref that q asks for, in the byte order of kind and
 // key, and stops after an error; with an empty ref, the tenant's own, and with q.EveryRef
 // those of all its refs too, ref by ref. A ref that is not the tenant's has none. The store
-// must be a Transactor. The loop may use the job.
+// must be a Transactor.
 func (j *Job) Documents(ctx context.Context, ref string, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
 	return func(yield func(driver.Document, error) bool) {
 		at, ok := "", true // the ref that was looked at last; the tenant's own are its

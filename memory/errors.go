@@ -3,7 +3,9 @@ package memory
 import (
 	"context"
 	"errors"
+	"strings"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -94,6 +96,15 @@ func fail(kind *driver.Kind, detail string) error { return kind.With(detail, nil
 
 func failWith(kind *driver.Kind, detail string, cause error) error {
 	return kind.With(detail, cause)
+}
+
+// invalidEvent refuses an event and names the rule that it breaks, which holds no value of it.
+func invalidEvent(cause error) error {
+	detail := "an event breaks its schema"
+	if broken := (*events.InvalidError)(nil); errors.As(cause, &broken) {
+		detail += strings.TrimPrefix(broken.Error(), events.ErrInvalid.Error())
+	}
+	return failWith(ErrValidation, detail, cause)
 }
 
 // both returns two errors as one. One alone it returns as it is, so that errors.Unwrap reaches

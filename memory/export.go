@@ -20,7 +20,7 @@ type Exported struct {
 // carry its label, in any state and also expired, with what was derived from them; the
 // documents made of those; and host text that carries the label. It is what [Bank.Forget]
 // would erase, but for what is erased already. It stops after an error. The store must be
-// a Transactor. The loop may use the bank.
+// a Transactor.
 func (b *Bank) Export(ctx context.Context, tenant, subject string) iter.Seq2[Exported, error] {
 	return func(yield func(Exported, error) bool) {
 		if err := b.export(ctx, tenant, subject, yield); err != nil {

@@ -194,7 +194,7 @@ func (j *Job) Live(ctx context.Context, ref string, ids []string) (live []Entry,
 
 // Scan yields all live entries of a ref, newest first, and stops after an error. If the
 // store is Versioned, it yields the ref as it was when the loop began: what
-// is written or retired during the loop does not change it. The loop may use the job.
+// is written or retired during the loop does not change it.
 func (j *Job) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		s, ok, err := j.beginRead(ctx, ref)
@@ -235,7 +235,7 @@ func (j *Job) entries(ctx context.Context, s Scope) (iter.Seq2[Entry, error], er
 
 // History yields the records of a ref, in every state and in no particular
 // order: what was merged into what, superseded, deleted or erased. It needs a store
-// that is a Transactor, and stops after an error. The loop may use the job.
+// that is a Transactor, and stops after an error.
 func (j *Job) History(ctx context.Context, ref string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		s, ok, err := j.beginRead(ctx, ref)

@@ -136,7 +136,7 @@ func TestM2_MistakesWithAHandleAreNamed(t *testing.T) {
 		"a replay of nothing": {start(memory.RunConfig{ID: "r", Tenant: "acme", Redactor: keys, Replay: &memory.Replay{}}), memory.ErrValidation,
 			"memory: invalid input: Replay needs either From and To or Reads, and not both"},
 		"a token that is none": {start(memory.RunConfig{ID: "r", Tenant: "acme", Redactor: keys, Resume: "yesterday"}), memory.ErrSnapshotUnavailable,
-			"memory: that state of memory is no longer available: it is no token of this package, or was cut or changed"},
+			"memory: that state of memory is no longer available: the token is not one of this package, or was cut or changed"},
 		"a run over a small store": {func() error {
 			_, err := small.Start(ctx, memory.RunConfig{ID: "r", Tenant: "acme", Redactor: keys})
 			return err
@@ -293,6 +293,14 @@ func TestM2_MissingPartsAreNamed(t *testing.T) {
 			"memory: not provided: an event of the host needs Config.Sink or Config.KeepEvents, which this bank has not"},
 		"no payload": {func() error { return h.run("r", "acme").Emit(ctx, events.Record{}) }, memory.ErrValidation,
 			"memory: invalid input: an event has no payload: set Record.Payload"},
+		"a payload without JSON": {func() error {
+			return h.run("r", "acme").Emit(ctx, events.Record{Payload: events.HostPayload{Type: "run.completed"}})
+		}, memory.ErrValidation,
+			"memory: invalid input: an event breaks its schema: /payload is not JSON in UTF-8"},
+		"a payload whose type is a secret": {func() error {
+			return h.run("r", "acme").Emit(ctx, events.Record{Payload: events.HostPayload{Type: secret, JSON: []byte(secret)}})
+		}, memory.ErrValidation,
+			"memory: invalid input: an event breaks its schema: /type is not a host's event type, such as run.completed"},
 		"another's event": {func() error {
 			return h.run("r", "acme").Emit(ctx, events.Record{RunID: "s", Payload: events.MemoryWritten{MemoryRef: "m", MemoryID: "mem_x"}})
 		}, memory.ErrValidation,

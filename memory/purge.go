@@ -36,17 +36,19 @@ const (
 	clockSkew = time.Hour
 )
 
-// Purge lets go of what no view within the bank's horizon can show: versions older
-// than it, entries deleted or expired before it. What was merged is kept until it has expired
-// or was forgotten itself, with what it was merged into: see [Bank.Forget]. Runs and tokens from before it
-// become [ErrSnapshotUnavailable]. It returns the number of records removed. The
-// store must be Versioned.
+// Purge removes what no view within the bank's horizon can show, and returns how many records
+// that were: versions older than the horizon, and entries deleted or expired before it. A host
+// that runs [Bank.Keep] calls it only if the store does not offer driver.Tenants.
 //
-// A host calls it for each tenant from time to time, at least once in a horizon:
-// the first call only notes a new version of the tenant, and a later one purges up to the
-// newest note that is older than the horizon. After a restore that made the old
-// versions unavailable it purges nothing until a note from after it is that old. The
-// clocks of processes that share a store must agree within an hour.
+// What was merged is kept until it has expired or was forgotten itself, with what it was merged
+// into: see [Bank.Forget]. Runs and tokens from before the horizon become
+// [ErrSnapshotUnavailable]. The store must be Versioned.
+//
+// Each tenant needs a call at least once in a horizon. The first call removes nothing: it
+// records the version that the tenant has. A later one purges up to the newest recorded version
+// that is older than the horizon. After a restore that made the old versions unavailable it
+// purges nothing until a version recorded since is that old. The clocks of processes that share
+// a store must agree within an hour.
 func (b *Bank) Purge(ctx context.Context, tenant string) (n int, err error) {
 	ctx, span := b.begin(ctx, telemetry.Purge)
 	defer span.Done(&err)

@@ -10,13 +10,14 @@ import (
 )
 
 // Replace writes a draft in place of an entry that the run sees, in one mutation: the new entry
-// is stored with its event, and the old one is [Superseded] by it. Runs that start later see the
-// new entry only; so does this one, whoever wrote the old entry. The old entry stays in the
-// history, and does not return if the new one is forgotten.
+// is stored with its event, and the old one is [Superseded] by it. Runs that start later see
+// the new entry only, and so does this run. The old entry stays in the history, and does not
+// return if the new one is forgotten.
 //
 // The new entry has the subjects of the old one unless the draft names some, and its expiry
-// unless the draft names one, which must not be earlier. Under a Draft.Key a second try returns
-// the entry that is there. In a replay nothing is written: the recorded id and instant come back.
+// unless the draft names one, which must not be earlier: an entry that never expires is
+// replaced by one that never does. Under a Draft.Key a second try returns the entry that is
+// there. In a replay nothing is written: the recorded id and instant come back.
 //
 // Errors: [ErrNotFound] if the run does not see the entry; [ErrConflict] if another caller has
 // replaced, merged or deleted it since the run started, or it has expired; otherwise those of

@@ -13,7 +13,7 @@ import (
 
 // Replay makes a [Run] repeat a recorded one (RFC 0041, RFC 0057 §D). A Put writes
 // nothing: it returns the entry under the recorded id and instant, and its recorded event
-// goes to the bank's sink in a new envelope. A Delete deletes nothing.
+// goes into the log of the replay in a new envelope. A Delete deletes nothing.
 //
 // Reads come from memory as it was: a host records a token where the run began and one
 // where the replay ends, and needs no record of what was read. What the run wrote appears
@@ -23,9 +23,9 @@ import (
 // runs out while a run works makes later lists of its replay refuse, until the next recorded
 // write. A host that must replay even then records what the run reads, see [Run.Record].
 type Replay struct {
-	// Events are the recorded run's events, which the bank announced because its
-	// Config.WriteEvents was set. Those that are not memory.written are passed over: a
-	// host re-emits them with [events.Replay] as it comes to them.
+	// Events are all events of the recorded run, such as [Bank.Log] returns them page by page.
+	// The bank must have had Config.WriteEvents. Events other than memory.written are passed
+	// over: a host re-emits them with [events.Replay] as it comes to them.
 	Events []events.RunEvent
 	// From is a token of the recorded run where the replay begins, and To one where it
 	// ends, which bounds the instants of the last reads.
@@ -321,7 +321,7 @@ func (p *replayer) stored(ctx context.Context, s Scope, e *Entry) error {
 	case err != nil:
 		return err
 	case len(recs) == 0 || recs[0].Erased:
-		return fail(ErrSnapshotUnavailable, "a recorded write was forgotten")
+		return fail(ErrSnapshotUnavailable, "a recorded write was forgotten: only a replay from Replay.Reads can repeat it")
 	case !recs[0].Entry.Equal(e):
 		return fail(ErrDiverged, "another entry was recorded")
 	}

@@ -172,7 +172,7 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (done Rewritt
 func (w writer) wrapEvent(ctx context.Context, a events.Record) (events.Record, error) {
 	if p, own := a.Payload.(events.HostPayload); own {
 		if err := p.Validate(); err != nil {
-			return events.Record{}, failWith(ErrValidation, "an event breaks its schema", err)
+			return events.Record{}, invalidEvent(err)
 		}
 		clean, err := w.cleanJSON(ctx, p.JSON)
 		if err != nil {
@@ -185,7 +185,7 @@ func (w writer) wrapEvent(ctx context.Context, a events.Record) (events.Record, 
 	}
 	text, err := json.Marshal(a.Payload)
 	if err != nil {
-		return events.Record{}, failWith(ErrValidation, "an event breaks its schema", err)
+		return events.Record{}, invalidEvent(err)
 	}
 	if err := w.identifiers(ctx, append(names("the payload of an event", append(plainTexts(text), string(text))...), name{"Record.ID", a.ID})...); err != nil {
 		return events.Record{}, err

@@ -55,13 +55,15 @@ type Run struct {
 	view     *view // nil in a replay
 }
 
-// Start opens a run. The store must be Versioned, unless the run is a replay:
-// otherwise Start fails with [ErrNotProvided], and a host can work with
-// [Bank.Background] and [Bank.Reader], which promise no view. A malformed ID or Tenant is
-// [ErrValidation], and a secret in the ID, or a closed redactor, [ErrSecretLeakage]. Resuming fails with
-// [ErrSnapshotUnavailable] for a token of another tenant or store, or one that is
-// older than what was purged; like every open view, a resumed one lacks what was
-// forgotten since.
+// Start opens a run, resumes a suspended one, or replays a recorded one. Its caller ends it by
+// [Run.End] or [Run.Abort].
+//
+// A run needs a store that is Versioned, unless it is a replay. Over another store Start fails
+// with [ErrNotProvided], and a host can work with [Bank.Pass] and [Bank.Reader], which promise
+// no view. A malformed ID or Tenant is [ErrValidation], and a secret in the ID, or a closed
+// redactor, [ErrSecretLeakage]. Resuming fails with [ErrSnapshotUnavailable] for a token of
+// another tenant or store, or one that is older than what was purged. Like every open view, a
+// resumed one lacks what was forgotten since.
 func (b *Bank) Start(ctx context.Context, c RunConfig) (run *Run, err error) {
 	ctx, span := b.begin(ctx, telemetry.Start)
 	defer span.Done(&err)
@@ -191,7 +193,7 @@ func (rr runReader) Get(ctx context.Context, ref, id string) (Entry, error) {
 }
 
 // Scan yields everything that the run sees in a ref, newest first, as it saw it when
-// the loop began, and stops after an error. The loop may use the run.
+// the loop began, and stops after an error.
 func (r *Run) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		seen, s, err := r.copyView(ctx, ref)

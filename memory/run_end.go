@@ -122,12 +122,15 @@ func (r *Run) Flush(ctx context.Context) error {
 	return r.bank.flush(ctx, r.tenant, r.runID)
 }
 
-// End closes a run that completed, not one that is only suspended, see RunConfig.Resume: no read or write after it, its registry closed,
-// its writes visible to its parent, and its events acknowledged by the sink. Then the
-// run's terminal event, if it is given as last, goes into the log as [Run.Emit] would put it
-// there, redacted by the registry before that was closed; a host that appends it by itself
-// does so after End. If End fails it is called again; what last was the first time counts. If
-// both the registry and the sink failed, errors.Is and errors.As reach what each of them said.
+// End closes a run that completed; one that is only suspended is closed by [Run.Abort]. After it
+// the run refuses reads and writes, its registry is closed, its writes are visible to its
+// parent, and the sink has its events.
+//
+// The run's terminal event, if it is given as last, then goes into the log as [Run.Emit] would
+// put it there, redacted by the registry before that was closed. A host that appends it by
+// itself does so after End. If End fails, call it again: a terminal event that was accepted the
+// first time is the one that counts. If both the registry and the sink failed, errors.Is and
+// errors.As reach what each of them said.
 func (r *Run) End(ctx context.Context, last ...events.Record) error { return r.finish(ctx, true, last) }
 
 // Abort closes a run that failed or was canceled, with its terminal event as [Run.End] does.

@@ -69,7 +69,7 @@ func (w writer) hostEvents(ctx context.Context, recs []events.Record) ([]events.
 			return nil, err
 		}
 		if err := rec.Validate(); err != nil {
-			return nil, failWith(ErrValidation, "an event breaks its schema", err)
+			return nil, invalidEvent(err)
 		}
 		out = append(out, rec)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // Tenants yields the tenants that the store holds anything of, in byte order, and stops
-// after an error. The store must offer driver.Tenants. The loop may use the bank.
+// after an error. The store must offer driver.Tenants.
 func (b *Bank) Tenants(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		last := ""
@@ -25,7 +25,7 @@ func (b *Bank) Tenants(ctx context.Context) iter.Seq2[string, error] {
 }
 
 // Refs yields the refs of a tenant that hold anything, in byte order, and stops after an
-// error. The store must offer driver.Tenants. The loop may use the bank.
+// error. The store must offer driver.Tenants.
 func (b *Bank) Refs(ctx context.Context, tenant string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if err := checkTenant(tenant); err != nil {

@@ -112,7 +112,7 @@ func (t Token) snapshot(tenant string) (*snapshot, error) {
 	return s, nil
 }
 
-var errToken = fail(ErrSnapshotUnavailable, "it is no token of this package, or was cut or changed")
+var errToken = fail(ErrSnapshotUnavailable, "the token is not one of this package, or was cut or changed")
 
 func appendName(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)

@@ -132,7 +132,7 @@ func (b *Bank) commit(ctx context.Context, tenant string, m driver.Mutation) (dr
 		}
 		for i := range m.Events {
 			if err := m.Events[i].Validate(); err != nil {
-				return driver.Applied{}, failWith(ErrValidation, "an event breaks its schema", err)
+				return driver.Applied{}, invalidEvent(err)
 			}
 		}
 	}
