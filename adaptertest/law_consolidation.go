@@ -97,7 +97,7 @@ func (h *host) announced(run string, kind events.Type) int {
 
 // fate follows an entry to what stands in its place.
 func (h *host) fate(id string) memory.Fate {
-	f, err := h.bank.Trace(h.w.ctx, home.Tenant, home.Ref, id)
+	f, err := h.bank.Fates(h.w.ctx, home.Tenant, home.Ref, id)
 	h.w.must(err)
 	return f[id]
 }
@@ -105,7 +105,7 @@ func (h *host) fate(id string) memory.Fate {
 // nothingLost expects each entry to live, or to have a successor that does.
 func (h *host) nothingLost(all []driver.Entry) {
 	for _, e := range all {
-		fates, err := h.bank.Trace(h.w.ctx, home.Tenant, home.Ref, e.ID)
+		fates, err := h.bank.Fates(h.w.ctx, home.Tenant, home.Ref, e.ID)
 		want := "the entry that says " + short(e.Content) + " live, or in a lineage that leads to a live entry"
 		if err != nil {
 			h.w.fail(want, describeError(err))

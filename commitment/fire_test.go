@@ -541,7 +541,7 @@ func TestK7_NothingFiresAtReplay(t *testing.T) {
 	recorded := h.log.All()
 	calls := len(h.queue.calls)
 	swaps := h.store.(*audit).applied
-	again := events.Replay(recorded, "fork")
+	again := events.Reemit(recorded, "fork")
 	require.NoError(t, events.Emit(ctx, h.log, again...))
 	require.Equal(t, recorded[0].Payload, again[0].Payload)
 	run, err := h.bank.Start(ctx, memory.RunConfig{ID: "again", Tenant: "acme", Redactor: vault{}, Replay: &memory.Replay{Events: recorded, Reads: []memory.RecordedRead{}}})

@@ -106,7 +106,7 @@ func (e *Engine) sweepPage(ctx context.Context, batch []Commitment, done *Swept)
 	fates := map[string]map[string]memory.Fate{} // by ref and entry
 	for ref, list := range ids {
 		var err error
-		if fates[ref], err = e.bank.Trace(ctx, batch[0].Tenant, ref, list...); err != nil {
+		if fates[ref], err = e.bank.Fates(ctx, batch[0].Tenant, ref, list...); err != nil {
 			return err
 		}
 	}

@@ -116,7 +116,7 @@ func (h *host) passes() (evs []events.MemoryConsolidated) {
 
 func (h *host) fate(id string) memory.Fate {
 	h.t.Helper()
-	f, err := h.Trace(ctx, "acme", ref, id)
+	f, err := h.Fates(ctx, "acme", ref, id)
 	require.NoError(h.t, err)
 	return f[id]
 }

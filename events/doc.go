@@ -18,7 +18,7 @@
 //   - E3: a record's ID stays the same over redelivery. A [RunLog] assigns sequences
 //     without gaps, drops a (runId, eventId) that the tenant's log has, and takes the
 //     records of one call all together or not at all.
-//   - E4: [Replay] gives recorded payloads a new envelope and regenerates nothing.
+//   - E4: [Reemit] gives recorded payloads a new envelope and regenerates nothing.
 //   - E5: every record has a run id; that of a background pass is its own.
 //
 // # Errors

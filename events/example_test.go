@@ -46,14 +46,14 @@ func ExampleLog() {
 	// {"eventId":"e2","runId":"run-1","nodeId":"node-1","type":"memory.written","payload":{"memoryRef":"notes","memoryId":"m2"},"timestamp":"2026-05-01T12:00:00.000Z","sequence":1}
 }
 
-func ExampleReplay() {
+func ExampleReemit() {
 	var log events.Log
 	ctx := context.Background()
 	_ = events.Emit(ctx, &log, written("e1", "run-1", "m1"))
 
 	recorded := log.Events("acme", "run-1")
 	for range 2 { // the second time the log has them
-		_ = events.Emit(ctx, &log, events.Replay(recorded, "run-2")...)
+		_ = events.Emit(ctx, &log, events.Reemit(recorded, "run-2")...)
 	}
 	for _, ev := range log.Events("acme", "run-2") {
 		fmt.Println(ev.Sequence, ev.Payload.(events.MemoryWritten).MemoryID, ev.Time.Format(time.TimeOnly))

@@ -22,7 +22,7 @@ func TestE4_Replay(t *testing.T) {
 	old := recorded.Events("t", "old")
 	for range 2 {
 		for n := range len(old) + 1 { // resumed at every place
-			if err := Emit(t.Context(), &target, Replay(old[:n], "new")...); err != nil {
+			if err := Emit(t.Context(), &target, Reemit(old[:n], "new")...); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -46,7 +46,7 @@ func TestE4_ReplayIDs(t *testing.T) {
 		for _, old := range []string{"", "b", "bc", "c", long} {
 			for _, id := range []string{"", "c", "bc", "b", long} {
 				from := fmt.Sprintf("%q %q %q", run, old, id)
-				rec := Replay([]RunEvent{{Record: record(id, "t", old, full[0])}}, run)[0]
+				rec := Reemit([]RunEvent{{Record: record(id, "t", old, full[0])}}, run)[0]
 				if before, dup := seen[rec.ID]; dup {
 					t.Fatalf("%s and %s give the same id", before, from)
 				}

@@ -51,7 +51,7 @@ func (b *Bank) openAsOf(ctx context.Context, tenant string, t Token) (*asOf, err
 	return &asOf{bank: b, snap: snap, view: v}, nil
 }
 
-// Check tells whether a token can still be read, resumed and replayed from. The reason is empty
+// CheckToken tells whether a token can still be read, resumed and replayed from. The reason is empty
 // if it can, in each of the refs, and otherwise the first of these words:
 //
 //   - "malformed": it is not a token of this version of the library, or damaged;
@@ -64,7 +64,7 @@ func (b *Bank) openAsOf(ctx context.Context, tenant string, t Token) (*asOf, err
 // A host that has recorded which refs a run reads names them; without refs the last reason
 // does not come up, and a read of [Bank.AsOf] may still be refused. The error is the store's
 // or that of the context; the store must be Versioned.
-func (b *Bank) Check(ctx context.Context, tenant string, t Token, refs ...string) (reason string, err error) {
+func (b *Bank) CheckToken(ctx context.Context, tenant string, t Token, refs ...string) (reason string, err error) {
 	if b.versions == nil {
 		return "", fail(ErrNotProvided, "tokens need a store that is driver.Versioned")
 	}

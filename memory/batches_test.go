@@ -98,7 +98,7 @@ func TestRewritesAndForgettingReadInBatches(t *testing.T) {
 		require.NoError(t, err)
 	}), 2)
 	require.LessOrEqual(t, calls(store, func() {
-		fates, err := h.Trace(ctx, "acme", "m", ids...)
+		fates, err := h.Fates(ctx, "acme", "m", ids...)
 		require.NoError(t, err)
 		require.Len(t, fates, 500)
 	}), 2)

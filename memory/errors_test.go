@@ -58,7 +58,7 @@ func TestM2_ErrorsNeverShowWhatTheStoreSaid(t *testing.T) {
 			return err
 		},
 		"relay": func() error { _, err := h.Relay(ctx); return err },
-		"trace": func() error { _, err := h.Trace(ctx, "acme", "m", e.ID); return err },
+		"trace": func() error { _, err := h.Fates(ctx, "acme", "m", e.ID); return err },
 	}
 	for name, call := range calls {
 		err := call()
@@ -183,7 +183,7 @@ func TestCancelledContexts(t *testing.T) {
 		"forget":   func() error { _, err := h.Forget(done, "acme", "s"); return err },
 		"scrub":    func() error { _, err := h.Scrub(done, "acme", newVault("k", "kept")); return err },
 		"purge":    func() error { _, err := h.Purge(done, "acme"); return err },
-		"trace":    func() error { _, err := h.Trace(done, "acme", "m", e.ID); return err },
+		"fates":    func() error { _, err := h.Fates(done, "acme", "m", e.ID); return err },
 		"relay":    func() error { _, err := h.Relay(done); return err },
 	} {
 		err := call()
@@ -238,7 +238,7 @@ func TestPlainAdapter(t *testing.T) {
 		"forget":   func() error { _, err := h.Forget(ctx, "acme", "s"); return err },
 		"scrub":    func() error { _, err := h.Scrub(ctx, "acme", newVault()); return err },
 		"purge":    func() error { _, err := h.Purge(ctx, "acme"); return err },
-		"trace":    func() error { _, err := h.Trace(ctx, "acme", "m", e.ID); return err },
+		"fates":    func() error { _, err := h.Fates(ctx, "acme", "m", e.ID); return err },
 		"document": func() error { _, err := job.Document(ctx, "m", "k", "c"); return err },
 		"rewrite":  func() error { _, err := job.Rewrite(ctx, "m", memory.Rewrite{}); return err },
 		"history": func() error {

@@ -49,7 +49,7 @@ func ExampleRun_Replace() {
 		log.Fatal(err)
 	}
 	fmt.Println(moved.Content, moved.Subjects)
-	fates, err := bank.Trace(ctx, "acme", "support", old.ID)
+	fates, err := bank.Fates(ctx, "acme", "support", old.ID)
 	if err != nil {
 		log.Fatal(err)
 	}

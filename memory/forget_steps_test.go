@@ -147,7 +147,7 @@ func TestM10_ACrashLosesNothingThatIsMergedMeanwhile(t *testing.T) {
 		finished = err == nil
 		store.left = math.MaxInt
 		for _, e := range others {
-			fates, err := h.Trace(ctx, "acme", "ref", e.ID)
+			fates, err := h.Fates(ctx, "acme", "ref", e.ID)
 			require.NoError(t, err)
 			require.Contains(t, fates, e.ID)
 			require.NotEqual(t, memory.Deleted, fates[e.ID].State, "killed at call %d", crash)
@@ -227,7 +227,7 @@ func TestTraceOfManyInOneLineageIsQuick(t *testing.T) {
 		ids = append(ids, last.ID)
 	}
 	start := time.Now()
-	fates, err := h.Trace(ctx, "acme", "ref", ids...)
+	fates, err := h.Fates(ctx, "acme", "ref", ids...)
 	require.NoError(t, err)
 	require.Less(t, time.Since(start), 10*time.Second)
 	require.Len(t, fates, len(ids))
@@ -263,7 +263,7 @@ func TestK6_WhatIsRestoredWhileItIsTracedIsLive(t *testing.T) {
 		_, err := h.Forget(ctx, "acme", "lena")
 		require.NoError(t, err)
 	}
-	fates, err := h.Trace(ctx, "acme", "ref", other.ID)
+	fates, err := h.Fates(ctx, "acme", "ref", other.ID)
 	require.NoError(t, err)
 	require.Contains(t, fates, other.ID)
 	require.Equal(t, memory.Live, fates[other.ID].State)

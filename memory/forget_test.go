@@ -86,7 +86,7 @@ func TestM10_ScrubReplacesWhatHoldsALateSecret(t *testing.T) {
 	_, err = asOf.List(ctx, "m", memory.ListOptions{})
 	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
 	require.Empty(t, contents(t, asOf, "other"), "only where it could have seen what is gone")
-	fates, err := h.Trace(ctx, "acme", "m", merged.Entries[0].ID)
+	fates, err := h.Fates(ctx, "acme", "m", merged.Entries[0].ID)
 	require.NoError(t, err)
 	require.Equal(t, memory.Deleted, fates[merged.Entries[0].ID].State)
 
@@ -176,7 +176,7 @@ func TestTraceFollowsTheLineage(t *testing.T) {
 		require.NoError(t, err)
 	}
 	trace := func(id string) memory.Fate {
-		fates, err := h.Trace(ctx, "acme", "m", id)
+		fates, err := h.Fates(ctx, "acme", "m", id)
 		require.NoError(t, err)
 		require.Contains(t, fates, id)
 		return fates[id]
@@ -196,7 +196,7 @@ func TestTraceFollowsTheLineage(t *testing.T) {
 	require.NoError(t, err)
 	h.clock.Advance(time.Second)
 	require.Equal(t, memory.Deleted, trace(short.ID).State)
-	fates, err := h.Trace(ctx, "acme", "m", "mem_unknown")
+	fates, err := h.Fates(ctx, "acme", "m", "mem_unknown")
 	require.NoError(t, err)
 	require.Empty(t, fates)
 	require.True(t, strings.HasPrefix(memory.Merged.String(), "merged"))

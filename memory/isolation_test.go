@@ -93,7 +93,7 @@ func TestM1_ForeignAndMalformedRefsReadAsAbsent(t *testing.T) {
 		found, err = run.Search(ctx, ref, memory.Search{})
 		require.NoError(t, err)
 		require.Empty(t, found)
-		fates, err := h.Trace(ctx, "acme", ref, secret.ID)
+		fates, err := h.Fates(ctx, "acme", ref, secret.ID)
 		require.NoError(t, err)
 		require.Empty(t, fates)
 

@@ -28,8 +28,8 @@ type Maintained struct {
 	Oldest time.Duration
 	// Tenants were looked at in this round, and Purged records removed of them.
 	Tenants, Purged int
-	// Forgotten erasures are out of the ledger, since their retention was over.
-	Forgotten int
+	// Trimmed erasures are out of the ledger, since their retention was over.
+	Trimmed int
 }
 
 // keeper remembers where the next round goes on, and what it is for.
@@ -65,7 +65,7 @@ func (b *Bank) Maintain(ctx context.Context) (done Maintained, err error) {
 	ctx, span := b.begin(ctx, telemetry.Maintain)
 	defer span.Done(&err)
 	defer func() {
-		span.Add(telemetry.Tenants.Of(done.Tenants), telemetry.Purged.Of(done.Purged), telemetry.Trimmed.Of(done.Forgotten))
+		span.Add(telemetry.Tenants.Of(done.Tenants), telemetry.Purged.Of(done.Purged), telemetry.Trimmed.Of(done.Trimmed))
 	}()
 	var failed []error
 	if done, err = b.relay(ctx); err != nil {
@@ -77,7 +77,7 @@ func (b *Bank) Maintain(ctx context.Context) (done Maintained, err error) {
 			failed = append(failed, shape(err))
 		}
 		if b.scheduler != nil {
-			done.Forgotten, err = b.removeDue(ctx, ledgerKind)
+			done.Trimmed, err = b.removeDue(ctx, ledgerKind)
 			_, other := b.removeDue(ctx, UntilDue)
 			failed = append(failed, err, other)
 		}
@@ -174,11 +174,11 @@ func (b *Bank) report(ctx context.Context, done Maintained, took time.Duration, 
 	if b.cfg.Logger == nil {
 		return
 	}
-	if done.Delivered+done.Purged+done.Forgotten > 0 {
+	if done.Delivered+done.Purged+done.Trimmed > 0 {
 		b.log(ctx, slog.LevelDebug, "memory maintained",
 			slog.Int("delivered", done.Delivered), slog.Int("waiting", done.Waiting),
 			slog.Int("stuck_tenants", len(done.Stuck)), slog.Int("tenants", done.Tenants),
-			slog.Int("purged", done.Purged), slog.Int("ledger_trimmed", done.Forgotten), slog.Duration("took", took))
+			slog.Int("purged", done.Purged), slog.Int("ledger_trimmed", done.Trimmed), slog.Duration("took", took))
 	}
 	if err != nil {
 		b.trouble(ctx, err)

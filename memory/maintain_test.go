@@ -118,7 +118,7 @@ func TestMaintainIsFair(t *testing.T) {
 	for range 2 * 16 {
 		done := round()
 		purged += done.Purged
-		forgotten += done.Forgotten
+		forgotten += done.Trimmed
 	}
 	require.Equal(t, 250, purged)
 	require.Equal(t, 1, forgotten)

@@ -162,7 +162,7 @@ func TestM2_MistakesWithAHandleAreNamed(t *testing.T) {
 			"memory: invalid input: the tenant is empty"},
 		"a search for nobody": {func() error { _, err := h.Search(ctx, "", "m", memory.Search{}); return err }, memory.ErrValidation,
 			"memory: invalid input: the tenant is empty"},
-		"a trace for nobody": {func() error { _, err := h.Trace(ctx, "", "m", "mem_x"); return err }, memory.ErrValidation,
+		"a trace for nobody": {func() error { _, err := h.Fates(ctx, "", "m", "mem_x"); return err }, memory.ErrValidation,
 			"memory: invalid input: the tenant is empty"},
 		"the refs of nobody": {func() error {
 			for _, err := range h.Refs(ctx, "") {

@@ -61,7 +61,7 @@ func TestM7_ATokenIsShortHoweverMuchTheRunWrote(t *testing.T) {
 	h.clock.Advance(23 * time.Hour)
 	_, err = h.Maintain(ctx)
 	require.NoError(t, err)
-	reason, err := h.Check(ctx, "acme", token)
+	reason, err := h.CheckToken(ctx, "acme", token)
 	require.NoError(t, err)
 	require.Empty(t, reason)
 	h.clock.Advance(2 * time.Hour)
@@ -70,7 +70,7 @@ func TestM7_ATokenIsShortHoweverMuchTheRunWrote(t *testing.T) {
 	require.Empty(t, ownLists(t, h))
 	_, err = h.AsOf(ctx, "acme", token)
 	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
-	reason, err = h.Check(ctx, "acme", token)
+	reason, err = h.CheckToken(ctx, "acme", token)
 	require.NoError(t, err)
 	require.Equal(t, "horizon", reason)
 }

@@ -74,7 +74,7 @@ func TestM7_CheckTellsWhy(t *testing.T) {
 	require.NoError(t, err)
 	check := func(tenant string, t memory.Token, refs ...string) string {
 		h.t.Helper()
-		reason, err := h.Check(ctx, tenant, t, refs...)
+		reason, err := h.CheckToken(ctx, tenant, t, refs...)
 		require.NoError(h.t, err)
 		_, failed := h.AsOf(ctx, tenant, t)
 		if reason != "" && reason != "forgotten" {
@@ -116,6 +116,6 @@ func TestM7_CheckTellsWhy(t *testing.T) {
 
 	bare, err := memory.New(struct{ driver.Adapter }{inmem.New()}, memory.Config{})
 	require.NoError(t, err)
-	_, err = bare.Check(ctx, "acme", token)
+	_, err = bare.CheckToken(ctx, "acme", token)
 	require.ErrorIs(t, err, memory.ErrNotProvided)
 }

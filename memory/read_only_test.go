@@ -48,7 +48,7 @@ func TestReadOnly(t *testing.T) {
 	found, err := bank.Search(ctx, "acme", "m", memory.Search{Text: "kept"})
 	require.NoError(t, err)
 	require.Len(t, found, 1)
-	fates, err := bank.Trace(ctx, "acme", "m", kept.ID)
+	fates, err := bank.Fates(ctx, "acme", "m", kept.ID)
 	require.NoError(t, err)
 	require.Contains(t, fates, kept.ID)
 	require.Equal(t, memory.Live, fates[kept.ID].State)

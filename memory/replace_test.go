@@ -36,7 +36,7 @@ func TestM6_AReplacedEntryShowsAsTheNewOne(t *testing.T) {
 	require.Len(t, hits, 1)
 	require.Equal(t, e.ID, hits[0].Entry.ID)
 
-	fates, err := h.Trace(ctx, "acme", "m", old.ID)
+	fates, err := h.Fates(ctx, "acme", "m", old.ID)
 	require.NoError(t, err)
 	require.Equal(t, memory.Superseded, fates[old.ID].State)
 	require.Equal(t, e.ID, fates[old.ID].Head.ID, "the lineage is kept")
@@ -168,7 +168,7 @@ func TestE4_AReplayOfARecordReplacesAgain(t *testing.T) {
 		require.NoError(t, err)
 		return []any{seen, e, deleted, absent, left}
 	}
-	first := node(run, run.Record(func(r memory.RecordedRead) error {
+	first := node(run, run.RecordReads(func(r memory.RecordedRead) error {
 		reads = append(reads, r)
 		return nil
 	}))

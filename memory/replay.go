@@ -21,16 +21,16 @@ import (
 // it shows has been forgotten or purged, or expired between the recorded write before it
 // and the one after it, so that the bank cannot tell whether the run still saw it. So a TTL that
 // runs out while a run works makes later lists of its replay refuse, until the next recorded
-// write. A host that must replay even then records what the run reads, see [Run.Record].
+// write. A host that must replay even then records what the run reads, see [Run.RecordReads].
 type Replay struct {
 	// Events are all events of the recorded run, such as [Bank.Log] returns them page by page.
 	// The bank must have had Config.WriteEvents. Events other than memory.written are passed
-	// over: a host re-emits them with [events.Replay] as it comes to them.
+	// over: a host re-emits them with [events.Reemit] as it comes to them.
 	Events []events.RunEvent
 	// From is a token of the recorded run where the replay begins, and To one where it
 	// ends, which bounds the instants of the last reads.
 	From, To Token
-	// Reads answers the reads instead, if From and To are empty: what [Run.Record] gave to
+	// Reads answers the reads instead, if From and To are empty: what [Run.RecordReads] gave to
 	// its keep, in that order. Equal reads are answered in the order of the record, and one
 	// that it does not have is [ErrDiverged]. An empty record is not nil.
 	Reads []RecordedRead
@@ -268,7 +268,7 @@ func (p *replayer) write(ctx context.Context, s Scope, d Draft, old *Entry) (Ent
 		}
 	}
 	if p.bank.takesEvents() {
-		if err := p.bank.tell(ctx, p.tenant, events.Replay(left[:1], p.runID)); err != nil {
+		if err := p.bank.tell(ctx, p.tenant, events.Reemit(left[:1], p.runID)); err != nil {
 			return Entry{}, err
 		}
 	}

@@ -37,7 +37,7 @@ func TestE4_AReplayRepeatsTheRunAndWritesNothing(t *testing.T) {
 	run, err := h.Start(ctx, memory.RunConfig{ID: "r1", Tenant: "acme", Redactor: keys})
 	require.NoError(t, err)
 	var reads []memory.RecordedRead
-	first := work(t, run, run.Record(func(r memory.RecordedRead) error {
+	first := work(t, run, run.RecordReads(func(r memory.RecordedRead) error {
 		reads = append(reads, r)
 		return nil
 	}))
@@ -301,7 +301,7 @@ func TestRecordFailsWithItsKeeper(t *testing.T) {
 	run := h.run("r", "acme")
 	e := put(t, run, "m", "x")
 	full := errors.New("log full")
-	r := run.Record(func(memory.RecordedRead) error { return full })
+	r := run.RecordReads(func(memory.RecordedRead) error { return full })
 	_, err := r.List(ctx, "m", memory.ListOptions{})
 	require.ErrorIs(t, err, full)
 	_, err = r.Get(ctx, "m", e.ID)

@@ -18,7 +18,7 @@ import (
 //
 // Of each record the Payload counts, the NodeID, CausationID, EngineVersion and
 // SchemaVersion, the Time unless it is zero, which is now, and the ID for one that may be emitted again after an error; the bank issues an ID where
-// there is none. A RunID, if there is one, is that of the run. So [events.Replay] gives
+// there is none. A RunID, if there is one, is that of the run. So [events.Reemit] gives
 // what a replay emits.
 //
 // Errors: [ErrValidation], [ErrSecretLeakage], [ErrEnded], [ErrNotProvided] if the bank has

@@ -240,7 +240,7 @@ func TestE4_AReplayEmitsHostEvents(t *testing.T) {
 			again, err := h.Start(ctx, memory.RunConfig{ID: "fork", Tenant: "acme", Redactor: newVault(),
 				Replay: &memory.Replay{Events: recorded, From: from, To: to}})
 			require.NoError(t, err)
-			replayed := events.Replay(recorded, "fork")
+			replayed := events.Reemit(recorded, "fork")
 			require.NoError(t, again.Emit(ctx, replayed[0]))
 			_, err = again.Put(ctx, "m", memory.Draft{Content: "x"})
 			require.NoError(t, err)

@@ -232,7 +232,7 @@ func TestM3_TheModelSeesRedactedTextOnly(t *testing.T) {
 	_, err = run.Search(bg, ref, memory.Search{Text: "is it " + of})
 	require.NoError(t, err)
 	var kept []memory.RecordedRead
-	reader := run.Record(func(r memory.RecordedRead) error { kept = append(kept, r); return nil })
+	reader := run.RecordReads(func(r memory.RecordedRead) error { kept = append(kept, r); return nil })
 	_, err = reader.List(bg, ref, memory.ListOptions{Rank: "relevance", Query: "or is it " + of})
 	require.NoError(t, err)
 	require.NotContains(t, fmt.Sprint(kept), of)

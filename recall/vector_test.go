@@ -158,7 +158,7 @@ func TestS3_ForgottenVectorsAreGone(t *testing.T) {
 		require.NoError(t, err)
 		for d, err := range job.Documents(ctx, "m", driver.DocumentQuery{Kind: vectorKind + mark("hashed")}) {
 			require.NoError(t, err)
-			fates, err := b.Trace(ctx, "acme", "m", d.Of...)
+			fates, err := b.Fates(ctx, "acme", "m", d.Of...)
 			require.NoError(t, err)
 			require.Equal(t, memory.Live, fates[d.Key].State)
 		}

@@ -225,7 +225,7 @@ func (p *program) inspectEntry(ctx context.Context, at *place, ref, id string) e
 	if !found {
 		return advice("there is no such entry: look for its id by inspect REF")
 	}
-	fates, err := at.bank.Trace(ctx, p.tenant, ref, id)
+	fates, err := at.bank.Fates(ctx, p.tenant, ref, id)
 	if err != nil {
 		return err
 	}

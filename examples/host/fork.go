@@ -37,7 +37,7 @@ func (h *host) fork(ctx context.Context, tenant string, source *runDoc, fromSeq 
 	if source.Start == "" {
 		return nil, wire.Invalid("runId", "this run has no view of its own: fork the run that it repeats")
 	}
-	reason, err := h.bank.Check(ctx, tenant, source.Start, source.Refs...)
+	reason, err := h.bank.CheckToken(ctx, tenant, source.Start, source.Refs...)
 	if err != nil {
 		return nil, err
 	}

@@ -134,7 +134,7 @@ func (h *host) replayed(ctx context.Context, open func() (*commitment.Engine, er
 		}
 	}
 	before := len(queue.byKey)
-	if err := events.Emit(ctx, h.sink, events.Replay(recorded, "replay-1")...); err != nil {
+	if err := events.Emit(ctx, h.sink, events.Reemit(recorded, "replay-1")...); err != nil {
 		return err
 	}
 	engine, err := open()

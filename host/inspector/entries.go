@@ -128,7 +128,7 @@ func (h *Handler) lineage(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	fates, err := h.Bank.Trace(q, q.tenant, ref, id)
+	fates, err := h.Bank.Fates(q, q.tenant, ref, id)
 	if err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func (h *Handler) view(q *request) (any, error) {
 			out["next"] = e.Cursor()
 		}
 	}
-	fates, err := h.Bank.Trace(q, q.tenant, ref, gone...)
+	fates, err := h.Bank.Fates(q, q.tenant, ref, gone...)
 	if err != nil {
 		return nil, err
 	}

@@ -226,7 +226,7 @@ var memoryParts = []part{
 			w.open(memory.Config{})
 			run, err := w.bank.Start(context.Background(), memory.RunConfig{ID: "r", Tenant: tenant, Redactor: redact.New(redact.Config{})})
 			require.NoError(w, err)
-			reader := run.Record(func(memory.RecordedRead) error { w.part(); return nil })
+			reader := run.RecordReads(func(memory.RecordedRead) error { w.part(); return nil })
 			return func(ctx context.Context) error {
 				_, err := reader.List(ctx, ref, memory.ListOptions{})
 				return err

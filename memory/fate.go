@@ -21,12 +21,12 @@ type Fate struct {
 	Restorable bool
 }
 
-// Trace tells what became of entries of a ref. It follows each to the head of its lineage:
+// Fates tells what became of entries of a ref. It follows each to the head of its lineage:
 // through every entry that it was merged into or superseded by. Having been superseded anywhere
 // on the way counts as [Superseded]. Ids that the ref never held, or that may not be known, are
 // left out. It costs as many calls of the store as the longest lineage is long, or a few more.
 // The store must be a Transactor.
-func (b *Bank) Trace(ctx context.Context, tenant, ref string, ids ...string) (map[string]Fate, error) {
+func (b *Bank) Fates(ctx context.Context, tenant, ref string, ids ...string) (map[string]Fate, error) {
 	if b.tx == nil {
 		return nil, fail(ErrNotProvided, "lineage needs a store that is a driver.Transactor")
 	}
