@@ -169,6 +169,11 @@ func (v *view) list(ctx context.Context, s Scope, q driver.Query) ([]Entry, erro
 	if err != nil {
 		return nil, err
 	}
+	if len(own) > 0 && len(own) == q.Limit { // an older entry of the base has no place
+		if oldest := own[len(own)-1].CreatedAt; oldest.After(q.Since) {
+			q.Since = oldest
+		}
+	}
 	base, err := v.baseEntries(ctx, s, q)
 	if err != nil || len(own) == 0 {
 		return base, err
