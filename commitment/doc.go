@@ -11,7 +11,7 @@
 // A commitment goes from armed to claimed, and with its run and its event to acknowledged,
 // or back to armed if it recurs; or it ends as lapsed or dead. It is kept as a document of
 // its tenant in the bank's store. Every step is one compare-and-set on that document, and
-// every tick takes up what it finds in whatever state a crash has left it. memory.Bank.Keep
+// every tick takes up what it finds in the state in which a crash has left it. memory.Bank.Keep
 // does both, the sweep once a day: [Engine.Sweep] removes what has ended and is not needed any
 // more.
 //
@@ -24,7 +24,7 @@
 //     cannot be told from one that no tenant has.
 //   - K2: a firing is claimed, under a key made of the commitment and the instant or
 //     the transition. A high-water mark that only rises sees to it that no key is
-//     claimed twice, by whatever number of processes, crashes and clocks.
+//     claimed twice, by any number of processes, crashes and clocks.
 //   - K3: what is claimed is delivered until the host has returned a run, at most the
 //     declared number of tries, after which it is dead, and visibly so. A claim may be
 //     delivered more than once, always with one key: "once" rests on the contract of
@@ -53,7 +53,7 @@
 //
 // # Time
 //
-// Instants are whole milliseconds. A schedule is read by [Config.Schedule] in whatever
+// Instants are whole milliseconds. A schedule is read by [Config.Schedule] in any
 // notation the host has; module bridges/dates has one for cron. A schedule whose next instant is zero, not
 // later than the last, or beyond the horizon ends the commitment, visibly; at arming
 // it is refused. Instants closer together than ticks are missed instants.

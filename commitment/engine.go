@@ -126,7 +126,7 @@ func (e *Engine) Conditions() []events.Condition {
 	return []events.Condition{events.ConditionTime, events.ConditionPredicate}
 }
 
-// Commitments yields the tenant's commitments by id, whatever their state: also those
+// Commitments yields the tenant's commitments by id, in any state: also those
 // that lapsed or are dead. In the place of one that it cannot read it yields an error,
 // such as [ErrNewerFormat], with the Tenant and ID, and goes on; it stops after an error of
 // the store, which comes with neither.

@@ -84,7 +84,7 @@
 //     state and nothing has expired, the pass is over in one transaction. After a purge of that
 //     state, and without driver.Changes, it reads the ref and compares the digest. When the
 //     corpus has changed, a merger is asked again about groups that it said differ.
-//   - C3: the default plan is a pure function of the entries, whatever their order.
+//   - C3: the default plan is a pure function of the entries in any order.
 //   - C4 (SR-1): a merged text is redacted as derived text.
 //   - C5: one conditional mutation per group, after one that takes the lease and before one
 //     that ends the pass. A write that lands meanwhile survives and is looked at next time; a
@@ -101,7 +101,7 @@
 //     those equal in form do, and the longest-lived stays.
 //   - C10: what a compaction wrote (a tag "compacted-from:…") is neither merged nor
 //     retired. The cost of the default plan, of the check and of [Similar] is near-linear
-//     in the bytes of the entries, whatever they are, and the context ends them.
+//     in the bytes of any entries, and the context ends them.
 //   - E3: crash anywhere, and nothing is lost: each group is whole or absent, and the
 //     next pass goes on. A lease, renewed by every mutation, keeps a second process out
 //     of the scope, and one that lost it cannot commit.

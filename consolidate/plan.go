@@ -57,7 +57,7 @@ const (
 	maxTexts = 1 << 18
 )
 
-// check drops the groups of a plan that break a rule, whoever made it, and of others the
+// check drops the groups of a plan that break a rule, also if the host's planner made it, and of others the
 // entries that are to be kept apart. What a merger writes is checked when it is there.
 func (p *pass) check(ctx context.Context, plan Plan) (sound Plan, err error) {
 	gone := map[string]bool{}

@@ -11,7 +11,7 @@ import (
 )
 
 // Rules is the default [Planner]. It needs no model; its plan is a pure function of the
-// entries, whatever their order (C3):
+// entries in any order (C3):
 //
 //   - Entries are merged if their texts are equal in canonical form, see the package
 //     documentation, and they have the same tags and the same subjects, in any order (C9).

@@ -41,7 +41,7 @@ type SimilarOptions struct {
 	Vectors [][]float32
 }
 
-// The bounds that make [Similar] near-linear, whatever the entries are.
+// The bounds that make [Similar] near-linear for any entries.
 const (
 	lookups     = 12  // features by which an entry is looked up
 	window      = 4   // entries after it, under each of these, that it is compared with

@@ -14,8 +14,8 @@
 //     otherwise the error is a [*BudgetError] and nothing was written. Its minimum is
 //     exact for [Extractive]. A summarizer that overruns is replaced by that.
 //   - D2: an archive is canonical JSON (RFC 8785) under its SHA-256. The same sources,
-//     budget, tokenizer, summarizer and redaction have the same bytes, in whatever
-//     order they were written and whatever the summarizer would say a second time. Of
+//     budget, tokenizer, summarizer and redaction have the same bytes, in any
+//     order of writing, also if the summarizer would say otherwise a second time. Of
 //     two passes at once one wins, and the other reports its archive. What is stored
 //     passes today's redactor before it is used again.
 //   - D3: the entry, its archive, the head of the index and the events commit together,

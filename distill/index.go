@@ -74,7 +74,7 @@ const (
 	headFormat = 1
 )
 
-// head is the head of an index as it was read: whoever has published since has moved it, so
+// head is the head of an index as it was read: a pass that has published since has moved it, so
 // that it cannot be swapped any more.
 type head struct {
 	Format   int   `json:"format"`

@@ -87,7 +87,7 @@ func (r *Runner) budget(o Options) (int, error) {
 		if !given || value == nil {
 			return r.cfg.MaxTokenBudget, nil
 		}
-		data, err := json.Marshal(value) // a number of whatever type
+		data, err := json.Marshal(value) // a number of any type
 		var n float64
 		if err != nil || json.Unmarshal(data, &n) != nil || n != math.Trunc(n) || n < 1 {
 			return 0, invalid("Options.Configurable: " + BudgetKey + " is not an integer above 0")

@@ -162,7 +162,7 @@ func (p *pass) condense(ctx context.Context) (*summary, error) {
 
 // publish commits the entry and its events, of a distillation with its archive and the head of the
 // index, and retires the sources, all at once. It renders no index: the head counts one archive
-// more, whatever the number of the others.
+// more, however many the others are.
 func (p *pass) publish(ctx context.Context, s *summary) (Result, error) {
 	done := Result{Fallback: s.fallback, Sources: len(p.sources), Left: p.left, LeftOut: p.leftOut, Archive: s.address}
 	if s.archive != nil {
@@ -196,7 +196,7 @@ func (p *pass) publish(ctx context.Context, s *summary) (Result, error) {
 			return append(all, p.compacted(s, s.output(stored), done.IndexUpdated))
 		}
 		made, err := p.job.Rewrite(ctx, p.ref, rw)
-		// Another pass may have published meanwhile, on whatever ref. Then it is only the
+		// Another pass may have published meanwhile, on any ref. Then it is only the
 		// head that has to be read again.
 		if errors.Is(err, memory.ErrConflict) && done.IndexUpdated {
 			continue

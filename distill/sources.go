@@ -10,8 +10,8 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-// Source is an entry as a summarizer sees it: redacted again, whatever its store
-// holds (RFC 0012 §D).
+// Source is an entry as a summarizer sees it: redacted again by the job's redactor
+// (RFC 0012 §D).
 type Source struct {
 	ID        string
 	Text      string

@@ -119,7 +119,7 @@ var placeName = regexp.MustCompile(`^ (?:in )?([a-z]+/[a-z_/]+)`)
 // isoDate is a date that the calendar has to have.
 var isoDate = regexp.MustCompile(`\d{4}-\d{2}-\d{2}`)
 
-// quoted is what somebody else has said.
+// quoted is what another person has said.
 var quoted = regexp.MustCompile(`["“”„«»]|(?:^|\s)['‘>]`)
 
 // hasNamedZone reports whether a time of day has a time zone that is not read.

@@ -145,7 +145,7 @@ func evaluate(phrase string, now time.Time) (time.Time, bool) {
 	case clockOnly.MatchString(phrase):
 		cfg.PreferredDateSource = dateparser.CurrentPeriod
 	case elapsed.MatchString(phrase):
-		cfg.CurrentTime, cfg.DefaultTimezone = now.UTC(), time.UTC // whatever the clocks do meanwhile
+		cfg.CurrentTime, cfg.DefaultTimezone = now.UTC(), time.UTC // also if the clocks change meanwhile
 	}
 	found, err := dateparser.Parse(cfg, phrase)
 	if err != nil || found.IsZero() {

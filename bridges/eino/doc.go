@@ -24,7 +24,7 @@
 //   - After a final answer, the question and the answer are remembered as one entry, if it is within
 //     Config.RememberTokens. Config.Draft makes another one of them.
 //   - The tools memory_remember, memory_recall and memory_delete are for the model.
-//   - [Memory.Retriever] answers a query by documents, in whatever graph.
+//   - [Memory.Retriever] answers a query by documents, in any graph.
 //
 // # Guarantees
 //
@@ -34,20 +34,20 @@
 //   - M6: everything in one call reads the view of one run, which is fixed at its first use, and sees
 //     its own writes. What it was told is deleted stays gone.
 //   - M7: the run's token is in the session's values under [TokenKey], so that it is in a checkpoint, and
-//     whoever resumes from that, in whatever process, has the same view. If that cannot be given, the
+//     a process that resumes from that has the same view. If that cannot be given, the
 //     agent fails with [memory.ErrSnapshotUnavailable]; it never goes on with live memory.
 //   - M8: a call of a tool or an answer that is repeated under the same run id, because its process was killed
 //     say, is written once.
 //   - M10: an answer is remembered under the subjects of all entries that the model was shown in the
 //     run, so that forgetting one of them reaches it, and lives no longer than any of them. That is wide on
-//     purpose, and goes on through answers that are shown in turn: nobody can tell what a model has used. If one was
+//     purpose, and goes on through answers that are shown in turn: it cannot be told what a model has used. If one was
 //     forgotten, was deleted by the run or has expired meanwhile, the answer is not remembered. If one is forgotten while
 //     the answer is being written, the answer is erased again; only a process that is killed between the two leaves it.
 //   - S5: an entry is left out, never cut.
 //
 // # Errors
 //
-// Bad arguments, and whatever else fails in a tool, are told to the model as {"error": "…"}: an agent does not
+// Bad arguments, and all else that fails in a tool, are told to the model as {"error": "…"}: an agent does not
 // end for that. What its text holds is nothing that was stored. A run that cannot be opened, a
 // recall that fails before the model, and a store that fails to remember an answer end the agent with an error
 // event; the answer itself was delivered before. An answer that is not remembered for what it says is logged to

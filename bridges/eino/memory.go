@@ -18,7 +18,7 @@ type Config struct {
 	// RecallTokens bounds what one recall puts before the model, with all that stands around the entries:
 	// the message of the middleware, which takes some 100 for itself, an answer of memory_recall, and
 	// the documents of the Retriever together. It must be positive. An answer of memory_recall without entries, which
-	// takes some 10, is given whatever the budget.
+	// takes some 10, is given within any budget.
 	RecallTokens int
 	// RememberTokens bounds what is remembered of an answer. A longer one is not remembered, and with 0 none is.
 	RememberTokens int

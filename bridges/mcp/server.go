@@ -81,7 +81,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// whileOpen refuses whatever reaches memory once the server is closed.
+// whileOpen refuses calls that reach memory once the server is closed.
 func (s *Server) whileOpen(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 		if s.closed.Load() && (method == "tools/call" || method == "resources/read") {

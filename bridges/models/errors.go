@@ -13,7 +13,7 @@ const (
 	// CodeUnusable: the answer is not JSON of the schema, was cut off, is too long, or is no vectors; or the
 	// prompt was too long for the model.
 	CodeUnusable memory.Code = "model_answer_unusable"
-	// CodeRejected: the service does not take the request, whatever the prompt: a wrong key, an unknown model.
+	// CodeRejected: the service does not take the request with any prompt: a wrong key, an unknown model.
 	CodeRejected memory.Code = "model_request_rejected"
 	// CodeUnavailable: the service could not be reached, failed, or has too much to do.
 	CodeUnavailable memory.Code = "model_unavailable"

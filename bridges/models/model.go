@@ -72,7 +72,7 @@ const (
 	// MaxAnswerBytes bounds an answer's text. What is longer is not used.
 	MaxAnswerBytes = 1 << 20
 	// EmbedTexts and EmbedBytes bound the texts of a call of [Vectors] and each of them. A text is
-	// cut to that, so that it has no more than 8192 tokens whatever the vocabulary.
+	// cut to that, so that it has no more than 8192 tokens in any vocabulary.
 	EmbedTexts = 32
 	EmbedBytes = 8 << 10
 )

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// overdue is how late a commitment may be until it counts as one that nobody fires.
+	// overdue is how late a commitment may be until it counts as one that no process fires.
 	overdue = 10 * time.Minute
-	// stale is how long an event may wait until it counts as one that nobody relays.
+	// stale is how long an event may wait until it counts as one that no process relays.
 	stale = time.Hour
 )
 
@@ -178,7 +178,7 @@ func (p *program) findEvents(ctx context.Context, at *place, d *diagnosis) error
 	return nil
 }
 
-// findOverdue looks for commitments that nobody fires.
+// findOverdue looks for commitments that no process fires.
 func (p *program) findOverdue(ctx context.Context, at *place, d *diagnosis) error {
 	due, err := at.Due(ctx, "commitment", at.bank.Now().Add(-overdue), 1_000_000)
 	if err != nil {

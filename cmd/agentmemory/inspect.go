@@ -108,7 +108,7 @@ func states(n map[string]int) string {
 	return text
 }
 
-// countRefs counts what each ref of a tenant holds; the empty ref stands for the tenant's own
+// countRefs counts what each ref of a tenant holds; the empty ref is the tenant's own
 // documents.
 func (at *place) countRefs(ctx context.Context, tenant string, working *progress) ([]counts, error) {
 	job, err := at.reader(tenant)
@@ -188,7 +188,7 @@ func (p *program) inspectRef(ctx context.Context, at *place, ref string) error {
 // lineage is an entry with all that it was made of and that became of it.
 type lineage struct {
 	record
-	Head      string     `json:"head,omitempty"` // the live entry that stands for it now
+	Head      string     `json:"head,omitempty"` // the live entry that has replaced it
 	Replaces  []string   `json:"replaces,omitempty"`
 	Derived   []string   `json:"derived,omitempty"`
 	Documents []document `json:"documents,omitempty"`

@@ -18,7 +18,7 @@ import (
 type program struct {
 	in       io.Reader
 	out, err io.Writer
-	asks     bool // somebody sits before in
+	asks     bool // a person types what is read from in
 	rewrites bool // err is a terminal, on which a line can be rewritten
 	environ  []string
 

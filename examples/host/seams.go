@@ -302,7 +302,7 @@ func (a *api) seamFire(w http.ResponseWriter, r *http.Request, tenant string) er
 		}
 	}
 	var fired []events.Record
-	for len(fired) == 0 { // the host's own loop may fire it, too: whoever does, it fires once
+	for len(fired) == 0 { // the host's own loop may fire it, too: it fires once
 		if _, err := a.commitments.Tick(ctx); err != nil {
 			return err
 		}

@@ -62,7 +62,7 @@ func (h *host) openBank(r *recall.Ranker) (*memory.Bank, error) {
 }
 
 // tenantOf reads the tenant out of a ref. It knows the shape of its own refs, and no
-// tenant by guessing: nobody has any other ref.
+// tenant by guessing: no tenant has any other ref.
 func tenantOf(_ context.Context, ref string) (string, error) {
 	rest, ok := strings.CutPrefix(ref, "mem://")
 	if !ok {

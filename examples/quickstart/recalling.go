@@ -57,7 +57,7 @@ func (h *host) recalling(ctx context.Context) error {
 	return run.End(ctx)
 }
 
-// question is one that the notes answer: the first words of a note that is about somebody,
+// question is one that the notes answer: the first words of a note that is about a person,
 // in another order.
 func (h *host) question(ctx context.Context) (string, error) {
 	notes, err := h.all(ctx, acme, acmeRef)

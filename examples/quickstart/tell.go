@@ -141,7 +141,7 @@ func (h *host) views(ctx context.Context) error {
 		return err
 	}
 
-	// Meanwhile somebody else writes and deletes.
+	// Meanwhile another caller writes and deletes.
 	other, err := start(ctx, h.bank, acme, "run-2", "")
 	if err != nil {
 		return err

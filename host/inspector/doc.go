@@ -25,7 +25,7 @@
 // # Guarantees
 //
 //   - I1 (CTI-1): the tenant is what the request's credentials say, in every route, and never a part
-//     of its address. Whatever belongs to another tenant looks like what does not exist.
+//     of its address. What belongs to another tenant looks like what does not exist.
 //   - I2: nothing is written, by any route: the handler works over a bank that is ReadOnly as well.
 //   - I3: events, usage and commitments hold no word of an entry.
 //   - I4: the page shows text as text, loads nothing, and runs no script but its own

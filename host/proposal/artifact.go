@@ -10,7 +10,7 @@ import (
 )
 
 // object refuses what is no JSON object of at most that many bytes. A name that is twice in an
-// object, whatever the case of its letters, is refused: who validates might read one, and who
+// object, in any case of its letters, is refused: who validates might read one, and who
 // runs it the other.
 func object(raw []byte, most int) error {
 	value, err := jsonguard.Decode(raw, most)

@@ -1,5 +1,5 @@
 // Package proposal is reviewable learning (RFC 0096): an artifact that an agent made of its own
-// runs waits, inert, until somebody reviews it and activates it through the host's gate.
+// runs waits, inert, until a person reviews it and activates it through the host's gate.
 //
 // [Store] has the operations, each through the job of a host (memory.Bank.Background), which
 // says whose proposals they are. [Handler] serves them.

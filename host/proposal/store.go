@@ -43,7 +43,7 @@ type Config struct {
 	// Gate makes the mode approval-gate.
 	Gate Gate
 	// MayOverride tells whether a caller may apply without the gate's approval (RFC 0009, RFC
-	// 0010). Nil is nobody. A call of it has memory.PluginTimeout.
+	// 0010). With nil no caller may. A call of it has memory.PluginTimeout.
 	MayOverride func(ctx context.Context, tenant string, by Caller) (bool, error)
 	// Scope makes the mode direct-rbac: what a caller must hold (RFC 0049).
 	Scope string

@@ -62,7 +62,7 @@ type answer struct {
 }
 
 // answers are the codes of this module with what both versions make of them. A code of
-// version 1 that version 2 does not register has the one that stands for the same state.
+// version 1 that version 2 does not register has the one of the same state.
 var answers = map[memory.Code][2]answer{
 	memory.CodeValidation:          both(memory.CodeValidation, 400),
 	memory.CodeForbidden:           both(memory.CodeForbidden, 403),

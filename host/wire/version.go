@@ -29,7 +29,7 @@ type Encoder struct {
 	// Version is V1 if it is zero.
 	Version Version
 	// Log is told of every answer that is internal_error, with the code, the method and the
-	// route. Nil tells nobody.
+	// route. With nil nothing is logged.
 	Log *slog.Logger
 }
 

@@ -39,7 +39,7 @@ type Token struct {
 // "see" and "v1.2". A bracket that a token opens itself stays, as in "f(x)".
 // What is nothing but such punctuation is no token.
 //
-// The cost is linear in the bytes of the text, whatever they are.
+// The cost is linear in the bytes of any text.
 func Tokens(s string) iter.Seq[Token] {
 	return func(yield func(Token) bool) {
 		for at := 0; at < len(s); {

@@ -25,7 +25,7 @@ import (
 //     descending.
 //   - A call sees every write that was acknowledged before it began.
 //   - Instants are whole milliseconds of the years 1 to 9999 and come back equal
-//     and in UTC, whatever zone they came in. At the zero instant, which a query may
+//     and in UTC, from any zone. At the zero instant, which a query may
 //     carry, nothing has expired.
 //   - A nil list of an entry and an empty one are the same.
 //   - All strings are valid UTF-8, and hold no U+0000; names, ids and labels hold no

@@ -22,7 +22,7 @@ type Document struct {
 	Value []byte
 	// Group is a second name to find documents by; several may share it.
 	Group string
-	// Due is the instant at which somebody has to look at the document, in whole
+	// Due is the instant at which an engine looks at the document, in whole
 	// milliseconds; zero is never. Only machinery has one.
 	Due time.Time
 	// Of are the entries of the ref that the document was made from. It is removed
@@ -59,7 +59,7 @@ const (
 )
 
 // DocumentSwap changes or checks a document. It holds iff the revision of the document
-// of that scope, kind and key is Document.Rev, where 0 stands for one that is not
+// of that scope, kind and key is Document.Rev, where 0 is one that is not
 // there, and its class is Document.Class. Both are judged by what was there before the
 // mutation.
 type DocumentSwap struct {
@@ -89,7 +89,7 @@ const (
 type DocumentQuery struct {
 	Tenant string
 	// EveryRef asks for the documents of all refs and the tenant's own. Without it
-	// those of Ref are meant, where an empty one stands for the tenant's own.
+	// those of Ref are meant, where an empty one is the tenant's own.
 	EveryRef bool
 	Ref      string
 	Kind     string

@@ -6,7 +6,7 @@
 //
 // A file is the newest entry with the tags "memory-file" and "file:" with its path. An edit is a
 // new entry that carries the subjects of the one before, which it deletes, so that
-// memory.Bank.Forget reaches whatever became of a file. A delete leaves a mark, an entry without
+// memory.Bank.Forget reaches all that became of a file. A delete leaves a mark, an entry without
 // text, where the run's view still shows the entries before it. What is stored is redacted: a file that held a secret
 // reads with its marker.
 //

@@ -157,7 +157,7 @@ func (f *Files) entries(ctx context.Context, tag string) func(yield func(memory.
 	}
 }
 
-// pathOf returns the path of a file's entry. One that somebody else has tagged with a path is none.
+// pathOf returns the path of a file's entry. An entry of another writer that is tagged with a path is none.
 func pathOf(e *memory.Entry) (string, bool) {
 	for _, tag := range e.Tags {
 		if p, ok := strings.CutPrefix(tag, pathTag); ok {

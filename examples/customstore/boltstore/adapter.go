@@ -28,7 +28,7 @@ func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Tim
 }
 
 // Put inserts e if the scope has no entry of that id. The same entry again is a success
-// that changes nothing, whatever became of it; but an erased one is no longer the same.
+// that changes nothing, in any state; but an erased one is no longer the same.
 func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {
 	return st.update(ctx, func(t *tx) error {
 		r := t.find(s, e.ID)

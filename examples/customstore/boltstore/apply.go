@@ -40,7 +40,7 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 }
 
 // stored is what is there of that which a mutation names. A lookup that fails is known at the
-// end of the transaction, whatever was made of its answer.
+// end of the transaction, also if its answer was changed.
 func (t *tx) stored(tenant string, m *driver.Mutation) driver.Stored {
 	s := m.Needs()
 	s.Used = t.account(tenant).Used

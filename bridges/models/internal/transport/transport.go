@@ -103,7 +103,7 @@ func after(h http.Header) time.Duration {
 	return 0
 }
 
-// duration is between nothing and a day, whatever a header says.
+// duration is between nothing and a day, also if a header says more.
 func duration(n float64, unit time.Duration) time.Duration {
 	if !(n > 0) {
 		return 0
