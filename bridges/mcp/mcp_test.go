@@ -184,6 +184,47 @@ func TestTools(t *testing.T) {
 	assert.Empty(t, c.recall("who is on call"))
 }
 
+// Clients fail on a schema in which the value of "type" is a list (genkit, Gemini, the inspector).
+func TestNoSchemaHasAListAsType(t *testing.T) {
+	for _, files := range []bool{false, true} {
+		cfg := newHost(t, inmem.New()).config("acme")
+		cfg.Files = files
+		tools, err := connect(t, cfg).ListTools(t.Context(), nil)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(tools.Tools), 6, "a model chooses well among few tools")
+		types := 0
+		for _, tool := range tools.Tools {
+			for _, schema := range []any{tool.InputSchema, tool.OutputSchema} {
+				raw, err := json.Marshal(schema)
+				require.NoError(t, err)
+				var tree any
+				require.NoError(t, json.Unmarshal(raw, &tree))
+				types += checkTypes(t, tool.Name, tree)
+			}
+		}
+		assert.Greater(t, types, 5, "there were schemas")
+	}
+}
+
+// checkTypes counts the types that a schema names, at any depth, and refuses what is not one name.
+func checkTypes(t *testing.T, path string, tree any) (types int) {
+	switch tree := tree.(type) {
+	case []any:
+		for i, member := range tree {
+			types += checkTypes(t, fmt.Sprintf("%s[%d]", path, i), member)
+		}
+	case map[string]any:
+		for name, member := range tree {
+			if name == "type" {
+				types++
+				assert.IsType(t, "", member, path)
+			}
+			types += checkTypes(t, path+"."+name, member)
+		}
+	}
+	return types
+}
+
 // M10: a subject is forgotten in every ref of the tenant, and the tool says so to the model.
 func TestM10_ForgetReachesEveryRef(t *testing.T) {
 	h := newHost(t, inmem.New())

@@ -88,24 +88,24 @@ func hints(title string, readOnly, destructive, idempotent bool) *sdk.ToolAnnota
 }
 
 func (s *Server) addTools() {
-	sdk.AddTool(s.mcp, &sdk.Tool{
+	addTool(s, &sdk.Tool{
 		Name: "memory_remember", Annotations: hints("Remember", false, false, false),
 		Description: "Stores one entry in long-term memory and returns it as it is stored, with secrets taken out.",
 	}, s.remember)
-	sdk.AddTool(s.mcp, &sdk.Tool{
+	addTool(s, &sdk.Tool{
 		Name: "memory_recall", Annotations: hints("Recall", true, false, true),
 		Description: "Finds the entries of long-term memory that answer a question, best first.",
 	}, s.recall)
-	sdk.AddTool(s.mcp, &sdk.Tool{
+	addTool(s, &sdk.Tool{
 		Name: "memory_get", Annotations: hints("Get an entry", true, false, true),
 		Description: "Returns one entry by its id.",
 	}, s.get)
-	sdk.AddTool(s.mcp, &sdk.Tool{
+	addTool(s, &sdk.Tool{
 		Name: "memory_delete", Annotations: hints("Delete an entry", false, true, true),
 		Description: "Takes one entry out of long-term memory.",
 	}, s.delete)
 	if s.cfg.AllowForget {
-		sdk.AddTool(s.mcp, &sdk.Tool{
+		addTool(s, &sdk.Tool{
 			Name: "memory_forget", Annotations: hints("Forget a subject", false, true, true),
 			Description: "Erases for good every entry about a subject, and whatever was made of one, in every memory of the tenant: also in those that these tools do not show.",
 		}, s.forget)
