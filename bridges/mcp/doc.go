@@ -8,6 +8,8 @@
 //
 //   - memory_remember stores an entry, redacted, and returns it as it is stored.
 //   - memory_recall finds the entries that answer a question, best first, with the reasons.
+//   - memory_list lists entries without a question, newest first and page by page: all of them, or
+//     those with a tag, about a subject or since an instant.
 //   - memory_get and memory_delete are about one entry.
 //   - memory_forget erases everything about a subject, in every ref of the tenant: erasure by ref
 //     would leave a part of what is known of a person. It is served only if it is asked for.

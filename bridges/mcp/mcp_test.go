@@ -131,12 +131,66 @@ func (c client) recall(query string, pairs ...any) (found []string) {
 	return found
 }
 
+// all reads a list to its end, some entries at a time.
+func (c client) all(limit int, pairs ...any) (found []string) {
+	c.t.Helper()
+	for cursor := ""; ; {
+		var page struct {
+			Entries    []mcp.Entry
+			NextCursor string `json:"next_cursor"`
+		}
+		c.ok(&page, "memory_list", append([]any{"limit", limit, "cursor", cursor}, pairs...)...)
+		require.LessOrEqual(c.t, len(page.Entries), limit)
+		for _, e := range page.Entries {
+			found = append(found, e.Content)
+		}
+		if cursor = page.NextCursor; cursor == "" {
+			return found
+		}
+		require.Len(c.t, page.Entries, limit, "only the last page is short")
+	}
+}
+
+// "What do you know about me?" has an answer: everything, or what is about a subject.
+func TestListShowsEverything(t *testing.T) {
+	h := newHost(t, inmem.New())
+	c := connect(t, h.config("acme"))
+	assert.Empty(t, c.all(10))
+	var all, odd []string // newest first
+	half := ""
+	for n := range 230 {
+		content, subjects, tags := fmt.Sprint("fact ", n), []string{}, []string{"fact"}
+		if n%2 == 1 {
+			subjects, tags = append(subjects, "person:ann"), append(tags, "odd")
+			odd = append([]string{content}, odd...)
+		}
+		if n%3 == 0 {
+			h.pass(time.Second) // two others are of the same instant
+		}
+		if n == 201 {
+			half = h.now.Format(time.RFC3339)
+		}
+		all = append([]string{content}, all...)
+		c.remember(content, "subjects", subjects, "tags", tags)
+	}
+	for _, limit := range []int{1, 7, 100} {
+		assert.ElementsMatch(t, all, c.all(limit))
+		assert.ElementsMatch(t, odd, c.all(limit, "tag", "odd"))
+		assert.ElementsMatch(t, odd, c.all(limit, "subject", "person:ann"))
+		assert.ElementsMatch(t, all[:29], c.all(limit, "since", half))
+	}
+	assert.Empty(t, c.all(10, "subject", "person:bob"))
+	var page struct{ Entries []mcp.Entry }
+	c.ok(&page, "memory_list")
+	assert.Len(t, page.Entries, mcp.DefaultPage)
+}
+
 func TestTools(t *testing.T) {
 	h := newHost(t, inmem.New())
 	c := connect(t, h.config("acme"))
 	tools, err := c.ListTools(t.Context(), nil)
 	require.NoError(t, err)
-	require.Len(t, tools.Tools, 5)
+	require.Len(t, tools.Tools, 6)
 	for _, tool := range tools.Tools {
 		raw, err := json.Marshal(tool.Annotations)
 		require.NoError(t, err)
@@ -255,6 +309,9 @@ func TestBadInputIsAToolErrorAndChangesNothing(t *testing.T) {
 		{"memory_remember", "content", "x", "expires_at", "tomorrow"}, {"memory_remember", "content", "x", "expires_at", "2001-01-01T00:00:00Z"},
 		{"memory_remember", "content", "a\x00b"}, {"memory_remember", "content", strings.Repeat("x", memory.DefaultMaxEntryBytes+1)},
 		{"memory_remember", "content", "x", "subjects", []string{secret}}, {"memory_remember", "content", "x", "tags", []string{"compacted-from:me"}},
+		{"memory_remember", "content", ""}, {"memory_remember", "content", " \n\t"},
+		{"memory_list", "limit", -1}, {"memory_list", "limit", 101}, {"memory_list", "since", "yesterday"}, {"memory_list", "cursor", "?"},
+		{"memory_list", "cursor", "AAAA!"}, {"memory_list", "tag", strings.Repeat("x", 257)}, {"memory_list", "tenant", "globex"},
 		{"memory_recall", "query", ""}, {"memory_recall", "query", "x", "limit", -1}, {"memory_recall", "query", "x", "limit", 1000},
 		{"memory_recall", "query", "x", "since", "yesterday"}, {"memory_get", "id", "../../etc"}, {"memory_get", "id", "a\x00"},
 		{"memory_forget", "subject", ""}, {"memory_unknown"},
@@ -265,6 +322,9 @@ func TestBadInputIsAToolErrorAndChangesNothing(t *testing.T) {
 	entries, err := h.Reader("acme").List(t.Context(), "notes", memory.ListOptions{})
 	require.NoError(t, err)
 	assert.Empty(t, entries)
+	for _, query := range []string{"", " ", "?!", "…"} {
+		assert.Equal(t, "query has no words: memory_list returns entries without a question", c.fails("memory_recall", "query", query))
+	}
 	cfg := h.config("acme")
 	cfg.AllowForget = false
 	connect(t, cfg).fails("memory_forget", "subject", "x")
@@ -277,6 +337,7 @@ func TestM1_TenantsShareNothing(t *testing.T) {
 	e := a.remember("our number is 4711", "subjects", []string{"x"})
 	assert.Equal(t, g.fails("memory_get", "id", "mem_none"), g.fails("memory_get", "id", e.ID))
 	assert.Empty(t, g.recall("number 4711"))
+	assert.Empty(t, g.all(10))
 	var done struct{ Deleted bool }
 	g.ok(&done, "memory_delete", "id", e.ID)
 	assert.False(t, done.Deleted)
@@ -304,6 +365,7 @@ func TestM4_EntriesExpire(t *testing.T) {
 	h.pass(time.Second)
 	c.fails("memory_get", "id", e.ID)
 	assert.Empty(t, c.recall("code"))
+	assert.Empty(t, c.all(10))
 }
 
 // M6: with a view, a server sees memory as it was and its own changes, and what it was told is
@@ -319,9 +381,11 @@ func TestM6_AViewDoesNotMove(t *testing.T) {
 	assert.Equal(t, []string{"tea is in the kitchen"}, c.recall("where is tea"))
 	h.pass(time.Second)
 	c.remember("tea is on the roof")
+	assert.Equal(t, []string{"tea is on the roof", "tea is in the kitchen"}, c.all(1), "newest first")
 	assert.ElementsMatch(t, []string{"tea is on the roof", "tea is in the kitchen"}, c.recall("where is tea"))
 	c.ok(nil, "memory_delete", "id", old.ID)
 	assert.Equal(t, []string{"tea is on the roof"}, c.recall("where is tea"))
+	assert.Equal(t, []string{"tea is on the roof"}, c.all(1))
 	c.fails("memory_get", "id", old.ID)
 	var done struct{ Deleted bool }
 	c.ok(&done, "memory_delete", "id", old.ID)
@@ -344,7 +408,7 @@ func TestClosedServerReachesNothing(t *testing.T) {
 		c := join(t, here)
 		require.NoError(t, s.Close(t.Context()))
 		for tool, args := range map[string][]any{
-			"memory_recall": {"query", "tea"}, "memory_get": {"id", kept.ID}, "memory_remember": {"content", "x"},
+			"memory_recall": {"query", "tea"}, "memory_list": {}, "memory_get": {"id", kept.ID}, "memory_remember": {"content", "x"},
 			"memory_delete": {"id", kept.ID}, "memory_forget": {"subject", "person:ann"}, "memory": {"command", "view", "path", "/memories"},
 		} {
 			assert.Contains(t, c.fails(tool, args...), "closed", tool)
