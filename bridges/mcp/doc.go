@@ -15,7 +15,7 @@
 //     would leave a part of what is known of a person. It is served only if it is asked for.
 //
 // With Config.Files there is one tool instead, "memory", with the commands of Anthropic's memory
-// tool. The resource template is memory://{ref}/{id}.
+// tool. Each entry is also the resource memory://{ref}/{id}, and resources/list lists them.
 //
 // # Guarantees
 //

@@ -36,7 +36,11 @@ func (s *Server) list(ctx context.Context, _ *sdk.CallToolRequest, in listIn) (*
 	if err != nil {
 		return nil, listOut{}, err
 	}
-	page, next, err := s.page(ctx, in.Cursor, memory.ListOptions{Tag: in.Tag, Limit: limit}, func(e memory.Entry) (keep, end bool) {
+	o := memory.ListOptions{Tag: in.Tag, Limit: limit}
+	if err := o.After.UnmarshalText([]byte(in.Cursor)); err != nil {
+		return nil, listOut{}, told(err)
+	}
+	page, next, err := s.page(ctx, o, func(e memory.Entry) (keep, end bool) {
 		return in.Subject == "" || slices.Contains(e.Subjects, in.Subject), e.CreatedAt.Before(since)
 	})
 	if err != nil {
@@ -49,12 +53,9 @@ func (s *Server) list(ctx context.Context, _ *sdk.CallToolRequest, in listIn) (*
 	return nil, out, nil
 }
 
-// page returns the entries behind a cursor that choose keeps, at most o.Limit, and the cursor of
-// the next page. The cursor is empty if no other entry is kept before the one at which choose ends.
-func (s *Server) page(ctx context.Context, cursor string, o memory.ListOptions, choose func(memory.Entry) (keep, end bool)) ([]memory.Entry, string, error) {
-	if err := o.After.UnmarshalText([]byte(cursor)); err != nil {
-		return nil, "", told(err)
-	}
+// page returns the entries of a list that choose keeps, at most o.Limit, and the cursor of the next
+// page. The cursor is empty if no other entry is kept before the one at which choose ends.
+func (s *Server) page(ctx context.Context, o memory.ListOptions, choose func(memory.Entry) (keep, end bool)) ([]memory.Entry, string, error) {
 	var page []memory.Entry
 	limit := o.Limit
 	o.Limit = MaxLimit + 1 // at a time; one more than a page says whether there is another

@@ -77,14 +77,14 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 		s.addTools()
 	}
 	s.addResources()
-	s.mcp.AddReceivingMiddleware(s.whileOpen)
+	s.mcp.AddReceivingMiddleware(s.whileOpen, s.listing) // in this order
 	return s, nil
 }
 
 // whileOpen refuses whatever reaches memory once the server is closed.
 func (s *Server) whileOpen(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
-		if s.closed.Load() && (method == "tools/call" || method == "resources/read") {
+		if s.closed.Load() && (method == "tools/call" || method == "resources/read" || method == "resources/list") {
 			return nil, errors.New("the memory is closed; nothing was changed")
 		}
 		return next(ctx, method, r)
