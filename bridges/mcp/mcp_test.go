@@ -185,6 +185,38 @@ func TestListShowsEverything(t *testing.T) {
 	assert.Len(t, page.Entries, mcp.DefaultPage)
 }
 
+// A client that offers resources to its user sees the entries, and no others than a list.
+func TestResourcesAreTheEntries(t *testing.T) {
+	h := newHost(t, inmem.New())
+	c := connect(t, h.config("acme"))
+	none, err := c.ListResources(t.Context(), nil)
+	require.NoError(t, err)
+	assert.Empty(t, none.Resources)
+	connect(t, h.config("globex")).remember("not ours")
+	want := map[string]string{}
+	for n := range 2*mcp.MaxLimit + 1 {
+		e := c.remember(fmt.Sprintf("fact %d\nin detail", n))
+		want[mcp.URI("notes", e.ID)] = fmt.Sprint("fact ", n)
+	}
+	long := c.remember("\n" + strings.Repeat("é", 200))
+	want[mcp.URI("notes", long.ID)] = strings.Repeat("é", 79) + "…"
+	got := map[string]string{}
+	for r, err := range c.Resources(t.Context(), nil) {
+		require.NoError(t, err)
+		got[r.URI] = r.Title
+	}
+	assert.Equal(t, want, got)
+	page, err := c.ListResources(t.Context(), nil)
+	require.NoError(t, err)
+	assert.Len(t, page.Resources, mcp.MaxLimit)
+	assert.Equal(t, "private", page.CacheScope)
+	read, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: page.Resources[0].URI})
+	require.NoError(t, err)
+	assert.Contains(t, read.Contents[0].Text, page.Resources[0].Name)
+	_, err = c.ListResources(t.Context(), &sdk.ListResourcesParams{Cursor: "?"})
+	assert.ErrorContains(t, err, "malformed cursor")
+}
+
 func TestTools(t *testing.T) {
 	h := newHost(t, inmem.New())
 	c := connect(t, h.config("acme"))
@@ -415,6 +447,8 @@ func TestClosedServerReachesNothing(t *testing.T) {
 		}
 		_, err = c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: mcp.URI("notes", kept.ID)})
 		assert.ErrorContains(t, err, "closed")
+		_, err = c.ListResources(t.Context(), nil)
+		assert.ErrorContains(t, err, "closed")
 		assert.Equal(t, []string{kept.Content}, connect(t, h.config("acme")).recall("tea"))
 	}
 }
@@ -482,7 +516,14 @@ func TestHTTP(t *testing.T) {
 		require.NoError(t, err)
 		answer.Body.Close()
 		assert.Equal(t, http.StatusUnauthorized, answer.StatusCode, "%q", token)
+		challenge := answer.Header.Get("WWW-Authenticate") // RFC 6750, section 3
+		assert.True(t, strings.HasPrefix(challenge, "Bearer "), "%q", token)
+		assert.Equal(t, token != "", strings.Contains(challenge, `error="invalid_token"`), "%q", token)
 	}
+	answer, err := http.Get(server.URL + "/healthz")
+	require.NoError(t, err)
+	answer.Body.Close()
+	assert.Equal(t, http.StatusOK, answer.StatusCode, "the health needs no token")
 	cfg := h.config("")
 	cfg.View = true
 	_, err = mcp.NewHTTP(t.Context(), cfg, nil)
