@@ -189,6 +189,7 @@ func TestListShowsEverything(t *testing.T) {
 func TestResourcesAreTheEntries(t *testing.T) {
 	h := newHost(t, inmem.New())
 	c := connect(t, h.config("acme"))
+	assert.False(t, c.InitializeResult().Capabilities.Resources.ListChanged, "a client is told of no changes")
 	none, err := c.ListResources(t.Context(), nil)
 	require.NoError(t, err)
 	assert.Empty(t, none.Resources)
