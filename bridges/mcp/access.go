@@ -11,6 +11,9 @@ import (
 // access is what the tools read and write.
 type access interface {
 	Get(ctx context.Context, id string) (memory.Entry, error)
+	List(ctx context.Context, o memory.ListOptions) ([]memory.Entry, error)
+	// Hides reports whether an entry that List returns must not be shown.
+	Hides(id string) bool
 	Search(ctx context.Context, q memory.Search) ([]memory.Hit, error)
 	Put(ctx context.Context, d memory.Draft) (memory.Entry, error)
 	Delete(ctx context.Context, id string) (bool, error)
@@ -26,6 +29,12 @@ type live struct {
 func (l *live) Get(ctx context.Context, id string) (memory.Entry, error) {
 	return l.job.Get(ctx, l.ref, id)
 }
+
+func (l *live) List(ctx context.Context, o memory.ListOptions) ([]memory.Entry, error) {
+	return l.bank.Reader(l.job.Tenant()).List(ctx, l.ref, o)
+}
+
+func (l *live) Hides(string) bool { return false }
 
 func (l *live) Search(ctx context.Context, q memory.Search) ([]memory.Hit, error) {
 	return l.bank.Search(ctx, l.job.Tenant(), l.ref, q)
@@ -53,17 +62,21 @@ func newView(run *memory.Run, ref string) *view {
 	return &view{run: run, ref: ref, gone: map[string]bool{}}
 }
 
-func (v *view) deleted(id string) bool {
+func (v *view) Hides(id string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.gone[id]
 }
 
 func (v *view) Get(ctx context.Context, id string) (memory.Entry, error) {
-	if v.deleted(id) {
+	if v.Hides(id) {
 		return memory.Entry{}, fmt.Errorf("mcp: it was deleted: %w", memory.ErrNotFound)
 	}
 	return v.run.Memory().Get(ctx, v.ref, id)
+}
+
+func (v *view) List(ctx context.Context, o memory.ListOptions) ([]memory.Entry, error) {
+	return v.run.Memory().List(ctx, v.ref, o)
 }
 
 func (v *view) Search(ctx context.Context, q memory.Search) ([]memory.Hit, error) {
@@ -75,7 +88,7 @@ func (v *view) Search(ctx context.Context, q memory.Search) ([]memory.Hit, error
 	hits, err := v.run.Search(ctx, v.ref, q)
 	var seen []memory.Hit
 	for _, h := range hits {
-		if len(seen) < limit && !v.deleted(h.Entry.ID) {
+		if len(seen) < limit && !v.Hides(h.Entry.ID) {
 			seen = append(seen, h)
 		}
 	}
@@ -87,7 +100,7 @@ func (v *view) Put(ctx context.Context, d memory.Draft) (memory.Entry, error) {
 }
 
 func (v *view) Delete(ctx context.Context, id string) (bool, error) {
-	if v.deleted(id) {
+	if v.Hides(id) {
 		return false, nil
 	}
 	existed, err := v.run.Delete(ctx, v.ref, id)

@@ -8,12 +8,14 @@
 //
 //   - memory_remember stores an entry, redacted, and returns it as it is stored.
 //   - memory_recall finds the entries that answer a question, best first, with the reasons.
+//   - memory_list lists entries without a question, newest first and page by page: all of them, or
+//     those with a tag, about a subject or since an instant.
 //   - memory_get and memory_delete are about one entry.
 //   - memory_forget erases everything about a subject, in every ref of the tenant: erasure by ref
 //     would leave a part of what is known of a person. It is served only if it is asked for.
 //
 // With Config.Files there is one tool instead, "memory", with the commands of Anthropic's memory
-// tool. The resource template is memory://{ref}/{id}.
+// tool. Each entry is also the resource memory://{ref}/{id}, and resources/list lists them.
 //
 // # Guarantees
 //

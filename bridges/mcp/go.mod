@@ -3,22 +3,26 @@ module github.com/openwop/agentmemory/bridges/mcp
 go 1.26.0
 
 require (
+	github.com/google/jsonschema-go v0.4.3
+	github.com/jackc/pgx/v5 v5.12.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/openwop/agentmemory v0.0.0
 	github.com/openwop/agentmemory/bridges/anthropic v0.0.0
-	github.com/openwop/agentmemory/memory/sqlite v0.0.0-00010101000000-000000000000
+	github.com/openwop/agentmemory/internal/testkit v0.0.0
+	github.com/openwop/agentmemory/memory/postgres v0.0.0
+	github.com/openwop/agentmemory/memory/sqlite v0.0.0
 	github.com/stretchr/testify v1.12.1
 )
 
 require (
 	github.com/dustin/go-humanize v1.0.1 // indirect
-	github.com/google/jsonschema-go v0.4.3 // indirect
 	github.com/google/uuid v1.6.0 // indirect
-	github.com/gowebpki/jcs v1.0.2 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
-	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1 // indirect
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
@@ -26,6 +30,7 @@ require (
 	golang.org/x/oauth2 v0.35.0 // indirect
 	golang.org/x/sync v0.23.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 	modernc.org/libc v1.77.1 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
@@ -37,5 +42,6 @@ replace (
 	github.com/openwop/agentmemory => ../..
 	github.com/openwop/agentmemory/bridges/anthropic => ../anthropic
 	github.com/openwop/agentmemory/internal/testkit => ../../internal/testkit
+	github.com/openwop/agentmemory/memory/postgres => ../../memory/postgres
 	github.com/openwop/agentmemory/memory/sqlite => ../../memory/sqlite
 )

@@ -3,10 +3,10 @@ package mcp
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openwop/agentmemory/host/wire"
@@ -23,18 +23,22 @@ type Place struct {
 // [HTTP.Close] at its end.
 type HTTP struct {
 	http.Handler
-	servers []*Server
+	servers map[string]*Server // by a name of its place
 }
 
-// NewHTTP returns a handler that serves each caller the memory that its bearer token opens.
+// opened is the key of the server that a request's token opens.
+type opened struct{}
+
+// NewHTTP returns a handler that serves each caller the memory that its bearer token opens, and
+// says under /healthz, without a token, that it is there.
 // cfg.Tenant and cfg.Ref are not looked at. The transport is stateless, so that there is no run
 // to hold a view: cfg.View is refused.
 func NewHTTP(ctx context.Context, cfg Config, tokens map[string]Place) (*HTTP, error) {
 	if cfg.View {
 		return nil, errors.New("mcp: over HTTP there is no view")
 	}
-	h := &HTTP{}
-	server := map[Place]string{} // its place in h.servers
+	h := &HTTP{servers: map[string]*Server{}}
+	server := map[Place]string{} // its name in h.servers
 	names := map[string]string{} // the same by token
 	for token, place := range tokens {
 		if token == "" || place.Tenant == "" || place.Ref == "" {
@@ -46,33 +50,38 @@ func NewHTTP(ctx context.Context, cfg Config, tokens map[string]Place) (*HTTP, e
 			if err != nil {
 				return nil, errors.Join(err, h.Close(ctx))
 			}
-			server[place] = strconv.Itoa(len(h.servers))
-			h.servers = append(h.servers, s)
+			server[place] = strconv.Itoa(len(h.servers) + 1)
+			h.servers[server[place]] = s
 		}
 		names[token] = server[place]
 	}
 	bearer := wire.Bearer(names)
-	verify := func(_ context.Context, _ string, r *http.Request) (*auth.TokenInfo, error) {
+	streamable := sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
+		return r.Context().Value(opened{}).(*Server).MCP()
+	}, &sdk.StreamableHTTPOptions{Stateless: true})
+	limited := http.MaxBytesHandler(streamable, 8*memory.DefaultMaxEntryBytes)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		name, err := bearer(r)
 		if err != nil {
-			return nil, auth.ErrInvalidToken
+			refuse(w, r)
+			return
 		}
-		return &auth.TokenInfo{UserID: name}, nil
-	}
-	streamable := sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
-		info := auth.TokenInfoFromContext(r.Context())
-		if info == nil {
-			return nil
-		}
-		n, err := strconv.Atoi(info.UserID)
-		if err != nil {
-			return nil
-		}
-		return h.servers[n].MCP()
-	}, &sdk.StreamableHTTPOptions{Stateless: true})
-	h.Handler = auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(
-		http.MaxBytesHandler(streamable, 8*memory.DefaultMaxEntryBytes))
+		limited.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), opened{}, h.servers[name])))
+	})
+	h.Handler = mux
 	return h, nil
+}
+
+// refuse answers a request that has no token, or one that opens nothing, as RFC 6750 says.
+func refuse(w http.ResponseWriter, r *http.Request) {
+	challenge := `Bearer realm="agentmemory"`
+	if r.Header.Get("Authorization") != "" {
+		challenge += `, error="invalid_token"`
+	}
+	w.Header().Set("WWW-Authenticate", challenge)
+	http.Error(w, "a valid bearer token is required", http.StatusUnauthorized)
 }
 
 // Close ends the servers.

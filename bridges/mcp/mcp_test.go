@@ -131,12 +131,99 @@ func (c client) recall(query string, pairs ...any) (found []string) {
 	return found
 }
 
+// all reads a list to its end, some entries at a time.
+func (c client) all(limit int, pairs ...any) (found []string) {
+	c.t.Helper()
+	for cursor := ""; ; {
+		var page struct {
+			Entries    []mcp.Entry
+			NextCursor string `json:"next_cursor"`
+		}
+		c.ok(&page, "memory_list", append([]any{"limit", limit, "cursor", cursor}, pairs...)...)
+		require.LessOrEqual(c.t, len(page.Entries), limit)
+		for _, e := range page.Entries {
+			found = append(found, e.Content)
+		}
+		if cursor = page.NextCursor; cursor == "" {
+			return found
+		}
+		require.Len(c.t, page.Entries, limit, "only the last page is short")
+	}
+}
+
+// "What do you know about me?" has an answer: everything, or what is about a subject.
+func TestListShowsEverything(t *testing.T) {
+	h := newHost(t, inmem.New())
+	c := connect(t, h.config("acme"))
+	assert.Empty(t, c.all(10))
+	var all, odd []string // newest first
+	half := ""
+	for n := range 230 {
+		content, subjects, tags := fmt.Sprint("fact ", n), []string{}, []string{"fact"}
+		if n%2 == 1 {
+			subjects, tags = append(subjects, "person:ann"), append(tags, "odd")
+			odd = append([]string{content}, odd...)
+		}
+		if n%3 == 0 {
+			h.pass(time.Second) // two others are of the same instant
+		}
+		if n == 201 {
+			half = h.now.Format(time.RFC3339)
+		}
+		all = append([]string{content}, all...)
+		c.remember(content, "subjects", subjects, "tags", tags)
+	}
+	for _, limit := range []int{1, 7, 100} {
+		assert.ElementsMatch(t, all, c.all(limit))
+		assert.ElementsMatch(t, odd, c.all(limit, "tag", "odd"))
+		assert.ElementsMatch(t, odd, c.all(limit, "subject", "person:ann"))
+		assert.ElementsMatch(t, all[:29], c.all(limit, "since", half))
+	}
+	assert.Empty(t, c.all(10, "subject", "person:bob"))
+	var page struct{ Entries []mcp.Entry }
+	c.ok(&page, "memory_list")
+	assert.Len(t, page.Entries, mcp.DefaultPage)
+}
+
+// A client that offers resources to its user sees the entries, and no others than a list.
+func TestResourcesAreTheEntries(t *testing.T) {
+	h := newHost(t, inmem.New())
+	c := connect(t, h.config("acme"))
+	assert.False(t, c.InitializeResult().Capabilities.Resources.ListChanged, "a client is told of no changes")
+	none, err := c.ListResources(t.Context(), nil)
+	require.NoError(t, err)
+	assert.Empty(t, none.Resources)
+	connect(t, h.config("globex")).remember("not ours")
+	want := map[string]string{}
+	for n := range 2*mcp.MaxLimit + 1 {
+		e := c.remember(fmt.Sprintf("fact %d\nin detail", n))
+		want[mcp.URI("notes", e.ID)] = fmt.Sprint("fact ", n)
+	}
+	long := c.remember("\n" + strings.Repeat("é", 200))
+	want[mcp.URI("notes", long.ID)] = strings.Repeat("é", 79) + "…"
+	got := map[string]string{}
+	for r, err := range c.Resources(t.Context(), nil) {
+		require.NoError(t, err)
+		got[r.URI] = r.Title
+	}
+	assert.Equal(t, want, got)
+	page, err := c.ListResources(t.Context(), nil)
+	require.NoError(t, err)
+	assert.Len(t, page.Resources, mcp.MaxLimit)
+	assert.Equal(t, "private", page.CacheScope)
+	read, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: page.Resources[0].URI})
+	require.NoError(t, err)
+	assert.Contains(t, read.Contents[0].Text, page.Resources[0].Name)
+	_, err = c.ListResources(t.Context(), &sdk.ListResourcesParams{Cursor: "?"})
+	assert.ErrorContains(t, err, "malformed cursor")
+}
+
 func TestTools(t *testing.T) {
 	h := newHost(t, inmem.New())
 	c := connect(t, h.config("acme"))
 	tools, err := c.ListTools(t.Context(), nil)
 	require.NoError(t, err)
-	require.Len(t, tools.Tools, 5)
+	require.Len(t, tools.Tools, 6)
 	for _, tool := range tools.Tools {
 		raw, err := json.Marshal(tool.Annotations)
 		require.NoError(t, err)
@@ -184,6 +271,47 @@ func TestTools(t *testing.T) {
 	assert.Empty(t, c.recall("who is on call"))
 }
 
+// Clients fail on a schema in which the value of "type" is a list (genkit, Gemini, the inspector).
+func TestNoSchemaHasAListAsType(t *testing.T) {
+	for _, files := range []bool{false, true} {
+		cfg := newHost(t, inmem.New()).config("acme")
+		cfg.Files = files
+		tools, err := connect(t, cfg).ListTools(t.Context(), nil)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(tools.Tools), 6, "a model chooses well among few tools")
+		types := 0
+		for _, tool := range tools.Tools {
+			for _, schema := range []any{tool.InputSchema, tool.OutputSchema} {
+				raw, err := json.Marshal(schema)
+				require.NoError(t, err)
+				var tree any
+				require.NoError(t, json.Unmarshal(raw, &tree))
+				types += checkTypes(t, tool.Name, tree)
+			}
+		}
+		assert.Greater(t, types, 5, "there were schemas")
+	}
+}
+
+// checkTypes counts the types that a schema names, at any depth, and refuses what is not one name.
+func checkTypes(t *testing.T, path string, tree any) (types int) {
+	switch tree := tree.(type) {
+	case []any:
+		for i, member := range tree {
+			types += checkTypes(t, fmt.Sprintf("%s[%d]", path, i), member)
+		}
+	case map[string]any:
+		for name, member := range tree {
+			if name == "type" {
+				types++
+				assert.IsType(t, "", member, path)
+			}
+			types += checkTypes(t, path+"."+name, member)
+		}
+	}
+	return types
+}
+
 // M10: a subject is forgotten in every ref of the tenant, and the tool says so to the model.
 func TestM10_ForgetReachesEveryRef(t *testing.T) {
 	h := newHost(t, inmem.New())
@@ -214,6 +342,9 @@ func TestBadInputIsAToolErrorAndChangesNothing(t *testing.T) {
 		{"memory_remember", "content", "x", "expires_at", "tomorrow"}, {"memory_remember", "content", "x", "expires_at", "2001-01-01T00:00:00Z"},
 		{"memory_remember", "content", "a\x00b"}, {"memory_remember", "content", strings.Repeat("x", memory.DefaultMaxEntryBytes+1)},
 		{"memory_remember", "content", "x", "subjects", []string{secret}}, {"memory_remember", "content", "x", "tags", []string{"compacted-from:me"}},
+		{"memory_remember", "content", ""}, {"memory_remember", "content", " \n\t"},
+		{"memory_list", "limit", -1}, {"memory_list", "limit", 101}, {"memory_list", "since", "yesterday"}, {"memory_list", "cursor", "?"},
+		{"memory_list", "cursor", "AAAA!"}, {"memory_list", "tag", strings.Repeat("x", 257)}, {"memory_list", "tenant", "globex"},
 		{"memory_recall", "query", ""}, {"memory_recall", "query", "x", "limit", -1}, {"memory_recall", "query", "x", "limit", 1000},
 		{"memory_recall", "query", "x", "since", "yesterday"}, {"memory_get", "id", "../../etc"}, {"memory_get", "id", "a\x00"},
 		{"memory_forget", "subject", ""}, {"memory_unknown"},
@@ -224,6 +355,9 @@ func TestBadInputIsAToolErrorAndChangesNothing(t *testing.T) {
 	entries, err := h.Reader("acme").List(t.Context(), "notes", memory.ListOptions{})
 	require.NoError(t, err)
 	assert.Empty(t, entries)
+	for _, query := range []string{"", " ", "?!", "…"} {
+		assert.Equal(t, "query has no words: memory_list returns entries without a question", c.fails("memory_recall", "query", query))
+	}
 	cfg := h.config("acme")
 	cfg.AllowForget = false
 	connect(t, cfg).fails("memory_forget", "subject", "x")
@@ -236,6 +370,7 @@ func TestM1_TenantsShareNothing(t *testing.T) {
 	e := a.remember("our number is 4711", "subjects", []string{"x"})
 	assert.Equal(t, g.fails("memory_get", "id", "mem_none"), g.fails("memory_get", "id", e.ID))
 	assert.Empty(t, g.recall("number 4711"))
+	assert.Empty(t, g.all(10))
 	var done struct{ Deleted bool }
 	g.ok(&done, "memory_delete", "id", e.ID)
 	assert.False(t, done.Deleted)
@@ -263,6 +398,7 @@ func TestM4_EntriesExpire(t *testing.T) {
 	h.pass(time.Second)
 	c.fails("memory_get", "id", e.ID)
 	assert.Empty(t, c.recall("code"))
+	assert.Empty(t, c.all(10))
 }
 
 // M6: with a view, a server sees memory as it was and its own changes, and what it was told is
@@ -278,9 +414,11 @@ func TestM6_AViewDoesNotMove(t *testing.T) {
 	assert.Equal(t, []string{"tea is in the kitchen"}, c.recall("where is tea"))
 	h.pass(time.Second)
 	c.remember("tea is on the roof")
+	assert.Equal(t, []string{"tea is on the roof", "tea is in the kitchen"}, c.all(1), "newest first")
 	assert.ElementsMatch(t, []string{"tea is on the roof", "tea is in the kitchen"}, c.recall("where is tea"))
 	c.ok(nil, "memory_delete", "id", old.ID)
 	assert.Equal(t, []string{"tea is on the roof"}, c.recall("where is tea"))
+	assert.Equal(t, []string{"tea is on the roof"}, c.all(1))
 	c.fails("memory_get", "id", old.ID)
 	var done struct{ Deleted bool }
 	c.ok(&done, "memory_delete", "id", old.ID)
@@ -303,12 +441,14 @@ func TestClosedServerReachesNothing(t *testing.T) {
 		c := join(t, here)
 		require.NoError(t, s.Close(t.Context()))
 		for tool, args := range map[string][]any{
-			"memory_recall": {"query", "tea"}, "memory_get": {"id", kept.ID}, "memory_remember": {"content", "x"},
+			"memory_recall": {"query", "tea"}, "memory_list": {}, "memory_get": {"id", kept.ID}, "memory_remember": {"content", "x"},
 			"memory_delete": {"id", kept.ID}, "memory_forget": {"subject", "person:ann"}, "memory": {"command", "view", "path", "/memories"},
 		} {
 			assert.Contains(t, c.fails(tool, args...), "closed", tool)
 		}
 		_, err = c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: mcp.URI("notes", kept.ID)})
+		assert.ErrorContains(t, err, "closed")
+		_, err = c.ListResources(t.Context(), nil)
 		assert.ErrorContains(t, err, "closed")
 		assert.Equal(t, []string{kept.Content}, connect(t, h.config("acme")).recall("tea"))
 	}
@@ -377,7 +517,14 @@ func TestHTTP(t *testing.T) {
 		require.NoError(t, err)
 		answer.Body.Close()
 		assert.Equal(t, http.StatusUnauthorized, answer.StatusCode, "%q", token)
+		challenge := answer.Header.Get("WWW-Authenticate") // RFC 6750, section 3
+		assert.True(t, strings.HasPrefix(challenge, "Bearer "), "%q", token)
+		assert.Equal(t, token != "", strings.Contains(challenge, `error="invalid_token"`), "%q", token)
 	}
+	answer, err := http.Get(server.URL + "/healthz")
+	require.NoError(t, err)
+	answer.Body.Close()
+	assert.Equal(t, http.StatusOK, answer.StatusCode, "the health needs no token")
 	cfg := h.config("")
 	cfg.View = true
 	_, err = mcp.NewHTTP(t.Context(), cfg, nil)

@@ -6,7 +6,10 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/openwop/agentmemory/memory"
 )
 
 // URI names an entry of a ref as a resource.
@@ -16,6 +19,9 @@ func URI(ref, id string) string {
 
 // escape writes a value of a URI template as RFC 6570 does: all but unreserved characters in percent.
 func escape(value string) string { return strings.ReplaceAll(url.QueryEscape(value), "+", "%20") }
+
+// Only this client may keep an entry, and not for long: it can be deleted at any time.
+var private = sdk.Cacheable{CacheScope: "private"}
 
 func (s *Server) addResources() {
 	s.mcp.AddResourceTemplate(&sdk.ResourceTemplate{
@@ -39,8 +45,41 @@ func (s *Server) addResources() {
 		if err != nil {
 			return nil, err
 		}
-		// Only this client may keep it, and not for long: it can be deleted at any time.
-		private := sdk.Cacheable{CacheScope: "private"}
 		return &sdk.ReadResourceResult{Cacheable: private, Contents: []*sdk.ResourceContents{{URI: r.Params.URI, MIMEType: "application/json", Text: string(raw)}}}, nil
 	})
+}
+
+// listing answers resources/list from memory: the SDK knows only resources that were added to it.
+func (s *Server) listing(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+		if method != "resources/list" {
+			return next(ctx, method, r)
+		}
+		o := memory.ListOptions{Limit: MaxLimit}
+		if p, ok := r.GetParams().(*sdk.ListResourcesParams); ok && p != nil {
+			if err := o.After.UnmarshalText([]byte(p.Cursor)); err != nil {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: told(err).Error()}
+			}
+		}
+		page, cursor, err := s.page(ctx, o, func(memory.Entry) (keep, end bool) { return true, false })
+		if err != nil {
+			return nil, err
+		}
+		out := &sdk.ListResourcesResult{Cacheable: private, NextCursor: cursor, Resources: []*sdk.Resource{}}
+		for _, e := range page {
+			out.Resources = append(out.Resources, &sdk.Resource{
+				URI: URI(s.cfg.Ref, e.ID), Name: e.ID, Title: titleOf(e.Content), MIMEType: "application/json",
+			})
+		}
+		return out, nil
+	}
+}
+
+// titleOf returns the beginning of the first line of a text.
+func titleOf(content string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(content), "\n")
+	if title := []rune(line); len(title) > 80 {
+		return string(title[:79]) + "…"
+	}
+	return line
 }

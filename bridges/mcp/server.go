@@ -54,7 +54,10 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, redactor: redactor}
 	s.mcp = sdk.NewServer(&sdk.Implementation{
 		Name: "agentmemory", Title: "OpenWOP agent memory", Version: "0.1.0",
-	}, &sdk.ServerOptions{Capabilities: &sdk.ServerCapabilities{}, Instructions: instructions})
+	}, &sdk.ServerOptions{
+		Capabilities: &sdk.ServerCapabilities{Resources: &sdk.ResourceCapabilities{}}, // no client is told of changes
+		Instructions: instructions,
+	})
 	id := "mcp-" + rand.Text()
 	var files memorytool.Memory
 	if cfg.View {
@@ -77,14 +80,14 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 		s.addTools()
 	}
 	s.addResources()
-	s.mcp.AddReceivingMiddleware(s.whileOpen)
+	s.mcp.AddReceivingMiddleware(s.whileOpen, s.listing) // in this order
 	return s, nil
 }
 
 // whileOpen refuses calls that reach memory once the server is closed.
 func (s *Server) whileOpen(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
-		if s.closed.Load() && (method == "tools/call" || method == "resources/read") {
+		if s.closed.Load() && (method == "tools/call" || method == "resources/read" || method == "resources/list") {
 			return nil, errors.New("the memory is closed; nothing was changed")
 		}
 		return next(ctx, method, r)
@@ -92,7 +95,7 @@ func (s *Server) whileOpen(next sdk.MethodHandler) sdk.MethodHandler {
 }
 
 const instructions = "Long-term memory. Look into it before you answer what may be known already, and keep what is worth knowing later: " +
-	"one fact an entry, in a whole sentence. Secrets are taken out before anything is stored."
+	"one fact an entry, in a whole sentence. Asked what is known at large, list it. Secrets are taken out before anything is stored."
 
 // MCP is the server that a transport runs.
 func (s *Server) MCP() *sdk.Server { return s.mcp }

@@ -1,10 +1,14 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -12,7 +16,7 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-// DefaultLimit and MaxLimit bound the hits of memory_recall.
+// DefaultLimit is how many hits memory_recall returns if it is not told. MaxLimit bounds them.
 const (
 	DefaultLimit = 10
 	MaxLimit     = 100
@@ -88,24 +92,29 @@ func hints(title string, readOnly, destructive, idempotent bool) *sdk.ToolAnnota
 }
 
 func (s *Server) addTools() {
-	sdk.AddTool(s.mcp, &sdk.Tool{
+	addTool(s, &sdk.Tool{
 		Name: "memory_remember", Annotations: hints("Remember", false, false, false),
 		Description: "Stores one entry in long-term memory and returns it as it is stored, with secrets taken out.",
 	}, s.remember)
-	sdk.AddTool(s.mcp, &sdk.Tool{
+	addTool(s, &sdk.Tool{
 		Name: "memory_recall", Annotations: hints("Recall", true, false, true),
 		Description: "Finds the entries of long-term memory that answer a question, best first.",
 	}, s.recall)
-	sdk.AddTool(s.mcp, &sdk.Tool{
+	addTool(s, &sdk.Tool{
+		Name: "memory_list", Annotations: hints("List entries", true, false, true),
+		Description: "Lists the entries of long-term memory, newest first: all of them, or those with a tag, about a subject or since an instant. " +
+			"For what is known at large, such as what is known about the user.",
+	}, s.list)
+	addTool(s, &sdk.Tool{
 		Name: "memory_get", Annotations: hints("Get an entry", true, false, true),
 		Description: "Returns one entry by its id.",
 	}, s.get)
-	sdk.AddTool(s.mcp, &sdk.Tool{
+	addTool(s, &sdk.Tool{
 		Name: "memory_delete", Annotations: hints("Delete an entry", false, true, true),
 		Description: "Takes one entry out of long-term memory.",
 	}, s.delete)
 	if s.cfg.AllowForget {
-		sdk.AddTool(s.mcp, &sdk.Tool{
+		addTool(s, &sdk.Tool{
 			Name: "memory_forget", Annotations: hints("Forget a subject", false, true, true),
 			Description: "Erases for good every entry about a subject, and whatever was made of one, in every memory of the tenant: also in those that these tools do not show.",
 		}, s.forget)
@@ -113,6 +122,9 @@ func (s *Server) addTools() {
 }
 
 func (s *Server) remember(ctx context.Context, _ *sdk.CallToolRequest, in rememberIn) (*sdk.CallToolResult, Entry, error) {
+	if strings.TrimSpace(in.Content) == "" {
+		return nil, Entry{}, errors.New("content is empty: say what to remember")
+	}
 	d := memory.Draft{Content: in.Content, Tags: in.Tags, Subjects: in.Subjects}
 	var err error
 	if d.ExpiresAt, err = instant("expires_at", in.ExpiresAt); err != nil {
@@ -126,17 +138,14 @@ func (s *Server) remember(ctx context.Context, _ *sdk.CallToolRequest, in rememb
 }
 
 func (s *Server) recall(ctx context.Context, _ *sdk.CallToolRequest, in recallIn) (*sdk.CallToolResult, recallOut, error) {
-	if in.Query == "" {
-		return nil, recallOut{}, errors.New("query is empty")
+	if !strings.ContainsFunc(in.Query, isOfWord) {
+		return nil, recallOut{}, errors.New("query has no words: memory_list returns entries without a question")
 	}
-	if in.Limit < 0 || in.Limit > MaxLimit {
-		return nil, recallOut{}, errors.New("limit is not between 1 and 100")
+	limit, err := bounded(in.Limit, DefaultLimit)
+	if err != nil {
+		return nil, recallOut{}, err
 	}
-	q := memory.Search{Tags: in.Tags, Limit: in.Limit}
-	if q.Limit == 0 {
-		q.Limit = DefaultLimit
-	}
-	var err error
+	q := memory.Search{Tags: in.Tags, Limit: limit}
 	if q.Text, err = s.redactor.Redact(in.Query); err != nil {
 		return nil, recallOut{}, errors.New("the query holds a secret")
 	}
@@ -204,6 +213,16 @@ const filesSchema = `{"type":"object","required":["command"],"additionalProperti
 	"file_text":{"type":"string"},"old_str":{"type":"string"},"new_str":{"type":"string"},
 	"insert_line":{"type":"integer","minimum":0},"insert_text":{"type":"string"},
 	"old_path":{"type":"string"},"new_path":{"type":"string"}}}`
+
+func isOfWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
+
+// bounded returns a limit that a client has given, or the default for 0.
+func bounded(limit, otherwise int) (int, error) {
+	if limit < 0 || limit > MaxLimit {
+		return 0, fmt.Errorf("limit is not between 1 and %d", MaxLimit)
+	}
+	return cmp.Or(limit, otherwise), nil
+}
 
 func instant(name, text string) (time.Time, error) {
 	if text == "" {

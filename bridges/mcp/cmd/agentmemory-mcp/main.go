@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,10 +17,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openwop/agentmemory/bridges/mcp"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/postgres"
 	"github.com/openwop/agentmemory/memory/sqlite"
 	"github.com/openwop/agentmemory/recall"
 	"github.com/openwop/agentmemory/redact"
@@ -27,13 +31,14 @@ import (
 
 // options are what the command line says.
 type options struct {
-	db, tenant, ref, tools, http, tokens, secrets string
-	view, forget                                  bool
+	db, postgres, tenant, ref, tools, http, tokens, secrets string
+	view, forget                                            bool
 }
 
 func main() {
 	var o options
-	flag.StringVar(&o.db, "db", "memory.db", "the file that holds the memory")
+	flag.StringVar(&o.db, "db", "", `the file that holds the memory (default "memory.db")`)
+	flag.StringVar(&o.postgres, "postgres", "", "the `DSN` of the PostgreSQL database that holds it instead")
 	flag.StringVar(&o.tenant, "tenant", "local", "whose memory it is")
 	flag.StringVar(&o.ref, "ref", "assistant", "which of the tenant's memories")
 	flag.StringVar(&o.tools, "tools", "memory", `"memory", or "anthropic" for files below /memories`)
@@ -59,17 +64,17 @@ func run(ctx context.Context, o options, status io.Writer) (err error) {
 	if o.tools != "memory" && o.tools != "anthropic" {
 		return errors.New("-tools is neither memory nor anthropic")
 	}
-	db, err := sqlite.Open(ctx, o.db, sqlite.Options{})
+	store, closeStore, err := open(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	defer func() { err = errors.Join(err, closeStore()) }()
 	ranker, err := recall.New(recall.Config{})
 	if err != nil {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(status, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	bank, err := memory.New(db.Memory(), memory.Config{Ranker: ranker, Logger: log})
+	bank, err := memory.New(store, memory.Config{Ranker: ranker, Logger: log})
 	if err != nil {
 		return err
 	}
@@ -96,6 +101,33 @@ func run(ctx context.Context, o options, status io.Writer) (err error) {
 		return nil // told to stop
 	}
 	return err
+}
+
+// open opens the store that the command line names.
+func open(ctx context.Context, o options) (driver.Adapter, func() error, error) {
+	if o.postgres == "" {
+		db, err := sqlite.Open(ctx, cmp.Or(o.db, "memory.db"), sqlite.Options{})
+		if err != nil {
+			return nil, nil, err
+		}
+		return db.Memory(), db.Close, nil
+	}
+	if o.db != "" {
+		return nil, nil, errors.New("-db and -postgres name two memories: name one")
+	}
+	pool, err := pgxpool.New(ctx, o.postgres)
+	if err != nil { // it may hold a password
+		return nil, nil, errors.New("-postgres is no connection string: it looks like postgres://user@host/database or host=… dbname=…")
+	}
+	db, err := postgres.Open(ctx, pool, postgres.Options{})
+	if err != nil {
+		pool.Close()
+		return nil, nil, fmt.Errorf("the database of -postgres: %w", err)
+	}
+	return db.Memory(), func() error {
+		defer pool.Close()
+		return db.Close()
+	}, nil
 }
 
 // serve serves HTTP until ctx ends.

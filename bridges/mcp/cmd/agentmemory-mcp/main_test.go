@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -15,6 +16,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/internal/testkit/pgcluster"
 )
 
 // The test binary is the program itself where this variable is set.
@@ -71,11 +74,11 @@ func TestTwoProcessesLoseNothing(t *testing.T) {
 	}
 	wg.Wait()
 	s := connect(t, &sdk.CommandTransport{Command: program(t, "-db", file)})
+	text, err := call(t, s, "memory_list", map[string]any{"limit": 100})
+	require.NoError(t, err)
 	for client := range clients {
 		for n := range each {
-			text, err := call(t, s, "memory_recall", map[string]any{"query": fmt.Sprintf("client%d note%d", client, n), "limit": 1})
-			require.NoError(t, err)
-			require.Contains(t, text, fmt.Sprintf("client%d note%d [REDACTED:token]", client, n))
+			require.Contains(t, text, fmt.Sprintf(`"client%d note%d [REDACTED:token]"`, client, n))
 		}
 	}
 }
@@ -120,6 +123,29 @@ func TestAnthropicFilesOutliveTheProcess(t *testing.T) {
 	text, err := call(t, s, "memory", map[string]any{"command": "view", "path": "/memories/a.md"})
 	require.NoError(t, err)
 	assert.Contains(t, text, "tea")
+}
+
+// Two processes on one PostgreSQL database are one memory.
+func TestTwoProcessesOnPostgres(t *testing.T) {
+	cluster, err := pgcluster.ForTests(t.Context())
+	if errors.Is(err, pgcluster.ErrNoServer) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, cluster.Close()) }()
+	tenant := fmt.Sprintf("mcp-%d", os.Getpid()) // the server may not be only ours
+	a := connect(t, &sdk.CommandTransport{Command: program(t, "-postgres", cluster.DSN(), "-tenant", tenant)})
+	b := connect(t, &sdk.CommandTransport{Command: program(t, "-postgres", cluster.DSN(), "-tenant", tenant, "-ref", "assistant")})
+	_, err = call(t, a, "memory_remember", map[string]any{"content": "Ann likes tea, sk-very-secret-value"})
+	require.NoError(t, err)
+	text, err := call(t, b, "memory_recall", map[string]any{"query": "what does Ann like?"})
+	require.NoError(t, err)
+	assert.Contains(t, text, "Ann likes tea, [REDACTED:token]")
+	text, err = call(t, b, "memory_list", nil)
+	require.NoError(t, err)
+	assert.Contains(t, text, "Ann likes tea, [REDACTED:token]")
+	require.NoError(t, a.Close())
+	require.NoError(t, b.Close())
 }
 
 func TestHTTP(t *testing.T) {
@@ -171,6 +197,9 @@ func TestBadCommandLines(t *testing.T) {
 		"a secret that is too short":  {"-db", db, "-secrets", short},
 		"a set of tools unknown":      {"-db", db, "-tools", "all"},
 		"a view over HTTP":            {"-db", db, "-http", "127.0.0.1:0", "-tokens", text, "-view"},
+		"two stores":                  {"-db", db, "-postgres", "host=/nowhere"},
+		"a DSN that is none":          {"-postgres", "postgres://ann:sk-very-secret@h:port/db"},
+		"no server":                   {"-postgres", "host=" + dir + " password=sk-very-secret"},
 		"no ref":                      {"-db", db, "-ref", ""},
 	} {
 		out, err := program(t, args...).CombinedOutput()
