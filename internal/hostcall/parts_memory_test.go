@@ -221,7 +221,7 @@ var memoryParts = []part{
 		},
 	},
 	{
-		of: []string{"memory.Run.Record"}, says: "the record of reads", limit: memory.PluginTimeout,
+		of: []string{"memory.Run.RecordReads"}, says: "the record of reads", limit: memory.PluginTimeout,
 		use: func(w *world) func(context.Context) error {
 			w.open(memory.Config{})
 			run, err := w.bank.Start(context.Background(), memory.RunConfig{ID: "r", Tenant: tenant, Redactor: redact.New(redact.Config{})})
