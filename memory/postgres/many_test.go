@@ -266,9 +266,10 @@ func TestM8_ManyWritersOnAKilledServer(t *testing.T) {
 	var tries, turns atomic.Int64
 	var mu sync.RWMutex
 	c.work(t, seed, 40, func() {
-		mu.RLock() // while the server is down
+		mu.RLock() // waits while the server is down
+		n := tries.Add(1)
 		mu.RUnlock()
-		if n := tries.Add(1); n%(manyWriters*10) == 0 && n < manyWriters*40 {
+		if n%(manyWriters*10) == 0 && n < manyWriters*40 {
 			mu.Lock()
 			defer mu.Unlock()
 			turns.Add(1)
