@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// set is some of the dimensions: bit i stands for Dimensions()[i].
+// set is some of the dimensions: bit i is Dimensions()[i].
 type set uint8
 
 func setOf(ds ...Dimension) (s set) {

@@ -103,7 +103,7 @@ func TestC2_WhatChangedIsSeen(t *testing.T) {
 	}
 }
 
-// Whatever happens between and during passes, a pass by the store's word on what has changed does
+// After any events between and during passes, a pass by the store's word on what has changed does
 // and counts the same as one that reads everything.
 func TestC2_ByChangesAsByReading(t *testing.T) {
 	unchanged := 0

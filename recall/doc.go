@@ -97,7 +97,7 @@
 //
 // The first question about a ref reads the image of its index, which the rounds of memory.Bank.Maintain
 // write, and what has changed since; without one it reads the whole ref, and if its caller gives up, the
-// work goes on for whoever asks next. A ref has an image from 256 entries on. It is written again after as
+// work goes on for the next question. A ref has an image from 256 entries on. It is written again after as
 // many changes or a change of one entry in 64, and after any erasure or purge in the ref, which removes
 // it in its own mutation. It holds no word of an entry: ids, instants and numbers, and of words, tags and
 // subjects digests for which the ref is the salt. A process with other rules for words does not read it. It

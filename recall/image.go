@@ -77,7 +77,7 @@ func (p *upkeep) keepImage(ctx context.Context, at memory.Scope) error {
 	v, name, err := p.bank.Engines().View(ctx, at.Tenant, at.Ref)
 	switch {
 	case errors.Is(err, memory.ErrForbidden), err == nil && name == "":
-		return nil // nobody can read it, or the store does not tell what has changed
+		return nil // it cannot be read, or the store does not tell what has changed
 	case err != nil:
 		return err
 	}
@@ -131,7 +131,7 @@ func (p *upkeep) imageIsDue(ctx context.Context, v *memory.View) (due bool, err 
 }
 
 // writeImage writes the image of a ref. Its documents are there, without a value at first, before the
-// ref is read: whatever is erased from then on removes them, and the values are refused.
+// ref is read: an erasure from then on removes them, and the values are refused.
 func (p *upkeep) writeImage(ctx context.Context, job *memory.Job, at memory.Scope) error {
 	var pages []driver.DocumentSwap // that there are
 	for d, err := range job.Documents(ctx, at.Ref, driver.DocumentQuery{Kind: imageKind, Bare: true}) {

@@ -19,7 +19,7 @@ import (
 )
 
 // row is a request of a client, and what the protocol says of the answer and of what is there then.
-// In texts {name} stands for what an earlier row has kept under that name, {n} for the client's number.
+// In texts {name} is what an earlier row has kept under that name, {n} for the client's number.
 type row struct {
 	asks    string // the clause that asks for it
 	as      string // the bearer token; "-": none
@@ -28,7 +28,7 @@ type row struct {
 	version string // the header OpenWOP-Version
 	status  int
 	shape   string // of the answer: a definition of testdata/shapes.json
-	has     string // JSON that the answer has at least; "*" stands for anything
+	has     string // JSON that the answer has at least; "*" is anything
 	lacks   string // a text that the answer does not have
 	keep    string // name=path of what later rows name; path is names and numbers with dots between
 	// state is the path of what is read before and after. It stays as it is unless moves is set.

@@ -511,7 +511,7 @@ func TestUsage_IsBounded(t *testing.T) {
 	assert.Len(t, x.usages.rings, mostRings)
 }
 
-// What is about a subject is what forgetting it takes along, wherever it is and whatever was made of it; and
+// What is about a subject is what forgetting it erases, in every ref and with all that was made of it; and
 // nothing of it is quoted that has expired.
 func TestM10_ASubjectIsWhatForgettingItErases(t *testing.T) {
 	x := inspect(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A list is a sorted slice, whatever comes and goes.
+// A list is a sorted slice after any insertions and removals.
 func TestList(t *testing.T) {
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(seed, 3))

@@ -274,7 +274,7 @@ func (g *group) loadDocuments(b *pgx.Batch) {
 	}
 }
 
-// lockAbsent queues a lock that stands for the documents of the tenant that are not there,
+// lockAbsent queues a lock for the documents of the tenant that are not there,
 // which have no row to lock. Who makes some shares it, and who rests on the absence of some
 // has it alone, which it reports. A mutation of one document needs none of this.
 func (g *group) lockAbsent(b *pgx.Batch) (alone bool) {

@@ -14,7 +14,7 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// What is missed at which versions is known, in whatever order it was erased.
+// What is missed at which versions is known, in any order of erasures.
 func TestErasedSpans(t *testing.T) {
 	db := openFresh(t)
 	rng := rand.New(rand.NewSource(1))
