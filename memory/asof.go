@@ -103,7 +103,7 @@ type asOf struct {
 // add lays an own write over what is read.
 func (r *asOf) add(ref string, e ownEntry) {
 	r.view.add(ref, e)
-	r.snap.own[ref] = append(r.snap.own[ref], ownMark{id: e.id, inherited: e.inherited})
+	r.snap.own[ref] = append(r.snap.own[ref], ownMark{ID: e.id, Inherited: e.inherited})
 }
 
 // advance moves on the instant at which expiry is judged.
@@ -129,8 +129,8 @@ func (r *asOf) hide(ref, id string) {
 // forget lets an own write be missing.
 func (r *asOf) forget(ref, id string) {
 	for i, m := range r.snap.own[ref] {
-		if m.id == id {
-			r.snap.own[ref][i].hidden = true
+		if m.ID == id {
+			r.snap.own[ref][i].Hidden = true
 		}
 	}
 }
@@ -168,8 +168,8 @@ func (r *asOf) checkIntact(ctx context.Context, ref string) error {
 	}
 	ids := make([]string, 0, len(r.snap.own[ref]))
 	for _, m := range r.snap.own[ref] {
-		if !m.hidden {
-			ids = append(ids, m.id)
+		if !m.Hidden {
+			ids = append(ids, m.ID)
 		}
 	}
 	recs, err := lookup(ctx, r.bank.tx, s, ids)

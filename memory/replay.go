@@ -93,7 +93,7 @@ func (p *replayer) open(ctx context.Context, from, to Token) error {
 
 // holds reports whether the run had written an entry where the replay begins.
 func (p *replayer) holds(ref, id string) bool {
-	return p.past != nil && slices.ContainsFunc(p.past.snap.own[ref], func(m ownMark) bool { return m.id == id })
+	return p.past != nil && slices.ContainsFunc(p.past.snap.own[ref], func(m ownMark) bool { return m.ID == id })
 }
 
 // next is the latest instant at which a read before the next recorded write can have
@@ -311,7 +311,7 @@ func (p *replayer) keyed(ctx context.Context, s Scope, d Draft, replaces bool) (
 // found reports whether the run found an entry under a key before that was deleted: then it has
 // it as its own, unless it has deleted it itself.
 func (p *replayer) found(ref, id string) bool {
-	return !p.past.view.hidden[ref][id] && slices.ContainsFunc(p.end.own[ref], func(m ownMark) bool { return m.id == id })
+	return !p.past.view.hidden[ref][id] && slices.ContainsFunc(p.end.own[ref], func(m ownMark) bool { return m.ID == id })
 }
 
 // stored fails unless the store holds the entry that is put again.
@@ -357,7 +357,7 @@ func (p *replayer) join(ctx context.Context, child Token) error {
 	if err != nil {
 		return err
 	}
-	loaded, err := p.bank.reopen(ctx, snap, func(m *ownMark) bool { return !m.inherited })
+	loaded, err := p.bank.reopen(ctx, snap, func(m *ownMark) bool { return !m.Inherited })
 	if err != nil {
 		return err
 	}
@@ -366,7 +366,7 @@ func (p *replayer) join(ctx context.Context, child Token) error {
 	p.past.view.join(loaded)
 	for ref, marks := range snap.own { // also of those that were forgotten, so that they are missed
 		for _, m := range marks {
-			if !m.inherited {
+			if !m.Inherited {
 				p.past.snap.own[ref] = append(p.past.snap.own[ref], m)
 			}
 		}

@@ -114,7 +114,7 @@ func (b *Bank) openView(ctx context.Context, c RunConfig) (*view, error) {
 	}
 	fork := snap.run != digestOf(c.ID)
 	return b.reopen(ctx, snap, func(m *ownMark) bool {
-		m.inherited = m.inherited || fork
+		m.Inherited = m.Inherited || fork
 		return true
 	})
 }
@@ -131,11 +131,11 @@ func (b *Bank) reopen(ctx context.Context, snap *snapshot, keep func(*ownMark) b
 		var ids []string
 		inherited := map[string]bool{}
 		for _, m := range marks {
-			if m.hidden {
-				v.hide(ref, m.id)
+			if m.Hidden {
+				v.hide(ref, m.ID)
 			} else if keep(&m) {
-				ids = append(ids, m.id)
-				inherited[m.id] = m.inherited
+				ids = append(ids, m.ID)
+				inherited[m.ID] = m.Inherited
 			}
 		}
 		recs, err := lookup(ctx, b.tx, Scope{Tenant: snap.tenant, Ref: ref}, ids)
