@@ -44,10 +44,10 @@ const (
 // [ErrSnapshotUnavailable]. The store must be Versioned.
 //
 // Each tenant needs a call at least once in a horizon. The first call removes nothing: it
-// records the version that the tenant has, as one does a 64th of the horizon later. A later one purges up to the newest recorded version
-// that is older than the horizon. After a restore that made the old versions unavailable it
-// purges nothing until a version recorded since is that old. The clocks of processes that share
-// a store must agree within an hour.
+// records the version that the tenant has, as later ones do a 64th of the horizon apart. A later
+// one purges up to the newest recorded version that is older than the horizon. After a restore
+// that made the old versions unavailable it purges nothing until a version recorded since is that
+// old. The clocks of processes that share a store must agree within an hour.
 func (b *Bank) Purge(ctx context.Context, tenant string) (n int, err error) {
 	ctx, span := b.begin(ctx, telemetry.Purge)
 	defer span.Done(&err)
