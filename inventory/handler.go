@@ -21,8 +21,8 @@ import (
 //
 // An agent with a Tenant is shown to callers of that tenant only, compared byte for
 // byte. An agent without one is shown to every caller, unless the host's model says
-// that agents are installed for tenants (installScope tenant): then it is shown to
-// nobody. What a caller may not see is the same 404 as what does not exist.
+// that agents are installed for tenants (installScope tenant): then it is not
+// shown. What a caller may not see is the same 404 as what does not exist.
 type Handler struct {
 	// Host is the host's model. If it does not advertise the manifest runtime,
 	// every request is answered 501 capability_not_provided, in version 2 404 not_found.

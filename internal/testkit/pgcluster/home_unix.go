@@ -134,7 +134,7 @@ func parent(tmp string, otherUser bool) string {
 }
 
 // sweep starts a process that removes the directory when this one ends, however it
-// ends: it reads from a pipe that nobody else holds. A server that still runs stops
+// ends: it reads from a pipe that no other process holds. A server that still runs stops
 // when it misses its files.
 func (h *home) sweep() error {
 	h.sweeper = exec.Command("/bin/sh", "-c", `read -r _
@@ -150,7 +150,7 @@ done`, "sh", h.dir)
 		return err
 	}
 	h.alive = alive
-	// A pipe that is garbage is closed: a cluster that nobody refers to any more would
+	// A pipe that is garbage is closed: a cluster that is not referred to any more would
 	// lose its directory under a server that is still used.
 	pipes.Store(alive, nil)
 	return h.sweeper.Start()
