@@ -183,7 +183,7 @@ func (p *replayer) put(ctx context.Context, s Scope, d Draft) (Entry, error) {
 	defer p.mu.Unlock()
 	if e, found, err := p.keyed(ctx, s, d, false); found || err != nil {
 		if err == nil {
-			p.past.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
+			p.past.view.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
 		}
 		return e, err
 	}
@@ -201,8 +201,8 @@ func (p *replayer) replace(ctx context.Context, s Scope, id string, d Draft) (En
 		if err != nil {
 			return e, err
 		}
-		p.past.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
-		p.past.hide(s.Ref, id)
+		p.past.view.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
+		p.past.view.hide(s.Ref, id)
 		return e, nil
 	}
 	old, err := p.get(ctx, s.Ref, id)
@@ -214,7 +214,7 @@ func (p *replayer) replace(ctx context.Context, s Scope, id string, d Draft) (En
 	}
 	e, err := p.write(ctx, s, d, &old)
 	if err == nil && p.past != nil {
-		p.past.hide(s.Ref, id)
+		p.past.view.hide(s.Ref, id)
 	}
 	return e, err
 }
@@ -274,7 +274,7 @@ func (p *replayer) write(ctx context.Context, s Scope, d Draft, old *Entry) (Ent
 	}
 	p.left[s.Ref] = left[1:]
 	if p.past != nil {
-		p.past.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
+		p.past.view.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
 		p.past.advance(e.CreatedAt)
 	}
 	return e, nil
@@ -343,7 +343,7 @@ func (p *replayer) delete(ctx context.Context, s Scope, id string) (bool, error)
 		return false, err
 	}
 	if p.past != nil {
-		p.past.drop(s.Ref, id)
+		p.past.view.drop(s.Ref, id)
 	}
 	return true, nil
 }
@@ -364,13 +364,6 @@ func (p *replayer) join(ctx context.Context, child Token) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.past.view.join(loaded)
-	for ref, marks := range snap.own { // also of those that were forgotten, so that they are missed
-		for _, m := range marks {
-			if !m.Inherited {
-				p.past.snap.own[ref] = append(p.past.snap.own[ref], m)
-			}
-		}
-	}
 	p.past.advance(snap.at)
 	return nil
 }

@@ -142,10 +142,15 @@ func (b *Bank) reopen(ctx context.Context, snap *snapshot, keep func(*ownMark) b
 		if err != nil {
 			return nil, err
 		}
+		if len(recs) < len(ids) {
+			v.lost[ref] = true
+		}
 		for _, rec := range recs {
-			if !rec.Erased {
-				v.add(ref, ownEntry{rec.Entry.ID, rec.Entry.CreatedAt, inherited[rec.Entry.ID]})
+			if rec.Erased {
+				v.lost[ref] = true
+				continue
 			}
+			v.add(ref, ownEntry{rec.Entry.ID, rec.Entry.CreatedAt, inherited[rec.Entry.ID]})
 		}
 	}
 	// Only whether the version can be read at all matters here, and that it could after

@@ -20,6 +20,7 @@ type view struct {
 	own    map[string][]ownEntry          // by ref, oldest first
 	known  map[string]map[string]ownEntry // the same by ref and id
 	hidden map[string]map[string]bool     // what the run replaced, and own writes that it deleted, by ref and id
+	lost   map[string]bool                // refs of which an own write was gone when the view was opened
 }
 
 // ownEntry is an entry that a run wrote and has not deleted again.
@@ -38,7 +39,7 @@ func (e ownEntry) compare(o ownEntry) int {
 
 func newView(store driver.Versioned, base driver.Version) *view {
 	return &view{store: store, base: base, own: map[string][]ownEntry{}, known: map[string]map[string]ownEntry{},
-		hidden: map[string]map[string]bool{}}
+		hidden: map[string]map[string]bool{}, lost: map[string]bool{}}
 }
 
 // add lays a write over the view. Writes mostly come in order.
@@ -88,6 +89,7 @@ func (v *view) hide(ref, id string) {
 func (v *view) clone() *view {
 	c := newView(v.store, v.base)
 	c.opened = v.opened
+	maps.Copy(c.lost, v.lost)
 	for ref, own := range v.own {
 		for _, e := range own {
 			e.inherited = true
@@ -102,6 +104,7 @@ func (v *view) clone() *view {
 
 // join lays a child's own writes over the view, and hides what it replaced.
 func (v *view) join(child *view) {
+	maps.Copy(v.lost, child.lost)
 	for ref, ids := range child.hidden {
 		for id := range ids {
 			v.hide(ref, id)
