@@ -82,7 +82,11 @@ func TestIntact_FormerLives(t *testing.T) {
 // A purge leaves no copy of what it moved in any gap, whatever it took out: the pages beside
 // it that it sweeps, in the transaction that takes out, are all that are to be swept.
 func TestM10_PurgeSweepsBesideWhatItTakesOut(t *testing.T) {
-	for seed := range int64(3) {
+	seeds := int64(3)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewSource(seed))
 		db := openFresh(t)
 		refs := make([]driver.Scope, 12)

@@ -152,7 +152,10 @@ func pages(t *testing.T, conn *sql.Conn) (n int) {
 func TestScopes_StepsIntoIndexes(t *testing.T) {
 	db := openFresh(t)
 	st := db.Memory()
-	const large = 10_000
+	large := 10_000
+	if testing.Short() {
+		large = 2_000
+	}
 	for _, s := range []driver.Scope{{Tenant: "a", Ref: "large"}, {Tenant: "a", Ref: "small"}, {Tenant: "b", Ref: "large"}, {Tenant: "c", Ref: "small"}} {
 		var m driver.Mutation
 		n := 1
