@@ -1,3 +1,5 @@
+//go:build unix
+
 package pgcluster
 
 import (
@@ -5,14 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 )
 
-// dieWithParent stops the process, as by an immediate shutdown, when the thread that
-// starts it ends.
-func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGQUIT }
-
-// childrenOf lists the processes that pid started itself.
+// childrenOf lists the processes that pid started itself, as far as the system tells by /proc.
 func childrenOf(pid int) []int {
 	var children []int
 	names, _ := filepath.Glob("/proc/[0-9]*")
