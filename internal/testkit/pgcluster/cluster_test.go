@@ -286,7 +286,9 @@ func TestBinaries(t *testing.T) {
 }
 
 func TestStart_BrokenServers(t *testing.T) {
-	before, _ := filepath.Glob("/tmp/agentmemory-pg-*")
+	old := homes
+	t.Cleanup(func() { homes = old })
+	homes = script(t, "", "")
 	for _, c := range []struct{ initdb, postgres, want string }{
 		{"echo no space; exit 1", "", "no space"},
 		{"", "echo bad setting >&2; exit 1", "the server ended: bad setting"},
@@ -303,8 +305,9 @@ func TestStart_BrokenServers(t *testing.T) {
 	_, err = start(ctx, dir)
 	assert.ErrorIs(t, err, context.Canceled)
 
-	after, _ := filepath.Glob("/tmp/agentmemory-pg-*")
-	assert.Subset(t, before, after, "directories were left behind")
+	left, err := filepath.Glob(homes + "/agentmemory-pg-*")
+	require.NoError(t, err)
+	assert.Empty(t, left, "directories were left behind")
 }
 
 func TestStatus(t *testing.T) {

@@ -17,6 +17,10 @@ import (
 	"syscall"
 )
 
+// homes is where the directories of clusters go: the path of a socket is short, and the server's
+// user has to get there.
+var homes = "/tmp"
+
 // home is the directory of a cluster: its data, its socket and its log.
 type home struct {
 	bin, dir string
@@ -35,8 +39,7 @@ func newHome(ctx context.Context, bin string, fill func(context.Context, *home) 
 			return nil, err
 		}
 	}
-	// The path of a socket is short, and the server's user has to get there.
-	if h.dir, err = os.MkdirTemp("/tmp", "agentmemory-pg-"); err != nil {
+	if h.dir, err = os.MkdirTemp(homes, "agentmemory-pg-"); err != nil {
 		return nil, err
 	}
 	if err := h.prepare(); err != nil {
