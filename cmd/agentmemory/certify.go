@@ -19,10 +19,7 @@ type scratch interface {
 	io.Closer
 }
 
-func (p *program) certify(ctx context.Context, args *arguments) (err error) {
-	if err := args.take(0, 0); err != nil {
-		return err
-	}
+func (p *program) certify(ctx context.Context, short bool) (err error) {
 	var stores scratch
 	switch {
 	case (p.db == "") == (p.postgres == ""):
@@ -36,7 +33,7 @@ func (p *program) certify(ctx context.Context, args *arguments) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stores.Close()) }()
-	working := p.progress("stores made for the kit", 0)
+	working := p.progress("made for the kit", 0, "store", "stores")
 	report, err := adaptertest.Check(ctx, adaptertest.Config{
 		New: func(ctx context.Context) (driver.Adapter, error) {
 			working.step()

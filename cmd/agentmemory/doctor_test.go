@@ -53,7 +53,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		assert.Equal(t, 1, status)
 		assert.False(t, d.OK)
 		all := strings.Join(d.Wrong, "\n")
-		for _, word := range []string{"1 commitments are due", "1 events wait", "was last purged at"} {
+		for _, word := range []string{"1 commitment is due", "1 event waits", "was last purged at"} {
 			assert.Contains(t, all, word)
 		}
 		assert.Len(t, d.Wrong, 3)

@@ -142,9 +142,9 @@ func TestImportAgainWritesNothingTwice(t *testing.T) {
 	everywhere(t, func(t *testing.T, at []string) {
 		acme := with(at, "-tenant", "acme", "-json")
 		first := parsed[imported](t, succeed(t, acme, "import", file(t, tea, train, train)))
-		assert.Equal(t, imported{Lines: 3, Written: 3, Refused: []refused{}}, normal(first))
+		assert.Equal(t, imported{Entries: 3, Written: 3, Refused: []refused{}}, normal(first))
 		again := parsed[imported](t, succeed(t, acme, "import", file(t, train, tea, train, "", train)))
-		assert.Equal(t, imported{Lines: 4, Written: 1, Present: 3, Refused: []refused{}}, normal(again), "one more of the same line is one more entry")
+		assert.Equal(t, imported{Entries: 4, Written: 1, Present: 3, Refused: []refused{}}, normal(again), "one more of the same line is one more entry")
 
 		exported := succeed(t, acme, "export")
 		assert.Equal(t, 4, strings.Count(exported, "\n"))
@@ -178,7 +178,7 @@ func TestCTI1_TenantOfTheFlagOnly(t *testing.T) {
 		require.NotEmpty(t, id)
 		for _, tenant := range []string{"other", "ACME", "acme ", "acm%"} {
 			blind := with(at, "-tenant", tenant)
-			for _, args := range [][]string{{"inspect"}, {"inspect", "notes"}, {"inspect", "notes", id}, {"export"}, {"export", "-ref", "notes"},
+			for _, args := range [][]string{{"inspect"}, {"inspect", "notes"}, {"why", id}, {"export"}, {"export", "-ref", "notes"},
 				{"export", "-subject", "user:ann"}, {"subject", "user:ann"}, {"forget", "-yes", "user:ann"}, {"doctor"}} {
 				for _, form := range [][]string{nil, {"-json"}} {
 					r := call(t, "", with(blind, form...), args...)
@@ -188,7 +188,7 @@ func TestCTI1_TenantOfTheFlagOnly(t *testing.T) {
 				}
 			}
 		}
-		assert.Contains(t, succeed(t, with(at, "-tenant", "acme"), "inspect", "notes", id), "tea", "nobody has erased it")
+		assert.Contains(t, succeed(t, with(at, "-tenant", "acme"), "why", id), "tea", "nobody has erased it")
 	})
 }
 
@@ -232,7 +232,7 @@ func TestTTL_ExpiredLinesAreReported(t *testing.T) {
 	everywhere(t, func(t *testing.T, at []string) {
 		acme := with(at, "-tenant", "acme", "-json")
 		done := parsed[imported](t, succeed(t, acme, "import", file(t, expired, train, expired)))
-		assert.Equal(t, imported{Lines: 3, Written: 1, Expired: 2, Refused: []refused{}}, normal(done))
+		assert.Equal(t, imported{Entries: 3, Written: 1, Expired: 2, Refused: []refused{}}, normal(done))
 		assert.NotContains(t, succeed(t, acme, "inspect", "work"), "offer")
 		assert.NotContains(t, succeed(t, acme, "export"), "offer")
 	})
@@ -257,7 +257,7 @@ func TestM8_KilledImportIsCompletedAndNothingTwice(t *testing.T) {
 		require.NoError(t, cmd.Start())
 		told, err := bufio.NewReader(status).ReadString('\n')
 		require.NoError(t, err)
-		assert.Equal(t, "imported lines: 1000 of 2500\n", told)
+		assert.Equal(t, "imported 1000 of 2500 entries\n", told)
 		require.NoError(t, cmd.Process.Kill())
 		require.Error(t, cmd.Wait())
 
@@ -285,7 +285,7 @@ func TestForget(t *testing.T) {
 			r := call(t, answer, acme, "forget", "user:ann")
 			assert.Equal(t, 1, r.status)
 			assert.Contains(t, r.err, word)
-			assert.Contains(t, r.err, "Erase 1 entries")
+			assert.Contains(t, r.err, "Erase 1 entry and 0 documents")
 		}
 		assert.Equal(t, 2, call(t, "", acme, "forget", "user:ann").status, "nobody can be asked")
 		assert.Contains(t, succeed(t, acme, "export"), "tea")
@@ -330,14 +330,14 @@ func TestSubjectAndLineage(t *testing.T) {
 		assert.Equal(t, "Ann's file", all.Documents[0].Text)
 		require.Len(t, all.Commitments, 1)
 		assert.Equal(t, "armed", all.Commitments[0].State)
-		l := parsed[lineage](t, succeed(t, acme, "inspect", "notes", first.ID))
+		l := parsed[lineage](t, succeed(t, acme, "why", first.ID))
 		assert.Equal(t, "merged", l.State)
 		assert.Equal(t, merged.Entries[0].ID, l.Head)
 		assert.Equal(t, []string{merged.Entries[0].ID}, l.Derived)
-		l = parsed[lineage](t, succeed(t, acme, "inspect", "notes", merged.Entries[0].ID))
-		assert.Equal(t, []string{first.ID}, l.Replaces)
-		assert.Contains(t, succeed(t, with(at, "-tenant", "acme"), "subject", "user:ann"), "2 entries, 1 documents, 1 commitments")
-		assert.Contains(t, succeed(t, at, "inspect"), `"acme": 1 refs, 1 live, 1 merged`)
+		l = parsed[lineage](t, succeed(t, acme, "why", merged.Entries[0].ID))
+		assert.Equal(t, []string{first.ID}, l.Merged)
+		assert.Contains(t, succeed(t, with(at, "-tenant", "acme"), "subject", "user:ann"), "2 entries, 1 document, 1 commitment")
+		assert.Contains(t, succeed(t, at, "inspect"), `"acme": 1 ref, 1 live, 1 merged`)
 		about := succeed(t, acme, "export", "-subject", "user:ann")
 		assert.Contains(t, about, "Ann drinks tea")
 		assert.NotContains(t, about, "Ann: tea", "what was merged is not brought back by an import")
