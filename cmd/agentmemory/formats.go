@@ -146,12 +146,11 @@ func graphLine(raw []byte) ([]line, error) {
 			}
 			var all []line
 			for _, o := range read.Observations {
-				all = append(all, line{Subjects: []string{read.Name}, Entry: entry{Content: read.Name + ": " + o, Tags: []string{read.EntityType}}})
+				all = append(all, saying(read.Name+": "+o, entry{Tags: []string{read.EntityType}}, read.Name)...)
 			}
 			return all, nil
 		case read.Type == "relation" && read.From != "" && read.To != "" && read.RelationType != "":
-			said := read.From + " " + read.RelationType + " " + read.To
-			return []line{{Subjects: []string{read.From, read.To}, Entry: entry{Content: said, Tags: []string{read.RelationType}}}}, nil
+			return saying(read.From+" "+read.RelationType+" "+read.To, entry{Tags: []string{read.RelationType}}, read.From, read.To), nil
 		}
 	}
 	return nil, errors.New(`is neither {"type": "entity", "name": "…", …} nor {"type": "relation", "from": "…", "to": "…", …}`)
@@ -189,19 +188,27 @@ func mem0Memory(raw []byte) ([]line, error) {
 	if json.Unmarshal(raw, &m) != nil || m.Memory == nil {
 		return nil, errors.New(`is not {"memory": "…", "created_at": "…", …} as Mem0's get_all returns it`)
 	}
-	l := line{Entry: entry{Content: *m.Memory, Tags: m.Categories, CreatedAt: m.CreatedAt.Time}}
-	if m.UserID != "" {
-		l.Subjects = []string{"user:" + m.UserID}
-	}
+	e := entry{Tags: m.Categories, CreatedAt: m.CreatedAt.Time}
 	for _, owner := range []struct{ kind, id string }{{"agent:", m.AgentID}, {"app:", m.AppID}, {"run:", m.RunID}} {
 		if owner.id != "" {
-			l.Entry.Tags = append(l.Entry.Tags, owner.kind+owner.id)
+			e.Tags = append(e.Tags, owner.kind+owner.id)
 		}
 	}
 	if !m.ExpirationDate.IsZero() {
-		l.Entry.ExpiresAt = m.ExpirationDate.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+		e.ExpiresAt = m.ExpirationDate.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 	}
-	return []line{l}, nil
+	if m.UserID == "" {
+		return saying(*m.Memory, e), nil
+	}
+	return saying(*m.Memory, e, "user:"+m.UserID), nil
+}
+
+// saying is an entry of another memory; none if it says nothing.
+func saying(content string, e entry, subjects ...string) []line {
+	if e.Content = strings.TrimSpace(content); e.Content == "" {
+		return nil
+	}
+	return []line{{Subjects: subjects, Entry: e}}
 }
 
 // readLetta reads an agent file, also one that stands in a JSON string, or a list of passages.
@@ -230,16 +237,13 @@ func readLetta(file *os.File, each func(int, line) error) error {
 	return errors.New(`the file is neither an agent file {"agents": […], "blocks": […], …} nor a list of passages [{"text": "…", …}]`)
 }
 
-// lettaBlock is a block of core memory. One that is empty says nothing.
+// lettaBlock is a block of core memory.
 func lettaBlock(raw []byte) ([]line, error) {
 	var b struct{ Label, Value *string }
 	if json.Unmarshal(raw, &b) != nil || b.Label == nil || b.Value == nil {
 		return nil, errors.New(`is not a block {"label": "…", "value": "…", …}`)
 	}
-	if strings.TrimSpace(*b.Value) == "" {
-		return nil, nil
-	}
-	return []line{{Entry: entry{Content: strings.TrimSpace(*b.Value), Tags: []string{*b.Label}}}}, nil
+	return saying(*b.Value, entry{Tags: []string{*b.Label}}), nil
 }
 
 func lettaPassage(raw []byte) ([]line, error) {
@@ -255,7 +259,7 @@ func lettaPassage(raw []byte) ([]line, error) {
 	if m.IsDeleted {
 		return nil, nil
 	}
-	return []line{{Entry: entry{Content: *m.Text, Tags: m.Tags, CreatedAt: m.CreatedAt.Time}}}, nil
+	return saying(*m.Text, entry{Tags: m.Tags, CreatedAt: m.CreatedAt.Time}), nil
 }
 
 // eachRecord calls each with the entries of a list, whose records count from 1.

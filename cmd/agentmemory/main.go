@@ -47,7 +47,7 @@ func (p *program) commands() []command {
 		{"inspect", "[REF]", 0, 1, "Shows tenants; of a tenant the refs with counts; of a ref the live entries.", "",
 			p.onStore(p.inspect), nil},
 		{"why", "ENTRY", 1, 1, "Shows why an entry is there: who wrote it, what it was made of, and what would erase it.",
-			"ENTRY is the id of an entry of the tenant, in any state, as inspect prints it.",
+			"ENTRY is the id of an entry of the tenant, in any state, as inspect prints it. Forgetting a subject of\nan entry erases it with all that was made of it; deleting it deletes what was merged into it.",
 			p.onTenant(p.why), nil},
 		{"diff", "TOKEN TOKEN", 2, 2, "Shows what changed between two tokens of runs: entries that were added, removed or replaced.",
 			"A token is what Run.Token gave a host. A change is an entry whose place another one has at the second token.",

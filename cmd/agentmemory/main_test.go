@@ -343,3 +343,137 @@ func TestSubjectAndLineage(t *testing.T) {
 		assert.NotContains(t, about, "Ann: tea", "what was merged is not brought back by an import")
 	})
 }
+
+// Why tells who wrote an entry, what it was made of, what it replaced, and what would erase it.
+func TestWhy(t *testing.T) {
+	everywhere(t, func(t *testing.T, at []string) {
+		host := open(t, at)
+		job, err := host.reader("acme")
+		require.NoError(t, err)
+		put := func(d memory.Draft) string {
+			e, err := job.Put(t.Context(), "notes", d)
+			require.NoError(t, err)
+			return e.ID
+		}
+		first, second := put(memory.Draft{Content: "Ann: tea", Subjects: []string{"user:ann"}}), put(memory.Draft{Content: "Ann: tea!"})
+		old := put(memory.Draft{Content: "Ann sits at table three"})
+		done, err := job.Rewrite(t.Context(), "notes", memory.Rewrite{
+			Derive: []memory.Derived{{Draft: memory.Draft{Content: "Ann drinks tea"}, Sources: []string{first, second}, Merges: []string{first, second}}}})
+		require.NoError(t, err)
+		made := done.Entries[0].ID
+		_, err = job.Rewrite(t.Context(), "notes", memory.Rewrite{Retire: []memory.Retire{{ID: old, State: memory.Superseded, For: made}}})
+		require.NoError(t, err)
+		done, err = job.Rewrite(t.Context(), "notes", memory.Rewrite{Derive: []memory.Derived{{Draft: memory.Draft{Content: "Of Ann"}, Sources: []string{made}}}})
+		require.NoError(t, err)
+		engine, err := commitment.New(host.bank, commitment.Config{
+			Redactor: func(context.Context, string) (memory.Redactor, error) { return redact.New(redact.Config{}), nil }})
+		require.NoError(t, err)
+		_, err = engine.Arm(t.Context(), job, commitment.Source{Ref: "notes", MemoryID: made}, commitment.Arm{At: host.bank.Now().Add(time.Hour)})
+		require.NoError(t, err)
+		require.NoError(t, host.close())
+
+		acme := with(at, "-tenant", "acme")
+		l := parsed[lineage](t, succeed(t, with(acme, "-json"), "why", made))
+		assert.Equal(t, []string{"notes", "live", job.ID(), made}, []string{l.Ref, l.State, l.RunID, l.Head})
+		assert.ElementsMatch(t, []string{first, second}, l.Sources)
+		assert.ElementsMatch(t, []string{first, second}, l.Merged)
+		assert.Equal(t, []string{old}, l.Superseded)
+		assert.Equal(t, []string{done.Entries[0].ID}, l.Derived)
+		assert.Equal(t, []string{"user:ann"}, l.Subjects)
+		require.Len(t, l.Commitments, 1)
+		text := succeed(t, acme, "why", made)
+		for _, part := range []string{"Ann drinks tea", `written by run: "` + job.ID(), "merged into it: [", `superseded by it: ["` + old, `erased by forgetting any of: ["user:ann"]`, "fired 0 times"} {
+			assert.Contains(t, text, part)
+		}
+		gone := parsed[lineage](t, succeed(t, with(acme, "-json"), "why", old))
+		assert.Equal(t, []string{"superseded", made, made}, []string{gone.State, gone.ReplacedBy, gone.Head})
+		for _, id := range []string{"nothing", "", strings.Repeat("x", 5000), made + " "} {
+			r := call(t, "", acme, "why", id)
+			assert.Equal(t, 1, r.status)
+			assert.Contains(t, r.err, "no such entry")
+		}
+	})
+}
+
+// Diff tells what two runs saw differently: nothing between a token and itself, and never live memory.
+func TestM7_Diff(t *testing.T) {
+	everywhere(t, func(t *testing.T, at []string) {
+		host := open(t, at)
+		runs := 0
+		token := func() string {
+			runs++
+			run, err := host.bank.Start(t.Context(), memory.RunConfig{ID: fmt.Sprint("run-", runs), Tenant: "acme", Redactor: redact.New(redact.Config{})})
+			require.NoError(t, err)
+			token, err := run.Token(t.Context())
+			require.NoError(t, err)
+			return string(token)
+		}
+		job, err := host.reader("acme")
+		require.NoError(t, err)
+		put := func(ref, content string) string {
+			e, err := job.Put(t.Context(), ref, memory.Draft{Content: content, Subjects: []string{"user:" + content}})
+			require.NoError(t, err)
+			return e.ID
+		}
+		empty := token()
+		kept, deleted, merged, again, old := put("a", "kept"), put("b", "deleted"), put("a", "tea"), put("a", "tea!"), put("b", "table three")
+		before := token()
+		_, err = job.Delete(t.Context(), "b", deleted)
+		require.NoError(t, err)
+		now := put("b", "table four")
+		_, err = job.Rewrite(t.Context(), "b", memory.Rewrite{Retire: []memory.Retire{{ID: old, State: memory.Superseded, For: now}}})
+		require.NoError(t, err)
+		done, err := job.Rewrite(t.Context(), "a", memory.Rewrite{
+			Derive: []memory.Derived{{Draft: memory.Draft{Content: "drinks tea"}, Sources: []string{merged, again}, Merges: []string{merged, again}}}})
+		require.NoError(t, err)
+		added := put("c", "added")
+		after := token()
+		put("a", "later")
+
+		acme := with(at, "-tenant", "acme")
+		compare := func(from, to string) (ids [3][]string) {
+			d := parsed[difference](t, succeed(t, with(acme, "-json"), "diff", from, to))
+			for _, l := range d.Added {
+				ids[0] = append(ids[0], l.Ref+l.Entry.ID)
+			}
+			for _, l := range d.Removed {
+				ids[1] = append(ids[1], l.Ref+l.Entry.ID)
+			}
+			for _, r := range d.Replaced {
+				ids[2] = append(ids[2], r.Ref+r.From.ID+r.To.ID)
+			}
+			return ids
+		}
+		for _, same := range []string{empty, before, after} {
+			assert.Equal(t, [3][]string{}, compare(same, same))
+		}
+		got := compare(before, after)
+		assert.Equal(t, []string{"c" + added}, got[0])
+		assert.Equal(t, []string{"b" + deleted}, got[1])
+		assert.ElementsMatch(t, []string{"b" + old + now, "a" + merged + done.Entries[0].ID, "a" + again + done.Entries[0].ID}, got[2])
+		got = compare(empty, before)
+		assert.ElementsMatch(t, []string{"a" + kept, "b" + deleted, "a" + merged, "a" + again, "b" + old}, got[0])
+		back := compare(before, empty)
+		assert.ElementsMatch(t, got[0], back[1], "the other way round")
+		text := succeed(t, acme, "diff", before, after)
+		assert.Contains(t, text, `- "b" `+deleted+` "deleted"`)
+		assert.Contains(t, text, "1 entry added, 1 removed, 3 replaced\n")
+		assert.NotContains(t, text, "later")
+
+		for _, args := range [][]string{{"", after}, {before, "no token"}, {before, after + "x"}} {
+			r := call(t, "", acme, append([]string{"diff"}, args...)...)
+			assert.Equal(t, 1, r.status, args)
+			assert.Contains(t, r.err, "token cannot be read")
+		}
+		r := call(t, "", with(at, "-tenant", "other"), "diff", before, after)
+		assert.Equal(t, 1, r.status)
+		assert.NotContains(t, r.out+r.err, "table")
+		_, err = host.bank.Forget(t.Context(), "acme", "user:table three")
+		require.NoError(t, err)
+		r = call(t, "", acme, "diff", before, after)
+		assert.Equal(t, 1, r.status)
+		assert.Contains(t, r.err, "ref \"b\" cannot be read as of the first token")
+		assert.Empty(t, r.out)
+		require.NoError(t, host.close())
+	})
+}

@@ -3,22 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// lineage is an entry with what it was made of, what became of it, and what it goes with.
+// lineage is an entry with what it was made of, what became of it, and what goes with it.
 type lineage struct {
 	record
-	Head       string   `json:"head,omitempty"` // the live entry that has replaced it
-	Merged     []string `json:"merged,omitempty"`
-	Superseded []string `json:"superseded,omitempty"`
-	Derived    []string `json:"derived,omitempty"` // entries that were made of it
-	// ErasedWith are the subjects of it and of all that it was made of: forgetting one erases it.
-	ErasedWith  []string   `json:"erasedWith,omitempty"`
+	Head        string     `json:"head,omitempty"` // the live entry that has replaced it
+	Merged      []string   `json:"merged,omitempty"`
+	Superseded  []string   `json:"superseded,omitempty"`
+	Derived     []string   `json:"derived,omitempty"` // entries that were made of it
 	Documents   []document `json:"documents,omitempty"`
 	Commitments []promise  `json:"commitments,omitempty"`
 }
@@ -48,7 +45,7 @@ func (p *program) why(ctx context.Context, at *place, args []string) error {
 	line("superseded by it", len(l.Superseded) > 0, l.Superseded)
 	line("live now as", l.Head != "" && l.Head != id, l.Head)
 	line("entries made of it", len(l.Derived) > 0, l.Derived)
-	line("erased by forgetting any of", len(l.ErasedWith) > 0, l.ErasedWith)
+	line("erased by forgetting any of", len(l.Subjects) > 0, l.Subjects)
 	for _, d := range l.Documents {
 		d.text(p.out)
 	}
@@ -82,13 +79,20 @@ func (p *program) lineageOf(ctx context.Context, at *place, ref, id string) (l l
 	}
 	working := p.progress("read", 0, "record", "records")
 	defer working.end()
-	all := map[string]memory.Record{} // without texts
 	err = at.walk(ctx, job, ref, func(r memory.Record) {
 		if r.Entry.ID == id {
 			l.record = recordOf(r, job.Now())
 		}
-		r.Entry.Content, r.Entry.Tags = "", nil
-		all[r.Entry.ID] = r
+		switch {
+		case r.For != id:
+		case r.State == memory.Merged:
+			l.Merged = append(l.Merged, r.Entry.ID)
+		default:
+			l.Superseded = append(l.Superseded, r.Entry.ID)
+		}
+		if slices.Contains(r.Entry.Sources, id) {
+			l.Derived = append(l.Derived, r.Entry.ID)
+		}
 		working.step()
 	}, func(d driver.Document) {
 		if slices.Contains(d.Of, id) {
@@ -98,20 +102,9 @@ func (p *program) lineageOf(ctx context.Context, at *place, ref, id string) (l l
 	if err != nil {
 		return l, err
 	}
-	for _, other := range slices.Sorted(maps.Keys(all)) {
-		r := all[other]
-		switch {
-		case r.For != id:
-		case r.State == memory.Merged:
-			l.Merged = append(l.Merged, other)
-		default:
-			l.Superseded = append(l.Superseded, other)
-		}
-		if slices.Contains(r.Entry.Sources, id) {
-			l.Derived = append(l.Derived, other)
-		}
+	for _, ids := range [][]string{l.Merged, l.Superseded, l.Derived} {
+		slices.Sort(ids)
 	}
-	l.ErasedWith = subjectsBehind(all, id)
 	fates, err := at.bank.Fates(ctx, p.tenant, ref, id)
 	if err != nil {
 		return l, err
@@ -119,21 +112,4 @@ func (p *program) lineageOf(ctx context.Context, at *place, ref, id string) (l l
 	l.Head = fates[id].Head.ID
 	l.Commitments, err = at.promises(ctx, p.tenant, func(on located) bool { return on == located{ref, id} }, working)
 	return l, err
-}
-
-// subjectsBehind are the subjects of an entry and of all that it was made of.
-func subjectsBehind(all map[string]memory.Record, id string) []string {
-	subjects, seen := map[string]bool{}, map[string]bool{}
-	for open := []string{id}; len(open) > 0; {
-		next := open[0]
-		if open = open[1:]; seen[next] {
-			continue
-		}
-		seen[next] = true
-		for _, s := range all[next].Entry.Subjects {
-			subjects[s] = true
-		}
-		open = append(open, all[next].Entry.Sources...)
-	}
-	return slices.Sorted(maps.Keys(subjects))
 }
