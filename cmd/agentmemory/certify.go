@@ -31,12 +31,12 @@ type scratch interface {
 
 func (p *program) scratch(ctx context.Context, name string) (scratch, error) {
 	switch {
+	case (p.db == "") == (p.postgres == ""):
+		return nil, misuse("say where: -db FILE or -postgres DSN")
 	case p.db != "":
 		return &scratchFiles{dir: filepath.Join(filepath.Dir(p.db), name)}, nil
-	case p.postgres != "":
-		return newScratchDatabases(ctx, p.postgres, name)
 	}
-	return nil, misuse("say where: -db FILE or -postgres DSN")
+	return newScratchDatabases(ctx, p.postgres, name)
 }
 
 // certify runs the kit in a process of its own, as package testing tells there what it is at, and
@@ -48,7 +48,7 @@ func (p *program) certify(ctx context.Context, short bool) (err error) {
 	}
 	name := scratchName()
 	if err := p.tryScratch(ctx, name); err != nil {
-		return fmt.Errorf("the kit did not begin: %w", err)
+		return err
 	}
 	stores, err := p.scratch(ctx, name)
 	if err != nil {

@@ -24,6 +24,9 @@ type entry = memory.Entry
 type exported struct{ ref, subject string }
 
 func (p *program) export(ctx context.Context, at *place, of exported) (err error) {
+	if of.ref != "" && of.subject != "" {
+		return misuse("say -ref or -subject")
+	}
 	out := bufio.NewWriter(p.out)
 	working := p.progress("exported", 0, "entry", "entries")
 	write := func(ref string, e memory.Entry) error {

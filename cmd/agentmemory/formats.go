@@ -121,7 +121,7 @@ func exportedLine(raw []byte) ([]line, error) {
 		_, err = d.Token()
 	}
 	if !errors.Is(err, io.EOF) || read.Ref == "" || read.Entry == nil || read.Entry.Content == nil {
-		return nil, errors.New(`is not {"ref": "…", "subjects": ["…"], "entry": {"content": "…", …}} as export writes it`)
+		return nil, errors.New(`is not {"ref": "…", "subjects": ["…"], "entry": {"content": "…", …}} as export writes it, and -from names no other format`)
 	}
 	read.Entry.entry.Content = *read.Entry.Content
 	return []line{{Ref: read.Ref, Subjects: read.Subjects, Entry: read.Entry.entry}}, nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,7 +95,7 @@ func (p *program) root() *cobra.Command {
 		Example: `  agentmemory -db memory.db inspect
   agentmemory -db memory.db -tenant acme inspect notes
   agentmemory -db memory.db -tenant acme import -from mem0 memories.json`,
-		Version: version(), SilenceErrors: true, SilenceUsage: true,
+		Version: version(), SilenceErrors: true, SilenceUsage: true, DisableFlagsInUseLine: true,
 	}
 	root.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -113,12 +114,17 @@ func (p *program) root() *cobra.Command {
 	f.StringVar(&p.postgres, "postgres", "", "the `DSN` of the PostgreSQL database that holds it")
 	f.StringVar(&p.tenant, "tenant", "", "whose memory it is, by the tenant's `ID`")
 	f.BoolVar(&p.json, "json", false, "print one JSON document, or JSON Lines where entries are listed")
-	root.MarkFlagsMutuallyExclusive("db", "postgres")
 	root.AddCommand(p.kitCommand())
 	for _, c := range p.commands() {
 		made := &cobra.Command{
 			Use: strings.TrimSpace(c.name + " " + c.args), Short: c.about, Long: strings.TrimSpace(c.about + "\n\n" + c.more),
-			Args: cobra.RangeArgs(c.least, c.most), DisableFlagsInUseLine: c.flags == nil,
+			DisableFlagsInUseLine: c.flags == nil,
+			Args: func(_ *cobra.Command, given []string) error {
+				if n := len(given); n < c.least || n > c.most {
+					return fmt.Errorf("%s takes %s and was given %s", c.name, cmp.Or(c.args, "nothing"), count(n, "argument", "arguments"))
+				}
+				return nil
+			},
 			RunE: func(made *cobra.Command, args []string) error {
 				p.began = true
 				return c.run(made.Context(), args)
@@ -127,15 +133,10 @@ func (p *program) root() *cobra.Command {
 		if c.flags != nil {
 			c.flags(made.Flags())
 		}
-		switch c.name {
-		case "export":
-			made.MarkFlagsMutuallyExclusive("ref", "subject")
-		case "import":
-			if err := made.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
-				panic(err)
-			}
-		default:
+		if made.Flags().Lookup("from") == nil {
 			made.ValidArgsFunction = cobra.NoFileCompletions
+		} else if err := made.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
+			panic(err) // there is the flag
 		}
 		root.AddCommand(made)
 	}

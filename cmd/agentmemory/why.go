@@ -95,7 +95,7 @@ func (p *program) lineageOf(ctx context.Context, at *place, ref, id string) (l l
 		}
 		working.step()
 	}, func(d driver.Document) {
-		if slices.Contains(d.Of, id) {
+		if slices.Contains(d.Of, id) && len(d.Value) > 0 { // the key of a write has no value
 			l.Documents = append(l.Documents, documentOf(d))
 		}
 	})
