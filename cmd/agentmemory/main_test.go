@@ -477,3 +477,28 @@ func TestM7_Diff(t *testing.T) {
 		require.NoError(t, host.close())
 	})
 }
+
+// A ref with more entries than a list may have is compared whole.
+func TestDiffOfManyPages(t *testing.T) {
+	at := []string{"-db", filepath.Join(t.TempDir(), "memory.db")}
+	host := open(t, at)
+	token := func(run string) string {
+		r, err := host.bank.Start(t.Context(), memory.RunConfig{ID: run, Tenant: "acme", Redactor: redact.New(redact.Config{})})
+		require.NoError(t, err)
+		token, err := r.Token(t.Context())
+		require.NoError(t, err)
+		return string(token)
+	}
+	const all = 2*memory.MaxListLimit + 3
+	before := token("first")
+	var m driver.Mutation
+	for n := range all {
+		m.Put = append(m.Put, driver.Placed{Scope: driver.Scope{Tenant: "acme", Ref: "notes"},
+			Entry: driver.Entry{ID: fmt.Sprint("mem_", n), Content: "x", CreatedAt: host.bank.Now(), RunID: "r"}})
+	}
+	_, err := host.Apply(t.Context(), "acme", m)
+	require.NoError(t, err)
+	after := token("second")
+	require.NoError(t, host.close())
+	assert.Contains(t, succeed(t, with(at, "-tenant", "acme"), "diff", before, after), fmt.Sprintf("%d entries added, 0 removed, 0 replaced\n", all))
+}
