@@ -32,8 +32,7 @@ type program struct {
 
 // command is one of the things that the program does.
 type command struct {
-	name, args  string
-	least, most int // how many arguments it has
+	name, args  string // those in brackets may be left out
 	about, more string
 	run         func(context.Context, []string) error
 	flags       func(*pflag.FlagSet)
@@ -45,23 +44,23 @@ func (p *program) commands() []command {
 	var from, into, secrets string
 	var yes, short bool
 	return []command{
-		{"inspect", "[REF]", 0, 1, "Shows tenants; of a tenant the refs with counts; of a ref the live entries.", "",
+		{"inspect", "[REF]", "Shows tenants; of a tenant the refs with counts; of a ref the live entries.", "",
 			p.onStore(p.inspect), nil},
-		{"why", "ENTRY", 1, 1, "Shows why an entry is there: who wrote it, what it was made of, and what would erase it.",
+		{"why", "ENTRY", "Shows why an entry is there: who wrote it, what it was made of, and what would erase it.",
 			"ENTRY is the id of an entry of the tenant, in any state, as inspect prints it. Forgetting a subject of\nan entry erases it with all that was made of it; deleting it deletes what was merged into it.",
 			p.onTenant(p.why), nil},
-		{"diff", "TOKEN TOKEN", 2, 2, "Shows what changed between two tokens of runs: entries that were added, removed or replaced.",
+		{"diff", "TOKEN TOKEN", "Shows what changed between two tokens of runs: entries that were added, removed or replaced.",
 			"A token is what Run.Token gave a host. A change is an entry whose place another one has at the second token.",
 			p.onTenant(p.diff), nil},
-		{"subject", "SUBJECT", 1, 1, "Shows everything about a subject: entries in any state, documents, commitments.", "",
+		{"subject", "SUBJECT", "Shows everything about a subject: entries in any state, documents, commitments.", "",
 			p.onTenant(p.subject), nil},
-		{"export", "", 0, 0, "Writes the live entries of the tenant, of one ref or of one subject as JSON Lines.", "",
+		{"export", "", "Writes the live entries of the tenant, of one ref or of one subject as JSON Lines.", "",
 			p.onTenant(func(ctx context.Context, at *place, _ []string) error { return p.export(ctx, at, of) }),
 			func(f *pflag.FlagSet) {
 				f.StringVar(&of.ref, "ref", "", "this `REF` only")
 				f.StringVar(&of.subject, "subject", "", "what is about this `SUBJECT` only")
 			}},
-		{"import", "FILE", 1, 1, "Writes an export, of this program or of another memory, into the tenant's memory.",
+		{"import", "FILE", "Writes an export, of this program or of another memory, into the tenant's memory.",
 			"The same file again writes nothing twice. FILE is read whole before anything is written.\n\n" + aboutFormats(),
 			func(ctx context.Context, args []string) error { return p.load(ctx, args[0], from, into, secrets) },
 			func(f *pflag.FlagSet) {
@@ -69,16 +68,16 @@ func (p *program) commands() []command {
 				f.StringVar(&into, "ref", "assistant", "the `REF` for what comes from another memory; agentmemory-mcp reads this one")
 				f.StringVar(&secrets, "secrets", "", "a JSON `FILE` {\"id\": \"value\"} of what must never be stored, beside variables "+variable+"<ID>")
 			}},
-		{"forget", "SUBJECT", 1, 1, "Erases everything about a subject from every ref of the tenant, for good.", "",
+		{"forget", "SUBJECT", "Erases everything about a subject from every ref of the tenant, for good.", "",
 			p.onTenant(func(ctx context.Context, at *place, args []string) error { return p.forget(ctx, at, args[0], yes) }),
 			func(f *pflag.FlagSet) { f.BoolVar(&yes, "yes", false, "do not ask") }},
-		{"certify", "", 0, 0, "Runs the kit of stores on scratch files beside FILE, or on scratch databases of DSN's server.",
+		{"certify", "", "Runs the kit of stores on scratch files beside FILE, or on scratch databases of DSN's server.",
 			"It takes minutes over SQLite and longer over PostgreSQL, and says which law it is at.",
 			func(ctx context.Context, _ []string) error { return p.certify(ctx, short) },
 			func(f *pflag.FlagSet) { f.BoolVar(&short, "short", false, "take a sample of what takes long") }},
-		{"doctor", "", 0, 0, "Looks for what is wrong with a store, and ends with the status 1 if there is something.", "",
+		{"doctor", "", "Looks for what is wrong with a store, and ends with the status 1 if there is something.", "",
 			p.onStore(p.doctor), nil},
-		{"version", "", 0, 0, "Shows the version of the program.", "",
+		{"version", "", "Shows the version of the program.", "",
 			func(context.Context, []string) error {
 				_, err := fmt.Fprintln(p.out, "agentmemory", version())
 				return err
@@ -120,7 +119,8 @@ func (p *program) root() *cobra.Command {
 			Use: strings.TrimSpace(c.name + " " + c.args), Short: c.about, Long: strings.TrimSpace(c.about + "\n\n" + c.more),
 			DisableFlagsInUseLine: c.flags == nil,
 			Args: func(_ *cobra.Command, given []string) error {
-				if n := len(given); n < c.least || n > c.most {
+				most := len(strings.Fields(c.args))
+				if n := len(given); n > most || n < most-strings.Count(c.args, "[") {
 					return fmt.Errorf("%s takes %s and was given %s", c.name, cmp.Or(c.args, "nothing"), count(n, "argument", "arguments"))
 				}
 				return nil
