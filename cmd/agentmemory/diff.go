@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +17,8 @@ type difference struct {
 	Added    []line        `json:"added"`
 	Removed  []line        `json:"removed"`
 	Replaced []replacement `json:"replaced"`
+	// Unreadable are refs in which something was forgotten or purged since.
+	Unreadable []string `json:"unreadable,omitempty"`
 }
 
 // replacement is an entry of the first token and the one that has its place at the second.
@@ -42,19 +45,32 @@ func (p *program) diff(ctx context.Context, at *place, args []string) error {
 			return err
 		}
 		before, err := all(ctx, pasts[0], ref)
-		if err != nil {
-			return fmt.Errorf("ref %q cannot be read as of the first token: %w", ref, err)
+		var after map[string]memory.Entry
+		if err == nil {
+			after, err = all(ctx, pasts[1], ref)
 		}
-		after, err := all(ctx, pasts[1], ref)
-		if err != nil {
-			return fmt.Errorf("ref %q cannot be read as of the second token: %w", ref, err)
+		if err == nil {
+			err = d.add(ctx, at, p.tenant, ref, before, after)
 		}
-		if err := d.add(ctx, at, p.tenant, ref, before, after); err != nil {
+		if errors.Is(err, memory.ErrSnapshotUnavailable) {
+			d.Unreadable = append(d.Unreadable, ref)
+		} else if err != nil {
 			return err
 		}
 		working.step()
 	}
 	working.end()
+	if err := p.differs(d); err != nil {
+		return err
+	}
+	if len(d.Unreadable) > 0 {
+		return advice(fmt.Sprintf("not compared, since something in them was forgotten or purged: %q", d.Unreadable))
+	}
+	return nil
+}
+
+// differs prints what changed.
+func (p *program) differs(d difference) error {
 	if p.json {
 		return printJSON(p.out, d)
 	}

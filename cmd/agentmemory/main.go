@@ -50,7 +50,7 @@ func (p *program) commands() []command {
 			"ENTRY is the id of an entry of the tenant, in any state, as inspect prints it. Forgetting a subject of\nan entry erases it with all that was made of it; deleting it deletes what was merged into it.",
 			p.onTenant(p.why), nil},
 		{"diff", "TOKEN TOKEN", "Shows what changed between two tokens of runs: entries that were added, removed or replaced.",
-			"A token is what Run.Token gave a host. A change is an entry whose place another one has at the second token.",
+			"A token is what Run.Token gave a host. An entry is replaced if another one has its place at the second token.",
 			p.onTenant(p.diff), nil},
 		{"subject", "SUBJECT", "Shows everything about a subject: entries in any state, documents, commitments.", "",
 			p.onTenant(p.subject), nil},
