@@ -2,7 +2,6 @@ package consolidate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -119,14 +118,10 @@ func (p *pass) retire(ctx context.Context, g Group, derived ...memory.Derived) e
 	} else {
 		next.IDs = nil
 	}
-	value, err := json.Marshal(g)
-	if err != nil {
-		return internal("a group of the journal cannot be written", err)
-	}
 	// The revision of the lease, which every mutation raises, makes the key.
 	made, err := p.commit(ctx, rw, next, driver.DocumentSwap{Document: driver.Document{
 		Scope: p.lease.doc.Scope, Kind: memory.UntilDue, Key: fmt.Sprintf("%s%016x", journalKey, p.lease.doc.Rev),
-		Group: hash(p.job.ID()), Value: value, Due: p.job.Now().Add(Retention),
+		Group: hash(p.job.ID()), Value: encode(g), Due: p.job.Now().Add(Retention),
 	}})
 	if errors.Is(err, errStale) {
 		p.result.Skipped++
@@ -141,8 +136,8 @@ func (p *pass) retire(ctx context.Context, g Group, derived ...memory.Derived) e
 	for i := range made.Entries { // of the tags of those that it replaces
 		p.left.add(made.Entries[i].ID, 1)
 	}
-	p.retired += len(g.Retire)
-	p.put += len(made.Entries)
+	p.left.Retired += len(g.Retire)
+	p.left.Put += len(made.Entries)
 	p.countCommitted()
 	return nil
 }

@@ -75,8 +75,7 @@ type Config struct {
 }
 
 // Consolidator reconciles the long-term entries of a scope: merges those that say the
-// same, supersedes stale ones, strengthens corroborated ones (RFC 0068). It is safe
-// for concurrent use.
+// same and supersedes stale ones (RFC 0068). It is safe for concurrent use.
 type Consolidator struct{ cfg Config }
 
 // New returns a consolidator. It fails with [memory.ErrValidation] for an unknown
@@ -235,6 +234,10 @@ func (c *Consolidator) newPass(job *memory.Job, ref string, o Options) (*pass, e
 
 // pkg begins the texts of this package's errors.
 const pkg = "consolidate"
+
+// ErrNewerFormat: a document of the ref was written by a newer version of this package. It is left
+// as it is.
+var ErrNewerFormat = internal("a document of the ref was written by a newer version of this package", nil)
 
 func invalid(rule string) error { return memory.ErrValidation.In(pkg, rule, nil) }
 

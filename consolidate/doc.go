@@ -1,14 +1,13 @@
 // Package consolidate reconciles an agent's standing memory: it merges entries that
-// say the same, lets a newer fact supersede an older one, and strengthens what is
-// corroborated (RFC 0068). It is not distillation, which turns much recent memory
+// say the same, and lets a newer fact supersede an older one (RFC 0068). What was merged into
+// an entry corroborates it, and package distill weighs it by that. It is not distillation, which turns much recent memory
 // into little under a token budget (RFC 0062).
 //
 // A [Consolidator] makes one pass over one ref with a [memory.Job]: it reads the live
 // entries, plans, commits group by group, and announces the pass by one event. A pass over
 // an unchanged corpus reads no entry: the store says what has changed since the last one.
 // [Consolidator.Plan] alone is the dry run: a [Plan] is a value, and every [Group] in it
-// explains itself. [Consolidator.Undo] takes a pass back. [Weights] tells how many entries
-// corroborate each.
+// explains itself. [Consolidator.Undo] takes a pass back.
 //
 // # What is decided here
 //

@@ -26,9 +26,6 @@ func changedFact(ctx context.Context, merged string, sources []string) (string, 
 		}
 	}
 	for _, s := range g.sources {
-		if ctx.Err() != nil {
-			return "", ctx.Err()
-		}
 		g.checkLost(s)
 		g.checkDenied(s)
 	}
@@ -97,7 +94,7 @@ func (g *guard) checkNew() {
 		}
 	}
 	for _, u := range g.merged.units {
-		if g.all.has(anyNumber+u.unit) && !g.all.has(u.key()) {
+		if some, this := u.keys(); g.all.has(some) && !g.all.has(this) {
 			g.breaks(numbers)
 		}
 	}
@@ -128,7 +125,7 @@ func (g *guard) checkOrder() {
 	list := slices.DeleteFunc(slices.Clone(g.merged.words), func(w word) bool { return isSmall(w.text) })
 	for i := 1; i < len(list); i++ {
 		a, b := list[i-1], list[i]
-		if a.text == b.text || g.merged.endsBetween(a.token, b.token) {
+		if a.text == b.text || a.sentence != b.sentence {
 			continue
 		}
 		same, other := false, false

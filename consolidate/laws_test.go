@@ -366,9 +366,6 @@ func TestC8_SlotsNewestWins(t *testing.T) {
 	require.Equal(t, 1, h.run(newConsolidator(t, Config{}), "p2").Superseded)
 	require.Equal(t, memory.Superseded, h.fate(both.ID).State)
 	require.Equal(t, later.ID, h.fate(both.ID).Head.ID)
-	weights, err := Weights(ctx, h.job("w"), ref)
-	require.NoError(t, err)
-	require.Equal(t, map[string]int{again.ID: 2}, weights)
 }
 
 func TestC9_OfDifferentTagsOrSubjects(t *testing.T) {

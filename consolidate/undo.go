@@ -2,7 +2,6 @@ package consolidate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,14 +10,6 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/telemetry"
 )
-
-// readGroup takes a group from its document, in the journal or in the list of what was undone.
-func readGroup(d driver.Document) (g Group, err error) {
-	if json.Unmarshal(d.Value, &g) != nil {
-		err = internal("a group of the journal cannot be read", nil)
-	}
-	return g, err
-}
 
 // undone are the groups that were taken back: each id with the names of those that it was part
 // of. Two entries that share one are kept apart.
@@ -31,8 +22,8 @@ func readUndone(ctx context.Context, job *memory.Job, ref string) (undone, error
 		if err != nil {
 			return nil, err
 		}
-		g, err := readGroup(d)
-		if err != nil {
+		var g Group
+		if err := decode(d, &g); err != nil {
 			return nil, err
 		}
 		name := fmt.Sprint(g.state(), " ", g.Keep) // the same of all steps of a large group
@@ -92,7 +83,7 @@ func (c *Consolidator) Undo(ctx context.Context, job *memory.Job, ref, pass stri
 	if _, err := p.readLease(ctx); err != nil {
 		return 0, err
 	}
-	if err := p.acquire(ctx); err != nil {
+	if err := p.hold(ctx); err != nil {
 		return 0, err
 	}
 	defer p.release(ctx)
@@ -118,8 +109,8 @@ func (c *Consolidator) Undo(ctx context.Context, job *memory.Job, ref, pass stri
 
 // undoGroup restores one group and records that its entries are to be kept apart.
 func (p *pass) undoGroup(ctx context.Context, d driver.Document, records map[string]memory.Record) (int, error) {
-	g, err := readGroup(d)
-	if err != nil {
+	var g Group
+	if err := decode(d, &g); err != nil {
 		return 0, err
 	}
 	isLive := func(rec memory.Record) bool { return !rec.Erased && rec.Entry.LiveAt(p.job.Now()) }
@@ -138,7 +129,7 @@ func (p *pass) undoGroup(ctx context.Context, d driver.Document, records map[str
 		return 0, nil
 	}
 	mark := driver.Document{Scope: d.Scope, Kind: undoneKind, Key: fmt.Sprintf("%016x", p.lease.doc.Rev), Value: d.Value}
-	_, err = p.commit(ctx, rw, p.held(), driver.DocumentSwap{Document: mark})
+	_, err := p.commit(ctx, rw, p.held(), driver.DocumentSwap{Document: mark})
 	if errors.Is(err, errStale) {
 		return 0, nil
 	}

@@ -1,6 +1,7 @@
 package consolidate
 
 import (
+	"cmp"
 	_ "embed"
 	"strings"
 	"unicode/utf8"
@@ -42,9 +43,18 @@ func listed(name string) words {
 var (
 	connecting, persons = listed("connecting"), listed("persons")
 	openers, elided     = listed("openers"), listed("elided")
-	negations           = listed("negations")
 	particles           = listed("particles")
 )
+
+// negations are words that deny, each with the first one of its kind, which stands behind a "=".
+var negations = func() map[string]string {
+	names := map[string]string{}
+	for w := range listed("negations") {
+		w, name, _ := strings.Cut(w, "=")
+		names[w] = cmp.Or(name, w)
+	}
+	return names
+}()
 
 // irregular are words that are the same up to inflection, without another ending, each with the
 // key of its line.
