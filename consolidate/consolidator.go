@@ -46,15 +46,6 @@ type Merger interface {
 	Version() string
 }
 
-// Embedder turns texts into vectors, one for each, all of one length; nil for a text
-// without one. It is called with up to 256 texts at once, like a [Merger]. A pass over a
-// changed corpus asks for all texts that may be candidates, so a host keeps what it has.
-type Embedder interface {
-	Embed(ctx context.Context, texts []string) ([][]float32, error)
-	// Version is like that of a [Planner].
-	Version() string
-}
-
 // Config sets up a [Consolidator]. The zero value is one that needs no model.
 type Config struct {
 	// Planner decides; nil means [Rules].
@@ -64,12 +55,10 @@ type Config struct {
 	// Score is the least score of the candidates that the Merger is asked about where
 	// [Rules] plan, see [Similar]; 0 means [DefaultScore].
 	Score float64
-	// Embedder, if set, helps to find candidates.
-	Embedder Embedder
 	// Trigger is how passes are started unless [Options] say otherwise, as the host
 	// advertises it (RFC 0068 §A); empty means host-managed.
 	Trigger events.ConsolidationTrigger
-	// Timeout bounds each call of the Planner, the Merger and the Embedder; 0 means a minute.
+	// Timeout bounds each call of the Planner and the Merger; 0 means a minute.
 	// A pass that died keeps others from its scope for twice as long.
 	Timeout time.Duration
 }

@@ -76,9 +76,9 @@
 // # Guarantees
 //
 //   - C1 (CTI-1): a pass reads and writes one scope.
-//   - C2: a pass over an unchanged corpus writes no entry and calls no planner, merger or
-//     embedder. It remembers the digest of the ids that its plan leaves, with the tag that
-//     selects them, the versions of planner, merger, embedder and redactor, the state of the
+//   - C2: a pass over an unchanged corpus writes no entry and calls no planner or merger.
+//     It remembers the digest of the ids that its plan leaves, with the tag that
+//     selects them, the versions of planner, merger and redactor, the state of the
 //     ref and the next expiry. If the store is a driver.Changes, nothing was touched since that
 //     state and nothing has expired, the pass is over in one transaction. After a purge of that
 //     state, and without driver.Changes, it reads the ref and compares the digest. When the
@@ -111,7 +111,7 @@
 // # Errors
 //
 // Errors match the classes of package memory: [memory.ErrConflict] while another pass
-// holds the scope, [memory.ErrInternal] when a planner, merger or embedder fails, panics,
+// holds the scope, [memory.ErrInternal] when a planner or merger fails, panics,
 // outlives its deadline or answers far more than can be meant. None holds what an entry
 // says; what the host's code said is reachable by [errors.Unwrap]. A group that breaks a
 // rule is no error: it is in [Result].Refused with the rule. Everything in this package is

@@ -49,12 +49,8 @@ type token struct {
 // asWritten marks the key of a word with its capitals.
 const asWritten = "\x00written "
 
-// span is where a key stands first and last in a text, in tokens, and whether it does in lower
-// case.
-type span struct {
-	first, last int
-	lower       bool
-}
+// span is where a key stands first and last in a text, in tokens.
+type span struct{ first, last int }
 
 // fact is one thing that a merged text may not change.
 type fact struct {
@@ -215,12 +211,7 @@ func (r *reading) readNumber(i int) {
 			r.addUnit(pair{number, next.Text})
 		}
 	}
-	kind := numbers
-	rest := strings.TrimLeftFunc(t.Text, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsNumber(c) })
-	if first, _ := utf8.DecodeRuneInString(rest); unicode.IsLetter(first) {
-		kind = identifiers
-	}
-	r.addExact(kind, number)
+	r.addExact(numbers, number)
 	r.words = append(r.words, word{text: number, token: i, sentence: t.sentence, forms: []string{number}})
 	r.place(i, number)
 }
@@ -279,13 +270,6 @@ func (r *reading) addWord(i int, written string) {
 	r.words = append(r.words, w)
 	r.place(i, w.forms...)
 	r.place(i, asWritten+written)
-	if !w.capital {
-		for _, f := range w.forms {
-			s := r.at[f]
-			s.lower = true
-			r.at[f] = s
-		}
-	}
 	r.addMarked(w.forms)
 }
 

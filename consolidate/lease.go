@@ -64,7 +64,7 @@ type state struct {
 	Merged     int      `json:"merged,omitempty"`
 	Superseded int      `json:"superseded,omitempty"`
 	Derived    int      `json:"derived,omitempty"`
-	IDs        []string `json:"ids,omitempty"` // of retired entries, up to MaxMergedIDs
+	IDs        []string `json:"ids,omitempty"` // of retired entries, up to one more than MaxMergedIDs
 
 	doc driver.Document // as this pass has read or written it
 }

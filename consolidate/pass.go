@@ -52,14 +52,11 @@ func (c *corpus) add(id string, sign int) {
 // versions names all that decides.
 func (p *pass) versions() (string, error) {
 	planner, err := inline("the planner", p.cfg.Planner.Version)
-	merger, embedder := "", ""
+	merger := ""
 	if p.cfg.Merger != nil && err == nil {
 		merger, err = inline("the merger", p.cfg.Merger.Version)
 	}
-	if p.cfg.Embedder != nil && err == nil {
-		embedder, err = inline("the embedder", p.cfg.Embedder.Version)
-	}
-	return hash("1", planner, merger, fmt.Sprint(p.cfg.Score), embedder, p.o.RedactorVersion), err
+	return hash("1", planner, merger, fmt.Sprint(p.cfg.Score), p.o.RedactorVersion), err
 }
 
 // run makes the pass. An unchanged corpus costs one transaction.
@@ -93,23 +90,21 @@ func (p *pass) run(ctx context.Context) error {
 	p.left.State, p.left.Put, p.left.Retired = state, 0, 0
 	p.result.Unchanged = p.left.corpus == last.corpus
 	p.result.InputCount = p.left.Count + p.lease.retired() - p.lease.Derived // of a pass that goes on
-	p.countCommitted()
-	switch {
-	case !p.result.Unchanged:
-		if err := p.hold(ctx); err != nil {
-			return err
-		}
-		if err = p.planAndApply(ctx); err == nil {
-			err = p.end(ctx, doc)
-		}
-		if err != nil {
-			p.release(ctx)
-		}
-		return err
-	case over:
+	if over && p.result.Unchanged {
 		return ctx.Err() // its event is known
 	}
-	return p.end(ctx, doc)
+	if !p.result.Unchanged {
+		err = p.planAndApply(ctx)
+	}
+	p.result.Merged, p.result.Superseded, p.result.Derived = p.lease.Merged, p.lease.Superseded, p.lease.Derived
+	p.result.OutputCount = p.result.InputCount - p.lease.retired() + p.lease.Derived
+	if err == nil {
+		err = p.end(ctx, doc)
+	}
+	if err != nil {
+		p.release(ctx)
+	}
+	return err
 }
 
 // isUntouched reports whether the store tells that the last pass has put and retired all that was
@@ -126,14 +121,13 @@ func (p *pass) isUntouched(ctx context.Context, view *memory.View, last digest) 
 func (p *pass) readCorpus(ctx context.Context, view *memory.View) error {
 	read := 0
 	for e, err := range view.Entries(ctx) {
+		if err == nil && read&0xfff == 0 {
+			err = p.progress(ctx, Reading, read, 0)
+		}
 		if err != nil {
 			return err
 		}
-		if read++; read&0xfff == 0 {
-			if err := p.progress(ctx, Reading, read, 0); err != nil {
-				return err
-			}
-		}
+		read++
 		if p.o.Tag != "" && !slices.Contains(e.Tags, p.o.Tag) {
 			continue
 		}
@@ -145,7 +139,7 @@ func (p *pass) readCorpus(ctx context.Context, view *memory.View) error {
 			p.eligible = append(p.eligible, e)
 		}
 	}
-	return p.progress(ctx, Reading, read, 0)
+	return ctx.Err()
 }
 
 // progress reports how far the pass is. It fails with the context's error.
@@ -181,9 +175,6 @@ func (p *pass) plan(ctx context.Context) (plan Plan, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.progress(ctx, Planning, len(p.eligible), len(p.eligible)); err != nil {
-		return nil, err
-	}
 	return p.check(ctx, plan)
 }
 
@@ -202,55 +193,28 @@ func (p *pass) addCandidates(ctx context.Context, plan Plan) (Plan, error) {
 			left = append(left, *e)
 		}
 	}
-	o := SimilarOptions{Score: p.cfg.Score}
-	if p.cfg.Embedder != nil {
-		for part := range slices.Chunk(left, embedded) {
-			vectors, err := p.embed(ctx, part)
-			if err != nil {
-				return nil, err
-			}
-			o.Vectors = append(o.Vectors, vectors...)
-		}
-	}
-	found, err := Similar(ctx, left, o)
+	found, err := Similar(ctx, left, p.cfg.Score)
 	for _, c := range found {
 		plan = append(plan, Group{Retire: c.IDs, Reason: fmt.Sprintf("%.2f similar, for the merger to decide", c.Score)})
 	}
 	return plan, err
 }
 
-// embedded is how many texts are given to the embedder at once.
-const embedded = 256
-
-// embed asks for the vectors of some entries.
-func (p *pass) embed(ctx context.Context, entries []memory.Entry) ([][]float32, error) {
-	texts := make([]string, len(entries))
-	for i, e := range entries {
-		texts[i] = e.Content
-	}
-	vectors, err := call(ctx, p, "the embedder", func(ctx context.Context) ([][]float32, error) {
-		return p.cfg.Embedder.Embed(ctx, texts)
-	})
-	if err == nil && len(vectors) != len(entries) {
-		return nil, internal("the embedder gave another number of vectors", nil)
-	}
-	return vectors, err
-}
-
-// planAndApply does the work of a pass, group by group.
+// planAndApply takes the lease and does the work of a pass, group by group.
 func (p *pass) planAndApply(ctx context.Context) error {
+	if err := p.hold(ctx); err != nil {
+		return err
+	}
 	plan, err := p.plan(ctx)
 	if err != nil {
 		return err
 	}
 	for i := range plan {
-		if err := ctx.Err(); err != nil {
-			return err
+		err := p.apply(ctx, &plan[i])
+		if err == nil {
+			err = p.progress(ctx, Applying, i+1, len(plan))
 		}
-		if err := p.apply(ctx, &plan[i]); err != nil {
-			return err
-		}
-		if err := p.progress(ctx, Applying, i+1, len(plan)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -270,7 +234,7 @@ func (p *pass) end(ctx context.Context, found driver.Document) error {
 		OutputCount: int64(p.result.OutputCount),
 		Trigger:     p.o.Trigger,
 	}
-	if len(p.lease.IDs) == p.lease.retired() {
+	if len(p.lease.IDs) <= MaxMergedIDs {
 		ev.MergedIDs = p.lease.IDs
 	}
 	id := "consolidated_" + hash(p.job.ID(), p.ref, p.o.Tag, fmt.Sprint(found.Rev))
@@ -279,11 +243,4 @@ func (p *pass) end(ctx context.Context, found driver.Document) error {
 		return []events.Record{{ID: id, Payload: ev}}
 	}}, state{Pass: p.job.ID()}, driver.DocumentSwap{Document: found})
 	return err
-}
-
-// countCommitted sets the result to what the pass has committed, before an error too.
-func (p *pass) countCommitted() {
-	done := p.lease
-	p.result.Merged, p.result.Superseded, p.result.Derived = done.Merged, done.Superseded, done.Derived
-	p.result.OutputCount = p.result.InputCount - done.retired() + done.Derived
 }

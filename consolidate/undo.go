@@ -1,6 +1,7 @@
 package consolidate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,12 +27,8 @@ func readUndone(ctx context.Context, job *memory.Job, ref string) (undone, error
 		if err := decode(d, &g); err != nil {
 			return nil, err
 		}
-		name := fmt.Sprint(g.state(), " ", g.Keep) // the same of all steps of a large group
-		if g.Keep == "" {
-			name = d.Key
-		}
 		for _, id := range g.ids() {
-			u[id] = append(u[id], name)
+			u[id] = append(u[id], cmp.Or(g.Keep, d.Key)) // the same of all steps of a large group
 		}
 	}
 	return u, nil
@@ -40,10 +37,8 @@ func readUndone(ctx context.Context, job *memory.Job, ref string) (undone, error
 // without is the group without entries that are to be kept apart: from the one that stays, and
 // unless it supersedes them from those before them too.
 func (u undone) without(g Group) Group {
-	if len(u) == 0 {
-		return g
-	}
 	taken := map[string]bool{}
+	isTaken := func(name string) bool { return taken[name] }
 	take := func(id string) {
 		for _, name := range u[id] {
 			taken[name] = true
@@ -51,13 +46,11 @@ func (u undone) without(g Group) Group {
 	}
 	take(g.Keep)
 	g.Retire = slices.DeleteFunc(slices.Clone(g.Retire), func(id string) bool {
-		if slices.ContainsFunc(u[id], func(name string) bool { return taken[name] }) {
-			return true
-		}
-		if !g.Superseded {
+		apart := slices.ContainsFunc(u[id], isTaken)
+		if !apart && !g.Superseded {
 			take(id)
 		}
-		return false
+		return apart
 	})
 	return g
 }
@@ -116,8 +109,8 @@ func (p *pass) undoGroup(ctx context.Context, d driver.Document, records map[str
 	isLive := func(rec memory.Record) bool { return !rec.Erased && rec.Entry.LiveAt(p.job.Now()) }
 	var rw memory.Rewrite
 	for _, id := range g.Retire {
-		rec, known := records[id]
-		if !known || rec.State != g.state() || !isLive(rec) || g.Keep != "" && rec.For != g.Keep || headDeleted(records, rec) {
+		rec := records[id]
+		if rec.State != g.state() || !isLive(rec) || g.Keep != "" && rec.For != g.Keep || headDeleted(records, rec) {
 			continue
 		}
 		rw.Restore = append(rw.Restore, id)
@@ -140,11 +133,7 @@ func (p *pass) undoGroup(ctx context.Context, d driver.Document, records map[str
 // deleted.
 func headDeleted(records map[string]memory.Record, rec memory.Record) bool {
 	for rec.State == memory.Merged || rec.State == memory.Superseded {
-		next, known := records[rec.For]
-		if !known {
-			return false
-		}
-		rec = next
+		rec = records[rec.For]
 	}
 	return rec.State == memory.Deleted
 }

@@ -135,14 +135,6 @@ var engineParts = []part{
 		use: consolidating(consolidate.Options{}, func(w *world, c *consolidate.Config) { c.Merger = merger{w, "version"} }),
 	},
 	{
-		of: []string{"consolidate.Config.Embedder.Embed"}, says: "the embedder", limit: engineTime,
-		use: consolidating(consolidate.Options{}, func(w *world, c *consolidate.Config) { c.Embedder = embedder{w, "embed"} }),
-	},
-	{
-		of: []string{"consolidate.Config.Embedder.Version"}, says: "the embedder",
-		use: consolidating(consolidate.Options{}, func(w *world, c *consolidate.Config) { c.Embedder = embedder{w, "version"} }),
-	},
-	{
 		of: []string{"consolidate.Options.Progress"}, says: "the progress",
 		use: func(w *world) func(context.Context) error {
 			o := consolidate.Options{Progress: func(consolidate.Progress) { w.part() }}
@@ -298,8 +290,7 @@ type embedder struct {
 	in string
 }
 
-func (e embedder) Version() string { at(e.w, "version", e.in); return "1" }
-func (e embedder) Model() string   { at(e.w, "model", e.in); return "m" }
+func (e embedder) Model() string { at(e.w, "model", e.in); return "m" }
 func (e embedder) Embed(_ context.Context, texts []string) ([][]float32, error) {
 	at(e.w, "embed", e.in)
 	out := make([][]float32, len(texts))
