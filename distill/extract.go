@@ -27,12 +27,6 @@ type Extractive struct{}
 // Version is the name and version of the algorithm.
 func (Extractive) Version() string { return "extractive/3" }
 
-// passage is what one or more sources say.
-type passage struct {
-	candidate
-	ids []string
-}
-
 // Summarize returns the passages that fit, most valuable first; none if the smallest
 // does not.
 func (Extractive) Summarize(ctx context.Context, req Request) ([]Item, error) {
@@ -80,7 +74,7 @@ func collect(ctx context.Context, req Request) ([]passage, error) {
 			n, known := at[same]
 			if !known {
 				at[same] = len(all)
-				all = append(all, passage{candidate{text, s.Weight, req.Count(text)}, []string{s.ID}})
+				all = append(all, passage{text: text, weight: s.Weight, tokens: req.Count(text), ids: []string{s.ID}})
 				return
 			}
 			p := &all[n]
@@ -117,21 +111,19 @@ func pick(ctx context.Context, req Request, all []passage) ([]Item, error) {
 		tokens = math.MaxInt
 	}
 	separator, least := req.Count("\n"), math.MaxInt
-	candidates := make([]candidate, len(all))
-	for i, p := range all {
-		candidates[i] = p.candidate
-		candidates[i].cost += separator
-		least = min(least, p.cost)
+	for i := range all {
+		all[i].cost = all[i].tokens + separator
+		least = min(least, all[i].tokens)
 	}
 	var items []Item
-	err := choose(ctx, candidates, func(i int) (taken, more bool) {
-		cost, length := all[i].cost, len(all[i].text)
+	err := choose(ctx, all, func(p *passage) (taken, more bool) {
+		cost, length := p.tokens, len(p.text)
 		if len(items) > 0 {
 			cost, length = cost+separator, length+1
 		}
 		if taken = cost <= tokens && length <= size; taken {
 			tokens, size = tokens-cost, size-length
-			items = append(items, Item{sortedIDs(all[i].ids), all[i].text})
+			items = append(items, Item{sortedIDs(p.ids), p.text})
 		}
 		return taken, tokens >= least && size > 0
 	})
@@ -145,5 +137,5 @@ func minimum(ctx context.Context, req Request) (int, error) {
 	if err != nil || len(all) == 0 {
 		return 0, err
 	}
-	return slices.MinFunc(all, func(a, b passage) int { return a.cost - b.cost }).cost, nil
+	return slices.MinFunc(all, func(a, b passage) int { return a.tokens - b.tokens }).tokens, nil
 }

@@ -70,11 +70,11 @@ func forgetAfterCrash(t *testing.T, calls int, after bool) bool {
 	r := h.runner()
 	first := h.distill(r, distill.Options{Tag: "half-0", Sources: distill.ExpireSources})
 	second := h.distill(r, distill.Options{Tag: "half-0", Recursive: true})
-	require.Equal(t, []string{first.Archive.String()}, func() (p []string) {
+	require.Equal(t, []string{first.Archive}, func() (p []string) {
 		a, err := distill.Decode(h.bytesOf(second.Archive))
 		require.NoError(t, err)
 		for _, d := range a.Parents {
-			p = append(p, d.String())
+			p = append(p, d)
 		}
 		return p
 	}())
@@ -107,7 +107,7 @@ func forgetAfterCrash(t *testing.T, calls int, after bool) bool {
 			require.NotContains(t, d.Of, id, at)
 		}
 	}
-	require.Equal(t, []string{theirs.Archive.String()}, h.archives(), at)
+	require.Equal(t, []string{theirs.Archive}, h.archives(), at)
 	var live []string
 	for _, e := range h.live() {
 		live = append(live, e.Content)

@@ -158,13 +158,6 @@ var engineParts = []part{
 		use: distilling(func(w *world, c *distill.Config, _ *distill.Options) { c.Tokenizer = counter{w, true} }),
 	},
 	{
-		of: []string{"the tokenizer of a distillation that leaves out"}, says: "the tokenizer", limit: memory.PluginTimeout,
-		use: distilling(func(w *world, c *distill.Config, o *distill.Options) {
-			c.Tokenizer = counter{w, false}
-			o.Fit, o.TokenBudget = true, 60
-		}),
-	},
-	{
 		of: []string{"the tokenizer of a compaction"}, says: "the tokenizer", limit: memory.PluginTimeout,
 		use: func(w *world) func(context.Context) error {
 			w.open(memory.Config{})
