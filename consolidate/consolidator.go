@@ -1,6 +1,7 @@
 package consolidate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -70,9 +71,7 @@ type Consolidator struct{ cfg Config }
 // New returns a consolidator. It fails with [memory.ErrValidation] for an unknown
 // trigger, a negative duration, or a score that is not from 0 to 1.
 func New(cfg Config) (*Consolidator, error) {
-	if cfg.Trigger == "" {
-		cfg.Trigger = events.ConsolidationHostManaged
-	}
+	cfg.Trigger = cmp.Or(cfg.Trigger, events.ConsolidationHostManaged)
 	switch {
 	case !validTrigger(cfg.Trigger):
 		return nil, invalid("Config.Trigger is unknown: leave it empty for host-managed")
@@ -81,12 +80,8 @@ func New(cfg Config) (*Consolidator, error) {
 	case !(cfg.Score >= 0 && cfg.Score <= 1):
 		return nil, invalid("Config.Score is not from 0 to 1")
 	}
-	if cfg.Planner == nil {
-		cfg.Planner = Rules{}
-	}
-	if cfg.Timeout == 0 {
-		cfg.Timeout = time.Minute
-	}
+	cfg.Planner = cmp.Or[Planner](cfg.Planner, Rules{})
+	cfg.Timeout = cmp.Or(cfg.Timeout, time.Minute)
 	return &Consolidator{cfg}, nil
 }
 
@@ -212,9 +207,7 @@ func (c *Consolidator) newPass(job *memory.Job, ref string, o Options) (*pass, e
 	if job == nil {
 		return nil, invalid("the job is nil: open one by Bank.Background or Bank.Pass")
 	}
-	if o.Trigger == "" {
-		o.Trigger = c.cfg.Trigger
-	}
+	o.Trigger = cmp.Or(o.Trigger, c.cfg.Trigger)
 	if !validTrigger(o.Trigger) {
 		return nil, invalid("Options.Trigger is unknown: leave it empty for that of the Consolidator")
 	}

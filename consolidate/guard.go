@@ -158,8 +158,8 @@ func (w word) nameForms() []string {
 
 // connects reports whether the merged text may have a word that no source has.
 func (g *guard) connects(lower string) bool {
-	for i, line := range lists["persons"] {
-		if slices.Contains(line, lower) && g.all.has(lists["persons"][i^1]...) { // its pair
+	for i, line := range pairsOfPersons {
+		if slices.Contains(line, lower) && g.all.has(pairsOfPersons[i^1]...) {
 			return false
 		}
 	}

@@ -1,7 +1,6 @@
 package distill
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -60,34 +59,37 @@ func (Extractive) Summarize(ctx context.Context, req Request) ([]Item, error) {
 func collect(ctx context.Context, req Request) ([]passage, error) {
 	all := make([]passage, 0, 2*len(req.Sources))
 	at := make(map[string]int, 2*len(req.Sources))
-	var failed error
 	for i := range req.Sources {
 		s := &req.Sources[i]
-		passages(s.Text, func(text string) {
-			if failed = cmp.Or(failed, ctx.Err()); failed != nil {
-				return
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		for text := range passages(s.Text) {
+			if err := ctx.Err(); err != nil {
+				return nil, err
 			}
-			if text, failed = shorten(req, text); failed != nil || text == "" {
-				return
+			text, err := shorten(req, text)
+			if err != nil {
+				return nil, err
+			}
+			if text == "" {
+				continue
 			}
 			same := samePassage(text)
 			n, known := at[same]
 			if !known {
 				at[same] = len(all)
 				all = append(all, passage{text: text, weight: s.Weight, tokens: req.Count(text), ids: []string{s.ID}})
-				return
+				continue
 			}
 			p := &all[n]
 			if p.ids[len(p.ids)-1] != s.ID { // twice in one entry is once
 				p.ids = append(p.ids, s.ID)
 				p.weight += s.Weight
 			}
-		})
-		if failed = cmp.Or(failed, ctx.Err()); failed != nil {
-			return nil, failed
 		}
 	}
-	return all, nil
+	return all, ctx.Err()
 }
 
 // shorten redacts a passage, and cuts it if it is longer than any output may be.

@@ -46,7 +46,9 @@ func words(s string) int { return len(strings.Fields(s)) }
 
 func TestExtractive_SplitsWithoutLosingAnything(t *testing.T) {
 	split := func(text string) (got []string) {
-		passages(text, func(p string) { got = append(got, p) })
+		for p := range passages(text) {
+			got = append(got, p)
+		}
 		return got
 	}
 	for text, want := range map[string][]string{
