@@ -33,8 +33,7 @@ type reading struct {
 	tokens []token
 	at     map[string]span
 	facts  []fact
-	words  []word // and numbers
-	units  []pair
+	words  []word   // and numbers
 	rows   []string // of characters without blanks
 }
 
@@ -63,20 +62,15 @@ type fact struct {
 // word is a word or a number of a text.
 type word struct {
 	text     string // in lower case
-	token    int
 	sentence int
 	forms    []string
-	capital  bool // in the middle of a sentence, or at its start
-	starts   bool // a sentence
+	capital  bool   // in the middle of a sentence, or at its start
+	starts   bool   // a sentence
+	unit     string // the word after a number, which may be its unit
 }
 
-// pair is a number and the word after it, which may be its unit.
-type pair struct{ number, unit string }
-
-// keys are what a text has that holds the pair: some number with this unit, and this number with it.
-func (p pair) keys() (some, this string) {
-	return "\x00unit " + p.unit, "\x00unit " + p.number + " " + p.unit
-}
+// unitKey is the key of a unit after some number, or of one after a number.
+func unitKey(unit string) string { return "\x00unit " + unit }
 
 // spelledOut separates negations from the words that they are contracted with.
 var spelledOut = strings.NewReplacer("can't", "can not", "Can't", "Can not", "cannot", "can not", "Cannot", "Can not", "n't", " not")
@@ -193,7 +187,7 @@ func markedKind(forms []string) (int, bool) {
 // what may be its unit.
 func (r *reading) readNumber(i int) {
 	t := r.tokens[i]
-	number, end := t.Text, t.At+len(t.Text)
+	number, unit, end := t.Text, "", t.At+len(t.Text)
 	if t.At > 0 && r.form[t.At-1] == '(' && end < len(r.form) && r.form[end] == ')' {
 		number = "(" + number + ")" // a negative amount
 	}
@@ -208,26 +202,25 @@ func (r *reading) readNumber(i int) {
 		if isContent(first) {
 			number += " " + next.Text[:size]
 		} else if next.Kind == text.Word {
-			r.addUnit(pair{number, next.Text})
+			unit = next.Text
+			r.addUnit(number, unit)
 		}
 	}
 	r.addExact(numbers, number)
-	r.words = append(r.words, word{text: number, token: i, sentence: t.sentence, forms: []string{number}})
+	r.words = append(r.words, word{text: number, sentence: t.sentence, forms: []string{number}, unit: unit})
 	r.place(i, number)
 }
 
 // addUnit adds what may be the unit of a number. A merged text must have it too, but not beside
 // the number.
-func (r *reading) addUnit(u pair) {
-	some, this := u.keys()
-	r.units = append(r.units, u)
-	r.place(0, some, this)
-	if len(u.unit) > 1 && isConnecting(strings.ToLower(u.unit)) {
+func (r *reading) addUnit(number, unit string) {
+	r.place(0, unitKey(unit), unitKey(number+" "+unit))
+	if len(unit) > 1 && isConnecting(strings.ToLower(unit)) {
 		return
 	}
-	keys := []string{asWritten + u.unit}
-	if utf8.RuneCountInString(u.unit) > 3 { // MB is not Mb
-		keys = append(keys, forms(u.unit)...)
+	keys := []string{asWritten + unit}
+	if utf8.RuneCountInString(unit) > 3 { // MB is not Mb
+		keys = append(keys, forms(unit)...)
 	}
 	r.addFact(fact{kind: numbers, keys: keys, lax: true})
 }
@@ -266,7 +259,7 @@ func (r *reading) addWord(i int, written string) {
 		r.addIdentifier(written)
 	}
 	sentence := r.tokens[i].sentence
-	w := word{lower, i, sentence, forms(lower), unicode.IsUpper(first), i == 0 || r.tokens[i-1].sentence < sentence}
+	w := word{text: lower, sentence: sentence, forms: forms(lower), capital: unicode.IsUpper(first), starts: i == 0 || r.tokens[i-1].sentence < sentence}
 	r.words = append(r.words, w)
 	r.place(i, w.forms...)
 	r.place(i, asWritten+written)

@@ -91,12 +91,10 @@ func (g *guard) checkNew() {
 			g.breaks(f.kind)
 		}
 	}
-	for _, u := range g.merged.units {
-		if some, this := u.keys(); g.all.has(some) && !g.all.has(this) {
+	for _, w := range g.merged.words {
+		if w.unit != "" && g.all.has(unitKey(w.unit)) && !g.all.has(unitKey(w.text+" "+w.unit)) {
 			g.breaks(numbers)
 		}
-	}
-	for _, w := range g.merged.words {
 		if g.all.has(w.forms...) || g.connects(w.text) {
 			continue
 		}
