@@ -50,8 +50,9 @@ const (
 // entries below the score, which is above 0 and at most 1; 0 means [DefaultScore].
 //
 // Not every two entries are compared. An entry is looked up by the twelve heaviest of its
-// features that other entries have too, and meets the eight before it, by id, under each of
-// them. Two are compared if they meet twice, or once if one has fewer than four such features.
+// features that other entries have too, and by each two of them that follow each other in
+// weight, and meets the eight before it, by id, under each of these. Two are compared if they
+// meet under two features, or under one if one of them has fewer than four such features.
 // So the worst inputs take no longer, but similar entries are missed in them: one
 // word in every entry, boilerplate around every entry that outweighs the rest, and many equal
 // entries, of which it makes groups of [MaxCandidates]. Of an entry with more than 512
@@ -177,22 +178,29 @@ type similar struct {
 
 // pairs are the members that meet and are similar enough.
 func (s space) pairs(ctx context.Context, least float64) (pairs []similar, err error) {
-	last := map[uint32][]int{} // the members that had a feature last
+	last := map[uint64][]int{} // the members that had a feature last, or two features
 	met := map[int]int{}       // how often
 	for b := range s {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		clear(met)
-		for _, f := range s[b].features[:min(lookups, len(s[b].features))] {
-			before := last[f.hash]
+		meet := func(key uint64, times int) {
+			before := last[key]
 			for _, a := range before {
-				met[a]++
+				met[a] += times
 			}
 			if len(before) == window {
 				before = slices.Delete(before, 0, 1)
 			}
-			last[f.hash] = append(before, b)
+			last[key] = append(before, b)
+		}
+		first := s[b].features[:min(lookups, len(s[b].features))]
+		for i, f := range first {
+			meet(uint64(f.hash), 1)
+			if i > 0 {
+				meet(uint64(first[i-1].hash)<<32|uint64(f.hash), 2)
+			}
 		}
 		for a, times := range met {
 			if times > 1 || min(len(s[a].features), len(s[b].features)) < 4 {

@@ -199,7 +199,7 @@ func TestC10_TheComparisonsAreBounded(t *testing.T) {
 		require.NoError(t, s.read(ctx))
 		compared, err := s.pairs(ctx, 0)
 		require.NoError(t, err)
-		require.LessOrEqual(t, len(compared), n*window*lookups/2, name)
+		require.LessOrEqual(t, len(compared), n*window*(lookups+lookups/2), name)
 		for i := range texts {
 			require.LessOrEqual(t, len(s[i].features), maxFeatures)
 		}

@@ -73,9 +73,7 @@ func forgetAfterCrash(t *testing.T, calls int, after bool) bool {
 	require.Equal(t, []string{first.Archive}, func() (p []string) {
 		a, err := distill.Decode(h.bytesOf(second.Archive))
 		require.NoError(t, err)
-		for _, d := range a.Parents {
-			p = append(p, d)
-		}
+		p = append(p, a.Parents...)
 		return p
 	}())
 	theirs, err := r.Distill(ctx, j, "mem://acme/other", distill.Options{})
