@@ -240,7 +240,7 @@ func Example_openai() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = consolidate.New(consolidate.Config{Merger: m.Merger(), Embedder: m.Embedder()})
+	_, err = consolidate.New(consolidate.Config{Merger: m.Merger()})
 	fmt.Println(err, m.RankerEmbedder().Model())
 	// Output: <nil> openai/nomic-embed-text
 }

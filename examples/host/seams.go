@@ -249,7 +249,7 @@ func (a *api) seamDistill(w http.ResponseWriter, r *http.Request, tenant string)
 		if err != nil {
 			return err
 		}
-		out["archiveChecksum"], out["indexUpdated"] = done.Archive.String(), done.IndexUpdated
+		out["archiveChecksum"], out["indexUpdated"] = done.Archive, done.IndexUpdated
 		if out["event"], err = a.announced(tenant, done.Events, events.TypeMemoryCompacted); err != nil {
 			return err
 		}

@@ -135,14 +135,6 @@ var engineParts = []part{
 		use: consolidating(consolidate.Options{}, func(w *world, c *consolidate.Config) { c.Merger = merger{w, "version"} }),
 	},
 	{
-		of: []string{"consolidate.Config.Embedder.Embed"}, says: "the embedder", limit: engineTime,
-		use: consolidating(consolidate.Options{}, func(w *world, c *consolidate.Config) { c.Embedder = embedder{w, "embed"} }),
-	},
-	{
-		of: []string{"consolidate.Config.Embedder.Version"}, says: "the embedder",
-		use: consolidating(consolidate.Options{}, func(w *world, c *consolidate.Config) { c.Embedder = embedder{w, "version"} }),
-	},
-	{
 		of: []string{"consolidate.Options.Progress"}, says: "the progress",
 		use: func(w *world) func(context.Context) error {
 			o := consolidate.Options{Progress: func(consolidate.Progress) { w.part() }}
@@ -164,13 +156,6 @@ var engineParts = []part{
 	{
 		of: []string{"distill.Config.Tokenizer.Name"}, says: "the tokenizer",
 		use: distilling(func(w *world, c *distill.Config, _ *distill.Options) { c.Tokenizer = counter{w, true} }),
-	},
-	{
-		of: []string{"the tokenizer of a distillation that leaves out"}, says: "the tokenizer", limit: memory.PluginTimeout,
-		use: distilling(func(w *world, c *distill.Config, o *distill.Options) {
-			c.Tokenizer = counter{w, false}
-			o.Fit, o.TokenBudget = true, 60
-		}),
 	},
 	{
 		of: []string{"the tokenizer of a compaction"}, says: "the tokenizer", limit: memory.PluginTimeout,
@@ -298,8 +283,7 @@ type embedder struct {
 	in string
 }
 
-func (e embedder) Version() string { at(e.w, "version", e.in); return "1" }
-func (e embedder) Model() string   { at(e.w, "model", e.in); return "m" }
+func (e embedder) Model() string { at(e.w, "model", e.in); return "m" }
 func (e embedder) Embed(_ context.Context, texts []string) ([][]float32, error) {
 	at(e.w, "embed", e.in)
 	out := make([][]float32, len(texts))
