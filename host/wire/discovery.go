@@ -13,7 +13,7 @@ import (
 // witnessed.
 var families = map[string]string{
 	"memory": "witnessable-gated", "agents": "witnessable-gated", "multiAgent": "claims-check", "scheduling": "witnessable-gated",
-	"workspace": "witnessable-gated", "heartbeat": "witnessable-gated", "replay": "witnessable-gated", "limits": "witnessable-gated",
+	"workspace": "witnessable-gated", "secrets": "witnessable-gated", "heartbeat": "witnessable-gated", "replay": "witnessable-gated", "limits": "witnessable-gated",
 	"supportedEnvelopes": "witnessable-gated", "schemaVersions": "witnessable-gated",
 }
 
@@ -31,7 +31,7 @@ func (e Encoder) Discovery(document []byte) ([]byte, error) {
 	if !json.Valid(document) || decoder.Decode(&root) != nil || root == nil {
 		return nil, memory.ErrValidation.In("wire", "the discovery document is not a JSON object", nil)
 	}
-	if e.Version != V2 {
+	if e.Version == V1 {
 		return document, nil
 	}
 	if inner, ok := root["capabilities"].(map[string]any); ok {

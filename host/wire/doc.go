@@ -3,7 +3,7 @@
 // protocol, and the parts of a server that every host writes again.
 //
 // An [Encoder] is of one version and has a method for each of them. Its zero value speaks
-// version 1:
+// version 2:
 //
 //	var enc wire.Encoder
 //	mux.Handle("GET "+enc.Path("/runs/{id}"), enc.Handle(func(w http.ResponseWriter, r *http.Request) error {

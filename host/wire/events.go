@@ -99,7 +99,7 @@ func (e Encoder) docs(page []events.RunEvent) ([]json.RawMessage, error) {
 func (e Encoder) Poll(w http.ResponseWriter, r *http.Request, log events.Reader, tenant, runID, status string) error {
 	q := r.URL.Query()
 	after, err := sequence(q.Get("afterSequence"), "afterSequence", -1)
-	if old := q.Get("lastSequence"); err == nil && old != "" && e.Version != V2 {
+	if old := q.Get("lastSequence"); err == nil && old != "" && e.Version == V1 {
 		after, err = sequence(old, "lastSequence", -1)
 	}
 	if err != nil {

@@ -125,7 +125,7 @@ func TestStreamIsKeptAlive(t *testing.T) {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest("GET", "/", nil).WithContext(ctx)
 		r.Header.Set("Accept", "text/event-stream")
-		require.NoError(t, wire.Encoder{}.Events(w, r, logged(t), "acme", "going"))
+		require.NoError(t, wire.Encoder{Version: wire.V1}.Events(w, r, logged(t), "acme", "going"))
 		assert.Equal(t, 2, strings.Count(w.Body.String(), ": still here\n\n"))
 		assert.Equal(t, 2, strings.Count(w.Body.String(), "\ndata: "))
 	})
@@ -137,7 +137,7 @@ func TestEventsByMode(t *testing.T) {
 		"streamMode=debug,values": false, "fromSeq=x": false, "fromSeq=-1": false, "fromSeq=9007199254740992": false,
 	} {
 		w := httptest.NewRecorder()
-		err := wire.Encoder{}.Events(w, httptest.NewRequest("GET", "/?"+query, nil), logged(t), "acme", "ended")
+		err := wire.Encoder{Version: wire.V1}.Events(w, httptest.NewRequest("GET", "/?"+query, nil), logged(t), "acme", "ended")
 		assert.Equal(t, served, err == nil, query)
 	}
 }

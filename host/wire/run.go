@@ -11,7 +11,7 @@ import (
 // RunID is the id of a tenant's run in documents of the version: version 2 binds it to the tenant
 // (tenant/id).
 func (e Encoder) RunID(tenant, id string) string {
-	if e.Version != V2 || tenant == "" || strings.HasPrefix(id, tenant+"/") {
+	if e.Version == V1 || tenant == "" || strings.HasPrefix(id, tenant+"/") {
 		return id
 	}
 	return tenant + "/" + id
@@ -39,7 +39,7 @@ func project(id string) string {
 // ParseRunID reads the id of a run out of a segment of a path, as the caller's tenant named it:
 // bare or, in version 2, bound. An id that is bound to another tenant is id_tenant_mismatch.
 func (e Encoder) ParseRunID(tenant, segment string) (string, error) {
-	if e.Version != V2 {
+	if e.Version == V1 {
 		return segment, nil
 	}
 	id, err := unproject(segment)
@@ -85,7 +85,7 @@ func Owner(tenant string) map[string]any {
 // an error that matches events.ErrInvalid.
 func (e Encoder) RunEvent(ev events.RunEvent) ([]byte, error) {
 	raw, err := json.Marshal(ev)
-	if err != nil || e.Version != V2 {
+	if err != nil || e.Version == V1 {
 		return raw, err
 	}
 	doc := map[string]json.RawMessage{}
@@ -110,7 +110,7 @@ func (e Encoder) RunEvent(ev events.RunEvent) ([]byte, error) {
 // in it, and run.started says whose the run is.
 func (e Encoder) Payload(tenant string, p events.Payload) ([]byte, error) {
 	raw, err := json.Marshal(p)
-	if err != nil || e.Version != V2 || tenant == "" {
+	if err != nil || e.Version == V1 || tenant == "" {
 		return raw, err
 	}
 	fields := map[string]json.RawMessage{}

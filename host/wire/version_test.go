@@ -16,9 +16,9 @@ import (
 )
 
 func TestPaths(t *testing.T) {
-	assert.Equal(t, "/v1/runs", wire.Encoder{}.Path("/runs"))
+	assert.Equal(t, "/v1/runs", wire.Encoder{Version: wire.V1}.Path("/runs"))
 	assert.Equal(t, "/runs", wire.Encoder{Version: wire.V2}.Path("/runs"))
-	assert.Equal(t, "/v1/host/sample/memory/distill", wire.Encoder{}.Seam("/memory/distill"))
+	assert.Equal(t, "/v1/host/sample/memory/distill", wire.Encoder{Version: wire.V1}.Seam("/memory/distill"))
 	assert.Equal(t, "/conformance/seams/sample/memory/distill", wire.Encoder{Version: wire.V2}.Seam("/memory/distill"))
 }
 
@@ -37,7 +37,7 @@ func TestRunEventsInBothVersions(t *testing.T) {
 		ev := events.RunEvent{Sequence: int64(i), Record: events.Record{
 			ID: "ev-1", Tenant: "acme", RunID: "run-1", EngineVersion: "7", Time: time.UnixMilli(1_700_000_000_000).UTC(), Payload: p,
 		}}
-		v1, err := wire.Encoder{}.RunEvent(ev)
+		v1, err := wire.Encoder{Version: wire.V1}.RunEvent(ev)
 		require.NoError(t, err)
 		require.NoError(t, eventschema.ValidateEvent(v1))
 		v2, err := wire.Encoder{Version: wire.V2}.RunEvent(ev)
@@ -67,7 +67,7 @@ func TestRunEventsInBothVersions(t *testing.T) {
 		b["runId"] = a["runId"]
 		assert.Equal(t, a, b)
 	}
-	_, err := wire.Encoder{}.RunEvent(events.RunEvent{})
+	_, err := wire.Encoder{Version: wire.V1}.RunEvent(events.RunEvent{})
 	assert.ErrorIs(t, err, events.ErrInvalid)
 }
 
@@ -109,7 +109,7 @@ func TestA1_DiscoveryInVersion2ClaimsByPresence(t *testing.T) {
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"supportedEnvelopes":{"status":"stable","since":"2.0","witness":"witnessable-gated","kinds":["acme.note"]},"multiAgent":{"status":"stable","since":"2.0","witness":"claims-check"}}`, string(raw))
 
-	same, err := wire.Encoder{}.Discovery([]byte(discovery))
+	same, err := wire.Encoder{Version: wire.V1}.Discovery([]byte(discovery))
 	require.NoError(t, err)
 	assert.Equal(t, discovery, string(same))
 	for _, malformed := range []string{`["hunter2"]`, `null`, `{} "hunter2"`, ``} {
