@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/host/proposal"
 	"github.com/openwop/agentmemory/host/wire"
+	"github.com/openwop/agentmemory/host/workspace"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
@@ -35,6 +38,7 @@ func (a *api) addSeams() {
 	seam("POST "+a.Path("/test/memory/compact"), a.seamCompact)
 	seam("POST "+a.Path("/test/proposals"), a.seamPropose)
 	seam("GET "+a.Path("/memory/{ref}"), a.seamList)
+	seam("POST "+a.Seam("/workspace/op"), a.seamFiles)
 }
 
 // conformanceRef is a corpus that has duplicates before anybody calls.
@@ -420,6 +424,40 @@ func (a *api) seamList(w http.ResponseWriter, r *http.Request, tenant string) er
 		return err
 	}
 	return wire.Reply(w, http.StatusOK, map[string]any{"entries": entries})
+}
+
+// seamFiles reads and writes files as an owner that it is told. Each pair of names is a tenant of its
+// own, below that of the caller.
+func (a *api) seamFiles(w http.ResponseWriter, r *http.Request, tenant string) error {
+	var asked struct {
+		Tenant    string `json:"tenant"`
+		Workspace string `json:"workspace"`
+		Op        string `json:"op"`
+		Path      string `json:"path"`
+		Content   string `json:"content"`
+	}
+	if err := wire.Read(r, 0, &asked); err != nil {
+		return err
+	}
+	owner := strings.Join([]string{tenant, url.PathEscape(asked.Tenant), url.PathEscape(asked.Workspace)}, "/")
+	files := &workspace.Handler{Workspace: a.files, Wire: a.Encoder, Job: func(*http.Request) (*memory.Job, error) { return a.job(owner, "host-files") }}
+	body, err := json.Marshal(map[string]string{"content": asked.Content})
+	if err != nil {
+		return err
+	}
+	method, path := map[string]string{"put": "PUT", "get": "GET", "list": "GET", "delete": "DELETE"}[asked.Op], a.Files("")
+	if method == "" {
+		return wire.Invalid("op", "it is none of put, get, list and delete")
+	}
+	if asked.Op != "list" {
+		path += "/" + url.PathEscape(asked.Path)
+	}
+	op, err := http.NewRequestWithContext(r.Context(), method, path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	files.ServeHTTP(w, op)
+	return nil
 }
 
 // seamPropose makes a proposal, as an agent of a real host would of its own runs.

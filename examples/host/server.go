@@ -129,7 +129,20 @@ func (a *api) postRun(w http.ResponseWriter, r *http.Request, tenant string) err
 	if err != nil {
 		return err
 	}
-	doc, err := a.start(r.Context(), tenant, beginning{workflow: body.WorkflowID, inputs: body.Inputs, options: body.RunOptions, secrets: body.RunSecrets})
+	b := beginning{workflow: body.WorkflowID, request: body.Digest, inputs: body.Inputs, options: body.RunOptions, secrets: map[string]string{}}
+	for _, s := range body.RunSecrets {
+		b.secrets[strings.TrimPrefix(s.Ref, runRef)] = s.Value
+	}
+	if body.Key != "" {
+		b.id = runID("request", body.Key)
+		switch first, err := a.find(r.Context(), tenant, b.id); {
+		case err == nil && first.Request != b.request:
+			return &wire.Error{Kind: wire.CodeKeyMismatch, Message: "the key is that of another request"}
+		case err == nil:
+			w.Header().Set("OpenWOP-Idempotent-Replay", "true")
+		}
+	}
+	doc, err := a.start(r.Context(), tenant, b)
 	if err != nil {
 		return err
 	}
