@@ -2,7 +2,6 @@ package inventory
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"sync"
 
@@ -49,10 +48,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		all := h.Wire.Path("/agents")
 		answer := func(w http.ResponseWriter, r *http.Request) error {
 			body, err := h.answer(r, r.URL.Path == all)
-			if err == nil {
-				wire.ReplyTagged(w, r, body)
+			if err != nil {
+				return err
 			}
-			return err
+			return wire.ReplyTagged(w, r, body)
 		}
 		h.routes = h.Wire.Mux(map[string]func(http.ResponseWriter, *http.Request) error{
 			"GET " + all: answer, "GET " + all + "/{id}": answer, "GET " + all + "/{unknown...}": answer,
@@ -62,7 +61,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // answer returns the body of an answer about all agents, or about the one that the path names.
-func (h *Handler) answer(r *http.Request, all bool) ([]byte, error) {
+func (h *Handler) answer(r *http.Request, all bool) (any, error) {
 	served, perTenant := false, false
 	if h.Host != nil {
 		served, perTenant = h.Host.Inventory()
@@ -82,11 +81,11 @@ func (h *Handler) answer(r *http.Request, all bool) ([]byte, error) {
 		return nil, err
 	}
 	if all {
-		return json.Marshal(Project(agents, h.Host))
+		return Project(agents, h.Host), nil
 	}
 	for i := range agents {
 		if agents[i].ID == r.PathValue("id") {
-			return json.Marshal(Project(agents[i:i+1], h.Host).Agents[0])
+			return Project(agents[i:i+1], h.Host).Agents[0], nil
 		}
 	}
 	return nil, errNotFound

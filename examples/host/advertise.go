@@ -62,12 +62,8 @@ func (h *host) advertise(store driver.Adapter) error {
 
 // getDiscovery answers with what the host may claim, and which versions it speaks.
 func (a *api) getDiscovery(w http.ResponseWriter, r *http.Request) error {
-	document, err := json.Marshal(a.model)
+	root, err := a.Discovery(a.model)
 	if err != nil {
-		return err
-	}
-	var root map[string]any
-	if err := json.Unmarshal(document, &root); err != nil {
 		return err
 	}
 	root["protocolVersions"] = []string{wire.V1.String(), wire.V2.String()}
@@ -78,13 +74,7 @@ func (a *api) getDiscovery(w http.ResponseWriter, r *http.Request) error {
 			root["conformance"] = map[string]any{"seamsProfile": "openwop-conformance-seams-v2"}
 		}
 	}
-	if document, err = json.Marshal(root); err == nil {
-		document, err = a.Discovery(document)
-	}
-	if err == nil {
-		wire.ReplyTagged(w, r, document)
-	}
-	return err
+	return wire.ReplyTagged(w, r, root)
 }
 
 // getEffectSeams lists by what a run reaches the outside: by its memory, which a replay does not write.

@@ -85,14 +85,15 @@ func (h *host) inTurn(ctx context.Context, tenant, name string, f func(*memory.J
 	}
 }
 
-// announced is the payload of a type among the events of a pass, as a client sees it.
+// announced is the payload of a type among the events of a pass, as a client sees it. A pass over
+// entries that hold no word announces nothing.
 func (a *api) announced(tenant string, recs []events.Record, t events.Type) (json.RawMessage, error) {
 	for i := len(recs) - 1; i >= 0; i-- {
 		if recs[i].Payload.EventType() == t {
 			return a.Payload(tenant, recs[i].Payload)
 		}
 	}
-	return nil, memory.ErrInternal
+	return nil, wire.Invalid("memoryRef", "there is nothing in it to condense")
 }
 
 // canaries are two texts of one secret, which is redacted when they are stored.
@@ -394,9 +395,6 @@ func (a *api) seamCompact(w http.ResponseWriter, r *http.Request, tenant string)
 	out := map[string]any{"type": a.EventType(events.TypeMemoryCompacted)}
 	err = a.inTurn(r.Context(), tenant, "compact", func(job *memory.Job) error {
 		done, err := a.distiller.Compact(r.Context(), job, asked.MemoryRef, distill.Options{Sources: distill.ExpireSources})
-		if err == nil && done.Output.ID == "" {
-			err = wire.Invalid("memoryRef", "there is nothing to compact")
-		}
 		if err != nil {
 			return err
 		}

@@ -147,9 +147,7 @@ func (h *Handler) lineage(q *request) (any, error) {
 
 // retiredInto returns the retired entries of a ref that lead to head, newest first.
 func (h *Handler) retiredInto(q *request, ref, head string) (docs []entryDoc, more bool, err error) {
-	// The job has nothing to redact, since it writes nothing. It is not ended: it holds nothing, and
-	// ending it could deliver an event.
-	job, err := h.Bank.Background(memory.JobConfig{ID: jobID, Tenant: q.tenant, Redactor: readOnlyRedactor{q.tenant}})
+	job, err := h.job(q)
 	if err != nil {
 		return nil, false, err
 	}
@@ -183,6 +181,12 @@ func (h *Handler) retiredInto(q *request, ref, head string) (docs []entryDoc, mo
 	})
 	more = len(docs) > maxRetired
 	return docs[:min(len(docs), maxRetired)], more, nil
+}
+
+// job returns one that reads. It has nothing to redact, since it writes nothing. It is not ended: it
+// holds nothing, and ending it could deliver an event.
+func (h *Handler) job(q *request) (*memory.Job, error) {
+	return h.Bank.Background(memory.JobConfig{ID: jobID, Tenant: q.tenant, Redactor: readOnlyRedactor{q.tenant}})
 }
 
 // record is an entry with what became of it. One that has expired is not quoted.

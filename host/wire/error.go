@@ -116,9 +116,6 @@ func (e Encoder) lookup(code memory.Code) answer {
 	return of[1]
 }
 
-// Status returns the HTTP status of a code in the version: 500 for one that has none.
-func (e Encoder) Status(code memory.Code) int { return e.lookup(code).status }
-
 // Envelope returns what an error is to a client, and the status of the answer. The code is
 // that of an [*Error], else that of memory.CodeOf; the message is the text of the error within
 // it that has that code by a method Code, as those of this module have, and the details are

@@ -2,7 +2,7 @@ package wire
 
 import (
 	"encoding/json"
-	"strconv"
+	"net/url"
 	"strings"
 
 	"github.com/openwop/agentmemory/events"
@@ -24,16 +24,7 @@ func (e Encoder) RunPath(tenant, id string) string {
 }
 
 func project(id string) string {
-	var b strings.Builder
-	for _, c := range []byte(id) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == '-':
-			b.WriteByte(c)
-		default:
-			b.WriteString("~" + strings.ToUpper(strconv.FormatUint(uint64(c)|0x100, 16)[1:]))
-		}
-	}
-	return b.String()
+	return strings.NewReplacer("%", "~", "+", "~20", "~", "~7E").Replace(url.QueryEscape(id))
 }
 
 // ParseRunID reads the id of a run out of a segment of a path, as the caller's tenant named it:
@@ -42,9 +33,9 @@ func (e Encoder) ParseRunID(tenant, segment string) (string, error) {
 	if e.Version == V1 {
 		return segment, nil
 	}
-	id, err := unproject(segment)
+	id, err := url.PathUnescape(strings.NewReplacer("%", "%25", "~", "%").Replace(segment))
 	if err != nil {
-		return "", err
+		return "", errProjection
 	}
 	if of, own, bound := strings.Cut(id, "/"); bound {
 		if of != tenant {
@@ -53,22 +44,6 @@ func (e Encoder) ParseRunID(tenant, segment string) (string, error) {
 		return own, nil
 	}
 	return id, nil
-}
-
-func unproject(segment string) (string, error) {
-	head, rest, escaped := strings.Cut(segment, "~")
-	if !escaped {
-		return segment, nil
-	}
-	if len(rest) < 2 {
-		return "", errProjection
-	}
-	c, err := strconv.ParseUint(rest[:2], 16, 8)
-	if err != nil {
-		return "", errProjection
-	}
-	rest, err = unproject(rest[2:])
-	return head + string([]byte{byte(c)}) + rest, err
 }
 
 var errProjection = Invalid("runId", "a ~ is not followed by two hex digits")

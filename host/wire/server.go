@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -131,15 +130,20 @@ func Reply(w http.ResponseWriter, status int, body any) error {
 	return err
 }
 
-// ReplyTagged answers a GET or HEAD with a JSON body that has an ETag, or with 304 if the client has
-// it. The client asks each time.
-func ReplyTagged(w http.ResponseWriter, r *http.Request, body []byte) {
-	sum := sha256.Sum256(body)
+// ReplyTagged answers a GET or HEAD with the JSON form of body and an ETag, or with 304 if the client has
+// it. The client asks each time. A body that has none is an error, and nothing has been sent.
+func ReplyTagged(w http.ResponseWriter, r *http.Request, body any) error {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(raw)
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
 	header.Set("Cache-Control", "private, no-cache")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(raw))
+	return nil
 }
 
 // reply answers with an envelope. What a handler has said of the answer that it meant to give
@@ -317,31 +321,17 @@ var ErrNoTenant = &Error{Kind: memory.CodeForbidden, Message: "the caller has no
 
 // Bearer returns what tells the tenant of a request by its bearer token (RFC 6750): tokens
 // maps each token to a tenant. A request without a token, or with another, is
-// unauthenticated. How long the comparison takes does not depend on the tokens.
+// unauthenticated. Tokens are looked up by their digests, so that how long it takes tells nothing of them.
 func Bearer(tokens map[string]string) func(r *http.Request) (tenant string, err error) {
-	type known struct {
-		sum    [sha256.Size]byte
-		tenant string
-	}
-	var all []known
+	tenants := map[[sha256.Size]byte]string{}
 	for token, tenant := range tokens {
-		all = append(all, known{sha256.Sum256([]byte(token)), tenant})
+		tenants[sha256.Sum256([]byte(token))] = tenant
 	}
 	return func(r *http.Request) (string, error) {
-		refused := &Error{Kind: CodeUnauthenticated, Message: "a valid bearer token is required"}
-		scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
-		if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
-			return "", refused
-		}
-		sum := sha256.Sum256([]byte(token))
-		tenant, found := "", 0
-		for i := range all {
-			if same := subtle.ConstantTimeCompare(sum[:], all[i].sum[:]); same == 1 {
-				tenant, found = all[i].tenant, 1
-			}
-		}
-		if found == 0 {
-			return "", refused
+		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		tenant, ok := tenants[sha256.Sum256([]byte(token))]
+		if !ok || token == "" || !strings.EqualFold(scheme, "Bearer") {
+			return "", &Error{Kind: CodeUnauthenticated, Message: "a valid bearer token is required"}
 		}
 		return tenant, nil
 	}

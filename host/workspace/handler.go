@@ -119,7 +119,7 @@ func (h *Handler) put(w http.ResponseWriter, r *http.Request, job *memory.Job) e
 	// JSON may write a byte as six, and the object around them is small.
 	err := wire.Read(r, 6*int64(h.Workspace.cfg.MaxFileBytes)+1<<12, &body)
 	if long := (*wire.Error)(nil); errors.As(err, &long) && long.Kind == wire.CodePayloadTooLarge {
-		return &LimitError{Limit: h.Workspace.cfg.MaxFileBytes}
+		return tooLarge(h.Workspace.cfg.MaxFileBytes)
 	}
 	if err != nil {
 		return err
