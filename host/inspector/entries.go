@@ -1,7 +1,6 @@
 package inspector
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -169,18 +168,18 @@ func (h *Handler) retiredInto(q *request, ref, head string) (docs []entryDoc, mo
 		}
 		return id == head
 	}
-	docs = []entryDoc{}
+	var kin []memory.Record
 	for id, rec := range retired {
-		if !leads(id) {
-			continue
+		if leads(id) {
+			kin = append(kin, rec)
 		}
+	}
+	slices.SortFunc(kin, func(a, b memory.Record) int { return newestFirst(a.Entry, b.Entry) })
+	docs = []entryDoc{}
+	for _, rec := range kin[:min(len(kin), maxRetired)] {
 		docs = append(docs, h.record(&rec))
 	}
-	slices.SortFunc(docs, func(a, b entryDoc) int {
-		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
-	})
-	more = len(docs) > maxRetired
-	return docs[:min(len(docs), maxRetired)], more, nil
+	return docs, len(kin) > maxRetired, nil
 }
 
 // job returns one that reads. It has nothing to redact, since it writes nothing. It is not ended: it

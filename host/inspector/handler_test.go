@@ -509,7 +509,7 @@ func TestUsage_IsBounded(t *testing.T) {
 		require.Equal(t, 200, w.Code)
 		require.NotContains(t, w.Body.String(), `"entries":2`)
 	}
-	assert.Len(t, x.usages.rings, mostRings)
+	assert.LessOrEqual(t, len(x.usages.rings), mostRings)
 }
 
 // What is about a subject is what forgetting it erases, in every ref and with all that was made of it; and

@@ -2,7 +2,6 @@ package inspector
 
 import (
 	"context"
-	"maps"
 	"sync"
 	"time"
 
@@ -48,16 +47,7 @@ func (u *usages) due(tenant string, now time.Time) bool {
 	case r != nil && now.Before(r.next):
 		return false
 	case r == nil:
-		if len(u.rings) >= mostRings {
-			oldest := tenant
-			for t := range maps.Keys(u.rings) {
-				if oldest == tenant || u.rings[t].next.Before(u.rings[oldest].next) {
-					oldest = t
-				}
-			}
-			delete(u.rings, oldest)
-		}
-		if u.rings == nil {
+		if u.rings == nil || len(u.rings) == mostRings { // so many tenants that all begin anew
 			u.rings = map[string]*ring{}
 		}
 		r = &ring{}
