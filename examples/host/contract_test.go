@@ -91,6 +91,8 @@ var runRows = slices.Concat(
 			has: `{"events":["*","*"],"lastSequence":2,"status":"completed","isTerminal":true}`},
 		row{asks: "pollRunEvents: a cursor past the end", as: "a", do: "GET /v1/runs/{noop}/events/poll?afterSequence=99&timeout=1", status: 200, shape: "poll-#", has: `{"events":[],"lastSequence":2}`},
 		row{asks: "pollRunEvents: timeout is 1 to 60", as: "a", do: "GET /v1/runs/{noop}/events/poll?timeout=61", status: 400, shape: "envelope", has: `{"error":"validation_error","details":{"field":"timeout"}}`},
+		row{asks: "RFC 0213 §A: a cursor past an ended run's log: no frame, and the stream ends", as: "a", do: "GET /v1/runs/{noop}/events?fromSeq=99", header: "Accept: text/event-stream", status: 200, lacks: "data:", says: "Content-Type: text/event-stream"},
+		row{asks: "v2 events.md §SSE frames: with bufferMs a frame is a batch", as: "a", do: "GET /v1/runs/{noop}/events?bufferMs=200", header: "Accept: text/event-stream", status: 200, lacks: "event: run.", says: "Content-Type: text/event-stream"},
 		row{asks: "streamMode is checked before anything else", as: "a", do: "GET /v1/runs/{noop}/events?streamMode=values", status: 400, shape: "envelope", has: `{"error":"unsupported_stream_mode","details":{"supported":["updates","debug"]}}`},
 		row{asks: "CTI-1: another tenant's run is not there", as: "b", do: "GET /v1/runs/run-none-of-this-tenant", status: 404, shape: "envelope", has: `{"error":"not_found"}`},
 		row{asks: "auth: no token", as: "-", do: "POST /v1/runs", body: `{"workflowId":"conformance-noop"}`, status: 401, shape: "envelope", has: `{"error":"unauthenticated"}`},

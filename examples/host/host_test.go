@@ -304,6 +304,8 @@ func TestEventStream(t *testing.T) {
 	assert.True(t, strings.HasPrefix(w.Body.String(), "id: 0\nevent: run.started\n"))
 	w = s.do("a", "GET", "/v1/runs/"+id+"/events", "", "Accept", "text/event-stream", "Last-Event-ID", "1")
 	assert.True(t, strings.HasPrefix(w.Body.String(), "id: 2\nevent: run.completed\n"), w.Body)
+	snapshot := s.do("a", "GET", "/v1/runs/"+id, "")
+	assert.Equal(t, 304, s.do("a", "GET", "/v1/runs/"+id, "", "If-None-Match", snapshot.Header().Get("ETag")).Code, "a snapshot is not sent twice")
 	for _, path := range []string{"/v1/runs/none/events", "/v1/runs/none/events?fromSeq=5"} {
 		for _, accept := range []string{"text/event-stream", "application/json"} {
 			assert.Equal(t, 404, s.do("a", "GET", path, "", "Accept", accept).Code)

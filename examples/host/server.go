@@ -163,7 +163,8 @@ func (a *api) getRun(w http.ResponseWriter, r *http.Request, tenant string) erro
 	if err != nil {
 		return err
 	}
-	return wire.Reply(w, http.StatusOK, a.Snapshot(tenant, doc.Run, doc.Workspace))
+	w.Header().Set("Cache-Control", "no-store")
+	return wire.ReplyTagged(w, r, a.Snapshot(tenant, doc.Run, doc.Workspace))
 }
 
 func (a *api) getEvents(w http.ResponseWriter, r *http.Request, tenant string) error {
@@ -171,7 +172,7 @@ func (a *api) getEvents(w http.ResponseWriter, r *http.Request, tenant string) e
 	if err != nil {
 		return err
 	}
-	return a.Events(w, r, a.log, tenant, doc.RunID)
+	return a.Events(w, r, a.log, tenant, doc.RunID, doc.Status)
 }
 
 func (a *api) pollEvents(w http.ResponseWriter, r *http.Request, tenant string) error {

@@ -123,5 +123,5 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, q *request) err
 	if len(first) == 0 {
 		return errNoRun
 	}
-	return h.Wire.Events(w, r, h.Log, q.tenant, run)
+	return h.Wire.Events(w, r, h.Log, q.tenant, run, "")
 }

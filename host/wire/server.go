@@ -131,7 +131,7 @@ func Reply(w http.ResponseWriter, status int, body any) error {
 }
 
 // ReplyTagged answers a GET or HEAD with the JSON form of body and an ETag, or with 304 if the client has
-// it. The client asks each time. A body that has none is an error, and nothing has been sent.
+// it. The client asks each time, unless the answer has a Cache-Control already. A body that has none is an error, and nothing has been sent.
 func ReplyTagged(w http.ResponseWriter, r *http.Request, body any) error {
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -141,7 +141,9 @@ func ReplyTagged(w http.ResponseWriter, r *http.Request, body any) error {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
-	header.Set("Cache-Control", "private, no-cache")
+	if header.Get("Cache-Control") == "" {
+		header.Set("Cache-Control", "private, no-cache")
+	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(raw))
 	return nil
 }

@@ -71,7 +71,7 @@ var noParts = map[string]string{
 	"wire.Encoder.Mux":                "the caller's own handlers, see wire.Encoder.Handle",
 	"events.SamePayload":              "a payload has no code of a host",
 	"events.Emit":                     "the bank calls the sink, see memory.Config.Sink",
-	"events.Follow":                   "the caller's own loop; wire.Encoder.Stream contains its log",
+	"events.Follow":                   "the caller's own loop; wire.Encoder.Events contains its log",
 	"redact.SecretRegistry.NewWriter": "the caller's own stream",
 }
 

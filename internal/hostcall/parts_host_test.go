@@ -215,15 +215,9 @@ var hostParts = []part{
 		}),
 	},
 	{
-		of: []string{"wire.Encoder.Stream"}, says: "the log", limit: memory.PluginTimeout,
-		use: reading(func(r *http.Request, l events.Reader) error {
-			return wire.Encoder{Version: wire.V1}.Stream(httptest.NewRecorder(), r, l, tenant, "r", 0)
-		}),
-	},
-	{
 		of: []string{"wire.Encoder.Events"}, says: "the log", limit: memory.PluginTimeout,
 		use: reading(func(r *http.Request, l events.Reader) error {
-			return wire.Encoder{Version: wire.V1}.Events(httptest.NewRecorder(), r, l, tenant, "r")
+			return wire.Encoder{Version: wire.V1}.Events(httptest.NewRecorder(), r, l, tenant, "r", "running")
 		}),
 	},
 	{
