@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -270,6 +271,25 @@ func TestM1_TenantsShareNothing(t *testing.T) {
 		assert.Equal(t, 404, foreign.Code)
 		assert.Equal(t, absent.Body.String(), foreign.Body.String())
 	}
+}
+
+// Requests with one key at the same moment are one run.
+func TestOneKeyIsOneRun(t *testing.T) {
+	s := serve(t, options{})
+	var clients sync.WaitGroup
+	answers := make([]string, 8)
+	for i := range answers {
+		clients.Go(func() {
+			w := s.do("a", "POST", "/v1/runs", `{"workflowId":"conformance-noop"}`, "Idempotency-Key", "one-key-of-eight-clients")
+			assert.Equal(t, 201, w.Code)
+			answers[i] = w.Body.String()
+		})
+	}
+	clients.Wait()
+	require.Len(t, slices.Compact(answers), 1)
+	ids := s.runs(tenantA)
+	require.Len(t, ids, 1)
+	assert.Len(t, s.events("a", ids[0]), 3)
 }
 
 // What the seams serve is the contract's; without them there is none.

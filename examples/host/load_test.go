@@ -132,7 +132,7 @@ func TestM8_KilledHostLosesNothingAcknowledged(t *testing.T) { everywhere(t, kil
 func killedHost(t *testing.T, o options) {
 	clients, rounds, calls := 8, 2, int64(60)
 	if os.Getenv("AGENTMEMORY_LONG") != "" {
-		clients, rounds, calls = 200, 10, 1000
+		clients, rounds, calls = 200, 10, 300
 	}
 	var mu sync.Mutex
 	acknowledged := map[string]string{} // run to token
