@@ -185,6 +185,9 @@ var memoryRows = []row{
 	{asks: "compact: an empty body", as: "a", do: "POST /v1/test/memory/compact", body: "", status: 400, shape: "envelope"},
 	{asks: "compact: no memoryRef", as: "a", do: "POST /v1/test/memory/compact", body: `{}`, status: 400, shape: "envelope", has: `{"error":"validation_error"}`},
 	{asks: "v2: no path serves memory", as: "a", do: "GET /memory/mem:%2F%2Fc%2F{n}", status: 404, shape: "envelope", has: `{"error":"not_found"}`},
+	{asks: "RFC 0052 §B.2: one run for a tick", as: "a", do: "POST " + seam + "/scheduling/tick", body: `{"scenario":"single-tick"}`, status: 200, has: `{"runsFired":1}`},
+	{asks: "RFC 0052 §B.4: never the backlog", as: "a", do: "POST " + seam + "/scheduling/tick", body: `{"scenario":"missed-window","missedTicks":5}`, status: 200, has: `{"runsFired":1}`},
+	{asks: "RFC 0052: what the seam does not know", as: "a", do: "POST " + seam + "/scheduling/tick", body: `{"scenario":"none"}`, status: 400, shape: "envelope"},
 	{asks: "seams need a token", as: "-", do: "GET /v1/memory/x", status: 401, shape: "envelope"},
 	{asks: "a seam that is not there answers nobody", as: "-", do: "GET /v1/host/sample/test/mock-ai/program", status: 404, shape: "envelope"},
 }

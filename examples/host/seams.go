@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openwop/agentmemory/bridges/dates"
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/consolidate"
 	"github.com/openwop/agentmemory/distill"
@@ -39,6 +40,7 @@ func (a *api) addSeams() {
 	seam("POST "+a.Path("/test/proposals"), a.seamPropose)
 	seam("GET "+a.Path("/memory/{ref}"), a.seamList)
 	seam("POST "+a.Seam("/workspace/op"), a.seamFiles)
+	seam("POST "+a.Seam("/scheduling/tick"), a.seamTick)
 }
 
 // conformanceRef is a corpus that has duplicates before anybody calls.
@@ -329,6 +331,61 @@ func (a *api) seamFire(w http.ResponseWriter, r *http.Request, tenant string) er
 		out["intentionCanary"] = intention
 	}
 	return wire.Reply(w, http.StatusOK, out)
+}
+
+// fired counts the runs of firings by their keys.
+type fired map[string]bool
+
+func (runs fired) Enqueue(_ context.Context, f commitment.Firing) (string, error) {
+	runs[f.Key] = true
+	return runID("firing", f.Key), nil
+}
+
+// seamTick lets a schedule of every minute fire, by a clock of its own over memory that ends with the
+// answer, after the ticks that were missed.
+func (a *api) seamTick(w http.ResponseWriter, r *http.Request, tenant string) error {
+	var asked struct {
+		Scenario    string `json:"scenario"`
+		MissedTicks int    `json:"missedTicks"`
+	}
+	if err := wire.Read(r, 0, &asked); err != nil {
+		return err
+	}
+	if asked.Scenario != "single-tick" && asked.Scenario != "missed-window" || asked.MissedTicks < 0 || asked.MissedTicks > 1000 {
+		return wire.Invalid("scenario", "it is neither single-tick nor missed-window with up to 1000 missedTicks")
+	}
+	ctx, now, runs := r.Context(), a.bank.Now(), fired{}
+	bank, err := memory.New(inmem.New(), memory.Config{Now: func() time.Time { return now }})
+	if err != nil {
+		return err
+	}
+	secrets := func(context.Context, string) (memory.Redactor, error) { return newVault(nil) }
+	engine, err := commitment.New(bank, commitment.Config{Redactor: secrets, Schedule: dates.Cron, Enqueuer: runs})
+	if err != nil {
+		return err
+	}
+	vault, err := newVault(nil)
+	if err != nil {
+		return err
+	}
+	err = bank.Pass(ctx, memory.JobConfig{ID: "arm", Tenant: tenant, Redactor: vault}, func(job *memory.Job) error {
+		e, err := job.Put(ctx, conformanceRef, memory.Draft{Content: "Look at the tickets."})
+		if err != nil {
+			return err
+		}
+		_, err = engine.Arm(ctx, job, commitment.Source{Ref: conformanceRef, MemoryID: e.ID}, commitment.Arm{Spec: "* * * * *"})
+		return err
+	})
+	now = now.Add(time.Duration(1+asked.MissedTicks) * time.Minute)
+	for range 3 { // a second look fires nothing more
+		if err == nil {
+			_, err = engine.Tick(ctx)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return wire.Reply(w, http.StatusOK, map[string]int{"runsFired": len(runs)})
 }
 
 // firings are the events of a commitment's last firing, from the log of the pass that made it.
