@@ -61,14 +61,17 @@ var noParts = map[string]string{
 	"wire.RunRequest":                 "data",
 	"wire.ForkRequest":                "data",
 	"wire.Encoder.Snapshot":           "data",
+	"wire.Encoder.Discovery":          "data",
+	"wire.ReplyTagged":                "data",
 	"wire.Encoder.Payload":            "a payload has no code of a host",
 	"wire.Majors":                     "the caller's own handlers: net/http contains them",
 	"memory.Bank.Pass":                "the caller's own code: its panic goes on",
 	"distill.Runner.LoadIndex":        "the bank's reader",
 	"wire.Encoder.Handle":             "the caller's own handler: net/http contains it",
+	"wire.Encoder.Mux":                "the caller's own handlers, see wire.Encoder.Handle",
 	"events.SamePayload":              "a payload has no code of a host",
 	"events.Emit":                     "the bank calls the sink, see memory.Config.Sink",
-	"events.Follow":                   "the caller's own loop; wire.Encoder.Stream contains its log",
+	"events.Follow":                   "the caller's own loop; wire.Encoder.Events contains its log",
 	"redact.SecretRegistry.NewWriter": "the caller's own stream",
 }
 
