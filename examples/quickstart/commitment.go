@@ -43,7 +43,7 @@ func (s *story) commitment(ctx context.Context) (err error) {
 		return err
 	}
 	s.row("memory has", "%s", short(hits[0].Entry.Content))
-	s.row("armed for", "%s; two processes look for what is due", monday.Format("Monday, 2 January 15:04"))
+	s.row("armed for", "%s. Two processes, a store and a bank each, look for it", monday.Format("Monday, 2 January 15:04"))
 
 	other, err := s.boot(ctx) // a second process, over the same store
 	if err != nil {

@@ -41,7 +41,7 @@ type screen struct {
 
 var screens = []screen{
 	{"A secret", "an API key that an agent writes into a note never reaches the disk",
-		"the notes are kept, and the keys are nowhere", "secret.go: redact.New, SecretRegistry.Register, Run.Put", (*story).secret},
+		"the notes are kept, without the keys", "secret.go: redact.New, SecretRegistry.Register, Run.Put", (*story).secret},
 	{"Two questions", "a question finds its answer by words, and by meaning if they share no word",
 		"one answer was found by its words, the other by its meaning", "questions.go, model.go: recall.New, Bank.Search", (*story).questions},
 	{"Notes that repeat", "what is said twice becomes one note, and a new fact replaces the old one",
@@ -53,7 +53,7 @@ var screens = []screen{
 	{"A commitment", "what was promised for Monday happens once, although two processes look for it",
 		"one run started, on Monday, and knew what to do", "commitment.go: commitment.New, Engine.Arm, Bank.Maintain", (*story).commitment},
 	{"A forgotten customer", "one call erases Lena: her notes, what was made of them, their bytes on the disk",
-		"nothing of her is left, and a past with her in it is refused", "forget.go: Bank.Export, Bank.Forget, Bank.AsOf", (*story).forget},
+		"nothing of her is found any more, and a past with her in it is refused", "forget.go: Bank.Export, Bank.Forget, Bank.AsOf", (*story).forget},
 	{"What this host may claim", "it has all eight abilities that OpenWOP names, and cannot claim what it has not",
 		"each claim is derived from the code that bears it", "abilities.go: capability.Derive", (*story).abilities},
 }
