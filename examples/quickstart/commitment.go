@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,14 +43,14 @@ func (s *story) commitment(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.row("memory has", "%s", short(hits[0].Entry.Content))
+	s.row("memory has", "%s", quote(hits[0].Entry.Content))
 	s.row("armed for", "%s. Two processes, a store and a bank each, look for it", monday.Format("Monday, 2 January 15:04"))
 
 	other, err := s.boot(ctx) // a second process, over the same store
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, other.close()) }()
+	defer func() { err = cmp.Or(err, other.close()) }()
 	for _, at := range []time.Time{monday.Add(-time.Second), monday, monday.Add(24 * time.Hour)} {
 		s.now = at
 		if err := fiveRounds(ctx, s.host, other); err != nil {
@@ -65,7 +66,7 @@ func (s *story) commitment(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.row("the run reads", "%s", note.Content)
+	s.row("the run reads", "%s", quote(note.Content))
 	return nil
 }
 

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"time"
 
 	"github.com/openwop/agentmemory/commitment"
@@ -44,7 +44,7 @@ func (s *story) boot(ctx context.Context) (*process, error) {
 		p.commitments, err = commitment.New(p.bank, commitment.Config{Enqueuer: &s.queue, Redactor: secretsOf})
 	}
 	if err != nil {
-		return nil, errors.Join(err, closeStore())
+		return nil, cmp.Or(err, closeStore())
 	}
 	return p, nil
 }
@@ -66,7 +66,7 @@ func (p *process) during(ctx context.Context, c memory.RunConfig, work func(*mem
 		return err
 	}
 	if err := work(run); err != nil {
-		return errors.Join(err, run.Abort(ctx))
+		return cmp.Or(err, run.Abort(ctx))
 	}
 	return run.End(ctx)
 }

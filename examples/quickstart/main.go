@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -9,10 +10,11 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "quickstart:", oneLine(err))
@@ -56,7 +58,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		defer func() { err = cmp.Or(err, os.RemoveAll(dir)) }()
 		s.place = inFile(dir + "/memory.db")
 		s.place.name += ", which is removed at the end (-db keeps a file)"
 	}
@@ -67,9 +69,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 // is for the operator.
 func oneLine(err error) string {
 	text := err.Error()
-	for cause := errors.Unwrap(err); cause != nil && text == err.Error(); cause = errors.Unwrap(cause) {
+	for cause := errors.Unwrap(err); cause != nil; cause = errors.Unwrap(cause) {
 		if !strings.Contains(text, cause.Error()) {
 			text += ": " + cause.Error()
+			break
 		}
 	}
 	return strings.Join(strings.Fields(text), " ")

@@ -37,9 +37,9 @@ func (s *story) consolidate(ctx context.Context, job *memory.Job) error {
 			return err
 		}
 		for _, e := range before {
-			s.row("before", "%s", short(e.Content))
+			s.row("before", "%s", quote(e.Content))
 		}
-		s.row("after", "%s", short(before[len(before)-1].Content))
+		s.row("after", "%s", quote(before[len(before)-1].Content))
 		s.row("", "because: %s", group.Reason)
 	}
 	done, err := s.consolidator.Run(ctx, job, ref, consolidate.Options{})

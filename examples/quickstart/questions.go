@@ -23,7 +23,7 @@ func (s *story) questions(ctx context.Context) error {
 	}
 	s.row("a colleague asks", first)
 	for _, hit := range hits {
-		s.row("found by words", "%s", short(hit.Entry.Content))
+		s.row("found by words", "%s", quote(hit.Entry.Content))
 		s.row("", "since both have: %s (score %.1f)", strings.Join(hit.Terms, ", "), hit.Score)
 	}
 	byWords, err := ask(second, "lexical")
@@ -40,7 +40,7 @@ func (s *story) questions(ctx context.Context) error {
 	s.say("")
 	s.row("and then", second)
 	s.row("found by words", "%d notes", len(byWords))
-	s.row("found by meaning", "%s", short(byMeaning[0].Entry.Content))
+	s.row("found by meaning", "%s", quote(byMeaning[0].Entry.Content))
 	s.row("", "similarity %.2f, and that of the next note %.2f", byMeaning[0].Similarity, byMeaning[1].Similarity)
 	s.row("the model", `is a toy of %d words: it knows that "angry" and "livid" are alike because`, toy{}.known())
 	s.row("", "model.go says so. Yours goes in its place, and has the same two methods.")

@@ -36,9 +36,14 @@ func (s *story) restart(ctx context.Context) error {
 		return err
 	}
 	s.row("it is suspended", "what the host keeps of it is a token of %d bytes", len(token))
-	if err := s.reboot(ctx); err != nil {
+	if err := s.host.close(); err != nil {
 		return err
 	}
+	next, err := s.boot(ctx) // another process, which has nothing but the store
+	if err != nil {
+		return err
+	}
+	s.host = next
 	s.say("\n   ---- the process was restarted here: the store was closed, and opened again ----\n")
 	err = s.host.during(ctx, memory.RunConfig{ID: id, Resume: token}, func(run *memory.Run) error {
 		resumed, err := run.Memory().List(ctx, ref, all)
@@ -91,18 +96,6 @@ func (s *story) others(ctx context.Context, deleted string) error {
 		_, err := job.Delete(ctx, ref, deleted)
 		return err
 	})
-}
-
-// reboot ends the process and begins another one, which has nothing but the store.
-func (s *story) reboot(ctx context.Context) error {
-	if err := s.host.close(); err != nil {
-		return err
-	}
-	next, err := s.boot(ctx)
-	if err == nil {
-		s.host = next
-	}
-	return err
 }
 
 // replay does again what the run did, from its events and from tokens of its begin and its end.

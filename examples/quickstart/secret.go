@@ -27,8 +27,8 @@ func (s *story) secret(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			s.row("the agent writes", "%s", text)
-			s.row("memory has", "%s", stored.Content)
+			s.row("the agent writes", "%q", text)
+			s.row("memory has", "%q", stored.Content)
 		}
 		s.row("", "(no vault has the second key: it was known by its form)")
 		return nil

@@ -29,8 +29,8 @@ type place struct {
 // inFile keeps memory in a SQLite file. Several processes of a machine may have it open.
 func inFile(path string) place {
 	files, base := []string{path, path + "-wal", path + "-shm"}, filepath.Base(path)
-	bytes := fmt.Sprintf("of %s, %s-wal and %s-shm are searched", base, base, base)
-	return place{path, files, bytes, func(ctx context.Context) (driver.Adapter, func() error, error) {
+	searched := fmt.Sprintf("of %s, %s-wal and %s-shm are searched", base, base, base)
+	return place{path, files, searched, func(ctx context.Context) (driver.Adapter, func() error, error) {
 		db, err := sqlite.Open(ctx, path, sqlite.Options{})
 		if err != nil {
 			return nil, nil, err
@@ -55,7 +55,7 @@ func inPostgres(dsn string) place {
 	}}
 }
 
-// onDisk returns those of the texts that stand in a file.
+// onDisk returns those of the texts that the files have.
 func (p place) onDisk(texts ...string) (found []string, err error) {
 	var all []byte
 	for _, name := range p.files {

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -68,7 +70,7 @@ func (s *story) tell(ctx context.Context) (err error) {
 	if s.host, err = s.boot(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.host.close()) }()
+	defer func() { err = cmp.Or(err, s.host.close()) }()
 	if err := s.load(ctx); err != nil {
 		return err
 	}
@@ -138,12 +140,11 @@ func (s *story) row(label, format string, args ...any) {
 	s.say("   %-20s %s", label, fmt.Sprintf(format, args...))
 }
 
-// short is a text on one line of a screen.
-func short(text string) string {
-	const width = 76
-	text, _, cut := strings.Cut(text, "\n")
-	if runes := []rune(text); cut || len(runes) > width {
-		return string(runes[:min(len(runes), width-1)]) + "…"
+// quote is the beginning of a text, as a line of a screen can show it.
+func quote(text string) string {
+	const width = 70
+	if runes := []rune(text); len(runes) > width {
+		text = string(runes[:width-1]) + "…"
 	}
-	return text
+	return strconv.Quote(text)
 }

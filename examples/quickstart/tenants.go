@@ -37,7 +37,7 @@ func (s *story) tenants(ctx context.Context) error {
 	if len(own) != 1 || len(hits) != 0 || foreign == nil || foreign.Error() != unknown.Error() || stolen == nil {
 		return errors.New("globex can tell that acme is there")
 	}
-	s.row("globex lists", "%d note in %q: %s", len(own), ref, own[0].Content)
+	s.row("globex lists", "%d note in %q: %q", len(own), ref, own[0].Content)
 	s.row("it asks of Daniel", "%d notes answer", len(hits))
 	s.row("it gets", "a note of acme by its id: %s", memory.CodeOf(foreign))
 	s.row("", "a note that never was: %s", memory.CodeOf(unknown))
