@@ -11,20 +11,15 @@ import (
 	"os"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/openwop/agentmemory/memory"
 )
 
 //go:embed notes.jsonl
 var bundled string
 
-// note is one line of a file of notes.
-type note struct {
-	Content  string   `json:"content"`
-	Tags     []string `json:"tags"`
-	Subjects []string `json:"subjects"`
-}
-
 // ownNotes reads the notes that -in names; none if it names nothing.
-func ownNotes(name string, stdin io.Reader) ([]note, error) {
+func ownNotes(name string, stdin io.Reader) ([]memory.Draft, error) {
 	switch name {
 	case "":
 		return nil, nil
@@ -41,14 +36,14 @@ func ownNotes(name string, stdin io.Reader) ([]note, error) {
 
 // readNotes reads one JSON object from each line that is not blank. An error names the line and
 // quotes nothing of it, since it may be a secret.
-func readNotes(name string, r io.Reader) (notes []note, err error) {
+func readNotes(name string, r io.Reader) (notes []memory.Draft, err error) {
 	lines := bufio.NewScanner(r)
 	number := 1
 	for ; lines.Scan(); number++ {
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
 		}
-		var n note
+		var n memory.Draft
 		object := json.NewDecoder(bytes.NewReader(lines.Bytes()))
 		object.DisallowUnknownFields()
 		if err := object.Decode(&n); err != nil || n.Content == "" || object.More() || !utf8.Valid(lines.Bytes()) {

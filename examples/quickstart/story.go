@@ -18,7 +18,7 @@ import (
 // story is what the screens share.
 type story struct {
 	place place
-	own   []note // the user's, beside the bundled ones
+	own   []memory.Draft // the user's, beside the bundled ones
 	out   io.Writer
 	quiet bool // show the last screen only
 
@@ -111,7 +111,7 @@ func (s *story) load(ctx context.Context) error {
 	err = s.host.pass(ctx, acme, func(job *memory.Job) error {
 		for i, n := range append(story, s.own...) {
 			s.now = s.now.Add(time.Millisecond)
-			stored, err := job.Put(ctx, ref, memory.Draft{Content: n.Content, Tags: n.Tags, Subjects: n.Subjects})
+			stored, err := job.Put(ctx, ref, n)
 			if err != nil {
 				return fmt.Errorf("note %d of -in: %w", i+1-len(story), err)
 			}
