@@ -119,6 +119,7 @@ func TestRefused(t *testing.T) {
 		{"{\"content\":\"a\"}\n[]", "-in -", "line 2: want {"},
 		{`{"content":"a","tagz":[]}`, "-in -", "line 1: want {"},
 		{`{"content":"a"} {"content":"b"}`, "-in -", "line 1: want {"},
+		{`{"content":"a"}}`, "-in -", "line 1: want {"},
 		{"{\"content\":\"\xff\"}", "-in -", "line 1: want {"},
 		{`{"content":""}`, "-in -", "line 1: want {"},
 		{strings.Repeat("x", 1<<20), "-in -", "line 1: longer than 64 KB"},

@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// toy stands where a host has its model. It is no model: it knows the words below, and that those
-// of one line mean alike. It needs no network, and gives the same vector for the same text.
+// toy takes the place of a host's model. It is no model: it knows the words below, and that those of
+// one line mean alike. It needs no network, and gives the same vector for the same text.
 type toy struct{}
 
 var meanings = [...]string{

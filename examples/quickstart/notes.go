@@ -46,7 +46,9 @@ func readNotes(name string, r io.Reader) (notes []memory.Draft, err error) {
 		var n memory.Draft
 		object := json.NewDecoder(bytes.NewReader(lines.Bytes()))
 		object.DisallowUnknownFields()
-		if err := object.Decode(&n); err != nil || n.Content == "" || object.More() || !utf8.Valid(lines.Bytes()) {
+		err := object.Decode(&n)
+		_, end := object.Token()
+		if err != nil || end != io.EOF || n.Content == "" || !utf8.Valid(lines.Bytes()) {
 			return nil, fmt.Errorf(`%s, line %d: want {"content": "…"}, with "tags" and "subjects" if there are any`, name, number)
 		}
 		notes = append(notes, n)
