@@ -18,14 +18,15 @@ import (
 	"github.com/openwop/agentmemory/redact"
 )
 
-// TestCost measures what the README says of a run and of a note of 60 bytes: run it with -v. Its
-// bounds are wide: it fails if a figure has become another one.
+// TestCost measures what the README says of a run and, without -short, of a note of 60 bytes: run it
+// with -v. Its bounds are wide: it fails if a figure has become another one.
 func TestCost(t *testing.T) {
 	ctx, file := t.Context(), filepath.Join(t.TempDir(), "memory.db")
 	db, err := sqlite.Open(ctx, file, sqlite.Options{Relaxed: true})
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer db.Close()
 	ranker, err := recall.New(recall.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -40,6 +41,9 @@ func TestCost(t *testing.T) {
 		t.Errorf("a run that lists, asks, puts three notes and has a terminal event: %d commits, want 4", n)
 	}
 
+	if testing.Short() {
+		return // it takes long to fill a file under the race detector
+	}
 	const notes = 4000
 	before := sizeOf(t, file)
 	job, err := bank.Background(memory.JobConfig{ID: "fill", Tenant: acme, Redactor: redact.New(redact.Config{})})
